@@ -1,0 +1,111 @@
+// Package admission describes the admission review that a policy sees: the operation, the object, the
+// old object, the user, and what else the cluster would know about them.
+//
+// It is the vocabulary that the rooms of the engine share. It holds no logic of any policy kind.
+package admission
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// Operation is the verb of an admission request, as the Kubernetes API server spells it
+// (https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/).
+type Operation string
+
+// The operations that a change of a manifest can ask for.
+const (
+	Create  Operation = "CREATE"
+	Update  Operation = "UPDATE"
+	Delete  Operation = "DELETE"
+	Connect Operation = "CONNECT"
+)
+
+// UserInfo is who asks: the author of the change, mapped to a user of the cluster by the settings.
+type UserInfo struct {
+	Username string              `json:"username"`
+	UID      string              `json:"uid,omitempty"`
+	Groups   []string            `json:"groups,omitempty"`
+	Extra    map[string][]string `json:"extra,omitempty"`
+}
+
+// Object is a Kubernetes object as JSON: maps, slices, strings, bools, nil, and numbers as int64 where
+// they are whole and float64 otherwise (the convention of k8s.io/apimachinery). The engine never
+// changes an Object it is given.
+type Object = map[string]any
+
+// Request is one admission review. The zero value of an optional field means "not known".
+type Request struct {
+	Operation   Operation
+	Object      Object // nil for DELETE
+	OldObject   Object // nil for CREATE
+	SubResource string // "scale", "ephemeralcontainers"; empty for the object itself
+
+	UserInfo     UserInfo
+	Roles        []string // "namespace:name", as Kyverno writes them
+	ClusterRoles []string
+
+	// Namespace is the Namespace object the request is in, nil where the repository declares none.
+	Namespace Object
+}
+
+// Subject is the object the request is about: the new one, or the old one of a DELETE.
+func (r *Request) Subject() Object {
+	if r.Object != nil {
+		return r.Object
+	}
+	return r.OldObject
+}
+
+// Identity names an object.
+type Identity struct {
+	Group, Version, Kind, Namespace, Name string
+}
+
+// APIVersion is the group and version as a manifest spells them.
+func (i Identity) APIVersion() string {
+	if i.Group == "" {
+		return i.Version
+	}
+	return i.Group + "/" + i.Version
+}
+
+// IdentityOf reads the identity of an object; what is missing or not a string stays empty.
+func IdentityOf(o Object) Identity {
+	var id Identity
+	apiVersion, _ := o["apiVersion"].(string)
+	if g, v, ok := strings.Cut(apiVersion, "/"); ok {
+		id.Group, id.Version = g, v
+	} else {
+		id.Version = apiVersion
+	}
+	id.Kind, _ = o["kind"].(string)
+	if m, ok := o["metadata"].(map[string]any); ok {
+		id.Name, _ = m["name"].(string)
+		id.Namespace, _ = m["namespace"].(string)
+		if id.Name == "" {
+			id.Name, _ = m["generateName"].(string)
+		}
+	}
+	return id
+}
+
+// Cluster answers look-ups of other objects from what the repository declares. Implementations are safe
+// for concurrent use and never ask a network.
+type Cluster interface {
+	// Get returns the declared object, or nil and false where the repository declares none: whether
+	// the cluster has one is then unknown.
+	Get(ctx context.Context, group, kind, namespace, name string) (Object, bool)
+	// List returns the declared objects of a kind, of all namespaces where namespace is empty, in a
+	// fixed order.
+	List(ctx context.Context, group, kind, namespace string) []Object
+}
+
+// NeedsClusterError says that a decision needs something that is not in the repository. A rule that
+// meets one answers "unknown", never pass or fail.
+type NeedsClusterError struct {
+	What string // for people: "ConfigMap kube-system/allowed-registries"
+}
+
+func (e *NeedsClusterError) Error() string { return fmt.Sprintf("needs the cluster: %s", e.What) }

@@ -1,0 +1,134 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// mount is where the repository stands in the file system that kustomize sees. A path that leads out of the
+// repository leads to nothing.
+const mount = "/repository"
+
+var errReadOnly = errors.New("the repository is read-only while it is rendered")
+
+// fileSystem shows a tree to kustomize, with the files as transform leaves them. It holds nothing but the
+// repository, so neither ".." nor a symlink leads anywhere else.
+type fileSystem struct {
+	tree      *tree.Tree
+	transform func(p string, data []byte) []byte // p: path in the repository, links resolved
+	reads     map[string]string                  // path -> object id; "" for paths that were probed and do not exist
+}
+
+var _ filesys.FileSystem = (*fileSystem)(nil)
+
+// inside answers the path within the repository.
+func (f *fileSystem) inside(p string) (string, bool) {
+	p = path.Clean(p)
+	if p == mount {
+		return ".", true
+	}
+	return strings.CutPrefix(p, mount+"/")
+}
+
+func (f *fileSystem) lookup(p string) (string, tree.Entry, error) {
+	in, ok := f.inside(p)
+	if !ok {
+		return "", tree.Entry{}, fs.ErrNotExist
+	}
+	real, e, err := f.tree.Lookup(in)
+	if errors.Is(err, tree.ErrNotExist) {
+		f.reads[in] = ""
+		return "", tree.Entry{}, fmt.Errorf("%s: %w", in, fs.ErrNotExist)
+	}
+	return real, e, err
+}
+
+func (f *fileSystem) IsDir(p string) bool {
+	_, e, err := f.lookup(p)
+	return err == nil && e.Kind == tree.Dir
+}
+
+func (f *fileSystem) Exists(p string) bool {
+	_, _, err := f.lookup(p)
+	return err == nil
+}
+
+func (f *fileSystem) ReadDir(p string) ([]string, error) {
+	real, e, err := f.lookup(p)
+	if err != nil {
+		return nil, err
+	}
+	if e.Kind != tree.Dir {
+		return nil, fmt.Errorf("%s is not a folder", real)
+	}
+	list, err := f.tree.ReadDir(real)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(list))
+	for i, entry := range list {
+		names[i] = entry.Name
+	}
+	return names, nil
+}
+
+func (f *fileSystem) CleanedAbs(p string) (filesys.ConfirmedDir, string, error) {
+	real, e, err := f.lookup(p)
+	if err != nil {
+		return "", "", err
+	}
+	full := path.Join(mount, real)
+	if e.Kind == tree.Dir {
+		return filesys.ConfirmedDir(full), "", nil
+	}
+	return filesys.ConfirmedDir(path.Dir(full)), path.Base(full), nil
+}
+
+func (f *fileSystem) ReadFile(p string) ([]byte, error) {
+	real, e, err := f.lookup(p)
+	if err != nil {
+		return nil, err
+	}
+	if e.Kind != tree.File {
+		return nil, fmt.Errorf("%s is not a file", real)
+	}
+	data, id, err := f.tree.ReadFile(real)
+	if err != nil {
+		return nil, err
+	}
+	f.reads[real] = id
+	return f.transform(real, data), nil
+}
+
+// Glob is asked by no step of a build that Lintel runs; it answers within one folder.
+func (f *fileSystem) Glob(pattern string) ([]string, error) {
+	names, err := f.ReadDir(path.Dir(pattern))
+	if err != nil {
+		return nil, nil
+	}
+	var list []string
+	for _, name := range names {
+		if ok, err := path.Match(path.Base(pattern), name); err != nil {
+			return nil, err
+		} else if ok {
+			list = append(list, path.Join(path.Dir(pattern), name))
+		}
+	}
+	return list, nil
+}
+
+func (f *fileSystem) Open(string) (filesys.File, error)    { return nil, errReadOnly }
+func (f *fileSystem) Create(string) (filesys.File, error)  { return nil, errReadOnly }
+func (f *fileSystem) Mkdir(string) error                   { return errReadOnly }
+func (f *fileSystem) MkdirAll(string) error                { return errReadOnly }
+func (f *fileSystem) RemoveAll(string) error               { return errReadOnly }
+func (f *fileSystem) WriteFile(string, []byte) error       { return errReadOnly }
+func (f *fileSystem) Walk(string, filepath.WalkFunc) error { return errReadOnly }

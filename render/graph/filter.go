@@ -1,0 +1,80 @@
+package graph
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// filter chooses roots by the settings' globs.
+type filter struct{ include, exclude []*regexp.Regexp }
+
+func newFilter(include, exclude []string) (*filter, error) {
+	f := &filter{}
+	for _, list := range []struct {
+		globs []string
+		into  *[]*regexp.Regexp
+	}{{include, &f.include}, {exclude, &f.exclude}} {
+		for _, g := range list.globs {
+			re, err := Glob(g)
+			if err != nil {
+				return nil, err
+			}
+			*list.into = append(*list.into, re)
+		}
+	}
+	return f, nil
+}
+
+func (f *filter) match(p string) bool {
+	for _, re := range f.exclude {
+		if re.MatchString(p) {
+			return false
+		}
+	}
+	if len(f.include) == 0 {
+		return true
+	}
+	for _, re := range f.include {
+		if re.MatchString(p) {
+			return true
+		}
+	}
+	return false
+}
+
+// Glob compiles a path pattern: "*" and "?" stay within a path element, "**" crosses any number of them, and
+// "dir/**" matches dir itself, too. A pattern without "**" that names a folder matches that folder only.
+func Glob(pattern string) (*regexp.Regexp, error) {
+	p := strings.Trim(strings.TrimPrefix(pattern, "./"), "/")
+	if p == "" {
+		return nil, fmt.Errorf("the pattern %q is empty", pattern)
+	}
+	var b strings.Builder
+	b.WriteString("^")
+	for i := 0; i < len(p); i++ {
+		switch {
+		case strings.HasPrefix(p[i:], "/**") && (i+3 == len(p) || p[i+3] == '/'):
+			b.WriteString("(/.*)?")
+			i += 2
+		case strings.HasPrefix(p[i:], "**/"):
+			b.WriteString("(.*/)?")
+			i += 2
+		case strings.HasPrefix(p[i:], "**"):
+			b.WriteString(".*")
+			i++
+		case p[i] == '*':
+			b.WriteString("[^/]*")
+		case p[i] == '?':
+			b.WriteString("[^/]")
+		default:
+			b.WriteString(regexp.QuoteMeta(p[i : i+1]))
+		}
+	}
+	b.WriteString("$")
+	re, err := regexp.Compile(b.String())
+	if err != nil {
+		return nil, fmt.Errorf("the pattern %q cannot be read: %w", pattern, err)
+	}
+	return re, nil
+}

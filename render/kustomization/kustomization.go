@@ -1,0 +1,165 @@
+// Package kustomization reads a kustomization file into what it refers to, each with its line.
+//
+// It does not replace kustomize's own reading of the file: it answers, before anything is rendered, which
+// files and folders a build would read, and refuses what must not be read (remote references, paths out of
+// the repository). The fields are those of
+// https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/.
+package kustomization
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/render/source"
+)
+
+var fileNames = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
+
+// FileNames lists the names of a kustomization file that kustomize recognizes, in its order.
+func FileNames() []string { return slices.Clone(fileNames) }
+
+// IsFileName says whether the last element of a path names a kustomization file.
+func IsFileName(p string) bool { return slices.Contains(fileNames, path.Base(p)) }
+
+// Role is what a reference is used for.
+type Role int
+
+// The roles of a reference.
+const (
+	Resource  Role = iota // a manifest file, or a folder with a kustomization
+	Component             // a folder with a component
+	Patch                 // a strategic-merge or JSON 6902 patch file
+	Data                  // a file whose content goes into a ConfigMap or Secret
+	Plugin                // a file that configures a generator, transformer or validator
+	Config                // openapi, crds, configurations, replacements
+)
+
+// Ref is one path that a kustomization file names.
+type Ref struct {
+	Field        string // "resources", "patches.path"
+	Value        string // the path as written, without a "key=" in front
+	Role         Role
+	Line, Column int
+}
+
+// File is one kustomization file.
+type File struct {
+	Path      string // of the file, in the repository
+	Dir       string
+	Component bool // kind: Component
+	Node      *yaml.Node
+	Refs      []Ref
+	OpenAPI   bool // sets a schema of its own, which is global to the process that renders it
+	Helm      []*yaml.Node
+}
+
+// Parse reads a kustomization file. An error is a *source.Error.
+func Parse(p string, data []byte, limits source.Limits) (*File, error) {
+	documents, err := source.Parse(p, data, limits)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{Path: p, Dir: path.Dir(p)}
+	switch len(documents) {
+	case 0:
+		return nil, &source.Error{Path: p, Message: "is an empty kustomization: list at least one resource or remove the file"}
+	case 1:
+	default:
+		return nil, &source.Error{Path: p, Line: documents[1].Line, Message: "holds more than one document: a kustomization file has one"}
+	}
+	f.Node = documents[0]
+	if f.Node.Kind != yaml.MappingNode {
+		return nil, &source.Error{Path: p, Line: f.Node.Line, Message: "is not a kustomization: expected a map of fields"}
+	}
+	f.Component = source.Text(f.Node, "kind") == "Component"
+	_, openapi := source.Field(f.Node, "openapi")
+	f.OpenAPI = openapi != nil
+	f.collect()
+	return f, nil
+}
+
+func (f *File) collect() {
+	lists := []struct {
+		field string
+		role  Role
+	}{
+		{"resources", Resource}, {"bases", Resource}, {"components", Component},
+		{"crds", Config}, {"configurations", Config},
+		{"generators", Plugin}, {"transformers", Plugin}, {"validators", Plugin},
+		{"patchesStrategicMerge", Patch},
+	}
+	for _, l := range lists {
+		for _, item := range source.Items(f.Node, l.field) {
+			if item.Kind == yaml.ScalarNode && !inline(item) {
+				f.add(l.field, item, item.Value, l.role)
+			}
+		}
+	}
+	for _, field := range []string{"patches", "patchesJson6902", "replacements"} {
+		role := Patch
+		if field == "replacements" {
+			role = Config
+		}
+		for _, item := range source.Items(f.Node, field) {
+			if _, p := source.Field(item, "path"); p != nil && p.Kind == yaml.ScalarNode {
+				f.add(field+".path", p, p.Value, role)
+			}
+		}
+	}
+	for _, field := range []string{"configMapGenerator", "secretGenerator"} {
+		for _, item := range source.Items(f.Node, field) {
+			for _, file := range source.Items(item, "files") {
+				value := file.Value
+				if _, after, ok := strings.Cut(value, "="); ok {
+					value = after
+				}
+				f.add(field+".files", file, value, Data)
+			}
+			for _, env := range source.Items(item, "envs") {
+				f.add(field+".envs", env, env.Value, Data)
+			}
+			if _, env := source.Field(item, "env"); env != nil && env.Value != "" {
+				f.add(field+".env", env, env.Value, Data)
+			}
+		}
+	}
+	if _, api := source.Field(f.Node, "openapi"); api != nil {
+		if _, p := source.Field(api, "path"); p != nil {
+			f.add("openapi.path", p, p.Value, Config)
+		}
+	}
+	f.Helm = append(source.Items(f.Node, "helmCharts"), source.Items(f.Node, "helmChartInflationGenerator")...)
+}
+
+func (f *File) add(field string, at *yaml.Node, value string, role Role) {
+	if at.Kind == yaml.ScalarNode {
+		f.Refs = append(f.Refs, Ref{Field: field, Value: value, Role: role, Line: at.Line, Column: at.Column})
+	}
+}
+
+// inline says whether an entry that may be a path or a document is the document. Kustomize tries to parse
+// it; a path has no line break and no mapping in it.
+func inline(n *yaml.Node) bool {
+	return strings.Contains(n.Value, "\n") || strings.Contains(n.Value, ": ") || strings.HasPrefix(strings.TrimSpace(n.Value), "{")
+}
+
+// Remote says whether kustomize could take a reference for something to fetch: a URL, or one of the
+// spellings of a git repository it knows
+// (https://github.com/kubernetes-sigs/kustomize/blob/master/examples/remoteBuild.md).
+func Remote(value string) bool {
+	v := strings.ToLower(value)
+	for _, mark := range []string{"://", "git::", "git@", "github.com", "?ref=", "?version=", "_git/", ".git/", ".git?", "?timeout=", "?submodules="} {
+		if strings.Contains(v, mark) {
+			return true
+		}
+	}
+	if strings.HasSuffix(v, ".git") || strings.Contains(v, "//") {
+		return true
+	}
+	// scp-like "host:path", but not "key=path" or a Windows drive, which no repository path has.
+	host, rest, ok := strings.Cut(v, ":")
+	return ok && rest != "" && !strings.ContainsAny(host, "/= ") && (strings.Contains(host, ".") || strings.Contains(host, "@"))
+}

@@ -1,0 +1,197 @@
+// Package origin answers where in the sources a field of a rendered resource was written.
+//
+// Kustomize keeps the line of a node through most of its pipeline and forgets only the file. So the files of
+// a build are handed to it with blank lines in front of each document, as many as make every line number
+// unique in the build (the idea of go/token.FileSet). What kustomize itself wrote, or passed through JSON, is
+// answered by following the kustomizations' own steps from the last to the first and finding the writer.
+package origin
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+	"sort"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/source"
+)
+
+// firstLine is the lowest line number that padding gives: what is lower came from no padded document.
+const firstLine = 1000
+
+// maxPadding bounds the blank bytes that one build's files are given. Documents after that stay as they are,
+// and their fields are found by search.
+const maxPadding = 64 << 20
+
+// FileSet gives every line of a build's documents a number of its own. It is not safe for concurrent use.
+type FileSet struct {
+	next     int
+	spent    int
+	segments []segment // sorted by start
+	done     map[string][]byte
+}
+
+// segment maps padded lines [start, start+lines) to a file's lines from real on.
+type segment struct {
+	start, lines int
+	path         string
+	real         int
+	indent       int // columns that a block scalar's indentation takes away
+}
+
+// NewFileSet answers an empty set.
+func NewFileSet() *FileSet { return &FileSet{next: firstLine, done: map[string][]byte{}} }
+
+// separator is what kyaml splits a stream by, before it parses the parts one by one.
+var separator = regexp.MustCompile(`\n---.*\n`)
+
+// Pad answers a manifest or patch file with its documents moved to lines of their own. The same path must
+// always come with the same data.
+func (s *FileSet) Pad(path string, data []byte) []byte {
+	if padded, ok := s.done[path]; ok {
+		return padded
+	}
+	text := strings.ReplaceAll(string(data), "\r\n", "\n")
+	var out strings.Builder
+	at, line := 0, 1
+	if strings.HasPrefix(text, "---") {
+		// A stream may open with a separator, which kyaml does not take for one: it has no line before it.
+		end := strings.IndexByte(text, '\n') + 1
+		if end == 0 {
+			end = len(text)
+		}
+		out.WriteString(text[:end])
+		at, line = end, 2
+	}
+	first := line // lines of the first document that stand before its padding
+	for at <= len(text) {
+		end, next := len(text), len(text)+1
+		if loc := separator.FindStringIndex(text[at:]); loc != nil {
+			end, next = at+loc[0], at+loc[1]
+		} else if at > 0 && at == len(text) {
+			break
+		}
+		document := text[at:end]
+		offset := 0
+		if line == first {
+			offset = first - 1
+		}
+		if n, ok := s.take(path, document, line, offset); ok {
+			out.WriteString(strings.Repeat("\n", n))
+		}
+		out.WriteString(document)
+		if next <= len(text) {
+			out.WriteString(text[end:next])
+		}
+		line += strings.Count(text[at:min(next, len(text))], "\n")
+		at = next
+	}
+	s.done[path] = []byte(out.String())
+	return s.done[path]
+}
+
+// take reserves the lines of a document and answers how many blank lines move it there; offset lines of the
+// document's own stand before them.
+func (s *FileSet) take(path, document string, real, offset int) (int, bool) {
+	if strings.TrimSpace(document) == "" || strings.HasPrefix(document, "%") || s.spent+s.next > maxPadding {
+		return 0, false
+	}
+	lines := strings.Count(document, "\n") + 1
+	blank := s.next - 1 - offset
+	s.segments = append(s.segments, segment{start: s.next, lines: lines, path: path, real: real})
+	s.next += lines + 1
+	s.spent += blank
+	return blank, true
+}
+
+// PadInline answers a kustomization file whose strategic-merge patches in literal block scalars are moved to
+// lines of their own.
+func (s *FileSet) PadInline(f *kustomization.File, data []byte) []byte {
+	if padded, ok := s.done[f.Path]; ok {
+		return padded
+	}
+	var scalars []*yaml.Node
+	for _, item := range source.Items(f.Node, "patchesStrategicMerge") {
+		scalars = append(scalars, item)
+	}
+	for _, item := range source.Items(f.Node, "patches") {
+		if _, patch := source.Field(item, "patch"); patch != nil {
+			scalars = append(scalars, patch)
+		}
+	}
+	insert := map[int]string{} // before which line (from 1) what goes
+	lines := bytes.SplitAfter(data, []byte("\n"))
+	for _, n := range scalars {
+		if n.Kind == yaml.ScalarNode && n.Style&yaml.LiteralStyle != 0 {
+			s.padScalar(f.Path, n, lines, insert)
+		}
+	}
+	var out bytes.Buffer
+	for i, line := range lines {
+		out.WriteString(insert[i+1])
+		out.Write(line)
+	}
+	s.done[f.Path] = out.Bytes()
+	return s.done[f.Path]
+}
+
+func (s *FileSet) padScalar(path string, n *yaml.Node, lines [][]byte, insert map[int]string) {
+	value := n.Value
+	trimmed := strings.TrimSpace(value)
+	if trimmed == "" || trimmed[0] == '[' || strings.HasPrefix(trimmed, "---") {
+		return
+	}
+	indent := ""
+	for i := n.Line; i < len(lines); i++ { // lines[n.Line] is the line after the indicator
+		if text := strings.TrimRight(string(lines[i]), "\r\n"); strings.TrimSpace(text) != "" {
+			indent = text[:len(text)-len(strings.TrimLeft(text, " "))]
+			break
+		}
+	}
+	at, line := 0, 0
+	for at <= len(value) {
+		end, next := len(value), len(value)+1
+		if loc := separator.FindStringIndex(value[at:]); loc != nil {
+			end, next = at+loc[0], at+loc[1]
+		}
+		real := n.Line + 1 + line
+		if blank, ok := s.take(path, value[at:end], real, 0); ok {
+			s.segments[len(s.segments)-1].indent = len(indent)
+			if at == 0 {
+				// Kustomize trims the patch: a comment keeps the blank lines after it.
+				insert[real] = indent + "#\n" + strings.Repeat("\n", blank-1)
+			} else {
+				insert[real] = strings.Repeat("\n", blank)
+			}
+		}
+		line += strings.Count(value[at:min(next, len(value))], "\n")
+		at = next
+	}
+}
+
+// Position answers the file, the line and the column of a node that kustomize carried along, and false for
+// one it made itself.
+func (s *FileSet) Position(line, column int) (path string, realLine, realColumn int, ok bool) {
+	i := sort.Search(len(s.segments), func(i int) bool { return s.segments[i].start > line }) - 1
+	if i < 0 {
+		return "", 0, 0, false
+	}
+	seg := s.segments[i]
+	if line >= seg.start+seg.lines {
+		return "", 0, 0, false
+	}
+	return seg.path, seg.real + line - seg.start, column + seg.indent, true
+}
+
+// Paths lists the files that were given lines, sorted.
+func (s *FileSet) Paths() []string {
+	var list []string
+	for _, seg := range s.segments {
+		list = append(list, seg.path)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}

@@ -1,0 +1,308 @@
+package origin
+
+import (
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/render/source"
+)
+
+// step is one element of a pointer, resolved in the rendered resource.
+type step struct {
+	token string
+	key   *yaml.Node // of a map's field
+	value *yaml.Node
+	index int    // of a list's element, else -1
+	name  string // what tells a list's element from its siblings: its name, or itself where it is a scalar
+	by    string // the field that name was taken from; empty where the element is a scalar
+}
+
+// Locate answers the place of the field at a pointer into a rendered resource. A field that does not exist
+// is answered by its nearest existing parent.
+func (b *Build) Locate(resource *yaml.Node, pointer string) Place {
+	resource = content(resource)
+	steps, missing := resolve(resource, pointer)
+	if b.files == nil {
+		return b.plainPlace(resource, steps, missing)
+	}
+	d := b.ownerOf(resource)
+	for depth := len(steps); depth > 0; depth-- {
+		p, ok := b.field(resource, d, steps[:depth])
+		if !ok {
+			continue
+		}
+		rest := tokens(steps[depth:]) + missing
+		if rest != "" && missing == "" {
+			p.How = Enclosing
+		}
+		if rest != "" {
+			p.Missing = rest
+			if missing != "" && depth == len(steps) {
+				p.How = Enclosing
+			}
+		}
+		return p
+	}
+	p := b.whole(resource, d)
+	p.Missing = tokens(steps) + missing
+	if p.Missing != "" {
+		p.How = Enclosing
+	}
+	return p
+}
+
+func tokens(steps []step) string {
+	var s strings.Builder
+	for _, st := range steps {
+		s.WriteString("/" + escape(st.token))
+	}
+	return s.String()
+}
+
+func escape(token string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(token, "~", "~0"), "/", "~1")
+}
+
+func unescape(token string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
+}
+
+func content(n *yaml.Node) *yaml.Node {
+	for n != nil && n.Kind == yaml.DocumentNode && len(n.Content) > 0 {
+		n = n.Content[0]
+	}
+	return n
+}
+
+// resolve walks a pointer as far as it exists; missing is the rest.
+func resolve(n *yaml.Node, pointer string) (steps []step, missing string) {
+	parts := strings.Split(strings.TrimSuffix(pointer, "/"), "/")
+	if len(parts) > 0 {
+		parts = parts[1:] // before the first slash
+	}
+	for i, part := range parts {
+		token := unescape(part)
+		next := step{token: token, index: -1}
+		n = source.Deref(n)
+		switch {
+		case n == nil:
+		case n.Kind == yaml.MappingNode:
+			next.key, next.value = source.Field(n, token)
+		case n.Kind == yaml.SequenceNode:
+			if k, err := strconv.Atoi(token); err == nil && k >= 0 && k < len(n.Content) {
+				next.index = k
+				next.value = source.Deref(n.Content[k])
+				next.name, next.by = elementName(next.value)
+			}
+		}
+		if next.value == nil {
+			return steps, "/" + strings.Join(parts[i:], "/")
+		}
+		steps = append(steps, next)
+		n = next.value
+	}
+	return steps, ""
+}
+
+// elementName answers what tells an element of a list from its siblings: the merge keys of the built-in
+// types (https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy).
+func elementName(n *yaml.Node) (name, by string) {
+	if n.Kind == yaml.ScalarNode {
+		return n.Value, ""
+	}
+	for _, key := range []string{"name", "mountPath", "devicePath", "containerPort", "port", "key", "ip", "topologyKey", "type", "host", "path"} {
+		if v := source.Text(n, key); v != "" {
+			return v, key
+		}
+	}
+	return "", ""
+}
+
+// plainPlace answers within a file that is deployed as it is: every node has its line.
+func (b *Build) plainPlace(resource *yaml.Node, steps []step, missing string) Place {
+	if len(steps) == 0 {
+		p := b.at(b.plain, resource, Identity, "manifest")
+		p.EndLine = p.StartLine
+		p.StartColumn, p.EndColumn = 0, 0
+		p.Missing = missing
+		if missing != "" {
+			p.How = Enclosing
+		}
+		return p
+	}
+	last := steps[len(steps)-1]
+	p := b.at(b.plain, anchor(last), Identity, "manifest")
+	if missing != "" {
+		p.Missing, p.How = missing, Enclosing
+	}
+	return p
+}
+
+// anchor is the node that stands for a field: a scalar is its value, a map or list the key in front of it (or
+// the first line of a list's element).
+func anchor(s step) *yaml.Node {
+	if s.value.Kind == yaml.ScalarNode || s.key == nil {
+		if s.value.Kind == yaml.MappingNode && len(s.value.Content) > 0 && s.value.Style&yaml.FlowStyle == 0 {
+			return s.value.Content[0]
+		}
+		return s.value
+	}
+	return s.key
+}
+
+func (b *Build) at(path string, n *yaml.Node, how How, role string) Place {
+	line, column := n.Line, n.Column
+	scalar := n
+	if n.Kind != yaml.ScalarNode {
+		return Place{Path: path, StartLine: line, EndLine: line, How: how, Role: role}
+	}
+	p := b.span(path, line, column, scalar)
+	p.How, p.Role = how, role
+	return p
+}
+
+// field answers the place of an existing field of a kustomization's resource, false where nothing is known.
+func (b *Build) field(resource *yaml.Node, d *document, steps []step) (Place, bool) {
+	last := steps[len(steps)-1]
+	carried, ok := b.carried(last)
+	if ok && last.value.Kind != yaml.ScalarNode {
+		return carried, true
+	}
+	if d == nil {
+		return carried, ok
+	}
+	if ok && !b.rewrites(d, carried, steps) {
+		return carried, true
+	}
+	places := b.writers(resource, d, steps)
+	if len(places) == 0 {
+		return carried, ok
+	}
+	p := places[0]
+	for _, earlier := range places[1:] {
+		p.Chain = append(p.Chain, earlier.link())
+	}
+	return p, true
+}
+
+// rewrites says whether a carried scalar may all the same have been written by a later step: merge keys that a
+// patch repeats look like the base's, and a step can write what was there before.
+func (b *Build) rewrites(d *document, carried Place, steps []step) bool {
+	pointer := tokens(steps)
+	return pointer == "/metadata/name" || pointer == "/metadata/namespace" || strings.HasPrefix(pointer, "/metadata/annotations/")
+}
+
+// carried answers the place of a field by the identity of its node.
+func (b *Build) carried(s step) (Place, bool) {
+	n := anchor(s)
+	if n.Kind == yaml.ScalarNode {
+		p, ok := b.sameScalar(n)
+		if ok {
+			p.How, p.Role = Identity, b.role(p.Path)
+		}
+		return p, ok
+	}
+	path, line, _, ok := b.position(n)
+	if !ok {
+		return Place{}, false
+	}
+	return Place{Path: path, StartLine: line, EndLine: line, How: Identity, Role: b.role(path)}, true
+}
+
+// role is "manifest" for files that are listed as resources and "patch" for the others.
+func (b *Build) role(path string) string {
+	if b.files == nil || b.isManifest(b.root, path) {
+		return "manifest"
+	}
+	return "patch"
+}
+
+func (b *Build) isManifest(l *Layer, path string) bool {
+	for _, m := range l.Manifests {
+		if m == path {
+			return true
+		}
+	}
+	for _, list := range [][]*Layer{l.Bases, l.Components} {
+		for _, below := range list {
+			if b.isManifest(below, path) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// whole is the place of a resource as such.
+func (b *Build) whole(resource *yaml.Node, d *document) Place {
+	if d != nil {
+		p := Place{Path: d.path, StartLine: d.node.Line, EndLine: d.node.Line, How: Identity, Role: "manifest"}
+		if d.generator != "" {
+			p.How, p.Role = Writer, d.generator
+		}
+		return p
+	}
+	if resource != nil && resource.Kind == yaml.MappingNode {
+		for i := 0; i+1 < len(resource.Content); i += 2 {
+			if path, line, _, ok := b.position(resource.Content[i]); ok {
+				return Place{Path: path, StartLine: line, EndLine: line, How: Identity, Role: b.role(path)}
+			}
+		}
+	}
+	return Place{Path: b.root.File.Path, StartLine: 1, EndLine: 1, How: Enclosing, Role: "kustomization"}
+}
+
+// ownerOf finds the source document of a rendered resource: by the lines its nodes were carried from, or by its
+// kind and name.
+func (b *Build) ownerOf(resource *yaml.Node) *document {
+	if d, ok := b.owner[resource]; ok {
+		return d
+	}
+	kind := source.Text(resource, "kind")
+	_, meta := source.Field(resource, "metadata")
+	name, namespace := source.Text(meta, "name"), source.Text(meta, "namespace")
+	files := map[string][]int{}
+	b.carriedLines(resource, files)
+	var best *document
+	score := 0
+	for _, d := range b.documents() {
+		s := 0
+		if d.kind == kind {
+			s++
+		}
+		if d.matches(name) {
+			s += 4
+		} else if _, ok := d.names[name]; ok {
+			s += 2
+		}
+		if d.finalNS == namespace {
+			s++
+		}
+		if d.generator == "" {
+			first, last := d.node.Line, lastLine(d.node)
+			for _, line := range files[d.path] {
+				if line >= first && line <= last {
+					s += 4
+					break
+				}
+			}
+		}
+		if s > score && (s >= 5) {
+			best, score = d, s
+		}
+	}
+	b.owner[resource] = best
+	return best
+}
+
+// carriedLines collects the source lines of a resource's keys, a few of each file suffice.
+func (b *Build) carriedLines(n *yaml.Node, files map[string][]int) {
+	if path, line, _, ok := b.position(n); ok && len(files[path]) < 64 {
+		files[path] = append(files[path], line)
+	}
+	for _, c := range n.Content {
+		b.carriedLines(c, files)
+	}
+}

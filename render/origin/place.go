@@ -1,0 +1,35 @@
+package origin
+
+// How says by which means a place was found, the surest first.
+type How string
+
+// The means.
+const (
+	Identity  How = "identity"  // the node itself was carried from its file through the build
+	Writer    How = "writer"    // an entry of a kustomization wrote the value
+	Search    How = "search"    // the same field of the source document holds the value
+	Enclosing How = "enclosing" // the field's own place is not known or does not exist: the nearest one around it
+)
+
+// Place is where a person must edit. Lines and columns count from 1, EndColumn is behind the last character;
+// columns are 0 where the place is whole lines.
+type Place struct {
+	Path                   string
+	StartLine, EndLine     int
+	StartColumn, EndColumn int
+	How                    How
+	Role                   string // what the place is: "manifest", "patch", or the kustomization field that wrote the value
+	Missing                string // the end of the pointer that does not exist below this place
+	Chain                  []Link // what the value replaced, nearest layer first
+}
+
+// Link is one earlier writer of the same field.
+type Link struct {
+	Path               string
+	StartLine, EndLine int
+	Role               string
+}
+
+func (p Place) link() Link {
+	return Link{Path: p.Path, StartLine: p.StartLine, EndLine: p.EndLine, Role: p.Role}
+}

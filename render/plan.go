@@ -1,0 +1,160 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/origin"
+	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// plan is what is known of a root before it renders: the kustomizations it is made of, the files that hold
+// manifests and patches, and everything that stands in the way.
+type plan struct {
+	root           *origin.Layer
+	kustomizations map[string]*kustomization.File // by the file's path
+	manifests      map[string]bool                // files whose lines are to be told apart
+	reads          map[string]string
+	openAPI        bool
+	problems       []source.Error
+	layers         int
+	reported       map[string]bool
+}
+
+func (r *Renderer) plan(dir string) *plan {
+	p := &plan{kustomizations: map[string]*kustomization.File{}, manifests: map[string]bool{}, reads: map[string]string{}, reported: map[string]bool{}}
+	p.root = r.layer(p, dir, nil, source.Error{Path: dir, Message: "has no kustomization file"})
+	return p
+}
+
+func (p *plan) problem(e source.Error) {
+	key := e.Error()
+	if !p.reported[key] {
+		p.reported[key] = true
+		p.problems = append(p.problems, e)
+	}
+}
+
+// layer walks one kustomization and what it includes. missing is the problem to report where the folder has
+// no kustomization.
+func (r *Renderer) layer(p *plan, dir string, above []string, missing source.Error) *origin.Layer {
+	f, err := r.graph.Kustomization(dir)
+	if err != nil {
+		var e *source.Error
+		if !errors.As(err, &e) {
+			e = &source.Error{Path: dir, Message: err.Error()}
+		}
+		p.problem(*e)
+		return nil
+	}
+	if f == nil {
+		p.problem(missing)
+		return nil
+	}
+	if p.layers++; p.layers > r.limits.Layers {
+		p.problem(source.Error{Path: f.Path, Message: fmt.Sprintf("is one of more than %d kustomizations that this root includes, counted each time: bases that include each other's multiples grow without end", r.limits.Layers)})
+		return nil
+	}
+	p.kustomizations[f.Path] = f
+	p.openAPI = p.openAPI || f.OpenAPI
+	for _, chart := range f.Helm {
+		p.problem(source.Error{Path: f.Path, Line: chart.Line, Column: chart.Column, Message: "uses helmCharts, which need the helm program: Lintel does not run it, so this root is not checked; render the chart into a file, or exclude the root in .lintel.yaml"})
+	}
+	layer := layerOf(f)
+	above = append(above, dir)
+	for _, ref := range f.Refs {
+		if p.layers > r.limits.Layers {
+			break
+		}
+		r.ref(p, layer, ref, above)
+	}
+	return layer
+}
+
+func (r *Renderer) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, above []string) {
+	f := layer.File
+	fail := func(format string, args ...any) {
+		p.problem(source.Error{Path: f.Path, Line: ref.Line, Column: ref.Column, Message: fmt.Sprintf(format, args...)})
+	}
+	if kustomization.Remote(ref.Value) {
+		fail("%s: %q is not in this repository: Lintel does not fetch anything; copy it into the repository, or exclude the root in .lintel.yaml", ref.Field, ref.Value)
+		return
+	}
+	named, ok := tree.Clean(path.Join(f.Dir, ref.Value))
+	if !ok || strings.HasPrefix(ref.Value, "/") {
+		fail("%s: %q leads out of the repository", ref.Field, ref.Value)
+		return
+	}
+	real, entry, err := r.tree.Lookup(named)
+	switch {
+	case errors.Is(err, tree.ErrNotExist):
+		p.reads[named] = ""
+		fail("%s: %q does not exist", ref.Field, ref.Value)
+		return
+	case err != nil:
+		fail("%s: %q cannot be read", ref.Field, ref.Value)
+		return
+	}
+	folder := entry.Kind == tree.Dir
+	switch {
+	case folder && (ref.Role == kustomization.Resource || ref.Role == kustomization.Component || ref.Role == kustomization.Plugin):
+		for _, dir := range above {
+			if dir == real {
+				fail("%s: %q includes itself: %s", ref.Field, ref.Value, strings.Join(append(above, real), " -> "))
+				return
+			}
+		}
+		if len(above) >= r.limits.Depth {
+			fail("%s: %q is more than %d bases deep", ref.Field, ref.Value, r.limits.Depth)
+			return
+		}
+		child := r.layer(p, real, above, source.Error{Path: f.Path, Line: ref.Line, Column: ref.Column,
+			Message: fmt.Sprintf("%s: the folder %q has no kustomization file", ref.Field, ref.Value)})
+		if child == nil {
+			return
+		}
+		switch ref.Role {
+		case kustomization.Resource:
+			layer.Bases = append(layer.Bases, child)
+		case kustomization.Component:
+			layer.Components = append(layer.Components, child)
+		}
+	case folder:
+		fail("%s: %q is a folder, but a file is expected", ref.Field, ref.Value)
+	case entry.Kind != tree.File:
+		fail("%s: %q is a git submodule, which Lintel does not read", ref.Field, ref.Value)
+	case ref.Role == kustomization.Component:
+		fail("%s: %q is a file, but a component is a folder", ref.Field, ref.Value)
+	case ref.Role == kustomization.Resource || ref.Role == kustomization.Patch:
+		r.manifest(p, layer, ref, real, fail)
+	}
+}
+
+// manifest vets a file that kustomize will parse: what multiplies or cannot be parsed must not reach it.
+func (r *Renderer) manifest(p *plan, layer *origin.Layer, ref kustomization.Ref, name string, fail func(string, ...any)) {
+	if ref.Role == kustomization.Resource {
+		layer.Manifests = append(layer.Manifests, name)
+	}
+	if p.manifests[name] {
+		return
+	}
+	p.manifests[name] = true
+	data, _, err := r.tree.ReadFile(name)
+	var large *tree.TooLargeError
+	switch {
+	case errors.As(err, &large):
+		p.problem(source.Error{Path: name, Message: large.Error()})
+		return
+	case err != nil:
+		fail("%s: %q cannot be read", ref.Field, ref.Value)
+		return
+	}
+	var e *source.Error
+	if err := source.Vet(name, data, r.limits.Source); errors.As(err, &e) {
+		p.problem(*e)
+	}
+}

@@ -1,0 +1,273 @@
+// Package render turns the roots of a repository tree into the resources they deploy, each of which can say
+// where any of its fields was written.
+//
+// Kustomizations are rendered by kustomize itself (krusty) over a file system that holds only the tree;
+// what kustomize would fetch, run or read elsewhere is refused before it starts, with a file and a line.
+package render
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+	"sync"
+
+	"go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/openapi"
+
+	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/origin"
+	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// Resource is one rendered object.
+type Resource struct {
+	// Object is the resource as JSON, numbers as int64 where whole, else float64. Do not change it.
+	Object map[string]any
+
+	node  *yaml.Node
+	build *origin.Build
+}
+
+// Origin answers the place a person must edit to change the field at a JSON Pointer (RFC 6901), or the
+// nearest place around it.
+func (r *Resource) Origin(pointer string) origin.Place { return r.build.Locate(r.node, pointer) }
+
+// Rendering is what one root deploys.
+type Rendering struct {
+	Root      graph.Root
+	Resources []*Resource
+	Reads     map[string]string // every file that was read, by object id; "" for a path that was probed and is absent
+}
+
+// Renderer renders roots of one tree. It is safe for concurrent use, but renders one kustomization at a time:
+// kustomize keeps its schema in a global variable.
+type Renderer struct {
+	tree   *tree.Tree
+	graph  *graph.Graph
+	limits Limits
+}
+
+// New answers a renderer of a tree and its graph.
+func New(t *tree.Tree, g *graph.Graph, limits Limits) *Renderer {
+	return &Renderer{tree: t, graph: g, limits: limits.withDefaults()}
+}
+
+// Render renders one root. The problems are what a person must mend first; a rendering that has some is
+// incomplete. The error is about the repository or the context, not about what is written in it.
+func (r *Renderer) Render(ctx context.Context, root graph.Root) (*Rendering, []source.Error, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	if root.Plain {
+		return r.plain(ctx, root)
+	}
+	p := r.plan(root.Path)
+	if len(p.problems) > 0 {
+		return &Rendering{Root: root, Reads: p.reads}, p.problems, nil
+	}
+	return r.kustomize(root, p)
+}
+
+// krustyLock guards kustomize's global schema.
+//
+// It is the one piece of global state, and it is kustomize's: openapi.SetSchema and ResetOpenAPI change
+// what concurrent builds see.
+var krustyLock sync.Mutex
+
+func (r *Renderer) kustomize(root graph.Root, p *plan) (out *Rendering, problems []source.Error, err error) {
+	files := origin.NewFileSet()
+	fsys := &fileSystem{tree: r.tree, reads: p.reads, transform: func(name string, data []byte) []byte {
+		switch {
+		case p.kustomizations[name] != nil:
+			return files.PadInline(p.kustomizations[name], data)
+		case p.manifests[name]:
+			return files.Pad(name, data)
+		}
+		return data
+	}}
+	options := krusty.MakeDefaultOptions()
+	result, failure := runKustomize(options, fsys, path.Join(mount, root.Path), p.openAPI)
+	if failure != nil {
+		return &Rendering{Root: root, Reads: p.reads}, r.explain(root, p, failure), nil
+	}
+	if len(result) > r.limits.Resources {
+		return &Rendering{Root: root, Reads: p.reads}, []source.Error{{Path: p.root.File.Path, Message: fmt.Sprintf(
+			"renders %d resources, more than the limit of %d", len(result), r.limits.Resources)}}, nil
+	}
+	build := origin.NewBuild(files, p.root, func(name string) ([]byte, error) {
+		data, _, err := r.tree.ReadFile(name)
+		return data, err
+	})
+	out = &Rendering{Root: root, Reads: p.reads}
+	for _, node := range result {
+		object, ok := toJSON(node).(map[string]any)
+		if !ok {
+			continue
+		}
+		out.Resources = append(out.Resources, &Resource{Object: object, node: node, build: build})
+	}
+	return out, nil, nil
+}
+
+// runKustomize runs one build alone in the process. A panic of kustomize is its answer's error; whatever
+// it left in the global schema is reset.
+func runKustomize(o *krusty.Options, fsys *fileSystem, root string, ownSchema bool) (nodes []*yaml.Node, err error) {
+	krustyLock.Lock()
+	defer krustyLock.Unlock()
+	defer func() {
+		if r := recover(); r != nil {
+			openapi.ResetOpenAPI()
+			nodes, err = nil, errors.New("kustomize crashed on this kustomization: look for fields that are null or of the wrong type")
+		} else if ownSchema {
+			openapi.ResetOpenAPI()
+		}
+	}()
+	if ownSchema {
+		openapi.ResetOpenAPI()
+	}
+	result, err := krusty.MakeKustomizer(o).Run(fsys, root)
+	if err != nil {
+		return nil, err
+	}
+	for _, res := range result.Resources() {
+		nodes = append(nodes, res.YNode())
+	}
+	return nodes, nil
+}
+
+// explain turns kustomize's error into problems with lines: first by parsing what the root reads, then by
+// what the error names.
+func (r *Renderer) explain(root graph.Root, p *plan, failure error) []source.Error {
+	var list []source.Error
+	for name := range p.manifests {
+		data, _, err := r.tree.ReadFile(name)
+		if err != nil {
+			continue
+		}
+		var e *source.Error
+		if _, err := source.Parse(name, data, r.limits.Source); errors.As(err, &e) {
+			list = append(list, *e)
+		}
+	}
+	if len(list) > 0 {
+		return list
+	}
+	return []source.Error{{Path: p.root.File.Path, Line: 1, Message: "kustomize cannot build this: " + cleanError(failure.Error())}}
+}
+
+var (
+	mountPath = regexp.MustCompile(regexp.QuoteMeta(mount) + `/?`)
+	deepest   = regexp.MustCompile(`^(?:accumulating (?:resources|components): |accumulation err='[^']*': |accumulateDirectory: |couldn't make target for path '[^']*': )+`)
+)
+
+// cleanError keeps of kustomize's error what a person needs: the innermost reason, without the file system's
+// own root and without the resource dumps some errors carry.
+func cleanError(text string) string {
+	text = deepest.ReplaceAllString(mountPath.ReplaceAllString(text, ""), "")
+	text, _, _ = strings.Cut(text, "\n")
+	if i := strings.IndexAny(text, "{"); i > 0 {
+		text = strings.TrimRight(text[:i], " :") + " ..."
+	}
+	const limit = 400
+	if len(text) > limit {
+		text = strings.ToValidUTF8(text[:limit], "") + " ..."
+	}
+	return text
+}
+
+// plain reads a folder of manifests.
+func (r *Renderer) plain(ctx context.Context, root graph.Root) (*Rendering, []source.Error, error) {
+	out := &Rendering{Root: root, Reads: map[string]string{}}
+	var problems []source.Error
+	for _, name := range r.graph.Plain(root.Path) {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		list, id, problem, err := r.Manifest(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		out.Reads[name] = id
+		if problem != nil {
+			problems = append(problems, *problem)
+		}
+		out.Resources = append(out.Resources, list...)
+	}
+	return out, problems, nil
+}
+
+// Manifest reads the resources of one plain file and its object id. Documents without apiVersion and kind are
+// left out, and so are kustomizations and files that are not YAML but templates of it.
+func (r *Renderer) Manifest(name string) ([]*Resource, string, *source.Error, error) {
+	data, id, err := r.tree.ReadFile(name)
+	var large *tree.TooLargeError
+	switch {
+	case errors.As(err, &large):
+		return nil, id, &source.Error{Path: name, Message: large.Error()}, nil
+	case errors.Is(err, tree.ErrNotExist):
+		return nil, "", nil, nil
+	case err != nil:
+		return nil, "", nil, err
+	}
+	documents, err := source.Parse(name, data, r.limits.Source)
+	if err != nil {
+		var e *source.Error
+		if !errors.As(err, &e) {
+			return nil, id, nil, err
+		}
+		if !looksLikeManifest(data) {
+			return nil, id, nil, nil
+		}
+		return nil, id, e, nil
+	}
+	build := origin.NewPlainBuild(name, data)
+	var list []*Resource
+	for _, document := range documents {
+		for _, node := range unwrapList(document) {
+			object, ok := toJSON(node).(map[string]any)
+			if !ok || !deployable(object) {
+				continue
+			}
+			list = append(list, &Resource{Object: object, node: node, build: build})
+		}
+	}
+	return list, id, nil, nil
+}
+
+var manifestLine = regexp.MustCompile(`(?m)^["']?(apiVersion|kind)["']?\s*:`)
+
+// looksLikeManifest says whether broken YAML was meant to be deployed. Templates (Helm, Jinja) are not.
+func looksLikeManifest(data []byte) bool { return len(manifestLine.FindAll(data, 2)) == 2 }
+
+// unwrapList answers the items of a v1 List, and the document itself otherwise.
+func unwrapList(n *yaml.Node) []*yaml.Node {
+	kind := source.Text(n, "kind")
+	if kind == "" || !strings.HasSuffix(kind, "List") {
+		return []*yaml.Node{n}
+	}
+	if _, items := source.Field(n, "items"); items == nil || items.Kind != yaml.SequenceNode {
+		return []*yaml.Node{n}
+	}
+	return source.Items(n, "items")
+}
+
+// deployable says whether an object is one that a cluster stores: configuration of kustomize and of the
+// Kyverno command line has the same shape, but no server knows it.
+func deployable(o map[string]any) bool {
+	apiVersion, _ := o["apiVersion"].(string)
+	kind, _ := o["kind"].(string)
+	if apiVersion == "" || kind == "" {
+		return false
+	}
+	group, _, _ := strings.Cut(apiVersion, "/")
+	return group != "kustomize.config.k8s.io" && group != "cli.kyverno.io"
+}
+
+// layerOf is the plan's view of one kustomization for the origin package.
+func layerOf(f *kustomization.File) *origin.Layer { return &origin.Layer{File: f} }

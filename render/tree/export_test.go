@@ -1,0 +1,4 @@
+package tree
+
+// ParseTree is parseTree, for the fuzz target.
+var ParseTree = parseTree

@@ -1,0 +1,262 @@
+// Package tree reads the trees of a git repository without a checkout.
+//
+// Objects is one "git cat-file --batch" process: content is addressed by object id, so what two commits
+// share is read once. A Tree is the folder of one commit, with symlinks resolved inside it and nowhere
+// else. Nothing in this package writes, and nothing reads the work tree.
+package tree
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// Errors that callers decide on.
+var (
+	// ErrNoObject means that the repository has no object of that name.
+	ErrNoObject = errors.New("no such object in the repository")
+	// ErrNotExist means that a path does not exist in a tree.
+	ErrNotExist = errors.New("no such file or folder in the repository")
+)
+
+// TooLargeError says that a blob is over the limit and was not read.
+type TooLargeError struct {
+	Path        string // empty where only the object is known
+	Size, Limit int64  // bytes
+}
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("is %d bytes large, more than the limit of %d", e.Size, e.Limit)
+}
+
+// Config says which repository to read and how.
+type Config struct {
+	GitDir     string   // absolute path of the git directory
+	Alternates []string // further object folders, absolute
+	Git        string   // absolute path of the git binary; looked for in the usual places when empty
+	BlobLimit  int64    // bytes; blobs over it answer *TooLargeError. 0 means 16 MiB
+}
+
+const defaultBlobLimit = 16 << 20
+
+// Objects reads objects of one repository. It is safe for concurrent use.
+type Objects struct {
+	limit int64
+
+	mu     sync.Mutex
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    *bufio.Reader
+	broken error
+	trees  map[string][]Entry
+	blobs  map[string][]byte // small ones: policies and kustomizations are read at both commits
+	held   int64
+}
+
+// heldLimit bounds the bytes of blobs that are kept, heldBlob the size of one.
+const (
+	heldLimit = 64 << 20
+	heldBlob  = 256 << 10
+)
+
+// Open starts reading a repository. The context ends the process; Close does, too.
+func Open(ctx context.Context, c Config) (*Objects, error) {
+	git, err := findGit(c.Git)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, git, "--git-dir="+c.GitDir, "cat-file", "--batch")
+	// Nothing of the caller's environment reaches git: no credentials, no configuration but the repository's.
+	cmd.Env = []string{
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_TERMINAL_PROMPT=0",
+		"GIT_NO_LAZY_FETCH=1", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_REPLACE_OBJECTS=1", "LC_ALL=C", "HOME=" + os.DevNull,
+	}
+	if len(c.Alternates) > 0 {
+		cmd.Env = append(cmd.Env, "GIT_ALTERNATE_OBJECT_DIRECTORIES="+strings.Join(c.Alternates, string(os.PathListSeparator)))
+	}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start git: %w", err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start git: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start git: %w", err)
+	}
+	limit := c.BlobLimit
+	if limit <= 0 {
+		limit = defaultBlobLimit
+	}
+	return &Objects{
+		limit: limit, cmd: cmd, in: in, out: bufio.NewReaderSize(out, 64<<10),
+		trees: map[string][]Entry{}, blobs: map[string][]byte{},
+	}, nil
+}
+
+// findGit answers an absolute path without looking at PATH, which the box does not have.
+func findGit(git string) (string, error) {
+	if filepath.IsAbs(git) {
+		return git, nil
+	}
+	for _, p := range []string{"/usr/bin/git", "/usr/local/bin/git", "/opt/homebrew/bin/git", "/bin/git"} {
+		if info, err := os.Stat(p); err == nil && info.Mode().IsRegular() {
+			return p, nil
+		}
+	}
+	if p, err := exec.LookPath("git"); err == nil && filepath.IsAbs(p) {
+		return p, nil
+	}
+	return "", errors.New("git is not installed: Lintel reads repositories with the git command")
+}
+
+// Close ends the process.
+func (o *Objects) Close() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.broken == nil {
+		o.broken = errors.New("the repository is closed")
+	}
+	_ = o.in.Close()
+	_, _ = io.Copy(io.Discard, o.out)
+	return o.cmd.Wait()
+}
+
+// object reads one object by name. The name must not hold white space.
+func (o *Objects) object(name string) (id, kind string, data []byte, err error) {
+	if name == "" || strings.ContainsAny(name, " \t\r\n\x00") {
+		return "", "", nil, fmt.Errorf("object %q: %w", name, ErrNoObject)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.broken != nil {
+		return "", "", nil, o.broken
+	}
+	fail := func(err error) (string, string, []byte, error) {
+		o.broken = fmt.Errorf("read from git: %w", err)
+		return "", "", nil, o.broken
+	}
+	if _, err := io.WriteString(o.in, name+"\n"); err != nil {
+		return fail(err)
+	}
+	header, err := o.out.ReadString('\n')
+	if err != nil {
+		return fail(err)
+	}
+	fields := strings.Fields(header)
+	if len(fields) != 3 {
+		return "", "", nil, fmt.Errorf("object %s: %w", name, ErrNoObject)
+	}
+	size, err := strconv.ParseInt(fields[2], 10, 64)
+	if err != nil || size < 0 {
+		return fail(fmt.Errorf("unexpected header %q", header))
+	}
+	if size > o.limit {
+		if _, err := io.CopyN(io.Discard, o.out, size+1); err != nil {
+			return fail(err)
+		}
+		return fields[0], fields[1], nil, &TooLargeError{Size: size, Limit: o.limit}
+	}
+	data = make([]byte, size)
+	if _, err := io.ReadFull(o.out, data); err != nil {
+		return fail(err)
+	}
+	if _, err := o.out.Discard(1); err != nil {
+		return fail(err)
+	}
+	return fields[0], fields[1], data, nil
+}
+
+// Blob reads a file's content by object id. The answer is shared: do not change it.
+func (o *Objects) Blob(id string) ([]byte, error) {
+	o.mu.Lock()
+	data, ok := o.blobs[id]
+	o.mu.Unlock()
+	if ok {
+		return data, nil
+	}
+	_, kind, data, err := o.object(id)
+	if err != nil {
+		return nil, err
+	}
+	if kind != "blob" {
+		return nil, fmt.Errorf("object %s is a %s, not a file", id, kind)
+	}
+	if len(data) <= heldBlob {
+		o.mu.Lock()
+		if o.held+int64(len(data)) <= heldLimit {
+			o.blobs[id] = data
+			o.held += int64(len(data))
+		}
+		o.mu.Unlock()
+	}
+	return data, nil
+}
+
+// Tree opens the tree of a commit, a tag or a tree.
+func (o *Objects) Tree(rev string) (*Tree, error) {
+	id, kind, data, err := o.object(rev)
+	for err == nil && (kind == "commit" || kind == "tag") {
+		head, _, _ := bytes.Cut(data, []byte("\n\n"))
+		field := "tree "
+		if kind == "tag" {
+			field = "object "
+		}
+		next := ""
+		for line := range strings.Lines(string(head)) {
+			if v, ok := strings.CutPrefix(line, field); ok {
+				next = strings.TrimSpace(v)
+				break
+			}
+		}
+		id, kind, data, err = o.object(next)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the tree of %s: %w", rev, err)
+	}
+	if kind != "tree" {
+		return nil, fmt.Errorf("%s is a %s, not a commit", rev, kind)
+	}
+	return &Tree{objects: o, root: id}, nil
+}
+
+// Empty is a tree without files: the merge base of a history that has none.
+func (o *Objects) Empty() *Tree { return &Tree{objects: o} }
+
+// entries reads a folder by object id, sorted by name.
+func (o *Objects) entries(id string) ([]Entry, error) {
+	if id == "" {
+		return nil, nil
+	}
+	o.mu.Lock()
+	list, ok := o.trees[id]
+	o.mu.Unlock()
+	if ok {
+		return list, nil
+	}
+	_, kind, data, err := o.object(id)
+	if err != nil {
+		return nil, err
+	}
+	if kind != "tree" {
+		return nil, fmt.Errorf("object %s is a %s, not a folder", id, kind)
+	}
+	list, err = parseTree(data, len(id)/2)
+	if err != nil {
+		return nil, err
+	}
+	o.mu.Lock()
+	o.trees[id] = list
+	o.mu.Unlock()
+	return list, nil
+}

@@ -1,0 +1,197 @@
+package tree
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Kind is what an entry of a folder is.
+type Kind int
+
+// The kinds of entries git knows.
+const (
+	File Kind = iota
+	Dir
+	Symlink
+	Submodule
+)
+
+// Entry is one name in a folder.
+type Entry struct {
+	Name string
+	Kind Kind
+	ID   string // git object id
+}
+
+// Tree is the folder of one commit. Paths are slash-separated and relative to the root; "." is the root.
+// It is safe for concurrent use.
+type Tree struct {
+	objects *Objects
+	root    string
+}
+
+// ID is the object id of the root folder, empty for an empty tree.
+func (t *Tree) ID() string { return t.root }
+
+// parseTree reads git's tree format: "<mode> <name>\0<raw id>" repeated.
+func parseTree(data []byte, idLen int) ([]Entry, error) {
+	var list []Entry
+	for len(data) > 0 {
+		head, rest, ok := bytes.Cut(data, []byte{0})
+		if !ok || len(rest) < idLen {
+			return nil, errors.New("a folder object of the repository is damaged")
+		}
+		mode, name, ok := strings.Cut(string(head), " ")
+		if !ok || name == "" || name == "." || name == ".." || strings.Contains(name, "/") {
+			return nil, errors.New("a folder object of the repository is damaged")
+		}
+		e := Entry{Name: name, ID: hex.EncodeToString(rest[:idLen])}
+		switch mode {
+		case "40000":
+			e.Kind = Dir
+		case "120000":
+			e.Kind = Symlink
+		case "160000":
+			e.Kind = Submodule
+		}
+		list = append(list, e)
+		data = rest[idLen:]
+	}
+	slices.SortFunc(list, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
+	return list, nil
+}
+
+// Clean makes a path of the repository canonical. It answers false for one that leads out of it.
+func Clean(p string) (string, bool) {
+	if strings.HasPrefix(p, "/") || strings.ContainsRune(p, 0) {
+		return "", false
+	}
+	p = path.Clean(p)
+	if p == ".." || strings.HasPrefix(p, "../") {
+		return "", false
+	}
+	return p, true
+}
+
+const maxLinks = 40 // as Linux has it: path_resolution(7)
+
+// Lookup finds what is at a path, following symlinks inside the tree. It answers the path the links led
+// to and the entry there, or an error that is ErrNotExist where nothing is, where a link leads out of the
+// repository or in circles, and below files and submodules.
+func (t *Tree) Lookup(p string) (string, Entry, error) {
+	links := 0
+	return t.lookup(p, true, &links)
+}
+
+// Entry is Lookup without following a symlink in the last element.
+func (t *Tree) Entry(p string) (Entry, error) {
+	links := 0
+	_, e, err := t.lookup(p, false, &links)
+	return e, err
+}
+
+func (t *Tree) lookup(p string, follow bool, links *int) (string, Entry, error) {
+	clean, ok := Clean(p)
+	if !ok {
+		return "", Entry{}, fmt.Errorf("%s leads out of the repository: %w", p, ErrNotExist)
+	}
+	at := Entry{Name: ".", Kind: Dir, ID: t.root}
+	if clean == "." {
+		return ".", at, nil
+	}
+	parts := strings.Split(clean, "/")
+	here := "."
+	for i, name := range parts {
+		if at.Kind != Dir {
+			return "", Entry{}, fmt.Errorf("%s: %w", clean, ErrNotExist)
+		}
+		list, err := t.objects.entries(at.ID)
+		if err != nil {
+			return "", Entry{}, err
+		}
+		k, found := slices.BinarySearchFunc(list, name, func(e Entry, n string) int { return strings.Compare(e.Name, n) })
+		if !found {
+			return "", Entry{}, fmt.Errorf("%s: %w", clean, ErrNotExist)
+		}
+		at = list[k]
+		if at.Kind != Symlink || (i == len(parts)-1 && !follow) {
+			here = path.Join(here, name)
+			continue
+		}
+		if *links++; *links > maxLinks {
+			return "", Entry{}, fmt.Errorf("%s is a loop of symlinks: %w", clean, ErrNotExist)
+		}
+		target, err := t.objects.Blob(at.ID)
+		if err != nil {
+			return "", Entry{}, err
+		}
+		if strings.HasPrefix(string(target), "/") {
+			return "", Entry{}, fmt.Errorf("%s is a symlink out of the repository: %w", path.Join(here, name), ErrNotExist)
+		}
+		next := here + "/" + string(target)
+		if rest := parts[i+1:]; len(rest) > 0 {
+			next += "/" + strings.Join(rest, "/")
+		}
+		return t.lookup(next, follow, links)
+	}
+	return here, at, nil
+}
+
+// ReadFile reads the file at a path, following symlinks, and answers its object id, too. The content is
+// shared: do not change it. A file over the limit answers *TooLargeError.
+func (t *Tree) ReadFile(p string) ([]byte, string, error) {
+	_, e, err := t.Lookup(p)
+	if err != nil {
+		return nil, "", err
+	}
+	if e.Kind != File {
+		return nil, "", fmt.Errorf("%s is not a file: %w", p, ErrNotExist)
+	}
+	data, err := t.objects.Blob(e.ID)
+	var large *TooLargeError
+	if errors.As(err, &large) {
+		return nil, e.ID, &TooLargeError{Path: p, Size: large.Size, Limit: large.Limit}
+	}
+	return data, e.ID, err
+}
+
+// ReadDir lists the folder at a path, following symlinks, sorted by name.
+func (t *Tree) ReadDir(p string) ([]Entry, error) {
+	_, e, err := t.Lookup(p)
+	if err != nil {
+		return nil, err
+	}
+	if e.Kind != Dir {
+		return nil, fmt.Errorf("%s is not a folder: %w", p, ErrNotExist)
+	}
+	return t.objects.entries(e.ID)
+}
+
+// Walk calls visit for every file and symlink of the tree, in order of their paths, without following
+// links. An error of visit ends the walk and is its answer.
+func (t *Tree) Walk(visit func(p string, e Entry) error) error { return t.walk("", t.root, visit) }
+
+func (t *Tree) walk(dir, id string, visit func(string, Entry) error) error {
+	list, err := t.objects.entries(id)
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		p := dir + e.Name
+		switch e.Kind {
+		case Dir:
+			err = t.walk(p+"/", e.ID, visit)
+		case File, Symlink:
+			err = visit(p, e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

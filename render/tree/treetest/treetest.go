@@ -1,0 +1,105 @@
+// Package treetest builds git repositories for tests.
+package treetest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// Repo is a git repository in a folder of its own, which goes with the test.
+type Repo struct {
+	Dir    string // the work tree
+	GitDir string
+	t      testing.TB
+}
+
+// New makes an empty repository.
+func New(t testing.TB) *Repo {
+	t.Helper()
+	dir := t.TempDir()
+	r := &Repo{Dir: dir, GitDir: filepath.Join(dir, ".git"), t: t}
+	r.Git("init", "--quiet", "--initial-branch=main")
+	return r
+}
+
+// Git runs git in the repository and answers its output.
+func (r *Repo) Git(args ...string) string {
+	r.t.Helper()
+	cmd := exec.Command("git", append([]string{"-C", r.Dir, "-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false"}, args...)...)
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
+		"GIT_AUTHOR_DATE=2024-01-02T03:04:05Z", "GIT_COMMITTER_DATE=2024-01-02T03:04:05Z")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		r.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// Commit writes the files of a txtar archive over what is there, commits everything and answers the commit.
+func (r *Repo) Commit(archive string) string {
+	r.t.Helper()
+	for _, f := range txtar.Parse([]byte(archive)).Files {
+		r.Write(f.Name, string(f.Data))
+	}
+	return r.Snapshot()
+}
+
+// Write writes one file of the work tree.
+func (r *Repo) Write(name, data string) {
+	r.t.Helper()
+	p := filepath.Join(r.Dir, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.WriteFile(p, []byte(data), 0o644); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// Symlink makes a symbolic link in the work tree.
+func (r *Repo) Symlink(target, name string) {
+	r.t.Helper()
+	p := filepath.Join(r.Dir, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.Symlink(target, p); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// Snapshot commits the work tree and answers the commit.
+func (r *Repo) Snapshot() string {
+	r.t.Helper()
+	r.Git("add", "--all")
+	r.Git("commit", "--quiet", "--allow-empty", "--message", "change")
+	return r.Git("rev-parse", "HEAD")
+}
+
+// Objects opens the repository for reading until the test ends.
+func (r *Repo) Objects() *tree.Objects {
+	r.t.Helper()
+	o, err := tree.Open(r.t.Context(), tree.Config{GitDir: r.GitDir})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { _ = o.Close() })
+	return o
+}
+
+// Tree opens the tree of a revision.
+func (r *Repo) Tree(rev string) *tree.Tree {
+	r.t.Helper()
+	t, err := r.Objects().Tree(rev)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return t
+}
