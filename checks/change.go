@@ -1,0 +1,32 @@
+package checks
+
+import "time"
+
+// Change is what is to be checked. It is plain data, so that it can be handed to a child process; it holds
+// no credentials.
+type Change struct {
+	GitDir     string   `json:"gitDir"`               // the repository's git directory (bare or not), absolute
+	Alternates []string `json:"alternates,omitempty"` // further object folders, absolute: the snapshot of a work tree lives in one
+	Git        string   `json:"git,omitempty"`        // the git binary, absolute; looked for in the usual places when empty
+	Rules      string   `json:"rules"`                // commit whose settings, policies and exceptions apply: the tip of the base branch
+	Base       string   `json:"base"`                 // merge base; empty with All
+	Head       string   `json:"head"`                 // commit (or tree) to check
+	All        bool     `json:"all,omitempty"`        // check every root of the head, not only what changed
+
+	User     User       `json:"user"`
+	Approved []Approval `json:"approved,omitempty"`
+	Now      time.Time  `json:"now"` // the clock of the check; no part of it reads another
+}
+
+// User is the author of the change on the hosting side.
+type User struct {
+	Login string   `json:"login,omitempty"`
+	Teams []string `json:"teams,omitempty"` // "org/team"
+}
+
+// Approval says that an exception file was approved in review in exactly this content.
+type Approval struct {
+	Path string   `json:"path"`
+	Blob string   `json:"blob"` // git object id of the approved content; "*" approves whatever the head has (the command line's --approve)
+	By   []string `json:"by,omitempty"`
+}

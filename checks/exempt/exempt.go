@@ -1,0 +1,126 @@
+// Package exempt decides which exceptions count: those that are merged, and those of the change that were
+// approved in review; none that has expired.
+package exempt
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lintel-bot/lintel/engine"
+)
+
+// State is how far an exception has come.
+type State string
+
+// The states. Merged and Approved count.
+const (
+	Merged   State = "merged"
+	Approved State = "approved"
+	Pending  State = "pending"
+	Expired  State = "expired"
+)
+
+// Approval says that the content of a file was approved.
+type Approval struct {
+	Path string
+	Blob string // git object id, or "*" for whatever the head has
+	By   []string
+}
+
+// Input is what a decision depends on.
+type Input struct {
+	Merged   []*engine.Exception // in effect at the tip of the base branch
+	Proposed []*engine.Exception // in files that the change adds or edits
+	Blob     func(path string) string
+	Approved []Approval
+	Now      time.Time
+	// Since answers when a file was last changed on the side the exception is from; durations in the
+	// label cleanup.kyverno.io/ttl count from there.
+	Since func(e *engine.Exception) (time.Time, bool)
+}
+
+// Decision sorts the exceptions of a check.
+type Decision struct {
+	Counting []*engine.Exception // merged or approved, not expired
+	Idle     []*engine.Exception // pending or expired: they cover nothing, but it is worth saying what they would
+	states   map[*engine.Exception]State
+	by       map[*engine.Exception][]string
+}
+
+// State answers how far an exception has come.
+func (d *Decision) State(e *engine.Exception) State { return d.states[e] }
+
+// By answers who approved an exception.
+func (d *Decision) By(e *engine.Exception) []string { return d.by[e] }
+
+// Decide sorts exceptions. A merged exception that the change edits keeps its merged content until the change
+// is merged itself or approved; then the new content takes its place.
+func Decide(in Input) *Decision {
+	d := &Decision{states: map[*engine.Exception]State{}, by: map[*engine.Exception][]string{}}
+	replaced := map[string]bool{}
+	for _, e := range in.Proposed {
+		state := Pending
+		for _, a := range in.Approved {
+			if a.Path == e.Path && (a.Blob == "*" || a.Blob != "" && a.Blob == in.Blob(e.Path)) {
+				state, d.by[e] = Approved, a.By
+				replaced[key(e)] = true
+			}
+		}
+		d.add(e, state, in)
+	}
+	for _, e := range in.Merged {
+		if !replaced[key(e)] {
+			d.add(e, Merged, in)
+		}
+	}
+	return d
+}
+
+func key(e *engine.Exception) string {
+	return strings.Join([]string{e.Path, e.APIVersion, e.Namespace, e.Name}, "\x00")
+}
+
+func (d *Decision) add(e *engine.Exception, state State, in Input) {
+	if expired(e, in) {
+		state = Expired
+	}
+	d.states[e] = state
+	if state == Merged || state == Approved {
+		d.Counting = append(d.Counting, e)
+	} else {
+		d.Idle = append(d.Idle, e)
+	}
+}
+
+// Names lists exceptions as namespace/name, sorted.
+func Names(list []*engine.Exception) []string {
+	names := make([]string, len(list))
+	for i, e := range list {
+		names[i] = Name(e)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Name is an exception's namespace/name.
+func Name(e *engine.Exception) string {
+	if e.Namespace == "" {
+		return e.Name
+	}
+	return e.Namespace + "/" + e.Name
+}
+
+// expired says whether an exception is over: at spec.expiresAt, or at the end of the label
+// cleanup.kyverno.io/ttl (https://kyverno.io/docs/policy-types/cleanup-policy/#cleanup-label). A duration
+// whose start is not known is over: what cannot be decided does not count.
+func expired(e *engine.Exception, in Input) bool {
+	if !e.Expires.IsZero() && !in.Now.Before(e.Expires) {
+		return true
+	}
+	if e.TTL <= 0 {
+		return false
+	}
+	since, ok := in.Since(e)
+	return !ok || !in.Now.Before(since.Add(e.TTL))
+}

@@ -1,0 +1,147 @@
+package checks
+
+// Conclusion is what a check came to; the words are those of GitHub's check runs
+// (https://docs.github.com/en/rest/checks/runs).
+type Conclusion string
+
+// The conclusions, worst first.
+const (
+	Failure        Conclusion = "failure"         // a new enforced violation, or something that could not be decided by our fault or the change's
+	ActionRequired Conclusion = "action_required" // all that blocks waits for the approval of an exception
+	Neutral        Conclusion = "neutral"         // warnings and unknowns only
+	Success        Conclusion = "success"
+)
+
+// Result is what one rule said about one resource. Passes are counted in Stats and are no findings.
+type Result string
+
+// The results of a finding.
+const (
+	Fail    Result = "fail"    // an enforced rule is violated
+	Warn    Result = "warn"    // an audited rule is violated
+	Skip    Result = "skip"    // an exception covers the violation
+	Error   Result = "error"   // the rule could not be evaluated
+	Unknown Result = "unknown" // the rule needs data that only the cluster has
+)
+
+// Report is the outcome of one check of one change. Its JSON form is the stable output of
+// "lintel check -o json" and what the box sends to the server.
+type Report struct {
+	Conclusion Conclusion  `json:"conclusion"`
+	Title      string      `json:"title"` // one line for people
+	Findings   []Finding   `json:"findings"`
+	Errors     []Problem   `json:"errors"`               // what could not be read, rendered or compiled; any makes the check fail
+	Warnings   []Problem   `json:"warnings,omitempty"`   // deprecated fields, policies that are not evaluated before merge
+	Exceptions []Exception `json:"exceptions,omitempty"` // the exceptions that the change itself adds or edits
+	Approvers  *Approvers  `json:"approvers,omitempty"`  // who may approve them, from the settings at the base
+	Stats      Stats       `json:"stats"`
+
+	// Excerpts holds the source lines around the findings and errors, by path and line number, for
+	// code frames. "-o json" leaves it out.
+	Excerpts map[string]map[int]string `json:"excerpts,omitempty"`
+}
+
+// Finding is one violated (or undecided, or excepted) rule at one field of one resource.
+type Finding struct {
+	Policy     string     `json:"policy"` // name, or namespace/name of a namespaced policy
+	Rule       string     `json:"rule"`
+	Severity   string     `json:"severity,omitempty"` // critical, high, medium, low or info; the policy's annotation
+	Resource   Resource   `json:"resource"`
+	Operation  string     `json:"operation"`
+	Result     Result     `json:"result"`
+	Action     string     `json:"action"`          // "enforce" or "audit"
+	Field      string     `json:"field,omitempty"` // RFC 6901 pointer into the rendered resource
+	Message    string     `json:"message"`
+	Origin     *Origin    `json:"origin,omitempty"`
+	Roots      []string   `json:"roots,omitempty"`     // the roots whose render has it
+	Resources  []Resource `json:"resources,omitempty"` // further resources that fail at the same place for the same reason
+	Exemption  *Exemption `json:"exemption,omitempty"`
+	New        bool       `json:"new"`        // false: the base had it, too
+	Blocks     bool       `json:"blocks"`     // whether this finding alone fails the check
+	PolicyPath string     `json:"policyPath"` // where the policy is written
+	PolicyLine int        `json:"policyLine"`
+}
+
+// Resource names a rendered object.
+type Resource struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name"`
+}
+
+// Origin is the place a person must edit to change a field. Lines and columns count from 1; EndColumn is
+// the column behind the last character. Zero columns mean whole lines.
+type Origin struct {
+	Path        string  `json:"path"`
+	StartLine   int     `json:"startLine"`
+	EndLine     int     `json:"endLine"`
+	StartColumn int     `json:"startColumn,omitempty"`
+	EndColumn   int     `json:"endColumn,omitempty"`
+	How         string  `json:"how"`               // identity, writer, search or enclosing
+	Side        string  `json:"side,omitempty"`    // "base" when the place is in the merge base only (a deletion), else empty
+	Changed     bool    `json:"changed"`           // whether the change touches this file
+	Chain       []Place `json:"chain,omitempty"`   // what this value replaced, nearest layer first
+	Missing     string  `json:"missing,omitempty"` // the rest of the pointer that does not exist below this place
+}
+
+// Place is a position in the sources with the role it plays.
+type Place struct {
+	Path      string `json:"path"`
+	StartLine int    `json:"startLine"`
+	EndLine   int    `json:"endLine"`
+	Role      string `json:"role"` // "base", "patch", "images", ...
+}
+
+// Exemption says which exception covers a finding.
+type Exemption struct {
+	Exception string `json:"exception"` // namespace/name
+	Path      string `json:"path"`
+	State     string `json:"state"` // merged, approved, pending or expired
+	By        string `json:"by,omitempty"`
+}
+
+// Exception is the state of an exception file that the change adds or edits.
+type Exception struct {
+	Name  string   `json:"name"` // namespace/name
+	Path  string   `json:"path"`
+	Line  int      `json:"line"`
+	Blob  string   `json:"blob"`  // git object id of the file at the head
+	State string   `json:"state"` // approved, pending or expired
+	By    []string `json:"by,omitempty"`
+	Lets  int      `json:"lets"` // how many findings of this change it covers
+}
+
+// Approvers are the people whose review makes an exception count (settings, "approvers").
+type Approvers struct {
+	Users      []string `json:"users,omitempty"`
+	Teams      []string `json:"teams,omitempty"` // "org/team"
+	CodeOwners bool     `json:"codeowners"`
+	Count      int      `json:"count"`
+}
+
+// Problem is something that could not be read, rendered, compiled or decided, and what to do about it.
+type Problem struct {
+	Path    string `json:"path,omitempty"`
+	Line    int    `json:"line,omitempty"` // 0: the file, or (with no path) the check as a whole
+	Column  int    `json:"column,omitempty"`
+	Message string `json:"message"`
+	Changed bool   `json:"changed,omitempty"` // whether the change touches this file
+}
+
+// Stats counts what a check did.
+type Stats struct {
+	Policies    int   `json:"policies"`
+	Rules       int   `json:"rules"`
+	Exceptions  int   `json:"exceptions"`
+	Roots       int   `json:"roots"`     // roots that the change reaches
+	Resources   int   `json:"resources"` // resources that were evaluated
+	Passed      int   `json:"passed"`
+	Failed      int   `json:"failed"`
+	Warned      int   `json:"warned"`
+	Skipped     int   `json:"skipped"`
+	Errored     int   `json:"errored"`
+	Unknown     int   `json:"unknown"`
+	PreExisting int   `json:"preExisting"`
+	Millis      int64 `json:"millis"`
+}

@@ -1,0 +1,387 @@
+package checks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/lintel-bot/lintel/checks/exempt"
+	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/policy"
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// Checker runs checks and keeps, from one to the next, what object ids make safe to keep. It runs one check at a
+// time; the zero value is ready.
+type Checker struct {
+	mu    sync.Mutex
+	cache graph.Cache
+	marks markCache
+}
+
+// run is one check in work.
+type run struct {
+	change   Change
+	settings *Settings
+	objects  *tree.Objects
+
+	rulesTree, baseTree, headTree    *tree.Tree
+	rulesGraph, baseGraph, headGraph *graph.Graph
+
+	differences []tree.Difference
+	changed     map[string]bool
+
+	policies *engine.Policies
+	decision *exempt.Decision
+	proposed []*engine.Exception
+
+	report *Report
+}
+
+// Run checks one change. The error is about the repository or the machine; what is wrong with the change is in
+// the report.
+func (c *Checker) Run(ctx context.Context, change Change) (*Report, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	started := time.Now()
+	r := &run{change: change, changed: map[string]bool{}, report: &Report{Findings: []Finding{}, Errors: []Problem{}}}
+	if err := r.open(ctx); err != nil {
+		return nil, err
+	}
+	defer r.objects.Close()
+	steps := []func(context.Context, *Checker) error{r.readTrees, r.readRules, r.evaluate}
+	for _, step := range steps {
+		if err := step(ctx, c); err != nil {
+			return nil, err
+		}
+	}
+	r.finish()
+	r.report.Stats.Millis = time.Since(started).Milliseconds()
+	return r.report, nil
+}
+
+func (r *run) open(ctx context.Context) (err error) {
+	config := tree.Config{GitDir: r.change.GitDir, Alternates: r.change.Alternates, Git: r.change.Git}
+	if r.objects, err = tree.Open(ctx, config); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = r.objects.Close()
+		}
+	}()
+	if r.headTree, err = r.objects.Tree(r.change.Head); err != nil {
+		return err
+	}
+	r.baseTree = r.objects.Empty()
+	if r.change.Base != "" {
+		if r.baseTree, err = r.objects.Tree(r.change.Base); err != nil {
+			return err
+		}
+	}
+	r.rulesTree = r.headTree
+	if r.change.Rules != "" {
+		if r.rulesTree, err = r.objects.Tree(r.change.Rules); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readTrees reads the settings, the kustomizations of the three trees, and what differs.
+func (r *run) readTrees(_ context.Context, c *Checker) (err error) {
+	settings, problems, err := readSettings(r.rulesTree)
+	if err != nil {
+		return err
+	}
+	r.settings = settings
+	r.problems(problems...)
+	r.report.Approvers = settings.approvers()
+	built := map[string]*graph.Graph{}
+	for _, side := range []struct {
+		tree *tree.Tree
+		into **graph.Graph
+	}{{r.rulesTree, &r.rulesGraph}, {r.baseTree, &r.baseGraph}, {r.headTree, &r.headGraph}} {
+		if g, ok := built[side.tree.ID()]; ok {
+			*side.into = g
+			continue
+		}
+		g, err := graph.Build(side.tree, settings.graph(), &c.cache)
+		if err != nil {
+			return err
+		}
+		*side.into, built[side.tree.ID()] = g, g
+	}
+	if r.differences, err = tree.Diff(r.baseTree, r.headTree); err != nil {
+		return err
+	}
+	for _, d := range r.differences {
+		r.changed[d.Path] = true
+	}
+	if r.changed[SettingsPath] && r.headTree.ID() != r.rulesTree.ID() {
+		if _, problems, err := readSettings(r.headTree); err != nil {
+			return err
+		} else {
+			r.problems(problems...)
+		}
+	}
+	return nil
+}
+
+// readRules compiles the policies and exceptions that apply, and those that the change proposes.
+func (r *run) readRules(_ context.Context, c *Checker) error {
+	options := engine.Options{Now: r.change.Now}
+	policySources, err := ruleFiles(r.rulesTree, r.rulesGraph, r.settings.Policies, &c.marks)
+	if err != nil {
+		return err
+	}
+	exceptionSources := policySources
+	if len(r.settings.Policies) > 0 || len(r.settings.Exceptions) > 0 {
+		if exceptionSources, err = ruleFiles(r.rulesTree, r.rulesGraph, r.settings.Exceptions, &c.marks); err != nil {
+			return err
+		}
+	}
+	policies, problems := engine.CompilePolicies(policySources, options)
+	r.policies = policies
+	errs, warnings := problemsOf(problems)
+	r.problems(errs...)
+	r.report.Warnings = append(r.report.Warnings, warnings...)
+	_, unsupported := problemsOf(policies.Unsupported())
+	r.report.Warnings = append(r.report.Warnings, unsupported...)
+	for _, p := range policies.List() {
+		r.report.Stats.Policies++
+		r.report.Stats.Rules += len(p.Rules)
+	}
+	merged, problems := engine.CompileExceptions(exceptionSources, options)
+	errs, warnings = problemsOf(problems)
+	r.problems(errs...)
+	r.report.Warnings = append(r.report.Warnings, warnings...)
+	r.report.Stats.Exceptions = len(merged)
+	if err := r.readProposed(c, options); err != nil {
+		return err
+	}
+	input := exempt.Input{
+		Merged: merged, Proposed: r.proposed, Now: r.change.Now,
+		Blob:  func(p string) string { e, _ := r.headTree.Entry(p); return e.ID },
+		Since: func(e *engine.Exception) (time.Time, bool) { return r.lastChange(e) },
+	}
+	for _, a := range r.change.Approved {
+		input.Approved = append(input.Approved, exempt.Approval{Path: a.Path, Blob: a.Blob, By: a.By})
+	}
+	r.decision = exempt.Decide(input)
+	return nil
+}
+
+// readProposed compiles the policies and exceptions that the change adds or edits: broken ones must not be merged,
+// and exceptions may be approved.
+func (r *run) readProposed(c *Checker, options engine.Options) error {
+	if r.headTree.ID() == r.rulesTree.ID() {
+		return nil
+	}
+	inChange := func(named []string) ([]policy.Source, error) {
+		sources, err := ruleFiles(r.headTree, r.headGraph, named, &c.marks)
+		return slices.DeleteFunc(sources, func(s policy.Source) bool {
+			head, _ := r.headTree.Entry(s.Path)
+			rules, _ := r.rulesTree.Entry(s.Path)
+			return !r.changed[s.Path] || head.ID == rules.ID
+		}), err
+	}
+	sources, err := inChange(r.settings.Policies)
+	if err != nil {
+		return err
+	}
+	proposed, problems := engine.CompilePolicies(sources, options)
+	errs, _ := problemsOf(problems)
+	r.problems(errs...)
+	for _, p := range proposed.List() {
+		r.report.Warnings = append(r.report.Warnings, Problem{Path: p.Path, Line: p.Line, Changed: true,
+			Message: fmt.Sprintf("the policy %s is added or edited by this change: the checks use the base branch's policies until it is merged", p.Name)})
+	}
+	if len(r.settings.Policies) > 0 || len(r.settings.Exceptions) > 0 {
+		if sources, err = inChange(r.settings.Exceptions); err != nil {
+			return err
+		}
+	}
+	r.proposed, problems = engine.CompileExceptions(sources, options)
+	errs, _ = problemsOf(problems)
+	r.problems(errs...)
+	return nil
+}
+
+// lastChange answers when the file of an exception was last changed in the history of the side it is from.
+func (r *run) lastChange(e *engine.Exception) (time.Time, bool) {
+	rev := r.change.Rules
+	if slices.Contains(r.proposed, e) || rev == "" {
+		rev = r.change.Head
+	}
+	return r.objects.LastChange(rev, e.Path)
+}
+
+// problems adds what fails the check, each once.
+func (r *run) problems(list ...Problem) {
+	for _, p := range list {
+		p.Changed = r.changed[p.Path]
+		if !slices.ContainsFunc(r.report.Errors, func(q Problem) bool {
+			return q.Path == p.Path && q.Line == p.Line && q.Message == p.Message
+		}) {
+			r.report.Errors = append(r.report.Errors, p)
+		}
+	}
+}
+
+// evaluate renders what the change reaches at both commits and asks the policies about every difference.
+func (r *run) evaluate(ctx context.Context, _ *Checker) error {
+	base := render.New(r.baseTree, r.baseGraph, r.settings.Limits.render())
+	head := render.New(r.headTree, r.headGraph, r.settings.Limits.render())
+	roots := r.reached()
+	r.report.Stats.Roots = len(roots)
+	cluster := &declared{tree: r.headTree, graph: r.headGraph, renderer: head, context: r.settings.Context,
+		kinds: map[string][]admission.Object{}, roots: map[graph.Root][]*render.Resource{}}
+	var reviews []*pair
+	for _, root := range roots {
+		var before, after []*render.Resource
+		if r.baseGraph.Has(root) && !r.change.All {
+			out, problems, err := base.Render(ctx, root)
+			if err != nil {
+				return err
+			}
+			if len(problems) > 0 && r.headGraph.Has(root) {
+				r.report.Warnings = append(r.report.Warnings, Problem{Path: problems[0].Path, Line: problems[0].Line,
+					Message: "the base could not be rendered, so everything in " + root.Path + " counts as new: " + problems[0].Message})
+			}
+			before = out.Resources
+		}
+		if r.headGraph.Has(root) {
+			out, problems, err := head.Render(ctx, root)
+			if err != nil {
+				return err
+			}
+			r.sourceErrors(problems)
+			after = out.Resources
+			cluster.roots[root] = after
+			if len(problems) > 0 && !root.Plain {
+				continue // what could not be rendered is not deleted
+			}
+		}
+		reviews = append(reviews, pairs(root, before, after, r.change.All)...)
+	}
+	r.unreadFiles()
+	reviews = join(reviews)
+	r.report.Stats.Resources = len(reviews)
+	return r.review(ctx, reviews, cluster)
+}
+
+// reached lists the roots of either side that the change reaches.
+func (r *run) reached() []graph.Root {
+	if r.change.All {
+		return r.headGraph.Roots()
+	}
+	var paths []string
+	links := false
+	for _, d := range r.differences {
+		paths = append(paths, d.Path)
+		links = links || d.Old != nil && d.Old.Kind == tree.Symlink || d.New != nil && d.New.Kind == tree.Symlink
+	}
+	var roots []graph.Root
+	if links { // a link can stand for any path: every root may see it
+		roots = append(r.baseGraph.Roots(), r.headGraph.Roots()...)
+	} else {
+		roots = append(r.baseGraph.Reach(paths), r.headGraph.Reach(paths)...)
+	}
+	slices.SortFunc(roots, graph.Compare)
+	return slices.Compact(roots)
+}
+
+func (r *run) sourceErrors(list []source.Error) {
+	for _, e := range list {
+		r.problems(Problem{Path: e.Path, Line: e.Line, Column: e.Column, Message: e.Message})
+	}
+}
+
+// unreadFiles says of changed manifests that nothing deploys them.
+func (r *run) unreadFiles() {
+	for _, d := range r.differences {
+		if d.New != nil && d.New.Kind == tree.File && r.headGraph.Unread(d.Path) && !kustomization.IsFileName(d.Path) {
+			r.report.Warnings = append(r.report.Warnings, Problem{Path: d.Path, Changed: true,
+				Message: "no kustomization includes this file, so it is not checked: list it under resources, or remove it"})
+		}
+	}
+}
+
+// reviewed is what the policies said about one pair.
+type reviewed struct {
+	pair    *pair
+	results []engine.Result
+	old     []engine.Result // what they say about the old object of an update; asked for only when something fails
+	idle    []engine.Result // what they would say with the exceptions that do not count (yet, or any more)
+}
+
+// review evaluates all pairs, on all processors, and turns the answers into findings in a fixed order.
+func (r *run) review(ctx context.Context, list []*pair, cluster admission.Cluster) error {
+	counting := r.policies.Bind(r.decision.Counting, cluster)
+	var idle *engine.Evaluator
+	if len(r.decision.Idle) > 0 {
+		idle = r.policies.Bind(append(slices.Clone(r.decision.Counting), r.decision.Idle...), cluster)
+	}
+	user := r.settings.user(r.change.User)
+	out := make([]reviewed, len(list))
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), max(1, len(list))) {
+		workers.Go(func() {
+			for i := range next {
+				out[i] = reviewOne(ctx, list[i], user, counting, idle)
+			}
+		})
+	}
+	for i := range list {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("the check was stopped: %w", errors.Join(err, context.Cause(ctx)))
+	}
+	for i := range out {
+		r.findings(&out[i])
+	}
+	return nil
+}
+
+func reviewOne(ctx context.Context, p *pair, user requester, counting, idle *engine.Evaluator) reviewed {
+	request := user.request(p.operation)
+	if p.new != nil {
+		request.Object = p.new.Object
+	}
+	if p.old != nil {
+		request.OldObject = p.old.Object
+	}
+	out := reviewed{pair: p, results: counting.Evaluate(ctx, request)}
+	if !slices.ContainsFunc(out.results, violated) {
+		return out
+	}
+	if p.operation == admission.Update {
+		// Did the base violate it, too? The old object takes the place of the new one.
+		before := user.request(admission.Update)
+		before.Object, before.OldObject = p.old.Object, p.old.Object
+		out.old = counting.Evaluate(ctx, before)
+	}
+	if idle != nil {
+		out.idle = idle.Evaluate(ctx, request)
+	}
+	return out
+}
+
+// violated says whether a result becomes a finding that can block.
+func violated(r engine.Result) bool {
+	return r.Outcome == engine.Fail || r.Outcome == engine.Error
+}

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lintel-bot/lintel/bot/box"
+	"github.com/lintel-bot/lintel/checks"
+)
+
+// newBoxCommand is the hidden command that the other commands start as their child: it answers jobs on
+// standard input until that ends. It is not for people.
+func newBoxCommand(run func(context.Context, checks.Change) (*checks.Report, error)) *cobra.Command {
+	return &cobra.Command{
+		Use:           "box",
+		Short:         "Run checks for a parent process (internal)",
+		Hidden:        true,
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			answers := os.Stdout
+			os.Stdout = os.Stderr // what a library prints must not get between the answers
+			return box.Serve(cmd.Context(), os.Stdin, answers, run)
+		},
+	}
+}

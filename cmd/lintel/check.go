@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/lintel-bot/lintel/bot/box"
+	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/format"
+)
+
+type checkOptions struct {
+	repo, base, head, user, output, color string
+	worktree, all                         bool
+	approve                               []string
+	timeout                               time.Duration
+}
+
+func newCheckCommand() *cobra.Command {
+	var o checkOptions
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "Check a change of a local repository as the bot would check its pull request",
+		Long: "Check what a branch would change, as if it were a pull request: render what it reaches at both commits, ask the\n" +
+			"policies of the base branch, and print the findings with the lines to edit.\n\n" +
+			"Exit code 0: nothing blocks. 1: something does. 2: the check could not be run.",
+		Example: "  lintel check                      # this branch against the default branch\n" +
+			"  lintel check --worktree           # what is not committed yet\n" +
+			"  lintel check --base v1 --head v2  # any two commits\n" +
+			"  lintel check --all -o sarif       # every root of the head",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runCheck(cmd, o) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.repo, "repo", ".", "a folder of the repository")
+	f.StringVar(&o.base, "base", "", "the commit the change goes to (default: the default branch)")
+	f.StringVar(&o.head, "head", "HEAD", "the commit to check")
+	f.BoolVar(&o.worktree, "worktree", false, "check the work tree, with what is not committed yet, in place of --head")
+	f.BoolVar(&o.all, "all", false, "check every root of the head, not only what changed")
+	f.StringVar(&o.user, "user", "", "the account that asks for the change; the settings map it to a user of the cluster")
+	f.StringArrayVar(&o.approve, "approve", nil, "treat this exception file of the change as approved (may be repeated)")
+	f.StringVarP(&o.output, "output", "o", "text", "one of "+strings.Join(format.Names(), ", "))
+	f.StringVar(&o.color, "color", "auto", "color the text: auto, always or never")
+	f.DurationVar(&o.timeout, "timeout", box.DefaultTimeout, "end the check after this time")
+	cmd.MarkFlagsMutuallyExclusive("head", "worktree")
+	return cmd
+}
+
+func runCheck(cmd *cobra.Command, o checkOptions) error {
+	ctx := cmd.Context()
+	if !slices.Contains(format.Names(), o.output) {
+		return &format.UnknownError{Name: o.output}
+	}
+	change, cleanup, err := localChange(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer cleanup()
+	b := box.New(box.Config{Timeout: o.timeout})
+	defer b.Close()
+	report, err := b.Run(ctx, change)
+	if err != nil {
+		return fmt.Errorf("the check could not be run: %w", err)
+	}
+	options := format.Options{Color: useColor(o.color), Width: terminalWidth(), Version: version().number}
+	if err := format.Write(o.output, cmd.OutOrStdout(), report, options); err != nil {
+		return err
+	}
+	if report.Conclusion == checks.Failure || report.Conclusion == checks.ActionRequired {
+		return exitBlocked
+	}
+	return nil
+}
+
+// localChange describes the change that the flags name. The caller runs the clean-up when the check is done.
+func localChange(ctx context.Context, o checkOptions) (checks.Change, func(), error) {
+	nothing := func() {}
+	repo, err := openRepository(ctx, o.repo)
+	if err != nil {
+		return checks.Change{}, nothing, err
+	}
+	change := checks.Change{GitDir: repo.gitDir, Git: repo.git, All: o.all, User: checks.User{Login: o.user}, Now: time.Now().UTC()}
+	for _, file := range o.approve {
+		name, err := repo.inside(ctx, file)
+		if err != nil {
+			return checks.Change{}, nothing, err
+		}
+		change.Approved = append(change.Approved, checks.Approval{Path: name, Blob: "*", By: []string{"--approve"}})
+	}
+	head, err := repo.commit(ctx, o.head)
+	if err != nil {
+		return checks.Change{}, nothing, err
+	}
+	change.Head = head
+	switch {
+	case o.base != "":
+		if change.Rules, err = repo.commit(ctx, o.base); err != nil {
+			return checks.Change{}, nothing, err
+		}
+	case o.all:
+		change.Rules = head
+	default:
+		if change.Rules, err = repo.defaultBranch(ctx); err != nil {
+			return checks.Change{}, nothing, err
+		}
+	}
+	if !o.all {
+		if change.Base, err = repo.mergeBase(ctx, change.Rules, head); err != nil {
+			return checks.Change{}, nothing, err
+		}
+	}
+	if !o.worktree {
+		return change, nothing, nil
+	}
+	tree, objects, err := repo.snapshot(ctx)
+	if err != nil {
+		return checks.Change{}, nothing, err
+	}
+	if o.all && o.base == "" {
+		change.Rules = tree
+	}
+	change.Head, change.Alternates = tree, []string{objects}
+	return change, func() { _ = os.RemoveAll(filepath.Dir(objects)) }, nil
+}
+
+// inside answers a file's path within the repository: as given from the folder the user named, or from the top.
+func (r *repository) inside(ctx context.Context, file string) (string, error) {
+	prefix, err := r.run(ctx, nil, "rev-parse", "--show-prefix")
+	if err != nil {
+		return "", err
+	}
+	name := path.Join(prefix, filepath.ToSlash(file))
+	if filepath.IsAbs(file) || name == ".." || strings.HasPrefix(name, "../") {
+		return "", errors.New("--approve " + file + ": name the file as it is called in the repository")
+	}
+	return name, nil
+}
+
+func useColor(mode string) bool {
+	switch mode {
+	case "always":
+		return true
+	case "never":
+		return false
+	}
+	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(os.Stdout.Fd()))
+}
+
+// terminalWidth is how many columns text may take; 0 lets the format choose.
+func terminalWidth() int {
+	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
+		return n
+	}
+	if n, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
+		return n
+	}
+	return 0
+}

@@ -1,0 +1,57 @@
+// Command lintel checks pull requests of GitOps repositories before they merge.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lintel-bot/lintel/checks"
+)
+
+// exitCode ends the program with a code and no further words.
+type exitCode int
+
+func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// The exit codes of all commands.
+const (
+	exitBlocked exitCode = 1 // findings that block, or failed tests
+	exitUnable  exitCode = 2 // could not do what was asked
+)
+
+func main() { os.Exit(run()) }
+
+func run() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := newRootCommand().ExecuteContext(ctx)
+	var code exitCode
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &code):
+		return int(code)
+	}
+	fmt.Fprintf(os.Stderr, "lintel: %v\n", err)
+	return int(exitUnable)
+}
+
+func newRootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "lintel",
+		Short: "Check pull requests of GitOps repositories against Kyverno policies, before they merge",
+		Long: "Lintel renders the manifests that a change reaches, asks the repository's Kyverno policies about every\n" +
+			"difference as if it were an admission review, and puts each finding on the line to edit.",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	var checker checks.Checker
+	root.AddCommand(newCheckCommand(), newServeCommand(), newVersionCommand(), newBoxCommand(checker.Run))
+	return root
+}

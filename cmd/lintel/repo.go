@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// repository is the git repository that a command works on.
+type repository struct {
+	git    string // the git binary, absolute
+	dir    string // the folder the user named
+	gitDir string // absolute
+}
+
+func openRepository(ctx context.Context, dir string) (*repository, error) {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		return nil, errors.New("git is not installed, or not on the PATH")
+	}
+	if git, err = filepath.Abs(git); err != nil {
+		return nil, fmt.Errorf("find git: %w", err)
+	}
+	r := &repository{git: git, dir: dir}
+	if r.gitDir, err = r.run(ctx, nil, "rev-parse", "--absolute-git-dir"); err != nil {
+		return nil, fmt.Errorf("%s is not in a git repository: %w", dir, err)
+	}
+	return r, nil
+}
+
+// run runs git in the repository and answers its output without the last line break.
+func (r *repository) run(ctx context.Context, env []string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, r.git, append([]string{"-C", r.dir}, args...)...)
+	cmd.Env = append(os.Environ(), append(env, "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0")...)
+	var out, failure bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &failure
+	if err := cmd.Run(); err != nil {
+		if reason := strings.TrimSpace(strings.TrimPrefix(failure.String(), "fatal: ")); reason != "" {
+			reason, _, _ = strings.Cut(reason, "\n")
+			return "", errors.New(reason)
+		}
+		return "", fmt.Errorf("git %s: %w", args[0], err)
+	}
+	return strings.TrimRight(out.String(), "\n"), nil
+}
+
+// commit resolves a revision to a commit's object id.
+func (r *repository) commit(ctx context.Context, rev string) (string, error) {
+	id, err := r.run(ctx, nil, "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}")
+	if err != nil {
+		return "", fmt.Errorf("%q is not a commit of this repository", rev)
+	}
+	return id, nil
+}
+
+// defaultBranch finds the branch that pull requests go to: what the remote calls its head, else a branch of
+// one of the usual names.
+func (r *repository) defaultBranch(ctx context.Context) (string, error) {
+	candidates := []string{"refs/remotes/origin/HEAD", "refs/remotes/origin/main", "refs/remotes/origin/master", "refs/heads/main", "refs/heads/master"}
+	for _, ref := range candidates {
+		if id, err := r.commit(ctx, ref); err == nil {
+			return id, nil
+		}
+	}
+	return "", errors.New("cannot tell the default branch: name the base with --base")
+}
+
+// mergeBase answers the commit that two commits have in common.
+func (r *repository) mergeBase(ctx context.Context, a, b string) (string, error) {
+	id, err := r.run(ctx, nil, "merge-base", a, b)
+	if err != nil {
+		if shallow, _ := r.run(ctx, nil, "rev-parse", "--is-shallow-repository"); shallow == "true" {
+			return "", errors.New("base and head have no common commit in this shallow clone: fetch more history (git fetch --unshallow)")
+		}
+		return "", errors.New("base and head have no common commit")
+	}
+	return id, nil
+}
+
+// snapshot writes the work tree, with everything that git would add, as a tree into an object folder of its
+// own. Neither the repository nor its index changes. The caller removes the folder.
+func (r *repository) snapshot(ctx context.Context) (tree, objects string, err error) {
+	temp, err := os.MkdirTemp("", "lintel-worktree-")
+	if err != nil {
+		return "", "", err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.RemoveAll(temp)
+		}
+	}()
+	objects = filepath.Join(temp, "objects")
+	if err := os.Mkdir(objects, 0o700); err != nil {
+		return "", "", err
+	}
+	own, err := r.run(ctx, nil, "rev-parse", "--path-format=absolute", "--git-path", "objects")
+	if err != nil {
+		return "", "", err
+	}
+	top, err := r.run(ctx, nil, "rev-parse", "--show-toplevel")
+	if err != nil {
+		return "", "", fmt.Errorf("this repository has no work tree: %w", err)
+	}
+	index := filepath.Join(temp, "index")
+	// The real index knows which files are unchanged, so that they are not read again.
+	if path, err := r.run(ctx, nil, "rev-parse", "--path-format=absolute", "--git-path", "index"); err == nil {
+		if err := copyFile(path, index); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return "", "", err
+		}
+	}
+	env := []string{"GIT_INDEX_FILE=" + index, "GIT_OBJECT_DIRECTORY=" + objects, "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + own}
+	if _, err := r.run(ctx, env, "-C", top, "add", "--all"); err != nil {
+		return "", "", fmt.Errorf("read the work tree: %w", err)
+	}
+	if tree, err = r.run(ctx, env, "write-tree"); err != nil {
+		return "", "", fmt.Errorf("read the work tree: %w", err)
+	}
+	return tree, objects, nil
+}
+
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(out, in); err != nil {
+		_ = out.Close()
+		return err
+	}
+	return out.Close()
+}

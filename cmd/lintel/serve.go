@@ -1,0 +1,251 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/lintel-bot/lintel/bot"
+	"github.com/lintel-bot/lintel/bot/box"
+	"github.com/lintel-bot/lintel/bot/github"
+	"github.com/lintel-bot/lintel/bot/mirror"
+	"github.com/lintel-bot/lintel/bot/queue"
+	"github.com/lintel-bot/lintel/bot/review"
+	"github.com/lintel-bot/lintel/bot/sweep"
+	"github.com/lintel-bot/lintel/bot/webhook"
+	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/format"
+)
+
+const (
+	maxWorkers = 64
+	maxKeyFile = 64 << 10
+	openQueue  = time.Minute
+	// maxSummary leaves room, within GitHub's 65,535 bytes, for what the door adds about annotations.
+	maxSummary = 65535 - 512
+)
+
+// serveOptions is what "lintel serve" was told, by flags or the environment.
+type serveOptions struct {
+	listen, dataDir, githubURL, appID, keyFile, secret, natsURL string
+	workers                                                     int
+	sweepInterval                                               time.Duration
+}
+
+func newServeCommand() *cobra.Command {
+	var o serveOptions
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the GitHub App: check pull requests and post check runs",
+		Long: "serve takes GitHub's webhooks at /webhook, checks the pull requests, and posts a check run on each head.\n" +
+			"It also answers /healthz, /readyz and /metrics. Each flag can be given as an environment variable: --listen as\n" +
+			"LINTEL_LISTEN, and so on; the flag wins. Prefer the environment for the webhook secret, as others can see flags.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := fromEnvironment(cmd.Flags(), os.LookupEnv); err != nil {
+				return err
+			}
+			return serve(cmd.Context(), o, slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), nil)))
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.listen, "listen", ":8080", "address to listen on")
+	f.StringVar(&o.dataDir, "data-dir", "", "folder for the mirrors and the embedded job queue (required)")
+	f.StringVar(&o.githubURL, "github-url", "https://github.com", "address of GitHub or of an Enterprise Server")
+	f.StringVar(&o.appID, "github-app-id", "", "id of the GitHub App (required)")
+	f.StringVar(&o.keyFile, "github-private-key-file", "", "file with the App's private key, PEM (required)")
+	f.StringVar(&o.secret, "github-webhook-secret", "", "the App's webhook secret (required)")
+	f.StringVar(&o.natsURL, "nats-url", "", "NATS server or cluster that keeps the jobs; empty: embedded")
+	f.IntVar(&o.workers, "workers", 2, "pull requests that are checked at a time")
+	f.DurationVar(&o.sweepInterval, "sweep-interval", sweep.DefaultInterval, "time between searches for lost webhooks")
+	return cmd
+}
+
+// fromEnvironment sets the flags that the command line did not, from variables of the same names. Values
+// are never part of the error: one of them is a secret.
+func fromEnvironment(flags *pflag.FlagSet, lookup func(string) (string, bool)) (err error) {
+	flags.VisitAll(func(f *pflag.Flag) {
+		name := "LINTEL_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		value, ok := lookup(name)
+		if !ok || value == "" || f.Changed || err != nil {
+			return
+		}
+		if flags.Set(f.Name, value) != nil {
+			err = fmt.Errorf("%s is not a valid %s", name, map[string]string{"int": "number", "duration": "duration (such as 5m)"}[f.Value.Type()])
+		}
+	})
+	return err
+}
+
+// validate returns the first thing that is wrong, as one sentence that says what to set.
+func (o *serveOptions) validate() (appID int64, key []byte, err error) {
+	switch {
+	case o.dataDir == "":
+		return 0, nil, errors.New("LINTEL_DATA_DIR is not set: name a folder that Lintel may write to")
+	case o.appID == "":
+		return 0, nil, errors.New("LINTEL_GITHUB_APP_ID is not set: it is on the App's settings page")
+	case o.keyFile == "":
+		return 0, nil, errors.New("LINTEL_GITHUB_PRIVATE_KEY_FILE is not set: name the file with the App's private key")
+	case o.secret == "":
+		return 0, nil, errors.New("LINTEL_GITHUB_WEBHOOK_SECRET is not set: without it anybody could send webhooks")
+	case o.workers < 1 || o.workers > maxWorkers:
+		return 0, nil, fmt.Errorf("LINTEL_WORKERS must be from 1 to %d", maxWorkers)
+	case o.sweepInterval < time.Second:
+		return 0, nil, errors.New("LINTEL_SWEEP_INTERVAL must be at least a second")
+	}
+	if appID, err = strconv.ParseInt(o.appID, 10, 64); err != nil || appID <= 0 {
+		return 0, nil, errors.New("LINTEL_GITHUB_APP_ID is not a positive number")
+	}
+	if u, err := url.Parse(o.githubURL); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return 0, nil, errors.New("LINTEL_GITHUB_URL is not an http or https address")
+	}
+	if _, _, err := net.SplitHostPort(o.listen); err != nil {
+		return 0, nil, errors.New("LINTEL_LISTEN is not an address such as :8080")
+	}
+	info, err := os.Stat(o.keyFile)
+	if err == nil && info.Size() > maxKeyFile {
+		return 0, nil, errors.New("the file in LINTEL_GITHUB_PRIVATE_KEY_FILE is too large for a private key")
+	}
+	if key, err = os.ReadFile(o.keyFile); err != nil {
+		return 0, nil, fmt.Errorf("the file in LINTEL_GITHUB_PRIVATE_KEY_FILE cannot be read: %w", err)
+	}
+	return appID, key, nil
+}
+
+// serve puts the server together and runs it until ctx ends.
+func serve(ctx context.Context, o serveOptions, log *slog.Logger) error {
+	appID, key, err := o.validate()
+	if err != nil {
+		return err
+	}
+	door, err := github.NewApp(github.Config{URL: o.githubURL, AppID: appID, PrivateKey: key})
+	if err != nil {
+		return fmt.Errorf("the GitHub App cannot be used: %w", err)
+	}
+	mirrors, err := mirror.New(mirror.Config{Dir: filepath.Join(o.dataDir, "mirrors"), Door: door})
+	if err != nil {
+		return fmt.Errorf("LINTEL_DATA_DIR cannot be used: %w", err)
+	}
+	executable, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("the running program cannot be found: %w", err)
+	}
+	listener, err := net.Listen("tcp", o.listen)
+	if err != nil {
+		return fmt.Errorf("LINTEL_LISTEN cannot be used: %w", err)
+	}
+	defer listener.Close()
+
+	opening, cancel := context.WithTimeout(ctx, openQueue)
+	defer cancel()
+	jobs, err := queue.Open(opening, queue.Config{Dir: filepath.Join(o.dataDir, "queue"), URL: o.natsURL, Log: log})
+	if err != nil {
+		return err
+	}
+	defer jobs.Close()
+	boxes := newBoxPool(o.workers, box.Config{Executable: executable, Log: log})
+	defer boxes.close()
+	intake, err := webhook.New(webhook.Config{Secret: []byte(o.secret), Publish: jobs.Publish, Log: log})
+	if err != nil {
+		return err
+	}
+	metrics := bot.NewMetrics(jobs.Depth, boxes.restarts)
+	sweeper := sweep.New(sweep.Config{Door: door, Queue: jobs, Ours: bot.Ours, Interval: o.sweepInterval, Log: log})
+	server := &bot.Server{
+		Webhook: intake, Metrics: metrics, Queue: jobs, Workers: o.workers, Sweep: sweeper.Run, Log: log,
+		Worker: &bot.Worker{
+			Door: door, Mirror: mirrors, Box: boxes, Approver: review.New(door, mirrors), Jobs: jobs, Summary: summary,
+			Version: engineVersion(), Now: time.Now, Log: log, Metrics: metrics,
+		},
+		Ready: map[string]func(context.Context) error{"box": func(context.Context) error { return runnable(executable) }},
+	}
+	log.Info("serving", "listen", listener.Addr().String(), "workers", o.workers, "queue", queueKind(o.natsURL))
+	return server.Run(ctx, listener)
+}
+
+func summary(report *checks.Report, blob bot.BlobURL) string {
+	return format.Markdown(report, format.MarkdownOptions{BlobURL: blob, MaxBytes: maxSummary})
+}
+
+func queueKind(natsURL string) string {
+	if natsURL == "" {
+		return "embedded"
+	}
+	return "nats"
+}
+
+// runnable reports whether a box could be started: a binary that was replaced or removed cannot.
+func runnable(executable string) error {
+	info, err := os.Stat(executable)
+	if err == nil && info.Mode()&0o111 == 0 {
+		err = errors.New("the program is not executable")
+	}
+	return err
+}
+
+// engineVersion tells builds apart; results of another engine are checked anew.
+func engineVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	version := info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" || s.Key == "vcs.modified" {
+			version += " " + s.Value
+		}
+	}
+	return version
+}
+
+// boxPool is one warm box for each worker.
+type boxPool struct {
+	all  []*box.Box
+	idle chan *box.Box
+}
+
+func newBoxPool(size int, config box.Config) *boxPool {
+	p := &boxPool{idle: make(chan *box.Box, size)}
+	for range size {
+		b := box.New(config)
+		p.all = append(p.all, b)
+		p.idle <- b
+	}
+	return p
+}
+
+// Run implements bot.Runner.
+func (p *boxPool) Run(ctx context.Context, change checks.Change) (*checks.Report, error) {
+	select {
+	case b := <-p.idle:
+		defer func() { p.idle <- b }()
+		return b.Run(ctx, change)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (p *boxPool) restarts() (sum float64) {
+	for _, b := range p.all {
+		sum += float64(b.Restarts())
+	}
+	return sum
+}
+
+func (p *boxPool) close() {
+	for _, b := range p.all {
+		_ = b.Close() // the child is ended by force if need be; there is nobody left to tell
+	}
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Each mistake in the configuration ends the start with one sentence that names what to set.
+func TestServeConfiguration(t *testing.T) {
+	dir := t.TempDir()
+	key := filepath.Join(dir, "key.pem")
+	if err := os.WriteFile(key, []byte("no key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const secret = "the webhook secret"
+	good := map[string]string{
+		"LINTEL_LISTEN": "127.0.0.1:0", "LINTEL_DATA_DIR": dir, "LINTEL_GITHUB_APP_ID": "7",
+		"LINTEL_GITHUB_PRIVATE_KEY_FILE": key, "LINTEL_GITHUB_WEBHOOK_SECRET": secret,
+	}
+	for _, c := range []struct{ name, value, says string }{
+		{"LINTEL_DATA_DIR", "", "LINTEL_DATA_DIR is not set"},
+		{"LINTEL_GITHUB_APP_ID", "", "LINTEL_GITHUB_APP_ID is not set"},
+		{"LINTEL_GITHUB_APP_ID", "-7", "LINTEL_GITHUB_APP_ID is not a positive number"},
+		{"LINTEL_GITHUB_APP_ID", "lintel", "LINTEL_GITHUB_APP_ID is not a positive number"},
+		{"LINTEL_GITHUB_PRIVATE_KEY_FILE", "", "LINTEL_GITHUB_PRIVATE_KEY_FILE is not set"},
+		{"LINTEL_GITHUB_PRIVATE_KEY_FILE", filepath.Join(dir, "none"), "LINTEL_GITHUB_PRIVATE_KEY_FILE cannot be read"},
+		{"LINTEL_GITHUB_PRIVATE_KEY_FILE", key, "the GitHub App cannot be used"},
+		{"LINTEL_GITHUB_WEBHOOK_SECRET", "", "LINTEL_GITHUB_WEBHOOK_SECRET is not set"},
+		{"LINTEL_GITHUB_URL", "github.com", "LINTEL_GITHUB_URL is not"},
+		{"LINTEL_LISTEN", "8080", "LINTEL_LISTEN is not an address"},
+		{"LINTEL_WORKERS", "0", "LINTEL_WORKERS must be from 1 to 64"},
+		{"LINTEL_WORKERS", "many", "LINTEL_WORKERS is not a valid number"},
+		{"LINTEL_SWEEP_INTERVAL", "5", "LINTEL_SWEEP_INTERVAL is not a valid duration"},
+		{"LINTEL_SWEEP_INTERVAL", "1ms", "LINTEL_SWEEP_INTERVAL must be at least a second"},
+	} {
+		t.Run(c.name+"="+c.value, func(t *testing.T) {
+			for _, name := range []string{"LINTEL_GITHUB_URL", "LINTEL_NATS_URL", "LINTEL_WORKERS", "LINTEL_SWEEP_INTERVAL"} {
+				t.Setenv(name, "")
+			}
+			for name, value := range good {
+				t.Setenv(name, value)
+			}
+			t.Setenv(c.name, c.value)
+			cmd := newServeCommand()
+			var out bytes.Buffer
+			cmd.SetOut(&out)
+			cmd.SetErr(&out)
+			cmd.SetArgs(nil)
+			cmd.SilenceErrors, cmd.SilenceUsage = true, true
+			err := cmd.ExecuteContext(t.Context())
+			if err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Fatalf("error %v, want one that says %q", err, c.says)
+			}
+			if text := err.Error() + out.String(); strings.Contains(text, secret) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("not one sentence, or with a secret: %s", text)
+			}
+		})
+	}
+}
+
+func TestServeFlagWinsOverEnvironment(t *testing.T) {
+	cmd := newServeCommand()
+	if err := cmd.Flags().Parse([]string{"--workers", "5"}); err != nil {
+		t.Fatal(err)
+	}
+	env := map[string]string{"LINTEL_WORKERS": "9", "LINTEL_DATA_DIR": "/data"}
+	if err := fromEnvironment(cmd.Flags(), func(name string) (string, bool) { v, ok := env[name]; return v, ok }); err != nil {
+		t.Fatal(err)
+	}
+	workers, _ := cmd.Flags().GetInt("workers")
+	dir, _ := cmd.Flags().GetString("data-dir")
+	if workers != 5 || dir != "/data" {
+		t.Errorf("workers %d, data directory %q", workers, dir)
+	}
+}
