@@ -52,7 +52,6 @@ type run struct {
 func (c *Checker) Run(ctx context.Context, change Change) (*Report, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	started := time.Now()
 	r := &run{change: change, changed: map[string]bool{}, report: &Report{Findings: []Finding{}, Errors: []Problem{}}}
 	if err := r.open(ctx); err != nil {
 		return nil, err
@@ -65,7 +64,6 @@ func (c *Checker) Run(ctx context.Context, change Change) (*Report, error) {
 		}
 	}
 	r.finish()
-	r.report.Stats.Millis = time.Since(started).Milliseconds()
 	return r.report, nil
 }
 

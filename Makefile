@@ -1,0 +1,58 @@
+# Lintel's tasks. Nothing but Go and git is needed for build, test and demo.
+GO        ?= go
+VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+LDFLAGS   := -s -w -X main.version=$(VERSION)
+TESTFLAGS ?=
+BENCHTIME ?= 1s
+FUZZTIME  ?= 5s
+
+.PHONY: all build test race demo bench lint fmt vet staticcheck fuzz-smoke image clean
+
+all: build
+
+## build: the program, as bin/lintel
+build:
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/lintel ./cmd/lintel
+
+## test: all tests (flags in TESTFLAGS)
+test:
+	$(GO) test $(TESTFLAGS) ./...
+
+## race: all tests with the race detector (needs a C compiler)
+race:
+	$(MAKE) test TESTFLAGS='-race $(TESTFLAGS)'
+
+## demo: a pull request is checked, end to end, on this machine
+demo: build
+	$(GO) run ./cmd/demo -lintel bin/lintel
+
+## bench: the benchmarks, for benchstat
+bench: build
+	LINTEL_BINARY=$(CURDIR)/bin/lintel $(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
+
+## lint: formatting, vet and staticcheck
+lint: fmt vet staticcheck
+
+fmt:
+	@out="$$(gofmt -l $$(git ls-files -co --exclude-standard -- '*.go' 2>/dev/null || find . -name '*.go'))"; \
+	if [ -n "$$out" ]; then echo "not formatted by gofmt:"; echo "$$out"; exit 1; fi
+
+vet:
+	$(GO) vet ./...
+
+staticcheck:
+	$(GO) tool staticcheck ./...
+
+## fuzz-smoke: each fuzz target for FUZZTIME
+fuzz-smoke:
+	@set -e; for pkg in $$($(GO) list ./...); do \
+	  for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+	    echo "$$pkg $$target"; $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg; \
+	  done; done
+
+## image: the container image
+image:
+	docker build -f deploy/Dockerfile --build-arg VERSION=$(VERSION) -t lintel:$(VERSION) .
+
+clean:
+	rm -rf bin dist

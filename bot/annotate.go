@@ -1,0 +1,188 @@
+package bot
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/bot/github"
+	"github.com/lintel-bot/lintel/checks"
+)
+
+const (
+	levelFailure = "failure"
+	levelWarning = "warning"
+	levelNotice  = "notice"
+
+	// maxNames is how many resources or roots one annotation lists.
+	maxNames = 20
+)
+
+// place is what makes two findings one annotation.
+type place struct {
+	path                                 string
+	startLine, endLine, startCol, endCol int
+	policy, rule, level, message         string
+}
+
+// note is an annotation in the making.
+type note struct {
+	place
+	finding   checks.Finding // the first at this place
+	resources []string
+	roots     []string
+}
+
+// annotate turns the findings and problems of a report into annotations: failure for what blocks, notice
+// for what the base had, too, warning for the rest. Only places in files of the head can carry one; the
+// summary tells the others. The worst come first, as the door posts a limited number and counts the rest.
+func annotate(report *checks.Report) []github.Annotation {
+	var list []github.Annotation
+	var notes []*note
+	byPlace := map[place]*note{}
+	for _, f := range report.Findings {
+		level := levelOf(&f)
+		if level == "" || f.Origin == nil || f.Origin.Side != "" || f.Origin.Path == "" {
+			continue
+		}
+		key := placeOf(&f, level)
+		n := byPlace[key]
+		if n == nil {
+			n = &note{place: key, finding: f}
+			byPlace[key] = n
+			notes = append(notes, n)
+		}
+		n.add(&f)
+	}
+	for _, n := range notes {
+		list = append(list, n.annotation())
+	}
+	for _, p := range report.Errors {
+		// A problem in a file that the change leaves alone can be one of the base, where the lines differ.
+		if p.Path == "" || !p.Changed {
+			continue
+		}
+		list = append(list, problem(p))
+	}
+	slices.SortStableFunc(list, func(a, b github.Annotation) int {
+		return cmp.Or(cmp.Compare(rank(a.Level), rank(b.Level)), strings.Compare(a.Path, b.Path), cmp.Compare(a.StartLine, b.StartLine))
+	})
+	return list
+}
+
+func rank(level string) int {
+	return slices.Index([]string{levelFailure, levelWarning, levelNotice}, level)
+}
+
+// levelOf is "" for a finding that needs nobody's attention.
+func levelOf(f *checks.Finding) string {
+	switch {
+	case f.Blocks:
+		return levelFailure
+	case f.Exemption != nil && f.Exemption.State == "pending":
+		return levelWarning
+	case f.Result == checks.Skip:
+		return ""
+	case !f.New:
+		return levelNotice
+	}
+	return levelWarning
+}
+
+// placeOf gives columns only on one line, and lines that GitHub takes.
+func placeOf(f *checks.Finding, level string) place {
+	o := f.Origin
+	p := place{path: o.Path, startLine: max(o.StartLine, 1), policy: f.Policy, rule: f.Rule, level: level, message: f.Message}
+	p.endLine = max(o.EndLine, p.startLine)
+	if p.startLine == p.endLine && o.StartColumn > 0 && o.EndColumn > 0 {
+		// Ours is the column behind the last character, GitHub's is the last one.
+		p.startCol, p.endCol = o.StartColumn, max(o.EndColumn-1, o.StartColumn)
+	}
+	return p
+}
+
+func (n *note) add(f *checks.Finding) {
+	for _, r := range append([]checks.Resource{f.Resource}, f.Resources...) {
+		if name := resourceName(r); !slices.Contains(n.resources, name) {
+			n.resources = append(n.resources, name)
+		}
+	}
+	for _, root := range f.Roots {
+		if !slices.Contains(n.roots, root) {
+			n.roots = append(n.roots, root)
+		}
+	}
+}
+
+func (n *note) annotation() github.Annotation {
+	f := &n.finding
+	lines := []string{f.Message, ""}
+	lines = append(lines, "What to do: "+advice(f))
+	if f.Field != "" {
+		lines = append(lines, "Field: "+f.Field)
+	}
+	lines = append(lines, names("Resource", n.resources))
+	if len(n.roots) > 0 {
+		lines = append(lines, names("Rendered by", n.roots))
+	}
+	if f.PolicyPath != "" {
+		lines = append(lines, fmt.Sprintf("Policy: %s:%d", f.PolicyPath, max(f.PolicyLine, 1)))
+	}
+	return github.Annotation{
+		Path: n.path, StartLine: n.startLine, EndLine: n.endLine, StartColumn: n.startCol, EndColumn: n.endCol,
+		Level: n.level, Title: f.Policy + " / " + f.Rule, Message: strings.Join(lines, "\n"),
+	}
+}
+
+// advice says in one sentence what the reader of a finding can do.
+func advice(f *checks.Finding) string {
+	switch {
+	case f.Exemption != nil && f.Exemption.State == "pending":
+		return "nothing here; exception " + f.Exemption.Exception + " (" + f.Exemption.Path + ") covers this once it is approved in review."
+	case f.Exemption != nil && f.Exemption.State == "expired":
+		return "exception " + f.Exemption.Exception + " (" + f.Exemption.Path + ") has expired; renew it, or fix the value."
+	case f.Result == checks.Unknown:
+		return "check by hand; the rule needs data that only the cluster has, or declare that data under context in .lintel.yaml."
+	case f.Result == checks.Error:
+		return "fix the policy or the value it stumbles over; the rule could not be evaluated."
+	case !f.New && !f.Blocks:
+		return "nothing has to be done here; the base branch has this violation already and it does not block."
+	case f.Origin.Missing != "":
+		return "add " + strings.TrimPrefix(f.Origin.Missing, "/") + " at this place."
+	case f.Result == checks.Warn:
+		return "better change the value here; the policy only audits, so this does not block."
+	}
+	return "change the value here so that the rule holds."
+}
+
+func problem(p checks.Problem) github.Annotation {
+	line := max(p.Line, 1)
+	a := github.Annotation{Path: p.Path, StartLine: line, EndLine: line, Level: levelFailure,
+		Title: "Could not be checked", Message: p.Message}
+	if p.Line > 0 && p.Column > 0 {
+		a.StartColumn, a.EndColumn = p.Column, p.Column
+	}
+	return a
+}
+
+func resourceName(r checks.Resource) string {
+	name := r.Name
+	if r.Namespace != "" {
+		name = r.Namespace + "/" + name
+	}
+	return r.Kind + " " + name
+}
+
+// names lists some and counts the rest.
+func names(what string, all []string) string {
+	if len(all) > 1 && what == "Resource" {
+		what = "Resources"
+	}
+	shown := all[:min(len(all), maxNames)]
+	text := what + ": " + strings.Join(shown, ", ")
+	if more := len(all) - len(shown); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}

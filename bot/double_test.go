@@ -1,0 +1,179 @@
+package bot
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/lintel-bot/lintel/bot/github"
+	"github.com/lintel-bot/lintel/bot/mirror"
+	"github.com/lintel-bot/lintel/bot/queue"
+	"github.com/lintel-bot/lintel/checks"
+)
+
+const (
+	headA   = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	headB   = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+	baseTip = "cccccccccccccccccccccccccccccccccccccccc"
+	token   = "ghs_0123456789abcdefghijABCDEFGHIJ012345"
+)
+
+var clock = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// hub is the double of GitHub: the state that the worker reads and the check runs it wrote.
+type hub struct {
+	github.Door // what a test does not expect panics
+
+	pr      *github.PullRequest
+	prErr   error
+	heads   []int // PullRequestsOfCommit
+	runs    []github.CheckRun
+	history []string // status or conclusion of each Publish
+	fail    func(run *github.CheckRun) error
+	after   func() // called after each Publish
+}
+
+func (h *hub) PullRequest(context.Context, github.Repo, int) (*github.PullRequest, error) {
+	if h.prErr != nil {
+		return nil, h.prErr
+	}
+	pr := *h.pr
+	return &pr, nil
+}
+
+func (h *hub) PullRequestsOfCommit(context.Context, github.Repo, string) ([]int, error) {
+	return h.heads, nil
+}
+
+func (h *hub) CheckRuns(_ context.Context, _ github.Repo, sha string) (found []github.CheckRun, _ error) {
+	for i := len(h.runs) - 1; i >= 0; i-- {
+		if h.runs[i].HeadSHA == sha {
+			found = append(found, h.runs[i])
+		}
+	}
+	return found, nil
+}
+
+func (h *hub) Publish(_ context.Context, _ github.Repo, run *github.CheckRun) error {
+	if h.fail != nil {
+		if err := h.fail(run); err != nil {
+			return err
+		}
+	}
+	if run.ID == 0 {
+		run.ID = int64(len(h.runs) + 1)
+		h.runs = append(h.runs, github.CheckRun{})
+	}
+	h.runs[run.ID-1] = *run
+	state := run.Status
+	if state == "completed" {
+		state = run.Conclusion
+	}
+	h.history = append(h.history, strconv.FormatInt(run.ID, 10)+" "+state)
+	if h.after != nil {
+		h.after()
+	}
+	return nil
+}
+
+func (h *hub) CloneURL(repo github.Repo) string {
+	return "https://github.com/" + repo.String() + ".git"
+}
+
+// ledger is the double of a job of the queue.
+type ledger struct {
+	superseded bool
+	note       string
+}
+
+func (l *ledger) Superseded(context.Context) (bool, error)     { return l.superseded, nil }
+func (l *ledger) Note(context.Context) (string, error)         { return l.note, nil }
+func (l *ledger) SetNote(_ context.Context, text string) error { l.note = text; return nil }
+
+type mirrorDouble struct {
+	err  error
+	want mirror.Want
+}
+
+func (m *mirrorDouble) Fetch(_ context.Context, _ github.Repo, want mirror.Want) (mirror.State, error) {
+	m.want = want
+	return mirror.State{GitDir: "/data/mirrors/11", MergeBase: "base", BaseTip: baseTip}, m.err
+}
+
+type boxDouble struct {
+	changes []checks.Change
+	run     func(ctx context.Context, change checks.Change) (*checks.Report, error)
+}
+
+func (b *boxDouble) Run(ctx context.Context, change checks.Change) (*checks.Report, error) {
+	b.changes = append(b.changes, change)
+	return b.run(ctx, change)
+}
+
+type approverDouble struct {
+	approvals []checks.Approval
+	err       error
+	asked     int
+}
+
+func (a *approverDouble) Approvals(context.Context, github.Repo, *github.PullRequest, string, string, *checks.Report) ([]checks.Approval, error) {
+	a.asked++
+	return a.approvals, a.err
+}
+
+type publisher struct{ keys []queue.Key }
+
+func (p *publisher) Publish(_ context.Context, key queue.Key, _ queue.Message, _ string) error {
+	p.keys = append(p.keys, key)
+	return nil
+}
+
+// bench is a worker among doubles: an open pull request at headA that checks out well.
+type bench struct {
+	*Worker
+	hub      *hub
+	mirror   *mirrorDouble
+	box      *boxDouble
+	approver *approverDouble
+	jobs     *publisher
+	ledger   *ledger
+	task     Task
+	log      bytes.Buffer
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	b := &bench{
+		hub:    &hub{pr: &github.PullRequest{Number: 12, State: "open", Author: "octocat", BaseRef: "main", BaseSHA: baseTip, HeadSHA: headA}},
+		mirror: &mirrorDouble{}, approver: &approverDouble{}, jobs: &publisher{}, ledger: &ledger{},
+		box: &boxDouble{run: func(context.Context, checks.Change) (*checks.Report, error) {
+			return &checks.Report{Conclusion: checks.Success, Title: "No violations"}, nil
+		}},
+	}
+	b.task = Task{Key: queue.Key{Installation: 7, Repository: 11, Number: 12}, Sequence: 1, Try: 1, Tries: 3, Ledger: b.ledger,
+		Message: queue.Message{Delivery: "d-1", Event: "pull_request.opened", Owner: "octo-org", Name: "fleet", At: clock}}
+	b.Worker = &Worker{Door: b.hub, Mirror: b.mirror, Box: b.box, Approver: b.approver, Jobs: b.jobs, Version: "1",
+		Summary: func(r *checks.Report, blob BlobURL) string {
+			return "summary of " + r.Title + " " + blob("a b.yaml", 3)
+		},
+		Now: func() time.Time { return clock }, Log: slog.New(slog.NewJSONHandler(&b.log, nil))}
+	return b
+}
+
+// demand makes the task one that a person asked for with a button.
+func (b *bench) demand(delivery string) {
+	b.task.Message.Fresh, b.task.Message.Delivery = true, delivery
+	b.task.Sequence++
+}
+
+// last is the newest check run.
+func (b *bench) last(t *testing.T) github.CheckRun {
+	t.Helper()
+	if len(b.hub.runs) == 0 {
+		t.Fatal("there is no check run")
+	}
+	return b.hub.runs[len(b.hub.runs)-1]
+}

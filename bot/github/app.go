@@ -1,0 +1,163 @@
+package github
+
+import (
+	"cmp"
+	"crypto/rsa"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bradleyfalzon/ghinstallation/v2"
+	"github.com/golang-jwt/jwt/v4"
+	gh "github.com/google/go-github/v62/github"
+)
+
+// callTimeout bounds one request with its answer, and the token it may have to ask for first. GitHub itself
+// gives up after 10 seconds (https://docs.github.com/en/rest/using-the-rest-api/troubleshooting-the-rest-api#timeouts).
+const callTimeout = 30 * time.Second
+
+// Config is what NewApp needs to speak as a GitHub App.
+type Config struct {
+	URL        string            // https://github.com (the default), or the address of an Enterprise Server
+	AppID      int64             // the App's id, required
+	PrivateKey []byte            // the App's private key, PEM, required
+	HTTP       http.RoundTripper // nil: http.DefaultTransport
+	Name       string            // name of the check runs; empty: "Lintel"
+	Now        func() time.Time  // nil: time.Now
+}
+
+// App speaks to GitHub as a GitHub App. It implements Door and is safe for concurrent use.
+type App struct {
+	web   string   // where people and git go, without a trailing slash
+	api   *url.URL // where the REST API is, with a trailing slash
+	id    int64
+	key   *rsa.PrivateKey
+	name  string
+	now   func() time.Time
+	skew  *skew
+	wire  http.RoundTripper
+	asApp *gh.Client // authenticated as the App itself
+
+	mu            sync.Mutex
+	installations map[int64]*installation // authenticated as one installation each
+}
+
+var _ Door = (*App)(nil)
+
+// installation is the client of one installation with its rate window.
+type installation struct {
+	client *gh.Client
+	gate   *gate
+}
+
+// NewApp returns a Door for the App of c. It makes no request; a wrong id or key shows at the first one.
+// Its errors name the setting that is wrong and never contain the key.
+func NewApp(c Config) (*App, error) {
+	web, api, err := addresses(cmp.Or(c.URL, "https://github.com"))
+	if err != nil {
+		return nil, err
+	}
+	if c.AppID <= 0 {
+		return nil, errors.New("the GitHub App's id must be a positive number")
+	}
+	key, err := jwt.ParseRSAPrivateKeyFromPEM(c.PrivateKey)
+	if err != nil {
+		return nil, errors.New("the GitHub App's private key is not an RSA key in PEM form")
+	}
+	a := &App{web: web, api: api, id: c.AppID, key: key, name: cmp.Or(c.Name, "Lintel"), now: c.Now, installations: map[int64]*installation{}}
+	if a.now == nil {
+		a.now = time.Now
+	}
+	a.skew = &skew{now: a.now}
+	base := c.HTTP
+	if base == nil {
+		base = http.DefaultTransport
+	}
+	a.wire = &wire{host: api.Host, scheme: api.Scheme, base: base, skew: a.skew}
+	gate := &gate{now: a.now}
+	a.asApp = a.client(&conn{gate: gate, skew: a.skew, renew: func() (http.RoundTripper, error) { return a.appTransport() }})
+	return a, nil
+}
+
+// addresses derives the web address and the API's root from the configured URL
+// (https://docs.github.com/en/enterprise-server/rest/using-the-rest-api/getting-started-with-the-rest-api).
+func addresses(raw string) (web string, api *url.URL, err error) {
+	u, err := url.Parse(strings.TrimRight(raw, "/"))
+	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
+		return "", nil, errors.New("the GitHub URL must look like https://github.com")
+	}
+	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return "", nil, errors.New("the GitHub URL must not contain credentials, a query or a fragment")
+	}
+	web, api = u.String(), &url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path + "/api/v3/"}
+	switch host := strings.ToLower(u.Hostname()); {
+	case host == "github.com" || host == "www.github.com":
+		web, api = "https://github.com", &url.URL{Scheme: "https", Host: "api.github.com", Path: "/"}
+	case strings.HasSuffix(host, ".ghe.com"): // GitHub Enterprise Cloud with data residency
+		api = &url.URL{Scheme: u.Scheme, Host: "api." + u.Host, Path: "/"}
+	}
+	return web, api, nil
+}
+
+// client wraps a transport in go-github.
+func (a *App) client(t http.RoundTripper) *gh.Client {
+	c := gh.NewClient(&http.Client{Transport: t, Timeout: callTimeout})
+	c.BaseURL = a.api
+	c.UserAgent = "lintel"
+	return c
+}
+
+// appTransport signs every request as the App.
+func (a *App) appTransport() (*ghinstallation.AppsTransport, error) {
+	t, err := ghinstallation.NewAppsTransportWithOptions(a.wire, a.id, ghinstallation.WithSigner(&signer{key: a.key, now: a.now, skew: a.skew}))
+	if err != nil {
+		return nil, fmt.Errorf("preparing the App's transport: %w", err)
+	}
+	t.BaseURL = strings.TrimRight(a.api.String(), "/")
+	return t, nil
+}
+
+// installationTransport signs requests with an installation token that it renews by itself. Each gets an App
+// transport of its own, because refreshing writes to it without a lock that several could share.
+func (a *App) installationTransport(id int64, options *gh.InstallationTokenOptions) (*ghinstallation.Transport, error) {
+	app, err := a.appTransport()
+	if err != nil {
+		return nil, err
+	}
+	t := ghinstallation.NewFromAppsTransport(app, id)
+	t.InstallationTokenOptions = options
+	return t, nil
+}
+
+// installed returns the client of an installation.
+func (a *App) installed(id int64) *installation {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if in, ok := a.installations[id]; ok {
+		return in
+	}
+	gate := &gate{now: a.now}
+	in := &installation{gate: gate, client: a.client(&conn{gate: gate, skew: a.skew, cache: newCache(), renew: func() (http.RoundTripper, error) {
+		return a.installationTransport(id, nil)
+	}})}
+	a.installations[id] = in
+	return in
+}
+
+func (a *App) of(repo Repo) *gh.Client { return a.installed(repo.Installation).client }
+
+// Budget is what GitHub said about the hourly rate limit of an installation in its latest answer.
+type Budget struct {
+	Limit     int
+	Remaining int
+	Reset     time.Time // by GitHub's clock
+}
+
+// Budget returns the rate window of an installation as of its latest answer; false before the first one.
+func (a *App) Budget(installation int64) (Budget, bool) {
+	return a.installed(installation).gate.budget()
+}

@@ -1,0 +1,138 @@
+package github
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/bradleyfalzon/ghinstallation/v2"
+	gh "github.com/google/go-github/v62/github"
+)
+
+// Installations returns the accounts that installed the App, suspended ones included.
+func (a *App) Installations(ctx context.Context) ([]Installation, error) {
+	var all []Installation
+	err := a.pages(ctx, "installations", func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
+		list, resp, err := a.asApp.Apps.ListInstallations(ctx, &o)
+		for _, i := range list {
+			all = append(all, Installation{ID: i.GetID(), Account: i.GetAccount().GetLogin(), Suspended: !i.GetSuspendedAt().IsZero()})
+		}
+		return resp, err
+	})
+	return all, err
+}
+
+// Repositories returns the repositories of an installation that can be checked: archived and disabled ones
+// take no check runs and are left out.
+func (a *App) Repositories(ctx context.Context, installation int64) ([]Repo, error) {
+	var all []Repo
+	err := a.pages(ctx, "repositories of installation "+strconv.FormatInt(installation, 10), func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
+		list, resp, err := a.installed(installation).client.Apps.ListRepos(ctx, &o)
+		if err == nil {
+			for _, r := range list.Repositories {
+				if !r.GetArchived() && !r.GetDisabled() {
+					all = append(all, Repo{Installation: installation, ID: r.GetID(), Owner: r.GetOwner().GetLogin(), Name: r.GetName()})
+				}
+			}
+		}
+		return resp, err
+	})
+	return all, err
+}
+
+// deliveryPages bounds how far back failed deliveries are looked for: 2,000 deliveries.
+const deliveryPages = 20
+
+// FailedDeliveries returns the webhook deliveries since a time of which no attempt succeeded, the latest
+// attempt of each, oldest first. On a busy App it sees the latest 2,000 attempts only; what it misses beyond
+// them is found by looking at the open pull requests.
+func (a *App) FailedDeliveries(ctx context.Context, since time.Time) ([]Delivery, error) {
+	var failed []Delivery
+	seen := map[string]bool{} // GUIDs: of a later attempt, or delivered
+	delivered := map[string]bool{}
+	options := gh.ListCursorOptions{PerPage: pageSize}
+pages:
+	for range deliveryPages {
+		list, resp, err := a.asApp.Apps.ListHookDeliveries(ctx, &options)
+		if err != nil {
+			return nil, a.classify("webhook deliveries", err)
+		}
+		for _, d := range list { // newest first
+			if d.GetDeliveredAt().Before(since) {
+				break pages
+			}
+			if code := d.GetStatusCode(); code >= 200 && code < 400 {
+				delivered[d.GetGUID()] = true
+			} else if !seen[d.GetGUID()] {
+				failed = append(failed, Delivery{ID: d.GetID(), GUID: d.GetGUID(), Event: d.GetEvent(), StatusCode: code, At: d.GetDeliveredAt().Time, Redelivery: d.GetRedelivery()})
+			}
+			seen[d.GetGUID()] = true
+		}
+		if resp.Cursor == "" {
+			break
+		}
+		options.Cursor = resp.Cursor
+	}
+	failed = slices.DeleteFunc(failed, func(d Delivery) bool { return delivered[d.GUID] })
+	slices.Reverse(failed)
+	return failed, nil
+}
+
+// Redeliver asks GitHub to deliver once more. The attempt has the same GUID and happens later.
+func (a *App) Redeliver(ctx context.Context, id int64) error {
+	// The library takes GitHub's 202 for an error, and would decode an empty answer.
+	req, err := a.asApp.NewRequest(http.MethodPost, fmt.Sprintf("app/hook/deliveries/%d/attempts", id), nil)
+	if err != nil {
+		return fmt.Errorf("delivery %d: %w", id, err)
+	}
+	resp, err := a.asApp.BareDo(ctx, req)
+	if resp != nil && resp.Response != nil && resp.Body != nil {
+		defer resp.Body.Close()
+		if resp.StatusCode == http.StatusAccepted {
+			return nil
+		}
+	}
+	return a.classify("delivery "+strconv.FormatInt(id, 10), err)
+}
+
+// GitToken returns a new installation token that can read the contents of this one repository and nothing
+// else. It lives an hour at most; each call asks for another, so that a token is known to one git process only.
+func (a *App) GitToken(ctx context.Context, repo Repo) (string, error) {
+	what := "contents of " + repo.String()
+	gate := a.installed(repo.Installation).gate
+	if err := gate.check(); err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	options := &gh.InstallationTokenOptions{Permissions: &gh.InstallationPermissions{Contents: gh.String("read")}}
+	if repo.ID != 0 {
+		options.RepositoryIDs = []int64{repo.ID}
+	} else {
+		options.Repositories = []string{repo.Name}
+	}
+	var token string
+	before := a.skew.value()
+	for attempt := 0; ; attempt++ {
+		var t *ghinstallation.Transport
+		t, err := a.installationTransport(repo.Installation, options)
+		if err == nil {
+			token, err = t.Token(ctx)
+		}
+		if err == nil {
+			return token, nil
+		}
+		if attempt == 0 && unauthorized(err) && a.skew.value() != before {
+			continue // by now the difference of the clocks is known
+		}
+		return "", a.classify(what, err)
+	}
+}
+
+// CloneURL is where git finds the repository, without credentials.
+func (a *App) CloneURL(repo Repo) string {
+	return a.web + "/" + escape(repo.Owner) + "/" + escape(repo.Name) + ".git"
+}

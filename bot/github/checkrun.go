@@ -1,0 +1,344 @@
+package github
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	gh "github.com/google/go-github/v62/github"
+)
+
+// ExternalID names a check run of a subject (the thing that is checked, for example "pr-12") with the digest
+// of all that its result depends on. While the digest is not known yet it is empty.
+//
+// Publish finds the run of the same ExternalID again; failing that, it takes over an unfinished run of the
+// same subject, so that a job which died after its first message leaves no run open behind it.
+func ExternalID(subject, digest string) string { return subject + "/" + digest }
+
+// SplitExternalID is the reverse of ExternalID. An id that was not made by it is a digest without a subject.
+func SplitExternalID(id string) (subject, digest string) {
+	i := strings.LastIndexByte(id, '/')
+	if i < 0 {
+		return "", id
+	}
+	return id[:i], id[i+1:]
+}
+
+// CheckRuns returns the check runs that this App made for a commit under its name, newest first, without
+// annotations. A commit that GitHub does not have is a *Gone.
+func (a *App) CheckRuns(ctx context.Context, repo Repo, headSHA string) ([]CheckRun, error) {
+	found, err := a.runsOf(ctx, repo, headSHA)
+	if err != nil {
+		return nil, err
+	}
+	runs := make([]CheckRun, 0, len(found))
+	for _, r := range found {
+		runs = append(runs, CheckRun{
+			ID: r.GetID(), HeadSHA: r.GetHeadSHA(), Status: r.GetStatus(), Conclusion: r.GetConclusion(), ExternalID: r.GetExternalID(),
+			DetailsURL: r.GetDetailsURL(), StartedAt: r.GetStartedAt().Time, CompletedAt: r.GetCompletedAt().Time,
+			Title: r.GetOutput().GetTitle(), Summary: r.GetOutput().GetSummary(), Text: r.GetOutput().GetText(),
+		})
+	}
+	return runs, nil
+}
+
+func (a *App) runsOf(ctx context.Context, repo Repo, headSHA string) ([]*gh.CheckRun, error) {
+	what := "check runs of commit " + headSHA + " of " + repo.String()
+	var all []*gh.CheckRun
+	err := a.pages(ctx, what, func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
+		list, resp, err := a.of(repo).Checks.ListCheckRunsForRef(ctx, repo.Owner, repo.Name, headSHA,
+			&gh.ListCheckRunsOptions{CheckName: gh.String(a.name), Filter: gh.String("all"), AppID: gh.Int64(a.id), ListOptions: o})
+		if err == nil {
+			for _, r := range list.CheckRuns {
+				if r.GetApp().GetID() == a.id && r.GetName() == a.name {
+					all = append(all, r)
+				}
+			}
+		}
+		return resp, err
+	})
+	if unprocessable(err) { // "No commit found for SHA"
+		return nil, &Gone{What: "commit " + headSHA + " of " + repo.String(), Err: err}
+	}
+	slices.SortFunc(all, func(x, y *gh.CheckRun) int { return int(max(-1, min(1, y.GetID()-x.GetID()))) })
+	return all, err
+}
+
+// Publish makes GitHub's check run equal to run and sets run.ID. Texts are cut to GitHub's limits (see Fit).
+//
+// Annotations go out 50 at a time while the run is in progress, the last of them together with the
+// conclusion: who sees a completed run sees all of it. The conclusion never depends on the prose: if GitHub
+// refuses annotations or texts, the run is concluded without them and says so.
+//
+// Publish can be repeated after any error, also when GitHub carried out a request and its answer was lost:
+// a run with the same ExternalID is continued behind the annotations it has. GitHub cannot remove
+// annotations; a run that has some of another ExternalID is left alone (and cancelled if it is unfinished) in
+// favor of a new one. A commit that GitHub does not have (any more) is a *Gone.
+func (a *App) Publish(ctx context.Context, repo Repo, run *CheckRun) error {
+	if err := validate(run); err != nil {
+		return err
+	}
+	fitted := Fit(*run)
+	p := &publication{app: a, repo: repo, run: &fitted, what: "check run for commit " + run.HeadSHA + " of " + repo.String()}
+	err := p.publish(ctx)
+	if fitted.ID != 0 {
+		run.ID = fitted.ID
+	}
+	return err
+}
+
+func validate(run *CheckRun) error {
+	switch run.Status {
+	case "queued", "in_progress":
+		if run.Conclusion != "" {
+			return fmt.Errorf("a check run that is %s has no conclusion", run.Status)
+		}
+	case "completed":
+		switch run.Conclusion {
+		case "success", "failure", "neutral", "cancelled", "skipped", "timed_out", "action_required":
+		default:
+			return fmt.Errorf("a check run cannot conclude with %q", run.Conclusion)
+		}
+	default:
+		return fmt.Errorf("a check run cannot be %q", run.Status)
+	}
+	if run.HeadSHA == "" {
+		return errors.New("a check run needs the commit it is for")
+	}
+	return nil
+}
+
+// publication is one call of Publish.
+type publication struct {
+	app  *App
+	repo Repo
+	run  *CheckRun // fitted; its ID is set as soon as it is known
+	what string
+
+	status string // of the run at GitHub, "" before it exists
+	sent   int    // how many of our annotations it has
+}
+
+func (p *publication) publish(ctx context.Context) error {
+	leftover, err := p.locate(ctx)
+	if err != nil {
+		return err
+	}
+	todo := p.run.Annotations[min(p.sent, len(p.run.Annotations)):]
+	for len(todo) > MaxBatch {
+		err := p.send(ctx, p.partial(todo[:MaxBatch]))
+		if unprocessable(err) {
+			p.run.Summary = withNotes(p.run.Summary, []string{fmt.Sprintf("GitHub refused %d annotations; they are not shown on their lines.", len(todo))})
+			todo = nil
+			break
+		}
+		if err != nil {
+			return err
+		}
+		todo = todo[MaxBatch:]
+	}
+	if err := p.finish(ctx, todo); err != nil {
+		return err
+	}
+	if leftover == 0 {
+		return nil
+	}
+	return p.cancel(ctx, leftover)
+}
+
+// finish sends the state that was asked for, with less and less prose as long as GitHub refuses it.
+func (p *publication) finish(ctx context.Context, todo []Annotation) error {
+	full := message{status: p.run.Status, conclusion: p.run.Conclusion, output: p.output(todo), actions: p.run.Actions, details: p.run.DetailsURL}
+	attempts := []message{full}
+	if full.output != nil {
+		bare := full
+		bare.details, bare.actions = "", nil
+		note := "GitHub refused the details of this check; the conclusion stands."
+		if n := len(todo); n > 0 {
+			note = fmt.Sprintf("GitHub refused the details of this check, %d annotations among them; the conclusion stands.", n)
+		}
+		bare.output = &gh.CheckRunOutput{Title: full.output.Title, Summary: gh.String(note)}
+		attempts = append(attempts, bare, message{status: p.run.Status, conclusion: p.run.Conclusion})
+	}
+	var err error
+	for _, m := range attempts {
+		if err = p.send(ctx, m); !unprocessable(err) {
+			return err
+		}
+	}
+	if p.run.ID == 0 {
+		// The last attempt had nothing but the name and the commit.
+		return &Gone{What: "commit " + p.run.HeadSHA + " of " + p.repo.String(), Err: err}
+	}
+	return err
+}
+
+// locate finds the run at GitHub to go on with, and an unfinished one that has to be given up.
+func (p *publication) locate(ctx context.Context) (leftover int64, err error) {
+	var found *gh.CheckRun
+	switch {
+	case p.run.ID != 0 && len(p.run.Annotations) == 0:
+		return 0, nil
+	case p.run.ID != 0:
+		found, _, err = p.app.of(p.repo).Checks.GetCheckRun(ctx, p.repo.Owner, p.repo.Name, p.run.ID)
+		if err != nil {
+			return 0, p.app.classify(p.what, err)
+		}
+	case p.run.ExternalID != "":
+		runs, err := p.app.runsOf(ctx, p.repo, p.run.HeadSHA)
+		if err != nil {
+			return 0, err
+		}
+		found = p.choose(runs)
+	}
+	if found == nil {
+		return 0, nil
+	}
+	has := found.GetOutput().GetAnnotationsCount()
+	if found.GetExternalID() != p.run.ExternalID && has > 0 {
+		p.run.ID = 0
+		if found.GetStatus() != "completed" {
+			leftover = found.GetID()
+		}
+		return leftover, nil
+	}
+	p.run.ID, p.status, p.sent = found.GetID(), found.GetStatus(), has
+	return 0, nil
+}
+
+// choose picks the run to go on with from ours for the commit, newest first.
+func (p *publication) choose(runs []*gh.CheckRun) *gh.CheckRun {
+	subject, _ := SplitExternalID(p.run.ExternalID)
+	var unfinished *gh.CheckRun
+	for _, r := range runs {
+		if r.GetExternalID() == p.run.ExternalID {
+			return r
+		}
+		if s, _ := SplitExternalID(r.GetExternalID()); unfinished == nil && subject != "" && s == subject && r.GetStatus() != "completed" {
+			unfinished = r
+		}
+	}
+	return unfinished
+}
+
+// message is the content of one request.
+type message struct {
+	status, conclusion string
+	output             *gh.CheckRunOutput
+	actions            []Action
+	details            string
+}
+
+// partial carries a batch of annotations and leaves the run unfinished.
+func (p *publication) partial(batch []Annotation) message {
+	m := message{output: &gh.CheckRunOutput{
+		Title:       gh.String(orName(p.run.Title, p.app.name)),
+		Summary:     gh.String(fmt.Sprintf("%d annotations are being written …", len(p.run.Annotations))),
+		Annotations: annotations(batch),
+	}}
+	if p.status != "completed" {
+		m.status = "in_progress"
+	}
+	return m
+}
+
+func (p *publication) output(batch []Annotation) *gh.CheckRunOutput {
+	if p.run.Title == "" && p.run.Summary == "" && p.run.Text == "" && len(batch) == 0 {
+		return nil
+	}
+	o := &gh.CheckRunOutput{
+		Title:       gh.String(orName(p.run.Title, p.app.name)),
+		Summary:     gh.String(orName(p.run.Summary, orName(p.run.Title, p.app.name))),
+		Annotations: annotations(batch),
+	}
+	if p.run.Text != "" {
+		o.Text = gh.String(p.run.Text)
+	}
+	return o
+}
+
+func orName(s, name string) string {
+	if strings.TrimSpace(s) == "" {
+		return name
+	}
+	return s
+}
+
+func annotations(batch []Annotation) []*gh.CheckRunAnnotation {
+	var out []*gh.CheckRunAnnotation
+	for _, a := range batch {
+		c := &gh.CheckRunAnnotation{Path: gh.String(a.Path), StartLine: gh.Int(a.StartLine), EndLine: gh.Int(a.EndLine),
+			AnnotationLevel: gh.String(a.Level), Message: gh.String(a.Message)}
+		if a.StartColumn > 0 {
+			c.StartColumn, c.EndColumn = gh.Int(a.StartColumn), gh.Int(a.EndColumn)
+		}
+		if a.Title != "" {
+			c.Title = gh.String(a.Title)
+		}
+		if a.RawDetails != "" {
+			c.RawDetails = gh.String(a.RawDetails)
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// send creates or updates the run.
+func (p *publication) send(ctx context.Context, m message) error {
+	opts := gh.UpdateCheckRunOptions{Name: p.app.name, Output: m.output, ExternalID: optional(p.run.ExternalID), Status: optional(m.status),
+		Conclusion: optional(m.conclusion), DetailsURL: optional(m.details)}
+	if m.status == "completed" {
+		at := p.run.CompletedAt
+		if at.IsZero() {
+			at = p.app.now()
+		}
+		opts.CompletedAt = &gh.Timestamp{Time: at.UTC()}
+	}
+	for _, a := range m.actions {
+		opts.Actions = append(opts.Actions, &gh.CheckRunAction{Label: a.Label, Description: a.Description, Identifier: a.Identifier})
+	}
+	checks := p.app.of(p.repo).Checks
+	if p.run.ID != 0 {
+		_, _, err := checks.UpdateCheckRun(ctx, p.repo.Owner, p.repo.Name, p.run.ID, opts)
+		if err == nil && m.status != "" {
+			p.status = m.status
+		}
+		return p.app.classify(p.what, err)
+	}
+	create := gh.CreateCheckRunOptions{Name: opts.Name, HeadSHA: p.run.HeadSHA, DetailsURL: opts.DetailsURL, ExternalID: opts.ExternalID, Status: opts.Status,
+		Conclusion: opts.Conclusion, CompletedAt: opts.CompletedAt, Output: opts.Output, Actions: opts.Actions}
+	if !p.run.StartedAt.IsZero() {
+		create.StartedAt = &gh.Timestamp{Time: p.run.StartedAt.UTC()}
+	}
+	created, _, err := checks.CreateCheckRun(ctx, p.repo.Owner, p.repo.Name, create)
+	if err != nil {
+		return p.app.classify(p.what, err)
+	}
+	if created.GetID() == 0 {
+		return fmt.Errorf("%s: GitHub's answer has no id", p.what)
+	}
+	p.run.ID, p.status = created.GetID(), created.GetStatus()
+	return nil
+}
+
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// cancel concludes a run that cannot be continued, so that it does not stay open.
+func (p *publication) cancel(ctx context.Context, id int64) error {
+	_, _, err := p.app.of(p.repo).Checks.UpdateCheckRun(ctx, p.repo.Owner, p.repo.Name, id, gh.UpdateCheckRunOptions{
+		Name: p.app.name, Status: gh.String("completed"), Conclusion: gh.String("cancelled"), CompletedAt: &gh.Timestamp{Time: p.app.now().UTC()},
+		Output: &gh.CheckRunOutput{Title: gh.String("Superseded"), Summary: gh.String("A newer check run of this commit has the result.")},
+	})
+	if err = p.app.classify(p.what, err); statusOf(err) == http.StatusNotFound {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,180 @@
+package github
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bradleyfalzon/ghinstallation/v2"
+	gh "github.com/google/go-github/v62/github"
+)
+
+// TooMany is returned in place of a list that is longer than anything a check can work with. A list is
+// never cut silently, because what is missing could be the one entry that matters.
+type TooMany struct {
+	What  string
+	Limit int
+}
+
+func (e *TooMany) Error() string { return fmt.Sprintf("%s: more than %d", e.What, e.Limit) }
+
+// refused is an answer with a status that neither waiting nor another address explains.
+type refused struct {
+	what    string
+	status  int
+	message string
+}
+
+func (e *refused) Error() string {
+	if e.message == "" {
+		return fmt.Sprintf("%s: GitHub answered %d %s", e.what, e.status, http.StatusText(e.status))
+	}
+	return fmt.Sprintf("%s: GitHub answered %d: %s", e.what, e.status, e.message)
+}
+
+// unprocessable says whether GitHub refused the content of a request (422).
+func unprocessable(err error) bool {
+	var r *refused
+	return errors.As(err, &r) && r.status == http.StatusUnprocessableEntity
+}
+
+// statusOf is the status of the answer behind a *Gone, zero if unknown.
+func statusOf(err error) int {
+	var response *gh.ErrorResponse
+	if missing(err) && errors.As(err, &response) && response.Response != nil {
+		return response.Response.StatusCode
+	}
+	return 0
+}
+
+// missing says whether the error is a *Gone.
+func missing(err error) bool {
+	var g *Gone
+	return errors.As(err, &g)
+}
+
+// classify turns an error of the client libraries into one of this package's. what names the thing asked
+// for, in words that may be shown to anyone.
+func (a *App) classify(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var later *RetryLater
+	if errors.As(err, &later) {
+		return later
+	}
+	now := a.now().Add(a.skew.value())
+	var primary *gh.RateLimitError
+	if errors.As(err, &primary) {
+		return &RetryLater{After: max(primary.Rate.Reset.Sub(now), 0) + time.Second, Reason: "the hourly rate limit is used up", Err: err}
+	}
+	var secondary *gh.AbuseRateLimitError
+	if errors.As(err, &secondary) {
+		after := unknownWait
+		if secondary.RetryAfter != nil {
+			after = max(*secondary.RetryAfter, 0) + time.Second
+		}
+		return &RetryLater{After: after, Reason: "a secondary rate limit was hit", Err: err}
+	}
+	var response *gh.ErrorResponse
+	if errors.As(err, &response) && response.Response != nil {
+		if wait, reason, ok := waitOf(response.Response, now); ok { // the library knows 403 only
+			return &RetryLater{After: wait, Reason: reason, Err: err}
+		}
+		return byStatus(what, response.Response.StatusCode, messageOf(response), err)
+	}
+	var token *ghinstallation.HTTPError
+	if errors.As(err, &token) && token.Response != nil {
+		return a.classifyToken(what, token)
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return fmt.Errorf("%s: asking GitHub: %w", what, err)
+}
+
+// classifyToken judges the answer to a request for an installation token. It consumes the answer's body,
+// which the library leaves open.
+func (a *App) classifyToken(what string, e *ghinstallation.HTTPError) error {
+	defer e.Response.Body.Close()
+	if wait, reason, ok := waitOf(e.Response, a.now().Add(a.skew.value())); ok {
+		return &RetryLater{After: wait, Reason: reason, Err: e}
+	}
+	var body struct {
+		Message string `json:"message"`
+	}
+	data, err := io.ReadAll(io.LimitReader(e.Response.Body, 64<<10))
+	if err == nil && json.Unmarshal(data, &body) != nil {
+		body.Message = ""
+	}
+	status := e.Response.StatusCode
+	// 422 means here that the repository is not (or no longer) among those of the installation.
+	if status == http.StatusUnprocessableEntity {
+		return &Gone{What: what, Err: e}
+	}
+	return byStatus(what+" (installation token)", status, body.Message, e)
+}
+
+func byStatus(what string, status int, message string, err error) error {
+	switch status {
+	case http.StatusNotFound, http.StatusGone, http.StatusUnavailableForLegalReasons, http.StatusForbidden:
+		return &Gone{What: what, Err: err}
+	}
+	return &refused{what: what, status: status, message: message}
+}
+
+// messageOf is GitHub's own reason, on one line.
+func messageOf(r *gh.ErrorResponse) string {
+	parts := []string{r.Message}
+	for _, e := range r.Errors {
+		if e.Message != "" {
+			parts = append(parts, e.Message)
+		} else if e.Code != "" {
+			parts = append(parts, strings.TrimSpace(e.Field+" "+e.Code))
+		}
+	}
+	text := strings.Join(strings.Fields(strings.Join(parts, "; ")), " ")
+	return cutRunes(strings.Trim(text, "; "), 500)
+}
+
+// unknownWait is the wait when GitHub asks for one without saying how long
+// (https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api#exceeding-the-rate-limit).
+const unknownWait = time.Minute
+
+// waitOf says whether an answer asks to wait, how long from now (by GitHub's clock), and why.
+func waitOf(resp *http.Response, now time.Time) (time.Duration, string, bool) {
+	if resp.StatusCode != http.StatusForbidden && resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusServiceUnavailable {
+		return 0, "", false
+	}
+	if after := resp.Header.Get("Retry-After"); after != "" {
+		reason := "a secondary rate limit was hit"
+		if resp.StatusCode == http.StatusServiceUnavailable {
+			reason = "the service is unavailable"
+		}
+		if seconds, err := strconv.Atoi(after); err == nil && seconds >= 0 {
+			return time.Duration(min(seconds, 86400))*time.Second + time.Second, reason, true
+		}
+		if at, err := http.ParseTime(after); err == nil {
+			return max(at.Sub(now), 0) + time.Second, reason, true
+		}
+	}
+	if resp.StatusCode == http.StatusServiceUnavailable {
+		return 0, "", false
+	}
+	if resp.Header.Get("X-Ratelimit-Remaining") == "0" {
+		if at, err := strconv.ParseInt(resp.Header.Get("X-Ratelimit-Reset"), 10, 64); err == nil {
+			return max(time.Unix(at, 0).Sub(now), 0) + time.Second, "the hourly rate limit is used up", true
+		}
+		return unknownWait, "the rate limit is used up", true
+	}
+	if resp.StatusCode == http.StatusTooManyRequests {
+		return unknownWait, "too many requests", true
+	}
+	return 0, "", false
+}

@@ -1,0 +1,203 @@
+package github
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// GitHub's limits of a check run (https://docs.github.com/en/rest/checks/runs#create-a-check-run). The
+// ones of summary and text count bytes, as its answers say ("maximum bytesize of 65535").
+const (
+	MaxTitle       = 255   // characters, of the output and of an annotation
+	MaxText        = 65535 // bytes, of summary and of text
+	MaxMessage     = 65535 // bytes, of an annotation's message and of its raw details (64 KB)
+	MaxBatch       = 50    // annotations a request
+	MaxAnnotations = 1000  // annotations a run, ours: each batch is a request that counts towards the secondary limits
+	MaxActions     = 3
+	maxLabel       = 20
+	maxDescription = 40
+	maxIdentifier  = 20
+)
+
+// Fit returns a copy of a check run that GitHub accepts: every text within its limit, cut at the end of a
+// line with a count of what was left out, annotations with usable positions, at most three actions.
+// Annotations that cannot be posted (no path, or beyond MaxAnnotations) are counted in the summary.
+func Fit(run CheckRun) CheckRun {
+	var annotations []Annotation
+	unplaced := 0
+	for _, a := range run.Annotations {
+		fitted, ok := FitAnnotation(a)
+		if !ok {
+			unplaced++
+			continue
+		}
+		annotations = append(annotations, fitted)
+	}
+	excess := max(len(annotations)-MaxAnnotations, 0)
+	run.Annotations = annotations[:len(annotations)-excess]
+	var notes []string
+	if excess > 0 {
+		notes = append(notes, fmt.Sprintf("%d more annotations are not shown on their lines: a check run takes the first %d.", excess, MaxAnnotations))
+	}
+	if unplaced > 0 {
+		notes = append(notes, fmt.Sprintf("%d annotations have no file and are not shown on a line.", unplaced))
+	}
+	run.Summary = withNotes(run.Summary, notes)
+	run.Title = FitTitle(run.Title)
+	run.Text = FitText(run.Text)
+	run.Actions = FitActions(run.Actions)
+	return run
+}
+
+// withNotes puts notes below a summary and keeps the whole within the limit without cutting them.
+func withNotes(summary string, notes []string) string {
+	if len(notes) == 0 {
+		return FitText(summary)
+	}
+	tail := "\n\n" + strings.Join(notes, "\n")
+	return strings.TrimLeft(fitTo(summary, MaxText-len(tail))+tail, "\n")
+}
+
+// FitTitle returns a title on one line of at most 255 characters.
+func FitTitle(s string) string {
+	return cutRunes(strings.Join(strings.Fields(clean(s)), " "), MaxTitle)
+}
+
+// FitText returns markdown of at most 65,535 bytes. Longer text is cut at the end of a line (of a rune, if
+// one line alone is too long); code fences and details blocks that the cut left open are closed, and a last
+// line says how much was left out.
+func FitText(s string) string { return fitTo(s, MaxText) }
+
+func fitTo(s string, limit int) string {
+	s = clean(s)
+	if len(s) <= limit {
+		return s
+	}
+	const reserve = 512 // for the closing lines below
+	end := max(limit-reserve, 0)
+	kept := s[:runeStart(s, end)]
+	if i := strings.LastIndexByte(kept, '\n'); i > 0 {
+		kept = kept[:i]
+	}
+	left := s[len(kept):]
+	lines := strings.Count(strings.Trim(left, "\n"), "\n") + 1
+	notice := fmt.Sprintf("\n\n… %d more lines (%d bytes) do not fit and are left out.", lines, len(left))
+	return kept + closing(kept, reserve-len(notice)) + notice
+}
+
+// closing returns what ends the code fence and the details blocks that are open at the end of a text.
+func closing(kept string, limit int) string {
+	fence, details := "", 0
+	for line := range strings.Lines(kept) {
+		trimmed := strings.TrimSpace(line)
+		if fence == "" {
+			details += strings.Count(trimmed, "<details") - strings.Count(trimmed, "</details>")
+		}
+		run := fenceOf(trimmed)
+		switch {
+		case run == "":
+		case fence == "":
+			fence = run
+		case run[0] == fence[0] && len(run) >= len(fence) && len(run) == len(trimmed):
+			fence = ""
+		}
+	}
+	out := ""
+	if fence != "" && len(fence) < 64 {
+		out = "\n" + fence
+	}
+	for range max(details, 0) {
+		if len(out)+len("\n</details>") > limit {
+			break
+		}
+		out += "\n</details>"
+	}
+	return out
+}
+
+// fenceOf is the run of at least three backquotes or tildes at the start of a line, or "".
+func fenceOf(line string) string {
+	for _, mark := range []string{"`", "~"} {
+		if rest := strings.TrimLeft(line, mark); len(line)-len(rest) >= 3 {
+			return line[:len(line)-len(rest)]
+		}
+	}
+	return ""
+}
+
+// FitAnnotation returns an annotation that GitHub accepts: lines from 1 and in order, columns only as a pair
+// on a single line, texts within their limits, a known level. It is false without a path.
+func FitAnnotation(a Annotation) (Annotation, bool) {
+	a.Path = strings.TrimLeft(strings.TrimPrefix(strings.TrimSpace(a.Path), "./"), "/")
+	if a.Path == "" || !utf8.ValidString(a.Path) || strings.ContainsRune(a.Path, 0) {
+		return a, false
+	}
+	a.StartLine = max(a.StartLine, 1)
+	a.EndLine = max(a.EndLine, a.StartLine)
+	if a.StartLine != a.EndLine || a.StartColumn < 1 || a.EndColumn < a.StartColumn {
+		a.StartColumn, a.EndColumn = 0, 0
+	}
+	switch a.Level {
+	case "notice", "warning", "failure":
+	default:
+		a.Level = "warning"
+	}
+	a.Title = FitTitle(a.Title)
+	a.Message = cutBytes(clean(a.Message), MaxMessage)
+	if strings.TrimSpace(a.Message) == "" {
+		if a.Message = a.Title; a.Message == "" {
+			a.Message = "(no message)"
+		}
+	}
+	a.RawDetails = cutBytes(clean(a.RawDetails), MaxMessage)
+	return a, true
+}
+
+// FitActions returns at most three actions within GitHub's lengths; one without a label, a description or
+// an identifier, or whose identifier is too long to come back whole, is left out.
+func FitActions(actions []Action) []Action {
+	var out []Action
+	for _, a := range actions {
+		a.Label, a.Description = cutRunes(clean(a.Label), maxLabel), cutRunes(clean(a.Description), maxDescription)
+		if a.Label == "" || a.Description == "" || a.Identifier == "" || utf8.RuneCountInString(a.Identifier) > maxIdentifier {
+			continue
+		}
+		if out = append(out, a); len(out) == MaxActions {
+			break
+		}
+	}
+	return out
+}
+
+// clean replaces what is not UTF-8 and NUL, which JSON or GitHub's database refuse.
+func clean(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+}
+
+// cutRunes cuts to a number of characters, the last of them an ellipsis.
+func cutRunes(s string, limit int) string {
+	if utf8.RuneCountInString(s) <= limit {
+		return s
+	}
+	return string([]rune(s)[:limit-1]) + "…"
+}
+
+// cutBytes cuts at a rune so that text and a count of what was left out fit.
+func cutBytes(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	const reserve = 64
+	kept := s[:runeStart(s, limit-reserve)]
+	return fmt.Sprintf("%s… (%d bytes left out)", kept, len(s)-len(kept))
+}
+
+// runeStart is the largest index not beyond i at which a rune starts.
+func runeStart(s string, i int) int {
+	i = min(i, len(s))
+	for i > 0 && i < len(s) && !utf8.RuneStart(s[i]) {
+		i--
+	}
+	return i
+}

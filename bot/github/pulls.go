@@ -1,0 +1,217 @@
+package github
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	gh "github.com/google/go-github/v62/github"
+)
+
+const (
+	pageSize = 100
+	maxPages = 100 // of any list: 10,000 entries
+	// listedCommits is where GitHub's list of a pull request's commits ends, whatever the page
+	// (https://docs.github.com/en/rest/pulls/pulls#list-commits-on-a-pull-request).
+	listedCommits = 250
+)
+
+// pages collects a list page by page. fetch appends what it got and returns the response; a list that does
+// not end within the bound is a *TooMany.
+func (a *App) pages(ctx context.Context, what string, fetch func(context.Context, gh.ListOptions) (*gh.Response, error)) error {
+	options := gh.ListOptions{PerPage: pageSize}
+	for range maxPages {
+		resp, err := fetch(ctx, options)
+		if err != nil {
+			return a.classify(what, err)
+		}
+		if resp.NextPage == 0 {
+			return nil
+		}
+		options.Page = resp.NextPage
+	}
+	return &TooMany{What: what, Limit: maxPages * pageSize}
+}
+
+// PullRequest returns the present state of a pull request. BaseSHA is the tip of the base branch at this
+// moment: the one in GitHub's pull request object stays what it was when the head was last pushed. If the
+// base branch is gone, it is that older one.
+func (a *App) PullRequest(ctx context.Context, repo Repo, number int) (*PullRequest, error) {
+	what := fmt.Sprintf("pull request %d of %s", number, repo)
+	p, _, err := a.of(repo).PullRequests.Get(ctx, repo.Owner, repo.Name, number)
+	if err != nil {
+		return nil, a.classify(what, err)
+	}
+	pr := pullRequest(p)
+	if pr.BaseRef == "" {
+		return pr, nil
+	}
+	ref, _, err := a.of(repo).Git.GetRef(ctx, repo.Owner, repo.Name, "refs/heads/"+pr.BaseRef)
+	switch err = a.classify("branch "+pr.BaseRef+" of "+repo.String(), err); {
+	case err == nil:
+		if sha := ref.GetObject().GetSHA(); sha != "" {
+			pr.BaseSHA = sha
+		}
+	case !missing(err):
+		return nil, err
+	}
+	return pr, nil
+}
+
+func pullRequest(p *gh.PullRequest) *PullRequest {
+	head, base := p.GetHead(), p.GetBase()
+	return &PullRequest{
+		Number: p.GetNumber(), State: p.GetState(), Draft: p.GetDraft(), Author: p.GetUser().GetLogin(),
+		BaseRef: base.GetRef(), BaseSHA: base.GetSHA(), HeadRef: head.GetRef(), HeadSHA: head.GetSHA(),
+		// The head's repository is null when the fork was deleted.
+		Fork: head.GetRepo().GetID() == 0 || head.GetRepo().GetID() != base.GetRepo().GetID(),
+	}
+}
+
+// PullRequestsOfCommit returns the numbers of the open pull requests whose head is sha, ascending.
+func (a *App) PullRequestsOfCommit(ctx context.Context, repo Repo, sha string) ([]int, error) {
+	var numbers []int
+	err := a.pages(ctx, "commit "+sha+" of "+repo.String(), func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
+		list, resp, err := a.of(repo).PullRequests.ListPullRequestsWithCommit(ctx, repo.Owner, repo.Name, sha, &o)
+		for _, p := range list {
+			if p.GetState() == "open" && p.GetHead().GetSHA() == sha {
+				numbers = append(numbers, p.GetNumber())
+			}
+		}
+		return resp, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(numbers)
+	return slices.Compact(numbers), nil
+}
+
+// OpenPullRequests returns all open pull requests, oldest first. BaseSHA is what GitHub's list says, which
+// may be older than the tip of the base branch.
+func (a *App) OpenPullRequests(ctx context.Context, repo Repo) ([]PullRequest, error) {
+	var all []PullRequest
+	err := a.pages(ctx, "open pull requests of "+repo.String(), func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
+		list, resp, err := a.of(repo).PullRequests.List(ctx, repo.Owner, repo.Name,
+			&gh.PullRequestListOptions{State: "open", Sort: "created", Direction: "asc", ListOptions: o})
+		for _, p := range list {
+			all = append(all, *pullRequest(p))
+		}
+		return resp, err
+	})
+	return all, err
+}
+
+// Reviews returns all reviews of a pull request, oldest first. Reviews of deleted accounts have no user.
+func (a *App) Reviews(ctx context.Context, repo Repo, number int) ([]Review, error) {
+	var all []Review
+	err := a.pages(ctx, fmt.Sprintf("reviews of pull request %d of %s", number, repo), func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
+		list, resp, err := a.of(repo).PullRequests.ListReviews(ctx, repo.Owner, repo.Name, number, &o)
+		for _, r := range list {
+			all = append(all, Review{User: r.GetUser().GetLogin(), State: strings.ToUpper(r.GetState()), CommitSHA: r.GetCommitID(), Submitted: r.GetSubmittedAt().Time})
+		}
+		return resp, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(all, func(x, y Review) int { return x.Submitted.Compare(y.Submitted) })
+	return all, nil
+}
+
+// Pushers returns the logins of the authors and committers of all commits of a pull request, sorted. An
+// address that belongs to no account has no login. GitHub lists at most 250 commits of a pull request;
+// beyond that the comparison of the base with the head is asked.
+func (a *App) Pushers(ctx context.Context, repo Repo, number int) ([]string, error) {
+	logins, commits := map[string]bool{}, 0
+	add := func(list []*gh.RepositoryCommit) {
+		commits += len(list)
+		for _, c := range list {
+			for _, u := range []*gh.User{c.GetAuthor(), c.GetCommitter()} {
+				// web-flow is GitHub itself, which signs what is committed on the web.
+				if login := u.GetLogin(); login != "" && login != "web-flow" {
+					logins[login] = true
+				}
+			}
+		}
+	}
+	what := fmt.Sprintf("commits of pull request %d of %s", number, repo)
+	err := a.pages(ctx, what, func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
+		list, resp, err := a.of(repo).PullRequests.ListCommits(ctx, repo.Owner, repo.Name, number, &o)
+		add(list)
+		return resp, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if commits >= listedCommits {
+		p, _, err := a.of(repo).PullRequests.Get(ctx, repo.Owner, repo.Name, number)
+		if err != nil {
+			return nil, a.classify(what, err)
+		}
+		err = a.pages(ctx, what, func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
+			c, resp, err := a.of(repo).Repositories.CompareCommits(ctx, repo.Owner, repo.Name, p.GetBase().GetSHA(), p.GetHead().GetSHA(), &o)
+			if err == nil {
+				add(c.Commits)
+			}
+			return resp, err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	all := make([]string, 0, len(logins))
+	for login := range logins {
+		all = append(all, login)
+	}
+	slices.Sort(all)
+	return all, nil
+}
+
+// loginPattern is what a GitHub account can be called; anything else is not sent.
+var loginPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}(\[bot\])?$`)
+
+// Permission returns none, read, write or admin: what the user may do with the repository, by whatever way
+// (triage counts as read, maintain as write;
+// https://docs.github.com/en/rest/collaborators/collaborators#get-repository-permissions-for-a-user).
+// An account that does not exist has none.
+func (a *App) Permission(ctx context.Context, repo Repo, login string) (string, error) {
+	if !loginPattern.MatchString(login) {
+		return "none", nil
+	}
+	level, _, err := a.of(repo).Repositories.GetPermissionLevel(ctx, repo.Owner, repo.Name, escape(login))
+	if err = a.classify("permission of "+login+" on "+repo.String(), err); err != nil {
+		if statusOf(err) == http.StatusNotFound {
+			return "none", nil
+		}
+		return "", err
+	}
+	switch p := level.GetPermission(); p {
+	case "admin", "write", "read":
+		return p, nil
+	}
+	return "none", nil
+}
+
+var teamPattern = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9_-]{0,99})/([A-Za-z0-9][A-Za-z0-9._-]{0,254})$`)
+
+// TeamMember says whether the user is an active member of a team or of a team below it. team is org/slug.
+// A team that does not exist, or that the App may not see, has no members; a *Gone means that the App lacks
+// the permission to read members.
+func (a *App) TeamMember(ctx context.Context, repo Repo, team, login string) (bool, error) {
+	m := teamPattern.FindStringSubmatch(team)
+	if m == nil || !loginPattern.MatchString(login) {
+		return false, nil
+	}
+	membership, _, err := a.of(repo).Teams.GetTeamMembershipBySlug(ctx, m[1], m[2], escape(login))
+	if err = a.classify("members of team "+team, err); err != nil {
+		if statusOf(err) == http.StatusNotFound {
+			return false, nil
+		}
+		return false, err
+	}
+	return membership.GetState() == "active", nil
+}

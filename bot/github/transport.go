@@ -1,0 +1,237 @@
+package github
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bradleyfalzon/ghinstallation/v2"
+)
+
+// maxAnswer bounds the body of one answer; the largest legitimate one (a page of 100 pull requests with
+// long descriptions) is a tenth of it.
+const maxAnswer = 64 << 20
+
+// wire is the last step before the network. It lets requests go to GitHub's API only: credentials are added
+// above it to every request, also to one that follows a redirect.
+type wire struct {
+	scheme, host string
+	base         http.RoundTripper
+	skew         *skew
+}
+
+func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.URL.Host != w.host || req.URL.Scheme != w.scheme {
+		if req.Body != nil {
+			req.Body.Close()
+		}
+		return nil, errors.New("refusing to follow a redirect away from GitHub's API")
+	}
+	resp, err := w.base.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	w.skew.observe(resp)
+	resp.Body = &limited{ReadCloser: resp.Body, left: maxAnswer}
+	return resp, nil
+}
+
+// limited fails a body that is longer than allowed, rather than cutting it.
+type limited struct {
+	io.ReadCloser
+	left int64
+}
+
+func (l *limited) Read(p []byte) (int, error) {
+	n, err := l.ReadCloser.Read(p)
+	if l.left -= int64(n); l.left < 0 {
+		return n, fmt.Errorf("an answer is larger than %d MB", maxAnswer>>20)
+	}
+	return n, err
+}
+
+// gate remembers until when GitHub wants no requests, so that none is sent that would be refused: GitHub may
+// ban an integration that goes on asking
+// (https://docs.github.com/en/rest/using-the-rest-api/best-practices-for-using-the-rest-api).
+type gate struct {
+	now func() time.Time
+
+	mu     sync.Mutex
+	until  time.Time
+	reason string
+	last   Budget
+	known  bool
+}
+
+func (g *gate) check() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if wait := g.until.Sub(g.now()); wait > 0 {
+		return &RetryLater{After: wait, Reason: g.reason}
+	}
+	return nil
+}
+
+// observe closes the gate if the answer asks to wait.
+func (g *gate) observe(resp *http.Response, skew time.Duration) {
+	now := g.now()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if limit, err := strconv.Atoi(resp.Header.Get("X-Ratelimit-Limit")); err == nil {
+		remaining, _ := strconv.Atoi(resp.Header.Get("X-Ratelimit-Remaining"))
+		reset, _ := strconv.ParseInt(resp.Header.Get("X-Ratelimit-Reset"), 10, 64)
+		g.last, g.known = Budget{Limit: limit, Remaining: remaining, Reset: time.Unix(reset, 0)}, true
+	}
+	if wait, reason, ok := waitOf(resp, now.Add(skew)); ok && now.Add(wait).After(g.until) {
+		g.until, g.reason = now.Add(wait), reason
+	}
+}
+
+func (g *gate) budget() (Budget, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.last, g.known
+}
+
+// conn carries the requests of one identity: it keeps the gate, renews credentials that GitHub stopped
+// accepting, and follows redirects of writes.
+type conn struct {
+	gate  *gate
+	skew  *skew
+	cache *cache // nil: none
+	renew func() (http.RoundTripper, error)
+
+	mu      sync.Mutex
+	current http.RoundTripper
+}
+
+// maxHops is how many redirects of a write are followed; a renamed repository is one.
+const maxHops = 3
+
+func (c *conn) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Body != nil {
+		// Every attempt sends a fresh copy of the body.
+		defer req.Body.Close()
+	}
+	if err := c.gate.check(); err != nil {
+		return nil, err
+	}
+	for hop := 0; ; hop++ {
+		resp, err := c.authenticated(req)
+		if err != nil {
+			return nil, err
+		}
+		if err := stateWait(resp); err != nil {
+			return nil, err
+		}
+		c.gate.observe(resp, c.skew.value())
+		// net/http turns a redirected write into a GET on 301 and 302; GitHub answers so for a renamed repository.
+		if resp.StatusCode/100 != 3 || resp.StatusCode == http.StatusNotModified || req.Method == http.MethodGet || hop == maxHops {
+			return resp, nil
+		}
+		target, err := resp.Location()
+		if err != nil {
+			return resp, nil
+		}
+		resp.Body.Close()
+		req = req.Clone(req.Context())
+		req.URL, req.Host = target, ""
+	}
+}
+
+// stateWait gives an answer that names a secondary rate limit without saying how long the minute that GitHub
+// asks for then. Otherwise the library would wait for the reset of the primary limit, up to an hour.
+func stateWait(resp *http.Response) error {
+	if resp.StatusCode != http.StatusForbidden || resp.Header.Get("Retry-After") != "" || resp.Header.Get("X-Ratelimit-Remaining") == "0" {
+		return nil
+	}
+	data, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if err != nil {
+		return err
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(data))
+	var body struct {
+		Documentation string `json:"documentation_url"`
+	}
+	if json.Unmarshal(data, &body) == nil && (strings.HasSuffix(body.Documentation, "secondary-rate-limits") || strings.HasSuffix(body.Documentation, "#abuse-rate-limits")) {
+		resp.Header.Set("Retry-After", strconv.Itoa(int(unknownWait/time.Second)))
+	}
+	return nil
+}
+
+// authenticated sends the request and, when the credentials are refused, once more with new ones: tokens are
+// revoked before they expire when permissions change, and clocks differ.
+func (c *conn) authenticated(req *http.Request) (*http.Response, error) {
+	t, err := c.transport(nil)
+	if err != nil {
+		return nil, err
+	}
+	before := c.skew.value()
+	resp, err := c.send(t, req)
+	switch {
+	case err == nil && resp.StatusCode != http.StatusUnauthorized:
+		return resp, nil
+	case err != nil && (!unauthorized(err) || c.skew.value() == before):
+		return nil, err
+	}
+	if err == nil {
+		resp.Body.Close()
+	}
+	if t, err = c.transport(t); err != nil {
+		return nil, err
+	}
+	return c.send(t, req)
+}
+
+// unauthorized says whether the App's own credentials were refused when it asked for a token; then the
+// clocks may differ.
+func unauthorized(err error) bool {
+	var e *ghinstallation.HTTPError
+	if !errors.As(err, &e) || e.Response == nil {
+		return false
+	}
+	return e.Response.StatusCode == http.StatusUnauthorized
+}
+
+// transport returns the present transport, or a new one if the present one is known to be bad.
+func (c *conn) transport(bad http.RoundTripper) (http.RoundTripper, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.current != nil && c.current != bad {
+		return c.current, nil
+	}
+	t, err := c.renew()
+	if err != nil {
+		return nil, err
+	}
+	c.current = t
+	return t, nil
+}
+
+// send sends a copy of the request: transports below change headers.
+func (c *conn) send(t http.RoundTripper, req *http.Request) (*http.Response, error) {
+	copied := req.Clone(req.Context())
+	if req.GetBody != nil {
+		body, err := req.GetBody()
+		if err != nil {
+			return nil, err
+		}
+		copied.Body = body
+	}
+	if c.cache != nil && req.Method == http.MethodGet {
+		return c.cache.roundTrip(t, copied)
+	}
+	return t.RoundTrip(copied)
+}
+
+// escape keeps a name from being read as more than one path segment.
+func escape(s string) string { return url.PathEscape(s) }

@@ -1,0 +1,185 @@
+package githubtest
+
+import (
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The longest life of an App's JWT and the life of an installation token
+// (https://docs.github.com/en/apps/creating-github-apps/authenticating-with-a-github-app).
+const (
+	maxJWTLife = 10 * time.Minute
+	tokenLife  = time.Hour
+)
+
+// permissions of the App, as its manifest asks for them (deploy/app-manifest.json).
+var appPermissions = map[string]string{"checks": "write", "contents": "read", "pull_requests": "read", "metadata": "read", "members": "read"}
+
+type installation struct {
+	id        int64
+	account   string
+	suspended bool
+}
+
+type token struct {
+	installation *installation
+	permissions  map[string]string
+	repos        []int64 // empty: all of the installation
+	expires      time.Time
+}
+
+// may says whether the token has a permission, "checks:write" say.
+func (t *token) may(permission string) bool {
+	name, level, _ := strings.Cut(permission, ":")
+	has := t.permissions[name]
+	return has == "write" || has == level
+}
+
+func (t *token) covers(r *repository) bool {
+	return strings.EqualFold(r.owner, t.installation.account) && (len(t.repos) == 0 || slices.Contains(t.repos, r.id))
+}
+
+// bearer is the token of the header Authorization, of git's basic authentication, too.
+func bearer(r *http.Request) (user, tok string) {
+	if user, pass, ok := r.BasicAuth(); ok {
+		return user, pass
+	}
+	scheme, tok, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "bearer") && !strings.EqualFold(scheme, "token") {
+		return "", ""
+	}
+	return "", strings.TrimSpace(tok)
+}
+
+// checkJWT answers what is wrong with an App's JSON Web Token, or "".
+func (s *Server) checkJWT(tok string) string {
+	parts := strings.Split(tok, ".")
+	if len(parts) != 3 {
+		return "A JSON web token could not be decoded"
+	}
+	var header struct {
+		Alg string `json:"alg"`
+	}
+	var claims struct {
+		Iss any   `json:"iss"`
+		Iat int64 `json:"iat"`
+		Exp int64 `json:"exp"`
+	}
+	sig, err := base64.RawURLEncoding.DecodeString(parts[2])
+	if err != nil || !decodePart(parts[0], &header) || !decodePart(parts[1], &claims) || header.Alg != "RS256" {
+		return "A JSON web token could not be decoded"
+	}
+	sum := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
+	if rsa.VerifyPKCS1v15(&s.key.PublicKey, crypto.SHA256, sum[:], sig) != nil {
+		return "A JSON web token could not be decoded"
+	}
+	id := strconv.FormatInt(s.app.ID, 10)
+	if number, ok := claims.Iss.(float64); claims.Iss != id && (!ok || int64(number) != s.app.ID) {
+		return "Integration not found"
+	}
+	now := s.now()
+	switch {
+	case time.Unix(claims.Exp, 0).Before(now):
+		return "'Expiration time' claim ('exp') must be a numeric value representing the future time at which the assertion expires"
+	case time.Unix(claims.Exp, 0).After(now.Add(maxJWTLife + time.Second)):
+		return "'Expiration time' claim ('exp') is too far in the future"
+	case time.Unix(claims.Iat, 0).After(now.Add(time.Second)):
+		return "'Issued at' claim ('iat') must be an Integer representing the time that the assertion was issued"
+	}
+	return ""
+}
+
+func decodePart(part string, into any) bool {
+	data, err := base64.RawURLEncoding.DecodeString(part)
+	return err == nil && json.Unmarshal(data, into) == nil
+}
+
+// createToken is POST /app/installations/{id}/access_tokens.
+func (s *Server) createToken(c *call) {
+	var in struct {
+		Repositories  []string          `json:"repositories"`
+		RepositoryIDs []int64           `json:"repository_ids"`
+		Permissions   map[string]string `json:"permissions"`
+	}
+	if len(c.body) > 0 && json.Unmarshal(c.body, &in) != nil {
+		c.refuse(http.StatusBadRequest, "Problems parsing JSON")
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	inst := s.installationByID(c.r.PathValue("id"))
+	switch {
+	case inst == nil:
+		c.refuse(http.StatusNotFound, "Not Found")
+		return
+	case inst.suspended:
+		c.refuse(http.StatusForbidden, "This installation has been suspended")
+		return
+	}
+	t := &token{installation: inst, permissions: appPermissions, repos: in.RepositoryIDs, expires: s.now().Add(tokenLife)}
+	if len(in.Permissions) > 0 {
+		t.permissions = map[string]string{"metadata": "read"}
+		for name, level := range in.Permissions {
+			if (&token{permissions: appPermissions}).may(name+":"+level) && (level == "read" || level == "write") {
+				t.permissions[name] = level
+				continue
+			}
+			c.refuse(http.StatusUnprocessableEntity, "The permissions requested are not granted to this installation.")
+			return
+		}
+	}
+	for _, name := range in.Repositories {
+		if r := s.repos[strings.ToLower(inst.account+"/"+name)]; r != nil {
+			t.repos = append(t.repos, r.id)
+		} else {
+			c.refuse(http.StatusUnprocessableEntity, "There is at least one repository that does not exist or is not accessible to the parent installation.")
+			return
+		}
+	}
+	for _, id := range in.RepositoryIDs {
+		if r := s.repoByID(id); r == nil || !strings.EqualFold(r.owner, inst.account) {
+			c.refuse(http.StatusUnprocessableEntity, "There is at least one repository that does not exist or is not accessible to the parent installation.")
+			return
+		}
+	}
+	secret := make([]byte, 18)
+	_, _ = rand.Read(secret)
+	name := "ghs_" + hex.EncodeToString(secret)
+	s.tokens[name] = t
+	c.answer(http.StatusCreated, object{"token": name, "expires_at": t.expires.UTC().Format(time.RFC3339), "permissions": t.permissions, "repository_selection": "all"})
+}
+
+// ExpireTokens ends the life of all installation tokens.
+func (s *Server) ExpireTokens() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.tokens)
+}
+
+func (s *Server) installationByID(id string) *installation {
+	for _, i := range s.installations {
+		if strconv.FormatInt(i.id, 10) == id {
+			return i
+		}
+	}
+	return nil
+}
+
+func (s *Server) repoByID(id int64) *repository {
+	for _, r := range s.repos {
+		if r.id == id {
+			return r
+		}
+	}
+	return nil
+}

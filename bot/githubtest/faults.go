@@ -1,0 +1,121 @@
+package githubtest
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Fault is a disturbance of requests of the API or of git. The first one that matches a request applies.
+type Fault struct {
+	Method string // "" matches every method
+	Path   string // part of the path without the API's prefix, such as "/check-runs"; "" matches every path
+	Git    bool   // disturbs git requests instead of the API's
+	Skip   int    // so many matching requests pass first
+	Times  int    // how often; 0 means once, -1 always
+
+	Status   int // answer with this status and Body
+	Header   http.Header
+	Body     string
+	Commit   bool          // carry the operation out, although the answer is lost or replaced
+	Hang     bool          // no answer until the client gives up, Release is closed or the server is closed
+	Release  chan struct{} // ends Hang: the request is then served as if nothing had been
+	Truncate bool          // half of the right answer, then the connection is cut
+	Reset    bool          // the connection is cut without an answer
+}
+
+// PrimaryLimit is the answer of GitHub when the hourly budget is used up; reset says when it is renewed
+// (https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api).
+func PrimaryLimit(reset time.Time) Fault {
+	return Fault{Status: http.StatusForbidden, Body: `{"message":"API rate limit exceeded for installation ID 1."}`,
+		Header: http.Header{"X-Ratelimit-Limit": {"5000"}, "X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset": {strconv.FormatInt(reset.Unix(), 10)}}}
+}
+
+// SecondaryLimit is the answer of GitHub when requests come too fast; after is in the header Retry-After, in whole seconds.
+func SecondaryLimit(after time.Duration) Fault {
+	return Fault{Status: http.StatusForbidden, Body: `{"message":"You have exceeded a secondary rate limit. Please wait a few minutes before you try again.","documentation_url":"https://docs.github.com/en/rest/overview/rate-limits-for-the-rest-api#about-secondary-rate-limits"}`,
+		Header: http.Header{"Retry-After": {strconv.Itoa(int(after.Seconds()))}, "X-Ratelimit-Remaining": {"4000"}}}
+}
+
+// Inject adds a fault behind those that are there.
+func (s *Server) Inject(f Fault) {
+	if f.Times == 0 {
+		f.Times = 1
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = append(s.faults, &f)
+}
+
+// ClearFaults removes all faults, also those of webhooks.
+func (s *Server) ClearFaults() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults, s.tampers = nil, nil
+}
+
+// fault takes the fault that applies to a request, if any.
+func (s *Server) fault(r *http.Request, path string, git bool) *Fault {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range s.faults {
+		if f.Times == 0 || f.Git != git || f.Method != "" && f.Method != r.Method || !strings.Contains(path, f.Path) {
+			continue
+		}
+		if f.Skip > 0 {
+			f.Skip--
+			continue
+		}
+		if f.Times > 0 {
+			f.Times--
+		}
+		return f
+	}
+	return nil
+}
+
+// disturbed serves a request under a fault.
+func (s *Server) disturbed(f *Fault, w http.ResponseWriter, r *http.Request, serve http.Handler) {
+	if f.Commit && !f.Truncate {
+		serve.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	switch {
+	case f.Hang:
+		select {
+		case <-r.Context().Done():
+			panic(http.ErrAbortHandler)
+		case <-s.closed:
+			panic(http.ErrAbortHandler)
+		case <-f.Release:
+			serve.ServeHTTP(w, r)
+		}
+	case f.Truncate:
+		rec := httptest.NewRecorder()
+		serve.ServeHTTP(rec, r)
+		for k, v := range rec.Header() {
+			w.Header()[k] = v
+		}
+		body := rec.Body.Bytes()
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+		w.WriteHeader(rec.Code)
+		_, _ = w.Write(body[:len(body)/2])
+		panic(http.ErrAbortHandler) // the server cuts the connection
+	case f.Reset || f.Status == 0:
+		panic(http.ErrAbortHandler)
+	default:
+		for k, v := range f.Header {
+			w.Header()[k] = v
+		}
+		body := f.Body
+		if body == "" {
+			body = fmt.Sprintf(`{"message":%q}`, http.StatusText(f.Status))
+		}
+		w.Header().Set("Content-Type", "application/json; charset=utf-8")
+		w.WriteHeader(f.Status)
+		_, _ = bytes.NewBufferString(body).WriteTo(w)
+	}
+}

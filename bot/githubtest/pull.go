@@ -1,0 +1,242 @@
+package githubtest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// pull is a pull request.
+type pull struct {
+	id       int64
+	number   int
+	title    string
+	author   string
+	open     bool
+	draft    bool
+	baseRef  string
+	headRef  string
+	headSHA  string
+	created  time.Time
+	reviews  []*review
+	fromFork bool
+}
+
+type review struct {
+	id        int64
+	user      string
+	state     string
+	commit    string
+	submitted time.Time
+}
+
+// Pull is a pull request to open.
+type Pull struct {
+	Head   string // branch
+	Base   string // branch; default main
+	Title  string
+	Author string // login; default "alice"
+	Draft  bool
+	Fork   bool // tell the App that the head is in another repository
+}
+
+// OpenPull opens a pull request; the webhook pull_request opened is sent. It answers the number.
+func (s *Server) OpenPull(ctx context.Context, fullName string, in Pull) (int, error) {
+	r, err := s.repo(fullName)
+	if err != nil {
+		return 0, err
+	}
+	if in.Base == "" {
+		in.Base = "main"
+	}
+	if in.Author == "" {
+		in.Author = "alice"
+	}
+	if in.Title == "" {
+		in.Title = "Change"
+	}
+	head, err := s.run(ctx, r, "", nil, "rev-parse", "--verify", "refs/heads/"+in.Head)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := s.run(ctx, r, "", nil, "rev-parse", "--verify", "refs/heads/"+in.Base); err != nil {
+		return 0, err
+	}
+	s.mu.Lock()
+	p := &pull{id: s.id(), number: len(r.pulls) + 1, title: in.Title, author: in.Author, open: true, draft: in.Draft, baseRef: in.Base, headRef: in.Head, headSHA: head, created: s.now(), fromFork: in.Fork}
+	r.pulls = append(r.pulls, p)
+	s.touch()
+	s.mu.Unlock()
+	if _, err := s.run(ctx, r, "", nil, "update-ref", fmt.Sprintf("refs/pull/%d/head", p.number), head); err != nil {
+		return 0, err
+	}
+	s.sendPull("opened", r, p, in.Author, nil)
+	return p.number, nil
+}
+
+// pull finds a pull request; the caller does not hold the lock.
+func (s *Server) pull(fullName string, number int) (*repository, *pull, error) {
+	r, err := s.repo(fullName)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := r.pull(number); p != nil {
+		return r, p, nil
+	}
+	return nil, nil, fmt.Errorf("%s has no pull request %d", fullName, number)
+}
+
+func (r *repository) pull(number int) *pull {
+	if number < 1 || number > len(r.pulls) {
+		return nil
+	}
+	return r.pulls[number-1]
+}
+
+// ClosePull closes a pull request; the webhook pull_request closed is sent.
+func (s *Server) ClosePull(fullName string, number int) error {
+	return s.setOpen(fullName, number, false, "closed")
+}
+
+// ReopenPull opens a closed pull request again, with the present tip of its branch as head; the webhook
+// pull_request reopened is sent.
+func (s *Server) ReopenPull(fullName string, number int) error {
+	return s.setOpen(fullName, number, true, "reopened")
+}
+
+func (s *Server) setOpen(fullName string, number int, open bool, action string) error {
+	r, p, err := s.pull(fullName, number)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	p.open = open
+	if tip := s.tip(r, p.headRef); open && tip != "" {
+		p.headSHA = tip
+	}
+	s.touch()
+	s.mu.Unlock()
+	s.sendPull(action, r, p, p.author, nil)
+	return nil
+}
+
+// EditBase lets a pull request go into another branch; the webhook pull_request edited is sent.
+func (s *Server) EditBase(fullName string, number int, base string) error {
+	r, p, err := s.pull(fullName, number)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	before := p.baseRef
+	p.baseRef = base
+	s.mu.Unlock()
+	s.sendPull("edited", r, p, p.author, object{"changes": object{"base": object{"ref": object{"from": before}, "sha": object{"from": ""}}}})
+	return nil
+}
+
+// Review gives a review of the present head: state is APPROVED, CHANGES_REQUESTED or COMMENTED. The webhook
+// pull_request_review submitted is sent. It answers the review's id.
+func (s *Server) Review(fullName string, number int, login, state string) (int64, error) {
+	r, p, err := s.pull(fullName, number)
+	if err != nil {
+		return 0, err
+	}
+	s.mu.Lock()
+	v := &review{id: s.id(), user: login, state: state, commit: p.headSHA, submitted: s.now()}
+	p.reviews = append(p.reviews, v)
+	s.mu.Unlock()
+	s.sendReview("submitted", r, p, v, login)
+	return v.id, nil
+}
+
+// DismissReview dismisses a review; the webhook pull_request_review dismissed is sent.
+func (s *Server) DismissReview(fullName string, number int, id int64) error {
+	r, p, err := s.pull(fullName, number)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	var found *review
+	for _, v := range p.reviews {
+		if v.id == id {
+			found = v
+			v.state = "DISMISSED"
+		}
+	}
+	s.mu.Unlock()
+	if found == nil {
+		return fmt.Errorf("pull request %d has no review %d", number, id)
+	}
+	s.sendReview("dismissed", r, p, found, "olga")
+	return nil
+}
+
+func (s *Server) sendReview(action string, r *repository, p *pull, v *review, sender string) {
+	s.mu.Lock()
+	payload := object{"action": action, "review": reviewObject(v), "pull_request": s.pullObject(r, p)}
+	payload["review"].(object)["state"] = strings.ToLower(v.state) // lower case in webhooks only
+	s.mu.Unlock()
+	s.send("pull_request_review", r, sender, payload)
+}
+
+func (s *Server) sendPull(action string, r *repository, p *pull, sender string, more object) {
+	s.mu.Lock()
+	payload := object{"action": action, "number": p.number, "pull_request": s.pullObject(r, p)}
+	s.mu.Unlock()
+	for k, v := range more {
+		payload[k] = v
+	}
+	s.send("pull_request", r, sender, payload)
+}
+
+// Rerequest asks for a check run again ("Re-run" in the checks tab): the webhook check_run rerequested.
+func (s *Server) Rerequest(fullName string, runID int64) error {
+	r, err := s.repo(fullName)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	run := r.run(runID)
+	if run == nil {
+		s.mu.Unlock()
+		return fmt.Errorf("%s has no check run %d", fullName, runID)
+	}
+	payload := object{"action": "rerequested", "check_run": s.runObject(r, run)}
+	s.mu.Unlock()
+	s.send("check_run", r, "alice", payload)
+	return nil
+}
+
+// RequestAction presses a button of a check run: the webhook check_run requested_action.
+func (s *Server) RequestAction(fullName string, runID int64, identifier string) error {
+	r, err := s.repo(fullName)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	run := r.run(runID)
+	if run == nil {
+		s.mu.Unlock()
+		return fmt.Errorf("%s has no check run %d", fullName, runID)
+	}
+	payload := object{"action": "requested_action", "check_run": s.runObject(r, run), "requested_action": object{"identifier": identifier}}
+	s.mu.Unlock()
+	s.send("check_run", r, "alice", payload)
+	return nil
+}
+
+// RerequestSuite asks for all checks of a commit again: the webhook check_suite rerequested.
+func (s *Server) RerequestSuite(fullName, sha string) error {
+	r, err := s.repo(fullName)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	suite := s.suiteObject(r, sha)
+	s.mu.Unlock()
+	s.send("check_suite", r, "alice", object{"action": "rerequested", "check_suite": suite})
+	return nil
+}

@@ -1,0 +1,302 @@
+package githubtest
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// tip is the commit of a branch, or "".
+func (s *Server) tip(r *repository, branch string) string {
+	if r.dir == "" {
+		return ""
+	}
+	sha, err := s.run(context.Background(), r, "", nil, "rev-parse", "--verify", "--quiet", "refs/heads/"+branch)
+	if err != nil {
+		return ""
+	}
+	return sha
+}
+
+func (s *Server) getApp(c *call) { c.answer(http.StatusOK, s.appObject()) }
+
+func (s *Server) listInstallations(c *call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := []object{}
+	for _, name := range slices.Sorted(maps.Keys(s.installations)) {
+		out = append(out, installationObject(s.installations[name]))
+	}
+	c.answer(http.StatusOK, page(c, out))
+}
+
+func (s *Server) getInstallation(c *call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := s.installationByID(c.r.PathValue("id")); i != nil {
+		c.answer(http.StatusOK, installationObject(i))
+		return
+	}
+	notFound(c)
+}
+
+func (s *Server) getRepoInstallation(c *call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.answer(http.StatusOK, installationObject(s.installations[strings.ToLower(c.repo.owner)]))
+}
+
+func (s *Server) listRepos(c *call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := []object{}
+	for _, r := range s.sortedRepos(c.token.installation) {
+		if c.token.covers(r) {
+			out = append(out, s.repoObject(r))
+		}
+	}
+	c.answer(http.StatusOK, object{"total_count": len(out), "repository_selection": "all", "repositories": page(c, out)})
+}
+
+func (s *Server) getRepo(c *call) { c.answer(http.StatusOK, s.repoObject(c.repo)) }
+
+func (s *Server) listPulls(c *call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	query, out := c.r.URL.Query(), []object{}
+	for _, p := range slices.Backward(c.repo.pulls) { // newest first
+		state := query.Get("state")
+		open := state == "" || state == "open"
+		if state != "all" && p.open != open || query.Get("base") != "" && query.Get("base") != p.baseRef ||
+			query.Get("head") != "" && query.Get("head") != c.repo.owner+":"+p.headRef {
+			continue
+		}
+		out = append(out, s.pullObject(c.repo, p))
+	}
+	c.answer(http.StatusOK, page(c, out))
+}
+
+// callPull finds the pull request of the path; the caller holds the lock.
+func (c *call) pull() *pull {
+	number, _ := strconv.Atoi(c.r.PathValue("number"))
+	p := c.repo.pull(number)
+	if p == nil {
+		notFound(c)
+	}
+	return p
+}
+
+func (s *Server) getPull(c *call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := c.pull(); p != nil {
+		out := s.pullObject(c.repo, p)
+		out["mergeable"], out["merged"] = nil, false
+		c.answer(http.StatusOK, out)
+	}
+}
+
+func (s *Server) listReviews(c *call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := c.pull(); p != nil {
+		out := []object{}
+		for _, v := range p.reviews {
+			out = append(out, reviewObject(v))
+		}
+		c.answer(http.StatusOK, page(c, out))
+	}
+}
+
+// commitObject is a commit; its authors' logins are the names in the commit.
+func (s *Server) commitObject(ctx context.Context, r *repository, sha string) (object, error) {
+	text, err := s.run(ctx, r, "", nil, "show", "--no-patch", "--format=%an%n%cn%n%T%n%P%n%s", sha+"^{commit}")
+	if err != nil {
+		return nil, err
+	}
+	f := strings.SplitN(text, "\n", 5)
+	parents := []object{}
+	for _, p := range strings.Fields(f[3]) {
+		parents = append(parents, object{"sha": p})
+	}
+	person := func(login string) object { return object{"name": login, "email": login + "@users.noreply.github.com"} }
+	return object{"sha": sha, "author": userObject(f[0]), "committer": userObject(f[1]), "parents": parents,
+		"commit": object{"author": person(f[0]), "committer": person(f[1]), "message": f[4], "tree": object{"sha": f[2]}}}, nil
+}
+
+func (s *Server) listCommits(c *call) {
+	s.mu.Lock()
+	p := c.pull()
+	s.mu.Unlock()
+	if p == nil {
+		return
+	}
+	list, err := s.run(c.r.Context(), c.repo, "", nil, "rev-list", "--reverse", "--max-count=250", "refs/heads/"+p.baseRef+".."+p.headSHA)
+	if err != nil {
+		notFound(c)
+		return
+	}
+	out := []object{}
+	for _, sha := range strings.Fields(list) {
+		if commit, err := s.commitObject(c.r.Context(), c.repo, sha); err == nil {
+			out = append(out, commit)
+		}
+	}
+	c.answer(http.StatusOK, page(c, out))
+}
+
+func (s *Server) getCommit(c *call) {
+	sha, err := s.run(c.r.Context(), c.repo, "", nil, "rev-parse", "--verify", "--quiet", c.r.PathValue("sha")+"^{commit}")
+	if err != nil {
+		c.refuse(http.StatusUnprocessableEntity, "No commit found for SHA: %s", c.r.PathValue("sha"))
+		return
+	}
+	out, err := s.commitObject(c.r.Context(), c.repo, sha)
+	if err != nil {
+		notFound(c)
+		return
+	}
+	c.answer(http.StatusOK, out)
+}
+
+func (s *Server) commitPulls(c *call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := []object{}
+	for _, p := range c.repo.pulls {
+		if p.headSHA == c.r.PathValue("sha") {
+			out = append(out, s.pullObject(c.repo, p))
+		}
+	}
+	c.answer(http.StatusOK, page(c, out))
+}
+
+func (s *Server) getBranch(c *call) {
+	if sha := s.tip(c.repo, c.r.PathValue("branch")); sha != "" {
+		c.answer(http.StatusOK, object{"name": c.r.PathValue("branch"), "protected": false, "commit": object{"sha": sha}})
+		return
+	}
+	c.refuse(http.StatusNotFound, "Branch not found")
+}
+
+func (s *Server) getRef(c *call) {
+	if sha := s.tip(c.repo, c.r.PathValue("branch")); sha != "" {
+		c.answer(http.StatusOK, object{"ref": "refs/heads/" + c.r.PathValue("branch"), "object": object{"type": "commit", "sha": sha}})
+		return
+	}
+	notFound(c)
+}
+
+func (s *Server) compare(c *call) {
+	base, head, _ := strings.Cut(c.r.PathValue("basehead"), "...")
+	sha, err := s.run(c.r.Context(), c.repo, "", nil, "merge-base", base, head)
+	if err != nil {
+		notFound(c)
+		return
+	}
+	c.answer(http.StatusOK, object{"status": "diverged", "merge_base_commit": object{"sha": sha}, "base_commit": object{"sha": base}})
+}
+
+func (s *Server) getPermission(c *call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	level, ok := c.repo.permissions[strings.ToLower(c.r.PathValue("login"))]
+	if !ok {
+		level = "read"
+	}
+	c.answer(http.StatusOK, object{"permission": level, "role_name": level, "user": userObject(c.r.PathValue("login"))})
+}
+
+func (s *Server) team(c *call) map[string]bool {
+	return s.teams[strings.ToLower(c.r.PathValue("org")+"/"+c.r.PathValue("slug"))]
+}
+
+func (s *Server) getMembership(c *call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.team(c)[strings.ToLower(c.r.PathValue("login"))] {
+		c.answer(http.StatusOK, object{"state": "active", "role": "member", "url": s.http.URL})
+		return
+	}
+	notFound(c)
+}
+
+func (s *Server) listMembers(c *call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.team(c) == nil {
+		notFound(c)
+		return
+	}
+	out := []object{}
+	for _, login := range slices.Sorted(maps.Keys(s.team(c))) {
+		out = append(out, userObject(login))
+	}
+	c.answer(http.StatusOK, page(c, out))
+}
+
+func deliveryObject(d *delivery) object {
+	status := "OK"
+	if d.status < 200 || d.status > 299 {
+		status = http.StatusText(d.status)
+	}
+	return object{"id": d.id, "guid": d.guid, "delivered_at": d.at.UTC().Format(time.RFC3339Nano), "redelivery": d.redelivery, "duration": 0.01, "status": status, "status_code": d.status,
+		"event": d.event, "action": d.action, "installation_id": nil, "repository_id": nil}
+}
+
+// listDeliveries is paged with a cursor, newest first; those under way are not in GitHub's log yet.
+func (s *Server) listDeliveries(c *call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var done []object
+	for _, d := range slices.Backward(s.deliveries) {
+		if d.status != 0 {
+			done = append(done, deliveryObject(d))
+		}
+	}
+	query := c.r.URL.Query()
+	from, _ := strconv.Atoi(query.Get("cursor"))
+	size := 30
+	if n, err := strconv.Atoi(query.Get("per_page")); err == nil && n > 0 {
+		size = min(n, 100)
+	}
+	from = min(max(from, 0), len(done))
+	to := min(from+size, len(done))
+	if to < len(done) {
+		query.Set("cursor", strconv.Itoa(to))
+		c.header.Set("Link", "<"+s.http.URL+"/api/v3/app/hook/deliveries?"+query.Encode()+`>; rel="next"`)
+	}
+	c.answer(http.StatusOK, append([]object{}, done[from:to]...))
+}
+
+func (s *Server) deliveryOf(c *call) *delivery {
+	for _, d := range s.deliveries {
+		if strconv.FormatInt(d.id, 10) == c.r.PathValue("id") {
+			return d
+		}
+	}
+	notFound(c)
+	return nil
+}
+
+func (s *Server) getDelivery(c *call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if d := s.deliveryOf(c); d != nil {
+		c.answer(http.StatusOK, deliveryObject(d))
+	}
+}
+
+// redeliver sends a webhook again: a new id, the same GUID.
+func (s *Server) redeliver(c *call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if d := s.deliveryOf(c); d != nil {
+		s.line(&delivery{id: s.id(), guid: d.guid, event: d.event, action: d.action, payload: d.payload, at: s.now(), signature: s.sign(d.payload), redelivery: true})
+		c.answer(http.StatusAccepted, object{})
+	}
+}

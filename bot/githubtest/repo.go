@@ -1,0 +1,330 @@
+package githubtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// repository is a bare repository and what GitHub knows about it.
+type repository struct {
+	id          int64
+	owner, name string
+	dir         string
+	pulls       []*pull
+	runs        []*Run
+	permissions map[string]string // by login, lower case
+}
+
+func (r *repository) fullName() string { return r.owner + "/" + r.name }
+
+// Commit is a commit to make, and to push to a branch.
+type Commit struct {
+	Branch  string            // without refs/heads/
+	Files   map[string]string // path to content; a content of Symlink(target) makes a symbolic link
+	Delete  []string          // paths of files
+	From    string            // what a new branch starts from (a revision); default main
+	Parent  string            // commit the new one is put on, which makes the push a forced one; default the branch's tip
+	Author  string            // login; default "alice"
+	Message string            // default "Change"
+}
+
+// Symlink is the content of a symbolic link in Commit.Files.
+func Symlink(target string) string { return "\x00symlink\x00" + target }
+
+func findGit() (string, error) {
+	path, err := exec.LookPath("git")
+	if err != nil {
+		return "", fmt.Errorf("githubtest needs git: %w", err)
+	}
+	return filepath.Abs(path)
+}
+
+// gitEnv keeps the settings of the person who runs the tests out of the repositories.
+func (s *Server) gitEnv(more ...string) []string {
+	return append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "LC_ALL=C", "GIT_TERMINAL_PROMPT=0"}, more...)
+}
+
+// run runs git in a repository and answers its output without the last line end.
+func (s *Server) run(ctx context.Context, r *repository, stdin string, env []string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, s.git, append([]string{"--git-dir=" + r.dir}, args...)...)
+	cmd.Env, cmd.Dir = s.gitEnv(env...), r.dir
+	cmd.Stdin = strings.NewReader(stdin)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(errs.String()))
+	}
+	return strings.TrimSuffix(out.String(), "\n"), nil
+}
+
+// AddRepo makes a repository, full name "owner/name", whose branch main has the files of a folder in one
+// commit (an empty folder name: no files). The App is installed on every owner of a repository; webhooks
+// are not sent for that. It answers the commit.
+func (s *Server) AddRepo(ctx context.Context, fullName, folder string) (string, error) {
+	owner, name, ok := strings.Cut(fullName, "/")
+	if !ok {
+		return "", fmt.Errorf("%q is no owner/name", fullName)
+	}
+	s.mu.Lock()
+	r := &repository{id: s.id(), owner: owner, name: name, permissions: map[string]string{}}
+	if s.installations[strings.ToLower(owner)] == nil {
+		s.installations[strings.ToLower(owner)] = &installation{id: s.id(), account: owner}
+	}
+	s.mu.Unlock()
+	r.dir = filepath.Join(s.dir, strconv.FormatInt(r.id, 10)+".git")
+	if err := os.MkdirAll(r.dir, 0o755); err != nil {
+		return "", err
+	}
+	if _, err := s.run(ctx, r, "", nil, "init", "--quiet", "--bare", "--initial-branch=main"); err != nil {
+		return "", err
+	}
+	// GitHub serves any object that it has by its id, and partial clones.
+	for _, setting := range []string{"uploadpack.allowAnySHA1InWant", "uploadpack.allowFilter"} {
+		if _, err := s.run(ctx, r, "", nil, "config", setting, "true"); err != nil {
+			return "", err
+		}
+	}
+	index := []string{"GIT_INDEX_FILE=" + filepath.Join(r.dir, "new-index")}
+	if folder != "" {
+		abs, err := filepath.Abs(folder)
+		if err != nil {
+			return "", err
+		}
+		if _, err := s.run(ctx, r, "", index, "--work-tree="+abs, "add", "--all", "--force", abs); err != nil {
+			return "", err
+		}
+	}
+	tree, err := s.run(ctx, r, "", index, "write-tree")
+	if err != nil {
+		return "", err
+	}
+	commit, err := s.commitTree(ctx, r, tree, "", "olga", "Start")
+	if err != nil {
+		return "", err
+	}
+	if _, err := s.run(ctx, r, "", nil, "update-ref", "refs/heads/main", commit); err != nil {
+		return "", err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.repos[strings.ToLower(fullName)] = r
+	s.touch()
+	return commit, nil
+}
+
+func (s *Server) commitTree(ctx context.Context, r *repository, tree, parent, login, message string) (string, error) {
+	args := []string{"commit-tree", "-m", message}
+	if parent != "" {
+		args = append(args, "-p", parent)
+	}
+	date := strconv.FormatInt(s.now().Unix(), 10) + " +0000"
+	return s.run(ctx, r, "", []string{
+		"GIT_AUTHOR_NAME=" + login, "GIT_AUTHOR_EMAIL=" + login + "@users.noreply.github.com", "GIT_AUTHOR_DATE=" + date,
+		"GIT_COMMITTER_NAME=" + login, "GIT_COMMITTER_EMAIL=" + login + "@users.noreply.github.com", "GIT_COMMITTER_DATE=" + date,
+	}, append(args, tree)...)
+}
+
+// repo finds a repository by its full name.
+func (s *Server) repo(fullName string) (*repository, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.repos[strings.ToLower(fullName)]; r != nil {
+		return r, nil
+	}
+	return nil, fmt.Errorf("there is no repository %s", fullName)
+}
+
+// Push makes a commit and pushes it: the branch moves, the webhook push is sent, and pull_request
+// synchronize for the open pull requests from this branch. It answers the commit.
+func (s *Server) Push(ctx context.Context, fullName string, c Commit) (string, error) {
+	r, err := s.repo(fullName)
+	if err != nil {
+		return "", err
+	}
+	before, err := s.run(ctx, r, "", nil, "rev-parse", "--verify", "--quiet", "refs/heads/"+c.Branch)
+	if err != nil {
+		before = "" // a new branch
+	}
+	parent := c.Parent
+	if parent == "" {
+		parent = before
+	}
+	if parent == "" {
+		if parent = c.From; parent == "" {
+			parent = "main"
+		}
+	}
+	if parent, err = s.run(ctx, r, "", nil, "rev-parse", "--verify", parent+"^{commit}"); err != nil {
+		return "", err
+	}
+	tree, err := s.writeTree(ctx, r, parent, c)
+	if err != nil {
+		return "", err
+	}
+	if c.Author == "" {
+		c.Author = "alice"
+	}
+	if c.Message == "" {
+		c.Message = "Change"
+	}
+	commit, err := s.commitTree(ctx, r, tree, parent, c.Author, c.Message)
+	if err != nil {
+		return "", err
+	}
+	return commit, s.move(ctx, r, c.Branch, before, commit, c.Author)
+}
+
+// writeTree is the tree of a commit with the changes applied.
+func (s *Server) writeTree(ctx context.Context, r *repository, parent string, c Commit) (string, error) {
+	file, err := os.CreateTemp(r.dir, "index-")
+	if err != nil {
+		return "", err
+	}
+	_ = file.Close()
+	_ = os.Remove(file.Name()) // git wants no empty file
+	defer func() { _ = os.Remove(file.Name()) }()
+	index := []string{"GIT_INDEX_FILE=" + file.Name()}
+	if _, err := s.run(ctx, r, "", index, "read-tree", parent); err != nil {
+		return "", err
+	}
+	var info strings.Builder
+	for _, path := range c.Delete {
+		fmt.Fprintf(&info, "0 %s\t%s\n", strings.Repeat("0", 40), path)
+	}
+	for _, path := range slices.Sorted(maps.Keys(c.Files)) {
+		content, mode := c.Files[path], "100644"
+		if target, ok := strings.CutPrefix(content, Symlink("")); ok {
+			content, mode = target, "120000"
+		}
+		blob, err := s.run(ctx, r, content, nil, "hash-object", "-w", "--stdin")
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&info, "%s %s\t%s\n", mode, blob, path)
+	}
+	if _, err := s.run(ctx, r, info.String(), index, "update-index", "--index-info"); err != nil {
+		return "", err
+	}
+	return s.run(ctx, r, "", index, "write-tree")
+}
+
+// move sets a branch and tells the App about it.
+func (s *Server) move(ctx context.Context, r *repository, branch, before, after, sender string) error {
+	if _, err := s.run(ctx, r, "", nil, "update-ref", "refs/heads/"+branch, after); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	var moved []*pull
+	for _, p := range r.pulls {
+		if p.open && p.headRef == branch {
+			p.headSHA = after
+			moved = append(moved, p)
+		}
+	}
+	s.touch()
+	s.mu.Unlock()
+	for _, p := range moved {
+		if _, err := s.run(ctx, r, "", nil, "update-ref", fmt.Sprintf("refs/pull/%d/head", p.number), after); err != nil {
+			return err
+		}
+	}
+	zero := strings.Repeat("0", 40)
+	if before == "" {
+		before = zero
+	}
+	s.send("push", r, sender, object{"ref": "refs/heads/" + branch, "before": before, "after": after, "created": before == zero, "deleted": false, "forced": false, "commits": []any{}})
+	for _, p := range moved {
+		s.sendPull("synchronize", r, p, sender, object{"before": before, "after": after})
+	}
+	return nil
+}
+
+// Vanish removes every object that no branch and no pull request of the repository reaches, as happens to
+// the old head after a forced push.
+func (s *Server) Vanish(ctx context.Context, fullName string) error {
+	r, err := s.repo(fullName)
+	if err != nil {
+		return err
+	}
+	_, err = s.run(ctx, r, "", nil, "prune", "--expire=now")
+	return err
+}
+
+// Resolve is the commit a revision of a repository names.
+func (s *Server) Resolve(ctx context.Context, fullName, revision string) (string, error) {
+	r, err := s.repo(fullName)
+	if err != nil {
+		return "", err
+	}
+	return s.run(ctx, r, "", nil, "rev-parse", "--verify", revision+"^{commit}")
+}
+
+// File is the content of a file at a commit.
+func (s *Server) File(ctx context.Context, fullName, commit, path string) (string, error) {
+	r, err := s.repo(fullName)
+	if err != nil {
+		return "", err
+	}
+	return s.run(ctx, r, "", nil, "cat-file", "blob", commit+":"+path)
+}
+
+// SetPermission gives a person a permission on a repository: none, read, write or admin. Who has not been
+// given one has "read".
+func (s *Server) SetPermission(fullName, login, permission string) error {
+	if !slices.Contains([]string{"none", "read", "write", "admin"}, permission) {
+		return errors.New("the permission is one of none, read, write and admin")
+	}
+	r, err := s.repo(fullName)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r.permissions[strings.ToLower(login)] = permission
+	return nil
+}
+
+// SetTeam makes a team, "org/slug", with exactly these members.
+func (s *Server) SetTeam(team string, members ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	set := map[string]bool{}
+	for _, m := range members {
+		set[strings.ToLower(m)] = true
+	}
+	s.teams[strings.ToLower(team)] = set
+}
+
+// Suspend stops or resumes the installation of an account.
+func (s *Server) Suspend(account string, suspended bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := s.installations[strings.ToLower(account)]
+	if i == nil {
+		return fmt.Errorf("the App is not installed on %s", account)
+	}
+	i.suspended = suspended
+	return nil
+}
+
+// timestamp writes times as the API does.
+func timestamp(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// notFound is GitHub's answer for what does not exist or is hidden.
+func notFound(c *call) { c.refuse(http.StatusNotFound, "Not Found") }

@@ -1,0 +1,253 @@
+package githubtest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// maxBody is the largest request body that is read.
+const maxBody = 16 << 20
+
+// object is a JSON object.
+type object = map[string]any
+
+// call is one request of the API with the answer that is being made.
+type call struct {
+	r      *http.Request
+	body   []byte
+	token  *token // nil with a JWT
+	repo   *repository
+	status int
+	out    any
+	header http.Header
+}
+
+func (c *call) answer(status int, out any) { c.status, c.out = status, out }
+
+func (c *call) refuse(status int, format string, args ...any) {
+	c.answer(status, object{"message": fmt.Sprintf(format, args...), "documentation_url": "https://docs.github.com/rest", "status": strconv.Itoa(status)})
+}
+
+// page answers the part of a list that was asked for, with the header Link
+// (https://docs.github.com/en/rest/using-the-rest-api/using-pagination-in-the-rest-api).
+func page[T any](c *call, list []T) []T {
+	query := c.r.URL.Query()
+	number, size := 1, 30
+	if n, err := strconv.Atoi(query.Get("page")); err == nil && n > 0 {
+		number = n
+	}
+	if n, err := strconv.Atoi(query.Get("per_page")); err == nil && n > 0 {
+		size = min(n, 100)
+	}
+	from, to := min((number-1)*size, len(list)), min(number*size, len(list))
+	if to < len(list) {
+		query.Set("page", strconv.Itoa(number+1))
+		c.header.Set("Link", fmt.Sprintf(`<http://%s%s?%s>; rel="next"`, c.r.Host, c.r.RequestURI[:len(c.r.RequestURI)-len(c.r.URL.RawQuery)-questionMark(c.r)], query.Encode()))
+	}
+	return append([]T{}, list[from:to]...) // never null in JSON
+}
+
+func questionMark(r *http.Request) int {
+	if strings.Contains(r.RequestURI, "?") {
+		return 1
+	}
+	return 0
+}
+
+// route is an operation of the API: who may call it and what it does.
+type route struct {
+	jwt        bool   // called with the App's JWT instead of a token
+	permission string // of the token, such as "checks:write"
+	serve      func(*call)
+}
+
+// handler serves the API below /api/v3 and at the top, and git.
+func (s *Server) handler() http.Handler {
+	routes := map[string]route{
+		"GET /app":                                                   {jwt: true, serve: s.getApp},
+		"GET /app/installations":                                     {jwt: true, serve: s.listInstallations},
+		"GET /app/installations/{id}":                                {jwt: true, serve: s.getInstallation},
+		"POST /app/installations/{id}/access_tokens":                 {jwt: true, serve: s.createToken},
+		"GET /app/hook/deliveries":                                   {jwt: true, serve: s.listDeliveries},
+		"GET /app/hook/deliveries/{id}":                              {jwt: true, serve: s.getDelivery},
+		"POST /app/hook/deliveries/{id}/attempts":                    {jwt: true, serve: s.redeliver},
+		"GET /repos/{owner}/{repo}/installation":                     {jwt: true, serve: s.getRepoInstallation},
+		"GET /installation/repositories":                             {permission: "metadata:read", serve: s.listRepos},
+		"GET /repos/{owner}/{repo}":                                  {permission: "metadata:read", serve: s.getRepo},
+		"GET /repositories/{id}":                                     {permission: "metadata:read", serve: s.getRepo},
+		"GET /repos/{owner}/{repo}/pulls":                            {permission: "pull_requests:read", serve: s.listPulls},
+		"GET /repos/{owner}/{repo}/pulls/{number}":                   {permission: "pull_requests:read", serve: s.getPull},
+		"GET /repos/{owner}/{repo}/pulls/{number}/reviews":           {permission: "pull_requests:read", serve: s.listReviews},
+		"GET /repos/{owner}/{repo}/pulls/{number}/commits":           {permission: "pull_requests:read", serve: s.listCommits},
+		"GET /repos/{owner}/{repo}/commits/{sha}/pulls":              {permission: "pull_requests:read", serve: s.commitPulls},
+		"GET /repos/{owner}/{repo}/branches/{branch}":                {permission: "contents:read", serve: s.getBranch},
+		"GET /repos/{owner}/{repo}/git/ref/heads/{branch}":           {permission: "contents:read", serve: s.getRef},
+		"GET /repos/{owner}/{repo}/compare/{basehead}":               {permission: "contents:read", serve: s.compare},
+		"GET /repos/{owner}/{repo}/commits/{sha}":                    {permission: "contents:read", serve: s.getCommit},
+		"GET /repos/{owner}/{repo}/collaborators/{login}/permission": {permission: "metadata:read", serve: s.getPermission},
+		"GET /orgs/{org}/teams/{slug}/memberships/{login}":           {permission: "members:read", serve: s.getMembership},
+		"GET /orgs/{org}/teams/{slug}/members":                       {permission: "members:read", serve: s.listMembers},
+		"POST /repos/{owner}/{repo}/check-runs":                      {permission: "checks:write", serve: s.createRun},
+		"PATCH /repos/{owner}/{repo}/check-runs/{id}":                {permission: "checks:write", serve: s.updateRun},
+		"GET /repos/{owner}/{repo}/check-runs/{id}":                  {permission: "checks:read", serve: s.getRun},
+		"GET /repos/{owner}/{repo}/check-runs/{id}/annotations":      {permission: "checks:read", serve: s.listAnnotations},
+		"GET /repos/{owner}/{repo}/commits/{sha}/check-runs":         {permission: "checks:read", serve: s.listRuns},
+	}
+	api := http.NewServeMux()
+	for pattern, rt := range routes {
+		api.Handle(pattern, s.endpoint(rt))
+	}
+	api.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		s.violate("error", r, "no such endpoint, or none that a GitHub App for check runs needs")
+		s.write(w, r, &call{r: r, status: http.StatusNotFound, out: object{"message": "Not Found"}, header: http.Header{}})
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		path, git := strings.TrimPrefix(r.URL.Path, "/api/v3"), false
+		var serve http.Handler = api
+		if strings.Contains(path, ".git/") {
+			git, serve = true, http.HandlerFunc(s.serveGit)
+		}
+		inner := r.Clone(r.Context())
+		inner.URL.Path, inner.URL.RawPath = path, ""
+		rec := &recorder{ResponseWriter: w}
+		defer func() {
+			s.mu.Lock()
+			s.requests = append(s.requests, Request{r.Method, path, rec.status})
+			s.touch()
+			s.mu.Unlock()
+		}()
+		if f := s.fault(r, path, git); f != nil {
+			s.disturbed(f, rec, inner, serve)
+			return
+		}
+		serve.ServeHTTP(rec, inner)
+	})
+}
+
+// recorder remembers the status of an answer.
+type recorder struct {
+	http.ResponseWriter
+	status int
+}
+
+func (r *recorder) WriteHeader(status int) { r.status = status; r.ResponseWriter.WriteHeader(status) }
+
+// Unwrap lets http.ResponseController reach the connection.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// endpoint checks who calls, finds the repository of the path, and runs the operation.
+func (s *Server) endpoint(rt route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := &call{r: r, header: http.Header{}}
+		defer func() { s.write(w, r, c) }()
+		body, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
+		if err != nil {
+			c.refuse(http.StatusBadRequest, "the body could not be read")
+			return
+		}
+		c.body = body
+		if r.UserAgent() == "" {
+			s.violate("error", r, "the header User-Agent is missing")
+			c.refuse(http.StatusForbidden, "Request forbidden by administrative rules. Please make sure your request has a User-Agent header")
+			return
+		}
+		_, tok := bearer(r)
+		if rt.jwt {
+			if wrong := s.checkJWT(tok); wrong != "" {
+				s.violate("warning", r, "%s", wrong)
+				c.refuse(http.StatusUnauthorized, "%s", wrong)
+				return
+			}
+		} else if !s.admit(c, tok, rt.permission) {
+			return
+		}
+		if !s.findRepo(c) {
+			return
+		}
+		rt.serve(c)
+	})
+}
+
+// admit checks an installation token and what it permits.
+func (s *Server) admit(c *call, tok, permission string) bool {
+	s.mu.Lock()
+	t := s.tokens[tok]
+	live := t != nil && t.expires.After(s.now())
+	suspended := live && t.installation.suspended
+	s.mu.Unlock()
+	switch {
+	case !live:
+		s.violate("warning", c.r, "bad credentials")
+		c.refuse(http.StatusUnauthorized, "Bad credentials")
+		return false
+	case suspended:
+		c.refuse(http.StatusForbidden, "This installation has been suspended")
+		return false
+	case !t.may(permission):
+		s.violate("error", c.r, "the token lacks the permission %s", permission)
+		c.refuse(http.StatusForbidden, "Resource not accessible by integration")
+		return false
+	}
+	c.token = t
+	return true
+}
+
+// findRepo finds the repository of the path, when it names one, and refuses what the token does not cover.
+func (s *Server) findRepo(c *call) bool {
+	owner, name := c.r.PathValue("owner"), c.r.PathValue("repo")
+	byID := strings.HasPrefix(c.r.URL.Path, "/repositories/")
+	if name == "" && !byID {
+		return true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if byID {
+		id, _ := strconv.ParseInt(c.r.PathValue("id"), 10, 64)
+		c.repo = s.repoByID(id)
+	} else {
+		c.repo = s.repos[strings.ToLower(owner+"/"+name)]
+	}
+	if c.repo == nil || c.token != nil && !c.token.covers(c.repo) {
+		notFound(c)
+		return false
+	}
+	return true
+}
+
+// write sends the answer, or 304 when the client has it already.
+func (s *Server) write(w http.ResponseWriter, r *http.Request, c *call) {
+	var data []byte
+	if c.out != nil {
+		var err error
+		if data, err = json.Marshal(c.out); err != nil {
+			panic(err) // only maps and scalars go in
+		}
+	}
+	for k, v := range c.header {
+		w.Header()[k] = v
+	}
+	w.Header().Set("X-Github-Request-Id", newGUID())
+	w.Header().Set("X-Ratelimit-Limit", "5000")
+	w.Header().Set("X-Ratelimit-Remaining", "4999")
+	w.Header().Set("X-Ratelimit-Reset", strconv.FormatInt(s.now().Unix()+3600, 10))
+	if r.Method == http.MethodGet && c.status == http.StatusOK {
+		sum := sha256.Sum256(data)
+		tag := `"` + hex.EncodeToString(sum[:]) + `"`
+		w.Header().Set("ETag", tag)
+		if strings.Contains(r.Header.Get("If-None-Match"), tag) {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+	}
+	if data != nil {
+		w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	}
+	w.WriteHeader(c.status)
+	_, _ = w.Write(data)
+}

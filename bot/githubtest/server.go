@@ -1,0 +1,193 @@
+// Package githubtest is a small imitation of GitHub for tests and the demo: the part of the REST API that
+// a GitHub App for check runs uses, git over smart HTTP, and signed webhooks, all on a loopback address.
+//
+// It is strict where GitHub is: tokens are checked, and a request that breaks a documented limit is refused
+// and remembered (Violations). State is in memory, repositories are real bare repositories in a temporary
+// folder. What a person does on GitHub (push, open a pull request, review) is a method of Server; faults
+// of the network and of GitHub are ordered with Inject and TamperHook.
+package githubtest
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"sync"
+	"time"
+)
+
+// Config says how a Server is set up. The zero value works.
+type Config struct {
+	HookURL string           // where webhooks go; none are sent while empty, see SetHook
+	Secret  string           // of webhooks; default "secret of the tests"
+	Slug    string           // of the App; default "lintel"
+	Now     func() time.Time // default time.Now
+	KeyBits int              // size of the App's key; default 2048
+}
+
+// App is the GitHub App that is registered at the Server.
+type App struct {
+	ID         int64
+	Slug       string
+	PrivateKey []byte // PEM, PKCS #1, as GitHub hands it out
+	Secret     string // of webhooks
+}
+
+// Server is the imitation. Its methods are safe for concurrent use.
+type Server struct {
+	app    App
+	key    *rsa.PrivateKey
+	now    func() time.Time
+	dir    string // bare repositories, one folder each, named by id
+	git    string // absolute path of git
+	http   *httptest.Server
+	client *http.Client
+	closed chan struct{}
+	hooks  chan *delivery
+	done   sync.WaitGroup
+
+	mu            sync.Mutex
+	changed       chan struct{} // closed and replaced at every change
+	lastID        int64
+	hookURL       string
+	installations map[string]*installation // by account, lower case
+	tokens        map[string]*token
+	repos         map[string]*repository // by full name, lower case
+	teams         map[string]map[string]bool
+	violations    []Violation
+	requests      []Request
+	faults        []*Fault
+	tampers       []*HookFault
+	deliveries    []*delivery
+	pending       int // webhooks not answered yet
+}
+
+// New starts a Server. Close ends it and removes its files.
+func New(c Config) (*Server, error) {
+	s := &Server{
+		now: c.Now, closed: make(chan struct{}), hooks: make(chan *delivery, 4096), changed: make(chan struct{}), lastID: 1000, hookURL: c.HookURL,
+		installations: map[string]*installation{}, tokens: map[string]*token{}, repos: map[string]*repository{}, teams: map[string]map[string]bool{},
+	}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	if c.Secret == "" {
+		c.Secret = "secret of the tests"
+	}
+	if c.Slug == "" {
+		c.Slug = "lintel"
+	}
+	if c.KeyBits == 0 {
+		c.KeyBits = 2048
+	}
+	var err error
+	if s.git, err = findGit(); err != nil {
+		return nil, err
+	}
+	if s.key, err = rsa.GenerateKey(rand.Reader, c.KeyBits); err != nil {
+		return nil, fmt.Errorf("making the App's key: %w", err)
+	}
+	if s.dir, err = os.MkdirTemp("", "githubtest-"); err != nil {
+		return nil, err
+	}
+	s.app = App{ID: 4711, Slug: c.Slug, Secret: c.Secret,
+		PrivateKey: pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(s.key)})}
+	s.http = httptest.NewServer(s.handler())
+	s.client = &http.Client{Timeout: hookTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
+	s.done.Go(s.deliverAll)
+	return s, nil
+}
+
+// Close ends the server, its connections and undelivered webhooks, and removes its repositories.
+func (s *Server) Close() {
+	close(s.closed)
+	s.http.CloseClientConnections()
+	s.http.Close()
+	s.done.Wait()
+	_ = os.RemoveAll(s.dir)
+}
+
+// URL is the address of the web site; the API is at /api/v3 below it, as on GitHub Enterprise Server, and
+// git repositories at /OWNER/NAME.git.
+func (s *Server) URL() string { return s.http.URL }
+
+// App is the registered App with its credentials.
+func (s *Server) App() App { return s.app }
+
+// SetHook sets where webhooks go from now on.
+func (s *Server) SetHook(url string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hookURL = url
+}
+
+// Violation is a request that GitHub would refuse or whose result nobody would see.
+type Violation struct {
+	Severity string // error: GitHub refuses it; warning: GitHub takes it, but it does not do what was meant
+	Request  string // method and path
+	Message  string
+}
+
+func (v Violation) String() string { return v.Severity + ": " + v.Request + ": " + v.Message }
+
+// Violations lists what the App did wrong so far, oldest first.
+func (s *Server) Violations() []Violation {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Violation(nil), s.violations...)
+}
+
+// Request is one request of the API or of git, as it was answered.
+type Request struct {
+	Method string
+	Path   string // without the API's prefix
+	Status int    // 0 when the answer was withheld by a fault
+}
+
+// Requests lists what was asked so far, oldest first.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Request(nil), s.requests...)
+}
+
+// violate remembers a violation; the caller does not hold the lock.
+func (s *Server) violate(severity string, r *http.Request, format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.violations = append(s.violations, Violation{severity, r.Method + " " + r.URL.Path, fmt.Sprintf(format, args...)})
+	s.touch()
+}
+
+// touch wakes everybody who waits for a change; the caller holds the lock.
+func (s *Server) touch() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// id is a new number; the caller holds the lock.
+func (s *Server) id() int64 { s.lastID++; return s.lastID }
+
+// wait returns when ok, which is called with the lock held at every change, says so, or with the context's error.
+func (s *Server) wait(ctx context.Context, ok func() bool) error {
+	for {
+		s.mu.Lock()
+		met, changed := ok(), s.changed
+		s.mu.Unlock()
+		if met {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-s.closed:
+			return fmt.Errorf("the server was closed")
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package bot
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/lintel-bot/lintel/bot/queue"
+)
+
+// scrapeTimeout bounds what a scrape may wait for the queue's server.
+const scrapeTimeout = 3 * time.Second
+
+// Metrics counts what the server does. A nil *Metrics counts nothing.
+type Metrics struct {
+	registry *prometheus.Registry
+	webhooks *prometheus.CounterVec
+	answers  prometheus.Histogram
+	jobs     *prometheus.CounterVec
+	checks   *prometheus.CounterVec
+	duration prometheus.Histogram
+	stages   *prometheus.HistogramVec
+}
+
+// NewMetrics makes a registry of its own. Depth is asked at each scrape; restarts, if not nil, counts how
+// often a box was started in place of an earlier one.
+func NewMetrics(depth func(context.Context) (queue.Depth, error), restarts func() float64) *Metrics {
+	slow := []float64{.1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300}
+	m := &Metrics{
+		registry: prometheus.NewRegistry(),
+		webhooks: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lintel_webhook_answers_total", Help: "Answers to webhook deliveries by status code."}, []string{"code"}),
+		answers:  prometheus.NewHistogram(prometheus.HistogramOpts{Name: "lintel_webhook_duration_seconds", Help: "Time until a webhook delivery was answered.", Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, 1, 5, 10}}),
+		jobs:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lintel_jobs_total", Help: "Deliveries of jobs to workers by outcome: done, postponed, failed (to be tried again), handed_back."}, []string{"outcome"}),
+		checks:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lintel_checks_total", Help: "Completed check runs by conclusion."}, []string{"conclusion"}),
+		duration: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "lintel_check_duration_seconds", Help: "Time from the event to the completed check run.", Buckets: slow}),
+		stages:   prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "lintel_stage_duration_seconds", Help: "Time of one stage of a check: fetch, check, review, report.", Buckets: slow}, []string{"stage"}),
+	}
+	m.registry.MustRegister(m.webhooks, m.answers, m.jobs, m.checks, m.duration, m.stages, depthCollector{depth},
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if restarts != nil {
+		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "lintel_box_restarts_total",
+			Help: "Child processes started in place of one that failed."}, restarts))
+	}
+	return m
+}
+
+// Handler answers scrapes.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry})
+}
+
+func (m *Metrics) job(outcome string) {
+	if m != nil {
+		m.jobs.WithLabelValues(outcome).Inc()
+	}
+}
+
+func (m *Metrics) check(conclusion string, took time.Duration) {
+	if m == nil {
+		return
+	}
+	m.checks.WithLabelValues(conclusion).Inc()
+	if took > 0 {
+		m.duration.Observe(took.Seconds())
+	}
+}
+
+func (m *Metrics) stage(name string, took time.Duration) {
+	if m != nil {
+		m.stages.WithLabelValues(name).Observe(took.Seconds())
+	}
+}
+
+func (m *Metrics) answer(code int, took time.Duration) {
+	if m != nil {
+		m.webhooks.WithLabelValues(strconv.Itoa(code)).Inc()
+		m.answers.Observe(took.Seconds())
+	}
+}
+
+// depthCollector asks the queue at each scrape and leaves the figures out when it does not answer.
+type depthCollector struct {
+	depth func(context.Context) (queue.Depth, error)
+}
+
+func depthDesc() *prometheus.Desc {
+	return prometheus.NewDesc("lintel_queue_depth", "Jobs in the queue: waiting, or taken (in work or postponed).", []string{"state"}, nil)
+}
+
+// Describe implements prometheus.Collector.
+func (c depthCollector) Describe(ch chan<- *prometheus.Desc) { ch <- depthDesc() }
+
+// Collect implements prometheus.Collector.
+func (c depthCollector) Collect(ch chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
+	defer cancel()
+	depth, err := c.depth(ctx)
+	if err != nil {
+		return
+	}
+	ch <- prometheus.MustNewConstMetric(depthDesc(), prometheus.GaugeValue, float64(depth.Waiting), "waiting")
+	ch <- prometheus.MustNewConstMetric(depthDesc(), prometheus.GaugeValue, float64(depth.Taken), "taken")
+}

@@ -1,0 +1,374 @@
+package mirror
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lintel-bot/lintel/bot/github"
+)
+
+// usedFile in a mirror has the time of its last use.
+const usedFile = "lintel-used"
+
+// session is one use of one mirror, under its lock.
+type session struct {
+	m    *Mirrors
+	repo github.Repo
+	dir  string
+	want Want
+
+	address string // where the repository is, after redirects; empty until the network is used
+	token   string
+}
+
+// prepare makes an empty mirror where there is none, and clears what a killed git left behind: nobody else
+// can be writing.
+func (s *session) prepare(ctx context.Context) error {
+	if _, err := os.Stat(filepath.Join(s.dir, "HEAD")); errors.Is(err, fs.ErrNotExist) {
+		if err := os.RemoveAll(s.dir); err != nil {
+			return fmt.Errorf("a mirror of %s: %w", s.repo, pathless(err))
+		}
+		// In two steps, so that a folder with the final name is always a whole repository.
+		fresh := s.dir + ".new"
+		if err := os.RemoveAll(fresh); err != nil {
+			return fmt.Errorf("a mirror of %s: %w", s.repo, pathless(err))
+		}
+		if _, err := s.m.git.run(ctx, call{args: []string{"init", "--quiet", "--bare", "--template=", fresh}, hide: []string{fresh}}); err != nil {
+			return err
+		}
+		if err := os.Rename(fresh, s.dir); err != nil {
+			return fmt.Errorf("a mirror of %s: %w", s.repo, pathless(err))
+		}
+	} else if err := s.sweep(); err != nil {
+		return fmt.Errorf("a mirror of %s: %w", s.repo, pathless(err))
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, usedFile), nil, 0o600); err != nil {
+		return fmt.Errorf("a mirror of %s: %w", s.repo, pathless(err))
+	}
+	return nil
+}
+
+// sweep removes stale lock files and unfinished packs.
+func (s *session) sweep() error {
+	top, err := filepath.Glob(filepath.Join(s.dir, "*.lock"))
+	if err != nil {
+		return err
+	}
+	unfinished, err := filepath.Glob(filepath.Join(s.dir, "objects", "pack", "tmp_*"))
+	if err != nil {
+		return err
+	}
+	for _, path := range append(top, unfinished...) {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return filepath.WalkDir(filepath.Join(s.dir, "refs"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if !d.IsDir() && strings.HasSuffix(path, ".lock") {
+			return os.Remove(path)
+		}
+		return nil
+	})
+}
+
+// commits gets the wanted commits into the mirror and returns the tip of the base branch.
+func (s *session) commits(ctx context.Context) (tip string, err error) {
+	if s.want.BaseSHA != "" {
+		missing, err := s.missing(ctx, s.want.BaseSHA, s.want.HeadSHA)
+		if err != nil {
+			return "", err
+		}
+		if len(missing) == 0 {
+			return s.want.BaseSHA, nil
+		}
+	}
+	baseRef, err := s.refs(ctx)
+	if err != nil {
+		return "", err
+	}
+	if err := s.exact(ctx, s.want.HeadSHA); err != nil {
+		return "", err
+	}
+	if s.want.BaseSHA != "" {
+		if err := s.exact(ctx, s.want.BaseSHA); err != nil {
+			var gone *Vanished
+			// A base branch that was pushed over: its present tip is what counts.
+			if !errors.As(err, &gone) || baseRef == "" {
+				return "", err
+			}
+		}
+	}
+	if baseRef == "" {
+		if s.want.BaseSHA == "" {
+			return "", &NoBranch{Name: s.want.BaseRef}
+		}
+		return s.want.BaseSHA, nil
+	}
+	out, err := s.m.git.run(ctx, call{dir: s.dir, args: []string{"rev-parse", "--verify", "--quiet", "--end-of-options", baseRef + "^{commit}"}})
+	return strings.TrimSpace(string(out)), err
+}
+
+// refs fetches the base branch and the pull request's head, as far as they exist, and returns the local name
+// of the base branch, or "".
+func (s *session) refs(ctx context.Context) (baseRef string, err error) {
+	base := "refs/heads/" + s.want.BaseRef
+	remote := map[string]string{} // remote name -> local name
+	if s.want.BaseRef != "" {
+		// Hashed, because a branch "a" that is gone would be in the way of a branch "a/b".
+		remote[base] = fmt.Sprintf("refs/lintel/heads/%x", sha256.Sum256([]byte(s.want.BaseRef)))
+	}
+	if s.want.Number > 0 {
+		n := strconv.Itoa(s.want.Number)
+		remote["refs/pull/"+n+"/head"] = "refs/lintel/pull/" + n
+	}
+	if len(remote) == 0 {
+		return "", nil
+	}
+	err = s.online(ctx, specs(remote)...)
+	var failed *Failed
+	if errors.As(err, &failed) {
+		// One of the two may be gone, which fails the whole: fetch those that exist.
+		there, listErr := s.list(ctx, remote)
+		if listErr != nil || len(there) == len(remote) {
+			return "", errors.Join(listErr, err)
+		}
+		if remote = there; len(remote) == 0 {
+			return "", nil
+		}
+		err = s.online(ctx, specs(remote)...)
+	}
+	return remote[base], err
+}
+
+func specs(refs map[string]string) []string {
+	var out []string
+	for from, to := range refs {
+		out = append(out, "+"+from+":"+to)
+	}
+	return out
+}
+
+// list returns those of the refs that exist at the remote.
+func (s *session) list(ctx context.Context, refs map[string]string) (map[string]string, error) {
+	args := []string{"ls-remote", "--quiet", "--end-of-options", s.address}
+	for name := range refs {
+		args = append(args, name)
+	}
+	out, err := s.m.git.run(ctx, s.network(args))
+	if err != nil {
+		return nil, err
+	}
+	there := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		if _, name, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && refs[name] != "" {
+			there[name] = refs[name]
+		}
+	}
+	return there, nil
+}
+
+// exact fetches one commit by its id, unless it is there. GitHub serves any commit of the repository that
+// way, also one that no branch has any more, until it is cleaned up.
+func (s *session) exact(ctx context.Context, sha string) error {
+	missing, err := s.missing(ctx, sha)
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	err = s.online(ctx, "+"+sha+":refs/lintel/commits/"+sha)
+	if err == nil {
+		return nil
+	}
+	var failed *Failed
+	if !errors.As(err, &failed) {
+		return err
+	}
+	// The server answers and the address is right (online has found out): can it be read otherwise?
+	if _, listErr := s.m.git.run(ctx, s.network([]string{"ls-remote", "--quiet", "--end-of-options", s.address, "HEAD"})); listErr != nil {
+		return listErr
+	}
+	if missing, checkErr := s.missing(ctx, sha); checkErr != nil || len(missing) == 0 {
+		return errors.Join(err, checkErr)
+	}
+	for range servedTries {
+		served, probeErr := s.served(ctx, sha)
+		if probeErr != nil {
+			return probeErr
+		}
+		if served {
+			return err // the commit exists, the transfer had another problem
+		}
+	}
+	return &Vanished{SHA: sha}
+}
+
+// servedTries is how often the server has to refuse a commit before it counts as gone: one refusal could be
+// a broken connection, which git reports alike.
+const servedTries = 2
+
+// served says whether the server gives out a commit at all. It fetches nothing but that one object, into a
+// repository that is thrown away.
+func (s *session) served(ctx context.Context, sha string) (bool, error) {
+	scratch := s.dir + ".probe"
+	defer os.RemoveAll(scratch)
+	if err := os.RemoveAll(scratch); err != nil {
+		return false, fmt.Errorf("a mirror of %s: %w", s.repo, pathless(err))
+	}
+	if _, err := s.m.git.run(ctx, call{args: []string{"init", "--quiet", "--bare", "--template=", scratch}, hide: []string{scratch}}); err != nil {
+		return false, err
+	}
+	c := s.network([]string{"fetch", "--quiet", "--no-tags", "--depth=1", "--filter=tree:0", "--end-of-options", s.address, sha})
+	c.dir = scratch
+	_, err := s.m.git.run(ctx, c)
+	var failed *Failed
+	if errors.As(err, &failed) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// missing returns those of the commits that the mirror does not have.
+func (s *session) missing(ctx context.Context, shas ...string) ([]string, error) {
+	return s.m.git.missing(ctx, s.dir, shas...)
+}
+
+// mergeBase returns the best common ancestor of the base's tip and the head.
+func (s *session) mergeBase(ctx context.Context, tip string) (string, error) {
+	out, err := s.m.git.run(ctx, call{dir: s.dir, args: []string{"merge-base", tip, s.want.HeadSHA}})
+	var failed *Failed
+	if errors.As(err, &failed) && failed.Code == 1 {
+		return "", &NoMergeBase{Base: tip, Head: s.want.HeadSHA}
+	}
+	return strings.TrimSpace(string(out)), err
+}
+
+// online fetches refspecs. If that fails, it finds out why with a request of its own: the repository was
+// renamed (then it tries again there), is gone, or the server has trouble.
+func (s *session) online(ctx context.Context, specs ...string) error {
+	if err := s.connect(ctx); err != nil {
+		return err
+	}
+	err := s.download(ctx, specs)
+	var failed *Failed
+	if !errors.As(err, &failed) {
+		return err
+	}
+	moved, probeErr := s.probe(ctx)
+	if probeErr != nil {
+		return probeErr
+	}
+	if moved {
+		return s.download(ctx, specs)
+	}
+	return err
+}
+
+// connect asks for address and token, once a session.
+func (s *session) connect(ctx context.Context) error {
+	if s.address != "" {
+		return nil
+	}
+	address := s.m.door.CloneURL(s.repo)
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.User != nil || (u.Scheme != "http" && u.Scheme != "https") {
+		return fmt.Errorf("the address of %s is not an http or https URL without credentials", s.repo)
+	}
+	token, err := s.m.door.GitToken(ctx, s.repo)
+	if err != nil {
+		return err
+	}
+	if token == "" {
+		return fmt.Errorf("there is no token to read %s", s.repo)
+	}
+	s.address, s.token = address, token
+	return nil
+}
+
+func (s *session) download(ctx context.Context, specs []string) error {
+	args := append([]string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules",
+		"--force", "--end-of-options", s.address}, specs...)
+	ctx, cancel := context.WithTimeoutCause(ctx, s.m.timeout, fmt.Errorf("fetching %s took longer than %s", s.repo, s.m.timeout))
+	defer cancel()
+	c := s.network(args)
+	c.watch = s.withinSize
+	if _, err := s.m.git.run(ctx, c); err != nil {
+		return err
+	}
+	return s.withinSize()
+}
+
+// network is a call that may use the network.
+func (s *session) network(args []string) call {
+	u, err := url.Parse(s.address)
+	if err != nil { // connect has parsed it
+		u = &url.URL{}
+	}
+	return call{dir: s.dir, args: args, origin: u.Scheme + "://" + u.Host, token: s.token, hide: []string{s.address, u.Scheme + "://" + u.Host}}
+}
+
+// withinSize says whether the mirror is within the limit, unfinished packs included.
+func (s *session) withinSize() error {
+	var size int64
+	err := filepath.WalkDir(filepath.Join(s.dir, "objects"), func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return nil // removed while we look
+		}
+		if info, err := d.Info(); err == nil {
+			size += info.Size()
+		}
+		return nil
+	})
+	if err != nil {
+		return pathless(err)
+	}
+	if size > s.m.maxBytes {
+		return &TooLarge{Repo: s.repo.String(), Limit: s.m.maxBytes}
+	}
+	return nil
+}
+
+// probe asks the server for the repository's refs. It returns true if the repository moved to another
+// address on the same server, which it has stored then.
+func (s *session) probe(ctx context.Context) (moved bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.address+"/info/refs?service=git-upload-pack", nil)
+	if err != nil {
+		return false, fmt.Errorf("the address of %s is not usable", s.repo)
+	}
+	req.Header.Set("Authorization", "Basic "+basic(s.token))
+	req.Header.Set("User-Agent", "git/lintel")
+	req.Header.Set("Git-Protocol", "version=2")
+	resp, err := s.m.http.RoundTrip(req)
+	if err != nil {
+		return false, fmt.Errorf("reaching the git server of %s: %w", s.repo, err)
+	}
+	resp.Body.Close()
+	switch code := resp.StatusCode; {
+	case code == http.StatusOK:
+		return false, nil
+	case code == http.StatusUnauthorized || code == http.StatusForbidden || code == http.StatusNotFound || code == http.StatusGone || code == http.StatusUnavailableForLegalReasons:
+		return false, &Denied{Repo: s.repo.String(), Status: code}
+	case code == http.StatusMovedPermanently || code == http.StatusFound || code == http.StatusTemporaryRedirect || code == http.StatusPermanentRedirect:
+		to, err := resp.Location()
+		if err != nil || to.Host != req.URL.Host || to.Scheme != req.URL.Scheme || !strings.HasSuffix(to.Path, "/info/refs") {
+			return false, fmt.Errorf("%s was redirected to another server, which is not followed", s.repo)
+		}
+		s.address = (&url.URL{Scheme: to.Scheme, Host: to.Host, Path: strings.TrimSuffix(to.Path, "/info/refs")}).String()
+		return true, nil
+	default:
+		return false, fmt.Errorf("the git server of %s answered %d %s", s.repo, code, http.StatusText(code))
+	}
+}

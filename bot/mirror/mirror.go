@@ -1,0 +1,275 @@
+// Package mirror keeps a bare copy of each repository that is checked, fetched with the native git over
+// HTTP, and reads single files from it.
+//
+// What it fetches was written by strangers: objects are verified as they arrive, nothing is ever checked
+// out, and no hook, filter, submodule or credential helper runs. The token for a fetch is in the environment
+// of that one process; it is never an argument, on disk, or in an error.
+package mirror
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/lintel-bot/lintel/bot/github"
+)
+
+// Source says where a repository is and how to get in.
+type Source interface {
+	CloneURL(repo github.Repo) string                               // http or https, without credentials
+	GitToken(ctx context.Context, repo github.Repo) (string, error) // may read the contents of this repository
+}
+
+// Config is what New needs.
+type Config struct {
+	Dir      string            // where the mirrors are kept; made if absent, for this user only
+	Git      string            // absolute path of git; looked up on PATH if empty
+	Door     Source            // required
+	MaxBytes int64             // size of one mirror on disk at which a fetch is stopped; 0: 4 GiB
+	Timeout  time.Duration     // of one git process that uses the network; 0: 10 minutes
+	HTTP     http.RoundTripper // for finding out why a fetch failed; nil: http.DefaultTransport
+}
+
+// Mirrors are the mirrors in one folder. They are safe for concurrent use, also by several processes.
+type Mirrors struct {
+	dir      string
+	door     Source
+	git      runner
+	maxBytes int64
+	timeout  time.Duration
+	http     http.RoundTripper
+
+	mu    sync.Mutex
+	locks map[int64]chan struct{} // held: one element
+}
+
+// New prepares the folder. Its errors name what is wrong with the configuration.
+func New(c Config) (*Mirrors, error) {
+	if c.Door == nil {
+		return nil, errors.New("mirrors need a source")
+	}
+	if c.Dir == "" {
+		return nil, errors.New("mirrors need a folder")
+	}
+	dir, err := filepath.Abs(c.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("the folder for mirrors: %w", err)
+	}
+	git := c.Git
+	if git == "" {
+		if git, err = exec.LookPath("git"); err != nil {
+			return nil, errors.New("git is not installed, or not on PATH")
+		}
+	}
+	if git, err = filepath.Abs(git); err != nil {
+		return nil, fmt.Errorf("the path of git: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("the folder for mirrors: %w", err)
+	}
+	m := &Mirrors{dir: dir, door: c.Door, git: runner{path: git, home: dir}, maxBytes: cmp.Or(c.MaxBytes, 4<<30),
+		timeout: cmp.Or(c.Timeout, 10*time.Minute), http: c.HTTP, locks: map[int64]chan struct{}{}}
+	if m.http == nil {
+		m.http = http.DefaultTransport
+	}
+	return m, nil
+}
+
+// Want says which commits are needed.
+type Want struct {
+	Number  int    // of the pull request; 0: none (a merge group, a branch)
+	BaseRef string // name of the base branch; empty: BaseSHA alone
+	BaseSHA string // tip of the base branch as GitHub knows it; empty: whatever it is
+	HeadSHA string // required
+}
+
+// State is what the mirror has after a fetch.
+type State struct {
+	GitDir    string // absolute; to be read, never to be changed
+	MergeBase string // best common ancestor of BaseTip and the head
+	BaseTip   string // tip of the base branch as of this fetch; BaseSHA if nothing had to be fetched
+}
+
+// objectID is a full SHA-1 or SHA-256 object id.
+var objectID = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+
+func (w Want) validate() error {
+	if !objectID.MatchString(w.HeadSHA) {
+		return fmt.Errorf("the head %q is not a full commit id", w.HeadSHA)
+	}
+	if w.BaseSHA != "" && !objectID.MatchString(w.BaseSHA) {
+		return fmt.Errorf("the base %q is not a full commit id", w.BaseSHA)
+	}
+	if w.BaseSHA == "" && w.BaseRef == "" {
+		return errors.New("neither a base branch nor a base commit is given")
+	}
+	if w.BaseRef != "" && !safeBranch(w.BaseRef) {
+		return fmt.Errorf("the base branch %q has no valid name", w.BaseRef)
+	}
+	return nil
+}
+
+// safeBranch keeps names out that would mean something else in a refspec; the rules are those of
+// git-check-ref-format(1).
+func safeBranch(name string) bool {
+	if name == "" || len(name) > 1024 || strings.HasPrefix(name, "-") || strings.HasPrefix(name, "/") || strings.HasSuffix(name, "/") ||
+		strings.HasSuffix(name, ".") || strings.Contains(name, "..") || strings.Contains(name, "//") || strings.Contains(name, "@{") {
+		return false
+	}
+	for _, r := range name {
+		if r < ' ' || r == 0x7f || strings.ContainsRune(" ~^:?*[\\", r) {
+			return false
+		}
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if strings.HasPrefix(part, ".") || strings.HasSuffix(part, ".lock") {
+			return false
+		}
+	}
+	return true
+}
+
+func (m *Mirrors) gitDir(repo github.Repo) string {
+	return filepath.Join(m.dir, strconv.FormatInt(repo.ID, 10)+".git")
+}
+
+// Fetch makes sure that the mirror of a repository has the wanted commits and finds their merge base. If
+// both are there already, it does not use the network. A mirror that turns out to be corrupted is removed
+// and cloned again, once.
+//
+// Its errors are *Vanished, *NoMergeBase, *TooLarge, *Denied, those of the Source, or others that a later
+// try may cure.
+func (m *Mirrors) Fetch(ctx context.Context, repo github.Repo, want Want) (State, error) {
+	if repo.ID <= 0 {
+		return State{}, errors.New("a repository without an id cannot be mirrored")
+	}
+	if err := want.validate(); err != nil {
+		return State{}, err
+	}
+	unlock, err := m.lock(ctx, repo.ID)
+	if err != nil {
+		return State{}, err
+	}
+	defer unlock()
+	state, err := m.fetch(ctx, repo, want)
+	if err == nil || ctx.Err() != nil || !m.corrupted(ctx, repo, err) {
+		return state, err
+	}
+	if err := os.RemoveAll(m.gitDir(repo)); err != nil {
+		return State{}, fmt.Errorf("removing a corrupted mirror of %s: %w", repo, pathless(err))
+	}
+	return m.fetch(ctx, repo, want)
+}
+
+// corrupted says whether the mirror itself is the reason of an error that is none of the expected ones.
+func (m *Mirrors) corrupted(ctx context.Context, repo github.Repo, err error) bool {
+	var failed *Failed
+	if !errors.As(err, &failed) {
+		return false
+	}
+	if _, err := os.Stat(m.gitDir(repo)); err != nil {
+		return false
+	}
+	_, err = m.git.run(ctx, call{dir: m.gitDir(repo), args: []string{"fsck", "--connectivity-only", "--no-dangling", "--no-progress"}})
+	return err != nil && ctx.Err() == nil
+}
+
+func (m *Mirrors) fetch(ctx context.Context, repo github.Repo, want Want) (State, error) {
+	s := &session{m: m, repo: repo, dir: m.gitDir(repo), want: want}
+	if err := s.prepare(ctx); err != nil {
+		return State{}, err
+	}
+	tip, err := s.commits(ctx)
+	if err != nil {
+		return State{}, err
+	}
+	base, err := s.mergeBase(ctx, tip)
+	if err != nil {
+		return State{}, err
+	}
+	return State{GitDir: s.dir, MergeBase: base, BaseTip: tip}, nil
+}
+
+// Ensure makes sure that one commit is in the mirror of a repository, for example one that was reviewed and
+// then pushed over. A *Vanished means that GitHub does not have it any more.
+func (m *Mirrors) Ensure(ctx context.Context, repo github.Repo, sha string) error {
+	if repo.ID <= 0 || !objectID.MatchString(sha) {
+		return &Vanished{SHA: sha}
+	}
+	unlock, err := m.lock(ctx, repo.ID)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	s := &session{m: m, repo: repo, dir: m.gitDir(repo)}
+	if err := s.prepare(ctx); err != nil {
+		return err
+	}
+	return s.exact(ctx, sha)
+}
+
+// Discard removes the mirror of a repository.
+func (m *Mirrors) Discard(ctx context.Context, repo github.Repo) error {
+	unlock, err := m.lock(ctx, repo.ID)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := os.RemoveAll(m.gitDir(repo)); err != nil {
+		return fmt.Errorf("removing the mirror of %s: %w", repo, pathless(err))
+	}
+	return nil
+}
+
+// packs is how many packs a mirror may have before Maintain joins them: each fetch adds one.
+const packs = 30
+
+// Maintain removes the mirrors that were not used since a time and packs those that had many fetches. It
+// skips a mirror in use. Objects that nothing refers to stay for two weeks, so that a check that is running
+// keeps what it reads.
+func (m *Mirrors) Maintain(ctx context.Context, unusedSince time.Time) error {
+	entries, err := os.ReadDir(m.dir)
+	if err != nil {
+		return fmt.Errorf("the folder for mirrors: %w", pathless(err))
+	}
+	var problems []error
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), ".git")
+		id, err := strconv.ParseInt(name, 10, 64)
+		if !ok || err != nil || !e.IsDir() {
+			continue
+		}
+		unlock, err := m.tryLock(id)
+		if err != nil {
+			continue
+		}
+		problems = append(problems, m.maintain(ctx, filepath.Join(m.dir, e.Name()), unusedSince))
+		unlock()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return errors.Join(problems...)
+}
+
+func (m *Mirrors) maintain(ctx context.Context, dir string, unusedSince time.Time) error {
+	if info, err := os.Stat(filepath.Join(dir, usedFile)); err != nil || info.ModTime().Before(unusedSince) {
+		return pathless(os.RemoveAll(dir))
+	}
+	found, err := filepath.Glob(filepath.Join(dir, "objects", "pack", "*.pack"))
+	if err != nil || len(found) <= packs {
+		return err
+	}
+	_, err = m.git.run(ctx, call{dir: dir, args: []string{"gc", "--quiet", "--prune=2.weeks.ago"}})
+	return err
+}

@@ -1,0 +1,184 @@
+package review
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lintel-bot/lintel/bot/github"
+	"github.com/lintel-bot/lintel/bot/mirror"
+	"github.com/lintel-bot/lintel/checks"
+)
+
+// fakeDoor answers from its fields; what a Judge has no business with panics.
+type fakeDoor struct {
+	github.Door
+	reviews     []github.Review
+	pushers     []string
+	permissions map[string]string
+	teams       map[string]bool // "org/team login"
+	teamErr     error
+	calls       int
+}
+
+func (d *fakeDoor) Reviews(context.Context, github.Repo, int) ([]github.Review, error) {
+	d.calls++
+	return d.reviews, nil
+}
+func (d *fakeDoor) Pushers(context.Context, github.Repo, int) ([]string, error) {
+	return d.pushers, nil
+}
+func (d *fakeDoor) Permission(_ context.Context, _ github.Repo, login string) (string, error) {
+	if p, ok := d.permissions[login]; ok {
+		return p, nil
+	}
+	return "none", nil
+}
+func (d *fakeDoor) TeamMember(_ context.Context, _ github.Repo, team, login string) (bool, error) {
+	return d.teams[team+" "+login], d.teamErr
+}
+
+// fakeGit has files by commit and path; the content is the object id.
+type fakeGit struct {
+	commits map[string]map[string]string
+	remote  map[string]map[string]string // what Ensure can get
+}
+
+func (g *fakeGit) BlobID(_ context.Context, _, commit, path string) (string, error) {
+	files, ok := g.commits[commit]
+	if !ok {
+		return "", &mirror.Vanished{SHA: commit}
+	}
+	if id, ok := files[path]; ok {
+		return id, nil
+	}
+	return "", &mirror.NoFile{Commit: commit, Path: path}
+}
+func (g *fakeGit) Blob(ctx context.Context, dir, commit, path string) ([]byte, string, error) {
+	id, err := g.BlobID(ctx, dir, commit, path)
+	return []byte(id), id, err
+}
+func (g *fakeGit) Ensure(_ context.Context, _ github.Repo, sha string) error {
+	files, ok := g.remote[sha]
+	if !ok {
+		return &mirror.Vanished{SHA: sha}
+	}
+	g.commits[sha] = files
+	return nil
+}
+
+const exceptionPath = "exceptions/a.yaml"
+
+func TestApprovals(t *testing.T) {
+	approve := func(user, commit string) github.Review {
+		return github.Review{User: user, State: "APPROVED", CommitSHA: commit}
+	}
+	state := func(user, state string) github.Review {
+		return github.Review{User: user, State: state, CommitSHA: "now"}
+	}
+	defaults := checks.Approvers{CodeOwners: true, Count: 1}
+	for _, tt := range []struct {
+		name    string
+		reviews []github.Review
+		rules   checks.Approvers
+		owners  string
+		by      []string // nil: not approved
+		why     string   // of the first refusal
+	}{
+		{name: "someone with write access", reviews: []github.Review{approve("wendy", "now")}, rules: defaults, by: []string{"wendy"}},
+		{name: "admin", reviews: []github.Review{approve("adam", "now")}, rules: defaults, by: []string{"adam"}},
+		{name: "read access only", reviews: []github.Review{approve("rita", "now")}, rules: defaults, why: "not among those who may approve"},
+		{name: "author", reviews: []github.Review{approve("Author", "now")}, rules: defaults, why: "the author cannot approve"},
+		{name: "pusher", reviews: []github.Review{approve("pusher", "now")}, rules: defaults, why: "who pushed to the pull request cannot approve"},
+		{name: "author named in the settings", reviews: []github.Review{approve("author", "now")}, rules: checks.Approvers{Users: []string{"author"}}, why: "the author cannot approve"},
+		{name: "older commit, same content", reviews: []github.Review{approve("wendy", "same")}, rules: defaults, by: []string{"wendy"}},
+		{name: "changed since", reviews: []github.Review{approve("wendy", "before")}, rules: defaults, why: "the file changed after the review"},
+		{name: "not there yet", reviews: []github.Review{approve("wendy", "without")}, rules: defaults, why: "the file was not in the reviewed commit"},
+		{name: "pushed over, still on GitHub", reviews: []github.Review{approve("wendy", "remote")}, rules: defaults, by: []string{"wendy"}},
+		{name: "pushed over and gone", reviews: []github.Review{approve("wendy", "nowhere")}, rules: defaults, why: "the reviewed commit is not on GitHub any more"},
+		{name: "then comments", reviews: []github.Review{approve("wendy", "now"), state("wendy", "COMMENTED"), state("wendy", "PENDING")}, rules: defaults, by: []string{"wendy"}},
+		{name: "then requests changes", reviews: []github.Review{approve("wendy", "now"), state("wendy", "CHANGES_REQUESTED")}, rules: defaults},
+		{name: "first requests changes", reviews: []github.Review{state("wendy", "CHANGES_REQUESTED"), approve("wendy", "now")}, rules: defaults, by: []string{"wendy"}},
+		{name: "dismissed", reviews: []github.Review{approve("wendy", "now"), state("Wendy", "DISMISSED")}, rules: defaults},
+		{name: "superseded by an approval of other content", reviews: []github.Review{approve("wendy", "now"), approve("wendy", "before")}, rules: defaults, why: "the file changed after the review"},
+		{name: "deleted account", reviews: []github.Review{approve("", "now")}, rules: defaults},
+		{name: "two needed, one there", reviews: []github.Review{approve("wendy", "now")}, rules: checks.Approvers{Count: 2}},
+		{name: "two needed, the same twice", reviews: []github.Review{approve("wendy", "now"), approve("wendy", "now")}, rules: checks.Approvers{Count: 2}},
+		{name: "two needed", reviews: []github.Review{approve("wendy", "now"), approve("adam", "same")}, rules: checks.Approvers{Count: 2}, by: []string{"wendy", "adam"}},
+		{name: "code owner", reviews: []github.Review{approve("wendy", "now")}, rules: defaults, owners: "/exceptions/ @Wendy\n", by: []string{"wendy"}},
+		{name: "not the code owner", reviews: []github.Review{approve("adam", "now")}, rules: defaults, owners: "/exceptions/ @wendy\n", why: "not among those who may approve"},
+		{name: "code owner without write access", reviews: []github.Review{approve("rita", "now")}, rules: defaults, owners: "* @rita\n", why: "not among those who may approve"},
+		{name: "owning team", reviews: []github.Review{approve("wendy", "now")}, rules: defaults, owners: "* @org/security\n", by: []string{"wendy"}},
+		{name: "not in the owning team", reviews: []github.Review{approve("adam", "now")}, rules: defaults, owners: "* @org/security\n", why: "not among those who may approve"},
+		{name: "owner by address only", reviews: []github.Review{approve("wendy", "now")}, rules: defaults, owners: "* w@example.com\n", why: "not among those who may approve"},
+		{name: "last rule has no owner", reviews: []github.Review{approve("adam", "now")}, rules: defaults, owners: "* @wendy\n/exceptions/\n", by: []string{"adam"}},
+		{name: "code owners off", reviews: []github.Review{approve("adam", "now")}, rules: checks.Approvers{}, owners: "* @wendy\n", by: []string{"adam"}},
+		{name: "user of the settings", reviews: []github.Review{approve("rita", "now")}, rules: checks.Approvers{Users: []string{"Rita"}, CodeOwners: true}, owners: "* @wendy\n", by: []string{"rita"}},
+		{name: "team of the settings", reviews: []github.Review{approve("wendy", "now")}, rules: checks.Approvers{Teams: []string{"org/security"}}, by: []string{"wendy"}},
+		{name: "write access does not do where a team is named", reviews: []github.Review{approve("adam", "now")}, rules: checks.Approvers{Teams: []string{"org/security"}}, why: "not among those who may approve"},
+		{name: "bot", reviews: []github.Review{approve("robot[bot]", "now")}, rules: defaults, why: "not among those who may approve"},
+		{name: "bot named in the settings", reviews: []github.Review{approve("robot[bot]", "now")}, rules: checks.Approvers{Users: []string{"robot[bot]"}}, by: []string{"robot[bot]"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			door := &fakeDoor{reviews: tt.reviews, pushers: []string{"Pusher"}, teams: map[string]bool{"org/security wendy": true},
+				permissions: map[string]string{"wendy": "write", "adam": "admin", "rita": "read", "author": "admin", "pusher": "admin", "robot[bot]": "write"}}
+			git := &fakeGit{remote: map[string]map[string]string{"remote": {exceptionPath: "new"}}, commits: map[string]map[string]string{
+				"now": {exceptionPath: "new"}, "same": {exceptionPath: "new"}, "before": {exceptionPath: "old"}, "without": {}, "rules": {}}}
+			if tt.owners != "" {
+				git.commits["rules"]["CODEOWNERS"] = tt.owners
+				git.commits["rules"]["docs/CODEOWNERS"] = "* @nobody\n" // a later place does not count
+			}
+			report := &checks.Report{Approvers: &tt.rules, Exceptions: []checks.Exception{
+				{Path: exceptionPath, Blob: "new", State: "pending"}, {Path: exceptionPath, Blob: "new", State: "pending", Line: 9}, {Path: "other", Blob: "x", State: "expired"}}}
+			pr := &github.PullRequest{Number: 1, Author: "author"}
+			judge := New(door, git)
+			got, err := judge.Approvals(t.Context(), github.Repo{}, pr, "", "rules", report)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want []checks.Approval
+			if tt.by != nil {
+				want = []checks.Approval{{Path: exceptionPath, Blob: "new", By: tt.by}}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			decisions, err := judge.Decide(t.Context(), github.Repo{}, pr, "", "rules", report)
+			if err != nil || len(decisions) != 1 {
+				t.Fatalf("%v, %v", decisions, err)
+			}
+			why := ""
+			if r := decisions[0].Refused; len(r) > 0 {
+				why = r[0].Why
+			}
+			if why != tt.why {
+				t.Errorf("refused because %q, want %q", why, tt.why)
+			}
+		})
+	}
+}
+
+func TestApprovalsAsksNothingWithoutNeed(t *testing.T) {
+	door := &fakeDoor{}
+	got, err := New(door, &fakeGit{}).Approvals(t.Context(), github.Repo{}, &github.PullRequest{}, "", "rules", &checks.Report{
+		Exceptions: []checks.Exception{{Path: "a", Blob: "b", State: "approved"}}})
+	if err != nil || got != nil || door.calls != 0 {
+		t.Errorf("%v, %v, %d calls", got, err, door.calls)
+	}
+}
+
+func TestApprovalsTeamErrors(t *testing.T) {
+	report := &checks.Report{Approvers: &checks.Approvers{Teams: []string{"org/security"}}, Exceptions: []checks.Exception{{Path: "a", Blob: "b", State: "pending"}}}
+	git := &fakeGit{commits: map[string]map[string]string{"c": {"a": "b"}}}
+	door := &fakeDoor{reviews: []github.Review{{User: "wendy", State: "APPROVED", CommitSHA: "c"}}, teamErr: &github.Gone{What: "members"}}
+	got, err := New(door, git).Approvals(t.Context(), github.Repo{}, &github.PullRequest{}, "", "c", report)
+	if err != nil || got != nil {
+		t.Errorf("a team that cannot be seen: %v, %v", got, err)
+	}
+	door.teamErr = errors.New("502")
+	if _, err := New(door, git).Approvals(t.Context(), github.Repo{}, &github.PullRequest{}, "", "c", report); err == nil {
+		t.Error("trouble of GitHub was taken for a decision")
+	}
+}

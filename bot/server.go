@@ -1,0 +1,130 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/lintel-bot/lintel/bot/queue"
+)
+
+const (
+	// readyTimeout is below the one second that Kubernetes gives a probe by default.
+	readyTimeout = 800 * time.Millisecond
+	// drainTimeout is for webhooks under way when the server ends; a pod has 30 s.
+	drainTimeout = 10 * time.Second
+	maxHeader    = 64 << 10
+)
+
+// Server answers HTTP and works on jobs until it is told to stop. All fields but Sweep, Ready and Log are
+// required.
+type Server struct {
+	Webhook http.Handler
+	Metrics *Metrics
+	Queue   *queue.Queue
+	Worker  *Worker
+	Workers int                                    // jobs in work at a time
+	Sweep   func(ctx context.Context)              // runs until ctx ends
+	Ready   map[string]func(context.Context) error // named parts besides the queue that must answer
+	Log     *slog.Logger
+}
+
+// Handler serves /webhook, /healthz (the process answers), /readyz (its parts answer) and /metrics.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/webhook", func(w http.ResponseWriter, r *http.Request) {
+		begun, answer := time.Now(), &recorder{ResponseWriter: w, code: http.StatusOK}
+		s.Webhook.ServeHTTP(answer, r)
+		s.Metrics.answer(answer.code, time.Since(begun))
+	})
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
+	mux.HandleFunc("GET /readyz", s.ready)
+	mux.Handle("GET /metrics", s.Metrics.Handler())
+	return mux
+}
+
+func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
+	defer cancel()
+	if _, err := s.Queue.Depth(ctx); err != nil {
+		http.Error(w, "not ready: queue", http.StatusServiceUnavailable)
+		return
+	}
+	for name, check := range s.Ready {
+		if err := check(ctx); err != nil {
+			http.Error(w, "not ready: "+name, http.StatusServiceUnavailable)
+			return
+		}
+	}
+	_, _ = io.WriteString(w, "ok\n")
+}
+
+// recorder remembers the status code of an answer.
+type recorder struct {
+	http.ResponseWriter
+	code int
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (r *recorder) WriteHeader(code int) {
+	r.code = code
+	r.ResponseWriter.WriteHeader(code)
+}
+
+// Unwrap lets http.ResponseController, and so http.MaxBytesReader, reach the connection.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// Run serves on the listener, works and sweeps until ctx ends. Then it takes no more webhooks, hands the
+// jobs in work back, and returns nil. An error means that a part ended by itself.
+func (s *Server) Run(ctx context.Context, listener net.Listener) error {
+	log := s.Log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	server := &http.Server{
+		Handler:           s.Handler(),
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       30 * time.Second,
+		WriteTimeout:      45 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+	var parts sync.WaitGroup
+	parts.Go(func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			stop(fmt.Errorf("serving HTTP: %w", err))
+		}
+	})
+	parts.Go(func() {
+		err := s.Queue.Work(ctx, s.Workers, func(ctx context.Context, j *queue.Job) error {
+			return s.Worker.Do(ctx, TaskOf(j))
+		})
+		if err != nil {
+			stop(err)
+		}
+	})
+	if s.Sweep != nil {
+		parts.Go(func() { s.Sweep(ctx) })
+	}
+	<-ctx.Done()
+	log.Info("stopping: no more webhooks are taken, jobs in work are handed back")
+	draining, done := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
+	defer done()
+	if err := server.Shutdown(draining); err != nil {
+		_ = server.Close()
+	}
+	parts.Wait()
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return nil
+}

@@ -1,0 +1,194 @@
+// Package webhook takes GitHub's signed webhook deliveries in: it verifies the signature, works out which
+// jobs an event stands for, stores them in the queue, and answers. It does nothing else, so that GitHub
+// has its answer within milliseconds.
+package webhook
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"log/slog"
+	"mime"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/lintel-bot/lintel/bot/queue"
+)
+
+const (
+	// maxBody is GitHub's own limit for payloads
+	// (https://docs.github.com/en/webhooks/webhook-events-and-payloads#payload-cap).
+	maxBody = 25 << 20
+	// maxBodies bounds the memory that bodies of unknown senders can take: those above wait.
+	maxBodies = 8
+	// publishTimeout leaves GitHub, which waits ten seconds, time to hear of the failure.
+	publishTimeout = 8 * time.Second
+)
+
+// Config is what a handler needs. Secret and Publish are required.
+type Config struct {
+	Secret  []byte // the App's webhook secret
+	Publish func(ctx context.Context, key queue.Key, m queue.Message, id string) error
+	Log     *slog.Logger     // default: discard
+	Now     func() time.Time // default: time.Now
+}
+
+// Handler answers webhook deliveries:
+//
+//	202  the jobs of the event are stored
+//	204  a valid delivery that asks for nothing
+//	400  unparsable, or headers are missing
+//	401  no signature, or a wrong one
+//	405  not a POST
+//	413  larger than GitHub ever sends
+//	503  the queue did not take the jobs; GitHub records a failed delivery, which the sweep finds
+//
+// Neither bodies nor secrets are ever logged.
+type Handler struct {
+	config Config
+	bodies chan struct{}
+}
+
+// ErrNoSecret means that the handler would have to trust everyone.
+var ErrNoSecret = errors.New("the webhook secret is empty")
+
+// New makes a handler.
+func New(c Config) (*Handler, error) {
+	if len(c.Secret) == 0 {
+		return nil, ErrNoSecret
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return &Handler{config: c, bodies: make(chan struct{}, maxBodies)}, nil
+}
+
+// ServeHTTP implements http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		http.Error(w, "only POST", http.StatusMethodNotAllowed)
+		return
+	}
+	if r.ContentLength > maxBody {
+		http.Error(w, "too large", http.StatusRequestEntityTooLarge)
+		return
+	}
+	signature, ok := parseSignature(r.Header.Get("X-Hub-Signature-256"))
+	if !ok {
+		// Before the body is read: who cannot sign gets no memory.
+		h.config.Log.Warn("webhook refused", "reason", "no signature")
+		http.Error(w, "no signature", http.StatusUnauthorized)
+		return
+	}
+	select {
+	case h.bodies <- struct{}{}:
+		defer func() { <-h.bodies }()
+	case <-r.Context().Done():
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		http.Error(w, "too large", http.StatusRequestEntityTooLarge)
+		return
+	case err != nil:
+		http.Error(w, "the body ended early", http.StatusBadRequest)
+		return
+	}
+	if !h.signed(body, signature) {
+		h.config.Log.Warn("webhook refused", "reason", "wrong signature")
+		http.Error(w, "wrong signature", http.StatusUnauthorized)
+		return
+	}
+	h.accept(w, r, body)
+}
+
+// parseSignature reads "sha256=<hex>".
+func parseSignature(header string) ([]byte, bool) {
+	digits, ok := strings.CutPrefix(header, "sha256=")
+	if !ok {
+		return nil, false
+	}
+	mac, err := hex.DecodeString(digits)
+	return mac, err == nil && len(mac) == sha256.Size
+}
+
+// signed checks the body as it was sent, before anything parses it
+// (https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries).
+func (h *Handler) signed(body, signature []byte) bool {
+	mac := hmac.New(sha256.New, h.config.Secret)
+	mac.Write(body)
+	return hmac.Equal(mac.Sum(nil), signature)
+}
+
+// deliveryID allows what GitHub sends (a UUID) and keeps log lines and publication ids tame.
+var deliveryID = regexp.MustCompile(`^[0-9A-Za-z-]{1,64}$`)
+
+// accept handles a delivery whose sender is known to have the secret.
+func (h *Handler) accept(w http.ResponseWriter, r *http.Request, body []byte) {
+	event, delivery := r.Header.Get("X-GitHub-Event"), r.Header.Get("X-GitHub-Delivery")
+	if event == "" || !deliveryID.MatchString(delivery) {
+		http.Error(w, "X-GitHub-Event or X-GitHub-Delivery is missing or malformed", http.StatusBadRequest)
+		return
+	}
+	payload, ok := payloadOf(r.Header.Get("Content-Type"), body)
+	if !ok {
+		http.Error(w, "neither application/json nor a form with a payload", http.StatusBadRequest)
+		return
+	}
+	jobs, err := Jobs(event, payload)
+	if err != nil {
+		h.config.Log.Warn("webhook not understood", "delivery", delivery, "reason", err.Error())
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	if len(jobs.Keys) == 0 {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	jobs.Message.Delivery, jobs.Message.At = delivery, h.config.Now().UTC()
+	ctx, cancel := context.WithTimeout(r.Context(), publishTimeout)
+	defer cancel()
+	for _, key := range jobs.Keys {
+		log := h.config.Log.With("delivery", delivery, "event", jobs.Message.Event,
+			"repository", jobs.Message.Owner+"/"+jobs.Message.Name, "job", key.String())
+		if err := h.config.Publish(ctx, key, jobs.Message, delivery); err != nil {
+			log.Error("webhook not stored", "error", err)
+			http.Error(w, "the job queue does not take the job", http.StatusServiceUnavailable)
+			return
+		}
+		log.Info("webhook accepted")
+	}
+	w.WriteHeader(http.StatusAccepted)
+}
+
+// payloadOf takes the JSON out of the two content types GitHub offers
+// (https://docs.github.com/en/webhooks/using-webhooks/creating-webhooks).
+func payloadOf(contentType string, body []byte) ([]byte, bool) {
+	kind, _, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		return nil, false
+	}
+	switch kind {
+	case "application/json":
+		return body, true
+	case "application/x-www-form-urlencoded":
+		form, err := url.ParseQuery(string(body))
+		if err != nil || !form.Has("payload") {
+			return nil, false
+		}
+		return []byte(form.Get("payload")), true
+	}
+	return nil, false
+}

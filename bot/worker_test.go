@@ -1,0 +1,397 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lintel-bot/lintel/bot/box"
+	"github.com/lintel-bot/lintel/bot/github"
+	"github.com/lintel-bot/lintel/bot/mirror"
+	"github.com/lintel-bot/lintel/bot/queue"
+	"github.com/lintel-bot/lintel/checks"
+)
+
+func TestCheckIsPublished(t *testing.T) {
+	b := newBench(t)
+	b.box.run = func(context.Context, checks.Change) (*checks.Report, error) {
+		return &checks.Report{Conclusion: checks.Failure, Title: "1 new violation", Findings: []checks.Finding{{
+			Policy: "p", Rule: "r", Result: checks.Fail, New: true, Blocks: true, Message: "m",
+			Origin: &checks.Origin{Path: "a.yaml", StartLine: 3, EndLine: 3}}}}, nil
+	}
+	if err := b.Do(t.Context(), b.task); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"1 queued", "1 in_progress", "1 failure"}; !slices.Equal(b.hub.history, want) {
+		t.Errorf("history %v, want %v", b.hub.history, want)
+	}
+	run := b.last(t)
+	if run.HeadSHA != headA || run.Title != "1 new violation" || run.Summary != "summary of 1 new violation https://github.com/octo-org/fleet/blob/"+headA+"/a%20b.yaml#L3" || len(run.Annotations) != 1 ||
+		!run.CompletedAt.Equal(clock) || len(run.Actions) != 1 || !Ours(run, 12) || Ours(run, 1) {
+		t.Errorf("run %+v", run)
+	}
+	want := checks.Change{GitDir: "/data/mirrors/11", Rules: baseTip, Base: "base", Head: headA, User: checks.User{Login: "octocat"}, Now: clock}
+	if got := b.box.changes[0]; got.GitDir != want.GitDir || got.Rules != want.Rules || got.Base != want.Base || got.Head != want.Head ||
+		got.User.Login != want.User.Login || got.Now != want.Now {
+		t.Errorf("change %+v, want %+v", got, want)
+	}
+	if b.mirror.want != (mirror.Want{Number: 12, BaseRef: "main", BaseSHA: baseTip, HeadSHA: headA}) {
+		t.Errorf("fetched %+v", b.mirror.want)
+	}
+	if b.ledger.note != "" {
+		t.Errorf("the note %q stays", b.ledger.note)
+	}
+}
+
+// Each way a check can end without a report: what is told, and on which try.
+func TestFailures(t *testing.T) {
+	plain := errors.New("open /data/mirrors/11/config: " + token)
+	for name, c := range map[string]struct {
+		set   func(b *bench)
+		at    int    // the try that concludes; those before ask for another
+		title string // of the concluded run
+	}{
+		"fetch":                {func(b *bench) { b.mirror.err = plain }, 3, "could not be fetched"},
+		"box":                  {func(b *bench) { b.box.run = answer(nil, plain) }, 3, "did not start"},
+		"nothing from the box": {func(b *bench) { b.box.run = answer(nil, nil) }, 3, "did not start"},
+		"crash": {func(b *bench) {
+			b.box.run = answer(nil, &box.Crash{Reason: "ran out of its memory limit of 2 GiB", Err: plain})
+		}, 1, "The check ran out of its memory limit of 2 GiB"},
+		"failed": {func(b *bench) {
+			b.box.run = answer(nil, &box.Failed{Message: "cannot read /data/mirrors/11/x " + token})
+		}, 1, "could not be done"},
+		"panic":                        {func(b *bench) { b.box.run = answer(nil, &box.Failed{Message: "x", Panicked: true}) }, 1, "defect of Lintel"},
+		"vanished, but still the head": {func(b *bench) { b.mirror.err = &mirror.Vanished{} }, 3, "no longer on GitHub"},
+		"no common history":            {func(b *bench) { b.mirror.err = &mirror.NoMergeBase{Base: baseTip, Head: headA} }, 1, "no commit in common"},
+		"too large":                    {func(b *bench) { b.mirror.err = &mirror.TooLarge{Repo: "octo-org/fleet", Limit: 4 << 30} }, 1, "larger than the limit"},
+		"git says why": {func(b *bench) {
+			b.mirror.err = &mirror.Failed{Command: "fetch", Reason: "early EOF", Err: plain}
+		}, 3, "could not be fetched"},
+		"reviews": {func(b *bench) {
+			b.box.run = answer(&checks.Report{Conclusion: checks.ActionRequired, Exceptions: []checks.Exception{{State: "pending"}}}, nil)
+			b.approver.err = plain
+		}, 3, "reviews could not be read"},
+		"progress cannot be told": {func(b *bench) {
+			b.hub.fail = func(run *github.CheckRun) error {
+				if run.Status == "in_progress" {
+					return plain
+				}
+				return nil
+			}
+		}, 3, "could not be updated"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			c.set(b)
+			for try := 1; try < c.at; try++ {
+				b.task.Try = try
+				if err := b.Do(t.Context(), b.task); err == nil {
+					t.Fatalf("try %d is done, want another", try)
+				}
+				if run := b.last(t); run.Status == "completed" {
+					t.Fatalf("try %d concluded with %q", try, run.Title)
+				}
+			}
+			b.task.Try = c.at
+			if err := b.Do(t.Context(), b.task); err != nil {
+				t.Fatalf("try %d: %v", c.at, err)
+			}
+			run := b.last(t)
+			if len(b.hub.runs) != 1 || run.Conclusion != "failure" || !strings.Contains(run.Title, c.title) || run.Summary == "" {
+				t.Errorf("%d runs, the last %s %q: %s", len(b.hub.runs), run.Conclusion, run.Title, run.Summary)
+			}
+			for _, hidden := range []string{token, "/data/"} {
+				if strings.Contains(run.Title+run.Summary+b.log.String(), hidden) {
+					t.Errorf("%q is in the check run or the log", hidden)
+				}
+			}
+		})
+	}
+}
+
+func answer(r *checks.Report, err error) func(context.Context, checks.Change) (*checks.Report, error) {
+	return func(context.Context, checks.Change) (*checks.Report, error) { return r, err }
+}
+
+// GitHub asks to wait: the job comes back later, whatever try it is, and goes on with the same run.
+func TestRetryLater(t *testing.T) {
+	wait := &github.RetryLater{After: time.Minute, Reason: "rate limit"}
+	for name, set := range map[string]func(b *bench, err error){
+		"pull request": func(b *bench, err error) { b.hub.prErr = err },
+		"create":       func(b *bench, err error) { b.hub.fail = func(*github.CheckRun) error { return err } },
+		"fetch":        func(b *bench, err error) { b.mirror.err = err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			set(b, errors.Join(errors.New("wrapped"), wait))
+			b.task.Try = b.task.Tries
+			var later *queue.Later
+			if err := b.Do(t.Context(), b.task); !errors.As(err, &later) || later.After != time.Minute {
+				t.Fatalf("got %v, want to come back in a minute", err)
+			}
+			b.hub.prErr, b.hub.fail, b.mirror.err = nil, nil, nil
+			if err := b.Do(t.Context(), b.task); err != nil {
+				t.Fatal(err)
+			}
+			if len(b.hub.runs) != 1 || b.last(t).Conclusion != "success" {
+				t.Errorf("runs %+v, want one success", b.hub.runs)
+			}
+		})
+	}
+}
+
+func TestExhaustedIsOnlyReported(t *testing.T) {
+	b := newBench(t)
+	b.task.Try = b.task.Tries + 1
+	if err := b.Do(t.Context(), b.task); err != nil {
+		t.Fatal(err)
+	}
+	if run := b.last(t); run.Conclusion != "failure" || len(b.box.changes) != 0 {
+		t.Errorf("run %+v after %d checks, want a failure without another check", run, len(b.box.changes))
+	}
+}
+
+func TestExhaustedWithoutCommit(t *testing.T) {
+	b := newBench(t)
+	b.task.Try = b.task.Tries + 1
+	b.hub.fail = func(*github.CheckRun) error { return &github.Gone{What: "commit"} }
+	if err := b.Do(t.Context(), b.task); err != nil {
+		t.Errorf("%v; a job that nothing can be reported to must end", err)
+	}
+}
+
+func TestShutdownHandsBackWithoutConclusion(t *testing.T) {
+	b := newBench(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	b.box.run = func(ctx context.Context, _ checks.Change) (*checks.Report, error) {
+		cancel()
+		return nil, &box.Crash{Reason: "was ended"} // the box dies with the server
+	}
+	b.task.Try = b.task.Tries
+	if err := b.Do(ctx, b.task); err == nil {
+		t.Error("the job is done, want it handed back")
+	}
+	if run := b.last(t); run.Status != "in_progress" || b.ledger.note != headA {
+		t.Errorf("run is %s, note %q; want it open and remembered", run.Status, b.ledger.note)
+	}
+}
+
+func TestClosedAndGone(t *testing.T) {
+	b := newBench(t)
+	b.hub.pr.State = "closed"
+	if err := b.Do(t.Context(), b.task); err != nil || len(b.hub.runs) != 0 {
+		t.Errorf("closed: %v, %v", err, b.hub.runs)
+	}
+	b.hub.prErr = &github.Gone{What: "pull request"}
+	for try, done := range map[int]bool{1: false, 2: false, 3: true} {
+		b.task.Try = try
+		if err := b.Do(t.Context(), b.task); (err == nil) != done {
+			t.Errorf("gone, try %d: %v", try, err)
+		}
+	}
+}
+
+func TestClosedWhileTheServerWasDown(t *testing.T) {
+	b := newBench(t)
+	b.hub.runs = []github.CheckRun{{ID: 1, HeadSHA: headA, Status: "in_progress", ExternalID: "pr-12/begun-1"}}
+	b.ledger.note, b.hub.pr.State = headA, "closed"
+	if err := b.Do(t.Context(), b.task); err != nil {
+		t.Fatal(err)
+	}
+	if run := b.last(t); run.Conclusion != "cancelled" || b.ledger.note != "" {
+		t.Errorf("run %+v, note %q", run, b.ledger.note)
+	}
+}
+
+// The head moves on while its check runs: its run is cancelled and no result is posted.
+func TestSupersededByNewHead(t *testing.T) {
+	for name, vanished := range map[string]bool{"at the end": false, "head vanished": true} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			push := func() {
+				b.hub.pr.HeadSHA = headB
+				b.ledger.superseded = true
+			}
+			b.box.run = func(context.Context, checks.Change) (*checks.Report, error) {
+				push()
+				return &checks.Report{Conclusion: checks.Success}, nil
+			}
+			if vanished {
+				b.mirror.err = &mirror.Vanished{}
+				b.hub.after = push
+			}
+			if err := b.Do(t.Context(), b.task); err != nil {
+				t.Fatal(err)
+			}
+			if run := b.last(t); len(b.hub.runs) != 1 || run.Conclusion != "cancelled" || b.ledger.note != "" {
+				t.Errorf("runs %+v, note %q", b.hub.runs, b.ledger.note)
+			}
+		})
+	}
+}
+
+// A newer job for the same head does not make this result void, and leaves it alone afterwards.
+func TestSupersededOnTheSameHead(t *testing.T) {
+	b := newBench(t)
+	b.ledger.superseded = true
+	if err := b.Do(t.Context(), b.task); err != nil {
+		t.Fatal(err)
+	}
+	b.ledger.superseded = false
+	b.task.Sequence, b.task.Message.Event = 2, "pull_request_review.submitted"
+	if err := b.Do(t.Context(), b.task); err != nil {
+		t.Fatal(err)
+	}
+	if len(b.hub.runs) != 1 || b.last(t).Conclusion != "success" || len(b.hub.history) != 3 {
+		t.Errorf("history %v, want one run and no change after its success", b.hub.history)
+	}
+}
+
+// A run left open on an earlier head is closed by the next job of the pull request.
+func TestEarlierHeadIsTidied(t *testing.T) {
+	b := newBench(t)
+	b.hub.runs = []github.CheckRun{
+		{ID: 1, HeadSHA: headB, Status: "in_progress", ExternalID: "pr-12/begun-1"},
+		{ID: 2, HeadSHA: headB, Status: "in_progress", ExternalID: "pr-1/begun-1"}, // another pull request on the same head
+	}
+	b.ledger.note = headB
+	b.task.Sequence = 2
+	if err := b.Do(t.Context(), b.task); err != nil {
+		t.Fatal(err)
+	}
+	if b.hub.runs[0].Conclusion != "cancelled" || b.hub.runs[1].Status != "in_progress" || b.last(t).Conclusion != "success" {
+		t.Errorf("runs %+v", b.hub.runs)
+	}
+}
+
+// The process dies after each Publish, also after the last; the next delivery ends with one right run.
+func TestCrashAtEachStepEndsWithOneRun(t *testing.T) {
+	for steps := 1; steps <= 3; steps++ {
+		for _, fresh := range []bool{false, true} {
+			b := newBench(t)
+			if fresh {
+				b.demand("d-9")
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			left := steps
+			b.hub.after = func() {
+				if left--; left == 0 {
+					cancel()
+				}
+			}
+			b.hub.fail = func(*github.CheckRun) error { return ctx.Err() }
+			dead := *b.ledger
+			_ = b.Do(ctx, b.task)
+			if steps == 3 {
+				*b.ledger = dead // the note was not cleared either
+				b.ledger.note = headA
+			}
+			b.hub.after, b.hub.fail = nil, nil
+			b.task.Try = 2
+			if err := b.Do(t.Context(), b.task); err != nil {
+				t.Fatal(err)
+			}
+			if len(b.hub.runs) != 1 || b.last(t).Conclusion != "success" || b.ledger.note != "" {
+				t.Errorf("died after %d (fresh %v): runs %+v, note %q", steps, fresh, b.hub.runs, b.ledger.note)
+			}
+		}
+	}
+}
+
+func TestDemandGivesAnotherRun(t *testing.T) {
+	b := newBench(t)
+	if err := b.Do(t.Context(), b.task); err != nil {
+		t.Fatal(err)
+	}
+	b.demand("d-2")
+	if err := b.Do(t.Context(), b.task); err != nil {
+		t.Fatal(err)
+	}
+	if len(b.hub.runs) != 2 || b.last(t).Conclusion != "success" || b.hub.runs[0].ExternalID == b.hub.runs[1].ExternalID {
+		t.Errorf("runs %+v, want two", b.hub.runs)
+	}
+	// An event without effect after that finds the same result, though another demand led to it.
+	b.task.Message = queue.Message{Event: "sweep", Owner: "octo-org", Name: "fleet"}
+	if err := b.Do(t.Context(), b.task); err != nil || len(b.hub.runs) != 2 {
+		t.Errorf("%v, %d runs, want no third", err, len(b.hub.runs))
+	}
+}
+
+func TestChangedInputsGiveAnotherRun(t *testing.T) {
+	for name, change := range map[string]func(b *bench){
+		"engine": func(b *bench) { b.Version = "2" },
+		"author": func(b *bench) { b.hub.pr.Author = "hubot" },
+		"conclusion": func(b *bench) {
+			b.box.run = answer(&checks.Report{Conclusion: checks.Failure}, nil)
+		},
+		"exception state": func(b *bench) {
+			b.box.run = answer(&checks.Report{Conclusion: checks.Success, Exceptions: []checks.Exception{{State: "expired"}}}, nil)
+		},
+	} {
+		b := newBench(t)
+		if err := b.Do(t.Context(), b.task); err != nil {
+			t.Fatal(err)
+		}
+		change(b)
+		b.task.Sequence = 2
+		if err := b.Do(t.Context(), b.task); err != nil || len(b.hub.runs) != 2 {
+			t.Errorf("%s: %v, %d runs, want two", name, err, len(b.hub.runs))
+		}
+	}
+}
+
+func TestApprovedExceptionsAreCheckedAgain(t *testing.T) {
+	b := newBench(t)
+	b.approver.approvals = []checks.Approval{{Path: "e.yaml", Blob: "1", By: []string{"alice"}}}
+	b.box.run = func(_ context.Context, c checks.Change) (*checks.Report, error) {
+		if len(c.Approved) == 1 {
+			return &checks.Report{Conclusion: checks.Success, Exceptions: []checks.Exception{{State: "approved"}}}, nil
+		}
+		return &checks.Report{Conclusion: checks.ActionRequired, Exceptions: []checks.Exception{{State: "pending"}}}, nil
+	}
+	if err := b.Do(t.Context(), b.task); err != nil {
+		t.Fatal(err)
+	}
+	if b.last(t).Conclusion != "success" || len(b.box.changes) != 2 {
+		t.Errorf("%s after %d checks", b.last(t).Conclusion, len(b.box.changes))
+	}
+	b.approver.approvals = nil // the review was dismissed
+	b.task.Sequence = 2
+	if err := b.Do(t.Context(), b.task); err != nil {
+		t.Fatal(err)
+	}
+	if run := b.last(t); run.ID != 2 || run.Conclusion != "action_required" || len(b.box.changes) != 3 {
+		t.Errorf("after the dismissal: run %d %s", run.ID, run.Conclusion)
+	}
+}
+
+func TestCommitJobFansOut(t *testing.T) {
+	b := newBench(t)
+	b.hub.heads = []int{3, 12}
+	b.task.Key.Number, b.task.Key.Commit = 0, headA
+	if err := b.Do(t.Context(), b.task); err != nil {
+		t.Fatal(err)
+	}
+	want := []queue.Key{{Installation: 7, Repository: 11, Number: 3}, {Installation: 7, Repository: 11, Number: 12}}
+	if !slices.Equal(b.jobs.keys, want) {
+		t.Errorf("jobs %v, want %v", b.jobs.keys, want)
+	}
+}
+
+func TestScrub(t *testing.T) {
+	for in, want := range map[string]string{
+		"fatal: https://x-access-token:" + token + "@github.com/o/r.git": "fatal: https://github.com/o/r.git",
+		"token " + token + " expired":                                    "[credential] expired",
+		"Authorization: Bearer abcdefghijklmnopqrst":                     "Authorization: [credential]",
+		"open /var/lib/lintel/x: permission denied":                      "open [path]: permission denied",
+		"overlays/prod/kustomization.yaml: no such base":                 "overlays/prod/kustomization.yaml: no such base",
+		"field /spec is missing":                                         "field /spec is missing",
+	} {
+		if got := scrub(in); got != want {
+			t.Errorf("scrub(%q) = %q, want %q", in, got, want)
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/bot/githubtest"
+)
+
+// contextLines is how many lines are shown above and below an annotated one.
+const contextLines = 2
+
+// ANSI styles.
+const (
+	bold   = "1"
+	dim    = "2"
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+	blue   = "34"
+)
+
+// printer shows check runs as text.
+type printer struct {
+	out   io.Writer
+	color bool
+}
+
+// colorful says whether out is a terminal whose user has nothing against color (https://no-color.org).
+func colorful(out io.Writer) bool {
+	f, ok := out.(*os.File)
+	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+func (p printer) style(code, text string) string {
+	if !p.color || text == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+func (p printer) line(format string, args ...any) { fmt.Fprintf(p.out, format+"\n", args...) }
+
+// look is the sign and the style of a conclusion or of an annotation's level.
+func look(word string) (sign, style string) {
+	switch word {
+	case "success":
+		return "✓", green
+	case "failure", "timed_out":
+		return "✗", red
+	case "action_required", "warning":
+		return "!", yellow
+	case "notice":
+		return "i", blue
+	}
+	return "■", dim
+}
+
+// checkRun shows a check run as its page on GitHub does: conclusion, title, summary, then the annotations
+// under their lines. source answers the lines of a file at the head.
+func (p printer) checkRun(run githubtest.Run, where string, source func(path string) []string) {
+	sign, style := look(run.Conclusion)
+	rule := p.style(dim, strings.Repeat("─", 100))
+	p.line("\n%s", rule)
+	p.line("%s  %s  %s", p.style(style, sign), p.style(bold, run.Name+": "+run.Conclusion), p.style(dim, fmt.Sprintf("%s, commit %.7s", where, run.HeadSHA)))
+	p.line("   %s\n%s", p.style(bold, run.Title), rule)
+	for _, text := range []string{run.Summary, run.Text} {
+		if text = strings.TrimSpace(text); text != "" {
+			p.line("\n%s", text)
+		}
+	}
+	p.line("\n%s", p.style(bold, fmt.Sprintf("Annotations (%d)", len(run.Annotations))))
+	list := slices.Clone(run.Annotations)
+	slices.SortStableFunc(list, func(a, b githubtest.Annotation) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.EndLine, b.EndLine))
+	})
+	for len(list) > 0 {
+		n := 1
+		for n < len(list) && list[n].Path == list[0].Path {
+			n++
+		}
+		p.file(list[0].Path, source(list[0].Path), list[:n])
+		list = list[n:]
+	}
+	p.line("%s", rule)
+}
+
+// file shows the annotated parts of one file; the annotations are in the order of their last lines.
+func (p printer) file(path string, lines []string, list []githubtest.Annotation) {
+	p.line("\n  %s", p.style(bold, path))
+	shown := 0 // last line that was printed
+	for i, a := range list {
+		from := max(a.StartLine-contextLines, shown+1)
+		if shown > 0 && from > shown+1 {
+			p.line("  %s", p.style(dim, "   ⋮"))
+		}
+		for n := from; n <= min(a.EndLine, len(lines)); n++ {
+			p.source(lines, n, n >= a.StartLine)
+			shown = n
+		}
+		p.note(a)
+		if next := i + 1; next == len(list) || list[next].StartLine > a.EndLine {
+			limit := a.EndLine + contextLines
+			if next < len(list) {
+				limit = min(limit, list[next].StartLine-1)
+			}
+			for n := max(shown, a.EndLine) + 1; n <= min(limit, len(lines)); n++ {
+				p.source(lines, n, false)
+				shown = n
+			}
+		}
+	}
+}
+
+func (p printer) source(lines []string, n int, marked bool) {
+	number, style := fmt.Sprintf("%4d", n), dim
+	if marked {
+		style = bold
+	}
+	p.line("  %s %s %s", p.style(style, number), p.style(dim, "│"), lines[n-1])
+}
+
+// note shows one annotation below its line, with carets when it has columns.
+func (p printer) note(a githubtest.Annotation) {
+	sign, style := look(a.Level)
+	bar := "       " + p.style(dim, "│") + " "
+	if a.StartColumn != nil && a.EndColumn != nil {
+		p.line("%s%s%s", bar, strings.Repeat(" ", *a.StartColumn-1), p.style(style, strings.Repeat("^", max(1, *a.EndColumn-*a.StartColumn))))
+	}
+	title := a.Title
+	if title == "" {
+		title = a.Level
+	}
+	p.line("%s%s %s", bar, p.style(style, sign), p.style(bold, title))
+	for text := range strings.Lines(strings.TrimSpace(a.Message)) {
+		p.line("%s  %s", bar, strings.TrimRight(text, "\n"))
+	}
+}

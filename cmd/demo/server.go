@@ -1,0 +1,154 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/lintel-bot/lintel/bot/githubtest"
+)
+
+const (
+	readyPoll = 20 * time.Millisecond
+	stopGrace = 10 * time.Second
+	logLimit  = 64 << 10
+)
+
+// server is "lintel serve" as a child process with a data folder of its own.
+type server struct {
+	url  string
+	cmd  *exec.Cmd
+	dir  string
+	log  tail
+	done chan error
+}
+
+// startServer starts the program on a free port of the loopback address and waits until it is ready.
+func startServer(ctx context.Context, binary string, hub *githubtest.Server) (*server, error) {
+	binary, err := filepath.Abs(binary)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(binary); err != nil {
+		return nil, fmt.Errorf("the program is not built, see \"make build\": %w", err)
+	}
+	listen, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	s := &server{url: "http://" + listen, done: make(chan error, 1)}
+	if s.dir, err = os.MkdirTemp("", "lintel-demo-"); err != nil {
+		return nil, err
+	}
+	key := filepath.Join(s.dir, "app.pem")
+	if err := os.WriteFile(key, hub.App().PrivateKey, 0o600); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(s.dir))
+	}
+	s.cmd = exec.Command(binary, "serve")
+	s.cmd.Env = append(os.Environ(),
+		"LINTEL_LISTEN="+listen,
+		"LINTEL_DATA_DIR="+filepath.Join(s.dir, "data"),
+		"LINTEL_GITHUB_URL="+hub.URL(),
+		"LINTEL_GITHUB_APP_ID="+strconv.FormatInt(hub.App().ID, 10),
+		"LINTEL_GITHUB_PRIVATE_KEY_FILE="+key,
+		"LINTEL_GITHUB_WEBHOOK_SECRET="+hub.App().Secret,
+	)
+	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
+	if err := s.cmd.Start(); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(s.dir))
+	}
+	go func() { s.done <- s.cmd.Wait() }()
+	if err := s.waitReady(ctx); err != nil {
+		return nil, fmt.Errorf("%w\n\nlintel serve logged:\n%s", errors.Join(err, s.stop()), s.logs())
+	}
+	return s, nil
+}
+
+// freeAddress is a loopback address with a port that nobody listens on.
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String(), nil
+}
+
+// waitReady asks /readyz until it answers 200.
+func (s *server) waitReady(ctx context.Context) error {
+	tick := time.NewTicker(readyPoll)
+	defer tick.Stop()
+	for {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/readyz", nil)
+		if err != nil {
+			return err
+		}
+		if res, err := http.DefaultClient.Do(req); err == nil {
+			_ = res.Body.Close()
+			if res.StatusCode == http.StatusOK {
+				return nil
+			}
+		}
+		select {
+		case <-tick.C:
+		case err := <-s.done:
+			s.done <- err // stop wants it, too
+			return errors.New("lintel serve ended before it was ready")
+		case <-ctx.Done():
+			return fmt.Errorf("lintel serve is not ready: %w", ctx.Err())
+		}
+	}
+}
+
+// stop asks the program to end, ends it when it does not, and removes its data.
+func (s *server) stop() error {
+	_ = s.cmd.Process.Signal(syscall.SIGTERM)
+	timer := time.NewTimer(stopGrace)
+	defer timer.Stop()
+	var err error
+	select {
+	case err = <-s.done:
+		if err != nil {
+			err = fmt.Errorf("lintel serve ended with %w", err)
+		}
+	case <-timer.C:
+		_ = s.cmd.Process.Kill()
+		<-s.done
+		err = fmt.Errorf("lintel serve did not end within %s", stopGrace)
+	}
+	return errors.Join(err, os.RemoveAll(s.dir))
+}
+
+func (s *server) logs() string { return s.log.String() }
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	mu  sync.Mutex
+	buf []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf = append(t.buf, p...)
+	if over := len(t.buf) - logLimit; over > 0 {
+		t.buf = append(t.buf[:0], t.buf[over:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(bytes.TrimSpace(t.buf))
+}

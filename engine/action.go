@@ -1,0 +1,100 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/lintel-bot/lintel/engine/match"
+	"github.com/lintel-bot/lintel/engine/policy"
+)
+
+// action says whether a failure blocks: as the first matching override says, else as the action says, else
+// it is audited.
+type action struct {
+	overrides []override
+	enforce   bool
+	set       bool // enforce was written
+	next      *action
+}
+
+type override struct {
+	enforce    bool
+	namespaces []string
+	selector   *match.Selector
+}
+
+// compileAction compiles a failure action and its overrides, whatever their fields are called at this place
+// (https://kyverno.io/docs/policy-types/cluster-policy/validate/#failure-action).
+func compileAction(d policy.Document, at, value string, overrides []policy.FailureActionOverride, field, overridesField string) (action, []policy.Problem) {
+	var out action
+	var problems []policy.Problem
+	parse := func(pointer, s string) bool {
+		switch strings.ToLower(s) {
+		case "enforce":
+			return true
+		case "audit":
+		default:
+			problems = append(problems, d.Problem(pointer, "unknown failure action %q: use Enforce or Audit", s))
+		}
+		return false
+	}
+	if value != "" {
+		out.set = true
+		out.enforce = parse(at+"/"+field, value)
+	}
+	for i, o := range overrides {
+		pointer := fmt.Sprintf("%s/%s/%d", at, overridesField, i)
+		c := override{enforce: parse(pointer+"/action", o.Action), namespaces: o.Namespaces}
+		if o.NamespaceSelector != nil {
+			s, err := match.CompileSelector(o.NamespaceSelector)
+			if e, ok := err.(*match.InvalidError); ok {
+				problems = append(problems, d.Problem(pointer+"/namespaceSelector/"+e.Field, "%s", e.Message))
+				continue
+			}
+			c.selector = s
+		}
+		out.overrides = append(out.overrides, c)
+	}
+	return out, problems
+}
+
+// or is a, with b for what a does not say.
+func (a action) or(b action) action {
+	if a.set {
+		return a
+	}
+	if len(a.overrides) == 0 {
+		return b
+	}
+	a.next = &b
+	return a
+}
+
+// enforced reports whether a failure of a request blocks. An override that depends on labels of a
+// namespace that is not declared counts only if it enforces.
+func (a *action) enforced(t *match.Target) bool {
+	for _, o := range a.overrides {
+		if !o.names(t.Identity.Namespace) {
+			continue
+		}
+		if o.selector != nil {
+			ok, known := t.SelectsNamespace(o.selector)
+			if known && !ok || !known && !o.enforce {
+				continue
+			}
+		}
+		return o.enforce
+	}
+	if a.set || a.next == nil {
+		return a.enforce
+	}
+	return a.next.enforced(t)
+}
+
+// names reports whether an override is about a namespace; without a list it is about those it selects.
+func (o *override) names(namespace string) bool {
+	if len(o.namespaces) == 0 {
+		return o.selector != nil
+	}
+	return match.AnyWildcard(o.namespaces, namespace)
+}

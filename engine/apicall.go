@@ -1,0 +1,168 @@
+package engine
+
+import (
+	"fmt"
+	"net/url"
+	"path"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/variable"
+)
+
+// lookupPath is a GET of the Kubernetes API, taken apart
+// (https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-uris).
+type lookupPath struct {
+	group, version, namespace, resource, name string
+	selector                                  labels.Selector
+}
+
+func parseLookup(urlPath string) (lookupPath, error) {
+	var out lookupPath
+	u, err := url.Parse(strings.TrimSpace(urlPath))
+	if err != nil {
+		return out, fmt.Errorf("the URL path %q cannot be read", urlPath)
+	}
+	parts := strings.Split(strings.Trim(path.Clean("/"+u.Path), "/"), "/")
+	switch {
+	case parts[0] == "api" && len(parts) > 2:
+		out.version, parts = parts[1], parts[2:]
+	case parts[0] == "apis" && len(parts) > 3:
+		out.group, out.version, parts = parts[1], parts[2], parts[3:]
+	default:
+		return out, fmt.Errorf("the URL path %q names no resource", urlPath)
+	}
+	if parts[0] == "namespaces" && len(parts) > 2 {
+		out.namespace, parts = parts[1], parts[2:]
+	}
+	out.resource = parts[0]
+	if len(parts) > 1 {
+		out.name = parts[1]
+	}
+	if len(parts) > 2 {
+		return out, fmt.Errorf("the URL path %q names a subresource", urlPath)
+	}
+	for key, values := range u.Query() {
+		switch key {
+		case "labelSelector":
+			if out.selector, err = labels.Parse(values[0]); err != nil {
+				return out, fmt.Errorf("the label selector %q cannot be read", values[0])
+			}
+		case "limit", "resourceVersion", "resourceVersionMatch":
+		default:
+			return out, fmt.Errorf("the URL path %q has a parameter that cannot be answered", urlPath)
+		}
+	}
+	return out, nil
+}
+
+func (e *entry) loadAPICall(s *variable.Scope) (any, error) {
+	urlPath, err := resolveText(e.object, s, "the URL path of context entry "+e.name)
+	if err != nil {
+		return nil, err
+	}
+	needs := &admission.NeedsClusterError{What: "GET " + urlPath}
+	l, err := parseLookup(urlPath)
+	if err != nil {
+		return nil, needs
+	}
+	if e.policySpace != "" && l.namespace != e.policySpace {
+		return nil, fmt.Errorf("path %s refers to namespace %q, which is different from the policy namespace %s", urlPath, l.namespace, e.policySpace)
+	}
+	found := l.answer(s)
+	if found == nil {
+		return nil, needs
+	}
+	if e.path == nil {
+		return found, nil
+	}
+	q, err := e.path.expression(s, e.name)
+	if err != nil {
+		return nil, err
+	}
+	out, err := q.Search(s.Context(), found, envOf(s))
+	if err != nil {
+		return nil, fmt.Errorf("failed to apply JMESPath %s for context entry %s: %w", q, e.name, err)
+	}
+	return out, nil
+}
+
+// answer is the object or list that the repository declares, nil when it declares none: what the cluster has
+// is then not known.
+func (l lookupPath) answer(s *variable.Scope) any {
+	cluster := clusterOf(s)
+	kind := kindOfResource(cluster, l.group, l.resource)
+	if cluster == nil || kind == "" {
+		return nil
+	}
+	if l.name != "" {
+		if object, ok := cluster.Get(s.Context(), l.group, kind, l.namespace, l.name); ok {
+			return object
+		}
+		return nil
+	}
+	var items []any
+	declared := cluster.List(s.Context(), l.group, kind, l.namespace)
+	for _, object := range declared {
+		if l.selector == nil || l.selector.Matches(labelsOf(object)) {
+			items = append(items, object)
+		}
+	}
+	if len(declared) == 0 {
+		return nil
+	}
+	if items == nil {
+		items = []any{}
+	}
+	id := admission.Identity{Group: l.group, Version: l.version}
+	return map[string]any{"apiVersion": id.APIVersion(), "kind": kind + "List", "metadata": map[string]any{}, "items": items}
+}
+
+func labelsOf(object admission.Object) labels.Set {
+	out := labels.Set{}
+	meta, _ := object["metadata"].(map[string]any)
+	m, _ := meta["labels"].(map[string]any)
+	for k, v := range m {
+		if s, ok := v.(string); ok {
+			out[k] = s
+		}
+	}
+	return out
+}
+
+// A KindResolver is a Cluster that knows how the kinds of resources are spelled, custom ones too.
+type KindResolver interface {
+	// KindOf returns the kind of a plural resource name, empty when it does not know.
+	KindOf(group, resource string) string
+}
+
+// kindOfResource is the kind behind the plural name of a resource, empty when it is not known.
+func kindOfResource(cluster admission.Cluster, group, resource string) string {
+	if r, ok := cluster.(KindResolver); ok {
+		if kind := r.KindOf(group, resource); kind != "" {
+			return kind
+		}
+	}
+	return builtinKinds[resource]
+}
+
+// builtinKinds are the kinds of the API groups that every cluster has
+// (https://kubernetes.io/docs/reference/kubectl/#resource-types).
+var builtinKinds = map[string]string{
+	"configmaps": "ConfigMap", "endpoints": "Endpoints", "events": "Event", "limitranges": "LimitRange",
+	"namespaces": "Namespace", "nodes": "Node", "persistentvolumeclaims": "PersistentVolumeClaim",
+	"persistentvolumes": "PersistentVolume", "pods": "Pod", "podtemplates": "PodTemplate",
+	"replicationcontrollers": "ReplicationController", "resourcequotas": "ResourceQuota", "secrets": "Secret",
+	"serviceaccounts": "ServiceAccount", "services": "Service",
+	"controllerrevisions": "ControllerRevision", "daemonsets": "DaemonSet", "deployments": "Deployment",
+	"replicasets": "ReplicaSet", "statefulsets": "StatefulSet", "cronjobs": "CronJob", "jobs": "Job",
+	"horizontalpodautoscalers": "HorizontalPodAutoscaler", "poddisruptionbudgets": "PodDisruptionBudget",
+	"ingresses": "Ingress", "ingressclasses": "IngressClass", "networkpolicies": "NetworkPolicy",
+	"roles": "Role", "rolebindings": "RoleBinding", "clusterroles": "ClusterRole", "clusterrolebindings": "ClusterRoleBinding",
+	"storageclasses": "StorageClass", "volumeattachments": "VolumeAttachment", "csidrivers": "CSIDriver",
+	"priorityclasses": "PriorityClass", "runtimeclasses": "RuntimeClass", "endpointslices": "EndpointSlice", "leases": "Lease",
+	"customresourcedefinitions":       "CustomResourceDefinition",
+	"validatingwebhookconfigurations": "ValidatingWebhookConfiguration", "mutatingwebhookconfigurations": "MutatingWebhookConfiguration",
+}

@@ -1,0 +1,336 @@
+// Package autogen writes the rules for pod controllers that follow from rules on pods
+// (https://kyverno.io/docs/policy-types/cluster-policy/autogen/).
+package autogen
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/engine/match"
+	"github.com/lintel-bot/lintel/engine/policy"
+)
+
+// Annotation is the annotation of a policy that lists the controllers to generate rules for, or "none".
+const Annotation = "pod-policies.kyverno.io/autogen-controllers"
+
+const cronJob = "CronJob"
+
+// maxName is the length that names of generated rules are cut to.
+const maxName = 63
+
+// selectors are the kinds of the controllers, as generated rules match them.
+var selectors = map[string]string{
+	"DaemonSet":             "apps/v1/DaemonSet",
+	"Deployment":            "apps/v1/Deployment",
+	"Job":                   "batch/v1/Job",
+	"ReplicaSet":            "apps/v1/ReplicaSet",
+	"ReplicationController": "v1/ReplicationController",
+	"StatefulSet":           "apps/v1/StatefulSet",
+	cronJob:                 "batch/v1/CronJob",
+}
+
+// Rule is a generated rule as JSON, with the index of the rule it follows from.
+type Rule struct {
+	Index int
+	Name  string
+	Tree  map[string]any
+}
+
+// Controllers lists the controllers that rules are generated for, sorted, empty for none. Kyverno decides for
+// the policy as a whole: one rule that filters by name, selector or annotations, mixes Pod with other
+// kinds, generates, or patches with JSON 6902 turns it off for all.
+func Controllers(p *policy.ClusterPolicy) []string {
+	needed := false
+	for i := range p.Spec.Rules {
+		if !possible(&p.Spec.Rules[i], &needed) {
+			return nil
+		}
+	}
+	if !needed {
+		return nil
+	}
+	all := make([]string, 0, len(selectors))
+	for kind := range selectors {
+		all = append(all, kind)
+	}
+	slices.Sort(all)
+	value, ok := p.Metadata.Annotations[Annotation]
+	if !ok || strings.TrimSpace(value) == "all" {
+		return all
+	}
+	var listed []string
+	for _, kind := range strings.Split(value, ",") {
+		listed = append(listed, strings.TrimSpace(kind))
+	}
+	return slices.DeleteFunc(all, func(kind string) bool { return !slices.Contains(listed, kind) })
+}
+
+func possible(r *policy.Rule, needed *bool) bool {
+	if r.Generate != nil {
+		return false
+	}
+	if m := r.Mutate; m != nil {
+		if m.PatchesJSON6902 != "" || slices.ContainsFunc(m.ForEach, func(f policy.ForEachMutation) bool { return f.PatchesJSON6902 != "" }) {
+			return false
+		}
+	}
+	blocks := []policy.Match{r.Match}
+	if r.Exclude != nil {
+		blocks = append(blocks, *r.Exclude)
+	}
+	for _, b := range blocks {
+		for _, f := range slices.Concat([]policy.ResourceFilter{b.ResourceFilter}, b.Any, b.All) {
+			d := f.Resources
+			if d.Name != "" || len(d.Names) > 0 || d.Selector != nil || d.Annotations != nil || len(d.Kinds) > 1 && containsPod(d.Kinds) {
+				return false
+			}
+			*needed = *needed || slices.ContainsFunc(d.Kinds, func(k string) bool { return k == "Pod" || selectors[k] != "" })
+		}
+	}
+	return true
+}
+
+func containsPod(kinds []string) bool {
+	return slices.ContainsFunc(kinds, func(s string) bool {
+		k, ok := match.ParseKind(s)
+		return ok && k.IsPod()
+	})
+}
+
+// Rules generates the rules of a policy whose rules, as JSON, are trees; they are in the order Kyverno
+// evaluates them. Nothing in trees is changed, and what it returns shares none of it.
+func Rules(p *policy.ClusterPolicy, trees []any) []Rule {
+	controllers := Controllers(p)
+	if len(controllers) == 0 {
+		return nil
+	}
+	hasCron := slices.Contains(controllers, cronJob)
+	others := slices.DeleteFunc(slices.Clone(controllers), func(k string) bool { return k == cronJob })
+	var out []Rule
+	for i := range p.Spec.Rules {
+		r := &p.Spec.Rules[i]
+		tree, ok := trees[i].(map[string]any)
+		if !ok || Generated(r.Name) || !aboutPods(r) {
+			continue
+		}
+		if len(others) > 0 {
+			out = appendRule(out, i, name("autogen-", r.Name), generate(tree, r, others))
+		}
+		if hasCron {
+			out = appendRule(out, i, name("autogen-cronjob-", r.Name), generate(tree, r, []string{cronJob}))
+		}
+	}
+	return out
+}
+
+func appendRule(out []Rule, index int, name string, tree map[string]any) []Rule {
+	if tree == nil {
+		return out
+	}
+	tree["name"] = name
+	return append(out, Rule{index, name, tree})
+}
+
+// Generated reports whether a name is one of a generated rule. Rules that are written with such a name are
+// left-overs of an export: where rules are generated, they do not count.
+func Generated(name string) bool { return strings.HasPrefix(name, "autogen-") }
+
+func name(prefix, rule string) string {
+	n := prefix + rule
+	return n[:min(len(n), maxName)]
+}
+
+func aboutPods(r *policy.Rule) bool {
+	kinds := func(m policy.Match) (out []string) {
+		for _, f := range slices.Concat([]policy.ResourceFilter{m.ResourceFilter}, m.Any, m.All) {
+			out = append(out, f.Resources.Kinds...)
+		}
+		return out
+	}
+	if !containsPod(kinds(r.Match)) {
+		return false
+	}
+	if r.Exclude == nil {
+		return true
+	}
+	excluded := kinds(*r.Exclude)
+	return len(excluded) == 0 || containsPod(excluded)
+}
+
+var reference = regexp.MustCompile(`\$\([^)]*\)`)
+
+// generate writes one rule for controllers that keep their pod at the same place, nil when the rule has a
+// body that is not generated for.
+func generate(tree map[string]any, r *policy.Rule, kinds []string) map[string]any {
+	cron := kinds[0] == cronJob
+	path := []string{"spec", "template"}
+	if cron {
+		path = []string{"spec", "jobTemplate", "spec", "template"}
+	}
+	isCEL := r.Validate != nil && r.Validate.CEL != nil
+	out := rewrite(tree, replacer(path, isCEL)).(map[string]any)
+	retarget(out, "match", kinds, cron)
+	if out["exclude"] != nil {
+		retarget(out, "exclude", kinds, cron)
+	}
+	switch {
+	case r.Mutate != nil:
+		if !mutate(out, path) {
+			return nil
+		}
+		return out
+	case r.Validate != nil:
+		v, _ := out["validate"].(map[string]any)
+		pivot, ok := wrapValidate(v, path)
+		if !ok {
+			return nil
+		}
+		if m, ok := v["message"].(string); ok && pivot != "" {
+			v["message"] = reference.ReplaceAllStringFunc(m, func(ref string) string {
+				return strings.Replace(ref, pivot, pivot+"/"+strings.Join(path, "/"), 1)
+			})
+		}
+		return out
+	}
+	return nil
+}
+
+// wrapValidate moves the patterns of a validate block below path. pivot is the part of a reference that
+// the path has to be inserted behind.
+func wrapValidate(v map[string]any, path []string) (pivot string, ok bool) {
+	switch {
+	case v["pattern"] != nil:
+		v["pattern"] = wrap(v["pattern"], path)
+		return "pattern", true
+	case v["deny"] != nil, v["podSecurity"] != nil:
+		return "", true
+	case v["anyPattern"] != nil:
+		list, _ := v["anyPattern"].([]any)
+		for i := range list {
+			list[i] = wrap(list[i], path)
+		}
+		return "", true
+	case v["foreach"] != nil:
+		return "", true
+	case v["cel"] != nil:
+		return "", true
+	}
+	return "", false
+}
+
+func mutate(rule map[string]any, path []string) bool {
+	m, _ := rule["mutate"].(map[string]any)
+	if m["patchStrategicMerge"] != nil {
+		rule["mutate"] = map[string]any{"patchStrategicMerge": wrap(m["patchStrategicMerge"], path)}
+		return true
+	}
+	list, _ := m["foreach"].([]any)
+	if len(list) == 0 {
+		return false
+	}
+	var entries []any
+	for _, e := range list {
+		entry, _ := e.(map[string]any)
+		kept := map[string]any{"patchStrategicMerge": wrap(entry["patchStrategicMerge"], path)}
+		for _, key := range []string{"list", "context", "preconditions"} {
+			if entry[key] != nil {
+				kept[key] = entry[key]
+			}
+		}
+		entries = append(entries, kept)
+	}
+	rule["mutate"] = map[string]any{"foreach": entries}
+	return true
+}
+
+func wrap(v any, path []string) any {
+	for _, key := range slices.Backward(path) {
+		v = map[string]any{key: v}
+	}
+	return v
+}
+
+// retarget replaces the kinds of a match or exclude block: of the filters on pods, and for CronJobs of all.
+func retarget(rule map[string]any, block string, kinds []string, cron bool) {
+	var gvks []any
+	for _, k := range kinds {
+		gvks = append(gvks, selectors[k])
+	}
+	m, _ := rule[block].(map[string]any)
+	for _, list := range []string{"any", "all"} {
+		filters, _ := m[list].([]any)
+		for _, f := range filters {
+			filter, _ := f.(map[string]any)
+			r, _ := filter["resources"].(map[string]any)
+			if hasPod(r) || cron && filter != nil {
+				if r == nil {
+					r = map[string]any{}
+					filter["resources"] = r
+				}
+				r["kinds"] = gvks
+			}
+		}
+		if len(filters) > 0 {
+			return
+		}
+	}
+	r, _ := m["resources"].(map[string]any)
+	if old, _ := r["kinds"].([]any); r != nil && (block == "match" || len(old) > 0) {
+		r["kinds"] = gvks
+	}
+}
+
+func hasPod(resources map[string]any) bool {
+	list, _ := resources["kinds"].([]any)
+	return slices.ContainsFunc(list, func(k any) bool {
+		s, ok := k.(string)
+		return ok && containsPod([]string{s})
+	})
+}
+
+// replacer moves what expressions read from the pod to the pod template at path.
+func replacer(path []string, isCEL bool) func(string) string {
+	prefix := "request."
+	if isCEL {
+		prefix = "" // there, the object is also a variable of its own
+	}
+	at := strings.Join(path, ".")
+	var pairs [][2]string
+	for _, part := range []string{"spec", "metadata"} {
+		for _, object := range []string{"object", "oldObject"} {
+			old := prefix + object + "." + part
+			pairs = append(pairs, [2]string{old, prefix + object + "." + at + "." + part})
+		}
+	}
+	return func(s string) string {
+		if !strings.Contains(s, "bject.") {
+			return s
+		}
+		for _, p := range pairs {
+			s = strings.ReplaceAll(s, p[0], p[1])
+		}
+		return s
+	}
+}
+
+// rewrite copies a tree with f applied to all its strings, keys too.
+func rewrite(v any, f func(string) string) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			out[f(k)] = rewrite(e, f)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = rewrite(e, f)
+		}
+		return out
+	case string:
+		return f(v)
+	}
+	return v
+}

@@ -1,0 +1,359 @@
+package cel
+
+import (
+	"context"
+	"hash/fnv"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/interpreter"
+
+	"github.com/lintel-bot/lintel/engine/admission"
+)
+
+// variable is a named expression of a policy.
+type variable struct {
+	name string
+	expr *expression
+}
+
+// evaluation is what all expressions see while a policy is evaluated for one request. It is used by one
+// goroutine. Values are computed when an expression first asks for them.
+type evaluation struct {
+	lang      *language
+	request   *admission.Request
+	env       Env
+	where     view
+	object    any // as the expressions see it: nil for null
+	oldObject any
+	params    any
+	variables []variable
+	images    []string // what exceptions let through
+	values    *allowance
+	namespace string // the policy's own, of a NamespacedValidatingPolicy
+
+	values0 map[string]any
+	results map[string]ref.Val
+	needs   *admission.NeedsClusterError // the last look-up that could not be answered
+}
+
+// activation resolves the names of one expression.
+type activation struct {
+	ctx   context.Context
+	state *evaluation
+	bound map[string]any // the variables of comprehensions, when a part of one is run on its own
+}
+
+var _ interpreter.Activation = (*activation)(nil)
+
+// Parent implements interpreter.Activation; there is none.
+func (a *activation) Parent() interpreter.Activation { return nil }
+
+// ResolveName implements interpreter.Activation.
+func (a *activation) ResolveName(name string) (any, bool) {
+	if v, ok := a.bound[name]; ok {
+		return v, true
+	}
+	s := a.state
+	switch name {
+	case identObject:
+		return null(s.object), true
+	case identOldObject:
+		return null(s.oldObject), true
+	}
+	if v, ok := s.values0[name]; ok {
+		return v, true
+	}
+	v, ok := a.compute(name)
+	if ok {
+		if s.values0 == nil {
+			s.values0 = map[string]any{}
+		}
+		s.values0[name] = v
+	}
+	return v, ok
+}
+
+func null(v any) any {
+	if v == nil {
+		return types.NullValue
+	}
+	return v
+}
+
+func (a *activation) compute(name string) (any, bool) {
+	s := a.state
+	switch name {
+	case identRequest:
+		return s.requestValue(), true
+	case identNamespace:
+		return s.namespaceValue(), true
+	case identVariables:
+		return &lookup{find: func(key string) (ref.Val, bool) { return a.variable(key) }}, true
+	case identParams:
+		return null(s.params), true
+	case identImages:
+		return podImages(s.where.pod(s.subject())), true
+	case identExceptions:
+		return map[string]any{"allowedImages": stringList(s.images), "allowedValues": s.allowed()}, true
+	case identKyverno:
+		return map[string]any{"excludedImages": stringList(s.images), "allowedValues": s.allowed()}, true
+	case identResource:
+		return methods{func(name string, args []ref.Val) ref.Val { return a.lookUp(name, args) }}, true
+	case identEngine:
+		return methods{a.engine}, true
+	case "json", "yaml":
+		return documents(), true
+	case identAuthorizer:
+		return s.need("whether a user is authorized"), true
+	}
+	if what, ok := services()[name]; ok {
+		return s.need(what), true
+	}
+	return nil, false
+}
+
+func (s *evaluation) subject() admission.Object { return s.request.Subject() }
+
+func (s *evaluation) allowed() *allowance {
+	if s.values == nil {
+		return &allowance{}
+	}
+	return s.values
+}
+
+// need is the error value of something that is not in the repository.
+func (s *evaluation) need(what string) ref.Val {
+	s.needs = &admission.NeedsClusterError{What: what}
+	return types.WrapErr(s.needs)
+}
+
+// variable evaluates a variable of the policy once; its error is remembered, too.
+func (a *activation) variable(name string) (ref.Val, bool) {
+	if v, ok := a.state.results[name]; ok {
+		return v, true
+	}
+	for _, v := range a.state.variables {
+		if v.name != name {
+			continue
+		}
+		out, err := v.expr.eval(&activation{ctx: a.ctx, state: a.state})
+		if err != nil {
+			out = types.WrapErr(err)
+		}
+		if a.state.results == nil {
+			a.state.results = map[string]ref.Val{}
+		}
+		a.state.results[name] = out
+		return out, true
+	}
+	return nil, false
+}
+
+// engine answers the functions that depend on the evaluation. Randomness is seeded by the resource, so that
+// the same change always gets the same answer.
+func (a *activation) engine(name string, args []ref.Val) ref.Val {
+	now := a.state.env.Now
+	switch name {
+	case "__time_now", "__time_now_utc":
+		return types.String(now.UTC().Format(time.RFC3339))
+	case "__random":
+		length := 8
+		if len(args) == 1 {
+			s, ok := args[0].(types.String)
+			if !ok {
+				return types.MaybeNoSuchOverloadErr(args[0])
+			}
+			length = min(max(len(s), 1), 64)
+		}
+		id := admission.IdentityOf(a.state.subject())
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(strings.Join([]string{id.Group, id.Kind, id.Namespace, id.Name}, "\x00")))
+		r := rand.New(rand.NewPCG(h.Sum64(), 0)) //nolint:gosec // reproducible on purpose
+		const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
+		out := make([]byte, length)
+		for i := range out {
+			out[i] = letters[r.IntN(len(letters))]
+		}
+		return types.String(out)
+	}
+	return types.NoSuchOverloadErr()
+}
+
+// requestValue is the admission request as policies see it
+// (https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/).
+func (s *evaluation) requestValue() any {
+	r := s.request
+	id := admission.IdentityOf(s.subject())
+	known, _ := s.lang.catalog.of(id.Group, id.Kind)
+	kind := map[string]any{"group": id.Group, "version": id.Version, "kind": id.Kind}
+	plural := map[string]any{"group": id.Group, "version": id.Version, "resource": known.plural}
+	user := map[string]any{"username": r.UserInfo.Username, "uid": r.UserInfo.UID, "groups": r.UserInfo.Groups}
+	if r.UserInfo.Groups == nil {
+		user["groups"] = []string{}
+	}
+	extra := make(map[string]any, len(r.UserInfo.Extra))
+	for k, v := range r.UserInfo.Extra {
+		extra[k] = v
+	}
+	user["extra"] = extra
+	return map[string]any{
+		"uid": "", "kind": kind, "resource": plural, "subResource": r.SubResource,
+		"requestKind": kind, "requestResource": plural, "requestSubResource": r.SubResource,
+		"name": id.Name, "namespace": id.Namespace, "operation": string(r.Operation),
+		"userInfo": user, "dryRun": false,
+		"object": null(s.object), "oldObject": null(s.oldObject), "options": types.NullValue,
+	}
+}
+
+// namespaceValue is the Namespace of the request. Of one that the repository does not declare only the name
+// is known, and the label that Kubernetes gives each namespace.
+func (s *evaluation) namespaceValue() any {
+	if s.request.Namespace != nil {
+		return s.request.Namespace
+	}
+	id := admission.IdentityOf(s.subject())
+	if id.Namespace == "" {
+		return types.NullValue
+	}
+	what := "Namespace " + id.Namespace
+	partial := func(known map[string]any) *lookup {
+		return &lookup{find: func(key string) (ref.Val, bool) {
+			if v, ok := known[key]; ok {
+				return types.DefaultTypeAdapter.NativeToValue(v), true
+			}
+			return s.need(what), true
+		}}
+	}
+	labels := partial(map[string]any{"kubernetes.io/metadata.name": id.Namespace})
+	return partial(map[string]any{
+		"apiVersion": "v1", "kind": "Namespace",
+		"metadata": partial(map[string]any{"name": id.Namespace, "labels": labels}),
+	})
+}
+
+// podImages are the images of a pod by the lists of its containers.
+func podImages(spec map[string]any) map[string]any {
+	out := map[string]any{}
+	for _, list := range []string{"containers", "initContainers", "ephemeralContainers"} {
+		images := []string{}
+		items, _ := spec[list].([]any)
+		for _, item := range items {
+			c, _ := item.(map[string]any)
+			if s, ok := c["image"].(string); ok {
+				images = append(images, s)
+			}
+		}
+		out[list] = images
+	}
+	return out
+}
+
+// lookUp answers resource.Get, List, Post and ToGVR from what the repository declares. A policy that lives in
+// a namespace may leave the namespace out.
+func (a *activation) lookUp(name string, args []ref.Val) ref.Val {
+	s := a.state
+	group, plural, rest, ok := s.groupResource(args)
+	switch strings.ToLower(name) {
+	case "togvr":
+		if len(args) != 2 {
+			return types.NoSuchOverloadErr()
+		}
+		version, ok1 := args[0].(types.String)
+		kind, ok2 := args[1].(types.String)
+		if !ok1 || !ok2 {
+			return types.NoSuchOverloadErr()
+		}
+		g, v := splitVersion(string(version))
+		r, _ := s.lang.catalog.of(g, string(kind))
+		return types.DefaultTypeAdapter.NativeToValue(map[string]string{"group": g, "version": v, "resource": r.plural})
+	case "get":
+		if !ok || len(rest) < 1 || len(rest) > 2 {
+			return types.NoSuchOverloadErr()
+		}
+		namespace := s.namespace
+		if len(rest) == 2 {
+			namespace = rest[0]
+		}
+		return s.get(a.ctx, group, plural, namespace, rest[len(rest)-1])
+	case "list":
+		if !ok || len(rest) > 1 {
+			return types.NoSuchOverloadErr()
+		}
+		namespace := s.namespace
+		if len(rest) == 1 {
+			namespace = rest[0]
+		}
+		if s.env.Cluster == nil {
+			return s.need("list of " + plural)
+		}
+		objects := s.env.Cluster.List(a.ctx, group, s.lang.catalog.kindOf(group, plural), namespace)
+		if len(objects) == 0 {
+			return s.need(strings.TrimSpace("list of " + plural + " " + namespace))
+		}
+		items := make([]any, len(objects))
+		for i, o := range objects {
+			items[i] = o
+		}
+		return types.DefaultTypeAdapter.NativeToValue(map[string]any{"items": items})
+	case "post":
+		return s.need("an API call to create " + plural)
+	}
+	return types.NoSuchOverloadErr()
+}
+
+func (s *evaluation) get(ctx context.Context, group, plural, namespace, name string) ref.Val {
+	kind := s.lang.catalog.kindOf(group, plural)
+	if s.env.Cluster != nil {
+		if o, ok := s.env.Cluster.Get(ctx, group, kind, namespace, name); ok {
+			return types.DefaultTypeAdapter.NativeToValue(o)
+		}
+	}
+	what := kind + " " + name
+	if namespace != "" {
+		what = kind + " " + namespace + "/" + name
+	}
+	return s.need(what)
+}
+
+// groupResource reads the first arguments of a look-up: an API version and a plural, or what ToGVR gives.
+func (s *evaluation) groupResource(args []ref.Val) (group, plural string, rest []string, ok bool) {
+	if len(args) == 0 {
+		return "", "", nil, false
+	}
+	skip := 1
+	if version, isText := args[0].(types.String); isText {
+		if len(args) < 2 {
+			return "", "", nil, false
+		}
+		name, isText := args[1].(types.String)
+		if !isText {
+			return "", "", nil, false
+		}
+		group, _ = splitVersion(string(version))
+		plural, skip = string(name), 2
+	} else if gvr, err := args[0].ConvertToNative(stringMap); err == nil {
+		m := gvr.(map[string]string) //nolint:forcetypeassert // ConvertToNative was asked for it
+		group, plural = m["group"], m["resource"]
+	} else {
+		return "", "", nil, false
+	}
+	for _, arg := range args[skip:] {
+		text, isText := arg.(types.String)
+		if !isText {
+			return group, plural, nil, false
+		}
+		rest = append(rest, string(text))
+	}
+	return group, plural, rest, true
+}
+
+func splitVersion(apiVersion string) (group, version string) {
+	if g, v, ok := strings.Cut(apiVersion, "/"); ok {
+		return g, v
+	}
+	return "", apiVersion
+}

@@ -1,0 +1,54 @@
+// Package cel compiles and evaluates policies written in the Common Expression Language: ValidatingPolicy of
+// policies.kyverno.io, ValidatingAdmissionPolicy of Kubernetes, the validate.cel rules of kyverno.io, and the
+// exceptions of policies.kyverno.io.
+//
+// Compiled policies are immutable and safe for concurrent use. What only a cluster knows makes a result
+// unknown, never a pass.
+package cel
+
+import (
+	"time"
+
+	"github.com/lintel-bot/lintel/engine/admission"
+)
+
+// Outcome is the verdict of a [Result].
+type Outcome string
+
+// The outcomes. Unknown means that the decision needs something that the repository does not declare.
+const (
+	Pass    Outcome = "pass"
+	Fail    Outcome = "fail"
+	Skip    Outcome = "skip"
+	Error   Outcome = "error"
+	Unknown Outcome = "unknown"
+)
+
+// Result is what a policy says about a request.
+type Result struct {
+	// Rule is empty for a ValidatingPolicy, "exception" where an exception skipped it, the name of the
+	// policy for a ValidatingAdmissionPolicy, and the name of the rule for a rule: as Kyverno reports them.
+	Rule    string
+	Outcome Outcome
+	// Enforce is set where the policy denies what violates it, as opposed to auditing and warning. It is
+	// also set for errors that the failure policy turns into a denial.
+	Enforce bool
+	Message string
+	// Fields are RFC 6901 pointers, sorted and unique, into the object, or into the old object where Old is
+	// set; "" where nothing narrower is known. Empty unless Outcome is Fail or Error.
+	Fields []string
+	Old    bool
+	// Exceptions are those that made it pass or skip.
+	Exceptions []*Exception
+	// Combined is set where none of the exceptions alone would have made it pass.
+	Combined bool
+}
+
+// Env is what an evaluation may use besides the request. Nil and zero values mean that nothing is known.
+type Env struct {
+	Cluster admission.Cluster
+	// Exceptions may be of any policy: those that do not name the policy, and those that have expired by
+	// Now, are left out.
+	Exceptions []*Exception
+	Now        time.Time
+}

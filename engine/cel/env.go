@@ -1,0 +1,152 @@
+package cel
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/checker"
+	"github.com/google/cel-go/common"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/ext"
+	"github.com/google/cel-go/interpreter"
+	"k8s.io/apiserver/pkg/cel/library"
+)
+
+// Limits of one evaluation of one expression. The cost is that of Kubernetes
+// (k8s.io/apiserver/pkg/apis/cel PerCallLimit, about 0.1 s).
+const (
+	costLimit      = 1_000_000
+	interruptEvery = 100
+	maxExpression  = 64 << 10 // characters
+)
+
+// language is the environment that all expressions are compiled in: immutable, built on first use.
+type language struct {
+	env     *cel.Env
+	catalog *catalog
+}
+
+// shared is a constant that is computed on first use, since building the environment takes milliseconds.
+var shared = sync.OnceValues(func() (*language, error) {
+	env, err := newEnv()
+	if err != nil {
+		return nil, err
+	}
+	return &language{env: env, catalog: newCatalog()}, nil
+})
+
+// The names that expressions may use.
+const (
+	identObject     = "object"
+	identOldObject  = "oldObject"
+	identRequest    = "request"
+	identNamespace  = "namespaceObject"
+	identVariables  = "variables"
+	identParams     = "params"
+	identAuthorizer = "authorizer"
+	identImages     = "images"
+	identExceptions = "exceptions"
+	identKyverno    = "kyverno"
+	identResource   = "resource"
+	identEngine     = "__engine" // what macros put into expressions; a user cannot need the name
+	callHasIndex    = "__hasIndex"
+)
+
+// newEnv declares the language: that of Kubernetes 1.34 (k8s.io/apiserver/pkg/cel/environment) with
+// Kyverno's libraries (https://kyverno.io/docs/policy-types/cel-libraries/). Objects are dynamically typed,
+// as Kyverno and the API server's own fallback have them, because the schemas of a cluster are not known.
+func newEnv() (*cel.Env, error) {
+	options := []cel.EnvOption{
+		cel.HomogeneousAggregateLiterals(),
+		cel.EagerlyValidateDeclarations(true),
+		cel.DefaultUTCTimeZone(true),
+		cel.CrossTypeNumericComparisons(true),
+		cel.OptionalTypes(),
+		cel.CostEstimatorOptions(checker.PresenceTestHasCost(false)),
+		cel.ParserExpressionSizeLimit(maxExpression),
+		cel.ASTValidators(
+			cel.ValidateDurationLiterals(),
+			cel.ValidateTimestampLiterals(),
+			cel.ValidateRegexLiterals(),
+			cel.ValidateHomogeneousAggregateLiterals(),
+		),
+		library.URLs(), library.Regex(), library.Lists(), library.Authz(), library.Quantity(),
+		library.IP(), library.CIDR(), library.Format(),
+		library.SemverLib(library.SemverVersion(1)),
+		ext.Strings(ext.StringsVersion(2)), ext.Sets(), ext.TwoVarComprehensions(), ext.Lists(ext.ListsVersion(3)),
+		ext.Encoders(), ext.Math(),
+		cel.Variable(identAuthorizer, library.AuthorizerType),
+		cel.Macros(hasMacro(), engineMacro("time_now", 0), engineMacro("time_now_utc", 0), engineMacro("random", 0), engineMacro("random", 1)),
+	}
+	for _, name := range slices.Concat([]string{
+		identObject, identOldObject, identRequest, identNamespace, identVariables, identParams, identImages,
+		identExceptions, identKyverno, identResource, identEngine, "json", "yaml",
+	}, sortedKeys(services())) {
+		options = append(options, cel.Variable(name, cel.DynType))
+	}
+	options = append(options, imageFunctions()...)
+	options = append(options, functions()...)
+	return cel.NewEnv(options...)
+}
+
+// services are the names whose values only a cluster or a network has.
+func services() map[string]string {
+	return map[string]string{
+		"http":          "an HTTP call",
+		"globalContext": "a global context entry",
+		"imageData":     "the metadata of an image",
+	}
+}
+
+func programOptions() []cel.ProgramOption {
+	return []cel.ProgramOption{
+		cel.EvalOptions(cel.OptOptimize),
+		cel.CostLimit(costLimit),
+		cel.CostTracking(&library.CostEstimator{}),
+		cel.CostTrackerOptions(interpreter.PresenceTestHasCost(false)),
+		cel.InterruptCheckFrequency(interruptEvery),
+	}
+}
+
+// hasMacro is has() of the language with two additions: has(m[key]) asks for a key that is computed, as the
+// exceptions proposal writes it, and has(kyverno.allowedValues.name) is false where no exception gives the
+// name, although such a name can be read (it is an empty list).
+func hasMacro() cel.Macro {
+	return cel.GlobalMacro(operators.Has, 1, func(eh cel.MacroExprFactory, _ ast.Expr, args []ast.Expr) (ast.Expr, *common.Error) {
+		switch e := args[0]; e.Kind() {
+		case ast.SelectKind:
+			s := e.AsSelect()
+			if s.IsTestOnly() {
+				break
+			}
+			if isAllowedValues(s.Operand()) {
+				return eh.NewCall(operators.Greater, eh.NewMemberCall("size", e), eh.NewLiteral(types.IntZero)), nil
+			}
+			return eh.NewPresenceTest(s.Operand(), s.FieldName()), nil
+		case ast.CallKind:
+			if c := e.AsCall(); c.FunctionName() == operators.Index && len(c.Args()) == 2 {
+				return eh.NewCall(callHasIndex, c.Args()[0], c.Args()[1]), nil
+			}
+		}
+		return nil, eh.NewError(args[0].ID(), "invalid argument to has() macro: it takes a field, has(a.b), or an entry, has(a[b])")
+	})
+}
+
+func isAllowedValues(e ast.Expr) bool {
+	if e.Kind() != ast.SelectKind {
+		return false
+	}
+	s := e.AsSelect()
+	return s.FieldName() == "allowedValues" && s.Operand().Kind() == ast.IdentKind &&
+		(s.Operand().AsIdent() == identKyverno || s.Operand().AsIdent() == identExceptions)
+}
+
+// engineMacro turns a function that needs the evaluation (its time, its seed) into a method of it.
+func engineMacro(name string, args int) cel.Macro {
+	return cel.GlobalMacro(name, args, func(eh cel.MacroExprFactory, _ ast.Expr, args []ast.Expr) (ast.Expr, *common.Error) {
+		return eh.NewMemberCall("__"+name, eh.NewIdent(identEngine), args...), nil
+	})
+}

@@ -1,0 +1,156 @@
+package cel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/cel-go/cel"
+
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/policy"
+)
+
+// Exception is a compiled PolicyException of policies.kyverno.io: immutable and safe for concurrent use.
+type Exception struct {
+	name       string
+	refs       []policy.CELPolicyRef
+	conditions []*expression
+	images     []string
+	values     allowance
+	asPass     bool
+	expires    time.Time
+}
+
+// CompileException compiles an exception. It is nil where a problem is more than a warning.
+func CompileException(doc policy.Document, e policy.CELException) (*Exception, []policy.Problem) {
+	c, err := newCompiler(doc)
+	if err != nil {
+		return nil, []policy.Problem{doc.Problem("", "%v", err)}
+	}
+	out := &Exception{name: doc.Name, refs: e.Spec.PolicyRefs, images: e.Spec.Images}
+	if len(e.Spec.PolicyRefs) == 0 {
+		c.problem("/spec/policyRefs", "the exception names no policy")
+	}
+	for i, ref := range e.Spec.PolicyRefs {
+		if ref.Name == "" || ref.Kind == "" {
+			c.problem("/spec/policyRefs/"+itoa(i), "a policy reference needs a name and a kind")
+		}
+	}
+	for i, m := range e.Spec.MatchConditions {
+		if x := c.compile("/spec/matchConditions/"+itoa(i)+"/expression", m.Expression, cel.BoolType); x != nil {
+			out.conditions = append(out.conditions, x)
+		}
+	}
+	if err := out.values.read(e.Spec.AllowedValues); err != nil {
+		c.problem("/spec/allowedValues", "%v", err)
+	}
+	switch e.Spec.ReportResult {
+	case "", "skip":
+	case "pass":
+		out.asPass = true
+	default:
+		c.problem("/spec/reportResult", "reportResult is skip or pass, not %q", e.Spec.ReportResult)
+	}
+	if s := e.Spec.ExpiresAt; s != "" {
+		if out.expires, err = time.Parse(time.RFC3339, s); err != nil {
+			c.problem("/spec/expiresAt", "expiresAt is a date-time like 2026-01-31T00:00:00Z")
+		}
+	}
+	if policy.HasErrors(c.problems) {
+		return nil, c.problems
+	}
+	return out, c.problems
+}
+
+// read takes a list of strings, or a map of lists of strings.
+func (a *allowance) read(v any) error {
+	texts := func(v any) ([]string, error) {
+		list, ok := v.([]any)
+		if !ok {
+			return nil, errors.New("allowed values are a list of strings, or a map of such lists")
+		}
+		out := make([]string, 0, len(list))
+		for _, item := range list {
+			s, ok := item.(string)
+			if !ok {
+				return nil, fmt.Errorf("an allowed value is a string: quote %v", item)
+			}
+			out = append(out, s)
+		}
+		return out, nil
+	}
+	m, ok := v.(map[string]any)
+	if v == nil {
+		return nil
+	}
+	if !ok {
+		list, err := texts(v)
+		a.values = list
+		return err
+	}
+	a.named = make(map[string][]string, len(m))
+	for k, v := range m {
+		list, err := texts(v)
+		if err != nil {
+			return err
+		}
+		a.named[k] = list
+	}
+	return nil
+}
+
+// Applies reports whether the exception names the policy.
+func (e *Exception) Applies(kind, name string) bool {
+	return slices.ContainsFunc(e.refs, func(r policy.CELPolicyRef) bool { return r.Kind == kind && r.Name == name })
+}
+
+// Refs are the policies that the exception names.
+func (e *Exception) Refs() []policy.CELPolicyRef { return slices.Clone(e.refs) }
+
+// Expires is when the exception ends, the zero time where it does not.
+func (e *Exception) Expires() time.Time { return e.expires }
+
+// Whole reports whether the exception lets everything through that it matches, as opposed to some images
+// or values.
+func (e *Exception) Whole() bool {
+	return len(e.images) == 0 && len(e.values.values) == 0 && len(e.values.named) == 0
+}
+
+// Matches reports whether the exception is about the request: all its conditions hold. A condition with an
+// error does not hold; the error is returned where the cluster would know better.
+func (e *Exception) Matches(ctx context.Context, r *admission.Request, env Env) (bool, error) {
+	lang, err := shared()
+	if err != nil {
+		return false, err
+	}
+	a := &activation{ctx: ctx, state: &evaluation{lang: lang, request: r, env: env, object: plain.see(r.Object), oldObject: plain.see(r.OldObject)}}
+	for _, x := range e.conditions {
+		holds, err := x.truth(a)
+		if err != nil {
+			if needs := (*admission.NeedsClusterError)(nil); errors.As(err, &needs) {
+				return false, needs
+			}
+			return false, context.Cause(ctx)
+		}
+		if !holds {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// aggregate is what several exceptions let through together.
+func aggregate(exceptions []*Exception) (images []string, values *allowance) {
+	values = &allowance{named: map[string][]string{}}
+	for _, e := range exceptions {
+		images = append(images, e.images...)
+		values.values = append(values.values, e.values.values...)
+		for k, list := range e.values.named {
+			values.named[k] = append(values.named[k], list...)
+		}
+	}
+	return images, values
+}

@@ -1,0 +1,264 @@
+package cel
+
+import (
+	"crypto/md5"  //nolint:gosec // a function of the language, not a protection
+	"crypto/sha1" //nolint:gosec // likewise
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+	"sigs.k8s.io/yaml"
+)
+
+// maxDocument bounds what json.unmarshal and yaml.parse read, in bytes.
+const maxDocument = 1 << 20
+
+// functions declares what Kyverno adds to the language besides images. Functions of the time, of randomness
+// and of look-ups are methods of values that the evaluation supplies.
+func functions() []cel.EnvOption {
+	dyn, str := cel.DynType, cel.StringType
+	out := []cel.EnvOption{
+		cel.Function(callHasIndex, cel.Overload("has_index_dyn_dyn", []*cel.Type{dyn, dyn}, cel.BoolType, cel.BinaryBinding(hasIndex))),
+		cel.Function("parseServiceAccount", cel.Overload("parse_service_account_string", []*cel.Type{str}, dyn, text1(parseServiceAccount))),
+		cel.Function("sha1", cel.Overload("sha1_string", []*cel.Type{str}, str, text1(func(s string) ref.Val {
+			sum := sha1.Sum([]byte(s)) //nolint:gosec // see the import
+			return types.String(hex.EncodeToString(sum[:]))
+		}))),
+		cel.Function("sha256", cel.Overload("sha256_string", []*cel.Type{str}, str, text1(func(s string) ref.Val {
+			sum := sha256.Sum256([]byte(s))
+			return types.String(hex.EncodeToString(sum[:]))
+		}))),
+		cel.Function("md5", cel.Overload("md5_string", []*cel.Type{str}, str, text1(func(s string) ref.Val {
+			sum := md5.Sum([]byte(s)) //nolint:gosec // see the import
+			return types.String(hex.EncodeToString(sum[:]))
+		}))),
+		cel.Function("math.round", cel.Overload("math_round_double_int", []*cel.Type{cel.DoubleType, cel.IntType}, cel.DoubleType, cel.BinaryBinding(round))),
+		cel.Function("listObjToMap", cel.Overload("list_obj_to_map", []*cel.Type{cel.ListType(dyn), cel.ListType(dyn), str, str}, cel.MapType(str, dyn), cel.FunctionBinding(listToMap))),
+		cel.Function("time_parse", cel.Overload("time_parse_string_string", []*cel.Type{str, str}, str, text2(func(layout, value string) ref.Val {
+			t, err := time.Parse(layout, value)
+			return rfc3339(t, err)
+		}))),
+		cel.Function("time_add", cel.Overload("time_add_string_string", []*cel.Type{str, str}, str, text2(func(at, by string) ref.Val {
+			t, err := time.Parse(time.RFC3339, at)
+			if err != nil {
+				return types.WrapErr(err)
+			}
+			d, err := time.ParseDuration(by)
+			return rfc3339(t.Add(d), err)
+		}))),
+		cel.Function("time_diff", cel.Overload("time_diff_string_string", []*cel.Type{str, str}, str, instants(func(a, b time.Time) ref.Val { return types.String(b.Sub(a).String()) }))),
+		cel.Function("time_before", cel.Overload("time_before_string_string", []*cel.Type{str, str}, cel.BoolType, instants(func(a, b time.Time) ref.Val { return types.Bool(a.Before(b)) }))),
+		cel.Function("time_after", cel.Overload("time_after_string_string", []*cel.Type{str, str}, cel.BoolType, instants(func(a, b time.Time) ref.Val { return types.Bool(a.After(b)) }))),
+	}
+	// The methods of json, yaml, resource and the services, for each number of arguments: which one it is
+	// depends on the value it is called on.
+	for _, name := range []string{
+		"Get", "get", "List", "list", "Post", "post", "Client", "client", "ToGVR", "toGVR", "GetMetadata", "getMetadata",
+		"Unmarshal", "unmarshal", "Parse", "parse", "__time_now", "__time_now_utc", "__random",
+	} {
+		var overloads []cel.FunctionOpt
+		for n := range 5 {
+			params := make([]*cel.Type, n+1)
+			for i := range params {
+				params[i] = dyn
+			}
+			overloads = append(overloads, cel.MemberOverload(fmt.Sprintf("method_%s_%d", name, n), params, dyn, cel.FunctionBinding(func(args ...ref.Val) ref.Val {
+				if m, ok := args[0].(methods); ok {
+					return m.call(name, args[1:])
+				}
+				return types.MaybeNoSuchOverloadErr(args[0])
+			})))
+		}
+		out = append(out, cel.Function(name, overloads...))
+	}
+	return out
+}
+
+// methods is a value that is asked only by calling it.
+type methods struct {
+	call func(name string, args []ref.Val) ref.Val
+}
+
+func (m methods) ConvertToNative(t reflect.Type) (any, error) {
+	return nil, fmt.Errorf("this value cannot become %v", t)
+}
+func (m methods) ConvertToType(t ref.Type) ref.Val {
+	return types.NewErr("no conversion to %s", t.TypeName())
+}
+func (m methods) Equal(ref.Val) ref.Val { return types.False }
+func (m methods) Type() ref.Type        { return methodsType }
+func (m methods) Value() any            { return nil }
+
+var methodsType = cel.ObjectType("kyverno.library")
+
+func text1(f func(string) ref.Val) cel.OverloadOpt {
+	return cel.UnaryBinding(func(arg ref.Val) ref.Val {
+		s, ok := arg.(types.String)
+		if !ok {
+			return types.MaybeNoSuchOverloadErr(arg)
+		}
+		return f(string(s))
+	})
+}
+
+func text2(f func(a, b string) ref.Val) cel.OverloadOpt {
+	return cel.BinaryBinding(func(a, b ref.Val) ref.Val {
+		s, ok := a.(types.String)
+		t, ok2 := b.(types.String)
+		if !ok || !ok2 {
+			return types.MaybeNoSuchOverloadErr(a)
+		}
+		return f(string(s), string(t))
+	})
+}
+
+func instants(f func(a, b time.Time) ref.Val) cel.OverloadOpt {
+	return text2(func(a, b string) ref.Val {
+		x, err := time.Parse(time.RFC3339, a)
+		if err != nil {
+			return types.WrapErr(err)
+		}
+		y, err := time.Parse(time.RFC3339, b)
+		if err != nil {
+			return types.WrapErr(err)
+		}
+		return f(x, y)
+	})
+}
+
+func rfc3339(t time.Time, err error) ref.Val {
+	if err != nil {
+		return types.WrapErr(err)
+	}
+	return types.String(t.Format(time.RFC3339))
+}
+
+// hasIndex is has(m[key]): whether a map has the key, or a list the index.
+func hasIndex(m, key ref.Val) ref.Val {
+	switch c := m.(type) {
+	case traits.Mapper:
+		v, found := c.Find(key)
+		if types.IsError(v) {
+			return v
+		}
+		return types.Bool(found)
+	case traits.Lister:
+		i, ok := key.(types.Int)
+		n, _ := c.Size().(types.Int)
+		return types.Bool(ok && i >= 0 && i < n)
+	}
+	return types.MaybeNoSuchOverloadErr(m)
+}
+
+func parseServiceAccount(s string) ref.Val {
+	name, namespace := "", ""
+	if rest, ok := strings.CutPrefix(s, "system:serviceaccount:"); ok {
+		if ns, n, ok := strings.Cut(rest, ":"); ok && !strings.Contains(n, ":") {
+			namespace, name = ns, n
+		}
+	}
+	return types.DefaultTypeAdapter.NativeToValue(map[string]string{"Name": name, "Namespace": namespace, "name": name, "namespace": namespace})
+}
+
+func round(v, digits ref.Val) ref.Val {
+	f, ok := v.(types.Double)
+	d, ok2 := digits.(types.Int)
+	if !ok || !ok2 || d < -300 || d > 300 {
+		return types.MaybeNoSuchOverloadErr(v)
+	}
+	scale := math.Pow(10, float64(d))
+	return types.Double(math.Round(float64(f)*scale) / scale)
+}
+
+// listToMap pairs two lists of objects: the key is a field of the first one's, the value of the second one's.
+func listToMap(args ...ref.Val) ref.Val {
+	if len(args) != 4 {
+		return types.NoSuchOverloadErr()
+	}
+	keys, ok := args[0].(traits.Lister)
+	values, ok2 := args[1].(traits.Lister)
+	if !ok || !ok2 || keys.Size() != values.Size() {
+		return types.NewErr("listObjToMap takes two lists of equal length")
+	}
+	n, _ := keys.Size().(types.Int)
+	out := make(map[ref.Val]ref.Val, int(n))
+	for i := range n {
+		k, ok := keys.Get(i).(traits.Indexer)
+		v, ok2 := values.Get(i).(traits.Indexer)
+		if !ok || !ok2 {
+			return types.NewErr("listObjToMap takes lists of objects")
+		}
+		name, value := k.Get(args[2]), v.Get(args[3])
+		if types.IsError(name) {
+			return name
+		}
+		if types.IsError(value) {
+			return value
+		}
+		out[name] = value
+	}
+	return types.NewRefValMap(types.DefaultTypeAdapter, out)
+}
+
+// documents are json.unmarshal(text) and yaml.parse(text).
+func documents() methods {
+	return methods{func(_ string, args []ref.Val) ref.Val {
+		s, ok := any(nil), false
+		if len(args) == 1 {
+			s, ok = args[0].Value().(string)
+		}
+		if !ok {
+			return types.NoSuchOverloadErr()
+		}
+		text := s.(string)
+		if len(text) > maxDocument {
+			return types.NewErr("the document is larger than %d bytes", maxDocument)
+		}
+		if strings.Contains(text, "&") && aliases(text) {
+			return types.NewErr("documents with YAML aliases are not read")
+		}
+		var v any
+		data, err := yaml.YAMLToJSON([]byte(text))
+		if err == nil {
+			err = json.Unmarshal(data, &v)
+		}
+		if err != nil {
+			return types.NewErr("the document is not valid JSON or YAML")
+		}
+		return types.DefaultTypeAdapter.NativeToValue(whole(v))
+	}}
+}
+
+// aliases reports whether a text may define a YAML anchor and use it. JSON strings with both characters
+// are let through.
+func aliases(text string) bool {
+	return !json.Valid([]byte(text)) && strings.Contains(text, "*")
+}
+
+// whole turns numbers without a fraction into int64, as objects have them.
+func whole(v any) any {
+	switch x := v.(type) {
+	case map[string]any:
+		for k := range x {
+			x[k] = whole(x[k])
+		}
+	case []any:
+		for i := range x {
+			x[i] = whole(x[i])
+		}
+	case float64:
+		if x == math.Trunc(x) && math.Abs(x) < 1<<53 {
+			return int64(x)
+		}
+	}
+	return v
+}

@@ -1,0 +1,176 @@
+package cel
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/policy"
+)
+
+// matcher is a compiled MatchResources block: immutable.
+type matcher struct {
+	lang               *language
+	rules, exclude     []policy.ResourceRule
+	object, namespaces labels.Selector // nil means all
+	// namespaceNameOnly is set where the namespace selector asks for nothing but the name of the namespace,
+	// which every namespace has as a label.
+	namespaceNameOnly bool
+}
+
+// nameLabel is set on each namespace by Kubernetes, with its name.
+const nameLabel = "kubernetes.io/metadata.name"
+
+// matching compiles a MatchResources block; nil matches everything.
+func (c *compiler) matching(pointer string, m *policy.MatchResources) *matcher {
+	out := &matcher{lang: c.lang}
+	if m == nil {
+		return out
+	}
+	out.rules, out.exclude = m.ResourceRules, m.ExcludeResourceRules
+	out.object = c.selector(pointer+"/objectSelector", m.ObjectSelector)
+	out.namespaces = c.selector(pointer+"/namespaceSelector", m.NamespaceSelector)
+	if s := m.NamespaceSelector; s != nil {
+		out.namespaceNameOnly = true
+		for k := range s.MatchLabels {
+			out.namespaceNameOnly = out.namespaceNameOnly && k == nameLabel
+		}
+		for _, e := range s.MatchExpressions {
+			out.namespaceNameOnly = out.namespaceNameOnly && e.Key == nameLabel
+		}
+	}
+	switch m.MatchPolicy {
+	case "", "Exact", "Equivalent":
+	default:
+		c.problem(pointer+"/matchPolicy", "matchPolicy %q is neither Exact nor Equivalent", m.MatchPolicy)
+	}
+	for i, r := range slices.Concat(m.ResourceRules, m.ExcludeResourceRules) {
+		list, at := "/resourceRules/", i
+		if i >= len(m.ResourceRules) {
+			list, at = "/excludeResourceRules/", i-len(m.ResourceRules)
+		}
+		for _, op := range r.Operations {
+			if !slices.Contains([]string{"*", "CREATE", "UPDATE", "DELETE", "CONNECT"}, op) {
+				c.problem(pointer+list+itoa(at)+"/operations", "%q is no operation: use CREATE, UPDATE, DELETE, CONNECT or *", op)
+			}
+		}
+	}
+	return out
+}
+
+func (c *compiler) selector(pointer string, s *policy.CELSelector) labels.Selector {
+	if s == nil || len(s.MatchLabels) == 0 && len(s.MatchExpressions) == 0 {
+		return nil
+	}
+	out, err := v1.LabelSelectorAsSelector(labelSelector(s))
+	if err != nil {
+		c.problem(pointer, "the selector is not valid: %s", firstLine(err.Error()))
+		return nil
+	}
+	return out
+}
+
+// labelSelector is the selector as apimachinery has it; nil selects everything.
+func labelSelector(s *policy.CELSelector) *v1.LabelSelector {
+	out := &v1.LabelSelector{}
+	if s == nil {
+		return out
+	}
+	out.MatchLabels = s.MatchLabels
+	for _, e := range s.MatchExpressions {
+		out.MatchExpressions = append(out.MatchExpressions, v1.LabelSelectorRequirement{Key: e.Key, Operator: v1.LabelSelectorOperator(e.Operator), Values: e.Values})
+	}
+	return out
+}
+
+// matches reports whether the block selects the request. The error is a *admission.NeedsClusterError where
+// that depends on labels of a namespace that the repository does not declare.
+func (m *matcher) matches(r *admission.Request) (bool, error) {
+	id := admission.IdentityOf(r.Subject())
+	if len(m.rules) > 0 && !slices.ContainsFunc(m.rules, func(rule policy.ResourceRule) bool { return m.rule(rule, r, id) }) {
+		return false, nil
+	}
+	if slices.ContainsFunc(m.exclude, func(rule policy.ResourceRule) bool { return m.rule(rule, r, id) }) {
+		return false, nil
+	}
+	if m.object != nil && !m.object.Matches(labelsOf(r.Object)) && !m.object.Matches(labelsOf(r.OldObject)) {
+		return false, nil
+	}
+	return m.inNamespace(r, id)
+}
+
+func (m *matcher) inNamespace(r *admission.Request, id admission.Identity) (bool, error) {
+	switch {
+	case m.namespaces == nil:
+		return true, nil
+	case id.Kind == "Namespace" && id.Group == "":
+		set := labelsOf(r.Subject())
+		set[nameLabel] = id.Name
+		return m.namespaces.Matches(set), nil
+	case id.Namespace == "":
+		// The selector says nothing about what is in no namespace.
+		return true, nil
+	case r.Namespace != nil:
+		set := labelsOf(r.Namespace)
+		set[nameLabel] = id.Namespace
+		return m.namespaces.Matches(set), nil
+	case m.namespaceNameOnly:
+		return m.namespaces.Matches(labels.Set{nameLabel: id.Namespace}), nil
+	}
+	return false, &admission.NeedsClusterError{What: "Namespace " + id.Namespace}
+}
+
+func labelsOf(o admission.Object) labels.Set {
+	out := labels.Set{}
+	meta, _ := o["metadata"].(map[string]any)
+	in, _ := meta["labels"].(map[string]any)
+	for k, v := range in {
+		if s, ok := v.(string); ok {
+			out[k] = s
+		}
+	}
+	return out
+}
+
+// rule applies one line of resourceRules. Lists that are absent match everything, except resources.
+func (m *matcher) rule(rule policy.ResourceRule, r *admission.Request, id admission.Identity) bool {
+	res, known := m.lang.catalog.of(id.Group, id.Kind)
+	if !listed(rule.Operations, string(r.Operation)) || !listed(rule.APIGroups, id.Group) || !listed(rule.APIVersions, id.Version) {
+		return false
+	}
+	if len(rule.ResourceNames) > 0 && !slices.Contains(rule.ResourceNames, id.Name) {
+		return false
+	}
+	cluster := res.cluster
+	if !known {
+		cluster = id.Namespace == ""
+	}
+	switch rule.Scope {
+	case "Cluster":
+		if !cluster {
+			return false
+		}
+	case "Namespaced":
+		// A custom resource without a namespace may be a namespaced one that is not yet told which.
+		if known && cluster {
+			return false
+		}
+	}
+	return slices.ContainsFunc(rule.Resources, func(s string) bool {
+		name, sub, hasSub := strings.Cut(s, "/")
+		if name != "*" && name != res.plural {
+			return false
+		}
+		if !hasSub {
+			return r.SubResource == ""
+		}
+		return sub == "*" || sub == r.SubResource
+	})
+}
+
+func listed(list []string, s string) bool {
+	return len(list) == 0 || slices.Contains(list, "*") || slices.Contains(list, s)
+}

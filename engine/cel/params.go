@@ -1,0 +1,51 @@
+package cel
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/policy"
+)
+
+// params are the objects that a paramRef selects; a single nil where the policy takes none
+// (https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/#parameter-resources).
+// The error is a *admission.NeedsClusterError where the repository declares no such object.
+func (p *program) params(ctx context.Context, r *admission.Request, env Env, kind *policy.ParamKind, ref *policy.ParamRef) ([]any, error) {
+	if kind == nil || ref == nil {
+		return []any{nil}, nil
+	}
+	group, _ := splitVersion(kind.APIVersion)
+	namespace := ref.Namespace
+	if known, ok := p.lang.catalog.of(group, kind.Kind); namespace == "" && !(ok && known.cluster) {
+		namespace = admission.IdentityOf(r.Subject()).Namespace
+	}
+	needs := &admission.NeedsClusterError{What: kind.Kind + " for the parameters of the policy"}
+	if env.Cluster == nil {
+		return nil, needs
+	}
+	if ref.Name != "" {
+		for _, ns := range []string{namespace, ""} {
+			if o, ok := env.Cluster.Get(ctx, group, kind.Kind, ns, ref.Name); ok {
+				return []any{o}, nil
+			}
+		}
+		needs.What = kind.Kind + " " + ref.Name
+		return nil, needs
+	}
+	selector, err := v1.LabelSelectorAsSelector(labelSelector(ref.Selector))
+	if err != nil {
+		return nil, err
+	}
+	var out []any
+	for _, o := range env.Cluster.List(ctx, group, kind.Kind, namespace) {
+		if selector.Matches(labelsOf(o)) {
+			out = append(out, o)
+		}
+	}
+	if len(out) == 0 {
+		return nil, needs
+	}
+	return out, nil
+}

@@ -1,0 +1,427 @@
+package cel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/policy"
+)
+
+// validation is one expression that has to hold.
+type validation struct {
+	expr              *expression
+	message           string
+	messageExpression *expression
+}
+
+// program is what a policy evaluates once it matches: immutable.
+type program struct {
+	lang        *language
+	conditions  []*expression
+	variables   []variable
+	validations []validation
+	ignore      bool   // the failure policy is Ignore
+	namespace   string // where the policy lives, for look-ups that leave the namespace out
+}
+
+// target is a set of requests that a policy is about, and how it sees their objects.
+type target struct {
+	match *matcher
+	view  view
+}
+
+// binding puts a ValidatingAdmissionPolicy into force.
+type binding struct {
+	match   *matcher
+	enforce bool
+	params  *policy.ParamRef
+}
+
+// Policy is a compiled ValidatingPolicy, NamespacedValidatingPolicy or ValidatingAdmissionPolicy: immutable
+// and safe for concurrent use.
+type Policy struct {
+	kind, name, namespace, rule string
+	program                     *program
+	targets                     []target
+	enforce                     bool
+	bindings                    []binding
+	paramKind                   *policy.ParamKind
+	defaultMessage              func(index int, source string) string
+	errorsFail                  bool // an error of a validation is a violation
+}
+
+// body compiles what all kinds have in common. Pointers are those of spec.
+func (c *compiler) body(at, failurePolicy string, vars []policy.CELVariable, conditions []policy.MatchCondition, validations []policy.CELValidation, audit []policy.CELAuditAnnotation) *program {
+	p := &program{lang: c.lang}
+	switch failurePolicy {
+	case "", "Fail":
+	case "Ignore":
+		p.ignore = true
+	default:
+		c.problem(at+"/failurePolicy", "failurePolicy is Fail or Ignore, not %q", failurePolicy)
+	}
+	for i, m := range conditions {
+		if x := c.compile(at+"/matchConditions/"+itoa(i)+"/expression", m.Expression, cel.BoolType); x != nil {
+			p.conditions = append(p.conditions, x)
+		}
+	}
+	for i, v := range vars {
+		pointer := at + "/variables/" + itoa(i)
+		if v.Name == "" || c.declared[v.Name] {
+			c.problem(pointer+"/name", "a variable needs a name of its own, %q is not", v.Name)
+		}
+		if x := c.compile(pointer+"/expression", v.Expression); x != nil {
+			p.variables = append(p.variables, variable{v.Name, x})
+		}
+		c.declared[v.Name] = true
+	}
+	c.validations(p, at+"/validations/", validations)
+	for i, a := range audit {
+		c.compile(at+"/auditAnnotations/"+itoa(i)+"/valueExpression", a.ValueExpression)
+	}
+	return p
+}
+
+func (c *compiler) validations(p *program, at string, validations []policy.CELValidation) {
+	for i, v := range validations {
+		pointer := at + itoa(i)
+		out := validation{message: strings.TrimSpace(v.Message)}
+		out.expr = c.compile(pointer+"/expression", v.Expression, cel.BoolType)
+		if v.MessageExpression != "" {
+			out.messageExpression = c.compile(pointer+"/messageExpression", v.MessageExpression, cel.StringType)
+		}
+		if out.expr != nil {
+			p.validations = append(p.validations, out)
+		}
+	}
+}
+
+// CompileValidatingPolicy compiles a ValidatingPolicy or NamespacedValidatingPolicy, with the rules for pod
+// controllers that Kyverno generates for a policy on Pods. It is nil where a problem is more than a warning,
+// and for evaluation modes other than Kubernetes, which are warned of.
+func CompileValidatingPolicy(doc policy.Document, p policy.ValidatingPolicy) (*Policy, []policy.Problem) {
+	c, err := newCompiler(doc)
+	if err != nil {
+		return nil, []policy.Problem{doc.Problem("", "%v", err)}
+	}
+	spec := p.Spec
+	if e := spec.Evaluation; e != nil && e.Mode != "" && e.Mode != "Kubernetes" {
+		return nil, []policy.Problem{doc.Warning("/spec/evaluation/mode", "policies of the evaluation mode %q are not evaluated before merge", e.Mode)}
+	}
+	out := &Policy{
+		kind: doc.Kind, name: doc.Name,
+		enforce:        c.enforces("/spec/validationActions", spec.ValidationActions, true),
+		defaultMessage: func(i int, _ string) string { return fmt.Sprintf("CEL expression validation failed at index %d", i) },
+	}
+	if doc.Kind == "NamespacedValidatingPolicy" {
+		out.namespace = doc.Namespace
+	}
+	if e := spec.Evaluation; e != nil && e.Admission != nil && e.Admission.Enabled != nil && !*e.Admission.Enabled {
+		out.enforce = false
+	}
+	out.program = c.body("/spec", spec.FailurePolicy, spec.Variables, spec.MatchConditions, spec.Validations, spec.AuditAnnotations)
+	out.program.namespace = out.namespace
+	if spec.MatchConstraints == nil || len(spec.MatchConstraints.ResourceRules) == 0 {
+		c.problem("/spec/matchConstraints", "matchConstraints.resourceRules is empty: the policy would match nothing")
+	}
+	if len(spec.Validations) == 0 {
+		c.problem("/spec/validations", "the policy validates nothing")
+	}
+	out.targets = append([]target{{c.matching("/spec/matchConstraints", spec.MatchConstraints), plain}}, c.controllers(spec.MatchConstraints, spec.Autogen)...)
+	if policy.HasErrors(c.problems) {
+		return nil, c.problems
+	}
+	return out, c.problems
+}
+
+// enforces reads validationActions; without any, fallback says.
+func (c *compiler) enforces(pointer string, actions []string, fallback bool) bool {
+	if len(actions) == 0 {
+		return fallback
+	}
+	for i, a := range actions {
+		if !slices.Contains([]string{"Deny", "Audit", "Warn"}, a) {
+			c.problem(pointer+"/"+itoa(i), "%q is no validation action: use Deny, Audit or Warn", a)
+		}
+	}
+	return slices.Contains(actions, "Deny")
+}
+
+// CompileAdmissionPolicy compiles a ValidatingAdmissionPolicy with the bindings that name it. A policy without
+// a binding is evaluated for all that it matches and enforces nothing. It is nil where a problem is more than
+// a warning.
+func CompileAdmissionPolicy(doc policy.Document, p policy.ValidatingAdmissionPolicy, bindings []policy.ValidatingAdmissionPolicyBinding) (*Policy, []policy.Problem) {
+	c, err := newCompiler(doc)
+	if err != nil {
+		return nil, []policy.Problem{doc.Problem("", "%v", err)}
+	}
+	spec := p.Spec
+	out := &Policy{
+		kind: doc.Kind, name: doc.Name, rule: doc.Name, paramKind: spec.ParamKind, errorsFail: true,
+		defaultMessage: func(_ int, source string) string { return "failed expression: " + strings.TrimSpace(source) },
+	}
+	out.program = c.body("/spec", spec.FailurePolicy, spec.Variables, spec.MatchConditions, spec.Validations, spec.AuditAnnotations)
+	if spec.MatchConstraints == nil || len(spec.MatchConstraints.ResourceRules) == 0 {
+		c.problem("/spec/matchConstraints", "matchConstraints.resourceRules is empty: the policy would match nothing")
+	}
+	out.targets = []target{{c.matching("/spec/matchConstraints", spec.MatchConstraints), plain}}
+	for _, b := range bindings {
+		if b.Spec.PolicyName != doc.Name {
+			continue
+		}
+		out.bindings = append(out.bindings, binding{
+			match:   c.matching("", b.Spec.MatchResources),
+			enforce: c.enforces("", b.Spec.ValidationActions, false),
+			params:  b.Spec.ParamRef,
+		})
+	}
+	if policy.HasErrors(c.problems) {
+		return nil, c.problems
+	}
+	return out, c.problems
+}
+
+// Evaluate says what the policy says about the request: nothing where it does not match, else one result, or
+// one for each binding of a ValidatingAdmissionPolicy that matches.
+func (p *Policy) Evaluate(ctx context.Context, r *admission.Request, env Env) []Result {
+	if p.namespace != "" && admission.IdentityOf(r.Subject()).Namespace != p.namespace {
+		return nil
+	}
+	for _, t := range p.targets {
+		ok, err := t.match.matches(r)
+		if err != nil {
+			return []Result{{Rule: p.rule, Outcome: Unknown, Enforce: p.enforce, Message: err.Error()}}
+		}
+		if !ok {
+			continue
+		}
+		if p.rule == "" {
+			return []Result{p.one(ctx, r, env, t.view)}
+		}
+		return p.bound(ctx, r, env)
+	}
+	return nil
+}
+
+// bound evaluates a ValidatingAdmissionPolicy once for each binding that matches, and for each object that
+// the binding's paramRef selects.
+func (p *Policy) bound(ctx context.Context, r *admission.Request, env Env) []Result {
+	if len(p.bindings) == 0 {
+		return []Result{p.judge(p.program.evaluate(ctx, r, env, plain, nil, nil), false)}
+	}
+	var out []Result
+	for _, b := range p.bindings {
+		ok, err := b.match.matches(r)
+		if err != nil {
+			out = append(out, Result{Rule: p.rule, Outcome: Unknown, Enforce: b.enforce, Message: err.Error()})
+			continue
+		}
+		if !ok {
+			continue
+		}
+		params, err := p.program.params(ctx, r, env, p.paramKind, b.params)
+		if err != nil {
+			out = append(out, p.judge(verdict{err: err}, b.enforce))
+			continue
+		}
+		for _, param := range params {
+			out = append(out, p.judge(p.program.evaluate(ctx, r, env, plain, param, nil), b.enforce))
+		}
+	}
+	return out
+}
+
+// one evaluates a ValidatingPolicy with the exceptions that are about the request.
+func (p *Policy) one(ctx context.Context, r *admission.Request, env Env, v view) Result {
+	var matched []*Exception
+	var undecided error
+	for _, e := range env.Exceptions {
+		if !e.Applies(p.kind, p.name) || !e.expires.IsZero() && !env.Now.Before(e.expires) {
+			continue
+		}
+		ok, err := e.Matches(ctx, r, env)
+		switch {
+		case err != nil:
+			undecided = err
+		case ok && e.Whole():
+			out := Result{Rule: "exception", Outcome: Skip, Enforce: p.enforce, Message: "rule is skipped due to policy exception: " + e.name, Exceptions: []*Exception{e}}
+			if e.asPass {
+				out.Outcome = Pass
+			}
+			return out
+		case ok:
+			matched = append(matched, e)
+		}
+	}
+	run := func(exceptions []*Exception) Result {
+		return p.judge(p.program.evaluate(ctx, r, env, v, nil, exceptions), p.enforce)
+	}
+	result := run(nil)
+	if len(matched) > 0 && result.Outcome != Pass && result.Outcome != Skip {
+		result = p.exempt(matched, result, run)
+	}
+	if undecided != nil && result.Outcome == Fail {
+		result.Outcome, result.Fields, result.Message = Unknown, nil, undecided.Error()
+	}
+	return result
+}
+
+// exempt finds the fewest exceptions that make the policy pass: one of them, else as few as can be left when
+// all are taken together. Together they can let through what none of them lets through alone.
+func (p *Policy) exempt(matched []*Exception, failed Result, run func([]*Exception) Result) Result {
+	for _, e := range matched {
+		if out := run([]*Exception{e}); out.Outcome == Pass {
+			out.Exceptions = []*Exception{e}
+			return out
+		}
+	}
+	all := run(matched)
+	if all.Outcome != Pass || len(matched) == 1 {
+		if all.Outcome == Fail {
+			return all // what the exceptions cover is no longer among the fields
+		}
+		return failed
+	}
+	needed := slices.Clone(matched)
+	for i := len(needed) - 1; i >= 0 && len(needed) > 1; i-- {
+		fewer := slices.Delete(slices.Clone(needed), i, i+1)
+		if run(fewer).Outcome == Pass {
+			needed = fewer
+		}
+	}
+	all.Exceptions, all.Combined = needed, true
+	return all
+}
+
+// judge turns a verdict into a result in Kyverno's words.
+func (p *Policy) judge(v verdict, enforce bool) Result {
+	out := Result{Rule: p.rule, Enforce: enforce}
+	needs := (*admission.NeedsClusterError)(nil)
+	switch {
+	case errors.As(v.err, &needs):
+		out.Outcome, out.Message = Unknown, needs.Error()
+	case v.err != nil && p.program.ignore:
+		out.Outcome, out.Enforce, out.Message = Error, false, v.err.Error()
+		if v.inCondition {
+			out.Outcome = Skip
+		}
+	case v.err != nil:
+		out.Outcome, out.Message, out.Fields, out.Old = Error, v.err.Error(), v.fields, v.old
+		if p.errorsFail && v.index >= 0 && !v.inCondition && !v.canceled() {
+			out.Outcome = Fail
+		}
+	case v.skipped:
+		out.Outcome, out.Message = Skip, "match conditions not met"
+	case v.failed:
+		out.Outcome, out.Fields, out.Old = Fail, v.fields, v.old
+		if out.Message = v.message; out.Message == "" {
+			out.Message = p.defaultMessage(v.index, p.program.validations[v.index].expr.source)
+		}
+	default:
+		out.Outcome, out.Message = Pass, "success"
+	}
+	return out
+}
+
+// verdict is what a program found, before it is put into words.
+type verdict struct {
+	err         error
+	inCondition bool // err is of a match condition
+	skipped     bool // a match condition does not hold
+	failed      bool
+	index       int // the first validation that failed, -1 where err is of none
+	message     string
+	fields      []string
+	old         bool
+}
+
+func (v verdict) canceled() bool {
+	return errors.Is(v.err, context.Canceled) || errors.Is(v.err, context.DeadlineExceeded)
+}
+
+// evaluate runs the program. All validations that fail give their fields; the message is that of the first.
+func (p *program) evaluate(ctx context.Context, r *admission.Request, env Env, v view, params any, exceptions []*Exception) verdict {
+	state := &evaluation{
+		lang: p.lang, request: r, env: env, where: v, params: params, variables: p.variables, namespace: p.namespace,
+		object: v.see(r.Object), oldObject: v.see(r.OldObject),
+	}
+	state.images, state.values = aggregate(exceptions)
+	a := &activation{ctx: ctx, state: state}
+	if out, done := p.conditionsHold(a); done {
+		return out
+	}
+	out := verdict{index: -1}
+	for i, val := range p.validations {
+		ok, err := val.expr.truth(a)
+		if ok {
+			continue
+		}
+		if err != nil {
+			if out.failed {
+				continue // a later error does not undo what is certain
+			}
+			out.err, out.index = fmt.Errorf("expression '%s' resulted in error: %w", strings.TrimSpace(val.expr.source), err), i
+			out.fields, out.old = explain(a, val.expr, v)
+			return out
+		}
+		fields, old := explain(a, val.expr, v)
+		if !out.failed {
+			out.failed, out.index, out.old = true, i, old
+			out.message = val.text(a)
+		}
+		if old == out.old {
+			out.fields = append(out.fields, fields...)
+		}
+	}
+	out.fields = tidy(out.fields)
+	return out
+}
+
+// conditionsHold evaluates the match conditions. One that is false decides, whatever errors the others have
+// (https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#matching-requests-matchconditions).
+func (p *program) conditionsHold(a *activation) (verdict, bool) {
+	var failed error
+	for _, x := range p.conditions {
+		holds, err := x.truth(a)
+		if err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		if !holds {
+			return verdict{skipped: true, index: -1}, true
+		}
+	}
+	if failed != nil {
+		return verdict{err: failed, inCondition: true, index: -1}, true
+	}
+	return verdict{}, false
+}
+
+// text is the message of a validation: its messageExpression where that gives one, else its message.
+func (v validation) text(a *activation) string {
+	if v.messageExpression != nil {
+		if out, err := v.messageExpression.eval(a); err == nil {
+			if s, ok := out.(types.String); ok && strings.TrimSpace(string(s)) != "" && len(s) <= 5<<10 {
+				return strings.TrimSpace(string(s))
+			}
+		}
+	}
+	return v.message
+}
+
+// tidy sorts the fields and drops what is said twice. No field at all is the whole object.
+func tidy(fields []string) []string {
+	slices.Sort(fields)
+	fields = slices.Compact(fields)
+	if len(fields) > 1 && fields[0] == "" {
+		fields = fields[1:]
+	}
+	return fields
+}

@@ -1,0 +1,159 @@
+package cel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/policy"
+)
+
+// expression is a compiled expression: immutable but for a cache, safe for concurrent use.
+type expression struct {
+	source  string
+	checked *ast.AST
+	program cel.Program
+	// parts holds programs of parts of the expression, by the id of the part. They are compiled when a
+	// failure is explained for the first time.
+	parts sync.Map
+}
+
+// compiler compiles the expressions of one document and collects what is wrong with them.
+type compiler struct {
+	lang     *language
+	doc      policy.Document
+	problems []policy.Problem
+	// declared are the variables that may be used so far.
+	declared map[string]bool
+}
+
+func newCompiler(doc policy.Document) (*compiler, error) {
+	lang, err := shared()
+	if err != nil {
+		return nil, fmt.Errorf("build the expression language: %w", err)
+	}
+	return &compiler{lang: lang, doc: doc, declared: map[string]bool{}}, nil
+}
+
+func (c *compiler) problem(pointer, format string, args ...any) {
+	c.problems = append(c.problems, c.doc.Problem(pointer, format, args...))
+}
+
+func (c *compiler) located(pointer string, line, column int, message string) {
+	l, col := c.doc.TextPosition(pointer, line, column)
+	c.problems = append(c.problems, policy.Problem{Path: c.doc.Path, Line: l, Column: col, Message: message})
+}
+
+// compile compiles the expression at pointer, nil where it cannot be. The result must be of one of the
+// types, or dynamic; no types means any.
+func (c *compiler) compile(pointer, source string, want ...*cel.Type) *expression {
+	if strings.TrimSpace(source) == "" {
+		c.problem(pointer, "the expression is empty")
+		return nil
+	}
+	checked, issues := c.lang.env.Compile(source)
+	if issues.Err() != nil {
+		for _, e := range issues.Errors() {
+			c.located(pointer, e.Location.Line(), e.Location.Column()+1, "the expression does not compile: "+firstLine(e.Message))
+		}
+		return nil
+	}
+	out := checked.OutputType()
+	if len(want) > 0 && !slices.ContainsFunc(want, func(t *cel.Type) bool { return out.IsExactType(t) }) && !out.IsExactType(cel.DynType) && !out.IsExactType(cel.AnyType) {
+		c.problem(pointer, "the expression gives %s, it must give %s", out, want[0])
+		return nil
+	}
+	native := checked.NativeRep()
+	if !c.declaredOnly(pointer, native) {
+		return nil
+	}
+	program, err := c.lang.env.Program(checked, programOptions()...)
+	if err != nil {
+		c.problem(pointer, "the expression cannot be planned: %s", firstLine(err.Error()))
+		return nil
+	}
+	return &expression{source: source, checked: native, program: program}
+}
+
+// declaredOnly reports uses of variables that are not defined, or not yet: a variable sees those before it.
+func (c *compiler) declaredOnly(pointer string, a *ast.AST) bool {
+	ok := true
+	ast.PreOrderVisit(a.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if e.Kind() != ast.SelectKind {
+			return
+		}
+		s := e.AsSelect()
+		if s.IsTestOnly() || s.Operand().Kind() != ast.IdentKind || s.Operand().AsIdent() != identVariables || c.declared[s.FieldName()] {
+			return
+		}
+		at := a.SourceInfo().GetStartLocation(e.ID())
+		message := fmt.Sprintf("the variable %q is not defined before this place", s.FieldName())
+		if near := policy.Nearest(s.FieldName(), sortedKeys(c.declared)); near != "" {
+			message += fmt.Sprintf("; did you mean %q?", near)
+		}
+		c.located(pointer, at.Line(), at.Column()+1, message)
+		ok = false
+	}))
+	return ok
+}
+
+// eval runs the expression. A *admission.NeedsClusterError, and the error of the context, can be found in
+// the error with errors.As and errors.Is.
+func (e *expression) eval(a *activation) (ref.Val, error) {
+	return run(a, e.program)
+}
+
+func run(a *activation, p cel.Program) (ref.Val, error) {
+	out, _, err := p.ContextEval(a.ctx, a)
+	if err != nil {
+		if cause := context.Cause(a.ctx); cause != nil {
+			return nil, cause
+		}
+		// A look-up that failed before may have been caught by a later error.
+		var needs *admission.NeedsClusterError
+		if !errors.As(err, &needs) && a.state.needs != nil && strings.Contains(err.Error(), a.state.needs.Error()) {
+			return nil, a.state.needs
+		}
+		return nil, err
+	}
+	if types.IsUnknown(out) {
+		return nil, errors.New("the result is unknown")
+	}
+	return out, nil
+}
+
+// truth runs the expression for a boolean.
+func (e *expression) truth(a *activation) (bool, error) {
+	out, err := e.eval(a)
+	if err != nil {
+		return false, err
+	}
+	b, ok := out.(types.Bool)
+	if !ok {
+		return false, fmt.Errorf("the expression gives %s, not bool", out.Type().TypeName())
+	}
+	return bool(b), nil
+}
+
+func firstLine(s string) string {
+	s, _, _ = strings.Cut(s, "\n")
+	if len(s) > 400 {
+		s = s[:400] + "..."
+	}
+	return s
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+func itoa(i int) string { return strconv.Itoa(i) }

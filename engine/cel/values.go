@@ -1,0 +1,156 @@
+package cel
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+)
+
+// lookup is a map whose entries are computed when they are asked for: variables, and objects of which only
+// a part is known. It cannot be listed.
+type lookup struct {
+	find func(key string) (ref.Val, bool)
+}
+
+func (l *lookup) Find(key ref.Val) (ref.Val, bool) {
+	s, ok := key.(types.String)
+	if !ok {
+		return types.MaybeNoSuchOverloadErr(key), true
+	}
+	return l.find(string(s))
+}
+
+func (l *lookup) Get(key ref.Val) ref.Val {
+	v, ok := l.Find(key)
+	if !ok {
+		return types.NewErr("no such key: %v", key)
+	}
+	return v
+}
+
+func (l *lookup) Contains(key ref.Val) ref.Val {
+	v, ok := l.Find(key)
+	if ok && types.IsError(v) {
+		return v
+	}
+	return types.Bool(ok)
+}
+
+func (l *lookup) Iterator() traits.Iterator {
+	return types.NewStringList(types.DefaultTypeAdapter, nil).Iterator()
+}
+func (l *lookup) Size() ref.Val  { return types.NewErr("the size of this map is not known") }
+func (l *lookup) Type() ref.Type { return types.MapType }
+func (l *lookup) Value() any     { return l }
+func (l *lookup) Equal(other ref.Val) ref.Val {
+	return types.Bool(ref.Val(l) == other)
+}
+
+func (l *lookup) ConvertToNative(t reflect.Type) (any, error) {
+	return nil, fmt.Errorf("this map cannot become %v", t)
+}
+
+func (l *lookup) ConvertToType(t ref.Type) ref.Val {
+	if t == types.TypeType {
+		return types.MapType
+	}
+	if t == types.MapType {
+		return l
+	}
+	return types.NewErr("a map cannot become %s", t.TypeName())
+}
+
+// allowance is what exceptions let through: kyverno.allowedValues and exceptions.allowedValues. It is a list
+// of values and a map of named lists in one, since both forms of an exception have to work with both forms
+// of a policy. A name that no exception gives is an empty list.
+type allowance struct {
+	values []string
+	named  map[string][]string
+}
+
+// all is the unnamed values followed by the named ones, in the order of the names.
+func (a *allowance) all() []string {
+	out := slices.Clone(a.values)
+	for _, k := range sortedKeys(a.named) {
+		out = append(out, a.named[k]...)
+	}
+	return out
+}
+
+func stringList(s []string) traits.Lister {
+	if s == nil {
+		s = []string{}
+	}
+	return types.NewStringList(types.DefaultTypeAdapter, s)
+}
+
+func (a *allowance) Find(key ref.Val) (ref.Val, bool) {
+	switch k := key.(type) {
+	case types.String:
+		return stringList(a.named[string(k)]), true
+	case types.Int:
+		all := a.all()
+		if k < 0 || int(k) >= len(all) {
+			return nil, false
+		}
+		return types.String(all[k]), true
+	}
+	return types.MaybeNoSuchOverloadErr(key), true
+}
+
+func (a *allowance) Get(key ref.Val) ref.Val {
+	v, ok := a.Find(key)
+	if !ok {
+		return types.NewErr("index out of bounds: %v", key)
+	}
+	return v
+}
+
+// Contains answers the operator in, for a value that is let through and for the name of a list.
+func (a *allowance) Contains(v ref.Val) ref.Val {
+	s, ok := v.(types.String)
+	if !ok {
+		return types.False
+	}
+	_, named := a.named[string(s)]
+	return types.Bool(named || slices.Contains(a.values, string(s)))
+}
+
+// Add makes the operator + work on the list form.
+func (a *allowance) Add(other ref.Val) ref.Val { return stringList(a.all()).Add(other) }
+
+func (a *allowance) Iterator() traits.Iterator {
+	if len(a.named) > 0 && len(a.values) == 0 {
+		return stringList(sortedKeys(a.named)).Iterator()
+	}
+	return stringList(a.all()).Iterator()
+}
+
+func (a *allowance) Size() ref.Val {
+	if len(a.named) > 0 && len(a.values) == 0 {
+		return types.Int(len(a.named))
+	}
+	return types.Int(len(a.values))
+}
+
+func (a *allowance) Equal(other ref.Val) ref.Val { return stringList(a.all()).Equal(other) }
+func (a *allowance) Type() ref.Type              { return types.MapType }
+func (a *allowance) Value() any                  { return a.all() }
+
+func (a *allowance) ConvertToNative(t reflect.Type) (any, error) {
+	return stringList(a.all()).ConvertToNative(t)
+}
+
+func (a *allowance) ConvertToType(t ref.Type) ref.Val {
+	switch t {
+	case types.MapType:
+		return a
+	case types.TypeType:
+		return types.MapType
+	}
+	return stringList(a.all()).ConvertToType(t)
+}

@@ -1,0 +1,93 @@
+package cel
+
+import (
+	"maps"
+	"reflect"
+	"strings"
+
+	"github.com/lintel-bot/lintel/engine/admission"
+)
+
+var stringMap = reflect.TypeFor[map[string]string]()
+
+// view is how a policy on Pods sees a pod controller: as the pod it makes. Kyverno rewrites the text of the
+// expressions instead (object.spec becomes object.spec.template.spec); a view means the same for every
+// spelling, needs no second compilation, and knows which field a pointer into it is of the controller.
+//
+// The name and the namespace stay those of the controller: a template rarely has them.
+type view string
+
+// The views. The value is the pointer of the pod template.
+const (
+	plain     view = ""
+	workload  view = "/spec/template"
+	scheduled view = "/spec/jobTemplate/spec/template"
+)
+
+// see shows an object through the view, nil for nil. The object is not changed.
+func (v view) see(o admission.Object) any {
+	if o == nil {
+		return nil
+	}
+	if v == plain {
+		return o
+	}
+	template := v.template(o)
+	out := maps.Clone(o)
+	out["spec"] = template["spec"]
+	if out["spec"] == nil {
+		delete(out, "spec")
+	}
+	meta := map[string]any{}
+	if m, ok := template["metadata"].(map[string]any); ok {
+		maps.Copy(meta, m)
+	}
+	own, _ := o["metadata"].(map[string]any)
+	for _, k := range []string{"name", "namespace"} {
+		delete(meta, k)
+		if s, ok := own[k]; ok {
+			meta[k] = s
+		}
+	}
+	out["metadata"] = meta
+	return out
+}
+
+func (v view) template(o admission.Object) map[string]any {
+	m := map[string]any(o)
+	for key := range strings.SplitSeq(strings.TrimPrefix(string(v), "/"), "/") {
+		m, _ = m[key].(map[string]any)
+	}
+	return m
+}
+
+// pod is the pod spec that the object is or has a template of.
+func (v view) pod(o admission.Object) map[string]any {
+	holder := map[string]any(o)
+	if v != plain {
+		holder = v.template(o)
+	}
+	spec, _ := holder["spec"].(map[string]any)
+	if _, has := spec["containers"]; has || v != plain {
+		return spec
+	}
+	for _, w := range []view{workload, scheduled} {
+		if inner, ok := w.template(o)["spec"].(map[string]any); ok {
+			return inner
+		}
+	}
+	return spec
+}
+
+// pointer is where a field of the viewed object is in the real one.
+func (v view) pointer(p string) string {
+	if v == plain || p == "" {
+		return p
+	}
+	first, rest, _ := strings.Cut(strings.TrimPrefix(p, "/"), "/")
+	next, _, _ := strings.Cut(rest, "/")
+	if first == "spec" || first == "metadata" && next != "name" && next != "namespace" {
+		return string(v) + p
+	}
+	return p
+}

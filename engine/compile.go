@@ -1,0 +1,191 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/engine/cel"
+	"github.com/lintel-bot/lintel/engine/policy"
+)
+
+// use says what becomes of the documents of a kind.
+type use int
+
+const (
+	ignored      use = iota
+	rules            // policies of kyverno.io that hold rules
+	validating       // policies.kyverno.io, written in CEL
+	admissionCEL     // admissionregistration.k8s.io
+	binding
+	exception
+	elsewhere // evaluated in a cluster only
+)
+
+// kindsOf are the kinds of the groups that hold policies. A kind of the first two groups that is not listed
+// is a mistake, since a policy with a misspelled kind would be off.
+var kindsOf = map[string]map[string]use{
+	"kyverno.io": {
+		"ClusterPolicy": rules, "Policy": rules, "PolicyException": exception,
+		"CleanupPolicy": elsewhere, "ClusterCleanupPolicy": elsewhere,
+		"GlobalContextEntry": ignored, "UpdateRequest": ignored, "AdmissionReport": ignored,
+		"ClusterAdmissionReport": ignored, "BackgroundScanReport": ignored, "ClusterBackgroundScanReport": ignored,
+	},
+	"policies.kyverno.io": {
+		"ValidatingPolicy": validating, "NamespacedValidatingPolicy": validating, "PolicyException": exception,
+		"MutatingPolicy": elsewhere, "NamespacedMutatingPolicy": elsewhere,
+		"GeneratingPolicy": elsewhere, "NamespacedGeneratingPolicy": elsewhere,
+		"DeletingPolicy": elsewhere, "NamespacedDeletingPolicy": elsewhere,
+		"ImageValidatingPolicy": elsewhere, "NamespacedImageValidatingPolicy": elsewhere,
+	},
+	"admissionregistration.k8s.io": {
+		"ValidatingAdmissionPolicy": admissionCEL, "ValidatingAdmissionPolicyBinding": binding,
+		"MutatingAdmissionPolicy": elsewhere, "MutatingAdmissionPolicyBinding": ignored,
+	},
+}
+
+// versionsOf are the versions whose schema is known.
+var versionsOf = map[string][]string{
+	"kyverno.io":                   {"v1", "v2beta1", "v2alpha1", "v2"},
+	"policies.kyverno.io":          {"v1", "v1beta1", "v1alpha1"},
+	"admissionregistration.k8s.io": {"v1", "v1beta1", "v1alpha1"},
+}
+
+// classify says what a document is. The problem is set for a kind or version that looks like a policy and is
+// none.
+func classify(d policy.Document) (use, *policy.Problem) {
+	known, ok := kindsOf[d.Group()]
+	if !ok {
+		return ignored, nil
+	}
+	u, ok := known[d.Kind]
+	if !ok {
+		if d.Group() == "admissionregistration.k8s.io" {
+			return ignored, nil
+		}
+		var names []string
+		for k := range known {
+			names = append(names, k)
+		}
+		message := fmt.Sprintf("unknown kind %q of %s", d.Kind, d.Group())
+		if near := policy.Nearest(d.Kind, names); near != "" {
+			message += fmt.Sprintf(": did you mean %q?", near)
+		} else {
+			message += ": a policy of this kind is never evaluated"
+		}
+		p := d.Problem("/kind", "%s", message)
+		return ignored, &p
+	}
+	if u != ignored && !slices.Contains(versionsOf[d.Group()], d.Version()) {
+		p := d.Problem("/apiVersion", "unknown version %q of %s: use one of %s", d.Version(), d.Group(), strings.Join(versionsOf[d.Group()], ", "))
+		return ignored, &p
+	}
+	return u, nil
+}
+
+func compilePolicies(sources []policy.Source, o Options) (*Policies, []policy.Problem) {
+	out := &Policies{options: o}
+	var problems []policy.Problem
+	var bindings []policy.ValidatingAdmissionPolicyBinding
+	type item struct {
+		doc policy.Document
+		use use
+	}
+	var items []item
+	for _, s := range sources {
+		docs, bad := policy.Documents(s)
+		problems = append(problems, bad...)
+		for _, d := range docs {
+			u, bad := classify(d)
+			if bad != nil {
+				problems = append(problems, *bad)
+			}
+			switch u {
+			case elsewhere:
+				out.unsupported = append(out.unsupported, d.Warning("/kind", "%s %s is not evaluated before merge", d.Kind, d.Name))
+			case binding:
+				var b policy.ValidatingAdmissionPolicyBinding
+				bad := policy.Decode(d, &b)
+				problems = append(problems, bad...)
+				if !policy.HasErrors(bad) {
+					bindings = append(bindings, b)
+				}
+			case rules, validating, admissionCEL:
+				items = append(items, item{d, u})
+			}
+		}
+	}
+	seen := map[string]policy.Document{}
+	for _, it := range items {
+		d := it.doc
+		key := d.APIVersion + " " + d.Kind + " " + d.Namespace + " " + d.Name
+		if d.Name == "" {
+			problems = append(problems, d.Problem("/metadata", "the policy has no metadata.name: add one"))
+		} else if first, twice := seen[key]; twice {
+			problems = append(problems, d.Warning("/metadata/name", "%s %s is also written at %s:%d: both are evaluated, remove one", d.Kind, d.Name, first.Path, first.Line))
+		} else {
+			seen[key] = d
+		}
+		g, unsupported, bad := compileDocument(d, it.use, bindings)
+		problems = append(problems, bad...)
+		if policy.HasErrors(bad) {
+			continue
+		}
+		out.unsupported = append(out.unsupported, unsupported...)
+		if g != nil && d.Name != "" {
+			out.programs = append(out.programs, g)
+		}
+	}
+	return out, sorted(problems)
+}
+
+// sorted puts problems in the order of files and lines, each once.
+func sorted(problems []policy.Problem) []policy.Problem {
+	slices.SortStableFunc(problems, func(a, b policy.Problem) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Message, b.Message))
+	})
+	return slices.Compact(problems)
+}
+
+func compileDocument(d policy.Document, u use, bindings []policy.ValidatingAdmissionPolicyBinding) (*program, []policy.Problem, []policy.Problem) {
+	switch u {
+	case validating:
+		var v policy.ValidatingPolicy
+		bad := policy.Decode(d, &v)
+		if policy.HasErrors(bad) {
+			return nil, nil, bad
+		}
+		c, more := cel.CompileValidatingPolicy(d, v)
+		return &program{ref: referenceTo(d), cel: c}, nil, append(bad, more...)
+	case admissionCEL:
+		var v policy.ValidatingAdmissionPolicy
+		bad := policy.Decode(d, &v)
+		if policy.HasErrors(bad) {
+			return nil, nil, bad
+		}
+		var own []policy.ValidatingAdmissionPolicyBinding
+		for _, b := range bindings {
+			if b.Spec.PolicyName == d.Name {
+				own = append(own, b)
+			}
+		}
+		c, more := cel.CompileAdmissionPolicy(d, v, own)
+		return &program{ref: referenceTo(d), cel: c}, nil, append(bad, more...)
+	}
+	return compileRules(d)
+}
+
+func referenceTo(d policy.Document) PolicyRef {
+	ref := PolicyRef{APIVersion: d.APIVersion, Kind: d.Kind, Namespace: d.Namespace, Name: d.Name, Path: d.Path, Line: d.Line}
+	var head struct {
+		Metadata struct {
+			Annotations map[string]any `json:"annotations"`
+		} `json:"metadata"`
+	}
+	_ = policy.Decode(d, &head) // what it cannot read is reported where the document is compiled
+	ref.Severity, _ = head.Metadata.Annotations["policies.kyverno.io/severity"].(string)
+	ref.Unscored = head.Metadata.Annotations["policies.kyverno.io/scored"] == "false"
+	ref.Category, _ = head.Metadata.Annotations["policies.kyverno.io/category"].(string)
+	return ref
+}

@@ -1,0 +1,309 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/lintel-bot/lintel/engine/cel"
+	"github.com/lintel-bot/lintel/engine/condition"
+	"github.com/lintel-bot/lintel/engine/jmespath"
+	"github.com/lintel-bot/lintel/engine/mutate"
+	"github.com/lintel-bot/lintel/engine/pattern"
+	"github.com/lintel-bot/lintel/engine/podsecurity"
+	"github.com/lintel-bot/lintel/engine/policy"
+	"github.com/lintel-bot/lintel/engine/variable"
+)
+
+// maxForEach is how deep foreach may nest.
+const maxForEach = 10
+
+// body is what is evaluated: of a rule, or of one entry of its foreach.
+type body struct {
+	context       []*entry
+	preconditions *condition.Set
+	pattern       *alternative
+	anyPattern    *alternatives
+	deny          *deny
+	forEach       []*forEach
+}
+
+// alternative is a pattern, compiled once where it holds no variables.
+type alternative struct {
+	fixed *pattern.Pattern
+	tree  *variable.Tree
+}
+
+// alternatives is an anyPattern.
+type alternatives struct {
+	fixed []*pattern.Pattern
+	tree  *variable.Tree
+}
+
+// deny holds the conditions of a deny; nil means that there are none and all is denied.
+type deny struct{ conditions *condition.Set }
+
+type forEach struct {
+	list  *jmespath.Expression
+	scope *bool
+	body  body
+}
+
+type security struct{ check *podsecurity.Check }
+
+type mutation struct{ apply *mutate.Mutation }
+
+func (c *ruleCompiler) validate(out *rule, r *policy.Rule) *rule {
+	v := r.Validate
+	bodies := map[string]bool{
+		"pattern": v.Pattern != nil, "anyPattern": v.AnyPattern != nil, "deny": v.Deny != nil, "foreach": len(v.ForEach) > 0,
+		"podSecurity": v.PodSecurity != nil, "cel": v.CEL != nil, "assert": v.Assert != nil, "manifests": v.Manifests != nil,
+	}
+	have := present(bodies)
+	if len(have) > 1 {
+		c.bad("/validate/"+have[1], "validate has several bodies (%s): keep one, and make rules of the others", strings.Join(have, ", "))
+		return nil
+	}
+	if len(have) == 0 {
+		c.bad("/validate", "validate has no body: add pattern, anyPattern, deny, foreach, podSecurity or cel")
+		return nil
+	}
+	out.message = c.text("/validate/message", v.Message)
+	out.tolerant = v.AllowExistingViolations == nil || *v.AllowExistingViolations
+	out.action = c.action(v)
+	switch have[0] {
+	case "manifests", "assert":
+		c.elsewhere("/validate/"+have[0], "validate."+have[0])
+		return nil
+	case "podSecurity":
+		out.security = c.security(v.PodSecurity)
+	case "cel":
+		out.cel = c.cel(r)
+	default:
+		c.parts(&out.body, "/validate", v.Pattern, v.AnyPattern, v.Deny, v.ForEach, 0)
+	}
+	return out
+}
+
+// action compiles the failure action of a rule; what it does not say is as the policy says.
+func (c *ruleCompiler) action(v *policy.Validation) action {
+	now, bad := compileAction(c.doc, c.at("/validate"), v.FailureAction, v.FailureActionOverrides, "failureAction", "failureActionOverrides")
+	old, more := compileAction(c.doc, c.at("/validate"), v.ValidationFailureAction, v.ValidationFailureActionOverrides,
+		"validationFailureAction", "validationFailureActionOverrides")
+	if !c.generated {
+		c.problems = append(append(c.problems, bad...), more...)
+	}
+	return now.or(old).or(c.standard)
+}
+
+// parts compiles what a validate block and an entry of its foreach have in common.
+func (c *ruleCompiler) parts(b *body, at string, one, some any, d *policy.Deny, list []policy.ForEach, depth int) {
+	if one != nil {
+		b.pattern = c.pattern(at+"/pattern", one)
+	}
+	if some != nil {
+		b.anyPattern = c.anyPattern(at+"/anyPattern", some)
+	}
+	if d != nil {
+		b.deny = &deny{conditions: c.conditions(at+"/deny/conditions", d.Conditions)}
+	}
+	if depth > maxForEach {
+		c.bad(at, "foreach nests more than %d levels deep: flatten it", maxForEach)
+		return
+	}
+	for i, f := range list {
+		b.forEach = append(b.forEach, c.forEach(fmt.Sprintf("%s/foreach/%d", at, i), f, depth))
+	}
+}
+
+func (c *ruleCompiler) forEach(at string, f policy.ForEach, depth int) *forEach {
+	out := &forEach{scope: f.ElementScope}
+	switch {
+	case f.List == "":
+		c.bad(at, "the foreach has no list: add the JMESPath expression to go over")
+	case strings.Contains(f.List, "{{"):
+		c.bad(at+"/list", "list is a JMESPath expression and takes no {{ }}: remove the braces")
+	default:
+		out.list = c.expression(at+"/list", f.List)
+	}
+	bodies := map[string]bool{"pattern": f.Pattern != nil, "anyPattern": f.AnyPattern != nil, "deny": f.Deny != nil, "foreach": len(f.ForEach) > 0}
+	if have := present(bodies); len(have) != 1 {
+		c.bad(at, "the foreach has %d bodies and must have one of pattern, anyPattern, deny and foreach", len(have))
+	}
+	out.body.context = c.context(at+"/context", f.Context)
+	out.body.preconditions = c.conditions(at+"/preconditions", f.Preconditions)
+	c.parts(&out.body, at, f.Pattern, f.AnyPattern, f.Deny, f.ForEach, depth+1)
+	return out
+}
+
+func (c *ruleCompiler) conditions(at string, raw any) *condition.Set {
+	if raw == nil {
+		return nil
+	}
+	s, err := condition.Compile(c.tree, at)
+	if err != nil {
+		c.failed(at, err)
+		return nil
+	}
+	return s
+}
+
+func (c *ruleCompiler) expression(at, source string) *jmespath.Expression {
+	e, err := jmespath.Compile(source)
+	if err != nil {
+		c.bad(at, "not a JMESPath expression: %s", err)
+		return nil
+	}
+	return e
+}
+
+func (c *ruleCompiler) pattern(at string, raw any) *alternative {
+	if _, ok := raw.(string); ok {
+		c.bad(at, "a pattern is a mapping (or a list), not a string")
+		return nil
+	}
+	tree, err := variable.Parse(raw, "")
+	if err != nil {
+		c.failedBelow(at, err)
+		return nil
+	}
+	if fixed, ok := tree.Constant(); ok {
+		return &alternative{fixed: c.fixedPattern(at, fixed)}
+	}
+	c.tryPattern(at, raw)
+	return &alternative{tree: tree}
+}
+
+func (c *ruleCompiler) anyPattern(at string, raw any) *alternatives {
+	list, ok := raw.([]any)
+	if !ok {
+		c.bad(at, "anyPattern is a list of patterns: put a dash before each")
+		return nil
+	}
+	tree, err := variable.Parse(raw, "")
+	if err != nil {
+		c.failedBelow(at, err)
+		return nil
+	}
+	if fixed, ok := tree.Constant(); ok {
+		out := &alternatives{}
+		list, _ = fixed.([]any)
+		for i, p := range list {
+			out.fixed = append(out.fixed, c.fixedPattern(fmt.Sprintf("%s/%d", at, i), p))
+		}
+		return out
+	}
+	for i, p := range list {
+		c.tryPattern(fmt.Sprintf("%s/%d", at, i), p)
+	}
+	return &alternatives{tree: tree}
+}
+
+func (c *ruleCompiler) fixedPattern(at string, raw any) *pattern.Pattern {
+	p, err := pattern.Compile(raw)
+	if err != nil {
+		c.failedBelow(at, err)
+	}
+	return p
+}
+
+// tryPattern looks for mistakes in a pattern whose variables have no values yet. What stands where a
+// variable will be says nothing.
+func (c *ruleCompiler) tryPattern(at string, raw any) {
+	_, err := pattern.Compile(raw)
+	var e *pattern.CompileError
+	if !errors.As(err, &e) {
+		return
+	}
+	if s, ok := lookup(raw, e.Pointer).(string); ok && strings.Contains(s, "{{") || strings.Contains(e.Pointer, "{{") {
+		return
+	}
+	c.failedBelow(at, err)
+}
+
+// failed reports an error of a compiler that was given the rule as its document.
+func (c *ruleCompiler) failed(at string, err error) {
+	pointer, message := located(err)
+	if pointer == "" {
+		pointer = at
+	}
+	c.bad(pointer, "%s", message)
+}
+
+// failedBelow is like failed for a compiler that was given the part of the rule at a pointer.
+func (c *ruleCompiler) failedBelow(at string, err error) {
+	pointer, message := located(err)
+	c.bad(at+pointer, "%s", message)
+}
+
+func located(err error) (pointer, message string) {
+	var p *variable.ParseError
+	var n *pattern.CompileError
+	var d *condition.CompileError
+	var m *mutate.CompileError
+	switch {
+	case errors.As(err, &p):
+		return p.Pointer, p.Message
+	case errors.As(err, &n):
+		return n.Pointer, n.Message
+	case errors.As(err, &d):
+		return d.Pointer, d.Message
+	case errors.As(err, &m):
+		return m.Pointer, m.Message
+	}
+	return "", err.Error()
+}
+
+func (c *ruleCompiler) security(p *policy.PodSecurity) *security {
+	check, err := podsecurity.Compile(p.Level, p.Version, excludes(p.Exclude))
+	if err != nil {
+		c.bad("/validate/podSecurity"+invalidAt(err), "%s", err)
+		return nil
+	}
+	return &security{check: check}
+}
+
+func excludes(in []policy.PodSecurityControl) []podsecurity.Exclude {
+	out := make([]podsecurity.Exclude, len(in))
+	for i, e := range in {
+		out[i] = podsecurity.Exclude{ControlName: e.ControlName, Images: e.Images, RestrictedField: e.RestrictedField, Values: e.Values}
+	}
+	return out
+}
+
+func (c *ruleCompiler) cel(r *policy.Rule) *cel.Rule {
+	v := r.Validate.CEL
+	audit, bad := policy.FromTree[[]policy.CELAuditAnnotation](c.doc, v.AuditAnnotations)
+	c.problems = append(c.problems, bad...)
+	out, bad := cel.CompileRule(c.doc, cel.RuleSpec{
+		Name: r.Name, Pointer: c.at("/validate/cel"), PreconditionsAt: c.at("/celPreconditions"),
+		Preconditions: r.CELPreconditions, Expressions: v.Expressions, Variables: v.Variables, AuditAnnotations: audit,
+		ParamKind: v.ParamKind, ParamRef: v.ParamRef, Message: r.Validate.Message,
+	})
+	c.problems = append(c.problems, bad...)
+	return out
+}
+
+func (c *ruleCompiler) mutate(out *rule, r *policy.Rule) *rule {
+	if r.Mutate.Targets != nil {
+		c.elsewhere("/mutate/targets", "mutation of existing objects")
+		return nil
+	}
+	m, err := mutate.Compile(c.tree, "/mutate", c.loader)
+	if err != nil {
+		c.failed("/mutate", err)
+		return nil
+	}
+	out.mutation = &mutation{apply: m}
+	return out
+}
+
+// loader compiles the context of a foreach in a mutate rule.
+func (c *ruleCompiler) loader(document any, pointer string) (mutate.Loader, error) {
+	list, bad := policy.FromTree[[]policy.ContextEntry](c.doc, lookup(document, pointer))
+	if policy.HasErrors(bad) {
+		return nil, &mutate.CompileError{Pointer: pointer, Message: bad[0].Message}
+	}
+	entries := c.context(pointer, list)
+	return func(s *variable.Scope) error { define(s, entries, nil); return nil }, nil
+}

@@ -1,0 +1,275 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/engine/autogen"
+	"github.com/lintel-bot/lintel/engine/cel"
+	"github.com/lintel-bot/lintel/engine/match"
+	"github.com/lintel-bot/lintel/engine/policy"
+	"github.com/lintel-bot/lintel/engine/variable"
+)
+
+// compileRules compiles a ClusterPolicy or Policy. The second result names the rules in it that are only
+// evaluated in a cluster.
+func compileRules(d policy.Document) (*program, []policy.Problem, []policy.Problem) {
+	var p policy.ClusterPolicy
+	problems := policy.Decode(d, &p)
+	g := &program{ref: referenceTo(d)}
+	if d.Kind == "Policy" {
+		g.namespace = d.Namespace
+		if g.namespace == "" {
+			g.namespace = "default"
+		}
+	}
+	switch p.Spec.ApplyRules {
+	case "", "All":
+	case "One":
+		g.applyOne = true
+	default:
+		problems = append(problems, d.Problem("/spec/applyRules", "unknown value %q: use All or One", p.Spec.ApplyRules))
+	}
+	g.warn = p.Spec.EmitWarning != nil && *p.Spec.EmitWarning
+	if len(p.Spec.Rules) == 0 {
+		problems = append(problems, d.Problem("/spec/rules", "the policy has no rules: add spec.rules"))
+	}
+	standard, bad := compileAction(d, "/spec", p.Spec.ValidationFailureAction, p.Spec.ValidationFailureActionOverrides,
+		"validationFailureAction", "validationFailureActionOverrides")
+	problems = append(problems, bad...)
+	problems = append(problems, deprecated(d, &p)...)
+	if w := p.Spec.WebhookConfiguration; w != nil && len(w.MatchConditions) > 0 {
+		c, bad := cel.CompileRule(d, cel.RuleSpec{
+			Name: d.Name, Preconditions: w.MatchConditions, PreconditionsAt: "/spec/webhookConfiguration/matchConditions",
+			Expressions: []policy.CELValidation{{Expression: "true"}}, Pointer: "/spec/webhookConfiguration",
+		})
+		g.conditions = c
+		problems = append(problems, bad...)
+	}
+
+	trees := ruleTrees(d)
+	if len(trees) != len(p.Spec.Rules) {
+		return nil, nil, problems // a wrong type that is reported already
+	}
+	var unsupported []policy.Problem
+	names := map[string]bool{}
+	generated := autogen.Rules(&p, trees)
+	for i := range p.Spec.Rules {
+		r := &p.Spec.Rules[i]
+		base := fmt.Sprintf("/spec/rules/%d", i)
+		switch {
+		case r.Name == "":
+			problems = append(problems, d.Problem(base, "the rule has no name: add one, results and exceptions refer to it"))
+		case names[r.Name]:
+			problems = append(problems, d.Problem(base+"/name", "the rule name %q is used twice in this policy: rename one", r.Name))
+		}
+		names[r.Name] = true
+		c := &ruleCompiler{doc: d, base: base, tree: trees[i], program: g, standard: standard}
+		compiled := c.rule(r)
+		problems = append(problems, c.problems...)
+		unsupported = append(unsupported, c.unsupported...)
+		if compiled != nil && !(len(generated) > 0 && autogen.Generated(r.Name)) {
+			g.rules = append(g.rules, compiled)
+		}
+	}
+	if policy.HasErrors(problems) {
+		return nil, nil, problems
+	}
+	for _, gen := range generated {
+		r, bad := policy.FromTree[policy.Rule](d, gen.Tree)
+		problems = append(problems, bad...)
+		c := &ruleCompiler{doc: d, base: fmt.Sprintf("/spec/rules/%d", gen.Index), tree: gen.Tree, program: g, standard: standard, generated: true}
+		if compiled := c.rule(&r); compiled != nil {
+			g.rules = append(g.rules, compiled)
+		}
+		problems = append(problems, c.problems...)
+	}
+	if len(g.rules) == 0 {
+		return nil, unsupported, problems
+	}
+	return g, unsupported, problems
+}
+
+func ruleTrees(d policy.Document) []any {
+	tree, _ := d.Value().(map[string]any)
+	spec, _ := tree["spec"].(map[string]any)
+	list, _ := spec["rules"].([]any)
+	return list
+}
+
+// deprecated warns of fields that have moved
+// (https://kyverno.io/docs/policy-types/cluster-policy/validate/#failure-action).
+func deprecated(d policy.Document, p *policy.ClusterPolicy) []policy.Problem {
+	var out []policy.Problem
+	warn := func(pointer, old, now string) {
+		out = append(out, d.Warning(pointer, "%s is deprecated: use %s (\"lintel fix\" rewrites it)", old, now))
+	}
+	if p.Spec.ValidationFailureAction != "" {
+		warn("/spec/validationFailureAction", "spec.validationFailureAction", "failureAction under validate of each rule")
+	}
+	if p.Spec.ValidationFailureActionOverrides != nil {
+		warn("/spec/validationFailureActionOverrides", "spec.validationFailureActionOverrides", "failureActionOverrides under validate of each rule")
+	}
+	for i, r := range p.Spec.Rules {
+		if r.Validate == nil {
+			continue
+		}
+		at := fmt.Sprintf("/spec/rules/%d/validate/", i)
+		if r.Validate.ValidationFailureAction != "" {
+			warn(at+"validationFailureAction", "validate.validationFailureAction", "validate.failureAction")
+		}
+		if r.Validate.ValidationFailureActionOverrides != nil {
+			warn(at+"validationFailureActionOverrides", "validate.validationFailureActionOverrides", "validate.failureActionOverrides")
+		}
+	}
+	return out
+}
+
+// ruleCompiler compiles one rule and collects everything that is wrong with it.
+type ruleCompiler struct {
+	doc         policy.Document
+	base        string // pointer of the rule in the document
+	tree        any    // the rule as JSON
+	program     *program
+	standard    action
+	generated   bool // the tree is not what is written: problems are reported at the rule
+	problems    []policy.Problem
+	unsupported []policy.Problem
+}
+
+// at is the pointer in the document of one in the rule.
+func (c *ruleCompiler) at(pointer string) string {
+	if c.generated {
+		return c.base
+	}
+	return c.base + pointer
+}
+
+func (c *ruleCompiler) bad(pointer, format string, args ...any) {
+	c.problems = append(c.problems, c.doc.Problem(c.at(pointer), format, args...))
+}
+
+func (c *ruleCompiler) rule(r *policy.Rule) *rule {
+	out := &rule{policy: c.program, name: r.Name, tolerant: true}
+	if r.Name == "" {
+		out.name = "rule"
+	}
+	out.match = c.block("/match", r.Match)
+	if out.match.Empty() {
+		c.bad("/match", "match names nothing: add any or all with resources")
+	}
+	out.kinds = out.match.Kinds()
+	if r.Exclude != nil {
+		out.exclude = c.block("/exclude", *r.Exclude)
+	}
+	c.noVariables("/match")
+	c.noVariables("/exclude")
+	out.body.context = c.context("/context", r.Context)
+	out.body.preconditions = c.conditions("/preconditions", r.Preconditions)
+	bodies := map[string]bool{"validate": r.Validate != nil, "mutate": r.Mutate != nil, "generate": r.Generate != nil, "verifyImages": r.VerifyImages != nil}
+	switch have := present(bodies); len(have) {
+	case 0:
+		c.bad("", "the rule has no body: add validate or mutate")
+		return nil
+	case 1:
+	default:
+		c.bad("/"+have[1], "the rule has several bodies (%s): split it, one body a rule", strings.Join(have, ", "))
+		return nil
+	}
+	switch {
+	case r.Validate != nil:
+		return c.validate(out, r)
+	case r.Mutate != nil:
+		return c.mutate(out, r)
+	}
+	what := "generate"
+	if r.VerifyImages != nil {
+		what = "verifyImages"
+	}
+	c.elsewhere("/"+what, what)
+	return nil
+}
+
+func (c *ruleCompiler) elsewhere(pointer, what string) {
+	if !c.generated {
+		c.unsupported = append(c.unsupported, c.doc.Warning(c.at(pointer), "%s %s: rule %s (%s) is not evaluated before merge", c.doc.Kind, c.doc.Name, c.ruleName(), what))
+	}
+}
+
+func (c *ruleCompiler) ruleName() string {
+	m, _ := c.tree.(map[string]any)
+	s, _ := m["name"].(string)
+	return s
+}
+
+func present(m map[string]bool) []string {
+	var out []string
+	for k, v := range m {
+		if v {
+			out = append(out, k)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (c *ruleCompiler) block(pointer string, m policy.Match) *match.Block {
+	b, bad := match.Compile(m)
+	for _, e := range bad {
+		c.bad(pointer+"/"+e.Field, "%s", e.Message)
+	}
+	return b
+}
+
+// noVariables refuses variables in match and exclude, where Kyverno does not resolve them
+// (https://kyverno.io/docs/policy-types/cluster-policy/variables/).
+func (c *ruleCompiler) noVariables(pointer string) {
+	m, _ := c.tree.(map[string]any)
+	walkStrings(m[pointer[1:]], pointer, func(at, s string) {
+		if strings.Contains(s, "{{") {
+			c.bad(at, "variables are not resolved in match and exclude: move the condition to preconditions")
+		}
+	})
+}
+
+func walkStrings(v any, pointer string, visit func(pointer, s string)) {
+	switch v := v.(type) {
+	case string:
+		visit(pointer, v)
+	case []any:
+		for i, e := range v {
+			walkStrings(e, fmt.Sprintf("%s/%d", pointer, i), visit)
+		}
+	case map[string]any:
+		for k, e := range v {
+			at := pointer + "/" + escape(k)
+			visit(at, k)
+			walkStrings(e, at, visit)
+		}
+	}
+}
+
+// text is a message with variables.
+type text struct {
+	source string
+	tree   *variable.Tree
+}
+
+func (c *ruleCompiler) text(pointer, source string) *text {
+	if source == "" {
+		return nil
+	}
+	t := &text{source: source}
+	tree, err := variable.Parse(c.tree, pointer)
+	if err != nil {
+		c.failed(pointer, err)
+		return t
+	}
+	if s, ok := tree.Constant(); ok {
+		t.source, _ = s.(string)
+		return t
+	}
+	t.tree = tree
+	return t
+}

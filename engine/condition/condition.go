@@ -1,0 +1,225 @@
+// Package condition compiles and evaluates the conditions of Kyverno's preconditions and deny rules.
+//
+// A condition compares a key with a value by an operator; both may hold variables. Conditions stand in
+// any and all blocks, a list of such blocks, or the deprecated flat list, which is all of its members
+// (https://kyverno.io/docs/policy-types/cluster-policy/preconditions/).
+package condition
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/engine/jmespath"
+	"github.com/lintel-bot/lintel/engine/variable"
+)
+
+// Set is a compiled set of conditions. It is immutable and safe for concurrent use. A set without
+// conditions is met.
+type Set struct {
+	blocks []block
+	joint  string // between the messages of blocks
+}
+
+// block is met when one of any (where the block has that list) and all of all are met.
+type block struct {
+	hasAny bool
+	any    []condition
+	all    []condition
+}
+
+// condition is one comparison.
+type condition struct {
+	at       string // pointer to the condition
+	key      *variable.Tree
+	value    *variable.Tree
+	operator operator
+	message  *variable.Tree // nil where there is none
+	raw      string         // the message as written
+	fixed    test           // the comparison with a value that holds no variables
+	reads    []*jmespath.Expression
+}
+
+// Outcome is what a set of conditions said.
+type Outcome struct {
+	Met bool
+
+	// Reads are the RFC 6901 pointers into the root of the scope ("/request/object/spec/replicas") that
+	// the keys and values of the conditions that decided read: for a set that is met those that are
+	// met, else those that are not. Where a list decided by some of its elements it is those elements.
+	// Sorted and unique.
+	Reads []string
+
+	// Message is composed of the messages of the conditions as Kyverno does: of those that are met for
+	// a set that is met, else of those that are not, as far as they had to be evaluated. Variables in
+	// it are resolved, or left as written where they cannot be.
+	Message string
+}
+
+// CompileError says which part of a set cannot be used.
+type CompileError struct {
+	Pointer string // RFC 6901, into the document
+	Message string
+}
+
+func (e *CompileError) Error() string { return e.Pointer + ": " + e.Message }
+
+// EvaluationError says which condition could not be evaluated. It wraps the error of the variable:
+// *jmespath.NotFoundError, *admission.NeedsClusterError and others.
+type EvaluationError struct {
+	Pointer string // RFC 6901, to the key or value in the document the set was compiled from
+	Err     error
+}
+
+func (e *EvaluationError) Error() string {
+	return fmt.Sprintf("failed to substitute variables in condition %s: %v", lastToken(e.Pointer), e.Err)
+}
+
+func (e *EvaluationError) Unwrap() error { return e.Err }
+
+func lastToken(pointer string) string { return pointer[strings.LastIndexByte(pointer, '/')+1:] }
+
+// Holds evaluates the set without looking at what decided: the cheap question for preconditions and
+// for deny rules that mostly allow. The conditions are evaluated in order and no further than needed;
+// the error is an *EvaluationError.
+func (s *Set) Holds(sc *variable.Scope) (met bool, message string, err error) {
+	var messages []string
+	for i := range s.blocks {
+		met, message, err := s.blocks[i].holds(sc)
+		if err != nil {
+			return false, "", err
+		}
+		if !met {
+			return false, message, nil
+		}
+		messages = append(messages, message)
+	}
+	return true, joinNonEmpty(messages, s.joint), nil
+}
+
+// Evaluate evaluates the set and finds what decided. The error is an *EvaluationError; conditions that
+// are evaluated only to find further fields give none.
+func (s *Set) Evaluate(sc *variable.Scope) (Outcome, error) {
+	met, message, err := s.Holds(sc)
+	if err != nil {
+		return Outcome{}, err
+	}
+	reads := s.decided(sc, met)
+	slices.Sort(reads)
+	return Outcome{Met: met, Reads: slices.Compact(reads), Message: message}, nil
+}
+
+// Expressions lists the expressions of all keys, values and messages whose text is known.
+func (s *Set) Expressions() []*jmespath.Expression {
+	var all []*jmespath.Expression
+	for i := range s.blocks {
+		for c := range s.blocks[i].conditions() {
+			all = append(all, c.reads...)
+			if c.message != nil {
+				all = append(all, c.message.Expressions()...)
+			}
+		}
+	}
+	return all
+}
+
+// conditions iterates over the conditions of both lists.
+func (b *block) conditions() func(yield func(*condition) bool) {
+	return func(yield func(*condition) bool) {
+		for _, list := range [][]condition{b.any, b.all} {
+			for i := range list {
+				if !yield(&list[i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// holds evaluates any up to the first condition that is met and all up to the first that is not. All is
+// evaluated even where any has failed: Kyverno reports the errors and messages of both.
+func (b *block) holds(sc *variable.Scope) (bool, string, error) {
+	anyMet, allMet := !b.hasAny, true
+	var met, unmet []string
+	for i := range b.any {
+		c := &b.any[i]
+		ok, err := c.holds(sc)
+		if err != nil {
+			return false, "", err
+		}
+		if ok {
+			anyMet = true
+			met = append(met, c.text(sc))
+			break
+		}
+		unmet = append(unmet, c.text(sc))
+	}
+	for i := range b.all {
+		c := &b.all[i]
+		ok, err := c.holds(sc)
+		if err != nil {
+			return false, "", err
+		}
+		if !ok {
+			allMet = false
+			unmet = append(unmet, c.text(sc))
+			break
+		}
+		met = append(met, c.text(sc))
+	}
+	if anyMet && allMet {
+		return true, joinNonEmpty(met, "; "), nil
+	}
+	return false, joinNonEmpty(unmet, "; "), nil
+}
+
+// holds evaluates one condition.
+func (c *condition) holds(sc *variable.Scope) (bool, error) {
+	key, t, err := c.operands(sc)
+	if err != nil {
+		return false, err
+	}
+	return t(key), nil
+}
+
+// operands resolves the key, and the value to the comparison with it.
+func (c *condition) operands(sc *variable.Scope) (key any, t test, err error) {
+	key, err = c.key.Resolve(sc)
+	if err != nil {
+		return nil, nil, &EvaluationError{Pointer: c.at + "/key", Err: err}
+	}
+	if c.fixed != nil {
+		return key, c.fixed, nil
+	}
+	value, err := c.value.Resolve(sc)
+	if err != nil {
+		return nil, nil, &EvaluationError{Pointer: c.at + "/value", Err: err}
+	}
+	return key, c.operator(value), nil
+}
+
+// text is the message of the condition with its variables resolved, where they can be.
+func (c *condition) text(sc *variable.Scope) string {
+	if c.message == nil {
+		return ""
+	}
+	resolved, err := c.message.Resolve(sc)
+	if err != nil {
+		return c.raw
+	}
+	if text, ok := resolved.(string); ok {
+		return text
+	}
+	return sprint(resolved)
+}
+
+func joinNonEmpty(parts []string, joint string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), joint)
+}
+
+// IsNotFound reports whether an evaluation failed because a variable does not exist.
+func IsNotFound(err error) bool {
+	var missing *jmespath.NotFoundError
+	return errors.As(err, &missing)
+}

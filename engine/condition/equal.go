@@ -1,0 +1,133 @@
+package condition
+
+import (
+	"strconv"
+
+	"github.com/lintel-bot/lintel/engine/pattern"
+)
+
+// relation says how a key relates to a value: equal, different, or not comparable at all.
+type relation byte
+
+const (
+	different   relation = iota // Equals is false, NotEquals true
+	same                        // Equals is true, NotEquals false
+	unsupported                 // the key is null: both are false
+)
+
+func equals(value any) test {
+	return func(key any) bool { return relate(key, value) == same }
+}
+
+func notEquals(value any) test {
+	return func(key any) bool { return relate(key, value) == different }
+}
+
+func sameIf(equal bool) relation {
+	if equal {
+		return same
+	}
+	return different
+}
+
+// relate compares by the type of the key: bools with bools, numbers with numbers and their text, maps and
+// lists deeply, and strings as durations, then quantities, then text in which the value may hold
+// wildcards.
+func relate(key, value any) relation {
+	switch typed := key.(type) {
+	case bool:
+		b, ok := value.(bool)
+		return sameIf(ok && b == typed)
+	case int64, float64:
+		return sameIf(equalsNumber(typed, value))
+	case string:
+		return relateString(typed, value)
+	case map[string]any:
+		m, ok := value.(map[string]any)
+		return sameIf(ok && deepEqual(typed, m))
+	case []any:
+		list, ok := value.([]any)
+		return sameIf(ok && deepEqual(typed, list))
+	}
+	return unsupported
+}
+
+func equalsNumber(key, value any) bool {
+	text, ok := value.(string)
+	if !ok {
+		return sameNumber(key, value)
+	}
+	if _, whole := key.(int64); whole {
+		v, err := strconv.ParseInt(text, 10, 64)
+		return err == nil && sameNumber(key, v)
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	return err == nil && sameNumber(key, v)
+}
+
+// sameNumber compares numbers by value; whole ones exactly.
+func sameNumber(a, b any) bool {
+	if x, ok := a.(int64); ok {
+		if y, ok := b.(int64); ok {
+			return x == y
+		}
+	}
+	x, ok := number(a)
+	if !ok {
+		return false
+	}
+	y, ok := number(b)
+	return ok && x == y
+}
+
+func relateString(key string, value any) relation {
+	if k, v, ok := seconds(key, value); ok {
+		return sameIf(k == v)
+	}
+	text, ok := value.(string)
+	if !ok {
+		return different
+	}
+	if k, ok := pattern.ParseQuantity(key); ok && text != "" {
+		v, ok := pattern.ParseQuantity(text)
+		return sameIf(ok && k.Cmp(v) == 0)
+	}
+	return sameIf(pattern.Wildcard(text, key))
+}
+
+// deepEqual compares JSON trees; numbers are equal by value, not by type.
+func deepEqual(a, b any) bool {
+	switch typed := a.(type) {
+	case map[string]any:
+		other, ok := b.(map[string]any)
+		if !ok || len(typed) != len(other) {
+			return false
+		}
+		for k, v := range typed {
+			w, ok := other[k]
+			if !ok || !deepEqual(v, w) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		other, ok := b.([]any)
+		if !ok || len(typed) != len(other) {
+			return false
+		}
+		for i, v := range typed {
+			if !deepEqual(v, other[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	if _, ok := number(a); ok {
+		return sameNumber(a, b)
+	}
+	switch b.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	return a == b
+}

@@ -1,0 +1,200 @@
+package condition
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/lintel-bot/lintel/engine/pattern"
+)
+
+// members is a value prepared for the operators that look for keys in it: a list, a JSON list in a
+// string, a range, or a single text.
+type members struct {
+	texts    []string
+	isList   bool // the value is a list
+	isNumber bool // the value is a number or bool: only AnyIn and AnyNotIn take it, and only for lists
+	isText   bool
+	text     string          // the string as it is
+	within   *pattern.Scalar // the string is a range
+	outside  *pattern.Scalar // the opposite of the range
+	invalid  bool            // the string is JSON, but no list of strings
+}
+
+// prepare reads a value. A value that is none of these matches nothing, and no operator is true for it.
+func prepare(value any) members {
+	switch typed := value.(type) {
+	case []any:
+		return members{texts: sprints(typed), isList: true}
+	case int64, float64, bool:
+		return members{texts: []string{sprint(typed)}, isNumber: true}
+	case string:
+		m := members{isText: true, text: typed}
+		if left, right, op, ok := pattern.SplitRange(typed); ok && op == "-" {
+			m.within, _ = pattern.CompileScalar(typed) // no string is an error
+			m.outside, _ = pattern.CompileScalar(left + "!-" + right)
+			return m
+		}
+		m.texts, m.invalid = jsonTexts(typed)
+		return m
+	}
+	return members{invalid: true}
+}
+
+// jsonTexts is the strings of a JSON list, or the text itself where it is no JSON.
+func jsonTexts(text string) (texts []string, invalid bool) {
+	if !json.Valid([]byte(text)) {
+		return []string{text}, false
+	}
+	return texts, json.Unmarshal([]byte(text), &texts) != nil
+}
+
+// alike reports whether either of two texts is a wildcard pattern of the other.
+func alike(a, b string) bool {
+	return a == b || pattern.Wildcard(a, b) || pattern.Wildcard(b, a)
+}
+
+// scalarKey is the text of a key that is a single value.
+func scalarKey(key any) (string, bool) {
+	switch key.(type) {
+	case string, int64, float64, bool:
+		return sprint(key), true
+	}
+	return "", false
+}
+
+// holdsKey looks for a single key; it answers false for ok where the value cannot hold keys.
+func (m *members) holdsKey(key string) (found, ok bool) {
+	switch {
+	case m.isList:
+		return slices.ContainsFunc(m.texts, func(text string) bool { return alike(key, text) }), true
+	case !m.isText:
+		return false, false
+	case pattern.Wildcard(m.text, key):
+		return true, true
+	case m.within != nil:
+		return m.within.Matches(key), true
+	case m.invalid:
+		return false, false
+	}
+	return slices.Contains(m.texts, key), true
+}
+
+// holdsEach is the look-up for the keys of a list, one by one.
+func (m *members) holdsEach() (lookUp func(key string) bool, ok bool) {
+	switch {
+	case m.within != nil:
+		return func(key string) bool { return m.within.Matches(key) }, true
+	case m.invalid:
+		return nil, false
+	}
+	return func(key string) bool {
+		return slices.ContainsFunc(m.texts, func(text string) bool { return alike(key, text) })
+	}, true
+}
+
+// membership makes one of the operators that look for keys. Negative ones are true for a single key that
+// is not found; each answers for the keys of a list, given the look-up of one. Only the operators with
+// numbers, AnyIn and AnyNotIn, compare the keys of a list with a value that is a number or bool.
+func membership(negative, numbers bool, each func(keys []string, found func(string) bool) bool) func(value any) test {
+	return func(value any) test {
+		m := prepare(value)
+		return func(key any) bool {
+			if text, ok := scalarKey(key); ok {
+				found, ok := m.holdsKey(text)
+				return ok && found != negative
+			}
+			list, ok := key.([]any)
+			if !ok || m.isNumber && !numbers {
+				return false
+			}
+			keys := sprints(list)
+			if m.isText && len(keys) == 1 && keys[0] == m.text {
+				return !negative
+			}
+			if m.outside != nil && negative && numbers {
+				// AnyNotIn asks for a key outside the range, which a text that is no number is not.
+				return slices.ContainsFunc(keys, func(key string) bool { return m.outside.Matches(key) })
+			}
+			found, ok := m.holdsEach()
+			return ok && each(keys, found)
+		}
+	}
+}
+
+func not(found func(string) bool) func(string) bool {
+	return func(key string) bool { return !found(key) }
+}
+
+// anyIn is true when at least one key is among the values.
+func anyIn(value any) test {
+	return membership(false, true, slices.ContainsFunc[[]string])(value)
+}
+
+// allIn is true when every key is among the values.
+func allIn(value any) test {
+	return membership(false, false, func(keys []string, found func(string) bool) bool {
+		return !slices.ContainsFunc(keys, not(found))
+	})(value)
+}
+
+// anyNotIn is true when at least one key is not among the values.
+func anyNotIn(value any) test {
+	return membership(true, true, func(keys []string, found func(string) bool) bool {
+		return slices.ContainsFunc(keys, not(found))
+	})(value)
+}
+
+// allNotIn is true when no key is among the values.
+func allNotIn(value any) test {
+	return membership(true, false, func(keys []string, found func(string) bool) bool {
+		return !slices.ContainsFunc(keys, found)
+	})(value)
+}
+
+// in is the deprecated operator: a single key as for AnyIn, the keys of a list all and exactly.
+func in(value any) test { return exactly(value, false) }
+
+// notIn is the deprecated operator: a single key as for AnyNotIn, of the keys of a list any one that is
+// not exactly among the values.
+func notIn(value any) test { return exactly(value, true) }
+
+func exactly(value any, negative bool) test {
+	m := prepareExact(value)
+	return func(key any) bool {
+		if text, ok := scalarKey(key); ok {
+			found, ok := m.holdsKey(text)
+			return ok && found != negative
+		}
+		list, ok := key.([]any)
+		if !ok {
+			return false
+		}
+		keys := sprints(list)
+		if m.isText && len(keys) == 1 && keys[0] == m.text {
+			// Kyverno answers true here for both operators.
+			return true
+		}
+		if m.invalid || m.isNumber || m.isList && slices.ContainsFunc(value.([]any), notString) {
+			return false
+		}
+		missing := slices.ContainsFunc(keys, func(k string) bool { return !slices.Contains(m.texts, k) })
+		return missing == negative
+	}
+}
+
+func notString(value any) bool {
+	_, ok := value.(string)
+	return !ok
+}
+
+// prepareExact reads a value for the deprecated operators, which know no ranges and take a string only
+// where it is a JSON list.
+func prepareExact(value any) members {
+	text, ok := value.(string)
+	if !ok {
+		return prepare(value)
+	}
+	m := members{isText: true, text: text}
+	m.invalid = json.Unmarshal([]byte(text), &m.texts) != nil
+	return m
+}

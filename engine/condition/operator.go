@@ -1,0 +1,116 @@
+package condition
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// test compares a key with a value that is already prepared.
+type test func(key any) bool
+
+// operator prepares the comparison with a value, so that the work on a value without variables is done
+// once.
+type operator func(value any) test
+
+// operatorNames are the names for people.
+const operatorNames = "Equals, NotEquals, AnyIn, AllIn, AnyNotIn, AllNotIn, GreaterThan, GreaterThanOrEquals, LessThan, LessThanOrEquals"
+
+// operatorOf finds an operator by its name, the deprecated ones included
+// (https://kyverno.io/docs/policy-types/cluster-policy/preconditions/#operators).
+func operatorOf(name string) (operator, bool) {
+	switch name {
+	case "Equal", "Equals":
+		return equals, true
+	case "NotEqual", "NotEquals":
+		return notEquals, true
+	case "AnyIn":
+		return anyIn, true
+	case "AllIn":
+		return allIn, true
+	case "AnyNotIn":
+		return anyNotIn, true
+	case "AllNotIn":
+		return allNotIn, true
+	case "In":
+		return in, true
+	case "NotIn":
+		return notIn, true
+	case "GreaterThan":
+		return ordered(isMore), true
+	case "GreaterThanOrEquals":
+		return ordered(isMoreOrEqual), true
+	case "LessThan":
+		return ordered(isLess), true
+	case "LessThanOrEquals":
+		return ordered(isLessOrEqual), true
+	case "DurationGreaterThan":
+		return durations(isMore), true
+	case "DurationGreaterThanOrEquals":
+		return durations(isMoreOrEqual), true
+	case "DurationLessThan":
+		return durations(isLess), true
+	case "DurationLessThanOrEquals":
+		return durations(isLessOrEqual), true
+	}
+	return nil, false
+}
+
+// IsDeprecated reports whether Kyverno's documentation tells not to use an operator any more, and what
+// stands in its place.
+func IsDeprecated(name string) (instead string, deprecated bool) {
+	switch name {
+	case "Equal", "NotEqual":
+		return name + "s", true
+	case "In":
+		return "AnyIn or AllIn", true
+	case "NotIn":
+		return "AnyNotIn or AllNotIn", true
+	case "DurationGreaterThan", "DurationGreaterThanOrEquals", "DurationLessThan", "DurationLessThanOrEquals":
+		return name[len("Duration"):], true
+	}
+	return "", false
+}
+
+func isMore(order int) bool        { return order > 0 }
+func isMoreOrEqual(order int) bool { return order >= 0 }
+func isLess(order int) bool        { return order < 0 }
+func isLessOrEqual(order int) bool { return order <= 0 }
+
+// sprint is the text of a value among others in a list. Whole numbers have no exponent and no fraction,
+// whichever type they came as.
+func sprint(value any) string {
+	switch typed := value.(type) {
+	case string:
+		return typed
+	case int64:
+		return strconv.FormatInt(typed, 10)
+	case float64:
+		if typed == math.Trunc(typed) && math.Abs(typed) < 1<<53 {
+			return strconv.FormatInt(int64(typed), 10)
+		}
+	case bool:
+		return strconv.FormatBool(typed)
+	}
+	return fmt.Sprint(value)
+}
+
+// sprints is the texts of a list.
+func sprints(list []any) []string {
+	texts := make([]string, len(list))
+	for i, element := range list {
+		texts[i] = sprint(element)
+	}
+	return texts
+}
+
+// number is a value as a number, where it is one.
+func number(value any) (float64, bool) {
+	switch typed := value.(type) {
+	case int64:
+		return float64(typed), true
+	case float64:
+		return typed, true
+	}
+	return 0, false
+}

@@ -1,0 +1,115 @@
+package condition
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/engine/jmespath"
+	"github.com/lintel-bot/lintel/engine/variable"
+)
+
+// decided collects what the conditions read that decided the set: those that are met for a set that is
+// met, else those of the first block that is not met that are not. It looks at every such condition, not
+// only the first, so that all fields of a resource that must change are known.
+func (s *Set) decided(sc *variable.Scope, met bool) []string {
+	var reads []string
+	for i := range s.blocks {
+		b := &s.blocks[i]
+		if met {
+			for c := range b.conditions() {
+				reads = append(reads, c.readsIf(sc, true)...)
+			}
+			continue
+		}
+		if ok, _, err := b.holds(sc); ok || err != nil {
+			continue
+		}
+		// The any list decided where all of it is not met.
+		if b.hasAny && !slices.ContainsFunc(b.any, func(c condition) bool { ok, err := c.holds(sc); return ok && err == nil }) {
+			for j := range b.any {
+				reads = append(reads, b.any[j].readsIf(sc, false)...)
+			}
+		}
+		for j := range b.all {
+			reads = append(reads, b.all[j].readsIf(sc, false)...)
+		}
+		break
+	}
+	return reads
+}
+
+// readsIf is what the condition reads if it evaluates to want.
+func (c *condition) readsIf(sc *variable.Scope, want bool) []string {
+	if len(c.reads) == 0 {
+		return nil
+	}
+	key, t, err := c.operands(sc)
+	if err != nil || t(key) != want {
+		return nil
+	}
+	keys := readsOf(sc, c.key.Expressions())
+	if list, ok := key.([]any); ok {
+		keys = narrow(sc, keys, list, func(element any) bool { return t([]any{element}) == want })
+	}
+	return append(keys, readsOf(sc, c.value.Expressions())...)
+}
+
+// readsOf is what expressions read.
+func readsOf(sc *variable.Scope, expressions []*jmespath.Expression) []string {
+	var pointers []string
+	for _, e := range expressions {
+		pointers = append(pointers, sc.Reads(e)...)
+	}
+	return pointers
+}
+
+// valueAt is the value of a field of the variables. The variables were loaded when the condition was
+// evaluated, so this is only a look-up.
+func valueAt(sc *variable.Scope, pointer string) any {
+	root, rest, _ := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
+	quoted, err := json.Marshal(strings.NewReplacer("~1", "/", "~0", "~").Replace(root))
+	if err != nil {
+		return nil
+	}
+	e, err := jmespath.Compile(string(quoted))
+	if err != nil {
+		return nil
+	}
+	value, err := sc.Query(e)
+	if err != nil {
+		return nil
+	}
+	if rest != "" {
+		value, _ = lookUp(value, "/"+rest)
+	}
+	return value
+}
+
+// narrow keeps the pointers to the elements of the list that decided. It keeps all where the list is not
+// simply the values that were read, because an expression changed them on the way.
+func narrow(sc *variable.Scope, pointers []string, list []any, decides func(element any) bool) []string {
+	var kept []string
+	present := 0
+	values := make(map[string]bool, len(list))
+	for _, element := range list {
+		values[sprint(element)] = true
+	}
+	for _, pointer := range pointers {
+		value := valueAt(sc, pointer)
+		if value == nil {
+			continue
+		}
+		present++
+		if !values[sprint(value)] {
+			return pointers
+		}
+		if decides(value) {
+			kept = append(kept, pointer)
+		}
+	}
+	if present != len(list) || len(kept) == 0 {
+		return pointers
+	}
+	return kept
+}

@@ -1,0 +1,249 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lintel-bot/lintel/engine/cel"
+	"github.com/lintel-bot/lintel/engine/condition"
+	"github.com/lintel-bot/lintel/engine/match"
+	"github.com/lintel-bot/lintel/engine/podsecurity"
+	"github.com/lintel-bot/lintel/engine/policy"
+)
+
+// ttlLabel is the label by which Kyverno's clean-up removes an object at a time or after a while
+// (https://kyverno.io/docs/policy-types/cleanup-policy/#cleanup-label).
+const ttlLabel = "cleanup.kyverno.io/ttl"
+
+// Exception is a compiled PolicyException. It is immutable; whether it counts is decided by who binds it.
+type Exception struct {
+	APIVersion, Namespace, Name, Path string
+	Line                              int
+	Expires                           time.Time     // when it ends, zero when it names no time
+	TTL                               time.Duration // how long after its creation it ends, zero when it names no duration
+
+	refs       []policy.ExceptionRef
+	match      *match.Block
+	conditions *condition.Set
+	security   []podsecurity.Exclude
+	cel        *cel.Exception
+}
+
+func (x *Exception) key() string {
+	if x.Namespace == "" {
+		return x.Name
+	}
+	return x.Namespace + "/" + x.Name
+}
+
+// names reports whether an exception refers to a rule. A namespaced policy is named with its namespace.
+func (x *Exception) names(g *program, rule string) bool {
+	name := g.ref.Name
+	if g.namespace != "" {
+		name = g.namespace + "/" + name
+	}
+	for _, r := range x.refs {
+		if r.PolicyName == name && len(r.RuleNames) > 0 && match.AnyWildcard(r.RuleNames, rule) {
+			return true
+		}
+	}
+	return false
+}
+
+func compileExceptions(sources []policy.Source, _ Options) ([]*Exception, []policy.Problem) {
+	var out []*Exception
+	var problems []policy.Problem
+	for _, s := range sources {
+		docs, bad := policy.Documents(s)
+		problems = append(problems, bad...)
+		for _, d := range docs {
+			u, bad := classify(d)
+			if bad != nil && d.Kind == "PolicyException" {
+				problems = append(problems, *bad)
+			}
+			if u != exception {
+				continue
+			}
+			x, more := compileException(d)
+			problems = append(problems, more...)
+			if !policy.HasErrors(more) {
+				out = append(out, x)
+			}
+		}
+	}
+	return out, sorted(problems)
+}
+
+func compileException(d policy.Document) (*Exception, []policy.Problem) {
+	x := &Exception{APIVersion: d.APIVersion, Namespace: d.Namespace, Name: d.Name, Path: d.Path, Line: d.Line}
+	var problems []policy.Problem
+	if d.Name == "" {
+		problems = append(problems, d.Problem("/metadata", "the exception has no metadata.name: add one"))
+	}
+	if d.Group() == "policies.kyverno.io" {
+		var e policy.CELException
+		problems = append(problems, policy.Decode(d, &e)...)
+		if policy.HasErrors(problems) {
+			return nil, problems
+		}
+		c, bad := cel.CompileException(d, e)
+		x.cel = c
+		problems = append(problems, bad...)
+		if c != nil {
+			x.Expires = c.Expires()
+		}
+		return x, problems
+	}
+	var e policy.PolicyException
+	problems = append(problems, policy.Decode(d, &e)...)
+	problems = append(problems, x.references(d, e.Spec.Exceptions)...)
+	problems = append(problems, x.selects(d, e.Spec)...)
+	if value, ok := e.Metadata.Labels[ttlLabel]; ok {
+		if err := x.ends(value); err != nil {
+			problems = append(problems, d.Problem("/metadata/labels/"+escape(ttlLabel), "%s", err))
+		}
+	}
+	return x, problems
+}
+
+func (x *Exception) references(d policy.Document, refs []policy.ExceptionRef) []policy.Problem {
+	var problems []policy.Problem
+	x.refs = refs
+	if len(refs) == 0 {
+		problems = append(problems, d.Problem("/spec/exceptions", "the exception names no policy: add spec.exceptions"))
+	}
+	for i, r := range refs {
+		at := fmt.Sprintf("/spec/exceptions/%d", i)
+		if r.PolicyName == "" {
+			problems = append(problems, d.Problem(at, "the entry has no policyName: add it"))
+		}
+		if strings.ContainsAny(r.PolicyName, "*?") {
+			problems = append(problems, d.Problem(at+"/policyName", "policyName takes no wildcards: name the policy"))
+		}
+		if len(r.RuleNames) == 0 {
+			problems = append(problems, d.Problem(at, "the entry has no ruleNames: add them, \"*\" for all"))
+		}
+	}
+	return problems
+}
+
+// selects compiles which requests the exception covers, and what of a pod security rule it exempts.
+func (x *Exception) selects(d policy.Document, s policy.ExceptionSpec) []policy.Problem {
+	var problems []policy.Problem
+	b, bad := match.Compile(s.Match)
+	for _, e := range bad {
+		problems = append(problems, d.Problem("/spec/match/"+e.Field, "%s", e.Message))
+	}
+	x.match = b
+	switch {
+	case len(s.Match.Any)+len(s.Match.All) == 0:
+		problems = append(problems, d.Problem("/spec/match", "the exception covers nothing: add any or all under spec.match"))
+	default:
+		walkStrings(lookup(d.Value(), "/spec/match"), "/spec/match", func(at, s string) {
+			if strings.Contains(s, "{{") {
+				problems = append(problems, d.Problem(at, "variables are not resolved in match: move the condition to conditions"))
+			}
+		})
+	}
+	if s.Conditions != nil {
+		c, err := condition.Compile(d.Value(), "/spec/conditions")
+		if err != nil {
+			pointer, message := located(err)
+			problems = append(problems, d.Problem(pointer, "%s", message))
+		}
+		x.conditions = c
+	}
+	x.security = excludes(s.PodSecurity)
+	if err := podsecurity.Validate(x.security); err != nil {
+		at := strings.TrimPrefix(invalidAt(err), "/exclude")
+		problems = append(problems, d.Problem("/spec/podSecurity"+at, "%s", err))
+	}
+	return problems
+}
+
+// invalidAt is where below a podSecurity block, or below a list of exclusions, something is wrong.
+func invalidAt(err error) string {
+	var e *podsecurity.InvalidError
+	if !errors.As(err, &e) {
+		return ""
+	}
+	if e.Index < 0 {
+		return "/" + e.Field
+	}
+	return fmt.Sprintf("/exclude/%d/%s", e.Index, e.Field)
+}
+
+// ends reads the time to live of the exception: a date, a date with time, or a duration.
+func (x *Exception) ends(value string) error {
+	for _, layout := range []string{time.RFC3339, "2006-01-02T150405Z", "2006-01-02"} {
+		if t, err := time.Parse(layout, value); err == nil {
+			x.Expires = t
+			return nil
+		}
+	}
+	d, err := time.ParseDuration(value)
+	if err != nil {
+		// Kyverno also takes days: "2d" and "1d12h".
+		if days, rest, ok := strings.Cut(value, "d"); ok {
+			n, dayErr := strconv.Atoi(days)
+			if rest != "" {
+				d, err = time.ParseDuration(rest)
+			} else {
+				err = nil
+			}
+			if dayErr != nil {
+				err = dayErr
+			}
+			d += time.Duration(n) * 24 * time.Hour
+		}
+	}
+	if err != nil || d <= 0 {
+		return fmt.Errorf("%q is neither a date nor a duration: write for example 2027-01-31 or 36h", value)
+	}
+	x.TTL = d
+	return nil
+}
+
+// excepted finds the exceptions that cover the request. pending is set when one might, which depends on
+// something that is not known.
+func (v *review) excepted(f *frame, candidates []*Exception) (covering []*Exception, pending error) {
+	for _, x := range candidates {
+		ok, err := x.match.Covers(v.target)
+		if err == nil && ok && x.conditions != nil {
+			out, e := x.conditions.Evaluate(f.scope)
+			// Conditions that cannot be evaluated do not cover, as in Kyverno; those that need a
+			// cluster might.
+			ok = e == nil && out.Met
+			if e != nil && needsCluster(e) {
+				err = e
+			}
+		}
+		switch {
+		case err != nil:
+			pending = fmt.Errorf("exception %s may cover it: %w", x.key(), err)
+		case ok:
+			covering = append(covering, x)
+		}
+	}
+	return covering, pending
+}
+
+// skippedBy reports whether the exceptions skip the rule as a whole. For pod security those that name controls
+// exempt these only.
+func skippedBy(r *rule, covering []*Exception) (verdict, bool) {
+	if len(covering) == 0 {
+		return verdict{}, false
+	}
+	if r.security == nil {
+		return skipped(covering, false), true
+	}
+	for _, x := range covering {
+		if len(x.security) == 0 {
+			return skipped([]*Exception{x}, false), true
+		}
+	}
+	return verdict{}, false
+}

@@ -1,0 +1,206 @@
+package engine
+
+import (
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// place puts pointers into what a pattern looked at where that is in the object.
+func (f *frame) place(fields []string) []string {
+	if f.scoped == nil {
+		return fields
+	}
+	at, ok := f.locate(f.elements[f.scopedBy])
+	if !ok {
+		return f.trace(nil)
+	}
+	out := make([]string, len(fields))
+	for i, p := range fields {
+		out[i] = at + p
+	}
+	return out
+}
+
+// normalize sorts pointers and drops those that say nothing beside others: doubles, and the whole object.
+func normalize(fields []string) []string {
+	slices.Sort(fields)
+	fields = slices.Compact(fields)
+	if len(fields) > 1 && fields[0] == "" {
+		fields = fields[1:]
+	}
+	return fields
+}
+
+// maxTrace bounds how far variables are followed to what they were computed from.
+const maxTrace = 5
+
+// trace finds the fields of the object behind the variables that decided an outcome. Where there are none, it
+// is the element that is looked at.
+func (f *frame) trace(reads []string) []string {
+	var out []string
+	for _, r := range reads {
+		out = f.follow(r, out, 0)
+	}
+	if len(out) == 0 {
+		for _, e := range slices.Backward(f.elements) {
+			if at, ok := f.locate(e); ok && at != "" {
+				return []string{at}
+			}
+		}
+		return []string{""}
+	}
+	return normalize(out)
+}
+
+// follow adds the fields of the object behind one pointer into the variables.
+func (f *frame) follow(read string, out []string, depth int) []string {
+	object, other := "/request/object", "/request/oldObject"
+	if f.request.Object == nil {
+		object, other = other, object // all that a deletion has is the old object, however it is called
+	}
+	if rest, ok := below(read, object); ok {
+		return append(out, rest)
+	}
+	if rest, ok := below(read, other); ok {
+		if f.request.Object == nil {
+			return append(out, rest)
+		}
+		return out
+	}
+	name, rest, _ := strings.Cut(strings.TrimPrefix(read, "/"), "/")
+	if rest != "" {
+		rest = "/" + rest
+	}
+	if e, ok := f.elementNamed(name); ok {
+		if at, ok := f.locate(e); ok {
+			return append(out, at+rest)
+		}
+		return out
+	}
+	if name == "images" {
+		return f.imageFields(rest, out)
+	}
+	if depth >= maxTrace {
+		return out
+	}
+	for _, e := range slices.Backward(f.entries) {
+		if e.name == unescape(name) {
+			for _, r := range e.reads(f) {
+				out = f.follow(r, out, depth+1)
+			}
+			break
+		}
+	}
+	return out
+}
+
+// elementNamed is the element that "element", or "element" with the depth of its foreach, stands for.
+func (f *frame) elementNamed(name string) (element, bool) {
+	rest, ok := strings.CutPrefix(name, "element")
+	if !ok || len(f.elements) == 0 {
+		return element{}, false
+	}
+	if rest == "" {
+		return f.elements[len(f.elements)-1], true
+	}
+	i, err := strconv.Atoi(rest)
+	if err != nil || i < 0 || i >= len(f.elements) {
+		return element{}, false
+	}
+	return f.elements[i], true
+}
+
+// imageFields adds the image fields below a pointer into the variable images.
+func (f *frame) imageFields(rest string, out []string) []string {
+	all, err := images(f.request.Subject())
+	if err != nil {
+		return out
+	}
+	var add func(v any)
+	add = func(v any) {
+		m, ok := v.(map[string]any)
+		if !ok {
+			return
+		}
+		if p, ok := m["jsonPointer"].(string); ok {
+			out = append(out, p)
+			return
+		}
+		for _, e := range m {
+			add(e)
+		}
+	}
+	if parts := strings.Split(rest, "/"); len(parts) > 3 {
+		rest = strings.Join(parts[:3], "/")
+	}
+	add(lookup(all, rest))
+	return out
+}
+
+// reads are pointers into the variables that a context entry is computed from.
+func (e *entry) reads(f *frame) []string {
+	if !e.variable {
+		return nil
+	}
+	var out []string
+	if e.value != nil {
+		for _, x := range e.value.Expressions() {
+			out = append(out, f.scope.Reads(x)...)
+		}
+	}
+	if e.path != nil && e.value == nil && e.path.fixed != nil {
+		out = append(out, f.scope.Reads(e.path.fixed)...)
+	}
+	if e.path != nil && e.path.tree != nil {
+		for _, x := range e.path.tree.Expressions() {
+			out = append(out, f.scope.Reads(x)...)
+		}
+	}
+	return out
+}
+
+// locate says where in the object an element of a list is: a mapping by its identity, since expressions
+// hand out the mappings of the object themselves; anything else by its place in the list that a plain path
+// reads.
+func (f *frame) locate(e element) (pointer string, ok bool) {
+	if m, ok := e.value().(map[string]any); ok && m != nil {
+		if f.review.places == nil {
+			f.review.places = map[uintptr]string{}
+			indexMaps(f.request.Subject(), "", f.review.places)
+		}
+		pointer, ok = f.review.places[reflect.ValueOf(m).Pointer()]
+		return pointer, ok
+	}
+	var spots []string
+	for _, r := range f.scope.Reads(e.entry.list) {
+		for _, p := range f.follow(r, nil, 0) {
+			if l, ok := lookup(f.request.Subject(), p).([]any); ok {
+				for j := range l {
+					spots = append(spots, p+"/"+strconv.Itoa(j))
+				}
+			} else {
+				spots = append(spots, p)
+			}
+		}
+	}
+	if len(spots) == len(e.list) && reflect.DeepEqual(lookup(f.request.Subject(), spots[e.index]), e.value()) {
+		return spots[e.index], true
+	}
+	return "", false
+}
+
+func indexMaps(v any, at string, into map[uintptr]string) {
+	switch v := v.(type) {
+	case map[string]any:
+		into[reflect.ValueOf(v).Pointer()] = at
+		for k, e := range v {
+			indexMaps(e, at+"/"+escape(k), into)
+		}
+	case []any:
+		for i, e := range v {
+			indexMaps(e, at+"/"+strconv.Itoa(i), into)
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/lintel-bot/lintel/engine/admission"
+)
+
+// podPaths say where the kinds of Kubernetes keep their pod specification.
+var podPaths = map[string][]string{
+	"Pod":         {"spec"},
+	"DaemonSet":   {"spec", "template", "spec"},
+	"Deployment":  {"spec", "template", "spec"},
+	"ReplicaSet":  {"spec", "template", "spec"},
+	"StatefulSet": {"spec", "template", "spec"},
+	"Job":         {"spec", "template", "spec"},
+	"CronJob":     {"spec", "jobTemplate", "spec", "template", "spec"},
+
+	"ReplicationController": {"spec", "template", "spec"},
+}
+
+// images is the variable of that name: the images of an object by kind of container and name of the
+// container (https://kyverno.io/docs/policy-types/cluster-policy/variables/#variables-from-container-images).
+func images(o admission.Object) (map[string]any, error) {
+	out := map[string]any{}
+	path, ok := podPaths[admission.IdentityOf(o).Kind]
+	if !ok {
+		return out, nil
+	}
+	pointer := "/" + strings.Join(path, "/")
+	spec, _ := lookup(o, pointer).(map[string]any)
+	for _, kind := range []string{"initContainers", "containers", "ephemeralContainers"} {
+		containers, _ := spec[kind].([]any)
+		found := map[string]any{}
+		for i, c := range containers {
+			container, _ := c.(map[string]any)
+			name, _ := container["name"].(string)
+			image, _ := container["image"].(string)
+			if strings.TrimSpace(image) == "" {
+				continue
+			}
+			info, err := parseImage(image)
+			if err != nil {
+				return nil, err
+			}
+			info["jsonPointer"] = fmt.Sprintf("%s/%s/%d/image", pointer, kind, i)
+			found[name] = info
+		}
+		if len(found) > 0 {
+			out[kind] = found
+		}
+	}
+	return out, nil
+}
+
+// parseImage takes an image reference apart; the registry defaults to docker.io and the tag to latest
+// (https://pkg.go.dev/github.com/distribution/reference has the grammar).
+func parseImage(image string) (map[string]any, error) {
+	bad := func(why string) (map[string]any, error) {
+		return nil, fmt.Errorf("bad image: %s: %s", image, why)
+	}
+	rest, digest, hasDigest := strings.Cut(image, "@")
+	if hasDigest {
+		algorithm, hex, ok := strings.Cut(digest, ":")
+		if !ok || algorithm == "" || len(hex) < 32 || strings.Trim(hex, "0123456789abcdefABCDEF") != "" {
+			return bad("invalid digest")
+		}
+	}
+	registry := "docker.io"
+	if first, after, ok := strings.Cut(rest, "/"); ok &&
+		(strings.ContainsAny(first, ".:") || first == "localhost" || strings.ToLower(first) != first) {
+		registry, rest = first, after
+	}
+	path, tag := rest, ""
+	if i := strings.LastIndexByte(rest, ':'); i > strings.LastIndexByte(rest, '/') {
+		path, tag = rest[:i], rest[i+1:]
+		if tag == "" || len(tag) > 128 || strings.Trim(tag, tagCharacters) != "" || strings.ContainsAny(tag[:1], ".-") {
+			return bad("invalid reference format")
+		}
+	}
+	if !validPath(path) || registry == "" || strings.ContainsAny(registry, " _@") {
+		return bad("invalid reference format")
+	}
+	if tag == "" && !hasDigest {
+		tag = "latest"
+	}
+	info := map[string]any{"registry": registry, "path": path, "name": path[strings.LastIndexByte(path, '/')+1:]}
+	info["referenceWithTag"] = registry + "/" + path + ":" + tag
+	info["reference"] = info["referenceWithTag"]
+	if tag != "" {
+		info["tag"] = tag
+	}
+	if hasDigest {
+		info["digest"] = digest
+		info["reference"] = registry + "/" + path + "@" + digest
+	}
+	return info, nil
+}
+
+const (
+	pathCharacters = "abcdefghijklmnopqrstuvwxyz0123456789._-"
+	tagCharacters  = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+)
+
+func validPath(path string) bool {
+	for part := range strings.SplitSeq(path, "/") {
+		if part == "" || strings.Trim(part, pathCharacters) != "" || strings.ContainsAny(part[:1]+part[len(part)-1:], "._-") {
+			return false
+		}
+	}
+	return len(path) <= 255
+}

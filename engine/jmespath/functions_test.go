@@ -1,0 +1,433 @@
+package jmespath
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestStandardFunctions(t *testing.T) {
+	runRows(t, []row{
+		{"length('abc')", "3"},
+		{"length('äö')", "2"},
+		{"length(`[1,2]`)", "2"},
+		{"length(`{\"a\":1}`)", "1"},
+		{"length(`1`)", "error: argument #1"},
+		{"length(`true`)", "error: argument #1"},
+		{"starts_with('Gophers', 'Go')", "true"},
+		{"starts_with('Gophers', 'C')", "false"},
+		{"starts_with(`1`, 'C')", "error: argument #1 is not of type String"},
+		{"ends_with('Amigo', 'go')", "true"},
+		{"ends_with('Amigo', `1`)", "error: argument #2 is not of type String"},
+		{"contains('nginx:1', ':')", "true"},
+		{"contains('nginx', ':')", "false"},
+		{"contains('nginx', `1`)", "false"},
+		{"contains(`[1,2]`, `2.0`)", "true"},
+		{"contains(`[{\"a\":1}]`, `{\"a\":1}`)", "true"},
+		{"contains(`[]`, 'a')", "false"},
+		{"contains(`{}`, 'a')", "error: argument #1 is not of type String or Array"},
+		{"contains(nothing, 'a')", "error: argument #1"},
+		{"abs(`-3`)", "3"},
+		{"abs(`3`)", "3"},
+		{"abs(`-2.5`)", "2.5"},
+		{"abs('x')", "error: argument #1 is not of type Number"},
+		{"ceil(`1.2`)", "2"},
+		{"ceil(`2`)", "2"},
+		{"floor(`1.8`)", "1"},
+		{"floor(`-1.2`)", "-2"},
+		{"avg(`[1,2]`)", "1.5"},
+		{"avg(`[1,3]`)", "2"},
+		{"avg(`[]`)", "null"},
+		{"avg(`[\"a\"]`)", "error: NumberArray"},
+		{"keys(request.object.metadata.labels)", `["a/b~c","app"]`},
+		{"keys('x')", "error: Object"},
+		{"values(request.object.metadata.labels)", `["y","x"]`},
+		{"map(&name, request.object.spec.containers)", `["a","b"]`},
+		{"map(&missing, request.object.spec.containers)", "[null,null]"},
+		{"map(&name, 'x')", "error: argument #2 is not of type Array"},
+		{"merge(`{\"a\":1,\"b\":2}`, `{\"b\":3}`)", `{"a":1,"b":3}`},
+		{"merge(`{\"a\":1}`)", `{"a":1}`},
+		{"merge(`{}`, 'x')", "error: argument #2 is not of type Object"},
+		{"not_null(`null`, 'a', 'b')", `"a"`},
+		{"not_null(`null`)", "null"},
+		{"join('-', `[\"a\",\"b\"]`)", `"a-b"`},
+		{"join('-', `[]`)", `""`},
+		{"join('-', `[1]`)", "error: StringArray"},
+		{"type('x')", `"string"`},
+		{"type(`1`)", `"number"`},
+		{"type(`1.5`)", `"number"`},
+		{"type(`true`)", `"boolean"`},
+		{"type(`[]`)", `"array"`},
+		{"type(`{}`)", `"object"`},
+		{"type(`null`)", `"null"`},
+		{"to_array('x')", `["x"]`},
+		{"to_array(`[1]`)", "[1]"},
+		{"to_string('x')", `"x"`},
+		{"to_string(`1`)", `"1"`},
+		{"to_string(`1.0`)", `"1"`},
+		{"to_string(`1.5`)", `"1.5"`},
+		{"to_string(`true`)", `"true"`},
+		{"to_string(request.object.spec.replicas)", `"3"`},
+		{"to_string(`{\"a\":[1,null]}`)", `"{\"a\":[1,null]}"`},
+		{"to_number('12')", "12"},
+		{"to_number('1.50')", "1.5"},
+		{"to_number('-3')", "-3"},
+		{"to_number('x')", "null"},
+		{"to_number('NaN')", "null"},
+		{"to_number('1e999')", "null"},
+		{"to_number(`[1]`)", "null"},
+		{"to_number(`7`)", "7"},
+		{"`[\"1\",\"2\"]`[*].to_number(@)", "[1,2]"},
+		{"sort(`[3,1.5,2]`)", "[1.5,2,3]"},
+		{"sort(`[\"b\",\"a\"]`)", `["a","b"]`},
+		{"sort(`[\"b\",1]`)", "error: StringArray or NumberArray"},
+		{"sort_by(`[{\"n\":2},{\"n\":1}]`, &n)[].n", "[1,2]"},
+		{"sort_by(`[{\"n\":\"b\"},{\"n\":\"a\"}]`, &n)[].n", `["a","b"]`},
+		{"sort_by(`[{\"n\":2},{\"n\":\"a\"}]`, &n)", "error: for each"},
+		{"sort_by(`[{\"n\":2},{}]`, &n)", `error: Unknown key "n"`},
+		{"max(`[1,3,2]`)", "3"},
+		{"max(`[\"a\",\"c\"]`)", `"c"`},
+		{"max(`[]`)", "null"},
+		{"min(`[1,3,0.5]`)", "0.5"},
+		{"max_by(`[{\"n\":2},{\"n\":5}]`, &n).n", "5"},
+		{"min_by(`[{\"n\":2},{\"n\":5}]`, &n).n", "2"},
+		{"min_by(`[]`, &n)", "null"},
+		{"reverse('abc')", `"cba"`},
+		{"reverse(`[1,2]`)", "[2,1]"},
+		{"reverse(`1`)", "error: Array"},
+	})
+}
+
+func TestStringFunctions(t *testing.T) {
+	runRows(t, []row{
+		{"compare('a', 'a')", "0"},
+		{"compare('a', 'b')", "-1"},
+		{"compare('b', 'a')", "1"},
+		{"compare('a', `1`)", "error: 'compare': argument #2 is not of type String"},
+		{"equal_fold('Go', 'go')", "true"},
+		{"equal_fold('pizza', 'APPLE')", "false"},
+		{"equal_fold(`1`, '1')", "error: argument #1"},
+		{"replace('Lorem ipsum dolor sit amet foo ipsum bar ipsum', 'ipsum', 'muspi', `2`)", `"Lorem muspi dolor sit amet foo muspi bar ipsum"`},
+		{"replace('aaa', 'a', 'b', `-1`)", `"bbb"`},
+		{"replace('aaa', 'a', 'b', `0`)", `"aaa"`},
+		{"replace('aaa', 'a', 'b', `1.5`)", "error: argument #4 is not a whole number"},
+		{"replace('aaa', 'a', 'b', 'c')", "error: argument #4 is not of type Number"},
+		{"replace_all('Lorem ipsum dolor', 'ipsum', 'muspi')", `"Lorem muspi dolor"`},
+		{"replace_all('ab', '', '-')", `"-a-b-"`},
+		{"replace_all('aaa', 'a', '')", `""`},
+		{"replace_all(`1`, 'a', '')", "error: argument #1"},
+		{"to_upper('a#%&123Bc')", `"A#%\u0026123BC"`},
+		{"to_lower('ABC')", `"abc"`},
+		{"to_lower(nothing)", "error: argument #1 is not of type String"},
+		{"request.object.spec.containers[].name.to_upper(@)", `["A","B"]`},
+		{"trim('¡¡¡Hello, Gophers!!!', '!¡')", `"Hello, Gophers"`},
+		{"trim(' a ', ' ')", `"a"`},
+		{"trim(' a ', `1`)", "error: argument #2"},
+		{"trim_prefix('registry/app', 'registry/')", `"app"`},
+		{"trim_prefix('app', 'registry/')", `"app"`},
+		{"split('cat,dog,horse', ',')", `["cat","dog","horse"]`},
+		{"split('', ',')", `[""]`},
+		{"split('ab', '')", `["a","b"]`},
+		{"split(`1`, ',')", "error: argument #1"},
+		{"truncate('Lorem ipsum dolor', `5`)", `"Lorem"`},
+		{"truncate('äöü', `2`)", `"äö"`},
+		{"truncate('abc', `5`)", `"abc"`},
+		{"truncate('abc', `0`)", `""`},
+		{"truncate('abc', `-5`)", `""`},
+		{"truncate('abc', '5')", "error: argument #2 is not of type Number"},
+		{"to_boolean('TruE')", "true"},
+		{"to_boolean('faLSE')", "false"},
+		{"to_boolean('yes')", "error: 'true' or 'false'"},
+		{"to_boolean(`true`)", "error: argument #1 is not of type String"},
+		{"path_canonicalize('/var//lib///kubelet')", `"/var/lib/kubelet"`},
+		{"path_canonicalize('/var/lib/../run/')", `"/var/run"`},
+		{"path_canonicalize('../../a')", `"../../a"`},
+		{"path_canonicalize('')", `""`},
+		{"pattern_match('prefix-*', 'prefix-foo')", "true"},
+		{"pattern_match('158-7?-4*', '158-73-417')", "true"},
+		{"pattern_match('158-7?-4*', '158-6-417')", "false"},
+		{"pattern_match('12*', `12`)", "true"},
+		{"pattern_match('12*', abs(`-12.5`))", "true"},
+		{"pattern_match(`1`, '1')", "error: argument #1"},
+		{"pattern_match('1', `true`)", "error: argument #2 is not of type String or Number"},
+		{"semver_compare('1.2.3', '1.2.4')", "false"},
+		{"semver_compare('4.1.3', '>=4.1.x')", "true"},
+		{"semver_compare('4.1.3', '!4.x.x')", "false"},
+		{"semver_compare('1.8.6', '>1.0.0 <2.0.0')", "true"},
+		{"semver_compare('2.1.5', '<2.0.0 || >=3.0.0')", "false"},
+		{"semver_compare('nonsense', '>0.0.1')", "false"},
+		{"semver_compare('1.2.3', 'nonsense')", "error: not a range of versions"},
+		{"regex_match('^[1-7]$', `1`)", "true"},
+		{"regex_match('^[1-7]$', '8')", "false"},
+		{`regex_match('^\d+$', '12')`, "true"},
+		{`regex_match('^\\d+$', '12')`, "false"}, // two backslashes are a backslash and a d
+		{"regex_match('12.*', abs(`-12`))", "true"},
+		{"regex_match('(', 'x')", "error: argument #1 is not a regular expression"},
+		{"regex_match(request.operation, 'CREATE')", "true"},
+		{"regex_match('x', `null`)", "error: argument #2"},
+		{"regex_replace_all('([0-9])([0-9])', 'hello im 42 months old', '${1}1')", `"hello im 41 months old"`},
+		{"regex_replace_all('([Hh]e|G)l', 'Hello world, helworldlo', '${2}G')", `"Glo world, Gworldlo"`},
+		{"regex_replace_all('^docker.io/(.*)$', image_normalize('nginx'), 'harbor.corp.org/$1')", `"harbor.corp.org/nginx:latest"`},
+		{"regex_replace_all('x', 'abc', 'y')", `"abc"`},
+		{"regex_replace_all('', 'ab', '-')", `"-a-b-"`},
+		{"regex_replace_all('2', `123`, `9`)", `"193"`},
+		{"regex_replace_all('.*', 'abc', '')", `""`},
+		{`regex_replace_all_literal('^(\d{3}-?\d{2}-?\d{4})$', '123-45-6789', 'redacted')`, `"redacted"`},
+		{"regex_replace_all_literal('^[^/]+', 'docker.io/a/b', 'my.corp')", `"my.corp/a/b"`},
+		{"regex_replace_all_literal('a', 'aa', '$1')", `"$1$1"`},
+		{"regex_replace_all_literal('a', nothing, 'b')", "error: argument #2"},
+		{"image_normalize('nginx')", `"docker.io/nginx:latest"`},
+		{"image_normalize('nginx:1.2')", `"docker.io/nginx:1.2"`},
+		{"image_normalize('org/app')", `"docker.io/org/app:latest"`},
+		{"image_normalize('ghcr.io/org/app:v1')", `"ghcr.io/org/app:v1"`},
+		{"image_normalize('localhost/app')", `"localhost/app:latest"`},
+		{"image_normalize('localhost:5000/app')", `"localhost:5000/app:latest"`},
+		{"image_normalize('nginx@sha256:abc')", `"docker.io/nginx@sha256:abc"`},
+		{"image_normalize('nginx:1@sha256:abc')", `"docker.io/nginx@sha256:abc"`},
+		{"image_normalize('')", "error: not an image"},
+		{"image_normalize('a b')", "error: not an image"},
+		{"image_normalize('nginx:')", "error: not an image"},
+		{"image_normalize('a//b')", "error: not an image"},
+		{"is_external_url('http://127.0.0.1/x')", "false"},
+		{"is_external_url('http://10.0.0.1:8080')", "false"},
+		{"is_external_url('https://8.8.8.8')", "true"},
+		{"is_external_url('https://[::1]/')", "false"},
+		{"is_external_url('https://[2001:4860:4860::8888]/')", "true"},
+		{"is_external_url('http://localhost/x')", "false"},
+		{"is_external_url('nonsense')", "error: not a URL"},
+		{"is_external_url('https://example.com')", "error: needs the cluster"},
+	})
+}
+
+func TestArithmetic(t *testing.T) {
+	runRows(t, []row{
+		{"add(`12`, `13`)", "25"},
+		{"add(`1.5`, `1`)", "2.5"},
+		{"add(`9007199254740991`, `9007199254740991`)", "18014398509481982"},
+		{"add(to_number('9223372036854775807'), `1`)", "9223372036854776000"}, // too large for int64,
+		{"add(`12`, '13s')", "error: types mismatch"},
+		{"add('12', '13s')", "error: types mismatch"},
+		{"add(`12`, '13Ki')", "error: types mismatch"},
+		{"add('12Ki', '13Ki')", `"25Ki"`},
+		{"add('12Ki', '13')", `"12301"`},
+		{"add('10Mi', '10Ki')", `"10250Ki"`},
+		{"add('12Ki', `13`)", "error: types mismatch"},
+		{"add('12s', '13s')", `"25s"`},
+		{"add('1h', '30s')", `"1h0m30s"`},
+		{"add('12s', '13')", "error: types mismatch"},
+		{"add('x', `1`)", "error: invalid operands"},
+		{"add(nothing, `1`)", "error: 'add': invalid operands"},
+		{"add(`true`, `1`)", "error: invalid operands"},
+		{"add('1e999999999', '1')", "error: invalid operands"},
+		{"add('" + strings.Repeat("1", 100) + "', '1')", "error: invalid operands"},
+		{"subtract(`12`, `13`)", "-1"},
+		{"subtract('12Ki', '13Ki')", `"-1Ki"`},
+		{"subtract('12Ki', '13')", `"12275"`},
+		{"subtract('12s', '13s')", `"-1s"`},
+		{"subtract('12s', `13`)", "error: 'subtract': types mismatch"},
+		{"subtract(`0.5`, `1`)", "-0.5"},
+		{"multiply(`3`, `4`)", "12"},
+		{"multiply(`1.5`, `2`)", "3"},
+		{"multiply('12Ki', `2`)", `"24Ki"`},
+		{"multiply(`2`, '12Ki')", `"24Ki"`},
+		{"multiply('12Ki', '12Ki')", "error: types mismatch"},
+		{"multiply('12Ki', '12s')", "error: types mismatch"},
+		{"multiply('12s', `2`)", `"24s"`},
+		{"multiply(`2.5`, '1m')", `"2500u"`}, // m is milli before it is minutes
+		{"multiply(`-2`, '1h')", `"-2h0m0s"`},
+		{"divide(`7`, `2`)", "3.5"},
+		{"divide(`8`, `2`)", "4"},
+		{"divide(`8`, `0`)", "error: 'divide': divisor must be non-zero"},
+		{"divide('10Mi', '5Ki')", "2048"},
+		{"divide('12Ki', `3`)", `"4Ki"`},
+		{"divide('12Ki', `0`)", "error: non-zero"},
+		{"divide('12Ki', '0')", "error: non-zero"},
+		{"divide('12s', '3s')", "4"},
+		{"divide('12s', `3`)", `"4s"`},
+		{"divide('12s', '0s')", "error: non-zero"},
+		{"divide(`12`, '3s')", "error: types mismatch"},
+		{"divide(`12`, '3Ki')", "error: types mismatch"},
+		{"modulo(`10`, `3`)", "1"},
+		{"modulo(`-10`, `3`)", "-1"},
+		{"modulo(`10`, `-1`)", "0"},
+		{"modulo(`10`, `0`)", "error: non-zero"},
+		{"modulo(`10.5`, `3`)", "error: whole numbers"},
+		{"modulo('10Ki', '3Ki')", `"1Ki"`},
+		{"modulo('10', '500m')", "error: whole numbers"},
+		{"modulo('10s', '3s')", `"1s"`},
+		{"modulo('10s', '0s')", "error: non-zero"},
+		{"modulo('10s', `3`)", "error: types mismatch"},
+		{"sum(`[1,2,3]`)", "6"},
+		{"sum(`[1,2.5]`)", "3.5"},
+		{"sum(`[\"1Ki\",\"2Ki\"]`)", `"3Ki"`},
+		{"sum(`[\"1s\",\"2s\"]`)", `"3s"`},
+		{"sum(`[\"1s\",\"2Ki\"]`)", "error: 'sum': types mismatch"},
+		{"sum(`[]`)", "error: at least one element"},
+		{"sum('x')", "error: argument #1 is not of type Array"},
+		{"round(`10.125`, `2`)", "10.13"},
+		{"round(`2.5`, `0`)", "3"},
+		{"round(`-2.5`, `0`)", "-3"},
+		{"round(`7`, `2`)", "7"},
+		{"round(`1.5`, `1.5`)", "error: not a whole number"},
+		{"round(`1.5`, `-1`)", "error: negative"},
+		{"round(`1.5`, `400`)", "1.5"},
+		{"round('1', `1`)", "error: argument #1 is not of type Number"},
+	})
+}
+
+func TestTimeFunctions(t *testing.T) {
+	runRows(t, []row{
+		{"time_now()", `"2024-05-06T07:08:09+02:00"`},
+		{"time_now_utc()", `"2024-05-06T05:08:09Z"`},
+		{"time_since('', '2023-01-10T03:14:05-07:00', '2023-01-10T03:14:16-07:00')", `"11s"`},
+		{"time_since('', '2024-05-06T05:08:00Z', '')", `"9s"`},
+		{"time_since('2006-01-02', '2021-01-02', '2021-01-03')", `"24h0m0s"`},
+		{"time_since('Mon Jan _2 15:04:05 MST 2006', 'Mon Jan 02 15:04:05 MST 2021', 'Mon Jan 10 03:14:16 MST 2021')", `"180h10m11s"`},
+		{"time_since('', 'x', '')", "error: argument #2 is not a time"},
+		{"time_since('', '2023-01-10T03:14:05Z', 'x')", "error: argument #3 is not a time"},
+		{"time_since(`1`, '', '')", "error: argument #1 is not of type String"},
+		{"time_add('2023-01-12T12:37:56-05:00', '6h')", `"2023-01-12T18:37:56-05:00"`},
+		{"time_add('2023-01-12T12:37:56Z', 'x')", "error: argument #2 is not a duration"},
+		{"time_add('x', '6h')", "error: argument #1 is not a time"},
+		{"time_parse('2006-01-02T15:04:05Z07:00', '2021-01-02T15:04:05-07:00')", `"2021-01-02T15:04:05-07:00"`},
+		{"time_parse('Mon 02 Jan 2006', 'Fri 13 Oct 2023')", `"2023-10-13T00:00:00Z"`},
+		{"time_parse('1702691171', '1702691171')", `"2023-12-16T01:46:11Z"`},
+		{"time_parse('1', 'x')", "error: not a number of seconds"},
+		{"time_parse('2006-01', 'x')", "error: not a time"},
+		{"time_to_cron('2022-04-11T03:14:05-07:00')", `"14 3 11 4 1"`},
+		{"time_to_cron('x')", "error: not a time"},
+		{"time_utc('2021-01-02T18:04:05-05:00')", `"2021-01-02T23:04:05Z"`},
+		{"time_diff('2021-01-02T15:04:05-07:00', '2021-01-10T03:14:05-07:00')", `"180h10m0s"`},
+		{"time_before('2023-01-12T14:07:55-05:00', '2023-01-12T19:05:59Z')", "false"},
+		{"time_before('2023-01-12T14:07:55-05:00', '2023-01-12T19:08:59Z')", "true"},
+		{"time_after('2023-01-12T14:07:55-05:00', '2023-01-12T19:05:59Z')", "true"},
+		{"time_between('2023-01-12T12:00:00Z', '2023-01-01T12:00:00Z', '2023-10-01T12:00:00Z')", "true"},
+		{"time_between('2024-01-12T12:00:00Z', '2023-01-01T12:00:00Z', '2023-10-01T12:00:00Z')", "false"},
+		{"time_between('x', '2023-01-01T12:00:00Z', '2023-10-01T12:00:00Z')", "error: argument #1"},
+		{"time_truncate('2023-01-12T17:37:00Z', '1h')", `"2023-01-12T17:00:00Z"`},
+		{"time_truncate('2023-01-12T17:37:00Z', `1`)", "error: argument #2 is not of type String"},
+	})
+}
+
+func TestDataFunctions(t *testing.T) {
+	runRows(t, []row{
+		{"base64_encode('Hello, world!')", `"SGVsbG8sIHdvcmxkIQ=="`},
+		{"base64_decode('SGVsbG8sIHdvcmxkIQ==')", `"Hello, world!"`},
+		{"base64_decode('*')", "error: not base64"},
+		{"base64_decode(`1`)", "error: argument #1"},
+		{"sha256('alertmanager-kube-prometheus-stack-alertmanager')", `"75c07bb807f2d80a85d34880b8af0c5f29f7c27577076ed5d0e4b427dee7dbcc"`},
+		{"sha1('')", `"da39a3ee5e6b4b0d3255bfef95601890afd80709"`},
+		{"md5('')", `"d41d8cd98f00b204e9800998ecf8427e"`},
+		{"sha256(`1`)", "error: argument #1"},
+		{"to_string(parse_json('[1.2,true,{\"a\":{\"a\":\"b\"}}]'))", `"[1.2,true,{\"a\":{\"a\":\"b\"}}]"`},
+		{"parse_json('{\"a\": [1, 2, 3, 4]}').a[0]", "1"},
+		{"parse_json('null')", "null"},
+		{"parse_json('[\"1\",\"2\"]')[*].to_number(@)", "[1,2]"},
+		{"parse_json('{')", "error: not JSON"},
+		{"parse_json('1 2')", "error: not JSON"},
+		{"parse_json(`1`)", "error: argument #1"},
+		{"parse_yaml('a: b')", `{"a":"b"}`},
+		{"parse_yaml('[1, 2.5, {a: true}]')", `[1,2.5,{"a":true}]`},
+		{"parse_yaml('foo: ~')", `{"foo":null}`},
+		{"parse_yaml('a: [')", "error: not YAML"},
+		{"parse_yaml('{a: &x [1], b: *x}')", "error: aliases"},
+		{"parse_yaml('a: \"*\"').a", `"*"`},
+		{"lookup(`{\"a\": 1, \"b\": 2}`, 'b')", "2"},
+		{"lookup(`{\"a\": 1}`, 'zz')", "null"},
+		{"lookup(`[\"x\", \"y\"]`, `1`)", `"y"`},
+		{"lookup(`[\"x\"]`, `1`)", "null"},
+		{"lookup(`[\"x\"]`, `-1`)", "null"},
+		{"lookup(`[\"x\"]`, `0.5`)", "error: not a whole number"},
+		{"lookup(`[\"x\"]`, 'a')", "error: argument #2 is not of type Number"},
+		{"lookup(`{}`, `1`)", "error: argument #2 is not of type String"},
+		{"lookup('x', 'a')", "error: argument #1 is not of type Array or Object"},
+		{"items(`{\"team\":\"apple\",\"organization\":\"banana\"}`, 'key', 'value')", `[{"key":"organization","value":"banana"},{"key":"team","value":"apple"}]`},
+		{"items(`[{\"team\":\"apple\"}]`, 'key', 'value')", `[{"key":0,"value":{"team":"apple"}}]`},
+		{"items(`{}`, 'k', 'v')", "[]"},
+		{"items('x', 'k', 'v')", "error: argument #1"},
+		{"items(`{}`, `1`, 'v')", "error: argument #2 is not of type String"},
+		{"object_from_lists(`[\"a\",\"b\"]`, `[1,2]`)", `{"a":1,"b":2}`},
+		{"object_from_lists(`[\"a\",\"b\"]`, `[1]`)", `{"a":1,"b":null}`},
+		{"object_from_lists(`[1,true]`, `[1,2]`)", `{"1":1,"true":2}`},
+		{"object_from_lists(`[[]]`, `[1]`)", "error: StringArray"},
+		{"object_from_lists('a', `[1]`)", "error: argument #1"},
+		{"label_match(`{\"app\": \"x\"}`, request.object.metadata.labels)", "true"},
+		{"label_match(`{\"app\": \"z\"}`, request.object.metadata.labels)", "false"},
+		{"label_match(`{\"zz\": \"x\"}`, request.object.metadata.labels)", "false"},
+		{"label_match(`{}`, request.object.metadata.labels)", "true"},
+		{"label_match(`{\"a\": {}}`, `{\"a\": {}}`)", "true"},
+		{"label_match('x', `{}`)", "error: argument #1 is not of type Object"},
+		{"random('')", "error: no pattern"},
+		{"random('(')", "error: not a regular expression"},
+		{`random('[^\x00-\x{10FFFF}]')`, "error: nothing matches"},
+		{"random('abc')", `"abc"`},
+		{"[random('[a-z]{9}'), random('[a-z]{9}')] | [0] == [1]", "false"},
+		{"x509_decode('x')", "error: no PEM"},
+		{"x509_decode('-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----')", "error: not a certificate"},
+		{"x509_decode('-----BEGIN OTHER-----\nMIIB\n-----END OTHER-----')", "error: neither"},
+	})
+}
+
+// TestRandomMatches: what random draws matches its expression, and depends on the seed alone.
+func TestRandomMatches(t *testing.T) {
+	for _, pattern := range []string{
+		"[0-9a-z]{5}", "[A-Z0-9]{8}-[A-Z0-9]{4}", "a+b*c?", "(ab|cd){3}", `\d{3}\w`, ".{4}", "[^a-z]{10}", "x{2,}", "(?i)abc", "^a$", "é[à-ö]",
+	} {
+		source := "random('" + pattern + "')"
+		first := evaluate(source, nil)
+		if second := evaluate(source, nil); first != second {
+			t.Errorf("%s: %s, then %s", source, first, second)
+		}
+		got := evaluate(source+" | regex_match('^("+strings.Trim(pattern, "^$")+")$', @)", nil)
+		if got != "true" {
+			t.Errorf("%s drew %s, which does not match", source, first)
+		}
+	}
+	if !regexp.MustCompile(`^"[0-9a-z]{5}"$`).MatchString(evaluate("random('[0-9a-z]{5}')", nil)) {
+		t.Error("the documented example does not give five characters")
+	}
+}
+
+func TestX509Decode(t *testing.T) {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert := &x509.Certificate{
+		SerialNumber: big.NewInt(42), Subject: pkix.Name{CommonName: "lintel.test"}, DNSNames: []string{"a.test"},
+		NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1000, 0),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, cert, cert, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: cert.Subject}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := map[string]any{
+		"cert":    string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
+		"request": string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: request})),
+	}
+	for expression, want := range map[string]string{
+		"x509_decode(cert).Subject.CommonName":                `"lintel.test"`,
+		"x509_decode(cert).DNSNames":                          `["a.test"]`,
+		"x509_decode(cert).SerialNumber":                      "42",
+		"x509_decode(cert).PublicKey.E":                       "65537",
+		"x509_decode(cert).PublicKey.N":                       `"` + key.N.String() + `"`,
+		"x509_decode(cert).NotAfter | time_utc(@)":            `"1970-01-01T00:16:40Z"`,
+		"x509_decode(request).Subject.CommonName":             `"lintel.test"`,
+		"x509_decode(base64_decode(base64_encode(cert))).Foo": `error: Unknown key "Foo" in path`,
+	} {
+		if got := evaluate(expression, data); got != want {
+			t.Errorf("%s = %s, want %s", expression, got, want)
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package jmespath
+
+import "regexp"
+
+// op says what a node does.
+type op uint8
+
+const (
+	opCurrent op = iota
+	opField
+	opLiteral
+	opSub    // kids: left, right; right sees the left value
+	opPipe   // as opSub, and a missing key becomes null
+	opIndex  // index
+	opSlice  // slice
+	opList   // multi-select list
+	opHash   // multi-select hash, keys beside kids
+	opOr     // kids: left, right
+	opAnd    // kids: left, right
+	opNot    // kids: operand
+	opEqual  // kids: left, right
+	opUnlike // kids: left, right
+	opLess
+	opLessEqual
+	opGreater
+	opGreaterEqual
+	opFlatten // kids: list
+	opProject // kids: list, what to take of each
+	opFilter  // kids: list, what to take of each, condition
+	opValues  // kids: object, what to take of each value
+	opCall    // function, kids: arguments
+	opExpref  // kids: the expression, evaluated by the function
+)
+
+// node is one step of a compiled expression. It never changes after compile.
+type node struct {
+	op      op
+	name    string   // opField
+	keys    []string // opHash
+	value   any      // opLiteral
+	index   int      // opIndex
+	slice   [3]*int  // opSlice: start, stop, step
+	kids    []*node
+	fn      *function
+	pattern *regexp.Regexp // opCall whose first argument is a constant regular expression
+	absent  *NotFoundError // opField: made once
+}
+
+// builds says whether the node can name one part of the data more than once; projections only select.
+func (n *node) builds() bool {
+	switch n.op {
+	case opList, opHash, opCall:
+		return true
+	}
+	for _, k := range n.kids {
+		if k.builds() {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,111 @@
+package jmespath
+
+import (
+	"slices"
+	"strings"
+)
+
+// orderFunctions are the standard functions that compare elements of a list.
+func orderFunctions() []function {
+	return []function{
+		{name: "sort", params: []kind{kindStrings | kindNumbers}, run: func(c *call) (any, error) {
+			out := slices.Clone(c.list(0))
+			if err := c.grow(16 * len(out)); err != nil {
+				return nil, err
+			}
+			slices.SortStableFunc(out, compareKeys)
+			return out, nil
+		}},
+		{name: "sort_by", params: []kind{kindArray, kindExpref}, run: sortBy},
+		{name: "max", params: []kind{kindStrings | kindNumbers}, run: func(c *call) (any, error) { return extreme(c.list(0), 1), nil }},
+		{name: "min", params: []kind{kindStrings | kindNumbers}, run: func(c *call) (any, error) { return extreme(c.list(0), -1), nil }},
+		{name: "max_by", params: []kind{kindArray, kindExpref}, run: func(c *call) (any, error) { return extremeBy(c, 1) }},
+		{name: "min_by", params: []kind{kindArray, kindExpref}, run: func(c *call) (any, error) { return extremeBy(c, -1) }},
+		{name: "reverse", params: []kind{kindArray | kindString}, run: reverse},
+	}
+}
+
+// compareKeys orders two strings or two numbers.
+func compareKeys(a, b any) int {
+	if s, ok := a.(string); ok {
+		t, _ := b.(string)
+		return strings.Compare(s, t)
+	}
+	x, _ := asNumber(a)
+	y, _ := asNumber(b)
+	return compareNumbers(x, y)
+}
+
+func extreme(list []any, sign int) any {
+	if len(list) == 0 {
+		return nil
+	}
+	best := list[0]
+	for _, v := range list[1:] {
+		if compareKeys(v, best)*sign > 0 {
+			best = v
+		}
+	}
+	return best
+}
+
+// keyed is an element with what it is ordered by.
+type keyed struct{ item, key any }
+
+// keysOf evaluates the expression for every element; the keys must be all strings or all numbers.
+func keysOf(c *call) ([]keyed, error) {
+	list := c.list(0)
+	if err := c.grow(32 * len(list)); err != nil {
+		return nil, err
+	}
+	out := make([]keyed, len(list))
+	for i, item := range list {
+		key, err := c.eval(c.ref(1), item)
+		if err != nil {
+			return nil, err
+		}
+		if !isString(key) && !isNumber(key) || i > 0 && isString(key) != isString(out[0].key) {
+			return nil, c.fail("the expression must give a string for each element, or a number for each")
+		}
+		out[i] = keyed{item, key}
+	}
+	return out, nil
+}
+
+func sortBy(c *call) (any, error) {
+	entries, err := keysOf(c)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(entries, func(a, b keyed) int { return compareKeys(a.key, b.key) })
+	out := make([]any, len(entries))
+	for i, e := range entries {
+		out[i] = e.item
+	}
+	return out, nil
+}
+
+func extremeBy(c *call, sign int) (any, error) {
+	entries, err := keysOf(c)
+	if err != nil || len(entries) == 0 {
+		return nil, err
+	}
+	best := entries[0]
+	for _, e := range entries[1:] {
+		if compareKeys(e.key, best.key)*sign > 0 {
+			best = e
+		}
+	}
+	return best.item, nil
+}
+
+func reverse(c *call) (any, error) {
+	if s, ok := c.args[0].(string); ok {
+		r := []rune(s)
+		slices.Reverse(r)
+		return c.made(string(r))
+	}
+	out := slices.Clone(c.list(0))
+	slices.Reverse(out)
+	return out, c.grow(16 * len(out))
+}

@@ -1,0 +1,213 @@
+package jmespath
+
+import (
+	"math"
+	"reflect"
+)
+
+// falsy says what counts as false: null, false, and empty strings, lists and objects
+// (https://jmespath.org/specification.html#or-expressions). The number 0 is not among them.
+func falsy(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case bool:
+		return !v
+	case string:
+		return v == ""
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		return len(v) == 0
+	case []string:
+		return len(v) == 0
+	case []map[string]any:
+		return len(v) == 0
+	}
+	return false
+}
+
+// asArray is the value as a list. Besides []any it takes the typed slices that callers put into data.
+func asArray(v any) ([]any, bool) {
+	switch v := v.(type) {
+	case []any:
+		return v, true
+	case []string:
+		out := make([]any, len(v))
+		for i, s := range v {
+			out[i] = s
+		}
+		return out, true
+	case []map[string]any:
+		out := make([]any, len(v))
+		for i, o := range v {
+			out[i] = o
+		}
+		return out, true
+	}
+	return nil, false
+}
+
+// asObject is the value as an object.
+func asObject(v any) (map[string]any, bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		return v, true
+	case map[string]string:
+		out := make(map[string]any, len(v))
+		for k, s := range v {
+			out[k] = s
+		}
+		return out, true
+	}
+	return nil, false
+}
+
+// number is a JSON number that remembers whether it is whole.
+type number struct {
+	i     int64
+	f     float64
+	whole bool
+}
+
+func (n number) float() float64 {
+	if n.whole {
+		return float64(n.i)
+	}
+	return n.f
+}
+
+func (n number) any() any {
+	if n.whole {
+		return n.i
+	}
+	return n.f
+}
+
+// asNumber is the value as a number.
+func asNumber(v any) (number, bool) {
+	switch v := v.(type) {
+	case int64:
+		return number{i: v, whole: true}, true
+	case float64:
+		return number{f: v}, true
+	case int:
+		return number{i: int64(v), whole: true}, true
+	case int32:
+		return number{i: int64(v), whole: true}, true
+	case float32:
+		return number{f: float64(v)}, true
+	}
+	return number{}, false
+}
+
+// exactBound is the size up to which every whole float64 is one whole number.
+const exactBound = 1 << 53
+
+// wholeIfExact is the number as int64 where nothing is lost by that.
+func wholeIfExact(f float64) any {
+	if f == math.Trunc(f) && math.Abs(f) < exactBound {
+		return int64(f)
+	}
+	return f
+}
+
+// toInt is the number as an int where it is whole and fits.
+func (n number) toInt() (int, bool) {
+	if n.whole {
+		return int(n.i), int64(int(n.i)) == n.i
+	}
+	if n.f == math.Trunc(n.f) && math.Abs(n.f) < exactBound {
+		return int(n.f), true
+	}
+	return 0, false
+}
+
+func compareNumbers(a, b number) int {
+	if a.whole && b.whole {
+		switch {
+		case a.i < b.i:
+			return -1
+		case a.i > b.i:
+			return 1
+		}
+		return 0
+	}
+	x, y := a.float(), b.float()
+	switch {
+	case x < y:
+		return -1
+	case x > y:
+		return 1
+	}
+	return 0
+}
+
+// equal compares two values deeply; 1 and 1.0 are equal.
+func (m *machine) equal(a, b any) (bool, error) {
+	if err := m.tick(); err != nil {
+		return false, err
+	}
+	switch a := a.(type) {
+	case nil:
+		return b == nil, nil
+	case string:
+		t, ok := b.(string)
+		return ok && a == t, nil
+	case bool:
+		t, ok := b.(bool)
+		return ok && a == t, nil
+	}
+	if x, ok := asNumber(a); ok {
+		y, ok := asNumber(b)
+		return ok && compareNumbers(x, y) == 0, nil
+	}
+	if x, ok := asArray(a); ok {
+		y, ok := asArray(b)
+		if !ok || len(x) != len(y) {
+			return false, nil
+		}
+		for i := range x {
+			if same, err := m.equal(x[i], y[i]); !same || err != nil {
+				return false, err
+			}
+		}
+		return true, nil
+	}
+	if x, ok := asObject(a); ok {
+		y, ok := asObject(b)
+		if !ok || len(x) != len(y) {
+			return false, nil
+		}
+		for k, v := range x {
+			w, ok := y[k]
+			if !ok {
+				return false, nil
+			}
+			if same, err := m.equal(v, w); !same || err != nil {
+				return false, err
+			}
+		}
+		return true, nil
+	}
+	return reflect.DeepEqual(a, b), nil
+}
+
+// typeName is the answer of type().
+func typeName(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case string:
+		return "string"
+	case bool:
+		return "boolean"
+	}
+	if _, ok := asNumber(v); ok {
+		return "number"
+	}
+	if _, ok := asArray(v); ok {
+		return "array"
+	}
+	return "object"
+}

@@ -1,0 +1,164 @@
+package match
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/policy"
+)
+
+// Block is a compiled match or exclude block, or the match block of an exception. It is immutable.
+type Block struct {
+	any, all []filter
+	empty    bool
+}
+
+type filter struct {
+	kinds             []Kind
+	names             []string // name and names are two lists: both must match
+	name              string
+	namespaces        []string
+	annotations       []pair
+	selector          *Selector
+	namespaceSelector *Selector
+	operations        []admission.Operation
+
+	subjects            []policy.Subject
+	roles, clusterRoles []string
+}
+
+// Compile compiles a block. Errors are *InvalidError, all of them; Field is relative to the block.
+func Compile(m policy.Match) (*Block, []*InvalidError) {
+	b := &Block{}
+	var problems []*InvalidError
+	list := func(name string, in []policy.ResourceFilter) (out []filter) {
+		for i, f := range in {
+			c, errs := compileFilter(f)
+			for _, e := range errs {
+				problems = append(problems, &InvalidError{fmt.Sprintf("%s/%d/%s", name, i, e.Field), e.Message})
+			}
+			out = append(out, c)
+		}
+		return out
+	}
+	b.any, b.all = list("any", m.Any), list("all", m.All)
+	direct, errs := compileFilter(m.ResourceFilter)
+	problems = append(problems, errs...)
+	switch {
+	case len(b.any) > 0 && len(b.all) > 0:
+		problems = append(problems, &InvalidError{"all", "any and all are written side by side: keep one of them"})
+	case len(b.any)+len(b.all) > 0 && !direct.empty():
+		problems = append(problems, &InvalidError{"resources", "resources or user info stands beside any or all, where it has no effect: move it into the list"})
+	}
+	if len(b.any) == 0 && len(b.all) == 0 {
+		b.any = []filter{direct}
+		b.empty = direct.empty()
+	}
+	return b, problems
+}
+
+// Empty reports whether the block says nothing.
+func (b *Block) Empty() bool { return b == nil || b.empty }
+
+func compileFilter(f policy.ResourceFilter) (filter, []*InvalidError) {
+	var problems []*InvalidError
+	bad := func(field, format string, args ...any) {
+		problems = append(problems, &InvalidError{field, fmt.Sprintf(format, args...)})
+	}
+	r := f.Resources
+	out := filter{
+		name: r.Name, names: r.Names, namespaces: r.Namespaces,
+		subjects: f.Subjects, roles: f.Roles, clusterRoles: f.ClusterRoles,
+	}
+	for i, k := range r.Kinds {
+		kind, ok := ParseKind(k)
+		if !ok {
+			bad(fmt.Sprintf("resources/kinds/%d", i), "%q is no kind: write Kind, version/Kind, group/version/Kind or one of them with /subresource", k)
+			continue
+		}
+		out.kinds = append(out.kinds, kind)
+	}
+	for i, o := range r.Operations {
+		op := admission.Operation(o)
+		if !slices.Contains([]admission.Operation{admission.Create, admission.Update, admission.Delete, admission.Connect}, op) {
+			bad(fmt.Sprintf("resources/operations/%d", i), "unknown operation %q: use CREATE, UPDATE, DELETE or CONNECT", o)
+		}
+		out.operations = append(out.operations, op)
+	}
+	for k, v := range r.Annotations {
+		out.annotations = append(out.annotations, pair{k, v})
+	}
+	slices.SortFunc(out.annotations, func(a, b pair) int { return strings.Compare(a.key, b.key) })
+	selectors := []struct {
+		field string
+		in    *policy.Selector
+		out   **Selector
+	}{{"selector", r.Selector, &out.selector}, {"namespaceSelector", r.NamespaceSelector, &out.namespaceSelector}}
+	for _, s := range selectors {
+		if s.in == nil {
+			continue
+		}
+		c, err := CompileSelector(s.in)
+		if invalid, ok := err.(*InvalidError); ok {
+			bad("resources/"+s.field+"/"+invalid.Field, "%s", invalid.Message)
+			continue
+		}
+		*s.out = c
+	}
+	for i, s := range f.Subjects {
+		at := fmt.Sprintf("subjects/%d/", i)
+		if !slices.Contains([]string{"User", "Group", "ServiceAccount"}, s.Kind) {
+			bad(at+"kind", "unknown kind of subject %q: use User, Group or ServiceAccount", s.Kind)
+		}
+		if s.Name == "" {
+			bad(at+"name", "the subject has no name: say whom it is about")
+		}
+		if s.Kind == "ServiceAccount" && s.Namespace == "" {
+			bad(at+"namespace", "the ServiceAccount has no namespace: add it")
+		}
+	}
+	return out, problems
+}
+
+func (f *filter) hasUser() bool {
+	return len(f.subjects) > 0 || len(f.roles) > 0 || len(f.clusterRoles) > 0
+}
+
+func (f *filter) hasResources() bool {
+	return len(f.kinds) > 0 || len(f.names) > 0 || f.name != "" || len(f.namespaces) > 0 || len(f.annotations) > 0 ||
+		f.selector != nil || f.namespaceSelector != nil || len(f.operations) > 0
+}
+
+func (f *filter) empty() bool { return !f.hasUser() && !f.hasResources() }
+
+// Kinds lists the kinds a request can have to match, nil when it can have any.
+func (b *Block) Kinds() []string {
+	var kinds []string
+	add := func(f *filter) bool {
+		for _, k := range f.kinds {
+			if strings.ContainsAny(k.Kind, "*?") {
+				return false
+			}
+			kinds = append(kinds, k.Kind)
+		}
+		return len(f.kinds) > 0
+	}
+	if len(b.any) > 0 {
+		for i := range b.any {
+			if !add(&b.any[i]) {
+				return nil
+			}
+		}
+		return kinds
+	}
+	// All filters must match, so the first one that names kinds bounds them.
+	for i := range b.all {
+		kinds = nil
+		if add(&b.all[i]) {
+			return kinds
+		}
+	}
+	return nil
+}

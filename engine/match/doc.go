@@ -1,0 +1,3 @@
+// Package match decides whether a request is one that a rule or an exception is about: compiled match and
+// exclude blocks (https://kyverno.io/docs/policy-types/cluster-policy/match-exclude/).
+package match

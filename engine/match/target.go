@@ -1,0 +1,79 @@
+package match
+
+import (
+	"github.com/lintel-bot/lintel/engine/admission"
+)
+
+// nameLabel is the label that every namespace has, declared or not
+// (https://kubernetes.io/docs/reference/labels-annotations-taints/#kubernetes-io-metadata-name).
+const nameLabel = "kubernetes.io/metadata.name"
+
+// Target is what of a request blocks look at, taken out once for all rules.
+type Target struct {
+	Identity    admission.Identity
+	SubResource string
+	Operation   admission.Operation
+	Labels      map[string]string
+	Annotations map[string]string
+
+	User         admission.UserInfo
+	Roles        []string
+	ClusterRoles []string
+
+	// NamespaceLabels are those of the request's namespace. NamespaceKnown is false where the repository
+	// does not declare it; only the label with its name is then there.
+	NamespaceLabels map[string]string
+	NamespaceKnown  bool
+}
+
+// NewTarget takes what blocks look at out of a request, for the object that is its subject.
+func NewTarget(r *admission.Request) *Target { return TargetOf(r, r.Subject()) }
+
+// TargetOf is like [NewTarget] for another object in the same request: one that a mutation changed.
+func TargetOf(r *admission.Request, object admission.Object) *Target {
+	t := &Target{
+		Identity:     admission.IdentityOf(object),
+		SubResource:  r.SubResource,
+		Operation:    r.Operation,
+		User:         r.UserInfo,
+		Roles:        r.Roles,
+		ClusterRoles: r.ClusterRoles,
+	}
+	meta, _ := object["metadata"].(map[string]any)
+	t.Labels = stringMap(meta["labels"])
+	t.Annotations = stringMap(meta["annotations"])
+	t.NamespaceLabels = map[string]string{}
+	if r.Namespace != nil {
+		nsMeta, _ := r.Namespace["metadata"].(map[string]any)
+		for k, v := range stringMap(nsMeta["labels"]) {
+			t.NamespaceLabels[k] = v
+		}
+		if name, ok := nsMeta["name"].(string); ok && name != "" {
+			t.NamespaceLabels[nameLabel] = name
+		}
+	} else if t.Identity.Namespace != "" {
+		t.NamespaceLabels[nameLabel] = t.Identity.Namespace
+	}
+	// An object without a namespace has no namespace labels, which is something known.
+	t.NamespaceKnown = r.Namespace != nil || t.Identity.Namespace == ""
+	return t
+}
+
+// anonymous reports whether nothing at all is known about who makes the request.
+func (t *Target) anonymous() bool {
+	return t.User.Username == "" && t.User.UID == "" && len(t.User.Groups) == 0 && len(t.Roles) == 0 && len(t.ClusterRoles) == 0
+}
+
+func stringMap(v any) map[string]string {
+	m, ok := v.(map[string]any)
+	if !ok {
+		return nil
+	}
+	out := make(map[string]string, len(m))
+	for k, v := range m {
+		if s, ok := v.(string); ok {
+			out[k] = s
+		}
+	}
+	return out
+}

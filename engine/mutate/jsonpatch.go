@@ -1,0 +1,75 @@
+package mutate
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/lintel-bot/lintel/engine/admission"
+)
+
+// maxPatch bounds the text of a JSON patch, in bytes.
+const maxPatch = 1 << 20
+
+// ops is a JSON patch (RFC 6902).
+type ops struct{ patch jsonpatch.Patch }
+
+// operations reads a JSON patch that is written as a list, or as the text of one in JSON or YAML.
+func operations(v any) (ops, error) {
+	var data []byte
+	var err error
+	if text, ok := v.(string); ok {
+		if len(text) > maxPatch {
+			return ops{}, fmt.Errorf("the patch is larger than %d bytes", maxPatch)
+		}
+		data, err = yaml.YAMLToJSON([]byte(text))
+	} else {
+		data, err = json.Marshal(v)
+	}
+	if err != nil {
+		return ops{}, errors.New("the patch is not valid JSON or YAML")
+	}
+	patch, err := jsonpatch.DecodePatch(data)
+	if err != nil {
+		return ops{}, errors.New("the patch is not a list of operations")
+	}
+	for i, op := range patch {
+		switch op.Kind() {
+		case "add", "remove", "replace", "move", "copy", "test":
+		default:
+			return ops{}, fmt.Errorf("operation %d of the patch is none of add, remove, replace, move, copy and test", i)
+		}
+		if path, err := op.Path(); err != nil || !strings.HasPrefix(path, "/") && path != "" {
+			return ops{}, fmt.Errorf("operation %d of the patch has no path that starts with a slash", i)
+		}
+	}
+	return ops{patch}, nil
+}
+
+// apply gives the object with the patch applied. Like Kyverno, it makes the parents of what is added, and
+// removing what is not there is no error.
+func (o ops) apply(object admission.Object) (admission.Object, error) {
+	data, err := json.Marshal(object)
+	if err != nil {
+		return object, fmt.Errorf("write the object as JSON: %w", err)
+	}
+	options := jsonpatch.NewApplyOptions()
+	options.AllowMissingPathOnRemove = true
+	options.EnsurePathExistsOnAdd = true
+	options.SupportNegativeIndices = true
+	options.AccumulatedCopySizeLimit = maxPatch
+	data, err = o.patch.ApplyWithOptions(data, options)
+	if err != nil {
+		return object, fmt.Errorf("apply the JSON patch: %w", err)
+	}
+	var out map[string]any
+	if err := utiljson.Unmarshal(data, &out); err != nil || out == nil {
+		return object, errors.New("the JSON patch does not leave an object")
+	}
+	return out, nil
+}

@@ -1,0 +1,190 @@
+package mutate
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// merger merges patches into objects of one kind as Kubernetes' strategic merge does
+// (https://kubernetes.io/docs/tasks/manage-kubernetes-objects/update-api-object-kubectl-patch/).
+type merger struct {
+	kind    string
+	builtin bool // kinds of other groups have no merge keys: their lists are replaced
+}
+
+// builtinGroup reports whether an API group is one of Kubernetes itself.
+func builtinGroup(group string) bool {
+	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io") && group != "gateway.networking.k8s.io" && group != "metrics.k8s.io"
+}
+
+// field is where in an object something is: its name and the name of what it is in; elements of lists go by
+// the name of the list.
+type field struct{ name, parent string }
+
+func (f field) child(name string) field { return field{name: name, parent: f.name} }
+func (f field) element() field          { return f }
+
+// mergeKeys is the key by which elements of a list are the same, empty for a list that is replaced. The keys
+// are those of the patchMergeKey tags in k8s.io/api.
+func (m merger) mergeKeys(f field, elements []any) string {
+	if !m.builtin {
+		return ""
+	}
+	key := ""
+	switch f.name {
+	case "containers", "initContainers", "ephemeralContainers", "volumes", "env", "imagePullSecrets", "resourceClaims", "schedulingGates", "webhooks", "secrets", "validations":
+		key = "name"
+	case "ports":
+		switch {
+		case f.parent == "containers" || f.parent == "initContainers" || f.parent == "ephemeralContainers":
+			key = "containerPort"
+		case m.kind == "Service":
+			key = "port"
+		}
+	case "volumeMounts":
+		key = "mountPath"
+	case "volumeDevices":
+		key = "devicePath"
+	case "hostAliases":
+		key = "ip"
+	case "topologySpreadConstraints":
+		key = "topologyKey"
+	case "ownerReferences":
+		key = "uid"
+	case "conditions":
+		key = "type"
+	}
+	if key == "" {
+		return ""
+	}
+	for _, e := range elements {
+		o, ok := e.(map[string]any)
+		if !ok {
+			return ""
+		}
+		if _, ok := o[key]; !ok {
+			return ""
+		}
+	}
+	return key
+}
+
+// directive is the key of the special instructions of a strategic merge patch.
+const directive = "$patch"
+
+// merge gives the object with the patch applied. Neither is changed.
+func (m merger) merge(object, patch any, at field, depth int) (any, error) {
+	if depth > maxDepth {
+		return nil, errDepth
+	}
+	switch p := patch.(type) {
+	case map[string]any:
+		switch p[directive] {
+		case "delete":
+			return nil, nil
+		case "replace":
+			out := maps.Clone(p)
+			delete(out, directive)
+			return out, nil
+		}
+		have, _ := object.(map[string]any)
+		out := maps.Clone(have)
+		if out == nil {
+			out = make(map[string]any, len(p))
+		}
+		for k, v := range p {
+			if k == directive {
+				continue
+			}
+			if v == nil {
+				delete(out, k)
+				continue
+			}
+			value, err := m.merge(have[k], v, at.child(k), depth+1)
+			if err != nil {
+				return nil, err
+			}
+			if value == nil {
+				delete(out, k)
+				continue
+			}
+			out[k] = value
+		}
+		return out, nil
+	case []any:
+		have, ok := object.([]any)
+		if !ok {
+			have = nil
+		}
+		return m.mergeList(have, p, at, depth)
+	}
+	return patch, nil
+}
+
+func (m merger) mergeList(have, patch []any, at field, depth int) (any, error) {
+	if at.name == "finalizers" {
+		out := slices.Clone(have)
+		for _, v := range patch {
+			if !slices.ContainsFunc(out, func(o any) bool { return reflect.DeepEqual(o, v) }) {
+				out = append(out, v)
+			}
+		}
+		return out, nil
+	}
+	patch, replace := cutDirective(patch)
+	key := m.mergeKeys(at, slices.Concat(have, patch))
+	if replace || key == "" {
+		// Directives inside of what is new have nothing to act on.
+		out := make([]any, 0, len(patch))
+		for _, v := range patch {
+			value, err := m.merge(nil, v, at.element(), depth+1)
+			if err != nil {
+				return nil, err
+			}
+			if value != nil {
+				out = append(out, value)
+			}
+		}
+		return out, nil
+	}
+	out := slices.Clone(have)
+	var added []any
+	for _, v := range patch {
+		p, _ := v.(map[string]any)
+		same := func(o any) bool { return reflect.DeepEqual(o.(map[string]any)[key], p[key]) } //nolint:forcetypeassert // mergeKeys saw to it
+		list, i := &out, slices.IndexFunc(out, same)
+		if i < 0 {
+			list, i = &added, slices.IndexFunc(added, same)
+		}
+		var current any
+		if i >= 0 {
+			current = (*list)[i]
+		}
+		value, err := m.merge(current, v, at.element(), depth+1)
+		switch {
+		case err != nil:
+			return nil, err
+		case i < 0 && value != nil:
+			added = append(added, value)
+		case i >= 0 && value == nil:
+			*list = slices.Delete(slices.Clone(*list), i, i+1)
+		case i >= 0:
+			(*list)[i] = value
+		}
+	}
+	return slices.Concat(added, out), nil
+}
+
+// cutDirective takes {$patch: replace} out of a list.
+func cutDirective(patch []any) (rest []any, replace bool) {
+	for _, v := range patch {
+		if o, ok := v.(map[string]any); ok && len(o) == 1 && o[directive] == "replace" {
+			replace = true
+			continue
+		}
+		rest = append(rest, v)
+	}
+	return rest, replace
+}

@@ -1,0 +1,347 @@
+// Package mutate applies the mutate rules of kyverno.io policies to objects: strategic merge patches with
+// anchors, JSON patches, and both for each element of a list
+// (https://kyverno.io/docs/policy-types/cluster-policy/mutate/).
+package mutate
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/condition"
+	"github.com/lintel-bot/lintel/engine/jmespath"
+	"github.com/lintel-bot/lintel/engine/variable"
+)
+
+// Limits: how deep foreach may nest, and how many elements one mutation goes through.
+const (
+	maxNesting  = 5
+	maxElements = 10_000
+)
+
+// Loader puts the context entries of a foreach into a scope.
+type Loader func(*variable.Scope) error
+
+// ContextCompiler compiles the list of context entries at pointer of document.
+type ContextCompiler func(document any, pointer string) (Loader, error)
+
+// Mutation is a compiled mutate block: immutable and safe for concurrent use.
+type Mutation struct {
+	patch *patch
+	each  []*loop
+}
+
+// patch is one patchStrategicMerge or patchesJson6902.
+type patch struct {
+	merge *variable.Tree
+	json  *variable.Tree
+}
+
+// loop is one entry of foreach.
+type loop struct {
+	list          *jmespath.Expression
+	load          Loader
+	preconditions *condition.Set
+	patch         *patch
+	each          []*loop
+	descending    bool
+}
+
+// CompileError says which field of the mutate block is wrong.
+type CompileError struct {
+	Pointer string // RFC 6901, into the document given to Compile
+	Message string
+	Err     error // the cause, where another package found it
+}
+
+func (e *CompileError) Error() string { return e.Pointer + ": " + e.Message }
+
+// Unwrap gives the cause.
+func (e *CompileError) Unwrap() error { return e.Err }
+
+// Compile compiles the mutate block at pointer of document, which is the rule or the policy as JSON. Context
+// entries of foreach are compiled by contexts; nil refuses them. Errors are of type *CompileError, or what
+// contexts returns. A block with nothing but targets, which changes objects that exist already, compiles to a
+// mutation that changes nothing.
+func Compile(document any, pointer string, contexts ContextCompiler) (*Mutation, error) {
+	block, err := mapAt(document, pointer)
+	if err != nil {
+		return nil, err
+	}
+	c := &compiler{document, contexts}
+	out := &Mutation{}
+	if out.patch, err = c.patch(block, pointer); err != nil {
+		return nil, err
+	}
+	if out.each, err = c.loops(block, pointer, 1); err != nil {
+		return nil, err
+	}
+	if out.patch == nil && len(out.each) == 0 {
+		return nil, &CompileError{Pointer: pointer, Message: "a mutate block needs patchStrategicMerge, patchesJson6902 or foreach"}
+	}
+	if _, ok := block["targets"]; ok {
+		return &Mutation{}, nil
+	}
+	return out, nil
+}
+
+type compiler struct {
+	document any
+	contexts ContextCompiler
+}
+
+func mapAt(document any, pointer string) (map[string]any, error) {
+	v := document
+	if pointer != "" {
+		for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+			token = unescape(token)
+			switch c := v.(type) {
+			case map[string]any:
+				v = c[token]
+			case []any:
+				i, err := strconv.Atoi(token)
+				if err != nil || i < 0 || i >= len(c) {
+					return nil, &CompileError{Pointer: pointer, Message: "there is no such element"}
+				}
+				v = c[i]
+			default:
+				v = nil
+			}
+		}
+	}
+	m, ok := v.(map[string]any)
+	if !ok {
+		return nil, &CompileError{Pointer: pointer, Message: "must be an object"}
+	}
+	return m, nil
+}
+
+func (c *compiler) patch(block map[string]any, pointer string) (*patch, error) {
+	merge, hasMerge := block["patchStrategicMerge"]
+	ops, hasJSON := block["patchesJson6902"]
+	hasMerge, hasJSON = hasMerge && merge != nil, hasJSON && ops != nil && ops != ""
+	switch {
+	case hasMerge && hasJSON:
+		return nil, &CompileError{Pointer: pointer, Message: "patchStrategicMerge and patchesJson6902 cannot be in one block"}
+	case hasMerge:
+		if _, ok := merge.(map[string]any); !ok {
+			return nil, &CompileError{Pointer: pointer + "/patchStrategicMerge", Message: "must be an object"}
+		}
+		tree, err := c.tree(pointer + "/patchStrategicMerge")
+		return &patch{merge: tree}, err
+	case hasJSON:
+		tree, err := c.tree(pointer + "/patchesJson6902")
+		if err != nil {
+			return nil, err
+		}
+		if v, ok := tree.Constant(); ok {
+			if _, err := operations(v); err != nil {
+				return nil, &CompileError{Pointer: pointer + "/patchesJson6902", Message: err.Error()}
+			}
+		}
+		return &patch{json: tree}, nil
+	}
+	return nil, nil
+}
+
+func (c *compiler) tree(pointer string) (*variable.Tree, error) {
+	tree, err := variable.Parse(c.document, pointer)
+	if err != nil {
+		return nil, &CompileError{Pointer: pointer, Message: err.Error(), Err: err}
+	}
+	return tree, nil
+}
+
+func (c *compiler) loops(block map[string]any, pointer string, depth int) ([]*loop, error) {
+	raw, ok := block["foreach"]
+	if !ok || raw == nil {
+		return nil, nil
+	}
+	pointer += "/foreach"
+	list, ok := raw.([]any)
+	if !ok || len(list) == 0 {
+		return nil, &CompileError{Pointer: pointer, Message: "must be a list with an entry"}
+	}
+	if depth > maxNesting {
+		return nil, &CompileError{Pointer: pointer, Message: fmt.Sprintf("foreach nests more than %d levels deep", maxNesting)}
+	}
+	var out []*loop
+	for i, item := range list {
+		at := pointer + "/" + strconv.Itoa(i)
+		entry, ok := item.(map[string]any)
+		if !ok {
+			return nil, &CompileError{Pointer: at, Message: "must be an object"}
+		}
+		l, err := c.loop(entry, at, depth)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, l)
+	}
+	return out, nil
+}
+
+func (c *compiler) loop(entry map[string]any, at string, depth int) (*loop, error) {
+	out := &loop{}
+	source, _ := entry["list"].(string)
+	var err error
+	if out.list, err = jmespath.Compile(source); err != nil {
+		return nil, &CompileError{Pointer: at + "/list", Message: err.Error(), Err: err}
+	}
+	if out.patch, err = c.patch(entry, at); err != nil {
+		return nil, err
+	}
+	if out.each, err = c.loops(entry, at, depth+1); err != nil {
+		return nil, err
+	}
+	if out.patch == nil && len(out.each) == 0 {
+		return nil, &CompileError{Pointer: at, Message: "an entry of foreach needs patchStrategicMerge, patchesJson6902 or foreach"}
+	}
+	if entry["context"] != nil {
+		if c.contexts == nil {
+			return nil, &CompileError{Pointer: at + "/context", Message: "context entries cannot be used here"}
+		}
+		if out.load, err = c.contexts(c.document, at+"/context"); err != nil {
+			return nil, err
+		}
+	}
+	if entry["preconditions"] != nil {
+		if out.preconditions, err = condition.Compile(c.document, at+"/preconditions"); err != nil {
+			return nil, &CompileError{Pointer: at + "/preconditions", Message: err.Error(), Err: err}
+		}
+	}
+	// A merge puts new elements before the old ones, so the last one goes first unless told otherwise.
+	out.descending = out.patch != nil && out.patch.merge != nil
+	switch order, _ := entry["order"].(string); order {
+	case "":
+	case "Ascending", "Descending":
+		out.descending = order == "Descending"
+	default:
+		return nil, &CompileError{Pointer: at + "/order", Message: "order is Ascending or Descending"}
+	}
+	return out, nil
+}
+
+// Apply returns the patched object and the RFC 6901 pointers into it of what was written, sorted; an object
+// to which no patch applies comes back as it is. The input is never changed; the result shares what was not
+// written with it. Errors of variables and conditions are passed on: a look-up that needs the cluster can be
+// found in them with errors.As.
+func (m *Mutation) Apply(s *variable.Scope, object admission.Object) (admission.Object, []string, error) {
+	out := object
+	var err error
+	if m.patch != nil {
+		if out, err = m.patch.apply(s, out); err != nil {
+			return object, nil, err
+		}
+	}
+	r := &runner{left: maxElements}
+	for _, l := range m.each {
+		if out, err = r.loop(s, l, out, 0); err != nil {
+			return object, nil, err
+		}
+	}
+	written := changes(object, out)
+	if len(written) == 0 {
+		return object, nil, nil
+	}
+	return out, written, nil
+}
+
+func (p *patch) apply(s *variable.Scope, object admission.Object) (admission.Object, error) {
+	tree := p.merge
+	if tree == nil {
+		tree = p.json
+	}
+	v, err := tree.Resolve(s)
+	if err != nil {
+		return object, err
+	}
+	if p.merge != nil {
+		return overlay(v, object)
+	}
+	ops, err := operations(v)
+	if err != nil {
+		return object, err
+	}
+	return ops.apply(object)
+}
+
+// runner counts the elements of one mutation.
+type runner struct{ left int }
+
+func (r *runner) loop(s *variable.Scope, l *loop, object admission.Object, depth int) (admission.Object, error) {
+	v, err := s.Query(l.list)
+	if err != nil {
+		if condition.IsNotFound(err) {
+			return object, nil
+		}
+		return object, err
+	}
+	var elements []any
+	switch c := v.(type) {
+	case nil:
+	case []any:
+		elements = c
+	default:
+		elements = []any{c}
+	}
+	order := make([]int, len(elements))
+	for i := range order {
+		order[i] = i
+	}
+	if l.descending {
+		slices.Reverse(order)
+	}
+	for _, i := range order {
+		if elements[i] == nil {
+			continue
+		}
+		if r.left--; r.left < 0 {
+			return object, fmt.Errorf("foreach goes through more than %d elements", maxElements)
+		}
+		if err := s.Context().Err(); err != nil {
+			return object, err
+		}
+		if object, err = r.element(s, l, object, elements[i], i, depth); err != nil {
+			return object, err
+		}
+	}
+	return object, nil
+}
+
+func (r *runner) element(parent *variable.Scope, l *loop, object admission.Object, element any, index, depth int) (admission.Object, error) {
+	s := parent.Child()
+	s.Set("element", element)
+	s.Set("elementIndex", int64(index))
+	s.Set("element"+strconv.Itoa(depth), element)
+	s.Set("elementIndex"+strconv.Itoa(depth), int64(index))
+	if l.load != nil {
+		if err := l.load(s); err != nil {
+			return object, err
+		}
+	}
+	if l.preconditions != nil {
+		met, _, err := l.preconditions.Holds(s)
+		if err != nil || !met {
+			return object, err
+		}
+	}
+	var err error
+	if l.patch != nil {
+		if object, err = l.patch.apply(s, object); err != nil {
+			return object, err
+		}
+	}
+	for _, inner := range l.each {
+		if object, err = r.loop(s, inner, object, depth+1); err != nil {
+			return object, err
+		}
+	}
+	return object, nil
+}
+
+func escape(token string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(token) }
+
+func unescape(token string) string { return strings.NewReplacer("~1", "/", "~0", "~").Replace(token) }

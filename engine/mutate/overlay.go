@@ -1,0 +1,222 @@
+package mutate
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/pattern"
+)
+
+// maxDepth bounds the nesting of patches.
+const maxDepth = 100
+
+var errDepth = errors.New("the patch nests too deep")
+
+// overlay applies a strategic merge patch with anchors. Where a condition of the patch is not met, outside of
+// lists, or a global condition nowhere, the object stays as it is.
+func overlay(patch any, object admission.Object) (admission.Object, error) {
+	id := admission.IdentityOf(object)
+	m := merger{builtin: builtinGroup(id.Group), kind: id.Kind}
+	plain, verdict, err := m.conditions(patch, object, field{}, 0)
+	if err != nil || verdict != met {
+		return object, err
+	}
+	p, ok := plain.(map[string]any)
+	if !ok || len(p) == 0 {
+		return object, nil
+	}
+	out, err := m.merge(object, p, field{}, 0)
+	if err != nil {
+		return object, err
+	}
+	result, ok := out.(map[string]any)
+	if !ok {
+		return object, errors.New("the patch deletes the object")
+	}
+	return result, nil
+}
+
+// verdict says what the anchors of a part of a patch found.
+type verdict int
+
+const (
+	met     verdict = iota
+	unmet           // a condition does not hold: this part, up to the element of a list, is left out
+	stopped         // a global condition does not hold: the whole patch is left out
+)
+
+// The anchors of a mutate rule (https://kyverno.io/docs/policy-types/cluster-policy/mutate/#mutate-anchors).
+const (
+	conditional = '('
+	addIfAbsent = '+'
+	global      = '<'
+)
+
+// anchorOf splits a key into its anchor, 0 for none, and its name.
+func anchorOf(key string) (anchor byte, name string) {
+	if !strings.HasSuffix(key, ")") {
+		return 0, key
+	}
+	switch {
+	case strings.HasPrefix(key, "("):
+		return conditional, key[1 : len(key)-1]
+	case strings.HasPrefix(key, "+("), strings.HasPrefix(key, "<("):
+		return key[0], key[2 : len(key)-1]
+	}
+	return 0, key
+}
+
+// conditions checks the anchors of a patch against the object and gives the patch without them.
+func (m merger) conditions(patch, object any, at field, depth int) (any, verdict, error) {
+	if depth > maxDepth {
+		return nil, met, errDepth
+	}
+	switch p := patch.(type) {
+	case map[string]any:
+		return m.mapConditions(p, object, at, depth)
+	case []any:
+		return m.listConditions(p, object, at, depth)
+	}
+	return patch, met, nil
+}
+
+func (m merger) mapConditions(p map[string]any, object any, at field, depth int) (any, verdict, error) {
+	have, _ := object.(map[string]any)
+	keys := slices.Sorted(maps.Keys(p))
+	for _, key := range keys {
+		anchor, name := anchorOf(key)
+		if anchor != conditional && anchor != global {
+			continue
+		}
+		ok, err := holds(p[key], have, name)
+		if err != nil {
+			return nil, met, fmt.Errorf("the condition %q: %w", key, err)
+		}
+		if !ok && anchor == global {
+			return nil, stopped, nil
+		}
+		if !ok {
+			return nil, unmet, nil
+		}
+	}
+	out := make(map[string]any, len(p))
+	for _, key := range keys {
+		anchor, name := anchorOf(key)
+		if anchor == conditional || anchor == global {
+			continue
+		}
+		current, exists := have[name]
+		if anchor == addIfAbsent && exists {
+			continue
+		}
+		value, verdict, err := m.conditions(p[key], current, at.child(name), depth+1)
+		if err != nil || verdict != met {
+			return nil, verdict, err
+		}
+		if isEmpty(value) && !isEmpty(p[key]) {
+			continue // nothing is left of it
+		}
+		out[name] = value
+	}
+	return out, met, nil
+}
+
+// holds matches the value behind an anchor, as validate rules match patterns.
+func holds(want any, have map[string]any, name string) (bool, error) {
+	compiled, err := pattern.Compile(map[string]any{name: want})
+	if err != nil {
+		return false, err
+	}
+	if _, ok := have[name]; !ok && !pattern.HasWildcard(name) {
+		return false, nil
+	}
+	return compiled.Match(have).Verdict == pattern.Pass, nil
+}
+
+// listConditions applies an element of the patch that has anchors to each element of the object's list for
+// which its conditions hold.
+func (m merger) listConditions(p []any, object any, at field, depth int) (any, verdict, error) {
+	have, _ := object.([]any)
+	out := make([]any, 0, len(p))
+	for _, item := range p {
+		element, isMap := item.(map[string]any)
+		if !isMap || !anchored(element, 0, "(+<") {
+			out = append(out, item)
+			continue
+		}
+		if len(have) == 0 && !anchored(element, 0, "(<") {
+			value, _, err := m.conditions(element, nil, at.element(), depth+1)
+			if err != nil {
+				return nil, met, err
+			}
+			out = append(out, value)
+			continue
+		}
+		passed, stops := false, false
+		for _, target := range have {
+			value, verdict, err := m.conditions(element, target, at.element(), depth+1)
+			if err != nil {
+				return nil, met, err
+			}
+			stops = stops || verdict == stopped
+			if verdict != met {
+				continue
+			}
+			passed = true
+			v, _ := value.(map[string]any)
+			if len(v) == 0 {
+				continue
+			}
+			out = append(out, m.aimed(v, target, at))
+		}
+		if stops && !passed {
+			return nil, stopped, nil
+		}
+	}
+	return out, met, nil
+}
+
+// aimed gives an element of a patch the merge keys of the element it is for.
+func (m merger) aimed(patch map[string]any, target any, at field) map[string]any {
+	t, _ := target.(map[string]any)
+	keys := m.mergeKeys(at, []any{target})
+	if keys == "" {
+		keys = "name"
+	}
+	if v, ok := t[keys]; ok {
+		patch[keys] = v
+	}
+	return patch
+}
+
+// anchored reports whether a part of a patch has one of the anchors.
+func anchored(v any, depth int, anchors string) bool {
+	if depth > maxDepth {
+		return false
+	}
+	switch c := v.(type) {
+	case map[string]any:
+		for k, v := range c {
+			if a, _ := anchorOf(k); a != 0 && strings.IndexByte(anchors, a) >= 0 || anchored(v, depth+1, anchors) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(c, func(v any) bool { return anchored(v, depth+1, anchors) })
+	}
+	return false
+}
+
+func isEmpty(v any) bool {
+	switch c := v.(type) {
+	case map[string]any:
+		return len(c) == 0
+	case []any:
+		return len(c) == 0
+	}
+	return false
+}

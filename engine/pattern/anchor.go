@@ -1,0 +1,63 @@
+package pattern
+
+import "strings"
+
+// anchor is the kind of an anchor (https://kyverno.io/docs/policy-types/cluster-policy/validate/#anchors).
+type anchor byte
+
+const (
+	anchorNone        anchor = 0
+	anchorConditional anchor = '('
+	anchorGlobal      anchor = '<'
+	anchorEquality    anchor = '='
+	anchorExistence   anchor = '^'
+	anchorNegation    anchor = 'X'
+	anchorAdd         anchor = '+'
+)
+
+// parseKey splits the key of a pattern into its anchor and the name of the field. The text is not empty
+// where the key looks like an anchor and is none: such a key would be compared literally and never match.
+func parseKey(raw string) (kind anchor, name, problem string) {
+	key := strings.TrimSpace(raw)
+	open := strings.IndexByte(key, '(')
+	if open < 0 || open > 1 {
+		return anchorNone, raw, ""
+	}
+	kind = anchorConditional
+	if open == 1 {
+		switch c := anchor(key[0]); c {
+		case anchorGlobal, anchorEquality, anchorExistence, anchorNegation, anchorAdd:
+			kind = c
+		default:
+			if isWordByte(key[0]) {
+				return anchorNone, raw, ""
+			}
+			return anchorNone, raw, "unknown anchor " + quote(key) + ": validation patterns have (), =(), ^(), X() and <()"
+		}
+	}
+	if !strings.HasSuffix(key, ")") {
+		return anchorNone, raw, "malformed anchor " + quote(key) + ": the closing parenthesis is missing"
+	}
+	name = key[open+1 : len(key)-1]
+	if name == "" || strings.ContainsRune(name, '\n') {
+		return anchorNone, raw, "malformed anchor " + quote(key) + ": it names no field"
+	}
+	if kind == anchorAdd {
+		return anchorNone, raw, "the anchor " + quote(key) + " is for mutation only"
+	}
+	return kind, name, ""
+}
+
+func isWordByte(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
+}
+
+// quote shows a token of a pattern in a message, shortened to something a person can read.
+func quote(token string) string {
+	const limit = 80
+	runes := []rune(token)
+	if len(runes) > limit {
+		token = string(runes[:limit]) + "…"
+	}
+	return "`" + token + "`"
+}

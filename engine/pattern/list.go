@@ -1,0 +1,111 @@
+package pattern
+
+import "fmt"
+
+// matchExistence requires that each element of the pattern matches at least one element of the list.
+func (e *entry) matchExistence(value any, r *recorder) verdict {
+	list, ok := value.([]any)
+	if !ok || e.some == nil {
+		if r == nil {
+			return fail
+		}
+		return r.fail(r.here(), "invalid value: the existence anchor compares lists of maps")
+	}
+	for _, item := range e.some {
+		found := false
+		for i, element := range list {
+			m := r.enterIndex(i)
+			r.mute()
+			found = item.match(element, r) == pass
+			r.unmute()
+			r.leave(m)
+			if found {
+				break
+			}
+		}
+		if !found {
+			if r == nil {
+				return fail
+			}
+			return r.fail(r.here(), "existence anchor validation failed at path ", r.here())
+		}
+	}
+	return pass
+}
+
+// matchElements compares every element of a list with one map. Elements whose condition is not met do
+// not count; where none counts, the list is skipped.
+func (n *node) matchElements(list []any, r *recorder) verdict {
+	applied, failed := 0, false
+	reasons := ""
+	for i, element := range list {
+		m := r.enterIndex(i)
+		v := n.elements[0].match(element, r)
+		r.leave(m)
+		switch {
+		case v == pass:
+			applied++
+		case v != fail:
+			reasons = r.join(reasons)
+		case r.collecting():
+			failed = true
+		default:
+			return fail
+		}
+	}
+	return r.listVerdict(len(list), applied, failed, reasons)
+}
+
+// matchLists compares a list with a list of lists, element by element.
+func (n *node) matchLists(list []any, r *recorder) verdict {
+	if len(list) < len(n.elements) {
+		if r == nil {
+			return fail
+		}
+		return r.fail("", fmt.Sprintf("validate Array failed, array length mismatch, resource Array len is %d and pattern Array len is %d",
+			len(list), len(n.elements)))
+	}
+	applied, failed := 0, false
+	reasons := ""
+	for i, item := range n.elements {
+		m := r.enterIndex(i)
+		v := item.match(list[i], r)
+		r.leave(m)
+		switch {
+		case v == pass:
+			applied++
+		case v != fail:
+			reasons = r.join(reasons)
+		case r.collecting():
+			failed = true
+		default:
+			return fail
+		}
+	}
+	return r.listVerdict(len(n.elements), applied, failed, reasons)
+}
+
+// join adds the reason of the last skip to those before it.
+func (r *recorder) join(reasons string) string {
+	switch {
+	case r == nil:
+		return ""
+	case reasons == "":
+		return r.text
+	}
+	return reasons + "; " + r.text
+}
+
+// listVerdict is the verdict of a list of which some elements applied.
+func (r *recorder) listVerdict(elements, applied int, failed bool, reasons string) verdict {
+	switch {
+	case failed:
+		return fail
+	case applied == 0 && elements > 0:
+		if r != nil {
+			r.text, r.where = reasons, r.here()
+		}
+		return skip
+	}
+	return pass
+}

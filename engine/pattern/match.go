@@ -1,0 +1,331 @@
+package pattern
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// verdict is the answer of a part of a pattern.
+type verdict byte
+
+const (
+	pass verdict = iota
+	fail
+	skip // a condition below is not met
+	// skipNow is a skip that a global anchor of a map caused, on its way up to the next list or
+	// condition. Unlike other skips it makes the keys beside an equality anchor not apply, too.
+	skipNow
+)
+
+const (
+	conditionalMismatch = "conditional anchor mismatch: "
+	globalMismatch      = "global anchor mismatch: "
+	negationMatched     = "negation anchor matched in resource: "
+)
+
+// match compares a value with the node. Without a recorder it stops as soon as the verdict is known.
+func (n *node) match(value any, r *recorder) verdict {
+	switch n.shape {
+	case shapeMap:
+		m, ok := value.(map[string]any)
+		if !ok {
+			if r == nil {
+				return fail
+			}
+			return r.fail(r.here(), "pattern and resource have different structures. Path: ", r.here(),
+				fmt.Sprintf(". Expected map[string]interface {}, found %T", value))
+		}
+		return n.matchMap(m, r)
+	case shapeScalar:
+		return n.matchScalar(value, r)
+	}
+	list, ok := value.([]any)
+	switch {
+	case !ok:
+		return structureMismatch(r)
+	case n.shape == shapeEmptyList:
+		if r == nil {
+			return fail
+		}
+		return r.fail(r.here(), "pattern Array empty")
+	case n.shape == shapeListOfMaps:
+		return n.matchElements(list, r)
+	}
+	return n.matchLists(list, r)
+}
+
+func structureMismatch(r *recorder) verdict {
+	if r == nil {
+		return fail
+	}
+	return r.fail(r.here(), "validation rule failed at path ", r.here(), ", resource does not satisfy the expected overlay pattern")
+}
+
+// matchScalar compares a value, or each element of a list, with a leaf.
+func (n *node) matchScalar(value any, r *recorder) verdict {
+	list, isList := value.([]any)
+	if n.list && !isList {
+		return structureMismatch(r)
+	}
+	if n.scalar.Matches(value) {
+		return pass
+	}
+	if r == nil {
+		return fail
+	}
+	path := r.here()
+	text := "resource value '" + show(value) + "' does not match '" + show(n.scalar.raw) + "' at path " + path
+	if !isList || r.muted > 0 {
+		return r.fail(path, text)
+	}
+	for i, element := range list {
+		if !n.scalar.matchOne(element) {
+			m := r.enterIndex(i)
+			r.fail(path, text)
+			r.leave(m)
+		}
+	}
+	return fail
+}
+
+// matchMap evaluates the anchors of a map and then its other keys
+// (https://kyverno.io/docs/policy-types/cluster-policy/validate/#anchors-and-child-elements-conditional-and-equality).
+func (n *node) matchMap(m map[string]any, r *recorder) verdict {
+	if r != nil {
+		r.met(n.anchors, m)
+	}
+	failed := false
+	if len(n.anchors) > 0 {
+		v := n.matchAnchors(m, r)
+		if v != pass && (v != fail || !r.collecting()) {
+			return v
+		}
+		failed = v == fail
+	}
+	for i := range n.fields {
+		e := &n.fields[i]
+		v := e.match(m, r)
+		switch {
+		case v == pass:
+		case v == fail && r.collecting():
+			failed = true
+		case failed:
+			// What follows would not be looked at once the failures are fixed.
+			return fail
+		default:
+			return v
+		}
+	}
+	if failed {
+		return fail
+	}
+	return pass
+}
+
+// matchAnchors evaluates the conditional, equality, negation and existence anchors of a map. When a
+// condition is not met, or a global anchor below says so, the map is skipped whatever the other anchors
+// say. A skip from further below an equality anchor counts only where no other anchor applies.
+func (n *node) matchAnchors(m map[string]any, r *recorder) verdict {
+	applied, skipped, skippedNow, failed := 0, 0, false, false
+	reasons, where := "", ""
+	for i := range n.anchors {
+		e := &n.anchors[i]
+		if skippedNow {
+			r.mute()
+		}
+		v := e.match(m, r)
+		if skippedNow {
+			r.unmute()
+		}
+		switch v {
+		case pass:
+			applied++
+		case fail:
+			if skippedNow {
+				break // only the words of further skips are of interest
+			}
+			if !r.collecting() {
+				return fail
+			}
+			failed = true
+		case skip, skipNow:
+			if failed && v == skipNow {
+				return fail
+			}
+			skipped++
+			if r == nil {
+				if v == skipNow {
+					return skip
+				}
+				break
+			}
+			skippedNow = skippedNow || v == skipNow
+			if reasons != "" {
+				reasons += "; "
+			}
+			reasons += r.text
+			where = r.here()
+		}
+	}
+	switch {
+	case failed:
+		return fail
+	case skippedNow, skipped > 0 && applied == 0:
+		if r != nil {
+			r.text, r.where = reasons, where
+		}
+		return skip
+	}
+	return pass
+}
+
+// match evaluates one key of a map.
+func (e *entry) match(m map[string]any, r *recorder) verdict {
+	value, ok := m[e.name]
+	if !ok && e.wild {
+		return e.matchWild(m, r)
+	}
+	return e.matchField(e.name, value, ok, r)
+}
+
+// matchWild evaluates a key with wildcards in labels or annotations: the keys that match stand in its
+// place. Kyverno takes any one of them; here a condition is met when one of them meets it, and
+// everything else must hold for all, so that the answer is always the same and the stricter one.
+func (e *entry) matchWild(m map[string]any, r *recorder) verdict {
+	condition := e.anchor == anchorConditional || e.anchor == anchorGlobal
+	matched, result := false, pass
+	one := func(name string, value any) (done bool) {
+		matched = true
+		v := e.matchField(name, value, true, r)
+		if condition && v == pass {
+			result = pass
+			return true
+		}
+		if v == fail || result == pass {
+			result = v
+		}
+		return v == fail && !r.collecting()
+	}
+	if r == nil {
+		for k, value := range m {
+			if Wildcard(e.name, k) && one(k, value) {
+				break
+			}
+		}
+	} else {
+		for _, k := range slices.Sorted(maps.Keys(m)) {
+			if Wildcard(e.name, k) && one(k, m[k]) {
+				break
+			}
+		}
+	}
+	if !matched {
+		return e.matchField(e.name, nil, false, r)
+	}
+	return result
+}
+
+// matchField evaluates an entry for the field of the given name, which may be absent.
+func (e *entry) matchField(name string, value any, present bool, r *recorder) verdict {
+	mk := r.enter(name)
+	defer r.leave(mk)
+	switch e.anchor {
+	case anchorNegation:
+		if present {
+			return negated(r)
+		}
+	case anchorEquality:
+		if present {
+			return e.value.match(value, r)
+		}
+	case anchorExistence:
+		if present {
+			return e.matchExistence(value, r)
+		}
+	case anchorGlobal:
+		if present {
+			return e.matchCondition(value, globalMismatch, r)
+		}
+	case anchorConditional:
+		if present {
+			return e.matchCondition(value, conditionalMismatch, r)
+		}
+		if r != nil {
+			r.text, r.where = conditionalMismatch+"conditional anchor key doesn't exist in the resource", r.here()
+		}
+		return skipNow
+	default:
+		return e.matchPlain(value, present, mk, r)
+	}
+	return pass
+}
+
+// matchPlain evaluates a key without an anchor. An absent key is matched as null.
+func (e *entry) matchPlain(value any, present bool, parent mark, r *recorder) verdict {
+	if r == nil {
+		if e.anything {
+			if value == nil {
+				return fail
+			}
+			return pass
+		}
+		return e.value.match(value, nil)
+	}
+	if !present && e.wild {
+		// No key could be named: the map that should hold one is the field.
+		r.pointer = r.pointer[:parent.pointer]
+	}
+	if e.anything {
+		if value != nil {
+			return pass
+		}
+		path := string(r.printed[:parent.printed])
+		return r.fail(path, path, "/", e.name, " not found")
+	}
+	return e.value.match(value, r)
+}
+
+// matchCondition evaluates the value of a conditional or global anchor: anything but a pass means that
+// the pattern does not apply.
+func (e *entry) matchCondition(value any, prefix string, r *recorder) verdict {
+	if r == nil {
+		if e.value.match(value, nil) == pass {
+			return pass
+		}
+		return skipNow
+	}
+	r.mute()
+	v := e.value.match(value, r)
+	r.unmute()
+	if v == pass {
+		return pass
+	}
+	r.text = prefix + r.text
+	return skipNow
+}
+
+func negated(r *recorder) verdict {
+	if r == nil {
+		return fail
+	}
+	r.text, r.where = negationMatched+r.here()+" is not allowed", r.here()
+	if r.muted == 0 {
+		r.fields = append(r.fields, string(r.pointer))
+		r.report(true)
+	}
+	return fail
+}
+
+// show writes a value into a message, shortened to what a person reads.
+func show(value any) string {
+	const limit = 200
+	text := fmt.Sprint(value)
+	if value == nil {
+		text = "<nil>"
+	}
+	if runes := []rune(text); len(runes) > limit {
+		return string(runes[:limit]) + "…"
+	}
+	return text
+}

@@ -1,0 +1,135 @@
+package pattern
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// maxNumber is the longest text taken for a quantity or a duration. The longest int64 with a fraction
+// and a suffix is far shorter.
+const maxNumber = 64
+
+// ParseQuantity parses a Kubernetes quantity such as 500m, 1.5Gi or 1e3. It answers false for what is
+// none, and for texts of more than 64 bytes or exponents of more than two digits, which would make
+// comparisons arbitrarily expensive.
+func ParseQuantity(s string) (resource.Quantity, bool) {
+	if !startsNumber(s) {
+		return resource.Quantity{}, false
+	}
+	if i := strings.LastIndexAny(s, "eE"); i >= 0 && i < len(s)-1 && len(strings.TrimLeft(s[i+1:], "+-0")) > 2 {
+		return resource.Quantity{}, false
+	}
+	q, err := resource.ParseQuantity(s)
+	return q, err == nil
+}
+
+// ParseDuration parses a duration of Go such as 1h30m or -5s, and 0 without a unit. It answers false for
+// what is none and for texts of more than 64 bytes.
+func ParseDuration(s string) (time.Duration, bool) {
+	// Checked first because the errors of time allocate and most values are no durations.
+	if !startsNumber(s) {
+		return 0, false
+	}
+	if last := s[len(s)-1]; last != 's' && last != 'm' && last != 'h' && last != '0' {
+		return 0, false
+	}
+	d, err := time.ParseDuration(s)
+	return d, err == nil
+}
+
+// startsNumber reports whether a quantity or a duration could be parsed from s.
+func startsNumber(s string) bool {
+	if s == "" || len(s) > maxNumber {
+		return false
+	}
+	c := s[0]
+	return c >= '0' && c <= '9' || c == '.' || c == '-' || c == '+'
+}
+
+// durationOf reads a value as a duration. Null counts as 0, as Kyverno does; numbers have no unit, so
+// only 0 is a duration.
+func durationOf(value any) (time.Duration, bool) {
+	switch typed := value.(type) {
+	case nil:
+		return 0, true
+	case int64:
+		return 0, typed == 0
+	case string:
+		return ParseDuration(typed)
+	}
+	return 0, false
+}
+
+// compareQuantity compares a value with the quantity of the operand. Null counts as 0.
+func (t *term) compareQuantity(value any) (order int, ok bool) {
+	switch typed := value.(type) {
+	case nil:
+		return -t.quantity.Sign(), true
+	case int64:
+		q := resource.Quantity{}
+		q.Set(typed)
+		return q.Cmp(t.quantity), true
+	case float64:
+		// Six decimals, as Kyverno compares them.
+		q, ok := ParseQuantity(strconv.FormatFloat(typed, 'f', 6, 64))
+		if !ok {
+			return 0, false
+		}
+		return q.Cmp(t.quantity), true
+	case string:
+		q, ok := ParseQuantity(typed)
+		if !ok {
+			return 0, false
+		}
+		return q.Cmp(t.quantity), true
+	}
+	return 0, false
+}
+
+// SplitRange splits a range "a-b" or "a!-b" into its ends and its operator, "-" or "!-". Each end is a
+// number with an optional sign, fraction and unit; anything else is no range.
+func SplitRange(s string) (left, right, op string, ok bool) {
+	n := rangeEnd(s)
+	if n == 0 {
+		return "", "", "", false
+	}
+	left, rest := s[:n], s[n:]
+	op = "-"
+	if strings.HasPrefix(rest, "!") {
+		op = "!-"
+	}
+	right, ok = strings.CutPrefix(rest, op)
+	if !ok || right == "" || rangeEnd(right) != len(right) {
+		return "", "", "", false
+	}
+	return left, right, op, true
+}
+
+// rangeEnd is the length of the end of a range that s starts with, 0 where it starts with none.
+func rangeEnd(s string) int {
+	i := 0
+	digits := func() bool {
+		from := i
+		for i < len(s) && s[i] >= '0' && s[i] <= '9' {
+			i++
+		}
+		return i > from
+	}
+	if i < len(s) && (s[i] == '-' || s[i] == '+') {
+		i++
+	}
+	if !digits() {
+		return 0
+	}
+	if i+1 < len(s) && s[i] == '.' && s[i+1] >= '0' && s[i+1] <= '9' {
+		i++
+		digits()
+	}
+	for i < len(s) && (s[i] >= 'a' && s[i] <= 'z' || s[i] >= 'A' && s[i] <= 'Z') {
+		i++
+	}
+	return i
+}

@@ -1,0 +1,147 @@
+package pattern
+
+import (
+	"strconv"
+	"strings"
+)
+
+// recorder collects why a match is not a pass. A match without one only decides.
+type recorder struct {
+	pointer []byte   // RFC 6901 pointer to the value that is being matched
+	printed []byte   // the same as Kyverno prints it, from and to a slash
+	fields  []string // the leaves that fail
+
+	// muted counts the parts of the pattern around this one whose failures are no failures of the
+	// resource: conditions, and the elements an existence anchor tries.
+	muted int
+
+	// text is the reason of the part that did not pass last, where the path Kyverno gives with it.
+	text, where string
+
+	first failure
+	found bool // first is set
+
+	// anchors are those that were met, and whether the resource had the field anywhere. Kyverno keys
+	// them by their text alone and so do we: see printedPath.
+	anchors map[string]bool
+}
+
+// failure is the one that Kyverno reports.
+type failure struct {
+	text     string
+	path     string
+	negation bool
+}
+
+func newRecorder() *recorder {
+	return &recorder{printed: []byte{'/'}, anchors: map[string]bool{}}
+}
+
+// collecting reports whether a failure is recorded and the match goes on after it.
+func (r *recorder) collecting() bool { return r != nil && r.muted == 0 }
+
+// mark is the place to return to after a step into a value.
+type mark struct{ pointer, printed int }
+
+func (r *recorder) enter(name string) mark {
+	if r == nil {
+		return mark{}
+	}
+	m := mark{len(r.pointer), len(r.printed)}
+	r.pointer = append(append(r.pointer, '/'), escape(name)...)
+	r.printed = append(append(r.printed, name...), '/')
+	return m
+}
+
+func (r *recorder) enterIndex(i int) mark {
+	if r == nil {
+		return mark{}
+	}
+	return r.enter(strconv.Itoa(i))
+}
+
+func (r *recorder) leave(m mark) {
+	if r == nil {
+		return
+	}
+	r.pointer, r.printed = r.pointer[:m.pointer], r.printed[:m.printed]
+}
+
+func (r *recorder) mute() {
+	if r != nil {
+		r.muted++
+	}
+}
+
+func (r *recorder) unmute() {
+	if r != nil {
+		r.muted--
+	}
+}
+
+// fail records that the value here fails with the given reason and the path Kyverno prints.
+func (r *recorder) fail(path string, text ...string) verdict {
+	r.text, r.where = strings.Join(text, ""), path
+	if r.muted > 0 {
+		return fail
+	}
+	r.fields = append(r.fields, string(r.pointer))
+	r.report(false)
+	return fail
+}
+
+// report makes the last reason the first failure unless there is one.
+func (r *recorder) report(negation bool) {
+	if !r.found {
+		r.first, r.found = failure{text: r.text, path: r.where, negation: negation}, true
+	}
+}
+
+// here is the path of the current value as Kyverno prints it.
+func (r *recorder) here() string { return string(r.printed) }
+
+// met notes the anchors of a map that Kyverno looks up in the resource.
+func (r *recorder) met(anchors []entry, resource map[string]any) {
+	if r.found {
+		return
+	}
+	for i := range anchors {
+		e := &anchors[i]
+		if e.anchor == anchorEquality || e.anchor == anchorNegation {
+			continue // an absent equality is fine, and a negation wants the field to be absent
+		}
+		if e.present(resource) {
+			r.anchors[e.raw] = true
+		} else if !r.anchors[e.raw] {
+			r.anchors[e.raw] = false
+		}
+	}
+}
+
+// printedPath is the path of the first failure. Kyverno gives none where a conditional or existence
+// anchor it met has its field nowhere in the resource, except for negation anchors.
+func (r *recorder) printedPath() string {
+	if !r.first.negation {
+		for _, present := range r.anchors {
+			if !present {
+				return ""
+			}
+		}
+	}
+	return r.first.path
+}
+
+// present reports whether a map has the field of an entry, or one that its wildcards match.
+func (e *entry) present(m map[string]any) bool {
+	if _, ok := m[e.name]; ok {
+		return true
+	}
+	if e.wild {
+		for k := range m {
+			if Wildcard(e.name, k) {
+				return true
+			}
+		}
+	}
+	return false
+}

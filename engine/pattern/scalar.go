@@ -1,0 +1,298 @@
+package pattern
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Scalar is a compiled leaf of a pattern: a bool, a number, null, or a string with operators and
+// wildcards (https://kyverno.io/docs/policy-types/cluster-policy/validate/#operators). It is immutable and safe for
+// concurrent use.
+type Scalar struct {
+	raw any
+	// any of these alternatives, all terms of one alternative; strings only
+	alternatives [][]term
+}
+
+// MatchScalar compares a value with one leaf of a pattern, compiling the leaf each time. A list matches
+// when all its elements do. A pattern that is a map asks only for the value to be a map, and one that is
+// a list or no JSON value matches nothing.
+func MatchScalar(value any, pattern any) bool {
+	if _, ok := pattern.(map[string]any); ok {
+		_, ok := value.(map[string]any)
+		return ok
+	}
+	s, ok := compileScalar(pattern)
+	return ok && s.Matches(value)
+}
+
+// CompileScalar compiles a leaf: nil, bool, int, int64, float64 or string. Other types give a
+// *CompileError; every string is a pattern.
+func CompileScalar(pattern any) (*Scalar, error) {
+	s, ok := compileScalar(pattern)
+	if !ok {
+		c := compiler{}
+		return nil, c.errorf("a pattern cannot hold a value of type %T", pattern)
+	}
+	return s, nil
+}
+
+func compileScalar(pattern any) (*Scalar, bool) {
+	switch typed := pattern.(type) {
+	case nil, bool, int64, float64:
+		return &Scalar{raw: typed}, true
+	case int:
+		return &Scalar{raw: int64(typed)}, true
+	case string:
+		s := &Scalar{raw: typed}
+		for either := range strings.SplitSeq(typed, "|") {
+			var all []term
+			for each := range strings.SplitSeq(strings.Trim(either, " "), "&") {
+				all = append(all, compileTerm(strings.Trim(each, " ")))
+			}
+			s.alternatives = append(s.alternatives, all)
+		}
+		return s, true
+	}
+	return nil, false
+}
+
+// Matches compares a value with the leaf. A list matches when all its elements do.
+func (s *Scalar) Matches(value any) bool {
+	if list, ok := value.([]any); ok {
+		for _, element := range list {
+			if !s.matchOne(element) {
+				return false
+			}
+		}
+		return true
+	}
+	return s.matchOne(value)
+}
+
+func (s *Scalar) matchOne(value any) bool {
+	if i, ok := value.(int); ok {
+		value = int64(i)
+	}
+	switch typed := s.raw.(type) {
+	case nil:
+		return isEmpty(value)
+	case bool:
+		b, ok := value.(bool)
+		return ok && b == typed
+	case int64:
+		return equalsInt(value, typed)
+	case float64:
+		return equalsFloat(value, typed)
+	case string:
+		return s.matchString(value, typed)
+	}
+	return false
+}
+
+// isEmpty is the pattern null: the field is absent or has the zero value of its type. Maps and lists
+// are never empty in this sense.
+func isEmpty(value any) bool {
+	switch typed := value.(type) {
+	case nil:
+		return true
+	case float64:
+		return typed == 0
+	case int64:
+		return typed == 0
+	case string:
+		return typed == ""
+	case bool:
+		return !typed
+	}
+	return false
+}
+
+func equalsInt(value any, want int64) bool {
+	switch typed := value.(type) {
+	case int64:
+		return typed == want
+	case float64:
+		return typed == math.Trunc(typed) && typed == float64(want)
+	case string:
+		got, err := strconv.ParseInt(typed, 10, 64)
+		return err == nil && got == want
+	}
+	return false
+}
+
+func equalsFloat(value any, want float64) bool {
+	switch typed := value.(type) {
+	case int64:
+		return float64(typed) == want
+	case float64:
+		return typed == want
+	case string:
+		got, err := strconv.ParseFloat(typed, 64)
+		return err == nil && got == want
+	}
+	return false
+}
+
+func (s *Scalar) matchString(value any, pattern string) bool {
+	if pattern == "" && value == nil {
+		// "A validation pattern field with the value null or "" requires that the field not be defined
+		// or has no value."
+		return true
+	}
+	if text, ok := value.(string); ok && text == pattern {
+		return true
+	}
+	for _, all := range s.alternatives {
+		if matchAll(all, value) {
+			return true
+		}
+	}
+	return false
+}
+
+func matchAll(terms []term, value any) bool {
+	for i := range terms {
+		if !terms[i].match(value) {
+			return false
+		}
+	}
+	return true
+}
+
+// operator compares a value with an operand.
+type operator byte
+
+const (
+	equal operator = iota
+	notEqual
+	more
+	less
+	moreEqual
+	lessEqual
+	within  // a-b, both ends included
+	outside // a!-b, both ends excluded
+)
+
+// term is one comparison of a string pattern.
+type term struct {
+	op      operator
+	operand string
+	wild    bool
+
+	isDuration bool
+	duration   time.Duration
+	isQuantity bool
+	quantity   resource.Quantity
+
+	ends *[2]term // of a range
+}
+
+func compileTerm(text string) term {
+	if left, right, op, ok := SplitRange(text); ok {
+		ends := [2]term{compileOperand(moreEqual, left), compileOperand(lessEqual, right)}
+		if op == "!-" {
+			ends = [2]term{compileOperand(less, left), compileOperand(more, right)}
+			return term{op: outside, ends: &ends}
+		}
+		return term{op: within, ends: &ends}
+	}
+	op, operand := splitOperator(text)
+	return compileOperand(op, operand)
+}
+
+// splitOperator cuts the operator off a term. One character alone is never an operator.
+func splitOperator(text string) (operator, string) {
+	if len(text) < 2 {
+		return equal, text
+	}
+	for _, o := range []struct {
+		sign string
+		op   operator
+	}{{">=", moreEqual}, {"<=", lessEqual}, {">", more}, {"<", less}, {"!", notEqual}} {
+		if operand, ok := strings.CutPrefix(text, o.sign); ok {
+			return o.op, operand
+		}
+	}
+	return equal, text
+}
+
+func compileOperand(op operator, operand string) term {
+	operand = strings.TrimSpace(operand)
+	t := term{op: op, operand: operand, wild: HasWildcard(operand)}
+	t.duration, t.isDuration = ParseDuration(operand)
+	t.quantity, t.isQuantity = ParseQuantity(operand)
+	return t
+}
+
+// match compares the value as a duration when both sides are one, else as a quantity when both are, else
+// as text, which has no order.
+func (t *term) match(value any) bool {
+	switch t.op {
+	case within:
+		return t.ends[0].match(value) && t.ends[1].match(value)
+	case outside:
+		return t.ends[0].match(value) || t.ends[1].match(value)
+	}
+	if t.isDuration {
+		if d, ok := durationOf(value); ok {
+			switch {
+			case d < t.duration:
+				return t.holds(-1)
+			case d > t.duration:
+				return t.holds(1)
+			}
+			return t.holds(0)
+		}
+	}
+	if t.isQuantity {
+		if order, ok := t.compareQuantity(value); ok {
+			return t.holds(order)
+		}
+	}
+	return t.matchText(value)
+}
+
+// holds reports whether the operator accepts the order of value and operand.
+func (t *term) holds(order int) bool {
+	switch t.op {
+	case equal:
+		return order == 0
+	case notEqual:
+		return order != 0
+	case more:
+		return order > 0
+	case less:
+		return order < 0
+	case moreEqual:
+		return order >= 0
+	case lessEqual:
+		return order <= 0
+	}
+	return false
+}
+
+func (t *term) matchText(value any) bool {
+	if t.op != equal && t.op != notEqual {
+		return false
+	}
+	var text string
+	switch typed := value.(type) {
+	case string:
+		text = typed
+	case bool:
+		text = strconv.FormatBool(typed)
+	case int64:
+		text = strconv.FormatInt(typed, 10)
+	case float64:
+		text = strconv.FormatFloat(typed, 'E', -1, 64)
+	default:
+		return false // null, maps and lists equal no text, and do not differ from one either
+	}
+	matches := text == t.operand || t.wild && Wildcard(t.operand, text)
+	return matches == (t.op == equal)
+}

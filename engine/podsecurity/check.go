@@ -1,0 +1,208 @@
+// Package podsecurity checks pods against the Pod Security Standards with the exclusions of Kyverno's
+// podSecurity rules.
+//
+// Whether a control is violated is decided by k8s.io/pod-security-admission alone. This package adds where:
+// the fields that violate it, from which Kyverno's exclusions take some away
+// (https://kyverno.io/docs/policy-types/cluster-policy/validate/#pod-security).
+package podsecurity
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/pod-security-admission/api"
+	"k8s.io/pod-security-admission/policy"
+
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/pattern"
+)
+
+// Exclude exempts a control, as podSecurity.exclude of a policy and podSecurity of an exception write it.
+// With images, it is about the containers that run one of them (wildcards allowed); without, about the
+// fields of the pod. With a restricted field, only that field is exempt; with values, only where it holds
+// nothing but these (wildcards allowed).
+type Exclude struct {
+	ControlName     string
+	Images          []string
+	RestrictedField string
+	Values          []string
+}
+
+// Check is a compiled podSecurity rule: immutable and safe for concurrent use.
+type Check struct {
+	level, version string
+	controls       []control
+	exclude        []Exclude
+}
+
+type control struct {
+	id    string
+	allow policy.CheckPodFn
+}
+
+// Outcome is what a Check found.
+type Outcome struct {
+	Allowed bool
+	// Message names the violated controls and fields in Kyverno's words, empty where Allowed. It starts
+	// with "It violates PodSecurity"; Kyverno puts "Validation rule 'name' failed. " before it.
+	Message string
+	// Fields are RFC 6901 pointers into the object of what violates the level, sorted and unique. A field
+	// that has to be there and is not is named by the pointer it would have.
+	Fields []string
+	// Err is set where the object holds no pod that Kubernetes could read; Allowed is false then.
+	Err error
+}
+
+// InvalidError says which part of a podSecurity rule or exclusion is wrong. Field is one of level,
+// version, controlName, images and restrictedField; Index is the exclusion it is in, or -1.
+type InvalidError struct {
+	Field   string
+	Index   int
+	Message string
+}
+
+func (e *InvalidError) Error() string {
+	if e.Index < 0 {
+		return e.Field + ": " + e.Message
+	}
+	return fmt.Sprintf("exclude[%d].%s: %s", e.Index, e.Field, e.Message)
+}
+
+// Compile prepares a check of a level (privileged, baseline or restricted) as of a version ("latest", or
+// "v1.N" with or without the v; empty means latest). Its errors are of type *InvalidError.
+func Compile(level, version string, exclude []Exclude) (*Check, error) {
+	l, err := api.ParseLevel(level)
+	if err != nil {
+		return nil, &InvalidError{Field: "level", Index: -1, Message: err.Error()}
+	}
+	if version == "" {
+		version = "latest"
+	}
+	spelled := version
+	if strings.HasPrefix(version, "1.") {
+		spelled = "v" + version
+	}
+	v, err := api.ParseVersion(spelled)
+	if err != nil {
+		return nil, &InvalidError{Field: "version", Index: -1, Message: err.Error()}
+	}
+	if err := Validate(exclude); err != nil {
+		return nil, err
+	}
+	c := &Check{level: level, version: version, exclude: slices.Clone(exclude)}
+	if l == api.LevelPrivileged {
+		return c, nil
+	}
+	for _, check := range policy.DefaultChecks() {
+		if l == api.LevelBaseline && check.Level != api.LevelBaseline {
+			continue
+		}
+		// Like Kyverno, and unlike the API server, the restricted level keeps the baseline checks that a
+		// restricted one overrides: an exclusion of one control must not take the other away.
+		var chosen policy.CheckPodFn
+		for _, revision := range check.Versions {
+			if !v.Older(revision.MinimumVersion) {
+				chosen = revision.CheckPod
+			}
+		}
+		if chosen != nil {
+			c.controls = append(c.controls, control{id: string(check.ID), allow: chosen})
+		}
+	}
+	return c, nil
+}
+
+// Validate says what is wrong with exclusions, as an *InvalidError: an unknown control, a restricted field
+// of another control, images where the field is one of the pod.
+func Validate(exclude []Exclude) error {
+	for i, e := range exclude {
+		ids, ok := controlIDs(e.ControlName)
+		if !ok {
+			return &InvalidError{Field: "controlName", Index: i, Message: fmt.Sprintf("%q is no control of the Pod Security Standards; known are %s", clip(e.ControlName), strings.Join(controlNames(), ", "))}
+		}
+		if e.RestrictedField == "" {
+			continue
+		}
+		container := containerField(e.RestrictedField)
+		switch {
+		case !knownField(ids, e.RestrictedField):
+			return &InvalidError{Field: "restrictedField", Index: i, Message: fmt.Sprintf("%q is not restricted by the control %q", clip(e.RestrictedField), e.ControlName)}
+		case container && len(e.Images) == 0:
+			return &InvalidError{Field: "images", Index: i, Message: "a field of containers needs images"}
+		case !container && len(e.Images) > 0:
+			return &InvalidError{Field: "images", Index: i, Message: "a field of the pod takes no images"}
+		}
+	}
+	return nil
+}
+
+// Evaluate checks the pod that an object is, or has a template of: a Pod, a pod controller, a CronJob, a
+// PodTemplate, or another kind with spec.template.spec. Exclusions of exceptions come in extra and are
+// expected to be valid. An object without a pod is allowed.
+func (c *Check) Evaluate(object admission.Object, extra []Exclude) Outcome {
+	if len(c.controls) == 0 {
+		return Outcome{Allowed: true}
+	}
+	found, err := podOf(object)
+	if err != nil {
+		return Outcome{Err: err}
+	}
+	if found == nil {
+		return Outcome{Allowed: true}
+	}
+	exclude := c.exclude
+	if len(extra) > 0 {
+		exclude = slices.Concat(c.exclude, extra)
+	}
+	var forbidden []string
+	var fields []string
+	for _, ctl := range c.controls {
+		result := ctl.allow(&found.pod.ObjectMeta, &found.pod.Spec)
+		if result.Allowed {
+			continue
+		}
+		violations := find(ctl, &found.pod)
+		located := len(violations) > 0
+		for _, e := range exclude {
+			if ids, _ := controlIDs(e.ControlName); slices.Contains(ids, ctl.id) {
+				violations = exempt(ctl, &found.pod, e, violations)
+			}
+		}
+		if located && len(violations) == 0 {
+			continue
+		}
+		texts := make([]string, 0, len(violations))
+		for _, v := range violations {
+			texts = append(texts, v.String())
+			for _, p := range v.where() {
+				fields = append(fields, found.pointer+p)
+			}
+		}
+		if !located {
+			// A control that this package cannot locate is never exempt.
+			texts, fields = append(texts, result.ForbiddenDetail), append(fields, found.pointer+"/spec")
+		}
+		forbidden = append(forbidden, fmt.Sprintf("(Forbidden reason: %s, field error list: [%s])", result.ForbiddenReason, strings.Join(texts, ", ")))
+	}
+	if len(forbidden) == 0 {
+		return Outcome{Allowed: true}
+	}
+	slices.Sort(fields)
+	return Outcome{
+		Message: fmt.Sprintf("It violates PodSecurity %q: %s", c.level+":"+c.version, strings.Join(forbidden, ", ")),
+		Fields:  slices.Compact(fields),
+	}
+}
+
+// matchesAny reports whether one of the patterns, which may hold * and ?, matches.
+func matchesAny(patterns []string, s string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return pattern.Wildcard(p, s) })
+}
+
+func clip(s string) string {
+	if len(s) > 80 {
+		return s[:77] + "..."
+	}
+	return s
+}

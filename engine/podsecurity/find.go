@@ -1,0 +1,249 @@
+package podsecurity
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// find locates the fields of a pod that break a control which pod-security-admission found broken. Lists of
+// values that depend on the version are not repeated here: each element is put to the check on its own.
+func find(ctl control, pod *corev1.Pod) []violation {
+	switch ctl.id {
+	case "hostNamespaces":
+		return hostNamespaces(pod)
+	case "hostPathVolumes", "restrictedVolumes":
+		return volumes(ctl, pod)
+	case "sysctls":
+		return sysctls(ctl, pod)
+	case "appArmorProfile":
+		return appArmor(ctl, pod)
+	case "seccompProfile_baseline", "seccompProfile_restricted":
+		return seccomp(ctl, pod)
+	case "seLinuxOptions":
+		return seLinux(ctl, pod)
+	case "runAsNonRoot":
+		return runAsNonRoot(pod)
+	case "runAsUser":
+		return runAsUser(pod)
+	case "windowsHostProcess":
+		return hostProcess(pod)
+	}
+	var out []violation
+	for _, c := range containersOf(pod) {
+		out = append(out, inContainer(ctl, c)...)
+	}
+	return out
+}
+
+func bad(p path, value any) violation {
+	return violation{path: p, shown: value, values: []string{fmt.Sprint(value)}}
+}
+
+func missing(p path) violation { return violation{path: p, missing: true} }
+
+// breaks puts a pod that holds nothing but one field to the check.
+func (c control) breaks(annotations map[string]string, spec corev1.PodSpec) bool {
+	return !c.allow(&metav1.ObjectMeta{Annotations: annotations}, &spec).Allowed
+}
+
+func hostNamespaces(pod *corev1.Pod) []violation {
+	var out []violation
+	for _, f := range []struct {
+		name string
+		on   bool
+	}{{"hostNetwork", pod.Spec.HostNetwork}, {"hostPID", pod.Spec.HostPID}, {"hostIPC", pod.Spec.HostIPC}} {
+		if f.on {
+			out = append(out, bad(path{"spec", f.name}, true))
+		}
+	}
+	return out
+}
+
+func volumes(ctl control, pod *corev1.Pod) []violation {
+	var out []violation
+	for i, volume := range pod.Spec.Volumes {
+		if !ctl.breaks(nil, corev1.PodSpec{Volumes: []corev1.Volume{volume}}) {
+			continue
+		}
+		var fields map[string]any
+		if data, err := json.Marshal(volume); err == nil {
+			_ = json.Unmarshal(data, &fields) // what was just written can be read
+		}
+		delete(fields, "name")
+		if ctl.id == "hostPathVolumes" {
+			fields = map[string]any{"hostPath": fields["hostPath"]}
+		}
+		for _, name := range slices.Sorted(maps.Keys(fields)) {
+			v := violation{path: path{"spec", "volumes", i, name}, shown: fields[name]}
+			// Kyverno compares the keys of the volume source with the values of an exclusion.
+			if source, ok := fields[name].(map[string]any); ok {
+				v.values = slices.Sorted(maps.Keys(source))
+			}
+			out = append(out, v)
+		}
+		if len(fields) == 0 {
+			out = append(out, violation{path: path{"spec", "volumes", i}, shown: volume.Name, values: []string{volume.Name}})
+		}
+	}
+	return out
+}
+
+func sysctls(ctl control, pod *corev1.Pod) []violation {
+	if pod.Spec.SecurityContext == nil {
+		return nil
+	}
+	var out []violation
+	for i, s := range pod.Spec.SecurityContext.Sysctls {
+		if ctl.breaks(nil, corev1.PodSpec{SecurityContext: &corev1.PodSecurityContext{Sysctls: []corev1.Sysctl{s}}}) {
+			out = append(out, bad(path{"spec", "securityContext", "sysctls", i, "name"}, s.Name))
+		}
+	}
+	return out
+}
+
+func appArmor(ctl control, pod *corev1.Pod) []violation {
+	var out []violation
+	allowed := func(p *corev1.AppArmorProfile) bool {
+		return p == nil || p.Type == corev1.AppArmorProfileTypeRuntimeDefault || p.Type == corev1.AppArmorProfileTypeLocalhost
+	}
+	if sc := pod.Spec.SecurityContext; sc != nil && !allowed(sc.AppArmorProfile) {
+		out = append(out, bad(path{"spec", "securityContext", "appArmorProfile", "type"}, string(sc.AppArmorProfile.Type)))
+	}
+	for _, c := range containersOf(pod) {
+		if sc := c.SecurityContext; sc != nil && !allowed(sc.AppArmorProfile) {
+			out = append(out, bad(c.path("securityContext", "appArmorProfile", "type"), string(sc.AppArmorProfile.Type)))
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(pod.Annotations)) {
+		if ctl.breaks(map[string]string{k: pod.Annotations[k]}, corev1.PodSpec{}) {
+			out = append(out, bad(path{"metadata", "annotations", k}, pod.Annotations[k]))
+		}
+	}
+	return out
+}
+
+func seccomp(ctl control, pod *corev1.Pod) []violation {
+	var out []violation
+	valid := func(p *corev1.SeccompProfile) bool {
+		return p.Type == corev1.SeccompProfileTypeRuntimeDefault || p.Type == corev1.SeccompProfileTypeLocalhost
+	}
+	podSet := false
+	if sc := pod.Spec.SecurityContext; sc != nil && sc.SeccompProfile != nil {
+		if podSet = valid(sc.SeccompProfile); !podSet {
+			out = append(out, bad(path{"spec", "securityContext", "seccompProfile", "type"}, string(sc.SeccompProfile.Type)))
+		}
+	}
+	for _, c := range containersOf(pod) {
+		p := c.path("securityContext", "seccompProfile", "type")
+		sc := c.SecurityContext
+		switch {
+		case sc != nil && sc.SeccompProfile != nil:
+			if !valid(sc.SeccompProfile) {
+				out = append(out, bad(p, string(sc.SeccompProfile.Type)))
+			}
+		case !podSet && ctl.id == "seccompProfile_restricted":
+			out = append(out, missing(p))
+		}
+	}
+	// Before 1.19 the profiles were annotations.
+	for _, k := range slices.Sorted(maps.Keys(pod.Annotations)) {
+		if !strings.Contains(k, "seccomp.security.alpha.kubernetes.io/") {
+			continue
+		}
+		_, name, _ := strings.Cut(k, "/")
+		if ctl.breaks(map[string]string{k: pod.Annotations[k]}, corev1.PodSpec{
+			SecurityContext: &corev1.PodSecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
+			Containers:      []corev1.Container{{Name: name}},
+		}) {
+			out = append(out, bad(path{"metadata", "annotations", k}, pod.Annotations[k]))
+		}
+	}
+	return out
+}
+
+func seLinux(ctl control, pod *corev1.Pod) []violation {
+	var out []violation
+	options := func(at path, o *corev1.SELinuxOptions) {
+		if o == nil {
+			return
+		}
+		for _, f := range []struct {
+			name, value string
+			only        corev1.SELinuxOptions
+		}{
+			{"type", o.Type, corev1.SELinuxOptions{Type: o.Type}},
+			{"user", o.User, corev1.SELinuxOptions{User: o.User}},
+			{"role", o.Role, corev1.SELinuxOptions{Role: o.Role}},
+		} {
+			if ctl.breaks(nil, corev1.PodSpec{SecurityContext: &corev1.PodSecurityContext{SELinuxOptions: &f.only}}) {
+				out = append(out, bad(append(slices.Clone(at), f.name), f.value))
+			}
+		}
+	}
+	if sc := pod.Spec.SecurityContext; sc != nil {
+		options(path{"spec", "securityContext", "seLinuxOptions"}, sc.SELinuxOptions)
+	}
+	for _, c := range containersOf(pod) {
+		if c.SecurityContext != nil {
+			options(c.path("securityContext", "seLinuxOptions"), c.SecurityContext.SELinuxOptions)
+		}
+	}
+	return out
+}
+
+func runAsNonRoot(pod *corev1.Pod) []violation {
+	var out []violation
+	podSet := false
+	if sc := pod.Spec.SecurityContext; sc != nil && sc.RunAsNonRoot != nil {
+		if podSet = *sc.RunAsNonRoot; !podSet {
+			out = append(out, bad(path{"spec", "securityContext", "runAsNonRoot"}, false))
+		}
+	}
+	for _, c := range containersOf(pod) {
+		p := c.path("securityContext", "runAsNonRoot")
+		switch sc := c.SecurityContext; {
+		case sc != nil && sc.RunAsNonRoot != nil:
+			if !*sc.RunAsNonRoot {
+				out = append(out, bad(p, false))
+			}
+		case !podSet:
+			out = append(out, missing(p))
+		}
+	}
+	return out
+}
+
+func runAsUser(pod *corev1.Pod) []violation {
+	var out []violation
+	if sc := pod.Spec.SecurityContext; sc != nil && sc.RunAsUser != nil && *sc.RunAsUser == 0 {
+		out = append(out, bad(path{"spec", "securityContext", "runAsUser"}, 0))
+	}
+	for _, c := range containersOf(pod) {
+		if sc := c.SecurityContext; sc != nil && sc.RunAsUser != nil && *sc.RunAsUser == 0 {
+			out = append(out, bad(c.path("securityContext", "runAsUser"), 0))
+		}
+	}
+	return out
+}
+
+func hostProcess(pod *corev1.Pod) []violation {
+	var out []violation
+	on := func(o *corev1.WindowsSecurityContextOptions) bool {
+		return o != nil && o.HostProcess != nil && *o.HostProcess
+	}
+	if sc := pod.Spec.SecurityContext; sc != nil && on(sc.WindowsOptions) {
+		out = append(out, bad(path{"spec", "securityContext", "windowsOptions", "hostProcess"}, true))
+	}
+	for _, c := range containersOf(pod) {
+		if sc := c.SecurityContext; sc != nil && on(sc.WindowsOptions) {
+			out = append(out, bad(c.path("securityContext", "windowsOptions", "hostProcess"), true))
+		}
+	}
+	return out
+}

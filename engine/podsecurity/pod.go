@@ -1,0 +1,84 @@
+package podsecurity
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/lintel-bot/lintel/engine/admission"
+)
+
+// located is a pod and the pointer of the object that its metadata and spec are in.
+type located struct {
+	pod     corev1.Pod
+	pointer string
+}
+
+// podOf reads the pod that an object is or is a template of, nil where there is none.
+func podOf(object admission.Object) (*located, error) {
+	holder, pointer := object, ""
+	switch kind, _ := object["kind"].(string); kind {
+	case "Pod":
+	case "CronJob":
+		holder, pointer = descend(object, "spec", "jobTemplate", "spec", "template"), "/spec/jobTemplate/spec/template"
+	case "PodTemplate":
+		holder, pointer = descend(object, "template"), "/template"
+	default:
+		holder, pointer = descend(object, "spec", "template"), "/spec/template"
+	}
+	spec, ok := holder["spec"].(map[string]any)
+	if !ok {
+		return nil, nil
+	}
+	out := &located{pointer: pointer}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(spec, &out.pod.Spec); err != nil {
+		return nil, fmt.Errorf("%s/spec is not a pod spec: %w", pointer, err)
+	}
+	if meta, ok := holder["metadata"].(map[string]any); ok {
+		annotations, _ := meta["annotations"].(map[string]any)
+		for k, v := range annotations {
+			if s, ok := v.(string); ok {
+				if out.pod.Annotations == nil {
+					out.pod.Annotations = make(map[string]string, len(annotations))
+				}
+				out.pod.Annotations[k] = s
+			}
+		}
+	}
+	return out, nil
+}
+
+func descend(o map[string]any, keys ...string) map[string]any {
+	for _, k := range keys {
+		o, _ = o[k].(map[string]any)
+	}
+	return o
+}
+
+// container is one container of a pod and the list it is in.
+type container struct {
+	list  string // containers, initContainers or ephemeralContainers
+	index int
+	*corev1.Container
+}
+
+func (c container) path(tail ...any) path {
+	return append(path{"spec", c.list, c.index}, tail...)
+}
+
+// containersOf lists the containers in the order of their evaluation by pod-security-admission.
+func containersOf(pod *corev1.Pod) []container {
+	var out []container
+	for i := range pod.Spec.InitContainers {
+		out = append(out, container{"initContainers", i, &pod.Spec.InitContainers[i]})
+	}
+	for i := range pod.Spec.Containers {
+		out = append(out, container{"containers", i, &pod.Spec.Containers[i]})
+	}
+	for i := range pod.Spec.EphemeralContainers {
+		c := corev1.Container(pod.Spec.EphemeralContainers[i].EphemeralContainerCommon)
+		out = append(out, container{"ephemeralContainers", i, &c})
+	}
+	return out
+}

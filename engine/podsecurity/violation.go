@@ -1,0 +1,134 @@
+package podsecurity
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// path is a place in a pod: names and list indexes.
+type path []any
+
+// String is the path as Kubernetes prints fields: spec.containers[0].image.
+func (p path) String() string { return p.text(strconv.Itoa) }
+
+// generic is the path with every index written as [*], the form of restrictedField.
+func (p path) generic() string { return p.text(func(int) string { return "*" }) }
+
+func (p path) text(index func(int) string) string {
+	var b strings.Builder
+	for i, step := range p {
+		switch s := step.(type) {
+		case int:
+			b.WriteString("[" + index(s) + "]")
+		case string:
+			if i > 0 {
+				b.WriteByte('.')
+			}
+			b.WriteString(s)
+		}
+	}
+	return b.String()
+}
+
+// pointer is the path as RFC 6901 writes it.
+func (p path) pointer() string {
+	var b strings.Builder
+	for _, step := range p {
+		b.WriteByte('/')
+		switch s := step.(type) {
+		case int:
+			b.WriteString(strconv.Itoa(s))
+		case string:
+			b.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(s))
+		}
+	}
+	return b.String()
+}
+
+// violation is one field that breaks a control.
+type violation struct {
+	path    path
+	missing bool     // the field has to be set and is not
+	shown   any      // the value as messages print it
+	values  []string // the values to compare with those of an exclusion
+	items   []int    // which elements of the list at path are wrong
+}
+
+// String is the violation in Kyverno's words.
+func (v violation) String() string {
+	if v.missing {
+		return v.path.String() + ": Required value"
+	}
+	return fmt.Sprintf("%s is forbidden, forbidden values found: %+v", v.path, v.shown)
+}
+
+func (v violation) where() []string {
+	if len(v.items) == 0 {
+		return []string{v.path.pointer()}
+	}
+	var out []string
+	for _, i := range v.items {
+		out = append(out, append(slices.Clone(v.path), i).pointer())
+	}
+	return out
+}
+
+func (v violation) inContainer() bool { return len(v.path) > 2 && containerField(v.path.generic()) }
+
+// exempt takes away the violations that an exclusion covers.
+//
+// An exclusion without images is about the pod. Kyverno tests it on the pod with one bare container in place
+// of its own, and what that container lacks is exempt in every regular container: this is how a control like
+// "Running as Non-root" is excluded by its name alone, while initContainers always need images.
+func exempt(ctl control, pod *corev1.Pod, e Exclude, violations []violation) []violation {
+	var bare []string
+	if len(e.Images) == 0 {
+		probe := corev1.Pod{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec}
+		probe.Spec.Containers = []corev1.Container{{Name: "bare"}}
+		probe.Spec.InitContainers, probe.Spec.EphemeralContainers = nil, nil
+		for _, v := range find(ctl, &probe) {
+			bare = append(bare, v.path.generic())
+		}
+	}
+	images := map[string]string{}
+	for _, c := range containersOf(pod) {
+		images[c.path().String()] = c.Image
+	}
+	return slices.DeleteFunc(slices.Clone(violations), func(v violation) bool {
+		generic := v.path.generic()
+		if e.RestrictedField != "" && e.RestrictedField != generic {
+			return false
+		}
+		switch {
+		case len(e.Images) == 0 && v.inContainer():
+			if !slices.Contains(bare, generic) {
+				return false
+			}
+		case len(e.Images) > 0:
+			if !v.inContainer() || !matchesAny(e.Images, images[v.path[:3].String()]) {
+				return false
+			}
+		}
+		if len(e.Values) == 0 {
+			return true
+		}
+		if v.missing {
+			return matchesAny(e.Values, "")
+		}
+		return !slices.ContainsFunc(v.values, func(s string) bool { return !matchesAny(e.Values, s) })
+	})
+}
+
+// containerField reports whether a field of the form of restrictedField is one of containers.
+func containerField(field string) bool {
+	for _, list := range []string{"containers", "initContainers", "ephemeralContainers"} {
+		if strings.HasPrefix(field, "spec."+list+"[*].") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,64 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/lintel-bot/lintel/engine/cel"
+	"github.com/lintel-bot/lintel/engine/match"
+	"github.com/lintel-bot/lintel/engine/policy"
+)
+
+// Policies is a set of compiled policies, in the order of their files. It is immutable and safe for
+// concurrent use.
+type Policies struct {
+	programs    []*program
+	unsupported []policy.Problem
+	options     Options
+}
+
+// program is one compiled policy: rules of kyverno.io, or a policy that is CEL as a whole.
+type program struct {
+	ref        PolicyRef
+	namespace  string // the namespace a namespaced policy applies to, empty for the others
+	applyOne   bool   // only the first rule that applies counts
+	warn       bool   // failures warn whoever makes the request
+	conditions *cel.Rule
+	rules      []*rule
+	cel        *cel.Policy
+}
+
+// rule is a compiled rule, as written or as generated for pod controllers.
+type rule struct {
+	policy         *program
+	name           string
+	match, exclude *match.Block
+	kinds          []string // the kinds it can be about, nil for any
+	body           body
+	message        *text
+	action         action
+
+	tolerant bool // an update of an object that violates already may go on violating
+	mutation *mutation
+	security *security
+	cel      *cel.Rule
+}
+
+// List describes the policies, in the order they are evaluated.
+func (p *Policies) List() []PolicyInfo {
+	out := make([]PolicyInfo, 0, len(p.programs))
+	for _, g := range p.programs {
+		info := PolicyInfo{
+			APIVersion: g.ref.APIVersion, Kind: g.ref.Kind, Namespace: g.ref.Namespace, Name: g.ref.Name,
+			Path: g.ref.Path, Line: g.ref.Line, Severity: g.ref.Severity, Category: g.ref.Category,
+		}
+		for _, r := range g.rules {
+			info.Rules = append(info.Rules, r.name)
+		}
+		out = append(out, info)
+	}
+	return out
+}
+
+// Unsupported lists, once each, the policies and rules that are only evaluated in a cluster (generation,
+// clean-up, image verification, mutation of other objects). They are no pass.
+func (p *Policies) Unsupported() []policy.Problem { return slices.Clone(p.unsupported) }

@@ -1,0 +1,333 @@
+package policy
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Problem makes a problem at the place where the field behind an RFC 6901 pointer is written, or at its
+// nearest parent.
+func (d Document) Problem(pointer, format string, args ...any) Problem {
+	line, column := d.Position(pointer)
+	return Problem{Path: d.Path, Line: line, Column: column, Message: fmt.Sprintf(format, args...)}
+}
+
+// Warning is like [Document.Problem], but leaves the policy in use.
+func (d Document) Warning(pointer, format string, args ...any) Problem {
+	p := d.Problem(pointer, format, args...)
+	p.Warning = true
+	return p
+}
+
+// Decode reads a document into a struct with json tags, strictly: a field that the struct does not have and a
+// value of another type are problems, all of them in one go, each with the nearest name or the way to write
+// it. A field of type any takes any JSON. What is not a problem is decoded.
+func Decode(doc Document, into any) []Problem {
+	d := &decoder{doc: doc}
+	d.value(doc.Node, reflect.ValueOf(into).Elem(), nil)
+	return d.problems
+}
+
+// DecodeAt is like [Decode] for the part of a document behind a pointer. A part that is not there decodes
+// to nothing.
+func DecodeAt(doc Document, pointer string, into any) []Problem {
+	n := doc.Node
+	var path []string
+	if pointer != "" {
+		for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+			path = append(path, token)
+			n = child(n, strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~"))
+			if n == nil {
+				return nil
+			}
+		}
+	}
+	d := &decoder{doc: doc}
+	d.value(n, reflect.ValueOf(into).Elem(), path)
+	return d.problems
+}
+
+func child(n *yaml.Node, token string) *yaml.Node {
+	switch n = follow(n); n.Kind {
+	case yaml.MappingNode:
+		return field(n, token)
+	case yaml.SequenceNode:
+		var i int
+		if _, err := fmt.Sscanf(token, "%d", &i); err == nil && i >= 0 && i < len(n.Content) {
+			return n.Content[i]
+		}
+	}
+	return nil
+}
+
+type decoder struct {
+	doc      Document
+	problems []Problem
+}
+
+func (d *decoder) report(n *yaml.Node, format string, args ...any) {
+	d.problems = append(d.problems, Problem{Path: d.doc.Path, Line: n.Line, Column: n.Column, Message: fmt.Sprintf(format, args...)})
+}
+
+func (d *decoder) value(n *yaml.Node, v reflect.Value, path []string) {
+	n = follow(n)
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		p := reflect.New(v.Type().Elem())
+		d.value(n, p.Elem(), path)
+		v.Set(p)
+	case reflect.Interface:
+		if x := Value(n); x != nil {
+			v.Set(reflect.ValueOf(x))
+		}
+	case reflect.Struct:
+		if n.Kind != yaml.MappingNode {
+			d.wrong(n, path, "a mapping")
+			return
+		}
+		d.structure(n, v, path)
+	case reflect.Map:
+		if n.Kind != yaml.MappingNode {
+			d.wrong(n, path, "a mapping")
+			return
+		}
+		m := reflect.MakeMapWithSize(v.Type(), len(n.Content)/2)
+		for key, value := range entries(n) {
+			name := keyText(key)
+			e := reflect.New(v.Type().Elem()).Elem()
+			d.value(value, e, append(path, name))
+			m.SetMapIndex(reflect.ValueOf(name).Convert(v.Type().Key()), e)
+		}
+		v.Set(m)
+	case reflect.Slice:
+		if n.Kind != yaml.SequenceNode {
+			d.wrong(n, path, "a list")
+			return
+		}
+		s := reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content))
+		for i, c := range n.Content {
+			d.value(c, s.Index(i), append(path, fmt.Sprint(i)))
+		}
+		v.Set(s)
+	default:
+		d.scalar(n, v, path)
+	}
+}
+
+func (d *decoder) scalar(n *yaml.Node, v reflect.Value, path []string) {
+	x := scalar(n)
+	switch v.Kind() {
+	case reflect.String:
+		if s, ok := x.(string); ok && n.Kind == yaml.ScalarNode {
+			v.SetString(s)
+			return
+		}
+		if n.Kind == yaml.ScalarNode {
+			d.wrong(n, path, `a string: put it in quotes, "`+clip(n.Value)+`"`)
+			return
+		}
+		d.wrong(n, path, "a string")
+	case reflect.Bool:
+		if b, ok := x.(bool); ok {
+			v.SetBool(b)
+			return
+		}
+		d.wrong(n, path, "true or false, without quotes")
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		if i, ok := x.(int64); ok && !v.OverflowInt(i) {
+			v.SetInt(i)
+			return
+		}
+		d.wrong(n, path, "a whole number")
+	case reflect.Float64:
+		switch f := x.(type) {
+		case int64:
+			v.SetFloat(float64(f))
+		case float64:
+			v.SetFloat(f)
+		default:
+			d.wrong(n, path, "a number")
+		}
+	default:
+		d.report(n, "%s cannot be read", Dotted(path))
+	}
+}
+
+func (d *decoder) wrong(n *yaml.Node, path []string, want string) {
+	kinds := map[yaml.Kind]string{yaml.MappingNode: "a mapping", yaml.SequenceNode: "a list"}
+	is, ok := kinds[n.Kind]
+	if !ok {
+		switch scalar(n).(type) {
+		case string:
+			is = "a string"
+		case bool:
+			is = "a boolean"
+		default:
+			is = "a number"
+		}
+	}
+	where := Dotted(path)
+	if where == "" {
+		where = "the document"
+	}
+	d.report(n, "%s is %s and must be %s", where, is, want)
+}
+
+func (d *decoder) structure(n *yaml.Node, v reflect.Value, path []string) {
+	fields := map[string]reflect.Value{}
+	collectFields(v, fields)
+	for key, value := range entries(n) {
+		name := keyText(key)
+		f, ok := fields[name]
+		if !ok {
+			d.report(key, "%s", unknownField(name, path, fields))
+			continue
+		}
+		d.value(value, f, append(path, name))
+	}
+}
+
+// collectFields finds the settable fields of a struct by their JSON names, those of inlined structs too.
+func collectFields(v reflect.Value, into map[string]reflect.Value) {
+	t := v.Type()
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case name == "-" || !f.IsExported():
+		case f.Anonymous && name == "" || slices.Contains(strings.Split(options, ","), "inline"):
+			collectFields(v.Field(i), into)
+		case name != "":
+			into[name] = v.Field(i)
+		}
+	}
+}
+
+func unknownField(name string, path []string, known map[string]reflect.Value) string {
+	names := make([]string, 0, len(known))
+	for k := range known {
+		names = append(names, k)
+	}
+	message := fmt.Sprintf("unknown field %q", clip(name))
+	if len(path) > 0 {
+		message += " in " + Dotted(path)
+	}
+	if near := Nearest(name, names); near != "" {
+		return message + fmt.Sprintf(": did you mean %q?", near)
+	}
+	slices.Sort(names)
+	if len(names) > 0 && len(names) <= 12 {
+		return message + ": the fields here are " + strings.Join(names, ", ")
+	}
+	return message + ": remove it, or correct its indentation"
+}
+
+// Dotted is a path as people write it: spec.rules[0].name.
+func Dotted(path []string) string {
+	var b strings.Builder
+	for _, p := range path {
+		switch {
+		case p != "" && strings.Trim(p, "0123456789") == "":
+			b.WriteString("[" + p + "]")
+		case b.Len() == 0:
+			b.WriteString(p)
+		default:
+			b.WriteString("." + p)
+		}
+	}
+	return b.String()
+}
+
+// Nearest is the name that a misspelled one most likely stands for, empty when none is near.
+func Nearest(name string, names []string) string {
+	best, distance := "", 1+max(1, len(name)/3)
+	slices.Sort(names)
+	for _, n := range names {
+		if strings.EqualFold(n, name) {
+			return n
+		}
+		if d := editDistance(strings.ToLower(name), strings.ToLower(n), distance); d < distance {
+			best, distance = n, d
+		}
+	}
+	return best
+}
+
+// editDistance is the Levenshtein distance, or limit when it is at least that.
+func editDistance(a, b string, limit int) int {
+	if len(a)-len(b) >= limit || len(b)-len(a) >= limit || len(a) > 80 || len(b) > 80 {
+		return limit
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		diagonal := row[0]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := diagonal
+			if a[i-1] != b[j-1] {
+				cost++
+			}
+			diagonal = row[j]
+			row[j] = min(cost, row[j]+1, row[j-1]+1)
+		}
+	}
+	return min(row[len(b)], limit)
+}
+
+func clip(s string) string {
+	if len(s) > 60 {
+		return strings.ToValidUTF8(s[:60], "") + "..."
+	}
+	return s
+}
+
+// FromTree reads a value of the kind a document holds from JSON that was derived from it. Problems, which
+// mean that the derivation is wrong, are reported at the document's start.
+func FromTree[T any](doc Document, tree any) (T, []Problem) {
+	var out T
+	doc.Node = node(tree)
+	problems := Decode(doc, &out)
+	for i := range problems {
+		problems[i].Line, problems[i].Column = doc.Line, 0
+	}
+	return out, problems
+}
+
+// node writes JSON as a YAML node.
+func node(v any) *yaml.Node {
+	switch v := v.(type) {
+	case map[string]any:
+		n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			n.Content = append(n.Content, node(k), node(v[k]))
+		}
+		return n
+	case []any:
+		n := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
+		for _, e := range v {
+			n.Content = append(n.Content, node(e))
+		}
+		return n
+	case string:
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.DoubleQuotedStyle, Value: v}
+	case bool:
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(v)}
+	case int64:
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.FormatInt(v, 10)}
+	case float64:
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!float", Value: strconv.FormatFloat(v, 'g', -1, 64)}
+	}
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}
+}

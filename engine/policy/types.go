@@ -1,0 +1,311 @@
+package policy
+
+// Metadata is the part of an object's metadata that a file may set. What only the API server writes is
+// accepted, since exported objects have it, and ignored.
+type Metadata struct {
+	Name            string            `json:"name"`
+	GenerateName    string            `json:"generateName"`
+	Namespace       string            `json:"namespace"`
+	Labels          map[string]string `json:"labels"`
+	Annotations     map[string]string `json:"annotations"`
+	Finalizers      any               `json:"finalizers"`
+	OwnerReferences any               `json:"ownerReferences"`
+
+	UID                        any `json:"uid"`
+	ResourceVersion            any `json:"resourceVersion"`
+	Generation                 any `json:"generation"`
+	CreationTimestamp          any `json:"creationTimestamp"`
+	DeletionTimestamp          any `json:"deletionTimestamp"`
+	DeletionGracePeriodSeconds any `json:"deletionGracePeriodSeconds"`
+	ManagedFields              any `json:"managedFields"`
+	SelfLink                   any `json:"selfLink"`
+	ClusterName                any `json:"clusterName"`
+}
+
+// ClusterPolicy is a ClusterPolicy or a Policy of kyverno.io
+// (https://kyverno.io/docs/policy-types/cluster-policy/).
+type ClusterPolicy struct {
+	APIVersion string   `json:"apiVersion"`
+	Kind       string   `json:"kind"`
+	Metadata   Metadata `json:"metadata"`
+	Spec       Spec     `json:"spec"`
+	Status     any      `json:"status"`
+}
+
+// Spec is the spec of a policy.
+type Spec struct {
+	Rules      []Rule `json:"rules"`
+	ApplyRules string `json:"applyRules"`
+	Admission  *bool  `json:"admission"`
+	Background *bool  `json:"background"`
+
+	// Deprecated in favor of the fields of the same meaning under a rule's validate.
+	ValidationFailureAction          string                  `json:"validationFailureAction"`
+	ValidationFailureActionOverrides []FailureActionOverride `json:"validationFailureActionOverrides"`
+
+	FailurePolicy                  string                `json:"failurePolicy"`
+	EmitWarning                    *bool                 `json:"emitWarning"`
+	SchemaValidation               *bool                 `json:"schemaValidation"`
+	WebhookTimeoutSeconds          *int32                `json:"webhookTimeoutSeconds"`
+	WebhookConfiguration           *WebhookConfiguration `json:"webhookConfiguration"`
+	MutateExistingOnPolicyUpdate   *bool                 `json:"mutateExistingOnPolicyUpdate"`
+	GenerateExistingOnPolicyUpdate *bool                 `json:"generateExistingOnPolicyUpdate"`
+	GenerateExisting               *bool                 `json:"generateExisting"`
+	UseServerSideApply             *bool                 `json:"useServerSideApply"`
+}
+
+// WebhookConfiguration says how the API server would call a policy. The match conditions are CEL over the
+// request; a request that does not meet them never reaches the policy.
+type WebhookConfiguration struct {
+	FailurePolicy   string           `json:"failurePolicy"`
+	TimeoutSeconds  *int32           `json:"timeoutSeconds"`
+	MatchConditions []MatchCondition `json:"matchConditions"`
+}
+
+// FailureActionOverride replaces the failure action for namespaces that it names (wildcards allowed) and
+// whose labels its selector takes.
+type FailureActionOverride struct {
+	Action            string    `json:"action"`
+	Namespaces        []string  `json:"namespaces"`
+	NamespaceSelector *Selector `json:"namespaceSelector"`
+}
+
+// Selector is a label selector. Kyverno allows wildcards in the keys and values of MatchLabels.
+type Selector struct {
+	MatchLabels      map[string]string     `json:"matchLabels"`
+	MatchExpressions []SelectorRequirement `json:"matchExpressions"`
+}
+
+// SelectorRequirement is one expression of a label selector.
+type SelectorRequirement struct {
+	Key      string   `json:"key"`
+	Operator string   `json:"operator"`
+	Values   []string `json:"values"`
+}
+
+// Rule is one rule of a policy. Exactly one of its bodies is set.
+type Rule struct {
+	Name                   string            `json:"name"`
+	Context                []ContextEntry    `json:"context"`
+	ReportProperties       map[string]string `json:"reportProperties"`
+	Match                  Match             `json:"match"`
+	Exclude                *Match            `json:"exclude"`
+	ImageExtractors        ImageExtractors   `json:"imageExtractors"`
+	Preconditions          any               `json:"preconditions"`
+	CELPreconditions       []MatchCondition  `json:"celPreconditions"`
+	SkipBackgroundRequests *bool             `json:"skipBackgroundRequests"`
+
+	Validate     *Validation `json:"validate"`
+	Mutate       *Mutation   `json:"mutate"`
+	Generate     any         `json:"generate"`
+	VerifyImages any         `json:"verifyImages"`
+}
+
+// ImageExtractors says, by kind, where images are in objects that are no pods.
+type ImageExtractors map[string][]ImageExtractor
+
+// ImageExtractor finds images along a path like "/spec/steps/*/image".
+type ImageExtractor struct {
+	Path     string `json:"path"`
+	Value    string `json:"value"`
+	Name     string `json:"name"`
+	Key      string `json:"key"`
+	JMESPath string `json:"jmesPath"`
+}
+
+// Match is a match or exclude block: any or all filters, or (the older form) one filter written directly.
+type Match struct {
+	Any            []ResourceFilter `json:"any"`
+	All            []ResourceFilter `json:"all"`
+	ResourceFilter `json:",inline"`
+}
+
+// ResourceFilter takes requests by what they are about and by who makes them.
+type ResourceFilter struct {
+	UserInfo  `json:",inline"`
+	Resources Resources `json:"resources"`
+}
+
+// UserInfo takes requests by who makes them.
+type UserInfo struct {
+	Roles        []string  `json:"roles"`
+	ClusterRoles []string  `json:"clusterRoles"`
+	Subjects     []Subject `json:"subjects"`
+}
+
+// Subject is a user, group or service account, as in a RoleBinding.
+type Subject struct {
+	Kind      string `json:"kind"`
+	APIGroup  string `json:"apiGroup"`
+	Name      string `json:"name"`
+	Namespace string `json:"namespace"`
+}
+
+// Resources takes requests by the object they are about.
+type Resources struct {
+	Kinds             []string          `json:"kinds"`
+	Name              string            `json:"name"`
+	Names             []string          `json:"names"`
+	Namespaces        []string          `json:"namespaces"`
+	Annotations       map[string]string `json:"annotations"`
+	Selector          *Selector         `json:"selector"`
+	NamespaceSelector *Selector         `json:"namespaceSelector"`
+	Operations        []string          `json:"operations"`
+}
+
+// ContextEntry is a variable of a rule. Exactly one source is set.
+type ContextEntry struct {
+	Name            string           `json:"name"`
+	Variable        *Variable        `json:"variable"`
+	ConfigMap       *ConfigMapRef    `json:"configMap"`
+	APICall         *APICall         `json:"apiCall"`
+	GlobalReference *GlobalReference `json:"globalReference"`
+	ImageRegistry   *ImageRegistry   `json:"imageRegistry"`
+}
+
+// Variable is a value, a JMESPath expression over it (or, without a value, over all variables), and what
+// takes its place when nothing is found.
+type Variable struct {
+	Value    any    `json:"value"`
+	JMESPath string `json:"jmesPath"`
+	Default  any    `json:"default"`
+}
+
+// ConfigMapRef names a ConfigMap; both fields may hold variables.
+type ConfigMapRef struct {
+	Name      string `json:"name"`
+	Namespace string `json:"namespace"`
+}
+
+// APICall is a call of the Kubernetes API server (URLPath) or of a service.
+type APICall struct {
+	URLPath  string `json:"urlPath"`
+	Method   string `json:"method"`
+	Data     any    `json:"data"`
+	Service  any    `json:"service"`
+	JMESPath string `json:"jmesPath"`
+	Default  any    `json:"default"`
+}
+
+// GlobalReference names a GlobalContextEntry.
+type GlobalReference struct {
+	Name     string `json:"name"`
+	JMESPath string `json:"jmesPath"`
+}
+
+// ImageRegistry asks a registry about an image.
+type ImageRegistry struct {
+	Reference                string `json:"reference"`
+	JMESPath                 string `json:"jmesPath"`
+	ImageRegistryCredentials any    `json:"imageRegistryCredentials"`
+}
+
+// Validation is the body of a validate rule.
+type Validation struct {
+	FailureAction                    string                  `json:"failureAction"`
+	FailureActionOverrides           []FailureActionOverride `json:"failureActionOverrides"`
+	ValidationFailureAction          string                  `json:"validationFailureAction"`
+	ValidationFailureActionOverrides []FailureActionOverride `json:"validationFailureActionOverrides"`
+	AllowExistingViolations          *bool                   `json:"allowExistingViolations"`
+
+	Message     string       `json:"message"`
+	Manifests   any          `json:"manifests"`
+	ForEach     []ForEach    `json:"foreach"`
+	Pattern     any          `json:"pattern"`
+	AnyPattern  any          `json:"anyPattern"`
+	Deny        *Deny        `json:"deny"`
+	PodSecurity *PodSecurity `json:"podSecurity"`
+	CEL         *CEL         `json:"cel"`
+	Assert      any          `json:"assert"`
+}
+
+// Deny refuses requests that meet its conditions; without conditions all.
+type Deny struct {
+	Conditions any `json:"conditions"`
+}
+
+// ForEach is one entry of validate.foreach.
+type ForEach struct {
+	List          string         `json:"list"`
+	ElementScope  *bool          `json:"elementScope"`
+	Context       []ContextEntry `json:"context"`
+	Preconditions any            `json:"preconditions"`
+	Pattern       any            `json:"pattern"`
+	AnyPattern    any            `json:"anyPattern"`
+	Deny          *Deny          `json:"deny"`
+	ForEach       []ForEach      `json:"foreach"`
+}
+
+// PodSecurity checks a pod against a Pod Security Standard
+// (https://kubernetes.io/docs/concepts/security/pod-security-standards/).
+type PodSecurity struct {
+	Level   string               `json:"level"`
+	Version string               `json:"version"`
+	Exclude []PodSecurityControl `json:"exclude"`
+}
+
+// PodSecurityControl exempts a control, for some images, or for some values of one of its fields.
+type PodSecurityControl struct {
+	ControlName     string   `json:"controlName"`
+	Images          []string `json:"images"`
+	RestrictedField string   `json:"restrictedField"`
+	Values          []string `json:"values"`
+}
+
+// CEL is the body of a validate.cel rule, whose parts are those of a ValidatingAdmissionPolicy
+// (https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/).
+type CEL struct {
+	Generate         *bool           `json:"generate"`
+	Expressions      []CELValidation `json:"expressions"`
+	ParamKind        *ParamKind      `json:"paramKind"`
+	ParamRef         *ParamRef       `json:"paramRef"`
+	AuditAnnotations any             `json:"auditAnnotations"`
+	Variables        []CELVariable   `json:"variables"`
+}
+
+// Mutation is the body of a mutate rule. With targets it changes other objects of the cluster, which a
+// check before merge does not do.
+type Mutation struct {
+	MutateExistingOnPolicyUpdate *bool             `json:"mutateExistingOnPolicyUpdate"`
+	Targets                      any               `json:"targets"`
+	PatchStrategicMerge          any               `json:"patchStrategicMerge"`
+	PatchesJSON6902              string            `json:"patchesJson6902"`
+	ForEach                      []ForEachMutation `json:"foreach"`
+}
+
+// ForEachMutation is one entry of mutate.foreach.
+type ForEachMutation struct {
+	List                string            `json:"list"`
+	Order               string            `json:"order"`
+	Context             []ContextEntry    `json:"context"`
+	Preconditions       any               `json:"preconditions"`
+	PatchStrategicMerge any               `json:"patchStrategicMerge"`
+	PatchesJSON6902     string            `json:"patchesJson6902"`
+	ForEach             []ForEachMutation `json:"foreach"`
+}
+
+// PolicyException is the exception kind of kyverno.io
+// (https://kyverno.io/docs/exceptions/).
+type PolicyException struct {
+	APIVersion string        `json:"apiVersion"`
+	Kind       string        `json:"kind"`
+	Metadata   Metadata      `json:"metadata"`
+	Spec       ExceptionSpec `json:"spec"`
+	Status     any           `json:"status"`
+}
+
+// ExceptionSpec says which rules do not count for which requests.
+type ExceptionSpec struct {
+	Background  *bool                `json:"background"`
+	Match       Match                `json:"match"`
+	Conditions  any                  `json:"conditions"`
+	Exceptions  []ExceptionRef       `json:"exceptions"`
+	PodSecurity []PodSecurityControl `json:"podSecurity"`
+}
+
+// ExceptionRef names a policy (namespace/name for a namespaced one) and rules of it; rule names may hold
+// wildcards.
+type ExceptionRef struct {
+	PolicyName string   `json:"policyName"`
+	RuleNames  []string `json:"ruleNames"`
+}

@@ -1,0 +1,89 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/policy"
+)
+
+// Outcome is what a rule said about a request.
+type Outcome string
+
+// The outcomes. Unknown means that the rule needs data only the cluster has; it is no pass.
+const (
+	Pass    Outcome = "pass"
+	Fail    Outcome = "fail"
+	Skip    Outcome = "skip"
+	Error   Outcome = "error"
+	Unknown Outcome = "unknown"
+)
+
+// PolicyRef names the policy a result is of and where it is written.
+type PolicyRef struct {
+	APIVersion, Kind, Namespace, Name string
+	Path                              string
+	Line                              int
+	Severity, Category                string // annotations policies.kyverno.io/severity and /category
+	Unscored                          bool   // annotation policies.kyverno.io/scored is "false": reports show failures as warnings
+}
+
+// Result is what one rule said about one request.
+type Result struct {
+	Policy  PolicyRef
+	Rule    string
+	Outcome Outcome
+	Enforce bool   // a failure blocks; else it is an audit finding
+	Message string // in Kyverno's words where it has them
+
+	// Fields are RFC 6901 pointers of all failing fields, into the object, or into the old object when Old
+	// is set. The pointer "" is the whole object: nothing narrower is known.
+	Fields []string
+	Old    bool
+
+	// Exceptions are those that made the rule skip (or, for CEL and pod security, pass).
+	Exceptions []*Exception
+	// Combined says that more than one exception was needed, which together may allow what none of them
+	// allows alone.
+	Combined bool
+
+	// Warn says that the policy asks for a warning to whoever makes the request.
+	Warn bool
+
+	// PreExisting says that the old object of an update violates the rule, too. Tolerated says that the rule
+	// lets such an update through (allowExistingViolations): a cluster would not deny it.
+	PreExisting bool
+	Tolerated   bool
+
+	// Mutation says that the rule is a mutate rule; Patched is then the object after it, nil where the
+	// rule did not apply.
+	Mutation bool
+	Patched  admission.Object
+}
+
+// PolicyInfo describes a compiled policy.
+type PolicyInfo struct {
+	APIVersion, Kind, Namespace, Name string
+	Path                              string
+	Line                              int
+	Severity, Category                string
+	Rules                             []string // as written and as generated for pod controllers
+}
+
+// Options are the inputs of a compilation that are not in files.
+type Options struct {
+	Now time.Time // the clock of the check, for time functions of policies
+}
+
+// CompilePolicies reads and compiles all policies of the files; documents of other kinds are ignored. It
+// returns every problem of every file in one go. A policy with a problem that is no warning is not in the
+// set. The set is never nil.
+func CompilePolicies(sources []policy.Source, o Options) (*Policies, []policy.Problem) {
+	return compilePolicies(sources, o)
+}
+
+// CompileExceptions reads and compiles all PolicyExceptions of the files, of kyverno.io and of
+// policies.kyverno.io, like [CompilePolicies].
+func CompileExceptions(sources []policy.Source, o Options) ([]*Exception, []policy.Problem) {
+	return compileExceptions(sources, o)
+}

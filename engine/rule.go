@@ -1,0 +1,272 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/match"
+	"github.com/lintel-bot/lintel/engine/variable"
+)
+
+// verdict is what a rule, or an element of its foreach, came to. The zero value is none: nothing was
+// looked at.
+type verdict struct {
+	outcome Outcome
+	message string
+	fields  []string
+	patched admission.Object
+	used    []*Exception
+	combine bool
+
+	// unmet says that an error is one of preconditions, which an element of a foreach may have.
+	unmet bool
+}
+
+func failed(message string, fields []string) verdict {
+	return verdict{outcome: Fail, message: message, fields: fields}
+}
+
+// broken is the verdict of an error: unknown when it is only the cluster that is missing.
+func broken(what string, err error) verdict {
+	if needsCluster(err) {
+		return verdict{outcome: Unknown, message: what + ": " + err.Error()}
+	}
+	return verdict{outcome: Error, message: what + ": " + err.Error()}
+}
+
+// rule evaluates one rule; ok is false when it is not about the request or has nothing to say.
+func (v *review) rule(b *bound, i int) (out Result, ok bool) {
+	r := b.rules[i]
+	defer func() {
+		if x := recover(); x != nil {
+			out = v.result(r, verdict{outcome: Error, message: panicked(x)})
+			ok = true
+		}
+	}()
+	matched, err := match.Matches(r.match, r.exclude, v.target)
+	if err != nil {
+		return v.result(r, broken("whether the rule matches is not known", err)), true
+	}
+	if !matched {
+		return Result{}, false
+	}
+	if err := v.ctx.Err(); err != nil {
+		return v.result(r, verdict{outcome: Error, message: "the evaluation was stopped: " + err.Error()}), true
+	}
+	d := v.decide(b, i)
+	if d.outcome == "" {
+		return Result{}, false
+	}
+	out = v.result(r, d)
+	if d.outcome == Fail && v.request.Operation == admission.Update && v.request.OldObject != nil && !v.prior {
+		out.PreExisting = v.violatedBefore(b, i)
+		out.Tolerated = out.PreExisting && r.tolerant && r.mutation == nil
+	}
+	return out, true
+}
+
+func (v *review) result(r *rule, d verdict) Result {
+	out := Result{
+		Policy: r.policy.ref, Rule: r.name, Outcome: d.outcome, Message: d.message, Exceptions: d.used, Combined: d.combine,
+		Mutation: r.mutation != nil, Patched: d.patched, Old: v.request.Object == nil,
+		// A mutate rule that cannot be applied denies the request, whatever the policy audits.
+		Enforce: r.mutation != nil || r.action.enforced(v.target),
+	}
+	if d.outcome == Fail || d.outcome == Error || d.outcome == Unknown {
+		out.Warn = r.policy.warn
+		out.Fields = d.fields
+		if len(out.Fields) == 0 {
+			out.Fields = []string{""}
+		}
+	}
+	return out
+}
+
+// violatedBefore reports whether the old object of an update violates the rule, evaluated as if it were
+// created now by nobody that rules know.
+func (v *review) violatedBefore(b *bound, i int) bool {
+	old := *v.request
+	old.Operation, old.Object, old.OldObject = admission.Create, v.request.OldObject, nil
+	p := v.newReview(v.ctx, &old)
+	p.prior, p.values = true, v.values
+	p.target.User = admission.UserInfo{Username: "lintel:nobody"}
+	p.target.Roles, p.target.ClusterRoles = nil, nil
+	r, ok := p.rule(b, i)
+	return ok && r.Outcome == Fail
+}
+
+// plain reports whether a rule needs no variables, so that no scope has to be made for it.
+func (r *rule) plain() bool {
+	b := &r.body
+	return len(b.context) == 0 && b.preconditions == nil && b.deny == nil && len(b.forEach) == 0 && r.mutation == nil &&
+		(b.pattern == nil || b.pattern.fixed != nil) && (b.anyPattern == nil || b.anyPattern.fixed != nil)
+}
+
+// decide evaluates a rule that is about the request.
+func (v *review) decide(b *bound, i int) verdict {
+	r, exceptions := b.rules[i], b.exceptions[i]
+	f := &frame{review: v, rule: r}
+	if !r.plain() || len(exceptions) > 0 {
+		f.open()
+		if v.values != nil {
+			f.values = v.values(r.policy.ref.Name, r.name)
+			for k, value := range f.values {
+				f.scope.Set(k, value)
+			}
+		}
+		define(f.scope, r.body.context, f.values)
+		f.entries = r.body.context
+		if d, ok := f.preconditions(&r.body); !ok {
+			return d
+		}
+	}
+	excepted, pending := v.excepted(f, exceptions)
+	if d, ok := skippedBy(r, excepted); ok {
+		return d
+	}
+	d := f.evaluate(excepted)
+	if pending != nil && (d.outcome == Fail || d.outcome == Error) {
+		// An exception may cover this: whether it does depends on what is not known.
+		return verdict{outcome: Unknown, message: d.message + "; " + pending.Error(), fields: d.fields}
+	}
+	return d
+}
+
+// evaluate runs the body of the rule.
+func (f *frame) evaluate(excepted []*Exception) verdict {
+	r := f.rule
+	switch {
+	case r.mutation != nil:
+		return f.mutate()
+	case r.security != nil:
+		return f.security(excepted)
+	case r.cel != nil:
+		res := r.cel.Evaluate(f.ctx, f.request, f.celEnv)
+		return verdict{outcome: Outcome(res.Outcome), message: res.Message, fields: res.Fields}
+	}
+	return f.body(&r.body)
+}
+
+func (f *frame) mutate() verdict {
+	patched, written, err := f.rule.mutation.apply.Apply(f.scope, f.request.Object)
+	switch {
+	case err != nil:
+		return broken("failed to apply the mutation", err)
+	case len(written) == 0:
+		return verdict{outcome: Skip, message: "no patches applied"}
+	}
+	id := f.target.Identity
+	where := ""
+	if id.Namespace != "" {
+		where = " in namespace " + id.Namespace
+	}
+	return verdict{outcome: Pass, message: "mutated " + id.Kind + "/" + id.Name + where, patched: patched}
+}
+
+// security checks a pod against a Pod Security Standard. Exceptions exempt controls of it.
+func (f *frame) security(excepted []*Exception) verdict {
+	if f.request.Operation == admission.Delete {
+		return verdict{}
+	}
+	check, subject := f.rule.security.check, f.request.Subject()
+	out := check.Evaluate(subject, nil)
+	if out.Allowed {
+		return verdict{outcome: Pass, message: fmt.Sprintf("Validation rule '%s' passed.", f.rule.name)}
+	}
+	if len(excepted) == 0 {
+		return failed(fmt.Sprintf("Validation rule '%s' failed. %s", f.rule.name, out.Message), out.Fields)
+	}
+	for _, x := range excepted {
+		if check.Evaluate(subject, x.security).Allowed {
+			return skipped([]*Exception{x}, false)
+		}
+	}
+	all := excepted[0].security
+	for _, x := range excepted[1:] {
+		all = append(all[:len(all):len(all)], x.security...)
+	}
+	if out = check.Evaluate(subject, all); out.Allowed {
+		return skipped(excepted, true)
+	}
+	return failed(fmt.Sprintf("Validation rule '%s' failed. %s", f.rule.name, out.Message), out.Fields)
+}
+
+// skipped is the verdict of a rule that exceptions cover.
+func skipped(by []*Exception, combined bool) verdict {
+	var names []string
+	for _, x := range by {
+		names = append(names, x.key())
+	}
+	return verdict{outcome: Skip, message: "rule is skipped due to policy exceptions " + strings.Join(names, ", "), used: by, combine: combined}
+}
+
+// resolve is the text of the rule's message; ok is false when its variables cannot be resolved.
+func (f *frame) resolve(t *text) (message string, ok bool) {
+	if t == nil {
+		return "", true
+	}
+	if t.tree == nil {
+		return t.source, true
+	}
+	f.open()
+	raw, err := t.tree.Resolve(f.scope)
+	if err != nil {
+		return "", false
+	}
+	s, isText := raw.(string)
+	if !isText {
+		return "the produced message didn't resolve to a string, check your policy definition.", true
+	}
+	return s, true
+}
+
+// frame is where an evaluation is: in a rule, or in an element of its foreach.
+type frame struct {
+	*review
+	rule    *rule
+	scope   *variable.Scope
+	values  map[string]any
+	entries []*entry // the context entries in sight, innermost last
+
+	elements []element // innermost last
+	scoped   any       // the element patterns look at, nil for the object
+	scopedBy int       // its index in elements
+}
+
+// element is the current one of a foreach.
+type element struct {
+	entry *forEach
+	list  []any
+	index int
+}
+
+func (e element) value() any { return e.list[e.index] }
+
+// open makes the scope of a frame that has none yet.
+func (f *frame) open() {
+	if f.scope == nil {
+		f.scope = f.newScope()
+	}
+}
+
+// preconditions reports whether a body is to be evaluated, and if not, with which verdict.
+func (f *frame) preconditions(b *body) (verdict, bool) {
+	if b.preconditions == nil {
+		return verdict{}, true
+	}
+	out, err := b.preconditions.Evaluate(f.scope)
+	if err != nil {
+		d := broken("failed to evaluate preconditions", err)
+		d.unmet = d.outcome == Error
+		return d, false
+	}
+	if !out.Met {
+		message := "preconditions not met"
+		if out.Message != "" {
+			message += "; " + out.Message
+		}
+		return verdict{outcome: Skip, message: message}, false
+	}
+	return verdict{}, true
+}

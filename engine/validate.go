@@ -1,0 +1,279 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/jmespath"
+	"github.com/lintel-bot/lintel/engine/pattern"
+)
+
+// body evaluates what stands in a validate block or in an entry of its foreach, preconditions aside.
+func (f *frame) body(b *body) verdict {
+	switch {
+	case b.deny != nil:
+		return f.deny(b.deny)
+	case b.pattern != nil || b.anyPattern != nil:
+		var subject any
+		switch {
+		case f.scoped != nil:
+			subject = f.scoped
+		case f.request.Operation == admission.Delete:
+			return verdict{} // patterns say how objects must be, not whether they may go
+		default:
+			subject = f.request.Object
+		}
+		if b.pattern != nil {
+			return f.pattern(b.pattern, subject)
+		}
+		return f.anyPattern(b.anyPattern, subject)
+	case len(b.forEach) > 0:
+		return f.forEach(b.forEach)
+	}
+	return verdict{}
+}
+
+func (f *frame) pattern(a *alternative, subject any) verdict {
+	p := a.fixed
+	if p == nil {
+		raw, err := a.tree.Resolve(f.scope)
+		if err != nil {
+			return broken("variable substitution failed", err)
+		}
+		if p, err = pattern.Compile(raw); err != nil {
+			return broken("the pattern cannot be used", err)
+		}
+	}
+	out := p.Match(subject)
+	switch {
+	case out.Verdict == pattern.Pass:
+		return verdict{outcome: Pass, message: fmt.Sprintf("validation rule '%s' passed.", f.rule.name)}
+	case out.Verdict == pattern.Skip:
+		return verdict{outcome: Skip, message: out.Message}
+	case out.Path == "":
+		return verdict{outcome: Error, message: f.patternMessage("execution error: " + out.Message)}
+	}
+	return failed(f.patternMessage("failed at path "+out.Path), f.place(out.Fields))
+}
+
+// patternMessage is the message of a pattern that did not match, in Kyverno's form.
+func (f *frame) patternMessage(what string) string {
+	what = "rule " + f.rule.name + " " + what
+	message, ok := f.resolve(f.rule.message)
+	switch {
+	case !ok:
+		return "validation error: variables substitution error in " + what
+	case message == "":
+		return "validation error: " + what
+	}
+	return "validation error: " + sentence(message) + " " + what
+}
+
+func sentence(s string) string {
+	if strings.HasSuffix(s, ".") {
+		return s
+	}
+	return s + "."
+}
+
+func (f *frame) anyPattern(a *alternatives, subject any) verdict {
+	patterns := a.fixed
+	if patterns == nil {
+		raw, err := a.tree.Resolve(f.scope)
+		if err != nil {
+			return broken("variable substitution failed", err)
+		}
+		list, _ := raw.([]any)
+		for _, e := range list {
+			p, err := pattern.Compile(e)
+			if err != nil {
+				return broken("the pattern cannot be used", err)
+			}
+			patterns = append(patterns, p)
+		}
+	}
+	var failures, skips []string
+	var fields []string
+	for i, p := range patterns {
+		out := p.Match(subject)
+		switch {
+		case out.Verdict == pattern.Pass:
+			return verdict{outcome: Pass, message: fmt.Sprintf("validation rule '%s' anyPattern[%d] passed.", f.rule.name, i)}
+		case out.Verdict == pattern.Skip:
+			skips = append(skips, fmt.Sprintf("rule %s[%d] skipped: %s", f.rule.name, i, out.Message))
+			continue
+		case out.Path == "":
+			failures = append(failures, fmt.Sprintf("rule %s[%d] failed: %s", f.rule.name, i, out.Message))
+		default:
+			failures = append(failures, fmt.Sprintf("rule %s[%d] failed at path %s", f.rule.name, i, out.Path))
+		}
+		// The alternative with the fewest failing fields is the one that was most likely meant.
+		if len(out.Fields) > 0 && (fields == nil || len(out.Fields) < len(fields)) {
+			fields = out.Fields
+		}
+	}
+	if len(failures) == 0 {
+		if len(skips) == 0 {
+			message, _ := f.resolve(f.rule.message)
+			return verdict{outcome: Pass, message: message}
+		}
+		return verdict{outcome: Skip, message: strings.Join(skips, " ")}
+	}
+	what := strings.Join(failures, " ")
+	message, ok := f.resolve(f.rule.message)
+	switch {
+	case !ok:
+		what = "variables substitution error in rule " + f.rule.name + " execution error: " + what
+	case message != "":
+		what = sentence(message) + " " + what
+	}
+	return failed("validation error: "+what, f.place(fields))
+}
+
+func (f *frame) deny(d *deny) verdict {
+	var message string
+	var reads []string
+	if d.conditions != nil {
+		out, err := d.conditions.Evaluate(f.scope)
+		if err != nil {
+			return broken("failed to check deny conditions", err)
+		}
+		if !out.Met {
+			return verdict{outcome: Pass, message: fmt.Sprintf("validation rule '%s' passed.", f.rule.name)}
+		}
+		message, reads = out.Message, out.Reads
+	}
+	fields := f.trace(reads)
+	own, ok := f.resolve(f.rule.message)
+	switch {
+	case f.rule.message == nil && message == "":
+		return failed("validation error: rule "+f.rule.name+" failed", fields)
+	case !ok:
+		return failed(message, fields)
+	case own != "" && message != "":
+		own += "; " + message
+	case own == "":
+		own = message
+	}
+	return failed(own, fields)
+}
+
+// forEach evaluates the entries of a foreach. The first element that fails gives the message, all that fail
+// give fields.
+func (f *frame) forEach(entries []*forEach) verdict {
+	applied := 0
+	var listError error
+	var first verdict
+	for _, e := range entries {
+		found, err := f.scope.Query(e.list)
+		var missing *jmespath.NotFoundError
+		switch {
+		case errors.As(err, &missing):
+			continue
+		case needsCluster(err):
+			if first.outcome == "" {
+				first = broken("failed to evaluate list", err)
+			}
+			continue
+		case err != nil:
+			listError = err
+			continue
+		}
+		list, ok := found.([]any)
+		if !ok {
+			list = []any{found}
+		}
+		d, n := f.each(e, list)
+		applied += n
+		first = first.and(d)
+	}
+	switch {
+	case first.outcome != "":
+		return first
+	case applied > 0:
+		return verdict{outcome: Pass, message: "rule passed"}
+	case listError != nil:
+		return broken("failed to evaluate list", listError)
+	}
+	return verdict{}
+}
+
+// and keeps the first verdict that is no pass, and the fields of all failures.
+func (d verdict) and(next verdict) verdict {
+	if d.outcome == "" {
+		return next
+	}
+	if d.outcome == Fail && next.outcome == Fail {
+		d.fields = append(d.fields, next.fields...)
+	}
+	return d
+}
+
+// maxElements bounds a foreach, far above any list an object of a cluster has.
+const maxElements = 10_000
+
+// each evaluates one entry for all elements of its list. The verdict is none when no element fails; the
+// number is of those that passed.
+func (f *frame) each(e *forEach, list []any) (verdict, int) {
+	if len(list) > maxElements {
+		return verdict{outcome: Error, message: fmt.Sprintf("the foreach goes over more than %d elements", maxElements)}, 0
+	}
+	var first verdict
+	applied := 0
+	for i, value := range list {
+		if value == nil {
+			continue
+		}
+		d := f.element(e, list, i)
+		switch {
+		case d.outcome == Pass:
+			applied++
+		case d.outcome == "" || d.outcome == Skip || d.outcome == Error && d.unmet:
+		default:
+			d.message = "validation failure: " + d.message
+			if d.outcome == Fail || first.outcome == "" {
+				first = first.and(d)
+			}
+			if d.outcome != Fail && first.outcome != Fail {
+				return first, applied
+			}
+		}
+	}
+	if first.outcome == Fail {
+		first.fields = normalize(first.fields)
+	}
+	return first, applied
+}
+
+// element evaluates one entry for one element.
+func (f *frame) element(e *forEach, list []any, i int) verdict {
+	value := list[i]
+	in := *f
+	in.scope = f.scope.Child()
+	depth := len(f.elements)
+	in.elements = append(f.elements[:depth:depth], element{e, list, i})
+	in.scope.Set("element", value)
+	in.scope.Set(fmt.Sprintf("element%d", depth), value)
+	in.scope.Set("elementIndex", int64(i))
+	in.scope.Set(fmt.Sprintf("elementIndex%d", depth), int64(i))
+	object, isMap := value.(map[string]any)
+	scoped := isMap
+	if e.scope != nil {
+		if *e.scope && !isMap {
+			err := fmt.Errorf("cannot use elementScope=true foreach rules for elements that are not maps, expected type=map got type=%T", value)
+			return broken("failed to process foreach", err)
+		}
+		scoped = *e.scope
+	}
+	if scoped {
+		in.scoped, in.scopedBy = object, depth
+	}
+	define(in.scope, e.body.context, f.values)
+	in.entries = append(f.entries[:len(f.entries):len(f.entries)], e.body.context...)
+	if d, ok := in.preconditions(&e.body); !ok {
+		return d
+	}
+	return in.body(&e.body)
+}

@@ -1,0 +1,222 @@
+// Package variable resolves the variables of policies: {{ expressions }} and $( references ) in trees of
+// JSON, against the variables of one evaluation (https://kyverno.io/docs/policy-types/cluster-policy/variables/).
+package variable
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/lintel-bot/lintel/engine/jmespath"
+)
+
+// Scope holds the variables of one evaluation of a rule: the request and its companions, and on top of
+// them the context entries and loop variables that were defined so far. It is cheap to create and not
+// safe for concurrent use; neither are a scope and its children together.
+type Scope struct {
+	shared *shared
+	top    *frame
+	view   map[string]any // variables that queries already looked up
+}
+
+// shared is what a scope has in common with its children.
+type shared struct {
+	ctx      context.Context
+	env      jmespath.Env
+	root     map[string]any
+	deleting bool
+	compiled map[string]*jmespath.Expression // expressions whose text was made by other variables
+}
+
+// frame is one definition. Definitions form a list, the newest first: a child shares the list of its
+// parent and adds to its own head, and a loader sees exactly what was defined before it.
+type frame struct {
+	parent *frame
+	name   string   // up to the first dot
+	path   []string // the rest of a dotted name
+	load   func(*Scope) (any, error)
+	value  any
+	err    error
+	done   bool
+}
+
+// NewScope makes a scope over root: {"request": {...}, "serviceAccountName": ..., "images": ...}. Neither
+// root nor anything in it is ever changed.
+func NewScope(ctx context.Context, root map[string]any, env jmespath.Env) *Scope {
+	s := &shared{ctx: ctx, env: env, root: root}
+	if request, ok := root["request"].(map[string]any); ok {
+		s.deleting = request["operation"] != nil && fmt.Sprint(request["operation"]) == "DELETE"
+	}
+	return &Scope{shared: s}
+}
+
+// Context is the context of the evaluation.
+func (s *Scope) Context() context.Context { return s.shared.ctx }
+
+// Child makes a scope that sees the variables of s as they are now. What is defined in the child does
+// not show in s; what the child makes s load does.
+func (s *Scope) Child() *Scope { return &Scope{shared: s.shared, top: s.top} }
+
+// Set defines a variable. A dotted name ("a.b") sets a field of an object and leaves its other fields;
+// the object itself is not changed. The value is kept as it is and must not be changed afterwards.
+func (s *Scope) Set(name string, value any) {
+	root, path := splitName(name)
+	s.push(&frame{name: root, path: path, value: value, done: len(path) == 0})
+}
+
+// Lazy defines a variable that is loaded at its first use, once; an error is remembered. A later
+// definition of the name hides it. load gets a scope that has what was defined before.
+func (s *Scope) Lazy(name string, load func(*Scope) (any, error)) {
+	root, path := splitName(name)
+	s.push(&frame{name: root, path: path, load: load})
+}
+
+func (s *Scope) push(f *frame) {
+	f.parent = s.top
+	s.top = f
+	delete(s.view, f.name)
+}
+
+func splitName(name string) (string, []string) {
+	parts := strings.Split(name, ".")
+	return parts[0], parts[1:]
+}
+
+// lookup finds the newest definition of a top-level name.
+func (s *Scope) lookup(name string) (any, bool, error) {
+	for f := s.top; f != nil; f = f.parent {
+		if f.name == name {
+			v, err := f.resolve(s.shared)
+			return v, true, err
+		}
+	}
+	v, ok := s.shared.root[name]
+	return v, ok, nil
+}
+
+func (f *frame) resolve(sh *shared) (any, error) {
+	if f.done {
+		return f.value, f.err
+	}
+	before := &Scope{shared: sh, top: f.parent}
+	if f.load != nil {
+		f.value, f.err = f.load(before)
+		f.load = nil
+	}
+	if f.err == nil && len(f.path) > 0 {
+		base, _, err := before.lookup(f.name)
+		f.value, f.err = withField(base, f.path, f.value), err
+	}
+	f.done = true
+	return f.value, f.err
+}
+
+// withField is the object with a field set; what was there before is shared, not changed.
+func withField(base any, path []string, value any) any {
+	if len(path) == 0 {
+		return value
+	}
+	object, _ := base.(map[string]any)
+	out := maps.Clone(object)
+	if out == nil {
+		out = map[string]any{}
+	}
+	out[path[0]] = withField(out[path[0]], path[1:], value)
+	return out
+}
+
+// QueryError says that an expression could not be evaluated. It wraps the error of package jmespath,
+// *jmespath.NotFoundError where a variable or a key does not exist.
+type QueryError struct{ Err error }
+
+func (e *QueryError) Error() string { return "JMESPath query failed: " + e.Err.Error() }
+
+// Unwrap is the error of the evaluation.
+func (e *QueryError) Unwrap() error { return e.Err }
+
+// Query evaluates an expression on the variables. Variables that it names are loaded first, and only
+// those: an expression on the whole context sees what was loaded before. The result can share parts
+// with the variables and must not be changed. The error is a *QueryError, or what a loader said.
+func (s *Scope) Query(e *jmespath.Expression) (any, error) {
+	data, err := s.data(e)
+	if err != nil {
+		return nil, err
+	}
+	v, err := e.Search(s.shared.ctx, data, s.shared.env)
+	if err != nil {
+		return nil, &QueryError{Err: err}
+	}
+	return v, nil
+}
+
+// Reads gives the fields that an expression reads, as pointers into the variables
+// ("/request/object/spec/replicas"). Variables that cannot be loaded contribute nothing.
+func (s *Scope) Reads(e *jmespath.Expression) []string {
+	data, err := s.data(e)
+	if err != nil {
+		return nil
+	}
+	return e.Reads(data)
+}
+
+// data has the variables that an expression can read.
+func (s *Scope) data(e *jmespath.Expression) (map[string]any, error) {
+	if s.view == nil {
+		s.view = make(map[string]any, 4)
+	}
+	for _, name := range e.Roots() {
+		if name == "@" {
+			return s.all(), nil
+		}
+		if _, ok := s.view[name]; ok {
+			continue
+		}
+		v, ok, err := s.lookup(name)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			s.view[name] = v
+		}
+	}
+	return s.view, nil
+}
+
+// all has every variable that is known without loading.
+func (s *Scope) all() map[string]any {
+	out := maps.Clone(s.shared.root)
+	if out == nil {
+		out = map[string]any{}
+	}
+	seen := map[string]bool{}
+	for f := s.top; f != nil; f = f.parent {
+		if seen[f.name] || !f.done && f.load != nil {
+			continue
+		}
+		seen[f.name] = true
+		if v, err := f.resolve(s.shared); err == nil {
+			out[f.name] = v
+		}
+	}
+	return out
+}
+
+// maxCompiled bounds the memory of expressions made while resolving.
+const maxCompiled = 128
+
+// compile keeps expressions whose text comes from variables: in a loop it is often the same.
+func (s *Scope) compile(text string) (*jmespath.Expression, error) {
+	if e, ok := s.shared.compiled[text]; ok {
+		return e, nil
+	}
+	e, err := jmespath.Compile(text)
+	if err != nil {
+		return nil, err
+	}
+	if s.shared.compiled == nil || len(s.shared.compiled) >= maxCompiled {
+		s.shared.compiled = map[string]*jmespath.Expression{}
+	}
+	s.shared.compiled[text] = e
+	return e, nil
+}

@@ -1,0 +1,358 @@
+package variable
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/lintel-bot/lintel/engine/jmespath"
+)
+
+// Limits of the substitution of one string.
+const (
+	maxRounds = 16      // how often values that hold variables are substituted again
+	maxText   = 4 << 20 // bytes of a string after substitution
+)
+
+// variablePattern is a variable with no other inside it: two braces, text without braces except one level
+// of {...} for JMESPath hashes, two braces; not after a backslash. Substituting what it finds and looking
+// again resolves nested variables from the inside out.
+var variablePattern = regexp.MustCompile(`(?:^|[^\\])(\{\{(?:\{[^{}]*\}|[^{}])*\}\})`)
+
+// escapedPattern is a variable after a backslash, which stays text.
+var escapedPattern = regexp.MustCompile(`\\(\{\{(?:\{[^{}]*\}|[^{}])*\}\})`)
+
+// template is a string with variables.
+type template struct {
+	pieces []piece
+	path   string // of the string in its tree, for messages
+}
+
+// piece is text, or a variable where that is set.
+type piece struct {
+	text     string
+	variable *expansion
+}
+
+// expansion is one {{ }}.
+type expansion struct {
+	shallow  bool
+	body     *template            // set where other variables are inside
+	text     string               // the expression, where body is nil
+	plain    *jmespath.Expression // likewise
+	deletion *jmespath.Expression // likewise, for DELETE requests
+	target   *jmespath.Expression // of {{@}}: in a mutation of existing objects
+}
+
+// hole marks where a variable was found while the text around it is still searched. The zero byte is
+// refused in input, so it cannot be mistaken.
+const hole = "\x00"
+
+var errHole = errors.New("the text holds a zero byte")
+
+// parseTemplate finds the variables of a string; nil says that it has none. tokens is the place of the
+// string in its tree, which {{@}} reads in the resource.
+func parseTemplate(text, path string, tokens []string) (*template, error) {
+	if !strings.Contains(text, "{{") {
+		return nil, nil
+	}
+	if strings.Contains(text, hole) {
+		return nil, errHole
+	}
+	p := &templateParser{path: path, tokens: tokens}
+	for round := 0; ; round++ {
+		found := variablePattern.FindAllStringSubmatchIndex(text, -1)
+		if len(found) == 0 {
+			break
+		}
+		if round == maxRounds {
+			return nil, fmt.Errorf("variables stand in each other deeper than %d", maxRounds)
+		}
+		var b strings.Builder
+		rest := 0
+		for _, m := range found {
+			x, err := p.expansion(text[m[2]:m[3]])
+			if err != nil {
+				return nil, err
+			}
+			p.found = append(p.found, x)
+			b.WriteString(text[rest:m[2]])
+			b.WriteString(hole + strconv.Itoa(len(p.found)-1) + hole)
+			rest = m[3]
+		}
+		b.WriteString(text[rest:])
+		text = b.String()
+	}
+	if len(p.found) == 0 {
+		return nil, nil
+	}
+	return p.template(text), nil
+}
+
+type templateParser struct {
+	path   string
+	tokens []string
+	found  []*expansion
+}
+
+// template cuts a text at its holes.
+func (p *templateParser) template(text string) *template {
+	t := &template{path: p.path}
+	for i, part := range strings.Split(text, hole) {
+		if i%2 == 1 {
+			n, _ := strconv.Atoi(part)
+			t.pieces = append(t.pieces, piece{variable: p.found[n]})
+		} else if part != "" {
+			t.pieces = append(t.pieces, piece{text: part})
+		}
+	}
+	return t
+}
+
+// expansion compiles the inside of {{ }}.
+func (p *templateParser) expansion(text string) (*expansion, error) {
+	text = strings.TrimSpace(text[2 : len(text)-2])
+	x := &expansion{}
+	if rest, ok := strings.CutPrefix(text, "-"); ok {
+		x.shallow, text = true, strings.TrimSpace(rest)
+	}
+	if strings.Contains(text, hole) {
+		x.body = p.template(text)
+		return x, nil
+	}
+	var err error
+	if text == "@" {
+		if x.target, err = jmespath.Compile(queryOf("target", p.tokens)); err != nil {
+			return nil, err
+		}
+		text = queryOf("request.object", p.tokens)
+	}
+	x.text = text
+	if x.plain, err = jmespath.Compile(text); err != nil {
+		return nil, fmt.Errorf("{{ %s }}: %w", text, err)
+	}
+	x.deletion = x.plain
+	if old := onDeletion(text); old != text {
+		if x.deletion, err = jmespath.Compile(old); err != nil {
+			return nil, fmt.Errorf("{{ %s }}: %w", old, err)
+		}
+	}
+	return x, nil
+}
+
+// onDeletion is how a variable reads in a DELETE request, where the object is in request.oldObject.
+func onDeletion(text string) string {
+	return strings.ReplaceAll(text, "request.object", "request.oldObject")
+}
+
+// queryOf writes a place as an expression.
+func queryOf(prefix string, tokens []string) string {
+	var b strings.Builder
+	b.WriteString(prefix)
+	for _, t := range tokens {
+		if i, err := strconv.Atoi(t); err == nil && i >= 0 {
+			fmt.Fprintf(&b, "[%d]", i)
+			continue
+		}
+		quoted, _ := json.Marshal(withoutAnchor(t)) // a string always has JSON
+		b.WriteByte('.')
+		b.Write(quoted)
+	}
+	return b.String()
+}
+
+// resolve substitutes the variables. A string that is one variable takes the value as it is; in a longer
+// one strings stand for themselves and other values as JSON.
+func (t *template) resolve(s *Scope, round int) (any, error) {
+	if len(t.pieces) == 1 && t.pieces[0].variable != nil {
+		x := t.pieces[0].variable
+		v, err := x.value(s, t.path, round)
+		if err != nil || x.shallow {
+			return v, err
+		}
+		return again(s, v, t.path, round)
+	}
+	text, shallow, err := t.text(s, round)
+	if err != nil {
+		return nil, err
+	}
+	if !shallow && strings.Contains(text, "{{") {
+		if round >= maxRounds {
+			return nil, fmt.Errorf("variables at path %s hold variables more than %d times", t.path, maxRounds)
+		}
+		next, err := parseTemplate(text, t.path, nil)
+		if err != nil {
+			return nil, &ResolveError{Variable: t.source(), Path: t.path, Err: err}
+		}
+		if next != nil {
+			return next.resolve(s, round+1)
+		}
+	}
+	return unescape(text), nil
+}
+
+// text substitutes once and concatenates.
+func (t *template) text(s *Scope, round int) (text string, shallow bool, err error) {
+	var b strings.Builder
+	for _, p := range t.pieces {
+		part := p.text
+		if p.variable != nil {
+			v, err := p.variable.value(s, t.path, round)
+			if err != nil {
+				return "", false, err
+			}
+			shallow = shallow || p.variable.shallow
+			if part, err = textOf(v); err != nil {
+				return "", false, &ResolveError{Variable: p.variable.text, Path: t.path, Err: err}
+			}
+		}
+		if b.Len()+len(part) > maxText {
+			return "", false, fmt.Errorf("the text at path %s is longer than %d bytes", t.path, maxText)
+		}
+		b.WriteString(part)
+	}
+	return b.String(), shallow, nil
+}
+
+// flat is the text of an expression that has variables inside: what they bring in is substituted, too.
+func (t *template) flat(s *Scope, round int) (string, error) {
+	text, shallow, err := t.text(s, round)
+	if err != nil || shallow || !strings.Contains(text, "{{") {
+		return text, err
+	}
+	if round >= maxRounds {
+		return "", fmt.Errorf("variables at path %s hold variables more than %d times", t.path, maxRounds)
+	}
+	next, err := parseTemplate(text, t.path, nil)
+	if err != nil {
+		return "", &ResolveError{Variable: t.source(), Path: t.path, Err: err}
+	}
+	if next == nil {
+		return text, nil
+	}
+	return next.flat(s, round+1)
+}
+
+// source is the text of the template as far as it is known, for messages.
+func (t *template) source() string {
+	var b strings.Builder
+	for _, p := range t.pieces {
+		switch {
+		case p.variable == nil:
+			b.WriteString(p.text)
+		case p.variable.body != nil:
+			b.WriteString("{{ " + p.variable.body.source() + " }}")
+		default:
+			b.WriteString("{{ " + p.variable.text + " }}")
+		}
+	}
+	return b.String()
+}
+
+func (x *expansion) value(s *Scope, path string, round int) (any, error) {
+	text, e := x.text, x.plain
+	switch {
+	case x.body != nil:
+		var err error
+		if text, err = x.body.flat(s, round); err != nil {
+			return nil, err
+		}
+		if s.shared.deleting {
+			text = onDeletion(text)
+		}
+		if e, err = s.compile(strings.TrimSpace(text)); err != nil {
+			return nil, &ResolveError{Variable: x.body.source(), Path: path, Err: err}
+		}
+	case x.target != nil && s.has("target"):
+		e = x.target
+	case s.shared.deleting:
+		text, e = onDeletion(text), x.deletion
+	}
+	v, err := s.Query(e)
+	if err != nil {
+		return nil, &ResolveError{Variable: strings.TrimSpace(text), Path: path, Err: err}
+	}
+	return v, nil
+}
+
+func (s *Scope) has(name string) bool {
+	_, ok, err := s.lookup(name)
+	return ok && err == nil
+}
+
+// textOf is a value inside a longer string.
+func textOf(v any) (string, error) {
+	if s, ok := v.(string); ok {
+		return s, nil
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return "", errors.New("the value cannot be written as JSON")
+	}
+	return string(text), nil
+}
+
+// unescape removes the backslash before variables that stay text.
+func unescape(text string) string {
+	if !strings.Contains(text, `\{{`) {
+		return text
+	}
+	return escapedPattern.ReplaceAllString(text, "$1")
+}
+
+// again substitutes the variables within an object or list that a variable gave. A string that a
+// variable gave as the whole value is not looked at again, as in Kyverno.
+func again(s *Scope, v any, path string, round int) (any, error) {
+	if !holdsVariable(v, 0) {
+		return v, nil
+	}
+	if round >= maxRounds {
+		return nil, fmt.Errorf("variables at path %s hold variables more than %d times", path, maxRounds)
+	}
+	n, err := (&parser{path: path, dynamic: true}).node(v, nil, 0)
+	if err != nil {
+		return nil, &ResolveError{Variable: "a value", Path: path, Err: err}
+	}
+	return n.resolve(s, round+1)
+}
+
+func holdsVariable(v any, depth int) bool {
+	if depth > maxDepth {
+		return false
+	}
+	switch v := v.(type) {
+	case []any:
+		for _, item := range v {
+			if text, ok := item.(string); ok && strings.Contains(text, "{{") || holdsVariable(item, depth+1) {
+				return true
+			}
+		}
+	case map[string]any:
+		for k, item := range v {
+			if strings.Contains(k, "{{") || holdsVariable(item, depth+1) {
+				return true
+			}
+			if text, ok := item.(string); ok && strings.Contains(text, "{{") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// expressions lists the expressions that are known before evaluation.
+func (t *template) expressions(out []*jmespath.Expression) []*jmespath.Expression {
+	for _, p := range t.pieces {
+		switch {
+		case p.variable == nil:
+		case p.variable.body != nil:
+			out = p.variable.body.expressions(out)
+		default:
+			out = append(out, p.variable.plain)
+		}
+	}
+	return out
+}

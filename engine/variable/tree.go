@@ -1,0 +1,282 @@
+package variable
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lintel-bot/lintel/engine/jmespath"
+)
+
+// maxDepth bounds the nesting of a tree.
+const maxDepth = 200
+
+// Tree is a tree of JSON with variables, compiled once. It is immutable and safe for concurrent use.
+type Tree struct{ root *node }
+
+// ParseError says where a tree does not compile.
+type ParseError struct {
+	Pointer string // RFC 6901, into the document
+	Message string
+}
+
+func (e *ParseError) Error() string { return e.Pointer + ": " + e.Message }
+
+// ResolveError says that a variable has no value. It wraps what Scope.Query said, so that the caller can
+// look for *jmespath.NotFoundError and *admission.NeedsClusterError.
+type ResolveError struct {
+	Variable string // the expression
+	Path     string // of the string in its tree: "/spec/replicas", "" for a single string
+	Err      error
+}
+
+// Error has the words in which Kyverno reports it.
+func (e *ResolveError) Error() string {
+	return fmt.Sprintf("failed to resolve %s at path %s: %v", e.Variable, e.Path, e.Err)
+}
+
+// Unwrap is the cause.
+func (e *ResolveError) Unwrap() error { return e.Err }
+
+// node is a value without variables (constant), a string with variables, a list or an object.
+type node struct {
+	constant bool
+	value    any
+	text     *template
+	list     []*node
+	fields   []field // sorted by key
+	object   bool
+}
+
+type field struct {
+	key     string
+	dynamic *template // set where the key has variables
+	node    *node
+}
+
+// Parse compiles the part of document at pointer (RFC 6901; "" is all of it). Variables {{ }} are
+// compiled. References $(path) are resolved now, within the whole document: relative ones from the
+// string they stand in, absolute ones from the document, or else from the part. An operator inside is
+// kept: $(<./../limit) becomes "<" and the value. A backslash before {{ or $( keeps them as text.
+// The document is not kept and never changed. The error is a *ParseError.
+func Parse(document any, pointer string) (*Tree, error) {
+	tokens, err := splitPointer(pointer)
+	if err != nil {
+		return nil, &ParseError{Pointer: pointer, Message: err.Error()}
+	}
+	part := document
+	for i, t := range tokens {
+		next, ok := child(part, t)
+		if !ok {
+			return nil, &ParseError{Pointer: joinPointer(tokens[:i+1]), Message: "there is no such field"}
+		}
+		part = next
+	}
+	p := &parser{document: document, base: tokens}
+	root, err := p.node(part, nil, 0)
+	if err != nil {
+		return nil, err
+	}
+	return &Tree{root: root}, nil
+}
+
+// Constant is the resolved tree when it has no variables. It must not be changed.
+func (t *Tree) Constant() (any, bool) {
+	if !t.root.constant {
+		return nil, false
+	}
+	return t.root.value, true
+}
+
+// Resolve substitutes the variables. It changes neither the tree nor the scope's variables; the result
+// can share parts with both and must not be changed. A string that is one variable becomes the value as
+// it is; within a longer string, values that are not strings are written as JSON. What comes in through a
+// variable and holds variables itself is substituted again, except after {{- }} and where a string is
+// the whole value. The error is a *ResolveError where a variable has no value.
+func (t *Tree) Resolve(s *Scope) (any, error) { return t.root.resolve(s, 0) }
+
+// Expressions are the expressions of the tree whose text is known before evaluation, in the order of the
+// document with keys sorted.
+func (t *Tree) Expressions() []*jmespath.Expression { return t.root.expressions(nil) }
+
+func (n *node) expressions(out []*jmespath.Expression) []*jmespath.Expression {
+	if n.text != nil {
+		return n.text.expressions(out)
+	}
+	for _, item := range n.list {
+		out = item.expressions(out)
+	}
+	for _, f := range n.fields {
+		if f.dynamic != nil {
+			out = f.dynamic.expressions(out)
+		}
+		out = f.node.expressions(out)
+	}
+	return out
+}
+
+func (n *node) resolve(s *Scope, round int) (any, error) {
+	switch {
+	case n.constant:
+		return n.value, nil
+	case n.text != nil:
+		return n.text.resolve(s, round)
+	case n.object:
+		return n.resolveObject(s, round)
+	}
+	out := make([]any, len(n.list))
+	for i, item := range n.list {
+		var err error
+		if out[i], err = item.resolve(s, round); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (n *node) resolveObject(s *Scope, round int) (any, error) {
+	out := make(map[string]any, len(n.fields))
+	for _, f := range n.fields {
+		key := f.key
+		if f.dynamic != nil {
+			v, err := f.dynamic.resolve(s, round)
+			if err != nil {
+				return nil, err
+			}
+			text, ok := v.(string)
+			if !ok {
+				return nil, fmt.Errorf("the key %s at path %s is not a string", f.key, f.dynamic.path)
+			}
+			key = text
+		}
+		if _, ok := out[key]; ok {
+			return nil, fmt.Errorf("two keys become %q", key)
+		}
+		v, err := f.node.resolve(s, round)
+		if err != nil {
+			return nil, err
+		}
+		out[key] = v
+	}
+	return out, nil
+}
+
+// parser compiles a part of a document.
+type parser struct {
+	document any
+	base     []string // where the part is in the document
+	path     string   // in front of the paths of messages
+	dynamic  bool     // the part came in through a variable: it has no references
+}
+
+func (p *parser) fail(tokens []string, format string, args ...any) error {
+	return &ParseError{Pointer: joinPointer(slices.Concat(p.base, tokens)), Message: fmt.Sprintf(format, args...)}
+}
+
+func (p *parser) node(v any, tokens []string, depth int) (*node, error) {
+	if depth > maxDepth {
+		return nil, p.fail(tokens, "nested deeper than %d", maxDepth)
+	}
+	switch v := v.(type) {
+	case string:
+		value, t, err := p.text(v, tokens)
+		if err != nil {
+			return nil, err
+		}
+		return &node{constant: t == nil, value: value, text: t}, nil
+	case []any:
+		return p.listNode(v, tokens, depth)
+	case map[string]any:
+		return p.objectNode(v, tokens, depth)
+	}
+	return &node{constant: true, value: v}, nil
+}
+
+func (p *parser) listNode(v []any, tokens []string, depth int) (*node, error) {
+	n := &node{constant: true, list: make([]*node, len(v))}
+	values := make([]any, len(v))
+	for i, item := range v {
+		kid, err := p.node(item, append(slices.Clip(tokens), strconv.Itoa(i)), depth+1)
+		if err != nil {
+			return nil, err
+		}
+		n.list[i], values[i] = kid, kid.value
+		n.constant = n.constant && kid.constant
+	}
+	if n.constant {
+		return &node{constant: true, value: values}, nil
+	}
+	return n, nil
+}
+
+func (p *parser) objectNode(v map[string]any, tokens []string, depth int) (*node, error) {
+	n := &node{constant: true, object: true}
+	keys := make([]string, 0, len(v))
+	for k := range v {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	values := make(map[string]any, len(v))
+	for _, k := range keys {
+		at := append(slices.Clip(tokens), k)
+		f := field{}
+		key, t, err := p.text(k, at)
+		if err != nil {
+			return nil, err
+		}
+		if text, ok := key.(string); ok {
+			f.key = text
+		} else if t == nil {
+			return nil, p.fail(at, "the key is not a string")
+		}
+		f.dynamic = t
+		if f.node, err = p.node(v[k], at, depth+1); err != nil {
+			return nil, err
+		}
+		if _, ok := values[f.key]; ok && t == nil {
+			return nil, p.fail(at, "two keys become %q", f.key)
+		}
+		values[f.key] = f.node.value
+		n.constant = n.constant && t == nil && f.node.constant
+		n.fields = append(n.fields, f)
+	}
+	if n.constant {
+		return &node{constant: true, value: values}, nil
+	}
+	return n, nil
+}
+
+// text compiles a string: to a value where it has no variables, else to a template.
+func (p *parser) text(s string, tokens []string) (any, *template, error) {
+	if !strings.Contains(s, "{{") && !strings.Contains(s, "$(") {
+		return s, nil, nil
+	}
+	if !p.dynamic && strings.Contains(s, "$(") {
+		v, err := p.references(s, slices.Concat(p.base, tokens), 0)
+		if err != nil {
+			return nil, nil, p.fail(tokens, "%v", err)
+		}
+		text, ok := v.(string)
+		if !ok {
+			return v, nil, nil
+		}
+		s = text
+	}
+	t, err := parseTemplate(s, p.path+plainPath(tokens), tokens)
+	if err != nil {
+		return nil, nil, p.fail(tokens, "%v", err)
+	}
+	if t == nil {
+		return unescape(s), nil, nil
+	}
+	return s, t, nil
+}
+
+// plainPath is how Kyverno writes a path: slashes, nothing escaped.
+func plainPath(tokens []string) string {
+	if len(tokens) == 0 {
+		return ""
+	}
+	return "/" + strings.Join(tokens, "/")
+}
