@@ -1,7 +1,6 @@
 # Lintel's tasks. Nothing but Go and git is needed for build, test and demo.
 GO        ?= go
-VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
-LDFLAGS   := -s -w -X main.version=$(VERSION)
+IMAGE     ?= lintel
 TESTFLAGS ?=
 BENCHTIME ?= 1s
 FUZZTIME  ?= 5s
@@ -12,7 +11,7 @@ all: build
 
 ## build: the program, as bin/lintel
 build:
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/lintel ./cmd/lintel
+	$(GO) build -o bin/lintel ./cmd/lintel
 
 ## test: all tests (flags in TESTFLAGS)
 test:
@@ -52,7 +51,7 @@ fuzz-smoke:
 
 ## image: the container image
 image:
-	docker build -f deploy/Dockerfile --build-arg VERSION=$(VERSION) -t lintel:$(VERSION) .
+	docker build -f deploy/Dockerfile -t $(IMAGE) .
 
 clean:
 	rm -rf bin dist

@@ -48,7 +48,7 @@ var badInputs = []bad{
 		change: map[string]string{"platform/namespaces.yaml": "apiVersion: v1\nkind: Namespace\n\tmetadata: {}\n"}},
 	{name: "missing file", conclusion: "failure", says: []string{"missing.yaml"}, at: "apps/new/kustomization.yaml:4",
 		change: map[string]string{"apps/new/kustomization.yaml": fmt.Sprintf(badBase, "missing.yaml")}},
-	{name: "remote base", conclusion: "failure", says: []string{"remote"}, at: "apps/new/kustomization.yaml:4",
+	{name: "remote base", conclusion: "failure", says: []string{"does not fetch", "octo-org/other"}, at: "apps/new/kustomization.yaml:4",
 		change: map[string]string{"apps/new/kustomization.yaml": fmt.Sprintf(badBase, "https://github.com/octo-org/other//base?ref=v1")}},
 	{name: "base outside of the repository", conclusion: "failure", at: "apps/new/kustomization.yaml:4",
 		change: map[string]string{"apps/new/kustomization.yaml": fmt.Sprintf(badBase, "../../../../etc")}},
@@ -60,9 +60,9 @@ var badInputs = []bad{
 	{name: "malformed settings", conclusion: "failure", says: []string{".lintel.yaml"},
 		base:   map[string]string{".lintel.yaml": "policys: [policies/]\n"},
 		change: map[string]string{"apps/shop/base/config/shop.properties": "currency=USD\n"}},
-	{name: "no policies", folder: sampleRepo + "/platform", conclusion: "success", says: []string{"no polic"},
+	{name: "no policies", folder: sampleRepo + "/platform", conclusion: "success", says: []string{"no policies"},
 		change: map[string]string{"namespaces.yaml": "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: new\n"}},
-	{name: "no manifests", conclusion: "success", says: []string{"no "},
+	{name: "no manifests", conclusion: "success", says: []string{"no deployed manifest"},
 		change: map[string]string{"README.md": "# fleet\n"}},
 }
 

@@ -26,6 +26,8 @@ func TestServe(t *testing.T) {
 	t.Run("head vanishes", func(t *testing.T) { t.Parallel(); headVanishes(t, binary) })
 	t.Run("webhooks of strangers", func(t *testing.T) { t.Parallel(); strangers(t, binary) })
 	t.Run("box crashes", func(t *testing.T) { t.Parallel(); boxCrashes(t, binary) })
+	t.Run("trouble", func(t *testing.T) { t.Parallel(); trouble(t, binary) })
+	t.Run("webhook is lost", func(t *testing.T) { t.Parallel(); lostWebhook(t, binary) })
 	t.Run("server is killed", func(t *testing.T) { t.Parallel(); serverKilled(t, binary) })
 }
 

@@ -73,7 +73,7 @@ func conclude(r *Report) Conclusion {
 		return Failure
 	case pending:
 		return ActionRequired
-	case weak:
+	case weak, r.Stats.Unchecked > 0:
 		return Neutral
 	}
 	return Success
@@ -110,6 +110,7 @@ func title(r *Report) string {
 		add(len(waits), "exception waits for approval", "exceptions wait for approval")
 	}
 	add(warnings, "warning", "warnings")
+	add(r.Stats.Unchecked, "Helm chart is not checked", "Helm charts are not checked")
 	add(unknown, "rule needs the cluster", "rules need the cluster")
 	switch {
 	case len(parts) > 0:

@@ -1,5 +1,7 @@
 package checks
 
+import "fmt"
+
 // Conclusion is what a check came to; the words are those of GitHub's check runs
 // (https://docs.github.com/en/rest/checks/runs).
 type Conclusion string
@@ -129,19 +131,30 @@ type Problem struct {
 	Changed bool   `json:"changed,omitempty"` // whether the change touches this file
 }
 
+// String is the problem as one line: path:line: message.
+func (p Problem) String() string {
+	switch {
+	case p.Path == "":
+		return p.Message
+	case p.Line == 0:
+		return p.Path + ": " + p.Message
+	}
+	return fmt.Sprintf("%s:%d: %s", p.Path, p.Line, p.Message)
+}
+
 // Stats counts what a check did.
 type Stats struct {
-	Policies    int   `json:"policies"`
-	Rules       int   `json:"rules"`
-	Exceptions  int   `json:"exceptions"`
-	Roots       int   `json:"roots"`     // roots that the change reaches
-	Resources   int   `json:"resources"` // resources that were evaluated
-	Passed      int   `json:"passed"`
-	Failed      int   `json:"failed"`
-	Warned      int   `json:"warned"`
-	Skipped     int   `json:"skipped"`
-	Errored     int   `json:"errored"`
-	Unknown     int   `json:"unknown"`
-	PreExisting int   `json:"preExisting"`
-	Millis      int64 `json:"millis"`
+	Policies    int `json:"policies"`
+	Rules       int `json:"rules"`
+	Exceptions  int `json:"exceptions"`
+	Roots       int `json:"roots"`     // roots that the change reaches
+	Resources   int `json:"resources"` // resources that were evaluated
+	Passed      int `json:"passed"`
+	Failed      int `json:"failed"`
+	Warned      int `json:"warned"`
+	Skipped     int `json:"skipped"`
+	Errored     int `json:"errored"`
+	Unknown     int `json:"unknown"`
+	PreExisting int `json:"preExisting"`
+	Unchecked   int `json:"unchecked"` // changed Helm charts, which are not rendered
 }

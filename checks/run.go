@@ -266,13 +266,20 @@ func (r *run) evaluate(ctx context.Context, _ *Checker) error {
 			r.sourceErrors(problems)
 			after = out.Resources
 			cluster.roots[root] = after
+			// What could not be read is not deleted.
 			if len(problems) > 0 && !root.Plain {
-				continue // what could not be rendered is not deleted
+				continue
 			}
+			before = slices.DeleteFunc(before, func(old *render.Resource) bool {
+				file := old.Origin("").Path
+				return slices.ContainsFunc(problems, func(e source.Error) bool { return e.Path == file })
+			})
 		}
 		reviews = append(reviews, pairs(root, before, after, r.change.All)...)
 	}
-	r.unreadFiles()
+	if err := r.unreadFiles(head); err != nil {
+		return err
+	}
 	reviews = join(reviews)
 	r.report.Stats.Resources = len(reviews)
 	return r.review(ctx, reviews, cluster)
@@ -305,14 +312,33 @@ func (r *run) sourceErrors(list []source.Error) {
 	}
 }
 
-// unreadFiles says of changed manifests that nothing deploys them.
-func (r *run) unreadFiles() {
+// unreadFiles says of changed files that look like manifests why they were not checked: no kustomization
+// includes them, or they are templates of a Helm chart.
+func (r *run) unreadFiles(head *render.Renderer) error {
+	charts := map[string]bool{}
 	for _, d := range r.differences {
-		if d.New != nil && d.New.Kind == tree.File && r.headGraph.Unread(d.Path) && !kustomization.IsFileName(d.Path) {
-			r.report.Warnings = append(r.report.Warnings, Problem{Path: d.Path, Changed: true,
+		if r.change.All || d.New == nil || d.New.Kind != tree.File || kustomization.IsFileName(d.Path) {
+			continue
+		}
+		if chart := r.headGraph.Chart(d.Path); chart != "" && !charts[chart] {
+			charts[chart] = true
+			r.report.Stats.Unchecked++
+			r.report.Warnings = append(r.report.Warnings, Problem{Path: d.Path,
+				Message: fmt.Sprintf("the Helm chart in %s changes: Lintel does not render charts, so what it deploys is not checked", chart)})
+		}
+		if !r.headGraph.Unread(d.Path) {
+			continue
+		}
+		resources, _, problem, err := head.Manifest(d.Path)
+		if err != nil {
+			return err
+		}
+		if len(resources) > 0 || problem != nil {
+			r.report.Warnings = append(r.report.Warnings, Problem{Path: d.Path,
 				Message: "no kustomization includes this file, so it is not checked: list it under resources, or remove it"})
 		}
 	}
+	return nil
 }
 
 // reviewed is what the policies said about one pair.

@@ -213,10 +213,10 @@ func (v *review) excepted(f *frame, candidates []*Exception) (covering []*Except
 	for _, x := range candidates {
 		ok, err := x.match.Covers(v.target)
 		if err == nil && ok && x.conditions != nil {
-			out, e := x.conditions.Evaluate(f.scope)
+			met, _, e := x.conditions.Holds(f.scope)
 			// Conditions that cannot be evaluated do not cover, as in Kyverno; those that need a
 			// cluster might.
-			ok = e == nil && out.Met
+			ok = e == nil && met
 			if e != nil && needsCluster(e) {
 				err = e
 			}

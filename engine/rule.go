@@ -171,6 +171,9 @@ func (f *frame) security(excepted []*Exception) verdict {
 	}
 	check, subject := f.rule.security.check, f.request.Subject()
 	out := check.Evaluate(subject, nil)
+	if out.Err != nil {
+		return broken("Error while getting new resource", out.Err)
+	}
 	if out.Allowed {
 		return verdict{outcome: Pass, message: fmt.Sprintf("Validation rule '%s' passed.", f.rule.name)}
 	}
@@ -255,16 +258,16 @@ func (f *frame) preconditions(b *body) (verdict, bool) {
 	if b.preconditions == nil {
 		return verdict{}, true
 	}
-	out, err := b.preconditions.Evaluate(f.scope)
+	met, why, err := b.preconditions.Holds(f.scope)
 	if err != nil {
 		d := broken("failed to evaluate preconditions", err)
 		d.unmet = d.outcome == Error
 		return d, false
 	}
-	if !out.Met {
+	if !met {
 		message := "preconditions not met"
-		if out.Message != "" {
-			message += "; " + out.Message
+		if why != "" {
+			message += "; " + why
 		}
 		return verdict{outcome: Skip, message: message}, false
 	}

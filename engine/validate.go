@@ -136,12 +136,17 @@ func (f *frame) deny(d *deny) verdict {
 	var message string
 	var reads []string
 	if d.conditions != nil {
-		out, err := d.conditions.Evaluate(f.scope)
+		met, _, err := d.conditions.Holds(f.scope)
 		if err != nil {
 			return broken("failed to check deny conditions", err)
 		}
-		if !out.Met {
+		if !met {
 			return verdict{outcome: Pass, message: fmt.Sprintf("validation rule '%s' passed.", f.rule.name)}
+		}
+		// Most objects violate nothing: only for those that do is it found out what they violate.
+		out, err := d.conditions.Evaluate(f.scope)
+		if err != nil {
+			return broken("failed to check deny conditions", err)
 		}
 		message, reads = out.Message, out.Reads
 	}

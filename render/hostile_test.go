@@ -43,6 +43,8 @@ func TestRefused(t *testing.T) {
 			`stands beside another kustomization file`},
 		{"helm", "-- app/kustomization.yaml --\nhelmCharts:\n- name: x\n",
 			`app/kustomization.yaml:2: uses helmCharts`},
+		{"exec plugin", "-- app/kustomization.yaml --\ngenerators: [g.yaml]\n-- app/g.yaml --\napiVersion: viaduct.ai/v1\nkind: ksops\nmetadata: {name: x}\n",
+			`app/g.yaml:1: configures the plugin "ksops", which is a program`},
 		{"self-reference", "-- app/kustomization.yaml --\nresources: [a.yaml]\n-- app/a.yaml --\nspec: &a {b: *a}\n",
 			`app/a.yaml:1: has an alias inside the value it stands for`},
 		{"alias bomb", "-- app/kustomization.yaml --\nresources: [a.yaml]\n-- app/a.yaml --\n" + aliasBomb(),

@@ -131,6 +131,29 @@ func (r *Renderer) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, abov
 		fail("%s: %q is a file, but a component is a folder", ref.Field, ref.Value)
 	case ref.Role == kustomization.Resource || ref.Role == kustomization.Patch:
 		r.manifest(p, layer, ref, real, fail)
+	case ref.Role == kustomization.Plugin:
+		r.plugin(p, real, fail)
+	}
+}
+
+// plugin refuses configurations of plugins that are programs: only kustomize's own are run
+// (https://kubectl.docs.kubernetes.io/references/kustomize/glossary/#plugin).
+func (r *Renderer) plugin(p *plan, name string, fail func(string, ...any)) {
+	data, _, err := r.tree.ReadFile(name)
+	if err != nil {
+		fail("%s cannot be read", name)
+		return
+	}
+	documents, err := source.Parse(name, data, r.limits.Source)
+	var e *source.Error
+	if errors.As(err, &e) {
+		p.problem(*e)
+	}
+	for _, d := range documents {
+		if apiVersion := source.Text(d, "apiVersion"); apiVersion != "builtin" {
+			p.problem(source.Error{Path: name, Line: d.Line, Column: d.Column, Message: fmt.Sprintf(
+				"configures the plugin %q, which is a program: Lintel does not run it, so what includes this is not checked; exclude the root in .lintel.yaml", source.Text(d, "kind"))})
+		}
 	}
 }
 

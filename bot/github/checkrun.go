@@ -1,6 +1,7 @@
 package github
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +16,8 @@ import (
 // of all that its result depends on. While the digest is not known yet it is empty.
 //
 // Publish finds the run of the same ExternalID again; failing that, it takes over an unfinished run of the
-// same subject, so that a job which died after its first message leaves no run open behind it.
+// same subject, so that a job which died after its first message leaves no run open behind it. Without a
+// digest it takes over any run of the subject, and lets it keep its digest until another is known.
 func ExternalID(subject, digest string) string { return subject + "/" + digest }
 
 // SplitExternalID is the reverse of ExternalID. An id that was not made by it is a digest without a subject.
@@ -180,7 +182,7 @@ func (p *publication) finish(ctx context.Context, todo []Annotation) error {
 func (p *publication) locate(ctx context.Context) (leftover int64, err error) {
 	var found *gh.CheckRun
 	switch {
-	case p.run.ID != 0 && len(p.run.Annotations) == 0:
+	case p.run.ID != 0 && len(p.run.Annotations) == 0 && p.run.Status != "completed":
 		return 0, nil
 	case p.run.ID != 0:
 		found, _, err = p.app.of(p.repo).Checks.GetCheckRun(ctx, p.repo.Owner, p.repo.Name, p.run.ID)
@@ -198,7 +200,7 @@ func (p *publication) locate(ctx context.Context) (leftover int64, err error) {
 		return 0, nil
 	}
 	has := found.GetOutput().GetAnnotationsCount()
-	if found.GetExternalID() != p.run.ExternalID && has > 0 {
+	if found.GetExternalID() != p.run.ExternalID && has > 0 && !p.open() {
 		p.run.ID = 0
 		if found.GetStatus() != "completed" {
 			leftover = found.GetID()
@@ -209,17 +211,31 @@ func (p *publication) locate(ctx context.Context) (leftover int64, err error) {
 	return 0, nil
 }
 
+// open says whether the result that the run will have is not known yet.
+func (p *publication) open() bool {
+	subject, digest := SplitExternalID(p.run.ExternalID)
+	return subject != "" && digest == "" && p.run.Status != "completed" && len(p.run.Annotations) == 0
+}
+
 // choose picks the run to go on with from ours for the commit, newest first.
 func (p *publication) choose(runs []*gh.CheckRun) *gh.CheckRun {
 	subject, _ := SplitExternalID(p.run.ExternalID)
-	var unfinished *gh.CheckRun
+	var unfinished, finished *gh.CheckRun
 	for _, r := range runs {
 		if r.GetExternalID() == p.run.ExternalID {
 			return r
 		}
-		if s, _ := SplitExternalID(r.GetExternalID()); unfinished == nil && subject != "" && s == subject && r.GetStatus() != "completed" {
-			unfinished = r
+		if s, _ := SplitExternalID(r.GetExternalID()); subject == "" || s != subject {
+			continue
 		}
+		if r.GetStatus() != "completed" {
+			unfinished = cmp.Or(unfinished, r)
+		} else {
+			finished = cmp.Or(finished, r)
+		}
+	}
+	if unfinished == nil && p.open() {
+		return finished
 	}
 	return unfinished
 }
@@ -302,6 +318,9 @@ func (p *publication) send(ctx context.Context, m message) error {
 	}
 	checks := p.app.of(p.repo).Checks
 	if p.run.ID != 0 {
+		if p.open() {
+			opts.ExternalID = nil
+		}
 		_, _, err := checks.UpdateCheckRun(ctx, p.repo.Owner, p.repo.Name, p.run.ID, opts)
 		if err == nil && m.status != "" {
 			p.status = m.status

@@ -71,23 +71,21 @@ func pullRequest(p *gh.PullRequest) *PullRequest {
 	}
 }
 
-// PullRequestsOfCommit returns the numbers of the open pull requests whose head is sha, ascending.
+// PullRequestsOfCommit returns the numbers of the open pull requests whose head is sha, ascending. It looks
+// through the open ones, because GitHub's list by commit does not reliably have those from forks.
 func (a *App) PullRequestsOfCommit(ctx context.Context, repo Repo, sha string) ([]int, error) {
-	var numbers []int
-	err := a.pages(ctx, "commit "+sha+" of "+repo.String(), func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
-		list, resp, err := a.of(repo).PullRequests.ListPullRequestsWithCommit(ctx, repo.Owner, repo.Name, sha, &o)
-		for _, p := range list {
-			if p.GetState() == "open" && p.GetHead().GetSHA() == sha {
-				numbers = append(numbers, p.GetNumber())
-			}
-		}
-		return resp, err
-	})
+	open, err := a.OpenPullRequests(ctx, repo)
 	if err != nil {
 		return nil, err
 	}
+	var numbers []int
+	for _, p := range open {
+		if p.HeadSHA == sha {
+			numbers = append(numbers, p.Number)
+		}
+	}
 	slices.Sort(numbers)
-	return slices.Compact(numbers), nil
+	return numbers, nil
 }
 
 // OpenPullRequests returns all open pull requests, oldest first. BaseSHA is what GitHub's list says, which

@@ -255,9 +255,15 @@ type Depth struct {
 
 // Depth asks the server; an error means that the queue is out of reach.
 func (q *Queue) Depth(ctx context.Context) (Depth, error) {
-	info, err := q.consumer.Info(ctx)
+	// The consumer's own count of what waits lags behind the stream.
+	stream, err := q.stream.Info(ctx)
 	if err != nil {
 		return Depth{}, fmt.Errorf("asking for the depth of the queue: %w", err)
 	}
-	return Depth{Waiting: int(info.NumPending), Taken: info.NumAckPending}, nil
+	consumer, err := q.consumer.Info(ctx)
+	if err != nil {
+		return Depth{}, fmt.Errorf("asking for the depth of the queue: %w", err)
+	}
+	taken := consumer.NumAckPending
+	return Depth{Waiting: max(int(stream.State.Msgs)-taken, 0), Taken: taken}, nil
 }

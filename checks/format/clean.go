@@ -11,6 +11,9 @@ import (
 // (terminal escapes begin with one), directional overrides and other invisible format characters, line
 // and paragraph separators. The two joiners of scripts and emoji are harmless.
 func hostile(r rune) bool {
+	if r < 0x7f {
+		return r < ' '
+	}
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) && r != '\u200c' && r != '\u200d'
 }
 

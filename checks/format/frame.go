@@ -135,12 +135,12 @@ func cut(line []cell, from, to, room int) int {
 // window is the part of a line from column left, at most room wide, with an ellipsis at each cut.
 func window(line []cell, left, room int) string {
 	var b strings.Builder
-	column, used := 0, 0
-	if left > 0 && columnsOf(line) > 0 {
+	column, used, whole := 0, 0, columnsOf(line)
+	if left > 0 && whole > 0 {
 		b.WriteString("…")
 		used = 1
 	}
-	for i, c := range line {
+	for _, c := range line {
 		at := column
 		column += c.width
 		if at < left {
@@ -150,7 +150,7 @@ func window(line []cell, left, room int) string {
 			}
 			continue
 		}
-		if rest := columnsOf(line[i:]); used+rest > room && used+c.width > room-1 {
+		if used+whole-at > room && used+c.width > room-1 {
 			b.WriteString("…")
 			break
 		}

@@ -96,7 +96,7 @@ func large(n int) *checks.Report {
 }
 
 func TestMarkdownStaysWithinItsLimit(t *testing.T) {
-	r := large(200)
+	r := large(60)
 	whole := Markdown(r, MarkdownOptions{BlobURL: blobURL})
 	if len(whole) < 65535 {
 		t.Fatalf("the report is too small for this test: %d bytes", len(whole))

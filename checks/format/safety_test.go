@@ -81,9 +81,8 @@ func TestNothingInjects(t *testing.T) {
 }
 
 func FuzzForms(f *testing.F) {
-	for _, s := range attacks() {
-		f.Add(s)
-	}
+	f.Add("x\x1b[0m|@a")
+	f.Add("\u009b::error::##[x] ]]>")
 	f.Fuzz(func(t *testing.T, s string) {
 		if len(s) < 10_000 {
 			checkSafe(t, s)

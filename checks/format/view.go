@@ -182,17 +182,14 @@ func verdict(r *checks.Report) string {
 
 // work is one line about what was looked at.
 func work(s checks.Stats) string {
-	return fmt.Sprintf("%s in %s, %s with %s, %s passed, %s",
+	unchecked := ""
+	if s.Unchecked > 0 {
+		unchecked = ", " + count(s.Unchecked, "changed Helm chart", "changed Helm charts") + " not checked"
+	}
+	return fmt.Sprintf("%s in %s, %s with %s, %s passed%s",
 		count(s.Resources, "resource", "resources"), count(s.Roots, "root", "roots"),
 		count(s.Policies, "policy", "policies"), count(s.Rules, "rule", "rules"),
-		count(s.Passed, "check", "checks"), seconds(s.Millis))
-}
-
-func seconds(millis int64) string {
-	if millis < 1000 {
-		return fmt.Sprintf("%d ms", millis)
-	}
-	return fmt.Sprintf("%.1f s", float64(millis)/1000)
+		count(s.Passed, "check", "checks"), unchecked)
 }
 
 // exemptionWords is "security/allow-web (exceptions/web.yaml): pending".

@@ -14,7 +14,7 @@ func column(n int) *int { return &n }
 func posted() githubtest.Run {
 	return githubtest.Run{Name: "lintel", HeadSHA: strings.Repeat("a", 40), Conclusion: "failure", Title: "2 findings", Summary: "What to do.", Annotations: []githubtest.Annotation{
 		{Path: "p.yaml", StartLine: 4, EndLine: 4, Level: "failure", Title: "disallow-latest-tag", Message: "name a version\nplease"},
-		{Path: "p.yaml", StartLine: 3, EndLine: 3, StartColumn: column(17), EndColumn: column(21), Level: "failure", Title: "disallow-privileged", Message: "not privileged"},
+		{Path: "p.yaml", StartLine: 3, EndLine: 3, StartColumn: column(17), EndColumn: column(20), Level: "failure", Title: "disallow-privileged", Message: "not privileged"},
 	}}
 }
 

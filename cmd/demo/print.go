@@ -128,12 +128,12 @@ func (p printer) source(lines []string, n int, marked bool) {
 	p.line("  %s %s %s", p.style(style, number), p.style(dim, "│"), lines[n-1])
 }
 
-// note shows one annotation below its line, with carets when it has columns.
+// note shows one annotation below its line, with carets when it has columns; the last one counts.
 func (p printer) note(a githubtest.Annotation) {
 	sign, style := look(a.Level)
 	bar := "       " + p.style(dim, "│") + " "
 	if a.StartColumn != nil && a.EndColumn != nil {
-		p.line("%s%s%s", bar, strings.Repeat(" ", *a.StartColumn-1), p.style(style, strings.Repeat("^", max(1, *a.EndColumn-*a.StartColumn))))
+		p.line("%s%s%s", bar, strings.Repeat(" ", *a.StartColumn-1), p.style(style, strings.Repeat("^", max(1, *a.EndColumn-*a.StartColumn+1))))
 	}
 	title := a.Title
 	if title == "" {

@@ -35,9 +35,8 @@ type evaluation struct {
 	values    *allowance
 	namespace string // the policy's own, of a NamespacedValidatingPolicy
 
-	values0 map[string]any
+	known   map[string]any
 	results map[string]ref.Val
-	needs   *admission.NeedsClusterError // the last look-up that could not be answered
 }
 
 // activation resolves the names of one expression.
@@ -64,15 +63,15 @@ func (a *activation) ResolveName(name string) (any, bool) {
 	case identOldObject:
 		return null(s.oldObject), true
 	}
-	if v, ok := s.values0[name]; ok {
+	if v, ok := s.known[name]; ok {
 		return v, true
 	}
 	v, ok := a.compute(name)
 	if ok {
-		if s.values0 == nil {
-			s.values0 = map[string]any{}
+		if s.known == nil {
+			s.known = map[string]any{}
 		}
-		s.values0[name] = v
+		s.known[name] = v
 	}
 	return v, ok
 }
@@ -127,8 +126,7 @@ func (s *evaluation) allowed() *allowance {
 
 // need is the error value of something that is not in the repository.
 func (s *evaluation) need(what string) ref.Val {
-	s.needs = &admission.NeedsClusterError{What: what}
-	return types.WrapErr(s.needs)
+	return types.WrapErr(&admission.NeedsClusterError{What: what})
 }
 
 // variable evaluates a variable of the policy once; its error is remembered, too.

@@ -98,6 +98,7 @@ func services() map[string]string {
 		"http":          "an HTTP call",
 		"globalContext": "a global context entry",
 		"imageData":     "the metadata of an image",
+		"image":         "the metadata of an image",
 	}
 }
 

@@ -16,8 +16,13 @@ import (
 	"github.com/lintel-bot/lintel/engine/admission"
 )
 
-// maxSteps bounds how many parts of expressions are evaluated again to explain one failure.
-const maxSteps = 4000
+// What explaining one failure may cost: parts of expressions that are looked at, the cost of one part, and
+// that of all together.
+const (
+	maxSteps    = 4000
+	partCost    = costLimit / 10
+	explainCost = costLimit
+)
 
 // place is a field of the object or, where old is set, of the old object, as the policy sees it.
 type place struct {
@@ -35,6 +40,7 @@ func (p place) at(key string) place {
 type explainer struct {
 	a     *activation
 	steps int
+	cost  uint64
 }
 
 // frame is an expression and the variables of the comprehensions around the part that is looked at.
@@ -86,20 +92,22 @@ var errTooLong = errors.New("too many steps")
 
 // eval runs a part of an expression on its own.
 func (x *explainer) eval(f frame, e ast.Expr) (ref.Val, error) {
-	if x.steps++; x.steps > maxSteps {
+	if x.steps++; x.steps > maxSteps || x.cost > explainCost {
 		return nil, errTooLong
 	}
 	p, ok := f.expr.parts.Load(e.ID())
 	if !ok {
 		all := f.expr.checked
 		part := ast.NewCheckedAST(ast.NewAST(e, all.SourceInfo()), all.TypeMap(), all.ReferenceMap())
-		planned, err := x.a.state.lang.env.PlanProgram(part, programOptions()...)
+		planned, err := x.a.state.lang.env.PlanProgram(part, append(programOptions(), cel.CostLimit(partCost))...)
 		if err != nil {
 			return nil, err
 		}
 		p, _ = f.expr.parts.LoadOrStore(e.ID(), planned)
 	}
-	return run(&activation{ctx: x.a.ctx, state: x.a.state, bound: f.bound}, p.(cel.Program)) //nolint:forcetypeassert // only programs are stored
+	out, cost, err := run(&activation{ctx: x.a.ctx, state: x.a.state, bound: f.bound}, p.(cel.Program)) //nolint:forcetypeassert // only programs are stored
+	x.cost += cost
+	return out, err
 }
 
 func (x *explainer) truth(f frame, e ast.Expr) (bool, error) {

@@ -29,18 +29,6 @@ func functions() []cel.EnvOption {
 	out := []cel.EnvOption{
 		cel.Function(callHasIndex, cel.Overload("has_index_dyn_dyn", []*cel.Type{dyn, dyn}, cel.BoolType, cel.BinaryBinding(hasIndex))),
 		cel.Function("parseServiceAccount", cel.Overload("parse_service_account_string", []*cel.Type{str}, dyn, text1(parseServiceAccount))),
-		cel.Function("sha1", cel.Overload("sha1_string", []*cel.Type{str}, str, text1(func(s string) ref.Val {
-			sum := sha1.Sum([]byte(s)) //nolint:gosec // see the import
-			return types.String(hex.EncodeToString(sum[:]))
-		}))),
-		cel.Function("sha256", cel.Overload("sha256_string", []*cel.Type{str}, str, text1(func(s string) ref.Val {
-			sum := sha256.Sum256([]byte(s))
-			return types.String(hex.EncodeToString(sum[:]))
-		}))),
-		cel.Function("md5", cel.Overload("md5_string", []*cel.Type{str}, str, text1(func(s string) ref.Val {
-			sum := md5.Sum([]byte(s)) //nolint:gosec // see the import
-			return types.String(hex.EncodeToString(sum[:]))
-		}))),
 		cel.Function("math.round", cel.Overload("math_round_double_int", []*cel.Type{cel.DoubleType, cel.IntType}, cel.DoubleType, cel.BinaryBinding(round))),
 		cel.Function("listObjToMap", cel.Overload("list_obj_to_map", []*cel.Type{cel.ListType(dyn), cel.ListType(dyn), str, str}, cel.MapType(str, dyn), cel.FunctionBinding(listToMap))),
 		cel.Function("time_parse", cel.Overload("time_parse_string_string", []*cel.Type{str, str}, str, text2(func(layout, value string) ref.Val {
@@ -58,6 +46,16 @@ func functions() []cel.EnvOption {
 		cel.Function("time_diff", cel.Overload("time_diff_string_string", []*cel.Type{str, str}, str, instants(func(a, b time.Time) ref.Val { return types.String(b.Sub(a).String()) }))),
 		cel.Function("time_before", cel.Overload("time_before_string_string", []*cel.Type{str, str}, cel.BoolType, instants(func(a, b time.Time) ref.Val { return types.Bool(a.Before(b)) }))),
 		cel.Function("time_after", cel.Overload("time_after_string_string", []*cel.Type{str, str}, cel.BoolType, instants(func(a, b time.Time) ref.Val { return types.Bool(a.After(b)) }))),
+	}
+	for name, sum := range map[string]func([]byte) []byte{
+		"md5":    func(b []byte) []byte { s := md5.Sum(b); return s[:] },  //nolint:gosec // see the import
+		"sha1":   func(b []byte) []byte { s := sha1.Sum(b); return s[:] }, //nolint:gosec // see the import
+		"sha256": func(b []byte) []byte { s := sha256.Sum256(b); return s[:] },
+	} {
+		hash := text1(func(s string) ref.Val { return types.String(hex.EncodeToString(sum([]byte(s)))) })
+		out = append(out,
+			cel.Function(name, cel.Overload(name+"_string", []*cel.Type{str}, str, hash)),
+			cel.Function("hash."+name, cel.Overload("hash_"+name+"_string", []*cel.Type{str}, str, hash)))
 	}
 	// The methods of json, yaml, resource and the services, for each number of arguments: which one it is
 	// depends on the value it is called on.

@@ -92,7 +92,7 @@ func (c *compiler) body(at, failurePolicy string, vars []policy.CELVariable, con
 func (c *compiler) validations(p *program, at string, validations []policy.CELValidation) {
 	for i, v := range validations {
 		pointer := at + itoa(i)
-		out := validation{message: strings.TrimSpace(v.Message)}
+		out := validation{message: v.Message}
 		out.expr = c.compile(pointer+"/expression", v.Expression, cel.BoolType)
 		if v.MessageExpression != "" {
 			out.messageExpression = c.compile(pointer+"/messageExpression", v.MessageExpression, cel.StringType)
@@ -318,10 +318,13 @@ func (p *Policy) judge(v verdict, enforce bool) Result {
 			out.Outcome = Fail
 		}
 	case v.skipped:
-		out.Outcome, out.Message = Skip, "match conditions not met"
+		out.Outcome, out.Message = Skip, "skip"
 	case v.failed:
 		out.Outcome, out.Fields, out.Old = Fail, v.fields, v.old
-		if out.Message = v.message; out.Message == "" {
+		if out.Message = v.message; p.rule != "" {
+			out.Message = strings.TrimSpace(v.message)
+		}
+		if out.Message == "" {
 			out.Message = p.defaultMessage(v.index, p.program.validations[v.index].expr.source)
 		}
 	default:

@@ -15,7 +15,6 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 
-	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
@@ -111,26 +110,27 @@ func (c *compiler) declaredOnly(pointer string, a *ast.AST) bool {
 // eval runs the expression. A *admission.NeedsClusterError, and the error of the context, can be found in
 // the error with errors.As and errors.Is.
 func (e *expression) eval(a *activation) (ref.Val, error) {
-	return run(a, e.program)
+	out, _, err := run(a, e.program)
+	return out, err
 }
 
-func run(a *activation, p cel.Program) (ref.Val, error) {
-	out, _, err := p.ContextEval(a.ctx, a)
+// run evaluates a program and says what that did cost: at most, where it was ended before its time.
+func run(a *activation, p cel.Program) (ref.Val, uint64, error) {
+	out, details, err := p.ContextEval(a.ctx, a)
+	cost := uint64(partCost)
+	if details != nil && details.ActualCost() != nil {
+		cost = *details.ActualCost()
+	}
 	if err != nil {
 		if cause := context.Cause(a.ctx); cause != nil {
-			return nil, cause
+			return nil, cost, cause
 		}
-		// A look-up that failed before may have been caught by a later error.
-		var needs *admission.NeedsClusterError
-		if !errors.As(err, &needs) && a.state.needs != nil && strings.Contains(err.Error(), a.state.needs.Error()) {
-			return nil, a.state.needs
-		}
-		return nil, err
+		return nil, cost, err
 	}
 	if types.IsUnknown(out) {
-		return nil, errors.New("the result is unknown")
+		return nil, cost, errors.New("the result is unknown")
 	}
-	return out, nil
+	return out, cost, nil
 }
 
 // truth runs the expression for a boolean.

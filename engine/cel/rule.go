@@ -90,7 +90,7 @@ func (r *Rule) judge(v verdict) Result {
 		out.Outcome, out.Message = Skip, "cel preconditions not met"
 	case v.failed:
 		out.Outcome, out.Fields, out.Old = Fail, v.fields, v.old
-		for _, out.Message = range []string{v.message, r.message, "failed expression: " + strings.TrimSpace(r.program.validations[v.index].expr.source)} {
+		for _, out.Message = range []string{strings.TrimSpace(v.message), r.message, "failed expression: " + strings.TrimSpace(r.program.validations[v.index].expr.source)} {
 			if out.Message != "" {
 				break
 			}

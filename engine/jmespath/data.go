@@ -83,7 +83,7 @@ func fromNumbers(v any) (any, error) {
 	return v, nil
 }
 
-// parseYAML refuses aliases: a few lines of them expand to gigabytes.
+// parseYAML measures a document with aliases before it expands them: a few lines can stand for gigabytes.
 func parseYAML(c *call) (any, error) {
 	text := c.str(0)
 	if err := c.grow(len(text)); err != nil {
@@ -95,8 +95,8 @@ func parseYAML(c *call) (any, error) {
 		if err := yamlv3.Unmarshal([]byte(text), &doc); err != nil {
 			return nil, bad
 		}
-		if hasAlias(&doc) {
-			return nil, c.fail("argument #1 has YAML aliases, which are not followed")
+		if err := c.measureYAML(&doc, 0); err != nil {
+			return nil, err
 		}
 	}
 	asJSON, err := yaml.YAMLToJSON([]byte(text))
@@ -110,16 +110,26 @@ func parseYAML(c *call) (any, error) {
 	return v, nil
 }
 
-func hasAlias(n *yamlv3.Node) bool {
+// measureYAML counts a document as it is with its aliases expanded; one that holds itself is endless.
+func (m *machine) measureYAML(n *yamlv3.Node, depth int) error {
+	if err := m.tick(); err != nil {
+		return err
+	}
+	if depth > maxResultDepth {
+		return &LimitError{What: "levels", Limit: maxResultDepth}
+	}
 	if n.Kind == yamlv3.AliasNode {
-		return true
+		return m.measureYAML(n.Alias, depth+1)
+	}
+	if err := m.grow(len(n.Value)); err != nil {
+		return err
 	}
 	for _, kid := range n.Content {
-		if hasAlias(kid) {
-			return true
+		if err := m.measureYAML(kid, depth+1); err != nil {
+			return err
 		}
 	}
-	return false
+	return nil
 }
 
 // lookup gives null for a key or index that does not exist.

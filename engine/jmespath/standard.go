@@ -9,7 +9,7 @@ import (
 )
 
 // standardFunctions are those of https://jmespath.org/specification.html#built-in-functions, except the
-// ones that order (order.go) and sum, which Kyverno replaces (numbers.go).
+// ones that order (order.go) and sum, which Kyverno replaces (arithmetic.go).
 func standardFunctions() []function {
 	return []function{
 		{name: "length", params: []kind{kindString | kindArray | kindObject}, run: length},

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
@@ -13,8 +14,12 @@ import (
 	"github.com/lintel-bot/lintel/engine/admission"
 )
 
-// maxPatch bounds the text of a JSON patch, in bytes.
-const maxPatch = 1 << 20
+// Limits of a JSON patch: its text in bytes, its operations, and the indexes in its paths.
+const (
+	maxPatch      = 1 << 20
+	maxOperations = 1000
+	maxIndex      = 1000
+)
 
 // ops is a JSON patch (RFC 6902).
 type ops struct{ patch jsonpatch.Patch }
@@ -38,14 +43,28 @@ func operations(v any) (ops, error) {
 	if err != nil {
 		return ops{}, errors.New("the patch is not a list of operations")
 	}
+	if len(patch) > maxOperations {
+		return ops{}, fmt.Errorf("the patch has more than %d operations", maxOperations)
+	}
 	for i, op := range patch {
 		switch op.Kind() {
 		case "add", "remove", "replace", "move", "copy", "test":
 		default:
 			return ops{}, fmt.Errorf("operation %d of the patch is none of add, remove, replace, move, copy and test", i)
 		}
-		if path, err := op.Path(); err != nil || !strings.HasPrefix(path, "/") && path != "" {
+		path, err := op.Path()
+		if err != nil || !strings.HasPrefix(path, "/") && path != "" {
 			return ops{}, fmt.Errorf("operation %d of the patch has no path that starts with a slash", i)
+		}
+		// The parents of what is added are made, lists up to the index.
+		for token := range strings.SplitSeq(path, "/") {
+			if n, err := strconv.Atoi(token); err == nil && (n > maxIndex || n < -maxIndex) {
+				return ops{}, fmt.Errorf("operation %d of the patch has an index above %d", i, maxIndex)
+			}
+		}
+		needs := map[string]string{"add": "value", "replace": "value", "test": "value", "move": "from", "copy": "from"}[op.Kind()]
+		if _, ok := op[needs]; needs != "" && !ok {
+			return ops{}, fmt.Errorf("operation %d of the patch, %s, needs a %s", i, op.Kind(), needs)
 		}
 	}
 	return ops{patch}, nil
@@ -53,7 +72,13 @@ func operations(v any) (ops, error) {
 
 // apply gives the object with the patch applied. Like Kyverno, it makes the parents of what is added, and
 // removing what is not there is no error.
-func (o ops) apply(object admission.Object) (admission.Object, error) {
+func (o ops) apply(object admission.Object) (result admission.Object, err error) {
+	// The library has panicked on patches that no check here foresees.
+	defer func() {
+		if recover() != nil {
+			result, err = object, errors.New("the JSON patch cannot be applied")
+		}
+	}()
 	data, err := json.Marshal(object)
 	if err != nil {
 		return object, fmt.Errorf("write the object as JSON: %w", err)

@@ -72,6 +72,16 @@ func TestApply(t *testing.T) {
 			set:     map[string]any{"/spec/containers/0/resources/requests/cpu": "1m", "/spec/containers/1/resources/requests/cpu": "1m"},
 			written: []string{"/spec/containers/0/resources", "/spec/containers/1/resources"},
 		},
+		"addition in a condition": {
+			rule:    `mutate: {patchStrategicMerge: {metadata: {(labels): {a: b, +(new): c}}}}`,
+			set:     map[string]any{"/metadata/labels/new": "c"},
+			written: []string{"/metadata/labels/new"},
+		},
+		"addition in a condition of a list": {
+			rule:    `mutate: {patchStrategicMerge: {spec: {(containers): [{(name): "*", +(tty): true}]}}}`,
+			set:     map[string]any{"/spec/containers/0/tty": true, "/spec/containers/1/tty": true},
+			written: []string{"/spec/containers/0/tty", "/spec/containers/1/tty"},
+		},
 		"condition not met": {
 			rule: `mutate: {patchStrategicMerge: {metadata: {labels: {(a): other, c: d}}}}`,
 		},
@@ -219,6 +229,8 @@ func FuzzOverlay(f *testing.F) {
 // FuzzJSONPatch holds the same for JSON patches.
 func FuzzJSONPatch(f *testing.F) {
 	f.Add("- op: add\n  path: /a/-/b\n  value: 1\n")
+	f.Add(`[{"op":"test","path":""}]`) // the library panicked
+	f.Add(`[{"op":"add","path":"/a/999999999/x","value":1}]`)
 	f.Add(`[{"op":"move","from":"/spec","path":"/spec/x"},{"op":"test","path":"","value":null}]`)
 	f.Add(`[{"op":"remove","path":"/spec/containers/-7"},{"op":"copy","from":"","path":"/x"}]`)
 	f.Fuzz(func(t *testing.T, text string) {

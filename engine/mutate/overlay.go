@@ -92,7 +92,7 @@ func (m merger) mapConditions(p map[string]any, object any, at field, depth int)
 		if anchor != conditional && anchor != global {
 			continue
 		}
-		ok, err := holds(p[key], have, name)
+		ok, err := holds(conditionOf(p[key], 0), have, name)
 		if err != nil {
 			return nil, met, fmt.Errorf("the condition %q: %w", key, err)
 		}
@@ -107,6 +107,18 @@ func (m merger) mapConditions(p map[string]any, object any, at field, depth int)
 	for _, key := range keys {
 		anchor, name := anchorOf(key)
 		if anchor == conditional || anchor == global {
+			// What a condition says is absent is still to be added.
+			rest := additionOf(p[key], 0)
+			if rest == nil {
+				continue
+			}
+			value, verdict, err := m.conditions(rest, have[name], at.child(name), depth+1)
+			if err != nil || verdict != met {
+				return nil, verdict, err
+			}
+			if !isEmpty(value) {
+				out[name] = value
+			}
 			continue
 		}
 		current, exists := have[name]
@@ -123,6 +135,60 @@ func (m merger) mapConditions(p map[string]any, object any, at field, depth int)
 		out[name] = value
 	}
 	return out, met, nil
+}
+
+// conditionOf is a condition without what is to be added.
+func conditionOf(v any, depth int) any {
+	switch c := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(c))
+		for k, v := range c {
+			if a, _ := anchorOf(k); a != addIfAbsent && depth < maxDepth {
+				out[k] = conditionOf(v, depth+1)
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, len(c))
+		for i, v := range c {
+			out[i] = conditionOf(v, depth+1)
+		}
+		return out
+	}
+	return v
+}
+
+// additionOf is the part of a condition that is to be added, nil for none.
+func additionOf(v any, depth int) any {
+	if !anchored(v, depth, "+") {
+		return nil
+	}
+	switch c := v.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for k, v := range c {
+			a, name := anchorOf(k)
+			if a == addIfAbsent {
+				out[k] = v
+			} else if rest := additionOf(v, depth+1); rest != nil {
+				out[name] = rest
+			} else if a != 0 {
+				out[k] = v
+			} else {
+				out["("+k+")"] = v // it chooses the element of a list
+			}
+		}
+		return out
+	case []any:
+		var out []any
+		for _, v := range c {
+			if rest := additionOf(v, depth+1); rest != nil {
+				out = append(out, rest)
+			}
+		}
+		return out
+	}
+	return nil
 }
 
 // holds matches the value behind an anchor, as validate rules match patterns.

@@ -118,7 +118,8 @@ func Documents(src Source) ([]Document, []Problem) {
 		var root yaml.Node
 		if err := yaml.Unmarshal(c.text, &root); err != nil {
 			line, message := syntaxError(err)
-			problems = append(problems, refuse(max(line, 1)+c.line, "not valid YAML: %s", message)...)
+			last := bytes.Count(bytes.TrimRight(c.text, "\n"), []byte("\n")) + 1 // the parser may mean the end of the file
+			problems = append(problems, refuse(min(max(line, 1), last)+c.line, "not valid YAML: %s", message)...)
 			continue
 		}
 		if root.Kind != yaml.DocumentNode || len(root.Content) == 0 {

@@ -252,30 +252,61 @@ func (t *template) source() string {
 	return b.String()
 }
 
+// value evaluates the variable.
 func (x *expansion) value(s *Scope, path string, round int) (any, error) {
-	text, e := x.text, x.plain
+	text, e, err := x.expression(s, path, round)
+	if err != nil {
+		return nil, err
+	}
+	v, err := s.Query(e)
+	if err != nil {
+		return nil, &ResolveError{Variable: text, Path: path, Err: err}
+	}
+	return v, nil
+}
+
+// expression is what the variable asks in this scope.
+func (x *expansion) expression(s *Scope, path string, round int) (string, *jmespath.Expression, error) {
 	switch {
 	case x.body != nil:
-		var err error
-		if text, err = x.body.flat(s, round); err != nil {
-			return nil, err
+		text, err := x.body.flat(s, round)
+		if err != nil {
+			return "", nil, err
 		}
 		if s.shared.deleting {
 			text = onDeletion(text)
 		}
-		if e, err = s.compile(strings.TrimSpace(text)); err != nil {
-			return nil, &ResolveError{Variable: x.body.source(), Path: path, Err: err}
+		text = strings.TrimSpace(text)
+		e, err := s.compile(text)
+		if err != nil {
+			return "", nil, &ResolveError{Variable: x.body.source(), Path: path, Err: err}
 		}
+		return text, e, nil
 	case x.target != nil && s.has("target"):
-		e = x.target
+		return x.target.String(), x.target, nil
 	case s.shared.deleting:
-		text, e = onDeletion(text), x.deletion
+		return x.deletion.String(), x.deletion, nil
 	}
-	v, err := s.Query(e)
-	if err != nil {
-		return nil, &ResolveError{Variable: strings.TrimSpace(text), Path: path, Err: err}
+	return x.text, x.plain, nil
+}
+
+// reads collects the fields that the variables read in this scope.
+func (t *template) reads(s *Scope, found map[string]bool) {
+	for _, p := range t.pieces {
+		if p.variable == nil {
+			continue
+		}
+		if p.variable.body != nil {
+			p.variable.body.reads(s, found)
+		}
+		_, e, err := p.variable.expression(s, t.path, 0)
+		if err != nil {
+			continue // the resolution says so
+		}
+		for _, pointer := range s.Reads(e) {
+			found[pointer] = true
+		}
 	}
-	return v, nil
 }
 
 func (s *Scope) has(name string) bool {

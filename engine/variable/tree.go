@@ -2,6 +2,7 @@ package variable
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -99,6 +100,31 @@ func (t *Tree) Resolve(s *Scope) (any, error) { return t.root.resolve(s, 0) }
 // Expressions are the expressions of the tree whose text is known before evaluation, in the order of the
 // document with keys sorted.
 func (t *Tree) Expressions() []*jmespath.Expression { return t.root.expressions(nil) }
+
+// Reads gives the fields that the variables of the tree read in this scope: RFC 6901 pointers into the
+// scope's variables, sorted and unique ("/request/object/spec/replicas", on DELETE
+// "/request/oldObject/spec/replicas", in a loop "/element/image"). Expressions whose text other variables
+// make are included. What cannot be evaluated contributes nothing.
+func (t *Tree) Reads(s *Scope) []string {
+	found := map[string]bool{}
+	t.root.reads(s, found)
+	return slices.Sorted(maps.Keys(found))
+}
+
+func (n *node) reads(s *Scope, found map[string]bool) {
+	if n.text != nil {
+		n.text.reads(s, found)
+	}
+	for _, item := range n.list {
+		item.reads(s, found)
+	}
+	for _, f := range n.fields {
+		if f.dynamic != nil {
+			f.dynamic.reads(s, found)
+		}
+		f.node.reads(s, found)
+	}
+}
 
 func (n *node) expressions(out []*jmespath.Expression) []*jmespath.Expression {
 	if n.text != nil {

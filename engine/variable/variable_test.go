@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -283,6 +284,23 @@ func TestExpressions(t *testing.T) {
 	}
 	if want := []string{"four", "one", "three", "five"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestTreeReads(t *testing.T) {
+	tree, err := Parse(decode(t, `{"a": "{{ request.object.spec.replicas }}", "b": ["x {{ element.{{ request.object.metadata.name }} || key }}"], "spec": {"x": "{{@}}"}, "c": "{{ a.{{ absent }} }}"}`), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for operation, want := range map[string][]string{
+		"UPDATE": {"/element/web", "/key", "/request/object/metadata/name", "/request/object/spec/replicas", "/request/object/spec/x"},
+		"DELETE": {"/element/old", "/key", "/request/oldObject/metadata/name", "/request/oldObject/spec/replicas", "/request/oldObject/spec/x"},
+	} {
+		got := tree.Reads(testScope(t, operation))
+		got = slices.DeleteFunc(got, func(p string) bool { return p == "/absent" })
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s\n got %v\nwant %v", operation, got, want)
+		}
 	}
 }
 

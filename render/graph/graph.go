@@ -89,7 +89,7 @@ func Build(t *tree.Tree, o Options, cache *Cache) (*Graph, error) {
 	for _, p := range manifests {
 		dir := path.Dir(p)
 		switch {
-		case len(g.readers[p]) > 0 || inChart(dir, g.charts):
+		case len(g.readers[p]) > 0 || g.chartOf(dir) != "":
 		case g.hasKustomization(dir):
 			g.unread[p] = true
 		default:
@@ -330,21 +330,29 @@ func IsManifestName(p string) bool {
 // hidden says whether a path has an element that starts with a dot: tools' own files, test fixtures.
 func hidden(p string) bool { return strings.HasPrefix(p, ".") || strings.Contains(p, "/.") }
 
-// inChart says whether a folder is a Helm chart or lies in one: its files are templates and values.
-func inChart(dir string, charts map[string]bool) bool {
-	for {
-		if charts[dir] {
-			return true
+// Chart answers the folder of the Helm chart that a file is part of, empty where it is part of none.
+func (g *Graph) Chart(p string) string {
+	if hidden(p) {
+		return ""
+	}
+	return g.chartOf(path.Dir(p))
+}
+
+// chartOf answers the nearest folder from dir upwards that is a Helm chart, empty where none is: its files are
+// templates and values.
+func (g *Graph) chartOf(dir string) string {
+	for ; ; dir = path.Dir(dir) {
+		if g.charts[dir] {
+			return dir
 		}
 		if dir == "." {
-			return false
+			return ""
 		}
-		dir = path.Dir(dir)
 	}
 }
 
 // Manifest says whether a file can be a manifest by its name and place: not hidden, not part of a Helm chart,
 // not a patch.
 func (g *Graph) Manifest(p string) bool {
-	return IsManifestName(p) && !hidden(p) && !g.patched[p] && !inChart(path.Dir(p), g.charts)
+	return IsManifestName(p) && !hidden(p) && !g.patched[p] && g.chartOf(path.Dir(p)) == ""
 }

@@ -1,0 +1,56 @@
+package bot_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/lintel-bot/lintel/bot/githubtest"
+)
+
+// trouble: what GitHub and the network do on bad days. Each head gets exactly one check run all the same.
+func trouble(t *testing.T, binary string) {
+	hub := newHub(t)
+	p := serve(t, binary, hostingOf(hub), t.TempDir())
+	hub.SetHook(p.url + "/webhook")
+	for i, tc := range []struct {
+		name  string
+		fault githubtest.Fault
+	}{
+		{"created, answer lost", githubtest.Fault{Method: http.MethodPost, Path: "/check-runs", Status: http.StatusBadGateway, Commit: true}},
+		{"updated, answer lost", githubtest.Fault{Method: http.MethodPatch, Path: "/check-runs", Status: http.StatusBadGateway, Commit: true}},
+		{"answer cut", githubtest.Fault{Method: http.MethodPatch, Path: "/check-runs", Truncate: true}},
+		{"connection reset", githubtest.Fault{Path: "/pulls/1", Reset: true}},
+		{"secondary limit", githubtest.SecondaryLimit(time.Second)},
+		{"git does not answer", githubtest.Fault{Git: true, Status: http.StatusBadGateway}},
+		{"git is cut in the pack", githubtest.Fault{Git: true, Skip: 2, Truncate: true}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			hub.ClearFaults()
+			s := newScene(t, hub, fmt.Sprintf("octo-org/trouble-%d", i), sampleRepo)
+			hub.Inject(tc.fault)
+			head := s.push("change", map[string]string{patchPath: read(t, sampleChange, patchPath)})
+			s.open("change")
+			run := s.completed(head)
+			if runs := hub.Runs(s.repo); len(runs) != 1 || run.Conclusion != "failure" || len(run.Annotations) != 2 {
+				t.Errorf("%d check runs, the last one:\n%s", len(runs), show(run))
+			}
+		})
+	}
+	clean(t, hub)
+}
+
+// lostWebhook: the only webhook of a pull request never arrives; the sweep finds it.
+func lostWebhook(t *testing.T, binary string) {
+	hub := newHub(t)
+	s := newScene(t, hub, "octo-org/fleet", sampleRepo)
+	p := serve(t, binary, hostingOf(hub), t.TempDir(), "LINTEL_SWEEP_INTERVAL=1s")
+	hub.SetHook(p.url + "/webhook")
+	hub.TamperHook(githubtest.HookFault{Event: "pull_request", Do: githubtest.Drop})
+	head := s.pushOpen("change")
+	if run := s.completed(head); run.Conclusion != "success" {
+		t.Errorf("the run:\n%s", show(run))
+	}
+	clean(t, hub)
+}

@@ -1,0 +1,178 @@
+package github
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+func completed(n int) *CheckRun {
+	return &CheckRun{HeadSHA: head, Status: "completed", Conclusion: "failure", ExternalID: ExternalID("pr-1", "abc"), Title: "T", Summary: "S", Annotations: manyAnnotations(n)}
+}
+
+// inOrder checks that a run has n annotations, each once and in order.
+func inOrder(t *testing.T, run *hubRun, n int) {
+	t.Helper()
+	if len(run.Annotations) != n {
+		t.Fatalf("%d annotations, want %d", len(run.Annotations), n)
+	}
+	for i, a := range run.Annotations {
+		if a.Message != fmt.Sprintf("finding %d", i) {
+			t.Fatalf("annotation %d is %q", i, a.Message)
+		}
+	}
+}
+
+func TestPublishBatches(t *testing.T) {
+	for _, n := range []int{0, 1, 50, 51, 100, 120} {
+		h := newHub(t)
+		run := completed(n)
+		if err := h.app().Publish(t.Context(), testRepo, run); err != nil {
+			t.Fatal(err)
+		}
+		got := h.runs[run.ID]
+		inOrder(t, got, n)
+		if got.completedWith != n {
+			t.Errorf("%d: completed when %d annotations were there", n, got.completedWith)
+		}
+		if got.Conclusion != "failure" || got.Summary != "S" || got.ExternalID != "pr-1/abc" || got.Name != "Lintel" {
+			t.Errorf("%d: %+v", n, got)
+		}
+	}
+}
+
+// TestPublishLostAnswers loses the answer to each write in turn, once carried out and once not, and repeats
+// as a job would.
+func TestPublishLostAnswers(t *testing.T) {
+	const n = 130
+	for lost := range 6 {
+		for _, carriedOut := range []bool{true, false} {
+			h := newHub(t)
+			writes := 0
+			h.fault = func(_ int, w http.ResponseWriter, r *http.Request, next http.HandlerFunc) {
+				if (r.Method == "POST" || r.Method == "PATCH") && strings.Contains(r.URL.Path, "/check-runs") {
+					if writes++; writes == lost+1 {
+						if carriedOut {
+							next(httptest.NewRecorder(), r)
+						}
+						panic(http.ErrAbortHandler)
+					}
+				}
+				next(w, r)
+			}
+			queued := &CheckRun{HeadSHA: head, Status: "in_progress", ExternalID: ExternalID("pr-1", "")}
+			var run *CheckRun
+			for try := 0; ; try++ {
+				app := h.app() // a new process knows nothing
+				run = completed(n)
+				first := *queued
+				err := app.Publish(t.Context(), testRepo, &first)
+				if err == nil {
+					run.ID = first.ID
+					err = app.Publish(t.Context(), testRepo, run)
+				}
+				if err == nil {
+					break
+				}
+				if try == 2 {
+					t.Fatal(err)
+				}
+			}
+			if len(h.runs) != 1 {
+				t.Errorf("lost %d (%v): %d runs", lost, carriedOut, len(h.runs))
+			}
+			inOrder(t, h.runs[run.ID], n)
+		}
+	}
+}
+
+func TestPublishAgainWithTheSameDigest(t *testing.T) {
+	h := newHub(t)
+	first, again := completed(60), completed(60)
+	if err := h.app().Publish(t.Context(), testRepo, first); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.app().Publish(t.Context(), testRepo, &CheckRun{HeadSHA: head, Status: "in_progress", ExternalID: ExternalID("pr-1", "")}); err != nil {
+		t.Fatal(err)
+	}
+	if h.runs[first.ID].Status != "in_progress" {
+		t.Error("a re-run does not show")
+	}
+	if err := h.app().Publish(t.Context(), testRepo, again); err != nil {
+		t.Fatal(err)
+	}
+	if again.ID != first.ID || h.runs[first.ID].Status != "completed" {
+		t.Errorf("%d, want %d: %+v", again.ID, first.ID, h.runs[first.ID])
+	}
+	inOrder(t, h.runs[first.ID], 60)
+
+	// Another result has no annotations: those of the old one cannot stay.
+	clean := completed(0)
+	clean.ID, clean.Conclusion, clean.ExternalID = first.ID, "success", ExternalID("pr-1", "def")
+	if err := h.app().Publish(t.Context(), testRepo, clean); err != nil {
+		t.Fatal(err)
+	}
+	if clean.ID == first.ID || h.runs[clean.ID].Conclusion != "success" || h.runs[first.ID].Conclusion != "failure" {
+		t.Errorf("%+v, %+v", h.runs[first.ID], h.runs[clean.ID])
+	}
+}
+
+func TestPublishOtherDigest(t *testing.T) {
+	h := newHub(t)
+	half := &hubRun{ID: 1, Name: "Lintel", HeadSHA: head, ExternalID: "pr-1/old", Status: "in_progress", Annotations: []hubAnnotation{{"stale"}}}
+	other := &hubRun{ID: 2, Name: "Lintel", HeadSHA: head, ExternalID: "pr-2/x", Status: "in_progress"}
+	h.runs[1], h.runs[2] = half, other
+	run := completed(3)
+	if err := h.app().Publish(t.Context(), testRepo, run); err != nil {
+		t.Fatal(err)
+	}
+	if run.ID == 1 || run.ID == 2 {
+		t.Fatalf("took run %d", run.ID)
+	}
+	inOrder(t, h.runs[run.ID], 3)
+	if half.Status != "completed" || half.Conclusion != "cancelled" {
+		t.Errorf("the unfinished run of the same subject stays open: %+v", half)
+	}
+	if other.Status != "in_progress" {
+		t.Error("the run of another subject was touched")
+	}
+}
+
+func TestPublishConclusionWithoutProse(t *testing.T) {
+	h := newHub(t)
+	bad := completed(3)
+	bad.Summary = "REFUSE"
+	if err := h.app().Publish(t.Context(), testRepo, bad); err != nil {
+		t.Fatal(err)
+	}
+	if got := h.runs[bad.ID]; got.Conclusion != "failure" || !strings.Contains(got.Summary, "3 annotations") {
+		t.Errorf("%+v", got)
+	}
+	h = newHub(t)
+	batch := completed(120)
+	batch.Annotations[60].Message = "REFUSE"
+	if err := h.app().Publish(t.Context(), testRepo, batch); err != nil {
+		t.Fatal(err)
+	}
+	if got := h.runs[batch.ID]; got.Conclusion != "failure" || len(got.Annotations) != 50 || !strings.Contains(got.Summary, "70 annotations") {
+		t.Errorf("%d annotations: %+v", len(got.Annotations), got)
+	}
+}
+
+func TestPublishErrors(t *testing.T) {
+	h := newHub(t)
+	gone := completed(1)
+	gone.HeadSHA, gone.ExternalID = strings.Repeat("2", 40), ""
+	var g *Gone
+	if err := h.app().Publish(t.Context(), testRepo, gone); !errors.As(err, &g) {
+		t.Errorf("a commit that is not there: %v", err)
+	}
+	for _, bad := range []CheckRun{{HeadSHA: head, Status: "completed"}, {HeadSHA: head, Status: "completed", Conclusion: "stale"}, {HeadSHA: head}, {Status: "queued"}, {HeadSHA: head, Status: "queued", Conclusion: "success"}} {
+		if err := h.app().Publish(t.Context(), testRepo, &bad); err == nil {
+			t.Errorf("accepted: %+v", bad)
+		}
+	}
+}

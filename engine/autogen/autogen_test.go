@@ -1,0 +1,151 @@
+package autogen
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lintel-bot/lintel/engine/policy"
+)
+
+func load(t *testing.T, data string) (*policy.ClusterPolicy, []any) {
+	t.Helper()
+	docs, problems := policy.Documents(policy.Source{Path: "p.yaml", Data: []byte(data)})
+	if len(docs) != 1 {
+		t.Fatal(problems)
+	}
+	var p policy.ClusterPolicy
+	if problems := policy.Decode(docs[0], &p); len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	spec := docs[0].Value().(map[string]any)["spec"].(map[string]any)
+	return &p, spec["rules"].([]any)
+}
+
+func policyWith(annotation, match, body string) string {
+	head := "kind: ClusterPolicy\nmetadata:\n  name: p\n"
+	if annotation != "-" {
+		head += fmt.Sprintf("  annotations: {%s: %q}\n", Annotation, annotation)
+	}
+	return head + "spec:\n  rules:\n  - name: r\n    " + match + "\n    " + body + "\n"
+}
+
+const (
+	pods    = "match: {any: [{resources: {kinds: [Pod]}}]}"
+	pattern = "validate: {message: m, pattern: {spec: {hostPID: false}}}"
+)
+
+func TestControllers(t *testing.T) {
+	all := []string{"CronJob", "DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet"}
+	tests := []struct {
+		name, data string
+		want       []string
+	}{
+		{"default", policyWith("-", pods, pattern), all},
+		{"none", policyWith("none", pods, pattern), nil},
+		{"some", policyWith("Deployment, CronJob", pods, pattern), []string{"CronJob", "Deployment"}},
+		{"unknown ones do not count", policyWith("Deployment,Rollout", pods, pattern), []string{"Deployment"}},
+		{"name", policyWith("-", "match: {any: [{resources: {kinds: [Pod], name: x}}]}", pattern), nil},
+		{"names", policyWith("-", "match: {any: [{resources: {kinds: [Pod], names: [x]}}]}", pattern), nil},
+		{"selector", policyWith("-", "match: {any: [{resources: {kinds: [Pod], selector: {matchLabels: {a: b}}}}]}", pattern), nil},
+		{"annotations", policyWith("-", "match: {any: [{resources: {kinds: [Pod], annotations: {a: b}}}]}", pattern), nil},
+		{"namespaces are fine", policyWith("-", "match: {any: [{resources: {kinds: [Pod], namespaces: [a]}}]}", pattern), all},
+		{"mixed kinds", policyWith("-", "match: {any: [{resources: {kinds: [Pod, Service]}}]}", pattern), nil},
+		{"name in exclude", policyWith("-", pods+"\n    exclude: {any: [{resources: {name: x}}]}", pattern), nil},
+		{"no pods", policyWith("-", "match: {any: [{resources: {kinds: [Service]}}]}", pattern), nil},
+		{"JSON patch", policyWith("-", pods, "mutate: {patchesJson6902: x}"), nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p, _ := load(t, tt.data)
+			if got := Controllers(p); !slices.Equal(got, tt.want) {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestRules(t *testing.T) {
+	body := `validate:
+      failureAction: Enforce
+      message: "{{ request.object.metadata.name }} $(./../pattern/spec/hostPID)"
+      pattern: {spec: {hostPID: false}}`
+	p, trees := load(t, policyWith("Deployment,CronJob", pods+"\n    preconditions: {all: [{key: '{{ request.oldObject.spec.x }}', operator: Equals, value: 1}]}", body))
+	before := fmt.Sprint(trees)
+	got := Rules(p, trees)
+	if fmt.Sprint(trees) != before {
+		t.Error("the rules of the policy were changed")
+	}
+	want := []Rule{
+		{0, "autogen-r", map[string]any{
+			"name":          "autogen-r",
+			"match":         map[string]any{"any": []any{map[string]any{"resources": map[string]any{"kinds": []any{"apps/v1/Deployment"}}}}},
+			"preconditions": map[string]any{"all": []any{map[string]any{"key": "{{ request.oldObject.spec.template.spec.x }}", "operator": "Equals", "value": int64(1)}}},
+			"validate": map[string]any{
+				"failureAction": "Enforce",
+				"message":       "{{ request.object.spec.template.metadata.name }} $(./../pattern/spec/template/spec/hostPID)",
+				"pattern":       map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"hostPID": false}}}},
+			},
+		}},
+		{0, "autogen-cronjob-r", map[string]any{
+			"name":          "autogen-cronjob-r",
+			"match":         map[string]any{"any": []any{map[string]any{"resources": map[string]any{"kinds": []any{"batch/v1/CronJob"}}}}},
+			"preconditions": map[string]any{"all": []any{map[string]any{"key": "{{ request.oldObject.spec.jobTemplate.spec.template.spec.x }}", "operator": "Equals", "value": int64(1)}}},
+			"validate": map[string]any{
+				"failureAction": "Enforce",
+				"message":       "{{ request.object.spec.jobTemplate.spec.template.metadata.name }} $(./../pattern/spec/jobTemplate/spec/template/spec/hostPID)",
+				"pattern": map[string]any{"spec": map[string]any{"jobTemplate": map[string]any{"spec": map[string]any{
+					"template": map[string]any{"spec": map[string]any{"hostPID": false}}}}}},
+			},
+		}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRulesOfBodies(t *testing.T) {
+	tests := []struct{ name, body, want string }{
+		{"any pattern", "validate: {anyPattern: [{spec: {a: 1}}, {spec: {b: 1}}]}", "anyPattern:[map[spec:map[template:map[spec:map[a:1]]]] map[spec:map[template:map[spec:map[b:1]]]]]"},
+		{"foreach", "validate: {foreach: [{list: 'request.object.spec.containers', pattern: {a: 1}}]}", "list:request.object.spec.template.spec.containers pattern:map[a:1]"},
+		{"deny", "validate: {deny: {conditions: {any: [{key: '{{request.object.spec.a}}', operator: Equals, value: 1}]}}}", "{{request.object.spec.template.spec.a}}"},
+		{"pod security", "validate: {podSecurity: {level: baseline}}", "podSecurity:map[level:baseline]"},
+		{"cel", "validate: {cel: {expressions: [{expression: 'object.spec.a == oldObject.spec.a'}]}}", "object.spec.template.spec.a == oldObject.spec.template.spec.a"},
+		{"mutation", "mutate: {patchStrategicMerge: {spec: {a: 1}}}", "patchStrategicMerge:map[spec:map[template:map[spec:map[a:1]]]]"},
+		{"mutating foreach", "mutate: {foreach: [{list: 'request.object.spec.containers', patchStrategicMerge: {spec: {a: 1}}}]}",
+			"list:request.object.spec.template.spec.containers patchStrategicMerge:map[spec:map[template:map[spec:map[a:1]]]]"},
+		{"assert is not generated", "validate: {assert: {spec: 1}}", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p, trees := load(t, policyWith("Deployment", pods, tt.body))
+			got := Rules(p, trees)
+			if tt.want == "" {
+				if len(got) != 0 {
+					t.Errorf("got %v", got)
+				}
+				return
+			}
+			if len(got) != 1 || !strings.Contains(fmt.Sprint(got[0].Tree), tt.want) {
+				t.Errorf("got %v, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestRulesNames(t *testing.T) {
+	long := strings.Repeat("x", 60)
+	p, trees := load(t, strings.ReplaceAll(policyWith("-", pods, pattern), "name: r\n", "name: "+long+"\n"))
+	for _, r := range Rules(p, trees) {
+		if len(r.Name) != maxName || r.Tree["name"] != r.Name {
+			t.Errorf("got %q", r.Name)
+		}
+	}
+	p, trees = load(t, strings.ReplaceAll(policyWith("-", pods, pattern), "name: r\n", "name: autogen-r\n"))
+	if got := Rules(p, trees); len(got) != 0 {
+		t.Errorf("got %v for a rule that is generated itself", got)
+	}
+}
