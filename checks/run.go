@@ -102,6 +102,7 @@ func (r *run) readTrees(_ context.Context, c *Checker) (err error) {
 		return err
 	}
 	r.settings = settings
+	r.objects.SetBlobLimit(settings.Limits.FileBytes)
 	r.problems(problems...)
 	r.report.Approvers = settings.approvers()
 	built := map[string]*graph.Graph{}

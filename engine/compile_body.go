@@ -72,9 +72,11 @@ func (c *ruleCompiler) validate(out *rule, r *policy.Rule) *rule {
 	out.tolerant = v.AllowExistingViolations == nil || *v.AllowExistingViolations
 	out.action = c.action(v)
 	switch have[0] {
-	case "manifests", "assert":
-		c.elsewhere("/validate/"+have[0], "validate."+have[0])
+	case "manifests":
+		c.elsewhere("/validate/manifests", "validate.manifests")
 		return nil
+	case "assert":
+		out.undecided = "the rule is an assertion tree (validate.assert), which is only evaluated in a cluster"
 	case "podSecurity":
 		out.security = c.security(v.PodSecurity)
 	case "cel":
@@ -144,6 +146,16 @@ func (c *ruleCompiler) conditions(at string, raw any) *condition.Set {
 	if err != nil {
 		c.failed(at, err)
 		return nil
+	}
+	if !c.generated {
+		walkStrings(raw, at, func(pointer, operator string) {
+			if !strings.HasSuffix(pointer, "/operator") {
+				return
+			}
+			if instead, old := condition.IsDeprecated(operator); old {
+				c.problems = append(c.problems, c.doc.Warning(c.at(pointer), "the operator %s is deprecated: use %s", operator, instead))
+			}
+		})
 	}
 	return s
 }
@@ -287,6 +299,10 @@ func (c *ruleCompiler) cel(r *policy.Rule) *cel.Rule {
 func (c *ruleCompiler) mutate(out *rule, r *policy.Rule) *rule {
 	if r.Mutate.Targets != nil {
 		c.elsewhere("/mutate/targets", "mutation of existing objects")
+		return nil
+	}
+	if c.program.report {
+		c.elsewhere("/mutate", "mutation outside of admission")
 		return nil
 	}
 	m, err := mutate.Compile(c.tree, "/mutate", c.loader)

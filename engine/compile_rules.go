@@ -31,6 +31,7 @@ func compileRules(d policy.Document) (*program, []policy.Problem, []policy.Probl
 	default:
 		problems = append(problems, d.Problem("/spec/applyRules", "unknown value %q: use All or One", p.Spec.ApplyRules))
 	}
+	g.report = p.Spec.Admission != nil && !*p.Spec.Admission
 	g.warn = p.Spec.EmitWarning != nil && *p.Spec.EmitWarning
 	if len(p.Spec.Rules) == 0 {
 		problems = append(problems, d.Problem("/spec/rules", "the policy has no rules: add spec.rules"))

@@ -109,6 +109,8 @@ func TestEvaluateFields(t *testing.T) {
 			engine.Fail, "validation failure: validation failure: Z", []string{"/spec/containers/0/env/1/value"}},
 		{"elements are skipped by preconditions", `validate: {message: m, foreach: [{list: request.object.spec.containers, preconditions: {all: [{key: "{{ element.name }}", operator: Equals, value: c}]}, pattern: {securityContext: {privileged: false}}}]}`,
 			engine.Pass, "rule passed", nil},
+		{"a violation beside what is not known", "context: [{name: cm, configMap: {name: allowed, namespace: x}}]\nvalidate: {message: m, foreach: [{list: request.object.spec.initContainers, deny: {conditions: {all: [{key: '{{ cm.data.z }}', operator: Equals, value: z}]}}}, {list: request.object.spec.containers, pattern: {image: 'registry.example.com/*'}}]}",
+			engine.Fail, "validation failure: validation error: m. rule r failed at path /image/", []string{"/spec/containers/1/image"}},
 		{"element scope off", `validate: {message: m, foreach: [{list: request.object.spec.containers, elementScope: false, pattern: {metadata: {labels: {app: "{{ element.name }}"}}}}]}`,
 			engine.Fail, "validation failure: validation error: m. rule r failed at path /metadata/labels/app/", []string{"/metadata/labels/app"}},
 		{"element scope on text", `validate: {foreach: [{list: "request.object.spec.containers[].name", elementScope: true, pattern: {a: b}}]}`,

@@ -170,6 +170,7 @@ type review struct {
 	patched admission.Object
 	places  map[uintptr]string // where the maps of the object are, built at first use
 	prior   bool               // the old object is looked at, as if it were created
+	visited int                // elements of foreach so far
 }
 
 func (e *Evaluator) newReview(ctx context.Context, r *admission.Request) *review {
@@ -242,7 +243,13 @@ func (g *program) applies(r *admission.Request) bool {
 
 // conditions reports whether the match conditions of a policy's webhook are met. One that cannot be evaluated
 // gives an error result.
-func (v *review) conditions(b *bound, out *[]placed, program int) bool {
+func (v *review) conditions(b *bound, out *[]placed, program int) (met bool) {
+	defer func() {
+		if x := recover(); x != nil {
+			*out = append(*out, placed{Result{Policy: b.ref, Outcome: Error, Enforce: true, Message: panicked(x), Fields: []string{""}}, program})
+			met = false
+		}
+	}()
 	res := b.program.conditions.Evaluate(v.ctx, v.request, v.celEnv)
 	switch res.Outcome {
 	case cel.Pass:
@@ -267,8 +274,18 @@ func (v *review) cel(b *bound) (out []Result) {
 	for _, r := range b.program.cel.Evaluate(v.ctx, v.request, v.celEnv) {
 		out = append(out, v.fromCEL(b.ref, r))
 	}
+	if v.request.Operation == admission.Update && v.request.OldObject != nil && slices.ContainsFunc(out, failing) {
+		old := *v.request
+		old.Operation, old.Object, old.OldObject = admission.Create, v.request.OldObject, nil
+		before := b.program.cel.Evaluate(v.ctx, &old, v.celEnv)
+		for i := range out {
+			out[i].PreExisting = failing(out[i]) && slices.ContainsFunc(before, func(r cel.Result) bool { return r.Outcome == cel.Fail && r.Rule == out[i].Rule })
+		}
+	}
 	return out
 }
+
+func failing(r Result) bool { return r.Outcome == Fail }
 
 func (v *review) fromCEL(ref PolicyRef, r cel.Result) Result {
 	out := Result{

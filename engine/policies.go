@@ -21,6 +21,7 @@ type program struct {
 	ref        PolicyRef
 	namespace  string // the namespace a namespaced policy applies to, empty for the others
 	applyOne   bool   // only the first rule that applies counts
+	report     bool   // the policy is not evaluated at admission: its failures never block
 	warn       bool   // failures warn whoever makes the request
 	conditions *cel.Rule
 	rules      []*rule
@@ -36,6 +37,8 @@ type rule struct {
 	body           body
 	message        *text
 	action         action
+
+	undecided string // why the rule is never decided here, empty for all others
 
 	tolerant bool // an update of an object that violates already may go on violating
 	mutation *mutation

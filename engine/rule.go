@@ -44,19 +44,24 @@ func (v *review) rule(b *bound, i int) (out Result, ok bool) {
 			ok = true
 		}
 	}()
-	matched, err := match.Matches(r.match, r.exclude, v.target)
-	if err != nil {
-		return v.result(r, broken("whether the rule matches is not known", err)), true
-	}
-	if !matched {
+	matched, undecided := match.Matches(r.match, r.exclude, v.target)
+	if !matched && undecided == nil {
 		return Result{}, false
 	}
 	if err := v.ctx.Err(); err != nil {
 		return v.result(r, verdict{outcome: Error, message: "the evaluation was stopped: " + err.Error()}), true
 	}
-	d := v.decide(b, i)
+	d := verdict{outcome: Fail, message: "the rule may change the object"}
+	if undecided == nil || r.mutation == nil {
+		d = v.decide(b, i)
+	}
 	if d.outcome == "" {
 		return Result{}, false
+	}
+	if undecided != nil && d.outcome != Pass && d.outcome != Skip {
+		// Only an object that would violate the rule makes it matter whether the rule is about it.
+		d.message = "whether the rule applies is not known: " + undecided.Error() + "; if it does: " + d.message
+		d.outcome = Unknown
 	}
 	out = v.result(r, d)
 	if d.outcome == Fail && v.request.Operation == admission.Update && v.request.OldObject != nil && !v.prior {
@@ -71,7 +76,7 @@ func (v *review) result(r *rule, d verdict) Result {
 		Policy: r.policy.ref, Rule: r.name, Outcome: d.outcome, Message: d.message, Exceptions: d.used, Combined: d.combine,
 		Mutation: r.mutation != nil, Patched: d.patched, Old: v.request.Object == nil,
 		// A mutate rule that cannot be applied denies the request, whatever the policy audits.
-		Enforce: r.mutation != nil || r.action.enforced(v.target),
+		Enforce: r.mutation != nil || !r.policy.report && r.action.enforced(v.target),
 	}
 	if d.outcome == Fail || d.outcome == Error || d.outcome == Unknown {
 		out.Warn = r.policy.warn
@@ -137,6 +142,8 @@ func (v *review) decide(b *bound, i int) verdict {
 func (f *frame) evaluate(excepted []*Exception) verdict {
 	r := f.rule
 	switch {
+	case r.undecided != "":
+		return verdict{outcome: Unknown, message: r.undecided}
 	case r.mutation != nil:
 		return f.mutate()
 	case r.security != nil:

@@ -205,9 +205,10 @@ func (f *frame) forEach(entries []*forEach) verdict {
 	return verdict{}
 }
 
-// and keeps the first verdict that is no pass, and the fields of all failures.
+// and keeps the first verdict that is no pass, and the fields of all failures. What is not known gives way
+// to what is: a violation is one whatever the cluster has.
 func (d verdict) and(next verdict) verdict {
-	if d.outcome == "" {
+	if d.outcome == "" || d.outcome == Unknown && (next.outcome == Fail || next.outcome == Error) {
 		return next
 	}
 	if d.outcome == Fail && next.outcome == Fail {
@@ -216,15 +217,12 @@ func (d verdict) and(next verdict) verdict {
 	return d
 }
 
-// maxElements bounds a foreach, far above any list an object of a cluster has.
-const maxElements = 10_000
+// maxElements bounds all foreach over one object, far above what the lists of an object of a cluster add up to.
+const maxElements = 100_000
 
 // each evaluates one entry for all elements of its list. The verdict is none when no element fails; the
 // number is of those that passed.
 func (f *frame) each(e *forEach, list []any) (verdict, int) {
-	if len(list) > maxElements {
-		return verdict{outcome: Error, message: fmt.Sprintf("the foreach goes over more than %d elements", maxElements)}, 0
-	}
 	var first verdict
 	applied := 0
 	for i, value := range list {
@@ -238,10 +236,8 @@ func (f *frame) each(e *forEach, list []any) (verdict, int) {
 		case d.outcome == "" || d.outcome == Skip || d.outcome == Error && d.unmet:
 		default:
 			d.message = "validation failure: " + d.message
-			if d.outcome == Fail || first.outcome == "" {
-				first = first.and(d)
-			}
-			if d.outcome != Fail && first.outcome != Fail {
+			first = first.and(d)
+			if first.outcome == Error {
 				return first, applied
 			}
 		}
@@ -254,6 +250,12 @@ func (f *frame) each(e *forEach, list []any) (verdict, int) {
 
 // element evaluates one entry for one element.
 func (f *frame) element(e *forEach, list []any, i int) verdict {
+	if f.review.visited++; f.review.visited > maxElements {
+		return verdict{outcome: Error, message: fmt.Sprintf("the policies go over more than %d elements of this object", maxElements)}
+	}
+	if err := f.ctx.Err(); err != nil {
+		return verdict{outcome: Error, message: "the evaluation was stopped: " + err.Error()}
+	}
 	value := list[i]
 	in := *f
 	in.scope = f.scope.Child()

@@ -23,6 +23,7 @@ var errReadOnly = errors.New("the repository is read-only while it is rendered")
 // repository, so neither ".." nor a symlink leads anywhere else.
 type fileSystem struct {
 	tree      *tree.Tree
+	read      func(p string) (data []byte, id string, err error)
 	transform func(p string, data []byte) []byte // p: path in the repository, links resolved
 	reads     map[string]string                  // path -> object id; "" for paths that were probed and do not exist
 }
@@ -100,7 +101,7 @@ func (f *fileSystem) ReadFile(p string) ([]byte, error) {
 	if e.Kind != tree.File {
 		return nil, fmt.Errorf("%s is not a file", real)
 	}
-	data, id, err := f.tree.ReadFile(real)
+	data, id, err := f.read(real)
 	if err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ func (p *plan) problem(e source.Error) {
 // layer walks one kustomization and what it includes. missing is the problem to report where the folder has
 // no kustomization.
 func (r *Renderer) layer(p *plan, dir string, above []string, missing source.Error) *origin.Layer {
-	f, err := r.graph.Kustomization(dir)
+	f, err := r.kustomization(dir)
 	if err != nil {
 		var e *source.Error
 		if !errors.As(err, &e) {
@@ -139,7 +139,7 @@ func (r *Renderer) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, abov
 // plugin refuses configurations of plugins that are programs: only kustomize's own are run
 // (https://kubectl.docs.kubernetes.io/references/kustomize/glossary/#plugin).
 func (r *Renderer) plugin(p *plan, name string, fail func(string, ...any)) {
-	data, _, err := r.tree.ReadFile(name)
+	data, _, err := r.read(name)
 	if err != nil {
 		fail("%s cannot be read", name)
 		return
@@ -166,7 +166,7 @@ func (r *Renderer) manifest(p *plan, layer *origin.Layer, ref kustomization.Ref,
 		return
 	}
 	p.manifests[name] = true
-	data, _, err := r.tree.ReadFile(name)
+	data, _, err := r.read(name)
 	var large *tree.TooLargeError
 	switch {
 	case errors.As(err, &large):

@@ -48,14 +48,47 @@ type Rendering struct {
 // Renderer renders roots of one tree. It is safe for concurrent use, but renders one kustomization at a time:
 // kustomize keeps its schema in a global variable.
 type Renderer struct {
-	tree   *tree.Tree
-	graph  *graph.Graph
-	limits Limits
+	tree    *tree.Tree
+	graph   *graph.Graph
+	limits  Limits
+	overlay map[string][]byte // by path, links resolved
 }
 
 // New answers a renderer of a tree and its graph.
 func New(t *tree.Tree, g *graph.Graph, limits Limits) *Renderer {
 	return &Renderer{tree: t, graph: g, limits: limits.withDefaults()}
+}
+
+// With answers a renderer that sees other contents of some files: by path, with links resolved. The files must
+// exist in the tree, and the graph stays that of the tree.
+func (r *Renderer) With(files map[string][]byte) *Renderer {
+	other := *r
+	other.overlay = files
+	return &other
+}
+
+// read answers the content and the object id of a file. A file of the overlay has no id.
+func (r *Renderer) read(name string) ([]byte, string, error) {
+	if len(r.overlay) > 0 {
+		if real, _, err := r.tree.Lookup(name); err == nil {
+			if data, ok := r.overlay[real]; ok {
+				return data, "", nil
+			}
+		}
+	}
+	return r.tree.ReadFile(name)
+}
+
+// kustomization answers the parsed file of a folder, nil where it has none.
+func (r *Renderer) kustomization(dir string) (*kustomization.File, error) {
+	f, err := r.graph.Kustomization(dir)
+	if f == nil {
+		return f, err
+	}
+	if data, ok := r.overlay[f.Path]; ok {
+		return kustomization.Parse(f.Path, data, r.limits.Source)
+	}
+	return f, err
 }
 
 // Render renders one root. The problems are what a person must mend first; a rendering that has some is
@@ -82,7 +115,7 @@ var krustyLock sync.Mutex
 
 func (r *Renderer) kustomize(root graph.Root, p *plan) (out *Rendering, problems []source.Error, err error) {
 	files := origin.NewFileSet()
-	fsys := &fileSystem{tree: r.tree, reads: p.reads, transform: func(name string, data []byte) []byte {
+	fsys := &fileSystem{tree: r.tree, read: r.read, reads: p.reads, transform: func(name string, data []byte) []byte {
 		switch {
 		case p.kustomizations[name] != nil:
 			return files.PadInline(p.kustomizations[name], data)
@@ -101,7 +134,7 @@ func (r *Renderer) kustomize(root graph.Root, p *plan) (out *Rendering, problems
 			"renders %d resources, more than the limit of %d", len(result), r.limits.Resources)}}, nil
 	}
 	build := origin.NewBuild(files, p.root, func(name string) ([]byte, error) {
-		data, _, err := r.tree.ReadFile(name)
+		data, _, err := r.read(name)
 		return data, err
 	})
 	out = &Rendering{Root: root, Reads: p.reads}
@@ -146,7 +179,7 @@ func runKustomize(o *krusty.Options, fsys *fileSystem, root string, ownSchema bo
 func (r *Renderer) explain(root graph.Root, p *plan, failure error) []source.Error {
 	var list []source.Error
 	for name := range p.manifests {
-		data, _, err := r.tree.ReadFile(name)
+		data, _, err := r.read(name)
 		if err != nil {
 			continue
 		}
@@ -205,7 +238,7 @@ func (r *Renderer) plain(ctx context.Context, root graph.Root) (*Rendering, []so
 // Manifest reads the resources of one plain file and its object id. Documents without apiVersion and kind are
 // left out, and so are kustomizations and files that are not YAML but templates of it.
 func (r *Renderer) Manifest(name string) ([]*Resource, string, *source.Error, error) {
-	data, id, err := r.tree.ReadFile(name)
+	data, id, err := r.read(name)
 	var large *tree.TooLargeError
 	switch {
 	case errors.As(err, &large):

@@ -213,25 +213,3 @@ func (d Document) Position(pointer string) (line, column int) {
 	}
 	return line, column
 }
-
-// ValuePosition is where the value of the field behind a pointer starts, for problems inside a string.
-func (d Document) ValuePosition(pointer string) (line, column int) {
-	n := d.Node
-	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
-		token = strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
-		var next *yaml.Node
-		switch n = follow(n); n.Kind {
-		case yaml.MappingNode:
-			next = field(n, token)
-		case yaml.SequenceNode:
-			if i, err := strconv.Atoi(token); err == nil && i >= 0 && i < len(n.Content) {
-				next = n.Content[i]
-			}
-		}
-		if next == nil {
-			return d.Position(pointer)
-		}
-		n = next
-	}
-	return n.Line, n.Column
-}

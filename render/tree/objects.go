@@ -50,9 +50,8 @@ const defaultBlobLimit = 16 << 20
 
 // Objects reads objects of one repository. It is safe for concurrent use.
 type Objects struct {
-	limit int64
-
 	mu     sync.Mutex
+	limit  int64
 	cmd    *exec.Cmd
 	in     io.WriteCloser
 	out    *bufio.Reader
@@ -130,6 +129,16 @@ func (o *Objects) Close() error {
 	_ = o.in.Close()
 	_, _ = io.Copy(io.Discard, o.out)
 	return o.cmd.Wait()
+}
+
+// SetBlobLimit changes the limit of what is read from now on, in bytes; 0 means the default.
+func (o *Objects) SetBlobLimit(bytes int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if bytes <= 0 {
+		bytes = defaultBlobLimit
+	}
+	o.limit = bytes
 }
 
 // object reads one object by name. The name must not hold white space.

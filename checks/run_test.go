@@ -1,0 +1,306 @@
+package checks_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/render/tree/treetest"
+)
+
+var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func check(t testing.TB, r *treetest.Repo, c checks.Change) *checks.Report {
+	t.Helper()
+	c.GitDir, c.Now = r.GitDir, now
+	var checker checks.Checker
+	report, err := checker.Run(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+// lines describes findings in short: result, place, field and what else matters.
+func lines(r *checks.Report) []string {
+	list := []string{}
+	for _, f := range r.Findings {
+		line := string(f.Result) + " " + f.Operation + " " + f.Origin.Path + " " + f.Rule + " " + f.Field
+		if !f.New {
+			line += " old"
+		}
+		if f.Exemption != nil {
+			line += " " + f.Exemption.State
+		}
+		list = append(list, line)
+	}
+	return list
+}
+
+func problems(list []checks.Problem) string {
+	var all []string
+	for _, p := range list {
+		all = append(all, p.String())
+	}
+	return strings.Join(all, "\n")
+}
+
+const pods = `
+-- policies/p.yaml --
+apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: pods}
+spec:
+  rules:
+  - name: net
+    match: {any: [{resources: {kinds: [Pod]}}]}
+    validate:
+      failureAction: Enforce
+      message: No host network.
+      pattern: {spec: {=(hostNetwork): false}}
+  - name: tag
+    match: {any: [{resources: {kinds: [Pod]}}]}
+    validate:
+      failureAction: Enforce
+      message: Name a version.
+      pattern: {spec: {containers: [{image: "!*:latest"}]}}
+`
+
+func pod(name, spec string) string {
+	return "apiVersion: v1\nkind: Pod\nmetadata: {name: " + name + "}\nspec:\n" + spec
+}
+
+// An update may keep what the object violated before, also when the list around it changes; what is new blocks.
+func TestNew(t *testing.T) {
+	r := treetest.New(t)
+	r.Write("apps/a.yaml", pod("a", "  containers:\n  - {name: old, image: 'x:latest'}\n"))
+	base := r.Commit(pods)
+	r.Write("apps/a.yaml", pod("a", "  containers:\n  - {name: first, image: 'y:latest'}\n  - {name: old, image: 'x:latest'}\n"))
+	report := check(t, r, checks.Change{Base: base, Rules: base, Head: r.Snapshot()})
+	want := []string{"fail UPDATE apps/a.yaml tag /spec/containers/0/image", "fail UPDATE apps/a.yaml tag /spec/containers/1/image old"}
+	if got := lines(report); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if report.Conclusion != checks.Failure || report.Stats.PreExisting != 1 {
+		t.Errorf("%s, %+v", report.Conclusion, report.Stats)
+	}
+
+	base = r.Git("rev-parse", "HEAD")
+	r.Write(".lintel.yaml", "block: all\n")
+	rules := r.Snapshot()
+	r.Write("apps/a.yaml", pod("a", "  containers:\n  - {name: old, image: 'x:latest', tty: true}\n"))
+	if report := check(t, r, checks.Change{Base: base, Rules: rules, Head: r.Snapshot()}); report.Conclusion != checks.Failure {
+		t.Errorf("block: all concludes %s", report.Conclusion)
+	}
+	if report := check(t, r, checks.Change{Base: base, Rules: base, Head: r.Git("rev-parse", "HEAD")}); report.Conclusion != checks.Success {
+		t.Errorf("the head's settings count: %s", report.Conclusion)
+	}
+}
+
+// What moves to another folder is no removal and no addition.
+func TestMove(t *testing.T) {
+	r := treetest.New(t)
+	r.Write("apps/a.yaml", pod("a", "  hostNetwork: true\n"))
+	base := r.Commit(pods)
+	r.Git("mv", "apps", "services")
+	report := check(t, r, checks.Change{Base: base, Rules: base, Head: r.Snapshot()})
+	if len(report.Findings) != 0 || report.Stats.Resources != 0 {
+		t.Errorf("got %q, %+v", lines(report), report.Stats)
+	}
+	r.Write("services/a.yaml", pod("a", "  hostNetwork: true\n  containers: [{name: c, image: 'x:latest'}]\n"))
+	report = check(t, r, checks.Change{Base: base, Rules: base, Head: r.Snapshot()})
+	want := []string{"fail UPDATE services/a.yaml net /spec/hostNetwork old", "fail UPDATE services/a.yaml tag /spec/containers/0/image"}
+	if got := lines(report); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A rule that looks something up is answered from what the head declares, rendered; what is not there is unknown.
+func TestLookUp(t *testing.T) {
+	r := treetest.New(t)
+	base := r.Commit(`
+-- policies/p.yaml --
+apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: lookups}
+spec:
+  background: false
+  rules:
+  - name: allowed
+    match: {any: [{resources: {kinds: [Service]}}]}
+    context:
+    - name: settings
+      configMap: {name: p-settings, namespace: ops}
+    validate:
+      failureAction: Enforce
+      message: Not allowed.
+      deny:
+        conditions:
+          all:
+          - {key: "{{ request.object.spec.type }}", operator: AnyNotIn, value: "{{ settings.data.types }}"}
+  - name: labeled
+    match: {any: [{resources: {kinds: [Service], namespaceSelector: {matchLabels: {tier: gold}}}}]}
+    validate:
+      failureAction: Enforce
+      message: Gold needs an owner.
+      pattern: {metadata: {labels: {owner: "?*"}}}
+-- ops/kustomization.yaml --
+namespace: ops
+namePrefix: p-
+configMapGenerator:
+- name: settings
+  options: {disableNameSuffixHash: true}
+  literals: ["types=[\"ClusterIP\"]"]
+-- apps/ns.yaml --
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop, labels: {tier: gold}}
+`)
+	service := func(ns, kind string) string {
+		return "apiVersion: v1\nkind: Service\nmetadata: {name: s-" + ns + ", namespace: " + ns + "}\nspec:\n  type: " + kind + "\n"
+	}
+	r.Write("apps/a.yaml", service("shop", "NodePort"))
+	r.Write("apps/b.yaml", service("elsewhere", "ClusterIP"))
+	report := check(t, r, checks.Change{Base: base, Rules: base, Head: r.Snapshot()})
+	want := []string{
+		"fail CREATE apps/a.yaml labeled /metadata/labels",
+		"fail CREATE apps/a.yaml allowed /spec/type",
+		"unknown CREATE apps/b.yaml labeled ",
+	}
+	got := lines(report)
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// Errors of the base are no reason to pass, and no reason to take everything for deleted.
+func TestBrokenSides(t *testing.T) {
+	r := treetest.New(t)
+	r.Write("app/kustomization.yaml", "resources: [pod.yaml, gone.yaml]\n")
+	r.Write("app/pod.yaml", pod("a", "  hostNetwork: true\n  containers: []\n"))
+	broken := r.Commit(pods)
+	r.Write("app/kustomization.yaml", "resources: [pod.yaml]\n")
+	whole := r.Snapshot()
+	report := check(t, r, checks.Change{Base: broken, Rules: broken, Head: whole})
+	if got, want := lines(report), []string{"fail CREATE app/pod.yaml net /spec/hostNetwork"}; !slices.Equal(got, want) {
+		t.Errorf("mended: got %q, want %q", got, want)
+	}
+	if w := problems(report.Warnings); !strings.Contains(w, "the base could not be rendered") {
+		t.Errorf("mended: warnings %q", w)
+	}
+	report = check(t, r, checks.Change{Base: whole, Rules: whole, Head: broken})
+	if len(report.Findings) != 0 || report.Conclusion != checks.Failure {
+		t.Errorf("broken: %q, %s", lines(report), report.Conclusion)
+	}
+	if e := problems(report.Errors); e != `app/kustomization.yaml:1: resources: "gone.yaml" does not exist` {
+		t.Errorf("broken: errors %q", e)
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	r := treetest.New(t)
+	base := r.Commit(pods + "-- app/kustomization.yaml --\nresources: []\n-- charts/web/Chart.yaml --\nname: web\n")
+	head := r.Commit("-- app/loose.yaml --\nkind: Pod\napiVersion: v1\n-- app/notes.yaml --\nhello: world\n-- charts/web/templates/a.yaml --\n{{ x }}\n" +
+		"-- policies/new.yaml --\napiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: new}\nspec:\n  rules:\n  - name: r\n    match: {any: [{resources: {kinds: [Pod]}}]}\n    validate: {message: m, deny: {}}\n")
+	report := check(t, r, checks.Change{Base: base, Rules: base, Head: head})
+	all := problems(report.Warnings)
+	for _, want := range []string{
+		"app/loose.yaml: no kustomization includes this file",
+		"charts/web/templates/a.yaml: the Helm chart in charts/web changes",
+		"policies/new.yaml:1: the policy new is added or edited by this change",
+	} {
+		if !strings.Contains(all, want) {
+			t.Errorf("no %q in\n%s", want, all)
+		}
+	}
+	if strings.Contains(all, "notes.yaml") || report.Conclusion != checks.Neutral {
+		t.Errorf("%s\n%s", report.Conclusion, all)
+	}
+}
+
+// The same change gives the same bytes, also from a warm checker.
+func TestDeterministic(t *testing.T) {
+	r, base, head := sample(t)
+	var checker checks.Checker
+	first := ""
+	for range 3 {
+		report, err := checker.Run(t.Context(), checks.Change{GitDir: r.GitDir, Base: base, Rules: base, Head: head, Now: now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := json.Marshal(report)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == "" {
+			first = string(data)
+		}
+		if string(data) != first {
+			t.Fatalf("got\n%s\nthen\n%s", first, data)
+		}
+	}
+	if !strings.Contains(first, `"conclusion":"failure"`) {
+		t.Errorf("the sample's change does not fail: %s", first)
+	}
+}
+
+// sample is the sample repository with the change that breaks two policies.
+func sample(t testing.TB) (r *treetest.Repo, base, head string) {
+	t.Helper()
+	r = treetest.New(t)
+	for i, dir := range []string{"../testdata/sample", "../testdata/sample-change"} {
+		err := filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			data, err := os.ReadFile(p)
+			if err != nil {
+				return err
+			}
+			name, err := filepath.Rel(dir, p)
+			if err != nil {
+				return err
+			}
+			r.Write(filepath.ToSlash(name), string(data))
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			base = r.Snapshot()
+		} else {
+			head = r.Snapshot()
+		}
+	}
+	return r, base, head
+}
+
+func BenchmarkCheckSample(b *testing.B) {
+	r, base, head := sample(b)
+	for _, c := range []struct {
+		name   string
+		change checks.Change
+	}{
+		{"change", checks.Change{Base: base, Rules: base, Head: head}},
+		{"all", checks.Change{Rules: base, Head: head, All: true}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			var checker checks.Checker
+			c.change.GitDir, c.change.Now = r.GitDir, now
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := checker.Run(b.Context(), c.change); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,151 @@
+package engine_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/engine/admission"
+)
+
+const validatingPolicy = `apiVersion: policies.kyverno.io/v1alpha1
+kind: ValidatingPolicy
+metadata: {name: v}
+spec:
+  validationActions: [Deny]
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [""], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [pods]}
+  validations:
+  - expression: "!has(object.spec.hostPID) || object.spec.hostPID == false"
+    message: no host PID
+`
+
+func TestValidatingPolicy(t *testing.T) {
+	good := strings.Replace(badPod, "hostPID: true", "hostPID: false", 1)
+	p := mustCompile(t, validatingPolicy)
+	exception := mustExceptions(t, `apiVersion: policies.kyverno.io/v1beta1
+kind: PolicyException
+metadata: {name: x, namespace: ns}
+spec:
+  policyRefs: [{name: v, kind: ValidatingPolicy}]
+  matchConditions: [{name: web, expression: "object.metadata.name == 'web'"}]
+`)
+	tests := []struct {
+		name        string
+		exceptions  []*engine.Exception
+		old, object string
+		want        engine.Outcome
+		existing    bool
+	}{
+		{"violated", nil, "", badPod, engine.Fail, false},
+		{"held", nil, "", good, engine.Pass, false},
+		{"became bad", nil, good, badPod, engine.Fail, false},
+		{"was bad already", nil, badPod, badPod, engine.Fail, true},
+		{"excepted", exception, "", badPod, engine.Skip, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := &admission.Request{Operation: admission.Create, Object: object(t, tt.object)}
+			if tt.old != "" {
+				r.Operation, r.OldObject = admission.Update, object(t, tt.old)
+			}
+			results := p.Bind(tt.exceptions, nil).Evaluate(context.Background(), r)
+			if len(results) != 1 {
+				t.Fatalf("got %+v", results)
+			}
+			got := results[0]
+			if got.Outcome != tt.want || got.PreExisting != tt.existing || got.Outcome == engine.Skip && !slices.Equal(got.Exceptions, tt.exceptions) {
+				t.Errorf("got %+v", got)
+			}
+			if got.Outcome == engine.Fail && !slices.Equal(got.Fields, []string{"/spec/hostPID"}) {
+				t.Errorf("fields %v", got.Fields)
+			}
+		})
+	}
+}
+
+func TestCELRule(t *testing.T) {
+	body := "validate: {failureAction: Enforce, cel: {expressions: [{expression: 'object.spec.hostPID == false', message: no host PID}]}}"
+	results := mustCompile(t, ruleOf(body)).Bind(nil, nil).Evaluate(context.Background(), &admission.Request{Operation: admission.Create, Object: object(t, badPod)})
+	if len(results) != 1 || results[0].Outcome != engine.Fail || !results[0].Enforce || !strings.Contains(results[0].Message, "no host PID") {
+		t.Errorf("got %+v", results)
+	}
+}
+
+func TestMatchConditions(t *testing.T) {
+	data := strings.Replace(ruleOf("validate: {deny: {}}"), "spec:\n", "spec:\n  webhookConfiguration: {matchConditions: [{name: c, expression: \"object.metadata.name == 'web'\"}]}\n", 1)
+	e := mustCompile(t, data).Bind(nil, nil)
+	for name, want := range map[string]int{"web": 1, "db": 0} {
+		o := object(t, strings.Replace(badPod, "name: web", "name: "+name, 1))
+		if got := e.Evaluate(context.Background(), &admission.Request{Operation: admission.Create, Object: o}); len(got) != want {
+			t.Errorf("%s: got %+v", name, got)
+		}
+	}
+}
+
+func TestAssertIsUnknown(t *testing.T) {
+	results := mustCompile(t, ruleOf("validate: {assert: {any: [{check: {spec: {hostPID: false}}}]}}")).Bind(nil, nil).
+		Evaluate(context.Background(), &admission.Request{Operation: admission.Create, Object: object(t, badPod)})
+	if len(results) != 1 || results[0].Outcome != engine.Unknown || !strings.Contains(results[0].Message, "assert") {
+		t.Errorf("got %+v", results)
+	}
+}
+
+func TestMatchThatIsNotKnown(t *testing.T) {
+	selected := func(body string) string {
+		return strings.Replace(ruleOf(body), "kinds: [Pod]}", "kinds: [Pod], namespaceSelector: {matchLabels: {env: prod}}}", 1)
+	}
+	tests := []struct {
+		name, body string
+		want       engine.Outcome
+	}{
+		{"violated", "validate: {pattern: {spec: {hostPID: false}}}", engine.Unknown},
+		{"held in any case", "validate: {pattern: {spec: {hostPID: true}}}", engine.Pass},
+		{"mutation", "mutate: {patchStrategicMerge: {spec: {hostPID: false}}}", engine.Unknown},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			results := mustCompile(t, selected(tt.body)).Bind(nil, nil).
+				Evaluate(context.Background(), &admission.Request{Operation: admission.Create, Object: object(t, badPod)})
+			if len(results) != 1 || results[0].Outcome != tt.want {
+				t.Errorf("got %+v", results)
+			}
+		})
+	}
+}
+
+func TestReportOnlyPolicyNeverEnforces(t *testing.T) {
+	data := strings.Replace(ruleOf("validate: {failureAction: Enforce, deny: {}}"), "spec:\n", "spec:\n  admission: false\n", 1)
+	results := mustCompile(t, data).Bind(nil, nil).Evaluate(context.Background(), &admission.Request{Operation: admission.Create, Object: object(t, badPod)})
+	if len(results) != 1 || results[0].Outcome != engine.Fail || results[0].Enforce {
+		t.Errorf("got %+v", results)
+	}
+}
+
+func TestForEachIsBounded(t *testing.T) {
+	list := make([]any, 400)
+	for i := range list {
+		list[i] = map[string]any{"name": "x"}
+	}
+	o := object(t, badPod)
+	o["spec"].(map[string]any)["list"] = list
+	body := "validate: {foreach: [{list: request.object.spec.list, foreach: [{list: request.object.spec.list, foreach: [{list: request.object.spec.list, pattern: {name: x}}]}]}]}"
+	results := mustCompile(t, ruleOf(body)).Bind(nil, nil).Evaluate(context.Background(), &admission.Request{Operation: admission.Create, Object: o})
+	if len(results) != 1 || results[0].Outcome != engine.Error {
+		t.Errorf("got %d results", len(results))
+	}
+}
+
+func TestWithValues(t *testing.T) {
+	body := "context: [{name: cm, configMap: {name: a, namespace: b}}]\nvalidate: {deny: {conditions: {all: [{key: '{{ cm.data.x }}', operator: Equals, value: z}]}}}"
+	e := mustCompile(t, ruleOf(body)).Bind(nil, nil).WithValues(func(policy, rule string) map[string]any {
+		return map[string]any{"cm.data.x": "z"}
+	})
+	results := e.Evaluate(context.Background(), &admission.Request{Operation: admission.Create, Object: object(t, badPod)})
+	if len(results) != 1 || results[0].Outcome != engine.Fail {
+		t.Errorf("got %+v", results)
+	}
+}
