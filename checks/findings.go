@@ -38,7 +38,7 @@ func (r *run) findings(v *reviewed) {
 				"%s / %s passes for %s only because %s stand together: none of them alone allows it",
 				policyName(res.Policy), res.Rule, resourceName(resourceOf(v.pair.resource())), strings.Join(exempt.Names(res.Exceptions), " and "))})
 		}
-		if res.Outcome == engine.Pass || res.Mutation && !violated(res) || res.Outcome == engine.Skip && len(res.Exceptions) == 0 {
+		if quiet(res) {
 			continue
 		}
 		fields := res.Fields
@@ -49,6 +49,12 @@ func (r *run) findings(v *reviewed) {
 			r.report.Findings = append(r.report.Findings, r.finding(v, res, field))
 		}
 	}
+}
+
+// quiet says whether a result is only counted: it passed or does not apply, and no exception had a part in it.
+func quiet(res engine.Result) bool {
+	passed := res.Outcome == engine.Pass || res.Outcome == engine.Skip
+	return passed && (res.Mutation || len(res.Exceptions) == 0)
 }
 
 func (r *run) finding(v *reviewed, res engine.Result, field string) Finding {
@@ -72,8 +78,14 @@ func (r *run) finding(v *reviewed, res engine.Result, field string) Finding {
 		f.Exemption = r.idleExemption(v, res)
 	}
 	blocking := (res.Outcome == engine.Fail || res.Outcome == engine.Error) && res.Enforce
-	f.Blocks = blocking && (f.New || r.settings.Block == "all")
+	f.Blocks = blocking && (f.New || r.settings.Block == "all" || intolerant(res))
 	return f
+}
+
+// intolerant says whether a rule denies an update also of what violated it before: it sets
+// allowExistingViolations to false (https://kyverno.io/docs/policy-types/cluster-policy/validate/).
+func intolerant(res engine.Result) bool {
+	return res.PreExisting && !res.Tolerated && !res.Mutation && strings.HasPrefix(res.Policy.APIVersion, "kyverno.io/")
 }
 
 // before says whether the base violated the same rule at the same field. Kyverno lets an update pass that still
@@ -158,7 +170,7 @@ func resourceName(r Resource) string {
 
 func resultOf(res engine.Result) Result {
 	switch res.Outcome {
-	case engine.Skip:
+	case engine.Skip, engine.Pass: // by an exception, else it is no finding
 		return Skip
 	case engine.Unknown:
 		return Unknown

@@ -6,20 +6,11 @@ import (
 	"path"
 	"strings"
 
-	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/policy"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/tree"
 )
-
-// rules are the policies and exceptions of one tree.
-type rules struct {
-	policies   *engine.Policies
-	exceptions []*engine.Exception
-	problems   []Problem
-	warnings   []Problem
-}
 
 // ruleMarks are the words a file must hold to be a policy or an exception; most files have none and are not
 // parsed.

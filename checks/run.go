@@ -2,9 +2,7 @@ package checks
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -340,73 +338,4 @@ func (r *run) unreadFiles(head *render.Renderer) error {
 		}
 	}
 	return nil
-}
-
-// reviewed is what the policies said about one pair.
-type reviewed struct {
-	pair    *pair
-	results []engine.Result
-	old     []engine.Result // what they say about the old object of an update; asked for only when something fails
-	idle    []engine.Result // what they would say with the exceptions that do not count (yet, or any more)
-}
-
-// review evaluates all pairs, on all processors, and turns the answers into findings in a fixed order.
-func (r *run) review(ctx context.Context, list []*pair, cluster admission.Cluster) error {
-	counting := r.policies.Bind(r.decision.Counting, cluster)
-	var idle *engine.Evaluator
-	if len(r.decision.Idle) > 0 {
-		idle = r.policies.Bind(append(slices.Clone(r.decision.Counting), r.decision.Idle...), cluster)
-	}
-	user := r.settings.user(r.change.User)
-	out := make([]reviewed, len(list))
-	next := make(chan int)
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), max(1, len(list))) {
-		workers.Go(func() {
-			for i := range next {
-				out[i] = reviewOne(ctx, list[i], user, counting, idle)
-			}
-		})
-	}
-	for i := range list {
-		next <- i
-	}
-	close(next)
-	workers.Wait()
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("the check was stopped: %w", errors.Join(err, context.Cause(ctx)))
-	}
-	for i := range out {
-		r.findings(&out[i])
-	}
-	return nil
-}
-
-func reviewOne(ctx context.Context, p *pair, user requester, counting, idle *engine.Evaluator) reviewed {
-	request := user.request(p.operation)
-	if p.new != nil {
-		request.Object = p.new.Object
-	}
-	if p.old != nil {
-		request.OldObject = p.old.Object
-	}
-	out := reviewed{pair: p, results: counting.Evaluate(ctx, request)}
-	if !slices.ContainsFunc(out.results, violated) {
-		return out
-	}
-	if p.operation == admission.Update {
-		// Did the base violate it, too? The old object takes the place of the new one.
-		before := user.request(admission.Update)
-		before.Object, before.OldObject = p.old.Object, p.old.Object
-		out.old = counting.Evaluate(ctx, before)
-	}
-	if idle != nil {
-		out.idle = idle.Evaluate(ctx, request)
-	}
-	return out
-}
-
-// violated says whether a result becomes a finding that can block.
-func violated(r engine.Result) bool {
-	return r.Outcome == engine.Fail || r.Outcome == engine.Error
 }

@@ -170,7 +170,7 @@ metadata: {name: shop, labels: {tier: gold}}
 	want := []string{
 		"fail CREATE apps/a.yaml labeled /metadata/labels",
 		"fail CREATE apps/a.yaml allowed /spec/type",
-		"unknown CREATE apps/b.yaml labeled ",
+		"unknown CREATE apps/b.yaml labeled /metadata/labels",
 	}
 	got := lines(report)
 	slices.Sort(got)
