@@ -113,10 +113,7 @@ func (s *FileSet) PadInline(f *kustomization.File, data []byte) []byte {
 	if padded, ok := s.done[f.Path]; ok {
 		return padded
 	}
-	var scalars []*yaml.Node
-	for _, item := range source.Items(f.Node, "patchesStrategicMerge") {
-		scalars = append(scalars, item)
-	}
+	scalars := source.Items(f.Node, "patchesStrategicMerge")
 	for _, item := range source.Items(f.Node, "patches") {
 		if _, patch := source.Field(item, "patch"); patch != nil {
 			scalars = append(scalars, patch)
