@@ -67,6 +67,9 @@ func runCheck(cmd *cobra.Command, o checkOptions) error {
 		return err
 	}
 	defer cleanup()
+	if change.Base == change.Head {
+		fmt.Fprintln(cmd.ErrOrStderr(), "lintel: head and base are the same commit, so there is nothing to compare: name a --base, or use --worktree or --all")
+	}
 	b := box.New(box.Config{Timeout: o.timeout})
 	defer b.Close()
 	report, err := b.Run(ctx, change)
