@@ -68,7 +68,7 @@ func TestHostileRepositories(t *testing.T) {
 		{"container plugin", plugin("transformers", "apiVersion: x/v1\nkind: Gen\nmetadata:\n  name: g\n  annotations:\n    config.kubernetes.io/function: |\n      container: {image: x}\n"), "app/p.yaml"},
 		{"built-in plugin with a URL", plugin("generators", "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: g}\nfiles: [\"k="+url+"\"]\n"), "app/"},
 		{"built-in patch with a URL", plugin("transformers", "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: g}\npath: \""+url+"\"\ntarget: {kind: ConfigMap}\n"), "app/"},
-		{"bad schema", base + "openapi: {path: schema.json}\n-- app/schema.json --\n{\"definitions\": \n", "app/kustomization.yaml"},
+		{"bad schema", base + "openapi: {path: schema.json}\npatches: [{patch: '{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {x: y}}'}]\n-- app/schema.json --\n{\"definitions\": \n", "app/kustomization.yaml"},
 		{"null target", base + "replacements: [{source: {kind: ConfigMap}, targets: [null]}]\n", "app/kustomization.yaml"},
 		{"null everywhere", base + "patches: [null]\nimages: [null]\nlabels: [null]\nreplicas: [null]\n", "app/kustomization.yaml"},
 		{"cycle", "-- a/kustomization.yaml --\nresources: [../b]\n-- b/kustomization.yaml --\nresources: [../a]\n", "includes itself"},
