@@ -51,11 +51,11 @@ type Finding struct {
 	Resource   Resource   `json:"resource"`
 	Operation  string     `json:"operation"`
 	Result     Result     `json:"result"`
-	Action     string     `json:"action"`          // "enforce" or "audit"
-	Field      string     `json:"field,omitempty"` // RFC 6901 pointer into the rendered resource
+	Action     string     `json:"action"` // "enforce" or "audit"
+	Field      string     `json:"field"`  // RFC 6901 pointer into the rendered resource
 	Message    string     `json:"message"`
 	Origin     *Origin    `json:"origin,omitempty"`
-	Roots      []string   `json:"roots,omitempty"`     // the roots whose render has it
+	Roots      []string   `json:"roots"`               // the roots whose render has it
 	Resources  []Resource `json:"resources,omitempty"` // further resources that fail at the same place for the same reason
 	Exemption  *Exemption `json:"exemption,omitempty"`
 	New        bool       `json:"new"`        // false: the base had it, too
@@ -78,12 +78,12 @@ type Origin struct {
 	Path        string  `json:"path"`
 	StartLine   int     `json:"startLine"`
 	EndLine     int     `json:"endLine"`
-	StartColumn int     `json:"startColumn,omitempty"`
-	EndColumn   int     `json:"endColumn,omitempty"`
+	StartColumn int     `json:"startColumn"`
+	EndColumn   int     `json:"endColumn"`
 	How         string  `json:"how"`               // identity, writer, search or enclosing
 	Side        string  `json:"side,omitempty"`    // "base" when the place is in the merge base only (a deletion), else empty
 	Changed     bool    `json:"changed"`           // whether the change touches this file
-	Chain       []Place `json:"chain,omitempty"`   // what this value replaced, nearest layer first
+	Chain       []Place `json:"chain"`             // what this value replaced, nearest layer first
 	Missing     string  `json:"missing,omitempty"` // the rest of the pointer that does not exist below this place
 }
 
@@ -124,8 +124,8 @@ type Approvers struct {
 
 // Problem is something that could not be read, rendered, compiled or decided, and what to do about it.
 type Problem struct {
-	Path    string `json:"path,omitempty"`
-	Line    int    `json:"line,omitempty"` // 0: the file, or (with no path) the check as a whole
+	Path    string `json:"path"`
+	Line    int    `json:"line"` // 0: the file, or (with no path) the check as a whole
 	Column  int    `json:"column,omitempty"`
 	Message string `json:"message"`
 	Changed bool   `json:"changed,omitempty"` // whether the change touches this file

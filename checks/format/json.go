@@ -11,17 +11,22 @@ import (
 	"github.com/lintel-bot/lintel/checks"
 )
 
-// JSON writes the report as the stable output for programs: all of it but the source lines. The lists
-// of findings and errors are never null.
+// JSON writes the report as the stable output for programs: all of it but the source lines. Lists are never
+// null.
 func JSON(w io.Writer, r *checks.Report) error {
 	out := *r
 	out.Excerpts = nil
-	if out.Findings == nil {
-		out.Findings = []checks.Finding{}
+	out.Findings = make([]checks.Finding, len(r.Findings))
+	for i, f := range r.Findings {
+		f.Roots = append([]string{}, f.Roots...)
+		if f.Origin != nil {
+			origin := *f.Origin
+			origin.Chain = append([]checks.Place{}, origin.Chain...)
+			f.Origin = &origin
+		}
+		out.Findings[i] = f
 	}
-	if out.Errors == nil {
-		out.Errors = []checks.Problem{}
-	}
+	out.Errors = append([]checks.Problem{}, r.Errors...)
 	return writeJSON(w, &out)
 }
 
