@@ -4,8 +4,10 @@ IMAGE     ?= lintel
 TESTFLAGS ?=
 BENCHTIME ?= 1s
 FUZZTIME  ?= 5s
+REPO      ?= .
+FLAGS     ?=
 
-.PHONY: all build test race demo bench lint fmt vet staticcheck fuzz-smoke image clean
+.PHONY: all build test race demo bench blame-proof lint fmt vet staticcheck fuzz-smoke image clean
 
 all: build
 
@@ -28,6 +30,10 @@ demo: build
 ## bench: the benchmarks, for benchstat
 bench: build
 	LINTEL_BINARY=$(CURDIR)/bin/lintel $(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
+
+## blame-proof: try the origins of a repository's fields (REPO=path, FLAGS for more)
+blame-proof:
+	$(GO) run ./render/proof/blame-proof -repo '$(REPO)' $(FLAGS)
 
 ## lint: formatting, vet and staticcheck
 lint: fmt vet staticcheck

@@ -25,7 +25,7 @@ const goneTries = 2
 // BlobURL is the web address of a line of a file at the head; line 0 is the file.
 type BlobURL func(path string, line int) string
 
-// Worker turns jobs into check runs. All fields but Log and Metrics are required; it is safe for
+// Worker turns jobs into check runs. All fields but Cache, Log and Metrics are required; it is safe for
 // concurrent use.
 type Worker struct {
 	Door     github.Door
@@ -35,6 +35,7 @@ type Worker struct {
 	Jobs     Publisher
 	Summary  func(report *checks.Report, blob BlobURL) string // markdown for the check run
 	Version  string                                           // of the engine; part of what a result depends on
+	Cache    string                                           // folder that checks may use, absolute; empty: none
 	Now      func() time.Time
 	Log      *slog.Logger
 	Metrics  *Metrics
@@ -144,7 +145,7 @@ func (c *check) do(ctx context.Context) error {
 	if err := c.progress(ctx); err != nil {
 		return c.fail(ctx, stageReport, err)
 	}
-	change := checks.Change{GitDir: state.GitDir, Rules: state.BaseTip, Base: state.MergeBase, Head: c.pr.HeadSHA,
+	change := checks.Change{GitDir: state.GitDir, Cache: c.Cache, Rules: state.BaseTip, Base: state.MergeBase, Head: c.pr.HeadSHA,
 		User: checks.User{Login: c.pr.Author}, Now: c.Now()}
 	report, err := c.evaluate(ctx, change)
 	if err != nil {

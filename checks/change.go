@@ -8,6 +8,7 @@ type Change struct {
 	GitDir     string   `json:"gitDir"`               // the repository's git directory (bare or not), absolute
 	Alternates []string `json:"alternates,omitempty"` // further object folders, absolute: the snapshot of a work tree lives in one
 	Git        string   `json:"git,omitempty"`        // the git binary, absolute; looked for in the usual places when empty
+	Cache      string   `json:"cache,omitempty"`      // folder for what can be used again, absolute; may be deleted at any time. Empty: none
 	Rules      string   `json:"rules"`                // commit whose settings, policies and exceptions apply: the tip of the base branch
 	Base       string   `json:"base"`                 // merge base; empty with All
 	Head       string   `json:"head"`                 // commit (or tree) to check

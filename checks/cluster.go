@@ -1,30 +1,45 @@
 package checks
 
 import (
-	"bytes"
 	"context"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/graph"
-	"github.com/lintel-bot/lintel/render/kustomization"
-	"github.com/lintel-bot/lintel/render/tree"
 )
 
 // declared answers look-ups from what the head declares, and from the files the settings name. It renders only
 // the roots that can hold an object of the kind asked for, when it is first asked.
 type declared struct {
-	tree     *tree.Tree
 	graph    *graph.Graph
 	renderer *render.Renderer
 	context  []string // files and folders from the settings
 
 	mu    sync.Mutex
 	kinds map[string][]admission.Object // by group/kind
-	roots map[graph.Root][]*render.Resource
+	roots map[graph.Root][]admission.Object
+}
+
+func newDeclared(g *graph.Graph, renderer *render.Renderer, context []string) *declared {
+	return &declared{graph: g, renderer: renderer, context: context,
+		kinds: map[string][]admission.Object{}, roots: map[graph.Root][]admission.Object{}}
+}
+
+// rendered says what a root of the head renders to.
+func (d *declared) rendered(root graph.Root, resources []*render.Resource) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.roots[root] = objects(resources)
+}
+
+func objects(resources []*render.Resource) []admission.Object {
+	list := make([]admission.Object, len(resources))
+	for i, r := range resources {
+		list[i] = r.Object
+	}
+	return list
 }
 
 var _ admission.Cluster = (*declared)(nil)
@@ -59,30 +74,23 @@ func (d *declared) all(ctx context.Context, group, kind string) []admission.Obje
 		return list
 	}
 	var list []admission.Object
-	add := func(resources []*render.Resource) {
-		for _, r := range resources {
-			if id := admission.IdentityOf(r.Object); id.Kind == kind && id.Group == group {
-				list = append(list, r.Object)
+	add := func(objects []admission.Object) {
+		for _, o := range objects {
+			if id := admission.IdentityOf(o); id.Kind == kind && id.Group == group {
+				list = append(list, o)
 			}
 		}
 	}
-	files := d.candidates(kind)
-	for _, root := range d.graph.Reach(files) {
-		resources, ok := d.roots[root]
-		if !ok {
-			// A root that does not render declares nothing; where the change reaches it, its problem is
-			// reported there.
-			if out, _, err := d.renderer.Render(ctx, root); err == nil {
-				resources = out.Resources
-			}
-			d.roots[root] = resources
-		}
-		add(resources)
+	files := d.graph.Mentions(kind)
+	roots := d.graph.Reach(files)
+	d.render(ctx, roots)
+	for _, root := range roots {
+		add(d.roots[root])
 	}
 	for _, p := range files {
 		if underAny(p, d.context) {
 			if resources, _, _, err := d.renderer.Manifest(p); err == nil {
-				add(resources)
+				add(objects(resources))
 			}
 		}
 	}
@@ -92,26 +100,20 @@ func (d *declared) all(ctx context.Context, group, kind string) []admission.Obje
 	return list
 }
 
-// candidates lists the files that can bring forth an object of a kind.
-func (d *declared) candidates(kind string) []string {
-	var files []string
-	generated := kind == "ConfigMap" || kind == "Secret"
-	_ = d.tree.Walk(func(p string, e tree.Entry) error {
-		if !graph.IsManifestName(p) && !kustomization.IsFileName(p) {
-			return nil
+// render renders those of the roots that nobody rendered yet. The lock is held. A root that does not render declares
+// nothing; where the change reaches it, its problem is reported there.
+func (d *declared) render(ctx context.Context, roots []graph.Root) {
+	roots = slices.DeleteFunc(slices.Clone(roots), func(r graph.Root) bool { _, ok := d.roots[r]; return ok })
+	found := make([][]admission.Object, len(roots))
+	each(len(roots), func(i int) {
+		if out, _, err := d.renderer.Render(ctx, roots[i]); err == nil {
+			found[i] = objects(out.Resources)
 		}
-		data, _, err := d.tree.ReadFile(p)
-		if err != nil {
-			return nil
-		}
-		word := []byte(kind)
-		if generated && kustomization.IsFileName(p) {
-			word = []byte(strings.ToLower(kind[:1]) + kind[1:] + "Generator")
-		}
-		if bytes.Contains(data, word) {
-			files = append(files, p)
-		}
-		return nil
 	})
-	return files
+	if ctx.Err() != nil {
+		return
+	}
+	for i, root := range roots {
+		d.roots[root] = found[i]
+	}
 }

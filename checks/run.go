@@ -4,12 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/lintel-bot/lintel/checks/exempt"
 	"github.com/lintel-bot/lintel/engine"
-	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/policy"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/graph"
@@ -18,17 +16,10 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// Checker runs checks and keeps, from one to the next, what object ids make safe to keep. It runs one check at a
-// time; the zero value is ready.
-type Checker struct {
-	mu    sync.Mutex
-	cache graph.Cache
-	marks markCache
-}
-
 // run is one check in work.
 type run struct {
 	change   Change
+	warm     *warm
 	settings *Settings
 	objects  *tree.Objects
 
@@ -50,23 +41,25 @@ type run struct {
 func (c *Checker) Run(ctx context.Context, change Change) (*Report, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r := &run{change: change, changed: map[string]bool{}, report: &Report{Findings: []Finding{}, Errors: []Problem{}}}
+	r := &run{change: change, warm: c.of(change), changed: map[string]bool{}, report: &Report{Findings: []Finding{}, Errors: []Problem{}}}
 	if err := r.open(ctx); err != nil {
 		return nil, err
 	}
 	defer r.objects.Close()
-	steps := []func(context.Context, *Checker) error{r.readTrees, r.readRules, r.evaluate}
-	for _, step := range steps {
-		if err := step(ctx, c); err != nil {
+	for _, step := range []func(context.Context) error{r.readTrees, r.readRules, r.evaluate} {
+		if err := step(ctx); err != nil {
 			return nil, err
 		}
 	}
 	r.finish()
+	if err := r.objects.Err(); err != nil {
+		return nil, fmt.Errorf("the repository cannot be read whole: %w", err)
+	}
 	return r.report, nil
 }
 
 func (r *run) open(ctx context.Context) (err error) {
-	config := tree.Config{GitDir: r.change.GitDir, Alternates: r.change.Alternates, Git: r.change.Git}
+	config := tree.Config{GitDir: r.change.GitDir, Alternates: r.change.Alternates, Git: r.change.Git, Store: &r.warm.store}
 	if r.objects, err = tree.Open(ctx, config); err != nil {
 		return err
 	}
@@ -94,7 +87,7 @@ func (r *run) open(ctx context.Context) (err error) {
 }
 
 // readTrees reads the settings, the kustomizations of the three trees, and what differs.
-func (r *run) readTrees(_ context.Context, c *Checker) (err error) {
+func (r *run) readTrees(context.Context) (err error) {
 	settings, problems, err := readSettings(r.rulesTree)
 	if err != nil {
 		return err
@@ -112,7 +105,7 @@ func (r *run) readTrees(_ context.Context, c *Checker) (err error) {
 			*side.into = g
 			continue
 		}
-		g, err := graph.Build(side.tree, settings.graph(), &c.cache)
+		g, err := graph.Build(side.tree, settings.graph(), &r.warm.graphs)
 		if err != nil {
 			return err
 		}
@@ -135,15 +128,15 @@ func (r *run) readTrees(_ context.Context, c *Checker) (err error) {
 }
 
 // readRules compiles the policies and exceptions that apply, and those that the change proposes.
-func (r *run) readRules(_ context.Context, c *Checker) error {
+func (r *run) readRules(context.Context) error {
 	options := engine.Options{Now: r.change.Now}
-	policySources, err := ruleFiles(r.rulesTree, r.rulesGraph, r.settings.Policies, &c.marks)
+	policySources, err := ruleFiles(r.rulesTree, r.rulesGraph, r.settings.Policies)
 	if err != nil {
 		return err
 	}
 	exceptionSources := policySources
 	if len(r.settings.Policies) > 0 || len(r.settings.Exceptions) > 0 {
-		if exceptionSources, err = ruleFiles(r.rulesTree, r.rulesGraph, r.settings.Exceptions, &c.marks); err != nil {
+		if exceptionSources, err = ruleFiles(r.rulesTree, r.rulesGraph, r.settings.Exceptions); err != nil {
 			return err
 		}
 	}
@@ -163,7 +156,7 @@ func (r *run) readRules(_ context.Context, c *Checker) error {
 	r.problems(errs...)
 	r.report.Warnings = append(r.report.Warnings, warnings...)
 	r.report.Stats.Exceptions = len(merged)
-	if err := r.readProposed(c, options); err != nil {
+	if err := r.readProposed(options); err != nil {
 		return err
 	}
 	input := exempt.Input{
@@ -180,12 +173,12 @@ func (r *run) readRules(_ context.Context, c *Checker) error {
 
 // readProposed compiles the policies and exceptions that the change adds or edits: broken ones must not be merged,
 // and exceptions may be approved.
-func (r *run) readProposed(c *Checker, options engine.Options) error {
+func (r *run) readProposed(options engine.Options) error {
 	if r.headTree.ID() == r.rulesTree.ID() {
 		return nil
 	}
 	inChange := func(named []string) ([]policy.Source, error) {
-		sources, err := ruleFiles(r.headTree, r.headGraph, named, &c.marks)
+		sources, err := ruleFiles(r.headTree, r.headGraph, named)
 		return slices.DeleteFunc(sources, func(s policy.Source) bool {
 			head, _ := r.headTree.Entry(s.Path)
 			rules, _ := r.rulesTree.Entry(s.Path)
@@ -233,76 +226,6 @@ func (r *run) problems(list ...Problem) {
 			r.report.Errors = append(r.report.Errors, p)
 		}
 	}
-}
-
-// evaluate renders what the change reaches at both commits and asks the policies about every difference.
-func (r *run) evaluate(ctx context.Context, _ *Checker) error {
-	base := render.New(r.baseTree, r.baseGraph, r.settings.Limits.render())
-	head := render.New(r.headTree, r.headGraph, r.settings.Limits.render())
-	roots := r.reached()
-	r.report.Stats.Roots = len(roots)
-	cluster := &declared{tree: r.headTree, graph: r.headGraph, renderer: head, context: r.settings.Context,
-		kinds: map[string][]admission.Object{}, roots: map[graph.Root][]*render.Resource{}}
-	var reviews []*pair
-	for _, root := range roots {
-		var before, after []*render.Resource
-		if r.baseGraph.Has(root) && !r.change.All {
-			out, problems, err := base.Render(ctx, root)
-			if err != nil {
-				return err
-			}
-			if len(problems) > 0 && r.headGraph.Has(root) {
-				r.report.Warnings = append(r.report.Warnings, Problem{Path: problems[0].Path, Line: problems[0].Line,
-					Message: "the base could not be rendered, so everything in " + root.Path + " counts as new: " + problems[0].Message})
-			}
-			before = out.Resources
-		}
-		if r.headGraph.Has(root) {
-			out, problems, err := head.Render(ctx, root)
-			if err != nil {
-				return err
-			}
-			r.sourceErrors(problems)
-			after = out.Resources
-			cluster.roots[root] = after
-			// What could not be read is not deleted.
-			if len(problems) > 0 && !root.Plain {
-				continue
-			}
-			before = slices.DeleteFunc(before, func(old *render.Resource) bool {
-				file := old.Origin("").Path
-				return slices.ContainsFunc(problems, func(e source.Error) bool { return e.Path == file })
-			})
-		}
-		reviews = append(reviews, pairs(root, before, after, r.change.All)...)
-	}
-	if err := r.unreadFiles(head); err != nil {
-		return err
-	}
-	reviews = join(reviews)
-	r.report.Stats.Resources = len(reviews)
-	return r.review(ctx, reviews, cluster)
-}
-
-// reached lists the roots of either side that the change reaches.
-func (r *run) reached() []graph.Root {
-	if r.change.All {
-		return r.headGraph.Roots()
-	}
-	var paths []string
-	links := false
-	for _, d := range r.differences {
-		paths = append(paths, d.Path)
-		links = links || d.Old != nil && d.Old.Kind == tree.Symlink || d.New != nil && d.New.Kind == tree.Symlink
-	}
-	var roots []graph.Root
-	if links { // a link can stand for any path: every root may see it
-		roots = append(r.baseGraph.Roots(), r.headGraph.Roots()...)
-	} else {
-		roots = append(r.baseGraph.Reach(paths), r.headGraph.Reach(paths)...)
-	}
-	slices.SortFunc(roots, graph.Compare)
-	return slices.Compact(roots)
 }
 
 func (r *run) sourceErrors(list []source.Error) {

@@ -74,7 +74,7 @@ func (l LimitSettings) render() render.Limits {
 }
 
 func (s *Settings) graph() graph.Options {
-	return graph.Options{Include: s.Roots.Include, Exclude: s.Roots.Exclude, Limits: s.Limits.render().Source}
+	return graph.Options{Include: s.Roots.Include, Exclude: s.Roots.Exclude, Limits: s.Limits.render().Source, Marks: ruleMarks()}
 }
 
 func (s *Settings) approvers() *Approvers {

@@ -20,6 +20,9 @@ const (
 	admissionCEL     // admissionregistration.k8s.io
 	binding
 	exception
+	mutating          // policies.kyverno.io, mutations written in CEL
+	mutatingAdmission // likewise of admissionregistration.k8s.io
+	mutatingBinding
 	elsewhere // evaluated in a cluster only
 )
 
@@ -34,14 +37,14 @@ var kindsOf = map[string]map[string]use{
 	},
 	"policies.kyverno.io": {
 		"ValidatingPolicy": validating, "NamespacedValidatingPolicy": validating, "PolicyException": exception,
-		"MutatingPolicy": elsewhere, "NamespacedMutatingPolicy": elsewhere,
+		"MutatingPolicy": mutating, "NamespacedMutatingPolicy": mutating,
 		"GeneratingPolicy": elsewhere, "NamespacedGeneratingPolicy": elsewhere,
 		"DeletingPolicy": elsewhere, "NamespacedDeletingPolicy": elsewhere,
 		"ImageValidatingPolicy": elsewhere, "NamespacedImageValidatingPolicy": elsewhere,
 	},
 	"admissionregistration.k8s.io": {
 		"ValidatingAdmissionPolicy": admissionCEL, "ValidatingAdmissionPolicyBinding": binding,
-		"MutatingAdmissionPolicy": elsewhere, "MutatingAdmissionPolicyBinding": ignored,
+		"MutatingAdmissionPolicy": mutatingAdmission, "MutatingAdmissionPolicyBinding": mutatingBinding,
 	},
 }
 
@@ -87,7 +90,7 @@ func classify(d policy.Document) (use, *policy.Problem) {
 func compilePolicies(sources []policy.Source, o Options) (*Policies, []policy.Problem) {
 	out := &Policies{options: o}
 	var problems []policy.Problem
-	var bindings []policy.ValidatingAdmissionPolicyBinding
+	var bound bindings
 	type item struct {
 		doc policy.Document
 		use use
@@ -103,15 +106,13 @@ func compilePolicies(sources []policy.Source, o Options) (*Policies, []policy.Pr
 			}
 			switch u {
 			case elsewhere:
+				problems = append(problems, outdated(d)...)
 				out.unsupported = append(out.unsupported, d.Warning("/kind", "%s %s is not evaluated before merge", d.Kind, d.Name))
 			case binding:
-				var b policy.ValidatingAdmissionPolicyBinding
-				bad := policy.Decode(d, &b)
-				problems = append(problems, bad...)
-				if !policy.HasErrors(bad) {
-					bindings = append(bindings, b)
-				}
-			case rules, validating, admissionCEL:
+				problems = append(problems, decodeBinding(d, &bound.validating)...)
+			case mutatingBinding:
+				problems = append(problems, decodeBinding(d, &bound.mutating)...)
+			case rules, validating, admissionCEL, mutating, mutatingAdmission:
 				items = append(items, item{d, u})
 			}
 		}
@@ -127,7 +128,8 @@ func compilePolicies(sources []policy.Source, o Options) (*Policies, []policy.Pr
 		} else {
 			seen[key] = d
 		}
-		g, unsupported, bad := compileDocument(d, it.use, bindings)
+		g, unsupported, bad := compileDocument(d, it.use, &bound)
+		bad = append(bad, checkDocument(d, it.use)...)
 		problems = append(problems, bad...)
 		if policy.HasErrors(bad) {
 			continue
@@ -148,7 +150,22 @@ func sorted(problems []policy.Problem) []policy.Problem {
 	return slices.Compact(problems)
 }
 
-func compileDocument(d policy.Document, u use, bindings []policy.ValidatingAdmissionPolicyBinding) (*program, []policy.Problem, []policy.Problem) {
+// bindings put policies of admissionregistration.k8s.io into force.
+type bindings struct {
+	validating []policy.ValidatingAdmissionPolicyBinding
+	mutating   []policy.MutatingAdmissionPolicyBinding
+}
+
+func decodeBinding[B any](d policy.Document, into *[]B) []policy.Problem {
+	var b B
+	problems := policy.Decode(d, &b)
+	if !policy.HasErrors(problems) {
+		*into = append(*into, b)
+	}
+	return problems
+}
+
+func compileDocument(d policy.Document, u use, bound *bindings) (*program, []policy.Problem, []policy.Problem) {
 	switch u {
 	case validating:
 		var v policy.ValidatingPolicy
@@ -157,6 +174,9 @@ func compileDocument(d policy.Document, u use, bindings []policy.ValidatingAdmis
 			return nil, nil, bad
 		}
 		c, more := cel.CompileValidatingPolicy(d, v)
+		if c == nil && !policy.HasErrors(more) {
+			return nil, more, bad // of a mode that is not for requests to a cluster
+		}
 		return &program{ref: referenceTo(d), cel: c}, nil, append(bad, more...)
 	case admissionCEL:
 		var v policy.ValidatingAdmissionPolicy
@@ -164,16 +184,40 @@ func compileDocument(d policy.Document, u use, bindings []policy.ValidatingAdmis
 		if policy.HasErrors(bad) {
 			return nil, nil, bad
 		}
-		var own []policy.ValidatingAdmissionPolicyBinding
-		for _, b := range bindings {
-			if b.Spec.PolicyName == d.Name {
-				own = append(own, b)
-			}
-		}
-		c, more := cel.CompileAdmissionPolicy(d, v, own)
+		c, more := cel.CompileAdmissionPolicy(d, v, bound.validating)
 		return &program{ref: referenceTo(d), cel: c}, nil, append(bad, more...)
+	case mutating:
+		return compileMutating(d)
+	case mutatingAdmission:
+		var m policy.MutatingAdmissionPolicy
+		bad := policy.Decode(d, &m)
+		if policy.HasErrors(bad) {
+			return nil, nil, bad
+		}
+		c, more := cel.CompileMutatingAdmissionPolicy(d, m, bound.mutating)
+		return &program{ref: referenceTo(d), mutating: c}, nil, append(bad, more...)
 	}
 	return compileRules(d)
+}
+
+// compileMutating compiles a MutatingPolicy; one that changes objects that exist is only evaluated in a
+// cluster.
+func compileMutating(d policy.Document) (*program, []policy.Problem, []policy.Problem) {
+	var m policy.MutatingPolicy
+	problems := policy.Decode(d, &m)
+	if policy.HasErrors(problems) {
+		return nil, nil, problems
+	}
+	c, bad := cel.CompileMutatingPolicy(d, m)
+	switch {
+	case policy.HasErrors(bad):
+		return nil, nil, append(problems, bad...)
+	case cel.ChangesOthers(m):
+		return nil, []policy.Problem{d.Warning("/kind", "%s %s changes objects that exist already: it is not evaluated before merge", d.Kind, d.Name)}, append(problems, bad...)
+	case c == nil:
+		return nil, bad, problems // off at admission
+	}
+	return &program{ref: referenceTo(d), mutating: c}, nil, append(problems, bad...)
 }
 
 func referenceTo(d policy.Document) PolicyRef {

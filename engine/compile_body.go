@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/lintel-bot/lintel/engine/assert"
 	"github.com/lintel-bot/lintel/engine/cel"
 	"github.com/lintel-bot/lintel/engine/condition"
 	"github.com/lintel-bot/lintel/engine/jmespath"
@@ -26,6 +27,7 @@ type body struct {
 	anyPattern    *alternatives
 	deny          *deny
 	forEach       []*forEach
+	assert        *assert.Tree
 }
 
 // alternative is a pattern, compiled once where it holds no variables.
@@ -76,7 +78,7 @@ func (c *ruleCompiler) validate(out *rule, r *policy.Rule) *rule {
 		c.elsewhere("/validate/manifests", "validate.manifests")
 		return nil
 	case "assert":
-		out.undecided = "the rule is an assertion tree (validate.assert), which is only evaluated in a cluster"
+		out.body.assert = c.assertion(v.Assert)
 	case "podSecurity":
 		out.security = c.security(v.PodSecurity)
 	case "cel":

@@ -39,7 +39,7 @@ func compileRules(d policy.Document) (*program, []policy.Problem, []policy.Probl
 	standard, bad := compileAction(d, "/spec", p.Spec.ValidationFailureAction, p.Spec.ValidationFailureActionOverrides,
 		"validationFailureAction", "validationFailureActionOverrides")
 	problems = append(problems, bad...)
-	problems = append(problems, deprecated(d, &p)...)
+	problems = append(problems, check(d, &p, ruleTrees(d))...)
 	if w := p.Spec.WebhookConfiguration; w != nil && len(w.MatchConditions) > 0 {
 		c, bad := cel.CompileRule(d, cel.RuleSpec{
 			Name: d.Name, Preconditions: w.MatchConditions, PreconditionsAt: "/spec/webhookConfiguration/matchConditions",
@@ -84,7 +84,7 @@ func compileRules(d policy.Document) (*program, []policy.Problem, []policy.Probl
 		if compiled := c.rule(&r); compiled != nil {
 			g.rules = append(g.rules, compiled)
 		}
-		problems = append(problems, c.problems...)
+		problems = append(problems, slices.DeleteFunc(c.problems, func(p policy.Problem) bool { return p.Warning })...) // they are those of the rule
 	}
 	if len(g.rules) == 0 {
 		return nil, unsupported, problems
@@ -97,34 +97,6 @@ func ruleTrees(d policy.Document) []any {
 	spec, _ := tree["spec"].(map[string]any)
 	list, _ := spec["rules"].([]any)
 	return list
-}
-
-// deprecated warns of fields that have moved
-// (https://kyverno.io/docs/policy-types/cluster-policy/validate/#failure-action).
-func deprecated(d policy.Document, p *policy.ClusterPolicy) []policy.Problem {
-	var out []policy.Problem
-	warn := func(pointer, old, now string) {
-		out = append(out, d.Warning(pointer, "%s is deprecated: use %s (\"lintel fix\" rewrites it)", old, now))
-	}
-	if p.Spec.ValidationFailureAction != "" {
-		warn("/spec/validationFailureAction", "spec.validationFailureAction", "failureAction under validate of each rule")
-	}
-	if p.Spec.ValidationFailureActionOverrides != nil {
-		warn("/spec/validationFailureActionOverrides", "spec.validationFailureActionOverrides", "failureActionOverrides under validate of each rule")
-	}
-	for i, r := range p.Spec.Rules {
-		if r.Validate == nil {
-			continue
-		}
-		at := fmt.Sprintf("/spec/rules/%d/validate/", i)
-		if r.Validate.ValidationFailureAction != "" {
-			warn(at+"validationFailureAction", "validate.validationFailureAction", "validate.failureAction")
-		}
-		if r.Validate.ValidationFailureActionOverrides != nil {
-			warn(at+"validationFailureActionOverrides", "validate.validationFailureActionOverrides", "validate.failureActionOverrides")
-		}
-	}
-	return out
 }
 
 // ruleCompiler compiles one rule and collects everything that is wrong with it.
@@ -153,6 +125,7 @@ func (c *ruleCompiler) bad(pointer, format string, args ...any) {
 
 func (c *ruleCompiler) rule(r *policy.Rule) *rule {
 	out := &rule{policy: c.program, name: r.Name, tolerant: true}
+	out.line, _ = c.doc.Position(c.base)
 	if r.Name == "" {
 		out.name = "rule"
 	}
@@ -219,6 +192,7 @@ func (c *ruleCompiler) block(pointer string, m policy.Match) *match.Block {
 	b, bad := match.Compile(m)
 	for _, e := range bad {
 		c.bad(pointer+"/"+e.Field, "%s", e.Message)
+		c.problems[len(c.problems)-1].Warning = e.Warning && pointer == "/exclude"
 	}
 	return b
 }

@@ -128,7 +128,10 @@ func (c *ruleCompiler) query(at, source string) *query {
 		q.fixed = c.expression(at, source)
 		return q
 	}
-	q.tree = c.template(at)
+	if q.tree = c.template(at); q.tree != nil {
+		// What an object holds goes into the expression as it is: variables in it are not the policy's.
+		q.tree = q.tree.Shallow()
+	}
 	return q
 }
 

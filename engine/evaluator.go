@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -91,8 +93,11 @@ func (p *Policies) Bind(exceptions []*Exception, cluster admission.Cluster) *Eva
 	var validate, mutate []slot
 	for i, g := range p.programs {
 		b := bound{program: g, exceptions: make([][]*Exception, len(g.rules))}
-		if g.cel != nil {
+		switch {
+		case g.cel != nil:
 			validate = append(validate, slot{i, -1})
+		case g.mutating != nil:
+			mutate = append(mutate, slot{i, -1})
 		}
 		for j, r := range g.rules {
 			for _, x := range exceptions {
@@ -108,14 +113,28 @@ func (p *Policies) Bind(exceptions []*Exception, cluster admission.Cluster) *Eva
 		}
 		e.programs = append(e.programs, b)
 	}
+	// The API server runs its own policies before it asks others.
+	slices.SortStableFunc(mutate, func(a, b slot) int { return p.programs[a.program].turn() - p.programs[b.program].turn() })
 	kinds := func(s slot) []string {
-		if s.rule < 0 {
-			return nil
+		switch g := p.programs[s.program]; {
+		case s.rule >= 0:
+		case g.cel != nil:
+			return g.cel.Kinds()
+		default:
+			return g.mutating.Kinds()
 		}
 		return p.programs[s.program].rules[s.rule].kinds
 	}
 	e.validate, e.mutate = newIndex(validate, kinds), newIndex(mutate, kinds)
 	return e
+}
+
+// turn orders the programs that change objects.
+func (g *program) turn() int {
+	if g.ref.Kind == "MutatingAdmissionPolicy" {
+		return 0
+	}
+	return 1
 }
 
 // WithValues is the evaluator with variables that stand in for what a cluster would answer.
@@ -196,6 +215,15 @@ func (v *review) run(slots []slot) []placed {
 		if b.conditions != nil && !met {
 			continue
 		}
+		if b.mutating != nil {
+			for _, r := range v.mutate(b) {
+				out = append(out, placed{r, s.program})
+				if r.Patched != nil && !same(r.Patched, v.request.Object) {
+					v = v.after(r.Patched)
+				}
+			}
+			continue
+		}
 		if s.rule < 0 {
 			for _, r := range v.cel(b) {
 				out = append(out, placed{r, s.program})
@@ -246,7 +274,7 @@ func (g *program) applies(r *admission.Request) bool {
 func (v *review) conditions(b *bound, out *[]placed, program int) (met bool) {
 	defer func() {
 		if x := recover(); x != nil {
-			*out = append(*out, placed{Result{Policy: b.ref, Outcome: Error, Enforce: true, Message: panicked(x), Fields: []string{""}}, program})
+			*out = append(*out, placed{Result{Policy: b.ref, Line: b.ref.Line, Outcome: Error, Enforce: true, Message: panicked(x), Fields: []string{""}}, program})
 			met = false
 		}
 	}()
@@ -257,7 +285,7 @@ func (v *review) conditions(b *bound, out *[]placed, program int) (met bool) {
 	case cel.Skip:
 		return false
 	}
-	r := Result{Policy: b.ref, Outcome: Outcome(res.Outcome), Message: res.Message, Fields: []string{""}, Old: v.request.Object == nil}
+	r := Result{Policy: b.ref, Line: b.ref.Line, Outcome: Outcome(res.Outcome), Message: res.Message, Fields: []string{""}, Old: v.request.Object == nil}
 	for i := range b.rules {
 		r.Enforce = r.Enforce || b.rules[i].action.enforced(v.target)
 	}
@@ -268,7 +296,7 @@ func (v *review) conditions(b *bound, out *[]placed, program int) (met bool) {
 func (v *review) cel(b *bound) (out []Result) {
 	defer func() {
 		if x := recover(); x != nil {
-			out = []Result{{Policy: b.ref, Outcome: Error, Enforce: true, Message: panicked(x), Fields: []string{""}}}
+			out = []Result{{Policy: b.ref, Line: b.ref.Line, Outcome: Error, Enforce: true, Message: panicked(x), Fields: []string{""}}}
 		}
 	}()
 	for _, r := range b.program.cel.Evaluate(v.ctx, v.request, v.celEnv) {
@@ -285,12 +313,35 @@ func (v *review) cel(b *bound) (out []Result) {
 	return out
 }
 
+// same reports whether two objects are one.
+func same(a, b admission.Object) bool {
+	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
+}
+
+// mutate evaluates a policy that changes the object.
+func (v *review) mutate(b *bound) (out []Result) {
+	defer func() {
+		if x := recover(); x != nil {
+			out = []Result{{Policy: b.ref, Line: b.ref.Line, Outcome: Error, Enforce: true, Message: panicked(x), Fields: []string{""}, Mutation: true}}
+		}
+	}()
+	for _, m := range b.program.mutating.Evaluate(v.ctx, v.request, v.celEnv) {
+		r := v.fromCEL(b.ref, m.Result)
+		r.Mutation, r.Patched = true, m.Patched
+		if (r.Outcome == Error || r.Outcome == Unknown) && len(r.Fields) == 0 {
+			r.Fields = []string{""}
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
 func failing(r Result) bool { return r.Outcome == Fail }
 
 func (v *review) fromCEL(ref PolicyRef, r cel.Result) Result {
 	out := Result{
 		Policy: ref, Rule: r.Rule, Outcome: Outcome(r.Outcome), Enforce: r.Enforce, Message: r.Message,
-		Fields: r.Fields, Old: r.Old, Combined: r.Combined,
+		Fields: r.Fields, Old: r.Old, Combined: r.Combined, Line: cmp.Or(r.Line, ref.Line),
 	}
 	for _, x := range r.Exceptions {
 		if known := v.celOf[x]; known != nil {

@@ -91,7 +91,7 @@ func compileException(d policy.Document) (*Exception, []policy.Problem) {
 		}
 		c, bad := cel.CompileException(d, e)
 		x.cel = c
-		problems = append(problems, bad...)
+		problems = append(append(problems, bad...), checkCELException(d, e)...)
 		if c != nil {
 			x.Expires = c.Expires()
 		}
@@ -99,6 +99,7 @@ func compileException(d policy.Document) (*Exception, []policy.Problem) {
 	}
 	var e policy.PolicyException
 	problems = append(problems, policy.Decode(d, &e)...)
+	problems = append(problems, checkException(d, e)...)
 	problems = append(problems, x.references(d, e.Spec.Exceptions)...)
 	problems = append(problems, x.selects(d, e.Spec)...)
 	if value, ok := e.Metadata.Labels[ttlLabel]; ok {
@@ -135,7 +136,9 @@ func (x *Exception) selects(d policy.Document, s policy.ExceptionSpec) []policy.
 	var problems []policy.Problem
 	b, bad := match.Compile(s.Match)
 	for _, e := range bad {
-		problems = append(problems, d.Problem("/spec/match/"+e.Field, "%s", e.Message))
+		problem := d.Problem("/spec/match/"+e.Field, "%s", e.Message)
+		problem.Warning = e.Warning
+		problems = append(problems, problem)
 	}
 	x.match = b
 	switch {

@@ -69,6 +69,10 @@ func (f *frame) follow(read string, out []string, depth int) []string {
 		}
 		return out
 	}
+	switch read {
+	case "/request/namespace", "/request/name":
+		return append(out, "/metadata"+strings.TrimPrefix(read, "/request"))
+	}
 	name, rest, _ := strings.Cut(strings.TrimPrefix(read, "/"), "/")
 	if rest != "" {
 		rest = "/" + rest

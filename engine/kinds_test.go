@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 )
@@ -86,11 +88,26 @@ func TestMatchConditions(t *testing.T) {
 	}
 }
 
-func TestAssertIsUnknown(t *testing.T) {
-	results := mustCompile(t, ruleOf("validate: {assert: {any: [{check: {spec: {hostPID: false}}}]}}")).Bind(nil, nil).
+func TestAssert(t *testing.T) {
+	data := ruleOf(`
+context: [{name: limit, variable: {value: 1}}]
+validate:
+  assert:
+    object:
+      spec:
+        (length(containers) > $limit): true
+        ~.containers:
+          image: {"(ends_with(@, ':latest'))": false}`)
+	results := mustCompile(t, data).Bind(nil, nil).
 		Evaluate(context.Background(), &admission.Request{Operation: admission.Create, Object: object(t, badPod)})
-	if len(results) != 1 || results[0].Outcome != engine.Unknown || !strings.Contains(results[0].Message, "assert") {
-		t.Errorf("got %+v", results)
+	if len(results) != 1 || results[0].Outcome != engine.Fail {
+		t.Fatalf("got %+v", results)
+	}
+	if want := "object.spec.~.containers[1].image.(ends_with(@, ':latest')): Invalid value: true: Expected value: false"; results[0].Message != want {
+		t.Errorf("got %q, want %q", results[0].Message, want)
+	}
+	if diff := cmp.Diff([]string{"/spec/containers/1/image"}, results[0].Fields); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -26,19 +26,19 @@ type program struct {
 	conditions *cel.Rule
 	rules      []*rule
 	cel        *cel.Policy
+	mutating   *cel.Mutating
 }
 
 // rule is a compiled rule, as written or as generated for pod controllers.
 type rule struct {
 	policy         *program
 	name           string
+	line           int
 	match, exclude *match.Block
 	kinds          []string // the kinds it can be about, nil for any
 	body           body
 	message        *text
 	action         action
-
-	undecided string // why the rule is never decided here, empty for all others
 
 	tolerant bool // an update of an object that violates already may go on violating
 	mutation *mutation

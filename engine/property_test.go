@@ -71,7 +71,7 @@ func TestEvaluationIsRepeatable(t *testing.T) {
 }
 
 func TestEvaluationLeavesItsInput(t *testing.T) {
-	data := ruleOf("mutate: {patchStrategicMerge: {metadata: {labels: {+(x): y}}, spec: {containers: [{(name): '*', imagePullPolicy: Always}]}}}") + "---\n" +
+	data := ruleOf("mutate: {patchStrategicMerge: {metadata: {labels: {+(x): z}}, spec: {containers: [{(name): '*', imagePullPolicy: Always}]}}}") + "---\n" +
 		ruleOf("mutate: {foreach: [{list: request.object.spec.containers, patchesJson6902: \"- {op: add, path: '/spec/containers/{{elementIndex}}/tty', value: true}\"}]}") + "---\n" +
 		ruleOf("context: [{name: c, variable: {jmesPath: request.object.spec.containers}}]\nvalidate: {foreach: [{list: c, deny: {conditions: {any: [{key: '{{ element.image }}', operator: Equals, value: x}]}}}]}")
 	for name, e := range map[string]*engine.Evaluator{

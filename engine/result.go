@@ -36,6 +36,10 @@ type Result struct {
 	Enforce bool   // a failure blocks; else it is an audit finding
 	Message string // in Kyverno's words where it has them
 
+	// Line is where in the file of the policy the rule is written; of a policy in CEL the validation that
+	// failed, or else the policy itself.
+	Line int
+
 	// Fields are RFC 6901 pointers of all failing fields, into the object, or into the old object when Old
 	// is set. The pointer "" is the whole object: nothing narrower is known.
 	Fields []string

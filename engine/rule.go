@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -18,6 +19,7 @@ type verdict struct {
 	patched admission.Object
 	used    []*Exception
 	combine bool
+	line    int // of the part of the rule that decided, 0 for the rule
 
 	// unmet says that an error is one of preconditions, which an element of a foreach may have.
 	unmet bool
@@ -73,7 +75,7 @@ func (v *review) rule(b *bound, i int) (out Result, ok bool) {
 
 func (v *review) result(r *rule, d verdict) Result {
 	out := Result{
-		Policy: r.policy.ref, Rule: r.name, Outcome: d.outcome, Message: d.message, Exceptions: d.used, Combined: d.combine,
+		Policy: r.policy.ref, Rule: r.name, Line: cmp.Or(d.line, r.line), Outcome: d.outcome, Message: d.message, Exceptions: d.used, Combined: d.combine,
 		Mutation: r.mutation != nil, Patched: d.patched, Old: v.request.Object == nil,
 		// A mutate rule that cannot be applied denies the request, whatever the policy audits.
 		Enforce: r.mutation != nil || !r.policy.report && r.action.enforced(v.target),
@@ -104,7 +106,7 @@ func (v *review) violatedBefore(b *bound, i int) bool {
 // plain reports whether a rule needs no variables, so that no scope has to be made for it.
 func (r *rule) plain() bool {
 	b := &r.body
-	return len(b.context) == 0 && b.preconditions == nil && b.deny == nil && len(b.forEach) == 0 && r.mutation == nil &&
+	return len(b.context) == 0 && b.preconditions == nil && b.deny == nil && len(b.forEach) == 0 && b.assert == nil && r.mutation == nil &&
 		(b.pattern == nil || b.pattern.fixed != nil) && (b.anyPattern == nil || b.anyPattern.fixed != nil)
 }
 
@@ -142,15 +144,13 @@ func (v *review) decide(b *bound, i int) verdict {
 func (f *frame) evaluate(excepted []*Exception) verdict {
 	r := f.rule
 	switch {
-	case r.undecided != "":
-		return verdict{outcome: Unknown, message: r.undecided}
 	case r.mutation != nil:
 		return f.mutate()
 	case r.security != nil:
 		return f.security(excepted)
 	case r.cel != nil:
 		res := r.cel.Evaluate(f.ctx, f.request, f.celEnv)
-		return verdict{outcome: Outcome(res.Outcome), message: res.Message, fields: res.Fields}
+		return verdict{outcome: Outcome(res.Outcome), message: res.Message, fields: res.Fields, line: res.Line}
 	}
 	return f.body(&r.body)
 }
@@ -161,6 +161,9 @@ func (f *frame) mutate() verdict {
 	case err != nil:
 		return broken("failed to apply the mutation", err)
 	case len(written) == 0:
+		if f.rule.mutation.apply.ForEach() {
+			return verdict{outcome: Skip, message: "0 elements processed"}
+		}
 		return verdict{outcome: Skip, message: "no patches applied"}
 	}
 	id := f.target.Identity

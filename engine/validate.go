@@ -14,7 +14,7 @@ import (
 func (f *frame) body(b *body) verdict {
 	switch {
 	case b.deny != nil:
-		return f.deny(b.deny)
+		return f.deny(b)
 	case b.pattern != nil || b.anyPattern != nil:
 		var subject any
 		switch {
@@ -31,6 +31,8 @@ func (f *frame) body(b *body) verdict {
 		return f.anyPattern(b.anyPattern, subject)
 	case len(b.forEach) > 0:
 		return f.forEach(b.forEach)
+	case b.assert != nil:
+		return f.assertion(b.assert)
 	}
 	return verdict{}
 }
@@ -132,7 +134,8 @@ func (f *frame) anyPattern(a *alternatives, subject any) verdict {
 	return failed("validation error: "+what, f.place(fields))
 }
 
-func (f *frame) deny(d *deny) verdict {
+func (f *frame) deny(b *body) verdict {
+	d := b.deny
 	var message string
 	var reads []string
 	if d.conditions != nil {
@@ -151,6 +154,12 @@ func (f *frame) deny(d *deny) verdict {
 		message, reads = out.Message, out.Reads
 	}
 	fields := f.trace(reads)
+	if b.preconditions != nil && len(fields) == 1 && fields[0] == "" {
+		// What denies reads nothing of the object: then it is what the preconditions ask for that denies.
+		if out, err := b.preconditions.Evaluate(f.scope); err == nil {
+			fields = f.trace(out.Reads)
+		}
+	}
 	own, ok := f.resolve(f.rule.message)
 	switch {
 	case f.rule.message == nil && message == "":

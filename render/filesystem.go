@@ -26,6 +26,7 @@ type fileSystem struct {
 	read      func(p string) (data []byte, id string, err error)
 	transform func(p string, data []byte) []byte // p: path in the repository, links resolved
 	reads     map[string]string                  // path -> object id; "" for paths that were probed and do not exist
+	links     map[string]string                  // path -> where it led, for paths that met a symlink; nil: not recorded
 }
 
 var _ filesys.FileSystem = (*fileSystem)(nil)
@@ -48,6 +49,9 @@ func (f *fileSystem) lookup(p string) (string, tree.Entry, error) {
 	if errors.Is(err, tree.ErrNotExist) {
 		f.reads[in] = ""
 		return "", tree.Entry{}, fmt.Errorf("%s: %w", in, fs.ErrNotExist)
+	}
+	if err == nil && real != in && f.links != nil {
+		f.links[in] = real
 	}
 	return real, e, err
 }
@@ -74,6 +78,7 @@ func (f *fileSystem) ReadDir(p string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	f.reads[real+"/"] = e.ID
 	names := make([]string, len(list))
 	for i, entry := range list {
 		names[i] = entry.Name

@@ -99,6 +99,12 @@ func (r *Renderer) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, abov
 		fail("%s: %q cannot be read", ref.Field, ref.Value)
 		return
 	}
+	if real != named {
+		if layer.Links == nil {
+			layer.Links = map[string]string{}
+		}
+		layer.Links[named] = real
+	}
 	folder := entry.Kind == tree.Dir
 	switch {
 	case folder && (ref.Role == kustomization.Resource || ref.Role == kustomization.Component || ref.Role == kustomization.Plugin):
@@ -119,9 +125,11 @@ func (r *Renderer) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, abov
 		}
 		switch ref.Role {
 		case kustomization.Resource:
-			layer.Bases = append(layer.Bases, child)
+			layer.Resources = append(layer.Resources, origin.Part{Layer: child})
 		case kustomization.Component:
 			layer.Components = append(layer.Components, child)
+		case kustomization.Plugin:
+			layer.Plugins = append(layer.Plugins, origin.Plugin{Field: ref.Field, Entry: ref.Value, Part: origin.Part{Layer: child}})
 		}
 	case folder:
 		fail("%s: %q is a folder, but a file is expected", ref.Field, ref.Value)
@@ -132,6 +140,7 @@ func (r *Renderer) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, abov
 	case ref.Role == kustomization.Resource || ref.Role == kustomization.Patch:
 		r.manifest(p, layer, ref, real, fail)
 	case ref.Role == kustomization.Plugin:
+		layer.Plugins = append(layer.Plugins, origin.Plugin{Field: ref.Field, Entry: ref.Value, Part: origin.Part{Path: real}})
 		r.plugin(p, real, fail)
 	}
 }
@@ -160,7 +169,7 @@ func (r *Renderer) plugin(p *plan, name string, fail func(string, ...any)) {
 // manifest vets a file that kustomize will parse: what multiplies or cannot be parsed must not reach it.
 func (r *Renderer) manifest(p *plan, layer *origin.Layer, ref kustomization.Ref, name string, fail func(string, ...any)) {
 	if ref.Role == kustomization.Resource {
-		layer.Manifests = append(layer.Manifests, name)
+		layer.Resources = append(layer.Resources, origin.Part{Path: name})
 	}
 	if p.manifests[name] {
 		return

@@ -12,11 +12,9 @@ import (
 	"path"
 	"regexp"
 	"strings"
-	"sync"
 
 	"go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/kyaml/openapi"
 
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/kustomization"
@@ -32,6 +30,7 @@ type Resource struct {
 
 	node  *yaml.Node
 	build *origin.Build
+	plain bool // read from a file as it is, not built
 }
 
 // Origin answers the place a person must edit to change the field at a JSON Pointer (RFC 6901), or the
@@ -43,10 +42,11 @@ type Rendering struct {
 	Root      graph.Root
 	Resources []*Resource
 	Reads     map[string]string // every file that was read, by object id; "" for a path that was probed and is absent
+	links     map[string]string // where paths led that met a symlink
 }
 
-// Renderer renders roots of one tree. It is safe for concurrent use, but renders one kustomization at a time:
-// kustomize keeps its schema in a global variable.
+// Renderer renders roots of one tree. It is safe for concurrent use, and renders a kustomization that sets a schema
+// of its own alone in the process: kustomize keeps its schema in a global variable.
 type Renderer struct {
 	tree    *tree.Tree
 	graph   *graph.Graph
@@ -107,15 +107,9 @@ func (r *Renderer) Render(ctx context.Context, root graph.Root) (*Rendering, []s
 	return r.kustomize(root, p)
 }
 
-// krustyLock guards kustomize's global schema.
-//
-// It is the one piece of global state, and it is kustomize's: openapi.SetSchema and ResetOpenAPI change
-// what concurrent builds see.
-var krustyLock sync.Mutex
-
 func (r *Renderer) kustomize(root graph.Root, p *plan) (out *Rendering, problems []source.Error, err error) {
 	files := origin.NewFileSet()
-	fsys := &fileSystem{tree: r.tree, read: r.read, reads: p.reads, transform: func(name string, data []byte) []byte {
+	fsys := &fileSystem{tree: r.tree, read: r.read, reads: p.reads, links: map[string]string{}, transform: func(name string, data []byte) []byte {
 		switch {
 		case p.kustomizations[name] != nil:
 			return files.PadInline(p.kustomizations[name], data)
@@ -133,11 +127,11 @@ func (r *Renderer) kustomize(root graph.Root, p *plan) (out *Rendering, problems
 		return &Rendering{Root: root, Reads: p.reads}, []source.Error{{Path: p.root.File.Path, Message: fmt.Sprintf(
 			"renders %d resources, more than the limit of %d", len(result), r.limits.Resources)}}, nil
 	}
-	build := origin.NewBuild(files, p.root, func(name string) ([]byte, error) {
+	build := origin.NewBuild(files, p.root, result, func(name string) ([]byte, error) {
 		data, _, err := r.read(name)
 		return data, err
 	})
-	out = &Rendering{Root: root, Reads: p.reads}
+	out = &Rendering{Root: root, Reads: p.reads, links: fsys.links}
 	for _, node := range result {
 		object, ok := toJSON(node).(map[string]any)
 		if !ok {
@@ -146,32 +140,6 @@ func (r *Renderer) kustomize(root graph.Root, p *plan) (out *Rendering, problems
 		out.Resources = append(out.Resources, &Resource{Object: object, node: node, build: build})
 	}
 	return out, nil, nil
-}
-
-// runKustomize runs one build alone in the process. A panic of kustomize is its answer's error; whatever
-// it left in the global schema is reset.
-func runKustomize(o *krusty.Options, fsys *fileSystem, root string, ownSchema bool) (nodes []*yaml.Node, err error) {
-	krustyLock.Lock()
-	defer krustyLock.Unlock()
-	defer func() {
-		if r := recover(); r != nil {
-			openapi.ResetOpenAPI()
-			nodes, err = nil, errors.New("kustomize crashed on this kustomization: look for fields that are null or of the wrong type")
-		} else if ownSchema {
-			openapi.ResetOpenAPI()
-		}
-	}()
-	if ownSchema {
-		openapi.ResetOpenAPI()
-	}
-	result, err := krusty.MakeKustomizer(o).Run(fsys, root)
-	if err != nil {
-		return nil, err
-	}
-	for _, res := range result.Resources() {
-		nodes = append(nodes, res.YNode())
-	}
-	return nodes, nil
 }
 
 // explain turns kustomize's error into problems with lines: first by parsing what the root reads, then by
@@ -267,7 +235,7 @@ func (r *Renderer) Manifest(name string) ([]*Resource, string, *source.Error, er
 			if !ok || !deployable(object) {
 				continue
 			}
-			list = append(list, &Resource{Object: object, node: node, build: build})
+			list = append(list, &Resource{Object: object, node: node, build: build, plain: true})
 		}
 	}
 	return list, id, nil, nil

@@ -1,6 +1,8 @@
 package format
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -10,8 +12,54 @@ import (
 	"github.com/lintel-bot/lintel/checks/apply"
 )
 
-// EvalJSON writes the report of "lintel eval" for programs.
-func EvalJSON(w io.Writer, r *apply.Report) error { return writeJSON(w, r) }
+// EvalJSON writes the report of "lintel eval" for programs, one line for each result. It holds a part of the text
+// at a time: there can be hundreds of thousands of results.
+func EvalJSON(w io.Writer, r *apply.Report) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	b.WriteString("{\n\"results\": [\n")
+	for i := range r.Results {
+		if err := e.Encode(&r.Results[i]); err != nil {
+			return err
+		}
+		if i < len(r.Results)-1 {
+			b.Truncate(b.Len() - 1)
+			b.WriteString(",\n")
+		}
+		if b.Len() > 32<<10 {
+			if _, err := w.Write(safeJSON(b.Bytes())); err != nil {
+				return err
+			}
+			b.Reset()
+		}
+	}
+	b.WriteString("],\n")
+	for _, part := range []struct {
+		name  string
+		value any
+	}{{"errors", r.Errors}, {"warnings", r.Warnings}, {"stats", r.Stats}, {"conclusion", r.Conclusion}} {
+		if part.name == "warnings" && len(r.Warnings) == 0 {
+			continue
+		}
+		b.WriteString("\"" + part.name + "\": ")
+		if err := e.Encode(part.value); err != nil {
+			return err
+		}
+		if part.name != "conclusion" {
+			b.Truncate(b.Len() - 1)
+			b.WriteString(",\n")
+		}
+	}
+	b.WriteString("}\n")
+	_, err := w.Write(safeJSON(b.Bytes()))
+	return err
+}
+
+// safeJSON is the rest of what writeJSON does.
+func safeJSON(data []byte) []byte {
+	return bytes.ReplaceAll(escapeJSON(data), []byte("##"), []byte(`#\u0023`))
+}
 
 // EvalText writes the report of "lintel eval" for people: what is wrong with the files, then what did not pass,
 // object by object, and what it comes to.

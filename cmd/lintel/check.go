@@ -22,7 +22,7 @@ import (
 
 type checkOptions struct {
 	repo, base, head, user, output, color string
-	worktree, all                         bool
+	worktree, all, noCache                bool
 	approve                               []string
 	timeout                               time.Duration
 }
@@ -49,6 +49,7 @@ func newCheckCommand() *cobra.Command {
 	f.BoolVar(&o.worktree, "worktree", false, "check the work tree, with what is not committed yet, in place of --head")
 	f.BoolVar(&o.all, "all", false, "check every root of the head, not only what changed")
 	f.StringVar(&o.user, "user", "", "the account that asks for the change; the settings map it to a user of the cluster")
+	f.BoolVar(&o.noCache, "no-cache", false, "neither use nor keep what other checks left in the user's cache folder")
 	f.StringArrayVar(&o.approve, "approve", nil, "treat this exception file of the change as approved (may be repeated)")
 	f.StringVarP(&o.output, "output", "o", "text", "one of "+strings.Join(format.Names(), ", "))
 	f.StringVar(&o.color, "color", "auto", "color the text: auto, always or never")
@@ -69,6 +70,9 @@ func runCheck(cmd *cobra.Command, o checkOptions) error {
 	defer cleanup()
 	if change.Base == change.Head {
 		fmt.Fprintln(cmd.ErrOrStderr(), "lintel: head and base are the same commit, so there is nothing to compare: name a --base, or use --worktree or --all")
+	}
+	if dir, err := os.UserCacheDir(); err == nil && !o.noCache {
+		change.Cache = filepath.Join(dir, "lintel")
 	}
 	b := box.New(box.Config{Timeout: o.timeout})
 	defer b.Close()

@@ -52,6 +52,6 @@ func newRootCommand() *cobra.Command {
 		SilenceErrors: true,
 	}
 	var checker checks.Checker
-	root.AddCommand(newCheckCommand(), newServeCommand(), newVersionCommand(), newBoxCommand(checker.Run))
+	root.AddCommand(newCheckCommand(), newEvalCommand(), newTestCommand(), newFixCommand(), newBlameCommand(), newServeCommand(), newVersionCommand(), newBoxCommand(checker.Run))
 	return root
 }

@@ -17,12 +17,14 @@ func TestMain(m *testing.M) {
 
 // Each script is a git repository and what the command line says about it.
 func TestScripts(t *testing.T) {
+	cache := t.TempDir()
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 			e.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+			e.Setenv("XDG_CACHE_HOME", cache)
 			for _, who := range []string{"AUTHOR", "COMMITTER"} {
 				e.Setenv("GIT_"+who+"_NAME", "t")
 				e.Setenv("GIT_"+who+"_EMAIL", "t@example.com")

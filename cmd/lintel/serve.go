@@ -138,6 +138,10 @@ func serve(ctx context.Context, o serveOptions, log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("LINTEL_DATA_DIR cannot be used: %w", err)
 	}
+	cache, err := filepath.Abs(filepath.Join(o.dataDir, "cache")) // the boxes work elsewhere
+	if err != nil {
+		return fmt.Errorf("LINTEL_DATA_DIR cannot be used: %w", err)
+	}
 	executable, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("the running program cannot be found: %w", err)
@@ -166,7 +170,7 @@ func serve(ctx context.Context, o serveOptions, log *slog.Logger) error {
 	server := &bot.Server{
 		Webhook: intake, Metrics: metrics, Queue: jobs, Workers: o.workers, Sweep: sweeper.Run, Log: log,
 		Worker: &bot.Worker{
-			Door: door, Mirror: mirrors, Box: boxes, Approver: review.New(door, mirrors), Jobs: jobs, Summary: summary,
+			Door: door, Mirror: mirrors, Box: boxes, Approver: review.New(door, mirrors), Jobs: jobs, Summary: summary, Cache: cache,
 			Version: engineVersion(), Now: time.Now, Log: log, Metrics: metrics,
 		},
 		Ready: map[string]func(context.Context) error{"box": func(context.Context) error { return runnable(executable) }},

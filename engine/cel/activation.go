@@ -9,7 +9,9 @@ import (
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
 	"github.com/google/cel-go/interpreter"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/lintel-bot/lintel/engine/admission"
 )
@@ -37,7 +39,12 @@ type evaluation struct {
 
 	known   map[string]any
 	results map[string]ref.Val
+
+	iterations int // that a quick program has left
 }
+
+// interrupted is the name by which programs ask, at each iteration, whether they have to stop.
+const interrupted = "#interrupted"
 
 // activation resolves the names of one expression.
 type activation struct {
@@ -58,6 +65,8 @@ func (a *activation) ResolveName(name string) (any, bool) {
 	}
 	s := a.state
 	switch name {
+	case interrupted:
+		return a.tick(), true
 	case identObject:
 		return null(s.object), true
 	case identOldObject:
@@ -156,6 +165,8 @@ func (a *activation) variable(name string) (ref.Val, bool) {
 func (a *activation) engine(name string, args []ref.Val) ref.Val {
 	now := a.state.env.Now
 	switch name {
+	case callNow:
+		return types.Timestamp{Time: now.UTC()}
 	case "__time_now", "__time_now_utc":
 		return types.String(now.UTC().Format(time.RFC3339))
 	case "__random":
@@ -278,6 +289,10 @@ func (a *activation) lookUp(name string, args []ref.Val) ref.Val {
 		}
 		return s.get(a.ctx, group, plural, namespace, rest[len(rest)-1])
 	case "list":
+		selector, args := labelArgument(args)
+		if selector != nil {
+			group, plural, rest, ok = s.groupResource(args)
+		}
 		if !ok || len(rest) > 1 {
 			return types.NoSuchOverloadErr()
 		}
@@ -288,13 +303,15 @@ func (a *activation) lookUp(name string, args []ref.Val) ref.Val {
 		if s.env.Cluster == nil {
 			return s.need("list of " + plural)
 		}
-		objects := s.env.Cluster.List(a.ctx, group, s.lang.catalog.kindOf(group, plural), namespace)
+		objects := s.env.Cluster.List(a.ctx, group, s.kindOf(group, plural), namespace)
 		if len(objects) == 0 {
 			return s.need(strings.TrimSpace("list of " + plural + " " + namespace))
 		}
-		items := make([]any, len(objects))
-		for i, o := range objects {
-			items[i] = o
+		items := make([]any, 0, len(objects))
+		for _, o := range objects {
+			if selector == nil || selector.Matches(labelsOf(o)) {
+				items = append(items, o)
+			}
 		}
 		return types.DefaultTypeAdapter.NativeToValue(map[string]any{"items": items})
 	case "post":
@@ -304,7 +321,7 @@ func (a *activation) lookUp(name string, args []ref.Val) ref.Val {
 }
 
 func (s *evaluation) get(ctx context.Context, group, plural, namespace, name string) ref.Val {
-	kind := s.lang.catalog.kindOf(group, plural)
+	kind := s.kindOf(group, plural)
 	if s.env.Cluster != nil {
 		if o, ok := s.env.Cluster.Get(ctx, group, kind, namespace, name); ok {
 			return types.DefaultTypeAdapter.NativeToValue(o)
@@ -315,6 +332,34 @@ func (s *evaluation) get(ctx context.Context, group, plural, namespace, name str
 		what = kind + " " + namespace + "/" + name
 	}
 	return s.need(what)
+}
+
+// kindOf is the kind with a plural name: that of Kubernetes, or that of a custom resource that the repository
+// declares, or a guess.
+func (s *evaluation) kindOf(group, plural string) string {
+	if r, ok := s.env.Cluster.(interface {
+		KindOf(group, resource string) string
+	}); ok {
+		if kind := r.KindOf(group, plural); kind != "" {
+			return kind
+		}
+	}
+	return s.lang.catalog.kindOf(group, plural)
+}
+
+// labelArgument takes the labels that resource.List may be given last.
+func labelArgument(args []ref.Val) (labels.Selector, []ref.Val) {
+	if len(args) < 2 {
+		return nil, args
+	}
+	if _, isMap := args[len(args)-1].(traits.Mapper); !isMap {
+		return nil, args
+	}
+	native, err := args[len(args)-1].ConvertToNative(stringMap)
+	if err != nil {
+		return nil, args
+	}
+	return labels.SelectorFromSet(native.(map[string]string)), args[:len(args)-1] //nolint:forcetypeassert // ConvertToNative was asked for it
 }
 
 // groupResource reads the first arguments of a look-up: an API version and a plural, or what ToGVR gives.

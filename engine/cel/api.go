@@ -38,6 +38,8 @@ type Result struct {
 	// set; "" where nothing narrower is known. Empty unless Outcome is Fail or Error.
 	Fields []string
 	Old    bool
+	// Line is where in its file the validation, or the mutation, is written that decided; 0 where none did.
+	Line int
 	// Exceptions are those that made it pass or skip.
 	Exceptions []*Exception
 	// Combined is set where none of the exceptions alone would have made it pass.

@@ -21,6 +21,7 @@ const (
 	costLimit      = 1_000_000
 	interruptEvery = 100
 	maxExpression  = 64 << 10 // characters
+	maxIterations  = 10_000   // of all comprehensions of an expression, before its cost is tracked
 )
 
 // language is the environment that all expressions are compiled in: immutable, built on first use.
@@ -53,6 +54,7 @@ const (
 	identResource   = "resource"
 	identEngine     = "__engine" // what macros put into expressions; a user cannot need the name
 	callHasIndex    = "__hasIndex"
+	callNow         = "__now"
 )
 
 // newEnv declares the language: that of Kubernetes 1.34 (k8s.io/apiserver/pkg/cel/environment) with
@@ -79,7 +81,8 @@ func newEnv() (*cel.Env, error) {
 		ext.Strings(ext.StringsVersion(2)), ext.Sets(), ext.TwoVarComprehensions(), ext.Lists(ext.ListsVersion(3)),
 		ext.Encoders(), ext.Math(),
 		cel.Variable(identAuthorizer, library.AuthorizerType),
-		cel.Macros(hasMacro(), engineMacro("time_now", 0), engineMacro("time_now_utc", 0), engineMacro("random", 0), engineMacro("random", 1)),
+		cel.Macros(hasMacro(), engineMacro("time_now", 0), engineMacro("time_now_utc", 0), engineMacro("random", 0), engineMacro("random", 1),
+			engineReceiver("random", "random", "__random", 0), engineReceiver("random", "random", "__random", 1), engineReceiver("time", "now", callNow, 0)),
 	}
 	for _, name := range slices.Concat([]string{
 		identObject, identOldObject, identRequest, identNamespace, identVariables, identParams, identImages,
@@ -89,6 +92,8 @@ func newEnv() (*cel.Env, error) {
 	}
 	options = append(options, imageFunctions()...)
 	options = append(options, functions()...)
+	options = append(options, libraryFunctions()...)
+	options = append(options, library.JSONPatch(), mutationTypes())
 	return cel.NewEnv(options...)
 }
 
@@ -100,6 +105,11 @@ func services() map[string]string {
 		"imageData":     "the metadata of an image",
 		"image":         "the metadata of an image",
 	}
+}
+
+// quickOptions are those of programs that are bounded by the number of their iterations.
+func quickOptions() []cel.ProgramOption {
+	return []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize), cel.InterruptCheckFrequency(interruptEvery)}
 }
 
 func programOptions() []cel.ProgramOption {

@@ -22,7 +22,12 @@ type Exception struct {
 	values     allowance
 	asPass     bool
 	expires    time.Time
+
+	readsNamespace bool
 }
+
+// ReadsNamespace reports whether a condition asks for the Namespace object of a request.
+func (e *Exception) ReadsNamespace() bool { return e.readsNamespace }
 
 // CompileException compiles an exception. It is nil where a problem is more than a warning.
 func CompileException(doc policy.Document, e policy.CELException) (*Exception, []policy.Problem) {
@@ -62,6 +67,7 @@ func CompileException(doc policy.Document, e policy.CELException) (*Exception, [
 	if policy.HasErrors(c.problems) {
 		return nil, c.problems
 	}
+	out.readsNamespace = c.readsNamespace
 	return out, c.problems
 }
 
@@ -112,6 +118,17 @@ func (e *Exception) Refs() []policy.CELPolicyRef { return slices.Clone(e.refs) }
 
 // Expires is when the exception ends, the zero time where it does not.
 func (e *Exception) Expires() time.Time { return e.expires }
+
+func (e *Exception) expired(now time.Time) bool { return !e.expires.IsZero() && !now.Before(e.expires) }
+
+// result is that of a policy that the exception takes away as a whole.
+func (e *Exception) result(enforce bool) Result {
+	out := Result{Rule: "exception", Outcome: Skip, Enforce: enforce, Message: "rule is skipped due to policy exception: " + e.name, Exceptions: []*Exception{e}}
+	if e.asPass {
+		out.Outcome = Pass
+	}
+	return out
+}
 
 // Whole reports whether the exception lets everything through that it matches, as opposed to some images
 // or values.

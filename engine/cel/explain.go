@@ -31,7 +31,12 @@ type place struct {
 }
 
 func (p place) at(key string) place {
-	return place{p.old, p.pointer + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(key)}
+	return place{p.old, p.pointer + "/" + escape(key)}
+}
+
+// escape makes a key a token of a pointer. Few keys need it.
+func escape(key string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1")
 }
 
 // explainer finds the fields that made an expression false. It follows the expression down: to the side of
@@ -99,13 +104,27 @@ func (x *explainer) eval(f frame, e ast.Expr) (ref.Val, error) {
 	if !ok {
 		all := f.expr.checked
 		part := ast.NewCheckedAST(ast.NewAST(e, all.SourceInfo()), all.TypeMap(), all.ReferenceMap())
-		planned, err := x.a.state.lang.env.PlanProgram(part, append(programOptions(), cel.CostLimit(partCost))...)
+		options := append(programOptions(), cel.CostLimit(partCost))
+		if f.expr.quick != nil {
+			options = quickOptions()
+		}
+		planned, err := x.a.state.lang.env.PlanProgram(part, options...)
 		if err != nil {
 			return nil, err
 		}
 		p, _ = f.expr.parts.LoadOrStore(e.ID(), planned)
 	}
-	out, cost, err := run(&activation{ctx: x.a.ctx, state: x.a.state, bound: f.bound}, p.(cel.Program)) //nolint:forcetypeassert // only programs are stored
+	program := p.(cel.Program) //nolint:forcetypeassert // only programs are stored
+	a := &activation{ctx: x.a.ctx, state: x.a.state, bound: f.bound}
+	if f.expr.quick != nil {
+		out, err, done := a.quick(program)
+		if !done {
+			x.cost = explainCost + 1
+			return nil, errTooLong
+		}
+		return out, err
+	}
+	out, cost, err := run(a, program)
 	x.cost += cost
 	return out, err
 }
@@ -265,7 +284,7 @@ func (s *evaluation) lookup(p place) (any, bool) {
 		return v, v != nil
 	}
 	for token := range strings.SplitSeq(p.pointer[1:], "/") {
-		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+		token = strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
 		switch c := v.(type) {
 		case admission.Object:
 			next, ok := c[token]

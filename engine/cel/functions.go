@@ -61,7 +61,7 @@ func functions() []cel.EnvOption {
 	// depends on the value it is called on.
 	for _, name := range []string{
 		"Get", "get", "List", "list", "Post", "post", "Client", "client", "ToGVR", "toGVR", "GetMetadata", "getMetadata",
-		"Unmarshal", "unmarshal", "Parse", "parse", "__time_now", "__time_now_utc", "__random",
+		"Unmarshal", "unmarshal", "Parse", "parse", "__time_now", "__time_now_utc", "__random", callNow, "Marshal", "marshal",
 	} {
 		var overloads []cel.FunctionOpt
 		for n := range 5 {
@@ -160,7 +160,7 @@ func hasIndex(m, key ref.Val) ref.Val {
 func parseServiceAccount(s string) ref.Val {
 	name, namespace := "", ""
 	if rest, ok := strings.CutPrefix(s, "system:serviceaccount:"); ok {
-		if ns, n, ok := strings.Cut(rest, ":"); ok && !strings.Contains(n, ":") {
+		if ns, n, ok := strings.Cut(rest, ":"); ok {
 			namespace, name = ns, n
 		}
 	}
@@ -207,9 +207,12 @@ func listToMap(args ...ref.Val) ref.Val {
 	return types.NewRefValMap(types.DefaultTypeAdapter, out)
 }
 
-// documents are json.unmarshal(text) and yaml.parse(text).
+// documents are json.unmarshal(text), json.marshal(value) and yaml.parse(text).
 func documents() methods {
-	return methods{func(_ string, args []ref.Val) ref.Val {
+	return methods{func(name string, args []ref.Val) ref.Val {
+		if len(args) == 1 && strings.EqualFold(name, "marshal") {
+			return marshal(args[0])
+		}
 		s, ok := any(nil), false
 		if len(args) == 1 {
 			s, ok = args[0].Value().(string)

@@ -42,11 +42,10 @@ func FuzzExceptionExpressions(f *testing.F) {
 		if issues.Err() != nil {
 			return
 		}
-		program, err := c.lang.env.Program(checked, programOptions()...)
+		x, err := c.lang.plan(source, checked.NativeRep(), 0)
 		if err != nil {
 			return
 		}
-		x := &expression{source: source, checked: checked.NativeRep(), program: program}
 		for _, exceptions := range [][]*Exception{nil, {exception}} {
 			r := &admission.Request{Operation: admission.Create, Object: pod}
 			state := &evaluation{lang: c.lang, request: r, object: pod}

@@ -17,6 +17,7 @@ import (
 // validation is one expression that has to hold.
 type validation struct {
 	expr              *expression
+	line              int
 	message           string
 	messageExpression *expression
 }
@@ -55,6 +56,29 @@ type Policy struct {
 	paramKind                   *policy.ParamKind
 	defaultMessage              func(index int, source string) string
 	errorsFail                  bool // an error of a validation is a violation
+	readsNamespace              bool
+	kinds                       []string
+}
+
+// ReadsNamespace reports whether the policy asks for the Namespace object of a request, or for its labels.
+func (p *Policy) ReadsNamespace() bool { return p.readsNamespace }
+
+// Kinds are those of the objects that the policy can be about, nil where that can be any.
+func (p *Policy) Kinds() []string { return p.kinds }
+
+// finish takes over what compiling the parts of the policy found out.
+func (p *Policy) finish(c *compiler) {
+	p.readsNamespace = c.readsNamespace
+	var plurals []string
+	for _, t := range p.targets {
+		if len(t.match.rules) == 0 {
+			return
+		}
+		for _, r := range t.match.rules {
+			plurals = append(plurals, r.Resources...)
+		}
+	}
+	p.kinds = c.lang.catalog.kinds(plurals)
 }
 
 // body compiles what all kinds have in common. Pointers are those of spec.
@@ -79,6 +103,7 @@ func (c *compiler) body(at, failurePolicy string, vars []policy.CELVariable, con
 		}
 		if x := c.compile(pointer+"/expression", v.Expression); x != nil {
 			p.variables = append(p.variables, variable{v.Name, x})
+			c.additions += additions(x.checked.Expr())
 		}
 		c.declared[v.Name] = true
 	}
@@ -93,6 +118,7 @@ func (c *compiler) validations(p *program, at string, validations []policy.CELVa
 	for i, v := range validations {
 		pointer := at + itoa(i)
 		out := validation{message: v.Message}
+		out.line, _ = c.doc.Position(pointer)
 		out.expr = c.compile(pointer+"/expression", v.Expression, cel.BoolType)
 		if v.MessageExpression != "" {
 			out.messageExpression = c.compile(pointer+"/messageExpression", v.MessageExpression, cel.StringType)
@@ -138,6 +164,7 @@ func CompileValidatingPolicy(doc policy.Document, p policy.ValidatingPolicy) (*P
 	if policy.HasErrors(c.problems) {
 		return nil, c.problems
 	}
+	out.finish(c)
 	return out, c.problems
 }
 
@@ -185,6 +212,7 @@ func CompileAdmissionPolicy(doc policy.Document, p policy.ValidatingAdmissionPol
 	if policy.HasErrors(c.problems) {
 		return nil, c.problems
 	}
+	out.finish(c)
 	return out, c.problems
 }
 
@@ -243,7 +271,7 @@ func (p *Policy) one(ctx context.Context, r *admission.Request, env Env, v view)
 	var matched []*Exception
 	var undecided error
 	for _, e := range env.Exceptions {
-		if !e.Applies(p.kind, p.name) || !e.expires.IsZero() && !env.Now.Before(e.expires) {
+		if !e.Applies(p.kind, p.name) || e.expired(env.Now) {
 			continue
 		}
 		ok, err := e.Matches(ctx, r, env)
@@ -251,11 +279,7 @@ func (p *Policy) one(ctx context.Context, r *admission.Request, env Env, v view)
 		case err != nil:
 			undecided = err
 		case ok && e.Whole():
-			out := Result{Rule: "exception", Outcome: Skip, Enforce: p.enforce, Message: "rule is skipped due to policy exception: " + e.name, Exceptions: []*Exception{e}}
-			if e.asPass {
-				out.Outcome = Pass
-			}
-			return out
+			return e.result(p.enforce)
 		case ok:
 			matched = append(matched, e)
 		}
@@ -302,7 +326,7 @@ func (p *Policy) exempt(matched []*Exception, failed Result, run func([]*Excepti
 
 // judge turns a verdict into a result in Kyverno's words.
 func (p *Policy) judge(v verdict, enforce bool) Result {
-	out := Result{Rule: p.rule, Enforce: enforce}
+	out := Result{Rule: p.rule, Enforce: enforce, Line: v.line}
 	needs := (*admission.NeedsClusterError)(nil)
 	switch {
 	case errors.As(v.err, &needs):
@@ -343,6 +367,7 @@ type verdict struct {
 	message     string
 	fields      []string
 	old         bool
+	line        int // of the validation with that index, 0 where there is none
 }
 
 func (v verdict) canceled() bool {
@@ -351,10 +376,7 @@ func (v verdict) canceled() bool {
 
 // evaluate runs the program. All validations that fail give their fields; the message is that of the first.
 func (p *program) evaluate(ctx context.Context, r *admission.Request, env Env, v view, params any, exceptions []*Exception) verdict {
-	state := &evaluation{
-		lang: p.lang, request: r, env: env, where: v, params: params, variables: p.variables, namespace: p.namespace,
-		object: v.see(r.Object), oldObject: v.see(r.OldObject),
-	}
+	state := p.state(r, env, v, params)
 	state.images, state.values = aggregate(exceptions)
 	a := &activation{ctx: ctx, state: state}
 	if out, done := p.conditionsHold(a); done {
@@ -370,13 +392,13 @@ func (p *program) evaluate(ctx context.Context, r *admission.Request, env Env, v
 			if out.failed {
 				continue // a later error does not undo what is certain
 			}
-			out.err, out.index = fmt.Errorf("expression '%s' resulted in error: %w", strings.TrimSpace(val.expr.source), err), i
+			out.err, out.index, out.line = fmt.Errorf("expression '%s' resulted in error: %w", strings.TrimSpace(val.expr.source), err), i, val.line
 			out.fields, out.old = explain(a, val.expr, v)
 			return out
 		}
 		fields, old := explain(a, val.expr, v)
 		if !out.failed {
-			out.failed, out.index, out.old = true, i, old
+			out.failed, out.index, out.old, out.line = true, i, old, val.line
 			out.message = val.text(a)
 		}
 		if old == out.old {
@@ -384,7 +406,38 @@ func (p *program) evaluate(ctx context.Context, r *admission.Request, env Env, v
 		}
 	}
 	out.fields = tidy(out.fields)
+	if out.failed && len(out.fields) == 1 && out.fields[0] == "" {
+		out.fields, out.old = p.selected(a, v, out)
+	}
 	return out
+}
+
+// selected are the fields for which the match conditions hold: the cause of a violation whose expression reads
+// nothing of the object, mostly false itself.
+func (p *program) selected(a *activation, v view, out verdict) ([]string, bool) {
+	var found []string
+	old := out.old
+	for _, x := range p.conditions {
+		fields, isOld := explain(a, x, v)
+		if found == nil {
+			old = isOld
+		}
+		if isOld == old {
+			found = append(found, fields...)
+		}
+	}
+	if len(found) == 0 {
+		return out.fields, out.old
+	}
+	return tidy(found), old
+}
+
+// state is what the expressions of the program see of a request.
+func (p *program) state(r *admission.Request, env Env, v view, params any) *evaluation {
+	return &evaluation{
+		lang: p.lang, request: r, env: env, where: v, params: params, variables: p.variables, namespace: p.namespace,
+		object: v.see(r.Object), oldObject: v.see(r.OldObject),
+	}
 }
 
 // conditionsHold evaluates the match conditions. One that is false decides, whatever errors the others have

@@ -18,11 +18,14 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// expression is a compiled expression: immutable but for a cache, safe for concurrent use.
+// expression is a compiled expression: immutable but for caches, safe for concurrent use.
 type expression struct {
 	source  string
 	checked *ast.AST
-	program cel.Program
+	// quick is a program that counts nothing but iterations, for expressions whose values cannot grow; nil for
+	// the others. metered tracks the cost of each step, which takes several times as long.
+	quick   cel.Program
+	metered func() (cel.Program, error)
 	// parts holds programs of parts of the expression, by the id of the part. They are compiled when a
 	// failure is explained for the first time.
 	parts sync.Map
@@ -35,6 +38,12 @@ type compiler struct {
 	problems []policy.Problem
 	// declared are the variables that may be used so far.
 	declared map[string]bool
+	// additions counts the operators + in the variables.
+	additions int
+	// readsNamespace is set once an expression or a selector asks for the Namespace of the request.
+	readsNamespace bool
+	// mutates is set where expressions may make the objects of mutations.
+	mutates bool
 }
 
 func newCompiler(doc policy.Document) (*compiler, error) {
@@ -68,21 +77,48 @@ func (c *compiler) compile(pointer, source string, want ...*cel.Type) *expressio
 		}
 		return nil
 	}
-	out := checked.OutputType()
-	if len(want) > 0 && !slices.ContainsFunc(want, func(t *cel.Type) bool { return out.IsExactType(t) }) && !out.IsExactType(cel.DynType) && !out.IsExactType(cel.AnyType) {
-		c.problem(pointer, "the expression gives %s, it must give %s", out, want[0])
+	gives := checked.OutputType()
+	if len(want) > 0 && !slices.ContainsFunc(want, func(t *cel.Type) bool { return gives.IsExactType(t) }) && !gives.IsExactType(cel.DynType) && !gives.IsExactType(cel.AnyType) {
+		c.problem(pointer, "the expression gives %s, it must give %s", gives, want[0])
 		return nil
 	}
 	native := checked.NativeRep()
+	if made := makesObjects(native.Expr()); made != nil && !c.mutates {
+		at := native.SourceInfo().GetStartLocation(made.ID())
+		c.located(pointer, at.Line(), at.Column()+1, "the type "+made.AsStruct().TypeName()+" is for mutations only")
+		return nil
+	}
 	if !c.declaredOnly(pointer, native) {
 		return nil
 	}
-	program, err := c.lang.env.Program(checked, programOptions()...)
+	c.readsNamespace = c.readsNamespace || reads(native.Expr(), identNamespace)
+	out, err := c.lang.plan(source, native, c.additions)
 	if err != nil {
 		c.problem(pointer, "the expression cannot be planned: %s", firstLine(err.Error()))
 		return nil
 	}
-	return &expression{source: source, checked: native, program: program}
+	return out
+}
+
+// reads reports whether an expression uses a name.
+func reads(e ast.Expr, name string) (found bool) {
+	ast.PreOrderVisit(e, ast.NewExprVisitor(func(e ast.Expr) {
+		found = found || e.Kind() == ast.IdentKind && e.AsIdent() == name
+	}))
+	return found
+}
+
+// plan makes the programs of an expression. additions are the operators + in the variables that it may use.
+func (l *language) plan(source string, checked *ast.AST, additions int) (*expression, error) {
+	x := &expression{source: source, checked: checked}
+	x.metered = sync.OnceValues(func() (cel.Program, error) { return l.env.PlanProgram(checked, programOptions()...) })
+	if !bounded(checked.Expr(), additions) {
+		_, err := x.metered()
+		return x, err
+	}
+	var err error
+	x.quick, err = l.env.PlanProgram(checked, quickOptions()...)
+	return x, err
 }
 
 // declaredOnly reports uses of variables that are not defined, or not yet: a variable sees those before it.
@@ -110,9 +146,50 @@ func (c *compiler) declaredOnly(pointer string, a *ast.AST) bool {
 // eval runs the expression. A *admission.NeedsClusterError, and the error of the context, can be found in
 // the error with errors.As and errors.Is.
 func (e *expression) eval(a *activation) (ref.Val, error) {
-	out, _, err := run(a, e.program)
+	if e.quick != nil {
+		if out, err, done := a.quick(e.quick); done {
+			return out, err
+		}
+	}
+	p, err := e.metered()
+	if err != nil {
+		return nil, err
+	}
+	out, _, err := run(a, p)
 	return out, err
 }
+
+// quick runs a program that tracks no cost. It is not done where it takes too many iterations: the cost then
+// decides.
+func (a *activation) quick(p cel.Program) (out ref.Val, err error, done bool) { //nolint:revive // done says whether there is an error at all
+	before := a.state.iterations
+	a.state.iterations = maxIterations
+	v, _, err := p.Eval(a)
+	exceeded := a.state.iterations < 0
+	a.state.iterations = before
+	if cause := context.Cause(a.ctx); cause != nil {
+		return nil, cause, true
+	}
+	if exceeded {
+		return nil, nil, false
+	}
+	if err != nil {
+		return nil, err, true
+	}
+	if types.IsUnknown(v) {
+		return nil, errUnknown, true
+	}
+	return v, nil, true
+}
+
+// tick counts an iteration of a comprehension, and reports whether the evaluation has to stop.
+func (a *activation) tick() bool {
+	s := a.state
+	s.iterations--
+	return s.iterations < 0 || s.iterations%interruptEvery == 0 && a.ctx.Err() != nil
+}
+
+var errUnknown = errors.New("the result is unknown")
 
 // run evaluates a program and says what that did cost: at most, where it was ended before its time.
 func run(a *activation, p cel.Program) (ref.Val, uint64, error) {
@@ -128,7 +205,7 @@ func run(a *activation, p cel.Program) (ref.Val, uint64, error) {
 		return nil, cost, err
 	}
 	if types.IsUnknown(out) {
-		return nil, cost, errors.New("the result is unknown")
+		return nil, cost, errUnknown
 	}
 	return out, cost, nil
 }

@@ -22,6 +22,8 @@ func (x *explainer) reads(f frame, e ast.Expr) source {
 			return source{[]place{{}}, true}
 		case identOldObject:
 			return source{[]place{{old: true}}, true}
+		case identNamespace:
+			return source{places: []place{{pointer: "/metadata/namespace"}}}
 		default:
 			return f.origin[name]
 		}
@@ -60,6 +62,8 @@ func (x *explainer) readsSelect(f frame, s ast.SelectExpr) source {
 			return source{[]place{{}}, true}
 		case identOldObject:
 			return source{[]place{{old: true}}, true}
+		case "namespace", "name":
+			return source{places: []place{{old: x.a.state.request.Object == nil, pointer: "/metadata/" + s.FieldName()}}}
 		}
 		return source{}
 	}

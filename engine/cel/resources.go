@@ -1,6 +1,9 @@
 package cel
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // resource is what the API server knows of a kind: its plural name and whether it lives in a namespace.
 type resource struct {
@@ -74,6 +77,26 @@ func newCatalog() *catalog {
 		c.byPlural[[2]string{r.group, r.plural}] = r
 	}
 	return c
+}
+
+// kinds are the kinds with one of the plural names, of any group; nil where one of the names is not known.
+func (c *catalog) kinds(plurals []string) []string {
+	out := []string{}
+	for _, name := range plurals {
+		name, _, _ = strings.Cut(name, "/")
+		found := false
+		for key, r := range c.byPlural {
+			if key[1] == name {
+				out = append(out, r.kind)
+				found = true
+			}
+		}
+		if !found {
+			return nil
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // of is the resource of a kind; known is false for a guess, whose scope is not known either.

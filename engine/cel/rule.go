@@ -30,11 +30,15 @@ type RuleSpec struct {
 
 // Rule is a compiled validate.cel rule: immutable and safe for concurrent use.
 type Rule struct {
-	name, message string
-	program       *program
-	paramKind     *policy.ParamKind
-	paramRef      *policy.ParamRef
+	name, message  string
+	program        *program
+	paramKind      *policy.ParamKind
+	paramRef       *policy.ParamRef
+	readsNamespace bool
 }
+
+// ReadsNamespace reports whether the rule asks for the Namespace object of a request.
+func (r *Rule) ReadsNamespace() bool { return r.readsNamespace }
 
 // CompileRule compiles a validate.cel rule. It is nil where a problem is more than a warning.
 func CompileRule(doc policy.Document, spec RuleSpec) (*Rule, []policy.Problem) {
@@ -55,7 +59,7 @@ func CompileRule(doc policy.Document, spec RuleSpec) (*Rule, []policy.Problem) {
 	if policy.HasErrors(c.problems) {
 		return nil, c.problems
 	}
-	return &Rule{name: spec.Name, message: strings.TrimSpace(spec.Message), program: p, paramKind: spec.ParamKind, paramRef: spec.ParamRef}, c.problems
+	return &Rule{name: spec.Name, message: strings.TrimSpace(spec.Message), program: p, paramKind: spec.ParamKind, paramRef: spec.ParamRef, readsNamespace: c.readsNamespace}, c.problems
 }
 
 // Evaluate answers one result. Whether the rule matches the request, and whether an exception takes it away,
@@ -75,7 +79,7 @@ func (r *Rule) Evaluate(ctx context.Context, req *admission.Request, env Env) Re
 }
 
 func (r *Rule) judge(v verdict) Result {
-	out := Result{Rule: r.name}
+	out := Result{Rule: r.name, Line: v.line}
 	needs := (*admission.NeedsClusterError)(nil)
 	switch {
 	case errors.As(v.err, &needs):

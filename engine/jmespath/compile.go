@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 
 	"github.com/jmespath-community/go-jmespath/pkg/parsing"
 )
 
 // compile parses the source and turns the tree of the parser into nodes.
-func compile(source string) (root *node, err error) {
+func compile(source string, d dialect) (root *node, err error) {
 	if len(source) > maxSource {
 		return nil, &SyntaxError{Offset: maxSource, Message: fmt.Sprintf("expression is longer than %d bytes", maxSource)}
 	}
@@ -22,7 +23,7 @@ func compile(source string) (root *node, err error) {
 	if err != nil {
 		return nil, located(err, back, len(source))
 	}
-	root, err = translate(&ast, 0)
+	root, err = d.translate(&ast, 0)
 	if err != nil {
 		return nil, located(err, back, len(source))
 	}
@@ -59,7 +60,7 @@ var comparators = map[parsing.TokType]op{
 	parsing.TOKLTE: opLessEqual, parsing.TOKGT: opGreater, parsing.TOKGTE: opGreaterEqual,
 }
 
-func translate(ast *parsing.ASTNode, depth int) (*node, error) {
+func (d dialect) translate(ast *parsing.ASTNode, depth int) (*node, error) {
 	if depth > maxDepth {
 		return nil, &SyntaxError{Message: fmt.Sprintf("expression is nested deeper than %d", maxDepth)}
 	}
@@ -69,7 +70,9 @@ func translate(ast *parsing.ASTNode, depth int) (*node, error) {
 		n.op = opCurrent
 	case parsing.ASTField:
 		n.op, n.name = opField, ast.Value.(string)
-		n.absent = &NotFoundError{Path: n.name}
+		if d != assertions {
+			n.absent = &NotFoundError{Path: n.name}
+		}
 	case parsing.ASTLiteral:
 		n.op, n.value = opLiteral, wholeNumbers(ast.Value)
 	case parsing.ASTSubexpression, parsing.ASTIndexExpression:
@@ -92,7 +95,7 @@ func translate(ast *parsing.ASTNode, depth int) (*node, error) {
 			n.keys = append(n.keys, ast.Children[i].Value.(string))
 		}
 	case parsing.ASTKeyValPair:
-		return translate(&ast.Children[0], depth+1)
+		return d.translate(&ast.Children[0], depth+1)
 	case parsing.ASTOrExpression:
 		n.op = opOr
 	case parsing.ASTAndExpression:
@@ -117,14 +120,23 @@ func translate(ast *parsing.ASTNode, depth int) (*node, error) {
 			return nil, err
 		}
 	case parsing.ASTArithmeticExpression, parsing.ASTArithmeticUnaryExpression:
+		if d == assertions {
+			n.op, n.arithmetic = opArithmetic, operations[ast.Value.(parsing.TokType)]
+			break
+		}
 		return nil, &SyntaxError{Message: "SyntaxError: Kyverno has no arithmetic operators, use add(), subtract(), multiply(), divide() or modulo()"}
-	case parsing.ASTLetExpression, parsing.ASTVariable, parsing.ASTBinding, parsing.ASTBindings, parsing.ASTRootNode:
+	case parsing.ASTVariable:
+		if d != assertions {
+			return nil, &SyntaxError{Message: "SyntaxError: let expressions and $ are not part of Kyverno's JMESPath"}
+		}
+		n.op, n.name = opVariable, strings.TrimPrefix(ast.Value.(string), "$")
+	case parsing.ASTLetExpression, parsing.ASTBinding, parsing.ASTBindings, parsing.ASTRootNode:
 		return nil, &SyntaxError{Message: "SyntaxError: let expressions and $ are not part of Kyverno's JMESPath"}
 	default:
 		return nil, &SyntaxError{Message: "SyntaxError: Incomplete expression"}
 	}
 	for i := range ast.Children {
-		kid, err := translate(&ast.Children[i], depth+1)
+		kid, err := d.translate(&ast.Children[i], depth+1)
 		if err != nil {
 			return nil, err
 		}

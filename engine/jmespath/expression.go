@@ -9,6 +9,7 @@ package jmespath
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -24,6 +25,8 @@ const (
 type Env struct {
 	Now  time.Time // what time_now answers
 	Seed uint64    // what random starts from: equal seeds give equal text
+	// Bindings are the values of $name in expressions of assertion trees.
+	Bindings map[string]any
 }
 
 // Expression is a compiled expression. It is immutable and safe for concurrent use.
@@ -37,7 +40,24 @@ type Expression struct {
 // Compile parses an expression of at most 1 MiB. The error is a *SyntaxError. Calls of functions that
 // do not exist or have another number of arguments are found here, not at evaluation.
 func Compile(source string) (*Expression, error) {
-	root, err := compile(source)
+	return compileAs(source, kyverno)
+}
+
+// CompileAssertion parses an expression of an assertion tree: the community's dialect of JMESPath
+// (https://kyverno.github.io/kyverno-json/latest/jp/), in which a missing key is null, $name is a binding, and
+// there are arithmetic operators. Limits and errors are those of [Compile].
+func CompileAssertion(source string) (*Expression, error) { return compileAs(source, assertions) }
+
+// dialect is a variant of the language.
+type dialect int
+
+const (
+	kyverno dialect = iota
+	assertions
+)
+
+func compileAs(source string, d dialect) (*Expression, error) {
+	root, err := compile(source, d)
 	if err != nil {
 		return nil, err
 	}
@@ -48,6 +68,23 @@ func Compile(source string) (*Expression, error) {
 
 // String is the source of the expression.
 func (e *Expression) String() string { return e.source }
+
+// Variables are the names of the bindings that an expression of an assertion tree reads, without their $.
+func (e *Expression) Variables() []string {
+	var out []string
+	var visit func(*node)
+	visit = func(n *node) {
+		if n.op == opVariable {
+			out = append(out, n.name)
+		}
+		for _, kid := range n.kids {
+			visit(kid)
+		}
+	}
+	visit(e.root)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
 
 // Roots names the top-level fields that the expression can read, sorted and unique ("request", "images",
 // the name of a context entry). "@" among them says that it reads the data as a whole. The caller must

@@ -104,6 +104,9 @@ func (m *machine) eval(n *node, v any) (any, error) {
 			if field, ok := o[n.name]; ok {
 				return field, nil
 			}
+			if n.absent == nil {
+				return nil, nil
+			}
 			return nil, n.absent
 		}
 		return nil, nil // a field of null or of a scalar is null, not an error
@@ -145,6 +148,13 @@ func (m *machine) eval(n *node, v any) (any, error) {
 		return m.selectHash(n, v)
 	case opCall:
 		return m.call(n, v)
+	case opVariable:
+		if value, ok := m.env.Bindings[n.name]; ok {
+			return value, nil
+		}
+		return nil, &FunctionError{Function: "$" + n.name, Message: "the variable is not defined"}
+	case opArithmetic:
+		return m.arithmetic(n, v)
 	case opExpref:
 		return reference{n.kids[0]}, nil
 	case opFlatten, opProject, opFilter, opValues:

@@ -24,26 +24,29 @@ const (
 	opLessEqual
 	opGreater
 	opGreaterEqual
-	opFlatten // kids: list
-	opProject // kids: list, what to take of each
-	opFilter  // kids: list, what to take of each, condition
-	opValues  // kids: object, what to take of each value
-	opCall    // function, kids: arguments
-	opExpref  // kids: the expression, evaluated by the function
+	opFlatten    // kids: list
+	opProject    // kids: list, what to take of each
+	opFilter     // kids: list, what to take of each, condition
+	opValues     // kids: object, what to take of each value
+	opCall       // function, kids: arguments
+	opVariable   // name, of what the environment binds
+	opArithmetic // kids: one or two operands, arithmetic
+	opExpref     // kids: the expression, evaluated by the function
 )
 
 // node is one step of a compiled expression. It never changes after compile.
 type node struct {
-	op      op
-	name    string   // opField
-	keys    []string // opHash
-	value   any      // opLiteral
-	index   int      // opIndex
-	slice   [3]*int  // opSlice: start, stop, step
-	kids    []*node
-	fn      *function
-	pattern *regexp.Regexp // opCall whose first argument is a constant regular expression
-	absent  *NotFoundError // opField: made once
+	op         op
+	name       string   // opField
+	keys       []string // opHash
+	value      any      // opLiteral
+	index      int      // opIndex
+	slice      [3]*int  // opSlice: start, stop, step
+	kids       []*node
+	fn         *function
+	pattern    *regexp.Regexp // opCall whose first argument is a constant regular expression
+	absent     *NotFoundError // opField: made once; nil where a missing key is null
+	arithmetic byte           // opArithmetic: one of + - * / % and d for whole division
 }
 
 // builds says whether the node can name one part of the data more than once; projections only select.

@@ -37,7 +37,7 @@ func Compile(m policy.Match) (*Block, []*InvalidError) {
 		for i, f := range in {
 			c, errs := compileFilter(f)
 			for _, e := range errs {
-				problems = append(problems, &InvalidError{fmt.Sprintf("%s/%d/%s", name, i, e.Field), e.Message})
+				problems = append(problems, &InvalidError{fmt.Sprintf("%s/%d/%s", name, i, e.Field), e.Message, e.Warning})
 			}
 			out = append(out, c)
 		}
@@ -48,9 +48,9 @@ func Compile(m policy.Match) (*Block, []*InvalidError) {
 	problems = append(problems, errs...)
 	switch {
 	case len(b.any) > 0 && len(b.all) > 0:
-		problems = append(problems, &InvalidError{"all", "any and all are written side by side: keep one of them"})
+		problems = append(problems, &InvalidError{Field: "all", Message: "any and all are written side by side: keep one of them"})
 	case len(b.any)+len(b.all) > 0 && !direct.empty():
-		problems = append(problems, &InvalidError{"resources", "resources or user info stands beside any or all, where it has no effect: move it into the list"})
+		problems = append(problems, &InvalidError{Field: "resources", Message: "resources or user info stands beside any or all, where it has no effect: move it into the list"})
 	}
 	if len(b.any) == 0 && len(b.all) == 0 {
 		b.any = []filter{direct}
@@ -65,7 +65,7 @@ func (b *Block) Empty() bool { return b == nil || b.empty }
 func compileFilter(f policy.ResourceFilter) (filter, []*InvalidError) {
 	var problems []*InvalidError
 	bad := func(field, format string, args ...any) {
-		problems = append(problems, &InvalidError{field, fmt.Sprintf(format, args...)})
+		problems = append(problems, &InvalidError{Field: field, Message: fmt.Sprintf(format, args...)})
 	}
 	r := f.Resources
 	out := filter{
@@ -116,7 +116,9 @@ func compileFilter(f policy.ResourceFilter) (filter, []*InvalidError) {
 			bad(at+"name", "the subject has no name: say whom it is about")
 		}
 		if s.Kind == "ServiceAccount" && s.Namespace == "" {
-			bad(at+"namespace", "the ServiceAccount has no namespace: add it")
+			// No user has such a name, so the subject takes nobody; older versions of Kyverno accepted it.
+			bad(at+"namespace", "the ServiceAccount has no namespace, so it is nobody: add it")
+			problems[len(problems)-1].Warning = true
 		}
 	}
 	return out, problems

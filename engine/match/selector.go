@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
@@ -24,9 +26,11 @@ type requirement struct {
 }
 
 // InvalidError says which part of a block cannot be used. Field is its path below the block, in slashes.
+// Warning is set for a part that takes nobody and nothing: in an exclude block that loosens nothing.
 type InvalidError struct {
 	Field   string
 	Message string
+	Warning bool
 }
 
 func (e *InvalidError) Error() string { return e.Message }
@@ -40,6 +44,12 @@ func CompileSelector(s *policy.Selector) (*Selector, error) {
 		return out, nil
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.MatchLabels)) {
+		at := "matchLabels/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+		if value := s.MatchLabels[key]; !isLabelKey(key) {
+			return nil, &InvalidError{Field: at, Message: fmt.Sprintf("%q is no key of a label: write a name, or domain/name", key)}
+		} else if !isLabelValue(value) {
+			return nil, &InvalidError{Field: at, Message: fmt.Sprintf("%q is no value of a label: up to 63 letters, digits, -, _ and .", value)}
+		}
 		out.labels = append(out.labels, pair{key, s.MatchLabels[key]})
 	}
 	for i, r := range s.MatchExpressions {
@@ -47,23 +57,43 @@ func CompileSelector(s *policy.Selector) (*Selector, error) {
 		switch r.Operator {
 		case "In", "NotIn":
 			if len(r.Values) == 0 {
-				return nil, &InvalidError{at + "operator", fmt.Sprintf("the operator %s needs values", r.Operator)}
+				return nil, &InvalidError{Field: at + "operator", Message: fmt.Sprintf("the operator %s needs values", r.Operator)}
 			}
 		case "Exists", "DoesNotExist":
 			if len(r.Values) > 0 {
-				return nil, &InvalidError{at + "values", fmt.Sprintf("the operator %s takes no values: remove them", r.Operator)}
+				return nil, &InvalidError{Field: at + "values", Message: fmt.Sprintf("the operator %s takes no values: remove them", r.Operator)}
 			}
 		default:
 			message := fmt.Sprintf("unknown operator %q: use In, NotIn, Exists or DoesNotExist", r.Operator)
-			return nil, &InvalidError{at + "operator", message}
+			return nil, &InvalidError{Field: at + "operator", Message: message}
 		}
 		if r.Key == "" {
-			return nil, &InvalidError{at + "key", "the expression has no key: say which label it is about"}
+			return nil, &InvalidError{Field: at + "key", Message: "the expression has no key: say which label it is about"}
+		}
+		if !isLabelKey(r.Key) {
+			return nil, &InvalidError{Field: at + "key", Message: fmt.Sprintf("%q is no key of a label", r.Key)}
+		}
+		for j, v := range r.Values {
+			if !isLabelValue(v) {
+				return nil, &InvalidError{Field: fmt.Sprintf("%svalues/%d", at, j), Message: fmt.Sprintf("%q is no value of a label: up to 63 letters, digits, -, _ and .", v)}
+			}
 		}
 		out.requirements = append(out.requirements, requirement{r.Key, r.Operator, r.Values})
 	}
 	return out, nil
 }
+
+// isLabelKey and isLabelValue allow wildcards besides what Kubernetes does, and leave variables to be reported
+// as such.
+func isLabelKey(s string) bool {
+	return strings.Contains(s, "{{") || len(validation.IsQualifiedName(withoutWildcards(s))) == 0
+}
+
+func isLabelValue(s string) bool {
+	return strings.Contains(s, "{{") || len(validation.IsValidLabelValue(withoutWildcards(s))) == 0
+}
+
+func withoutWildcards(s string) string { return strings.NewReplacer("*", "x", "?", "x").Replace(s) }
 
 // Matches reports whether labels are selected. Keys and values of matchLabels may hold wildcards: then one
 // label must match both.

@@ -72,7 +72,16 @@ func operations(v any) (ops, error) {
 
 // apply gives the object with the patch applied. Like Kyverno, it makes the parents of what is added, and
 // removing what is not there is no error.
-func (o ops) apply(object admission.Object) (result admission.Object, err error) {
+func (o ops) apply(object admission.Object) (admission.Object, error) {
+	options := jsonpatch.NewApplyOptions()
+	options.AllowMissingPathOnRemove = true
+	options.EnsurePathExistsOnAdd = true
+	options.SupportNegativeIndices = true
+	options.AccumulatedCopySizeLimit = maxPatch
+	return o.applyWith(object, options)
+}
+
+func (o ops) applyWith(object admission.Object, options *jsonpatch.ApplyOptions) (result admission.Object, err error) {
 	// The library has panicked on patches that no check here foresees.
 	defer func() {
 		if recover() != nil {
@@ -83,11 +92,6 @@ func (o ops) apply(object admission.Object) (result admission.Object, err error)
 	if err != nil {
 		return object, fmt.Errorf("write the object as JSON: %w", err)
 	}
-	options := jsonpatch.NewApplyOptions()
-	options.AllowMissingPathOnRemove = true
-	options.EnsurePathExistsOnAdd = true
-	options.SupportNegativeIndices = true
-	options.AccumulatedCopySizeLimit = maxPatch
 	data, err = o.patch.ApplyWithOptions(data, options)
 	if err != nil {
 		return object, fmt.Errorf("apply the JSON patch: %w", err)

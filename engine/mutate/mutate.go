@@ -87,6 +87,9 @@ func Compile(document any, pointer string, contexts ContextCompiler) (*Mutation,
 	return out, nil
 }
 
+// ForEach reports whether the mutation goes over elements.
+func (m *Mutation) ForEach() bool { return len(m.each) > 0 }
+
 type compiler struct {
 	document any
 	contexts ContextCompiler
@@ -342,6 +345,10 @@ func (r *runner) element(parent *variable.Scope, l *loop, object admission.Objec
 	return object, nil
 }
 
-func escape(token string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(token) }
+func escape(token string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(token, "~", "~0"), "/", "~1")
+}
 
-func unescape(token string) string { return strings.NewReplacer("~1", "/", "~0", "~").Replace(token) }
+func unescape(token string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
+}

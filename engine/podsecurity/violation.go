@@ -43,7 +43,7 @@ func (p path) pointer() string {
 		case int:
 			b.WriteString(strconv.Itoa(s))
 		case string:
-			b.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(s))
+			b.WriteString(strings.ReplaceAll(strings.ReplaceAll(s, "~", "~0"), "/", "~1"))
 		}
 	}
 	return b.String()

@@ -181,7 +181,8 @@ type chunk struct {
 func chunks(data []byte) []chunk {
 	var out []chunk
 	start, startLine, line := 0, 0, 0
-	content := false // whether the chunk has more than comments and directives
+	content := false   // whether the chunk has more than comments and directives
+	directive := false // whether it begins with a directive, which is for the document behind its marker
 	for at := 0; at < len(data); line++ {
 		end := bytes.IndexByte(data[at:], '\n')
 		if end < 0 {
@@ -194,23 +195,23 @@ func chunks(data []byte) []chunk {
 		case isMarker(l, "---"):
 			if content {
 				out = append(out, chunk{data[start:at], startLine})
+			}
+			if content || !directive {
+				// What came before was a document of its own, if an empty one: a chunk has only one.
 				start, startLine = at, line
 			}
-			content = len(bytes.TrimSpace(l[3:])) > 0
+			directive = false
+			t := bytes.TrimSpace(l[3:])
+			content = len(t) > 0 && t[0] != '#'
 		case isMarker(l, "..."):
 			if content {
 				out = append(out, chunk{data[start:at], startLine})
 			}
-			start, startLine, content = end, line+1, false
+			start, startLine, content, directive = end, line+1, false, false
 		case !content:
 			t := bytes.TrimSpace(l)
+			directive = directive || l[0] == '%'
 			content = len(t) > 0 && t[0] != '#' && l[0] != '%'
-			if content && bytes.HasPrefix(data[start:], []byte("---")) && bytes.Count(data[start:at], []byte("\n---")) > 0 {
-				// Empty documents came before: only the last marker belongs to this one.
-				i := bytes.LastIndex(data[start:at], []byte("\n---"))
-				startLine += bytes.Count(data[start:start+i+1], []byte("\n"))
-				start += i + 1
-			}
 		}
 		at = end
 	}
@@ -249,17 +250,17 @@ func inspect(path string, root *yaml.Node) *Problem {
 			defer delete(active, n.Alias)
 			return walk(n.Alias, depth+1)
 		case yaml.MappingNode:
-			seen := make(map[string]bool, len(n.Content)/2)
+			seen := make(map[string]*yaml.Node, len(n.Content)/2)
 			for i := 0; i+1 < len(n.Content); i += 2 {
 				k := n.Content[i]
 				if follow(k).Kind != yaml.ScalarNode {
-					return at(k, "a key must be a string: JSON has no other keys")
+					return at(k, "a key must be a string: JSON has no other keys (a variable in {{ }} that starts a value needs quotes)")
 				}
 				name := keyText(k)
-				if seen[name] && !isMerge(k) {
+				if first, twice := seen[name]; twice && !isMerge(k) && !sameScalar(first, n.Content[i+1]) {
 					return at(k, "the key %q is written twice: keep one", name)
 				}
-				seen[name] = true
+				seen[name] = n.Content[i+1]
 				if p := walk(n.Content[i+1], depth+1); p != nil {
 					return p
 				}
@@ -278,6 +279,12 @@ func inspect(path string, root *yaml.Node) *Problem {
 		return nil
 	}
 	return walk(root, 0)
+}
+
+// sameScalar reports whether two values of one key are the same text, so that it does not matter which counts.
+func sameScalar(a, b *yaml.Node) bool {
+	a, b = follow(a), follow(b)
+	return a.Kind == yaml.ScalarNode && b.Kind == yaml.ScalarNode && a.Tag == b.Tag && a.Value == b.Value
 }
 
 // shift adds the lines before the chunk to every position, so that they count from the start of the file.

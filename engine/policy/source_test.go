@@ -94,6 +94,22 @@ func TestDocumentsRefuse(t *testing.T) {
 	}
 }
 
+// A key that is written twice with the same text says one thing, as files that were edited by hand do.
+func TestSameKeyTwice(t *testing.T) {
+	docs, problems := Documents(Source{Path: "f.yaml", Data: []byte("kind: A\nname: x\nspec: 1\nname: x\n")})
+	if len(docs) != 1 || len(problems) > 0 {
+		t.Fatalf("got %v %v", docs, problems)
+	}
+	if got := docs[0].Value().(map[string]any)["name"]; got != "x" {
+		t.Errorf("got %v", got)
+	}
+	for _, data := range []string{"kind: A\nname: x\nname: y\n", "kind: A\nname: 1\nname: '1'\n", "kind: A\nname: {}\nname: {}\n"} {
+		if _, problems := Documents(Source{Path: "f.yaml", Data: []byte(data)}); len(problems) != 1 || !strings.Contains(problems[0].Message, "written twice") {
+			t.Errorf("%q: got %v", data, problems)
+		}
+	}
+}
+
 func TestDocumentsKeepsWhatIsWhole(t *testing.T) {
 	docs, problems := Documents(Source{Path: "f.yaml", Data: []byte("kind: A\n---\nkind: [\n---\nkind: C\n")})
 	if len(docs) != 2 || len(problems) != 1 {

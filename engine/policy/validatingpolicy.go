@@ -78,7 +78,10 @@ type CELEvaluation struct {
 	Mode           string     `json:"mode,omitempty"`
 	Admission      *CELSwitch `json:"admission,omitempty"`
 	Background     *CELSwitch `json:"background,omitempty"`
-	MutateExisting any        `json:"mutateExisting,omitempty"`
+	MutateExisting *CELSwitch `json:"mutateExisting,omitempty"`
+
+	// UseServerSideApply lets apply configurations replace atomic lists and maps.
+	UseServerSideApply bool `json:"useServerSideApply,omitempty"`
 }
 
 // CELSwitch turns one way of evaluation on or off; absent means on.
@@ -177,16 +180,18 @@ type MutatingPolicy struct {
 
 // MutatingPolicySpec is what a MutatingPolicy writes and when.
 type MutatingPolicySpec struct {
-	MatchConstraints       *MatchResources  `json:"matchConstraints,omitempty"`
-	FailurePolicy          string           `json:"failurePolicy,omitempty"`
-	MatchConditions        []MatchCondition `json:"matchConditions,omitempty"`
-	Variables              []CELVariable    `json:"variables,omitempty"`
-	Autogen                *CELAutogen      `json:"autogen,omitempty"`
-	TargetMatchConstraints any              `json:"targetMatchConstraints,omitempty"`
-	Mutations              []CELMutation    `json:"mutations,omitempty"`
-	WebhookConfiguration   any              `json:"webhookConfiguration,omitempty"`
-	Evaluation             *CELEvaluation   `json:"evaluation,omitempty"`
-	ReinvocationPolicy     string           `json:"reinvocationPolicy,omitempty"`
+	MatchConstraints       *MatchResources      `json:"matchConstraints,omitempty"`
+	FailurePolicy          string               `json:"failurePolicy,omitempty"`
+	MatchConditions        []MatchCondition     `json:"matchConditions,omitempty"`
+	Variables              []CELVariable        `json:"variables,omitempty"`
+	Autogen                *CELAutogen          `json:"autogen,omitempty"`
+	TargetMatchConstraints any                  `json:"targetMatchConstraints,omitempty"`
+	TargetMatchConditions  []MatchCondition     `json:"targetMatchConditions,omitempty"`
+	AuditAnnotations       []CELAuditAnnotation `json:"auditAnnotations,omitempty"`
+	Mutations              []CELMutation        `json:"mutations,omitempty"`
+	WebhookConfiguration   any                  `json:"webhookConfiguration,omitempty"`
+	Evaluation             *CELEvaluation       `json:"evaluation,omitempty"`
+	ReinvocationPolicy     string               `json:"reinvocationPolicy,omitempty"`
 }
 
 // CELMutation is one patch of a MutatingPolicy.

@@ -97,6 +97,26 @@ func (t *Tree) Constant() (any, bool) {
 // the whole value. The error is a *ResolveError where a variable has no value.
 func (t *Tree) Resolve(s *Scope) (any, error) { return t.root.resolve(s, 0) }
 
+// Shallow is the tree with its string, if it is one, substituted only once, as if all its variables were
+// written {{- }}: values are data then, whatever they hold.
+func (t *Tree) Shallow() *Tree {
+	if t.root.text == nil {
+		return t
+	}
+	once := *t.root.text
+	once.pieces = slices.Clone(once.pieces)
+	for i, p := range once.pieces {
+		if p.variable != nil {
+			x := *p.variable
+			x.shallow = true
+			once.pieces[i].variable = &x
+		}
+	}
+	n := *t.root
+	n.text = &once
+	return &Tree{root: &n}
+}
+
 // Expressions are the expressions of the tree whose text is known before evaluation, in the order of the
 // document with keys sorted.
 func (t *Tree) Expressions() []*jmespath.Expression { return t.root.expressions(nil) }

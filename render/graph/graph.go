@@ -4,11 +4,12 @@
 // A root is a kustomization that no other one includes, or a folder of plain manifests that no kustomization
 // reads. The graph errs on the side of reaching too much: a root that renders without need costs time, a root
 // that is left out costs the truth of the check.
+//
+// What all kustomizations name is kept in an index. The index of one commit serves its neighbors: a graph is
+// an index and what differs from it, so that it costs what the change costs.
 package graph
 
 import (
-	"errors"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -23,6 +24,7 @@ type Options struct {
 	Include []string // globs over root paths, "**" crosses folders; empty: all
 	Exclude []string
 	Limits  source.Limits
+	Marks   []string // texts; Marked lists the manifests that hold one
 }
 
 // Root is one thing that is deployed as a whole.
@@ -31,193 +33,23 @@ type Root struct {
 	Plain bool   // a folder of manifests without a kustomization
 }
 
-// Graph is what one tree's kustomizations refer to. It is immutable and safe for concurrent use.
+// Graph is what one tree's kustomizations refer to. It is immutable, safe for concurrent use, and good for as long
+// as its tree can be read: when its answers count, ask tree.Objects.Err whether they are whole.
 type Graph struct {
-	files    map[string]*kustomization.File // by folder
-	broken   map[string]error               // by folder: *source.Error, *tree.TooLargeError
-	includes map[string][]string            // folder -> folders it includes
-	readers  map[string][]string            // file or folder -> folders whose kustomization names it
-	patched  map[string]bool                // files that a kustomization uses as a patch or as data, not as a manifest
-	plugins  []string                       // folders whose plugin configurations may name further files
-	plain    map[string][]string            // folder -> manifest files that no kustomization reads
-	charts   map[string]bool                // folders that are Helm charts
-	unread   map[string]bool                // manifest files beside a kustomization that does not name them
-	roots    []Root
+	tree    *tree.Tree
+	options Options
+	filter  *filter
+	cache   *Cache
+
+	base                       *snapshot
+	hiddenFolders, hiddenFiles map[string]bool // of which the index is out of date
+	added                      *facts          // and what is true in its place
 }
 
-// Cache keeps parsed kustomization files by object id, so that the second commit of a change costs what
-// differs. It is not safe for concurrent use; the zero value is ready.
-type Cache struct {
-	parsed map[string]parsed // by object id and path: positions name the path
-}
-
-type parsed struct {
-	file *kustomization.File
-	err  error
-}
-
-// Build reads the kustomization files of a tree. Errors of single files are kept with their folder (see
-// Broken); an error of Build means that the repository itself could not be read.
-func Build(t *tree.Tree, o Options, cache *Cache) (*Graph, error) {
-	filter, err := newFilter(o.Include, o.Exclude)
-	if err != nil {
-		return nil, err
-	}
-	g := &Graph{
-		files: map[string]*kustomization.File{}, broken: map[string]error{}, includes: map[string][]string{},
-		readers: map[string][]string{}, patched: map[string]bool{}, plain: map[string][]string{}, unread: map[string]bool{},
-		charts: map[string]bool{},
-	}
-	var manifests []string
-	err = t.Walk(func(p string, e tree.Entry) error {
-		switch {
-		case kustomization.IsFileName(p):
-			g.read(t, p, o.Limits, cache)
-		case path.Base(p) == "Chart.yaml":
-			g.charts[path.Dir(p)] = true
-		case IsManifestName(p) && !hidden(p) && e.Kind == tree.File:
-			manifests = append(manifests, p)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	for _, dir := range slices.Sorted(maps.Keys(g.files)) {
-		g.link(t, g.files[dir])
-	}
-	for _, p := range manifests {
-		dir := path.Dir(p)
-		switch {
-		case len(g.readers[p]) > 0 || g.chartOf(dir) != "":
-		case g.hasKustomization(dir):
-			g.unread[p] = true
-		default:
-			g.plain[dir] = append(g.plain[dir], p)
-		}
-	}
-	g.findRoots(filter)
-	return g, nil
-}
-
+// hasKustomization says whether a folder has a kustomization file, be it readable or not.
 func (g *Graph) hasKustomization(dir string) bool {
-	return g.files[dir] != nil || g.broken[dir] != nil
-}
-
-func (g *Graph) read(t *tree.Tree, p string, limits source.Limits, cache *Cache) {
-	dir := path.Dir(p)
-	if g.hasKustomization(dir) {
-		g.broken[dir] = &source.Error{Path: p, Message: "stands beside another kustomization file: kustomize accepts one a folder"}
-		delete(g.files, dir)
-		return
-	}
-	data, id, err := t.ReadFile(p)
-	if err != nil {
-		var large *tree.TooLargeError
-		if errors.As(err, &large) {
-			err = &source.Error{Path: p, Message: large.Error()}
-		}
-		g.broken[dir] = err
-		return
-	}
-	if cache.parsed == nil {
-		cache.parsed = map[string]parsed{}
-	}
-	key := id + " " + p
-	entry, ok := cache.parsed[key]
-	if !ok {
-		entry.file, entry.err = kustomization.Parse(p, data, limits)
-		cache.parsed[key] = entry
-	}
-	if entry.err != nil {
-		g.broken[dir] = entry.err
-		return
-	}
-	g.files[dir] = entry.file
-}
-
-// link records what a kustomization names. What does not exist is recorded under the name as written, so
-// that a change which adds it reaches the kustomization.
-func (g *Graph) link(t *tree.Tree, f *kustomization.File) {
-	plugin := false
-	for _, ref := range f.Refs {
-		if kustomization.Remote(ref.Value) {
-			continue
-		}
-		named, ok := tree.Clean(path.Join(f.Dir, ref.Value))
-		if !ok || strings.HasPrefix(ref.Value, "/") {
-			continue
-		}
-		plugin = plugin || ref.Role == kustomization.Plugin
-		targets := []string{named}
-		if real, e, err := t.Lookup(named); err == nil {
-			if real != named {
-				targets = append(targets, real)
-			}
-			if e.Kind == tree.Dir {
-				g.includes[f.Dir] = append(g.includes[f.Dir], real)
-			}
-		}
-		for _, target := range targets {
-			g.readers[target] = append(g.readers[target], f.Dir)
-			if ref.Role == kustomization.Patch || ref.Role == kustomization.Data {
-				g.patched[target] = true
-			}
-		}
-	}
-	if plugin {
-		g.plugins = append(g.plugins, f.Dir)
-	}
-}
-
-func (g *Graph) findRoots(filter *filter) {
-	included := map[string]bool{}
-	for _, targets := range g.includes {
-		for _, dir := range targets {
-			included[dir] = true
-		}
-	}
-	reached := map[string]bool{}
-	var mark func(dir string)
-	mark = func(dir string) {
-		if !reached[dir] {
-			reached[dir] = true
-			for _, next := range g.includes[dir] {
-				mark(next)
-			}
-		}
-	}
-	var list []Root
-	add := func(r Root) {
-		mark(r.Path)
-		if filter.match(r.Path) {
-			list = append(list, r)
-		}
-	}
-	dirs := slices.Sorted(maps.Keys(g.files))
-	for _, dir := range dirs {
-		if !included[dir] && !g.files[dir].Component {
-			add(Root{Path: dir})
-		}
-	}
-	for _, dir := range slices.Sorted(maps.Keys(g.broken)) {
-		if !included[dir] {
-			add(Root{Path: dir})
-		}
-	}
-	// What is left hangs in a circle: one root for each, so that rendering it says so.
-	for _, dir := range dirs {
-		if !reached[dir] && !g.files[dir].Component {
-			add(Root{Path: dir})
-		}
-	}
-	for _, dir := range slices.Sorted(maps.Keys(g.plain)) {
-		if filter.match(dir) {
-			list = append(list, Root{Path: dir, Plain: true})
-		}
-	}
-	slices.SortFunc(list, Compare)
-	g.roots = list
+	p, _, err := locate(g.tree, dir)
+	return p != "" || err != nil
 }
 
 // Compare orders roots by path, a kustomization before the plain manifests of the same folder.
@@ -234,88 +66,71 @@ func Compare(a, b Root) int {
 	return -1
 }
 
-// Roots lists all roots, sorted.
-func (g *Graph) Roots() []Root { return slices.Clone(g.roots) }
-
-// Has says whether a root is one of this tree.
-func (g *Graph) Has(r Root) bool {
-	_, ok := slices.BinarySearchFunc(g.roots, r, Compare)
-	return ok
-}
-
 // Kustomization answers the parsed file of a folder, or why it could not be read. Both are nil where the
-// folder has none.
+// folder has none. Do not change the file: others share it.
 func (g *Graph) Kustomization(dir string) (*kustomization.File, error) {
-	return g.files[dir], g.broken[dir]
+	return g.cache.parse(g.tree, dir, g.options)
 }
 
 // Plain lists the manifest files of a plain root, sorted.
-func (g *Graph) Plain(dir string) []string { return g.plain[dir] }
-
-// Unread says whether a file looks like a manifest by its name and place, but no kustomization names it
-// though its folder has one.
-func (g *Graph) Unread(p string) bool { return g.unread[p] }
-
-// Patch says whether a kustomization uses a file as a patch or as data: it is no manifest by itself.
-func (g *Graph) Patch(p string) bool { return g.patched[p] }
-
-// Reach lists the roots that a change of the given paths can change, sorted.
-func (g *Graph) Reach(changed []string) []Root {
-	dirty := map[string]bool{} // folders with a kustomization
-	plain := map[string]bool{}
-	for _, p := range changed {
-		dir := path.Dir(p)
-		if kustomization.IsFileName(p) {
-			dirty[dir] = true
-		}
-		for _, reader := range g.readers[p] {
-			dirty[reader] = true
-		}
-		for up := dir; up != "."; up = path.Dir(up) {
-			if g.hasKustomization(up) {
-				continue // reached by what its kustomization names
-			}
-			for _, reader := range g.readers[up] {
-				dirty[reader] = true // the folder may appear or vanish with its files
-			}
-		}
-		for _, reader := range g.plugins {
-			if reader == "." || strings.HasPrefix(p, reader+"/") {
-				dirty[reader] = true
-			}
-		}
-		if slices.Contains(g.plain[dir], p) {
-			plain[dir] = true
-		}
+func (g *Graph) Plain(dir string) []string {
+	if g.hasKustomization(dir) || g.chartOf(dir) != "" {
+		return nil
 	}
-	memo := map[string]bool{}
-	var list []Root
-	for _, r := range g.roots {
-		if r.Plain && plain[r.Path] || !r.Plain && g.reaches(r.Path, dirty, memo, map[string]bool{}) {
-			list = append(list, r)
+	entries, err := g.tree.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var list []string
+	for _, e := range entries {
+		if p := path.Join(dir, e.Name); e.Kind == tree.File && g.loose(p) {
+			list = append(list, p)
 		}
 	}
 	return list
 }
 
-func (g *Graph) reaches(dir string, dirty, memo, open map[string]bool) bool {
-	if dirty[dir] {
-		return true
-	}
-	if known, ok := memo[dir]; ok {
-		return known
-	}
-	if open[dir] {
-		return false
-	}
-	open[dir] = true
-	answer := slices.ContainsFunc(g.includes[dir], func(next string) bool { return g.reaches(next, dirty, memo, open) })
-	if answer || len(open) == 1 {
-		// A "no" found inside a circle may be only half the answer; it is kept for the start alone.
-		memo[dir] = answer
-	}
-	delete(open, dir)
-	return answer
+// plainFile says whether a file is one of a plain root.
+func (g *Graph) plainFile(p string) bool {
+	dir := path.Dir(p)
+	return g.loose(p) && g.isFile(p) && !g.hasKustomization(dir) && g.chartOf(dir) == ""
+}
+
+// loose says whether a path has a manifest's name and no kustomization names it.
+func (g *Graph) loose(p string) bool {
+	return IsManifestName(p) && !kustomization.IsFileName(p) && !hidden(p) && len(g.values(readers, p)) == 0
+}
+
+func (g *Graph) isFile(p string) bool {
+	e, err := g.tree.Entry(p)
+	return err == nil && e.Kind == tree.File
+}
+
+// Unread says whether a file looks like a manifest by its name and place, but no kustomization names it
+// though its folder has one.
+func (g *Graph) Unread(p string) bool {
+	dir := path.Dir(p)
+	return g.loose(p) && g.isFile(p) && g.chartOf(dir) == "" && g.hasKustomization(dir)
+}
+
+// Patch says whether a kustomization uses a file as a patch or as data: it is no manifest by itself.
+func (g *Graph) Patch(p string) bool { return len(g.values(patches, p)) > 0 }
+
+// Marked lists the files that hold one of the marks of the options and can be manifests by their name, sorted;
+// kustomizations are not among them.
+func (g *Graph) Marked() []string {
+	list := g.values(mentions, marked)
+	slices.Sort(list)
+	return list
+}
+
+// Mentions lists the files that hold a word as a value, and so can bring forth an object of the kind of that name:
+// manifests, and kustomizations with a generator or a patch. Symlinks are always listed. The word must start with
+// a capital letter.
+func (g *Graph) Mentions(word string) []string {
+	list := append(g.values(mentions, word), g.values(mentions, link)...)
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // IsManifestName says whether a file's name is that of a YAML or JSON file.
@@ -342,7 +157,8 @@ func (g *Graph) Chart(p string) string {
 // templates and values.
 func (g *Graph) chartOf(dir string) string {
 	for ; ; dir = path.Dir(dir) {
-		if g.charts[dir] {
+		e, err := g.tree.Entry(path.Join(dir, "Chart.yaml"))
+		if err == nil && (e.Kind == tree.File || e.Kind == tree.Symlink) {
 			return dir
 		}
 		if dir == "." {
@@ -354,5 +170,9 @@ func (g *Graph) chartOf(dir string) string {
 // Manifest says whether a file can be a manifest by its name and place: not hidden, not part of a Helm chart,
 // not a patch.
 func (g *Graph) Manifest(p string) bool {
-	return IsManifestName(p) && !hidden(p) && !g.patched[p] && g.chartOf(path.Dir(p)) == ""
+	return IsManifestName(p) && !hidden(p) && !g.Patch(p) && g.chartOf(path.Dir(p)) == ""
+}
+
+func tooLarge(p string, e *tree.TooLargeError) error {
+	return &source.Error{Path: p, Message: e.Error()}
 }

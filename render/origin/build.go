@@ -2,6 +2,7 @@ package origin
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -11,31 +12,70 @@ import (
 // Build answers the places of one root's resources. What it needs of the sources it reads at the first
 // question and keeps. It is not safe for concurrent use.
 type Build struct {
-	files *FileSet // nil: a plain file, whose nodes have their own lines
-	plain string   // path of the plain file
-	root  *Layer
-	read  func(path string) ([]byte, error)
-	texts map[string]*text
-	docs  []*document
-	owner map[*yaml.Node]*document
+	files    *FileSet // nil: a plain file, whose nodes have their own lines
+	plain    string   // path of the plain file
+	root     *Layer
+	rendered []*yaml.Node
+	manifest map[string]bool // files that are listed as resources
+	read     func(path string) ([]byte, error)
+	texts    map[string]*text
+	items    map[string][]*item // what the simulation made, by the rendered name
+	owners   map[*yaml.Node]*item
 }
 
 // text is a source file as lines and as parsed documents.
 type text struct {
-	lines []string
-	docs  []*yaml.Node
-	index map[position]indexed
-	inlay map[*yaml.Node]*text // block scalars that hold YAML, parsed
+	lines  []string
+	binary bool
+	docs   []*yaml.Node
+	index  map[position]indexed
+	blocks []*yaml.Node         // literal block scalars
+	inlay  map[*yaml.Node]*text // scalars that hold YAML, parsed
 }
 
 type position struct{ line, column int }
 
 type indexed struct{ key, value *yaml.Node }
 
-// NewBuild answers the origins of a kustomization's build. The files are those that were handed to kustomize,
-// read answers a file of the tree.
-func NewBuild(files *FileSet, root *Layer, read func(path string) ([]byte, error)) *Build {
-	return &Build{files: files, root: root, read: read, texts: map[string]*text{}, owner: map[*yaml.Node]*document{}}
+// NewBuild answers the origins of a kustomization's build. The files are those that were handed to kustomize, the
+// rendered nodes what it answered, and read answers a file of the tree.
+func NewBuild(files *FileSet, root *Layer, rendered []*yaml.Node, read func(path string) ([]byte, error)) *Build {
+	b := &Build{files: files, root: root, rendered: rendered, read: read, texts: map[string]*text{}, manifest: map[string]bool{}}
+	b.addManifests(root)
+	return b
+}
+
+func (b *Build) addManifests(l *Layer) {
+	for _, part := range l.Resources {
+		if part.Layer != nil {
+			b.addManifests(part.Layer)
+		} else {
+			b.manifest[part.Path] = true
+		}
+	}
+	for _, c := range l.Components {
+		b.addManifests(c)
+	}
+}
+
+// owner answers what the steps made a rendered resource of, nil if they do not know it.
+func (b *Build) owner(resource *yaml.Node) *item {
+	if b.owners == nil {
+		s := &simulation{b: b}
+		items := s.layer(b.root, nil)
+		nodes := make([]*yaml.Node, len(b.rendered))
+		for i, n := range b.rendered {
+			nodes[i] = content(n)
+		}
+		b.owners = s.resolve(items, nodes)
+		s.resolveVars(items)
+		b.items = map[string][]*item{}
+		for _, i := range items {
+			name := i.id().name
+			b.items[name] = append(b.items[name], i)
+		}
+	}
+	return b.owners[resource]
 }
 
 // NewPlainBuild answers the origins of a manifest file that is deployed as it is.
@@ -53,6 +93,7 @@ func (b *Build) text(path string) *text {
 	if err != nil {
 		return t
 	}
+	t.binary = !utf8.Valid(data)
 	t.lines = strings.Split(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n")
 	t.docs, _ = source.Parse(path, data, source.Limits{})
 	for _, d := range t.docs {
@@ -65,6 +106,9 @@ func (b *Build) text(path string) *text {
 // counts.
 func (t *text) add(key, n *yaml.Node) {
 	at := position{n.Line, n.Column}
+	if n.Kind == yaml.ScalarNode && n.Style&yaml.LiteralStyle != 0 {
+		t.blocks = append(t.blocks, n)
+	}
 	if n.Kind == yaml.ScalarNode || n.Kind == yaml.AliasNode {
 		t.index[at] = indexed{key, n}
 	} else if _, ok := t.index[at]; !ok {
@@ -140,58 +184,12 @@ func (b *Build) source(path string, line, column int) (*yaml.Node, bool) {
 
 // block answers the index of the YAML inside the block scalar that a line lies in.
 func (t *text) block(line int) *text {
-	for at, found := range t.index {
-		n := found.value
-		if n.Kind != yaml.ScalarNode || n.Style&yaml.LiteralStyle == 0 || at.line >= line {
-			continue
+	for _, n := range t.blocks {
+		if n.Line < line && line <= n.Line+strings.Count(n.Value, "\n")+1 {
+			return t.inner(n)
 		}
-		if line > at.line+strings.Count(n.Value, "\n")+1 {
-			continue
-		}
-		return t.inner(n)
 	}
 	return nil
-}
-
-// inner parses a block scalar's content as YAML with the positions it has in the file.
-func (t *text) inner(n *yaml.Node) *text {
-	if in, ok := t.inlay[n]; ok {
-		return in
-	}
-	in := &text{index: map[position]indexed{}}
-	if t.inlay == nil {
-		t.inlay = map[*yaml.Node]*text{}
-	}
-	t.inlay[n] = in
-	docs, err := source.Parse("", []byte(n.Value), source.Limits{})
-	if err != nil {
-		return in
-	}
-	indent := 0
-	for i := n.Line; i < len(t.lines); i++ {
-		if strings.TrimSpace(t.lines[i]) != "" {
-			indent = len(t.lines[i]) - len(strings.TrimLeft(t.lines[i], " "))
-			break
-		}
-	}
-	for _, d := range docs {
-		shift(d, n.Line, indent, map[*yaml.Node]bool{})
-		in.add(nil, d)
-	}
-	in.docs = docs
-	return in
-}
-
-func shift(n *yaml.Node, lines, columns int, done map[*yaml.Node]bool) {
-	if done[n] {
-		return
-	}
-	done[n] = true
-	n.Line += lines
-	n.Column += columns
-	for _, c := range n.Content {
-		shift(c, lines, columns, done)
-	}
 }
 
 // span is the place of a source scalar, with its columns where it stands on one line.

@@ -1,8 +1,6 @@
 package origin
 
 import (
-	"strings"
-
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/render/kustomization"
@@ -13,114 +11,52 @@ import (
 // is two layers.
 type Layer struct {
 	File       *kustomization.File
-	Bases      []*Layer // folders under resources, in order
+	Resources  []Part // in the order they are listed
 	Components []*Layer
-	Manifests  []string // files under resources, links resolved
+	Plugins    []Plugin          // entries of generators and transformers, in order
+	Links      map[string]string // paths that are symlinks -> the file they lead to
 }
 
-// document is a source of a rendered resource: a document of a manifest file, or an entry of a generator.
+// Part is an entry of resources: a file or a folder with a kustomization.
+type Part struct {
+	Path  string // of a file, links resolved
+	Layer *Layer // of a folder
+}
+
+// Plugin is an entry of generators or transformers that is a path. Entries that are documents are read from the
+// kustomization itself.
+type Plugin struct {
+	Field string // "generators" or "transformers"
+	Entry string // as written
+	Part
+}
+
+// real answers the file that a path leads to.
+func (l *Layer) real(path string) string {
+	if to, ok := l.Links[path]; ok {
+		return to
+	}
+	return path
+}
+
+// manifests lists the documents of a layer's own files and of those below it, as they are written.
+func (b *Build) manifests(l *Layer) (list []document) {
+	for _, part := range l.Resources {
+		if part.Layer != nil {
+			list = append(list, b.manifests(part.Layer)...)
+			continue
+		}
+		for _, n := range b.parsed(part.Path) {
+			list = append(list, document{part.Path, n})
+		}
+	}
+	return list
+}
+
+// document is a YAML document with the file it stands in.
 type document struct {
-	path      string
-	node      *yaml.Node
-	generator string         // "configMapGenerator" or "secretGenerator"; empty for a manifest
-	steps     []*Layer       // the kustomizations whose transformers see it, in order
-	kind      string         // as written
-	name      string         // as written
-	namespace string         // as written
-	names     map[string]int // the names it had on its way, the last being the rendered one (but for hashes)
-	final     string
-	finalNS   string
-}
-
-// documents lists every source document below a layer, with the steps it goes through.
-func (b *Build) documents() []*document {
-	if b.docs == nil {
-		b.docs = b.collect(b.root)
-		for _, d := range b.docs {
-			d.rename()
-		}
-	}
-	return b.docs
-}
-
-func (b *Build) collect(l *Layer) []*document {
-	if l == nil {
-		return nil
-	}
-	var docs []*document
-	for _, base := range l.Bases {
-		docs = append(docs, b.collect(base)...)
-	}
-	for _, name := range l.Manifests {
-		for _, node := range b.parsed(name) {
-			docs = append(docs, newDocument(name, node, ""))
-		}
-	}
-	for _, generator := range []string{"configMapGenerator", "secretGenerator"} {
-		for _, entry := range source.Items(l.File.Node, generator) {
-			// An entry that merges into a base's ConfigMap is a writer, not a source.
-			if source.Text(entry, "behavior") != "merge" {
-				docs = append(docs, newDocument(l.File.Path, entry, generator))
-			}
-		}
-	}
-	for _, component := range l.Components {
-		own := b.collect(component)
-		for _, d := range docs {
-			d.steps = append(d.steps, componentSteps(component)...)
-		}
-		docs = append(docs, own...)
-	}
-	for _, d := range docs {
-		d.steps = append(d.steps, l)
-	}
-	return docs
-}
-
-// componentSteps are the layers of a component that transform what its parent has so far.
-func componentSteps(l *Layer) []*Layer {
-	var steps []*Layer
-	for _, c := range l.Components {
-		steps = append(steps, componentSteps(c)...)
-	}
-	return append(steps, l)
-}
-
-func newDocument(path string, node *yaml.Node, generator string) *document {
-	d := &document{path: path, node: node, generator: generator}
-	meta := node
-	switch generator {
-	case "":
-		d.kind = source.Text(node, "kind")
-		_, meta = source.Field(node, "metadata")
-	case "configMapGenerator":
-		d.kind = "ConfigMap"
-	case "secretGenerator":
-		d.kind = "Secret"
-	}
-	if meta != nil {
-		d.name, d.namespace = source.Text(meta, "name"), source.Text(meta, "namespace")
-	}
-	return d
-}
-
-// rename follows the name and the namespace through the steps.
-func (d *document) rename() {
-	d.final, d.finalNS = d.name, d.namespace
-	d.names = map[string]int{d.name: 0}
-	for i, l := range d.steps {
-		prefix, suffix := source.Text(l.File.Node, "namePrefix"), source.Text(l.File.Node, "nameSuffix")
-		if !keepsName(d.kind) {
-			d.final = prefix + d.final + suffix
-		}
-		d.names[d.final] = i
-		if ns := source.Text(l.File.Node, "namespace"); ns != "" {
-			if d.kind == "Namespace" {
-				d.names[ns] = i
-			}
-			d.finalNS = ns
-		}
-	}
+	path string
+	node *yaml.Node
 }
 
 // keepsName says whether kustomize's prefix and suffix leave a kind alone
@@ -129,14 +65,10 @@ func keepsName(kind string) bool {
 	return kind == "CustomResourceDefinition" || kind == "APIService" || kind == "Namespace"
 }
 
-// matches says whether a rendered name can be the document's: its own, or with a generator's hash.
-func (d *document) matches(name string) bool {
-	if name == d.final {
-		return true
+// text is the value of a scalar field at a path of keys.
+func textAt(n *yaml.Node, keys ...string) string {
+	for _, key := range keys[:len(keys)-1] {
+		_, n = source.Field(n, key)
 	}
-	if d.generator != "" {
-		hash, ok := strings.CutPrefix(name, d.final+"-")
-		return ok && len(hash) == 10
-	}
-	return false
+	return source.Text(n, keys[len(keys)-1])
 }

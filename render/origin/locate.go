@@ -27,9 +27,9 @@ func (b *Build) Locate(resource *yaml.Node, pointer string) Place {
 	if b.files == nil {
 		return b.plainPlace(resource, steps, missing)
 	}
-	d := b.ownerOf(resource)
+	d := b.owner(resource)
 	for depth := len(steps); depth > 0; depth-- {
-		p, ok := b.field(resource, d, steps[:depth])
+		p, ok := b.field(d, steps[:depth])
 		if !ok {
 			continue
 		}
@@ -163,37 +163,6 @@ func (b *Build) at(path string, n *yaml.Node, how How, role string) Place {
 	return p
 }
 
-// field answers the place of an existing field of a kustomization's resource, false where nothing is known.
-func (b *Build) field(resource *yaml.Node, d *document, steps []step) (Place, bool) {
-	last := steps[len(steps)-1]
-	carried, ok := b.carried(last)
-	if ok && last.value.Kind != yaml.ScalarNode {
-		return carried, true
-	}
-	if d == nil {
-		return carried, ok
-	}
-	if ok && !b.rewrites(d, carried, steps) {
-		return carried, true
-	}
-	places := b.writers(resource, d, steps)
-	if len(places) == 0 {
-		return carried, ok
-	}
-	p := places[0]
-	for _, earlier := range places[1:] {
-		p.Chain = append(p.Chain, earlier.link())
-	}
-	return p, true
-}
-
-// rewrites says whether a carried scalar may all the same have been written by a later step: merge keys that a
-// patch repeats look like the base's, and a step can write what was there before.
-func (b *Build) rewrites(d *document, carried Place, steps []step) bool {
-	pointer := tokens(steps)
-	return pointer == "/metadata/name" || pointer == "/metadata/namespace" || strings.HasPrefix(pointer, "/metadata/annotations/")
-}
-
 // carried answers the place of a field by the identity of its node.
 func (b *Build) carried(s step) (Place, bool) {
 	n := anchor(s)
@@ -213,36 +182,19 @@ func (b *Build) carried(s step) (Place, bool) {
 
 // role is "manifest" for files that are listed as resources and "patch" for the others.
 func (b *Build) role(path string) string {
-	if b.files == nil || b.isManifest(b.root, path) {
+	if b.files == nil || b.manifest[path] {
 		return "manifest"
 	}
 	return "patch"
 }
 
-func (b *Build) isManifest(l *Layer, path string) bool {
-	for _, m := range l.Manifests {
-		if m == path {
-			return true
-		}
-	}
-	for _, list := range [][]*Layer{l.Bases, l.Components} {
-		for _, below := range list {
-			if b.isManifest(below, path) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // whole is the place of a resource as such.
-func (b *Build) whole(resource *yaml.Node, d *document) Place {
-	if d != nil {
-		p := Place{Path: d.path, StartLine: d.node.Line, EndLine: d.node.Line, How: Identity, Role: "manifest"}
-		if d.generator != "" {
-			p.How, p.Role = Writer, d.generator
+func (b *Build) whole(resource *yaml.Node, i *item) Place {
+	if i != nil {
+		if i.doc != nil {
+			return Place{Path: i.doc.path, StartLine: i.doc.node.Line, EndLine: i.doc.node.Line, How: Identity, Role: "manifest"}
 		}
-		return p
+		return b.place(i.root.by, nil)
 	}
 	if resource != nil && resource.Kind == yaml.MappingNode {
 		for i := 0; i+1 < len(resource.Content); i += 2 {
@@ -252,57 +204,4 @@ func (b *Build) whole(resource *yaml.Node, d *document) Place {
 		}
 	}
 	return Place{Path: b.root.File.Path, StartLine: 1, EndLine: 1, How: Enclosing, Role: "kustomization"}
-}
-
-// ownerOf finds the source document of a rendered resource: by the lines its nodes were carried from, or by its
-// kind and name.
-func (b *Build) ownerOf(resource *yaml.Node) *document {
-	if d, ok := b.owner[resource]; ok {
-		return d
-	}
-	kind := source.Text(resource, "kind")
-	_, meta := source.Field(resource, "metadata")
-	name, namespace := source.Text(meta, "name"), source.Text(meta, "namespace")
-	files := map[string][]int{}
-	b.carriedLines(resource, files)
-	var best *document
-	score := 0
-	for _, d := range b.documents() {
-		s := 0
-		if d.kind == kind {
-			s++
-		}
-		if d.matches(name) {
-			s += 4
-		} else if _, ok := d.names[name]; ok {
-			s += 2
-		}
-		if d.finalNS == namespace {
-			s++
-		}
-		if d.generator == "" {
-			first, last := d.node.Line, lastLine(d.node)
-			for _, line := range files[d.path] {
-				if line >= first && line <= last {
-					s += 4
-					break
-				}
-			}
-		}
-		if s > score && (s >= 5) {
-			best, score = d, s
-		}
-	}
-	b.owner[resource] = best
-	return best
-}
-
-// carriedLines collects the source lines of a resource's keys, a few of each file suffice.
-func (b *Build) carriedLines(n *yaml.Node, files map[string][]int) {
-	if path, line, _, ok := b.position(n); ok && len(files[path]) < 64 {
-		files[path] = append(files[path], line)
-	}
-	for _, c := range n.Content {
-		b.carriedLines(c, files)
-	}
 }

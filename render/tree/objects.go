@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -44,6 +45,7 @@ type Config struct {
 	Alternates []string // further object folders, absolute
 	Git        string   // absolute path of the git binary; looked for in the usual places when empty
 	BlobLimit  int64    // bytes; blobs over it answer *TooLargeError. 0 means 16 MiB
+	Store      *Store   // what was read of the same repository before; nil: nothing
 }
 
 const defaultBlobLimit = 16 << 20
@@ -55,17 +57,10 @@ type Objects struct {
 	cmd    *exec.Cmd
 	in     io.WriteCloser
 	out    *bufio.Reader
-	broken error
-	trees  map[string][]Entry
-	blobs  map[string][]byte // small ones: policies and kustomizations are read at both commits
-	held   int64
+	broken error // the process is of no more use
+	first  error // what a look at a tree met first, apart from paths that do not exist
+	store  *Store
 }
-
-// heldLimit bounds the bytes of blobs that are kept, heldBlob the size of one.
-const (
-	heldLimit = 64 << 20
-	heldBlob  = 256 << 10
-)
 
 // Open starts reading a repository. The context ends the process; Close does, too.
 func Open(ctx context.Context, c Config) (*Objects, error) {
@@ -97,10 +92,11 @@ func Open(ctx context.Context, c Config) (*Objects, error) {
 	if limit <= 0 {
 		limit = defaultBlobLimit
 	}
-	return &Objects{
-		limit: limit, cmd: cmd, in: in, out: bufio.NewReaderSize(out, 64<<10),
-		trees: map[string][]Entry{}, blobs: map[string][]byte{},
-	}, nil
+	store := c.Store
+	if store == nil {
+		store = &Store{}
+	}
+	return &Objects{limit: limit, cmd: cmd, in: in, out: bufio.NewReaderSize(out, 64<<10), store: store}, nil
 }
 
 // findGit answers an absolute path without looking at PATH, which the box does not have.
@@ -151,16 +147,17 @@ func (o *Objects) object(name string) (id, kind string, data []byte, err error) 
 	if o.broken != nil {
 		return "", "", nil, o.broken
 	}
-	fail := func(err error) (string, string, []byte, error) {
-		o.broken = fmt.Errorf("read from git: %w", err)
-		return "", "", nil, o.broken
-	}
 	if _, err := io.WriteString(o.in, name+"\n"); err != nil {
-		return fail(err)
+		return "", "", nil, o.fail(err)
 	}
+	return o.answer(name)
+}
+
+// answer reads git's answer to one name. The lock is held.
+func (o *Objects) answer(name string) (id, kind string, data []byte, err error) {
 	header, err := o.out.ReadString('\n')
 	if err != nil {
-		return fail(err)
+		return "", "", nil, o.fail(err)
 	}
 	fields := strings.Fields(header)
 	if len(fields) != 3 {
@@ -168,30 +165,118 @@ func (o *Objects) object(name string) (id, kind string, data []byte, err error) 
 	}
 	size, err := strconv.ParseInt(fields[2], 10, 64)
 	if err != nil || size < 0 {
-		return fail(fmt.Errorf("unexpected header %q", header))
+		return "", "", nil, o.fail(fmt.Errorf("unexpected header %q", header))
 	}
 	if size > o.limit {
 		if _, err := io.CopyN(io.Discard, o.out, size+1); err != nil {
-			return fail(err)
+			return "", "", nil, o.fail(err)
 		}
 		return fields[0], fields[1], nil, &TooLargeError{Size: size, Limit: o.limit}
 	}
 	data = make([]byte, size)
 	if _, err := io.ReadFull(o.out, data); err != nil {
-		return fail(err)
+		return "", "", nil, o.fail(err)
 	}
 	if _, err := o.out.Discard(1); err != nil {
-		return fail(err)
+		return "", "", nil, o.fail(err)
 	}
 	return fields[0], fields[1], data, nil
 }
 
+func (o *Objects) fail(err error) error {
+	o.broken = fmt.Errorf("read from git: %w", err)
+	return o.broken
+}
+
+// Err answers what kept this repository from being read whole, nil where nothing did. Whoever takes "does not
+// exist" for an answer from a Tree asks it at the end: an object that cannot be read looks the same.
+func (o *Objects) Err() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.first != nil {
+		return o.first
+	}
+	return o.broken
+}
+
+func (o *Objects) remember(err error) error {
+	if err != nil {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if o.first == nil {
+			o.first = err
+		}
+	}
+	return err
+}
+
+// Content is what Blobs answers about one file.
+type Content struct {
+	Data []byte // shared: do not change it
+	Err  error  // as Blob has it
+}
+
+// batch is how many names are written before the first answer is read: they fit into the pipe's buffer (pipe(7)),
+// so that neither side waits for the other.
+const batch = 400
+
+// Blobs reads many files by object id, in the order asked for. It is several times faster than one Blob after
+// the other, and keeps nothing.
+func (o *Objects) Blobs(ids []string) []Content {
+	out := make([]Content, len(ids))
+	var missing []int
+	for i, id := range ids {
+		if data, ok := o.store.blob(id); ok && int64(len(data)) <= o.blobLimit() {
+			out[i].Data = data
+		} else {
+			missing = append(missing, i)
+		}
+	}
+	for part := range slices.Chunk(missing, batch) {
+		o.blobs(ids, part, out)
+	}
+	return out
+}
+
+func (o *Objects) blobs(ids []string, part []int, out []Content) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var names strings.Builder
+	for _, i := range part {
+		names.WriteString(ids[i])
+		names.WriteByte('\n')
+	}
+	if o.broken == nil {
+		if _, err := io.WriteString(o.in, names.String()); err != nil {
+			_ = o.fail(err)
+		}
+	}
+	for _, i := range part {
+		if o.broken != nil {
+			out[i].Err = o.broken
+			continue
+		}
+		_, kind, data, err := o.answer(ids[i])
+		if err == nil && kind != "blob" {
+			err = fmt.Errorf("object %s is a %s, not a file", ids[i], kind)
+		}
+		out[i] = Content{Data: data, Err: err}
+	}
+}
+
+// blobLimit is the limit of what is read now, in bytes.
+func (o *Objects) blobLimit() int64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.limit
+}
+
 // Blob reads a file's content by object id. The answer is shared: do not change it.
 func (o *Objects) Blob(id string) ([]byte, error) {
-	o.mu.Lock()
-	data, ok := o.blobs[id]
-	o.mu.Unlock()
-	if ok {
+	if data, ok := o.store.blob(id); ok {
+		if limit := o.blobLimit(); int64(len(data)) > limit {
+			return nil, &TooLargeError{Size: int64(len(data)), Limit: limit}
+		}
 		return data, nil
 	}
 	_, kind, data, err := o.object(id)
@@ -201,14 +286,7 @@ func (o *Objects) Blob(id string) ([]byte, error) {
 	if kind != "blob" {
 		return nil, fmt.Errorf("object %s is a %s, not a file", id, kind)
 	}
-	if len(data) <= heldBlob {
-		o.mu.Lock()
-		if o.held+int64(len(data)) <= heldLimit {
-			o.blobs[id] = data
-			o.held += int64(len(data))
-		}
-		o.mu.Unlock()
-	}
+	o.store.keepBlob(id, data)
 	return data, nil
 }
 
@@ -247,10 +325,7 @@ func (o *Objects) entries(id string) ([]Entry, error) {
 	if id == "" {
 		return nil, nil
 	}
-	o.mu.Lock()
-	list, ok := o.trees[id]
-	o.mu.Unlock()
-	if ok {
+	if list, ok := o.store.folder(id); ok {
 		return list, nil
 	}
 	_, kind, data, err := o.object(id)
@@ -260,12 +335,10 @@ func (o *Objects) entries(id string) ([]Entry, error) {
 	if kind != "tree" {
 		return nil, fmt.Errorf("object %s is a %s, not a folder", id, kind)
 	}
-	list, err = parseTree(data, len(id)/2)
+	list, err := parseTree(data, len(id)/2)
 	if err != nil {
 		return nil, err
 	}
-	o.mu.Lock()
-	o.trees[id] = list
-	o.mu.Unlock()
+	o.store.keepFolder(id, list)
 	return list, nil
 }

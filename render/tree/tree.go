@@ -38,6 +38,24 @@ type Tree struct {
 // ID is the object id of the root folder, empty for an empty tree.
 func (t *Tree) ID() string { return t.root }
 
+// BlobLimit is the size in bytes over which files of this tree are not read now.
+func (t *Tree) BlobLimit() int64 { return t.objects.blobLimit() }
+
+// Blobs is Objects.Blobs.
+func (t *Tree) Blobs(ids []string) []Content { return t.objects.Blobs(ids) }
+
+// Sibling opens another tree of the same repository by its object id. The error is ErrNoObject where the
+// repository does not have it (any more). An empty id is the empty tree.
+func (t *Tree) Sibling(id string) (*Tree, error) {
+	if id == "" {
+		return t.objects.Empty(), nil
+	}
+	if _, err := t.objects.entries(id); err != nil {
+		return nil, err
+	}
+	return &Tree{objects: t.objects, root: id}, nil
+}
+
 // parseTree reads git's tree format: "<mode> <name>\0<raw id>" repeated.
 func parseTree(data []byte, idLen int) ([]Entry, error) {
 	var list []Entry
@@ -78,7 +96,11 @@ func Clean(p string) (string, bool) {
 	return p, true
 }
 
-const maxLinks = 40 // as Linux has it: path_resolution(7)
+// The bounds of symlinks, as Linux has them: path_resolution(7).
+const (
+	maxLinks  = 40
+	maxTarget = 4096 // bytes
+)
 
 // Lookup finds what is at a path, following symlinks inside the tree. It answers the path the links led
 // to and the entry there, or an error that is ErrNotExist where nothing is, where a link leads out of the
@@ -112,7 +134,7 @@ func (t *Tree) lookup(p string, follow bool, links *int) (string, Entry, error) 
 		}
 		list, err := t.objects.entries(at.ID)
 		if err != nil {
-			return "", Entry{}, err
+			return "", Entry{}, t.objects.remember(err)
 		}
 		k, found := slices.BinarySearchFunc(list, name, func(e Entry, n string) int { return strings.Compare(e.Name, n) })
 		if !found {
@@ -127,8 +149,12 @@ func (t *Tree) lookup(p string, follow bool, links *int) (string, Entry, error) 
 			return "", Entry{}, fmt.Errorf("%s is a loop of symlinks: %w", clean, ErrNotExist)
 		}
 		target, err := t.objects.Blob(at.ID)
-		if err != nil {
-			return "", Entry{}, err
+		var large *TooLargeError
+		if err != nil && !errors.As(err, &large) {
+			return "", Entry{}, t.objects.remember(err)
+		}
+		if err != nil || len(target) > maxTarget {
+			return "", Entry{}, fmt.Errorf("%s is a symlink to nowhere: %w", path.Join(here, name), ErrNotExist)
 		}
 		if strings.HasPrefix(string(target), "/") {
 			return "", Entry{}, fmt.Errorf("%s is a symlink out of the repository: %w", path.Join(here, name), ErrNotExist)
@@ -169,7 +195,8 @@ func (t *Tree) ReadDir(p string) ([]Entry, error) {
 	if e.Kind != Dir {
 		return nil, fmt.Errorf("%s is not a folder: %w", p, ErrNotExist)
 	}
-	return t.objects.entries(e.ID)
+	list, err := t.objects.entries(e.ID)
+	return list, t.objects.remember(err)
 }
 
 // Walk calls visit for every file and symlink of the tree, in order of their paths, without following
@@ -179,7 +206,7 @@ func (t *Tree) Walk(visit func(p string, e Entry) error) error { return t.walk("
 func (t *Tree) walk(dir, id string, visit func(string, Entry) error) error {
 	list, err := t.objects.entries(id)
 	if err != nil {
-		return err
+		return t.objects.remember(err)
 	}
 	for _, e := range list {
 		p := dir + e.Name

@@ -1,0 +1,133 @@
+package checks
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// evaluate renders what the change reaches at both commits and asks the policies about every difference.
+func (r *run) evaluate(ctx context.Context) error {
+	base := render.New(r.baseTree, r.baseGraph, r.settings.Limits.render())
+	head := render.New(r.headTree, r.headGraph, r.settings.Limits.render())
+	roots := r.reached()
+	r.report.Stats.Roots = len(roots)
+	cluster := newDeclared(r.headGraph, head, r.settings.Context)
+	rendered := make([]rootChange, len(roots))
+	each(len(roots), func(i int) { rendered[i] = r.render(ctx, roots[i], base, head, cluster) })
+	var reviews []*pair
+	for i, root := range roots {
+		out := &rendered[i]
+		if out.err != nil {
+			return out.err
+		}
+		if len(out.base) > 0 && r.headGraph.Has(root) {
+			r.report.Warnings = append(r.report.Warnings, Problem{Path: out.base[0].Path, Line: out.base[0].Line,
+				Message: "the base could not be rendered, so everything in " + root.Path + " counts as new: " + out.base[0].Message})
+		}
+		r.sourceErrors(out.head)
+		reviews = append(reviews, out.pairs...)
+	}
+	if err := r.unreadFiles(head); err != nil {
+		return err
+	}
+	reviews = join(reviews)
+	r.report.Stats.Resources = len(reviews)
+	return r.review(ctx, reviews, cluster)
+}
+
+// rootChange is what a change makes of one root.
+type rootChange struct {
+	pairs      []*pair
+	base, head []source.Error // what stands in the way of rendering either side
+	err        error
+}
+
+// render renders one root at both commits. It is safe for concurrent use.
+func (r *run) render(ctx context.Context, root graph.Root, base, head *render.Renderer, cluster *declared) (out rootChange) {
+	var before, after []*render.Resource
+	inBase, inHead := r.baseGraph.Has(root) && !r.change.All, r.headGraph.Has(root)
+	var old *render.Rendering
+	if inBase {
+		if old, out.base, out.err = base.Render(ctx, root); out.err != nil {
+			return out
+		}
+		before = old.Resources
+	}
+	if inBase && inHead && len(out.base) == 0 && old.Same(r.headTree) {
+		cluster.rendered(root, before)
+		return out // nothing that it reads changed
+	}
+	if inHead {
+		var now *render.Rendering
+		if now, out.head, out.err = head.Render(ctx, root); out.err != nil {
+			return out
+		}
+		after = now.Resources
+		cluster.rendered(root, after)
+		// What could not be read is not deleted.
+		if len(out.head) > 0 && !root.Plain {
+			return out
+		}
+		before = slices.DeleteFunc(before, func(old *render.Resource) bool {
+			file := old.Origin("").Path
+			return slices.ContainsFunc(out.head, func(e source.Error) bool { return e.Path == file })
+		})
+	}
+	out.pairs = pairs(root, before, after, r.change.All)
+	return out
+}
+
+// each calls do for 0 to n-1, on all processors. A panic of do is one of each.
+func each(n int, do func(i int)) {
+	var next atomic.Int64
+	var all sync.WaitGroup
+	var once sync.Once
+	var panicked any
+	for range min(runtime.GOMAXPROCS(0), n) {
+		all.Go(func() {
+			defer func() {
+				if p := recover(); p != nil {
+					once.Do(func() { panicked = p })
+				}
+			}()
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				do(i)
+			}
+		})
+	}
+	all.Wait()
+	if panicked != nil {
+		panic(panicked)
+	}
+}
+
+// reached lists the roots of either side that the change reaches.
+func (r *run) reached() []graph.Root {
+	if r.change.All {
+		return r.headGraph.Roots()
+	}
+	var paths, links []string
+	for _, d := range r.differences {
+		paths = append(paths, d.Path)
+		if d.Old != nil && d.Old.Kind == tree.Symlink || d.New != nil && d.New.Kind == tree.Symlink {
+			links = append(links, d.Path)
+		}
+	}
+	var roots []graph.Root
+	for _, g := range []*graph.Graph{r.baseGraph, r.headGraph} {
+		roots = append(roots, g.Reach(paths)...)
+		if len(links) > 0 {
+			roots = append(roots, g.ReachLinks(links)...)
+		}
+	}
+	slices.SortFunc(roots, graph.Compare)
+	return slices.Compact(roots)
+}

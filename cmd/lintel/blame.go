@@ -1,0 +1,299 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/origin"
+	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+type blameOptions struct {
+	repo, rev, output, color string
+	chain                    bool
+}
+
+func newBlameCommand() *cobra.Command {
+	var o blameOptions
+	cmd := &cobra.Command{
+		Use:   "blame [ROOT]",
+		Short: "Show where each line of a root's rendered manifests is written",
+		Long: "Render a root, which is a folder with a kustomization or with manifests, or one manifest file, and print every\n" +
+			"line with the file and the line to edit. Without a root, list the roots of the repository.\n\n" +
+			"The root is a path in the repository; it is rendered as it is in the work tree, or at --rev.",
+		Example: "  lintel blame apps/shop/overlays/production\n" +
+			"  lintel blame apps/shop/overlays/production --chain     # and what each value replaced\n" +
+			"  lintel blame apps/shop/overlays/production --rev v1.2 -o json",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				args = []string{""}
+			}
+			return runBlame(cmd, o, args[0])
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.repo, "repo", ".", "a folder of the repository")
+	f.StringVar(&o.rev, "rev", "", "the commit to read (default: the work tree)")
+	f.StringVarP(&o.output, "output", "o", "text", "text or json")
+	f.StringVar(&o.color, "color", "auto", "color the text by file: auto, always or never")
+	f.BoolVar(&o.chain, "chain", false, "print below a line what its value replaced")
+	f.Lookup("color").NoOptDefVal = "always"
+	return cmd
+}
+
+func runBlame(cmd *cobra.Command, o blameOptions, root string) error {
+	ctx := cmd.Context()
+	if o.output != "text" && o.output != "json" {
+		return fmt.Errorf("unknown output format %q: use text or json", o.output)
+	}
+	repo, err := openRepository(ctx, o.repo)
+	if err != nil {
+		return err
+	}
+	t, cleanup, err := repo.openTree(ctx, o.rev)
+	if err != nil {
+		return err
+	}
+	defer cleanup()
+	g, err := graph.Build(t, graph.Options{}, &graph.Cache{})
+	if err != nil {
+		return err
+	}
+	if root == "" {
+		return listRoots(cmd.OutOrStdout(), g)
+	}
+	rendering, problems, err := blame(ctx, t, g, repo.paths(ctx, t, root))
+	if err != nil {
+		return err
+	}
+	if o.output == "json" {
+		err = writeBlameJSON(cmd.OutOrStdout(), rendering)
+	} else {
+		err = writeBlame(cmd.OutOrStdout(), rendering, blameStyle{color: useColor(o.color), width: terminalWidth(), chain: o.chain})
+	}
+	if err != nil {
+		return err
+	}
+	for _, p := range problems {
+		fmt.Fprintf(cmd.ErrOrStderr(), "lintel: %s\n", visible(p.Error()))
+	}
+	if len(problems) > 0 {
+		return exitUnable
+	}
+	return nil
+}
+
+// openTree opens a revision, or the work tree (of a bare repository: its head). The caller runs the clean-up.
+func (r *repository) openTree(ctx context.Context, rev string) (*tree.Tree, func(), error) {
+	c := tree.Config{GitDir: r.gitDir, Git: r.git}
+	cleanup := func() {}
+	bare, err := r.run(ctx, nil, "rev-parse", "--is-inside-work-tree")
+	switch {
+	case rev == "" && err == nil && bare == "true":
+		id, objects, err := r.snapshot(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		cleanup = func() { _ = os.RemoveAll(filepath.Dir(objects)) }
+		rev, c.Alternates = id, []string{objects}
+	case rev == "":
+		rev = "HEAD"
+		fallthrough
+	default:
+		if rev, err = r.commit(ctx, rev); err != nil {
+			return nil, nil, err
+		}
+	}
+	objects, err := tree.Open(ctx, c)
+	if err != nil {
+		cleanup()
+		return nil, nil, err
+	}
+	done := func() { _ = objects.Close(); cleanup() }
+	t, err := objects.Tree(rev)
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	return t, done, nil
+}
+
+// paths answers what the user's words may mean, in the order to try: a path from the folder the user named, and one
+// from the top of the repository.
+func (r *repository) paths(ctx context.Context, t *tree.Tree, root string) []string {
+	prefix, _ := r.run(ctx, nil, "rev-parse", "--show-prefix")
+	if filepath.IsAbs(root) {
+		if top, err := r.run(ctx, nil, "rev-parse", "--show-toplevel"); err == nil {
+			if real, err := filepath.EvalSymlinks(root); err == nil {
+				root = real
+			}
+			if inside, err := filepath.Rel(top, root); err == nil {
+				root, prefix = inside, ""
+			}
+		}
+	}
+	var list []string
+	for _, p := range []string{path.Join(prefix, filepath.ToSlash(root)), filepath.ToSlash(root)} {
+		if clean, ok := tree.Clean(p); ok {
+			if kustomization.IsFileName(clean) {
+				clean = path.Dir(clean)
+			}
+			list = append(list, clean)
+		}
+	}
+	return list
+}
+
+// blame renders the first of some paths that is a root.
+func blame(ctx context.Context, t *tree.Tree, g *graph.Graph, paths []string) (*render.Rendering, []source.Error, error) {
+	renderer := render.New(t, g, render.Limits{})
+	defer quiet()()
+	for _, p := range paths {
+		f, broken := g.Kustomization(p)
+		switch {
+		case f != nil || broken != nil:
+			return renderer.Render(ctx, graph.Root{Path: p})
+		case len(g.Plain(p)) > 0:
+			return renderer.Render(ctx, graph.Root{Path: p, Plain: true})
+		}
+		if real, e, err := t.Lookup(p); err == nil && e.Kind == tree.File {
+			list, _, problem, err := renderer.Manifest(real)
+			out := &render.Rendering{Root: graph.Root{Path: p, Plain: true}, Resources: list}
+			switch {
+			case err != nil:
+				return nil, nil, err
+			case problem != nil:
+				return out, []source.Error{*problem}, nil
+			case len(list) > 0:
+				return out, nil, nil
+			}
+			return nil, nil, fmt.Errorf("%s holds no manifest", p)
+		}
+	}
+	if len(paths) == 0 {
+		return nil, nil, errors.New("the root must be a path in the repository")
+	}
+	message := paths[0] + " has neither a kustomization nor manifests"
+	var below []string
+	for _, r := range g.Roots() {
+		if strings.HasPrefix(r.Path, paths[0]+"/") || paths[0] == "." {
+			below = append(below, r.Path)
+		}
+	}
+	if n := len(below); n > 0 {
+		const most = 8
+		message += "; roots below it:\n  " + strings.Join(below[:min(n, most)], "\n  ")
+		if n > most {
+			message += fmt.Sprintf("\n  and %d more", n-most)
+		}
+	}
+	return nil, nil, errors.New(message)
+}
+
+// quiet keeps what kustomize prints by itself (hints at deprecated fields) off the terminal until its answer is
+// called. No other part of the program runs meanwhile.
+func quiet() func() {
+	stderr, logged := os.Stderr, log.Writer()
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		return func() {}
+	}
+	os.Stderr = null
+	log.SetOutput(io.Discard)
+	return func() {
+		os.Stderr = stderr
+		log.SetOutput(logged)
+		_ = null.Close()
+	}
+}
+
+func listRoots(w io.Writer, g *graph.Graph) error {
+	for _, r := range g.Roots() {
+		kind := "kustomization"
+		if r.Plain {
+			kind = "manifests"
+		}
+		if _, err := fmt.Fprintf(w, "%-14s %s\n", kind, visible(r.Path)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// The JSON form, which is stable.
+type (
+	blamedResource struct {
+		Resource resourceID    `json:"resource"`
+		Fields   []blamedField `json:"fields"`
+	}
+	resourceID struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+		Namespace  string `json:"namespace,omitempty"`
+		Name       string `json:"name"`
+	}
+	blamedField struct {
+		Field  string      `json:"field"` // JSON pointer (RFC 6901)
+		Value  any         `json:"value"`
+		Origin blamedPlace `json:"origin"`
+	}
+	blamedPlace struct {
+		Path        string       `json:"path"`
+		StartLine   int          `json:"startLine"`
+		EndLine     int          `json:"endLine"`
+		StartColumn int          `json:"startColumn,omitempty"`
+		EndColumn   int          `json:"endColumn,omitempty"`
+		How         origin.How   `json:"how"`
+		Role        string       `json:"role"`
+		Missing     string       `json:"missing,omitempty"`
+		Chain       []blamedLink `json:"chain,omitempty"`
+	}
+	blamedLink struct {
+		Path      string `json:"path"`
+		StartLine int    `json:"startLine"`
+		EndLine   int    `json:"endLine"`
+		Role      string `json:"role"`
+	}
+)
+
+func writeBlameJSON(w io.Writer, r *render.Rendering) error {
+	out := []blamedResource{}
+	for _, res := range r.Resources {
+		meta, _ := res.Object["metadata"].(map[string]any)
+		text := func(m map[string]any, key string) string { s, _ := m[key].(string); return s }
+		one := blamedResource{Fields: []blamedField{}, Resource: resourceID{
+			APIVersion: text(res.Object, "apiVersion"), Kind: text(res.Object, "kind"), Namespace: text(meta, "namespace"), Name: text(meta, "name")}}
+		for _, f := range res.Fields() {
+			if !f.Scalar() {
+				continue
+			}
+			p := res.Origin(f.Pointer)
+			place := blamedPlace{Path: p.Path, StartLine: p.StartLine, EndLine: p.EndLine, StartColumn: p.StartColumn, EndColumn: p.EndColumn,
+				How: p.How, Role: p.Role, Missing: p.Missing}
+			for _, l := range p.Chain {
+				place.Chain = append(place.Chain, blamedLink(l))
+			}
+			one.Fields = append(one.Fields, blamedField{Field: f.Pointer, Value: f.Value(), Origin: place})
+		}
+		out = append(out, one)
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(out)
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lintel-bot/lintel/checks/format"
+	"github.com/lintel-bot/lintel/checks/suite"
+	"github.com/lintel-bot/lintel/engine/pattern"
+)
+
+type testOptions struct {
+	output, color, run string
+	all                bool
+	workers            int
+}
+
+func newTestCommand() *cobra.Command {
+	var o testOptions
+	cmd := &cobra.Command{
+		Use:   "test DIR...",
+		Short: "Run the policy tests (" + suite.FileName + ") of folders",
+		Long: "Run every " + suite.FileName + " in the folders and below them, as the kyverno command does, several at a time.\n" +
+			"A row where nothing was compared is excluded, not passed; a broken file does not end the run.\n\n" +
+			"Exit code 0: all rows are as expected. 1: one is not, or a file is broken. 2: the tests could not be run.",
+		Example: "  lintel test policies/\n" +
+			"  lintel test policies/ --run policy=disallow-latest-tag,resource=badpod01\n" +
+			"  lintel test policies/ -o junit > report.xml",
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return runTest(cmd, o, args) },
+	}
+	f := cmd.Flags()
+	f.StringVarP(&o.output, "output", "o", "text", "text, json or junit")
+	f.StringVar(&o.color, "color", "auto", "color the text: auto, always or never")
+	f.StringVarP(&o.run, "run", "t", "", "only results of these names: policy=NAME,rule=NAME,resource=NAME, each may be left out or hold wildcards")
+	f.BoolVar(&o.all, "all", false, "show the rows where nothing was compared, too")
+	f.IntVar(&o.workers, "workers", 0, "test files to run at a time (default: one a processor)")
+	return cmd
+}
+
+func runTest(cmd *cobra.Command, o testOptions, dirs []string) error {
+	switch o.output {
+	case "text", "json", "junit":
+	default:
+		return fmt.Errorf("unknown output format %q: choose one of text, json, junit", o.output)
+	}
+	if o.workers < 0 {
+		return errors.New("--workers cannot be negative")
+	}
+	match, err := resultFilter(o.run)
+	if err != nil {
+		return err
+	}
+	in, err := testInput(dirs)
+	if err != nil {
+		return err
+	}
+	in.Match, in.Workers, in.Now = match, o.workers, time.Now().UTC()
+	report, err := suite.Run(cmd.Context(), in)
+	if err != nil {
+		return fmt.Errorf("the tests could not be run: %w", err)
+	}
+	switch o.output {
+	case "json":
+		err = format.SuiteJSON(cmd.OutOrStdout(), report)
+	case "junit":
+		err = format.SuiteJUnit(cmd.OutOrStdout(), report)
+	default:
+		err = format.SuiteText(cmd.OutOrStdout(), report, o.all, format.TextOptions{Color: useColor(o.color), Width: terminalWidth()})
+	}
+	if err != nil {
+		return err
+	}
+	if !report.OK() {
+		return exitBlocked
+	}
+	return nil
+}
+
+// testInput finds the tests. What they refer to may lie outside the folders, so the file system is the whole of
+// this machine; reports name files as the user named the folders.
+func testInput(dirs []string) (suite.Input, error) {
+	here, err := filepath.Abs(".")
+	if err != nil {
+		return suite.Input{}, err
+	}
+	root := filepath.VolumeName(here) + string(filepath.Separator)
+	in := suite.Input{Files: os.DirFS(root)}
+	inside := func(p string) string {
+		p = strings.TrimPrefix(filepath.ToSlash(p), filepath.ToSlash(root))
+		if p == "" {
+			return "."
+		}
+		return p
+	}
+	relative := slices.ContainsFunc(dirs, func(d string) bool { return !filepath.IsAbs(d) })
+	in.Name = func(p string) string {
+		if !relative {
+			return filepath.ToSlash(root) + p
+		}
+		name, err := filepath.Rel(here, filepath.Join(root, filepath.FromSlash(p)))
+		if err != nil {
+			return p
+		}
+		return filepath.ToSlash(name)
+	}
+	seen := map[string]bool{}
+	for _, dir := range dirs {
+		abs, err := filepath.Abs(dir)
+		if err != nil {
+			return in, err
+		}
+		if _, err := os.Stat(abs); err != nil {
+			return in, err
+		}
+		tests, err := suite.Find(in.Files, inside(abs))
+		if err != nil {
+			return in, err
+		}
+		for _, t := range tests {
+			if !seen[t] {
+				seen[t] = true
+				in.Tests = append(in.Tests, t)
+			}
+		}
+	}
+	if len(in.Tests) == 0 {
+		return in, fmt.Errorf("no %s in %s", suite.FileName, strings.Join(dirs, ", "))
+	}
+	return in, nil
+}
+
+// resultFilter reads the value of --run.
+func resultFilter(value string) (func(policy, rule, resource string) bool, error) {
+	if value == "" {
+		return nil, nil
+	}
+	want := map[string]string{"policy": "*", "rule": "*", "resource": "*"}
+	for part := range strings.SplitSeq(value, ",") {
+		key, name, ok := strings.Cut(strings.TrimSpace(part), "=")
+		if _, known := want[key]; !ok || !known {
+			return nil, fmt.Errorf("--run: %q is none of policy=NAME, rule=NAME, resource=NAME", part)
+		}
+		want[key] = name
+	}
+	return func(policy, rule, resource string) bool {
+		return pattern.Wildcard(want["policy"], policy) && pattern.Wildcard(want["rule"], rule) && pattern.Wildcard(want["resource"], resource)
+	}, nil
+}

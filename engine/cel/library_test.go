@@ -1,0 +1,177 @@
+package cel
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/cel-go/common/types"
+
+	"github.com/lintel-bot/lintel/engine/admission"
+)
+
+var noon = time.Date(2026, 3, 4, 12, 30, 45, 0, time.UTC)
+
+// result evaluates an expression: its value as text, or the error.
+func result(t testing.TB, source string, cluster admission.Cluster) string {
+	t.Helper()
+	c, err := newCompiler(document(t, mpOf(applies("Object{}"))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := c.compile("/spec", source)
+	if x == nil {
+		return "error: " + c.problems[0].Message
+	}
+	r := &admission.Request{Operation: admission.Create, Object: object(t, mutatedPod)}
+	a := &activation{ctx: t.Context(), state: &evaluation{lang: c.lang, request: r, object: r.Object, env: Env{Now: noon, Cluster: cluster}}}
+	v, err := x.eval(a)
+	if err != nil {
+		return "error: " + err.Error()
+	}
+	s, ok := v.ConvertToType(types.StringType).(types.String)
+	if !ok {
+		return "a " + v.Type().TypeName()
+	}
+	return string(s)
+}
+
+func TestLibraries(t *testing.T) {
+	tests := []struct{ source, want string }{
+		{`time.now() == timestamp("2026-03-04T12:30:45Z")`, "true"},
+		{`time.now() < timestamp("2026-03-04T12:30:46Z") && time.now().getFullYear() == 2026`, "true"},
+		{`string(time.truncate(time.now(), duration("1h")))`, "2026-03-04T12:00:00Z"},
+		{`time.toCron(timestamp("2026-03-04T12:30:45Z"))`, "30 12 4 3 3"},
+		{`time_now()`, "2026-03-04T12:30:45Z"},
+		{`time_add(time_now(), "30m")`, "2026-03-04T13:00:45Z"},
+		{`time_diff("2026-03-04T12:00:00Z", "2026-03-04T13:00:00Z")`, "1h0m0s"},
+		{`time_before("2026-03-04T12:00:00Z", "2026-03-04T13:00:00Z")`, "true"},
+		{`time.truncate("x", duration("1h"))`, "error: the expression does not compile"},
+		{`random.random() == random.random() && random("[a-z]{4}").size() > 0`, "true"},
+		{`gzip.decompress(gzip.compress("hello"))`, "hello"},
+		{`gzip.decompress(b"hello")`, "error: the data is not compressed"},
+		{`hash.sha256("")`, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+		{`md5("")`, "d41d8cd98f00b204e9800998ecf8427e"},
+		{`math.round(2.456, 1)`, "2.5"},
+		{`json.unmarshal('{"a": [1, 2]}').a[1]`, "2"},
+		{`json.marshal({"a": [1, 2]})`, `{"a":[1,2]}`},
+		{`json.marshal(object.metadata.labels)`, `{"a/b":"x"}`},
+		{`json.unmarshal("{")`, "error: the document is not valid"},
+		{`yaml.parse("a: {b: 1}").a.b`, "1"},
+		{`yaml.parse("a: &x 1\nb: *x").b`, "error: documents with YAML aliases"},
+		{`user.parseServiceAccount("system:serviceaccount:ns:name").Namespace`, "ns"},
+		{`parseServiceAccount("system:serviceaccount:ns:name").Name`, "name"},
+		{`parseServiceAccount("jane").Name == ""`, "true"},
+		{`transform.listObjToMap([{"k": "a"}], [{"v": "b"}], "k", "v").a`, "b"},
+		{`listObjToMap([{"k": "a"}], [{"v": "b"}, {"v": "c"}], "k", "v").a`, "error: listObjToMap"},
+		{`image("nginx").registry() + "/" + image("nginx").repository() + ":" + image("nginx").tag()`, "index.docker.io/library/nginx:latest"},
+		{`isImage("UPPER")`, "false"},
+		{`jsonpatch.escapeKey("a/b~c")`, "a~1b~0c"},
+		{`x509.decode("x")`, "error: failed to decode PEM block"},
+		{`http.Get("https://example.com")`, "error: needs the cluster"},
+		{`globalContext.Get("x", "")`, "error: needs the cluster"},
+		{`resource.Get("v1", "configmaps", "team", "no")`, "error: needs the cluster: ConfigMap team/no"},
+		{`resource.Get("v1", "configmaps", "team", "one").data.key`, "k1"},
+		{`string(resource.List("v1", "configmaps", "team").items.size())`, "2"},
+		{`resource.List("v1", "configmaps", "team", {"app": "two"}).items.map(i, i.metadata.name)[0]`, "two"},
+		{`resource.Get("example.com/v1", "oddities", "team", "odd").spec`, "strange"},
+	}
+	cluster := custom{declared{
+		object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: team}, data: {key: k1}}`),
+		object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: two, namespace: team, labels: {app: two}}}`),
+		object(t, `{apiVersion: example.com/v1, kind: OddThing, metadata: {name: odd, namespace: team}, spec: strange}`),
+	}}
+	for _, tt := range tests {
+		if got := result(t, tt.source, cluster); got != tt.want && !(strings.HasPrefix(tt.want, "error: ") && strings.HasPrefix(got, tt.want)) {
+			t.Errorf("%s: got %q, want %q", tt.source, got, tt.want)
+		}
+	}
+}
+
+// custom is a cluster that knows a custom resource.
+type custom struct{ declared }
+
+func (custom) KindOf(_, resource string) string {
+	if resource == "oddities" {
+		return "OddThing"
+	}
+	return ""
+}
+
+func TestCertificates(t *testing.T) {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(7), Subject: pkix.Name{CommonName: "lintel"}, Issuer: pkix.Name{CommonName: "lintel"},
+		NotBefore: noon, NotAfter: noon.Add(time.Hour), DNSNames: []string{"lintel.example.com"},
+	}
+	encode := func(template *x509.Certificate, public, private any) string {
+		der, err := x509.CreateCertificate(rand.Reader, template, template, public, private)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strconv.Quote(string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
+	}
+	certificate := encode(template, key.Public(), key)
+	for source, want := range map[string]string{
+		".Issuer.CommonName": "lintel", ".NotAfter": "2026-03-04T13:30:45Z", ".DNSNames[0]": "lintel.example.com",
+		".PublicKey.N": key.N.String(), ".SerialNumber": "7",
+	} {
+		if got := result(t, "x509.decode("+certificate+")"+source, nil); got != want {
+			t.Errorf("%s: got %q, want %q", source, got, want)
+		}
+	}
+	other, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := result(t, "x509.decode("+encode(template, other.Public(), other)+")", nil); !strings.Contains(got, "rsa") {
+		t.Errorf("a key that is not of RSA: got %q", got)
+	}
+	request, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: "r"}}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strconv.Quote(string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: request})))
+	if got := result(t, "x509.decode("+text+").Subject.CommonName", nil); got != "r" {
+		t.Errorf("a request: got %q", got)
+	}
+}
+
+// TestCostIsStillBounded runs expressions that no quick program may run to their end.
+func TestCostIsStillBounded(t *testing.T) {
+	list := "[" + strings.Repeat("1, ", 400) + "1]"
+	for source, metered := range map[string]bool{
+		list + ".all(a, " + list + ".all(b, " + list + ".all(c, a + b + c > 0)))":        false,
+		`"x".replace("", "xxxxxxxxxxxxxxxx").replace("", "xxxxxxxxxxxxxxxx").size() > 0`: true,
+		"lists.range(100000000).size() > 0":                                              true,
+		`"a" + "a" + "a" + "a" + "a" + "a" + "a" + "a" == ""`:                            true,
+		"object.spec.containers.all(c, c.name != 'x')":                                   false,
+	} {
+		c, err := newCompiler(document(t, mpOf(applies("Object{}"))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := c.compile("/spec", source)
+		if x == nil {
+			t.Fatal(c.problems)
+		}
+		if (x.quick == nil) != metered {
+			t.Errorf("%.60s: metered is %v", source, !metered)
+		}
+	}
+	if got := result(t, list+".all(a, "+list+".all(b, "+list+".all(c, a + b + c > 0)))", nil); !strings.Contains(got, "cost limit") {
+		t.Errorf("a loop of 64 million iterations: got %q", got)
+	}
+}

@@ -1,0 +1,335 @@
+package cel
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/mutate"
+	"github.com/lintel-bot/lintel/engine/policy"
+)
+
+// patchType says what the expression of a mutation gives.
+type patchType int
+
+const (
+	applyConfiguration patchType = iota
+	jsonPatch
+)
+
+// mutation is one patch of a policy.
+type mutation struct {
+	kind patchType
+	expr *expression
+	line int
+}
+
+// Mutating is a compiled MutatingPolicy, NamespacedMutatingPolicy or MutatingAdmissionPolicy: immutable and
+// safe for concurrent use.
+type Mutating struct {
+	Policy
+	mutations []mutation
+	replace   bool // apply configurations may replace what is atomic
+	// again is set where each mutation computes the variables anew, from what the one before it left.
+	again bool
+}
+
+// Mutation is what a mutating policy did to a request. Patched is the object after it, that of the request where
+// nothing was to be changed, and nil where the policy did not apply.
+type Mutation struct {
+	Result
+	Patched admission.Object
+}
+
+// mutations compiles the patches of a policy.
+func (c *compiler) mutations(at string, list []policy.CELMutation) []mutation {
+	c.mutates = true
+	var out []mutation
+	for i, m := range list {
+		pointer := at + "/" + itoa(i)
+		line, _ := c.doc.Position(pointer)
+		switch m.PatchType {
+		case "ApplyConfiguration":
+			if m.ApplyConfiguration == nil || m.JSONPatch != nil {
+				c.problem(pointer, "a mutation of the patch type ApplyConfiguration has applyConfiguration and not jsonPatch")
+				continue
+			}
+			if x := c.compile(pointer+"/applyConfiguration/expression", m.ApplyConfiguration.Expression, types.NewObjectType(objectTypeName)); x != nil {
+				out = append(out, mutation{applyConfiguration, x, line})
+			}
+		case "JSONPatch":
+			if m.JSONPatch == nil || m.ApplyConfiguration != nil {
+				c.problem(pointer, "a mutation of the patch type JSONPatch has jsonPatch and not applyConfiguration")
+				continue
+			}
+			if x := c.compile(pointer+"/jsonPatch/expression", m.JSONPatch.Expression, cel.ListType(types.NewObjectType(patchTypeName)), cel.ListType(cel.DynType)); x != nil {
+				out = append(out, mutation{jsonPatch, x, line})
+			}
+		default:
+			c.problem(pointer+"/patchType", "unknown patch type %q: use ApplyConfiguration or JSONPatch", m.PatchType)
+		}
+	}
+	if len(list) == 0 {
+		c.problem(at, "the policy has no mutations")
+	}
+	return out
+}
+
+func (c *compiler) reinvocation(value string) {
+	if value != "" && value != "Never" && value != "IfNeeded" {
+		c.problem("/spec/reinvocationPolicy", "reinvocationPolicy is Never or IfNeeded, not %q", value)
+	}
+}
+
+// ChangesOthers reports whether a MutatingPolicy changes objects that exist already, as opposed to those of a
+// request. That happens in a cluster only.
+func ChangesOthers(p policy.MutatingPolicy) bool {
+	e := p.Spec.Evaluation
+	return p.Spec.TargetMatchConstraints != nil ||
+		e != nil && e.MutateExisting != nil && e.MutateExisting.Enabled != nil && *e.MutateExisting.Enabled
+}
+
+// CompileMutatingPolicy compiles a MutatingPolicy or NamespacedMutatingPolicy
+// (https://kyverno.io/docs/policy-types/mutating-policy/), with the rules for pod controllers that Kyverno
+// generates for a policy on Pods. It is nil where a problem is more than a warning, and where the policy is not
+// evaluated at admission.
+func CompileMutatingPolicy(doc policy.Document, p policy.MutatingPolicy) (*Mutating, []policy.Problem) {
+	c, err := newCompiler(doc)
+	if err != nil {
+		return nil, []policy.Problem{doc.Problem("", "%v", err)}
+	}
+	spec := p.Spec
+	out := &Mutating{Policy: Policy{kind: doc.Kind, name: doc.Name, enforce: true}}
+	if doc.Kind == "NamespacedMutatingPolicy" {
+		out.namespace = doc.Namespace
+	}
+	out.program = c.body("/spec", spec.FailurePolicy, spec.Variables, spec.MatchConditions, nil, spec.AuditAnnotations)
+	out.program.namespace = out.namespace
+	out.mutations = c.mutations("/spec/mutations", spec.Mutations)
+	c.reinvocation(spec.ReinvocationPolicy)
+	if spec.MatchConstraints == nil || len(spec.MatchConstraints.ResourceRules) == 0 {
+		c.problem("/spec/matchConstraints", "matchConstraints.resourceRules is empty: the policy would match nothing")
+	}
+	out.targets = append([]target{{c.matching("/spec/matchConstraints", spec.MatchConstraints), plain}}, c.controllers(spec.MatchConstraints, spec.Autogen)...)
+	if policy.HasErrors(c.problems) {
+		return nil, c.problems
+	}
+	out.finish(c)
+	if e := spec.Evaluation; e != nil {
+		out.replace = e.UseServerSideApply
+		if e.Admission != nil && e.Admission.Enabled != nil && !*e.Admission.Enabled {
+			return nil, append(c.problems, doc.Warning("/spec/evaluation/admission", "%s %s is off at admission: it is not evaluated before merge", doc.Kind, doc.Name))
+		}
+	}
+	return out, c.problems
+}
+
+// CompileMutatingAdmissionPolicy compiles a MutatingAdmissionPolicy with the bindings that name it
+// (https://kubernetes.io/docs/reference/access-authn-authz/mutating-admission-policy/). A policy without a
+// binding changes all that it matches, as Kyverno evaluates it. It is nil where a problem is more than a warning.
+func CompileMutatingAdmissionPolicy(doc policy.Document, p policy.MutatingAdmissionPolicy, bindings []policy.MutatingAdmissionPolicyBinding) (*Mutating, []policy.Problem) {
+	c, err := newCompiler(doc)
+	if err != nil {
+		return nil, []policy.Problem{doc.Problem("", "%v", err)}
+	}
+	spec := p.Spec
+	out := &Mutating{Policy: Policy{kind: doc.Kind, name: doc.Name, rule: doc.Name, enforce: true, paramKind: spec.ParamKind}, again: true}
+	out.program = c.body("/spec", spec.FailurePolicy, spec.Variables, spec.MatchConditions, nil, nil)
+	out.mutations = c.mutations("/spec/mutations", spec.Mutations)
+	c.reinvocation(spec.ReinvocationPolicy)
+	if spec.MatchConstraints == nil || len(spec.MatchConstraints.ResourceRules) == 0 {
+		c.problem("/spec/matchConstraints", "matchConstraints.resourceRules is empty: the policy would match nothing")
+	}
+	out.targets = []target{{c.matching("/spec/matchConstraints", spec.MatchConstraints), plain}}
+	for _, b := range bindings {
+		if b.Spec.PolicyName == doc.Name {
+			out.bindings = append(out.bindings, binding{match: c.matching("", b.Spec.MatchResources), enforce: true, params: b.Spec.ParamRef})
+		}
+	}
+	if policy.HasErrors(c.problems) {
+		return nil, c.problems
+	}
+	out.finish(c)
+	return out, c.problems
+}
+
+// Evaluate says what the policy makes of the object of the request: nothing where it does not match, else one
+// mutation, or one for each binding of a MutatingAdmissionPolicy that matches, each of what the one before it
+// left. The request is not changed.
+func (m *Mutating) Evaluate(ctx context.Context, r *admission.Request, env Env) []Mutation {
+	if r.Object == nil || m.namespace != "" && admission.IdentityOf(r.Subject()).Namespace != m.namespace {
+		return nil
+	}
+	for _, t := range m.targets {
+		ok, err := t.match.matches(r)
+		switch {
+		case err != nil:
+			return []Mutation{{Result: Result{Rule: m.rule, Outcome: Unknown, Enforce: true, Message: err.Error()}}}
+		case !ok:
+		case m.rule == "":
+			if skip, done := m.excepted(ctx, r, env); done {
+				return []Mutation{{Result: skip}}
+			}
+			return []Mutation{m.apply(ctx, r, env, t.view, nil)}
+		case len(m.bindings) == 0:
+			return []Mutation{m.apply(ctx, r, env, plain, nil)}
+		default:
+			return m.bound(ctx, r, env)
+		}
+	}
+	return nil
+}
+
+// excepted is the result of a request that an exception takes from the policy as a whole. Exceptions for
+// images and values are for the expressions of validations.
+func (m *Mutating) excepted(ctx context.Context, r *admission.Request, env Env) (Result, bool) {
+	for _, e := range env.Exceptions {
+		if !e.Applies(m.kind, m.name) || e.expired(env.Now) || !e.Whole() {
+			continue
+		}
+		ok, err := e.Matches(ctx, r, env)
+		switch {
+		case err != nil:
+			return Result{Outcome: Unknown, Enforce: true, Message: "whether exception " + e.name + " applies is not known: " + err.Error()}, true
+		case ok:
+			return e.result(true), true
+		}
+	}
+	return Result{}, false
+}
+
+func (m *Mutating) bound(ctx context.Context, r *admission.Request, env Env) []Mutation {
+	var out []Mutation
+	for _, b := range m.bindings {
+		ok, err := b.match.matches(r)
+		if err == nil && !ok {
+			continue
+		}
+		var params []any
+		if err == nil {
+			params, err = m.program.params(ctx, r, env, m.paramKind, b.params)
+		}
+		if err != nil {
+			out = append(out, Mutation{Result: m.judge(verdict{err: err, index: -1}, true)})
+			continue
+		}
+		for _, param := range params {
+			next := m.apply(ctx, r, env, plain, param)
+			out = append(out, next)
+			if next.Patched != nil {
+				request := *r
+				request.Object = next.Patched
+				r = &request
+			}
+		}
+	}
+	return out
+}
+
+// apply runs the mutations one after the other.
+func (m *Mutating) apply(ctx context.Context, r *admission.Request, env Env, v view, params any) Mutation {
+	state := m.program.state(r, env, v, params)
+	a := &activation{ctx: ctx, state: state}
+	if out, done := m.program.conditionsHold(a); done {
+		if out.skipped && m.rule != "" {
+			return Mutation{Result: Result{Rule: m.rule, Outcome: Skip, Message: "match conditions aren't met"}}
+		}
+		return Mutation{Result: m.judge(out, true)}
+	}
+	object := r.Object
+	var whole *activation // sees a pod controller as it is
+	for _, mu := range m.mutations {
+		at := a
+		if v != plain && mu.kind == jsonPatch {
+			// Kyverno rewrites apply configurations for pod controllers, and leaves JSON patches as they are.
+			if whole == nil {
+				whole = &activation{ctx: ctx, state: m.program.state(r, env, plain, params)}
+			}
+			at = whole
+		}
+		next, err := m.patch(at, mu, object)
+		if err != nil {
+			return Mutation{Result: m.judge(verdict{err: err, index: -1, line: mu.line}, true)}
+		}
+		object = next
+		a.state.replaceObject(v.see(object), m.again)
+		if whole != nil {
+			whole.state.replaceObject(object, m.again)
+		}
+	}
+	out := Mutation{Result: Result{Rule: m.rule, Enforce: true, Outcome: Pass, Message: "success"}}
+	if m.rule != "" {
+		out.Message = "mutation is successfully applied"
+	}
+	out.Patched = object
+	if reflect.DeepEqual(r.Object, object) {
+		out.Patched = r.Object
+	}
+	return out
+}
+
+func (m *Mutating) patch(a *activation, mu mutation, object admission.Object) (admission.Object, error) {
+	fail := func(err error) (admission.Object, error) {
+		return nil, fmt.Errorf("mutation '%s' resulted in error: %w", firstLine(strings.TrimSpace(mu.expr.source)), err)
+	}
+	v, err := mu.expr.eval(a)
+	if err != nil {
+		return fail(err)
+	}
+	if mu.kind == jsonPatch {
+		ops, err := exportPatch(v)
+		if err != nil {
+			return fail(err)
+		}
+		out, err := mutate.JSONPatch(object, ops)
+		if err != nil {
+			return fail(err)
+		}
+		return out, nil
+	}
+	configuration, err := exportObject(v)
+	if err != nil {
+		return fail(err)
+	}
+	for _, k := range []string{"apiVersion", "kind"} {
+		delete(configuration, k) // the API server sets them to those of the object
+	}
+	out, err := mutate.Configuration(object, a.state.where.place(configuration), m.replace)
+	if err != nil {
+		return fail(err)
+	}
+	return out, nil
+}
+
+// place puts an apply configuration for a pod where the view has the pod.
+func (v view) place(configuration map[string]any) map[string]any {
+	if v == plain {
+		return configuration
+	}
+	for _, key := range slices.Backward(strings.Split(strings.TrimPrefix(string(v), "/"), "/")) {
+		configuration = map[string]any{key: configuration}
+	}
+	return configuration
+}
+
+// replaceObject makes expressions see another object from now on. Values that were computed of the old one stay,
+// unless again is set.
+func (s *evaluation) replaceObject(object any, again bool) {
+	s.object = object
+	keep := s.known
+	s.known = map[string]any{}
+	if !again {
+		maps.Copy(s.known, keep)
+		delete(s.known, identRequest)
+		delete(s.known, identImages)
+		return
+	}
+	s.results = nil
+}

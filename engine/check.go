@@ -1,0 +1,381 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/lintel-bot/lintel/engine/autogen"
+	"github.com/lintel-bot/lintel/engine/match"
+	"github.com/lintel-bot/lintel/engine/policy"
+)
+
+// check finds what the API server and Kyverno's own webhook would refuse in a policy and what compiling its
+// rules does not find (https://kyverno.io/docs/policy-types/cluster-policy/policy-settings/).
+func check(d policy.Document, p *policy.ClusterPolicy, trees []any) []policy.Problem {
+	c := &checker{doc: d, namespaced: d.Kind == "Policy", background: p.Spec.Background == nil || *p.Spec.Background}
+	c.problems = checkMetadata(d, p.Metadata)
+	if len(p.Metadata.Name) > 63 {
+		c.bad("/metadata/name", "the name has %d characters: a policy's has at most 63", len(p.Metadata.Name))
+	}
+	c.spec(&p.Spec)
+	c.controllers(p)
+	for i := range p.Spec.Rules {
+		if i < len(trees) {
+			c.rule(fmt.Sprintf("/spec/rules/%d", i), &p.Spec.Rules[i], trees[i])
+		}
+	}
+	return append(c.problems, deprecated(d, p)...)
+}
+
+// checkDocument is check for all kinds; the parts of policies with rules are checked where these are compiled.
+func checkDocument(d policy.Document, u use) []policy.Problem {
+	problems := outdated(d)
+	if u != rules {
+		problems = append(problems, checkCEL(d)...)
+	}
+	return problems
+}
+
+// outdated warns of versions that Kyverno is about to remove.
+func outdated(d policy.Document) []policy.Problem {
+	if d.Group() != "kyverno.io" || d.Version() != "v2alpha1" {
+		return nil
+	}
+	return []policy.Problem{d.Warning("/apiVersion", "kyverno.io/v2alpha1 is deprecated: use kyverno.io/v2")}
+}
+
+// checkException finds what the API server and Kyverno would refuse in an exception of kyverno.io
+// (https://kyverno.io/docs/exceptions/).
+func checkException(d policy.Document, e policy.PolicyException) []policy.Problem {
+	c := &checker{doc: d, background: e.Spec.Background == nil || *e.Spec.Background}
+	c.problems = append(outdated(d), checkMetadata(d, e.Metadata)...)
+	c.block("/spec/match", e.Spec.Match, false)
+	v := &variableChecker{doc: d, tree: d.Value(), background: c.background}
+	v.strings("/spec/conditions", names{"request": true, "images": true, "serviceAccountName": true, "serviceAccountNamespace": true})
+	c.operations("/spec/conditions", lookup(v.tree, "/spec/conditions"))
+	return append(c.problems, v.problems...)
+}
+
+type checker struct {
+	doc                    policy.Document
+	namespaced, background bool
+	problems               []policy.Problem
+}
+
+func (c *checker) bad(pointer, format string, args ...any) {
+	c.problems = append(c.problems, c.doc.Problem(pointer, format, args...))
+}
+
+func (c *checker) warn(pointer, format string, args ...any) {
+	c.problems = append(c.problems, c.doc.Warning(pointer, format, args...))
+}
+
+// checkMetadata checks the names that every object has
+// (https://kubernetes.io/docs/concepts/overview/working-with-objects/names/).
+func checkMetadata(d policy.Document, m policy.Metadata) []policy.Problem {
+	c := &checker{doc: d}
+	// What still is a template of another tool has no name yet.
+	if m.Name != "" && !strings.ContainsAny(m.Name, "{}$") {
+		if bad := validation.IsDNS1123Subdomain(m.Name); len(bad) > 0 {
+			c.bad("/metadata/name", "%q is no name of an object: use lower case letters, digits, - and . only, up to 253", m.Name)
+		}
+	}
+	if m.Namespace != "" && !strings.ContainsAny(m.Namespace, "{}$") {
+		if bad := validation.IsDNS1123Label(m.Namespace); len(bad) > 0 {
+			c.bad("/metadata/namespace", "%q is no name of a namespace: use lower case letters, digits and - only, up to 63", m.Namespace)
+		}
+	}
+	for k, v := range m.Labels {
+		at := "/metadata/labels/" + escape(k)
+		if len(validation.IsQualifiedName(k)) > 0 {
+			c.bad(at, "%q is no key of a label: write a name of up to 63 letters, digits, -, _ and ., or domain/name", k)
+		}
+		// A date with colons is no value of a label, but what it says is clear.
+		if len(validation.IsValidLabelValue(v)) > 0 && !strings.ContainsAny(v, "{}$") && k != ttlLabel {
+			c.bad(at, "%q is no value of a label: use up to 63 letters, digits, -, _ and .", v)
+		}
+	}
+	for k := range m.Annotations {
+		if len(validation.IsQualifiedName(strings.ToLower(k))) > 0 {
+			c.bad("/metadata/annotations/"+escape(k), "%q is no key of an annotation: write a name of up to 63 letters, digits, -, _ and ., or domain/name", k)
+		}
+	}
+	return c.problems
+}
+
+func (c *checker) oneOf(pointer, value string, allowed ...string) {
+	if value == "" || slices.Contains(allowed, value) {
+		return
+	}
+	hint := "use " + strings.Join(allowed, " or ")
+	if near := policy.Nearest(value, slices.Clone(allowed)); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	c.bad(pointer, "unknown value %q: %s", value, hint)
+}
+
+func (c *checker) seconds(pointer string, value *int32) {
+	if value != nil && (*value < 1 || *value > 30) {
+		c.bad(pointer, "the timeout is %d seconds and must be from 1 to 30", *value)
+	}
+}
+
+func (c *checker) spec(s *policy.Spec) {
+	c.oneOf("/spec/failurePolicy", s.FailurePolicy, "Ignore", "Fail")
+	c.seconds("/spec/webhookTimeoutSeconds", s.WebhookTimeoutSeconds)
+	if w := s.WebhookConfiguration; w != nil {
+		c.oneOf("/spec/webhookConfiguration/failurePolicy", w.FailurePolicy, "Ignore", "Fail")
+		c.seconds("/spec/webhookConfiguration/timeoutSeconds", w.TimeoutSeconds)
+		if w.FailurePolicy != "" && s.FailurePolicy != "" {
+			c.bad("/spec/failurePolicy", "the failure policy is also written under webhookConfiguration: keep that one")
+		}
+		if w.TimeoutSeconds != nil && s.WebhookTimeoutSeconds != nil {
+			c.bad("/spec/webhookTimeoutSeconds", "the timeout is also written under webhookConfiguration: keep that one")
+		}
+	}
+	if s.Admission != nil && !*s.Admission && !c.background {
+		c.bad("/spec/admission", "the policy is off, both at admission and in the background: set one of them to true")
+	}
+	if c.namespaced && len(s.ValidationFailureActionOverrides) > 0 {
+		c.bad("/spec/validationFailureActionOverrides", "overrides by namespace are for a ClusterPolicy only: a Policy has one namespace")
+	}
+	c.overrides("/spec/validationFailureActionOverrides", s.ValidationFailureActionOverrides)
+	for i, r := range s.Rules {
+		at := fmt.Sprintf("/spec/rules/%d", i)
+		if m := r.Mutate; m != nil && m.Targets == nil {
+			where := at + "/mutate/mutateExistingOnPolicyUpdate"
+			existing := m.MutateExistingOnPolicyUpdate
+			if existing == nil {
+				existing, where = s.MutateExistingOnPolicyUpdate, "/spec/mutateExistingOnPolicyUpdate"
+			}
+			if existing != nil && *existing {
+				c.bad(where, "rule %s has no mutate.targets, so there are no existing objects to change: add them", r.Name)
+			}
+		}
+	}
+}
+
+// overrides reports namespaces that two overrides claim for different actions.
+func (c *checker) overrides(pointer string, list []policy.FailureActionOverride) {
+	claimed := map[string]string{}
+	for i, o := range list {
+		if len(o.Namespaces) == 0 && o.NamespaceSelector == nil {
+			c.warn(fmt.Sprintf("%s/%d", pointer, i), "the override names no namespaces and has no effect: add namespaces or namespaceSelector")
+		}
+		if o.NamespaceSelector != nil {
+			continue
+		}
+		action := strings.ToLower(o.Action)
+		for j, n := range o.Namespaces {
+			if before, ok := claimed[n]; ok && before != action {
+				c.bad(fmt.Sprintf("%s/%d/namespaces/%d", pointer, i, j), "namespace %q has another action in an override before: keep one", n)
+			}
+			claimed[n] = action
+		}
+	}
+}
+
+// controllers checks the annotation that says which rules are generated.
+func (c *checker) controllers(p *policy.ClusterPolicy) {
+	value, ok := p.Metadata.Annotations[autogen.Annotation]
+	if !ok {
+		return
+	}
+	known := []string{"DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet", "CronJob"}
+	for name := range strings.SplitSeq(value, ",") {
+		if name = strings.TrimSpace(name); name == "" || name == "none" || name == "all" || slices.Contains(known, name) {
+			continue
+		}
+		message := fmt.Sprintf("no rules are generated for %q", name)
+		if near := policy.Nearest(name, slices.Clone(known)); near != "" {
+			message += fmt.Sprintf(": did you mean %q?", near)
+		}
+		c.warn("/metadata/annotations/"+escape(autogen.Annotation), "%s", message)
+	}
+}
+
+func (c *checker) rule(at string, r *policy.Rule, tree any) {
+	if len(r.Name) > 63 {
+		c.bad(at+"/name", "the name has %d characters: a rule's has at most 63", len(r.Name))
+	}
+	c.block(at+"/match", r.Match, r.Validate != nil)
+	if r.Exclude != nil {
+		c.block(at+"/exclude", *r.Exclude, r.Validate != nil)
+	}
+	c.problems = append(c.problems, checkVariables(c.doc, at, tree, r, c.background)...)
+	c.operations(at+"/preconditions", lookup(tree, "/preconditions"))
+	if v := r.Validate; v != nil {
+		c.operations(at+"/validate/deny", lookup(tree, "/validate/deny"))
+		c.operations(at+"/validate/foreach", lookup(tree, "/validate/foreach"))
+		c.metadata(at+"/validate/pattern", v.Pattern)
+		if list, ok := v.AnyPattern.([]any); ok {
+			for i, p := range list {
+				c.metadata(fmt.Sprintf("%s/validate/anyPattern/%d", at, i), p)
+			}
+		}
+		if c.namespaced && len(v.FailureActionOverrides) > 0 {
+			c.bad(at+"/validate/failureActionOverrides", "overrides by namespace are for a ClusterPolicy only: a Policy has one namespace")
+		}
+		c.overrides(at+"/validate/failureActionOverrides", v.FailureActionOverrides)
+		c.overrides(at+"/validate/validationFailureActionOverrides", v.ValidationFailureActionOverrides)
+	}
+	if m := r.Mutate; m != nil {
+		c.operations(at+"/mutate/foreach", lookup(tree, "/mutate/foreach"))
+		c.metadata(at+"/mutate/patchStrategicMerge", m.PatchStrategicMerge)
+		c.patchPaths(at+"/mutate/patchesJson6902", m.PatchesJSON6902)
+	}
+}
+
+// block checks what depends on more than the block itself: the kind of the policy and whether it is for
+// background scans.
+func (c *checker) block(at string, m policy.Match, validates bool) {
+	filter := func(at string, f policy.ResourceFilter) {
+		if c.background {
+			for _, u := range []struct {
+				field string
+				set   bool
+			}{{"roles", len(f.Roles) > 0}, {"clusterRoles", len(f.ClusterRoles) > 0}, {"subjects", len(f.Subjects) > 0}} {
+				if u.set {
+					c.bad(at+"/"+u.field, "%s are not known in a background scan, which this policy allows: set spec.background to false", u.field)
+				}
+			}
+		}
+		if c.namespaced && len(f.Resources.Namespaces) > 0 {
+			c.bad(at+"/resources/namespaces", "a Policy applies to its own namespace only: remove namespaces, or make it a ClusterPolicy")
+		}
+		if f.Resources.Name != "" && len(f.Resources.Names) > 0 {
+			c.bad(at+"/resources/name", "name and names are written side by side: keep names")
+		}
+		for i, k := range f.Resources.Kinds {
+			c.kind(fmt.Sprintf("%s/resources/kinds/%d", at, i), k, validates)
+		}
+		if slices.Contains(f.Resources.Kinds, "*") && len(f.Resources.Kinds) > 1 {
+			c.bad(at+"/resources/kinds", "the kind * stands for all kinds: remove the others")
+		}
+	}
+	filter(at, m.ResourceFilter)
+	for i, f := range m.Any {
+		filter(fmt.Sprintf("%s/any/%d", at, i), f)
+	}
+	for i, f := range m.All {
+		filter(fmt.Sprintf("%s/all/%d", at, i), f)
+	}
+}
+
+func (c *checker) kind(at, selector string, validates bool) {
+	k, ok := match.ParseKind(selector)
+	if !ok {
+		return // reported where the block is compiled
+	}
+	if selector == "*" && c.background {
+		c.bad(at, "the kind * is not allowed in a background scan, which this policy allows: set spec.background to false")
+	}
+	if k.SubResource != "" && k.SubResource != "*" && c.background && validates {
+		c.bad(at, "the subresource %s is not known in a background scan, which this policy allows: set spec.background to false", selector)
+	}
+	near, unknown := match.Misspelled(k.Kind)
+	switch {
+	case unknown:
+		c.bad(at, "%q is no kind: write the kind in upper camel case and the singular, as in a manifest%s", k.Kind, suggestion(near))
+	case near != "":
+		c.warn(at, "no kind of Kubernetes is called %q%s", k.Kind, suggestion(near))
+	}
+	if c.namespaced && match.ClusterScoped(k.Kind) && (k.Group == "*" || !strings.Contains(k.Group, ".") || strings.HasSuffix(k.Group, ".k8s.io")) {
+		c.bad(at, "%s objects have no namespace, and a Policy applies to its own only: make it a ClusterPolicy", k.Kind)
+	}
+}
+
+func suggestion(near string) string {
+	if near == "" {
+		return ""
+	}
+	return fmt.Sprintf(": did you mean %q?", near)
+}
+
+// metadata refuses labels and annotations of a pattern that are no text: the objects that are compared have
+// nothing else there.
+func (c *checker) metadata(at string, pattern any) {
+	for _, path := range []string{"/metadata", "/spec/template/metadata"} {
+		for _, part := range []string{"labels", "annotations"} {
+			m, _ := lookup(pattern, path+"/"+part).(map[string]any)
+			for k, v := range m {
+				switch v.(type) {
+				case bool, int64, float64:
+					c.bad(at+path+"/"+part+"/"+escape(k), "%s are text: put %v in quotes", part, v)
+				}
+			}
+		}
+	}
+}
+
+// operations checks what conditions compare the operation of the request with, and durations that are
+// written as such.
+func (c *checker) operations(at string, conditions any) {
+	allowed := []string{"CREATE", "UPDATE", "DELETE", "CONNECT"}
+	walkMaps(conditions, at, 0, func(pointer string, m map[string]any) {
+		operator, _ := m["operator"].(string)
+		key, _ := m["key"].(string)
+		if strings.ReplaceAll(key, " ", "") == "{{request.operation}}" {
+			eachText(m["value"], pointer+"/value", func(at, s string) {
+				if !strings.Contains(s, "{{") && !slices.Contains(allowed, s) {
+					c.bad(at, "unknown operation %q: use %s", s, strings.Join(allowed, ", "))
+				}
+			})
+		}
+		if strings.HasPrefix(operator, "Duration") {
+			if s, ok := m["value"].(string); ok && !strings.Contains(s, "{{") {
+				if _, err := time.ParseDuration(s); err != nil {
+					c.bad(pointer+"/value", "%q is no duration: write for example 1h30m", s)
+				}
+			}
+		}
+	})
+}
+
+func eachText(v any, at string, visit func(at, s string)) {
+	switch v := v.(type) {
+	case string:
+		visit(at, v)
+	case []any:
+		for i, e := range v {
+			if s, ok := e.(string); ok {
+				visit(fmt.Sprintf("%s/%d", at, i), s)
+			}
+		}
+	}
+}
+
+func walkMaps(v any, at string, depth int, visit func(pointer string, m map[string]any)) {
+	if depth > policy.MaxDepth {
+		return
+	}
+	switch v := v.(type) {
+	case []any:
+		for i, e := range v {
+			walkMaps(e, fmt.Sprintf("%s/%d", at, i), depth+1, visit)
+		}
+	case map[string]any:
+		visit(at, v)
+		for k, e := range v {
+			walkMaps(e, at+"/"+escape(k), depth+1, visit)
+		}
+	}
+}
+
+// patchPaths refuses variables in the paths of a JSON patch, which Kyverno does not resolve there
+// (https://kyverno.io/docs/policy-types/cluster-policy/variables/#evaluation-order).
+func (c *checker) patchPaths(at, patch string) {
+	for i, line := range strings.Split(patch, "\n") {
+		key, value, ok := strings.Cut(strings.TrimLeft(line, " \t-[{\"'"), ":")
+		if !ok || strings.Trim(key, `"' `) != "path" || !strings.Contains(value, "{{") {
+			continue
+		}
+		l, column := c.doc.TextPosition(at, i+1, 1)
+		c.problems = append(c.problems, policy.Problem{Path: c.doc.Path, Line: l, Column: column,
+			Message: "variables are not resolved in the path of a JSON patch: use foreach, or patchStrategicMerge"})
+	}
+}

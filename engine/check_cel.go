@@ -1,0 +1,126 @@
+package engine
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/engine/match"
+	"github.com/lintel-bot/lintel/engine/policy"
+)
+
+// identifier is a name that CEL can refer to.
+var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// checkCEL finds what the API server would refuse in a policy or an exception that is written in CEL, and
+// what compiling its expressions does not find
+// (https://kubernetes.io/docs/reference/kubernetes-api/policy-resources/validating-admission-policy-v1/).
+// The parts that all the kinds share are read by their place.
+func checkCEL(d policy.Document) []policy.Problem {
+	c := &checker{doc: d, namespaced: strings.HasPrefix(d.Kind, "Namespaced")}
+	var metadata policy.Metadata
+	c.problems = policy.DecodeAt(d, "/metadata", &metadata)
+	c.problems = append(c.problems, checkMetadata(d, metadata)...)
+	var parts struct {
+		variables   []policy.CELVariable
+		conditions  []policy.MatchCondition
+		validations []policy.CELValidation
+		constraints *policy.MatchResources
+		mutations   []policy.CELMutation
+	}
+	for pointer, into := range map[string]any{
+		"/spec/variables": &parts.variables, "/spec/matchConditions": &parts.conditions, "/spec/validations": &parts.validations,
+		"/spec/matchConstraints": &parts.constraints, "/spec/mutations": &parts.mutations,
+	} {
+		if policy.HasErrors(policy.DecodeAt(d, pointer, into)) {
+			return c.problems // reported where the document is decoded
+		}
+	}
+	for i, v := range parts.variables {
+		if v.Name != "" && !identifier.MatchString(v.Name) {
+			c.bad(fmt.Sprintf("/spec/variables/%d/name", i), "%q is no name of a variable: use letters, digits and _", v.Name)
+		}
+	}
+	seen := map[string]bool{}
+	for i, m := range parts.conditions {
+		at := fmt.Sprintf("/spec/matchConditions/%d", i)
+		if m.Expression == "" {
+			c.bad(at, "the match condition has no expression: add one")
+		}
+		if m.Name != "" && seen[m.Name] {
+			c.bad(at+"/name", "the match condition %q is written twice: rename one", m.Name)
+		}
+		seen[m.Name] = true
+	}
+	for i, v := range parts.validations {
+		at := fmt.Sprintf("/spec/validations/%d", i)
+		if strings.TrimSpace(v.Expression) == "" {
+			c.bad(at, "the validation has no expression: add one")
+		}
+		c.oneOf(at+"/reason", v.Reason, "Unauthorized", "Forbidden", "Invalid", "RequestEntityTooLarge")
+		if strings.Contains(v.Message, "\n") && d.Group() == "admissionregistration.k8s.io" {
+			c.bad(at+"/message", "the message has several lines: the API server takes one")
+		}
+	}
+	if m := parts.constraints; m != nil {
+		c.resourceRules("/spec/matchConstraints/resourceRules", m.ResourceRules)
+		c.resourceRules("/spec/matchConstraints/excludeResourceRules", m.ExcludeResourceRules)
+	}
+	return c.problems
+}
+
+func (c *checker) resourceRules(pointer string, list []policy.ResourceRule) {
+	for i, r := range list {
+		at := fmt.Sprintf("%s/%d", pointer, i)
+		for _, f := range []struct {
+			name string
+			list []string
+		}{{"operations", r.Operations}, {"apiGroups", r.APIGroups}, {"apiVersions", r.APIVersions}, {"resources", r.Resources}} {
+			if len(f.list) == 0 {
+				c.bad(at, "the rule has no %s and matches nothing: add them, \"*\" for all", f.name)
+			}
+			if slices.Contains(f.list, "*") && len(f.list) > 1 {
+				c.bad(at+"/"+f.name, "\"*\" stands for all %s: remove the others", f.name)
+			}
+		}
+		c.oneOf(at+"/scope", r.Scope, "*", "Cluster", "Namespaced")
+		for j, g := range r.APIGroups {
+			if strings.Contains(g, "/") {
+				c.bad(fmt.Sprintf("%s/apiGroups/%d", at, j), "%q is no API group: write the version under apiVersions", g)
+			}
+		}
+		for j, v := range r.APIVersions {
+			if strings.Contains(v, "/") {
+				c.bad(fmt.Sprintf("%s/apiVersions/%d", at, j), "%q is no version: write the group under apiGroups", v)
+			}
+		}
+		for j, name := range r.Resources {
+			resource, _, _ := strings.Cut(name, "/")
+			if resource == "*" || resource == "" && name != "" {
+				continue
+			}
+			if resource == "" || strings.ToLower(resource) != resource {
+				c.bad(fmt.Sprintf("%s/resources/%d", at, j), "%q is no resource: write the plural in lower case%s", name, suggestion(match.Plural(resource)))
+			}
+		}
+	}
+}
+
+// checkCELException finds what is wrong with an exception of policies.kyverno.io besides its expressions.
+func checkCELException(d policy.Document, e policy.CELException) []policy.Problem {
+	problems := checkCEL(d)
+	known := []string{"ValidatingPolicy", "NamespacedValidatingPolicy", "MutatingPolicy", "NamespacedMutatingPolicy", "GeneratingPolicy",
+		"NamespacedGeneratingPolicy", "DeletingPolicy", "NamespacedDeletingPolicy", "ImageValidatingPolicy", "NamespacedImageValidatingPolicy"}
+	for i, r := range e.Spec.PolicyRefs {
+		if r.Kind == "" || slices.Contains(known, r.Kind) {
+			continue
+		}
+		hint := suggestion(policy.Nearest(r.Kind, slices.Clone(known)))
+		if r.Kind == "ClusterPolicy" || r.Kind == "Policy" {
+			hint = ": exceptions to it are PolicyExceptions of kyverno.io/v2"
+		}
+		problems = append(problems, d.Problem(fmt.Sprintf("/spec/policyRefs/%d/kind", i), "unknown kind of policy %q%s", r.Kind, hint))
+	}
+	return problems
+}

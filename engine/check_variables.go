@@ -1,0 +1,270 @@
+package engine
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lintel-bot/lintel/engine/jmespath"
+	"github.com/lintel-bot/lintel/engine/policy"
+)
+
+// placeholder stands for the value of a variable inside another one, which nobody knows yet.
+const placeholder = "lintelvalue"
+
+// innermost is a variable with none inside, not after a backslash; the expression is the second group.
+var innermost = regexp.MustCompile(`(^|[^\\])\{\{-?((?:\{[^{}]*\}|[^{}])*)\}\}`)
+
+// ofUser is a part of a request that only an admission review has: a background scan has no user
+// (https://kyverno.io/docs/policy-types/cluster-policy/policy-settings/, "background").
+var ofUser = regexp.MustCompile(`(?:^|[^.\w])(serviceAccountName|serviceAccountNamespace|request\.(?:userInfo|roles|clusterRoles))\b`)
+
+// variableChecker looks in a rule for variables that nothing defines.
+type variableChecker struct {
+	doc        policy.Document
+	base       string // pointer of the rule
+	tree       any    // the rule
+	background bool   // whether users are out of reach
+	problems   []policy.Problem
+}
+
+// names are the variables that are defined at a place.
+type names map[string]bool
+
+func (n names) with(more ...string) names {
+	out := maps.Clone(n)
+	for _, name := range more {
+		out[name] = true
+	}
+	return out
+}
+
+// checkVariables reports the variables of a rule that are neither predefined nor defined before by its context
+// (https://kyverno.io/docs/policy-types/cluster-policy/variables/), and, in a policy for background scans,
+// those about the user.
+func checkVariables(d policy.Document, base string, tree any, r *policy.Rule, background bool) []policy.Problem {
+	c := &variableChecker{doc: d, base: base, tree: tree, background: background && (r.Mutate == nil || r.Mutate.Targets == nil)}
+	known := names{"request": true, "images": true, "serviceAccountName": true, "serviceAccountNamespace": true}
+	if r.Mutate != nil && r.Mutate.Targets != nil {
+		known["target"] = true
+	}
+	known = c.context("/context", r.Context, known)
+	c.strings("/preconditions", known)
+	if v := r.Validate; v != nil {
+		message := known
+		if len(v.ForEach) > 0 {
+			message = c.inElement(known, 0)
+			for depth, list := 0, v.ForEach; len(list) > 0 && depth <= maxForEach; depth++ {
+				message = c.inElement(message, depth)
+				var next []policy.ForEach
+				for _, f := range list {
+					for _, e := range f.Context {
+						message[root(e.Name)] = true
+					}
+					next = append(next, f.ForEach...)
+				}
+				list = next
+			}
+		}
+		c.strings("/validate/message", message)
+		for _, part := range []string{"pattern", "anyPattern", "deny"} {
+			c.strings("/validate/"+part, known)
+		}
+		for i, f := range v.ForEach {
+			c.forEach(fmt.Sprintf("/validate/foreach/%d", i), f, known, 0)
+		}
+	}
+	if m := r.Mutate; m != nil {
+		// Targets can have a context of their own, which is in sight of the patches.
+		targets, _ := m.Targets.([]any)
+		for _, t := range targets {
+			t, _ := t.(map[string]any)
+			list, _ := t["context"].([]any)
+			for _, e := range list {
+				e, _ := e.(map[string]any)
+				if name, ok := e["name"].(string); ok {
+					known = known.with(root(name))
+				}
+			}
+		}
+		c.strings("/mutate/patchStrategicMerge", known)
+		c.strings("/mutate/patchesJson6902", known)
+		for i, f := range m.ForEach {
+			c.forEachMutation(fmt.Sprintf("/mutate/foreach/%d", i), f, known, 0)
+		}
+	}
+	return c.problems
+}
+
+func root(name string) string {
+	name, _, _ = strings.Cut(name, ".")
+	return strings.Trim(name, `"`)
+}
+
+// inElement adds what is defined in a foreach at a depth, counted from 0.
+func (c *variableChecker) inElement(known names, depth int) names {
+	out := known.with("element", "elementIndex")
+	for i := range depth + 1 {
+		out["element"+strconv.Itoa(i)] = true
+		out["elementIndex"+strconv.Itoa(i)] = true
+	}
+	return out
+}
+
+func (c *variableChecker) forEach(at string, f policy.ForEach, known names, depth int) {
+	if depth > maxForEach {
+		return
+	}
+	c.expression(at+"/list", f.List, known)
+	known = c.context(at+"/context", f.Context, c.inElement(known, depth))
+	for _, part := range []string{"preconditions", "pattern", "anyPattern", "deny"} {
+		c.strings(at+"/"+part, known)
+	}
+	for i, inner := range f.ForEach {
+		c.forEach(fmt.Sprintf("%s/foreach/%d", at, i), inner, known, depth+1)
+	}
+}
+
+func (c *variableChecker) forEachMutation(at string, f policy.ForEachMutation, known names, depth int) {
+	if depth > maxForEach {
+		return
+	}
+	c.expression(at+"/list", f.List, known)
+	known = c.context(at+"/context", f.Context, c.inElement(known, depth))
+	for _, part := range []string{"preconditions", "patchStrategicMerge", "patchesJson6902"} {
+		c.strings(at+"/"+part, known)
+	}
+	for i, inner := range f.ForEach {
+		c.forEachMutation(fmt.Sprintf("%s/foreach/%d", at, i), inner, known, depth+1)
+	}
+}
+
+// reserved are the names that context entries cannot have
+// (https://kyverno.io/docs/policy-types/cluster-policy/external-data-sources/).
+var reserved = []string{"images", "request", "serviceAccountName", "serviceAccountNamespace", "element", "elementIndex"}
+
+// context checks the entries in their order: each one sees those before it.
+func (c *variableChecker) context(at string, list []policy.ContextEntry, known names) names {
+	for i, e := range list {
+		here := fmt.Sprintf("%s/%d", at, i)
+		if slices.Contains(reserved, root(e.Name)) {
+			c.bad(here+"/name", "the context entry cannot be called %q, which is predefined: rename it", e.Name)
+		}
+		for _, part := range []string{"variable", "configMap", "apiCall", "globalReference", "imageRegistry"} {
+			c.strings(here+"/"+part, known)
+		}
+		c.source(here, e)
+		if v := e.Variable; v != nil && v.Value == nil {
+			c.expression(here+"/variable/jmesPath", v.JMESPath, known)
+		}
+		known = known.with(root(e.Name))
+	}
+	return known
+}
+
+// source checks what the source of an entry has to say.
+func (c *variableChecker) source(at string, e policy.ContextEntry) {
+	if v := e.Variable; v != nil && v.Default != nil && v.JMESPath == "" {
+		c.bad(at+"/variable/default", "the default of %q is never used: it stands in for what a jmesPath does not find", e.Name)
+	}
+	if m := e.ConfigMap; m != nil && m.Name != "" && m.Namespace == "" {
+		c.bad(at+"/configMap", "the configMap of %q has no namespace: add it", e.Name)
+	}
+	if a := e.APICall; a != nil && a.URLPath != "" && a.Service != nil {
+		c.bad(at+"/apiCall/urlPath", "the apiCall of %q has both urlPath and service: keep one", e.Name)
+	}
+	if r := e.ImageRegistry; r != nil && r.Reference == "" {
+		c.bad(at+"/imageRegistry", "the imageRegistry of %q has no reference: add the image", e.Name)
+	}
+	if g := e.GlobalReference; g != nil && g.Name == "" {
+		c.bad(at+"/globalReference", "the globalReference of %q has no name: add that of the GlobalContextEntry", e.Name)
+	}
+}
+
+func (c *variableChecker) bad(pointer, format string, args ...any) {
+	c.problems = append(c.problems, c.doc.Problem(c.base+pointer, format, args...))
+}
+
+// expression checks a field that is an expression as a whole. Variables in it are those of strings.
+func (c *variableChecker) expression(at, source string, known names) {
+	if source == "" || strings.Contains(source, "{{") {
+		return
+	}
+	line, column := c.doc.TextPosition(c.base+at, 1, 1)
+	c.reads(source, line, column, known, false)
+}
+
+// strings checks all variables in a part of the rule.
+func (c *variableChecker) strings(at string, known names) {
+	walkStrings(lookup(c.tree, at), at, func(pointer, s string) {
+		if strings.Contains(s, "{{") {
+			c.templates(pointer, s, known)
+		}
+	})
+}
+
+// templates checks the variables of one string, from the inside out.
+func (c *variableChecker) templates(pointer, s string, known names) {
+	text, at := s, 0
+	for range 1000 {
+		m := innermost.FindStringSubmatchIndex(text[at:])
+		if m == nil {
+			if at == 0 {
+				return
+			}
+			at = 0 // what stood inside is known now: look for what it stood in
+			if !innermost.MatchString(text) {
+				return
+			}
+			continue
+		}
+		source := strings.TrimSpace(text[at+m[4] : at+m[5]])
+		// The place is the one in the string as written, which may have changed behind the first variable.
+		offset := strings.Index(s, text[at+m[3]:at+m[1]])
+		before := s[:max(offset, 0)]
+		line, column := c.doc.TextPosition(c.base+pointer, 1+strings.Count(before, "\n"), 1+len(before)-(strings.LastIndexByte(before, '\n')+1))
+		c.reads(source, line, column, known, strings.Contains(source, placeholder))
+		text = text[:at+m[3]] + placeholder + text[at+m[1]:]
+		at += m[3]
+	}
+}
+
+// reads checks what one expression reads. Dynamic ones hold values of other variables and may be no
+// expression yet.
+func (c *variableChecker) reads(source string, line, column int, known names, dynamic bool) {
+	report := func(warning bool, format string, args ...any) {
+		c.problems = append(c.problems, policy.Problem{Path: c.doc.Path, Line: line, Column: column, Warning: warning, Message: fmt.Sprintf(format, args...)})
+	}
+	if c.background {
+		if m := ofUser.FindStringSubmatch(source); m != nil {
+			report(false, "%s is not known in a background scan, which this policy allows: set spec.background to false", m[1])
+		}
+	}
+	e, err := jmespath.Compile(source)
+	if err != nil {
+		return // reported where it is compiled, or not known yet
+	}
+	for _, name := range e.Roots() {
+		if name == "@" || name == placeholder || known[name] || dynamic && strings.Contains(name, placeholder) {
+			continue
+		}
+		message := fmt.Sprintf("the variable %q is not defined here", name)
+		if name == "" {
+			report(true, "in an expression \"\" is a field without a name: write '' for empty text")
+			continue
+		}
+		switch near := policy.Nearest(name, slices.Collect(maps.Keys(known))); {
+		case near != "":
+			message += fmt.Sprintf(": did you mean %q?", near)
+		case strings.HasPrefix(name, "element"):
+			message += ": it exists inside of foreach only"
+		default:
+			message += ": add it to the context, before its first use"
+		}
+		// With || an expression goes on where a name is missing, so that the rule can still be evaluated.
+		report(strings.Contains(source, "||"), "%s", message)
+	}
+}

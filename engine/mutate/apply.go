@@ -1,0 +1,183 @@
+package mutate
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+
+	"github.com/lintel-bot/lintel/engine/admission"
+)
+
+// JSONPatch applies a JSON patch (RFC 6902), given as the list of its operations, to the letter: the parents of
+// what is added have to be there, and so has what is removed. A failed test operation leaves the object as it
+// is. The object is not changed, the result shares nothing with it.
+func JSONPatch(object admission.Object, operationList []any) (admission.Object, error) {
+	o, err := operations(operationList)
+	if err != nil {
+		return object, err
+	}
+	options := jsonpatch.NewApplyOptions()
+	options.SupportNegativeIndices = true
+	options.AccumulatedCopySizeLimit = maxPatch
+	out, err := o.applyWith(object, options)
+	if errors.Is(err, jsonpatch.ErrTestFailed) {
+		return object, nil
+	}
+	return out, err
+}
+
+// Configuration merges an apply configuration into an object by the rules of server-side apply
+// (https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy): maps field by field, lists
+// that have keys element by element with new elements at the end, sets by what they lack. A list or map that
+// can only be replaced as a whole is refused, as the API server refuses it in a mutation, unless replace is
+// set. Kinds of other groups have no schema here: their lists are replaced. The inputs are not changed.
+func Configuration(object, configuration admission.Object, replace bool) (admission.Object, error) {
+	id := admission.IdentityOf(object)
+	a := applier{merger: merger{kind: id.Kind, builtin: builtinGroup(id.Group)}, replace: replace}
+	out, err := a.merge(map[string]any(object), map[string]any(configuration), field{}, 0)
+	if err != nil {
+		return object, err
+	}
+	return out.(map[string]any), nil //nolint:forcetypeassert // maps merge to a map
+}
+
+// applier merges apply configurations into objects of one kind.
+type applier struct {
+	merger
+	replace bool
+}
+
+func (a applier) merge(have, next any, at field, depth int) (any, error) {
+	if depth > maxDepth {
+		return nil, errDepth
+	}
+	switch n := next.(type) {
+	case map[string]any:
+		if a.atomicMap(at) {
+			return n, a.refuse(at)
+		}
+		h, _ := have.(map[string]any)
+		out := maps.Clone(h)
+		if out == nil {
+			out = make(map[string]any, len(n))
+		}
+		for k, v := range n {
+			merged, err := a.merge(h[k], v, at.child(k), depth+1)
+			if err != nil {
+				return nil, err
+			}
+			out[k] = merged
+		}
+		return out, nil
+	case []any:
+		h, _ := have.([]any)
+		return a.mergeList(h, n, at, depth)
+	}
+	return next, nil
+}
+
+func (a applier) refuse(at field) error {
+	if a.replace {
+		return nil
+	}
+	return fmt.Errorf("the apply configuration sets %s of %s, which can only be replaced as a whole: write a JSON patch", at.name, cmp.Or(at.parent, "the object"))
+}
+
+// atomicMap reports whether a map is replaced as a whole: the x-kubernetes-map-type atomic of the types of
+// Kubernetes.
+func (a applier) atomicMap(at field) bool {
+	if !a.builtin {
+		return false
+	}
+	switch at.name {
+	case "nodeSelector", "selector", "labelSelector", "namespaceSelector", "podSelector", "objectSelector",
+		"fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "roleRef", "scopeSelector":
+		return true
+	}
+	return false
+}
+
+// keys of the elements of a list, none for a list that is replaced: the x-kubernetes-list-map-keys of the types
+// of Kubernetes.
+func (a applier) keys(at field, elements []any) []string {
+	var keys []string
+	switch key := a.mergeKeys(at, nil); key {
+	case "":
+		return nil
+	case "containerPort", "port":
+		keys = []string{key, "protocol"}
+	case "topologyKey":
+		keys = []string{key, "whenUnsatisfiable"}
+	default:
+		keys = []string{key}
+	}
+	for _, e := range elements {
+		if o, ok := e.(map[string]any); !ok || o[keys[0]] == nil {
+			return nil
+		}
+	}
+	return keys
+}
+
+func (a applier) mergeList(have, next []any, at field, depth int) (any, error) {
+	if at.name == "finalizers" {
+		out := slices.Clone(have)
+		for _, v := range next {
+			if !slices.ContainsFunc(out, func(o any) bool { return reflect.DeepEqual(o, v) }) {
+				out = append(out, v)
+			}
+		}
+		return out, nil
+	}
+	keys := a.keys(at, slices.Concat(have, next))
+	if keys == nil {
+		if a.builtin {
+			return next, a.refuse(at)
+		}
+		return next, nil
+	}
+	index := map[string]int{}
+	out := slices.Clone(have)
+	for i, e := range out {
+		index[identity(e, keys)] = i
+	}
+	for _, e := range next {
+		id := identity(e, keys)
+		i, found := index[id]
+		var current any
+		if found {
+			current = out[i]
+		}
+		merged, err := a.merge(current, e, at.element(), depth+1)
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			out[i] = merged
+			continue
+		}
+		index[id] = len(out)
+		out = append(out, merged)
+	}
+	return out, nil
+}
+
+// identity is the text of the keys of an element; a protocol that is left out is TCP.
+func identity(element any, keys []string) string {
+	o, _ := element.(map[string]any)
+	var b strings.Builder
+	for _, k := range keys {
+		v := o[k]
+		if v == nil && k == "protocol" {
+			v = "TCP"
+		}
+		fmt.Fprintf(&b, "%v\x00", v)
+	}
+	return b.String()
+}

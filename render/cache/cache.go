@@ -1,0 +1,191 @@
+// Package cache keeps on disk what is dear to work out again and follows from contents that have a name.
+//
+// An entry is found under a scope and a name and under the version of the program that wrote it, and carries a
+// checksum: what is damaged, cut off or from another build is not there. Any number of processes may share a
+// folder, and anybody may delete it at any time.
+package cache
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// DefaultLimit is how many bytes a Disk holds unless told otherwise.
+const DefaultLimit = 512 << 20
+
+// Disk is a folder of entries. It is safe for concurrent use, also by several processes.
+type Disk struct {
+	dir     string
+	version string
+	limit   int64
+}
+
+// Open uses a folder, which is made when the first entry is. A limit of 0 bytes means DefaultLimit. The error
+// says that the running program cannot be told from others, so that nothing may be kept.
+func Open(dir string, limit int64) (*Disk, error) {
+	version, err := programVersion()
+	if err != nil {
+		return nil, err
+	}
+	return open(dir, limit, version), nil
+}
+
+func open(dir string, limit int64, version string) *Disk {
+	if limit <= 0 {
+		limit = DefaultLimit
+	}
+	return &Disk{dir: dir, version: version, limit: limit}
+}
+
+// Scope is the name of a set of entries that follow from the same settings: a digest of the parts and of the
+// program's version.
+func (d *Disk) Scope(parts ...string) string {
+	h := sha256.New()
+	for _, p := range append([]string{d.version}, parts...) {
+		fmt.Fprintf(h, "%d:%s", len(p), p)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// suffix is what entries end with: nothing else in the folder is read or removed.
+const suffix = ".entry"
+
+// ErrName is the answer to a name that could lead out of the folder.
+var ErrName = errors.New("the name of a cache entry holds other than letters, digits and dashes")
+
+func (d *Disk) file(scope, name string) (string, error) {
+	for _, s := range []string{scope, name} {
+		if s == "" || strings.ContainsFunc(s, func(r rune) bool {
+			return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-'
+		}) {
+			return "", ErrName
+		}
+	}
+	return filepath.Join(d.dir, scope, name+suffix), nil
+}
+
+// seal is the checksum of an entry; the scope and name are part of it, so that a file under another name is not
+// taken for it.
+func seal(scope, name string, data []byte) []byte {
+	h := sha256.New()
+	fmt.Fprintf(h, "%d:%s%d:%s", len(scope), scope, len(name), name)
+	h.Write(data)
+	return h.Sum(nil)
+}
+
+// Get answers an entry, and false where there is none or it is damaged; a damaged one is removed.
+func (d *Disk) Get(scope, name string) ([]byte, bool) {
+	file, err := d.file(scope, name)
+	if err != nil {
+		return nil, false
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, false
+	}
+	if len(data) < sha256.Size || !bytes.Equal(data[:sha256.Size], seal(scope, name, data[sha256.Size:])) {
+		_ = os.Remove(file)
+		return nil, false
+	}
+	now := time.Now()
+	_ = os.Chtimes(file, now, now) // used lately; where that fails it is removed a little early
+	return data[sha256.Size:], true
+}
+
+// Put keeps an entry and makes room for it by removing those that were not used for longest. The error is for
+// logs: nothing depends on an entry being there.
+func (d *Disk) Put(scope, name string, data []byte) error {
+	file, err := d.file(scope, name)
+	if err != nil {
+		return err
+	}
+	if int64(len(data)) > d.limit {
+		return nil
+	}
+	folder := filepath.Dir(file)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return fmt.Errorf("keep a cache entry: %w", err)
+	}
+	temp, err := os.CreateTemp(folder, "*.tmp") // made with mode 0600
+	if err != nil {
+		return fmt.Errorf("keep a cache entry: %w", err)
+	}
+	_, err = temp.Write(seal(scope, name, data))
+	if err == nil {
+		_, err = temp.Write(data)
+	}
+	err = cmp.Or(err, temp.Close())
+	if err == nil {
+		err = os.Rename(temp.Name(), file)
+	}
+	if err != nil {
+		_ = os.Remove(temp.Name())
+		return fmt.Errorf("keep a cache entry: %w", err)
+	}
+	d.trim()
+	return nil
+}
+
+// Names lists the entries of a scope, those used last first.
+func (d *Disk) Names(scope string) []string {
+	if _, err := d.file(scope, "x"); err != nil {
+		return nil
+	}
+	var names []string
+	for _, e := range list(filepath.Join(d.dir, scope)) {
+		if name, ok := strings.CutSuffix(filepath.Base(e.path), suffix); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+type entry struct {
+	path string
+	size int64
+	used time.Time
+}
+
+// list answers the files below a folder, those used last first.
+func list(dir string) []entry {
+	var out []entry
+	_ = filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() || !strings.HasSuffix(p, suffix) && !strings.HasSuffix(p, ".tmp") {
+			return nil
+		}
+		if info, err := e.Info(); err == nil { // else another process removed it
+			out = append(out, entry{p, info.Size(), info.ModTime()})
+		}
+		return nil
+	})
+	slices.SortFunc(out, func(a, b entry) int {
+		return cmp.Or(b.used.Compare(a.used), cmp.Compare(a.path, b.path))
+	})
+	return out
+}
+
+// abandoned is the age at which a file that is still being written has lost its writer.
+const abandoned = time.Hour
+
+// trim removes what is over the limit, and what writers left behind that did not finish.
+func (d *Disk) trim() {
+	var sum int64
+	for _, e := range list(d.dir) {
+		sum += e.size
+		if sum > d.limit || strings.HasSuffix(e.path, ".tmp") && time.Since(e.used) > abandoned {
+			_ = os.Remove(e.path)
+			_ = os.Remove(filepath.Dir(e.path)) // only an empty folder goes
+			sum -= e.size
+		}
+	}
+}

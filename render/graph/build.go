@@ -1,0 +1,304 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/lintel-bot/lintel/render/cache"
+	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// Cache keeps, from one graph to the next, the indexes of trees, in memory and on disk, and the kustomization
+// files that were parsed. It is safe for concurrent use; the zero value is ready and keeps nothing on disk.
+type Cache struct {
+	Disk       *cache.Disk // nil: memory only
+	Repository string      // tells repositories apart: only trees of the same one are near each other
+
+	mu     sync.Mutex
+	kept   []kept // those used last first
+	parsed map[string]parsed
+}
+
+// kept is an index in memory.
+type kept struct {
+	scope, tree string
+	snapshot    *snapshot
+}
+
+const (
+	maxKept   = 4    // indexes in memory
+	maxNear   = 4    // indexes that are compared to find the nearest
+	maxParsed = 4096 // kustomization files in memory
+	// maxDrift is the number of changed files from which on a tree gets an index of its own.
+	maxDrift = 256
+)
+
+type parsed struct {
+	file *kustomization.File
+	err  error
+}
+
+// Build answers the graph of a tree. It reads what differs from the nearest tree whose index is known, and all
+// kustomizations and manifests where none is; the answer is the same. Errors of single files are kept with their
+// folder (see Kustomization); an error of Build means that the repository itself could not be read.
+func Build(t *tree.Tree, o Options, c *Cache) (*Graph, error) {
+	filter, err := newFilter(o.Include, o.Exclude)
+	if err != nil {
+		return nil, err
+	}
+	g := &Graph{tree: t, options: o, filter: filter, cache: c}
+	scope := c.scope(t, o)
+	from, differences, err := c.near(t, scope)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.derive(from, differences); err != nil {
+		return nil, err
+	}
+	if t.ID() != "" && (from.tree == "" || len(differences) > maxDrift) {
+		if err := g.settle(); err != nil {
+			return nil, err
+		}
+		c.keep(kept{scope, t.ID(), g.base})
+		if c.Disk != nil {
+			_ = c.Disk.Put(scope, t.ID(), g.base.data) // without it the next process reads more
+		}
+	}
+	return g, nil
+}
+
+// scope names the indexes that can stand for each other: all that an index follows from but the tree.
+func (c *Cache) scope(t *tree.Tree, o Options) string {
+	parts := append([]string{"graph", c.Repository, fmt.Sprint(o.Limits, t.BlobLimit())}, o.Marks...)
+	if c.Disk != nil {
+		return c.Disk.Scope(parts...)
+	}
+	return fmt.Sprintf("%q", parts)
+}
+
+// near finds the index to start from and what differs from it. It is an empty one where none is known.
+func (c *Cache) near(t *tree.Tree, scope string) (kept, []tree.Difference, error) {
+	c.mu.Lock()
+	var candidates []kept
+	for _, k := range c.kept {
+		if k.scope == scope {
+			candidates = append(candidates, k)
+		}
+	}
+	c.mu.Unlock()
+	if c.Disk != nil {
+		for _, id := range c.Disk.Names(scope) {
+			if !slices.ContainsFunc(candidates, func(k kept) bool { return k.tree == id }) {
+				candidates = append(candidates, kept{scope: scope, tree: id})
+			}
+		}
+	}
+	// The tree itself comes first, if it is there.
+	slices.SortStableFunc(candidates, func(a, b kept) int {
+		switch {
+		case a.tree == b.tree || a.tree != t.ID() && b.tree != t.ID():
+			return 0
+		case a.tree == t.ID():
+			return -1
+		}
+		return 1
+	})
+	for range maxNear {
+		best, differences := nearest(t, candidates[:min(len(candidates), maxNear)])
+		if best < 0 {
+			break
+		}
+		k := candidates[best]
+		if c.load(&k) {
+			return k, differences, nil
+		}
+		candidates = slices.Delete(candidates, best, best+1)
+	}
+	empty, err := decode(encode(&facts{}))
+	if err != nil {
+		return kept{}, nil, err
+	}
+	none, err := t.Sibling("")
+	if err != nil {
+		return kept{}, nil, err
+	}
+	differences, err := tree.Diff(none, t)
+	return kept{snapshot: empty}, differences, err
+}
+
+// nearest answers the tree with the fewest differences, -1 where none can be compared.
+func nearest(t *tree.Tree, candidates []kept) (int, []tree.Difference) {
+	best, least := -1, []tree.Difference(nil)
+	for i, k := range candidates {
+		from, err := t.Sibling(k.tree)
+		if err != nil {
+			continue // the repository does not have it any more
+		}
+		differences, err := tree.Diff(from, t)
+		if err != nil || slices.ContainsFunc(differences, symlink) {
+			continue // what a link leads to can change anything
+		}
+		if best < 0 || len(differences) < len(least) {
+			best, least = i, differences
+		}
+		if len(least) <= maxDrift {
+			break
+		}
+	}
+	return best, least
+}
+
+func symlink(d tree.Difference) bool {
+	return d.Old != nil && d.Old.Kind == tree.Symlink || d.New != nil && d.New.Kind == tree.Symlink
+}
+
+// load reads an index from disk unless it is in memory.
+func (c *Cache) load(k *kept) bool {
+	if k.snapshot == nil {
+		data, ok := c.Disk.Get(k.scope, k.tree)
+		if !ok {
+			return false
+		}
+		s, err := decode(data)
+		if err != nil {
+			return false
+		}
+		k.snapshot = s
+	}
+	c.keep(*k)
+	return true
+}
+
+// keep puts an index to the front of those in memory.
+func (c *Cache) keep(k kept) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kept = slices.DeleteFunc(c.kept, func(other kept) bool { return other.scope == k.scope && other.tree == k.tree })
+	c.kept = slices.Insert(c.kept, 0, k)
+	c.kept = c.kept[:min(len(c.kept), maxKept)]
+}
+
+// parse reads the kustomization file of a folder, nil where it has none.
+func (c *Cache) parse(t *tree.Tree, dir string, o Options) (*kustomization.File, error) {
+	p, _, err := locate(t, dir)
+	if err != nil || p == "" {
+		return nil, err
+	}
+	data, id, err := t.ReadFile(p)
+	if err != nil {
+		return nil, located(p, err)
+	}
+	key := fmt.Sprint(id, " ", o.Limits, " ", p) // positions name the path
+	c.mu.Lock()
+	entry, ok := c.parsed[key]
+	c.mu.Unlock()
+	if ok {
+		return entry.file, entry.err
+	}
+	entry.file, entry.err = kustomization.Parse(p, data, o.Limits)
+	c.mu.Lock()
+	if c.parsed == nil || len(c.parsed) >= maxParsed {
+		c.parsed = map[string]parsed{}
+	}
+	c.parsed[key] = entry
+	c.mu.Unlock()
+	return entry.file, entry.err
+}
+
+// derive makes the graph that of its tree: what differs from the index hides what it says there.
+func (g *Graph) derive(from kept, differences []tree.Difference) error {
+	g.base = from.snapshot
+	g.hiddenFolders, g.hiddenFiles = map[string]bool{}, map[string]bool{}
+	for _, d := range differences {
+		if kustomization.IsFileName(d.Path) {
+			g.hiddenFolders[path.Dir(d.Path)] = true
+		}
+		if kustomization.IsFileName(d.Path) || IsManifestName(d.Path) {
+			g.hiddenFiles[d.Path] = true
+		}
+	}
+	if len(differences) > 0 {
+		for dir := range g.base.values(folders, linked) {
+			g.hiddenFolders[dir] = true // a file that comes or goes changes where its links lead
+		}
+	}
+	s := scanner{tree: g.tree, options: g.options}
+	added, err := s.scan(slices.Sorted(maps.Keys(g.hiddenFolders)), slices.Sorted(maps.Keys(g.hiddenFiles)))
+	g.added = added
+	return err
+}
+
+// settle gives the graph an index of its own, with nothing added and nothing hidden.
+func (g *Graph) settle() error {
+	all := &facts{}
+	for r := range relations {
+		for key := range g.base.keys(r, "") {
+			for value := range g.base.values(r, key) {
+				if !g.hidden(r, value) {
+					all.add(r, key, value)
+				}
+			}
+		}
+	}
+	all.merge(g.added)
+	base, err := decode(encode(all))
+	if err != nil {
+		return err
+	}
+	g.base, g.added, g.hiddenFiles, g.hiddenFolders = base, &facts{}, nil, nil
+	return nil
+}
+
+// hidden says whether a value of the index no longer counts.
+func (g *Graph) hidden(r relation, value string) bool {
+	if r.byFolder() {
+		return g.hiddenFolders[value]
+	}
+	return g.hiddenFiles[value]
+}
+
+// values lists the paths that a relation has for a key now, in no order.
+func (g *Graph) values(r relation, key string) []string {
+	var list []string
+	for v := range g.base.values(r, key) {
+		if !g.hidden(r, v) {
+			list = append(list, v)
+		}
+	}
+	return append(list, g.added[r][key]...)
+}
+
+// has says whether a relation leads from a key to a path.
+func (g *Graph) has(r relation, key, value string) bool {
+	if slices.Contains(g.added[r][key], value) {
+		return true
+	}
+	return !g.hidden(r, value) && g.base.has(r, key, value)
+}
+
+// below lists the keys of a relation that are paths below a folder, the folder included. Some may have no values.
+func (g *Graph) below(r relation, dir string) []string {
+	list := []string{dir}
+	list = slices.AppendSeq(list, g.base.keys(r, dir+"/"))
+	for key := range g.added[r] {
+		if strings.HasPrefix(key, dir+"/") {
+			list = append(list, key)
+		}
+	}
+	return list
+}
+
+// located turns an error about one file into one that names it.
+func located(p string, err error) error {
+	var large *tree.TooLargeError
+	if errors.As(err, &large) {
+		return tooLarge(p, large)
+	}
+	return err
+}

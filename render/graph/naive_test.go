@@ -1,0 +1,199 @@
+package graph
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// naive is the graph by its definition: it reads the whole tree, and asks each root for all it includes. The
+// graph proper must answer the same.
+type naive struct {
+	files    map[string]*kustomization.File
+	broken   map[string]bool
+	includes map[string][]string
+	readers  map[string][]string
+	patched  map[string]bool
+	plugins  []string
+	plain    map[string][]string
+	charts   map[string]bool
+	unread   map[string]bool
+	texts    map[string]string
+	roots    []Root
+}
+
+func newNaive(t *testing.T, tr *tree.Tree) *naive {
+	n := &naive{files: map[string]*kustomization.File{}, broken: map[string]bool{}, includes: map[string][]string{},
+		readers: map[string][]string{}, patched: map[string]bool{}, plain: map[string][]string{}, charts: map[string]bool{},
+		unread: map[string]bool{}, texts: map[string]string{}}
+	var manifests []string
+	err := tr.Walk(func(p string, e tree.Entry) error {
+		data, _, err := tr.ReadFile(p)
+		if e.Kind == tree.File {
+			n.texts[p] = string(data)
+		}
+		switch dir := path.Dir(p); {
+		case kustomization.IsFileName(p):
+			if n.has(dir) {
+				n.broken[dir] = true
+				delete(n.files, dir)
+				break
+			}
+			f, parseErr := kustomization.Parse(p, data, source.Limits{})
+			if err != nil || parseErr != nil {
+				n.broken[dir] = true
+			} else {
+				n.files[dir] = f
+			}
+		case path.Base(p) == "Chart.yaml":
+			n.charts[dir] = true
+		case IsManifestName(p) && !hidden(p) && e.Kind == tree.File:
+			manifests = append(manifests, p)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range slices.Sorted(maps.Keys(n.files)) {
+		n.link(tr, n.files[dir])
+	}
+	for _, p := range manifests {
+		switch dir := path.Dir(p); {
+		case len(n.readers[p]) > 0 || n.chartOf(dir) != "":
+		case n.has(dir):
+			n.unread[p] = true
+		default:
+			n.plain[dir] = append(n.plain[dir], p)
+		}
+	}
+	n.findRoots()
+	return n
+}
+
+func (n *naive) has(dir string) bool { return n.files[dir] != nil || n.broken[dir] }
+
+func (n *naive) chartOf(dir string) string {
+	for ; ; dir = path.Dir(dir) {
+		if n.charts[dir] {
+			return dir
+		}
+		if dir == "." {
+			return ""
+		}
+	}
+}
+
+func (n *naive) link(tr *tree.Tree, f *kustomization.File) {
+	for _, ref := range f.Refs {
+		named, ok := tree.Clean(path.Join(f.Dir, ref.Value))
+		if !ok || strings.HasPrefix(ref.Value, "/") || kustomization.Remote(ref.Value) {
+			continue
+		}
+		targets := []string{named}
+		if real, e, err := tr.Lookup(named); err == nil {
+			if real != named {
+				targets = append(targets, real)
+			}
+			if e.Kind == tree.Dir {
+				n.includes[f.Dir] = append(n.includes[f.Dir], real)
+			}
+		}
+		for _, target := range targets {
+			n.readers[target] = append(n.readers[target], f.Dir)
+			if ref.Role == kustomization.Patch || ref.Role == kustomization.Data {
+				n.patched[target] = true
+			}
+		}
+		if ref.Role == kustomization.Plugin {
+			n.plugins = append(n.plugins, f.Dir)
+		}
+	}
+}
+
+// below lists what a folder includes, itself among it.
+func (n *naive) below(dir string, into map[string]bool) map[string]bool {
+	if !into[dir] {
+		into[dir] = true
+		for _, next := range n.includes[dir] {
+			n.below(next, into)
+		}
+	}
+	return into
+}
+
+func (n *naive) findRoots() {
+	included, reached := map[string]bool{}, map[string]bool{}
+	for _, targets := range n.includes {
+		for _, dir := range targets {
+			included[dir] = true
+		}
+	}
+	add := func(dir string) {
+		n.below(dir, reached)
+		n.roots = append(n.roots, Root{Path: dir})
+	}
+	for _, dir := range slices.Sorted(maps.Keys(n.files)) {
+		if !included[dir] && !n.files[dir].Component {
+			add(dir)
+		}
+	}
+	for dir := range n.broken {
+		if !included[dir] {
+			add(dir)
+		}
+	}
+	for _, dir := range slices.Sorted(maps.Keys(n.files)) {
+		if !reached[dir] && !n.files[dir].Component {
+			add(dir)
+		}
+	}
+	for dir := range n.plain {
+		n.roots = append(n.roots, Root{Path: dir, Plain: true})
+	}
+	slices.SortFunc(n.roots, Compare)
+}
+
+func (n *naive) reach(changed []string) []Root {
+	dirty, plain := map[string]bool{}, map[string]bool{}
+	mark := func(p string) {
+		for _, reader := range n.readers[p] {
+			dirty[reader] = true
+		}
+	}
+	for _, p := range changed {
+		dir := path.Dir(p)
+		if kustomization.IsFileName(p) {
+			dirty[dir] = true
+		}
+		mark(p)
+		for up := dir; up != "."; up = path.Dir(up) {
+			if !n.has(up) {
+				mark(up)
+			}
+		}
+		for _, reader := range n.plugins {
+			if reader == "." || strings.HasPrefix(p, reader+"/") {
+				dirty[reader] = true
+			}
+		}
+		plain[dir] = plain[dir] || slices.Contains(n.plain[dir], p)
+	}
+	var list []Root
+	for _, r := range n.roots {
+		reaches := false
+		for dir := range n.below(r.Path, map[string]bool{}) {
+			reaches = reaches || dirty[dir]
+		}
+		if r.Plain && plain[r.Path] || !r.Plain && reaches {
+			list = append(list, r)
+		}
+	}
+	return list
+}

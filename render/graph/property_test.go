@@ -1,0 +1,251 @@
+package graph
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lintel-bot/lintel/render/cache"
+	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/tree"
+	"github.com/lintel-bot/lintel/render/tree/treetest"
+)
+
+// editor makes random edits of a repository, of the kinds that people make, in few enough places that they meet.
+type editor struct {
+	*treetest.Repo
+	*rand.Rand
+}
+
+var (
+	editDirs  = []string{"base", "base/sub", "env/a", "env/b", "env/b/deep", "comp", "chart/templates", "chart", ".hidden", "plain", "."}
+	editFiles = []string{"a.yaml", "b.yaml", "c.json", "kustomization.yaml", "kustomization.yaml", "kustomization.yaml", "kustomization.yml", "Kustomization", "notes.txt"}
+)
+
+func pick[T any](r *rand.Rand, list []T) T { return list[r.IntN(len(list))] }
+
+func (e editor) target(from string) string {
+	to := pick(e.Rand, editDirs)
+	if e.IntN(2) == 0 {
+		to = filepath.Join(to, pick(e.Rand, editFiles))
+	}
+	if e.IntN(3) == 0 {
+		to = pick(e.Rand, []string{"link", "link/a.yaml", "link/sub", "missing", "missing/sub"})
+	}
+	rel, err := filepath.Rel(from, to)
+	if err != nil {
+		return to
+	}
+	return rel
+}
+
+func (e editor) kustomization(dir string) string {
+	var b strings.Builder
+	if e.IntN(6) == 0 {
+		b.WriteString("kind: Component\n")
+	}
+	for _, field := range []string{"resources", "components", "transformers", "patchesStrategicMerge"} {
+		if e.IntN(3) > 0 && field != "resources" {
+			continue
+		}
+		b.WriteString(field + ":\n")
+		for range e.IntN(3) {
+			fmt.Fprintf(&b, "- %s\n", e.target(dir))
+		}
+	}
+	fmt.Fprintf(&b, "configMapGenerator: [{name: x, files: [k=%s]}]\n", e.target(dir))
+	if e.IntN(10) == 0 {
+		b.WriteString("broken: [\n")
+	}
+	return b.String()
+}
+
+func (e editor) edit(t *testing.T) {
+	dir := pick(e.Rand, editDirs)
+	name := filepath.Join(dir, pick(e.Rand, editFiles))
+	full := filepath.Join(e.Dir, name)
+	switch n := e.IntN(20); {
+	case n < 4:
+		if err := os.Remove(full); err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+	case n == 4:
+		if err := os.RemoveAll(filepath.Join(e.Dir, "env")); err != nil {
+			t.Fatal(err)
+		}
+	case n == 5:
+		_ = os.Remove(filepath.Join(e.Dir, "link"))
+		e.Symlink(pick(e.Rand, editDirs), "link")
+	case n == 6:
+		_ = os.Remove(filepath.Join(e.Dir, "link"))
+	case n == 7:
+		_ = os.Remove(full)
+		e.Symlink(pick(e.Rand, editFiles), name)
+	case n == 8:
+		e.Write("chart/Chart.yaml", "name: c\n")
+	case n == 9:
+		_ = os.Remove(filepath.Join(e.Dir, "chart/Chart.yaml"))
+	default:
+		_ = os.Remove(full) // it may be a link
+		text := pick(e.Rand, []string{"kind: Namespace\n", "kind: \"ConfigMap\"\n", "MARK\n", "{\"kind\":\"Secret\",\"MARK\":1}\n", "a: 1\n"})
+		if kustomization.IsFileName(name) {
+			text = e.kustomization(dir)
+		}
+		e.Write(name, text)
+	}
+}
+
+// A graph that was derived from another tree's index is the graph that reading the whole tree gives, and both
+// answer what the definition says.
+func TestDerivedIsBuilt(t *testing.T) {
+	seeds := 6
+	if testing.Short() {
+		seeds = 2
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			e := editor{treetest.New(t), rand.New(rand.NewPCG(uint64(seed), 1))}
+			disk, err := cache.Open(t.TempDir(), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			warm := &Cache{}
+			derived := 0
+			for range 25 {
+				if e.IntN(4) == 0 {
+					warm = &Cache{} // what follows is derived from this step
+				}
+				for range 1 + e.IntN(6) {
+					e.edit(t)
+				}
+				tr := e.Tree(e.Snapshot())
+				g := mustBuild(t, tr, warm)
+				compare(t, g, newNaive(t, tr), tr, e.Rand)
+				if len(g.hiddenFiles) > 0 {
+					derived++
+				}
+				fresh := mustBuild(t, tr, &Cache{})
+				fromDisk := mustBuild(t, tr, &Cache{Disk: disk})
+				for name, g := range map[string]*Graph{"derived": g, "built": fresh, "from disk": fromDisk} {
+					if err := g.settle(); err != nil {
+						t.Fatal(err)
+					}
+					if !bytes.Equal(g.base.data, fresh.base.data) {
+						t.Fatalf("the index %s differs from the one built", name)
+					}
+				}
+				compare(t, g, newNaive(t, tr), tr, e.Rand)
+			}
+			if derived == 0 {
+				t.Error("no graph was derived")
+			}
+		})
+	}
+}
+
+func mustBuild(t *testing.T, tr *tree.Tree, c *Cache) *Graph {
+	t.Helper()
+	g, err := Build(tr, Options{Marks: []string{"MARK"}}, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func compare(t *testing.T, g *Graph, n *naive, tr *tree.Tree, r *rand.Rand) {
+	t.Helper()
+	if got := g.Roots(); !slices.Equal(got, n.roots) {
+		t.Fatalf("roots: got %v, want %v", got, n.roots)
+	}
+	var paths, marked, namespaces []string
+	_ = tr.Walk(func(p string, e tree.Entry) error {
+		paths = append(paths, p)
+		manifest := IsManifestName(p) && !kustomization.IsFileName(p)
+		if manifest && strings.Contains(n.texts[p], "MARK") {
+			marked = append(marked, p)
+		}
+		if manifest && (e.Kind == tree.Symlink || strings.Contains(n.texts[p], "Namespace")) || kustomization.IsFileName(p) && e.Kind == tree.Symlink {
+			namespaces = append(namespaces, p)
+		}
+		return nil
+	})
+	if got := g.Marked(); !slices.Equal(got, marked) {
+		t.Fatalf("marked: got %q, want %q", got, marked)
+	}
+	if got := g.Mentions("Namespace"); !slices.Equal(got, namespaces) {
+		t.Fatalf("mentions: got %q, want %q", got, namespaces)
+	}
+	for _, dir := range editDirs {
+		root, plain := Root{Path: dir}, Root{Path: dir, Plain: true}
+		if g.Has(root) != slices.Contains(n.roots, root) || g.Has(plain) != slices.Contains(n.roots, plain) {
+			t.Fatalf("has %s: %v, %v", dir, g.Has(root), g.Has(plain))
+		}
+		if !slices.Equal(g.Plain(dir), n.plain[dir]) {
+			t.Fatalf("plain %s: got %q, want %q", dir, g.Plain(dir), n.plain[dir])
+		}
+	}
+	paths = append(paths, "missing", "missing/sub/x.yaml", "env/a/a.yaml", "env/a/kustomization.yaml")
+	for _, p := range paths {
+		if got, want := g.Reach([]string{p}), n.reach([]string{p}); !slices.Equal(got, want) {
+			t.Fatalf("reach %s: got %v, want %v", p, got, want)
+		}
+		if g.Patch(p) != n.patched[p] || g.Unread(p) != n.unread[p] {
+			t.Fatalf("%s: patch %v, unread %v", p, g.Patch(p), g.Unread(p))
+		}
+	}
+	several := []string{pick(r, paths), pick(r, paths), pick(r, paths)}
+	if got, want := g.Reach(several), n.reach(several); !slices.Equal(got, want) {
+		t.Fatalf("reach %q: got %v, want %v", several, got, want)
+	}
+}
+
+// Bytes that are no index, or a damaged one, are refused or answer something; they never crash.
+func FuzzDecode(f *testing.F) {
+	facts := &facts{}
+	facts.add(readers, "base", "env/a")
+	facts.add(readers, "base", "env/b")
+	facts.add(mentions, "Namespace", "a.yaml")
+	good := encode(facts)
+	f.Add(good)
+	f.Add(good[:len(good)-1])
+	f.Add([]byte(magic))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := decode(data)
+		if err != nil {
+			return
+		}
+		for r := range relations {
+			for key := range s.keys(r, "") {
+				for value := range s.values(r, key) {
+					_ = s.has(r, key, value)
+				}
+			}
+		}
+	})
+}
+
+func TestValues(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"kind: Namespace", "Namespace"},
+		{"kind: Namespace # c\nname: x", "Namespace"},
+		{`{"kind":"Namespace","a":[Pod]}`, "Namespace Pod"},
+		{"kind: 'Namespace'\r\n", "Namespace"},
+		{"description: The word Namespace is here", ""},
+		{"kind: &k Namespace\n", "Namespace"},
+		{"{kind: Namespace}", "Namespace"},
+		{"x: kubeNamespace\ny: namespace\n", ""},
+		{`data: "{\"kind\":\"Namespace\"}"`, "Namespace"},
+	} {
+		var got []string
+		values([]byte(c.text), func(w string) { got = append(got, w) })
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%q: got %q, want %q", c.text, got, c.want)
+		}
+	}
+}

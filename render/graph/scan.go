@@ -1,0 +1,245 @@
+package graph
+
+import (
+	"bytes"
+	"errors"
+	"path"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// scanner reads files into facts.
+type scanner struct {
+	tree    *tree.Tree
+	options Options
+}
+
+// job is one file to read: for what it holds, and with a folder for what its kustomization names.
+type job struct {
+	path, id string
+	folder   string // of a kustomization file
+	link     bool   // the file is a symlink
+}
+
+// scanChunk is how many files are held in memory at a time.
+const scanChunk = 2000
+
+// scan reads the given folders' kustomizations and the given files. An error is about the repository.
+func (s *scanner) scan(dirs, files []string) (*facts, error) {
+	out := &facts{}
+	var jobs []job
+	for _, dir := range dirs {
+		p, e, err := locate(s.tree, dir)
+		var twice *source.Error
+		switch {
+		case errors.As(err, &twice):
+			out.add(folders, broken, dir)
+		case err != nil:
+			return nil, err
+		case p != "":
+			jobs = append(jobs, job{path: p, id: e.ID, folder: dir, link: e.Kind == tree.Symlink})
+		}
+	}
+	for _, p := range files {
+		e, err := s.tree.Entry(p)
+		switch {
+		case errors.Is(err, tree.ErrNotExist) || err == nil && (e.Kind == tree.Dir || e.Kind == tree.Submodule):
+		case err != nil:
+			return nil, err
+		case e.Kind == tree.Symlink:
+			out.add(mentions, link, p)
+		default:
+			jobs = append(jobs, job{path: p, id: e.ID})
+		}
+	}
+	for chunk := range slices.Chunk(jobs, scanChunk) {
+		if err := s.read(chunk, out); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// read does jobs on all processors.
+func (s *scanner) read(jobs []job, out *facts) error {
+	ids := make([]string, len(jobs))
+	for i, j := range jobs {
+		ids[i] = j.id
+	}
+	contents := s.tree.Blobs(ids)
+	workers := min(runtime.GOMAXPROCS(0), len(jobs))
+	parts, errs := make([]facts, workers), make([]error, workers)
+	var all sync.WaitGroup
+	for w := range workers {
+		all.Go(func() {
+			for i := w; i < len(jobs) && errs[w] == nil; i += workers {
+				errs[w] = s.one(jobs[i], contents[i], &parts[w])
+			}
+		})
+	}
+	all.Wait()
+	for i := range parts {
+		out.merge(&parts[i])
+	}
+	return errors.Join(errs...)
+}
+
+func (s *scanner) one(j job, c tree.Content, out *facts) error {
+	if j.link {
+		out.add(folders, linked, j.folder)
+		c.Data, _, c.Err = s.tree.ReadFile(j.path)
+	}
+	var large *tree.TooLargeError
+	if c.Err != nil && !errors.As(c.Err, &large) && !errors.Is(c.Err, tree.ErrNotExist) {
+		return c.Err
+	}
+	switch {
+	case j.folder == "" && c.Err == nil:
+		s.words(j.path, c.Data, out)
+	case j.folder != "" && c.Err != nil:
+		out.add(folders, broken, j.folder)
+	case j.folder != "":
+		f, err := kustomization.Parse(j.path, c.Data, s.options.Limits)
+		if err != nil {
+			out.add(folders, broken, j.folder)
+			return nil
+		}
+		return s.link(f, out)
+	}
+	return nil
+}
+
+// link records what a kustomization names. What does not exist is recorded under the name as written, so that a
+// change which adds it reaches the kustomization.
+func (s *scanner) link(f *kustomization.File, out *facts) error {
+	traits := map[string]bool{component: f.Component}
+	for _, ref := range f.Refs {
+		if kustomization.Remote(ref.Value) {
+			continue
+		}
+		named, ok := tree.Clean(path.Join(f.Dir, ref.Value))
+		if !ok || strings.HasPrefix(ref.Value, "/") {
+			continue
+		}
+		targets := []string{named}
+		real, _, err := s.tree.Lookup(named)
+		switch {
+		case errors.Is(err, tree.ErrNotExist):
+			traits[linked] = traits[linked] || s.throughLink(named)
+		case err != nil:
+			return err
+		case real != named:
+			traits[linked] = true
+			targets = append(targets, real)
+		}
+		for _, target := range targets {
+			out.add(readers, target, f.Dir)
+			if ref.Role == kustomization.Patch || ref.Role == kustomization.Data {
+				out.add(patches, target, f.Dir)
+			}
+		}
+		traits[plugin] = traits[plugin] || ref.Role == kustomization.Plugin
+	}
+	for trait, has := range traits {
+		if has {
+			out.add(folders, trait, f.Dir)
+		}
+	}
+	return nil
+}
+
+// throughLink says whether a path that leads nowhere meets a symlink on its way.
+func (s *scanner) throughLink(p string) bool {
+	for ; p != "."; p = path.Dir(p) {
+		if e, err := s.tree.Entry(p); err == nil && e.Kind == tree.Symlink {
+			return true
+		}
+	}
+	return false
+}
+
+// words records what a file holds that somebody may look for.
+func (s *scanner) words(p string, data []byte, out *facts) {
+	if !kustomization.IsFileName(p) && slices.ContainsFunc(s.options.Marks, func(m string) bool { return bytes.Contains(data, []byte(m)) }) {
+		out.add(mentions, marked, p)
+	}
+	seen := map[string]bool{}
+	add := func(word string) {
+		if !seen[word] {
+			seen[word] = true
+			out.add(mentions, word, p)
+		}
+	}
+	values(data, func(word string) {
+		add(word)
+		for _, suffix := range []string{"List", "Generator"} { // their items and products have the kind itself
+			if kind, ok := strings.CutSuffix(word, suffix); ok && kind != "" {
+				add(kind)
+			}
+		}
+	})
+	if kustomization.IsFileName(p) {
+		for kind, field := range map[string]string{"ConfigMap": "configMapGenerator", "Secret": "secretGenerator"} {
+			if bytes.Contains(data, []byte(field)) {
+				add(kind)
+			}
+		}
+	}
+}
+
+const maxWord = 63 // bytes of a kind: it is a DNS label in lower case (RFC 1123)
+
+// values calls visit for each word of letters and digits that starts with a capital and can be the whole of a YAML
+// or JSON scalar by what stands behind it. It finds every such scalar that is written without escapes.
+func values(data []byte, visit func(word string)) {
+	alnum := func(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
+	for i := 0; i < len(data); i++ {
+		if !alnum(data[i]) {
+			continue
+		}
+		start := i
+		for i < len(data) && alnum(data[i]) {
+			i++
+		}
+		if c := data[start]; c < 'A' || c > 'Z' || i-start > maxWord {
+			continue
+		}
+		end := i
+		for end < len(data) && (data[end] == ' ' || data[end] == '\t') {
+			end++
+		}
+		if end == len(data) || strings.IndexByte("\r\n\"'\\,]}#", data[end]) >= 0 {
+			visit(string(data[start:i]))
+		}
+	}
+}
+
+// locate answers the kustomization file of a folder, an empty path where it has none, and a *source.Error where
+// it has several.
+func locate(t *tree.Tree, dir string) (p string, at tree.Entry, err error) {
+	count := 0
+	names := kustomization.FileNames()
+	slices.Sort(names) // the last one is named
+	for _, name := range names {
+		candidate := path.Join(dir, name)
+		e, err := t.Entry(candidate)
+		switch {
+		case errors.Is(err, tree.ErrNotExist):
+		case err != nil:
+			return "", at, err
+		case e.Kind == tree.File || e.Kind == tree.Symlink:
+			p, at = candidate, e
+			count++
+		}
+	}
+	if count > 1 {
+		return p, at, &source.Error{Path: p, Message: "stands beside another kustomization file: kustomize accepts one a folder"}
+	}
+	return p, at, nil
+}

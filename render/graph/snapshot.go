@@ -1,0 +1,263 @@
+package graph
+
+import (
+	"encoding/binary"
+	"errors"
+	"iter"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// relation is one of the tables of an index: it leads from a key to paths.
+type relation int
+
+const (
+	readers  relation = iota // a file or folder -> the folders whose kustomization names it
+	patches                  // a file -> the folders whose kustomization uses it as a patch or as data
+	folders                  // what is said of a folder's kustomization (see the trait keys) -> the folders
+	mentions                 // a word -> the files that hold it as a value; and the marks of files
+	relations
+)
+
+// The keys of folders and mentions that are not words.
+const (
+	component = "component" // kind: Component
+	broken    = "broken"    // cannot be read
+	plugin    = "plugin"    // has plugin configurations, which may name further files
+	linked    = "linked"    // what it names depends on symlinks
+
+	marked = "\x00marked" // the file holds one of Options.Marks
+	link   = "\x00link"   // a symlink with the name of a manifest or kustomization
+)
+
+// byFolder says whether the values of a relation are folders, which hide with their kustomization file.
+func (r relation) byFolder() bool { return r != mentions }
+
+// facts collects pairs of the relations while files are read.
+type facts [relations]map[string][]string
+
+func (f *facts) add(r relation, key, value string) {
+	if f[r] == nil {
+		f[r] = map[string][]string{}
+	}
+	f[r][key] = append(f[r][key], value)
+}
+
+func (f *facts) merge(other *facts) {
+	for r, m := range other {
+		for key, values := range m {
+			if f[r] == nil {
+				f[r] = map[string][]string{}
+			}
+			f[r][key] = append(f[r][key], values...)
+		}
+	}
+}
+
+// snapshot is the index of a whole tree in one piece of memory, as it is on disk: names in one sorted table, the
+// relations as numbers of names. Nothing is decoded before it is asked for. It is immutable.
+type snapshot struct {
+	data    []byte
+	offsets []byte // of the names, count+1 numbers
+	count   int
+	text    string
+	tables  [relations]table
+}
+
+// table is one relation: keys are sorted, and the values of key i are values[starts[i]:starts[i+1]], sorted.
+type table struct {
+	keys, starts, values []byte
+	count                int
+}
+
+const magic = "lintel graph 1\x00\x00"
+
+func number(b []byte, i int) int { return int(binary.LittleEndian.Uint32(b[4*i:])) }
+
+// encode writes facts as a snapshot. The same facts give the same bytes.
+func encode(f *facts) []byte {
+	seen := map[string]uint32{}
+	for _, m := range f {
+		for key, values := range m {
+			seen[key] = 0
+			for _, v := range values {
+				seen[v] = 0
+			}
+		}
+	}
+	names := make([]string, 0, len(seen))
+	size := 0
+	for name := range seen {
+		names = append(names, name)
+		size += len(name)
+	}
+	slices.Sort(names)
+	out := make([]byte, 0, size+16*len(names))
+	out = append(out, magic...)
+	put := func(n int) { out = binary.LittleEndian.AppendUint32(out, uint32(n)) }
+	put(len(names))
+	at := 0
+	for i, name := range names {
+		seen[name] = uint32(i)
+		put(at)
+		at += len(name)
+	}
+	put(at)
+	for _, m := range f {
+		keys := make([]string, 0, len(m))
+		var values []uint32
+		starts := []int{0}
+		for key := range m {
+			keys = append(keys, key)
+		}
+		slices.Sort(keys)
+		for _, key := range keys {
+			first := len(values)
+			for _, v := range m[key] {
+				values = append(values, seen[v])
+			}
+			slices.Sort(values[first:])
+			values = append(values[:first], slices.Compact(values[first:])...)
+			starts = append(starts, len(values))
+		}
+		put(len(keys))
+		put(len(values))
+		for _, key := range keys {
+			put(int(seen[key]))
+		}
+		for _, s := range starts {
+			put(s)
+		}
+		for _, v := range values {
+			put(int(v))
+		}
+	}
+	for _, name := range names {
+		out = append(out, name...)
+	}
+	return out
+}
+
+var errSnapshot = errors.New("the index cannot be read")
+
+// decode reads what encode wrote. Whatever the bytes are, no later look-up leaves them.
+func decode(data []byte) (*snapshot, error) {
+	rest, ok := strings.CutPrefix(string(data[:min(len(data), len(magic))]), magic)
+	if !ok || rest != "" {
+		return nil, errSnapshot
+	}
+	at := len(magic)
+	failed := false
+	take := func(n int) []byte { // n numbers
+		if failed || n < 0 || n > (len(data)-at)/4 {
+			failed = true
+			return nil
+		}
+		at += 4 * n
+		return data[at-4*n : at]
+	}
+	one := func() int {
+		if b := take(1); b != nil {
+			return number(b, 0)
+		}
+		return 0
+	}
+	s := &snapshot{data: data, count: one()}
+	s.offsets = take(s.count + 1)
+	for r := range s.tables {
+		t := &s.tables[r]
+		t.count = one()
+		values := one()
+		t.keys, t.starts, t.values = take(t.count), take(t.count+1), take(values)
+		if failed || !below(t.keys, s.count) || !below(t.values, s.count) || !rising(t.starts, values) {
+			return nil, errSnapshot
+		}
+	}
+	if failed || !rising(s.offsets, len(data)-at) {
+		return nil, errSnapshot
+	}
+	s.text = string(data[at:])
+	return s, nil
+}
+
+func below(numbers []byte, limit int) bool {
+	for i := range len(numbers) / 4 {
+		if number(numbers, i) >= limit {
+			return false
+		}
+	}
+	return true
+}
+
+func rising(numbers []byte, end int) bool {
+	last := 0
+	for i := range len(numbers) / 4 {
+		n := number(numbers, i)
+		if n < last {
+			return false
+		}
+		last = n
+	}
+	return last == end && number(numbers, 0) == 0
+}
+
+func (s *snapshot) name(i int) string {
+	return s.text[number(s.offsets, i):number(s.offsets, i+1)]
+}
+
+// find answers the first name that is not before the one asked for.
+func (s *snapshot) find(name string) int {
+	return sort.Search(s.count, func(i int) bool { return s.name(i) >= name })
+}
+
+func (t *table) find(id int) int {
+	return sort.Search(t.count, func(i int) bool { return number(t.keys, i) >= id })
+}
+
+// values lists the paths that a relation has for a key.
+func (s *snapshot) values(r relation, key string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		id := s.find(key)
+		if id == s.count || s.name(id) != key {
+			return
+		}
+		t := &s.tables[r]
+		if k := t.find(id); k < t.count && number(t.keys, k) == id {
+			for i := number(t.starts, k); i < number(t.starts, k+1); i++ {
+				if !yield(s.name(number(t.values, i))) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// has says whether a relation leads from a key to a path.
+func (s *snapshot) has(r relation, key, value string) bool {
+	id, want := s.find(key), s.find(value)
+	if id == s.count || s.name(id) != key || want == s.count || s.name(want) != value {
+		return false
+	}
+	t := &s.tables[r]
+	k := t.find(id)
+	if k == t.count || number(t.keys, k) != id {
+		return false
+	}
+	first, end := number(t.starts, k), number(t.starts, k+1)
+	i := first + sort.Search(end-first, func(i int) bool { return number(t.values, first+i) >= want })
+	return i < end && number(t.values, i) == want
+}
+
+// keys lists the keys of a relation that start with a prefix.
+func (s *snapshot) keys(r relation, prefix string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		t := &s.tables[r]
+		for k := t.find(s.find(prefix)); k < t.count; k++ {
+			key := s.name(number(t.keys, k))
+			if !strings.HasPrefix(key, prefix) || !yield(key) {
+				return
+			}
+		}
+	}
+}

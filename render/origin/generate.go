@@ -1,0 +1,187 @@
+package origin
+
+import (
+	"encoding/base64"
+	"path"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/render/source"
+)
+
+// generators runs configMapGenerator and secretGenerator, then the generator plugins.
+func (s *simulation) generators(l *Layer, items []*item) []*item {
+	_, options := source.Field(l.File.Node, "generatorOptions")
+	for _, role := range []string{"configMapGenerator", "secretGenerator"} {
+		for _, n := range source.Items(l.File.Node, role) {
+			s.step++
+			items = s.generate(config{layer: l, path: l.File.Path, node: n, role: role}, options, items)
+		}
+	}
+	for _, d := range s.plugins(l, "generators") {
+		s.step++
+		c := config{layer: l, path: d.path, node: d.node, role: "generators"}
+		switch source.Text(d.node, "kind") {
+		case "ConfigMapGenerator", "SecretGenerator":
+			items = s.generate(c, nil, items)
+		}
+	}
+	return items
+}
+
+// generate makes the ConfigMap or Secret of one entry, or merges it into the one it names
+// (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/configmapgenerator/).
+func (s *simulation) generate(c config, global *yaml.Node, items []*item) []*item {
+	kind := "ConfigMap"
+	if c.role == "secretGenerator" || source.Text(c.node, "kind") == "SecretGenerator" {
+		kind = "Secret"
+	}
+	whole := mark{path: c.path, line: c.node.Line, end: c.node.Line, how: Writer, role: c.role, step: s.step}
+	root := mapValue(whole)
+	root.put("apiVersion", scalarValue("v1", whole))
+	root.put("kind", scalarValue(kind, whole))
+	names := c.node
+	if _, meta := source.Field(c.node, "metadata"); meta != nil {
+		names = meta
+	}
+	meta := root.ensure(whole, "metadata")
+	for _, name := range []string{"name", "namespace"} {
+		if _, n := source.Field(names, name); n != nil && n.Value != "" {
+			meta.put(name, scalarValue(n.Value, s.mark(c, n)))
+		}
+	}
+	if kind == "Secret" {
+		root.put("type", scalarValue("Opaque", whole))
+		if _, n := source.Field(c.node, "type"); n != nil && n.Value != "" {
+			root.put("type", scalarValue(n.Value, s.mark(c, n)))
+		}
+	}
+	_, own := source.Field(c.node, "options")
+	s.generatorOptions(c, global, "generatorOptions", c.layer.File.Path, root)
+	s.generatorOptions(c, own, "options", c.path, root)
+	s.generatorData(c, root, kind)
+	made := newItem(root, nil)
+	behavior := source.Text(c.node, "behavior")
+	if behavior != "merge" && behavior != "replace" {
+		return append(items, made)
+	}
+	for k, old := range items {
+		if old.id().kind != kind || !old.known(source.Text(names, "name")) {
+			continue
+		}
+		for _, holder := range []string{"labels", "annotations"} {
+			if have := old.root.at("metadata", holder); have != nil {
+				for _, f := range have.fields {
+					if root.at("metadata", holder, f.key) == nil {
+						root.ensure(whole, "metadata", holder).put(f.key, f.value)
+					}
+				}
+			}
+		}
+		for _, name := range []string{"name", "namespace"} {
+			if v := old.root.at("metadata", name); v != nil {
+				meta.put(name, v)
+			} else {
+				meta.drop(name)
+			}
+		}
+		if behavior == "merge" {
+			mergeData(old.root, root)
+		}
+		made.ids, made.offers, made.doc = append(made.ids, old.ids...), old.offers, old.doc
+		items[k] = made
+		break
+	}
+	return items
+}
+
+// mergeData keeps the old data that the new does not set.
+func mergeData(old, made *value) {
+	for _, holder := range []string{"data", "binaryData", "stringData"} {
+		have := old.get(holder)
+		if have == nil {
+			continue
+		}
+		to := holder
+		if holder == "stringData" {
+			to = "data" // the API server's own normalization
+		}
+		if made.get(to) == nil {
+			made.put(to, mapValue(have.by))
+		}
+		into := made.get(to)
+		for _, f := range have.fields {
+			if holder == "stringData" {
+				f.value.loose = true
+			}
+			if v := into.get(f.key); v == nil {
+				into.put(f.key, f.value)
+			} else {
+				v.replaces(f.value)
+			}
+		}
+	}
+}
+
+func (s *simulation) generatorOptions(c config, options *yaml.Node, role, file string, root *value) {
+	for _, holder := range []string{"labels", "annotations"} {
+		key, pairs := source.Field(options, holder)
+		if pairs == nil || pairs.Kind != yaml.MappingNode {
+			continue
+		}
+		w := writer{path: file, how: Writer, role: role, step: s.step}
+		for _, f := range w.value(pairs, key).fields {
+			root.ensure(w.mark(key), "metadata", holder).set(f.key, f.value)
+		}
+	}
+	if _, n := source.Field(options, "immutable"); n != nil {
+		root.put("immutable", scalarValue(n.Value, mark{path: file, node: n, how: Writer, role: role, step: s.step}))
+	}
+}
+
+// generatorData fills data with the literals, the lines of env files and the files of an entry.
+func (s *simulation) generatorData(c config, root *value, kind string) {
+	add := func(holder, key, text string, by mark) {
+		v := scalarValue(text, by)
+		v.loose = true
+		if kind == "Secret" {
+			v.text = base64.StdEncoding.EncodeToString([]byte(text))
+		}
+		root.ensure(mark{path: c.path, line: c.node.Line, end: c.node.Line, how: Writer, role: c.role, step: s.step}, holder).put(key, v)
+	}
+	envs := source.Items(c.node, "envs")
+	if _, env := source.Field(c.node, "env"); env != nil && env.Value != "" {
+		envs = append(envs, env)
+	}
+	dir := path.Dir(c.path)
+	for _, env := range envs {
+		name := c.layer.real(path.Join(dir, env.Value))
+		for i, line := range s.b.text(name).lines {
+			line = strings.TrimLeft(strings.TrimPrefix(line, "\ufeff"), " \t")
+			key, text, _ := strings.Cut(line, "=")
+			if line != "" && !strings.HasPrefix(line, "#") {
+				add("data", key, text, mark{path: name, line: i + 1, end: i + 1, how: Writer, role: c.role, step: s.step})
+			}
+		}
+	}
+	for _, literal := range source.Items(c.node, "literals") {
+		if key, text, ok := strings.Cut(literal.Value, "="); ok {
+			add("data", key, strings.Trim(text, `"'`), s.mark(c, literal))
+		}
+	}
+	for _, f := range source.Items(c.node, "files") {
+		key, name, renamed := strings.Cut(f.Value, "=")
+		if !renamed {
+			key, name = path.Base(f.Value), f.Value
+		}
+		name = c.layer.real(path.Join(dir, name))
+		lines := s.b.text(name).lines
+		by := mark{path: name, line: 1, end: max(1, len(lines)-1), how: Writer, role: c.role, step: s.step}
+		holder := "data"
+		if kind == "ConfigMap" && s.b.text(name).binary {
+			holder = "binaryData"
+		}
+		add(holder, key, "", by)
+	}
+}

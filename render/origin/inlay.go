@@ -1,0 +1,111 @@
+package origin
+
+import (
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/render/source"
+)
+
+// inner parses a scalar's content as YAML with the positions it has in the file. In folded scalars and in those
+// with escapes that have no counterpart all nodes stand where the scalar does.
+func (t *text) inner(n *yaml.Node) *text {
+	if in, ok := t.inlay[n]; ok {
+		return in
+	}
+	in := &text{index: map[position]indexed{}}
+	if t.inlay == nil {
+		t.inlay = map[*yaml.Node]*text{}
+	}
+	t.inlay[n] = in
+	docs, err := source.Parse("", []byte(n.Value), source.Limits{})
+	if err != nil {
+		return in
+	}
+	move := t.mover(n)
+	done := map[*yaml.Node]bool{}
+	for _, d := range docs {
+		relocate(d, move, done)
+		in.add(nil, d)
+	}
+	in.docs = docs
+	return in
+}
+
+// mover answers the function that maps positions in a scalar's value to positions in the file.
+func (t *text) mover(n *yaml.Node) func(line, column int) (int, int) {
+	switch {
+	case n.Style&yaml.LiteralStyle != 0:
+		indent := 0
+		for i := n.Line; i < len(t.lines); i++ {
+			if strings.TrimSpace(t.lines[i]) != "" {
+				indent = len(t.lines[i]) - len(strings.TrimLeft(t.lines[i], " "))
+				break
+			}
+		}
+		return func(line, column int) (int, int) { return line + n.Line, column + indent }
+	case n.Style&yaml.FoldedStyle == 0 && n.Line >= 1 && n.Line <= len(t.lines):
+		if columns := flowColumns([]rune(t.lines[n.Line-1]), n); columns != nil {
+			starts := []int{0}
+			for i, r := range []rune(n.Value) {
+				if r == '\n' {
+					starts = append(starts, i+1)
+				}
+			}
+			return func(line, column int) (int, int) {
+				if line < 1 || line > len(starts) || starts[line-1]+column-1 >= len(columns) {
+					return n.Line, n.Column
+				}
+				return n.Line, columns[starts[line-1]+column-1]
+			}
+		}
+	}
+	return func(int, int) (int, int) { return n.Line, n.Column }
+}
+
+// flowColumns answers the column of each character of a flow scalar's value, nil where the scalar does not
+// stand on one line.
+func flowColumns(line []rune, n *yaml.Node) []int {
+	at := n.Column - 1
+	if at < 0 || at >= len(line) {
+		return nil
+	}
+	quote := rune(0)
+	if line[at] == '"' || line[at] == '\'' {
+		quote = line[at]
+		at++
+	}
+	var columns []int
+	for _, r := range n.Value {
+		if at >= len(line) {
+			return nil
+		}
+		columns = append(columns, at+1)
+		switch {
+		case quote == '"' && line[at] == '\\':
+			if at+1 >= len(line) || !strings.ContainsRune(`nt"\/`, line[at+1]) {
+				return nil
+			}
+			at += 2
+		case quote == '\'' && r == '\'':
+			at += 2
+		case line[at] != r:
+			return nil
+		default:
+			at++
+		}
+	}
+	return columns
+}
+
+func relocate(n *yaml.Node, move func(line, column int) (int, int), done map[*yaml.Node]bool) {
+	if done[n] {
+		return
+	}
+	done[n] = true
+	n.Line, n.Column = move(n.Line, n.Column)
+	for _, c := range n.Content {
+		relocate(c, move, done)
+	}
+}

@@ -1,0 +1,135 @@
+package origin
+
+import (
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/render/source"
+)
+
+// operations runs a JSON patch (RFC 6902) on a resource.
+func (s *simulation) operations(w writer, patch *yaml.Node, i *item) {
+	for _, op := range patch.Content {
+		op = source.Deref(op)
+		to := pointer(source.Text(op, "path"))
+		if len(to) == 0 || !s.room() {
+			continue
+		}
+		switch source.Text(op, "op") {
+		case "add":
+			if key, n := source.Field(op, "value"); n != nil {
+				insert(i.root, to, s.made(w.value(n, key)))
+			}
+		case "replace":
+			if key, n := source.Field(op, "value"); n != nil {
+				replace(i.root, to, s.made(w.value(n, key)))
+			}
+		case "remove":
+			remove(i.root, to)
+		case "move":
+			if v := remove(i.root, pointer(source.Text(op, "from"))); v != nil {
+				insert(i.root, to, v)
+			}
+		case "copy":
+			if v := lookup(i.root, pointer(source.Text(op, "from"))); v != nil {
+				if v = s.copyOf(v); v != nil {
+					insert(i.root, to, v)
+				}
+			}
+		}
+	}
+}
+
+// copyOf copies a value within the simulation's bounds, nil when they are met.
+func (s *simulation) copyOf(v *value) *value {
+	n := v.size(maxValues)
+	if s.copied += n; s.copied > maxValues {
+		return nil
+	}
+	return v.clone()
+}
+
+// pointer takes a JSON pointer (RFC 6901) apart.
+func pointer(p string) []string {
+	parts := strings.Split(p, "/")[1:]
+	for i := range parts {
+		parts[i] = unescape(parts[i])
+	}
+	return parts
+}
+
+func lookup(v *value, path []string) *value {
+	for _, token := range path {
+		switch {
+		case v == nil:
+			return nil
+		case v.kind == yaml.SequenceNode:
+			k := index(token)
+			if k < 0 || k >= len(v.items) {
+				return nil
+			}
+			v = v.items[k]
+		default:
+			v = v.get(token)
+		}
+	}
+	return v
+}
+
+// parent answers what holds the last element of a path.
+func parent(root *value, path []string) (*value, string) {
+	if len(path) == 0 {
+		return nil, ""
+	}
+	return lookup(root, path[:len(path)-1]), path[len(path)-1]
+}
+
+func insert(root *value, path []string, v *value) {
+	holder, token := parent(root, path)
+	switch {
+	case holder == nil:
+	case holder.kind == yaml.MappingNode:
+		holder.set(token, v)
+	case token == "-":
+		holder.items = append(holder.items, v)
+	default:
+		if k := index(token); k >= 0 && k <= len(holder.items) {
+			holder.items = slices.Insert(holder.items, k, v)
+		}
+	}
+}
+
+func replace(root *value, path []string, v *value) {
+	holder, token := parent(root, path)
+	switch {
+	case holder == nil:
+	case holder.kind == yaml.MappingNode:
+		holder.set(token, v)
+	default:
+		if k := index(token); k >= 0 && k < len(holder.items) {
+			v.replaces(holder.items[k])
+			holder.items[k] = v
+		}
+	}
+}
+
+func remove(root *value, path []string) *value {
+	holder, token := parent(root, path)
+	if holder == nil {
+		return nil
+	}
+	if holder.kind == yaml.MappingNode {
+		v := holder.get(token)
+		holder.drop(token)
+		return v
+	}
+	k := index(token)
+	if k < 0 || k >= len(holder.items) {
+		return nil
+	}
+	v := holder.items[k]
+	holder.items = slices.Delete(holder.items, k, k+1)
+	return v
+}

@@ -1,0 +1,162 @@
+package origin
+
+import (
+	"slices"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/render/source"
+)
+
+func parse(t *testing.T, text string) *value {
+	t.Helper()
+	docs, err := source.Parse("test.yaml", []byte(text), source.Limits{})
+	if err != nil || len(docs) != 1 {
+		t.Fatalf("%q: %v", text, err)
+	}
+	return writer{path: "test.yaml"}.value(docs[0], nil)
+}
+
+// plain is a value without its marks.
+func plain(v *value) any {
+	switch v.kind {
+	case yaml.MappingNode:
+		m := map[string]any{}
+		for _, f := range v.fields {
+			m[f.key] = plain(f.value)
+		}
+		return m
+	case yaml.SequenceNode:
+		list := []any{}
+		for _, item := range v.items {
+			list = append(list, plain(item))
+		}
+		return list
+	}
+	return v.text
+}
+
+func printed(t *testing.T, v *value) string {
+	t.Helper()
+	data, err := yaml.Marshal(plain(v))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestMerge(t *testing.T) {
+	for _, c := range []struct {
+		name, base, patch, want string
+		custom                  bool
+	}{
+		{"maps merge", "{a: {b: 1, c: 2}}", "{a: {c: 3, d: 4}}", "{a: {b: 1, c: 3, d: 4}}", false},
+		{"null removes", "{a: 1, b: 2}", "{a: null}", "{b: 2}", false},
+		{"named elements merge, first what the patch lists", "{containers: [{name: a, x: 1}, {name: b, x: 2}]}", "{containers: [{name: b, y: 3}, {name: c}]}",
+			"{containers: [{name: b, x: 2, y: 3}, {name: c}, {name: a, x: 1}]}", false},
+		{"unnamed lists are replaced", "{args: [a, b]}", "{args: [c]}", "{args: [c]}", false},
+		{"lists of custom resources are replaced", "{env: [{name: a}]}", "{env: [{name: b}]}", "{env: [{name: b}]}", true},
+		{"an element is deleted", "{volumes: [{name: a}, {name: b}]}", "{volumes: [{name: a, $patch: delete}]}", "{volumes: [{name: b}]}", false},
+		{"a list is replaced", "{env: [{name: a}]}", "{env: [{$patch: replace}, {name: b}]}", "{env: [{name: b}]}", false},
+		{"a map is replaced", "{a: {b: 1}}", "{a: {$patch: replace, c: 2}}", "{a: {c: 2}}", false},
+		{"a map is deleted", "{a: {b: 1}, d: 1}", "{a: {$patch: delete}}", "{d: 1}", false},
+		{"keys are retained", "{v: {name: a, x: 1, y: 2}}", "{v: {$retainKeys: [name, z], z: 3}}", "{v: {name: a, z: 3}}", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			base := parse(t, c.base)
+			mergeMaps(base, parse(t, c.patch), !c.custom)
+			if got, want := printed(t, base), printed(t, parse(t, c.want)); got != want {
+				t.Errorf("got\n%swant\n%s", got, want)
+			}
+		})
+	}
+}
+
+func TestOperations(t *testing.T) {
+	const base = "{a: {b: 1}, list: [x, y], 'a/b': 1}"
+	for _, c := range []struct{ name, patch, want string }{
+		{"add", "[{op: add, path: /a/c, value: 2}]", "{a: {b: 1, c: 2}, list: [x, y], 'a/b': 1}"},
+		{"insert", "[{op: add, path: /list/1, value: z}]", "{a: {b: 1}, list: [x, z, y], 'a/b': 1}"},
+		{"append", "[{op: add, path: /list/-, value: z}]", "{a: {b: 1}, list: [x, y, z], 'a/b': 1}"},
+		{"replace", "[{op: replace, path: /a~1b, value: 2}]", "{a: {b: 1}, list: [x, y], 'a/b': 2}"},
+		{"remove", "[{op: remove, path: /list/0}]", "{a: {b: 1}, list: [y], 'a/b': 1}"},
+		{"move", "[{op: move, from: /a/b, path: /c}]", "{a: {}, list: [x, y], 'a/b': 1, c: 1}"},
+		{"copy", "[{op: copy, from: /a, path: /c}]", "{a: {b: 1}, list: [x, y], 'a/b': 1, c: {b: 1}}"},
+		{"nowhere", "[{op: add, path: /no/where, value: 1}, {op: remove, path: ''}, {op: add, path: /list/9, value: 1}, {path: x}]", base},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			docs, err := source.Parse("patch.yaml", []byte(c.patch), source.Limits{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			i := newItem(parse(t, base), nil)
+			(&simulation{}).operations(writer{path: "patch.yaml"}, docs[0], i)
+			if got, want := printed(t, i.root), printed(t, parse(t, c.want)); got != want {
+				t.Errorf("got\n%swant\n%s", got, want)
+			}
+		})
+	}
+}
+
+func TestSplitPath(t *testing.T) {
+	for path, want := range map[string][]string{
+		"a.b":                        {"a", "b"},
+		`a.b\.c/d.e`:                 {"a", "b.c/d", "e"},
+		"a.[name=x.y].c":             {"a", "[name=x.y]", "c"},
+		"metadata.annotations.[x.y]": {"metadata", "annotations", "[x.y]"},
+	} {
+		if got := splitPath(path); !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", path, got, want)
+		}
+	}
+}
+
+func TestSelects(t *testing.T) {
+	labels := parse(t, "{app: web, tier: front}")
+	for selector, want := range map[string]bool{
+		"": true, "app=web": true, "app==web": true, "app = web": true, "app=db": false, "app!=db": true, "app!=web": false,
+		"app": true, "!app": false, "none": false, "!none": true, "app=web,tier=front": true, "app=web,tier=back": false,
+	} {
+		if got := selects(selector, labels); got != want {
+			t.Errorf("%q: got %v", selector, got)
+		}
+	}
+	if selects("app=web", nil) {
+		t.Error("no labels match")
+	}
+}
+
+func TestSplitImage(t *testing.T) {
+	for ref, want := range map[string][3]string{
+		"a":                    {"a", "", ""},
+		"a:1":                  {"a", "1", ""},
+		"h:5000/a":             {"h:5000/a", "", ""},
+		"h:5000/a:1@sha256:ff": {"h:5000/a", "1", "sha256:ff"},
+	} {
+		if name, tag, digest := SplitImage(ref); [3]string{name, tag, digest} != want {
+			t.Errorf("%s: %s %s %s", ref, name, tag, digest)
+		}
+	}
+}
+
+func TestFlowColumns(t *testing.T) {
+	for _, c := range []struct {
+		line string
+		want []int // nil: not on one line, or with escapes that have no counterpart
+	}{
+		{`k: ab`, []int{4, 5}},
+		{`k: 'a''b'`, []int{5, 6, 8}},
+		{`k: "a\nb"`, []int{5, 6, 8}},
+		{`k: "a\x41"`, nil},
+	} {
+		docs, err := source.Parse("test.yaml", []byte(c.line), source.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, n := source.Field(docs[0], "k")
+		if got := flowColumns([]rune(c.line), n); !slices.Equal(got, c.want) {
+			t.Errorf("%s: got %v, want %v", c.line, got, c.want)
+		}
+	}
+}

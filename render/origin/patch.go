@@ -1,0 +1,252 @@
+package origin
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/render/source"
+)
+
+// patchStrategic runs an entry of patchesStrategicMerge: a path or a document.
+func (s *simulation) patchStrategic(c config, items []*item) []*item {
+	for _, d := range s.patchDocuments(c, c.node, c.node.Value) {
+		items = s.merge(c, d, nil, items)
+	}
+	return items
+}
+
+// patch runs an entry of patches or patchesJson6902.
+func (s *simulation) patch(c config, items []*item) []*item {
+	_, inline := source.Field(c.node, "patch")
+	_, target := source.Field(c.node, "target")
+	return s.patchWith(c, inline, source.Text(c.node, "path"), target, items)
+}
+
+func (s *simulation) patchWith(c config, inline *yaml.Node, file string, target *yaml.Node, items []*item) []*item {
+	for _, d := range s.patchDocuments(c, inline, file) {
+		if d.node.Kind == yaml.SequenceNode {
+			for _, i := range selected(target, items) {
+				i.remember()
+				s.operations(writer{path: d.path, how: Writer, role: "patch", step: s.step}, d.node, i)
+				i.remember()
+			}
+			continue
+		}
+		items = s.merge(c, d, target, items)
+	}
+	return items
+}
+
+// patchDocuments reads the documents of a patch: those of a file if it names one, else those in the scalar.
+func (s *simulation) patchDocuments(c config, inline *yaml.Node, file string) (list []document) {
+	if file != "" && !strings.Contains(file, "\n") && !strings.Contains(file, ": ") {
+		name := c.layer.real(path.Join(path.Dir(c.path), file))
+		for _, n := range s.b.text(name).docs {
+			list = append(list, document{name, n})
+		}
+		return list
+	}
+	if inline != nil && inline.Kind == yaml.ScalarNode {
+		for _, n := range s.b.text(c.path).inner(inline).docs {
+			list = append(list, document{c.path, n})
+		}
+	}
+	return list
+}
+
+// merge runs one strategic-merge patch. It never changes what identifies the resource, unless its options say so.
+func (s *simulation) merge(c config, d document, target *yaml.Node, items []*item) []*item {
+	if d.node.Kind != yaml.MappingNode {
+		return items
+	}
+	w := writer{path: d.path, how: Writer, role: "patch", step: s.step}
+	var chosen []*item
+	if target != nil {
+		chosen = selected(target, items)
+	} else {
+		chosen = named(d.node, items)
+	}
+	options := func(name string) bool {
+		_, o := source.Field(c.node, "options")
+		return source.Text(o, name) == "true"
+	}
+	for _, i := range chosen {
+		if !s.room() {
+			return items
+		}
+		patch := s.made(w.value(d.node, nil))
+		if patch.str("$patch") == "delete" {
+			items = slices.DeleteFunc(slices.Clone(items), func(other *item) bool { return other == i })
+			continue
+		}
+		group, _ := splitVersion(i.id().apiVersion)
+		patch.drop("apiVersion")
+		if !options("allowKindChange") {
+			patch.drop("kind")
+		}
+		if meta := patch.get("metadata"); meta != nil {
+			meta.drop("namespace")
+			if !options("allowNameChange") {
+				meta.drop("name")
+			}
+		}
+		i.remember()
+		mergeMaps(i.root, patch, builtinGroup(group))
+		i.remember()
+	}
+	return items
+}
+
+// named lists the items that a patch without a target is for: of its kind and, at any time, its name.
+func named(patch *yaml.Node, items []*item) (list []*item) {
+	kind, name, namespace := source.Text(patch, "kind"), textAt(patch, "metadata", "name"), textAt(patch, "metadata", "namespace")
+	group, _ := splitVersion(source.Text(patch, "apiVersion"))
+	fits := func(id identity, exact bool) bool {
+		other, _ := splitVersion(id.apiVersion)
+		return id.kind == kind && id.name == name && other == group && (!exact || id.namespace == namespace)
+	}
+	for _, exact := range []bool{true, false} {
+		for _, i := range items {
+			if fits(i.id(), exact) || slices.ContainsFunc(i.ids, func(id identity) bool { return fits(id, exact) }) {
+				list = append(list, i)
+			}
+		}
+		if len(list) > 0 {
+			return list
+		}
+	}
+	return nil
+}
+
+// builtinGroup says whether an API group is one of Kubernetes itself, whose lists have merge keys.
+func builtinGroup(group string) bool {
+	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io") && group != "gateway.networking.k8s.io" && !strings.HasSuffix(group, ".x-k8s.io")
+}
+
+// mergeKeys answers what may identify an element of a list in a strategic merge
+// (https://kubernetes.io/docs/reference/generated/kubernetes-api/, "patch strategy: merge"). Lists that are
+// not named are replaced as a whole.
+func mergeKeys(list string) []string {
+	switch list {
+	case "containers", "initContainers", "ephemeralContainers", "volumes", "env", "imagePullSecrets", "secrets", "webhooks", "resourceClaims", "versions":
+		return []string{"name"}
+	case "ports":
+		return []string{"containerPort", "port"}
+	case "volumeMounts":
+		return []string{"mountPath"}
+	case "volumeDevices":
+		return []string{"devicePath"}
+	case "hostAliases":
+		return []string{"ip"}
+	case "topologySpreadConstraints":
+		return []string{"topologyKey"}
+	case "conditions":
+		return []string{"type"}
+	}
+	return nil
+}
+
+// mergeMaps merges a patch into a map: null removes, maps merge, the rest replaces
+// (https://github.com/kubernetes/community/blob/master/contributors/devel/sig-api-machinery/strategic-merge-patch.md).
+func mergeMaps(into, patch *value, lists bool) {
+	if into.kind != yaml.MappingNode || patch.kind != yaml.MappingNode {
+		return
+	}
+	switch patch.str("$patch") {
+	case "replace":
+		into.fields = nil
+	case "delete":
+		into.fields = nil
+		return
+	}
+	if keep := patch.get("$retainKeys"); keep != nil {
+		into.fields = slices.DeleteFunc(into.fields, func(f field) bool {
+			return !slices.ContainsFunc(keep.items, func(k *value) bool { return k.text == f.key })
+		})
+	}
+	for _, f := range patch.fields {
+		if strings.HasPrefix(f.key, "$") {
+			continue
+		}
+		have := into.get(f.key)
+		switch {
+		case f.value.kind == yaml.ScalarNode && f.value.null:
+			into.drop(f.key)
+		case have == nil:
+			into.put(f.key, strip(f.value))
+		case have.kind == yaml.MappingNode && f.value.kind == yaml.MappingNode:
+			if f.value.str("$patch") == "delete" {
+				into.drop(f.key)
+				continue
+			}
+			mergeMaps(have, f.value, lists)
+		case have.kind == yaml.SequenceNode && f.value.kind == yaml.SequenceNode && lists && mergeKeys(f.key) != nil:
+			mergeLists(have, f.value, mergeKeys(f.key))
+		default:
+			into.set(f.key, strip(f.value))
+		}
+	}
+}
+
+// mergeLists merges elements that have the same key. What the patch lists comes first, as in kustomize.
+func mergeLists(into, patch *value, keys []string) {
+	var first []*value
+	for _, p := range patch.items {
+		if p.kind != yaml.MappingNode {
+			if !slices.ContainsFunc(into.items, func(v *value) bool { return v.text == p.text }) {
+				first = append(first, p)
+			}
+			continue
+		}
+		if p.str("$patch") == "replace" && len(p.fields) == 1 {
+			into.items = nil
+			continue
+		}
+		key := ""
+		for _, k := range keys {
+			if key == "" && p.get(k) != nil {
+				key = k
+			}
+		}
+		if key == "" {
+			if p.get("$patch") == nil {
+				first = append(first, strip(p))
+			}
+			continue
+		}
+		at := slices.IndexFunc(into.items, func(v *value) bool { return v.kind == yaml.MappingNode && v.str(key) == p.str(key) })
+		switch {
+		case p.str("$patch") == "delete" && at >= 0:
+			into.items = slices.Delete(into.items, at, at+1)
+		case p.str("$patch") == "delete":
+		case at >= 0:
+			v := into.items[at]
+			into.items = slices.Delete(into.items, at, at+1)
+			mergeMaps(v, p, true)
+			first = append(first, v)
+		default:
+			first = append(first, strip(p))
+		}
+	}
+	into.items = append(first, into.items...)
+}
+
+// strip removes the directives and the nulls of a patch that is put where nothing was.
+func strip(v *value) *value {
+	v.fields = slices.DeleteFunc(v.fields, func(f field) bool {
+		return strings.HasPrefix(f.key, "$") || f.value.kind == yaml.ScalarNode && f.value.null
+	})
+	for _, f := range v.fields {
+		strip(f.value)
+	}
+	v.items = slices.DeleteFunc(v.items, func(item *value) bool {
+		return item.kind == yaml.MappingNode && item.get("$patch") != nil
+	})
+	for _, item := range v.items {
+		strip(item)
+	}
+	return v
+}

@@ -1,0 +1,282 @@
+package origin
+
+import (
+	"slices"
+	"strconv"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/render/source"
+)
+
+// mark is who wrote a value: a node of a file, or whole lines of it.
+type mark struct {
+	path      string
+	node      *yaml.Node // nil: lines
+	line, end int
+	how       How
+	role      string
+	step      int // counts up through the build
+}
+
+func (m mark) known() bool { return m.path != "" }
+
+// value is a field on its way through the steps of a build: what it holds, and who wrote it.
+type value struct {
+	kind   yaml.Kind // ScalarNode, MappingNode or SequenceNode
+	text   string    // of a scalar
+	null   bool
+	loose  bool // the text need not be what is rendered: the content of a file, for one
+	fields []field
+	items  []*value
+	by     mark
+	chain  []mark // whom it replaced, the nearest first
+}
+
+type field struct {
+	key   string
+	value *value
+}
+
+func scalarValue(text string, by mark) *value {
+	return &value{kind: yaml.ScalarNode, text: text, by: by}
+}
+
+func mapValue(by mark) *value { return &value{kind: yaml.MappingNode, by: by} }
+
+// writer makes values of the nodes of one file.
+type writer struct {
+	path string
+	how  How
+	role string
+	step int
+}
+
+func (w writer) mark(n *yaml.Node) mark {
+	return mark{path: w.path, node: n, how: w.how, role: w.role, step: w.step}
+}
+
+// value copies a node, aliases and merge keys resolved. at is the node that stands for it: the key of a map or a
+// list, else the node itself.
+func (w writer) value(n, at *yaml.Node) *value {
+	n = source.Deref(n)
+	if at == nil || n.Kind == yaml.ScalarNode {
+		at = n
+	}
+	v := &value{kind: n.Kind, by: w.mark(at)}
+	switch n.Kind {
+	case yaml.ScalarNode:
+		v.text, v.null = n.Value, n.ShortTag() == "!!null"
+	case yaml.SequenceNode:
+		for _, c := range n.Content {
+			v.items = append(v.items, w.value(c, nil))
+		}
+	case yaml.MappingNode:
+		if at == n && len(n.Content) > 0 && n.Style&yaml.FlowStyle == 0 {
+			v.by = w.mark(n.Content[0])
+		}
+		w.addFields(v, n)
+	}
+	return v
+}
+
+func (w writer) addFields(v *value, n *yaml.Node) {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, content := n.Content[i], source.Deref(n.Content[i+1])
+		if key.Tag != "!!merge" {
+			v.put(key.Value, w.value(content, key))
+		}
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, content := n.Content[i], source.Deref(n.Content[i+1])
+		if key.Tag != "!!merge" {
+			continue
+		}
+		merged := []*yaml.Node{content}
+		if content.Kind == yaml.SequenceNode {
+			merged = content.Content
+		}
+		for _, m := range merged {
+			if m = source.Deref(m); m.Kind != yaml.MappingNode {
+				continue
+			}
+			other := mapValue(mark{})
+			w.addFields(other, m)
+			for _, f := range other.fields {
+				if v.get(f.key) == nil {
+					v.put(f.key, f.value)
+				}
+			}
+		}
+	}
+}
+
+// get answers a field of a map, nil where it has none.
+func (v *value) get(key string) *value {
+	if v == nil || v.kind != yaml.MappingNode {
+		return nil
+	}
+	for _, f := range v.fields {
+		if f.key == key {
+			return f.value
+		}
+	}
+	return nil
+}
+
+// at answers what keys lead to, nil where they lead nowhere.
+func (v *value) at(keys ...string) *value {
+	for _, key := range keys {
+		v = v.get(key)
+	}
+	return v
+}
+
+// str is the text of a scalar field.
+func (v *value) str(keys ...string) string {
+	if f := v.at(keys...); f != nil && f.kind == yaml.ScalarNode {
+		return f.text
+	}
+	return ""
+}
+
+// put sets a field of a map, without regard to who wrote it before.
+func (v *value) put(key string, to *value) {
+	for i := range v.fields {
+		if v.fields[i].key == key {
+			v.fields[i].value = to
+			return
+		}
+	}
+	v.fields = append(v.fields, field{key, to})
+}
+
+// set sets a field of a map; what it replaces goes to the chain.
+func (v *value) set(key string, to *value) {
+	if old := v.get(key); old != nil {
+		to.replaces(old)
+	}
+	v.put(key, to)
+}
+
+func (v *value) drop(key string) {
+	v.fields = slices.DeleteFunc(v.fields, func(f field) bool { return f.key == key })
+}
+
+// replaces notes that a value took the place of another.
+func (v *value) replaces(old *value) {
+	if old.by.known() && old.kind == yaml.ScalarNode && v.kind == yaml.ScalarNode {
+		v.chain = append(append(slices.Clone(v.chain), old.by), old.chain...)
+	}
+}
+
+// write changes a scalar in place.
+func (v *value) write(text string, by mark) {
+	v.chain = append([]mark{v.by}, v.chain...)
+	v.text, v.by, v.null, v.loose = text, by, false, false
+}
+
+func (v *value) clone() *value {
+	c := *v
+	c.chain = slices.Clone(v.chain)
+	c.fields = make([]field, len(v.fields))
+	for i, f := range v.fields {
+		c.fields[i] = field{f.key, f.value.clone()}
+	}
+	c.items = make([]*value, len(v.items))
+	for i, item := range v.items {
+		c.items[i] = item.clone()
+	}
+	return &c
+}
+
+// size counts the values a copy would make, up to limit.
+func (v *value) size(limit int) int {
+	n := 1
+	for _, f := range v.fields {
+		if n >= limit {
+			return n
+		}
+		n += f.value.size(limit - n)
+	}
+	for _, item := range v.items {
+		if n >= limit {
+			return n
+		}
+		n += item.size(limit - n)
+	}
+	return n
+}
+
+// ensure answers the map at keys and makes what is missing.
+func (v *value) ensure(by mark, keys ...string) *value {
+	for _, key := range keys {
+		next := v.get(key)
+		if next == nil || next.kind != yaml.MappingNode {
+			next = mapValue(by)
+			v.put(key, next)
+		}
+		v = next
+	}
+	return v
+}
+
+// follow answers the counterpart of a rendered field: fields by name, list elements by what tells them from
+// their siblings, else by their place.
+func (v *value) follow(steps []step) *value {
+	for i, s := range steps {
+		if v == nil {
+			return nil
+		}
+		if v.kind != yaml.SequenceNode {
+			v = v.get(s.token)
+			continue
+		}
+		v = v.element(s, steps[:i])
+	}
+	return v
+}
+
+func (v *value) element(s step, above []step) *value {
+	if s.index < 0 {
+		return nil
+	}
+	var same []*value
+	for _, item := range v.items {
+		if s.by == "" && item.kind == yaml.ScalarNode && item.text == s.name || s.by != "" && item.str(s.by) == s.name {
+			same = append(same, item)
+		}
+	}
+	if len(same) == 1 {
+		return same[0]
+	}
+	if s.index < len(v.items) && (len(same) == 0 || slices.Contains(same, v.items[s.index])) {
+		return v.items[s.index]
+	}
+	if len(same) > 0 {
+		return same[0]
+	}
+	return nil
+}
+
+// scalars calls visit for every scalar.
+func (v *value) scalars(visit func(*value)) {
+	if v.kind == yaml.ScalarNode {
+		visit(v)
+	}
+	for _, f := range v.fields {
+		f.value.scalars(visit)
+	}
+	for _, item := range v.items {
+		item.scalars(visit)
+	}
+}
+
+// index reads a list index, -1 if it is none.
+func index(token string) int {
+	n, err := strconv.Atoi(token)
+	if err != nil || n < 0 {
+		return -1
+	}
+	return n
+}

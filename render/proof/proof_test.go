@@ -1,0 +1,105 @@
+package proof_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/lintel-bot/lintel/render/origin"
+	"github.com/lintel-bot/lintel/render/proof"
+	"github.com/lintel-bot/lintel/render/tree"
+	"github.com/lintel-bot/lintel/render/tree/treetest"
+)
+
+// samples commits testdata/origins, in which each folder is one thing that kustomize can do.
+func samples(t *testing.T) *tree.Tree {
+	t.Helper()
+	const dir = "../../testdata/origins"
+	r := treetest.New(t)
+	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		to, err := filepath.Rel(dir, name)
+		if err != nil {
+			return err
+		}
+		if d.Type()&fs.ModeSymlink != 0 {
+			target, err := os.Readlink(name)
+			r.Symlink(target, filepath.ToSlash(to))
+			return err
+		}
+		data, err := os.ReadFile(name)
+		r.Write(filepath.ToSlash(to), string(data))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Tree(r.Snapshot())
+}
+
+// Every origin of the samples names a place whose change changes the field, each kind of place is met ten times,
+// and the output is what kustomize prints.
+func TestSamples(t *testing.T) {
+	report, err := proof.Prove(t.Context(), samples(t), proof.Options{Fields: 60})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range report.Broken {
+		t.Errorf("does not render: %s", name)
+	}
+	for _, name := range report.Different {
+		t.Errorf("%s renders to other bytes than kustomize's", name)
+	}
+	folders, roles := map[string]int{}, map[string]int{}
+	for _, f := range report.Fields {
+		switch {
+		case f.Outcome == proof.Refuted:
+			t.Errorf("refuted: %s", f)
+		case f.Outcome == proof.Confirmed:
+			folders[strings.Split(f.Root, "/")[0]]++
+			roles[f.Class.Role]++
+		case f.Place.How == origin.Enclosing:
+			t.Errorf("has no place of its own: %s", f)
+		}
+	}
+	entries, err := os.ReadDir("../../testdata/origins")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.IsDir() && folders[e.Name()] < 10 {
+			t.Errorf("%s: %d confirmed fields, want 10", e.Name(), folders[e.Name()])
+		}
+	}
+	for _, role := range []string{
+		"manifest", "patch", "namespace", "namePrefix", "nameSuffix", "labels", "commonLabels", "commonAnnotations", "replicas",
+		"images", "replacements", "vars", "transformers", "generators", "configMapGenerator", "secretGenerator", "generatorOptions", "options",
+	} {
+		if roles[role] < 10 {
+			t.Errorf("%s: %d confirmed fields, want 10", role, roles[role])
+		}
+	}
+	if total := report.Total(); total.Undecided > total.Confirmed/4 {
+		t.Errorf("%d of %d fields are undecided", total.Undecided, total.Confirmed+total.Undecided)
+	}
+}
+
+// The proof itself finds wrong places: it must not confirm whatever it is given.
+func TestOnly(t *testing.T) {
+	report, err := proof.Prove(t.Context(), samples(t), proof.Options{Only: "images", Fields: 12})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range report.Fields {
+		if !strings.HasPrefix(f.Root, "images") {
+			t.Errorf("tried %s", f)
+		}
+	}
+	if n := len(report.Fields); n == 0 || n > 12*report.Roots {
+		t.Errorf("%d fields of %d roots", n, report.Roots)
+	}
+}

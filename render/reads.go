@@ -1,0 +1,35 @@
+package render
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// Same says whether rendering the root of this rendering in another tree would give the same, because all that was
+// read is there and the same, and all that was absent is absent. It is only said of kustomizations that rendered
+// without a problem; of anything else, Same is false.
+func (r *Rendering) Same(t *tree.Tree) bool {
+	if r.Root.Plain || r.links == nil {
+		return false
+	}
+	for p, id := range r.Reads {
+		dir, isDir := strings.CutSuffix(p, "/")
+		_, e, err := t.Lookup(dir)
+		switch {
+		case id == "":
+			if !errors.Is(err, tree.ErrNotExist) {
+				return false
+			}
+		case err != nil || e.ID != id || isDir != (e.Kind == tree.Dir):
+			return false
+		}
+	}
+	for p, real := range r.links {
+		if at, _, err := t.Lookup(p); err != nil || at != real {
+			return false
+		}
+	}
+	return true
+}

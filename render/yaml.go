@@ -1,0 +1,90 @@
+package render
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+
+	"go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/api/krusty"
+	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/lintel-bot/lintel/render/graph"
+)
+
+// YAML answers the resource as "kustomize build" prints it.
+func (r *Resource) YAML() ([]byte, error) {
+	if r.plain {
+		return sigsyaml.Marshal(r.Object)
+	}
+	return nodeYAML(r.node)
+}
+
+// nodeYAML goes by way of JSON, as kustomize does: keys are sorted, comments and styles are gone.
+func nodeYAML(n *yaml.Node) ([]byte, error) {
+	data, err := kyaml.NewRNode(n).MarshalJSON()
+	if err != nil {
+		return nil, fmt.Errorf("print a rendered resource: %w", err)
+	}
+	return sigsyaml.JSONToYAML(data)
+}
+
+// YAML answers all resources as one stream of documents, as "kustomize build" prints it.
+func (r *Rendering) YAML() ([]byte, error) {
+	var out bytes.Buffer
+	for i, res := range r.Resources {
+		data, err := res.YAML()
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			out.WriteString("---\n")
+		}
+		out.Write(data)
+	}
+	return out.Bytes(), nil
+}
+
+// Unmarked answers what "kustomize build" prints for the kustomization of a root: the files are handed to it as
+// they are. It is there to compare with Render, which must print the same.
+func (r *Renderer) Unmarked(ctx context.Context, root graph.Root) ([]byte, error) {
+	nodes, err := r.unmarked(ctx, root)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	for i, n := range nodes {
+		data, err := nodeYAML(n)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			out.WriteString("---\n")
+		}
+		out.Write(data)
+	}
+	return out.Bytes(), nil
+}
+
+func (r *Renderer) unmarked(ctx context.Context, root graph.Root) ([]*yaml.Node, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if root.Plain {
+		return nil, errors.New("a folder of manifests has no kustomization")
+	}
+	p := r.plan(root.Path)
+	if len(p.problems) > 0 {
+		return nil, &p.problems[0]
+	}
+	return r.alone(root, p.openAPI)
+}
+
+// alone runs kustomize and nothing else on the files as they are.
+func (r *Renderer) alone(root graph.Root, ownSchema bool) ([]*yaml.Node, error) {
+	fsys := &fileSystem{tree: r.tree, read: r.read, reads: map[string]string{}, transform: func(_ string, data []byte) []byte { return data }}
+	return runKustomize(krusty.MakeDefaultOptions(), fsys, path.Join(mount, root.Path), ownSchema)
+}
