@@ -6,8 +6,10 @@ BENCHTIME ?= 1s
 FUZZTIME  ?= 5s
 REPO      ?= .
 FLAGS     ?=
+N         ?= 200
+POLICIES  ?= testdata/sample/policies
 
-.PHONY: all build test race demo bench blame-proof lint fmt vet staticcheck fuzz-smoke image clean
+.PHONY: all build test race demo bench blame-proof replay lint fmt vet staticcheck fuzz-smoke image clean
 
 all: build
 
@@ -34,6 +36,11 @@ bench: build
 ## blame-proof: try the origins of a repository's fields (REPO=path, FLAGS for more)
 blame-proof:
 	$(GO) run ./render/proof/blame-proof -repo '$(REPO)' $(FLAGS)
+
+## replay: check the last N commits of a repository and print what that costs (REPO=path, POLICIES=folder)
+replay:
+	LINTEL_REPLAY_REPO='$(abspath $(REPO))' LINTEL_REPLAY_N='$(N)' LINTEL_REPLAY_POLICIES='$(abspath $(POLICIES))' \
+	  $(GO) test -count=1 -run '^TestReplay$$' -timeout 0 $(TESTFLAGS) ./checks
 
 ## lint: formatting, vet and staticcheck
 lint: fmt vet staticcheck

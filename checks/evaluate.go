@@ -76,10 +76,12 @@ func (r *run) render(ctx context.Context, root graph.Root, base, head *render.Re
 		if len(out.head) > 0 && !root.Plain {
 			return out
 		}
-		before = slices.DeleteFunc(before, func(old *render.Resource) bool {
-			file := old.Origin("").Path
-			return slices.ContainsFunc(out.head, func(e source.Error) bool { return e.Path == file })
-		})
+		if len(out.head) > 0 {
+			before = slices.DeleteFunc(before, func(old *render.Resource) bool {
+				file := old.Origin("").Path
+				return slices.ContainsFunc(out.head, func(e source.Error) bool { return e.Path == file })
+			})
+		}
 	}
 	out.pairs = pairs(root, before, after, r.change.All)
 	return out

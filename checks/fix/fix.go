@@ -42,11 +42,8 @@ type Result struct {
 // elsewhere, is undone and listed in Left. What is moved, and where, follows the migration that Kyverno 1.13
 // began (https://kyverno.io/docs/policy-types/cluster-policy/validate/#failure-action) and its own fix command.
 func File(src policy.Source) Result {
-	r := Result{Path: src.Path, Data: src.Data}
 	docs, problems := policy.Documents(src)
-	for _, p := range problems {
-		r.Left = append(r.Left, p)
-	}
+	r := Result{Path: src.Path, Data: src.Data, Left: problems}
 	if !positioned(src.Data) {
 		if len(plan(newText(src.Data), docs)) > 0 {
 			r.Left = append(r.Left, policy.Problem{Path: src.Path, Line: 1, Message: "the file has line breaks other than LF and CRLF, so nothing in it is rewritten: convert them"})

@@ -22,8 +22,8 @@ import (
 // The floors are what this program has reached; a change that falls below one is a regression.
 const (
 	admissionFloor = 182
-	rowsFloor      = 2280
-	goldensFloor   = 2795
+	rowsFloor      = 2330
+	goldensFloor   = 2842
 )
 
 var conformanceNow = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)

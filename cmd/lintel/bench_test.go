@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,12 +28,29 @@ func BenchmarkProcess(b *testing.B) {
 		git("add", "--all")
 		git("commit", "--quiet", "--allow-empty", "--message", sample)
 	}
+	policies := filepath.Join("testdata", "bench", "policies.yaml")
+	resources, pod := filepath.Join(dir, "resources.yaml"), filepath.Join(dir, "pod.yaml")
+	writeWorkload(b, resources, 320)
+	if err := os.WriteFile(pod, []byte("apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\nspec:\n  containers:\n  - name: a\n    image: nginx:1\n"), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	onePolicy, err := os.ReadFile(policies)
+	if err != nil {
+		b.Fatal(err)
+	}
+	first, _, _ := bytes.Cut(onePolicy, []byte("\n---\n"))
+	policy := filepath.Join(dir, "policy.yaml")
+	if err := os.WriteFile(policy, first, 0o600); err != nil {
+		b.Fatal(err)
+	}
 	for _, c := range []struct {
 		name string
 		args []string
 		code int
 	}{
 		{"version", []string{"version"}, 0},
+		{"eval-1-policy-1-pod", []string{"eval", "-p", policy, "-r", pod, "-o", "json"}, 0},
+		{"eval-18-policies-1000-resources", []string{"eval", "-p", policies, "-r", resources, "-o", "json"}, 0},
 		{"check", []string{"check", "--repo", dir, "--base", "HEAD~1"}, 1},
 		{"check-all", []string{"check", "--repo", dir, "--all"}, 1},
 	} {

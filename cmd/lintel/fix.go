@@ -64,6 +64,7 @@ func runFix(cmd *cobra.Command, args []string, o fixOptions) error {
 	if err != nil {
 		return err
 	}
+	broken := false // a file could not be understood
 	report := fixReport{Edits: []fix.Edit{}, Left: []fixLeft{}, Files: []string{}}
 	for _, name := range files {
 		if err := cmd.Context().Err(); err != nil {
@@ -78,6 +79,7 @@ func runFix(cmd *cobra.Command, args []string, o fixOptions) error {
 		}
 		r := fix.File(policy.Source{Path: filepath.ToSlash(name), Data: data})
 		for _, l := range r.Left {
+			broken = broken || !l.Warning
 			report.Left = append(report.Left, fixLeft{l.Path, l.Line, l.Column, l.Message})
 		}
 		if len(r.Edits) == 0 {
@@ -94,7 +96,10 @@ func runFix(cmd *cobra.Command, args []string, o fixOptions) error {
 	if err := report.write(cmd.OutOrStdout(), o); err != nil {
 		return err
 	}
-	if o.check && len(report.Edits) > 0 {
+	switch {
+	case broken:
+		return exitUnable
+	case o.check && len(report.Edits) > 0:
 		return exitBlocked
 	}
 	return nil

@@ -30,7 +30,9 @@ func main() { os.Exit(run()) }
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := newRootCommand().ExecuteContext(ctx)
+	root := newRootCommand()
+	root.SetArgs(spread(os.Args[1:]))
+	err := root.ExecuteContext(ctx)
 	var code exitCode
 	switch {
 	case err == nil:

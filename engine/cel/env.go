@@ -28,6 +28,10 @@ const (
 type language struct {
 	env     *cel.Env
 	catalog *catalog
+	// small is an environment with the functions of the language itself. A program takes over all functions of
+	// its environment, whether it calls them or not, and most call no others. common are those that mean the same in both.
+	small  *cel.Env
+	common map[string]bool
 }
 
 // shared is a constant that is computed on first use, since building the environment takes milliseconds.
@@ -36,8 +40,41 @@ var shared = sync.OnceValues(func() (*language, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &language{env: env, catalog: newCatalog()}, nil
+	l := &language{env: env, catalog: newCatalog(), common: map[string]bool{}}
+	l.small, err = cel.NewEnv(append(dialect(), cel.Function(callHasIndex, hasIndexOverload()))...)
+	if err != nil {
+		return nil, err
+	}
+	all := env.Functions()
+	for name, f := range l.small.Functions() {
+		if same, ok := all[name]; ok && len(same.OverloadDecls()) == len(f.OverloadDecls()) {
+			l.common[name] = true
+		}
+	}
+	return l, nil
 })
+
+// planner is the environment to make the program of an expression in.
+func (l *language) planner(e ast.Expr) *cel.Env {
+	small := true
+	ast.PreOrderVisit(e, ast.NewExprVisitor(func(e ast.Expr) {
+		switch e.Kind() {
+		case ast.CallKind:
+			small = small && l.common[e.AsCall().FunctionName()]
+		case ast.StructKind:
+			small = false
+		}
+	}))
+	if small {
+		return l.small
+	}
+	return l.env
+}
+
+// dialect is what the language is apart from its functions.
+func dialect() []cel.EnvOption {
+	return []cel.EnvOption{cel.DefaultUTCTimeZone(true), cel.CrossTypeNumericComparisons(true), cel.OptionalTypes()}
+}
 
 // The names that expressions may use.
 const (
@@ -61,12 +98,9 @@ const (
 // Kyverno's libraries (https://kyverno.io/docs/policy-types/cel-libraries/). Objects are dynamically typed,
 // as Kyverno and the API server's own fallback have them, because the schemas of a cluster are not known.
 func newEnv() (*cel.Env, error) {
-	options := []cel.EnvOption{
+	options := append(dialect(),
 		cel.HomogeneousAggregateLiterals(),
 		cel.EagerlyValidateDeclarations(true),
-		cel.DefaultUTCTimeZone(true),
-		cel.CrossTypeNumericComparisons(true),
-		cel.OptionalTypes(),
 		cel.CostEstimatorOptions(checker.PresenceTestHasCost(false)),
 		cel.ParserExpressionSizeLimit(maxExpression),
 		cel.ASTValidators(
@@ -83,7 +117,7 @@ func newEnv() (*cel.Env, error) {
 		cel.Variable(identAuthorizer, library.AuthorizerType),
 		cel.Macros(hasMacro(), engineMacro("time_now", 0), engineMacro("time_now_utc", 0), engineMacro("random", 0), engineMacro("random", 1),
 			engineReceiver("random", "random", "__random", 0), engineReceiver("random", "random", "__random", 1), engineReceiver("time", "now", callNow, 0)),
-	}
+	)
 	for _, name := range slices.Concat([]string{
 		identObject, identOldObject, identRequest, identNamespace, identVariables, identParams, identImages,
 		identExceptions, identKyverno, identResource, identEngine, "json", "yaml",

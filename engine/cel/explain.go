@@ -108,7 +108,7 @@ func (x *explainer) eval(f frame, e ast.Expr) (ref.Val, error) {
 		if f.expr.quick != nil {
 			options = quickOptions()
 		}
-		planned, err := x.a.state.lang.env.PlanProgram(part, options...)
+		planned, err := x.a.state.lang.planner(e).PlanProgram(part, options...)
 		if err != nil {
 			return nil, err
 		}

@@ -27,7 +27,7 @@ const maxDocument = 1 << 20
 func functions() []cel.EnvOption {
 	dyn, str := cel.DynType, cel.StringType
 	out := []cel.EnvOption{
-		cel.Function(callHasIndex, cel.Overload("has_index_dyn_dyn", []*cel.Type{dyn, dyn}, cel.BoolType, cel.BinaryBinding(hasIndex))),
+		cel.Function(callHasIndex, hasIndexOverload()),
 		cel.Function("parseServiceAccount", cel.Overload("parse_service_account_string", []*cel.Type{str}, dyn, text1(parseServiceAccount))),
 		cel.Function("math.round", cel.Overload("math_round_double_int", []*cel.Type{cel.DoubleType, cel.IntType}, cel.DoubleType, cel.BinaryBinding(round))),
 		cel.Function("listObjToMap", cel.Overload("list_obj_to_map", []*cel.Type{cel.ListType(dyn), cel.ListType(dyn), str, str}, cel.MapType(str, dyn), cel.FunctionBinding(listToMap))),
@@ -138,6 +138,10 @@ func rfc3339(t time.Time, err error) ref.Val {
 		return types.WrapErr(err)
 	}
 	return types.String(t.Format(time.RFC3339))
+}
+
+func hasIndexOverload() cel.FunctionOpt {
+	return cel.Overload("has_index_dyn_dyn", []*cel.Type{cel.DynType, cel.DynType}, cel.BoolType, cel.BinaryBinding(hasIndex))
 }
 
 // hasIndex is has(m[key]): whether a map has the key, or a list the index.

@@ -117,7 +117,7 @@ func (l *language) plan(source string, checked *ast.AST, additions int) (*expres
 		return x, err
 	}
 	var err error
-	x.quick, err = l.env.PlanProgram(checked, quickOptions()...)
+	x.quick, err = l.planner(checked.Expr()).PlanProgram(checked, quickOptions()...)
 	return x, err
 }
 

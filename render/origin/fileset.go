@@ -3,7 +3,8 @@
 // Kustomize keeps the line of a node through most of its pipeline and forgets only the file. So the files of
 // a build are handed to it with blank lines in front of each document, as many as make every line number
 // unique in the build (the idea of go/token.FileSet). What kustomize itself wrote, or passed through JSON, is
-// answered by following the kustomizations' own steps from the last to the first and finding the writer.
+// answered by a simulation: it follows the kustomizations' steps on values that know who wrote them, and its
+// values are compared with what was rendered, so that it cannot be wrong unnoticed where it matters.
 package origin
 
 import (
@@ -22,9 +23,10 @@ import (
 // firstLine is the lowest line number that padding gives: what is lower came from no padded document.
 const firstLine = 1000
 
-// maxPadding bounds the blank bytes that one build's files are given. Documents after that stay as they are,
-// and their fields are found by search.
-const maxPadding = 64 << 20
+// maxPadding bounds the blank bytes that one build's files are given: they grow with the square of the files, and
+// kustomize's parser reads each. Documents after that stay as they are, and their fields are found by following
+// the steps alone.
+const maxPadding = 4 << 20
 
 // FileSet gives every line of a build's documents a number of its own. It is not safe for concurrent use.
 type FileSet struct {

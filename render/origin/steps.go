@@ -22,10 +22,25 @@ func (s *simulation) namespace(c config, items []*item) {
 				name.write(c.node.Value, by)
 			}
 		}
-		i.root.ensure(by, "metadata").set("namespace", scalarValue(c.node.Value, by))
-		i.remember()
+		if !clusterScoped(i.root.str("kind")) {
+			i.root.ensure(by, "metadata").set("namespace", scalarValue(c.node.Value, by))
+			i.remember()
+		}
 		i.offers = append(i.offers, offer{kind: namespaceOffer, text: c.node.Value, by: by})
 	}
+}
+
+// clusterScoped says whether a kind is one of those of Kubernetes itself that have no namespace
+// (https://kubernetes.io/docs/reference/generated/kubernetes-api/).
+func clusterScoped(kind string) bool {
+	switch kind {
+	case "Namespace", "Node", "PersistentVolume", "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "APIService",
+		"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
+		"PriorityClass", "StorageClass", "CSIDriver", "CSINode", "VolumeAttachment", "RuntimeClass", "IngressClass", "FlowSchema",
+		"PriorityLevelConfiguration", "CertificateSigningRequest", "PodSecurityPolicy", "ComponentStatus":
+		return true
+	}
+	return false
 }
 
 func (s *simulation) affix(c config, items []*item, kind offerKind) {

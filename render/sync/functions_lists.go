@@ -193,4 +193,3 @@ func into(m, from map[string]any, overwrite bool) {
 		}
 	}
 }
-

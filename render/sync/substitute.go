@@ -133,9 +133,13 @@ func (e *expansion) expand(depth int) (string, bool, error) {
 		return "", false, err
 	}
 	value, set, known := e.look(name)
+	used, unset, unread := len(e.used), len(e.unset), len(e.unread)
 	operator, args, argsKnown, err := e.operation(depth)
 	if err != nil {
 		return "", false, err
+	}
+	if isDefault(operator) && value != "" { // what the default names does not matter
+		e.used, e.unset, e.unread = e.used[:used], e.unset[:unset], e.unread[:unread]
 	}
 	if known && !set && !isDefault(operator) {
 		e.unset = append(e.unset, name)
@@ -353,11 +357,16 @@ func strip(operator, value, pattern string) string {
 		if longest {
 			n = len(value) - i
 		}
-		if end && re.MatchString(value[len(value)-n:]) {
-			return value[:len(value)-n]
+		cut := n
+		if end {
+			cut = len(value) - n
 		}
-		if !end && re.MatchString(value[:n]) {
-			return value[n:]
+		switch {
+		case cut < len(value) && !utf8.RuneStart(value[cut]):
+		case end && re.MatchString(value[cut:]):
+			return value[:cut]
+		case !end && re.MatchString(value[:cut]):
+			return value[cut:]
 		}
 	}
 	return value

@@ -61,7 +61,7 @@ type Limits struct {
 	Source    source.Limits // of one file that a generator reads
 	Sets      int           // parameter sets of one ApplicationSet; default 5,000
 	Files     int           // entries of folders that one generator or folder source looks at; default 100,000
-	Steps     int           // work of one ApplicationSet's templates, in values touched; default 5,000,000
+	Steps     int           // work of one ApplicationSet's templates, in values touched; default 2,000,000
 	TextBytes int           // of one text that a template or a substitution makes; default 1 MiB
 }
 
@@ -69,7 +69,7 @@ func (l Limits) withDefaults() Limits {
 	for _, d := range []struct {
 		of *int
 		to int
-	}{{&l.Sets, 5000}, {&l.Files, 100_000}, {&l.Steps, 5_000_000}, {&l.TextBytes, 1 << 20}} {
+	}{{&l.Sets, 5000}, {&l.Files, 100_000}, {&l.Steps, 2_000_000}, {&l.TextBytes, 1 << 20}} {
 		if *d.of <= 0 {
 			*d.of = d.to
 		}

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"slices"
+	"strings"
+)
+
+// spread lets the repeatable flags of eval take several values in a row, which is what a shell makes of
+// "-p policies/*.yaml": the flag is written again before each further value. Other commands' arguments stay.
+func spread(args []string) []string {
+	if len(args) == 0 || args[0] != "eval" {
+		return args
+	}
+	repeatable := []string{"-p", "--policy", "-r", "--resource", "-e", "--exception", "--cluster", "--old"}
+	out := []string{args[0]}
+	flag, values := "", 0
+	for i, a := range args[1:] {
+		switch {
+		case a == "--":
+			return append(out, args[1+i:]...)
+		case a != "-" && strings.HasPrefix(a, "-"):
+			flag, values = "", 0
+			if slices.Contains(repeatable, a) {
+				flag = a
+			}
+		case flag != "":
+			if values++; values > 1 {
+				out = append(out, flag)
+			}
+		}
+		out = append(out, a)
+	}
+	return out
+}

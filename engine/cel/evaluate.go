@@ -1,0 +1,138 @@
+package cel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/common/types"
+
+	"github.com/lintel-bot/lintel/engine/admission"
+)
+
+// verdict is what a program found, before it is put into words.
+type verdict struct {
+	err         error
+	inCondition bool // err is of a match condition
+	skipped     bool // a match condition does not hold
+	failed      bool
+	index       int // the first validation that failed, -1 where err is of none
+	message     string
+	fields      []string
+	old         bool
+	line        int // of the validation with that index, 0 where there is none
+}
+
+func (v verdict) canceled() bool {
+	return errors.Is(v.err, context.Canceled) || errors.Is(v.err, context.DeadlineExceeded)
+}
+
+// evaluate runs the program. All validations that fail give their fields; the message is that of the first.
+func (p *program) evaluate(ctx context.Context, r *admission.Request, env Env, v view, params any, exceptions []*Exception) verdict {
+	state := p.state(r, env, v, params)
+	state.images, state.values = aggregate(exceptions)
+	a := &activation{ctx: ctx, state: state}
+	if out, done := p.conditionsHold(a); done {
+		return out
+	}
+	out := verdict{index: -1}
+	for i, val := range p.validations {
+		ok, err := val.expr.truth(a)
+		if ok {
+			continue
+		}
+		if err != nil {
+			if out.failed {
+				continue // a later error does not undo what is certain
+			}
+			out.err, out.index, out.line = fmt.Errorf("expression '%s' resulted in error: %w", strings.TrimSpace(val.expr.source), err), i, val.line
+			out.fields, out.old = explain(a, val.expr, v)
+			return out
+		}
+		fields, old := explain(a, val.expr, v)
+		if !out.failed {
+			out.failed, out.index, out.old, out.line = true, i, old, val.line
+			out.message = val.text(a)
+		}
+		if old == out.old {
+			out.fields = append(out.fields, fields...)
+		}
+	}
+	out.fields = tidy(out.fields)
+	if out.failed && len(out.fields) == 1 && out.fields[0] == "" {
+		out.fields, out.old = p.selected(a, v, out)
+	}
+	return out
+}
+
+// selected are the fields for which the match conditions hold: the cause of a violation whose expression reads
+// nothing of the object, mostly false itself.
+func (p *program) selected(a *activation, v view, out verdict) ([]string, bool) {
+	var found []string
+	old := out.old
+	for _, x := range p.conditions {
+		fields, isOld := explain(a, x, v)
+		if found == nil {
+			old = isOld
+		}
+		if isOld == old {
+			found = append(found, fields...)
+		}
+	}
+	if len(found) == 0 {
+		return out.fields, out.old
+	}
+	return tidy(found), old
+}
+
+// state is what the expressions of the program see of a request.
+func (p *program) state(r *admission.Request, env Env, v view, params any) *evaluation {
+	return &evaluation{
+		lang: p.lang, request: r, env: env, where: v, params: params, variables: p.variables, namespace: p.namespace,
+		object: v.see(r.Object), oldObject: v.see(r.OldObject),
+	}
+}
+
+// conditionsHold evaluates the match conditions. One that is false decides, whatever errors the others have
+// (https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#matching-requests-matchconditions).
+func (p *program) conditionsHold(a *activation) (verdict, bool) {
+	var failed error
+	for _, x := range p.conditions {
+		holds, err := x.truth(a)
+		if err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		if !holds {
+			return verdict{skipped: true, index: -1}, true
+		}
+	}
+	if failed != nil {
+		return verdict{err: failed, inCondition: true, index: -1}, true
+	}
+	return verdict{}, false
+}
+
+// text is the message of a validation: its messageExpression where that gives one, else its message.
+func (v validation) text(a *activation) string {
+	if v.messageExpression != nil {
+		if out, err := v.messageExpression.eval(a); err == nil {
+			if s, ok := out.(types.String); ok && strings.TrimSpace(string(s)) != "" && len(s) <= 5<<10 {
+				return strings.TrimSpace(string(s))
+			}
+		}
+	}
+	return v.message
+}
+
+// tidy sorts the fields and drops what is said twice. No field at all is the whole object.
+func tidy(fields []string) []string {
+	slices.Sort(fields)
+	fields = slices.Compact(fields)
+	if len(fields) > 1 && fields[0] == "" {
+		fields = fields[1:]
+	}
+	return fields
+}

@@ -1,0 +1,151 @@
+package cel
+
+import (
+	"context"
+	"strings"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// lookUp answers resource.Get, List, Post and ToGVR from what the repository declares. A policy that lives in
+// a namespace may leave the namespace out.
+func (a *activation) lookUp(name string, args []ref.Val) ref.Val {
+	s := a.state
+	group, plural, rest, ok := s.groupResource(args)
+	switch strings.ToLower(name) {
+	case "togvr":
+		if len(args) != 2 {
+			return types.NoSuchOverloadErr()
+		}
+		version, ok1 := args[0].(types.String)
+		kind, ok2 := args[1].(types.String)
+		if !ok1 || !ok2 {
+			return types.NoSuchOverloadErr()
+		}
+		g, v := splitVersion(string(version))
+		r, _ := s.lang.catalog.of(g, string(kind))
+		return types.DefaultTypeAdapter.NativeToValue(map[string]string{"group": g, "version": v, "resource": r.plural})
+	case "get":
+		if !ok || len(rest) < 1 || len(rest) > 2 {
+			return types.NoSuchOverloadErr()
+		}
+		namespace := s.namespace
+		if len(rest) == 2 {
+			namespace = rest[0]
+		}
+		return s.get(a.ctx, group, plural, namespace, rest[len(rest)-1])
+	case "list":
+		selector, args := labelArgument(args)
+		if selector != nil {
+			group, plural, rest, ok = s.groupResource(args)
+		}
+		if !ok || len(rest) > 1 {
+			return types.NoSuchOverloadErr()
+		}
+		namespace := s.namespace
+		if len(rest) == 1 {
+			namespace = rest[0]
+		}
+		if s.env.Cluster == nil {
+			return s.need("list of " + plural)
+		}
+		objects := s.env.Cluster.List(a.ctx, group, s.kindOf(group, plural), namespace)
+		if len(objects) == 0 {
+			return s.need(strings.TrimSpace("list of " + plural + " " + namespace))
+		}
+		items := make([]any, 0, len(objects))
+		for _, o := range objects {
+			if selector == nil || selector.Matches(labelsOf(o)) {
+				items = append(items, o)
+			}
+		}
+		return types.DefaultTypeAdapter.NativeToValue(map[string]any{"items": items})
+	case "post":
+		return s.need("an API call to create " + plural)
+	}
+	return types.NoSuchOverloadErr()
+}
+
+func (s *evaluation) get(ctx context.Context, group, plural, namespace, name string) ref.Val {
+	kind := s.kindOf(group, plural)
+	if s.env.Cluster != nil {
+		if o, ok := s.env.Cluster.Get(ctx, group, kind, namespace, name); ok {
+			return types.DefaultTypeAdapter.NativeToValue(o)
+		}
+	}
+	what := kind + " " + name
+	if namespace != "" {
+		what = kind + " " + namespace + "/" + name
+	}
+	return s.need(what)
+}
+
+// kindOf is the kind with a plural name: that of Kubernetes, or that of a custom resource that the repository
+// declares, or a guess.
+func (s *evaluation) kindOf(group, plural string) string {
+	if r, ok := s.env.Cluster.(interface {
+		KindOf(group, resource string) string
+	}); ok {
+		if kind := r.KindOf(group, plural); kind != "" {
+			return kind
+		}
+	}
+	return s.lang.catalog.kindOf(group, plural)
+}
+
+// labelArgument takes the labels that resource.List may be given last.
+func labelArgument(args []ref.Val) (labels.Selector, []ref.Val) {
+	if len(args) < 2 {
+		return nil, args
+	}
+	if _, isMap := args[len(args)-1].(traits.Mapper); !isMap {
+		return nil, args
+	}
+	native, err := args[len(args)-1].ConvertToNative(stringMap)
+	if err != nil {
+		return nil, args
+	}
+	return labels.SelectorFromSet(native.(map[string]string)), args[:len(args)-1] //nolint:forcetypeassert // ConvertToNative was asked for it
+}
+
+// groupResource reads the first arguments of a look-up: an API version and a plural, or what ToGVR gives.
+func (s *evaluation) groupResource(args []ref.Val) (group, plural string, rest []string, ok bool) {
+	if len(args) == 0 {
+		return "", "", nil, false
+	}
+	skip := 1
+	if version, isText := args[0].(types.String); isText {
+		if len(args) < 2 {
+			return "", "", nil, false
+		}
+		name, isText := args[1].(types.String)
+		if !isText {
+			return "", "", nil, false
+		}
+		group, _ = splitVersion(string(version))
+		plural, skip = string(name), 2
+	} else if gvr, err := args[0].ConvertToNative(stringMap); err == nil {
+		m := gvr.(map[string]string) //nolint:forcetypeassert // ConvertToNative was asked for it
+		group, plural = m["group"], m["resource"]
+	} else {
+		return "", "", nil, false
+	}
+	for _, arg := range args[skip:] {
+		text, isText := arg.(types.String)
+		if !isText {
+			return group, plural, nil, false
+		}
+		rest = append(rest, string(text))
+	}
+	return group, plural, rest, true
+}
+
+func splitVersion(apiVersion string) (group, version string) {
+	if g, v, ok := strings.Cut(apiVersion, "/"); ok {
+		return g, v
+	}
+	return "", apiVersion
+}

@@ -1,0 +1,165 @@
+package render_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/tree/treetest"
+)
+
+// ownSchema is a kustomization whose schema merges the lists of a custom kind by name, and one without, where the
+// same patch replaces the list: a schema that leaked from one build to the other would show.
+const ownSchema = `
+-- schema/own/kustomization.yaml --
+resources: [../base]
+openapi: {path: schema.json}
+patches: [{path: patch.yaml}]
+-- schema/own/schema.json --
+{"definitions": {"example.com.v1.Thing": {"properties": {"spec": {"properties": {"parts": {"type": "array",
+  "x-kubernetes-patch-merge-key": "name", "x-kubernetes-patch-strategy": "merge",
+  "items": {"properties": {"name": {"type": "string"}, "size": {"type": "integer"}}}}}}},
+  "x-kubernetes-group-version-kind": [{"group": "example.com", "kind": "Thing", "version": "v1"}]}}}
+-- schema/own/patch.yaml --
+apiVersion: example.com/v1
+kind: Thing
+metadata: {name: t}
+spec: {parts: [{name: b, size: 20}]}
+-- schema/base/kustomization.yaml --
+resources: [thing.yaml]
+-- schema/base/thing.yaml --
+apiVersion: example.com/v1
+kind: Thing
+metadata: {name: t}
+spec: {parts: [{name: a, size: 1}, {name: b, size: 2}]}
+-- schema/none/kustomization.yaml --
+resources: [../base]
+patches: [{path: patch.yaml}]
+-- schema/none/patch.yaml --
+apiVersion: example.com/v1
+kind: Thing
+metadata: {name: t}
+spec: {parts: [{name: b, size: 20}]}
+-- schema/crash/kustomization.yaml --
+resources: [../base]
+replacements: [{source: {kind: Thing}, targets: [null]}]
+-- schema/twin/kustomization.yaml --
+resources: [../base]
+namespace: ns
+labels: [{pairs: {a: b}, includeSelectors: true}]
+`
+
+// Builds side by side give byte for byte what they give alone, also beside builds that set a schema of their own and
+// such that crash.
+func TestParallelBuilds(t *testing.T) {
+	r := treetest.New(t)
+	for _, sample := range []string{"sample", "origins"} {
+		if err := os.CopyFS(filepath.Join(r.Dir, sample), os.DirFS(filepath.Join("..", "testdata", sample))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tr := r.Tree(r.Commit(ownSchema))
+	g, err := graph.Build(tr, graph.Options{}, &graph.Cache{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := g.Roots()
+	if len(roots) < 10 {
+		t.Fatalf("only %d roots", len(roots))
+	}
+	print := func(root graph.Root) string {
+		out, problems, err := render.New(tr, g, render.Limits{}).Render(context.Background(), root)
+		if err != nil {
+			return err.Error()
+		}
+		text, err := out.YAML()
+		return fmt.Sprint(string(text), problems, err)
+	}
+	want := map[graph.Root]string{}
+	for _, root := range roots {
+		want[root] = print(root)
+	}
+	own, none := want[graph.Root{Path: "schema/own"}], want[graph.Root{Path: "schema/none"}]
+	if !bytes.Contains([]byte(own), []byte("name: a")) || bytes.Contains([]byte(none), []byte("name: a")) {
+		t.Fatalf("the schema makes no difference:\n%s\n%s", own, none)
+	}
+	rounds := 2
+	if testing.Short() {
+		rounds = 1
+	}
+	var all sync.WaitGroup
+	for worker := range 4 {
+		all.Go(func() {
+			for round := range rounds {
+				for i := range roots {
+					root := roots[(i*(2*worker+1)+round)%len(roots)]
+					if got := print(root); got != want[root] {
+						t.Errorf("%v differs beside others:\n%s\nalone:\n%s", root, got, want[root])
+						return
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// A rendering is the same in a tree exactly where nothing that it read, looked for or went through differs.
+func TestSame(t *testing.T) {
+	r := treetest.New(t)
+	r.Symlink("../base", "env/link")
+	base := r.Tree(r.Commit(`
+-- env/kustomization.yaml --
+resources: [link]
+patches: [{path: p.yaml}]
+-- env/p.yaml --
+{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {a: b}}
+-- base/kustomization.yaml --
+resources: [c.yaml]
+-- base/c.yaml --
+{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}
+-- other/kustomization.yaml --
+resources: [c.yaml]
+-- other/c.yaml --
+{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}
+-- README.md --
+x
+`))
+	g, err := graph.Build(base, graph.Options{}, &graph.Cache{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, problems, err := render.New(base, g, render.Limits{}).Render(t.Context(), graph.Root{Path: "env"})
+	if err != nil || len(problems) > 0 {
+		t.Fatal(err, problems)
+	}
+	if !out.Same(base) {
+		t.Fatal("differs in its own tree")
+	}
+	for _, c := range []struct {
+		name string
+		edit func()
+		want bool
+	}{
+		{"another file", func() { r.Write("README.md", "y") }, true},
+		{"a file beside", func() { r.Write("base/new.yaml", "a: b") }, true},
+		{"a resource", func() { r.Write("base/c.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {x: y}}") }, false},
+		{"a patch is removed", func() { os.Remove(filepath.Join(r.Dir, "env/p.yaml")) }, false},
+		{"a file that was looked for", func() { r.Write("env/kustomization.yml", "{}") }, false},
+		{"where a link leads", func() { os.Remove(filepath.Join(r.Dir, "env/link")); r.Symlink("../other", "env/link") }, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.edit()
+			if got := out.Same(r.Tree(r.Snapshot())); got != c.want {
+				t.Errorf("got %v", got)
+			}
+			r.Git("reset", "--quiet", "--hard", "HEAD~1")
+		})
+	}
+}
