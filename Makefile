@@ -39,8 +39,8 @@ blame-proof:
 
 ## replay: check the last N commits of a repository and print what that costs (REPO=path, POLICIES=folder)
 replay:
-	LINTEL_REPLAY_REPO='$(abspath $(REPO))' LINTEL_REPLAY_N='$(N)' LINTEL_REPLAY_POLICIES='$(abspath $(POLICIES))' \
-	  $(GO) test -count=1 -run '^TestReplay$$' -timeout 0 $(TESTFLAGS) ./checks
+	cd checks && LINTEL_REPLAY_REPO='$(abspath $(REPO))' LINTEL_REPLAY_N='$(N)' LINTEL_REPLAY_POLICIES='$(abspath $(POLICIES))' \
+	  $(GO) test -count=1 -run '^TestReplay$$' -timeout 0 $(TESTFLAGS)
 
 ## lint: formatting, vet and staticcheck
 lint: fmt vet staticcheck

@@ -24,6 +24,9 @@ type Runner interface {
 // says that GitHub no longer has a commit.
 type Mirror interface {
 	Fetch(ctx context.Context, repo github.Repo, want mirror.Want) (mirror.State, error)
+	Changed(ctx context.Context, gitDir, old, now string) ([]string, error)
+	Commits(ctx context.Context, gitDir, old, now string) ([]string, error)
+	Holds(ctx context.Context, gitDir, commit string, paths, words []string) (bool, error)
 }
 
 // Approver says which of the exceptions that a report lists as pending were approved in review;
@@ -37,6 +40,8 @@ type Ledger interface {
 	Superseded(ctx context.Context) (bool, error)
 	Note(ctx context.Context) (string, error)
 	SetNote(ctx context.Context, text string) error
+	Mark(ctx context.Context) (string, error)
+	SetMark(ctx context.Context, text string) error
 }
 
 // Publisher stores a job; queue.Queue is one.

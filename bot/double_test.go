@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,6 +32,11 @@ type hub struct {
 	pr      *github.PullRequest
 	prErr   error
 	heads   []int // PullRequestsOfCommit
+	open    []github.PullRequest
+	repos   []github.Repo
+	branch  string // the tip of every branch
+	teams   []string
+	archive bool
 	runs    []github.CheckRun
 	history []string // status or conclusion of each Publish
 	fail    func(run *github.CheckRun) error
@@ -46,6 +53,27 @@ func (h *hub) PullRequest(context.Context, github.Repo, int) (*github.PullReques
 
 func (h *hub) PullRequestsOfCommit(context.Context, github.Repo, string) ([]int, error) {
 	return h.heads, nil
+}
+
+func (h *hub) OpenPullRequests(context.Context, github.Repo) ([]github.PullRequest, error) {
+	return h.open, nil
+}
+
+func (h *hub) Repositories(context.Context, int64) ([]github.Repo, error) { return h.repos, nil }
+
+func (h *hub) Repository(context.Context, github.Repo) (*github.Settings, error) {
+	return &github.Settings{DefaultBranch: "main", Archived: h.archive}, nil
+}
+
+func (h *hub) Branch(_ context.Context, _ github.Repo, name string) (string, error) {
+	if h.branch == "" {
+		return "", &github.Gone{What: "branch " + name}
+	}
+	return h.branch, nil
+}
+
+func (h *hub) TeamMember(_ context.Context, _ github.Repo, team, _ string) (bool, error) {
+	return slices.Contains(h.teams, team), nil
 }
 
 func (h *hub) CheckRuns(_ context.Context, _ github.Repo, sha string) (found []github.CheckRun, _ error) {
@@ -87,15 +115,41 @@ func (h *hub) CloneURL(repo github.Repo) string {
 type ledger struct {
 	superseded bool
 	note       string
+	mark       string
 }
+
+func (l *ledger) Mark(context.Context) (string, error)         { return l.mark, nil }
+func (l *ledger) SetMark(_ context.Context, text string) error { l.mark = text; return nil }
 
 func (l *ledger) Superseded(context.Context) (bool, error)     { return l.superseded, nil }
 func (l *ledger) Note(context.Context) (string, error)         { return l.note, nil }
 func (l *ledger) SetNote(_ context.Context, text string) error { l.note = text; return nil }
 
 type mirrorDouble struct {
-	err  error
-	want mirror.Want
+	err     error
+	want    mirror.Want
+	changed []string          // paths between any two commits
+	files   map[string]string // by path, at any commit
+	commits []string          // of a merge group
+}
+
+func (m *mirrorDouble) Changed(context.Context, string, string, string) ([]string, error) {
+	return m.changed, nil
+}
+
+func (m *mirrorDouble) Commits(context.Context, string, string, string) ([]string, error) {
+	return m.commits, nil
+}
+
+func (m *mirrorDouble) Holds(_ context.Context, _, _ string, paths, words []string) (bool, error) {
+	for _, p := range paths {
+		for _, word := range words {
+			if strings.Contains(m.files[p], word) {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
 }
 
 func (m *mirrorDouble) Fetch(_ context.Context, _ github.Repo, want mirror.Want) (mirror.State, error) {
@@ -116,18 +170,21 @@ func (b *boxDouble) Run(ctx context.Context, change checks.Change) (*checks.Repo
 type approverDouble struct {
 	approvals []checks.Approval
 	err       error
-	asked     int
+	asked     []int // numbers of pull requests
 }
 
-func (a *approverDouble) Approvals(context.Context, github.Repo, *github.PullRequest, string, string, *checks.Report) ([]checks.Approval, error) {
-	a.asked++
+func (a *approverDouble) Approvals(_ context.Context, _ github.Repo, pr *github.PullRequest, _, _ string, _ *checks.Report) ([]checks.Approval, error) {
+	a.asked = append(a.asked, pr.Number)
 	return a.approvals, a.err
 }
 
-type publisher struct{ keys []queue.Key }
+type publisher struct {
+	keys     []queue.Key
+	messages []queue.Message
+}
 
-func (p *publisher) Publish(_ context.Context, key queue.Key, _ queue.Message, _ string) error {
-	p.keys = append(p.keys, key)
+func (p *publisher) Publish(_ context.Context, key queue.Key, m queue.Message, _ string) error {
+	p.keys, p.messages = append(p.keys, key), append(p.messages, m)
 	return nil
 }
 

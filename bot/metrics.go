@@ -92,8 +92,12 @@ func depthDesc() *prometheus.Desc {
 	return prometheus.NewDesc("lintel_queue_depth", "Jobs in the queue: waiting, or taken (in work or postponed).", []string{"state"}, nil)
 }
 
+func ageDesc() *prometheus.Desc {
+	return prometheus.NewDesc("lintel_queue_age_seconds", "Age of the oldest job in the queue, in work or not; 0 when it is empty.", nil, nil)
+}
+
 // Describe implements prometheus.Collector.
-func (c depthCollector) Describe(ch chan<- *prometheus.Desc) { ch <- depthDesc() }
+func (c depthCollector) Describe(ch chan<- *prometheus.Desc) { ch <- depthDesc(); ch <- ageDesc() }
 
 // Collect implements prometheus.Collector.
 func (c depthCollector) Collect(ch chan<- prometheus.Metric) {
@@ -105,4 +109,9 @@ func (c depthCollector) Collect(ch chan<- prometheus.Metric) {
 	}
 	ch <- prometheus.MustNewConstMetric(depthDesc(), prometheus.GaugeValue, float64(depth.Waiting), "waiting")
 	ch <- prometheus.MustNewConstMetric(depthDesc(), prometheus.GaugeValue, float64(depth.Taken), "taken")
+	age := 0.0
+	if !depth.Oldest.IsZero() {
+		age = max(time.Since(depth.Oldest).Seconds(), 0)
+	}
+	ch <- prometheus.MustNewConstMetric(ageDesc(), prometheus.GaugeValue, age)
 }

@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -9,9 +10,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/mirror"
+	"github.com/lintel-bot/lintel/bot/queue"
 	"github.com/lintel-bot/lintel/bot/webhook"
 	"github.com/lintel-bot/lintel/checks"
 )
@@ -24,28 +27,69 @@ const (
 	conclusionCancelled = "cancelled"
 )
 
-// begun starts the digest of a run that has no result yet; the job's number follows.
-const begun = "begun-"
+const (
+	// begun starts the digest of a run that has no result yet; the job's number follows.
+	begun = "begun-"
+	// gaveUp starts the digest of a run that ended without a result by no fault of the change. How often that
+	// happened to this head follows, and the job's number. Such a run is taken up again, see Settled.
+	gaveUp = "gave-up-"
+	// demanded is between a subject and who asked for a fresh run.
+	demanded = "+"
+)
 
-// externalID names a result of this pull request. Two pull requests can share a head, and so the list of
-// its check runs; and who demands a fresh run gets one, even if its result is the same.
+// externalID names a result of this subject. Two pull requests can share a head, and so the list of its check
+// runs; and who demands a fresh run gets one, even if its result is the same.
 func (c *check) externalID(digest string) string {
-	subject := subjectOf(c.pr.Number)
+	subject := webhook.Subject(c.task.Key)
 	if c.task.Message.Fresh {
-		subject += demanded + c.task.Message.Delivery
+		subject += demanded + cmp.Or(c.task.Message.Demand, c.task.Message.Delivery)
 	}
 	return github.ExternalID(subject, digest)
 }
 
-const demanded = "+"
-
-func subjectOf(number int) string { return "pr-" + strconv.Itoa(number) }
-
 // Ours reports whether a check run is about the pull request with that number.
-func Ours(run github.CheckRun, number int) bool {
+func Ours(run github.CheckRun, number int) bool { return about(run, queue.Key{Number: number}) }
+
+// about reports whether a check run is about what the key names.
+func about(run github.CheckRun, key queue.Key) bool {
 	subject, _ := github.SplitExternalID(run.ExternalID)
 	subject, _, _ = strings.Cut(subject, demanded)
-	return subject == subjectOf(number)
+	return subject == webhook.Subject(key)
+}
+
+// subjectKey is what a check run is about, within the installation and repository of base.
+func subjectKey(base queue.Key, run github.CheckRun) (queue.Key, bool) {
+	return webhook.SubjectKey(base, run.ExternalID)
+}
+
+// retries are the pauses after which a head that was given up is tried again. After the last it takes a
+// person, a push or another event.
+var retries = []time.Duration{time.Minute, 10 * time.Minute, time.Hour, 6 * time.Hour}
+
+// givenUp is how often a head had been given up when the run was completed, zero for a result.
+func givenUp(run github.CheckRun) int {
+	_, digest := github.SplitExternalID(run.ExternalID)
+	rest, ok := strings.CutPrefix(digest, gaveUp)
+	times, _, _ := strings.Cut(rest, "-")
+	n, err := strconv.Atoi(times)
+	if !ok || err != nil {
+		return 0
+	}
+	return max(n, 1)
+}
+
+// Settled judges a check run of ours for the sweep: whether its head needs no other job now, and whether that
+// stays so. A run that was given up is final only after the last retry.
+func Settled(run github.CheckRun, now time.Time) (settled, final bool) {
+	if run.Status != statusCompleted {
+		return false, false
+	}
+	n := givenUp(run)
+	switch {
+	case n == 0, n > len(retries):
+		return true, true
+	}
+	return now.Sub(run.CompletedAt) < retries[n-1], false
 }
 
 // sameResult compares external ids without the demand that led to them.
@@ -61,10 +105,11 @@ func (c *check) digest(state mirror.State, change checks.Change, report *checks.
 	type exception struct{ Path, Blob, State string }
 	inputs := struct {
 		Version, Head, Rules, Base, Author string
+		Teams                              []string
 		Approved                           []checks.Approval
 		Conclusion                         checks.Conclusion
 		Exceptions                         []exception
-	}{Version: c.Version, Head: change.Head, Rules: state.BaseTip, Base: state.MergeBase, Author: c.pr.Author,
+	}{Version: c.Version, Head: change.Head, Rules: state.BaseTip, Base: state.MergeBase, Author: change.User.Login, Teams: change.User.Teams,
 		Approved: slices.Clone(change.Approved), Conclusion: report.Conclusion}
 	slices.SortFunc(inputs.Approved, func(a, b checks.Approval) int { return strings.Compare(a.Path+a.Blob, b.Path+b.Blob) })
 	for _, e := range report.Exceptions {
@@ -79,47 +124,61 @@ func (c *check) digest(state mirror.State, change checks.Change, report *checks.
 	return c.externalID(hex.EncodeToString(sum[:]))
 }
 
-// tidy completes what an earlier job for this pull request left open on another head, or on this one when
-// the pull request is closed. The note names the head.
+// tidy completes what is left open on a head that is not (or no longer) to be checked: by an earlier job, whose
+// note names the head, or by GitHub, which opens a run again when somebody asks for it on an old head.
 func (c *check) tidy(ctx context.Context) error {
 	note, err := c.task.Ledger.Note(ctx)
 	if err != nil {
 		return err
 	}
-	if note == "" || note == c.pr.HeadSHA && c.pr.State == "open" {
-		return nil
-	}
-	runs, err := c.Door.CheckRuns(ctx, c.repo, note)
-	if err != nil && !isGone(err) {
-		return fmt.Errorf("looking for check runs of an earlier head: %w", err)
-	}
-	for _, run := range runs {
-		if !Ours(run, c.pr.Number) || run.Status == statusCompleted {
+	stale := func(head string) bool { return head != "" && (head != c.head || c.closed) }
+	for _, head := range slices.Compact([]string{note, c.task.Message.Head}) {
+		if !stale(head) || head != note && !c.task.Message.Fresh {
 			continue
 		}
-		run.HeadSHA = note
-		if err := c.cancel(ctx, &run); err != nil && !isGone(err) {
-			return err
+		runs, err := c.Door.CheckRuns(ctx, c.repo, head)
+		if err != nil && !isGone(err) {
+			return fmt.Errorf("looking for check runs of an earlier head: %w", err)
 		}
+		for _, run := range runs {
+			if !about(run, c.task.Key) || run.Status == statusCompleted {
+				continue
+			}
+			run.HeadSHA = head
+			if err := c.cancel(ctx, &run); err != nil && !isGone(err) {
+				return err
+			}
+		}
+	}
+	if !stale(note) {
+		return nil
 	}
 	return c.task.Ledger.SetNote(ctx, "")
 }
 
-// open finds or creates the check run. A head that has a completed one gets another only when the result
-// turns out to be another, or when somebody asked for a fresh run.
-func (c *check) open(ctx context.Context) error {
-	runs, err := c.Door.CheckRuns(ctx, c.repo, c.pr.HeadSHA)
+// open finds or creates the check run; false means that nothing is wanted. A head that has a completed one gets
+// another only when the result turns out to be another, or when somebody asked for a fresh run. A completed run
+// without a result is opened again.
+func (c *check) open(ctx context.Context) (wanted bool, _ error) {
+	runs, err := c.Door.CheckRuns(ctx, c.repo, c.head)
 	if err != nil {
-		return fmt.Errorf("looking for check runs of the head: %w", err)
+		return false, fmt.Errorf("looking for check runs of the head: %w", err)
 	}
 	fresh := c.task.Message.Fresh
 	for _, run := range slices.Backward(runs) { // newest last, so that it wins
-		if !Ours(run, c.pr.Number) {
+		if !about(run, c.task.Key) {
 			continue
 		}
-		if run.Status != statusCompleted {
-			c.run = run
+		n := givenUp(run)
+		if run.Status != statusCompleted || n > 0 {
+			c.run, c.gave = run, n
 			continue
+		}
+		if givenUp(c.run) > 0 {
+			c.run = github.CheckRun{Part: c.part} // a later run has the result
+		}
+		if run.Conclusion == conclusionCancelled {
+			continue // of a head that came back
 		}
 		c.known = run.ExternalID
 		// This very job may have posted before its process died.
@@ -127,25 +186,32 @@ func (c *check) open(ctx context.Context) error {
 			fresh = false
 		}
 	}
-	c.run.HeadSHA = c.pr.HeadSHA
+	if c.run.Status == statusCompleted && (fresh || c.task.exhausted()) {
+		// Who asks for a fresh run gets one; and what cannot be checked is reported once.
+		if c.task.exhausted() {
+			return false, c.task.Ledger.SetNote(ctx, "")
+		}
+		c.run = github.CheckRun{Part: c.part}
+	}
+	c.run.HeadSHA = c.head
 	if c.run.ID == 0 && c.known != "" && !fresh {
-		return nil
+		return !c.task.Message.Missing, nil
 	}
 	// Before the run is created: should the process die right after, the next job knows where to look.
-	if err := c.task.Ledger.SetNote(ctx, c.pr.HeadSHA); err != nil {
-		return err
+	if err := c.task.Ledger.SetNote(ctx, c.head); err != nil {
+		return false, err
 	}
 	if c.run.ID != 0 {
-		return nil
+		return true, nil
 	}
 	c.run.Status = statusQueued
 	c.run.ExternalID = c.externalID(begun + strconv.FormatUint(c.task.Sequence, 10))
 	c.run.Title, c.run.Summary = "Waiting to check", "The commits are being fetched."
 	if err := c.Door.Publish(ctx, c.repo, &c.run); err != nil {
-		return fmt.Errorf("creating the check run: %w", err)
+		return false, fmt.Errorf("creating the check run: %w", err)
 	}
 	c.log.Info("check run created", "check_run", c.run.ID)
-	return nil
+	return true, nil
 }
 
 // progress tells people that the check runs. Without an open run there is nothing to tell.
@@ -154,6 +220,7 @@ func (c *check) progress(ctx context.Context) error {
 		return nil
 	}
 	c.run.Status, c.run.StartedAt = statusInProgress, c.Now()
+	c.run.Conclusion, c.run.CompletedAt = "", time.Time{}
 	c.run.Title, c.run.Summary = "Checking", "The manifests are being rendered and evaluated."
 	if err := c.Door.Publish(ctx, c.repo, &c.run); err != nil {
 		return fmt.Errorf("updating the check run: %w", err)
@@ -161,10 +228,23 @@ func (c *check) progress(ctx context.Context) error {
 	return nil
 }
 
-// conclude completes the check run as a failure with a reason.
+// giveUp is conclude for what the change is not to blame for: the sweep has it tried again.
+func (c *check) giveUp(ctx context.Context, v verdict) error {
+	digest := gaveUp + strconv.Itoa(c.gave+1) + "-" + strconv.FormatUint(c.task.Sequence, 10)
+	if c.gave < len(retries) {
+		v.summary += "\n\nLintel also tries again by itself after a while."
+	}
+	return c.concludeAs(ctx, v, digest)
+}
+
+// conclude completes the check run as a failure with a reason that another try does not change.
 func (c *check) conclude(ctx context.Context, v verdict) error {
 	sum := sha256.Sum256([]byte(v.title + v.summary))
-	c.run.ExternalID = c.externalID("failed-" + strconv.FormatUint(c.task.Sequence, 10) + "-" + hex.EncodeToString(sum[:8]))
+	return c.concludeAs(ctx, v, "failed-"+strconv.FormatUint(c.task.Sequence, 10)+"-"+hex.EncodeToString(sum[:8]))
+}
+
+func (c *check) concludeAs(ctx context.Context, v verdict, digest string) error {
+	c.run.ExternalID = c.externalID(digest)
 	c.run.Conclusion = string(checks.Failure)
 	c.run.Title, c.run.Summary = v.title, v.summary
 	return c.complete(ctx)

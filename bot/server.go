@@ -52,7 +52,7 @@ func (s *Server) Handler() http.Handler {
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 	defer cancel()
-	if _, err := s.Queue.Depth(ctx); err != nil {
+	if err := s.Queue.Ready(ctx); err != nil {
 		http.Error(w, "not ready: queue", http.StatusServiceUnavailable)
 		return
 	}

@@ -376,6 +376,7 @@ func TestCommitJobFansOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []queue.Key{{Installation: 7, Repository: 11, Number: 3}, {Installation: 7, Repository: 11, Number: 12}}
+	slices.SortFunc(b.jobs.keys, func(x, y queue.Key) int { return x.Number - y.Number })
 	if !slices.Equal(b.jobs.keys, want) {
 		t.Errorf("jobs %v, want %v", b.jobs.keys, want)
 	}

@@ -69,6 +69,9 @@ func (r *run) finding(v *reviewed, res engine.Result, field string) Finding {
 		Roots: []string{v.pair.root.Path}, New: true,
 		PolicyPath: res.Policy.Path, PolicyLine: res.Policy.Line,
 	}
+	if res.Line > 0 {
+		f.PolicyLine = res.Line
+	}
 	f.Origin = r.origin(side.Origin(field), old)
 	switch {
 	case len(res.Exceptions) > 0:

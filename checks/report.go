@@ -36,6 +36,7 @@ type Report struct {
 	Warnings   []Problem   `json:"warnings,omitempty"`   // deprecated fields, policies that are not evaluated before merge
 	Exceptions []Exception `json:"exceptions,omitempty"` // the exceptions that the change itself adds or edits
 	Approvers  *Approvers  `json:"approvers,omitempty"`  // who may approve them, from the settings at the base
+	Teams      []string    `json:"teams,omitempty"`      // "org/team": those whose members the settings map to users of the cluster
 	Stats      Stats       `json:"stats"`
 
 	// Excerpts holds the source lines around the findings and errors, by path and line number, for
@@ -61,7 +62,7 @@ type Finding struct {
 	New        bool       `json:"new"`        // false: the base had it, too
 	Blocks     bool       `json:"blocks"`     // whether this finding alone fails the check
 	PolicyPath string     `json:"policyPath"` // where the policy is written
-	PolicyLine int        `json:"policyLine"`
+	PolicyLine int        `json:"policyLine"` // of the rule, where it has one
 }
 
 // Resource names a rendered object.

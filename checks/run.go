@@ -3,6 +3,7 @@ package checks
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -96,6 +97,7 @@ func (r *run) readTrees(context.Context) (err error) {
 	r.objects.SetBlobLimit(settings.Limits.FileBytes)
 	r.problems(problems...)
 	r.report.Approvers = settings.approvers()
+	r.report.Teams = slices.Sorted(maps.Keys(settings.Identities.Teams))
 	built := map[string]*graph.Graph{}
 	for _, side := range []struct {
 		tree *tree.Tree

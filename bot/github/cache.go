@@ -9,8 +9,11 @@ import (
 )
 
 const (
-	cacheEntries  = 256
+	// cacheEntries is more than a sweep asks of an installation with five hundred repositories: with fewer, each
+	// round would push out what the next one asks for, and none would be free of charge.
+	cacheEntries  = 4096
 	cacheBodySize = 256 << 10
+	cacheBytes    = 32 << 20 // of all bodies of one installation
 )
 
 // cache makes requests conditional: an answer of 304 costs nothing of the rate limit
@@ -20,6 +23,7 @@ type cache struct {
 	mu      sync.Mutex
 	entries map[string]*list.Element
 	order   *list.List // of *cached, most recently used in front
+	size    int        // of the bodies
 }
 
 type cached struct {
@@ -96,14 +100,17 @@ func (c *cache) put(entry *cached) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e, ok := c.entries[entry.key]; ok {
+		c.size += len(entry.body) - len(e.Value.(*cached).body)
 		e.Value = entry
 		c.order.MoveToFront(e)
-		return
+	} else {
+		c.size += len(entry.body)
+		c.entries[entry.key] = c.order.PushFront(entry)
 	}
-	c.entries[entry.key] = c.order.PushFront(entry)
-	if c.order.Len() > cacheEntries {
+	for c.order.Len() > 1 && (c.order.Len() > cacheEntries || c.size > cacheBytes) {
 		oldest := c.order.Back()
 		c.order.Remove(oldest)
+		c.size -= len(oldest.Value.(*cached).body)
 		delete(c.entries, oldest.Value.(*cached).key)
 	}
 }

@@ -39,7 +39,7 @@ func (a *App) CheckRuns(ctx context.Context, repo Repo, headSHA string) ([]Check
 	runs := make([]CheckRun, 0, len(found))
 	for _, r := range found {
 		runs = append(runs, CheckRun{
-			ID: r.GetID(), HeadSHA: r.GetHeadSHA(), Status: r.GetStatus(), Conclusion: r.GetConclusion(), ExternalID: r.GetExternalID(),
+			ID: r.GetID(), Part: a.partOf(r.GetName()), HeadSHA: r.GetHeadSHA(), Status: r.GetStatus(), Conclusion: r.GetConclusion(), ExternalID: r.GetExternalID(),
 			DetailsURL: r.GetDetailsURL(), StartedAt: r.GetStartedAt().Time, CompletedAt: r.GetCompletedAt().Time,
 			Title: r.GetOutput().GetTitle(), Summary: r.GetOutput().GetSummary(), Text: r.GetOutput().GetText(),
 		})
@@ -52,10 +52,10 @@ func (a *App) runsOf(ctx context.Context, repo Repo, headSHA string) ([]*gh.Chec
 	var all []*gh.CheckRun
 	err := a.pages(ctx, what, func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
 		list, resp, err := a.of(repo).Checks.ListCheckRunsForRef(ctx, repo.Owner, repo.Name, headSHA,
-			&gh.ListCheckRunsOptions{CheckName: gh.String(a.name), Filter: gh.String("all"), AppID: gh.Int64(a.id), ListOptions: o})
+			&gh.ListCheckRunsOptions{Filter: gh.String("all"), AppID: gh.Int64(a.id), ListOptions: o})
 		if err == nil {
 			for _, r := range list.CheckRuns {
-				if r.GetApp().GetID() == a.id && r.GetName() == a.name {
+				if r.GetApp().GetID() == a.id && r.GetName() == a.nameOf(a.partOf(r.GetName())) {
 					all = append(all, r)
 				}
 			}
@@ -67,6 +67,24 @@ func (a *App) runsOf(ctx context.Context, repo Repo, headSHA string) ([]*gh.Chec
 	}
 	slices.SortFunc(all, func(x, y *gh.CheckRun) int { return int(max(-1, min(1, y.GetID()-x.GetID()))) })
 	return all, err
+}
+
+// nameOf is the name of a check run with a part.
+func (a *App) nameOf(part string) string {
+	if part == "" {
+		return a.name
+	}
+	return a.name + " (" + part + ")"
+}
+
+// partOf is the reverse of nameOf, "" for all other names.
+func (a *App) partOf(name string) string {
+	rest, ok := strings.CutPrefix(name, a.name+" (")
+	part, closed := strings.CutSuffix(rest, ")")
+	if !ok || !closed {
+		return ""
+	}
+	return part
 }
 
 // Publish makes GitHub's check run equal to run and sets run.ID. Texts are cut to GitHub's limits (see Fit).
@@ -304,7 +322,7 @@ func annotations(batch []Annotation) []*gh.CheckRunAnnotation {
 
 // send creates or updates the run.
 func (p *publication) send(ctx context.Context, m message) error {
-	opts := gh.UpdateCheckRunOptions{Name: p.app.name, Output: m.output, ExternalID: optional(p.run.ExternalID), Status: optional(m.status),
+	opts := gh.UpdateCheckRunOptions{Name: p.app.nameOf(p.run.Part), Output: m.output, ExternalID: optional(p.run.ExternalID), Status: optional(m.status),
 		Conclusion: optional(m.conclusion), DetailsURL: optional(m.details)}
 	if m.status == "completed" {
 		at := p.run.CompletedAt
@@ -353,7 +371,7 @@ func optional(s string) *string {
 // cancel concludes a run that cannot be continued, so that it does not stay open.
 func (p *publication) cancel(ctx context.Context, id int64) error {
 	_, _, err := p.app.of(p.repo).Checks.UpdateCheckRun(ctx, p.repo.Owner, p.repo.Name, id, gh.UpdateCheckRunOptions{
-		Name: p.app.name, Status: gh.String("completed"), Conclusion: gh.String("cancelled"), CompletedAt: &gh.Timestamp{Time: p.app.now().UTC()},
+		Name: p.app.nameOf(p.run.Part), Status: gh.String("completed"), Conclusion: gh.String("cancelled"), CompletedAt: &gh.Timestamp{Time: p.app.now().UTC()},
 		Output: &gh.CheckRunOutput{Title: gh.String("Superseded"), Summary: gh.String("A newer check run of this commit has the result.")},
 	})
 	if err = p.app.classify(p.what, err); statusOf(err) == http.StatusNotFound {

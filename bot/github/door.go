@@ -31,11 +31,19 @@ type PullRequest struct {
 	HeadSHA string
 	HeadRef string
 	Fork    bool
+	Updated time.Time // by GitHub's clock; older than an event's tells that GitHub answers from the past
+}
+
+// Settings of a repository, as far as a check depends on them.
+type Settings struct {
+	DefaultBranch string
+	Archived      bool // takes no check runs
 }
 
 // CheckRun is a check run to create or update. ID is zero before it is created.
 type CheckRun struct {
 	ID          int64
+	Part        string // what the run's name says behind the App's, in parentheses; "" for the run that merging may require
 	HeadSHA     string
 	Status      string // queued, in_progress or completed
 	Conclusion  string // with completed
@@ -97,6 +105,8 @@ type Door interface {
 	PullRequest(ctx context.Context, repo Repo, number int) (*PullRequest, error)
 	PullRequestsOfCommit(ctx context.Context, repo Repo, sha string) ([]int, error) // open ones
 	OpenPullRequests(ctx context.Context, repo Repo) ([]PullRequest, error)
+	Repository(ctx context.Context, repo Repo) (*Settings, error)
+	Branch(ctx context.Context, repo Repo, name string) (string, error) // its tip
 	Reviews(ctx context.Context, repo Repo, number int) ([]Review, error)
 	Pushers(ctx context.Context, repo Repo, number int) ([]string, error)         // logins of the authors and committers of the pull request's commits
 	Permission(ctx context.Context, repo Repo, login string) (string, error)      // none, read, write or admin

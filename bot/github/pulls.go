@@ -49,16 +49,37 @@ func (a *App) PullRequest(ctx context.Context, repo Repo, number int) (*PullRequ
 	if pr.BaseRef == "" {
 		return pr, nil
 	}
-	ref, _, err := a.of(repo).Git.GetRef(ctx, repo.Owner, repo.Name, "refs/heads/"+pr.BaseRef)
-	switch err = a.classify("branch "+pr.BaseRef+" of "+repo.String(), err); {
+	sha, err := a.Branch(ctx, repo, pr.BaseRef)
+	switch {
 	case err == nil:
-		if sha := ref.GetObject().GetSHA(); sha != "" {
-			pr.BaseSHA = sha
-		}
+		pr.BaseSHA = sha
 	case !missing(err):
 		return nil, err
 	}
 	return pr, nil
+}
+
+// Branch returns the commit at the tip of a branch. A branch that is not there is a *Gone.
+func (a *App) Branch(ctx context.Context, repo Repo, name string) (string, error) {
+	what := "branch " + name + " of " + repo.String()
+	ref, _, err := a.of(repo).Git.GetRef(ctx, repo.Owner, repo.Name, "refs/heads/"+name)
+	if err != nil {
+		return "", a.classify(what, err)
+	}
+	sha := ref.GetObject().GetSHA()
+	if sha == "" {
+		return "", fmt.Errorf("%s: GitHub's answer has no commit", what)
+	}
+	return sha, nil
+}
+
+// Repository returns the present settings of a repository.
+func (a *App) Repository(ctx context.Context, repo Repo) (*Settings, error) {
+	r, _, err := a.of(repo).Repositories.Get(ctx, repo.Owner, repo.Name)
+	if err != nil {
+		return nil, a.classify("repository "+repo.String(), err)
+	}
+	return &Settings{DefaultBranch: r.GetDefaultBranch(), Archived: r.GetArchived() || r.GetDisabled()}, nil
 }
 
 func pullRequest(p *gh.PullRequest) *PullRequest {
@@ -66,6 +87,7 @@ func pullRequest(p *gh.PullRequest) *PullRequest {
 	return &PullRequest{
 		Number: p.GetNumber(), State: p.GetState(), Draft: p.GetDraft(), Author: p.GetUser().GetLogin(),
 		BaseRef: base.GetRef(), BaseSHA: base.GetSHA(), HeadRef: head.GetRef(), HeadSHA: head.GetSHA(),
+		Updated: p.GetUpdatedAt().Time,
 		// The head's repository is null when the fork was deleted.
 		Fork: head.GetRepo().GetID() == 0 || head.GetRepo().GetID() != base.GetRepo().GetID(),
 	}

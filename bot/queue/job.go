@@ -10,10 +10,11 @@ type Job struct {
 	Key     Key
 	Message Message
 	Try     int // 1 for the first delivery that counts
-	Tries   int // how many count before the job is given up
+	Tries   int // how many count before the job is given up; the first deaths of a process add to it
 
-	queue *Queue
-	seq   uint64
+	queue  *Queue
+	seq    uint64
+	demand uint64 // revision of the demand that it meets; zero for none
 }
 
 // Last reports whether no further try follows a failure of this one: what the worker cannot do now, it
@@ -36,11 +37,20 @@ func (j *Job) Superseded(ctx context.Context) (bool, error) {
 
 // Note is what SetNote last stored for the key, "" for nothing. It outlives the job and the process (for a
 // week), so that a job can clear up after one that died.
-func (j *Job) Note(ctx context.Context) (string, error) { return j.queue.note(ctx, j.Key) }
+func (j *Job) Note(ctx context.Context) (string, error) { return j.queue.text(ctx, "note", j.Key) }
 
 // SetNote stores a short text for the key; "" removes it.
 func (j *Job) SetNote(ctx context.Context, text string) error {
-	return j.queue.setNote(ctx, j.Key, text)
+	return j.queue.setText(ctx, "note", j.Key, text)
+}
+
+// Mark is what SetMark last stored for the key, like Note but about what was done: up to which commit a branch
+// was looked at, or what a merge group consists of.
+func (j *Job) Mark(ctx context.Context) (string, error) { return j.queue.text(ctx, "mark", j.Key) }
+
+// SetMark stores a short text for the key; "" removes it.
+func (j *Job) SetMark(ctx context.Context, text string) error {
+	return j.queue.setText(ctx, "mark", j.Key, text)
 }
 
 // Handler works on one job. Nil means done. A *Later puts the job back without counting the try. When ctx
@@ -51,6 +61,7 @@ type Handler func(ctx context.Context, job *Job) error
 // Later asks to deliver the job again after a while; the try does not count.
 type Later struct {
 	After time.Duration
+	Pause bool // the whole installation has to wait, as with a rate limit: none of its jobs is begun here before
 	Err   error
 }
 

@@ -12,6 +12,7 @@
 package queue
 
 import (
+	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
@@ -21,37 +22,67 @@ import (
 // prefix is the first token of all subjects of jobs.
 const prefix = "check."
 
-// Key says what is to be checked. Either Number or Commit is set: a job for a commit stands for all open
-// pull requests that have it as their head, for events that name no pull request.
+// Key says what is to be checked or looked at. Exactly one of Number, Commit, Branch, Group and All is set.
 type Key struct {
 	Installation int64
-	Repository   int64
+	Repository   int64  // zero only with All: every repository of the installation
 	Number       int    // of the pull request, from 1
-	Commit       string // full hexadecimal object id, lower case
+	Commit       string // full hexadecimal object id, lower case: all open pull requests that have it as their head
+	Branch       string // name: the report of a branch, and the open pull requests that go into it
+	Group        string // object id of the head of a merge group
+	All          bool   // everything open in the repository, as far as it has not been checked
 }
 
 // String is the key's part of the subject, such as "7.1296269.12"; logs show it.
 func (k Key) String() string {
 	last := strconv.Itoa(k.Number)
-	if k.Commit != "" {
-		last = "sha-" + k.Commit
+	switch {
+	case k.Commit != "":
+		last = commitMark + k.Commit
+	case k.Branch != "":
+		last = branchMark + hex.EncodeToString([]byte(k.Branch)) // names hold dots, slashes and stars
+	case k.Group != "":
+		last = groupMark + k.Group
+	case k.All:
+		last = allMark
 	}
 	return fmt.Sprintf("%d.%d.%s", k.Installation, k.Repository, last)
 }
 
+// What the last token of a subject begins with; a number stands for a pull request.
+const (
+	commitMark = "sha-"
+	branchMark = "branch-"
+	groupMark  = "group-"
+	allMark    = "all"
+)
+
+// maxBranch is GitHub's limit for the name of a branch, in bytes.
+const maxBranch = 255
+
 // Validate says what is wrong with a key that cannot be published.
 func (k Key) Validate() error {
+	kinds := 0
+	for _, set := range []bool{k.Number != 0, k.Commit != "", k.Branch != "", k.Group != "", k.All} {
+		if set {
+			kinds++
+		}
+	}
 	switch {
 	case k.Installation <= 0:
 		return fmt.Errorf("installation id %d is not positive", k.Installation)
-	case k.Repository <= 0:
+	case k.Repository < 0 || k.Repository == 0 && !k.All:
 		return fmt.Errorf("repository id %d is not positive", k.Repository)
-	case k.Commit == "" && k.Number <= 0:
+	case kinds == 0 || k.Number < 0:
 		return fmt.Errorf("pull request number %d is not positive", k.Number)
-	case k.Commit != "" && k.Number != 0:
-		return fmt.Errorf("a key has a pull request or a commit, not both")
+	case kinds > 1:
+		return fmt.Errorf("a key has one of pull request, commit, branch, group and all")
 	case k.Commit != "" && !isObjectID(k.Commit):
 		return fmt.Errorf("%q is no object id", k.Commit)
+	case k.Group != "" && !isObjectID(k.Group):
+		return fmt.Errorf("%q is no object id", k.Group)
+	case len(k.Branch) > maxBranch:
+		return fmt.Errorf("the name of the branch has %d bytes", len(k.Branch))
 	}
 	return nil
 }
@@ -72,9 +103,20 @@ func parseKey(subject string) (Key, error) {
 	if k.Repository, err = strconv.ParseInt(parts[2], 10, 64); err != nil {
 		return Key{}, fmt.Errorf("repository in subject %q: %w", subject, err)
 	}
-	if sha, ok := strings.CutPrefix(parts[3], "sha-"); ok {
+	last := parts[3]
+	if sha, ok := strings.CutPrefix(last, commitMark); ok {
 		k.Commit = sha
-	} else if k.Number, err = strconv.Atoi(parts[3]); err != nil {
+	} else if sha, ok := strings.CutPrefix(last, groupMark); ok {
+		k.Group = sha
+	} else if name, ok := strings.CutPrefix(last, branchMark); ok {
+		data, err := hex.DecodeString(name)
+		if err != nil {
+			return Key{}, fmt.Errorf("branch in subject %q: %w", subject, err)
+		}
+		k.Branch = string(data)
+	} else if last == allMark {
+		k.All = true
+	} else if k.Number, err = strconv.Atoi(last); err != nil {
 		return Key{}, fmt.Errorf("pull request in subject %q: %w", subject, err)
 	}
 	return k, k.Validate()
@@ -88,13 +130,25 @@ func isObjectID(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return (r < '0' || r > '9') && (r < 'a' || r > 'f') }) < 0
 }
 
-// Message is what travels with a key: hints for logs and for addressing the repository. Nothing in it
-// decides what a check comes to.
+// Message is what travels with a key: hints for logs, for addressing the repository, and about what the event
+// saw. Except for a merge group, which nothing else describes, nothing in it decides what a check comes to.
 type Message struct {
 	Delivery string    `json:"delivery,omitempty"` // GitHub's id of the webhook delivery
 	Event    string    `json:"event"`              // "pull_request.opened", "sweep"
 	Owner    string    `json:"owner"`              // of the repository, when the event was sent
 	Name     string    `json:"name"`               // of the repository, when the event was sent
 	Fresh    bool      `json:"fresh,omitempty"`    // a check run is wanted even if nothing changed since the last one
+	Demand   string    `json:"demand,omitempty"`   // with Fresh: what tells this wish from others; the delivery's id by default
+	Missing  bool      `json:"missing,omitempty"`  // a check is wanted only if the head has no completed one
+	Head     string    `json:"head,omitempty"`     // commit that the event is about
+	Updated  time.Time `json:"updated,omitzero"`   // when the pull request last changed, as the event saw it, by GitHub's clock
+	Group    *Group    `json:"group,omitempty"`    // with a key of a merge group
 	At       time.Time `json:"at"`                 // when the event was accepted
+}
+
+// Group is what a merge queue wants to merge.
+type Group struct {
+	Base    string `json:"base"`    // commit it is put on
+	BaseRef string `json:"baseRef"` // name of the branch it is to be merged into
+	Number  int    `json:"number"`  // last pull request of the group; zero if unknown
 }

@@ -36,31 +36,31 @@ func (q *Queue) acquire(ctx context.Context, key Key) (*lease, error) {
 	return l, nil
 }
 
-// renew prolongs the lease. An error other than errLost may pass; the lease is lost all the same once it
-// could not be renewed for its whole time.
+// renew prolongs the lease. An error other than errLost may pass; the lease is lost all the same when it could
+// not be renewed for nearly its whole time: before the server gives it to somebody else.
 func (l *lease) renew(ctx context.Context, ttl time.Duration) error {
 	begun := time.Now()
+	last := l.renewed.Add(ttl - ttl/8)
+	ctx, cancel := context.WithDeadline(ctx, last)
+	defer cancel()
 	revision, err := l.kv.Update(ctx, l.key, []byte(l.owner), l.revision)
+	if isConflict(err) {
+		// A renewal whose answer got lost, or somebody else took it?
+		var entry jetstream.KeyValueEntry
+		if entry, err = l.kv.Get(ctx, l.key); err == nil && string(entry.Value()) == l.owner {
+			revision = entry.Revision()
+		} else if err == nil || errors.Is(err, jetstream.ErrKeyNotFound) {
+			return errLost
+		}
+	}
 	switch {
 	case err == nil:
 		l.revision, l.renewed = revision, begun
 		return nil
-	case isConflict(err):
-		return l.reclaim(ctx, begun)
-	case time.Since(l.renewed) >= ttl:
+	case !time.Now().Before(last):
 		return errLost
 	}
 	return err
-}
-
-// reclaim tells a renewal whose answer got lost from a lease that somebody else took.
-func (l *lease) reclaim(ctx context.Context, begun time.Time) error {
-	entry, err := l.kv.Get(ctx, l.key)
-	if err != nil || string(entry.Value()) != l.owner {
-		return errLost
-	}
-	l.revision, l.renewed = entry.Revision(), begun
-	return nil
 }
 
 // release gives the lease up. Should that fail, it ends by itself.

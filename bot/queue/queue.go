@@ -14,10 +14,11 @@ import (
 )
 
 const (
-	streamName   = "LINTEL_CHECKS"
-	consumerName = "workers"
-	leaseBucket  = "LINTEL_LEASES"
-	stateBucket  = "LINTEL_STATE"
+	streamName     = "LINTEL_CHECKS"
+	consumerPrefix = "installation-"
+	leaseBucket    = "LINTEL_LEASES"
+	stateBucket    = "LINTEL_STATE"
+	pusherBucket   = "LINTEL_PUSHERS"
 
 	// maxJobs bounds the disk a flood of events can take; Publish fails above it and GitHub keeps the
 	// delivery as failed.
@@ -29,6 +30,14 @@ const (
 	duplicates = 10 * time.Minute
 	// stateTTL outlives GitHub's record of deliveries (three days) and any job.
 	stateTTL = 7 * 24 * time.Hour
+	// publishTry bounds one attempt to publish, which is repeated as long as the caller's context allows:
+	// when a server of a cluster dies, another one takes over within seconds.
+	publishTry   = 2 * time.Second
+	publishPause = 100 * time.Millisecond
+	// reconnectPause is between rounds through the servers of a cluster.
+	reconnectPause = 250 * time.Millisecond
+	// publishFor is for callers without a deadline.
+	publishFor = 30 * time.Second
 )
 
 // Config says where the jobs live and how patient the queue is. Zero values take the defaults named.
@@ -70,9 +79,9 @@ type Queue struct {
 	conn     *nats.Conn
 	js       jetstream.JetStream
 	stream   jetstream.Stream
-	consumer jetstream.Consumer
 	leases   jetstream.KeyValue
 	state    jetstream.KeyValue
+	pushers  jetstream.KeyValue
 
 	mu   sync.Mutex
 	busy map[Key]*parked // a key is present while it is in work here; the value is the job that waits for its end
@@ -98,7 +107,7 @@ func Open(ctx context.Context, config Config) (*Queue, error) {
 }
 
 func (q *Queue) connect() (err error) {
-	options := []nats.Option{nats.Name("lintel"), nats.MaxReconnects(-1)}
+	options := []nats.Option{nats.Name("lintel"), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectPause)}
 	if q.config.URL == "" {
 		if q.embedded, err = startEmbedded(q.config.Dir); err != nil {
 			return err
@@ -132,8 +141,33 @@ func (e *ConnectError) Unwrap() error { return e.Err }
 // (JSStreamReplicasNotSupportedErr in nats-server).
 const notClustered jetstream.ErrorCode = 10074
 
-// prepare makes streams of three replicas where the server is part of a cluster, else of one.
+// prepare makes what is needed, and waits, as long as ctx allows, for a cluster that is electing a leader.
 func (q *Queue) prepare(ctx context.Context) error {
+	for {
+		err := q.prepareOnce(ctx)
+		if err == nil || !mayPass(err) || ctx.Err() != nil {
+			return err
+		}
+		select {
+		case <-time.After(publishPause):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// mayPass says whether an error of the server is one of a cluster that finds itself again.
+func mayPass(err error) bool {
+	var api *jetstream.APIError
+	if errors.As(err, &api) {
+		return api.Code == 503 || api.Code == 500
+	}
+	return errors.Is(err, nats.ErrNoResponders) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, nats.ErrConnectionReconnecting) || errors.Is(err, nats.ErrDisconnected)
+}
+
+// prepareOnce makes streams of three replicas where the server is part of a cluster, else of one.
+func (q *Queue) prepareOnce(ctx context.Context) error {
 	if q.embedded != nil {
 		return q.prepareWith(ctx, 1)
 	}
@@ -162,18 +196,6 @@ func (q *Queue) prepareWith(ctx context.Context, replicas int) (err error) {
 	if err != nil {
 		return err
 	}
-	q.consumer, err = q.stream.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
-		Durable:   consumerName,
-		AckPolicy: jetstream.AckExplicitPolicy,
-		AckWait:   q.config.AckWait,
-		// Postponed jobs count as pending and deliveries that were no fault of the job count as
-		// deliveries, so both limits are kept here and not by the server.
-		MaxDeliver:    -1,
-		MaxAckPending: -1,
-	})
-	if err != nil {
-		return err
-	}
 	// A lease must not outlive the servers that remember it, so memory is right.
 	q.leases, err = q.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
 		Bucket: leaseBucket, TTL: q.config.AckWait, Storage: jetstream.MemoryStorage, Replicas: replicas})
@@ -182,6 +204,11 @@ func (q *Queue) prepareWith(ctx context.Context, replicas int) (err error) {
 	}
 	q.state, err = q.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
 		Bucket: stateBucket, TTL: stateTTL, Storage: jetstream.FileStorage, Replicas: replicas})
+	if err != nil {
+		return err
+	}
+	q.pushers, err = q.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
+		Bucket: pusherBucket, TTL: pusherTTL, Storage: jetstream.FileStorage, Replicas: replicas})
 	return err
 }
 
@@ -204,10 +231,20 @@ var ErrFull = errors.New("the job queue takes no more jobs")
 const storeFailed jetstream.ErrorCode = 10077
 
 // Publish stores a job and returns when it is on disk. A second publication with the same id within ten
-// minutes is taken and dropped; an empty id is never dropped.
+// minutes is taken and dropped; an empty id is never dropped. A job that asks for what is Missing only is
+// dropped, too, where one of its key waits or is in work. A Fresh one is remembered until it is met, even if a
+// newer job takes its place.
 func (q *Queue) Publish(ctx context.Context, key Key, m Message, id string) error {
 	if err := key.Validate(); err != nil {
 		return fmt.Errorf("job key: %w", err)
+	}
+	if m.Fresh {
+		if m.Demand == "" {
+			m.Demand = m.Delivery
+		}
+		if err := q.demand(ctx, key, m.Demand); err != nil {
+			return err
+		}
 	}
 	data, err := json.Marshal(m)
 	if err != nil {
@@ -218,14 +255,40 @@ func (q *Queue) Publish(ctx context.Context, key Key, m Message, id string) erro
 		// One event can stand for several pull requests.
 		options = append(options, jetstream.WithMsgID(id+"/"+key.String()))
 	}
-	if _, err = q.js.Publish(ctx, key.subject(), data, options...); err != nil {
-		var api *jetstream.APIError
-		if errors.As(err, &api) && api.ErrorCode == storeFailed {
-			return ErrFull
-		}
-		return fmt.Errorf("storing job %s: %w", key, err)
+	if m.Missing {
+		// It must not take the place of a job that wants more.
+		options = append(options, jetstream.WithExpectLastSequencePerSubject(0))
 	}
-	return nil
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, publishFor)
+		defer cancel()
+	}
+	for {
+		err := q.publish(ctx, key, data, options)
+		var api *jetstream.APIError
+		switch {
+		case err == nil, m.Missing && isConflict(err):
+			return nil
+		case errors.As(err, &api) && api.ErrorCode == storeFailed:
+			return ErrFull
+		case ctx.Err() != nil || !mayPass(err):
+			return fmt.Errorf("storing job %s: %w", key, err)
+		}
+		select {
+		case <-time.After(publishPause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// publish tries once. A job that was stored although its answer is lost does no harm: the next attempt
+// replaces it.
+func (q *Queue) publish(ctx context.Context, key Key, data []byte, options []jetstream.PublishOpt) error {
+	ctx, cancel := context.WithTimeout(ctx, publishTry)
+	defer cancel()
+	_, err := q.js.Publish(ctx, key.subject(), data, options...)
+	return err
 }
 
 // Has reports whether a job of the key waits or is in work.
@@ -245,25 +308,4 @@ func (q *Queue) newest(ctx context.Context, key Key) (uint64, error) {
 		return 0, fmt.Errorf("looking up job %s: %w", key, err)
 	}
 	return m.Sequence, nil
-}
-
-// Depth is how much there is to do.
-type Depth struct {
-	Waiting int // not yet delivered
-	Taken   int // in work or postponed, over all processes
-}
-
-// Depth asks the server; an error means that the queue is out of reach.
-func (q *Queue) Depth(ctx context.Context) (Depth, error) {
-	// The consumer's own count of what waits lags behind the stream.
-	stream, err := q.stream.Info(ctx)
-	if err != nil {
-		return Depth{}, fmt.Errorf("asking for the depth of the queue: %w", err)
-	}
-	consumer, err := q.consumer.Info(ctx)
-	if err != nil {
-		return Depth{}, fmt.Errorf("asking for the depth of the queue: %w", err)
-	}
-	taken := consumer.NumAckPending
-	return Depth{Waiting: max(int(stream.State.Msgs)-taken, 0), Taken: taken}, nil
 }

@@ -30,35 +30,36 @@ func (q *Queue) Forget(ctx context.Context, name string) error {
 	return nil
 }
 
-// pardon counts the deliveries of one job that were no fault of it: postponed at GitHub's wish, handed
-// back at the end of the process, key in work elsewhere.
-type pardon struct {
-	Seq   uint64 `json:"seq"`
-	Count uint64 `json:"count"`
+// counts are the deliveries of one job of which we know the end. What is left over are deaths of the process.
+type counts struct {
+	Seq     uint64 `json:"seq"`
+	Pardons int    `json:"count"`  // no fault of the job: postponed at GitHub's wish, handed back, key in work elsewhere
+	Errors  int    `json:"errors"` // the handler failed
 }
 
-func (q *Queue) pardoned(ctx context.Context, key Key, seq uint64) (uint64, error) {
+func (q *Queue) counted(ctx context.Context, key Key, seq uint64) (counts, error) {
 	entry, err := q.state.Get(ctx, "pardon."+key.String())
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		return 0, nil
+		return counts{Seq: seq}, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("reading the state of job %s: %w", key, err)
+		return counts{}, fmt.Errorf("reading the state of job %s: %w", key, err)
 	}
-	var p pardon
+	var c counts
 	// An unreadable record is as good as none: the job then counts a try too many.
-	if json.Unmarshal(entry.Value(), &p) != nil || p.Seq != seq {
-		return 0, nil
+	if json.Unmarshal(entry.Value(), &c) != nil || c.Seq != seq {
+		return counts{Seq: seq}, nil
 	}
-	return p.Count, nil
+	return c, nil
 }
 
-func (q *Queue) pardon(ctx context.Context, key Key, seq uint64) error {
-	count, err := q.pardoned(ctx, key, seq)
+func (q *Queue) count(ctx context.Context, key Key, seq uint64, add func(*counts)) error {
+	c, err := q.counted(ctx, key, seq)
 	if err != nil {
 		return err
 	}
-	data, err := json.Marshal(pardon{Seq: seq, Count: count + 1})
+	add(&c)
+	data, err := json.Marshal(c)
 	if err == nil {
 		_, err = q.state.Put(ctx, "pardon."+key.String(), data)
 	}
@@ -68,26 +69,57 @@ func (q *Queue) pardon(ctx context.Context, key Key, seq uint64) error {
 	return nil
 }
 
-// note and setNote keep what a job's worker wrote down; see Job.Note.
-func (q *Queue) note(ctx context.Context, key Key) (string, error) {
-	entry, err := q.state.Get(ctx, "note."+key.String())
+// demand remembers that somebody wants a fresh check run, until a job of the key is done: a newer job, which
+// knows nothing of it, may take the place of the one that does.
+func (q *Queue) demand(ctx context.Context, key Key, id string) error {
+	if _, err := q.state.PutString(ctx, "demand."+key.String(), id); err != nil {
+		return fmt.Errorf("storing the demand for job %s: %w", key, err)
+	}
+	return nil
+}
+
+// demanded passes a demand on to a job.
+func (q *Queue) demanded(ctx context.Context, job *Job) error {
+	entry, err := q.state.Get(ctx, "demand."+job.Key.String())
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the state of job %s: %w", job.Key, err)
+	}
+	job.Message.Fresh, job.Message.Missing, job.Message.Demand = true, false, string(entry.Value())
+	job.demand = entry.Revision()
+	return nil
+}
+
+// fulfil forgets the demand that a job has met, unless there is a newer one. Should that fail, the next job
+// finds the run that met it.
+func (q *Queue) fulfil(ctx context.Context, job *Job) {
+	if job.demand != 0 {
+		_ = q.state.Purge(ctx, "demand."+job.Key.String(), jetstream.LastRevision(job.demand))
+	}
+}
+
+// text and setText keep what a job's worker wrote down; see Job.Note and Job.Mark.
+func (q *Queue) text(ctx context.Context, kind string, key Key) (string, error) {
+	entry, err := q.state.Get(ctx, kind+"."+key.String())
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("reading the note of job %s: %w", key, err)
+		return "", fmt.Errorf("reading the %s of job %s: %w", kind, key, err)
 	}
 	return string(entry.Value()), nil
 }
 
-func (q *Queue) setNote(ctx context.Context, key Key, text string) (err error) {
+func (q *Queue) setText(ctx context.Context, kind string, key Key, text string) (err error) {
 	if text == "" {
-		err = q.state.Purge(ctx, "note."+key.String())
+		err = q.state.Purge(ctx, kind+"."+key.String())
 	} else {
-		_, err = q.state.PutString(ctx, "note."+key.String(), text)
+		_, err = q.state.PutString(ctx, kind+"."+key.String(), text)
 	}
 	if err != nil {
-		return fmt.Errorf("storing the note of job %s: %w", key, err)
+		return fmt.Errorf("storing the %s of job %s: %w", kind, key, err)
 	}
 	return nil
 }

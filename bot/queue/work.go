@@ -15,10 +15,8 @@ import (
 const (
 	// settleTimeout is for telling the server what became of a job, also when the work was canceled.
 	settleTimeout = 5 * time.Second
-	// pollPause is between attempts to fetch from a server that is out of reach.
-	pollPause = time.Second
-	minLater  = time.Second
-	maxLater  = 2 * time.Hour
+	minLater      = time.Second
+	maxLater      = 2 * time.Hour
 )
 
 // parked is a job that waits, alive, until the older one of its key is done.
@@ -27,64 +25,23 @@ type parked struct {
 	stop context.CancelFunc // ends its heartbeat
 }
 
-// Work hands jobs to the handler, up to workers at a time and never two of one key, until ctx ends. It
-// returns when all handlers have returned and their jobs are settled: done, or handed back.
-func (q *Queue) Work(ctx context.Context, workers int, handle Handler) error {
-	iterator, err := q.consumer.Messages(jetstream.PullMaxMessages(1))
-	if err != nil {
-		return fmt.Errorf("subscribing to the job queue: %w", err)
-	}
-	defer iterator.Stop()
-	var running sync.WaitGroup
-	defer running.Wait()
-	slots := make(chan struct{}, max(workers, 1))
-	for {
-		select {
-		case slots <- struct{}{}:
-		case <-ctx.Done():
-			return nil
-		}
-		msg, err := iterator.Next(jetstream.NextContext(ctx))
-		switch {
-		case ctx.Err() != nil:
-			if err == nil {
-				q.handBack(ctx, msg, 0)
-			}
-			return nil
-		case errors.Is(err, jetstream.ErrMsgIteratorClosed):
-			return fmt.Errorf("the subscription to the job queue ended: %w", err)
-		case err != nil:
-			q.config.Log.Warn("the job queue does not answer", "error", err)
-			<-slots
-			select {
-			case <-time.After(pollPause):
-			case <-ctx.Done():
-				return nil
-			}
-			continue
-		}
-		running.Go(func() {
-			defer func() { <-slots }()
-			q.process(ctx, msg, handle)
-		})
-	}
-}
-
-// process works on a message and on those of the same key that arrive meanwhile.
-func (q *Queue) process(ctx context.Context, msg jetstream.Msg, handle Handler) {
+// process works on a message and on those of the same key that arrive meanwhile. It returns for how long the
+// installation is to be left in peace.
+func (q *Queue) process(ctx context.Context, msg jetstream.Msg, handle Handler) (pause time.Duration) {
 	key, err := parseKey(msg.Subject())
 	if err != nil {
 		q.config.Log.Error("a message in the job queue is no job", "error", err)
 		_ = msg.Term()
-		return
+		return 0
 	}
 	if !q.begin(ctx, key, msg) {
-		return
+		return 0
 	}
 	for msg != nil {
-		q.run(ctx, key, msg, handle)
+		pause = max(pause, q.run(ctx, key, msg, handle))
 		msg = q.next(key)
 	}
+	return pause
 }
 
 // begin reports whether the key is free. If not, the message is parked; one that was parked before is
@@ -120,11 +77,11 @@ func (q *Queue) next(key Key) jetstream.Msg {
 	return waiting.msg
 }
 
-// run works on one message and settles it.
-func (q *Queue) run(ctx context.Context, key Key, msg jetstream.Msg, handle Handler) {
+// run works on one message and settles it. It returns for how long the installation is to be left in peace.
+func (q *Queue) run(ctx context.Context, key Key, msg jetstream.Msg, handle Handler) (pause time.Duration) {
 	if ctx.Err() != nil {
 		q.handBack(ctx, msg, 0)
-		return
+		return 0
 	}
 	log := q.config.Log.With("job", key.String())
 	job, held, err := q.take(ctx, key, msg)
@@ -133,14 +90,14 @@ func (q *Queue) run(ctx context.Context, key Key, msg jetstream.Msg, handle Hand
 		// The server did not answer; should this fail, too, the job comes back by itself.
 		log.Warn("a job could not be taken", "error", err)
 		q.handBack(ctx, msg, q.config.Occupied)
-		return
+		return 0
 	case job == nil:
 		// Replaced by a newer one, or done by a delivery that was thought dead.
 		_ = msg.Ack()
-		return
+		return 0
 	case held == nil:
 		q.handBack(ctx, msg, q.config.Occupied)
-		return
+		return 0
 	}
 
 	working, cancel := context.WithCancelCause(ctx)
@@ -159,16 +116,25 @@ func (q *Queue) run(ctx context.Context, key Key, msg jetstream.Msg, handle Hand
 	var later *Later
 	switch {
 	case err == nil:
+		q.fulfil(settling, job)
 		if err := msg.DoubleAck(settling); err != nil {
 			log.Warn("a finished job could not be taken off the queue; it will run again", "error", err)
 		}
 	case ended:
 		q.handBack(ctx, msg, 0)
 	case errors.As(err, &later):
-		q.handBack(ctx, msg, min(max(later.After, minLater), maxLater))
+		after := min(max(later.After, minLater), maxLater)
+		q.handBack(ctx, msg, after)
+		if later.Pause {
+			return after
+		}
 	default:
+		if err := q.count(settling, key, job.seq, func(c *counts) { c.Errors++ }); err != nil {
+			log.Warn("a failed try counts as a death of the worker", "error", err)
+		}
 		_ = msg.NakWithDelay(q.config.Backoff[min(job.Try-1, len(q.config.Backoff)-1)])
 	}
+	return 0
 }
 
 // take prepares a delivery. No job: the message is out of date. No lease: the key is in work elsewhere.
@@ -184,15 +150,16 @@ func (q *Queue) take(ctx context.Context, key Key, msg jetstream.Msg) (*Job, *le
 	// Only the holder of the lease takes messages off, so the order matters: first lease, then look.
 	newest, err := q.newest(ctx, key)
 	if err == nil && newest == meta.Sequence.Stream && held != nil {
-		job := &Job{Key: key, Try: int(meta.NumDelivered), Tries: q.config.Tries, queue: q, seq: newest}
+		job := &Job{Key: key, Try: 1, Tries: q.config.Tries, queue: q, seq: newest}
+		// What cannot be read leaves a job without hints; its key is enough to work on.
+		_ = json.Unmarshal(msg.Data(), &job.Message)
 		if meta.NumDelivered > 1 {
-			var pardoned uint64
-			pardoned, err = q.pardoned(ctx, key, newest)
-			job.Try = max(job.Try-int(pardoned), 1)
+			err = q.tries(ctx, job, int(meta.NumDelivered))
 		}
 		if err == nil {
-			// What cannot be read leaves a job without hints; its key is enough to work on.
-			_ = json.Unmarshal(msg.Data(), &job.Message)
+			err = q.demanded(ctx, job)
+		}
+		if err == nil {
 			return job, held, nil
 		}
 	}
@@ -205,6 +172,21 @@ func (q *Queue) take(ctx context.Context, key Key, msg jetstream.Msg) (*Job, *le
 	return &Job{Key: key}, nil, nil
 }
 
+// forgiven is how many deaths of the process, on top of the tries, a job survives: mostly it is not to blame.
+const forgiven = 2
+
+// tries counts the deliveries that were not pardoned.
+func (q *Queue) tries(ctx context.Context, job *Job, deliveries int) error {
+	c, err := q.counted(ctx, job.Key, job.seq)
+	if err != nil {
+		return err
+	}
+	job.Try = max(deliveries-c.Pardons, 1)
+	deaths := max(job.Try-1-c.Errors, 0)
+	job.Tries += min(deaths, forgiven)
+	return nil
+}
+
 // handBack puts a job back without counting the delivery. It works after ctx has ended, too.
 func (q *Queue) handBack(ctx context.Context, msg jetstream.Msg, after time.Duration) {
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
@@ -213,7 +195,7 @@ func (q *Queue) handBack(ctx context.Context, msg jetstream.Msg, after time.Dura
 	if err == nil {
 		var meta *jetstream.MsgMetadata
 		if meta, err = msg.Metadata(); err == nil {
-			err = q.pardon(ctx, key, meta.Sequence.Stream)
+			err = q.count(ctx, key, meta.Sequence.Stream, func(c *counts) { c.Pardons++ })
 		}
 	}
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/mirror"
+	"github.com/lintel-bot/lintel/bot/queue"
 	"github.com/lintel-bot/lintel/checks"
 )
 
@@ -28,12 +29,22 @@ var _ Git = (*mirror.Mirrors)(nil)
 
 // Judge decides about approvals. It is immutable and safe for concurrent use.
 type Judge struct {
-	door github.Door
-	git  Git
+	door   github.Door
+	git    Git
+	pushes Pushes
 }
 
-// New returns a Judge that asks GitHub through the door and reads files with git.
-func New(door github.Door, git Git) *Judge { return &Judge{door: door, git: git} }
+// Pushes remembers who pushed to the heads of pull requests, in any case of letters; queue.Queue does. Commits
+// say who made them, but whoever pushes can write any name into them.
+type Pushes interface {
+	Pushers(ctx context.Context, repository int64, number int) ([]string, error)
+}
+
+// New returns a Judge that asks GitHub through the door and reads files with git. Without pushes it has to
+// believe the commits.
+func New(door github.Door, git Git, pushes Pushes) *Judge {
+	return &Judge{door: door, git: git, pushes: pushes}
+}
 
 // Decision is the state of one exception file of a pull request.
 type Decision struct {
@@ -154,6 +165,14 @@ func (c *court) open(ctx context.Context, rulesCommit string) error {
 		for _, login := range pushers {
 			c.pushers[strings.ToLower(login)] = true
 		}
+		if c.judge.pushes != nil {
+			if pushers, err = c.judge.pushes.Pushers(ctx, c.repo.ID, c.pr.Number); err != nil {
+				return err
+			}
+			for _, login := range pushers {
+				c.pushers[strings.ToLower(login)] = true
+			}
+		}
 	}
 	c.owners = &CodeOwners{}
 	if !c.rules.CodeOwners {
@@ -215,7 +234,7 @@ func (c *court) objection(ctx context.Context, e checks.Exception, r github.Revi
 	if strings.EqualFold(r.User, c.pr.Author) {
 		return "the author cannot approve", nil
 	}
-	if c.pushers[strings.ToLower(r.User)] {
+	if c.pushers[strings.ToLower(r.User)] || c.pushers[queue.Everybody] {
 		return "who pushed to the pull request cannot approve", nil
 	}
 	may, err := c.allowed(ctx, r.User, owners)

@@ -92,6 +92,7 @@ func TestApprovals(t *testing.T) {
 		{name: "read access only", reviews: []github.Review{approve("rita", "now")}, rules: defaults, why: "not among those who may approve"},
 		{name: "author", reviews: []github.Review{approve("Author", "now")}, rules: defaults, why: "the author cannot approve"},
 		{name: "pusher", reviews: []github.Review{approve("pusher", "now")}, rules: defaults, why: "who pushed to the pull request cannot approve"},
+		{name: "pusher under another name", reviews: []github.Review{approve("Mallory", "now")}, rules: defaults, why: "who pushed to the pull request cannot approve"},
 		{name: "author named in the settings", reviews: []github.Review{approve("author", "now")}, rules: checks.Approvers{Users: []string{"author"}}, why: "the author cannot approve"},
 		{name: "older commit, same content", reviews: []github.Review{approve("wendy", "same")}, rules: defaults, by: []string{"wendy"}},
 		{name: "changed since", reviews: []github.Review{approve("wendy", "before")}, rules: defaults, why: "the file changed after the review"},
@@ -123,7 +124,7 @@ func TestApprovals(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			door := &fakeDoor{reviews: tt.reviews, pushers: []string{"Pusher"}, teams: map[string]bool{"org/security wendy": true},
-				permissions: map[string]string{"wendy": "write", "adam": "admin", "rita": "read", "author": "admin", "pusher": "admin", "robot[bot]": "write"}}
+				permissions: map[string]string{"wendy": "write", "adam": "admin", "rita": "read", "author": "admin", "pusher": "admin", "robot[bot]": "write", "Mallory": "admin"}}
 			git := &fakeGit{remote: map[string]map[string]string{"remote": {exceptionPath: "new"}}, commits: map[string]map[string]string{
 				"now": {exceptionPath: "new"}, "same": {exceptionPath: "new"}, "before": {exceptionPath: "old"}, "without": {}, "rules": {}}}
 			if tt.owners != "" {
@@ -133,7 +134,7 @@ func TestApprovals(t *testing.T) {
 			report := &checks.Report{Approvers: &tt.rules, Exceptions: []checks.Exception{
 				{Path: exceptionPath, Blob: "new", State: "pending"}, {Path: exceptionPath, Blob: "new", State: "pending", Line: 9}, {Path: "other", Blob: "x", State: "expired"}}}
 			pr := &github.PullRequest{Number: 1, Author: "author"}
-			judge := New(door, git)
+			judge := New(door, git, pushLog{1: {"mallory"}, 2: {"*"}})
 			got, err := judge.Approvals(t.Context(), github.Repo{}, pr, "", "rules", report)
 			if err != nil {
 				t.Fatal(err)
@@ -162,7 +163,7 @@ func TestApprovals(t *testing.T) {
 
 func TestApprovalsAsksNothingWithoutNeed(t *testing.T) {
 	door := &fakeDoor{}
-	got, err := New(door, &fakeGit{}).Approvals(t.Context(), github.Repo{}, &github.PullRequest{}, "", "rules", &checks.Report{
+	got, err := New(door, &fakeGit{}, nil).Approvals(t.Context(), github.Repo{}, &github.PullRequest{}, "", "rules", &checks.Report{
 		Exceptions: []checks.Exception{{Path: "a", Blob: "b", State: "approved"}}})
 	if err != nil || got != nil || door.calls != 0 {
 		t.Errorf("%v, %v, %d calls", got, err, door.calls)
@@ -173,12 +174,38 @@ func TestApprovalsTeamErrors(t *testing.T) {
 	report := &checks.Report{Approvers: &checks.Approvers{Teams: []string{"org/security"}}, Exceptions: []checks.Exception{{Path: "a", Blob: "b", State: "pending"}}}
 	git := &fakeGit{commits: map[string]map[string]string{"c": {"a": "b"}}}
 	door := &fakeDoor{reviews: []github.Review{{User: "wendy", State: "APPROVED", CommitSHA: "c"}}, teamErr: &github.Gone{What: "members"}}
-	got, err := New(door, git).Approvals(t.Context(), github.Repo{}, &github.PullRequest{}, "", "c", report)
+	got, err := New(door, git, nil).Approvals(t.Context(), github.Repo{}, &github.PullRequest{}, "", "c", report)
 	if err != nil || got != nil {
 		t.Errorf("a team that cannot be seen: %v, %v", got, err)
 	}
 	door.teamErr = errors.New("502")
-	if _, err := New(door, git).Approvals(t.Context(), github.Repo{}, &github.PullRequest{}, "", "c", report); err == nil {
+	if _, err := New(door, git, nil).Approvals(t.Context(), github.Repo{}, &github.PullRequest{}, "", "c", report); err == nil {
 		t.Error("trouble of GitHub was taken for a decision")
+	}
+}
+
+// pushLog says who pushed, by pull request.
+type pushLog map[int][]string
+
+func (l pushLog) Pushers(_ context.Context, _ int64, number int) ([]string, error) {
+	if l[number] == nil {
+		return nil, errors.New("no answer")
+	}
+	return l[number], nil
+}
+
+func TestWhoPushedIsUnknown(t *testing.T) {
+	report := &checks.Report{Exceptions: []checks.Exception{{Path: "a", Blob: "b", State: "pending"}}}
+	git := &fakeGit{commits: map[string]map[string]string{"c": {"a": "b"}}}
+	door := &fakeDoor{reviews: []github.Review{{User: "wendy", State: "APPROVED", CommitSHA: "c"}}, permissions: map[string]string{"wendy": "write"}}
+	judge := New(door, git, pushLog{1: {}, 2: {"*"}})
+	for number, want := range map[int]int{1: 1, 2: 0} {
+		got, err := judge.Approvals(t.Context(), github.Repo{}, &github.PullRequest{Number: number}, "", "c", report)
+		if err != nil || len(got) != want {
+			t.Errorf("pull request %d: %v, %v; want %d approvals", number, got, err, want)
+		}
+	}
+	if _, err := judge.Approvals(t.Context(), github.Repo{}, &github.PullRequest{Number: 3}, "", "c", report); err == nil {
+		t.Error("a record that cannot be read was taken for an empty one")
 	}
 }

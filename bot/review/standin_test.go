@@ -114,7 +114,7 @@ func TestStandIn(t *testing.T) {
 			t.Fatal(err)
 		}
 		report := &checks.Report{Exceptions: []checks.Exception{{Path: "exceptions/e.yaml", Blob: blob, State: "pending"}}, Approvers: &checks.Approvers{CodeOwners: true, Count: 1}}
-		judge := New(door, mirrors)
+		judge := New(door, mirrors, nil)
 		for _, who := range []string{"carol", "bob"} {
 			control("POST", fmt.Sprintf("/repos/octo-org/svc/pulls/%d/reviews", pr.Number), obj{"user": who, "state": "APPROVE"}, nil)
 			got, err := judge.Approvals(ctx, repo, pr, state.GitDir, state.BaseTip, report)

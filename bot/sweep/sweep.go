@@ -32,15 +32,19 @@ type Queue interface {
 	Forget(ctx context.Context, name string) error
 }
 
-// Config is what a sweeper needs. Door, Queue and Ours are required.
+// Config is what a sweeper needs. Door, Queue, Ours and Settled are required.
 type Config struct {
-	Door     github.Door
-	Queue    Queue
-	Ours     func(run github.CheckRun, number int) bool // whether a check run is about that pull request
-	Interval time.Duration                              // default: DefaultInterval
-	Now      func() time.Time                           // default: time.Now
-	After    func(time.Duration) <-chan time.Time       // default: time.After
-	Log      *slog.Logger                               // default: discard
+	Door  github.Door
+	Queue Queue
+	Ours  func(run github.CheckRun, number int) bool // whether a check run is about that pull request
+	// Settled judges one that is ours: whether the head needs no job now, and whether that stays so.
+	Settled func(run github.CheckRun, now time.Time) (settled, final bool)
+	// Budget is how many requests an installation has left of how many an hour; false if unknown. Default: unknown.
+	Budget   func(installation int64) (remaining, limit int, known bool)
+	Interval time.Duration                        // default: DefaultInterval
+	Now      func() time.Time                     // default: time.Now
+	After    func(time.Duration) <-chan time.Time // default: time.After
+	Log      *slog.Logger                         // default: discard
 }
 
 // Sweeper sweeps. Use it from one goroutine.
@@ -49,6 +53,7 @@ type Sweeper struct {
 	since  time.Time       // failed deliveries before this are dealt with
 	done   map[head]uint64 // heads known to be checked, with the last sweep that saw them
 	round  uint64
+	next   map[int64]int // by installation: the repository to go on with
 }
 
 // head is a pull request at a commit.
@@ -71,7 +76,7 @@ func New(c Config) *Sweeper {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Sweeper{config: c, done: map[head]uint64{}}
+	return &Sweeper{config: c, done: map[head]uint64{}, next: map[int64]int{}}
 }
 
 // Run sweeps at once and then after each interval, until ctx ends. What fails is logged and found again by
@@ -95,7 +100,7 @@ func (s *Sweeper) Sweep(ctx context.Context) error {
 }
 
 // events are those whose loss would leave a pull request unchecked or a click without effect.
-var events = []string{"pull_request", "pull_request_review", "check_run", "check_suite"}
+var events = []string{"pull_request", "pull_request_review", "check_run", "check_suite", "push", "merge_group", "installation", "installation_repositories", "repository"}
 
 // redeliver asks GitHub for another attempt at failed deliveries, once for each event: its attempts share
 // a GUID. The queue remembers the GUIDs, so neither a restart nor a second server asks again.
@@ -179,7 +184,14 @@ func (s *Sweeper) installation(ctx context.Context, i github.Installation) error
 		return fmt.Errorf("asking for repositories: %w", err)
 	}
 	var errs []error
-	for _, repo := range repos {
+	for n := range repos {
+		// Each round goes on where the last one had to stop, so that every repository has its turn.
+		repo := repos[(s.next[i.ID]+n)%len(repos)]
+		if s.spent(i.ID) {
+			s.next[i.ID] = (s.next[i.ID] + n) % len(repos)
+			s.config.Log.Info("the sweep leaves the rest of the hourly rate limit to the checks", "installation", i.ID)
+			return errors.Join(append(errs, errSpent)...)
+		}
 		err := s.repository(ctx, repo)
 		var gone *github.Gone
 		if err == nil || errors.As(err, &gone) {
@@ -194,6 +206,18 @@ func (s *Sweeper) installation(ctx context.Context, i github.Installation) error
 	return errors.Join(errs...)
 }
 
+// errSpent keeps what is known about the heads that this round did not get to.
+var errSpent = errors.New("the rest of the rate limit is for the checks")
+
+// spent reports whether less than half of an installation's requests are left: the checks come first.
+func (s *Sweeper) spent(installation int64) bool {
+	if s.config.Budget == nil {
+		return false
+	}
+	remaining, limit, known := s.config.Budget(installation)
+	return known && remaining < limit/2
+}
+
 func (s *Sweeper) repository(ctx context.Context, repo github.Repo) error {
 	pulls, err := s.config.Door.OpenPullRequests(ctx, repo)
 	if err != nil {
@@ -202,14 +226,16 @@ func (s *Sweeper) repository(ctx context.Context, repo github.Repo) error {
 	for _, pr := range pulls {
 		h := head{queue.Key{Installation: repo.Installation, Repository: repo.ID, Number: pr.Number}, pr.HeadSHA}
 		if _, ok := s.done[h]; !ok {
-			checked, err := s.checked(ctx, repo, h)
+			settled, final, err := s.checked(ctx, repo, h)
 			if err != nil {
 				return err
 			}
-			if !checked {
+			if !settled {
 				if err := s.enqueue(ctx, repo, h); err != nil {
 					return err
 				}
+			}
+			if !final {
 				continue
 			}
 		}
@@ -218,14 +244,20 @@ func (s *Sweeper) repository(ctx context.Context, repo github.Repo) error {
 	return nil
 }
 
-func (s *Sweeper) checked(ctx context.Context, repo github.Repo, h head) (bool, error) {
+// checked judges a head by the newest run about it.
+func (s *Sweeper) checked(ctx context.Context, repo github.Repo, h head) (settled, final bool, _ error) {
 	runs, err := s.config.Door.CheckRuns(ctx, repo, h.sha)
 	if err != nil {
-		return false, fmt.Errorf("asking for check runs: %w", err)
+		return false, false, fmt.Errorf("asking for check runs: %w", err)
 	}
-	return slices.ContainsFunc(runs, func(run github.CheckRun) bool {
-		return run.Status == "completed" && run.Conclusion != "cancelled" && s.config.Ours(run, h.key.Number)
-	}), nil
+	for _, run := range runs { // newest first
+		// A canceled one says nothing about a head that came back.
+		if s.config.Ours(run, h.key.Number) && run.Conclusion != "cancelled" {
+			settled, final = s.config.Settled(run, s.config.Now())
+			return settled, final, nil
+		}
+	}
+	return false, false, nil
 }
 
 // enqueue leaves a job alone that waits or is in work.
@@ -235,5 +267,5 @@ func (s *Sweeper) enqueue(ctx context.Context, repo github.Repo, h head) error {
 		return err
 	}
 	s.config.Log.Info("open pull request without a check", "repository", repo.String(), "pull_request", h.key.Number, "head", h.sha)
-	return s.config.Queue.Publish(ctx, h.key, queue.Message{Event: "sweep", Owner: repo.Owner, Name: repo.Name, At: s.config.Now().UTC()}, "")
+	return s.config.Queue.Publish(ctx, h.key, queue.Message{Event: "sweep", Missing: true, Owner: repo.Owner, Name: repo.Name, At: s.config.Now().UTC()}, "")
 }

@@ -68,7 +68,7 @@ type jobs struct {
 }
 
 func (j *jobs) Publish(_ context.Context, key queue.Key, m queue.Message, _ string) error {
-	if m.Event != "sweep" || m.Owner != "o" || m.Fresh {
+	if m.Event != "sweep" || m.Owner != "o" || m.Fresh || !m.Missing {
 		return errors.New("unexpected message")
 	}
 	j.published = append(j.published, key)
@@ -93,7 +93,11 @@ func (j *jobs) Forget(_ context.Context, name string) error {
 func newSweeper(h *hub) (*Sweeper, *jobs, *time.Time) {
 	j, now := &jobs{claims: map[string]bool{}}, start
 	s := New(Config{Door: h, Queue: j, Now: func() time.Time { return now },
-		Ours: func(run github.CheckRun, _ int) bool { return strings.HasPrefix(run.ExternalID, "ours") }})
+		Ours: func(run github.CheckRun, _ int) bool { return strings.HasPrefix(run.ExternalID, "ours") },
+		Settled: func(run github.CheckRun, now time.Time) (bool, bool) {
+			given := run.ExternalID == "ours given up"
+			return run.Status == "completed" && !(given && now.After(start)), run.Status == "completed" && !given
+		}})
 	return s, j, &now
 }
 
@@ -237,5 +241,44 @@ func TestRunSweepsAtOnceAndAtTheInterval(t *testing.T) {
 	<-done
 	if len(h.since) != 4 {
 		t.Errorf("%d sweeps, want 4", len(h.since))
+	}
+}
+
+// A head that was given up is looked at again and again, until its time has come.
+func TestGivenUpHeadsAreTriedAgain(t *testing.T) {
+	h := &hub{installations: []github.Installation{{ID: 1}}, repos: map[int64][]github.Repo{1: {{Installation: 1, ID: 5, Owner: "o", Name: "r"}}},
+		pulls: map[int64][]github.PullRequest{5: {{Number: 1, HeadSHA: "h"}}},
+		runs:  map[string][]github.CheckRun{"h": {{ExternalID: "ours given up", Status: "completed"}, {ExternalID: "ours", Status: "completed"}}}}
+	s, j, now := newSweeper(h)
+	for want := range 2 {
+		if err := s.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if len(j.published) != want {
+			t.Errorf("%d jobs at %s, want %d", len(j.published), now, want)
+		}
+		*now = now.Add(time.Minute)
+	}
+}
+
+// With half of the rate limit gone, the sweep leaves the rest to the checks and goes on where it stopped.
+func TestSweepLeavesBudget(t *testing.T) {
+	h := &hub{installations: []github.Installation{{ID: 1}}, repos: map[int64][]github.Repo{1: {}}, pulls: map[int64][]github.PullRequest{}}
+	for id := int64(1); id <= 4; id++ {
+		h.repos[1] = append(h.repos[1], github.Repo{Installation: 1, ID: id, Owner: "o", Name: "r"})
+		h.pulls[id] = []github.PullRequest{{Number: int(id), HeadSHA: "h"}}
+	}
+	s, j, _ := newSweeper(h)
+	left := 2
+	s.config.Budget = func(int64) (int, int, bool) {
+		left--
+		return map[bool]int{true: 4000, false: 2000}[left >= 0], 5000, true
+	}
+	if err := s.Sweep(t.Context()); !errors.Is(err, errSpent) || len(j.published) != 2 {
+		t.Fatalf("%d jobs, %v; want to stop after two", len(j.published), err)
+	}
+	left = 2
+	if err := s.Sweep(t.Context()); !errors.Is(err, errSpent) || len(j.published) != 4 || j.published[2].Repository != 3 {
+		t.Errorf("jobs %v, %v; want to go on with the third repository", j.published, err)
 	}
 }

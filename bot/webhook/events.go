@@ -4,7 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/lintel-bot/lintel/bot/queue"
 )
@@ -12,29 +16,43 @@ import (
 // RerunAction is the identifier of the check run's button that asks for another check.
 const RerunAction = "rerun"
 
-// Work is what an event asks for: jobs (none for an event that changes no result) that share a message.
+// Work is what an event asks for. The zero value is an event that changes no result.
 type Work struct {
-	Keys    []queue.Key
+	Jobs   []Job
+	Drop   []Scope // whose jobs nobody needs any more
+	Pusher *Pusher // to be remembered before the jobs are stored
+}
+
+// Job is one job to store.
+type Job struct {
+	Key     queue.Key
 	Message queue.Message
+}
+
+// Scope is an installation, or one of its repositories unless that is zero.
+type Scope struct{ Installation, Repository int64 }
+
+// Pusher says who moved the head of a pull request.
+type Pusher struct {
+	Repository int64
+	Number     int
+	Login      string
 }
 
 // payload is the part of GitHub's payloads that decides on jobs
 // (https://docs.github.com/en/webhooks/webhook-events-and-payloads).
 type payload struct {
 	Action       string `json:"action"`
-	Number       int    `json:"number"`
 	Installation *struct {
 		ID int64 `json:"id"`
 	} `json:"installation"`
-	Repository *struct {
-		ID    int64  `json:"id"`
-		Name  string `json:"name"`
-		Owner struct {
-			Login string `json:"login"`
-		} `json:"owner"`
-	} `json:"repository"`
+	Repository *repository `json:"repository"`
+	Sender     struct {
+		Login string `json:"login"`
+	} `json:"sender"`
 	Changes struct {
-		Base *struct{} `json:"base"`
+		Base          *struct{} `json:"base"`
+		DefaultBranch *struct{} `json:"default_branch"`
 	} `json:"changes"`
 	PullRequest     *pullRequest `json:"pull_request"`
 	CheckRun        *check       `json:"check_run"`
@@ -42,111 +60,313 @@ type payload struct {
 	RequestedAction struct {
 		Identifier string `json:"identifier"`
 	} `json:"requested_action"`
+	MergeGroup *struct {
+		HeadSHA string `json:"head_sha"`
+		HeadRef string `json:"head_ref"`
+		BaseSHA string `json:"base_sha"`
+		BaseRef string `json:"base_ref"`
+	} `json:"merge_group"`
+	Ref     string       `json:"ref"` // of a push
+	After   string       `json:"after"`
+	Deleted bool         `json:"deleted"`
+	Created bool         `json:"created"`
+	Added   []repository `json:"repositories_added"`
+	Removed []repository `json:"repositories_removed"`
+}
+
+type repository struct {
+	ID       int64  `json:"id"`
+	Name     string `json:"name"`
+	FullName string `json:"full_name"`
+	Default  string `json:"default_branch"`
+	Owner    struct {
+		Login string `json:"login"`
+	} `json:"owner"`
+}
+
+// address is owner and name; lists of repositories have no owner beside the full name.
+func (r *repository) address() (owner, name string) {
+	if r.Owner.Login != "" {
+		return r.Owner.Login, r.Name
+	}
+	owner, _, _ = strings.Cut(r.FullName, "/")
+	return owner, r.Name
 }
 
 type check struct {
 	HeadSHA      string        `json:"head_sha"`
+	ExternalID   string        `json:"external_id"`
 	PullRequests []pullRequest `json:"pull_requests"`
 }
 
 type pullRequest struct {
-	Number int `json:"number"`
-	Base   struct {
+	Number  int       `json:"number"`
+	Updated time.Time `json:"updated_at"`
+	Head    struct {
+		SHA string `json:"sha"`
+	} `json:"head"`
+	Base struct {
 		Repo struct {
 			ID int64 `json:"id"`
 		} `json:"repo"`
 	} `json:"base"`
 }
 
-// Jobs says what an event of GitHub asks for. Events and actions that change no result give no keys and no
+// Jobs says what an event of GitHub asks for. Events and actions that change no result give nothing and no
 // error. An error means that the payload is not what GitHub sends; it quotes nothing of it.
 func Jobs(event string, data []byte) (Work, error) {
-	switch event {
-	case "pull_request", "pull_request_review", "check_run", "check_suite":
-	default:
+	read, ok := map[string]func(*payload) (Work, error){
+		"pull_request":              (*payload).pull,
+		"pull_request_review":       (*payload).review,
+		"check_run":                 (*payload).checkRun,
+		"check_suite":               (*payload).checkSuite,
+		"push":                      (*payload).push,
+		"merge_group":               (*payload).mergeGroup,
+		"installation":              (*payload).installed,
+		"installation_repositories": (*payload).selected,
+		"repository":                (*payload).changed,
+	}[event]
+	if !ok {
 		return Work{}, nil
 	}
 	var p payload
 	if err := json.Unmarshal(data, &p); err != nil {
 		return Work{}, errors.New("the payload is no JSON object of a " + event + " event")
 	}
-	wanted, fresh := p.wants(event)
-	if !wanted {
+	w, err := read(&p)
+	if err != nil {
+		return Work{}, err
+	}
+	for i := range w.Jobs {
+		job := &w.Jobs[i]
+		job.Message.Event = strings.TrimSuffix(event+"."+p.Action, ".")
+		if job.Message.Owner == "" && p.Repository != nil {
+			job.Message.Owner, job.Message.Name = p.Repository.address()
+		}
+		if err := job.Key.Validate(); err != nil {
+			return Work{}, fmt.Errorf("the payload does not say what to check: %w", err)
+		}
+	}
+	return w, nil
+}
+
+// place is the key of nothing yet, in the repository of the event.
+func (p *payload) place() (queue.Key, error) {
+	if p.Repository == nil || p.Installation == nil {
+		return queue.Key{}, errors.New("the payload names no repository or no installation of a GitHub App")
+	}
+	return queue.Key{Installation: p.Installation.ID, Repository: p.Repository.ID}, nil
+}
+
+// pull is pull_request. A new base is wanted fresh: until it is checked, what the old base gave must not
+// stand. A closed pull request ends the work on it.
+func (p *payload) pull() (Work, error) {
+	fresh, pushed := false, false
+	switch p.Action {
+	case "opened", "synchronize", "reopened":
+		pushed = true
+	case "ready_for_review", "closed":
+	case "edited":
+		if p.Changes.Base == nil {
+			return Work{}, nil
+		}
+		fresh = true
+	default:
 		return Work{}, nil
 	}
-	if p.Repository == nil || p.Installation == nil {
-		return Work{}, errors.New("the payload names no repository or no installation of a GitHub App")
+	w, err := p.ofPull()
+	if err != nil {
+		return w, err
 	}
-	w := Work{Message: queue.Message{
-		Event: event + "." + p.Action, Fresh: fresh,
-		Owner: p.Repository.Owner.Login, Name: p.Repository.Name,
-	}}
-	var err error
-	w.Keys, err = p.keys(event)
-	return w, err
+	w.Jobs[0].Message.Fresh = fresh
+	if pushed && p.Sender.Login != "" {
+		w.Pusher = &Pusher{p.Repository.ID, p.PullRequest.Number, p.Sender.Login}
+	}
+	return w, nil
 }
 
-// wants decides by event and action. Fresh are those that a person sent to see the check run again, and a
-// new base: until it is checked, what the old base gave must not stand.
-func (p *payload) wants(event string) (wanted, fresh bool) {
-	switch event + "." + p.Action {
-	case "pull_request.opened", "pull_request.synchronize", "pull_request.reopened", "pull_request.ready_for_review":
-		return true, false
-	case "pull_request.edited":
-		return p.Changes.Base != nil, true
-	case "pull_request_review.submitted", "pull_request_review.edited", "pull_request_review.dismissed":
-		return true, false
-	case "check_run.rerequested", "check_suite.rerequested":
-		return true, true
-	case "check_run.requested_action":
-		return p.RequestedAction.Identifier == RerunAction, true
+func (p *payload) review() (Work, error) {
+	switch p.Action {
+	case "submitted", "edited", "dismissed":
+		return p.ofPull()
 	}
-	// check_suite.requested comes with every push; pull_request tells the same and names the number.
-	return false, false
+	return Work{}, nil
 }
 
-func (p *payload) keys(event string) ([]queue.Key, error) {
-	base := queue.Key{Installation: p.Installation.ID, Repository: p.Repository.ID}
-	var keys []queue.Key
-	switch event {
-	case "pull_request", "pull_request_review":
-		if p.PullRequest == nil {
-			return nil, errors.New("the payload has no pull_request")
-		}
-		base.Number = p.PullRequest.Number
-		keys = append(keys, base)
-	default:
-		subject := p.CheckRun
-		if event == "check_suite" {
-			subject = p.CheckSuite
-		}
-		if subject == nil {
-			return nil, errors.New("the payload has no " + event)
-		}
-		keys = subject.keys(base)
+func (p *payload) ofPull() (Work, error) {
+	key, err := p.place()
+	if err != nil {
+		return Work{}, err
 	}
-	for _, key := range keys {
-		if err := key.Validate(); err != nil {
-			return nil, fmt.Errorf("the payload does not say what to check: %w", err)
-		}
+	if p.PullRequest == nil {
+		return Work{}, errors.New("the payload has no pull_request")
 	}
-	return keys, nil
+	key.Number = p.PullRequest.Number
+	return Work{Jobs: []Job{{key, queue.Message{Head: objectID(p.PullRequest.Head.SHA), Updated: p.PullRequest.Updated}}}}, nil
 }
 
-// keys are the pull requests that GitHub lists, as far as they are of this repository (the list also has
+var objectIDs = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+
+// objectID keeps hints tame.
+func objectID(s string) string {
+	if objectIDs.MatchString(s) {
+		return s
+	}
+	return ""
+}
+
+// checkRun is what people ask for at a check run. Its external id says what it is about; one that this
+// version did not write is about the pull requests of its commit.
+func (p *payload) checkRun() (Work, error) {
+	if p.Action != "rerequested" && (p.Action != "requested_action" || p.RequestedAction.Identifier != RerunAction) {
+		return Work{}, nil
+	}
+	key, err := p.place()
+	if err != nil {
+		return Work{}, err
+	}
+	if p.CheckRun == nil {
+		return Work{}, errors.New("the payload has no check_run")
+	}
+	message := queue.Message{Fresh: true, Head: objectID(p.CheckRun.HeadSHA)}
+	if about, ok := SubjectKey(key, p.CheckRun.ExternalID); ok {
+		return Work{Jobs: []Job{{about, message}}}, nil
+	}
+	return p.CheckRun.work(key, message), nil
+}
+
+// checkSuite: requested comes with every push and tells of pull requests what pull_request tells, too; it
+// helps when that got lost.
+func (p *payload) checkSuite() (Work, error) {
+	if p.Action != "requested" && p.Action != "rerequested" {
+		return Work{}, nil
+	}
+	key, err := p.place()
+	if err != nil {
+		return Work{}, err
+	}
+	if p.CheckSuite == nil {
+		return Work{}, errors.New("the payload has no check_suite")
+	}
+	message := queue.Message{Fresh: true, Head: objectID(p.CheckSuite.HeadSHA)}
+	if p.Action == "requested" {
+		message = queue.Message{Missing: true}
+	}
+	w := p.CheckSuite.work(key, message)
+	if p.Action == "requested" {
+		w.Jobs = slices.DeleteFunc(w.Jobs, func(j Job) bool { return j.Key.Commit != "" })
+	}
+	return w, nil
+}
+
+// work is about the pull requests that GitHub lists, as far as they are of this repository (the list also has
 // those of forks). For pull requests from forks it lists none; then the commit stands for them.
-func (c *check) keys(base queue.Key) []queue.Key {
-	var keys []queue.Key
+func (c *check) work(base queue.Key, message queue.Message) (w Work) {
 	for _, pr := range c.PullRequests {
 		key := base
 		key.Number = pr.Number
-		if pr.Base.Repo.ID == base.Repository && !slices.Contains(keys, key) {
-			keys = append(keys, key)
+		if pr.Base.Repo.ID == base.Repository && !slices.ContainsFunc(w.Jobs, func(j Job) bool { return j.Key == key }) {
+			w.Jobs = append(w.Jobs, Job{key, message})
 		}
 	}
-	if len(keys) == 0 {
+	if len(w.Jobs) == 0 {
 		base.Commit = c.HeadSHA
-		keys = append(keys, base)
+		w.Jobs = append(w.Jobs, Job{base, message})
 	}
-	return keys
+	return w
+}
+
+// queuePrefix begins the names of the branches that a merge queue makes.
+const queuePrefix = "gh-readonly-queue/"
+
+// push is about the branch: its own report, and the pull requests that go into it. A branch that is new is no
+// pull request's base, unless it is the first of its repository.
+func (p *payload) push() (Work, error) {
+	branch, ok := strings.CutPrefix(p.Ref, "refs/heads/")
+	if !ok || p.Deleted || strings.HasPrefix(branch, queuePrefix) {
+		return Work{}, nil
+	}
+	key, err := p.place()
+	if err != nil {
+		return Work{}, err
+	}
+	if p.Created && branch != p.Repository.Default {
+		return Work{}, nil
+	}
+	key.Branch = branch
+	return Work{Jobs: []Job{{key, queue.Message{Head: objectID(p.After)}}}}, nil
+}
+
+// queueBranch is the name of a merge group's branch; its end names the last pull request.
+var queueBranch = regexp.MustCompile(`/pr-([0-9]{1,9})-[0-9a-f]+$`)
+
+func (p *payload) mergeGroup() (Work, error) {
+	if p.Action != "checks_requested" {
+		return Work{}, nil
+	}
+	key, err := p.place()
+	if err != nil {
+		return Work{}, err
+	}
+	g := p.MergeGroup
+	if g == nil || objectID(g.BaseSHA) == "" {
+		return Work{}, errors.New("the payload has no merge_group with a base")
+	}
+	key.Group = g.HeadSHA
+	group := &queue.Group{Base: g.BaseSHA, BaseRef: strings.TrimPrefix(g.BaseRef, "refs/heads/")}
+	if m := queueBranch.FindStringSubmatch(g.HeadRef); m != nil {
+		group.Number, _ = strconv.Atoi(m[1]) // digits only
+	}
+	return Work{Jobs: []Job{{key, queue.Message{Head: objectID(g.HeadSHA), Group: group}}}}, nil
+}
+
+// installed is the life of an installation.
+func (p *payload) installed() (Work, error) {
+	if p.Installation == nil {
+		return Work{}, errors.New("the payload names no installation of a GitHub App")
+	}
+	switch p.Action {
+	case "created", "unsuspend", "new_permissions_accepted":
+		return Work{Jobs: []Job{{queue.Key{Installation: p.Installation.ID, All: true}, queue.Message{Missing: true}}}}, nil
+	case "deleted", "suspend":
+		return Work{Drop: []Scope{{p.Installation.ID, 0}}}, nil
+	}
+	return Work{}, nil
+}
+
+// selected is installation_repositories: access was given or taken away.
+func (p *payload) selected() (w Work, _ error) {
+	if p.Installation == nil {
+		return Work{}, errors.New("the payload names no installation of a GitHub App")
+	}
+	for i := range p.Added {
+		owner, name := p.Added[i].address()
+		w.Jobs = append(w.Jobs, Job{queue.Key{Installation: p.Installation.ID, Repository: p.Added[i].ID, All: true}, queue.Message{Missing: true, Owner: owner, Name: name}})
+	}
+	for i := range p.Removed {
+		w.Drop = append(w.Drop, Scope{p.Installation.ID, p.Removed[i].ID})
+	}
+	return w, nil
+}
+
+// changed is repository: an archived one takes no check runs, one that is back or elsewhere may lack some.
+func (p *payload) changed() (Work, error) {
+	switch p.Action {
+	case "archived", "deleted", "unarchived", "renamed", "transferred":
+	case "edited":
+		if p.Changes.DefaultBranch == nil {
+			return Work{}, nil
+		}
+	default:
+		return Work{}, nil
+	}
+	key, err := p.place()
+	if err != nil {
+		return Work{}, err
+	}
+	if p.Action == "archived" || p.Action == "deleted" {
+		return Work{Drop: []Scope{{key.Installation, key.Repository}}}, nil
+	}
+	key.All = true
+	return Work{Jobs: []Job{{key, queue.Message{Missing: true}}}}, nil
 }

@@ -35,8 +35,10 @@ const (
 type Config struct {
 	Secret  []byte // the App's webhook secret
 	Publish func(ctx context.Context, key queue.Key, m queue.Message, id string) error
-	Log     *slog.Logger     // default: discard
-	Now     func() time.Time // default: time.Now
+	Pushed  func(ctx context.Context, repository int64, number int, login string) error // remembers who pushed to a pull request
+	Drop    func(ctx context.Context, installation, repository int64) error             // removes jobs; repository zero: all of the installation
+	Log     *slog.Logger                                                                // default: discard
+	Now     func() time.Time                                                            // default: time.Now
 }
 
 // Handler answers webhook deliveries:
@@ -147,30 +149,51 @@ func (h *Handler) accept(w http.ResponseWriter, r *http.Request, body []byte) {
 		http.Error(w, "neither application/json nor a form with a payload", http.StatusBadRequest)
 		return
 	}
-	jobs, err := Jobs(event, payload)
+	work, err := Jobs(event, payload)
 	if err != nil {
 		h.config.Log.Warn("webhook not understood", "delivery", delivery, "reason", err.Error())
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	if len(jobs.Keys) == 0 {
+	if len(work.Jobs) == 0 && len(work.Drop) == 0 {
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
-	jobs.Message.Delivery, jobs.Message.At = delivery, h.config.Now().UTC()
 	ctx, cancel := context.WithTimeout(r.Context(), publishTimeout)
 	defer cancel()
-	for _, key := range jobs.Keys {
-		log := h.config.Log.With("delivery", delivery, "event", jobs.Message.Event,
-			"repository", jobs.Message.Owner+"/"+jobs.Message.Name, "job", key.String())
-		if err := h.config.Publish(ctx, key, jobs.Message, delivery); err != nil {
-			log.Error("webhook not stored", "error", err)
-			http.Error(w, "the job queue does not take the job", http.StatusServiceUnavailable)
-			return
-		}
-		log.Info("webhook accepted")
+	log := h.config.Log.With("delivery", delivery, "event", event)
+	if err := h.store(ctx, work, delivery, log); err != nil {
+		log.Error("webhook not stored", "error", err)
+		http.Error(w, "the job queue does not take the job", http.StatusServiceUnavailable)
+		return
 	}
 	w.WriteHeader(http.StatusAccepted)
+}
+
+// store keeps what the event asks for. Who pushed comes first: a job must not be worked on without.
+func (h *Handler) store(ctx context.Context, work Work, delivery string, log *slog.Logger) error {
+	if p := work.Pusher; p != nil && h.config.Pushed != nil {
+		if err := h.config.Pushed(ctx, p.Repository, p.Number, p.Login); err != nil {
+			return err
+		}
+	}
+	for _, scope := range work.Drop {
+		if h.config.Drop == nil {
+			break
+		}
+		if err := h.config.Drop(ctx, scope.Installation, scope.Repository); err != nil {
+			return err
+		}
+		log.Info("jobs dropped", "installation", scope.Installation, "repository_id", scope.Repository)
+	}
+	for _, job := range work.Jobs {
+		job.Message.Delivery, job.Message.At = delivery, h.config.Now().UTC()
+		if err := h.config.Publish(ctx, job.Key, job.Message, delivery); err != nil {
+			return err
+		}
+		log.Info("webhook accepted", "action", job.Message.Event, "repository", job.Message.Owner+"/"+job.Message.Name, "job", job.Key.String())
+	}
+	return nil
 }
 
 // payloadOf takes the JSON out of the two content types GitHub offers

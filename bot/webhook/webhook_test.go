@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -15,6 +16,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/lintel-bot/lintel/bot/queue"
 )
@@ -25,51 +29,143 @@ const (
 	where  = `"installation":{"id":7},"repository":{"id":11,"name":"fleet","owner":{"login":"octo-org"}}`
 )
 
-func TestEventsToKeys(t *testing.T) {
-	one := []queue.Key{{Installation: 7, Repository: 11, Number: 3}}
-	commit := []queue.Key{{Installation: 7, Repository: 11, Commit: sha}}
-	pull := `"number":3,"pull_request":{"number":3}`
+func TestEventsToJobs(t *testing.T) {
+	repo := queue.Key{Installation: 7, Repository: 11}
+	at := func(set func(*queue.Key)) []queue.Key { k := repo; set(&k); return []queue.Key{k} }
+	one := at(func(k *queue.Key) { k.Number = 3 })
+	commit := at(func(k *queue.Key) { k.Commit = sha })
+	group := at(func(k *queue.Key) { k.Group = sha })
+	all := at(func(k *queue.Key) { k.All = true })
+	branch := func(name string) []queue.Key { return at(func(k *queue.Key) { k.Branch = name }) }
+	pull := `"number":3,"pull_request":{"number":3,"updated_at":"2026-03-01T12:00:00Z","head":{"sha":"` + sha + `"}}`
 	listed := `"head_sha":"` + sha + `","pull_requests":[{"number":3,"base":{"repo":{"id":11}}},{"number":3,"base":{"repo":{"id":11}}},{"number":8,"base":{"repo":{"id":99}}}]`
 	unlisted := `"head_sha":"` + sha + `","pull_requests":[]`
+	queued := `"merge_group":{"head_sha":"` + sha + `","head_ref":"refs/heads/gh-readonly-queue/main/pr-3-` + sha + `","base_sha":"` + sha + `","base_ref":"refs/heads/main"}`
+	updated := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	seen := queue.Message{Head: sha, Updated: updated}
+	fresh := queue.Message{Fresh: true, Head: sha}
+	missing := queue.Message{Missing: true}
+	ofRun := func(id string) string { return `"check_run":{"external_id":"` + id + `",` + listed + `}` }
 	for _, c := range []struct {
 		event, action, rest string
 		keys                []queue.Key
-		fresh               bool
+		message             queue.Message
 	}{
-		{"pull_request", "opened", pull, one, false},
-		{"pull_request", "synchronize", pull, one, false},
-		{"pull_request", "reopened", pull, one, false},
-		{"pull_request", "ready_for_review", pull, one, false},
-		{"pull_request", "edited", pull + `,"changes":{"base":{"ref":{"from":"main"}}}`, one, true},
-		{"pull_request", "edited", pull + `,"changes":{"title":{"from":"x"}}`, nil, false},
-		{"pull_request", "closed", pull, nil, false},
-		{"pull_request", "labeled", pull, nil, false},
-		{"pull_request_review", "submitted", pull, one, false},
-		{"pull_request_review", "dismissed", pull, one, false},
-		{"check_run", "rerequested", `"check_run":{` + listed + `}`, one, true},
-		{"check_run", "rerequested", `"check_run":{` + unlisted + `}`, commit, true},
-		{"check_run", "requested_action", `"requested_action":{"identifier":"rerun"},"check_run":{` + listed + `}`, one, true},
-		{"check_run", "requested_action", `"requested_action":{"identifier":"other"},"check_run":{` + listed + `}`, nil, false},
-		{"check_run", "created", `"check_run":{` + listed + `}`, nil, false},
-		{"check_suite", "rerequested", `"check_suite":{` + listed + `}`, one, true},
-		{"check_suite", "rerequested", `"check_suite":{` + unlisted + `}`, commit, true},
-		{"check_suite", "requested", `"check_suite":{` + listed + `}`, nil, false},
-		{"push", "", `"ref":"refs/heads/main"`, nil, false},
-		{"ping", "", `"zen":"x"`, nil, false},
+		{"pull_request", "opened", pull, one, seen},
+		{"pull_request", "synchronize", pull, one, seen},
+		{"pull_request", "reopened", pull, one, seen},
+		{"pull_request", "ready_for_review", pull, one, seen},
+		{"pull_request", "closed", pull, one, seen},
+		{"pull_request", "edited", pull + `,"changes":{"base":{"ref":{"from":"main"}}}`, one, queue.Message{Head: sha, Updated: updated, Fresh: true}},
+		{"pull_request", "edited", pull + `,"changes":{"title":{"from":"x"}}`, nil, queue.Message{}},
+		{"pull_request", "labeled", pull, nil, queue.Message{}},
+		{"pull_request_review", "submitted", pull, one, seen},
+		{"pull_request_review", "edited", pull, one, seen},
+		{"pull_request_review", "dismissed", pull, one, seen},
+		{"check_run", "rerequested", `"check_run":{` + listed + `}`, one, fresh},
+		{"check_run", "rerequested", `"check_run":{` + unlisted + `}`, commit, fresh},
+		{"check_run", "rerequested", ofRun("pr-8/x"), at(func(k *queue.Key) { k.Number = 8 }), fresh},
+		{"check_run", "rerequested", ofRun("pr-8+d-1/x"), at(func(k *queue.Key) { k.Number = 8 }), fresh},
+		{"check_run", "rerequested", ofRun("branch-612f62/x"), branch("a/b"), fresh},
+		{"check_run", "rerequested", ofRun("group-" + sha + "/x"), group, fresh},
+		{"check_run", "rerequested", ofRun("pr-0/x"), one, fresh},
+		{"check_run", "requested_action", `"requested_action":{"identifier":"rerun"},"check_run":{` + listed + `}`, one, fresh},
+		{"check_run", "requested_action", `"requested_action":{"identifier":"other"},"check_run":{` + listed + `}`, nil, queue.Message{}},
+		{"check_run", "created", `"check_run":{` + listed + `}`, nil, queue.Message{}},
+		{"check_suite", "rerequested", `"check_suite":{` + listed + `}`, one, fresh},
+		{"check_suite", "rerequested", `"check_suite":{` + unlisted + `}`, commit, fresh},
+		{"check_suite", "requested", `"check_suite":{` + listed + `}`, one, missing},
+		{"check_suite", "requested", `"check_suite":{` + unlisted + `}`, nil, queue.Message{}},
+		{"check_suite", "completed", `"check_suite":{` + listed + `}`, nil, queue.Message{}},
+		{"push", "", `"ref":"refs/heads/main","after":"` + sha + `"`, branch("main"), queue.Message{Head: sha}},
+		{"push", "", `"ref":"refs/heads/a/b.c"`, branch("a/b.c"), queue.Message{}},
+		{"push", "", `"ref":"refs/heads/new","created":true`, nil, queue.Message{}},
+		{"push", "", `"ref":"refs/heads/old","deleted":true`, nil, queue.Message{}},
+		{"push", "", `"ref":"refs/heads/gh-readonly-queue/main/pr-3-` + sha + `"`, nil, queue.Message{}},
+		{"push", "", `"ref":"refs/tags/v1"`, nil, queue.Message{}},
+		{"merge_group", "checks_requested", queued, group, queue.Message{Head: sha, Group: &queue.Group{Base: sha, BaseRef: "main", Number: 3}}},
+		{"merge_group", "destroyed", queued, nil, queue.Message{}},
+		{"installation", "created", `"x":0`, []queue.Key{{Installation: 7, All: true}}, missing},
+		{"installation", "unsuspend", `"x":0`, []queue.Key{{Installation: 7, All: true}}, missing},
+		{"repository", "renamed", `"x":0`, all, missing},
+		{"repository", "transferred", `"x":0`, all, missing},
+		{"repository", "unarchived", `"x":0`, all, missing},
+		{"repository", "edited", `"changes":{"default_branch":{"from":"x"}}`, all, missing},
+		{"repository", "edited", `"changes":{}`, nil, queue.Message{}},
+		{"ping", "", `"zen":"x"`, nil, queue.Message{}},
 	} {
 		t.Run(c.event+"."+c.action, func(t *testing.T) {
 			w, err := Jobs(c.event, []byte(`{"action":"`+c.action+`",`+where+`,`+c.rest+`}`))
-			if err != nil || !slices.Equal(w.Keys, c.keys) {
-				t.Fatalf("keys %v, %v; want %v", w.Keys, err, c.keys)
+			if err != nil {
+				t.Fatal(err)
 			}
-			want := queue.Message{}
-			if len(c.keys) > 0 {
-				want = queue.Message{Event: c.event + "." + c.action, Owner: "octo-org", Name: "fleet", Fresh: c.fresh}
+			var keys []queue.Key
+			for _, job := range w.Jobs {
+				keys = append(keys, job.Key)
+				want := c.message
+				want.Event, want.Owner, want.Name = strings.TrimSuffix(c.event+"."+c.action, "."), "octo-org", "fleet"
+				if diff := cmp.Diff(want, job.Message); diff != "" {
+					t.Errorf("message (-want +got):\n%s", diff)
+				}
 			}
-			if w.Message != want {
-				t.Errorf("message %+v, want %+v", w.Message, want)
+			if !slices.Equal(keys, c.keys) || len(w.Drop) > 0 {
+				t.Errorf("keys %v, drop %v; want keys %v", keys, w.Drop, c.keys)
 			}
 		})
+	}
+}
+
+func TestRepositoriesComeAndGo(t *testing.T) {
+	list := `"repositories_added":[{"id":21,"name":"a","full_name":"octo-org/a"},{"id":22,"name":"b","full_name":"octo-org/b"}],"repositories_removed":[{"id":23,"name":"c","full_name":"octo-org/c"}]`
+	w, err := Jobs("installation_repositories", []byte(`{"action":"added","installation":{"id":7},`+list+`}`))
+	if err != nil || len(w.Jobs) != 2 {
+		t.Fatalf("%+v, %v", w, err)
+	}
+	second := w.Jobs[1]
+	if second.Key != (queue.Key{Installation: 7, Repository: 22, All: true}) || second.Message.Owner != "octo-org" || second.Message.Name != "b" || !second.Message.Missing {
+		t.Errorf("job %+v", second)
+	}
+	if !slices.Equal(w.Drop, []Scope{{7, 23}}) {
+		t.Errorf("drop %v", w.Drop)
+	}
+	for event, want := range map[string]Scope{
+		"installation.suspend": {7, 0}, "installation.deleted": {7, 0}, "repository.archived": {7, 11}, "repository.deleted": {7, 11},
+	} {
+		name, action, _ := strings.Cut(event, ".")
+		w, err := Jobs(name, []byte(`{"action":"`+action+`",`+where+`}`))
+		if err != nil || len(w.Jobs) > 0 || !slices.Equal(w.Drop, []Scope{want}) {
+			t.Errorf("%s: %+v, %v", event, w, err)
+		}
+	}
+}
+
+func TestWhoPushed(t *testing.T) {
+	for event, want := range map[string]bool{"pull_request.opened": true, "pull_request.synchronize": true, "pull_request.reopened": true,
+		"pull_request.closed": false, "pull_request.ready_for_review": false, "pull_request_review.submitted": false} {
+		name, action, _ := strings.Cut(event, ".")
+		w, err := Jobs(name, []byte(`{"action":"`+action+`",`+where+`,"sender":{"login":"mallory"},"pull_request":{"number":3}}`))
+		if err != nil || (w.Pusher != nil) != want || want && *w.Pusher != (Pusher{11, 3, "mallory"}) {
+			t.Errorf("%s: %+v, %v", event, w.Pusher, err)
+		}
+	}
+}
+
+// Who pushed is on disk before the job is: a job must not be judged without.
+func TestPusherComesFirst(t *testing.T) {
+	f := newFixture(t)
+	var order []string
+	f.config.Pushed = func(_ context.Context, repository int64, number int, login string) error {
+		order = append(order, fmt.Sprintf("%d %d %s", repository, number, login))
+		if len(f.jobs) > 0 {
+			t.Error("the job was stored first")
+		}
+		return errors.New("no answer")
+	}
+	body := `{"action":"synchronize",` + where + `,"sender":{"login":"mallory"},"pull_request":{"number":3}}`
+	w := httptest.NewRecorder()
+	f.ServeHTTP(w, request(body))
+	if w.Code != http.StatusServiceUnavailable || len(f.jobs) != 0 || !slices.Equal(order, []string{"11 3 mallory"}) {
+		t.Errorf("code %d, jobs %v, pushers %v; a pusher that cannot be remembered must come again", w.Code, f.jobs, order)
 	}
 }
 
@@ -251,13 +347,16 @@ func FuzzJobs(f *testing.F) {
 	f.Add("check_suite", `{"action":"rerequested",`+where+`,"check_suite":{"head_sha":"`+sha+`"}}`)
 	f.Add("check_run", `{"action":"requested_action",`+where+`,"requested_action":{"identifier":"rerun"},"check_run":{"pull_requests":[{"number":1}]}}`)
 	f.Add("pull_request", `{"action":"opened","installation":null,"repository":{"id":1e99}}`)
+	f.Add("push", `{"ref":"refs/heads/a.*",`+where+`}`)
+	f.Add("merge_group", `{"action":"checks_requested",`+where+`,"merge_group":{"head_sha":"`+sha+`","base_sha":"`+sha+`"}}`)
+	f.Add("installation_repositories", `{"installation":{"id":7},"repositories_added":[{"id":-1}]}`)
 	f.Fuzz(func(t *testing.T, event, body string) {
 		w, err := Jobs(event, []byte(body))
 		if err != nil {
 			return
 		}
-		for _, key := range w.Keys {
-			if err := key.Validate(); err != nil {
+		for _, job := range w.Jobs {
+			if err := job.Key.Validate(); err != nil {
 				t.Errorf("%s %q: %v", event, body, err)
 			}
 		}

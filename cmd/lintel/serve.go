@@ -161,22 +161,30 @@ func serve(ctx context.Context, o serveOptions, log *slog.Logger) error {
 	defer jobs.Close()
 	boxes := newBoxPool(o.workers, box.Config{Executable: executable, Log: log})
 	defer boxes.close()
-	intake, err := webhook.New(webhook.Config{Secret: []byte(o.secret), Publish: jobs.Publish, Log: log})
+	intake, err := webhook.New(webhook.Config{Secret: []byte(o.secret), Publish: jobs.Publish, Pushed: jobs.AddPusher, Drop: jobs.Drop, Log: log})
 	if err != nil {
 		return err
 	}
 	metrics := bot.NewMetrics(jobs.Depth, boxes.restarts)
-	sweeper := sweep.New(sweep.Config{Door: door, Queue: jobs, Ours: bot.Ours, Interval: o.sweepInterval, Log: log})
+	sweeper := sweep.New(sweep.Config{Door: door, Queue: jobs, Ours: bot.Ours, Settled: bot.Settled, Budget: budget(door), Interval: o.sweepInterval, Log: log})
 	server := &bot.Server{
 		Webhook: intake, Metrics: metrics, Queue: jobs, Workers: o.workers, Sweep: sweeper.Run, Log: log,
 		Worker: &bot.Worker{
-			Door: door, Mirror: mirrors, Box: boxes, Approver: review.New(door, mirrors), Jobs: jobs, Summary: summary, Cache: cache,
+			Door: door, Mirror: mirrors, Box: boxes, Approver: review.New(door, mirrors, jobs), Jobs: jobs, Summary: summary, Cache: cache,
 			Version: engineVersion(), Now: time.Now, Log: log, Metrics: metrics,
 		},
 		Ready: map[string]func(context.Context) error{"box": func(context.Context) error { return runnable(executable) }},
 	}
 	log.Info("serving", "listen", listener.Addr().String(), "workers", o.workers, "queue", queueKind(o.natsURL))
 	return server.Run(ctx, listener)
+}
+
+// budget is what GitHub said last about the rate limit of an installation.
+func budget(door *github.App) func(int64) (int, int, bool) {
+	return func(installation int64) (int, int, bool) {
+		b, known := door.Budget(installation)
+		return b.Remaining, b.Limit, known && time.Now().Before(b.Reset) // a full one follows
+	}
 }
 
 func summary(report *checks.Report, blob bot.BlobURL) string {

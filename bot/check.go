@@ -1,0 +1,225 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"github.com/lintel-bot/lintel/bot/box"
+	"github.com/lintel-bot/lintel/bot/github"
+	"github.com/lintel-bot/lintel/bot/mirror"
+	"github.com/lintel-bot/lintel/checks"
+)
+
+// check is the work on one head.
+type check struct {
+	*Worker
+	task Task
+	repo github.Repo
+	log  *slog.Logger
+
+	head   string
+	part   string              // of the check run's name
+	closed bool                // nothing is to be checked any more
+	pr     *github.PullRequest // nil for a branch and a merge group
+	want   mirror.Want         // but its head
+	change checks.Change       // as far as it does not depend on what was fetched
+	moved  func(ctx context.Context) (bool, error)
+	judges func(ctx context.Context, state mirror.State) ([]*github.PullRequest, error) // nil: pr
+
+	run   github.CheckRun // ID zero: none is open
+	known string          // external id of the completed run that stands; "" for none
+	gave  int             // how often this head was given up
+}
+
+// see sees the check through to a completed check run.
+func (c *check) see(ctx context.Context) error {
+	c.run.Part = c.part
+	if err := c.tidy(ctx); err != nil {
+		return err
+	}
+	if c.closed {
+		return nil
+	}
+	err := c.do(ctx)
+	if c.task.exhausted() && isGone(err) {
+		c.log.Warn("there is nothing left to report to", "error", scrub(err.Error()))
+		return c.task.Ledger.SetNote(ctx, "")
+	}
+	return err
+}
+
+func (c *check) do(ctx context.Context) error {
+	wanted, err := c.open(ctx)
+	if err != nil || !wanted {
+		return err
+	}
+	if c.task.exhausted() {
+		return c.giveUp(ctx, verdictExhausted(c.task.Try-1))
+	}
+	state, err := c.fetch(ctx)
+	if err != nil {
+		return c.fail(ctx, stageFetch, err)
+	}
+	if err := c.progress(ctx); err != nil {
+		return c.fail(ctx, stageReport, err)
+	}
+	change := c.change
+	change.GitDir, change.Cache, change.Head, change.Now = state.GitDir, c.Cache, c.head, c.Now()
+	change.Rules, change.Base = state.BaseTip, state.MergeBase
+	if change.All {
+		change.Rules, change.Base = c.head, ""
+	}
+	report, err := c.evaluate(ctx, change)
+	if err != nil {
+		return c.fail(ctx, stageCheck, err)
+	}
+	again := false
+	if change.User.Teams, err = c.teams(ctx, report); err != nil {
+		return c.fail(ctx, stageReview, err)
+	}
+	again = len(change.User.Teams) > 0
+	if slices.ContainsFunc(report.Exceptions, func(e checks.Exception) bool { return e.State == "pending" }) {
+		if change.Approved, err = c.approvals(ctx, state, report); err != nil {
+			return c.fail(ctx, stageReview, err)
+		}
+		again = again || len(change.Approved) > 0
+	}
+	if again {
+		if report, err = c.evaluate(ctx, change); err != nil {
+			return c.fail(ctx, stageCheck, err)
+		}
+	}
+	return c.post(ctx, report, c.digest(state, change, report))
+}
+
+func (c *check) fetch(ctx context.Context) (mirror.State, error) {
+	begun := c.Now()
+	defer func() { c.Metrics.stage(stageFetch, c.Now().Sub(begun)) }()
+	want := c.want
+	want.HeadSHA = c.head
+	return c.Mirror.Fetch(ctx, c.repo, want)
+}
+
+func (c *check) evaluate(ctx context.Context, change checks.Change) (*checks.Report, error) {
+	begun := c.Now()
+	defer func() { c.Metrics.stage(stageCheck, c.Now().Sub(begun)) }()
+	report, err := c.Box.Run(ctx, change)
+	if err == nil && report == nil {
+		err = errors.New("the box answered with nothing")
+	}
+	return report, err
+}
+
+// teams are those of the settings' teams that the author is a member of. A team that the App may not see has
+// no members.
+func (c *check) teams(ctx context.Context, report *checks.Report) (member []string, _ error) {
+	if c.change.User.Login == "" {
+		return nil, nil
+	}
+	for _, team := range report.Teams {
+		is, err := c.Door.TeamMember(ctx, c.repo, team, c.change.User.Login)
+		if err != nil && !isGone(err) {
+			return nil, fmt.Errorf("asking for the members of a team: %w", err)
+		}
+		if is {
+			member = append(member, team)
+		}
+	}
+	return member, nil
+}
+
+// approvals asks for the approved exceptions of all pull requests that are part of the change.
+func (c *check) approvals(ctx context.Context, state mirror.State, report *checks.Report) (all []checks.Approval, err error) {
+	begun := c.Now()
+	defer func() { c.Metrics.stage(stageReview, c.Now().Sub(begun)) }()
+	pulls := []*github.PullRequest{c.pr}
+	if c.judges != nil {
+		if pulls, err = c.judges(ctx, state); err != nil {
+			return nil, err
+		}
+	}
+	for _, pr := range pulls {
+		if pr == nil {
+			continue
+		}
+		approved, err := c.Approver.Approvals(ctx, c.repo, pr, state.GitDir, state.BaseTip, report)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, approved...)
+	}
+	return all, nil
+}
+
+// fail decides what an error in a stage means: to hand back, to wait, to stop, to try again, or to tell.
+func (c *check) fail(ctx context.Context, stage string, err error) error {
+	var (
+		later     *github.RetryLater
+		vanished  *mirror.Vanished
+		strangers *mirror.NoMergeBase
+		large     *mirror.TooLarge
+		crash     *box.Crash
+		failed    *box.Failed
+	)
+	switch {
+	case ctx.Err() != nil, errors.As(err, &later):
+		return err
+	case errors.As(err, &vanished):
+		moved, lookup := c.moved(ctx)
+		if lookup != nil {
+			return lookup
+		}
+		if moved {
+			return c.abandon(ctx)
+		}
+		if !c.task.last() {
+			return err
+		}
+		return c.giveUp(ctx, verdictVanished(vanished.SHA))
+	case errors.As(err, &strangers):
+		return c.conclude(ctx, verdictUnfit(strangers.Error()))
+	case errors.As(err, &large):
+		return c.conclude(ctx, verdictUnfit(large.Error()))
+	case errors.As(err, &crash):
+		c.log.Error("the box crashed", "reason", crash.Reason)
+		return c.conclude(ctx, verdictCrash(crash))
+	case errors.As(err, &failed):
+		c.log.Error("the check failed", "reason", scrub(failed.Message))
+		return c.conclude(ctx, verdictFailed(failed))
+	case !c.task.last():
+		return err
+	}
+	c.log.Error("giving up", "stage", stage, "error", scrub(err.Error()))
+	return c.giveUp(ctx, verdictGivenUp(stage, c.task.Try, err))
+}
+
+// post publishes the report, unless the head moved on or exactly this result stands already.
+func (c *check) post(ctx context.Context, report *checks.Report, externalID string) error {
+	superseded, err := c.task.Ledger.Superseded(ctx)
+	if err != nil {
+		return err
+	}
+	if superseded {
+		// A newer job for the same head finds this result and leaves it; only another head makes it void.
+		moved, err := c.moved(ctx)
+		if err != nil {
+			return err
+		}
+		if moved {
+			return c.abandon(ctx)
+		}
+	}
+	if c.run.ID == 0 && sameResult(c.known, externalID) {
+		c.log.Info("nothing changed since the last check", "conclusion", string(report.Conclusion))
+		return c.task.Ledger.SetNote(ctx, "")
+	}
+	c.run.ExternalID = externalID
+	c.run.Conclusion = string(report.Conclusion)
+	c.run.Title = report.Title
+	c.run.Summary = c.Summary(report, c.blobURL)
+	c.run.Annotations = annotate(report)
+	return c.complete(ctx)
+}

@@ -1,0 +1,281 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/lintel-bot/lintel/bot/github"
+	"github.com/lintel-bot/lintel/bot/mirror"
+	"github.com/lintel-bot/lintel/bot/queue"
+	"github.com/lintel-bot/lintel/bot/webhook"
+	"github.com/lintel-bot/lintel/checks"
+)
+
+// GitHub's answer is older than its event: the job waits for it, but not for ever.
+func TestAnswerFromThePast(t *testing.T) {
+	b := newBench(t)
+	b.hub.pr.Updated = clock.Add(-time.Minute)
+	b.task.Message.Updated, b.task.Message.At = clock, clock
+	var later *queue.Later
+	if err := b.Do(t.Context(), b.task); !errors.As(err, &later) || later.Pause || len(b.hub.runs) != 0 {
+		t.Fatalf("%v with %d runs, want to come back soon", err, len(b.hub.runs))
+	}
+	b.task.Message.At = clock.Add(-lagLimit)
+	if err := b.Do(t.Context(), b.task); err != nil || b.last(t).Conclusion != "success" {
+		t.Errorf("%v; a job that waited long enough works with what there is", err)
+	}
+}
+
+// What could not be checked for reasons outside of the change is taken up again, in the same run.
+func TestGivenUpHeadIsTakenUpAgain(t *testing.T) {
+	b := newBench(t)
+	b.mirror.err = errors.New("no answer")
+	b.task.Try = b.task.Tries
+	for n := 1; n <= len(retries)+1; n++ {
+		if err := b.Do(t.Context(), b.task); err != nil {
+			t.Fatal(err)
+		}
+		run := b.last(t)
+		if len(b.hub.runs) != 1 || run.Conclusion != "failure" || givenUp(run) != n {
+			t.Fatalf("after %d times: %d runs, %s %s", n, len(b.hub.runs), run.Conclusion, run.ExternalID)
+		}
+		settled, final := Settled(run, clock)
+		if last := n > len(retries); !settled || final != last {
+			t.Errorf("after %d times: settled %v, final %v", n, settled, final)
+		}
+		if settled, _ := Settled(run, clock.Add(24*time.Hour)); settled != (n > len(retries)) {
+			t.Errorf("after %d times, a day later: settled %v", n, settled)
+		}
+		b.task.Message.Event, b.task.Message.Missing, b.task.Sequence = "sweep", true, b.task.Sequence+1
+	}
+	b.mirror.err = nil
+	if err := b.Do(t.Context(), b.task); err != nil {
+		t.Fatal(err)
+	}
+	if run := b.last(t); len(b.hub.runs) != 1 || run.Conclusion != "success" || b.ledger.note != "" {
+		t.Errorf("%d runs, the last %s; want the same one to succeed", len(b.hub.runs), run.Conclusion)
+	}
+}
+
+// A sweep's job that finds a result leaves it alone and does not check again.
+func TestMissingOnly(t *testing.T) {
+	b := newBench(t)
+	b.task.Message.Missing = true
+	for range 2 {
+		if err := b.Do(t.Context(), b.task); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(b.hub.runs) != 1 || len(b.box.changes) != 1 {
+		t.Errorf("%d runs after %d checks, want one of each", len(b.hub.runs), len(b.box.changes))
+	}
+}
+
+// The head went away and came back: the canceled run of its first time does not stand for a result.
+func TestHeadThatCameBack(t *testing.T) {
+	b := newBench(t)
+	b.hub.runs = []github.CheckRun{{ID: 1, HeadSHA: headA, Status: "completed", Conclusion: "cancelled", ExternalID: "pr-12/begun-1"}}
+	b.task.Message.Missing, b.task.Sequence = true, 2
+	if err := b.Do(t.Context(), b.task); err != nil || b.last(t).Conclusion != "success" || len(b.hub.runs) != 2 {
+		t.Errorf("%v, runs %+v", err, b.hub.runs)
+	}
+}
+
+// Somebody asks for the run of an old head again, which GitHub opens for that: it is closed, and the present
+// head gets its run.
+func TestRunOfAnOldHeadIsAskedFor(t *testing.T) {
+	b := newBench(t)
+	b.hub.runs = []github.CheckRun{{ID: 1, HeadSHA: headB, Status: "queued", ExternalID: "pr-12/x"}}
+	b.demand("d-5")
+	b.task.Message.Head = headB
+	if err := b.Do(t.Context(), b.task); err != nil {
+		t.Fatal(err)
+	}
+	if b.hub.runs[0].Conclusion != "cancelled" || b.last(t).Conclusion != "success" || b.last(t).HeadSHA != headA {
+		t.Errorf("runs %+v", b.hub.runs)
+	}
+}
+
+// The settings give rights to teams: the author is checked as a member, at the cost of another run only then.
+func TestTeamsOfTheAuthor(t *testing.T) {
+	for name, tc := range map[string]struct {
+		member []string
+		runs   int
+		want   []string
+	}{
+		"member of one":  {[]string{"org/ops"}, 2, []string{"org/ops"}},
+		"member of none": {nil, 1, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.hub.teams = tc.member
+			b.box.run = func(_ context.Context, c checks.Change) (*checks.Report, error) {
+				return &checks.Report{Conclusion: checks.Success, Teams: []string{"org/dev", "org/ops"}}, nil
+			}
+			if err := b.Do(t.Context(), b.task); err != nil {
+				t.Fatal(err)
+			}
+			last := b.box.changes[len(b.box.changes)-1]
+			if len(b.box.changes) != tc.runs || !slices.Equal(last.User.Teams, tc.want) || last.User.Login != "octocat" {
+				t.Errorf("%d checks, the last as %+v", len(b.box.changes), last.User)
+			}
+		})
+	}
+}
+
+// ofBranch makes the task one for a branch whose tip is headB.
+func (b *bench) ofBranch(name string) {
+	b.hub.branch = headB
+	b.task.Key.Number, b.task.Key.Branch = 0, name
+}
+
+func TestDefaultBranchHasItsReport(t *testing.T) {
+	b := newBench(t)
+	b.ofBranch("main")
+	if err := b.Do(t.Context(), b.task); err != nil {
+		t.Fatal(err)
+	}
+	run, change := b.last(t), b.box.changes[0]
+	if run.HeadSHA != headB || run.Part != "branch" || run.Conclusion != "success" || Ours(run, 12) {
+		t.Errorf("run %+v", run)
+	}
+	if !change.All || change.Rules != headB || change.Head != headB || change.Base != "" || change.User.Login != "" {
+		t.Errorf("change %+v", change)
+	}
+	if b.mirror.want != (mirror.Want{BaseRef: "main", BaseSHA: headB, HeadSHA: headB}) {
+		t.Errorf("fetched %+v", b.mirror.want)
+	}
+	if b.ledger.mark != headB {
+		t.Errorf("mark %q", b.ledger.mark)
+	}
+	// The button on that run.
+	again, ok := webhook.SubjectKey(b.task.Key, run.ExternalID)
+	if !ok || again != b.task.Key {
+		t.Errorf("the run is about %+v", again)
+	}
+	// Pushed over in the meantime: the old run is canceled.
+	b.box.run = func(context.Context, checks.Change) (*checks.Report, error) {
+		b.hub.branch, b.ledger.superseded = headA, true
+		return &checks.Report{Conclusion: checks.Success}, nil
+	}
+	b.demand("d-2")
+	if err := b.Do(t.Context(), b.task); err != nil || b.last(t).Conclusion != "cancelled" {
+		t.Errorf("%v, run %+v", err, b.last(t))
+	}
+}
+
+// A push to a base branch: which of the open pull requests are checked again.
+func TestPushToBase(t *testing.T) {
+	open := []github.PullRequest{{Number: 1, BaseRef: "release"}, {Number: 2, BaseRef: "main"}, {Number: 3, BaseRef: "release"}}
+	for name, tc := range map[string]struct {
+		mark    string
+		changed []string
+		files   map[string]string
+		want    []int
+	}{
+		"never looked at":   {"", nil, nil, []int{1, 3}},
+		"seen":              {headB, []string{".lintel.yaml"}, nil, nil},
+		"settings":          {headA, []string{"a.yaml", ".lintel.yaml"}, nil, []int{1, 3}},
+		"code owners":       {headA, []string{"docs/CODEOWNERS"}, nil, []int{1, 3}},
+		"a policy":          {headA, []string{"x/p.yml"}, map[string]string{"x/p.yml": "apiVersion: kyverno.io/v1"}, []int{1, 3}},
+		"an admission rule": {headA, []string{"p.yaml"}, map[string]string{"p.yaml": "kind: ValidatingAdmissionPolicyBinding"}, []int{1, 3}},
+		"an application":    {headA, []string{"apps/a.yaml", "README.md"}, map[string]string{"apps/a.yaml": "kind: Deployment", "README.md": "kyverno.io/"}, nil},
+		"far too much":      {headA, slices.Repeat([]string{"a.yaml"}, ruleFiles+1), nil, []int{1, 3}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.ofBranch("release")
+			b.hub.open, b.ledger.mark, b.mirror.changed, b.mirror.files = open, tc.mark, tc.changed, tc.files
+			if err := b.Do(t.Context(), b.task); err != nil {
+				t.Fatal(err)
+			}
+			var got []int
+			for _, key := range b.jobs.keys {
+				got = append(got, key.Number)
+			}
+			if !slices.Equal(got, tc.want) || b.ledger.mark != headB || len(b.hub.runs) != 0 {
+				t.Errorf("jobs for %v, mark %q, %d runs; want jobs for %v and no run on a branch that is not the default", got, b.ledger.mark, len(b.hub.runs), tc.want)
+			}
+		})
+	}
+}
+
+func TestMergeGroup(t *testing.T) {
+	b := newBench(t)
+	b.task.Key.Number, b.task.Key.Group = 0, headB
+	b.task.Message.Group = &queue.Group{Base: baseTip, BaseRef: "main", Number: 4}
+	b.hub.open = []github.PullRequest{{Number: 4, HeadSHA: "squashed"}, {Number: 5, HeadSHA: headA}, {Number: 6, HeadSHA: "elsewhere"}}
+	b.mirror.commits = []string{headB, headA}
+	b.box.run = func(_ context.Context, c checks.Change) (*checks.Report, error) {
+		if len(c.Approved) == 2 {
+			return &checks.Report{Conclusion: checks.Success}, nil
+		}
+		return &checks.Report{Conclusion: checks.ActionRequired, Exceptions: []checks.Exception{{State: "pending"}}}, nil
+	}
+	b.approver.approvals = []checks.Approval{{Path: "e.yaml", Blob: "1"}}
+	if err := b.Do(t.Context(), b.task); err != nil {
+		t.Fatal(err)
+	}
+	if run := b.last(t); run.HeadSHA != headB || run.Part != "" || run.Conclusion != "success" {
+		t.Errorf("run %+v", run)
+	}
+	if !slices.Equal(b.approver.asked, []int{4, 5}) {
+		t.Errorf("the approvals of %v count, want those of the group", b.approver.asked)
+	}
+	if b.mirror.want != (mirror.Want{BaseSHA: baseTip, HeadSHA: headB}) || b.box.changes[0].User.Login != "" {
+		t.Errorf("fetched %+v for %+v", b.mirror.want, b.box.changes[0].User)
+	}
+	// The button: GitHub does not tell the base again.
+	b.demand("d-7")
+	b.task.Message.Group = nil
+	if err := b.Do(t.Context(), b.task); err != nil || len(b.hub.runs) != 2 || b.mirror.want.BaseSHA != baseTip {
+		t.Errorf("asked for again: %v, %d runs", err, len(b.hub.runs))
+	}
+	b.ledger.mark = ""
+	if err := b.Do(t.Context(), b.task); err != nil || len(b.hub.runs) != 2 {
+		t.Errorf("forgotten: %v, %d runs", err, len(b.hub.runs))
+	}
+}
+
+func TestNewInstallation(t *testing.T) {
+	b := newBench(t)
+	b.hub.repos = []github.Repo{{Installation: 7, ID: 21, Owner: "o", Name: "a"}, {Installation: 7, ID: 22, Owner: "o", Name: "b"}}
+	b.task.Key = queue.Key{Installation: 7, All: true}
+	if err := b.Do(t.Context(), b.task); err != nil {
+		t.Fatal(err)
+	}
+	want := []queue.Key{{Installation: 7, Repository: 21, All: true}, {Installation: 7, Repository: 22, All: true}}
+	if !slices.Equal(b.jobs.keys, want) || b.jobs.messages[1].Name != "b" || !b.jobs.messages[1].Missing {
+		t.Fatalf("jobs %v %+v", b.jobs.keys, b.jobs.messages)
+	}
+	b.hub.open = []github.PullRequest{{Number: 1}, {Number: 9}}
+	b.task.Key, b.jobs.keys = want[0], nil
+	if err := b.Do(t.Context(), b.task); err != nil {
+		t.Fatal(err)
+	}
+	want = []queue.Key{{Installation: 7, Repository: 21, Number: 1}, {Installation: 7, Repository: 21, Number: 9}, {Installation: 7, Repository: 21, Branch: "main"}}
+	if !slices.Equal(b.jobs.keys, want) {
+		t.Errorf("jobs %v, want %v", b.jobs.keys, want)
+	}
+	b.hub.archive, b.jobs.keys = true, nil
+	if err := b.Do(t.Context(), b.task); err != nil || len(b.jobs.keys) != 0 {
+		t.Errorf("archived: %v, jobs %v", err, b.jobs.keys)
+	}
+}
+
+// Every commit's runs lead back to what they are about.
+func TestSuiteOfABranchIsAskedFor(t *testing.T) {
+	b := newBench(t)
+	b.ofBranch("main")
+	if err := b.Do(t.Context(), b.task); err != nil {
+		t.Fatal(err)
+	}
+	branch := b.task.Key
+	b.task.Key = queue.Key{Installation: 7, Repository: 11, Commit: headB}
+	if err := b.Do(t.Context(), b.task); err != nil || !slices.Equal(b.jobs.keys, []queue.Key{branch}) {
+		t.Errorf("%v, jobs %v, want the branch's", err, b.jobs.keys)
+	}
+}

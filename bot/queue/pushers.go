@@ -1,0 +1,81 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// pusherTTL is how long after the last push it is remembered who pushed to a pull request.
+	pusherTTL = 2 * 365 * 24 * time.Hour
+	// maxPushers bounds the record of one pull request. Above it, everybody counts as a pusher.
+	maxPushers = 1000
+)
+
+// Everybody in the answer of Pushers means that there are too many to tell.
+const Everybody = "*"
+
+// AddPusher remembers, on disk before it returns, that an account pushed to a pull request's head.
+func (q *Queue) AddPusher(ctx context.Context, repository int64, number int, login string) error {
+	name := pusherName(repository, number)
+	login = strings.ToLower(login)
+	for {
+		known, revision, err := q.readPushers(ctx, name)
+		if err != nil {
+			return err
+		}
+		if slices.Contains(known, login) || slices.Contains(known, Everybody) {
+			return nil
+		}
+		if known = append(known, login); len(known) > maxPushers {
+			known = []string{Everybody}
+		}
+		data, err := json.Marshal(known)
+		if err != nil {
+			return fmt.Errorf("remembering who pushed: %w", err)
+		}
+		if revision == 0 {
+			_, err = q.pushers.Create(ctx, name, data)
+		} else {
+			_, err = q.pushers.Update(ctx, name, data, revision)
+		}
+		switch {
+		case err == nil:
+			return nil
+		case isConflict(err) || errors.Is(err, jetstream.ErrKeyExists): // somebody else was faster
+		default:
+			return fmt.Errorf("remembering who pushed: %w", err)
+		}
+	}
+}
+
+// Pushers returns the accounts, in lower case, that are known to have pushed to a pull request's head.
+func (q *Queue) Pushers(ctx context.Context, repository int64, number int) ([]string, error) {
+	known, _, err := q.readPushers(ctx, pusherName(repository, number))
+	return known, err
+}
+
+// pusherName has no installation: it changes when the App is installed again, and the pushes stay.
+func pusherName(repository int64, number int) string { return fmt.Sprintf("%d.%d", repository, number) }
+
+func (q *Queue) readPushers(ctx context.Context, name string) ([]string, uint64, error) {
+	entry, err := q.pushers.Get(ctx, name)
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("reading who pushed: %w", err)
+	}
+	var known []string
+	if err := json.Unmarshal(entry.Value(), &known); err != nil {
+		return []string{Everybody}, entry.Revision(), nil // a damaged record excludes nobody less
+	}
+	return known, entry.Revision(), nil
+}
