@@ -9,6 +9,10 @@ FLAGS     ?=
 N         ?= 200
 POLICIES  ?= testdata/sample/policies
 
+# Without C the program is one static file, and takes a third less memory: with it, the linker keeps every symbol
+# for kustomize's Go plugins, which Lintel never loads. The race detector alone needs C.
+export CGO_ENABLED ?= 0
+
 .PHONY: all build test race demo bench blame-proof replay lint fmt vet staticcheck fuzz-smoke image clean
 
 all: build
@@ -23,7 +27,7 @@ test:
 
 ## race: all tests with the race detector (needs a C compiler)
 race:
-	$(MAKE) test TESTFLAGS='-race $(TESTFLAGS)'
+	CGO_ENABLED=1 $(MAKE) test TESTFLAGS='-race $(TESTFLAGS)'
 
 ## demo: a pull request is checked, end to end, on this machine
 demo: build
