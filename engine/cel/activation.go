@@ -3,7 +3,6 @@ package cel
 import (
 	"context"
 	"hash/fnv"
-	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/google/cel-go/interpreter"
 
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/jmespath"
 )
 
 // variable is a named expression of a policy.
@@ -168,24 +168,18 @@ func (a *activation) engine(name string, args []ref.Val) ref.Val {
 	case "__time_now", "__time_now_utc":
 		return types.String(now.UTC().Format(time.RFC3339))
 	case "__random":
-		length := 8
+		pattern := "[0-9a-z]{8}"
 		if len(args) == 1 {
-			s, ok := args[0].(types.String)
+			text, ok := args[0].(types.String)
 			if !ok {
 				return types.MaybeNoSuchOverloadErr(args[0])
 			}
-			length = min(max(len(s), 1), 64)
+			pattern = string(text)
 		}
 		id := admission.IdentityOf(a.state.subject())
 		h := fnv.New64a()
-		_, _ = h.Write([]byte(strings.Join([]string{id.Group, id.Kind, id.Namespace, id.Name}, "\x00")))
-		r := rand.New(rand.NewPCG(h.Sum64(), 0)) //nolint:gosec // reproducible on purpose
-		const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
-		out := make([]byte, length)
-		for i := range out {
-			out[i] = letters[r.IntN(len(letters))]
-		}
-		return types.String(out)
+		_, _ = h.Write([]byte(strings.Join([]string{id.Group, id.Kind, id.Namespace, id.Name}, "\x00"))) // never fails
+		return randomText(a.ctx, pattern, h.Sum64())
 	}
 	return types.NoSuchOverloadErr()
 }
@@ -257,4 +251,18 @@ func podImages(spec map[string]any) map[string]any {
 		out[list] = images
 	}
 	return out
+}
+
+// randomText draws text that matches a regular expression, as the function of that name in JMESPath does.
+func randomText(ctx context.Context, pattern string, seed uint64) ref.Val {
+	draw, err := jmespath.Compile("random(@)")
+	if err != nil {
+		return types.WrapErr(err)
+	}
+	out, err := draw.Search(ctx, pattern, jmespath.Env{Seed: seed})
+	if err != nil {
+		return types.WrapErr(err)
+	}
+	text, _ := out.(string)
+	return types.String(text)
 }

@@ -184,7 +184,7 @@ func TestOutcomes(t *testing.T) {
 		"request":         {validates("request.kind.kind == 'Pod' && request.resource.resource == 'pods' && request.operation == 'CREATE' && request.namespace == 'prod'"), Pass, true, "success"},
 		"libraries":       {validates("hash.md5('a') == md5('a') && sha256('a').startsWith('ca978112') && json.unmarshal('{\"a\": 1}').a == 1 && quantity('1Gi').isGreaterThan(quantity('1Mi')) && image('nginx').registry() == 'index.docker.io' && parseServiceAccount('system:serviceaccount:a:b').Name == 'b' && math.round(1.26, 1) == 1.3"), Pass, true, "success"},
 		"images":          {validates("images.containers.all(i, i != '') && images.initContainers[0] == 'busybox'"), Pass, true, "success"},
-		"random":          {validates("random() == random() && size(random('[a-z]{5}')) > 0"), Pass, true, "success"},
+		"random":          {validates("random() == random() && size(random()) == 8 && random('[a-z]{5}-x').matches('^[a-z]{5}-x$')"), Pass, true, "success"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := mustVP(t, podPolicy(tt.spec))
