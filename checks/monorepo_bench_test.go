@@ -4,6 +4,7 @@ package checks_test
 
 import (
 	"fmt"
+	"os"
 	"syscall"
 	"testing"
 	"time"
@@ -41,6 +42,13 @@ func BenchmarkMonorepo(b *testing.B) {
 				cache := b.TempDir()
 				check(b, &checks.Checker{}, m.edits[0], cache, 3)
 				measure(b, func(i int) { check(b, &checks.Checker{}, m.edits[i%len(m.edits)], cache, 3) })
+				size := int64(0)
+				for _, file := range files(b, cache) {
+					if info, err := os.Stat(file); err == nil {
+						size += info.Size()
+					}
+				}
+				b.ReportMetric(float64(size)/(1<<20), "disk-MiB")
 			})
 			for _, k := range []int{10, 100, 1000} {
 				if k > apps {

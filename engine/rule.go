@@ -96,7 +96,7 @@ func (v *review) violatedBefore(b *bound, i int) bool {
 	old := *v.request
 	old.Operation, old.Object, old.OldObject = admission.Create, v.request.OldObject, nil
 	p := v.newReview(v.ctx, &old)
-	p.prior, p.values = true, v.values
+	p.prior = true
 	p.target.User = admission.UserInfo{Username: "lintel:nobody"}
 	p.target.Roles, p.target.ClusterRoles = nil, nil
 	r, ok := p.rule(b, i)

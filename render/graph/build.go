@@ -87,12 +87,12 @@ func (c *Cache) near(t *tree.Tree, scope string) (kept, []tree.Difference, error
 	c.mu.Lock()
 	var candidates []kept
 	for _, k := range c.kept {
-		if k.scope == scope {
+		if k.scope == scope && t.ID() != "" { // nothing is near the empty tree
 			candidates = append(candidates, k)
 		}
 	}
 	c.mu.Unlock()
-	if c.Disk != nil {
+	if c.Disk != nil && t.ID() != "" {
 		for _, id := range c.Disk.Names(scope) {
 			if !slices.ContainsFunc(candidates, func(k kept) bool { return k.tree == id }) {
 				candidates = append(candidates, kept{scope: scope, tree: id})

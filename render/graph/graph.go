@@ -125,8 +125,8 @@ func (g *Graph) Marked() []string {
 }
 
 // Mentions lists the files that hold a word as a value, and so can bring forth an object of the kind of that name:
-// manifests, and kustomizations with a generator or a patch. Symlinks are always listed. The word must start with
-// a capital letter.
+// manifests, and kustomizations with a generator or a patch. Symlinks are always listed. A word that does
+// not start with a capital letter is found behind "kind:" only.
 func (g *Graph) Mentions(word string) []string {
 	list := append(g.values(mentions, word), g.values(mentions, link)...)
 	slices.Sort(list)

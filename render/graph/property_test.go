@@ -239,6 +239,8 @@ func TestValues(t *testing.T) {
 		{"description: The word Namespace is here", ""},
 		{"kind: &k Namespace\n", "Namespace"},
 		{"{kind: Namespace}", "Namespace"},
+		{"kind: thing\n", "thing"},
+		{`{"kind" : "thing", "name": "thing"}`, "thing"},
 		{"x: kubeNamespace\ny: namespace\n", ""},
 		{`data: "{\"kind\":\"Namespace\"}"`, "Namespace"},
 	} {

@@ -195,8 +195,9 @@ func (s *scanner) words(p string, data []byte, out *facts) {
 
 const maxWord = 63 // bytes of a kind: it is a DNS label in lower case (RFC 1123)
 
-// values calls visit for each word of letters and digits that starts with a capital and can be the whole of a YAML
-// or JSON scalar by what stands behind it. It finds every such scalar that is written without escapes.
+// values calls visit for each word of letters and digits that starts with a capital, or stands behind "kind:", and can
+// be the whole of a YAML or JSON scalar by what stands behind it. It finds every such scalar that is written without
+// escapes.
 func values(data []byte, visit func(word string)) {
 	alnum := func(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 	for i := 0; i < len(data); i++ {
@@ -207,7 +208,7 @@ func values(data []byte, visit func(word string)) {
 		for i < len(data) && alnum(data[i]) {
 			i++
 		}
-		if c := data[start]; c < 'A' || c > 'Z' || i-start > maxWord {
+		if c := data[start]; i-start > maxWord || (c < 'A' || c > 'Z') && !afterKind(data[:start]) {
 			continue
 		}
 		end := i
@@ -218,6 +219,12 @@ func values(data []byte, visit func(word string)) {
 			visit(string(data[start:i]))
 		}
 	}
+}
+
+// afterKind says whether data ends with the field name "kind" and what stands between it and a value on one line.
+func afterKind(data []byte) bool {
+	data, ok := bytes.CutSuffix(bytes.TrimRight(data, " \t\"'\\"), []byte(":"))
+	return ok && bytes.HasSuffix(bytes.TrimRight(data, " \t\"'\\"), []byte("kind"))
 }
 
 // locate answers the kustomization file of a folder, an empty path where it has none, and a *source.Error where

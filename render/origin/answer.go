@@ -176,11 +176,11 @@ func (b *Build) offered(i *item, steps []step, v *value, agrees, carried bool) (
 				continue
 			}
 		case prefix:
-			if agrees || missing || text != o.text+v.text && !strings.HasPrefix(text, o.text) || !strings.Contains(text, v.text) {
+			if agrees || missing || last.token == "namespace" || !strings.HasPrefix(text, o.text) || !strings.Contains(text, v.text) {
 				continue
 			}
 		case suffix:
-			if agrees || missing || !strings.HasSuffix(text, o.text) || !strings.Contains(text, v.text) {
+			if agrees || missing || last.token == "namespace" || !strings.HasSuffix(text, o.text) || !strings.Contains(text, v.text) {
 				continue
 			}
 		}

@@ -103,6 +103,7 @@ func TestSplitPath(t *testing.T) {
 	for path, want := range map[string][]string{
 		"a.b":                        {"a", "b"},
 		`a.b\.c/d.e`:                 {"a", "b.c/d", "e"},
+		".a.b":                       {"a", "b"},
 		"a.[name=x.y].c":             {"a", "[name=x.y]", "c"},
 		"metadata.annotations.[x.y]": {"metadata", "annotations", "[x.y]"},
 	} {

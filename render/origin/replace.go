@@ -127,11 +127,13 @@ func selectedExactly(from *yaml.Node, items []*item) *item {
 	return nil
 }
 
-// splitPath takes a field path apart: at dots, but not at those in brackets or behind a backslash.
+// splitPath takes a field path apart: at dots, but not at those in brackets or behind a backslash. A dot in front
+// does not count.
 func splitPath(p string) []string {
 	var parts []string
 	var part strings.Builder
 	depth := 0
+	p = strings.TrimPrefix(p, ".")
 	for i := 0; i < len(p); i++ {
 		switch c := p[i]; {
 		case c == '\\' && i+1 < len(p) && p[i+1] == '.':
@@ -168,10 +170,7 @@ func matches(v *value, path []string) []*value {
 			list = append(list, matches(f.value, rest)...)
 		}
 	case v.kind == yaml.MappingNode:
-		if len(token) > 2 && token[0] == '[' && token[len(token)-1] == ']' && !strings.Contains(token, "=") {
-			token = token[1 : len(token)-1]
-		}
-		return matches(v.get(token), rest)
+		return matches(v.get(bare(token)), rest)
 	case v.kind == yaml.SequenceNode:
 		for k, item := range v.items {
 			key, want, _ := strings.Cut(strings.Trim(token, "[]"), "=")
@@ -181,6 +180,14 @@ func matches(v *value, path []string) []*value {
 		}
 	}
 	return list
+}
+
+// bare takes the brackets off a key that is written in them for its dots.
+func bare(token string) string {
+	if len(token) > 2 && token[0] == '[' && token[len(token)-1] == ']' && !strings.Contains(token, "=") {
+		return token[1 : len(token)-1]
+	}
+	return token
 }
 
 // assign writes a replacement's value to a field path of a resource.
@@ -201,6 +208,7 @@ func (s *simulation) assign(root *value, path []string, from *value, options *ya
 			if made.kind == yaml.SequenceNode {
 				return
 			}
+			token = bare(token)
 			next := made.get(token)
 			if next == nil {
 				next = mapValue(from.by)

@@ -257,3 +257,9 @@ func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 	r.found = slices.CompactFunc(r.found, func(a, b Deployment) bool { return a.ID() == b.ID() && a.Digest() == b.Digest() })
 	return r.found, r.problems
 }
+
+// Kinds lists the kinds of the objects that Deployments looks at: those that deploy, and those that it only looks up
+// for Flux.
+func Kinds() (deploy, context []string) {
+	return []string{"Application", "ApplicationSet", "Kustomization"}, []string{"ConfigMap", "GitRepository", "ArtifactGenerator"}
+}

@@ -48,7 +48,10 @@ type Config struct {
 	Store      *Store   // what was read of the same repository before; nil: nothing
 }
 
-const defaultBlobLimit = 16 << 20
+const (
+	defaultBlobLimit = 16 << 20
+	maxFolder        = 64 << 20 // bytes of a folder's or a commit's object: over a million entries
+)
 
 // Objects reads objects of one repository. It is safe for concurrent use.
 type Objects struct {
@@ -167,11 +170,15 @@ func (o *Objects) answer(name string) (id, kind string, data []byte, err error) 
 	if err != nil || size < 0 {
 		return "", "", nil, o.fail(fmt.Errorf("unexpected header %q", header))
 	}
-	if size > o.limit {
+	limit := o.limit
+	if fields[1] != "blob" {
+		limit = maxFolder
+	}
+	if size > limit {
 		if _, err := io.CopyN(io.Discard, o.out, size+1); err != nil {
 			return "", "", nil, o.fail(err)
 		}
-		return fields[0], fields[1], nil, &TooLargeError{Size: size, Limit: o.limit}
+		return fields[0], fields[1], nil, &TooLargeError{Size: size, Limit: limit}
 	}
 	data = make([]byte, size)
 	if _, err := io.ReadFull(o.out, data); err != nil {

@@ -1,0 +1,139 @@
+package checks_test
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/render/tree/treetest"
+)
+
+// What is kept in memory and on disk, whatever became of it, changes no report.
+func TestCacheChangesNothing(t *testing.T) {
+	m := newMonorepo(t, 12, 6)
+	cache := t.TempDir()
+	var warm checks.Checker
+	run := func(c *checks.Checker, head, cache string) string {
+		t.Helper()
+		report, err := c.Run(t.Context(), checks.Change{GitDir: m.gitDir, Cache: cache, Rules: m.base, Base: m.base, Head: head,
+			Now: time.Date(2024, 1, 2, 0, 0, 0, 0, time.UTC)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(report)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	damage := []struct {
+		name string
+		hurt func(file string) error
+	}{
+		{"nothing", func(string) error { return nil }},
+		{"cut", func(file string) error { return os.Truncate(file, 40) }},
+		{"emptied", func(file string) error { return os.Truncate(file, 0) }},
+		{"removed", os.Remove},
+		{"a folder in its place", func(file string) error { _ = os.Remove(file); return os.Mkdir(file, 0o700) }},
+	}
+	heads := append(m.edits, m.shared[10])
+	for i, head := range heads {
+		want := run(&checks.Checker{}, head, "")
+		if got := run(&warm, head, ""); got != want {
+			t.Errorf("warm differs:\n%s\nwant:\n%s", got, want)
+		}
+		if got := run(&checks.Checker{}, head, cache); got != want {
+			t.Errorf("with a cache differs:\n%s\nwant:\n%s", got, want)
+		}
+		entries := files(t, cache)
+		if i == 0 && len(entries) == 0 {
+			t.Fatal("nothing is kept")
+		}
+		d := damage[i%len(damage)]
+		for _, file := range entries {
+			if err := d.hurt(file); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := run(&checks.Checker{}, head, cache); got != want {
+			t.Errorf("after %s differs:\n%s\nwant:\n%s", d.name, got, want)
+		}
+	}
+	nowhere := filepath.Join(cache, "file")
+	if err := os.WriteFile(nowhere, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if run(&checks.Checker{}, m.edits[0], nowhere) != run(&checks.Checker{}, m.edits[0], "") {
+		t.Error("a folder that cannot be used changes the report")
+	}
+}
+
+func files(tb testing.TB, dir string) (list []string) {
+	tb.Helper()
+	err := filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			list = append(list, p)
+		}
+		return err
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return list
+}
+
+// A change of settings that decide what the index holds is not answered from an index made before.
+func TestCacheFollowsSettings(t *testing.T) {
+	r := treetest.New(t)
+	base := r.Commit(`
+-- app/kustomization.yaml --
+resources: [a.yaml]
+-- app/a.yaml --
+{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {k: v}}
+`)
+	head := r.Commit("-- app/a.yaml --\n{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {k: w}}\n")
+	strict := r.Commit("-- .lintel.yaml --\nlimits: {fileBytes: 20}\n")
+	cache := t.TempDir()
+	for _, c := range []struct {
+		rules  string
+		errors bool
+	}{{base, false}, {strict, true}, {base, false}} {
+		report, err := (&checks.Checker{}).Run(t.Context(), checks.Change{GitDir: r.GitDir, Cache: cache, Rules: c.rules, Base: base, Head: head,
+			Now: time.Date(2024, 1, 2, 0, 0, 0, 0, time.UTC)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(report.Errors) > 0; got != c.errors {
+			t.Errorf("errors: %v", report.Errors)
+		}
+	}
+}
+
+// A repository that lacks objects is never checked as if it held nothing.
+func TestDamagedRepository(t *testing.T) {
+	r := treetest.New(t)
+	base := r.Commit("-- apps/a/b/kustomization.yaml --\nresources: [x.yaml]\n-- apps/a/b/x.yaml --\n{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n")
+	head := r.Commit("-- apps/a/b/x.yaml --\n{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {k: v}}\n")
+	for _, path := range []string{"apps", "apps/a", "apps/a/b", "apps/a/b/kustomization.yaml", "apps/a/b/x.yaml"} {
+		id := r.Git("rev-parse", head+":"+path)
+		file := filepath.Join(r.GitDir, "objects", id[:2], id[2:])
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+		report, err := (&checks.Checker{}).Run(t.Context(), checks.Change{GitDir: r.GitDir, Rules: base, Base: base, Head: head})
+		if err == nil && report.Conclusion != checks.Failure {
+			t.Errorf("without %s: %s", path, report.Title)
+		}
+		if err := os.WriteFile(file, data, 0o444); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
