@@ -16,6 +16,7 @@ import (
 // findings turns the results of one review into findings, one for each failing field.
 func (r *run) findings(v *reviewed) {
 	stats := &r.report.Stats
+	r.reportMutations(v)
 	for _, res := range v.results {
 		switch res.Outcome {
 		case engine.Pass:
@@ -72,7 +73,7 @@ func (r *run) finding(v *reviewed, res engine.Result, field string) Finding {
 	if res.Line > 0 {
 		f.PolicyLine = res.Line
 	}
-	f.Origin = r.origin(side.Origin(field), old)
+	f.Origin = r.place(v, side, field, old)
 	switch {
 	case len(res.Exceptions) > 0:
 		f.Exemption = r.exemption(res.Exceptions)
@@ -97,7 +98,11 @@ func before(v *reviewed, res engine.Result, side *render.Resource, field string)
 	if v.pair.operation != admission.Update {
 		return false
 	}
-	want := stableField(side.Object, field)
+	object := side.Object
+	if v.mutations != nil {
+		object = v.mutations.object
+	}
+	want := stableField(object, field)
 	for _, old := range v.old {
 		if !violated(old) || old.Outcome != res.Outcome || old.Rule != res.Rule || old.Policy != res.Policy {
 			continue
@@ -138,6 +143,20 @@ func (r *run) idleExemption(v *reviewed, res engine.Result) *Exemption {
 		}
 	}
 	return nil
+}
+
+// place answers where a finding's field is written: in the sources, or in the mutate rule that wrote it.
+func (r *run) place(v *reviewed, side *render.Resource, field string, old bool) *Origin {
+	if v.mutations == nil || old {
+		return r.origin(side.Origin(field), old)
+	}
+	source := r.origin(side.Origin(v.mutations.rendered(field)), old)
+	w, ok := v.mutations.writer(field)
+	if !ok {
+		return source
+	}
+	return &Origin{Path: w.policy.Path, StartLine: max(1, w.line), EndLine: max(1, w.line), How: string(origin.Writer), Changed: r.changed[w.policy.Path],
+		Chain: append([]Place{{Path: source.Path, StartLine: source.StartLine, EndLine: source.EndLine, Role: "rendered"}}, source.Chain...)}
 }
 
 func (r *run) origin(p origin.Place, old bool) *Origin {

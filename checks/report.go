@@ -35,6 +35,7 @@ type Report struct {
 	Errors     []Problem   `json:"errors"`               // what could not be read, rendered or compiled; any makes the check fail
 	Warnings   []Problem   `json:"warnings,omitempty"`   // deprecated fields, policies that are not evaluated before merge
 	Exceptions []Exception `json:"exceptions,omitempty"` // the exceptions that the change itself adds or edits
+	Mutations  []Mutation  `json:"mutations,omitempty"`  // what mutate rules write before the others look, as a cluster would
 	Approvers  *Approvers  `json:"approvers,omitempty"`  // who may approve them, from the settings at the base
 	Teams      []string    `json:"teams,omitempty"`      // "org/team": those whose members the settings map to users of the cluster
 	Stats      Stats       `json:"stats"`
@@ -115,6 +116,17 @@ type Exception struct {
 	Lets  int      `json:"lets"` // how many findings of this change it covers
 }
 
+// Mutation is what a mutate rule writes into a resource before the other rules look at it.
+type Mutation struct {
+	Policy     string   `json:"policy"`
+	Rule       string   `json:"rule"`
+	Resource   Resource `json:"resource"`
+	Root       string   `json:"root"`
+	Fields     []string `json:"fields"` // pointers, in which [name=x] stands for the element of that name
+	PolicyPath string   `json:"policyPath"`
+	PolicyLine int      `json:"policyLine"`
+}
+
 // Approvers are the people whose review makes an exception count (settings, "approvers").
 type Approvers struct {
 	Users      []string `json:"users,omitempty"`
@@ -157,5 +169,6 @@ type Stats struct {
 	Errored     int `json:"errored"`
 	Unknown     int `json:"unknown"`
 	PreExisting int `json:"preExisting"`
+	Mutated     int `json:"mutated"`   // resources that mutate rules change before the others look
 	Unchecked   int `json:"unchecked"` // changed Helm charts, which are not rendered
 }

@@ -14,10 +14,11 @@ import (
 
 // reviewed is what the policies said about one pair.
 type reviewed struct {
-	pair    *pair
-	results []engine.Result
-	old     []engine.Result // what they say about the old object of an update; asked for only when something fails
-	idle    []engine.Result // what they would say with the exceptions that do not count (yet, or any more)
+	pair      *pair
+	mutations *mutations // nil where no mutate rule changed anything
+	results   []engine.Result
+	old       []engine.Result // what they say about the old object of an update; asked for only when something fails
+	idle      []engine.Result // what they would say with the exceptions that do not count (yet, or any more)
 }
 
 // review evaluates all pairs, on all processors, and turns the answers into findings in a fixed order.
@@ -70,6 +71,7 @@ func (v *reviewer) review(ctx context.Context, p *pair) reviewed {
 	if slices.ContainsFunc(out.results, undecided) && v.addNamespace(ctx, request) {
 		out.results = v.counting.Evaluate(ctx, request)
 	}
+	out.mutations = mutationsOf(p, out.results)
 	if !slices.ContainsFunc(out.results, violated) {
 		return out
 	}

@@ -2,6 +2,7 @@ package checks_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -177,6 +178,49 @@ metadata: {name: shop, labels: {tier: gold}}
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// Mutate rules run first, as in a cluster. What they wrote is traced to the rule, the rest to its line, also when
+// they shift a list.
+func TestMutations(t *testing.T) {
+	r := treetest.New(t)
+	base := r.Commit(pods + `
+-- policies/m.yaml --
+apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: sidecar}
+spec:
+  rules:
+  - name: add
+    match: {any: [{resources: {kinds: [Pod]}}]}
+    mutate:
+      patchesJson6902: |-
+        - {op: add, path: /spec/containers/0, value: {name: side, image: "s:latest"}}
+  - name: label
+    match: {any: [{resources: {kinds: [Pod]}}]}
+    mutate:
+      patchStrategicMerge: {metadata: {labels: {+(team): none}}}
+`)
+	r.Write("apps/a.yaml", pod("a", "  containers:\n  - name: app\n    image: x:latest\n"))
+	report := check(t, r, checks.Change{Base: base, Rules: base, Head: r.Snapshot()})
+	var got []string
+	for _, f := range report.Findings {
+		got = append(got, fmt.Sprintf("%s:%d %s < %v", f.Origin.Path, f.Origin.StartLine, f.Field, f.Origin.Chain))
+	}
+	want := []string{
+		"apps/a.yaml:7 /spec/containers/1/image < []",
+		"policies/m.yaml:6 /spec/containers/0/image < [{apps/a.yaml 5 5 rendered}]",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	var written []string
+	for _, m := range report.Mutations {
+		written = append(written, fmt.Sprint(m.Rule, m.Fields))
+	}
+	if want := []string{"add[/spec/containers/[name=side]]", "label[/metadata/labels]"}; !slices.Equal(written, want) || report.Stats.Mutated != 1 {
+		t.Errorf("got %q, want %q; %+v", written, want, report.Stats)
 	}
 }
 

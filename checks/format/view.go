@@ -182,14 +182,17 @@ func verdict(r *checks.Report) string {
 
 // work is one line about what was looked at.
 func work(s checks.Stats) string {
-	unchecked := ""
+	rest := ""
 	if s.Unchecked > 0 {
-		unchecked = ", " + count(s.Unchecked, "changed Helm chart", "changed Helm charts") + " not checked"
+		rest = ", " + count(s.Unchecked, "changed Helm chart", "changed Helm charts") + " not checked"
+	}
+	if s.Mutated > 0 {
+		rest += ", " + count(s.Mutated, "resource", "resources") + " changed by mutate rules first"
 	}
 	return fmt.Sprintf("%s in %s, %s with %s, %s passed%s",
 		count(s.Resources, "resource", "resources"), count(s.Roots, "root", "roots"),
 		count(s.Policies, "policy", "policies"), count(s.Rules, "rule", "rules"),
-		count(s.Passed, "check", "checks"), unchecked)
+		count(s.Passed, "check", "checks"), rest)
 }
 
 // exemptionWords is "security/allow-web (exceptions/web.yaml): pending".

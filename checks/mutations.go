@@ -1,0 +1,184 @@
+package checks
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/engine/admission"
+)
+
+// mutations is what the mutate rules made of a resource before the others looked at it: a finding's field is one of
+// the mutated object, and its place is in the sources, or in the rule that wrote it.
+type mutations struct {
+	original, object admission.Object
+	writes           []write // in order
+}
+
+// write is a field that a mutate rule wrote, by its stable pointer (see stableField).
+type write struct {
+	field  string
+	policy engine.PolicyRef
+	rule   string
+	line   int
+}
+
+// mutationsOf follows the mutate rules of a review; nil where none changed anything.
+func mutationsOf(p *pair, results []engine.Result) *mutations {
+	if p.new == nil {
+		return nil
+	}
+	m := &mutations{original: p.new.Object, object: p.new.Object}
+	for _, res := range results {
+		if !res.Mutation || res.Patched == nil {
+			continue
+		}
+		w := write{policy: res.Policy, rule: res.Rule, line: max(res.Line, res.Policy.Line)}
+		difference(m.object, res.Patched, "", func(pointer string) {
+			w.field = stableField(res.Patched, pointer)
+			m.writes = append(m.writes, w)
+		})
+		m.object = res.Patched
+	}
+	if len(m.writes) == 0 {
+		return nil
+	}
+	return m
+}
+
+// difference reports the pointers into b of what a does not have, the highest of each branch. What b lacks is not
+// reported: nothing of it can fail.
+func difference(a, b any, pointer string, report func(string)) {
+	switch b := b.(type) {
+	case map[string]any:
+		old, ok := a.(map[string]any)
+		if !ok {
+			report(pointer)
+			return
+		}
+		for _, k := range slices.Sorted(maps.Keys(b)) {
+			at := pointer + "/" + escapeToken(k)
+			if _, ok := old[k]; !ok {
+				report(at)
+				continue
+			}
+			difference(old[k], b[k], at, report)
+		}
+	case []any:
+		old, ok := a.([]any)
+		if !ok {
+			report(pointer)
+			return
+		}
+		for i := range b {
+			at := pointer + "/" + strconv.Itoa(i)
+			if k := counterpart(old, b, i); k >= 0 {
+				difference(old[k], b[i], at, report)
+			} else {
+				report(at)
+			}
+		}
+	default:
+		if !reflect.DeepEqual(a, b) {
+			report(pointer)
+		}
+	}
+}
+
+// counterpart finds the element of a list that another version of the list has at i: of the same name, the same
+// content, or (for elements that have no name) at the same place. It answers -1 where there is none.
+func counterpart(old, list []any, i int) int {
+	name := elementName(list[i])
+	for k := range old {
+		if name != "" && elementName(old[k]) == name {
+			return k
+		}
+	}
+	if name != "" {
+		return -1
+	}
+	if k := slices.IndexFunc(old, func(e any) bool { return reflect.DeepEqual(e, list[i]) }); k >= 0 {
+		return k
+	}
+	if i < len(old) && elementName(old[i]) == "" {
+		return i
+	}
+	return -1
+}
+
+func elementName(e any) string {
+	m, _ := e.(map[string]any)
+	name, _ := m["name"].(string)
+	return name
+}
+
+// writer answers the last rule that wrote a field of the mutated object, or something around it.
+func (m *mutations) writer(field string) (write, bool) {
+	at := stableField(m.object, field)
+	for _, w := range slices.Backward(m.writes) {
+		if at == w.field || strings.HasPrefix(at, w.field+"/") {
+			return w, true
+		}
+	}
+	return write{}, false
+}
+
+// rendered answers the pointer that a field of the mutated object has in the rendered one, that of the list where a
+// rule added the element.
+func (m *mutations) rendered(field string) string {
+	parts := strings.Split(field, "/")
+	var from, to any = m.object, m.original
+	for i := 1; i < len(parts); i++ {
+		token := strings.ReplaceAll(strings.ReplaceAll(parts[i], "~1", "/"), "~0", "~")
+		switch at := from.(type) {
+		case map[string]any:
+			other, _ := to.(map[string]any)
+			from, to = at[token], other[token]
+		case []any:
+			k := index(token)
+			other, _ := to.([]any)
+			if k < 0 || k >= len(at) {
+				return strings.Join(parts, "/")
+			}
+			back := counterpart(other, at, k)
+			if back < 0 {
+				return strings.Join(parts[:i], "/")
+			}
+			parts[i] = strconv.Itoa(back)
+			from, to = at[k], other[back]
+		default:
+			return strings.Join(parts, "/")
+		}
+	}
+	return strings.Join(parts, "/")
+}
+
+// reportMutations says what mutate rules made of a resource.
+func (r *run) reportMutations(v *reviewed) {
+	if v.mutations == nil {
+		return
+	}
+	r.report.Stats.Mutated++
+	for _, w := range v.mutations.writes {
+		list := r.report.Mutations
+		next := Mutation{Policy: policyName(w.policy), Rule: w.rule, Resource: resourceOf(v.pair.new), Root: v.pair.root.Path,
+			PolicyPath: w.policy.Path, PolicyLine: w.line}
+		if n := len(list); n > 0 && sameMutation(list[n-1], next) {
+			list[n-1].Fields = append(list[n-1].Fields, w.field)
+			continue
+		}
+		next.Fields = []string{w.field}
+		r.report.Mutations = append(list, next)
+	}
+}
+
+func sameMutation(a, b Mutation) bool {
+	return a.Policy == b.Policy && a.Rule == b.Rule && a.Resource == b.Resource && a.Root == b.Root && a.PolicyPath == b.PolicyPath && a.PolicyLine == b.PolicyLine
+}
+
+func escapeToken(token string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(token, "~", "~0"), "/", "~1")
+}
