@@ -267,7 +267,6 @@ func scalarAbove(v *value, path []string) *value {
 type variable struct {
 	name, field string
 	item        *item
-	by          mark
 }
 
 // collectVars reads the vars of a layer
