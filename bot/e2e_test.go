@@ -28,6 +28,7 @@ func TestServe(t *testing.T) {
 	t.Run("box crashes", func(t *testing.T) { t.Parallel(); boxCrashes(t, binary) })
 	t.Run("trouble", func(t *testing.T) { t.Parallel(); trouble(t, binary) })
 	t.Run("webhook is lost", func(t *testing.T) { t.Parallel(); lostWebhook(t, binary) })
+	t.Run("rate limits", func(t *testing.T) { t.Parallel(); rateLimits(t, binary) })
 	t.Run("server is killed", func(t *testing.T) { t.Parallel(); serverKilled(t, binary) })
 }
 

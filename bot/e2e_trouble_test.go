@@ -3,6 +3,7 @@ package bot_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -51,6 +52,51 @@ func lostWebhook(t *testing.T, binary string) {
 	head := s.pushOpen("change")
 	if run := s.completed(head); run.Conclusion != "success" {
 		t.Errorf("the run:\n%s", show(run))
+	}
+	clean(t, hub)
+}
+
+// rateLimits: one installation at its limit is left in peace until it is over, and costs the others nothing.
+func rateLimits(t *testing.T, binary string) {
+	const limit = 6 * time.Second
+	hub := newHub(t)
+	busy := newScene(t, hub, "busy-org/fleet", sampleRepo)
+	quiet := newScene(t, hub, "quiet-org/fleet", sampleRepo)
+	p := serve(t, binary, hostingOf(hub), t.TempDir(), "LINTEL_SWEEP_INTERVAL=1h")
+	if err := hub.WaitRequest(busy.ctx, "/repos/quiet-org/fleet/pulls"); err != nil { // of the first sweep
+		t.Fatal(err)
+	}
+	hub.SetHook(p.url + "/webhook")
+	hub.Inject(func() githubtest.Fault { f := githubtest.SecondaryLimit(limit); f.Path = "/repos/busy-org/"; return f }())
+	before, begun := len(hub.Requests()), time.Now()
+	var heads []string
+	for n := range 12 {
+		heads = append(heads, busy.pushOpen(fmt.Sprintf("change-%d", n)))
+	}
+	quiet.completed(quiet.pushOpen("change"))
+	if took := time.Since(begun); took < limit {
+		asked := 0
+		for _, r := range hub.Requests()[before:] {
+			if strings.HasPrefix(r.Path, "/repos/busy-org/") {
+				asked++
+			}
+		}
+		// The one that met the limit, and one that was under way beside it.
+		if asked > 2 {
+			t.Errorf("the installation was asked %d times while it was to be left in peace", asked)
+		}
+		t.Logf("the other installation's check took %s, with %d requests to the limited one", took.Round(time.Millisecond), asked)
+	} else {
+		t.Errorf("the other installation waited for %s", took)
+	}
+	for _, head := range heads {
+		busy.completed(head)
+	}
+	if took := time.Since(begun); took < limit {
+		t.Errorf("everything was done after %s, within the limit", took)
+	}
+	if runs := hub.Runs(busy.repo); len(runs) != len(heads) {
+		t.Errorf("%d check runs for %d heads", len(runs), len(heads))
 	}
 	clean(t, hub)
 }

@@ -27,36 +27,18 @@ type fields = map[string]any
 
 // standin is a running stand-in.
 type standin struct {
-	t    *testing.T
-	ctx  context.Context
-	base string
+	t            *testing.T
+	ctx          context.Context
+	base         string
+	repo         string
+	installation int64
 }
 
 // TestStandin takes a pull request through its life with the stand-in as GitHub: no request may break
 // GitHub's own description of its API.
 func TestStandin(t *testing.T) {
-	for _, tool := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("needs %s", tool)
-		}
-	}
-	if _, err := os.Stat(filepath.Join(standinFolder, "server.js")); err != nil {
-		t.Skip("needs the stand-in of GitHub beside the repository")
-	}
-	t.Parallel()
-	binary := buildLintel(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	s := startStandin(ctx, t)
-	app := s.register()
-	p := serve(t, binary, hosting{s.base, app.ID, []byte(app.PEM), app.Secret}, t.TempDir())
-	s.control(http.MethodPatch, fmt.Sprintf("/apps/%d", app.ID), fields{"hook_url": p.url + "/webhook"}, nil)
-
-	const repo = "octo-org/fleet"
-	s.control(http.MethodPut, "/orgs/octo-org", fields{"members": []string{"alice", "bob"}, "owners": []string{"olga"}}, nil)
-	s.control(http.MethodPost, "/repos", fields{"full_name": repo, "files": folderFiles(t, sampleRepo)}, nil)
-	s.control(http.MethodPut, "/orgs/octo-org/teams/security", fields{"members": []string{"bob"}, "repos": fields{repo: "push"}}, nil)
-	s.control(http.MethodPost, "/installations?wait=1", fields{"app": app.ID, "account": "octo-org", "repositories": []string{repo}}, nil)
+	s := newStandin(t)
+	repo := s.repo
 
 	// Opened with a change that breaks two policies.
 	broken := s.commit(repo, folderFiles(t, sampleChange))
@@ -84,17 +66,98 @@ func TestStandin(t *testing.T) {
 	if run := s.completed(repo, head, 1); run.Conclusion != "failure" {
 		t.Errorf("the run with many findings: %s", run.Conclusion)
 	}
+	s.clean()
+}
+
+// TestStandinEvents is what else happens in a repository: the base branch moves and changes its policies, a merge
+// queue asks, the repository is renamed, the installation is suspended and comes back.
+func TestStandinEvents(t *testing.T) {
+	s := newStandin(t)
+	repo := s.repo
+	// A pull request that no policy minds, yet.
+	head := s.commit(repo, map[string]string{"platform/new.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: new\n  namespace: shop\n"})
+	var pull struct{ Number int }
+	s.control(http.MethodPost, "/repos/"+repo+"/pulls?wait=1", fields{"head": "change", "title": "Change", "user": "alice"}, &pull)
+	if run := s.completed(repo, head, 1); run.Conclusion != "success" {
+		t.Errorf("the run of the pull request: %+v", run)
+	}
+	// The queue's merged tree has a run of its own.
+	var group struct {
+		ID      int64
+		HeadSHA string `json:"head_sha"`
+	}
+	s.control(http.MethodPost, "/repos/"+repo+"/merge-queue?wait=1", fields{"pulls": []int{pull.Number}, "user": "alice"}, &group)
+	if run := s.completed(repo, group.HeadSHA, 1); run.Conclusion != "success" {
+		t.Errorf("the run of the merge group: %+v", run)
+	}
+	s.control(http.MethodPost, fmt.Sprintf("/repos/%s/merge-queue/%d/destroy?wait=1", repo, group.ID), fields{"user": "alice"}, nil)
+
+	// The first push to main that is seen: what it changed before is not known, so the pull request is checked
+	// again. One after it that changes no rule leaves it alone. Main has a report each time.
+	var pushed struct{ SHA string }
+	for _, text := range []string{"one", "two"} {
+		s.control(http.MethodPost, "/repos/"+repo+"/commits?wait=1", fields{"branch": "main", "user": "olga", "message": "Note", "files": fields{"platform/notes.txt": text}}, &pushed)
+		if run := s.completed(repo, pushed.SHA, 1); run.Name != "Lintel (branch)" || run.Conclusion == "" {
+			t.Errorf("the run of the default branch: %+v", run)
+		}
+		if run := s.completed(repo, head, 2); run.Conclusion != "success" {
+			t.Errorf("the run after the first push: %s", run.Conclusion)
+		}
+	}
+	// A policy is: the open pull request gets another result.
+	s.control(http.MethodPost, "/repos/"+repo+"/commits?wait=1", fields{"branch": "main", "user": "olga", "message": "Policy", "files": fields{"policies/never.yaml": neverPolicy}}, &pushed)
+	s.completed(repo, pushed.SHA, 1)
+	if run := s.completed(repo, head, 3); run.Conclusion != "failure" {
+		t.Errorf("the run under the new policy: %s", run.Conclusion)
+	}
+
+	s.control(http.MethodGet, "/wait?idle=1", nil, nil)
+	// Suspended: nothing happens, and nothing is asked in vain for long. Back: what is missing is checked.
+	s.control(http.MethodPost, fmt.Sprintf("/installations/%d/suspend?wait=1", s.installation), nil, nil)
+	late := s.commit(repo, map[string]string{"platform/notes.txt": "late"})
+	s.control(http.MethodPost, fmt.Sprintf("/installations/%d/unsuspend?wait=1", s.installation), nil, nil)
+	s.completed(repo, late, 1)
+	// Renamed: the next push is checked at the new address.
+	s.control(http.MethodPatch, "/repos/"+repo+"?wait=1", fields{"name": "renamed", "sender": "olga"}, nil)
+	moved := s.commit("octo-org/renamed", map[string]string{"platform/notes.txt": "moved"})
+	s.completed("octo-org/renamed", moved, 1)
+	s.clean()
+}
+
+const neverPolicy = `apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata:
+  name: never
+spec:
+  rules:
+    - name: never
+      match:
+        any:
+          - resources:
+              kinds: [ConfigMap]
+      validate:
+        failureAction: Enforce
+        message: never
+        pattern:
+          metadata:
+            labels:
+              never: "?*"
+`
+
+// clean requires that nothing was done that GitHub refuses, and that the stand-in has no fault itself.
+func (s *standin) clean() {
+	s.t.Helper()
 	for _, side := range []string{"side=app&severity=error", "side=standin"} {
 		var violations []fields
 		s.control(http.MethodGet, "/violations?"+side, nil, &violations)
 		for _, v := range violations {
-			t.Errorf("%s: %v", side, v)
+			s.t.Errorf("%s: %v", side, v)
 		}
 	}
 	var warnings []fields
 	s.control(http.MethodGet, "/violations?side=app&severity=warning", nil, &warnings)
 	for _, v := range warnings {
-		t.Logf("warning: %v", v)
+		s.t.Errorf("warning: %v", v)
 	}
 }
 
@@ -121,6 +184,37 @@ func manyFindings() map[string]string {
 		fmt.Fprintf(&b, "---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: pod-%d\n  namespace: shop\nspec:\n  containers:\n    - name: a\n      image: registry.octo.example/é/a:latest\n", i)
 	}
 	return map[string]string{"platform/pods.yaml": b.String()}
+}
+
+// newStandin starts a stand-in and a server for it, with the sample repository and the App installed on it.
+func newStandin(t *testing.T) *standin {
+	t.Helper()
+	for _, tool := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("needs %s", tool)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(standinFolder, "server.js")); err != nil {
+		t.Skip("needs the stand-in of GitHub beside the repository")
+	}
+	t.Parallel()
+	binary := buildLintel(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	t.Cleanup(cancel)
+	s := startStandin(ctx, t)
+	app := s.register()
+	p := serve(t, binary, hosting{s.base, app.ID, []byte(app.PEM), app.Secret}, t.TempDir())
+	s.control(http.MethodPatch, fmt.Sprintf("/apps/%d", app.ID), fields{"hook_url": p.url + "/webhook"}, nil)
+
+	repo := "octo-org/fleet"
+	s.repo = repo
+	s.control(http.MethodPut, "/orgs/octo-org", fields{"members": []string{"alice", "bob"}, "owners": []string{"olga"}}, nil)
+	s.control(http.MethodPost, "/repos", fields{"full_name": repo, "files": folderFiles(t, sampleRepo)}, nil)
+	s.control(http.MethodPut, "/orgs/octo-org/teams/security", fields{"members": []string{"bob"}, "repos": fields{repo: "push"}}, nil)
+	var installed struct{ ID int64 }
+	s.control(http.MethodPost, "/installations?wait=1", fields{"app": app.ID, "account": "octo-org", "repositories": []string{repo}}, &installed)
+	s.installation = installed.ID
+	return s
 }
 
 // startStandin installs what the stand-in needs, once, into the user's cache, and starts it.
@@ -167,7 +261,7 @@ func startStandin(ctx context.Context, t *testing.T) *standin {
 		t.Fatalf("the stand-in did not start: %v\n%s", err, &errs)
 	}
 	go func() { _, _ = io.Copy(io.Discard, out) }()
-	return &standin{t, ctx, strings.TrimSuffix(strings.TrimSuffix(ready.Control, "/"), "/_control")}
+	return &standin{t: t, ctx: ctx, base: strings.TrimSuffix(strings.TrimSuffix(ready.Control, "/"), "/_control")}
 }
 
 // standinModules is the folder with the stand-in's dependencies.
@@ -275,6 +369,7 @@ func (s *standin) commit(repo string, files map[string]string) string {
 // standinRun is a check run as the control interface shows it.
 type standinRun struct {
 	ID          int64
+	Name        string
 	Status      string
 	Conclusion  string
 	Output      json.RawMessage

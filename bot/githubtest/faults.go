@@ -3,6 +3,7 @@ package githubtest
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -12,11 +13,12 @@ import (
 
 // Fault is a disturbance of requests of the API or of git. The first one that matches a request applies.
 type Fault struct {
-	Method string // "" matches every method
-	Path   string // part of the path without the API's prefix, such as "/check-runs"; "" matches every path
-	Git    bool   // disturbs git requests instead of the API's
-	Skip   int    // so many matching requests pass first
-	Times  int    // how often; 0 means once, -1 always
+	Method string  // "" matches every method
+	Path   string  // part of the path without the API's prefix, such as "/check-runs"; "" matches every path
+	Git    bool    // disturbs git requests instead of the API's
+	Skip   int     // so many matching requests pass first
+	Times  int     // how often; 0 means once, -1 always
+	Share  float64 // disturbs only this share of the matching requests, at random; 0 means all
 
 	Status   int // answer with this status and Body
 	Header   http.Header
@@ -64,6 +66,9 @@ func (s *Server) fault(r *http.Request, path string, git bool) *Fault {
 	defer s.mu.Unlock()
 	for _, f := range s.faults {
 		if f.Times == 0 || f.Git != git || f.Method != "" && f.Method != r.Method || !strings.Contains(path, f.Path) {
+			continue
+		}
+		if f.Share > 0 && rand.Float64() >= f.Share {
 			continue
 		}
 		if f.Skip > 0 {

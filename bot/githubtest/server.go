@@ -17,6 +17,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -154,6 +156,13 @@ func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Request(nil), s.requests...)
+}
+
+// WaitRequest waits until a path that ends like this has been asked for and answered.
+func (s *Server) WaitRequest(ctx context.Context, suffix string) error {
+	return s.wait(ctx, func() bool {
+		return slices.ContainsFunc(s.requests, func(r Request) bool { return strings.HasSuffix(r.Path, suffix) })
+	})
 }
 
 // violate remembers a violation; the caller does not hold the lock.

@@ -15,6 +15,8 @@ import (
 const (
 	// pollPause is between looks for jobs that nothing announced: put back, or left behind by a dead process.
 	pollPause = time.Second
+	// laneTry bounds the preparation of a lane, during which no job of another is begun.
+	laneTry = time.Second
 	// idleLane is after how long without any worker the server forgets how far a lane is; its jobs stay.
 	idleLane = 7 * 24 * time.Hour
 )
@@ -136,9 +138,19 @@ func installationOf(subject string) (int64, bool) {
 	return id, ok && more && err == nil
 }
 
-// laneConsumer makes the consumer of an installation, or finds it.
+// laneConsumer finds the consumer of an installation, or makes it. It looks first: a cluster that has just lost
+// a server may leave a request to make what is there without an answer.
 func (q *Queue) laneConsumer(ctx context.Context, id int64) (jetstream.Consumer, error) {
+	ctx, cancel := context.WithTimeout(ctx, laneTry)
+	defer cancel()
 	name := consumerPrefix + strconv.FormatInt(id, 10)
+	found, err := q.stream.Consumer(ctx, name)
+	if err == nil {
+		return found, nil
+	}
+	if !errors.Is(err, jetstream.ErrConsumerNotFound) {
+		return nil, fmt.Errorf("looking for the jobs of installation %d: %w", id, err)
+	}
 	c, err := q.stream.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
 		Durable:       name,
 		FilterSubject: prefix + strconv.FormatInt(id, 10) + ".>",

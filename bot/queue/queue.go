@@ -196,6 +196,10 @@ func (q *Queue) prepareWith(ctx context.Context, replicas int) (err error) {
 	if err != nil {
 		return err
 	}
+	// Earlier versions had one consumer for all; beside it none for an installation can be.
+	if err = q.stream.DeleteConsumer(ctx, "workers"); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+		return err
+	}
 	// A lease must not outlive the servers that remember it, so memory is right.
 	q.leases, err = q.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
 		Bucket: leaseBucket, TTL: q.config.AckWait, Storage: jetstream.MemoryStorage, Replicas: replicas})

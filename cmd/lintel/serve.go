@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -168,7 +169,8 @@ func serve(ctx context.Context, o serveOptions, log *slog.Logger) error {
 	metrics := bot.NewMetrics(jobs.Depth, boxes.restarts)
 	sweeper := sweep.New(sweep.Config{Door: door, Queue: jobs, Ours: bot.Ours, Settled: bot.Settled, Budget: budget(door), Interval: o.sweepInterval, Log: log})
 	server := &bot.Server{
-		Webhook: intake, Metrics: metrics, Queue: jobs, Workers: o.workers, Sweep: sweeper.Run, Log: log,
+		Webhook: intake, Metrics: metrics, Queue: jobs, Workers: o.workers, Log: log,
+		Sweep: func(ctx context.Context) { upkeep(ctx, mirrors, sweeper.Run, log) },
 		Worker: &bot.Worker{
 			Door: door, Mirror: mirrors, Box: boxes, Approver: review.New(door, mirrors, jobs), Jobs: jobs, Summary: summary, Cache: cache,
 			Version: engineVersion(), Now: time.Now, Log: log, Metrics: metrics,
@@ -177,6 +179,32 @@ func serve(ctx context.Context, o serveOptions, log *slog.Logger) error {
 	}
 	log.Info("serving", "listen", listener.Addr().String(), "workers", o.workers, "queue", queueKind(o.natsURL))
 	return server.Run(ctx, listener)
+}
+
+const (
+	// tidyEvery is between looks for copies of repositories that nobody needs any more.
+	tidyEvery = time.Hour
+	// keepUnused is how long a copy stays without a check of its repository.
+	keepUnused = 14 * 24 * time.Hour
+)
+
+// upkeep sweeps, and keeps the copies of repositories from filling the disk, until ctx ends.
+func upkeep(ctx context.Context, mirrors *mirror.Mirrors, sweep func(context.Context), log *slog.Logger) {
+	var sweeping sync.WaitGroup
+	defer sweeping.Wait()
+	sweeping.Go(func() { sweep(ctx) })
+	ticker := time.NewTicker(tidyEvery)
+	defer ticker.Stop()
+	for {
+		if err := mirrors.Maintain(ctx, time.Now().Add(-keepUnused)); err != nil && ctx.Err() == nil {
+			log.Warn("the copies of repositories could not be tidied", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
 }
 
 // budget is what GitHub said last about the rate limit of an installation.
