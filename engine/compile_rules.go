@@ -139,6 +139,9 @@ func (c *ruleCompiler) rule(r *policy.Rule) *rule {
 	}
 	c.noVariables("/match")
 	c.noVariables("/exclude")
+	if len(r.ImageExtractors) > 0 {
+		out.extractors = c.extractors(r.ImageExtractors)
+	}
 	out.body.context = c.context("/context", r.Context)
 	out.body.preconditions = c.conditions("/preconditions", r.Preconditions)
 	bodies := map[string]bool{"validate": r.Validate != nil, "mutate": r.Mutate != nil, "generate": r.Generate != nil, "verifyImages": r.VerifyImages != nil}

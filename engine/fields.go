@@ -118,7 +118,7 @@ func (f *frame) elementNamed(name string) (element, bool) {
 
 // imageFields adds the image fields below a pointer into the variable images.
 func (f *frame) imageFields(rest string, out []string) []string {
-	all, err := images(f.request.Subject())
+	all, err := f.images()
 	if err != nil {
 		return out
 	}

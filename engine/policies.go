@@ -40,6 +40,8 @@ type rule struct {
 	message        *text
 	action         action
 
+	extractors map[string][]extractor // by kind, nil for most rules
+
 	tolerant bool // an update of an object that violates already may go on violating
 	mutation *mutation
 	security *security
