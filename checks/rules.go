@@ -1,6 +1,8 @@
 package checks
 
 import (
+	"errors"
+	"fmt"
 	"path"
 	"strings"
 
@@ -11,7 +13,7 @@ import (
 
 // ruleMarks are the words a file must hold to be a policy or an exception; most files have none and are not
 // parsed.
-func ruleMarks() []string { return []string{"kyverno.io/", "ValidatingAdmissionPolicy"} }
+func ruleMarks() []string { return []string{"kyverno.io/", "AdmissionPolicy"} }
 
 // ruleFiles finds the files that may hold policies or exceptions. Where the settings name files or folders,
 // only those count; else every manifest of the repository that is not a patch, a template or hidden.
@@ -28,6 +30,21 @@ func ruleFiles(t *tree.Tree, g *graph.Graph, named []string) ([]policy.Source, e
 		sources = append(sources, policy.Source{Path: p, Data: data})
 	}
 	return sources, nil
+}
+
+// missingPolicies reports policies that the settings name and the tree does not have: a misspelled folder would turn
+// them all off. A missing folder of exceptions or context loosens nothing, and git keeps no empty ones.
+func missingPolicies(t *tree.Tree, named []string) []Problem {
+	var problems []Problem
+	for _, n := range named {
+		if strings.ContainsAny(n, "*?") {
+			continue
+		}
+		if _, _, err := t.Lookup(n); errors.Is(err, tree.ErrNotExist) {
+			problems = append(problems, Problem{Path: SettingsPath, Message: fmt.Sprintf("policies: %q does not exist in the repository", n)})
+		}
+	}
+	return problems
 }
 
 // underAny says whether a path is one of the named files or lies in one of the named folders.

@@ -132,6 +132,7 @@ func (r *run) readTrees(context.Context) (err error) {
 // readRules compiles the policies and exceptions that apply, and those that the change proposes.
 func (r *run) readRules(context.Context) error {
 	options := engine.Options{Now: r.change.Now}
+	r.problems(missingPolicies(r.rulesTree, r.settings.Policies)...)
 	policySources, err := ruleFiles(r.rulesTree, r.rulesGraph, r.settings.Policies)
 	if err != nil {
 		return err

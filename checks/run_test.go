@@ -269,6 +269,29 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
+// A misspelled folder of policies is an error, not an empty set.
+func TestSettingsNameNothing(t *testing.T) {
+	r := treetest.New(t)
+	r.Write("apps/a.yaml", pod("a", "  hostNetwork: true\n"))
+	head := r.Commit(pods + "-- .lintel.yaml --\npolicies: [polices/]\n")
+	report := check(t, r, checks.Change{Rules: head, Head: head, All: true})
+	if e := problems(report.Errors); e != `.lintel.yaml: policies: "polices/" does not exist in the repository` || report.Conclusion != checks.Failure {
+		t.Errorf("%s: %q", report.Conclusion, e)
+	}
+}
+
+// Every kind of policy that Lintel evaluates is found by kind.
+func TestAdmissionPoliciesAreFound(t *testing.T) {
+	for _, kind := range []string{"ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"} {
+		r := treetest.New(t)
+		head := r.Commit("-- p.yaml --\napiVersion: admissionregistration.k8s.io/v1beta1\nkind: " + kind + "\nmetadata: {name: p}\nspec: {unknown: 1}\n")
+		report := check(t, r, checks.Change{Rules: head, Head: head, All: true})
+		if e := problems(report.Errors); !strings.Contains(e, "unknown") {
+			t.Errorf("%s was not read: %q", kind, e)
+		}
+	}
+}
+
 // The same change gives the same bytes, also from a warm checker.
 func TestDeterministic(t *testing.T) {
 	r, base, head := sample(t)
