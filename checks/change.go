@@ -12,11 +12,14 @@ type Change struct {
 	Rules      string   `json:"rules"`                // commit whose settings, policies and exceptions apply: the tip of the base branch
 	Base       string   `json:"base"`                 // merge base; empty with All
 	Head       string   `json:"head"`                 // commit (or tree) to check
+	Repository []string `json:"repository,omitempty"` // the repository's clone URLs, "owner/name" or name, by which objects of Argo CD and Flux know it; none: a folder counts that exists
 	All        bool     `json:"all,omitempty"`        // check every root of the head, not only what changed
 
 	User     User       `json:"user"`
 	Approved []Approval `json:"approved,omitempty"`
-	Now      time.Time  `json:"now"` // the clock of the check; no part of it reads another
+	Refused  []Approval `json:"refused,omitempty"` // By is who asked for changes of exactly this content
+	Drafts   bool       `json:"drafts,omitempty"`  // draft exceptions for what blocks
+	Now      time.Time  `json:"now"`               // the clock of the check; no part of it reads another
 }
 
 // User is the author of the change on the hosting side.

@@ -82,7 +82,7 @@ func (d *declared) all(ctx context.Context, group, kind string) []admission.Obje
 		}
 	}
 	files := d.graph.Mentions(kind)
-	roots := d.graph.Reach(files)
+	roots := d.renderer.Reach(files, nil)
 	d.render(ctx, roots)
 	for _, root := range roots {
 		add(d.roots[root])

@@ -15,9 +15,9 @@ import (
 
 // evaluate renders what the change reaches at both commits and asks the policies about every difference.
 func (r *run) evaluate(ctx context.Context) error {
-	base := render.New(r.baseTree, r.baseGraph, r.settings.Limits.render())
-	head := render.New(r.headTree, r.headGraph, r.settings.Limits.render())
-	roots := r.reached()
+	base := render.New(r.baseTree, r.baseGraph, r.settings.Limits.render(), r.change.Repository...)
+	head := render.New(r.headTree, r.headGraph, r.settings.Limits.render(), r.change.Repository...)
+	roots := r.reached(base, head)
 	r.report.Stats.Roots = len(roots)
 	cluster := newDeclared(r.headGraph, head, r.settings.Context)
 	rendered := make([]rootChange, len(roots))
@@ -28,18 +28,20 @@ func (r *run) evaluate(ctx context.Context) error {
 		if out.err != nil {
 			return out.err
 		}
-		if len(out.base) > 0 && r.headGraph.Has(root) {
+		if len(out.base) > 0 && head.Has(root) {
 			r.report.Warnings = append(r.report.Warnings, Problem{Path: out.base[0].Path, Line: out.base[0].Line,
 				Message: "the base could not be rendered, so everything in " + root.Path + " counts as new: " + out.base[0].Message})
 		}
 		r.sourceErrors(out.head)
 		reviews = append(reviews, out.pairs...)
 	}
+	r.deployProblems(base, head)
 	if err := r.unreadFiles(head); err != nil {
 		return err
 	}
 	reviews = join(reviews)
 	r.report.Stats.Resources = len(reviews)
+	r.issues(reviews)
 	return r.review(ctx, reviews, cluster)
 }
 
@@ -53,7 +55,7 @@ type rootChange struct {
 // render renders one root at both commits. It is safe for concurrent use.
 func (r *run) render(ctx context.Context, root graph.Root, base, head *render.Renderer, cluster *declared) (out rootChange) {
 	var before, after []*render.Resource
-	inBase, inHead := r.baseGraph.Has(root) && !r.change.All, r.headGraph.Has(root)
+	inBase, inHead := !r.change.All && base.Has(root), head.Has(root)
 	var old *render.Rendering
 	if inBase {
 		if old, out.base, out.err = base.Render(ctx, root); out.err != nil {
@@ -61,7 +63,7 @@ func (r *run) render(ctx context.Context, root graph.Root, base, head *render.Re
 		}
 		before = old.Resources
 	}
-	if inBase && inHead && len(out.base) == 0 && old.Same(r.headTree) {
+	if inBase && inHead && len(out.base) == 0 && old.Same(head) {
 		cluster.rendered(root, before)
 		return out // nothing that it reads changed
 	}
@@ -112,9 +114,9 @@ func each(n int, do func(i int)) {
 }
 
 // reached lists the roots of either side that the change reaches.
-func (r *run) reached() []graph.Root {
+func (r *run) reached(base, head *render.Renderer) []graph.Root {
 	if r.change.All {
-		return r.headGraph.Roots()
+		return head.Roots()
 	}
 	var paths, links []string
 	for _, d := range r.differences {
@@ -123,13 +125,5 @@ func (r *run) reached() []graph.Root {
 			links = append(links, d.Path)
 		}
 	}
-	var roots []graph.Root
-	for _, g := range []*graph.Graph{r.baseGraph, r.headGraph} {
-		roots = append(roots, g.Reach(paths)...)
-		if len(links) > 0 {
-			roots = append(roots, g.ReachLinks(links)...)
-		}
-	}
-	slices.SortFunc(roots, graph.Compare)
-	return slices.Compact(roots)
+	return render.Reached(base, head, paths, links)
 }

@@ -23,6 +23,7 @@ var errReadOnly = errors.New("the repository is read-only while it is rendered")
 // repository, so neither ".." nor a symlink leads anywhere else.
 type fileSystem struct {
 	tree      *tree.Tree
+	find      func(p string) (string, tree.Entry, error) // where a path leads
 	read      func(p string) (data []byte, id string, err error)
 	transform func(p string, data []byte) []byte // p: path in the repository, links resolved
 	reads     map[string]string                  // path -> object id; "" for paths that were probed and do not exist
@@ -45,7 +46,7 @@ func (f *fileSystem) lookup(p string) (string, tree.Entry, error) {
 	if !ok {
 		return "", tree.Entry{}, fs.ErrNotExist
 	}
-	real, e, err := f.tree.Lookup(in)
+	real, e, err := f.find(in)
 	if errors.Is(err, tree.ErrNotExist) {
 		f.reads[in] = ""
 		return "", tree.Entry{}, fmt.Errorf("%s: %w", in, fs.ErrNotExist)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/tree"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
@@ -135,11 +136,12 @@ x
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, problems, err := render.New(base, g, render.Limits{}).Render(t.Context(), graph.Root{Path: "env"})
+	of := func(t *tree.Tree) *render.Renderer { return render.New(t, g, render.Limits{}) }
+	out, problems, err := of(base).Render(t.Context(), graph.Root{Path: "env"})
 	if err != nil || len(problems) > 0 {
 		t.Fatal(err, problems)
 	}
-	if !out.Same(base) {
+	if !out.Same(of(base)) {
 		t.Fatal("differs in its own tree")
 	}
 	for _, c := range []struct {
@@ -156,7 +158,7 @@ x
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.edit()
-			if got := out.Same(r.Tree(r.Snapshot())); got != c.want {
+			if got := out.Same(of(r.Tree(r.Snapshot()))); got != c.want {
 				t.Errorf("got %v", got)
 			}
 			r.Git("reset", "--quiet", "--hard", "HEAD~1")

@@ -7,13 +7,14 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// Same says whether rendering the root of this rendering in another tree would give the same, because all that was
-// read is there and the same, and all that was absent is absent. It is only said of kustomizations that rendered
-// without a problem; of anything else, Same is false.
-func (r *Rendering) Same(t *tree.Tree) bool {
-	if r.Root.Plain || r.links == nil {
+// Same says whether another renderer would answer the same for the root of this rendering, because all that was read
+// is there and the same, all that was absent is absent, and the root is deployed the same way. It is only said of
+// kustomizations that rendered without a problem; of anything else, Same is false.
+func (r *Rendering) Same(other *Renderer) bool {
+	if r.Root.Plain || r.links == nil || other.deployments.digest(r.Root) != r.digest {
 		return false
 	}
+	t := other.tree
 	for p, id := range r.Reads {
 		dir, isDir := strings.CutSuffix(p, "/")
 		_, e, err := t.Lookup(dir)

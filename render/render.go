@@ -6,6 +6,7 @@
 package render
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -28,14 +29,23 @@ type Resource struct {
 	// Object is the resource as JSON, numbers as int64 where whole, else float64. Do not change it.
 	Object map[string]any
 
-	node  *yaml.Node
-	build *origin.Build
-	plain bool // read from a file as it is, not built
+	// Issues are what is not known, or goes wrong, when Argo CD or Flux finishes the resource after the build.
+	Issues []Issue
+
+	node     *yaml.Node
+	build    *origin.Build
+	plain    bool // read from a file as it is, not built
+	finished *finished
 }
 
 // Origin answers the place a person must edit to change the field at a JSON Pointer (RFC 6901), or the
-// nearest place around it.
-func (r *Resource) Origin(pointer string) origin.Place { return r.build.Locate(r.node, pointer) }
+// nearest place around it. It is not safe for concurrent use on resources of one rendering.
+func (r *Resource) Origin(pointer string) origin.Place {
+	if r.finished != nil {
+		return r.finished.origin(r, pointer)
+	}
+	return r.build.Locate(r.node, pointer)
+}
 
 // Rendering is what one root deploys.
 type Rendering struct {
@@ -43,46 +53,66 @@ type Rendering struct {
 	Resources []*Resource
 	Reads     map[string]string // every file that was read, by object id; "" for a path that was probed and is absent
 	links     map[string]string // where paths led that met a symlink
+	digest    string            // of how the root is deployed
 }
 
 // Renderer renders roots of one tree. It is safe for concurrent use, and renders a kustomization that sets a schema
 // of its own alone in the process: kustomize keeps its schema in a global variable.
 type Renderer struct {
-	tree    *tree.Tree
-	graph   *graph.Graph
-	limits  Limits
-	overlay map[string][]byte // by path, links resolved
+	tree        *tree.Tree
+	graph       *graph.Graph
+	limits      Limits
+	deployments *deployments
+	overlay     map[string][]byte // by path, links resolved
 }
 
-// New answers a renderer of a tree and its graph.
-func New(t *tree.Tree, g *graph.Graph, limits Limits) *Renderer {
-	return &Renderer{tree: t, graph: g, limits: limits.withDefaults()}
+// New answers a renderer of a tree and its graph. The repository's clone URLs, "owner/name" or name tell its own
+// folders from those of others where objects of Argo CD and Flux name them; without any, a folder counts that exists.
+func New(t *tree.Tree, g *graph.Graph, limits Limits, repository ...string) *Renderer {
+	limits = limits.withDefaults()
+	return &Renderer{tree: t, graph: g, limits: limits, deployments: newDeployments(t, g, repository, limits)}
 }
 
-// With answers a renderer that sees other contents of some files: by path, with links resolved. The files must
-// exist in the tree, and the graph stays that of the tree.
+// With answers a renderer that sees other contents of some files: by path, with links resolved. Files that the tree
+// does not have must be kustomizations. The graph stays that of the tree.
 func (r *Renderer) With(files map[string][]byte) *Renderer {
 	other := *r
 	other.overlay = files
 	return &other
 }
 
-// read answers the content and the object id of a file. A file of the overlay has no id.
+// read answers the content and the object id of a file. A file of the overlay has the id of the one that it hides.
 func (r *Renderer) read(name string) ([]byte, string, error) {
 	if len(r.overlay) > 0 {
-		if real, _, err := r.tree.Lookup(name); err == nil {
-			if data, ok := r.overlay[real]; ok {
-				return data, "", nil
-			}
+		real, e, err := r.tree.Lookup(name)
+		if err != nil {
+			real = name
+		}
+		if data, ok := r.overlay[real]; ok {
+			return data, e.ID, nil
 		}
 	}
 	return r.tree.ReadFile(name)
+}
+
+// lookup answers where a path leads, and what is there.
+func (r *Renderer) lookup(name string) (string, tree.Entry, error) {
+	real, e, err := r.tree.Lookup(name)
+	if _, ok := r.overlay[name]; ok && err != nil {
+		return name, tree.Entry{Name: path.Base(name), Kind: tree.File}, nil
+	}
+	return real, e, err
 }
 
 // kustomization answers the parsed file of a folder, nil where it has none.
 func (r *Renderer) kustomization(dir string) (*kustomization.File, error) {
 	f, err := r.graph.Kustomization(dir)
 	if f == nil {
+		for _, name := range kustomization.FileNames() {
+			if data, ok := r.overlay[path.Join(dir, name)]; ok && err == nil {
+				return kustomization.Parse(path.Join(dir, name), data, r.limits.Source)
+			}
+		}
 		return f, err
 	}
 	if data, ok := r.overlay[f.Path]; ok {
@@ -97,9 +127,17 @@ func (r *Renderer) Render(ctx context.Context, root graph.Root) (*Rendering, []s
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
-	if root.Plain {
+	switch {
+	case root.Deploy != "":
+		return r.deployed(ctx, root)
+	case root.Plain:
 		return r.plain(ctx, root)
 	}
+	return r.built(root)
+}
+
+// built renders a kustomization.
+func (r *Renderer) built(root graph.Root) (*Rendering, []source.Error, error) {
 	p := r.plan(root.Path)
 	if len(p.problems) > 0 {
 		return &Rendering{Root: root, Reads: p.reads}, p.problems, nil
@@ -109,7 +147,7 @@ func (r *Renderer) Render(ctx context.Context, root graph.Root) (*Rendering, []s
 
 func (r *Renderer) kustomize(root graph.Root, p *plan) (out *Rendering, problems []source.Error, err error) {
 	files := origin.NewFileSet()
-	fsys := &fileSystem{tree: r.tree, read: r.read, reads: p.reads, links: map[string]string{}, transform: func(name string, data []byte) []byte {
+	fsys := &fileSystem{tree: r.tree, find: r.lookup, read: r.read, reads: p.reads, links: map[string]string{}, transform: func(name string, data []byte) []byte {
 		switch {
 		case p.kustomizations[name] != nil:
 			return files.PadInline(p.kustomizations[name], data)
@@ -184,9 +222,14 @@ func cleanError(text string) string {
 
 // plain reads a folder of manifests.
 func (r *Renderer) plain(ctx context.Context, root graph.Root) (*Rendering, []source.Error, error) {
+	return r.files(ctx, root, r.graph.Plain(root.Path))
+}
+
+// files reads manifests as they are.
+func (r *Renderer) files(ctx context.Context, root graph.Root, names []string) (*Rendering, []source.Error, error) {
 	out := &Rendering{Root: root, Reads: map[string]string{}}
 	var problems []source.Error
-	for _, name := range r.graph.Plain(root.Path) {
+	for _, name := range names {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
@@ -243,8 +286,12 @@ func (r *Renderer) Manifest(name string) ([]*Resource, string, *source.Error, er
 
 var manifestLine = regexp.MustCompile(`(?m)^["']?(apiVersion|kind)["']?\s*:`)
 
-// looksLikeManifest says whether broken YAML was meant to be deployed. Templates (Helm, Jinja) are not.
-func looksLikeManifest(data []byte) bool { return len(manifestLine.FindAll(data, 2)) == 2 }
+// looksLikeManifest says whether broken YAML was meant to be deployed. Templates (Helm, Jinja) are not: as they are,
+// no cluster takes them.
+func looksLikeManifest(data []byte) bool {
+	template := bytes.Contains(data, []byte("{{")) || bytes.Contains(data, []byte("{%"))
+	return !template && len(manifestLine.FindAll(data, 2)) == 2
+}
 
 // unwrapList answers the items of a v1 List, and the document itself otherwise.
 func unwrapList(n *yaml.Node) []*yaml.Node {

@@ -98,6 +98,7 @@ func localChange(ctx context.Context, o checkOptions) (checks.Change, func(), er
 		return checks.Change{}, nothing, err
 	}
 	change := checks.Change{GitDir: repo.gitDir, Git: repo.git, All: o.all, User: checks.User{Login: o.user}, Now: time.Now().UTC()}
+	change.Repository = repo.names(ctx)
 	for _, file := range o.approve {
 		name, err := repo.inside(ctx, file)
 		if err != nil {

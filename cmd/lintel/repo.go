@@ -71,6 +71,24 @@ func (r *repository) defaultBranch(ctx context.Context) (string, error) {
 	return "", errors.New("cannot tell the default branch: name the base with --base")
 }
 
+// names answers what the remotes call the repository, without their owners: a fork has another than the repository
+// that Argo CD and Flux read.
+func (r *repository) names(ctx context.Context) []string {
+	urls, err := r.run(ctx, nil, "config", "--get-regexp", `^remote\..*\.url$`)
+	if err != nil {
+		return nil // no remotes
+	}
+	var list []string
+	for line := range strings.Lines(urls) {
+		_, url, _ := strings.Cut(strings.TrimSpace(line), " ")
+		name := strings.TrimSuffix(strings.TrimSuffix(url, "/"), ".git")
+		if i := strings.LastIndexAny(name, "/:"); i >= 0 && i+1 < len(name) && !filepath.IsAbs(url) {
+			list = append(list, name[i+1:])
+		}
+	}
+	return list
+}
+
 // mergeBase answers the commit that two commits have in common.
 func (r *repository) mergeBase(ctx context.Context, a, b string) (string, error) {
 	id, err := r.run(ctx, nil, "merge-base", a, b)

@@ -10,6 +10,7 @@
 package graph
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -29,8 +30,9 @@ type Options struct {
 
 // Root is one thing that is deployed as a whole.
 type Root struct {
-	Path  string // folder, "." for the top
-	Plain bool   // a folder of manifests without a kustomization
+	Path   string // folder, "." for the top
+	Plain  bool   // a folder of manifests without a kustomization
+	Deploy string // names the object of Argo CD or Flux that deploys the folder in its own way; empty: deployed as it is
 }
 
 // Graph is what one tree's kustomizations refer to. It is immutable, safe for concurrent use, and good for as long
@@ -52,18 +54,17 @@ func (g *Graph) hasKustomization(dir string) bool {
 	return p != "" || err != nil
 }
 
-// Compare orders roots by path, a kustomization before the plain manifests of the same folder.
+// Compare orders roots by path, a kustomization before the plain manifests of the same folder, and both before what
+// objects of Argo CD and Flux make of it.
 func Compare(a, b Root) int {
-	if c := strings.Compare(a.Path, b.Path); c != 0 {
-		return c
+	plain := 0
+	if a.Plain != b.Plain {
+		plain = 1
+		if b.Plain {
+			plain = -1
+		}
 	}
-	if a.Plain == b.Plain {
-		return 0
-	}
-	if a.Plain {
-		return 1
-	}
-	return -1
+	return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Deploy, b.Deploy), plain)
 }
 
 // Kustomization answers the parsed file of a folder, or why it could not be read. Both are nil where the
@@ -132,6 +133,32 @@ func (g *Graph) Mentions(word string) []string {
 	slices.Sort(list)
 	return slices.Compact(list)
 }
+
+// Deployers lists the files with objects of Argo CD and Flux that may deploy one of the given folders, those whose
+// folders cannot be told from their text included. All of them are listed where no folder is given.
+func (g *Graph) Deployers(folders ...string) []string {
+	list := g.values(deployers, anywhere)
+	for _, dir := range folders {
+		list = append(list, g.values(deployers, dir)...)
+	}
+	if len(folders) == 0 {
+		for _, dir := range g.keys(deployers) {
+			list = append(list, g.values(deployers, dir)...)
+		}
+	}
+	list = slices.DeleteFunc(list, func(p string) bool { return !g.Manifest(p) })
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// Deploys says whether any file has such objects.
+func (g *Graph) Deploys() bool { return len(g.values(mentions, deployer)) > 0 }
+
+// Deployer says whether a file is one of those.
+func (g *Graph) Deployer(p string) bool { return g.has(mentions, deployer, p) && g.Manifest(p) }
+
+// Holds says whether a file holds a word as a value (see Mentions).
+func (g *Graph) Holds(p, word string) bool { return g.has(mentions, word, p) }
 
 // IsManifestName says whether a file's name is that of a YAML or JSON file.
 func IsManifestName(p string) bool {

@@ -13,7 +13,52 @@ import (
 // Reach lists the roots that a change of the given paths can change, sorted. It follows the kustomizations upwards
 // from what changed and looks at no others.
 func (g *Graph) Reach(changed []string) []Root {
-	dirty, plain := map[string]bool{}, map[string]bool{}
+	dirty, plain := g.touched(changed)
+	list := g.rootsAbove(dirty)
+	for dir, is := range plain {
+		if is {
+			list = append(list, Root{Path: dir, Plain: true})
+		}
+	}
+	return g.Chosen(list)
+}
+
+// Around lists the folders that a change of the given paths, and of the given symlinks, can change in any way: those
+// of the kustomizations on the way up to the roots, and all folders around them and the paths.
+func (g *Graph) Around(changed, links []string) []string {
+	dirty, _ := g.touched(changed)
+	if len(links) > 0 {
+		maps.Copy(dirty, g.touchedByLinks(links))
+	}
+	seen := map[string]bool{".": true}
+	add := func(dir string) {
+		for ; !seen[dir]; dir = path.Dir(dir) {
+			seen[dir] = true
+		}
+	}
+	for _, p := range changed {
+		add(path.Dir(p))
+	}
+	for dir := range dirty {
+		add(dir)
+	}
+	done := map[string]bool{}
+	for queue := slices.Collect(maps.Keys(dirty)); len(queue) > 0; queue = queue[1:] {
+		for _, reader := range g.values(readers, queue[0]) {
+			if !done[reader] {
+				done[reader] = true
+				add(reader)
+				queue = append(queue, reader)
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// touched answers the folders whose kustomization a change of the given paths can change, and those whose plain
+// manifests it does.
+func (g *Graph) touched(changed []string) (dirty, plain map[string]bool) {
+	dirty, plain = map[string]bool{}, map[string]bool{}
 	plugins := g.values(folders, plugin)
 	for _, p := range changed {
 		dir := path.Dir(p)
@@ -33,18 +78,16 @@ func (g *Graph) Reach(changed []string) []Root {
 		}
 		plain[dir] = plain[dir] || g.plainFile(p)
 	}
-	list := g.rootsAbove(dirty)
-	for dir, is := range plain {
-		if is {
-			list = append(list, Root{Path: dir, Plain: true})
-		}
-	}
-	return g.chosen(list)
+	return dirty, plain
 }
 
 // ReachLinks lists the roots that a change of the given symlinks can change beyond what Reach says of their paths:
 // all that read anything through a link, or may.
 func (g *Graph) ReachLinks(changed []string) []Root {
+	return g.Chosen(g.rootsAbove(g.touchedByLinks(changed)))
+}
+
+func (g *Graph) touchedByLinks(changed []string) map[string]bool {
 	dirty := map[string]bool{}
 	for _, trait := range []string{linked, plugin} {
 		for _, dir := range g.values(folders, trait) {
@@ -56,7 +99,7 @@ func (g *Graph) ReachLinks(changed []string) []Root {
 			g.mark(dirty, target)
 		}
 	}
-	return g.chosen(g.rootsAbove(dirty))
+	return dirty
 }
 
 // mark adds the folders whose kustomization names a path.
@@ -66,8 +109,8 @@ func (g *Graph) mark(dirty map[string]bool, p string) {
 	}
 }
 
-// chosen sorts roots and leaves out what the options do.
-func (g *Graph) chosen(list []Root) []Root {
+// Chosen sorts roots and leaves out what the options do.
+func (g *Graph) Chosen(list []Root) []Root {
 	list = slices.DeleteFunc(list, func(r Root) bool { return !g.filter.match(r.Path) })
 	slices.SortFunc(list, Compare)
 	return list
@@ -124,6 +167,9 @@ func (g *Graph) rootsAbove(start map[string]bool) []Root {
 	return list
 }
 
+// Selects says whether the options choose a root.
+func (g *Graph) Selects(r Root) bool { return g.filter.match(r.Path) }
+
 // Roots lists all roots, sorted. It looks at the whole tree.
 func (g *Graph) Roots() []Root {
 	dirs, plain := map[string]bool{}, map[string]bool{}
@@ -143,7 +189,7 @@ func (g *Graph) Roots() []Root {
 			list = append(list, Root{Path: dir, Plain: true})
 		}
 	}
-	return g.chosen(list)
+	return g.Chosen(list)
 }
 
 // Has says whether a root is one of this tree.

@@ -169,6 +169,9 @@ func (s *scanner) words(p string, data []byte, out *facts) {
 	if !kustomization.IsFileName(p) && slices.ContainsFunc(s.options.Marks, func(m string) bool { return bytes.Contains(data, []byte(m)) }) {
 		out.add(mentions, marked, p)
 	}
+	if !kustomization.IsFileName(p) && bytes.Contains(data, []byte("apiVersion")) {
+		s.deployments(p, data, out)
+	}
 	seen := map[string]bool{}
 	add := func(word string) {
 		if !seen[word] {

@@ -1,0 +1,176 @@
+package render
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/origin"
+	"github.com/lintel-bot/lintel/render/source"
+	deploy "github.com/lintel-bot/lintel/render/sync"
+)
+
+// Issue is what Argo CD or Flux would stumble over in one resource, or what only the cluster knows about it.
+type Issue struct {
+	source.Error
+	Unsure bool // the answer is in the cluster, or it is deployed all the same
+}
+
+// finished is what a controller made of a built resource: the node that was built stays beside the one that is
+// deployed, since its places are known.
+type finished struct {
+	built   *yaml.Node
+	writes  []deploy.Write
+	virtual *deploy.Virtual // the kustomization that was built in place of the folder's own
+}
+
+// deployed renders a root as an object of Argo CD or Flux deploys it.
+func (r *Renderer) deployed(ctx context.Context, root graph.Root) (*Rendering, []source.Error, error) {
+	one := r.deployments.of(root)
+	if one == nil {
+		return &Rendering{Root: root, Reads: map[string]string{}}, []source.Error{{Path: root.Path, Message: "no object of Argo CD or Flux deploys this folder as " + root.Deploy}}, nil
+	}
+	r.deployments.resolve(one)
+	var out *Rendering
+	problems := slices.Clone(errorsOf(one.problems))
+	if len(problems) > 0 {
+		return &Rendering{Root: root, Reads: map[string]string{}}, problems, nil
+	}
+	var err error
+	switch {
+	case one.Kind == deploy.ArgoDirectory:
+		out, problems, err = r.files(ctx, root, one.files)
+	case one.virtual != nil:
+		out, problems, err = r.With(map[string][]byte{one.virtual.Path: one.virtual.Data}).built(root)
+		for i, p := range problems {
+			if p.Path == one.virtual.Path {
+				at := one.virtual.Place(p.Line, p.Column)
+				problems[i].Path, problems[i].Line, problems[i].Column = at.Path, at.Line, at.Column
+			}
+		}
+		if one.virtual.Generated && out != nil {
+			out.links = nil // which files it lists is not among what was read
+		}
+	default:
+		out, problems, err = r.built(root)
+	}
+	if err != nil || out == nil {
+		return out, problems, err
+	}
+	out.digest = one.Digest()
+	for _, res := range out.Resources {
+		r.finish(res, one)
+	}
+	return out, problems, nil
+}
+
+func errorsOf(problems []deploy.Problem) []source.Error {
+	var list []source.Error
+	for _, p := range problems {
+		if !p.Cluster && !p.Warning {
+			list = append(list, p.Error)
+		}
+	}
+	return list
+}
+
+// finish does to a resource what its controller does between the build and the cluster.
+func (r *Renderer) finish(res *Resource, one *deployment) {
+	node := cloneNode(res.node)
+	writes, issues := one.Finish(node, deploy.FinishOptions{Limits: r.deployments.limits})
+	if len(writes) == 0 && len(issues) == 0 && one.virtual == nil {
+		return
+	}
+	res.finished = &finished{built: res.node, writes: writes, virtual: one.virtual}
+	if len(writes) > 0 {
+		res.node = node
+		if object, ok := toJSON(node).(map[string]any); ok {
+			res.Object = object
+		}
+	}
+	for _, issue := range issues {
+		at := res.Origin(issue.Pointer)
+		res.Issues = append(res.Issues, Issue{source.Error{Path: at.Path, Line: at.StartLine, Column: at.StartColumn, Message: issue.Message}, issue.Cluster || issue.Warning})
+	}
+}
+
+// origin answers the place of a field of the deployed resource.
+func (f *finished) origin(res *Resource, pointer string) origin.Place {
+	var by *deploy.Write
+	for i, w := range f.writes {
+		if pointer == w.Pointer || strings.HasPrefix(pointer, w.Pointer+"/") {
+			by = &f.writes[i]
+		}
+	}
+	own := f.real(res.build.Locate(f.built, pointer))
+	if by == nil || len(by.By) == 0 {
+		return own
+	}
+	links := make([]origin.Link, len(by.By))
+	for i, at := range by.By {
+		links[i] = origin.Link{Path: at.Path, StartLine: max(1, at.Line), EndLine: max(at.Line, at.EndLine, 1), Role: by.Role}
+	}
+	if by.Partly {
+		own.Chain = append(links, own.Chain...)
+		return own
+	}
+	place := origin.Place{Path: links[0].Path, StartLine: links[0].StartLine, EndLine: links[0].EndLine, How: origin.Writer, Role: by.Role}
+	if own.Missing == "" { // it replaced something
+		place.Chain = append([]origin.Link{{Path: own.Path, StartLine: own.StartLine, EndLine: own.EndLine, Role: own.Role}}, own.Chain...)
+	}
+	return place
+}
+
+// real turns a place in the kustomization that was built into one that a person can edit.
+func (f *finished) real(p origin.Place) origin.Place {
+	if f.virtual == nil {
+		return p
+	}
+	if p.Path == f.virtual.Path {
+		start, end := f.virtual.Place(p.StartLine, p.StartColumn), f.virtual.Place(p.EndLine, p.EndColumn)
+		p.Path, p.StartLine, p.EndLine = start.Path, max(1, start.Line), max(1, start.Line, start.EndLine)
+		if end.Path == start.Path {
+			p.EndLine = max(p.EndLine, end.Line)
+		}
+		if start.Column == 0 || end.Column == 0 {
+			p.StartColumn, p.EndColumn = 0, 0
+		}
+	}
+	p.Chain = slices.Clone(p.Chain)
+	for i, l := range p.Chain {
+		if l.Path == f.virtual.Path {
+			start, end := f.virtual.Place(l.StartLine, 0), f.virtual.Place(l.EndLine, 0)
+			p.Chain[i].Path, p.Chain[i].StartLine, p.Chain[i].EndLine = start.Path, max(1, start.Line), max(1, start.Line)
+			if end.Path == start.Path {
+				p.Chain[i].EndLine = max(start.Line, end.Line)
+			}
+		}
+	}
+	return p
+}
+
+// cloneNode copies a tree of nodes; aliases lead to the copies of what they led to.
+func cloneNode(n *yaml.Node) *yaml.Node {
+	copies := map[*yaml.Node]*yaml.Node{}
+	var clone func(n *yaml.Node) *yaml.Node
+	clone = func(n *yaml.Node) *yaml.Node {
+		if n == nil {
+			return nil
+		}
+		if c, ok := copies[n]; ok {
+			return c
+		}
+		c := *n
+		copies[n] = &c
+		c.Alias = clone(n.Alias)
+		c.Content = make([]*yaml.Node, len(n.Content))
+		for i, child := range n.Content {
+			c.Content[i] = clone(child)
+		}
+		return &c
+	}
+	return clone(n)
+}
