@@ -15,8 +15,8 @@ import (
 
 // evaluate renders what the change reaches at both commits and asks the policies about every difference.
 func (r *run) evaluate(ctx context.Context) error {
-	base := render.New(r.baseTree, r.baseGraph, r.settings.Limits.render(), r.change.Repository...)
-	head := render.New(r.headTree, r.headGraph, r.settings.Limits.render(), r.change.Repository...)
+	base := render.New(r.baseTree, r.baseGraph, r.settings.Limits.render(), r.change.Repository...).Keeping(&r.warm.renders)
+	head := render.New(r.headTree, r.headGraph, r.settings.Limits.render(), r.change.Repository...).Keeping(&r.warm.renders)
 	roots := r.reached(base, head)
 	r.report.Stats.Roots = len(roots)
 	cluster := newDeclared(r.headGraph, head, r.settings.Context)

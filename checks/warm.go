@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/cache"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/tree"
@@ -21,6 +22,7 @@ type warm struct {
 	gitDir, cache string
 	store         tree.Store
 	graphs        graph.Cache
+	renders       render.Kept
 }
 
 const maxWarm = 4 // repositories
@@ -37,6 +39,7 @@ func (c *Checker) of(change Change) *warm {
 		if change.Cache != "" {
 			if disk, err := cache.Open(change.Cache, 0); err == nil { // else nothing is kept: that costs time only
 				w.graphs.Disk = disk
+				w.renders = render.Kept{Disk: disk, Repository: change.GitDir}
 			}
 		}
 	}

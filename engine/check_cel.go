@@ -59,7 +59,7 @@ func checkCEL(d policy.Document) []policy.Problem {
 			c.bad(at, "the validation has no expression: add one")
 		}
 		c.oneOf(at+"/reason", v.Reason, "Unauthorized", "Forbidden", "Invalid", "RequestEntityTooLarge")
-		if strings.Contains(v.Message, "\n") && d.Group() == "admissionregistration.k8s.io" {
+		if strings.Contains(strings.TrimSpace(v.Message), "\n") && d.Group() == "admissionregistration.k8s.io" {
 			c.bad(at+"/message", "the message has several lines: the API server takes one")
 		}
 	}

@@ -159,6 +159,11 @@ func (r *Renderer) plugin(p *plan, name string, fail func(string, ...any)) {
 		p.problem(*e)
 	}
 	for _, d := range documents {
+		if kind := source.Text(d, "kind"); strings.HasPrefix(kind, "HelmChart") {
+			p.problem(source.Error{Path: name, Line: d.Line, Column: d.Column, Message: fmt.Sprintf(
+				"the generator %s needs the helm program: Lintel does not run it, so what includes this is not checked; render the chart into a file, or exclude the root in .lintel.yaml", kind)})
+			continue
+		}
 		if apiVersion := source.Text(d, "apiVersion"); apiVersion != "builtin" {
 			p.problem(source.Error{Path: name, Line: d.Line, Column: d.Column, Message: fmt.Sprintf(
 				"configures the plugin %q, which is a program: Lintel does not run it, so what includes this is not checked; exclude the root in .lintel.yaml", source.Text(d, "kind"))})

@@ -36,11 +36,20 @@ type Resource struct {
 	build    *origin.Build
 	plain    bool // read from a file as it is, not built
 	finished *finished
+	again    *again // set where a kept rendering was used: the fields above are then empty
+	index    int    // in it
 }
 
 // Origin answers the place a person must edit to change the field at a JSON Pointer (RFC 6901), or the
 // nearest place around it. It is not safe for concurrent use on resources of one rendering.
 func (r *Resource) Origin(pointer string) origin.Place {
+	if r.again != nil {
+		full, err := r.again.resource(r.index)
+		if err != nil {
+			return origin.Place{Path: r.again.root.Path, StartLine: 1, EndLine: 1, How: origin.Enclosing, Missing: pointer}
+		}
+		return full.Origin(pointer)
+	}
 	if r.finished != nil {
 		return r.finished.origin(r, pointer)
 	}
@@ -63,6 +72,7 @@ type Renderer struct {
 	graph       *graph.Graph
 	limits      Limits
 	deployments *deployments
+	kept        *Kept
 	overlay     map[string][]byte // by path, links resolved
 }
 
@@ -127,13 +137,21 @@ func (r *Renderer) Render(ctx context.Context, root graph.Root) (*Rendering, []s
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
-	switch {
-	case root.Deploy != "":
-		return r.deployed(ctx, root)
-	case root.Plain:
+	if root.Plain {
 		return r.plain(ctx, root)
 	}
-	return r.built(root)
+	if out := r.recall(ctx, root); out != nil {
+		return out, nil, nil
+	}
+	render := func() (*Rendering, []source.Error, error) { return r.built(root) }
+	if root.Deploy != "" {
+		render = func() (*Rendering, []source.Error, error) { return r.deployed(ctx, root) }
+	}
+	out, problems, err := render()
+	if err == nil && len(problems) == 0 {
+		r.keep(out)
+	}
+	return out, problems, err
 }
 
 // built renders a kustomization.

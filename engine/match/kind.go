@@ -49,7 +49,7 @@ func ParseKind(s string) (Kind, bool) {
 	default:
 		return Kind{}, false
 	}
-	return k, k.Kind != "" && k.Version != "" && (k.Group != "" || len(parts) < 3)
+	return k, k.Kind != "" && k.Version != "" // an empty group is the core group
 }
 
 // IsPod reports whether the selector is about pods and nothing else.

@@ -18,6 +18,7 @@ func TestParseKind(t *testing.T) {
 		{"v1/Pod", Kind{"*", "v1", "Pod", ""}, true},
 		{"*/Pod", Kind{"*", "*", "Pod", ""}, true},
 		{"apps/v1/Deployment", Kind{"apps", "v1", "Deployment", ""}, true},
+		{"/v1/Namespace", Kind{"", "v1", "Namespace", ""}, true},
 		{"apps/*/Deployment", Kind{"apps", "*", "Deployment", ""}, true},
 		{"Deployment/scale", Kind{"*", "*", "Deployment", "scale"}, true},
 		{"Deployment.scale", Kind{"*", "*", "Deployment", "scale"}, true},

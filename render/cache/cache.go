@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -28,9 +29,14 @@ type Disk struct {
 	dir     string
 	version string
 	limit   int64
+
+	mu      sync.Mutex
+	trimmed bool  // in this process
+	written int64 // bytes since
 }
 
-// Open uses a folder, which is made when the first entry is. A limit of 0 bytes means DefaultLimit. The error
+// Open uses a folder, which is made when the first entry is. A limit of 0 bytes means DefaultLimit; each process may
+// go over it by a sixteenth before it makes room. The error
 // says that the running program cannot be told from others, so that nothing may be kept.
 func Open(dir string, limit int64) (*Disk, error) {
 	version, err := programVersion()
@@ -102,7 +108,7 @@ func (d *Disk) Get(scope, name string) ([]byte, bool) {
 	return data[sha256.Size:], true
 }
 
-// Put keeps an entry and makes room for it by removing those that were not used for longest. The error is for
+// Put keeps an entry, and now and then makes room by removing those that were not used for longest. The error is for
 // logs: nothing depends on an entry being there.
 func (d *Disk) Put(scope, name string, data []byte) error {
 	file, err := d.file(scope, name)
@@ -132,8 +138,35 @@ func (d *Disk) Put(scope, name string, data []byte) error {
 		_ = os.Remove(temp.Name())
 		return fmt.Errorf("keep a cache entry: %w", err)
 	}
-	d.trim()
+	if d.full(int64(len(data))) {
+		d.trim()
+	}
 	return nil
+}
+
+// marker is the file whose time says when a process last made room.
+const marker = "trimmed"
+
+// full says whether it is time to make room, which costs a look at every entry: when a process keeps its first entry,
+// unless another one made room within the minute, and whenever it has kept a sixteenth of the limit since.
+func (d *Disk) full(size int64) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.written += size
+	if d.trimmed && d.written < d.limit/16 {
+		return false
+	}
+	at := filepath.Join(d.dir, marker)
+	info, err := os.Stat(at)
+	if lately := err == nil && time.Since(info.ModTime()) < time.Minute; !d.trimmed && lately {
+		d.trimmed = true
+		return false
+	}
+	d.trimmed, d.written = true, 0
+	_ = os.WriteFile(at, nil, 0o600)
+	now := time.Now()
+	_ = os.Chtimes(at, now, now)
+	return true
 }
 
 // Names lists the entries of a scope, those used last first.

@@ -132,6 +132,33 @@ func TestLimit(t *testing.T) {
 	}
 }
 
+// Making room looks at every entry: not each entry that is kept makes room.
+func TestRoomIsMadeNowAndThen(t *testing.T) {
+	dir := t.TempDir()
+	first := open(dir, 16_000, "v")
+	at := filepath.Join(dir, marker)
+	made := func(d *Disk, size int) bool {
+		t.Helper()
+		old := time.Now().Add(-30 * time.Second)
+		_ = os.Chtimes(at, old, old)
+		if err := d.Put(d.Scope(), fmt.Sprint(size), make([]byte, size)); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(at)
+		return err == nil && info.ModTime().After(old)
+	}
+	second := open(dir, 16_000, "v")
+	for i, step := range []struct {
+		disk *Disk
+		size int
+		want bool
+	}{{first, 1, true}, {first, 400, false}, {second, 1, false}, {first, 599, false}, {first, 1, true}, {first, 2, false}, {second, 999, true}} {
+		if got := made(step.disk, step.size); got != step.want {
+			t.Errorf("step %d: made room: %v", i, got)
+		}
+	}
+}
+
 func TestAbandonedWriters(t *testing.T) {
 	dir := t.TempDir()
 	d := open(dir, 0, "v")
@@ -149,9 +176,7 @@ func TestAbandonedWriters(t *testing.T) {
 	if err := os.Chtimes(stale, old, old); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Put(scope, "y", nil); err != nil {
-		t.Fatal(err)
-	}
+	d.trim()
 	if _, err := os.Stat(fresh); err != nil {
 		t.Error("a file that is being written is removed")
 	}
