@@ -143,7 +143,7 @@ func (r *run) readRules(context.Context) error {
 			return err
 		}
 	}
-	policies, problems := engine.CompilePolicies(policySources, options)
+	policies, problems := r.warm.compile(policySources, options)
 	r.policies = policies
 	errs, warnings := problemsOf(problems)
 	r.problems(errs...)

@@ -1,9 +1,13 @@
 package checks
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"slices"
 	"sync"
 
+	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/engine/policy"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/cache"
 	"github.com/lintel-bot/lintel/render/graph"
@@ -23,6 +27,36 @@ type warm struct {
 	store         tree.Store
 	graphs        graph.Cache
 	renders       render.Kept
+	policies      []compiled // those used last first
+}
+
+// compiled are policies, by the digest of their files.
+type compiled struct {
+	digest   [sha256.Size]byte
+	policies *engine.Policies
+	problems []policy.Problem
+}
+
+const maxCompiled = 4 // sets of policies
+
+// compile compiles policies unless the same files were compiled before.
+func (w *warm) compile(sources []policy.Source, options engine.Options) (*engine.Policies, []policy.Problem) {
+	h := sha256.New()
+	for _, s := range sources {
+		fmt.Fprintf(h, "%q %d ", s.Path, len(s.Data))
+		h.Write(s.Data)
+	}
+	digest := [sha256.Size]byte(h.Sum(nil))
+	i := slices.IndexFunc(w.policies, func(c compiled) bool { return c.digest == digest })
+	if i >= 0 {
+		c := w.policies[i]
+		w.policies = slices.Insert(slices.Delete(w.policies, i, i+1), 0, c)
+		return c.policies.At(options.Now), c.problems
+	}
+	policies, problems := engine.CompilePolicies(sources, options)
+	w.policies = slices.Insert(w.policies, 0, compiled{digest, policies, problems})
+	w.policies = w.policies[:min(len(w.policies), maxCompiled)]
+	return policies, problems
 }
 
 const maxWarm = 4 // repositories

@@ -86,6 +86,13 @@ func CompilePolicies(sources []policy.Source, o Options) (*Policies, []policy.Pr
 	return compilePolicies(sources, o)
 }
 
+// At answers the same policies with another clock. Policies are compiled once for many checks.
+func (p *Policies) At(now time.Time) *Policies {
+	other := *p
+	other.options.Now = now
+	return &other
+}
+
 // CompileExceptions reads and compiles all PolicyExceptions of the files, of kyverno.io and of
 // policies.kyverno.io, like [CompilePolicies].
 func CompileExceptions(sources []policy.Source, o Options) ([]*Exception, []policy.Problem) {

@@ -54,6 +54,9 @@ func (d *deployments) ensure(files []string) {
 			continue
 		}
 		d.read[p] = true
+		if !d.graph.Manifest(p) {
+			continue
+		}
 		data, _, err := d.tree.ReadFile(p)
 		if err != nil {
 			continue // who checks the file says why
@@ -120,8 +123,12 @@ func (d *deployments) interesting(folders, changed []string) {
 		if d.graph.Deployer(p) {
 			files = append(files, p)
 		}
-		if d.graph.Holds(p, "GitRepository") || d.graph.Holds(p, "ArtifactGenerator") || d.graph.Holds(p, "ConfigMap") {
-			files = append(files, d.graph.Deployers()...) // what they look up may have changed
+		// What they look up may have changed.
+		if d.graph.Holds(p, "GitRepository") || d.graph.Holds(p, "ArtifactGenerator") {
+			files = append(files, d.graph.Deployers()...)
+		}
+		if d.graph.Holds(p, "ConfigMap") {
+			files = append(files, d.graph.Substituted()...)
 		}
 	}
 	d.mu.Lock()

@@ -282,12 +282,6 @@ func (g *Graph) has(r relation, key, value string) bool {
 	return !g.hidden(r, value) && g.base.has(r, key, value)
 }
 
-// keys lists the keys of a relation. Some may have no values.
-func (g *Graph) keys(r relation) []string {
-	list := slices.Collect(g.base.keys(r, ""))
-	return slices.AppendSeq(list, maps.Keys(g.added[r]))
-}
-
 // below lists the keys of a relation that are paths below a folder, the folder included. Some may have no values.
 func (g *Graph) below(r relation, dir string) []string {
 	list := []string{dir}

@@ -32,6 +32,9 @@ func (s *scanner) deployments(p string, data []byte, out *facts) {
 		return
 	}
 	out.add(mentions, deployer, p)
+	if bytes.Contains(data, []byte("substituteFrom")) {
+		out.add(deployers, substituted, p)
+	}
 	// An object of Flux without a path deploys the whole repository, and the sources of several objects may be out
 	// of reach of the text.
 	paths := pathField.FindAllSubmatch(data, -1)

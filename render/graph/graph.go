@@ -135,27 +135,28 @@ func (g *Graph) Mentions(word string) []string {
 }
 
 // Deployers lists the files with objects of Argo CD and Flux that may deploy one of the given folders, those whose
-// folders cannot be told from their text included. All of them are listed where no folder is given.
+// folders cannot be told from their text included. All of them are listed where no folder is given. Some may be no
+// manifests (see Manifest).
 func (g *Graph) Deployers(folders ...string) []string {
 	list := g.values(deployers, anywhere)
 	for _, dir := range folders {
 		list = append(list, g.values(deployers, dir)...)
 	}
 	if len(folders) == 0 {
-		for _, dir := range g.keys(deployers) {
-			list = append(list, g.values(deployers, dir)...)
-		}
+		list = g.values(mentions, deployer)
 	}
-	list = slices.DeleteFunc(list, func(p string) bool { return !g.Manifest(p) })
 	slices.Sort(list)
 	return slices.Compact(list)
 }
+
+// Substituted lists those of the deployers that replace variables by what ConfigMaps and Secrets hold.
+func (g *Graph) Substituted() []string { return g.values(deployers, substituted) }
 
 // Deploys says whether any file has such objects.
 func (g *Graph) Deploys() bool { return len(g.values(mentions, deployer)) > 0 }
 
 // Deployer says whether a file is one of those.
-func (g *Graph) Deployer(p string) bool { return g.has(mentions, deployer, p) && g.Manifest(p) }
+func (g *Graph) Deployer(p string) bool { return g.has(mentions, deployer, p) }
 
 // Holds says whether a file holds a word as a value (see Mentions).
 func (g *Graph) Holds(p, word string) bool { return g.has(mentions, word, p) }

@@ -32,7 +32,8 @@ const (
 	deployer = "\x00deployer" // the file is a value of deployers
 	link     = "\x00link"     // a symlink with the name of a manifest or kustomization
 
-	anywhere = "\x00anywhere" // which folders the file's objects deploy cannot be told from its text
+	substituted = "\x00substituted" // the file's objects replace variables by what others hold
+	anywhere    = "\x00anywhere"    // which folders the file's objects deploy cannot be told from its text
 )
 
 // byFolder says whether the values of a relation are folders, which hide with their kustomization file.
