@@ -13,7 +13,7 @@ POLICIES  ?= testdata/sample/policies
 # for kustomize's Go plugins, which Lintel never loads. The race detector alone needs C.
 export CGO_ENABLED ?= 0
 
-.PHONY: all build test race demo bench blame-proof replay lint fmt vet staticcheck fuzz-smoke image clean
+.PHONY: all build test race demo deploy-check bench blame-proof replay lint fmt vet staticcheck fuzz-smoke image clean
 
 all: build
 
@@ -32,6 +32,14 @@ race:
 ## demo: a pull request is checked, end to end, on this machine
 demo: build
 	$(GO) run ./cmd/demo -lintel bin/lintel
+
+## deploy-check: deploy/ keeps deploy/policies: both overlays, every rule decided, every rule known to bite
+deploy-check: build
+	@bin/lintel test deploy/policies
+	@bin/lintel test -o json deploy/policies | grep -q '"excluded": 0' || { echo "a test of deploy/policies compares nothing: lintel test --all"; exit 1; }
+	@bin/lintel check --all --worktree --no-cache
+	@report="$$(bin/lintel check --all --worktree --no-cache -o json)"; for want in '"conclusion": "success"' '"roots": 2'; do \
+	  echo "$$report" | grep -q "$$want" || { echo "the check of deploy/ needs $$want"; exit 1; }; done
 
 ## bench: the benchmarks, for benchstat
 bench: build
