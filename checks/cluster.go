@@ -8,6 +8,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/source"
 )
 
 // declared answers look-ups from what the head declares, and from the files the settings name. It renders only
@@ -20,6 +21,7 @@ type declared struct {
 	mu    sync.Mutex
 	kinds map[string][]admission.Object // by group/kind
 	roots map[graph.Root][]admission.Object
+	blind []source.Error // why roots that were looked into declare nothing
 }
 
 func newDeclared(g *graph.Graph, renderer *render.Renderer, context []string) *declared {
@@ -101,13 +103,14 @@ func (d *declared) all(ctx context.Context, group, kind string) []admission.Obje
 }
 
 // render renders those of the roots that nobody rendered yet. The lock is held. A root that does not render declares
-// nothing; where the change reaches it, its problem is reported there.
+// nothing, which is remembered.
 func (d *declared) render(ctx context.Context, roots []graph.Root) {
 	roots = slices.DeleteFunc(slices.Clone(roots), func(r graph.Root) bool { _, ok := d.roots[r]; return ok })
-	found := make([][]admission.Object, len(roots))
+	found, blind := make([][]admission.Object, len(roots)), make([][]source.Error, len(roots))
 	each(len(roots), func(i int) {
-		if out, _, err := d.renderer.Render(ctx, roots[i]); err == nil {
-			found[i] = objects(out.Resources)
+		out, problems, err := d.renderer.Render(ctx, roots[i])
+		if err == nil {
+			found[i], blind[i] = objects(out.Resources), problems
 		}
 	})
 	if ctx.Err() != nil {
@@ -115,5 +118,18 @@ func (d *declared) render(ctx context.Context, roots []graph.Root) {
 	}
 	for i, root := range roots {
 		d.roots[root] = found[i]
+		d.blind = append(d.blind, blind[i][:min(len(blind[i]), 1)]...)
 	}
+}
+
+// warnings says what the look-ups of policies did not see.
+func (d *declared) warnings() []Problem {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var list []Problem
+	for _, e := range d.blind {
+		list = append(list, Problem{Path: e.Path, Line: e.Line, Column: e.Column,
+			Message: "policies that look up other objects do not see what is deployed from here: " + e.Message})
+	}
+	return list
 }

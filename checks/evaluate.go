@@ -42,7 +42,9 @@ func (r *run) evaluate(ctx context.Context) error {
 	reviews = join(reviews)
 	r.report.Stats.Resources = len(reviews)
 	r.issues(reviews)
-	return r.review(ctx, reviews, cluster)
+	err := r.review(ctx, reviews, cluster)
+	r.report.Warnings = append(r.report.Warnings, cluster.warnings()...)
+	return err
 }
 
 // rootChange is what a change makes of one root.

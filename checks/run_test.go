@@ -179,6 +179,19 @@ metadata: {name: shop, labels: {tier: gold}}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
+	if len(report.Warnings) > 0 {
+		t.Errorf("got %s", problems(report.Warnings))
+	}
+
+	// What does not render is not seen, which is said.
+	r.Write("broken/kustomization.yaml", "resources: [ns.yaml, gone.yaml]\n")
+	r.Write("broken/ns.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: elsewhere}\n")
+	base = r.Snapshot()
+	r.Write("apps/b.yaml", service("elsewhere", "NodePort"))
+	report = check(t, r, checks.Change{Base: base, Rules: base, Head: r.Snapshot()})
+	if got, want := problems(report.Warnings), `broken/kustomization.yaml:1: policies that look up other objects do not see what is deployed from here: resources: "gone.yaml" does not exist`; !strings.Contains(got, want) {
+		t.Errorf("got %s", got)
+	}
 }
 
 // Mutate rules run first, as in a cluster. What they wrote is traced to the rule, the rest to its line, also when
