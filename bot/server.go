@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/lintel-bot/lintel/bot/queue"
@@ -83,14 +84,51 @@ func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 // Run serves on the listener, works and sweeps until ctx ends. Then it takes no more webhooks, hands the
 // jobs in work back, and returns nil. An error means that a part ended by itself.
 func (s *Server) Run(ctx context.Context, listener net.Listener) error {
-	log := s.Log
+	return Serve(ctx, listener, s.Handler(), s.Log, s.Work)
+}
+
+// Work is Run without HTTP: it works on jobs and sweeps until ctx ends.
+func (s *Server) Work(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	var sweeping sync.WaitGroup
+	defer sweeping.Wait()
+	defer stop()
+	if s.Sweep != nil {
+		sweeping.Go(func() { s.Sweep(ctx) })
+	}
+	return s.Queue.Work(ctx, s.Workers, func(ctx context.Context, j *queue.Job) error {
+		return s.Worker.Do(ctx, TaskOf(j))
+	})
+}
+
+// Front hands requests to a handler that can be replaced while it serves; requests under way stay with the one
+// that took them. It answers 503 before there is one. It is safe for concurrent use.
+type Front struct{ now atomic.Pointer[http.Handler] }
+
+// Set replaces the handler.
+func (f *Front) Set(h http.Handler) { f.now.Store(&h) }
+
+// ServeHTTP implements http.Handler.
+func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := f.now.Load()
+	if h == nil {
+		http.Error(w, "starting", http.StatusServiceUnavailable)
+		return
+	}
+	(*h).ServeHTTP(w, r)
+}
+
+// Serve answers HTTP on the listener and does the work beside it until ctx ends. Then it takes no more requests,
+// waits for those under way and for the work, and returns nil. An error means that one of both ended by itself.
+// A nil log is none.
+func Serve(ctx context.Context, listener net.Listener, handler http.Handler, log *slog.Logger, work func(context.Context) error) error {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	server := &http.Server{
-		Handler:           s.Handler(),
+		Handler:           handler,
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       30 * time.Second,
 		WriteTimeout:      45 * time.Second,
@@ -105,16 +143,10 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 		}
 	})
 	parts.Go(func() {
-		err := s.Queue.Work(ctx, s.Workers, func(ctx context.Context, j *queue.Job) error {
-			return s.Worker.Do(ctx, TaskOf(j))
-		})
-		if err != nil {
+		if err := work(ctx); err != nil {
 			stop(err)
 		}
 	})
-	if s.Sweep != nil {
-		parts.Go(func() { s.Sweep(ctx) })
-	}
 	<-ctx.Done()
 	log.Info("stopping: no more webhooks are taken, jobs in work are handed back")
 	draining, done := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)

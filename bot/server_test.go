@@ -126,3 +126,31 @@ func wait(t *testing.T, c <-chan struct{}) {
 		t.Fatal("timed out")
 	}
 }
+
+func TestFront(t *testing.T) {
+	var f Front
+	if code, _ := get(t, &f, http.MethodGet, "/healthz"); code != http.StatusServiceUnavailable {
+		t.Errorf("no handler: %d", code)
+	}
+	for _, want := range []int{http.StatusTeapot, http.StatusAccepted} {
+		f.Set(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(want) }))
+		if code, _ := get(t, &f, http.MethodGet, "/"); code != want {
+			t.Errorf("handler: %d, want %d", code, want)
+		}
+	}
+}
+
+// Work that fails ends Serve with its error.
+func TestServeEndsWithItsWork(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("broken")
+	if err := Serve(t.Context(), listener, &Front{}, nil, func(context.Context) error { return broken }); !errors.Is(err, broken) {
+		t.Errorf("Serve: %v", err)
+	}
+	if _, err := listener.Accept(); err == nil {
+		t.Error("the listener is still open")
+	}
+}

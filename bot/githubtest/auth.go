@@ -22,7 +22,7 @@ const (
 	tokenLife  = time.Hour
 )
 
-// permissions of the App, as its manifest asks for them (deploy/app-manifest.json).
+// appPermissions are those of the App until a manifest asks for others.
 var appPermissions = map[string]string{"checks": "write", "contents": "read", "pull_requests": "read", "metadata": "read", "members": "read"}
 
 type installation struct {
@@ -126,11 +126,11 @@ func (s *Server) createToken(c *call) {
 		c.refuse(http.StatusForbidden, "This installation has been suspended")
 		return
 	}
-	t := &token{installation: inst, permissions: appPermissions, repos: in.RepositoryIDs, expires: s.now().Add(tokenLife)}
+	t := &token{installation: inst, permissions: s.permissions, repos: in.RepositoryIDs, expires: s.now().Add(tokenLife)}
 	if len(in.Permissions) > 0 {
 		t.permissions = map[string]string{"metadata": "read"}
 		for name, level := range in.Permissions {
-			if (&token{permissions: appPermissions}).may(name+":"+level) && (level == "read" || level == "write") {
+			if (&token{permissions: s.permissions}).may(name+":"+level) && (level == "read" || level == "write") {
 				t.permissions[name] = level
 				continue
 			}

@@ -110,7 +110,7 @@ func (s *Server) SendInstallation(account, action string) error {
 	for _, r := range s.sortedRepos(inst) {
 		repos = append(repos, object{"id": r.id, "name": r.name, "full_name": r.fullName()})
 	}
-	s.enqueue("installation", object{"action": action, "installation": installationObject(inst), "repositories": repos, "sender": userObject("olga")})
+	s.enqueue("installation", object{"action": action, "installation": s.installationObject(inst), "repositories": repos, "sender": userObject("olga")})
 	return nil
 }
 

@@ -66,9 +66,9 @@ func reviewObject(v *review) object {
 	return object{"id": v.id, "user": userObject(v.user), "state": v.state, "commit_id": v.commit, "submitted_at": timestamp(v.submitted), "body": ""}
 }
 
-func installationObject(i *installation) object {
+func (s *Server) installationObject(i *installation) object {
 	out := object{"id": i.id, "account": object{"login": i.account, "id": accountID(i.account), "type": "Organization"}, "app_id": 4711, "target_type": "Organization",
-		"permissions": appPermissions, "repository_selection": "all", "suspended_at": nil}
+		"permissions": s.permissions, "repository_selection": "all", "suspended_at": nil}
 	if i.suspended {
 		out["suspended_at"] = "2026-01-01T00:00:00Z"
 	}
@@ -76,7 +76,7 @@ func installationObject(i *installation) object {
 }
 
 func (s *Server) appObject() object {
-	return object{"id": s.app.ID, "slug": s.app.Slug, "name": s.app.Slug, "owner": userObject("olga"), "permissions": appPermissions}
+	return object{"id": s.app.ID, "slug": s.app.Slug, "name": s.app.Slug, "owner": userObject("olga"), "permissions": s.permissions}
 }
 
 func (s *Server) suiteObject(r *repository, sha string) object {

@@ -22,14 +22,18 @@ func (s *Server) tip(r *repository, branch string) string {
 	return sha
 }
 
-func (s *Server) getApp(c *call) { c.answer(http.StatusOK, s.appObject()) }
+func (s *Server) getApp(c *call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.answer(http.StatusOK, s.appObject())
+}
 
 func (s *Server) listInstallations(c *call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := []object{}
 	for _, name := range slices.Sorted(maps.Keys(s.installations)) {
-		out = append(out, installationObject(s.installations[name]))
+		out = append(out, s.installationObject(s.installations[name]))
 	}
 	c.answer(http.StatusOK, page(c, out))
 }
@@ -38,7 +42,7 @@ func (s *Server) getInstallation(c *call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if i := s.installationByID(c.r.PathValue("id")); i != nil {
-		c.answer(http.StatusOK, installationObject(i))
+		c.answer(http.StatusOK, s.installationObject(i))
 		return
 	}
 	notFound(c)
@@ -47,7 +51,7 @@ func (s *Server) getInstallation(c *call) {
 func (s *Server) getRepoInstallation(c *call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c.answer(http.StatusOK, installationObject(s.installations[strings.ToLower(c.repo.owner)]))
+	c.answer(http.StatusOK, s.installationObject(s.installations[strings.ToLower(c.repo.owner)]))
 }
 
 func (s *Server) listRepos(c *call) {

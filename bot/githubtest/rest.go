@@ -63,6 +63,7 @@ func questionMark(r *http.Request) int {
 // route is an operation of the API: who may call it and what it does.
 type route struct {
 	jwt        bool   // called with the App's JWT instead of a token
+	open       bool   // called by anyone
 	permission string // of the token, such as "checks:write"
 	serve      func(*call)
 }
@@ -78,6 +79,7 @@ func (s *Server) handler() http.Handler {
 		"GET /app/hook/deliveries/{id}":                              {jwt: true, serve: s.getDelivery},
 		"POST /app/hook/deliveries/{id}/attempts":                    {jwt: true, serve: s.redeliver},
 		"GET /repos/{owner}/{repo}/installation":                     {jwt: true, serve: s.getRepoInstallation},
+		"POST /app-manifests/{code}/conversions":                     {open: true, serve: s.convert},
 		"GET /installation/repositories":                             {permission: "metadata:read", serve: s.listRepos},
 		"GET /repos/{owner}/{repo}":                                  {permission: "metadata:read", serve: s.getRepo},
 		"GET /repositories/{id}":                                     {permission: "metadata:read", serve: s.getRepo},
@@ -103,6 +105,8 @@ func (s *Server) handler() http.Handler {
 	for pattern, rt := range routes {
 		api.Handle(pattern, s.endpoint(rt))
 	}
+	api.HandleFunc("POST /settings/apps/new", s.registerApp)
+	api.HandleFunc("POST /organizations/{org}/settings/apps/new", s.registerApp)
 	api.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.violate("error", r, "no such endpoint, or none that a GitHub App for check runs needs")
 		s.write(w, r, &call{r: r, status: http.StatusNotFound, out: object{"message": "Not Found"}, header: http.Header{}})
@@ -158,6 +162,10 @@ func (s *Server) endpoint(rt route) http.Handler {
 			return
 		}
 		_, tok := bearer(r)
+		if rt.open {
+			rt.serve(c)
+			return
+		}
 		if rt.jwt {
 			if wrong := s.checkJWT(tok); wrong != "" {
 				s.violate("warning", r, "%s", wrong)
@@ -195,6 +203,7 @@ func (s *Server) admit(c *call, tok, permission string) bool {
 		return false
 	}
 	c.token = t
+	s.use(permission)
 	return true
 }
 

@@ -58,6 +58,9 @@ type Server struct {
 	lastID        int64
 	hookURL       string
 	installations map[string]*installation // by account, lower case
+	permissions   map[string]string        // of the App
+	used          map[string]string        // permissions that requests needed, with the highest level
+	codes         map[string]time.Time     // of registrations, with their end
 	tokens        map[string]*token
 	repos         map[string]*repository // by full name, lower case
 	teams         map[string]map[string]bool
@@ -73,6 +76,7 @@ type Server struct {
 func New(c Config) (*Server, error) {
 	s := &Server{
 		now: c.Now, closed: make(chan struct{}), hooks: make(chan *delivery, 4096), changed: make(chan struct{}), lastID: 1000, hookURL: c.HookURL,
+		permissions: appPermissions, used: map[string]string{}, codes: map[string]time.Time{},
 		installations: map[string]*installation{}, tokens: map[string]*token{}, repos: map[string]*repository{}, teams: map[string]map[string]bool{},
 	}
 	if s.now == nil {

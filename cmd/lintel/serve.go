@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/url"
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -24,6 +24,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/queue"
 	"github.com/lintel-bot/lintel/bot/review"
+	"github.com/lintel-bot/lintel/bot/setup"
 	"github.com/lintel-bot/lintel/bot/sweep"
 	"github.com/lintel-bot/lintel/bot/webhook"
 	"github.com/lintel-bot/lintel/checks"
@@ -32,17 +33,20 @@ import (
 
 const (
 	maxWorkers = 64
-	maxKeyFile = 64 << 10
-	openQueue  = time.Minute
+	// One check needs about a tenth of the lower bound for the program itself, in MiB.
+	minCheckMemory, maxCheckMemory = 256, 64 << 10
+	openQueue                      = time.Minute
 	// maxSummary leaves room, within GitHub's 65,535 bytes, for what the door adds about annotations.
 	maxSummary = 65535 - 512
 )
 
 // serveOptions is what "lintel serve" was told, by flags or the environment.
 type serveOptions struct {
-	listen, dataDir, githubURL, appID, keyFile, secret, natsURL string
-	workers                                                     int
-	sweepInterval                                               time.Duration
+	listen, dataDir, publicURL, githubURL, appID, keyFile, secret, secretFile, natsURL string
+	workers                                                                            int
+	sweepInterval                                                                      time.Duration
+	checkTimeout                                                                       time.Duration
+	checkMemory                                                                        int
 }
 
 func newServeCommand() *cobra.Command {
@@ -51,25 +55,31 @@ func newServeCommand() *cobra.Command {
 		Use:   "serve",
 		Short: "Run the GitHub App: check pull requests and post check runs",
 		Long: "serve takes GitHub's webhooks at /webhook, checks the pull requests, and posts a check run on each head.\n" +
-			"It also answers /healthz, /readyz and /metrics. Each flag can be given as an environment variable: --listen as\n" +
-			"LINTEL_LISTEN, and so on; the flag wins. Prefer the environment for the webhook secret, as others can see flags.",
+			"It also answers /healthz, /readyz and /metrics. Without an App it prints a link to a page that registers one, keeps its\n" +
+			"credentials in the data directory, and goes on as that App.\n\n" +
+			"Each flag can be given as an environment variable: --listen as LINTEL_LISTEN, and so on; the flag wins. Prefer the\n" +
+			"environment for the webhook secret, as others can see flags.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := fromEnvironment(cmd.Flags(), os.LookupEnv); err != nil {
 				return err
 			}
-			return serve(cmd.Context(), o, slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), nil)))
+			return serve(cmd.Context(), o, cmd.OutOrStdout(), slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), nil)))
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.listen, "listen", ":8080", "address to listen on")
-	f.StringVar(&o.dataDir, "data-dir", "", "folder for the mirrors and the embedded job queue (required)")
+	f.StringVar(&o.dataDir, "data-dir", "", "folder for the mirrors, the embedded job queue and the App's credentials (required)")
+	f.StringVar(&o.publicURL, "public-url", "", "address at which GitHub reaches this server, to register an App; empty: asked for then")
 	f.StringVar(&o.githubURL, "github-url", "https://github.com", "address of GitHub or of an Enterprise Server")
-	f.StringVar(&o.appID, "github-app-id", "", "id of the GitHub App (required)")
-	f.StringVar(&o.keyFile, "github-private-key-file", "", "file with the App's private key, PEM (required)")
-	f.StringVar(&o.secret, "github-webhook-secret", "", "the App's webhook secret (required)")
+	f.StringVar(&o.appID, "github-app-id", "", "id of the GitHub App; without it, its key and its secret: the App registered here")
+	f.StringVar(&o.keyFile, "github-private-key-file", "", "file with the App's private key, PEM")
+	f.StringVar(&o.secret, "github-webhook-secret", "", "the App's webhook secret")
+	f.StringVar(&o.secretFile, "github-webhook-secret-file", "", "file with that secret, in place of it")
 	f.StringVar(&o.natsURL, "nats-url", "", "NATS server or cluster that keeps the jobs; empty: embedded")
 	f.IntVar(&o.workers, "workers", 2, "pull requests that are checked at a time")
+	f.DurationVar(&o.checkTimeout, "check-timeout", box.DefaultTimeout, "end a check after this time")
+	f.IntVar(&o.checkMemory, "check-memory", box.DefaultMemoryLimit>>20, "MiB of memory that one check may take")
 	f.DurationVar(&o.sweepInterval, "sweep-interval", sweep.DefaultInterval, "time between searches for lost webhooks")
 	return cmd
 }
@@ -91,61 +101,47 @@ func fromEnvironment(flags *pflag.FlagSet, lookup func(string) (string, bool)) (
 }
 
 // validate returns the first thing that is wrong, as one sentence that says what to set.
-func (o *serveOptions) validate() (appID int64, key []byte, err error) {
+func (o *serveOptions) validate() (err error) {
 	switch {
 	case o.dataDir == "":
-		return 0, nil, errors.New("LINTEL_DATA_DIR is not set: name a folder that Lintel may write to")
-	case o.appID == "":
-		return 0, nil, errors.New("LINTEL_GITHUB_APP_ID is not set: it is on the App's settings page")
-	case o.keyFile == "":
-		return 0, nil, errors.New("LINTEL_GITHUB_PRIVATE_KEY_FILE is not set: name the file with the App's private key")
-	case o.secret == "":
-		return 0, nil, errors.New("LINTEL_GITHUB_WEBHOOK_SECRET is not set: without it anybody could send webhooks")
+		return errors.New("LINTEL_DATA_DIR is not set: name a folder that Lintel may write to")
 	case o.workers < 1 || o.workers > maxWorkers:
-		return 0, nil, fmt.Errorf("LINTEL_WORKERS must be from 1 to %d", maxWorkers)
+		return fmt.Errorf("LINTEL_WORKERS must be from 1 to %d", maxWorkers)
+	case o.checkTimeout < time.Second || o.checkTimeout > time.Hour:
+		return errors.New("LINTEL_CHECK_TIMEOUT must be from 1s to 1h")
+	case o.checkMemory < minCheckMemory || o.checkMemory > maxCheckMemory:
+		return fmt.Errorf("LINTEL_CHECK_MEMORY must be from %d to %d (MiB)", minCheckMemory, maxCheckMemory)
 	case o.sweepInterval < time.Second:
-		return 0, nil, errors.New("LINTEL_SWEEP_INTERVAL must be at least a second")
-	}
-	if appID, err = strconv.ParseInt(o.appID, 10, 64); err != nil || appID <= 0 {
-		return 0, nil, errors.New("LINTEL_GITHUB_APP_ID is not a positive number")
+		return errors.New("LINTEL_SWEEP_INTERVAL must be at least a second")
 	}
 	if u, err := url.Parse(o.githubURL); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return 0, nil, errors.New("LINTEL_GITHUB_URL is not an http or https address")
+		return errors.New("LINTEL_GITHUB_URL is not an http or https address")
+	}
+	if o.publicURL != "" {
+		if o.publicURL, err = setup.ParseAddress(o.publicURL); err != nil {
+			return fmt.Errorf("LINTEL_PUBLIC_URL is not usable: %w", err)
+		}
 	}
 	if _, _, err := net.SplitHostPort(o.listen); err != nil {
-		return 0, nil, errors.New("LINTEL_LISTEN is not an address such as :8080")
+		return errors.New("LINTEL_LISTEN is not an address such as :8080")
 	}
-	info, err := os.Stat(o.keyFile)
-	if err == nil && info.Size() > maxKeyFile {
-		return 0, nil, errors.New("the file in LINTEL_GITHUB_PRIVATE_KEY_FILE is too large for a private key")
-	}
-	if key, err = os.ReadFile(o.keyFile); err != nil {
-		return 0, nil, fmt.Errorf("the file in LINTEL_GITHUB_PRIVATE_KEY_FILE cannot be read: %w", err)
-	}
-	return appID, key, nil
+	return nil
 }
 
-// serve puts the server together and runs it until ctx ends.
-func serve(ctx context.Context, o serveOptions, log *slog.Logger) error {
-	appID, key, err := o.validate()
+// serve runs the server until ctx ends. What the operator has to see, but no log may keep, goes to out.
+func serve(ctx context.Context, o serveOptions, out io.Writer, log *slog.Logger) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	app, err := o.app()
 	if err != nil {
 		return err
 	}
-	door, err := github.NewApp(github.Config{URL: o.githubURL, AppID: appID, PrivateKey: key})
-	if err != nil {
-		return fmt.Errorf("the GitHub App cannot be used: %w", err)
-	}
-	mirrors, err := mirror.New(mirror.Config{Dir: filepath.Join(o.dataDir, "mirrors"), Door: door})
-	if err != nil {
-		return fmt.Errorf("LINTEL_DATA_DIR cannot be used: %w", err)
-	}
-	cache, err := filepath.Abs(filepath.Join(o.dataDir, "cache")) // the boxes work elsewhere
-	if err != nil {
-		return fmt.Errorf("LINTEL_DATA_DIR cannot be used: %w", err)
-	}
-	executable, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("the running program cannot be found: %w", err)
+	var page *setup.Setup
+	if app == nil {
+		if page, err = o.newSetup(log); err != nil {
+			return err
+		}
 	}
 	listener, err := net.Listen("tcp", o.listen)
 	if err != nil {
@@ -160,25 +156,48 @@ func serve(ctx context.Context, o serveOptions, log *slog.Logger) error {
 		return err
 	}
 	defer jobs.Close()
-	boxes := newBoxPool(o.workers, box.Config{Executable: executable, Log: log})
-	defer boxes.close()
-	intake, err := webhook.New(webhook.Config{Secret: []byte(o.secret), Publish: jobs.Publish, Pushed: jobs.AddPusher, Drop: jobs.Drop, Log: log})
+	if page != nil {
+		return o.registerFirst(ctx, listener, page, jobs, out, log)
+	}
+	server, release, err := o.server(app, jobs, log)
 	if err != nil {
 		return err
 	}
+	defer release()
+	log.Info("serving", "listen", listener.Addr().String(), "workers", o.workers, "queue", queueKind(o.natsURL))
+	return server.Run(ctx, listener)
+}
+
+// server puts the server together; release ends its boxes.
+func (o *serveOptions) server(app *identity, jobs *queue.Queue, log *slog.Logger) (server *bot.Server, release func(), err error) {
+	mirrors, err := mirror.New(mirror.Config{Dir: filepath.Join(o.dataDir, "mirrors"), Door: app.door})
+	if err != nil {
+		return nil, nil, fmt.Errorf("LINTEL_DATA_DIR cannot be used: %w", err)
+	}
+	cache, err := filepath.Abs(filepath.Join(o.dataDir, "cache")) // the boxes work elsewhere
+	if err != nil {
+		return nil, nil, fmt.Errorf("LINTEL_DATA_DIR cannot be used: %w", err)
+	}
+	executable, err := os.Executable()
+	if err != nil {
+		return nil, nil, fmt.Errorf("the running program cannot be found: %w", err)
+	}
+	intake, err := webhook.New(webhook.Config{Secret: app.secret, Publish: jobs.Publish, Pushed: jobs.AddPusher, Drafts: jobs.AskDrafts, Drop: jobs.Drop, Log: log})
+	if err != nil {
+		return nil, nil, err
+	}
+	boxes := newBoxPool(o.workers, box.Config{Executable: executable, Timeout: o.checkTimeout, MemoryLimit: int64(o.checkMemory) << 20, Log: log})
 	metrics := bot.NewMetrics(jobs.Depth, boxes.restarts)
-	sweeper := sweep.New(sweep.Config{Door: door, Queue: jobs, Ours: bot.Ours, Settled: bot.Settled, Budget: budget(door), Interval: o.sweepInterval, Log: log})
-	server := &bot.Server{
+	sweeper := sweep.New(sweep.Config{Door: app.door, Queue: jobs, Ours: bot.Ours, Settled: bot.Settled, Budget: budget(app.door), Interval: o.sweepInterval, Log: log})
+	return &bot.Server{
 		Webhook: intake, Metrics: metrics, Queue: jobs, Workers: o.workers, Log: log,
 		Sweep: func(ctx context.Context) { upkeep(ctx, mirrors, sweeper.Run, log) },
 		Worker: &bot.Worker{
-			Door: door, Mirror: mirrors, Box: boxes, Approver: review.New(door, mirrors, jobs), Jobs: jobs, Summary: summary, Cache: cache,
+			Door: app.door, Mirror: mirrors, Box: boxes, Approver: review.New(app.door, mirrors, jobs), Jobs: jobs, Summary: summary, Text: details, Drafts: jobs.DraftsAsked, Cache: cache,
 			Version: engineVersion(), Now: time.Now, Log: log, Metrics: metrics,
 		},
 		Ready: map[string]func(context.Context) error{"box": func(context.Context) error { return runnable(executable) }},
-	}
-	log.Info("serving", "listen", listener.Addr().String(), "workers", o.workers, "queue", queueKind(o.natsURL))
-	return server.Run(ctx, listener)
+	}, boxes.close, nil
 }
 
 const (
@@ -216,7 +235,11 @@ func budget(door *github.App) func(int64) (int, int, bool) {
 }
 
 func summary(report *checks.Report, blob bot.BlobURL) string {
-	return format.Markdown(report, format.MarkdownOptions{BlobURL: blob, MaxBytes: maxSummary})
+	return format.Markdown(report, format.MarkdownOptions{BlobURL: blob, MaxBytes: maxSummary, Button: true})
+}
+
+func details(report *checks.Report, blob bot.BlobURL) string {
+	return format.Details(report, format.MarkdownOptions{BlobURL: blob, MaxBytes: maxSummary})
 }
 
 func queueKind(natsURL string) string {

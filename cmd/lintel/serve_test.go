@@ -15,6 +15,10 @@ func TestServeConfiguration(t *testing.T) {
 	if err := os.WriteFile(key, []byte("no key"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	empty := filepath.Join(dir, "empty")
+	if err := os.WriteFile(empty, []byte("\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	const secret = "the webhook secret"
 	good := map[string]string{
 		"LINTEL_LISTEN": "127.0.0.1:0", "LINTEL_DATA_DIR": dir, "LINTEL_GITHUB_APP_ID": "7",
@@ -29,6 +33,8 @@ func TestServeConfiguration(t *testing.T) {
 		{"LINTEL_GITHUB_PRIVATE_KEY_FILE", filepath.Join(dir, "none"), "LINTEL_GITHUB_PRIVATE_KEY_FILE cannot be read"},
 		{"LINTEL_GITHUB_PRIVATE_KEY_FILE", key, "the GitHub App cannot be used"},
 		{"LINTEL_GITHUB_WEBHOOK_SECRET", "", "LINTEL_GITHUB_WEBHOOK_SECRET is not set"},
+		{"LINTEL_GITHUB_WEBHOOK_SECRET_FILE", filepath.Join(dir, "none"), "LINTEL_GITHUB_WEBHOOK_SECRET_FILE cannot be read"},
+		{"LINTEL_GITHUB_WEBHOOK_SECRET_FILE", empty, "LINTEL_GITHUB_WEBHOOK_SECRET is not set"},
 		{"LINTEL_GITHUB_URL", "github.com", "LINTEL_GITHUB_URL is not"},
 		{"LINTEL_LISTEN", "8080", "LINTEL_LISTEN is not an address"},
 		{"LINTEL_WORKERS", "0", "LINTEL_WORKERS must be from 1 to 64"},
@@ -44,6 +50,9 @@ func TestServeConfiguration(t *testing.T) {
 				t.Setenv(name, value)
 			}
 			t.Setenv(c.name, c.value)
+			if strings.HasSuffix(c.name, "_SECRET_FILE") {
+				t.Setenv("LINTEL_GITHUB_WEBHOOK_SECRET", "")
+			}
 			cmd := newServeCommand()
 			var out bytes.Buffer
 			cmd.SetOut(&out)

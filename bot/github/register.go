@@ -1,0 +1,123 @@
+package github
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	gh "github.com/google/go-github/v62/github"
+)
+
+// Registered is an App as GitHub hands it out, once, when it was registered from a manifest. PrivateKey and
+// WebhookSecret must not be logged.
+type Registered struct {
+	ID            int64
+	Slug          string // the App's name in addresses
+	PrivateKey    []byte // PEM; an RSA key, or NewApp refuses it
+	WebhookSecret string
+	InstallURL    string // where people install the App
+}
+
+// Registrar registers an App from a manifest
+// (https://docs.github.com/en/apps/sharing-github-apps/registering-a-github-app-from-a-manifest). It is the only
+// part of the door that needs no App. It is safe for concurrent use.
+type Registrar struct {
+	web string
+	app *App // without an identity: for its client and its judgment of errors
+}
+
+// NewRegistrar returns a Registrar for the GitHub at an address, see Config.URL. A nil transport is
+// http.DefaultTransport. It makes no request.
+func NewRegistrar(address string, transport http.RoundTripper) (*Registrar, error) {
+	web, api, err := addresses(address)
+	if err != nil {
+		return nil, err
+	}
+	if transport == nil {
+		transport = http.DefaultTransport
+	}
+	clock := &skew{now: time.Now}
+	return &Registrar{web: web, app: &App{api: api, now: time.Now, skew: clock,
+		wire: &wire{host: api.Host, scheme: api.Scheme, base: &narrow{transport}, skew: clock}}}, nil
+}
+
+// FormURL is where a browser posts the manifest, as the field "manifest" of a form. GitHub gives the state back
+// with its redirect. Without an organization the App belongs to the person's own account.
+func (r *Registrar) FormURL(organization, state string) string {
+	account := ""
+	if organization != "" {
+		account = "/organizations/" + escape(organization)
+	}
+	return r.web + account + "/settings/apps/new?" + url.Values{"state": {state}}.Encode()
+}
+
+const (
+	// maxRegistration bounds GitHub's answer, which is a few kilobytes.
+	maxRegistration = 1 << 20
+	maxSecret       = 1 << 10
+)
+
+var (
+	codeForm = regexp.MustCompile(`^[0-9A-Za-z_-]{1,255}$`)
+	slugForm = regexp.MustCompile(`^[0-9A-Za-z_-]{1,100}$`)
+)
+
+// Convert exchanges the code that GitHub added to its redirect for the App's credentials. A code is good for an
+// hour and for one exchange; another one is a *Gone. Any other error may pass, and never contains the code or
+// what GitHub answered beyond its message.
+// (https://docs.github.com/en/rest/apps/apps#create-a-github-app-from-a-manifest)
+func (r *Registrar) Convert(ctx context.Context, code string) (*Registered, error) {
+	const what = "the code of the App's registration"
+	if !codeForm.MatchString(code) {
+		return nil, &Gone{What: what, Err: errors.New("malformed")}
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	answer, _, err := r.app.client(r.app.wire).Apps.CompleteAppManifest(ctx, code)
+	var large *http.MaxBytesError
+	var withAddress *url.Error // the code is part of the address
+	switch {
+	case errors.As(err, &large):
+		return nil, fmt.Errorf("%s: GitHub's answer is larger than %d MB", what, maxRegistration>>20)
+	case errors.As(err, &withAddress):
+		err = withAddress.Err
+	}
+	if err != nil {
+		return nil, r.app.classify(what, err)
+	}
+	out := &Registered{ID: answer.GetID(), Slug: answer.GetSlug(), PrivateKey: []byte(answer.GetPEM()), WebhookSecret: answer.GetWebhookSecret()}
+	if out.ID <= 0 || !slugForm.MatchString(out.Slug) || out.WebhookSecret == "" || len(out.WebhookSecret) > maxSecret {
+		return nil, fmt.Errorf("%s: GitHub's answer lacks the App's id, its slug or its webhook secret", what)
+	}
+	if _, err := NewApp(Config{URL: r.web, AppID: out.ID, PrivateKey: out.PrivateKey}); err != nil {
+		return nil, fmt.Errorf("%s: GitHub's answer: %w", what, err)
+	}
+	out.InstallURL = r.installURL(answer)
+	return out, nil
+}
+
+// installURL is below the App's page, whose path is not the same on all kinds of GitHub.
+func (r *Registrar) installURL(app *gh.AppConfig) string {
+	page := strings.TrimRight(app.GetHTMLURL(), "/")
+	if !strings.HasPrefix(page, r.web+"/") {
+		page = r.web + "/apps/" + app.GetSlug()
+	}
+	return page + "/installations/new"
+}
+
+// narrow fails answers that are longer than a registration can be.
+type narrow struct{ base http.RoundTripper }
+
+func (n *narrow) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := n.base.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	resp.Body = http.MaxBytesReader(nil, resp.Body, maxRegistration)
+	return resp, nil
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/lintel-bot/lintel/bot"
+	"github.com/lintel-bot/lintel/bot/github"
+	"github.com/lintel-bot/lintel/bot/queue"
+	"github.com/lintel-bot/lintel/bot/setup"
+)
+
+// maxSecretFile bounds the files with the key and the secret.
+const maxSecretFile = 64 << 10
+
+// identity is the GitHub App that the server is.
+type identity struct {
+	door   *github.App
+	secret []byte // of webhooks
+}
+
+// app is the App of the settings; without any of those, the one that was registered here; nil: there is none yet.
+func (o *serveOptions) app() (*identity, error) {
+	if o.appID != "" || o.keyFile != "" || o.secret != "" || o.secretFile != "" {
+		return o.configured()
+	}
+	stored, err := setup.Load(o.dataDir)
+	if err != nil {
+		return nil, fmt.Errorf("LINTEL_DATA_DIR: %w", err)
+	}
+	if stored != nil {
+		return o.registered(stored)
+	}
+	if o.natsURL != "" {
+		return nil, errors.New("LINTEL_GITHUB_APP_ID is not set: the servers that share LINTEL_NATS_URL need the App in their settings")
+	}
+	return nil, nil
+}
+
+// configured is the App of the settings, which have to be complete.
+func (o *serveOptions) configured() (*identity, error) {
+	switch {
+	case o.appID == "":
+		return nil, errors.New("LINTEL_GITHUB_APP_ID is not set: it is on the App's settings page")
+	case o.keyFile == "":
+		return nil, errors.New("LINTEL_GITHUB_PRIVATE_KEY_FILE is not set: name the file with the App's private key")
+	case o.secret != "" && o.secretFile != "":
+		return nil, errors.New("LINTEL_GITHUB_WEBHOOK_SECRET and LINTEL_GITHUB_WEBHOOK_SECRET_FILE are both set: set one")
+	}
+	id, err := strconv.ParseInt(o.appID, 10, 64)
+	if err != nil || id <= 0 {
+		return nil, errors.New("LINTEL_GITHUB_APP_ID is not a positive number")
+	}
+	key, err := readSecret("LINTEL_GITHUB_PRIVATE_KEY_FILE", o.keyFile)
+	if err != nil {
+		return nil, err
+	}
+	secret := []byte(o.secret)
+	if o.secretFile != "" {
+		if secret, err = readSecret("LINTEL_GITHUB_WEBHOOK_SECRET_FILE", o.secretFile); err != nil {
+			return nil, err
+		}
+		secret = bytes.TrimSpace(secret) // editors end files with a line break
+	}
+	if len(secret) == 0 {
+		return nil, errors.New("LINTEL_GITHUB_WEBHOOK_SECRET is not set: without it anybody could send webhooks")
+	}
+	return o.identity(id, key, secret)
+}
+
+// readSecret is the content of the file that a setting names.
+func readSecret(setting, name string) ([]byte, error) {
+	info, err := os.Stat(name)
+	if err == nil && info.Size() > maxSecretFile {
+		return nil, fmt.Errorf("the file in %s is too large", setting)
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("the file in %s cannot be read: %w", setting, err)
+	}
+	return data, nil
+}
+
+// registered is the App of stored credentials. Another GitHub does not know it, and must not see its signature.
+func (o *serveOptions) registered(c *setup.Credentials) (*identity, error) {
+	if !strings.EqualFold(strings.TrimRight(c.GitHubURL, "/"), strings.TrimRight(o.githubURL, "/")) {
+		return nil, errors.New("LINTEL_GITHUB_URL is not the GitHub that the App in the data directory was registered at")
+	}
+	return o.identity(c.AppID, []byte(c.PrivateKey), []byte(c.WebhookSecret))
+}
+
+func (o *serveOptions) identity(id int64, key, secret []byte) (*identity, error) {
+	door, err := github.NewApp(github.Config{URL: o.githubURL, AppID: id, PrivateKey: key})
+	if err != nil {
+		return nil, fmt.Errorf("the GitHub App cannot be used: %w", err)
+	}
+	return &identity{door, secret}, nil
+}
+
+func (o *serveOptions) newSetup(log *slog.Logger) (*setup.Setup, error) {
+	registrar, err := github.NewRegistrar(o.githubURL, nil)
+	if err != nil {
+		return nil, fmt.Errorf("LINTEL_GITHUB_URL cannot be used: %w", err)
+	}
+	page, err := setup.New(setup.Config{Registrar: registrar, GitHubURL: o.githubURL, DataDir: o.dataDir, PublicURL: o.publicURL, Log: log})
+	if err != nil {
+		return nil, fmt.Errorf("LINTEL_DATA_DIR cannot be used: %w", err)
+	}
+	return page, nil
+}
+
+// registerFirst serves the page that registers the App, and then as that App, on the same listener.
+func (o *serveOptions) registerFirst(ctx context.Context, listener net.Listener, page *setup.Setup, jobs *queue.Queue, out io.Writer, log *slog.Logger) error {
+	front := &bot.Front{}
+	front.Set(page)
+	o.invite(out, page.Link(listener.Addr()))
+	log.Info("waiting for a GitHub App", "listen", listener.Addr().String())
+	return bot.Serve(ctx, listener, front, log, func(ctx context.Context) error {
+		credentials, err := page.Wait(ctx)
+		if err != nil {
+			return err // the end of ctx
+		}
+		app, err := o.registered(credentials)
+		if err != nil {
+			return err
+		}
+		server, release, err := o.server(app, jobs, log)
+		if err != nil {
+			return err
+		}
+		defer release()
+		front.Set(server.Handler())
+		log.Info("serving", "listen", listener.Addr().String(), "workers", o.workers, "queue", queueKind(o.natsURL))
+		return server.Work(ctx)
+	})
+}
+
+// invite prints the link to the page. It is no log line: whoever reads it can register the App.
+func (o *serveOptions) invite(out io.Writer, link string) {
+	fmt.Fprintf(out, "\nThis server has no GitHub App yet. To register one, open this link within an hour:\n\n  %s\n\n", link)
+	if o.publicURL == "" {
+		origin, _, _ := strings.Cut(link, "/setup")
+		fmt.Fprintf(out, "From elsewhere, put the address at which this server is reached in place of %s.\n\n", origin)
+	}
+}
