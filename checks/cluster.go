@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/defaults"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/source"
@@ -79,7 +80,7 @@ func (d *declared) all(ctx context.Context, group, kind string) []admission.Obje
 	add := func(objects []admission.Object) {
 		for _, o := range objects {
 			if id := admission.IdentityOf(o); id.Kind == kind && id.Group == group {
-				list = append(list, o)
+				list = append(list, defaults.Apply(o))
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/lintel-bot/lintel/engine/defaults"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/source"
@@ -42,9 +43,22 @@ func (r *run) evaluate(ctx context.Context) error {
 	reviews = join(reviews)
 	r.report.Stats.Resources = len(reviews)
 	r.issues(reviews)
+	for _, p := range reviews {
+		p.old, p.new = admitted(p.old), admitted(p.new)
+	}
 	err := r.review(ctx, reviews, cluster)
 	r.report.Warnings = append(r.report.Warnings, cluster.warnings()...)
 	return err
+}
+
+// admitted answers a resource as policies see it in a cluster: with the API server's defaults.
+func admitted(r *render.Resource) *render.Resource {
+	if r == nil {
+		return nil
+	}
+	with := *r
+	with.Object = defaults.Apply(r.Object)
+	return &with
 }
 
 // rootChange is what a change makes of one root.
