@@ -89,7 +89,7 @@ type depthCollector struct {
 }
 
 func depthDesc() *prometheus.Desc {
-	return prometheus.NewDesc("lintel_queue_depth", "Jobs in the queue: waiting, or taken (in work or postponed).", []string{"state"}, nil)
+	return prometheus.NewDesc("lintel_queue_depth", "Jobs in the queue: waiting (postponed ones included), or taken (in work).", []string{"state"}, nil)
 }
 
 func ageDesc() *prometheus.Desc {

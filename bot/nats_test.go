@@ -14,23 +14,14 @@ import (
 // natsCluster is three NATS servers on loopback that share their streams.
 type natsCluster struct {
 	t       *testing.T
-	options []*server.Options
+	members []natsMember
 	servers []*server.Server
 }
 
 func newNATSCluster(t *testing.T) *natsCluster {
 	t.Helper()
-	c := &natsCluster{t: t}
-	var routes []*url.URL
+	c := &natsCluster{t: t, members: natsMembers(t), servers: make([]*server.Server, 3)}
 	for n := range 3 {
-		o := &server.Options{ServerName: fmt.Sprintf("n%d", n), Host: "127.0.0.1", Port: freePort(t), JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true, SyncAlways: true,
-			Cluster: server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: freePort(t)}}
-		routes = append(routes, &url.URL{Scheme: "nats", Host: fmt.Sprintf("127.0.0.1:%d", o.Cluster.Port)})
-		c.options = append(c.options, o)
-	}
-	c.servers = make([]*server.Server, 3)
-	for n := range 3 {
-		c.options[n].Routes = routes
 		c.start(n)
 	}
 	t.Cleanup(func() {
@@ -38,14 +29,20 @@ func newNATSCluster(t *testing.T) *natsCluster {
 			c.stop(n)
 		}
 	})
+	c.await()
+	return c
+}
+
+// await waits until the cluster has found itself.
+func (c *natsCluster) await() {
+	c.t.Helper()
 	late := time.Now().Add(30 * time.Second)
 	for !c.settled() {
 		if time.Now().After(late) {
-			t.Fatal("the NATS cluster did not find itself")
+			c.t.Fatal("the NATS cluster did not find itself")
 		}
 		<-time.After(50 * time.Millisecond)
 	}
-	return c
 }
 
 func freePort(t *testing.T) int {
@@ -60,7 +57,7 @@ func freePort(t *testing.T) int {
 
 func (c *natsCluster) start(n int) {
 	c.t.Helper()
-	s, err := server.NewServer(c.options[n].Clone())
+	s, err := server.NewServer(c.members[n].options())
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -92,10 +89,44 @@ func (c *natsCluster) settled() bool {
 }
 
 // url is what LINTEL_NATS_URL has to be.
-func (c *natsCluster) url() string {
+func (c *natsCluster) url() string { return natsURL(c.members) }
+
+func natsURL(members []natsMember) string {
 	var all []string
-	for _, o := range c.options {
-		all = append(all, fmt.Sprintf("nats://127.0.0.1:%d", o.Port))
+	for _, m := range members {
+		all = append(all, fmt.Sprintf("nats://127.0.0.1:%d", m.Port))
 	}
 	return strings.Join(all, ",")
+}
+
+// natsMember is what one server of a cluster has to know.
+type natsMember struct {
+	Name      string
+	Port      int // for clients
+	RoutePort int
+	Routes    []int // ports of all
+	Dir       string
+}
+
+func natsMembers(t *testing.T) []natsMember {
+	t.Helper()
+	members := make([]natsMember, 3)
+	var routes []int
+	for n := range members {
+		members[n] = natsMember{Name: fmt.Sprintf("n%d", n), Port: freePort(t), RoutePort: freePort(t), Dir: t.TempDir()}
+		routes = append(routes, members[n].RoutePort)
+	}
+	for n := range members {
+		members[n].Routes = routes
+	}
+	return members
+}
+
+func (m natsMember) options() *server.Options {
+	o := &server.Options{ServerName: m.Name, Host: "127.0.0.1", Port: m.Port, JetStream: true, StoreDir: m.Dir, NoSigs: true, NoLog: true, SyncAlways: true,
+		Cluster: server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: m.RoutePort}}
+	for _, port := range m.Routes {
+		o.Routes = append(o.Routes, &url.URL{Scheme: "nats", Host: fmt.Sprintf("127.0.0.1:%d", port)})
+	}
+	return o
 }

@@ -41,15 +41,16 @@ func (q *Queue) AddPusher(ctx context.Context, repository int64, number int, log
 		if err != nil {
 			return fmt.Errorf("remembering who pushed: %w", err)
 		}
-		if revision == 0 {
-			_, err = q.pushers.Create(ctx, name, data)
-		} else {
-			_, err = q.pushers.Update(ctx, name, data, revision)
-		}
+		_, err = ask(ctx, requestFor, func(ctx context.Context) (uint64, error) {
+			if revision == 0 {
+				return q.pushers.Create(ctx, name, data)
+			}
+			return q.pushers.Update(ctx, name, data, revision)
+		})
 		switch {
 		case err == nil:
 			return nil
-		case isConflict(err) || errors.Is(err, jetstream.ErrKeyExists): // somebody else was faster
+		case isConflict(err) || errors.Is(err, jetstream.ErrKeyExists): // somebody else was faster, or an answer was lost
 		default:
 			return fmt.Errorf("remembering who pushed: %w", err)
 		}
@@ -66,12 +67,12 @@ func (q *Queue) Pushers(ctx context.Context, repository int64, number int) ([]st
 func pusherName(repository int64, number int) string { return fmt.Sprintf("%d.%d", repository, number) }
 
 func (q *Queue) readPushers(ctx context.Context, name string) ([]string, uint64, error) {
-	entry, err := q.pushers.Get(ctx, name)
-	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		return nil, 0, nil
-	}
+	entry, err := get(ctx, q.pushers, name)
 	if err != nil {
 		return nil, 0, fmt.Errorf("reading who pushed: %w", err)
+	}
+	if entry == nil {
+		return nil, 0, nil
 	}
 	var known []string
 	if err := json.Unmarshal(entry.Value(), &known); err != nil {

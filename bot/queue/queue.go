@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -14,11 +13,10 @@ import (
 )
 
 const (
-	streamName     = "LINTEL_CHECKS"
-	consumerPrefix = "installation-"
-	leaseBucket    = "LINTEL_LEASES"
-	stateBucket    = "LINTEL_STATE"
-	pusherBucket   = "LINTEL_PUSHERS"
+	streamName   = "LINTEL_CHECKS"
+	leaseBucket  = "LINTEL_HOLDERS"
+	stateBucket  = "LINTEL_STATE"
+	pusherBucket = "LINTEL_PUSHERS"
 
 	// maxJobs bounds the disk a flood of events can take; Publish fails above it and GitHub keeps the
 	// delivery as failed.
@@ -30,13 +28,11 @@ const (
 	duplicates = 10 * time.Minute
 	// stateTTL outlives GitHub's record of deliveries (three days) and any job.
 	stateTTL = 7 * 24 * time.Hour
-	// publishTry bounds one attempt to publish, which is repeated as long as the caller's context allows:
-	// when a server of a cluster dies, another one takes over within seconds.
-	publishTry   = 2 * time.Second
-	publishPause = 100 * time.Millisecond
+	// prepareTry bounds an attempt to make the streams; the next one finds those that were made.
+	prepareTry = 5 * time.Second
 	// reconnectPause is between rounds through the servers of a cluster.
 	reconnectPause = 250 * time.Millisecond
-	// publishFor is for callers without a deadline.
+	// publishFor is how long a publication is repeated, unless the caller has a deadline before.
 	publishFor = 30 * time.Second
 )
 
@@ -83,14 +79,13 @@ type Queue struct {
 	state    jetstream.KeyValue
 	pushers  jetstream.KeyValue
 
-	mu   sync.Mutex
-	busy map[Key]*parked // a key is present while it is in work here; the value is the job that waits for its end
+	leaseStream jetstream.Stream // of leases
 }
 
 // Open starts the embedded server, or connects to the one at the URL, and prepares the streams. The error
 // names neither folders nor credentials.
 func Open(ctx context.Context, config Config) (*Queue, error) {
-	q := &Queue{config: config.withDefaults(), busy: map[Key]*parked{}}
+	q := &Queue{config: config.withDefaults()}
 	if err := q.connect(); err != nil {
 		q.Close()
 		return nil, err
@@ -107,7 +102,11 @@ func Open(ctx context.Context, config Config) (*Queue, error) {
 }
 
 func (q *Queue) connect() (err error) {
-	options := []nats.Option{nats.Name("lintel"), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectPause)}
+	options := []nats.Option{nats.Name("lintel"), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectPause),
+		nats.ReconnectBufSize(-1)} // what could not be sent is sent again, and not a second time when nobody expects it
+	options = append(options, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+		q.config.Log.Warn("the connection to the NATS server has a problem", "error", err) // the client alone would print it
+	}))
 	if q.config.URL == "" {
 		if q.embedded, err = startEmbedded(q.config.Dir); err != nil {
 			return err
@@ -136,85 +135,6 @@ func (e *ConnectError) Error() string {
 }
 
 func (e *ConnectError) Unwrap() error { return e.Err }
-
-// notClustered is the server's code for a replicated stream on a server that is alone
-// (JSStreamReplicasNotSupportedErr in nats-server).
-const notClustered jetstream.ErrorCode = 10074
-
-// prepare makes what is needed, and waits, as long as ctx allows, for a cluster that is electing a leader.
-func (q *Queue) prepare(ctx context.Context) error {
-	for {
-		err := q.prepareOnce(ctx)
-		if err == nil || !mayPass(err) || ctx.Err() != nil {
-			return err
-		}
-		select {
-		case <-time.After(publishPause):
-		case <-ctx.Done():
-			return err
-		}
-	}
-}
-
-// mayPass says whether an error of the server is one of a cluster that finds itself again.
-func mayPass(err error) bool {
-	var api *jetstream.APIError
-	if errors.As(err, &api) {
-		return api.Code == 503 || api.Code == 500
-	}
-	return errors.Is(err, nats.ErrNoResponders) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) ||
-		errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, nats.ErrConnectionReconnecting) || errors.Is(err, nats.ErrDisconnected)
-}
-
-// prepareOnce makes streams of three replicas where the server is part of a cluster, else of one.
-func (q *Queue) prepareOnce(ctx context.Context) error {
-	if q.embedded != nil {
-		return q.prepareWith(ctx, 1)
-	}
-	err := q.prepareWith(ctx, 3)
-	var api *jetstream.APIError
-	if errors.As(err, &api) && api.ErrorCode == notClustered {
-		return q.prepareWith(ctx, 1)
-	}
-	return err
-}
-
-func (q *Queue) prepareWith(ctx context.Context, replicas int) (err error) {
-	q.stream, err = q.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-		Name:              streamName,
-		Subjects:          []string{prefix + "*.*.*"},
-		Retention:         jetstream.WorkQueuePolicy,
-		Storage:           jetstream.FileStorage,
-		Replicas:          replicas,
-		MaxMsgsPerSubject: 1,
-		MaxMsgs:           maxJobs,
-		MaxMsgSize:        maxPayload,
-		// New is refused only when the whole queue is full; within a subject the older one goes.
-		Discard:    jetstream.DiscardNew,
-		Duplicates: duplicates,
-	})
-	if err != nil {
-		return err
-	}
-	// Earlier versions had one consumer for all; beside it none for an installation can be.
-	if err = q.stream.DeleteConsumer(ctx, "workers"); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
-		return err
-	}
-	// A lease must not outlive the servers that remember it, so memory is right.
-	q.leases, err = q.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
-		Bucket: leaseBucket, TTL: q.config.AckWait, Storage: jetstream.MemoryStorage, Replicas: replicas})
-	if err != nil {
-		return err
-	}
-	q.state, err = q.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
-		Bucket: stateBucket, TTL: stateTTL, Storage: jetstream.FileStorage, Replicas: replicas})
-	if err != nil {
-		return err
-	}
-	q.pushers, err = q.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
-		Bucket: pusherBucket, TTL: pusherTTL, Storage: jetstream.FileStorage, Replicas: replicas})
-	return err
-}
 
 // Close ends the connection and the embedded server. Jobs in work are delivered again after the next
 // Open; end Work first to hand them back at once.
@@ -263,36 +183,21 @@ func (q *Queue) Publish(ctx context.Context, key Key, m Message, id string) erro
 		// It must not take the place of a job that wants more.
 		options = append(options, jetstream.WithExpectLastSequencePerSubject(0))
 	}
-	if _, ok := ctx.Deadline(); !ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, publishFor)
-		defer cancel()
+	// A job that was stored although the answer is lost does no harm: the next attempt replaces it.
+	_, err = ask(ctx, publishFor, func(ctx context.Context) (*jetstream.PubAck, error) {
+		return q.js.Publish(ctx, key.subject(), data, options...)
+	})
+	var api *jetstream.APIError
+	switch {
+	case m.Missing && isConflict(err):
+		return nil
+	case errors.As(err, &api) && api.ErrorCode == storeFailed:
+		return ErrFull
+	case err != nil:
+		return fmt.Errorf("storing job %s: %w", key, err)
 	}
-	for {
-		err := q.publish(ctx, key, data, options)
-		var api *jetstream.APIError
-		switch {
-		case err == nil, m.Missing && isConflict(err):
-			return nil
-		case errors.As(err, &api) && api.ErrorCode == storeFailed:
-			return ErrFull
-		case ctx.Err() != nil || !mayPass(err):
-			return fmt.Errorf("storing job %s: %w", key, err)
-		}
-		select {
-		case <-time.After(publishPause):
-		case <-ctx.Done():
-		}
-	}
-}
-
-// publish tries once. A job that was stored although its answer is lost does no harm: the next attempt
-// replaces it.
-func (q *Queue) publish(ctx context.Context, key Key, data []byte, options []jetstream.PublishOpt) error {
-	ctx, cancel := context.WithTimeout(ctx, publishTry)
-	defer cancel()
-	_, err := q.js.Publish(ctx, key.subject(), data, options...)
-	return err
+	q.wake(key.Installation)
+	return nil
 }
 
 // Has reports whether a job of the key waits or is in work.
@@ -301,15 +206,14 @@ func (q *Queue) Has(ctx context.Context, key Key) (bool, error) {
 	return seq != 0, err
 }
 
-// newest is the sequence of the key's job in the stream, zero when there is none. It asks the stream's
-// leader, so it never answers from the past.
+// newest is the sequence of the key's job in the stream, zero when there is none.
 func (q *Queue) newest(ctx context.Context, key Key) (uint64, error) {
-	m, err := q.stream.GetLastMsgForSubject(ctx, key.subject())
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return 0, nil
-	}
+	m, err := last(ctx, q.stream, key.subject())
 	if err != nil {
 		return 0, fmt.Errorf("looking up job %s: %w", key, err)
+	}
+	if m == nil {
+		return 0, nil
 	}
 	return m.Sequence, nil
 }

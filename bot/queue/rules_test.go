@@ -58,25 +58,18 @@ func TestMissingGivesWay(t *testing.T) {
 
 // The first deaths of the process are not held against a job; later ones are.
 func TestDeathsAreForgivenAtFirst(t *testing.T) {
-	q := open(t, Config{})
 	for _, c := range []struct {
-		deliveries, errors, pardons int
-		try                         int
-		last, exhausted             bool
+		begun, errors, pardons int
+		try                    int
+		last, exhausted        bool
 	}{
 		{1, 0, 0, 1, false, false}, {2, 0, 1, 1, false, false},
 		{3, 2, 0, 3, true, false}, {4, 3, 0, 4, true, true}, // failed
 		{4, 0, 0, 4, false, false}, {5, 0, 0, 5, true, false}, {6, 0, 0, 6, true, true}, // died
 		{4, 2, 0, 4, true, false}, {5, 3, 0, 5, true, true}, // both
 	} {
-		seq := uint64(c.deliveries*100 + c.errors*10 + c.pardons + 1)
-		if err := q.count(t.Context(), one, seq, func(k *counts) { k.Errors, k.Pardons = c.errors, c.pardons }); err != nil {
-			t.Fatal(err)
-		}
-		job := &Job{Key: one, Try: 1, Tries: q.config.Tries, seq: seq, queue: q}
-		if err := q.tries(t.Context(), job, c.deliveries); err != nil {
-			t.Fatal(err)
-		}
+		job := &Job{}
+		job.Try, job.Tries = counts{Begun: c.begun, Errors: c.errors, Pardons: c.pardons}.try(3)
 		if job.Try != c.try || job.Last() != c.last || job.Exhausted() != c.exhausted {
 			t.Errorf("%+v: try %d of %d, last %v, exhausted %v", c, job.Try, job.Tries, job.Last(), job.Exhausted())
 		}

@@ -8,227 +8,138 @@ import (
 	"runtime/debug"
 	"sync"
 	"time"
-
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 const (
-	// settleTimeout is for telling the server what became of a job, also when the work was canceled.
+	// settleTimeout is for telling the server what became of a job when the process has to end.
 	settleTimeout = 5 * time.Second
 	minLater      = time.Second
 	maxLater      = 2 * time.Hour
 )
 
-// parked is a job that waits, alive, until the older one of its key is done.
-type parked struct {
-	msg  jetstream.Msg
-	stop context.CancelFunc // ends its heartbeat
-}
-
-// process works on a message and on those of the same key that arrive meanwhile. It returns for how long the
-// installation is to be left in peace.
-func (q *Queue) process(ctx context.Context, msg jetstream.Msg, handle Handler) (pause time.Duration) {
-	key, err := parseKey(msg.Subject())
-	if err != nil {
-		q.config.Log.Error("a message in the job queue is no job", "error", err)
-		_ = msg.Term()
-		return 0
+// process works on the newest job of a key, if there is one and nobody else works on it.
+func (q *Queue) process(ctx context.Context, key Key, owner string, handle Handler) outcome {
+	soon := outcome{again: time.Now().Add(q.config.Occupied)}
+	held, err := q.acquire(ctx, key, owner)
+	if err != nil && ctx.Err() == nil {
+		q.config.Log.Warn("a job could not be taken", "job", key.String(), "error", err)
 	}
-	if !q.begin(ctx, key, msg) {
-		return 0
+	if held == nil {
+		return soon
 	}
-	for msg != nil {
-		pause = max(pause, q.run(ctx, key, msg, handle))
-		msg = q.next(key)
-	}
-	return pause
-}
-
-// begin reports whether the key is free. If not, the message is parked; one that was parked before is
-// forgotten, since the stream has replaced it.
-func (q *Queue) begin(ctx context.Context, key Key, msg jetstream.Msg) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	waiting, taken := q.busy[key]
-	if !taken {
-		q.busy[key] = nil
-		return true
-	}
-	if waiting != nil {
-		waiting.stop()
-	}
-	alive, stop := context.WithCancel(ctx)
-	q.busy[key] = &parked{msg: msg, stop: stop}
-	go q.heartbeat(alive, msg, nil, stop)
-	return false
-}
-
-// next frees the key or returns the message that waits for it.
-func (q *Queue) next(key Key) jetstream.Msg {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	waiting := q.busy[key]
-	if waiting == nil {
-		delete(q.busy, key)
-		return nil
-	}
-	q.busy[key] = nil
-	waiting.stop()
-	return waiting.msg
-}
-
-// run works on one message and settles it. It returns for how long the installation is to be left in peace.
-func (q *Queue) run(ctx context.Context, key Key, msg jetstream.Msg, handle Handler) (pause time.Duration) {
-	if ctx.Err() != nil {
-		q.handBack(ctx, msg, 0)
-		return 0
-	}
-	log := q.config.Log.With("job", key.String())
-	job, held, err := q.take(ctx, key, msg)
-	switch {
-	case err != nil:
-		// The server did not answer; should this fail, too, the job comes back by itself.
-		log.Warn("a job could not be taken", "error", err)
-		q.handBack(ctx, msg, q.config.Occupied)
-		return 0
-	case job == nil:
-		// Replaced by a newer one, or done by a delivery that was thought dead.
-		_ = msg.Ack()
-		return 0
-	case held == nil:
-		q.handBack(ctx, msg, q.config.Occupied)
-		return 0
-	}
-
-	working, cancel := context.WithCancelCause(ctx)
-	beating, quiet := context.WithCancel(working)
+	working, lose := context.WithCancelCause(ctx)
+	defer lose(nil)
+	// What became of the job is told to the server under the lease, also when ctx has ended.
+	keeping, settled := context.WithCancel(context.WithoutCancel(ctx))
+	defer settled()
 	var heart sync.WaitGroup
-	heart.Go(func() { q.heartbeat(beating, msg, held, func() { cancel(errLost) }) })
-	err = guard(working, job, handle)
-	quiet()
+	heart.Go(func() {
+		q.heartbeat(keeping, held, func() { lose(errLost); settled() })
+	})
+	o, err := q.work(working, keeping, key, handle)
+	lost := keeping.Err() != nil
+	settled()
 	heart.Wait()
+	if err != nil && ctx.Err() == nil {
+		q.config.Log.Warn("the job queue does not answer; the job comes back", "job", key.String(), "error", err)
+	}
+	if err != nil || lost {
+		o.again = soon.again
+	}
+	if !lost {
+		releasing, done := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+		held.release(releasing)
+		done()
+	}
+	if ctx.Err() != nil {
+		q.wake(key.Installation) // of the others
+	}
+	return o
+}
 
-	ended := working.Err() != nil
-	cancel(nil)
-	settling, done := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
-	defer done()
-	held.release(settling)
+// work does what process is there for, under the lease of the key. Keeping ends with the lease, ctx perhaps before.
+func (q *Queue) work(ctx, keeping context.Context, key Key, handle Handler) (outcome, error) {
+	msg, err := last(ctx, q.stream, key.subject())
+	if err != nil || msg == nil {
+		return outcome{}, err
+	}
+	c, err := q.counted(ctx, key, msg.Sequence)
+	if err != nil {
+		return outcome{}, err
+	}
+	if now := time.Now(); now.Before(c.Until) && c.Until.Before(now.Add(maxLater+time.Minute)) {
+		return outcome{again: c.Until}, nil
+	}
+	c.Begun++ // on disk before the work begins: the process may die of it
+	if err := q.count(ctx, key, c); err != nil {
+		return outcome{}, err
+	}
+	job := &Job{Key: key, queue: q, seq: msg.Sequence}
+	job.Try, job.Tries = c.try(q.config.Tries)
+	// What cannot be read leaves a job without hints; its key is enough to work on.
+	_ = json.Unmarshal(msg.Data, &job.Message)
+	if err := q.demanded(ctx, job); err != nil {
+		return outcome{}, err
+	}
+
+	err = guard(ctx, job, handle)
+	if ctx.Err() != nil {
+		brief, done := context.WithTimeout(keeping, settleTimeout)
+		defer done()
+		keeping = brief
+	}
 	var later *Later
 	switch {
+	case keeping.Err() != nil:
+		return outcome{}, nil // who has the lease now decides
 	case err == nil:
-		q.fulfil(settling, job)
-		if err := msg.DoubleAck(settling); err != nil {
-			log.Warn("a finished job could not be taken off the queue; it will run again", "error", err)
+		q.fulfil(keeping, job)
+		if err := remove(keeping, q.stream, job.seq); err != nil {
+			return outcome{}, fmt.Errorf("a finished job could not be taken off the queue and runs again: %w", err)
 		}
-	case ended:
-		q.handBack(ctx, msg, 0)
+		return outcome{}, nil
+	case ctx.Err() != nil:
+		c.Pardons++
+		return outcome{}, q.count(keeping, key, c)
 	case errors.As(err, &later):
 		after := min(max(later.After, minLater), maxLater)
-		q.handBack(ctx, msg, after)
+		c.Pardons++
+		c.Until = time.Now().Add(after)
+		o := outcome{again: c.Until}
 		if later.Pause {
-			return after
+			o.pause = after
 		}
+		return o, q.count(keeping, key, c)
 	default:
-		if err := q.count(settling, key, job.seq, func(c *counts) { c.Errors++ }); err != nil {
-			log.Warn("a failed try counts as a death of the worker", "error", err)
-		}
-		_ = msg.NakWithDelay(q.config.Backoff[min(job.Try-1, len(q.config.Backoff)-1)])
-	}
-	return 0
-}
-
-// take prepares a delivery. No job: the message is out of date. No lease: the key is in work elsewhere.
-func (q *Queue) take(ctx context.Context, key Key, msg jetstream.Msg) (*Job, *lease, error) {
-	meta, err := msg.Metadata()
-	if err != nil {
-		return nil, nil, err
-	}
-	held, err := q.acquire(ctx, key)
-	if err != nil {
-		return nil, nil, err
-	}
-	// Only the holder of the lease takes messages off, so the order matters: first lease, then look.
-	newest, err := q.newest(ctx, key)
-	if err == nil && newest == meta.Sequence.Stream && held != nil {
-		job := &Job{Key: key, Try: 1, Tries: q.config.Tries, queue: q, seq: newest}
-		// What cannot be read leaves a job without hints; its key is enough to work on.
-		_ = json.Unmarshal(msg.Data(), &job.Message)
-		if meta.NumDelivered > 1 {
-			err = q.tries(ctx, job, int(meta.NumDelivered))
-		}
-		if err == nil {
-			err = q.demanded(ctx, job)
-		}
-		if err == nil {
-			return job, held, nil
-		}
-	}
-	if held != nil {
-		held.release(ctx)
-	}
-	if err != nil || newest != meta.Sequence.Stream {
-		return nil, nil, err
-	}
-	return &Job{Key: key}, nil, nil
-}
-
-// forgiven is how many deaths of the process, on top of the tries, a job survives: mostly it is not to blame.
-const forgiven = 2
-
-// tries counts the deliveries that were not pardoned.
-func (q *Queue) tries(ctx context.Context, job *Job, deliveries int) error {
-	c, err := q.counted(ctx, job.Key, job.seq)
-	if err != nil {
-		return err
-	}
-	job.Try = max(deliveries-c.Pardons, 1)
-	deaths := max(job.Try-1-c.Errors, 0)
-	job.Tries += min(deaths, forgiven)
-	return nil
-}
-
-// handBack puts a job back without counting the delivery. It works after ctx has ended, too.
-func (q *Queue) handBack(ctx context.Context, msg jetstream.Msg, after time.Duration) {
-	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
-	defer done()
-	key, err := parseKey(msg.Subject())
-	if err == nil {
-		var meta *jetstream.MsgMetadata
-		if meta, err = msg.Metadata(); err == nil {
-			err = q.count(ctx, key, meta.Sequence.Stream, func(c *counts) { c.Pardons++ })
-		}
-	}
-	if err != nil {
-		q.config.Log.Warn("a job that is put back counts a try", "error", err)
-	}
-	_ = msg.NakWithDelay(after)
-	if err := q.conn.FlushWithContext(ctx); err != nil {
-		q.config.Log.Warn("a job could not be put back at once; it comes back by itself", "error", err)
+		c.Errors++
+		c.Until = time.Now().Add(q.config.Backoff[min(job.Try, len(q.config.Backoff))-1])
+		return outcome{again: c.Until}, q.count(keeping, key, c)
 	}
 }
 
-// heartbeat keeps a message, and the lease if there is one, from being given to others. It calls lost
-// when the lease is.
-func (q *Queue) heartbeat(ctx context.Context, msg jetstream.Msg, held *lease, lost func()) {
-	ticker := time.NewTicker(max(q.config.AckWait/4, time.Millisecond))
-	defer ticker.Stop()
+// heartbeat keeps the lease, and calls lost when it is.
+func (q *Queue) heartbeat(ctx context.Context, held *lease, lost func()) {
+	beat := max(q.config.AckWait/4, time.Millisecond)
+	timer := time.NewTimer(beat)
+	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticker.C:
+		case <-timer.C:
 		}
-		_ = msg.InProgress()
-		if held == nil {
-			continue
-		}
-		switch err := held.renew(ctx, q.config.AckWait); {
-		case errors.Is(err, errLost) && ctx.Err() == nil:
+		pause := beat
+		if err := held.renew(ctx); ctx.Err() != nil {
+			return
+		} else if errors.Is(err, errLost) {
+			q.config.Log.Warn("the lease of a job was lost", "job", held.key)
 			lost()
 			return
-		case err != nil && ctx.Err() == nil:
-			q.config.Log.Warn("the lease of a job could not be renewed", "error", err)
+		} else if err != nil {
+			q.config.Log.Warn("the lease of a job could not be renewed", "job", held.key, "error", err)
+			pause = max(min(beat/4, requestPause), time.Millisecond)
 		}
+		timer.Reset(pause)
 	}
 }
 
