@@ -251,6 +251,11 @@ func (r *run) unreadFiles(head *render.Renderer) error {
 			r.report.Warnings = append(r.report.Warnings, Problem{Path: d.Path,
 				Message: fmt.Sprintf("the Helm chart in %s changes: Lintel does not render charts, so what it deploys is not checked", chart)})
 		}
+		if test := r.headGraph.Fixture(d.Path); test != "" {
+			r.report.Warnings = append(r.report.Warnings, Problem{Path: d.Path,
+				Message: fmt.Sprintf("is a resource of the policy test %s, so it is not checked as something that is deployed", test)})
+			continue
+		}
 		if !r.headGraph.Unread(d.Path) {
 			continue
 		}

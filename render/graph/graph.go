@@ -99,7 +99,18 @@ func (g *Graph) plainFile(p string) bool {
 
 // loose says whether a path has a manifest's name and no kustomization names it.
 func (g *Graph) loose(p string) bool {
-	return IsManifestName(p) && !kustomization.IsFileName(p) && !hidden(p) && len(g.values(readers, p)) == 0
+	return IsManifestName(p) && !kustomization.IsFileName(p) && !hidden(p) && len(g.values(readers, p)) == 0 && g.Fixture(p) == ""
+}
+
+// Fixture answers the policy test (kyverno-test.yaml) that a file is a resource of, empty where it is of none: it is
+// there to be judged by policies, not to be deployed.
+func (g *Graph) Fixture(p string) string {
+	for at := p; at != "."; at = path.Dir(at) {
+		if tests := g.values(fixtures, at); len(tests) > 0 {
+			return slices.Min(tests)
+		}
+	}
+	return ""
 }
 
 func (g *Graph) isFile(p string) bool {

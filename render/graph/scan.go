@@ -172,6 +172,9 @@ func (s *scanner) words(p string, data []byte, out *facts) {
 	if !kustomization.IsFileName(p) && bytes.Contains(data, []byte("apiVersion")) {
 		s.deployments(p, data, out)
 	}
+	if name := path.Base(p); name == "kyverno-test.yaml" || name == "kyverno-test.yml" {
+		s.fixtures(p, data, out)
+	}
 	seen := map[string]bool{}
 	add := func(word string) {
 		if !seen[word] {
@@ -191,6 +194,26 @@ func (s *scanner) words(p string, data []byte, out *facts) {
 		for kind, field := range map[string]string{"ConfigMap": "configMapGenerator", "Secret": "secretGenerator"} {
 			if bytes.Contains(data, []byte(field)) {
 				add(kind)
+			}
+		}
+	}
+}
+
+// fixtures records the resources of a policy test (https://kyverno.io/docs/kyverno-cli/reference/kyverno_test/) that
+// lie beside or below it. Of those elsewhere it does not decide what they are.
+func (s *scanner) fixtures(p string, data []byte, out *facts) {
+	documents, err := source.Parse(p, data, s.options.Limits)
+	if err != nil {
+		return
+	}
+	dir := path.Dir(p)
+	for _, document := range documents {
+		for _, field := range []string{"resources", "targetResources"} {
+			for _, item := range source.Items(document, field) {
+				named, ok := tree.Clean(path.Join(dir, source.Deref(item).Value))
+				if ok && named != dir && (dir == "." || strings.HasPrefix(named, dir+"/")) {
+					out.add(fixtures, named, p)
+				}
 			}
 		}
 	}

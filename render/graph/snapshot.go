@@ -18,6 +18,7 @@ const (
 	folders                   // what is said of a folder's kustomization (see the trait keys) -> the folders
 	mentions                  // a word -> the files that hold it as a value; and the marks of files
 	deployers                 // a folder -> the files with objects of Argo CD and Flux that may deploy it
+	fixtures                  // a file or folder -> the policy tests beside or above that use it as a resource
 	relations
 )
 
@@ -37,7 +38,7 @@ const (
 )
 
 // byFolder says whether the values of a relation are folders, which hide with their kustomization file.
-func (r relation) byFolder() bool { return r != mentions && r != deployers }
+func (r relation) byFolder() bool { return r < mentions }
 
 // facts collects pairs of the relations while files are read.
 type facts [relations]map[string][]string
@@ -76,7 +77,7 @@ type table struct {
 	count                int
 }
 
-const magic = "lintel graph 2\x00\x00"
+const magic = "lintel graph 3\x00\x00"
 
 func number(b []byte, i int) int { return int(binary.LittleEndian.Uint32(b[4*i:])) }
 

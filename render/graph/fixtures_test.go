@@ -1,0 +1,66 @@
+package graph_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/tree/treetest"
+)
+
+// The resources of a policy test are no deployment; its policies and everything else beside it may be one.
+func TestFixtures(t *testing.T) {
+	r := treetest.New(t)
+	r.Commit(`
+-- policies/p/kyverno-test.yaml --
+kind: Test
+policies: [policy.yaml]
+resources: [good.yaml, ../../apps/a.yaml, more, ./]
+targetResources: [target.yaml]
+-- policies/p/policy.yaml --
+kind: ClusterPolicy
+-- policies/p/good.yaml --
+kind: Pod
+-- policies/p/target.yaml --
+kind: Pod
+-- policies/p/more/x/bad.yaml --
+kind: Pod
+-- apps/a.yaml --
+kind: Pod
+`)
+	var cache graph.Cache
+	at := func() *graph.Graph {
+		t.Helper()
+		now := r.Tree(r.Snapshot())
+		g, err := graph.Build(now, graph.Options{}, &cache)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g
+	}
+	paths := func(g *graph.Graph) (list []string) {
+		for _, root := range g.Roots() {
+			list = append(list, root.Path)
+		}
+		return list
+	}
+	g := at()
+	if got, want := paths(g), []string{"apps", "policies/p"}; !slices.Equal(got, want) {
+		t.Errorf("roots: got %q, want %q", got, want)
+	}
+	if got, want := g.Plain("policies/p"), []string{"policies/p/kyverno-test.yaml", "policies/p/policy.yaml"}; !slices.Equal(got, want) {
+		t.Errorf("files: got %q, want %q", got, want)
+	}
+	if got := g.Reach([]string{"policies/p/more/x/bad.yaml"}); len(got) != 0 {
+		t.Errorf("a fixture reaches %v", got)
+	}
+	if got := g.Fixture("policies/p/more/x/bad.yaml"); got != "policies/p/kyverno-test.yaml" {
+		t.Errorf("got %q", got)
+	}
+	// The index follows the test file.
+	r.Write("policies/p/kyverno-test.yaml", "kind: Test\nresources: [good.yaml]\n")
+	g = at()
+	if got, want := paths(g), []string{"apps", "policies/p", "policies/p/more/x"}; !slices.Equal(got, want) {
+		t.Errorf("roots: got %q, want %q", got, want)
+	}
+}
