@@ -35,7 +35,7 @@ type note struct {
 }
 
 // annotate turns the findings and problems of a report into annotations: failure for what blocks, notice
-// for what the base had, too, warning for the rest. Only places in files of the head can carry one; the
+// for what the base had, too, and for what is audited with a low severity, warning for the rest. Only places in files of the head can carry one; the
 // summary tells the others. The worst come first, as the door posts a limited number and counts the rest.
 func annotate(report *checks.Report) []github.Annotation {
 	var list []github.Annotation
@@ -65,6 +65,7 @@ func annotate(report *checks.Report) []github.Annotation {
 		}
 		list = append(list, problem(p))
 	}
+	list = append(list, previewNotes(report.Preview, report.Errors)...)
 	slices.SortStableFunc(list, func(a, b github.Annotation) int {
 		return cmp.Or(cmp.Compare(rank(a.Level), rank(b.Level)), strings.Compare(a.Path, b.Path), cmp.Compare(a.StartLine, b.StartLine))
 	})
@@ -84,7 +85,7 @@ func levelOf(f *checks.Finding) string {
 		return levelWarning
 	case f.Result == checks.Skip:
 		return ""
-	case !f.New:
+	case !f.New, f.Result == checks.Warn && (f.Severity == "low" || f.Severity == "info"):
 		return levelNotice
 	}
 	return levelWarning
@@ -119,6 +120,9 @@ func (n *note) annotation() github.Annotation {
 	f := &n.finding
 	lines := []string{f.Message, ""}
 	lines = append(lines, "What to do: "+advice(f))
+	if f.Expected != "" {
+		lines = append(lines, "Expected: "+f.Expected)
+	}
 	if f.Field != "" {
 		lines = append(lines, "Field: "+f.Field)
 	}
@@ -135,25 +139,34 @@ func (n *note) annotation() github.Annotation {
 	}
 }
 
-// advice says in one sentence what the reader of a finding can do.
+// advice says what the reader of a finding can do.
 func advice(f *checks.Finding) string {
+	e := f.Exemption
 	switch {
-	case f.Exemption != nil && f.Exemption.State == "pending":
-		return "nothing here; exception " + f.Exemption.Exception + " (" + f.Exemption.Path + ") covers this once it is approved in review."
-	case f.Exemption != nil && f.Exemption.State == "expired":
-		return "exception " + f.Exemption.Exception + " (" + f.Exemption.Path + ") has expired; renew it, or fix the value."
+	case e != nil && e.State == "pending":
+		return "nothing here; exception " + e.Exception + " (" + e.Path + ") covers this once it is approved in review."
+	case e != nil && e.State == "refused":
+		return "fix the value, or exception " + e.Exception + " (" + e.Path + "): " + e.By + " asked for changes of it."
+	case e != nil && e.State == "expired":
+		return "exception " + e.Exception + " (" + e.Path + ") has expired; renew it, or fix the value."
 	case f.Result == checks.Unknown:
 		return "check by hand; the rule needs data that only the cluster has, or declare that data under context in .lintel.yaml."
 	case f.Result == checks.Error:
 		return "fix the policy or the value it stumbles over; the rule could not be evaluated."
 	case !f.New && !f.Blocks:
 		return "nothing has to be done here; the base branch has this violation already and it does not block."
-	case f.Origin.Missing != "":
-		return "add " + strings.TrimPrefix(f.Origin.Missing, "/") + " at this place."
-	case f.Result == checks.Warn:
-		return "better change the value here; the policy only audits, so this does not block."
 	}
-	return "change the value here so that the rule holds."
+	edit := "change the value here so that the rule holds"
+	switch {
+	case f.Operation == "DELETE":
+		edit = "keep what is removed here"
+	case f.Origin.Missing != "":
+		edit = "add " + strings.TrimPrefix(f.Origin.Missing, "/") + " at this place"
+	}
+	if f.Result == checks.Warn {
+		return "better " + edit + "; the policy only audits, so this does not block."
+	}
+	return edit + ", or add an exception and have it approved (the button Draft exceptions writes one)."
 }
 
 func problem(p checks.Problem) github.Annotation {

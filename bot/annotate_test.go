@@ -24,10 +24,11 @@ func finding(change func(*checks.Finding)) checks.Finding {
 }
 
 func TestAnnotation(t *testing.T) {
-	got := annotate(&checks.Report{Findings: []checks.Finding{finding(nil)}})
+	got := annotate(&checks.Report{Findings: []checks.Finding{finding(func(f *checks.Finding) { f.Expected = "at most 3" })}})
 	want := []github.Annotation{{Path: "a.yaml", StartLine: 7, EndLine: 7, StartColumn: 5, EndColumn: 8, Level: "failure",
 		Title: "disallow-latest / tag",
-		Message: "no latest\n\nWhat to do: change the value here so that the rule holds.\nField: /spec/x\n" +
+		Message: "no latest\n\nWhat to do: change the value here so that the rule holds, or add an exception and have it approved (the button Draft exceptions writes one).\n" +
+			"Expected: at most 3\nField: /spec/x\n" +
 			"Resource: Deployment shop/web\nRendered by: overlays/prod\nPolicy: policies/p.yaml:4"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -40,9 +41,16 @@ func TestAnnotationLevels(t *testing.T) {
 		level  string // "" for no annotation
 		says   string
 	}{
-		"blocks":         {nil, "failure", "change the value"},
-		"missing":        {func(f *checks.Finding) { f.Origin.Missing = "/runAsNonRoot" }, "failure", "add runAsNonRoot"},
-		"audit":          {func(f *checks.Finding) { f.Result, f.Blocks = checks.Warn, false }, "warning", "only audits"},
+		"blocks":       {nil, "failure", "change the value"},
+		"missing":      {func(f *checks.Finding) { f.Origin.Missing = "/runAsNonRoot" }, "failure", "add runAsNonRoot"},
+		"audit":        {func(f *checks.Finding) { f.Result, f.Blocks = checks.Warn, false }, "warning", "only audits"},
+		"audit, low":   {func(f *checks.Finding) { f.Result, f.Blocks, f.Severity = checks.Warn, false, "low" }, "notice", "only audits"},
+		"audit, high":  {func(f *checks.Finding) { f.Result, f.Blocks, f.Severity = checks.Warn, false, "high" }, "warning", "only audits"},
+		"enforce, low": {func(f *checks.Finding) { f.Severity = "low" }, "failure", "Draft exceptions"},
+		"removal":      {func(f *checks.Finding) { f.Operation = "DELETE" }, "failure", "keep what is removed"},
+		"refused": {func(f *checks.Finding) {
+			f.Exemption = &checks.Exemption{Exception: "ns/e", Path: "e.yaml", State: "refused", By: "bob"}
+		}, "failure", "bob asked for changes"},
 		"unknown":        {func(f *checks.Finding) { f.Result, f.Blocks = checks.Unknown, false }, "warning", "only the cluster has"},
 		"error":          {func(f *checks.Finding) { f.Result = checks.Error }, "failure", "could not be evaluated"},
 		"pre-existing":   {func(f *checks.Finding) { f.New, f.Blocks = false, false }, "notice", "already"},

@@ -10,6 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/box"
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/mirror"
+	"github.com/lintel-bot/lintel/bot/review"
 	"github.com/lintel-bot/lintel/checks"
 )
 
@@ -28,6 +29,8 @@ type check struct {
 	change checks.Change       // as far as it does not depend on what was fetched
 	moved  func(ctx context.Context) (bool, error)
 	judges func(ctx context.Context, state mirror.State) ([]*github.PullRequest, error) // nil: pr
+
+	draftable bool // something blocks that exceptions can be drafted for
 
 	run   github.CheckRun // ID zero: none is open
 	known string          // external id of the completed run that stands; "" for none
@@ -72,26 +75,31 @@ func (c *check) do(ctx context.Context) error {
 	if change.All {
 		change.Rules, change.Base = c.head, ""
 	}
+	if c.Drafts != nil {
+		if change.Drafts, err = c.Drafts(ctx, c.repo.ID, c.head); err != nil {
+			return c.fail(ctx, stageReport, err)
+		}
+	}
 	report, err := c.evaluate(ctx, change)
 	if err != nil {
 		return c.fail(ctx, stageCheck, err)
 	}
-	again := false
 	if change.User.Teams, err = c.teams(ctx, report); err != nil {
 		return c.fail(ctx, stageReview, err)
 	}
-	again = len(change.User.Teams) > 0
+	var reviews []checks.Review
 	if slices.ContainsFunc(report.Exceptions, func(e checks.Exception) bool { return e.State == "pending" }) {
-		if change.Approved, err = c.approvals(ctx, state, report); err != nil {
+		if reviews, err = c.reviews(ctx, state, report); err != nil {
 			return c.fail(ctx, stageReview, err)
 		}
-		again = again || len(change.Approved) > 0
+		change.Approved, change.Refused = review.Count(reviews)
 	}
-	if again {
+	if len(change.User.Teams)+len(change.Approved)+len(change.Refused) > 0 {
 		if report, err = c.evaluate(ctx, change); err != nil {
 			return c.fail(ctx, stageCheck, err)
 		}
 	}
+	report.AddReviews(reviews)
 	return c.post(ctx, report, c.digest(state, change, report))
 }
 
@@ -131,8 +139,9 @@ func (c *check) teams(ctx context.Context, report *checks.Report) (member []stri
 	return member, nil
 }
 
-// approvals asks for the approved exceptions of all pull requests that are part of the change.
-func (c *check) approvals(ctx context.Context, state mirror.State, report *checks.Report) (all []checks.Approval, err error) {
+// reviews asks what the reviews of all pull requests that are part of the change say about its exceptions. Where
+// several judge the same content, a refusal outweighs an approval, and that what is missing.
+func (c *check) reviews(ctx context.Context, state mirror.State, report *checks.Report) (all []checks.Review, err error) {
 	begun := c.Now()
 	defer func() { c.Metrics.stage(stageReview, c.Now().Sub(begun)) }()
 	pulls := []*github.PullRequest{c.pr}
@@ -141,15 +150,31 @@ func (c *check) approvals(ctx context.Context, state mirror.State, report *check
 			return nil, err
 		}
 	}
+	weight := func(r checks.Review) int {
+		switch {
+		case len(r.Refused) > 0:
+			return 2
+		case r.Missing() == 0:
+			return 1
+		}
+		return 0
+	}
 	for _, pr := range pulls {
 		if pr == nil {
 			continue
 		}
-		approved, err := c.Approver.Approvals(ctx, c.repo, pr, state.GitDir, state.BaseTip, report)
+		found, err := c.Approver.Decide(ctx, c.repo, pr, state.GitDir, state.BaseTip, report)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, approved...)
+		for _, r := range found {
+			i := slices.IndexFunc(all, func(a checks.Review) bool { return a.Path == r.Path && a.Blob == r.Blob })
+			if i < 0 {
+				all = append(all, r)
+			} else if weight(r) > weight(all[i]) {
+				all[i] = r
+			}
+		}
 	}
 	return all, nil
 }
@@ -220,6 +245,12 @@ func (c *check) post(ctx context.Context, report *checks.Report, externalID stri
 	c.run.Conclusion = string(report.Conclusion)
 	c.run.Title = report.Title
 	c.run.Summary = c.Summary(report, c.blobURL)
+	if c.Text != nil {
+		c.run.Text = c.Text(report, c.blobURL)
+	}
+	c.draftable = slices.ContainsFunc(report.Findings, func(f checks.Finding) bool {
+		return f.Blocks && (f.Exemption == nil || f.Exemption.State != "pending")
+	})
 	c.run.Annotations = annotate(report)
 	return c.complete(ctx)
 }

@@ -29,10 +29,10 @@ type Mirror interface {
 	Holds(ctx context.Context, gitDir, commit string, paths, words []string) (bool, error)
 }
 
-// Approver says which of the exceptions that a report lists as pending were approved in review;
-// review.Reviewer is one.
+// Approver says what the reviews of a pull request say about the exceptions that a report lists as pending;
+// review.Judge is one.
 type Approver interface {
-	Approvals(ctx context.Context, repo github.Repo, pr *github.PullRequest, gitDir, rulesCommit string, report *checks.Report) ([]checks.Approval, error)
+	Decide(ctx context.Context, repo github.Repo, pr *github.PullRequest, gitDir, rulesCommit string, report *checks.Report) ([]checks.Review, error)
 }
 
 // Ledger is what the queue remembers about a job; queue.Job is one.

@@ -168,14 +168,14 @@ func (b *boxDouble) Run(ctx context.Context, change checks.Change) (*checks.Repo
 }
 
 type approverDouble struct {
-	approvals []checks.Approval
-	err       error
-	asked     []int // numbers of pull requests
+	reviews []checks.Review
+	err     error
+	asked   []int // numbers of pull requests
 }
 
-func (a *approverDouble) Approvals(_ context.Context, _ github.Repo, pr *github.PullRequest, _, _ string, _ *checks.Report) ([]checks.Approval, error) {
+func (a *approverDouble) Decide(_ context.Context, _ github.Repo, pr *github.PullRequest, _, _ string, _ *checks.Report) ([]checks.Review, error) {
 	a.asked = append(a.asked, pr.Number)
-	return a.approvals, a.err
+	return a.reviews, a.err
 }
 
 type publisher struct {

@@ -79,21 +79,28 @@ type process struct {
 // serve starts the program on a data folder and waits until it is ready. It ends with the test.
 func serve(t *testing.T, binary string, at hosting, data string, env ...string) *process {
 	t.Helper()
+	key := filepath.Join(t.TempDir(), "app.pem")
+	if err := os.WriteFile(key, at.Key, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := launch(t, binary, data, append([]string{"LINTEL_GITHUB_URL=" + at.URL, "LINTEL_GITHUB_APP_ID=" + strconv.FormatInt(at.AppID, 10),
+		"LINTEL_GITHUB_PRIVATE_KEY_FILE=" + key, "LINTEL_GITHUB_WEBHOOK_SECRET=" + at.Secret}, env...)...)
+	p.awaitReady()
+	return p
+}
+
+// launch starts the program on a data folder. It ends with the test.
+func launch(t *testing.T, binary, data string, env ...string) *process {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	listen := listener.Addr().String()
 	_ = listener.Close()
-	key := filepath.Join(t.TempDir(), "app.pem")
-	if err := os.WriteFile(key, at.Key, 0o600); err != nil {
-		t.Fatal(err)
-	}
 	p := &process{t: t, url: "http://" + listen, logs: &logs{}, done: make(chan struct{})}
 	p.cmd = exec.Command(binary, "serve")
-	p.cmd.Env = append(os.Environ(), "LINTEL_LISTEN="+listen, "LINTEL_DATA_DIR="+data, "LINTEL_GITHUB_URL="+at.URL, "LINTEL_GITHUB_APP_ID="+strconv.FormatInt(at.AppID, 10),
-		"LINTEL_GITHUB_PRIVATE_KEY_FILE="+key, "LINTEL_GITHUB_WEBHOOK_SECRET="+at.Secret)
-	p.cmd.Env = append(p.cmd.Env, env...)
+	p.cmd.Env = append(append(os.Environ(), "LINTEL_LISTEN="+listen, "LINTEL_DATA_DIR="+data), env...)
 	p.cmd.Stdout, p.cmd.Stderr = p.logs, p.logs
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -105,28 +112,34 @@ func serve(t *testing.T, binary string, at hosting, data string, env ...string) 
 			t.Logf("lintel serve logged:\n%s", p.logs)
 		}
 	})
-	p.awaitReady()
 	return p
 }
 
 func (p *process) awaitReady() {
 	p.t.Helper()
+	p.await("is not ready", func() bool {
+		res, err := http.Get(p.url + "/readyz")
+		if err != nil {
+			return false
+		}
+		_ = res.Body.Close()
+		return res.StatusCode == http.StatusOK
+	})
+}
+
+// await waits until something is so; wrong says what is not, otherwise.
+func (p *process) await(wrong string, met func() bool) {
+	p.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	late := time.After(30 * time.Second)
-	for {
-		if res, err := http.Get(p.url + "/readyz"); err == nil {
-			_ = res.Body.Close()
-			if res.StatusCode == http.StatusOK {
-				return
-			}
-		}
+	for !met() {
 		select {
 		case <-tick.C:
 		case <-p.done:
-			p.t.Fatalf("lintel serve ended before it was ready: %v", p.err)
+			p.t.Fatalf("lintel serve %s, and ended: %v", wrong, p.err)
 		case <-late:
-			p.t.Fatal("lintel serve is not ready")
+			p.t.Fatalf("lintel serve %s", wrong)
 		}
 	}
 }

@@ -210,12 +210,12 @@ func TestMergeGroup(t *testing.T) {
 	b.hub.open = []github.PullRequest{{Number: 4, HeadSHA: "squashed"}, {Number: 5, HeadSHA: headA}, {Number: 6, HeadSHA: "elsewhere"}}
 	b.mirror.commits = []string{headB, headA}
 	b.box.run = func(_ context.Context, c checks.Change) (*checks.Report, error) {
-		if len(c.Approved) == 2 {
+		if len(c.Approved) == 1 {
 			return &checks.Report{Conclusion: checks.Success}, nil
 		}
 		return &checks.Report{Conclusion: checks.ActionRequired, Exceptions: []checks.Exception{{State: "pending"}}}, nil
 	}
-	b.approver.approvals = []checks.Approval{{Path: "e.yaml", Blob: "1"}}
+	b.approver.reviews = []checks.Review{{Path: "e.yaml", Blob: "1", Needed: 1, Approved: []checks.Vote{{User: "bob"}}}}
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}

@@ -107,13 +107,16 @@ func (c *check) digest(state mirror.State, change checks.Change, report *checks.
 		Version, Head, Rules, Base, Author string
 		Teams                              []string
 		Approved                           []checks.Approval
+		Reviews                            []*checks.Review
+		Drafts                             bool
 		Conclusion                         checks.Conclusion
 		Exceptions                         []exception
 	}{Version: c.Version, Head: change.Head, Rules: state.BaseTip, Base: state.MergeBase, Author: change.User.Login, Teams: change.User.Teams,
-		Approved: slices.Clone(change.Approved), Conclusion: report.Conclusion}
+		Approved: slices.Clone(change.Approved), Drafts: change.Drafts, Conclusion: report.Conclusion}
 	slices.SortFunc(inputs.Approved, func(a, b checks.Approval) int { return strings.Compare(a.Path+a.Blob, b.Path+b.Blob) })
 	for _, e := range report.Exceptions {
 		inputs.Exceptions = append(inputs.Exceptions, exception{e.Path, e.Blob, e.State})
+		inputs.Reviews = append(inputs.Reviews, e.Review)
 	}
 	data, err := json.Marshal(inputs)
 	if err != nil {
@@ -258,6 +261,9 @@ func (c *check) complete(ctx context.Context) error {
 		c.run.StartedAt = started
 	}
 	c.run.Actions = []github.Action{{Label: "Check again", Description: "Check this commit again", Identifier: webhook.RerunAction}}
+	if c.draftable {
+		c.run.Actions = append(c.run.Actions, github.Action{Label: "Draft exceptions", Description: "Write exceptions for what blocks", Identifier: webhook.DraftAction})
+	}
 	if err := c.Door.Publish(ctx, c.repo, &c.run); err != nil {
 		return fmt.Errorf("completing the check run: %w", err)
 	}

@@ -50,7 +50,12 @@ func TestStandin(t *testing.T) {
 	}
 	// Asked for again.
 	s.control(http.MethodPost, fmt.Sprintf("/repos/%s/check-runs/%d/rerequest?wait=1", repo, run.ID), fields{"user": "alice"}, nil)
-	s.completed(repo, broken, 2)
+	run = s.completed(repo, broken, 2)
+	// Exceptions for what blocks are asked for.
+	s.control(http.MethodPost, fmt.Sprintf("/repos/%s/check-runs/%d/action?wait=1", repo, run.ID), fields{"identifier": "draft-exceptions", "user": "alice"}, nil)
+	if run := s.completed(repo, broken, 3); run.Conclusion != "failure" || !strings.Contains(string(run.Output), "kind: PolicyException") {
+		t.Errorf("the run with drafts: %+v", run)
+	}
 	// Half of it repaired, and an exception for the rest, which the security team then approves.
 	half := strings.Replace(read(t, sampleChange, patchPath), "privileged: true", "privileged: false", 1)
 	head := s.commit(repo, map[string]string{patchPath: half, "exceptions/shop.yaml": standinException})
@@ -186,8 +191,7 @@ func manyFindings() map[string]string {
 	return map[string]string{"platform/pods.yaml": b.String()}
 }
 
-// newStandin starts a stand-in and a server for it, with the sample repository and the App installed on it.
-func newStandin(t *testing.T) *standin {
+func skipWithoutStandin(t *testing.T) {
 	t.Helper()
 	for _, tool := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -197,6 +201,12 @@ func newStandin(t *testing.T) *standin {
 	if _, err := os.Stat(filepath.Join(standinFolder, "server.js")); err != nil {
 		t.Skip("needs the stand-in of GitHub beside the repository")
 	}
+}
+
+// newStandin starts a stand-in and a server for it, with the sample repository and the App installed on it.
+func newStandin(t *testing.T) *standin {
+	t.Helper()
+	skipWithoutStandin(t)
 	t.Parallel()
 	binary := buildLintel(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -206,15 +216,21 @@ func newStandin(t *testing.T) *standin {
 	p := serve(t, binary, hosting{s.base, app.ID, []byte(app.PEM), app.Secret}, t.TempDir())
 	s.control(http.MethodPatch, fmt.Sprintf("/apps/%d", app.ID), fields{"hook_url": p.url + "/webhook"}, nil)
 
+	s.populate()
+	return s
+}
+
+// populate makes an organization with the sample repository, and installs the App there.
+func (s *standin) populate() {
+	s.t.Helper()
 	repo := "octo-org/fleet"
 	s.repo = repo
 	s.control(http.MethodPut, "/orgs/octo-org", fields{"members": []string{"alice", "bob"}, "owners": []string{"olga"}}, nil)
-	s.control(http.MethodPost, "/repos", fields{"full_name": repo, "files": folderFiles(t, sampleRepo)}, nil)
+	s.control(http.MethodPost, "/repos", fields{"full_name": repo, "files": folderFiles(s.t, sampleRepo)}, nil)
 	s.control(http.MethodPut, "/orgs/octo-org/teams/security", fields{"members": []string{"bob"}, "repos": fields{repo: "push"}}, nil)
 	var installed struct{ ID int64 }
-	s.control(http.MethodPost, "/installations?wait=1", fields{"app": app.ID, "account": "octo-org", "repositories": []string{repo}}, &installed)
+	s.control(http.MethodPost, "/installations?wait=1", fields{"account": "octo-org", "repositories": []string{repo}}, &installed)
 	s.installation = installed.ID
-	return s
 }
 
 // startStandin installs what the stand-in needs, once, into the user's cache, and starts it.

@@ -28,7 +28,7 @@ const (
 // BlobURL is the web address of a line of a file at the head; line 0 is the file.
 type BlobURL func(path string, line int) string
 
-// Worker turns jobs into check runs. All fields but Cache, Log and Metrics are required; it is safe for
+// Worker turns jobs into check runs. All fields but Text, Drafts, Cache, Log and Metrics are required; it is safe for
 // concurrent use.
 type Worker struct {
 	Door     github.Door
@@ -36,9 +36,11 @@ type Worker struct {
 	Box      Runner
 	Approver Approver
 	Jobs     Publisher
-	Summary  func(report *checks.Report, blob BlobURL) string // markdown for the check run
-	Version  string                                           // of the engine; part of what a result depends on
-	Cache    string                                           // folder that checks may use, absolute; empty: none
+	Summary  func(report *checks.Report, blob BlobURL) string                       // markdown for the check run
+	Text     func(report *checks.Report, blob BlobURL) string                       // markdown below the summary
+	Drafts   func(ctx context.Context, repository int64, head string) (bool, error) // whether drafts are wanted for a commit
+	Version  string                                                                 // of the engine; part of what a result depends on
+	Cache    string                                                                 // folder that checks may use, absolute; empty: none
 	Now      func() time.Time
 	Log      *slog.Logger
 	Metrics  *Metrics

@@ -30,7 +30,7 @@ func TestCheckIsPublished(t *testing.T) {
 	}
 	run := b.last(t)
 	if run.HeadSHA != headA || run.Title != "1 new violation" || run.Summary != "summary of 1 new violation https://github.com/octo-org/fleet/blob/"+headA+"/a%20b.yaml#L3" || len(run.Annotations) != 1 ||
-		!run.CompletedAt.Equal(clock) || len(run.Actions) != 1 || !Ours(run, 12) || Ours(run, 1) {
+		!run.CompletedAt.Equal(clock) || len(run.Actions) != 2 || !Ours(run, 12) || Ours(run, 1) {
 		t.Errorf("run %+v", run)
 	}
 	want := checks.Change{GitDir: "/data/mirrors/11", Rules: baseTip, Base: "base", Head: headA, User: checks.User{Login: "octocat"}, Now: clock}
@@ -345,7 +345,7 @@ func TestChangedInputsGiveAnotherRun(t *testing.T) {
 
 func TestApprovedExceptionsAreCheckedAgain(t *testing.T) {
 	b := newBench(t)
-	b.approver.approvals = []checks.Approval{{Path: "e.yaml", Blob: "1", By: []string{"alice"}}}
+	b.approver.reviews = []checks.Review{{Path: "e.yaml", Blob: "1", Needed: 1, Approved: []checks.Vote{{User: "alice", Commit: headA}}}}
 	b.box.run = func(_ context.Context, c checks.Change) (*checks.Report, error) {
 		if len(c.Approved) == 1 {
 			return &checks.Report{Conclusion: checks.Success, Exceptions: []checks.Exception{{State: "approved"}}}, nil
@@ -358,7 +358,7 @@ func TestApprovedExceptionsAreCheckedAgain(t *testing.T) {
 	if b.last(t).Conclusion != "success" || len(b.box.changes) != 2 {
 		t.Errorf("%s after %d checks", b.last(t).Conclusion, len(b.box.changes))
 	}
-	b.approver.approvals = nil // the review was dismissed
+	b.approver.reviews = nil // the review was dismissed
 	b.task.Sequence = 2
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)

@@ -23,7 +23,7 @@ func (r *run) evaluate(ctx context.Context) error {
 	cluster := newDeclared(r.headGraph, head, r.settings.Context)
 	rendered := make([]rootChange, len(roots))
 	each(len(roots), func(i int) { rendered[i] = r.render(ctx, roots[i], base, head, cluster) })
-	var reviews []*pair
+	var reviews, moved []*pair
 	for i, root := range roots {
 		out := &rendered[i]
 		if out.err != nil {
@@ -35,12 +35,13 @@ func (r *run) evaluate(ctx context.Context) error {
 		}
 		r.sourceErrors(out.head)
 		reviews = append(reviews, out.pairs...)
+		moved = append(moved, out.moved...)
 	}
 	r.deployProblems(base, head)
 	if err := r.unreadFiles(head); err != nil {
 		return err
 	}
-	reviews = join(reviews)
+	reviews = join(reviews, moved)
 	r.report.Stats.Resources = len(reviews)
 	r.issues(reviews)
 	for _, p := range reviews {
@@ -64,6 +65,7 @@ func admitted(r *render.Resource) *render.Resource {
 // rootChange is what a change makes of one root.
 type rootChange struct {
 	pairs      []*pair
+	moved      []*pair        // removals that count only where another root has the object now
 	base, head []source.Error // what stands in the way of rendering either side
 	err        error
 }
@@ -83,13 +85,20 @@ func (r *run) render(ctx context.Context, root graph.Root, base, head *render.Re
 		cluster.rendered(root, before)
 		return out // nothing that it reads changed
 	}
-	if inHead {
+	if kept := inBase && head.Keeps(base, root); inHead || kept {
 		var now *render.Rendering
-		if now, out.head, out.err = head.Render(ctx, root); out.err != nil {
+		if kept {
+			now, out.head, out.err = head.RenderKept(ctx, base, root)
+		} else {
+			now, out.head, out.err = head.Render(ctx, root)
+		}
+		if out.err != nil {
 			return out
 		}
 		after = now.Resources
-		cluster.rendered(root, after)
+		if inHead {
+			cluster.rendered(root, after)
+		}
 		// What could not be read is not deleted.
 		if len(out.head) > 0 && !root.Plain {
 			return out
@@ -102,6 +111,9 @@ func (r *run) render(ctx context.Context, root graph.Root, base, head *render.Re
 		}
 	}
 	out.pairs = pairs(root, before, after, r.change.All)
+	if !inHead { // what another root has now, too, has moved there
+		out.moved = pairs(root, both(before, after), nil, false)
+	}
 	return out
 }
 

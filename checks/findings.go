@@ -47,7 +47,12 @@ func (r *run) findings(v *reviewed) {
 			fields = []string{""}
 		}
 		for _, field := range fields {
-			r.report.Findings = append(r.report.Findings, r.finding(v, res, field))
+			f := r.finding(v, res, field)
+			f.Expected = r.expected(res, field)
+			if r.change.Drafts && f.Blocks && (f.Exemption == nil || f.Exemption.State != string(exempt.Pending)) {
+				r.block(v.pair, res)
+			}
+			r.report.Findings = append(r.report.Findings, f)
 		}
 	}
 }
@@ -133,12 +138,12 @@ func (r *run) exemption(list []*engine.Exception) *Exemption {
 // idleExemption answers the exception that would cover a violation if it counted.
 func (r *run) idleExemption(v *reviewed, res engine.Result) *Exemption {
 	for _, other := range v.idle {
-		if other.Policy != res.Policy || other.Rule != res.Rule || violated(other) {
+		if !sameRule(other, res) || violated(other) {
 			continue
 		}
 		for _, e := range other.Exceptions {
-			if state := r.decision.State(e); state == exempt.Pending || state == exempt.Expired {
-				return &Exemption{Exception: exempt.Name(e), Path: e.Path, State: string(state)}
+			if state := r.decision.State(e); state == exempt.Pending || state == exempt.Refused || state == exempt.Expired {
+				return &Exemption{Exception: exempt.Name(e), Path: e.Path, State: string(state), By: strings.Join(r.decision.By(e), ", ")}
 			}
 		}
 	}

@@ -29,29 +29,13 @@ func (r *run) finish() {
 			report.Stats.PreExisting++
 		}
 	}
+	report.All = r.change.All
 	r.exceptions()
+	r.upkeep()
+	report.Folders = r.folders()
 	report.Conclusion = conclude(report)
-	report.Title = title(report)
+	report.Title = report.title()
 	report.Excerpts = r.excerpts()
-}
-
-// exceptions reports the exceptions that the change proposes.
-func (r *run) exceptions() {
-	for _, e := range r.proposed {
-		x := Exception{Name: exempt.Name(e), Path: e.Path, Line: e.Line, State: string(r.decision.State(e)), By: r.decision.By(e)}
-		if entry, err := r.headTree.Entry(e.Path); err == nil {
-			x.Blob = entry.ID
-		}
-		for _, f := range r.report.Findings {
-			if f.Exemption != nil && f.Exemption.Path == e.Path && f.Exemption.Exception == x.Name {
-				x.Lets++
-			}
-		}
-		r.report.Exceptions = append(r.report.Exceptions, x)
-	}
-	slices.SortFunc(r.report.Exceptions, func(a, b Exception) int {
-		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line))
-	})
 }
 
 // conclude draws the conclusion of a finished report.
@@ -77,54 +61,6 @@ func conclude(r *Report) Conclusion {
 		return Neutral
 	}
 	return Success
-}
-
-// title says in one line what a check came to.
-func title(r *Report) string {
-	var blocking, waiting, warnings, unknown int
-	waits := map[string]bool{}
-	for _, f := range r.Findings {
-		switch {
-		case f.Blocks && f.Exemption != nil && f.Exemption.State == string(exempt.Pending):
-			waiting++
-			waits[f.Exemption.Exception] = true
-		case f.Blocks:
-			blocking++
-		case f.Result == Unknown:
-			unknown++
-		case f.New && (f.Result == Warn || f.Result == Error):
-			warnings++
-		}
-	}
-	var parts []string
-	add := func(n int, one, many string) {
-		if n == 1 {
-			parts = append(parts, "1 "+one)
-		} else if n > 1 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, many))
-		}
-	}
-	add(len(r.Errors), "error", "errors")
-	add(blocking, "new violation", "new violations")
-	if waiting > 0 {
-		add(len(waits), "exception waits for approval", "exceptions wait for approval")
-	}
-	add(warnings, "warning", "warnings")
-	add(r.Stats.Unchecked, "Helm chart is not checked", "Helm charts are not checked")
-	add(unknown, "rule needs the cluster", "rules need the cluster")
-	switch {
-	case len(parts) > 0:
-		return strings.Join(parts, ", ")
-	case r.Stats.Policies == 0:
-		return "No policies in this repository: nothing was checked"
-	case r.Stats.Resources == 0:
-		return "No deployed manifest changes"
-	case r.Stats.PreExisting > 0:
-		return fmt.Sprintf("No new violations (%d in the base already)", r.Stats.PreExisting)
-	case r.Stats.Resources == 1:
-		return "1 resource checked, no violations"
-	}
-	return fmt.Sprintf("%d resources checked, no violations", r.Stats.Resources)
 }
 
 // excerptLines is how many lines around a place are shown, excerptWidth how many bytes of one.

@@ -2,6 +2,7 @@ package checks
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/engine/admission"
@@ -60,12 +61,21 @@ func pairs(root graph.Root, before, after []*render.Resource, all bool) []*pair 
 	return list
 }
 
+// both lists the resources of one side that the other has, too.
+func both(before, after []*render.Resource) []*render.Resource {
+	seen := map[key]bool{}
+	for _, r := range after {
+		seen[keyOf(r)] = true
+	}
+	return slices.DeleteFunc(slices.Clone(before), func(r *render.Resource) bool { return !seen[keyOf(r)] })
+}
+
 // join turns a removal in one root and an addition of the same object in another into the move it is: an
 // update, if anything changed at all. Objects that several roots add or remove stay as they are, since
-// which of them moved is anybody's guess.
-func join(list []*pair) []*pair {
+// which of them moved is anybody's guess. Of the removals in moved, those that are no part of a move do not count.
+func join(list, moved []*pair) []*pair {
 	created, deleted := map[key][]*pair{}, map[key][]*pair{}
-	for _, p := range list {
+	for _, p := range slices.Concat(list, moved) {
 		switch p.operation {
 		case admission.Create:
 			created[keyOf(p.new)] = append(created[keyOf(p.new)], p)

@@ -1,6 +1,9 @@
 package checks
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Conclusion is what a check came to; the words are those of GitHub's check runs
 // (https://docs.github.com/en/rest/checks/runs).
@@ -30,7 +33,8 @@ const (
 // "lintel check -o json" and what the box sends to the server.
 type Report struct {
 	Conclusion Conclusion  `json:"conclusion"`
-	Title      string      `json:"title"` // one line for people
+	Title      string      `json:"title"`         // one line for people
+	All        bool        `json:"all,omitempty"` // everything was checked, not a change
 	Findings   []Finding   `json:"findings"`
 	Errors     []Problem   `json:"errors"`               // what could not be read, rendered or compiled; any makes the check fail
 	Warnings   []Problem   `json:"warnings,omitempty"`   // deprecated fields, policies that are not evaluated before merge
@@ -38,6 +42,10 @@ type Report struct {
 	Mutations  []Mutation  `json:"mutations,omitempty"`  // what mutate rules write before the others look, as a cluster would
 	Approvers  *Approvers  `json:"approvers,omitempty"`  // who may approve them, from the settings at the base
 	Teams      []string    `json:"teams,omitempty"`      // "org/team": those whose members the settings map to users of the cluster
+	Upkeep     []Upkeep    `json:"upkeep,omitempty"`     // with Change.All: merged exceptions to remove or renew
+	Drafts     []Draft     `json:"drafts,omitempty"`     // with Change.Drafts: an exception for each resource and policy that blocks
+	Folders    []string    `json:"folders,omitempty"`    // those of the findings' roots that are folders without a kustomization
+	Preview    *Preview    `json:"preview,omitempty"`    // what the change does to the rules themselves, once merged
 	Stats      Stats       `json:"stats"`
 
 	// Excerpts holds the source lines around the findings and errors, by path and line number, for
@@ -60,10 +68,11 @@ type Finding struct {
 	Roots      []string   `json:"roots"`               // the roots whose render has it
 	Resources  []Resource `json:"resources,omitempty"` // further resources that fail at the same place for the same reason
 	Exemption  *Exemption `json:"exemption,omitempty"`
-	New        bool       `json:"new"`        // false: the base had it, too
-	Blocks     bool       `json:"blocks"`     // whether this finding alone fails the check
-	PolicyPath string     `json:"policyPath"` // where the policy is written
-	PolicyLine int        `json:"policyLine"` // of the rule, where it has one
+	New        bool       `json:"new"`                // false: the base had it, too
+	Blocks     bool       `json:"blocks"`             // whether this finding alone fails the check
+	PolicyPath string     `json:"policyPath"`         // where the policy is written
+	PolicyLine int        `json:"policyLine"`         // of the rule, where it has one
+	Expected   string     `json:"expected,omitempty"` // what the policy's pattern asks of the field, as people say it
 }
 
 // Resource names a rendered object.
@@ -101,19 +110,79 @@ type Place struct {
 type Exemption struct {
 	Exception string `json:"exception"` // namespace/name
 	Path      string `json:"path"`
-	State     string `json:"state"` // merged, approved, pending or expired
+	State     string `json:"state"` // merged, approved, pending, refused or expired
 	By        string `json:"by,omitempty"`
 }
 
-// Exception is the state of an exception file that the change adds or edits.
+// Exception is the state of an exception that the change adds or edits, and how much it opens.
 type Exception struct {
 	Name  string   `json:"name"` // namespace/name
 	Path  string   `json:"path"`
 	Line  int      `json:"line"`
 	Blob  string   `json:"blob"`  // git object id of the file at the head
-	State string   `json:"state"` // approved, pending or expired
+	State string   `json:"state"` // approved, pending, refused or expired
 	By    []string `json:"by,omitempty"`
 	Lets  int      `json:"lets"` // how many findings of this change it covers
+
+	Expires time.Time `json:"expires,omitzero"` // zero: never
+	Broad   []string  `json:"broad,omitempty"`  // what it leaves open for no visible reason, in words
+	Beyond  *Beyond   `json:"beyond,omitempty"` // what it covers besides the findings of this change; nil: not looked at
+	Review  *Review   `json:"review,omitempty"` // nil: nobody was asked, as on a laptop
+}
+
+// Beyond is what an exception lets through besides the findings of the change, found by evaluating the head's
+// objects with and without it.
+type Beyond struct {
+	Failing   []Resource `json:"failing,omitempty"` // those that violate a rule it takes away, today; the first of them
+	Fails     int        `json:"fails"`             // how many there are
+	Complying int        `json:"complying"`         // how many it covers that keep the rules today: later violations of theirs would pass
+	Resources int        `json:"resources"`         // how many were looked at
+	Roots     int        `json:"roots"`             // in how many roots
+	OfRoots   int        `json:"ofRoots"`           // how many the repository has
+}
+
+// Review is what the reviews of a pull request say about an exception.
+type Review struct {
+	Path     string   `json:"path"`
+	Blob     string   `json:"blob"` // content that was judged
+	Needed   int      `json:"needed"`
+	Who      []string `json:"who"`                // who may approve: logins and teams with an @, or words
+	Approved []Vote   `json:"approved,omitempty"` // that count, oldest first
+	Refused  []Vote   `json:"refused,omitempty"`  // changes that somebody who may approve asked for
+	Ignored  []Vote   `json:"ignored,omitempty"`  // approvals that do not count, with the reason
+}
+
+// Vote is one review.
+type Vote struct {
+	User   string `json:"user"`
+	Commit string `json:"commit"`
+	Why    string `json:"why,omitempty"` // it does not count
+}
+
+// Missing is how many approvals a review lacks.
+func (r *Review) Missing() int { return max(0, r.Needed-len(r.Approved)) }
+
+// Upkeep is a merged exception that somebody should look at.
+type Upkeep struct {
+	Name    string    `json:"name"`
+	Path    string    `json:"path"`
+	Line    int       `json:"line"`
+	Expires time.Time `json:"expires,omitzero"`
+	Expired bool      `json:"expired,omitempty"` // it covers nothing any more
+	Soon    bool      `json:"soon,omitempty"`    // it ends within 14 days
+	Unused  bool      `json:"unused,omitempty"`  // everything was rendered and evaluated, and nothing fails without it
+	Covers  int       `json:"covers,omitempty"`  // with Unused: how many resources it is about all the same
+}
+
+// Draft is a ready exception, as narrow as could be, for the findings of one policy on one resource. That it
+// lets them through was tried out.
+type Draft struct {
+	Path     string   `json:"path"` // where in the repository it could go
+	Policy   string   `json:"policy"`
+	Rules    []string `json:"rules,omitempty"` // empty: the policy has no named rules
+	Resource Resource `json:"resource"`
+	YAML     string   `json:"yaml,omitempty"`
+	Why      string   `json:"why,omitempty"` // with no YAML: why there can be none
 }
 
 // Mutation is what a mutate rule writes into a resource before the other rules look at it.

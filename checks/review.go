@@ -19,13 +19,17 @@ type reviewed struct {
 	results   []engine.Result
 	old       []engine.Result // what they say about the old object of an update; asked for only when something fails
 	idle      []engine.Result // what they would say with the exceptions that do not count (yet, or any more)
+	bare      []engine.Result // what they would say with no exception; asked for by a whole check only, where one has a part
 }
 
 // review evaluates all pairs, on all processors, and turns the answers into findings in a fixed order.
-func (r *run) review(ctx context.Context, list []*pair, cluster admission.Cluster) error {
+func (r *run) review(ctx context.Context, list []*pair, cluster *declared) error {
 	v := &reviewer{user: r.settings.user(r.change.User), cluster: cluster, counting: r.policies.Bind(r.decision.Counting, cluster)}
 	if len(r.decision.Idle) > 0 {
 		v.idle = r.policies.Bind(append(slices.Clone(r.decision.Counting), r.decision.Idle...), cluster)
+	}
+	if r.change.All {
+		v.bare, r.usage = r.policies.Bind(nil, cluster), newUsage()
 	}
 	out := make([]reviewed, len(list))
 	next := make(chan int)
@@ -47,8 +51,14 @@ func (r *run) review(ctx context.Context, list []*pair, cluster admission.Cluste
 	}
 	for i := range out {
 		r.findings(&out[i])
+		if r.usage != nil {
+			r.usage.note(&out[i])
+		}
 	}
-	return nil
+	if err := r.lookBeyond(ctx, v, cluster); err != nil {
+		return err
+	}
+	return r.draft(ctx, v, cluster)
 }
 
 // reviewer asks the policies about one pair at a time. It is safe for concurrent use.
@@ -57,6 +67,7 @@ type reviewer struct {
 	cluster  admission.Cluster
 	counting *engine.Evaluator
 	idle     *engine.Evaluator // with the exceptions that do not count, nil where there are none
+	bare     *engine.Evaluator // with no exceptions, nil unless the check is a whole one
 }
 
 func (v *reviewer) review(ctx context.Context, p *pair) reviewed {
@@ -70,6 +81,9 @@ func (v *reviewer) review(ctx context.Context, p *pair) reviewed {
 	out := reviewed{pair: p, results: v.counting.Evaluate(ctx, request)}
 	if slices.ContainsFunc(out.results, undecided) && v.addNamespace(ctx, request) {
 		out.results = v.counting.Evaluate(ctx, request)
+	}
+	if v.bare != nil && slices.ContainsFunc(out.results, func(res engine.Result) bool { return len(res.Exceptions) > 0 }) {
+		out.bare = v.bare.Evaluate(ctx, request)
 	}
 	out.mutations = mutationsOf(p, out.results)
 	if !slices.ContainsFunc(out.results, violated) {

@@ -33,6 +33,12 @@ type run struct {
 	policies *engine.Policies
 	decision *exempt.Decision
 	proposed []*engine.Exception
+	beyond   map[*engine.Exception]*Beyond // of the proposed ones
+	usage    *usage                        // of the merged ones, with Change.All
+
+	policyFiles     map[string][]policy.Document     // that were read again, by path
+	clusterPolicies map[string]*policy.ClusterPolicy // likewise, by path and line
+	blocked         []blocked                        // what drafts are for, with Change.Drafts
 
 	report *Report
 }
@@ -47,7 +53,8 @@ func (c *Checker) Run(ctx context.Context, change Change) (*Report, error) {
 		return nil, err
 	}
 	defer r.objects.Close()
-	for _, step := range []func(context.Context) error{r.readTrees, r.readRules, r.evaluate} {
+	preview := func(ctx context.Context) error { return r.preview(ctx, c) }
+	for _, step := range []func(context.Context) error{r.readTrees, r.readRules, r.evaluate, preview} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}
@@ -95,6 +102,7 @@ func (r *run) readTrees(context.Context) (err error) {
 	}
 	r.settings = settings
 	r.objects.SetBlobLimit(settings.Limits.FileBytes)
+	r.objects.SetFileLimit(settings.Limits.Files)
 	r.problems(problems...)
 	r.report.Approvers = settings.approvers()
 	r.report.Teams = slices.Sorted(maps.Keys(settings.Identities.Teams))
@@ -170,6 +178,9 @@ func (r *run) readRules(context.Context) error {
 	for _, a := range r.change.Approved {
 		input.Approved = append(input.Approved, exempt.Approval{Path: a.Path, Blob: a.Blob, By: a.By})
 	}
+	for _, a := range r.change.Refused {
+		input.Refused = append(input.Refused, exempt.Approval{Path: a.Path, Blob: a.Blob, By: a.By})
+	}
 	r.decision = exempt.Decide(input)
 	return nil
 }
@@ -192,13 +203,9 @@ func (r *run) readProposed(options engine.Options) error {
 	if err != nil {
 		return err
 	}
-	proposed, problems := engine.CompilePolicies(sources, options)
+	_, problems := engine.CompilePolicies(sources, options)
 	errs, _ := problemsOf(problems)
 	r.problems(errs...)
-	for _, p := range proposed.List() {
-		r.report.Warnings = append(r.report.Warnings, Problem{Path: p.Path, Line: p.Line, Changed: true,
-			Message: fmt.Sprintf("the policy %s is added or edited by this change: the checks use the base branch's policies until it is merged", p.Name)})
-	}
 	if len(r.settings.Policies) > 0 || len(r.settings.Exceptions) > 0 {
 		if sources, err = inChange(r.settings.Exceptions); err != nil {
 			return err

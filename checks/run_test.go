@@ -264,14 +264,12 @@ func TestBrokenSides(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	r := treetest.New(t)
 	base := r.Commit(pods + "-- app/kustomization.yaml --\nresources: []\n-- charts/web/Chart.yaml --\nname: web\n")
-	head := r.Commit("-- app/loose.yaml --\nkind: Pod\napiVersion: v1\n-- app/notes.yaml --\nhello: world\n-- charts/web/templates/a.yaml --\n{{ x }}\n" +
-		"-- policies/new.yaml --\napiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: new}\nspec:\n  rules:\n  - name: r\n    match: {any: [{resources: {kinds: [Pod]}}]}\n    validate: {message: m, deny: {}}\n")
+	head := r.Commit("-- app/loose.yaml --\nkind: Pod\napiVersion: v1\n-- app/notes.yaml --\nhello: world\n-- charts/web/templates/a.yaml --\n{{ x }}\n")
 	report := check(t, r, checks.Change{Base: base, Rules: base, Head: head})
 	all := problems(report.Warnings)
 	for _, want := range []string{
 		"app/loose.yaml: no kustomization includes this file",
 		"charts/web/templates/a.yaml: the Helm chart in charts/web changes",
-		"policies/new.yaml:1: the policy new is added or edited by this change",
 	} {
 		if !strings.Contains(all, want) {
 			t.Errorf("no %q in\n%s", want, all)

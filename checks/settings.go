@@ -10,7 +10,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
@@ -60,19 +59,6 @@ type Identity struct {
 	ClusterRoles []string `yaml:"clusterRoles"`
 }
 
-// LimitSettings bound what a check may cost; zero means the default.
-type LimitSettings struct {
-	FileBytes int64 `yaml:"fileBytes"` // of one file; default 16 MiB
-	Depth     int   `yaml:"depth"`     // nesting within a file; default 100
-	Nodes     int   `yaml:"nodes"`     // of one file, aliases replaced; default 500,000
-	Layers    int   `yaml:"layers"`    // kustomizations of one root, counted each time; default 2,000
-	Resources int   `yaml:"resources"` // of one root; default 20,000
-}
-
-func (l LimitSettings) render() render.Limits {
-	return render.Limits{Source: source.Limits{Nodes: l.Nodes, Depth: l.Depth}, Layers: l.Layers, Resources: l.Resources}
-}
-
 func (s *Settings) graph() graph.Options {
 	return graph.Options{Include: s.Roots.Include, Exclude: s.Roots.Exclude, Limits: s.Limits.render().Source, Marks: ruleMarks()}
 }
@@ -119,6 +105,9 @@ func parseSettings(data []byte, s *Settings) []Problem {
 	}
 	if len(documents) == 0 {
 		return nil
+	}
+	if problems := limitProblems(documents[0]); len(problems) > 0 {
+		return problems
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	decoder.KnownFields(true)

@@ -105,7 +105,7 @@ func TestJoin(t *testing.T) {
 	from := pairs(root("old"), []*render.Resource{object("A", "", "moved", "1"), object("A", "", "edited", "1"), object("A", "", "gone", "1"), object("A", "", "twice", "1")}, nil, false)
 	to := pairs(root("new"), nil, []*render.Resource{object("A", "", "moved", "1"), object("A", "", "edited", "2"), object("A", "", "twice", "1")}, false)
 	again := pairs(root("third"), nil, []*render.Resource{object("A", "", "twice", "1")}, false)
-	got := operations(join(append(append(from, to...), again...)))
+	got := operations(join(append(append(from, to...), again...), nil))
 	want := []string{"DELETE old gone", "DELETE old twice", "UPDATE new edited", "CREATE new twice", "CREATE third twice"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
@@ -159,7 +159,7 @@ func TestConclude(t *testing.T) {
 			if got := conclude(&c.report); got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
-			if got := title(&c.report); got != c.title {
+			if got := c.report.title(); got != c.title {
 				t.Errorf("got %q, want %q", got, c.title)
 			}
 		})

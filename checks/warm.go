@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/policy"
@@ -17,6 +18,9 @@ import (
 // Checker runs checks and keeps, from one to the next, what object ids make safe to keep. It runs one check at a
 // time; the zero value is ready.
 type Checker struct {
+	Tests       TestRunner    // runs the policy tests beside what a change does to its policies; nil: none is run, and the report says so
+	PreviewTime time.Duration // how long a preview may look at resources; 0: 90 s, negative: not at all. The report counts what it did not see
+
 	mu   sync.Mutex
 	kept []*warm // those used last first
 }

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
@@ -38,7 +39,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, run func(context.Co
 		return fmt.Errorf("reading the limits: protocol %d is not %d: %w", s.Protocol, protocol, errNotFrame)
 	}
 	if s.Confine {
-		denyNetwork()
+		Isolate()
 		if err := confine(s); err != nil {
 			return fmt.Errorf("setting the limits: %w", err)
 		}
@@ -129,11 +130,14 @@ func (denied) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, ErrNetwork
 }
 
-// denyNetwork takes the network from the libraries that would use the process-wide defaults; kustomize
-// does. Where the kernel allows a network namespace, there is none behind them, either.
-func denyNetwork() {
+// Isolate takes the network and the programs of the machine from the libraries that would use the process-wide
+// defaults; kustomize does: it fetches files over HTTP and repositories with the git it finds. It changes the whole
+// process. A box has no network behind that, either, where the kernel allows a network namespace; a command that
+// renders without a box has this alone.
+func Isolate() {
 	http.DefaultTransport = denied{}
 	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) { return nil, ErrNetwork }}
+	_ = os.Unsetenv("PATH") // it fails for names that are none
 }
 
 // goMemory is the soft limit at which Go collects garbage harder, a tenth below the hard one.

@@ -46,47 +46,30 @@ func New(door github.Door, git Git, pushes Pushes) *Judge {
 	return &Judge{door: door, git: git, pushes: pushes}
 }
 
-// Decision is the state of one exception file of a pull request.
-type Decision struct {
-	Path     string
-	Blob     string    // content that was judged
-	Approved bool      // enough approvals
-	Needed   int       // how many approvals it takes
-	Votes    []Vote    // that count, oldest first
-	Refused  []Refusal // approvals that do not count, oldest first
-	Who      []string  // who may approve: logins, "@org/team", or "anyone with write access"
+// Count says which exceptions have enough approvals, and which somebody who may approve asked to be changed. One
+// of the latter is not approved by others.
+func Count(reviews []checks.Review) (approved, refused []checks.Approval) {
+	by := func(votes []checks.Vote) (users []string) {
+		for _, v := range votes {
+			users = append(users, v.User)
+		}
+		return users
+	}
+	for _, r := range reviews {
+		switch {
+		case len(r.Refused) > 0:
+			refused = append(refused, checks.Approval{Path: r.Path, Blob: r.Blob, By: by(r.Refused)})
+		case r.Missing() == 0:
+			approved = append(approved, checks.Approval{Path: r.Path, Blob: r.Blob, By: by(r.Approved)})
+		}
+	}
+	return approved, refused
 }
 
-// Vote is an approval that counts.
-type Vote struct{ User, Commit string }
-
-// Refusal is an approval that does not count.
-type Refusal struct{ User, Commit, Why string }
-
-// Approvals returns those exceptions of the report that wait for approval and have enough of it. rulesCommit
+// Decide judges every exception file of the report that waits for approval, in the report's order. rulesCommit
 // is where CODEOWNERS is read: the tip of the base branch. Errors are those of the door, and of git where it
 // fails on what it has.
-func (j *Judge) Approvals(ctx context.Context, repo github.Repo, pr *github.PullRequest, gitDir, rulesCommit string, report *checks.Report) ([]checks.Approval, error) {
-	decisions, err := j.Decide(ctx, repo, pr, gitDir, rulesCommit, report)
-	if err != nil {
-		return nil, err
-	}
-	var approvals []checks.Approval
-	for _, d := range decisions {
-		if !d.Approved {
-			continue
-		}
-		a := checks.Approval{Path: d.Path, Blob: d.Blob}
-		for _, v := range d.Votes {
-			a.By = append(a.By, v.User)
-		}
-		approvals = append(approvals, a)
-	}
-	return approvals, nil
-}
-
-// Decide judges every exception file of the report that waits for approval, in the report's order.
-func (j *Judge) Decide(ctx context.Context, repo github.Repo, pr *github.PullRequest, gitDir, rulesCommit string, report *checks.Report) ([]Decision, error) {
+func (j *Judge) Decide(ctx context.Context, repo github.Repo, pr *github.PullRequest, gitDir, rulesCommit string, report *checks.Report) ([]checks.Review, error) {
 	var waiting []checks.Exception
 	for _, e := range report.Exceptions {
 		if e.State == "pending" && e.Path != "" && e.Blob != "" &&
@@ -104,34 +87,41 @@ func (j *Judge) Decide(ctx context.Context, repo github.Repo, pr *github.PullReq
 	if err := c.open(ctx, rulesCommit); err != nil {
 		return nil, err
 	}
-	decisions := make([]Decision, 0, len(waiting))
+	reviews := make([]checks.Review, 0, len(waiting))
 	for _, e := range waiting {
-		d, err := c.decide(ctx, e)
+		r, err := c.decide(ctx, e)
 		if err != nil {
 			return nil, err
 		}
-		decisions = append(decisions, d)
+		reviews = append(reviews, r)
 	}
-	return decisions, nil
+	return reviews, nil
 }
 
-// latest returns each user's latest decisive review, if that approves, oldest first. A comment decides
-// nothing; GitHub turns a dismissed review into DISMISSED.
+// What a review decides, as GitHub names it.
+const (
+	approves = "APPROVED"
+	refuses  = "CHANGES_REQUESTED"
+	nothing  = "DISMISSED"
+)
+
+// latest returns each user's latest decisive review, if that approves or asks for changes, oldest first. A
+// comment decides nothing; GitHub turns a dismissed review into DISMISSED.
 func latest(reviews []github.Review) []github.Review {
 	last := map[string]int{}
 	for i, r := range reviews {
 		switch r.State {
-		case "APPROVED", "CHANGES_REQUESTED", "DISMISSED":
+		case approves, refuses, nothing:
 			last[strings.ToLower(r.User)] = i
 		}
 	}
-	var approving []github.Review
+	var deciding []github.Review
 	for i, r := range reviews {
-		if r.User != "" && r.State == "APPROVED" && last[strings.ToLower(r.User)] == i {
-			approving = append(approving, r)
+		if r.User != "" && (r.State == approves || r.State == refuses) && last[strings.ToLower(r.User)] == i {
+			deciding = append(deciding, r)
 		}
 	}
-	return approving
+	return deciding
 }
 
 // court is one pull request's case: what was asked once is remembered.
@@ -193,22 +183,43 @@ func (c *court) open(ctx context.Context, rulesCommit string) error {
 	return nil
 }
 
-func (c *court) decide(ctx context.Context, e checks.Exception) (Decision, error) {
+func (c *court) decide(ctx context.Context, e checks.Exception) (checks.Review, error) {
 	owners := c.owners.Owners(e.Path)
-	d := Decision{Path: e.Path, Blob: e.Blob, Needed: max(c.rules.Count, 1), Who: c.who(owners)}
+	out := checks.Review{Path: e.Path, Blob: e.Blob, Needed: max(c.rules.Count, 1), Who: c.who(owners)}
 	for _, r := range c.reviews {
+		vote := checks.Vote{User: r.User, Commit: r.CommitSHA}
+		if r.State == refuses {
+			refused, err := c.refused(ctx, e, r, owners)
+			if err != nil {
+				return out, err
+			}
+			if refused {
+				out.Refused = append(out.Refused, vote)
+			}
+			continue
+		}
 		why, err := c.objection(ctx, e, r, owners)
 		if err != nil {
-			return d, err
+			return out, err
 		}
-		if why == "" {
-			d.Votes = append(d.Votes, Vote{User: r.User, Commit: r.CommitSHA})
+		if vote.Why = why; why == "" {
+			out.Approved = append(out.Approved, vote)
 		} else {
-			d.Refused = append(d.Refused, Refusal{User: r.User, Commit: r.CommitSHA, Why: why})
+			out.Ignored = append(out.Ignored, vote)
 		}
 	}
-	d.Approved = len(d.Votes) >= d.Needed
-	return d, nil
+	return out, nil
+}
+
+// refused says whether somebody who may approve asked for changes when the file had its present content. Where that
+// content is not known any more, the refusal stands.
+func (c *court) refused(ctx context.Context, e checks.Exception, r github.Review, owners []string) (bool, error) {
+	may, err := c.allowed(ctx, r.User, owners)
+	if err != nil || !may {
+		return false, err
+	}
+	why, err := c.sameContent(ctx, e, r)
+	return err == nil && (why == "" || why == gone), err
 }
 
 // everyone is who may approve where neither the settings nor CODEOWNERS name anybody.
@@ -247,9 +258,11 @@ func (c *court) objection(ctx context.Context, e checks.Exception, r github.Revi
 	return c.sameContent(ctx, e, r)
 }
 
+// gone is the objection against a review of which nothing can be found out.
+const gone = "the reviewed commit is not on GitHub any more"
+
 // sameContent compares the file that was reviewed with the present one.
 func (c *court) sameContent(ctx context.Context, e checks.Exception, r github.Review) (string, error) {
-	const gone = "the reviewed commit is not on GitHub any more"
 	id, err := c.judge.git.BlobID(ctx, c.gitDir, r.CommitSHA, e.Path)
 	var vanished *mirror.Vanished
 	if errors.As(err, &vanished) {

@@ -85,7 +85,8 @@ func TestApprovals(t *testing.T) {
 		rules   checks.Approvers
 		owners  string
 		by      []string // nil: not approved
-		why     string   // of the first refusal
+		why     string   // of the first approval that does not count
+		refused bool
 	}{
 		{name: "someone with write access", reviews: []github.Review{approve("wendy", "now")}, rules: defaults, by: []string{"wendy"}},
 		{name: "admin", reviews: []github.Review{approve("adam", "now")}, rules: defaults, by: []string{"adam"}},
@@ -100,7 +101,12 @@ func TestApprovals(t *testing.T) {
 		{name: "pushed over, still on GitHub", reviews: []github.Review{approve("wendy", "remote")}, rules: defaults, by: []string{"wendy"}},
 		{name: "pushed over and gone", reviews: []github.Review{approve("wendy", "nowhere")}, rules: defaults, why: "the reviewed commit is not on GitHub any more"},
 		{name: "then comments", reviews: []github.Review{approve("wendy", "now"), state("wendy", "COMMENTED"), state("wendy", "PENDING")}, rules: defaults, by: []string{"wendy"}},
-		{name: "then requests changes", reviews: []github.Review{approve("wendy", "now"), state("wendy", "CHANGES_REQUESTED")}, rules: defaults},
+		{name: "then requests changes", reviews: []github.Review{approve("wendy", "now"), state("wendy", "CHANGES_REQUESTED")}, rules: defaults, refused: true},
+		{name: "one approves, another requests changes", reviews: []github.Review{approve("wendy", "now"), state("adam", "CHANGES_REQUESTED")}, rules: defaults, refused: true},
+		{name: "someone without a say requests changes", reviews: []github.Review{approve("wendy", "now"), state("rita", "CHANGES_REQUESTED")}, rules: defaults, by: []string{"wendy"}},
+		{name: "changes were requested and made", reviews: []github.Review{{User: "adam", State: "CHANGES_REQUESTED", CommitSHA: "before"}, approve("wendy", "now")}, rules: defaults, by: []string{"wendy"}},
+		{name: "changes of a lost commit were requested", reviews: []github.Review{{User: "adam", State: "CHANGES_REQUESTED", CommitSHA: "nowhere"}, approve("wendy", "now")}, rules: defaults, refused: true},
+		{name: "who pushed requests changes", reviews: []github.Review{state("pusher", "CHANGES_REQUESTED")}, rules: defaults, refused: true},
 		{name: "first requests changes", reviews: []github.Review{state("wendy", "CHANGES_REQUESTED"), approve("wendy", "now")}, rules: defaults, by: []string{"wendy"}},
 		{name: "dismissed", reviews: []github.Review{approve("wendy", "now"), state("Wendy", "DISMISSED")}, rules: defaults},
 		{name: "superseded by an approval of other content", reviews: []github.Review{approve("wendy", "now"), approve("wendy", "before")}, rules: defaults, why: "the file changed after the review"},
@@ -135,10 +141,11 @@ func TestApprovals(t *testing.T) {
 				{Path: exceptionPath, Blob: "new", State: "pending"}, {Path: exceptionPath, Blob: "new", State: "pending", Line: 9}, {Path: "other", Blob: "x", State: "expired"}}}
 			pr := &github.PullRequest{Number: 1, Author: "author"}
 			judge := New(door, git, pushLog{1: {"mallory"}, 2: {"*"}})
-			got, err := judge.Approvals(t.Context(), github.Repo{}, pr, "", "rules", report)
-			if err != nil {
-				t.Fatal(err)
+			reviews, err := judge.Decide(t.Context(), github.Repo{}, pr, "", "rules", report)
+			if err != nil || len(reviews) != 1 {
+				t.Fatalf("%v, %v", reviews, err)
 			}
+			got, refused := Count(reviews)
 			var want []checks.Approval
 			if tt.by != nil {
 				want = []checks.Approval{{Path: exceptionPath, Blob: "new", By: tt.by}}
@@ -146,16 +153,15 @@ func TestApprovals(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
-			decisions, err := judge.Decide(t.Context(), github.Repo{}, pr, "", "rules", report)
-			if err != nil || len(decisions) != 1 {
-				t.Fatalf("%v, %v", decisions, err)
+			if (len(refused) > 0) != tt.refused {
+				t.Errorf("refused: %v, want %v", refused, tt.refused)
 			}
 			why := ""
-			if r := decisions[0].Refused; len(r) > 0 {
+			if r := reviews[0].Ignored; len(r) > 0 {
 				why = r[0].Why
 			}
 			if why != tt.why {
-				t.Errorf("refused because %q, want %q", why, tt.why)
+				t.Errorf("ignored because %q, want %q", why, tt.why)
 			}
 		})
 	}
@@ -163,7 +169,7 @@ func TestApprovals(t *testing.T) {
 
 func TestApprovalsAsksNothingWithoutNeed(t *testing.T) {
 	door := &fakeDoor{}
-	got, err := New(door, &fakeGit{}, nil).Approvals(t.Context(), github.Repo{}, &github.PullRequest{}, "", "rules", &checks.Report{
+	got, err := New(door, &fakeGit{}, nil).Decide(t.Context(), github.Repo{}, &github.PullRequest{}, "", "rules", &checks.Report{
 		Exceptions: []checks.Exception{{Path: "a", Blob: "b", State: "approved"}}})
 	if err != nil || got != nil || door.calls != 0 {
 		t.Errorf("%v, %v, %d calls", got, err, door.calls)
@@ -174,12 +180,13 @@ func TestApprovalsTeamErrors(t *testing.T) {
 	report := &checks.Report{Approvers: &checks.Approvers{Teams: []string{"org/security"}}, Exceptions: []checks.Exception{{Path: "a", Blob: "b", State: "pending"}}}
 	git := &fakeGit{commits: map[string]map[string]string{"c": {"a": "b"}}}
 	door := &fakeDoor{reviews: []github.Review{{User: "wendy", State: "APPROVED", CommitSHA: "c"}}, teamErr: &github.Gone{What: "members"}}
-	got, err := New(door, git, nil).Approvals(t.Context(), github.Repo{}, &github.PullRequest{}, "", "c", report)
+	reviews, err := New(door, git, nil).Decide(t.Context(), github.Repo{}, &github.PullRequest{}, "", "c", report)
+	got, _ := Count(reviews)
 	if err != nil || got != nil {
 		t.Errorf("a team that cannot be seen: %v, %v", got, err)
 	}
 	door.teamErr = errors.New("502")
-	if _, err := New(door, git, nil).Approvals(t.Context(), github.Repo{}, &github.PullRequest{}, "", "c", report); err == nil {
+	if _, err := New(door, git, nil).Decide(t.Context(), github.Repo{}, &github.PullRequest{}, "", "c", report); err == nil {
 		t.Error("trouble of GitHub was taken for a decision")
 	}
 }
@@ -200,12 +207,13 @@ func TestWhoPushedIsUnknown(t *testing.T) {
 	door := &fakeDoor{reviews: []github.Review{{User: "wendy", State: "APPROVED", CommitSHA: "c"}}, permissions: map[string]string{"wendy": "write"}}
 	judge := New(door, git, pushLog{1: {}, 2: {"*"}})
 	for number, want := range map[int]int{1: 1, 2: 0} {
-		got, err := judge.Approvals(t.Context(), github.Repo{}, &github.PullRequest{Number: number}, "", "c", report)
+		reviews, err := judge.Decide(t.Context(), github.Repo{}, &github.PullRequest{Number: number}, "", "c", report)
+		got, _ := Count(reviews)
 		if err != nil || len(got) != want {
 			t.Errorf("pull request %d: %v, %v; want %d approvals", number, got, err, want)
 		}
 	}
-	if _, err := judge.Approvals(t.Context(), github.Repo{}, &github.PullRequest{Number: 3}, "", "c", report); err == nil {
+	if _, err := judge.Decide(t.Context(), github.Repo{}, &github.PullRequest{Number: 3}, "", "c", report); err == nil {
 		t.Error("a record that cannot be read was taken for an empty one")
 	}
 }

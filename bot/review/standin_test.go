@@ -117,7 +117,8 @@ func TestStandIn(t *testing.T) {
 		judge := New(door, mirrors, nil)
 		for _, who := range []string{"carol", "bob"} {
 			control("POST", fmt.Sprintf("/repos/octo-org/svc/pulls/%d/reviews", pr.Number), obj{"user": who, "state": "APPROVE"}, nil)
-			got, err := judge.Approvals(ctx, repo, pr, state.GitDir, state.BaseTip, report)
+			reviews, err := judge.Decide(ctx, repo, pr, state.GitDir, state.BaseTip, report)
+			got, _ := Count(reviews)
 			if err != nil || (len(got) == 1) != (who == "bob") {
 				t.Errorf("%s: %+v, %v", who, got, err)
 			}

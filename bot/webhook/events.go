@@ -13,14 +13,18 @@ import (
 	"github.com/lintel-bot/lintel/bot/queue"
 )
 
-// RerunAction is the identifier of the check run's button that asks for another check.
-const RerunAction = "rerun"
+// The identifiers of the check run's buttons.
+const (
+	RerunAction = "rerun"            // another check
+	DraftAction = "draft-exceptions" // another check, which drafts exceptions for what blocks
+)
 
 // Work is what an event asks for. The zero value is an event that changes no result.
 type Work struct {
 	Jobs   []Job
 	Drop   []Scope // whose jobs nobody needs any more
 	Pusher *Pusher // to be remembered before the jobs are stored
+	Drafts *Drafts // likewise
 }
 
 // Job is one job to store.
@@ -37,6 +41,12 @@ type Pusher struct {
 	Repository int64
 	Number     int
 	Login      string
+}
+
+// Drafts says for which commit somebody wants exceptions drafted.
+type Drafts struct {
+	Repository int64
+	Head       string
 }
 
 // payload is the part of GitHub's payloads that decides on jobs
@@ -218,7 +228,13 @@ func objectID(s string) string {
 // checkRun is what people ask for at a check run. Its external id says what it is about; one that this
 // version did not write is about the pull requests of its commit.
 func (p *payload) checkRun() (Work, error) {
-	if p.Action != "rerequested" && (p.Action != "requested_action" || p.RequestedAction.Identifier != RerunAction) {
+	drafts := false
+	switch {
+	case p.Action == "rerequested":
+	case p.Action == "requested_action" && p.RequestedAction.Identifier == RerunAction:
+	case p.Action == "requested_action" && p.RequestedAction.Identifier == DraftAction:
+		drafts = true
+	default:
 		return Work{}, nil
 	}
 	key, err := p.place()
@@ -229,10 +245,14 @@ func (p *payload) checkRun() (Work, error) {
 		return Work{}, errors.New("the payload has no check_run")
 	}
 	message := queue.Message{Fresh: true, Head: objectID(p.CheckRun.HeadSHA)}
+	w := p.CheckRun.work(key, message)
 	if about, ok := SubjectKey(key, p.CheckRun.ExternalID); ok {
-		return Work{Jobs: []Job{{about, message}}}, nil
+		w.Jobs = []Job{{about, message}}
 	}
-	return p.CheckRun.work(key, message), nil
+	if drafts && message.Head != "" {
+		w.Drafts = &Drafts{p.Repository.ID, message.Head}
+	}
+	return w, nil
 }
 
 // checkSuite: requested comes with every push and tells of pull requests what pull_request tells, too; it

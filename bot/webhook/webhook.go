@@ -36,6 +36,7 @@ type Config struct {
 	Secret  []byte // the App's webhook secret
 	Publish func(ctx context.Context, key queue.Key, m queue.Message, id string) error
 	Pushed  func(ctx context.Context, repository int64, number int, login string) error // remembers who pushed to a pull request
+	Drafts  func(ctx context.Context, repository int64, head string) error              // remembers that drafts are wanted for a commit
 	Drop    func(ctx context.Context, installation, repository int64) error             // removes jobs; repository zero: all of the installation
 	Log     *slog.Logger                                                                // default: discard
 	Now     func() time.Time                                                            // default: time.Now
@@ -170,10 +171,15 @@ func (h *Handler) accept(w http.ResponseWriter, r *http.Request, body []byte) {
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// store keeps what the event asks for. Who pushed comes first: a job must not be worked on without.
+// store keeps what the event asks for. Who pushed and what is wanted comes first: a job must not be worked on without.
 func (h *Handler) store(ctx context.Context, work Work, delivery string, log *slog.Logger) error {
 	if p := work.Pusher; p != nil && h.config.Pushed != nil {
 		if err := h.config.Pushed(ctx, p.Repository, p.Number, p.Login); err != nil {
+			return err
+		}
+	}
+	if d := work.Drafts; d != nil && h.config.Drafts != nil {
+		if err := h.config.Drafts(ctx, d.Repository, d.Head); err != nil {
 			return err
 		}
 	}

@@ -70,6 +70,7 @@ func TestEventsToJobs(t *testing.T) {
 		{"check_run", "rerequested", ofRun("group-" + sha + "/x"), group, fresh},
 		{"check_run", "rerequested", ofRun("pr-0/x"), one, fresh},
 		{"check_run", "requested_action", `"requested_action":{"identifier":"rerun"},"check_run":{` + listed + `}`, one, fresh},
+		{"check_run", "requested_action", `"requested_action":{"identifier":"draft-exceptions"},"check_run":{` + listed + `}`, one, fresh},
 		{"check_run", "requested_action", `"requested_action":{"identifier":"other"},"check_run":{` + listed + `}`, nil, queue.Message{}},
 		{"check_run", "created", `"check_run":{` + listed + `}`, nil, queue.Message{}},
 		{"check_suite", "rerequested", `"check_suite":{` + listed + `}`, one, fresh},
@@ -166,6 +167,30 @@ func TestPusherComesFirst(t *testing.T) {
 	f.ServeHTTP(w, request(body))
 	if w.Code != http.StatusServiceUnavailable || len(f.jobs) != 0 || !slices.Equal(order, []string{"11 3 mallory"}) {
 		t.Errorf("code %d, jobs %v, pushers %v; a pusher that cannot be remembered must come again", w.Code, f.jobs, order)
+	}
+}
+
+// Who presses the button for drafts gets them for that commit: the wish is stored before the job.
+func TestDraftsComeFirst(t *testing.T) {
+	f := newFixture(t)
+	var order []string
+	f.config.Drafts = func(_ context.Context, repository int64, head string) error {
+		order = append(order, fmt.Sprint("drafts ", repository, " ", head))
+		return nil
+	}
+	f.config.Publish = func(context.Context, queue.Key, queue.Message, string) error {
+		order = append(order, "job")
+		return nil
+	}
+	press := func(button string) {
+		r := request(`{"action":"requested_action",` + where + `,"requested_action":{"identifier":"` + button + `"},"check_run":{"head_sha":"` + sha + `","external_id":"pr-3/x"}}`)
+		r.Header.Set("X-GitHub-Event", "check_run")
+		f.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	press("rerun")
+	press("draft-exceptions")
+	if want := []string{"job", "drafts 11 " + sha, "job"}; !slices.Equal(order, want) {
+		t.Errorf("%q, want %q", order, want)
 	}
 }
 

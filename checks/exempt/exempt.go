@@ -18,10 +18,11 @@ const (
 	Merged   State = "merged"
 	Approved State = "approved"
 	Pending  State = "pending"
+	Refused  State = "refused"
 	Expired  State = "expired"
 )
 
-// Approval says that the content of a file was approved.
+// Approval says that the content of a file was approved, or refused.
 type Approval struct {
 	Path string
 	Blob string // git object id, or "*" for whatever the head has
@@ -34,6 +35,7 @@ type Input struct {
 	Proposed []*engine.Exception // in files that the change adds or edits
 	Blob     func(path string) string
 	Approved []Approval
+	Refused  []Approval // By is then who asked for changes; it outweighs any approval
 	Now      time.Time
 	// Since answers when a file was last changed on the side the exception is from; durations in the
 	// label cleanup.kyverno.io/ttl count from there.
@@ -43,9 +45,10 @@ type Input struct {
 // Decision sorts the exceptions of a check.
 type Decision struct {
 	Counting []*engine.Exception // merged or approved, not expired
-	Idle     []*engine.Exception // pending or expired: they cover nothing, but it is worth saying what they would
+	Idle     []*engine.Exception // pending, refused or expired: they cover nothing, but it is worth saying what they would
 	states   map[*engine.Exception]State
 	by       map[*engine.Exception][]string
+	ends     map[*engine.Exception]time.Time
 }
 
 // State answers how far an exception has come.
@@ -54,18 +57,29 @@ func (d *Decision) State(e *engine.Exception) State { return d.states[e] }
 // By answers who approved an exception.
 func (d *Decision) By(e *engine.Exception) []string { return d.by[e] }
 
+// Ends answers when an exception ends or ended. It is the zero time for one that never does, and for one that
+// ends some time after a start that is not known, which [Decide] takes for expired.
+func (d *Decision) Ends(e *engine.Exception) time.Time { return d.ends[e] }
+
 // Decide sorts exceptions. A merged exception that the change edits keeps its merged content until the change
 // is merged itself or approved; then the new content takes its place.
 func Decide(in Input) *Decision {
-	d := &Decision{states: map[*engine.Exception]State{}, by: map[*engine.Exception][]string{}}
+	d := &Decision{states: map[*engine.Exception]State{}, by: map[*engine.Exception][]string{}, ends: map[*engine.Exception]time.Time{}}
 	replaced := map[string]bool{}
 	for _, e := range in.Proposed {
 		state := Pending
 		for _, a := range in.Approved {
-			if a.Path == e.Path && (a.Blob == "*" || a.Blob != "" && a.Blob == in.Blob(e.Path)) {
+			if a.about(e, in) {
 				state, d.by[e] = Approved, a.By
-				replaced[key(e)] = true
 			}
+		}
+		for _, a := range in.Refused {
+			if a.about(e, in) {
+				state, d.by[e] = Refused, a.By
+			}
+		}
+		if state == Approved {
+			replaced[key(e)] = true
 		}
 		d.add(e, state, in)
 	}
@@ -77,12 +91,18 @@ func Decide(in Input) *Decision {
 	return d
 }
 
+// about says whether a review is of the present content of an exception's file.
+func (a Approval) about(e *engine.Exception, in Input) bool {
+	return a.Path == e.Path && (a.Blob == "*" || a.Blob != "" && a.Blob == in.Blob(e.Path))
+}
+
 func key(e *engine.Exception) string {
 	return strings.Join([]string{e.Path, e.APIVersion, e.Namespace, e.Name}, "\x00")
 }
 
 func (d *Decision) add(e *engine.Exception, state State, in Input) {
-	if expired(e, in) {
+	over := false
+	if d.ends[e], over = ends(e, in); over {
 		state = Expired
 	}
 	d.states[e] = state
@@ -111,16 +131,19 @@ func Name(e *engine.Exception) string {
 	return e.Namespace + "/" + e.Name
 }
 
-// expired says whether an exception is over: at spec.expiresAt, or at the end of the label
-// cleanup.kyverno.io/ttl (https://kyverno.io/docs/policy-types/cleanup-policy/#cleanup-label). A duration
-// whose start is not known is over: what cannot be decided does not count.
-func expired(e *engine.Exception, in Input) bool {
-	if !e.Expires.IsZero() && !in.Now.Before(e.Expires) {
-		return true
+// ends says when an exception ends, and whether it has: at spec.expiresAt, or at the end of the label
+// cleanup.kyverno.io/ttl (https://kyverno.io/docs/policy-types/cleanup-policy/#cleanup-label), whichever is
+// first. A duration whose start is not known is over: what cannot be decided does not count.
+func ends(e *engine.Exception, in Input) (at time.Time, over bool) {
+	at = e.Expires
+	if e.TTL > 0 {
+		since, ok := in.Since(e)
+		if !ok {
+			return at, true
+		}
+		if end := since.Add(e.TTL); at.IsZero() || end.Before(at) {
+			at = end
+		}
 	}
-	if e.TTL <= 0 {
-		return false
-	}
-	since, ok := in.Since(e)
-	return !ok || !in.Now.Before(since.Add(e.TTL))
+	return at, !at.IsZero() && !in.Now.Before(at)
 }

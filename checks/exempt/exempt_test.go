@@ -20,8 +20,10 @@ func TestDecide(t *testing.T) {
 		exception engine.Exception
 		proposed  bool
 		approved  []exempt.Approval
+		refused   []exempt.Approval
 		since     time.Time
 		want      exempt.State
+		ends      time.Time
 	}{
 		{name: "merged", exception: engine.Exception{Path: "e"}, want: exempt.Merged},
 		{name: "proposed", exception: engine.Exception{Path: "e"}, proposed: true, want: exempt.Pending},
@@ -30,15 +32,20 @@ func TestDecide(t *testing.T) {
 		{name: "another file approved", exception: engine.Exception{Path: "e"}, proposed: true, approved: approve("f", "blob of f"), want: exempt.Pending},
 		{name: "no blob approved", exception: engine.Exception{Path: "e"}, proposed: true, approved: approve("e", ""), want: exempt.Pending},
 		{name: "approved on the command line", exception: engine.Exception{Path: "e"}, proposed: true, approved: approve("e", "*"), want: exempt.Approved},
-		{name: "ends later", exception: engine.Exception{Path: "e", Expires: now.Add(time.Second)}, want: exempt.Merged},
-		{name: "ends now", exception: engine.Exception{Path: "e", Expires: now}, want: exempt.Expired},
-		{name: "approved, but over", exception: engine.Exception{Path: "e", Expires: now}, proposed: true, approved: approve("e", "*"), want: exempt.Expired},
-		{name: "young", exception: engine.Exception{Path: "e", TTL: 2 * time.Hour}, since: now.Add(-time.Hour), want: exempt.Merged},
-		{name: "old", exception: engine.Exception{Path: "e", TTL: time.Hour}, since: now.Add(-time.Hour), want: exempt.Expired},
+		{name: "refused", exception: engine.Exception{Path: "e"}, proposed: true, refused: approve("e", "blob of e"), want: exempt.Refused},
+		{name: "approved by one, refused by another", exception: engine.Exception{Path: "e"}, proposed: true, approved: approve("e", "blob of e"), refused: approve("e", "blob of e"), want: exempt.Refused},
+		{name: "refused in other content", exception: engine.Exception{Path: "e"}, proposed: true, refused: approve("e", "older"), want: exempt.Pending},
+		{name: "a merged one cannot be refused", exception: engine.Exception{Path: "e"}, refused: approve("e", "*"), want: exempt.Merged},
+		{name: "ends later", exception: engine.Exception{Path: "e", Expires: now.Add(time.Second)}, want: exempt.Merged, ends: now.Add(time.Second)},
+		{name: "ends now", exception: engine.Exception{Path: "e", Expires: now}, want: exempt.Expired, ends: now},
+		{name: "approved, but over", exception: engine.Exception{Path: "e", Expires: now}, proposed: true, approved: approve("e", "*"), want: exempt.Expired, ends: now},
+		{name: "young", exception: engine.Exception{Path: "e", TTL: 2 * time.Hour}, since: now.Add(-time.Hour), want: exempt.Merged, ends: now.Add(time.Hour)},
+		{name: "old", exception: engine.Exception{Path: "e", TTL: time.Hour}, since: now.Add(-time.Hour), want: exempt.Expired, ends: now},
+		{name: "two ends", exception: engine.Exception{Path: "e", TTL: time.Hour, Expires: now.Add(time.Minute)}, since: now, want: exempt.Merged, ends: now.Add(time.Minute)},
 		{name: "of unknown age", exception: engine.Exception{Path: "e", TTL: time.Hour}, want: exempt.Expired},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			in := exempt.Input{Blob: blob, Approved: c.approved, Now: now, Since: func(*engine.Exception) (time.Time, bool) {
+			in := exempt.Input{Blob: blob, Approved: c.approved, Refused: c.refused, Now: now, Since: func(*engine.Exception) (time.Time, bool) {
 				return c.since, !c.since.IsZero()
 			}}
 			e := &c.exception
@@ -50,6 +57,9 @@ func TestDecide(t *testing.T) {
 			d := exempt.Decide(in)
 			if got := d.State(e); got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
+			}
+			if got := d.Ends(e); !got.Equal(c.ends) {
+				t.Errorf("ends %s, want %s", got, c.ends)
 			}
 			counts := c.want == exempt.Merged || c.want == exempt.Approved
 			if slices.Contains(d.Counting, e) != counts || slices.Contains(d.Idle, e) == counts {

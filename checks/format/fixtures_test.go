@@ -2,6 +2,7 @@ package format
 
 import (
 	"strings"
+	"time"
 
 	"github.com/lintel-bot/lintel/checks"
 )
@@ -47,7 +48,7 @@ func rich() *checks.Report {
 			},
 			{
 				Policy: "disallow-latest-tag", Rule: "validate-image-tag", Severity: "high", Resource: deployment("shop", "web"),
-				Operation: "UPDATE", Result: checks.Fail, Action: "enforce", Field: "/spec/template/spec/containers/0/image", Message: "Using a mutable image tag e.g. 'latest' is not allowed.",
+				Operation: "UPDATE", Result: checks.Fail, Action: "enforce", Field: "/spec/template/spec/containers/0/image", Message: "Using a mutable image tag e.g. 'latest' is not allowed.", Expected: "anything but *:latest",
 				Origin: &checks.Origin{Path: base, StartLine: 20, EndLine: 20, StartColumn: 18, EndColumn: 52, How: "identity"},
 				New:    true, Blocks: true, PolicyPath: "policies/latest.yaml", PolicyLine: 9, Resources: []checks.Resource{deployment("shop-eu", "web")},
 			},
@@ -87,8 +88,22 @@ func rich() *checks.Report {
 			{Path: "policies/sign.yaml", Line: 1, Message: "rule verify-signature is not evaluated before merge: verifyImages needs a registry"},
 		},
 		Exceptions: []checks.Exception{
-			{Name: "security/agent", Path: "exceptions/agent.yaml", Line: 1, Blob: "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391", State: "pending", Lets: 1},
+			{Name: "security/agent", Path: "exceptions/agent.yaml", Line: 1, Blob: "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391", State: "pending", Lets: 1,
+				Expires: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), Broad: []string{"every namespace", "all rules of disallow-host-path, also those it will get"},
+				Beyond: &checks.Beyond{Failing: []checks.Resource{{APIVersion: "v1", Kind: "Pod", Namespace: "ops", Name: "old-agent"}}, Fails: 3, Complying: 2, Resources: 40, Roots: 3, OfRoots: 12},
+				Review: &checks.Review{Needed: 2, Who: []string{"@octocat", "@org/security"}, Approved: []checks.Vote{{User: "jane", Commit: "0123456789abcdef"}},
+					Ignored: []checks.Vote{{User: "joe", Commit: "fedcba9876543210", Why: "the file changed after the review"}}}},
+			{Name: "security/refused", Path: "exceptions/refused.yaml", Line: 1, State: "refused", Review: &checks.Review{Needed: 1, Who: []string{"@octocat"}, Refused: []checks.Vote{{User: "octocat", Commit: "0123456789abcdef"}}}},
 			{Name: "security/batch", Path: "exceptions/batch.yaml", Line: 1, Blob: "257cc5642cb1a054f08cc83f2d943e56fd3ebe99", State: "approved", By: []string{"jane", "joe"}},
+		},
+		Upkeep: []checks.Upkeep{
+			{Name: "security/old", Path: "exceptions/old.yaml", Line: 1, Expires: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Expired: true},
+			{Name: "security/soon", Path: "exceptions/soon.yaml", Line: 1, Expires: time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC), Soon: true, Unused: true, Covers: 2},
+			{Name: "security/unused", Path: "exceptions/unused.yaml", Line: 4, Unused: true},
+		},
+		Drafts: []checks.Draft{
+			{Path: "exceptions/web.yaml", Policy: "disallow-latest-tag", Resource: deployment("shop", "web"), YAML: "# Drafted.\nkind: PolicyException\n"},
+			{Policy: "protect", Resource: deployment("shop", "web"), Why: "a ValidatingAdmissionPolicy knows no exceptions: fix the value"},
 		},
 		Approvers: &checks.Approvers{Users: []string{"octocat"}, Teams: []string{"org/security"}, CodeOwners: true, Count: 2},
 		Stats:     checks.Stats{Policies: 18, Rules: 24, Exceptions: 3, Roots: 3, Resources: 14, Passed: 240, Failed: 3, Warned: 2, Skipped: 1, Unknown: 1, PreExisting: 1, Unchecked: 1},
@@ -114,7 +129,7 @@ func hostileReport(s string) *checks.Report {
 	resource := checks.Resource{APIVersion: s, Kind: s, Namespace: s, Name: s}
 	finding := checks.Finding{Policy: s, Rule: s, Severity: s, Resource: resource, Resources: []checks.Resource{resource}, Operation: s, Result: checks.Fail, Action: s, Field: s, Message: s,
 		Origin: &checks.Origin{Path: path, StartLine: 2, EndLine: 2, StartColumn: 3, EndColumn: 9, How: s, Missing: s, Chain: []checks.Place{{Path: path, StartLine: 1, EndLine: 1, Role: s}}},
-		Roots:  []string{s}, New: true, Blocks: true, PolicyPath: path, PolicyLine: 1}
+		Roots:  []string{s}, New: true, Blocks: true, PolicyPath: path, PolicyLine: 1, Expected: s}
 	waits, old, skipped := finding, finding, finding
 	waits.Exemption = &checks.Exemption{Exception: s, Path: path, State: "pending", By: s}
 	old.New, old.Blocks = false, false
@@ -122,7 +137,12 @@ func hostileReport(s string) *checks.Report {
 	skipped.Exemption = &checks.Exemption{Exception: s, Path: path, State: "merged", By: s}
 	problem := []checks.Problem{{Path: path, Line: 2, Column: 1, Message: s}}
 	return &checks.Report{Conclusion: checks.Failure, Title: s, Findings: []checks.Finding{finding, waits, old, skipped}, Errors: problem, Warnings: problem,
-		Exceptions: []checks.Exception{{Name: s, Path: path, Line: 1, State: "pending", By: []string{s}}},
-		Approvers:  &checks.Approvers{Users: []string{s}, Teams: []string{s}},
-		Excerpts:   map[string]map[int]string{path: {1: s, 2: s, 3: s}}}
+		Exceptions: []checks.Exception{{Name: s, Path: path, Line: 1, State: "pending", By: []string{s}},
+			{Name: s, Path: path, State: "pending", Broad: []string{s}, Beyond: &checks.Beyond{Failing: []checks.Resource{resource}, Fails: 2},
+				Review: &checks.Review{Needed: 9, Who: []string{s}, Approved: []checks.Vote{{User: s, Commit: s}}, Refused: []checks.Vote{{User: s}}, Ignored: []checks.Vote{{User: s, Why: s}}}}},
+		Upkeep:    []checks.Upkeep{{Name: s, Path: path, Line: 1, Unused: true}},
+		Drafts:    []checks.Draft{{Path: path, Policy: s, Resource: resource, YAML: s}, {Path: path, Policy: s, Resource: resource, Why: s}},
+		Approvers: &checks.Approvers{Users: []string{s}, Teams: []string{s}},
+		Preview:   hostilePreview(s),
+		Excerpts:  map[string]map[int]string{path: {1: s, 2: s, 3: s}}}
 }

@@ -13,7 +13,10 @@ import (
 	"github.com/lintel-bot/lintel/checks"
 )
 
-// checkSARIF checks what the standard requires of the parts that are written.
+// uriCharacters may stand in the path of a URI (RFC 3986, 3.3).
+const uriCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~%!$&'()*+,;=:@/"
+
+// checkSARIF checks what the standard's schema and GitHub's code scanning require of the parts that are written.
 func checkSARIF(t *testing.T, r *checks.Report) sarifLog {
 	t.Helper()
 	var b bytes.Buffer
@@ -36,26 +39,39 @@ func checkSARIF(t *testing.T, r *checks.Report) sarifLog {
 			t.Errorf("location without a file: %+v", l)
 			return
 		}
-		if u, err := url.Parse(p.Artifact.URI); err != nil || u.IsAbs() || strings.ContainsAny(p.Artifact.URI, " \\\n") {
+		if u, err := url.Parse(p.Artifact.URI); err != nil || u.IsAbs() || strings.HasPrefix(u.Path, "/") || strings.Trim(p.Artifact.URI, uriCharacters) != "" || p.Artifact.Base != "%SRCROOT%" {
 			t.Errorf("uri %q: %v", p.Artifact.URI, err)
 		}
-		if g := p.Region; g != nil && (g.StartLine < 1 || g.EndLine != 0 && g.EndLine < g.StartLine || g.EndColumn != 0 && g.EndColumn < g.StartColumn) {
+		if g := p.Region; g != nil && (g.StartLine < 1 || g.StartColumn < 1 || g.EndLine < g.StartLine || g.EndColumn != 0 && g.EndLine == g.StartLine && g.EndColumn < g.StartColumn) {
 			t.Errorf("region %+v", *g)
+		}
+		seen := map[sarifLogical]bool{}
+		for _, l := range l.Logical {
+			if seen[l] {
+				t.Errorf("%+v twice", l)
+			}
+			seen[l] = true
 		}
 	}
 	ids := map[string]bool{}
 	for _, rule := range run.Tool.Driver.Rules {
-		if ids[rule.ID] || rule.Short.Text == "" || !slices.Contains([]string{"error", "warning", "note", "none"}, rule.Configuration.Level) {
+		if ids[rule.ID] || rule.Short.Text == "" || rule.Full.Text == "" || rule.Help.Text == "" || len([]rune(rule.Short.Text)) > 1024 || len([]rune(rule.Full.Text)) > 1024 || !slices.Contains([]string{"error", "warning", "note", "none"}, rule.Configuration.Level) {
 			t.Errorf("rule %+v", rule)
 		}
 		ids[rule.ID] = true
 	}
-	if len(run.Results) != len(r.Findings) {
-		t.Errorf("%d results of %d findings", len(run.Results), len(r.Findings))
+	want := len(r.Findings)
+	for _, p := range r.Errors {
+		if p.Path != "" {
+			want++
+		}
+	}
+	if len(run.Results) != min(want, maxResults) {
+		t.Errorf("%d results of %d findings and errors", len(run.Results), want)
 	}
 	for _, x := range run.Results {
 		switch {
-		case x.Message.Text == "", x.Fingerprints["lintel/v1"] == "", len(x.Locations) != 1:
+		case x.Message.Text == "", strings.Contains(x.Message.Text, "]("), x.Fingerprints["lintel/v1"] == "", len(x.Locations) != 1, x.Locations[0].Physical.Region == nil:
 			t.Errorf("result %+v", x)
 		case run.Tool.Driver.Rules[x.RuleIndex].ID != x.RuleID:
 			t.Errorf("rule %d is not %s", x.RuleIndex, x.RuleID)

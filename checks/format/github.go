@@ -36,6 +36,7 @@ func GitHub(w io.Writer, r *checks.Report) error {
 		p := &r.Warnings[i]
 		command(&b, "warning", "Lintel", p.Message, problemPlace(p))
 	}
+	previewCommands(&b, r.Preview)
 	fmt.Fprintf(&b, "Lintel: %s. %s\n", counts(r), tame(line(verdict(r))))
 	_, err := io.WriteString(w, b.String())
 	return err

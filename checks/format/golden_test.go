@@ -57,6 +57,7 @@ func TestGolden(t *testing.T) {
 	Text(&color, rich(), TextOptions{Color: true})
 	golden(t, "rich.color.text", color.String())
 	golden(t, "rich.links.markdown", Markdown(rich(), MarkdownOptions{BlobURL: blobURL}))
+	golden(t, "rich.details.markdown", Details(rich(), MarkdownOptions{BlobURL: blobURL}))
 	golden(t, "rich.short.markdown", Markdown(rich(), MarkdownOptions{BlobURL: blobURL, MaxBytes: 3000}))
 }
 

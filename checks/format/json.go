@@ -27,6 +27,7 @@ func JSON(w io.Writer, r *checks.Report) error {
 		out.Findings[i] = f
 	}
 	out.Errors = append([]checks.Problem{}, r.Errors...)
+	out.Preview = previewJSON(r.Preview)
 	return writeJSON(w, &out)
 }
 

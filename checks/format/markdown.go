@@ -17,6 +17,8 @@ type MarkdownOptions struct {
 	// MaxBytes bounds the answer, in bytes; GitHub takes 65,535 for the summary of a check run
 	// (https://docs.github.com/en/rest/checks/runs). 0 means no limit.
 	MaxBytes int
+	// Button says that the reader has the buttons of a check run.
+	Button bool
 }
 
 // messageRunes is how much of a message a table shows; annotations have the whole.
@@ -34,14 +36,17 @@ func Markdown(r *checks.Report, o MarkdownOptions) string {
 		m.table("Findings", active, false),
 		m.outside(active),
 		m.exceptions(),
+		m.upkeep(),
+		m.preview(),
 	}
 	second := []section{
 		m.problems("Warnings", r.Warnings),
 		m.table("Already in the base", only(list, before), true),
 		m.covered(only(list, excepted)),
+		m.previewTable(),
 	}
 	icon := map[checks.Conclusion]string{checks.Success: "✅", checks.Neutral: "⚠️", checks.ActionRequired: "⏳"}[r.Conclusion]
-	head := fmt.Sprintf("**%s %s**\n\n%s\n", cmp.Or(icon, "❌"), prose(clip(verdict(r), 300)), prose(counts(r)))
+	head := fmt.Sprintf("**%s %s**\n\n%s\n", cmp.Or(icon, "❌"), prose(clip(verdict(r), 300)), prose(counts(r))) + next(r, o.Button)
 	foot := "\n<sub>" + prose(work(r.Stats)) + "</sub>\n"
 	whole := assemble(head, first, second, foot, 0)
 	switch {
@@ -51,6 +56,25 @@ func Markdown(r *checks.Report, o MarkdownOptions) string {
 		return assemble(head, first, second, foot, o.MaxBytes)
 	}
 	return truncate(counts(r)+"; the rest is left out for lack of space\n", o.MaxBytes) // our own words only: cut markup is no longer inert
+}
+
+// next says what to do, as a list.
+func next(r *checks.Report, button bool) string {
+	var b strings.Builder
+	for _, s := range steps(r, "below", button) {
+		if b.Len() == 0 {
+			b.WriteString("\n**What to do**\n\n")
+		}
+		b.WriteString("- ")
+		for i, part := range s {
+			if i%2 == 1 {
+				part = code(part)
+			}
+			b.WriteString(part)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
 }
 
 type markdown struct {
@@ -97,26 +121,34 @@ func (m *markdown) table(title string, list []*checks.Finding, folded bool) sect
 		s.foot = "\n</details>\n"
 	}
 	s.head += "| | Resource | Policy | Where | What |\n| --- | --- | --- | --- | --- |\n"
-	type key struct {
-		r checks.Resource
-		p string
+	groups, order := grouped(list)
+	for _, k := range order {
+		s.rows = append(s.rows, m.row(k.resource, groups[k]))
 	}
-	groups := map[key][]*checks.Finding{}
-	var order []key
+	return s
+}
+
+// subject is what one row of a table is about.
+type subject struct {
+	resource checks.Resource
+	policy   string
+}
+
+// grouped puts the findings of each resource and policy together, whatever the rules' actions; the loudest first.
+func grouped(list []*checks.Finding) (map[subject][]*checks.Finding, []subject) {
+	groups := map[subject][]*checks.Finding{}
+	var order []subject
 	for _, f := range list {
 		for _, res := range append([]checks.Resource{f.Resource}, f.Resources...) {
-			k := key{res, f.Policy}
+			k := subject{res, f.Policy}
 			if groups[k] == nil {
 				order = append(order, k)
 			}
 			groups[k] = append(groups[k], f)
 		}
 	}
-	slices.SortStableFunc(order, func(a, b key) int { return cmp.Compare(loudest(groups[a]), loudest(groups[b])) })
-	for _, k := range order {
-		s.rows = append(s.rows, m.row(k.r, groups[k]))
-	}
-	return s
+	slices.SortStableFunc(order, func(a, b subject) int { return cmp.Compare(loudest(groups[a]), loudest(groups[b])) })
+	return groups, order
 }
 
 func loudest(list []*checks.Finding) standing {
@@ -127,15 +159,21 @@ func loudest(list []*checks.Finding) standing {
 	return s
 }
 
+// icons are what a row begins with.
+var icons = map[standing]string{blocking: "❌", pending: "⏳", warning: "⚠️", before: "▫️"}
+
 func (m *markdown) row(res checks.Resource, list []*checks.Finding) string {
-	icon := map[standing]string{blocking: "❌", pending: "⏳", warning: "⚠️", before: "▫️"}[loudest(list)]
+	icon := icons[loudest(list)]
 	var rules, places, messages []string
 	for _, f := range list {
 		rules = append(rules, strings.TrimSpace(code(f.Rule)+" "+prose(weight(f))))
 		if f.Origin != nil {
 			places = append(places, m.origin(f.Origin))
 		}
-		message := prose(clip(f.Message, messageRunes))
+		message := prose(clip(reason(f), messageRunes))
+		if f.Expected != "" {
+			message += " Expected: " + prose(clip(f.Expected, messageRunes)) + "."
+		}
 		if mk := mark(f); mk != "" {
 			message += " _(" + mk + ")_"
 		}
@@ -165,25 +203,30 @@ func (m *markdown) outside(list []*checks.Finding) section {
 		if f.Origin == nil || f.Origin.Changed {
 			continue
 		}
-		s.rows = append(s.rows, fmt.Sprintf("- %s: %s, %s: %s\n", m.origin(f.Origin), code(ruleName(f)), code(resourceName(f.Resource)), prose(clip(f.Message, messageRunes))))
+		s.rows = append(s.rows, fmt.Sprintf("- %s: %s, %s: %s\n", m.origin(f.Origin), code(ruleName(f)), code(resourceName(f.Resource)), prose(clip(reason(f), messageRunes))))
 	}
 	return s
 }
 
 func (m *markdown) exceptions() section {
-	s := section{head: "\n#### Exceptions of this change\n\n", one: "exception", many: "exceptions"}
-	need := approverWords(m.report.Approvers)
+	s := section{head: "\n#### Exceptions of this change\n\n", one: "line", many: "lines"}
 	for i := range m.report.Exceptions {
 		e := &m.report.Exceptions[i]
-		icon := map[string]string{"approved": "✅", "pending": "⏳", "expired": "⌛"}[e.State]
-		row := strings.TrimSpace(icon+" "+code(e.Name)) + " (" + m.at(e.Path, e.Line, 0) + "): **" + prose(e.State) + "**, covers " + count(e.Lets, "finding", "findings")
-		if len(e.By) > 0 {
-			row += ", approved by " + code(strings.Join(e.By, ", "))
+		icon := map[string]string{"approved": "✅", "pending": "⏳", "expired": "⌛", "refused": "❌"}[e.State]
+		s.rows = append(s.rows, "- "+strings.TrimSpace(icon+" "+code(e.Name))+" ("+m.at(e.Path, e.Line, 0)+"): **"+prose(e.State)+"**\n")
+		for _, f := range facts(e, m.report.Approvers) {
+			s.rows = append(s.rows, "  - "+strings.TrimSpace(f.words+" "+codes(f.names, 20)+f.after)+"\n")
 		}
-		if e.State == "pending" && need != "" {
-			row += ". Missing: " + prose(need) + ", of exactly this content"
-		}
-		s.rows = append(s.rows, "- "+row+"\n")
+	}
+	return s
+}
+
+// upkeep lists merged exceptions to remove or to renew.
+func (m *markdown) upkeep() section {
+	s := section{head: "\n#### Exceptions to look after\n\n", one: "exception", many: "exceptions"}
+	for i := range m.report.Upkeep {
+		u := &m.report.Upkeep[i]
+		s.rows = append(s.rows, fmt.Sprintf("- %s (%s) %s\n", code(u.Name), m.at(u.Path, u.Line, 0), upkeepWords(u)))
 	}
 	return s
 }

@@ -2,6 +2,7 @@ package format
 
 import (
 	"fmt"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 var (
 	codeSpans = regexp.MustCompile("`[^`]*`|<code>[^<]*</code>")
 	escaped   = regexp.MustCompile(`\\[*_\[\]~$#+=.)-]|&#\d+;|&(lt|gt|amp);`)
+	targets   = regexp.MustCompile(`\]\(https://x/[^)\s]*\)|<a href="[^"]*">|</a>`)
 	listMark  = regexp.MustCompile(`^([-+=#>]|\d+[.)])`)
 )
 
@@ -76,6 +78,45 @@ func TestMarkdownTable(t *testing.T) {
 			if n := strings.Count(row, "|"); n != 0 && n != 6 {
 				t.Errorf("%q gives a row with %d pipes: %s", s, n, row)
 			}
+		}
+	}
+}
+
+// What stands below the summary: the quoted YAML cannot end its fence, and nothing else is markup of others.
+func TestDetails(t *testing.T) {
+	if got := Details(clear(), MarkdownOptions{}); got != "" {
+		t.Errorf("with nothing to tell: %q", got)
+	}
+	for _, s := range append(attacks(), "a\n```\n<b>x</b>\n````\n@octocat") {
+		out := Details(hostileReport(s), MarkdownOptions{BlobURL: func(p string, n int) string {
+			return fmt.Sprintf("https://x/%s#L%d", (&url.URL{Path: p}).EscapedPath(), n)
+		}})
+		if i := strings.IndexFunc(out, func(r rune) bool { return r != '\n' && hostile(r) }); i >= 0 || !utf8.ValidString(out) {
+			t.Errorf("%q has a control character at %d", s, i)
+		}
+		fence := ""
+		for row := range strings.SplitSeq(out, "\n") {
+			switch {
+			case fence == "" && strings.HasPrefix(row, "```"):
+				fence = strings.TrimRight(row, "yaml")
+			case fence != "" && row == fence:
+				fence = ""
+			case fence == "":
+				left := bare(targets.ReplaceAllString(strings.NewReplacer("<details><summary>", "", "</summary>", "", "</details>", "").Replace(row), ""))
+				if strings.ContainsAny(left, "@<`|") {
+					t.Errorf("%q leaves %q", s, left)
+				}
+			}
+		}
+		if fence != "" {
+			t.Errorf("%q leaves a fence open", s)
+		}
+	}
+	r := large(60)
+	for _, limit := range []int{500, 5000, 65_535} {
+		got := Details(r, MarkdownOptions{BlobURL: blobURL, MaxBytes: limit})
+		if len(got) > limit || !strings.Contains(got, "left out for lack of space") || strings.Count(got, "<details>") != strings.Count(got, "</details>") {
+			t.Errorf("limit %d: %d bytes", limit, len(got))
 		}
 	}
 }

@@ -39,6 +39,8 @@ func Text(w io.Writer, r *checks.Report, o TextOptions) error {
 		t.problem("warning", yellow, &r.Warnings[i])
 	}
 	t.exceptions()
+	t.upkeep()
+	t.preview()
 	t.closing()
 	_, err := io.WriteString(w, t.out.String())
 	return err
@@ -165,6 +167,7 @@ func (t *text) facts(f *checks.Finding) {
 		resource += ", " + strings.ToLower(f.Operation)
 	}
 	t.fact("field", f.Field)
+	t.fact("expected", f.Expected)
 	t.fact("resource", resource)
 	if n := len(f.Resources); n > 0 {
 		var names []string
@@ -222,23 +225,32 @@ func (t *text) exceptions() {
 	for i := range t.report.Exceptions {
 		e := &t.report.Exceptions[i]
 		t.head(t.paint.with(yellow), "  "+line(place(e.Path, e.Line, 0)), line(e.State), line(e.Name))
-		for _, row := range wrap(line(exceptionWords(e, t.report.Approvers)), t.width-4) {
-			t.line("    " + row)
+		for _, f := range facts(e, t.report.Approvers) {
+			for i, row := range wrap(line(f.plain()), t.width-6) {
+				if i > 0 {
+					row = "  " + row
+				}
+				t.line("    " + row)
+			}
 		}
 	}
 	t.blank()
 }
 
-// exceptionWords says what an exception of the change covers, and what it lacks.
-func exceptionWords(e *checks.Exception, a *checks.Approvers) string {
-	words := "covers " + count(e.Lets, "finding", "findings")
-	if len(e.By) > 0 {
-		words += ", approved by " + strings.Join(e.By, ", ")
+func (t *text) upkeep() {
+	if len(t.report.Upkeep) == 0 {
+		return
 	}
-	if need := approverWords(a); e.State == "pending" && need != "" {
-		words += ", needs " + need
+	t.line(t.paint.bold("Exceptions to look after:"))
+	t.blank()
+	for i := range t.report.Upkeep {
+		u := &t.report.Upkeep[i]
+		t.head(t.paint.with(yellow), "  "+line(place(u.Path, u.Line, 0)), line(u.Name))
+		for _, row := range wrap(line(upkeepWords(u)), t.width-4) {
+			t.line("    " + row)
+		}
 	}
-	return words
+	t.blank()
 }
 
 func (t *text) closing() {
@@ -254,6 +266,11 @@ func (t *text) closing() {
 	}
 	for _, row := range wrap(line(verdict(t.report)), t.width) {
 		t.line(t.paint.with(tone).mark(row))
+	}
+	for _, s := range steps(t.report, "above", false) {
+		for _, row := range wrap(line("Next: "+strings.Join(s, "")), t.width) {
+			t.line(row)
+		}
 	}
 	for _, row := range wrap(work(t.report.Stats), t.width) {
 		t.line(t.paint.dim(row))

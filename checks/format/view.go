@@ -56,6 +56,15 @@ func mark(f *checks.Finding) string {
 	return strings.Join(marks, ", ")
 }
 
+// reason is a finding's message without what Kyverno repeats in it: the name of the rule and the path.
+func reason(f *checks.Finding) string {
+	text := strings.TrimPrefix(f.Message, "validation error: ")
+	if i := strings.LastIndex(text, " rule "+f.Rule+" failed at path "); f.Rule != "" && i > 0 && !strings.ContainsAny(text[i+len(" rule "+f.Rule+" failed at path "):], " \n") {
+		return text[:i]
+	}
+	return text
+}
+
 // weight is severity and action: "high/enforce".
 func weight(f *checks.Finding) string {
 	if f.Severity == "" {

@@ -126,7 +126,8 @@ func (f *file) run(ctx context.Context) {
 			f.visit(c)
 		}
 		for i := range t.Results {
-			f.rows = append(f.rows, c.compare(f.name(f.path), &t.Results[i])...)
+			line, _ := d.Position(fmt.Sprintf("/results/%d", i))
+			f.rows = append(f.rows, c.compare(f.name(f.path), line, &t.Results[i])...)
 		}
 	}
 }

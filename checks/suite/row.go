@@ -13,12 +13,12 @@ import (
 )
 
 // compare answers the rows of one expected result: one for each rule that answered for each object it is about.
-func (c *loaded) compare(file string, want *expectation) []Row {
+func (c *loaded) compare(file string, line int, want *expectation) []Row {
 	name := want.Policy
 	if _, after, ok := strings.Cut(name, "/"); ok {
 		name = after
 	}
-	row := Row{File: file, Policy: want.Policy, Rule: want.Rule, Expected: want.Result}
+	row := Row{File: file, Line: line, Policy: want.Policy, Rule: want.Rule, Expected: want.Result}
 	var rows []Row
 	for _, o := range c.about(want) {
 		id := admission.IdentityOf(o)

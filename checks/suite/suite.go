@@ -20,7 +20,7 @@ import (
 )
 
 // FileName is how the files of tests are called.
-const FileName = "kyverno-test.yaml"
+const FileName = checks.TestFileName
 
 // Input is what a run depends on.
 type Input struct {
@@ -42,17 +42,7 @@ type Report struct {
 }
 
 // Row compares one expected result with one answer about one object.
-type Row struct {
-	File     string          `json:"file"`
-	Policy   string          `json:"policy"`
-	Rule     string          `json:"rule"`     // the rule that answered, else the one that was expected to
-	Resource checks.Resource `json:"resource"` // namespaced kinds and others alike are in "default" when they name nothing else
-	Expected string          `json:"expected"`
-	Actual   string          `json:"actual"` // empty when no rule answered
-	OK       bool            `json:"ok"`
-	Excluded bool            `json:"excluded"` // nothing was compared; OK is then false
-	Reason   string          `json:"reason"`   // why it is not OK, or the message of the rule
-}
+type Row = checks.TestRow
 
 // Summary counts rows. Excluded ones are not among the checked.
 type Summary struct {

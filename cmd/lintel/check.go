@@ -22,6 +22,7 @@ import (
 
 type checkOptions struct {
 	repo, base, head, user, output, color string
+	drafts                                string
 	worktree, all, noCache                bool
 	approve                               []string
 	timeout                               time.Duration
@@ -38,7 +39,8 @@ func newCheckCommand() *cobra.Command {
 		Example: "  lintel check                      # this branch against the default branch\n" +
 			"  lintel check --worktree           # what is not committed yet\n" +
 			"  lintel check --base v1 --head v2  # any two commits\n" +
-			"  lintel check --all -o sarif       # every root of the head",
+			"  lintel check --all -o sarif       # every root of the head\n" +
+			"  lintel check --draft-exceptions - # exceptions for what blocks, to be approved in review",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runCheck(cmd, o) },
 	}
@@ -51,6 +53,7 @@ func newCheckCommand() *cobra.Command {
 	f.StringVar(&o.user, "user", "", "the account that asks for the change; the settings map it to a user of the cluster")
 	f.BoolVar(&o.noCache, "no-cache", false, "neither use nor keep what other checks left in the user's cache folder")
 	f.StringArrayVar(&o.approve, "approve", nil, "treat this exception file of the change as approved (may be repeated)")
+	f.StringVar(&o.drafts, "draft-exceptions", "", "write exceptions for what blocks to this file, - for the standard output; the report then goes to the standard error")
 	f.StringVarP(&o.output, "output", "o", "text", "one of "+strings.Join(format.Names(), ", "))
 	f.StringVar(&o.color, "color", "auto", "color the text: auto, always or never")
 	f.DurationVar(&o.timeout, "timeout", box.DefaultTimeout, "end the check after this time")
@@ -74,6 +77,7 @@ func runCheck(cmd *cobra.Command, o checkOptions) error {
 	if dir, err := os.UserCacheDir(); err == nil && !o.noCache {
 		change.Cache = filepath.Join(dir, "lintel")
 	}
+	change.Drafts = o.drafts != ""
 	b := box.New(box.Config{Timeout: o.timeout})
 	defer b.Close()
 	report, err := b.Run(ctx, change)
@@ -81,11 +85,42 @@ func runCheck(cmd *cobra.Command, o checkOptions) error {
 		return fmt.Errorf("the check could not be run: %w", err)
 	}
 	options := format.Options{Color: useColor(o.color), Width: terminalWidth(), Version: version().number}
-	if err := format.Write(o.output, cmd.OutOrStdout(), report, options); err != nil {
+	out := cmd.OutOrStdout()
+	if o.drafts == "-" {
+		out = cmd.ErrOrStderr()
+	}
+	if err := format.Write(o.output, out, report, options); err != nil {
+		return err
+	}
+	if err := writeDrafts(cmd, o.drafts, report.Drafts); err != nil {
 		return err
 	}
 	if report.Conclusion == checks.Failure || report.Conclusion == checks.ActionRequired {
 		return exitBlocked
+	}
+	return nil
+}
+
+// writeDrafts writes drafted exceptions as one stream of YAML, each with the path it is meant for, and says why some
+// findings have none.
+func writeDrafts(cmd *cobra.Command, file string, drafts []checks.Draft) error {
+	if file == "" {
+		return nil
+	}
+	var b strings.Builder
+	for _, d := range drafts {
+		if d.YAML == "" {
+			fmt.Fprintln(cmd.ErrOrStderr(), "lintel: no draft for", strconv.Quote(strings.TrimSpace(d.Policy+" "+d.Resource.Kind+" "+d.Resource.Name))+":", d.Why)
+			continue
+		}
+		fmt.Fprintf(&b, "---\n# %s\n%s", strings.Trim(strconv.Quote(d.Path), `"`), d.YAML)
+	}
+	if file == "-" {
+		_, err := fmt.Fprint(cmd.OutOrStdout(), b.String())
+		return err
+	}
+	if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
+		return fmt.Errorf("the drafts could not be written: %w", err)
 	}
 	return nil
 }

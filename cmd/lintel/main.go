@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/suite"
 )
 
 // exitCode ends the program with a code and no further words.
@@ -53,7 +54,7 @@ func newRootCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	var checker checks.Checker
+	checker := checks.Checker{Tests: suite.Runner}
 	root.AddCommand(newCheckCommand(), newEvalCommand(), newTestCommand(), newFixCommand(), newBlameCommand(), newServeCommand(), newVersionCommand(), newBoxCommand(checker.Run))
 	return root
 }

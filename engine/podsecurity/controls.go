@@ -47,6 +47,9 @@ func controlIDs(name string) ([]string, bool) {
 	return nil, false
 }
 
+// Controls are the names of all controls, as the Pod Security Standards write them.
+func Controls() []string { return controlNames() }
+
 func controlNames() []string {
 	var out []string
 	for _, e := range table() {

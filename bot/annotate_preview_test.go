@@ -1,0 +1,35 @@
+package bot
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/lintel-bot/lintel/checks"
+)
+
+// A preview shows at the policy, as a notice; failed rows of tests that the change leaves alone show, too, and those of
+// tests that it edits show once.
+func TestAnnotatePreview(t *testing.T) {
+	report := &checks.Report{
+		Errors: []checks.Problem{
+			{Path: "policies/a/kyverno-test.yaml", Line: 9, Message: "fails", Changed: true},
+			{Path: "policies/b/kyverno-test.yaml", Line: 12, Message: "fails, too"},
+			{Path: "apps/of-the-base.yaml", Line: 3, Message: "another error"},
+		},
+		Preview: &checks.Preview{
+			Notices: []checks.Problem{{Path: "policies/a/a.yaml", Line: 1, Message: "Once this is merged: ..."}},
+			Tests:   &checks.PreviewTests{Files: []string{"policies/a/kyverno-test.yaml", "policies/b/kyverno-test.yaml"}},
+		},
+	}
+	var got []string
+	for _, a := range annotate(report) {
+		got = append(got, a.Level+" "+a.Path+" "+a.Message)
+	}
+	want := []string{
+		"failure policies/a/kyverno-test.yaml fails", "failure policies/b/kyverno-test.yaml fails, too",
+		"notice policies/a/a.yaml Once this is merged: ...",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+}

@@ -1,0 +1,107 @@
+package bot
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/lintel-bot/lintel/checks"
+)
+
+// A refused exception is checked as one that does not count; the run says who refused it.
+func TestRefusedExceptionsAreCheckedAgain(t *testing.T) {
+	b := newBench(t)
+	b.approver.reviews = []checks.Review{{Path: "e.yaml", Blob: "1", Needed: 1, Who: []string{"@org/security"}, Refused: []checks.Vote{{User: "bob", Commit: headA}}}}
+	b.box.run = func(_ context.Context, c checks.Change) (*checks.Report, error) {
+		if len(c.Refused) == 1 && len(c.Approved) == 0 && slices.Equal(c.Refused[0].By, []string{"bob"}) {
+			return &checks.Report{Conclusion: checks.Failure, Exceptions: []checks.Exception{{Path: "e.yaml", Blob: "1", State: "refused"}}}, nil
+		}
+		return &checks.Report{Conclusion: checks.ActionRequired, Exceptions: []checks.Exception{{Path: "e.yaml", Blob: "1", State: "pending"}}}, nil
+	}
+	var shown *checks.Report
+	b.Summary = func(r *checks.Report, _ BlobURL) string { shown = r; return "summary" }
+	if err := b.Do(t.Context(), b.task); err != nil {
+		t.Fatal(err)
+	}
+	if b.last(t).Conclusion != "failure" || shown.Exceptions[0].Review == nil || len(shown.Exceptions[0].Review.Refused) != 1 {
+		t.Errorf("%s, shown %+v", b.last(t).Conclusion, shown.Exceptions)
+	}
+}
+
+// Another approval of several that are needed changes what people read, and so makes another run.
+func TestEachApprovalIsShown(t *testing.T) {
+	b := newBench(t)
+	pending := func(votes ...checks.Vote) []checks.Review {
+		return []checks.Review{{Path: "e.yaml", Blob: "1", Needed: 2, Who: []string{"@org/security"}, Approved: votes}}
+	}
+	b.box.run = func(context.Context, checks.Change) (*checks.Report, error) {
+		return &checks.Report{Conclusion: checks.ActionRequired, Exceptions: []checks.Exception{{Path: "e.yaml", Blob: "1", State: "pending"}}}, nil
+	}
+	for i, reviews := range [][]checks.Review{pending(), pending(checks.Vote{User: "bob", Commit: headA}), pending(checks.Vote{User: "bob", Commit: headA})} {
+		b.approver.reviews, b.task.Sequence = reviews, uint64(i+1)
+		if err := b.Do(t.Context(), b.task); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(b.hub.runs) != 2 {
+		t.Errorf("%d runs, want two: the third job finds nothing new", len(b.hub.runs))
+	}
+}
+
+// Drafts are made for the head for which somebody asked, and shown in its text; the button is there while
+// something blocks that no exception waits for.
+func TestDrafts(t *testing.T) {
+	b := newBench(t)
+	finding := checks.Finding{Result: checks.Fail, Blocks: true, New: true, Origin: &checks.Origin{Path: "a.yaml", StartLine: 1}}
+	b.box.run = func(_ context.Context, c checks.Change) (*checks.Report, error) {
+		r := &checks.Report{Conclusion: checks.Failure, Findings: []checks.Finding{finding}}
+		if c.Drafts {
+			r.Drafts = []checks.Draft{{Path: "exceptions/a.yaml", YAML: "kind: PolicyException\n"}}
+		}
+		return r, nil
+	}
+	asked := ""
+	b.Worker.Drafts = func(_ context.Context, repository int64, head string) (bool, error) {
+		return repository == 11 && head == asked, nil
+	}
+	b.Text = func(r *checks.Report, _ BlobURL) string { return fmt.Sprint(len(r.Drafts), " drafts") }
+	buttons := func() (list []string) {
+		for _, a := range b.last(t).Actions {
+			if len(a.Label) > 20 || len(a.Description) > 40 || len(a.Identifier) > 20 {
+				t.Errorf("GitHub refuses the button %+v", a)
+			}
+			list = append(list, a.Identifier)
+		}
+		return list
+	}
+	do := func() {
+		t.Helper()
+		if err := b.Do(t.Context(), b.task); err != nil {
+			t.Fatal(err)
+		}
+	}
+	do()
+	if run := b.last(t); run.Text != "0 drafts" || !slices.Equal(buttons(), []string{"rerun", "draft-exceptions"}) {
+		t.Errorf("not asked for: %q with %v", run.Text, buttons())
+	}
+	asked = headA
+	b.demand("d-2")
+	do()
+	if run := b.last(t); run.ID != 2 || run.Text != "1 drafts" {
+		t.Errorf("asked for: run %d, %q", run.ID, run.Text)
+	}
+	b.hub.pr.HeadSHA = headB
+	b.task.Message.Fresh, b.task.Sequence = false, 9
+	do()
+	if run := b.last(t); run.Text != "0 drafts" {
+		t.Errorf("another head: %q", run.Text)
+	}
+	finding.Exemption = &checks.Exemption{State: "pending"}
+	b.task.Sequence = 10
+	b.demand("d-3")
+	do()
+	if !slices.Equal(buttons(), []string{"rerun"}) {
+		t.Errorf("all of it waits, and there are %v", buttons())
+	}
+}

@@ -1,0 +1,259 @@
+package checks_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/render/tree/treetest"
+)
+
+func exception(name, spec string) string {
+	return "apiVersion: kyverno.io/v2\nkind: PolicyException\nmetadata: {name: " + name + ", namespace: ops}\nspec: " + spec + "\n"
+}
+
+func celException(name, spec string) string {
+	return "apiVersion: policies.kyverno.io/v1\nkind: PolicyException\nmetadata: {name: " + name + ", namespace: ops}\nspec: " + spec + "\n"
+}
+
+const hostNetwork = "  hostNetwork: true\n  containers: [{name: c, image: 'x:1'}]\n"
+
+// What an exception covers besides the change is found by evaluation, also in roots that the change does not reach.
+func TestBeyond(t *testing.T) {
+	r := treetest.New(t)
+	r.Write("other/a.yaml", pod("old", hostNetwork)+"---\n"+pod("older", hostNetwork)+"---\n"+pod("good", "  containers: [{name: c, image: 'x:1'}]\n"))
+	base := r.Commit(pods)
+	r.Write("apps/new.yaml", pod("new", hostNetwork))
+	for _, c := range []struct {
+		name, spec string
+		fails      []string
+		complying  int
+	}{
+		{"narrow", "{exceptions: [{policyName: pods, ruleNames: [net]}], match: {any: [{resources: {kinds: [Pod], names: [new]}}]}}", nil, 0},
+		{"every pod", "{exceptions: [{policyName: pods, ruleNames: [net]}], match: {any: [{resources: {kinds: [Pod]}}]}}", []string{"old", "older"}, 1},
+		{"a name like", "{exceptions: [{policyName: pods, ruleNames: [net]}], match: {any: [{resources: {kinds: [Pod], names: [new, old*]}}]}}", []string{"old", "older"}, 0},
+		{"another rule", "{exceptions: [{policyName: pods, ruleNames: [tag]}], match: {any: [{resources: {kinds: [Pod], names: [old, good]}}]}}", nil, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r.Write("exceptions/e.yaml", exception("e", c.spec))
+			for _, approved := range [][]checks.Approval{nil, {{Path: "exceptions/e.yaml", Blob: "*"}}} {
+				report := check(t, r, checks.Change{Base: base, Rules: base, Head: r.Snapshot(), Approved: approved})
+				if len(report.Exceptions) != 1 || report.Exceptions[0].Beyond == nil {
+					t.Fatalf("%+v", report.Exceptions)
+				}
+				b := report.Exceptions[0].Beyond
+				var names []string
+				for _, x := range b.Failing {
+					names = append(names, x.Name)
+				}
+				if !slices.Equal(names, c.fails) || b.Fails != len(c.fails) || b.Complying != c.complying || b.Roots != b.OfRoots || b.Resources < 4 {
+					t.Errorf("%+v, want %q and %d that comply", b, c.fails, c.complying)
+				}
+			}
+		})
+	}
+}
+
+// How far is looked is bounded, and the bound is told.
+func TestBeyondIsBounded(t *testing.T) {
+	r := treetest.New(t)
+	base := r.Commit(pods)
+	for i := range 70 {
+		r.Write(fmt.Sprintf("apps/%02d/pod.yaml", i), pod(fmt.Sprint("p", i), hostNetwork))
+	}
+	base = r.Snapshot()
+	r.Write("exceptions/e.yaml", exception("e", "{exceptions: [{policyName: pods, ruleNames: ['*']}], match: {any: [{resources: {kinds: [Pod]}}]}}"))
+	report := check(t, r, checks.Change{Base: base, Rules: base, Head: r.Snapshot()})
+	b := report.Exceptions[0].Beyond
+	if b.OfRoots < 70 || b.Roots >= b.OfRoots || b.Roots < 50 || b.Fails < 40 || len(b.Failing) != 10 {
+		t.Errorf("%+v", b)
+	}
+}
+
+// An exception that the change proposes is refused: what it covers blocks.
+func TestRefused(t *testing.T) {
+	r := treetest.New(t)
+	base := r.Commit(pods)
+	r.Write("apps/new.yaml", pod("new", hostNetwork))
+	r.Write("exceptions/e.yaml", exception("e", "{exceptions: [{policyName: pods, ruleNames: [net]}], match: {any: [{resources: {kinds: [Pod], names: [new]}}]}}"))
+	change := checks.Change{Base: base, Rules: base, Head: r.Snapshot()}
+	report := check(t, r, change)
+	if report.Conclusion != checks.ActionRequired {
+		t.Fatalf("%s %q", report.Conclusion, lines(report))
+	}
+	change.Refused = []checks.Approval{{Path: "exceptions/e.yaml", Blob: report.Exceptions[0].Blob, By: []string{"bob"}}}
+	report = check(t, r, change)
+	if report.Conclusion != checks.Failure || report.Exceptions[0].State != "refused" || report.Findings[0].Exemption.By != "bob" {
+		t.Errorf("%s %+v %+v", report.Conclusion, report.Exceptions, report.Findings)
+	}
+	report.Exceptions[0].State = "pending"
+	report.Findings[0].Exemption.State = "pending"
+	report.AddReviews([]checks.Review{{Path: "exceptions/e.yaml", Blob: report.Exceptions[0].Blob, Needed: 1, Who: []string{"@org/security", "@a", "@b"}}})
+	if want := "1 exception waits for @org/security or @a or 1 more"; report.Title != want {
+		t.Errorf("%q, want %q", report.Title, want)
+	}
+}
+
+// An exception of policies.kyverno.io that takes away all of a policy waits for approval like any other.
+func TestWholeCELExceptionWaits(t *testing.T) {
+	r := treetest.New(t)
+	base := r.Commit(draftPolicies)
+	r.Write("apps/new.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: new}\n")
+	r.Write("exceptions/e.yaml", celException("e", "{policyRefs: [{name: owner, kind: ValidatingPolicy}], matchConditions: [{name: only, expression: object.metadata.name == 'new'}]}"))
+	if report := check(t, r, checks.Change{Base: base, Rules: base, Head: r.Snapshot()}); report.Conclusion != checks.ActionRequired {
+		t.Errorf("%s %q", report.Conclusion, lines(report))
+	}
+}
+
+func TestBroad(t *testing.T) {
+	narrow := "kinds: [Pod], names: [a], namespaces: [b], operations: [CREATE]"
+	for _, c := range []struct {
+		name, text string
+		want       []string
+	}{
+		{"narrow", exception("e", "{exceptions: [{policyName: pods, ruleNames: [net]}], match: {any: [{resources: {"+narrow+"}}]}}"), []string{"it has no end: it counts until somebody removes it"}},
+		{"ends", strings.Replace(exception("e", "{exceptions: [{policyName: pods, ruleNames: [net]}], match: {all: [{resources: {kinds: [Pod], names: [a]}}, {resources: {namespaces: [b], operations: [CREATE]}}]}}"), "namespace: ops}", "namespace: ops, labels: {cleanup.kyverno.io/ttl: 2030-01-01}}", 1), nil},
+		{"open", exception("e", "{background: false, exceptions: [{policyName: pods, ruleNames: ['*']}, {policyName: standard, ruleNames: [base*]}], match: {any: [{resources: {kinds: ['*'], names: ['web-*']}}]}}"),
+			[]string{"all rules of pods, also those it will get", "any operation by anybody", "every control of the Pod Security Standard in standard", "every kind", "every name like web-*", "every namespace", "every rule of standard like base*", "it has no end"}},
+		{"no namespace to name", exception("e", "{exceptions: [{policyName: pods, ruleNames: [net]}], match: {any: [{resources: {kinds: [v1/Namespace], names: [a], operations: [CREATE]}}]}}"), []string{"it has no end"}},
+		{"one control", exception("e", "{exceptions: [{policyName: standard, ruleNames: [baseline]}], match: {any: [{resources: {"+narrow+"}}]}, podSecurity: [{controlName: Privileged Containers, images: ['*']}]}"), []string{"every image for the control Privileged Containers", "it has no end"}},
+		{"all of a policy in CEL", celException("e", "{policyRefs: [{name: privileged, kind: ValidatingPolicy}, {name: volumes, kind: ValidatingPolicy}, {name: owner, kind: ValidatingPolicy}]}"),
+			[]string{"all of privileged, though that policy can take single images", "all of volumes, though that policy can take single values", "every resource that the policy is about", "it has no end"}},
+		{"some of it", celException("e", "{policyRefs: [{name: privileged, kind: ValidatingPolicy}], images: ['r/*'], expiresAt: 2030-01-01T00:00:00Z, matchConditions: [{name: only, expression: object.kind == 'Pod'}]}"), []string{"every image like r/*", "every name", "every namespace"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := treetest.New(t)
+			base := r.Commit(draftPolicies)
+			r.Write("exceptions/e.yaml", c.text)
+			report := check(t, r, checks.Change{Base: base, Rules: base, Head: r.Snapshot()})
+			if len(report.Exceptions) != 1 || len(report.Errors) > 0 {
+				t.Fatalf("%+v, %s", report.Exceptions, problems(report.Errors))
+			}
+			got := report.Exceptions[0].Broad
+			if len(got) != len(c.want) {
+				t.Fatalf("got %q, want %q", got, c.want)
+			}
+			for i, want := range c.want {
+				if !strings.HasPrefix(got[i], want) {
+					t.Errorf("got %q, want %q", got[i], want)
+				}
+			}
+		})
+	}
+}
+
+// That nothing needs an exception is claimed only where a whole check can tell.
+func TestUnused(t *testing.T) {
+	refs := "{policyName: pods, ruleNames: [net]}"
+	one := func(match string) string {
+		return exception("e", "{exceptions: ["+refs+"], match: {any: [{resources: {kinds: [Pod], names: [gone]"+match+"}}]}}")
+	}
+	for _, c := range []struct {
+		name, text string
+		files      map[string]string
+		unused     bool
+	}{
+		{name: "unused", text: one(""), unused: true},
+		{name: "needed", text: strings.Replace(one(""), "gone", "old", 1)},
+		{name: "covers what complies", text: strings.Replace(one(""), "gone", "good", 1), unused: true},
+		{name: "of another operation", text: one(", operations: [DELETE]")},
+		{name: "of some users", text: strings.Replace(one(""), "[{resources:", "[{subjects: [{kind: User, name: jane}], resources:", 1)},
+		{name: "on a condition about the request", text: exception("e", "{exceptions: ["+refs+"], match: {any: [{resources: {kinds: [Pod], names: [gone]}}]}, conditions: {any: [{key: '{{ request.userInfo.username }}', operator: Equals, value: x}]}}")},
+		{name: "of a policy from elsewhere", text: strings.Replace(one(""), "policyName: pods", "policyName: elsewhere", 1)},
+		{name: "of a rule that is not there", text: strings.Replace(one(""), "[net]", "[net, nat]", 1)},
+		{name: "something does not render", text: one(""), files: map[string]string{"apps/k/kustomization.yaml": "resources: [missing.yaml]\n"}},
+		{name: "a chart is not rendered", text: one(""), files: map[string]string{"chart/Chart.yaml": "name: x\nversion: 1.0.0\n"}},
+		{name: "a result is not known", text: one(""), files: map[string]string{"apps/svc.yaml": pod("unknown", "  containers: [{name: c, image: 'x:1'}]\n"), "policies/p2.yaml": `
+apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: other}
+spec:
+  rules:
+  - name: net
+    match: {any: [{resources: {kinds: [Pod]}}]}
+    context: [{name: x, apiCall: {urlPath: /apis/example.com/v1/things}}]
+    validate:
+      message: No.
+      deny: {conditions: {all: [{key: "{{ x }}", operator: Equals, value: y}]}}
+`}, unused: true}, // of another policy
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := treetest.New(t)
+			r.Write("apps/a.yaml", pod("old", hostNetwork)+"---\n"+pod("good", "  containers: [{name: c, image: 'x:1'}]\n"))
+			r.Write("exceptions/e.yaml", c.text)
+			for name, data := range c.files {
+				r.Write(name, data)
+			}
+			head := r.Commit(pods)
+			report := check(t, r, checks.Change{Rules: head, Head: head, All: true})
+			if got := slices.ContainsFunc(report.Upkeep, func(u checks.Upkeep) bool { return u.Unused }); got != c.unused {
+				t.Errorf("claimed %v, want %v: %+v, errors %s", got, c.unused, report.Upkeep, problems(report.Errors))
+			}
+			if pr := check(t, r, checks.Change{Rules: head, Base: head, Head: head}); len(pr.Upkeep) > 0 {
+				t.Errorf("a check of a change claims %+v", pr.Upkeep)
+			}
+		})
+	}
+}
+
+// The ends of exceptions are announced two weeks before.
+func TestExpirySoon(t *testing.T) {
+	for days, want := range map[int]string{-1: "expired", 0: "expired", 1: "soon", 14: "soon", 15: ""} {
+		r := treetest.New(t)
+		r.Write("apps/a.yaml", pod("old", hostNetwork))
+		r.Write("exceptions/e.yaml", celException("e", fmt.Sprintf("{policyRefs: [{name: x, kind: ValidatingPolicy}], expiresAt: %s}", now.Add(time.Duration(days)*24*time.Hour).Format(time.RFC3339))))
+		head := r.Commit(pods)
+		report := check(t, r, checks.Change{Rules: head, Head: head, All: true})
+		got := ""
+		for _, u := range report.Upkeep {
+			got += map[bool]string{true: "expired"}[u.Expired] + map[bool]string{true: "soon"}[u.Soon]
+		}
+		if got != want {
+			t.Errorf("in %d days: %q, want %q", days, got, want)
+		}
+	}
+}
+
+// A finding says what the policy's pattern asks of its field.
+func TestExpected(t *testing.T) {
+	r := treetest.New(t)
+	base := r.Commit(`
+-- policies/p.yaml --
+apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: p}
+spec:
+  rules:
+  - name: all
+    match: {any: [{resources: {kinds: [Pod]}}]}
+    validate:
+      failureAction: Enforce
+      message: No.
+      pattern:
+        metadata: {labels: {team: "?*", tier: "gold | silver"}}
+        spec:
+          =(hostNetwork): false
+          containers: [{image: "!*:latest", resources: {limits: {memory: "<=1Gi"}}}]
+          restartPolicy: "{{ request.object.spec.x || 'Always' }}"
+`)
+	r.Write("apps/a.yaml", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {template: {metadata: {labels: {tier: x}}, spec: {hostNetwork: true, restartPolicy: Never, containers: [{name: c, image: 'x:latest', resources: {limits: {memory: 2Gi}}}]}}}\n")
+	report := check(t, r, checks.Change{Base: base, Rules: base, Head: r.Snapshot()})
+	want := map[string]string{
+		"/spec/template/metadata/labels/team": "any value that is not empty", "/spec/template/metadata/labels/tier": "gold, or silver",
+		"/spec/template/spec/hostNetwork": "false", "/spec/template/spec/containers/0/image": "anything but *:latest",
+		"/spec/template/spec/containers/0/resources/limits/memory": "at most 1Gi", "/spec/template/spec/restartPolicy": "",
+	}
+	seen := 0
+	for _, f := range report.Findings {
+		if words, ok := want[f.Field]; !ok || words != f.Expected {
+			t.Errorf("%s: %q, want %q", f.Field, f.Expected, words)
+		}
+		seen++
+	}
+	if seen < 3 {
+		t.Errorf("%d findings: %q", seen, lines(report))
+	}
+}

@@ -1,0 +1,132 @@
+package checks
+
+// Pass is the result of a rule that holds. It is in previews only: a check counts what passes (Stats).
+const Pass Result = "pass"
+
+// Preview is what a change of policies, exceptions or settings does once it is merged: the rules before and after are
+// asked about every root of the head, as the check of the branch does, and what they say differently is listed. It
+// has no say in the conclusion; only tests of policies that fail have (they are in Report.Errors, too).
+type Preview struct {
+	Settings   []string           `json:"settings,omitempty"` // the fields of the settings that change
+	Policies   []PolicyPreview    `json:"policies"`           // those that change, and those that say something else; by name
+	Exceptions []ExceptionPreview `json:"exceptions,omitempty"`
+	RootsIn    []string           `json:"rootsIn,omitempty"`  // roots that are checked only after the merge, because of the settings
+	RootsOut   []string           `json:"rootsOut,omitempty"` // roots that are no longer checked
+	Findings   []PreviewFinding   `json:"findings"`           // what is said differently, at most maxPreviewed; findings at one place are one
+	LeftOut    int                `json:"leftOut"`            // differences that are counted in Policies and not among Findings
+	Tests      *PreviewTests      `json:"tests,omitempty"`
+	Warnings   []Problem          `json:"warnings,omitempty"` // about the proposed rules, and what the preview does not show
+	Notices    []Problem          `json:"notices,omitempty"`  // its sentences, at the lines of the change they are about
+	Stats      PreviewStats       `json:"stats"`
+}
+
+// PreviewStats counts what a preview looked at.
+type PreviewStats struct {
+	Roots      int `json:"roots"` // roots to look at
+	Resources  int `json:"resources"`
+	Unseen     int `json:"unseen"`     // roots that were not looked at, because time was up
+	Unrendered int `json:"unrendered"` // roots that cannot be rendered, before or after the merge
+	Policies   int `json:"policies"`   // policies that were asked: those that can say something else
+}
+
+// Edit is what a change does to a policy or an exception.
+type Edit string
+
+// The edits. Unchanged policies are in a preview where exceptions, settings or mutations make them say something else.
+const (
+	Added     Edit = "added"
+	Changed   Edit = "changed"
+	Removed   Edit = "removed"
+	Unchanged Edit = "unchanged"
+)
+
+// PolicyPreview counts the resources that a policy treats otherwise after the merge. A resource that several roots
+// deploy counts once for each.
+type PolicyPreview struct {
+	Policy string `json:"policy"`           // as Finding has it
+	Edit   Edit   `json:"edit"`             //
+	Path   string `json:"path"`             // at the head; of a removed policy, at the base
+	Line   int    `json:"line"`             //
+	Action string `json:"action"`           // after the merge: "enforce", "audit", "mixed", or "" where it applies to nothing
+	Before string `json:"before,omitempty"` // the action now
+	State  string `json:"state,omitempty"`  // "broken": it has errors; "unevaluated": of a kind that is not evaluated before merge; "unknown": another is broken
+
+	Partial   bool `json:"partial,omitempty"` // time was up before all roots were looked at
+	Applies   int  `json:"applies"`           // resources it has something to say about after the merge; of a removed one, before
+	Mutates   int  `json:"mutates"`           // resources it changes after the merge; of a removed one, before
+	Fails     int  `json:"fails"`             // newly fail
+	Warns     int  `json:"warns"`             // newly warn, and did not fail before
+	Relaxed   int  `json:"relaxed"`           // warn where they failed before
+	Passes    int  `json:"passes"`            // no longer violate it: they pass, are excepted, or nobody looks any more
+	Undecided int  `json:"undecided"`         // newly end in an error, or need the cluster
+	Roots     int  `json:"roots"`             // roots in which any of these are
+}
+
+// ExceptionPreview counts the resources that an exception of the change bears on.
+type ExceptionPreview struct {
+	Exception string `json:"exception"`         // namespace/name
+	Edit      Edit   `json:"edit"`              //
+	Path      string `json:"path"`              // at the head; of a removed exception, at the base
+	Line      int    `json:"line"`              //
+	Partial   bool   `json:"partial,omitempty"` // time was up before all roots were looked at
+	Expired   bool   `json:"expired"`           // it has ended, so it lets nothing through
+	Lets      int    `json:"lets"`              // resources that violate a rule and are let through by it
+	Needless  int    `json:"needless"`          // resources it covers that keep the rules without it
+	Roots     int    `json:"roots"`             // roots in which what it lets through is
+}
+
+// Effect is what a merge changes for a resource at a place.
+type Effect string
+
+// The effects, loudest first.
+const (
+	EffectFails     Effect = "fails"
+	EffectUndecided Effect = "undecided"
+	EffectWarns     Effect = "warns"
+	EffectRelaxed   Effect = "relaxed"
+	EffectPasses    Effect = "passes"
+)
+
+// PreviewFinding is one difference: what a rule says about a field before and after the merge.
+type PreviewFinding struct {
+	Effect    Effect     `json:"effect"`
+	Policy    string     `json:"policy"`
+	Rule      string     `json:"rule"`
+	Resource  Resource   `json:"resource"`
+	Resources []Resource `json:"resources,omitempty"` // further resources for which the same changes at the same place, at most maxNamed
+	Roots     []string   `json:"roots"`               // at most maxNamed
+	More      struct {
+		Resources int `json:"resources"`
+		Roots     int `json:"roots"`
+	} `json:"more"` // how many are not named
+	Field     string  `json:"field"`
+	Before    Result  `json:"before,omitempty"` // "": no rule looked
+	After     Result  `json:"after,omitempty"`  // "": no rule looks any more
+	Message   string  `json:"message"`          // of the side that violates the rule
+	Origin    *Origin `json:"origin"`
+	Exception string  `json:"exception,omitempty"` // namespace/name of what lets it through, or did
+}
+
+// TestRow compares one expected result of a policy test with one answer about one object.
+type TestRow struct {
+	File     string   `json:"file"`
+	Line     int      `json:"line"` // of the expected result
+	Policy   string   `json:"policy"`
+	Rule     string   `json:"rule"`     // the rule that answered, else the one that was expected to
+	Resource Resource `json:"resource"` // namespaced kinds and others alike are in "default" when they name nothing else
+	Expected string   `json:"expected"`
+	Actual   string   `json:"actual"` // empty when no rule answered
+	OK       bool     `json:"ok"`
+	Excluded bool     `json:"excluded"` // nothing was compared; OK is then false
+	Reason   string   `json:"reason"`   // why it is not OK, or the message of the rule
+}
+
+// PreviewTests is what the policy tests said that lie beside what the change edits.
+type PreviewTests struct {
+	Files    []string  `json:"files"` // that were run
+	Passed   int       `json:"passed"`
+	Failed   int       `json:"failed"`
+	Excluded int       `json:"excluded"` // rows where nothing was compared
+	Errors   int       `json:"errors"`   // what could not be read; it is in Report.Errors
+	Rows     []TestRow `json:"rows"`     // those that failed, at most maxPreviewed
+}

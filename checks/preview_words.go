@@ -1,0 +1,197 @@
+package checks
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+)
+
+// Words says in one sentence what becomes of a policy: "policy require-labels (Enforce) would newly fail for 12
+// resources in 4 roots".
+func (p *PolicyPreview) Words() string {
+	switch p.State {
+	case stateBroken:
+		return p.subject() + " has errors, so what it would do is not known"
+	case stateUnevaluated:
+		return p.subject() + " is of a kind that is not evaluated before merge"
+	case stateUnknown:
+		return "what " + p.subject() + " would do is not known, because another policy has errors"
+	}
+	return p.words() + partly(p.Partial)
+}
+
+// partly qualifies what was counted.
+func partly(partial bool) string {
+	if partial {
+		return ", as far as there was time to look"
+	}
+	return ""
+}
+
+func (p *PolicyPreview) words() string {
+	subject := p.subject()
+	switch {
+	case p.Edit == Removed && p.Mutates > 0:
+		return subject + " is removed: it changes " + counted(p.Mutates, "resource", "resources") + " now"
+	case p.Edit == Removed && p.Passes == 0:
+		return subject + " is removed; nothing here violates it"
+	case p.Edit == Removed:
+		return fmt.Sprintf("%s is removed: nobody would report %s in %s any more", subject, counted(p.Passes, "resource that violates it", "resources that violate it"), counted(p.Roots, "root", "roots"))
+	}
+	var parts []string
+	add := func(n int, words string) {
+		if n > 0 {
+			parts = append(parts, words)
+		}
+	}
+	of := ""
+	if p.Fails < p.Applies && p.Warns < p.Applies {
+		of = fmt.Sprintf(" of %d", p.Applies)
+	}
+	add(p.Fails, "newly fail for "+counted(p.Fails, "resource", "resources")+of)
+	add(p.Warns, "newly warn for "+counted(p.Warns, "resource", "resources")+of)
+	add(p.Undecided, "not be decidable for "+counted(p.Undecided, "resource", "resources"))
+	add(p.Relaxed, "only warn for "+counted(p.Relaxed, "resource that fails now", "resources that fail now"))
+	add(p.Passes, "no longer report "+counted(p.Passes, "resource", "resources"))
+	switch {
+	case len(parts) > 0:
+		return subject + " would " + enumerate(parts) + " in " + counted(p.Roots, "root", "roots")
+	case p.Mutates > 0:
+		return subject + " would change " + counted(p.Mutates, "resource", "resources") + " before the other policies look"
+	case p.Applies == 0:
+		return subject + " applies to nothing in this repository"
+	case p.Edit == Added:
+		return subject + " holds for all it applies to: " + counted(p.Applies, "resource", "resources")
+	}
+	return subject + " would say the same as now about " + counted(p.Applies, "resource", "resources")
+}
+
+func (p *PolicyPreview) subject() string {
+	subject := "policy " + p.Policy
+	if p.Edit == Added {
+		subject = "new " + subject
+	}
+	action := map[string]string{"enforce": "Enforce", "audit": "Audit", "mixed": "Enforce and Audit"}
+	now, before := action[p.Action], action[p.Before]
+	switch {
+	case now != "" && before != "" && now != before:
+		subject += " (" + now + ", now " + before + ")"
+	case now+before != "":
+		subject += " (" + cmp.Or(now, before) + ")"
+	}
+	return subject
+}
+
+// Words says in one sentence what an exception that changes does.
+func (x *ExceptionPreview) Words() string { return x.words() + partly(x.Partial) }
+
+func (x *ExceptionPreview) words() string {
+	subject := "exception " + x.Exception
+	if x.Edit == Added {
+		subject = "new " + subject
+	}
+	switch {
+	case x.Edit == Removed && x.Lets == 0:
+		return subject + " is removed; nothing here needs it"
+	case x.Edit == Removed:
+		return fmt.Sprintf("%s is removed: it lets through %s in %s now", subject, counted(x.Lets, "resource", "resources"), counted(x.Roots, "root", "roots"))
+	case x.Expired:
+		return subject + " has expired: it lets nothing through"
+	case x.Lets+x.Needless == 0:
+		return subject + " covers nothing in this repository"
+	}
+	if x.Edit == Changed {
+		subject += ", as edited,"
+	}
+	words := subject + " would let nothing through that violates a rule"
+	if x.Lets > 0 {
+		words = fmt.Sprintf("%s would let through %s in %s", subject, counted(x.Lets, "resource that violates a rule", "resources that violate a rule"), counted(x.Roots, "root", "roots"))
+	}
+	if x.Needless > 0 {
+		words += ", and covers " + counted(x.Needless, "resource that needs", "resources that need") + " none"
+	}
+	return words
+}
+
+// SettingsWords says what a change of the settings does to the roots; "" where the settings do not change.
+func (p *Preview) SettingsWords() string {
+	if len(p.Settings) == 0 {
+		return ""
+	}
+	words := "the settings change (" + strings.Join(p.Settings, ", ") + ")"
+	var parts []string
+	if n := len(p.RootsOut); n > 0 {
+		parts = append(parts, counted(n, "root is", "roots are")+" no longer checked: "+some(p.RootsOut))
+	}
+	if n := len(p.RootsIn); n > 0 {
+		parts = append(parts, counted(n, "root is", "roots are")+" checked from then on: "+some(p.RootsIn))
+	}
+	if len(parts) > 0 {
+		words += ": " + strings.Join(parts, "; ")
+	}
+	return words
+}
+
+// TestWords says how the policy tests went; "" where none were run.
+func (p *Preview) TestWords() string {
+	if p.Tests == nil {
+		return ""
+	}
+	t := p.Tests
+	words := fmt.Sprintf("policy tests (%s): %d passed, %d failed", some(t.Files), t.Passed, t.Failed)
+	if t.Excluded > 0 {
+		words += fmt.Sprintf(", %d compared nothing", t.Excluded)
+	}
+	if t.Errors > 0 {
+		words += ", " + counted(t.Errors, "error", "errors")
+	}
+	return words
+}
+
+// Scope says what the preview looked at, and what it did not.
+func (p *Preview) Scope() string {
+	s := p.Stats
+	words := fmt.Sprintf("%s in %s", counted(s.Resources, "resource", "resources"), counted(s.Roots-s.Unseen, "root", "roots"))
+	if s.Unseen > 0 {
+		words += fmt.Sprintf("; time was up for %s, where there may be other differences", counted(s.Unseen, "more root", "more roots"))
+	}
+	if s.Unrendered > 0 {
+		words += "; " + counted(s.Unrendered, "root cannot be rendered and is", "roots cannot be rendered and are") + " left out"
+	}
+	return words
+}
+
+// notices are the sentences of a preview at the lines they are about, as far as the head has them.
+func (p *Preview) notices(has func(path string) bool) []Problem {
+	var list []Problem
+	for i := range p.Policies {
+		if o := &p.Policies[i]; o.Edit == Added || o.Edit == Changed {
+			list = append(list, Problem{Path: o.Path, Line: o.Line, Message: "Once this is merged: " + o.Words()})
+		}
+	}
+	for i := range p.Exceptions {
+		if x := &p.Exceptions[i]; x.Edit != Removed {
+			list = append(list, Problem{Path: x.Path, Line: x.Line, Message: "Once this is merged: " + x.Words()})
+		}
+	}
+	if len(p.RootsIn)+len(p.RootsOut) > 0 && has(SettingsPath) {
+		list = append(list, Problem{Path: SettingsPath, Line: 1, Message: "Once this is merged: " + p.SettingsWords()})
+	}
+	return list
+}
+
+func enumerate(parts []string) string {
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	return strings.Join(parts[:len(parts)-1], ", ") + " and " + parts[len(parts)-1]
+}
+
+// some lists a few of many.
+func some(list []string) string {
+	const few = 5
+	if len(list) <= few {
+		return strings.Join(list, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(list[:few], ", "), len(list)-few)
+}

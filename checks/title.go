@@ -1,0 +1,151 @@
+package checks
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/exempt"
+)
+
+// AddReviews puts what the reviews of the pull request say beside the exceptions they are about, by path and
+// content, and makes the title name those who are waited for.
+func (r *Report) AddReviews(reviews []Review) {
+	if len(reviews) == 0 {
+		return
+	}
+	for i := range r.Exceptions {
+		e := &r.Exceptions[i]
+		for _, review := range reviews {
+			if review.Path == e.Path && review.Blob == e.Blob {
+				e.Review = &review
+			}
+		}
+	}
+	r.Title = r.title()
+}
+
+// title says in one line what a check came to.
+func (r *Report) title() string {
+	var old, warnings, unknown int
+	var places []string
+	blocking := 0
+	waits := map[string]bool{}
+	for _, f := range r.Findings {
+		switch {
+		case f.Blocks && f.Exemption != nil && f.Exemption.State == string(exempt.Pending):
+			waits[f.Exemption.Path+"\x00"+f.Exemption.Exception] = true
+		case f.Blocks:
+			blocking++
+			places = append(places, f.Roots...)
+			if !f.New {
+				old++
+			}
+		case f.Result == Unknown:
+			unknown++
+		case f.New && (f.Result == Warn || f.Result == Error):
+			warnings++
+		}
+	}
+	var parts []string
+	add := func(n int, one, many, more string) {
+		if n > 0 {
+			parts = append(parts, counted(n, one, many)+more)
+		}
+	}
+	add(len(r.Errors), "error", "errors", "")
+	what := "new violation"
+	if old > 0 || r.All {
+		what = "violation"
+	}
+	add(blocking, what, what+"s", r.where(places))
+	add(len(waits), "exception waits", "exceptions wait", r.awaited(waits))
+	add(warnings, "warning", "warnings", "")
+	add(r.Stats.Unchecked, "Helm chart is not checked", "Helm charts are not checked", "")
+	add(unknown, "rule needs the cluster", "rules need the cluster", "")
+	if n := len(r.Upkeep); n > 0 && len(parts) == 0 {
+		parts = append(parts, "No violations, "+counted(n, "exception", "exceptions")+" to look after")
+	}
+	switch {
+	case len(parts) > 0:
+		return strings.Join(parts, ", ")
+	case r.Stats.Policies == 0:
+		return "No policies in this repository: nothing was checked"
+	case r.Stats.Resources == 0:
+		return "No deployed manifest changes"
+	case r.Stats.PreExisting > 0:
+		return fmt.Sprintf("No new violations (%d in the base already)", r.Stats.PreExisting)
+	}
+	return counted(r.Stats.Resources, "resource", "resources") + " checked, no violations"
+}
+
+// counted is "1 error", "2 errors".
+func counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// where says in how many overlays, or folders of plain manifests, something is.
+func (r *Report) where(roots []string) string {
+	slices.Sort(roots)
+	roots = slices.Compact(roots)
+	plain := 0
+	for _, root := range roots {
+		if slices.Contains(r.Folders, root) {
+			plain++
+		}
+	}
+	switch {
+	case len(roots) == 0:
+		return ""
+	case plain == 0:
+		return " in " + counted(len(roots), "overlay", "overlays")
+	case plain == len(roots):
+		return " in " + counted(plain, "folder", "folders")
+	}
+	return fmt.Sprintf(" in %d places", len(roots))
+}
+
+// maxWho is how many of those who may approve a title names.
+const maxWho = 2
+
+// awaited says for whom exceptions wait, where that is known and one answer fits all of them.
+func (r *Report) awaited(waits map[string]bool) string {
+	who := ""
+	for _, e := range r.Exceptions {
+		if !waits[e.Path+"\x00"+e.Name] {
+			continue
+		}
+		if e.Review == nil || len(e.Review.Who) == 0 {
+			return " for approval"
+		}
+		names := e.Review.Who[:min(len(e.Review.Who), maxWho)]
+		text := strings.Join(names, " or ")
+		if more := len(e.Review.Who) - len(names); more > 0 {
+			text += fmt.Sprintf(" or %d more", more)
+		}
+		if who != "" && who != text {
+			return " for approval"
+		}
+		who = text
+	}
+	if who == "" {
+		return " for approval"
+	}
+	return " for " + who
+}
+
+// folders are those of the findings' roots that have no kustomization.
+func (r *run) folders() (out []string) {
+	for _, f := range r.report.Findings {
+		for _, root := range f.Roots {
+			if !slices.Contains(out, root) && len(r.headGraph.Plain(root)) > 0 {
+				out = append(out, root)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
