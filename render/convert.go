@@ -2,17 +2,19 @@ package render
 
 import (
 	"math"
+	"slices"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/render/source"
 )
 
-// toJSON converts a node to JSON values the way the API server's clients read it: YAML 1.1 booleans are
-// booleans, whole numbers int64, dates strings. Aliases and merge keys are resolved; of a key that is
-// written twice the last counts.
-func toJSON(n *yaml.Node) any {
+// toJSON converts a node to JSON values: whole numbers are int64, aliases and merge keys are resolved, of a key that
+// is written twice the last counts. A file that is deployed as it is is read the way the API server's clients read it
+// (plain): YAML 1.1 booleans are booleans, dates are text. What kustomize built is read the way kustomize prints it.
+func toJSON(n *yaml.Node, plain bool) any {
 	n = source.Deref(n)
 	if n == nil {
 		return nil
@@ -22,49 +24,46 @@ func toJSON(n *yaml.Node) any {
 		if len(n.Content) == 0 {
 			return nil
 		}
-		return toJSON(n.Content[0])
+		return toJSON(n.Content[0], plain)
 	case yaml.MappingNode:
 		m := make(map[string]any, len(n.Content)/2)
-		addFields(m, n)
+		addFields(m, n, plain)
 		return m
 	case yaml.SequenceNode:
 		list := make([]any, len(n.Content))
 		for i, c := range n.Content {
-			list[i] = toJSON(c)
+			list[i] = toJSON(c, plain)
 		}
 		return list
 	default:
-		return scalar(n)
+		return scalar(n, plain)
 	}
 }
 
-func addFields(m map[string]any, n *yaml.Node) {
+func addFields(m map[string]any, n *yaml.Node, plain bool) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Tag == "!!merge" {
-			merged := source.Deref(n.Content[i+1])
-			if merged.Kind == yaml.MappingNode {
-				addFields(m, merged)
-			}
-			if merged.Kind == yaml.SequenceNode {
-				// Of several merged maps the first that has a key wins.
-				for j := len(merged.Content) - 1; j >= 0; j-- {
-					if one := source.Deref(merged.Content[j]); one.Kind == yaml.MappingNode {
-						addFields(m, one)
-					}
-				}
+		if !source.IsMerge(n.Content[i]) {
+			continue
+		}
+		// Of several merged maps the first that has a key wins.
+		for _, one := range slices.Backward(source.Merged(n.Content[i+1])) {
+			if one.Kind == yaml.MappingNode {
+				addFields(m, one, plain)
 			}
 		}
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Tag != "!!merge" {
-			m[n.Content[i].Value] = toJSON(n.Content[i+1])
+		if !source.IsMerge(n.Content[i]) {
+			m[source.Key(n.Content[i])] = toJSON(n.Content[i+1], plain)
 		}
 	}
 }
 
-func scalar(n *yaml.Node) any {
-	plain := n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0
+func scalar(n *yaml.Node, plain bool) any {
+	unquoted := n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0
 	switch n.ShortTag() {
+	case "!!binary":
+		return source.Key(n)
 	case "!!null":
 		return nil
 	case "!!bool":
@@ -77,8 +76,13 @@ func scalar(n *yaml.Node) any {
 		return floatOf(n)
 	case "!!float":
 		return floatOf(n)
+	case "!!timestamp":
+		var at time.Time
+		if err := n.Decode(&at); err == nil && !plain {
+			return at.Format(time.RFC3339Nano) // kustomize prints by way of JSON
+		}
 	case "!!str":
-		if plain && n.Style&yaml.TaggedStyle == 0 {
+		if plain && unquoted && n.Style&yaml.TaggedStyle == 0 {
 			switch yaml11Bool(n.Value) {
 			case yes:
 				return true

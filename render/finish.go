@@ -87,7 +87,7 @@ func (r *Renderer) finish(res *Resource, one *deployment) {
 	res.finished = &finished{built: res.node, writes: writes, virtual: one.virtual}
 	if len(writes) > 0 {
 		res.node = node
-		if object, ok := toJSON(node).(map[string]any); ok {
+		if object, ok := toJSON(node, res.plain).(map[string]any); ok {
 			res.Object = object
 		}
 	}

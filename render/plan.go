@@ -1,10 +1,14 @@
 package render
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/origin"
@@ -64,6 +68,18 @@ func (r *Renderer) layer(p *plan, dir string, above []string, missing source.Err
 	for _, chart := range f.Helm {
 		p.problem(source.Error{Path: f.Path, Line: chart.Line, Column: chart.Column, Message: "uses helmCharts, which need the helm program: Lintel does not run it, so this root is not checked; render the chart into a file, or exclude the root in .lintel.yaml"})
 	}
+	for _, in := range f.Inline {
+		documents, err := source.Parse(f.Path, []byte(in.Node.Value), r.limits.Source)
+		var e *source.Error
+		if errors.As(err, &e) {
+			p.problem(source.Error{Path: f.Path, Line: in.Node.Line, Column: in.Node.Column, Message: in.Field + ": " + e.Message})
+		}
+		for _, d := range documents {
+			if at := fetched(d); in.Role == kustomization.Plugin && at != nil {
+				p.problem(source.Error{Path: f.Path, Line: in.Node.Line, Column: in.Node.Column, Message: fmt.Sprintf(notFetched, in.Field, at.Value)})
+			}
+		}
+	}
 	layer := layerOf(f)
 	above = append(above, dir)
 	for _, ref := range f.Refs {
@@ -81,7 +97,7 @@ func (r *Renderer) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, abov
 		p.problem(source.Error{Path: f.Path, Line: ref.Line, Column: ref.Column, Message: fmt.Sprintf(format, args...)})
 	}
 	if kustomization.Remote(ref.Value) {
-		fail("%s: %q is not in this repository: Lintel does not fetch anything; copy it into the repository, or exclude the root in .lintel.yaml", ref.Field, ref.Value)
+		fail(notFetched, ref.Field, ref.Value)
 		return
 	}
 	named, ok := tree.Clean(path.Join(f.Dir, ref.Value))
@@ -159,6 +175,9 @@ func (r *Renderer) plugin(p *plan, name string, fail func(string, ...any)) {
 		p.problem(*e)
 	}
 	for _, d := range documents {
+		if at := fetched(d); at != nil {
+			p.problem(source.Error{Path: name, Line: at.Line, Column: at.Column, Message: fmt.Sprintf(notFetched, "path", at.Value)})
+		}
 		if kind := source.Text(d, "kind"); strings.HasPrefix(kind, "HelmChart") {
 			p.problem(source.Error{Path: name, Line: d.Line, Column: d.Column, Message: fmt.Sprintf(
 				"the generator %s needs the helm program: Lintel does not run it, so what includes this is not checked; render the chart into a file, or exclude the root in .lintel.yaml", kind)})
@@ -169,6 +188,43 @@ func (r *Renderer) plugin(p *plan, name string, fail func(string, ...any)) {
 				"configures the plugin %q, which is a program: Lintel does not run it, so what includes this is not checked; exclude the root in .lintel.yaml", source.Text(d, "kind"))})
 		}
 	}
+}
+
+const notFetched = "%s: %q is not in this repository: Lintel does not fetch anything; copy it into the repository, or exclude the root in .lintel.yaml"
+
+// loaded are the fields of the built-in plugins' configurations that name files; letter case does not count in them
+// (https://kubectl.docs.kubernetes.io/references/kustomize/builtins/).
+var loaded = []string{"path", "paths", "files", "envs", "env"}
+
+// fetched answers a scalar of a plugin's configuration that kustomize would fetch, nil where there is none.
+func fetched(n *yaml.Node) *yaml.Node {
+	var found *yaml.Node
+	var walk func(n *yaml.Node, named bool)
+	walk = func(n *yaml.Node, named bool) {
+		if n = source.Deref(n); found != nil {
+			return
+		}
+		switch n.Kind {
+		case yaml.ScalarNode:
+			value := source.Key(n)
+			if _, after, ok := strings.Cut(value, "="); ok && kustomization.Address(after) || kustomization.Address(value) {
+				if named {
+					found = n
+				}
+			}
+		case yaml.MappingNode:
+			for i := 0; i+1 < len(n.Content); i += 2 {
+				name := source.Key(n.Content[i])
+				walk(n.Content[i+1], named || slices.ContainsFunc(loaded, func(l string) bool { return strings.EqualFold(l, name) }))
+			}
+		default:
+			for _, c := range n.Content {
+				walk(c, named)
+			}
+		}
+	}
+	walk(n, false)
+	return found
 }
 
 // manifest vets a file that kustomize will parse: what multiplies or cannot be parsed must not reach it.
@@ -193,5 +249,9 @@ func (r *Renderer) manifest(p *plan, layer *origin.Layer, ref kustomization.Ref,
 	var e *source.Error
 	if err := source.Vet(name, data, r.limits.Source); errors.As(err, &e) {
 		p.problem(*e)
+	}
+	// Kustomize takes for JSON what starts with a bracket, and does not see it behind our blank lines.
+	if ref.Role == kustomization.Patch && len(data) > 0 && data[0] == '[' && !json.Valid(data) {
+		p.problem(source.Error{Path: name, Line: 1, Message: "starts like JSON and is none: put quotes around names and texts, or write it as YAML"})
 	}
 }

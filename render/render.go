@@ -9,7 +9,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"path"
 	"regexp"
 	"strings"
@@ -180,8 +179,7 @@ func (r *Renderer) kustomize(root graph.Root, p *plan) (out *Rendering, problems
 		return &Rendering{Root: root, Reads: p.reads}, r.explain(root, p, failure), nil
 	}
 	if len(result) > r.limits.Resources {
-		return &Rendering{Root: root, Reads: p.reads}, []source.Error{{Path: p.root.File.Path, Message: fmt.Sprintf(
-			"renders %d resources, more than the limit of %d", len(result), r.limits.Resources)}}, nil
+		return &Rendering{Root: root, Reads: p.reads}, []source.Error{tooMany(p.root.File.Path, r.limits.Resources)}, nil
 	}
 	build := origin.NewBuild(files, p.root, result, func(name string) ([]byte, error) {
 		data, _, err := r.read(name)
@@ -189,13 +187,22 @@ func (r *Renderer) kustomize(root graph.Root, p *plan) (out *Rendering, problems
 	})
 	out = &Rendering{Root: root, Reads: p.reads, links: fsys.links}
 	for _, node := range result {
-		object, ok := toJSON(node).(map[string]any)
+		object, ok := toJSON(node, false).(map[string]any)
 		if !ok {
 			continue
 		}
-		out.Resources = append(out.Resources, &Resource{Object: object, node: node, build: build})
+		res := &Resource{Object: object, node: node, build: build}
+		if at, why := unprintable(node); at != nil {
+			place := res.Origin("")
+			problems = append(problems, source.Error{Path: place.Path, Line: place.StartLine, Message: "is or becomes a resource that kustomize cannot print: it " + why})
+		}
+		if embeds(object) {
+			place := res.Origin("/items")
+			problems = append(problems, embedded(place.Path, place.StartLine))
+		}
+		out.Resources = append(out.Resources, res)
 	}
-	return out, nil, nil
+	return out, problems, nil
 }
 
 // explain turns kustomize's error into problems with lines: first by parsing what the root reads, then by
@@ -219,13 +226,15 @@ func (r *Renderer) explain(root graph.Root, p *plan, failure error) []source.Err
 }
 
 var (
-	mountPath = regexp.MustCompile(regexp.QuoteMeta(mount) + `/?`)
-	deepest   = regexp.MustCompile(`^(?:accumulating (?:resources|components): |accumulation err='[^']*': |accumulateDirectory: |couldn't make target for path '[^']*': )+`)
+	configDump = regexp.MustCompile("(?s) with config: `.*`")
+	mountPath  = regexp.MustCompile(regexp.QuoteMeta(mount) + `/?`)
+	deepest    = regexp.MustCompile(`^(?:accumulating (?:resources|components): |accumulation err='[^']*': |accumulateDirectory: |couldn't make target for path '[^']*': )+`)
 )
 
 // cleanError keeps of kustomize's error what a person needs: the innermost reason, without the file system's
 // own root and without the resource dumps some errors carry.
 func cleanError(text string) string {
+	text = configDump.ReplaceAllString(text, "")
 	text = deepest.ReplaceAllString(mountPath.ReplaceAllString(text, ""), "")
 	text, _, _ = strings.Cut(text, "\n")
 	if i := strings.IndexAny(text, "{"); i > 0 {
@@ -260,6 +269,10 @@ func (r *Renderer) files(ctx context.Context, root graph.Root, names []string) (
 			problems = append(problems, *problem)
 		}
 		out.Resources = append(out.Resources, list...)
+		if len(out.Resources) > r.limits.Resources {
+			problem := tooMany(name, r.limits.Resources)
+			return &Rendering{Root: root, Reads: out.Reads}, append(problems, problem), nil
+		}
 	}
 	return out, problems, nil
 }
@@ -291,10 +304,17 @@ func (r *Renderer) Manifest(name string) ([]*Resource, string, *source.Error, er
 	build := origin.NewPlainBuild(name, data)
 	var list []*Resource
 	for _, document := range documents {
+		if at := ambiguous(document); at != nil {
+			return nil, id, &source.Error{Path: name, Line: at.Line, Column: at.Column, Message: "stands above a merge key (<<) that sets it, too, and programs disagree which one counts: put the merge key first"}, nil
+		}
 		for _, node := range unwrapList(document) {
-			object, ok := toJSON(node).(map[string]any)
+			object, ok := toJSON(node, true).(map[string]any)
 			if !ok || !deployable(object) {
 				continue
+			}
+			if embeds(object) {
+				problem := embedded(name, node.Line)
+				return nil, id, &problem, nil
 			}
 			list = append(list, &Resource{Object: object, node: node, build: build, plain: true})
 		}
@@ -302,25 +322,13 @@ func (r *Renderer) Manifest(name string) ([]*Resource, string, *source.Error, er
 	return list, id, nil, nil
 }
 
-var manifestLine = regexp.MustCompile(`(?m)^["']?(apiVersion|kind)["']?\s*:`)
+var manifestLine = regexp.MustCompile(`(?m)(?:^|[{,]\s*)["']?(apiVersion|kind)["']?\s*:`)
 
 // looksLikeManifest says whether broken YAML was meant to be deployed. Templates (Helm, Jinja) are not: as they are,
 // no cluster takes them.
 func looksLikeManifest(data []byte) bool {
 	template := bytes.Contains(data, []byte("{{")) || bytes.Contains(data, []byte("{%"))
 	return !template && len(manifestLine.FindAll(data, 2)) == 2
-}
-
-// unwrapList answers the items of a v1 List, and the document itself otherwise.
-func unwrapList(n *yaml.Node) []*yaml.Node {
-	kind := source.Text(n, "kind")
-	if kind == "" || !strings.HasSuffix(kind, "List") {
-		return []*yaml.Node{n}
-	}
-	if _, items := source.Field(n, "items"); items == nil || items.Kind != yaml.SequenceNode {
-		return []*yaml.Node{n}
-	}
-	return source.Items(n, "items")
 }
 
 // deployable says whether an object is one that a cluster stores: configuration of kustomize and of the

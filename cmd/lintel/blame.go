@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lintel-bot/lintel/bot/box"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/kustomization"
@@ -70,6 +71,7 @@ func runBlame(cmd *cobra.Command, o blameOptions, root string) error {
 		return err
 	}
 	defer cleanup()
+	box.Isolate() // what the repository names is rendered in this process
 	g, err := graph.Build(t, graph.Options{}, &graph.Cache{})
 	if err != nil {
 		return err
@@ -268,6 +270,7 @@ type (
 		StartLine int    `json:"startLine"`
 		EndLine   int    `json:"endLine"`
 		Role      string `json:"role"`
+		Value     string `json:"value,omitempty"`
 	}
 )
 

@@ -135,13 +135,21 @@ var blameColors = [...]string{"36", "33", "35", "34", "32", "96", "93", "95"}
 
 func newBlamePrinter(lines []blameLine, style blameStyle) *blamePrinter {
 	p := &blamePrinter{style: style, names: map[string]string{}, colors: map[string]string{}, digits: 1}
+	add := func(path string, line int) {
+		p.digits = max(p.digits, len(strconv.Itoa(line)))
+		if _, ok := p.colors[path]; !ok {
+			p.colors[path] = blameColors[len(p.colors)%len(blameColors)]
+		}
+	}
 	for _, l := range lines {
 		if l.path == "" {
 			continue
 		}
-		p.digits = max(p.digits, len(strconv.Itoa(l.line)))
-		if _, ok := p.colors[l.path]; !ok {
-			p.colors[l.path] = blameColors[len(p.colors)%len(blameColors)]
+		add(l.path, l.line)
+		for _, link := range l.chain {
+			if style.chain {
+				add(link.Path, link.StartLine)
+			}
 		}
 	}
 	room := 0
@@ -171,10 +179,35 @@ func (p *blamePrinter) print(w *bufio.Writer, lines []blameLine) {
 		if p.style.chain {
 			for _, link := range l.chain {
 				indent := l.text[:len(l.text)-len(strings.TrimLeft(l.text, " "))]
-				p.row(w, "", "2", fmt.Sprintf("%s  was %s:%d (%s)", indent, visible(link.Path), link.StartLine, link.Role))
+				p.row(w, p.place(link.Path, link.StartLine), "2;"+p.colors[link.Path], indent+"  was "+was(link))
 			}
 		}
 	}
+}
+
+// was words an earlier value: what it was, where that is known, and what wrote it.
+func was(link origin.Link) string {
+	const most = 60
+	value, _, more := strings.Cut(visibleLine(link.Value), "\n")
+	if runes := []rune(value); len(runes) > most {
+		value, more = string(runes[:most]), true
+	}
+	if more {
+		value += "…"
+	}
+	if value == "" {
+		return "from " + link.Role
+	}
+	return value + " (" + link.Role + ")"
+}
+
+// visibleLine is visible text whose line ends stay.
+func visibleLine(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, line := range lines {
+		lines[i] = visible(line)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // legend says what the shortened paths stand for.

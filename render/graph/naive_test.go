@@ -183,7 +183,7 @@ func (n *naive) reach(changed []string) []Root {
 				dirty[reader] = true
 			}
 		}
-		plain[dir] = plain[dir] || slices.Contains(n.plain[dir], p)
+		plain[dir] = plain[dir] || slices.Contains(n.plain[dir], p) || kustomization.IsFileName(p) && len(n.plain[dir]) > 0
 	}
 	var list []Root
 	for _, r := range n.roots {

@@ -64,6 +64,7 @@ func (g *Graph) touched(changed []string) (dirty, plain map[string]bool) {
 		dir := path.Dir(p)
 		if kustomization.IsFileName(p) {
 			dirty[dir] = true
+			plain[dir] = plain[dir] || len(g.Plain(dir)) > 0 // it comes, and takes the manifests over, or it went
 		}
 		g.mark(dirty, p)
 		for up := dir; up != "."; up = path.Dir(up) {

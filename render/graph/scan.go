@@ -177,7 +177,12 @@ func (s *scanner) words(p string, data []byte, out *facts) {
 	}
 	seen := map[string]bool{}
 	add := func(word string) {
-		if !seen[word] {
+		switch {
+		case seen[word] || len(seen) > maxWords:
+		case len(seen) == maxWords: // it is looked into whatever is looked for
+			seen[word] = true
+			out.add(mentions, link, p)
+		default:
 			seen[word] = true
 			out.add(mentions, word, p)
 		}
@@ -198,6 +203,9 @@ func (s *scanner) words(p string, data []byte, out *facts) {
 		}
 	}
 }
+
+// maxWords is how many words of one file are kept: a manifest has fewer by far.
+const maxWords = 10_000
 
 // fixtures records the resources of a policy test (https://kyverno.io/docs/kyverno-cli/reference/kyverno_test/) that
 // lie beside or below it. Of those elsewhere it does not decide what they are.

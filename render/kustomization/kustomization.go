@@ -8,6 +8,7 @@ package kustomization
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -54,6 +55,14 @@ type File struct {
 	Refs      []Ref
 	OpenAPI   bool // sets a schema of its own, which is global to the process that renders it
 	Helm      []*yaml.Node
+	Inline    []Inline
+}
+
+// Inline is a document that stands where a path may.
+type Inline struct {
+	Field string // "transformers"
+	Role  Role   // Patch or Plugin
+	Node  *yaml.Node
 }
 
 // Parse reads a kustomization file. An error is a *source.Error.
@@ -74,6 +83,9 @@ func Parse(p string, data []byte, limits source.Limits) (*File, error) {
 	if f.Node.Kind != yaml.MappingNode {
 		return nil, &source.Error{Path: p, Line: f.Node.Line, Message: "is not a kustomization: expected a map of fields"}
 	}
+	if err := f.spell(); err != nil {
+		return nil, err
+	}
 	f.Component = source.Text(f.Node, "kind") == "Component"
 	_, openapi := source.Field(f.Node, "openapi")
 	f.OpenAPI = openapi != nil
@@ -93,9 +105,14 @@ func (f *File) collect() {
 	}
 	for _, l := range lists {
 		for _, item := range source.Items(f.Node, l.field) {
-			if item.Kind == yaml.ScalarNode && !inline(item) {
-				f.add(l.field, item, item.Value, l.role)
+			if item.Kind != yaml.ScalarNode {
+				continue
 			}
+			if (l.role == Plugin || l.role == Patch) && inline(item) {
+				f.Inline = append(f.Inline, Inline{Field: l.field, Node: item, Role: l.role})
+				continue
+			}
+			f.add(l.field, item, item.Value, l.role)
 		}
 	}
 	for _, field := range []string{"patches", "patchesJson6902", "replacements"} {
@@ -141,15 +158,25 @@ func (f *File) add(field string, at *yaml.Node, value string, role Role) {
 }
 
 // inline says whether an entry that may be a path or a document is the document. Kustomize tries to parse
-// it; a path has no line break and no mapping in it.
+// it, and fetches what it cannot parse; a path has no line break and no mapping in it, and no document starts like a URL.
 func inline(n *yaml.Node) bool {
-	return strings.Contains(n.Value, "\n") || strings.Contains(n.Value, ": ") || strings.HasPrefix(strings.TrimSpace(n.Value), "{")
+	return !remoteStart.MatchString(n.Value) && (strings.Contains(n.Value, "\n") || strings.Contains(n.Value, ": ") || strings.HasPrefix(strings.TrimSpace(n.Value), "{"))
 }
+
+// remoteStart matches what kustomize takes for the address of a file or of a git repository by how it starts
+// (api/internal/git/repospec.go, extractHost; api/internal/loader/fileloader.go, IsRemoteFile).
+var remoteStart = regexp.MustCompile(`(?i)^(git::)?(https?:|ssh://|file://|github\.com[/:]|[a-z][a-z0-9-]*@)`)
+
+// Address says whether a text starts as the address of a file or a git repository elsewhere.
+func Address(value string) bool { return remoteStart.MatchString(value) }
 
 // Remote says whether kustomize could take a reference for something to fetch: a URL, or one of the
 // spellings of a git repository it knows
 // (https://github.com/kubernetes-sigs/kustomize/blob/master/examples/remoteBuild.md).
 func Remote(value string) bool {
+	if remoteStart.MatchString(value) {
+		return true
+	}
 	v := strings.ToLower(value)
 	for _, mark := range []string{"://", "git::", "git@", "github.com", "?ref=", "?version=", "_git/", ".git/", ".git?", "?timeout=", "?submodules="} {
 		if strings.Contains(v, mark) {

@@ -1,6 +1,7 @@
 package origin
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -10,14 +11,15 @@ import (
 )
 
 // place makes an answer of a mark and of what it replaced.
-func (b *Build) place(by mark, chain []mark) Place {
+func (b *Build) place(by mark, chain []link) Place {
 	var p Place
 	if by.node != nil {
 		p = b.at(by.path, by.node, by.how, by.role)
+		b.narrow(&p, by)
 	} else {
 		p = Place{Path: by.path, StartLine: by.line, EndLine: by.end, How: by.how, Role: by.role}
 	}
-	last := p.link()
+	last := Link{Path: p.Path, StartLine: p.StartLine, EndLine: p.EndLine, Role: p.Role}
 	for _, m := range chain {
 		if !m.known() {
 			continue
@@ -30,16 +32,28 @@ func (b *Build) place(by mark, chain []mark) Place {
 			}
 		}
 		if l != last {
-			p.Chain, last = append(p.Chain, l), l
+			last = l
+			l.Value = m.text
+			p.Chain = append(p.Chain, l)
 		}
 	}
 	return p
 }
 
+// narrow shrinks a place on one line to the part of a scalar that a mark is for.
+func (b *Build) narrow(p *Place, by mark) {
+	if by.part.to == 0 || p.EndColumn == 0 {
+		return
+	}
+	columns := flowColumns([]rune(b.text(p.Path).lines[p.StartLine-1]), by.node)
+	if by.part.to <= len(columns) {
+		p.StartColumn, p.EndColumn = columns[by.part.from], columns[by.part.to-1]+1
+	}
+}
+
 // field answers the place of an existing field of a kustomization's resource, false where nothing is known.
 //
-// Three things know something: the node, if kustomize carried it; the steps, if their value is the rendered one;
-// and what steps offer to places that only the rendered value tells.
+// Two things know something: the node, if kustomize carried it, and the steps, if their value is the rendered one.
 func (b *Build) field(i *item, steps []step) (Place, bool) {
 	last := steps[len(steps)-1]
 	carried, ok := b.carried(last)
@@ -56,20 +70,13 @@ func (b *Build) field(i *item, steps []step) (Place, bool) {
 		v = nil
 	}
 	agrees := v != nil && v.by.known() && (v.loose || v.text == text || v.null && last.value.ShortTag() == "!!null")
-	if o, found := b.offered(i, steps, v, agrees, ok); found {
-		var chain []mark
-		if v != nil {
-			chain = append([]mark{v.by}, v.chain...)
-		}
-		return b.place(o, chain), true
-	}
 	switch {
 	case agrees && ok && written(v.by) && (!forgets(steps) || v.by.path == carried.Path && v.by.node != nil && v.by.node.Line == carried.StartLine):
 		return b.withChain(carried, v), true
 	case agrees:
 		return b.place(v.by, v.chain), true
-	case v != nil:
-		if p, found := b.reference(v, text); found {
+	default:
+		if p, found := b.reference(steps, v, text); found {
 			return p, true
 		}
 	}
@@ -86,15 +93,20 @@ func (b *Build) field(i *item, steps []step) (Place, bool) {
 	return Place{}, false
 }
 
-// holder answers the place of a map or a list: its key, or what wrote its first scalar.
+// holder answers the place of a map or a list: its key, or what made it. A map or a list that another one replaced
+// keeps the key of the one before, so the steps know better than the key.
 func (b *Build) holder(i *item, steps []step, v *value, carried Place, ok bool) (Place, bool) {
+	n := steps[len(steps)-1].value
+	known := v != nil && v.by.known()
+	if known && (!ok || v.like(n)) {
+		p := b.place(v.by, nil)
+		if ok && p.Path == carried.Path && p.StartLine == carried.StartLine {
+			p = carried
+		}
+		return p, true
+	}
 	if ok {
 		return carried, true
-	}
-	n := steps[len(steps)-1].value
-	known := v != nil && v.kind == n.Kind && v.by.known()
-	if known && (written(v.by) || len(n.Content) == 0) {
-		return b.place(v.by, nil), true
 	}
 	var next step
 	switch {
@@ -106,10 +118,23 @@ func (b *Build) holder(i *item, steps []step, v *value, carried Place, ok bool) 
 	default:
 		return Place{}, false
 	}
-	if p, found := b.field(i, append(slices.Clone(steps), next)); found || !known {
-		return p, found
+	return b.field(i, append(slices.Clone(steps), next))
+}
+
+// like says whether a rendered map or list holds as much as the steps know of it.
+func (v *value) like(n *yaml.Node) bool {
+	if v.kind != n.Kind {
+		return false
 	}
-	return b.place(v.by, nil), true
+	if n.Kind == yaml.SequenceNode {
+		return len(v.items) == len(n.Content)
+	}
+	for k := 0; k+1 < len(n.Content); k += 2 {
+		if v.get(n.Content[k].Value) == nil {
+			return false
+		}
+	}
+	return len(v.fields)*2 == len(n.Content)
 }
 
 // written says whether a mark is of a manifest or a patch, whose nodes kustomize carries.
@@ -127,114 +152,47 @@ func forgets(steps []step) bool {
 
 // withChain adds to a carried place what the steps know it replaced.
 func (b *Build) withChain(p Place, v *value) Place {
-	marks := append([]mark{v.by}, v.chain...)
+	marks := v.history()
 	for k, m := range marks {
 		if m.path == p.Path && m.node != nil && m.node.Line == p.StartLine {
-			p.Chain = b.place(m, marks[k+1:]).Chain
+			p.Chain = b.place(m.mark, marks[k+1:]).Chain
 			return p
 		}
 	}
 	return p
 }
 
-// offered answers the step that wrote a field in passing: the last one whose value it is.
-func (b *Build) offered(i *item, steps []step, v *value, agrees, carried bool) (mark, bool) {
-	last := steps[len(steps)-1]
-	holder := ""
-	if len(steps) > 1 {
-		holder = steps[len(steps)-2].token
-	}
-	missing := v == nil
-	if missing && last.token != "namespace" && last.token != "replicas" {
-		for _, o := range slices.Backward(i.offers) {
-			if (o.kind == label || o.kind == annotation) && o.key == last.token && o.text == last.value.Value {
-				return o.by, true
-			}
-		}
-	}
-	for _, o := range slices.Backward(i.offers) {
-		if agrees && o.by.step <= v.by.step {
-			return mark{}, false
-		}
-		text, by := last.value.Value, o.by
-		switch o.kind {
-		case label, annotation:
-			if o.key != last.token || o.text != text || !missing && (carried || !o.reaches(holder)) {
-				continue
-			}
-		case namespaceOffer:
-			if o.text != text || agrees || !missing && last.token != "namespace" {
-				continue
-			}
-		case count:
-			if o.text != text || agrees || last.value.ShortTag() == "!!str" {
-				continue
-			}
-		case image:
-			var ok bool
-			if by, ok = o.image(text); agrees || !ok {
-				continue
-			}
-		case prefix:
-			if agrees || missing || last.token == "namespace" || !strings.HasPrefix(text, o.text) || !strings.Contains(text, v.text) {
-				continue
-			}
-		case suffix:
-			if agrees || missing || last.token == "namespace" || !strings.HasSuffix(text, o.text) || !strings.Contains(text, v.text) {
-				continue
-			}
-		}
-		return by, true
-	}
-	return mark{}, false
-}
-
-// reaches says whether a label goes to a map of that name.
-func (o offer) reaches(holder string) bool {
-	switch holder {
-	case "labels":
-		return o.reach >= templates
-	case "matchLabels", "selector", "podSelector":
-		return o.reach == everywhere
-	case "annotations":
-		return o.kind == annotation && o.reach == everywhere
-	}
-	return false
-}
-
-// image answers the field of an images entry that an image's text shows.
-func (o offer) image(text string) (mark, bool) {
-	name, tag, digest := SplitImage(text)
-	want := source.Text(o.node, "newName")
-	if want == "" {
-		want = source.Text(o.node, "name")
-	}
-	if want != name {
-		return mark{}, false
-	}
-	for _, f := range []struct{ name, value string }{{"digest", digest}, {"newTag", tag}, {"newName", name}} {
-		if _, n := source.Field(o.node, f.name); n != nil && n.Value != "" && n.Value == f.value {
-			by := o.by
-			by.node = n
-			return by, true
-		}
-	}
-	return mark{}, false
-}
-
 // reference answers for the name of another resource, which changes with it: what wrote that name, if it is a
-// prefix or suffix, else the reference itself.
-func (b *Build) reference(v *value, text string) (Place, bool) {
+// prefix or suffix, else the reference itself. The namespace beside it is that resource's, too.
+func (b *Build) reference(steps []step, v *value, text string) (Place, bool) {
+	var chain []link
+	if v != nil {
+		chain = v.history()
+	}
+	if last := steps[len(steps)-1]; last.token == "namespace" && len(steps) > 1 {
+		beside := steps[len(steps)-2].value
+		kind := cmp.Or(source.Text(beside, "kind"), "Service")
+		for _, other := range b.items[source.Text(beside, "name")] {
+			namespace := other.root.at("metadata", "namespace")
+			if namespace != nil && namespace.text == text && other.root.str("kind") == kind {
+				return b.place(namespace.by, slices.Concat(namespace.chain, chain)), true
+			}
+		}
+	}
+	if v == nil {
+		return Place{}, false
+	}
 	for _, other := range b.items[text] {
 		name := other.root.at("metadata", "name")
 		if name == nil || !other.known(v.text) {
 			continue
 		}
-		if name.by.role == "namePrefix" || name.by.role == "nameSuffix" {
-			return b.place(name.by, append([]mark{v.by}, v.chain...)), true
+		if name.by.role == "namePrefix" || name.by.role == "nameSuffix" || name.by.role == "transformers" {
+			above := slices.IndexFunc(name.chain, func(l link) bool { return l.text == v.text })
+			return b.place(name.by, slices.Concat(name.chain[:max(above, 0)], chain)), true
 		}
 		if v.by.known() {
-			return b.place(v.by, append([]mark{name.by}, name.chain...)), true
+			return b.place(v.by, []link{{mark: name.by}}), true
 		}
 	}
 	return Place{}, false

@@ -61,14 +61,16 @@ func (b *Build) addManifests(l *Layer) {
 // owner answers what the steps made a rendered resource of, nil if they do not know it.
 func (b *Build) owner(resource *yaml.Node) *item {
 	if b.owners == nil {
-		s := &simulation{b: b}
-		items := s.layer(b.root, nil)
+		s := &simulation{b: b, defaults: defaultSpecs()}
+		custom := specs{}
+		items := s.layer(b.root, nil, custom)
+		s.metadata(items)
 		nodes := make([]*yaml.Node, len(b.rendered))
 		for i, n := range b.rendered {
 			nodes[i] = content(n)
 		}
 		b.owners = s.resolve(items, nodes)
-		s.resolveVars(items)
+		s.resolveVars(items, union(s.defaults["varReference"], custom["varReference"]))
 		b.items = map[string][]*item{}
 		for _, i := range items {
 			name := i.id().name
@@ -94,7 +96,7 @@ func (b *Build) text(path string) *text {
 		return t
 	}
 	t.binary = !utf8.Valid(data)
-	t.lines = strings.Split(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n")
+	t.lines = strings.Split(strings.ReplaceAll(strings.TrimPrefix(string(data), byteOrderMark), "\r\n", "\n"), "\n")
 	t.docs, _ = source.Parse(path, data, source.Limits{})
 	for _, d := range t.docs {
 		t.add(nil, d)
@@ -242,6 +244,34 @@ func columns(line []rune, column int, n *yaml.Node) (int, int) {
 		}
 		return 0, 0
 	}
+}
+
+// flowEnd answers the column behind a map or list in flow style that starts at a column and ends on the same line, 0
+// for others.
+func flowEnd(line []rune, column int) int {
+	depth, quote := 0, rune(0)
+	for i := column - 1; i >= 0 && i < len(line); i++ {
+		switch c := line[i]; {
+		case quote != 0:
+			if c == '\\' && quote == '"' {
+				i++
+			} else if c == quote {
+				quote = 0
+			}
+		case (c == '"' || c == '\'') && strings.ContainsRune(" {[,:", line[max(i-1, 0)]):
+			quote = c
+		case c == '{' || c == '[':
+			depth++
+		case c == '}' || c == ']':
+			if depth--; depth == 0 {
+				return i + 2
+			}
+		}
+		if depth == 0 {
+			return 0
+		}
+	}
+	return 0
 }
 
 // lastLine is the highest line of a node's content, aliases not followed.

@@ -47,6 +47,9 @@ type segment struct {
 // NewFileSet answers an empty set.
 func NewFileSet() *FileSet { return &FileSet{next: firstLine, done: map[string][]byte{}} }
 
+// byteOrderMark is the byte order mark that some editors put in front of a file.
+const byteOrderMark = "\ufeff"
+
 // separator is what kyaml splits a stream by, before it parses the parts one by one.
 var separator = regexp.MustCompile(`\n---.*\n`)
 
@@ -58,6 +61,10 @@ func (s *FileSet) Pad(path string, data []byte) []byte {
 	}
 	text := strings.ReplaceAll(string(data), "\r\n", "\n")
 	var out strings.Builder
+	if rest, ok := strings.CutPrefix(text, byteOrderMark); ok { // it counts only in front of everything
+		out.WriteString(byteOrderMark)
+		text = rest
+	}
 	at, line := 0, 1
 	if strings.HasPrefix(text, "---") {
 		// A stream may open with a separator, which kyaml does not take for one: it has no line before it.

@@ -25,9 +25,33 @@ func (s *simulation) generators(l *Layer, items []*item) []*item {
 		switch source.Text(d.node, "kind") {
 		case "ConfigMapGenerator", "SecretGenerator":
 			items = s.generate(c, nil, items)
+		case "IAMPolicyGenerator":
+			items = append(items, s.policy(c))
 		}
 	}
 	return items
+}
+
+// policy makes the ServiceAccount of an IAMPolicyGenerator
+// (https://github.com/kubernetes-sigs/kustomize/tree/master/plugin/builtin).
+func (s *simulation) policy(c config) *item {
+	_, account := source.Field(c.node, "kubernetesService")
+	_, cloud := source.Field(c.node, "serviceAccount")
+	whole := mark{path: c.path, line: c.node.Line, end: c.node.Line, how: Writer, role: c.role, step: s.step}
+	root := mapValue(whole)
+	root.put("apiVersion", scalarValue("v1", whole))
+	root.put("kind", scalarValue("ServiceAccount", whole))
+	for _, name := range []string{"name", "namespace"} {
+		if _, n := source.Field(account, name); n != nil {
+			root.ensure(whole, "metadata").put(name, scalarValue(n.Value, s.mark(c, n)))
+		}
+	}
+	if _, n := source.Field(cloud, "name"); n != nil {
+		v := scalarValue("", s.mark(c, n))
+		v.loose = true
+		root.ensure(whole, "metadata", "annotations").put("iam.gke.io/gcp-service-account", v)
+	}
+	return newItem(root, nil)
 }
 
 // generate makes the ConfigMap or Secret of one entry, or merges it into the one it names
@@ -67,14 +91,14 @@ func (s *simulation) generate(c config, global *yaml.Node, items []*item) []*ite
 		return append(items, made)
 	}
 	for k, old := range items {
-		if old.id().kind != kind || !old.known(source.Text(names, "name")) {
+		if !old.was(made.ids[0]) {
 			continue
 		}
 		for _, holder := range []string{"labels", "annotations"} {
 			if have := old.root.at("metadata", holder); have != nil {
 				for _, f := range have.fields {
 					if root.at("metadata", holder, f.key) == nil {
-						root.ensure(whole, "metadata", holder).put(f.key, f.value)
+						root.ensure(have.by, "metadata", holder).put(f.key, f.value)
 					}
 				}
 			}
@@ -86,10 +110,15 @@ func (s *simulation) generate(c config, global *yaml.Node, items []*item) []*ite
 				meta.drop(name)
 			}
 		}
+		for _, name := range []string{"apiVersion", "kind"} {
+			if v := old.root.get(name); v != nil {
+				root.put(name, v)
+			}
+		}
 		if behavior == "merge" {
 			mergeData(old.root, root)
 		}
-		made.ids, made.offers, made.doc = append(made.ids, old.ids...), old.offers, old.doc
+		made.ids, made.doc = append(made.ids, old.ids...), old.doc
 		items[k] = made
 		break
 	}

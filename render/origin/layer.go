@@ -1,6 +1,8 @@
 package origin
 
 import (
+	"path"
+
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/render/kustomization"
@@ -32,12 +34,15 @@ type Plugin struct {
 }
 
 // real answers the file that a path leads to.
-func (l *Layer) real(path string) string {
-	if to, ok := l.Links[path]; ok {
+func (l *Layer) real(name string) string {
+	if to, ok := l.Links[name]; ok {
 		return to
 	}
-	return path
+	return name
 }
+
+// beside answers the file that an entry of the kustomization names.
+func (l *Layer) beside(entry string) string { return l.real(path.Join(path.Dir(l.File.Path), entry)) }
 
 // manifests lists the documents of a layer's own files and of those below it, as they are written.
 func (b *Build) manifests(l *Layer) (list []document) {
@@ -61,8 +66,14 @@ type document struct {
 
 // keepsName says whether kustomize's prefix and suffix leave a kind alone
 // (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/nameprefix/).
-func keepsName(kind string) bool {
-	return kind == "CustomResourceDefinition" || kind == "APIService" || kind == "Namespace"
+func keepsName(id identity) bool {
+	switch group, _ := splitVersion(id.apiVersion); id.kind {
+	case "CustomResourceDefinition", "Namespace":
+		return true
+	case "APIService":
+		return group == "apiregistration.k8s.io"
+	}
+	return false
 }
 
 // text is the value of a scalar field at a path of keys.

@@ -29,11 +29,14 @@ func (b *Build) Locate(resource *yaml.Node, pointer string) Place {
 	}
 	d := b.owner(resource)
 	for depth := len(steps); depth > 0; depth-- {
+		rest := tokens(steps[depth:]) + missing
+		if rest != "" && d != nil && d.root.follow(steps[:depth]).onTheWay() {
+			continue
+		}
 		p, ok := b.field(d, steps[:depth])
 		if !ok {
 			continue
 		}
-		rest := tokens(steps[depth:]) + missing
 		if rest != "" && missing == "" {
 			p.How = Enclosing
 		}
@@ -156,11 +159,22 @@ func (b *Build) at(path string, n *yaml.Node, how How, role string) Place {
 	line, column := n.Line, n.Column
 	scalar := n
 	if n.Kind != yaml.ScalarNode {
-		return Place{Path: path, StartLine: line, EndLine: line, How: how, Role: role}
+		p := Place{Path: path, StartLine: line, EndLine: line, How: how, Role: role}
+		b.flow(&p, column)
+		return p
 	}
 	p := b.span(path, line, column, scalar)
 	p.How, p.Role = how, role
 	return p
+}
+
+// flow gives the place of a map or list in flow style its columns.
+func (b *Build) flow(p *Place, column int) {
+	if lines := b.text(p.Path).lines; p.StartLine >= 1 && p.StartLine <= len(lines) {
+		if end := flowEnd([]rune(lines[p.StartLine-1]), column); end > 0 {
+			p.StartColumn, p.EndColumn = column, end
+		}
+	}
 }
 
 // carried answers the place of a field by the identity of its node.
@@ -173,11 +187,13 @@ func (b *Build) carried(s step) (Place, bool) {
 		}
 		return p, ok
 	}
-	path, line, _, ok := b.position(n)
+	path, line, column, ok := b.position(n)
 	if !ok {
 		return Place{}, false
 	}
-	return Place{Path: path, StartLine: line, EndLine: line, How: Identity, Role: b.role(path)}, true
+	p := Place{Path: path, StartLine: line, EndLine: line, How: Identity, Role: b.role(path)}
+	b.flow(&p, column)
+	return p, true
 }
 
 // role is "manifest" for files that are listed as resources and "patch" for the others.

@@ -2,6 +2,7 @@ package origin
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
@@ -158,6 +159,111 @@ func TestFlowColumns(t *testing.T) {
 		_, n := source.Field(docs[0], "k")
 		if got := flowColumns([]rune(c.line), n); !slices.Equal(got, c.want) {
 			t.Errorf("%s: got %v, want %v", c.line, got, c.want)
+		}
+	}
+}
+
+func TestFieldSpecs(t *testing.T) {
+	const deployment = "{apiVersion: apps/v1, kind: Deployment, spec: {template: {spec: {containers: [{name: a}, {name: b}]}}, empty: null}}"
+	for _, c := range []struct {
+		name string
+		spec fieldSpec
+		kind yaml.Kind
+		want string
+	}{
+		{"a field of each element", fieldSpec{path: []string{"spec", "template", "spec", "containers", "name"}}, 0,
+			"{apiVersion: apps/v1, kind: Deployment, spec: {template: {spec: {containers: [{name: x}, {name: x}]}}, empty: \"\"}}"},
+		{"made where asked", fieldSpec{path: []string{"spec", "new", "field"}, create: true}, yaml.ScalarNode,
+			"{apiVersion: apps/v1, kind: Deployment, spec: {template: {spec: {containers: [{name: a}, {name: b}]}}, empty: \"\", new: {field: x}}}"},
+		{"null is made", fieldSpec{path: []string{"spec", "empty", "field"}, create: true}, yaml.ScalarNode,
+			"{apiVersion: apps/v1, kind: Deployment, spec: {template: {spec: {containers: [{name: a}, {name: b}]}}, empty: {field: x}}}"},
+		{"not made without", fieldSpec{path: []string{"spec", "new"}}, yaml.ScalarNode, ""},
+		{"no list is made", fieldSpec{path: []string{"spec", "list[]", "field"}, create: true}, yaml.ScalarNode, ""},
+		{"another kind", fieldSpec{kind: "Service", path: []string{"kind"}}, 0, ""},
+		{"another group", fieldSpec{group: "batch", path: []string{"kind"}}, 0, ""},
+		{"another version", fieldSpec{version: "v2", path: []string{"kind"}}, 0, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			i := newItem(parse(t, deployment), nil)
+			c.spec.apply(i, c.kind, mark{}, func(v *value) { v.write("x", mark{}) })
+			if c.want == "" {
+				c.want = strings.Replace(deployment, "null", `""`, 1)
+			}
+			if got, want := strings.ReplaceAll(printed(t, i.root), "null", `""`), printed(t, parse(t, c.want)); got != want {
+				t.Errorf("got\n%swant\n%s", got, want)
+			}
+		})
+	}
+}
+
+// No default is listed twice, and each names a path.
+func TestDefaultSpecs(t *testing.T) {
+	for step, list := range defaultSpecs() {
+		if len(union(nil, list)) != len(list) {
+			t.Errorf("%s lists a field twice", step)
+		}
+	}
+}
+
+func TestSelected(t *testing.T) {
+	made := func(text string) *item { return newItem(parse(t, text), nil) }
+	renamed := made("{apiVersion: v1, kind: ConfigMap, metadata: {name: old}}")
+	renamed.root.at("metadata", "name").write("new", mark{})
+	renamed.remember()
+	placed := made("{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: ns, labels: {a: b}}}")
+	cluster := made("{apiVersion: v1, kind: Namespace, metadata: {name: ns}}")
+	all := []*item{renamed, placed, cluster}
+	for target, want := range map[string][]*item{
+		"{}": all, "{name: old}": {renamed}, "{name: new}": {renamed}, "{name: n.*}": {renamed, cluster}, "{name: o}": nil,
+		"{namespace: default}": {renamed}, "{namespace: ns}": {placed}, "{group: apps}": {placed}, "{version: v1, kind: Name.*}": {cluster},
+		"{labelSelector: a=b}": {placed}, "{name: '['}": nil,
+	} {
+		docs, err := source.Parse("t.yaml", []byte(target), source.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := selected(docs[0], all); !slices.Equal(got, want) {
+			t.Errorf("%s: %d items, want %d", target, len(got), len(want))
+		}
+		if got := targeted(docs[0], all); !slices.Equal(got, want) {
+			t.Errorf("replacement to %s: %d items, want %d", target, len(got), len(want))
+		}
+	}
+}
+
+func TestFieldPath(t *testing.T) {
+	for _, c := range []struct {
+		path, base, want string
+		create           yaml.Kind
+	}{
+		{"a.b", "{a: {b: 1}}", "{a: {b: x}}", 0},
+		{"a.0.b", "{a: [{b: 1}, {b: 2}]}", "{a: [{b: x}, {b: 2}]}", 0},
+		{"a.*.b", "{a: [{b: 1}, {b: 2}]}", "{a: [{b: x}, {b: x}]}", 0},
+		{"a.[n=p.*].b", "{a: [{n: pq, b: 1}, {n: r, b: 2}]}", "{a: [{n: pq, b: x}, {n: r, b: 2}]}", 0},
+		{"a.c", "{a: {b: 1}}", "{a: {b: 1}}", 0},
+		{"a.c.d", "{a: {b: 1}}", "{a: {b: 1, c: {d: x}}}", yaml.ScalarNode},
+		{"a.1.b", "{a: [{b: 1}]}", "{a: [{b: 1}, {b: x}]}", yaml.ScalarNode},
+		{"a.2.b", "{a: [{b: 1}]}", "{a: [{b: 1}]}", yaml.ScalarNode},
+		{"a.0.b", "{z: 1}", "{z: 1, a: [{b: x}]}", yaml.ScalarNode},
+		{"a.[n=m].b", "{a: []}", "{a: [{n: m, b: x}]}", yaml.ScalarNode},
+	} {
+		v := parse(t, c.base)
+		walk := fieldPath{create: c.create, by: mark{node: &yaml.Node{Value: c.path}}}
+		for _, found := range walk.find(v, splitPath(c.path)) {
+			found.write("x", mark{})
+		}
+		if got, want := printed(t, v), printed(t, parse(t, c.want)); got != want {
+			t.Errorf("%s of %s: got\n%swant\n%s", c.path, c.base, got, want)
+		}
+	}
+}
+
+func TestFlowEnd(t *testing.T) {
+	for line, want := range map[string]int{
+		`{a: b}`: 7, `{a: "}", b: [1, {c: d}]} # x`: 25, `{a: it's}`: 10, `{a: b`: 0, `a: b`: 0, ``: 0, `}`: 0, `{a: '}'}`: 9,
+	} {
+		if got := flowEnd([]rune(line), 1); got != want {
+			t.Errorf("%s: got %d, want %d", line, got, want)
 		}
 	}
 }

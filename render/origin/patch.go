@@ -100,25 +100,15 @@ func (s *simulation) merge(c config, d document, target *yaml.Node, items []*ite
 	return items
 }
 
-// named lists the items that a patch without a target is for: of its kind and, at any time, its name.
+// named lists the items that a patch without a target is for: those that it identifies, now or before.
 func named(patch *yaml.Node, items []*item) (list []*item) {
-	kind, name, namespace := source.Text(patch, "kind"), textAt(patch, "metadata", "name"), textAt(patch, "metadata", "namespace")
-	group, _ := splitVersion(source.Text(patch, "apiVersion"))
-	fits := func(id identity, exact bool) bool {
-		other, _ := splitVersion(id.apiVersion)
-		return id.kind == kind && id.name == name && other == group && (!exact || id.namespace == namespace)
-	}
-	for _, exact := range []bool{true, false} {
-		for _, i := range items {
-			if fits(i.id(), exact) || slices.ContainsFunc(i.ids, func(id identity) bool { return fits(id, exact) }) {
-				list = append(list, i)
-			}
-		}
-		if len(list) > 0 {
-			return list
+	id := identity{source.Text(patch, "apiVersion"), source.Text(patch, "kind"), textAt(patch, "metadata", "name"), textAt(patch, "metadata", "namespace")}
+	for _, i := range items {
+		if i.was(id) {
+			list = append(list, i)
 		}
 	}
-	return nil
+	return list
 }
 
 // builtinGroup says whether an API group is one of Kubernetes itself, whose lists have merge keys.

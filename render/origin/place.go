@@ -28,8 +28,5 @@ type Link struct {
 	Path               string
 	StartLine, EndLine int
 	Role               string
-}
-
-func (p Place) link() Link {
-	return Link{Path: p.Path, StartLine: p.StartLine, EndLine: p.EndLine, Role: p.Role}
+	Value              string // the field's value before it was replaced; empty where that is not known
 }

@@ -1,6 +1,7 @@
 package origin
 
 import (
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -39,27 +40,28 @@ func (s *simulation) plugins(l *Layer, field string) (list []document) {
 // (https://github.com/kubernetes-sigs/kustomize/tree/master/plugin/builtin).
 func (s *simulation) transformer(c config, items []*item) []*item {
 	get := func(name string) *yaml.Node { _, n := source.Field(c.node, name); return n }
+	specs := specsOf(source.Items(c.node, "fieldSpecs"))
 	switch source.Text(c.node, "kind") {
 	case "PrefixTransformer":
 		if n := get("prefix"); n != nil {
-			s.affix(c.with(n), items, prefix)
+			s.affix(c.with(n), specs, func(name string) string { return n.Value + name }, items)
 		}
 	case "SuffixTransformer":
 		if n := get("suffix"); n != nil {
-			s.affix(c.with(n), items, suffix)
+			s.affix(c.with(n), specs, func(name string) string { return name + n.Value }, items)
 		}
 	case "LabelTransformer":
-		s.pairs(c.with(get("labels")), items, label, onlyMissing)
+		s.pairs(c.field("labels"), specs, items)
 	case "AnnotationsTransformer":
-		s.pairs(c.with(get("annotations")), items, annotation, onlyMissing)
+		s.pairs(c.field("annotations"), specs, items)
 	case "NamespaceTransformer":
 		if _, n := source.Field(get("metadata"), "namespace"); n != nil {
-			s.namespace(c.with(n), items)
+			s.namespace(c.with(n), namespacing{specs: specs, subjects: source.Text(c.node, "setRoleBindingSubjects"), unsetOnly: source.Text(c.node, "unsetOnly") == "true"}, items)
 		}
 	case "ImageTagTransformer":
-		s.images(c.with(get("imageTag")), items)
+		s.images(c.with(get("imageTag")), specs, items)
 	case "ReplicaCountTransformer":
-		s.replicas(c.with(get("replica")), items)
+		s.replicas(c.with(get("replica")), specs, items)
 	case "PatchTransformer":
 		return s.patchWith(c, get("patch"), source.Text(c.node, "path"), get("target"), items)
 	case "PatchJson6902Transformer":
@@ -71,7 +73,7 @@ func (s *simulation) transformer(c config, items []*item) []*item {
 		return s.patchWith(c, get("patches"), "", nil, items)
 	case "ReplacementTransformer":
 		for _, n := range source.Items(c.node, "replacements") {
-			items = s.replacement(c.with(n), items)
+			s.replacement(c.with(n), items)
 		}
 	case "ValueAddTransformer":
 		s.valueAdd(c, get("value"), items)
@@ -79,15 +81,30 @@ func (s *simulation) transformer(c config, items []*item) []*item {
 	return items
 }
 
+// valueAdd writes a value to fields; into one that holds a path, as one element of it.
 func (s *simulation) valueAdd(c config, n *yaml.Node, items []*item) {
 	if n == nil {
 		return
 	}
-	for _, target := range source.Items(c.node, "targets") {
+	targets := source.Items(c.node, "targets")
+	if file := source.Text(c.node, "targetFilePath"); file != "" {
+		for _, d := range s.b.text(c.layer.beside(file)).docs {
+			targets = append(targets, source.Items(d, "targets")...)
+		}
+	}
+	by := s.mark(c, n)
+	for _, target := range targets {
 		_, chosen := source.Field(target, "selector")
-		path := strings.Split(strings.Trim(source.Text(target, "fieldPath"), "/"), "/")
+		path := splitSlashes(strings.Trim(source.Text(target, "fieldPath"), "/"))
 		for _, i := range selected(chosen, items) {
-			i.root.ensure(s.mark(c, n), path[:len(path)-1]...).set(path[len(path)-1], scalarValue(n.Value, s.mark(c, n)))
+			if slices.Equal(path, []string{"metadata", "namespace"}) {
+				s.namespace(c.with(n), namespacing{}, []*item{i})
+				continue
+			}
+			(fieldSpec{create: true}).walk(i.root, path, yaml.ScalarNode, by, func(v *value) {
+				v.write(n.Value, by)
+				v.loose = source.Text(target, "filePathPosition") != ""
+			})
 		}
 	}
 }

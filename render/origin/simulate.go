@@ -1,7 +1,6 @@
 package origin
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -17,18 +16,18 @@ const maxValues = 1_500_000
 // simulation follows the steps of a build on values that know who wrote them. It does what kustomize does as far
 // as origins need it; where it is wrong, its values are not what was rendered, and the answer says so.
 type simulation struct {
-	b      *Build
-	step   int
-	copied int
-	vars   []variable
+	b        *Build
+	defaults specs
+	step     int
+	copied   int
+	vars     []variable
 }
 
 // item is a resource on its way through the steps.
 type item struct {
-	root   *value
-	ids    []identity // under which it was known, the first as written
-	doc    *document  // nil for a generated one
-	offers []offer
+	root *value
+	ids  []identity // under which it was known, the first as written
+	doc  *document  // nil for a generated one
 
 	// reparsed: kustomize wrote the resource as text and read it again, as it does for JSON patches and lists. Its
 	// lines are those of that text.
@@ -36,6 +35,27 @@ type item struct {
 }
 
 type identity struct{ apiVersion, kind, name, namespace string }
+
+// effective is the namespace that counts when identities are compared.
+func (id identity) effective() string {
+	switch {
+	case clusterScoped(id):
+		return "" // no namespace has this name
+	case id.namespace == "":
+		return "default"
+	}
+	return id.namespace
+}
+
+// same says whether two identities name the same resource.
+func (id identity) same(other identity) bool {
+	return id.apiVersion == other.apiVersion && id.kind == other.kind && id.name == other.name && id.effective() == other.effective()
+}
+
+// was says whether an item has or had an identity.
+func (i *item) was(id identity) bool {
+	return i.id().same(id) || slices.ContainsFunc(i.ids, id.same)
+}
 
 func (i *item) id() identity {
 	return identity{i.root.str("apiVersion"), i.root.str("kind"), i.root.str("metadata", "name"), i.root.str("metadata", "namespace")}
@@ -58,53 +78,14 @@ func newItem(root *value, doc *document) *item {
 	return i
 }
 
-// offer is a value that a step writes into more places than origins know: the labels of selectors, for one. The
-// rendered value tells whether it was taken.
-type offer struct {
-	kind offerKind
-	key  string // of labels and annotations
-	text string
-	by   mark
-	node *yaml.Node // the entry of images
-	reach
-}
-
-// reach is where besides metadata an entry of labels goes.
-type reach int
-
-const (
-	onlyMissing reach = iota // to places that are told by the field not being there before
-	templates
-	everywhere // and selectors
-)
-
-func reachOf(entry *yaml.Node) reach {
-	switch {
-	case source.Text(entry, "includeSelectors") == "true":
-		return everywhere
-	case source.Text(entry, "includeTemplates") == "true":
-		return templates
-	}
-	return onlyMissing
-}
-
-type offerKind int
-
-const (
-	label offerKind = iota
-	annotation
-	namespaceOffer
-	prefix
-	suffix
-	image
-	count
-)
-
-// layer runs one kustomization on what its parent has so far (a component) or on nothing.
-func (s *simulation) layer(l *Layer, items []*item) []*item {
+// layer runs one kustomization on what its parent has so far (a component) or on nothing. It adds its configurations
+// to those of its parent.
+func (s *simulation) layer(l *Layer, items []*item, custom specs) []*item {
 	for _, part := range l.Resources {
 		if part.Layer != nil {
-			items = append(items, s.layer(part.Layer, nil)...)
+			below := specs{}
+			items = append(items, s.layer(part.Layer, nil, below)...)
+			custom.add(below)
 			continue
 		}
 		s.step++
@@ -115,11 +96,12 @@ func (s *simulation) layer(l *Layer, items []*item) []*item {
 			}
 		}
 	}
+	custom.add(s.configurations(l))
 	items = s.generators(l, items)
 	for _, c := range l.Components {
-		items = s.layer(c, items)
+		items = s.layer(c, items, custom)
 	}
-	items = s.transform(l, items)
+	items = s.transform(l, items, custom)
 	s.collectVars(l, items)
 	return items
 }
@@ -127,12 +109,16 @@ func (s *simulation) layer(l *Layer, items []*item) []*item {
 // config is a part of a kustomization or a plugin's configuration.
 type config struct {
 	layer *Layer
-	path  string // of the file that holds node
+	path  string     // of the file that holds node
+	key   *yaml.Node // in front of node, if it has one
 	node  *yaml.Node
 	role  string
 }
 
-func (c config) with(n *yaml.Node) config { c.node = n; return c }
+func (c config) with(n *yaml.Node) config { c.key, c.node = nil, n; return c }
+
+// field is the configuration that stands in a field; its node is nil where there is none.
+func (c config) field(name string) config { c.key, c.node = source.Field(c.node, name); return c }
 
 func (s *simulation) mark(c config, n *yaml.Node) mark {
 	return mark{path: c.path, node: n, how: Writer, role: c.role, step: s.step}
@@ -148,109 +134,44 @@ func (s *simulation) made(v *value) *value {
 }
 
 // transform runs the fields of a kustomization in kustomize's own order (api/internal/target), then its plugins.
-func (s *simulation) transform(l *Layer, items []*item) []*item {
+func (s *simulation) transform(l *Layer, items []*item, custom specs) []*item {
 	c := config{layer: l, path: l.File.Path, node: l.File.Node}
-	field := func(name string) *yaml.Node { _, n := source.Field(c.node, name); return n }
-	each := func(name, role string, do func(config, []*item) []*item) {
+	specs := func(step string) []fieldSpec { return union(s.defaults[step], custom[step]) }
+	each := func(name, role string, do func(config)) {
 		for _, n := range source.Items(c.node, name) {
 			s.step++
-			items = do(config{layer: l, path: c.path, node: n, role: role}, items)
+			do(config{layer: l, path: c.path, node: n, role: role})
 		}
 	}
-	one := func(name string, do func(config, []*item)) {
-		if n := field(name); n != nil {
+	one := func(name string, do func(config)) {
+		if key, n := source.Field(c.node, name); n != nil {
 			s.step++
-			do(config{layer: l, path: c.path, node: n, role: name}, items)
+			do(config{layer: l, path: c.path, key: key, node: n, role: name})
 		}
 	}
-	each("patchesStrategicMerge", "patch", s.patchStrategic)
-	each("patches", "patch", s.patch)
-	one("namespace", s.namespace)
-	one("namePrefix", func(c config, items []*item) { s.affix(c, items, prefix) })
-	one("nameSuffix", func(c config, items []*item) { s.affix(c, items, suffix) })
-	each("labels", "labels", func(c config, items []*item) []*item {
-		_, pairs := source.Field(c.node, "pairs")
-		s.pairs(c.with(pairs), items, label, reachOf(c.node))
-		return items
+	each("patchesStrategicMerge", "patch", func(c config) { items = s.patchStrategic(c, items) })
+	each("patches", "patch", func(c config) { items = s.patch(c, items) })
+	one("namespace", func(c config) { s.namespace(c, namespacing{specs: specs("namespace")}, items) })
+	one("namePrefix", func(c config) {
+		s.affix(c, specs("namePrefix"), func(name string) string { return c.node.Value + name }, items)
 	})
-	one("commonLabels", func(c config, items []*item) { s.pairs(c, items, label, everywhere) })
-	one("commonAnnotations", func(c config, items []*item) { s.pairs(c, items, annotation, everywhere) })
-	each("patchesJson6902", "patch", s.patch)
-	each("replicas", "replicas", s.replicas)
-	each("images", "images", s.images)
-	each("replacements", "replacements", s.replacement)
+	one("nameSuffix", func(c config) {
+		s.affix(c, specs("nameSuffix"), func(name string) string { return name + c.node.Value }, items)
+	})
+	each("labels", "labels", func(c config) { s.labels(c, specs, items) })
+	one("commonLabels", func(c config) { s.pairs(c, specs("commonLabels"), items) })
+	one("commonAnnotations", func(c config) { s.pairs(c, specs("commonAnnotations"), items) })
+	each("patchesJson6902", "patch", func(c config) { items = s.patch(c, items) })
+	each("replicas", "replicas", func(c config) { s.replicas(c, specs("replicas"), items) })
+	for _, name := range []string{"images", "imageTags"} {
+		each(name, "images", func(c config) { s.images(c, specs("images"), items) })
+	}
+	each("replacements", "replacements", func(c config) { s.replacement(c, items) })
 	for _, d := range s.plugins(l, "transformers") {
 		s.step++
 		items = s.transformer(config{layer: l, path: d.path, node: d.node, role: "transformers"}, items)
 	}
 	return items
-}
-
-// selected lists the items that a target's selector chooses
-// (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/patches/).
-func selected(target *yaml.Node, items []*item) []*item {
-	var list []*item
-	labels, annotations := source.Text(target, "labelSelector"), source.Text(target, "annotationSelector")
-	field := func(name string) func(string) bool { return matcher(source.Text(target, name)) }
-	group, version, kind, name, namespace := field("group"), field("version"), field("kind"), field("name"), field("namespace")
-	for _, i := range items {
-		now := i.id()
-		g, v := splitVersion(now.apiVersion)
-		if !group(g) || !version(v) || !selects(labels, i.root.at("metadata", "labels")) || !selects(annotations, i.root.at("metadata", "annotations")) {
-			continue
-		}
-		for _, id := range append([]identity{now}, i.ids...) {
-			if (kind(now.kind) || kind(id.kind)) && name(id.name) && namespace(id.namespace) {
-				list = append(list, i)
-				break
-			}
-		}
-	}
-	return list
-}
-
-func splitVersion(apiVersion string) (group, version string) {
-	group, version, ok := strings.Cut(apiVersion, "/")
-	if !ok {
-		return "", group
-	}
-	return group, version
-}
-
-// matcher answers the test of a selector's regular expression, which must match the whole value. An empty one
-// matches all.
-func matcher(pattern string) func(string) bool {
-	if pattern == "" {
-		return func(string) bool { return true }
-	}
-	re, err := regexp.Compile("^(?:" + pattern + ")$")
-	return func(s string) bool { return s == pattern || err == nil && re.MatchString(s) }
-}
-
-// selects evaluates a label selector of equalities; others count as matching
-// (https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors).
-func selects(selector string, labels *value) bool {
-	if selector == "" || strings.ContainsAny(selector, "()") {
-		return true
-	}
-	for _, part := range strings.Split(selector, ",") {
-		part = strings.TrimSpace(part)
-		if key, want, ok := strings.Cut(part, "!="); ok {
-			if labels.str(strings.TrimSpace(key)) == strings.TrimSpace(want) {
-				return false
-			}
-			continue
-		}
-		key, want, equal := strings.Cut(part, "=")
-		have := labels.get(strings.TrimSpace(strings.TrimPrefix(key, "!")))
-		switch {
-		case equal && (have == nil || have.text != strings.TrimSpace(strings.TrimPrefix(want, "="))):
-			return false
-		case !equal && (have == nil) != strings.HasPrefix(part, "!"):
-			return false
-		}
-	}
-	return true
 }
 
 // resolve matches the items to the rendered resources: by kind and name, what is left by the order. A generated

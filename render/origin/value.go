@@ -3,6 +3,7 @@ package origin
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -16,7 +17,20 @@ type mark struct {
 	line, end int
 	how       How
 	role      string
-	step      int // counts up through the build
+	step      int  // counts up through the build
+	part      part // of the node's text, if it is not all of it
+}
+
+// part is a piece of a scalar's text, in runes.
+type part struct{ from, to int }
+
+// only narrows a mark to the piece of its node's text that is between two others.
+func (m mark) only(before, text string) mark {
+	if m.part == (part{}) && m.node != nil && text != "" && strings.HasPrefix(m.node.Value, before+text) {
+		m.part.from = len([]rune(before))
+		m.part.to = m.part.from + len([]rune(text))
+	}
+	return m
 }
 
 func (m mark) known() bool { return m.path != "" }
@@ -26,11 +40,27 @@ type value struct {
 	kind   yaml.Kind // ScalarNode, MappingNode or SequenceNode
 	text   string    // of a scalar
 	null   bool
+	way    bool // of a map: made on the way to another one, so that nobody writes there
 	loose  bool // the text need not be what is rendered: the content of a file, for one
 	fields []field
 	items  []*value
 	by     mark
-	chain  []mark // whom it replaced, the nearest first
+	chain  []link // what it replaced, the nearest first
+}
+
+// link is a value that was replaced: who wrote it, and what it was.
+type link struct {
+	mark
+	text string // empty where it is not known
+}
+
+// history lists the value itself and what it replaced.
+func (v *value) history() []link {
+	own := link{v.by, v.text}
+	if v.loose {
+		own.text = ""
+	}
+	return append([]link{own}, v.chain...)
 }
 
 type field struct {
@@ -111,6 +141,8 @@ func (w writer) addFields(v *value, n *yaml.Node) {
 	}
 }
 
+func (v *value) onTheWay() bool { return v != nil && v.way }
+
 // get answers a field of a map, nil where it has none.
 func (v *value) get(key string) *value {
 	if v == nil || v.kind != yaml.MappingNode {
@@ -166,13 +198,13 @@ func (v *value) drop(key string) {
 // replaces notes that a value took the place of another.
 func (v *value) replaces(old *value) {
 	if old.by.known() && old.kind == yaml.ScalarNode && v.kind == yaml.ScalarNode {
-		v.chain = append(append(slices.Clone(v.chain), old.by), old.chain...)
+		v.chain = append(slices.Clip(v.chain), old.history()...)
 	}
 }
 
 // write changes a scalar in place.
 func (v *value) write(text string, by mark) {
-	v.chain = append([]mark{v.by}, v.chain...)
+	v.chain = v.history()
 	v.text, v.by, v.null, v.loose = text, by, false, false
 }
 

@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"regexp"
@@ -17,6 +18,7 @@ type edit struct {
 	path     string
 	line     int // from 1
 	from, to int // runes of the line, from 0
+	drop     int // whole lines that go; then from and to do not count
 	text     string
 	mark     string // what a rendered value that depends on the place holds afterwards; empty where any change counts
 }
@@ -38,10 +40,13 @@ func flip(word string) (string, bool) {
 	return "", false
 }
 
+// marker is a word that no source holds.
+func marker(id int) string { return fmt.Sprintf("z%dq", id) }
+
 // newEdit answers the change of a place, false where the place holds nothing that could be changed: a
 // generator's entry stands for what nobody wrote. The id makes the change tell from others of the same render.
 func newEdit(lines []string, p origin.Place, id int) (edit, bool) {
-	e := edit{path: p.Path, line: p.StartLine, mark: fmt.Sprintf("z%dq", id)}
+	e := edit{path: p.Path, line: p.StartLine, mark: marker(id)}
 	if p.StartLine < 1 || p.StartLine > len(lines) {
 		return e, false
 	}
@@ -82,6 +87,10 @@ func wholeLine(text string) bool {
 func (e *edit) replace(token string, id int) {
 	if len(token) >= 2 && (token[0] == '"' || token[0] == '\'') && token[len(token)-1] == token[0] {
 		inner := token[1 : len(token)-1]
+		if token[0] == '\'' && strings.HasPrefix(inner, `{"`) {
+			e.text = `'{"` + e.mark + `":"` + e.mark + `",` + inner[1:] + `'` // JSON stays JSON
+			return
+		}
 		if base, ok := reencode(inner, e.mark); ok {
 			e.text = token[:1] + base + token[:1]
 			return
@@ -142,17 +151,20 @@ func (e edit) carries(value string) bool {
 // apply answers a text with some edits of its lines, which must not overlap; false when they do.
 func apply(lines []string, edits []edit) ([]byte, bool) {
 	edits = slices.Clone(edits)
-	slices.SortFunc(edits, func(a, b edit) int {
-		if a.line != b.line {
-			return a.line - b.line
-		}
-		return a.from - b.from
-	})
+	slices.SortFunc(edits, func(a, b edit) int { return cmp.Or(a.line-b.line, a.from-b.from) })
 	out := slices.Clone(lines)
 	for i := len(edits) - 1; i >= 0; i-- {
 		e := edits[i]
-		if i > 0 && edits[i-1].line == e.line && edits[i-1].to > e.from {
+		if i > 0 && (edits[i-1].line == e.line && edits[i-1].to > e.from || edits[i-1].line+edits[i-1].drop > e.line) {
 			return nil, false
+		}
+		if e.drop > 0 {
+			var instead []string
+			if e.text != "" {
+				instead = []string{e.text}
+			}
+			out = slices.Replace(out, e.line-1, min(len(out), e.line-1+e.drop), instead...)
+			continue
 		}
 		line := []rune(out[e.line-1])
 		if e.to > len(line) {

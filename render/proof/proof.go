@@ -5,7 +5,6 @@ package proof
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -13,13 +12,12 @@ import (
 
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/graph"
-	"github.com/lintel-bot/lintel/render/origin"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
 // Options choose what is tried. The zero value tries everything.
 type Options struct {
-	Fields int    // fields of one root, rare classes first; 0: all
+	Fields int    // questions about one root, rare classes first; 0: all
 	Roots  int    // roots, spread over the repository; 0: all
 	Only   string // the path of the one root to try, or of the folder around several; empty: no limit
 	Limits render.Limits
@@ -74,19 +72,8 @@ type prover struct {
 	report   *Report
 	base     *rendered
 	lines    map[string][]string // of the source files
+	written  []string            // files that a person may edit together: what the root reads
 	trials   []*trial
-}
-
-// trial is one place and the fields that are said to come from it.
-type trial struct {
-	edit   edit
-	fields []*attempt
-	alone  bool // what others refer to is changed alone
-}
-
-type attempt struct {
-	Field
-	resource int
 }
 
 // rendered is one answer of the renderer.
@@ -112,11 +99,16 @@ func (p *prover) run(ctx context.Context) error {
 			p.report.Different = append(p.report.Different, p.root.Path)
 		}
 	}
+	for name, id := range rendering.Reads {
+		if id != "" && !strings.HasSuffix(name, "/") {
+			p.written = append(p.written, name)
+		}
+	}
 	p.base = flatten(rendering)
 	p.collect(rendering)
 	var together, alone []*trial
 	for _, t := range p.trials {
-		if t.alone || t.edit.mark == "" {
+		if t.alone || len(t.tries) == 0 || len(t.tries[0]) != 1 || t.tries[0][0].mark == "" {
 			alone = append(alone, t)
 		} else {
 			together = append(together, t)
@@ -142,90 +134,22 @@ func (p *prover) run(ctx context.Context) error {
 	return nil
 }
 
-// collect asks for the place of each field and makes the trials.
-func (p *prover) collect(rendering *render.Rendering) {
-	byClass := map[Class][]*attempt{}
-	for i, res := range rendering.Resources {
-		for _, f := range res.Fields() {
-			if !f.Scalar() && lastIsIndex(f.Pointer) {
-				continue // an element of a list has no key
-			}
-			place := res.Origin(f.Pointer)
-			class := Class{How: place.How, Role: place.Role}
-			if !f.Scalar() {
-				class.Role += " key"
-			}
-			byClass[class] = append(byClass[class], &attempt{resource: i, Field: Field{
-				Root: p.root.Path, Resource: p.base.kinds[i], Pointer: f.Pointer, Value: f.Node.Value, Place: place, Class: class}})
-		}
-	}
-	at := map[string]*trial{}
-	for _, a := range p.sample(byClass) {
-		key := fmt.Sprintf("%s:%d:%d:%d", a.Place.Path, a.Place.StartLine, a.Place.StartColumn, a.Place.EndLine)
-		t := at[key]
-		if t == nil {
-			e, ok := newEdit(p.text(a.Place.Path), a.Place, len(at))
-			if !ok || a.Place.Missing != "" && a.Place.How == origin.Enclosing && nobodyWrote(a.Pointer) {
-				a.Outcome, a.Reason = Undecided, "the place holds no text of its own"
-				p.report.Fields = append(p.report.Fields, a.Field)
-				continue
-			}
-			t = &trial{edit: e}
-			at[key] = t
-			p.trials = append(p.trials, t)
-		}
-		t.fields = append(t.fields, a)
-		t.alone = t.alone || identifies(a.Pointer) || strings.HasSuffix(a.Class.Role, " key")
-	}
-}
-
-// sample picks fields so that no class is left out.
-func (p *prover) sample(byClass map[Class][]*attempt) []*attempt {
-	random := rand.New(rand.NewPCG(1, uint64(len(p.root.Path))))
-	var classes []Class
-	total := 0
-	for c, list := range byClass {
-		classes = append(classes, c)
-		total += len(list)
-	}
-	slices.SortFunc(classes, func(a, b Class) int { return strings.Compare(a.String(), b.String()) })
-	limit := p.options.Fields
-	if limit <= 0 {
-		limit = total
-	}
-	for _, c := range classes {
-		list := byClass[c]
-		if limit < total {
-			random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
-		}
-	}
-	var picked []*attempt
-	for i := 0; len(picked) < min(limit, total); i++ {
-		for _, c := range classes {
-			if i < len(byClass[c]) && len(picked) < limit {
-				picked = append(picked, byClass[c][i])
-			}
-		}
-	}
-	return picked
-}
-
 func (p *prover) text(name string) []string {
 	lines, ok := p.lines[name]
 	if !ok {
 		if data, _, err := p.tree.ReadFile(name); err == nil {
-			lines = strings.Split(string(data), "\n")
+			lines = strings.Split(strings.TrimPrefix(string(data), "\ufeff"), "\n")
 		}
 		p.lines[name] = lines
 	}
 	return lines
 }
 
-// render renders the root with some places changed. The answer is nil with a reason where it does not build.
-func (p *prover) render(ctx context.Context, trials []*trial) (*rendered, string, error) {
+// render renders the root with some edits. The answer is nil with a reason where it does not build.
+func (p *prover) render(ctx context.Context, edits []edit) (*rendered, string, error) {
 	byPath := map[string][]edit{}
-	for _, t := range trials {
-		byPath[t.edit.path] = append(byPath[t.edit.path], t.edit)
+	for _, e := range edits {
+		byPath[e.path] = append(byPath[e.path], e)
 	}
 	files := map[string][]byte{}
 	for name, edits := range byPath {
@@ -252,7 +176,11 @@ func (p *prover) render(ctx context.Context, trials []*trial) (*rendered, string
 
 // together tries many places in one render and answers those that must be tried alone.
 func (p *prover) together(ctx context.Context, trials []*trial) ([]*trial, error) {
-	after, _, err := p.render(ctx, trials)
+	var edits []edit
+	for _, t := range trials {
+		edits = append(edits, t.tries[0]...)
+	}
+	after, _, err := p.render(ctx, edits)
 	if err != nil {
 		return nil, err
 	}
@@ -272,7 +200,7 @@ func (p *prover) together(ctx context.Context, trials []*trial) ([]*trial, error
 	for _, t := range trials {
 		ok := true
 		for _, a := range t.fields {
-			ok = ok && t.edit.carries(after.fields[a.resource][a.Pointer])
+			ok = ok && t.tries[0][0].carries(after.fields[a.resource][a.expected(t.tries[0][0])])
 		}
 		if !ok {
 			rest = append(rest, t)
@@ -281,37 +209,46 @@ func (p *prover) together(ctx context.Context, trials []*trial) ([]*trial, error
 	return rest, nil
 }
 
-// single tries one place.
+// single tries one place: its first edit that builds decides; of a removal, all that build.
 func (p *prover) single(ctx context.Context, t *trial) error {
-	after, reason, err := p.render(ctx, []*trial{t})
-	if err != nil {
-		return err
-	}
 	for _, a := range t.fields {
-		switch {
-		case after == nil:
-			a.Outcome, a.Reason = Undecided, reason
-		case len(after.fields) != len(p.base.fields):
-			a.Outcome, a.Reason = Undecided, "another number of resources"
-		case p.same(after, a):
-			a.Outcome, a.Reason = Refuted, "is the same after the change to "+t.edit.text
-		default:
-			a.Outcome = Confirmed
+		a.Outcome, a.Reason = Undecided, "the place holds no text of its own"
+	}
+	for _, edits := range t.tries {
+		after, reason, err := p.render(ctx, edits)
+		if err != nil {
+			return err
+		}
+		open := false
+		for _, a := range t.fields {
+			switch outcome := a.judge(p.base, after, edits[0]); {
+			case a.Outcome == Confirmed:
+			case outcome == Undecided:
+				open = true
+				if a.Outcome == Undecided {
+					if a.Reason = reason; after != nil {
+						a.Reason = "another number of resources"
+					}
+				}
+			case outcome == Overwritten:
+				a.Outcome, a.Reason, open = outcome, "another layer writes it, too", true
+			case a.Outcome == Overwritten:
+			case outcome == Confirmed:
+				a.Outcome, a.Reason = outcome, ""
+			default:
+				a.Outcome = Refuted
+				a.Reason = fmt.Sprintf("is %.60q after the change to %q", strings.TrimSpace(after.fields[a.resource][a.Pointer]), edits[0].text)
+				if a.question == chain {
+					a.Reason += fmt.Sprintf(", want %q", a.want)
+				}
+				open = open || a.question != value
+			}
+		}
+		if !open {
+			return nil
 		}
 	}
 	return nil
-}
-
-// same says whether a field is as it was. A map or list that other layers write, too, lives on without this key, but
-// then what holds it has changed.
-func (p *prover) same(after *rendered, a *attempt) bool {
-	pointer := a.Pointer
-	if strings.HasSuffix(a.Class.Role, " key") {
-		if pointer = pointer[:strings.LastIndexByte(pointer, '/')]; pointer == "" {
-			return fmt.Sprint(after.fields[a.resource]) == fmt.Sprint(p.base.fields[a.resource])
-		}
-	}
-	return after.fields[a.resource][pointer] == p.base.fields[a.resource][pointer]
 }
 
 // flatten makes a rendering's fields comparable.
@@ -319,7 +256,7 @@ func flatten(r *render.Rendering) *rendered {
 	out := &rendered{}
 	for _, res := range r.Resources {
 		meta, _ := res.Object["metadata"].(map[string]any)
-		out.kinds = append(out.kinds, fmt.Sprint(res.Object["kind"], " ", meta["name"]))
+		out.kinds = append(out.kinds, fmt.Sprint(res.Object["kind"], " ", meta["namespace"], " ", meta["name"]))
 		fields := map[string]string{}
 		for _, f := range res.Fields() {
 			fields[f.Pointer] = text(f.Node)
@@ -339,20 +276,3 @@ func text(n *yaml.Node) string {
 	}
 	return string(data)
 }
-
-func lastIsIndex(pointer string) bool {
-	last := pointer[strings.LastIndexByte(pointer, '/')+1:]
-	return last != "" && strings.Trim(last, "0123456789") == ""
-}
-
-// identifies says whether other parts of a build may refer to a field.
-func identifies(pointer string) bool {
-	switch pointer[strings.LastIndexByte(pointer, '/')+1:] {
-	case "name", "kind", "apiVersion", "namespace":
-		return true
-	}
-	return false
-}
-
-// nobodyWrote says whether a field is one that kustomize adds to a resource that it generates.
-func nobodyWrote(pointer string) bool { return pointer == "/kind" || pointer == "/apiVersion" }

@@ -16,9 +16,10 @@ type Outcome int
 
 // The outcomes.
 const (
-	Confirmed Outcome = iota // the field changed
-	Refuted                  // the field stayed as it was
-	Undecided                // the change broke the build, or the place holds no text of its own
+	Confirmed   Outcome = iota // the field changed
+	Refuted                    // the field stayed as it was
+	Undecided                  // the change broke the build, or the place holds no text of its own
+	Overwritten                // the place was taken away, and another layer wrote the same; it counts as undecided
 )
 
 // Class groups fields by how their place was found and what the place is.
@@ -67,7 +68,7 @@ func (c *Count) add(o Outcome) {
 		c.Confirmed++
 	case Refuted:
 		c.Refuted++
-	case Undecided:
+	default:
 		c.Undecided++
 	}
 }
@@ -125,7 +126,7 @@ func (r *Report) Write(w io.Writer, refuted, undecided int) error {
 		case f.Outcome == Refuted && refuted > 0:
 			refuted--
 			fmt.Fprintf(&out, "refuted: %s\n", f)
-		case f.Outcome == Undecided && undecided > 0:
+		case (f.Outcome == Undecided || f.Outcome == Overwritten) && undecided > 0:
 			undecided--
 			fmt.Fprintf(&out, "undecided: %s\n", f)
 		}

@@ -9,14 +9,15 @@ type Difference struct {
 }
 
 // Diff lists the files and symlinks that differ between two trees of one repository, sorted by path. Folders
-// with the same object id are not read: the cost follows the change. Renames are a removal and an addition.
+// with the same object id are not read: the cost follows the change. Renames are a removal and an addition. What is
+// beyond the limits answers *TooManyError or *TooDeepError.
 func Diff(from, to *Tree) ([]Difference, error) {
 	var list []Difference
-	err := diff(from.objects, "", from.root, to.root, &list)
+	err := diff(from.objects, "", from.root, to.root, from.objects.newBudget(), &list)
 	return list, err
 }
 
-func diff(o *Objects, dir, a, b string, out *[]Difference) error {
+func diff(o *Objects, dir, a, b string, left *budget, out *[]Difference) error {
 	if a == b {
 		return nil
 	}
@@ -26,6 +27,9 @@ func diff(o *Objects, dir, a, b string, out *[]Difference) error {
 	}
 	bs, err := o.entries(b)
 	if err != nil {
+		return err
+	}
+	if err := left.spend(dir, max(len(as), len(bs))); err != nil {
 		return err
 	}
 	for len(as) > 0 || len(bs) > 0 {
@@ -39,7 +43,7 @@ func diff(o *Objects, dir, a, b string, out *[]Difference) error {
 			x, as = &as[0], as[1:]
 			y, bs = &bs[0], bs[1:]
 		}
-		if err := diffEntry(o, dir, x, y, out); err != nil {
+		if err := diffEntry(o, dir, x, y, left, out); err != nil {
 			return err
 		}
 	}
@@ -57,7 +61,7 @@ func compareHeads(as, bs []Entry) int {
 	}
 }
 
-func diffEntry(o *Objects, dir string, x, y *Entry, out *[]Difference) error {
+func diffEntry(o *Objects, dir string, x, y *Entry, left *budget, out *[]Difference) error {
 	var xDir, yDir string
 	if x != nil && x.Kind == Dir {
 		xDir = x.ID
@@ -76,7 +80,7 @@ func diffEntry(o *Objects, dir string, x, y *Entry, out *[]Difference) error {
 		*out = append(*out, Difference{Path: dir + name, Old: leafX, New: leafY})
 	}
 	if xDir != "" || yDir != "" {
-		return diff(o, dir+name+"/", xDir, yDir, out)
+		return diff(o, dir+name+"/", xDir, yDir, left, out)
 	}
 	return nil
 }

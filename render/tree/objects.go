@@ -57,6 +57,7 @@ const (
 type Objects struct {
 	mu     sync.Mutex
 	limit  int64
+	files  int // see SetFileLimit
 	cmd    *exec.Cmd
 	in     io.WriteCloser
 	out    *bufio.Reader

@@ -200,11 +200,17 @@ func (t *Tree) ReadDir(p string) ([]Entry, error) {
 }
 
 // Walk calls visit for every file and symlink of the tree, in order of their paths, without following
-// links. An error of visit ends the walk and is its answer.
-func (t *Tree) Walk(visit func(p string, e Entry) error) error { return t.walk("", t.root, visit) }
+// links. An error of visit ends the walk and is its answer. A tree beyond the limits answers *TooManyError or
+// *TooDeepError.
+func (t *Tree) Walk(visit func(p string, e Entry) error) error {
+	return t.walk("", t.root, t.objects.newBudget(), visit)
+}
 
-func (t *Tree) walk(dir, id string, visit func(string, Entry) error) error {
+func (t *Tree) walk(dir, id string, b *budget, visit func(string, Entry) error) error {
 	list, err := t.objects.entries(id)
+	if err == nil {
+		err = b.spend(dir, len(list))
+	}
 	if err != nil {
 		return t.objects.remember(err)
 	}
@@ -212,7 +218,7 @@ func (t *Tree) walk(dir, id string, visit func(string, Entry) error) error {
 		p := dir + e.Name
 		switch e.Kind {
 		case Dir:
-			err = t.walk(p+"/", e.ID, visit)
+			err = t.walk(p+"/", e.ID, b, visit)
 		case File, Symlink:
 			err = visit(p, e)
 		}

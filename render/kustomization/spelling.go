@@ -1,0 +1,154 @@
+package kustomization
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/render/source"
+)
+
+// Kustomize reads a kustomization by way of JSON (types.Kustomization.Unmarshal): letter case does not count in the
+// names of fields, of a field that is written twice the last counts, aliases can be names, and !!binary is decoded. A
+// reader that knows one spelling alone would vet another file than the one that is built. So the file is brought to
+// one spelling first, and what even kustomize's own readers disagree about is refused.
+
+// topFields are those of types.Kustomization; the others are what is read below them.
+var (
+	topFields = []string{"apiVersion", "kind", "metadata", "openapi", "namePrefix", "nameSuffix", "namespace", "commonLabels", "labels",
+		"commonAnnotations", "patchesStrategicMerge", "patchesJson6902", "patches", "images", "imageTags", "replacements", "replicas", "vars",
+		"sortOptions", "resources", "components", "crds", "bases", "configMapGenerator", "secretGenerator", "helmGlobals", "helmCharts",
+		"helmChartInflationGenerator", "generatorOptions", "configurations", "generators", "transformers", "validators", "buildMetadata"}
+	patchFields     = []string{"path", "patch", "target", "options"}
+	replacedFields  = []string{"path", "source", "targets"}
+	generatedFields = []string{"namespace", "name", "behavior", "literals", "files", "envs", "env", "options", "type"}
+	schemaFields    = []string{"path", "version"}
+	imageFields     = []string{"name", "newName", "tagSuffix", "newTag", "digest"}
+	replicaFields   = []string{"name", "count"}
+)
+
+// spell brings the file to one spelling.
+func (f *File) spell() error {
+	if n := encoded(f.Node); n != nil {
+		return &source.Error{Path: f.Path, Line: n.Line, Column: n.Column, Message: "has text in base64 (!!binary): write it as it is"}
+	}
+	if err := f.canonical(f.Node, topFields); err != nil {
+		return err
+	}
+	for _, list := range []struct {
+		field string
+		names []string
+	}{
+		{"patches", patchFields}, {"patchesJson6902", patchFields}, {"replacements", replacedFields}, {"images", imageFields}, {"imageTags", imageFields},
+		{"configMapGenerator", generatedFields}, {"secretGenerator", generatedFields}, {"replicas", replicaFields},
+	} {
+		for _, item := range source.Items(f.Node, list.field) {
+			if err := f.canonical(item, list.names); err != nil {
+				return err
+			}
+		}
+	}
+	_, schema := source.Field(f.Node, "openapi")
+	return f.canonical(schema, schemaFields)
+}
+
+// encoded answers the first scalar that is tagged !!binary, nil where there is none. Aliases are not followed: what they
+// stand for is in the file, too.
+func encoded(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!binary" {
+		return n
+	}
+	for _, c := range n.Content {
+		if found := encoded(c); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// canonical renames the keys of a map to the names that kustomize takes them for, and keeps the last of those that are
+// written twice.
+func (f *File) canonical(n *yaml.Node, names []string) error {
+	if n = source.Deref(n); n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	fail := func(at *yaml.Node, format string, args ...any) error {
+		return &source.Error{Path: f.Path, Line: at.Line, Column: at.Column, Message: fmt.Sprintf(format, args...)}
+	}
+	var content []*yaml.Node
+	own, written := map[string]int{}, map[string]string{}
+	merges := 0
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := source.Deref(n.Content[i]), n.Content[i+1]
+		if source.IsMerge(n.Content[i]) {
+			if merges++; merges > 1 {
+				return fail(key, "has two merge keys (<<): write one, with a list of what to merge")
+			}
+			for _, merged := range source.Merged(n.Content[i+1]) {
+				if other := misspelled(merged, names); other != "" {
+					return fail(key, "merges in the field %q, which kustomize takes for another: use its exact spelling", other)
+				}
+				for _, name := range source.Keys(merged) {
+					if _, above := own[name]; above {
+						return fail(key, "sets %q above a merge key (<<) that sets it, too, and programs disagree which one counts: put the merge key first", name)
+					}
+				}
+			}
+			content = append(content, key, value)
+			continue
+		}
+		name := canonicalName(key.Value, names)
+		if name != key.Value || key != n.Content[i] {
+			named := *key
+			named.Value, named.Anchor = name, ""
+			if key == n.Content[i] {
+				named.Anchor = key.Anchor
+			}
+			named.Line, named.Column = n.Content[i].Line, n.Content[i].Column
+			key = &named
+		}
+		at, twice := own[name]
+		if twice && written[name] != source.Deref(n.Content[i]).Value {
+			return fail(key, "sets %q twice, in two spellings: keep one", name)
+		}
+		written[name] = source.Deref(n.Content[i]).Value
+		if twice {
+			content[at], content[at+1] = key, value
+			continue
+		}
+		own[name] = len(content)
+		content = append(content, key, value)
+	}
+	n.Content = content
+	return nil
+}
+
+// canonicalName is what encoding/json matches a key with: the name itself, or one that differs in letter case only.
+func canonicalName(key string, names []string) string {
+	if i := slices.IndexFunc(names, func(name string) bool { return strings.EqualFold(name, key) }); i >= 0 {
+		return names[i]
+	}
+	return key
+}
+
+// misspelled answers a key of a map that is to be merged, or of what that merges, that is not spelled as its name is.
+func misspelled(n *yaml.Node, names []string) string {
+	if n.Kind != yaml.MappingNode {
+		return ""
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := source.Deref(n.Content[i])
+		if source.IsMerge(n.Content[i]) {
+			for _, merged := range source.Merged(n.Content[i+1]) {
+				if found := misspelled(merged, names); found != "" {
+					return found
+				}
+			}
+		} else if canonicalName(key.Value, names) != key.Value {
+			return key.Value
+		}
+	}
+	return ""
+}

@@ -1,0 +1,198 @@
+package origin
+
+import (
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/render/source"
+)
+
+// fieldSpec names a field of some resources that a step writes
+// (https://github.com/kubernetes-sigs/kustomize/tree/master/examples/transformerconfigs).
+type fieldSpec struct {
+	group, version, kind string // empty: any
+	path                 []string
+	create               bool
+}
+
+// specs holds the field specs of each step, by the name that `configurations` give it.
+type specs map[string][]fieldSpec
+
+// at answers specs of one path for several kinds: "kind", "kind.group" or "kind/version".
+func at(path string, create bool, kinds ...string) (list []fieldSpec) {
+	for _, kind := range kinds {
+		f := fieldSpec{path: strings.Split(path, "/"), create: create}
+		kind, f.version, _ = strings.Cut(kind, "/")
+		f.kind, f.group, _ = strings.Cut(kind, ".")
+		list = append(list, f)
+	}
+	return list
+}
+
+const everyKind = ""
+
+// defaultSpecs answers what the steps write without any configuration
+// (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/commonlabels/ and its neighbors).
+func defaultSpecs() specs {
+	const rc, job, cron, set = "ReplicationController/v1", "Job.batch", "CronJob.batch", "StatefulSet.apps"
+	template := func(field, stateful string) []fieldSpec {
+		return slices.Concat(
+			at("metadata/"+field, true, everyKind),
+			at("spec/template/metadata/"+field, true, rc, "Deployment", "ReplicaSet", "DaemonSet", stateful, job),
+			at("spec/jobTemplate/metadata/"+field, true, cron),
+			at("spec/jobTemplate/spec/template/metadata/"+field, true, cron))
+	}
+	labels := template("labels", set)
+	claims := at("spec/volumeClaimTemplates[]/metadata/labels", true, set)
+	selectors := slices.Concat(
+		at("spec/selector", true, "Service/v1", rc),
+		at("spec/selector/matchLabels", true, "Deployment", "ReplicaSet", "DaemonSet", set),
+		at("spec/selector/matchLabels", false, job, "PodDisruptionBudget.policy"),
+		at("spec/jobTemplate/spec/selector/matchLabels", false, cron),
+		at("spec/podSelector/matchLabels", false, "NetworkPolicy.networking.k8s.io"),
+		at("spec/ingress/from/podSelector/matchLabels", false, "NetworkPolicy.networking.k8s.io"),
+		at("spec/egress/to/podSelector/matchLabels", false, "NetworkPolicy.networking.k8s.io"),
+		at("spec/template/spec/topologySpreadConstraints/labelSelector/matchLabels", false, "Deployment.apps", set))
+	for _, affinity := range []string{"podAffinity", "podAntiAffinity"} {
+		for _, term := range []string{"preferredDuringSchedulingIgnoredDuringExecution/podAffinityTerm", "requiredDuringSchedulingIgnoredDuringExecution"} {
+			selectors = append(selectors, at("spec/template/spec/affinity/"+affinity+"/"+term+"/labelSelector/matchLabels", false, "Deployment.apps", set)...)
+		}
+	}
+	return specs{
+		"namePrefix":        at("metadata/name", false, everyKind),
+		"nameSuffix":        at("metadata/name", false, everyKind),
+		"commonAnnotations": template("annotations", "StatefulSet"),
+		"commonLabels":      slices.Concat(selectors, labels, claims),
+		"templateLabels":    labels, "volumeClaimTemplateLabels": claims,
+		"namespace": slices.Concat(
+			at("metadata/name", true, "Namespace"),
+			at("spec/service/namespace", true, "APIService.apiregistration.k8s.io"),
+			at("spec/conversion/webhook/clientConfig/service/namespace", false, "CustomResourceDefinition.apiextensions.k8s.io")),
+		"images": slices.Concat(
+			at("spec/containers[]/image", true, everyKind), at("spec/initContainers[]/image", true, everyKind),
+			at("spec/volumes[]/image/reference", true, everyKind), at("spec/template/spec/containers[]/image", true, everyKind),
+			at("spec/template/spec/initContainers[]/image", true, everyKind), at("spec/template/spec/volumes[]/image/reference", true, everyKind),
+			at("spec/jobTemplate/spec/template/spec/volumes[]/image/reference", true, everyKind)),
+		"replicas":     at("spec/replicas", true, "Deployment", "ReplicationController", "ReplicaSet", "StatefulSet"),
+		"varReference": varSpecs(),
+	}
+}
+
+func varSpecs() []fieldSpec {
+	list := slices.Concat(at("metadata/labels", false, everyKind), at("metadata/annotations", false, everyKind),
+		at("spec/rules/host", false, "Ingress"), at("spec/tls/hosts", false, "Ingress"), at("spec/tls/secretName", false, "Ingress"),
+		at("spec/ports/port", false, "Service"), at("spec/ports/targetPort", false, "Service"),
+		at("spec/nfs/server", false, "PersistentVolume"), at("spec/volumeClaimTemplates/spec/nfs/server", false, "StatefulSet"),
+		at("spec/template/metadata/annotations", false, "Deployment"))
+	for _, pod := range []struct {
+		path  string
+		kinds []string
+	}{
+		{"spec/", []string{"Pod"}},
+		{"spec/template/spec/", []string{"DaemonSet", "Deployment", "Job", "ReplicaSet", "StatefulSet"}},
+		{"spec/jobTemplate/spec/template/spec/", []string{"CronJob"}},
+	} {
+		for _, field := range []string{"args", "command", "env/value", "volumeMounts/mountPath"} {
+			list = append(list, at(pod.path+"containers/"+field, false, pod.kinds...)...)
+			list = append(list, at(pod.path+"initContainers/"+field, false, pod.kinds...)...)
+		}
+		list = append(list, at(pod.path+"volumes/nfs/server", false, pod.kinds...)...)
+	}
+	return list
+}
+
+// add merges in the specs of other layers; those of the receiver stay first.
+func (s specs) add(other specs) {
+	for step, list := range other {
+		s[step] = union(s[step], list)
+	}
+}
+
+// union answers the specs of two lists, each once.
+func union(a, b []fieldSpec) []fieldSpec {
+	for _, f := range b {
+		if !slices.ContainsFunc(a, f.equal) {
+			a = append(slices.Clip(a), f)
+		}
+	}
+	return a
+}
+
+func (f fieldSpec) equal(other fieldSpec) bool {
+	return f.group == other.group && f.version == other.version && f.kind == other.kind && slices.Equal(f.path, other.path)
+}
+
+// specsOf reads a list of field specs.
+func specsOf(list []*yaml.Node) (out []fieldSpec) {
+	for _, n := range list {
+		if path := strings.Trim(source.Text(n, "path"), "/"); path != "" {
+			out = append(out, fieldSpec{group: source.Text(n, "group"), version: source.Text(n, "version"), kind: source.Text(n, "kind"),
+				path: splitSlashes(path), create: source.Text(n, "create") == "true"})
+		}
+	}
+	return out
+}
+
+// splitSlashes takes a path apart at slashes that no backslash escapes.
+func splitSlashes(path string) []string {
+	parts := strings.Split(strings.ReplaceAll(path, `\/`, "\x00"), "/")
+	for i := range parts {
+		parts[i] = strings.ReplaceAll(parts[i], "\x00", "/")
+	}
+	return parts
+}
+
+// configurations reads the files of a kustomization's field of that name.
+func (s *simulation) configurations(l *Layer) specs {
+	out := specs{}
+	for _, entry := range source.Items(l.File.Node, "configurations") {
+		for _, d := range s.b.text(l.beside(entry.Value)).docs {
+			for _, step := range []string{"namePrefix", "nameSuffix", "namespace", "commonLabels", "labels", "templateLabels",
+				"volumeClaimTemplateLabels", "commonAnnotations", "images", "replicas", "varReference"} {
+				out[step] = append(out[step], specsOf(source.Items(d, step))...)
+			}
+		}
+	}
+	return out
+}
+
+// selects says whether a spec is for resources of a kind.
+func (f fieldSpec) selects(id identity) bool {
+	group, version := splitVersion(id.apiVersion)
+	return (f.kind == "" || f.kind == id.kind) && (f.group == "" || f.group == group) && (f.version == "" || f.version == version)
+}
+
+// apply calls set for each field that the spec names in a resource. A missing one is made of the given kind where the
+// spec says so; 0 makes none.
+func (f fieldSpec) apply(i *item, kind yaml.Kind, by mark, set func(*value)) {
+	if f.selects(i.id()) {
+		f.walk(i.root, f.path, kind, by, set)
+	}
+}
+
+func (f fieldSpec) walk(v *value, path []string, kind yaml.Kind, by mark, set func(*value)) {
+	switch {
+	case v == nil:
+	case len(path) == 0:
+		set(v)
+	case v.kind == yaml.SequenceNode:
+		for _, item := range v.items {
+			f.walk(item, path, kind, by, set)
+		}
+	case v.kind == yaml.MappingNode:
+		key, list := strings.CutSuffix(path[0], "[]")
+		next := v.get(key)
+		create := f.create && kind != 0 && !list
+		if create && (next == nil || next.null) {
+			made := &value{kind: yaml.MappingNode, by: by, way: len(path) > 1}
+			if len(path) == 1 {
+				made.kind = kind
+			}
+			v.put(key, made)
+			next = made
+		}
+		f.walk(next, path[1:], kind, by, set)
+	}
+}

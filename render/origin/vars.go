@@ -1,0 +1,85 @@
+package origin
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/render/source"
+)
+
+// variable is an entry of vars, with the item it reads.
+type variable struct {
+	name, field string
+	item        *item
+}
+
+// collectVars reads the vars of a layer
+// (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/vars/).
+func (s *simulation) collectVars(l *Layer, items []*item) {
+	for _, n := range source.Items(l.File.Node, "vars") {
+		_, ref := source.Field(n, "objref")
+		v := variable{name: source.Text(n, "name"), field: cmpDefault(textAt(n, "fieldref", "fieldpath"), textAt(n, "fieldref", "fieldPath"))}
+		v.field = cmpDefault(v.field, "metadata.name")
+		for _, i := range items {
+			if namespace := source.Text(ref, "namespace"); i.id().kind == source.Text(ref, "kind") && i.known(source.Text(ref, "name")) &&
+				(namespace == "" || slices.ContainsFunc(append(i.ids, i.id()), func(id identity) bool { return id.effective() == namespace })) {
+				v.item = i
+				break
+			}
+		}
+		if v.item != nil && v.name != "" {
+			s.vars = append(s.vars, v)
+		}
+	}
+}
+
+// resolveVars writes the values of vars where "$(NAME)" stands.
+func (s *simulation) resolveVars(items []*item, specs []fieldSpec) {
+	if len(s.vars) == 0 {
+		return
+	}
+	s.step++
+	for _, i := range items {
+		for _, f := range specs {
+			f.apply(i, 0, mark{}, func(v *value) {
+				s.resolveVar(v)
+				for _, field := range v.fields {
+					s.resolveVar(field.value)
+				}
+				for _, item := range v.items {
+					s.resolveVar(item)
+				}
+			})
+		}
+	}
+}
+
+// indexes are those of a var's field path, as in "containers[0]".
+var indexes = regexp.MustCompile(`\[([0-9]+)\]`)
+
+func (s *simulation) resolveVar(v *value) {
+	if v.kind != yaml.ScalarNode || !strings.Contains(v.text, "$(") {
+		return
+	}
+	for _, x := range s.vars {
+		reference := "$(" + x.name + ")"
+		if !strings.Contains(v.text, reference) {
+			continue
+		}
+		found := matches(x.item.root, splitPath(indexes.ReplaceAllString(x.field, ".$1")))
+		if len(found) == 0 || found[0].kind != yaml.ScalarNode || found[0] == v {
+			continue
+		}
+		by := found[0].by
+		by.how, by.role, by.step = Writer, "vars", s.step
+		if v.text == reference {
+			v.write(found[0].text, by)
+		} else {
+			v.text = strings.ReplaceAll(v.text, reference, found[0].text)
+			v.chain = append([]link{{by, found[0].text}}, v.chain...)
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package tree
+
+import "fmt"
+
+// The bounds of one look at all of a tree. A folder may stand in a tree any number of times, so that a few hundred
+// bytes of objects can make a tree of 10^12 files; and what looks for something in all folders above a file costs the
+// square of the depth.
+const (
+	defaultFiles = 2_000_000
+	maxDepth     = 255  // folders around a file
+	maxPath      = 4096 // bytes of a path, as in Linux: PATH_MAX
+)
+
+// TooManyError says that a tree has more files and folders than the limit.
+type TooManyError struct{ Limit int }
+
+func (e *TooManyError) Error() string {
+	return fmt.Sprintf("the repository has more than the limit of %d files and folders", e.Limit)
+}
+
+// TooDeepError says that a folder is nested deeper, or has a longer path, than any file system allows.
+type TooDeepError struct{ Path string } // its beginning
+
+func (e *TooDeepError) Error() string {
+	return fmt.Sprintf("the folder %q... is nested more than %d deep, or its path is longer than %d bytes", e.Path, maxDepth, maxPath)
+}
+
+// SetFileLimit changes how many files and folders one tree may have, or two trees that are compared; 0 means the
+// default of 2,000,000.
+func (o *Objects) SetFileLimit(files int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.files = files
+}
+
+// budget is what is left of the limits during one walk.
+type budget struct{ left, limit int }
+
+func (o *Objects) newBudget() *budget {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	limit := o.files
+	if limit <= 0 {
+		limit = defaultFiles
+	}
+	return &budget{left: limit, limit: limit}
+}
+
+// spend accounts for the entries of a folder, whose path ends with a slash.
+func (b *budget) spend(dir string, entries int) error {
+	if b.left -= entries; b.left < 0 {
+		return &TooManyError{Limit: b.limit}
+	}
+	deep := len(dir) > maxPath
+	if !deep && len(dir) > maxDepth {
+		depth := 0
+		for _, c := range []byte(dir) {
+			if c == '/' {
+				depth++
+			}
+		}
+		deep = depth > maxDepth
+	}
+	if deep {
+		return &TooDeepError{Path: dir[:64]}
+	}
+	return nil
+}
