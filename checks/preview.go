@@ -38,11 +38,11 @@ func (r *run) preview(ctx context.Context, c *Checker) error {
 	p := &Preview{Policies: []PolicyPreview{}, Findings: []PreviewFinding{}}
 	e := &ruleEdits{}
 	if r.touchesRules() {
-		before, err := r.rulesBefore()
+		before, err := r.rulesBefore(ctx)
 		if err != nil {
 			return err
 		}
-		after, err := r.rulesAfter()
+		after, err := r.rulesAfter(ctx)
 		if err != nil {
 			return err
 		}
@@ -102,7 +102,7 @@ func (r *run) side(set *ruleSet, policies *engine.Policies, decision *exempt.Dec
 	s := &previewSide{run: &run{change: change, warm: r.warm, settings: set.settings, objects: r.objects,
 		rulesTree: r.headTree, baseTree: r.objects.Empty(), headTree: r.headTree, rulesGraph: g, baseGraph: g, headGraph: g,
 		changed: r.changed, policies: policies, decision: decision, report: &Report{}}}
-	s.renderer = render.New(r.headTree, g, set.settings.Limits.render(), change.Repository...)
+	s.renderer = render.New(r.headTree, g, set.settings.Limits.render(), change.Repository...).Keeping(&r.warm.renders)
 	s.cluster = newDeclared(g, s.renderer, set.settings.Context)
 	s.bind()
 	return s, nil

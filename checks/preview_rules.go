@@ -2,7 +2,9 @@ package checks
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"reflect"
 	"slices"
@@ -19,16 +21,18 @@ type ruleSet struct {
 }
 
 // rulesBefore are the rules in effect.
-func (r *run) rulesBefore() (*ruleSet, error) {
-	return readRuleSet(r.settings, func(named []string) ([]policy.Source, error) {
-		return ruleFiles(r.rulesTree, r.rulesGraph, named)
+func (r *run) rulesBefore(ctx context.Context) (*ruleSet, error) {
+	return readRuleSet(r.settings, func() ([]policy.Source, error) {
+		return r.policySources(ctx, r.rulesTree, r.rulesGraph, r.settings)
+	}, func() ([]policy.Source, error) {
+		return ruleFiles(r.rulesTree, r.rulesGraph, r.settings.Exceptions)
 	})
 }
 
 // rulesAfter are the rules as the merge leaves them: of what the change touches, the head's version; of everything
 // else that of the base branch, which may have moved on since the head left it. Settings that cannot be read leave
 // those in effect; they fail the check elsewhere.
-func (r *run) rulesAfter() (*ruleSet, error) {
+func (r *run) rulesAfter(ctx context.Context) (*ruleSet, error) {
 	settings := r.settings
 	if r.proposes(SettingsPath) {
 		own, problems, err := readSettings(r.headTree)
@@ -39,20 +43,27 @@ func (r *run) rulesAfter() (*ruleSet, error) {
 			settings = own
 		}
 	}
-	return readRuleSet(settings, func(named []string) ([]policy.Source, error) {
-		kept, err := ruleFiles(r.rulesTree, r.rulesGraph, named)
-		if err != nil {
-			return nil, err
-		}
-		own, err := ruleFiles(r.headTree, r.headGraph, named)
-		if err != nil {
-			return nil, err
-		}
-		kept = slices.DeleteFunc(kept, func(s policy.Source) bool { return r.proposes(s.Path) })
-		own = slices.DeleteFunc(own, func(s policy.Source) bool { return !r.proposes(s.Path) })
+	merged := func(kept []policy.Source, err error) ([]policy.Source, error) {
+		return slices.DeleteFunc(kept, r.proposesRule), err
+	}
+	proposed := func(own []policy.Source, err error) ([]policy.Source, error) {
+		return slices.DeleteFunc(own, func(s policy.Source) bool { return !r.proposesRule(s) }), err
+	}
+	both := func(kept []policy.Source, err error, own []policy.Source, err2 error) ([]policy.Source, error) {
 		all := append(kept, own...)
-		slices.SortFunc(all, func(a, b policy.Source) int { return strings.Compare(a.Path, b.Path) })
-		return all, nil
+		slices.SortStableFunc(all, func(a, b policy.Source) int { return strings.Compare(a.Path, b.Path) })
+		return all, errors.Join(err, err2)
+	}
+	return readRuleSet(settings, func() ([]policy.Source, error) {
+		// The head comes first: which files the folders that it renders are made of decides which side they are from.
+		own, err2 := r.policySources(ctx, r.headTree, r.headGraph, settings)
+		kept, err := merged(r.policySources(ctx, r.rulesTree, r.rulesGraph, settings))
+		own, err2 = proposed(own, err2)
+		return both(kept, err, own, err2)
+	}, func() ([]policy.Source, error) {
+		kept, err := merged(ruleFiles(r.rulesTree, r.rulesGraph, settings.Exceptions))
+		own, err2 := proposed(ruleFiles(r.headTree, r.headGraph, settings.Exceptions))
+		return both(kept, err, own, err2)
 	})
 }
 
@@ -60,15 +71,15 @@ func (r *run) rulesAfter() (*ruleSet, error) {
 // all of the head is.
 func (r *run) proposes(path string) bool { return r.change.Base == "" || r.changed[path] }
 
-func readRuleSet(settings *Settings, read func(named []string) ([]policy.Source, error)) (*ruleSet, error) {
+func readRuleSet(settings *Settings, policies, exceptions func() ([]policy.Source, error)) (*ruleSet, error) {
 	set := &ruleSet{settings: settings}
 	var err error
-	if set.policies, err = read(settings.Policies); err != nil {
+	if set.policies, err = policies(); err != nil {
 		return nil, err
 	}
 	set.exceptions = set.policies
 	if len(settings.Policies) > 0 || len(settings.Exceptions) > 0 {
-		set.exceptions, err = read(settings.Exceptions)
+		set.exceptions, err = exceptions()
 	}
 	return set, err
 }
@@ -79,7 +90,7 @@ func (r *run) touchesRules() bool {
 		return false
 	}
 	touched := func(p string) bool { return r.changed[p] }
-	return r.change.Base == "" || touched(SettingsPath) ||
+	return r.change.Base == "" || touched(SettingsPath) || r.touchesPolicyRoots() ||
 		slices.ContainsFunc(r.rulesGraph.Marked(), touched) || slices.ContainsFunc(r.headGraph.Marked(), touched)
 }
 

@@ -30,11 +30,12 @@ type run struct {
 	differences []tree.Difference
 	changed     map[string]bool
 
-	policies *engine.Policies
-	decision *exempt.Decision
-	proposed []*engine.Exception
-	beyond   map[*engine.Exception]*Beyond // of the proposed ones
-	usage    *usage                        // of the merged ones, with Change.All
+	policyRoots []policyRoot // kustomizations that the settings name, rendered at each side
+	policies    *engine.Policies
+	decision    *exempt.Decision
+	proposed    []*engine.Exception
+	beyond      map[*engine.Exception]*Beyond // of the proposed ones
+	usage       *usage                        // of the merged ones, with Change.All
 
 	policyFiles     map[string][]policy.Document     // that were read again, by path
 	clusterPolicies map[string]*policy.ClusterPolicy // likewise, by path and line
@@ -138,10 +139,10 @@ func (r *run) readTrees(context.Context) (err error) {
 }
 
 // readRules compiles the policies and exceptions that apply, and those that the change proposes.
-func (r *run) readRules(context.Context) error {
+func (r *run) readRules(ctx context.Context) error {
 	options := engine.Options{Now: r.change.Now}
 	r.problems(missingPolicies(r.rulesTree, r.settings.Policies)...)
-	policySources, err := ruleFiles(r.rulesTree, r.rulesGraph, r.settings.Policies)
+	policySources, err := r.policySources(ctx, r.rulesTree, r.rulesGraph, r.settings)
 	if err != nil {
 		return err
 	}
@@ -167,7 +168,7 @@ func (r *run) readRules(context.Context) error {
 	r.problems(errs...)
 	r.report.Warnings = append(r.report.Warnings, warnings...)
 	r.report.Stats.Exceptions = len(merged)
-	if err := r.readProposed(options); err != nil {
+	if err := r.readProposed(ctx, options); err != nil {
 		return err
 	}
 	input := exempt.Input{
@@ -187,29 +188,30 @@ func (r *run) readRules(context.Context) error {
 
 // readProposed compiles the policies and exceptions that the change adds or edits: broken ones must not be merged,
 // and exceptions may be approved.
-func (r *run) readProposed(options engine.Options) error {
+func (r *run) readProposed(ctx context.Context, options engine.Options) error {
 	if r.headTree.ID() == r.rulesTree.ID() {
 		return nil
 	}
-	inChange := func(named []string) ([]policy.Source, error) {
-		sources, err := ruleFiles(r.headTree, r.headGraph, named)
+	inChange := func(sources []policy.Source) []policy.Source {
 		return slices.DeleteFunc(sources, func(s policy.Source) bool {
 			head, _ := r.headTree.Entry(s.Path)
 			rules, _ := r.rulesTree.Entry(s.Path)
-			return !r.changed[s.Path] || head.ID == rules.ID
-		}), err
+			return !r.proposesRule(s) || s.Line == nil && head.ID == rules.ID
+		})
 	}
-	sources, err := inChange(r.settings.Policies)
+	sources, err := r.policySources(ctx, r.headTree, r.headGraph, r.settings)
 	if err != nil {
 		return err
 	}
+	sources = inChange(sources)
 	_, problems := engine.CompilePolicies(sources, options)
 	errs, _ := problemsOf(problems)
 	r.problems(errs...)
 	if len(r.settings.Policies) > 0 || len(r.settings.Exceptions) > 0 {
-		if sources, err = inChange(r.settings.Exceptions); err != nil {
+		if sources, err = ruleFiles(r.headTree, r.headGraph, r.settings.Exceptions); err != nil {
 			return err
 		}
+		sources = inChange(sources)
 	}
 	r.proposed, problems = engine.CompileExceptions(sources, options)
 	errs, _ = problemsOf(problems)

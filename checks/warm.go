@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"slices"
@@ -49,6 +50,11 @@ func (w *warm) compile(sources []policy.Source, options engine.Options) (*engine
 	for _, s := range sources {
 		fmt.Fprintf(h, "%q %d ", s.Path, len(s.Data))
 		h.Write(s.Data)
+		for line := range bytes.Count(s.Data, []byte("\n")) {
+			if s.Line != nil {
+				fmt.Fprintln(h, s.Line(line+1))
+			}
+		}
 	}
 	digest := [sha256.Size]byte(h.Sum(nil))
 	i := slices.IndexFunc(w.policies, func(c compiled) bool { return c.digest == digest })

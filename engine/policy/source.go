@@ -26,6 +26,9 @@ const (
 type Source struct {
 	Path string
 	Data []byte
+	// Line turns a line of the data into one of the file at Path, where the data was rendered from it and from
+	// others. Nil: the data is the file.
+	Line func(line int) int
 }
 
 // Problem is one thing that is wrong with a file, where it is, and what to do about it. Lines and columns
@@ -132,6 +135,9 @@ func Documents(src Source) ([]Document, []Problem) {
 			continue
 		}
 		shift(&root, c.line)
+		if src.Line != nil {
+			place(&root, src.Line, map[*yaml.Node]bool{})
+		}
 		docs = appendObjects(docs, src.Path, body, 0)
 	}
 	return docs, problems
@@ -292,6 +298,18 @@ func shift(n *yaml.Node, lines int) {
 	n.Line += lines
 	for _, c := range n.Content {
 		shift(c, lines)
+	}
+}
+
+// place gives the nodes of a rendered document the lines of its file; what column they have there is not known.
+func place(n *yaml.Node, line func(int) int, done map[*yaml.Node]bool) {
+	if n == nil || done[n] {
+		return
+	}
+	done[n] = true
+	n.Line, n.Column = line(n.Line), 1
+	for _, c := range n.Content {
+		place(c, line, done)
 	}
 }
 
