@@ -116,8 +116,11 @@ func (w *Worker) rulesChanged(ctx context.Context, t Task, seen, tip string) (bo
 		return unknown(ctx, err)
 	}
 	var manifests []string
+	built := false
 	for _, p := range paths {
-		switch name := path.Base(p); {
+		name := path.Base(p)
+		built = built || strings.HasPrefix(strings.ToLower(name), "kustomization")
+		switch {
 		case p == settings, name == "CODEOWNERS":
 			return true, nil
 		case slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(path.Ext(name))):
@@ -126,6 +129,14 @@ func (w *Worker) rulesChanged(ctx context.Context, t Task, seen, tip string) (bo
 	}
 	if len(manifests) > ruleFiles {
 		return true, nil
+	}
+	if built { // it may build the policies that the settings name
+		if found, err := w.Mirror.Holds(ctx, state.GitDir, tip, []string{settings}, []string{"policies"}); err != nil || found {
+			if err != nil {
+				return unknown(ctx, err)
+			}
+			return true, nil
+		}
 	}
 	for _, commit := range []string{seen, tip} {
 		found, err := w.Mirror.Holds(ctx, state.GitDir, commit, manifests, ruleWords)

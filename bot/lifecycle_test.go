@@ -183,6 +183,8 @@ func TestPushToBase(t *testing.T) {
 		"a policy":          {headA, []string{"x/p.yml"}, map[string]string{"x/p.yml": "apiVersion: kyverno.io/v1"}, []int{1, 3}},
 		"an admission rule": {headA, []string{"p.yaml"}, map[string]string{"p.yaml": "kind: ValidatingAdmissionPolicyBinding"}, []int{1, 3}},
 		"an application":    {headA, []string{"apps/a.yaml", "README.md"}, map[string]string{"apps/a.yaml": "kind: Deployment", "README.md": "kyverno.io/"}, nil},
+		"built policies":    {headA, []string{"p/kustomization.yaml"}, map[string]string{".lintel.yaml": "policies: [p]"}, []int{1, 3}},
+		"built, no setting": {headA, []string{"p/kustomization.yaml"}, map[string]string{".lintel.yaml": "block: all"}, nil},
 		"far too much":      {headA, slices.Repeat([]string{"a.yaml"}, ruleFiles+1), nil, []int{1, 3}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -114,7 +114,11 @@ func (w *Worker) pull(ctx context.Context, t Task, log *slog.Logger) error {
 
 // check is the work on one head: of a pull request, a merge group or a branch.
 func (w *Worker) check(t Task, log *slog.Logger) *check {
-	return &check{Worker: w, task: t, repo: t.repo(), log: log}
+	c := &check{Worker: w, task: t, repo: t.repo(), log: log}
+	if c.repo.Name != "" {
+		c.change.Repository = []string{c.repo.Name}
+	}
+	return c
 }
 
 // ofCommit turns a job for a commit into jobs for the open pull requests that have it as their head, and for

@@ -33,9 +33,9 @@ func TestCheckIsPublished(t *testing.T) {
 		!run.CompletedAt.Equal(clock) || len(run.Actions) != 2 || !Ours(run, 12) || Ours(run, 1) {
 		t.Errorf("run %+v", run)
 	}
-	want := checks.Change{GitDir: "/data/mirrors/11", Rules: baseTip, Base: "base", Head: headA, User: checks.User{Login: "octocat"}, Now: clock}
+	want := checks.Change{GitDir: "/data/mirrors/11", Rules: baseTip, Base: "base", Head: headA, User: checks.User{Login: "octocat"}, Now: clock, Repository: []string{"fleet"}}
 	if got := b.box.changes[0]; got.GitDir != want.GitDir || got.Rules != want.Rules || got.Base != want.Base || got.Head != want.Head ||
-		got.User.Login != want.User.Login || got.Now != want.Now {
+		got.User.Login != want.User.Login || got.Now != want.Now || !slices.Equal(got.Repository, want.Repository) {
 		t.Errorf("change %+v, want %+v", got, want)
 	}
 	if b.mirror.want != (mirror.Want{Number: 12, BaseRef: "main", BaseSHA: baseTip, HeadSHA: headA}) {

@@ -60,11 +60,11 @@ func TestBeyond(t *testing.T) {
 // How far is looked is bounded, and the bound is told.
 func TestBeyondIsBounded(t *testing.T) {
 	r := treetest.New(t)
-	base := r.Commit(pods)
+	r.Commit(pods)
 	for i := range 70 {
 		r.Write(fmt.Sprintf("apps/%02d/pod.yaml", i), pod(fmt.Sprint("p", i), hostNetwork))
 	}
-	base = r.Snapshot()
+	base := r.Snapshot()
 	r.Write("exceptions/e.yaml", exception("e", "{exceptions: [{policyName: pods, ruleNames: ['*']}], match: {any: [{resources: {kinds: [Pod]}}]}}"))
 	report := check(t, r, checks.Change{Base: base, Rules: base, Head: r.Snapshot()})
 	b := report.Exceptions[0].Beyond
