@@ -37,14 +37,8 @@ func (b *Build) Locate(resource *yaml.Node, pointer string) Place {
 		if !ok {
 			continue
 		}
-		if rest != "" && missing == "" {
-			p.How = Enclosing
-		}
 		if rest != "" {
-			p.Missing = rest
-			if missing != "" && depth == len(steps) {
-				p.How = Enclosing
-			}
+			p.Missing, p.How = rest, Enclosing
 		}
 		return p
 	}

@@ -179,17 +179,20 @@ func (s *simulation) transform(l *Layer, items []*item, custom specs) []*item {
 func (s *simulation) resolve(items []*item, rendered []*yaml.Node) map[*yaml.Node]*item {
 	owner := map[*yaml.Node]*item{}
 	taken := map[*item]bool{}
-	byName := map[[2]string][]*item{}
+	byName := map[[3]string][]*item{}
 	for _, i := range items {
 		id := i.id()
-		byName[[2]string{id.kind, id.name}] = append(byName[[2]string{id.kind, id.name}], i)
+		key := [3]string{id.apiVersion, id.kind, id.name}
+		byName[key] = append(byName[key], i)
 	}
 	claim := func(n *yaml.Node, list []*item) bool {
 		namespace := textAt(n, "metadata", "namespace")
 		var best *item
 		for _, i := range list {
-			if !taken[i] && (best == nil || i.id().namespace == namespace) {
-				best = i
+			if same := i.id().namespace == namespace; !taken[i] && (best == nil || same) {
+				if best = i; same {
+					break
+				}
 			}
 		}
 		if best == nil {
@@ -212,7 +215,7 @@ func (s *simulation) resolve(items []*item, rendered []*yaml.Node) map[*yaml.Nod
 				name = name[:cut]
 			}
 			if owner[n] == nil {
-				claim(n, byName[[2]string{kind, name}])
+				claim(n, byName[[3]string{source.Text(n, "apiVersion"), kind, name}])
 			}
 		}
 	}

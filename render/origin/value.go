@@ -291,19 +291,6 @@ func (v *value) element(s step, above []step) *value {
 	return nil
 }
 
-// scalars calls visit for every scalar.
-func (v *value) scalars(visit func(*value)) {
-	if v.kind == yaml.ScalarNode {
-		visit(v)
-	}
-	for _, f := range v.fields {
-		f.value.scalars(visit)
-	}
-	for _, item := range v.items {
-		item.scalars(visit)
-	}
-}
-
 // index reads a list index, -1 if it is none.
 func index(token string) int {
 	n, err := strconv.Atoi(token)

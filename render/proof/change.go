@@ -52,7 +52,7 @@ func column(line string) int {
 var (
 	flowMap   = regexp.MustCompile(`^["']?\s*:\s*(?:[&!]\S+\s+)*\{`)
 	emptyMap  = regexp.MustCompile(`^\s*\}`)
-	opensFlow = regexp.MustCompile(`:\s*(?:[&!]\S+\s+)*[\[{]`)
+	opensFlow = regexp.MustCompile(`:\s*(?:[&!]\S+\s+)*[\[{*]`) // or stands for what is elsewhere
 )
 
 // insertion adds a field to the map whose key, or whose first key, is at a place.
@@ -77,7 +77,7 @@ func insertion(lines []string, p origin.Place, id int, element bool) (edit, bool
 			}
 		}
 	}
-	depth, end := column(line), at+1
+	depth := column(line)
 	if runes := []rune(line); element && p.EndColumn > 0 && p.StartColumn <= len(runes) && runes[p.StartColumn-1] == '{' {
 		e.line, e.from, e.to, e.text = p.StartLine, p.StartColumn, p.StartColumn, flowEntry(p, e.mark)+", "
 		return e, true
@@ -90,8 +90,8 @@ func insertion(lines []string, p origin.Place, id int, element bool) (edit, bool
 	if !item && strings.ContainsAny(line, "{[*") && opensFlow.MatchString(line) {
 		return e, false
 	}
+	end := at + 1
 	if !element {
-		end = at + 1
 		for end < len(lines) && blank(lines[end]) {
 			end++
 		}

@@ -82,6 +82,9 @@ func (a *attempt) judge(before, after *rendered, e edit) Outcome {
 	case chain:
 		// A name has the hash of what it holds behind it.
 		good = a.became(after) || ok && strings.HasPrefix(now, a.want+"-") && len(now) == len(a.want)+len("-0123456789")
+		if !good && now == "null" {
+			return Undecided // an operation that lost its value
+		}
 	}
 	if good {
 		return Confirmed
