@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -31,17 +32,17 @@ const (
 	maxKept = 8 << 20
 )
 
-// kept is a rendering as it is kept.
+// kept is what is kept of a rendering beside its objects.
 type kept struct {
-	Reads     map[string]string `json:"reads"`
-	Links     map[string]string `json:"links"`
-	Digest    string            `json:"digest"`
-	Resources []keptResource    `json:"resources"`
+	Reads  map[string]string `json:"reads"`
+	Links  map[string]string `json:"links"`
+	Digest string            `json:"digest"`
+	Issues map[int][]Issue   `json:"issues,omitempty"` // by the index of the resource
 }
 
-type keptResource struct {
-	Object json.RawMessage `json:"object"`
-	Issues []Issue         `json:"issues,omitempty"`
+// version is one kept rendering. Its parts are read one by one: of most, the head says that they are out of date.
+type version struct {
+	head, objects []byte // JSON
 }
 
 // Keeping answers a renderer that keeps what it renders, and takes from there what it can. The places of such
@@ -62,36 +63,51 @@ func (r *Renderer) keptAt(root graph.Root) (scope, name string) {
 	return scope, hex.EncodeToString(sum[:16])
 }
 
-// versions reads the kept renderings of a root, the newest first.
-func (r *Renderer) versions(root graph.Root) []json.RawMessage {
-	var list []json.RawMessage
-	if data, ok := r.kept.Disk.Get(r.keptAt(root)); ok && json.Unmarshal(data, &list) != nil {
-		return nil
+// versions reads the kept renderings of a root, the newest first. What is cut off is left out.
+func (r *Renderer) versions(root graph.Root) []version {
+	data, _ := r.kept.Disk.Get(r.keptAt(root))
+	part := func() []byte {
+		n, used := binary.Uvarint(data)
+		if used <= 0 || n > uint64(len(data)-used) {
+			data = nil
+			return nil
+		}
+		p := data[used : used+int(n)]
+		data = data[used+int(n):]
+		return p
+	}
+	var list []version
+	for len(data) > 0 {
+		v := version{head: part(), objects: part()}
+		if v.objects == nil {
+			break
+		}
+		list = append(list, v)
 	}
 	return list
 }
 
 // recall answers a kept rendering of a root that is what rendering it would give; nil where there is none.
 func (r *Renderer) recall(ctx context.Context, root graph.Root) *Rendering {
-	if r.kept == nil || root.Plain {
+	if r.kept == nil {
 		return nil
 	}
-	for _, data := range r.versions(root) {
+	for _, v := range r.versions(root) {
 		var k kept
-		if json.Unmarshal(data, &k) != nil || k.Links == nil {
+		if json.Unmarshal(v.head, &k) != nil || k.Links == nil {
 			continue
 		}
 		out := &Rendering{Root: root, Reads: k.Reads, links: k.Links, digest: k.Digest}
 		if !out.Same(r) {
 			continue
 		}
+		var objects []map[string]any
+		if kjson.UnmarshalCaseSensitivePreserveInts(v.objects, &objects) != nil {
+			return nil
+		}
 		again := &again{ctx: ctx, renderer: r, root: root}
-		for i, res := range k.Resources {
-			var object map[string]any
-			if kjson.UnmarshalCaseSensitivePreserveInts(res.Object, &object) != nil {
-				return nil
-			}
-			out.Resources = append(out.Resources, &Resource{Object: object, Issues: res.Issues, again: again, index: i})
+		for i, object := range objects {
+			out.Resources = append(out.Resources, &Resource{Object: object, Issues: k.Issues[i], again: again, index: i})
 		}
 		return out
 	}
@@ -100,44 +116,39 @@ func (r *Renderer) recall(ctx context.Context, root graph.Root) *Rendering {
 
 // keep keeps a rendering without problems.
 func (r *Renderer) keep(out *Rendering) {
-	if r.kept == nil || out == nil || out.Root.Plain || out.links == nil || len(r.overlay) > 0 {
+	if r.kept == nil || out == nil || out.links == nil || len(r.overlay) > 0 {
 		return
 	}
-	k := kept{Reads: out.Reads, Links: out.links, Digest: out.digest, Resources: make([]keptResource, len(out.Resources))}
-	size := 0
+	k := kept{Reads: out.Reads, Links: out.links, Digest: out.digest, Issues: map[int][]Issue{}}
+	objects := make([]map[string]any, len(out.Resources))
 	for i, res := range out.Resources {
-		data, err := json.Marshal(res.Object)
-		if err != nil {
-			return
+		objects[i] = res.Object
+		if len(res.Issues) > 0 {
+			k.Issues[i] = res.Issues
 		}
-		// A text that is no UTF-8 would not come back as it was.
-		if size += len(data); size > maxKept || bytes.Contains(data, []byte(`\ufffd`)) {
-			return
-		}
-		k.Resources[i] = keptResource{Object: data, Issues: res.Issues}
 	}
-	data, err := json.Marshal(k)
+	head, err := json.Marshal(k)
 	if err != nil {
 		return
 	}
-	list := slices.Insert(r.versions(out.Root), 0, json.RawMessage(data))
-	list = list[:min(len(list), maxVersions)]
-	for len(list) > 1 && sizeOf(list) > maxKept {
-		list = list[:len(list)-1]
-	}
-	if data, err = json.Marshal(list); err != nil {
+	body, err := json.Marshal(objects)
+	// A text that is no UTF-8 would not come back as it was.
+	if err != nil || bytes.Contains(body, []byte(`\ufffd`)) {
 		return
 	}
-	scope, name := r.keptAt(out.Root)
-	_ = r.kept.Disk.Put(scope, name, data) // without it the next check renders again
-}
-
-func sizeOf(list []json.RawMessage) int {
-	n := 0
-	for _, data := range list {
-		n += len(data)
+	var data []byte
+	for i, v := range slices.Insert(r.versions(out.Root), 0, version{head, body}) {
+		if i == maxVersions || len(data)+len(v.head)+len(v.objects) > maxKept {
+			break
+		}
+		for _, part := range [][]byte{v.head, v.objects} {
+			data = append(binary.AppendUvarint(data, uint64(len(part))), part...)
+		}
 	}
-	return n
+	if len(data) > 0 {
+		scope, name := r.keptAt(out.Root)
+		_ = r.kept.Disk.Put(scope, name, data) // without it the next check renders again
+	}
 }
 
 // again renders a root whose kept rendering was used, when a place of one of its fields is asked for. It is part of

@@ -36,7 +36,7 @@ const (
 	maxNear   = 4    // indexes that are compared to find the nearest
 	maxParsed = 4096 // kustomization files in memory
 	// maxDrift is the number of changed files from which on a tree gets an index of its own.
-	maxDrift = 256
+	maxDrift = 64
 )
 
 type parsed struct {
