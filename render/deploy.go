@@ -381,3 +381,23 @@ func (r *Renderer) DeployProblems() []DeployProblem {
 	}
 	return list
 }
+
+// Deployed is one way in which an object of Argo CD or Flux deploys a folder, other than as it is.
+type Deployed struct {
+	Root graph.Root
+	Kind string // Application, ApplicationSet or Kustomization
+	Name string // of the Application or Kustomization, also where an ApplicationSet brings it forth
+}
+
+// Deployed lists all of them, sorted by root. It reads every object that deploys something.
+func (r *Renderer) Deployed() []Deployed {
+	var list []Deployed
+	r.deployments.interesting(nil, nil)
+	for _, one := range r.deployments.known() {
+		if root, ok := r.deployments.root(one); ok && root.Deploy != "" && r.graph.Selects(root) {
+			list = append(list, Deployed{Root: root, Kind: one.Object.Kind, Name: one.Name})
+		}
+	}
+	slices.SortFunc(list, func(a, b Deployed) int { return graph.Compare(a.Root, b.Root) })
+	return list
+}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,6 +26,7 @@ import (
 
 type blameOptions struct {
 	repo, rev, output, color string
+	as                       string
 	chain                    bool
 }
 
@@ -36,7 +38,8 @@ func newBlameCommand() *cobra.Command {
 		Long: "Render a root, which is a folder with a kustomization or with manifests, or one manifest file, and print every\n" +
 			"line with the file and the line to edit. Without a root, list the roots of the repository.\n\n" +
 			"The root is a path in the repository; it is rendered as it is in the work tree, or at --rev.",
-		Example: "  lintel blame apps/shop/overlays/production\n" +
+		Example: "  lintel blame apps/shop --as shop-prod                   # as the Application or Flux Kustomization deploys it\n" +
+			"  lintel blame apps/shop/overlays/production\n" +
 			"  lintel blame apps/shop/overlays/production --chain     # and what each value replaced\n" +
 			"  lintel blame apps/shop/overlays/production --rev v1.2 -o json",
 		Args: cobra.MaximumNArgs(1),
@@ -52,6 +55,7 @@ func newBlameCommand() *cobra.Command {
 	f.StringVar(&o.rev, "rev", "", "the commit to read (default: the work tree)")
 	f.StringVarP(&o.output, "output", "o", "text", "text or json")
 	f.StringVar(&o.color, "color", "auto", "color the text by file: auto, always or never")
+	f.StringVar(&o.as, "as", "", "render the root as the Argo CD Application or Flux Kustomization of this name deploys it")
 	f.BoolVar(&o.chain, "chain", false, "print below a line what its value replaced")
 	f.Lookup("color").NoOptDefVal = "always"
 	return cmd
@@ -76,10 +80,11 @@ func runBlame(cmd *cobra.Command, o blameOptions, root string) error {
 	if err != nil {
 		return err
 	}
+	renderer := render.New(t, g, render.Limits{}, repo.names(ctx)...)
 	if root == "" {
-		return listRoots(cmd.OutOrStdout(), g)
+		return listRoots(cmd.OutOrStdout(), renderer)
 	}
-	rendering, problems, err := blame(ctx, t, g, repo.paths(ctx, t, root))
+	rendering, problems, err := blame(ctx, t, g, renderer, repo.paths(ctx, t, root), o.as)
 	if err != nil {
 		return err
 	}
@@ -161,10 +166,12 @@ func (r *repository) paths(ctx context.Context, t *tree.Tree, root string) []str
 	return list
 }
 
-// blame renders the first of some paths that is a root.
-func blame(ctx context.Context, t *tree.Tree, g *graph.Graph, paths []string) (*render.Rendering, []source.Error, error) {
-	renderer := render.New(t, g, render.Limits{})
+// blame renders the first of some paths that is a root: as it is, or as an object of a name deploys it.
+func blame(ctx context.Context, t *tree.Tree, g *graph.Graph, renderer *render.Renderer, paths []string, as string) (*render.Rendering, []source.Error, error) {
 	defer quiet()()
+	if as != "" {
+		return blameDeployed(ctx, renderer, paths, as)
+	}
 	for _, p := range paths {
 		f, broken := g.Kustomization(p)
 		switch {
@@ -224,13 +231,41 @@ func quiet() func() {
 	}
 }
 
-func listRoots(w io.Writer, g *graph.Graph) error {
-	for _, r := range g.Roots() {
-		kind := "kustomization"
-		if r.Plain {
+// blameDeployed renders a root as the object of a name deploys it.
+func blameDeployed(ctx context.Context, renderer *render.Renderer, paths []string, as string) (*render.Rendering, []source.Error, error) {
+	var names []string
+	for _, d := range renderer.Deployed() {
+		if !slices.Contains(paths, d.Root.Path) {
+			continue
+		}
+		if d.Name == as {
+			return renderer.Render(ctx, d.Root)
+		}
+		names = append(names, d.Name)
+	}
+	if len(names) == 0 {
+		return nil, nil, fmt.Errorf("no Application or Flux Kustomization deploys this folder in a way of its own")
+	}
+	return nil, nil, fmt.Errorf("%q does not deploy this folder; these do: %s", as, strings.Join(slices.Compact(names), ", "))
+}
+
+func listRoots(w io.Writer, renderer *render.Renderer) error {
+	deployed := map[graph.Root]render.Deployed{}
+	for _, d := range renderer.Deployed() {
+		deployed[d.Root] = d
+	}
+	for _, r := range renderer.Roots() {
+		kind, as := "kustomization", ""
+		switch {
+		case r.Deploy != "":
+			kind, as = strings.ToLower(deployed[r].Kind), " --as "+deployed[r].Name
+			if deployed[r].Kind == "Kustomization" {
+				kind = "flux"
+			}
+		case r.Plain:
 			kind = "manifests"
 		}
-		if _, err := fmt.Fprintf(w, "%-14s %s\n", kind, visible(r.Path)); err != nil {
+		if _, err := fmt.Fprintf(w, "%-14s %s%s\n", kind, visible(r.Path), visible(as)); err != nil {
 			return err
 		}
 	}
