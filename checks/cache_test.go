@@ -24,6 +24,7 @@ func TestCacheChangesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		report.Work = nil
 		text, err := json.Marshal(report)
 		if err != nil {
 			t.Fatal(err)
@@ -84,6 +85,29 @@ func files(tb testing.TB, dir string) (list []string) {
 		tb.Fatal(err)
 	}
 	return list
+}
+
+// The second check of a repository takes from disk what the first built.
+func TestRenderingsAreKept(t *testing.T) {
+	m := newMonorepo(t, 12, 6)
+	cache := t.TempDir()
+	run := func(head string) checks.Work {
+		report, err := (&checks.Checker{}).Run(t.Context(), checks.Change{GitDir: m.gitDir, Cache: cache, Rules: m.base, Base: m.base, Head: head, Now: time.Now()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return *report.Work
+	}
+	first, again, other := run(m.shared[10]), run(m.shared[10]), run(m.edits[0])
+	if first.Recalled != 0 || first.Rendered < 20 {
+		t.Errorf("first %+v", first)
+	}
+	if again.Rendered != 0 || again.Recalled != first.Rendered {
+		t.Errorf("again %+v", again)
+	}
+	if other.Recalled == 0 || other.Rendered >= first.Rendered {
+		t.Errorf("another change %+v", other)
+	}
 }
 
 // A change of settings that decide what the index holds is not answered from an index made before.

@@ -48,6 +48,12 @@ func (r *run) evaluate(ctx context.Context) error {
 		p.old, p.new = admitted(p.old), admitted(p.new)
 	}
 	err := r.review(ctx, reviews, cluster)
+	r.report.Work = &Work{}
+	for _, renderer := range []*render.Renderer{base, head} {
+		built, recalled := renderer.Counts()
+		r.report.Work.Rendered += built
+		r.report.Work.Recalled += recalled
+	}
 	r.report.Warnings = append(r.report.Warnings, cluster.warnings()...)
 	return err
 }

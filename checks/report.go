@@ -48,6 +48,9 @@ type Report struct {
 	Preview    *Preview    `json:"preview,omitempty"`    // what the change does to the rules themselves, once merged
 	Stats      Stats       `json:"stats"`
 
+	// Work is what the check cost. "-o json" leaves it out, since it says nothing about the change.
+	Work *Work `json:"work,omitempty"`
+
 	// Excerpts holds the source lines around the findings and errors, by path and line number, for
 	// code frames. "-o json" leaves it out.
 	Excerpts map[string]map[int]string `json:"excerpts,omitempty"`
@@ -222,6 +225,13 @@ func (p Problem) String() string {
 		return p.Path + ": " + p.Message
 	}
 	return fmt.Sprintf("%s:%d: %s", p.Path, p.Line, p.Message)
+}
+
+// Work counts the kustomizations that were built for a check, and the renderings of earlier checks that were used in
+// place of that.
+type Work struct {
+	Rendered int `json:"rendered"`
+	Recalled int `json:"recalled"`
 }
 
 // Stats counts what a check did.

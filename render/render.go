@@ -12,6 +12,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync/atomic"
 
 	"go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kustomize/api/krusty"
@@ -72,6 +73,7 @@ type Renderer struct {
 	limits      Limits
 	deployments *deployments
 	kept        *Kept
+	counts      *counts
 	overlay     map[string][]byte // by path, links resolved
 }
 
@@ -79,7 +81,15 @@ type Renderer struct {
 // folders from those of others where objects of Argo CD and Flux name them; without any, a folder counts that exists.
 func New(t *tree.Tree, g *graph.Graph, limits Limits, repository ...string) *Renderer {
 	limits = limits.withDefaults()
-	return &Renderer{tree: t, graph: g, limits: limits, deployments: newDeployments(t, g, repository, limits)}
+	return &Renderer{tree: t, graph: g, limits: limits, deployments: newDeployments(t, g, repository, limits), counts: &counts{}}
+}
+
+// counts is how much a renderer, and those made from it, did.
+type counts struct{ built, recalled atomic.Int64 }
+
+// Counts answers how many kustomizations were built, and how many kept renderings were used in place of that.
+func (r *Renderer) Counts() (built, recalled int) {
+	return int(r.counts.built.Load()), int(r.counts.recalled.Load())
 }
 
 // With answers a renderer that sees other contents of some files: by path, with links resolved. Files that the tree
@@ -140,8 +150,10 @@ func (r *Renderer) Render(ctx context.Context, root graph.Root) (*Rendering, []s
 		return r.plain(ctx, root)
 	}
 	if out := r.recall(ctx, root); out != nil {
+		r.counts.recalled.Add(1)
 		return out, nil, nil
 	}
+	r.counts.built.Add(1)
 	render := func() (*Rendering, []source.Error, error) { return r.built(root) }
 	if root.Deploy != "" {
 		render = func() (*Rendering, []source.Error, error) { return r.deployed(ctx, root) }

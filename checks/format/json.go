@@ -15,7 +15,7 @@ import (
 // null.
 func JSON(w io.Writer, r *checks.Report) error {
 	out := *r
-	out.Excerpts = nil
+	out.Excerpts, out.Work = nil, nil
 	out.Findings = make([]checks.Finding, len(r.Findings))
 	for i, f := range r.Findings {
 		f.Roots = append([]string{}, f.Roots...)
