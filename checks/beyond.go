@@ -9,6 +9,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/exempt"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/defaults"
 	"github.com/lintel-bot/lintel/render/graph"
 )
 
@@ -119,7 +120,7 @@ func (t *coverage) into(b *Beyond) {
 // sample answers objects of the head: those of the roots that are rendered already, and of others in their order
 // as long as neither bound is met; and how many roots that were, of how many.
 func (d *declared) sample(ctx context.Context, maxRoots, maxObjects int) (objects []admission.Object, looked, all int) {
-	every := d.graph.Roots()
+	every := d.renderer.Roots()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	chosen := slices.SortedFunc(maps.Keys(d.roots), graph.Compare)
@@ -139,7 +140,7 @@ func (d *declared) sample(ctx context.Context, maxRoots, maxObjects int) (object
 			for _, o := range d.roots[root] {
 				if id := admission.IdentityOf(o); !seen[id] && len(objects) < maxObjects {
 					seen[id] = true
-					objects = append(objects, o)
+					objects = append(objects, defaults.Apply(o))
 				}
 			}
 		}

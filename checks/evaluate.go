@@ -44,9 +44,6 @@ func (r *run) evaluate(ctx context.Context) error {
 	reviews = join(reviews, moved)
 	r.report.Stats.Resources = len(reviews)
 	r.issues(reviews)
-	for _, p := range reviews {
-		p.old, p.new = admitted(p.old), admitted(p.new)
-	}
 	err := r.review(ctx, reviews, cluster)
 	r.report.Work = &Work{}
 	for _, renderer := range []*render.Renderer{base, head} {
@@ -119,6 +116,9 @@ func (r *run) render(ctx context.Context, root graph.Root, base, head *render.Re
 	out.pairs = pairs(root, before, after, r.change.All)
 	if !inHead { // what another root has now, too, has moved there
 		out.moved = pairs(root, both(before, after), nil, false)
+	}
+	for _, p := range slices.Concat(out.pairs, out.moved) {
+		p.old, p.new = admitted(p.old), admitted(p.new)
 	}
 	return out
 }
