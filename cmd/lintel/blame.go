@@ -76,16 +76,8 @@ func runBlame(cmd *cobra.Command, o blameOptions, root string) error {
 	}
 	defer cleanup()
 	box.Isolate() // what the repository names is rendered in this process
-	g, err := graph.Build(t, graph.Options{}, &graph.Cache{})
-	if err != nil {
-		return err
-	}
-	renderer := render.New(t, g, render.Limits{}, repo.names(ctx)...)
-	if root == "" {
-		return listRoots(cmd.OutOrStdout(), renderer)
-	}
-	rendering, problems, err := blame(ctx, t, g, renderer, repo.paths(ctx, t, root), o.as)
-	if err != nil {
+	rendering, problems, err := blame(ctx, t, repo, root, o.as, cmd.OutOrStdout())
+	if err != nil || rendering == nil {
 		return err
 	}
 	if o.output == "json" {
@@ -166,18 +158,46 @@ func (r *repository) paths(ctx context.Context, t *tree.Tree, root string) []str
 	return list
 }
 
-// blame renders the first of some paths that is a root: as it is, or as an object of a name deploys it.
-func blame(ctx context.Context, t *tree.Tree, g *graph.Graph, renderer *render.Renderer, paths []string, as string) (*render.Rendering, []source.Error, error) {
+// blame renders a root: as it is, or as an object of a name deploys it. Without a root it lists all roots and answers
+// nil. The repository as a whole is looked at only where the root is no kustomization.
+func blame(ctx context.Context, t *tree.Tree, repo *repository, root, as string, out io.Writer) (*render.Rendering, []source.Error, error) {
 	defer quiet()()
-	if as != "" {
+	paths := repo.paths(ctx, t, root)
+	if root != "" && as == "" {
+		g, err := graph.Unindexed(t, graph.Options{})
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, p := range paths {
+			if f, broken := g.Kustomization(p); f != nil || broken != nil {
+				return render.New(t, g, render.Limits{}).Render(ctx, graph.Root{Path: p})
+			}
+			if _, e, err := t.Lookup(p); err == nil && (e.Kind == tree.File || e.Kind == tree.Dir) {
+				break
+			}
+		}
+	}
+	g, err := graph.Build(t, graph.Options{}, &graph.Cache{})
+	if err != nil {
+		return nil, nil, err
+	}
+	renderer := render.New(t, g, render.Limits{}, repo.names(ctx)...)
+	switch {
+	case root == "":
+		return nil, nil, listRoots(out, renderer)
+	case as != "":
 		return blameDeployed(ctx, renderer, paths, as)
 	}
+	return blamePlain(ctx, t, g, renderer, paths)
+}
+
+// blamePlain renders the first of some paths that is a folder of manifests, or a manifest.
+func blamePlain(ctx context.Context, t *tree.Tree, g *graph.Graph, renderer *render.Renderer, paths []string) (*render.Rendering, []source.Error, error) {
 	for _, p := range paths {
-		f, broken := g.Kustomization(p)
-		switch {
-		case f != nil || broken != nil:
+		if f, broken := g.Kustomization(p); f != nil || broken != nil {
 			return renderer.Render(ctx, graph.Root{Path: p})
-		case len(g.Plain(p)) > 0:
+		}
+		if len(g.Plain(p)) > 0 {
 			return renderer.Render(ctx, graph.Root{Path: p, Plain: true})
 		}
 		if real, e, err := t.Lookup(p); err == nil && e.Kind == tree.File {

@@ -73,6 +73,20 @@ func Build(t *tree.Tree, o Options, c *Cache) (*Graph, error) {
 	return g, nil
 }
 
+// Unindexed answers a graph of a tree that knows the kustomization of each folder (see Kustomization) and nothing of
+// how they hang together: it costs nothing. It is for whoever renders a kustomization and asks for no roots.
+func Unindexed(t *tree.Tree, o Options) (*Graph, error) {
+	filter, err := newFilter(o.Include, o.Exclude)
+	if err != nil {
+		return nil, err
+	}
+	empty, err := decode(encode(&facts{}))
+	if err != nil {
+		return nil, err
+	}
+	return &Graph{tree: t, options: o, filter: filter, cache: &Cache{}, base: empty, added: &facts{}}, nil
+}
+
 // scope names the indexes that can stand for each other: all that an index follows from but the tree.
 func (c *Cache) scope(t *tree.Tree, o Options) string {
 	parts := append([]string{"graph", c.Repository, fmt.Sprint(o.Limits, t.BlobLimit())}, o.Marks...)
