@@ -2,6 +2,7 @@ package cel
 
 import (
 	"context"
+	"errors"
 	"hash/fnv"
 	"strings"
 	"time"
@@ -39,6 +40,8 @@ type evaluation struct {
 	results map[string]ref.Val
 
 	iterations int // that a quick program has left
+	// undecided is set where an expression went through all entries of a map of which only a part is known.
+	undecided error
 }
 
 // interrupted is the name by which programs ask, at each iteration, whether they have to stop.
@@ -98,7 +101,10 @@ func (a *activation) compute(name string) (any, bool) {
 	case identNamespace:
 		return s.namespaceValue(), true
 	case identVariables:
-		return &lookup{find: func(key string) (ref.Val, bool) { return a.variable(key) }}, true
+		return &lookup{
+			find:  func(key string) (ref.Val, bool) { return a.variable(key) },
+			whole: func() ref.Val { return s.undecidable(errors.New("variables cannot be listed")) },
+		}, true
 	case identParams:
 		return null(s.params), true
 	case identImages:
@@ -113,8 +119,10 @@ func (a *activation) compute(name string) (any, bool) {
 		return methods{a.engine}, true
 	case "json", "yaml":
 		return documents(), true
-	case identAuthorizer:
+	case identAuthorizer, identAuthorizedResource:
 		return s.need("whether a user is authorized"), true
+	case "image", "imageData":
+		return methods{s.imageData}, true
 	}
 	if what, ok := services()[name]; ok {
 		return s.need(what), true
@@ -134,6 +142,12 @@ func (s *evaluation) allowed() *allowance {
 // need is the error value of something that is not in the repository.
 func (s *evaluation) need(what string) ref.Val {
 	return types.WrapErr(&admission.NeedsClusterError{What: what})
+}
+
+// undecidable makes the expression that is evaluated fail, whatever it goes on to compute.
+func (s *evaluation) undecidable(err error) ref.Val {
+	s.undecided = err
+	return types.WrapErr(err)
 }
 
 // variable evaluates a variable of the policy once; its error is remembered, too.
@@ -201,10 +215,14 @@ func (s *evaluation) requestValue() any {
 		extra[k] = v
 	}
 	user["extra"] = extra
+	namespace := id.Namespace
+	if id.Kind == "Namespace" && id.Group == "" {
+		namespace = id.Name // as the API server has it
+	}
 	return map[string]any{
 		"uid": "", "kind": kind, "resource": plural, "subResource": r.SubResource,
 		"requestKind": kind, "requestResource": plural, "requestSubResource": r.SubResource,
-		"name": id.Name, "namespace": id.Namespace, "operation": string(r.Operation),
+		"name": id.Name, "namespace": namespace, "operation": string(r.Operation),
 		"userInfo": user, "dryRun": false,
 		"object": null(s.object), "oldObject": null(s.oldObject), "options": types.NullValue,
 	}
@@ -222,12 +240,15 @@ func (s *evaluation) namespaceValue() any {
 	}
 	what := "Namespace " + id.Namespace
 	partial := func(known map[string]any) *lookup {
-		return &lookup{find: func(key string) (ref.Val, bool) {
-			if v, ok := known[key]; ok {
-				return types.DefaultTypeAdapter.NativeToValue(v), true
-			}
-			return s.need(what), true
-		}}
+		return &lookup{
+			find: func(key string) (ref.Val, bool) {
+				if v, ok := known[key]; ok {
+					return types.DefaultTypeAdapter.NativeToValue(v), true
+				}
+				return s.need(what), true
+			},
+			whole: func() ref.Val { return s.undecidable(&admission.NeedsClusterError{What: what}) },
+		}
 	}
 	labels := partial(map[string]any{"kubernetes.io/metadata.name": id.Namespace})
 	return partial(map[string]any{

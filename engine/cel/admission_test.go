@@ -3,6 +3,7 @@ package cel
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/lintel-bot/lintel/engine/admission"
@@ -116,6 +117,7 @@ func TestMatching(t *testing.T) {
 		"custom plural":      {rules: "resourceRules: [{apiGroups: [x.io], resources: [gateway-policies, ingressroutes]}]", object: "apiVersion: x.io/v1\nkind: IngressRoute\nmetadata: {name: n}", want: true},
 		"irregular plural":   {rules: "resourceRules: [{resources: [networkpolicies]}]", object: "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: n}", want: true},
 		"labels":             {rules: "resourceRules: [{resources: [pods]}]\n  objectSelector: {matchExpressions: [{key: app, operator: In, values: [db]}]}", object: pod},
+		"absent label":       {rules: "resourceRules: [{resources: [pods]}]\n  objectSelector: {matchExpressions: [{key: app, operator: DoesNotExist}]}", object: pod},
 		"namespace labels":   {rules: "resourceRules: [{resources: [pods]}]\n  namespaceSelector: {matchLabels: {env: x}}", object: pod, namespace: "apiVersion: v1\nkind: Namespace\nmetadata: {name: prod, labels: {env: x}}", want: true},
 		"namespace mismatch": {rules: "resourceRules: [{resources: [pods]}]\n  namespaceSelector: {matchLabels: {env: q}}", object: pod, namespace: "apiVersion: v1\nkind: Namespace\nmetadata: {name: prod, labels: {env: x}}"},
 		"the namespace":      {rules: "resourceRules: [{resources: [namespaces]}]\n  namespaceSelector: {matchLabels: {env: x}}", object: "apiVersion: v1\nkind: Namespace\nmetadata: {name: n, labels: {env: x}}", want: true},
@@ -157,6 +159,39 @@ func TestLookUps(t *testing.T) {
 		if len(got) != 1 || got[0].Outcome != want {
 			t.Errorf("%s: %+v", e, got)
 		}
+	}
+}
+
+// described is a cluster that also knows an image.
+type described struct{ declared }
+
+func (described) ImageData(image string) (map[string]any, bool) {
+	if image != "nginx:1" {
+		return nil, false
+	}
+	return map[string]any{"config": map[string]any{"architecture": "amd64"}}, true
+}
+
+func TestImageData(t *testing.T) {
+	for e, want := range map[string]Outcome{
+		"image.GetMetadata('nginx:1').config.architecture == 'amd64'":    Pass,
+		"image.getMetadata('nginx:1').config.architecture == 'arm64'":    Fail,
+		"image.GetMetadata('nginx:2').config.architecture == 'amd64'":    Unknown,
+		"image.GetMetadata('nginx:1', 2).config.architecture == 'amd64'": Error,
+	} {
+		got := mustVP(t, podPolicy(validates(e))).Evaluate(t.Context(), &admission.Request{Operation: admission.Create, Object: object(t, twoContainers)}, Env{Cluster: described{}})
+		if len(got) != 1 || got[0].Outcome != want {
+			t.Errorf("%s: %+v", e, got)
+		}
+	}
+}
+
+// A Namespace is in itself, in the eyes of the API server, and has no namespaceObject.
+func TestRequestOfNamespace(t *testing.T) {
+	text := strings.Replace(podPolicy(validates("request.namespace == 'team' && namespaceObject == null")), "[pods]", "[namespaces]", 1)
+	got := mustVP(t, text).Evaluate(t.Context(), &admission.Request{Operation: admission.Create, Object: object(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: team}")}, Env{})
+	if len(got) != 1 || got[0].Outcome != Pass {
+		t.Errorf("%+v", got)
 	}
 }
 

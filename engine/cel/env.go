@@ -85,13 +85,16 @@ const (
 	identVariables  = "variables"
 	identParams     = "params"
 	identAuthorizer = "authorizer"
-	identImages     = "images"
-	identExceptions = "exceptions"
-	identKyverno    = "kyverno"
-	identResource   = "resource"
-	identEngine     = "__engine" // what macros put into expressions; a user cannot need the name
-	callHasIndex    = "__hasIndex"
-	callNow         = "__now"
+	// identAuthorizedResource is one name with a dot in it
+	// (https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/#validation-expression).
+	identAuthorizedResource = "authorizer.requestResource"
+	identImages             = "images"
+	identExceptions         = "exceptions"
+	identKyverno            = "kyverno"
+	identResource           = "resource"
+	identEngine             = "__engine" // what macros put into expressions; a user cannot need the name
+	callHasIndex            = "__hasIndex"
+	callNow                 = "__now"
 )
 
 // newEnv declares the language: that of Kubernetes 1.34 (k8s.io/apiserver/pkg/cel/environment) with
@@ -114,19 +117,21 @@ func newEnv() (*cel.Env, error) {
 		library.SemverLib(library.SemverVersion(1)),
 		ext.Strings(ext.StringsVersion(2)), ext.Sets(), ext.TwoVarComprehensions(), ext.Lists(ext.ListsVersion(3)),
 		ext.Encoders(), ext.Math(),
-		cel.Variable(identAuthorizer, library.AuthorizerType),
+		ext.Bindings(), ext.Regex(ext.RegexVersion(1)),
+		cel.Variable(identAuthorizer, library.AuthorizerType), cel.Variable(identAuthorizedResource, library.ResourceCheckType),
 		cel.Macros(hasMacro(), engineMacro("time_now", 0), engineMacro("time_now_utc", 0), engineMacro("random", 0), engineMacro("random", 1),
 			engineReceiver("random", "random", "__random", 0), engineReceiver("random", "random", "__random", 1), engineReceiver("time", "now", callNow, 0)),
 	)
 	for _, name := range slices.Concat([]string{
 		identObject, identOldObject, identRequest, identNamespace, identVariables, identParams, identImages,
-		identExceptions, identKyverno, identResource, identEngine, "json", "yaml",
+		identExceptions, identKyverno, identResource, identEngine, "json", "yaml", "image", "imageData",
 	}, sortedKeys(services())) {
 		options = append(options, cel.Variable(name, cel.DynType))
 	}
 	options = append(options, imageFunctions()...)
 	options = append(options, functions()...)
 	options = append(options, libraryFunctions()...)
+	options = append(options, bounds()...)
 	options = append(options, library.JSONPatch(), mutationTypes())
 	return cel.NewEnv(options...)
 }
@@ -136,8 +141,6 @@ func services() map[string]string {
 	return map[string]string{
 		"http":          "an HTTP call",
 		"globalContext": "a global context entry",
-		"imageData":     "the metadata of an image",
-		"image":         "the metadata of an image",
 	}
 }
 
@@ -151,7 +154,7 @@ func programOptions() []cel.ProgramOption {
 		cel.EvalOptions(cel.OptOptimize),
 		cel.CostLimit(costLimit),
 		cel.CostTracking(&library.CostEstimator{}),
-		cel.CostTrackerOptions(interpreter.PresenceTestHasCost(false)),
+		cel.CostTrackerOptions(append(sizeTrackers(), interpreter.PresenceTestHasCost(false))...),
 		cel.InterruptCheckFrequency(interruptEvery),
 	}
 }

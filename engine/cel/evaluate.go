@@ -31,8 +31,7 @@ func (v verdict) canceled() bool {
 
 // evaluate runs the program. All validations that fail give their fields; the message is that of the first.
 func (p *program) evaluate(ctx context.Context, r *admission.Request, env Env, v view, params any, exceptions []*Exception) verdict {
-	state := p.state(r, env, v, params)
-	state.images, state.values = aggregate(exceptions)
+	state := p.state(r, env, v, params, exceptions)
 	a := &activation{ctx: ctx, state: state}
 	if out, done := p.conditionsHold(a); done {
 		return out
@@ -54,10 +53,18 @@ func (p *program) evaluate(ctx context.Context, r *admission.Request, env Env, v
 		fields, old := explain(a, val.expr, v)
 		if !out.failed {
 			out.failed, out.index, out.old, out.line = true, i, old, val.line
-			out.message = val.text(a)
+			out.message = p.message(a, val)
 		}
 		if old == out.old {
 			out.fields = append(out.fields, fields...)
+		}
+	}
+	for _, annotation := range p.annotations {
+		if out.failed {
+			break // more cannot become of it
+		}
+		if _, err := annotation.expr.eval(a); err != nil {
+			return verdict{err: fmt.Errorf("failed to evaluate auditAnnotation '%s': %w", annotation.name, err), index: -1}
 		}
 	}
 	out.fields = tidy(out.fields)
@@ -88,11 +95,15 @@ func (p *program) selected(a *activation, v view, out verdict) ([]string, bool) 
 }
 
 // state is what the expressions of the program see of a request.
-func (p *program) state(r *admission.Request, env Env, v view, params any) *evaluation {
-	return &evaluation{
+func (p *program) state(r *admission.Request, env Env, v view, params any, exceptions []*Exception) *evaluation {
+	s := &evaluation{
 		lang: p.lang, request: r, env: env, where: v, params: params, variables: p.variables, namespace: p.namespace,
 		object: v.see(r.Object), oldObject: v.see(r.OldObject),
 	}
+	if len(exceptions) > 0 {
+		s.images, s.values = aggregate(exceptions)
+	}
+	return s
 }
 
 // conditionsHold evaluates the match conditions. One that is false decides, whatever errors the others have
@@ -115,14 +126,28 @@ func (p *program) conditionsHold(a *activation) (verdict, bool) {
 	return verdict{}, false
 }
 
-// text is the message of a validation: its messageExpression where that gives one, else its message.
-func (v validation) text(a *activation) string {
-	if v.messageExpression != nil {
-		if out, err := v.messageExpression.eval(a); err == nil {
-			if s, ok := out.(types.String); ok && strings.TrimSpace(string(s)) != "" && len(s) <= 5<<10 {
-				return strings.TrimSpace(string(s))
-			}
-		}
+// maxMessage is how many bytes of a message expression the API server takes
+// (MaxEvaluatedMessageExpressionSizeBytes of k8s.io/apiserver/pkg/apis/cel).
+const maxMessage = 5 << 10
+
+// message is that of a validation: what its messageExpression gives, else its message. The API server falls back
+// to the message where the expression gives nothing, too much or several lines; Kyverno reports why there is none.
+func (p *program) message(a *activation, v validation) string {
+	if v.messageExpression == nil {
+		return v.message
+	}
+	out, err := v.messageExpression.eval(a)
+	needs := (*admission.NeedsClusterError)(nil)
+	s, isText := out.(types.String)
+	switch {
+	case errors.As(err, &needs):
+		return v.message // the cluster would know better
+	case p.verbatim && err != nil:
+		return "failed to evaluate message expression: " + firstLine(err.Error())
+	case p.verbatim && isText:
+		return string(s)
+	case isText && strings.TrimSpace(string(s)) != "" && len(s) <= maxMessage && !strings.Contains(strings.TrimSpace(string(s)), "\n"):
+		return strings.TrimSpace(string(s))
 	}
 	return v.message
 }

@@ -15,7 +15,7 @@ import (
 
 // Exception is a compiled PolicyException of policies.kyverno.io: immutable and safe for concurrent use.
 type Exception struct {
-	name       string
+	name       string // as namespace/name where it is in a namespace
 	refs       []policy.CELPolicyRef
 	conditions []*expression
 	images     []string
@@ -36,6 +36,9 @@ func CompileException(doc policy.Document, e policy.CELException) (*Exception, [
 		return nil, []policy.Problem{doc.Problem("", "%v", err)}
 	}
 	out := &Exception{name: doc.Name, refs: e.Spec.PolicyRefs, images: e.Spec.Images}
+	if doc.Namespace != "" {
+		out.name = doc.Namespace + "/" + doc.Name
+	}
 	if len(e.Spec.PolicyRefs) == 0 {
 		c.problem("/spec/policyRefs", "the exception names no policy")
 	}
@@ -125,7 +128,7 @@ func (e *Exception) expired(now time.Time) bool { return !e.expires.IsZero() && 
 func (e *Exception) result(enforce bool) Result {
 	out := Result{Rule: "exception", Outcome: Skip, Enforce: enforce, Message: "rule is skipped due to policy exception: " + e.name, Exceptions: []*Exception{e}}
 	if e.asPass {
-		out.Outcome = Pass
+		out.Outcome, out.Message = Pass, "rule is passed due to policy exception: "+e.name
 	}
 	return out
 }
@@ -136,27 +139,30 @@ func (e *Exception) Whole() bool {
 	return len(e.images) == 0 && len(e.values.values) == 0 && len(e.values.named) == 0
 }
 
-// Matches reports whether the exception is about the request: all its conditions hold. A condition with an
-// error does not hold; the error is returned where the cluster would know better.
+// Matches reports whether the exception is about the request: all its conditions hold. One that does not hold
+// decides, whatever errors the others have; an error is a *admission.NeedsClusterError where the cluster would
+// know better.
 func (e *Exception) Matches(ctx context.Context, r *admission.Request, env Env) (bool, error) {
 	lang, err := shared()
 	if err != nil {
 		return false, err
 	}
 	a := &activation{ctx: ctx, state: &evaluation{lang: lang, request: r, env: env, object: plain.see(r.Object), oldObject: plain.see(r.OldObject)}}
+	var failed error
 	for _, x := range e.conditions {
 		holds, err := x.truth(a)
 		if err != nil {
 			if needs := (*admission.NeedsClusterError)(nil); errors.As(err, &needs) {
 				return false, needs
 			}
-			return false, context.Cause(ctx)
+			failed = errors.Join(failed, err)
+			continue
 		}
 		if !holds {
 			return false, nil
 		}
 	}
-	return true, nil
+	return failed == nil, failed
 }
 
 // aggregate is what several exceptions let through together.

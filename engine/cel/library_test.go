@@ -174,4 +174,28 @@ func TestCostIsStillBounded(t *testing.T) {
 	if got := result(t, list+".all(a, "+list+".all(b, "+list+".all(c, a + b + c > 0)))", nil); !strings.Contains(got, "cost limit") {
 		t.Errorf("a loop of 64 million iterations: got %q", got)
 	}
+	long := `"` + strings.Repeat("a", 20000) + `"`
+	for source, want := range map[string]string{
+		"lists.range(2000000000).size()":                         "at most 100000 elements",
+		"lists.range(-1).size()":                                 "0",
+		"lists.range(3) == [0, 1, 2]":                            "true",
+		long + `.replace("a", ` + long + `).size()`:              "more than 4194304 bytes",
+		`"a-b-c".replace("-", "+")`:                              "a+b+c",
+		`"a-b-c".replace("-", "+", 1)`:                           "a+b-c",
+		`"a-b-c".replace("-", "+", 0)`:                           "a-b-c",
+		`regex.replace("banana", "a", "x", 1)`:                   "bxnana",
+		`regex.replace("banana", "(n)a", "\\1")`:                 "bann",
+		`regex.replace("a", "a", ` + long + `)`:                  "more than 1024 bytes",
+		`regex.extract("item-A, item-B", "item-(\\w+)").value()`: "A",
+		`["a", "b"].join(` + long + `)`:                          "more than 1024 bytes",
+		`["a", "b"].join("-")`:                                   "a-b",
+		`"%.2f".format([3.14159])`:                               "3.14",
+		`"%s and %d".format(["x", 3])`:                           "x and 3",
+		`"%.999999999f".format([3.14159])`:                       "at most 100 digits",
+		`dyn(1).replace("a", "b")`:                               "no such overload",
+	} {
+		if got := result(t, source, nil); !strings.Contains(got, want) {
+			t.Errorf("%.60s: got %.200q, want %q", source, got, want)
+		}
+	}
 }

@@ -83,6 +83,25 @@ func (s *evaluation) get(ctx context.Context, group, plural, namespace, name str
 	return s.need(what)
 }
 
+// imageData answers image.GetMetadata from what a test declares of images; else only a registry knows.
+func (s *evaluation) imageData(name string, args []ref.Val) ref.Val {
+	if !strings.EqualFold(name, "GetMetadata") || len(args) != 1 {
+		return types.NoSuchOverloadErr()
+	}
+	text, ok := args[0].(types.String)
+	if !ok {
+		return types.MaybeNoSuchOverloadErr(args[0])
+	}
+	if known, ok := s.env.Cluster.(interface {
+		ImageData(image string) (map[string]any, bool)
+	}); ok {
+		if data, ok := known.ImageData(string(text)); ok {
+			return types.DefaultTypeAdapter.NativeToValue(data)
+		}
+	}
+	return s.need("the metadata of an image")
+}
+
 // kindOf is the kind with a plural name: that of Kubernetes, or that of a custom resource that the repository
 // declares, or a guess.
 func (s *evaluation) kindOf(group, plural string) string {

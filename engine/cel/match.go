@@ -97,11 +97,15 @@ func (m *matcher) matches(r *admission.Request) (bool, error) {
 	if slices.ContainsFunc(m.exclude, func(rule policy.ResourceRule) bool { return m.rule(rule, r, id) }) {
 		return false, nil
 	}
-	if m.object != nil && !m.object.Matches(labelsOf(r.Object)) && !m.object.Matches(labelsOf(r.OldObject)) {
+	if m.object != nil && !m.selects(r.Object) && !m.selects(r.OldObject) {
 		return false, nil
 	}
 	return m.inNamespace(r, id)
 }
+
+// selects reports whether the object selector selects an object. One that is not there has no labels, and is
+// not selected by a selector that asks for their absence either.
+func (m *matcher) selects(o admission.Object) bool { return o != nil && m.object.Matches(labelsOf(o)) }
 
 func (m *matcher) inNamespace(r *admission.Request, id admission.Identity) (bool, error) {
 	switch {

@@ -2,6 +2,7 @@ package cel
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -110,7 +111,8 @@ func CompileMutatingPolicy(doc policy.Document, p policy.MutatingPolicy) (*Mutat
 	if doc.Kind == "NamespacedMutatingPolicy" {
 		out.namespace = doc.Namespace
 	}
-	out.program = c.body("/spec", spec.FailurePolicy, spec.Variables, spec.MatchConditions, nil, spec.AuditAnnotations)
+	out.program = c.body("/spec", spec.FailurePolicy, spec.Variables, nil, nil, spec.AuditAnnotations)
+	c.conditions(out.program, "/spec/matchConditions/", spec.MatchConditions) // which may use the variables here
 	out.program.namespace = out.namespace
 	out.mutations = c.mutations("/spec/mutations", spec.Mutations)
 	c.reinvocation(spec.ReinvocationPolicy)
@@ -174,12 +176,13 @@ func (m *Mutating) Evaluate(ctx context.Context, r *admission.Request, env Env) 
 			return []Mutation{{Result: Result{Rule: m.rule, Outcome: Unknown, Enforce: true, Message: err.Error()}}}
 		case !ok:
 		case m.rule == "":
-			if skip, done := m.excepted(ctx, r, env); done {
-				return []Mutation{{Result: skip}}
+			matched, skip := m.excepted(ctx, r, env)
+			if skip != nil {
+				return []Mutation{{Result: *skip}}
 			}
-			return []Mutation{m.apply(ctx, r, env, t.view, nil)}
+			return []Mutation{m.apply(ctx, r, env, t.view, nil, matched)}
 		case len(m.bindings) == 0:
-			return []Mutation{m.apply(ctx, r, env, plain, nil)}
+			return []Mutation{m.apply(ctx, r, env, plain, nil, nil)}
 		default:
 			return m.bound(ctx, r, env)
 		}
@@ -187,22 +190,31 @@ func (m *Mutating) Evaluate(ctx context.Context, r *admission.Request, env Env) 
 	return nil
 }
 
-// excepted is the result of a request that an exception takes from the policy as a whole. Exceptions for
-// images and values are for the expressions of validations.
-func (m *Mutating) excepted(ctx context.Context, r *admission.Request, env Env) (Result, bool) {
+// excepted is the result of a request that an exception takes from the policy as a whole, or for which that is
+// not known; nil where it is to be evaluated, with the images and values that other exceptions let through.
+func (m *Mutating) excepted(ctx context.Context, r *admission.Request, env Env) (matched []*Exception, skip *Result) {
 	for _, e := range env.Exceptions {
-		if !e.Applies(m.kind, m.name) || e.expired(env.Now) || !e.Whole() {
+		if !e.Applies(m.kind, m.name) || e.expired(env.Now) {
 			continue
 		}
 		ok, err := e.Matches(ctx, r, env)
+		var out Result
 		switch {
+		case errors.As(err, new(*admission.NeedsClusterError)):
+			out = Result{Outcome: Unknown, Enforce: true, Message: "whether exception " + e.name + " applies is not known: " + err.Error()}
 		case err != nil:
-			return Result{Outcome: Unknown, Enforce: true, Message: "whether exception " + e.name + " applies is not known: " + err.Error()}, true
+			out = m.judge(verdict{err: fmt.Errorf("a condition of exception %s: %w", e.name, err), index: -1}, true)
+		case ok && e.Whole():
+			out = e.result(true)
 		case ok:
-			return e.result(true), true
+			matched = append(matched, e)
+			continue
+		default:
+			continue
 		}
+		return nil, &out
 	}
-	return Result{}, false
+	return matched, nil
 }
 
 func (m *Mutating) bound(ctx context.Context, r *admission.Request, env Env) []Mutation {
@@ -221,7 +233,7 @@ func (m *Mutating) bound(ctx context.Context, r *admission.Request, env Env) []M
 			continue
 		}
 		for _, param := range params {
-			next := m.apply(ctx, r, env, plain, param)
+			next := m.apply(ctx, r, env, plain, param, nil)
 			out = append(out, next)
 			if next.Patched != nil {
 				request := *r
@@ -234,8 +246,8 @@ func (m *Mutating) bound(ctx context.Context, r *admission.Request, env Env) []M
 }
 
 // apply runs the mutations one after the other.
-func (m *Mutating) apply(ctx context.Context, r *admission.Request, env Env, v view, params any) Mutation {
-	state := m.program.state(r, env, v, params)
+func (m *Mutating) apply(ctx context.Context, r *admission.Request, env Env, v view, params any, exceptions []*Exception) Mutation {
+	state := m.program.state(r, env, v, params, exceptions)
 	a := &activation{ctx: ctx, state: state}
 	if out, done := m.program.conditionsHold(a); done {
 		if out.skipped && m.rule != "" {
@@ -250,7 +262,7 @@ func (m *Mutating) apply(ctx context.Context, r *admission.Request, env Env, v v
 		if v != plain && mu.kind == jsonPatch {
 			// Kyverno rewrites apply configurations for pod controllers, and leaves JSON patches as they are.
 			if whole == nil {
-				whole = &activation{ctx: ctx, state: m.program.state(r, env, plain, params)}
+				whole = &activation{ctx: ctx, state: m.program.state(r, env, plain, params, exceptions)}
 			}
 			at = whole
 		}

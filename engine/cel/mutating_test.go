@@ -82,6 +82,7 @@ func TestMutating(t *testing.T) {
 		{"each sees the one before", applies(`Object{metadata: Object.metadata{labels: {"one": "1"}}}`, `Object{metadata: Object.metadata{labels: {"two": object.metadata.labels.one + "2"}}}`),
 			mutatedPod, Pass, "success", "/metadata/labels/two", `"12"`},
 		{"variables", "variables: [{name: who, expression: object.metadata.name}]\n" + applies(`Object{metadata: Object.metadata{labels: {"who": variables.who}}}`), mutatedPod, Pass, "success", "/metadata/labels/who", `p`},
+		{"variables in conditions", "variables: [{name: who, expression: object.metadata.name}]\nmatchConditions: [{name: c, expression: variables.who == 'no'}]\n" + applies(`Object{}`), mutatedPod, Skip, "skip", "", ""},
 		{"a condition that does not hold", "matchConditions: [{name: c, expression: 'false'}]\n" + applies(`Object{}`), mutatedPod, Skip, "skip", "", ""},
 		{"an error", applies(`Object{metadata: Object.metadata{labels: {"x": object.metadata.labels.no}}}`), mutatedPod, Error, "no such key", "", ""},
 		{"an error that is ignored", "failurePolicy: Ignore\n" + applies(`Object{metadata: Object.metadata{labels: {"x": object.metadata.labels.no}}}`), mutatedPod, Error, "no such key", "", ""},
@@ -240,7 +241,7 @@ func FuzzMutating(f *testing.F) {
 		before, _ := json.Marshal(pod)
 		for _, kind := range []patchType{applyConfiguration, jsonPatch} {
 			m := &Mutating{Policy: Policy{program: &program{lang: c.lang}}, mutations: []mutation{{kind: kind, expr: x}}}
-			got := m.apply(t.Context(), &admission.Request{Operation: admission.Create, Object: pod}, Env{}, plain, nil)
+			got := m.apply(t.Context(), &admission.Request{Operation: admission.Create, Object: pod}, Env{}, plain, nil, nil)
 			if (got.Patched == nil) == (got.Outcome == Pass) {
 				t.Fatalf("%q: %+v", source, got)
 			}

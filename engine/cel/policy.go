@@ -27,8 +27,10 @@ type program struct {
 	conditions  []*expression
 	variables   []variable
 	validations []validation
-	ignore      bool   // the failure policy is Ignore
-	namespace   string // where the policy lives, for look-ups that leave the namespace out
+	annotations []variable // of the audit, whose values nobody sees here: an error of one refuses the request
+	ignore      bool       // the failure policy is Ignore
+	verbatim    bool       // a message expression decides the message, even where it fails
+	namespace   string     // where the policy lives, for look-ups that leave the namespace out
 }
 
 // target is a set of requests that a policy is about, and how it sees their objects.
@@ -90,11 +92,7 @@ func (c *compiler) body(at, failurePolicy string, vars []policy.CELVariable, con
 	default:
 		c.problem(at+"/failurePolicy", "failurePolicy is Fail or Ignore, not %q", failurePolicy)
 	}
-	for i, m := range conditions {
-		if x := c.compile(at+"/matchConditions/"+itoa(i)+"/expression", m.Expression, cel.BoolType); x != nil {
-			p.conditions = append(p.conditions, x)
-		}
-	}
+	c.conditions(p, at+"/matchConditions/", conditions)
 	for i, v := range vars {
 		pointer := at + "/variables/" + itoa(i)
 		if v.Name == "" || c.declared[v.Name] {
@@ -108,9 +106,19 @@ func (c *compiler) body(at, failurePolicy string, vars []policy.CELVariable, con
 	}
 	c.validations(p, at+"/validations/", validations)
 	for i, a := range audit {
-		c.compile(at+"/auditAnnotations/"+itoa(i)+"/valueExpression", a.ValueExpression)
+		if x := c.compile(at+"/auditAnnotations/"+itoa(i)+"/valueExpression", a.ValueExpression, cel.StringType, cel.NullType); x != nil {
+			p.annotations = append(p.annotations, variable{a.Key, x})
+		}
 	}
 	return p
+}
+
+func (c *compiler) conditions(p *program, at string, conditions []policy.MatchCondition) {
+	for i, m := range conditions {
+		if x := c.compile(at+itoa(i)+"/expression", m.Expression, cel.BoolType); x != nil {
+			p.conditions = append(p.conditions, x)
+		}
+	}
 }
 
 func (c *compiler) validations(p *program, at string, validations []policy.CELValidation) {
@@ -152,7 +160,7 @@ func CompileValidatingPolicy(doc policy.Document, p policy.ValidatingPolicy) (*P
 		out.enforce = false
 	}
 	out.program = c.body("/spec", spec.FailurePolicy, spec.Variables, spec.MatchConditions, spec.Validations, spec.AuditAnnotations)
-	out.program.namespace = out.namespace
+	out.program.namespace, out.program.verbatim = out.namespace, true
 	if spec.MatchConstraints == nil || len(spec.MatchConstraints.ResourceRules) == 0 {
 		c.problem("/spec/matchConstraints", "matchConstraints.resourceRules is empty: the policy would match nothing")
 	}
@@ -268,15 +276,17 @@ func (p *Policy) bound(ctx context.Context, r *admission.Request, env Env) []Res
 // one evaluates a ValidatingPolicy with the exceptions that are about the request.
 func (p *Policy) one(ctx context.Context, r *admission.Request, env Env, v view) Result {
 	var matched []*Exception
-	var undecided error
+	var undecided, broken error
 	for _, e := range env.Exceptions {
 		if !e.Applies(p.kind, p.name) || e.expired(env.Now) {
 			continue
 		}
 		ok, err := e.Matches(ctx, r, env)
 		switch {
-		case err != nil:
+		case errors.As(err, new(*admission.NeedsClusterError)):
 			undecided = err
+		case err != nil:
+			broken = fmt.Errorf("a condition of exception %s: %w", e.name, err)
 		case ok && e.Whole():
 			return e.result(p.enforce)
 		case ok:
@@ -292,6 +302,10 @@ func (p *Policy) one(ctx context.Context, r *admission.Request, env Env, v view)
 	}
 	if undecided != nil && result.Outcome == Fail {
 		result.Outcome, result.Fields, result.Message = Unknown, nil, undecided.Error()
+	}
+	if broken != nil && result.Outcome == Pass && !p.program.ignore {
+		// Kyverno evaluates exceptions first, and refuses a request for which one of them cannot be decided.
+		return p.judge(verdict{err: broken, index: -1}, p.enforce)
 	}
 	return result
 }
@@ -330,11 +344,10 @@ func (p *Policy) judge(v verdict, enforce bool) Result {
 	switch {
 	case errors.As(v.err, &needs):
 		out.Outcome, out.Message = Unknown, needs.Error()
-	case v.err != nil && p.program.ignore:
+	case v.err != nil && p.program.ignore && v.inCondition:
+		out.Outcome, out.Enforce, out.Message = Skip, false, v.err.Error()
+	case v.err != nil && p.program.ignore && !p.program.verbatim:
 		out.Outcome, out.Enforce, out.Message = Error, false, v.err.Error()
-		if v.inCondition {
-			out.Outcome = Skip
-		}
 	case v.err != nil:
 		out.Outcome, out.Message, out.Fields, out.Old = Error, v.err.Error(), v.fields, v.old
 		if p.errorsFail && v.index >= 0 && !v.inCondition && !v.canceled() {

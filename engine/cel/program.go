@@ -146,6 +146,18 @@ func (c *compiler) declaredOnly(pointer string, a *ast.AST) bool {
 // eval runs the expression. A *admission.NeedsClusterError, and the error of the context, can be found in
 // the error with errors.As and errors.Is.
 func (e *expression) eval(a *activation) (ref.Val, error) {
+	s := a.state
+	outer := s.undecided
+	s.undecided = nil
+	out, err := e.run(a)
+	if s.undecided != nil {
+		out, err = nil, s.undecided
+	}
+	s.undecided = outer
+	return out, err
+}
+
+func (e *expression) run(a *activation) (ref.Val, error) {
 	if e.quick != nil {
 		if out, err, done := a.quick(e.quick); done {
 			return out, err

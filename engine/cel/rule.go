@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/google/cel-go/cel"
-
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
@@ -47,11 +45,7 @@ func CompileRule(doc policy.Document, spec RuleSpec) (*Rule, []policy.Problem) {
 		return nil, []policy.Problem{doc.Problem("", "%v", err)}
 	}
 	p := c.body(spec.Pointer, "", spec.Variables, nil, nil, spec.AuditAnnotations)
-	for i, m := range spec.Preconditions {
-		if x := c.compile(spec.PreconditionsAt+"/"+itoa(i)+"/expression", m.Expression, cel.BoolType); x != nil {
-			p.conditions = append(p.conditions, x)
-		}
-	}
+	c.conditions(p, spec.PreconditionsAt+"/", spec.Preconditions)
 	c.validations(p, spec.Pointer+"/expressions/", spec.Expressions)
 	if len(spec.Expressions) == 0 {
 		c.problem(spec.Pointer+"/expressions", "the rule has no expressions")

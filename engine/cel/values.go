@@ -14,6 +14,9 @@ import (
 // a part is known. It cannot be listed.
 type lookup struct {
 	find func(key string) (ref.Val, bool)
+	// whole is asked where all entries are needed; it gives an error. What cannot pass the error on, which is
+	// iterating, has the evaluation remember it.
+	whole func() ref.Val
 }
 
 func (l *lookup) Find(key ref.Val) (ref.Val, bool) {
@@ -41,12 +44,16 @@ func (l *lookup) Contains(key ref.Val) ref.Val {
 }
 
 func (l *lookup) Iterator() traits.Iterator {
+	l.whole()
 	return types.NewStringList(types.DefaultTypeAdapter, nil).Iterator()
 }
-func (l *lookup) Size() ref.Val  { return types.NewErr("the size of this map is not known") }
+func (l *lookup) Size() ref.Val  { return l.whole() }
 func (l *lookup) Type() ref.Type { return types.MapType }
 func (l *lookup) Value() any     { return l }
 func (l *lookup) Equal(other ref.Val) ref.Val {
+	if _, isMap := other.(traits.Mapper); isMap && ref.Val(l) != other {
+		return l.whole()
+	}
 	return types.Bool(ref.Val(l) == other)
 }
 
