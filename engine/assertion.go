@@ -2,7 +2,7 @@ package engine
 
 import (
 	"errors"
-	"strings"
+	"fmt"
 
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/assert"
@@ -17,6 +17,9 @@ func (c *ruleCompiler) assertion(tree any) *assert.Tree {
 	}
 	return t
 }
+
+// maxResponses is how many results one rule gives about an object.
+const maxResponses = 100
 
 // assertion evaluates an assertion tree on what Kyverno hands to one: the objects and what is known of the
 // request, with the context entries of the rule as bindings.
@@ -46,21 +49,34 @@ func (f *frame) assertion(t *assert.Tree) verdict {
 	if len(failures) == 0 {
 		return verdict{outcome: Pass, message: "Validation rule '" + f.rule.name + "' passed."}
 	}
-	messages := make([]string, len(failures))
-	var fields []string
 	subject := "/object"
 	if f.request.Object == nil {
 		subject = "/oldObject"
 	}
-	for i, x := range failures {
-		messages[i] = x.Message
+	// Each assertion that does not hold is a response of its own, as in Kyverno.
+	var out []verdict
+	for _, x := range failures {
+		var fields []string
 		for _, pointer := range x.Fields {
 			if rest, ok := below(pointer, subject); ok {
 				fields = append(fields, rest)
 			}
 		}
+		if len(fields) == 0 {
+			fields = []string{""}
+		}
+		if last := len(out) - 1; len(out) == maxResponses {
+			out[last].message = fmt.Sprintf("%d more assertions do not hold", len(failures)-last)
+			out[last].fields = append(out[last].fields, fields...)
+			continue
+		}
+		out = append(out, failed(x.Message, fields))
 	}
-	return failed(strings.Join(messages, "; "), normalize(fields))
+	for i := range out {
+		out[i].fields = normalize(out[i].fields)
+	}
+	out[0].more = out[1:]
+	return out[0]
 }
 
 // payload is what the tree of an assertion starts from.

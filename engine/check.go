@@ -63,6 +63,7 @@ func checkException(d policy.Document, e policy.PolicyException) []policy.Proble
 type checker struct {
 	doc                    policy.Document
 	namespaced, background bool
+	annotated              bool // the policy says itself which rules to generate for pod controllers
 	problems               []policy.Problem
 }
 
@@ -182,7 +183,7 @@ func (c *checker) overrides(pointer string, list []policy.FailureActionOverride)
 // controllers checks the annotation that says which rules are generated.
 func (c *checker) controllers(p *policy.ClusterPolicy) {
 	value, ok := p.Metadata.Annotations[autogen.Annotation]
-	if !ok {
+	if c.annotated = ok; !ok {
 		return
 	}
 	known := []string{"DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet", "CronJob"}
@@ -209,6 +210,7 @@ func (c *checker) rule(at string, r *policy.Rule, tree any) {
 	c.problems = append(c.problems, checkVariables(c.doc, at, tree, r, c.background)...)
 	c.operations(at+"/preconditions", lookup(tree, "/preconditions"))
 	if v := r.Validate; v != nil {
+		c.besidePod(at+"/match", r.Match)
 		c.operations(at+"/validate/deny", lookup(tree, "/validate/deny"))
 		c.operations(at+"/validate/foreach", lookup(tree, "/validate/foreach"))
 		c.metadata(at+"/validate/pattern", v.Pattern)
@@ -233,7 +235,7 @@ func (c *checker) rule(at string, r *policy.Rule, tree any) {
 // block checks what depends on more than the block itself: the kind of the policy and whether it is for
 // background scans.
 func (c *checker) block(at string, m policy.Match, validates bool) {
-	filter := func(at string, f policy.ResourceFilter) {
+	for at, f := range filters(at, m) {
 		if c.background {
 			for _, u := range []struct {
 				field string
@@ -256,13 +258,6 @@ func (c *checker) block(at string, m policy.Match, validates bool) {
 		if slices.Contains(f.Resources.Kinds, "*") && len(f.Resources.Kinds) > 1 {
 			c.bad(at+"/resources/kinds", "the kind * stands for all kinds: remove the others")
 		}
-	}
-	filter(at, m.ResourceFilter)
-	for i, f := range m.Any {
-		filter(fmt.Sprintf("%s/any/%d", at, i), f)
-	}
-	for i, f := range m.All {
-		filter(fmt.Sprintf("%s/all/%d", at, i), f)
 	}
 }
 

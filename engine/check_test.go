@@ -57,6 +57,7 @@ func TestCheckRules(t *testing.T) {
 		{"CEL", "rules:\n- name: r\n" + match + "  validate: {cel: {expressions: [{expression: 'object.spec.'}]}}", "8:"},
 		{"a level", "rules:\n- name: r\n" + match + "  validate: {podSecurity: {level: strict}}", "8:30: "},
 		{"a version", "rules:\n- name: r\n" + match + "  validate: {podSecurity: {level: baseline, version: newest}}", "8:47: "},
+		{"Pod beside another kind", "rules:\n- name: r\n  match: {any: [{resources: {kinds: [Pod, Service]}}]}\n" + body, "7:32: warning: Pod stands beside Service: Kyverno generates no rules for pod controllers"},
 		{"a control", "rules:\n- name: r\n" + match + "  validate: {podSecurity: {level: baseline, exclude: [{controlName: Capability}]}}", "8:58: "},
 		{"two bodies", "rules:\n- name: r\n" + match + "  validate: {deny: {}}\n  mutate: {patchStrategicMerge: {a: b}}", "8:5: the rule has several bodies"},
 		{"a name twice", "rules:\n- name: r\n" + match + body + "\n- name: r\n" + match + body, `9:5: the rule name "r" is used twice`},

@@ -228,11 +228,16 @@ func (v *review) run(slots []slot) []placed {
 			}
 			continue
 		}
-		r, ok := v.rule(b, s.rule)
+		r, more, ok := v.rule(b, s.rule)
 		if !ok {
 			continue
 		}
 		out = append(out, placed{r, s.program})
+		for _, d := range more {
+			next := r
+			next.Message, next.Fields = d.message, d.fields
+			out = append(out, placed{next, s.program})
+		}
 		if r.Patched != nil {
 			v = v.after(r.Patched)
 		}

@@ -111,6 +111,38 @@ validate:
 	}
 }
 
+// Each assertion that does not hold is a result of its own, up to a bound.
+func TestAssertGivesEachFailure(t *testing.T) {
+	data := ruleOf("validate: {assert: {object: {spec: {hostPID: false, ~.containers: {securityContext: {privileged: false}}}}}}")
+	e := mustCompile(t, data).Bind(nil, nil)
+	var got []string
+	for _, r := range e.Evaluate(context.Background(), &admission.Request{Operation: admission.Create, Object: object(t, badPod)}) {
+		got = append(got, string(r.Outcome)+" "+strings.Join(r.Fields, " ")+" "+r.Message)
+	}
+	const b = "securityContext.privileged: Invalid value: true: Expected value: false"
+	want := []string{
+		"fail /spec/hostPID object.spec.hostPID: Invalid value: true: Expected value: false",
+		"fail /spec/containers/0/securityContext/privileged object.spec.~.containers[0]." + b,
+		"fail /spec/containers/1/securityContext/privileged object.spec.~.containers[1]." + b,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	many := object(t, badPod)
+	spec := many["spec"].(map[string]any)
+	for range 7 {
+		list := spec["containers"].([]any)
+		spec["containers"] = append(list, list...)
+	}
+	results := e.Evaluate(context.Background(), &admission.Request{Operation: admission.Create, Object: many})
+	if len(results) != 100 {
+		t.Fatalf("%d results", len(results))
+	}
+	if last := results[99]; last.Message != "158 more assertions do not hold" || len(last.Fields) != 158 {
+		t.Errorf("%d fields: %s", len(last.Fields), last.Message)
+	}
+}
+
 func TestMatchThatIsNotKnown(t *testing.T) {
 	selected := func(body string) string {
 		return strings.Replace(ruleOf(body), "kinds: [Pod]}", "kinds: [Pod], namespaceSelector: {matchLabels: {env: prod}}}", 1)

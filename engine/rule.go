@@ -19,7 +19,8 @@ type verdict struct {
 	patched admission.Object
 	used    []*Exception
 	combine bool
-	line    int // of the part of the rule that decided, 0 for the rule
+	line    int       // of the part of the rule that decided, 0 for the rule
+	more    []verdict // further failures that are results of their own; of them only message and fields count
 
 	// unmet says that an error is one of preconditions, which an element of a foreach may have.
 	unmet bool
@@ -37,28 +38,29 @@ func broken(what string, err error) verdict {
 	return verdict{outcome: Error, message: what + ": " + err.Error()}
 }
 
-// rule evaluates one rule; ok is false when it is not about the request or has nothing to say.
-func (v *review) rule(b *bound, i int) (out Result, ok bool) {
+// rule evaluates one rule; ok is false when it is not about the request or has nothing to say. A rule that says
+// several things about an object, of which more are the further ones, has one outcome.
+func (v *review) rule(b *bound, i int) (out Result, more []verdict, ok bool) {
 	r := b.rules[i]
 	defer func() {
 		if x := recover(); x != nil {
 			out = v.result(r, verdict{outcome: Error, message: panicked(x)})
-			ok = true
+			more, ok = nil, true
 		}
 	}()
 	matched, undecided := match.Matches(r.match, r.exclude, v.target)
 	if !matched && undecided == nil {
-		return Result{}, false
+		return Result{}, nil, false
 	}
 	if err := v.ctx.Err(); err != nil {
-		return v.result(r, verdict{outcome: Error, message: "the evaluation was stopped: " + err.Error()}), true
+		return v.result(r, verdict{outcome: Error, message: "the evaluation was stopped: " + err.Error()}), nil, true
 	}
 	d := verdict{outcome: Fail, message: "the rule may change the object"}
 	if undecided == nil || r.mutation == nil {
 		d = v.decide(b, i)
 	}
 	if d.outcome == "" {
-		return Result{}, false
+		return Result{}, nil, false
 	}
 	if undecided != nil && d.outcome != Pass && d.outcome != Skip {
 		// Only an object that would violate the rule makes it matter whether the rule is about it.
@@ -70,7 +72,10 @@ func (v *review) rule(b *bound, i int) (out Result, ok bool) {
 		out.PreExisting = v.violatedBefore(b, i)
 		out.Tolerated = out.PreExisting && r.tolerant && r.mutation == nil
 	}
-	return out, true
+	if d.outcome != Fail {
+		return out, nil, true
+	}
+	return out, d.more, true
 }
 
 func (v *review) result(r *rule, d verdict) Result {
@@ -99,7 +104,7 @@ func (v *review) violatedBefore(b *bound, i int) bool {
 	p.prior = true
 	p.target.User = admission.UserInfo{Username: "lintel:nobody"}
 	p.target.Roles, p.target.ClusterRoles = nil, nil
-	r, ok := p.rule(b, i)
+	r, _, ok := p.rule(b, i)
 	return ok && r.Outcome == Fail
 }
 

@@ -30,6 +30,9 @@ var selectors = map[string]string{
 	cronJob:                 "batch/v1/CronJob",
 }
 
+// Controller reports whether a kind is one of a pod controller that rules are generated for.
+func Controller(kind string) bool { return selectors[kind] != "" }
+
 // Rule is a generated rule as JSON, with the index of the rule it follows from.
 type Rule struct {
 	Index int

@@ -2,6 +2,7 @@ package cel
 
 import (
 	"fmt"
+	"net/url"
 	"reflect"
 	"regexp"
 	"strings"
@@ -21,13 +22,14 @@ type image struct {
 var imageType = cel.ObjectType("kyverno.image")
 
 var (
-	repositoryForm = regexp.MustCompile(`^[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*)*$`)
-	tagForm        = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
-	digestForm     = regexp.MustCompile(`^[a-z0-9]+(?:[+._-][a-z0-9]+)*:[0-9a-fA-F]{32,128}$`)
-	hostForm       = regexp.MustCompile(`^(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:]+\])(?::[0-9]{1,5})?$`)
+	repositoryForm = regexp.MustCompile(`^[a-z0-9_./-]{2,255}$`)
+	tagForm        = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
+	digestForm     = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 )
 
-// parseImage reads an image reference of at most 1,024 bytes.
+// parseImage reads an image reference of at most 1,024 bytes. It takes and refuses what Kyverno does
+// (ParseReference of github.com/google/go-containerregistry/pkg/name): more than a container runtime would in
+// the name of a repository, less in digests.
 func parseImage(s string) (image, error) {
 	img := image{text: s}
 	if len(s) > 1024 {
@@ -47,17 +49,17 @@ func parseImage(s string) (image, error) {
 		rest, img.tag = rest[:i], rest[i+1:]
 	}
 	img.registry, img.repository = "index.docker.io", rest
-	if host, repository, ok := strings.Cut(rest, "/"); ok && (strings.ContainsAny(host, ".:[") || host == "localhost") {
+	if host, repository, ok := strings.Cut(rest, "/"); ok && (strings.ContainsAny(host, ".:") || host == "localhost") {
 		img.registry, img.repository = host, repository
 	}
 	if img.registry == "docker.io" {
 		img.registry = "index.docker.io"
 	}
+	if host, err := url.Parse("//" + img.registry); err != nil || host.Host != img.registry || !repositoryForm.MatchString(img.repository) {
+		return img, fmt.Errorf("could not parse image reference %q", s)
+	}
 	if img.registry == "index.docker.io" && !strings.Contains(img.repository, "/") {
 		img.repository = "library/" + img.repository
-	}
-	if !hostForm.MatchString(img.registry) || !repositoryForm.MatchString(img.repository) {
-		return img, fmt.Errorf("could not parse image reference %q", s)
 	}
 	if img.digest != "" {
 		img.tag = "" // a digest decides which image it is

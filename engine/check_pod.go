@@ -1,0 +1,56 @@
+package engine
+
+import (
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/lintel-bot/lintel/engine/autogen"
+	"github.com/lintel-bot/lintel/engine/match"
+	"github.com/lintel-bot/lintel/engine/policy"
+)
+
+// besidePod warns of Pod beside kinds of which none makes pods: Kyverno then writes no rules for pod controllers
+// (https://kyverno.io/docs/policy-types/cluster-policy/autogen/), so that Deployments go unchecked, which is
+// rarely meant.
+func (c *checker) besidePod(at string, m policy.Match) {
+	if c.annotated {
+		return // somebody thought about it
+	}
+	var mixed string
+	var beside []string
+	for where, f := range filters(at, m) {
+		for _, selector := range f.Resources.Kinds {
+			switch k, ok := match.ParseKind(selector); {
+			case !ok || k.Kind == "*" || autogen.Controller(k.Kind):
+				return
+			case k.IsPod() && len(f.Resources.Kinds) > 1:
+				mixed = where
+			case !k.IsPod():
+				beside = append(beside, k.Kind)
+			}
+		}
+	}
+	if mixed != "" {
+		c.warn(mixed+"/resources/kinds", "Pod stands beside %s: Kyverno generates no rules for pod controllers, so that Deployments and others are not checked; write Pod in a policy of its own", strings.Join(beside, ", "))
+	}
+}
+
+// filters goes through the filters of a block and where they are.
+func filters(at string, m policy.Match) iter.Seq2[string, policy.ResourceFilter] {
+	return func(yield func(string, policy.ResourceFilter) bool) {
+		if !yield(at, m.ResourceFilter) {
+			return
+		}
+		for _, list := range []struct {
+			name    string
+			filters []policy.ResourceFilter
+		}{{"any", m.Any}, {"all", m.All}} {
+			for i, f := range list.filters {
+				if !yield(fmt.Sprintf("%s/%s/%d", at, list.name, i), f) {
+					return
+				}
+			}
+		}
+	}
+}
