@@ -11,7 +11,9 @@ import (
 // Objects are declared objects of a cluster. They answer look-ups, and are safe for concurrent use once no more
 // are added.
 type Objects struct {
-	kinds map[kind][]admission.Object
+	kinds  map[kind][]admission.Object
+	images map[string]map[string]any // what a registry says of them
+	whole  bool
 }
 
 type kind struct{ group, kind string }
@@ -19,9 +21,10 @@ type kind struct{ group, kind string }
 var _ admission.Cluster = (*Objects)(nil)
 
 // Declare reads declared objects. Files of cli.kyverno.io that hold objects (ClusterResource, Context) stand for
-// these.
+// these; the images of a Context stand for what a registry would say of them
+// (https://kyverno.io/docs/kyverno-cli/reference/kyverno_test/, apis/v1alpha1/context.go of Kyverno).
 func Declare(sources ...policy.Source) (*Objects, []policy.Problem) {
-	c := &Objects{kinds: map[kind][]admission.Object{}}
+	c := &Objects{kinds: map[kind][]admission.Object{}, images: map[string]map[string]any{}}
 	all, problems := manifest.All(sources...)
 	for _, o := range all {
 		if !isInput(o) {
@@ -35,8 +38,38 @@ func Declare(sources ...policy.Source) (*Objects, []policy.Problem) {
 				c.Add(m)
 			}
 		}
+		images, _ := spec["images"].([]any)
+		for _, item := range images {
+			m, _ := item.(map[string]any)
+			name, ok := m["image"].(string)
+			if !ok {
+				continue
+			}
+			for _, k := range []string{"resolvedImage", "registry", "repository"} {
+				if _, ok := m[k]; !ok {
+					m[k] = "" // these are always there
+				}
+			}
+			c.images[name] = m
+		}
 	}
 	return c, problems
+}
+
+// Complete says that the cluster holds nothing else, as in a test of the kyverno command: what is not declared does
+// not exist, and is not only unknown.
+func (c *Objects) Complete() { c.whole = true }
+
+// Whole reports whether [Objects.Complete] was called.
+func (c *Objects) Whole() bool { return c != nil && c.whole }
+
+// ImageData is what the registry of an image is declared to say of it, for policies that ask.
+func (c *Objects) ImageData(image string) (map[string]any, bool) {
+	if c == nil {
+		return nil, false
+	}
+	data, ok := c.images[image]
+	return data, ok
 }
 
 // Add declares one more object. A namespaced one without a namespace is in "default".
@@ -48,7 +81,9 @@ func (c *Objects) Add(o admission.Object) {
 }
 
 // Empty says whether nothing is declared.
-func (c *Objects) Empty() bool { return c == nil || len(c.kinds) == 0 }
+func (c *Objects) Empty() bool {
+	return c == nil || len(c.kinds) == 0 && len(c.images) == 0 && !c.whole
+}
 
 // Get implements admission.Cluster.
 func (c *Objects) Get(_ context.Context, group, kind, namespace, name string) (admission.Object, bool) {

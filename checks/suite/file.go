@@ -163,6 +163,7 @@ func (f *file) load(d policy.Document, t test) *loaded {
 	cluster, problems := apply.Declare(slices.Concat(c.sources("/clusterResources", t.ClusterResources),
 		c.sources("/context", one(t.Context)), c.sources("/paramResources", t.ParamResources))...)
 	f.problem(problems...)
+	cluster.Complete()
 	values := t.Values
 	if values == nil {
 		for _, s := range c.sources("/variables", one(t.Variables)) {

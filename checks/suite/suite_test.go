@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -100,6 +101,26 @@ func TestRows(t *testing.T) {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// A Context stands for the cluster and the registries of a test: what it does not hold does not exist.
+func TestContext(t *testing.T) {
+	f := files("context: context.yaml\nresults: [{policy: arch, resources: [good, bad], result: pass}, {policy: limit, resources: [good], result: pass}]")
+	f["p/t/context.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: cli.kyverno.io/v1alpha1\nkind: Context\nmetadata: {name: c}\nspec:\n" +
+		"  resources: [{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: default}, data: {a: b}}]\n" +
+		"  images: [{image: 'a:1', config: {architecture: amd64}}, {image: a, config: {architecture: arm64}}, {}]\n")}
+	const head = "\n---\napiVersion: policies.kyverno.io/v1\nkind: ValidatingPolicy\nmetadata: {name: %s}\nspec:\n  matchConstraints:\n    resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods]}]\n  validations: [{expression: %q}]\n"
+	f["p/policy.yaml"] = &fstest.MapFile{Data: []byte(policyText +
+		fmt.Sprintf(head, "arch", "images.containers.all(i, image.GetMetadata(i).config.architecture == 'amd64' && image.GetMetadata(i).registry == '')") +
+		fmt.Sprintf(head, "limit", "resource.Get('v1', 'configmaps', 'default', 'c').data.a == 'b' && resource.Get('v1', 'configmaps', 'default', 'd') == null"))}
+	var got []string
+	r := report(t, f, nil)
+	for _, row := range r.Rows {
+		got = append(got, row.Policy+" "+row.Resource.Name+" "+row.Actual)
+	}
+	if want := []string{"arch good pass", "arch bad fail", "limit good pass"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q; %v", got, want, r.Errors)
 	}
 }
 

@@ -172,6 +172,27 @@ func (described) ImageData(image string) (map[string]any, bool) {
 	return map[string]any{"config": map[string]any{"architecture": "amd64"}}, true
 }
 
+// complete is a cluster that holds nothing else.
+type complete struct{ declared }
+
+func (complete) Whole() bool { return true }
+
+func TestLookUpsInTests(t *testing.T) {
+	for e, want := range map[string]Outcome{
+		"resource.Get('v1', 'configmaps', 'prod', 'c') == null":                 Pass,
+		"resource.Get('v1', 'configmaps', 'prod', 'c').data.a == 'b'":           Error,
+		"resource.List('v1', 'configmaps', 'prod').items.size() == 0":           Error,
+		"resource.List('v1', 'secrets', 'prod').items.size() == 0":              Pass,
+		"http.Get('https://x').ok":                                              Unknown,
+		"resource.Post('v1', 'configmaps', 'prod', {'a': 'b'}).kind == 'Other'": Unknown,
+	} {
+		got := mustVP(t, podPolicy(validates(e))).Evaluate(t.Context(), &admission.Request{Operation: admission.Create, Object: object(t, twoContainers)}, Env{Cluster: complete{declared{object(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: other}")}}})
+		if len(got) != 1 || got[0].Outcome != want {
+			t.Errorf("%s: %+v", e, got)
+		}
+	}
+}
+
 func TestImageData(t *testing.T) {
 	for e, want := range map[string]Outcome{
 		"image.GetMetadata('nginx:1').config.architecture == 'amd64'":    Pass,

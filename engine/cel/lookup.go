@@ -53,7 +53,11 @@ func (a *activation) lookUp(name string, args []ref.Val) ref.Val {
 			return s.need("list of " + plural)
 		}
 		objects := s.env.Cluster.List(a.ctx, group, s.kindOf(group, plural), namespace)
-		if len(objects) == 0 {
+		switch {
+		case len(objects) > 0:
+		case s.whole() && len(s.env.Cluster.List(a.ctx, group, s.kindOf(group, plural), "")) == 0:
+			return types.NewErr("%s resource not found", plural)
+		case !s.whole():
 			return s.need(strings.TrimSpace("list of " + plural + " " + namespace))
 		}
 		items := make([]any, 0, len(objects))
@@ -76,11 +80,20 @@ func (s *evaluation) get(ctx context.Context, group, plural, namespace, name str
 			return types.DefaultTypeAdapter.NativeToValue(o)
 		}
 	}
+	if s.whole() {
+		return types.NullValue // which is what Kyverno gives for what does not exist
+	}
 	what := kind + " " + name
 	if namespace != "" {
 		what = kind + " " + namespace + "/" + name
 	}
 	return s.need(what)
+}
+
+// whole reports whether the cluster is known to hold nothing but what is declared.
+func (s *evaluation) whole() bool {
+	c, ok := s.env.Cluster.(interface{ Whole() bool })
+	return ok && c.Whole()
 }
 
 // imageData answers image.GetMetadata from what a test declares of images; else only a registry knows.
