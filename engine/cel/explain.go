@@ -312,6 +312,9 @@ func (x *explainer) blameError(f frame, e ast.Expr) []place {
 	}
 	if e.Kind() == ast.ComprehensionKind {
 		c := e.AsComprehension()
+		if inner, ok := x.binding(f, c); ok {
+			return x.blameError(inner, c.Result())
+		}
 		body := bodyOf(c)
 		if _, err := x.eval(f, c.IterRange()); err == nil && body.predicate != nil {
 			for _, el := range x.elements(f, c) {

@@ -33,6 +33,9 @@ func (x *explainer) reads(f frame, e ast.Expr) source {
 		return x.readsCall(f, e.AsCall())
 	case ast.ComprehensionKind:
 		c := e.AsComprehension()
+		if inner, ok := x.binding(f, c); ok {
+			return x.reads(inner, c.Result())
+		}
 		if body := bodyOf(c); body.kind == mapping {
 			var out []place
 			for _, el := range x.elements(f, c) {
@@ -182,8 +185,24 @@ func bodyOf(c ast.ComprehensionExpr) shape {
 	return shape{}
 }
 
+// binding is the frame of the body of cel.bind(name, value, body), which is a comprehension over nothing
+// (https://pkg.go.dev/github.com/google/cel-go/ext#Bindings); the macros of optional values make them, too.
+func (x *explainer) binding(f frame, c ast.ComprehensionExpr) (frame, bool) {
+	if r := c.IterRange(); r.Kind() != ast.ListKind || r.AsList().Size() != 0 {
+		return frame{}, false
+	}
+	v, err := x.eval(f, c.AccuInit())
+	if err != nil {
+		return frame{}, false
+	}
+	return f.with(c.AccuVar(), v, x.reads(f, c.AccuInit())), true
+}
+
 // blameComprehension explains all, exists and what is built of them.
 func (x *explainer) blameComprehension(f frame, c ast.ComprehensionExpr, got bool) []place {
+	if inner, ok := x.binding(f, c); ok {
+		return x.blame(inner, c.Result(), got)
+	}
 	body := bodyOf(c)
 	over := func() []place { return x.reads(f, c.IterRange()).places }
 	// An all() that holds and an exists() that does not are about the list as a whole.
@@ -279,6 +298,9 @@ func (x *explainer) origins(f frame, e ast.Expr, value traits.Lister) []source {
 		return out
 	case ast.ComprehensionKind:
 		c := e.AsComprehension()
+		if inner, ok := x.binding(f, c); ok {
+			return x.origins(inner, c.Result(), value)
+		}
 		body := bodyOf(c)
 		if body.kind != mapping && body.kind != filtering {
 			return nil
