@@ -64,6 +64,10 @@ func TestAdmissionPolicy(t *testing.T) {
 		"parameters":     {limited, []string{"{policyName: v, validationActions: [Deny], paramRef: {name: limits}}"}, declared{object(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: limits, namespace: prod}\ndata: {max: '5'}")}, []string{"v pass enforced"}},
 		"each parameter": {limited, []string{"{policyName: v, validationActions: [Deny], paramRef: {selector: {}}}"}, declared{object(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: prod}\ndata: {max: '5'}"), object(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b, namespace: prod}\ndata: {max: '1'}")}, []string{"v pass enforced", "v fail enforced"}},
 		"no parameters":  {limited, []string{"{policyName: v, validationActions: [Deny], paramRef: {name: limits}}"}, declared{}, []string{"v unknown enforced"}},
+		"error, ignored": {deployments + "  failurePolicy: Ignore\n  validations: [{expression: 'object.spec.nothing == 1'}]\n", []string{"{policyName: v, validationActions: [Deny]}"}, nil, []string{"v error"}},
+		"others count":   {deployments + "  failurePolicy: Ignore\n  validations: [{expression: 'object.spec.nothing == 1'}, {expression: 'false'}]\n", []string{"{policyName: v, validationActions: [Deny]}"}, nil, []string{"v fail enforced"}},
+		"annotation":     {deployments + "  validations: [{expression: 'true'}]\n  auditAnnotations: [{key: k, valueExpression: 'string(object.spec.nothing)'}]\n", []string{"{policyName: v, validationActions: [Audit]}"}, nil, []string{"v error enforced"}},
+		"annotation, ok": {deployments + "  failurePolicy: Ignore\n  validations: [{expression: 'true'}]\n  auditAnnotations: [{key: k, valueExpression: 'string(object.spec.nothing)'}]\n", []string{"{policyName: v, validationActions: [Audit]}"}, nil, []string{"v pass"}},
 		"error":          {deployments + "  validations: [{expression: 'object.spec.nothing == 1'}]\n", nil, nil, []string{"v fail"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,14 +22,16 @@ type verdict struct {
 	message     string
 	fields      []string
 	old         bool
-	line        int // of the validation with that index, 0 where there is none
+	line        int  // of the validation with that index, 0 where there is none
+	denies      bool // err refuses the request even where violations are only audited
 }
 
 func (v verdict) canceled() bool {
 	return errors.Is(v.err, context.Canceled) || errors.Is(v.err, context.DeadlineExceeded)
 }
 
-// evaluate runs the program. All validations that fail give their fields; the message is that of the first.
+// evaluate runs the program. All validations that fail give their fields; the message is that of the first. One
+// that fails decides, even where the cluster would be needed for one before it: there is no way left to pass.
 func (p *program) evaluate(ctx context.Context, r *admission.Request, env Env, v view, params any, exceptions []*Exception) verdict {
 	state := p.state(r, env, v, params, exceptions)
 	a := &activation{ctx: ctx, state: state}
@@ -37,6 +39,7 @@ func (p *program) evaluate(ctx context.Context, r *admission.Request, env Env, v
 		return out
 	}
 	out := verdict{index: -1}
+	var undecided verdict // the first that could not be evaluated
 	for i, val := range p.validations {
 		ok, err := val.expr.truth(a)
 		if ok {
@@ -46,9 +49,16 @@ func (p *program) evaluate(ctx context.Context, r *admission.Request, env Env, v
 			if out.failed {
 				continue // a later error does not undo what is certain
 			}
-			out.err, out.index, out.line = fmt.Errorf("expression '%s' resulted in error: %w", strings.TrimSpace(val.expr.source), err), i, val.line
-			out.fields, out.old = explain(a, val.expr, v)
-			return out
+			remote := errors.As(err, new(*admission.NeedsClusterError))
+			if undecided.err != nil && (remote || !undecided.remote()) {
+				continue
+			}
+			undecided = verdict{err: fmt.Errorf("expression '%s' resulted in error: %w", strings.TrimSpace(val.expr.source), err), index: i, line: val.line}
+			undecided.fields, undecided.old = explain(a, val.expr, v)
+			if !remote && !p.each() || undecided.canceled() {
+				return undecided
+			}
+			continue
 		}
 		fields, old := explain(a, val.expr, v)
 		if !out.failed {
@@ -59,19 +69,39 @@ func (p *program) evaluate(ctx context.Context, r *admission.Request, env Env, v
 			out.fields = append(out.fields, fields...)
 		}
 	}
-	for _, annotation := range p.annotations {
-		if out.failed {
-			break // more cannot become of it
-		}
-		if _, err := annotation.expr.eval(a); err != nil {
-			return verdict{err: fmt.Errorf("failed to evaluate auditAnnotation '%s': %w", annotation.name, err), index: -1}
-		}
+	if !out.failed {
+		return p.audit(a, undecided)
 	}
 	out.fields = tidy(out.fields)
-	if out.failed && len(out.fields) == 1 && out.fields[0] == "" {
+	if len(out.fields) == 1 && out.fields[0] == "" {
 		out.fields, out.old = p.selected(a, v, out)
 	}
 	return out
+}
+
+func (v verdict) remote() bool { return errors.As(v.err, new(*admission.NeedsClusterError)) }
+
+// each reports whether all validations are evaluated, whatever errors the others have: the API server does, and
+// lets errors go where the failure policy says so; Kyverno stops at the first.
+func (p *program) each() bool { return p.ignore && !p.verbatim }
+
+// audit evaluates the audit annotations of a request that no validation refuses. What they give is not of
+// interest, but an error of one refuses the request, unless the API server is to ignore errors.
+func (p *program) audit(a *activation, undecided verdict) verdict {
+	for _, annotation := range p.annotations {
+		_, err := annotation.expr.eval(a)
+		if err == nil || p.each() {
+			continue
+		}
+		failed := verdict{err: fmt.Errorf("failed to evaluate auditAnnotation '%s': %w", annotation.name, err), index: -1, denies: !p.verbatim}
+		if undecided.err == nil || undecided.remote() && !failed.remote() {
+			undecided = failed
+		}
+	}
+	if undecided.err == nil {
+		undecided.index = -1
+	}
+	return undecided
 }
 
 // selected are the fields for which the match conditions hold: the cause of a violation whose expression reads

@@ -350,6 +350,7 @@ func (p *Policy) judge(v verdict, enforce bool) Result {
 		out.Outcome, out.Enforce, out.Message = Error, false, v.err.Error()
 	case v.err != nil:
 		out.Outcome, out.Message, out.Fields, out.Old = Error, v.err.Error(), v.fields, v.old
+		out.Enforce = out.Enforce || v.denies
 		if p.errorsFail && v.index >= 0 && !v.inCondition && !v.canceled() {
 			out.Outcome = Fail
 		}
