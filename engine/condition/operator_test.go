@@ -100,6 +100,10 @@ func TestOperators(t *testing.T) {
 		{nil, "AnyIn", list(nil), false},
 		{nil, "AllNotIn", list("x"), false},
 		{nil, "GreaterThan", int64(0), false},
+		// the text of a number is compared with a duration as a number is: in seconds
+		{"10", "LessThan", "1h", true},
+		{"1e4", "LessThan", "1h", false},
+		{int64(10), "LessThan", "1h", true},
 
 		// one key in a list: wildcards on both sides
 		{"a", "AnyIn", list("a", "b"), true},

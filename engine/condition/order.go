@@ -41,8 +41,11 @@ func compare(key, value any) (order int, ok bool) {
 			}
 		}
 	}
-	if k, ok := parseNumber(text); ok {
-		return compareNumber(k, value)
+	if n, ok := parseNumber(text); ok {
+		if k, v, ok := seconds(n, value); ok {
+			return cmp.Compare(k, v), true // the text of a number is one of seconds, too
+		}
+		return compareNumber(n, value)
 	}
 	if isText {
 		return compareVersions(text, other)

@@ -119,8 +119,10 @@ func equalsInt(value any, want int64) bool {
 	case float64:
 		return typed == math.Trunc(typed) && typed == float64(want)
 	case string:
-		got, err := strconv.ParseInt(typed, 10, 64)
-		return err == nil && got == want
+		if got, err := strconv.ParseInt(typed, 10, 64); err == nil {
+			return got == want
+		}
+		return equalsFloat(typed, float64(want)) // all numbers of a pattern are floats to Kyverno
 	}
 	return false
 }

@@ -27,7 +27,7 @@ func TestMatchScalar(t *testing.T) {
 		{int64(7), 7.0, true},
 		{int64(7), 7.1, false},
 		{int64(7), "7", true},
-		{int64(7), "7.0", false},
+		{int64(7), "7.0", true},
 		{int64(7), "seven", false},
 		{int64(7), nil, false},
 		{int64(0), nil, false},
