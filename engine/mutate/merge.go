@@ -124,9 +124,9 @@ func (m merger) merge(object, patch any, at field, depth int) (any, error) {
 }
 
 func (m merger) mergeList(have, patch []any, at field, depth int) (any, error) {
-	if at.name == "finalizers" {
-		out := slices.Clone(have)
-		for _, v := range patch {
+	if m.builtin && at.name == "finalizers" {
+		var out []any
+		for _, v := range slices.Concat(patch, have) {
 			if !slices.ContainsFunc(out, func(o any) bool { return reflect.DeepEqual(o, v) }) {
 				out = append(out, v)
 			}
@@ -149,32 +149,34 @@ func (m merger) mergeList(have, patch []any, at field, depth int) (any, error) {
 		}
 		return out, nil
 	}
-	out := slices.Clone(have)
-	var added []any
+	// What the patch names comes first, in its order, and then the rest, as kustomize merges for Kyverno
+	// (MergeOptionsListPrepend of sigs.k8s.io/kustomize/kyaml).
+	rest := slices.Clone(have)
+	var out []any
 	for _, v := range patch {
 		p, _ := v.(map[string]any)
 		same := func(o any) bool { return reflect.DeepEqual(o.(map[string]any)[key], p[key]) } //nolint:forcetypeassert // mergeKeys saw to it
-		list, i := &out, slices.IndexFunc(out, same)
-		if i < 0 {
-			list, i = &added, slices.IndexFunc(added, same)
-		}
 		var current any
-		if i >= 0 {
-			current = (*list)[i]
+		again := slices.IndexFunc(out, same)
+		if again >= 0 {
+			current = out[again]
+		} else if i := slices.IndexFunc(rest, same); i >= 0 {
+			current = rest[i]
+			rest = slices.Delete(rest, i, i+1)
 		}
 		value, err := m.merge(current, v, at.element(), depth+1)
 		switch {
 		case err != nil:
 			return nil, err
-		case i < 0 && value != nil:
-			added = append(added, value)
-		case i >= 0 && value == nil:
-			*list = slices.Delete(slices.Clone(*list), i, i+1)
-		case i >= 0:
-			(*list)[i] = value
+		case again >= 0 && value == nil:
+			out = slices.Delete(out, again, again+1)
+		case again >= 0:
+			out[again] = value
+		case value != nil:
+			out = append(out, value)
 		}
 	}
-	return slices.Concat(added, out), nil
+	return append(out, rest...), nil
 }
 
 // cutDirective takes {$patch: replace} out of a list.

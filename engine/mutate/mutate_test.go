@@ -95,8 +95,38 @@ func TestApply(t *testing.T) {
 		},
 		"new element": {
 			rule:    `mutate: {patchStrategicMerge: {spec: {containers: [{name: z, image: z}, {name: w, image: q}]}}}`,
-			set:     map[string]any{"/spec/containers/0/name": "z", "/spec/containers/2/image": "q", "/spec/containers/2/imagePullPolicy": "Never"},
-			written: []string{"/spec/containers/0", "/spec/containers/2/image"},
+			set:     map[string]any{"/spec/containers/0/name": "z", "/spec/containers/1/image": "q", "/spec/containers/1/imagePullPolicy": "Never", "/spec/containers/2/name": "x"},
+			written: []string{"/spec/containers/0", "/spec/containers/1/image"},
+		},
+		"what is patched comes first": {
+			rule:    `mutate: {patchStrategicMerge: {spec: {containers: [{(image): "*:1.25", tty: true}]}}}`,
+			set:     map[string]any{"/spec/containers/0/name": "w", "/spec/containers/0/tty": true, "/spec/containers/1/name": "x"},
+			written: []string{"/spec/containers/0/tty"},
+		},
+		"the first element decides what is absent": {
+			rule:    `mutate: {patchStrategicMerge: {spec: {containers: [{(name): "*", +(imagePullPolicy): Always, +(ports): []}]}}}`,
+			set:     map[string]any{"/spec/containers/0/imagePullPolicy": "Always", "/spec/containers/1/imagePullPolicy": "Always", "/spec/containers/1/ports": nil},
+			written: []string{"/spec/containers/0/imagePullPolicy", "/spec/containers/1/imagePullPolicy"},
+		},
+		"the first element that is meant": {
+			rule:    `mutate: {patchStrategicMerge: {spec: {containers: [{(name): w, security: {+(a): 1}}]}}}`,
+			set:     map[string]any{"/spec/containers/0/name": "w", "/spec/containers/0/security/a": int64(1)},
+			written: []string{"/spec/containers/0/security"},
+		},
+		"no element to decide by": {
+			rule: `mutate: {patchStrategicMerge: {spec: {initContainers: [{name: z, security: {+(a): 1}}]}}}`,
+		},
+		"finalizers": {
+			rule:    `mutate: {patchStrategicMerge: {metadata: {finalizers: [b, a]}}}`,
+			object:  "apiVersion: v1\nkind: Pod\nmetadata: {name: p, finalizers: [a, c]}",
+			set:     map[string]any{"/metadata/finalizers": []any{"b", "a", "c"}},
+			written: []string{"/metadata/finalizers/0", "/metadata/finalizers/1", "/metadata/finalizers/2"},
+		},
+		"finalizers of other kinds": {
+			rule:    `mutate: {patchStrategicMerge: {metadata: {finalizers: [b]}}}`,
+			object:  "apiVersion: example.com/v1\nkind: X\nmetadata: {name: p, finalizers: [a]}",
+			set:     map[string]any{"/metadata/finalizers": []any{"b"}},
+			written: []string{"/metadata/finalizers/0"},
 		},
 		"delete": {
 			rule:    `mutate: {patchStrategicMerge: {metadata: {labels: {a: null}}, spec: {containers: [{name: w, $patch: delete}]}}}`,

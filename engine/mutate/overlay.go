@@ -214,17 +214,13 @@ func (m merger) listConditions(p []any, object any, at field, depth int) (any, v
 			out = append(out, item)
 			continue
 		}
-		if len(have) == 0 && !anchored(element, 0, "(<") {
-			value, _, err := m.conditions(element, nil, at.element(), depth+1)
-			if err != nil {
+		passed, stops := false, false
+		settled := copyMaps(element)
+		for _, target := range have {
+			if err := settle(settled, target, depth+1); err != nil {
 				return nil, met, err
 			}
-			out = append(out, value)
-			continue
-		}
-		passed, stops := false, false
-		for _, target := range have {
-			value, verdict, err := m.conditions(element, target, at.element(), depth+1)
+			value, verdict, err := m.conditions(settled, target, at.element(), depth+1)
 			if err != nil {
 				return nil, met, err
 			}
@@ -244,6 +240,59 @@ func (m merger) listConditions(p []any, object any, at field, depth int) (any, v
 		}
 	}
 	return out, met, nil
+}
+
+// settle decides what an element of a patch adds by the element of the object that it is held against. Kyverno
+// decides each field once: by the first element of the list whose conditions around the field hold, for all
+// that follow (processListOfMaps in pkg/engine/mutate/patch/strategicPreprocessing.go of Kyverno works on one
+// copy of the patch). Where containers differ in what they have, that is what a cluster makes of them.
+func settle(p map[string]any, object any, depth int) error {
+	if depth > maxDepth {
+		return errDepth
+	}
+	have, _ := object.(map[string]any)
+	keys := slices.Sorted(maps.Keys(p))
+	for _, key := range keys {
+		anchor, name := anchorOf(key)
+		if anchor != addIfAbsent {
+			continue
+		}
+		value := p[key]
+		delete(p, key)
+		if _, exists := have[name]; !exists {
+			p[name] = value
+		}
+	}
+	for _, key := range keys {
+		if anchor, name := anchorOf(key); anchor == conditional || anchor == global {
+			if ok, err := holds(conditionOf(p[key], 0), have, name); err != nil {
+				return fmt.Errorf("the condition %q: %w", key, err)
+			} else if !ok {
+				return nil
+			}
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(p)) {
+		if inner, ok := p[key].(map[string]any); ok {
+			if anchor, _ := anchorOf(key); anchor == 0 {
+				if err := settle(inner, have[key], depth+1); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// copyMaps copies a map and the maps directly in it, down to the first lists.
+func copyMaps(p map[string]any) map[string]any {
+	out := maps.Clone(p)
+	for k, v := range out {
+		if inner, ok := v.(map[string]any); ok {
+			out[k] = copyMaps(inner)
+		}
+	}
+	return out
 }
 
 // aimed gives an element of a patch the merge keys of the element it is for.
