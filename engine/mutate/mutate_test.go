@@ -113,6 +113,14 @@ func TestApply(t *testing.T) {
 			set:     map[string]any{"/spec/containers/0/name": "w", "/spec/containers/0/security/a": int64(1)},
 			written: []string{"/spec/containers/0/security"},
 		},
+		"a condition that adds is a patch": {
+			rule:    `mutate: {patchStrategicMerge: {metadata: {(labels): {+(a): z, +(b): z, c: z}}}}`,
+			set:     map[string]any{"/metadata/labels": map[string]any{"a": "b", "b": "z", "c": "z"}},
+			written: []string{"/metadata/labels/b", "/metadata/labels/c"},
+		},
+		"a condition that adds, to nothing": {
+			rule: `mutate: {patchStrategicMerge: {metadata: {(annotations): {+(b): z, c: z}, labels: {n: m}}}}`,
+		},
 		"no element to decide by": {
 			rule: `mutate: {patchStrategicMerge: {spec: {initContainers: [{name: z, security: {+(a): 1}}]}}}`,
 		},

@@ -92,7 +92,7 @@ func (m merger) mapConditions(p map[string]any, object any, at field, depth int)
 		if anchor != conditional && anchor != global {
 			continue
 		}
-		ok, err := holds(conditionOf(p[key], 0), have, name)
+		ok, err := chosen(p[key], have, name)
 		if err != nil {
 			return nil, met, fmt.Errorf("the condition %q: %w", key, err)
 		}
@@ -109,6 +109,9 @@ func (m merger) mapConditions(p map[string]any, object any, at field, depth int)
 		if anchor == conditional || anchor == global {
 			// What a condition says is absent is still to be added.
 			rest := additionOf(p[key], 0)
+			if adds(p[key]) {
+				rest = p[key]
+			}
 			if rest == nil {
 				continue
 			}
@@ -191,6 +194,27 @@ func additionOf(v any, depth int) any {
 	return nil
 }
 
+// adds reports whether a map has fields to add where they are absent.
+func adds(v any) bool {
+	p, _ := v.(map[string]any)
+	for key := range p {
+		if anchor, _ := anchorOf(key); anchor == addIfAbsent {
+			return true
+		}
+	}
+	return false
+}
+
+// chosen reports whether the object has what a condition asks for. One with fields to add asks only for the field
+// to be there, and is a patch for the rest, as in Kyverno.
+func chosen(want any, have map[string]any, name string) (bool, error) {
+	if adds(want) {
+		_, ok := have[name]
+		return ok, nil
+	}
+	return holds(conditionOf(want, 0), have, name)
+}
+
 // holds matches the value behind an anchor, as validate rules match patterns.
 func holds(want any, have map[string]any, name string) (bool, error) {
 	compiled, err := pattern.Compile(map[string]any{name: want})
@@ -265,7 +289,7 @@ func settle(p map[string]any, object any, depth int) error {
 	}
 	for _, key := range keys {
 		if anchor, name := anchorOf(key); anchor == conditional || anchor == global {
-			if ok, err := holds(conditionOf(p[key], 0), have, name); err != nil {
+			if ok, err := chosen(p[key], have, name); err != nil {
 				return fmt.Errorf("the condition %q: %w", key, err)
 			} else if !ok {
 				return nil
