@@ -159,7 +159,11 @@ func (a *activation) variable(name string) (ref.Val, bool) {
 		if v.name != name {
 			continue
 		}
-		out, err := v.expr.eval(&activation{ctx: a.ctx, state: a.state})
+		in := a
+		if a.bound != nil { // which is of the expression that asks
+			in = &activation{ctx: a.ctx, state: a.state}
+		}
+		out, err := v.expr.eval(in)
 		if err != nil {
 			out = types.WrapErr(err)
 		}
