@@ -128,3 +128,30 @@ func BenchmarkPolicies(b *testing.B) {
 		n++
 	}
 }
+
+// References are read as by the library that Kyverno uses.
+func TestParseImage(t *testing.T) {
+	digest := "sha256:" + strings.Repeat("0a", 32)
+	for s, want := range map[string]string{
+		"nginx":                          "index.docker.io library/nginx latest ",
+		"docker.io/nginx:1":              "index.docker.io library/nginx 1 ",
+		"localhost/a/b":                  "localhost a/b latest ",
+		"my_host.local:5000/a.b--c:.x":   "my_host.local:5000 a.b--c .x ",
+		"ghcr.io/a/b:1@" + digest:        "ghcr.io a/b  " + digest,
+		"ghcr.io/a/b@sha512:" + digest:   "error",
+		"a@sha256:00":                    "error",
+		"x":                              "error", // a repository has two characters
+		"A/b":                            "error",
+		"nginx:":                         "error",
+		"nginx@" + digest + "@" + digest: "error",
+	} {
+		img, err := parseImage(s)
+		got := img.registry + " " + img.repository + " " + img.tag + " " + img.digest
+		if err != nil {
+			got = "error"
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", s, got, want)
+		}
+	}
+}

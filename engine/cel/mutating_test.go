@@ -251,3 +251,25 @@ func FuzzMutating(f *testing.F) {
 		}
 	})
 }
+
+// Exceptions for images and values give them to the expressions of mutations, too; one that cannot be decided refuses.
+func TestMutatingAllowances(t *testing.T) {
+	p, problems := compileMP(t, mpOf(applies(`Object{metadata: Object.metadata{labels: {"images": exceptions.allowedImages.join(",")}}}`)))
+	if p == nil {
+		t.Fatal(problems)
+	}
+	exception := func(spec string) *Exception {
+		e := exceptionOf(t, "e", spec)
+		e.refs = []policy.CELPolicyRef{{Kind: p.kind, Name: p.name}}
+		return e
+	}
+	r := &admission.Request{Operation: admission.Create, Object: object(t, mutatedPod)}
+	got := p.Evaluate(t.Context(), r, Env{Exceptions: []*Exception{exception("  images: [a, b]\n")}})
+	if len(got) != 1 || got[0].Patched == nil || labelsOf(got[0].Patched)["images"] != "a,b" {
+		t.Errorf("%+v", got)
+	}
+	got = p.Evaluate(t.Context(), r, Env{Exceptions: []*Exception{exception("  matchConditions: [{name: c, expression: object.no}]\n")}})
+	if len(got) != 1 || got[0].Outcome != Error || !got[0].Enforce {
+		t.Errorf("%+v", got)
+	}
+}
