@@ -4,8 +4,9 @@
 // The parent side is Box, the child side is Serve. They speak length-prefixed JSON frames over the
 // child's standard input and output. The child is started when it is first needed, kept warm between
 // jobs, and replaced after any failure. It has an almost empty environment, no proxy to the network, and
-// (on Linux) its own process group, resource limits, and a user and a network namespace where the kernel
-// allows them.
+// on Linux its own process group, resource limits, and three walls that do not need each other, each where
+// the kernel has it: a user and a network namespace; Landlock, which leaves it the repositories to read, the
+// cache to write, and no TCP; and a seccomp filter, which leaves it no sockets. What is missing is logged.
 package box
 
 import (
@@ -15,6 +16,8 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/exec"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,18 +46,27 @@ type Config struct {
 	MemoryLimit int64         // bytes; default 2 GiB
 	OutputLimit int64         // bytes of one answer; default 64 MiB
 	Log         *slog.Logger  // default: none
+	// Said is what the log was told about missing parts of the sandbox: boxes that share it say each once.
+	// Default: its own.
+	Said *sync.Map
+
+	// What jobs may use of the machine. All paths are absolute; a job that names others cannot read them.
+	Git          string   // the git program, also of jobs that name none; default: the one on the PATH
+	Repositories []string // what may be read: git directories, object folders, or folders of them
+	Cache        string   // what may be written: the folder of the jobs' caches, made when absent. Empty: none
 }
 
 // Box runs checks in a child process, one at a time. It is safe for concurrent use: further jobs wait.
 type Box struct {
 	cfg      Config
-	slot     chan struct{} // holds a token while a job runs; guards child and started
+	slot     chan struct{} // holds a token while a job runs; guards child, started and places
 	done     chan struct{} // closed by Close
 	closing  sync.Once
 	child    *child
 	started  bool
 	restarts atomic.Int64
 	plain    bool // namespaces were refused once; guarded by slot
+	places   []place
 }
 
 // New returns a Box. The child is not started before the first Run. Close it after use.
@@ -73,6 +85,12 @@ func New(cfg Config) *Box {
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Said == nil {
+		cfg.Said = &sync.Map{}
+	}
+	if cfg.Git == "" {
+		cfg.Git, _ = exec.LookPath("git") // without one, jobs say so
 	}
 	return &Box{cfg: cfg, slot: make(chan struct{}, 1), done: make(chan struct{})}
 }
@@ -97,11 +115,17 @@ func (b *Box) Run(ctx context.Context, change checks.Change) (*checks.Report, er
 	if b.child != nil && b.child.gone() { // it died between two jobs, which is not this job's fault
 		b.retire("it ended between two jobs")
 	}
+	if b.child != nil && slices.ContainsFunc(b.places, place.moved) { // the child may only use what is gone
+		b.retire("a folder that it may use was replaced")
+	}
 	if b.child == nil {
 		if err := b.start(job); err != nil {
 			b.retire("it could not be started")
 			return nil, b.explain(ctx, err)
 		}
+	}
+	if change.Git == "" {
+		change.Git = b.cfg.Git
 	}
 	c := b.child
 	c.stderr.reset()
@@ -185,26 +209,38 @@ func (b *Box) start(ctx context.Context) error {
 		b.restarts.Add(1)
 	}
 	b.started = true
+	b.places = findPlaces(b.cfg)
 	c, err := launch(exe, b.cfg, b.plain)
 	if err != nil && !b.plain && namespacesRefused(err) {
 		if c, err = launch(exe, b.cfg, true); err == nil {
 			b.plain = true
-			b.cfg.Log.Warn("box runs without its own user and network namespace: the kernel refuses them")
+			b.warn("its own user and network namespace: the kernel refuses them")
 		}
 	}
 	if err != nil {
 		return &Crash{Reason: "could not be started", Err: err}
 	}
 	b.child = c
+	b.warn(c.lacks...)
 	var r ready
-	if err := b.exchange(ctx, c, newSetup(b.cfg), &r); err != nil {
+	if err := b.exchange(ctx, c, newSetup(b.cfg, c.home), &r); err != nil {
 		return b.diagnose(c, err)
 	}
 	if r.Protocol != protocol {
 		return &Crash{Reason: reasonProtocol}
 	}
-	b.cfg.Log.Debug("box started", "pid", c.pid, "namespaces", !b.plain)
+	b.warn(r.Lacks...)
+	b.cfg.Log.Debug("box started", "pid", c.pid, "namespaces", !b.plain, "lacks", slices.Concat(c.lacks, r.Lacks))
 	return nil
+}
+
+// warn logs what the sandbox lacks, each thing once.
+func (b *Box) warn(lacks ...string) {
+	for _, what := range lacks {
+		if _, said := b.cfg.Said.LoadOrStore(what, true); !said {
+			b.cfg.Log.Warn("box runs without " + what)
+		}
+	}
 }
 
 // exchange sends one frame and waits for the answer, the end of ctx, or Close. After an error the child

@@ -21,6 +21,7 @@ type child struct {
 	in      *os.File
 	out     *os.File
 	stderr  *lastWords
+	lacks   []string      // what its sandbox lacks, as far as the parent sets it up
 	exited  chan struct{} // closed when the process is reaped; code and signal are set before
 	code    int
 	signal  syscall.Signal
@@ -29,8 +30,13 @@ type child struct {
 	reaped bool
 }
 
-func newSetup(cfg Config) setup {
+func newSetup(cfg Config, home string) setup {
+	write := []string{home}
+	if cfg.Cache != "" {
+		write = append(write, cfg.Cache)
+	}
 	return setup{
+		Git: cfg.Git, Read: cfg.Repositories, Write: write,
 		Protocol: protocol, Confine: true,
 		Memory: cfg.MemoryLimit, Output: cfg.OutputLimit,
 		Seconds: int64((cfg.Timeout + time.Second - 1) / time.Second),
@@ -88,9 +94,10 @@ func launch(exe string, cfg Config, plain bool) (_ *child, err error) {
 	started := make(chan error)
 	go func() {
 		// The signal that ends the child with its parent comes when the parent's *thread* ends
-		// (prctl(2), PR_SET_PDEATHSIG), so this one is kept until the child is gone.
+		// (prctl(2), PR_SET_PDEATHSIG), so this one is kept until the child is gone. It is not unlocked, so that
+		// it ends with its goroutine: what is under the rules of a sandbox must not serve others.
 		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
+		c.lacks = confineThread()
 		if err := cmd.Start(); err != nil {
 			started <- err
 			return

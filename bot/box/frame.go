@@ -13,23 +13,28 @@ import (
 
 // protocol is the version of the frames; both sides are the same binary, so a difference means that
 // something else answers.
-const protocol = 1
+const protocol = 2
 
 // maxRequest bounds a frame to the child.
 const maxRequest = 16 << 20
 
-// setup is the first frame to the child: the limits it is to put itself under.
+// setup is the first frame to the child: the limits and the rules that it is to put itself under.
 type setup struct {
 	Protocol int   `json:"protocol"`
 	Confine  bool  `json:"confine"` // false only where Serve runs within a test
 	Memory   int64 `json:"memory"`  // bytes
 	Output   int64 `json:"output"`  // bytes of one answer
 	Seconds  int64 `json:"seconds"` // wall-clock limit of one job, rounded up
+
+	Git   string   `json:"git"`   // the program that may be run
+	Read  []string `json:"read"`  // files and folders that may be read
+	Write []string `json:"write"` // folders that may be written
 }
 
 // ready is the child's answer to setup.
 type ready struct {
-	Protocol int `json:"protocol"`
+	Protocol int      `json:"protocol"`
+	Lacks    []string `json:"lacks,omitempty"` // what the sandbox lacks, as far as the child sets it up
 }
 
 // request is a job.

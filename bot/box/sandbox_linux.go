@@ -99,7 +99,7 @@ func renewProcessorTime(s setup) {
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &used) != nil || syscall.Getrlimit(syscall.RLIMIT_CPU, &old) != nil {
 		return
 	}
-	seconds := uint64(used.Utime.Sec + used.Stime.Sec + 10 + s.Seconds*int64(runtime.NumCPU()))
+	seconds := uint64(int64(used.Utime.Sec) + int64(used.Stime.Sec) + 10 + s.Seconds*int64(runtime.NumCPU()))
 	_ = syscall.Setrlimit(syscall.RLIMIT_CPU, &syscall.Rlimit{Cur: min(seconds, old.Max), Max: old.Max})
 }
 

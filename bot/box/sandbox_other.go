@@ -19,3 +19,10 @@ func killGroup(p *os.Process)                     { _ = p.Kill() }
 func signalOf(*os.ProcessState) syscall.Signal    { return 0 }
 func limitResources(setup) error                  { return nil }
 func renewProcessorTime(setup)                    {}
+func confineFiles(setup) []string                 { return nil }
+func filterCalls() error                          { return nil }
+func lacksFilter(error) string                    { return "" }
+
+func confineThread() []string {
+	return []string{"namespaces, rules for files and a filter of system calls: only Linux has them"}
+}

@@ -24,8 +24,8 @@ var ErrNetwork = errors.New("network access is denied while a check runs: remote
 // then answers one job after the other until in ends, which is its clean end (nil). A panic or an error of
 // run is answered as *Failed and does not end it. Other errors mean that the parent cannot be talked to.
 //
-// It changes the whole process (resource limits, http.DefaultTransport, net.DefaultResolver): call it from
-// a process that does nothing else. out must be used by nobody else; redirect os.Stdout before.
+// It changes the whole process (resource limits, files, system calls, http.DefaultTransport,
+// net.DefaultResolver): call it from a process that does nothing else. out must be used by nobody else; redirect os.Stdout before.
 // ctx is handed to run; Serve itself only looks at it between jobs.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, run func(context.Context, checks.Change) (*checks.Report, error)) error {
 	r := bufio.NewReader(in)
@@ -38,13 +38,14 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, run func(context.Co
 	case s.Protocol != protocol:
 		return fmt.Errorf("reading the limits: protocol %d is not %d: %w", s.Protocol, protocol, errNotFrame)
 	}
+	var lacks []string
 	if s.Confine {
-		Isolate()
 		if err := confine(s); err != nil {
 			return fmt.Errorf("setting the limits: %w", err)
 		}
+		lacks = append(confineFiles(s), Isolate()...)
 	}
-	if err := writeFrame(out, ready{Protocol: protocol}, maxRequest); err != nil {
+	if err := writeFrame(out, ready{Protocol: protocol, Lacks: lacks}, maxRequest); err != nil {
 		return fmt.Errorf("answering: %w", err)
 	}
 	for ctx.Err() == nil {
@@ -132,12 +133,17 @@ func (denied) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // Isolate takes the network and the programs of the machine from the libraries that would use the process-wide
 // defaults; kustomize does: it fetches files over HTTP and repositories with the git it finds. It changes the whole
-// process. A box has no network behind that, either, where the kernel allows a network namespace; a command that
-// renders without a box has this alone.
-func Isolate() {
+// process, for good, and on Linux what it starts later: there, a filter of system calls refuses sockets, whatever a
+// library uses. A box has further walls behind that; a command that renders without a box has this alone. The answer
+// says what this system cannot do, in words for people.
+func Isolate() (lacks []string) {
 	http.DefaultTransport = denied{}
 	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) { return nil, ErrNetwork }}
 	_ = os.Unsetenv("PATH") // it fails for names that are none
+	if err := filterCalls(); err != nil {
+		lacks = append(lacks, lacksFilter(err))
+	}
+	return lacks
 }
 
 // goMemory is the soft limit at which Go collects garbage harder, a tenth below the hard one.

@@ -75,7 +75,7 @@ func runBlame(cmd *cobra.Command, o blameOptions, root string) error {
 		return err
 	}
 	defer cleanup()
-	box.Isolate() // what the repository names is rendered in this process
+	_ = box.Isolate() // what the repository names is rendered in this process; what the system lacks stops nobody here
 	rendering, problems, err := blame(ctx, t, repo, root, o.as, cmd.OutOrStdout())
 	if err != nil || rendering == nil {
 		return err

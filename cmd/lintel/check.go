@@ -66,7 +66,11 @@ func runCheck(cmd *cobra.Command, o checkOptions) error {
 	if !slices.Contains(format.Names(), o.output) {
 		return &format.UnknownError{Name: o.output}
 	}
-	change, cleanup, err := localChange(ctx, o)
+	repo, err := openRepository(ctx, o.repo)
+	if err != nil {
+		return err
+	}
+	change, cleanup, err := localChange(ctx, repo, o)
 	if err != nil {
 		return err
 	}
@@ -78,7 +82,10 @@ func runCheck(cmd *cobra.Command, o checkOptions) error {
 		change.Cache = filepath.Join(dir, "lintel")
 	}
 	change.Drafts = o.drafts != ""
-	b := box.New(box.Config{Timeout: o.timeout})
+	b := box.New(box.Config{
+		Timeout: o.timeout, Git: repo.git,
+		Repositories: append(repo.folders(ctx), change.Alternates...), Cache: change.Cache,
+	})
 	defer b.Close()
 	report, err := b.Run(ctx, change)
 	if err != nil {
@@ -126,12 +133,8 @@ func writeDrafts(cmd *cobra.Command, file string, drafts []checks.Draft) error {
 }
 
 // localChange describes the change that the flags name. The caller runs the clean-up when the check is done.
-func localChange(ctx context.Context, o checkOptions) (checks.Change, func(), error) {
+func localChange(ctx context.Context, repo *repository, o checkOptions) (checks.Change, func(), error) {
 	nothing := func() {}
-	repo, err := openRepository(ctx, o.repo)
-	if err != nil {
-		return checks.Change{}, nothing, err
-	}
 	change := checks.Change{GitDir: repo.gitDir, Git: repo.git, All: o.all, User: checks.User{Login: o.user}, Now: time.Now().UTC()}
 	change.Repository = repo.names(ctx)
 	for _, file := range o.approve {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -99,6 +100,66 @@ func (r *repository) mergeBase(ctx context.Context, a, b string) (string, error)
 		return "", errors.New("base and head have no common commit")
 	}
 	return id, nil
+}
+
+// folders answers what git reads to answer for objects of the repository, absolute: its folders, which a linked work
+// tree shares with another, those of the object folders it borrows from, and the files of its configuration. It is for
+// the rules of the sandbox: what git cannot tell is left out.
+func (r *repository) folders(ctx context.Context) []string {
+	list := []string{r.gitDir}
+	for _, args := range [][]string{{"--git-common-dir"}, {"--git-path", "objects"}} {
+		if dir, err := r.run(ctx, nil, append([]string{"rev-parse", "--path-format=absolute"}, args...)...); err == nil {
+			list = append(list, dir)
+		}
+	}
+	// An object folder names others, which may name others, five deep (git's limit).
+	for level, depth := list[len(list)-1:], 0; len(level) > 0 && depth < 5; depth++ {
+		var next []string
+		for _, objects := range level {
+			next = append(next, alternates(objects)...)
+		}
+		list, level = append(list, next...), next
+	}
+	return append(list, r.settings(ctx)...)
+}
+
+// settings answers the files of the repository's configuration, absolute, with those that they include: git ends
+// when it can see one and not read it.
+func (r *repository) settings(ctx context.Context) (list []string) {
+	out, _ := r.run(ctx, nil, "--git-dir="+r.gitDir, "config", "--local", "--includes", "--show-origin", "-z", "--list")
+	fields := strings.Split(out, "\x00")
+	for i := 0; i+1 < len(fields); i += 2 { // a file, and a name and a value of it
+		file := strings.TrimPrefix(fields[i], "file:")
+		name, value, _ := strings.Cut(fields[i+1], "\n")
+		list = append(list, file)
+		if strings.HasPrefix(name, "include") && strings.HasSuffix(name, ".path") {
+			if !filepath.IsAbs(value) {
+				value = filepath.Join(filepath.Dir(file), value)
+			}
+			list = append(list, value)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// alternates answers the object folders that one borrows from (gitrepository-layout(5), objects/info/alternates).
+func alternates(objects string) (list []string) {
+	data, err := os.ReadFile(filepath.Join(objects, "info", "alternates"))
+	if err != nil {
+		return nil
+	}
+	for line := range strings.Lines(string(data)) {
+		dir := strings.TrimSuffix(line, "\n")
+		switch {
+		case dir == "" || dir[0] == '#':
+			continue
+		case !filepath.IsAbs(dir):
+			dir = filepath.Join(objects, dir)
+		}
+		list = append(list, dir)
+	}
+	return list
 }
 
 // snapshot writes the work tree, with everything that git would add, as a tree into an object folder of its

@@ -170,11 +170,12 @@ func serve(ctx context.Context, o serveOptions, out io.Writer, log *slog.Logger)
 
 // server puts the server together; release ends its boxes.
 func (o *serveOptions) server(app *identity, jobs *queue.Queue, log *slog.Logger) (server *bot.Server, release func(), err error) {
-	mirrors, err := mirror.New(mirror.Config{Dir: filepath.Join(o.dataDir, "mirrors"), Door: app.door})
+	dataDir, err := filepath.Abs(o.dataDir) // the boxes work elsewhere
 	if err != nil {
 		return nil, nil, fmt.Errorf("LINTEL_DATA_DIR cannot be used: %w", err)
 	}
-	cache, err := filepath.Abs(filepath.Join(o.dataDir, "cache")) // the boxes work elsewhere
+	repositories, cache := filepath.Join(dataDir, "mirrors"), filepath.Join(dataDir, "cache")
+	mirrors, err := mirror.New(mirror.Config{Dir: repositories, Door: app.door})
 	if err != nil {
 		return nil, nil, fmt.Errorf("LINTEL_DATA_DIR cannot be used: %w", err)
 	}
@@ -186,7 +187,10 @@ func (o *serveOptions) server(app *identity, jobs *queue.Queue, log *slog.Logger
 	if err != nil {
 		return nil, nil, err
 	}
-	boxes := newBoxPool(o.workers, box.Config{Executable: executable, Timeout: o.checkTimeout, MemoryLimit: int64(o.checkMemory) << 20, Log: log})
+	boxes := newBoxPool(o.workers, box.Config{
+		Executable: executable, Timeout: o.checkTimeout, MemoryLimit: int64(o.checkMemory) << 20, Log: log, Said: &sync.Map{},
+		Repositories: []string{repositories}, Cache: cache,
+	})
 	metrics := bot.NewMetrics(jobs.Depth, boxes.restarts)
 	sweeper := sweep.New(sweep.Config{Door: app.door, Queue: jobs, Ours: bot.Ours, Settled: bot.Settled, Budget: budget(app.door), Interval: o.sweepInterval, Log: log})
 	return &bot.Server{
