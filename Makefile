@@ -2,6 +2,7 @@
 GO        ?= go
 IMAGE     ?= lintel
 TESTFLAGS ?=
+PACKAGES  ?= ./...
 BENCHTIME ?= 1s
 FUZZTIME  ?= 5s
 REPO      ?= .
@@ -21,9 +22,9 @@ all: build
 build:
 	$(GO) build -o bin/lintel ./cmd/lintel
 
-## test: all tests (flags in TESTFLAGS)
+## test: all tests (flags in TESTFLAGS, some of them in PACKAGES)
 test:
-	$(GO) test $(TESTFLAGS) ./...
+	$(GO) test $(TESTFLAGS) $(PACKAGES)
 
 ## race: all tests with the race detector (needs a C compiler)
 race:

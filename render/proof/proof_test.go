@@ -44,6 +44,9 @@ func samples(t *testing.T) *tree.Tree {
 // Every origin of the samples names a place whose change changes the field, each kind of place is met ten times,
 // and the output is what kustomize prints.
 func TestSamples(t *testing.T) {
+	if raceDetector {
+		t.Skip("one goroutine, ten times slower with the race detector: .ci/run and make test run it without")
+	}
 	report, err := proof.Prove(t.Context(), samples(t), proof.Options{Fields: 60})
 	if err != nil {
 		t.Fatal(err)
