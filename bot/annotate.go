@@ -32,6 +32,7 @@ type note struct {
 	finding   checks.Finding // the first at this place
 	resources []string
 	roots     []string
+	listed    map[string]bool // what is in either; there can be thousands
 }
 
 // annotate turns the findings and problems of a report into annotations: failure for what blocks, notice
@@ -49,7 +50,7 @@ func annotate(report *checks.Report) []github.Annotation {
 		key := placeOf(&f, level)
 		n := byPlace[key]
 		if n == nil {
-			n = &note{place: key, finding: f}
+			n = &note{place: key, finding: f, listed: map[string]bool{}}
 			byPlace[key] = n
 			notes = append(notes, n)
 		}
@@ -105,12 +106,14 @@ func placeOf(f *checks.Finding, level string) place {
 
 func (n *note) add(f *checks.Finding) {
 	for _, r := range append([]checks.Resource{f.Resource}, f.Resources...) {
-		if name := resourceName(r); !slices.Contains(n.resources, name) {
+		if name := resourceName(r); !n.listed["resource "+name] {
+			n.listed["resource "+name] = true
 			n.resources = append(n.resources, name)
 		}
 	}
 	for _, root := range f.Roots {
-		if !slices.Contains(n.roots, root) {
+		if !n.listed["root "+root] {
+			n.listed["root "+root] = true
 			n.roots = append(n.roots, root)
 		}
 	}

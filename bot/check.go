@@ -118,6 +118,9 @@ func (c *check) evaluate(ctx context.Context, change checks.Change) (*checks.Rep
 	if err == nil && report == nil {
 		err = errors.New("the box answered with nothing")
 	}
+	if err == nil {
+		c.Metrics.work(report.Work)
+	}
 	return report, err
 }
 

@@ -67,6 +67,33 @@ func exceptionsByReview(t *testing.T, binary string) {
 	clean(t, hub)
 }
 
+// plantedException: content that somebody pushed under the author's name, before the pull request was opened, is not
+// approved by the one who pushed it.
+func plantedException(t *testing.T, binary string) {
+	hub := newHub(t)
+	s := newScene(t, hub, "octo-org/fleet", sampleRepo)
+	p := serve(t, binary, hostingOf(hub), t.TempDir())
+	hub.SetHook(p.url + "/webhook")
+	hub.SetTeam("octo-org/security", "bob", "carol")
+	half := strings.Replace(read(t, sampleChange, patchPath), "privileged: true", "privileged: false", 1)
+	head, err := hub.Push(s.ctx, s.repo, githubtest.Commit{Branch: "change", Files: map[string]string{patchPath: half, "exceptions/shop.yaml": standinException}, Author: "alice", Pusher: "bob"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	number := s.open("change")
+	run := s.completed(head)
+	for _, by := range []struct{ login, want string }{{"bob", "action_required"}, {"carol", "success"}} {
+		if _, err := hub.Review(s.repo, number, by.login, "APPROVED"); err != nil {
+			t.Fatal(err)
+		}
+		run = s.await(head, newer(run))
+		if run.Conclusion != by.want || !strings.Contains(show(run), "who pushed to the pull request cannot approve") {
+			t.Errorf("approved by %s: %s, want %s:\n%s", by.login, run.Conclusion, by.want, show(run))
+		}
+	}
+	clean(t, hub)
+}
+
 var draftBlock = regexp.MustCompile("(?s)`([^`\n]+\\.yaml)`\n\n```yaml\n(.*?)```\n")
 
 // draftsOf are the drafts in the text of a check run, by path.

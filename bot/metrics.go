@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/lintel-bot/lintel/bot/queue"
+	"github.com/lintel-bot/lintel/checks"
 )
 
 // scrapeTimeout bounds what a scrape may wait for the queue's server.
@@ -25,6 +26,7 @@ type Metrics struct {
 	checks   *prometheus.CounterVec
 	duration prometheus.Histogram
 	stages   *prometheus.HistogramVec
+	rendered *prometheus.CounterVec
 }
 
 // NewMetrics makes a registry of its own. Depth is asked at each scrape; restarts, if not nil, counts how
@@ -38,9 +40,10 @@ func NewMetrics(depth func(context.Context) (queue.Depth, error), restarts func(
 		jobs:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lintel_jobs_total", Help: "Deliveries of jobs to workers by outcome: done, postponed, failed (to be tried again), handed_back."}, []string{"outcome"}),
 		checks:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lintel_checks_total", Help: "Completed check runs by conclusion."}, []string{"conclusion"}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "lintel_check_duration_seconds", Help: "Time from the event to the completed check run.", Buckets: slow}),
+		rendered: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lintel_renderings_total", Help: "Kustomizations that checks needed: built, or cached (taken from an earlier check)."}, []string{"source"}),
 		stages:   prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "lintel_stage_duration_seconds", Help: "Time of one stage of a check: fetch, check, review, report.", Buckets: slow}, []string{"stage"}),
 	}
-	m.registry.MustRegister(m.webhooks, m.answers, m.jobs, m.checks, m.duration, m.stages, depthCollector{depth},
+	m.registry.MustRegister(m.webhooks, m.answers, m.jobs, m.checks, m.duration, m.stages, m.rendered, depthCollector{depth},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if restarts != nil {
 		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "lintel_box_restarts_total",
@@ -74,6 +77,14 @@ func (m *Metrics) stage(name string, took time.Duration) {
 	if m != nil {
 		m.stages.WithLabelValues(name).Observe(took.Seconds())
 	}
+}
+
+func (m *Metrics) work(w *checks.Work) {
+	if m == nil || w == nil {
+		return
+	}
+	m.rendered.WithLabelValues("built").Add(float64(w.Rendered))
+	m.rendered.WithLabelValues("cached").Add(float64(w.Recalled))
 }
 
 func (m *Metrics) answer(code int, took time.Duration) {

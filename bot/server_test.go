@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/queue"
 	"github.com/lintel-bot/lintel/checks"
 )
@@ -53,6 +54,20 @@ func TestPaths(t *testing.T) {
 	for _, line := range []string{`lintel_webhook_answers_total{code="202"} 1`, `lintel_queue_depth{state="waiting"} 1`, `lintel_queue_depth{state="taken"} 0`, `lintel_box_restarts_total 3`} {
 		if !strings.Contains(metrics, line+"\n") {
 			t.Errorf("metrics lack %q", line)
+		}
+	}
+	s.Metrics.work(&checks.Work{Rendered: 2, Recalled: 5})
+	s.Metrics.work(nil)
+	budgets := map[int64]github.Budget{}
+	for id := range int64(maxBudgets + 5) {
+		budgets[id+1] = github.Budget{Limit: 5000, Remaining: int(100 * id)}
+	}
+	s.Metrics.WatchBudgets(func() map[int64]github.Budget { return budgets })
+	_, metrics = get(t, h, http.MethodGet, "/metrics")
+	for line, want := range map[string]bool{`lintel_renderings_total{source="built"} 2`: true, `lintel_renderings_total{source="cached"} 5`: true,
+		`lintel_github_requests_remaining{installation="1"} 0`: true, `lintel_github_requests_limit{installation="20"} 5000`: true, `lintel_github_requests_remaining{installation="21"} 2000`: false} {
+		if strings.Contains(metrics, line+"\n") != want {
+			t.Errorf("metrics with %q: want %v", line, want)
 		}
 	}
 	s.Ready = map[string]func(context.Context) error{"box": func(context.Context) error { return errors.New("open /data/x: no") }}

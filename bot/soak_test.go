@@ -20,7 +20,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/githubtest"
 )
 
-var soak = flag.Bool("soak", false, "run the soak test at its full size: 200 pull requests, 2,000 webhooks")
+var soak = flag.Bool("soak", false, "run what takes minutes: TestSoak at its full size (200 pull requests, 2,000 webhooks), TestReplicas, TestClusterOfQueuesDiesHard, TestStandinScenes, TestStandinDays")
 
 // relay stands between GitHub and the servers and delivers webhooks as badly as a network can: in random order,
 // some twice, some never.

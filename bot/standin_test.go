@@ -234,7 +234,7 @@ func (s *standin) populate() {
 }
 
 // startStandin installs what the stand-in needs, once, into the user's cache, and starts it.
-func startStandin(ctx context.Context, t *testing.T) *standin {
+func startStandin(ctx context.Context, t *testing.T, more ...string) *standin {
 	t.Helper()
 	folder := t.TempDir()
 	if err := os.CopyFS(folder, os.DirFS(standinFolder)); err != nil {
@@ -254,7 +254,7 @@ func startStandin(ctx context.Context, t *testing.T) *standin {
 	if err := os.Symlink(modules, filepath.Join(folder, "node_modules")); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(ctx, "node", "server.js", "--warm", "--dir", t.TempDir())
+	cmd := exec.CommandContext(ctx, "node", append([]string{"server.js", "--warm", "--dir", t.TempDir()}, more...)...)
 	cmd.Dir = folder
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -358,13 +358,14 @@ type standinApp struct {
 	Secret string `json:"webhook_secret"`
 }
 
-// register registers the App with the manifest of the deployment, as a person does on the form.
-func (s *standin) register() standinApp {
+// register registers the App with the manifest of the deployment, as a person does on the form, but without some events.
+func (s *standin) register(without ...string) standinApp {
 	s.t.Helper()
 	var manifest fields
 	if err := json.Unmarshal([]byte(read(s.t, "../deploy", "app-manifest.json")), &manifest); err != nil {
 		s.t.Fatal(err)
 	}
+	manifest["default_events"] = slices.DeleteFunc(manifest["default_events"].([]any), func(e any) bool { return slices.Contains(without, e.(string)) })
 	var form struct{ Code string }
 	s.control(http.MethodPost, "/manifest", fields{"manifest": manifest, "owner": "octo-org", "state": "x"}, &form)
 	var app standinApp

@@ -5,6 +5,7 @@ import (
 	"crypto/rsa"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -22,12 +23,13 @@ const callTimeout = 30 * time.Second
 
 // Config is what NewApp needs to speak as a GitHub App.
 type Config struct {
-	URL        string            // https://github.com (the default), or the address of an Enterprise Server
-	AppID      int64             // the App's id, required
-	PrivateKey []byte            // the App's private key, PEM, required
-	HTTP       http.RoundTripper // nil: http.DefaultTransport
-	Name       string            // name of the check runs; empty: "Lintel"
-	Now        func() time.Time  // nil: time.Now
+	URL        string                               // https://github.com (the default), or the address of an Enterprise Server
+	AppID      int64                                // the App's id, required
+	PrivateKey []byte                               // the App's private key, PEM, required
+	HTTP       http.RoundTripper                    // nil: http.DefaultTransport
+	Name       string                               // name of the check runs; empty: "Lintel"
+	Now        func() time.Time                     // nil: time.Now
+	After      func(time.Duration) <-chan time.Time // nil: time.After
 }
 
 // App speaks to GitHub as a GitHub App. It implements Door and is safe for concurrent use.
@@ -38,6 +40,7 @@ type App struct {
 	key   *rsa.PrivateKey
 	name  string
 	now   func() time.Time
+	after func(time.Duration) <-chan time.Time
 	skew  *skew
 	wire  http.RoundTripper
 	asApp *gh.Client // authenticated as the App itself
@@ -51,7 +54,7 @@ var _ Door = (*App)(nil)
 // installation is the client of one installation with its rate window.
 type installation struct {
 	client *gh.Client
-	gate   *gate
+	conn   *conn
 }
 
 // NewApp returns a Door for the App of c. It makes no request; a wrong id or key shows at the first one.
@@ -68,9 +71,12 @@ func NewApp(c Config) (*App, error) {
 	if err != nil {
 		return nil, errors.New("the GitHub App's private key is not an RSA key in PEM form")
 	}
-	a := &App{web: web, api: api, id: c.AppID, key: key, name: cmp.Or(c.Name, "Lintel"), now: c.Now, installations: map[int64]*installation{}}
+	a := &App{web: web, api: api, id: c.AppID, key: key, name: cmp.Or(c.Name, "Lintel"), now: c.Now, after: c.After, installations: map[int64]*installation{}}
 	if a.now == nil {
 		a.now = time.Now
+	}
+	if a.after == nil {
+		a.after = time.After
 	}
 	a.skew = &skew{now: a.now}
 	base := c.HTTP
@@ -79,7 +85,7 @@ func NewApp(c Config) (*App, error) {
 	}
 	a.wire = &wire{host: api.Host, scheme: api.Scheme, base: base, skew: a.skew}
 	gate := &gate{now: a.now}
-	a.asApp = a.client(&conn{gate: gate, skew: a.skew, renew: func() (http.RoundTripper, error) { return a.appTransport() }})
+	a.asApp = a.client(&conn{gate: gate, skew: a.skew, after: a.after, renew: func() (http.RoundTripper, error) { return a.appTransport(a.wire) }})
 	return a, nil
 }
 
@@ -112,8 +118,8 @@ func (a *App) client(t http.RoundTripper) *gh.Client {
 }
 
 // appTransport signs every request as the App.
-func (a *App) appTransport() (*ghinstallation.AppsTransport, error) {
-	t, err := ghinstallation.NewAppsTransportWithOptions(a.wire, a.id, ghinstallation.WithSigner(&signer{key: a.key, now: a.now, skew: a.skew}))
+func (a *App) appTransport(base http.RoundTripper) (*ghinstallation.AppsTransport, error) {
+	t, err := ghinstallation.NewAppsTransportWithOptions(base, a.id, ghinstallation.WithSigner(&signer{key: a.key, now: a.now, skew: a.skew}))
 	if err != nil {
 		return nil, fmt.Errorf("preparing the App's transport: %w", err)
 	}
@@ -123,8 +129,8 @@ func (a *App) appTransport() (*ghinstallation.AppsTransport, error) {
 
 // installationTransport signs requests with an installation token that it renews by itself. Each gets an App
 // transport of its own, because refreshing writes to it without a lock that several could share.
-func (a *App) installationTransport(id int64, options *gh.InstallationTokenOptions) (*ghinstallation.Transport, error) {
-	app, err := a.appTransport()
+func (a *App) installationTransport(base http.RoundTripper, id int64, options *gh.InstallationTokenOptions) (*ghinstallation.Transport, error) {
+	app, err := a.appTransport(base)
 	if err != nil {
 		return nil, err
 	}
@@ -140,10 +146,11 @@ func (a *App) installed(id int64) *installation {
 	if in, ok := a.installations[id]; ok {
 		return in
 	}
-	gate := &gate{now: a.now}
-	in := &installation{gate: gate, client: a.client(&conn{gate: gate, skew: a.skew, cache: newCache(), renew: func() (http.RoundTripper, error) {
-		return a.installationTransport(id, nil)
-	}})}
+	c := &conn{gate: &gate{now: a.now}, skew: a.skew, after: a.after, cache: newCache(), grants: &grants{}}
+	c.renew = func() (http.RoundTripper, error) {
+		return a.installationTransport(&tokens{a.wire, c.gate, a.skew, c.grants}, id, nil)
+	}
+	in := &installation{conn: c, client: a.client(c)}
 	a.installations[id] = in
 	return in
 }
@@ -159,5 +166,26 @@ type Budget struct {
 
 // Budget returns the rate window of an installation as of its latest answer; false before the first one.
 func (a *App) Budget(installation int64) (Budget, bool) {
-	return a.installed(installation).gate.budget()
+	return a.installed(installation).conn.gate.budget()
+}
+
+// Budgets returns the rate windows of all installations that were asked for something since the start, by their ids. One
+// whose window has ended since has its whole limit.
+func (a *App) Budgets() map[int64]Budget {
+	a.mu.Lock()
+	known := maps.Clone(a.installations)
+	a.mu.Unlock()
+	now := a.now().Add(a.skew.value())
+	all := map[int64]Budget{}
+	for id, in := range known {
+		b, ok := in.conn.gate.budget()
+		if !ok {
+			continue
+		}
+		if !now.Before(b.Reset) {
+			b.Remaining = b.Limit
+		}
+		all[id] = b
+	}
+	return all
 }

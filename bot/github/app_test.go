@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -71,7 +72,7 @@ func TestGitToken(t *testing.T) {
 }
 
 func TestClockSkew(t *testing.T) {
-	for _, ahead := range []time.Duration{0, 50 * time.Second, -50 * time.Second, 10 * time.Minute, -10 * time.Minute} {
+	for _, ahead := range []time.Duration{0, 50 * time.Second, -50 * time.Second, 10 * time.Minute, -10 * time.Minute, 3 * time.Hour, -3 * time.Hour} {
 		h := newHub(t)
 		h.ahead = ahead
 		h.answer("GET /app/installations", 200, []any{map[string]any{"id": 5, "account": map[string]any{"login": "octo"}, "suspended_at": "2024-01-01T00:00:00Z"}})
@@ -83,8 +84,14 @@ func TestClockSkew(t *testing.T) {
 		if _, err := h.app().GitToken(t.Context(), testRepo); err != nil {
 			t.Errorf("clock %s ahead, git token: %v", ahead, err)
 		}
-		if _, err := h.app().CheckRuns(t.Context(), testRepo, head); err != nil {
-			t.Errorf("clock %s ahead, as an installation: %v", ahead, err)
+		a, before := h.app(), h.tokens
+		for range 3 {
+			if _, err := a.CheckRuns(t.Context(), testRepo, head); err != nil {
+				t.Errorf("clock %s ahead, as an installation: %v", ahead, err)
+			}
+		}
+		if n := h.tokens - before; n != 1 {
+			t.Errorf("clock %s ahead: %d tokens for three requests", ahead, n)
 		}
 	}
 }
@@ -317,18 +324,18 @@ func TestPushers(t *testing.T) {
 
 func TestMembers(t *testing.T) {
 	h := newHub(t)
-	h.answer("GET /orgs/org/teams/ops/memberships/alice", 200, map[string]any{"state": "active"})
-	h.answer("GET /orgs/org/teams/ops/memberships/bob", 200, map[string]any{"state": "pending"})
-	h.answer("GET /orgs/org/teams/ops/memberships/eve", 403, nil)
+	h.answer("GET /orgs/octo/teams/ops/memberships/alice", 200, map[string]any{"state": "active"})
+	h.answer("GET /orgs/octo/teams/ops/memberships/bob", 200, map[string]any{"state": "pending"})
+	h.answer("GET /orgs/octo/teams/ops/memberships/eve", 403, nil)
 	h.answer("GET /repos/octo/svc/collaborators/alice/permission", 200, map[string]any{"permission": "write"})
 	h.answer("GET /repos/octo/svc/collaborators/eve/permission", 500, nil)
 	a := h.app()
 	for login, want := range map[string]bool{"alice": true, "bob": false, "nobody": false, "../x": false} {
-		if got, err := a.TeamMember(t.Context(), testRepo, "org/ops", login); got != want || err != nil {
+		if got, err := a.TeamMember(t.Context(), testRepo, "octo/ops", login); got != want || err != nil {
 			t.Errorf("%s: %v, %v", login, got, err)
 		}
 	}
-	if _, err := a.TeamMember(t.Context(), testRepo, "org/ops", "eve"); !missing(err) {
+	if _, err := a.TeamMember(t.Context(), testRepo, "octo/ops", "eve"); !missing(err) {
 		t.Errorf("no permission to read members: %v", err)
 	}
 	for login, want := range map[string]string{"alice": "write", "nobody": "none", "a/b": "none"} {
@@ -368,6 +375,14 @@ func TestDeliveries(t *testing.T) {
 	if err := h.app().Redeliver(t.Context(), 99); !missing(err) {
 		t.Errorf("a delivery that is not there: %v", err)
 	}
+	h.answer("POST /app/hook/deliveries/7/attempts", 422, map[string]any{"message": "This delivery is too old to be redelivered."})
+	if err := h.app().Redeliver(t.Context(), 7); !missing(err) {
+		t.Errorf("a delivery that is too old: %v", err)
+	}
+	h.set(func() { h.ahead = -2 * time.Hour })
+	if got, err = h.app().FailedDeliveries(t.Context(), at.Add(2*time.Hour-10*time.Minute)); err != nil || len(got) != 2 {
+		t.Errorf("by a clock that is behind ours: %v, %v", got, err)
+	}
 }
 
 func TestInstallationsConcurrently(t *testing.T) {
@@ -387,4 +402,32 @@ func TestInstallationsConcurrently(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+func TestBudgets(t *testing.T) {
+	h := newHub(t)
+	now := time.Now()
+	h.set(func() {
+		h.answers["GET /repos/octo/svc"] = func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Ratelimit-Limit", "5000")
+			w.Header().Set("X-Ratelimit-Remaining", "4999")
+			w.Header().Set("X-Ratelimit-Reset", strconv.FormatInt(now.Add(time.Minute).Unix(), 10))
+			reply(w, 200, map[string]any{"default_branch": "main"})
+		}
+	})
+	var later atomic.Int64
+	a := h.app(func(c *Config) { c.Now = func() time.Time { return now.Add(time.Duration(later.Load())) } })
+	if got := a.Budgets(); len(got) != 0 {
+		t.Errorf("before the first answer: %v", got)
+	}
+	if _, err := a.Repository(t.Context(), testRepo); err != nil {
+		t.Fatal(err)
+	}
+	if got := a.Budgets()[testInst]; got.Remaining != 4999 || got.Limit != 5000 {
+		t.Errorf("%+v", got)
+	}
+	later.Store(int64(2 * time.Minute))
+	if got := a.Budgets()[testInst]; got.Remaining != 5000 {
+		t.Errorf("in the next window: %+v", got)
+	}
 }

@@ -61,7 +61,7 @@ pages:
 			return nil, a.classify("webhook deliveries", err)
 		}
 		for _, d := range list { // newest first
-			if d.GetDeliveredAt().Before(since) {
+			if d.GetDeliveredAt().Before(since.Add(a.skew.value())) { // by GitHub's clock, of which this very answer tells
 				break pages
 			}
 			if code := d.GetStatusCode(); code >= 200 && code < 400 {
@@ -95,14 +95,18 @@ func (a *App) Redeliver(ctx context.Context, id int64) error {
 			return nil
 		}
 	}
-	return a.classify("delivery "+strconv.FormatInt(id, 10), err)
+	what := "delivery " + strconv.FormatInt(id, 10)
+	if err = a.classify(what, err); unprocessable(err) {
+		return &Gone{What: what, Err: err} // too old: another try does not help, and others wait
+	}
+	return err
 }
 
 // GitToken returns a new installation token that can read the contents of this one repository and nothing
 // else. It lives an hour at most; each call asks for another, so that a token is known to one git process only.
 func (a *App) GitToken(ctx context.Context, repo Repo) (string, error) {
 	what := "contents of " + repo.String()
-	gate := a.installed(repo.Installation).gate
+	gate := a.installed(repo.Installation).conn.gate
 	if err := gate.check(); err != nil {
 		return "", err
 	}
@@ -118,7 +122,8 @@ func (a *App) GitToken(ctx context.Context, repo Repo) (string, error) {
 	before := a.skew.value()
 	for attempt := 0; ; attempt++ {
 		var t *ghinstallation.Transport
-		t, err := a.installationTransport(repo.Installation, options)
+		// What this token may do says nothing about the one for the API.
+		t, err := a.installationTransport(&tokens{a.wire, gate, a.skew, &grants{}}, repo.Installation, options)
 		if err == nil {
 			token, err = t.Token(ctx)
 		}

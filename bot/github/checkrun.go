@@ -101,13 +101,21 @@ func (a *App) Publish(ctx context.Context, repo Repo, run *CheckRun) error {
 	if err := validate(run); err != nil {
 		return err
 	}
-	fitted := Fit(*run)
-	p := &publication{app: a, repo: repo, run: &fitted, what: "check run for commit " + run.HeadSHA + " of " + repo.String()}
-	err := p.publish(ctx)
-	if fitted.ID != 0 {
-		run.ID = fitted.ID
+	for attempt := 1; ; attempt++ {
+		fitted := Fit(*run)
+		p := &publication{app: a, repo: repo, run: &fitted, what: "check run for commit " + run.HeadSHA + " of " + repo.String()}
+		err := p.publish(ctx)
+		if fitted.ID != 0 {
+			run.ID = fitted.ID
+		}
+		// A run whose creation was not answered may not be in GitHub's lists yet: that is for a later try.
+		if fitted.ID == 0 || attempt == attempts || !transient(err) {
+			return err
+		}
+		if err := pause(ctx, a.after, attempt); err != nil {
+			return err
+		}
 	}
-	return err
 }
 
 func validate(run *CheckRun) error {

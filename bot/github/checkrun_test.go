@@ -176,3 +176,55 @@ func TestPublishErrors(t *testing.T) {
 		}
 	}
 }
+
+// A bad moment costs a moment, not the job: what reads is asked again, and an update goes on where it was cut.
+func TestBadMoments(t *testing.T) {
+	for lost := 1; lost <= 8; lost++ {
+		for _, carriedOut := range []bool{false, true} {
+			h := newHub(t)
+			app := h.app()
+			run := &CheckRun{HeadSHA: head, Status: "in_progress", ExternalID: ExternalID("pr-1", "begun")}
+			if err := app.Publish(t.Context(), testRepo, run); err != nil {
+				t.Fatal(err)
+			}
+			begun := h.requests
+			h.fault = func(n int, w http.ResponseWriter, r *http.Request, next http.HandlerFunc) {
+				if n != begun+lost {
+					next(w, r)
+					return
+				}
+				if carriedOut {
+					next(httptest.NewRecorder(), r)
+				}
+				w.WriteHeader(http.StatusBadGateway)
+			}
+			result := completed(120)
+			result.ID = run.ID
+			if err := app.Publish(t.Context(), testRepo, result); err != nil {
+				t.Fatalf("answer %d lost: %v", lost, err)
+			}
+			if len(h.runs) != 1 {
+				t.Errorf("answer %d lost (%v): %d runs", lost, carriedOut, len(h.runs))
+			}
+			inOrder(t, h.runs[result.ID], 120)
+		}
+	}
+	// GitHub is not asked for ever, and not at all before it allows it.
+	h := newHub(t)
+	app := h.app()
+	h.answer("GET /repos/octo/svc", 502, nil)
+	if _, err := app.Repository(t.Context(), testRepo); err == nil || h.requests != 1+attempts { // with the token
+		t.Errorf("%v after %d requests", err, h.requests)
+	}
+	before := h.requests
+	h.set(func() {
+		h.answers["GET /repos/octo/svc"] = func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "60")
+			reply(w, 503, nil)
+		}
+	})
+	var later *RetryLater
+	if _, err := app.Repository(t.Context(), testRepo); !errors.As(err, &later) || h.requests != before+1 {
+		t.Errorf("%v after %d requests", err, h.requests-before)
+	}
+}

@@ -84,7 +84,7 @@ func (a *App) classify(what string, err error) error {
 	}
 	var response *gh.ErrorResponse
 	if errors.As(err, &response) && response.Response != nil {
-		if wait, reason, ok := waitOf(response.Response, now); ok { // the library knows 403 only
+		if wait, reason, ok := WaitOf(response.Response, now); ok { // the library knows 403 only
 			return &RetryLater{After: wait, Reason: reason, Err: err}
 		}
 		return byStatus(what, response.Response.StatusCode, messageOf(response), err)
@@ -103,7 +103,7 @@ func (a *App) classify(what string, err error) error {
 // which the library leaves open.
 func (a *App) classifyToken(what string, e *ghinstallation.HTTPError) error {
 	defer e.Response.Body.Close()
-	if wait, reason, ok := waitOf(e.Response, a.now().Add(a.skew.value())); ok {
+	if wait, reason, ok := WaitOf(e.Response, a.now().Add(a.skew.value())); ok {
 		return &RetryLater{After: wait, Reason: reason, Err: e}
 	}
 	var body struct {
@@ -129,6 +129,43 @@ func byStatus(what string, status int, message string, err error) error {
 	return &refused{what: what, status: status, message: message}
 }
 
+const (
+	// attempts is how often a request is made that fails for a moment, before the job has to come again.
+	attempts   = 3
+	retryPause = 200 * time.Millisecond // doubled from one to the next
+)
+
+// pause waits before another attempt; the error is the context's.
+func pause(ctx context.Context, after func(time.Duration) <-chan time.Time, attempt int) error {
+	select {
+	case <-after(retryPause << (attempt - 1)):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// transient says whether a classified error is one of GitHub's moment or of the network, not an answer.
+func transient(err error) bool {
+	var (
+		status *refused
+		later  *RetryLater
+		many   *TooMany
+	)
+	switch {
+	case err == nil, missing(err), errors.As(err, &later), errors.As(err, &many), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return false
+	case errors.As(err, &status):
+		return momentary(status.status)
+	}
+	return true
+}
+
+// momentary says whether a status is one of a moment: GitHub's own failures, and its patience with a slow connection.
+func momentary(status int) bool {
+	return status >= http.StatusInternalServerError || status == http.StatusRequestTimeout
+}
+
 // messageOf is GitHub's own reason, on one line.
 func messageOf(r *gh.ErrorResponse) string {
 	parts := []string{r.Message}
@@ -147,8 +184,8 @@ func messageOf(r *gh.ErrorResponse) string {
 // (https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api#exceeding-the-rate-limit).
 const unknownWait = time.Minute
 
-// waitOf says whether an answer asks to wait, how long from now (by GitHub's clock), and why.
-func waitOf(resp *http.Response, now time.Time) (time.Duration, string, bool) {
+// WaitOf says whether an answer asks to wait, how long from now (by GitHub's clock), and why.
+func WaitOf(resp *http.Response, now time.Time) (time.Duration, string, bool) {
 	if resp.StatusCode != http.StatusForbidden && resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusServiceUnavailable {
 		return 0, "", false
 	}

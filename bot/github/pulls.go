@@ -2,6 +2,7 @@ package github
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -219,12 +220,18 @@ func (a *App) Permission(ctx context.Context, repo Repo, login string) (string, 
 var teamPattern = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9_-]{0,99})/([A-Za-z0-9][A-Za-z0-9._-]{0,254})$`)
 
 // TeamMember says whether the user is an active member of a team or of a team below it. team is org/slug.
-// A team that does not exist, or that the App may not see, has no members; a *Gone means that the App lacks
-// the permission to read members.
+// A team that does not exist, or that the App may not see, as those of other organizations, has no members; a *Gone
+// means that the App lacks the permission to read members, which GitHub is not asked for in vain then.
 func (a *App) TeamMember(ctx context.Context, repo Repo, team, login string) (bool, error) {
 	m := teamPattern.FindStringSubmatch(team)
 	if m == nil || !loginPattern.MatchString(login) {
 		return false, nil
+	}
+	if !strings.EqualFold(m[1], repo.Owner) {
+		return false, nil
+	}
+	if !a.installed(repo.Installation).may(ctx, "members") {
+		return false, &Gone{What: "members of team " + team, Err: errors.New("the installation does not grant it")}
 	}
 	membership, _, err := a.of(repo).Teams.GetTeamMembershipBySlug(ctx, m[1], m[2], escape(login))
 	if err = a.classify("members of team "+team, err); err != nil {

@@ -83,7 +83,7 @@ func newHub(t *testing.T) *hub {
 
 func (h *hub) app(change ...func(*Config)) *App {
 	h.t.Helper()
-	c := Config{URL: h.http.URL, AppID: testApp, PrivateKey: h.pem}
+	c := Config{URL: h.http.URL, AppID: testApp, PrivateKey: h.pem, After: func(time.Duration) <-chan time.Time { return time.After(0) }}
 	for _, f := range change {
 		f(&c)
 	}
@@ -145,7 +145,7 @@ func (h *hub) route(w http.ResponseWriter, r *http.Request) {
 			h.tokens++
 			h.bodies = append(h.bodies, string(body))
 			h.valid = "ghs_" + strconv.Itoa(h.tokens)
-			reply(w, 201, map[string]any{"token": h.valid, "expires_at": time.Now().Add(time.Hour).UTC().Format(time.RFC3339)})
+			reply(w, 201, map[string]any{"token": h.valid, "expires_at": time.Now().Add(h.ahead + time.Hour).UTC().Format(time.RFC3339)})
 			return
 		}
 	} else if r.Header.Get("Authorization") != "token "+h.valid {

@@ -2,6 +2,7 @@ package github
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -90,7 +91,18 @@ func (g *gate) observe(resp *http.Response, skew time.Duration) {
 		reset, _ := strconv.ParseInt(resp.Header.Get("X-Ratelimit-Reset"), 10, 64)
 		g.last, g.known = Budget{Limit: limit, Remaining: remaining, Reset: time.Unix(reset, 0)}, true
 	}
-	if wait, reason, ok := waitOf(resp, now.Add(skew)); ok && now.Add(wait).After(g.until) {
+	g.close(resp, now, skew)
+}
+
+// shut is observe for an answer with another rate window than the gate's.
+func (g *gate) shut(resp *http.Response, skew time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.close(resp, g.now(), skew)
+}
+
+func (g *gate) close(resp *http.Response, now time.Time, skew time.Duration) {
+	if wait, reason, ok := WaitOf(resp, now.Add(skew)); ok && now.Add(wait).After(g.until) {
 		g.until, g.reason = now.Add(wait), reason
 	}
 }
@@ -104,10 +116,12 @@ func (g *gate) budget() (Budget, bool) {
 // conn carries the requests of one identity: it keeps the gate, renews credentials that GitHub stopped
 // accepting, and follows redirects of writes.
 type conn struct {
-	gate  *gate
-	skew  *skew
-	cache *cache // nil: none
-	renew func() (http.RoundTripper, error)
+	gate   *gate
+	skew   *skew
+	cache  *cache  // nil: none
+	grants *grants // nil: there are no permissions
+	after  func(time.Duration) <-chan time.Time
+	renew  func() (http.RoundTripper, error)
 
 	mu      sync.Mutex
 	current http.RoundTripper
@@ -127,9 +141,6 @@ func (c *conn) RoundTrip(req *http.Request) (*http.Response, error) {
 	for hop := 0; ; hop++ {
 		resp, err := c.authenticated(req)
 		if err != nil {
-			return nil, err
-		}
-		if err := stateWait(resp); err != nil {
 			return nil, err
 		}
 		c.gate.observe(resp, c.skew.value())
@@ -168,8 +179,8 @@ func stateWait(resp *http.Response) error {
 	return nil
 }
 
-// authenticated sends the request and, when the credentials are refused, once more with new ones: tokens are
-// revoked before they expire when permissions change, and clocks differ.
+// authenticated sends the request and, when the credentials are refused, once more with new ones: tokens can be
+// revoked before they expire, may less than was granted since, and clocks differ.
 func (c *conn) authenticated(req *http.Request) (*http.Response, error) {
 	t, err := c.transport(nil)
 	if err != nil {
@@ -178,6 +189,7 @@ func (c *conn) authenticated(req *http.Request) (*http.Response, error) {
 	before := c.skew.value()
 	resp, err := c.send(t, req)
 	switch {
+	case err == nil && c.forbidden(resp):
 	case err == nil && resp.StatusCode != http.StatusUnauthorized:
 		return resp, nil
 	case err != nil && (!unauthorized(err) || c.skew.value() == before):
@@ -217,8 +229,41 @@ func (c *conn) transport(bad http.RoundTripper) (http.RoundTripper, error) {
 	return t, nil
 }
 
-// send sends a copy of the request: transports below change headers.
+// send sends a request, and one that only reads again if the answer is a failure of GitHub's or does not arrive.
 func (c *conn) send(t http.RoundTripper, req *http.Request) (*http.Response, error) {
+	for attempt := 1; ; attempt++ {
+		resp, err := c.once(t, req)
+		if req.Method != http.MethodGet || attempt == attempts || !passing(resp, err) {
+			return resp, err
+		}
+		var token *ghinstallation.HTTPError
+		if errors.As(err, &token) && token.Response != nil {
+			resp = token.Response
+		}
+		if resp != nil {
+			resp.Body.Close()
+		}
+		if err := pause(req.Context(), c.after, attempt); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// passing says whether what went wrong may pass within a second. Where GitHub says how long it takes, it does not.
+func passing(resp *http.Response, err error) bool {
+	if err == nil {
+		_, _, waits := WaitOf(resp, time.Time{})
+		return momentary(resp.StatusCode) && !waits
+	}
+	var token *ghinstallation.HTTPError
+	if errors.As(err, &token) && token.Response != nil {
+		return momentary(token.Response.StatusCode)
+	}
+	return !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
+}
+
+// once sends a copy of the request: transports below change headers.
+func (c *conn) once(t http.RoundTripper, req *http.Request) (*http.Response, error) {
 	copied := req.Clone(req.Context())
 	if req.GetBody != nil {
 		body, err := req.GetBody()
@@ -227,10 +272,18 @@ func (c *conn) send(t http.RoundTripper, req *http.Request) (*http.Response, err
 		}
 		copied.Body = body
 	}
+	roundTrip := t.RoundTrip
 	if c.cache != nil && req.Method == http.MethodGet {
-		return c.cache.roundTrip(t, copied)
+		roundTrip = func(req *http.Request) (*http.Response, error) { return c.cache.roundTrip(t, req) }
 	}
-	return t.RoundTrip(copied)
+	resp, err := roundTrip(copied)
+	if err == nil {
+		err = stateWait(resp)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return resp, nil
 }
 
 // escape keeps a name from being read as more than one path segment.

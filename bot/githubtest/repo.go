@@ -36,6 +36,7 @@ type Commit struct {
 	From    string            // what a new branch starts from (a revision); default main
 	Parent  string            // commit the new one is put on, which makes the push a forced one; default the branch's tip
 	Author  string            // login; default "alice"
+	Pusher  string            // login; default Author
 	Message string            // default "Change"
 }
 
@@ -182,7 +183,10 @@ func (s *Server) Push(ctx context.Context, fullName string, c Commit) (string, e
 	if err != nil {
 		return "", err
 	}
-	return commit, s.move(ctx, r, c.Branch, before, commit, c.Author)
+	if c.Pusher == "" {
+		c.Pusher = c.Author
+	}
+	return commit, s.move(ctx, r, c, before, commit)
 }
 
 // writeTree is the tree of a commit with the changes applied.
@@ -219,8 +223,9 @@ func (s *Server) writeTree(ctx context.Context, r *repository, parent string, c 
 	return s.run(ctx, r, "", index, "write-tree")
 }
 
-// move sets a branch and tells the App about it.
-func (s *Server) move(ctx context.Context, r *repository, branch, before, after, sender string) error {
+// move sets the branch of a commit and tells the App about it.
+func (s *Server) move(ctx context.Context, r *repository, c Commit, before, after string) error {
+	branch, sender := c.Branch, c.Pusher
 	if _, err := s.run(ctx, r, "", nil, "update-ref", "refs/heads/"+branch, after); err != nil {
 		return err
 	}
@@ -243,7 +248,8 @@ func (s *Server) move(ctx context.Context, r *repository, branch, before, after,
 	if before == "" {
 		before = zero
 	}
-	s.send("push", r, sender, object{"ref": "refs/heads/" + branch, "before": before, "after": after, "created": before == zero, "deleted": false, "forced": false, "commits": []any{}})
+	s.send("push", r, sender, object{"ref": "refs/heads/" + branch, "before": before, "after": after, "created": before == zero, "deleted": false, "forced": false, "commits": []any{},
+		"head_commit": object{"id": after, "author": object{"username": c.Author}, "committer": object{"username": c.Author}}})
 	for _, p := range moved {
 		s.sendPull("synchronize", r, p, sender, object{"before": before, "after": after})
 	}

@@ -356,6 +356,9 @@ func (s *session) probe(ctx context.Context) (moved bool, err error) {
 		return false, fmt.Errorf("reaching the git server of %s: %w", s.repo, err)
 	}
 	resp.Body.Close()
+	if wait, why, ok := github.WaitOf(resp, time.Now()); ok {
+		return false, &github.RetryLater{After: wait, Reason: why}
+	}
 	switch code := resp.StatusCode; {
 	case code == http.StatusOK:
 		return false, nil

@@ -147,8 +147,8 @@ func (m *Mirrors) gitDir(repo github.Repo) string {
 // both are there already, it does not use the network. A mirror that turns out to be corrupted is removed
 // and cloned again, once.
 //
-// Its errors are *Vanished, *NoMergeBase, *TooLarge, *Denied, those of the Source, or others that a later
-// try may cure.
+// Its errors are *Vanished, *NoMergeBase, *TooLarge, *Denied, *github.RetryLater, those of the Source, or others that
+// a later try may cure.
 func (m *Mirrors) Fetch(ctx context.Context, repo github.Repo, want Want) (State, error) {
 	if repo.ID <= 0 {
 		return State{}, errors.New("a repository without an id cannot be mirrored")

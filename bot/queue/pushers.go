@@ -24,7 +24,18 @@ const Everybody = "*"
 
 // AddPusher remembers, on disk before it returns, that an account pushed to a pull request's head.
 func (q *Queue) AddPusher(ctx context.Context, repository int64, number int, login string) error {
-	name := pusherName(repository, number)
+	return q.addPusher(ctx, pusherName(repository, number), login)
+}
+
+// AddTip remembers, on disk before it returns, that an account pushed a commit as the tip of a branch.
+func (q *Queue) AddTip(ctx context.Context, repository int64, commit, login string) error {
+	if !isObjectID(commit) {
+		return fmt.Errorf("remembering who pushed: %q is no object id", commit)
+	}
+	return q.addPusher(ctx, tipName(repository, commit), login)
+}
+
+func (q *Queue) addPusher(ctx context.Context, name, login string) error {
 	login = strings.ToLower(login)
 	for {
 		known, revision, err := q.readPushers(ctx, name)
@@ -61,6 +72,30 @@ func (q *Queue) AddPusher(ctx context.Context, repository int64, number int, log
 func (q *Queue) Pushers(ctx context.Context, repository int64, number int) ([]string, error) {
 	known, _, err := q.readPushers(ctx, pusherName(repository, number))
 	return known, err
+}
+
+// maxTips is the number of commits above which everybody counts as a pusher: each is a request to the server.
+const maxTips = 5000
+
+// TipPushers returns the accounts, in lower case, that are known to have pushed one of the commits as the tip of a branch.
+func (q *Queue) TipPushers(ctx context.Context, repository int64, commits []string) ([]string, error) {
+	if len(commits) > maxTips {
+		return []string{Everybody}, nil
+	}
+	var all []string
+	for _, commit := range commits {
+		known, _, err := q.readPushers(ctx, tipName(repository, commit))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, known...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}
+
+func tipName(repository int64, commit string) string {
+	return fmt.Sprintf("%d.tip.%s", repository, commit)
 }
 
 // pusherName has no installation: it changes when the App is installed again, and the pushes stay.

@@ -197,6 +197,11 @@ func TestDroppedInWork(t *testing.T) {
 	}
 }
 
+const (
+	objectA = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	objectB = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+)
+
 func TestPushersAreRemembered(t *testing.T) {
 	dir := t.TempDir()
 	q, err := Open(t.Context(), Config{Dir: dir})
@@ -221,6 +226,21 @@ func TestPushersAreRemembered(t *testing.T) {
 	}
 	if got, err := q.Pushers(t.Context(), 11, 33); err != nil || len(got) != 0 {
 		t.Errorf("another pull request: %v, %v", got, err)
+	}
+	if err := q.AddTip(t.Context(), 11, objectA, "Mallory"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := q.TipPushers(t.Context(), 11, []string{objectB, objectA}); err != nil || !slices.Equal(got, []string{"mallory"}) {
+		t.Errorf("of commits: %v, %v", got, err)
+	}
+	if got, err := q.TipPushers(t.Context(), 12, []string{objectA}); err != nil || len(got) != 0 {
+		t.Errorf("of the same commit elsewhere: %v, %v", got, err)
+	}
+	if got, err := q.TipPushers(t.Context(), 11, make([]string, maxTips+1)); err != nil || !slices.Equal(got, []string{Everybody}) {
+		t.Errorf("of more commits than are looked at: %v, %v", got, err)
+	}
+	if err := q.AddTip(t.Context(), 11, "main", "mallory"); err == nil {
+		t.Error("a name was taken for a commit")
 	}
 	if _, err := q.pushers.PutString(t.Context(), pusherName(11, 3), "{"); err != nil {
 		t.Fatal(err)

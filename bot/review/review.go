@@ -23,6 +23,7 @@ type Git interface {
 	Blob(ctx context.Context, gitDir, commit, path string) ([]byte, string, error)
 	BlobID(ctx context.Context, gitDir, commit, path string) (string, error)
 	Ensure(ctx context.Context, repo github.Repo, sha string) error // makes a commit available that may be in no branch any more
+	Commits(ctx context.Context, gitDir, old, now string) ([]string, error)
 }
 
 var _ Git = (*mirror.Mirrors)(nil)
@@ -34,10 +35,12 @@ type Judge struct {
 	pushes Pushes
 }
 
-// Pushes remembers who pushed to the heads of pull requests, in any case of letters; queue.Queue does. Commits
-// say who made them, but whoever pushes can write any name into them.
+// Pushes remembers who pushed to the heads of pull requests, and who pushed commits to any branch before or while there
+// was no open pull request, in any case of letters; queue.Queue does. Commits say who made them, but whoever pushes can
+// write any name into them.
 type Pushes interface {
 	Pushers(ctx context.Context, repository int64, number int) ([]string, error)
+	TipPushers(ctx context.Context, repository int64, commits []string) ([]string, error)
 }
 
 // New returns a Judge that asks GitHub through the door and reads files with git. Without pushes it has to
@@ -148,20 +151,8 @@ func (c *court) open(ctx context.Context, rulesCommit string) error {
 	c.reviews = latest(all)
 	c.pushers = map[string]bool{}
 	if len(c.reviews) > 0 {
-		pushers, err := c.judge.door.Pushers(ctx, c.repo, c.pr.Number)
-		if err != nil {
+		if err := c.findPushers(ctx, rulesCommit); err != nil {
 			return err
-		}
-		for _, login := range pushers {
-			c.pushers[strings.ToLower(login)] = true
-		}
-		if c.judge.pushes != nil {
-			if pushers, err = c.judge.pushes.Pushers(ctx, c.repo.ID, c.pr.Number); err != nil {
-				return err
-			}
-			for _, login := range pushers {
-				c.pushers[strings.ToLower(login)] = true
-			}
 		}
 	}
 	c.owners = &CodeOwners{}
@@ -181,6 +172,46 @@ func (c *court) open(ctx context.Context, rulesCommit string) error {
 		return nil
 	}
 	return nil
+}
+
+// findPushers asks GitHub who made the commits, and what is remembered about who pushed them.
+func (c *court) findPushers(ctx context.Context, rulesCommit string) error {
+	pushers, err := c.judge.door.Pushers(ctx, c.repo, c.pr.Number)
+	if err != nil {
+		return err
+	}
+	if c.judge.pushes != nil {
+		known, err := c.judge.pushes.Pushers(ctx, c.repo.ID, c.pr.Number)
+		if err != nil {
+			return err
+		}
+		commits, err := c.commits(ctx, rulesCommit)
+		if err != nil {
+			return err
+		}
+		tips, err := c.judge.pushes.TipPushers(ctx, c.repo.ID, commits)
+		if err != nil {
+			return err
+		}
+		pushers = slices.Concat(pushers, known, tips)
+	}
+	for _, login := range pushers {
+		c.pushers[strings.ToLower(login)] = true
+	}
+	return nil
+}
+
+// commits are those that the pull request brings. A merge group that squashes does not have its head.
+func (c *court) commits(ctx context.Context, base string) ([]string, error) {
+	list, err := c.judge.git.Commits(ctx, c.gitDir, base, c.pr.HeadSHA)
+	var vanished *mirror.Vanished
+	if errors.As(err, &vanished) {
+		if err := c.judge.git.Ensure(ctx, c.repo, c.pr.HeadSHA); err != nil {
+			return nil, err
+		}
+		list, err = c.judge.git.Commits(ctx, c.gitDir, base, c.pr.HeadSHA)
+	}
+	return list, err
 }
 
 func (c *court) decide(ctx context.Context, e checks.Exception) (checks.Review, error) {

@@ -3,6 +3,7 @@ package review
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -67,6 +68,14 @@ func (g *fakeGit) Ensure(_ context.Context, _ github.Repo, sha string) error {
 	}
 	g.commits[sha] = files
 	return nil
+}
+
+// Commits are the head alone.
+func (g *fakeGit) Commits(_ context.Context, _, _, now string) ([]string, error) {
+	if _, ok := g.commits[now]; !ok && now != "" {
+		return nil, &mirror.Vanished{SHA: now}
+	}
+	return []string{now}, nil
 }
 
 const exceptionPath = "exceptions/a.yaml"
@@ -199,6 +208,33 @@ func (l pushLog) Pushers(_ context.Context, _ int64, number int) ([]string, erro
 		return nil, errors.New("no answer")
 	}
 	return l[number], nil
+}
+
+// TipPushers knows mallory, who pushed a commit called planted.
+func (l pushLog) TipPushers(_ context.Context, _ int64, commits []string) ([]string, error) {
+	if slices.Contains(commits, "planted") {
+		return []string{"mallory"}, nil
+	}
+	return nil, nil
+}
+
+// Content pushed under another name before the pull request was opened, or while it was closed, is not approved by
+// who pushed it; the head of a member of a squashed merge group has to be fetched for that.
+func TestWhoPushedCommitsCannotApprove(t *testing.T) {
+	report := &checks.Report{Exceptions: []checks.Exception{{Path: "a", Blob: "b", State: "pending"}}}
+	for head, want := range map[string]int{"planted": 0, "honest": 1} {
+		git := &fakeGit{commits: map[string]map[string]string{"rules": {}}, remote: map[string]map[string]string{head: {"a": "b"}}}
+		door := &fakeDoor{reviews: []github.Review{{User: "Mallory", State: "APPROVED", CommitSHA: head}}, permissions: map[string]string{"Mallory": "write"}}
+		reviews, err := New(door, git, pushLog{1: {}}).Decide(t.Context(), github.Repo{}, &github.PullRequest{Number: 1, HeadSHA: head}, "", "rules", report)
+		if got, _ := Count(reviews); err != nil || len(got) != want {
+			t.Errorf("%s: %v, %v; want %d approvals", head, got, err, want)
+		}
+	}
+	git := &fakeGit{commits: map[string]map[string]string{"rules": {}}}
+	door := &fakeDoor{reviews: []github.Review{{User: "wendy", State: "APPROVED", CommitSHA: "x"}}}
+	if _, err := New(door, git, pushLog{1: {}}).Decide(t.Context(), github.Repo{}, &github.PullRequest{Number: 1, HeadSHA: "gone"}, "", "rules", report); err == nil {
+		t.Error("commits that cannot be had were taken for none")
+	}
 }
 
 func TestWhoPushedIsUnknown(t *testing.T) {

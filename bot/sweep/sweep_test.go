@@ -105,7 +105,6 @@ func TestFailedDeliveriesAreRequestedOnce(t *testing.T) {
 	h := &hub{failed: []github.Delivery{
 		{ID: 1, GUID: "a", Event: "pull_request", StatusCode: 503},
 		{ID: 2, GUID: "b", Event: "star", StatusCode: 503},
-		{ID: 3, GUID: "a", Event: "pull_request", StatusCode: 502, Redelivery: true},
 		{ID: 4, GUID: "c", Event: "check_run"},
 	}}
 	s, _, now := newSweeper(h)
@@ -124,6 +123,36 @@ func TestFailedDeliveriesAreRequestedOnce(t *testing.T) {
 	restarted := New(s.config)
 	if err := restarted.Sweep(t.Context()); err != nil || len(h.redelivered) != 2 {
 		t.Errorf("after a restart: %v, redelivered %v", err, h.redelivered)
+	}
+}
+
+// An attempt that was asked for can fail like the first one. It is asked for again, after longer and longer pauses, and
+// not for ever.
+func TestFailedRedeliveries(t *testing.T) {
+	h := &hub{}
+	s, _, now := newSweeper(h)
+	fail := func() {
+		h.failed = []github.Delivery{{ID: int64(len(h.redelivered) + 1), GUID: "a", Event: "push", StatusCode: 502, At: *now}}
+	}
+	fail()
+	var asked []time.Duration
+	for range 72 * 12 {
+		before := len(h.redelivered)
+		if err := s.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if since := h.since[len(h.since)-1]; since.After(h.failed[0].At) && len(asked) < len(pauses) {
+			t.Fatalf("deliveries since %s do not have the one of %s", since, h.failed[0].At)
+		}
+		if len(h.redelivered) > before {
+			asked = append(asked, now.Sub(start))
+			fail()
+		}
+		*now = now.Add(5 * time.Minute)
+	}
+	want := []time.Duration{0, 5 * time.Minute, 20 * time.Minute, 80 * time.Minute, 320 * time.Minute, 1040 * time.Minute}
+	if !slices.Equal(asked, want) || !slices.Equal(h.redelivered, []int64{1, 2, 3, 4, 5, 6}) {
+		t.Errorf("redelivered %v at %v, want at %v", h.redelivered, asked, want)
 	}
 }
 
@@ -276,6 +305,16 @@ func TestSweepLeavesBudget(t *testing.T) {
 	}
 	if err := s.Sweep(t.Context()); !errors.Is(err, errSpent) || len(j.published) != 2 {
 		t.Fatalf("%d jobs, %v; want to stop after two", len(j.published), err)
+	}
+	// So it does after a limit that GitHub tells of.
+	limited, j2, _ := newSweeper(h)
+	h.errs = map[int64]error{3: &github.RetryLater{Reason: "rate limit"}}
+	if err := limited.Sweep(t.Context()); err == nil || len(j2.published) != 2 {
+		t.Fatalf("%d jobs, %v; want to stop at the limit", len(j2.published), err)
+	}
+	h.errs = nil
+	if err := limited.Sweep(t.Context()); err != nil || j2.published[2].Repository != 3 {
+		t.Errorf("jobs %v, %v; want to go on with the third repository", j2.published, err)
 	}
 	left = 2
 	if err := s.Sweep(t.Context()); !errors.Is(err, errSpent) || len(j.published) != 4 || j.published[2].Repository != 3 {

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ type Work struct {
 	Jobs   []Job
 	Drop   []Scope // whose jobs nobody needs any more
 	Pusher *Pusher // to be remembered before the jobs are stored
+	Tip    *Tip    // likewise
 	Drafts *Drafts // likewise
 }
 
@@ -43,6 +45,13 @@ type Pusher struct {
 	Login      string
 }
 
+// Tip says who pushed a commit as the new tip of a branch, if the commit itself does not say so.
+type Tip struct {
+	Repository int64
+	Commit     string
+	Login      string
+}
+
 // Drafts says for which commit somebody wants exceptions drafted.
 type Drafts struct {
 	Repository int64
@@ -52,12 +61,10 @@ type Drafts struct {
 // payload is the part of GitHub's payloads that decides on jobs
 // (https://docs.github.com/en/webhooks/webhook-events-and-payloads).
 type payload struct {
-	Action       string `json:"action"`
-	Installation *struct {
-		ID int64 `json:"id"`
-	} `json:"installation"`
-	Repository *repository `json:"repository"`
-	Sender     struct {
+	Action       string        `json:"action"`
+	Installation *installation `json:"installation"`
+	Repository   *repository   `json:"repository"`
+	Sender       struct {
 		Login string `json:"login"`
 	} `json:"sender"`
 	Changes struct {
@@ -78,10 +85,15 @@ type payload struct {
 	} `json:"merge_group"`
 	Ref     string       `json:"ref"` // of a push
 	After   string       `json:"after"`
+	Tip     *commit      `json:"head_commit"`
 	Deleted bool         `json:"deleted"`
 	Created bool         `json:"created"`
 	Added   []repository `json:"repositories_added"`
 	Removed []repository `json:"repositories_removed"`
+}
+
+type installation struct {
+	ID int64 `json:"id"`
 }
 
 type repository struct {
@@ -101,6 +113,16 @@ func (r *repository) address() (owner, name string) {
 	}
 	owner, _, _ = strings.Cut(r.FullName, "/")
 	return owner, r.Name
+}
+
+type commit struct {
+	Author    account `json:"author"`
+	Committer account `json:"committer"`
+}
+
+// account is missing where GitHub knows none with the address.
+type account struct {
+	Username string `json:"username"`
 }
 
 type check struct {
@@ -123,7 +145,7 @@ type pullRequest struct {
 }
 
 // Jobs says what an event of GitHub asks for. Events and actions that change no result give nothing and no
-// error. An error means that the payload is not what GitHub sends; it quotes nothing of it.
+// error, and so do those that are not for a GitHub App: nothing could be done about them. An error means that the payload is not what GitHub sends; it quotes nothing of it.
 func Jobs(event string, data []byte) (Work, error) {
 	read, ok := map[string]func(*payload) (Work, error){
 		"pull_request":              (*payload).pull,
@@ -143,6 +165,10 @@ func Jobs(event string, data []byte) (Work, error) {
 	if err := json.Unmarshal(data, &p); err != nil {
 		return Work{}, errors.New("the payload is no JSON object of a " + event + " event")
 	}
+	foreign := p.Installation == nil
+	if foreign {
+		p.Installation = &installation{ID: 1} // to see whether the rest is whole
+	}
 	w, err := read(&p)
 	if err != nil {
 		return Work{}, err
@@ -157,25 +183,29 @@ func Jobs(event string, data []byte) (Work, error) {
 			return Work{}, fmt.Errorf("the payload does not say what to check: %w", err)
 		}
 	}
+	if foreign {
+		return Work{}, nil
+	}
 	return w, nil
 }
 
 // place is the key of nothing yet, in the repository of the event.
 func (p *payload) place() (queue.Key, error) {
-	if p.Repository == nil || p.Installation == nil {
-		return queue.Key{}, errors.New("the payload names no repository or no installation of a GitHub App")
+	if p.Repository == nil {
+		return queue.Key{}, errors.New("the payload names no repository")
 	}
 	return queue.Key{Installation: p.Installation.ID, Repository: p.Repository.ID}, nil
 }
 
 // pull is pull_request. A new base is wanted fresh: until it is checked, what the old base gave must not
-// stand. A closed pull request ends the work on it.
+// stand. A closed pull request ends the work on it. Who opens one again has not pushed to it, and what was pushed
+// meanwhile has events of its own.
 func (p *payload) pull() (Work, error) {
 	fresh, pushed := false, false
 	switch p.Action {
-	case "opened", "synchronize", "reopened":
+	case "opened", "synchronize":
 		pushed = true
-	case "ready_for_review", "closed":
+	case "reopened", "ready_for_review", "closed":
 	case "edited":
 		if p.Changes.Base == nil {
 			return Work{}, nil
@@ -300,7 +330,8 @@ func (c *check) work(base queue.Key, message queue.Message) (w Work) {
 const queuePrefix = "gh-readonly-queue/"
 
 // push is about the branch: its own report, and the pull requests that go into it. A branch that is new is no
-// pull request's base, unless it is the first of its repository.
+// pull request's base, unless it is the first of its repository. Who pushed is remembered, as it may become the head of
+// one, or be one whose reviews were counted without knowing that.
 func (p *payload) push() (Work, error) {
 	branch, ok := strings.CutPrefix(p.Ref, "refs/heads/")
 	if !ok || p.Deleted || strings.HasPrefix(branch, queuePrefix) {
@@ -310,11 +341,26 @@ func (p *payload) push() (Work, error) {
 	if err != nil {
 		return Work{}, err
 	}
-	if p.Created && branch != p.Repository.Default {
-		return Work{}, nil
+	w := Work{Tip: p.tip()}
+	if w.Tip != nil {
+		pushed := key
+		pushed.Commit = w.Tip.Commit
+		w.Jobs = append(w.Jobs, Job{pushed, queue.Message{Head: pushed.Commit}})
 	}
-	key.Branch = branch
-	return Work{Jobs: []Job{{key, queue.Message{Head: objectID(p.After)}}}}, nil
+	if !p.Created || branch == p.Repository.Default {
+		key.Branch = branch
+		w.Jobs = append(w.Jobs, Job{key, queue.Message{Head: objectID(p.After)}})
+	}
+	return w, nil
+}
+
+// tip is nil where GitHub names the pusher as the commit's author or committer, too.
+func (p *payload) tip() *Tip {
+	login, tip := p.Sender.Login, cmp.Or(p.Tip, &commit{})
+	if login == "" || objectID(p.After) == "" || strings.EqualFold(login, tip.Author.Username) || strings.EqualFold(login, tip.Committer.Username) {
+		return nil
+	}
+	return &Tip{p.Repository.ID, p.After, login}
 }
 
 // queueBranch is the name of a merge group's branch; its end names the last pull request.
@@ -342,9 +388,6 @@ func (p *payload) mergeGroup() (Work, error) {
 
 // installed is the life of an installation.
 func (p *payload) installed() (Work, error) {
-	if p.Installation == nil {
-		return Work{}, errors.New("the payload names no installation of a GitHub App")
-	}
 	switch p.Action {
 	case "created", "unsuspend", "new_permissions_accepted":
 		return Work{Jobs: []Job{{queue.Key{Installation: p.Installation.ID, All: true}, queue.Message{Missing: true}}}}, nil
@@ -356,9 +399,6 @@ func (p *payload) installed() (Work, error) {
 
 // selected is installation_repositories: access was given or taken away.
 func (p *payload) selected() (w Work, _ error) {
-	if p.Installation == nil {
-		return Work{}, errors.New("the payload names no installation of a GitHub App")
-	}
 	for i := range p.Added {
 		owner, name := p.Added[i].address()
 		w.Jobs = append(w.Jobs, Job{queue.Key{Installation: p.Installation.ID, Repository: p.Added[i].ID, All: true}, queue.Message{Missing: true, Owner: owner, Name: name}})

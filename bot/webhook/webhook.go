@@ -25,8 +25,13 @@ const (
 	// maxBody is GitHub's own limit for payloads
 	// (https://docs.github.com/en/webhooks/webhook-events-and-payloads#payload-cap).
 	maxBody = 25 << 20
-	// maxBodies bounds the memory that bodies of unknown senders can take: those above wait.
-	maxBodies = 8
+	// smallBody is what nearly all deliveries fit in. maxBodies and maxLarge bound the memory that bodies of unknown
+	// senders can take: those above wait. Who sends large ones slowly holds up large ones only.
+	smallBody = 256 << 10
+	maxBodies = 256
+	maxLarge  = 8
+	// bodyTimeout is when GitHub gives up.
+	bodyTimeout = 10 * time.Second
 	// publishTimeout leaves GitHub, which waits ten seconds, time to hear of the failure.
 	publishTimeout = 8 * time.Second
 )
@@ -36,6 +41,7 @@ type Config struct {
 	Secret  []byte // the App's webhook secret
 	Publish func(ctx context.Context, key queue.Key, m queue.Message, id string) error
 	Pushed  func(ctx context.Context, repository int64, number int, login string) error // remembers who pushed to a pull request
+	Tip     func(ctx context.Context, repository int64, commit, login string) error     // remembers who pushed a commit to any branch
 	Drafts  func(ctx context.Context, repository int64, head string) error              // remembers that drafts are wanted for a commit
 	Drop    func(ctx context.Context, installation, repository int64) error             // removes jobs; repository zero: all of the installation
 	Log     *slog.Logger                                                                // default: discard
@@ -56,6 +62,7 @@ type Config struct {
 type Handler struct {
 	config Config
 	bodies chan struct{}
+	large  chan struct{}
 }
 
 // ErrNoSecret means that the handler would have to trust everyone.
@@ -72,7 +79,7 @@ func New(c Config) (*Handler, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Handler{config: c, bodies: make(chan struct{}, maxBodies)}, nil
+	return &Handler{config: c, bodies: make(chan struct{}, maxBodies), large: make(chan struct{}, maxLarge)}, nil
 }
 
 // ServeHTTP implements http.Handler.
@@ -93,13 +100,25 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no signature", http.StatusUnauthorized)
 		return
 	}
-	select {
-	case h.bodies <- struct{}{}:
-		defer func() { <-h.bodies }()
-	case <-r.Context().Done():
+	if !take(r, h.bodies) {
 		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	defer func() { <-h.bodies }()
+	// Not every ResponseWriter has deadlines; the server's own is longer.
+	connection := http.NewResponseController(w)
+	_ = connection.SetReadDeadline(time.Now().Add(bodyTimeout))
+	whole := http.MaxBytesReader(w, r.Body, maxBody)
+	body, err := io.ReadAll(io.LimitReader(whole, smallBody))
+	if err == nil && len(body) == smallBody {
+		if !take(r, h.large) {
+			return
+		}
+		defer func() { <-h.large }()
+		var rest []byte
+		rest, err = io.ReadAll(whole)
+		body = append(body, rest...)
+	}
+	_ = connection.SetReadDeadline(time.Time{}) // or the end of it would end the request
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
@@ -115,6 +134,16 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.accept(w, r, body)
+}
+
+// take waits for a place; false if the sender is gone.
+func take(r *http.Request, places chan struct{}) bool {
+	select {
+	case places <- struct{}{}:
+		return true
+	case <-r.Context().Done():
+		return false
+	}
 }
 
 // parseSignature reads "sha256=<hex>".
@@ -175,6 +204,11 @@ func (h *Handler) accept(w http.ResponseWriter, r *http.Request, body []byte) {
 func (h *Handler) store(ctx context.Context, work Work, delivery string, log *slog.Logger) error {
 	if p := work.Pusher; p != nil && h.config.Pushed != nil {
 		if err := h.config.Pushed(ctx, p.Repository, p.Number, p.Login); err != nil {
+			return err
+		}
+	}
+	if tip := work.Tip; tip != nil && h.config.Tip != nil {
+		if err := h.config.Tip(ctx, tip.Repository, tip.Commit, tip.Login); err != nil {
 			return err
 		}
 	}

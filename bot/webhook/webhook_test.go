@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -141,7 +142,7 @@ func TestRepositoriesComeAndGo(t *testing.T) {
 }
 
 func TestWhoPushed(t *testing.T) {
-	for event, want := range map[string]bool{"pull_request.opened": true, "pull_request.synchronize": true, "pull_request.reopened": true,
+	for event, want := range map[string]bool{"pull_request.opened": true, "pull_request.synchronize": true, "pull_request.reopened": false,
 		"pull_request.closed": false, "pull_request.ready_for_review": false, "pull_request_review.submitted": false} {
 		name, action, _ := strings.Cut(event, ".")
 		w, err := Jobs(name, []byte(`{"action":"`+action+`",`+where+`,"sender":{"login":"mallory"},"pull_request":{"number":3}}`))
@@ -149,6 +150,79 @@ func TestWhoPushed(t *testing.T) {
 			t.Errorf("%s: %+v, %v", event, w.Pusher, err)
 		}
 	}
+}
+
+// A push says who made it, where the commit does not: as the head of a pull request it must not be approved by them.
+func TestWhoPushedCommits(t *testing.T) {
+	by := func(author, committer string) string {
+		return `,"head_commit":{"author":{"name":"a","username":"` + author + `"},"committer":{"username":"` + committer + `"}}`
+	}
+	for rest, want := range map[string]bool{
+		by("alice", "alice"):             true,
+		by("Mallory", "web-flow"):        false,
+		by("alice", "mallory"):           false,
+		by("", ""):                       true,
+		``:                               true,
+		by("x", "y") + `,"deleted":true`: false,
+	} {
+		for _, branch := range []string{`"refs/heads/new","created":true`, `"refs/heads/main"`} {
+			w, err := Jobs("push", []byte(`{"ref":`+branch+`,"after":"`+sha+`",`+where+`,"sender":{"login":"mallory"}`+rest+`}`))
+			again := slices.ContainsFunc(w.Jobs, func(j Job) bool { return j.Key.Commit == sha })
+			if err != nil || (w.Tip != nil) != want || want && *w.Tip != (Tip{11, sha, "mallory"}) || again != want {
+				t.Errorf("%s%s: %+v, %v, want %v", branch, rest, w, err, want)
+			}
+		}
+	}
+	f := newFixture(t)
+	told := ""
+	f.config.Tip = func(_ context.Context, repository int64, commit, login string) error {
+		told = fmt.Sprint(repository, commit, login, len(f.jobs))
+		return nil
+	}
+	r := request(`{"ref":"refs/heads/new","created":true,"after":"` + sha + `",` + where + `,"sender":{"login":"mallory"}}`)
+	r.Header.Set("X-GitHub-Event", "push")
+	if f.ServeHTTP(httptest.NewRecorder(), r); told != fmt.Sprint(11, sha, "mallory", 0) || len(f.jobs) != 1 {
+		t.Errorf("remembered %q, jobs %v", told, f.jobs)
+	}
+}
+
+// Senders who only pretend to sign, and send large bodies slowly, do not keep GitHub's deliveries waiting.
+func TestSlowSendersHoldUpNobody(t *testing.T) {
+	f := newFixture(t)
+	release := make(chan struct{})
+	var slow sync.WaitGroup
+	for range 2 * maxLarge {
+		reading := make(chan struct{})
+		slow.Go(func() {
+			head := strings.NewReader(strings.Repeat(" ", smallBody))
+			r := httptest.NewRequest(http.MethodPost, "/webhook", io.MultiReader(head, &stuck{reading: reading, release: release}))
+			r.ContentLength = -1
+			r.Header.Set("X-Hub-Signature-256", "sha256="+strings.Repeat("0", 64))
+			f.ServeHTTP(httptest.NewRecorder(), r)
+		})
+		if len(f.large) < maxLarge {
+			<-reading
+		}
+	}
+	w := httptest.NewRecorder()
+	f.ServeHTTP(w, request(`{"action":"opened",`+where+`,"pull_request":{"number":3}}`))
+	close(release)
+	slow.Wait()
+	if w.Code != http.StatusAccepted {
+		t.Errorf("code %d", w.Code)
+	}
+}
+
+// stuck says when it is read first, and ends when it is released.
+type stuck struct {
+	reading, release chan struct{}
+	once             sync.Once
+}
+
+func (s *stuck) Read([]byte) (int, error) {
+	s.once.Do(func() { close(s.reading) })
+	<-s.release
+	return 0, io.EOF
 }
 
 // Who pushed is on disk before the job is: a job must not be judged without.
@@ -198,8 +272,8 @@ func TestBadPayloads(t *testing.T) {
 	for name, data := range map[string]string{
 		"empty":           ``,
 		"no object":       `[]`,
-		"wrong type":      `{"action":"opened","number":"3"}`,
-		"no installation": `{"action":"opened","repository":{"id":1},"pull_request":{"number":3}}`,
+		"wrong type":      `{"action":"opened",` + where + `,"pull_request":{"number":"3"}}`,
+		"nothing":         `{"action":"opened"}`,
 		"no repository":   `{"action":"opened","installation":{"id":1},"pull_request":{"number":3}}`,
 		"no pull request": `{"action":"opened",` + where + `}`,
 		"zero number":     `{"action":"opened",` + where + `,"pull_request":{"number":0}}`,
@@ -207,6 +281,10 @@ func TestBadPayloads(t *testing.T) {
 		if w, err := Jobs("pull_request", []byte(data)); err == nil {
 			t.Errorf("%s: %+v", name, w)
 		}
+	}
+	// A webhook of the repository itself is not an App's.
+	if w, err := Jobs("pull_request", []byte(`{"action":"opened","repository":{"id":1},"pull_request":{"number":3}}`)); err != nil || len(w.Jobs) > 0 {
+		t.Errorf("no installation: %+v, %v", w, err)
 	}
 	for name, data := range map[string]string{
 		"no suite": `{"action":"rerequested",` + where + `}`,

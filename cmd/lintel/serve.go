@@ -183,7 +183,7 @@ func (o *serveOptions) server(app *identity, jobs *queue.Queue, log *slog.Logger
 	if err != nil {
 		return nil, nil, fmt.Errorf("the running program cannot be found: %w", err)
 	}
-	intake, err := webhook.New(webhook.Config{Secret: app.secret, Publish: jobs.Publish, Pushed: jobs.AddPusher, Drafts: jobs.AskDrafts, Drop: jobs.Drop, Log: log})
+	intake, err := webhook.New(webhook.Config{Secret: app.secret, Publish: jobs.Publish, Pushed: jobs.AddPusher, Tip: jobs.AddTip, Drafts: jobs.AskDrafts, Drop: jobs.Drop, Log: log})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -192,6 +192,7 @@ func (o *serveOptions) server(app *identity, jobs *queue.Queue, log *slog.Logger
 		Repositories: []string{repositories}, Cache: cache,
 	})
 	metrics := bot.NewMetrics(jobs.Depth, boxes.restarts)
+	metrics.WatchBudgets(app.door.Budgets)
 	sweeper := sweep.New(sweep.Config{Door: app.door, Queue: jobs, Ours: bot.Ours, Settled: bot.Settled, Budget: budget(app.door), Interval: o.sweepInterval, Log: log})
 	return &bot.Server{
 		Webhook: intake, Metrics: metrics, Queue: jobs, Workers: o.workers, Log: log,

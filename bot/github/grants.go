@@ -1,0 +1,134 @@
+package github
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bradleyfalzon/ghinstallation/v2"
+)
+
+// grants is what the newest token of an installation may do. A token keeps the permissions that it was made with,
+// although the account's owner may have accepted others since
+// (https://docs.github.com/en/apps/creating-github-apps/authenticating-with-a-github-app/generating-an-installation-access-token-for-a-github-app).
+type grants struct {
+	mu          sync.Mutex
+	permissions map[string]string // empty: not known
+	at          time.Time
+}
+
+func (g *grants) set(permissions map[string]string, at time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.permissions, g.at = permissions, at
+}
+
+// lacks says whether the token is known to be without a permission, and when it was made.
+func (g *grants) lacks(permission string) (bool, time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.permissions) > 0 && g.permissions[permission] == "", g.at
+}
+
+const (
+	// askAgain is the age below which a token has what the installation grants.
+	askAgain = time.Second
+	// refusedAge is the same for a refusal that may have other reasons, so that those do not cost a token each.
+	refusedAge = 10 * time.Second
+	maxToken   = 1 << 20 // of the answer with a token
+)
+
+// may says whether a request that needs a permission is worth sending. If the token lacks it, another one is
+// asked for first.
+func (in *installation) may(ctx context.Context, permission string) bool {
+	lacks, at := in.conn.grants.lacks(permission)
+	if !lacks {
+		return true
+	}
+	if in.conn.gate.now().Sub(at) < askAgain {
+		return false
+	}
+	if in.conn.gate.check() != nil {
+		return true // the request tells the same
+	}
+	current, err := in.conn.transport(nil)
+	if err == nil {
+		current, err = in.conn.transport(current)
+	}
+	if t, ok := current.(*ghinstallation.Transport); ok && err == nil {
+		_, err = t.Token(ctx)
+	}
+	if err != nil {
+		return true // likewise
+	}
+	lacks, _ = in.conn.grants.lacks(permission)
+	return !lacks
+}
+
+// forbidden says whether a refusal could be because of permissions that the token does not have yet.
+func (c *conn) forbidden(resp *http.Response) bool {
+	if resp.StatusCode != http.StatusForbidden || c.grants == nil {
+		return false
+	}
+	if _, _, waits := WaitOf(resp, c.gate.now()); waits {
+		return false
+	}
+	_, at := c.grants.lacks("")
+	return c.gate.now().Sub(at) >= refusedAge
+}
+
+// tokens sees the answers to requests for an installation's tokens go by: what a token may do, and whether GitHub
+// wants to be left in peace.
+type tokens struct {
+	base   http.RoundTripper
+	gate   *gate
+	skew   *skew
+	grants *grants
+}
+
+func (t *tokens) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := t.base.RoundTrip(req)
+	if err != nil || req.Method != http.MethodPost || !strings.HasSuffix(req.URL.Path, "/access_tokens") {
+		return resp, err
+	}
+	if resp.StatusCode != http.StatusCreated {
+		t.gate.shut(resp, t.skew.value())
+		return resp, nil
+	}
+	data, err := io.ReadAll(http.MaxBytesReader(nil, resp.Body, maxToken))
+	resp.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(t.take(data)))
+	return resp, nil
+}
+
+// take notes what a token may do, and returns it with an end by our clock, as the library compares it with that. Of what
+// is wrong with it, the library tells.
+func (t *tokens) take(data []byte) []byte {
+	var token struct {
+		Permissions map[string]string `json:"permissions"`
+		ExpiresAt   time.Time         `json:"expires_at"`
+	}
+	var all map[string]json.RawMessage
+	if json.Unmarshal(data, &token) != nil || json.Unmarshal(data, &all) != nil {
+		t.grants.set(nil, t.gate.now())
+		return data
+	}
+	t.grants.set(token.Permissions, t.gate.now())
+	end, err := json.Marshal(token.ExpiresAt.Add(-t.skew.value()))
+	if err != nil {
+		return data
+	}
+	all["expires_at"] = end
+	if out, err := json.Marshal(all); err == nil {
+		return out
+	}
+	return data
+}
