@@ -25,6 +25,7 @@ func newHall(t *testing.T, env ...string) *hall { t.Helper(); return newHallOf(t
 func newHallOf(t *testing.T, options, without []string, env ...string) *hall {
 	t.Helper()
 	skipWithoutStandin(t)
+	t.Parallel()
 	binary := buildLintel(t)
 	s := startStandin(t.Context(), t, options...)
 	app := s.register(without...)

@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/lintel-bot/lintel/bot/github"
 )
 
 const mainRef, pullRef = "refs/heads/main", "refs/pull/7/head"
@@ -155,19 +153,6 @@ func TestFetchTypedErrors(t *testing.T) {
 		var e *Denied
 		if _, err := s.mirrors().Fetch(t.Context(), testRepo, wantOf(base, head)); !errors.As(err, &e) || e.Status != 404 {
 			t.Errorf("want *Denied 404, got %v", err)
-		}
-	})
-	t.Run("asked to wait", func(t *testing.T) {
-		s.set(func() {
-			s.fault = func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
-				w.Header().Set("Retry-After", "7")
-				w.WriteHeader(http.StatusTooManyRequests)
-			}
-		})
-		defer s.set(func() { s.fault = nil })
-		var e *github.RetryLater
-		if _, err := s.mirrors().Fetch(t.Context(), testRepo, wantOf(base, head)); !errors.As(err, &e) || e.After < 7*time.Second {
-			t.Errorf("want *github.RetryLater, got %v", err)
 		}
 	})
 	t.Run("redirect to another server", func(t *testing.T) {
