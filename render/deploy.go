@@ -2,6 +2,8 @@ package render
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"maps"
 	"path"
 	"slices"
@@ -162,12 +164,22 @@ func (d *deployments) of(root graph.Root) *deployment {
 	return d.byID[root.Deploy]
 }
 
-// digest tells deployments that render differently apart.
+// digest tells deployments that render differently apart. What is built counts as well as what is asked for: which of
+// the components that an object adds exist is no part of what the build reads.
 func (d *deployments) digest(root graph.Root) string {
 	if one := d.of(root); one != nil {
-		return one.Digest()
+		return d.digestOf(one)
 	}
 	return ""
+}
+
+func (d *deployments) digestOf(one *deployment) string {
+	d.resolve(one)
+	if one.virtual == nil {
+		return one.Digest()
+	}
+	sum := sha256.Sum256(one.virtual.Data)
+	return one.Digest() + hex.EncodeToString(sum[:])
 }
 
 // resolve works out what the folder of a deployment comes to.
@@ -348,7 +360,7 @@ func Reached(base, head *Renderer, changed, links []string) []graph.Root {
 		var differs []string
 		for _, sides := range [][2]*deployments{{base.deployments, head.deployments}, {head.deployments, base.deployments}} {
 			for id, one := range sides[0].known() {
-				if other := sides[1].known()[id]; other == nil || other.Digest() != one.Digest() {
+				if other := sides[1].known()[id]; other == nil || sides[1].digestOf(other) != sides[0].digestOf(one) {
 					differs = append(differs, sides[0].covers(one)...)
 					if r, ok := sides[0].root(one); ok && sides[0].graph.Selects(r) {
 						roots = append(roots, r)

@@ -188,3 +188,46 @@ func TestDeployerSpellings(t *testing.T) {
 		})
 	}
 }
+
+// A component that an Application asks for where it exists is looked for each time: whether it is there is no part of
+// what the build without it reads.
+func TestMissingComponentComes(t *testing.T) {
+	repo := treetest.New(t)
+	base := repo.Commit(`
+-- argo/app.yaml --
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: x}
+spec:
+  destination: {namespace: n}
+  source: {repoURL: x, path: apps/x, kustomize: {ignoreMissingComponents: true, components: [../../comp]}}
+-- apps/x/kustomization.yaml --
+resources: [c.yaml]
+-- apps/x/c.yaml --
+{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}
+`)
+	head := repo.Commit("-- comp/kustomization.yaml --\napiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nnamePrefix: late-\n")
+	before, after := rendererOf(t, repo.Tree(base)), rendererOf(t, repo.Tree(head))
+	roots := before.Reach([]string{"apps/x/c.yaml"}, nil)
+	if len(roots) != 1 {
+		t.Fatalf("got %v", roots)
+	}
+	old, problems, err := before.Render(t.Context(), roots[0])
+	if err != nil || len(problems) > 0 {
+		t.Fatal(err, problems)
+	}
+	if !old.Same(before) || old.Same(after) {
+		t.Errorf("same in its own tree %v, with the component %v", old.Same(before), old.Same(after))
+	}
+	now, problems, err := after.Render(t.Context(), roots[0])
+	if err != nil || len(problems) > 0 {
+		t.Fatal(err, problems)
+	}
+	if got := now.Resources[0].Object["metadata"].(map[string]any)["name"]; got != "late-c" {
+		t.Errorf("got %v", got)
+	}
+	changed := []string{"comp/kustomization.yaml"}
+	if got := render.Reached(before, after, changed, nil); !slices.Contains(got, roots[0]) {
+		t.Errorf("the component reaches %v", got)
+	}
+}

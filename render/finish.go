@@ -60,7 +60,7 @@ func (r *Renderer) deployed(ctx context.Context, root graph.Root) (*Rendering, [
 	if err != nil || out == nil {
 		return out, problems, err
 	}
-	out.digest = one.Digest()
+	out.digest = r.deployments.digestOf(one)
 	for _, res := range out.Resources {
 		r.finish(res, one)
 	}
