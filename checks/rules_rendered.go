@@ -74,29 +74,36 @@ func (r *run) policyRoot(ctx context.Context, t *tree.Tree, g *graph.Graph, sett
 	}
 	if len(problems) == 0 {
 		for _, res := range out.Resources {
-			if s, ok := policySource(res); ok {
-				root.sources = append(root.sources, s)
+			if !isPolicy(res) {
+				continue
 			}
+			s, err := policySource(res)
+			if err != nil {
+				return nil, fmt.Errorf("read the policies of %s: %w", dir, err)
+			}
+			root.sources = append(root.sources, s)
 		}
 	}
 	r.policyRoots = append(r.policyRoots, root)
 	return &r.policyRoots[len(r.policyRoots)-1], nil
 }
 
-// policySource answers a rendered policy or binding as a source, and false for anything else.
-func policySource(res *render.Resource) (policy.Source, bool) {
+// isPolicy says whether a rendered resource is a policy or a binding.
+func isPolicy(res *render.Resource) bool {
 	apiVersion, _ := res.Object["apiVersion"].(string)
 	kind, _ := res.Object["kind"].(string)
 	group, _, _ := strings.Cut(apiVersion, "/")
-	if !strings.HasSuffix(group, "kyverno.io") && !strings.Contains(kind, "AdmissionPolicy") {
-		return policy.Source{}, false
-	}
+	return strings.HasSuffix(group, "kyverno.io") || strings.Contains(kind, "AdmissionPolicy")
+}
+
+// policySource answers a rendered policy as a source.
+func policySource(res *render.Resource) (policy.Source, error) {
 	data, err := res.YAML()
 	if err != nil {
-		return policy.Source{}, false
+		return policy.Source{}, err
 	}
 	at := res.Origin("")
-	return policy.Source{Path: at.Path, Data: data, Line: renderedLines(res, data, at.Path, at.StartLine)}, true
+	return policy.Source{Path: at.Path, Data: data, Line: renderedLines(res, data, at.Path, at.StartLine)}, nil
 }
 
 // placedDepth is how deep the fields of a rendered policy are placed by themselves; what is deeper stands where the
