@@ -255,54 +255,49 @@ func (p *planner) insertFlow(c *change, n *yaml.Node, f field) {
 
 // under puts a list that is the value of a key below another key.
 func (p *planner) under(c *change, key, value *yaml.Node, name string) {
-	end, ok := p.end(value)
-	switch {
-	case !ok || value.Kind == yaml.AliasNode:
-		c.unsafe = unclear
-	case isFlow(value):
-		start := p.offset(value)
-		if p.quoted(value) {
-			name = `"` + name + `"`
-		}
-		c.spans = append(c.spans, span{start, start, "{" + name + ": "}, span{end, end, "}"})
-	default:
-		first := p.offset(value)
-		if !p.alone(first) {
-			c.unsafe = "it does not begin on a line of its own"
-			return
-		}
-		indent := value.Column - 1
-		by := 0
-		if indent <= key.Column-1 {
-			by = key.Column + 1 - indent
-		}
-		at := p.lineEnd(p.offset(key))
-		c.spans = append(c.spans, span{at, at, strings.Repeat(" ", indent+by) + name + ":" + p.newline})
-		p.indent(c, at, end, by)
+	_, end, ok := p.wrap(c, value, name, "", "}")
+	if !ok {
+		return
 	}
+	indent := value.Column - 1
+	by := 0
+	if indent <= key.Column-1 {
+		by = key.Column + 1 - indent
+	}
+	at := p.lineEnd(p.offset(key))
+	c.spans = append(c.spans, span{at, at, strings.Repeat(" ", indent+by) + name + ":" + p.newline})
+	p.indent(c, at, end, by)
 }
 
 // listed puts a mapping into a list of one below another key.
 func (p *planner) listed(c *change, value *yaml.Node, name string) {
+	first, end, ok := p.wrap(c, value, name, "[", "]}")
+	if !ok {
+		return
+	}
+	c.spans = append(c.spans, span{first, first, name + ":" + p.newline + strings.Repeat(" ", value.Column-1) + "- "})
+	p.indent(c, p.lineEnd(first), end, 2)
+}
+
+// wrap puts a value in flow style below a key. Where the value is a block, it answers where that begins and ends: the
+// caller writes the lines. It answers false where nothing is left to do, or nothing can be done.
+func (p *planner) wrap(c *change, value *yaml.Node, name, before, after string) (first, end int, block bool) {
 	end, ok := p.end(value)
+	first = p.offset(value)
 	switch {
 	case !ok || value.Kind == yaml.AliasNode:
 		c.unsafe = unclear
 	case isFlow(value):
-		start := p.offset(value)
 		if p.quoted(value) {
 			name = `"` + name + `"`
 		}
-		c.spans = append(c.spans, span{start, start, "{" + name + ": ["}, span{end, end, "]}"})
+		c.spans = append(c.spans, span{first, first, "{" + name + ": " + before}, span{end, end, after})
+	case !p.alone(first):
+		c.unsafe = "it does not begin on a line of its own"
 	default:
-		first := p.offset(value)
-		if !p.alone(first) {
-			c.unsafe = "it does not begin on a line of its own"
-			return
-		}
-		c.spans = append(c.spans, span{first, first, name + ":" + p.newline + strings.Repeat(" ", value.Column-1) + "- "})
-		p.indent(c, p.lineEnd(first), end, 2)
+		return first, end, true
 	}
+	return 0, 0, false
 }
 
 // quoted reports whether keys are written as JSON has them.
