@@ -7,10 +7,10 @@ import (
 	"log/slog"
 	"slices"
 
-	"github.com/lintel-bot/lintel/bot/box"
+	"github.com/lintel-bot/lintel/bot/approvals"
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/mirror"
-	"github.com/lintel-bot/lintel/bot/review"
+	"github.com/lintel-bot/lintel/bot/sandbox"
 	"github.com/lintel-bot/lintel/checks"
 )
 
@@ -92,7 +92,7 @@ func (c *check) do(ctx context.Context) error {
 		if reviews, err = c.reviews(ctx, state, report); err != nil {
 			return c.fail(ctx, stageReview, err)
 		}
-		change.Approved, change.Refused = review.Count(reviews)
+		change.Approved, change.Refused = approvals.Count(reviews)
 	}
 	if len(change.User.Teams)+len(change.Approved)+len(change.Refused) > 0 {
 		if report, err = c.evaluate(ctx, change); err != nil {
@@ -189,8 +189,8 @@ func (c *check) fail(ctx context.Context, stage string, err error) error {
 		vanished  *mirror.Vanished
 		strangers *mirror.NoMergeBase
 		large     *mirror.TooLarge
-		crash     *box.Crash
-		failed    *box.Failed
+		crash     *sandbox.Crash
+		failed    *sandbox.Failed
 	)
 	switch {
 	case ctx.Err() != nil, errors.As(err, &later):

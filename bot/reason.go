@@ -6,9 +6,9 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/lintel-bot/lintel/bot/box"
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/mirror"
+	"github.com/lintel-bot/lintel/bot/sandbox"
 )
 
 // The stages of a check, as metrics and reasons name them.
@@ -24,7 +24,7 @@ type verdict struct{ title, summary string }
 
 const askAgain = "\n\nUse **Check again** below, or push another commit, to start over."
 
-func verdictCrash(crash *box.Crash) verdict {
+func verdictCrash(crash *sandbox.Crash) verdict {
 	reason := scrub(crash.Reason)
 	return verdict{
 		title: "The check " + reason,
@@ -34,7 +34,7 @@ func verdictCrash(crash *box.Crash) verdict {
 	}
 }
 
-func verdictFailed(failed *box.Failed) verdict {
+func verdictFailed(failed *sandbox.Failed) verdict {
 	reason := strings.TrimSuffix(scrub(failed.Message), ".")
 	title := "The check could not be done"
 	if failed.Panicked {

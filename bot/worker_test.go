@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lintel-bot/lintel/bot/box"
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/queue"
+	"github.com/lintel-bot/lintel/bot/sandbox"
 	"github.com/lintel-bot/lintel/checks"
 )
 
@@ -58,12 +58,12 @@ func TestFailures(t *testing.T) {
 		"box":                  {func(b *bench) { b.box.run = answer(nil, plain) }, 3, "did not start"},
 		"nothing from the box": {func(b *bench) { b.box.run = answer(nil, nil) }, 3, "did not start"},
 		"crash": {func(b *bench) {
-			b.box.run = answer(nil, &box.Crash{Reason: "ran out of its memory limit of 2 GiB", Err: plain})
+			b.box.run = answer(nil, &sandbox.Crash{Reason: "ran out of its memory limit of 2 GiB", Err: plain})
 		}, 1, "The check ran out of its memory limit of 2 GiB"},
 		"failed": {func(b *bench) {
-			b.box.run = answer(nil, &box.Failed{Message: "cannot read /data/mirrors/11/x " + token})
+			b.box.run = answer(nil, &sandbox.Failed{Message: "cannot read /data/mirrors/11/x " + token})
 		}, 1, "could not be done"},
-		"panic":                        {func(b *bench) { b.box.run = answer(nil, &box.Failed{Message: "x", Panicked: true}) }, 1, "defect of Lintel"},
+		"panic":                        {func(b *bench) { b.box.run = answer(nil, &sandbox.Failed{Message: "x", Panicked: true}) }, 1, "defect of Lintel"},
 		"vanished, but still the head": {func(b *bench) { b.mirror.err = &mirror.Vanished{} }, 3, "no longer on GitHub"},
 		"no common history":            {func(b *bench) { b.mirror.err = &mirror.NoMergeBase{Base: baseTip, Head: headA} }, 1, "no commit in common"},
 		"too large":                    {func(b *bench) { b.mirror.err = &mirror.TooLarge{Repo: "octo-org/fleet", Limit: 4 << 30} }, 1, "larger than the limit"},
@@ -168,7 +168,7 @@ func TestShutdownHandsBackWithoutConclusion(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	b.box.run = func(ctx context.Context, _ checks.Change) (*checks.Report, error) {
 		cancel()
-		return nil, &box.Crash{Reason: "was ended"} // the box dies with the server
+		return nil, &sandbox.Crash{Reason: "was ended"} // the box dies with the server
 	}
 	b.task.Try = b.task.Tries
 	if err := b.Do(ctx, b.task); err == nil {

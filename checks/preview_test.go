@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lintel-bot/lintel/checks"
-	"github.com/lintel-bot/lintel/checks/suite"
+	"github.com/lintel-bot/lintel/checks/policytest"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
@@ -412,7 +412,7 @@ func TestPreviewRunsPolicyTests(t *testing.T) {
 				base = r.Commit(c.base)
 			}
 			head := commit(r, c.change, c.remove)
-			checker := checks.Checker{Tests: suite.Runner}
+			checker := checks.Checker{Tests: policytest.Runner}
 			report, err := checker.Run(t.Context(), checks.Change{GitDir: r.GitDir, Now: now, Base: base, Rules: base, Head: head})
 			if err != nil {
 				t.Fatal(err)

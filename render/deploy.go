@@ -9,10 +9,10 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/source"
-	deploy "github.com/lintel-bot/lintel/render/sync"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -21,35 +21,35 @@ import (
 type deployments struct {
 	tree   *tree.Tree
 	graph  *graph.Graph
-	repo   deploy.RepoHint
-	limits deploy.Limits
+	repo   gitops.RepoHint
+	limits gitops.Limits
 
 	mu       sync.Mutex
 	read     map[string]bool // files that were read
 	byPath   map[string][]*deployment
 	byID     map[string]*deployment
-	problems []deploy.Problem
+	problems []gitops.Problem
 }
 
 // deployment is one of them with what its folder comes to, worked out when it is needed.
 type deployment struct {
-	deploy.Deployment
+	gitops.Deployment
 	once     sync.Once
 	files    []string        // of an ArgoDirectory
-	virtual  *deploy.Virtual // the kustomization that is built in place of the folder's; nil: the folder's own
-	problems []deploy.Problem
+	virtual  *gitops.Virtual // the kustomization that is built in place of the folder's; nil: the folder's own
+	problems []gitops.Problem
 }
 
 // newDeployments answers the deployments of a tree. The repository's clone URLs (or "owner/name") tell its own
 // folders from those of others of the same name; none: a folder that exists counts.
 func newDeployments(t *tree.Tree, g *graph.Graph, repository []string, limits Limits) *deployments {
-	return &deployments{tree: t, graph: g, repo: deploy.RepoHint{URLs: repository}, limits: deploy.Limits{Source: limits.Source},
+	return &deployments{tree: t, graph: g, repo: gitops.RepoHint{URLs: repository}, limits: gitops.Limits{Source: limits.Source},
 		read: map[string]bool{}, byPath: map[string][]*deployment{}, byID: map[string]*deployment{}}
 }
 
 // ensure reads files of objects that deploy, if nobody did yet. The lock is held.
 func (d *deployments) ensure(files []string) {
-	var objects []deploy.Object
+	var objects []gitops.Object
 	substituted, flux := false, false
 	for _, p := range files {
 		if d.read[p] {
@@ -66,13 +66,13 @@ func (d *deployments) ensure(files []string) {
 		found := d.objects(p, data, func(kind string) bool { return slices.Contains(kindsThatDeploy(), kind) })
 		objects = append(objects, found...)
 		substituted = substituted || bytes.Contains(data, []byte("substituteFrom"))
-		flux = flux || slices.ContainsFunc(found, func(o deploy.Object) bool { return o.Value["kind"] == "Kustomization" })
+		flux = flux || slices.ContainsFunc(found, func(o gitops.Object) bool { return o.Value["kind"] == "Kustomization" })
 	}
 	if len(objects) == 0 {
 		return
 	}
 	if flux {
-		_, context := deploy.Kinds()
+		_, context := gitops.Kinds()
 		for _, kind := range context {
 			if kind == "ConfigMap" && !substituted {
 				continue
@@ -84,7 +84,7 @@ func (d *deployments) ensure(files []string) {
 			}
 		}
 	}
-	found, problems := deploy.Deployments(objects, deploy.Options{Tree: d.tree, Repo: d.repo, Limits: d.limits})
+	found, problems := gitops.Deployments(objects, gitops.Options{Tree: d.tree, Repo: d.repo, Limits: d.limits})
 	for _, one := range found {
 		next := &deployment{Deployment: one}
 		if d.byID[one.ID()] == nil {
@@ -96,21 +96,21 @@ func (d *deployments) ensure(files []string) {
 }
 
 func kindsThatDeploy() []string {
-	kinds, _ := deploy.Kinds()
+	kinds, _ := gitops.Kinds()
 	return kinds
 }
 
 // objects parses the documents of some kinds in a file.
-func (d *deployments) objects(p string, data []byte, wanted func(kind string) bool) []deploy.Object {
+func (d *deployments) objects(p string, data []byte, wanted func(kind string) bool) []gitops.Object {
 	documents, err := source.Parse(p, data, d.limits.Source)
 	if err != nil {
 		return nil // the file is a root's, which says so
 	}
-	var list []deploy.Object
+	var list []gitops.Object
 	for _, document := range documents {
 		for _, node := range unwrapList(document) {
 			if wanted(source.Text(node, "kind")) {
-				list = append(list, deploy.FromNode(p, node))
+				list = append(list, gitops.FromNode(p, node))
 			}
 		}
 	}
@@ -185,17 +185,17 @@ func (d *deployments) digestOf(one *deployment) string {
 // resolve works out what the folder of a deployment comes to.
 func (d *deployments) resolve(one *deployment) {
 	one.once.Do(func() {
-		if one.Kind == deploy.ArgoDirectory {
-			one.files, one.problems = deploy.Files(d.tree, &one.Deployment, d.limits)
+		if one.Kind == gitops.ArgoDirectory {
+			one.files, one.problems = gitops.Files(d.tree, &one.Deployment, d.limits)
 		} else {
-			one.virtual, one.problems = deploy.Edit(d.tree, &one.Deployment, d.limits)
+			one.virtual, one.problems = gitops.Edit(d.tree, &one.Deployment, d.limits)
 		}
 	})
 }
 
 // root answers the root that a deployment is; false where it adds none to what the folder is anyway.
 func (d *deployments) root(one *deployment) (graph.Root, bool) {
-	if one.Kind == deploy.ArgoHelm {
+	if one.Kind == gitops.ArgoHelm {
 		return graph.Root{}, false
 	}
 	if !one.Bare() {
@@ -213,15 +213,15 @@ func (d *deployments) covered(r graph.Root) bool {
 	files := d.graph.Plain
 	for _, one := range d.above(r.Path) {
 		switch {
-		case one.Kind == deploy.ArgoHelm:
+		case one.Kind == gitops.ArgoHelm:
 		case one.Bare():
 			bare = bare || one.Path == r.Path
 		case !r.Plain && one.Path == r.Path:
-			other = other || one.Kind != deploy.ArgoDirectory
-		case r.Plain && one.Kind == deploy.ArgoDirectory:
+			other = other || one.Kind != gitops.ArgoDirectory
+		case r.Plain && one.Kind == gitops.ArgoDirectory:
 			d.resolve(one)
 			other = other || includes(one.files, files(r.Path))
-		case one.Kind == deploy.Flux:
+		case one.Kind == gitops.Flux:
 			if d.resolve(one); one.virtual == nil || !one.virtual.Generated {
 				continue
 			}
@@ -237,7 +237,7 @@ func (d *deployments) covered(r graph.Root) bool {
 
 // covers lists the files by whose change the graph knows the roots that a deployment takes the place of.
 func (d *deployments) covers(one *deployment) []string {
-	if one.Bare() || one.Kind == deploy.ArgoHelm {
+	if one.Bare() || one.Kind == gitops.ArgoHelm {
 		return nil
 	}
 	d.resolve(one)

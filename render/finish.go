@@ -7,10 +7,10 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/origin"
 	"github.com/lintel-bot/lintel/render/source"
-	deploy "github.com/lintel-bot/lintel/render/sync"
 )
 
 // Issue is what Argo CD or Flux would stumble over in one resource, or what only the cluster knows about it.
@@ -23,8 +23,8 @@ type Issue struct {
 // deployed, since its places are known.
 type finished struct {
 	built   *yaml.Node
-	writes  []deploy.Write
-	virtual *deploy.Virtual // the kustomization that was built in place of the folder's own
+	writes  []gitops.Write
+	virtual *gitops.Virtual // the kustomization that was built in place of the folder's own
 }
 
 // deployed renders a root as an object of Argo CD or Flux deploys it.
@@ -41,7 +41,7 @@ func (r *Renderer) deployed(ctx context.Context, root graph.Root) (*Rendering, [
 	}
 	var err error
 	switch {
-	case one.Kind == deploy.ArgoDirectory:
+	case one.Kind == gitops.ArgoDirectory:
 		out, problems, err = r.files(ctx, root, one.files)
 	case one.virtual != nil:
 		out, problems, err = r.With(map[string][]byte{one.virtual.Path: one.virtual.Data}).built(root)
@@ -67,7 +67,7 @@ func (r *Renderer) deployed(ctx context.Context, root graph.Root) (*Rendering, [
 	return out, problems, nil
 }
 
-func errorsOf(problems []deploy.Problem) []source.Error {
+func errorsOf(problems []gitops.Problem) []source.Error {
 	var list []source.Error
 	for _, p := range problems {
 		if !p.Cluster && !p.Warning {
@@ -80,7 +80,7 @@ func errorsOf(problems []deploy.Problem) []source.Error {
 // finish does to a resource what its controller does between the build and the cluster.
 func (r *Renderer) finish(res *Resource, one *deployment) {
 	node := cloneNode(res.node)
-	writes, issues := one.Finish(node, deploy.FinishOptions{Limits: r.deployments.limits})
+	writes, issues := one.Finish(node, gitops.FinishOptions{Limits: r.deployments.limits})
 	if len(writes) == 0 && len(issues) == 0 && one.virtual == nil {
 		return
 	}
@@ -99,7 +99,7 @@ func (r *Renderer) finish(res *Resource, one *deployment) {
 
 // origin answers the place of a field of the deployed resource.
 func (f *finished) origin(res *Resource, pointer string) origin.Place {
-	var by *deploy.Write
+	var by *gitops.Write
 	for i, w := range f.writes {
 		if pointer == w.Pointer || strings.HasPrefix(pointer, w.Pointer+"/") {
 			by = &f.writes[i]

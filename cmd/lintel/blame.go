@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lintel-bot/lintel/bot/box"
+	"github.com/lintel-bot/lintel/bot/sandbox"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/kustomization"
@@ -75,7 +75,7 @@ func runBlame(cmd *cobra.Command, o blameOptions, root string) error {
 		return err
 	}
 	defer cleanup()
-	_ = box.Isolate() // what the repository names is rendered in this process; what the system lacks stops nobody here
+	_ = sandbox.Isolate() // what the repository names is rendered in this process; what the system lacks stops nobody here
 	rendering, problems, err := blame(ctx, t, repo, root, o.as, cmd.OutOrStdout())
 	if err != nil || rendering == nil {
 		return err

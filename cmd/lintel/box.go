@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lintel-bot/lintel/bot/box"
+	"github.com/lintel-bot/lintel/bot/sandbox"
 	"github.com/lintel-bot/lintel/checks"
 )
 
@@ -23,7 +23,7 @@ func newBoxCommand(run func(context.Context, checks.Change) (*checks.Report, err
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			answers := os.Stdout
 			os.Stdout = os.Stderr // what a library prints must not get between the answers
-			return box.Serve(cmd.Context(), os.Stdin, answers, run)
+			return sandbox.Serve(cmd.Context(), os.Stdin, answers, run)
 		},
 	}
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/lintel-bot/lintel/bot/box"
+	"github.com/lintel-bot/lintel/bot/sandbox"
 	"github.com/lintel-bot/lintel/checks"
-	"github.com/lintel-bot/lintel/checks/format"
+	"github.com/lintel-bot/lintel/checks/output"
 )
 
 type checkOptions struct {
@@ -54,17 +54,17 @@ func newCheckCommand() *cobra.Command {
 	f.BoolVar(&o.noCache, "no-cache", false, "neither use nor keep what other checks left in the user's cache folder")
 	f.StringArrayVar(&o.approve, "approve", nil, "treat this exception file of the change as approved (may be repeated)")
 	f.StringVar(&o.drafts, "draft-exceptions", "", "write exceptions for what blocks to this file, - for the standard output; the report then goes to the standard error")
-	f.StringVarP(&o.output, "output", "o", "text", "one of "+strings.Join(format.Names(), ", "))
+	f.StringVarP(&o.output, "output", "o", "text", "one of "+strings.Join(output.Names(), ", "))
 	f.StringVar(&o.color, "color", "auto", "color the text: auto, always or never")
-	f.DurationVar(&o.timeout, "timeout", box.DefaultTimeout, "end the check after this time")
+	f.DurationVar(&o.timeout, "timeout", sandbox.DefaultTimeout, "end the check after this time")
 	cmd.MarkFlagsMutuallyExclusive("head", "worktree")
 	return cmd
 }
 
 func runCheck(cmd *cobra.Command, o checkOptions) error {
 	ctx := cmd.Context()
-	if !slices.Contains(format.Names(), o.output) {
-		return &format.UnknownError{Name: o.output}
+	if !slices.Contains(output.Names(), o.output) {
+		return &output.UnknownError{Name: o.output}
 	}
 	repo, err := openRepository(ctx, o.repo)
 	if err != nil {
@@ -82,7 +82,7 @@ func runCheck(cmd *cobra.Command, o checkOptions) error {
 		change.Cache = filepath.Join(dir, "lintel")
 	}
 	change.Drafts = o.drafts != ""
-	b := box.New(box.Config{
+	b := sandbox.New(sandbox.Config{
 		Timeout: o.timeout, Git: repo.git,
 		Repositories: append(repo.folders(ctx), change.Alternates...), Cache: change.Cache,
 	})
@@ -91,12 +91,12 @@ func runCheck(cmd *cobra.Command, o checkOptions) error {
 	if err != nil {
 		return fmt.Errorf("the check could not be run: %w", err)
 	}
-	options := format.Options{Color: useColor(o.color), Width: terminalWidth(), Version: version().number}
+	options := output.Options{Color: useColor(o.color), Width: terminalWidth(), Version: version().number}
 	out := cmd.OutOrStdout()
 	if o.drafts == "-" {
 		out = cmd.ErrOrStderr()
 	}
-	if err := format.Write(o.output, out, report, options); err != nil {
+	if err := output.Write(o.output, out, report, options); err != nil {
 		return err
 	}
 	if err := writeDrafts(cmd, o.drafts, report.Drafts); err != nil {

@@ -16,10 +16,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lintel-bot/lintel/checks"
-	"github.com/lintel-bot/lintel/checks/apply"
-	"github.com/lintel-bot/lintel/checks/apply/manifest"
-	"github.com/lintel-bot/lintel/checks/format"
-	"github.com/lintel-bot/lintel/checks/suite"
+	"github.com/lintel-bot/lintel/checks/eval"
+	"github.com/lintel-bot/lintel/checks/eval/manifest"
+	"github.com/lintel-bot/lintel/checks/output"
+	"github.com/lintel-bot/lintel/checks/policytest"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
@@ -76,14 +76,14 @@ func runEval(cmd *cobra.Command, o evalOptions) error {
 	// One processor at a time: the work is done by one goroutine, and more of them only let the garbage collector take
 	// what is idle, a tenth of the CPU time and of the memory.
 	runtime.GOMAXPROCS(1)
-	report, err := apply.Run(cmd.Context(), in)
+	report, err := eval.Run(cmd.Context(), in)
 	if err != nil {
 		return fmt.Errorf("the resources could not be reviewed: %w", err)
 	}
 	if o.output == "json" {
-		err = format.EvalJSON(cmd.OutOrStdout(), report)
+		err = output.EvalJSON(cmd.OutOrStdout(), report)
 	} else {
-		err = format.EvalText(cmd.OutOrStdout(), report, format.TextOptions{Color: useColor(o.color), Width: terminalWidth()})
+		err = output.EvalText(cmd.OutOrStdout(), report, output.TextOptions{Color: useColor(o.color), Width: terminalWidth()})
 	}
 	if err != nil {
 		return err
@@ -95,12 +95,12 @@ func runEval(cmd *cobra.Command, o evalOptions) error {
 }
 
 // input reads the files that the flags name. Problems are those of the files that only this command reads.
-func (o evalOptions) input(cmd *cobra.Command) (in apply.Input, problems []policy.Problem, err error) {
+func (o evalOptions) input(cmd *cobra.Command) (in eval.Input, problems []policy.Problem, err error) {
 	operation := admission.Operation(strings.ToUpper(o.operation))
 	if o.operation != "" && !slices.Contains([]admission.Operation{admission.Create, admission.Update, admission.Delete, admission.Connect}, operation) {
 		return in, nil, fmt.Errorf("--operation: %q is none of CREATE, UPDATE, DELETE, CONNECT", o.operation)
 	}
-	in = apply.Input{Operation: operation, Now: time.Now().UTC()}
+	in = eval.Input{Operation: operation, Now: time.Now().UTC()}
 	reader := fileReader{ctx: cmd.Context(), stdin: cmd.InOrStdin()}
 	for _, list := range []struct {
 		flag  string
@@ -124,7 +124,7 @@ func (o evalOptions) input(cmd *cobra.Command) (in apply.Input, problems []polic
 			return in, nil, fmt.Errorf("--values: %w", err)
 		}
 		for _, s := range sources {
-			values, bad := apply.ParseValues(s)
+			values, bad := eval.ParseValues(s)
 			in.Values, problems = values, append(problems, bad...)
 		}
 	}
@@ -134,7 +134,7 @@ func (o evalOptions) input(cmd *cobra.Command) (in apply.Input, problems []polic
 			return in, nil, fmt.Errorf("--userinfo: %w", err)
 		}
 		for _, s := range sources {
-			user, bad := apply.ParseUser(s)
+			user, bad := eval.ParseUser(s)
 			in.User, problems = user, append(problems, bad...)
 		}
 	}
@@ -180,7 +180,7 @@ func (r *fileReader) read(name string) ([]policy.Source, error) {
 				return fs.SkipDir
 			}
 			return nil
-		case d.IsDir() || !suite.IsManifest(d.Name()):
+		case d.IsDir() || !policytest.IsManifest(d.Name()):
 			return nil
 		}
 		source, err := readSource(p)

@@ -19,16 +19,16 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/lintel-bot/lintel/bot"
-	"github.com/lintel-bot/lintel/bot/box"
+	"github.com/lintel-bot/lintel/bot/approvals"
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/queue"
-	"github.com/lintel-bot/lintel/bot/review"
+	"github.com/lintel-bot/lintel/bot/sandbox"
 	"github.com/lintel-bot/lintel/bot/setup"
 	"github.com/lintel-bot/lintel/bot/sweep"
 	"github.com/lintel-bot/lintel/bot/webhook"
 	"github.com/lintel-bot/lintel/checks"
-	"github.com/lintel-bot/lintel/checks/format"
+	"github.com/lintel-bot/lintel/checks/output"
 )
 
 const (
@@ -78,8 +78,8 @@ func newServeCommand() *cobra.Command {
 	f.StringVar(&o.secretFile, "github-webhook-secret-file", "", "file with that secret, in place of it")
 	f.StringVar(&o.natsURL, "nats-url", "", "NATS server or cluster that keeps the jobs; empty: embedded")
 	f.IntVar(&o.workers, "workers", 2, "pull requests that are checked at a time")
-	f.DurationVar(&o.checkTimeout, "check-timeout", box.DefaultTimeout, "end a check after this time")
-	f.IntVar(&o.checkMemory, "check-memory", box.DefaultMemoryLimit>>20, "MiB of memory that one check may take")
+	f.DurationVar(&o.checkTimeout, "check-timeout", sandbox.DefaultTimeout, "end a check after this time")
+	f.IntVar(&o.checkMemory, "check-memory", sandbox.DefaultMemoryLimit>>20, "MiB of memory that one check may take")
 	f.DurationVar(&o.sweepInterval, "sweep-interval", sweep.DefaultInterval, "time between searches for lost webhooks")
 	return cmd
 }
@@ -187,7 +187,7 @@ func (o *serveOptions) server(app *identity, jobs *queue.Queue, log *slog.Logger
 	if err != nil {
 		return nil, nil, err
 	}
-	boxes := newBoxPool(o.workers, box.Config{
+	boxes := newBoxPool(o.workers, sandbox.Config{
 		Executable: executable, Timeout: o.checkTimeout, MemoryLimit: int64(o.checkMemory) << 20, Log: log, Said: &sync.Map{},
 		Repositories: []string{repositories}, Cache: cache,
 	})
@@ -198,7 +198,7 @@ func (o *serveOptions) server(app *identity, jobs *queue.Queue, log *slog.Logger
 		Webhook: intake, Metrics: metrics, Queue: jobs, Workers: o.workers, Log: log,
 		Sweep: func(ctx context.Context) { upkeep(ctx, mirrors, sweeper.Run, log) },
 		Worker: &bot.Worker{
-			Door: app.door, Mirror: mirrors, Box: boxes, Approver: review.New(app.door, mirrors, jobs), Jobs: jobs, Summary: summary, Text: details, Drafts: jobs.DraftsAsked, Cache: cache,
+			Door: app.door, Mirror: mirrors, Box: boxes, Approver: approvals.New(app.door, mirrors, jobs), Jobs: jobs, Summary: summary, Text: details, Drafts: jobs.DraftsAsked, Cache: cache,
 			Version: engineVersion(), Now: time.Now, Log: log, Metrics: metrics,
 		},
 		Ready: map[string]func(context.Context) error{"box": func(context.Context) error { return runnable(executable) }},
@@ -240,11 +240,11 @@ func budget(door *github.App) func(int64) (int, int, bool) {
 }
 
 func summary(report *checks.Report, blob bot.BlobURL) string {
-	return format.Markdown(report, format.MarkdownOptions{BlobURL: blob, MaxBytes: maxSummary, Button: true})
+	return output.Markdown(report, output.MarkdownOptions{BlobURL: blob, MaxBytes: maxSummary, Button: true})
 }
 
 func details(report *checks.Report, blob bot.BlobURL) string {
-	return format.Details(report, format.MarkdownOptions{BlobURL: blob, MaxBytes: maxSummary})
+	return output.Details(report, output.MarkdownOptions{BlobURL: blob, MaxBytes: maxSummary})
 }
 
 func queueKind(natsURL string) string {
@@ -280,14 +280,14 @@ func engineVersion() string {
 
 // boxPool is one warm box for each worker.
 type boxPool struct {
-	all  []*box.Box
-	idle chan *box.Box
+	all  []*sandbox.Box
+	idle chan *sandbox.Box
 }
 
-func newBoxPool(size int, config box.Config) *boxPool {
-	p := &boxPool{idle: make(chan *box.Box, size)}
+func newBoxPool(size int, config sandbox.Config) *boxPool {
+	p := &boxPool{idle: make(chan *sandbox.Box, size)}
 	for range size {
-		b := box.New(config)
+		b := sandbox.New(config)
 		p.all = append(p.all, b)
 		p.idle <- b
 	}

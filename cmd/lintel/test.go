@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lintel-bot/lintel/checks/format"
-	"github.com/lintel-bot/lintel/checks/suite"
+	"github.com/lintel-bot/lintel/checks/output"
+	"github.com/lintel-bot/lintel/checks/policytest"
 	"github.com/lintel-bot/lintel/engine/pattern"
 )
 
@@ -26,8 +26,8 @@ func newTestCommand() *cobra.Command {
 	var o testOptions
 	cmd := &cobra.Command{
 		Use:   "test DIR...",
-		Short: "Run the policy tests (" + suite.FileName + ") of folders",
-		Long: "Run every " + suite.FileName + " in the folders and below them, as the kyverno command does, several at a time.\n" +
+		Short: "Run the policy tests (" + policytest.FileName + ") of folders",
+		Long: "Run every " + policytest.FileName + " in the folders and below them, as the kyverno command does, several at a time.\n" +
 			"A row where nothing was compared is excluded, not passed; a broken file does not end the run.\n\n" +
 			"Exit code 0: all rows are as expected. 1: one is not, or a file is broken. 2: the tests could not be run.",
 		Example: "  lintel test policies/\n" +
@@ -63,17 +63,17 @@ func runTest(cmd *cobra.Command, o testOptions, dirs []string) error {
 		return err
 	}
 	in.Match, in.Workers, in.Now = match, o.workers, time.Now().UTC()
-	report, err := suite.Run(cmd.Context(), in)
+	report, err := policytest.Run(cmd.Context(), in)
 	if err != nil {
 		return fmt.Errorf("the tests could not be run: %w", err)
 	}
 	switch o.output {
 	case "json":
-		err = format.SuiteJSON(cmd.OutOrStdout(), report)
+		err = output.SuiteJSON(cmd.OutOrStdout(), report)
 	case "junit":
-		err = format.SuiteJUnit(cmd.OutOrStdout(), report)
+		err = output.SuiteJUnit(cmd.OutOrStdout(), report)
 	default:
-		err = format.SuiteText(cmd.OutOrStdout(), report, o.all, format.TextOptions{Color: useColor(o.color), Width: terminalWidth()})
+		err = output.SuiteText(cmd.OutOrStdout(), report, o.all, output.TextOptions{Color: useColor(o.color), Width: terminalWidth()})
 	}
 	if err != nil {
 		return err
@@ -86,13 +86,13 @@ func runTest(cmd *cobra.Command, o testOptions, dirs []string) error {
 
 // testInput finds the tests. What they refer to may lie outside the folders, so the file system is the whole of
 // this machine; reports name files as the user named the folders.
-func testInput(dirs []string) (suite.Input, error) {
+func testInput(dirs []string) (policytest.Input, error) {
 	here, err := filepath.Abs(".")
 	if err != nil {
-		return suite.Input{}, err
+		return policytest.Input{}, err
 	}
 	root := filepath.VolumeName(here) + string(filepath.Separator)
-	in := suite.Input{Files: os.DirFS(root)}
+	in := policytest.Input{Files: os.DirFS(root)}
 	inside := func(p string) string {
 		p = strings.TrimPrefix(filepath.ToSlash(p), filepath.ToSlash(root))
 		if p == "" {
@@ -120,7 +120,7 @@ func testInput(dirs []string) (suite.Input, error) {
 		if _, err := os.Stat(abs); err != nil {
 			return in, err
 		}
-		tests, err := suite.Find(in.Files, inside(abs))
+		tests, err := policytest.Find(in.Files, inside(abs))
 		if err != nil {
 			return in, err
 		}
@@ -132,7 +132,7 @@ func testInput(dirs []string) (suite.Input, error) {
 		}
 	}
 	if len(in.Tests) == 0 {
-		return in, fmt.Errorf("no %s in %s", suite.FileName, strings.Join(dirs, ", "))
+		return in, fmt.Errorf("no %s in %s", policytest.FileName, strings.Join(dirs, ", "))
 	}
 	return in, nil
 }

@@ -1,0 +1,255 @@
+package approvals
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lintel-bot/lintel/bot/github"
+	"github.com/lintel-bot/lintel/bot/mirror"
+	"github.com/lintel-bot/lintel/checks"
+)
+
+// fakeDoor answers from its fields; what a Judge has no business with panics.
+type fakeDoor struct {
+	github.Door
+	reviews     []github.Review
+	pushers     []string
+	permissions map[string]string
+	teams       map[string]bool // "org/team login"
+	teamErr     error
+	calls       int
+}
+
+func (d *fakeDoor) Reviews(context.Context, github.Repo, int) ([]github.Review, error) {
+	d.calls++
+	return d.reviews, nil
+}
+func (d *fakeDoor) Pushers(context.Context, github.Repo, int) ([]string, error) {
+	return d.pushers, nil
+}
+func (d *fakeDoor) Permission(_ context.Context, _ github.Repo, login string) (string, error) {
+	if p, ok := d.permissions[login]; ok {
+		return p, nil
+	}
+	return "none", nil
+}
+func (d *fakeDoor) TeamMember(_ context.Context, _ github.Repo, team, login string) (bool, error) {
+	return d.teams[team+" "+login], d.teamErr
+}
+
+// fakeGit has files by commit and path; the content is the object id.
+type fakeGit struct {
+	commits map[string]map[string]string
+	remote  map[string]map[string]string // what Ensure can get
+}
+
+func (g *fakeGit) BlobID(_ context.Context, _, commit, path string) (string, error) {
+	files, ok := g.commits[commit]
+	if !ok {
+		return "", &mirror.Vanished{SHA: commit}
+	}
+	if id, ok := files[path]; ok {
+		return id, nil
+	}
+	return "", &mirror.NoFile{Commit: commit, Path: path}
+}
+func (g *fakeGit) Blob(ctx context.Context, dir, commit, path string) ([]byte, string, error) {
+	id, err := g.BlobID(ctx, dir, commit, path)
+	return []byte(id), id, err
+}
+func (g *fakeGit) Ensure(_ context.Context, _ github.Repo, sha string) error {
+	files, ok := g.remote[sha]
+	if !ok {
+		return &mirror.Vanished{SHA: sha}
+	}
+	g.commits[sha] = files
+	return nil
+}
+
+// Commits are the head alone.
+func (g *fakeGit) Commits(_ context.Context, _, _, now string) ([]string, error) {
+	if _, ok := g.commits[now]; !ok && now != "" {
+		return nil, &mirror.Vanished{SHA: now}
+	}
+	return []string{now}, nil
+}
+
+const exceptionPath = "exceptions/a.yaml"
+
+func TestApprovals(t *testing.T) {
+	approve := func(user, commit string) github.Review {
+		return github.Review{User: user, State: "APPROVED", CommitSHA: commit}
+	}
+	state := func(user, state string) github.Review {
+		return github.Review{User: user, State: state, CommitSHA: "now"}
+	}
+	defaults := checks.Approvers{CodeOwners: true, Count: 1}
+	for _, tt := range []struct {
+		name    string
+		reviews []github.Review
+		rules   checks.Approvers
+		owners  string
+		by      []string // nil: not approved
+		why     string   // of the first approval that does not count
+		refused bool
+	}{
+		{name: "someone with write access", reviews: []github.Review{approve("wendy", "now")}, rules: defaults, by: []string{"wendy"}},
+		{name: "admin", reviews: []github.Review{approve("adam", "now")}, rules: defaults, by: []string{"adam"}},
+		{name: "read access only", reviews: []github.Review{approve("rita", "now")}, rules: defaults, why: "not among those who may approve"},
+		{name: "author", reviews: []github.Review{approve("Author", "now")}, rules: defaults, why: "the author cannot approve"},
+		{name: "pusher", reviews: []github.Review{approve("pusher", "now")}, rules: defaults, why: "who pushed to the pull request cannot approve"},
+		{name: "pusher under another name", reviews: []github.Review{approve("Mallory", "now")}, rules: defaults, why: "who pushed to the pull request cannot approve"},
+		{name: "author named in the settings", reviews: []github.Review{approve("author", "now")}, rules: checks.Approvers{Users: []string{"author"}}, why: "the author cannot approve"},
+		{name: "older commit, same content", reviews: []github.Review{approve("wendy", "same")}, rules: defaults, by: []string{"wendy"}},
+		{name: "changed since", reviews: []github.Review{approve("wendy", "before")}, rules: defaults, why: "the file changed after the review"},
+		{name: "not there yet", reviews: []github.Review{approve("wendy", "without")}, rules: defaults, why: "the file was not in the reviewed commit"},
+		{name: "pushed over, still on GitHub", reviews: []github.Review{approve("wendy", "remote")}, rules: defaults, by: []string{"wendy"}},
+		{name: "pushed over and gone", reviews: []github.Review{approve("wendy", "nowhere")}, rules: defaults, why: "the reviewed commit is not on GitHub any more"},
+		{name: "then comments", reviews: []github.Review{approve("wendy", "now"), state("wendy", "COMMENTED"), state("wendy", "PENDING")}, rules: defaults, by: []string{"wendy"}},
+		{name: "then requests changes", reviews: []github.Review{approve("wendy", "now"), state("wendy", "CHANGES_REQUESTED")}, rules: defaults, refused: true},
+		{name: "one approves, another requests changes", reviews: []github.Review{approve("wendy", "now"), state("adam", "CHANGES_REQUESTED")}, rules: defaults, refused: true},
+		{name: "someone without a say requests changes", reviews: []github.Review{approve("wendy", "now"), state("rita", "CHANGES_REQUESTED")}, rules: defaults, by: []string{"wendy"}},
+		{name: "changes were requested and made", reviews: []github.Review{{User: "adam", State: "CHANGES_REQUESTED", CommitSHA: "before"}, approve("wendy", "now")}, rules: defaults, by: []string{"wendy"}},
+		{name: "changes of a lost commit were requested", reviews: []github.Review{{User: "adam", State: "CHANGES_REQUESTED", CommitSHA: "nowhere"}, approve("wendy", "now")}, rules: defaults, refused: true},
+		{name: "who pushed requests changes", reviews: []github.Review{state("pusher", "CHANGES_REQUESTED")}, rules: defaults, refused: true},
+		{name: "first requests changes", reviews: []github.Review{state("wendy", "CHANGES_REQUESTED"), approve("wendy", "now")}, rules: defaults, by: []string{"wendy"}},
+		{name: "dismissed", reviews: []github.Review{approve("wendy", "now"), state("Wendy", "DISMISSED")}, rules: defaults},
+		{name: "superseded by an approval of other content", reviews: []github.Review{approve("wendy", "now"), approve("wendy", "before")}, rules: defaults, why: "the file changed after the review"},
+		{name: "deleted account", reviews: []github.Review{approve("", "now")}, rules: defaults},
+		{name: "two needed, one there", reviews: []github.Review{approve("wendy", "now")}, rules: checks.Approvers{Count: 2}},
+		{name: "two needed, the same twice", reviews: []github.Review{approve("wendy", "now"), approve("wendy", "now")}, rules: checks.Approvers{Count: 2}},
+		{name: "two needed", reviews: []github.Review{approve("wendy", "now"), approve("adam", "same")}, rules: checks.Approvers{Count: 2}, by: []string{"wendy", "adam"}},
+		{name: "code owner", reviews: []github.Review{approve("wendy", "now")}, rules: defaults, owners: "/exceptions/ @Wendy\n", by: []string{"wendy"}},
+		{name: "not the code owner", reviews: []github.Review{approve("adam", "now")}, rules: defaults, owners: "/exceptions/ @wendy\n", why: "not among those who may approve"},
+		{name: "code owner without write access", reviews: []github.Review{approve("rita", "now")}, rules: defaults, owners: "* @rita\n", why: "not among those who may approve"},
+		{name: "owning team", reviews: []github.Review{approve("wendy", "now")}, rules: defaults, owners: "* @org/security\n", by: []string{"wendy"}},
+		{name: "not in the owning team", reviews: []github.Review{approve("adam", "now")}, rules: defaults, owners: "* @org/security\n", why: "not among those who may approve"},
+		{name: "owner by address only", reviews: []github.Review{approve("wendy", "now")}, rules: defaults, owners: "* w@example.com\n", why: "not among those who may approve"},
+		{name: "last rule has no owner", reviews: []github.Review{approve("adam", "now")}, rules: defaults, owners: "* @wendy\n/exceptions/\n", by: []string{"adam"}},
+		{name: "code owners off", reviews: []github.Review{approve("adam", "now")}, rules: checks.Approvers{}, owners: "* @wendy\n", by: []string{"adam"}},
+		{name: "user of the settings", reviews: []github.Review{approve("rita", "now")}, rules: checks.Approvers{Users: []string{"Rita"}, CodeOwners: true}, owners: "* @wendy\n", by: []string{"rita"}},
+		{name: "team of the settings", reviews: []github.Review{approve("wendy", "now")}, rules: checks.Approvers{Teams: []string{"org/security"}}, by: []string{"wendy"}},
+		{name: "write access does not do where a team is named", reviews: []github.Review{approve("adam", "now")}, rules: checks.Approvers{Teams: []string{"org/security"}}, why: "not among those who may approve"},
+		{name: "bot", reviews: []github.Review{approve("robot[bot]", "now")}, rules: defaults, why: "not among those who may approve"},
+		{name: "bot named in the settings", reviews: []github.Review{approve("robot[bot]", "now")}, rules: checks.Approvers{Users: []string{"robot[bot]"}}, by: []string{"robot[bot]"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			door := &fakeDoor{reviews: tt.reviews, pushers: []string{"Pusher"}, teams: map[string]bool{"org/security wendy": true},
+				permissions: map[string]string{"wendy": "write", "adam": "admin", "rita": "read", "author": "admin", "pusher": "admin", "robot[bot]": "write", "Mallory": "admin"}}
+			git := &fakeGit{remote: map[string]map[string]string{"remote": {exceptionPath: "new"}}, commits: map[string]map[string]string{
+				"now": {exceptionPath: "new"}, "same": {exceptionPath: "new"}, "before": {exceptionPath: "old"}, "without": {}, "rules": {}}}
+			if tt.owners != "" {
+				git.commits["rules"]["CODEOWNERS"] = tt.owners
+				git.commits["rules"]["docs/CODEOWNERS"] = "* @nobody\n" // a later place does not count
+			}
+			report := &checks.Report{Approvers: &tt.rules, Exceptions: []checks.Exception{
+				{Path: exceptionPath, Blob: "new", State: "pending"}, {Path: exceptionPath, Blob: "new", State: "pending", Line: 9}, {Path: "other", Blob: "x", State: "expired"}}}
+			pr := &github.PullRequest{Number: 1, Author: "author"}
+			judge := New(door, git, pushLog{1: {"mallory"}, 2: {"*"}})
+			reviews, err := judge.Decide(t.Context(), github.Repo{}, pr, "", "rules", report)
+			if err != nil || len(reviews) != 1 {
+				t.Fatalf("%v, %v", reviews, err)
+			}
+			got, refused := Count(reviews)
+			var want []checks.Approval
+			if tt.by != nil {
+				want = []checks.Approval{{Path: exceptionPath, Blob: "new", By: tt.by}}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if (len(refused) > 0) != tt.refused {
+				t.Errorf("refused: %v, want %v", refused, tt.refused)
+			}
+			why := ""
+			if r := reviews[0].Ignored; len(r) > 0 {
+				why = r[0].Why
+			}
+			if why != tt.why {
+				t.Errorf("ignored because %q, want %q", why, tt.why)
+			}
+		})
+	}
+}
+
+func TestApprovalsAsksNothingWithoutNeed(t *testing.T) {
+	door := &fakeDoor{}
+	got, err := New(door, &fakeGit{}, nil).Decide(t.Context(), github.Repo{}, &github.PullRequest{}, "", "rules", &checks.Report{
+		Exceptions: []checks.Exception{{Path: "a", Blob: "b", State: "approved"}}})
+	if err != nil || got != nil || door.calls != 0 {
+		t.Errorf("%v, %v, %d calls", got, err, door.calls)
+	}
+}
+
+func TestApprovalsTeamErrors(t *testing.T) {
+	report := &checks.Report{Approvers: &checks.Approvers{Teams: []string{"org/security"}}, Exceptions: []checks.Exception{{Path: "a", Blob: "b", State: "pending"}}}
+	git := &fakeGit{commits: map[string]map[string]string{"c": {"a": "b"}}}
+	door := &fakeDoor{reviews: []github.Review{{User: "wendy", State: "APPROVED", CommitSHA: "c"}}, teamErr: &github.Gone{What: "members"}}
+	reviews, err := New(door, git, nil).Decide(t.Context(), github.Repo{}, &github.PullRequest{}, "", "c", report)
+	got, _ := Count(reviews)
+	if err != nil || got != nil {
+		t.Errorf("a team that cannot be seen: %v, %v", got, err)
+	}
+	door.teamErr = errors.New("502")
+	if _, err := New(door, git, nil).Decide(t.Context(), github.Repo{}, &github.PullRequest{}, "", "c", report); err == nil {
+		t.Error("trouble of GitHub was taken for a decision")
+	}
+}
+
+// pushLog says who pushed, by pull request.
+type pushLog map[int][]string
+
+func (l pushLog) Pushers(_ context.Context, _ int64, number int) ([]string, error) {
+	if l[number] == nil {
+		return nil, errors.New("no answer")
+	}
+	return l[number], nil
+}
+
+// TipPushers knows mallory, who pushed a commit called planted.
+func (l pushLog) TipPushers(_ context.Context, _ int64, commits []string) ([]string, error) {
+	if slices.Contains(commits, "planted") {
+		return []string{"mallory"}, nil
+	}
+	return nil, nil
+}
+
+// Content pushed under another name before the pull request was opened, or while it was closed, is not approved by
+// who pushed it; the head of a member of a squashed merge group has to be fetched for that.
+func TestWhoPushedCommitsCannotApprove(t *testing.T) {
+	report := &checks.Report{Exceptions: []checks.Exception{{Path: "a", Blob: "b", State: "pending"}}}
+	for head, want := range map[string]int{"planted": 0, "honest": 1} {
+		git := &fakeGit{commits: map[string]map[string]string{"rules": {}}, remote: map[string]map[string]string{head: {"a": "b"}}}
+		door := &fakeDoor{reviews: []github.Review{{User: "Mallory", State: "APPROVED", CommitSHA: head}}, permissions: map[string]string{"Mallory": "write"}}
+		reviews, err := New(door, git, pushLog{1: {}}).Decide(t.Context(), github.Repo{}, &github.PullRequest{Number: 1, HeadSHA: head}, "", "rules", report)
+		if got, _ := Count(reviews); err != nil || len(got) != want {
+			t.Errorf("%s: %v, %v; want %d approvals", head, got, err, want)
+		}
+	}
+	git := &fakeGit{commits: map[string]map[string]string{"rules": {}}}
+	door := &fakeDoor{reviews: []github.Review{{User: "wendy", State: "APPROVED", CommitSHA: "x"}}}
+	if _, err := New(door, git, pushLog{1: {}}).Decide(t.Context(), github.Repo{}, &github.PullRequest{Number: 1, HeadSHA: "gone"}, "", "rules", report); err == nil {
+		t.Error("commits that cannot be had were taken for none")
+	}
+}
+
+func TestWhoPushedIsUnknown(t *testing.T) {
+	report := &checks.Report{Exceptions: []checks.Exception{{Path: "a", Blob: "b", State: "pending"}}}
+	git := &fakeGit{commits: map[string]map[string]string{"c": {"a": "b"}}}
+	door := &fakeDoor{reviews: []github.Review{{User: "wendy", State: "APPROVED", CommitSHA: "c"}}, permissions: map[string]string{"wendy": "write"}}
+	judge := New(door, git, pushLog{1: {}, 2: {"*"}})
+	for number, want := range map[int]int{1: 1, 2: 0} {
+		reviews, err := judge.Decide(t.Context(), github.Repo{}, &github.PullRequest{Number: number}, "", "c", report)
+		got, _ := Count(reviews)
+		if err != nil || len(got) != want {
+			t.Errorf("pull request %d: %v, %v; want %d approvals", number, got, err, want)
+		}
+	}
+	if _, err := judge.Decide(t.Context(), github.Repo{}, &github.PullRequest{Number: 3}, "", "c", report); err == nil {
+		t.Error("a record that cannot be read was taken for an empty one")
+	}
+}

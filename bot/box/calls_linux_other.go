@@ -1,8 +1,0 @@
-//go:build linux && !amd64 && !arm64
-
-package box
-
-// auditArch says that there is no list of calls for this architecture.
-const auditArch = 0
-
-func deniedCalls() []uintptr { return nil }

@@ -1,5 +1,0 @@
-//go:build race
-
-package box
-
-const raceDetector = true

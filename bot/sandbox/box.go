@@ -1,0 +1,313 @@
+// Package sandbox runs one check at a time in a child process of the same binary, so that what strangers
+// wrote can neither read the server's memory and credentials nor outlive its limits of time and memory.
+//
+// The parent side is Box, the child side is Serve. They speak length-prefixed JSON frames over the
+// child's standard input and output. The child is started when it is first needed, kept warm between
+// jobs, and replaced after any failure. It has an almost empty environment, no proxy to the network, and
+// on Linux its own process group, resource limits, and three walls that do not need each other, each where
+// the kernel has it: a user and a network namespace; Landlock, which leaves it the repositories to read, the
+// cache to write, and no TCP; and a seccomp filter, which leaves it no sockets. What is missing is logged.
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/lintel-bot/lintel/checks"
+)
+
+// The defaults of Config.
+const (
+	DefaultTimeout     = 5 * time.Minute
+	DefaultMemoryLimit = 2 << 30
+	DefaultOutputLimit = 64 << 20
+)
+
+// ErrClosed is the answer of a Box that is closed, also to a job it was working on.
+var ErrClosed = errors.New("the box is closed")
+
+// errTimeout is the cause of the end of a job that took too long.
+var errTimeout = errors.New("timeout")
+
+// Config says what the child is and what it may use. Zero fields have defaults.
+type Config struct {
+	Executable  string        // default: the running binary
+	Args        []string      // the arguments that make it call Serve; default: "box"
+	Timeout     time.Duration // for one job; default 5 minutes
+	MemoryLimit int64         // bytes; default 2 GiB
+	OutputLimit int64         // bytes of one answer; default 64 MiB
+	Log         *slog.Logger  // default: none
+	// Said is what the log was told about missing parts of the sandbox: boxes that share it say each once.
+	// Default: its own.
+	Said *sync.Map
+
+	// What jobs may use of the machine. All paths are absolute; a job that names others cannot read them.
+	Git          string   // the git program, also of jobs that name none; default: the one on the PATH
+	Repositories []string // what may be read: git directories, object folders, or folders of them
+	Cache        string   // what may be written: the folder of the jobs' caches, made when absent. Empty: none
+}
+
+// Box runs checks in a child process, one at a time. It is safe for concurrent use: further jobs wait.
+type Box struct {
+	cfg      Config
+	slot     chan struct{} // holds a token while a job runs; guards child, started and places
+	done     chan struct{} // closed by Close
+	closing  sync.Once
+	child    *child
+	started  bool
+	restarts atomic.Int64
+	plain    bool // namespaces were refused once; guarded by slot
+	places   []place
+}
+
+// New returns a Box. The child is not started before the first Run. Close it after use.
+func New(cfg Config) *Box {
+	if cfg.Args == nil {
+		cfg.Args = []string{"box"}
+	}
+	if cfg.Timeout <= 0 {
+		cfg.Timeout = DefaultTimeout
+	}
+	if cfg.MemoryLimit <= 0 {
+		cfg.MemoryLimit = DefaultMemoryLimit
+	}
+	if cfg.OutputLimit <= 0 {
+		cfg.OutputLimit = DefaultOutputLimit
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Said == nil {
+		cfg.Said = &sync.Map{}
+	}
+	if cfg.Git == "" {
+		cfg.Git, _ = exec.LookPath("git") // without one, jobs say so
+	}
+	return &Box{cfg: cfg, slot: make(chan struct{}, 1), done: make(chan struct{})}
+}
+
+// Restarts counts how often a child was started in place of an earlier one.
+func (b *Box) Restarts() int64 { return b.restarts.Load() }
+
+// Run checks one change in the child. Its time limit counts from when the child is free.
+//
+// The error is *Crash when the child died or had to be ended, *Failed when the check itself answered with
+// an error or panicked, ErrClosed after Close, and wraps ctx.Err() when the caller gave up. Both typed
+// errors read as sentences for people and hold no host paths.
+func (b *Box) Run(ctx context.Context, change checks.Change) (*checks.Report, error) {
+	if err := b.acquire(ctx); err != nil {
+		return nil, err
+	}
+	defer func() { <-b.slot }()
+
+	job, cancel := context.WithTimeoutCause(ctx, b.cfg.Timeout, errTimeout)
+	defer cancel()
+
+	if b.child != nil && b.child.gone() { // it died between two jobs, which is not this job's fault
+		b.retire("it ended between two jobs")
+	}
+	if b.child != nil && slices.ContainsFunc(b.places, place.moved) { // the child may only use what is gone
+		b.retire("a folder that it may use was replaced")
+	}
+	if b.child == nil {
+		if err := b.start(job); err != nil {
+			b.retire("it could not be started")
+			return nil, b.explain(ctx, err)
+		}
+	}
+	if change.Git == "" {
+		change.Git = b.cfg.Git
+	}
+	c := b.child
+	c.stderr.reset()
+	var a answer
+	if err := b.exchange(job, c, request{Change: &change}, &a); err != nil {
+		err = b.explain(ctx, b.diagnose(c, err))
+		b.retire(err.Error())
+		return nil, err
+	}
+	c.tidy()
+	if err := b.settle(&a); err != nil {
+		return nil, err
+	}
+	return a.Report, nil
+}
+
+// settle turns an answer into Run's error, and replaces a child that should not serve another job.
+func (b *Box) settle(a *answer) error {
+	switch {
+	case a.Failed != nil:
+		if a.Failed.Panicked {
+			b.retire("it panicked") // globals of the libraries may be half-written
+		}
+		return a.Failed
+	case a.Report == nil:
+		b.retire("it answered without a report")
+		return &Crash{Reason: reasonProtocol}
+	case a.Memory > b.cfg.MemoryLimit/2:
+		b.retire("it holds more memory than an idle child should")
+	}
+	return nil
+}
+
+// Close ends the child and any job it works on, and waits until the child is gone. A second Close does
+// nothing.
+func (b *Box) Close() error {
+	b.closing.Do(func() {
+		close(b.done)
+		b.slot <- struct{}{}
+		if b.child != nil {
+			b.child.stop()
+			b.child = nil
+		}
+		<-b.slot
+	})
+	return nil
+}
+
+func (b *Box) acquire(ctx context.Context) error {
+	select {
+	case <-b.done:
+		return ErrClosed
+	default:
+	}
+	select {
+	case b.slot <- struct{}{}:
+	case <-b.done:
+		return ErrClosed
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for the box: %w", ctx.Err())
+	}
+	select {
+	case <-b.done: // Close waits for the slot, so a late winner must hand it back unused
+		<-b.slot
+		return ErrClosed
+	default:
+		return nil
+	}
+}
+
+// start starts the child and shakes hands with it. On an error b.child may be set; the caller retires it.
+func (b *Box) start(ctx context.Context) error {
+	exe := b.cfg.Executable
+	if exe == "" {
+		var err error
+		if exe, err = os.Executable(); err != nil {
+			return &Crash{Reason: "could not be started", Err: err}
+		}
+	}
+	if b.started {
+		b.restarts.Add(1)
+	}
+	b.started = true
+	b.places = findPlaces(b.cfg)
+	c, err := launch(exe, b.cfg, b.plain)
+	if err != nil && !b.plain && namespacesRefused(err) {
+		if c, err = launch(exe, b.cfg, true); err == nil {
+			b.plain = true
+			b.warn("its own user and network namespace: the kernel refuses them")
+		}
+	}
+	if err != nil {
+		return &Crash{Reason: "could not be started", Err: err}
+	}
+	b.child = c
+	b.warn(c.lacks...)
+	var r ready
+	if err := b.exchange(ctx, c, newSetup(b.cfg, c.home), &r); err != nil {
+		return b.diagnose(c, err)
+	}
+	if r.Protocol != protocol {
+		return &Crash{Reason: reasonProtocol}
+	}
+	b.warn(r.Lacks...)
+	b.cfg.Log.Debug("box started", "pid", c.pid, "namespaces", !b.plain, "lacks", slices.Concat(c.lacks, r.Lacks))
+	return nil
+}
+
+// warn logs what the sandbox lacks, each thing once.
+func (b *Box) warn(lacks ...string) {
+	for _, what := range lacks {
+		if _, said := b.cfg.Said.LoadOrStore(what, true); !said {
+			b.cfg.Log.Warn("box runs without " + what)
+		}
+	}
+}
+
+// exchange sends one frame and waits for the answer, the end of ctx, or Close. After an error the child
+// has been killed.
+func (b *Box) exchange(ctx context.Context, c *child, send, receive any) error {
+	result := make(chan error, 1)
+	go func() {
+		if err := writeFrame(c.in, send, maxRequest); err != nil && !isBrokenPipe(err) {
+			result <- err
+			return
+		}
+		result <- readFrame(c.out, receive, b.cfg.OutputLimit) // says more than the broken pipe
+	}()
+	var err error
+	select {
+	case err = <-result:
+		if err != nil {
+			c.kill()
+		}
+		return err
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	case <-b.done:
+		err = ErrClosed
+	}
+	c.kill()
+	<-result // the pipes end with the process group
+	return err
+}
+
+// retire ends the present child, if any.
+func (b *Box) retire(why string) {
+	if b.child == nil {
+		return
+	}
+	b.child.stop()
+	b.cfg.Log.Warn("box replaced", "reason", why)
+	b.cfg.Log.Debug("box stderr", "tail", b.child.stderr.tail())
+	b.child = nil
+}
+
+// diagnose says what became of a child whose exchange failed.
+func (b *Box) diagnose(c *child, err error) error {
+	var large *tooLargeError
+	switch {
+	case errors.Is(err, errTimeout), errors.Is(err, ErrClosed), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.As(err, &large):
+		if large.sending {
+			return fmt.Errorf("the change is too large to hand over: %w", err)
+		}
+		return &Crash{Reason: "answered with more than " + size(b.cfg.OutputLimit), Err: err}
+	case errors.Is(err, errNotFrame):
+		return &Crash{Reason: reasonProtocol, Err: err}
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), isBrokenPipe(err):
+		return b.postMortem(c)
+	}
+	return &Crash{Reason: "could not be talked to", Err: err}
+}
+
+// explain gives the ends that are not crashes their words.
+func (b *Box) explain(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(err, errTimeout):
+		return &Crash{Reason: "took longer than " + b.cfg.Timeout.String()}
+	case ctx.Err() != nil && !errors.Is(err, ErrClosed):
+		return fmt.Errorf("the check was given up: %w", ctx.Err())
+	}
+	return err
+}

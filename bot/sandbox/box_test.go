@@ -1,0 +1,413 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lintel-bot/lintel/checks"
+)
+
+// TestMain makes the test binary its own child: the first argument says which part it plays.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case "act-as-child":
+			if err := Serve(context.Background(), os.Stdin, os.Stdout, act); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(3)
+			}
+			os.Exit(0)
+		case "act-as-parent": // runs one job, says the child's pid, and waits to be killed
+			r, err := New(Config{Args: []string{"act-as-child"}}).Run(context.Background(), checks.Change{Head: "pid"})
+			if err != nil {
+				os.Exit(3)
+			}
+			fmt.Println(r.Title)
+			io.Copy(io.Discard, os.Stdin)
+			os.Exit(0)
+		case "act-as-lintel": // runs real checks
+			if err := Serve(context.Background(), os.Stdin, os.Stdout, (&checks.Checker{}).Run); err != nil {
+				os.Exit(3)
+			}
+			os.Exit(0)
+		case "act-on-old-kernel":
+			actOnOldKernel()
+			os.Exit(0)
+		case "act-as-idler":
+			select {}
+		case "act-as-liar":
+			fmt.Println("lintel: unknown command")
+			os.Exit(0)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+var sink [][]byte
+
+// act is the check that the child runs: the head commit names the misbehavior.
+func act(ctx context.Context, c checks.Change) (*checks.Report, error) {
+	title := ""
+	switch c.Head {
+	case "pid":
+		title = strconv.Itoa(os.Getpid())
+	case "error":
+		return nil, errors.New("the head commit is not there")
+	case "nothing":
+		return nil, nil
+	case "panic":
+		title = os.Args[len(os.Args)+len(c.Base):][0]
+	case "secret panic":
+		panic("secret of the repository")
+	case "exit":
+		os.Exit(7)
+	case "background panic":
+		go func() { panic("secret of the repository") }()
+		select {}
+	case "loop":
+		for i := 0; ; i++ {
+			if i < 0 {
+				return nil, nil
+			}
+		}
+	case "bomb":
+		for {
+			b := make([]byte, 16<<20)
+			for i := 0; i < len(b); i += 4096 {
+				b[i] = 1
+			}
+			sink = append(sink, b)
+		}
+	case "hoard":
+		b := make([]byte, 96<<20)
+		for i := 0; i < len(b); i += 4096 {
+			b[i] = 1
+		}
+		sink = append(sink, b)
+		title = strconv.Itoa(os.Getpid())
+	case "stack":
+		title = strconv.Itoa(dive(1))
+	case "garbage":
+		fmt.Println("Warning: 'commonLabels' is deprecated.")
+	case "short garbage":
+		os.Stdout.WriteString("oops")
+		os.Exit(0)
+	case "huge":
+		title = strings.Repeat("x", 2<<20)
+	case "huge claim":
+		os.Stdout.Write(append(magic[:], 0xff, 0xff, 0xff, 0xff))
+		select {}
+	case "env":
+		e := os.Environ()
+		slices.Sort(e)
+		title = strings.Join(e, "\n")
+	case "leave a file":
+		title = fmt.Sprint(os.WriteFile(os.TempDir()+"/left", []byte("x"), 0o600))
+	case "list files":
+		entries, err := os.ReadDir(os.Getenv("HOME"))
+		wd, _ := os.Getwd()
+		title = fmt.Sprint(len(entries), err, wd == os.Getenv("HOME"))
+	case "http":
+		_, err := http.Get(c.User.Login)
+		title = fmt.Sprint(errors.Is(err, ErrNetwork))
+	case "dns":
+		_, err := net.DefaultResolver.LookupHost(ctx, "example.com.")
+		title = fmt.Sprint(err)
+	case "dial":
+		_, err := net.Dial("tcp", c.User.Login)
+		title = fmt.Sprint(err != nil)
+	case "grandchild":
+		cmd := exec.Command("/proc/self/exe", "act-as-idler")
+		cmd.Env = []string{}
+		if err := cmd.Start(); err != nil {
+			return nil, err
+		}
+		title = strconv.Itoa(cmd.Process.Pid)
+	case "limits":
+		title = limits()
+	case "attempt":
+		title = fmt.Sprint(attempt(c.Base, c.User.Login))
+	}
+	return &checks.Report{Conclusion: checks.Success, Title: title}, nil
+}
+
+func dive(n int) int {
+	if n == 0 {
+		return 0
+	}
+	var pad [128]int
+	pad[n%128] = n
+	return dive(n+1) + pad[(n+1)%128]
+}
+
+func testBox(t *testing.T, change func(*Config)) *Box {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Its git is the test itself, so that a child may start another.
+	cfg := Config{Args: []string{"act-as-child"}, Git: self, Timeout: time.Minute, MemoryLimit: 256 << 20, OutputLimit: 1 << 20}
+	if change != nil {
+		change(&cfg)
+	}
+	b := New(cfg)
+	t.Cleanup(func() { b.Close() })
+	return b
+}
+
+func title(t *testing.T, b *Box, head string) string {
+	t.Helper()
+	r, err := b.Run(t.Context(), checks.Change{Head: head})
+	if err != nil {
+		t.Fatalf("%s: %v", head, err)
+	}
+	return r.Title
+}
+
+func TestChildStaysWarm(t *testing.T) {
+	b := testBox(t, nil)
+	first := title(t, b, "pid")
+	if _, err := b.Run(t.Context(), checks.Change{Head: "error"}); err == nil {
+		t.Fatal("an error of the check was lost")
+	}
+	if second := title(t, b, "pid"); first != second {
+		t.Errorf("pid %s then %s: the child was not kept", first, second)
+	}
+	if n := b.Restarts(); n != 0 {
+		t.Errorf("%d restarts", n)
+	}
+}
+
+// Every way to fail answers with its reason, and the next job works in a new child.
+func TestFailuresReplaceTheChild(t *testing.T) {
+	for _, tc := range []struct {
+		head, want string
+		replaced   bool
+		change     func(*Config)
+	}{
+		{head: "error", want: "the head commit is not there"},
+		{head: "nothing", want: "the check ended without a report"},
+		{head: "panic", want: "the check panicked, which is a defect of Lintel: runtime error: index out of range [0] with length 0", replaced: true},
+		{head: "secret panic", want: "the check panicked, which is a defect of Lintel: string", replaced: true},
+		{head: "background panic", want: "the check crashed: panic in the background", replaced: true},
+		{head: "exit", want: "the check ended without an answer (exit code 7)", replaced: true},
+		{head: "loop", want: "the check took longer than 50ms", replaced: true, change: func(c *Config) { c.Timeout = 50 * time.Millisecond }},
+		{head: "bomb", want: "the check ran out of its memory limit of 256 MiB", replaced: true},
+		{head: "stack", want: "the check crashed: stack overflow", replaced: true},
+		{head: "garbage", want: "the check answered with something that is not a report", replaced: true},
+		{head: "short garbage", want: "the check answered with something that is not a report", replaced: true},
+		{head: "huge claim", want: "the check answered with more than 1 MiB", replaced: true},
+		{head: "huge", want: "the report is larger than the limit of 1 MiB"},
+	} {
+		t.Run(tc.head, func(t *testing.T) {
+			b := testBox(t, nil)
+			before := title(t, b, "pid") // the child is up before a short deadline begins
+			if tc.change != nil {
+				tc.change(&b.cfg)
+			}
+			_, err := b.Run(t.Context(), checks.Change{Head: tc.head})
+			if err == nil || err.Error() != tc.want {
+				t.Fatalf("error %v, want %s", err, tc.want)
+			}
+			var crash *Crash
+			var failed *Failed
+			if !errors.As(err, &crash) && !errors.As(err, &failed) {
+				t.Errorf("error of type %T", err)
+			}
+			b.cfg.Timeout = time.Minute
+			after := title(t, b, "pid")
+			if replaced := before != after; replaced != tc.replaced || b.Restarts() != map[bool]int64{true: 1}[replaced] {
+				t.Errorf("replaced %t, want %t; %d restarts", replaced, tc.replaced, b.Restarts())
+			}
+		})
+	}
+}
+
+func TestHoardingChildIsReplacedAfterTheJob(t *testing.T) {
+	if raceDetector {
+		t.Skip("the shadow memory of the race detector counts several times what the check holds")
+	}
+	b := testBox(t, func(c *Config) { c.MemoryLimit = 160 << 20 })
+	first := title(t, b, "hoard")
+	if second := title(t, b, "pid"); first == second {
+		t.Error("a child over the soft mark was kept")
+	}
+}
+
+func TestChildThatDiedBetweenJobsFailsNoJob(t *testing.T) {
+	b := testBox(t, nil)
+	title(t, b, "pid")
+	b.child.kill()
+	<-b.child.exited
+	title(t, b, "pid")
+	if b.Restarts() != 1 {
+		t.Errorf("%d restarts", b.Restarts())
+	}
+}
+
+func TestCancel(t *testing.T) {
+	b := testBox(t, nil)
+	title(t, b, "pid")
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := b.Run(ctx, checks.Change{Head: "loop"}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v", err)
+	}
+	var crash *Crash
+	canceled, cancelNow := context.WithCancel(t.Context())
+	cancelNow()
+	if _, err := b.Run(canceled, checks.Change{Head: "loop"}); !errors.Is(err, context.Canceled) || errors.As(err, &crash) {
+		t.Errorf("error %v", err)
+	}
+	title(t, b, "pid")
+}
+
+func TestCloseEndsTheJob(t *testing.T) {
+	b := testBox(t, nil)
+	title(t, b, "pid")
+	home, exited := b.child.home, b.child.exited
+	result := make(chan error)
+	go func() {
+		_, err := b.Run(context.Background(), checks.Change{Head: "loop"})
+		result <- err
+	}()
+	go b.Close()
+	if err := <-result; !errors.Is(err, ErrClosed) {
+		t.Errorf("error %v", err)
+	}
+	<-exited
+	b.Close()
+	if _, err := os.Stat(home); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the child's folder is still there: %v", err)
+	}
+	if _, err := b.Run(t.Context(), checks.Change{}); !errors.Is(err, ErrClosed) {
+		t.Errorf("Run after Close: %v", err)
+	}
+}
+
+func TestEnvironmentIsClean(t *testing.T) {
+	t.Setenv("LINTEL_GITHUB_WEBHOOK_SECRET", "hunter2")
+	t.Setenv("GITHUB_TOKEN", "hunter2")
+	b := testBox(t, nil)
+	var names []string
+	for line := range strings.Lines(title(t, b, "env")) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		names = append(names, name)
+		if strings.Contains(value, "hunter2") {
+			t.Errorf("%s leaks", name)
+		}
+	}
+	if want := []string{"GOMEMLIMIT", "GOTRACEBACK", "HOME", "LC_ALL", "TMPDIR", "TZ"}; !slices.Equal(names, want) {
+		t.Errorf("environment %v, want %v", names, want)
+	}
+}
+
+func TestFolderIsEmptiedBetweenJobs(t *testing.T) {
+	b := testBox(t, nil)
+	if got := title(t, b, "leave a file"); got != "<nil>" {
+		t.Fatalf("writing to the temporary folder: %s", got)
+	}
+	if got := title(t, b, "list files"); got != "0 <nil> true" {
+		t.Errorf("next job sees %s", got)
+	}
+	if b.Restarts() != 0 {
+		t.Error("the child was replaced")
+	}
+}
+
+func TestNetworkIsDenied(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	var log bytes.Buffer
+	b := testBox(t, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	r, err := b.Run(t.Context(), checks.Change{Head: "http", User: checks.User{Login: "http://" + l.Addr().String()}})
+	if err != nil || r.Title != "true" {
+		t.Errorf("HTTP is not denied: %v %v", r, err)
+	}
+	if got := title(t, b, "dns"); !strings.Contains(got, "denied") {
+		t.Errorf("DNS: %s", got)
+	}
+	if strings.Contains(log.String(), "filter of system calls") {
+		t.Skip("this system denies no sockets")
+	}
+	r, err = b.Run(t.Context(), checks.Change{Head: "dial", User: checks.User{Login: l.Addr().String()}})
+	if err != nil || r.Title != "true" {
+		t.Errorf("a socket reached the listener: %v %v", r, err)
+	}
+}
+
+func TestNotTheChildWeMeant(t *testing.T) {
+	var crash *Crash
+	_, err := testBox(t, func(c *Config) { c.Args = []string{"act-as-liar"} }).Run(t.Context(), checks.Change{})
+	if !errors.As(err, &crash) || crash.Reason != reasonProtocol {
+		t.Errorf("error %v", err)
+	}
+	_, err = testBox(t, func(c *Config) { c.Executable = "/nonexistent/lintel" }).Run(t.Context(), checks.Change{})
+	if !errors.As(err, &crash) || strings.Contains(err.Error(), "/nonexistent") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestPlainWithoutNamespaces(t *testing.T) {
+	b := testBox(t, nil)
+	b.plain = true
+	title(t, b, "pid")
+}
+
+func TestJobsWaitForTheirTurn(t *testing.T) {
+	b := testBox(t, nil)
+	pids := make(chan string)
+	for range 4 {
+		go func() {
+			r, err := b.Run(context.Background(), checks.Change{Head: "pid"})
+			if err != nil {
+				pids <- err.Error()
+				return
+			}
+			pids <- r.Title
+		}()
+	}
+	first := <-pids
+	for range 3 {
+		if pid := <-pids; pid != first {
+			t.Errorf("%s and %s", first, pid)
+		}
+	}
+}
+
+func BenchmarkStart(b *testing.B) {
+	for b.Loop() {
+		x := New(Config{Args: []string{"act-as-child"}})
+		if _, err := x.Run(b.Context(), checks.Change{Head: "pid"}); err != nil {
+			b.Fatal(err)
+		}
+		x.Close()
+	}
+}
+
+func BenchmarkWarmJob(b *testing.B) {
+	x := New(Config{Args: []string{"act-as-child"}})
+	defer x.Close()
+	for b.Loop() {
+		if _, err := x.Run(b.Context(), checks.Change{Head: "pid"}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,230 @@
+package sandbox
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// child is a running child process.
+type child struct {
+	pid     int
+	process *os.Process
+	home    string // empty folder: its working directory, HOME and TMPDIR
+	in      *os.File
+	out     *os.File
+	stderr  *lastWords
+	lacks   []string      // what its sandbox lacks, as far as the parent sets it up
+	exited  chan struct{} // closed when the process is reaped; code and signal are set before
+	code    int
+	signal  syscall.Signal
+
+	mu     sync.Mutex // guards reaped: a pid must not be signaled after it was given back
+	reaped bool
+}
+
+func newSetup(cfg Config, home string) setup {
+	write := []string{home}
+	if cfg.Cache != "" {
+		write = append(write, cfg.Cache)
+	}
+	return setup{
+		Git: cfg.Git, Read: cfg.Repositories, Write: write,
+		Protocol: protocol, Confine: true,
+		Memory: cfg.MemoryLimit, Output: cfg.OutputLimit,
+		Seconds: int64((cfg.Timeout + time.Second - 1) / time.Second),
+	}
+}
+
+// environment is all that the child gets: nothing of the parent's.
+func environment(home string, cfg Config) []string {
+	return []string{
+		"HOME=" + home,
+		"TMPDIR=" + home,
+		"LC_ALL=C",
+		"TZ=UTC",
+		"GOMEMLIMIT=" + strconv.FormatInt(goMemory(cfg.MemoryLimit), 10),
+		"GOTRACEBACK=single",
+	}
+}
+
+// launch starts the process, without namespaces when plain. The caller stops it.
+func launch(exe string, cfg Config, plain bool) (_ *child, err error) {
+	home, err := os.MkdirTemp("", "lintel-box-")
+	if err != nil {
+		return nil, err
+	}
+	var files []*os.File
+	defer func() {
+		if err != nil {
+			for _, f := range files {
+				f.Close()
+			}
+			os.RemoveAll(home)
+		}
+	}()
+	pipe := func() (r, w *os.File) {
+		if err == nil {
+			if r, w, err = os.Pipe(); err == nil {
+				files = append(files, r, w)
+			}
+		}
+		return r, w
+	}
+	childIn, in := pipe()
+	out, childOut := pipe()
+	if err != nil {
+		return nil, err
+	}
+	c := &child{home: home, in: in, out: out, stderr: &lastWords{}, exited: make(chan struct{})}
+	cmd := exec.Command(exe, cfg.Args...)
+	cmd.Dir = home
+	cmd.Env = environment(home, cfg)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = childIn, childOut, c.stderr
+	cmd.SysProcAttr = processAttributes(plain)
+	cmd.WaitDelay = 5 * time.Second // for a grandchild that left the process group and holds stderr
+
+	started := make(chan error)
+	go func() {
+		// The signal that ends the child with its parent comes when the parent's *thread* ends
+		// (prctl(2), PR_SET_PDEATHSIG), so this one is kept until the child is gone. It is not unlocked, so that
+		// it ends with its goroutine: what is under the rules of a sandbox must not serve others.
+		runtime.LockOSThread()
+		c.lacks = confineThread()
+		if err := cmd.Start(); err != nil {
+			started <- err
+			return
+		}
+		c.pid, c.process = cmd.Process.Pid, cmd.Process
+		started <- nil
+		c.reap(cmd)
+	}()
+	if err = <-started; err != nil {
+		return nil, err
+	}
+	childIn.Close()
+	childOut.Close()
+	return c, nil
+}
+
+// reap waits for the end of the process, ends what is left of its group, and records how it ended.
+func (c *child) reap(cmd *exec.Cmd) {
+	defer close(c.exited)
+	if awaitExit(c.pid) { // leaves a zombie, so that the group's number cannot be given to another
+		c.mu.Lock()
+		killGroup(cmd.Process)
+		c.reaped = true
+		c.mu.Unlock()
+	}
+	_ = cmd.Wait() // how it ended is read from the state
+	c.code = cmd.ProcessState.ExitCode()
+	c.signal = signalOf(cmd.ProcessState)
+}
+
+// gone tells whether the process has ended.
+func (c *child) gone() bool {
+	select {
+	case <-c.exited:
+		return true
+	default:
+		return false
+	}
+}
+
+// kill ends the process group at once; it does not wait.
+func (c *child) kill() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.reaped {
+		killGroup(c.process)
+	}
+}
+
+// stop ends the process group, waits until it is gone, and removes its folder.
+func (c *child) stop() {
+	c.kill()
+	<-c.exited
+	c.in.Close()
+	c.out.Close()
+	os.RemoveAll(c.home)
+}
+
+// tidy empties the child's folder, so that no job finds what another left.
+func (c *child) tidy() {
+	entries, err := os.ReadDir(c.home)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		os.RemoveAll(filepath.Join(c.home, e.Name()))
+	}
+}
+
+// lastWords keeps the end of a child's stderr and what it says about the reason of an end.
+type lastWords struct {
+	mu    sync.Mutex
+	kept  []byte
+	line  []byte // the beginning of the present line
+	words string
+	rank  int
+}
+
+const (
+	keptWords = 16 << 10
+	keptLine  = 256
+)
+
+// Write never fails and never blocks.
+func (l *lastWords) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.kept = append(l.kept, p...)
+	if n := len(l.kept) - keptWords; n > 0 {
+		l.kept = append(l.kept[:0], l.kept[n:]...)
+	}
+	for rest := p; len(rest) > 0; {
+		part, after, ended := bytes.Cut(rest, []byte("\n"))
+		l.line = append(l.line, part[:min(len(part), keptLine-len(l.line))]...)
+		if ended {
+			l.judge()
+			l.line = l.line[:0]
+		}
+		rest = after
+	}
+	return len(p), nil
+}
+
+func (l *lastWords) judge() {
+	if words, rank := classify(string(l.line)); words != "" && (l.words == "" || rank < l.rank) {
+		l.words, l.rank = words, rank
+	}
+}
+
+// cause is why the process ended, in our words, or "".
+func (l *lastWords) cause() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.judge()
+	return l.words
+}
+
+// reset forgets what was said about earlier jobs.
+func (l *lastWords) reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.kept, l.line, l.words = l.kept[:0], l.line[:0], ""
+}
+
+// tail is the kept end, for the operator's debug log.
+func (l *lastWords) tail() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.ToValidUTF8(string(l.kept), "\uFFFD")
+}

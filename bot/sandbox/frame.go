@@ -1,0 +1,116 @@
+package sandbox
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/lintel-bot/lintel/checks"
+)
+
+// protocol is the version of the frames; both sides are the same binary, so a difference means that
+// something else answers.
+const protocol = 2
+
+// maxRequest bounds a frame to the child.
+const maxRequest = 16 << 20
+
+// setup is the first frame to the child: the limits and the rules that it is to put itself under.
+type setup struct {
+	Protocol int   `json:"protocol"`
+	Confine  bool  `json:"confine"` // false only where Serve runs within a test
+	Memory   int64 `json:"memory"`  // bytes
+	Output   int64 `json:"output"`  // bytes of one answer
+	Seconds  int64 `json:"seconds"` // wall-clock limit of one job, rounded up
+
+	Git   string   `json:"git"`   // the program that may be run
+	Read  []string `json:"read"`  // files and folders that may be read
+	Write []string `json:"write"` // folders that may be written
+}
+
+// ready is the child's answer to setup.
+type ready struct {
+	Protocol int      `json:"protocol"`
+	Lacks    []string `json:"lacks,omitempty"` // what the sandbox lacks, as far as the child sets it up
+}
+
+// request is a job.
+type request struct {
+	Change *checks.Change `json:"change"`
+}
+
+// answer is what a job came to: exactly one of Report and Failed.
+type answer struct {
+	Report *checks.Report `json:"report,omitempty"`
+	Failed *Failed        `json:"failed,omitempty"`
+	Memory int64          `json:"memory"` // bytes the child holds after the job
+}
+
+var errNotFrame = errors.New("not a frame of the box")
+
+// tooLargeError is a frame over its limit.
+type tooLargeError struct {
+	size, limit int64
+	sending     bool
+}
+
+func (e *tooLargeError) Error() string {
+	return fmt.Sprintf("a frame of %d bytes is over the limit of %d", e.size, e.limit)
+}
+
+// magic begins every frame, so that stray output is told from a large frame.
+var magic = [4]byte{'l', 'n', 't', '1'}
+
+// writeFrame writes v as one frame: four bytes of magic, the length as 32 bits big-endian, JSON.
+// Nothing is written when it is over the limit.
+func writeFrame(w io.Writer, v any, limit int64) error {
+	var b bytes.Buffer
+	b.Write(magic[:])
+	b.Write(make([]byte, 4))
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	n := int64(b.Len() - 8)
+	if n > min(limit, 1<<31) {
+		return &tooLargeError{size: n, limit: limit, sending: true}
+	}
+	binary.BigEndian.PutUint32(b.Bytes()[4:8], uint32(n))
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// readFrame reads one frame into v. The error is io.EOF at a clean end, io.ErrUnexpectedEOF within a
+// frame, *tooLargeError, or wraps errNotFrame. Memory grows with what arrives, not with what the length
+// claims.
+func readFrame(r io.Reader, v any, limit int64) error {
+	var head [8]byte
+	if n, err := io.ReadFull(r, head[:]); err != nil {
+		if n > 0 && !bytes.HasPrefix(magic[:], head[:min(n, 4)]) {
+			return errNotFrame
+		}
+		return err
+	}
+	if [4]byte(head[:4]) != magic {
+		return errNotFrame
+	}
+	n := int64(binary.BigEndian.Uint32(head[4:]))
+	if n > limit {
+		return &tooLargeError{size: n, limit: limit}
+	}
+	var b bytes.Buffer
+	if _, err := io.CopyN(&b, r, n); err != nil {
+		if errors.Is(err, io.EOF) {
+			return io.ErrUnexpectedEOF
+		}
+		return err
+	}
+	if err := json.Unmarshal(b.Bytes(), v); err != nil {
+		return fmt.Errorf("%w: %w", errNotFrame, err)
+	}
+	return nil
+}

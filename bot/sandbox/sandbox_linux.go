@@ -1,0 +1,121 @@
+package sandbox
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+const signalCPU = syscall.SIGXCPU
+
+// sandboxID is the user and group the child believes to be: nobody special, so that it has no
+// capabilities in its own namespace, either. Outside it stays the parent's user.
+const sandboxID = 65532
+
+// processAttributes gives the child its own process group, which dies with the parent, and unless plain
+// its own user and network namespace: the latter has not even a loopback interface.
+func processAttributes(plain bool) *syscall.SysProcAttr {
+	a := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if plain {
+		return a
+	}
+	a.Cloneflags = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET
+	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: sandboxID, HostID: os.Geteuid(), Size: 1}}
+	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: sandboxID, HostID: os.Getegid(), Size: 1}}
+	return a
+}
+
+// namespacesRefused tells whether a start failed in a way that a start without namespaces may not
+// (clone(2): EPERM where the system forbids them, EINVAL where the kernel lacks them, ENOSPC at their
+// limit; EACCES from security modules).
+func namespacesRefused(err error) bool {
+	for _, e := range []error{syscall.EPERM, syscall.EACCES, syscall.EINVAL, syscall.ENOSPC, syscall.ENOSYS, syscall.EUSERS} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// awaitExit waits for the end of the process without reaping it, and tells whether it could.
+func awaitExit(pid int) bool {
+	for {
+		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return err == nil
+		}
+	}
+}
+
+func killGroup(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGKILL) }
+
+func signalOf(s *os.ProcessState) syscall.Signal {
+	if w, ok := s.Sys().(syscall.WaitStatus); ok && w.Signaled() {
+		return w.Signal()
+	}
+	return 0
+}
+
+// limitResources sets the limits of setrlimit(2). Memory is limited by RLIMIT_DATA: the address space
+// (RLIMIT_AS) of an idle Go process is over a gigabyte of reservations, while its private writable
+// mappings are about what it uses. They are counted from what the process has now, so that the limit is
+// what a job may add.
+func limitResources(s setup) error {
+	now, err := dataSize()
+	if err != nil {
+		now = 256 << 20 // without /proc: some room for what the runtime and the libraries have mapped
+	}
+	for _, l := range []struct {
+		resource int
+		value    uint64
+	}{
+		{unix.RLIMIT_CORE, 0},
+		{unix.RLIMIT_NOFILE, 1024},
+		{unix.RLIMIT_DATA, now + uint64(s.Memory)},
+	} {
+		var old syscall.Rlimit
+		if err := syscall.Getrlimit(l.resource, &old); err != nil {
+			return err
+		}
+		v := min(l.value, old.Max)
+		if err := syscall.Setrlimit(l.resource, &syscall.Rlimit{Cur: v, Max: v}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// renewProcessorTime allows the next job the processor time that all processors have within its deadline.
+// The parent's clock is the real limit; this one holds when the parent cannot act.
+func renewProcessorTime(s setup) {
+	var used syscall.Rusage
+	var old syscall.Rlimit
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &used) != nil || syscall.Getrlimit(syscall.RLIMIT_CPU, &old) != nil {
+		return
+	}
+	seconds := uint64(int64(used.Utime.Sec) + int64(used.Stime.Sec) + 10 + s.Seconds*int64(runtime.NumCPU()))
+	_ = syscall.Setrlimit(syscall.RLIMIT_CPU, &syscall.Rlimit{Cur: min(seconds, old.Max), Max: old.Max})
+}
+
+// dataSize is the size of the private writable mappings in bytes, what RLIMIT_DATA counts (proc(5)).
+func dataSize() (uint64, error) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, err
+	}
+	for line := range bytes.Lines(status) {
+		if rest, ok := bytes.CutPrefix(line, []byte("VmData:")); ok {
+			if f := bytes.Fields(rest); len(f) == 2 {
+				n, err := strconv.ParseUint(string(f[0]), 10, 54)
+				return n << 10, err
+			}
+		}
+	}
+	return 0, fmt.Errorf("the kernel does not tell the size of the data")
+}

@@ -1,0 +1,159 @@
+package sandbox
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+
+	"github.com/lintel-bot/lintel/checks"
+)
+
+// ErrNetwork is the answer to everything in the child that asks for the network.
+var ErrNetwork = errors.New("network access is denied while a check runs: remote references are not fetched")
+
+// Serve is the child side of a Box: it puts the process under the limits that its parent names first, and
+// then answers one job after the other until in ends, which is its clean end (nil). A panic or an error of
+// run is answered as *Failed and does not end it. Other errors mean that the parent cannot be talked to.
+//
+// It changes the whole process (resource limits, files, system calls, http.DefaultTransport,
+// net.DefaultResolver): call it from a process that does nothing else. out must be used by nobody else; redirect os.Stdout before.
+// ctx is handed to run; Serve itself only looks at it between jobs.
+func Serve(ctx context.Context, in io.Reader, out io.Writer, run func(context.Context, checks.Change) (*checks.Report, error)) error {
+	r := bufio.NewReader(in)
+	var s setup
+	switch err := readFrame(r, &s, maxRequest); {
+	case errors.Is(err, io.EOF):
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading the limits: %w", err)
+	case s.Protocol != protocol:
+		return fmt.Errorf("reading the limits: protocol %d is not %d: %w", s.Protocol, protocol, errNotFrame)
+	}
+	var lacks []string
+	if s.Confine {
+		if err := confine(s); err != nil {
+			return fmt.Errorf("setting the limits: %w", err)
+		}
+		lacks = append(confineFiles(s), Isolate()...)
+	}
+	if err := writeFrame(out, ready{Protocol: protocol, Lacks: lacks}, maxRequest); err != nil {
+		return fmt.Errorf("answering: %w", err)
+	}
+	for ctx.Err() == nil {
+		var q request
+		switch err := readFrame(r, &q, maxRequest); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("reading a job: %w", err)
+		case q.Change == nil:
+			return fmt.Errorf("reading a job: %w", errNotFrame)
+		}
+		if s.Confine {
+			renewProcessorTime(s)
+		}
+		a := work(ctx, *q.Change, run)
+		a.Memory = held(s.Memory / 4)
+		err := writeFrame(out, a, s.Output)
+		var large *tooLargeError
+		switch {
+		case errors.As(err, &large):
+			a = answer{Failed: &Failed{Message: "the report is larger than the limit of " + size(s.Output)}, Memory: a.Memory}
+			err = writeFrame(out, a, maxRequest)
+		case err != nil && !isBrokenPipe(err):
+			a = answer{Failed: &Failed{Message: "the report cannot be written as JSON"}, Memory: a.Memory}
+			err = writeFrame(out, a, maxRequest)
+		}
+		if err != nil {
+			return fmt.Errorf("answering: %w", err)
+		}
+	}
+	return nil
+}
+
+// work runs one job and turns errors and panics into answers.
+func work(ctx context.Context, c checks.Change, run func(context.Context, checks.Change) (*checks.Report, error)) (a answer) {
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		// The value may quote the repository, so only errors of the runtime are repeated.
+		what := fmt.Sprintf("%T", p)
+		if e, ok := p.(runtime.Error); ok {
+			what = e.Error()
+		}
+		slog.Error("check panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack())) // to stderr, kept for the parent's debug log
+		a = answer{Failed: &Failed{Message: "the check panicked, which is a defect of Lintel: " + what, Panicked: true}}
+	}()
+	report, err := run(ctx, c)
+	switch {
+	case err != nil:
+		return answer{Failed: &Failed{Message: err.Error()}}
+	case report == nil:
+		return answer{Failed: &Failed{Message: "the check ended without a report"}}
+	}
+	return answer{Report: report}
+}
+
+// held is how much memory the process holds, in bytes. Garbage is not counted where it matters: over the
+// mark, it is collected first.
+func held(mark int64) int64 {
+	read := func() int64 {
+		s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+		metrics.Read(s)
+		return int64(s[0].Value.Uint64()) - int64(s[1].Value.Uint64())
+	}
+	n := read()
+	if n > mark {
+		debug.FreeOSMemory()
+		n = read()
+	}
+	return n
+}
+
+// denied is an http.RoundTripper that refuses everything.
+type denied struct{}
+
+func (denied) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		r.Body.Close()
+	}
+	return nil, ErrNetwork
+}
+
+// Isolate takes the network and the programs of the machine from the libraries that would use the process-wide
+// defaults; kustomize does: it fetches files over HTTP and repositories with the git it finds. It changes the whole
+// process, for good, and on Linux what it starts later: there, a filter of system calls refuses sockets, whatever a
+// library uses. A box has further walls behind that; a command that renders without a box has this alone. The answer
+// says what this system cannot do, in words for people.
+func Isolate() (lacks []string) {
+	http.DefaultTransport = denied{}
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) { return nil, ErrNetwork }}
+	_ = os.Unsetenv("PATH") // it fails for names that are none
+	if err := filterCalls(); err != nil {
+		lacks = append(lacks, lacksFilter(err))
+	}
+	return lacks
+}
+
+// goMemory is the soft limit at which Go collects garbage harder, a tenth below the hard one.
+func goMemory(limit int64) int64 { return limit - limit/10 }
+
+// confine puts this process under its limits.
+func confine(s setup) error {
+	debug.SetMemoryLimit(goMemory(s.Memory))
+	// A stack that grows is copied, so an eighth leaves room for both copies and what is on the heap; a
+	// runaway recursion then ends as what it is and not as lack of memory.
+	debug.SetMaxStack(int(min(max(s.Memory/8, 16<<20), 256<<20)))
+	return limitResources(s)
+}

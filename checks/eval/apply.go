@@ -1,0 +1,154 @@
+// Package eval asks policies about objects in files, with no repository: the counterpart of "kyverno apply".
+//
+// Each object is reviewed as if it were sent to a cluster that holds what the caller declares. The package does
+// no I/O: files come in as their contents, the clock as a time.
+package eval
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/eval/manifest"
+	"github.com/lintel-bot/lintel/checks/exempt"
+	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/policy"
+)
+
+// Input is what a run depends on. Sources are files in the order to read them; only Policies and Resources are
+// needed.
+type Input struct {
+	Policies   []policy.Source // documents of other kinds are ignored, bindings of policies belong here
+	Resources  []policy.Source // the objects to review
+	Exceptions []policy.Source
+	Cluster    []policy.Source // objects that the cluster holds: they answer look-ups, Namespaces give labels
+	Old        []policy.Source // the objects before an update, found by kind, namespace and name
+
+	Values *Values // nil for none
+	User   User
+	// Operation is what is asked for. Empty means UPDATE for an object that Old holds and CREATE for all others;
+	// the old object of an UPDATE is the one of Old, else the one of Cluster. DELETE removes the objects.
+	Operation admission.Operation
+	Now       time.Time // for expiry and the time functions of policies
+}
+
+// Run reviews all objects. What is wrong with the files is in the report; the error is that of the context.
+func Run(ctx context.Context, in Input) (*Report, error) {
+	r := &Report{Results: []Result{}, Errors: []checks.Problem{}}
+	options := engine.Options{Now: in.Now}
+	policies, problems := engine.CompilePolicies(in.Policies, options)
+	r.problems(problems...)
+	r.problems(policies.Unsupported()...)
+	for _, p := range policies.List() {
+		r.Stats.Policies++
+		r.Stats.Rules += len(p.Rules)
+	}
+	declared, problems := Declare(in.Cluster...)
+	r.problems(problems...)
+	old, problems := Declare(in.Old...)
+	r.problems(problems...)
+	reviewer := NewReviewer(Setup{
+		Policies: policies, Exceptions: r.exceptions(in, options), Cluster: declared, Values: in.Values, User: in.User,
+		Namespaces: namespacesOf(in.Resources),
+	})
+	for _, src := range in.Resources {
+		for o, problem := range manifest.Objects(src) {
+			if problem != nil {
+				r.problems(*problem)
+				continue
+			}
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			if isInput(o) {
+				continue // the inputs of this command often lie in one folder
+			}
+			Default(o)
+			review := Review{Object: o, Operation: in.Operation}
+			review.find(old, declared)
+			r.add(admission.IdentityOf(o), src.Path, reviewer.Review(ctx, review))
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	r.finish()
+	return r, nil
+}
+
+// find looks the old object of an update up.
+func (v *Review) find(old, declared *Objects) {
+	if v.Operation != "" && v.Operation != admission.Update {
+		return
+	}
+	id := admission.IdentityOf(v.Object)
+	o, ok := old.get(id.Group, id.Kind, id.Namespace, id.Name)
+	if !ok && v.Operation == admission.Update {
+		o, ok = declared.get(id.Group, id.Kind, id.Namespace, id.Name)
+	}
+	if ok {
+		v.Operation, v.Old = admission.Update, o
+	}
+}
+
+// exceptions compiles the exceptions and leaves out those that have expired. One whose label gives it a duration
+// lives from the moment it is applied, which is now.
+func (r *Report) exceptions(in Input, options engine.Options) []*engine.Exception {
+	all, problems := engine.CompileExceptions(in.Exceptions, options)
+	r.problems(problems...)
+	decision := exempt.Decide(exempt.Input{
+		Merged: all, Now: in.Now,
+		Since: func(*engine.Exception) (time.Time, bool) { return in.Now, true },
+	})
+	r.Stats.Exceptions = len(decision.Counting)
+	for _, e := range decision.Idle {
+		r.problems(policy.Problem{Path: e.Path, Line: e.Line, Warning: true,
+			Message: fmt.Sprintf("the exception %s has expired and does not count", exempt.Name(e))})
+	}
+	return decision.Counting
+}
+
+// namespacesOf finds the Namespaces among the files without reading the rest of them for long.
+func namespacesOf(sources []policy.Source) []admission.Object {
+	var out []admission.Object
+	for _, s := range sources {
+		for o := range manifest.OfKind(s, "Namespace") {
+			if o["apiVersion"] == "v1" {
+				out = append(out, o)
+			}
+		}
+	}
+	return out
+}
+
+// isInput says whether an object is a file for this command rather than for a cluster.
+func isInput(o admission.Object) bool { return admission.IdentityOf(o).Group == "cli.kyverno.io" }
+
+func compareProblems(a, b checks.Problem) int {
+	return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Message, b.Message))
+}
+
+// problems adds problems to the errors and the warnings of the report.
+func (r *Report) problems(list ...policy.Problem) {
+	for _, p := range list {
+		q := checks.Problem{Path: p.Path, Line: p.Line, Column: p.Column, Message: p.Message}
+		if p.Warning {
+			r.Warnings = append(r.Warnings, q)
+		} else {
+			r.Errors = append(r.Errors, q)
+		}
+	}
+}
+
+// finish sorts what is said about files and draws the conclusion.
+func (r *Report) finish() {
+	for _, list := range []*[]checks.Problem{&r.Errors, &r.Warnings} {
+		slices.SortStableFunc(*list, compareProblems)
+		*list = slices.Compact(*list)
+	}
+	r.Conclusion = r.conclude()
+}

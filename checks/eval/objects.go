@@ -1,0 +1,156 @@
+package eval
+
+import (
+	"context"
+
+	"github.com/lintel-bot/lintel/checks/eval/manifest"
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/policy"
+)
+
+// Objects are declared objects of a cluster. They answer look-ups, and are safe for concurrent use once no more
+// are added.
+type Objects struct {
+	kinds  map[kind][]admission.Object
+	images map[string]map[string]any // what a registry says of them
+	whole  bool
+}
+
+type kind struct{ group, kind string }
+
+var _ admission.Cluster = (*Objects)(nil)
+
+// Declare reads declared objects. Files of cli.kyverno.io that hold objects (ClusterResource, Context) stand for
+// these; the images of a Context stand for what a registry would say of them
+// (https://kyverno.io/docs/kyverno-cli/reference/kyverno_test/, apis/v1alpha1/context.go of Kyverno).
+func Declare(sources ...policy.Source) (*Objects, []policy.Problem) {
+	c := &Objects{kinds: map[kind][]admission.Object{}, images: map[string]map[string]any{}}
+	all, problems := manifest.All(sources...)
+	for _, o := range all {
+		if !isInput(o) {
+			c.Add(o)
+			continue
+		}
+		spec, _ := o["spec"].(map[string]any)
+		list, _ := spec["resources"].([]any)
+		for _, item := range list {
+			if m, ok := item.(map[string]any); ok {
+				c.Add(m)
+			}
+		}
+		images, _ := spec["images"].([]any)
+		for _, item := range images {
+			m, _ := item.(map[string]any)
+			name, ok := m["image"].(string)
+			if !ok {
+				continue
+			}
+			for _, k := range []string{"resolvedImage", "registry", "repository"} {
+				if _, ok := m[k]; !ok {
+					m[k] = "" // these are always there
+				}
+			}
+			c.images[name] = m
+		}
+	}
+	return c, problems
+}
+
+// Complete says that the cluster holds nothing else, as in a test of the kyverno command: what is not declared does
+// not exist, and is not only unknown.
+func (c *Objects) Complete() { c.whole = true }
+
+// Whole reports whether [Objects.Complete] was called.
+func (c *Objects) Whole() bool { return c != nil && c.whole }
+
+// ImageData is what the registry of an image is declared to say of it, for policies that ask.
+func (c *Objects) ImageData(image string) (map[string]any, bool) {
+	if c == nil {
+		return nil, false
+	}
+	data, ok := c.images[image]
+	return data, ok
+}
+
+// Add declares one more object. A namespaced one without a namespace is in "default".
+func (c *Objects) Add(o admission.Object) {
+	Default(o)
+	id := admission.IdentityOf(o)
+	k := kind{id.Group, id.Kind}
+	c.kinds[k] = append(c.kinds[k], o)
+}
+
+// Empty says whether nothing is declared.
+func (c *Objects) Empty() bool {
+	return c == nil || len(c.kinds) == 0 && len(c.images) == 0 && !c.whole
+}
+
+// Get implements admission.Cluster.
+func (c *Objects) Get(_ context.Context, group, kind, namespace, name string) (admission.Object, bool) {
+	return c.get(group, kind, namespace, name)
+}
+
+func (c *Objects) get(group, of, namespace, name string) (admission.Object, bool) {
+	if c == nil {
+		return nil, false
+	}
+	for _, o := range c.kinds[kind{group, of}] {
+		id := admission.IdentityOf(o)
+		if id.Name == name && (namespace == "" || id.Namespace == namespace || id.Namespace == "") {
+			return o, true
+		}
+	}
+	return nil, false
+}
+
+// List implements admission.Cluster.
+func (c *Objects) List(_ context.Context, group, of, namespace string) []admission.Object {
+	if c == nil {
+		return nil
+	}
+	var out []admission.Object
+	for _, o := range c.kinds[kind{group, of}] {
+		if namespace == "" || admission.IdentityOf(o).Namespace == namespace {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// Default puts a namespaced object that names no namespace into "default", as kubectl does. Custom resources
+// count as namespaced.
+func Default(o admission.Object) {
+	meta, ok := o["metadata"].(map[string]any)
+	if !ok || meta["namespace"] != nil {
+		return
+	}
+	if id := admission.IdentityOf(o); !clusterScoped(id.Group, id.Kind) {
+		meta["namespace"] = "default"
+	}
+}
+
+// clusterScoped knows the kinds without a namespace, of Kubernetes ("kubectl api-resources --namespaced=false")
+// and of the policies themselves.
+func clusterScoped(group, kind string) bool {
+	switch group {
+	case "":
+		return kind == "Namespace" || kind == "Node" || kind == "PersistentVolume"
+	case "rbac.authorization.k8s.io":
+		return kind == "ClusterRole" || kind == "ClusterRoleBinding"
+	case "apiextensions.k8s.io", "apiregistration.k8s.io", "admissionregistration.k8s.io", "scheduling.k8s.io",
+		"node.k8s.io", "flowcontrol.apiserver.k8s.io", "certificates.k8s.io", "storagemigration.k8s.io":
+		return true
+	case "storage.k8s.io":
+		return kind != "CSIStorageCapacity"
+	case "networking.k8s.io":
+		return kind == "IngressClass" || kind == "IPAddress" || kind == "ServiceCIDR"
+	case "kyverno.io":
+		return kind == "ClusterPolicy" || kind == "ClusterCleanupPolicy" || kind == "GlobalContextEntry"
+	case "policies.kyverno.io":
+		switch kind {
+		case "ValidatingPolicy", "MutatingPolicy", "GeneratingPolicy", "DeletingPolicy", "ImageValidatingPolicy":
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,178 @@
+package eval
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/policy"
+)
+
+// Values are the variables of a values file: they stand in for what only a cluster could answer
+// (https://kyverno.io/docs/kyverno-cli/reference/kyverno_apply/, apis/v1alpha1/values_spec.go of Kyverno). Keys
+// may be dotted.
+type Values struct {
+	GlobalValues map[string]any     `json:"globalValues"`
+	Policies     []PolicyValues     `json:"policies"`
+	Selectors    []NamespaceLabels  `json:"namespaceSelector"`
+	Namespaces   []admission.Object `json:"namespaces"` // whole Namespaces; they win over namespaceSelector
+	Subresources []any              `json:"subresources"`
+}
+
+// PolicyValues are the values of one policy.
+type PolicyValues struct {
+	Name      string           `json:"name"`
+	Resources []ResourceValues `json:"resources"` // win over the global values
+	Rules     []RuleValues     `json:"rules"`
+}
+
+// ResourceValues are the values for objects of a name.
+type ResourceValues struct {
+	Name   string         `json:"name"`
+	Values map[string]any `json:"values"`
+}
+
+// RuleValues are the values of a rule, generated forms of the rule included.
+type RuleValues struct {
+	Name          string           `json:"name"`
+	Values        map[string]any   `json:"values"`
+	ForeachValues map[string][]any `json:"foreachValues"`
+}
+
+// NamespaceLabels are the labels of a namespace.
+type NamespaceLabels struct {
+	Name   string            `json:"name"`
+	Labels map[string]string `json:"labels"`
+}
+
+// ParseValues reads a values file, strictly: an unknown field is a problem.
+func ParseValues(src policy.Source) (*Values, []policy.Problem) {
+	var file struct {
+		Header
+		Values
+	}
+	problems := parseFile(src, "Values", &file)
+	return &file.Values, problems
+}
+
+// User is who asks.
+type User struct {
+	Info                admission.UserInfo `json:"userInfo"`
+	Roles, ClusterRoles []string
+}
+
+// ParseUser reads a file of kind UserInfo of cli.kyverno.io (apis/v1alpha1/user_info.go of Kyverno), strictly.
+func ParseUser(src policy.Source) (User, []policy.Problem) {
+	var file struct {
+		Header
+		Roles        []string `json:"roles"`
+		ClusterRoles []string `json:"clusterRoles"`
+		UserInfo     struct {
+			Username string              `json:"username"`
+			UID      string              `json:"uid"`
+			Groups   []string            `json:"groups"`
+			Extra    map[string][]string `json:"extra"`
+		} `json:"userInfo"`
+	}
+	problems := parseFile(src, "UserInfo", &file)
+	return User{Info: admission.UserInfo(file.UserInfo), Roles: file.Roles, ClusterRoles: file.ClusterRoles}, problems
+}
+
+// Header are the fields that all files of cli.kyverno.io have. Kyverno only looks whether they are there.
+type Header struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   any    `json:"metadata"`
+}
+
+// parseFile decodes the one document of a file.
+func parseFile(src policy.Source, kind string, into any) []policy.Problem {
+	docs, problems := policy.Documents(src)
+	switch {
+	case len(problems) > 0:
+		return problems
+	case len(docs) == 0 || docs[0].APIVersion == "":
+		return []policy.Problem{{Path: src.Path, Message: fmt.Sprintf("the file has no apiVersion and kind: write cli.kyverno.io/v1alpha1 and %s", kind)}}
+	case len(docs) > 1:
+		return []policy.Problem{docs[1].Problem("", "the file holds more than one document: keep the one of kind %s", kind)}
+	}
+	return policy.Decode(docs[0], into)
+}
+
+// of are the values for a policy and an object. The caller may change them.
+func (v *Values) of(policy, object string) map[string]any {
+	out := maps.Clone(v.GlobalValues)
+	if out == nil {
+		out = map[string]any{}
+	}
+	for _, p := range v.Policies {
+		if p.Name != policy {
+			continue
+		}
+		for _, r := range p.Resources {
+			if r.Name == object {
+				maps.Copy(out, r.Values)
+			}
+		}
+	}
+	return out
+}
+
+// ofRule adds the values of a rule. Of foreach values the first counts.
+func (v *Values) ofRule(out map[string]any, policy, rule string) {
+	rule = strings.TrimPrefix(strings.TrimPrefix(rule, "autogen-"), "cronjob-")
+	for _, p := range v.Policies {
+		for _, r := range p.Rules {
+			if p.Name != policy || r.Name != rule {
+				continue
+			}
+			maps.Copy(out, r.Values)
+			for k, list := range r.ForeachValues {
+				if len(list) > 0 {
+					out[k] = list[0]
+				}
+			}
+		}
+	}
+}
+
+// aboutRequest says whether a value is part of the request itself rather than a variable of a rule.
+func aboutRequest(key string) bool {
+	return key == "request.operation" || strings.HasPrefix(key, "request.object.")
+}
+
+// splitRequest moves the values that are parts of the request out of the others.
+func splitRequest(values map[string]any) (request map[string]any) {
+	request = map[string]any{}
+	for k, v := range values {
+		if aboutRequest(k) {
+			request[k] = v
+			delete(values, k)
+		}
+	}
+	return request
+}
+
+// namespaces are what the values say about a namespace, in the order of their weight.
+func (v *Values) namespaces(name string) []admission.Object {
+	if v == nil {
+		return nil
+	}
+	var out []admission.Object
+	for _, n := range v.Selectors {
+		if n.Name == name {
+			labels := map[string]any{}
+			for k, l := range n.Labels {
+				labels[k] = l
+			}
+			out = append(out, admission.Object{"metadata": map[string]any{"labels": labels}})
+		}
+	}
+	for _, n := range v.Namespaces {
+		if admission.IdentityOf(n).Name == name {
+			out = append(out, n)
+		}
+	}
+	return out
+}

@@ -1,0 +1,146 @@
+package output
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// hostile tells whether a character can change how the text around it is shown: control characters
+// (terminal escapes begin with one), directional overrides and other invisible format characters, line
+// and paragraph separators. The two joiners of scripts and emoji are harmless.
+func hostile(r rune) bool {
+	if r < 0x7f {
+		return r < ' '
+	}
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) && r != '\u200c' && r != '\u200d'
+}
+
+// line makes text safe to show on one line: hostile characters are written as escapes, a tab is a space,
+// line ends become spaces.
+func line(s string) string {
+	return clean(s, func(r rune) (string, bool) {
+		switch r {
+		case '\t', '\n':
+			return " ", true
+		case '\r':
+			return "", true
+		}
+		return "", false
+	})
+}
+
+// lines is like line, but keeps line ends.
+func lines(s string) string {
+	s = strings.ReplaceAll(s, "\r\n", "\n")
+	return clean(s, func(r rune) (string, bool) {
+		switch r {
+		case '\n':
+			return "\n", true
+		case '\t':
+			return " ", true
+		}
+		return "", false
+	})
+}
+
+// clean escapes what is hostile, unless special has another text for it.
+func clean(s string, special func(rune) (string, bool)) string {
+	if utf8.ValidString(s) && strings.IndexFunc(s, hostile) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError && n == 1 {
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		} else if hostile(r) {
+			if t, ok := special(r); ok {
+				b.WriteString(t)
+			} else {
+				b.WriteString(escape(r))
+			}
+		} else {
+			b.WriteRune(r)
+		}
+		i += n
+	}
+	return b.String()
+}
+
+// escape writes a character as Go and JSON do: \u001b.
+func escape(r rune) string {
+	if r > 0xffff {
+		return fmt.Sprintf(`\U%08x`, r)
+	}
+	return fmt.Sprintf(`\u%04x`, r)
+}
+
+// tame keeps a row of text from being read as a command by the log of a CI system: GitHub Actions takes
+// "::name::" at the beginning of a line and "##[name]" anywhere
+// (https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands), Azure Pipelines "##vso[".
+func tame(row string) string {
+	if rest := strings.TrimLeft(row, " "); strings.HasPrefix(rest, "::") {
+		row = row[:len(row)-len(rest)] + ": " + rest[1:]
+	}
+	return tameTags(row)
+}
+
+// tameTags is the part of tame that does not depend on where a text stands.
+func tameTags(s string) string {
+	return strings.NewReplacer("##[", "## [", "##vso[", "## vso[").Replace(s)
+}
+
+// tameWords is tame for text that another may break into lines at its spaces.
+func tameWords(s string) string {
+	words := strings.Split(s, " ")
+	for i, w := range words {
+		words[i] = tame(w)
+	}
+	return strings.Join(words, " ")
+}
+
+// wrap breaks text at spaces into lines of at most width columns, keeping its own line ends. Words that
+// are longer stay whole, so that paths can be copied. No row is a command of a log.
+func wrap(s string, width int) []string {
+	var out []string
+	for paragraph := range strings.SplitSeq(strings.TrimRight(s, "\n "), "\n") {
+		row, columns := "", 0
+		for _, word := range strings.Fields(paragraph) {
+			w := textWidth(word)
+			if row != "" && columns+1+w > width {
+				out = append(out, tame(row))
+				row, columns = "", 0
+			}
+			if row != "" {
+				row, columns = row+" ", columns+1
+			}
+			row, columns = row+word, columns+w
+		}
+		out = append(out, tame(row))
+	}
+	return out
+}
+
+func textWidth(s string) int {
+	n := 0
+	for _, r := range s {
+		n += runeWidth(r)
+	}
+	return n
+}
+
+// runeWidth is the number of terminal columns of a printable character: two for East Asian wide ones and
+// emoji, none for combining marks (Unicode Standard Annex 11, coarsely).
+func runeWidth(r rune) int {
+	switch {
+	case unicode.In(r, unicode.Mn, unicode.Me) || r == '\u200c' || r == '\u200d':
+		return 0
+	case r >= 0x1100 && r <= 0x115f, r >= 0x2e80 && r <= 0xa4cf && r != 0x303f, r >= 0xac00 && r <= 0xd7a3,
+		r >= 0xf900 && r <= 0xfaff, r >= 0xfe30 && r <= 0xfe6f, r >= 0xff00 && r <= 0xff60, r >= 0xffe0 && r <= 0xffe6,
+		r >= 0x1f300 && r <= 0x1f64f, r >= 0x1f900 && r <= 0x1f9ff, r >= 0x20000 && r <= 0x3fffd:
+		return 2
+	}
+	return 1
+}

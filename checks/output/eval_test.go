@@ -1,0 +1,85 @@
+package output
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/eval"
+	"github.com/lintel-bot/lintel/checks/policytest"
+)
+
+const evil = "a\x1b[31m\u202e\n::error::b ##[group]c <d> ☃"
+
+func evalReport() *eval.Report {
+	r := &eval.Report{Results: []eval.Result{}, Errors: []checks.Problem{{Path: evil, Line: 3, Message: evil}}, Conclusion: checks.Failure}
+	for range 300 {
+		r.Results = append(r.Results, eval.Result{Policy: evil, Rule: evil, Resource: checks.Resource{Kind: evil, Name: evil}, Result: checks.Fail,
+			Action: "enforce", Message: evil, Fields: []string{"/" + evil}})
+	}
+	return r
+}
+
+// The JSON that is written in parts is that of the whole report.
+func TestEvalJSON(t *testing.T) {
+	for name, r := range map[string]*eval.Report{
+		"many":  evalReport(),
+		"none":  {Results: []eval.Result{}, Errors: []checks.Problem{}, Conclusion: checks.Success},
+		"words": {Results: []eval.Result{}, Errors: []checks.Problem{}, Warnings: []checks.Problem{{Message: "w"}}, Stats: eval.Stats{Pass: 2}},
+	} {
+		var out bytes.Buffer
+		if err := EvalJSON(&out, r); err != nil {
+			t.Fatal(err)
+		}
+		var got eval.Report
+		if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+			t.Fatalf("%s: %v\n%s", name, err, out.Bytes())
+		}
+		if !reflect.DeepEqual(&got, r) {
+			t.Errorf("%s: %+v, want %+v", name, got, r)
+		}
+		safeText(t, out.String())
+	}
+}
+
+func TestEvalText(t *testing.T) {
+	var out strings.Builder
+	if err := EvalText(&out, evalReport(), TextOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	safeText(t, out.String())
+	if n := strings.Count(out.String(), "\n  fail     a"); n != 300 {
+		t.Errorf("%d results\n%.500s", n, out.String())
+	}
+}
+
+func TestSuiteForms(t *testing.T) {
+	row := policytest.Row{File: evil, Policy: evil, Rule: evil, Resource: checks.Resource{Kind: evil, Name: evil}, Expected: "pass", Actual: "fail", Reason: evil}
+	excluded := row
+	excluded.Excluded = true
+	r := &policytest.Report{Rows: []policytest.Row{row, excluded}, Errors: []checks.Problem{{Path: evil, Message: evil}}, Summary: policytest.Summary{Files: 1, Checked: 1, Failed: 1, Excluded: 1}}
+	for name, write := range map[string]func(*strings.Builder) error{
+		"text":  func(w *strings.Builder) error { return SuiteText(w, r, true, TextOptions{}) },
+		"json":  func(w *strings.Builder) error { return SuiteJSON(w, r) },
+		"junit": func(w *strings.Builder) error { return SuiteJUnit(w, r) },
+	} {
+		var out strings.Builder
+		if err := write(&out); err != nil {
+			t.Fatal(name, err)
+		}
+		safeText(t, out.String())
+	}
+}
+
+// safeText fails on what a terminal or the log of a CI system would obey.
+func safeText(t *testing.T, s string) {
+	t.Helper()
+	for _, bad := range []string{"\x1b", "\u202e", "##[", "\n::"} {
+		if strings.Contains(s, bad) {
+			t.Errorf("%q in %.300q", bad, s)
+		}
+	}
+}

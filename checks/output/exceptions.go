@@ -1,0 +1,179 @@
+package output
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lintel-bot/lintel/checks"
+)
+
+// fact is one line about an exception: words of ours, and names that others wrote behind them.
+type fact struct {
+	words string
+	names []string
+	after string
+}
+
+// plain is the fact as text.
+func (f fact) plain() string {
+	return strings.TrimSpace(f.words + " " + strings.Join(f.names, ", ") + f.after)
+}
+
+// facts are what a reviewer has to know of an exception of the change, the most important first.
+func facts(e *checks.Exception, a *checks.Approvers) (out []fact) {
+	add := func(words string, names ...string) { out = append(out, fact{words: words, names: names}) }
+	out = append(out, decision(e, a)...)
+	if e.Lets == 0 {
+		add("covers no finding of this change")
+	} else {
+		add("lets through " + count(e.Lets, "finding", "findings") + " of this change")
+	}
+	if b := e.Beyond; b != nil {
+		looked := fmt.Sprintf("(%s in %d of %s looked at)", count(b.Resources, "resource", "resources"), b.Roots, count(b.OfRoots, "root", "roots"))
+		switch {
+		case b.Fails > 0:
+			f := fact{words: "would also cover " + count(b.Fails, "other resource that fails", "other resources that fail") + " its rules today:"}
+			for _, r := range b.Failing {
+				f.names = append(f.names, resourceName(r))
+			}
+			if more := b.Fails - len(b.Failing); more > 0 {
+				f.after = fmt.Sprintf(" and %d more", more)
+			}
+			f.after += " " + looked
+			out = append(out, f)
+		default:
+			add("covers no other resource that fails its rules today " + looked)
+		}
+		if b.Complying > 0 {
+			add("would also cover later violations of " + count(b.Complying, "resource that keeps", "resources that keep") + " its rules today")
+		}
+	}
+	if len(e.Broad) > 0 {
+		out = append(out, fact{words: "leaves open:", names: e.Broad})
+	}
+	if !e.Expires.IsZero() {
+		words := "ends on "
+		if e.State == "expired" {
+			words = "ended on "
+		}
+		add(words + day(e.Expires))
+	}
+	return out
+}
+
+func day(t time.Time) string { return t.UTC().Format("2 January 2006") }
+
+// decision says what the reviews came to, and what is missing.
+func decision(e *checks.Exception, a *checks.Approvers) (out []fact) {
+	r := e.Review
+	if r == nil {
+		if len(e.By) > 0 {
+			out = append(out, fact{words: e.State + " by", names: e.By})
+		}
+		if need := approverWords(a); e.State == "pending" && need != "" {
+			out = append(out, fact{words: "needs", names: []string{need}})
+		}
+		return out
+	}
+	votes := func(words string, list []checks.Vote) {
+		f := fact{words: words}
+		for _, v := range list {
+			name := v.User + " at " + v.Commit[:min(len(v.Commit), 7)]
+			if v.Why != "" {
+				name += " (" + v.Why + ")"
+			}
+			f.names = append(f.names, name)
+		}
+		if len(list) > 0 {
+			out = append(out, f)
+		}
+	}
+	votes("approved by", r.Approved)
+	votes("changes requested by", r.Refused)
+	if e.State == "pending" && r.Missing() > 0 {
+		more := ""
+		if len(r.Approved) > 0 {
+			more = " more"
+		}
+		words := fmt.Sprintf("needs %d%s approving review", r.Missing(), more)
+		if r.Missing() > 1 {
+			words += "s"
+		}
+		out = append(out, fact{words: words + " of exactly this content by", names: []string{strings.Join(r.Who, " or ")}})
+	}
+	votes("does not count:", r.Ignored)
+	return out
+}
+
+// upkeepWords says what is the matter with a merged exception.
+func upkeepWords(u *checks.Upkeep) string {
+	var parts []string
+	switch {
+	case u.Expired && u.Expires.IsZero():
+		parts = append(parts, "has ended: since when it counts is not known")
+	case u.Expired:
+		parts = append(parts, "ended on "+day(u.Expires)+" and covers nothing any more: remove or renew it")
+	case u.Soon:
+		parts = append(parts, "ends on "+day(u.Expires)+": renew it, or fix what it covers")
+	}
+	switch {
+	case u.Unused && u.Covers > 0:
+		parts = append(parts, "is not needed any more: what it is about ("+count(u.Covers, "resource", "resources")+") keeps the rules")
+	case u.Unused:
+		parts = append(parts, "covers nothing in this repository any more: remove it")
+	}
+	return strings.Join(parts, "; ")
+}
+
+// inState are the names of the exceptions in a state.
+func inState(r *checks.Report, state string) (names []string) {
+	for _, e := range r.Exceptions {
+		if e.State == state && !slices.Contains(names, e.Name) {
+			names = append(names, e.Name)
+		}
+	}
+	return names
+}
+
+// step is one thing to do next: words of ours, with names of others in every second place.
+type step []string
+
+// steps says what has to be done for the check to succeed, the first thing first. where is where the findings stand;
+// button says that the reader has the button that drafts exceptions.
+func steps(r *checks.Report, where string, button bool) (out []step) {
+	var n [excepted + 1]int
+	for i := range r.Findings {
+		n[standingOf(&r.Findings[i])]++
+	}
+	if len(r.Errors) > 0 {
+		out = append(out, step{"Fix the errors: what cannot be read or rendered is not checked."})
+	}
+	if n[blocking] > 0 {
+		next := step{"Edit the lines named " + where + ", so that the policies hold. If something has to stay as it is, add an exception to this change (",
+			"lintel check --draft-exceptions -", " writes a draft) and have it approved"}
+		if button {
+			next[1] = "Draft exceptions"
+			next[0] += "the button "
+		}
+		if need := approverWords(r.Approvers); need != "" {
+			next[2] += ": "
+			next = append(next, need, "")
+		}
+		next[len(next)-1] += "."
+		out = append(out, next)
+	}
+	if names := inState(r, "refused"); len(names) > 0 {
+		out = append(out, step{"Changes were requested on ", strings.Join(names, ", "), ": edit it as asked, or fix what it was to cover."})
+	}
+	if n[pending] > 0 {
+		names := inState(r, "pending")
+		it := "it"
+		if len(names) > 1 {
+			it = "them"
+		}
+		out = append(out, step{"Ask for a review of ", strings.Join(names, ", "), ". Nothing else is to do: when enough approvers have approved " + it + ", this check succeeds by itself."})
+	}
+	return out
+}

@@ -1,0 +1,79 @@
+package output
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks"
+)
+
+// GitHub writes workflow commands, which GitHub Actions shows as annotations, and a last line for the log
+// (https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands). What exceptions
+// cover is left out; what the base already had is a notice.
+func GitHub(w io.Writer, r *checks.Report) error {
+	var b strings.Builder
+	for i := range r.Errors {
+		p := &r.Errors[i]
+		command(&b, "error", "Lintel", p.Message, problemPlace(p))
+	}
+	for _, f := range only(byPlace(r.Findings), blocking, pending, warning, before) {
+		name := map[standing]string{blocking: "error", pending: "error", before: "notice"}[standingOf(f)]
+		if name == "" {
+			name = "warning"
+		}
+		message := f.Message
+		if m := mark(f); m != "" {
+			message += "\n(" + m + ")"
+		}
+		message += "\n" + resourceName(f.Resource)
+		if f.Field != "" {
+			message += ", field " + f.Field
+		}
+		command(&b, name, ruleName(f), message, f.Origin)
+	}
+	for i := range r.Warnings {
+		p := &r.Warnings[i]
+		command(&b, "warning", "Lintel", p.Message, problemPlace(p))
+	}
+	previewCommands(&b, r.Preview)
+	fmt.Fprintf(&b, "Lintel: %s. %s\n", counts(r), tame(line(verdict(r))))
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func problemPlace(p *checks.Problem) *checks.Origin {
+	if p.Path == "" {
+		return nil
+	}
+	return &checks.Origin{Path: p.Path, StartLine: p.Line, EndLine: p.Line, StartColumn: p.Column}
+}
+
+func command(b *strings.Builder, name, title, message string, o *checks.Origin) {
+	b.WriteString("::" + name + " ")
+	if o != nil {
+		b.WriteString("file=" + commandProperty(o.Path) + ",")
+		if o.StartLine > 0 {
+			fmt.Fprintf(b, "line=%d,", o.StartLine)
+			if o.EndLine > o.StartLine {
+				fmt.Fprintf(b, "endLine=%d,", o.EndLine)
+			} else if o.StartColumn > 0 { // columns are only shown within one line
+				fmt.Fprintf(b, "col=%d,", o.StartColumn)
+				if o.EndColumn > 0 {
+					fmt.Fprintf(b, "endColumn=%d,", o.EndColumn)
+				}
+			}
+		}
+	}
+	b.WriteString("title=" + commandProperty(title) + "::" + commandData(message) + "\n")
+}
+
+// commandData escapes a command's message as the runner reads it back.
+func commandData(s string) string {
+	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(tameTags(lines(s)))
+}
+
+// commandProperty escapes a command's property, which ends at a comma or colon.
+func commandProperty(s string) string {
+	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C").Replace(tameTags(line(s)))
+}

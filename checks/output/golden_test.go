@@ -1,0 +1,86 @@
+package output
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// golden compares with a file of testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+}
+
+func blobURL(path string, line int) string {
+	return "https://github.com/org/repo/blob/4b825dc6/" + path + "#L" + string(rune('0'+line%10))
+}
+
+func TestGolden(t *testing.T) {
+	for name, r := range fixtures() {
+		for _, f := range Names() {
+			t.Run(name+"/"+f, func(t *testing.T) {
+				var b bytes.Buffer
+				if err := Write(f, &b, r, Options{Version: "v0.1.0"}); err != nil {
+					t.Fatal(err)
+				}
+				golden(t, name+"."+f, b.String())
+			})
+		}
+	}
+	var narrow, color bytes.Buffer
+	Text(&narrow, rich(), TextOptions{Width: 44})
+	golden(t, "rich.narrow.text", narrow.String())
+	Text(&color, rich(), TextOptions{Color: true})
+	golden(t, "rich.color.text", color.String())
+	golden(t, "rich.links.markdown", Markdown(rich(), MarkdownOptions{BlobURL: blobURL}))
+	golden(t, "rich.details.markdown", Details(rich(), MarkdownOptions{BlobURL: blobURL}))
+	golden(t, "rich.short.markdown", Markdown(rich(), MarkdownOptions{BlobURL: blobURL, MaxBytes: 3000}))
+}
+
+func TestUnknownForm(t *testing.T) {
+	var unknown *UnknownError
+	err := Write("yaml", io.Discard, clear(), Options{})
+	if !errors.As(err, &unknown) || unknown.Name != "yaml" || !strings.Contains(err.Error(), "policyreport") {
+		t.Errorf("error %v", err)
+	}
+	if want := []string{"text", "json", "sarif", "github", "junit", "policyreport", "markdown"}; !slices.Equal(Names(), want) {
+		t.Errorf("names %v", Names())
+	}
+}
+
+// A writer that fails fails the form.
+func TestWriteErrors(t *testing.T) {
+	for _, name := range Names() {
+		if err := Write(name, failing{}, rich(), Options{}); !errors.Is(err, io.ErrClosedPipe) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }

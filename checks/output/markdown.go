@@ -1,0 +1,251 @@
+package output
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks"
+)
+
+// MarkdownOptions are the options of Markdown.
+type MarkdownOptions struct {
+	// BlobURL is the web address of a line of a file at the head commit; line 0 is the file. May be nil,
+	// or answer "" where there is none.
+	BlobURL func(path string, line int) string
+	// MaxBytes bounds the answer, in bytes; GitHub takes 65,535 for the summary of a check run
+	// (https://docs.github.com/en/rest/checks/runs). 0 means no limit.
+	MaxBytes int
+	// Button says that the reader has the buttons of a check run.
+	Button bool
+}
+
+// messageRunes is how much of a message a table shows; annotations have the whole.
+const messageRunes = 300
+
+// Markdown writes the report for the summary of a check run: the verdict, errors, a row for each resource
+// and policy, what GitHub does not show beside the changed lines, exceptions and what they lack,
+// warnings, and what the base already had. What does not fit in MaxBytes is counted.
+func Markdown(r *checks.Report, o MarkdownOptions) string {
+	m := &markdown{report: r, o: o}
+	list := byPlace(r.Findings)
+	active := only(list, blocking, pending, warning)
+	first := []section{
+		m.problems("Errors", r.Errors),
+		m.table("Findings", active, false),
+		m.outside(active),
+		m.exceptions(),
+		m.upkeep(),
+		m.preview(),
+	}
+	second := []section{
+		m.problems("Warnings", r.Warnings),
+		m.table("Already in the base", only(list, before), true),
+		m.covered(only(list, excepted)),
+		m.previewTable(),
+	}
+	icon := map[checks.Conclusion]string{checks.Success: "✅", checks.Neutral: "⚠️", checks.ActionRequired: "⏳"}[r.Conclusion]
+	head := fmt.Sprintf("**%s %s**\n\n%s\n", cmp.Or(icon, "❌"), prose(clip(verdict(r), 300)), prose(counts(r))) + next(r, o.Button)
+	foot := "\n<sub>" + prose(work(r.Stats)) + "</sub>\n"
+	whole := assemble(head, first, second, foot, 0)
+	switch {
+	case o.MaxBytes <= 0 || len(whole) <= o.MaxBytes:
+		return whole
+	case len(head)+len(foot)+leftOutBytes <= o.MaxBytes:
+		return assemble(head, first, second, foot, o.MaxBytes)
+	}
+	return truncate(counts(r)+"; the rest is left out for lack of space\n", o.MaxBytes) // our own words only: cut markup is no longer inert
+}
+
+// next says what to do, as a list.
+func next(r *checks.Report, button bool) string {
+	var b strings.Builder
+	for _, s := range steps(r, "below", button) {
+		if b.Len() == 0 {
+			b.WriteString("\n**What to do**\n\n")
+		}
+		b.WriteString("- ")
+		for i, part := range s {
+			if i%2 == 1 {
+				part = code(part)
+			}
+			b.WriteString(part)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+type markdown struct {
+	report *checks.Report
+	o      MarkdownOptions
+}
+
+func (m *markdown) at(path string, line, column int) string {
+	address := ""
+	if m.o.BlobURL != nil && path != "" {
+		address = m.o.BlobURL(path, line)
+	}
+	return link(place(path, line, column), address)
+}
+
+// origin links a finding's place; one that only the base has is no line of the head.
+func (m *markdown) origin(o *checks.Origin) string {
+	if o == nil {
+		return ""
+	}
+	if o.Side == "base" {
+		return code(place(o.Path, o.StartLine, 0)) + " (deleted)"
+	}
+	return m.at(o.Path, o.StartLine, 0)
+}
+
+func (m *markdown) problems(title string, problems []checks.Problem) section {
+	s := section{head: "\n#### " + title + "\n\n", one: "line", many: "lines"}
+	for _, p := range problems {
+		where := ""
+		if p.Path != "" {
+			where = m.at(p.Path, p.Line, p.Column) + ": "
+		}
+		s.rows = append(s.rows, "- "+where+prose(clip(p.Message, 2*messageRunes))+"\n")
+	}
+	return s
+}
+
+// table has one row for each resource and policy, whatever the rules' actions.
+func (m *markdown) table(title string, list []*checks.Finding, folded bool) section {
+	s := section{head: "\n#### " + title + "\n\n", one: "row", many: "rows"}
+	if folded {
+		s.head = fmt.Sprintf("\n<details><summary>%s, not blocking: %s</summary>\n\n", title, count(len(list), "finding", "findings"))
+		s.foot = "\n</details>\n"
+	}
+	s.head += "| | Resource | Policy | Where | What |\n| --- | --- | --- | --- | --- |\n"
+	groups, order := grouped(list)
+	for _, k := range order {
+		s.rows = append(s.rows, m.row(k.resource, groups[k]))
+	}
+	return s
+}
+
+// subject is what one row of a table is about.
+type subject struct {
+	resource checks.Resource
+	policy   string
+}
+
+// grouped puts the findings of each resource and policy together, whatever the rules' actions; the loudest first.
+func grouped(list []*checks.Finding) (map[subject][]*checks.Finding, []subject) {
+	groups := map[subject][]*checks.Finding{}
+	var order []subject
+	for _, f := range list {
+		for _, res := range append([]checks.Resource{f.Resource}, f.Resources...) {
+			k := subject{res, f.Policy}
+			if groups[k] == nil {
+				order = append(order, k)
+			}
+			groups[k] = append(groups[k], f)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b subject) int { return cmp.Compare(loudest(groups[a]), loudest(groups[b])) })
+	return groups, order
+}
+
+func loudest(list []*checks.Finding) standing {
+	s := excepted
+	for _, f := range list {
+		s = min(s, standingOf(f))
+	}
+	return s
+}
+
+// icons are what a row begins with.
+var icons = map[standing]string{blocking: "❌", pending: "⏳", warning: "⚠️", before: "▫️"}
+
+func (m *markdown) row(res checks.Resource, list []*checks.Finding) string {
+	icon := icons[loudest(list)]
+	var rules, places, messages []string
+	for _, f := range list {
+		rules = append(rules, strings.TrimSpace(code(f.Rule)+" "+prose(weight(f))))
+		if f.Origin != nil {
+			places = append(places, m.origin(f.Origin))
+		}
+		message := prose(clip(reason(f), messageRunes))
+		if f.Expected != "" {
+			message += " Expected: " + prose(clip(f.Expected, messageRunes)) + "."
+		}
+		if mk := mark(f); mk != "" {
+			message += " _(" + mk + ")_"
+		}
+		messages = append(messages, message)
+	}
+	return fmt.Sprintf("| %s | %s | %s<br>%s | %s | %s |\n", icon, code(resourceName(res)), code(list[0].Policy), few(rules, 4), few(places, 4), few(messages, 3))
+}
+
+// few joins the different items as lines of a cell, and counts those beyond the limit.
+func few(items []string, limit int) string {
+	var unique []string
+	for _, s := range items {
+		if !slices.Contains(unique, s) {
+			unique = append(unique, s)
+		}
+	}
+	if n := len(unique) - limit; n > 0 {
+		unique = append(unique[:limit], fmt.Sprintf("and %d more", n))
+	}
+	return strings.Join(unique, "<br>")
+}
+
+// outside lists what GitHub shows no annotation for, because the change does not touch the file.
+func (m *markdown) outside(list []*checks.Finding) section {
+	s := section{head: "\n#### Outside the changed files\n\nGitHub shows no annotations there, so here are the lines to edit.\n\n", one: "line", many: "lines"}
+	for _, f := range list {
+		if f.Origin == nil || f.Origin.Changed {
+			continue
+		}
+		s.rows = append(s.rows, fmt.Sprintf("- %s: %s, %s: %s\n", m.origin(f.Origin), code(ruleName(f)), code(resourceName(f.Resource)), prose(clip(reason(f), messageRunes))))
+	}
+	return s
+}
+
+func (m *markdown) exceptions() section {
+	s := section{head: "\n#### Exceptions of this change\n\n", one: "line", many: "lines"}
+	for i := range m.report.Exceptions {
+		e := &m.report.Exceptions[i]
+		icon := map[string]string{"approved": "✅", "pending": "⏳", "expired": "⌛", "refused": "❌"}[e.State]
+		s.rows = append(s.rows, "- "+strings.TrimSpace(icon+" "+code(e.Name))+" ("+m.at(e.Path, e.Line, 0)+"): **"+prose(e.State)+"**\n")
+		for _, f := range facts(e, m.report.Approvers) {
+			s.rows = append(s.rows, "  - "+strings.TrimSpace(f.words+" "+codes(f.names, 20)+f.after)+"\n")
+		}
+	}
+	return s
+}
+
+// upkeep lists merged exceptions to remove or to renew.
+func (m *markdown) upkeep() section {
+	s := section{head: "\n#### Exceptions to look after\n\n", one: "exception", many: "exceptions"}
+	for i := range m.report.Upkeep {
+		u := &m.report.Upkeep[i]
+		s.rows = append(s.rows, fmt.Sprintf("- %s (%s) %s\n", code(u.Name), m.at(u.Path, u.Line, 0), upkeepWords(u)))
+	}
+	return s
+}
+
+// covered counts what each exception lets through.
+func (m *markdown) covered(list []*checks.Finding) section {
+	s := section{
+		head: fmt.Sprintf("\n<details><summary>Covered by exceptions: %s</summary>\n\n", count(len(list), "finding", "findings")),
+		foot: "\n</details>\n", one: "line", many: "lines",
+	}
+	for _, f := range list {
+		row := fmt.Sprintf("- %s, %s", code(resourceName(f.Resource)), code(ruleName(f)))
+		if e := f.Exemption; e != nil {
+			row += fmt.Sprintf(": %s (%s), %s", code(e.Exception), m.at(e.Path, 0, 0), prose(e.State))
+			if e.By != "" {
+				row += " by " + code(e.By)
+			}
+		}
+		s.rows = append(s.rows, row+"\n")
+	}
+	return s
+}

@@ -1,0 +1,131 @@
+package output
+
+import (
+	"fmt"
+	"html"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+)
+
+// prose makes text inert in GitHub's Markdown, also in a table cell: it cannot start markup, HTML, a
+// link, a mention or a reference. Words that GitHub would link by themselves (addresses, @names, #1) are
+// written as code, where it does not. Line ends become spaces.
+func prose(s string) string {
+	words := strings.Fields(line(s))
+	for i, w := range words {
+		if linkish(w) {
+			words[i] = code(w)
+		} else {
+			words[i] = escapeMarkdown(w, i == 0)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// linkish tells whether GitHub may turn a word into a link or mention
+// (https://docs.github.com/en/get-started/writing-on-github/working-with-advanced-formatting/autolinked-references-and-urls).
+func linkish(w string) bool {
+	lower := strings.ToLower(w)
+	for _, s := range []string{"@", "://", "www.", "gh-", "mailto:", "xmpp:"} {
+		if strings.Contains(lower, s) {
+			return true
+		}
+	}
+	for i := 1; i < len(w); i++ {
+		if w[i-1] == '#' && w[i] >= '0' && w[i] <= '9' {
+			return true
+		}
+	}
+	return false
+}
+
+// escapeMarkdown escapes the characters that can begin or end markup. first says that the word may stand
+// at the beginning of a line, where more characters can.
+func escapeMarkdown(w string, first bool) string {
+	var b strings.Builder
+	for i, r := range w {
+		switch r {
+		case '\\', '`', '|': // a backslash before these reads differently in table cells
+			fmt.Fprintf(&b, "&#%d;", r)
+		case '<':
+			b.WriteString("&lt;")
+		case '>':
+			b.WriteString("&gt;")
+		case '&':
+			b.WriteString("&amp;")
+		case '*', '_', '[', ']', '~', '$':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case '#', '+', '-', '=':
+			if first && i == 0 {
+				b.WriteByte('\\')
+			}
+			b.WriteRune(r)
+		case '.', ')': // "1." begins a list
+			if first && i > 0 && strings.Trim(w[:i], "0123456789") == "" {
+				b.WriteByte('\\')
+			}
+			b.WriteRune(r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// codeRunes is how much of a name is shown; names of Kubernetes have at most 253 characters.
+const codeRunes = 260
+
+// code writes text as inline code, in which GitHub links nothing. Where the short form would need its
+// own escapes (backticks, and pipes and backslashes in tables) it is HTML with references.
+func code(s string) string {
+	s = clip(strings.Join(strings.Fields(line(s)), " "), codeRunes)
+	if s == "" {
+		return ""
+	}
+	if !strings.ContainsAny(s, "`|\\") && tame(s) == s {
+		return "`" + s + "`"
+	}
+	return "<code>" + references(s) + "</code>"
+}
+
+// references writes every ASCII character that is no letter, digit or space as a character reference,
+// which can never be markup (CommonMark, "Entity and numeric character references").
+func references(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if r > ' ' && r < utf8.RuneSelf && !(r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z') {
+			fmt.Fprintf(&b, "&#%d;", r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// link is text as code, linked to address when that is a web address.
+func link(text, address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || strings.ContainsFunc(address, hostile) {
+		return code(text)
+	}
+	shown := code(text)
+	if strings.HasPrefix(shown, "`") && !strings.ContainsAny(shown, "[]") && strings.Trim(address, plainAddress) == "" {
+		return "[" + shown + "](" + address + ")"
+	}
+	href := strings.NewReplacer("|", "%7C", "`", "%60", "\\", "%5C", " ", "%20").Replace(address)
+	return `<a href="` + html.EscapeString(href) + `"><code>` + references(clip(strings.TrimSpace(line(text)), codeRunes)) + "</code></a>"
+}
+
+// plainAddress are the characters of an address that mean nothing in Markdown's link form.
+const plainAddress = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:/.-_%#?=&,+@"
+
+// clip cuts text to n characters.
+func clip(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	r := []rune(s)
+	return strings.TrimRight(string(r[:n-1]), " ") + "…"
+}

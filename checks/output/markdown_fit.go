@@ -1,0 +1,114 @@
+package output
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// section is a part of the Markdown that may be shortened row by row. One without rows is not written.
+type section struct {
+	head, foot string
+	rows       []string
+	one, many  string // what a row is called
+}
+
+func (s *section) size() int {
+	if len(s.rows) == 0 {
+		return 0
+	}
+	n := len(s.head) + len(s.foot)
+	for _, r := range s.rows {
+		n += len(r)
+	}
+	return n
+}
+
+// write is the section within limit bytes, and how many rows are missing without a word about it: all of
+// them, where not even one fits.
+func (s *section) write(limit int) (string, int) {
+	if s.size() <= limit {
+		if len(s.rows) == 0 {
+			return "", 0
+		}
+		return s.head + strings.Join(s.rows, "") + s.foot, 0
+	}
+	note := func(n int) string { return fmt.Sprintf("\n%s left out for lack of space.\n", count(n, s.one, s.many)) }
+	room := limit - len(s.head) - len(s.foot) - len(note(len(s.rows)))
+	fit := 0
+	for fit < len(s.rows) && len(s.rows[fit]) <= room {
+		room -= len(s.rows[fit])
+		fit++
+	}
+	if fit == 0 {
+		return "", len(s.rows)
+	}
+	return s.head + strings.Join(s.rows[:fit], "") + note(len(s.rows)-fit) + s.foot, 0
+}
+
+// leftOutBytes is room for the line that counts what is left out.
+const leftOutBytes = 80
+
+// assemble joins the parts within limit bytes (0: any number); head, foot and
+// leftOutBytes must fit. What comes second
+// gets a quarter of the room, or what the first sections leave.
+func assemble(head string, first, second []section, foot string, limit int) string {
+	if limit <= 0 {
+		limit = 1 << 40
+	}
+	tail := func(n int) string {
+		return fmt.Sprintf("\n%s left out for lack of space.\n", count(n, "more entry", "more entries"))
+	}
+	one, rows := sizes(first)
+	two, more := sizes(second)
+	room := limit - len(head) - len(foot)
+	if one+two > room {
+		room -= len(tail(rows + more))
+	}
+	a, missingA := share(first, room-min(two, room/4))
+	b, missingB := share(second, room-len(a))
+	out := head + a + b
+	if n := missingA + missingB; n > 0 && len(out)+len(tail(n))+len(foot) <= limit {
+		out += tail(n)
+	}
+	return out + foot
+}
+
+func sizes(sections []section) (bytes, rows int) {
+	for i := range sections {
+		bytes += sections[i].size()
+		rows += len(sections[i].rows)
+	}
+	return bytes, rows
+}
+
+// share writes sections within room bytes and counts the rows that are missing without a word. Short
+// sections stay whole; the long ones share what is left, so that none pushes out the others.
+func share(sections []section, room int) (string, int) {
+	order := make([]int, len(sections))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return sections[a].size() - sections[b].size() })
+	written := make([]string, len(sections))
+	missing := 0
+	for n, i := range order {
+		text, lost := sections[i].write(room / (len(sections) - n))
+		written[i] = text
+		room -= len(text)
+		missing += lost
+	}
+	return strings.Join(written, ""), missing
+}
+
+// truncate cuts to limit bytes without breaking a character.
+func truncate(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return s[:limit]
+}

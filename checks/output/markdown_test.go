@@ -1,0 +1,188 @@
+package output
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/lintel-bot/lintel/checks"
+)
+
+var (
+	codeSpans = regexp.MustCompile("`[^`]*`|<code>[^<]*</code>")
+	escaped   = regexp.MustCompile(`\\[*_\[\]~$#+=.)-]|&#\d+;|&(lt|gt|amp);`)
+	targets   = regexp.MustCompile(`\]\(https://x/[^)\s]*\)|<a href="[^"]*">|</a>`)
+	listMark  = regexp.MustCompile(`^([-+=#>]|\d+[.)])`)
+)
+
+// bare is what is left of inline Markdown that GitHub may read as markup.
+func bare(s string) string {
+	return escaped.ReplaceAllString(codeSpans.ReplaceAllString(s, "C"), "E")
+}
+
+func checkProse(t *testing.T, s string) {
+	t.Helper()
+	out := prose(s)
+	left := bare(out)
+	if strings.ContainsAny(left, "`|<>*_[]~$\\\n@") || strings.Contains(left, "://") || strings.Contains(strings.ToLower(left), "www.") || listMark.MatchString(left) {
+		t.Errorf("prose of %q is %q, which leaves %q", s, out, left)
+	}
+	if regexp.MustCompile(`#\d`).MatchString(left) {
+		t.Errorf("prose of %q refers to an issue: %q", s, out)
+	}
+	for _, c := range []string{code(s), link(s, ""), link(s, "javascript:alert(1)")} {
+		if c != "" && (codeSpans.ReplaceAllString(c, "") != "" || strings.ContainsAny(c, "|\n")) {
+			t.Errorf("code of %q is %q", s, c)
+		}
+	}
+	l := link(s, "https://github.com/o/r/blob/main/"+s)
+	if rest := regexp.MustCompile("^(\\[`[^`\\[\\]]*`\\]\\([^()\\s]*\\)|<a href=\"[^\"<>|`]*\"><code>[^<|`]*</code></a>|`[^`]*`|<code>[^<]*</code>)$").ReplaceAllString(l, ""); rest != "" && s != "" {
+		t.Errorf("link of %q is %q", s, l)
+	}
+}
+
+func TestProse(t *testing.T) {
+	for _, s := range attacks() {
+		checkProse(t, s)
+	}
+	for in, want := range map[string]string{
+		"An image tag is required.":          "An image tag is required.",
+		"rule x failed at path /spec/a-b/":   "rule x failed at path /spec/a-b/",
+		"spec.rules[*] of @jane":             "spec.rules\\[\\*\\] of `@jane`",
+		"see https://example.com/a_b and #7": "see `https://example.com/a_b` and `#7`",
+		"- 1. item":                          "\\- 1. item",
+		"1. item":                            "1\\. item",
+		"<b>|x|</b>":                         "&lt;b&gt;&#124;x&#124;&lt;/b&gt;",
+		"@a|b":                               "<code>&#64;a&#124;b</code>",
+	} {
+		if got := prose(in); got != want {
+			t.Errorf("prose of %q is %q, want %q", in, got, want)
+		}
+	}
+}
+
+func FuzzProse(f *testing.F) {
+	for _, s := range attacks() {
+		f.Add(s)
+	}
+	f.Fuzz(checkProse)
+}
+
+// A table row has its five cells whatever the names and messages are.
+func TestMarkdownTable(t *testing.T) {
+	for _, s := range attacks() {
+		for row := range strings.SplitSeq(Markdown(hostileReport(s), MarkdownOptions{BlobURL: func(p string, n int) string { return fmt.Sprintf("https://x/%s#L%d", p, n) }}), "\n") {
+			if n := strings.Count(row, "|"); n != 0 && n != 6 {
+				t.Errorf("%q gives a row with %d pipes: %s", s, n, row)
+			}
+		}
+	}
+}
+
+// What stands below the summary: the quoted YAML cannot end its fence, and nothing else is markup of others.
+func TestDetails(t *testing.T) {
+	if got := Details(clear(), MarkdownOptions{}); got != "" {
+		t.Errorf("with nothing to tell: %q", got)
+	}
+	for _, s := range append(attacks(), "a\n```\n<b>x</b>\n````\n@octocat") {
+		out := Details(hostileReport(s), MarkdownOptions{BlobURL: func(p string, n int) string {
+			return fmt.Sprintf("https://x/%s#L%d", (&url.URL{Path: p}).EscapedPath(), n)
+		}})
+		if i := strings.IndexFunc(out, func(r rune) bool { return r != '\n' && hostile(r) }); i >= 0 || !utf8.ValidString(out) {
+			t.Errorf("%q has a control character at %d", s, i)
+		}
+		fence := ""
+		for row := range strings.SplitSeq(out, "\n") {
+			switch {
+			case fence == "" && strings.HasPrefix(row, "```"):
+				fence = strings.TrimRight(row, "yaml")
+			case fence != "" && row == fence:
+				fence = ""
+			case fence == "":
+				left := bare(targets.ReplaceAllString(strings.NewReplacer("<details><summary>", "", "</summary>", "", "</details>", "").Replace(row), ""))
+				if strings.ContainsAny(left, "@<`|") {
+					t.Errorf("%q leaves %q", s, left)
+				}
+			}
+		}
+		if fence != "" {
+			t.Errorf("%q leaves a fence open", s)
+		}
+	}
+	r := large(60)
+	for _, limit := range []int{500, 5000, 65_535} {
+		got := Details(r, MarkdownOptions{BlobURL: blobURL, MaxBytes: limit})
+		if len(got) > limit || !strings.Contains(got, "left out for lack of space") || strings.Count(got, "<details>") != strings.Count(got, "</details>") {
+			t.Errorf("limit %d: %d bytes", limit, len(got))
+		}
+	}
+}
+
+// large is a report with n findings of each standing, and as many errors and warnings.
+func large(n int) *checks.Report {
+	r := rich()
+	seed := r.Findings
+	for i := range n {
+		for _, f := range seed {
+			f.Resource.Name = fmt.Sprintf("%s-%d", f.Resource.Name, i)
+			r.Findings = append(r.Findings, f)
+		}
+		p := checks.Problem{Path: fmt.Sprintf("apps/%d/ä.yaml", i), Line: i + 1, Message: "“quoted” text that is some words long"}
+		r.Errors, r.Warnings = append(r.Errors, p), append(r.Warnings, p)
+	}
+	return r
+}
+
+func TestMarkdownStaysWithinItsLimit(t *testing.T) {
+	r := large(60)
+	whole := Markdown(r, MarkdownOptions{BlobURL: blobURL})
+	if len(whole) < 65535 {
+		t.Fatalf("the report is too small for this test: %d bytes", len(whole))
+	}
+	for _, limit := range []int{1, 40, 200, 300, 500, 1000, 2000, 5000, 20_000, 65_535, len(whole) - 1} {
+		got := Markdown(r, MarkdownOptions{BlobURL: blobURL, MaxBytes: limit})
+		if len(got) > limit || !utf8.ValidString(got) {
+			t.Errorf("limit %d: %d bytes", limit, len(got))
+		}
+		if limit >= 300 && !strings.Contains(got, "left out for lack of space") {
+			t.Errorf("limit %d: nothing says that something is missing", limit)
+		}
+		if limit >= 5000 {
+			for _, part := range []string{"#### Errors", "#### Findings", "#### Outside", "#### Exceptions", "#### Warnings", "Already in the base", "</sub>"} {
+				if !strings.Contains(got, part) {
+					t.Errorf("limit %d: %s is missing", limit, part)
+				}
+			}
+		}
+		if strings.Count(got, "<details>") != strings.Count(got, "</details>") {
+			t.Errorf("limit %d: unbalanced details", limit)
+		}
+	}
+	if got := Markdown(r, MarkdownOptions{BlobURL: blobURL, MaxBytes: len(whole)}); got != whole {
+		t.Error("a report that just fits is shortened")
+	}
+}
+
+// What is left out and what is shown add up.
+func TestMarkdownCountsWhatIsMissing(t *testing.T) {
+	s := section{head: "head\n", foot: "foot\n", one: "row", many: "rows"}
+	for i := range 100 {
+		s.rows = append(s.rows, fmt.Sprintf("row %02d\n", i))
+	}
+	for limit := range s.size() + 2 {
+		got, missing := s.write(limit)
+		if len(got) > limit {
+			t.Fatalf("limit %d: %d bytes", limit, len(got))
+		}
+		left := 0
+		if m := regexp.MustCompile(`(\d+) rows? left out`).FindStringSubmatch(got); m != nil {
+			fmt.Sscan(m[1], &left)
+		}
+		if shown := strings.Count(got, "row ") - strings.Count(got, "row left"); shown+left+missing != 100 {
+			t.Errorf("limit %d: %d shown, %d left out, %d missing", limit, shown, left, missing)
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package output
+
+import (
+	"io"
+	"strconv"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/lintel-bot/lintel/checks"
+)
+
+type policyReport struct {
+	APIVersion string              `json:"apiVersion"`
+	Kind       string              `json:"kind"`
+	Metadata   map[string]string   `json:"metadata"`
+	Summary    policyReportSummary `json:"summary"`
+	Results    []policyResult      `json:"results"`
+}
+
+type policyReportSummary struct {
+	Pass  int `json:"pass"`
+	Fail  int `json:"fail"`
+	Warn  int `json:"warn"`
+	Error int `json:"error"`
+	Skip  int `json:"skip"`
+}
+
+type policyResult struct {
+	Source     string            `json:"source"`
+	Policy     string            `json:"policy"`
+	Rule       string            `json:"rule,omitempty"`
+	Severity   string            `json:"severity,omitempty"`
+	Result     string            `json:"result"`
+	Scored     bool              `json:"scored"`
+	Message    string            `json:"message"`
+	Resources  []checks.Resource `json:"resources,omitempty"`
+	Properties map[string]string `json:"properties,omitempty"`
+}
+
+// PolicyReport writes the findings as a ClusterPolicyReport of wgpolicyk8s.io/v1alpha2, which may speak
+// about resources of all namespaces (https://github.com/kubernetes-sigs/wg-policy-prototypes). What
+// needs the cluster is an error there: that kind knows no undecided result, and it is no pass.
+func PolicyReport(w io.Writer, r *checks.Report) error {
+	out := policyReport{
+		APIVersion: "wgpolicyk8s.io/v1alpha2",
+		Kind:       "ClusterPolicyReport",
+		Metadata:   map[string]string{"name": "lintel"},
+		Summary:    policyReportSummary{Pass: r.Stats.Passed},
+		Results:    []policyResult{},
+	}
+	add := func(p policyResult) {
+		switch p.Result {
+		case "fail":
+			out.Summary.Fail++
+		case "warn":
+			out.Summary.Warn++
+		case "skip":
+			out.Summary.Skip++
+		default:
+			p.Result = "error"
+			out.Summary.Error++
+		}
+		p.Source, p.Scored = "lintel", true
+		out.Results = append(out.Results, p)
+	}
+	for i := range r.Errors {
+		p := &r.Errors[i]
+		add(policyResult{Policy: "lintel", Result: "error", Message: yamlText(p.Message), Properties: properties("path", p.Path, "line", number(p.Line))})
+	}
+	for _, f := range byPlace(r.Findings) {
+		p := policyResult{Policy: yamlText(f.Policy), Rule: yamlText(f.Rule), Result: string(f.Result), Message: yamlText(f.Message)}
+		switch f.Severity {
+		case "critical", "high", "medium", "low", "info":
+			p.Severity = f.Severity
+		}
+		for _, res := range append([]checks.Resource{f.Resource}, f.Resources...) {
+			p.Resources = append(p.Resources, checks.Resource{APIVersion: yamlText(res.APIVersion), Kind: yamlText(res.Kind), Namespace: yamlText(res.Namespace), Name: yamlText(res.Name)})
+		}
+		path, at, exception, state := "", "", "", ""
+		if f.Origin != nil {
+			path, at = f.Origin.Path, number(f.Origin.StartLine)
+		}
+		if f.Exemption != nil {
+			exception, state = f.Exemption.Exception, f.Exemption.State
+		}
+		undecided := ""
+		if f.Result == checks.Unknown {
+			undecided = "true"
+		}
+		p.Properties = properties("path", path, "line", at, "field", f.Field, "action", f.Action, "operation", f.Operation,
+			"new", strconv.FormatBool(f.New), "blocks", strconv.FormatBool(f.Blocks), "exception", exception, "exceptionState", state, "undecided", undecided)
+		add(p)
+	}
+	data, err := yaml.Marshal(out)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(data)
+	return err
+}
+
+// yamlText is text on one line: the writer of YAML may break it at spaces.
+func yamlText(s string) string { return tameWords(line(s)) }
+
+func number(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+// properties pairs names and values, leaving out empty values.
+func properties(pairs ...string) map[string]string {
+	m := map[string]string{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			m[pairs[i]] = yamlText(pairs[i+1])
+		}
+	}
+	return m
+}

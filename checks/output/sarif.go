@@ -1,0 +1,306 @@
+package output
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks"
+)
+
+// The parts of SARIF 2.1.0 that Lintel writes
+// (https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html).
+type (
+	sarifLog struct {
+		Schema  string     `json:"$schema"`
+		Version string     `json:"version"`
+		Runs    []sarifRun `json:"runs"`
+	}
+	sarifRun struct {
+		Tool        sarifTool         `json:"tool"`
+		ColumnKind  string            `json:"columnKind"`
+		Invocations []sarifInvocation `json:"invocations"`
+		Results     []sarifResult     `json:"results"`
+	}
+	sarifTool struct {
+		Driver sarifDriver `json:"driver"`
+	}
+	sarifDriver struct {
+		Name           string      `json:"name"`
+		Version        string      `json:"version,omitempty"`
+		InformationURI string      `json:"informationUri"`
+		Rules          []sarifRule `json:"rules"`
+	}
+	sarifRule struct {
+		ID            string         `json:"id"`
+		Short         sarifText      `json:"shortDescription"`
+		Full          sarifText      `json:"fullDescription"`
+		Help          sarifText      `json:"help"`
+		Configuration sarifLevel     `json:"defaultConfiguration"`
+		Properties    map[string]any `json:"properties,omitempty"`
+	}
+	sarifLevel struct {
+		Level string `json:"level"`
+	}
+	sarifText struct {
+		Text string `json:"text"`
+	}
+	sarifInvocation struct {
+		Successful    bool                `json:"executionSuccessful"`
+		Notifications []sarifNotification `json:"toolExecutionNotifications,omitempty"`
+	}
+	sarifNotification struct {
+		Level     string          `json:"level"`
+		Message   sarifText       `json:"message"`
+		Locations []sarifLocation `json:"locations,omitempty"`
+	}
+	sarifResult struct {
+		RuleID       string             `json:"ruleId"`
+		RuleIndex    int                `json:"ruleIndex"`
+		Kind         string             `json:"kind"`
+		Level        string             `json:"level"`
+		Message      sarifText          `json:"message"`
+		Locations    []sarifLocation    `json:"locations"`
+		Related      []sarifLocation    `json:"relatedLocations,omitempty"`
+		Fingerprints map[string]string  `json:"partialFingerprints"`
+		Suppressions []sarifSuppression `json:"suppressions"` // an empty list says that there are none
+		Baseline     string             `json:"baselineState"`
+		Properties   map[string]any     `json:"properties,omitempty"`
+	}
+	sarifLocation struct {
+		ID       int            `json:"id,omitempty"`
+		Physical *sarifPhysical `json:"physicalLocation,omitempty"`
+		Logical  []sarifLogical `json:"logicalLocations,omitempty"`
+		Message  *sarifText     `json:"message,omitempty"`
+	}
+	sarifPhysical struct {
+		Artifact sarifArtifact `json:"artifactLocation"`
+		Region   *sarifRegion  `json:"region,omitempty"`
+	}
+	sarifArtifact struct {
+		URI  string `json:"uri"`
+		Base string `json:"uriBaseId"`
+	}
+	sarifRegion struct {
+		StartLine   int `json:"startLine"`
+		EndLine     int `json:"endLine"`
+		StartColumn int `json:"startColumn"`
+		EndColumn   int `json:"endColumn,omitempty"`
+	}
+	sarifLogical struct {
+		Name      string `json:"name"`
+		Qualified string `json:"fullyQualifiedName"`
+		Kind      string `json:"kind"`
+	}
+	sarifSuppression struct {
+		Kind          string `json:"kind"`
+		Status        string `json:"status"`
+		Justification string `json:"justification,omitempty"`
+	}
+)
+
+// maxResults is how many results of a run GitHub's code scanning takes; it refuses a file with more
+// (https://docs.github.com/en/code-security/code-scanning/integrating-with-code-scanning/sarif-support-for-code-scanning).
+const maxResults = 25_000
+
+// errorRule is the rule of what could not be read, rendered or decided.
+const errorRule = "lintel/error"
+
+// SARIF writes the report as SARIF 2.1.0, in the part that GitHub's code scanning takes. A finding is a result on its
+// place, "unchanged" when the base had it, suppressed when an exception speaks about it. Errors and warnings about the
+// check are notifications; an error in a file is a result as well, since viewers show nothing else. Past 25,000
+// results the rest is counted in a notification. version is Lintel's own and may be empty.
+func SARIF(w io.Writer, r *checks.Report, version string) error {
+	rules, index := sarifRules(r)
+	run := sarifRun{
+		Tool: sarifTool{sarifDriver{Name: "lintel", Version: version, InformationURI: "https://github.com/lintel-bot/lintel", Rules: rules}},
+		// Columns count characters, not UTF-16 units, and endColumn is behind the last one, as here.
+		ColumnKind:  "unicodeCodePoints",
+		Invocations: []sarifInvocation{{Successful: len(r.Errors) == 0}},
+		Results:     []sarifResult{},
+	}
+	notify := func(level string, problems []checks.Problem) {
+		for _, p := range problems {
+			n := sarifNotification{Level: level, Message: sarifMessage(cmp.Or(p.Message, level))}
+			if p.Path != "" {
+				n.Locations = []sarifLocation{{Physical: sarifPlace(p.Path, p.Line, 0, p.Column, 0)}}
+			}
+			run.Invocations[0].Notifications = append(run.Invocations[0].Notifications, n)
+		}
+	}
+	notify("error", r.Errors)
+	notify("warning", r.Warnings)
+	for i := range r.Errors {
+		if p := &r.Errors[i]; p.Path != "" {
+			run.Results = append(run.Results, sarifProblem(p))
+		}
+	}
+	list := byPlace(r.Findings)
+	if len(run.Results)+len(list) > maxResults { // what blocks goes first
+		slices.SortStableFunc(list, func(a, b *checks.Finding) int { return cmp.Compare(standingOf(a), standingOf(b)) })
+	}
+	for _, f := range list {
+		run.Results = append(run.Results, sarifFinding(f))
+	}
+	if over := len(run.Results) - maxResults; over > 0 {
+		run.Results = run.Results[:maxResults]
+		notify("warning", []checks.Problem{{Message: count(over, "result is", "results are") + " left out: code scanning takes 25,000"}})
+	}
+	for i := range run.Results {
+		run.Results[i].RuleIndex = index[run.Results[i].RuleID]
+	}
+	return writeJSON(w, sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}})
+}
+
+// sarifMessage is text that viewers do not take for one with links: in messages, "[text](target)" is one
+// (SARIF 2.1.0, 3.11.6), and what a change holds must not plant any.
+func sarifMessage(s string) sarifText { return sarifText{strings.ReplaceAll(s, "](", "] (")} }
+
+func ruleID(f *checks.Finding) string { return strings.TrimSuffix(f.Policy+"/"+f.Rule, "/") }
+
+// sarifRules are the rules that have results, sorted, and where each is.
+func sarifRules(r *checks.Report) ([]sarifRule, map[string]int) {
+	byID := map[string]sarifRule{}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		short, where := "Rule "+f.Rule+" of policy "+f.Policy, ""
+		if f.Rule == "" {
+			short = "Policy " + f.Policy
+		}
+		if f.PolicyPath != "" {
+			where = ", written in " + f.PolicyPath // no line: rules should seldom change
+		}
+		rule := newSARIFRule(ruleID(f), short, short+where+". Its action is "+f.Action+".", "warning")
+		if f.Action == "enforce" {
+			rule.Configuration.Level = "error"
+		}
+		// The scores by which GitHub sorts alerts into its severities.
+		if score := map[string]string{"critical": "9.5", "high": "8.0", "medium": "5.5", "low": "3.0"}[f.Severity]; score != "" {
+			rule.Properties["security-severity"] = score
+		}
+		if _, ok := byID[rule.ID]; !ok || f.Action == "enforce" {
+			byID[rule.ID] = rule
+		}
+	}
+	if slices.ContainsFunc(r.Errors, func(p checks.Problem) bool { return p.Path != "" }) {
+		byID[errorRule] = newSARIFRule(errorRule, "Files that cannot be checked", "What cannot be read, rendered or compiled fails the check.", "error")
+	}
+	rules := make([]sarifRule, 0, len(byID))
+	for _, r := range byID {
+		rules = append(rules, r)
+	}
+	slices.SortFunc(rules, func(a, b sarifRule) int { return strings.Compare(a.ID, b.ID) })
+	index := map[string]int{}
+	for i, r := range rules {
+		index[r.ID] = i
+	}
+	return rules, index
+}
+
+// newSARIFRule describes a rule; GitHub requires all three texts and shows 1,024 characters of the first two.
+func newSARIFRule(id, short, full, level string) sarifRule {
+	cut := func(s string) sarifText {
+		m := sarifMessage(s)
+		if r := []rune(m.Text); len(r) > 1024 {
+			m.Text = string(r[:1024])
+		}
+		return m
+	}
+	return sarifRule{ID: id, Short: cut(short), Full: cut(full), Help: sarifMessage(full), Configuration: sarifLevel{level},
+		Properties: map[string]any{"tags": []string{"kubernetes", "policy"}, "precision": "very-high"}}
+}
+
+// sarifProblem is the result for an error in a file.
+func sarifProblem(p *checks.Problem) sarifResult {
+	message := cmp.Or(p.Message, "cannot be checked")
+	return sarifResult{RuleID: errorRule, Kind: "fail", Level: "error", Message: sarifMessage(message), Baseline: "new", Suppressions: []sarifSuppression{},
+		Locations:    []sarifLocation{{Physical: sarifPlace(p.Path, max(p.Line, 1), 0, p.Column, 0)}},
+		Fingerprints: map[string]string{fingerprintName: digest(errorRule, p.Path, message)}}
+}
+
+func sarifFinding(f *checks.Finding) sarifResult {
+	r := sarifResult{
+		RuleID:       ruleID(f),
+		Kind:         "fail",
+		Level:        "error",
+		Message:      sarifMessage(cmp.Or(f.Message, ruleName(f))),
+		Fingerprints: map[string]string{fingerprintName: fingerprint(f)},
+		Suppressions: []sarifSuppression{},
+		Baseline:     "unchanged",
+		Properties:   map[string]any{"result": f.Result, "action": f.Action, "operation": f.Operation, "field": f.Field, "blocks": f.Blocks},
+	}
+	if f.New {
+		r.Baseline = "new"
+	}
+	switch {
+	case f.Result == checks.Unknown: // "open": not enough information to decide; any other level than none is invalid
+		r.Kind, r.Level = "open", "none"
+	case f.Action != "enforce" && f.Result != checks.Error:
+		r.Level = "warning"
+	}
+	if len(f.Roots) > 0 {
+		r.Properties["roots"] = f.Roots
+	}
+	if e := f.Exemption; e != nil {
+		status := map[string]string{"merged": "accepted", "approved": "accepted", "pending": "underReview"}[e.State]
+		r.Suppressions = append(r.Suppressions, sarifSuppression{Kind: "external", Status: cmp.Or(status, "rejected"), Justification: exemptionWords(e)})
+	}
+	at := sarifLocation{}
+	if o := f.Origin; o != nil && o.Path != "" {
+		at.Physical = sarifPlace(o.Path, max(o.StartLine, 1), o.EndLine, o.StartColumn, o.EndColumn)
+		for i, c := range o.Chain {
+			text := sarifMessage(c.Role)
+			r.Related = append(r.Related, sarifLocation{ID: i + 1, Physical: sarifPlace(c.Path, c.StartLine, c.EndLine, 0, 0), Message: &text})
+		}
+	} else { // GitHub refuses a whole file for one result without a place
+		at.Physical = sarifPlace(cmp.Or(f.PolicyPath, checks.SettingsPath), max(f.PolicyLine, 1), 0, 0, 0)
+	}
+	seen := map[checks.Resource]bool{} // the schema wants each once
+	for _, res := range append([]checks.Resource{f.Resource}, f.Resources...) {
+		if seen[res] {
+			continue
+		}
+		seen[res] = true
+		parts := slices.DeleteFunc([]string{res.APIVersion, res.Kind, res.Namespace, res.Name}, func(s string) bool { return s == "" })
+		at.Logical = append(at.Logical, sarifLogical{Name: res.Name, Qualified: strings.Join(parts, "/"), Kind: "resource"})
+	}
+	r.Locations = []sarifLocation{at}
+	return r
+}
+
+// sarifPlace is a place in a file. A region says what the standard would assume, too, from the first column of its
+// first line on (3.30.5, 3.30.6): GitHub lists these fields as required. Without endColumn it reaches to the end of
+// its last line. No line is the whole file.
+func sarifPlace(path string, line, endLine, column, endColumn int) *sarifPhysical {
+	p := &sarifPhysical{Artifact: sarifArtifact{URI: (&url.URL{Path: path}).String(), Base: "%SRCROOT%"}}
+	if line > 0 {
+		p.Region = &sarifRegion{StartLine: line, EndLine: max(line, endLine), StartColumn: max(column, 1)}
+		if column > 0 && endColumn >= column {
+			p.Region.EndColumn = endColumn
+		}
+	}
+	return p
+}
+
+// fingerprintName is our own: the action that uploads to GitHub computes primaryLocationLineHash, which is all that
+// code scanning looks at, and warns about each that it finds to be another.
+const fingerprintName = "lintel/v1"
+
+// fingerprint identifies a finding across commits: its line may move.
+func fingerprint(f *checks.Finding) string {
+	path := ""
+	if f.Origin != nil {
+		path = f.Origin.Path
+	}
+	r := f.Resource
+	return digest(f.Policy, f.Rule, r.APIVersion, r.Kind, r.Namespace, r.Name, f.Field, path)
+}
+
+func digest(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return hex.EncodeToString(sum[:16])
+}

@@ -1,0 +1,109 @@
+package output
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lintel-bot/lintel/checks"
+)
+
+// Paths are URIs that lead back to the file, whatever its name.
+func TestSARIFPaths(t *testing.T) {
+	for path, want := range map[string]string{
+		"apps/web/a.yaml":       "apps/web/a.yaml",
+		"my apps/web app.yaml":  "my%20apps/web%20app.yaml",
+		"räder/日本.yaml":         "r%C3%A4der/%E6%97%A5%E6%9C%AC.yaml",
+		"100%/#1?.yaml":         "100%25/%231%3F.yaml",
+		"a:b/c.yaml":            "./a:b/c.yaml",
+		"[x]/{y}|\\z\".yaml":    "%5Bx%5D/%7By%7D%7C%5Cz%22.yaml",
+		"line\nend\x1b\xff.yml": "line%0Aend%1B%FF.yml",
+		".github/x.yaml":        ".github/x.yaml",
+	} {
+		r := &checks.Report{Findings: []checks.Finding{{Policy: "p", Result: checks.Fail, Action: "enforce", Origin: &checks.Origin{Path: path, StartLine: 3}}}}
+		got := checkSARIF(t, r).Runs[0].Results[0].Locations[0].Physical.Artifact.URI
+		if got != want {
+			t.Errorf("%q: %s, want %s", path, got, want)
+		}
+		if u, err := url.Parse(got); err != nil || strings.TrimPrefix(u.Path, "./") != path {
+			t.Errorf("%q: %s leads to %q, %v", path, got, u.Path, err)
+		}
+	}
+}
+
+func TestSARIFRegions(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		origin *checks.Origin
+		want   sarifRegion
+	}{
+		{"columns", &checks.Origin{Path: "a", StartLine: 4, EndLine: 4, StartColumn: 3, EndColumn: 9}, sarifRegion{4, 4, 3, 9}},
+		{"empty value", &checks.Origin{Path: "a", StartLine: 4, EndLine: 4, StartColumn: 3, EndColumn: 3}, sarifRegion{4, 4, 3, 3}},
+		{"whole lines", &checks.Origin{Path: "a", StartLine: 4, EndLine: 6}, sarifRegion{4, 6, 1, 0}},
+		{"one line", &checks.Origin{Path: "a", StartLine: 4}, sarifRegion{4, 4, 1, 0}},
+		{"lines and columns", &checks.Origin{Path: "a", StartLine: 4, EndLine: 6, StartColumn: 7, EndColumn: 2}, sarifRegion{4, 6, 7, 0}},
+		{"no line", &checks.Origin{Path: "a"}, sarifRegion{1, 1, 1, 0}},
+		{"no place", nil, sarifRegion{1, 1, 1, 0}},
+	} {
+		r := &checks.Report{Findings: []checks.Finding{{Policy: "p", Rule: "r", Result: checks.Fail, Origin: tc.origin}}}
+		if diff := cmp.Diff(tc.want, *checkSARIF(t, r).Runs[0].Results[0].Locations[0].Physical.Region); diff != "" {
+			t.Errorf("%s: %s", tc.name, diff)
+		}
+	}
+}
+
+// GitHub refuses a whole file for one result without a place: a policy, and then the settings, stand in.
+func TestSARIFAlwaysHasAFile(t *testing.T) {
+	r := &checks.Report{Findings: []checks.Finding{{Policy: "a", Result: checks.Error, PolicyPath: "policies/a.yaml"}, {Policy: "b", Result: checks.Error}}}
+	var got []string
+	for _, x := range checkSARIF(t, r).Runs[0].Results {
+		got = append(got, x.Locations[0].Physical.Artifact.URI)
+	}
+	if diff := cmp.Diff([]string{"policies/a.yaml", checks.SettingsPath}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What could not be checked is not a clean file.
+func TestSARIFErrorsAreResults(t *testing.T) {
+	log := checkSARIF(t, &checks.Report{Errors: []checks.Problem{{Path: "a/kustomization.yaml", Line: 3, Column: 5, Message: "no such file"}, {Message: "out of memory"}}})
+	run := log.Runs[0]
+	if len(run.Results) != 1 || run.Results[0].RuleID != errorRule || run.Results[0].Level != "error" || len(run.Invocations[0].Notifications) != 2 || run.Invocations[0].Successful {
+		t.Errorf("%+v", run)
+	}
+}
+
+// A message cannot plant a link, and one resource is named once.
+func TestSARIFForeignText(t *testing.T) {
+	web := deployment("shop", "web")
+	r := &checks.Report{Findings: []checks.Finding{{Policy: "p", Rule: "[a](b)", Result: checks.Fail, Message: "see [the fix](https://evil.example) {0}",
+		Resource: web, Resources: []checks.Resource{web, deployment("shop", "api"), web}}}}
+	run := checkSARIF(t, r).Runs[0]
+	if got := run.Results[0].Message.Text; got != "see [the fix] (https://evil.example) {0}" {
+		t.Error(got)
+	}
+	if n := len(run.Results[0].Locations[0].Logical); n != 2 {
+		t.Errorf("%d logical locations", n)
+	}
+	if strings.Contains(run.Tool.Driver.Rules[0].Short.Text, "](") {
+		t.Error(run.Tool.Driver.Rules[0].Short.Text)
+	}
+}
+
+// Code scanning takes 25,000 results: what blocks is among them, and the file says what is not.
+func TestSARIFLimit(t *testing.T) {
+	r := &checks.Report{}
+	for range maxResults + 10 {
+		r.Findings = append(r.Findings, checks.Finding{Policy: "audit", Rule: "r", Result: checks.Warn, New: true, Origin: &checks.Origin{Path: "a.yaml", StartLine: 1}})
+	}
+	r.Findings = append(r.Findings, checks.Finding{Policy: "enforce", Rule: "r", Result: checks.Fail, Action: "enforce", New: true, Blocks: true, Origin: &checks.Origin{Path: "z.yaml", StartLine: 1}})
+	run := checkSARIF(t, r).Runs[0]
+	if run.Results[0].RuleID != "enforce/r" {
+		t.Errorf("first is %s", run.Results[0].RuleID)
+	}
+	if n := run.Invocations[0].Notifications; len(n) != 1 || n[0].Message.Text != "11 results are left out: code scanning takes 25,000" {
+		t.Errorf("%+v", n)
+	}
+}

@@ -1,0 +1,278 @@
+package output
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks"
+)
+
+// TextOptions are the options of Text.
+type TextOptions struct {
+	Color bool // ANSI colors
+	Width int  // columns of the terminal; 0 means 80
+}
+
+// Text writes the report for people at a terminal: errors first, then the findings by file and line, each
+// with the lines it is about; what the base already had and what exceptions cover comes short and apart;
+// the last lines say what it comes to.
+func Text(w io.Writer, r *checks.Report, o TextOptions) error {
+	width := o.Width
+	if width <= 0 {
+		width = 80
+	}
+	t := &text{report: r, width: max(width, 24), paint: painter{color: o.Color}}
+	for i := range r.Errors {
+		t.problem("error", red, &r.Errors[i])
+	}
+	list := byPlace(r.Findings)
+	var last *checks.Origin
+	for _, f := range only(list, blocking, pending, warning) {
+		t.finding(f, last)
+		last = f.Origin
+	}
+	t.short("Already in the base (these do not block):", only(list, before))
+	t.short("Covered by exceptions:", only(list, excepted))
+	for i := range r.Warnings {
+		t.problem("warning", yellow, &r.Warnings[i])
+	}
+	t.exceptions()
+	t.upkeep()
+	t.preview()
+	t.closing()
+	_, err := io.WriteString(w, t.out.String())
+	return err
+}
+
+type text struct {
+	report *checks.Report
+	width  int
+	paint  painter
+	out    strings.Builder
+}
+
+func (t *text) line(s string) {
+	t.out.WriteString(tame(strings.TrimRight(s, " ")))
+	t.out.WriteByte('\n')
+}
+
+// blank ends a paragraph.
+func (t *text) blank() {
+	if s := t.out.String(); s != "" && !strings.HasSuffix(s, "\n\n") {
+		t.out.WriteByte('\n')
+	}
+}
+
+// head writes "place  label  what", in as few lines as fit.
+func (t *text) head(p painter, place string, rest ...string) {
+	rest = slices.DeleteFunc(slices.Clone(rest), func(s string) bool { return s == "" })
+	if len(rest) == 0 {
+		rest = []string{"finding"}
+	}
+	place = tame(place)
+	first := p.mark(rest[0])
+	plain := strings.Join(rest, "  ")
+	colored := strings.Join(append([]string{first}, rest[1:]...), "  ")
+	if place == "" {
+		t.line(colored)
+		return
+	}
+	if textWidth(place)+2+textWidth(plain) <= t.width {
+		t.line(p.bold(place) + "  " + colored)
+		return
+	}
+	t.line(p.bold(place))
+	if 2+textWidth(plain) <= t.width {
+		t.line("  " + colored)
+		return
+	}
+	t.line("  " + first)
+	for _, s := range rest[1:] {
+		for _, row := range wrap(s, t.width-2) {
+			t.line("  " + row)
+		}
+	}
+}
+
+func (t *text) message(s string) {
+	for _, row := range wrap(lines(s), t.width-2) {
+		t.line("  " + row)
+	}
+}
+
+func (t *text) frame(path string, s span, p painter) {
+	if rows := frame(t.report.Excerpts[path], s, t.width, p); rows != nil {
+		t.blank()
+		for _, row := range rows {
+			t.line(row)
+		}
+		t.blank()
+	}
+}
+
+// fact writes one labeled line below a finding; further lines are indented.
+func (t *text) fact(label, s string) {
+	if s == "" {
+		return
+	}
+	for i, row := range wrap(line(s), t.width-13) {
+		if i > 0 {
+			label = ""
+		}
+		t.line("  " + t.paint.dim(fmt.Sprintf("%-9s", label)) + "  " + row)
+	}
+}
+
+func (t *text) problem(label, tone string, p *checks.Problem) {
+	paint := t.paint.with(tone)
+	where := ""
+	if p.Path != "" {
+		where = line(place(p.Path, p.Line, p.Column))
+	}
+	t.head(paint, where, label)
+	t.message(p.Message)
+	if p.Line > 0 {
+		t.frame(p.Path, span{startLine: p.Line, endLine: p.Line, start: p.Column}, paint)
+	}
+	t.blank()
+}
+
+func (t *text) finding(f *checks.Finding, last *checks.Origin) {
+	paint := t.paint.with(yellow)
+	if standingOf(f) == blocking {
+		paint = t.paint.with(red)
+	}
+	m := mark(f)
+	if m != "" {
+		m = "[" + m + "]"
+	}
+	t.head(paint, line(placeOf(f)), line(weight(f)), line(ruleName(f)), m)
+	t.message(f.Message)
+	if o := f.Origin; o != nil && (last == nil || !sameSpan(o, last)) {
+		t.frame(o.Path, span{o.StartLine, o.EndLine, o.StartColumn, o.EndColumn}, paint)
+	}
+	t.facts(f)
+	t.blank()
+}
+
+func sameSpan(a, b *checks.Origin) bool {
+	return a.Path == b.Path && a.StartLine == b.StartLine && a.EndLine == b.EndLine && a.StartColumn == b.StartColumn && a.EndColumn == b.EndColumn
+}
+
+func (t *text) facts(f *checks.Finding) {
+	resource := resourceName(f.Resource)
+	if f.Operation != "" {
+		resource += ", " + strings.ToLower(f.Operation)
+	}
+	t.fact("field", f.Field)
+	t.fact("expected", f.Expected)
+	t.fact("resource", resource)
+	if n := len(f.Resources); n > 0 {
+		var names []string
+		for _, r := range f.Resources[:min(n, 5)] {
+			names = append(names, resourceName(r))
+		}
+		if n > 5 {
+			names = append(names, fmt.Sprintf("%d more", n-5))
+		}
+		t.fact("also", strings.Join(names, ", "))
+	}
+	t.fact("roots", strings.Join(f.Roots, ", "))
+	if o := f.Origin; o != nil {
+		t.fact("missing", o.Missing)
+		if o.Side == "base" {
+			t.fact("note", "the place is in the base; the change deletes it")
+		} else if o.How == "enclosing" && o.Missing == "" {
+			t.fact("note", "this is the nearest place that could be found")
+		}
+		for _, c := range o.Chain {
+			t.fact("over", place(c.Path, c.StartLine, 0)+" ("+c.Role+")")
+		}
+	}
+	if f.Exemption != nil {
+		t.fact("exception", exemptionWords(f.Exemption))
+	}
+}
+
+// short lists findings without their lines of code.
+func (t *text) short(title string, list []*checks.Finding) {
+	if len(list) == 0 {
+		return
+	}
+	t.line(t.paint.bold(title))
+	t.blank()
+	for _, f := range list {
+		t.head(t.paint.with(cyan), "  "+line(placeOf(f)), line(weight(f)), line(ruleName(f)))
+		detail := resourceName(f.Resource)
+		if f.Exemption != nil {
+			detail += ", " + exemptionWords(f.Exemption)
+		}
+		for _, row := range wrap(line(detail), t.width-4) {
+			t.line("    " + row)
+		}
+	}
+	t.blank()
+}
+
+func (t *text) exceptions() {
+	if len(t.report.Exceptions) == 0 {
+		return
+	}
+	t.line(t.paint.bold("Exceptions that this change adds or edits:"))
+	t.blank()
+	for i := range t.report.Exceptions {
+		e := &t.report.Exceptions[i]
+		t.head(t.paint.with(yellow), "  "+line(place(e.Path, e.Line, 0)), line(e.State), line(e.Name))
+		for _, f := range facts(e, t.report.Approvers) {
+			for i, row := range wrap(line(f.plain()), t.width-6) {
+				if i > 0 {
+					row = "  " + row
+				}
+				t.line("    " + row)
+			}
+		}
+	}
+	t.blank()
+}
+
+func (t *text) upkeep() {
+	if len(t.report.Upkeep) == 0 {
+		return
+	}
+	t.line(t.paint.bold("Exceptions to look after:"))
+	t.blank()
+	for i := range t.report.Upkeep {
+		u := &t.report.Upkeep[i]
+		t.head(t.paint.with(yellow), "  "+line(place(u.Path, u.Line, 0)), line(u.Name))
+		for _, row := range wrap(line(upkeepWords(u)), t.width-4) {
+			t.line("    " + row)
+		}
+	}
+	t.blank()
+}
+
+func (t *text) closing() {
+	tone := red
+	switch t.report.Conclusion {
+	case checks.Success:
+		tone = green
+	case checks.Neutral, checks.ActionRequired:
+		tone = yellow
+	}
+	for _, row := range wrap(counts(t.report), t.width) {
+		t.line(row)
+	}
+	for _, row := range wrap(line(verdict(t.report)), t.width) {
+		t.line(t.paint.with(tone).mark(row))
+	}
+	for _, s := range steps(t.report, "above", false) {
+		for _, row := range wrap(line("Next: "+strings.Join(s, "")), t.width) {
+			t.line(row)
+		}
+	}
+	for _, row := range wrap(work(t.report.Stats), t.width) {
+		t.line(t.paint.dim(row))
+	}
+}

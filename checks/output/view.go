@@ -1,0 +1,237 @@
+package output
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks"
+)
+
+// standing is what a finding means for the change; all forms tell it the same way.
+type standing int
+
+// The standings, loudest first.
+const (
+	blocking standing = iota // fails the check
+	pending                  // blocks until an exception of the change is approved
+	warning                  // audited, undecided, or otherwise not blocking
+	before                   // the base had it, too
+	excepted                 // an exception covers it
+)
+
+func standingOf(f *checks.Finding) standing {
+	switch {
+	case f.Result == checks.Skip:
+		return excepted
+	case f.Exemption != nil && f.Exemption.State == "pending" && (f.New || f.Blocks):
+		return pending
+	case f.Blocks:
+		return blocking
+	case !f.New:
+		return before
+	}
+	return warning
+}
+
+// mark is what is said about a finding besides its message, or "".
+func mark(f *checks.Finding) string {
+	var marks []string
+	switch f.Result {
+	case checks.Error:
+		marks = append(marks, "could not be evaluated")
+	case checks.Unknown:
+		marks = append(marks, "undecided: needs the cluster")
+	}
+	switch standingOf(f) {
+	case pending:
+		marks = append(marks, "waits for approval")
+	case excepted:
+		marks = append(marks, "excepted")
+	}
+	if !f.New {
+		marks = append(marks, "already in the base")
+	}
+	return strings.Join(marks, ", ")
+}
+
+// reason is a finding's message without what Kyverno repeats in it: the name of the rule and the path.
+func reason(f *checks.Finding) string {
+	text := strings.TrimPrefix(f.Message, "validation error: ")
+	if i := strings.LastIndex(text, " rule "+f.Rule+" failed at path "); f.Rule != "" && i > 0 && !strings.ContainsAny(text[i+len(" rule "+f.Rule+" failed at path "):], " \n") {
+		return text[:i]
+	}
+	return text
+}
+
+// weight is severity and action: "high/enforce".
+func weight(f *checks.Finding) string {
+	if f.Severity == "" {
+		return f.Action
+	}
+	return f.Severity + "/" + f.Action
+}
+
+func ruleName(f *checks.Finding) string {
+	if f.Rule == "" {
+		return f.Policy
+	}
+	return f.Policy + " / " + f.Rule
+}
+
+// resourceName is "Deployment shop/web".
+func resourceName(r checks.Resource) string {
+	name := r.Name
+	if r.Namespace != "" {
+		name = r.Namespace + "/" + r.Name
+	}
+	return strings.TrimSpace(r.Kind + " " + name)
+}
+
+// place is "path:line:column" with what is known.
+func place(path string, line, column int) string {
+	switch {
+	case path == "":
+		return "(no place in the sources)"
+	case line <= 0:
+		return path
+	case column <= 0:
+		return fmt.Sprintf("%s:%d", path, line)
+	}
+	return fmt.Sprintf("%s:%d:%d", path, line, column)
+}
+
+func placeOf(f *checks.Finding) string {
+	if f.Origin == nil {
+		return place("", 0, 0)
+	}
+	return place(f.Origin.Path, f.Origin.StartLine, f.Origin.StartColumn)
+}
+
+// byPlace is the findings in the order of files, lines and columns, the loudest first; those without a place come last.
+func byPlace(findings []checks.Finding) []*checks.Finding {
+	list := make([]*checks.Finding, 0, len(findings))
+	for i := range findings {
+		list = append(list, &findings[i])
+	}
+	none := &checks.Origin{}
+	slices.SortStableFunc(list, func(a, b *checks.Finding) int {
+		x, y := cmp.Or(a.Origin, none), cmp.Or(b.Origin, none)
+		if (x.Path == "") != (y.Path == "") {
+			return strings.Compare(y.Path, x.Path)
+		}
+		return cmp.Or(
+			strings.Compare(x.Path, y.Path), cmp.Compare(x.StartLine, y.StartLine), cmp.Compare(x.StartColumn, y.StartColumn),
+			cmp.Compare(standingOf(a), standingOf(b)),
+			strings.Compare(a.Policy, b.Policy), strings.Compare(a.Rule, b.Rule), strings.Compare(resourceName(a.Resource), resourceName(b.Resource)))
+	})
+	return list
+}
+
+// only keeps the findings of the given standings.
+func only(list []*checks.Finding, standings ...standing) []*checks.Finding {
+	var out []*checks.Finding
+	for _, f := range list {
+		if slices.Contains(standings, standingOf(f)) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// count is "1 error", "2 errors".
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// counts is one line about everything in the report: "2 blocking, 1 warning; 1 error".
+func counts(r *checks.Report) string {
+	var n [excepted + 1]int
+	for i := range r.Findings {
+		n[standingOf(&r.Findings[i])]++
+	}
+	var parts []string
+	add := func(n int, one, many string) {
+		if n > 0 {
+			parts = append(parts, count(n, one, many))
+		}
+	}
+	add(len(r.Errors), "error", "errors")
+	add(n[blocking], "blocking finding", "blocking findings")
+	add(n[pending], "waiting for approval", "waiting for approval")
+	add(n[warning], "not blocking", "not blocking")
+	add(n[before], "already in the base", "already in the base")
+	add(n[excepted], "covered by an exception", "covered by exceptions")
+	if len(parts) == 0 {
+		return "no findings"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// verdict is the conclusion in plain words, with the report's title.
+func verdict(r *checks.Report) string {
+	words := "The check fails"
+	switch r.Conclusion {
+	case checks.ActionRequired:
+		words = "The check waits for the approval of an exception"
+	case checks.Neutral:
+		words = "The check passes with warnings"
+	case checks.Success:
+		words = "The check passes"
+	}
+	if r.Title != "" {
+		return words + ": " + r.Title
+	}
+	return words
+}
+
+// work is one line about what was looked at.
+func work(s checks.Stats) string {
+	rest := ""
+	if s.Unchecked > 0 {
+		rest = ", " + count(s.Unchecked, "changed Helm chart", "changed Helm charts") + " not checked"
+	}
+	if s.Mutated > 0 {
+		rest += ", " + count(s.Mutated, "resource", "resources") + " changed by mutate rules first"
+	}
+	return fmt.Sprintf("%s in %s, %s with %s, %s passed%s",
+		count(s.Resources, "resource", "resources"), count(s.Roots, "root", "roots"),
+		count(s.Policies, "policy", "policies"), count(s.Rules, "rule", "rules"),
+		count(s.Passed, "check", "checks"), rest)
+}
+
+// exemptionWords is "security/allow-web (exceptions/web.yaml): pending".
+func exemptionWords(e *checks.Exemption) string {
+	words := e.Exception
+	if e.Path != "" {
+		words += " (" + e.Path + ")"
+	}
+	words += ": " + e.State
+	if e.By != "" {
+		words += " by " + e.By
+	}
+	return words
+}
+
+// approverWords says whose review makes an exception count.
+func approverWords(a *checks.Approvers) string {
+	if a == nil {
+		return ""
+	}
+	var who []string
+	if a.CodeOwners {
+		who = append(who, "the code owners of the file")
+	}
+	who = append(who, a.Users...)
+	for _, t := range a.Teams {
+		who = append(who, "team "+t)
+	}
+	if len(who) == 0 {
+		who = append(who, "anyone with write access")
+	}
+	return fmt.Sprintf("%s by %s", count(max(a.Count, 1), "approving review", "approving reviews"), strings.Join(who, " or "))
+}

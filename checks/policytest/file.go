@@ -1,0 +1,312 @@
+package policytest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/eval"
+	"github.com/lintel-bot/lintel/checks/eval/manifest"
+	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/policy"
+)
+
+// test is one document of a test file (apis/v1alpha1/test.go and test_result.go of Kyverno). Payloads, responses
+// and the other fields that are decoded to anything belong to policies that are not evaluated before merge.
+type test struct {
+	APIVersion       string        `json:"apiVersion"`
+	Kind             string        `json:"kind"`
+	Metadata         any           `json:"metadata"`
+	Policies         []string      `json:"policies"`
+	Resources        []string      `json:"resources"`
+	TargetResources  []string      `json:"targetResources"`
+	ParamResources   []string      `json:"paramResources"`
+	Exceptions       []string      `json:"exceptions"`
+	Variables        string        `json:"variables"`
+	Values           *eval.Values  `json:"values"` // wins over Variables
+	UserInfo         string        `json:"userinfo"`
+	Context          string        `json:"context"`
+	ClusterResources []string      `json:"clusterResources"`
+	JSONPayload      any           `json:"jsonPayload"`
+	JSONPayloads     any           `json:"jsonPayloads"`
+	HTTPPayloads     any           `json:"httpPayloads"`
+	EnvoyPayloads    any           `json:"envoyPayloads"`
+	APICallResponses any           `json:"apiCallResponses"`
+	GlobalContext    any           `json:"globalContextEntries"`
+	Checks           any           `json:"checks"`
+	Results          []expectation `json:"results"`
+}
+
+// expectation is one entry of "results".
+type expectation struct {
+	Policy                string   `json:"policy"`
+	Rule                  string   `json:"rule"`
+	Result                string   `json:"result"`
+	Kind                  string   `json:"kind"`
+	Resources             []string `json:"resources"` // "name" or "namespace/name"
+	ResourceSpecs         any      `json:"resourceSpecs"`
+	PatchedResources      string   `json:"patchedResources"`
+	GeneratedResource     string   `json:"generatedResource"`
+	GeneratedResources    []string `json:"generatedResources"`
+	CloneSourceResource   string   `json:"cloneSourceResource"`
+	FailOnMissing         bool     `json:"failOnMissingResources"`
+	Operation             string   `json:"operation"`
+	ValidatingPolicy      bool     `json:"isValidatingPolicy"`
+	MutatingPolicy        bool     `json:"isMutatingPolicy"`
+	GeneratingPolicy      bool     `json:"isGeneratingPolicy"`
+	DeletingPolicy        bool     `json:"isDeletingPolicy"`
+	ImageValidatingPolicy bool     `json:"isImageValidatingPolicy"`
+	ValidatingAdmission   bool     `json:"isValidatingAdmissionPolicy"`
+	MutatingAdmission     bool     `json:"isMutatingAdmissionPolicy"`
+}
+
+// file is one test file in work.
+type file struct {
+	*Input
+	path   string
+	rows   []Row
+	errors []checks.Problem
+	read   map[string][]policy.Source // what was read so far: the tests of a file share policies
+	visit  func(*loaded)              // sees every test with its answers; may be nil
+}
+
+func (f *file) name(p string) string {
+	if f.Name != nil {
+		return f.Name(p)
+	}
+	return p
+}
+
+func (f *file) problem(list ...policy.Problem) {
+	for _, p := range list {
+		if !p.Warning {
+			f.errors = append(f.errors, checks.Problem{Path: p.Path, Line: p.Line, Column: p.Column, Message: p.Message})
+		}
+	}
+}
+
+// run runs the tests of the file. A bug that a test sets off ends this file, not the others.
+func (f *file) run(ctx context.Context) {
+	defer func() {
+		if x := recover(); x != nil {
+			message, _, _ := strings.Cut(fmt.Sprint(x), "\n")
+			f.problem(policy.Problem{Path: f.name(f.path), Message: "the test could not be run: internal error: " + message})
+		}
+	}()
+	data, err := fs.ReadFile(f.Files, f.path)
+	if err != nil {
+		f.problem(policy.Problem{Path: f.name(f.path), Message: "cannot be read: " + reason(err)})
+		return
+	}
+	docs, problems := policy.Documents(policy.Source{Path: f.name(f.path), Data: data})
+	f.problem(problems...)
+	if len(docs) == 0 && len(problems) == 0 {
+		f.problem(policy.Problem{Path: f.name(f.path), Message: "holds no test: a test has apiVersion cli.kyverno.io/v1alpha1 and kind Test"})
+	}
+	for _, d := range docs {
+		if d.APIVersion == "" { // Kyverno looks no closer either
+			f.problem(d.Problem("", "the test has no apiVersion: write cli.kyverno.io/v1alpha1"))
+			continue
+		}
+		var t test
+		if problems := policy.Decode(d, &t); policy.HasErrors(problems) {
+			f.problem(problems...)
+			continue
+		}
+		c := f.load(d, t)
+		c.answer(ctx)
+		if f.visit != nil {
+			f.visit(c)
+		}
+		for i := range t.Results {
+			line, _ := d.Position(fmt.Sprintf("/results/%d", i))
+			f.rows = append(f.rows, c.compare(f.name(f.path), line, &t.Results[i])...)
+		}
+	}
+}
+
+// loaded is a test with all that it refers to.
+type loaded struct {
+	*file
+	test
+	doc      policy.Document
+	reviewer *eval.Reviewer
+	policies []policyFile
+	objects  []admission.Object
+	answers  []answer
+	patched  map[string][]admission.Object // files of patched objects
+}
+
+// answer is what one rule said about one object.
+type answer struct {
+	engine.Result
+	status string
+	object admission.Identity
+}
+
+func (f *file) load(d policy.Document, t test) *loaded {
+	c := &loaded{file: f, test: t, doc: d, patched: map[string][]admission.Object{}}
+	options := engine.Options{Now: f.Now}
+	sources := c.sources("/policies", t.Policies)
+	policies, problems := engine.CompilePolicies(sources, options)
+	f.problem(problems...)
+	c.policies = policyFiles(sources, policies, problems)
+	exceptions, problems := engine.CompileExceptions(c.sources("/exceptions", t.Exceptions), options)
+	f.problem(problems...)
+	cluster, problems := eval.Declare(slices.Concat(c.sources("/clusterResources", t.ClusterResources),
+		c.sources("/context", one(t.Context)), c.sources("/paramResources", t.ParamResources))...)
+	f.problem(problems...)
+	cluster.Complete()
+	values := t.Values
+	if values == nil {
+		for _, s := range c.sources("/variables", one(t.Variables)) {
+			values, problems = eval.ParseValues(s)
+			f.problem(problems...)
+		}
+	}
+	var user eval.User
+	for _, s := range c.sources("/userinfo", one(t.UserInfo)) {
+		user, problems = eval.ParseUser(s)
+		f.problem(problems...)
+	}
+	objects, problems := manifest.All(c.sources("/resources", t.Resources)...)
+	f.problem(problems...)
+	seen := map[string]bool{}
+	for _, o := range objects {
+		key := keyOf(inDefault(o))
+		if o["metadata"] != nil && !seen[key] {
+			seen[key] = true
+			c.objects = append(c.objects, o)
+		}
+	}
+	c.reviewer = eval.NewReviewer(eval.Setup{Policies: policies, Exceptions: exceptions, Cluster: cluster, Values: values,
+		User: user, AnyNamespace: true})
+	return c
+}
+
+func one(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return []string{s}
+}
+
+// inDefault puts an object that names no namespace into "default"; the command does so for all kinds.
+func inDefault(o admission.Object) admission.Object {
+	if meta, ok := o["metadata"].(map[string]any); ok && meta["namespace"] == nil {
+		meta["namespace"] = "default"
+	}
+	return o
+}
+
+func keyOf(o admission.Object) string {
+	id := admission.IdentityOf(o)
+	return strings.Join([]string{id.APIVersion(), id.Kind, id.Namespace, id.Name}, ",")
+}
+
+// sources reads files, and the manifests of folders, that a field of the test names.
+func (c *loaded) sources(field string, paths []string) []policy.Source {
+	var out []policy.Source
+	for i, p := range paths {
+		list, err := c.readPath(p)
+		if err != nil {
+			at := fmt.Sprintf("%s/%d", field, i)
+			c.problem(c.doc.Problem(at, "%s: %s", p, reason(err)))
+		}
+		out = append(out, list...)
+	}
+	return out
+}
+
+var errRemote = errors.New("tests do not read from the network: add the file to the repository")
+
+func (f *file) readPath(p string) ([]policy.Source, error) {
+	if strings.Contains(p, "://") {
+		return nil, errRemote
+	}
+	at := path.Join(path.Dir(f.path), p)
+	if path.IsAbs(p) {
+		at = path.Clean(p)[1:]
+	}
+	if known, ok := f.read[at]; ok {
+		return known, nil
+	}
+	info, err := fs.Stat(f.Files, at)
+	if err != nil {
+		return nil, err
+	}
+	names := []string{at}
+	if info.IsDir() {
+		names = nil
+		entries, err := fs.ReadDir(f.Files, at)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			if !e.IsDir() && IsManifest(e.Name()) {
+				names = append(names, path.Join(at, e.Name()))
+			}
+		}
+	}
+	var out []policy.Source
+	for _, n := range names {
+		data, err := fs.ReadFile(f.Files, n)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, policy.Source{Path: f.name(n), Data: data})
+	}
+	if f.read == nil {
+		f.read = map[string][]policy.Source{}
+	}
+	f.read[at] = out
+	return out, nil
+}
+
+// IsManifest says whether a file is read as part of a folder.
+func IsManifest(name string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name))
+}
+
+// reason is why a file cannot be read, without its path on this machine.
+func reason(err error) string {
+	var at *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "the file does not exist"
+	case errors.Is(err, fs.ErrInvalid):
+		return "the path leads out of the file system"
+	case errors.As(err, &at):
+		return at.Err.Error()
+	}
+	return err.Error()
+}
+
+// answer asks all policies about all objects.
+func (c *loaded) answer(ctx context.Context) {
+	for _, o := range c.objects {
+		id := admission.IdentityOf(o)
+		for _, r := range c.reviewer.Review(ctx, eval.Review{Object: o}) {
+			status := string(r.Outcome)
+			switch {
+			case r.Tolerated && r.Enforce:
+				status = string(engine.Skip)
+			case r.Outcome == engine.Fail && r.Policy.Unscored:
+				status = "warn"
+			}
+			c.answers = append(c.answers, answer{r, status, id})
+		}
+	}
+}
+
+var statuses = map[string]bool{"pass": true, "fail": true, "skip": true, "warn": true, "error": true}
+
+// names lists the results that can be expected.
+func names() string { return strings.Join(slices.Sorted(maps.Keys(statuses)), ", ") }

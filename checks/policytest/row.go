@@ -1,0 +1,155 @@
+package policytest
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/eval/manifest"
+	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/engine/admission"
+)
+
+// compare answers the rows of one expected result: one for each rule that answered for each object it is about.
+func (c *loaded) compare(file string, line int, want *expectation) []Row {
+	name := want.Policy
+	if _, after, ok := strings.Cut(name, "/"); ok {
+		name = after
+	}
+	row := Row{File: file, Line: line, Policy: want.Policy, Rule: want.Rule, Expected: want.Result}
+	var rows []Row
+	for _, o := range c.about(want) {
+		id := admission.IdentityOf(o)
+		if c.Match != nil && !c.Match(want.Policy, want.Rule, id.Name) {
+			continue
+		}
+		row.Resource = checks.Resource{APIVersion: id.APIVersion(), Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
+		answered := false
+		for i := range c.answers {
+			a := &c.answers[i]
+			if a.object == id && a.Policy.Name == name && sameRule(want.Rule, a.Rule) {
+				answered = true
+				rows = append(rows, c.judge(row, want, a))
+			}
+		}
+		if !answered {
+			rows = append(rows, c.unanswered(row, name))
+		}
+	}
+	if len(c.objects) == 0 && (c.Match == nil || c.Match(want.Policy, want.Rule, "")) {
+		row.Resource = checks.Resource{Kind: want.Kind}
+		if row = c.unanswered(row, name); row.Reason == noAnswer {
+			row.Reason = noObject
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// about lists the objects that an expected result names. When no name fits, all are meant.
+func (c *loaded) about(want *expectation) []admission.Object {
+	var out []admission.Object
+	for _, o := range c.objects {
+		id := admission.IdentityOf(o)
+		if slices.Contains(want.Resources, id.Name) || slices.Contains(want.Resources, id.Namespace+"/"+id.Name) {
+			out = append(out, o)
+		}
+	}
+	if out == nil {
+		return c.objects
+	}
+	return out
+}
+
+// sameRule says whether a rule, as written or as generated for pod controllers, is the expected one. Policies that
+// are CEL as a whole have no rules.
+func sameRule(want, got string) bool {
+	return want == "" || got == "" || got == want || got == "autogen-"+want || got == "autogen-cronjob-"+want
+}
+
+// judge compares an answer with what was expected.
+func (c *loaded) judge(row Row, want *expectation, a *answer) Row {
+	if a.Rule != "" {
+		row.Rule = a.Rule
+	}
+	row.Actual, row.Reason = a.status, a.Message
+	if !statuses[want.Result] {
+		row.Reason = fmt.Sprintf("the expected result %q is none of %s", want.Result, names())
+		return row
+	}
+	if want.PatchedResources != "" && a.Mutation && a.Outcome == engine.Pass {
+		switch same, ok := c.patchedAs(want, a); {
+		case !ok && !want.FailOnMissing:
+			row.Excluded, row.Reason = true, want.PatchedResources+" does not hold the object: nothing was compared"
+			return row
+		case !ok:
+			row.Actual, row.Reason = string(engine.Fail), want.PatchedResources+" does not hold the object"
+		case !same:
+			row.Actual, row.Reason = string(engine.Fail), "the patched object is not the one in "+want.PatchedResources
+		}
+	}
+	// What needs a cluster ends in an error where there is none.
+	row.OK = row.Actual == want.Result || row.Actual == string(engine.Unknown) && want.Result == string(engine.Error)
+	return row
+}
+
+// patchedAs compares what a policy made of an object with the object of that name in a file. ok is false when the
+// file does not hold it.
+func (c *loaded) patchedAs(want *expectation, a *answer) (same, ok bool) {
+	file := want.PatchedResources
+	if _, known := c.patched[file]; !known {
+		objects, problems := manifest.All(c.sources("/results", []string{file})...)
+		c.problem(problems...)
+		for _, o := range objects {
+			inDefault(o)
+		}
+		c.patched[file] = objects
+	}
+	for _, o := range c.patched[file] {
+		if admission.IdentityOf(o) == a.object {
+			return reflect.DeepEqual(tidy(o), tidy(c.lastOf(a).Patched)), true
+		}
+	}
+	return false, false
+}
+
+// lastOf is the last mutation of the same policy on the same object: what the policy as a whole made of it.
+func (c *loaded) lastOf(of *answer) *answer {
+	for i := range c.answers {
+		if a := &c.answers[i]; a.Policy == of.Policy && a.object == of.object && a.Patched != nil {
+			of = a
+		}
+	}
+	return of
+}
+
+// tidy drops what is empty and reads all numbers as floats: differences in these do not count.
+func tidy(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for k, e := range v {
+			if e = tidy(e); e != nil {
+				out[k] = e
+			}
+		}
+		if len(out) == 0 {
+			return nil
+		}
+		return out
+	case []any:
+		var out []any
+		for _, e := range v {
+			out = append(out, tidy(e))
+		}
+		if len(out) == 0 {
+			return nil
+		}
+		return out
+	case int64:
+		return float64(v)
+	}
+	return v
+}

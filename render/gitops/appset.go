@@ -1,0 +1,352 @@
+package gitops
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/render/source"
+)
+
+// set is one set of parameters that a generator gives.
+type set struct {
+	values  map[string]any
+	unknown bool // more values come from what only the cluster has
+}
+
+// applicationSet expands one ApplicationSet
+// (https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/).
+func (r *reader) applicationSet(root *field) {
+	object := Reference{"ApplicationSet", root.text("metadata", "namespace"), root.text("metadata", "name")}
+	spec := root.get("spec")
+	e := &expander{reader: r, templates: newTemplates(spec.truth("goTemplate"), plainTexts(spec.get("goTemplateOptions")), r.Limits)}
+	for _, generator := range spec.elements("generators") {
+		sets, err := e.generate(generator, nil, 0)
+		if err != nil {
+			r.problem(e.explain(generator, err))
+			continue
+		}
+		template := spec.get("template")
+		for _, key := range generator.keys {
+			// A generator's own template wins over that of the ApplicationSet
+			// (https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/Template/#generator-templates).
+			if own := generator.get(key, "template"); own.present() {
+				template = own.fill(template)
+			}
+		}
+		for _, s := range sets {
+			app, err := e.templates.render(template, s)
+			if err == nil {
+				app, err = e.patch(app, spec.get("templatePatch"), s)
+			}
+			if err != nil {
+				r.problem(e.explain(generator, err))
+				break // the next set would fail the same way
+			}
+			r.application(app, object)
+		}
+	}
+}
+
+// patch applies spec.templatePatch, which only Go templates have.
+func (e *expander) patch(app, patch *field, s set) (*field, error) {
+	if !e.templates.goTemplate || patch.text() == "" {
+		return app, nil
+	}
+	text, err := e.templates.render(patch, s)
+	if err != nil || text.unknown {
+		return app, err // an unknown patch of a known path: the path is what counts
+	}
+	documents, err := source.Parse("", []byte(text.text()), e.Limits.Source)
+	if err != nil {
+		return nil, located(patch, errors.New("the templatePatch is not valid YAML once it is filled in"))
+	}
+	if len(documents) == 0 {
+		return app, nil
+	}
+	return app.merge(made(fieldOfNode("", documents[0], 0).plain(), patch.where)), nil
+}
+
+// expander runs the generators of one ApplicationSet.
+type expander struct {
+	*reader
+	templates *templates
+	sets      int
+	entries   int
+}
+
+// fieldError is an error at a field.
+type fieldError struct {
+	at      Position
+	err     error
+	cluster bool
+}
+
+func (e *fieldError) Error() string { return e.err.Error() }
+func (e *fieldError) Unwrap() error { return e.err }
+
+func located(f *field, err error) error {
+	var known *fieldError
+	if errors.As(err, &known) {
+		return err
+	}
+	return &fieldError{at: f.position(), err: err}
+}
+
+func (e *expander) explain(generator *field, err error) Problem {
+	var at *fieldError
+	if errors.As(located(generator, err), &at) {
+		p := problemAt(at.at, "this ApplicationSet cannot be expanded: %s", at.err)
+		p.Cluster = at.cluster
+		return p
+	}
+	return problemAt(generator.position(), "this ApplicationSet cannot be expanded")
+}
+
+const maxGenerators = 4 // levels of generators in generators; Argo CD allows two
+
+// generate answers the sets of one entry of a list of generators. parent holds the values of the generator
+// before it in a matrix.
+func (e *expander) generate(entry *field, parent *set, depth int) ([]set, error) {
+	if depth > maxGenerators {
+		return nil, located(entry, fmt.Errorf("generators are nested more than %d levels deep", maxGenerators))
+	}
+	var all []set
+	kinds := 0
+	for _, key := range entry.keys {
+		generator := entry.fields[key]
+		if key == "selector" || generator.fields == nil {
+			continue
+		}
+		kinds++
+		sets, err := e.one(key, generator, parent, depth)
+		if err != nil {
+			return nil, located(generator, err)
+		}
+		all = append(all, sets...)
+	}
+	if kinds == 0 {
+		return nil, located(entry, errors.New("no generator is named"))
+	}
+	if kinds > 1 && depth > 0 {
+		return nil, located(entry, errors.New("only one generator may stand in each entry of a matrix or merge"))
+	}
+	selected, err := selectSets(entry.get("selector"), all)
+	if err != nil {
+		return nil, located(entry.get("selector"), err)
+	}
+	if e.sets += len(selected); e.sets > e.Limits.Sets {
+		return nil, located(entry, fmt.Errorf("it makes more than the limit of %d parameter sets", e.Limits.Sets))
+	}
+	return selected, nil
+}
+
+func (e *expander) one(key string, g *field, parent *set, depth int) ([]set, error) {
+	if parent != nil && len(parent.values) > 0 && key != "matrix" && key != "merge" {
+		filled, err := e.interpolate(g, *parent)
+		if err != nil {
+			return nil, err
+		}
+		g = filled
+	}
+	switch key {
+	case "list":
+		return e.list(g)
+	case "git":
+		return e.git(g)
+	case "matrix":
+		return e.matrix(g, parent, depth)
+	case "merge":
+		return e.merge(g, depth)
+	case "clusters", "clusterDecisionResource", "pullRequest", "scmProvider", "plugin":
+		e.needs = append(e.needs, need{g.position(), key + " generator"})
+		return []set{{values: e.ownValues(g), unknown: true}}, nil
+	}
+	return nil, fmt.Errorf("there is no generator of the name %.40q", key)
+}
+
+// ownValues answers the values that a generator adds to each of its sets and that are the same in all.
+func (e *expander) ownValues(g *field) map[string]any {
+	values, nested := map[string]any{}, map[string]any{}
+	own := g.get("values")
+	if own == nil {
+		return values
+	}
+	for _, k := range own.keys {
+		if text := own.text(k); !strings.Contains(text, "{{") {
+			nested[k], values["values."+k] = text, text
+		}
+	}
+	if e.templates.goTemplate {
+		return map[string]any{"values": nested}
+	}
+	return values
+}
+
+// interpolate fills a generator in with the values of the one before it. What its values do not have yet stays
+// for the generator itself.
+func (e *expander) interpolate(g *field, parent set) (*field, error) {
+	values, template := g.get("values"), g.get("template")
+	bare := &field{fields: maps.Clone(g.fields), keys: slices.DeleteFunc(slices.Clone(g.keys), func(k string) bool {
+		return k == "values" || k == "template"
+	}), where: g.where}
+	out, err := e.templates.render(bare, parent)
+	if err != nil {
+		return nil, err
+	}
+	if template.present() {
+		out.put("template", template)
+	}
+	if !values.present() {
+		return out, nil
+	}
+	filled := &field{fields: map[string]*field{}, where: values.where}
+	for _, k := range values.keys {
+		v, err := e.templates.render(values.fields[k], parent)
+		if err != nil || v.unknown || strings.Contains(v.text(), "<no value>") {
+			v = values.fields[k]
+		}
+		filled.put(k, v)
+	}
+	out.put("values", filled)
+	return out, nil
+}
+
+// matrix combines two generators; the second sees the values of the first
+// (https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/Generators-Matrix/).
+func (e *expander) matrix(g *field, parent *set, depth int) ([]set, error) {
+	children := g.elements("generators")
+	if len(children) != 2 {
+		return nil, fmt.Errorf("a matrix has two generators, this has %d", len(children))
+	}
+	first, err := e.generate(children[0], parent, depth+1)
+	if err != nil {
+		return nil, err
+	}
+	var all []set
+	for _, a := range first {
+		second, err := e.generate(children[1], &a, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		for _, b := range second {
+			combined := set{unknown: a.unknown || b.unknown}
+			if e.templates.goTemplate {
+				combined.values = deepMerge(b.values, a.values)
+			} else {
+				combined.values = make(map[string]any, len(a.values)+len(b.values))
+				for k, v := range a.values {
+					combined.values[k] = fmt.Sprint(v)
+				}
+				for k, v := range b.values {
+					if old, ok := combined.values[k]; ok && old != fmt.Sprint(v) {
+						return nil, fmt.Errorf("both generators give %.60q, with different values", k)
+					}
+					combined.values[k] = fmt.Sprint(v)
+				}
+			}
+			if all = append(all, combined); len(all) > e.Limits.Sets {
+				return nil, fmt.Errorf("it makes more than the limit of %d parameter sets", e.Limits.Sets)
+			}
+		}
+	}
+	return all, nil
+}
+
+// merge lets later generators override values of the first, matched by the merge keys
+// (https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/Generators-Merge/).
+func (e *expander) merge(g *field, depth int) ([]set, error) {
+	children := g.elements("generators")
+	keys := plainTexts(g.get("mergeKeys"))
+	if len(children) < 2 || len(keys) == 0 {
+		return nil, errors.New("a merge needs two generators or more, and mergeKeys")
+	}
+	var base []set
+	for i, child := range children {
+		sets, err := e.generate(child, nil, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		index, unknown, err := byKeys(sets, keys)
+		if err != nil {
+			return nil, located(child, err)
+		}
+		if i == 0 {
+			base = sets
+			continue
+		}
+		if len(base) == 1 && base[0].unknown {
+			// Which sets there are is not known, but those that are overridden by name are meant to be.
+			for _, s := range sets {
+				base = append(base, set{values: deepMerge(base[0].values, s.values), unknown: true})
+			}
+			continue
+		}
+		for k := range base {
+			override, ok := index[keyOf(base[k], keys)]
+			ok = ok && has(base[k].values, keys[0])
+			switch {
+			case ok && e.templates.goTemplate:
+				base[k].values = deepMerge(base[k].values, sets[override].values)
+			case ok:
+				base[k].values = maps.Clone(base[k].values)
+				maps.Copy(base[k].values, sets[override].values)
+			}
+			base[k].unknown = base[k].unknown || unknown
+		}
+	}
+	return base, nil
+}
+
+func keyOf(s set, keys []string) string {
+	var b strings.Builder
+	for _, k := range keys {
+		fmt.Fprintf(&b, "%q=%q,", k, fmt.Sprint(s.values[k]))
+	}
+	return b.String()
+}
+
+func byKeys(sets []set, keys []string) (index map[string]int, unknown bool, err error) {
+	index = map[string]int{}
+	for i, s := range sets {
+		if s.unknown {
+			unknown = true
+			continue
+		}
+		key := keyOf(s, keys)
+		if _, ok := index[key]; ok {
+			return nil, false, errors.New("two of its parameter sets have the same merge keys")
+		}
+		index[key] = i
+	}
+	return index, unknown, nil
+}
+
+// deepMerge answers a with b's values over it; maps in both are merged. An empty value of b does not override.
+func deepMerge(a, b map[string]any) map[string]any {
+	out := maps.Clone(a)
+	if out == nil {
+		out = map[string]any{}
+	}
+	for k, v := range b {
+		old, isMap := out[k].(map[string]any)
+		more, both := v.(map[string]any)
+		switch {
+		case isMap && both:
+			out[k] = deepMerge(old, more)
+		case out[k] == nil || !emptyValue(v):
+			out[k] = v
+		}
+	}
+	return out
+}
+
+func plainTexts(f *field) []string {
+	var list []string
+	for _, item := range f.elements() {
+		list = append(list, item.text())
+	}
+	return list
+}

@@ -1,0 +1,270 @@
+package gitops
+
+import (
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+const argoGroup = "argoproj.io"
+
+var kustomizationNames = kustomization.FileNames()
+
+// application reads one Application, or one that an ApplicationSet generates, which by then has the same shape
+// (https://argo-cd.readthedocs.io/en/stable/user-guide/application-specification/).
+func (r *reader) application(app *field, object Reference) {
+	spec := app.get("spec")
+	sources := spec.elements("sources")
+	if len(sources) == 0 && spec.present("source") {
+		sources = []*field{spec.get("source")}
+	}
+	if hydrated := spec.get("sourceHydrator", "drySource"); hydrated.present() {
+		sources = append(sources, hydrated)
+	}
+	for i, s := range sources {
+		r.argoSource(app, s, i, object)
+	}
+}
+
+func (r *reader) argoSource(app, s *field, index int, object Reference) {
+	if s.text("chart") != "" || !s.present("path") {
+		return // a Helm repository, or a source that others only take values from
+	}
+	at := s.position("path")
+	if s.get("path").unknown {
+		if repository := s.text("repoURL"); len(r.Repo.URLs) == 0 || s.get("repoURL").unknown || r.Repo.match(repository) {
+			r.needed()
+		}
+		return
+	}
+	dir, ok := tree.Clean(s.text("path"))
+	if !r.ours(s.text("repoURL"), s.text("path")) {
+		return
+	}
+	switch {
+	case !ok:
+		r.problem(problemAt(at, "the path leads out of the repository"))
+		return
+	case strings.Contains(dir, "{{"):
+		r.problem(problemAt(at, "the path keeps a template that nothing fills in"))
+		return
+	case !isKind(r.Tree, dir, tree.Dir):
+		r.problem(problemAt(at, "the path of %s %q is not a folder of this repository", object.Kind, object.Name))
+		return
+	}
+	name := app.text("metadata", "name")
+	s = r.sourceFiles(s, dir, name)
+	d := Deployment{
+		Path: dir, Object: object, Name: name, Source: index, Revision: known(s, "targetRevision"),
+		Where: app.position("metadata", "name"), PathWhere: at,
+	}
+	d.Cluster, d.Namespace, d.NamespaceWhere = argoDestination(app)
+	switch kind := r.argoKind(s, dir); kind {
+	case "":
+		r.problem(clusterProblem(s.position("plugin"), "a config management plugin renders this source: Lintel does not run it, so what it deploys is not known"))
+		return
+	case ArgoDirectory:
+		d.Directory = Directory{Recurse: s.truth("directory", "recurse"), Include: s.text("directory", "include"), Exclude: s.text("directory", "exclude")}
+		for _, key := range []string{"include", "exclude"} {
+			if _, err := directoryGlob.compile(s.text("directory", key)); err != nil {
+				r.problem(problemAt(s.position("directory", key), "the pattern is malformed: Argo CD takes it for one that matches nothing"))
+			}
+		}
+		d.Kind = kind
+	case ArgoKustomize:
+		d.Overrides = r.argoOverrides(s.get("kustomize"), s, app)
+		d.Kind = kind
+	default:
+		d.Kind = kind
+	}
+	if hasUnknown(s.get("kustomize")) || hasUnknown(app.get("spec", "destination", "namespace")) {
+		r.needed()
+	}
+	r.found = append(r.found, d)
+}
+
+// known is a text that does not depend on the cluster, empty otherwise.
+func known(f *field, keys ...string) string {
+	if f = f.get(keys...); f == nil || f.unknown {
+		return ""
+	}
+	return f.text()
+}
+
+func argoDestination(app *field) (cluster, namespace string, at Position) {
+	to := app.get("spec", "destination")
+	if cluster = known(to, "name"); cluster == "" {
+		cluster = known(to, "server")
+	}
+	if cluster == "https://kubernetes.default.svc" {
+		cluster = "in-cluster" // the name that Argo CD gives it
+	}
+	return cluster, known(to, "namespace"), to.position("namespace")
+}
+
+// argoKind says what renders a source: what it says itself, else what its folder holds
+// (https://argo-cd.readthedocs.io/en/stable/user-guide/tool_detection/). Empty: a plugin.
+func (r *reader) argoKind(s *field, dir string) Kind {
+	for _, k := range []struct {
+		key  string
+		kind Kind
+	}{{"plugin", ""}, {"kustomize", ArgoKustomize}, {"helm", ArgoHelm}, {"directory", ArgoDirectory}} {
+		if s.present(k.key) {
+			return k.kind
+		}
+	}
+	switch {
+	case kustomizationIn(r.Tree, dir) != "":
+		return ArgoKustomize
+	case isKind(r.Tree, path.Join(dir, "Chart.yaml"), tree.File):
+		return ArgoHelm
+	}
+	return ArgoDirectory
+}
+
+// sourceFiles merges the parameter files of a folder over its source
+// (https://argo-cd.readthedocs.io/en/stable/user-guide/parameters/#store-overrides-in-git).
+func (r *reader) sourceFiles(s *field, dir, name string) *field {
+	merged := s
+	names := []string{".argocd-source.yaml"}
+	if name != "" && !strings.ContainsAny(name, "/{") {
+		names = append(names, ".argocd-source-"+name+".yaml")
+	}
+	for _, file := range names {
+		p := path.Join(dir, file)
+		if !isKind(r.Tree, p, tree.File) {
+			continue
+		}
+		patch, problem := r.readFile(p)
+		if problem != nil {
+			r.problem(*problem)
+			continue
+		}
+		if len(patch) > 0 {
+			merged = merged.merge(patch[0])
+		}
+	}
+	if merged == s {
+		return s
+	}
+	for _, key := range []string{"chart", "path", "repoURL", "targetRevision"} { // not theirs to change
+		if original := s.get(key); original != nil {
+			merged = merged.with(original, key)
+		}
+	}
+	return merged
+}
+
+// readFile parses a YAML or JSON file of the repository.
+func (r *reader) readFile(p string) ([]*field, *Problem) {
+	data, _, err := r.Tree.ReadFile(p)
+	if err != nil {
+		problem := problemAt(Position{Path: p}, "cannot be read")
+		return nil, &problem
+	}
+	documents, err := source.Parse(p, data, r.Limits.Source)
+	if err != nil {
+		return nil, &Problem{Error: *asSourceError(p, err)}
+	}
+	var list []*field
+	for _, d := range documents {
+		list = append(list, fieldOfNode(p, d, 0))
+	}
+	return list, nil
+}
+
+// argoOverrides turns an Application's kustomize options into edits, in the order in which Argo CD makes them.
+func (r *reader) argoOverrides(k, s, app *field) Overrides {
+	var o Overrides
+	env := buildEnvironment(s, app)
+	for _, key := range []string{"namePrefix", "nameSuffix"} {
+		if k.text(key) != "" {
+			o.add(edit{op: setField, key: key, value: k.get(key)})
+		}
+	}
+	if images := k.elements("images"); len(images) > 0 {
+		value := &field{list: true, where: k.get("images").where}
+		for _, image := range images {
+			value.items = append(value.items, imageArgument(env(image.text()), image.where))
+		}
+		o.add(edit{op: replaceByName, key: "images", value: value})
+	}
+	if replicas := k.get("replicas"); len(replicas.elements()) > 0 {
+		value := &field{list: true, where: replicas.where}
+		for _, item := range replicas.items {
+			value.items = append(value.items, countOf(item))
+		}
+		o.add(edit{op: replaceByName, key: "replicas", value: value})
+	}
+	if labels := k.get("commonLabels"); labels.present() {
+		e := edit{op: addPairs, key: "commonLabels", value: mapped(labels, env), flags: flags{force: k.truth("forceCommonLabels")}}
+		if k.truth("labelWithoutSelector") {
+			e.op, e.key, e.flags.templates = addLabels, "labels", k.truth("labelIncludeTemplates")
+		}
+		o.add(e)
+	}
+	if annotations := k.get("commonAnnotations"); annotations.present() {
+		if k.truth("commonAnnotationsEnvsubst") {
+			annotations = mapped(annotations, env)
+		}
+		o.add(edit{op: addPairs, key: "commonAnnotations", value: annotations, flags: flags{force: k.truth("forceCommonAnnotations")}})
+	}
+	if k.text("namespace") != "" {
+		o.add(edit{op: setField, key: "namespace", value: k.get("namespace")})
+	}
+	if patches := k.get("patches"); len(patches.elements()) > 0 {
+		o.add(edit{op: appendItems, key: "patches", value: patches})
+	}
+	if components := k.get("components"); len(components.elements()) > 0 {
+		o.add(edit{op: appendItems, key: "components", value: components, flags: flags{optional: k.truth("ignoreMissingComponents")}})
+	}
+	return o
+}
+
+// countOf reads a replica count that may be written as text.
+func countOf(item *field) *field {
+	count := item.get("count")
+	if n, ok := wholeNumber(count.text()); ok {
+		return item.with(made(n, count.where), "count")
+	}
+	return item
+}
+
+func mapped(f *field, change func(string) string) *field {
+	out := &field{fields: map[string]*field{}, where: f.where}
+	for _, k := range f.keys {
+		v := f.fields[k]
+		out.put(k, made(change(v.text()), v.where))
+	}
+	return out
+}
+
+var environmentName = regexp.MustCompile(`\$(?:\{(\w+)\}|(\w+)|\$)`)
+
+// buildEnvironment answers what replaces the variables of a build
+// (https://argo-cd.readthedocs.io/en/stable/user-guide/build-environment/) that are known without a commit.
+func buildEnvironment(s, app *field) func(string) string {
+	values := map[string]string{
+		"ARGOCD_APP_NAME": app.text("metadata", "name"), "ARGOCD_APP_NAMESPACE": app.text("spec", "destination", "namespace"),
+		"ARGOCD_APP_PROJECT_NAME": app.text("spec", "project"), "ARGOCD_APP_SOURCE_PATH": s.text("path"),
+		"ARGOCD_APP_SOURCE_REPO_URL": s.text("repoURL"), "ARGOCD_APP_SOURCE_TARGET_REVISION": s.text("targetRevision"),
+	}
+	names := slices.Collect(maps.Keys(values))
+	return func(text string) string {
+		return environmentName.ReplaceAllStringFunc(text, func(match string) string {
+			if match == "$$" {
+				return "$"
+			}
+			if name := strings.Trim(match, "${}"); slices.Contains(names, name) {
+				return values[name]
+			}
+			return match
+		})
+	}
+}

@@ -1,0 +1,324 @@
+package gitops
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/render/source"
+)
+
+// field is a JSON value that knows where it is written. It is not changed once made.
+type field struct {
+	scalar  any               // nil, string, bool, int64 or float64, where it is neither a map nor a list
+	keys    []string          // of a map, in order
+	fields  map[string]*field // not nil: a map
+	items   []*field
+	list    bool
+	unknown bool // a template's result that depends on what only the cluster has
+	where   func() Position
+}
+
+// maxDepth bounds the nesting of values: what is deeper is left out.
+const maxDepth = 100
+
+func fieldOf(o Object) *field { return fieldOfValue(o.Value, o.Where, "", 0) }
+
+func fieldOfValue(v any, where func(string) Position, pointer string, depth int) *field {
+	f := &field{where: func() Position {
+		if where == nil {
+			return Position{}
+		}
+		return where(pointer)
+	}}
+	if depth > maxDepth {
+		return f
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		f.fields = make(map[string]*field, len(v))
+		f.keys = slices.Sorted(maps.Keys(v))
+		for _, k := range f.keys {
+			f.fields[k] = fieldOfValue(v[k], where, pointer+"/"+escape(k), depth+1)
+		}
+	case []any:
+		f.list = true
+		for i, item := range v {
+			f.items = append(f.items, fieldOfValue(item, where, pointer+"/"+strconv.Itoa(i), depth+1))
+		}
+	default:
+		f.scalar = v
+	}
+	return f
+}
+
+// made is a value that no file holds as such: it stands where what it was made from is written.
+func made(v any, at func() Position) *field {
+	return fieldOfValue(v, func(string) Position { return at() }, "", 0)
+}
+
+func escape(token string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(token, "~", "~0"), "/", "~1")
+}
+
+// fieldOfNode converts a node whose aliases are known to end (source.Parse).
+func fieldOfNode(path string, n *yaml.Node, depth int) *field {
+	n = source.Deref(n)
+	if n == nil || depth > maxDepth {
+		return &field{where: func() Position { return Position{Path: path} }}
+	}
+	f := &field{where: func() Position { return nodePosition(path, n) }}
+	switch n.Kind {
+	case yaml.DocumentNode:
+		if len(n.Content) > 0 {
+			return fieldOfNode(path, n.Content[0], depth)
+		}
+	case yaml.MappingNode:
+		f.fields = map[string]*field{}
+		f.addNodes(path, n, depth)
+	case yaml.SequenceNode:
+		f.list = true
+		for _, c := range n.Content {
+			f.items = append(f.items, fieldOfNode(path, c, depth+1))
+		}
+	default:
+		f.scalar = scalarOf(n)
+	}
+	return f
+}
+
+// addNodes adds a map's own fields and then those of the maps it merges in, which do not win.
+func (f *field) addNodes(path string, n *yaml.Node, depth int) {
+	if depth > maxDepth {
+		return
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if key := n.Content[i]; key.Tag != "!!merge" {
+			f.put(key.Value, fieldOfNode(path, n.Content[i+1], depth+1))
+		}
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Tag != "!!merge" {
+			continue
+		}
+		merged := []*yaml.Node{source.Deref(n.Content[i+1])}
+		if merged[0].Kind == yaml.SequenceNode {
+			merged = merged[0].Content
+		}
+		for _, m := range merged {
+			if m = source.Deref(m); m.Kind != yaml.MappingNode {
+				continue
+			}
+			other := &field{fields: map[string]*field{}}
+			other.addNodes(path, m, depth+1)
+			for _, k := range other.keys {
+				if f.fields[k] == nil {
+					f.put(k, other.fields[k])
+				}
+			}
+		}
+	}
+}
+
+func (f *field) put(key string, v *field) {
+	if f.fields[key] == nil {
+		f.keys = append(f.keys, key)
+	}
+	f.fields[key] = v
+}
+
+func scalarOf(n *yaml.Node) any {
+	switch n.ShortTag() {
+	case "!!null":
+		return nil
+	case "!!bool":
+		return strings.EqualFold(n.Value, "true")
+	case "!!int":
+		var v int64
+		if n.Decode(&v) == nil {
+			return v
+		}
+		fallthrough
+	case "!!float":
+		var v float64
+		if n.Decode(&v) == nil {
+			return v
+		}
+	}
+	return n.Value
+}
+
+func nodePosition(path string, n *yaml.Node) Position {
+	p := Position{Path: path, Line: n.Line, Column: n.Column}
+	if n.Kind == yaml.ScalarNode && n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
+		p.EndLine = n.Line + strings.Count(strings.TrimRight(n.Value, "\n"), "\n") + 1
+	}
+	return p
+}
+
+// nodeAt walks a pointer as far as it exists.
+func nodeAt(path string, n *yaml.Node, pointer string) Position {
+	parts := strings.Split(pointer, "/")
+	for _, part := range parts[1:] {
+		token := strings.ReplaceAll(strings.ReplaceAll(part, "~1", "/"), "~0", "~")
+		at := source.Deref(n)
+		var next *yaml.Node
+		switch at.Kind {
+		case yaml.MappingNode:
+			_, next = source.Field(at, token)
+		case yaml.SequenceNode:
+			if i, err := strconv.Atoi(token); err == nil && i >= 0 && i < len(at.Content) {
+				next = at.Content[i]
+			}
+		}
+		if next == nil {
+			break
+		}
+		n = next
+	}
+	return nodePosition(path, source.Deref(n))
+}
+
+// get answers a field by its keys, nil where it is missing.
+func (f *field) get(keys ...string) *field {
+	for _, k := range keys {
+		if f == nil {
+			return nil
+		}
+		f = f.fields[k]
+	}
+	return f
+}
+
+// text is a scalar as text, empty where it is missing or null.
+func (f *field) text(keys ...string) string {
+	f = f.get(keys...)
+	if f == nil || f.fields != nil || f.list || f.scalar == nil {
+		return ""
+	}
+	return textOf(f.scalar)
+}
+
+func textOf(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case bool:
+		return strconv.FormatBool(v)
+	case int64:
+		return strconv.FormatInt(v, 10)
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	return ""
+}
+
+func (f *field) truth(keys ...string) bool {
+	f = f.get(keys...)
+	b, ok := f.value().(bool)
+	return ok && b
+}
+
+func (f *field) value() any {
+	if f == nil {
+		return nil
+	}
+	return f.scalar
+}
+
+// elements lists a list's items, none where the field is missing.
+func (f *field) elements(keys ...string) []*field {
+	if f = f.get(keys...); f == nil {
+		return nil
+	}
+	return f.items
+}
+
+// present says whether a field is written and not null.
+func (f *field) present(keys ...string) bool {
+	f = f.get(keys...)
+	return f != nil && (f.fields != nil || f.list || f.scalar != nil)
+}
+
+// position is the field's place, or the place of the nearest field around it that exists.
+func (f *field) position(keys ...string) Position {
+	at := f
+	for _, k := range keys {
+		next := at.get(k)
+		if next == nil {
+			break
+		}
+		at = next
+	}
+	if at == nil || at.where == nil {
+		return Position{}
+	}
+	return at.where()
+}
+
+// plain answers the JSON value.
+func (f *field) plain() any {
+	switch {
+	case f == nil:
+		return nil
+	case f.fields != nil:
+		m := make(map[string]any, len(f.keys))
+		for _, k := range f.keys {
+			m[k] = f.fields[k].plain()
+		}
+		return m
+	case f.list:
+		list := make([]any, len(f.items))
+		for i, item := range f.items {
+			list[i] = item.plain()
+		}
+		return list
+	}
+	return f.scalar
+}
+
+// merge answers f with the fields of a JSON merge patch (RFC 7386) over it.
+func (f *field) merge(patch *field) *field {
+	if f == nil || f.fields == nil || patch.fields == nil {
+		return patch
+	}
+	out := &field{fields: maps.Clone(f.fields), keys: slices.Clone(f.keys), where: f.where}
+	for _, k := range patch.keys {
+		switch v := patch.fields[k]; {
+		case !v.present():
+			delete(out.fields, k)
+			out.keys = slices.DeleteFunc(out.keys, func(key string) bool { return key == k })
+		default:
+			out.put(k, f.fields[k].merge(v))
+		}
+	}
+	return out
+}
+
+// with answers f with one field set, at the keys.
+func (f *field) with(v *field, key string) *field {
+	out := &field{fields: map[string]*field{}, where: v.where}
+	if f != nil {
+		out.fields, out.keys, out.where = maps.Clone(f.fields), slices.Clone(f.keys), f.where
+	}
+	out.put(key, v)
+	return out
+}
+
+// fill answers f with what it lacks taken from another value.
+func (f *field) fill(from *field) *field {
+	if f == nil || !f.present() || f.scalar == "" {
+		return from
+	}
+	if f.fields == nil || from == nil || from.fields == nil {
+		return f
+	}
+	out := &field{fields: maps.Clone(f.fields), keys: slices.Clone(f.keys), where: f.where}
+	for _, k := range from.keys {
+		out.put(k, f.fields[k].fill(from.fields[k]))
+	}
+	return out
+}

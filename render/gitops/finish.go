@@ -1,0 +1,318 @@
+package gitops
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/lintel-bot/lintel/render/source"
+)
+
+// Write says that a controller wrote a field of a resource after the build.
+type Write struct {
+	Pointer string     // RFC 6901, into the resource
+	Role    string     // "substitute", "commonMetadata" or "destination"
+	By      []Position // what is written there: the variables' values, the label, the namespace
+	Partly  bool       // the field keeps its own place, and By is behind it; otherwise By is its place
+}
+
+// Issue is a problem with a field of a resource; the caller knows where the field is written.
+type Issue struct {
+	Pointer string
+	Message string
+	Cluster bool // the answer is in the cluster
+	Warning bool // Flux does it all the same
+}
+
+// FinishOptions say what the resources are finished against.
+type FinishOptions struct {
+	// Namespaced says whether objects of a kind live in a namespace. Nil: what is known of the built-in kinds,
+	// and yes for others.
+	Namespaced func(apiVersion, kind string) bool
+	Limits     Limits
+}
+
+const (
+	substituteKey      = fluxGroup + "/substitute"
+	substituteDisabled = "disabled"
+)
+
+// Finish does to a built resource what the controller does before it applies it: Flux' variable substitution and
+// common metadata, Argo CD's destination namespace. It changes the nodes in place; a scalar that it changes keeps
+// its line and column.
+func (d *Deployment) Finish(resource *yaml.Node, o FinishOptions) ([]Write, []Issue) {
+	for resource != nil && resource.Kind == yaml.DocumentNode && len(resource.Content) > 0 {
+		resource = resource.Content[0]
+	}
+	if resource = source.Deref(resource); resource == nil || resource.Kind != yaml.MappingNode {
+		return nil, nil
+	}
+	f := &finisher{Deployment: d, options: o, limits: o.Limits.withDefaults(), done: map[*yaml.Node]bool{}}
+	if d.Substitute.Active() && !substitutionDisabled(resource) {
+		f.node(resource, "", 0)
+	}
+	f.metadata(resource, "labels", d.Metadata.Labels)
+	f.metadata(resource, "annotations", d.Metadata.Annotations)
+	f.namespace(resource)
+	return f.writes, f.issues
+}
+
+func substitutionDisabled(resource *yaml.Node) bool {
+	_, metadata := source.Field(resource, "metadata")
+	for _, key := range []string{"labels", "annotations"} {
+		if _, m := source.Field(metadata, key); source.Text(m, substituteKey) == substituteDisabled {
+			return true
+		}
+	}
+	return false
+}
+
+type finisher struct {
+	*Deployment
+	options FinishOptions
+	limits  Limits
+	writes  []Write
+	issues  []Issue
+	done    map[*yaml.Node]bool
+}
+
+// node replaces in the keys and the scalars of a tree. An alias shows what its anchor becomes.
+func (f *finisher) node(n *yaml.Node, pointer string, depth int) {
+	if n.Kind == yaml.AliasNode || depth > maxDepth || f.done[n] {
+		return
+	}
+	f.done[n] = true
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			key := n.Content[i]
+			if strings.Contains(key.Value, "$") && key.Kind == yaml.ScalarNode {
+				if text, _, ok := f.replace(key.Value, pointer+"/"+escape(key.Value)); ok {
+					key.Value = text
+				}
+			}
+			f.node(n.Content[i+1], pointer+"/"+escape(key.Value), depth+1)
+		}
+	case yaml.SequenceNode:
+		for i, c := range n.Content {
+			f.node(c, pointer+"/"+strconv.Itoa(i), depth+1)
+		}
+	case yaml.ScalarNode:
+		if strings.Contains(n.Value, "${") || strings.Contains(n.Value, "$$") {
+			f.scalar(n, pointer)
+		}
+	}
+}
+
+// replace answers a text with its variables replaced, and where these are written.
+func (f *finisher) replace(text, pointer string) (string, []Position, bool) {
+	e := &expansion{text: text, variables: f.Substitute.Variables, partial: len(f.Substitute.Unread) > 0, limit: f.limits.TextBytes}
+	out, err := e.run()
+	if err != nil {
+		f.issues = append(f.issues, Issue{Pointer: pointer, Message: err.Error()})
+		return text, nil, false
+	}
+	for _, name := range unique(e.unset) {
+		f.issues = append(f.issues, Issue{Pointer: pointer, Warning: true,
+			Message: fmt.Sprintf("nothing sets the variable %.80q: Flux puts an empty text in its place", name)})
+	}
+	for _, name := range unique(e.unread) {
+		f.issues = append(f.issues, Issue{Pointer: pointer, Cluster: true,
+			Message: fmt.Sprintf("the variable %.80q may be set in the cluster: its value is not known before merge", name)})
+	}
+	var by []Position
+	for _, name := range unique(e.used) {
+		by = append(by, e.variables[name].Where)
+	}
+	return out, by, out != text
+}
+
+func unique(names []string) []string {
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// scalar replaces in one value. Flux replaces in the printed manifest and reads that again, so a value can change
+// its type: a text that is printed without quotes becomes a number, a boolean, a list, or null.
+func (f *finisher) scalar(n *yaml.Node, pointer string) {
+	var printed []byte
+	err := error(nil)
+	if printed, err = sigsyaml.Marshal(map[string]string{"v": n.Value}); err != nil {
+		return
+	}
+	text, by, changed := f.replace(string(printed), pointer)
+	if !changed {
+		return
+	}
+	invalid := Issue{Pointer: pointer, Message: "is not valid YAML once its variables are replaced: quote the value"}
+	if source.Vet("", []byte(text), f.limits.Source) != nil {
+		f.issues = append(f.issues, invalid)
+		return
+	}
+	data, err := sigsyaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		f.issues = append(f.issues, invalid)
+		return
+	}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	var outer map[string]any
+	if decoder.Decode(&outer) != nil || len(outer) != 1 || !has(outer, "v") {
+		f.issues = append(f.issues, invalid)
+		return
+	}
+	become(n, outer["v"])
+	f.writes = append(f.writes, Write{Pointer: pointer, Role: "substitute", By: by, Partly: true})
+}
+
+// become gives a node another value at the same place.
+func become(n *yaml.Node, v any) {
+	old := *n
+	fresh := func(v any) *yaml.Node {
+		c := &yaml.Node{Line: old.Line, Column: old.Column}
+		become(c, v)
+		return c
+	}
+	n.Alias, n.Content, n.Value, n.Style = nil, nil, "", 0
+	switch v := v.(type) {
+	case map[string]any:
+		n.Kind, n.Tag = yaml.MappingNode, "!!map"
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			n.Content = append(n.Content, fresh(k), fresh(v[k]))
+		}
+	case []any:
+		n.Kind, n.Tag = yaml.SequenceNode, "!!seq"
+		for _, item := range v {
+			n.Content = append(n.Content, fresh(item))
+		}
+	case string:
+		n.Kind, n.Tag, n.Value, n.Style = yaml.ScalarNode, "!!str", v, old.Style&^yaml.FlowStyle
+		if n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0 {
+			n.Style = yaml.DoubleQuotedStyle // so that nothing takes it for a number
+		}
+	case json.Number:
+		n.Kind, n.Tag, n.Value = yaml.ScalarNode, "!!int", v.String()
+		if strings.ContainsAny(n.Value, ".eE") {
+			n.Tag = "!!float"
+		}
+	case bool:
+		n.Kind, n.Tag, n.Value = yaml.ScalarNode, "!!bool", strconv.FormatBool(v)
+	default:
+		n.Kind, n.Tag, n.Value = yaml.ScalarNode, "!!null", "null"
+	}
+}
+
+// child answers the map at a key, made where it is missing, nil where something else is there.
+func child(n *yaml.Node, key string) *yaml.Node {
+	_, v := source.Field(n, key)
+	if v == nil || v.Kind == yaml.ScalarNode && v.ShortTag() == "!!null" {
+		v = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+		put(n, key, v)
+	}
+	if v.Kind != yaml.MappingNode {
+		return nil
+	}
+	return v
+}
+
+func put(n *yaml.Node, key string, v *yaml.Node) {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			n.Content[i+1] = v
+			return
+		}
+	}
+	k := &yaml.Node{}
+	become(k, key)
+	n.Content = append(n.Content, k, v)
+}
+
+func (f *finisher) metadata(resource *yaml.Node, key string, values map[string]Value) {
+	if len(values) == 0 {
+		return
+	}
+	metadata := child(resource, "metadata")
+	if metadata == nil {
+		return
+	}
+	m := child(metadata, key)
+	if m == nil {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		f.set(m, name, values[name].Text, Write{Pointer: "/metadata/" + key + "/" + escape(name), Role: "commonMetadata", By: []Position{values[name].Where}})
+	}
+}
+
+func (f *finisher) set(m *yaml.Node, name, text string, w Write) {
+	v := &yaml.Node{}
+	become(v, text)
+	put(m, name, v)
+	f.writes = append(f.writes, w)
+}
+
+// namespace puts a namespaced resource that names no namespace into that of the destination
+// (https://argo-cd.readthedocs.io/en/stable/user-guide/application-specification/).
+func (f *finisher) namespace(resource *yaml.Node) {
+	if f.Namespace == "" {
+		return
+	}
+	namespaced := f.options.Namespaced
+	if namespaced == nil {
+		namespaced = Namespaced
+	}
+	metadata := child(resource, "metadata")
+	if metadata == nil || source.Text(metadata, "namespace") != "" || !namespaced(source.Text(resource, "apiVersion"), source.Text(resource, "kind")) {
+		return
+	}
+	f.set(metadata, "namespace", f.Namespace, Write{Pointer: "/metadata/namespace", Role: "destination", By: []Position{f.NamespaceWhere}})
+}
+
+// Namespaced says whether objects of a kind live in a namespace. Of custom resources it knows the widespread ones
+// that do not.
+func Namespaced(apiVersion, kind string) bool {
+	group, _, ok := strings.Cut(apiVersion, "/")
+	if !ok {
+		group = ""
+	}
+	return !slices.Contains(clusterKinds[group], kind)
+}
+
+// clusterKinds are the kinds without a namespace, by group
+// (https://kubernetes.io/docs/reference/kubernetes-api/).
+var clusterKinds = map[string][]string{
+	"":                             {"Namespace", "Node", "PersistentVolume", "ComponentStatus"},
+	"admissionregistration.k8s.io": {"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"},
+	"apiextensions.k8s.io":         {"CustomResourceDefinition"},
+	"apiregistration.k8s.io":       {"APIService"},
+	"certificates.k8s.io":          {"CertificateSigningRequest", "ClusterTrustBundle"},
+	"flowcontrol.apiserver.k8s.io": {"FlowSchema", "PriorityLevelConfiguration"},
+	"networking.k8s.io":            {"IngressClass", "IPAddress", "ServiceCIDR"},
+	"node.k8s.io":                  {"RuntimeClass"},
+	"policy":                       {"PodSecurityPolicy"},
+	"rbac.authorization.k8s.io":    {"ClusterRole", "ClusterRoleBinding"},
+	"resource.k8s.io":              {"DeviceClass", "ResourceSlice"},
+	"scheduling.k8s.io":            {"PriorityClass"},
+	"storage.k8s.io":               {"StorageClass", "VolumeAttachment", "CSIDriver", "CSINode", "VolumeAttributesClass"},
+	"snapshot.storage.k8s.io":      {"VolumeSnapshotClass", "VolumeSnapshotContent"},
+	"gateway.networking.k8s.io":    {"GatewayClass"},
+	"cert-manager.io":              {"ClusterIssuer"},
+	"external-secrets.io":          {"ClusterSecretStore", "ClusterExternalSecret", "ClusterPushSecret"},
+	"kyverno.io":                   {"ClusterPolicy", "ClusterCleanupPolicy", "GlobalContextEntry"},
+	"policies.kyverno.io":          {"ValidatingPolicy", "MutatingPolicy", "GeneratingPolicy", "ImageValidatingPolicy", "DeletingPolicy"},
+	"config.openshift.io":          {"OAuth", "Ingress", "Proxy", "APIServer", "Image", "ClusterVersion", "Scheduler", "DNS"},
+	"user.openshift.io":            {"Group", "User", "Identity"},
+	"security.openshift.io":        {"SecurityContextConstraints"},
+	"project.openshift.io":         {"Project"},
+	"pkg.crossplane.io":            {"Provider", "Configuration", "Function"},
+	"apiextensions.crossplane.io":  {"Composition", "CompositeResourceDefinition"},
+	"trust.cert-manager.io":        {"Bundle"},
+	"cilium.io":                    {"CiliumClusterwideNetworkPolicy", "CiliumLoadBalancerIPPool", "CiliumNode"},
+}

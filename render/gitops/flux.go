@@ -1,0 +1,260 @@
+package gitops
+
+import (
+	"cmp"
+	"encoding/json"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+const fluxGroup = "kustomize.toolkit.fluxcd.io"
+
+// fluxKustomization reads one Kustomization of Flux
+// (https://fluxcd.io/flux/components/kustomize/kustomizations/).
+func (r *reader) fluxKustomization(root *field) {
+	spec := root.get("spec")
+	object := Reference{"Kustomization", root.text("metadata", "namespace"), root.text("metadata", "name")}
+	at := spec.position("path")
+	// Flux joins the path below the source's root, wherever it points.
+	dir, ok := tree.Clean(strings.TrimLeft(path.Clean("/"+spec.text("path")), "/"))
+	if dir == "" || !ok {
+		dir = "."
+	}
+	if strings.Contains(dir, "${") {
+		r.problem(problemAt(at, "the path has a variable that another Kustomization substitutes: what is deployed from it is not known"))
+		return
+	}
+	near := root.position("metadata", "name").Path
+	repository, inside, known := r.fluxSource(spec, object.Namespace, dir, near)
+	if !known {
+		r.problem(clusterProblem(spec.position("sourceRef"), "the artifact that Kustomization %q reads holds no single folder of this repository at its path: what is deployed from it is not known", object.Name))
+		return
+	}
+	if dir = inside; !r.ours(repository, dir) {
+		return
+	}
+	if !isKind(r.Tree, dir, tree.Dir) {
+		r.problem(problemAt(at, "the path of Kustomization %q is not a folder of this repository", object.Name))
+		return
+	}
+	d := Deployment{
+		Kind: Flux, Path: dir, Object: object, Name: object.Name, Where: root.position("metadata", "name"), PathWhere: at,
+		Metadata: Metadata{valuesOf(spec.get("commonMetadata", "labels")), valuesOf(spec.get("commonMetadata", "annotations"))},
+	}
+	d.Cluster = cmp.Or(spec.text("kubeConfig", "secretRef", "name"), spec.text("kubeConfig", "configMapRef", "name"), clusterFolder(near))
+	d.Overrides = fluxOverrides(spec)
+	if post := spec.get("postBuild"); post.present() {
+		d.Substitute = r.substitution(post, object.Namespace, near)
+	}
+	r.found = append(r.found, d)
+}
+
+// clusterFolder answers the folder after "clusters", where Flux' guide has one for each cluster
+// (https://fluxcd.io/flux/guides/repository-structure/).
+func clusterFolder(p string) string {
+	parts := strings.Split(p, "/")
+	if i := slices.Index(parts, "clusters"); i >= 0 && i+2 < len(parts) {
+		return parts[i+1]
+	}
+	return ""
+}
+
+// fluxSource answers the address of the repository that a Kustomization reads, and the folder in it. The address is
+// empty where no object of this repository says it: bootstrap, for one, writes it to the cluster.
+func (r *reader) fluxSource(spec *field, namespace, dir, near string) (repository, inside string, known bool) {
+	ref := spec.get("sourceRef")
+	namespace = cmp.Or(ref.text("namespace"), namespace)
+	switch ref.text("kind") {
+	case "GitRepository":
+		return r.gitRepository(ref.text("name"), namespace, near), dir, true
+	case "ExternalArtifact":
+		return r.artifact(ref.text("name"), namespace, dir, near)
+	}
+	return "", dir, true // an artifact that may be packed from here: its path decides
+}
+
+func (r *reader) gitRepository(name, namespace, near string) string {
+	f, _ := r.nearest("source.toolkit.fluxcd.io", "GitRepository", near, named(name, namespace))
+	return f.text("spec", "url")
+}
+
+func named(name, namespace string) func(*field) bool {
+	return func(f *field) bool {
+		return f.text("metadata", "name") == name && sameNamespace(f.text("metadata", "namespace"), namespace)
+	}
+}
+
+// nearest finds an object of the repository. Of several, as clusters have them, it is the one whose file is nearest
+// to the file that names it; several that are equally near are ambiguous.
+func (r *reader) nearest(group, kind, near string, is func(*field) bool) (found *field, ambiguous bool) {
+	best := -1
+	for _, o := range r.byKind[kind] {
+		apiVersion, _ := o.Value["apiVersion"].(string)
+		have, _, grouped := strings.Cut(apiVersion, "/")
+		if grouped && have != group || !grouped && group != "" {
+			continue
+		}
+		f := fieldOf(o)
+		if !is(f) {
+			continue
+		}
+		switch n := shared(f.position("metadata", "name").Path, near); {
+		case n > best:
+			best, found, ambiguous = n, f, false
+		case n == best:
+			ambiguous = true
+		}
+	}
+	return found, ambiguous
+}
+
+// artifact finds the folder that an ArtifactGenerator copies to a path of an artifact
+// (https://fluxcd.io/flux/components/source/artifactgenerators/).
+func (r *reader) artifact(name, namespace, dir, near string) (repository, inside string, known bool) {
+	isNamed := func(a *field) bool { return a.text("name") == name }
+	generator, ambiguous := r.nearest("source.extensions.fluxcd.io", "ArtifactGenerator", near, func(f *field) bool {
+		return sameNamespace(f.text("metadata", "namespace"), namespace) && slices.ContainsFunc(f.elements("spec", "artifacts"), isNamed)
+	})
+	if generator == nil || ambiguous {
+		return "", dir, !ambiguous
+	}
+	artifacts := generator.elements("spec", "artifacts")
+	for _, c := range slices.Backward(artifacts[slices.IndexFunc(artifacts, isNamed)].elements("copy")) {
+		alias, from, _ := strings.Cut(strings.TrimPrefix(c.text("from"), "@"), "/")
+		from, all := strings.CutSuffix(from, "**")
+		_, to, _ := strings.Cut(c.text("to"), "/")
+		to, from = path.Clean("/"+to), path.Clean("/"+from)
+		rest, below := strings.CutPrefix(path.Clean("/"+dir), strings.TrimSuffix(to, "/"))
+		if !all || !below || rest != "" && rest[0] != '/' {
+			continue
+		}
+		inside := cmp.Or(strings.Trim(path.Join(from, rest), "/"), ".")
+		if !exists(r.Tree, inside) {
+			continue
+		}
+		for _, s := range generator.elements("spec", "sources") {
+			if s.text("alias") == alias && s.text("kind") == "GitRepository" {
+				return r.gitRepository(s.text("name"), cmp.Or(s.text("namespace"), namespace), near), inside, true
+			}
+		}
+	}
+	return "", "", false
+}
+
+// sameNamespace takes an object whose file names no namespace for one of any: its kustomization sets it.
+func sameNamespace(a, b string) bool { return a == b || a == "" || b == "" }
+
+func valuesOf(f *field) map[string]Value {
+	if f == nil || len(f.keys) == 0 {
+		return nil
+	}
+	m := make(map[string]Value, len(f.keys))
+	for _, k := range f.keys {
+		m[k] = Value{Text: f.text(k), Where: f.fields[k].position()}
+	}
+	return m
+}
+
+// fluxOverrides turns a Kustomization's fields into edits of the folder's kustomization.
+func fluxOverrides(spec *field) Overrides {
+	var o Overrides
+	for _, name := range [][2]string{{"targetNamespace", "namespace"}, {"namePrefix", "namePrefix"}, {"nameSuffix", "nameSuffix"}} {
+		if spec.text(name[0]) != "" {
+			o.add(edit{op: setField, key: name[1], value: spec.get(name[0])})
+		}
+	}
+	if patches := spec.elements("patches"); len(patches) > 0 {
+		o.add(edit{op: appendItems, key: "patches", value: spec.get("patches")})
+	}
+	if components := spec.elements("components"); len(components) > 0 {
+		o.add(edit{op: appendItems, key: "components", value: spec.get("components"), flags: flags{optional: spec.truth("ignoreMissingComponents")}})
+	}
+	// The two older lists hold the patches as values; a kustomization wants them as text.
+	if patches := spec.get("patchesStrategicMerge"); len(patches.elements()) > 0 {
+		o.add(edit{op: appendItems, key: "patchesStrategicMerge", value: &field{list: true, items: encoded(patches.items), where: patches.where}})
+	}
+	if patches := spec.get("patchesJson6902"); len(patches.elements()) > 0 {
+		value := &field{list: true, where: patches.where}
+		for _, p := range patches.items {
+			if operations := p.get("patch"); operations != nil && operations.list {
+				p = p.with(encoded([]*field{operations})[0], "patch")
+			}
+			value.items = append(value.items, p)
+		}
+		o.add(edit{op: appendItems, key: "patchesJson6902", value: value})
+	}
+	if images := spec.elements("images"); len(images) > 0 {
+		o.add(edit{op: mergeByName, key: "images", value: spec.get("images")})
+	}
+	return o
+}
+
+// encoded writes values as JSON, which is YAML.
+func encoded(items []*field) []*field {
+	out := make([]*field, len(items))
+	for i, item := range items {
+		data, err := json.Marshal(item.plain())
+		if err != nil {
+			data = []byte("{}")
+		}
+		out[i] = made(string(data), item.where)
+	}
+	return out
+}
+
+var variableName = regexp.MustCompile(`\A[_[:alpha:]][_[:alpha:][:digit:]]*\z`)
+
+// substitution collects the variables of postBuild: those of ConfigMaps in their order, and over them those that
+// are written in place (https://fluxcd.io/flux/components/kustomize/kustomizations/#post-build-variable-substitution).
+func (r *reader) substitution(post *field, namespace, near string) Substitution {
+	s := Substitution{Variables: map[string]Value{}, Always: post.text("substituteStrategy") == "Always"}
+	add := func(f *field) {
+		if f == nil {
+			return
+		}
+		for _, k := range f.keys {
+			v := f.fields[k]
+			if !variableName.MatchString(k) {
+				r.problem(problemAt(v.position(), "%.80q is not a name of a variable: Flux fails on it", k))
+				continue
+			}
+			s.Variables[k] = Value{Text: strings.ReplaceAll(v.text(), "\n", ""), Where: v.position()}
+		}
+	}
+	for _, from := range post.elements("substituteFrom") {
+		kind, name := from.text("kind"), from.text("name")
+		at := from.position("name")
+		if kind == "ConfigMap" {
+			found, ambiguous := r.nearest("", "ConfigMap", near, named(name, namespace))
+			switch {
+			case ambiguous:
+				r.problem(clusterProblem(at, "several ConfigMaps of the repository have the name %q: which of them the cluster has is not known", name))
+			case found != nil && !found.present("sops"):
+				add(found.get("data"))
+				continue
+			case found == nil && from.truth("optional"):
+			default:
+				r.problem(clusterProblem(at, "the variables of ConfigMap %q are in the cluster, not in the repository", name))
+			}
+		} else if !from.truth("optional") {
+			r.problem(clusterProblem(at, "the variables of %.40s %q are in the cluster: they are not known before merge", kind, name))
+		}
+		s.Unread = append(s.Unread, at)
+	}
+	add(post.get("substitute"))
+	return s
+}
+
+// shared counts the folders that two files have in common.
+func shared(a, b string) int {
+	as, bs := strings.Split(path.Dir(a), "/"), strings.Split(path.Dir(b), "/")
+	n := 0
+	for n < min(len(as), len(bs)) && as[n] == bs[n] {
+		n++
+	}
+	return n
+}

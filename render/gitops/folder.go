@@ -1,0 +1,223 @@
+package gitops
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// skipMarker keeps Argo CD from reading a file as a manifest
+// (https://argo-cd.readthedocs.io/en/stable/user-guide/directory/#skipping-file-rendering).
+const skipMarker = "+argocd:skip-file-rendering"
+
+var errTooManyFiles = errors.New("holds more files and folders than the limit allows")
+
+// Files lists the manifest files of an ArgoDirectory, sorted. Jsonnet is a Problem: it is not evaluated.
+func Files(t Tree, d *Deployment, limits Limits) ([]string, []Problem) {
+	if d.Kind != ArgoDirectory {
+		return nil, nil
+	}
+	var problems []Problem
+	// A malformed pattern matches nothing, as in Argo CD.
+	include, _ := directoryGlob.compile(d.Directory.Include)
+	exclude, _ := directoryGlob.compile(d.Directory.Exclude)
+	var files []string
+	w := &folderWalk{tree: t, left: limits.withDefaults().Files, enter: func(string) bool { return d.Directory.Recurse }}
+	err := w.walk(d.Path, 0, func(p string) error {
+		name := strings.TrimPrefix(strings.TrimPrefix(p, d.Path), "/")
+		switch {
+		case !slices.Contains([]string{".yaml", ".yml", ".json", ".jsonnet"}, path.Ext(p)):
+		case d.Directory.Exclude != "" && exclude != nil && exclude.MatchString(name):
+		case d.Directory.Include != "" && (include == nil || !include.MatchString(name)):
+		case path.Ext(p) == ".jsonnet":
+			problem := clusterProblem(Position{Path: p}, "is Jsonnet, which Lintel does not evaluate: what it deploys is not checked")
+			problems = append(problems, problem)
+		default:
+			if data, _, err := t.ReadFile(p); err == nil && strings.Contains(string(data), skipMarker) {
+				return nil
+			}
+			files = append(files, p)
+		}
+		return nil
+	})
+	if err != nil {
+		problems = append(problems, problemAt(d.PathWhere, "the folder %s %s", d.Path, err))
+	}
+	return files, problems
+}
+
+// folderWalk visits the files below a folder in the order of their paths.
+type folderWalk struct {
+	tree  Tree
+	left  int                   // entries that may still be looked at
+	enter func(dir string) bool // whether to go into a folder
+}
+
+func (w *folderWalk) walk(dir string, depth int, visit func(p string) error) error {
+	if depth > maxDepth {
+		return errTooManyFiles
+	}
+	list, err := w.tree.ReadDir(dir)
+	if err != nil {
+		return errors.New("cannot be read")
+	}
+	if w.left -= len(list); w.left < 0 {
+		return errTooManyFiles
+	}
+	for _, e := range list {
+		p := path.Join(dir, e.Name)
+		switch {
+		case e.Kind == tree.Dir && w.enter(p):
+			err = w.walk(p, depth+1, visit)
+		case e.Kind == tree.File, e.Kind == tree.Symlink && isKind(w.tree, p, tree.File):
+			err = visit(p)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fluxIgnored is what Flux' source-controller leaves out of an artifact
+// (https://fluxcd.io/flux/components/source/gitrepositories/#default-exclusions).
+const fluxIgnored = `
+.git/
+.gitignore
+.gitmodules
+.gitattributes
+.github/
+.circleci/
+.travis.yml
+.gitlab-ci.yml
+appveyor.yml
+.drone.yml
+cloudbuild.yaml
+codeship-services.yml
+codeship-steps.yml
+**/.goreleaser.yml
+**/.sops.yaml
+**/.flux.yaml
+`
+
+// generate writes the kustomization that Flux makes for a folder without one: every manifest below it, and every
+// folder that has a kustomization as such
+// (https://fluxcd.io/flux/components/kustomize/kustomizations/#generating-a-kustomizationyaml-file).
+func (v *Virtual) generate(t Tree, d *Deployment, limits Limits) *Problem {
+	ignored := ignoreRules{}
+	ignored.add(".", fluxIgnored)
+	ignored.load(t, ".")
+	for i, c := range d.Path {
+		if c == '/' {
+			ignored.load(t, d.Path[:i])
+		}
+	}
+	if d.Path != "." {
+		ignored.load(t, d.Path)
+	}
+	var resources []string
+	w := &folderWalk{tree: t, left: limits.Files, enter: func(dir string) bool {
+		if ignored.match(dir, true) {
+			return false
+		}
+		if kustomizationIn(t, dir) != "" {
+			resources = append(resources, dir)
+			return false
+		}
+		ignored.load(t, dir)
+		return true
+	}}
+	err := w.walk(d.Path, 0, func(p string) error {
+		if ext := path.Ext(p); (ext == ".yaml" || ext == ".yml") && !ignored.match(p, false) {
+			resources = append(resources, p)
+		}
+		return nil
+	})
+	if err != nil {
+		p := problemAt(d.PathWhere, "the folder %s %s", d.Path, err)
+		return &p
+	}
+	var out strings.Builder
+	add := func(text string) {
+		out.WriteString(text + "\n")
+		v.lines = append(v.lines, line{at: d.PathWhere, moved: true})
+	}
+	add("apiVersion: kustomize.config.k8s.io/v1beta1")
+	add("kind: Kustomization")
+	switch {
+	case len(resources) > 0:
+		add("resources:")
+	case !slices.ContainsFunc(d.Overrides.edits, func(e edit) bool { return e.key == "namespace" }):
+		add("namespace: _placeholder") // what Flux writes, so that kustomize takes the file for one that is not empty
+	}
+	for _, p := range resources {
+		add("- " + quoted("./"+strings.TrimPrefix(strings.TrimPrefix(p, d.Path), "/")))
+	}
+	v.Data, v.Includes = []byte(out.String()), resources
+	return nil
+}
+
+// ignoreRules are the patterns of .sourceignore files, the last that matches counts.
+type ignoreRules struct{ rules []ignoreRule }
+
+type ignoreRule struct {
+	dir        string
+	re         *regexp.Regexp
+	keep       bool
+	folderOnly bool
+	anywhere   bool // the pattern names an element at any depth
+}
+
+func (r *ignoreRules) load(t Tree, dir string) {
+	if data, _, err := t.ReadFile(path.Join(dir, ".sourceignore")); err == nil && len(data) <= 1<<20 {
+		r.add(dir, string(data))
+	}
+}
+
+func (r *ignoreRules) add(dir, text string) {
+	for pattern := range strings.SplitSeq(text, "\n") {
+		pattern = strings.TrimRight(pattern, " \r")
+		if pattern == "" || strings.HasPrefix(pattern, "#") || len(r.rules) > 10_000 {
+			continue
+		}
+		rule := ignoreRule{dir: dir}
+		pattern, rule.keep = strings.CutPrefix(pattern, "!")
+		pattern, rule.folderOnly = strings.CutSuffix(pattern, "/")
+		rule.anywhere = !strings.Contains(pattern, "/")
+		re, err := ignoreGlob.compile(strings.TrimPrefix(pattern, "/"))
+		if err != nil {
+			continue
+		}
+		rule.re = re
+		r.rules = append(r.rules, rule)
+	}
+}
+
+// match says whether a path is left out. Whoever asks has not gone into folders that are.
+func (r *ignoreRules) match(p string, folder bool) bool {
+	for _, rule := range slices.Backward(r.rules) {
+		name := p
+		if rule.dir != "." {
+			below, ok := strings.CutPrefix(p, rule.dir+"/")
+			if !ok {
+				continue
+			}
+			name = below
+		}
+		if rule.anywhere {
+			name = path.Base(name)
+		}
+		if (folder || !rule.folderOnly) && rule.re.MatchString(name) {
+			return !rule.keep
+		}
+	}
+	return false
+}
+
+// String helps a failing test.
+func (p Position) String() string { return fmt.Sprintf("%s:%d:%d", p.Path, p.Line, p.Column) }

@@ -1,0 +1,400 @@
+package gitops
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// list gives the elements that it holds
+// (https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/Generators-List/).
+func (e *expander) list(g *field) ([]set, error) {
+	var sets []set
+	for _, element := range g.elements("elements") {
+		values, _ := asJSON(element.plain()).(map[string]any)
+		if !e.templates.goTemplate {
+			flat := map[string]any{}
+			for k, v := range values {
+				inner, nested := v.(map[string]any)
+				text, isText := v.(string)
+				switch {
+				case k == "values" && nested:
+					for name, value := range inner {
+						flat["values."+name] = fmt.Sprint(value)
+					}
+				case isText:
+					flat[k] = text
+				default:
+					return nil, located(element, fmt.Errorf("the value of %.60q is not text, which only goTemplate allows", k))
+				}
+			}
+			values = flat
+		}
+		sets = append(sets, set{values: values})
+	}
+	if text := g.text("elementsYaml"); text != "" {
+		if g.get("elementsYaml").unknown {
+			return append(sets, set{values: map[string]any{}, unknown: true}), nil
+		}
+		documents, err := source.Parse("", []byte(text), e.Limits.Source)
+		if err != nil || len(documents) == 0 {
+			return nil, located(g.get("elementsYaml"), errors.New("elementsYaml is not valid YAML once it is filled in"))
+		}
+		for _, element := range fieldOfNode("", documents[0], 0).elements() {
+			values, ok := asJSON(element.plain()).(map[string]any)
+			if !ok {
+				return nil, located(g.get("elementsYaml"), errors.New("elementsYaml is not a list of maps once it is filled in"))
+			}
+			sets = append(sets, set{values: values})
+		}
+	}
+	return sets, nil
+}
+
+// asJSON answers a value the way a JSON decoder has it: every number a float64. Templates print it so.
+func asJSON(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k := range v {
+			v[k] = asJSON(v[k])
+		}
+	case []any:
+		for i := range v {
+			v[i] = asJSON(v[i])
+		}
+	case int64:
+		return float64(v)
+	}
+	return v
+}
+
+// git gives a set for each folder or file of a repository that its patterns match
+// (https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/Generators-Git/).
+func (e *expander) git(g *field) ([]set, error) {
+	for _, key := range []string{"repoURL", "directories", "files"} {
+		if hasUnknown(g.get(key)) {
+			return []set{{values: map[string]any{}, unknown: true}}, nil
+		}
+	}
+	if repository := g.text("repoURL"); len(e.Repo.URLs) > 0 && repository != "" && !e.Repo.match(repository) {
+		e.needs = append(e.needs, need{g.position("repoURL"), "git generator reads another repository and"})
+		return []set{{values: map[string]any{}, unknown: true}}, nil
+	}
+	switch {
+	case len(g.elements("directories")) > 0:
+		return e.directories(g)
+	case len(g.elements("files")) > 0:
+		return e.files(g)
+	}
+	return nil, errors.New("a git generator names directories or files")
+}
+
+func hasUnknown(f *field) bool {
+	if f == nil {
+		return false
+	}
+	return f.unknown || slices.ContainsFunc(f.items, hasUnknown) ||
+		slices.ContainsFunc(slices.Collect(maps.Values(f.fields)), hasUnknown)
+}
+
+func (e *expander) directories(g *field) ([]set, error) {
+	found := map[string]bool{}
+	var excludes []string
+	for _, item := range g.elements("directories") {
+		if pattern := item.text("path"); item.truth("exclude") {
+			excludes = append(excludes, pattern)
+		} else if err := e.folders(".", strings.Split(pattern, "/"), found); err != nil {
+			return nil, located(item, err)
+		}
+	}
+	var sets []set
+	for _, dir := range slices.SortedFunc(maps.Keys(found), comparePaths) {
+		if slices.ContainsFunc(excludes, func(p string) bool { ok, _ := path.Match(p, dir); return ok }) {
+			continue
+		}
+		s, err := e.pathSet(g, map[string]any{}, dir, "")
+		if err != nil {
+			return nil, err
+		}
+		sets = append(sets, s)
+	}
+	return sets, nil
+}
+
+func comparePaths(a, b string) int {
+	return slices.Compare(strings.Split(a, "/"), strings.Split(b, "/"))
+}
+
+// folders finds the folders below dir that match a path.Match pattern, element by element. Argo CD passes over
+// hidden folders and does not follow symlinks.
+func (e *expander) folders(dir string, pattern []string, found map[string]bool) error {
+	list, err := e.readDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, entry := range list {
+		if ok, err := path.Match(pattern[0], entry.Name); err != nil {
+			return errPattern
+		} else if !ok || entry.Kind != tree.Dir || strings.HasPrefix(entry.Name, ".") {
+			continue
+		}
+		below := path.Join(dir, entry.Name)
+		if len(pattern) == 1 {
+			found[below] = true
+		} else if err := e.folders(below, pattern[1:], found); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readDir lists a folder, none where there is none, and counts what it lists.
+func (e *expander) readDir(dir string) ([]tree.Entry, error) {
+	list, err := e.Tree.ReadDir(dir)
+	if errors.Is(err, tree.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, errors.New("a folder of the repository cannot be read")
+	}
+	if e.entries += len(list); e.entries > e.Limits.Files {
+		return nil, fmt.Errorf("it looks at more than the limit of %d files and folders", e.Limits.Files)
+	}
+	return list, nil
+}
+
+// files reads the files that match git pathspecs; each holds one set or a list of them.
+func (e *expander) files(g *field) ([]set, error) {
+	matched := map[string]bool{}
+	for _, exclude := range []bool{false, true} {
+		for _, item := range g.elements("files") {
+			if item.truth("exclude") != exclude {
+				continue
+			}
+			hits, err := e.pathspec(item.text("path"))
+			if err != nil {
+				return nil, located(item, err)
+			}
+			for _, hit := range hits {
+				matched[hit] = !exclude
+			}
+		}
+	}
+	var sets []set
+	for _, file := range slices.Sorted(maps.Keys(matched)) {
+		if !matched[file] {
+			continue
+		}
+		documents, problem := e.readFile(file)
+		if problem != nil {
+			return nil, &fieldError{at: Position{Path: file, Line: problem.Line, Column: problem.Column}, err: errors.New(problem.Message)}
+		}
+		objects := []*field{{fields: map[string]*field{}}} // as for an empty file
+		if len(documents) > 0 {
+			if objects = documents[:1]; documents[0].list {
+				objects = documents[0].items
+			}
+		}
+		for _, o := range objects {
+			values, ok := asJSON(o.plain()).(map[string]any)
+			if !ok {
+				return nil, &fieldError{at: Position{Path: file, Line: 1}, err: errors.New("a file of parameters is a map or a list of maps")}
+			}
+			if !e.templates.goTemplate {
+				values = flatten(values)
+			}
+			s, err := e.pathSet(g, values, path.Dir(file), path.Base(file))
+			if err != nil {
+				return nil, err
+			}
+			if sets = append(sets, s); len(sets) > e.Limits.Sets {
+				return nil, fmt.Errorf("it makes more than the limit of %d parameter sets", e.Limits.Sets)
+			}
+		}
+	}
+	return sets, nil
+}
+
+// pathspec lists the files that "git ls-files -- <pathspec>" would.
+func (e *expander) pathspec(spec string) ([]string, error) {
+	folder, isWild := wild(spec)
+	if !isWild {
+		clean, ok := tree.Clean(spec)
+		if !ok {
+			return nil, errors.New("the path leads out of the repository")
+		}
+		if entry, found := e.entry(clean); !found {
+			return nil, nil
+		} else if entry.Kind != tree.Dir {
+			return []string{clean}, nil
+		}
+		return e.walk(clean, nil, nil, 0)
+	}
+	re, err := pathspecGlob.compile(strings.TrimPrefix(spec, "./"))
+	if err != nil {
+		return nil, err
+	}
+	clean, ok := tree.Clean(folder)
+	if !ok {
+		return nil, errors.New("the path leads out of the repository")
+	}
+	return e.walk(clean, re, nil, 0)
+}
+
+func (e *expander) entry(p string) (tree.Entry, bool) {
+	_, entry, err := e.Tree.Lookup(p)
+	return entry, err == nil
+}
+
+func (e *expander) walk(dir string, re *regexp.Regexp, hits []string, depth int) ([]string, error) {
+	list, err := e.readDir(dir)
+	if err != nil || depth > maxDepth {
+		return hits, err
+	}
+	for _, entry := range list {
+		p := path.Join(dir, entry.Name)
+		switch {
+		case entry.Kind == tree.Dir:
+			if hits, err = e.walk(p, re, hits, depth+1); err != nil {
+				return nil, err
+			}
+		case entry.Kind != tree.Submodule && (re == nil || re.MatchString(p)) && isKind(e.Tree, p, tree.File):
+			hits = append(hits, p)
+		}
+	}
+	return hits, nil
+}
+
+// pathSet adds the values that tell where a folder or file is, and the generator's own values.
+func (e *expander) pathSet(g *field, values map[string]any, dir, file string) (set, error) {
+	prefix := g.text("pathParamPrefix")
+	if e.templates.goTemplate {
+		about := map[string]any{"path": dir, "basename": path.Base(dir), "basenameNormalized": normalize(path.Base(dir))}
+		var segments []any
+		for _, s := range strings.Split(dir, "/") {
+			segments = append(segments, s)
+		}
+		about["segments"] = segments
+		if file != "" {
+			about["filename"], about["filenameNormalized"] = file, normalize(file)
+		}
+		if prefix != "" {
+			values[prefix] = map[string]any{"path": about}
+		} else {
+			values["path"] = about
+		}
+	} else {
+		name := "path"
+		if prefix != "" {
+			name = prefix + ".path"
+		}
+		values[name], values[name+".basename"], values[name+".basenameNormalized"] = dir, path.Base(dir), normalize(path.Base(dir))
+		if file != "" {
+			values[name+".filename"], values[name+".filenameNormalized"] = file, normalize(file)
+		}
+		for i, s := range strings.Split(dir, "/") {
+			values[name+"["+strconv.Itoa(i)+"]"] = s
+		}
+	}
+	s := set{values: values}
+	own := g.get("values")
+	if own == nil {
+		return s, nil
+	}
+	added := map[string]any{}
+	for _, k := range own.keys {
+		v, err := e.templates.render(own.fields[k], s)
+		if err != nil {
+			return set{}, err
+		}
+		if e.templates.goTemplate {
+			added[k] = v.text()
+		} else {
+			values["values."+k] = v.text()
+		}
+	}
+	if e.templates.goTemplate {
+		values["values"] = added
+	}
+	return s, nil
+}
+
+var notInNames = regexp.MustCompile(`[^-a-z0-9.]`)
+
+// normalize makes a DNS name of a text as Argo CD does.
+func normalize(s string) string {
+	s = notInNames.ReplaceAllString(strings.ToLower(s), "-")
+	return strings.Trim(s[:min(len(s), 253)], "-.")
+}
+
+// flatten joins the keys of nested values with dots.
+func flatten(values map[string]any) map[string]any {
+	out := map[string]any{}
+	var add func(prefix string, v any)
+	add = func(prefix string, v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			for k := range v {
+				add(prefix+"."+k, v[k])
+			}
+		case []any:
+			for i := range v {
+				add(prefix+"."+strconv.Itoa(i), v[i])
+			}
+		default:
+			out[prefix[1:]] = fmt.Sprint(v)
+		}
+	}
+	for k, v := range values {
+		add("."+k, v)
+	}
+	return out
+}
+
+// selectSets keeps the sets that a label selector over their flattened values matches
+// (https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/Generators-Post-Selector/).
+func selectSets(selector *field, sets []set) ([]set, error) {
+	if !selector.present() {
+		return sets, nil
+	}
+	var kept []set
+	for _, s := range sets {
+		values := flatten(s.values)
+		matched := true
+		if labels := selector.get("matchLabels"); labels != nil {
+			for _, k := range labels.keys {
+				matched = matched && has(values, k) && values[k] == labels.fields[k].text()
+			}
+		}
+		for _, x := range selector.elements("matchExpressions") {
+			k := x.text("key")
+			in := has(values, k) && slices.Contains(plainTexts(x.get("values")), fmt.Sprint(values[k]))
+			switch x.text("operator") {
+			case "In":
+				matched = matched && in
+			case "NotIn":
+				matched = matched && !in
+			case "Exists":
+				matched = matched && has(values, k)
+			case "DoesNotExist":
+				matched = matched && !has(values, k)
+			default:
+				return nil, errors.New("the selector has an unknown operator")
+			}
+		}
+		if matched || s.unknown {
+			kept = append(kept, s)
+		}
+	}
+	return kept, nil
+}
+
+func has(m map[string]any, key string) bool { _, ok := m[key]; return ok }

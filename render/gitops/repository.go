@@ -1,0 +1,73 @@
+package gitops
+
+import (
+	"errors"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// repositoryName makes the spellings of a clone URL comparable: host and path in lower case, without scheme, user,
+// port and ".git".
+func repositoryName(s string) string {
+	s = strings.ToLower(strings.TrimSpace(s))
+	if strings.Contains(s, "://") {
+		if u, err := url.Parse(s); err == nil {
+			s = u.Hostname() + "/" + strings.TrimPrefix(u.Path, "/")
+		}
+	} else if host, rest, ok := strings.Cut(s, ":"); ok && !strings.Contains(host, "/") {
+		_, after, at := strings.Cut(host, "@")
+		if at {
+			host = after
+		}
+		s = host + "/" + strings.TrimPrefix(rest, "/")
+	}
+	return strings.TrimSuffix(strings.Trim(s, "/"), ".git")
+}
+
+func (h RepoHint) match(repository string) bool {
+	name := repositoryName(repository)
+	for _, u := range h.URLs {
+		known := repositoryName(u)
+		if known == "" {
+			continue
+		}
+		if name == known || strings.Count(known, "/") <= 1 && strings.HasSuffix(name, "/"+known) {
+			return true
+		}
+	}
+	return false
+}
+
+// ours says whether a source is this repository. A path of a source counts where nobody said which repository
+// this is, or where the source's address is not known.
+func (r *reader) ours(repository, dir string) bool {
+	if len(r.Repo.URLs) > 0 && repository != "" && !strings.Contains(repository, "{{") {
+		return r.Repo.match(repository)
+	}
+	clean, ok := tree.Clean(dir)
+	return ok && exists(r.Tree, clean)
+}
+
+// exists says whether there is anything at a path. A path that cannot be read counts: reading it will say why.
+func exists(t Tree, p string) bool {
+	_, _, err := t.Lookup(p)
+	return !errors.Is(err, tree.ErrNotExist)
+}
+
+func isKind(t Tree, p string, kind tree.Kind) bool {
+	_, e, err := t.Lookup(p)
+	return err == nil && e.Kind == kind
+}
+
+// kustomizationIn answers the path of a folder's kustomization file, empty where it has none.
+func kustomizationIn(t Tree, dir string) string {
+	for _, name := range kustomizationNames {
+		if p := path.Join(dir, name); isKind(t, p, tree.File) {
+			return p
+		}
+	}
+	return ""
+}

@@ -1,0 +1,265 @@
+// Package gitops reads what Argo CD and Flux objects of a repository say is deployed from it: which folders, into
+// which namespaces and clusters, with which overrides and substitutions.
+//
+// It answers before anything is rendered and talks to no cluster: what only a cluster knows (its list of
+// clusters, a Secret) is a Problem that says so. The rules are those of Argo CD 3
+// (https://argo-cd.readthedocs.io/en/stable/) and of Flux' kustomize-controller
+// (https://fluxcd.io/flux/components/kustomize/kustomizations/).
+package gitops
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// Position is a place in the sources.
+type Position struct {
+	Path    string
+	Line    int // from 1; 0: the file as a whole
+	Column  int // from 1; 0: the line as a whole
+	EndLine int // last line of the value; 0: the same as Line
+}
+
+// Object is a manifest of the repository, as written or as rendered.
+type Object struct {
+	Value map[string]any                // JSON values
+	Where func(pointer string) Position // place of the field at a JSON Pointer (RFC 6901), or the nearest one around it
+}
+
+// FromNode answers the object of one YAML document of a file.
+func FromNode(path string, n *yaml.Node) Object {
+	value, _ := fieldOfNode(path, n, 0).plain().(map[string]any)
+	return Object{Value: value, Where: func(pointer string) Position { return nodeAt(path, n, pointer) }}
+}
+
+// Tree is what is read of a repository: render/tree.Tree has it. Paths are slash-separated; an absent path
+// answers an error that is tree.ErrNotExist.
+type Tree interface {
+	Lookup(path string) (string, tree.Entry, error)
+	ReadFile(path string) ([]byte, string, error)
+	ReadDir(path string) ([]tree.Entry, error)
+}
+
+// RepoHint tells the repository from others that the objects name. Where it is empty, a source counts as this
+// repository if its path exists in the tree.
+type RepoHint struct {
+	URLs []string // clone URLs in any spelling, "owner/name", or a name, which stands for that of any owner: forks have another
+}
+
+// Limits bound what reading the objects may cost. The zero value means the defaults.
+type Limits struct {
+	Source    source.Limits // of one file that a generator reads
+	Sets      int           // parameter sets of one ApplicationSet; default 5,000
+	Files     int           // entries of folders that one generator or folder source looks at; default 100,000
+	Steps     int           // work of one ApplicationSet's templates, in values touched; default 2,000,000
+	TextBytes int           // of one text that a template or a substitution makes; default 1 MiB
+}
+
+func (l Limits) withDefaults() Limits {
+	for _, d := range []struct {
+		of *int
+		to int
+	}{{&l.Sets, 5000}, {&l.Files, 100_000}, {&l.Steps, 2_000_000}, {&l.TextBytes, 1 << 20}} {
+		if *d.of <= 0 {
+			*d.of = d.to
+		}
+	}
+	return l
+}
+
+// Options say what the objects are read against.
+type Options struct {
+	Tree   Tree
+	Repo   RepoHint
+	Limits Limits
+}
+
+// Kind is what renders a deployment.
+type Kind string
+
+// The kinds of deployments.
+const (
+	ArgoDirectory Kind = "argo directory" // manifests as they are: see Files
+	ArgoKustomize Kind = "argo kustomize"
+	ArgoHelm      Kind = "helm" // a chart, which Lintel does not render
+	Flux          Kind = "flux"
+)
+
+// Reference names the object that asks for a deployment.
+type Reference struct{ Kind, Namespace, Name string }
+
+// Deployment is one folder of the repository that a controller applies to a cluster.
+type Deployment struct {
+	Kind     Kind
+	Path     string    // folder in the repository, "." for its root
+	Object   Reference // Application, ApplicationSet or Kustomization
+	Name     string    // of the Application or Kustomization; of the one that an ApplicationSet generates
+	Source   int       // index in spec.sources
+	Revision string    // branch, tag or commit as written; empty or HEAD: the default branch
+	Cluster  string    // name or address of the cluster, for people; may be empty
+
+	// Namespace is where namespaced objects without a namespace go (Argo CD's destination). Flux' target
+	// namespace is one of Overrides: kustomize writes it over what the manifests say.
+	Namespace      string
+	NamespaceWhere Position
+
+	Directory  Directory    // of an ArgoDirectory
+	Overrides  Overrides    // what is changed in the folder's kustomization: see Edit
+	Metadata   Metadata     // Flux' commonMetadata: see Finish
+	Substitute Substitution // Flux' postBuild: see Finish
+
+	Where     Position // the object
+	PathWhere Position // its path field
+}
+
+// Directory chooses the manifests of a folder
+// (https://argo-cd.readthedocs.io/en/stable/user-guide/directory/).
+type Directory struct {
+	Recurse          bool
+	Include, Exclude string // globs over paths below the folder; "*" crosses folders, {a,b} are alternatives
+}
+
+// Metadata is set on every object of a deployment.
+type Metadata struct{ Labels, Annotations map[string]Value }
+
+// Value is a text and where it is written.
+type Value struct {
+	Text  string
+	Where Position
+}
+
+// Substitution is what Flux replaces ${variables} by after the build.
+type Substitution struct {
+	Variables map[string]Value
+	Always    bool       // replace even where no variable is set, so that defaults apply
+	Unread    []Position // sources that only the cluster has: a variable that is not set may come from there
+}
+
+// Active says whether anything is replaced at all: without variables Flux leaves ${} as it is.
+func (s Substitution) Active() bool { return s.Always || len(s.Variables) > 0 || len(s.Unread) > 0 }
+
+// ID names a deployment within its tree: the same object, source and file have the same ID in the next commit.
+func (d *Deployment) ID() string {
+	return fmt.Sprintf("%s/%s/%s/%s[%d]:%s@%s", strings.ToLower(d.Object.Kind), d.Object.Namespace, d.Object.Name, d.Name, d.Source, d.Path, d.Where.Path)
+}
+
+// Bare says whether rendering the folder's kustomization as it is gives what is deployed.
+func (d *Deployment) Bare() bool {
+	return d.Kind != ArgoDirectory && d.Namespace == "" && len(d.Overrides.edits) == 0 && !d.Substitute.Active() &&
+		len(d.Metadata.Labels) == 0 && len(d.Metadata.Annotations) == 0
+}
+
+// Digest differs between two deployments that may render differently from the same files. Places do not count.
+func (d *Deployment) Digest() string {
+	edits := make([]any, len(d.Overrides.edits))
+	for i, e := range d.Overrides.edits {
+		edits[i] = []any{e.op, e.key, e.flags, e.value.plain()}
+	}
+	data, _ := json.Marshal([]any{d.Kind, d.Path, d.Namespace, d.Directory, edits, texts(d.Metadata.Labels),
+		texts(d.Metadata.Annotations), texts(d.Substitute.Variables), d.Substitute.Always, len(d.Substitute.Unread)})
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+func texts(m map[string]Value) map[string]string {
+	out := make(map[string]string, len(m))
+	for k, v := range m {
+		out[k] = v.Text
+	}
+	return out
+}
+
+// Problem says why something is not known, or not as a controller would have it.
+type Problem struct {
+	source.Error
+	Cluster bool // the answer is in the cluster or in another repository, not a mistake of this one
+	Warning bool // the rendering is what the controller makes, but probably not what was meant
+}
+
+func problemAt(p Position, format string, args ...any) Problem {
+	return Problem{Error: source.Error{Path: p.Path, Line: p.Line, Column: p.Column, Message: fmt.Sprintf(format, args...)}}
+}
+
+func clusterProblem(p Position, format string, args ...any) Problem {
+	problem := problemAt(p, format, args...)
+	problem.Cluster = true
+	return problem
+}
+
+// reader collects the answers of one call of Deployments.
+type reader struct {
+	Options
+	byKind   map[string][]Object
+	found    []Deployment
+	problems []Problem
+	needs    []need // generators of the ApplicationSet at hand that need the cluster
+}
+
+// need is a generator whose sets are not known here.
+type need struct {
+	at   Position
+	what string
+}
+
+// needed reports that something of an ApplicationSet depends on such a generator.
+func (r *reader) needed() {
+	if len(r.needs) > 0 {
+		n := r.needs[0]
+		r.problem(clusterProblem(n.at, "the %s needs the cluster: folders or namespaces that this ApplicationSet deploys depend on it and are not known before merge", n.what))
+	}
+}
+
+func (r *reader) problem(p Problem) {
+	if !slices.ContainsFunc(r.problems, func(q Problem) bool { return q.Error == p.Error }) {
+		r.problems = append(r.problems, p)
+	}
+}
+
+// Deployments answers what the Argo CD and Flux objects among the given ones deploy from this repository, sorted
+// by path and ID. Objects of other kinds are context: ConfigMaps that Flux substitutes from, and the
+// GitRepository objects that say which repository a Kustomization reads.
+func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
+	o.Limits = o.Limits.withDefaults()
+	r := &reader{Options: o, byKind: map[string][]Object{}}
+	for _, object := range objects {
+		kind, _ := object.Value["kind"].(string)
+		r.byKind[kind] = append(r.byKind[kind], object)
+	}
+	for _, object := range objects {
+		apiVersion, _ := object.Value["apiVersion"].(string)
+		kind, _ := object.Value["kind"].(string)
+		group, _, _ := strings.Cut(apiVersion, "/")
+		switch {
+		case group == argoGroup && kind == "Application":
+			root := fieldOf(object)
+			r.application(root, Reference{kind, root.text("metadata", "namespace"), root.text("metadata", "name")})
+		case group == argoGroup && kind == "ApplicationSet":
+			r.needs = nil
+			r.applicationSet(fieldOf(object))
+		case group == fluxGroup && kind == "Kustomization":
+			r.fluxKustomization(fieldOf(object))
+		}
+	}
+	slices.SortStableFunc(r.found, func(a, b Deployment) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.ID(), b.ID()))
+	})
+	// The same object may be read from its file and from a rendering of it: the first stands.
+	r.found = slices.CompactFunc(r.found, func(a, b Deployment) bool { return a.ID() == b.ID() && a.Digest() == b.Digest() })
+	return r.found, r.problems
+}
+
+// Kinds lists the kinds of the objects that Deployments looks at: those that deploy, and those that it only looks up
+// for Flux.
+func Kinds() (deploy, context []string) {
+	return []string{"Application", "ApplicationSet", "Kustomization"}, []string{"ConfigMap", "GitRepository", "ArtifactGenerator"}
+}
