@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/bot/github"
-	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 const (
@@ -29,7 +29,7 @@ type place struct {
 // note is an annotation in the making.
 type note struct {
 	place
-	finding   checks.Finding // the first at this place
+	finding   report.Finding // the first at this place
 	resources []string
 	roots     []string
 	listed    map[string]bool // what is in either; there can be thousands
@@ -38,11 +38,11 @@ type note struct {
 // annotate turns the findings and problems of a report into annotations: failure for what blocks, notice
 // for what the base had, too, and for what is audited with a low severity, warning for the rest. Only places in files of the head can carry one; the
 // summary tells the others. The worst come first, as the door posts a limited number and counts the rest.
-func annotate(report *checks.Report) []github.Annotation {
+func annotate(rep *report.Report) []github.Annotation {
 	var list []github.Annotation
 	var notes []*note
 	byPlace := map[place]*note{}
-	for _, f := range report.Findings {
+	for _, f := range rep.Findings {
 		level := levelOf(&f)
 		if level == "" || f.Origin == nil || f.Origin.Side != "" || f.Origin.Path == "" {
 			continue
@@ -59,14 +59,14 @@ func annotate(report *checks.Report) []github.Annotation {
 	for _, n := range notes {
 		list = append(list, n.annotation())
 	}
-	for _, p := range report.Errors {
+	for _, p := range rep.Errors {
 		// A problem in a file that the change leaves alone can be one of the base, where the lines differ.
 		if p.Path == "" || !p.Changed {
 			continue
 		}
 		list = append(list, problem(p))
 	}
-	list = append(list, previewNotes(report.Preview, report.Errors)...)
+	list = append(list, previewNotes(rep.Preview, rep.Errors)...)
 	slices.SortStableFunc(list, func(a, b github.Annotation) int {
 		return cmp.Or(cmp.Compare(rank(a.Level), rank(b.Level)), strings.Compare(a.Path, b.Path), cmp.Compare(a.StartLine, b.StartLine))
 	})
@@ -78,22 +78,22 @@ func rank(level string) int {
 }
 
 // levelOf is "" for a finding that needs nobody's attention.
-func levelOf(f *checks.Finding) string {
+func levelOf(f *report.Finding) string {
 	switch {
 	case f.Blocks:
 		return levelFailure
 	case f.Exemption != nil && f.Exemption.State == "pending":
 		return levelWarning
-	case f.Result == checks.Skip:
+	case f.Result == report.Skip:
 		return ""
-	case !f.New, f.Result == checks.Warn && (f.Severity == "low" || f.Severity == "info"):
+	case !f.New, f.Result == report.Warn && (f.Severity == "low" || f.Severity == "info"):
 		return levelNotice
 	}
 	return levelWarning
 }
 
 // placeOf gives columns only on one line, and lines that GitHub takes.
-func placeOf(f *checks.Finding, level string) place {
+func placeOf(f *report.Finding, level string) place {
 	o := f.Origin
 	p := place{path: o.Path, startLine: max(o.StartLine, 1), policy: f.Policy, rule: f.Rule, level: level, message: f.Message}
 	p.endLine = max(o.EndLine, p.startLine)
@@ -104,8 +104,8 @@ func placeOf(f *checks.Finding, level string) place {
 	return p
 }
 
-func (n *note) add(f *checks.Finding) {
-	for _, r := range append([]checks.Resource{f.Resource}, f.Resources...) {
+func (n *note) add(f *report.Finding) {
+	for _, r := range append([]report.Resource{f.Resource}, f.Resources...) {
 		if name := resourceName(r); !n.listed["resource "+name] {
 			n.listed["resource "+name] = true
 			n.resources = append(n.resources, name)
@@ -143,7 +143,7 @@ func (n *note) annotation() github.Annotation {
 }
 
 // advice says what the reader of a finding can do.
-func advice(f *checks.Finding) string {
+func advice(f *report.Finding) string {
 	e := f.Exemption
 	switch {
 	case e != nil && e.State == "pending":
@@ -152,9 +152,9 @@ func advice(f *checks.Finding) string {
 		return "fix the value, or exception " + e.Exception + " (" + e.Path + "): " + e.By + " asked for changes of it."
 	case e != nil && e.State == "expired":
 		return "exception " + e.Exception + " (" + e.Path + ") has expired; renew it, or fix the value."
-	case f.Result == checks.Unknown:
+	case f.Result == report.Unknown:
 		return "check by hand; the rule needs data that only the cluster has, or declare that data under context in .lintel.yaml."
-	case f.Result == checks.Error:
+	case f.Result == report.Error:
 		return "fix the policy or the value it stumbles over; the rule could not be evaluated."
 	case !f.New && !f.Blocks:
 		return "nothing has to be done here; the base branch has this violation already and it does not block."
@@ -166,13 +166,13 @@ func advice(f *checks.Finding) string {
 	case f.Origin.Missing != "":
 		edit = "add " + strings.TrimPrefix(f.Origin.Missing, "/") + " at this place"
 	}
-	if f.Result == checks.Warn {
+	if f.Result == report.Warn {
 		return "better " + edit + "; the policy only audits, so this does not block."
 	}
 	return edit + ", or add an exception and have it approved (the button Draft exceptions writes one)."
 }
 
-func problem(p checks.Problem) github.Annotation {
+func problem(p report.Problem) github.Annotation {
 	line := max(p.Line, 1)
 	a := github.Annotation{Path: p.Path, StartLine: line, EndLine: line, Level: levelFailure,
 		Title: "Could not be checked", Message: p.Message}
@@ -182,7 +182,7 @@ func problem(p checks.Problem) github.Annotation {
 	return a
 }
 
-func resourceName(r checks.Resource) string {
+func resourceName(r report.Resource) string {
 	name := r.Name
 	if r.Namespace != "" {
 		name = r.Namespace + "/" + name

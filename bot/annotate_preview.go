@@ -4,12 +4,12 @@ import (
 	"slices"
 
 	"github.com/lintel-bot/lintel/bot/github"
-	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // previewNotes are the annotations of a preview: what becomes of a policy or an exception at its own line, and the
 // failed rows of policy tests that the change itself leaves alone. Those of tests it edits are among the errors.
-func previewNotes(p *checks.Preview, errors []checks.Problem) []github.Annotation {
+func previewNotes(p *report.Preview, errors []report.Problem) []github.Annotation {
 	if p == nil {
 		return nil
 	}

@@ -4,25 +4,25 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // A preview shows at the policy, as a notice; failed rows of tests that the change leaves alone show, too, and those of
 // tests that it edits show once.
 func TestAnnotatePreview(t *testing.T) {
-	report := &checks.Report{
-		Errors: []checks.Problem{
+	rep := &report.Report{
+		Errors: []report.Problem{
 			{Path: "policies/a/kyverno-test.yaml", Line: 9, Message: "fails", Changed: true},
 			{Path: "policies/b/kyverno-test.yaml", Line: 12, Message: "fails, too"},
 			{Path: "apps/of-the-base.yaml", Line: 3, Message: "another error"},
 		},
-		Preview: &checks.Preview{
-			Notices: []checks.Problem{{Path: "policies/a/a.yaml", Line: 1, Message: "Once this is merged: ..."}},
-			Tests:   &checks.PreviewTests{Files: []string{"policies/a/kyverno-test.yaml", "policies/b/kyverno-test.yaml"}},
+		Preview: &report.Preview{
+			Notices: []report.Problem{{Path: "policies/a/a.yaml", Line: 1, Message: "Once this is merged: ..."}},
+			Tests:   &report.PreviewTests{Files: []string{"policies/a/kyverno-test.yaml", "policies/b/kyverno-test.yaml"}},
 		},
 	}
 	var got []string
-	for _, a := range annotate(report) {
+	for _, a := range annotate(rep) {
 		got = append(got, a.Level+" "+a.Path+" "+a.Message)
 	}
 	want := []string{

@@ -7,14 +7,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lintel-bot/lintel/bot/github"
-	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
-func finding(change func(*checks.Finding)) checks.Finding {
-	f := checks.Finding{
-		Policy: "disallow-latest", Rule: "tag", Result: checks.Fail, New: true, Blocks: true, Message: "no latest",
-		Resource: checks.Resource{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"},
-		Field:    "/spec/x", Origin: &checks.Origin{Path: "a.yaml", StartLine: 7, EndLine: 7, StartColumn: 5, EndColumn: 9},
+func finding(change func(*report.Finding)) report.Finding {
+	f := report.Finding{
+		Policy: "disallow-latest", Rule: "tag", Result: report.Fail, New: true, Blocks: true, Message: "no latest",
+		Resource: report.Resource{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"},
+		Field:    "/spec/x", Origin: &report.Origin{Path: "a.yaml", StartLine: 7, EndLine: 7, StartColumn: 5, EndColumn: 9},
 		Roots: []string{"overlays/prod"}, PolicyPath: "policies/p.yaml", PolicyLine: 4,
 	}
 	if change != nil {
@@ -24,7 +24,7 @@ func finding(change func(*checks.Finding)) checks.Finding {
 }
 
 func TestAnnotation(t *testing.T) {
-	got := annotate(&checks.Report{Findings: []checks.Finding{finding(func(f *checks.Finding) { f.Expected = "at most 3" })}})
+	got := annotate(&report.Report{Findings: []report.Finding{finding(func(f *report.Finding) { f.Expected = "at most 3" })}})
 	want := []github.Annotation{{Path: "a.yaml", StartLine: 7, EndLine: 7, StartColumn: 5, EndColumn: 8, Level: "failure",
 		Title: "disallow-latest / tag",
 		Message: "no latest\n\nWhat to do: change the value here so that the rule holds, or add an exception and have it approved (the button Draft exceptions writes one).\n" +
@@ -37,35 +37,35 @@ func TestAnnotation(t *testing.T) {
 
 func TestAnnotationLevels(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(*checks.Finding)
+		change func(*report.Finding)
 		level  string // "" for no annotation
 		says   string
 	}{
 		"blocks":       {nil, "failure", "change the value"},
-		"missing":      {func(f *checks.Finding) { f.Origin.Missing = "/runAsNonRoot" }, "failure", "add runAsNonRoot"},
-		"audit":        {func(f *checks.Finding) { f.Result, f.Blocks = checks.Warn, false }, "warning", "only audits"},
-		"audit, low":   {func(f *checks.Finding) { f.Result, f.Blocks, f.Severity = checks.Warn, false, "low" }, "notice", "only audits"},
-		"audit, high":  {func(f *checks.Finding) { f.Result, f.Blocks, f.Severity = checks.Warn, false, "high" }, "warning", "only audits"},
-		"enforce, low": {func(f *checks.Finding) { f.Severity = "low" }, "failure", "Draft exceptions"},
-		"removal":      {func(f *checks.Finding) { f.Operation = "DELETE" }, "failure", "keep what is removed"},
-		"refused": {func(f *checks.Finding) {
-			f.Exemption = &checks.Exemption{Exception: "ns/e", Path: "e.yaml", State: "refused", By: "bob"}
+		"missing":      {func(f *report.Finding) { f.Origin.Missing = "/runAsNonRoot" }, "failure", "add runAsNonRoot"},
+		"audit":        {func(f *report.Finding) { f.Result, f.Blocks = report.Warn, false }, "warning", "only audits"},
+		"audit, low":   {func(f *report.Finding) { f.Result, f.Blocks, f.Severity = report.Warn, false, "low" }, "notice", "only audits"},
+		"audit, high":  {func(f *report.Finding) { f.Result, f.Blocks, f.Severity = report.Warn, false, "high" }, "warning", "only audits"},
+		"enforce, low": {func(f *report.Finding) { f.Severity = "low" }, "failure", "Draft exceptions"},
+		"removal":      {func(f *report.Finding) { f.Operation = "DELETE" }, "failure", "keep what is removed"},
+		"refused": {func(f *report.Finding) {
+			f.Exemption = &report.Exemption{Exception: "ns/e", Path: "e.yaml", State: "refused", By: "bob"}
 		}, "failure", "bob asked for changes"},
-		"unknown":        {func(f *checks.Finding) { f.Result, f.Blocks = checks.Unknown, false }, "warning", "only the cluster has"},
-		"error":          {func(f *checks.Finding) { f.Result = checks.Error }, "failure", "could not be evaluated"},
-		"pre-existing":   {func(f *checks.Finding) { f.New, f.Blocks = false, false }, "notice", "already"},
-		"old but blocks": {func(f *checks.Finding) { f.New = false }, "failure", "change the value"},
-		"pending": {func(f *checks.Finding) {
-			f.Result, f.Blocks, f.Exemption = checks.Skip, false, &checks.Exemption{Exception: "ns/e", Path: "e.yaml", State: "pending"}
+		"unknown":        {func(f *report.Finding) { f.Result, f.Blocks = report.Unknown, false }, "warning", "only the cluster has"},
+		"error":          {func(f *report.Finding) { f.Result = report.Error }, "failure", "could not be evaluated"},
+		"pre-existing":   {func(f *report.Finding) { f.New, f.Blocks = false, false }, "notice", "already"},
+		"old but blocks": {func(f *report.Finding) { f.New = false }, "failure", "change the value"},
+		"pending": {func(f *report.Finding) {
+			f.Result, f.Blocks, f.Exemption = report.Skip, false, &report.Exemption{Exception: "ns/e", Path: "e.yaml", State: "pending"}
 		}, "warning", "ns/e (e.yaml)"},
-		"expired": {func(f *checks.Finding) { f.Exemption = &checks.Exemption{Exception: "ns/e", State: "expired"} }, "failure", "expired"},
-		"merged exception": {func(f *checks.Finding) {
-			f.Result, f.Blocks, f.Exemption = checks.Skip, false, &checks.Exemption{State: "merged"}
+		"expired": {func(f *report.Finding) { f.Exemption = &report.Exemption{Exception: "ns/e", State: "expired"} }, "failure", "expired"},
+		"merged exception": {func(f *report.Finding) {
+			f.Result, f.Blocks, f.Exemption = report.Skip, false, &report.Exemption{State: "merged"}
 		}, "", ""},
-		"only in the base": {func(f *checks.Finding) { f.Origin.Side = "base" }, "", ""},
-		"nowhere":          {func(f *checks.Finding) { f.Origin = nil }, "", ""},
+		"only in the base": {func(f *report.Finding) { f.Origin.Side = "base" }, "", ""},
+		"nowhere":          {func(f *report.Finding) { f.Origin = nil }, "", ""},
 	} {
-		got := annotate(&checks.Report{Findings: []checks.Finding{finding(c.change)}})
+		got := annotate(&report.Report{Findings: []report.Finding{finding(c.change)}})
 		switch {
 		case c.level == "":
 			if len(got) != 0 {
@@ -78,23 +78,23 @@ func TestAnnotationLevels(t *testing.T) {
 }
 
 func TestOnePlaceIsOneAnnotation(t *testing.T) {
-	report := &checks.Report{Findings: []checks.Finding{
-		finding(func(f *checks.Finding) {
+	rep := &report.Report{Findings: []report.Finding{
+		finding(func(f *report.Finding) {
 			f.Origin.StartLine, f.Origin.EndLine = 20, 22
 			f.Origin.Path = "b.yaml"
 			f.New, f.Blocks = false, false
 		}),
 		finding(nil),
-		finding(func(f *checks.Finding) {
+		finding(func(f *report.Finding) {
 			f.Resource.Name = "api"
 			f.Roots = []string{"overlays/stage", "overlays/prod"}
 		}),
-		finding(func(f *checks.Finding) { f.Rule = "other" }),
+		finding(func(f *report.Finding) { f.Rule = "other" }),
 	}}
 	for i := range 30 {
-		report.Findings[3].Resources = append(report.Findings[3].Resources, checks.Resource{Kind: "Pod", Name: strings.Repeat("p", i+1)})
+		rep.Findings[3].Resources = append(rep.Findings[3].Resources, report.Resource{Kind: "Pod", Name: strings.Repeat("p", i+1)})
 	}
-	got := annotate(report)
+	got := annotate(rep)
 	if len(got) != 3 {
 		t.Fatalf("%d annotations, want 3: %+v", len(got), got)
 	}
@@ -110,7 +110,7 @@ func TestOnePlaceIsOneAnnotation(t *testing.T) {
 }
 
 func TestProblemsAreAnnotatedWhereTheChangeMadeThem(t *testing.T) {
-	got := annotate(&checks.Report{Errors: []checks.Problem{
+	got := annotate(&report.Report{Errors: []report.Problem{
 		{Message: "no file"},
 		{Path: "policies/p.yaml", Line: 3, Message: "of the base"},
 		{Path: "k/kustomization.yaml", Message: "no such base", Changed: true},

@@ -7,11 +7,10 @@ import (
 	"log/slog"
 	"slices"
 
-	"github.com/lintel-bot/lintel/bot/approvals"
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/sandbox"
-	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // check is the work on one head.
@@ -26,7 +25,7 @@ type check struct {
 	closed bool                // nothing is to be checked any more
 	pr     *github.PullRequest // nil for a branch and a merge group
 	want   mirror.Want         // but its head
-	change checks.Change       // as far as it does not depend on what was fetched
+	change report.Change       // as far as it does not depend on what was fetched
 	moved  func(ctx context.Context) (bool, error)
 	judges func(ctx context.Context, state mirror.State) ([]*github.PullRequest, error) // nil: pr
 
@@ -80,27 +79,26 @@ func (c *check) do(ctx context.Context) error {
 			return c.fail(ctx, stageReport, err)
 		}
 	}
-	report, err := c.evaluate(ctx, change)
+	rep, err := c.evaluate(ctx, change)
 	if err != nil {
 		return c.fail(ctx, stageCheck, err)
 	}
-	if change.User.Teams, err = c.teams(ctx, report); err != nil {
+	if change.User.Teams, err = c.teams(ctx, rep); err != nil {
 		return c.fail(ctx, stageReview, err)
 	}
-	var reviews []checks.Review
-	if slices.ContainsFunc(report.Exceptions, func(e checks.Exception) bool { return e.State == "pending" }) {
-		if reviews, err = c.reviews(ctx, state, report); err != nil {
+	var reviews []report.Review
+	if slices.ContainsFunc(rep.Exceptions, func(e report.Exception) bool { return e.State == "pending" }) {
+		if reviews, err = c.reviews(ctx, state, rep); err != nil {
 			return c.fail(ctx, stageReview, err)
 		}
-		change.Approved, change.Refused = approvals.Count(reviews)
+		change.Reviews = reviews
 	}
-	if len(change.User.Teams)+len(change.Approved)+len(change.Refused) > 0 {
-		if report, err = c.evaluate(ctx, change); err != nil {
+	if len(change.User.Teams)+len(change.Reviews) > 0 {
+		if rep, err = c.evaluate(ctx, change); err != nil {
 			return c.fail(ctx, stageCheck, err)
 		}
 	}
-	report.AddReviews(reviews)
-	return c.post(ctx, report, c.digest(state, change, report))
+	return c.post(ctx, rep, c.digest(state, change, rep))
 }
 
 func (c *check) fetch(ctx context.Context) (mirror.State, error) {
@@ -111,26 +109,26 @@ func (c *check) fetch(ctx context.Context) (mirror.State, error) {
 	return c.Mirror.Fetch(ctx, c.repo, want)
 }
 
-func (c *check) evaluate(ctx context.Context, change checks.Change) (*checks.Report, error) {
+func (c *check) evaluate(ctx context.Context, change report.Change) (*report.Report, error) {
 	begun := c.Now()
 	defer func() { c.Metrics.stage(stageCheck, c.Now().Sub(begun)) }()
-	report, err := c.Box.Run(ctx, change)
-	if err == nil && report == nil {
+	rep, err := c.Box.Run(ctx, change)
+	if err == nil && rep == nil {
 		err = errors.New("the box answered with nothing")
 	}
 	if err == nil {
-		c.Metrics.work(report.Work)
+		c.Metrics.work(rep.Work)
 	}
-	return report, err
+	return rep, err
 }
 
 // teams are those of the settings' teams that the author is a member of. A team that the App may not see has
 // no members.
-func (c *check) teams(ctx context.Context, report *checks.Report) (member []string, _ error) {
+func (c *check) teams(ctx context.Context, rep *report.Report) (member []string, _ error) {
 	if c.change.User.Login == "" {
 		return nil, nil
 	}
-	for _, team := range report.Teams {
+	for _, team := range rep.Teams {
 		is, err := c.Door.TeamMember(ctx, c.repo, team, c.change.User.Login)
 		if err != nil && !isGone(err) {
 			return nil, fmt.Errorf("asking for the members of a team: %w", err)
@@ -144,7 +142,7 @@ func (c *check) teams(ctx context.Context, report *checks.Report) (member []stri
 
 // reviews asks what the reviews of all pull requests that are part of the change say about its exceptions. Where
 // several judge the same content, a refusal outweighs an approval, and that what is missing.
-func (c *check) reviews(ctx context.Context, state mirror.State, report *checks.Report) (all []checks.Review, err error) {
+func (c *check) reviews(ctx context.Context, state mirror.State, rep *report.Report) (all []report.Review, err error) {
 	begun := c.Now()
 	defer func() { c.Metrics.stage(stageReview, c.Now().Sub(begun)) }()
 	pulls := []*github.PullRequest{c.pr}
@@ -153,7 +151,7 @@ func (c *check) reviews(ctx context.Context, state mirror.State, report *checks.
 			return nil, err
 		}
 	}
-	weight := func(r checks.Review) int {
+	weight := func(r report.Review) int {
 		switch {
 		case len(r.Refused) > 0:
 			return 2
@@ -162,16 +160,17 @@ func (c *check) reviews(ctx context.Context, state mirror.State, report *checks.
 		}
 		return 0
 	}
+	in := report.Inspection{Approvers: *rep.Approvers, Exceptions: rep.Exceptions}
 	for _, pr := range pulls {
 		if pr == nil {
 			continue
 		}
-		found, err := c.Approver.Decide(ctx, c.repo, pr, state.GitDir, state.BaseTip, report)
+		found, err := c.Approver.Decide(ctx, c.repo, pr, state.GitDir, state.BaseTip, &in)
 		if err != nil {
 			return nil, err
 		}
 		for _, r := range found {
-			i := slices.IndexFunc(all, func(a checks.Review) bool { return a.Path == r.Path && a.Blob == r.Blob })
+			i := slices.IndexFunc(all, func(a report.Review) bool { return a.Path == r.Path && a.Blob == r.Blob })
 			if i < 0 {
 				all = append(all, r)
 			} else if weight(r) > weight(all[i]) {
@@ -225,7 +224,7 @@ func (c *check) fail(ctx context.Context, stage string, err error) error {
 }
 
 // post publishes the report, unless the head moved on or exactly this result stands already.
-func (c *check) post(ctx context.Context, report *checks.Report, externalID string) error {
+func (c *check) post(ctx context.Context, rep *report.Report, externalID string) error {
 	superseded, err := c.task.Ledger.Superseded(ctx)
 	if err != nil {
 		return err
@@ -241,19 +240,19 @@ func (c *check) post(ctx context.Context, report *checks.Report, externalID stri
 		}
 	}
 	if c.run.ID == 0 && sameResult(c.known, externalID) {
-		c.log.Info("nothing changed since the last check", "conclusion", string(report.Conclusion))
+		c.log.Info("nothing changed since the last check", "conclusion", string(rep.Conclusion))
 		return c.task.Ledger.SetNote(ctx, "")
 	}
 	c.run.ExternalID = externalID
-	c.run.Conclusion = string(report.Conclusion)
-	c.run.Title = report.Title
-	c.run.Summary = c.Summary(report, c.blobURL)
+	c.run.Conclusion = string(rep.Conclusion)
+	c.run.Title = rep.Title
+	c.run.Summary = c.Summary(rep, c.blobURL)
 	if c.Text != nil {
-		c.run.Text = c.Text(report, c.blobURL)
+		c.run.Text = c.Text(rep, c.blobURL)
 	}
-	c.draftable = slices.ContainsFunc(report.Findings, func(f checks.Finding) bool {
+	c.draftable = slices.ContainsFunc(rep.Findings, func(f report.Finding) bool {
 		return f.Blocks && (f.Exemption == nil || f.Exemption.State != "pending")
 	})
-	c.run.Annotations = annotate(report)
+	c.run.Annotations = annotate(rep)
 	return c.complete(ctx)
 }

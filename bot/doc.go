@@ -12,12 +12,12 @@ import (
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/queue"
-	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // Runner checks one change; box.Box is one. *box.Crash and *box.Failed are final, other errors may pass.
 type Runner interface {
-	Run(ctx context.Context, change checks.Change) (*checks.Report, error)
+	Run(ctx context.Context, change report.Change) (*report.Report, error)
 }
 
 // Mirror brings the commits of a pull request onto this machine; mirror.Mirrors is one. *mirror.Vanished
@@ -29,10 +29,10 @@ type Mirror interface {
 	Holds(ctx context.Context, gitDir, commit string, paths, words []string) (bool, error)
 }
 
-// Approver says what the reviews of a pull request say about the exceptions that a report lists as pending;
+// Approver says what the reviews of a pull request say about the exceptions that wait for approval;
 // review.Judge is one.
 type Approver interface {
-	Decide(ctx context.Context, repo github.Repo, pr *github.PullRequest, gitDir, rulesCommit string, report *checks.Report) ([]checks.Review, error)
+	Decide(ctx context.Context, repo github.Repo, pr *github.PullRequest, gitDir, rulesCommit string, in *report.Inspection) ([]report.Review, error)
 }
 
 // Ledger is what the queue remembers about a job; queue.Job is one.

@@ -13,7 +13,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/queue"
-	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 const (
@@ -158,22 +158,22 @@ func (m *mirrorDouble) Fetch(_ context.Context, _ github.Repo, want mirror.Want)
 }
 
 type boxDouble struct {
-	changes []checks.Change
-	run     func(ctx context.Context, change checks.Change) (*checks.Report, error)
+	changes []report.Change
+	run     func(ctx context.Context, change report.Change) (*report.Report, error)
 }
 
-func (b *boxDouble) Run(ctx context.Context, change checks.Change) (*checks.Report, error) {
+func (b *boxDouble) Run(ctx context.Context, change report.Change) (*report.Report, error) {
 	b.changes = append(b.changes, change)
 	return b.run(ctx, change)
 }
 
 type approverDouble struct {
-	reviews []checks.Review
+	reviews []report.Review
 	err     error
 	asked   []int // numbers of pull requests
 }
 
-func (a *approverDouble) Decide(_ context.Context, _ github.Repo, pr *github.PullRequest, _, _ string, _ *checks.Report) ([]checks.Review, error) {
+func (a *approverDouble) Decide(_ context.Context, _ github.Repo, pr *github.PullRequest, _, _ string, _ *report.Inspection) ([]report.Review, error) {
 	a.asked = append(a.asked, pr.Number)
 	return a.reviews, a.err
 }
@@ -206,14 +206,14 @@ func newBench(t *testing.T) *bench {
 	b := &bench{
 		hub:    &hub{pr: &github.PullRequest{Number: 12, State: "open", Author: "octocat", BaseRef: "main", BaseSHA: baseTip, HeadSHA: headA}},
 		mirror: &mirrorDouble{}, approver: &approverDouble{}, jobs: &publisher{}, ledger: &ledger{},
-		box: &boxDouble{run: func(context.Context, checks.Change) (*checks.Report, error) {
-			return &checks.Report{Conclusion: checks.Success, Title: "No violations"}, nil
+		box: &boxDouble{run: func(context.Context, report.Change) (*report.Report, error) {
+			return &report.Report{Conclusion: report.Success, Title: "No violations"}, nil
 		}},
 	}
 	b.task = Task{Key: queue.Key{Installation: 7, Repository: 11, Number: 12}, Sequence: 1, Try: 1, Tries: 3, Ledger: b.ledger,
 		Message: queue.Message{Delivery: "d-1", Event: "pull_request.opened", Owner: "octo-org", Name: "fleet", At: clock}}
 	b.Worker = &Worker{Door: b.hub, Mirror: b.mirror, Box: b.box, Approver: b.approver, Jobs: b.jobs, Version: "1",
-		Summary: func(r *checks.Report, blob BlobURL) string {
+		Summary: func(r *report.Report, blob BlobURL) string {
 			return "summary of " + r.Title + " " + blob("a b.yaml", 3)
 		},
 		Now: func() time.Time { return clock }, Log: slog.New(slog.NewJSONHandler(&b.log, nil))}

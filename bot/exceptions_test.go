@@ -7,20 +7,21 @@ import (
 	"testing"
 
 	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // A refused exception is checked as one that does not count; the run says who refused it.
 func TestRefusedExceptionsAreCheckedAgain(t *testing.T) {
 	b := newBench(t)
-	b.approver.reviews = []checks.Review{{Path: "e.yaml", Blob: "1", Needed: 1, Who: []string{"@org/security"}, Refused: []checks.Vote{{User: "bob", Commit: headA}}}}
-	b.box.run = func(_ context.Context, c checks.Change) (*checks.Report, error) {
+	b.approver.reviews = []report.Review{{Path: "e.yaml", Blob: "1", Needed: 1, Who: []string{"@org/security"}, Refused: []report.Vote{{User: "bob", Commit: headA}}}}
+	b.box.run = func(_ context.Context, c report.Change) (*report.Report, error) {
 		if len(c.Refused) == 1 && len(c.Approved) == 0 && slices.Equal(c.Refused[0].By, []string{"bob"}) {
-			return &checks.Report{Conclusion: checks.Failure, Exceptions: []checks.Exception{{Path: "e.yaml", Blob: "1", State: "refused"}}}, nil
+			return &report.Report{Conclusion: report.Failure, Exceptions: []report.Exception{{Path: "e.yaml", Blob: "1", State: "refused"}}}, nil
 		}
-		return &checks.Report{Conclusion: checks.ActionRequired, Exceptions: []checks.Exception{{Path: "e.yaml", Blob: "1", State: "pending"}}}, nil
+		return &report.Report{Conclusion: report.ActionRequired, Exceptions: []report.Exception{{Path: "e.yaml", Blob: "1", State: "pending"}}}, nil
 	}
-	var shown *checks.Report
-	b.Summary = func(r *checks.Report, _ BlobURL) string { shown = r; return "summary" }
+	var shown *report.Report
+	b.Summary = func(r *report.Report, _ BlobURL) string { shown = r; return "summary" }
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
@@ -32,13 +33,13 @@ func TestRefusedExceptionsAreCheckedAgain(t *testing.T) {
 // Another approval of several that are needed changes what people read, and so makes another run.
 func TestEachApprovalIsShown(t *testing.T) {
 	b := newBench(t)
-	pending := func(votes ...checks.Vote) []checks.Review {
-		return []checks.Review{{Path: "e.yaml", Blob: "1", Needed: 2, Who: []string{"@org/security"}, Approved: votes}}
+	pending := func(votes ...checks.Vote) []report.Review {
+		return []report.Review{{Path: "e.yaml", Blob: "1", Needed: 2, Who: []string{"@org/security"}, Approved: votes}}
 	}
-	b.box.run = func(context.Context, checks.Change) (*checks.Report, error) {
-		return &checks.Report{Conclusion: checks.ActionRequired, Exceptions: []checks.Exception{{Path: "e.yaml", Blob: "1", State: "pending"}}}, nil
+	b.box.run = func(context.Context, report.Change) (*report.Report, error) {
+		return &report.Report{Conclusion: report.ActionRequired, Exceptions: []report.Exception{{Path: "e.yaml", Blob: "1", State: "pending"}}}, nil
 	}
-	for i, reviews := range [][]checks.Review{pending(), pending(checks.Vote{User: "bob", Commit: headA}), pending(checks.Vote{User: "bob", Commit: headA})} {
+	for i, reviews := range [][]report.Review{pending(), pending(report.Vote{User: "bob", Commit: headA}), pending(report.Vote{User: "bob", Commit: headA})} {
 		b.approver.reviews, b.task.Sequence = reviews, uint64(i+1)
 		if err := b.Do(t.Context(), b.task); err != nil {
 			t.Fatal(err)
@@ -53,11 +54,11 @@ func TestEachApprovalIsShown(t *testing.T) {
 // something blocks that no exception waits for.
 func TestDrafts(t *testing.T) {
 	b := newBench(t)
-	finding := checks.Finding{Result: checks.Fail, Blocks: true, New: true, Origin: &checks.Origin{Path: "a.yaml", StartLine: 1}}
-	b.box.run = func(_ context.Context, c checks.Change) (*checks.Report, error) {
-		r := &checks.Report{Conclusion: checks.Failure, Findings: []checks.Finding{finding}}
+	finding := report.Finding{Result: report.Fail, Blocks: true, New: true, Origin: &report.Origin{Path: "a.yaml", StartLine: 1}}
+	b.box.run = func(_ context.Context, c report.Change) (*report.Report, error) {
+		r := &report.Report{Conclusion: report.Failure, Findings: []report.Finding{finding}}
 		if c.Drafts {
-			r.Drafts = []checks.Draft{{Path: "exceptions/a.yaml", YAML: "kind: PolicyException\n"}}
+			r.Drafts = []report.Draft{{Path: "exceptions/a.yaml", YAML: "kind: PolicyException\n"}}
 		}
 		return r, nil
 	}
@@ -65,7 +66,7 @@ func TestDrafts(t *testing.T) {
 	b.Worker.Drafts = func(_ context.Context, repository int64, head string) (bool, error) {
 		return repository == 11 && head == asked, nil
 	}
-	b.Text = func(r *checks.Report, _ BlobURL) string { return fmt.Sprint(len(r.Drafts), " drafts") }
+	b.Text = func(r *report.Report, _ BlobURL) string { return fmt.Sprint(len(r.Drafts), " drafts") }
 	buttons := func() (list []string) {
 		for _, a := range b.last(t).Actions {
 			if len(a.Label) > 20 || len(a.Description) > 40 || len(a.Identifier) > 20 {
@@ -97,7 +98,7 @@ func TestDrafts(t *testing.T) {
 	if run := b.last(t); run.Text != "0 drafts" {
 		t.Errorf("another head: %q", run.Text)
 	}
-	finding.Exemption = &checks.Exemption{State: "pending"}
+	finding.Exemption = &report.Exemption{State: "pending"}
 	b.task.Sequence = 10
 	b.demand("d-3")
 	do()

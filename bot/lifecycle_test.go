@@ -11,7 +11,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/queue"
 	"github.com/lintel-bot/lintel/bot/webhook"
-	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // GitHub's answer is older than its event: the job waits for it, but not for ever.
@@ -112,8 +112,8 @@ func TestTeamsOfTheAuthor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 			b.hub.teams = tc.member
-			b.box.run = func(_ context.Context, c checks.Change) (*checks.Report, error) {
-				return &checks.Report{Conclusion: checks.Success, Teams: []string{"org/dev", "org/ops"}}, nil
+			b.box.run = func(_ context.Context, c report.Change) (*report.Report, error) {
+				return &report.Report{Conclusion: report.Success, Teams: []string{"org/dev", "org/ops"}}, nil
 			}
 			if err := b.Do(t.Context(), b.task); err != nil {
 				t.Fatal(err)
@@ -157,9 +157,9 @@ func TestDefaultBranchHasItsReport(t *testing.T) {
 		t.Errorf("the run is about %+v", again)
 	}
 	// Pushed over in the meantime: the old run is canceled.
-	b.box.run = func(context.Context, checks.Change) (*checks.Report, error) {
+	b.box.run = func(context.Context, report.Change) (*report.Report, error) {
 		b.hub.branch, b.ledger.superseded = headA, true
-		return &checks.Report{Conclusion: checks.Success}, nil
+		return &report.Report{Conclusion: report.Success}, nil
 	}
 	b.demand("d-2")
 	if err := b.Do(t.Context(), b.task); err != nil || b.last(t).Conclusion != "cancelled" {
@@ -211,13 +211,13 @@ func TestMergeGroup(t *testing.T) {
 	b.task.Message.Group = &queue.Group{Base: baseTip, BaseRef: "main", Number: 4}
 	b.hub.open = []github.PullRequest{{Number: 4, HeadSHA: "squashed"}, {Number: 5, HeadSHA: headA}, {Number: 6, HeadSHA: "elsewhere"}}
 	b.mirror.commits = []string{headB, headA}
-	b.box.run = func(_ context.Context, c checks.Change) (*checks.Report, error) {
+	b.box.run = func(_ context.Context, c report.Change) (*report.Report, error) {
 		if len(c.Approved) == 1 {
-			return &checks.Report{Conclusion: checks.Success}, nil
+			return &report.Report{Conclusion: report.Success}, nil
 		}
-		return &checks.Report{Conclusion: checks.ActionRequired, Exceptions: []checks.Exception{{State: "pending"}}}, nil
+		return &report.Report{Conclusion: report.ActionRequired, Exceptions: []report.Exception{{State: "pending"}}}, nil
 	}
-	b.approver.reviews = []checks.Review{{Path: "e.yaml", Blob: "1", Needed: 1, Approved: []checks.Vote{{User: "bob"}}}}
+	b.approver.reviews = []report.Review{{Path: "e.yaml", Blob: "1", Needed: 1, Approved: []report.Vote{{User: "bob"}}}}
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}

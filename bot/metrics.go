@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/lintel-bot/lintel/bot/queue"
-	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // scrapeTimeout bounds what a scrape may wait for the queue's server.
@@ -79,7 +79,7 @@ func (m *Metrics) stage(name string, took time.Duration) {
 	}
 }
 
-func (m *Metrics) work(w *checks.Work) {
+func (m *Metrics) work(w *report.Work) {
 	if m == nil || w == nil {
 		return
 	}

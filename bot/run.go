@@ -16,7 +16,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/queue"
 	"github.com/lintel-bot/lintel/bot/webhook"
-	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 const (
@@ -101,20 +101,21 @@ func sameResult(a, b string) bool {
 
 // digest is the external id of a result: equal for equal inputs and equal states of the exceptions, which
 // depend on the clock, too.
-func (c *check) digest(state mirror.State, change checks.Change, report *checks.Report) string {
-	type exception struct{ Path, Blob, State string }
+func (c *check) digest(state mirror.State, change report.Change, rep *report.Report) string {
+	type exception struct {
+		Path, Blob string
+		State      report.State
+	}
 	inputs := struct {
 		Version, Head, Rules, Base, Author string
 		Teams                              []string
-		Approved                           []checks.Approval
-		Reviews                            []*checks.Review
+		Reviews                            []*report.Review
 		Drafts                             bool
-		Conclusion                         checks.Conclusion
+		Conclusion                         report.Conclusion
 		Exceptions                         []exception
 	}{Version: c.Version, Head: change.Head, Rules: state.BaseTip, Base: state.MergeBase, Author: change.User.Login, Teams: change.User.Teams,
-		Approved: slices.Clone(change.Approved), Drafts: change.Drafts, Conclusion: report.Conclusion}
-	slices.SortFunc(inputs.Approved, func(a, b checks.Approval) int { return strings.Compare(a.Path+a.Blob, b.Path+b.Blob) })
-	for _, e := range report.Exceptions {
+		Drafts: change.Drafts, Conclusion: rep.Conclusion}
+	for _, e := range rep.Exceptions {
 		inputs.Exceptions = append(inputs.Exceptions, exception{e.Path, e.Blob, e.State})
 		inputs.Reviews = append(inputs.Reviews, e.Review)
 	}
@@ -248,7 +249,7 @@ func (c *check) conclude(ctx context.Context, v verdict) error {
 
 func (c *check) concludeAs(ctx context.Context, v verdict, digest string) error {
 	c.run.ExternalID = c.externalID(digest)
-	c.run.Conclusion = string(checks.Failure)
+	c.run.Conclusion = string(report.Failure)
 	c.run.Title, c.run.Summary = v.title, v.summary
 	return c.complete(ctx)
 }

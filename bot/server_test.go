@@ -13,7 +13,7 @@ import (
 
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/queue"
-	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 func newServer(t *testing.T, b *bench) *Server {
@@ -56,7 +56,7 @@ func TestPaths(t *testing.T) {
 			t.Errorf("metrics lack %q", line)
 		}
 	}
-	s.Metrics.work(&checks.Work{Rendered: 2, Recalled: 5})
+	s.Metrics.work(&report.Work{Rendered: 2, Recalled: 5})
 	s.Metrics.work(nil)
 	budgets := map[int64]github.Budget{}
 	for id := range int64(maxBudgets + 5) {
@@ -89,7 +89,7 @@ func TestRunStopsAndHandsBack(t *testing.T) {
 	b := newBench(t)
 	s := newServer(t, b)
 	begun := make(chan struct{})
-	b.box.run = func(ctx context.Context, _ checks.Change) (*checks.Report, error) {
+	b.box.run = func(ctx context.Context, _ report.Change) (*report.Report, error) {
 		close(begun)
 		<-ctx.Done()
 		return nil, ctx.Err()

@@ -12,7 +12,7 @@ import (
 
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/queue"
-	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 const (
@@ -36,8 +36,8 @@ type Worker struct {
 	Box      Runner
 	Approver Approver
 	Jobs     Publisher
-	Summary  func(report *checks.Report, blob BlobURL) string                       // markdown for the check run
-	Text     func(report *checks.Report, blob BlobURL) string                       // markdown below the summary
+	Summary  func(rep *report.Report, blob BlobURL) string                          // markdown for the check run
+	Text     func(rep *report.Report, blob BlobURL) string                          // markdown below the summary
 	Drafts   func(ctx context.Context, repository int64, head string) (bool, error) // whether drafts are wanted for a commit
 	Version  string                                                                 // of the engine; part of what a result depends on
 	Cache    string                                                                 // folder that checks may use, absolute; empty: none

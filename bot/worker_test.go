@@ -12,15 +12,15 @@ import (
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/queue"
 	"github.com/lintel-bot/lintel/bot/sandbox"
-	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 func TestCheckIsPublished(t *testing.T) {
 	b := newBench(t)
-	b.box.run = func(context.Context, checks.Change) (*checks.Report, error) {
-		return &checks.Report{Conclusion: checks.Failure, Title: "1 new violation", Findings: []checks.Finding{{
-			Policy: "p", Rule: "r", Result: checks.Fail, New: true, Blocks: true, Message: "m",
-			Origin: &checks.Origin{Path: "a.yaml", StartLine: 3, EndLine: 3}}}}, nil
+	b.box.run = func(context.Context, report.Change) (*report.Report, error) {
+		return &report.Report{Conclusion: report.Failure, Title: "1 new violation", Findings: []report.Finding{{
+			Policy: "p", Rule: "r", Result: report.Fail, New: true, Blocks: true, Message: "m",
+			Origin: &report.Origin{Path: "a.yaml", StartLine: 3, EndLine: 3}}}}, nil
 	}
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
@@ -33,7 +33,7 @@ func TestCheckIsPublished(t *testing.T) {
 		!run.CompletedAt.Equal(clock) || len(run.Actions) != 2 || !Ours(run, 12) || Ours(run, 1) {
 		t.Errorf("run %+v", run)
 	}
-	want := checks.Change{GitDir: "/data/mirrors/11", Rules: baseTip, Base: "base", Head: headA, User: checks.User{Login: "octocat"}, Now: clock, Repository: []string{"fleet"}}
+	want := report.Change{GitDir: "/data/mirrors/11", Rules: baseTip, Base: "base", Head: headA, User: report.User{Login: "octocat"}, Now: clock, Repository: []string{"fleet"}}
 	if got := b.box.changes[0]; got.GitDir != want.GitDir || got.Rules != want.Rules || got.Base != want.Base || got.Head != want.Head ||
 		got.User.Login != want.User.Login || got.Now != want.Now || !slices.Equal(got.Repository, want.Repository) {
 		t.Errorf("change %+v, want %+v", got, want)
@@ -71,7 +71,7 @@ func TestFailures(t *testing.T) {
 			b.mirror.err = &mirror.Failed{Command: "fetch", Reason: "early EOF", Err: plain}
 		}, 3, "could not be fetched"},
 		"reviews": {func(b *bench) {
-			b.box.run = answer(&checks.Report{Conclusion: checks.ActionRequired, Exceptions: []checks.Exception{{State: "pending"}}}, nil)
+			b.box.run = answer(&report.Report{Conclusion: report.ActionRequired, Exceptions: []report.Exception{{State: "pending"}}}, nil)
 			b.approver.err = plain
 		}, 3, "reviews could not be read"},
 		"progress cannot be told": {func(b *bench) {
@@ -112,8 +112,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-func answer(r *checks.Report, err error) func(context.Context, checks.Change) (*checks.Report, error) {
-	return func(context.Context, checks.Change) (*checks.Report, error) { return r, err }
+func answer(r *report.Report, err error) func(context.Context, report.Change) (*report.Report, error) {
+	return func(context.Context, report.Change) (*report.Report, error) { return r, err }
 }
 
 // GitHub asks to wait: the job comes back later, whatever try it is, and goes on with the same run.
@@ -166,7 +166,7 @@ func TestExhaustedWithoutCommit(t *testing.T) {
 func TestShutdownHandsBackWithoutConclusion(t *testing.T) {
 	b := newBench(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	b.box.run = func(ctx context.Context, _ checks.Change) (*checks.Report, error) {
+	b.box.run = func(ctx context.Context, _ report.Change) (*report.Report, error) {
 		cancel()
 		return nil, &sandbox.Crash{Reason: "was ended"} // the box dies with the server
 	}
@@ -215,9 +215,9 @@ func TestSupersededByNewHead(t *testing.T) {
 				b.hub.pr.HeadSHA = headB
 				b.ledger.superseded = true
 			}
-			b.box.run = func(context.Context, checks.Change) (*checks.Report, error) {
+			b.box.run = func(context.Context, report.Change) (*report.Report, error) {
 				push()
-				return &checks.Report{Conclusion: checks.Success}, nil
+				return &report.Report{Conclusion: report.Success}, nil
 			}
 			if vanished {
 				b.mirror.err = &mirror.Vanished{}
@@ -325,10 +325,10 @@ func TestChangedInputsGiveAnotherRun(t *testing.T) {
 		"engine": func(b *bench) { b.Version = "2" },
 		"author": func(b *bench) { b.hub.pr.Author = "hubot" },
 		"conclusion": func(b *bench) {
-			b.box.run = answer(&checks.Report{Conclusion: checks.Failure}, nil)
+			b.box.run = answer(&report.Report{Conclusion: report.Failure}, nil)
 		},
 		"exception state": func(b *bench) {
-			b.box.run = answer(&checks.Report{Conclusion: checks.Success, Exceptions: []checks.Exception{{State: "expired"}}}, nil)
+			b.box.run = answer(&report.Report{Conclusion: report.Success, Exceptions: []report.Exception{{State: "expired"}}}, nil)
 		},
 	} {
 		b := newBench(t)
@@ -345,12 +345,12 @@ func TestChangedInputsGiveAnotherRun(t *testing.T) {
 
 func TestApprovedExceptionsAreCheckedAgain(t *testing.T) {
 	b := newBench(t)
-	b.approver.reviews = []checks.Review{{Path: "e.yaml", Blob: "1", Needed: 1, Approved: []checks.Vote{{User: "alice", Commit: headA}}}}
-	b.box.run = func(_ context.Context, c checks.Change) (*checks.Report, error) {
+	b.approver.reviews = []report.Review{{Path: "e.yaml", Blob: "1", Needed: 1, Approved: []report.Vote{{User: "alice", Commit: headA}}}}
+	b.box.run = func(_ context.Context, c report.Change) (*report.Report, error) {
 		if len(c.Approved) == 1 {
-			return &checks.Report{Conclusion: checks.Success, Exceptions: []checks.Exception{{State: "approved"}}}, nil
+			return &report.Report{Conclusion: report.Success, Exceptions: []report.Exception{{State: "approved"}}}, nil
 		}
-		return &checks.Report{Conclusion: checks.ActionRequired, Exceptions: []checks.Exception{{State: "pending"}}}, nil
+		return &report.Report{Conclusion: report.ActionRequired, Exceptions: []report.Exception{{State: "pending"}}}, nil
 	}
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)

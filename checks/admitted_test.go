@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
@@ -50,13 +50,13 @@ spec:
   - name: pinned
     image: nginx:1
 `)
-	report := check(t, r, checks.Change{All: true, Rules: base, Head: base})
+	rep := check(t, r, report.Change{All: true, Rules: base, Head: base})
 	want := []string{"fail CREATE apps/pod.yaml pull /spec/containers/1/imagePullPolicy"}
-	if got := lines(report); !slices.Equal(got, want) {
+	if got := lines(rep); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if len(report.Findings) == 1 {
-		if at := report.Findings[0].Origin; at.StartLine != 7 && at.StartLine != 8 || at.Missing != "/imagePullPolicy" {
+	if len(rep.Findings) == 1 {
+		if at := rep.Findings[0].Origin; at.StartLine != 7 && at.StartLine != 8 || at.Missing != "/imagePullPolicy" {
 			t.Errorf("the place is %+v", at)
 		}
 	}

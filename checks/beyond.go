@@ -6,7 +6,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/lintel-bot/lintel/checks/exempt"
+	"github.com/lintel-bot/lintel/checks/exceptions"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/defaults"
@@ -32,11 +33,11 @@ func (r *run) lookBeyond(ctx context.Context, v *reviewer, cluster *declared) er
 	without := r.policies.Bind(merged, cluster)
 	with := r.policies.Bind(append(slices.Clone(merged), r.proposed...), cluster)
 	objects, roots, all := cluster.sample(ctx, beyondRoots, beyondObjects)
-	r.beyond = map[*engine.Exception]*Beyond{}
+	r.beyond = map[*engine.Exception]*report.Beyond{}
 	coverages := map[*engine.Exception]*coverage{}
 	for _, e := range r.proposed {
-		r.beyond[e] = &Beyond{Resources: len(objects), Roots: roots, OfRoots: all}
-		coverages[e] = &coverage{known: r.covered(e), fails: map[Resource]bool{}}
+		r.beyond[e] = &report.Beyond{Resources: len(objects), Roots: roots, OfRoots: all}
+		coverages[e] = &coverage{known: r.covered(e), fails: map[report.Resource]bool{}}
 	}
 	type answer struct{ with, without []engine.Result }
 	answers := make([]answer, len(objects))
@@ -56,7 +57,7 @@ func (r *run) lookBeyond(ctx context.Context, v *reviewer, cluster *declared) er
 	}
 	for i, a := range answers {
 		id := admission.IdentityOf(objects[i])
-		resource := Resource{APIVersion: id.APIVersion(), Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
+		resource := report.Resource{APIVersion: id.APIVersion(), Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
 		for _, res := range a.with {
 			fails := slices.ContainsFunc(a.without, func(other engine.Result) bool { return sameRule(res, other) && violated(other) })
 			for _, e := range res.Exceptions {
@@ -75,10 +76,10 @@ func (r *run) lookBeyond(ctx context.Context, v *reviewer, cluster *declared) er
 func (r *run) isProposed(e *engine.Exception) bool { return slices.Contains(r.proposed, e) }
 
 // covered are the resources of the findings of the change that an exception covers.
-func (r *run) covered(e *engine.Exception) map[Resource]bool {
-	out := map[Resource]bool{}
+func (r *run) covered(e *engine.Exception) map[report.Resource]bool {
+	out := map[report.Resource]bool{}
 	for _, f := range r.report.Findings {
-		if x := f.Exemption; x != nil && x.Path == e.Path && x.Exception == exempt.Name(e) {
+		if x := f.Exemption; x != nil && x.Path == e.Path && x.Exception == exceptions.Name(e) {
 			out[f.Resource] = true
 		}
 	}
@@ -87,12 +88,12 @@ func (r *run) covered(e *engine.Exception) map[Resource]bool {
 
 // coverage sorts the resources that one exception covers.
 type coverage struct {
-	known map[Resource]bool
-	fails map[Resource]bool // false: it keeps the rules
-	order []Resource
+	known map[report.Resource]bool
+	fails map[report.Resource]bool // false: it keeps the rules
+	order []report.Resource
 }
 
-func (t *coverage) add(resource Resource, fails bool) {
+func (t *coverage) add(resource report.Resource, fails bool) {
 	if t.known[resource] {
 		return
 	}
@@ -103,7 +104,7 @@ func (t *coverage) add(resource Resource, fails bool) {
 	t.fails[resource] = before || fails
 }
 
-func (t *coverage) into(b *Beyond) {
+func (t *coverage) into(b *report.Beyond) {
 	for _, resource := range t.order {
 		switch {
 		case !t.fails[resource]:

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/match"
 	"github.com/lintel-bot/lintel/engine/policy"
@@ -127,7 +128,7 @@ func (r *run) broadRules(spec policy.ExceptionSpec) (out []string) {
 // checksPodSecurity says whether one of the rules that an exception names is about a Pod Security Standard.
 func (r *run) checksPodSecurity(ref policy.ExceptionRef) bool {
 	for _, info := range r.policies.List() {
-		if policyName(engine.PolicyRef{Namespace: info.Namespace, Name: info.Name}) != ref.PolicyName {
+		if report.Name(info.Namespace, info.Name) != ref.PolicyName {
 			continue
 		}
 		_, p := r.clusterPolicy(info.Path, info.Line)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
@@ -19,13 +20,13 @@ func TestCacheChangesNothing(t *testing.T) {
 	var warm checks.Checker
 	run := func(c *checks.Checker, head, cache string) string {
 		t.Helper()
-		report, err := c.Run(t.Context(), checks.Change{GitDir: m.gitDir, Cache: cache, Rules: m.base, Base: m.base, Head: head,
+		rep, err := c.Run(t.Context(), report.Change{GitDir: m.gitDir, Cache: cache, Rules: m.base, Base: m.base, Head: head,
 			Now: time.Date(2024, 1, 2, 0, 0, 0, 0, time.UTC)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		report.Work = nil
-		text, err := json.Marshal(report)
+		rep.Work = nil
+		text, err := json.Marshal(rep)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,12 +92,12 @@ func files(tb testing.TB, dir string) (list []string) {
 func TestRenderingsAreKept(t *testing.T) {
 	m := newMonorepo(t, 12, 6)
 	cache := t.TempDir()
-	run := func(head string) checks.Work {
-		report, err := (&checks.Checker{}).Run(t.Context(), checks.Change{GitDir: m.gitDir, Cache: cache, Rules: m.base, Base: m.base, Head: head, Now: time.Now()})
+	run := func(head string) report.Work {
+		rep, err := (&checks.Checker{}).Run(t.Context(), report.Change{GitDir: m.gitDir, Cache: cache, Rules: m.base, Base: m.base, Head: head, Now: time.Now()})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return *report.Work
+		return *rep.Work
 	}
 	first, again, other := run(m.shared[10]), run(m.shared[10]), run(m.edits[0])
 	if first.Recalled != 0 || first.Rendered < 20 {
@@ -126,13 +127,13 @@ resources: [a.yaml]
 		rules  string
 		errors bool
 	}{{base, false}, {strict, true}, {base, false}} {
-		report, err := (&checks.Checker{}).Run(t.Context(), checks.Change{GitDir: r.GitDir, Cache: cache, Rules: c.rules, Base: base, Head: head,
+		rep, err := (&checks.Checker{}).Run(t.Context(), report.Change{GitDir: r.GitDir, Cache: cache, Rules: c.rules, Base: base, Head: head,
 			Now: time.Date(2024, 1, 2, 0, 0, 0, 0, time.UTC)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := len(report.Errors) > 0; got != c.errors {
-			t.Errorf("errors: %v", report.Errors)
+		if got := len(rep.Errors) > 0; got != c.errors {
+			t.Errorf("errors: %v", rep.Errors)
 		}
 	}
 }
@@ -152,9 +153,9 @@ func TestDamagedRepository(t *testing.T) {
 		if err := os.Remove(file); err != nil {
 			t.Fatal(err)
 		}
-		report, err := (&checks.Checker{}).Run(t.Context(), checks.Change{GitDir: r.GitDir, Rules: base, Base: base, Head: head})
-		if err == nil && report.Conclusion != checks.Failure {
-			t.Errorf("without %s: %s", path, report.Title)
+		rep, err := (&checks.Checker{}).Run(t.Context(), report.Change{GitDir: r.GitDir, Rules: base, Base: base, Head: head})
+		if err == nil && rep.Conclusion != report.Failure {
+			t.Errorf("without %s: %s", path, rep.Title)
 		}
 		if err := os.WriteFile(file, data, 0o444); err != nil {
 			t.Fatal(err)

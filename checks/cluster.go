@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/defaults"
 	"github.com/lintel-bot/lintel/render"
@@ -124,12 +125,12 @@ func (d *declared) render(ctx context.Context, roots []graph.Root) {
 }
 
 // warnings says what the look-ups of policies did not see.
-func (d *declared) warnings() []Problem {
+func (d *declared) warnings() []report.Problem {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var list []Problem
+	var list []report.Problem
 	for _, e := range d.blind {
-		list = append(list, Problem{Path: e.Path, Line: e.Line, Column: e.Column,
+		list = append(list, report.Problem{Path: e.Path, Line: e.Line, Column: e.Column,
 			Message: "policies that look up other objects do not see what is deployed from here: " + e.Message})
 	}
 	return list

@@ -3,6 +3,7 @@ package checks
 import (
 	"slices"
 
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render"
 )
 
@@ -16,7 +17,7 @@ func (r *run) deployProblems(base, head *render.Renderer) {
 		}) {
 			continue
 		}
-		r.report.Warnings = append(r.report.Warnings, Problem{Path: p.Path, Line: p.Line, Column: p.Column, Message: p.Message})
+		r.report.Warnings = append(r.report.Warnings, report.Problem{Path: p.Path, Line: p.Line, Column: p.Column, Message: p.Message})
 	}
 }
 
@@ -27,7 +28,7 @@ func (r *run) issues(list []*pair) {
 			continue
 		}
 		for _, issue := range p.new.Issues {
-			problem := Problem{Path: issue.Path, Line: issue.Line, Column: issue.Column, Message: issue.Message}
+			problem := report.Problem{Path: issue.Path, Line: issue.Line, Column: issue.Column, Message: issue.Message}
 			if issue.Unsure {
 				r.report.Warnings = append(r.report.Warnings, problem)
 			} else {

@@ -10,7 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lintel-bot/lintel/checks/draft"
+	"github.com/lintel-bot/lintel/checks/exceptions/draft"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/policy"
@@ -41,7 +42,7 @@ func (r *run) block(p *pair, res engine.Result) {
 // subject is what one draft is for.
 type subject struct {
 	policy   engine.PolicyRef
-	resource Resource
+	resource report.Resource
 	delete   bool
 }
 
@@ -58,12 +59,12 @@ func (r *run) draft(ctx context.Context, v *reviewer, cluster *declared) error {
 		groups[s] = append(groups[s], b)
 	}
 	slices.SortStableFunc(order, func(a, b subject) int {
-		return cmp.Or(cmp.Compare(policyName(a.policy), policyName(b.policy)), cmp.Compare(resourceName(a.resource), resourceName(b.resource)))
+		return cmp.Or(cmp.Compare(report.Name(a.policy.Namespace, a.policy.Name), report.Name(b.policy.Namespace, b.policy.Name)), cmp.Compare(a.resource.String(), b.resource.String()))
 	})
 	taken := map[string]bool{}
 	for i, s := range order {
 		if i == maxDrafts {
-			r.report.Drafts = append(r.report.Drafts, Draft{Why: fmt.Sprintf("%d more are left out", len(order)-i)})
+			r.report.Drafts = append(r.report.Drafts, report.Draft{Why: fmt.Sprintf("%d more are left out", len(order)-i)})
 			break
 		}
 		d := &drafter{run: r, reviewer: v, cluster: cluster, subject: s, blocked: groups[s]}
@@ -86,9 +87,9 @@ type drafter struct {
 	target  draft.Target
 }
 
-func (d *drafter) draft(ctx context.Context, taken map[string]bool) Draft {
+func (d *drafter) draft(ctx context.Context, taken map[string]bool) report.Draft {
 	s := d.subject
-	out := Draft{Policy: policyName(s.policy), Resource: s.resource}
+	out := report.Draft{Policy: report.Name(s.policy.Namespace, s.policy.Name), Resource: s.resource}
 	for _, b := range d.blocked {
 		if b.res.Rule != "" && !slices.Contains(out.Rules, b.res.Rule) {
 			out.Rules = append(out.Rules, b.res.Rule)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
@@ -128,7 +128,7 @@ func draftObjects(random *rand.Rand) string {
 }
 
 // about names the rule and resource of a finding.
-func about(f checks.Finding) string {
+func about(f report.Finding) string {
 	return strings.Join([]string{f.Policy, f.Rule, f.Resource.Kind, f.Resource.Namespace, f.Resource.Name}, " ")
 }
 
@@ -145,7 +145,7 @@ func TestDraftsLetThroughExactlyWhatTheyAreFor(t *testing.T) {
 			if i%3 == 0 {
 				r.Git("rm", "-q", "apps/old.yaml")
 			}
-			change := checks.Change{Base: base, Rules: base, Head: r.Snapshot(), Drafts: true}
+			change := report.Change{Base: base, Rules: base, Head: r.Snapshot(), Drafts: true}
 			before := check(t, r, change)
 			change.Drafts = false
 			blocks := 0
@@ -167,11 +167,11 @@ func TestDraftsLetThroughExactlyWhatTheyAreFor(t *testing.T) {
 				}
 				r.Write(d.Path, d.YAML)
 				one := change
-				one.Head, one.Approved = r.Snapshot(), []checks.Approval{{Path: d.Path, Blob: "*"}}
+				one.Head, one.Approve = r.Snapshot(), []string{d.Path}
 				after := check(t, r, one)
 				for _, f := range after.Findings {
 					mine := f.Policy == d.Policy && f.Resource == d.Resource && (f.Rule == "exception" || len(d.Rules) == 0 || slices.Contains(d.Rules, f.Rule))
-					if exempt := f.Result == checks.Skip; exempt != mine {
+					if exempt := f.Result == report.Skip; exempt != mine {
 						t.Errorf("with %s: %s is exempt: %v, want %v\n%s", d.Path, about(f), exempt, mine, d.YAML)
 					}
 				}
@@ -188,10 +188,10 @@ func TestDraftsLetThroughExactlyWhatTheyAreFor(t *testing.T) {
 			all := change
 			for _, d := range before.Drafts {
 				r.Write(d.Path, d.YAML)
-				all.Approved = append(all.Approved, checks.Approval{Path: d.Path, Blob: "*"})
+				all.Approve = append(all.Approve, d.Path)
 			}
 			all.Head = r.Snapshot()
-			if after := check(t, r, all); after.Conclusion != checks.Success {
+			if after := check(t, r, all); after.Conclusion != report.Success {
 				t.Errorf("with all drafts: %s %q", after.Conclusion, lines(after))
 			}
 		})

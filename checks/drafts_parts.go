@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lintel-bot/lintel/checks/draft"
+	"github.com/lintel-bot/lintel/checks/exceptions/draft"
 	"github.com/lintel-bot/lintel/engine/podsecurity"
 )
 

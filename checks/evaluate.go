@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/defaults"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/graph"
@@ -30,7 +31,7 @@ func (r *run) evaluate(ctx context.Context) error {
 			return out.err
 		}
 		if len(out.base) > 0 && head.Has(root) {
-			r.report.Warnings = append(r.report.Warnings, Problem{Path: out.base[0].Path, Line: out.base[0].Line,
+			r.report.Warnings = append(r.report.Warnings, report.Problem{Path: out.base[0].Path, Line: out.base[0].Line,
 				Message: "the base could not be rendered, so everything in " + root.Path + " counts as new: " + out.base[0].Message})
 		}
 		r.sourceErrors(out.head)
@@ -45,7 +46,7 @@ func (r *run) evaluate(ctx context.Context) error {
 	r.report.Stats.Resources = len(reviews)
 	r.issues(reviews)
 	err := r.review(ctx, reviews, cluster)
-	r.report.Work = &Work{}
+	r.report.Work = &report.Work{}
 	for _, renderer := range []*render.Renderer{base, head} {
 		built, recalled := renderer.Counts()
 		r.report.Work.Rendered += built

@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/lintel-bot/lintel/checks/exempt"
+	"github.com/lintel-bot/lintel/checks/exceptions"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
@@ -13,10 +14,14 @@ import (
 // exceptions reports the exceptions that the change proposes.
 func (r *run) exceptions() {
 	for _, e := range r.proposed {
-		x := Exception{Name: exempt.Name(e), Path: e.Path, Line: e.Line, State: string(r.decision.State(e)), By: r.decision.By(e),
+		x := report.Exception{Name: exceptions.Name(e), Path: e.Path, Line: e.Line, State: r.decision.State(e), By: r.decision.By(e),
 			Expires: r.decision.Ends(e), Broad: r.broad(e), Beyond: r.beyond[e]}
 		if entry, err := r.headTree.Entry(e.Path); err == nil {
 			x.Blob = entry.ID
+		}
+		i := slices.IndexFunc(r.change.Reviews, func(v report.Review) bool { return v.Path == x.Path && v.Blob == x.Blob })
+		if i >= 0 {
+			x.Review = &r.change.Reviews[i]
 		}
 		for _, f := range r.report.Findings {
 			if f.Exemption != nil && f.Exemption.Path == e.Path && f.Exemption.Exception == x.Name {
@@ -25,7 +30,7 @@ func (r *run) exceptions() {
 		}
 		r.report.Exceptions = append(r.report.Exceptions, x)
 	}
-	slices.SortFunc(r.report.Exceptions, func(a, b Exception) int {
+	slices.SortFunc(r.report.Exceptions, func(a, b report.Exception) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line))
 	})
 }

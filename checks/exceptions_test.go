@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
@@ -39,12 +39,12 @@ func TestBeyond(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r.Write("exceptions/e.yaml", exception("e", c.spec))
-			for _, approved := range [][]checks.Approval{nil, {{Path: "exceptions/e.yaml", Blob: "*"}}} {
-				report := check(t, r, checks.Change{Base: base, Rules: base, Head: r.Snapshot(), Approved: approved})
-				if len(report.Exceptions) != 1 || report.Exceptions[0].Beyond == nil {
-					t.Fatalf("%+v", report.Exceptions)
+			for _, approved := range [][]string{nil, {"exceptions/e.yaml"}} {
+				rep := check(t, r, report.Change{Base: base, Rules: base, Head: r.Snapshot(), Approve: approved})
+				if len(rep.Exceptions) != 1 || rep.Exceptions[0].Beyond == nil {
+					t.Fatalf("%+v", rep.Exceptions)
 				}
-				b := report.Exceptions[0].Beyond
+				b := rep.Exceptions[0].Beyond
 				var names []string
 				for _, x := range b.Failing {
 					names = append(names, x.Name)
@@ -66,8 +66,8 @@ func TestBeyondIsBounded(t *testing.T) {
 	}
 	base := r.Snapshot()
 	r.Write("exceptions/e.yaml", exception("e", "{exceptions: [{policyName: pods, ruleNames: ['*']}], match: {any: [{resources: {kinds: [Pod]}}]}}"))
-	report := check(t, r, checks.Change{Base: base, Rules: base, Head: r.Snapshot()})
-	b := report.Exceptions[0].Beyond
+	rep := check(t, r, report.Change{Base: base, Rules: base, Head: r.Snapshot()})
+	b := rep.Exceptions[0].Beyond
 	if b.OfRoots < 70 || b.Roots >= b.OfRoots || b.Roots < 50 || b.Fails < 40 || len(b.Failing) != 10 {
 		t.Errorf("%+v", b)
 	}
@@ -79,21 +79,21 @@ func TestRefused(t *testing.T) {
 	base := r.Commit(pods)
 	r.Write("apps/new.yaml", pod("new", hostNetwork))
 	r.Write("exceptions/e.yaml", exception("e", "{exceptions: [{policyName: pods, ruleNames: [net]}], match: {any: [{resources: {kinds: [Pod], names: [new]}}]}}"))
-	change := checks.Change{Base: base, Rules: base, Head: r.Snapshot()}
-	report := check(t, r, change)
-	if report.Conclusion != checks.ActionRequired {
-		t.Fatalf("%s %q", report.Conclusion, lines(report))
+	change := report.Change{Base: base, Rules: base, Head: r.Snapshot()}
+	rep := check(t, r, change)
+	if rep.Conclusion != report.ActionRequired {
+		t.Fatalf("%s %q", rep.Conclusion, lines(rep))
 	}
-	change.Refused = []checks.Approval{{Path: "exceptions/e.yaml", Blob: report.Exceptions[0].Blob, By: []string{"bob"}}}
-	report = check(t, r, change)
-	if report.Conclusion != checks.Failure || report.Exceptions[0].State != "refused" || report.Findings[0].Exemption.By != "bob" {
-		t.Errorf("%s %+v %+v", report.Conclusion, report.Exceptions, report.Findings)
+	review := report.Review{Path: "exceptions/e.yaml", Blob: rep.Exceptions[0].Blob, Needed: 1, Who: []string{"@org/security", "@a", "@b"}}
+	change.Reviews = []report.Review{review}
+	rep = check(t, r, change)
+	if want := "1 exception waits for @org/security or @a or 1 more"; rep.Title != want {
+		t.Errorf("%q, want %q", rep.Title, want)
 	}
-	report.Exceptions[0].State = "pending"
-	report.Findings[0].Exemption.State = "pending"
-	report.AddReviews([]checks.Review{{Path: "exceptions/e.yaml", Blob: report.Exceptions[0].Blob, Needed: 1, Who: []string{"@org/security", "@a", "@b"}}})
-	if want := "1 exception waits for @org/security or @a or 1 more"; report.Title != want {
-		t.Errorf("%q, want %q", report.Title, want)
+	change.Reviews[0].Refused = []report.Vote{{User: "bob"}}
+	rep = check(t, r, change)
+	if rep.Conclusion != report.Failure || rep.Exceptions[0].State != report.Refused || rep.Findings[0].Exemption.By != "bob" {
+		t.Errorf("%s %+v %+v", rep.Conclusion, rep.Exceptions, rep.Findings)
 	}
 }
 
@@ -103,8 +103,8 @@ func TestWholeCELExceptionWaits(t *testing.T) {
 	base := r.Commit(draftPolicies)
 	r.Write("apps/new.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: new}\n")
 	r.Write("exceptions/e.yaml", celException("e", "{policyRefs: [{name: owner, kind: ValidatingPolicy}], matchConditions: [{name: only, expression: object.metadata.name == 'new'}]}"))
-	if report := check(t, r, checks.Change{Base: base, Rules: base, Head: r.Snapshot()}); report.Conclusion != checks.ActionRequired {
-		t.Errorf("%s %q", report.Conclusion, lines(report))
+	if rep := check(t, r, report.Change{Base: base, Rules: base, Head: r.Snapshot()}); rep.Conclusion != report.ActionRequired {
+		t.Errorf("%s %q", rep.Conclusion, lines(rep))
 	}
 }
 
@@ -128,11 +128,11 @@ func TestBroad(t *testing.T) {
 			r := treetest.New(t)
 			base := r.Commit(draftPolicies)
 			r.Write("exceptions/e.yaml", c.text)
-			report := check(t, r, checks.Change{Base: base, Rules: base, Head: r.Snapshot()})
-			if len(report.Exceptions) != 1 || len(report.Errors) > 0 {
-				t.Fatalf("%+v, %s", report.Exceptions, problems(report.Errors))
+			rep := check(t, r, report.Change{Base: base, Rules: base, Head: r.Snapshot()})
+			if len(rep.Exceptions) != 1 || len(rep.Errors) > 0 {
+				t.Fatalf("%+v, %s", rep.Exceptions, problems(rep.Errors))
 			}
-			got := report.Exceptions[0].Broad
+			got := rep.Exceptions[0].Broad
 			if len(got) != len(c.want) {
 				t.Fatalf("got %q, want %q", got, c.want)
 			}
@@ -188,11 +188,11 @@ spec:
 				r.Write(name, data)
 			}
 			head := r.Commit(pods)
-			report := check(t, r, checks.Change{Rules: head, Head: head, All: true})
-			if got := slices.ContainsFunc(report.Upkeep, func(u checks.Upkeep) bool { return u.Unused }); got != c.unused {
-				t.Errorf("claimed %v, want %v: %+v, errors %s", got, c.unused, report.Upkeep, problems(report.Errors))
+			rep := check(t, r, report.Change{Rules: head, Head: head, All: true})
+			if got := slices.ContainsFunc(rep.Upkeep, func(u report.Upkeep) bool { return u.Unused }); got != c.unused {
+				t.Errorf("claimed %v, want %v: %+v, errors %s", got, c.unused, rep.Upkeep, problems(rep.Errors))
 			}
-			if pr := check(t, r, checks.Change{Rules: head, Base: head, Head: head}); len(pr.Upkeep) > 0 {
+			if pr := check(t, r, report.Change{Rules: head, Base: head, Head: head}); len(pr.Upkeep) > 0 {
 				t.Errorf("a check of a change claims %+v", pr.Upkeep)
 			}
 		})
@@ -206,9 +206,9 @@ func TestExpirySoon(t *testing.T) {
 		r.Write("apps/a.yaml", pod("old", hostNetwork))
 		r.Write("exceptions/e.yaml", celException("e", fmt.Sprintf("{policyRefs: [{name: x, kind: ValidatingPolicy}], expiresAt: %s}", now.Add(time.Duration(days)*24*time.Hour).Format(time.RFC3339))))
 		head := r.Commit(pods)
-		report := check(t, r, checks.Change{Rules: head, Head: head, All: true})
+		rep := check(t, r, report.Change{Rules: head, Head: head, All: true})
 		got := ""
-		for _, u := range report.Upkeep {
+		for _, u := range rep.Upkeep {
 			got += map[bool]string{true: "expired"}[u.Expired] + map[bool]string{true: "soon"}[u.Soon]
 		}
 		if got != want {
@@ -240,20 +240,20 @@ spec:
           restartPolicy: "{{ request.object.spec.x || 'Always' }}"
 `)
 	r.Write("apps/a.yaml", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {template: {metadata: {labels: {tier: x}}, spec: {hostNetwork: true, restartPolicy: Never, containers: [{name: c, image: 'x:latest', resources: {limits: {memory: 2Gi}}}]}}}\n")
-	report := check(t, r, checks.Change{Base: base, Rules: base, Head: r.Snapshot()})
+	rep := check(t, r, report.Change{Base: base, Rules: base, Head: r.Snapshot()})
 	want := map[string]string{
 		"/spec/template/metadata/labels/team": "any value that is not empty", "/spec/template/metadata/labels/tier": "gold, or silver",
 		"/spec/template/spec/hostNetwork": "false", "/spec/template/spec/containers/0/image": "anything but *:latest",
 		"/spec/template/spec/containers/0/resources/limits/memory": "at most 1Gi", "/spec/template/spec/restartPolicy": "",
 	}
 	seen := 0
-	for _, f := range report.Findings {
+	for _, f := range rep.Findings {
 		if words, ok := want[f.Field]; !ok || words != f.Expected {
 			t.Errorf("%s: %q, want %q", f.Field, f.Expected, words)
 		}
 		seen++
 	}
 	if seen < 3 {
-		t.Errorf("%d findings: %q", seen, lines(report))
+		t.Errorf("%d findings: %q", seen, lines(rep))
 	}
 }

@@ -1,12 +1,11 @@
 package checks
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
-	"github.com/lintel-bot/lintel/checks/exempt"
+	"github.com/lintel-bot/lintel/checks/exceptions"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render"
@@ -35,9 +34,9 @@ func (r *run) findings(v *reviewed) {
 			}
 		}
 		if res.Combined {
-			r.report.Warnings = append(r.report.Warnings, Problem{Path: res.Policy.Path, Line: res.Policy.Line, Message: fmt.Sprintf(
+			r.report.Warnings = append(r.report.Warnings, report.Problem{Path: res.Policy.Path, Line: res.Policy.Line, Message: fmt.Sprintf(
 				"%s / %s passes for %s only because %s stand together: none of them alone allows it",
-				policyName(res.Policy), res.Rule, resourceName(resourceOf(v.pair.resource())), strings.Join(exempt.Names(res.Exceptions), " and "))})
+				report.Name(res.Policy.Namespace, res.Policy.Name), res.Rule, resourceOf(v.pair.resource()).String(), strings.Join(exceptions.Names(res.Exceptions), " and "))})
 		}
 		if quiet(res) {
 			continue
@@ -49,7 +48,7 @@ func (r *run) findings(v *reviewed) {
 		for _, field := range fields {
 			f := r.finding(v, res, field)
 			f.Expected = r.expected(res, field)
-			if r.change.Drafts && f.Blocks && (f.Exemption == nil || f.Exemption.State != string(exempt.Pending)) {
+			if r.change.Drafts && f.Blocks && (f.Exemption == nil || f.Exemption.State != report.Pending) {
 				r.block(v.pair, res)
 			}
 			r.report.Findings = append(r.report.Findings, f)
@@ -63,13 +62,13 @@ func quiet(res engine.Result) bool {
 	return passed && (res.Mutation || len(res.Exceptions) == 0)
 }
 
-func (r *run) finding(v *reviewed, res engine.Result, field string) Finding {
+func (r *run) finding(v *reviewed, res engine.Result, field string) report.Finding {
 	side, old := v.pair.resource(), v.pair.new == nil
 	if res.Old && v.pair.old != nil {
 		side, old = v.pair.old, true
 	}
-	f := Finding{
-		Policy: policyName(res.Policy), Rule: res.Rule, Severity: res.Policy.Severity,
+	f := report.Finding{
+		Policy: report.Name(res.Policy.Namespace, res.Policy.Name), Rule: res.Rule, Severity: res.Policy.Severity,
 		Resource: resourceOf(v.pair.resource()), Operation: string(v.pair.operation),
 		Result: resultOf(res), Action: actionOf(res), Field: field, Message: res.Message,
 		Roots: []string{v.pair.root.Path}, New: true,
@@ -124,26 +123,26 @@ func before(v *reviewed, res engine.Result, side *render.Resource, field string)
 	return false
 }
 
-func (r *run) exemption(list []*engine.Exception) *Exemption {
+func (r *run) exemption(list []*engine.Exception) *report.Exemption {
 	e := list[0]
 	for _, other := range list {
 		// The one that counts least says most: approved rather than merged.
-		if r.decision.State(other) != exempt.Merged {
+		if r.decision.State(other) != report.Merged {
 			e = other
 		}
 	}
-	return &Exemption{Exception: exempt.Name(e), Path: e.Path, State: string(r.decision.State(e)), By: strings.Join(r.decision.By(e), ", ")}
+	return &report.Exemption{Exception: exceptions.Name(e), Path: e.Path, State: r.decision.State(e), By: strings.Join(r.decision.By(e), ", ")}
 }
 
 // idleExemption answers the exception that would cover a violation if it counted.
-func (r *run) idleExemption(v *reviewed, res engine.Result) *Exemption {
+func (r *run) idleExemption(v *reviewed, res engine.Result) *report.Exemption {
 	for _, other := range v.idle {
 		if !sameRule(other, res) || violated(other) {
 			continue
 		}
 		for _, e := range other.Exceptions {
-			if state := r.decision.State(e); state == exempt.Pending || state == exempt.Refused || state == exempt.Expired {
-				return &Exemption{Exception: exempt.Name(e), Path: e.Path, State: string(state), By: strings.Join(r.decision.By(e), ", ")}
+			if state := r.decision.State(e); state == report.Pending || state == report.Refused || state == report.Expired {
+				return &report.Exemption{Exception: exceptions.Name(e), Path: e.Path, State: state, By: strings.Join(r.decision.By(e), ", ")}
 			}
 		}
 	}
@@ -151,7 +150,7 @@ func (r *run) idleExemption(v *reviewed, res engine.Result) *Exemption {
 }
 
 // place answers where a finding's field is written: in the sources, or in the mutate rule that wrote it.
-func (r *run) place(v *reviewed, side *render.Resource, field string, old bool) *Origin {
+func (r *run) place(v *reviewed, side *render.Resource, field string, old bool) *report.Origin {
 	if v.mutations == nil || old {
 		return r.origin(side.Origin(field), old)
 	}
@@ -160,106 +159,45 @@ func (r *run) place(v *reviewed, side *render.Resource, field string, old bool) 
 	if !ok {
 		return source
 	}
-	return &Origin{Path: w.policy.Path, StartLine: max(1, w.line), EndLine: max(1, w.line), How: string(origin.Writer), Changed: r.changed[w.policy.Path],
-		Chain: append([]Place{{Path: source.Path, StartLine: source.StartLine, EndLine: source.EndLine, Role: "rendered"}}, source.Chain...)}
+	return &report.Origin{Path: w.policy.Path, StartLine: max(1, w.line), EndLine: max(1, w.line), How: string(origin.Writer), Changed: r.changed[w.policy.Path],
+		Chain: append([]report.Place{{Path: source.Path, StartLine: source.StartLine, EndLine: source.EndLine, Role: "rendered"}}, source.Chain...)}
 }
 
-func (r *run) origin(p origin.Place, old bool) *Origin {
-	o := &Origin{Path: p.Path, StartLine: p.StartLine, EndLine: p.EndLine, StartColumn: p.StartColumn, EndColumn: p.EndColumn,
+func (r *run) origin(p origin.Place, old bool) *report.Origin {
+	o := &report.Origin{Path: p.Path, StartLine: p.StartLine, EndLine: p.EndLine, StartColumn: p.StartColumn, EndColumn: p.EndColumn,
 		How: string(p.How), Missing: p.Missing, Changed: r.changed[p.Path]}
 	if old {
-		o.Side = "base"
+		o.Side = report.Base
 	}
 	for _, l := range p.Chain {
-		o.Chain = append(o.Chain, Place{Path: l.Path, StartLine: l.StartLine, EndLine: l.EndLine, Role: l.Role})
+		o.Chain = append(o.Chain, report.Place{Path: l.Path, StartLine: l.StartLine, EndLine: l.EndLine, Role: l.Role})
 	}
 	return o
 }
 
-func policyName(p engine.PolicyRef) string {
-	if p.Namespace == "" {
-		return p.Name
-	}
-	return p.Namespace + "/" + p.Name
-}
-
-func resourceOf(r *render.Resource) Resource {
+func resourceOf(r *render.Resource) report.Resource {
 	id := admission.IdentityOf(r.Object)
-	return Resource{APIVersion: id.APIVersion(), Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
+	return report.Resource{APIVersion: id.APIVersion(), Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
 }
 
-func resourceName(r Resource) string {
-	if r.Namespace == "" {
-		return r.Kind + " " + r.Name
-	}
-	return r.Kind + " " + r.Namespace + "/" + r.Name
-}
-
-func resultOf(res engine.Result) Result {
+func resultOf(res engine.Result) report.Result {
 	switch res.Outcome {
 	case engine.Skip, engine.Pass: // by an exception, else it is no finding
-		return Skip
+		return report.Skip
 	case engine.Unknown:
-		return Unknown
+		return report.Unknown
 	case engine.Error:
-		return Error
+		return report.Error
 	}
 	if res.Enforce {
-		return Fail
+		return report.Fail
 	}
-	return Warn
+	return report.Warn
 }
 
-func actionOf(res engine.Result) string {
+func actionOf(res engine.Result) report.Action {
 	if res.Enforce {
-		return "enforce"
+		return report.Enforce
 	}
-	return "audit"
-}
-
-// merge puts findings at the same place for the same reason together: what fails in a base fails in every
-// overlay, and one edit mends it.
-func merge(list []Finding) []Finding {
-	type reason struct {
-		policy, policyPath, rule, action, operation, message, exemption string
-		result                                                          Result
-		path, side                                                      string
-		line, column                                                    int
-		missing                                                         string
-		isNew                                                           bool
-	}
-	at := map[reason]int{}
-	var out []Finding
-	for _, f := range list {
-		k := reason{policy: f.Policy, policyPath: f.PolicyPath, rule: f.Rule, action: f.Action, operation: f.Operation,
-			message: f.Message, result: f.Result, path: f.Origin.Path, side: f.Origin.Side, line: f.Origin.StartLine,
-			column: f.Origin.StartColumn, missing: f.Origin.Missing, isNew: f.New}
-		if f.Exemption != nil {
-			k.exemption = f.Exemption.Path + f.Exemption.Exception + f.Exemption.State
-		}
-		i, ok := at[k]
-		if !ok {
-			at[k] = len(out)
-			out = append(out, f)
-			continue
-		}
-		into := &out[i]
-		if !slices.Contains(into.Roots, f.Roots[0]) {
-			into.Roots = append(into.Roots, f.Roots[0])
-		}
-		if f.Resource != into.Resource && !slices.Contains(into.Resources, f.Resource) {
-			into.Resources = append(into.Resources, f.Resource)
-		}
-		into.Blocks = into.Blocks || f.Blocks
-	}
-	return out
-}
-
-func compareFindings(a, b Finding) int {
-	return cmp.Or(
-		cmp.Compare(a.Origin.Path, b.Origin.Path), cmp.Compare(a.Origin.StartLine, b.Origin.StartLine),
-		cmp.Compare(a.Origin.StartColumn, b.Origin.StartColumn), cmp.Compare(a.Policy, b.Policy), cmp.Compare(a.Rule, b.Rule),
-		cmp.Compare(a.Resource.Kind, b.Resource.Kind), cmp.Compare(a.Resource.Namespace, b.Resource.Namespace),
-		cmp.Compare(a.Resource.Name, b.Resource.Name), cmp.Compare(a.Field, b.Field), cmp.Compare(a.Operation, b.Operation),
-		cmp.Compare(a.Message, b.Message), slices.Compare(a.Roots, b.Roots))
+	return report.Audit
 }

@@ -1,66 +1,36 @@
 package checks
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/lintel-bot/lintel/checks/exempt"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
 // finish sorts what was found, draws the conclusion and adds what people need to read it.
 func (r *run) finish() {
-	report := r.report
-	report.Findings = merge(report.Findings)
-	slices.SortStableFunc(report.Findings, compareFindings)
-	byPlace := func(a, b Problem) int {
-		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Message, b.Message))
+	out := r.report
+	out.Findings = report.Merge(out.Findings)
+	slices.SortStableFunc(out.Findings, report.CompareFindings)
+	slices.SortFunc(out.Errors, report.Problem.Compare)
+	slices.SortFunc(out.Warnings, report.Problem.Compare)
+	out.Warnings = slices.Compact(out.Warnings)
+	for i := range out.Warnings {
+		out.Warnings[i].Changed = r.changed[out.Warnings[i].Path]
 	}
-	slices.SortFunc(report.Errors, byPlace)
-	slices.SortFunc(report.Warnings, byPlace)
-	report.Warnings = slices.Compact(report.Warnings)
-	for i := range report.Warnings {
-		report.Warnings[i].Changed = r.changed[report.Warnings[i].Path]
-	}
-	for _, f := range report.Findings {
+	for _, f := range out.Findings {
 		if !f.New {
-			report.Stats.PreExisting++
+			out.Stats.PreExisting++
 		}
 	}
-	report.All = r.change.All
+	out.All = r.change.All
 	r.exceptions()
 	r.upkeep()
-	report.Folders = r.folders()
-	report.Conclusion = conclude(report)
-	report.Title = report.title()
-	report.Excerpts = r.excerpts()
-}
-
-// conclude draws the conclusion of a finished report.
-func conclude(r *Report) Conclusion {
-	pending, weak := false, false
-	for _, f := range r.Findings {
-		waits := f.Exemption != nil && f.Exemption.State == string(exempt.Pending)
-		switch {
-		case f.Blocks && !waits:
-			return Failure
-		case f.Blocks:
-			pending = true
-		case f.Result == Unknown, f.New && (f.Result == Warn || f.Result == Error):
-			weak = true
-		}
-	}
-	switch {
-	case len(r.Errors) > 0:
-		return Failure
-	case pending:
-		return ActionRequired
-	case weak, r.Stats.Unchecked > 0:
-		return Neutral
-	}
-	return Success
+	out.Folders = r.folders()
+	out.Conclude()
+	out.Excerpts = r.excerpts()
 }
 
 // excerptLines is how many lines around a place are shown, excerptWidth how many bytes of one.
@@ -111,7 +81,7 @@ func (r *run) excerpts() map[string]map[int]string {
 		}
 	}
 	for _, f := range r.report.Findings {
-		if f.Result != Skip {
+		if f.Result != report.Skip {
 			add(f.Origin.Path, f.Origin.StartLine, f.Origin.EndLine, f.Origin.Side == "base")
 		}
 	}

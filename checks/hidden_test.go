@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
@@ -64,9 +64,9 @@ func TestNothingHides(t *testing.T) {
 			r := treetest.New(t)
 			base := r.Commit(pods + c.base)
 			head := r.Commit(c.head)
-			report := check(t, r, checks.Change{Rules: base, Base: base, Head: head})
-			if report.Conclusion != checks.Failure {
-				t.Errorf("%s, %s: %q\nerrors: %s\nwarnings: %s", report.Conclusion, report.Title, lines(report), problems(report.Errors), problems(report.Warnings))
+			rep := check(t, r, report.Change{Rules: base, Base: base, Head: head})
+			if rep.Conclusion != report.Failure {
+				t.Errorf("%s, %s: %q\nerrors: %s\nwarnings: %s", rep.Conclusion, rep.Title, lines(rep), problems(rep.Errors), problems(rep.Warnings))
 			}
 		})
 	}
@@ -83,9 +83,9 @@ func TestRestructured(t *testing.T) {
 			r := treetest.New(t)
 			base := r.Commit(pods + c.base)
 			head := r.Commit(c.head)
-			report := check(t, r, checks.Change{Rules: base, Base: base, Head: head})
-			if report.Conclusion != checks.Success || slices.ContainsFunc(report.Findings, func(f checks.Finding) bool { return f.New }) {
-				t.Errorf("%s, %s: %q\nerrors: %s", report.Conclusion, report.Title, lines(report), problems(report.Errors))
+			rep := check(t, r, report.Change{Rules: base, Base: base, Head: head})
+			if rep.Conclusion != report.Success || slices.ContainsFunc(rep.Findings, func(f report.Finding) bool { return f.New }) {
+				t.Errorf("%s, %s: %q\nerrors: %s", rep.Conclusion, rep.Title, lines(rep), problems(rep.Errors))
 			}
 		})
 	}

@@ -8,6 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/policy"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/source"
@@ -37,17 +38,17 @@ func (l LimitSettings) render() render.Limits {
 }
 
 // limitProblems judges the limits of a settings file: each is known, and a number that makes sense.
-func limitProblems(settings *yaml.Node) []Problem {
+func limitProblems(settings *yaml.Node) []report.Problem {
 	_, limits := source.Field(settings, "limits")
 	if limits == nil || limits.Kind != yaml.MappingNode {
 		return nil // what is no map is for the decoder
 	}
-	var problems []Problem
+	var problems []report.Problem
 	known := most()
 	for i := 0; i+1 < len(limits.Content); i += 2 {
 		key, value := limits.Content[i], source.Deref(limits.Content[i+1])
 		fail := func(at *yaml.Node, format string, args ...any) {
-			problems = append(problems, Problem{Path: SettingsPath, Line: at.Line, Column: at.Column, Message: "limits: " + fmt.Sprintf(format, args...)})
+			problems = append(problems, report.Problem{Path: SettingsPath, Line: at.Line, Column: at.Column, Message: "limits: " + fmt.Sprintf(format, args...)})
 		}
 		limit, ok := known[key.Value]
 		if !ok {

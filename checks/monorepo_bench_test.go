@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // BenchmarkMonorepo measures a change of one file, and of a base that many overlays share, in repositories of several
@@ -21,13 +22,13 @@ func BenchmarkMonorepo(b *testing.B) {
 			m := newMonorepo(b, apps, 50)
 			check := func(b *testing.B, c *checks.Checker, head, cache string, roots int) {
 				b.Helper()
-				report, err := c.Run(b.Context(), checks.Change{GitDir: m.gitDir, Cache: cache, Rules: m.base, Base: m.base, Head: head,
+				rep, err := c.Run(b.Context(), report.Change{GitDir: m.gitDir, Cache: cache, Rules: m.base, Base: m.base, Head: head,
 					Now: time.Date(2024, 1, 2, 0, 0, 0, 0, time.UTC)})
 				if err != nil {
 					b.Fatal(err)
 				}
-				if len(report.Errors) > 0 || report.Stats.Roots != roots {
-					b.Fatalf("%d roots, want %d: %v", report.Stats.Roots, roots, report.Errors)
+				if len(rep.Errors) > 0 || rep.Stats.Roots != roots {
+					b.Fatalf("%d roots, want %d: %v", rep.Stats.Roots, roots, rep.Errors)
 				}
 			}
 			b.Run("cold", func(b *testing.B) {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 )
@@ -51,39 +52,39 @@ func mutationsOf(p *pair, results []engine.Result) *mutations {
 
 // difference reports the pointers into b of what a does not have, the highest of each branch. What b lacks is not
 // reported: nothing of it can fail.
-func difference(a, b any, pointer string, report func(string)) {
+func difference(a, b any, pointer string, rep func(string)) {
 	switch b := b.(type) {
 	case map[string]any:
 		old, ok := a.(map[string]any)
 		if !ok {
-			report(pointer)
+			rep(pointer)
 			return
 		}
 		for _, k := range slices.Sorted(maps.Keys(b)) {
 			at := pointer + "/" + escapeToken(k)
 			if _, ok := old[k]; !ok {
-				report(at)
+				rep(at)
 				continue
 			}
-			difference(old[k], b[k], at, report)
+			difference(old[k], b[k], at, rep)
 		}
 	case []any:
 		old, ok := a.([]any)
 		if !ok {
-			report(pointer)
+			rep(pointer)
 			return
 		}
 		for i := range b {
 			at := pointer + "/" + strconv.Itoa(i)
 			if k := counterpart(old, b, i); k >= 0 {
-				difference(old[k], b[i], at, report)
+				difference(old[k], b[i], at, rep)
 			} else {
-				report(at)
+				rep(at)
 			}
 		}
 	default:
 		if !reflect.DeepEqual(a, b) {
-			report(pointer)
+			rep(pointer)
 		}
 	}
 }
@@ -164,7 +165,7 @@ func (r *run) reportMutations(v *reviewed) {
 	r.report.Stats.Mutated++
 	for _, w := range v.mutations.writes {
 		list := r.report.Mutations
-		next := Mutation{Policy: policyName(w.policy), Rule: w.rule, Resource: resourceOf(v.pair.new), Root: v.pair.root.Path,
+		next := report.Mutation{Policy: report.Name(w.policy.Namespace, w.policy.Name), Rule: w.rule, Resource: resourceOf(v.pair.new), Root: v.pair.root.Path,
 			PolicyPath: w.policy.Path, PolicyLine: w.line}
 		if n := len(list); n > 0 && sameMutation(list[n-1], next) {
 			list[n-1].Fields = append(list[n-1].Fields, w.field)
@@ -175,7 +176,7 @@ func (r *run) reportMutations(v *reviewed) {
 	}
 }
 
-func sameMutation(a, b Mutation) bool {
+func sameMutation(a, b report.Mutation) bool {
 	return a.Policy == b.Policy && a.Rule == b.Rule && a.Resource == b.Resource && a.Root == b.Root && a.PolicyPath == b.PolicyPath && a.PolicyLine == b.PolicyLine
 }
 

@@ -10,7 +10,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lintel-bot/lintel/checks/exempt"
+	"github.com/lintel-bot/lintel/checks/exceptions"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/graph"
@@ -30,12 +31,12 @@ const (
 
 // TestRunner runs policy tests (checks/suite has one): files of a file system, by their paths. What is wrong with the
 // files is among the problems; the error is that of the context.
-type TestRunner func(ctx context.Context, files fs.FS, tests []string, now time.Time) ([]TestRow, []Problem, error)
+type TestRunner func(ctx context.Context, files fs.FS, tests []string, now time.Time) ([]report.TestRow, []report.Problem, error)
 
 // preview reports what the change does to the rules themselves. A change that touches none of them costs a look at the
 // names of its files.
 func (r *run) preview(ctx context.Context, c *Checker) error {
-	p := &Preview{Policies: []PolicyPreview{}, Findings: []PreviewFinding{}}
+	p := &report.Preview{Policies: []report.PolicyPreview{}, Findings: []report.PreviewFinding{}}
 	e := &ruleEdits{}
 	if r.touchesRules() {
 		before, err := r.rulesBefore(ctx)
@@ -59,7 +60,7 @@ func (r *run) preview(ctx context.Context, c *Checker) error {
 		return err
 	}
 	if e.any() || len(p.Settings) > 0 || p.Tests != nil || len(p.Warnings) > 0 {
-		p.Notices = p.notices(func(path string) bool { _, err := r.headTree.Entry(path); return err == nil })
+		p.SetNotices(SettingsPath, func(path string) bool { _, err := r.headTree.Entry(path); return err == nil })
 		for i := range p.Notices {
 			p.Notices[i].Changed = r.changed[p.Notices[i].Path]
 		}
@@ -74,7 +75,7 @@ func (r *run) lostPolicies(settings *Settings) {
 	if r.change.Base != "" {
 		// What the base branch got after the head left it is not lost.
 		never, now := missingPolicies(r.baseTree, settings.Policies), missingPolicies(r.rulesTree, settings.Policies)
-		lost = slices.DeleteFunc(lost, func(p Problem) bool { return slices.Contains(never, p) && !slices.Contains(now, p) })
+		lost = slices.DeleteFunc(lost, func(p report.Problem) bool { return slices.Contains(never, p) && !slices.Contains(now, p) })
 	}
 	r.problems(lost...)
 }
@@ -89,7 +90,7 @@ type previewSide struct {
 
 // side readies a version of the rules. Everything is as in a check of the whole branch: no resource has an older
 // version, and nobody in particular asks for it.
-func (r *run) side(set *ruleSet, policies *engine.Policies, decision *exempt.Decision) (*previewSide, error) {
+func (r *run) side(set *ruleSet, policies *engine.Policies, decision *exceptions.Decision) (*previewSide, error) {
 	g := r.headGraph
 	if !reflect.DeepEqual(set.settings.graph(), r.settings.graph()) {
 		var err error
@@ -98,10 +99,10 @@ func (r *run) side(set *ruleSet, policies *engine.Policies, decision *exempt.Dec
 		}
 	}
 	change := r.change
-	change.All, change.User, change.Rules, change.Base = true, User{}, change.Head, ""
+	change.All, change.User, change.Rules, change.Base = true, report.User{}, change.Head, ""
 	s := &previewSide{run: &run{change: change, warm: r.warm, settings: set.settings, objects: r.objects,
 		rulesTree: r.headTree, baseTree: r.objects.Empty(), headTree: r.headTree, rulesGraph: g, baseGraph: g, headGraph: g,
-		changed: r.changed, policies: policies, decision: decision, report: &Report{}}}
+		changed: r.changed, policies: policies, decision: decision, report: &report.Report{}}}
 	s.renderer = render.New(r.headTree, g, set.settings.Limits.render(), change.Repository...).Keeping(&r.warm.renders)
 	s.cluster = newDeclared(g, s.renderer, set.settings.Context)
 	s.bind()
@@ -117,12 +118,12 @@ type previewer struct {
 	sides    [2]*previewSide
 	policies [2]map[string]*engine.PolicyInfo // by name; the first of a name
 	rules    map[ruleKey]bool                 // those that both versions have
-	states   map[string]string                // of the policies that cannot be compared
+	states   map[string]report.PolicyState    // of the policies that cannot be compared
 	without  [2]*reviewer                     // without the exceptions that change; nil where none do
-	edited   map[*engine.Exception]Edit
+	edited   map[*engine.Exception]report.Edit
 }
 
-func newPreviewer(before, after *previewSide, states map[string]string) *previewer {
+func newPreviewer(before, after *previewSide, states map[string]report.PolicyState) *previewer {
 	p := &previewer{sides: [2]*previewSide{before, after}, rules: map[ruleKey]bool{}, states: states}
 	var rules [2]map[ruleKey]bool
 	for i, side := range p.sides {
@@ -149,7 +150,7 @@ func newPreviewer(before, after *previewSide, states map[string]string) *preview
 }
 
 func infoName(p engine.PolicyInfo) string {
-	return policyName(engine.PolicyRef{Namespace: p.Namespace, Name: p.Name})
+	return report.Name(p.Namespace, p.Name)
 }
 
 // roots lists what either version checks. Two versions with the same settings share one renderer.
@@ -173,7 +174,7 @@ func (p *previewer) roots() (roots []graph.Root, in, out []string) {
 
 // run looks at all roots and puts what they say differently into a preview, in a fixed order whatever the number of
 // processors.
-func (p *previewer) run(ctx context.Context, into *Preview, roots []graph.Root, limit time.Duration) (*gathered, error) {
+func (p *previewer) run(ctx context.Context, into *report.Preview, roots []graph.Root, limit time.Duration) (*gathered, error) {
 	all := newGathered()
 	if end, ok := ctx.Deadline(); ok {
 		limit = min(limit, time.Until(end)/2)
@@ -210,7 +211,7 @@ func (p *previewer) root(ctx context.Context, root graph.Root) *rootPreview {
 	if ctx.Err() != nil {
 		return nil
 	}
-	out := &rootPreview{tallies: map[string]*policyTally{}, exceptions: map[string]*ExceptionPreview{}}
+	out := &rootPreview{tallies: map[string]*policyTally{}, exceptions: map[string]*report.ExceptionPreview{}}
 	before, after := p.render(ctx, root)
 	if out.err = cmp.Or(before.err, after.err); out.err != nil {
 		if ctx.Err() != nil {
@@ -220,7 +221,7 @@ func (p *previewer) root(ctx context.Context, root graph.Root) *rootPreview {
 	}
 	if out.unrendered = len(before.head)+len(after.head) > 0; out.unrendered && len(before.head) == 0 {
 		for _, e := range after.head {
-			out.problems = append(out.problems, Problem{Path: e.Path, Line: e.Line, Column: e.Column, Message: "after the merge, " + root.Path + " cannot be rendered: " + e.Message})
+			out.problems = append(out.problems, report.Problem{Path: e.Path, Line: e.Line, Column: e.Column, Message: "after the merge, " + root.Path + " cannot be rendered: " + e.Message})
 		}
 	}
 	left := map[key][]*pair{}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // BenchmarkPreview measures, in a repository of 3,000 roots, a change of one manifest, which previews nothing, and one
@@ -25,14 +26,14 @@ func BenchmarkPreview(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			var checker checks.Checker
 			for b.Loop() {
-				report, err := checker.Run(b.Context(), checks.Change{GitDir: m.gitDir, Rules: m.base, Base: m.base, Head: c.head, Now: now})
+				rep, err := checker.Run(b.Context(), report.Change{GitDir: m.gitDir, Rules: m.base, Base: m.base, Head: c.head, Now: now})
 				if err != nil {
 					b.Fatal(err)
 				}
-				if p := report.Preview; (p == nil) != (c.roots == 0) || p != nil && (p.Stats.Unseen > 0 || p.Policies[0].Fails == 0) {
+				if p := rep.Preview; (p == nil) != (c.roots == 0) || p != nil && (p.Stats.Unseen > 0 || p.Policies[0].Fails == 0) {
 					b.Fatalf("preview: %+v", p)
 				}
-				if p := report.Preview; p != nil {
+				if p := rep.Preview; p != nil {
 					b.ReportMetric(float64(p.Stats.Roots), "roots")
 					b.ReportMetric(float64(p.Policies[0].Fails), "fails")
 				}

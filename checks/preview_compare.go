@@ -3,34 +3,35 @@ package checks
 import (
 	"slices"
 
-	"github.com/lintel-bot/lintel/checks/exempt"
+	"github.com/lintel-bot/lintel/checks/exceptions"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
 )
 
 // loudness orders results: what is worse for whoever owns the resource is more.
-func loudness(r Result) int {
-	return slices.Index([]Result{"", Pass, Skip, Warn, Unknown, Error, Fail}, r)
+func loudness(r report.Result) int {
+	return slices.Index([]report.Result{"", report.Pass, report.Skip, report.Warn, report.Unknown, report.Error, report.Fail}, r)
 }
 
-func quietResult(r Result) bool { return loudness(r) <= loudness(Skip) }
+func quietResult(r report.Result) bool { return loudness(r) <= loudness(report.Skip) }
 
-func violates(r Result) bool { return r == Warn || r == Fail }
+func violates(r report.Result) bool { return r == report.Warn || r == report.Fail }
 
 // effectOf is what it means that a result becomes another; "" for nothing.
-func effectOf(before, after Result) Effect {
+func effectOf(before, after report.Result) report.Effect {
 	switch {
 	case before == after || quietResult(before) && quietResult(after):
 		return ""
 	case quietResult(after):
-		return EffectPasses
-	case after == Fail:
-		return EffectFails
-	case after == Warn && before == Fail:
-		return EffectRelaxed
-	case after == Warn:
-		return EffectWarns
+		return report.EffectPasses
+	case after == report.Fail:
+		return report.EffectFails
+	case after == report.Warn && before == report.Fail:
+		return report.EffectRelaxed
+	case after == report.Warn:
+		return report.EffectWarns
 	}
-	return EffectUndecided
+	return report.EffectUndecided
 }
 
 // ruleKey is a rule of a policy. Rules that only one version of a policy has are taken together under no name: there
@@ -39,14 +40,14 @@ type ruleKey struct{ policy, rule string }
 
 // answer is what one version of a rule said about a resource.
 type answer struct {
-	worst  Result
+	worst  report.Result
 	fields map[string]fieldAnswer // of what does not pass, by stable pointer
 	by     *engine.Exception      // what lets it through
 	actions
 }
 
 type fieldAnswer struct {
-	result  Result
+	result  report.Result
 	pointer string
 	of      engine.Result
 }
@@ -58,8 +59,8 @@ func (p *previewer) answers(v *reviewed) map[ruleKey]*answer {
 	}
 	out := map[ruleKey]*answer{}
 	for _, res := range v.results {
-		k := ruleKey{policyName(res.Policy), res.Rule}
-		if p.states[k.policy] == stateBroken {
+		k := ruleKey{report.Name(res.Policy.Namespace, res.Policy.Name), res.Rule}
+		if p.states[k.policy] == report.PolicyBroken {
 			continue
 		}
 		if !p.rules[k] {
@@ -76,7 +77,7 @@ func (p *previewer) answers(v *reviewed) map[ruleKey]*answer {
 		}
 		if loudness(result) > loudness(a.worst) {
 			a.worst = result
-			if result == Skip {
+			if result == report.Skip {
 				a.by = res.Exceptions[0]
 			}
 		}
@@ -102,29 +103,29 @@ func (p *previewer) answers(v *reviewed) map[ruleKey]*answer {
 }
 
 // stateOf is a result in the words of a report: "" where the rule does not apply.
-func stateOf(res engine.Result) Result {
+func stateOf(res engine.Result) report.Result {
 	switch {
 	case res.Outcome != engine.Pass && res.Outcome != engine.Skip:
 		return resultOf(res)
 	case !quiet(res):
-		return Skip
+		return report.Skip
 	case res.Outcome == engine.Pass:
-		return Pass
+		return report.Pass
 	}
 	return ""
 }
 
 // ruleDifference is one finding of a preview before those of one place are put together.
 type ruleDifference struct {
-	effect        Effect
-	before, after Result
-	finding       Finding
+	effect        report.Effect
+	before, after report.Result
+	finding       report.Finding
 }
 
 // compare finds what is said differently about one resource. Either review may be missing.
 func (p *previewer) compare(out *rootPreview, before, after *reviewed) {
 	old, now := p.answers(before), p.answers(after)
-	effects := map[string]map[Effect]bool{} // by policy
+	effects := map[string]map[report.Effect]bool{} // by policy
 	applies, still := map[string]bool{}, map[string]bool{}
 	for _, k := range keysOf(old, now) {
 		a, b := old[k], now[k]
@@ -146,7 +147,7 @@ func (p *previewer) compare(out *rootPreview, before, after *reviewed) {
 		still[k.policy] = still[k.policy] || !quietResult(b.worst)
 		for _, d := range p.differences(k, a, b, before, after) {
 			if effects[k.policy] == nil {
-				effects[k.policy] = map[Effect]bool{}
+				effects[k.policy] = map[report.Effect]bool{}
 			}
 			effects[k.policy][d.effect] = true
 			out.differences = append(out.differences, d)
@@ -171,7 +172,7 @@ func (p *previewer) mutate(reviews ...*reviewed) map[string]bool {
 			continue
 		}
 		for _, w := range v.mutations.writes {
-			if name := policyName(w.policy); i == 1 || p.policies[1][name] == nil {
+			if name := report.Name(w.policy.Namespace, w.policy.Name); i == 1 || p.policies[1][name] == nil {
 				list[name] = true
 			}
 		}
@@ -200,7 +201,7 @@ func keysOf(a, b map[ruleKey]*answer) []ruleKey {
 // as a whole.
 func (p *previewer) differences(k ruleKey, a, b *answer, before, after *reviewed) []ruleDifference {
 	var list []ruleDifference
-	add := func(was, is Result, f fieldAnswer, v *reviewed, side *previewSide) {
+	add := func(was, is report.Result, f fieldAnswer, v *reviewed, side *previewSide) {
 		effect := effectOf(was, is)
 		if effect == "" {
 			return
@@ -208,8 +209,8 @@ func (p *previewer) differences(k ruleKey, a, b *answer, before, after *reviewed
 		d := ruleDifference{effect: effect, before: was, after: is, finding: side.finding(v, f.of, f.pointer)}
 		d.finding.Exemption = nil
 		for _, of := range []*answer{a, b} {
-			if of.worst == Skip {
-				d.finding.Exemption = &Exemption{Exception: exempt.Name(of.by), Path: of.by.Path}
+			if of.worst == report.Skip {
+				d.finding.Exemption = &report.Exemption{Exception: exceptions.Name(of.by), Path: of.by.Path}
 			}
 		}
 		list = append(list, d)
@@ -221,7 +222,7 @@ func (p *previewer) differences(k ruleKey, a, b *answer, before, after *reviewed
 		}
 		for _, at := range sortedFields(a.fields) {
 			if _, ok := b.fields[at]; !ok {
-				add(a.fields[at].result, Pass, a.fields[at], before, p.sides[0])
+				add(a.fields[at].result, report.Pass, a.fields[at], before, p.sides[0])
 			}
 		}
 	case quietResult(b.worst):
@@ -247,18 +248,18 @@ func sortedFields(fields map[string]fieldAnswer) []string {
 
 // policyTally counts what a policy says differently in one root.
 type policyTally struct {
-	PolicyPreview
+	report.PolicyPreview
 	before, after actions
 }
 
 // add counts one resource.
-func (t *policyTally) add(effects map[Effect]bool, still bool) {
-	for effect, n := range map[Effect]*int{EffectFails: &t.Fails, EffectWarns: &t.Warns, EffectRelaxed: &t.Relaxed, EffectUndecided: &t.Undecided} {
+func (t *policyTally) add(effects map[report.Effect]bool, still bool) {
+	for effect, n := range map[report.Effect]*int{report.EffectFails: &t.Fails, report.EffectWarns: &t.Warns, report.EffectRelaxed: &t.Relaxed, report.EffectUndecided: &t.Undecided} {
 		if effects[effect] {
 			*n++
 		}
 	}
-	if effects[EffectPasses] && !still {
+	if effects[report.EffectPasses] && !still {
 		t.Passes++
 	}
 	t.Roots = 1
@@ -284,15 +285,15 @@ func (a actions) with(other actions) actions {
 	return actions{a.enforce || other.enforce, a.audit || other.audit}
 }
 
-// String is "" where there is no result.
-func (a actions) String() string {
+// action is "" where there is no result.
+func (a actions) action() report.Action {
 	switch {
 	case a.enforce && a.audit:
-		return "mixed"
+		return report.Mixed
 	case a.enforce:
-		return "enforce"
+		return report.Enforce
 	case a.audit:
-		return "audit"
+		return report.Audit
 	}
 	return ""
 }
@@ -301,10 +302,10 @@ func (a actions) String() string {
 type rootPreview struct {
 	resources   int
 	unrendered  bool
-	problems    []Problem // what keeps it from being rendered after the merge only
+	problems    []report.Problem // what keeps it from being rendered after the merge only
 	tallies     map[string]*policyTally
 	differences []ruleDifference
-	exceptions  map[string]*ExceptionPreview
+	exceptions  map[string]*report.ExceptionPreview
 	err         error
 }
 

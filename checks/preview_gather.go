@@ -6,24 +6,26 @@ import (
 	"hash/fnv"
 	"maps"
 	"slices"
+
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // gathered is what all roots say differently.
 type gathered struct {
 	tallies    map[string]*policyTally
-	exceptions map[string]*ExceptionPreview
-	groups     map[differenceKind][]Finding
+	exceptions map[string]*report.ExceptionPreview
+	groups     map[differenceKind][]report.Finding
 	left       map[uint64]bool // places there was no room for
 }
 
 // differenceKind is what findings have in common that are put together.
 type differenceKind struct {
-	effect        Effect
-	before, after Result
+	effect        report.Effect
+	before, after report.Result
 }
 
 func newGathered() *gathered {
-	return &gathered{tallies: map[string]*policyTally{}, exceptions: map[string]*ExceptionPreview{}, groups: map[differenceKind][]Finding{}, left: map[uint64]bool{}}
+	return &gathered{tallies: map[string]*policyTally{}, exceptions: map[string]*report.ExceptionPreview{}, groups: map[differenceKind][]report.Finding{}, left: map[uint64]bool{}}
 }
 
 func (g *gathered) add(one *rootPreview) {
@@ -36,7 +38,7 @@ func (g *gathered) add(one *rootPreview) {
 	for id, x := range one.exceptions {
 		all := g.exceptions[id]
 		if all == nil {
-			all = &ExceptionPreview{}
+			all = &report.ExceptionPreview{}
 			g.exceptions[id] = all
 		}
 		all.Lets += x.Lets
@@ -52,7 +54,7 @@ func (g *gathered) add(one *rootPreview) {
 		grown[k] = true
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(grown), compareKinds) {
-		list := merge(g.groups[k])
+		list := report.Merge(g.groups[k])
 		for i := maxPreviewed; i < len(list); i++ {
 			g.left[placeHash(k, &list[i])] = true
 		}
@@ -61,23 +63,23 @@ func (g *gathered) add(one *rootPreview) {
 }
 
 func compareKinds(a, b differenceKind) int {
-	order := []Effect{EffectFails, EffectUndecided, EffectWarns, EffectRelaxed, EffectPasses}
+	order := []report.Effect{report.EffectFails, report.EffectUndecided, report.EffectWarns, report.EffectRelaxed, report.EffectPasses}
 	return cmp.Or(cmp.Compare(slices.Index(order, a.effect), slices.Index(order, b.effect)),
 		cmp.Compare(loudness(b.after), loudness(a.after)), cmp.Compare(loudness(b.before), loudness(a.before)))
 }
 
 // findings lists the differences, the loudest kinds first, and how many there is no room for.
-func (g *gathered) findings() ([]PreviewFinding, int) {
-	list := []PreviewFinding{}
+func (g *gathered) findings() ([]report.PreviewFinding, int) {
+	list := []report.PreviewFinding{}
 	for _, k := range slices.SortedFunc(maps.Keys(g.groups), compareKinds) {
 		findings := g.groups[k]
-		slices.SortStableFunc(findings, compareFindings)
+		slices.SortStableFunc(findings, report.CompareFindings)
 		for _, f := range findings {
 			if len(list) == maxPreviewed {
 				g.left[placeHash(k, &f)] = true
 				continue
 			}
-			d := PreviewFinding{Effect: k.effect, Policy: f.Policy, Rule: f.Rule, Resource: f.Resource, Resources: f.Resources, Roots: f.Roots,
+			d := report.PreviewFinding{Effect: k.effect, Policy: f.Policy, Rule: f.Rule, Resource: f.Resource, Resources: f.Resources, Roots: f.Roots,
 				Field: f.Field, Before: k.before, After: k.after, Message: f.Message, Origin: f.Origin}
 			d.Resources, d.More.Resources = firstOf(d.Resources)
 			d.Roots, d.More.Roots = firstOf(d.Roots)
@@ -97,7 +99,7 @@ func firstOf[T any](list []T) ([]T, int) {
 }
 
 // placeHash tells places of differences apart, as merge does.
-func placeHash(k differenceKind, f *Finding) uint64 {
+func placeHash(k differenceKind, f *report.Finding) uint64 {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%q %q %q %q %q %q %d %d %q %q", k.effect, k.before, k.after, f.Policy, f.Rule, f.Origin.Path, f.Origin.StartLine, f.Origin.StartColumn,
 		f.Origin.Missing, f.Message)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/policy"
 	"github.com/lintel-bot/lintel/render/graph"
 )
@@ -191,19 +192,19 @@ func items(value any, at ...string) []any {
 
 // ruleEdits is how two versions of the rules differ.
 type ruleEdits struct {
-	policies   map[string]Edit    // by name
-	exceptions map[string]Edit    // by id
-	files      map[string]bool    // those that hold a document that differs, on either side
-	touched    map[string]bool    // those with documents whose text differs, on either side
-	places     map[string]Problem // where the documents of policies that differ are, at the head if there
-	all        bool               // everything may be said differently
+	policies   map[string]report.Edit    // by name
+	exceptions map[string]report.Edit    // by id
+	files      map[string]bool           // those that hold a document that differs, on either side
+	touched    map[string]bool           // those with documents whose text differs, on either side
+	places     map[string]report.Problem // where the documents of policies that differ are, at the head if there
+	all        bool                      // everything may be said differently
 	admission  bool
 	names      map[string]bool // policies that may say something else; with all, every one may
 }
 
 // edits compares two versions of the rules, document by document: moving a file, and what comments say, changes nothing.
 func edits(before, after *ruleSet) *ruleEdits {
-	e := &ruleEdits{policies: map[string]Edit{}, exceptions: map[string]Edit{}, files: map[string]bool{}, touched: map[string]bool{}, names: map[string]bool{}, places: map[string]Problem{}}
+	e := &ruleEdits{policies: map[string]report.Edit{}, exceptions: map[string]report.Edit{}, files: map[string]bool{}, touched: map[string]bool{}, names: map[string]bool{}, places: map[string]report.Problem{}}
 	for _, exceptions := range []bool{false, true} {
 		old, now := before.policies, after.policies
 		if exceptions {
@@ -221,7 +222,7 @@ func edits(before, after *ruleSet) *ruleEdits {
 				e.all = e.all || d.mutates
 				e.admission = e.admission || d.admission
 				if !exceptions {
-					e.places[d.name()] = Problem{Path: d.Path, Line: d.Line}
+					e.places[d.name()] = report.Problem{Path: d.Path, Line: d.Line}
 				}
 				for _, name := range d.names {
 					e.names[name] = true
@@ -236,16 +237,16 @@ func edits(before, after *ruleSet) *ruleEdits {
 			if strings.HasSuffix(d.Kind, "Binding") {
 				continue
 			}
-			into[e.key(&d)] = Removed
+			into[e.key(&d)] = report.Removed
 		}
 		for _, d := range come {
 			if strings.HasSuffix(d.Kind, "Binding") {
 				continue
 			}
-			if k := e.key(&d); into[k] == Removed {
-				into[k] = Changed
+			if k := e.key(&d); into[k] == report.Removed {
+				into[k] = report.Changed
 			} else if into[k] == "" {
-				into[k] = Added
+				into[k] = report.Added
 			}
 		}
 	}

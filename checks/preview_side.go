@@ -8,14 +8,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lintel-bot/lintel/checks/exempt"
+	"github.com/lintel-bot/lintel/checks/exceptions"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
 // previewRules asks both versions of the rules about all roots of the head and fills in what they say differently, as
 // far as the time goes.
-func (r *run) previewRules(ctx context.Context, p *Preview, before, after *ruleSet, e *ruleEdits, limit time.Duration) error {
+func (r *run) previewRules(ctx context.Context, p *report.Preview, before, after *ruleSet, e *ruleEdits, limit time.Duration) error {
 	options := engine.Options{Now: r.change.Now}
 	old, _ := engine.CompilePolicies(e.concerned(before.policies), options)
 	now, problems := engine.CompilePolicies(e.concerned(after.policies), options)
@@ -35,8 +36,8 @@ func (r *run) previewRules(ctx context.Context, p *Preview, before, after *ruleS
 	excepted = keepBroken(excepted, lapsed, after.exceptions)
 	p.Stats.Policies = len(now.List())
 
-	decide := func(list []*engine.Exception, since func(*engine.Exception) (time.Time, bool)) *exempt.Decision {
-		return exempt.Decide(exempt.Input{Merged: list, Now: r.change.Now, Since: since, Blob: func(string) string { return "" }})
+	decide := func(list []*engine.Exception, since func(*engine.Exception) (time.Time, bool)) *exceptions.Decision {
+		return exceptions.Decide(exceptions.Input{Merged: list, Now: r.change.Now, Since: since, Blob: func(string) string { return "" }})
 	}
 	a, err := r.side(before, old, decide(lapsed, r.lastChange))
 	if err != nil {
@@ -52,7 +53,7 @@ func (r *run) previewRules(ctx context.Context, p *Preview, before, after *ruleS
 		return err
 	}
 	pr := newPreviewer(a, b, states)
-	pr.edited = map[*engine.Exception]Edit{}
+	pr.edited = map[*engine.Exception]report.Edit{}
 	for _, x := range slices.Concat(lapsed, excepted) {
 		if edit, ok := e.exceptions[exceptionID(x)]; ok {
 			pr.edited[x] = edit
@@ -60,7 +61,7 @@ func (r *run) previewRules(ctx context.Context, p *Preview, before, after *ruleS
 	}
 	all := newGathered()
 	if blind != "" {
-		p.Warnings = append(p.Warnings, Problem{Path: blind, Changed: true,
+		p.Warnings = append(p.Warnings, report.Problem{Path: blind, Changed: true,
 			Message: "what changes for the resources is not known: a policy with errors would change what the other policies see"})
 	} else {
 		roots, in, out := pr.roots()
@@ -78,13 +79,13 @@ func (r *run) previewRules(ctx context.Context, p *Preview, before, after *ruleS
 	for i := range p.Policies {
 		p.Policies[i].Partial = p.Stats.Unseen > 0
 		if blind != "" {
-			p.Policies[i].State = cmp.Or(p.Policies[i].State, stateUnknown)
+			p.Policies[i].State = cmp.Or(p.Policies[i].State, report.PolicyUnknown)
 		}
 	}
 	for i := range p.Exceptions {
 		p.Exceptions[i].Partial = p.Stats.Unseen > 0
 	}
-	slices.SortFunc(p.Warnings, func(a, b Problem) int {
+	slices.SortFunc(p.Warnings, func(a, b report.Problem) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Message, b.Message))
 	})
 	p.Warnings = slices.Compact(p.Warnings)
@@ -93,21 +94,14 @@ func (r *run) previewRules(ctx context.Context, p *Preview, before, after *ruleS
 
 func exceptionID(x *engine.Exception) string {
 	group, _, _ := strings.Cut(x.APIVersion, "/")
-	return group + " PolicyException " + exempt.Name(x)
+	return group + " PolicyException " + exceptions.Name(x)
 }
-
-// The states of policies that cannot be compared.
-const (
-	stateBroken      = "broken"
-	stateUnevaluated = "unevaluated"
-	stateUnknown     = "unknown"
-)
 
 // documentStates finds the policies that are not in use after the merge though their files have them: broken ones, and
 // those of kinds that are not evaluated. blind is the file of a broken policy that changes objects: without it, nothing
 // can be said about the others.
-func documentStates(before, after *ruleSet, compiled *engine.Policies, errs []Problem) (states map[string]string, blind string) {
-	states = map[string]string{}
+func documentStates(before, after *ruleSet, compiled *engine.Policies, errs []report.Problem) (states map[string]report.PolicyState, blind string) {
+	states = map[string]report.PolicyState{}
 	broken := map[string]bool{}
 	for _, p := range errs {
 		broken[p.Path] = true
@@ -127,12 +121,12 @@ func documentStates(before, after *ruleSet, compiled *engine.Policies, errs []Pr
 		switch {
 		case used[d.name()] || strings.HasSuffix(d.Kind, "Binding"):
 		case broken[d.Path]:
-			states[d.name()] = stateBroken
+			states[d.name()] = report.PolicyBroken
 			if d.mutates {
 				blind = d.Path
 			}
 		case states[d.name()] == "":
-			states[d.name()] = stateUnevaluated
+			states[d.name()] = report.PolicyUnevaluated
 		}
 	}
 	return states, blind
@@ -174,18 +168,18 @@ func (p *previewer) exceptions(ctx context.Context, out *rootPreview, reviews [2
 		if v == nil || p.without[i] == nil {
 			continue
 		}
-		var bare map[ruleKey]Result
+		var bare map[ruleKey]report.Result
 		lets := map[string]bool{} // by exception: whether it lets anything through
 		for _, res := range v.results {
 			for _, x := range res.Exceptions {
-				if edit := p.edited[x]; edit == "" || (edit == Removed) != (i == 0) {
+				if edit := p.edited[x]; edit == "" || (edit == report.Removed) != (i == 0) {
 					continue
 				}
 				if bare == nil {
-					bare = map[ruleKey]Result{}
+					bare = map[ruleKey]report.Result{}
 					without := p.without[i].review(ctx, v.pair)
 					for _, other := range without.results {
-						k := ruleKey{policyName(other.Policy), other.Rule}
+						k := ruleKey{report.Name(other.Policy.Namespace, other.Policy.Name), other.Rule}
 						if state := stateOf(other); loudness(state) > loudness(bare[k]) {
 							bare[k] = state
 						}
@@ -199,7 +193,7 @@ func (p *previewer) exceptions(ctx context.Context, out *rootPreview, reviews [2
 		}
 		for id, does := range lets {
 			if out.exceptions[id] == nil {
-				out.exceptions[id] = &ExceptionPreview{}
+				out.exceptions[id] = &report.ExceptionPreview{}
 			}
 			if does {
 				out.exceptions[id].Lets++
@@ -212,12 +206,12 @@ func (p *previewer) exceptions(ctx context.Context, out *rootPreview, reviews [2
 
 // bare answers what a policy says without the exceptions. A policy in CEL calls its result otherwise when an exception
 // takes the resource from it.
-func (p *previewer) bare(results map[ruleKey]Result, excepted engine.Result) Result {
-	name := policyName(excepted.Policy)
+func (p *previewer) bare(results map[ruleKey]report.Result, excepted engine.Result) report.Result {
+	name := report.Name(excepted.Policy.Namespace, excepted.Policy.Name)
 	if state, ok := results[ruleKey{name, excepted.Rule}]; ok {
 		return state
 	}
-	worst := Result("")
+	worst := report.Result("")
 	for k, state := range results {
 		if k.policy == name && loudness(state) > loudness(worst) {
 			worst = state
@@ -227,7 +221,7 @@ func (p *previewer) bare(results map[ruleKey]Result, excepted engine.Result) Res
 }
 
 // listPolicies describes the policies that change, and those that say something else.
-func (p *previewer) listPolicies(all *gathered, e *ruleEdits) []PolicyPreview {
+func (p *previewer) listPolicies(all *gathered, e *ruleEdits) []report.PolicyPreview {
 	names := map[string]bool{}
 	for name := range e.policies {
 		names[name] = true
@@ -237,15 +231,15 @@ func (p *previewer) listPolicies(all *gathered, e *ruleEdits) []PolicyPreview {
 			names[name] = true
 		}
 	}
-	list := []PolicyPreview{}
+	list := []report.PolicyPreview{}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		t := all.tallies[name]
 		if t == nil {
 			t = &policyTally{}
 		}
 		out := t.PolicyPreview
-		out.Policy, out.Action, out.Before, out.State = name, t.after.String(), t.before.String(), p.states[name]
-		out.Edit = cmp.Or(e.policies[name], Unchanged)
+		out.Policy, out.Action, out.Before, out.State = name, t.after.action(), t.before.action(), p.states[name]
+		out.Edit = cmp.Or(e.policies[name], report.Unchanged)
 		info := cmp.Or(p.policies[1][name], p.policies[0][name])
 		switch {
 		case info != nil:
@@ -253,7 +247,7 @@ func (p *previewer) listPolicies(all *gathered, e *ruleEdits) []PolicyPreview {
 		case e.places[name].Path != "":
 			out.Path, out.Line = e.places[name].Path, e.places[name].Line
 		}
-		if info == nil && out.State == "" && out.Edit != Removed {
+		if info == nil && out.State == "" && out.Edit != report.Removed {
 			continue // a binding
 		}
 		list = append(list, out)
@@ -262,25 +256,25 @@ func (p *previewer) listPolicies(all *gathered, e *ruleEdits) []PolicyPreview {
 }
 
 // listExceptions describes the exceptions that change.
-func (p *previewer) listExceptions(all *gathered) []ExceptionPreview {
-	byID := map[string]ExceptionPreview{}
+func (p *previewer) listExceptions(all *gathered) []report.ExceptionPreview {
+	byID := map[string]report.ExceptionPreview{}
 	present := slices.Concat(p.sides[0].decision.Counting, p.sides[0].decision.Idle)
 	for i, side := range p.sides {
 		for _, x := range slices.Concat(side.decision.Counting, side.decision.Idle) {
 			edit := p.edited[x]
-			if edit == "" || (edit == Removed) != (i == 0) || i == 1 && slices.Contains(present, x) { // one with errors stands as it was
+			if edit == "" || (edit == report.Removed) != (i == 0) || i == 1 && slices.Contains(present, x) { // one with errors stands as it was
 				continue
 			}
-			out := ExceptionPreview{}
+			out := report.ExceptionPreview{}
 			if counted := all.exceptions[exceptionID(x)]; counted != nil {
 				out = *counted
 			}
-			out.Exception, out.Edit, out.Path, out.Line = exempt.Name(x), edit, x.Path, x.Line
-			out.Expired = side.decision.State(x) == exempt.Expired
+			out.Exception, out.Edit, out.Path, out.Line = exceptions.Name(x), edit, x.Path, x.Line
+			out.Expired = side.decision.State(x) == report.Expired
 			byID[exceptionID(x)] = out
 		}
 	}
-	var list []ExceptionPreview
+	var list []report.ExceptionPreview
 	for _, id := range slices.Sorted(maps.Keys(byID)) {
 		list = append(list, byID[id])
 	}

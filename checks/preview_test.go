@@ -10,6 +10,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks"
 	"github.com/lintel-bot/lintel/checks/policytest"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
@@ -88,7 +89,7 @@ func commit(r *treetest.Repo, archive string, remove []string) string {
 }
 
 // words is a preview in short: its sentences, and its differences.
-func words(p *checks.Preview) []string {
+func words(p *report.Preview) []string {
 	if p == nil {
 		return nil
 	}
@@ -296,15 +297,15 @@ spec:
 				base = r.Commit(c.base)
 			}
 			head := commit(r, c.change, c.remove)
-			report := check(t, r, checks.Change{Base: base, Rules: base, Head: head})
-			if diff := cmp.Diff(c.want, words(report.Preview)); diff != "" {
+			rep := check(t, r, report.Change{Base: base, Rules: base, Head: head})
+			if diff := cmp.Diff(c.want, words(rep.Preview)); diff != "" {
 				t.Errorf("preview (-want +got):\n%s", diff)
 			}
-			if got := problems(report.Errors); (c.errors == "") != (got == "") || !strings.Contains(got, c.errors) {
+			if got := problems(rep.Errors); (c.errors == "") != (got == "") || !strings.Contains(got, c.errors) {
 				t.Errorf("errors %q, want %q", got, c.errors)
 			}
-			if c.errors == "" && report.Preview != nil {
-				compareWithChecks(t, r, base, head, report.Preview)
+			if c.errors == "" && rep.Preview != nil {
+				compareWithChecks(t, r, base, head, rep.Preview)
 			}
 		})
 	}
@@ -312,12 +313,12 @@ spec:
 
 // compareWithChecks checks the branch by the rules before and after: what only one of them reports is what the preview
 // says, but for rules that cannot be told apart.
-func compareWithChecks(t *testing.T, r *treetest.Repo, before, after string, p *checks.Preview) {
+func compareWithChecks(t *testing.T, r *treetest.Repo, before, after string, p *report.Preview) {
 	t.Helper()
-	places := func(rules string) map[string]checks.Result {
-		out := map[string]checks.Result{}
-		for _, f := range check(t, r, checks.Change{Rules: rules, Head: after, All: true}).Findings {
-			if f.Result == checks.Fail || f.Result == checks.Warn {
+	places := func(rules string) map[string]report.Result {
+		out := map[string]report.Result{}
+		for _, f := range check(t, r, report.Change{Rules: rules, Head: after, All: true}).Findings {
+			if f.Result == report.Fail || f.Result == report.Warn {
 				out[fmt.Sprint(f.Policy, f.Origin.Path, f.Origin.StartLine, f.Roots)] = f.Result
 			}
 		}
@@ -335,8 +336,8 @@ func compareWithChecks(t *testing.T, r *treetest.Repo, before, after string, p *
 			want = append(want, fmt.Sprint(at, " ", result, ">"))
 		}
 	}
-	plain := func(r checks.Result) checks.Result {
-		if r != checks.Fail && r != checks.Warn {
+	plain := func(r report.Result) report.Result {
+		if r != report.Fail && r != report.Warn {
 			return ""
 		}
 		return r
@@ -358,8 +359,8 @@ func TestPreviewOfAnOldHead(t *testing.T) {
 	tip := r.Commit("-- policies/team.yaml --\n" + teamPolicy)
 	r.Git("checkout", "--quiet", base)
 	head := r.Commit("-- policies/empty.yaml --\n" + strings.Replace(strings.Replace(teamPolicy, "[Pod, Deployment]", "[Job]", 1), "{name: team}", "{name: jobs}", 1))
-	report := check(t, r, checks.Change{Base: base, Rules: tip, Head: head})
-	if diff := cmp.Diff([]string{"new policy jobs applies to nothing in this repository"}, words(report.Preview)); diff != "" {
+	rep := check(t, r, report.Change{Base: base, Rules: tip, Head: head})
+	if diff := cmp.Diff([]string{"new policy jobs applies to nothing in this repository"}, words(rep.Preview)); diff != "" {
 		t.Errorf("preview (-want +got):\n%s", diff)
 	}
 }
@@ -413,21 +414,21 @@ func TestPreviewRunsPolicyTests(t *testing.T) {
 			}
 			head := commit(r, c.change, c.remove)
 			checker := checks.Checker{Tests: policytest.Runner}
-			report, err := checker.Run(t.Context(), checks.Change{GitDir: r.GitDir, Now: now, Base: base, Rules: base, Head: head})
+			rep, err := checker.Run(t.Context(), report.Change{GitDir: r.GitDir, Now: now, Base: base, Rules: base, Head: head})
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := problems(report.Errors)
+			got := problems(rep.Errors)
 			if (c.want == "") != (got == "") || !strings.HasPrefix(got, c.want) {
 				t.Errorf("errors:\n%s\nwant:\n%s", got, c.want)
 			}
-			if (report.Conclusion == checks.Failure) != (c.want != "") {
-				t.Errorf("conclusion %s", report.Conclusion)
+			if (rep.Conclusion == report.Failure) != (c.want != "") {
+				t.Errorf("conclusion %s", rep.Conclusion)
 			}
-			if report.Preview == nil || report.Preview.Tests == nil || len(report.Preview.Tests.Files) != 1 {
-				t.Fatalf("preview: %+v", report.Preview)
+			if rep.Preview == nil || rep.Preview.Tests == nil || len(rep.Preview.Tests.Files) != 1 {
+				t.Fatalf("preview: %+v", rep.Preview)
 			}
-			without := check(t, r, checks.Change{Base: base, Rules: base, Head: head})
+			without := check(t, r, report.Change{Base: base, Rules: base, Head: head})
 			if !strings.Contains(problems(without.Preview.Warnings), "were not run") {
 				t.Errorf("without a runner: %v", without.Preview.Warnings)
 			}
@@ -448,14 +449,14 @@ func TestPreviewIsBounded(t *testing.T) {
 	}
 	base := r.Commit(many.String())
 	head := r.Commit("-- policies/team.yaml --\n" + teamPolicy)
-	p := check(t, r, checks.Change{Base: base, Rules: base, Head: head}).Preview
+	p := check(t, r, report.Change{Base: base, Rules: base, Head: head}).Preview
 	if p == nil || len(p.Findings) != 200 || p.LeftOut != 61 || p.Policies[0].Fails != 320 || p.Stats.Roots != 191 {
 		t.Fatalf("%d findings, %d left out, policies %+v, stats %+v", len(p.Findings), p.LeftOut, p.Policies, p.Stats)
 	}
 	r.Git("rm", "--quiet", "-r", "apps")
 	base = r.Snapshot()
 	head = r.Commit("-- policies/team.yaml --\n" + strings.Replace(teamPolicy, "name: team", "name: owner", 1))
-	p = check(t, r, checks.Change{Base: base, Rules: base, Head: head}).Preview
+	p = check(t, r, report.Change{Base: base, Rules: base, Head: head}).Preview
 	if len(p.Findings) != 2 { // the policy that is there and the one that takes its place
 		t.Fatalf("%d findings", len(p.Findings))
 	}
@@ -472,13 +473,13 @@ func TestPreviewOutOfTime(t *testing.T) {
 	base := r.Commit(previewed)
 	head := r.Commit("-- policies/team.yaml --\n" + teamPolicy)
 	checker := checks.Checker{PreviewTime: -1}
-	report, err := checker.Run(t.Context(), checks.Change{GitDir: r.GitDir, Now: now, Base: base, Rules: base, Head: head})
+	rep, err := checker.Run(t.Context(), report.Change{GitDir: r.GitDir, Now: now, Base: base, Rules: base, Head: head})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := report.Preview
-	if p == nil || p.Stats.Unseen != 4 || p.Stats.Roots != 4 || p.Stats.Resources != 0 || report.Conclusion != checks.Success {
-		t.Fatalf("%s, preview %+v", report.Title, p)
+	p := rep.Preview
+	if p == nil || p.Stats.Unseen != 4 || p.Stats.Roots != 4 || p.Stats.Resources != 0 || rep.Conclusion != report.Success {
+		t.Fatalf("%s, preview %+v", rep.Title, p)
 	}
 	if got, want := p.Scope(), "0 resources in 0 roots; time was up for 4 more roots, where there may be other differences"; got != want {
 		t.Errorf("got %q, want %q", got, want)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/policy"
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -18,13 +19,13 @@ const TestFileName = "kyverno-test.yaml"
 
 // previewTests runs the policy tests that bear on what the change edits. One that fails fails the check: whoever edits
 // a policy mends its tests.
-func (r *run) previewTests(ctx context.Context, p *Preview, e *ruleEdits, test TestRunner) error {
+func (r *run) previewTests(ctx context.Context, p *report.Preview, e *ruleEdits, test TestRunner) error {
 	files, err := r.testFiles(e)
 	if err != nil || len(files) == 0 {
 		return err
 	}
 	if test == nil {
-		p.Warnings = append(p.Warnings, Problem{Path: files[0], Message: "the policy tests were not run: this program cannot run any"})
+		p.Warnings = append(p.Warnings, report.Problem{Path: files[0], Message: "the policy tests were not run: this program cannot run any"})
 		return nil
 	}
 	rows, errs, err := test(ctx, treeFiles{r.headTree}, files, r.change.Now)
@@ -32,7 +33,7 @@ func (r *run) previewTests(ctx context.Context, p *Preview, e *ruleEdits, test T
 		return err
 	}
 	r.problems(errs...)
-	p.Tests = &PreviewTests{Files: files, Errors: len(errs), Rows: []TestRow{}}
+	p.Tests = &report.PreviewTests{Files: files, Errors: len(errs), Rows: []report.TestRow{}}
 	more := map[string]int{} // failed rows by file for which there is no room
 	for _, row := range rows {
 		switch {
@@ -47,30 +48,13 @@ func (r *run) previewTests(ctx context.Context, p *Preview, e *ruleEdits, test T
 				continue
 			}
 			p.Tests.Rows = append(p.Tests.Rows, row)
-			r.problems(Problem{Path: row.File, Line: row.Line, Message: row.words()})
+			r.problems(report.Problem{Path: row.File, Line: row.Line, Message: row.Words()})
 		}
 	}
 	for _, file := range slices.Sorted(maps.Keys(more)) {
-		r.problems(Problem{Path: file, Message: fmt.Sprintf("%d more rows of this policy test fail", more[file])})
+		r.problems(report.Problem{Path: file, Message: fmt.Sprintf("%d more rows of this policy test fail", more[file])})
 	}
 	return nil
-}
-
-// words says what is wrong with a row that failed.
-func (t *TestRow) words() string {
-	name := t.Policy
-	if t.Rule != "" {
-		name += " / " + t.Rule
-	}
-	got := "got " + t.Actual
-	if t.Actual == "" {
-		got = "got no result"
-	}
-	words := fmt.Sprintf("the policy test fails: %s should be %q for %s, %s", name, t.Expected, resourceName(t.Resource), got)
-	if t.Reason != "" {
-		words += ": " + t.Reason
-	}
-	return words
 }
 
 // testFiles lists the tests of the head that the change can make fail: those it edits or whose folder it edits, those

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // TestReplay checks the last commits of a repository, one after the other, as changes to their first parents, with a
@@ -37,24 +38,24 @@ func TestReplay(t *testing.T) {
 	var c checks.Checker
 	var times []time.Duration
 	var peaks []int
-	count := map[checks.Conclusion]int{}
+	count := map[report.Conclusion]int{}
 	roots, resources := 0, 0
 	for i := 1; i < len(commits); i++ {
-		change := checks.Change{GitDir: p.gitDir, Alternates: []string{p.objects}, Cache: os.Getenv("LINTEL_REPLAY_CACHE"),
+		change := report.Change{GitDir: p.gitDir, Alternates: []string{p.objects}, Cache: os.Getenv("LINTEL_REPLAY_CACHE"),
 			Rules: p.overlay(commits[i-1]), Base: commits[i-1], Head: commits[i], Now: time.Now()}
 		resetPeak()
 		begun := time.Now()
-		report, err := c.Run(t.Context(), change)
+		rep, err := c.Run(t.Context(), change)
 		if err != nil {
 			t.Fatalf("%s: %v", commits[i], err)
 		}
 		took := time.Since(begun)
 		times, peaks = append(times, took), append(peaks, peak())
-		count[report.Conclusion]++
-		roots += report.Stats.Roots
-		resources += report.Stats.Resources
+		count[rep.Conclusion]++
+		roots += rep.Stats.Roots
+		resources += rep.Stats.Resources
 		if testing.Verbose() {
-			t.Logf("%.10s %8s %4d MiB %4d roots %5d resources %s", commits[i], took.Round(time.Millisecond), peak()>>10, report.Stats.Roots, report.Stats.Resources, report.Title)
+			t.Logf("%.10s %8s %4d MiB %4d roots %5d resources %s", commits[i], took.Round(time.Millisecond), peak()>>10, rep.Stats.Roots, rep.Stats.Resources, rep.Title)
 		}
 	}
 	if len(times) == 0 {

@@ -6,6 +6,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/policy"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/tree"
@@ -34,14 +35,14 @@ func ruleFiles(t *tree.Tree, g *graph.Graph, named []string) ([]policy.Source, e
 
 // missingPolicies reports policies that the settings name and the tree does not have: a misspelled folder would turn
 // them all off. A missing folder of exceptions or context loosens nothing, and git keeps no empty ones.
-func missingPolicies(t *tree.Tree, named []string) []Problem {
-	var problems []Problem
+func missingPolicies(t *tree.Tree, named []string) []report.Problem {
+	var problems []report.Problem
 	for _, n := range named {
 		if strings.ContainsAny(n, "*?") {
 			continue
 		}
 		if _, _, err := t.Lookup(n); errors.Is(err, tree.ErrNotExist) {
-			problems = append(problems, Problem{Path: SettingsPath, Message: fmt.Sprintf("policies: %q does not exist in the repository", n)})
+			problems = append(problems, report.Problem{Path: SettingsPath, Message: fmt.Sprintf("policies: %q does not exist in the repository", n)})
 		}
 	}
 	return problems
@@ -62,9 +63,9 @@ func underAny(p string, named []string) bool {
 }
 
 // problemsOf splits the engine's problems into what fails the check and what is said beside it.
-func problemsOf(list []policy.Problem) (problems, warnings []Problem) {
+func problemsOf(list []policy.Problem) (problems, warnings []report.Problem) {
 	for _, p := range list {
-		q := Problem{Path: p.Path, Line: p.Line, Column: p.Column, Message: p.Message}
+		q := report.Problem{Path: p.Path, Line: p.Line, Column: p.Column, Message: p.Message}
 		if p.Warning {
 			warnings = append(warnings, q)
 		} else {

@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/policy"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/graph"
@@ -69,7 +70,7 @@ func (r *run) policyRoot(ctx context.Context, t *tree.Tree, g *graph.Graph, sett
 	}
 	root := policyRoot{path: dir, tree: t.ID(), reads: out.Reads}
 	for _, p := range problems {
-		r.problems(Problem{Path: p.Path, Line: p.Line, Column: p.Column,
+		r.problems(report.Problem{Path: p.Path, Line: p.Line, Column: p.Column,
 			Message: fmt.Sprintf("the policies of %s are not in effect, since it does not render: %s", dir, p.Message)})
 	}
 	if len(problems) == 0 {

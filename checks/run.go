@@ -7,7 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lintel-bot/lintel/checks/exempt"
+	"github.com/lintel-bot/lintel/checks/exceptions"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/policy"
 	"github.com/lintel-bot/lintel/render"
@@ -19,7 +20,7 @@ import (
 
 // run is one check in work.
 type run struct {
-	change   Change
+	change   report.Change
 	warm     *warm
 	settings *Settings
 	objects  *tree.Objects
@@ -32,24 +33,24 @@ type run struct {
 
 	policyRoots []policyRoot // kustomizations that the settings name, rendered at each side
 	policies    *engine.Policies
-	decision    *exempt.Decision
+	decision    *exceptions.Decision
 	proposed    []*engine.Exception
-	beyond      map[*engine.Exception]*Beyond // of the proposed ones
-	usage       *usage                        // of the merged ones, with Change.All
+	beyond      map[*engine.Exception]*report.Beyond // of the proposed ones
+	usage       *usage                               // of the merged ones, with Change.All
 
 	policyFiles     map[string][]policy.Document     // that were read again, by path
 	clusterPolicies map[string]*policy.ClusterPolicy // likewise, by path and line
 	blocked         []blocked                        // what drafts are for, with Change.Drafts
 
-	report *Report
+	report *report.Report
 }
 
 // Run checks one change. The error is about the repository or the machine; what is wrong with the change is in
 // the report.
-func (c *Checker) Run(ctx context.Context, change Change) (*Report, error) {
+func (c *Checker) Run(ctx context.Context, change report.Change) (*report.Report, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r := &run{change: change, warm: c.of(change), changed: map[string]bool{}, report: &Report{Findings: []Finding{}, Errors: []Problem{}}}
+	r := &run{change: change, warm: c.of(change), changed: map[string]bool{}, report: &report.Report{Findings: []report.Finding{}, Errors: []report.Problem{}}}
 	if err := r.open(ctx); err != nil {
 		return nil, err
 	}
@@ -65,6 +66,15 @@ func (c *Checker) Run(ctx context.Context, change Change) (*Report, error) {
 		return nil, fmt.Errorf("the repository cannot be read whole: %w", err)
 	}
 	return r.report, nil
+}
+
+// Inspect returns whom to ask for approval of what before the change is checked. It renders nothing.
+func (c *Checker) Inspect(ctx context.Context, change report.Change) (*report.Inspection, error) {
+	rep, err := c.Run(ctx, change)
+	if err != nil {
+		return nil, err
+	}
+	return &report.Inspection{Teams: rep.Teams, Approvers: *rep.Approvers, Exceptions: rep.Exceptions}, nil
 }
 
 func (r *run) open(ctx context.Context) (err error) {
@@ -171,18 +181,12 @@ func (r *run) readRules(ctx context.Context) error {
 	if err := r.readProposed(ctx, options); err != nil {
 		return err
 	}
-	input := exempt.Input{
-		Merged: merged, Proposed: r.proposed, Now: r.change.Now,
+	input := exceptions.Input{
+		Merged: merged, Proposed: r.proposed, Now: r.change.Now, Reviews: r.change.Reviews, Approve: r.change.Approve,
 		Blob:  func(p string) string { e, _ := r.headTree.Entry(p); return e.ID },
 		Since: func(e *engine.Exception) (time.Time, bool) { return r.lastChange(e) },
 	}
-	for _, a := range r.change.Approved {
-		input.Approved = append(input.Approved, exempt.Approval{Path: a.Path, Blob: a.Blob, By: a.By})
-	}
-	for _, a := range r.change.Refused {
-		input.Refused = append(input.Refused, exempt.Approval{Path: a.Path, Blob: a.Blob, By: a.By})
-	}
-	r.decision = exempt.Decide(input)
+	r.decision = exceptions.Decide(input)
 	return nil
 }
 
@@ -229,10 +233,10 @@ func (r *run) lastChange(e *engine.Exception) (time.Time, bool) {
 }
 
 // problems adds what fails the check, each once.
-func (r *run) problems(list ...Problem) {
+func (r *run) problems(list ...report.Problem) {
 	for _, p := range list {
 		p.Changed = r.changed[p.Path]
-		if !slices.ContainsFunc(r.report.Errors, func(q Problem) bool {
+		if !slices.ContainsFunc(r.report.Errors, func(q report.Problem) bool {
 			return q.Path == p.Path && q.Line == p.Line && q.Message == p.Message
 		}) {
 			r.report.Errors = append(r.report.Errors, p)
@@ -242,7 +246,7 @@ func (r *run) problems(list ...Problem) {
 
 func (r *run) sourceErrors(list []source.Error) {
 	for _, e := range list {
-		r.problems(Problem{Path: e.Path, Line: e.Line, Column: e.Column, Message: e.Message})
+		r.problems(report.Problem{Path: e.Path, Line: e.Line, Column: e.Column, Message: e.Message})
 	}
 }
 
@@ -257,11 +261,11 @@ func (r *run) unreadFiles(head *render.Renderer) error {
 		if chart := r.headGraph.Chart(d.Path); chart != "" && !charts[chart] {
 			charts[chart] = true
 			r.report.Stats.Unchecked++
-			r.report.Warnings = append(r.report.Warnings, Problem{Path: d.Path,
+			r.report.Warnings = append(r.report.Warnings, report.Problem{Path: d.Path,
 				Message: fmt.Sprintf("the Helm chart in %s changes: Lintel does not render charts, so what it deploys is not checked", chart)})
 		}
 		if test := r.headGraph.Fixture(d.Path); test != "" {
-			r.report.Warnings = append(r.report.Warnings, Problem{Path: d.Path,
+			r.report.Warnings = append(r.report.Warnings, report.Problem{Path: d.Path,
 				Message: fmt.Sprintf("is a resource of the policy test %s, so it is not checked as something that is deployed", test)})
 			continue
 		}
@@ -273,7 +277,7 @@ func (r *run) unreadFiles(head *render.Renderer) error {
 			return err
 		}
 		if len(resources) > 0 || problem != nil {
-			r.report.Warnings = append(r.report.Warnings, Problem{Path: d.Path,
+			r.report.Warnings = append(r.report.Warnings, report.Problem{Path: d.Path,
 				Message: "no kustomization includes this file, so it is not checked: list it under resources, or remove it"})
 		}
 	}

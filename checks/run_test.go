@@ -11,24 +11,25 @@ import (
 	"time"
 
 	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-func check(t testing.TB, r *treetest.Repo, c checks.Change) *checks.Report {
+func check(t testing.TB, r *treetest.Repo, c report.Change) *report.Report {
 	t.Helper()
 	c.GitDir, c.Now = r.GitDir, now
 	var checker checks.Checker
-	report, err := checker.Run(t.Context(), c)
+	rep, err := checker.Run(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return report
+	return rep
 }
 
 // lines describes findings in short: result, place, field and what else matters.
-func lines(r *checks.Report) []string {
+func lines(r *report.Report) []string {
 	list := []string{}
 	for _, f := range r.Findings {
 		line := string(f.Result) + " " + f.Operation + " " + f.Origin.Path + " " + f.Rule + " " + f.Field
@@ -36,14 +37,14 @@ func lines(r *checks.Report) []string {
 			line += " old"
 		}
 		if f.Exemption != nil {
-			line += " " + f.Exemption.State
+			line += " " + string(f.Exemption.State)
 		}
 		list = append(list, line)
 	}
 	return list
 }
 
-func problems(list []checks.Problem) string {
+func problems(list []report.Problem) string {
 	var all []string
 	for _, p := range list {
 		all = append(all, p.String())
@@ -82,24 +83,24 @@ func TestNew(t *testing.T) {
 	r.Write("apps/a.yaml", pod("a", "  containers:\n  - {name: old, image: 'x:latest'}\n"))
 	base := r.Commit(pods)
 	r.Write("apps/a.yaml", pod("a", "  containers:\n  - {name: first, image: 'y:latest'}\n  - {name: old, image: 'x:latest'}\n"))
-	report := check(t, r, checks.Change{Base: base, Rules: base, Head: r.Snapshot()})
+	rep := check(t, r, report.Change{Base: base, Rules: base, Head: r.Snapshot()})
 	want := []string{"fail UPDATE apps/a.yaml tag /spec/containers/0/image", "fail UPDATE apps/a.yaml tag /spec/containers/1/image old"}
-	if got := lines(report); !slices.Equal(got, want) {
+	if got := lines(rep); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if report.Conclusion != checks.Failure || report.Stats.PreExisting != 1 {
-		t.Errorf("%s, %+v", report.Conclusion, report.Stats)
+	if rep.Conclusion != report.Failure || rep.Stats.PreExisting != 1 {
+		t.Errorf("%s, %+v", rep.Conclusion, rep.Stats)
 	}
 
 	base = r.Git("rev-parse", "HEAD")
 	r.Write(".lintel.yaml", "block: all\n")
 	rules := r.Snapshot()
 	r.Write("apps/a.yaml", pod("a", "  containers:\n  - {name: old, image: 'x:latest', tty: true}\n"))
-	if report := check(t, r, checks.Change{Base: base, Rules: rules, Head: r.Snapshot()}); report.Conclusion != checks.Failure {
-		t.Errorf("block: all concludes %s", report.Conclusion)
+	if rep := check(t, r, report.Change{Base: base, Rules: rules, Head: r.Snapshot()}); rep.Conclusion != report.Failure {
+		t.Errorf("block: all concludes %s", rep.Conclusion)
 	}
-	if report := check(t, r, checks.Change{Base: base, Rules: base, Head: r.Git("rev-parse", "HEAD")}); report.Conclusion != checks.Success {
-		t.Errorf("the head's settings count: %s", report.Conclusion)
+	if rep := check(t, r, report.Change{Base: base, Rules: base, Head: r.Git("rev-parse", "HEAD")}); rep.Conclusion != report.Success {
+		t.Errorf("the head's settings count: %s", rep.Conclusion)
 	}
 }
 
@@ -109,14 +110,14 @@ func TestMove(t *testing.T) {
 	r.Write("apps/a.yaml", pod("a", "  hostNetwork: true\n"))
 	base := r.Commit(pods)
 	r.Git("mv", "apps", "services")
-	report := check(t, r, checks.Change{Base: base, Rules: base, Head: r.Snapshot()})
-	if len(report.Findings) != 0 || report.Stats.Resources != 0 {
-		t.Errorf("got %q, %+v", lines(report), report.Stats)
+	rep := check(t, r, report.Change{Base: base, Rules: base, Head: r.Snapshot()})
+	if len(rep.Findings) != 0 || rep.Stats.Resources != 0 {
+		t.Errorf("got %q, %+v", lines(rep), rep.Stats)
 	}
 	r.Write("services/a.yaml", pod("a", "  hostNetwork: true\n  containers: [{name: c, image: 'x:latest'}]\n"))
-	report = check(t, r, checks.Change{Base: base, Rules: base, Head: r.Snapshot()})
+	rep = check(t, r, report.Change{Base: base, Rules: base, Head: r.Snapshot()})
 	want := []string{"fail UPDATE services/a.yaml net /spec/hostNetwork old", "fail UPDATE services/a.yaml tag /spec/containers/0/image"}
-	if got := lines(report); !slices.Equal(got, want) {
+	if got := lines(rep); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -167,20 +168,20 @@ metadata: {name: shop, labels: {tier: gold}}
 	}
 	r.Write("apps/a.yaml", service("shop", "NodePort"))
 	r.Write("apps/b.yaml", service("elsewhere", "ClusterIP"))
-	report := check(t, r, checks.Change{Base: base, Rules: base, Head: r.Snapshot()})
+	rep := check(t, r, report.Change{Base: base, Rules: base, Head: r.Snapshot()})
 	want := []string{
 		"fail CREATE apps/a.yaml labeled /metadata/labels",
 		"fail CREATE apps/a.yaml allowed /spec/type",
 		"unknown CREATE apps/b.yaml labeled /metadata/labels",
 	}
-	got := lines(report)
+	got := lines(rep)
 	slices.Sort(got)
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if len(report.Warnings) > 0 {
-		t.Errorf("got %s", problems(report.Warnings))
+	if len(rep.Warnings) > 0 {
+		t.Errorf("got %s", problems(rep.Warnings))
 	}
 
 	// What does not render is not seen, which is said.
@@ -188,8 +189,8 @@ metadata: {name: shop, labels: {tier: gold}}
 	r.Write("broken/ns.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: elsewhere}\n")
 	base = r.Snapshot()
 	r.Write("apps/b.yaml", service("elsewhere", "NodePort"))
-	report = check(t, r, checks.Change{Base: base, Rules: base, Head: r.Snapshot()})
-	if got, want := problems(report.Warnings), `broken/kustomization.yaml:1: policies that look up other objects do not see what is deployed from here: resources: "gone.yaml" does not exist`; !strings.Contains(got, want) {
+	rep = check(t, r, report.Change{Base: base, Rules: base, Head: r.Snapshot()})
+	if got, want := problems(rep.Warnings), `broken/kustomization.yaml:1: policies that look up other objects do not see what is deployed from here: resources: "gone.yaml" does not exist`; !strings.Contains(got, want) {
 		t.Errorf("got %s", got)
 	}
 }
@@ -216,9 +217,9 @@ spec:
       patchStrategicMerge: {metadata: {labels: {+(team): none}}}
 `)
 	r.Write("apps/a.yaml", pod("a", "  containers:\n  - name: app\n    image: x:latest\n"))
-	report := check(t, r, checks.Change{Base: base, Rules: base, Head: r.Snapshot()})
+	rep := check(t, r, report.Change{Base: base, Rules: base, Head: r.Snapshot()})
 	var got []string
-	for _, f := range report.Findings {
+	for _, f := range rep.Findings {
 		got = append(got, fmt.Sprintf("%s:%d %s < %v", f.Origin.Path, f.Origin.StartLine, f.Field, f.Origin.Chain))
 	}
 	want := []string{
@@ -229,11 +230,11 @@ spec:
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	var written []string
-	for _, m := range report.Mutations {
+	for _, m := range rep.Mutations {
 		written = append(written, fmt.Sprint(m.Rule, m.Fields))
 	}
-	if want := []string{"add[/spec/containers/[name=side]]", "label[/metadata/labels]"}; !slices.Equal(written, want) || report.Stats.Mutated != 1 {
-		t.Errorf("got %q, want %q; %+v", written, want, report.Stats)
+	if want := []string{"add[/spec/containers/[name=side]]", "label[/metadata/labels]"}; !slices.Equal(written, want) || rep.Stats.Mutated != 1 {
+		t.Errorf("got %q, want %q; %+v", written, want, rep.Stats)
 	}
 }
 
@@ -245,18 +246,18 @@ func TestBrokenSides(t *testing.T) {
 	broken := r.Commit(pods)
 	r.Write("app/kustomization.yaml", "resources: [pod.yaml]\n")
 	whole := r.Snapshot()
-	report := check(t, r, checks.Change{Base: broken, Rules: broken, Head: whole})
-	if got, want := lines(report), []string{"fail CREATE app/pod.yaml net /spec/hostNetwork"}; !slices.Equal(got, want) {
+	rep := check(t, r, report.Change{Base: broken, Rules: broken, Head: whole})
+	if got, want := lines(rep), []string{"fail CREATE app/pod.yaml net /spec/hostNetwork"}; !slices.Equal(got, want) {
 		t.Errorf("mended: got %q, want %q", got, want)
 	}
-	if w := problems(report.Warnings); !strings.Contains(w, "the base could not be rendered") {
+	if w := problems(rep.Warnings); !strings.Contains(w, "the base could not be rendered") {
 		t.Errorf("mended: warnings %q", w)
 	}
-	report = check(t, r, checks.Change{Base: whole, Rules: whole, Head: broken})
-	if len(report.Findings) != 0 || report.Conclusion != checks.Failure {
-		t.Errorf("broken: %q, %s", lines(report), report.Conclusion)
+	rep = check(t, r, report.Change{Base: whole, Rules: whole, Head: broken})
+	if len(rep.Findings) != 0 || rep.Conclusion != report.Failure {
+		t.Errorf("broken: %q, %s", lines(rep), rep.Conclusion)
 	}
-	if e := problems(report.Errors); e != `app/kustomization.yaml:1: resources: "gone.yaml" does not exist` {
+	if e := problems(rep.Errors); e != `app/kustomization.yaml:1: resources: "gone.yaml" does not exist` {
 		t.Errorf("broken: errors %q", e)
 	}
 }
@@ -265,8 +266,8 @@ func TestWarnings(t *testing.T) {
 	r := treetest.New(t)
 	base := r.Commit(pods + "-- app/kustomization.yaml --\nresources: []\n-- charts/web/Chart.yaml --\nname: web\n")
 	head := r.Commit("-- app/loose.yaml --\nkind: Pod\napiVersion: v1\n-- app/notes.yaml --\nhello: world\n-- charts/web/templates/a.yaml --\n{{ x }}\n")
-	report := check(t, r, checks.Change{Base: base, Rules: base, Head: head})
-	all := problems(report.Warnings)
+	rep := check(t, r, report.Change{Base: base, Rules: base, Head: head})
+	all := problems(rep.Warnings)
 	for _, want := range []string{
 		"app/loose.yaml: no kustomization includes this file",
 		"charts/web/templates/a.yaml: the Helm chart in charts/web changes",
@@ -275,8 +276,8 @@ func TestWarnings(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, all)
 		}
 	}
-	if strings.Contains(all, "notes.yaml") || report.Conclusion != checks.Neutral {
-		t.Errorf("%s\n%s", report.Conclusion, all)
+	if strings.Contains(all, "notes.yaml") || rep.Conclusion != report.Neutral {
+		t.Errorf("%s\n%s", rep.Conclusion, all)
 	}
 }
 
@@ -285,9 +286,9 @@ func TestSettingsNameNothing(t *testing.T) {
 	r := treetest.New(t)
 	r.Write("apps/a.yaml", pod("a", "  hostNetwork: true\n"))
 	head := r.Commit(pods + "-- .lintel.yaml --\npolicies: [polices/]\n")
-	report := check(t, r, checks.Change{Rules: head, Head: head, All: true})
-	if e := problems(report.Errors); e != `.lintel.yaml: policies: "polices/" does not exist in the repository` || report.Conclusion != checks.Failure {
-		t.Errorf("%s: %q", report.Conclusion, e)
+	rep := check(t, r, report.Change{Rules: head, Head: head, All: true})
+	if e := problems(rep.Errors); e != `.lintel.yaml: policies: "polices/" does not exist in the repository` || rep.Conclusion != report.Failure {
+		t.Errorf("%s: %q", rep.Conclusion, e)
 	}
 }
 
@@ -296,8 +297,8 @@ func TestAdmissionPoliciesAreFound(t *testing.T) {
 	for _, kind := range []string{"ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"} {
 		r := treetest.New(t)
 		head := r.Commit("-- p.yaml --\napiVersion: admissionregistration.k8s.io/v1beta1\nkind: " + kind + "\nmetadata: {name: p}\nspec: {unknown: 1}\n")
-		report := check(t, r, checks.Change{Rules: head, Head: head, All: true})
-		if e := problems(report.Errors); !strings.Contains(e, "unknown") {
+		rep := check(t, r, report.Change{Rules: head, Head: head, All: true})
+		if e := problems(rep.Errors); !strings.Contains(e, "unknown") {
 			t.Errorf("%s was not read: %q", kind, e)
 		}
 	}
@@ -309,11 +310,11 @@ func TestDeterministic(t *testing.T) {
 	var checker checks.Checker
 	first := ""
 	for range 3 {
-		report, err := checker.Run(t.Context(), checks.Change{GitDir: r.GitDir, Base: base, Rules: base, Head: head, Now: now})
+		rep, err := checker.Run(t.Context(), report.Change{GitDir: r.GitDir, Base: base, Rules: base, Head: head, Now: now})
 		if err != nil {
 			t.Fatal(err)
 		}
-		data, err := json.Marshal(report)
+		data, err := json.Marshal(rep)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -365,10 +366,10 @@ func BenchmarkCheckSample(b *testing.B) {
 	r, base, head := sample(b)
 	for _, c := range []struct {
 		name   string
-		change checks.Change
+		change report.Change
 	}{
-		{"change", checks.Change{Base: base, Rules: base, Head: head}},
-		{"all", checks.Change{Rules: base, Head: head, All: true}},
+		{"change", report.Change{Base: base, Rules: base, Head: head}},
+		{"all", report.Change{Rules: base, Head: head, All: true}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			var checker checks.Checker

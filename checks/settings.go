@@ -10,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
@@ -63,8 +64,8 @@ func (s *Settings) graph() graph.Options {
 	return graph.Options{Include: s.Roots.Include, Exclude: s.Roots.Exclude, Limits: s.Limits.render().Source, Marks: ruleMarks()}
 }
 
-func (s *Settings) approvers() *Approvers {
-	a := &Approvers{Users: s.Approvers.Users, Teams: s.Approvers.Teams, CodeOwners: true, Count: max(1, s.Approvers.Count)}
+func (s *Settings) approvers() *report.Approvers {
+	a := &report.Approvers{Users: s.Approvers.Users, Teams: s.Approvers.Teams, CodeOwners: true, Count: max(1, s.Approvers.Count)}
 	if s.Approvers.CodeOwners != nil {
 		a.CodeOwners = *s.Approvers.CodeOwners
 	}
@@ -73,7 +74,7 @@ func (s *Settings) approvers() *Approvers {
 
 // readSettings reads the settings of a tree. What cannot be read is a problem; the defaults then apply, and the
 // problem fails the check.
-func readSettings(t *tree.Tree) (*Settings, []Problem, error) {
+func readSettings(t *tree.Tree) (*Settings, []report.Problem, error) {
 	s := &Settings{Block: "new"}
 	data, _, err := t.ReadFile(SettingsPath)
 	if errors.Is(err, tree.ErrNotExist) {
@@ -81,7 +82,7 @@ func readSettings(t *tree.Tree) (*Settings, []Problem, error) {
 	}
 	var large *tree.TooLargeError
 	if errors.As(err, &large) {
-		return s, []Problem{{Path: SettingsPath, Message: large.Error()}}, nil
+		return s, []report.Problem{{Path: SettingsPath, Message: large.Error()}}, nil
 	}
 	if err != nil {
 		return nil, nil, err
@@ -94,14 +95,14 @@ func readSettings(t *tree.Tree) (*Settings, []Problem, error) {
 }
 
 // parseSettings decodes a settings file into s, which holds the defaults.
-func parseSettings(data []byte, s *Settings) []Problem {
+func parseSettings(data []byte, s *Settings) []report.Problem {
 	documents, err := source.Parse(SettingsPath, data, source.Limits{Nodes: 20_000, Depth: 20})
 	var e *source.Error
 	if errors.As(err, &e) {
-		return []Problem{{Path: SettingsPath, Line: e.Line, Column: e.Column, Message: e.Message}}
+		return []report.Problem{{Path: SettingsPath, Line: e.Line, Column: e.Column, Message: e.Message}}
 	}
 	if len(documents) > 1 {
-		return []Problem{{Path: SettingsPath, Line: documents[1].Line, Message: "holds more than one document"}}
+		return []report.Problem{{Path: SettingsPath, Line: documents[1].Line, Message: "holds more than one document"}}
 	}
 	if len(documents) == 0 {
 		return nil
@@ -114,10 +115,10 @@ func parseSettings(data []byte, s *Settings) []Problem {
 	if err := decoder.Decode(s); err != nil {
 		return settingsProblems(err)
 	}
-	var problems []Problem
+	var problems []report.Problem
 	fail := func(field, format string, args ...any) {
 		key, _ := source.Field(documents[0], field)
-		p := Problem{Path: SettingsPath, Message: field + ": " + fmt.Sprintf(format, args...)}
+		p := report.Problem{Path: SettingsPath, Message: field + ": " + fmt.Sprintf(format, args...)}
 		if key != nil {
 			p.Line, p.Column = key.Line, key.Column
 		}
@@ -159,14 +160,14 @@ var (
 )
 
 // settingsProblems splits the decoder's error into one problem a line.
-func settingsProblems(err error) []Problem {
+func settingsProblems(err error) []report.Problem {
 	var typed *yaml.TypeError
 	if !errors.As(err, &typed) {
-		return []Problem{{Path: SettingsPath, Message: "cannot be read: " + strings.TrimPrefix(err.Error(), "yaml: ")}}
+		return []report.Problem{{Path: SettingsPath, Message: "cannot be read: " + strings.TrimPrefix(err.Error(), "yaml: ")}}
 	}
-	var problems []Problem
+	var problems []report.Problem
 	for _, text := range typed.Errors {
-		p := Problem{Path: SettingsPath, Message: text}
+		p := report.Problem{Path: SettingsPath, Message: text}
 		if m := settingsLine.FindStringSubmatch(text); m != nil {
 			p.Line, _ = strconv.Atoi(m[1])
 			p.Message = m[2]

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/graph"
@@ -62,11 +63,11 @@ func TestUser(t *testing.T) {
 		Users: map[string]Identity{"olga": {Username: "olga@x", Groups: []string{"b", "a"}, ClusterRoles: []string{"view"}}},
 		Teams: map[string]Identity{"o/ops": {Username: "ignored", Groups: []string{"a", "ops"}}},
 	}}
-	r := s.user(User{Login: "olga", Teams: []string{"o/ops", "o/none"}}).request(admission.Create)
+	r := s.user(report.User{Login: "olga", Teams: []string{"o/ops", "o/none"}}).request(admission.Create)
 	if r.UserInfo.Username != "olga@x" || !slices.Equal(r.UserInfo.Groups, []string{"a", "b", "ops"}) || !slices.Equal(r.ClusterRoles, []string{"view"}) {
 		t.Errorf("got %+v", r)
 	}
-	if r := s.user(User{Login: "bob"}).request(admission.Create); r.UserInfo.Username != "bob" || len(r.UserInfo.Groups) > 0 {
+	if r := s.user(report.User{Login: "bob"}).request(admission.Create); r.UserInfo.Username != "bob" || len(r.UserInfo.Groups) > 0 {
 		t.Errorf("got %+v", r)
 	}
 }
@@ -126,42 +127,5 @@ func TestStableField(t *testing.T) {
 		if got := stableField(o, pointer); got != want {
 			t.Errorf("%s: got %s, want %s", pointer, got, want)
 		}
-	}
-}
-
-func TestConclude(t *testing.T) {
-	blocking := Finding{Result: Fail, Blocks: true, New: true}
-	waiting := Finding{Result: Fail, Blocks: true, New: true, Exemption: &Exemption{Exception: "n/e", State: "pending"}}
-	expired := Finding{Result: Fail, Blocks: true, New: true, Exemption: &Exemption{Exception: "n/e", State: "expired"}}
-	warning := Finding{Result: Warn, New: true}
-	unknown := Finding{Result: Unknown, New: true}
-	old := Finding{Result: Fail}
-	checked := Stats{Policies: 1, Resources: 2}
-	for _, c := range []struct {
-		name   string
-		report Report
-		want   Conclusion
-		title  string
-	}{
-		{"clean", Report{Stats: checked}, Success, "2 resources checked, no violations"},
-		{"no policies", Report{Stats: Stats{Resources: 2}}, Success, "No policies in this repository: nothing was checked"},
-		{"nothing changed", Report{Stats: Stats{Policies: 1}}, Success, "No deployed manifest changes"},
-		{"violation", Report{Stats: checked, Findings: []Finding{blocking, waiting, warning}}, Failure, "1 new violation, 1 exception waits for approval, 1 warning"},
-		{"waiting", Report{Stats: checked, Findings: []Finding{waiting, waiting, warning}}, ActionRequired, "1 exception waits for approval, 1 warning"},
-		{"expired", Report{Stats: checked, Findings: []Finding{expired}}, Failure, "1 new violation"},
-		{"error", Report{Stats: checked, Findings: []Finding{waiting}, Errors: []Problem{{}}}, Failure, "1 error, 1 exception waits for approval"},
-		{"warning", Report{Stats: checked, Findings: []Finding{warning, warning}}, Neutral, "2 warnings"},
-		{"unknown", Report{Stats: checked, Findings: []Finding{unknown}}, Neutral, "1 rule needs the cluster"},
-		{"chart", Report{Stats: Stats{Policies: 1, Unchecked: 1}}, Neutral, "1 Helm chart is not checked"},
-		{"base", Report{Stats: Stats{Policies: 1, Resources: 1, PreExisting: 1}, Findings: []Finding{old}}, Success, "No new violations (1 in the base already)"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if got := conclude(&c.report); got != c.want {
-				t.Errorf("got %s, want %s", got, c.want)
-			}
-			if got := c.report.title(); got != c.title {
-				t.Errorf("got %q, want %q", got, c.title)
-			}
-		})
 	}
 }

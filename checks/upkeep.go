@@ -7,7 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lintel-bot/lintel/checks/exempt"
+	"github.com/lintel-bot/lintel/checks/exceptions"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/match"
 	"github.com/lintel-bot/lintel/engine/policy"
@@ -20,12 +21,12 @@ const soon = 14 * 24 * time.Hour
 // usage is what a whole check finds out about merged exceptions.
 type usage struct {
 	needed    map[*engine.Exception]bool
-	covers    map[*engine.Exception]map[Resource]bool
+	covers    map[*engine.Exception]map[report.Resource]bool
 	undecided map[string]bool // policies of which a result is not known
 }
 
 func newUsage() *usage {
-	return &usage{needed: map[*engine.Exception]bool{}, covers: map[*engine.Exception]map[Resource]bool{}, undecided: map[string]bool{}}
+	return &usage{needed: map[*engine.Exception]bool{}, covers: map[*engine.Exception]map[report.Resource]bool{}, undecided: map[string]bool{}}
 }
 
 // note counts one resource: an exception is needed when the rule it takes away would not pass without it.
@@ -33,11 +34,11 @@ func (u *usage) note(v *reviewed) {
 	resource := resourceOf(v.pair.resource())
 	for _, res := range v.results {
 		if res.Outcome == engine.Unknown || res.Outcome == engine.Error {
-			u.undecided[policyName(res.Policy)] = true
+			u.undecided[report.Name(res.Policy.Namespace, res.Policy.Name)] = true
 		}
 		for _, e := range res.Exceptions {
 			if u.covers[e] == nil {
-				u.covers[e] = map[Resource]bool{}
+				u.covers[e] = map[report.Resource]bool{}
 			}
 			u.covers[e][resource] = true
 			kept := slices.ContainsFunc(v.bare, func(b engine.Result) bool {
@@ -59,15 +60,15 @@ func (r *run) upkeep() {
 		if r.isProposed(e) {
 			continue
 		}
-		x := Upkeep{Name: exempt.Name(e), Path: e.Path, Line: e.Line, Expires: r.decision.Ends(e), Covers: len(r.usage.covers[e])}
-		x.Expired = r.decision.State(e) == exempt.Expired
+		x := report.Upkeep{Name: exceptions.Name(e), Path: e.Path, Line: e.Line, Expires: r.decision.Ends(e), Covers: len(r.usage.covers[e])}
+		x.Expired = r.decision.State(e) == report.Expired
 		x.Soon = !x.Expired && !x.Expires.IsZero() && x.Expires.Sub(r.change.Now) <= soon
 		x.Unused = !x.Expired && whole && !r.usage.needed[e] && r.judged(e)
 		if x.Expired || x.Soon || x.Unused {
 			r.report.Upkeep = append(r.report.Upkeep, x)
 		}
 	}
-	slices.SortFunc(r.report.Upkeep, func(a, b Upkeep) int {
+	slices.SortFunc(r.report.Upkeep, func(a, b report.Upkeep) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line))
 	})
 }
@@ -82,7 +83,7 @@ func (r *run) judged(e *engine.Exception) bool {
 	policies := r.policies.List()
 	for _, name := range b.policies() {
 		i := slices.IndexFunc(policies, func(p engine.PolicyInfo) bool {
-			return policyName(engine.PolicyRef{Namespace: p.Namespace, Name: p.Name}) == name
+			return report.Name(p.Namespace, p.Name) == name
 		})
 		if i < 0 || r.usage.undecided[name] {
 			return false
@@ -148,5 +149,18 @@ func texts(v any) (out []string) {
 			out = append(out, texts(item)...)
 		}
 	}
+	return out
+}
+
+// folders are those of the findings' roots that have no kustomization.
+func (r *run) folders() (out []string) {
+	for _, f := range r.report.Findings {
+		for _, root := range f.Roots {
+			if !slices.Contains(out, root) && len(r.headGraph.Plain(root)) > 0 {
+				out = append(out, root)
+			}
+		}
+	}
+	slices.Sort(out)
 	return out
 }

@@ -3,6 +3,7 @@ package checks
 import (
 	"slices"
 
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/admission"
 )
 
@@ -14,7 +15,7 @@ type requester struct {
 
 // user maps the author's account and teams by the settings. An account that is not listed is a user of the
 // cluster by the same name.
-func (s *Settings) user(u User) requester {
+func (s *Settings) user(u report.User) requester {
 	r := requester{info: admission.UserInfo{Username: u.Login}}
 	add := func(i Identity) {
 		if i.Username != "" {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/policy"
 	"github.com/lintel-bot/lintel/render"
@@ -72,7 +73,7 @@ func (w *warm) compile(sources []policy.Source, options engine.Options) (*engine
 const maxWarm = 4 // repositories
 
 // of answers what is kept of a change's repository.
-func (c *Checker) of(change Change) *warm {
+func (c *Checker) of(change report.Change) *warm {
 	i := slices.IndexFunc(c.kept, func(w *warm) bool { return w.gitDir == change.GitDir && w.cache == change.Cache })
 	w := &warm{gitDir: change.GitDir, cache: change.Cache}
 	if i >= 0 {

@@ -15,7 +15,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/queue"
-	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // Git reads from a mirror. Its errors about absent things are *mirror.Vanished and *mirror.NoFile.
@@ -49,48 +49,25 @@ func New(door github.Door, git Git, pushes Pushes) *Judge {
 	return &Judge{door: door, git: git, pushes: pushes}
 }
 
-// Count says which exceptions have enough approvals, and which somebody who may approve asked to be changed. One
-// of the latter is not approved by others.
-func Count(reviews []checks.Review) (approved, refused []checks.Approval) {
-	by := func(votes []checks.Vote) (users []string) {
-		for _, v := range votes {
-			users = append(users, v.User)
-		}
-		return users
-	}
-	for _, r := range reviews {
-		switch {
-		case len(r.Refused) > 0:
-			refused = append(refused, checks.Approval{Path: r.Path, Blob: r.Blob, By: by(r.Refused)})
-		case r.Missing() == 0:
-			approved = append(approved, checks.Approval{Path: r.Path, Blob: r.Blob, By: by(r.Approved)})
-		}
-	}
-	return approved, refused
-}
-
-// Decide judges every exception file of the report that waits for approval, in the report's order. rulesCommit
+// Decide judges every exception file of the inspection that waits for approval, in its order. rulesCommit
 // is where CODEOWNERS is read: the tip of the base branch. Errors are those of the door, and of git where it
 // fails on what it has.
-func (j *Judge) Decide(ctx context.Context, repo github.Repo, pr *github.PullRequest, gitDir, rulesCommit string, report *checks.Report) ([]checks.Review, error) {
-	var waiting []checks.Exception
-	for _, e := range report.Exceptions {
-		if e.State == "pending" && e.Path != "" && e.Blob != "" &&
-			!slices.ContainsFunc(waiting, func(w checks.Exception) bool { return w.Path == e.Path && w.Blob == e.Blob }) {
+func (j *Judge) Decide(ctx context.Context, repo github.Repo, pr *github.PullRequest, gitDir, rulesCommit string, in *report.Inspection) ([]report.Review, error) {
+	var waiting []report.Exception
+	for _, e := range in.Exceptions {
+		if e.State == report.Pending && e.Path != "" && e.Blob != "" &&
+			!slices.ContainsFunc(waiting, func(w report.Exception) bool { return w.Path == e.Path && w.Blob == e.Blob }) {
 			waiting = append(waiting, e)
 		}
 	}
 	if len(waiting) == 0 {
 		return nil, nil
 	}
-	c := &court{judge: j, repo: repo, pr: pr, gitDir: gitDir, rules: checks.Approvers{CodeOwners: true}, teams: map[string]bool{}, permissions: map[string]string{}}
-	if report.Approvers != nil {
-		c.rules = *report.Approvers
-	}
+	c := &court{judge: j, repo: repo, pr: pr, gitDir: gitDir, rules: in.Approvers, teams: map[string]bool{}, permissions: map[string]string{}}
 	if err := c.open(ctx, rulesCommit); err != nil {
 		return nil, err
 	}
-	reviews := make([]checks.Review, 0, len(waiting))
+	reviews := make([]report.Review, 0, len(waiting))
 	for _, e := range waiting {
 		r, err := c.decide(ctx, e)
 		if err != nil {
@@ -133,7 +110,7 @@ type court struct {
 	repo   github.Repo
 	pr     *github.PullRequest
 	gitDir string
-	rules  checks.Approvers
+	rules  report.Approvers
 
 	reviews     []github.Review
 	pushers     map[string]bool // in lower case
@@ -214,11 +191,11 @@ func (c *court) commits(ctx context.Context, base string) ([]string, error) {
 	return list, err
 }
 
-func (c *court) decide(ctx context.Context, e checks.Exception) (checks.Review, error) {
+func (c *court) decide(ctx context.Context, e report.Exception) (report.Review, error) {
 	owners := c.owners.Owners(e.Path)
-	out := checks.Review{Path: e.Path, Blob: e.Blob, Needed: max(c.rules.Count, 1), Who: c.who(owners)}
+	out := report.Review{Path: e.Path, Blob: e.Blob, Needed: max(c.rules.Count, 1), Who: c.who(owners)}
 	for _, r := range c.reviews {
-		vote := checks.Vote{User: r.User, Commit: r.CommitSHA}
+		vote := report.Vote{User: r.User, Commit: r.CommitSHA}
 		if r.State == refuses {
 			refused, err := c.refused(ctx, e, r, owners)
 			if err != nil {
@@ -244,7 +221,7 @@ func (c *court) decide(ctx context.Context, e checks.Exception) (checks.Review, 
 
 // refused says whether somebody who may approve asked for changes when the file had its present content. Where that
 // content is not known any more, the refusal stands.
-func (c *court) refused(ctx context.Context, e checks.Exception, r github.Review, owners []string) (bool, error) {
+func (c *court) refused(ctx context.Context, e report.Exception, r github.Review, owners []string) (bool, error) {
 	may, err := c.allowed(ctx, r.User, owners)
 	if err != nil || !may {
 		return false, err
@@ -272,7 +249,7 @@ func (c *court) who(owners []string) []string {
 }
 
 // objection says why an approval does not count, or "".
-func (c *court) objection(ctx context.Context, e checks.Exception, r github.Review, owners []string) (string, error) {
+func (c *court) objection(ctx context.Context, e report.Exception, r github.Review, owners []string) (string, error) {
 	if strings.EqualFold(r.User, c.pr.Author) {
 		return "the author cannot approve", nil
 	}
@@ -293,7 +270,7 @@ func (c *court) objection(ctx context.Context, e checks.Exception, r github.Revi
 const gone = "the reviewed commit is not on GitHub any more"
 
 // sameContent compares the file that was reviewed with the present one.
-func (c *court) sameContent(ctx context.Context, e checks.Exception, r github.Review) (string, error) {
+func (c *court) sameContent(ctx context.Context, e report.Exception, r github.Review) (string, error) {
 	id, err := c.judge.git.BlobID(ctx, c.gitDir, r.CommitSHA, e.Path)
 	var vanished *mirror.Vanished
 	if errors.As(err, &vanished) {

@@ -11,6 +11,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // fakeDoor answers from its fields; what a Judge has no business with panics.
@@ -87,11 +88,11 @@ func TestApprovals(t *testing.T) {
 	state := func(user, state string) github.Review {
 		return github.Review{User: user, State: state, CommitSHA: "now"}
 	}
-	defaults := checks.Approvers{CodeOwners: true, Count: 1}
+	defaults := report.Approvers{CodeOwners: true, Count: 1}
 	for _, tt := range []struct {
 		name    string
 		reviews []github.Review
-		rules   checks.Approvers
+		rules   report.Approvers
 		owners  string
 		by      []string // nil: not approved
 		why     string   // of the first approval that does not count
@@ -103,7 +104,7 @@ func TestApprovals(t *testing.T) {
 		{name: "author", reviews: []github.Review{approve("Author", "now")}, rules: defaults, why: "the author cannot approve"},
 		{name: "pusher", reviews: []github.Review{approve("pusher", "now")}, rules: defaults, why: "who pushed to the pull request cannot approve"},
 		{name: "pusher under another name", reviews: []github.Review{approve("Mallory", "now")}, rules: defaults, why: "who pushed to the pull request cannot approve"},
-		{name: "author named in the settings", reviews: []github.Review{approve("author", "now")}, rules: checks.Approvers{Users: []string{"author"}}, why: "the author cannot approve"},
+		{name: "author named in the settings", reviews: []github.Review{approve("author", "now")}, rules: report.Approvers{Users: []string{"author"}}, why: "the author cannot approve"},
 		{name: "older commit, same content", reviews: []github.Review{approve("wendy", "same")}, rules: defaults, by: []string{"wendy"}},
 		{name: "changed since", reviews: []github.Review{approve("wendy", "before")}, rules: defaults, why: "the file changed after the review"},
 		{name: "not there yet", reviews: []github.Review{approve("wendy", "without")}, rules: defaults, why: "the file was not in the reviewed commit"},
@@ -120,9 +121,9 @@ func TestApprovals(t *testing.T) {
 		{name: "dismissed", reviews: []github.Review{approve("wendy", "now"), state("Wendy", "DISMISSED")}, rules: defaults},
 		{name: "superseded by an approval of other content", reviews: []github.Review{approve("wendy", "now"), approve("wendy", "before")}, rules: defaults, why: "the file changed after the review"},
 		{name: "deleted account", reviews: []github.Review{approve("", "now")}, rules: defaults},
-		{name: "two needed, one there", reviews: []github.Review{approve("wendy", "now")}, rules: checks.Approvers{Count: 2}},
-		{name: "two needed, the same twice", reviews: []github.Review{approve("wendy", "now"), approve("wendy", "now")}, rules: checks.Approvers{Count: 2}},
-		{name: "two needed", reviews: []github.Review{approve("wendy", "now"), approve("adam", "same")}, rules: checks.Approvers{Count: 2}, by: []string{"wendy", "adam"}},
+		{name: "two needed, one there", reviews: []github.Review{approve("wendy", "now")}, rules: report.Approvers{Count: 2}},
+		{name: "two needed, the same twice", reviews: []github.Review{approve("wendy", "now"), approve("wendy", "now")}, rules: report.Approvers{Count: 2}},
+		{name: "two needed", reviews: []github.Review{approve("wendy", "now"), approve("adam", "same")}, rules: report.Approvers{Count: 2}, by: []string{"wendy", "adam"}},
 		{name: "code owner", reviews: []github.Review{approve("wendy", "now")}, rules: defaults, owners: "/exceptions/ @Wendy\n", by: []string{"wendy"}},
 		{name: "not the code owner", reviews: []github.Review{approve("adam", "now")}, rules: defaults, owners: "/exceptions/ @wendy\n", why: "not among those who may approve"},
 		{name: "code owner without write access", reviews: []github.Review{approve("rita", "now")}, rules: defaults, owners: "* @rita\n", why: "not among those who may approve"},
@@ -130,12 +131,12 @@ func TestApprovals(t *testing.T) {
 		{name: "not in the owning team", reviews: []github.Review{approve("adam", "now")}, rules: defaults, owners: "* @org/security\n", why: "not among those who may approve"},
 		{name: "owner by address only", reviews: []github.Review{approve("wendy", "now")}, rules: defaults, owners: "* w@example.com\n", why: "not among those who may approve"},
 		{name: "last rule has no owner", reviews: []github.Review{approve("adam", "now")}, rules: defaults, owners: "* @wendy\n/exceptions/\n", by: []string{"adam"}},
-		{name: "code owners off", reviews: []github.Review{approve("adam", "now")}, rules: checks.Approvers{}, owners: "* @wendy\n", by: []string{"adam"}},
-		{name: "user of the settings", reviews: []github.Review{approve("rita", "now")}, rules: checks.Approvers{Users: []string{"Rita"}, CodeOwners: true}, owners: "* @wendy\n", by: []string{"rita"}},
-		{name: "team of the settings", reviews: []github.Review{approve("wendy", "now")}, rules: checks.Approvers{Teams: []string{"org/security"}}, by: []string{"wendy"}},
-		{name: "write access does not do where a team is named", reviews: []github.Review{approve("adam", "now")}, rules: checks.Approvers{Teams: []string{"org/security"}}, why: "not among those who may approve"},
+		{name: "code owners off", reviews: []github.Review{approve("adam", "now")}, rules: report.Approvers{}, owners: "* @wendy\n", by: []string{"adam"}},
+		{name: "user of the settings", reviews: []github.Review{approve("rita", "now")}, rules: report.Approvers{Users: []string{"Rita"}, CodeOwners: true}, owners: "* @wendy\n", by: []string{"rita"}},
+		{name: "team of the settings", reviews: []github.Review{approve("wendy", "now")}, rules: report.Approvers{Teams: []string{"org/security"}}, by: []string{"wendy"}},
+		{name: "write access does not do where a team is named", reviews: []github.Review{approve("adam", "now")}, rules: report.Approvers{Teams: []string{"org/security"}}, why: "not among those who may approve"},
 		{name: "bot", reviews: []github.Review{approve("robot[bot]", "now")}, rules: defaults, why: "not among those who may approve"},
-		{name: "bot named in the settings", reviews: []github.Review{approve("robot[bot]", "now")}, rules: checks.Approvers{Users: []string{"robot[bot]"}}, by: []string{"robot[bot]"}},
+		{name: "bot named in the settings", reviews: []github.Review{approve("robot[bot]", "now")}, rules: report.Approvers{Users: []string{"robot[bot]"}}, by: []string{"robot[bot]"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			door := &fakeDoor{reviews: tt.reviews, pushers: []string{"Pusher"}, teams: map[string]bool{"org/security wendy": true},
@@ -146,11 +147,11 @@ func TestApprovals(t *testing.T) {
 				git.commits["rules"]["CODEOWNERS"] = tt.owners
 				git.commits["rules"]["docs/CODEOWNERS"] = "* @nobody\n" // a later place does not count
 			}
-			report := &checks.Report{Approvers: &tt.rules, Exceptions: []checks.Exception{
+			inspection := &report.Inspection{Approvers: tt.rules, Exceptions: []report.Exception{
 				{Path: exceptionPath, Blob: "new", State: "pending"}, {Path: exceptionPath, Blob: "new", State: "pending", Line: 9}, {Path: "other", Blob: "x", State: "expired"}}}
 			pr := &github.PullRequest{Number: 1, Author: "author"}
 			judge := New(door, git, pushLog{1: {"mallory"}, 2: {"*"}})
-			reviews, err := judge.Decide(t.Context(), github.Repo{}, pr, "", "rules", report)
+			reviews, err := judge.Decide(t.Context(), github.Repo{}, pr, "", "rules", inspection)
 			if err != nil || len(reviews) != 1 {
 				t.Fatalf("%v, %v", reviews, err)
 			}
@@ -178,24 +179,24 @@ func TestApprovals(t *testing.T) {
 
 func TestApprovalsAsksNothingWithoutNeed(t *testing.T) {
 	door := &fakeDoor{}
-	got, err := New(door, &fakeGit{}, nil).Decide(t.Context(), github.Repo{}, &github.PullRequest{}, "", "rules", &checks.Report{
-		Exceptions: []checks.Exception{{Path: "a", Blob: "b", State: "approved"}}})
+	got, err := New(door, &fakeGit{}, nil).Decide(t.Context(), github.Repo{}, &github.PullRequest{}, "", "rules", &report.Report{
+		Exceptions: []report.Exception{{Path: "a", Blob: "b", State: "approved"}}})
 	if err != nil || got != nil || door.calls != 0 {
 		t.Errorf("%v, %v, %d calls", got, err, door.calls)
 	}
 }
 
 func TestApprovalsTeamErrors(t *testing.T) {
-	report := &checks.Report{Approvers: &checks.Approvers{Teams: []string{"org/security"}}, Exceptions: []checks.Exception{{Path: "a", Blob: "b", State: "pending"}}}
+	rep := &report.Report{Approvers: &report.Approvers{Teams: []string{"org/security"}}, Exceptions: []report.Exception{{Path: "a", Blob: "b", State: "pending"}}}
 	git := &fakeGit{commits: map[string]map[string]string{"c": {"a": "b"}}}
 	door := &fakeDoor{reviews: []github.Review{{User: "wendy", State: "APPROVED", CommitSHA: "c"}}, teamErr: &github.Gone{What: "members"}}
-	reviews, err := New(door, git, nil).Decide(t.Context(), github.Repo{}, &github.PullRequest{}, "", "c", report)
+	reviews, err := New(door, git, nil).Decide(t.Context(), github.Repo{}, &github.PullRequest{}, "", "c", rep)
 	got, _ := Count(reviews)
 	if err != nil || got != nil {
 		t.Errorf("a team that cannot be seen: %v, %v", got, err)
 	}
 	door.teamErr = errors.New("502")
-	if _, err := New(door, git, nil).Decide(t.Context(), github.Repo{}, &github.PullRequest{}, "", "c", report); err == nil {
+	if _, err := New(door, git, nil).Decide(t.Context(), github.Repo{}, &github.PullRequest{}, "", "c", rep); err == nil {
 		t.Error("trouble of GitHub was taken for a decision")
 	}
 }
@@ -221,35 +222,35 @@ func (l pushLog) TipPushers(_ context.Context, _ int64, commits []string) ([]str
 // Content pushed under another name before the pull request was opened, or while it was closed, is not approved by
 // who pushed it; the head of a member of a squashed merge group has to be fetched for that.
 func TestWhoPushedCommitsCannotApprove(t *testing.T) {
-	report := &checks.Report{Exceptions: []checks.Exception{{Path: "a", Blob: "b", State: "pending"}}}
+	rep := &report.Report{Exceptions: []report.Exception{{Path: "a", Blob: "b", State: "pending"}}}
 	for head, want := range map[string]int{"planted": 0, "honest": 1} {
 		git := &fakeGit{commits: map[string]map[string]string{"rules": {}}, remote: map[string]map[string]string{head: {"a": "b"}}}
 		door := &fakeDoor{reviews: []github.Review{{User: "Mallory", State: "APPROVED", CommitSHA: head}}, permissions: map[string]string{"Mallory": "write"}}
-		reviews, err := New(door, git, pushLog{1: {}}).Decide(t.Context(), github.Repo{}, &github.PullRequest{Number: 1, HeadSHA: head}, "", "rules", report)
+		reviews, err := New(door, git, pushLog{1: {}}).Decide(t.Context(), github.Repo{}, &github.PullRequest{Number: 1, HeadSHA: head}, "", "rules", inspection)
 		if got, _ := Count(reviews); err != nil || len(got) != want {
 			t.Errorf("%s: %v, %v; want %d approvals", head, got, err, want)
 		}
 	}
 	git := &fakeGit{commits: map[string]map[string]string{"rules": {}}}
 	door := &fakeDoor{reviews: []github.Review{{User: "wendy", State: "APPROVED", CommitSHA: "x"}}}
-	if _, err := New(door, git, pushLog{1: {}}).Decide(t.Context(), github.Repo{}, &github.PullRequest{Number: 1, HeadSHA: "gone"}, "", "rules", report); err == nil {
+	if _, err := New(door, git, pushLog{1: {}}).Decide(t.Context(), github.Repo{}, &github.PullRequest{Number: 1, HeadSHA: "gone"}, "", "rules", inspection); err == nil {
 		t.Error("commits that cannot be had were taken for none")
 	}
 }
 
 func TestWhoPushedIsUnknown(t *testing.T) {
-	report := &checks.Report{Exceptions: []checks.Exception{{Path: "a", Blob: "b", State: "pending"}}}
+	rep := &report.Report{Exceptions: []report.Exception{{Path: "a", Blob: "b", State: "pending"}}}
 	git := &fakeGit{commits: map[string]map[string]string{"c": {"a": "b"}}}
 	door := &fakeDoor{reviews: []github.Review{{User: "wendy", State: "APPROVED", CommitSHA: "c"}}, permissions: map[string]string{"wendy": "write"}}
 	judge := New(door, git, pushLog{1: {}, 2: {"*"}})
 	for number, want := range map[int]int{1: 1, 2: 0} {
-		reviews, err := judge.Decide(t.Context(), github.Repo{}, &github.PullRequest{Number: number}, "", "c", report)
+		reviews, err := judge.Decide(t.Context(), github.Repo{}, &github.PullRequest{Number: number}, "", "c", rep)
 		got, _ := Count(reviews)
 		if err != nil || len(got) != want {
 			t.Errorf("pull request %d: %v, %v; want %d approvals", number, got, err, want)
 		}
 	}
-	if _, err := judge.Decide(t.Context(), github.Repo{}, &github.PullRequest{Number: 3}, "", "c", report); err == nil {
+	if _, err := judge.Decide(t.Context(), github.Repo{}, &github.PullRequest{Number: 3}, "", "c", rep); err == nil {
 		t.Error("a record that cannot be read was taken for an empty one")
 	}
 }

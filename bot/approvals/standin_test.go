@@ -16,7 +16,7 @@ import (
 
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/mirror"
-	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 type obj = map[string]any
@@ -113,11 +113,11 @@ func TestStandIn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		report := &checks.Report{Exceptions: []checks.Exception{{Path: "exceptions/e.yaml", Blob: blob, State: "pending"}}, Approvers: &checks.Approvers{CodeOwners: true, Count: 1}}
+		rep := &report.Report{Exceptions: []report.Exception{{Path: "exceptions/e.yaml", Blob: blob, State: "pending"}}, Approvers: &report.Approvers{CodeOwners: true, Count: 1}}
 		judge := New(door, mirrors, nil)
 		for _, who := range []string{"carol", "bob"} {
 			control("POST", fmt.Sprintf("/repos/octo-org/svc/pulls/%d/reviews", pr.Number), obj{"user": who, "state": "APPROVE"}, nil)
-			reviews, err := judge.Decide(ctx, repo, pr, state.GitDir, state.BaseTip, report)
+			reviews, err := judge.Decide(ctx, repo, pr, state.GitDir, state.BaseTip, rep)
 			got, _ := Count(reviews)
 			if err != nil || (len(got) == 1) != (who == "bob") {
 				t.Errorf("%s: %+v, %v", who, got, err)

@@ -22,7 +22,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // The defaults of Config.
@@ -103,7 +103,7 @@ func (b *Box) Restarts() int64 { return b.restarts.Load() }
 // The error is *Crash when the child died or had to be ended, *Failed when the check itself answered with
 // an error or panicked, ErrClosed after Close, and wraps ctx.Err() when the caller gave up. Both typed
 // errors read as sentences for people and hold no host paths.
-func (b *Box) Run(ctx context.Context, change checks.Change) (*checks.Report, error) {
+func (b *Box) Run(ctx context.Context, change report.Change) (*report.Report, error) {
 	if err := b.acquire(ctx); err != nil {
 		return nil, err
 	}

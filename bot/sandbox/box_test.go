@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // TestMain makes the test binary its own child: the first argument says which part it plays.
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 			}
 			os.Exit(0)
 		case "act-as-parent": // runs one job, says the child's pid, and waits to be killed
-			r, err := New(Config{Args: []string{"act-as-child"}}).Run(context.Background(), checks.Change{Head: "pid"})
+			r, err := New(Config{Args: []string{"act-as-child"}}).Run(context.Background(), report.Change{Head: "pid"})
 			if err != nil {
 				os.Exit(3)
 			}
@@ -59,7 +60,7 @@ func TestMain(m *testing.M) {
 var sink [][]byte
 
 // act is the check that the child runs: the head commit names the misbehavior.
-func act(ctx context.Context, c checks.Change) (*checks.Report, error) {
+func act(ctx context.Context, c report.Change) (*report.Report, error) {
 	title := ""
 	switch c.Head {
 	case "pid":
@@ -141,7 +142,7 @@ func act(ctx context.Context, c checks.Change) (*checks.Report, error) {
 	case "attempt":
 		title = fmt.Sprint(attempt(c.Base, c.User.Login))
 	}
-	return &checks.Report{Conclusion: checks.Success, Title: title}, nil
+	return &report.Report{Conclusion: report.Success, Title: title}, nil
 }
 
 func dive(n int) int {
@@ -171,7 +172,7 @@ func testBox(t *testing.T, change func(*Config)) *Box {
 
 func title(t *testing.T, b *Box, head string) string {
 	t.Helper()
-	r, err := b.Run(t.Context(), checks.Change{Head: head})
+	r, err := b.Run(t.Context(), report.Change{Head: head})
 	if err != nil {
 		t.Fatalf("%s: %v", head, err)
 	}
@@ -181,7 +182,7 @@ func title(t *testing.T, b *Box, head string) string {
 func TestChildStaysWarm(t *testing.T) {
 	b := testBox(t, nil)
 	first := title(t, b, "pid")
-	if _, err := b.Run(t.Context(), checks.Change{Head: "error"}); err == nil {
+	if _, err := b.Run(t.Context(), report.Change{Head: "error"}); err == nil {
 		t.Fatal("an error of the check was lost")
 	}
 	if second := title(t, b, "pid"); first != second {
@@ -219,7 +220,7 @@ func TestFailuresReplaceTheChild(t *testing.T) {
 			if tc.change != nil {
 				tc.change(&b.cfg)
 			}
-			_, err := b.Run(t.Context(), checks.Change{Head: tc.head})
+			_, err := b.Run(t.Context(), report.Change{Head: tc.head})
 			if err == nil || err.Error() != tc.want {
 				t.Fatalf("error %v, want %s", err, tc.want)
 			}
@@ -264,13 +265,13 @@ func TestCancel(t *testing.T) {
 	title(t, b, "pid")
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if _, err := b.Run(ctx, checks.Change{Head: "loop"}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := b.Run(ctx, report.Change{Head: "loop"}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v", err)
 	}
 	var crash *Crash
 	canceled, cancelNow := context.WithCancel(t.Context())
 	cancelNow()
-	if _, err := b.Run(canceled, checks.Change{Head: "loop"}); !errors.Is(err, context.Canceled) || errors.As(err, &crash) {
+	if _, err := b.Run(canceled, report.Change{Head: "loop"}); !errors.Is(err, context.Canceled) || errors.As(err, &crash) {
 		t.Errorf("error %v", err)
 	}
 	title(t, b, "pid")
@@ -282,7 +283,7 @@ func TestCloseEndsTheJob(t *testing.T) {
 	home, exited := b.child.home, b.child.exited
 	result := make(chan error)
 	go func() {
-		_, err := b.Run(context.Background(), checks.Change{Head: "loop"})
+		_, err := b.Run(context.Background(), report.Change{Head: "loop"})
 		result <- err
 	}()
 	go b.Close()
@@ -294,7 +295,7 @@ func TestCloseEndsTheJob(t *testing.T) {
 	if _, err := os.Stat(home); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the child's folder is still there: %v", err)
 	}
-	if _, err := b.Run(t.Context(), checks.Change{}); !errors.Is(err, ErrClosed) {
+	if _, err := b.Run(t.Context(), report.Change{}); !errors.Is(err, ErrClosed) {
 		t.Errorf("Run after Close: %v", err)
 	}
 }
@@ -337,7 +338,7 @@ func TestNetworkIsDenied(t *testing.T) {
 	defer l.Close()
 	var log bytes.Buffer
 	b := testBox(t, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
-	r, err := b.Run(t.Context(), checks.Change{Head: "http", User: checks.User{Login: "http://" + l.Addr().String()}})
+	r, err := b.Run(t.Context(), report.Change{Head: "http", User: report.User{Login: "http://" + l.Addr().String()}})
 	if err != nil || r.Title != "true" {
 		t.Errorf("HTTP is not denied: %v %v", r, err)
 	}
@@ -347,7 +348,7 @@ func TestNetworkIsDenied(t *testing.T) {
 	if strings.Contains(log.String(), "filter of system calls") {
 		t.Skip("this system denies no sockets")
 	}
-	r, err = b.Run(t.Context(), checks.Change{Head: "dial", User: checks.User{Login: l.Addr().String()}})
+	r, err = b.Run(t.Context(), report.Change{Head: "dial", User: report.User{Login: l.Addr().String()}})
 	if err != nil || r.Title != "true" {
 		t.Errorf("a socket reached the listener: %v %v", r, err)
 	}
@@ -355,11 +356,11 @@ func TestNetworkIsDenied(t *testing.T) {
 
 func TestNotTheChildWeMeant(t *testing.T) {
 	var crash *Crash
-	_, err := testBox(t, func(c *Config) { c.Args = []string{"act-as-liar"} }).Run(t.Context(), checks.Change{})
+	_, err := testBox(t, func(c *Config) { c.Args = []string{"act-as-liar"} }).Run(t.Context(), report.Change{})
 	if !errors.As(err, &crash) || crash.Reason != reasonProtocol {
 		t.Errorf("error %v", err)
 	}
-	_, err = testBox(t, func(c *Config) { c.Executable = "/nonexistent/lintel" }).Run(t.Context(), checks.Change{})
+	_, err = testBox(t, func(c *Config) { c.Executable = "/nonexistent/lintel" }).Run(t.Context(), report.Change{})
 	if !errors.As(err, &crash) || strings.Contains(err.Error(), "/nonexistent") {
 		t.Errorf("error %v", err)
 	}
@@ -376,7 +377,7 @@ func TestJobsWaitForTheirTurn(t *testing.T) {
 	pids := make(chan string)
 	for range 4 {
 		go func() {
-			r, err := b.Run(context.Background(), checks.Change{Head: "pid"})
+			r, err := b.Run(context.Background(), report.Change{Head: "pid"})
 			if err != nil {
 				pids <- err.Error()
 				return
@@ -395,7 +396,7 @@ func TestJobsWaitForTheirTurn(t *testing.T) {
 func BenchmarkStart(b *testing.B) {
 	for b.Loop() {
 		x := New(Config{Args: []string{"act-as-child"}})
-		if _, err := x.Run(b.Context(), checks.Change{Head: "pid"}); err != nil {
+		if _, err := x.Run(b.Context(), report.Change{Head: "pid"}); err != nil {
 			b.Fatal(err)
 		}
 		x.Close()
@@ -406,7 +407,7 @@ func BenchmarkWarmJob(b *testing.B) {
 	x := New(Config{Args: []string{"act-as-child"}})
 	defer x.Close()
 	for b.Loop() {
-		if _, err := x.Run(b.Context(), checks.Change{Head: "pid"}); err != nil {
+		if _, err := x.Run(b.Context(), report.Change{Head: "pid"}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -23,6 +23,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
@@ -171,7 +172,7 @@ func TestSandbox(t *testing.T) {
 				if tc.wall != none && (b.lacks(tc.wall) || tc.what == "signal" && b.lacks("a rule against signals")) {
 					t.Skip("this kernel has no such wall")
 				}
-				r, err := b.Run(t.Context(), checks.Change{Head: "attempt", Base: tc.what, User: checks.User{Login: tc.with}})
+				r, err := b.Run(t.Context(), report.Change{Head: "attempt", Base: tc.what, User: report.User{Login: tc.with}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -199,7 +200,7 @@ func TestCheckInTheSandbox(t *testing.T) {
 	cache := filepath.Join(t.TempDir(), "cache")
 	b := New(Config{Args: []string{"act-as-lintel"}, Log: slog.New(slog.NewTextHandler(&log, nil)), Git: git, Repositories: []string{r.GitDir}, Cache: cache})
 	defer b.Close()
-	change := checks.Change{GitDir: r.GitDir, Rules: commits[0], Base: commits[0], Head: commits[1], Now: time.Unix(1_700_000_000, 0).UTC()}
+	change := report.Change{GitDir: r.GitDir, Rules: commits[0], Base: commits[0], Head: commits[1], Now: time.Unix(1_700_000_000, 0).UTC()}
 	want, err := (&checks.Checker{}).Run(t.Context(), change)
 	if err != nil {
 		t.Fatal(err)
@@ -250,7 +251,7 @@ func TestReplacedFolderReplacesTheChild(t *testing.T) {
 	b := testBox(t, func(c *Config) { c.Cache = cache })
 	write := func() string {
 		t.Helper()
-		r, err := b.Run(t.Context(), checks.Change{Head: "attempt", Base: "write", User: checks.User{Login: filepath.Join(cache, "x")}})
+		r, err := b.Run(t.Context(), report.Change{Head: "attempt", Base: "write", User: report.User{Login: filepath.Join(cache, "x")}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -301,7 +302,7 @@ func actOnOldKernel() {
 	for range 2 {
 		b := New(Config{Args: []string{"act-as-child"}, Log: slog.New(slog.NewTextHandler(os.Stdout, nil)), Said: &said})
 		for range 2 {
-			if _, err := b.Run(context.Background(), checks.Change{Head: "pid"}); err != nil {
+			if _, err := b.Run(context.Background(), report.Change{Head: "pid"}); err != nil {
 				fmt.Println("job:", err)
 			}
 			b.child.kill()

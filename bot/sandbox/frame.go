@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // protocol is the version of the frames; both sides are the same binary, so a difference means that
@@ -39,12 +39,12 @@ type ready struct {
 
 // request is a job.
 type request struct {
-	Change *checks.Change `json:"change"`
+	Change *report.Change `json:"change"`
 }
 
 // answer is what a job came to: exactly one of Report and Failed.
 type answer struct {
-	Report *checks.Report `json:"report,omitempty"`
+	Report *report.Report `json:"report,omitempty"`
 	Failed *Failed        `json:"failed,omitempty"`
 	Memory int64          `json:"memory"` // bytes the child holds after the job
 }

@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 func TestFrames(t *testing.T) {
 	var b bytes.Buffer
 	for _, title := range []string{"one", "zwei <&>"} {
-		if err := writeFrame(&b, answer{Report: &checks.Report{Title: title}}, 1<<20); err != nil {
+		if err := writeFrame(&b, answer{Report: &report.Report{Title: title}}, 1<<20); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -28,7 +28,7 @@ func TestFrames(t *testing.T) {
 		t.Errorf("at the end: %v", err)
 	}
 	var large *tooLargeError
-	if err := writeFrame(&b, answer{Report: &checks.Report{Title: strings.Repeat("x", 100)}}, 50); !errors.As(err, &large) || b.Len() > 0 {
+	if err := writeFrame(&b, answer{Report: &report.Report{Title: strings.Repeat("x", 100)}}, 50); !errors.As(err, &large) || b.Len() > 0 {
 		t.Errorf("over the limit: %v, %d bytes written", err, b.Len())
 	}
 	for name, tc := range map[string]struct {
@@ -53,7 +53,7 @@ func TestFrames(t *testing.T) {
 func TestServeWithinAProcess(t *testing.T) {
 	var in, out bytes.Buffer
 	writeFrame(&in, setup{Protocol: protocol, Memory: 1 << 40, Output: 1 << 20}, maxRequest)
-	writeFrame(&in, request{Change: &checks.Change{Head: "error"}}, maxRequest)
+	writeFrame(&in, request{Change: &report.Change{Head: "error"}}, maxRequest)
 	if err := Serve(t.Context(), &in, &out, act); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestServeWithinAProcess(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	writeFrame(&in, setup{Protocol: protocol}, maxRequest)
-	writeFrame(&in, request{Change: &checks.Change{Head: "exit"}}, maxRequest)
+	writeFrame(&in, request{Change: &report.Change{Head: "exit"}}, maxRequest)
 	if err := Serve(ctx, &in, io.Discard, act); err != nil {
 		t.Errorf("canceled: %v", err)
 	}
@@ -116,7 +116,7 @@ func TestSize(t *testing.T) {
 
 func FuzzReadFrame(f *testing.F) {
 	var b bytes.Buffer
-	writeFrame(&b, answer{Report: &checks.Report{Title: "t"}}, 1000)
+	writeFrame(&b, answer{Report: &report.Report{Title: "t"}}, 1000)
 	f.Add(b.Bytes())
 	f.Add([]byte("lnt1\xff\xff\xff\xff"))
 	f.Add([]byte("Warning: text"))

@@ -14,7 +14,7 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 
-	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // ErrNetwork is the answer to everything in the child that asks for the network.
@@ -27,7 +27,7 @@ var ErrNetwork = errors.New("network access is denied while a check runs: remote
 // It changes the whole process (resource limits, files, system calls, http.DefaultTransport,
 // net.DefaultResolver): call it from a process that does nothing else. out must be used by nobody else; redirect os.Stdout before.
 // ctx is handed to run; Serve itself only looks at it between jobs.
-func Serve(ctx context.Context, in io.Reader, out io.Writer, run func(context.Context, checks.Change) (*checks.Report, error)) error {
+func Serve(ctx context.Context, in io.Reader, out io.Writer, run func(context.Context, report.Change) (*report.Report, error)) error {
 	r := bufio.NewReader(in)
 	var s setup
 	switch err := readFrame(r, &s, maxRequest); {
@@ -81,7 +81,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, run func(context.Co
 }
 
 // work runs one job and turns errors and panics into answers.
-func work(ctx context.Context, c checks.Change, run func(context.Context, checks.Change) (*checks.Report, error)) (a answer) {
+func work(ctx context.Context, c report.Change, run func(context.Context, report.Change) (*report.Report, error)) (a answer) {
 	defer func() {
 		p := recover()
 		if p == nil {
@@ -95,14 +95,14 @@ func work(ctx context.Context, c checks.Change, run func(context.Context, checks
 		slog.Error("check panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack())) // to stderr, kept for the parent's debug log
 		a = answer{Failed: &Failed{Message: "the check panicked, which is a defect of Lintel: " + what, Panicked: true}}
 	}()
-	report, err := run(ctx, c)
+	rep, err := run(ctx, c)
 	switch {
 	case err != nil:
 		return answer{Failed: &Failed{Message: err.Error()}}
-	case report == nil:
+	case rep == nil:
 		return answer{Failed: &Failed{Message: "the check ended without a report"}}
 	}
-	return answer{Report: report}
+	return answer{Report: rep}
 }
 
 // held is how much memory the process holds, in bytes. Garbage is not counted where it matters: over the

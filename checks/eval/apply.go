@@ -11,9 +11,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lintel-bot/lintel/checks"
 	"github.com/lintel-bot/lintel/checks/eval/manifest"
-	"github.com/lintel-bot/lintel/checks/exempt"
+	"github.com/lintel-bot/lintel/checks/exceptions"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/policy"
@@ -38,7 +38,7 @@ type Input struct {
 
 // Run reviews all objects. What is wrong with the files is in the report; the error is that of the context.
 func Run(ctx context.Context, in Input) (*Report, error) {
-	r := &Report{Results: []Result{}, Errors: []checks.Problem{}}
+	r := &Report{Results: []Result{}, Errors: []report.Problem{}}
 	options := engine.Options{Now: in.Now}
 	policies, problems := engine.CompilePolicies(in.Policies, options)
 	r.problems(problems...)
@@ -100,14 +100,14 @@ func (v *Review) find(old, declared *Objects) {
 func (r *Report) exceptions(in Input, options engine.Options) []*engine.Exception {
 	all, problems := engine.CompileExceptions(in.Exceptions, options)
 	r.problems(problems...)
-	decision := exempt.Decide(exempt.Input{
+	decision := exceptions.Decide(exceptions.Input{
 		Merged: all, Now: in.Now,
 		Since: func(*engine.Exception) (time.Time, bool) { return in.Now, true },
 	})
 	r.Stats.Exceptions = len(decision.Counting)
 	for _, e := range decision.Idle {
 		r.problems(policy.Problem{Path: e.Path, Line: e.Line, Warning: true,
-			Message: fmt.Sprintf("the exception %s has expired and does not count", exempt.Name(e))})
+			Message: fmt.Sprintf("the exception %s has expired and does not count", exceptions.Name(e))})
 	}
 	return decision.Counting
 }
@@ -128,14 +128,14 @@ func namespacesOf(sources []policy.Source) []admission.Object {
 // isInput says whether an object is a file for this command rather than for a cluster.
 func isInput(o admission.Object) bool { return admission.IdentityOf(o).Group == "cli.kyverno.io" }
 
-func compareProblems(a, b checks.Problem) int {
+func compareProblems(a, b report.Problem) int {
 	return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Message, b.Message))
 }
 
 // problems adds problems to the errors and the warnings of the report.
 func (r *Report) problems(list ...policy.Problem) {
 	for _, p := range list {
-		q := checks.Problem{Path: p.Path, Line: p.Line, Column: p.Column, Message: p.Message}
+		q := report.Problem{Path: p.Path, Line: p.Line, Column: p.Column, Message: p.Message}
 		if p.Warning {
 			r.Warnings = append(r.Warnings, q)
 		} else {
@@ -146,7 +146,7 @@ func (r *Report) problems(list ...policy.Problem) {
 
 // finish sorts what is said about files and draws the conclusion.
 func (r *Report) finish() {
-	for _, list := range []*[]checks.Problem{&r.Errors, &r.Warnings} {
+	for _, list := range []*[]report.Problem{&r.Errors, &r.Warnings} {
 		slices.SortStableFunc(*list, compareProblems)
 		*list = slices.Compact(*list)
 	}

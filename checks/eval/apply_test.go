@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
@@ -201,22 +201,22 @@ func TestSameBytes(t *testing.T) {
 }
 
 func TestConclusion(t *testing.T) {
-	enforced := Result{Result: checks.Fail, Action: "enforce"}
+	enforced := Result{Result: report.Fail, Action: "enforce"}
 	tolerated := enforced
 	tolerated.Tolerated = true
 	for name, c := range map[string]struct {
 		report Report
-		want   checks.Conclusion
+		want   report.Conclusion
 	}{
-		"nothing":         {Report{}, checks.Success},
-		"passed":          {Report{Results: []Result{{Result: Pass}, {Result: checks.Skip}}}, checks.Success},
-		"enforced":        {Report{Results: []Result{{Result: checks.Unknown}, enforced}}, checks.Failure},
-		"enforced, error": {Report{Results: []Result{{Result: checks.Error, Action: "enforce"}}}, checks.Failure},
-		"tolerated":       {Report{Results: []Result{tolerated}}, checks.Neutral},
-		"audited":         {Report{Results: []Result{{Result: checks.Warn, Action: "audit"}}}, checks.Neutral},
-		"unknown":         {Report{Results: []Result{{Result: checks.Unknown, Action: "enforce"}}}, checks.Neutral},
-		"broken file":     {Report{Errors: []checks.Problem{{}}}, checks.Failure},
-		"warnings":        {Report{Warnings: []checks.Problem{{}}}, checks.Success},
+		"nothing":         {Report{}, report.Success},
+		"passed":          {Report{Results: []Result{{Result: Pass}, {Result: report.Skip}}}, report.Success},
+		"enforced":        {Report{Results: []Result{{Result: report.Unknown}, enforced}}, report.Failure},
+		"enforced, error": {Report{Results: []Result{{Result: report.Error, Action: "enforce"}}}, report.Failure},
+		"tolerated":       {Report{Results: []Result{tolerated}}, report.Neutral},
+		"audited":         {Report{Results: []Result{{Result: report.Warn, Action: "audit"}}}, report.Neutral},
+		"unknown":         {Report{Results: []Result{{Result: report.Unknown, Action: "enforce"}}}, report.Neutral},
+		"broken file":     {Report{Errors: []report.Problem{{}}}, report.Failure},
+		"warnings":        {Report{Warnings: []report.Problem{{}}}, report.Success},
 	} {
 		if got := c.report.conclude(); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)

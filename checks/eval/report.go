@@ -3,22 +3,22 @@ package eval
 import (
 	"slices"
 
-	"github.com/lintel-bot/lintel/checks"
-	"github.com/lintel-bot/lintel/checks/exempt"
+	"github.com/lintel-bot/lintel/checks/exceptions"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 )
 
 // Pass is the result of a rule that is satisfied; the other results are those of package checks.
-const Pass checks.Result = "pass"
+const Pass report.Result = "pass"
 
 // Report is the outcome of a run, and the stable form of "lintel eval -o json".
 type Report struct {
 	Results []Result `json:"results"` // in the order of the objects, then of the policies and their rules
 	// Errors are what could not be read or compiled; any makes the conclusion failure.
-	Errors     []checks.Problem  `json:"errors"`
-	Warnings   []checks.Problem  `json:"warnings,omitempty"`
-	Conclusion checks.Conclusion `json:"conclusion"`
+	Errors     []report.Problem  `json:"errors"`
+	Warnings   []report.Problem  `json:"warnings,omitempty"`
+	Conclusion report.Conclusion `json:"conclusion"`
 	Stats      Stats             `json:"stats"`
 }
 
@@ -26,8 +26,8 @@ type Report struct {
 type Result struct {
 	Policy   string          `json:"policy"` // name, or namespace/name of a namespaced policy
 	Rule     string          `json:"rule"`   // empty for policies that have no rules
-	Resource checks.Resource `json:"resource"`
-	Result   checks.Result   `json:"result"`
+	Resource report.Resource `json:"resource"`
+	Result   report.Result   `json:"result"`
 	Action   string          `json:"action"`         // "enforce" or "audit"
 	Warn     bool            `json:"warn,omitempty"` // the policy asks for a warning to whoever makes the request
 	Severity string          `json:"severity,omitempty"`
@@ -47,7 +47,7 @@ type Result struct {
 
 // Blocks says whether a cluster would refuse the object for this result.
 func (r *Result) Blocks() bool {
-	return (r.Result == checks.Fail || r.Result == checks.Error) && r.Action == "enforce" && !r.Tolerated
+	return (r.Result == report.Fail || r.Result == report.Error) && r.Action == "enforce" && !r.Tolerated
 }
 
 // Stats counts what a run did.
@@ -65,17 +65,17 @@ type Stats struct {
 }
 
 // count is the counter of a result.
-func (s *Stats) count(r checks.Result) *int {
+func (s *Stats) count(r report.Result) *int {
 	switch r {
 	case Pass:
 		return &s.Pass
-	case checks.Fail:
+	case report.Fail:
 		return &s.Fail
-	case checks.Warn:
+	case report.Warn:
 		return &s.Warn
-	case checks.Skip:
+	case report.Skip:
 		return &s.Skip
-	case checks.Error:
+	case report.Error:
 		return &s.Error
 	}
 	return &s.Unknown
@@ -87,7 +87,7 @@ func (r *Report) add(id admission.Identity, path string, answers []engine.Result
 	if cap(r.Results)-len(r.Results) < len(answers) {
 		r.Results = slices.Grow(r.Results, len(r.Results)+len(answers)) // twofold: there is one result for each rule and object
 	}
-	resource := checks.Resource{APIVersion: id.APIVersion(), Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
+	resource := report.Resource{APIVersion: id.APIVersion(), Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
 	for i := range answers {
 		a := &answers[i]
 		out := Result{
@@ -106,40 +106,40 @@ func (r *Report) add(id admission.Identity, path string, answers []engine.Result
 	}
 }
 
-func resultOf(a *engine.Result) checks.Result {
+func resultOf(a *engine.Result) report.Result {
 	switch a.Outcome {
 	case engine.Pass:
 		return Pass
 	case engine.Skip:
-		return checks.Skip
+		return report.Skip
 	case engine.Error:
-		return checks.Error
+		return report.Error
 	case engine.Unknown:
-		return checks.Unknown
+		return report.Unknown
 	}
 	if a.Enforce {
-		return checks.Fail
+		return report.Fail
 	}
-	return checks.Warn
+	return report.Warn
 }
 
 // conclude draws the conclusion, as a check of a change does.
-func (r *Report) conclude() checks.Conclusion {
+func (r *Report) conclude() report.Conclusion {
 	if len(r.Errors) > 0 {
-		return checks.Failure
+		return report.Failure
 	}
 	weak := false
 	for i := range r.Results {
 		res := &r.Results[i]
 		if res.Blocks() {
-			return checks.Failure
+			return report.Failure
 		}
-		weak = weak || res.Result == checks.Unknown || res.Result == checks.Warn || res.Result == checks.Error || res.Result == checks.Fail
+		weak = weak || res.Result == report.Unknown || res.Result == report.Warn || res.Result == report.Error || res.Result == report.Fail
 	}
 	if weak {
-		return checks.Neutral
+		return report.Neutral
 	}
-	return checks.Success
+	return report.Success
 }
 
 // PolicyName is the name of a policy in reports: with its namespace when it has one.
@@ -154,5 +154,5 @@ func namesOf(list []*engine.Exception) []string {
 	if len(list) == 0 {
 		return nil
 	}
-	return exempt.Names(list)
+	return exceptions.Names(list)
 }

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // Details writes what stands below the summary of a check run: drafted exceptions, and one fold for each resource
 // and policy with what the field holds, what it should, and where it comes from. What does not fit in MaxBytes is
 // counted. It is empty where there is nothing to tell.
-func Details(r *checks.Report, o MarkdownOptions) string {
+func Details(r *report.Report, o MarkdownOptions) string {
 	m := &markdown{report: r, o: o}
 	first := []section{m.drafts()}
 	second := []section{m.folds(only(byPlace(r.Findings), blocking, pending, warning))}
@@ -50,7 +50,7 @@ func (m *markdown) drafts() section {
 }
 
 // folds are the findings by resource and policy, folded.
-func (m *markdown) folds(list []*checks.Finding) section {
+func (m *markdown) folds(list []*report.Finding) section {
 	s := section{head: "\n#### Details\n\n", one: "entry", many: "entries"}
 	groups, order := grouped(list)
 	for _, k := range order {
@@ -69,7 +69,7 @@ func (m *markdown) folds(list []*checks.Finding) section {
 func codeTag(s string) string { return "<code>" + references(clip(line(s), codeRunes)) + "</code>" }
 
 // fold is one finding in full.
-func (m *markdown) fold(f *checks.Finding) string {
+func (m *markdown) fold(f *report.Finding) string {
 	var b strings.Builder
 	row := func(label, text string) {
 		if text != "" {

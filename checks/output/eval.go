@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lintel-bot/lintel/checks"
 	"github.com/lintel-bot/lintel/checks/eval"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // EvalJSON writes the report of "lintel eval" for programs, one line for each result. It holds a part of the text
@@ -68,11 +68,11 @@ func EvalText(w io.Writer, r *eval.Report, o TextOptions) error {
 	if width <= 0 {
 		width = 80
 	}
-	t := &text{report: &checks.Report{}, width: max(width, 24), paint: painter{color: o.Color}}
+	t := &text{report: &report.Report{}, width: max(width, 24), paint: painter{color: o.Color}}
 	for i := range r.Errors {
 		t.problem("error", red, &r.Errors[i])
 	}
-	var last checks.Resource
+	var last report.Resource
 	for i := range r.Results {
 		res := &r.Results[i]
 		if res.Result == eval.Pass && !res.Combined {
@@ -91,9 +91,9 @@ func EvalText(w io.Writer, r *eval.Report, o TextOptions) error {
 	}
 	tone := red
 	switch r.Conclusion {
-	case checks.Success:
+	case report.Success:
 		tone = green
-	case checks.Neutral:
+	case report.Neutral:
 		tone = yellow
 	}
 	for _, row := range wrap(evalCounts(r), t.width) {
@@ -111,7 +111,7 @@ func (t *text) evalResult(r *eval.Result) {
 	switch {
 	case r.Blocks():
 		paint = t.paint.with(red)
-	case r.Result == checks.Skip || r.Result == eval.Pass:
+	case r.Result == report.Skip || r.Result == eval.Pass:
 		paint = t.paint.with(green)
 	}
 	name := r.Policy

@@ -7,17 +7,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lintel-bot/lintel/checks"
 	"github.com/lintel-bot/lintel/checks/eval"
 	"github.com/lintel-bot/lintel/checks/policytest"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 const evil = "a\x1b[31m\u202e\n::error::b ##[group]c <d> ☃"
 
 func evalReport() *eval.Report {
-	r := &eval.Report{Results: []eval.Result{}, Errors: []checks.Problem{{Path: evil, Line: 3, Message: evil}}, Conclusion: checks.Failure}
+	r := &eval.Report{Results: []eval.Result{}, Errors: []report.Problem{{Path: evil, Line: 3, Message: evil}}, Conclusion: report.Failure}
 	for range 300 {
-		r.Results = append(r.Results, eval.Result{Policy: evil, Rule: evil, Resource: checks.Resource{Kind: evil, Name: evil}, Result: checks.Fail,
+		r.Results = append(r.Results, eval.Result{Policy: evil, Rule: evil, Resource: report.Resource{Kind: evil, Name: evil}, Result: report.Fail,
 			Action: "enforce", Message: evil, Fields: []string{"/" + evil}})
 	}
 	return r
@@ -27,8 +27,8 @@ func evalReport() *eval.Report {
 func TestEvalJSON(t *testing.T) {
 	for name, r := range map[string]*eval.Report{
 		"many":  evalReport(),
-		"none":  {Results: []eval.Result{}, Errors: []checks.Problem{}, Conclusion: checks.Success},
-		"words": {Results: []eval.Result{}, Errors: []checks.Problem{}, Warnings: []checks.Problem{{Message: "w"}}, Stats: eval.Stats{Pass: 2}},
+		"none":  {Results: []eval.Result{}, Errors: []report.Problem{}, Conclusion: report.Success},
+		"words": {Results: []eval.Result{}, Errors: []report.Problem{}, Warnings: []report.Problem{{Message: "w"}}, Stats: eval.Stats{Pass: 2}},
 	} {
 		var out bytes.Buffer
 		if err := EvalJSON(&out, r); err != nil {
@@ -57,10 +57,10 @@ func TestEvalText(t *testing.T) {
 }
 
 func TestSuiteForms(t *testing.T) {
-	row := policytest.Row{File: evil, Policy: evil, Rule: evil, Resource: checks.Resource{Kind: evil, Name: evil}, Expected: "pass", Actual: "fail", Reason: evil}
+	row := policytest.Row{File: evil, Policy: evil, Rule: evil, Resource: report.Resource{Kind: evil, Name: evil}, Expected: "pass", Actual: "fail", Reason: evil}
 	excluded := row
 	excluded.Excluded = true
-	r := &policytest.Report{Rows: []policytest.Row{row, excluded}, Errors: []checks.Problem{{Path: evil, Message: evil}}, Summary: policytest.Summary{Files: 1, Checked: 1, Failed: 1, Excluded: 1}}
+	r := &policytest.Report{Rows: []policytest.Row{row, excluded}, Errors: []report.Problem{{Path: evil, Message: evil}}, Summary: policytest.Summary{Files: 1, Checked: 1, Failed: 1, Excluded: 1}}
 	for name, write := range map[string]func(*strings.Builder) error{
 		"text":  func(w *strings.Builder) error { return SuiteText(w, r, true, TextOptions{}) },
 		"json":  func(w *strings.Builder) error { return SuiteJSON(w, r) },

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // fact is one line about an exception: words of ours, and names that others wrote behind them.
@@ -22,7 +22,7 @@ func (f fact) plain() string {
 }
 
 // facts are what a reviewer has to know of an exception of the change, the most important first.
-func facts(e *checks.Exception, a *checks.Approvers) (out []fact) {
+func facts(e *report.Exception, a *report.Approvers) (out []fact) {
 	add := func(words string, names ...string) { out = append(out, fact{words: words, names: names}) }
 	out = append(out, decision(e, a)...)
 	if e.Lets == 0 {
@@ -66,18 +66,18 @@ func facts(e *checks.Exception, a *checks.Approvers) (out []fact) {
 func day(t time.Time) string { return t.UTC().Format("2 January 2006") }
 
 // decision says what the reviews came to, and what is missing.
-func decision(e *checks.Exception, a *checks.Approvers) (out []fact) {
+func decision(e *report.Exception, a *report.Approvers) (out []fact) {
 	r := e.Review
 	if r == nil {
 		if len(e.By) > 0 {
-			out = append(out, fact{words: e.State + " by", names: e.By})
+			out = append(out, fact{words: string(e.State) + " by", names: e.By})
 		}
 		if need := approverWords(a); e.State == "pending" && need != "" {
 			out = append(out, fact{words: "needs", names: []string{need}})
 		}
 		return out
 	}
-	votes := func(words string, list []checks.Vote) {
+	votes := func(words string, list []report.Vote) {
 		f := fact{words: words}
 		for _, v := range list {
 			name := v.User + " at " + v.Commit[:min(len(v.Commit), 7)]
@@ -108,7 +108,7 @@ func decision(e *checks.Exception, a *checks.Approvers) (out []fact) {
 }
 
 // upkeepWords says what is the matter with a merged exception.
-func upkeepWords(u *checks.Upkeep) string {
+func upkeepWords(u *report.Upkeep) string {
 	var parts []string
 	switch {
 	case u.Expired && u.Expires.IsZero():
@@ -128,7 +128,7 @@ func upkeepWords(u *checks.Upkeep) string {
 }
 
 // inState are the names of the exceptions in a state.
-func inState(r *checks.Report, state string) (names []string) {
+func inState(r *report.Report, state report.State) (names []string) {
 	for _, e := range r.Exceptions {
 		if e.State == state && !slices.Contains(names, e.Name) {
 			names = append(names, e.Name)
@@ -142,7 +142,7 @@ type step []string
 
 // steps says what has to be done for the check to succeed, the first thing first. where is where the findings stand;
 // button says that the reader has the button that drafts exceptions.
-func steps(r *checks.Report, where string, button bool) (out []step) {
+func steps(r *report.Report, where string, button bool) (out []step) {
 	var n [excepted + 1]int
 	for i := range r.Findings {
 		n[standingOf(&r.Findings[i])]++
@@ -164,11 +164,11 @@ func steps(r *checks.Report, where string, button bool) (out []step) {
 		next[len(next)-1] += "."
 		out = append(out, next)
 	}
-	if names := inState(r, "refused"); len(names) > 0 {
+	if names := inState(r, report.Refused); len(names) > 0 {
 		out = append(out, step{"Changes were requested on ", strings.Join(names, ", "), ": edit it as asked, or fix what it was to cover."})
 	}
 	if n[pending] > 0 {
-		names := inState(r, "pending")
+		names := inState(r, report.Pending)
 		it := "it"
 		if len(names) > 1 {
 			it = "them"

@@ -1,4 +1,4 @@
-// Package output writes a checks.Report in the forms people and programs read: text for terminals, JSON,
+// Package output writes a report.Report in the forms people and programs read: text for terminals, JSON,
 // SARIF, GitHub workflow commands, JUnit, a policy report, and Markdown.
 //
 // All of it are pure functions of the report. What a report quotes was written by strangers: no form lets
@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // Options are the options of all forms; each reads its own.
@@ -30,20 +30,20 @@ func (e *UnknownError) Error() string {
 
 type writer struct {
 	name  string
-	write func(w io.Writer, r *checks.Report, o Options) error
+	write func(w io.Writer, r *report.Report, o Options) error
 }
 
 func writers() []writer {
 	return []writer{
-		{"text", func(w io.Writer, r *checks.Report, o Options) error {
+		{"text", func(w io.Writer, r *report.Report, o Options) error {
 			return Text(w, r, TextOptions{Color: o.Color, Width: o.Width})
 		}},
-		{"json", func(w io.Writer, r *checks.Report, _ Options) error { return JSON(w, r) }},
-		{"sarif", func(w io.Writer, r *checks.Report, o Options) error { return SARIF(w, r, o.Version) }},
-		{"github", func(w io.Writer, r *checks.Report, _ Options) error { return GitHub(w, r) }},
-		{"junit", func(w io.Writer, r *checks.Report, _ Options) error { return JUnit(w, r) }},
-		{"policyreport", func(w io.Writer, r *checks.Report, _ Options) error { return PolicyReport(w, r) }},
-		{"markdown", func(w io.Writer, r *checks.Report, _ Options) error {
+		{"json", func(w io.Writer, r *report.Report, _ Options) error { return JSON(w, r) }},
+		{"sarif", func(w io.Writer, r *report.Report, o Options) error { return SARIF(w, r, o.Version) }},
+		{"github", func(w io.Writer, r *report.Report, _ Options) error { return GitHub(w, r) }},
+		{"junit", func(w io.Writer, r *report.Report, _ Options) error { return JUnit(w, r) }},
+		{"policyreport", func(w io.Writer, r *report.Report, _ Options) error { return PolicyReport(w, r) }},
+		{"markdown", func(w io.Writer, r *report.Report, _ Options) error {
 			_, err := io.WriteString(w, Markdown(r, MarkdownOptions{}))
 			return err
 		}},
@@ -60,7 +60,7 @@ func Names() []string {
 }
 
 // Write writes the report in the named form. The error is *UnknownError, or that of w.
-func Write(name string, w io.Writer, r *checks.Report, o Options) error {
+func Write(name string, w io.Writer, r *report.Report, o Options) error {
 	all := writers()
 	i := slices.IndexFunc(all, func(w writer) bool { return w.name == name })
 	if i < 0 {

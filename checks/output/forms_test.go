@@ -9,15 +9,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // uriCharacters may stand in the path of a URI (RFC 3986, 3.3).
 const uriCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~%!$&'()*+,;=:@/"
 
 // checkSARIF checks what the standard's schema and GitHub's code scanning require of the parts that are written.
-func checkSARIF(t *testing.T, r *checks.Report) sarifLog {
+func checkSARIF(t *testing.T, r *report.Report) sarifLog {
 	t.Helper()
 	var b bytes.Buffer
 	if err := SARIF(&b, r, "v1"); err != nil {
@@ -139,22 +138,22 @@ func TestFingerprint(t *testing.T) {
 }
 
 func TestStanding(t *testing.T) {
-	pend := &checks.Exemption{State: "pending"}
+	pend := &report.Exemption{State: "pending"}
 	for _, tc := range []struct {
-		f    checks.Finding
+		f    report.Finding
 		want standing
 		mark string
 	}{
-		{checks.Finding{Result: checks.Fail, New: true, Blocks: true}, blocking, ""},
-		{checks.Finding{Result: checks.Fail, Blocks: true}, blocking, "already in the base"},
-		{checks.Finding{Result: checks.Fail}, before, "already in the base"},
-		{checks.Finding{Result: checks.Fail, New: true, Exemption: pend}, pending, "waits for approval"},
-		{checks.Finding{Result: checks.Fail, Exemption: pend}, before, "already in the base"},
-		{checks.Finding{Result: checks.Fail, New: true, Blocks: true, Exemption: &checks.Exemption{State: "expired"}}, blocking, ""},
-		{checks.Finding{Result: checks.Skip, New: true, Exemption: &checks.Exemption{State: "merged"}}, excepted, "excepted"},
-		{checks.Finding{Result: checks.Warn, New: true}, warning, ""},
-		{checks.Finding{Result: checks.Unknown, New: true}, warning, "undecided: needs the cluster"},
-		{checks.Finding{Result: checks.Error, New: true, Blocks: true}, blocking, "could not be evaluated"},
+		{report.Finding{Result: report.Fail, New: true, Blocks: true}, blocking, ""},
+		{report.Finding{Result: report.Fail, Blocks: true}, blocking, "already in the base"},
+		{report.Finding{Result: report.Fail}, before, "already in the base"},
+		{report.Finding{Result: report.Fail, New: true, Exemption: pend}, pending, "waits for approval"},
+		{report.Finding{Result: report.Fail, Exemption: pend}, before, "already in the base"},
+		{report.Finding{Result: report.Fail, New: true, Blocks: true, Exemption: &report.Exemption{State: "expired"}}, blocking, ""},
+		{report.Finding{Result: report.Skip, New: true, Exemption: &report.Exemption{State: "merged"}}, excepted, "excepted"},
+		{report.Finding{Result: report.Warn, New: true}, warning, ""},
+		{report.Finding{Result: report.Unknown, New: true}, warning, "undecided: needs the cluster"},
+		{report.Finding{Result: report.Error, New: true, Blocks: true}, blocking, "could not be evaluated"},
 	} {
 		if got := standingOf(&tc.f); got != tc.want || mark(&tc.f) != tc.mark {
 			t.Errorf("%+v: %d %q, want %d %q", tc.f, got, mark(&tc.f), tc.want, tc.mark)

@@ -5,13 +5,13 @@ import (
 	"io"
 	"strings"
 
-	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // GitHub writes workflow commands, which GitHub Actions shows as annotations, and a last line for the log
 // (https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands). What exceptions
 // cover is left out; what the base already had is a notice.
-func GitHub(w io.Writer, r *checks.Report) error {
+func GitHub(w io.Writer, r *report.Report) error {
 	var b strings.Builder
 	for i := range r.Errors {
 		p := &r.Errors[i]
@@ -42,14 +42,14 @@ func GitHub(w io.Writer, r *checks.Report) error {
 	return err
 }
 
-func problemPlace(p *checks.Problem) *checks.Origin {
+func problemPlace(p *report.Problem) *report.Origin {
 	if p.Path == "" {
 		return nil
 	}
-	return &checks.Origin{Path: p.Path, StartLine: p.Line, EndLine: p.Line, StartColumn: p.Column}
+	return &report.Origin{Path: p.Path, StartLine: p.Line, EndLine: p.Line, StartColumn: p.Column}
 }
 
-func command(b *strings.Builder, name, title, message string, o *checks.Origin) {
+func command(b *strings.Builder, name, title, message string, o *report.Origin) {
 	b.WriteString("::" + name + " ")
 	if o != nil {
 		b.WriteString("file=" + commandProperty(o.Path) + ",")

@@ -8,25 +8,25 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // JSON writes the report as the stable output for programs: all of it but the source lines. Lists are never
 // null.
-func JSON(w io.Writer, r *checks.Report) error {
+func JSON(w io.Writer, r *report.Report) error {
 	out := *r
 	out.Excerpts, out.Work = nil, nil
-	out.Findings = make([]checks.Finding, len(r.Findings))
+	out.Findings = make([]report.Finding, len(r.Findings))
 	for i, f := range r.Findings {
 		f.Roots = append([]string{}, f.Roots...)
 		if f.Origin != nil {
 			origin := *f.Origin
-			origin.Chain = append([]checks.Place{}, origin.Chain...)
+			origin.Chain = append([]report.Place{}, origin.Chain...)
 			f.Origin = &origin
 		}
 		out.Findings[i] = f
 	}
-	out.Errors = append([]checks.Problem{}, r.Errors...)
+	out.Errors = append([]report.Problem{}, r.Errors...)
 	out.Preview = previewJSON(r.Preview)
 	return writeJSON(w, &out)
 }

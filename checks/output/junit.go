@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 type junitSuites struct {
@@ -49,7 +49,7 @@ type junitCause struct {
 // for the check itself. What blocks is a failure, what could not be done an error; what does not block
 // because an exception covers it, the base had it or the cluster is needed is skipped; an audited
 // violation passes with its message as output.
-func JUnit(w io.Writer, r *checks.Report) error {
+func JUnit(w io.Writer, r *report.Report) error {
 	check := &junitSuite{Name: "lintel"}
 	for i := range r.Errors {
 		p := &r.Errors[i]
@@ -90,7 +90,7 @@ func JUnit(w io.Writer, r *checks.Report) error {
 	return err
 }
 
-func junitFinding(f *checks.Finding) junitCase {
+func junitFinding(f *report.Finding) junitCase {
 	name := strings.TrimSpace(f.Rule + " " + resourceName(f.Resource) + " " + f.Field)
 	c := junitCase{Name: line(name), Class: line(f.Policy)}
 	if f.Origin != nil {
@@ -101,10 +101,10 @@ func junitFinding(f *checks.Finding) junitCase {
 		cause.Message = m + ": " + cause.Message
 	}
 	switch s := standingOf(f); {
-	case s == excepted || s == before || f.Result == checks.Unknown && !f.Blocks:
+	case s == excepted || s == before || f.Result == report.Unknown && !f.Blocks:
 		cause.Type = ""
 		c.Skipped = cause
-	case f.Result == checks.Error:
+	case f.Result == report.Error:
 		c.Error = cause
 	case s == blocking || s == pending:
 		c.Failure = cause

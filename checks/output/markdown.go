@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // MarkdownOptions are the options of Markdown.
@@ -27,7 +27,7 @@ const messageRunes = 300
 // Markdown writes the report for the summary of a check run: the verdict, errors, a row for each resource
 // and policy, what GitHub does not show beside the changed lines, exceptions and what they lack,
 // warnings, and what the base already had. What does not fit in MaxBytes is counted.
-func Markdown(r *checks.Report, o MarkdownOptions) string {
+func Markdown(r *report.Report, o MarkdownOptions) string {
 	m := &markdown{report: r, o: o}
 	list := byPlace(r.Findings)
 	active := only(list, blocking, pending, warning)
@@ -45,7 +45,7 @@ func Markdown(r *checks.Report, o MarkdownOptions) string {
 		m.covered(only(list, excepted)),
 		m.previewTable(),
 	}
-	icon := map[checks.Conclusion]string{checks.Success: "✅", checks.Neutral: "⚠️", checks.ActionRequired: "⏳"}[r.Conclusion]
+	icon := map[report.Conclusion]string{report.Success: "✅", report.Neutral: "⚠️", report.ActionRequired: "⏳"}[r.Conclusion]
 	head := fmt.Sprintf("**%s %s**\n\n%s\n", cmp.Or(icon, "❌"), prose(clip(verdict(r), 300)), prose(counts(r))) + next(r, o.Button)
 	foot := "\n<sub>" + prose(work(r.Stats)) + "</sub>\n"
 	whole := assemble(head, first, second, foot, 0)
@@ -59,7 +59,7 @@ func Markdown(r *checks.Report, o MarkdownOptions) string {
 }
 
 // next says what to do, as a list.
-func next(r *checks.Report, button bool) string {
+func next(r *report.Report, button bool) string {
 	var b strings.Builder
 	for _, s := range steps(r, "below", button) {
 		if b.Len() == 0 {
@@ -78,7 +78,7 @@ func next(r *checks.Report, button bool) string {
 }
 
 type markdown struct {
-	report *checks.Report
+	report *report.Report
 	o      MarkdownOptions
 }
 
@@ -91,7 +91,7 @@ func (m *markdown) at(path string, line, column int) string {
 }
 
 // origin links a finding's place; one that only the base has is no line of the head.
-func (m *markdown) origin(o *checks.Origin) string {
+func (m *markdown) origin(o *report.Origin) string {
 	if o == nil {
 		return ""
 	}
@@ -101,7 +101,7 @@ func (m *markdown) origin(o *checks.Origin) string {
 	return m.at(o.Path, o.StartLine, 0)
 }
 
-func (m *markdown) problems(title string, problems []checks.Problem) section {
+func (m *markdown) problems(title string, problems []report.Problem) section {
 	s := section{head: "\n#### " + title + "\n\n", one: "line", many: "lines"}
 	for _, p := range problems {
 		where := ""
@@ -114,7 +114,7 @@ func (m *markdown) problems(title string, problems []checks.Problem) section {
 }
 
 // table has one row for each resource and policy, whatever the rules' actions.
-func (m *markdown) table(title string, list []*checks.Finding, folded bool) section {
+func (m *markdown) table(title string, list []*report.Finding, folded bool) section {
 	s := section{head: "\n#### " + title + "\n\n", one: "row", many: "rows"}
 	if folded {
 		s.head = fmt.Sprintf("\n<details><summary>%s, not blocking: %s</summary>\n\n", title, count(len(list), "finding", "findings"))
@@ -130,16 +130,16 @@ func (m *markdown) table(title string, list []*checks.Finding, folded bool) sect
 
 // subject is what one row of a table is about.
 type subject struct {
-	resource checks.Resource
+	resource report.Resource
 	policy   string
 }
 
 // grouped puts the findings of each resource and policy together, whatever the rules' actions; the loudest first.
-func grouped(list []*checks.Finding) (map[subject][]*checks.Finding, []subject) {
-	groups := map[subject][]*checks.Finding{}
+func grouped(list []*report.Finding) (map[subject][]*report.Finding, []subject) {
+	groups := map[subject][]*report.Finding{}
 	var order []subject
 	for _, f := range list {
-		for _, res := range append([]checks.Resource{f.Resource}, f.Resources...) {
+		for _, res := range append([]report.Resource{f.Resource}, f.Resources...) {
 			k := subject{res, f.Policy}
 			if groups[k] == nil {
 				order = append(order, k)
@@ -151,7 +151,7 @@ func grouped(list []*checks.Finding) (map[subject][]*checks.Finding, []subject) 
 	return groups, order
 }
 
-func loudest(list []*checks.Finding) standing {
+func loudest(list []*report.Finding) standing {
 	s := excepted
 	for _, f := range list {
 		s = min(s, standingOf(f))
@@ -162,7 +162,7 @@ func loudest(list []*checks.Finding) standing {
 // icons are what a row begins with.
 var icons = map[standing]string{blocking: "❌", pending: "⏳", warning: "⚠️", before: "▫️"}
 
-func (m *markdown) row(res checks.Resource, list []*checks.Finding) string {
+func (m *markdown) row(res report.Resource, list []*report.Finding) string {
 	icon := icons[loudest(list)]
 	var rules, places, messages []string
 	for _, f := range list {
@@ -197,7 +197,7 @@ func few(items []string, limit int) string {
 }
 
 // outside lists what GitHub shows no annotation for, because the change does not touch the file.
-func (m *markdown) outside(list []*checks.Finding) section {
+func (m *markdown) outside(list []*report.Finding) section {
 	s := section{head: "\n#### Outside the changed files\n\nGitHub shows no annotations there, so here are the lines to edit.\n\n", one: "line", many: "lines"}
 	for _, f := range list {
 		if f.Origin == nil || f.Origin.Changed {
@@ -212,8 +212,10 @@ func (m *markdown) exceptions() section {
 	s := section{head: "\n#### Exceptions of this change\n\n", one: "line", many: "lines"}
 	for i := range m.report.Exceptions {
 		e := &m.report.Exceptions[i]
-		icon := map[string]string{"approved": "✅", "pending": "⏳", "expired": "⌛", "refused": "❌"}[e.State]
-		s.rows = append(s.rows, "- "+strings.TrimSpace(icon+" "+code(e.Name))+" ("+m.at(e.Path, e.Line, 0)+"): **"+prose(e.State)+"**\n")
+		icon := map[report.State]string{
+			report.Approved: "✅", report.Pending: "⏳", report.Expired: "⌛", report.Refused: "❌",
+		}[e.State]
+		s.rows = append(s.rows, "- "+strings.TrimSpace(icon+" "+code(e.Name))+" ("+m.at(e.Path, e.Line, 0)+"): **"+prose(string(e.State))+"**\n")
 		for _, f := range facts(e, m.report.Approvers) {
 			s.rows = append(s.rows, "  - "+strings.TrimSpace(f.words+" "+codes(f.names, 20)+f.after)+"\n")
 		}
@@ -232,7 +234,7 @@ func (m *markdown) upkeep() section {
 }
 
 // covered counts what each exception lets through.
-func (m *markdown) covered(list []*checks.Finding) section {
+func (m *markdown) covered(list []*report.Finding) section {
 	s := section{
 		head: fmt.Sprintf("\n<details><summary>Covered by exceptions: %s</summary>\n\n", count(len(list), "finding", "findings")),
 		foot: "\n</details>\n", one: "line", many: "lines",
@@ -240,7 +242,7 @@ func (m *markdown) covered(list []*checks.Finding) section {
 	for _, f := range list {
 		row := fmt.Sprintf("- %s, %s", code(resourceName(f.Resource)), code(ruleName(f)))
 		if e := f.Exemption; e != nil {
-			row += fmt.Sprintf(": %s (%s), %s", code(e.Exception), m.at(e.Path, 0, 0), prose(e.State))
+			row += fmt.Sprintf(": %s (%s), %s", code(e.Exception), m.at(e.Path, 0, 0), prose(string(e.State)))
 			if e.By != "" {
 				row += " by " + code(e.By)
 			}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 var (
@@ -122,7 +122,7 @@ func TestDetails(t *testing.T) {
 }
 
 // large is a report with n findings of each standing, and as many errors and warnings.
-func large(n int) *checks.Report {
+func large(n int) *report.Report {
 	r := rich()
 	seed := r.Findings
 	for i := range n {
@@ -130,7 +130,7 @@ func large(n int) *checks.Report {
 			f.Resource.Name = fmt.Sprintf("%s-%d", f.Resource.Name, i)
 			r.Findings = append(r.Findings, f)
 		}
-		p := checks.Problem{Path: fmt.Sprintf("apps/%d/ä.yaml", i), Line: i + 1, Message: "“quoted” text that is some words long"}
+		p := report.Problem{Path: fmt.Sprintf("apps/%d/ä.yaml", i), Line: i + 1, Message: "“quoted” text that is some words long"}
 		r.Errors, r.Warnings = append(r.Errors, p), append(r.Warnings, p)
 	}
 	return r

@@ -4,9 +4,8 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/lintel-bot/lintel/checks/report"
 	"sigs.k8s.io/yaml"
-
-	"github.com/lintel-bot/lintel/checks"
 )
 
 type policyReport struct {
@@ -33,14 +32,14 @@ type policyResult struct {
 	Result     string            `json:"result"`
 	Scored     bool              `json:"scored"`
 	Message    string            `json:"message"`
-	Resources  []checks.Resource `json:"resources,omitempty"`
+	Resources  []report.Resource `json:"resources,omitempty"`
 	Properties map[string]string `json:"properties,omitempty"`
 }
 
 // PolicyReport writes the findings as a ClusterPolicyReport of wgpolicyk8s.io/v1alpha2, which may speak
 // about resources of all namespaces (https://github.com/kubernetes-sigs/wg-policy-prototypes). What
 // needs the cluster is an error there: that kind knows no undecided result, and it is no pass.
-func PolicyReport(w io.Writer, r *checks.Report) error {
+func PolicyReport(w io.Writer, r *report.Report) error {
 	out := policyReport{
 		APIVersion: "wgpolicyk8s.io/v1alpha2",
 		Kind:       "ClusterPolicyReport",
@@ -73,21 +72,21 @@ func PolicyReport(w io.Writer, r *checks.Report) error {
 		case "critical", "high", "medium", "low", "info":
 			p.Severity = f.Severity
 		}
-		for _, res := range append([]checks.Resource{f.Resource}, f.Resources...) {
-			p.Resources = append(p.Resources, checks.Resource{APIVersion: yamlText(res.APIVersion), Kind: yamlText(res.Kind), Namespace: yamlText(res.Namespace), Name: yamlText(res.Name)})
+		for _, res := range append([]report.Resource{f.Resource}, f.Resources...) {
+			p.Resources = append(p.Resources, report.Resource{APIVersion: yamlText(res.APIVersion), Kind: yamlText(res.Kind), Namespace: yamlText(res.Namespace), Name: yamlText(res.Name)})
 		}
 		path, at, exception, state := "", "", "", ""
 		if f.Origin != nil {
 			path, at = f.Origin.Path, number(f.Origin.StartLine)
 		}
 		if f.Exemption != nil {
-			exception, state = f.Exemption.Exception, f.Exemption.State
+			exception, state = f.Exemption.Exception, string(f.Exemption.State)
 		}
 		undecided := ""
-		if f.Result == checks.Unknown {
+		if f.Result == report.Unknown {
 			undecided = "true"
 		}
-		p.Properties = properties("path", path, "line", at, "field", f.Field, "action", f.Action, "operation", f.Operation,
+		p.Properties = properties("path", path, "line", at, "field", f.Field, "action", string(f.Action), "operation", f.Operation,
 			"new", strconv.FormatBool(f.New), "blocks", strconv.FormatBool(f.Blocks), "exception", exception, "exceptionState", state, "undecided", undecided)
 		add(p)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 const (
@@ -23,18 +24,18 @@ type previewItem struct {
 }
 
 // previewItems are the sentences of a preview in order: settings, policies, exceptions, tests.
-func previewItems(p *checks.Preview) []previewItem {
+func previewItems(p *report.Preview) []previewItem {
 	var list []previewItem
 	if words := p.SettingsWords(); words != "" {
 		list = append(list, previewItem{path: checks.SettingsPath, words: words})
 	}
 	for i := range p.Policies {
 		o := &p.Policies[i]
-		list = append(list, previewItem{o.Path, o.Line, o.Edit == checks.Removed, o.Words()})
+		list = append(list, previewItem{o.Path, o.Line, o.Edit == report.Removed, o.Words()})
 	}
 	for i := range p.Exceptions {
 		x := &p.Exceptions[i]
-		list = append(list, previewItem{x.Path, x.Line, x.Edit == checks.Removed, x.Words()})
+		list = append(list, previewItem{x.Path, x.Line, x.Edit == report.Removed, x.Words()})
 	}
 	if words := p.TestWords(); words != "" {
 		list = append(list, previewItem{words: words})
@@ -43,7 +44,7 @@ func previewItems(p *checks.Preview) []previewItem {
 }
 
 // previewIntro says what a preview is of.
-func previewIntro(p *checks.Preview) string {
+func previewIntro(p *report.Preview) string {
 	intro := "This check used the rules of the base branch."
 	if p.Stats.Roots > 0 {
 		intro += " Once merged, for " + p.Scope() + ":"
@@ -52,12 +53,12 @@ func previewIntro(p *checks.Preview) string {
 }
 
 // becomes is "pass → fail".
-func becomes(f *checks.PreviewFinding) string {
-	name := func(r checks.Result, none string) string {
+func becomes(f *report.PreviewFinding) string {
+	name := func(r report.Result, none string) string {
 		if r == "" {
 			return none
 		}
-		if r == checks.Skip {
+		if r == report.Skip {
 			return "excepted"
 		}
 		return string(r)
@@ -70,7 +71,7 @@ func becomes(f *checks.PreviewFinding) string {
 }
 
 // previewResources names the resources of a difference in short.
-func previewResources(f *checks.PreviewFinding) string {
+func previewResources(f *report.PreviewFinding) string {
 	words := resourceName(f.Resource)
 	if n := len(f.Resources) + f.More.Resources; n > 0 {
 		words += fmt.Sprintf(" and %d more", n)
@@ -81,15 +82,15 @@ func previewResources(f *checks.PreviewFinding) string {
 	return words
 }
 
-func previewRule(f *checks.PreviewFinding) string {
-	return ruleName(&checks.Finding{Policy: f.Policy, Rule: f.Rule})
+func previewRule(f *report.PreviewFinding) string {
+	return ruleName(&report.Finding{Policy: f.Policy, Rule: f.Rule})
 }
 
-func previewTone(e checks.Effect) string {
+func previewTone(e report.Effect) string {
 	switch e {
-	case checks.EffectFails:
+	case report.EffectFails:
 		return red
-	case checks.EffectPasses:
+	case report.EffectPasses:
 		return green
 	}
 	return yellow
@@ -121,7 +122,7 @@ func (t *text) preview() {
 	}
 	t.blank()
 	for _, f := range p.Findings[:min(len(p.Findings), previewLines)] {
-		where := placeOf(&checks.Finding{Origin: f.Origin})
+		where := placeOf(&report.Finding{Origin: f.Origin})
 		t.head(t.paint.with(previewTone(f.Effect)), "  "+line(where), line(string(f.Effect)), line(previewRule(&f)))
 		for _, row := range wrap(line(previewResources(&f)+": "+becomes(&f)), t.width-4) {
 			t.line("    " + row)
@@ -170,7 +171,7 @@ func (m *markdown) previewTable() section {
 	if p.LeftOut > 0 {
 		s.foot = "\n" + count(p.LeftOut, "more place is", "more places are") + " not listed.\n" + s.foot
 	}
-	icons := map[checks.Effect]string{checks.EffectFails: "❌", checks.EffectPasses: "✅", checks.EffectUndecided: "❔"}
+	icons := map[report.Effect]string{report.EffectFails: "❌", report.EffectPasses: "✅", report.EffectUndecided: "❔"}
 	for i := range p.Findings {
 		f := &p.Findings[i]
 		icon := icons[f.Effect]
@@ -184,7 +185,7 @@ func (m *markdown) previewTable() section {
 }
 
 // previewCommands are the sentences as workflow commands.
-func previewCommands(b *strings.Builder, p *checks.Preview) {
+func previewCommands(b *strings.Builder, p *report.Preview) {
 	if p == nil {
 		return
 	}
@@ -194,19 +195,19 @@ func previewCommands(b *strings.Builder, p *checks.Preview) {
 }
 
 // previewJSON is a preview in which no list is null.
-func previewJSON(p *checks.Preview) *checks.Preview {
+func previewJSON(p *report.Preview) *report.Preview {
 	if p == nil {
 		return nil
 	}
 	out := *p
-	out.Policies = append([]checks.PolicyPreview{}, p.Policies...)
+	out.Policies = append([]report.PolicyPreview{}, p.Policies...)
 	out.Findings = slices.Clone(p.Findings)
 	for i := range out.Findings {
 		f := &out.Findings[i]
 		f.Roots = append([]string{}, f.Roots...)
 		if f.Origin != nil {
 			origin := *f.Origin
-			origin.Chain = append([]checks.Place{}, origin.Chain...)
+			origin.Chain = append([]report.Place{}, origin.Chain...)
 			f.Origin = &origin
 		}
 	}

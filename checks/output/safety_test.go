@@ -11,9 +11,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/lintel-bot/lintel/checks/report"
 	"sigs.k8s.io/yaml"
-
-	"github.com/lintel-bot/lintel/checks"
 )
 
 // attacks are texts that each form must hold without harm.
@@ -95,12 +94,12 @@ func TestJSONKeepsTheText(t *testing.T) {
 	if err := JSON(&b, hostileReport("x\u009b\u202e\U000e0041##[y]")); err != nil {
 		t.Fatal(err)
 	}
-	var got checks.Report
+	var got report.Report
 	if err := json.Unmarshal(b.Bytes(), &got); err != nil || got.Title != "x\u009b\u202e\U000e0041##[y]" || got.Excerpts != nil {
 		t.Errorf("%q %v %v", got.Title, got.Excerpts, err)
 	}
 	b.Reset()
-	if err := JSON(&b, &checks.Report{}); err != nil || !strings.Contains(b.String(), `"findings": []`) || !strings.Contains(b.String(), `"errors": []`) {
+	if err := JSON(&b, &report.Report{}); err != nil || !strings.Contains(b.String(), `"findings": []`) || !strings.Contains(b.String(), `"errors": []`) {
 		t.Errorf("empty report: %s", b.String())
 	}
 }

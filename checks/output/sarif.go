@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // The parts of SARIF 2.1.0 that Lintel writes
@@ -114,7 +115,7 @@ const errorRule = "lintel/error"
 // place, "unchanged" when the base had it, suppressed when an exception speaks about it. Errors and warnings about the
 // check are notifications; an error in a file is a result as well, since viewers show nothing else. Past 25,000
 // results the rest is counted in a notification. version is Lintel's own and may be empty.
-func SARIF(w io.Writer, r *checks.Report, version string) error {
+func SARIF(w io.Writer, r *report.Report, version string) error {
 	rules, index := sarifRules(r)
 	run := sarifRun{
 		Tool: sarifTool{sarifDriver{Name: "lintel", Version: version, InformationURI: "https://github.com/lintel-bot/lintel", Rules: rules}},
@@ -123,7 +124,7 @@ func SARIF(w io.Writer, r *checks.Report, version string) error {
 		Invocations: []sarifInvocation{{Successful: len(r.Errors) == 0}},
 		Results:     []sarifResult{},
 	}
-	notify := func(level string, problems []checks.Problem) {
+	notify := func(level string, problems []report.Problem) {
 		for _, p := range problems {
 			n := sarifNotification{Level: level, Message: sarifMessage(cmp.Or(p.Message, level))}
 			if p.Path != "" {
@@ -141,14 +142,14 @@ func SARIF(w io.Writer, r *checks.Report, version string) error {
 	}
 	list := byPlace(r.Findings)
 	if len(run.Results)+len(list) > maxResults { // what blocks goes first
-		slices.SortStableFunc(list, func(a, b *checks.Finding) int { return cmp.Compare(standingOf(a), standingOf(b)) })
+		slices.SortStableFunc(list, func(a, b *report.Finding) int { return cmp.Compare(standingOf(a), standingOf(b)) })
 	}
 	for _, f := range list {
 		run.Results = append(run.Results, sarifFinding(f))
 	}
 	if over := len(run.Results) - maxResults; over > 0 {
 		run.Results = run.Results[:maxResults]
-		notify("warning", []checks.Problem{{Message: count(over, "result is", "results are") + " left out: code scanning takes 25,000"}})
+		notify("warning", []report.Problem{{Message: count(over, "result is", "results are") + " left out: code scanning takes 25,000"}})
 	}
 	for i := range run.Results {
 		run.Results[i].RuleIndex = index[run.Results[i].RuleID]
@@ -160,10 +161,10 @@ func SARIF(w io.Writer, r *checks.Report, version string) error {
 // (SARIF 2.1.0, 3.11.6), and what a change holds must not plant any.
 func sarifMessage(s string) sarifText { return sarifText{strings.ReplaceAll(s, "](", "] (")} }
 
-func ruleID(f *checks.Finding) string { return strings.TrimSuffix(f.Policy+"/"+f.Rule, "/") }
+func ruleID(f *report.Finding) string { return strings.TrimSuffix(f.Policy+"/"+f.Rule, "/") }
 
 // sarifRules are the rules that have results, sorted, and where each is.
-func sarifRules(r *checks.Report) ([]sarifRule, map[string]int) {
+func sarifRules(r *report.Report) ([]sarifRule, map[string]int) {
 	byID := map[string]sarifRule{}
 	for i := range r.Findings {
 		f := &r.Findings[i]
@@ -174,19 +175,19 @@ func sarifRules(r *checks.Report) ([]sarifRule, map[string]int) {
 		if f.PolicyPath != "" {
 			where = ", written in " + f.PolicyPath // no line: rules should seldom change
 		}
-		rule := newSARIFRule(ruleID(f), short, short+where+". Its action is "+f.Action+".", "warning")
-		if f.Action == "enforce" {
+		rule := newSARIFRule(ruleID(f), short, short+where+". Its action is "+string(f.Action)+".", "warning")
+		if f.Action == report.Enforce {
 			rule.Configuration.Level = "error"
 		}
 		// The scores by which GitHub sorts alerts into its severities.
 		if score := map[string]string{"critical": "9.5", "high": "8.0", "medium": "5.5", "low": "3.0"}[f.Severity]; score != "" {
 			rule.Properties["security-severity"] = score
 		}
-		if _, ok := byID[rule.ID]; !ok || f.Action == "enforce" {
+		if _, ok := byID[rule.ID]; !ok || f.Action == report.Enforce {
 			byID[rule.ID] = rule
 		}
 	}
-	if slices.ContainsFunc(r.Errors, func(p checks.Problem) bool { return p.Path != "" }) {
+	if slices.ContainsFunc(r.Errors, func(p report.Problem) bool { return p.Path != "" }) {
 		byID[errorRule] = newSARIFRule(errorRule, "Files that cannot be checked", "What cannot be read, rendered or compiled fails the check.", "error")
 	}
 	rules := make([]sarifRule, 0, len(byID))
@@ -215,14 +216,14 @@ func newSARIFRule(id, short, full, level string) sarifRule {
 }
 
 // sarifProblem is the result for an error in a file.
-func sarifProblem(p *checks.Problem) sarifResult {
+func sarifProblem(p *report.Problem) sarifResult {
 	message := cmp.Or(p.Message, "cannot be checked")
 	return sarifResult{RuleID: errorRule, Kind: "fail", Level: "error", Message: sarifMessage(message), Baseline: "new", Suppressions: []sarifSuppression{},
 		Locations:    []sarifLocation{{Physical: sarifPlace(p.Path, max(p.Line, 1), 0, p.Column, 0)}},
 		Fingerprints: map[string]string{fingerprintName: digest(errorRule, p.Path, message)}}
 }
 
-func sarifFinding(f *checks.Finding) sarifResult {
+func sarifFinding(f *report.Finding) sarifResult {
 	r := sarifResult{
 		RuleID:       ruleID(f),
 		Kind:         "fail",
@@ -237,16 +238,16 @@ func sarifFinding(f *checks.Finding) sarifResult {
 		r.Baseline = "new"
 	}
 	switch {
-	case f.Result == checks.Unknown: // "open": not enough information to decide; any other level than none is invalid
+	case f.Result == report.Unknown: // "open": not enough information to decide; any other level than none is invalid
 		r.Kind, r.Level = "open", "none"
-	case f.Action != "enforce" && f.Result != checks.Error:
+	case f.Action != "enforce" && f.Result != report.Error:
 		r.Level = "warning"
 	}
 	if len(f.Roots) > 0 {
 		r.Properties["roots"] = f.Roots
 	}
 	if e := f.Exemption; e != nil {
-		status := map[string]string{"merged": "accepted", "approved": "accepted", "pending": "underReview"}[e.State]
+		status := map[report.State]string{report.Merged: "accepted", report.Approved: "accepted", report.Pending: "underReview"}[e.State]
 		r.Suppressions = append(r.Suppressions, sarifSuppression{Kind: "external", Status: cmp.Or(status, "rejected"), Justification: exemptionWords(e)})
 	}
 	at := sarifLocation{}
@@ -259,8 +260,8 @@ func sarifFinding(f *checks.Finding) sarifResult {
 	} else { // GitHub refuses a whole file for one result without a place
 		at.Physical = sarifPlace(cmp.Or(f.PolicyPath, checks.SettingsPath), max(f.PolicyLine, 1), 0, 0, 0)
 	}
-	seen := map[checks.Resource]bool{} // the schema wants each once
-	for _, res := range append([]checks.Resource{f.Resource}, f.Resources...) {
+	seen := map[report.Resource]bool{} // the schema wants each once
+	for _, res := range append([]report.Resource{f.Resource}, f.Resources...) {
 		if seen[res] {
 			continue
 		}
@@ -291,7 +292,7 @@ func sarifPlace(path string, line, endLine, column, endColumn int) *sarifPhysica
 const fingerprintName = "lintel/v1"
 
 // fingerprint identifies a finding across commits: its line may move.
-func fingerprint(f *checks.Finding) string {
+func fingerprint(f *report.Finding) string {
 	path := ""
 	if f.Origin != nil {
 		path = f.Origin.Path

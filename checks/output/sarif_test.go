@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // Paths are URIs that lead back to the file, whatever its name.
@@ -22,7 +23,7 @@ func TestSARIFPaths(t *testing.T) {
 		"line\nend\x1b\xff.yml": "line%0Aend%1B%FF.yml",
 		".github/x.yaml":        ".github/x.yaml",
 	} {
-		r := &checks.Report{Findings: []checks.Finding{{Policy: "p", Result: checks.Fail, Action: "enforce", Origin: &checks.Origin{Path: path, StartLine: 3}}}}
+		r := &report.Report{Findings: []report.Finding{{Policy: "p", Result: report.Fail, Action: "enforce", Origin: &report.Origin{Path: path, StartLine: 3}}}}
 		got := checkSARIF(t, r).Runs[0].Results[0].Locations[0].Physical.Artifact.URI
 		if got != want {
 			t.Errorf("%q: %s, want %s", path, got, want)
@@ -36,18 +37,18 @@ func TestSARIFPaths(t *testing.T) {
 func TestSARIFRegions(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
-		origin *checks.Origin
+		origin *report.Origin
 		want   sarifRegion
 	}{
-		{"columns", &checks.Origin{Path: "a", StartLine: 4, EndLine: 4, StartColumn: 3, EndColumn: 9}, sarifRegion{4, 4, 3, 9}},
-		{"empty value", &checks.Origin{Path: "a", StartLine: 4, EndLine: 4, StartColumn: 3, EndColumn: 3}, sarifRegion{4, 4, 3, 3}},
-		{"whole lines", &checks.Origin{Path: "a", StartLine: 4, EndLine: 6}, sarifRegion{4, 6, 1, 0}},
-		{"one line", &checks.Origin{Path: "a", StartLine: 4}, sarifRegion{4, 4, 1, 0}},
-		{"lines and columns", &checks.Origin{Path: "a", StartLine: 4, EndLine: 6, StartColumn: 7, EndColumn: 2}, sarifRegion{4, 6, 7, 0}},
-		{"no line", &checks.Origin{Path: "a"}, sarifRegion{1, 1, 1, 0}},
+		{"columns", &report.Origin{Path: "a", StartLine: 4, EndLine: 4, StartColumn: 3, EndColumn: 9}, sarifRegion{4, 4, 3, 9}},
+		{"empty value", &report.Origin{Path: "a", StartLine: 4, EndLine: 4, StartColumn: 3, EndColumn: 3}, sarifRegion{4, 4, 3, 3}},
+		{"whole lines", &report.Origin{Path: "a", StartLine: 4, EndLine: 6}, sarifRegion{4, 6, 1, 0}},
+		{"one line", &report.Origin{Path: "a", StartLine: 4}, sarifRegion{4, 4, 1, 0}},
+		{"lines and columns", &report.Origin{Path: "a", StartLine: 4, EndLine: 6, StartColumn: 7, EndColumn: 2}, sarifRegion{4, 6, 7, 0}},
+		{"no line", &report.Origin{Path: "a"}, sarifRegion{1, 1, 1, 0}},
 		{"no place", nil, sarifRegion{1, 1, 1, 0}},
 	} {
-		r := &checks.Report{Findings: []checks.Finding{{Policy: "p", Rule: "r", Result: checks.Fail, Origin: tc.origin}}}
+		r := &report.Report{Findings: []report.Finding{{Policy: "p", Rule: "r", Result: report.Fail, Origin: tc.origin}}}
 		if diff := cmp.Diff(tc.want, *checkSARIF(t, r).Runs[0].Results[0].Locations[0].Physical.Region); diff != "" {
 			t.Errorf("%s: %s", tc.name, diff)
 		}
@@ -56,7 +57,7 @@ func TestSARIFRegions(t *testing.T) {
 
 // GitHub refuses a whole file for one result without a place: a policy, and then the settings, stand in.
 func TestSARIFAlwaysHasAFile(t *testing.T) {
-	r := &checks.Report{Findings: []checks.Finding{{Policy: "a", Result: checks.Error, PolicyPath: "policies/a.yaml"}, {Policy: "b", Result: checks.Error}}}
+	r := &report.Report{Findings: []report.Finding{{Policy: "a", Result: report.Error, PolicyPath: "policies/a.yaml"}, {Policy: "b", Result: report.Error}}}
 	var got []string
 	for _, x := range checkSARIF(t, r).Runs[0].Results {
 		got = append(got, x.Locations[0].Physical.Artifact.URI)
@@ -68,7 +69,7 @@ func TestSARIFAlwaysHasAFile(t *testing.T) {
 
 // What could not be checked is not a clean file.
 func TestSARIFErrorsAreResults(t *testing.T) {
-	log := checkSARIF(t, &checks.Report{Errors: []checks.Problem{{Path: "a/kustomization.yaml", Line: 3, Column: 5, Message: "no such file"}, {Message: "out of memory"}}})
+	log := checkSARIF(t, &report.Report{Errors: []report.Problem{{Path: "a/kustomization.yaml", Line: 3, Column: 5, Message: "no such file"}, {Message: "out of memory"}}})
 	run := log.Runs[0]
 	if len(run.Results) != 1 || run.Results[0].RuleID != errorRule || run.Results[0].Level != "error" || len(run.Invocations[0].Notifications) != 2 || run.Invocations[0].Successful {
 		t.Errorf("%+v", run)
@@ -78,8 +79,8 @@ func TestSARIFErrorsAreResults(t *testing.T) {
 // A message cannot plant a link, and one resource is named once.
 func TestSARIFForeignText(t *testing.T) {
 	web := deployment("shop", "web")
-	r := &checks.Report{Findings: []checks.Finding{{Policy: "p", Rule: "[a](b)", Result: checks.Fail, Message: "see [the fix](https://evil.example) {0}",
-		Resource: web, Resources: []checks.Resource{web, deployment("shop", "api"), web}}}}
+	r := &report.Report{Findings: []report.Finding{{Policy: "p", Rule: "[a](b)", Result: report.Fail, Message: "see [the fix](https://evil.example) {0}",
+		Resource: web, Resources: []report.Resource{web, deployment("shop", "api"), web}}}}
 	run := checkSARIF(t, r).Runs[0]
 	if got := run.Results[0].Message.Text; got != "see [the fix] (https://evil.example) {0}" {
 		t.Error(got)
@@ -94,11 +95,11 @@ func TestSARIFForeignText(t *testing.T) {
 
 // Code scanning takes 25,000 results: what blocks is among them, and the file says what is not.
 func TestSARIFLimit(t *testing.T) {
-	r := &checks.Report{}
+	r := &report.Report{}
 	for range maxResults + 10 {
-		r.Findings = append(r.Findings, checks.Finding{Policy: "audit", Rule: "r", Result: checks.Warn, New: true, Origin: &checks.Origin{Path: "a.yaml", StartLine: 1}})
+		r.Findings = append(r.Findings, report.Finding{Policy: "audit", Rule: "r", Result: report.Warn, New: true, Origin: &report.Origin{Path: "a.yaml", StartLine: 1}})
 	}
-	r.Findings = append(r.Findings, checks.Finding{Policy: "enforce", Rule: "r", Result: checks.Fail, Action: "enforce", New: true, Blocks: true, Origin: &checks.Origin{Path: "z.yaml", StartLine: 1}})
+	r.Findings = append(r.Findings, report.Finding{Policy: "enforce", Rule: "r", Result: report.Fail, Action: "enforce", New: true, Blocks: true, Origin: &report.Origin{Path: "z.yaml", StartLine: 1}})
 	run := checkSARIF(t, r).Runs[0]
 	if run.Results[0].RuleID != "enforce/r" {
 		t.Errorf("first is %s", run.Results[0].RuleID)

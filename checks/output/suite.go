@@ -6,8 +6,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/lintel-bot/lintel/checks"
 	"github.com/lintel-bot/lintel/checks/policytest"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // SuiteJSON writes the report of "lintel test" for programs.
@@ -17,7 +17,7 @@ func SuiteJSON(w io.Writer, r *policytest.Report) error { return writeJSON(w, r)
 // command, then what kept tests from running, and what it comes to. Rows where nothing was compared are left out
 // unless all is set; they are counted.
 func SuiteText(w io.Writer, r *policytest.Report, all bool, o TextOptions) error {
-	t := &text{report: &checks.Report{}, width: max(o.Width, 80), paint: painter{color: o.Color}}
+	t := &text{report: &report.Report{}, width: max(o.Width, 80), paint: painter{color: o.Color}}
 	id := 0
 	for rows := r.Rows; len(rows) > 0; {
 		n := 1
@@ -115,7 +115,7 @@ func suiteResult(r *policytest.Row) (result, reason string) {
 }
 
 // suiteResource is an object as the table of the kyverno command names it.
-func suiteResource(r checks.Resource) string {
+func suiteResource(r report.Resource) string {
 	parts := []string{r.APIVersion, r.Kind, r.Namespace, r.Name}
 	var out []string
 	for _, p := range parts {

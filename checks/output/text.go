@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // TextOptions are the options of Text.
@@ -18,7 +18,7 @@ type TextOptions struct {
 // Text writes the report for people at a terminal: errors first, then the findings by file and line, each
 // with the lines it is about; what the base already had and what exceptions cover comes short and apart;
 // the last lines say what it comes to.
-func Text(w io.Writer, r *checks.Report, o TextOptions) error {
+func Text(w io.Writer, r *report.Report, o TextOptions) error {
 	width := o.Width
 	if width <= 0 {
 		width = 80
@@ -28,7 +28,7 @@ func Text(w io.Writer, r *checks.Report, o TextOptions) error {
 		t.problem("error", red, &r.Errors[i])
 	}
 	list := byPlace(r.Findings)
-	var last *checks.Origin
+	var last *report.Origin
 	for _, f := range only(list, blocking, pending, warning) {
 		t.finding(f, last)
 		last = f.Origin
@@ -47,7 +47,7 @@ func Text(w io.Writer, r *checks.Report, o TextOptions) error {
 }
 
 type text struct {
-	report *checks.Report
+	report *report.Report
 	width  int
 	paint  painter
 	out    strings.Builder
@@ -125,7 +125,7 @@ func (t *text) fact(label, s string) {
 	}
 }
 
-func (t *text) problem(label, tone string, p *checks.Problem) {
+func (t *text) problem(label, tone string, p *report.Problem) {
 	paint := t.paint.with(tone)
 	where := ""
 	if p.Path != "" {
@@ -139,7 +139,7 @@ func (t *text) problem(label, tone string, p *checks.Problem) {
 	t.blank()
 }
 
-func (t *text) finding(f *checks.Finding, last *checks.Origin) {
+func (t *text) finding(f *report.Finding, last *report.Origin) {
 	paint := t.paint.with(yellow)
 	if standingOf(f) == blocking {
 		paint = t.paint.with(red)
@@ -157,11 +157,11 @@ func (t *text) finding(f *checks.Finding, last *checks.Origin) {
 	t.blank()
 }
 
-func sameSpan(a, b *checks.Origin) bool {
+func sameSpan(a, b *report.Origin) bool {
 	return a.Path == b.Path && a.StartLine == b.StartLine && a.EndLine == b.EndLine && a.StartColumn == b.StartColumn && a.EndColumn == b.EndColumn
 }
 
-func (t *text) facts(f *checks.Finding) {
+func (t *text) facts(f *report.Finding) {
 	resource := resourceName(f.Resource)
 	if f.Operation != "" {
 		resource += ", " + strings.ToLower(f.Operation)
@@ -197,7 +197,7 @@ func (t *text) facts(f *checks.Finding) {
 }
 
 // short lists findings without their lines of code.
-func (t *text) short(title string, list []*checks.Finding) {
+func (t *text) short(title string, list []*report.Finding) {
 	if len(list) == 0 {
 		return
 	}
@@ -224,7 +224,7 @@ func (t *text) exceptions() {
 	t.blank()
 	for i := range t.report.Exceptions {
 		e := &t.report.Exceptions[i]
-		t.head(t.paint.with(yellow), "  "+line(place(e.Path, e.Line, 0)), line(e.State), line(e.Name))
+		t.head(t.paint.with(yellow), "  "+line(place(e.Path, e.Line, 0)), line(string(e.State)), line(e.Name))
 		for _, f := range facts(e, t.report.Approvers) {
 			for i, row := range wrap(line(f.plain()), t.width-6) {
 				if i > 0 {
@@ -256,9 +256,9 @@ func (t *text) upkeep() {
 func (t *text) closing() {
 	tone := red
 	switch t.report.Conclusion {
-	case checks.Success:
+	case report.Success:
 		tone = green
-	case checks.Neutral, checks.ActionRequired:
+	case report.Neutral, report.ActionRequired:
 		tone = yellow
 	}
 	for _, row := range wrap(counts(t.report), t.width) {

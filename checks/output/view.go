@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // standing is what a finding means for the change; all forms tell it the same way.
@@ -21,9 +21,9 @@ const (
 	excepted                 // an exception covers it
 )
 
-func standingOf(f *checks.Finding) standing {
+func standingOf(f *report.Finding) standing {
 	switch {
-	case f.Result == checks.Skip:
+	case f.Result == report.Skip:
 		return excepted
 	case f.Exemption != nil && f.Exemption.State == "pending" && (f.New || f.Blocks):
 		return pending
@@ -36,12 +36,12 @@ func standingOf(f *checks.Finding) standing {
 }
 
 // mark is what is said about a finding besides its message, or "".
-func mark(f *checks.Finding) string {
+func mark(f *report.Finding) string {
 	var marks []string
 	switch f.Result {
-	case checks.Error:
+	case report.Error:
 		marks = append(marks, "could not be evaluated")
-	case checks.Unknown:
+	case report.Unknown:
 		marks = append(marks, "undecided: needs the cluster")
 	}
 	switch standingOf(f) {
@@ -57,7 +57,7 @@ func mark(f *checks.Finding) string {
 }
 
 // reason is a finding's message without what Kyverno repeats in it: the name of the rule and the path.
-func reason(f *checks.Finding) string {
+func reason(f *report.Finding) string {
 	text := strings.TrimPrefix(f.Message, "validation error: ")
 	if i := strings.LastIndex(text, " rule "+f.Rule+" failed at path "); f.Rule != "" && i > 0 && !strings.ContainsAny(text[i+len(" rule "+f.Rule+" failed at path "):], " \n") {
 		return text[:i]
@@ -66,14 +66,14 @@ func reason(f *checks.Finding) string {
 }
 
 // weight is severity and action: "high/enforce".
-func weight(f *checks.Finding) string {
+func weight(f *report.Finding) string {
 	if f.Severity == "" {
-		return f.Action
+		return string(f.Action)
 	}
-	return f.Severity + "/" + f.Action
+	return f.Severity + "/" + string(f.Action)
 }
 
-func ruleName(f *checks.Finding) string {
+func ruleName(f *report.Finding) string {
 	if f.Rule == "" {
 		return f.Policy
 	}
@@ -81,7 +81,7 @@ func ruleName(f *checks.Finding) string {
 }
 
 // resourceName is "Deployment shop/web".
-func resourceName(r checks.Resource) string {
+func resourceName(r report.Resource) string {
 	name := r.Name
 	if r.Namespace != "" {
 		name = r.Namespace + "/" + r.Name
@@ -102,7 +102,7 @@ func place(path string, line, column int) string {
 	return fmt.Sprintf("%s:%d:%d", path, line, column)
 }
 
-func placeOf(f *checks.Finding) string {
+func placeOf(f *report.Finding) string {
 	if f.Origin == nil {
 		return place("", 0, 0)
 	}
@@ -110,13 +110,13 @@ func placeOf(f *checks.Finding) string {
 }
 
 // byPlace is the findings in the order of files, lines and columns, the loudest first; those without a place come last.
-func byPlace(findings []checks.Finding) []*checks.Finding {
-	list := make([]*checks.Finding, 0, len(findings))
+func byPlace(findings []report.Finding) []*report.Finding {
+	list := make([]*report.Finding, 0, len(findings))
 	for i := range findings {
 		list = append(list, &findings[i])
 	}
-	none := &checks.Origin{}
-	slices.SortStableFunc(list, func(a, b *checks.Finding) int {
+	none := &report.Origin{}
+	slices.SortStableFunc(list, func(a, b *report.Finding) int {
 		x, y := cmp.Or(a.Origin, none), cmp.Or(b.Origin, none)
 		if (x.Path == "") != (y.Path == "") {
 			return strings.Compare(y.Path, x.Path)
@@ -130,8 +130,8 @@ func byPlace(findings []checks.Finding) []*checks.Finding {
 }
 
 // only keeps the findings of the given standings.
-func only(list []*checks.Finding, standings ...standing) []*checks.Finding {
-	var out []*checks.Finding
+func only(list []*report.Finding, standings ...standing) []*report.Finding {
+	var out []*report.Finding
 	for _, f := range list {
 		if slices.Contains(standings, standingOf(f)) {
 			out = append(out, f)
@@ -149,7 +149,7 @@ func count(n int, one, many string) string {
 }
 
 // counts is one line about everything in the report: "2 blocking, 1 warning; 1 error".
-func counts(r *checks.Report) string {
+func counts(r *report.Report) string {
 	var n [excepted + 1]int
 	for i := range r.Findings {
 		n[standingOf(&r.Findings[i])]++
@@ -173,14 +173,14 @@ func counts(r *checks.Report) string {
 }
 
 // verdict is the conclusion in plain words, with the report's title.
-func verdict(r *checks.Report) string {
+func verdict(r *report.Report) string {
 	words := "The check fails"
 	switch r.Conclusion {
-	case checks.ActionRequired:
+	case report.ActionRequired:
 		words = "The check waits for the approval of an exception"
-	case checks.Neutral:
+	case report.Neutral:
 		words = "The check passes with warnings"
-	case checks.Success:
+	case report.Success:
 		words = "The check passes"
 	}
 	if r.Title != "" {
@@ -190,7 +190,7 @@ func verdict(r *checks.Report) string {
 }
 
 // work is one line about what was looked at.
-func work(s checks.Stats) string {
+func work(s report.Stats) string {
 	rest := ""
 	if s.Unchecked > 0 {
 		rest = ", " + count(s.Unchecked, "changed Helm chart", "changed Helm charts") + " not checked"
@@ -205,12 +205,12 @@ func work(s checks.Stats) string {
 }
 
 // exemptionWords is "security/allow-web (exceptions/web.yaml): pending".
-func exemptionWords(e *checks.Exemption) string {
+func exemptionWords(e *report.Exemption) string {
 	words := e.Exception
 	if e.Path != "" {
 		words += " (" + e.Path + ")"
 	}
-	words += ": " + e.State
+	words += ": " + string(e.State)
 	if e.By != "" {
 		words += " by " + e.By
 	}
@@ -218,7 +218,7 @@ func exemptionWords(e *checks.Exemption) string {
 }
 
 // approverWords says whose review makes an exception count.
-func approverWords(a *checks.Approvers) string {
+func approverWords(a *report.Approvers) string {
 	if a == nil {
 		return ""
 	}

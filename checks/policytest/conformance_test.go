@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lintel-bot/lintel/checks"
 	"github.com/lintel-bot/lintel/checks/eval"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
@@ -142,11 +142,11 @@ func decide(t testing.TB, at string, update bool) (answer, why string) {
 	}
 	answer = "allow"
 	for _, res := range r.Results {
-		bad := res.Blocks() || res.Result == checks.Warn || res.Result == checks.Error || res.Result == checks.Unknown
+		bad := res.Blocks() || res.Result == report.Warn || res.Result == report.Error || res.Result == report.Unknown
 		switch {
 		case res.Blocks():
 			answer = "deny"
-		case res.Result == checks.Unknown && res.Action == "enforce":
+		case res.Result == report.Unknown && res.Action == "enforce":
 			answer = "unknown"
 		case bad && answer == "allow" && res.Warn:
 			answer = "warn"
@@ -205,13 +205,13 @@ func TestConformanceRows(t *testing.T) {
 	}
 	rows.report(t, "rows", rowsFloor)
 	texts.report(t, "goldens", goldensFloor)
-	report, err := Run(t.Context(), in)
+	rep, err := Run(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fmt.Printf("lintel test: %+v, %d errors\n", report.Summary, len(report.Errors))
-	if report.Summary.Passed < passedFloor {
-		t.Errorf("%d rows passed, the floor is %d", report.Summary.Passed, passedFloor)
+	fmt.Printf("lintel test: %+v, %d errors\n", rep.Summary, len(rep.Errors))
+	if rep.Summary.Passed < passedFloor {
+		t.Errorf("%d rows passed, the floor is %d", rep.Summary.Passed, passedFloor)
 	}
 }
 

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lintel-bot/lintel/checks"
 	"github.com/lintel-bot/lintel/checks/eval"
 	"github.com/lintel-bot/lintel/checks/eval/manifest"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/policy"
@@ -72,7 +72,7 @@ type file struct {
 	*Input
 	path   string
 	rows   []Row
-	errors []checks.Problem
+	errors []report.Problem
 	read   map[string][]policy.Source // what was read so far: the tests of a file share policies
 	visit  func(*loaded)              // sees every test with its answers; may be nil
 }
@@ -87,7 +87,7 @@ func (f *file) name(p string) string {
 func (f *file) problem(list ...policy.Problem) {
 	for _, p := range list {
 		if !p.Warning {
-			f.errors = append(f.errors, checks.Problem{Path: p.Path, Line: p.Line, Column: p.Column, Message: p.Message})
+			f.errors = append(f.errors, report.Problem{Path: p.Path, Line: p.Line, Column: p.Column, Message: p.Message})
 		}
 	}
 }

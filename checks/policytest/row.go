@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lintel-bot/lintel/checks"
 	"github.com/lintel-bot/lintel/checks/eval/manifest"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 )
@@ -25,7 +25,7 @@ func (c *loaded) compare(file string, line int, want *expectation) []Row {
 		if c.Match != nil && !c.Match(want.Policy, want.Rule, id.Name) {
 			continue
 		}
-		row.Resource = checks.Resource{APIVersion: id.APIVersion(), Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
+		row.Resource = report.Resource{APIVersion: id.APIVersion(), Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
 		answered := false
 		for i := range c.answers {
 			a := &c.answers[i]
@@ -39,7 +39,7 @@ func (c *loaded) compare(file string, line int, want *expectation) []Row {
 		}
 	}
 	if len(c.objects) == 0 && (c.Match == nil || c.Match(want.Policy, want.Rule, "")) {
-		row.Resource = checks.Resource{Kind: want.Kind}
+		row.Resource = report.Resource{Kind: want.Kind}
 		if row = c.unanswered(row, name); row.Reason == noAnswer {
 			row.Reason = noObject
 		}

@@ -6,15 +6,16 @@ import (
 	"time"
 
 	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // Runner runs the tests that lie beside what a change does to its policies.
-func Runner(ctx context.Context, files fs.FS, tests []string, now time.Time) ([]checks.TestRow, []checks.Problem, error) {
-	report, err := Run(ctx, Input{Files: files, Tests: tests, Now: now})
+func Runner(ctx context.Context, files fs.FS, tests []string, now time.Time) ([]report.TestRow, []report.Problem, error) {
+	rep, err := Run(ctx, Input{Files: files, Tests: tests, Now: now})
 	if err != nil {
 		return nil, nil, err
 	}
-	return report.Rows, report.Errors, nil
+	return rep.Rows, rep.Errors, nil
 }
 
 var _ checks.TestRunner = Runner

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // FileName is how the files of tests are called.
@@ -37,12 +38,12 @@ type Input struct {
 // Report is the outcome of a run, and the stable form of "lintel test -o json".
 type Report struct {
 	Rows    []Row            `json:"rows"`   // in the order of the files and their results
-	Errors  []checks.Problem `json:"errors"` // what kept a test, or a part of it, from running
+	Errors  []report.Problem `json:"errors"` // what kept a test, or a part of it, from running
 	Summary Summary          `json:"summary"`
 }
 
 // Row compares one expected result with one answer about one object.
-type Row = checks.TestRow
+type Row = report.TestRow
 
 // Summary counts rows. Excluded ones are not among the checked.
 type Summary struct {
@@ -73,7 +74,7 @@ func Find(files fs.FS, dir string) ([]string, error) {
 func Run(ctx context.Context, in Input) (*Report, error) {
 	type result struct {
 		rows   []Row
-		errors []checks.Problem
+		errors []report.Problem
 	}
 	results := make([]result, len(in.Tests))
 	next := make(chan int)
@@ -99,21 +100,21 @@ func Run(ctx context.Context, in Input) (*Report, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	report := &Report{Rows: []Row{}, Errors: []checks.Problem{}}
-	report.Summary.Files = len(in.Tests)
+	out := &Report{Rows: []Row{}, Errors: []report.Problem{}}
+	out.Summary.Files = len(in.Tests)
 	for _, r := range results {
-		report.Rows = append(report.Rows, r.rows...)
-		report.Errors = append(report.Errors, r.errors...)
+		out.Rows = append(out.Rows, r.rows...)
+		out.Errors = append(out.Errors, r.errors...)
 	}
 	// Several tests often share a broken policy.
-	slices.SortStableFunc(report.Errors, func(a, b checks.Problem) int {
+	slices.SortStableFunc(out.Errors, func(a, b report.Problem) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Message, b.Message))
 	})
-	report.Errors = slices.Compact(report.Errors)
-	for _, row := range report.Rows {
-		report.Summary.add(row)
+	out.Errors = slices.Compact(out.Errors)
+	for _, row := range out.Rows {
+		out.Summary.add(row)
 	}
-	return report, nil
+	return out, nil
 }
 
 func (s *Summary) add(r Row) {

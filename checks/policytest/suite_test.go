@@ -46,7 +46,7 @@ func files(results string) fstest.MapFS {
 	}
 }
 
-func report(t *testing.T, f fstest.MapFS, change func(*Input)) *Report {
+func run(t *testing.T, f fstest.MapFS, change func(*Input)) *Report {
 	t.Helper()
 	tests, err := Find(f, ".")
 	if err != nil {
@@ -85,7 +85,7 @@ func TestRows(t *testing.T) {
 		"two tests of one file": {"results: [{policy: tag, rule: tag, resources: [good], result: pass}]\n---\napiVersion: a\nkind: Test\npolicies: [../policy.yaml]\nresources: [res.yaml]\nresults: [{policy: tag, rule: tag, resources: [bad], result: fail}]", []string{"good pass ok", "bad fail ok"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := report(t, files(c.results), nil)
+			r := run(t, files(c.results), nil)
 			if len(r.Errors) > 0 {
 				t.Fatal(r.Errors)
 			}
@@ -115,7 +115,7 @@ func TestContext(t *testing.T) {
 		fmt.Sprintf(head, "arch", "images.containers.all(i, image.GetMetadata(i).config.architecture == 'amd64' && image.GetMetadata(i).registry == '')") +
 		fmt.Sprintf(head, "limit", "resource.Get('v1', 'configmaps', 'default', 'c').data.a == 'b' && resource.Get('v1', 'configmaps', 'default', 'd') == null"))}
 	var got []string
-	r := report(t, f, nil)
+	r := run(t, f, nil)
 	for _, row := range r.Rows {
 		got = append(got, row.Policy+" "+row.Resource.Name+" "+row.Actual)
 	}
@@ -135,7 +135,7 @@ func TestBrokenFiles(t *testing.T) {
 	add("e", head+"policies: [../p/t/res.yaml/x]\nresources: [none]\n")
 	add("f", head+"policies: [../bad.yaml]\nresources: [../p/t/res.yaml]\nresults: [{policy: bad, resources: [good], result: pass}]\n")
 	f["bad.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: bad}\nspec: {rule: []}\n")}
-	r := report(t, f, nil)
+	r := run(t, f, nil)
 	if r.OK() || r.Summary.Passed != 1 || r.Summary.Failed != 0 || r.Summary.Excluded != 1 || r.Summary.Files != 7 {
 		t.Errorf("%+v", r.Summary)
 	}
@@ -164,8 +164,8 @@ func TestWorkers(t *testing.T) {
 			f[fmt.Sprintf("%02d/%s", i, name)] = file
 		}
 	}
-	one, _ := json.Marshal(report(t, f, func(in *Input) { in.Workers = 1 }))
-	many, _ := json.Marshal(report(t, f, func(in *Input) { in.Workers = 8 }))
+	one, _ := json.Marshal(run(t, f, func(in *Input) { in.Workers = 1 }))
+	many, _ := json.Marshal(run(t, f, func(in *Input) { in.Workers = 8 }))
 	if string(one) != string(many) {
 		t.Errorf("%s\n%s", one, many)
 	}
@@ -186,7 +186,7 @@ func FuzzTestFile(f *testing.F) {
 	f.Add("values: {globalValues: {request.operation: DELETE, request.object.metadata.name: [1]}}\nresults: [{policy: tag, patchedResources: res.yaml}]")
 	f.Add("userinfo: res.yaml\nvariables: cluster.yaml\ncontext: cluster.yaml\ntargetResources: [.]\nexceptions: ['.']\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		r := report(t, files(text), nil)
+		r := run(t, files(text), nil)
 		for _, e := range r.Errors {
 			if strings.Contains(e.Message, "internal error") {
 				t.Error(e)

@@ -7,12 +7,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lintel-bot/lintel/bot/sandbox"
-	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // newBoxCommand is the hidden command that the other commands start as their child: it answers jobs on
 // standard input until that ends. It is not for people.
-func newBoxCommand(run func(context.Context, checks.Change) (*checks.Report, error)) *cobra.Command {
+func newBoxCommand(run func(context.Context, report.Change) (*report.Report, error)) *cobra.Command {
 	return &cobra.Command{
 		Use:           "box",
 		Short:         "Run checks for a parent process (internal)",

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/lintel-bot/lintel/bot/sandbox"
-	"github.com/lintel-bot/lintel/checks"
 	"github.com/lintel-bot/lintel/checks/output"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 type checkOptions struct {
@@ -87,7 +87,7 @@ func runCheck(cmd *cobra.Command, o checkOptions) error {
 		Repositories: append(repo.folders(ctx), change.Alternates...), Cache: change.Cache,
 	})
 	defer b.Close()
-	report, err := b.Run(ctx, change)
+	rep, err := b.Run(ctx, change)
 	if err != nil {
 		return fmt.Errorf("the check could not be run: %w", err)
 	}
@@ -96,13 +96,13 @@ func runCheck(cmd *cobra.Command, o checkOptions) error {
 	if o.drafts == "-" {
 		out = cmd.ErrOrStderr()
 	}
-	if err := output.Write(o.output, out, report, options); err != nil {
+	if err := output.Write(o.output, out, rep, options); err != nil {
 		return err
 	}
-	if err := writeDrafts(cmd, o.drafts, report.Drafts); err != nil {
+	if err := writeDrafts(cmd, o.drafts, rep.Drafts); err != nil {
 		return err
 	}
-	if report.Conclusion == checks.Failure || report.Conclusion == checks.ActionRequired {
+	if rep.Conclusion == report.Failure || rep.Conclusion == report.ActionRequired {
 		return exitBlocked
 	}
 	return nil
@@ -110,7 +110,7 @@ func runCheck(cmd *cobra.Command, o checkOptions) error {
 
 // writeDrafts writes drafted exceptions as one stream of YAML, each with the path it is meant for, and says why some
 // findings have none.
-func writeDrafts(cmd *cobra.Command, file string, drafts []checks.Draft) error {
+func writeDrafts(cmd *cobra.Command, file string, drafts []report.Draft) error {
 	if file == "" {
 		return nil
 	}
@@ -133,37 +133,37 @@ func writeDrafts(cmd *cobra.Command, file string, drafts []checks.Draft) error {
 }
 
 // localChange describes the change that the flags name. The caller runs the clean-up when the check is done.
-func localChange(ctx context.Context, repo *repository, o checkOptions) (checks.Change, func(), error) {
+func localChange(ctx context.Context, repo *repository, o checkOptions) (report.Change, func(), error) {
 	nothing := func() {}
-	change := checks.Change{GitDir: repo.gitDir, Git: repo.git, All: o.all, User: checks.User{Login: o.user}, Now: time.Now().UTC()}
+	change := report.Change{GitDir: repo.gitDir, Git: repo.git, All: o.all, User: report.User{Login: o.user}, Now: time.Now().UTC()}
 	change.Repository = repo.names(ctx)
 	for _, file := range o.approve {
 		name, err := repo.inside(ctx, file)
 		if err != nil {
-			return checks.Change{}, nothing, err
+			return report.Change{}, nothing, err
 		}
-		change.Approved = append(change.Approved, checks.Approval{Path: name, Blob: "*", By: []string{"--approve"}})
+		change.Approve = append(change.Approve, name)
 	}
 	head, err := repo.commit(ctx, o.head)
 	if err != nil {
-		return checks.Change{}, nothing, err
+		return report.Change{}, nothing, err
 	}
 	change.Head = head
 	switch {
 	case o.base != "":
 		if change.Rules, err = repo.commit(ctx, o.base); err != nil {
-			return checks.Change{}, nothing, err
+			return report.Change{}, nothing, err
 		}
 	case o.all:
 		change.Rules = head
 	default:
 		if change.Rules, err = repo.defaultBranch(ctx); err != nil {
-			return checks.Change{}, nothing, err
+			return report.Change{}, nothing, err
 		}
 	}
 	if !o.all {
 		if change.Base, err = repo.mergeBase(ctx, change.Rules, head); err != nil {
-			return checks.Change{}, nothing, err
+			return report.Change{}, nothing, err
 		}
 	}
 	if !o.worktree {
@@ -171,7 +171,7 @@ func localChange(ctx context.Context, repo *repository, o checkOptions) (checks.
 	}
 	tree, objects, err := repo.snapshot(ctx)
 	if err != nil {
-		return checks.Change{}, nothing, err
+		return report.Change{}, nothing, err
 	}
 	if o.all && o.base == "" {
 		change.Rules = tree

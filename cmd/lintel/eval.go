@@ -15,11 +15,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lintel-bot/lintel/checks"
 	"github.com/lintel-bot/lintel/checks/eval"
 	"github.com/lintel-bot/lintel/checks/eval/manifest"
 	"github.com/lintel-bot/lintel/checks/output"
 	"github.com/lintel-bot/lintel/checks/policytest"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
@@ -76,19 +76,19 @@ func runEval(cmd *cobra.Command, o evalOptions) error {
 	// One processor at a time: the work is done by one goroutine, and more of them only let the garbage collector take
 	// what is idle, a tenth of the CPU time and of the memory.
 	runtime.GOMAXPROCS(1)
-	report, err := eval.Run(cmd.Context(), in)
+	rep, err := eval.Run(cmd.Context(), in)
 	if err != nil {
 		return fmt.Errorf("the resources could not be reviewed: %w", err)
 	}
 	if o.output == "json" {
-		err = output.EvalJSON(cmd.OutOrStdout(), report)
+		err = output.EvalJSON(cmd.OutOrStdout(), rep)
 	} else {
-		err = output.EvalText(cmd.OutOrStdout(), report, output.TextOptions{Color: useColor(o.color), Width: terminalWidth()})
+		err = output.EvalText(cmd.OutOrStdout(), rep, output.TextOptions{Color: useColor(o.color), Width: terminalWidth()})
 	}
 	if err != nil {
 		return err
 	}
-	if report.Conclusion == checks.Failure {
+	if rep.Conclusion == report.Failure {
 		return exitBlocked
 	}
 	return nil

@@ -27,8 +27,8 @@ import (
 	"github.com/lintel-bot/lintel/bot/setup"
 	"github.com/lintel-bot/lintel/bot/sweep"
 	"github.com/lintel-bot/lintel/bot/webhook"
-	"github.com/lintel-bot/lintel/checks"
 	"github.com/lintel-bot/lintel/checks/output"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 const (
@@ -239,12 +239,12 @@ func budget(door *github.App) func(int64) (int, int, bool) {
 	}
 }
 
-func summary(report *checks.Report, blob bot.BlobURL) string {
-	return output.Markdown(report, output.MarkdownOptions{BlobURL: blob, MaxBytes: maxSummary, Button: true})
+func summary(rep *report.Report, blob bot.BlobURL) string {
+	return output.Markdown(rep, output.MarkdownOptions{BlobURL: blob, MaxBytes: maxSummary, Button: true})
 }
 
-func details(report *checks.Report, blob bot.BlobURL) string {
-	return output.Details(report, output.MarkdownOptions{BlobURL: blob, MaxBytes: maxSummary})
+func details(rep *report.Report, blob bot.BlobURL) string {
+	return output.Details(rep, output.MarkdownOptions{BlobURL: blob, MaxBytes: maxSummary})
 }
 
 func queueKind(natsURL string) string {
@@ -295,7 +295,7 @@ func newBoxPool(size int, config sandbox.Config) *boxPool {
 }
 
 // Run implements bot.Runner.
-func (p *boxPool) Run(ctx context.Context, change checks.Change) (*checks.Report, error) {
+func (p *boxPool) Run(ctx context.Context, change report.Change) (*report.Report, error) {
 	select {
 	case b := <-p.idle:
 		defer func() { p.idle <- b }()

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
-	"github.com/lintel-bot/lintel/checks/draft"
+	"github.com/lintel-bot/lintel/checks/exceptions/draft"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/policy"
 )

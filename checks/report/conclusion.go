@@ -1,28 +1,49 @@
-package checks
+package report
 
 import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/lintel-bot/lintel/checks/exempt"
 )
 
-// AddReviews puts what the reviews of the pull request say beside the exceptions they are about, by path and
-// content, and makes the title name those who are waited for.
-func (r *Report) AddReviews(reviews []Review) {
-	if len(reviews) == 0 {
-		return
-	}
-	for i := range r.Exceptions {
-		e := &r.Exceptions[i]
-		for _, review := range reviews {
-			if review.Path == e.Path && review.Blob == e.Blob {
-				e.Review = &review
-			}
+// Conclusion is what a check came to; the words are those of GitHub's check runs
+// (https://docs.github.com/en/rest/checks/runs).
+type Conclusion string
+
+// The conclusions, worst first.
+const (
+	Failure        Conclusion = "failure"         // a new enforced violation, or something that could not be decided by our fault or the change's
+	ActionRequired Conclusion = "action_required" // all that blocks waits for the approval of an exception
+	Neutral        Conclusion = "neutral"         // warnings and unknowns only
+	Success        Conclusion = "success"
+)
+
+// Conclude draws the conclusion of a report that is otherwise finished, and says in one line what it came to.
+func (r *Report) Conclude() {
+	r.Conclusion, r.Title = r.conclusion(), r.title()
+}
+
+func (r *Report) conclusion() Conclusion {
+	pending, weak := false, false
+	for _, f := range r.Findings {
+		switch {
+		case f.Blocks && !f.Waits():
+			return Failure
+		case f.Blocks:
+			pending = true
+		case f.Result == Unknown, f.New && (f.Result == Warn || f.Result == Error):
+			weak = true
 		}
 	}
-	r.Title = r.title()
+	switch {
+	case len(r.Errors) > 0:
+		return Failure
+	case pending:
+		return ActionRequired
+	case weak, r.Stats.Unchecked > 0:
+		return Neutral
+	}
+	return Success
 }
 
 // title says in one line what a check came to.
@@ -33,7 +54,7 @@ func (r *Report) title() string {
 	waits := map[string]bool{}
 	for _, f := range r.Findings {
 		switch {
-		case f.Blocks && f.Exemption != nil && f.Exemption.State == string(exempt.Pending):
+		case f.Blocks && f.Waits():
 			waits[f.Exemption.Path+"\x00"+f.Exemption.Exception] = true
 		case f.Blocks:
 			blocking++
@@ -77,14 +98,6 @@ func (r *Report) title() string {
 		return fmt.Sprintf("No new violations (%d in the base already)", r.Stats.PreExisting)
 	}
 	return counted(r.Stats.Resources, "resource", "resources") + " checked, no violations"
-}
-
-// counted is "1 error", "2 errors".
-func counted(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
 
 // where says in how many overlays, or folders of plain manifests, something is.
@@ -135,17 +148,4 @@ func (r *Report) awaited(waits map[string]bool) string {
 		return " for approval"
 	}
 	return " for " + who
-}
-
-// folders are those of the findings' roots that have no kustomization.
-func (r *run) folders() (out []string) {
-	for _, f := range r.report.Findings {
-		for _, root := range f.Roots {
-			if !slices.Contains(out, root) && len(r.headGraph.Plain(root)) > 0 {
-				out = append(out, root)
-			}
-		}
-	}
-	slices.Sort(out)
-	return out
 }

@@ -1,41 +1,23 @@
-// Package exempt decides which exceptions count: those that are merged, and those of the change that were
+// Package exceptions decides which exceptions count: those that are merged, and those of the change that were
 // approved in review; none that has expired.
-package exempt
+package exceptions
 
 import (
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
 )
-
-// State is how far an exception has come.
-type State string
-
-// The states. Merged and Approved count.
-const (
-	Merged   State = "merged"
-	Approved State = "approved"
-	Pending  State = "pending"
-	Refused  State = "refused"
-	Expired  State = "expired"
-)
-
-// Approval says that the content of a file was approved, or refused.
-type Approval struct {
-	Path string
-	Blob string // git object id, or "*" for whatever the head has
-	By   []string
-}
 
 // Input is what a decision depends on.
 type Input struct {
 	Merged   []*engine.Exception // in effect at the tip of the base branch
 	Proposed []*engine.Exception // in files that the change adds or edits
 	Blob     func(path string) string
-	Approved []Approval
-	Refused  []Approval // By is then who asked for changes; it outweighs any approval
+	Reviews  []report.Review
+	Approve  []string // files that count as approved, whatever they hold
 	Now      time.Time
 	// Since answers when a file was last changed on the side the exception is from; durations in the
 	// label cleanup.kyverno.io/ttl count from there.
@@ -46,13 +28,13 @@ type Input struct {
 type Decision struct {
 	Counting []*engine.Exception // merged or approved, not expired
 	Idle     []*engine.Exception // pending, refused or expired: they cover nothing, but it is worth saying what they would
-	states   map[*engine.Exception]State
+	states   map[*engine.Exception]report.State
 	by       map[*engine.Exception][]string
 	ends     map[*engine.Exception]time.Time
 }
 
 // State answers how far an exception has come.
-func (d *Decision) State(e *engine.Exception) State { return d.states[e] }
+func (d *Decision) State(e *engine.Exception) report.State { return d.states[e] }
 
 // By answers who approved an exception.
 func (d *Decision) By(e *engine.Exception) []string { return d.by[e] }
@@ -64,49 +46,42 @@ func (d *Decision) Ends(e *engine.Exception) time.Time { return d.ends[e] }
 // Decide sorts exceptions. A merged exception that the change edits keeps its merged content until the change
 // is merged itself or approved; then the new content takes its place.
 func Decide(in Input) *Decision {
-	d := &Decision{states: map[*engine.Exception]State{}, by: map[*engine.Exception][]string{}, ends: map[*engine.Exception]time.Time{}}
+	d := &Decision{states: map[*engine.Exception]report.State{}, by: map[*engine.Exception][]string{}, ends: map[*engine.Exception]time.Time{}}
 	replaced := map[string]bool{}
 	for _, e := range in.Proposed {
-		state := Pending
-		for _, a := range in.Approved {
-			if a.about(e, in) {
-				state, d.by[e] = Approved, a.By
+		state := report.Pending
+		if slices.Contains(in.Approve, e.Path) {
+			state, d.by[e] = report.Approved, []string{"--approve"}
+		}
+		for _, r := range in.Reviews {
+			if verdict := r.State(); verdict != report.Pending && r.Path == e.Path && r.Blob != "" && r.Blob == in.Blob(e.Path) {
+				state, d.by[e] = verdict, r.By()
 			}
 		}
-		for _, a := range in.Refused {
-			if a.about(e, in) {
-				state, d.by[e] = Refused, a.By
-			}
-		}
-		if state == Approved {
+		if state == report.Approved {
 			replaced[key(e)] = true
 		}
 		d.add(e, state, in)
 	}
 	for _, e := range in.Merged {
 		if !replaced[key(e)] {
-			d.add(e, Merged, in)
+			d.add(e, report.Merged, in)
 		}
 	}
 	return d
-}
-
-// about says whether a review is of the present content of an exception's file.
-func (a Approval) about(e *engine.Exception, in Input) bool {
-	return a.Path == e.Path && (a.Blob == "*" || a.Blob != "" && a.Blob == in.Blob(e.Path))
 }
 
 func key(e *engine.Exception) string {
 	return strings.Join([]string{e.Path, e.APIVersion, e.Namespace, e.Name}, "\x00")
 }
 
-func (d *Decision) add(e *engine.Exception, state State, in Input) {
+func (d *Decision) add(e *engine.Exception, state report.State, in Input) {
 	over := false
 	if d.ends[e], over = ends(e, in); over {
-		state = Expired
+		state = report.Expired
 	}
 	d.states[e] = state
-	if state == Merged || state == Approved {
+	if state == report.Merged || state == report.Approved {
 		d.Counting = append(d.Counting, e)
 	} else {
 		d.Idle = append(d.Idle, e)
@@ -124,12 +99,7 @@ func Names(list []*engine.Exception) []string {
 }
 
 // Name is an exception's namespace/name.
-func Name(e *engine.Exception) string {
-	if e.Namespace == "" {
-		return e.Name
-	}
-	return e.Namespace + "/" + e.Name
-}
+func Name(e *engine.Exception) string { return report.Name(e.Namespace, e.Name) }
 
 // ends says when an exception ends, and whether it has: at spec.expiresAt, or at the end of the label
 // cleanup.kyverno.io/ttl (https://kyverno.io/docs/policy-types/cleanup-policy/#cleanup-label), whichever is

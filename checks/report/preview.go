@@ -1,7 +1,4 @@
-package checks
-
-// Pass is the result of a rule that holds. It is in previews only: a check counts what passes (Stats).
-const Pass Result = "pass"
+package report
 
 // Preview is what a change of policies, exceptions or settings does once it is merged: the rules before and after are
 // asked about every root of the head, as the check of the branch does, and what they say differently is listed. It
@@ -40,16 +37,29 @@ const (
 	Unchanged Edit = "unchanged"
 )
 
+// PolicyState says why a policy of a preview cannot be compared; it is empty for one that was.
+type PolicyState string
+
+// The states of policies.
+const (
+	PolicyBroken      PolicyState = "broken"      // it has errors
+	PolicyUnevaluated PolicyState = "unevaluated" // it is of a kind that is not evaluated before merge
+	PolicyUnknown     PolicyState = "unknown"     // another policy has errors, and decides what this one sees
+)
+
+// Mixed is the action of a policy whose rules ask for both; in previews only.
+const Mixed Action = "mixed"
+
 // PolicyPreview counts the resources that a policy treats otherwise after the merge. A resource that several roots
 // deploy counts once for each.
 type PolicyPreview struct {
-	Policy string `json:"policy"`           // as Finding has it
-	Edit   Edit   `json:"edit"`             //
-	Path   string `json:"path"`             // at the head; of a removed policy, at the base
-	Line   int    `json:"line"`             //
-	Action string `json:"action"`           // after the merge: "enforce", "audit", "mixed", or "" where it applies to nothing
-	Before string `json:"before,omitempty"` // the action now
-	State  string `json:"state,omitempty"`  // "broken": it has errors; "unevaluated": of a kind that is not evaluated before merge; "unknown": another is broken
+	Policy string      `json:"policy"`           // as Finding has it
+	Edit   Edit        `json:"edit"`             //
+	Path   string      `json:"path"`             // at the head; of a removed policy, at the base
+	Line   int         `json:"line"`             //
+	Action Action      `json:"action"`           // after the merge; "" where it applies to nothing
+	Before Action      `json:"before,omitempty"` // the action now
+	State  PolicyState `json:"state,omitempty"`
 
 	Partial   bool `json:"partial,omitempty"` // time was up before all roots were looked at
 	Applies   int  `json:"applies"`           // resources it has something to say about after the merge; of a removed one, before

@@ -1,4 +1,4 @@
-package checks
+package report
 
 import "time"
 
@@ -15,11 +15,11 @@ type Change struct {
 	Repository []string `json:"repository,omitempty"` // the repository's clone URLs, "owner/name" or name, by which objects of Argo CD and Flux know it; none: a folder counts that exists
 	All        bool     `json:"all,omitempty"`        // check every root of the head, not only what changed
 
-	User     User       `json:"user"`
-	Approved []Approval `json:"approved,omitempty"`
-	Refused  []Approval `json:"refused,omitempty"` // By is who asked for changes of exactly this content
-	Drafts   bool       `json:"drafts,omitempty"`  // draft exceptions for what blocks
-	Now      time.Time  `json:"now"`               // the clock of the check; no part of it reads another
+	User    User      `json:"user"`
+	Reviews []Review  `json:"reviews,omitempty"` // what the reviews of the pull request say about its exceptions
+	Approve []string  `json:"approve,omitempty"` // exception files to treat as approved, whatever they hold: the command line's --approve
+	Drafts  bool      `json:"drafts,omitempty"`  // draft exceptions for what blocks
+	Now     time.Time `json:"now"`               // the clock of the check; no part of it reads another
 }
 
 // User is the author of the change on the hosting side.
@@ -28,9 +28,10 @@ type User struct {
 	Teams []string `json:"teams,omitempty"` // "org/team"
 }
 
-// Approval says that an exception file was approved in review in exactly this content.
-type Approval struct {
-	Path string   `json:"path"`
-	Blob string   `json:"blob"` // git object id of the approved content; "*" approves whatever the head has (the command line's --approve)
-	By   []string `json:"by,omitempty"`
+// Inspection is what has to be known before a change is checked: whom to ask for approval of what. It is the answer to a
+// Change without Reviews and without the author's teams.
+type Inspection struct {
+	Teams      []string    `json:"teams,omitempty"`      // "org/team": those whose members the settings map to users of the cluster
+	Approvers  Approvers   `json:"approvers"`            // who may approve exceptions, from the settings at the base
+	Exceptions []Exception `json:"exceptions,omitempty"` // those that the change adds or edits: name, place, content and state
 }

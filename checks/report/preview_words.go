@@ -1,4 +1,4 @@
-package checks
+package report
 
 import (
 	"cmp"
@@ -10,11 +10,11 @@ import (
 // resources in 4 roots".
 func (p *PolicyPreview) Words() string {
 	switch p.State {
-	case stateBroken:
+	case PolicyBroken:
 		return p.subject() + " has errors, so what it would do is not known"
-	case stateUnevaluated:
+	case PolicyUnevaluated:
 		return p.subject() + " is of a kind that is not evaluated before merge"
-	case stateUnknown:
+	case PolicyUnknown:
 		return "what " + p.subject() + " would do is not known, because another policy has errors"
 	}
 	return p.words() + partly(p.Partial)
@@ -71,7 +71,7 @@ func (p *PolicyPreview) subject() string {
 	if p.Edit == Added {
 		subject = "new " + subject
 	}
-	action := map[string]string{"enforce": "Enforce", "audit": "Audit", "mixed": "Enforce and Audit"}
+	action := map[Action]string{Enforce: "Enforce", Audit: "Audit", Mixed: "Enforce and Audit"}
 	now, before := action[p.Action], action[p.Before]
 	switch {
 	case now != "" && before != "" && now != before:
@@ -161,8 +161,9 @@ func (p *Preview) Scope() string {
 	return words
 }
 
-// notices are the sentences of a preview at the lines they are about, as far as the head has them.
-func (p *Preview) notices(has func(path string) bool) []Problem {
+// SetNotices puts the sentences of a preview at the lines they are about, as far as the head has them; settings is the
+// path of the settings.
+func (p *Preview) SetNotices(settings string, has func(path string) bool) {
 	var list []Problem
 	for i := range p.Policies {
 		if o := &p.Policies[i]; o.Edit == Added || o.Edit == Changed {
@@ -174,24 +175,25 @@ func (p *Preview) notices(has func(path string) bool) []Problem {
 			list = append(list, Problem{Path: x.Path, Line: x.Line, Message: "Once this is merged: " + x.Words()})
 		}
 	}
-	if len(p.RootsIn)+len(p.RootsOut) > 0 && has(SettingsPath) {
-		list = append(list, Problem{Path: SettingsPath, Line: 1, Message: "Once this is merged: " + p.SettingsWords()})
+	if len(p.RootsIn)+len(p.RootsOut) > 0 && has(settings) {
+		list = append(list, Problem{Path: settings, Line: 1, Message: "Once this is merged: " + p.SettingsWords()})
 	}
-	return list
+	p.Notices = list
 }
 
-func enumerate(parts []string) string {
-	if len(parts) == 1 {
-		return parts[0]
+// Words says what is wrong with a row that failed.
+func (t *TestRow) Words() string {
+	name := t.Policy
+	if t.Rule != "" {
+		name += " / " + t.Rule
 	}
-	return strings.Join(parts[:len(parts)-1], ", ") + " and " + parts[len(parts)-1]
-}
-
-// some lists a few of many.
-func some(list []string) string {
-	const few = 5
-	if len(list) <= few {
-		return strings.Join(list, ", ")
+	got := "got " + t.Actual
+	if t.Actual == "" {
+		got = "got no result"
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(list[:few], ", "), len(list)-few)
+	words := fmt.Sprintf("the policy test fails: %s should be %q for %s, %s", name, t.Expected, t.Resource, got)
+	if t.Reason != "" {
+		words += ": " + t.Reason
+	}
+	return words
 }

@@ -1,0 +1,89 @@
+package exceptions_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/lintel-bot/lintel/checks/exceptions"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/engine"
+)
+
+func TestDecide(t *testing.T) {
+	now := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
+	blob := func(p string) string { return "blob of " + p }
+	votes := []report.Vote{{User: "olga"}}
+	approve := func(path, blob string) []report.Review {
+		return []report.Review{{Path: path, Blob: blob, Needed: 1, Approved: votes}}
+	}
+	refuse := func(path, blob string, approved ...report.Vote) []report.Review {
+		return []report.Review{{Path: path, Blob: blob, Needed: 1, Approved: approved, Refused: votes}}
+	}
+	for _, c := range []struct {
+		name      string
+		exception engine.Exception
+		proposed  bool
+		reviews   []report.Review
+		approve   []string
+		since     time.Time
+		want      report.State
+		ends      time.Time
+	}{
+		{name: "merged", exception: engine.Exception{Path: "e"}, want: report.Merged},
+		{name: "proposed", exception: engine.Exception{Path: "e"}, proposed: true, want: report.Pending},
+		{name: "approved", exception: engine.Exception{Path: "e"}, proposed: true, reviews: approve("e", "blob of e"), want: report.Approved},
+		{name: "approved in other content", exception: engine.Exception{Path: "e"}, proposed: true, reviews: approve("e", "older"), want: report.Pending},
+		{name: "another file approved", exception: engine.Exception{Path: "e"}, proposed: true, reviews: approve("f", "blob of f"), want: report.Pending},
+		{name: "no blob approved", exception: engine.Exception{Path: "e"}, proposed: true, reviews: approve("e", ""), want: report.Pending},
+		{name: "approved on the command line", exception: engine.Exception{Path: "e"}, proposed: true, approve: []string{"e"}, want: report.Approved},
+		{name: "refused", exception: engine.Exception{Path: "e"}, proposed: true, reviews: refuse("e", "blob of e"), want: report.Refused},
+		{name: "approved by one, refused by another", exception: engine.Exception{Path: "e"}, proposed: true, reviews: refuse("e", "blob of e", votes...), want: report.Refused},
+		{name: "refused in other content", exception: engine.Exception{Path: "e"}, proposed: true, reviews: refuse("e", "older"), want: report.Pending},
+		{name: "a merged one cannot be refused", exception: engine.Exception{Path: "e"}, reviews: refuse("e", "blob of e"), want: report.Merged},
+		{name: "ends later", exception: engine.Exception{Path: "e", Expires: now.Add(time.Second)}, want: report.Merged, ends: now.Add(time.Second)},
+		{name: "ends now", exception: engine.Exception{Path: "e", Expires: now}, want: report.Expired, ends: now},
+		{name: "approved, but over", exception: engine.Exception{Path: "e", Expires: now}, proposed: true, approve: []string{"e"}, want: report.Expired, ends: now},
+		{name: "young", exception: engine.Exception{Path: "e", TTL: 2 * time.Hour}, since: now.Add(-time.Hour), want: report.Merged, ends: now.Add(time.Hour)},
+		{name: "old", exception: engine.Exception{Path: "e", TTL: time.Hour}, since: now.Add(-time.Hour), want: report.Expired, ends: now},
+		{name: "two ends", exception: engine.Exception{Path: "e", TTL: time.Hour, Expires: now.Add(time.Minute)}, since: now, want: report.Merged, ends: now.Add(time.Minute)},
+		{name: "of unknown age", exception: engine.Exception{Path: "e", TTL: time.Hour}, want: report.Expired},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			in := exceptions.Input{Blob: blob, Reviews: c.reviews, Approve: c.approve, Now: now, Since: func(*engine.Exception) (time.Time, bool) {
+				return c.since, !c.since.IsZero()
+			}}
+			e := &c.exception
+			if c.proposed {
+				in.Proposed = []*engine.Exception{e}
+			} else {
+				in.Merged = []*engine.Exception{e}
+			}
+			d := exceptions.Decide(in)
+			if got := d.State(e); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+			if got := d.Ends(e); !got.Equal(c.ends) {
+				t.Errorf("ends %s, want %s", got, c.ends)
+			}
+			counts := c.want == report.Merged || c.want == report.Approved
+			if slices.Contains(d.Counting, e) != counts || slices.Contains(d.Idle, e) == counts {
+				t.Errorf("%s: counting %v, idle %v", c.want, d.Counting, d.Idle)
+			}
+		})
+	}
+}
+
+// The edit of a merged exception takes its place only once it is approved.
+func TestEdited(t *testing.T) {
+	merged := &engine.Exception{Path: "e", Namespace: "n", Name: "x"}
+	edited := &engine.Exception{Path: "e", Namespace: "n", Name: "x"}
+	in := exceptions.Input{Merged: []*engine.Exception{merged}, Proposed: []*engine.Exception{edited}, Blob: func(string) string { return "b" }}
+	if d := exceptions.Decide(in); !slices.Equal(d.Counting, []*engine.Exception{merged}) || !slices.Equal(d.Idle, []*engine.Exception{edited}) {
+		t.Errorf("not approved: counting %v, idle %v", d.Counting, d.Idle)
+	}
+	in.Reviews = []report.Review{{Path: "e", Blob: "b"}}
+	if d := exceptions.Decide(in); !slices.Equal(d.Counting, []*engine.Exception{edited}) || len(d.Idle) != 0 {
+		t.Errorf("approved: counting %v, idle %v", d.Counting, d.Idle)
+	}
+}

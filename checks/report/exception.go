@@ -1,0 +1,117 @@
+package report
+
+import "time"
+
+// State is how far an exception has come.
+type State string
+
+// The states. Merged and Approved count.
+const (
+	Merged   State = "merged"
+	Approved State = "approved"
+	Pending  State = "pending"
+	Refused  State = "refused"
+	Expired  State = "expired"
+)
+
+// Exception is the state of an exception that the change adds or edits, and how much it opens.
+type Exception struct {
+	Name  string   `json:"name"` // namespace/name
+	Path  string   `json:"path"`
+	Line  int      `json:"line"`
+	Blob  string   `json:"blob"` // git object id of the file at the head
+	State State    `json:"state"`
+	By    []string `json:"by,omitempty"`
+	Lets  int      `json:"lets"` // how many findings of this change it covers
+
+	Expires time.Time `json:"expires,omitzero"` // zero: never
+	Broad   []string  `json:"broad,omitempty"`  // what it leaves open for no visible reason, in words
+	Beyond  *Beyond   `json:"beyond,omitempty"` // what it covers besides the findings of this change; nil: not looked at
+	Review  *Review   `json:"review,omitempty"` // nil: nobody was asked, as on a laptop
+}
+
+// Beyond is what an exception lets through besides the findings of the change, found by evaluating the head's
+// objects with and without it.
+type Beyond struct {
+	Failing   []Resource `json:"failing,omitempty"` // those that violate a rule it takes away, today; the first of them
+	Fails     int        `json:"fails"`             // how many there are
+	Complying int        `json:"complying"`         // how many it covers that keep the rules today: later violations of theirs would pass
+	Resources int        `json:"resources"`         // how many were looked at
+	Roots     int        `json:"roots"`             // in how many roots
+	OfRoots   int        `json:"ofRoots"`           // how many the repository has
+}
+
+// Review is what the reviews of a pull request say about an exception.
+type Review struct {
+	Path     string   `json:"path"`
+	Blob     string   `json:"blob"` // content that was judged
+	Needed   int      `json:"needed"`
+	Who      []string `json:"who"`                // who may approve: logins and teams with an @, or words
+	Approved []Vote   `json:"approved,omitempty"` // that count, oldest first
+	Refused  []Vote   `json:"refused,omitempty"`  // changes that somebody who may approve asked for
+	Ignored  []Vote   `json:"ignored,omitempty"`  // approvals that do not count, with the reason
+}
+
+// Vote is one review.
+type Vote struct {
+	User   string `json:"user"`
+	Commit string `json:"commit"`
+	Why    string `json:"why,omitempty"` // it does not count
+}
+
+// State is Approved, Refused or Pending. Changes that one asked for outweigh the approval of others.
+func (r *Review) State() State {
+	switch {
+	case len(r.Refused) > 0:
+		return Refused
+	case r.Missing() == 0:
+		return Approved
+	}
+	return Pending
+}
+
+// By lists those whose votes decided.
+func (r *Review) By() (users []string) {
+	votes := r.Approved
+	if len(r.Refused) > 0 {
+		votes = r.Refused
+	}
+	for _, v := range votes {
+		users = append(users, v.User)
+	}
+	return users
+}
+
+// Missing is how many approvals a review lacks.
+func (r *Review) Missing() int { return max(0, r.Needed-len(r.Approved)) }
+
+// Upkeep is a merged exception that somebody should look at.
+type Upkeep struct {
+	Name    string    `json:"name"`
+	Path    string    `json:"path"`
+	Line    int       `json:"line"`
+	Expires time.Time `json:"expires,omitzero"`
+	Expired bool      `json:"expired,omitempty"` // it covers nothing any more
+	Soon    bool      `json:"soon,omitempty"`    // it ends within 14 days
+	Unused  bool      `json:"unused,omitempty"`  // everything was rendered and evaluated, and nothing fails without it
+	Covers  int       `json:"covers,omitempty"`  // with Unused: how many resources it is about all the same
+}
+
+// Draft is a ready exception, as narrow as could be, for the findings of one policy on one resource. That it
+// lets them through was tried out.
+type Draft struct {
+	Path     string   `json:"path"` // where in the repository it could go
+	Policy   string   `json:"policy"`
+	Rules    []string `json:"rules,omitempty"` // empty: the policy has no named rules
+	Resource Resource `json:"resource"`
+	YAML     string   `json:"yaml,omitempty"`
+	Why      string   `json:"why,omitempty"` // with no YAML: why there can be none
+}
+
+// Approvers are the people whose review makes an exception count (settings, "approvers").
+type Approvers struct {
+	Users      []string `json:"users,omitempty"`
+	Teams      []string `json:"teams,omitempty"` // "org/team"
+	CodeOwners bool     `json:"codeowners"`
+	Count      int      `json:"count"`
+}

@@ -1,0 +1,173 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Result is what one rule said about one resource. Passes are counted in Stats and are no findings.
+type Result string
+
+// The results of a finding.
+const (
+	Fail    Result = "fail"    // an enforced rule is violated
+	Warn    Result = "warn"    // an audited rule is violated
+	Skip    Result = "skip"    // an exception covers the violation
+	Error   Result = "error"   // the rule could not be evaluated
+	Unknown Result = "unknown" // the rule needs data that only the cluster has
+	Pass    Result = "pass"    // the rule holds; in previews and in the results of files only
+)
+
+// Action is what a policy asks for when a rule of it is violated.
+type Action string
+
+// The actions.
+const (
+	Enforce Action = "enforce" // the request is denied
+	Audit   Action = "audit"   // it is reported
+)
+
+// Side is the side of a change that a place is on.
+type Side string
+
+// The sides.
+const (
+	Head Side = ""
+	Base Side = "base" // the place is in the merge base only
+)
+
+// Finding is one violated (or undecided, or excepted) rule at one field of one resource.
+type Finding struct {
+	Policy     string     `json:"policy"` // name, or namespace/name of a namespaced policy
+	Rule       string     `json:"rule"`
+	Severity   string     `json:"severity,omitempty"` // critical, high, medium, low or info; the policy's annotation
+	Resource   Resource   `json:"resource"`
+	Operation  string     `json:"operation"`
+	Result     Result     `json:"result"`
+	Action     Action     `json:"action"`
+	Field      string     `json:"field"` // RFC 6901 pointer into the rendered resource
+	Message    string     `json:"message"`
+	Origin     *Origin    `json:"origin,omitempty"`
+	Roots      []string   `json:"roots"`               // the roots whose render has it
+	Resources  []Resource `json:"resources,omitempty"` // further resources that fail at the same place for the same reason
+	Exemption  *Exemption `json:"exemption,omitempty"`
+	New        bool       `json:"new"`                // false: the base had it, too
+	Blocks     bool       `json:"blocks"`             // whether this finding alone fails the check
+	PolicyPath string     `json:"policyPath"`         // where the policy is written
+	PolicyLine int        `json:"policyLine"`         // of the rule, where it has one
+	Expected   string     `json:"expected,omitempty"` // what the policy's pattern asks of the field, as people say it
+}
+
+// Waits reports whether an exception that waits for approval covers the finding.
+func (f *Finding) Waits() bool { return f.Exemption != nil && f.Exemption.State == Pending }
+
+// Resource names a rendered object.
+type Resource struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name"`
+}
+
+// String is the resource as people name it: kind, and namespace/name.
+func (r Resource) String() string { return r.Kind + " " + Name(r.Namespace, r.Name) }
+
+// Name is how a report names a policy or an exception: namespace/name, or the name alone where there is no namespace.
+func Name(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}
+
+// Origin is the place a person must edit to change a field. Lines and columns count from 1; EndColumn is
+// the column behind the last character. Zero columns mean whole lines.
+type Origin struct {
+	Path        string  `json:"path"`
+	StartLine   int     `json:"startLine"`
+	EndLine     int     `json:"endLine"`
+	StartColumn int     `json:"startColumn"`
+	EndColumn   int     `json:"endColumn"`
+	How         string  `json:"how"` // identity, writer, search or enclosing
+	Side        Side    `json:"side,omitempty"`
+	Changed     bool    `json:"changed"`           // whether the change touches this file
+	Chain       []Place `json:"chain"`             // what this value replaced, nearest layer first
+	Missing     string  `json:"missing,omitempty"` // the rest of the pointer that does not exist below this place
+}
+
+// Place is a position in the sources with the role it plays.
+type Place struct {
+	Path      string `json:"path"`
+	StartLine int    `json:"startLine"`
+	EndLine   int    `json:"endLine"`
+	Role      string `json:"role"` // "base", "patch", "images", ...
+}
+
+// Exemption says which exception covers a finding.
+type Exemption struct {
+	Exception string `json:"exception"` // namespace/name
+	Path      string `json:"path"`
+	State     State  `json:"state"`
+	By        string `json:"by,omitempty"`
+}
+
+// Merge puts findings at the same place for the same reason together, in the order of the first of each: what fails in
+// a base fails in every overlay, and one edit mends it. It changes the findings of the list.
+func Merge(list []Finding) []Finding {
+	type reason struct {
+		policy, policyPath, rule, operation, message, exemption string
+		action                                                  Action
+		result                                                  Result
+		path                                                    string
+		side                                                    Side
+		line, column                                            int
+		missing                                                 string
+		isNew                                                   bool
+	}
+	at := map[reason]int{}
+	var out []Finding
+	for _, f := range list {
+		k := reason{policy: f.Policy, policyPath: f.PolicyPath, rule: f.Rule, action: f.Action, operation: f.Operation,
+			message: f.Message, result: f.Result, path: f.Origin.Path, side: f.Origin.Side, line: f.Origin.StartLine,
+			column: f.Origin.StartColumn, missing: f.Origin.Missing, isNew: f.New}
+		if f.Exemption != nil {
+			k.exemption = f.Exemption.Path + f.Exemption.Exception + string(f.Exemption.State)
+		}
+		i, ok := at[k]
+		if !ok {
+			at[k] = len(out)
+			out = append(out, f)
+			continue
+		}
+		into := &out[i]
+		if !slices.Contains(into.Roots, f.Roots[0]) {
+			into.Roots = append(into.Roots, f.Roots[0])
+		}
+		if f.Resource != into.Resource && !slices.Contains(into.Resources, f.Resource) {
+			into.Resources = append(into.Resources, f.Resource)
+		}
+		into.Blocks = into.Blocks || f.Blocks
+	}
+	return out
+}
+
+// CompareFindings orders findings by place, then by policy, resource and field.
+func CompareFindings(a, b Finding) int {
+	return cmp.Or(
+		cmp.Compare(a.Origin.Path, b.Origin.Path), cmp.Compare(a.Origin.StartLine, b.Origin.StartLine),
+		cmp.Compare(a.Origin.StartColumn, b.Origin.StartColumn), cmp.Compare(a.Policy, b.Policy), cmp.Compare(a.Rule, b.Rule),
+		cmp.Compare(a.Resource.Kind, b.Resource.Kind), cmp.Compare(a.Resource.Namespace, b.Resource.Namespace),
+		cmp.Compare(a.Resource.Name, b.Resource.Name), cmp.Compare(a.Field, b.Field),
+		cmp.Compare(a.Operation, b.Operation), cmp.Compare(a.Message, b.Message), slices.Compare(a.Roots, b.Roots))
+}
+
+// Mutation is what a mutate rule writes into a resource before the other rules look at it.
+type Mutation struct {
+	Policy     string   `json:"policy"`
+	Rule       string   `json:"rule"`
+	Resource   Resource `json:"resource"`
+	Root       string   `json:"root"`
+	Fields     []string `json:"fields"` // pointers, in which [name=x] stands for the element of that name
+	PolicyPath string   `json:"policyPath"`
+	PolicyLine int      `json:"policyLine"`
+}

@@ -1,0 +1,87 @@
+// Package report is what a check is about and what it came to: Change, Report, Finding and their parts.
+//
+// It is plain data with the words that people read, imports nothing of ours, and is what everything that shows, sends
+// or stores a result depends on.
+package report
+
+import (
+	"cmp"
+	"fmt"
+)
+
+// Report is the outcome of one check of one change. Its JSON form is the stable output of
+// "lintel check -o json" and what the box sends to the server.
+type Report struct {
+	Conclusion Conclusion  `json:"conclusion"`
+	Title      string      `json:"title"`         // one line for people
+	All        bool        `json:"all,omitempty"` // everything was checked, not a change
+	Findings   []Finding   `json:"findings"`
+	Errors     []Problem   `json:"errors"`               // what could not be read, rendered or compiled; any makes the check fail
+	Warnings   []Problem   `json:"warnings,omitempty"`   // deprecated fields, policies that are not evaluated before merge
+	Exceptions []Exception `json:"exceptions,omitempty"` // the exceptions that the change itself adds or edits
+	Mutations  []Mutation  `json:"mutations,omitempty"`  // what mutate rules write before the others look, as a cluster would
+	Approvers  *Approvers  `json:"approvers,omitempty"`  // who may approve them, from the settings at the base
+	Teams      []string    `json:"teams,omitempty"`      // "org/team": those whose members the settings map to users of the cluster
+	Upkeep     []Upkeep    `json:"upkeep,omitempty"`     // with Change.All: merged exceptions to remove or renew
+	Drafts     []Draft     `json:"drafts,omitempty"`     // with Change.Drafts: an exception for each resource and policy that blocks
+	Folders    []string    `json:"folders,omitempty"`    // those of the findings' roots that are folders without a kustomization
+	Preview    *Preview    `json:"preview,omitempty"`    // what the change does to the rules themselves, once merged
+	Stats      Stats       `json:"stats"`
+
+	// Work is what the check cost. "-o json" leaves it out, since it says nothing about the change.
+	Work *Work `json:"work,omitempty"`
+
+	// Excerpts holds the source lines around the findings and errors, by path and line number, for
+	// code frames. "-o json" leaves it out.
+	Excerpts map[string]map[int]string `json:"excerpts,omitempty"`
+}
+
+// Problem is something that could not be read, rendered, compiled or decided, and what to do about it.
+type Problem struct {
+	Path    string `json:"path"`
+	Line    int    `json:"line"` // 0: the file, or (with no path) the check as a whole
+	Column  int    `json:"column,omitempty"`
+	Message string `json:"message"`
+	Changed bool   `json:"changed,omitempty"` // whether the change touches this file
+}
+
+// Compare orders problems by place, then by what they say.
+func (p Problem) Compare(q Problem) int {
+	return cmp.Or(cmp.Compare(p.Path, q.Path), cmp.Compare(p.Line, q.Line), cmp.Compare(p.Message, q.Message))
+}
+
+// String is the problem as one line: path:line: message.
+func (p Problem) String() string {
+	switch {
+	case p.Path == "":
+		return p.Message
+	case p.Line == 0:
+		return p.Path + ": " + p.Message
+	}
+	return fmt.Sprintf("%s:%d: %s", p.Path, p.Line, p.Message)
+}
+
+// Work counts the kustomizations that were built for a check, and the renderings of earlier checks that were used in
+// place of that.
+type Work struct {
+	Rendered int `json:"rendered"`
+	Recalled int `json:"recalled"`
+}
+
+// Stats counts what a check did.
+type Stats struct {
+	Policies    int `json:"policies"`
+	Rules       int `json:"rules"`
+	Exceptions  int `json:"exceptions"`
+	Roots       int `json:"roots"`     // roots that the change reaches
+	Resources   int `json:"resources"` // resources that were evaluated
+	Passed      int `json:"passed"`
+	Failed      int `json:"failed"`
+	Warned      int `json:"warned"`
+	Skipped     int `json:"skipped"`
+	Errored     int `json:"errored"`
+	Unknown     int `json:"unknown"`
+	PreExisting int `json:"preExisting"`
+	Mutated     int `json:"mutated"`   // resources that mutate rules change before the others look
+	Unchecked   int `json:"unchecked"` // changed Helm charts, which are not rendered
+}
