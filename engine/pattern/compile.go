@@ -26,8 +26,9 @@ type node struct {
 	anchors []entry // shapeMap: conditional, equality, negation, existence, in order of evaluation
 	fields  []entry // shapeMap: global anchors and plain keys, in order of evaluation
 
-	elements []*node // shapeListOfMaps: one; shapeListOfLists: all
+	elements []*node // shapeListOfMaps: only the first counts; shapeListOfLists: all
 	list     bool    // shapeScalar: written as a list, so the value has to be one
+	more     bool    // shapeScalar: that list has further elements, which do not count
 	anchored bool    // there is an anchor here or anywhere below
 }
 
@@ -191,11 +192,11 @@ func (c *compiler) compileList(raw []any) (*node, error) {
 	}
 	switch raw[0].(type) {
 	case map[string]any:
-		return &node{shape: shapeListOfMaps, elements: nodes[:1:1], anchored: anchored}, nil
+		return &node{shape: shapeListOfMaps, elements: nodes, anchored: anchored}, nil
 	case []any:
 		return &node{shape: shapeListOfLists, elements: nodes, anchored: anchored}, nil
 	}
-	return &node{shape: shapeScalar, scalar: nodes[0].scalar, list: true, anchored: anchored}, nil
+	return &node{shape: shapeScalar, scalar: nodes[0].scalar, list: true, more: len(nodes) > 1, anchored: anchored}, nil
 }
 
 // escape writes a key as a reference token of RFC 6901.

@@ -199,9 +199,9 @@ func compileTerm(text string) term {
 		ends := [2]term{compileOperand(moreEqual, left), compileOperand(lessEqual, right)}
 		if op == "!-" {
 			ends = [2]term{compileOperand(less, left), compileOperand(more, right)}
-			return term{op: outside, ends: &ends}
+			return term{op: outside, operand: text, ends: &ends}
 		}
-		return term{op: within, ends: &ends}
+		return term{op: within, operand: text, ends: &ends}
 	}
 	op, operand := splitOperator(text)
 	return compileOperand(op, operand)
