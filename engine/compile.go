@@ -26,6 +26,9 @@ const (
 	elsewhere // evaluated in a cluster only
 )
 
+// admissionGroup is the group of the policies of Kubernetes itself.
+const admissionGroup = "admissionregistration.k8s.io"
+
 // kindsOf are the kinds of the groups that hold policies. A kind of the first two groups that is not listed
 // is a mistake, since a policy with a misspelled kind would be off.
 var kindsOf = map[string]map[string]use{
@@ -42,7 +45,7 @@ var kindsOf = map[string]map[string]use{
 		"DeletingPolicy": elsewhere, "NamespacedDeletingPolicy": elsewhere,
 		"ImageValidatingPolicy": elsewhere, "NamespacedImageValidatingPolicy": elsewhere,
 	},
-	"admissionregistration.k8s.io": {
+	admissionGroup: {
 		"ValidatingAdmissionPolicy": admissionCEL, "ValidatingAdmissionPolicyBinding": binding,
 		"MutatingAdmissionPolicy": mutatingAdmission, "MutatingAdmissionPolicyBinding": mutatingBinding,
 	},
@@ -50,9 +53,9 @@ var kindsOf = map[string]map[string]use{
 
 // versionsOf are the versions whose schema is known.
 var versionsOf = map[string][]string{
-	"kyverno.io":                   {"v1", "v2beta1", "v2alpha1", "v2"},
-	"policies.kyverno.io":          {"v1", "v1beta1", "v1alpha1"},
-	"admissionregistration.k8s.io": {"v1", "v1beta1", "v1alpha1"},
+	"kyverno.io":          {"v1", "v2beta1", "v2alpha1", "v2"},
+	"policies.kyverno.io": {"v1", "v1beta1", "v1alpha1"},
+	admissionGroup:        {"v1", "v1beta1", "v1alpha1"},
 }
 
 // classify says what a document is. The problem is set for a kind or version that looks like a policy and is
@@ -64,7 +67,7 @@ func classify(d policy.Document) (use, *policy.Problem) {
 	}
 	u, ok := known[d.Kind]
 	if !ok {
-		if d.Group() == "admissionregistration.k8s.io" {
+		if d.Group() == admissionGroup {
 			return ignored, nil
 		}
 		var names []string
@@ -88,7 +91,7 @@ func classify(d policy.Document) (use, *policy.Problem) {
 }
 
 func compilePolicies(sources []policy.Source, o Options) (*Policies, []policy.Problem) {
-	out := &Policies{options: o}
+	out := &Policies{options: o, byRef: map[PolicyRef]*program{}}
 	var problems []policy.Problem
 	var bound bindings
 	type item struct {
@@ -137,6 +140,7 @@ func compilePolicies(sources []policy.Source, o Options) (*Policies, []policy.Pr
 		out.unsupported = append(out.unsupported, unsupported...)
 		if g != nil && d.Name != "" {
 			out.programs = append(out.programs, g)
+			out.byRef[g.ref] = g
 		}
 	}
 	return out, sorted(problems)

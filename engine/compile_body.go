@@ -30,10 +30,11 @@ type body struct {
 	assert        *assert.Tree
 }
 
-// alternative is a pattern, compiled once where it holds no variables.
+// alternative is a pattern, compiled once where it holds no variables. Where it does, written is the pattern with
+// its variables as they are written, nil where that is none; it is not for matching.
 type alternative struct {
-	fixed *pattern.Pattern
-	tree  *variable.Tree
+	fixed, written *pattern.Pattern
+	tree           *variable.Tree
 }
 
 // alternatives is an anyPattern.
@@ -184,8 +185,7 @@ func (c *ruleCompiler) pattern(at string, raw any) *alternative {
 	if fixed, ok := tree.Constant(); ok {
 		return &alternative{fixed: c.fixedPattern(at, fixed)}
 	}
-	c.tryPattern(at, raw)
-	return &alternative{tree: tree}
+	return &alternative{written: c.tryPattern(at, raw), tree: tree}
 }
 
 func (c *ruleCompiler) anyPattern(at string, raw any) *alternatives {
@@ -222,17 +222,18 @@ func (c *ruleCompiler) fixedPattern(at string, raw any) *pattern.Pattern {
 }
 
 // tryPattern looks for mistakes in a pattern whose variables have no values yet. What stands where a
-// variable will be says nothing.
-func (c *ruleCompiler) tryPattern(at string, raw any) {
-	_, err := pattern.Compile(raw)
+// variable will be says nothing. It is nil where the pattern is none as it is written.
+func (c *ruleCompiler) tryPattern(at string, raw any) *pattern.Pattern {
+	p, err := pattern.Compile(raw)
 	var e *pattern.CompileError
 	if !errors.As(err, &e) {
-		return
+		return p
 	}
 	if s, ok := lookup(raw, e.Pointer).(string); ok && strings.Contains(s, "{{") || strings.Contains(e.Pointer, "{{") {
-		return
+		return nil
 	}
 	c.failedBelow(at, err)
+	return nil
 }
 
 // failed reports an error of a compiler that was given the rule as its document.

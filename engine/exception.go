@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,18 +26,12 @@ type Exception struct {
 	Expires                           time.Time     // when it ends, zero when it names no time
 	TTL                               time.Duration // how long after its creation it ends, zero when it names no duration
 
-	refs       []policy.ExceptionRef
+	spec       *policy.ExceptionSpec    // of kyverno.io
+	celSpec    *policy.CELExceptionSpec // of policies.kyverno.io
 	match      *match.Block
 	conditions *condition.Set
 	security   []podsecurity.Exclude
 	cel        *cel.Exception
-}
-
-func (x *Exception) key() string {
-	if x.Namespace == "" {
-		return x.Name
-	}
-	return x.Namespace + "/" + x.Name
 }
 
 // names reports whether an exception refers to a rule. A namespaced policy is named with its namespace.
@@ -45,7 +40,10 @@ func (x *Exception) names(g *program, rule string) bool {
 	if g.namespace != "" {
 		name = g.namespace + "/" + name
 	}
-	for _, r := range x.refs {
+	if x.spec == nil {
+		return false
+	}
+	for _, r := range x.spec.Exceptions {
 		if r.PolicyName == name && len(r.RuleNames) > 0 && match.AnyWildcard(r.RuleNames, rule) {
 			return true
 		}
@@ -90,7 +88,7 @@ func compileException(d policy.Document) (*Exception, []policy.Problem) {
 			return nil, problems
 		}
 		c, bad := cel.CompileException(d, e)
-		x.cel = c
+		x.cel, x.celSpec = c, &e.Spec
 		problems = append(append(problems, bad...), checkCELException(d, e)...)
 		if c != nil {
 			x.Expires = c.Expires()
@@ -100,7 +98,8 @@ func compileException(d policy.Document) (*Exception, []policy.Problem) {
 	var e policy.PolicyException
 	problems = append(problems, policy.Decode(d, &e)...)
 	problems = append(problems, checkException(d, e)...)
-	problems = append(problems, x.references(d, e.Spec.Exceptions)...)
+	x.spec = &e.Spec
+	problems = append(problems, references(d, e.Spec.Exceptions)...)
 	problems = append(problems, x.selects(d, e.Spec)...)
 	if value, ok := e.Metadata.Labels[ttlLabel]; ok {
 		if err := x.ends(value); err != nil {
@@ -110,9 +109,8 @@ func compileException(d policy.Document) (*Exception, []policy.Problem) {
 	return x, problems
 }
 
-func (x *Exception) references(d policy.Document, refs []policy.ExceptionRef) []policy.Problem {
+func references(d policy.Document, refs []policy.ExceptionRef) []policy.Problem {
 	var problems []policy.Problem
-	x.refs = refs
 	if len(refs) == 0 {
 		problems = append(problems, d.Problem("/spec/exceptions", "the exception names no policy: add spec.exceptions"))
 	}
@@ -226,7 +224,7 @@ func (v *review) excepted(f *frame, candidates []*Exception) (covering []*Except
 		}
 		switch {
 		case err != nil:
-			pending = fmt.Errorf("exception %s may cover it: %w", x.key(), err)
+			pending = fmt.Errorf("exception %s may cover it: %w", x.FullName(), err)
 		case ok:
 			covering = append(covering, x)
 		}
@@ -250,3 +248,46 @@ func skippedBy(r *rule, covering []*Exception) (verdict, bool) {
 	}
 	return verdict{}, false
 }
+
+// Spec returns what the exception says, as it is written: of an exception of kyverno.io the first, of one of
+// policies.kyverno.io the second; the other is nil. Neither may be changed.
+func (x *Exception) Spec() (*policy.ExceptionSpec, *policy.CELExceptionSpec) {
+	return x.spec, x.celSpec
+}
+
+// Policies returns the names of the policies that the exception refers to, as results have them.
+func (x *Exception) Policies() []string {
+	var out []string
+	if x.spec != nil {
+		for _, ref := range x.spec.Exceptions {
+			out = append(out, ref.PolicyName)
+		}
+		return out
+	}
+	for _, ref := range x.celSpec.PolicyRefs {
+		out = append(out, ref.Name)
+	}
+	return out
+}
+
+// ReadsRequest reports whether the exception depends on more of a request than the object that is created: on who
+// makes it, on its operation or on the old object.
+func (x *Exception) ReadsRequest() bool {
+	if x.spec == nil {
+		return x.cel.ReadsRequest()
+	}
+	for _, f := range slices.Concat(x.spec.Match.Any, x.spec.Match.All) {
+		operations := f.Resources.Operations
+		if len(f.Subjects)+len(f.Roles)+len(f.ClusterRoles) > 0 || len(operations) > 0 && !slices.Contains(operations, "CREATE") {
+			return true
+		}
+	}
+	found := false
+	walkStrings(x.spec.Conditions, "", func(_, s string) {
+		found = found || slices.ContainsFunc(aboutRequest, func(word string) bool { return strings.Contains(s, word) })
+	})
+	return found
+}
+
+// aboutRequest are the words by which conditions speak of more of a request than its object.
+var aboutRequest = []string{"oldObject", "userInfo", "operation", "serviceAccount", "request.roles", "request.clusterRoles"}

@@ -12,6 +12,7 @@ import (
 // concurrent use.
 type Policies struct {
 	programs    []*program
+	byRef       map[PolicyRef]*program
 	unsupported []policy.Problem
 	options     Options
 }
@@ -52,10 +53,7 @@ type rule struct {
 func (p *Policies) List() []PolicyInfo {
 	out := make([]PolicyInfo, 0, len(p.programs))
 	for _, g := range p.programs {
-		info := PolicyInfo{
-			APIVersion: g.ref.APIVersion, Kind: g.ref.Kind, Namespace: g.ref.Namespace, Name: g.ref.Name,
-			Path: g.ref.Path, Line: g.ref.Line, Severity: g.ref.Severity, Category: g.ref.Category,
-		}
+		info := PolicyInfo{PolicyRef: g.ref}
 		for _, r := range g.rules {
 			info.Rules = append(info.Rules, r.name)
 		}

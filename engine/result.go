@@ -67,11 +67,8 @@ type Result struct {
 
 // PolicyInfo describes a compiled policy.
 type PolicyInfo struct {
-	APIVersion, Kind, Namespace, Name string
-	Path                              string
-	Line                              int
-	Severity, Category                string
-	Rules                             []string // as written and as generated for pod controllers
+	PolicyRef
+	Rules []string // as written and as generated for pod controllers
 }
 
 // Options are the inputs of a compilation that are not in files.

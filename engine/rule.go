@@ -214,7 +214,7 @@ func (f *frame) security(excepted []*Exception) verdict {
 func skipped(by []*Exception, combined bool) verdict {
 	var names []string
 	for _, x := range by {
-		names = append(names, x.key())
+		names = append(names, x.FullName())
 	}
 	return verdict{outcome: Skip, message: "rule is skipped due to policy exceptions " + strings.Join(names, ", "), used: by, combine: combined}
 }

@@ -1,0 +1,101 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/lintel-bot/lintel/engine/policy"
+)
+
+// RuleDocument is a document of the rules as it is written: a policy, a binding or an exception, also of a kind that
+// is not evaluated, and also one that does not compile. Two versions of the rules are compared by them.
+type RuleDocument struct {
+	APIVersion, Kind, Namespace, Name string
+	Path                              string
+	Line                              int
+
+	// Content is what the document says: where two are equal, the documents are the same rule, whatever their
+	// files and comments.
+	Content string
+	// Policies are the names, as results have them, of the policy it is or, of an exception, of those it is for.
+	Policies  []string
+	Exception bool // it is a PolicyException
+	Binding   bool // it puts a policy into force
+	Mutates   bool // it changes the objects that other policies see
+	Admission bool // of admissionregistration.k8s.io: policies and bindings bear on each other
+}
+
+// FullName returns the document's namespace/name, or its name where it is in no namespace.
+func (d RuleDocument) FullName() string { return fullName(d.Namespace, d.Name) }
+
+// ID returns what the document is a version of: group, kind and full name.
+func (d RuleDocument) ID() string { return documentID(d.APIVersion, d.Kind, d.FullName()) }
+
+// RuleDocuments lists the documents of the files that are rules, in their order. What cannot be read is left out:
+// compiling the files says what is wrong with them.
+func RuleDocuments(sources []policy.Source) []RuleDocument {
+	var out []RuleDocument
+	for _, s := range sources {
+		documents, _ := policy.Documents(s)
+		for _, d := range documents {
+			if isRule(d) {
+				out = append(out, ruleDocument(d, s))
+			}
+		}
+	}
+	return out
+}
+
+// isRule reports whether a document is of a group that is about policies. Of Kyverno's own groups all kinds are,
+// since a misspelled one is meant to be a policy.
+func isRule(d policy.Document) bool {
+	kinds, ok := kindsOf[d.Group()]
+	if d.Group() == admissionGroup {
+		_, ok = kinds[d.Kind]
+	}
+	return ok
+}
+
+func ruleDocument(d policy.Document, s policy.Source) RuleDocument {
+	value := d.Value()
+	data, err := json.Marshal(value)
+	if err != nil {
+		data = s.Data // equal to itself only
+	}
+	out := RuleDocument{
+		APIVersion: d.APIVersion, Kind: d.Kind, Namespace: d.Namespace, Name: d.Name, Path: d.Path, Line: d.Line,
+		Content:   string(data),
+		Exception: d.Kind == "PolicyException", Binding: strings.HasSuffix(d.Kind, "Binding"),
+		Mutates: strings.HasPrefix(d.Kind, "Mutating") || hasMutation(value), Admission: d.Group() == admissionGroup,
+	}
+	if !out.Exception {
+		out.Policies = []string{out.FullName()}
+		return out
+	}
+	if bytes.Contains(data, []byte(ttlLabel)) {
+		out.Content += s.Path + string(s.Data) // its time starts with the last change of the file
+	}
+	for _, list := range []string{"/spec/exceptions", "/spec/policyRefs"} {
+		refs, _ := lookup(value, list).([]any)
+		for _, ref := range refs {
+			for _, field := range []string{"/policyName", "/name"} {
+				if name, _ := lookup(ref, field).(string); name != "" {
+					out.Policies = append(out.Policies, name)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// hasMutation reports whether a policy of kyverno.io has a rule that changes objects.
+func hasMutation(value any) bool {
+	rules, _ := lookup(value, "/spec/rules").([]any)
+	for _, r := range rules {
+		if lookup(r, "/mutate") != nil {
+			return true
+		}
+	}
+	return false
+}
