@@ -11,7 +11,7 @@ import (
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/defaults"
-	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/roots"
 )
 
 const (
@@ -121,11 +121,11 @@ func (t *coverage) into(b *report.Beyond) {
 // sample answers objects of the head: those of the roots that are rendered already, and of others in their order
 // as long as neither bound is met; and how many roots that were, of how many.
 func (d *declared) sample(ctx context.Context, maxRoots, maxObjects int) (objects []admission.Object, looked, all int) {
-	every := d.renderer.Roots()
+	every := d.graph.All()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	chosen := slices.SortedFunc(maps.Keys(d.roots), graph.Compare)
-	others := slices.DeleteFunc(slices.Clone(every), func(root graph.Root) bool { return slices.Contains(chosen, root) })
+	chosen := slices.SortedFunc(maps.Keys(d.roots), roots.Compare)
+	others := slices.DeleteFunc(slices.Clone(every), func(root roots.Root) bool { return slices.Contains(chosen, root) })
 	all = len(chosen) + len(others)
 	chosen = append(chosen, others[:min(len(others), maxRoots)]...)
 	seen := map[admission.Identity]bool{}

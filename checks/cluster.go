@@ -9,30 +9,30 @@ import (
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/defaults"
 	"github.com/lintel-bot/lintel/render"
-	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/source"
 )
 
 // declared answers look-ups from what the head declares, and from the files the settings name. It renders only
 // the roots that can hold an object of the kind asked for, when it is first asked.
 type declared struct {
-	graph    *graph.Graph
+	graph    *roots.Set
 	renderer *render.Renderer
 	context  []string // files and folders from the settings
 
 	mu    sync.Mutex
 	kinds map[string][]admission.Object // by group/kind
-	roots map[graph.Root][]admission.Object
+	roots map[roots.Root][]admission.Object
 	blind []source.Error // why roots that were looked into declare nothing
 }
 
-func newDeclared(g *graph.Graph, renderer *render.Renderer, context []string) *declared {
+func newDeclared(g *roots.Set, renderer *render.Renderer, context []string) *declared {
 	return &declared{graph: g, renderer: renderer, context: context,
-		kinds: map[string][]admission.Object{}, roots: map[graph.Root][]admission.Object{}}
+		kinds: map[string][]admission.Object{}, roots: map[roots.Root][]admission.Object{}}
 }
 
 // rendered says what a root of the head renders to.
-func (d *declared) rendered(root graph.Root, resources []*render.Resource) {
+func (d *declared) rendered(root roots.Root, resources []*render.Resource) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.roots[root] = objects(resources)
@@ -86,9 +86,9 @@ func (d *declared) all(ctx context.Context, group, kind string) []admission.Obje
 		}
 	}
 	files := d.graph.Mentions(kind)
-	roots := d.renderer.Reach(files, nil)
-	d.render(ctx, roots)
-	for _, root := range roots {
+	reached := d.graph.Reach(files, nil)
+	d.render(ctx, reached)
+	for _, root := range reached {
 		add(d.roots[root])
 	}
 	for _, p := range files {
@@ -106,11 +106,11 @@ func (d *declared) all(ctx context.Context, group, kind string) []admission.Obje
 
 // render renders those of the roots that nobody rendered yet. The lock is held. A root that does not render declares
 // nothing, which is remembered.
-func (d *declared) render(ctx context.Context, roots []graph.Root) {
-	roots = slices.DeleteFunc(slices.Clone(roots), func(r graph.Root) bool { _, ok := d.roots[r]; return ok })
-	found, blind := make([][]admission.Object, len(roots)), make([][]source.Error, len(roots))
-	each(len(roots), func(i int) {
-		out, problems, err := d.renderer.Render(ctx, roots[i])
+func (d *declared) render(ctx context.Context, list []roots.Root) {
+	list = slices.DeleteFunc(slices.Clone(list), func(r roots.Root) bool { _, ok := d.roots[r]; return ok })
+	found, blind := make([][]admission.Object, len(list)), make([][]source.Error, len(list))
+	each(len(list), func(i int) {
+		out, problems, err := d.renderer.Render(ctx, list[i])
 		if err == nil {
 			found[i], blind[i] = objects(out.Resources), problems
 		}
@@ -118,7 +118,7 @@ func (d *declared) render(ctx context.Context, roots []graph.Root) {
 	if ctx.Err() != nil {
 		return
 	}
-	for i, root := range roots {
+	for i, root := range list {
 		d.roots[root] = found[i]
 		d.blind = append(d.blind, blind[i][:min(len(blind[i]), 1)]...)
 	}

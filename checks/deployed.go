@@ -4,15 +4,15 @@ import (
 	"slices"
 
 	"github.com/lintel-bot/lintel/checks/report"
-	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/roots"
 )
 
 // deployProblems says what is not known of the objects of Argo CD and Flux that the change reaches, unless that
 // is as it was in the base and stands in a file that the change leaves alone.
-func (r *run) deployProblems(base, head *render.Renderer) {
-	before := base.DeployProblems()
-	for _, p := range head.DeployProblems() {
-		if !r.change.All && !r.changed[p.Path] && slices.ContainsFunc(before, func(q render.DeployProblem) bool {
+func (r *run) deployProblems() {
+	before := r.baseGraph.Problems()
+	for _, p := range r.headGraph.Problems() {
+		if !r.change.All && !r.changed[p.Path] && slices.ContainsFunc(before, func(q roots.Problem) bool {
 			return q.Path == p.Path && q.Message == p.Message
 		}) {
 			continue

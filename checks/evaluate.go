@@ -10,27 +10,27 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/defaults"
 	"github.com/lintel-bot/lintel/render"
-	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
 // evaluate renders what the change reaches at both commits and asks the policies about every difference.
 func (r *run) evaluate(ctx context.Context) error {
-	base := render.New(r.baseTree, r.baseGraph, r.settings.Limits.render(), r.change.Repository...).Keeping(&r.warm.renders)
-	head := render.New(r.headTree, r.headGraph, r.settings.Limits.render(), r.change.Repository...).Keeping(&r.warm.renders)
-	roots := r.reached(base, head)
-	r.report.Stats.Roots = len(roots)
+	base := render.New(r.baseGraph, render.Config{Limits: r.settings.Limits.render(), Cache: &r.warm.renders})
+	head := render.New(r.headGraph, render.Config{Limits: r.settings.Limits.render(), Cache: &r.warm.renders})
+	reached := r.reached()
+	r.report.Stats.Roots = len(reached)
 	cluster := newDeclared(r.headGraph, head, r.settings.Context)
-	rendered := make([]rootChange, len(roots))
-	each(len(roots), func(i int) { rendered[i] = r.render(ctx, roots[i], base, head, cluster) })
+	rendered := make([]rootChange, len(reached))
+	each(len(reached), func(i int) { rendered[i] = r.render(ctx, reached[i], base, head, cluster) })
 	var reviews, moved []*pair
-	for i, root := range roots {
+	for i, root := range reached {
 		out := &rendered[i]
 		if out.err != nil {
 			return out.err
 		}
-		if len(out.base) > 0 && head.Has(root) {
+		if len(out.base) > 0 && r.headGraph.Has(root) {
 			r.report.Warnings = append(r.report.Warnings, report.Problem{Path: out.base[0].Path, Line: out.base[0].Line,
 				Message: "the base could not be rendered, so everything in " + root.Path + " counts as new: " + out.base[0].Message})
 		}
@@ -38,7 +38,7 @@ func (r *run) evaluate(ctx context.Context) error {
 		reviews = append(reviews, out.pairs...)
 		moved = append(moved, out.moved...)
 	}
-	r.deployProblems(base, head)
+	r.deployProblems()
 	if err := r.unreadFiles(head); err != nil {
 		return err
 	}
@@ -75,9 +75,9 @@ type rootChange struct {
 }
 
 // render renders one root at both commits. It is safe for concurrent use.
-func (r *run) render(ctx context.Context, root graph.Root, base, head *render.Renderer, cluster *declared) (out rootChange) {
+func (r *run) render(ctx context.Context, root roots.Root, base, head *render.Renderer, cluster *declared) (out rootChange) {
 	var before, after []*render.Resource
-	inBase, inHead := !r.change.All && base.Has(root), head.Has(root)
+	inBase, inHead := !r.change.All && r.baseGraph.Has(root), r.headGraph.Has(root)
 	var old *render.Rendering
 	if inBase {
 		if old, out.base, out.err = base.Render(ctx, root); out.err != nil {
@@ -89,10 +89,10 @@ func (r *run) render(ctx context.Context, root graph.Root, base, head *render.Re
 		cluster.rendered(root, before)
 		return out // nothing that it reads changed
 	}
-	if kept := inBase && head.Keeps(base, root); inHead || kept {
+	if remains := inBase && r.headGraph.Remains(r.baseGraph, root); inHead || remains {
 		var now *render.Rendering
-		if kept {
-			now, out.head, out.err = head.RenderKept(ctx, base, root)
+		if remains {
+			now, out.head, out.err = head.RenderRemains(ctx, r.baseGraph, root)
 		} else {
 			now, out.head, out.err = head.Render(ctx, root)
 		}
@@ -104,7 +104,7 @@ func (r *run) render(ctx context.Context, root graph.Root, base, head *render.Re
 			cluster.rendered(root, after)
 		}
 		// What could not be read is not deleted.
-		if len(out.head) > 0 && !root.Plain {
+		if len(out.head) > 0 && root.Kind != roots.Folder {
 			return out
 		}
 		if len(out.head) > 0 {
@@ -149,9 +149,9 @@ func each(n int, do func(i int)) {
 }
 
 // reached lists the roots of either side that the change reaches.
-func (r *run) reached(base, head *render.Renderer) []graph.Root {
+func (r *run) reached() []roots.Root {
 	if r.change.All {
-		return head.Roots()
+		return r.headGraph.All()
 	}
 	var paths, links []string
 	for _, d := range r.differences {
@@ -160,5 +160,5 @@ func (r *run) reached(base, head *render.Renderer) []graph.Root {
 			links = append(links, d.Path)
 		}
 	}
-	return render.Reached(base, head, paths, links)
+	return roots.Between(r.baseGraph, r.headGraph, paths, links)
 }

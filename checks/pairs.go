@@ -7,12 +7,12 @@ import (
 
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render"
-	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/roots"
 )
 
 // pair is one resource of a root before and after the change: an admission review to be.
 type pair struct {
-	root      graph.Root
+	root      roots.Root
 	operation admission.Operation
 	old, new  *render.Resource // nil on the side that has none
 }
@@ -35,7 +35,7 @@ func keyOf(r *render.Resource) key {
 }
 
 // pairs matches the resources of one root at both commits. What did not change is left out, unless all is set.
-func pairs(root graph.Root, before, after []*render.Resource, all bool) []*pair {
+func pairs(root roots.Root, before, after []*render.Resource, all bool) []*pair {
 	olds := map[key]*render.Resource{}
 	for _, r := range before {
 		olds[keyOf(r)] = r

@@ -14,7 +14,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/render"
-	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/roots"
 )
 
 const (
@@ -92,9 +92,9 @@ type previewSide struct {
 // version, and nobody in particular asks for it.
 func (r *run) side(set *ruleSet, policies *engine.Policies, decision *exceptions.Decision) (*previewSide, error) {
 	g := r.headGraph
-	if !reflect.DeepEqual(set.settings.graph(), r.settings.graph()) {
+	if !reflect.DeepEqual(set.settings.roots(nil), r.settings.roots(nil)) {
 		var err error
-		if g, err = graph.Build(r.headTree, set.settings.graph(), &r.warm.graphs); err != nil {
+		if g, err = roots.Open(r.headTree, set.settings.roots(r.change.Repository), &r.warm.graphs); err != nil {
 			return nil, err
 		}
 	}
@@ -103,7 +103,7 @@ func (r *run) side(set *ruleSet, policies *engine.Policies, decision *exceptions
 	s := &previewSide{run: &run{change: change, warm: r.warm, settings: set.settings, objects: r.objects,
 		rulesTree: r.headTree, baseTree: r.objects.Empty(), headTree: r.headTree, rulesGraph: g, baseGraph: g, headGraph: g,
 		changed: r.changed, policies: policies, decision: decision, report: &report.Report{}}}
-	s.renderer = render.New(r.headTree, g, set.settings.Limits.render(), change.Repository...).Keeping(&r.warm.renders)
+	s.renderer = render.New(g, render.Config{Limits: set.settings.Limits.render(), Cache: &r.warm.renders})
 	s.cluster = newDeclared(g, s.renderer, set.settings.Context)
 	s.bind()
 	return s, nil
@@ -154,7 +154,7 @@ func infoName(p engine.PolicyInfo) string {
 }
 
 // roots lists what either version checks. Two versions with the same settings share one renderer.
-func (p *previewer) roots() (roots []graph.Root, in, out []string) {
+func (p *previewer) roots() (list []roots.Root, in, out []string) {
 	before, after := p.sides[0], p.sides[1]
 	if before.headGraph == after.headGraph && before.settings.Limits == after.settings.Limits {
 		after.renderer = before.renderer
@@ -164,25 +164,25 @@ func (p *previewer) roots() (roots []graph.Root, in, out []string) {
 			after.cluster = newDeclared(after.headGraph, after.renderer, after.settings.Context)
 		}
 		after.bind()
-		return before.renderer.Roots(), nil, nil
+		return before.headGraph.All(), nil, nil
 	}
-	a, b := before.renderer.Roots(), after.renderer.Roots()
-	roots = append(slices.Clone(a), b...)
-	slices.SortFunc(roots, graph.Compare)
-	return slices.Compact(roots), rootsBetween(b, a), rootsBetween(a, b)
+	a, b := before.headGraph.All(), after.headGraph.All()
+	list = append(slices.Clone(a), b...)
+	slices.SortFunc(list, roots.Compare)
+	return slices.Compact(list), rootsBetween(b, a), rootsBetween(a, b)
 }
 
 // run looks at all roots and puts what they say differently into a preview, in a fixed order whatever the number of
 // processors.
-func (p *previewer) run(ctx context.Context, into *report.Preview, roots []graph.Root, limit time.Duration) (*gathered, error) {
+func (p *previewer) run(ctx context.Context, into *report.Preview, chosen []roots.Root, limit time.Duration) (*gathered, error) {
 	all := newGathered()
 	if end, ok := ctx.Deadline(); ok {
 		limit = min(limit, time.Until(end)/2)
 	}
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	into.Stats.Roots = len(roots)
-	for chunk := range slices.Chunk(roots, previewChunk) {
+	into.Stats.Roots = len(chosen)
+	for chunk := range slices.Chunk(chosen, previewChunk) {
 		list := make([]*rootPreview, len(chunk))
 		each(len(chunk), func(i int) { list[i] = p.root(limited, chunk[i]) })
 		if err := ctx.Err(); err != nil {
@@ -207,7 +207,7 @@ func (p *previewer) run(ctx context.Context, into *report.Preview, roots []graph
 }
 
 // root compares what is said about the resources of one root, nil where time was up.
-func (p *previewer) root(ctx context.Context, root graph.Root) *rootPreview {
+func (p *previewer) root(ctx context.Context, root roots.Root) *rootPreview {
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -249,7 +249,7 @@ func (p *previewer) root(ctx context.Context, root graph.Root) *rootPreview {
 }
 
 // render renders a root for both versions, once where they share the renderer.
-func (p *previewer) render(ctx context.Context, root graph.Root) (before, after rootChange) {
+func (p *previewer) render(ctx context.Context, root roots.Root) (before, after rootChange) {
 	a, b := p.sides[0], p.sides[1]
 	before = a.run.render(ctx, root, a.renderer, a.renderer, a.cluster)
 	if a.renderer != b.renderer {

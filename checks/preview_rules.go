@@ -12,7 +12,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/policy"
-	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/roots"
 )
 
 // ruleSet is one version of the rules: the settings, and the files that they make count.
@@ -251,7 +251,7 @@ func edits(before, after *ruleSet) *ruleEdits {
 		}
 	}
 	a, b := before.settings, after.settings
-	e.all = e.all || !reflect.DeepEqual(a.graph(), b.graph()) || a.Limits != b.Limits || !slices.Equal(a.Context, b.Context)
+	e.all = e.all || !reflect.DeepEqual(a.roots(nil), b.roots(nil)) || a.Limits != b.Limits || !slices.Equal(a.Context, b.Context)
 	return e
 }
 
@@ -332,8 +332,8 @@ func settingsEdits(a, b *Settings) []string {
 }
 
 // rootsBetween answers the roots of one list that the other does not have, as folders.
-func rootsBetween(of, other []graph.Root) []string {
-	has := map[graph.Root]bool{}
+func rootsBetween(of, other []roots.Root) []string {
+	has := map[roots.Root]bool{}
 	for _, root := range other {
 		has[root] = true
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/policy"
-	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -18,7 +18,7 @@ func ruleMarks() []string { return []string{"kyverno.io/", "AdmissionPolicy"} }
 
 // ruleFiles finds the files that may hold policies or exceptions. Where the settings name files or folders,
 // only those count; else every manifest of the repository that is not a patch, a template or hidden.
-func ruleFiles(t *tree.Tree, g *graph.Graph, named []string) ([]policy.Source, error) {
+func ruleFiles(t *tree.Tree, g *roots.Set, named []string) ([]policy.Source, error) {
 	var sources []policy.Source
 	for _, p := range g.Marked() {
 		if g.Patch(p) || len(named) > 0 && !underAny(p, named) || len(named) == 0 && !g.Manifest(p) {
@@ -55,7 +55,7 @@ func underAny(p string, named []string) bool {
 		if n == "." || p == n || strings.HasPrefix(p, n+"/") {
 			return true
 		}
-		if re, err := graph.Glob(n); err == nil && re.MatchString(p) {
+		if re, err := roots.Glob(n); err == nil && re.MatchString(p) {
 			return true
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/policy"
 	"github.com/lintel-bot/lintel/render"
-	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -26,7 +26,7 @@ type policyRoot struct {
 
 // policySources answers the policies that count by the settings: folders with a kustomization are rendered, everything
 // else is read as it is.
-func (r *run) policySources(ctx context.Context, t *tree.Tree, g *graph.Graph, settings *Settings) ([]policy.Source, error) {
+func (r *run) policySources(ctx context.Context, t *tree.Tree, g *roots.Set, settings *Settings) ([]policy.Source, error) {
 	named := settings.Policies
 	if len(named) == 0 {
 		return ruleFiles(t, g, nil)
@@ -58,13 +58,13 @@ func (r *run) policySources(ctx context.Context, t *tree.Tree, g *graph.Graph, s
 
 // policyRoot renders a folder of policies, once for each tree. What stands in the way is a problem of the check: its
 // policies are not in effect.
-func (r *run) policyRoot(ctx context.Context, t *tree.Tree, g *graph.Graph, settings *Settings, dir string) (*policyRoot, error) {
+func (r *run) policyRoot(ctx context.Context, t *tree.Tree, g *roots.Set, settings *Settings, dir string) (*policyRoot, error) {
 	i := slices.IndexFunc(r.policyRoots, func(p policyRoot) bool { return p.path == dir && p.tree == t.ID() })
 	if i >= 0 {
 		return &r.policyRoots[i], nil
 	}
-	renderer := render.New(t, g, settings.Limits.render(), r.change.Repository...)
-	out, problems, err := renderer.Render(ctx, graph.Root{Path: dir})
+	renderer := render.New(g, render.Config{Limits: settings.Limits.render()})
+	out, problems, err := renderer.Render(ctx, roots.Root{Path: dir})
 	if err != nil {
 		return nil, err
 	}

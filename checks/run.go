@@ -12,8 +12,8 @@ import (
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/policy"
 	"github.com/lintel-bot/lintel/render"
-	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -26,7 +26,7 @@ type run struct {
 	objects  *tree.Objects
 
 	rulesTree, baseTree, headTree    *tree.Tree
-	rulesGraph, baseGraph, headGraph *graph.Graph
+	rulesGraph, baseGraph, headGraph *roots.Set
 
 	differences []tree.Difference
 	changed     map[string]bool
@@ -117,16 +117,16 @@ func (r *run) readTrees(context.Context) (err error) {
 	r.problems(problems...)
 	r.report.Approvers = settings.approvers()
 	r.report.Teams = slices.Sorted(maps.Keys(settings.Identities.Teams))
-	built := map[string]*graph.Graph{}
+	built := map[string]*roots.Set{}
 	for _, side := range []struct {
 		tree *tree.Tree
-		into **graph.Graph
+		into **roots.Set
 	}{{r.rulesTree, &r.rulesGraph}, {r.baseTree, &r.baseGraph}, {r.headTree, &r.headGraph}} {
 		if g, ok := built[side.tree.ID()]; ok {
 			*side.into = g
 			continue
 		}
-		g, err := graph.Build(side.tree, settings.graph(), &r.warm.graphs)
+		g, err := roots.Open(side.tree, settings.roots(r.change.Repository), &r.warm.graphs)
 		if err != nil {
 			return err
 		}
@@ -264,7 +264,7 @@ func (r *run) unreadFiles(head *render.Renderer) error {
 			r.report.Warnings = append(r.report.Warnings, report.Problem{Path: d.Path,
 				Message: fmt.Sprintf("the Helm chart in %s changes: Lintel does not render charts, so what it deploys is not checked", chart)})
 		}
-		if test := r.headGraph.Fixture(d.Path); test != "" {
+		if test := r.headGraph.PolicyTest(d.Path); test != "" {
 			r.report.Warnings = append(r.report.Warnings, report.Problem{Path: d.Path,
 				Message: fmt.Sprintf("is a resource of the policy test %s, so it is not checked as something that is deployed", test)})
 			continue

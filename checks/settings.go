@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/checks/report"
-	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -60,8 +60,9 @@ type Identity struct {
 	ClusterRoles []string `yaml:"clusterRoles"`
 }
 
-func (s *Settings) graph() graph.Options {
-	return graph.Options{Include: s.Roots.Include, Exclude: s.Roots.Exclude, Limits: s.Limits.render().Source, Marks: ruleMarks()}
+func (s *Settings) roots(repository []string) roots.Options {
+	return roots.Options{Include: s.Roots.Include, Exclude: s.Roots.Exclude, Limits: s.Limits.render().Source,
+		Marks: ruleMarks(), Repository: repository}
 }
 
 func (s *Settings) approvers() *report.Approvers {
@@ -146,7 +147,7 @@ func parseSettings(data []byte, s *Settings) []report.Problem {
 		for _, g := range list.globs {
 			if _, ok := tree.Clean(g); !ok {
 				fail(list.field, "%q leads out of the repository", g)
-			} else if _, err := graph.Glob(g); err != nil {
+			} else if _, err := roots.Glob(g); err != nil {
 				fail(list.field, "%v", err)
 			}
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render"
-	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/roots"
 )
 
 func TestParseSettings(t *testing.T) {
@@ -90,19 +90,19 @@ func TestPairs(t *testing.T) {
 	after := []*render.Resource{object("A", "n", "same", "1"), object("A", "n", "edited", "2"), object("A", "other", "gone", "1")}
 	newer := object("A", "n", "same", "1")
 	newer.Object["apiVersion"] = "v2"
-	if got, want := operations(pairs(graph.Root{Path: "r"}, before, after, false)), []string{"UPDATE r edited", "CREATE r gone", "DELETE r gone"}; !slices.Equal(got, want) {
+	if got, want := operations(pairs(roots.Root{Path: "r"}, before, after, false)), []string{"UPDATE r edited", "CREATE r gone", "DELETE r gone"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got := operations(pairs(graph.Root{Path: "r"}, before[:1], []*render.Resource{newer}, false)); !slices.Equal(got, []string{"UPDATE r same"}) {
+	if got := operations(pairs(roots.Root{Path: "r"}, before[:1], []*render.Resource{newer}, false)); !slices.Equal(got, []string{"UPDATE r same"}) {
 		t.Errorf("another version of the API is the same object: %q", got)
 	}
-	if got := operations(pairs(graph.Root{Path: "r"}, nil, after[:1], true)); !slices.Equal(got, []string{"CREATE r same"}) {
+	if got := operations(pairs(roots.Root{Path: "r"}, nil, after[:1], true)); !slices.Equal(got, []string{"CREATE r same"}) {
 		t.Errorf("a full check: %q", got)
 	}
 }
 
 func TestJoin(t *testing.T) {
-	root := func(p string) graph.Root { return graph.Root{Path: p} }
+	root := func(p string) roots.Root { return roots.Root{Path: p} }
 	from := pairs(root("old"), []*render.Resource{object("A", "", "moved", "1"), object("A", "", "edited", "1"), object("A", "", "gone", "1"), object("A", "", "twice", "1")}, nil, false)
 	to := pairs(root("new"), nil, []*render.Resource{object("A", "", "moved", "1"), object("A", "", "edited", "2"), object("A", "", "twice", "1")}, false)
 	again := pairs(root("third"), nil, []*render.Resource{object("A", "", "twice", "1")}, false)

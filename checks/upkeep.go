@@ -12,6 +12,7 @@ import (
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/match"
 	"github.com/lintel-bot/lintel/engine/policy"
+	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -156,7 +157,7 @@ func texts(v any) (out []string) {
 func (r *run) folders() (out []string) {
 	for _, f := range r.report.Findings {
 		for _, root := range f.Roots {
-			if !slices.Contains(out, root) && len(r.headGraph.Plain(root)) > 0 {
+			if !slices.Contains(out, root) && len(r.headGraph.Files(roots.Root{Path: root, Kind: roots.Folder})) > 0 {
 				out = append(out, root)
 			}
 		}

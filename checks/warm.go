@@ -32,7 +32,7 @@ type warm struct {
 	gitDir, cache string
 	store         tree.Store
 	graphs        graph.Cache
-	renders       render.Kept
+	renders       render.Cache
 	policies      []compiled // those used last first
 }
 
@@ -84,7 +84,7 @@ func (c *Checker) of(change report.Change) *warm {
 		if change.Cache != "" {
 			if disk, err := cache.Open(change.Cache, 0); err == nil { // else nothing is kept: that costs time only
 				w.graphs.Disk = disk
-				w.renders = render.Kept{Disk: disk, Repository: change.GitDir}
+				w.renders = render.Cache{Disk: disk, Repository: change.GitDir}
 			}
 		}
 	}

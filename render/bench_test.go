@@ -12,6 +12,7 @@ import (
 
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
@@ -20,18 +21,18 @@ import (
 // repository is a made-up one, or that of LINTEL_BENCH_REPO.
 func BenchmarkRender(b *testing.B) {
 	t := benchTree(b)
-	g, err := graph.Build(t, graph.Options{}, &graph.Cache{})
+	g, err := roots.Open(t, roots.Options{}, &graph.Cache{})
 	if err != nil {
 		b.Fatal(err)
 	}
-	renderer := render.New(t, g, render.Limits{})
-	var roots []graph.Root
-	for _, root := range g.Roots() {
-		if root.Plain || len(roots) == 100 {
+	renderer := render.New(g, render.Config{})
+	var chosen []roots.Root
+	for _, root := range g.All() {
+		if root.Kind == roots.Folder || len(chosen) == 100 {
 			continue
 		}
 		if _, err := renderer.Unmarked(b.Context(), root); err == nil {
-			roots = append(roots, root)
+			chosen = append(chosen, root)
 		}
 	}
 	var ratios []float64
@@ -41,7 +42,7 @@ func BenchmarkRender(b *testing.B) {
 	}
 	var all []slow
 	for b.Loop() {
-		for _, root := range roots {
+		for _, root := range chosen {
 			with, alone := time.Hour, time.Hour
 			for range 3 {
 				start := time.Now()
@@ -65,7 +66,7 @@ func BenchmarkRender(b *testing.B) {
 	slices.Sort(ratios)
 	b.ReportMetric(ratios[len(ratios)/2], "ratio-median")
 	b.ReportMetric(ratios[len(ratios)*95/100], "ratio-p95")
-	b.ReportMetric(float64(len(roots)), "roots")
+	b.ReportMetric(float64(len(chosen)), "roots")
 	if os.Getenv("LINTEL_BENCH_ROOTS") != "" {
 		slices.SortFunc(all, func(a, b slow) int { return cmp.Compare(b.with, a.with) })
 		for _, s := range all[:min(10, len(all))] {

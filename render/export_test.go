@@ -1,13 +1,13 @@
 package render
 
 import (
-	"context"
+	"github.com/lintel-bot/lintel/render/roots"
 
-	"github.com/lintel-bot/lintel/render/graph"
+	"context"
 )
 
 // Kustomize runs kustomize alone, for the benchmark: no plan, no origins, no objects.
-func (r *Renderer) Kustomize(_ context.Context, root graph.Root) error {
+func (r *Renderer) Kustomize(_ context.Context, root roots.Root) error {
 	_, err := r.alone(root, false)
 	return err
 }

@@ -8,8 +8,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/render/gitops"
-	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/origin"
+	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/source"
 )
 
@@ -28,30 +28,29 @@ type finished struct {
 }
 
 // deployed renders a root as an object of Argo CD or Flux deploys it.
-func (r *Renderer) deployed(ctx context.Context, root graph.Root) (*Rendering, []source.Error, error) {
-	one := r.deployments.of(root)
+func (r *Renderer) deployed(ctx context.Context, root roots.Root) (*Rendering, []source.Error, error) {
+	one := r.set.Deployment(root)
 	if one == nil {
-		return &Rendering{Root: root, Reads: map[string]string{}}, []source.Error{{Path: root.Path, Message: "no object of Argo CD or Flux deploys this folder as " + root.Deploy}}, nil
+		return &Rendering{Root: root, Reads: map[string]string{}}, []source.Error{{Path: root.Path, Message: "no object of Argo CD or Flux deploys this folder as " + root.Object}}, nil
 	}
-	r.deployments.resolve(one)
 	var out *Rendering
-	problems := slices.Clone(errorsOf(one.problems))
+	problems := slices.Clone(errorsOf(one.Problems))
 	if len(problems) > 0 {
 		return &Rendering{Root: root, Reads: map[string]string{}}, problems, nil
 	}
 	var err error
 	switch {
 	case one.Kind == gitops.ArgoDirectory:
-		out, problems, err = r.files(ctx, root, one.files)
-	case one.virtual != nil:
-		out, problems, err = r.With(map[string][]byte{one.virtual.Path: one.virtual.Data}).built(root)
+		out, problems, err = r.files(ctx, root, one.Files)
+	case one.Virtual != nil:
+		out, problems, err = r.With(map[string][]byte{one.Virtual.Path: one.Virtual.Data}).built(root)
 		for i, p := range problems {
-			if p.Path == one.virtual.Path {
-				at := one.virtual.Place(p.Line, p.Column)
+			if p.Path == one.Virtual.Path {
+				at := one.Virtual.Place(p.Line, p.Column)
 				problems[i].Path, problems[i].Line, problems[i].Column = at.Path, at.Line, at.Column
 			}
 		}
-		if one.virtual.Generated && out != nil {
+		if one.Virtual.Generated && out != nil {
 			out.links = nil // which files it lists is not among what was read
 		}
 	default:
@@ -60,7 +59,7 @@ func (r *Renderer) deployed(ctx context.Context, root graph.Root) (*Rendering, [
 	if err != nil || out == nil {
 		return out, problems, err
 	}
-	out.digest = r.deployments.digestOf(one)
+	out.digest = r.set.Digest(root)
 	for _, res := range out.Resources {
 		r.finish(res, one)
 	}
@@ -78,13 +77,13 @@ func errorsOf(problems []gitops.Problem) []source.Error {
 }
 
 // finish does to a resource what its controller does between the build and the cluster.
-func (r *Renderer) finish(res *Resource, one *deployment) {
+func (r *Renderer) finish(res *Resource, one *roots.Deployment) {
 	node := cloneNode(res.node)
-	writes, issues := one.Finish(node, gitops.FinishOptions{Limits: r.deployments.limits})
-	if len(writes) == 0 && len(issues) == 0 && one.virtual == nil {
+	writes, issues := one.Finish(node, gitops.FinishOptions{Limits: gitops.Limits{Source: r.limits.Source}})
+	if len(writes) == 0 && len(issues) == 0 && one.Virtual == nil {
 		return
 	}
-	res.finished = &finished{built: res.node, writes: writes, virtual: one.virtual}
+	res.finished = &finished{built: res.node, writes: writes, virtual: one.Virtual}
 	if len(writes) > 0 {
 		res.node = node
 		if object, ok := toJSON(node, res.plain).(map[string]any); ok {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
@@ -41,11 +42,11 @@ func FuzzManifest(f *testing.F) {
 	}
 	r := treetest.New(f)
 	tr := r.Tree(r.Commit("-- a.yaml --\n" + pod))
-	g, err := graph.Build(tr, graph.Options{}, &graph.Cache{})
+	g, err := roots.Open(tr, roots.Options{}, &graph.Cache{})
 	if err != nil {
 		f.Fatal(err)
 	}
-	base := render.New(tr, g, render.Limits{Source: source.Limits{Nodes: 20_000}, Resources: 1000})
+	base := render.New(g, render.Config{Limits: render.Limits{Source: source.Limits{Nodes: 20_000}, Resources: 1000}})
 	f.Fuzz(func(t *testing.T, data, program []byte) {
 		if len(program) > 0 {
 			data = mutate(data, program)

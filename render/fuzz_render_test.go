@@ -21,6 +21,7 @@ import (
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
@@ -95,7 +96,7 @@ type fuzzSandbox struct {
 	silence  *os.File
 	tree     *tree.Tree
 	base     *render.Renderer
-	graph    *graph.Graph
+	graph    *roots.Set
 	files    []string // kustomizations, and manifests that one reads
 	traps    string   // what a program that was run leaves here
 	programs string   // the only ones that a rendering could find
@@ -153,10 +154,10 @@ func newFuzzSandbox(f *testing.F) *fuzzSandbox {
 		f.Fatal(err)
 	}
 	s.tree = r.Tree(r.Snapshot())
-	if s.graph, err = graph.Build(s.tree, graph.Options{}, &graph.Cache{}); err != nil {
+	if s.graph, err = roots.Open(s.tree, roots.Options{}, &graph.Cache{}); err != nil {
 		f.Fatal(err)
 	}
-	s.base = render.New(s.tree, s.graph, render.Limits{Source: source.Limits{Nodes: 20_000}, Layers: 200, Resources: 1000})
+	s.base = render.New(s.graph, render.Config{Limits: render.Limits{Source: source.Limits{Nodes: 20_000}, Layers: 200, Resources: 1000}})
 	err = s.tree.Walk(func(p string, e tree.Entry) error {
 		if e.Kind == tree.File && graph.IsManifestName(p) && !strings.Contains(p, ":") && !strings.Contains(p, "github.com/") && path.Base(p) != "secret.yaml" {
 			s.files = append(s.files, p)
@@ -188,13 +189,13 @@ func newFuzzSandbox(f *testing.F) *fuzzSandbox {
 func (s *fuzzSandbox) render(t *testing.T, name string, data []byte) {
 	files := map[string][]byte{name: data}
 	renderer := s.base.With(files)
-	var roots []graph.Root
+	var reached []roots.Root
 	if dir := path.Dir(name); kustomization.IsFileName(name) {
-		roots = []graph.Root{{Path: dir}}
-	} else if roots = s.graph.Reach([]string{name}); len(roots) > 2 {
-		roots = roots[:2]
+		reached = []roots.Root{{Path: dir}}
+	} else if reached = s.graph.Reach([]string{name}, nil); len(reached) > 2 {
+		reached = reached[:2]
 	}
-	for _, root := range roots {
+	for _, root := range reached {
 		begun, before := time.Now(), allocated()
 		rendering, problems, err := renderer.Render(t.Context(), root)
 		if err != nil {
@@ -204,7 +205,7 @@ func (s *fuzzSandbox) render(t *testing.T, name string, data []byte) {
 			t.Fatalf("took %s and %d MiB", took, size>>20)
 		}
 		s.harmless(t, problems)
-		if len(problems) > 0 || root.Plain {
+		if len(problems) > 0 || root.Kind == roots.Folder {
 			continue
 		}
 		want, err := renderer.Unmarked(t.Context(), root)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
@@ -28,14 +29,14 @@ func FuzzOrigin(f *testing.F) {
 	f.Add("resources: [a.yaml]\n", "apiVersion: v1\nkind: List\nitems: [&a {apiVersion: v1, kind: ConfigMap, metadata: {name: x}}, *a]\n")
 	r := treetest.New(f)
 	t := r.Tree(r.Commit("-- app/kustomization.yaml --\nresources: [a.yaml]\n-- app/a.yaml --\n" + base))
-	g, err := graph.Build(t, graph.Options{}, &graph.Cache{})
+	g, err := roots.Open(t, roots.Options{}, &graph.Cache{})
 	if err != nil {
 		f.Fatal(err)
 	}
-	renderer := render.New(t, g, render.Limits{Resources: 100})
+	renderer := render.New(g, render.Config{Limits: render.Limits{Resources: 100}})
 	f.Fuzz(func(t *testing.T, kustomization, manifest string) {
 		files := map[string][]byte{"app/kustomization.yaml": []byte(kustomization), "app/a.yaml": []byte(manifest)}
-		rendering, _, err := renderer.With(files).Render(t.Context(), graph.Root{Path: "app"})
+		rendering, _, err := renderer.With(files).Render(t.Context(), roots.Root{Path: "app"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/origin"
+	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
@@ -250,20 +251,20 @@ func renderRoot(t testing.TB, r *treetest.Repo, rev, root string) *render.Render
 func tryRoot(t testing.TB, r *treetest.Repo, rev, root string) (*render.Rendering, []source.Error) {
 	t.Helper()
 	tr := r.Tree(rev)
-	g, err := graph.Build(tr, graph.Options{}, &graph.Cache{})
+	g, err := roots.Open(tr, roots.Options{}, &graph.Cache{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, known := range g.Roots() {
+	for _, known := range g.All() {
 		if known.Path == root {
-			rendering, problems, err := render.New(tr, g, render.Limits{}).Render(t.Context(), known)
+			rendering, problems, err := render.New(g, render.Config{}).Render(t.Context(), known)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return rendering, problems
 		}
 	}
-	t.Fatalf("%s is no root of %v", root, g.Roots())
+	t.Fatalf("%s is no root of %v", root, g.All())
 	return nil, nil
 }
 

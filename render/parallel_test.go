@@ -11,6 +11,7 @@ import (
 
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
@@ -66,27 +67,27 @@ func TestParallelBuilds(t *testing.T) {
 		}
 	}
 	tr := r.Tree(r.Commit(ownSchema))
-	g, err := graph.Build(tr, graph.Options{}, &graph.Cache{})
+	g, err := roots.Open(tr, roots.Options{}, &graph.Cache{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	roots := g.Roots()
-	if len(roots) < 10 {
-		t.Fatalf("only %d roots", len(roots))
+	known := g.All()
+	if len(known) < 10 {
+		t.Fatalf("only %d roots", len(known))
 	}
-	print := func(root graph.Root) string {
-		out, problems, err := render.New(tr, g, render.Limits{}).Render(context.Background(), root)
+	print := func(root roots.Root) string {
+		out, problems, err := render.New(g, render.Config{}).Render(context.Background(), root)
 		if err != nil {
 			return err.Error()
 		}
 		text, err := out.YAML()
 		return fmt.Sprint(string(text), problems, err)
 	}
-	want := map[graph.Root]string{}
-	for _, root := range roots {
+	want := map[roots.Root]string{}
+	for _, root := range known {
 		want[root] = print(root)
 	}
-	own, none := want[graph.Root{Path: "schema/own"}], want[graph.Root{Path: "schema/none"}]
+	own, none := want[roots.Root{Path: "schema/own"}], want[roots.Root{Path: "schema/none"}]
 	if !bytes.Contains([]byte(own), []byte("name: a")) || bytes.Contains([]byte(none), []byte("name: a")) {
 		t.Fatalf("the schema makes no difference:\n%s\n%s", own, none)
 	}
@@ -98,8 +99,8 @@ func TestParallelBuilds(t *testing.T) {
 	for worker := range 4 {
 		all.Go(func() {
 			for round := range rounds {
-				for i := range roots {
-					root := roots[(i*(2*worker+1)+round)%len(roots)]
+				for i := range known {
+					root := known[(i*(2*worker+1)+round)%len(known)]
 					if got := print(root); got != want[root] {
 						t.Errorf("%v differs beside others:\n%s\nalone:\n%s", root, got, want[root])
 						return
@@ -132,12 +133,14 @@ resources: [c.yaml]
 -- README.md --
 x
 `))
-	g, err := graph.Build(base, graph.Options{}, &graph.Cache{})
-	if err != nil {
-		t.Fatal(err)
+	of := func(at *tree.Tree) *render.Renderer {
+		set, err := roots.Open(at, roots.Options{}, &graph.Cache{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return render.New(set, render.Config{})
 	}
-	of := func(t *tree.Tree) *render.Renderer { return render.New(t, g, render.Limits{}) }
-	out, problems, err := of(base).Render(t.Context(), graph.Root{Path: "env"})
+	out, problems, err := of(base).Render(t.Context(), roots.Root{Path: "env"})
 	if err != nil || len(problems) > 0 {
 		t.Fatal(err, problems)
 	}

@@ -4,14 +4,15 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// Same says whether another renderer would answer the same for the root of this rendering, because all that was read
+// Same says whether another renderer would give the same for the root of this rendering, because all that was read
 // is there and the same, all that was absent is absent, and the root is deployed the same way. It is only said of
 // kustomizations that rendered without a problem; of anything else, Same is false.
 func (r *Rendering) Same(other *Renderer) bool {
-	if r.Root.Plain || r.links == nil || other.deployments.digest(r.Root) != r.digest {
+	if r.Root.Kind == roots.Folder || r.links == nil || other.set.Digest(r.Root) != r.digest {
 		return false
 	}
 	t := other.tree

@@ -13,59 +13,48 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/lintel-bot/lintel/render/cache"
-	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/source"
 )
 
-// Kept is where renderings are kept from one check to the next. What is kept is used only while every file that the
+// Cache is where renderings are remembered from one check to the next. One is recalled only while every file that the
 // rendering read has the same object id, every path that was looked for and absent is absent, every symlink leads to
 // the same place, and the root is deployed the same way.
-type Kept struct {
+type Cache struct {
 	Disk       *cache.Disk
 	Repository string // tells repositories apart, so that they do not push out each other's renderings
 }
 
 const (
-	// maxVersions is how many renderings of one root are kept: those of some pull requests and of their base.
+	// maxVersions is how many renderings of one root are remembered: those of some pull requests and of their base.
 	maxVersions = 4
-	// maxKept is the size in bytes up to which the renderings of a root are worth keeping.
-	maxKept = 8 << 20
+	// maxRemembered is the size in bytes up to which the renderings of a root are worth remembering.
+	maxRemembered = 8 << 20
 )
 
-// kept is what is kept of a rendering beside its objects.
-type kept struct {
+// remembered is what is known of a rendering beside its objects.
+type remembered struct {
 	Reads  map[string]string `json:"reads"`
 	Links  map[string]string `json:"links"`
 	Digest string            `json:"digest"`
 	Issues map[int][]Issue   `json:"issues,omitempty"` // by the index of the resource
 }
 
-// version is one kept rendering. Its parts are read one by one: of most, the head says that they are out of date.
+// version is one remembered rendering. Its parts are read one by one: of most, the head says that they are out of date.
 type version struct {
 	head, objects []byte // JSON
 }
 
-// Keeping answers a renderer that keeps what it renders, and takes from there what it can. The places of such
-// resources are found by rendering when somebody asks for one.
-func (r *Renderer) Keeping(k *Kept) *Renderer {
-	if k == nil || k.Disk == nil {
-		return r
-	}
-	other := *r
-	other.kept = k
-	return &other
-}
-
-// keptAt answers under which names the renderings of a root are kept.
-func (r *Renderer) keptAt(root graph.Root) (scope, name string) {
-	scope = r.kept.Disk.Scope("render", r.kept.Repository, fmt.Sprint(r.limits, r.tree.BlobLimit()))
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %v %q", root.Path, root.Plain, root.Deploy))
+// rememberedAt returns under which names the renderings of a root are remembered.
+func (r *Renderer) rememberedAt(root roots.Root) (scope, name string) {
+	scope = r.cache.Disk.Scope("render", r.cache.Repository, fmt.Sprint(r.limits, r.tree.BlobLimit()))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %v %q", root.Path, root.Kind, root.Object))
 	return scope, hex.EncodeToString(sum[:16])
 }
 
-// versions reads the kept renderings of a root, the newest first. What is cut off is left out.
-func (r *Renderer) versions(root graph.Root) []version {
-	data, _ := r.kept.Disk.Get(r.keptAt(root))
+// versions reads the remembered renderings of a root, the newest first. What is cut off is left out.
+func (r *Renderer) versions(root roots.Root) []version {
+	data, _ := r.cache.Disk.Get(r.rememberedAt(root))
 	part := func() []byte {
 		n, used := binary.Uvarint(data)
 		if used <= 0 || n > uint64(len(data)-used) {
@@ -87,13 +76,13 @@ func (r *Renderer) versions(root graph.Root) []version {
 	return list
 }
 
-// recall answers a kept rendering of a root that is what rendering it would give; nil where there is none.
-func (r *Renderer) recall(ctx context.Context, root graph.Root) *Rendering {
-	if r.kept == nil {
+// recall returns a remembered rendering of a root that is what rendering it would give; nil where there is none.
+func (r *Renderer) recall(ctx context.Context, root roots.Root) *Rendering {
+	if r.cache == nil {
 		return nil
 	}
 	for _, v := range r.versions(root) {
-		var k kept
+		var k remembered
 		if json.Unmarshal(v.head, &k) != nil || k.Links == nil {
 			continue
 		}
@@ -114,12 +103,12 @@ func (r *Renderer) recall(ctx context.Context, root graph.Root) *Rendering {
 	return nil
 }
 
-// keep keeps a rendering without problems.
-func (r *Renderer) keep(out *Rendering) {
-	if r.kept == nil || out == nil || out.links == nil || len(r.overlay) > 0 {
+// remember remembers a rendering without problems.
+func (r *Renderer) remember(out *Rendering) {
+	if r.cache == nil || out == nil || out.links == nil || len(r.overlay) > 0 {
 		return
 	}
-	k := kept{Reads: out.Reads, Links: out.links, Digest: out.digest, Issues: map[int][]Issue{}}
+	k := remembered{Reads: out.Reads, Links: out.links, Digest: out.digest, Issues: map[int][]Issue{}}
 	objects := make([]map[string]any, len(out.Resources))
 	for i, res := range out.Resources {
 		objects[i] = res.Object
@@ -138,7 +127,7 @@ func (r *Renderer) keep(out *Rendering) {
 	}
 	var data []byte
 	for i, v := range slices.Insert(r.versions(out.Root), 0, version{head, body}) {
-		if i == maxVersions || len(data)+len(v.head)+len(v.objects) > maxKept {
+		if i == maxVersions || len(data)+len(v.head)+len(v.objects) > maxRemembered {
 			break
 		}
 		for _, part := range [][]byte{v.head, v.objects} {
@@ -146,25 +135,25 @@ func (r *Renderer) keep(out *Rendering) {
 		}
 	}
 	if len(data) > 0 {
-		scope, name := r.keptAt(out.Root)
-		_ = r.kept.Disk.Put(scope, name, data) // without it the next check renders again
+		scope, name := r.rememberedAt(out.Root)
+		_ = r.cache.Disk.Put(scope, name, data) // without it the next check renders again
 	}
 }
 
-// again renders a root whose kept rendering was used, when a place of one of its fields is asked for. It is part of
-// that answer, so it holds the context that the answer was made under.
+// again renders a root whose remembered rendering was recalled, when a place of one of its fields is asked for. It is part of
+// that rendering, so it holds the context that it was recalled under.
 type again struct {
 	ctx       context.Context
 	renderer  *Renderer
-	root      graph.Root
+	root      roots.Root
 	rendering *Rendering
 }
 
-// resource answers the rendered resource at an index.
+// resource returns the rendered resource at an index.
 func (a *again) resource(index int) (*Resource, error) {
 	if a.rendering == nil {
 		plain := *a.renderer
-		plain.kept = nil
+		plain.cache = nil
 		out, problems, err := plain.Render(a.ctx, a.root)
 		if err != nil {
 			return nil, err

@@ -17,9 +17,9 @@ import (
 	"go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kustomize/api/krusty"
 
-	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/origin"
+	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -36,7 +36,7 @@ type Resource struct {
 	build    *origin.Build
 	plain    bool // read from a file as it is, not built
 	finished *finished
-	again    *again // set where a kept rendering was used: the fields above are then empty
+	again    *again // set where a rendering was recalled: the fields above are then empty
 	index    int    // in it
 }
 
@@ -58,30 +58,37 @@ func (r *Resource) Origin(pointer string) origin.Place {
 
 // Rendering is what one root deploys.
 type Rendering struct {
-	Root      graph.Root
+	Root      roots.Root
 	Resources []*Resource
 	Reads     map[string]string // every file that was read, by object id; "" for a path that was probed and is absent
 	links     map[string]string // where paths led that met a symlink
 	digest    string            // of how the root is deployed
 }
 
+// Config says how a renderer works. The zero value means the defaults.
+type Config struct {
+	Limits Limits
+	Cache  *Cache // where renderings are remembered; nil: nowhere
+}
+
 // Renderer renders roots of one tree. It is safe for concurrent use, and renders a kustomization that sets a schema
 // of its own alone in the process: kustomize keeps its schema in a global variable.
 type Renderer struct {
-	tree        *tree.Tree
-	graph       *graph.Graph
-	limits      Limits
-	deployments *deployments
-	kept        *Kept
-	counts      *counts
-	overlay     map[string][]byte // by path, links resolved
+	tree    *tree.Tree
+	set     *roots.Set
+	limits  Limits
+	cache   *Cache // nil: renderings are not remembered
+	counts  *counts
+	overlay map[string][]byte // by path, links resolved
 }
 
-// New answers a renderer of a tree and its graph. The repository's clone URLs, "owner/name" or name tell its own
-// folders from those of others where objects of Argo CD and Flux name them; without any, a folder counts that exists.
-func New(t *tree.Tree, g *graph.Graph, limits Limits, repository ...string) *Renderer {
-	limits = limits.withDefaults()
-	return &Renderer{tree: t, graph: g, limits: limits, deployments: newDeployments(t, g, repository, limits), counts: &counts{}}
+// New returns a renderer of the roots of one tree.
+func New(s *roots.Set, c Config) *Renderer {
+	r := &Renderer{tree: s.Tree(), set: s, limits: c.Limits.withDefaults(), counts: &counts{}}
+	if c.Cache != nil && c.Cache.Disk != nil {
+		r.cache = c.Cache
+	}
+	return r
 }
 
 // counts is how much a renderer, and those made from it, did.
@@ -125,7 +132,7 @@ func (r *Renderer) lookup(name string) (string, tree.Entry, error) {
 
 // kustomization answers the parsed file of a folder, nil where it has none.
 func (r *Renderer) kustomization(dir string) (*kustomization.File, error) {
-	f, err := r.graph.Kustomization(dir)
+	f, err := r.set.Kustomization(dir)
 	if f == nil {
 		for _, name := range kustomization.FileNames() {
 			if data, ok := r.overlay[path.Join(dir, name)]; ok && err == nil {
@@ -142,12 +149,12 @@ func (r *Renderer) kustomization(dir string) (*kustomization.File, error) {
 
 // Render renders one root. The problems are what a person must mend first; a rendering that has some is
 // incomplete. The error is about the repository or the context, not about what is written in it.
-func (r *Renderer) Render(ctx context.Context, root graph.Root) (*Rendering, []source.Error, error) {
+func (r *Renderer) Render(ctx context.Context, root roots.Root) (*Rendering, []source.Error, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
-	if root.Plain {
-		return r.plain(ctx, root)
+	if root.Kind == roots.Folder {
+		return r.files(ctx, root, r.set.Files(root))
 	}
 	if out := r.recall(ctx, root); out != nil {
 		r.counts.recalled.Add(1)
@@ -155,18 +162,36 @@ func (r *Renderer) Render(ctx context.Context, root graph.Root) (*Rendering, []s
 	}
 	r.counts.built.Add(1)
 	render := func() (*Rendering, []source.Error, error) { return r.built(root) }
-	if root.Deploy != "" {
+	if root.Object != "" {
 		render = func() (*Rendering, []source.Error, error) { return r.deployed(ctx, root) }
 	}
 	out, problems, err := render()
 	if err == nil && len(problems) == 0 {
-		r.keep(out)
+		r.remember(out)
+	}
+	return out, problems, err
+}
+
+// RenderRemains renders what was a root of an earlier tree with all that it had and that is still there. See
+// roots.Set.Remains and Render.
+func (r *Renderer) RenderRemains(ctx context.Context, before *roots.Set, root roots.Root) (
+	*Rendering, []source.Error, error,
+) {
+	if root.Kind == roots.Folder {
+		return r.files(ctx, root, r.set.RemainingFiles(before, root))
+	}
+	if r.set.Has(root) {
+		return r.Render(ctx, root)
+	}
+	out, problems, err := r.built(root)
+	for i := range problems {
+		problems[i].Message += "; this folder was a root at the base, so it is also checked by itself"
 	}
 	return out, problems, err
 }
 
 // built renders a kustomization.
-func (r *Renderer) built(root graph.Root) (*Rendering, []source.Error, error) {
+func (r *Renderer) built(root roots.Root) (*Rendering, []source.Error, error) {
 	p := r.plan(root.Path)
 	if len(p.problems) > 0 {
 		return &Rendering{Root: root, Reads: p.reads}, p.problems, nil
@@ -174,7 +199,7 @@ func (r *Renderer) built(root graph.Root) (*Rendering, []source.Error, error) {
 	return r.kustomize(root, p)
 }
 
-func (r *Renderer) kustomize(root graph.Root, p *plan) (out *Rendering, problems []source.Error, err error) {
+func (r *Renderer) kustomize(root roots.Root, p *plan) (out *Rendering, problems []source.Error, err error) {
 	files := origin.NewFileSet()
 	fsys := &fileSystem{tree: r.tree, find: r.lookup, read: r.read, reads: p.reads, links: map[string]string{}, transform: func(name string, data []byte) []byte {
 		switch {
@@ -219,7 +244,7 @@ func (r *Renderer) kustomize(root graph.Root, p *plan) (out *Rendering, problems
 
 // explain turns kustomize's error into problems with lines: first by parsing what the root reads, then by
 // what the error names.
-func (r *Renderer) explain(root graph.Root, p *plan, failure error) []source.Error {
+func (r *Renderer) explain(root roots.Root, p *plan, failure error) []source.Error {
 	var list []source.Error
 	for name := range p.manifests {
 		data, _, err := r.read(name)
@@ -259,13 +284,8 @@ func cleanError(text string) string {
 	return text
 }
 
-// plain reads a folder of manifests.
-func (r *Renderer) plain(ctx context.Context, root graph.Root) (*Rendering, []source.Error, error) {
-	return r.files(ctx, root, r.graph.Plain(root.Path))
-}
-
 // files reads manifests as they are.
-func (r *Renderer) files(ctx context.Context, root graph.Root, names []string) (*Rendering, []source.Error, error) {
+func (r *Renderer) files(ctx context.Context, root roots.Root, names []string) (*Rendering, []source.Error, error) {
 	out := &Rendering{Root: root, Reads: map[string]string{}}
 	var problems []source.Error
 	for _, name := range names {
@@ -319,7 +339,7 @@ func (r *Renderer) Manifest(name string) ([]*Resource, string, *source.Error, er
 		if at := ambiguous(document); at != nil {
 			return nil, id, &source.Error{Path: name, Line: at.Line, Column: at.Column, Message: "stands above a merge key (<<) that sets it, too, and programs disagree which one counts: put the merge key first"}, nil
 		}
-		for _, node := range unwrapList(document) {
+		for _, node := range source.Unlist(document) {
 			object, ok := toJSON(node, true).(map[string]any)
 			if !ok || !deployable(object) {
 				continue

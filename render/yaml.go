@@ -12,7 +12,7 @@ import (
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 	sigsyaml "sigs.k8s.io/yaml"
 
-	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/roots"
 )
 
 // YAML answers the resource as "kustomize build" prints it.
@@ -50,7 +50,7 @@ func (r *Rendering) YAML() ([]byte, error) {
 
 // Unmarked answers what "kustomize build" prints for the kustomization of a root: the files are handed to it as
 // they are. It is there to compare with Render, which must print the same.
-func (r *Renderer) Unmarked(ctx context.Context, root graph.Root) ([]byte, error) {
+func (r *Renderer) Unmarked(ctx context.Context, root roots.Root) ([]byte, error) {
 	nodes, err := r.unmarked(ctx, root)
 	if err != nil {
 		return nil, err
@@ -69,11 +69,11 @@ func (r *Renderer) Unmarked(ctx context.Context, root graph.Root) ([]byte, error
 	return out.Bytes(), nil
 }
 
-func (r *Renderer) unmarked(ctx context.Context, root graph.Root) ([]*yaml.Node, error) {
+func (r *Renderer) unmarked(ctx context.Context, root roots.Root) ([]*yaml.Node, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if root.Plain {
+	if root.Kind == roots.Folder {
 		return nil, errors.New("a folder of manifests has no kustomization")
 	}
 	p := r.plan(root.Path)
@@ -84,7 +84,7 @@ func (r *Renderer) unmarked(ctx context.Context, root graph.Root) ([]*yaml.Node,
 }
 
 // alone runs kustomize and nothing else on the files as they are.
-func (r *Renderer) alone(root graph.Root, ownSchema bool) ([]*yaml.Node, error) {
+func (r *Renderer) alone(root roots.Root, ownSchema bool) ([]*yaml.Node, error) {
 	fsys := &fileSystem{tree: r.tree, find: r.lookup, read: r.read, reads: map[string]string{}, transform: func(_ string, data []byte) []byte { return data }}
 	return runKustomize(krusty.MakeDefaultOptions(), fsys, path.Join(mount, root.Path), ownSchema)
 }

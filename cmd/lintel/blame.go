@@ -20,6 +20,7 @@ import (
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/origin"
+	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -164,45 +165,48 @@ func blame(ctx context.Context, t *tree.Tree, repo *repository, root, as string,
 	defer quiet()()
 	paths := repo.paths(ctx, t, root)
 	if root != "" && as == "" {
-		g, err := graph.Unindexed(t, graph.Options{})
+		set, err := roots.Unindexed(t, roots.Options{})
 		if err != nil {
 			return nil, nil, err
 		}
 		for _, p := range paths {
-			if f, broken := g.Kustomization(p); f != nil || broken != nil {
-				return render.New(t, g, render.Limits{}).Render(ctx, graph.Root{Path: p})
+			if f, broken := set.Kustomization(p); f != nil || broken != nil {
+				return render.New(set, render.Config{}).Render(ctx, roots.Root{Path: p})
 			}
 			if _, e, err := t.Lookup(p); err == nil && (e.Kind == tree.File || e.Kind == tree.Dir) {
 				break
 			}
 		}
 	}
-	g, err := graph.Build(t, graph.Options{}, &graph.Cache{})
+	set, err := roots.Open(t, roots.Options{Repository: repo.names(ctx)}, &graph.Cache{})
 	if err != nil {
 		return nil, nil, err
 	}
-	renderer := render.New(t, g, render.Limits{}, repo.names(ctx)...)
+	renderer := render.New(set, render.Config{})
 	switch {
 	case root == "":
-		return nil, nil, listRoots(out, renderer)
+		return nil, nil, listRoots(out, set)
 	case as != "":
-		return blameDeployed(ctx, renderer, paths, as)
+		return blameDeployed(ctx, set, renderer, paths, as)
 	}
-	return blamePlain(ctx, t, g, renderer, paths)
+	return blamePlain(ctx, t, set, renderer, paths)
 }
 
 // blamePlain renders the first of some paths that is a folder of manifests, or a manifest.
-func blamePlain(ctx context.Context, t *tree.Tree, g *graph.Graph, renderer *render.Renderer, paths []string) (*render.Rendering, []source.Error, error) {
+func blamePlain(ctx context.Context, t *tree.Tree, set *roots.Set, renderer *render.Renderer, paths []string) (
+	*render.Rendering, []source.Error, error,
+) {
 	for _, p := range paths {
-		if f, broken := g.Kustomization(p); f != nil || broken != nil {
-			return renderer.Render(ctx, graph.Root{Path: p})
+		folder := roots.Root{Path: p, Kind: roots.Folder}
+		if f, broken := set.Kustomization(p); f != nil || broken != nil {
+			return renderer.Render(ctx, roots.Root{Path: p})
 		}
-		if len(g.Plain(p)) > 0 {
-			return renderer.Render(ctx, graph.Root{Path: p, Plain: true})
+		if len(set.Files(folder)) > 0 {
+			return renderer.Render(ctx, folder)
 		}
 		if real, e, err := t.Lookup(p); err == nil && e.Kind == tree.File {
 			list, _, problem, err := renderer.Manifest(real)
-			out := &render.Rendering{Root: graph.Root{Path: p, Plain: true}, Resources: list}
+			out := &render.Rendering{Root: folder, Resources: list}
 			switch {
 			case err != nil:
 				return nil, nil, err
@@ -219,7 +223,7 @@ func blamePlain(ctx context.Context, t *tree.Tree, g *graph.Graph, renderer *ren
 	}
 	message := paths[0] + " has neither a kustomization nor manifests"
 	var below []string
-	for _, r := range g.Roots() {
+	for _, r := range set.All() {
 		if strings.HasPrefix(r.Path, paths[0]+"/") || paths[0] == "." {
 			below = append(below, r.Path)
 		}
@@ -252,16 +256,20 @@ func quiet() func() {
 }
 
 // blameDeployed renders a root as the object of a name deploys it.
-func blameDeployed(ctx context.Context, renderer *render.Renderer, paths []string, as string) (*render.Rendering, []source.Error, error) {
+func blameDeployed(ctx context.Context, set *roots.Set, renderer *render.Renderer, paths []string, as string) (
+	*render.Rendering, []source.Error, error,
+) {
 	var names []string
-	for _, d := range renderer.Deployed() {
-		if !slices.Contains(paths, d.Root.Path) {
-			continue
+	for _, p := range slices.Compact(slices.Clone(paths)) {
+		for _, root := range set.Of(p) {
+			switch name := set.Name(root); {
+			case root.Object == "" || root.Path != p:
+			case name == as:
+				return renderer.Render(ctx, root)
+			default:
+				names = append(names, name)
+			}
 		}
-		if d.Name == as {
-			return renderer.Render(ctx, d.Root)
-		}
-		names = append(names, d.Name)
 	}
 	if len(names) == 0 {
 		return nil, nil, fmt.Errorf("no Application or Flux Kustomization deploys this folder in a way of its own")
@@ -269,23 +277,15 @@ func blameDeployed(ctx context.Context, renderer *render.Renderer, paths []strin
 	return nil, nil, fmt.Errorf("%q does not deploy this folder; these do: %s", as, strings.Join(slices.Compact(names), ", "))
 }
 
-func listRoots(w io.Writer, renderer *render.Renderer) error {
-	deployed := map[graph.Root]render.Deployed{}
-	for _, d := range renderer.Deployed() {
-		deployed[d.Root] = d
-	}
-	for _, r := range renderer.Roots() {
-		kind, as := "kustomization", ""
-		switch {
-		case r.Deploy != "":
-			kind, as = strings.ToLower(deployed[r].Kind), " --as "+deployed[r].Name
-			if deployed[r].Kind == "Kustomization" {
-				kind = "flux"
-			}
-		case r.Plain:
-			kind = "manifests"
+func listRoots(w io.Writer, set *roots.Set) error {
+	kinds := map[roots.Kind]string{roots.Kustomization: "kustomization", roots.Folder: "manifests",
+		roots.Application: "application", roots.ApplicationSet: "applicationset", roots.FluxKustomization: "flux"}
+	for _, r := range set.All() {
+		as := ""
+		if r.Object != "" {
+			as = " --as " + set.Name(r)
 		}
-		if _, err := fmt.Fprintf(w, "%-14s %s%s\n", kind, visible(r.Path), visible(as)); err != nil {
+		if _, err := fmt.Fprintf(w, "%-14s %s%s\n", kinds[r.Kind], visible(r.Path), visible(as)); err != nil {
 			return err
 		}
 	}

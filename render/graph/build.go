@@ -21,18 +21,18 @@ type Cache struct {
 	Repository string      // tells repositories apart: only trees of the same one are near each other
 
 	mu     sync.Mutex
-	kept   []kept // those used last first
+	recent []known // those used last first
 	parsed map[string]parsed
 }
 
-// kept is an index in memory.
-type kept struct {
+// known is the index of a tree, in memory once it was loaded.
+type known struct {
 	scope, tree string
 	snapshot    *snapshot
 }
 
 const (
-	maxKept   = 4    // indexes in memory
+	maxRecent = 4    // indexes in memory
 	maxNear   = 4    // indexes that are compared to find the nearest
 	maxParsed = 4096 // kustomization files in memory
 	// maxDrift is the number of changed files from which on a tree gets an index of its own.
@@ -44,15 +44,11 @@ type parsed struct {
 	err  error
 }
 
-// Build answers the graph of a tree. It reads what differs from the nearest tree whose index is known, and all
+// Build returns the graph of a tree. It reads what differs from the nearest tree whose index is known, and all
 // kustomizations and manifests where none is; the answer is the same. Errors of single files are kept with their
 // folder (see Kustomization); an error of Build means that the repository itself could not be read.
 func Build(t *tree.Tree, o Options, c *Cache) (*Graph, error) {
-	filter, err := newFilter(o.Include, o.Exclude)
-	if err != nil {
-		return nil, err
-	}
-	g := &Graph{tree: t, options: o, filter: filter, cache: c}
+	g := &Graph{tree: t, options: o, cache: c}
 	scope := c.scope(t, o)
 	from, differences, err := c.near(t, scope)
 	if err != nil {
@@ -65,7 +61,7 @@ func Build(t *tree.Tree, o Options, c *Cache) (*Graph, error) {
 		if err := g.settle(); err != nil {
 			return nil, err
 		}
-		c.keep(kept{scope, t.ID(), g.base})
+		c.use(known{scope, t.ID(), g.base})
 		if c.Disk != nil {
 			_ = c.Disk.Put(scope, t.ID(), g.base.data) // without it the next process reads more
 		}
@@ -73,23 +69,22 @@ func Build(t *tree.Tree, o Options, c *Cache) (*Graph, error) {
 	return g, nil
 }
 
-// Unindexed answers a graph of a tree that knows the kustomization of each folder (see Kustomization) and nothing of
+// Unindexed returns a graph of a tree that knows the kustomization of each folder (see Kustomization) and nothing of
 // how they hang together: it costs nothing. It is for whoever renders a kustomization and asks for no roots.
 func Unindexed(t *tree.Tree, o Options) (*Graph, error) {
-	filter, err := newFilter(o.Include, o.Exclude)
-	if err != nil {
-		return nil, err
-	}
 	empty, err := decode(encode(&facts{}))
 	if err != nil {
 		return nil, err
 	}
-	return &Graph{tree: t, options: o, filter: filter, cache: &Cache{}, base: empty, added: &facts{}}, nil
+	return &Graph{tree: t, options: o, cache: &Cache{}, base: empty, added: &facts{}}, nil
 }
 
 // scope names the indexes that can stand for each other: all that an index follows from but the tree.
 func (c *Cache) scope(t *tree.Tree, o Options) string {
-	parts := append([]string{"graph", c.Repository, fmt.Sprint(o.Limits, t.BlobLimit())}, o.Marks...)
+	parts := append([]string{"graph", c.Repository, fmt.Sprint(o.Limits, t.BlobLimit(), len(o.Marks))}, o.Marks...)
+	for _, n := range o.Notes {
+		parts = append(parts, n.Of)
+	}
 	if c.Disk != nil {
 		return c.Disk.Scope(parts...)
 	}
@@ -97,10 +92,10 @@ func (c *Cache) scope(t *tree.Tree, o Options) string {
 }
 
 // near finds the index to start from and what differs from it. It is an empty one where none is known.
-func (c *Cache) near(t *tree.Tree, scope string) (kept, []tree.Difference, error) {
+func (c *Cache) near(t *tree.Tree, scope string) (known, []tree.Difference, error) {
 	c.mu.Lock()
-	var candidates []kept
-	for _, k := range c.kept {
+	var candidates []known
+	for _, k := range c.recent {
 		if k.scope == scope && t.ID() != "" { // nothing is near the empty tree
 			candidates = append(candidates, k)
 		}
@@ -108,13 +103,13 @@ func (c *Cache) near(t *tree.Tree, scope string) (kept, []tree.Difference, error
 	c.mu.Unlock()
 	if c.Disk != nil && t.ID() != "" {
 		for _, id := range c.Disk.Names(scope) {
-			if !slices.ContainsFunc(candidates, func(k kept) bool { return k.tree == id }) {
-				candidates = append(candidates, kept{scope: scope, tree: id})
+			if !slices.ContainsFunc(candidates, func(k known) bool { return k.tree == id }) {
+				candidates = append(candidates, known{scope: scope, tree: id})
 			}
 		}
 	}
 	// The tree itself comes first, if it is there.
-	slices.SortStableFunc(candidates, func(a, b kept) int {
+	slices.SortStableFunc(candidates, func(a, b known) int {
 		switch {
 		case a.tree == b.tree || a.tree != t.ID() && b.tree != t.ID():
 			return 0
@@ -136,18 +131,18 @@ func (c *Cache) near(t *tree.Tree, scope string) (kept, []tree.Difference, error
 	}
 	empty, err := decode(encode(&facts{}))
 	if err != nil {
-		return kept{}, nil, err
+		return known{}, nil, err
 	}
 	none, err := t.Sibling("")
 	if err != nil {
-		return kept{}, nil, err
+		return known{}, nil, err
 	}
 	differences, err := tree.Diff(none, t)
-	return kept{snapshot: empty}, differences, err
+	return known{snapshot: empty}, differences, err
 }
 
-// nearest answers the tree with the fewest differences, -1 where none can be compared.
-func nearest(t *tree.Tree, candidates []kept) (int, []tree.Difference) {
+// nearest returns the tree with the fewest differences, -1 where none can be compared.
+func nearest(t *tree.Tree, candidates []known) (int, []tree.Difference) {
 	best, least := -1, []tree.Difference(nil)
 	for i, k := range candidates {
 		from, err := t.Sibling(k.tree)
@@ -173,7 +168,7 @@ func symlink(d tree.Difference) bool {
 }
 
 // load reads an index from disk unless it is in memory.
-func (c *Cache) load(k *kept) bool {
+func (c *Cache) load(k *known) bool {
 	if k.snapshot == nil {
 		data, ok := c.Disk.Get(k.scope, k.tree)
 		if !ok {
@@ -185,17 +180,17 @@ func (c *Cache) load(k *kept) bool {
 		}
 		k.snapshot = s
 	}
-	c.keep(*k)
+	c.use(*k)
 	return true
 }
 
-// keep puts an index to the front of those in memory.
-func (c *Cache) keep(k kept) {
+// use puts an index to the front of those in memory.
+func (c *Cache) use(k known) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.kept = slices.DeleteFunc(c.kept, func(other kept) bool { return other.scope == k.scope && other.tree == k.tree })
-	c.kept = slices.Insert(c.kept, 0, k)
-	c.kept = c.kept[:min(len(c.kept), maxKept)]
+	c.recent = slices.DeleteFunc(c.recent, func(other known) bool { return other.scope == k.scope && other.tree == k.tree })
+	c.recent = slices.Insert(c.recent, 0, k)
+	c.recent = c.recent[:min(len(c.recent), maxRecent)]
 }
 
 // parse reads the kustomization file of a folder, nil where it has none.
@@ -226,7 +221,7 @@ func (c *Cache) parse(t *tree.Tree, dir string, o Options) (*kustomization.File,
 }
 
 // derive makes the graph that of its tree: what differs from the index hides what it says there.
-func (g *Graph) derive(from kept, differences []tree.Difference) error {
+func (g *Graph) derive(from known, differences []tree.Difference) error {
 	g.base = from.snapshot
 	g.hiddenFolders, g.hiddenFiles = map[string]bool{}, map[string]bool{}
 	for _, d := range differences {
@@ -269,7 +264,7 @@ func (g *Graph) settle() error {
 	return nil
 }
 
-// hidden says whether a value of the index no longer counts.
+// hidden reports whether a value of the index no longer counts.
 func (g *Graph) hidden(r relation, value string) bool {
 	if r.byFolder() {
 		return g.hiddenFolders[value]
@@ -288,7 +283,7 @@ func (g *Graph) values(r relation, key string) []string {
 	return append(list, g.added[r][key]...)
 }
 
-// has says whether a relation leads from a key to a path.
+// has reports whether a relation leads from a key to a path.
 func (g *Graph) has(r relation, key, value string) bool {
 	if slices.Contains(g.added[r][key], value) {
 		return true

@@ -1,4 +1,4 @@
-package graph
+package graph_test
 
 import (
 	"maps"
@@ -7,13 +7,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// naive is the graph by its definition: it reads the whole tree, and asks each root for all it includes. The
-// graph proper must answer the same.
+// naive is the index and the roots by their definition: it reads the whole tree, and asks each root for all it includes. What is
+// proper must give the same.
 type naive struct {
 	files    map[string]*kustomization.File
 	broken   map[string]bool
@@ -25,7 +27,7 @@ type naive struct {
 	charts   map[string]bool
 	unread   map[string]bool
 	texts    map[string]string
-	roots    []Root
+	roots    []roots.Root
 }
 
 func newNaive(t *testing.T, tr *tree.Tree) *naive {
@@ -53,7 +55,7 @@ func newNaive(t *testing.T, tr *tree.Tree) *naive {
 			}
 		case path.Base(p) == "Chart.yaml":
 			n.charts[dir] = true
-		case IsManifestName(p) && !hidden(p) && e.Kind == tree.File:
+		case graph.IsManifestName(p) && !strings.HasPrefix(p, ".") && !strings.Contains(p, "/.") && e.Kind == tree.File:
 			manifests = append(manifests, p)
 		}
 		return nil
@@ -137,7 +139,7 @@ func (n *naive) findRoots() {
 	}
 	add := func(dir string) {
 		n.below(dir, reached)
-		n.roots = append(n.roots, Root{Path: dir})
+		n.roots = append(n.roots, roots.Root{Path: dir})
 	}
 	for _, dir := range slices.Sorted(maps.Keys(n.files)) {
 		if !included[dir] && !n.files[dir].Component {
@@ -155,12 +157,12 @@ func (n *naive) findRoots() {
 		}
 	}
 	for dir := range n.plain {
-		n.roots = append(n.roots, Root{Path: dir, Plain: true})
+		n.roots = append(n.roots, roots.Root{Path: dir, Kind: roots.Folder})
 	}
-	slices.SortFunc(n.roots, Compare)
+	slices.SortFunc(n.roots, roots.Compare)
 }
 
-func (n *naive) reach(changed []string) []Root {
+func (n *naive) reach(changed []string) []roots.Root {
 	dirty, plain := map[string]bool{}, map[string]bool{}
 	mark := func(p string) {
 		for _, reader := range n.readers[p] {
@@ -185,13 +187,13 @@ func (n *naive) reach(changed []string) []Root {
 		}
 		plain[dir] = plain[dir] || slices.Contains(n.plain[dir], p) || kustomization.IsFileName(p) && len(n.plain[dir]) > 0
 	}
-	var list []Root
+	var list []roots.Root
 	for _, r := range n.roots {
 		reaches := false
 		for dir := range n.below(r.Path, map[string]bool{}) {
 			reaches = reaches || dirty[dir]
 		}
-		if r.Plain && plain[r.Path] || !r.Plain && reaches {
+		if r.Kind == roots.Folder && plain[r.Path] || r.Kind != roots.Folder && reaches {
 			list = append(list, r)
 		}
 	}

@@ -1,4 +1,4 @@
-package graph
+package graph_test
 
 import (
 	"bytes"
@@ -11,7 +11,9 @@ import (
 	"testing"
 
 	"github.com/lintel-bot/lintel/render/cache"
+	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
@@ -115,28 +117,28 @@ func TestDerivedIsBuilt(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			warm := &Cache{}
+			warm := &graph.Cache{}
 			derived := 0
 			for range 25 {
 				if e.IntN(4) == 0 {
-					warm = &Cache{} // what follows is derived from this step
+					warm = &graph.Cache{} // what follows is derived from this step
 				}
 				for range 1 + e.IntN(6) {
 					e.edit(t)
 				}
 				tr := e.Tree(e.Snapshot())
-				g := mustBuild(t, tr, warm)
+				g := mustOpen(t, tr, warm)
 				compare(t, g, newNaive(t, tr), tr, e.Rand)
-				if len(g.hiddenFiles) > 0 {
+				if g.Derived() {
 					derived++
 				}
-				fresh := mustBuild(t, tr, &Cache{})
-				fromDisk := mustBuild(t, tr, &Cache{Disk: disk})
-				for name, g := range map[string]*Graph{"derived": g, "built": fresh, "from disk": fromDisk} {
-					if err := g.settle(); err != nil {
+				fresh := mustOpen(t, tr, &graph.Cache{})
+				fromDisk := mustOpen(t, tr, &graph.Cache{Disk: disk})
+				for name, g := range map[string]*roots.Set{"derived": g, "built": fresh, "from disk": fromDisk} {
+					if err := g.Settle(); err != nil {
 						t.Fatal(err)
 					}
-					if !bytes.Equal(g.base.data, fresh.base.data) {
+					if !bytes.Equal(g.Snapshot(), fresh.Snapshot()) {
 						t.Fatalf("the index %s differs from the one built", name)
 					}
 				}
@@ -149,24 +151,24 @@ func TestDerivedIsBuilt(t *testing.T) {
 	}
 }
 
-func mustBuild(t *testing.T, tr *tree.Tree, c *Cache) *Graph {
+func mustOpen(t *testing.T, tr *tree.Tree, c *graph.Cache) *roots.Set {
 	t.Helper()
-	g, err := Build(tr, Options{Marks: []string{"MARK"}}, c)
+	g, err := roots.Open(tr, roots.Options{Marks: []string{"MARK"}}, c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return g
 }
 
-func compare(t *testing.T, g *Graph, n *naive, tr *tree.Tree, r *rand.Rand) {
+func compare(t *testing.T, g *roots.Set, n *naive, tr *tree.Tree, r *rand.Rand) {
 	t.Helper()
-	if got := g.Roots(); !slices.Equal(got, n.roots) {
+	if got := g.All(); !slices.Equal(got, n.roots) {
 		t.Fatalf("roots: got %v, want %v", got, n.roots)
 	}
 	var paths, marked, namespaces []string
 	_ = tr.Walk(func(p string, e tree.Entry) error {
 		paths = append(paths, p)
-		manifest := IsManifestName(p) && !kustomization.IsFileName(p)
+		manifest := graph.IsManifestName(p) && !kustomization.IsFileName(p)
 		if manifest && strings.Contains(n.texts[p], "MARK") {
 			marked = append(marked, p)
 		}
@@ -182,17 +184,17 @@ func compare(t *testing.T, g *Graph, n *naive, tr *tree.Tree, r *rand.Rand) {
 		t.Fatalf("mentions: got %q, want %q", got, namespaces)
 	}
 	for _, dir := range editDirs {
-		root, plain := Root{Path: dir}, Root{Path: dir, Plain: true}
+		root, plain := roots.Root{Path: dir}, roots.Root{Path: dir, Kind: roots.Folder}
 		if g.Has(root) != slices.Contains(n.roots, root) || g.Has(plain) != slices.Contains(n.roots, plain) {
 			t.Fatalf("has %s: %v, %v", dir, g.Has(root), g.Has(plain))
 		}
-		if !slices.Equal(g.Plain(dir), n.plain[dir]) {
-			t.Fatalf("plain %s: got %q, want %q", dir, g.Plain(dir), n.plain[dir])
+		if !slices.Equal(g.Files(plain), n.plain[dir]) {
+			t.Fatalf("plain %s: got %q, want %q", dir, g.Files(plain), n.plain[dir])
 		}
 	}
 	paths = append(paths, "missing", "missing/sub/x.yaml", "env/a/a.yaml", "env/a/kustomization.yaml")
 	for _, p := range paths {
-		if got, want := g.Reach([]string{p}), n.reach([]string{p}); !slices.Equal(got, want) {
+		if got, want := g.Reach([]string{p}, nil), n.reach([]string{p}); !slices.Equal(got, want) {
 			t.Fatalf("reach %s: got %v, want %v", p, got, want)
 		}
 		if g.Patch(p) != n.patched[p] || g.Unread(p) != n.unread[p] {
@@ -200,54 +202,7 @@ func compare(t *testing.T, g *Graph, n *naive, tr *tree.Tree, r *rand.Rand) {
 		}
 	}
 	several := []string{pick(r, paths), pick(r, paths), pick(r, paths)}
-	if got, want := g.Reach(several), n.reach(several); !slices.Equal(got, want) {
+	if got, want := g.Reach(several, nil), n.reach(several); !slices.Equal(got, want) {
 		t.Fatalf("reach %q: got %v, want %v", several, got, want)
-	}
-}
-
-// Bytes that are no index, or a damaged one, are refused or answer something; they never crash.
-func FuzzDecode(f *testing.F) {
-	facts := &facts{}
-	facts.add(readers, "base", "env/a")
-	facts.add(readers, "base", "env/b")
-	facts.add(mentions, "Namespace", "a.yaml")
-	good := encode(facts)
-	f.Add(good)
-	f.Add(good[:len(good)-1])
-	f.Add([]byte(magic))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := decode(data)
-		if err != nil {
-			return
-		}
-		for r := range relations {
-			for key := range s.keys(r, "") {
-				for value := range s.values(r, key) {
-					_ = s.has(r, key, value)
-				}
-			}
-		}
-	})
-}
-
-func TestValues(t *testing.T) {
-	for _, c := range []struct{ text, want string }{
-		{"kind: Namespace", "Namespace"},
-		{"kind: Namespace # c\nname: x", "Namespace"},
-		{`{"kind":"Namespace","a":[Pod]}`, "Namespace Pod"},
-		{"kind: 'Namespace'\r\n", "Namespace"},
-		{"description: The word Namespace is here", ""},
-		{"kind: &k Namespace\n", "Namespace"},
-		{"{kind: Namespace}", "Namespace"},
-		{"kind: thing\n", "thing"},
-		{`{"kind" : "thing", "name": "thing"}`, "thing"},
-		{"x: kubeNamespace\ny: namespace\n", ""},
-		{`data: "{\"kind\":\"Namespace\"}"`, "Namespace"},
-	} {
-		var got []string
-		values([]byte(c.text), func(w string) { got = append(got, w) })
-		if strings.Join(got, " ") != c.want {
-			t.Errorf("%q: got %q, want %q", c.text, got, c.want)
-		}
 	}
 }

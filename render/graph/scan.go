@@ -169,11 +169,10 @@ func (s *scanner) words(p string, data []byte, out *facts) {
 	if !kustomization.IsFileName(p) && slices.ContainsFunc(s.options.Marks, func(m string) bool { return bytes.Contains(data, []byte(m)) }) {
 		out.add(mentions, marked, p)
 	}
-	if !kustomization.IsFileName(p) && bytes.Contains(data, []byte("apiVersion")) {
-		s.deployments(p, data, out)
-	}
-	if name := path.Base(p); name == "kyverno-test.yaml" || name == "kyverno-test.yml" {
-		s.fixtures(p, data, out)
+	if !kustomization.IsFileName(p) {
+		for _, n := range s.options.Notes {
+			n.Read(p, data, func(key string) { out.add(noted, noteKey(n.Of, key), p) })
+		}
 	}
 	seen := map[string]bool{}
 	add := func(word string) {
@@ -206,26 +205,6 @@ func (s *scanner) words(p string, data []byte, out *facts) {
 
 // maxWords is how many words of one file are kept: a manifest has fewer by far.
 const maxWords = 10_000
-
-// fixtures records the resources of a policy test (https://kyverno.io/docs/kyverno-cli/reference/kyverno_test/) that
-// lie beside or below it. Of those elsewhere it does not decide what they are.
-func (s *scanner) fixtures(p string, data []byte, out *facts) {
-	documents, err := source.Parse(p, data, s.options.Limits)
-	if err != nil {
-		return
-	}
-	dir := path.Dir(p)
-	for _, document := range documents {
-		for _, field := range []string{"resources", "targetResources"} {
-			for _, item := range source.Items(document, field) {
-				named, ok := tree.Clean(path.Join(dir, source.Deref(item).Value))
-				if ok && named != dir && (dir == "." || strings.HasPrefix(named, dir+"/")) {
-					out.add(fixtures, named, p)
-				}
-			}
-		}
-	}
-}
 
 const maxWord = 63 // bytes of a kind: it is a DNS label in lower case (RFC 1123)
 

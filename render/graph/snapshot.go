@@ -13,12 +13,11 @@ import (
 type relation int
 
 const (
-	readers   relation = iota // a file or folder -> the folders whose kustomization names it
-	patches                   // a file -> the folders whose kustomization uses it as a patch or as data
-	folders                   // what is said of a folder's kustomization (see the trait keys) -> the folders
-	mentions                  // a word -> the files that hold it as a value; and the marks of files
-	deployers                 // a folder -> the files with objects of Argo CD and Flux that may deploy it
-	fixtures                  // a file or folder -> the policy tests beside or above that use it as a resource
+	readers  relation = iota // a file or folder -> the folders whose kustomization names it
+	patches                  // a file -> the folders whose kustomization uses it as a patch or as data
+	folders                  // what is said of a folder's kustomization (see the trait keys) -> the folders
+	mentions                 // a word -> the files that hold it as a value; and the marks of files
+	noted                    // a key of Options.Notes, behind what they are of -> the files that were noted
 	relations
 )
 
@@ -29,12 +28,8 @@ const (
 	plugin    = "plugin"    // has plugin configurations, which may name further files
 	linked    = "linked"    // what it names depends on symlinks
 
-	marked   = "\x00marked"   // the file holds one of Options.Marks
-	deployer = "\x00deployer" // the file is a value of deployers
-	link     = "\x00link"     // a symlink with the name of a manifest or kustomization
-
-	substituted = "\x00substituted" // the file's objects replace variables by what others hold
-	anywhere    = "\x00anywhere"    // which folders the file's objects deploy cannot be told from its text
+	marked = "\x00marked" // the file holds one of Options.Marks
+	link   = "\x00link"   // a symlink with the name of a manifest or kustomization
 )
 
 // byFolder says whether the values of a relation are folders, which hide with their kustomization file.
@@ -77,7 +72,7 @@ type table struct {
 	count                int
 }
 
-const magic = "lintel graph 3\x00\x00"
+const magic = "lintel graph 4\x00\x00"
 
 func number(b []byte, i int) int { return int(binary.LittleEndian.Uint32(b[4*i:])) }
 

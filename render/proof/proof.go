@@ -12,6 +12,7 @@ import (
 
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -30,16 +31,16 @@ const batch = 128
 // Prove tries the origins of the roots of a tree. An error means that the repository could not be read, or that the
 // context ended; then the report holds what was found until then.
 func Prove(ctx context.Context, t *tree.Tree, o Options) (*Report, error) {
-	g, err := graph.Build(t, graph.Options{Limits: o.Limits.Source}, &graph.Cache{})
+	g, err := roots.Open(t, roots.Options{Limits: o.Limits.Source}, &graph.Cache{})
 	if err != nil {
 		return nil, err
 	}
 	report := &Report{}
-	for _, root := range choose(g.Roots(), o) {
+	for _, root := range choose(g.All(), o) {
 		if o.Log != nil {
 			o.Log(root.Path)
 		}
-		p := &prover{tree: t, renderer: render.New(t, g, o.Limits), root: root, options: o, report: report, lines: map[string][]string{}}
+		p := &prover{tree: t, renderer: render.New(g, render.Config{Limits: o.Limits}), root: root, options: o, report: report, lines: map[string][]string{}}
 		if err := p.run(ctx); err != nil {
 			return report, err
 		}
@@ -47,18 +48,18 @@ func Prove(ctx context.Context, t *tree.Tree, o Options) (*Report, error) {
 	return report, nil
 }
 
-func choose(roots []graph.Root, o Options) []graph.Root {
+func choose(list []roots.Root, o Options) []roots.Root {
 	if o.Only != "" {
-		roots = slices.DeleteFunc(roots, func(r graph.Root) bool {
+		list = slices.DeleteFunc(list, func(r roots.Root) bool {
 			return r.Path != o.Only && !strings.HasPrefix(r.Path, o.Only+"/")
 		})
 	}
-	if o.Roots <= 0 || len(roots) <= o.Roots {
-		return roots
+	if o.Roots <= 0 || len(list) <= o.Roots {
+		return list
 	}
-	picked := make([]graph.Root, o.Roots)
+	picked := make([]roots.Root, o.Roots)
 	for i := range picked {
-		picked[i] = roots[i*len(roots)/o.Roots]
+		picked[i] = list[i*len(list)/o.Roots]
 	}
 	return picked
 }
@@ -67,7 +68,7 @@ func choose(roots []graph.Root, o Options) []graph.Root {
 type prover struct {
 	tree     *tree.Tree
 	renderer *render.Renderer
-	root     graph.Root
+	root     roots.Root
 	options  Options
 	report   *Report
 	base     *rendered
@@ -92,7 +93,7 @@ func (p *prover) run(ctx context.Context) error {
 		return nil
 	}
 	p.report.Roots++
-	if !p.root.Plain {
+	if p.root.Kind != roots.Folder {
 		if same, err := p.sameWithoutOrigins(ctx, rendering); err != nil {
 			return err
 		} else if !same {

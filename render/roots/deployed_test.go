@@ -1,4 +1,4 @@
-package render_test
+package roots_test
 
 import (
 	"slices"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
@@ -68,27 +69,30 @@ resources: [c.yaml]
 {apiVersion: v1, kind: ConfigMap, metadata: {name: two}}
 `
 
-func rendererOf(t *testing.T, at *tree.Tree) *render.Renderer {
+func open(t *testing.T, at *tree.Tree) *roots.Set {
 	t.Helper()
-	g, err := graph.Build(at, graph.Options{}, &graph.Cache{})
+	s, err := roots.Open(at, roots.Options{}, &graph.Cache{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return render.New(at, g, render.Limits{})
+	return s
 }
+
+func rendererOf(s *roots.Set) *render.Renderer { return render.New(s, render.Config{}) }
 
 func TestDeployedRoots(t *testing.T) {
 	repo := treetest.New(t)
 	at := repo.Tree(repo.Commit(deployed))
-	r := rendererOf(t, at)
+	set := open(t, at)
+	r := rendererOf(set)
 	var got []string
-	for _, root := range r.Roots() {
+	for _, root := range set.All() {
 		out, problems, err := r.Render(t.Context(), root)
 		if err != nil || len(problems) > 0 {
 			t.Fatal(root, err, problems)
 		}
 		text := root.Path
-		if root.Deploy != "" {
+		if root.Object != "" {
 			text += " deployed"
 		}
 		for _, res := range out.Resources {
@@ -127,21 +131,21 @@ func TestDeployedRoots(t *testing.T) {
 // reaches nothing that is not.
 func agree(t *testing.T, at *tree.Tree) {
 	t.Helper()
-	roots := rendererOf(t, at).Roots()
-	asked := rendererOf(t, at)
-	for _, root := range roots {
+	all := open(t, at).All()
+	asked := open(t, at)
+	for _, root := range all {
 		if !asked.Has(root) {
 			t.Errorf("%v is listed, but is no root", root)
 		}
 	}
-	read := map[graph.Root]bool{}
+	read := map[roots.Root]bool{}
 	if err := at.Walk(func(p string, e tree.Entry) error {
 		if e.Kind != tree.File {
 			return nil
 		}
-		for _, root := range rendererOf(t, at).Reach([]string{p}, nil) {
+		for _, root := range open(t, at).Reach([]string{p}, nil) {
 			read[root] = true
-			if !slices.Contains(roots, root) {
+			if !slices.Contains(all, root) {
 				t.Errorf("%s reaches %v, which is not listed", p, root)
 			}
 		}
@@ -149,7 +153,7 @@ func agree(t *testing.T, at *tree.Tree) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	for _, root := range roots {
+	for _, root := range all {
 		if !read[root] {
 			t.Errorf("no file reaches %v", root)
 		}
@@ -180,9 +184,9 @@ func TestDeployerSpellings(t *testing.T) {
 			repo.Write("apps/x/kustomization.yaml", "resources: [c.yaml]\n")
 			repo.Write("apps/x/c.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}\n")
 			at := repo.Tree(repo.Snapshot())
-			roots := rendererOf(t, at).Reach([]string{"apps/x/c.yaml"}, nil)
-			if len(roots) != 1 || roots[0].Path != "apps/x" || roots[0].Deploy == "" {
-				t.Fatalf("got %v", roots)
+			got := open(t, at).Reach([]string{"apps/x/c.yaml"}, nil)
+			if len(got) != 1 || got[0].Path != "apps/x" || got[0].Object == "" {
+				t.Fatalf("got %v", got)
 			}
 			agree(t, at)
 		})
@@ -207,19 +211,20 @@ resources: [c.yaml]
 {apiVersion: v1, kind: ConfigMap, metadata: {name: c}}
 `)
 	head := repo.Commit("-- comp/kustomization.yaml --\napiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nnamePrefix: late-\n")
-	before, after := rendererOf(t, repo.Tree(base)), rendererOf(t, repo.Tree(head))
-	roots := before.Reach([]string{"apps/x/c.yaml"}, nil)
-	if len(roots) != 1 {
-		t.Fatalf("got %v", roots)
+	old, late := open(t, repo.Tree(base)), open(t, repo.Tree(head))
+	reached := old.Reach([]string{"apps/x/c.yaml"}, nil)
+	if len(reached) != 1 {
+		t.Fatalf("got %v", reached)
 	}
-	old, problems, err := before.Render(t.Context(), roots[0])
+	before, after := rendererOf(old), rendererOf(late)
+	earlier, problems, err := before.Render(t.Context(), reached[0])
 	if err != nil || len(problems) > 0 {
 		t.Fatal(err, problems)
 	}
-	if !old.Same(before) || old.Same(after) {
-		t.Errorf("same in its own tree %v, with the component %v", old.Same(before), old.Same(after))
+	if !earlier.Same(before) || earlier.Same(after) {
+		t.Errorf("same in its own tree %v, with the component %v", earlier.Same(before), earlier.Same(after))
 	}
-	now, problems, err := after.Render(t.Context(), roots[0])
+	now, problems, err := after.Render(t.Context(), reached[0])
 	if err != nil || len(problems) > 0 {
 		t.Fatal(err, problems)
 	}
@@ -227,7 +232,7 @@ resources: [c.yaml]
 		t.Errorf("got %v", got)
 	}
 	changed := []string{"comp/kustomization.yaml"}
-	if got := render.Reached(before, after, changed, nil); !slices.Contains(got, roots[0]) {
+	if got := roots.Between(old, late, changed, nil); !slices.Contains(got, reached[0]) {
 		t.Errorf("the component reaches %v", got)
 	}
 }

@@ -1,15 +1,16 @@
-package graph_test
+package roots_test
 
 import (
 	"slices"
 	"testing"
 
 	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
 // The resources of a policy test are no deployment; its policies and everything else beside it may be one.
-func TestFixtures(t *testing.T) {
+func TestPolicyTestResources(t *testing.T) {
 	r := treetest.New(t)
 	r.Commit(`
 -- policies/p/kyverno-test.yaml --
@@ -29,17 +30,17 @@ kind: Pod
 kind: Pod
 `)
 	var cache graph.Cache
-	at := func() *graph.Graph {
+	at := func() *roots.Set {
 		t.Helper()
 		now := r.Tree(r.Snapshot())
-		g, err := graph.Build(now, graph.Options{}, &cache)
+		g, err := roots.Open(now, roots.Options{}, &cache)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return g
 	}
-	paths := func(g *graph.Graph) (list []string) {
-		for _, root := range g.Roots() {
+	paths := func(g *roots.Set) (list []string) {
+		for _, root := range g.All() {
 			list = append(list, root.Path)
 		}
 		return list
@@ -48,13 +49,13 @@ kind: Pod
 	if got, want := paths(g), []string{"apps", "policies/p"}; !slices.Equal(got, want) {
 		t.Errorf("roots: got %q, want %q", got, want)
 	}
-	if got, want := g.Plain("policies/p"), []string{"policies/p/kyverno-test.yaml", "policies/p/policy.yaml"}; !slices.Equal(got, want) {
+	if got, want := g.Files(roots.Root{Path: "policies/p", Kind: roots.Folder}), []string{"policies/p/kyverno-test.yaml", "policies/p/policy.yaml"}; !slices.Equal(got, want) {
 		t.Errorf("files: got %q, want %q", got, want)
 	}
-	if got := g.Reach([]string{"policies/p/more/x/bad.yaml"}); len(got) != 0 {
+	if got := g.Reach([]string{"policies/p/more/x/bad.yaml"}, nil); len(got) != 0 {
 		t.Errorf("a fixture reaches %v", got)
 	}
-	if got := g.Fixture("policies/p/more/x/bad.yaml"); got != "policies/p/kyverno-test.yaml" {
+	if got := g.PolicyTest("policies/p/more/x/bad.yaml"); got != "policies/p/kyverno-test.yaml" {
 		t.Errorf("got %q", got)
 	}
 	// The index follows the test file.

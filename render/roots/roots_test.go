@@ -1,10 +1,11 @@
-package graph_test
+package roots_test
 
 import (
 	"slices"
 	"testing"
 
 	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
@@ -69,42 +70,42 @@ resources: [missing]
 kind: Component
 `
 
-func build(t *testing.T, o graph.Options) *graph.Graph {
+func build(t *testing.T, o roots.Options) *roots.Set {
 	t.Helper()
 	r := treetest.New(t)
-	g, err := graph.Build(r.Tree(r.Commit(monorepo)), o, &graph.Cache{})
+	g, err := roots.Open(r.Tree(r.Commit(monorepo)), o, &graph.Cache{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return g
 }
 
-func names(roots []graph.Root) []string {
-	list := []string{}
-	for _, r := range roots {
-		if r.Plain {
-			list = append(list, r.Path+"/*")
+func names(list []roots.Root) []string {
+	names := []string{}
+	for _, r := range list {
+		if r.Kind == roots.Folder {
+			names = append(names, r.Path+"/*")
 		} else {
-			list = append(list, r.Path)
+			names = append(names, r.Path)
 		}
 	}
-	return list
+	return names
 }
 
 func TestRoots(t *testing.T) {
 	all := []string{"base/sub/*", "env/dev", "env/plug", "env/prod", "late", "plain/*", "ring/a"}
 	for _, c := range []struct {
 		name    string
-		options graph.Options
+		options roots.Options
 		want    []string
 	}{
-		{"all", graph.Options{}, all},
-		{"include", graph.Options{Include: []string{"env/**"}}, []string{"env/dev", "env/plug", "env/prod"}},
-		{"exclude", graph.Options{Exclude: []string{"env/*", "**/sub", "ring/**"}}, []string{"late", "plain/*"}},
-		{"exact", graph.Options{Include: []string{"env/prod"}}, []string{"env/prod"}},
+		{"all", roots.Options{}, all},
+		{"include", roots.Options{Include: []string{"env/**"}}, []string{"env/dev", "env/plug", "env/prod"}},
+		{"exclude", roots.Options{Exclude: []string{"env/*", "**/sub", "ring/**"}}, []string{"late", "plain/*"}},
+		{"exact", roots.Options{Include: []string{"env/prod"}}, []string{"env/prod"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := names(build(t, c.options).Roots()); !slices.Equal(got, c.want) {
+			if got := names(build(t, c.options).All()); !slices.Equal(got, c.want) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
@@ -112,7 +113,7 @@ func TestRoots(t *testing.T) {
 }
 
 func TestReach(t *testing.T) {
-	g := build(t, graph.Options{})
+	g := build(t, roots.Options{})
 	for _, c := range []struct {
 		path string
 		want []string
@@ -135,7 +136,7 @@ func TestReach(t *testing.T) {
 		{"README.md", []string{}},
 	} {
 		t.Run(c.path, func(t *testing.T) {
-			if got := names(g.Reach([]string{c.path})); !slices.Equal(got, c.want) {
+			if got := names(g.Reach([]string{c.path}, nil)); !slices.Equal(got, c.want) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
@@ -158,7 +159,7 @@ func TestGlob(t *testing.T) {
 		{"a/**/z", "a/z", true}, {"a/**/z", "a/b/c/z", true}, {"a/**/z", "az", false},
 		{"a?c", "abc", true}, {"a?c", "a/c", false}, {"./a/", "a", true}, {"a.b", "axb", false}, {"a+(b)", "a+(b)", true},
 	} {
-		re, err := graph.Glob(c.pattern)
+		re, err := roots.Glob(c.pattern)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,7 +167,7 @@ func TestGlob(t *testing.T) {
 			t.Errorf("%s on %s: %v", c.pattern, c.path, got)
 		}
 	}
-	if _, err := graph.Glob("/"); err == nil {
+	if _, err := roots.Glob("/"); err == nil {
 		t.Error("an empty pattern is accepted")
 	}
 }
@@ -174,7 +175,7 @@ func TestGlob(t *testing.T) {
 // A base that is included through a circle is still found by a change below it, wherever the walk starts.
 func TestReachThroughCircle(t *testing.T) {
 	r := treetest.New(t)
-	g, err := graph.Build(r.Tree(r.Commit(`
+	g, err := roots.Open(r.Tree(r.Commit(`
 -- top/kustomization.yaml --
 resources: [../a]
 -- top2/kustomization.yaml --
@@ -187,11 +188,11 @@ resources: [../a, ../leaf]
 resources: [x.yaml]
 -- leaf/x.yaml --
 a: 1
-`)), graph.Options{}, &graph.Cache{})
+`)), roots.Options{}, &graph.Cache{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := names(g.Reach([]string{"leaf/x.yaml"})); !slices.Equal(got, []string{"top", "top2"}) {
+	if got := names(g.Reach([]string{"leaf/x.yaml"}, nil)); !slices.Equal(got, []string{"top", "top2"}) {
 		t.Errorf("got %q", got)
 	}
 }

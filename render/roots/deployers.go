@@ -1,4 +1,4 @@
-package graph
+package roots
 
 import (
 	"bytes"
@@ -8,33 +8,46 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// deployers notes of each folder the files with objects of Argo CD and Flux that may deploy it.
+const deployers = "deployer"
+
+// The keys of these notes that are not folders.
+const (
+	anyFolder   = "\x00any"         // all such files
+	anywhere    = "\x00anywhere"    // which folders the file's objects deploy cannot be told from its text
+	substituted = "\x00substituted" // the file's objects replace variables by what others hold
 )
 
 // deploymentMarks are the groups of the objects that deploy folders.
 func deploymentMarks() []string { return []string{"argoproj.io/", "kustomize.toolkit.fluxcd.io/"} }
 
-// deployments records which folders the objects of Argo CD and Flux in a file may deploy, and errs on the side of too
+// deployerNotes records which folders the objects of Argo CD and Flux in a file may deploy, and errs on the side of too
 // many: every value of a field called path counts, whatever it is the path of.
-func (s *scanner) deployments(p string, data []byte, out *facts) {
-	if !slices.ContainsFunc(deploymentMarks(), func(mark string) bool { return bytes.Contains(data, []byte(mark)) }) {
-		return
-	}
-	documents, err := source.Parse(p, data, s.options.Limits)
-	if err != nil {
-		return // nothing can be read from it later, either
-	}
-	for _, document := range documents {
-		s.deployer(p, document, out)
-	}
+func deployerNotes(limits source.Limits) graph.Notes {
+	return graph.Notes{Of: deployers, Read: func(p string, data []byte, note func(string)) {
+		if !slices.ContainsFunc(deploymentMarks(), func(mark string) bool { return bytes.Contains(data, []byte(mark)) }) {
+			return
+		}
+		documents, err := source.Parse(p, data, limits)
+		if err != nil {
+			return // nothing can be read from it later, either
+		}
+		for _, document := range documents {
+			noteDeployer(document, note)
+		}
+	}}
 }
 
-func (s *scanner) deployer(p string, n *yaml.Node, out *facts) {
+func noteDeployer(n *yaml.Node, note func(string)) {
 	kind := source.Text(n, "kind")
 	if strings.HasSuffix(kind, "List") {
 		for _, item := range source.Items(n, "items") {
-			s.deployer(p, item, out)
+			noteDeployer(item, note)
 		}
 		return
 	}
@@ -49,7 +62,7 @@ func (s *scanner) deployer(p string, n *yaml.Node, out *facts) {
 	default:
 		return
 	}
-	out.add(mentions, deployer, p)
+	note(anyFolder)
 	steps := 0
 	var walk func(n *yaml.Node)
 	walk = func(n *yaml.Node) {
@@ -67,11 +80,11 @@ func (s *scanner) deployer(p string, n *yaml.Node, out *facts) {
 					found++
 					folder, ok := folderOf(source.Deref(c))
 					if ok {
-						out.add(deployers, folder, p)
+						note(folder)
 					}
 					unclear = unclear || !ok
 				case "substituteFrom":
-					out.add(deployers, substituted, p)
+					note(substituted)
 				}
 			}
 			walk(c)
@@ -79,14 +92,14 @@ func (s *scanner) deployer(p string, n *yaml.Node, out *facts) {
 	}
 	walk(n)
 	if unclear || found == 0 { // without a path, Flux deploys the whole repository
-		out.add(deployers, anywhere, p)
+		note(anywhere)
 	}
 }
 
 // maxDeployerNodes is how many nodes of an object, aliases counted each time, are looked at.
 const maxDeployerNodes = 20_000
 
-// folderOf answers the folder that the value of a path field names, and false where it takes more than that to know.
+// folderOf returns the folder that the value of a path field names, and false where it takes more than that to know.
 func folderOf(n *yaml.Node) (string, bool) {
 	if n == nil || n.Kind != yaml.ScalarNode || strings.Contains(n.Value, "{{") || strings.Contains(n.Value, "$") {
 		return "", false
@@ -96,4 +109,16 @@ func folderOf(n *yaml.Node) (string, bool) {
 		folder = "."
 	}
 	return folder, ok
+}
+
+// deployer reports whether a file has such objects.
+func (s *Set) deployer(p string) bool { return s.HasNote(deployers, anyFolder, p) }
+
+// deployersOf lists the files with objects that may deploy one of the given folders, those whose folders cannot be told
+// from their text included. All of them are listed where no folder is given. Some may be no manifests (see Manifest).
+func (s *Set) deployersOf(folders ...string) []string {
+	if len(folders) == 0 {
+		return s.Noted(deployers, anyFolder)
+	}
+	return s.Noted(deployers, append([]string{anywhere}, folders...)...)
 }

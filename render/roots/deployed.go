@@ -1,0 +1,318 @@
+package roots
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"path"
+	"slices"
+	"sync"
+
+	"github.com/lintel-bot/lintel/render/gitops"
+	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// deployments are what the objects of Argo CD and Flux in one tree ask for, as far as anybody asked:
+// a file of such objects is read when a folder that it may deploy is of interest. It is safe for concurrent use.
+type deployments struct {
+	set    *Set
+	tree   *tree.Tree
+	repo   gitops.RepoHint
+	limits gitops.Limits
+
+	mu       sync.Mutex
+	read     map[string]bool // files that were read
+	byPath   map[string][]*Deployment
+	byID     map[string]*Deployment
+	problems []gitops.Problem
+}
+
+// Deployment is what an object of Argo CD or Flux makes of a folder.
+type Deployment struct {
+	gitops.Deployment
+	Files    []string        // the manifests of an ArgoDirectory
+	Virtual  *gitops.Virtual // the kustomization that is built in place of the folder's; nil: the folder's own
+	Problems []gitops.Problem
+	once     sync.Once
+}
+
+func newDeployments(s *Set, repo gitops.RepoHint, limits gitops.Limits) *deployments {
+	return &deployments{set: s, tree: s.Tree(), repo: repo, limits: limits,
+		read: map[string]bool{}, byPath: map[string][]*Deployment{}, byID: map[string]*Deployment{}}
+}
+
+// Deployment returns how an object of Argo CD or Flux deploys a root in its own way, nil where none of the tree does.
+func (s *Set) Deployment(root Root) *Deployment {
+	one := s.deployed.of(root)
+	if one != nil {
+		s.deployed.resolve(one)
+	}
+	return one
+}
+
+// Digest tells ways to deploy a root that render differently apart; it is empty for one that is deployed as it is. What
+// is built counts as well as what is asked for: which of the components that an object adds exist is no part of what the
+// build reads.
+func (s *Set) Digest(root Root) string {
+	if one := s.deployed.of(root); one != nil {
+		return s.deployed.digest(one)
+	}
+	return ""
+}
+
+// ensure reads files of objects that deploy, if nobody did yet. The lock is held.
+func (d *deployments) ensure(files []string) {
+	var objects []gitops.Object
+	substituted, flux := false, false
+	for _, p := range files {
+		if d.read[p] {
+			continue
+		}
+		d.read[p] = true
+		if !d.set.Manifest(p) {
+			continue
+		}
+		data, _, err := d.tree.ReadFile(p)
+		if err != nil {
+			continue // who checks the file says why
+		}
+		found := d.objects(p, data, func(kind string) bool { return slices.Contains(kindsThatDeploy(), kind) })
+		objects = append(objects, found...)
+		substituted = substituted || bytes.Contains(data, []byte("substituteFrom"))
+		flux = flux || slices.ContainsFunc(found, func(o gitops.Object) bool { return o.Value["kind"] == "Kustomization" })
+	}
+	if len(objects) == 0 {
+		return
+	}
+	if flux {
+		_, context := gitops.Kinds()
+		for _, kind := range context {
+			if kind == "ConfigMap" && !substituted {
+				continue
+			}
+			for _, p := range d.set.Mentions(kind) {
+				if data, _, err := d.tree.ReadFile(p); err == nil && d.set.Manifest(p) {
+					objects = append(objects, d.objects(p, data, func(k string) bool { return k == kind })...)
+				}
+			}
+		}
+	}
+	found, problems := gitops.Deployments(objects, gitops.Options{Tree: d.tree, Repo: d.repo, Limits: d.limits})
+	for _, one := range found {
+		next := &Deployment{Deployment: one}
+		if d.byID[one.ID()] == nil {
+			d.byID[one.ID()] = next
+			d.byPath[one.Path] = append(d.byPath[one.Path], next)
+		}
+	}
+	d.problems = append(d.problems, problems...)
+}
+
+func kindsThatDeploy() []string {
+	kinds, _ := gitops.Kinds()
+	return kinds
+}
+
+// objects parses the documents of some kinds in a file.
+func (d *deployments) objects(p string, data []byte, wanted func(kind string) bool) []gitops.Object {
+	documents, err := source.Parse(p, data, d.limits.Source)
+	if err != nil {
+		return nil // the file is a root's, which says so
+	}
+	var list []gitops.Object
+	for _, document := range documents {
+		for _, node := range source.Unlist(document) {
+			if wanted(source.Text(node, "kind")) {
+				list = append(list, gitops.FromNode(p, node))
+			}
+		}
+	}
+	return list
+}
+
+// interesting reads the files that can say how any of the folders is deployed, and those of the changed files that
+// are such themselves.
+func (d *deployments) interesting(folders, changed []string) {
+	files := d.set.deployersOf(folders...)
+	for _, p := range changed {
+		if d.set.deployer(p) {
+			files = append(files, p)
+		}
+		// What they look up may have changed.
+		if d.set.Holds(p, "GitRepository") || d.set.Holds(p, "ArtifactGenerator") {
+			files = append(files, d.set.deployersOf()...)
+		}
+		if d.set.Holds(p, "ConfigMap") {
+			files = append(files, d.set.Noted(deployers, substituted)...)
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ensure(files)
+}
+
+// known returns the deployments that were read so far, by ID.
+func (d *deployments) known() map[string]*Deployment {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return maps.Clone(d.byID)
+}
+
+// filesRead lists what was read so far.
+func (d *deployments) filesRead() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Sorted(maps.Keys(d.read))
+}
+
+// of returns the deployment of a root, nil where the tree has none such.
+func (d *deployments) of(root Root) *Deployment {
+	if root.Object == "" {
+		return nil
+	}
+	files := d.set.deployersOf(root.Path)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ensure(files)
+	return d.byID[root.Object]
+}
+
+func (d *deployments) digest(one *Deployment) string {
+	d.resolve(one)
+	if one.Virtual == nil {
+		return one.Digest()
+	}
+	sum := sha256.Sum256(one.Virtual.Data)
+	return one.Digest() + hex.EncodeToString(sum[:])
+}
+
+// resolve works out what the folder of a deployment comes to.
+func (d *deployments) resolve(one *Deployment) {
+	one.once.Do(func() {
+		if one.Kind == gitops.ArgoDirectory {
+			one.Files, one.Problems = gitops.Files(d.tree, &one.Deployment, d.limits)
+		} else {
+			one.Virtual, one.Problems = gitops.Edit(d.tree, &one.Deployment, d.limits)
+		}
+	})
+}
+
+// root returns the root that a deployment is; false where it adds none to what the folder is anyway.
+func (d *deployments) root(one *Deployment) (Root, bool) {
+	if one.Kind == gitops.ArgoHelm {
+		return Root{}, false
+	}
+	if !one.Bare() {
+		return Root{Path: one.Path, Kind: kindOf(one.Object.Kind), Object: one.ID()}, true
+	}
+	if k, err := d.set.Kustomization(one.Path); k == nil && err == nil {
+		return Root{}, false // the roots below it are what it deploys
+	}
+	return Root{Path: one.Path}, true
+}
+
+// covered reports whether a root that stands in its folder is deployed, but only as one of the deployments has it.
+func (d *deployments) covered(r Root) bool {
+	bare, other := false, false
+	for _, one := range d.above(r.Path) {
+		switch {
+		case one.Kind == gitops.ArgoHelm:
+		case one.Bare():
+			bare = bare || one.Path == r.Path
+		case r.Kind != Folder && one.Path == r.Path:
+			other = other || one.Kind != gitops.ArgoDirectory
+		case r.Kind == Folder && one.Kind == gitops.ArgoDirectory:
+			d.resolve(one)
+			other = other || includes(one.Files, d.set.Files(r))
+		case one.Kind == gitops.Flux:
+			if d.resolve(one); one.Virtual == nil || !one.Virtual.Generated {
+				continue
+			}
+			if r.Kind == Folder {
+				other = other || includes(one.Virtual.Includes, d.set.Files(r))
+			} else {
+				other = other || slices.Contains(one.Virtual.Includes, r.Path)
+			}
+		}
+	}
+	return other && !bare
+}
+
+// covers lists the files by whose change the graph knows the roots that a deployment takes the place of.
+func (d *deployments) covers(one *Deployment) []string {
+	if one.Bare() || one.Kind == gitops.ArgoHelm {
+		return nil
+	}
+	d.resolve(one)
+	list := append([]string{path.Join(one.Path, kustomization.FileNames()[0])}, one.Files...)
+	if one.Virtual != nil {
+		for _, p := range one.Virtual.Includes {
+			list = append(list, p, path.Join(p, kustomization.FileNames()[0]))
+		}
+	}
+	return list
+}
+
+// includes reports whether a sorted or unsorted list has all of some files.
+func includes(list, files []string) bool {
+	return !slices.ContainsFunc(files, func(p string) bool { return !slices.Contains(list, p) })
+}
+
+// above lists the deployments of a folder and of those around it.
+func (d *deployments) above(dir string) []*Deployment {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var list []*Deployment
+	for _, dir := range upwards(dir) {
+		list = append(list, d.byPath[dir]...)
+	}
+	return list
+}
+
+// brings reports whether a deployment is a root that its folder would not be by itself.
+func (d *deployments) brings(root Root) bool {
+	return slices.ContainsFunc(d.above(root.Path), func(one *Deployment) bool {
+		own, ok := d.root(one)
+		return ok && own == root
+	})
+}
+
+// merge turns the roots that stand by themselves and the deployments of some folders into what is deployed.
+func (d *deployments) merge(roots []Root, folders map[string]bool) []Root {
+	roots = slices.DeleteFunc(slices.Clone(roots), d.covered)
+	d.mu.Lock()
+	var here []*Deployment
+	for dir, list := range d.byPath {
+		if folders == nil || folders[dir] {
+			here = append(here, list...)
+		}
+	}
+	d.mu.Unlock()
+	for _, one := range here {
+		if r, ok := d.root(one); ok {
+			roots = append(roots, r)
+		}
+	}
+	return d.set.chosen(roots)
+}
+
+// Problem is what stands in the way of knowing what an object of Argo CD or Flux deploys.
+type Problem struct {
+	source.Error
+	Unsure bool // the answer is in the cluster, or it is deployed all the same
+}
+
+// Problems lists the problems of the objects that were read so far.
+func (s *Set) Problems() []Problem {
+	d := s.deployed
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	list := make([]Problem, len(d.problems))
+	for i, p := range d.problems {
+		list[i] = Problem{p.Error, p.Cluster || p.Warning}
+	}
+	return list
+}

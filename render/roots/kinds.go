@@ -1,0 +1,181 @@
+package roots
+
+import (
+	"path"
+	"strings"
+
+	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// kind is what is asked of one kind of root that stands in a folder by itself.
+type kind struct {
+	Kind
+
+	// owns reports whether the files of a folder are those of a root of this kind. The first row that says so counts.
+	owns func(s *Set, dir string) bool
+
+	// file reports whether a file of this name can make its folder a root. Nil: there are no roots of this kind.
+	file func(p string) bool
+	// touched returns the folders for whose root a change of paths, and of the symlinks among them, can count.
+	touched func(s *Set, changed, links []string) map[string]bool
+	// among returns the folders that are roots among the given ones, and the roots that include one of them.
+	among func(s *Set, dirs map[string]bool) []string
+}
+
+func (k kind) append(list []Root, s *Set, dirs map[string]bool) []Root {
+	if k.among == nil {
+		return list
+	}
+	for _, dir := range k.among(s, dirs) {
+		list = append(list, Root{Path: dir, Kind: k.Kind})
+	}
+	return list
+}
+
+// kinds is the one table of the roots that stand in a folder by themselves.
+func kinds() [3]kind {
+	return [...]kind{
+		{Kind: Chart, owns: inChart},
+		{
+			Kind: Kustomization, owns: (*Set).HasKustomization, file: kustomization.IsFileName, touched: (*Set).Touched,
+			among: (*Set).Tops,
+		},
+		{
+			Kind: Folder, owns: func(*Set, string) bool { return true }, file: graph.IsManifestName,
+			touched: touchedFolders, among: folders,
+		},
+	}
+}
+
+// owner returns the kind of root whose files those of a folder are.
+func (s *Set) owner(dir string) Kind {
+	for _, k := range kinds() {
+		if k.owns(s, dir) {
+			return k.Kind
+		}
+	}
+	return Folder
+}
+
+// touchedFolders returns the folders whose manifests by themselves a change of paths is one of.
+func touchedFolders(s *Set, changed, _ []string) map[string]bool {
+	dirs := map[string]bool{}
+	for _, p := range changed {
+		dir := path.Dir(p)
+		// A kustomization comes, and takes the manifests over, or it went.
+		if !dirs[dir] && (kustomization.IsFileName(p) || s.loose(p) && s.isFile(p) && s.owner(dir) == Folder) {
+			dirs[dir] = true
+		}
+	}
+	return dirs
+}
+
+// folders returns those of some folders that have manifests by themselves.
+func folders(s *Set, dirs map[string]bool) []string {
+	var list []string
+	for dir := range dirs {
+		if len(s.manifests(dir, 1)) > 0 {
+			list = append(list, dir)
+		}
+	}
+	return list
+}
+
+// Files lists the manifests that a root is made of, sorted: those of a folder by itself, or of one that an Application
+// deploys so. A root that is built from a kustomization has none.
+func (s *Set) Files(root Root) []string {
+	if root.Object != "" {
+		if one := s.deployed.of(root); one != nil {
+			s.deployed.resolve(one)
+			return one.Files
+		}
+		return nil
+	}
+	if root.Kind != Folder {
+		return nil
+	}
+	return s.manifests(root.Path, -1)
+}
+
+// manifests lists the first of the manifests of a folder that has a root of its own for them; all where limit is
+// negative.
+func (s *Set) manifests(dir string, limit int) []string {
+	if s.owner(dir) != Folder {
+		return nil
+	}
+	entries, err := s.Tree().ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var list []string
+	for _, e := range entries {
+		if len(list) == limit {
+			break
+		}
+		if p := path.Join(dir, e.Name); e.Kind == tree.File && s.loose(p) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// loose reports whether a path has a manifest's name and neither a kustomization nor a policy test names it.
+func (s *Set) loose(p string) bool {
+	return graph.IsManifestName(p) && !kustomization.IsFileName(p) && !hidden(p) && !s.Named(p) && s.PolicyTest(p) == ""
+}
+
+func (s *Set) isFile(p string) bool {
+	e, err := s.Tree().Entry(p)
+	return err == nil && e.Kind == tree.File
+}
+
+// Unread reports whether a file looks like a manifest by its name and place, but no kustomization names it though its
+// folder has one.
+func (s *Set) Unread(p string) bool {
+	return s.loose(p) && s.isFile(p) && s.owner(path.Dir(p)) == Kustomization
+}
+
+// Manifest reports whether a file can be a manifest by its name and place: not hidden, not part of a Helm chart, not a
+// patch.
+func (s *Set) Manifest(p string) bool {
+	return graph.IsManifestName(p) && !hidden(p) && !s.Patch(p) && s.owner(path.Dir(p)) != Chart
+}
+
+// hidden reports whether a path has an element that starts with a dot: tools' own files, test fixtures.
+func hidden(p string) bool { return strings.HasPrefix(p, ".") || strings.Contains(p, "/.") }
+
+// Chart returns the folder of the Helm chart that a file is part of, empty where it is part of none.
+func (s *Set) Chart(p string) string {
+	if hidden(p) {
+		return ""
+	}
+	return s.chartOf(path.Dir(p))
+}
+
+// inChart reports whether a folder is a Helm chart or is in one: its files are templates and values.
+func inChart(s *Set, dir string) bool { return s.chartOf(dir) != "" }
+
+// chartOf returns the nearest folder from dir upwards that is a Helm chart, empty where none is.
+func (s *Set) chartOf(dir string) string {
+	for ; ; dir = path.Dir(dir) {
+		e, err := s.Tree().Entry(path.Join(dir, "Chart.yaml"))
+		if err == nil && (e.Kind == tree.File || e.Kind == tree.Symlink) {
+			return dir
+		}
+		if dir == "." {
+			return ""
+		}
+	}
+}
+
+// upwards lists a folder and those that it is in.
+func upwards(dir string) []string {
+	list := []string{dir}
+	for dir != "." {
+		dir = path.Dir(dir)
+		list = append(list, dir)
+	}
+	return list
+}

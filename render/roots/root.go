@@ -1,0 +1,58 @@
+package roots
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+)
+
+// Kind is what a root is. The zero value is a kustomization.
+type Kind uint8
+
+// The kinds of roots. The first stand in a folder by themselves (see kinds), the others are what an object of Argo CD
+// or Flux makes of a folder (see kindOf).
+const (
+	Kustomization     Kind = iota
+	Folder                 // manifests without a kustomization
+	Chart                  // a Helm chart: no root yet, but its files are nobody else's
+	Application            // of Argo CD
+	ApplicationSet         // what one of Argo CD brings forth
+	FluxKustomization      // of Flux
+)
+
+var kindNames = [...]string{"Kustomization", "Folder", "Chart", "Application", "ApplicationSet", "FluxKustomization"}
+
+// String returns the name of a kind, which is also its name in JSON.
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("Kind(%d)", k)
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// kindOf returns the kind of the roots that an object of a kind deploys.
+func kindOf(object string) Kind {
+	switch object {
+	case "Application":
+		return Application
+	case "ApplicationSet":
+		return ApplicationSet
+	}
+	return FluxKustomization
+}
+
+// Root is one thing that is deployed as a whole. It is comparable: the same root of two trees is equal.
+type Root struct {
+	Path   string // folder, "." for the top
+	Kind   Kind
+	Object string // names the object of Argo CD or Flux that deploys the folder in its own way; empty: deployed as it is
+}
+
+// Compare orders roots by path, a kustomization before the plain manifests of the same folder, and both before what
+// objects of Argo CD and Flux make of it.
+func Compare(a, b Root) int {
+	return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Object, b.Object), cmp.Compare(a.Kind, b.Kind))
+}
