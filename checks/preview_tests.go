@@ -10,12 +10,13 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/policy"
+	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
 // TestFileName is how the files of policy tests are called
 // (https://kyverno.io/docs/kyverno-cli/reference/kyverno_test/).
-const TestFileName = "kyverno-test.yaml"
+const TestFileName = roots.PolicyTestName
 
 // previewTests runs the policy tests that bear on what the change edits. One that fails fails the check: whoever edits
 // a policy mends its tests.

@@ -1,9 +1,9 @@
 package render
 
 import (
-	"github.com/lintel-bot/lintel/render/roots"
-
 	"context"
+
+	"github.com/lintel-bot/lintel/render/roots"
 )
 
 // Kustomize runs kustomize alone, for the benchmark: no plan, no origins, no objects.

@@ -21,7 +21,7 @@ const policyTests = "policy test"
 // elsewhere it does not decide what they are.
 func policyTestNotes(limits source.Limits) graph.Notes {
 	return graph.Notes{Of: policyTests, Read: func(p string, data []byte, note func(string)) {
-		if name := path.Base(p); name != PolicyTestName && name != "kyverno-test.yml" {
+		if path.Base(p) != PolicyTestName {
 			return
 		}
 		documents, err := source.Parse(p, data, limits)

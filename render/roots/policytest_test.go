@@ -65,3 +65,23 @@ kind: Pod
 		t.Errorf("roots: got %q, want %q", got, want)
 	}
 }
+
+// A file that "kyverno test" does not run is not a policy test: what it names is deployed, and checked.
+func TestOnlyPolicyTestsHaveResources(t *testing.T) {
+	r := treetest.New(t)
+	set := open(t, r.Tree(r.Commit(`
+-- p/kyverno-test.yml --
+kind: Test
+resources: [good.yaml]
+-- p/good.yaml --
+kind: Pod
+`)))
+	folder := roots.Root{Path: "p", Kind: roots.Folder}
+	want := []string{"p/good.yaml", "p/kyverno-test.yml"}
+	if got := set.Files(folder); !slices.Equal(got, want) || set.PolicyTest("p/good.yaml") != "" {
+		t.Errorf("files %q, policy test %q", got, set.PolicyTest("p/good.yaml"))
+	}
+	if got := set.Reach([]string{"p/good.yaml"}, nil); !slices.Equal(got, []roots.Root{folder}) {
+		t.Errorf("reaches %v", got)
+	}
+}
