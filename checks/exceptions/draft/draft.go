@@ -14,7 +14,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/engine/match"
+	"github.com/lintel-bot/lintel/engine/kinds"
 )
 
 // Target is what an exception is for: rules of one policy and one resource. With Images, Values or Controls it
@@ -205,7 +205,7 @@ func (t Target) expressions(meta metadata) expressions {
 	switch {
 	case t.Namespace != "":
 		parts = append(parts, object+".metadata.namespace == "+quote(t.Namespace))
-	case match.ClusterScoped(t.Kind):
+	case t.clusterScoped():
 		parts = append(parts, "!has("+object+".metadata.namespace)")
 	}
 	out.Spec.PolicyRefs = []policyRef{{name, t.PolicyKind}}
@@ -237,11 +237,19 @@ func quote(s string) string {
 // makesPods are the kinds whose pods the cluster checks once more, each on its own.
 var makesPods = []string{"DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet", "CronJob"}
 
+func (t Target) clusterScoped() bool {
+	group, _, ok := strings.Cut(t.APIVersion, "/")
+	if !ok {
+		group = ""
+	}
+	return kinds.ClusterScoped(group, t.Kind)
+}
+
 // comment is what to do with the draft before it is committed.
 func (t Target) comment() string {
 	var b strings.Builder
 	b.WriteString("# Drafted by Lintel. Say here why it is needed and who looks after it; shorten its time if you can.\n")
-	if t.Namespace == "" && !match.ClusterScoped(t.Kind) {
+	if t.Namespace == "" && !t.clusterScoped() {
 		b.WriteString("# The namespace is not known from Git, so this covers the name in each of them: add the namespace.\n")
 	}
 	for _, kind := range makesPods {
