@@ -9,6 +9,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/defaults"
+	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/source"
@@ -17,8 +18,8 @@ import (
 
 // evaluate renders what the change reaches at both commits and asks the policies about every difference.
 func (r *run) evaluate(ctx context.Context) error {
-	base := render.New(r.baseTree, r.baseGraph, r.settings.Limits.render(), r.change.Repository...).Keeping(&r.warm.renders)
-	head := render.New(r.headTree, r.headGraph, r.settings.Limits.render(), r.change.Repository...).Keeping(&r.warm.renders)
+	base := render.New(r.baseTree, r.baseGraph, r.settings.Limits.render(), r.change.Repository...).Scopes(kinds.HasNamespace).Keeping(&r.warm.renders)
+	head := render.New(r.headTree, r.headGraph, r.settings.Limits.render(), r.change.Repository...).Scopes(kinds.HasNamespace).Keeping(&r.warm.renders)
 	roots := r.reached(base, head)
 	r.report.Stats.Roots = len(roots)
 	cluster := newDeclared(r.headGraph, head, r.settings.Context)

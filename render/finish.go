@@ -80,7 +80,7 @@ func errorsOf(problems []gitops.Problem) []source.Error {
 // finish does to a resource what its controller does between the build and the cluster.
 func (r *Renderer) finish(res *Resource, one *deployment) {
 	node := cloneNode(res.node)
-	writes, issues := one.Finish(node, gitops.FinishOptions{Limits: r.deployments.limits})
+	writes, issues := one.Finish(node, gitops.FinishOptions{Namespaced: r.namespaced, Limits: r.deployments.limits})
 	if len(writes) == 0 && len(issues) == 0 && one.virtual == nil {
 		return
 	}

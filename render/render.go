@@ -75,6 +75,7 @@ type Renderer struct {
 	kept        *Kept
 	counts      *counts
 	overlay     map[string][]byte // by path, links resolved
+	namespaced  func(apiVersion, kind string) bool
 }
 
 // New answers a renderer of a tree and its graph. The repository's clone URLs, "owner/name" or name tell its own
@@ -97,6 +98,14 @@ func (r *Renderer) Counts() (built, recalled int) {
 func (r *Renderer) With(files map[string][]byte) *Renderer {
 	other := *r
 	other.overlay = files
+	return &other
+}
+
+// Scopes returns a renderer that asks whether objects of a kind live in a namespace, in place of what kustomize knows.
+// Renderers that keep renderings together must ask the same.
+func (r *Renderer) Scopes(namespaced func(apiVersion, kind string) bool) *Renderer {
+	other := *r
+	other.namespaced = namespaced
 	return &other
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lintel-bot/lintel/bot/sandbox"
+	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/kustomization"
@@ -181,7 +182,7 @@ func blame(ctx context.Context, t *tree.Tree, repo *repository, root, as string,
 	if err != nil {
 		return nil, nil, err
 	}
-	renderer := render.New(t, g, render.Limits{}, repo.names(ctx)...)
+	renderer := render.New(t, g, render.Limits{}, repo.names(ctx)...).Scopes(kinds.HasNamespace)
 	switch {
 	case root == "":
 		return nil, nil, listRoots(out, renderer)

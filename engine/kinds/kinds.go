@@ -27,6 +27,12 @@ func ClusterScoped(group, kind string) bool {
 	return known && !namespaced
 }
 
+// HasNamespace reports whether objects of a kind live in a namespace, as those of kinds do of which nothing is known.
+func HasNamespace(apiVersion, kind string) bool {
+	group, _, ok := strings.Cut(apiVersion, "/")
+	return !ok && !ClusterScoped("", kind) || ok && !ClusterScoped(group, kind)
+}
+
 // PluralOf returns the plural name of a kind as its API serves it, or as [Plural] guesses it where nothing is known.
 func PluralOf(group, kind string) string {
 	if r, ok := all().byKind[name{group, kind}]; ok {

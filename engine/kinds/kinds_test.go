@@ -116,6 +116,17 @@ func TestClusterScoped(t *testing.T) {
 	}
 }
 
+func TestHasNamespace(t *testing.T) {
+	for kind, want := range map[name]bool{
+		{"v1", "Pod"}: true, {"v1", "Namespace"}: false, {"apps/v1", "Deployment"}: true, {"example.com/v1", "Thing"}: true,
+		{"kyverno.io/v1", "ClusterPolicy"}: false, {"", ""}: true,
+	} {
+		if got := HasNamespace(kind.group, kind.name); got != want {
+			t.Errorf("%s: got %v", kind, got)
+		}
+	}
+}
+
 func TestOfPlural(t *testing.T) {
 	for plural, want := range map[string][]string{"pods": {"Pod"}, "ingresses": {"Ingress"}, "things": nil} {
 		if got := OfPlural(plural); !slices.Equal(got, want) {

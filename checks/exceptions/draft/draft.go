@@ -205,7 +205,7 @@ func (t Target) expressions(meta metadata) expressions {
 	switch {
 	case t.Namespace != "":
 		parts = append(parts, object+".metadata.namespace == "+quote(t.Namespace))
-	case t.clusterScoped():
+	case !kinds.HasNamespace(t.APIVersion, t.Kind):
 		parts = append(parts, "!has("+object+".metadata.namespace)")
 	}
 	out.Spec.PolicyRefs = []policyRef{{name, t.PolicyKind}}
@@ -237,19 +237,11 @@ func quote(s string) string {
 // makesPods are the kinds whose pods the cluster checks once more, each on its own.
 var makesPods = []string{"DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet", "CronJob"}
 
-func (t Target) clusterScoped() bool {
-	group, _, ok := strings.Cut(t.APIVersion, "/")
-	if !ok {
-		group = ""
-	}
-	return kinds.ClusterScoped(group, t.Kind)
-}
-
 // comment is what to do with the draft before it is committed.
 func (t Target) comment() string {
 	var b strings.Builder
 	b.WriteString("# Drafted by Lintel. Say here why it is needed and who looks after it; shorten its time if you can.\n")
-	if t.Namespace == "" && !t.clusterScoped() {
+	if t.Namespace == "" && kinds.HasNamespace(t.APIVersion, t.Kind) {
 		b.WriteString("# The namespace is not known from Git, so this covers the name in each of them: add the namespace.\n")
 	}
 	for _, kind := range makesPods {
