@@ -8,6 +8,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/engine/match"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
@@ -75,7 +76,7 @@ func broadFilter(f policy.ResourceFilter) (out []string) {
 	out = append(out, open("name", names, labeled)...)
 	cluster := len(d.Kinds) > 0 && !slices.ContainsFunc(d.Kinds, func(s string) bool {
 		k, ok := match.ParseKind(s)
-		return !ok || !match.ClusterScoped(k.Kind)
+		return !ok || !kinds.ClusterScoped(k.Group, k.Kind)
 	})
 	if !cluster {
 		out = append(out, open("namespace", d.Namespaces, d.NamespaceSelector != nil)...)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/defaults"
+	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/source"
@@ -17,8 +18,8 @@ import (
 
 // evaluate renders what the change reaches at both commits and asks the policies about every difference.
 func (r *run) evaluate(ctx context.Context) error {
-	base := render.New(r.baseGraph, render.Config{Limits: r.settings.Limits.render(), Cache: &r.warm.renders})
-	head := render.New(r.headGraph, render.Config{Limits: r.settings.Limits.render(), Cache: &r.warm.renders})
+	base := render.New(r.baseGraph, render.Config{Limits: r.settings.Limits.render(), Namespaced: kinds.HasNamespace, Cache: &r.warm.renders})
+	head := render.New(r.headGraph, render.Config{Limits: r.settings.Limits.render(), Namespaced: kinds.HasNamespace, Cache: &r.warm.renders})
 	reached := r.reached()
 	r.report.Stats.Roots = len(reached)
 	cluster := newDeclared(r.headGraph, head, r.settings.Context)

@@ -13,6 +13,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/exceptions"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/roots"
 )
@@ -103,7 +104,7 @@ func (r *run) side(set *ruleSet, policies *engine.Policies, decision *exceptions
 	s := &previewSide{run: &run{change: change, warm: r.warm, settings: set.settings, objects: r.objects,
 		rulesTree: r.headTree, baseTree: r.objects.Empty(), headTree: r.headTree, rulesGraph: g, baseGraph: g, headGraph: g,
 		changed: r.changed, policies: policies, decision: decision, report: &report.Report{}}}
-	s.renderer = render.New(g, render.Config{Limits: set.settings.Limits.render(), Cache: &r.warm.renders})
+	s.renderer = render.New(g, render.Config{Limits: set.settings.Limits.render(), Namespaced: kinds.HasNamespace, Cache: &r.warm.renders})
 	s.cluster = newDeclared(g, s.renderer, set.settings.Context)
 	s.bind()
 	return s, nil

@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/engine/policy"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -63,7 +64,7 @@ func (r *run) policyRoot(ctx context.Context, t *tree.Tree, g *roots.Set, settin
 	if i >= 0 {
 		return &r.policyRoots[i], nil
 	}
-	renderer := render.New(g, render.Config{Limits: settings.Limits.render()})
+	renderer := render.New(g, render.Config{Limits: settings.Limits.render(), Namespaced: kinds.HasNamespace})
 	out, problems, err := renderer.Render(ctx, roots.Root{Path: dir})
 	if err != nil {
 		return nil, err

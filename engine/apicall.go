@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/engine/variable"
 )
 
@@ -145,24 +146,5 @@ func kindOfResource(cluster admission.Cluster, group, resource string) string {
 			return kind
 		}
 	}
-	return builtinKinds[resource]
-}
-
-// builtinKinds are the kinds of the API groups that every cluster has
-// (https://kubernetes.io/docs/reference/kubectl/#resource-types).
-var builtinKinds = map[string]string{
-	"configmaps": "ConfigMap", "endpoints": "Endpoints", "events": "Event", "limitranges": "LimitRange",
-	"namespaces": "Namespace", "nodes": "Node", "persistentvolumeclaims": "PersistentVolumeClaim",
-	"persistentvolumes": "PersistentVolume", "pods": "Pod", "podtemplates": "PodTemplate",
-	"replicationcontrollers": "ReplicationController", "resourcequotas": "ResourceQuota", "secrets": "Secret",
-	"serviceaccounts": "ServiceAccount", "services": "Service",
-	"controllerrevisions": "ControllerRevision", "daemonsets": "DaemonSet", "deployments": "Deployment",
-	"replicasets": "ReplicaSet", "statefulsets": "StatefulSet", "cronjobs": "CronJob", "jobs": "Job",
-	"horizontalpodautoscalers": "HorizontalPodAutoscaler", "poddisruptionbudgets": "PodDisruptionBudget",
-	"ingresses": "Ingress", "ingressclasses": "IngressClass", "networkpolicies": "NetworkPolicy",
-	"roles": "Role", "rolebindings": "RoleBinding", "clusterroles": "ClusterRole", "clusterrolebindings": "ClusterRoleBinding",
-	"storageclasses": "StorageClass", "volumeattachments": "VolumeAttachment", "csidrivers": "CSIDriver",
-	"priorityclasses": "PriorityClass", "runtimeclasses": "RuntimeClass", "endpointslices": "EndpointSlice", "leases": "Lease",
-	"customresourcedefinitions":       "CustomResourceDefinition",
-	"validatingwebhookconfigurations": "ValidatingWebhookConfiguration", "mutatingwebhookconfigurations": "MutatingWebhookConfiguration",
+	return kinds.Kind(group, resource)
 }

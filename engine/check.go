@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/lintel-bot/lintel/engine/autogen"
+	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/engine/match"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
@@ -272,14 +273,14 @@ func (c *checker) kind(at, selector string, validates bool) {
 	if k.SubResource != "" && k.SubResource != "*" && c.background && validates {
 		c.bad(at, "the subresource %s is not known in a background scan, which this policy allows: set spec.background to false", selector)
 	}
-	near, unknown := match.Misspelled(k.Kind)
+	near, unknown := kinds.Misspelled(k.Kind)
 	switch {
 	case unknown:
 		c.bad(at, "%q is no kind: write the kind in upper camel case and the singular, as in a manifest%s", k.Kind, suggestion(near))
 	case near != "":
 		c.warn(at, "no kind of Kubernetes is called %q%s", k.Kind, suggestion(near))
 	}
-	if c.namespaced && match.ClusterScoped(k.Kind) && (k.Group == "*" || !strings.Contains(k.Group, ".") || strings.HasSuffix(k.Group, ".k8s.io")) {
+	if c.namespaced && kinds.ClusterScoped(k.Group, k.Kind) {
 		c.bad(at, "%s objects have no namespace, and a Policy applies to its own only: make it a ClusterPolicy", k.Kind)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lintel-bot/lintel/engine/match"
+	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
@@ -101,7 +101,7 @@ func (c *checker) resourceRules(pointer string, list []policy.ResourceRule) {
 				continue
 			}
 			if resource == "" || strings.ToLower(resource) != resource {
-				c.bad(fmt.Sprintf("%s/resources/%d", at, j), "%q is no resource: write the plural in lower case%s", name, suggestion(match.Plural(resource)))
+				c.bad(fmt.Sprintf("%s/resources/%d", at, j), "%q is no resource: write the plural in lower case%s", name, suggestion(kinds.Plural(resource)))
 			}
 		}
 	}

@@ -90,16 +90,6 @@ func TestRootOf(t *testing.T) {
 	}
 }
 
-func TestPlural(t *testing.T) {
-	for kind, want := range map[string]string{
-		"Pod": "pods", "Ingress": "ingresses", "NetworkPolicy": "networkpolicies", "Gateway": "gateways", "Endpoints": "endpoints",
-	} {
-		if got := plural(kind); got != want {
-			t.Errorf("%s: got %s", kind, got)
-		}
-	}
-}
-
 func TestPointers(t *testing.T) {
 	v := map[string]any{"a/b": []any{map[string]any{"c~d": "x"}}}
 	if got := lookup(v, "/"+escape("a/b")+"/0/"+escape("c~d")); got != "x" {

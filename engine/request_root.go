@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/kinds"
 )
 
 // rootOf builds the variables that every rule has
@@ -14,7 +15,7 @@ func rootOf(r *admission.Request) map[string]any {
 	subject := r.Subject()
 	id := admission.IdentityOf(subject)
 	gvk := map[string]any{"group": id.Group, "version": id.Version, "kind": id.Kind}
-	gvr := map[string]any{"group": id.Group, "version": id.Version, "resource": plural(id.Kind)}
+	gvr := map[string]any{"group": id.Group, "version": id.Version, "resource": kinds.PluralOf(id.Group, id.Kind)}
 	user := map[string]any{}
 	if r.UserInfo.Username != "" {
 		user["username"] = r.UserInfo.Username
@@ -71,20 +72,6 @@ func list(in []string) any {
 		out[i] = s
 	}
 	return out
-}
-
-// plural is the resource name of a kind as Kubernetes forms it.
-func plural(kind string) string {
-	s := strings.ToLower(kind)
-	switch {
-	case s == "" || s == "endpoints":
-		return s
-	case strings.HasSuffix(s, "s"), strings.HasSuffix(s, "x"), strings.HasSuffix(s, "ch"), strings.HasSuffix(s, "sh"):
-		return s + "es"
-	case strings.HasSuffix(s, "y") && !strings.HasSuffix(s, "ay") && !strings.HasSuffix(s, "ey"):
-		return s[:len(s)-1] + "ies"
-	}
-	return s + "s"
 }
 
 // seedOf makes random values of policies the same for the same object.

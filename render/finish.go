@@ -79,7 +79,7 @@ func errorsOf(problems []gitops.Problem) []source.Error {
 // finish does to a resource what its controller does between the build and the cluster.
 func (r *Renderer) finish(res *Resource, one *roots.Deployment) {
 	node := cloneNode(res.node)
-	writes, issues := one.Finish(node, gitops.FinishOptions{Limits: gitops.Limits{Source: r.limits.Source}})
+	writes, issues := one.Finish(node, gitops.FinishOptions{Namespaced: r.namespaced, Limits: gitops.Limits{Source: r.limits.Source}})
 	if len(writes) == 0 && len(issues) == 0 && one.Virtual == nil {
 		return
 	}

@@ -69,22 +69,25 @@ type Rendering struct {
 type Config struct {
 	Limits Limits
 	Cache  *Cache // where renderings are remembered; nil: nowhere
+	// Namespaced reports whether objects of a kind live in a namespace; nil: kustomize is asked.
+	Namespaced func(apiVersion, kind string) bool
 }
 
 // Renderer renders roots of one tree. It is safe for concurrent use, and renders a kustomization that sets a schema
 // of its own alone in the process: kustomize keeps its schema in a global variable.
 type Renderer struct {
-	tree    *tree.Tree
-	set     *roots.Set
-	limits  Limits
-	cache   *Cache // nil: renderings are not remembered
-	counts  *counts
-	overlay map[string][]byte // by path, links resolved
+	tree       *tree.Tree
+	set        *roots.Set
+	limits     Limits
+	cache      *Cache // nil: renderings are not remembered
+	counts     *counts
+	overlay    map[string][]byte // by path, links resolved
+	namespaced func(apiVersion, kind string) bool
 }
 
 // New returns a renderer of the roots of one tree.
 func New(s *roots.Set, c Config) *Renderer {
-	r := &Renderer{tree: s.Tree(), set: s, limits: c.Limits.withDefaults(), counts: &counts{}}
+	r := &Renderer{tree: s.Tree(), set: s, limits: c.Limits.withDefaults(), namespaced: c.Namespaced, counts: &counts{}}
 	if c.Cache != nil && c.Cache.Disk != nil {
 		r.cache = c.Cache
 	}

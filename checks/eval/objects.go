@@ -5,6 +5,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/eval/manifest"
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
@@ -124,33 +125,7 @@ func Default(o admission.Object) {
 	if !ok || meta["namespace"] != nil {
 		return
 	}
-	if id := admission.IdentityOf(o); !clusterScoped(id.Group, id.Kind) {
+	if id := admission.IdentityOf(o); !kinds.ClusterScoped(id.Group, id.Kind) {
 		meta["namespace"] = "default"
 	}
-}
-
-// clusterScoped knows the kinds without a namespace, of Kubernetes ("kubectl api-resources --namespaced=false")
-// and of the policies themselves.
-func clusterScoped(group, kind string) bool {
-	switch group {
-	case "":
-		return kind == "Namespace" || kind == "Node" || kind == "PersistentVolume"
-	case "rbac.authorization.k8s.io":
-		return kind == "ClusterRole" || kind == "ClusterRoleBinding"
-	case "apiextensions.k8s.io", "apiregistration.k8s.io", "admissionregistration.k8s.io", "scheduling.k8s.io",
-		"node.k8s.io", "flowcontrol.apiserver.k8s.io", "certificates.k8s.io", "storagemigration.k8s.io":
-		return true
-	case "storage.k8s.io":
-		return kind != "CSIStorageCapacity"
-	case "networking.k8s.io":
-		return kind == "IngressClass" || kind == "IPAddress" || kind == "ServiceCIDR"
-	case "kyverno.io":
-		return kind == "ClusterPolicy" || kind == "ClusterCleanupPolicy" || kind == "GlobalContextEntry"
-	case "policies.kyverno.io":
-		switch kind {
-		case "ValidatingPolicy", "MutatingPolicy", "GeneratingPolicy", "DeletingPolicy", "ImageValidatingPolicy":
-			return true
-		}
-	}
-	return false
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lintel-bot/lintel/bot/sandbox"
+	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/kustomization"
@@ -171,7 +172,7 @@ func blame(ctx context.Context, t *tree.Tree, repo *repository, root, as string,
 		}
 		for _, p := range paths {
 			if f, broken := set.Kustomization(p); f != nil || broken != nil {
-				return render.New(set, render.Config{}).Render(ctx, roots.Root{Path: p})
+				return render.New(set, render.Config{Namespaced: kinds.HasNamespace}).Render(ctx, roots.Root{Path: p})
 			}
 			if _, e, err := t.Lookup(p); err == nil && (e.Kind == tree.File || e.Kind == tree.Dir) {
 				break
@@ -182,7 +183,7 @@ func blame(ctx context.Context, t *tree.Tree, repo *repository, root, as string,
 	if err != nil {
 		return nil, nil, err
 	}
-	renderer := render.New(set, render.Config{})
+	renderer := render.New(set, render.Config{Namespaced: kinds.HasNamespace})
 	switch {
 	case root == "":
 		return nil, nil, listRoots(out, set)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/jmespath"
+	"github.com/lintel-bot/lintel/engine/kinds"
 )
 
 // variable is a named expression of a policy.
@@ -207,9 +208,8 @@ func (a *activation) engine(name string, args []ref.Val) ref.Val {
 func (s *evaluation) requestValue() any {
 	r := s.request
 	id := admission.IdentityOf(s.subject())
-	known, _ := s.lang.catalog.of(id.Group, id.Kind)
 	kind := map[string]any{"group": id.Group, "version": id.Version, "kind": id.Kind}
-	plural := map[string]any{"group": id.Group, "version": id.Version, "resource": known.plural}
+	plural := map[string]any{"group": id.Group, "version": id.Version, "resource": kinds.PluralOf(id.Group, id.Kind)}
 	user := map[string]any{"username": r.UserInfo.Username, "uid": r.UserInfo.UID, "groups": r.UserInfo.Groups}
 	if r.UserInfo.Groups == nil {
 		user["groups"] = []string{}

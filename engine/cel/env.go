@@ -26,8 +26,7 @@ const (
 
 // language is the environment that all expressions are compiled in: immutable, built on first use.
 type language struct {
-	env     *cel.Env
-	catalog *catalog
+	env *cel.Env
 	// small is an environment with the functions of the language itself. A program takes over all functions of
 	// its environment, whether it calls them or not, and most call no others. common are those that mean the same in both.
 	small  *cel.Env
@@ -40,7 +39,7 @@ var shared = sync.OnceValues(func() (*language, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &language{env: env, catalog: newCatalog(), common: map[string]bool{}}
+	l := &language{env: env, common: map[string]bool{}}
 	l.small, err = cel.NewEnv(append(dialect(), cel.Function(callHasIndex, hasIndexOverload()))...)
 	if err != nil {
 		return nil, err

@@ -8,6 +8,8 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/lintel-bot/lintel/engine/kinds"
 )
 
 // lookUp answers resource.Get, List, Post and ToGVR from what the repository declares. A policy that lives in
@@ -26,8 +28,7 @@ func (a *activation) lookUp(name string, args []ref.Val) ref.Val {
 			return types.NoSuchOverloadErr()
 		}
 		g, v := splitVersion(string(version))
-		r, _ := s.lang.catalog.of(g, string(kind))
-		return types.DefaultTypeAdapter.NativeToValue(map[string]string{"group": g, "version": v, "resource": r.plural})
+		return types.DefaultTypeAdapter.NativeToValue(map[string]string{"group": g, "version": v, "resource": kinds.PluralOf(g, string(kind))})
 	case "get":
 		if !ok || len(rest) < 1 || len(rest) > 2 {
 			return types.NoSuchOverloadErr()
@@ -125,7 +126,7 @@ func (s *evaluation) kindOf(group, plural string) string {
 			return kind
 		}
 	}
-	return s.lang.catalog.kindOf(group, plural)
+	return kindOf(group, plural)
 }
 
 // labelArgument takes the labels that resource.List may be given last.

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
@@ -142,17 +143,14 @@ func labelsOf(o admission.Object) labels.Set {
 
 // rule applies one line of resourceRules. Lists that are absent match everything, except resources.
 func (m *matcher) rule(rule policy.ResourceRule, r *admission.Request, id admission.Identity) bool {
-	res, known := m.lang.catalog.of(id.Group, id.Kind)
+	namespaced, known := kinds.Namespaced(id.Group, id.Kind)
 	if !listed(rule.Operations, string(r.Operation)) || !listed(rule.APIGroups, id.Group) || !listed(rule.APIVersions, id.Version) {
 		return false
 	}
 	if len(rule.ResourceNames) > 0 && !slices.Contains(rule.ResourceNames, id.Name) {
 		return false
 	}
-	cluster := res.cluster
-	if !known {
-		cluster = id.Namespace == ""
-	}
+	cluster := known && !namespaced || !known && id.Namespace == ""
 	switch rule.Scope {
 	case "Cluster":
 		if !cluster {
@@ -164,9 +162,10 @@ func (m *matcher) rule(rule policy.ResourceRule, r *admission.Request, id admiss
 			return false
 		}
 	}
+	plural := kinds.PluralOf(id.Group, id.Kind)
 	return slices.ContainsFunc(rule.Resources, func(s string) bool {
 		name, sub, hasSub := strings.Cut(s, "/")
-		if name != "*" && name != res.plural {
+		if name != "*" && name != plural {
 			return false
 		}
 		if !hasSub {

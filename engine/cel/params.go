@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
@@ -18,7 +19,7 @@ func (p *program) params(ctx context.Context, r *admission.Request, env Env, kin
 	}
 	group, _ := splitVersion(kind.APIVersion)
 	namespace := ref.Namespace
-	if known, ok := p.lang.catalog.of(group, kind.Kind); namespace == "" && !(ok && known.cluster) {
+	if namespace == "" && !kinds.ClusterScoped(group, kind.Kind) {
 		namespace = admission.IdentityOf(r.Subject()).Namespace
 	}
 	needs := &admission.NeedsClusterError{What: kind.Kind + " for the parameters of the policy"}

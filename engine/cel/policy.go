@@ -79,7 +79,7 @@ func (p *Policy) finish(c *compiler) {
 			plurals = append(plurals, r.Resources...)
 		}
 	}
-	p.kinds = c.lang.catalog.kinds(plurals)
+	p.kinds = kindsOf(plurals)
 }
 
 // body compiles what all kinds have in common. Pointers are those of spec.

@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	sigsyaml "sigs.k8s.io/yaml"
 
+	"github.com/lintel-bot/lintel/render/kubeschema"
 	"github.com/lintel-bot/lintel/render/source"
 )
 
@@ -33,8 +34,8 @@ type Issue struct {
 
 // FinishOptions say what the resources are finished against.
 type FinishOptions struct {
-	// Namespaced says whether objects of a kind live in a namespace. Nil: what is known of the built-in kinds,
-	// and yes for others.
+	// Namespaced reports whether objects of a kind live in a namespace. Nil: what kustomize knows, and true for
+	// kinds it does not know.
 	Namespaced func(apiVersion, kind string) bool
 	Limits     Limits
 }
@@ -266,53 +267,11 @@ func (f *finisher) namespace(resource *yaml.Node) {
 	}
 	namespaced := f.options.Namespaced
 	if namespaced == nil {
-		namespaced = Namespaced
+		namespaced = func(apiVersion, kind string) bool { return !kubeschema.ClusterScoped(apiVersion, kind) }
 	}
 	metadata := child(resource, "metadata")
 	if metadata == nil || source.Text(metadata, "namespace") != "" || !namespaced(source.Text(resource, "apiVersion"), source.Text(resource, "kind")) {
 		return
 	}
 	f.set(metadata, "namespace", f.Namespace, Write{Pointer: "/metadata/namespace", Role: "destination", By: []Position{f.NamespaceWhere}})
-}
-
-// Namespaced says whether objects of a kind live in a namespace. Of custom resources it knows the widespread ones
-// that do not.
-func Namespaced(apiVersion, kind string) bool {
-	group, _, ok := strings.Cut(apiVersion, "/")
-	if !ok {
-		group = ""
-	}
-	return !slices.Contains(clusterKinds[group], kind)
-}
-
-// clusterKinds are the kinds without a namespace, by group
-// (https://kubernetes.io/docs/reference/kubernetes-api/).
-var clusterKinds = map[string][]string{
-	"":                             {"Namespace", "Node", "PersistentVolume", "ComponentStatus"},
-	"admissionregistration.k8s.io": {"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"},
-	"apiextensions.k8s.io":         {"CustomResourceDefinition"},
-	"apiregistration.k8s.io":       {"APIService"},
-	"certificates.k8s.io":          {"CertificateSigningRequest", "ClusterTrustBundle"},
-	"flowcontrol.apiserver.k8s.io": {"FlowSchema", "PriorityLevelConfiguration"},
-	"networking.k8s.io":            {"IngressClass", "IPAddress", "ServiceCIDR"},
-	"node.k8s.io":                  {"RuntimeClass"},
-	"policy":                       {"PodSecurityPolicy"},
-	"rbac.authorization.k8s.io":    {"ClusterRole", "ClusterRoleBinding"},
-	"resource.k8s.io":              {"DeviceClass", "ResourceSlice"},
-	"scheduling.k8s.io":            {"PriorityClass"},
-	"storage.k8s.io":               {"StorageClass", "VolumeAttachment", "CSIDriver", "CSINode", "VolumeAttributesClass"},
-	"snapshot.storage.k8s.io":      {"VolumeSnapshotClass", "VolumeSnapshotContent"},
-	"gateway.networking.k8s.io":    {"GatewayClass"},
-	"cert-manager.io":              {"ClusterIssuer"},
-	"external-secrets.io":          {"ClusterSecretStore", "ClusterExternalSecret", "ClusterPushSecret"},
-	"kyverno.io":                   {"ClusterPolicy", "ClusterCleanupPolicy", "GlobalContextEntry"},
-	"policies.kyverno.io":          {"ValidatingPolicy", "MutatingPolicy", "GeneratingPolicy", "ImageValidatingPolicy", "DeletingPolicy"},
-	"config.openshift.io":          {"OAuth", "Ingress", "Proxy", "APIServer", "Image", "ClusterVersion", "Scheduler", "DNS"},
-	"user.openshift.io":            {"Group", "User", "Identity"},
-	"security.openshift.io":        {"SecurityContextConstraints"},
-	"project.openshift.io":         {"Project"},
-	"pkg.crossplane.io":            {"Provider", "Configuration", "Function"},
-	"apiextensions.crossplane.io":  {"Composition", "CompositeResourceDefinition"},
-	"trust.cert-manager.io":        {"Bundle"},
-	"cilium.io":                    {"CiliumClusterwideNetworkPolicy", "CiliumLoadBalancerIPPool", "CiliumNode"},
 }

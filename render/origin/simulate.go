@@ -6,6 +6,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/render/kubeschema"
 	"github.com/lintel-bot/lintel/render/source"
 )
 
@@ -39,7 +40,7 @@ type identity struct{ apiVersion, kind, name, namespace string }
 // effective is the namespace that counts when identities are compared.
 func (id identity) effective() string {
 	switch {
-	case clusterScoped(id):
+	case kubeschema.ClusterScoped(id.apiVersion, id.kind):
 		return "" // no namespace has this name
 	case id.namespace == "":
 		return "default"

@@ -7,6 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/render/kubeschema"
 	"github.com/lintel-bot/lintel/render/source"
 )
 
@@ -34,7 +35,7 @@ func (s *simulation) namespace(c config, o namespacing, items []*item) {
 	for _, i := range items {
 		id := i.id()
 		i.remember()
-		if !clusterScoped(id) {
+		if !kubeschema.ClusterScoped(id.apiVersion, id.kind) {
 			meta.apply(i, yaml.ScalarNode, by, set)
 		}
 		binding := id.kind == "RoleBinding" || id.kind == "ClusterRoleBinding"
@@ -54,22 +55,6 @@ func (s *simulation) namespace(c config, o namespacing, items []*item) {
 		}
 		i.remember()
 	}
-}
-
-// clusterScoped says whether a kind is one of those of Kubernetes itself that have no namespace
-// (https://kubernetes.io/docs/reference/generated/kubernetes-api/).
-func clusterScoped(id identity) bool {
-	if group, _ := splitVersion(id.apiVersion); !builtinGroup(group) {
-		return false
-	}
-	switch id.kind {
-	case "Namespace", "Node", "PersistentVolume", "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "APIService",
-		"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
-		"PriorityClass", "StorageClass", "CSIDriver", "CSINode", "VolumeAttachment", "RuntimeClass", "IngressClass", "FlowSchema",
-		"PriorityLevelConfiguration", "CertificateSigningRequest", "PodSecurityPolicy", "ComponentStatus":
-		return true
-	}
-	return false
 }
 
 // affix adds a prefix or a suffix to names.

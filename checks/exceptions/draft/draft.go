@@ -14,7 +14,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/engine/match"
+	"github.com/lintel-bot/lintel/engine/kinds"
 )
 
 // Target is what an exception is for: rules of one policy and one resource. With Images, Values or Controls it
@@ -205,7 +205,7 @@ func (t Target) expressions(meta metadata) expressions {
 	switch {
 	case t.Namespace != "":
 		parts = append(parts, object+".metadata.namespace == "+quote(t.Namespace))
-	case match.ClusterScoped(t.Kind):
+	case !kinds.HasNamespace(t.APIVersion, t.Kind):
 		parts = append(parts, "!has("+object+".metadata.namespace)")
 	}
 	out.Spec.PolicyRefs = []policyRef{{name, t.PolicyKind}}
@@ -241,7 +241,7 @@ var makesPods = []string{"DaemonSet", "Deployment", "Job", "ReplicaSet", "Replic
 func (t Target) comment() string {
 	var b strings.Builder
 	b.WriteString("# Drafted by Lintel. Say here why it is needed and who looks after it; shorten its time if you can.\n")
-	if t.Namespace == "" && !match.ClusterScoped(t.Kind) {
+	if t.Namespace == "" && kinds.HasNamespace(t.APIVersion, t.Kind) {
 		b.WriteString("# The namespace is not known from Git, so this covers the name in each of them: add the namespace.\n")
 	}
 	for _, kind := range makesPods {

@@ -1,0 +1,100 @@
+// Package kinds says what is known of kinds of objects without a cluster to ask: whether they live in a namespace,
+// and by which plural name the API serves them.
+package kinds
+
+import (
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Namespaced reports whether objects of a kind live in a namespace. known is false for a kind of which nothing is
+// known; most of these do.
+func Namespaced(group, kind string) (namespaced, known bool) {
+	r, ok := all().byKind[name{group, kind}]
+	return r.namespaced, ok
+}
+
+// ClusterScoped reports whether objects of a kind are known to have no namespace. The group "*" asks for a kind of
+// Kubernetes itself, of any group.
+func ClusterScoped(group, kind string) bool {
+	if group == "*" {
+		return slices.ContainsFunc(kubernetes, func(g apiGroup) bool {
+			return slices.Contains(strings.Fields(g.cluster), kind)
+		})
+	}
+	namespaced, known := Namespaced(group, kind)
+	return known && !namespaced
+}
+
+// HasNamespace reports whether objects of a kind live in a namespace, as those of kinds do of which nothing is known.
+func HasNamespace(apiVersion, kind string) bool {
+	group, _, ok := strings.Cut(apiVersion, "/")
+	return !ok && !ClusterScoped("", kind) || ok && !ClusterScoped(group, kind)
+}
+
+// PluralOf returns the plural name of a kind as its API serves it, or as [Plural] guesses it where nothing is known.
+func PluralOf(group, kind string) string {
+	if r, ok := all().byKind[name{group, kind}]; ok {
+		return r.plural
+	}
+	return Plural(kind)
+}
+
+// Plural returns the plural name of a kind in the way that kinds of Kubernetes form theirs. Unlike
+// meta.UnsafeGuessKindToResource of k8s.io/apimachinery it knows gateways and switches: what is not of Kubernetes
+// itself is named by people who speak English.
+func Plural(kind string) string {
+	s := strings.ToLower(kind)
+	switch {
+	case s == "" || strings.HasSuffix(s, "endpoints"):
+		return s
+	case strings.HasSuffix(s, "s"), strings.HasSuffix(s, "x"), strings.HasSuffix(s, "ch"), strings.HasSuffix(s, "sh"):
+		return s + "es"
+	case strings.HasSuffix(s, "y") && len(s) > 1 && !strings.ContainsRune("aeiou", rune(s[len(s)-2])):
+		return s[:len(s)-1] + "ies"
+	}
+	return s + "s"
+}
+
+// Kind returns the kind behind a plural name, empty for one that is not known.
+func Kind(group, plural string) string { return all().byPlural[name{group, plural}] }
+
+// OfPlural returns the kinds of any group that have a plural name, nil for one that is not known.
+func OfPlural(plural string) []string { return all().anyGroup[plural] }
+
+// name is that of a kind, or of its plural, in its group.
+type name struct{ group, name string }
+
+type resource struct {
+	plural     string
+	namespaced bool
+}
+
+// index finds kinds by name; it is immutable.
+type index struct {
+	byKind   map[name]resource
+	byPlural map[name]string
+	anyGroup map[string][]string
+}
+
+var all = sync.OnceValue(func() index {
+	out := index{byKind: map[name]resource{}, byPlural: map[name]string{}, anyGroup: map[string][]string{}}
+	add := func(group, kinds string, namespaced bool) {
+		for kind := range strings.FieldsSeq(kinds) {
+			plural := Plural(kind)
+			out.byKind[name{group, kind}] = resource{plural, namespaced}
+			out.byPlural[name{group, plural}] = kind
+			if !slices.Contains(out.anyGroup[plural], kind) {
+				out.anyGroup[plural] = append(out.anyGroup[plural], kind)
+			}
+		}
+	}
+	for _, list := range [][]apiGroup{kubernetes, custom} {
+		for _, g := range list {
+			add(g.name, g.namespaced, true)
+			add(g.name, g.cluster, false)
+		}
+	}
+	return out
+})

@@ -1,0 +1,57 @@
+package kinds
+
+import (
+	"slices"
+	"strings"
+)
+
+// Misspelled looks at the name of a kind, which may hold wildcards. unknown is set for one that can be no kind,
+// since kinds start with a capital letter
+// (https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md#types-kinds);
+// near is the kind of Kubernetes that was likely meant: by plural, letter case or a letter more or less.
+func Misspelled(kind string) (near string, unknown bool) {
+	var known []string
+	for _, g := range kubernetes {
+		known = slices.AppendSeq(slices.AppendSeq(known, strings.FieldsSeq(g.namespaced)), strings.FieldsSeq(g.cluster))
+	}
+	if kind == "" || strings.ContainsAny(kind, "*?{ ") || slices.Contains(known, kind) {
+		return "", false
+	}
+	unknown = kind[0] < 'A' || kind[0] > 'Z'
+	lower := strings.ToLower(kind)
+	for _, k := range known {
+		singular := strings.ToLower(k)
+		if slices.Contains([]string{singular, Plural(k)}, lower) {
+			return k, unknown
+		}
+	}
+	// A kind of some other API may be close to one of Kubernetes, so only what nobody would choose counts:
+	// two letters changed places, one is missing or doubled.
+	for _, k := range known {
+		if len(k) > 5 && slip(lower, strings.ToLower(k)) {
+			near = max(near, k)
+		}
+	}
+	return near, unknown
+}
+
+// slip reports whether a differs from b by two neighboring letters that changed places, or by one letter
+// inside that is missing or too much.
+func slip(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	i := 0
+	for i < len(a) && a[i] == b[i] {
+		i++
+	}
+	switch {
+	case i == 0:
+		return false
+	case len(a) == len(b):
+		return i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
+	case len(a)+1 == len(b):
+		return (i < len(a) || b[i] == b[i-1]) && a[i:] == b[i+1:]
+	}
+	return false
+}
