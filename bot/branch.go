@@ -13,7 +13,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/queue"
-	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // branch looks at a branch that was pushed to: if its rules may have changed, the open pull requests that go
@@ -94,7 +94,7 @@ func (w *Worker) announce(ctx context.Context, t Task, tip string, log *slog.Log
 const (
 	// ruleFiles is how many changed manifests are looked into; a larger push counts as one that changes rules.
 	ruleFiles = 200
-	settings  = checks.SettingsPath
+	settings  = report.SettingsPath
 )
 
 // ruleWords are what a file of policies or exceptions cannot be without.

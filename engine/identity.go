@@ -1,6 +1,9 @@
 package engine
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // fullName is namespace/name, or the name alone of what is in no namespace.
 func fullName(namespace, name string) string {
@@ -41,4 +44,14 @@ func (x *Exception) ID() string { return documentID(x.APIVersion, "PolicyExcepti
 func documentID(apiVersion, kind, name string) string {
 	group, _, _ := strings.Cut(apiVersion, "/")
 	return group + " " + kind + " " + name
+}
+
+// ExceptionNames returns the full names of exceptions, sorted.
+func ExceptionNames(list []*Exception) []string {
+	names := make([]string, len(list))
+	for i, x := range list {
+		names[i] = x.FullName()
+	}
+	slices.Sort(names)
+	return names
 }

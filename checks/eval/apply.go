@@ -107,7 +107,7 @@ func (r *Report) exceptions(in Input, options engine.Options) []*engine.Exceptio
 	r.Stats.Exceptions = len(decision.Counting)
 	for _, e := range decision.Idle {
 		r.problems(policy.Problem{Path: e.Path, Line: e.Line, Warning: true,
-			Message: fmt.Sprintf("the exception %s has expired and does not count", exceptions.Name(e))})
+			Message: fmt.Sprintf("the exception %s has expired and does not count", e.FullName())})
 	}
 	return decision.Counting
 }

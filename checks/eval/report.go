@@ -3,7 +3,6 @@ package eval
 import (
 	"slices"
 
-	"github.com/lintel-bot/lintel/checks/exceptions"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
@@ -154,5 +153,5 @@ func namesOf(list []*engine.Exception) []string {
 	if len(list) == 0 {
 		return nil
 	}
-	return exceptions.Names(list)
+	return engine.ExceptionNames(list)
 }

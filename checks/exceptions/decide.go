@@ -19,7 +19,7 @@ type Input struct {
 	Reviews  []report.Review
 	Approve  []string // files that count as approved, whatever they hold
 	Now      time.Time
-	// Since answers when a file was last changed on the side the exception is from; durations in the
+	// Since returns when a file was last changed on the side the exception is from; durations in the
 	// label cleanup.kyverno.io/ttl count from there.
 	Since func(e *engine.Exception) (time.Time, bool)
 }
@@ -28,25 +28,26 @@ type Input struct {
 type Decision struct {
 	Counting []*engine.Exception // merged or approved, not expired
 	Idle     []*engine.Exception // pending, refused or expired: they cover nothing, but it is worth saying what they would
+	Proposed []*engine.Exception // those of the change, whatever came of them
 	states   map[*engine.Exception]report.State
 	by       map[*engine.Exception][]string
 	ends     map[*engine.Exception]time.Time
 }
 
-// State answers how far an exception has come.
+// State returns how far an exception has come.
 func (d *Decision) State(e *engine.Exception) report.State { return d.states[e] }
 
-// By answers who approved an exception.
+// By returns who approved an exception.
 func (d *Decision) By(e *engine.Exception) []string { return d.by[e] }
 
-// Ends answers when an exception ends or ended. It is the zero time for one that never does, and for one that
+// Ends returns when an exception ends or ended. It is the zero time for one that never does, and for one that
 // ends some time after a start that is not known, which [Decide] takes for expired.
 func (d *Decision) Ends(e *engine.Exception) time.Time { return d.ends[e] }
 
 // Decide sorts exceptions. A merged exception that the change edits keeps its merged content until the change
 // is merged itself or approved; then the new content takes its place.
 func Decide(in Input) *Decision {
-	d := &Decision{states: map[*engine.Exception]report.State{}, by: map[*engine.Exception][]string{}, ends: map[*engine.Exception]time.Time{}}
+	d := &Decision{Proposed: in.Proposed, states: map[*engine.Exception]report.State{}, by: map[*engine.Exception][]string{}, ends: map[*engine.Exception]time.Time{}}
 	replaced := map[string]bool{}
 	for _, e := range in.Proposed {
 		state := report.Pending
@@ -88,20 +89,10 @@ func (d *Decision) add(e *engine.Exception, state report.State, in Input) {
 	}
 }
 
-// Names lists exceptions as namespace/name, sorted.
-func Names(list []*engine.Exception) []string {
-	names := make([]string, len(list))
-	for i, e := range list {
-		names[i] = Name(e)
-	}
-	slices.Sort(names)
-	return names
-}
+// IsProposed reports whether the change brings an exception.
+func (d *Decision) IsProposed(e *engine.Exception) bool { return slices.Contains(d.Proposed, e) }
 
-// Name is an exception's namespace/name.
-func Name(e *engine.Exception) string { return report.Name(e.Namespace, e.Name) }
-
-// ends says when an exception ends, and whether it has: at spec.expiresAt, or at the end of the label
+// ends returns when an exception ends, and whether it has: at spec.expiresAt, or at the end of the label
 // cleanup.kyverno.io/ttl (https://kyverno.io/docs/policy-types/cleanup-policy/#cleanup-label), whichever is
 // first. A duration whose start is not known is over: what cannot be decided does not count.
 func ends(e *engine.Exception, in Input) (at time.Time, over bool) {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lintel-bot/lintel/checks"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
@@ -27,7 +26,7 @@ type previewItem struct {
 func previewItems(p *report.Preview) []previewItem {
 	var list []previewItem
 	if words := p.SettingsWords(); words != "" {
-		list = append(list, previewItem{path: checks.SettingsPath, words: words})
+		list = append(list, previewItem{path: report.SettingsPath, words: words})
 	}
 	for i := range p.Policies {
 		o := &p.Policies[i]

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lintel-bot/lintel/checks"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
@@ -258,7 +257,7 @@ func sarifFinding(f *report.Finding) sarifResult {
 			r.Related = append(r.Related, sarifLocation{ID: i + 1, Physical: sarifPlace(c.Path, c.StartLine, c.EndLine, 0, 0), Message: &text})
 		}
 	} else { // GitHub refuses a whole file for one result without a place
-		at.Physical = sarifPlace(cmp.Or(f.PolicyPath, checks.SettingsPath), max(f.PolicyLine, 1), 0, 0, 0)
+		at.Physical = sarifPlace(cmp.Or(f.PolicyPath, report.SettingsPath), max(f.PolicyLine, 1), 0, 0, 0)
 	}
 	seen := map[report.Resource]bool{} // the schema wants each once
 	for _, res := range append([]report.Resource{f.Resource}, f.Resources...) {

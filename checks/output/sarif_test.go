@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/lintel-bot/lintel/checks"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
@@ -62,7 +61,7 @@ func TestSARIFAlwaysHasAFile(t *testing.T) {
 	for _, x := range checkSARIF(t, r).Runs[0].Results {
 		got = append(got, x.Locations[0].Physical.Artifact.URI)
 	}
-	if diff := cmp.Diff([]string{"policies/a.yaml", checks.SettingsPath}, got); diff != "" {
+	if diff := cmp.Diff([]string{"policies/a.yaml", report.SettingsPath}, got); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/lintel-bot/lintel/checks"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
@@ -17,5 +16,3 @@ func Runner(ctx context.Context, files fs.FS, tests []string, now time.Time) ([]
 	}
 	return rep.Rows, rep.Errors, nil
 }
-
-var _ checks.TestRunner = Runner

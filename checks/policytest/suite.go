@@ -16,12 +16,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lintel-bot/lintel/checks"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/render/roots"
 )
 
 // FileName is how the files of tests are called.
-const FileName = checks.TestFileName
+const FileName = roots.PolicyTestName
 
 // Input is what a run depends on.
 type Input struct {

@@ -2,6 +2,9 @@ package report
 
 import "time"
 
+// SettingsPath is where a repository keeps its settings.
+const SettingsPath = ".lintel.yaml"
+
 // Change is what is to be checked. It is plain data, so that it can be handed to a child process; it holds
 // no credentials.
 type Change struct {

@@ -7,6 +7,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"slices"
 )
 
 // Report is the outcome of one check of one change. Its JSON form is the stable output of
@@ -34,6 +35,36 @@ type Report struct {
 	// Excerpts holds the source lines around the findings and errors, by path and line number, for
 	// code frames. "-o json" leaves it out.
 	Excerpts map[string]map[int]string `json:"excerpts,omitempty"`
+}
+
+// Fail adds what fails the check, each once.
+func (r *Report) Fail(list ...Problem) {
+	for _, p := range list {
+		if !slices.ContainsFunc(r.Errors, func(q Problem) bool {
+			return q.Path == p.Path && q.Line == p.Line && q.Message == p.Message
+		}) {
+			r.Errors = append(r.Errors, p)
+		}
+	}
+}
+
+// Sort puts findings of one place and reason together and everything in order of place, each once. changed reports
+// whether the change touches a file.
+func (r *Report) Sort(changed func(path string) bool) {
+	r.Findings = Merge(r.Findings)
+	slices.SortStableFunc(r.Findings, CompareFindings)
+	for _, f := range r.Findings {
+		if !f.New {
+			r.Stats.PreExisting++
+		}
+	}
+	for _, list := range []*[]Problem{&r.Errors, &r.Warnings} {
+		for i := range *list {
+			(*list)[i].Changed = changed((*list)[i].Path)
+		}
+		slices.SortFunc(*list, Problem.Compare)
+	}
+	r.Warnings = slices.Compact(r.Warnings)
 }
 
 // Problem is something that could not be read, rendered, compiled or decided, and what to do about it.

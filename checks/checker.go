@@ -1,0 +1,58 @@
+package checks
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/lintel-bot/lintel/checks/preview"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/rules"
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/cache"
+	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// Checker runs checks and keeps, from one to the next, what object ids make safe to keep. It runs one check at a time;
+// the zero value is ready.
+type Checker struct {
+	Tests       preview.TestRunner // runs the policy tests beside a change of policies; nil: none, and the report says so
+	PreviewTime time.Duration      // how long a preview may look at resources; 0: 90 s, negative: not at all
+
+	mu   sync.Mutex
+	kept []*kept // those used last first
+}
+
+// maxKept is of how many repositories a checker keeps something.
+const maxKept = 4
+
+// kept is what is kept of one repository.
+type kept struct {
+	gitDir, cache string
+	blobs         tree.Store
+	graphs        graph.Cache
+	renderings    render.Cache
+	compiler      rules.Compiler
+}
+
+// of returns what is kept of a change's repository.
+func (c *Checker) of(change report.Change) *kept {
+	i := slices.IndexFunc(c.kept, func(k *kept) bool { return k.gitDir == change.GitDir && k.cache == change.Cache })
+	k := &kept{gitDir: change.GitDir, cache: change.Cache}
+	if i >= 0 {
+		k = c.kept[i]
+		c.kept = slices.Delete(c.kept, i, i+1)
+	} else {
+		k.graphs.Repository = change.GitDir
+		if change.Cache != "" {
+			if disk, err := cache.Open(change.Cache, 0); err == nil { // else nothing is kept: that costs time only
+				k.graphs.Disk = disk
+				k.renderings = render.Cache{Disk: disk, Repository: change.GitDir}
+			}
+		}
+	}
+	c.kept = slices.Insert(c.kept, 0, k)
+	c.kept = c.kept[:min(len(c.kept), maxKept)]
+	return k
+}

@@ -1,0 +1,141 @@
+// Package declared answers look-ups of policies from what a repository declares.
+package declared
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/lintel-bot/lintel/checks/parallel"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/settings"
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/defaults"
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/source"
+)
+
+// Objects are what one tree declares, and the files that the settings name. Only the roots that can hold an object of
+// the kind asked for are rendered, when it is first asked for. They are safe for concurrent use.
+type Objects struct {
+	set      *roots.Set
+	renderer *render.Renderer
+	context  []string // files and folders from the settings
+
+	mu    sync.Mutex
+	kinds map[string][]admission.Object // by group/kind
+	roots map[roots.Root][]admission.Object
+	blind []source.Error // why roots that were looked into declare nothing
+}
+
+// New returns the objects that the roots of a tree declare. named are the files and folders of the settings.
+func New(set *roots.Set, renderer *render.Renderer, named []string) *Objects {
+	return &Objects{set: set, renderer: renderer, context: named,
+		kinds: map[string][]admission.Object{}, roots: map[roots.Root][]admission.Object{}}
+}
+
+// Rendered notes what a root renders to, so that it is not rendered again.
+func (d *Objects) Rendered(root roots.Root, resources []*render.Resource) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.roots[root] = objects(resources)
+}
+
+func objects(resources []*render.Resource) []admission.Object {
+	list := make([]admission.Object, len(resources))
+	for i, r := range resources {
+		list[i] = r.Object
+	}
+	return list
+}
+
+var _ admission.Cluster = (*Objects)(nil)
+
+// Get implements admission.Cluster.
+func (d *Objects) Get(ctx context.Context, group, kind, namespace, name string) (admission.Object, bool) {
+	for _, o := range d.all(ctx, group, kind) {
+		id := admission.IdentityOf(o)
+		if id.Name == name && (namespace == "" || id.Namespace == namespace || id.Namespace == "") {
+			return o, true
+		}
+	}
+	return nil, false
+}
+
+// List implements admission.Cluster.
+func (d *Objects) List(ctx context.Context, group, kind, namespace string) []admission.Object {
+	all := d.all(ctx, group, kind)
+	if namespace == "" {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(o admission.Object) bool {
+		return admission.IdentityOf(o).Namespace != namespace
+	})
+}
+
+// all returns every declared object of a kind, in order of the roots; the settings' files come last.
+func (d *Objects) all(ctx context.Context, group, kind string) []admission.Object {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if list, ok := d.kinds[group+"/"+kind]; ok {
+		return list
+	}
+	var list []admission.Object
+	add := func(objects []admission.Object) {
+		for _, o := range objects {
+			if id := admission.IdentityOf(o); id.Kind == kind && id.Group == group {
+				list = append(list, defaults.Apply(o))
+			}
+		}
+	}
+	files := d.set.Mentions(kind)
+	reached := d.set.Reach(files, nil)
+	d.render(ctx, reached)
+	for _, root := range reached {
+		add(d.roots[root])
+	}
+	for _, p := range files {
+		if settings.Under(p, d.context) {
+			if resources, _, _, err := d.renderer.Manifest(p); err == nil {
+				add(objects(resources))
+			}
+		}
+	}
+	if ctx.Err() == nil {
+		d.kinds[group+"/"+kind] = list
+	}
+	return list
+}
+
+// render renders those of the roots that nobody rendered yet. The lock is held. A root that does not render declares
+// nothing, which is remembered.
+func (d *Objects) render(ctx context.Context, list []roots.Root) {
+	list = slices.DeleteFunc(slices.Clone(list), func(r roots.Root) bool { _, ok := d.roots[r]; return ok })
+	found, blind := make([][]admission.Object, len(list)), make([][]source.Error, len(list))
+	parallel.Each(len(list), func(i int) {
+		out, problems, err := d.renderer.Render(ctx, list[i])
+		if err == nil {
+			found[i], blind[i] = objects(out.Resources), problems
+		}
+	})
+	if ctx.Err() != nil {
+		return
+	}
+	for i, root := range list {
+		d.roots[root] = found[i]
+		d.blind = append(d.blind, blind[i][:min(len(blind[i]), 1)]...)
+	}
+}
+
+// Warnings lists what the look-ups of policies did not see.
+func (d *Objects) Warnings() []report.Problem {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var list []report.Problem
+	for _, e := range d.blind {
+		list = append(list, report.Problem{Path: e.Path, Line: e.Line, Column: e.Column,
+			Message: "policies that look up other objects do not see what is deployed from here: " + e.Message})
+	}
+	return list
+}

@@ -1,0 +1,45 @@
+package declared
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/defaults"
+	"github.com/lintel-bot/lintel/render/roots"
+)
+
+// sampleBatch is how many roots are rendered before the bounds are looked at again.
+const sampleBatch = 8
+
+// Sample returns objects: those of the roots that are rendered already, and of others in their order as long as neither
+// bound is met; and how many roots that were, of how many.
+func (d *Objects) Sample(ctx context.Context, maxRoots, maxObjects int) (objects []admission.Object, looked, all int) {
+	every := d.set.All()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	chosen := slices.SortedFunc(maps.Keys(d.roots), roots.Compare)
+	others := slices.DeleteFunc(slices.Clone(every), func(root roots.Root) bool { return slices.Contains(chosen, root) })
+	all = len(chosen) + len(others)
+	chosen = append(chosen, others[:min(len(others), maxRoots)]...)
+	seen := map[admission.Identity]bool{}
+	for len(chosen) > 0 && len(objects) < maxObjects && ctx.Err() == nil {
+		batch := chosen[:min(len(chosen), sampleBatch)]
+		chosen = chosen[len(batch):]
+		d.render(ctx, batch)
+		for _, root := range batch {
+			if len(objects) >= maxObjects {
+				break
+			}
+			looked++
+			for _, o := range d.roots[root] {
+				if id := admission.IdentityOf(o); !seen[id] && len(objects) < maxObjects {
+					seen[id] = true
+					objects = append(objects, defaults.Apply(o))
+				}
+			}
+		}
+	}
+	return objects, looked, all
+}

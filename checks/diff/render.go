@@ -1,0 +1,124 @@
+package diff
+
+import (
+	"context"
+	"slices"
+
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/engine/defaults"
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// Sides render both sides of a change. They are safe for concurrent use.
+type Sides struct {
+	Trees      *Trees
+	Base, Head *render.Renderer
+	All        bool // everything in the head counts as created; the base is not asked
+}
+
+// Root is what a change makes of one root.
+type Root struct {
+	roots.Root
+	Pairs      []*Pair
+	Moved      []*Pair            // removals that count only where another root has the object now
+	Base, Head []source.Error     // what stands in the way of rendering either side
+	Deployed   []*render.Resource // what the head deploys from here
+	Known      bool               // Deployed is all of it
+}
+
+// Reached lists the roots of either side that the change reaches; all of the head where everything counts.
+func (s Sides) Reached() []roots.Root {
+	if s.All {
+		return s.Trees.Head.Roots.All()
+	}
+	var paths, links []string
+	for _, d := range s.Trees.Differences {
+		paths = append(paths, d.Path)
+		if d.Old != nil && d.Old.Kind == tree.Symlink || d.New != nil && d.New.Kind == tree.Symlink {
+			links = append(links, d.Path)
+		}
+	}
+	return roots.Between(s.Trees.Base.Roots, s.Trees.Head.Roots, paths, links)
+}
+
+// Render renders one root on both sides and pairs what they deploy. The error is that of the repository or of the
+// context.
+func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
+	out := &Root{Root: root}
+	inBase, inHead := !s.All && s.Trees.Base.Roots.Has(root), s.Trees.Head.Roots.Has(root)
+	var before []*render.Resource
+	if inBase {
+		old, problems, err := s.Base.Render(ctx, root)
+		if err != nil {
+			return nil, err
+		}
+		before, out.Base = old.Resources, problems
+		if inHead && len(problems) == 0 && old.Same(s.Head) {
+			out.Deployed, out.Known = before, true
+			return out, nil // nothing that it reads changed
+		}
+	}
+	var after []*render.Resource
+	if remains := inBase && s.Trees.Head.Roots.Remains(s.Trees.Base.Roots, root); inHead || remains {
+		now, problems, err := s.now(ctx, root, remains)
+		if err != nil {
+			return nil, err
+		}
+		after, out.Head = now.Resources, problems
+		if inHead {
+			out.Deployed, out.Known = after, true
+		}
+		if len(problems) > 0 && root.Kind != roots.Folder {
+			return out, nil // what could not be read is not deleted
+		}
+		before = slices.DeleteFunc(before, func(old *render.Resource) bool { return in(problems, old) })
+	}
+	out.Pairs = Pairs(root, before, after, s.All)
+	if !inHead { // what another root has now, too, has moved there
+		out.Moved = Pairs(root, Both(before, after), nil, false)
+	}
+	for _, p := range slices.Concat(out.Pairs, out.Moved) {
+		p.Old, p.New = admitted(p.Old), admitted(p.New)
+	}
+	return out, nil
+}
+
+func (s Sides) now(ctx context.Context, root roots.Root, remains bool) (*render.Rendering, []source.Error, error) {
+	if remains {
+		return s.Head.RenderRemains(ctx, s.Trees.Base.Roots, root)
+	}
+	return s.Head.Render(ctx, root)
+}
+
+// in reports whether a resource is written in a file that cannot be read.
+func in(problems []source.Error, r *render.Resource) bool {
+	if len(problems) == 0 {
+		return false
+	}
+	file := r.Origin("").Path
+	return slices.ContainsFunc(problems, func(e source.Error) bool { return e.Path == file })
+}
+
+// admitted returns a resource as policies see it in a cluster: with the API server's defaults.
+func admitted(r *render.Resource) *render.Resource {
+	if r == nil {
+		return nil
+	}
+	with := *r
+	with.Object = defaults.Apply(r.Object)
+	return &with
+}
+
+// Work counts what was rendered so far.
+func (s Sides) Work() *report.Work {
+	work := &report.Work{}
+	for _, renderer := range []*render.Renderer{s.Base, s.Head} {
+		built, recalled := renderer.Counts()
+		work.Rendered += built
+		work.Recalled += recalled
+	}
+	return work
+}

@@ -1,0 +1,52 @@
+// Package diff says what a change does: which files differ, which roots that reaches, and which objects are created,
+// updated and deleted.
+package diff
+
+import (
+	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// Commit is one state of the repository.
+type Commit struct {
+	ID    string // the commit, as the change names it; "" for the state before everything
+	Tree  *tree.Tree
+	Roots *roots.Set
+}
+
+// Trees are the three states that a check looks at, and what differs between base and head.
+type Trees struct {
+	Rules Commit // whose settings, policies and exceptions apply
+	Base  Commit // the merge base; empty where there is none
+	Head  Commit
+
+	Differences []tree.Difference
+	changed     map[string]bool
+}
+
+// Compare finds out what differs between base and head.
+func (t *Trees) Compare() error {
+	differences, err := tree.Diff(t.Base.Tree, t.Head.Tree)
+	if err != nil {
+		return err
+	}
+	t.Differences, t.changed = differences, map[string]bool{}
+	for _, d := range differences {
+		t.changed[d.Path] = true
+	}
+	return nil
+}
+
+// Changed reports whether the change touches a file.
+func (t *Trees) Changed(path string) bool { return t.changed[path] }
+
+// Paths are the files that the change touches.
+func (t *Trees) Paths() map[string]bool { return t.changed }
+
+// ProposesRules reports whether the head is another state than the one whose rules apply: its own rules are then
+// proposals.
+func (t *Trees) ProposesRules() bool { return t.Head.Tree.ID() != t.Rules.Tree.ID() }
+
+// Proposes reports whether a file is as the change has it, and not as the base branch has it now. Without a merge base
+// all of the head is.
+func (t *Trees) Proposes(path string) bool { return t.Base.ID == "" || t.changed[path] }

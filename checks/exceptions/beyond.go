@@ -1,0 +1,114 @@
+package exceptions
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/lintel-bot/lintel/checks/parallel"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/review"
+	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/engine/admission"
+)
+
+const (
+	// beyondRoots and beyondObjects bound what is looked at, besides the roots that the change reaches.
+	beyondRoots   = 50
+	beyondObjects = 5000
+	// beyondNames is how many resources are named.
+	beyondNames = 10
+)
+
+// Beyond finds out what the proposed exceptions cover besides the findings of the change: it evaluates the objects of
+// the roots that the change reaches, and of as many others as the bounds allow, with and without them. The error says
+// that the context ended before.
+func Beyond(ctx context.Context, in Context, findings []report.Finding) (map[*engine.Exception]*report.Beyond, error) {
+	if len(in.Decision.Proposed) == 0 {
+		return nil, nil
+	}
+	isProposed := func(e *engine.Exception) bool { return in.Decision.IsProposed(e) }
+	merged := slices.DeleteFunc(slices.Clone(in.Decision.Counting), isProposed)
+	without := in.Policies.Bind(merged, in.Declared)
+	with := in.Policies.Bind(append(slices.Clone(merged), in.Decision.Proposed...), in.Declared)
+	objects, roots, all := in.Declared.Sample(ctx, beyondRoots, beyondObjects)
+	beyond := map[*engine.Exception]*report.Beyond{}
+	coverages := map[*engine.Exception]*coverage{}
+	for _, e := range in.Decision.Proposed {
+		beyond[e] = &report.Beyond{Resources: len(objects), Roots: roots, OfRoots: all}
+		coverages[e] = &coverage{known: covered(e, findings), fails: map[report.Resource]bool{}}
+	}
+	type answer struct{ with, without []engine.Result }
+	answers := make([]answer, len(objects))
+	parallel.Each(len(objects), func(i int) {
+		request := in.Reviewer.User.Request(admission.Create)
+		request.Object = objects[i]
+		results := in.Reviewer.Evaluate(ctx, with, request)
+		if slices.ContainsFunc(results, func(res engine.Result) bool { return slices.ContainsFunc(res.Exceptions, isProposed) }) {
+			answers[i] = answer{results, without.Evaluate(ctx, request)}
+		}
+	})
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("the check was stopped while exceptions were looked at: %w", context.Cause(ctx))
+	}
+	for i, a := range answers {
+		resource := review.Named(objects[i])
+		for _, res := range a.with {
+			fails := slices.ContainsFunc(a.without, func(other engine.Result) bool {
+				return res.ID() == other.ID() && review.Violated(other)
+			})
+			for _, e := range res.Exceptions {
+				if c := coverages[e]; c != nil {
+					c.add(resource, fails)
+				}
+			}
+		}
+	}
+	for e, c := range coverages {
+		c.into(beyond[e])
+	}
+	return beyond, nil
+}
+
+// covered are the resources of the findings of the change that an exception covers.
+func covered(e *engine.Exception, findings []report.Finding) map[report.Resource]bool {
+	out := map[report.Resource]bool{}
+	for _, f := range findings {
+		if x := f.Exemption; x != nil && x.Path == e.Path && x.Exception == e.FullName() {
+			out[f.Resource] = true
+		}
+	}
+	return out
+}
+
+// coverage sorts the resources that one exception covers.
+type coverage struct {
+	known map[report.Resource]bool
+	fails map[report.Resource]bool // false: it keeps the rules
+	order []report.Resource
+}
+
+func (t *coverage) add(resource report.Resource, fails bool) {
+	if t.known[resource] {
+		return
+	}
+	before, seen := t.fails[resource]
+	if !seen {
+		t.order = append(t.order, resource)
+	}
+	t.fails[resource] = before || fails
+}
+
+func (t *coverage) into(b *report.Beyond) {
+	for _, resource := range t.order {
+		switch {
+		case !t.fails[resource]:
+			b.Complying++
+		case b.Fails < beyondNames:
+			b.Failing = append(b.Failing, resource)
+			fallthrough
+		default:
+			b.Fails++
+		}
+	}
+}

@@ -1,0 +1,196 @@
+package exceptions
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/engine/kinds"
+	"github.com/lintel-bot/lintel/engine/match"
+	"github.com/lintel-bot/lintel/engine/policy"
+)
+
+// Breadth says in words what an exception leaves open that it could narrow, as far as it and the policies that it names
+// tell. Nothing is evaluated.
+func Breadth(e *engine.Exception, policies *engine.Policies) []string {
+	var out []string
+	rules, expressions := e.Spec()
+	switch {
+	case rules != nil:
+		out = broadRules(*rules, policies)
+		for _, f := range filters(rules.Match) {
+			out = append(out, broadFilter(f)...)
+		}
+	case expressions != nil:
+		out = broadCEL(*expressions, policies)
+	}
+	if e.Expires.IsZero() && e.TTL == 0 {
+		out = append(out, "it has no end: it counts until somebody removes it")
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// filters are the alternatives of a match block. Those under all hold together, and are one.
+func filters(m policy.Match) []policy.ResourceFilter {
+	if len(m.All) == 0 {
+		return m.Any
+	}
+	var one policy.ResourceFilter
+	for _, f := range m.All {
+		one.Roles, one.ClusterRoles, one.Subjects = append(one.Roles, f.Roles...), append(one.ClusterRoles, f.ClusterRoles...), append(one.Subjects, f.Subjects...)
+		in, out := f.Resources, &one.Resources
+		out.Kinds, out.Namespaces, out.Operations = append(out.Kinds, in.Kinds...), append(out.Namespaces, in.Namespaces...), append(out.Operations, in.Operations...)
+		out.Names = append(out.Names, in.Names...)
+		if in.Name != "" {
+			out.Names = append(out.Names, in.Name)
+		}
+		if in.Selector != nil {
+			out.Selector = in.Selector
+		}
+		if in.NamespaceSelector != nil {
+			out.NamespaceSelector = in.NamespaceSelector
+		}
+		if len(in.Annotations) > 0 {
+			out.Annotations = in.Annotations
+		}
+	}
+	return []policy.ResourceFilter{one}
+}
+
+// broadFilter looks at one alternative of a match block.
+func broadFilter(f policy.ResourceFilter) (out []string) {
+	d := f.Resources
+	names := d.Names
+	if d.Name != "" {
+		names = append(slices.Clone(names), d.Name)
+	}
+	labeled := d.Selector != nil || len(d.Annotations) > 0
+	out = append(out, open("kind", d.Kinds, false)...)
+	out = append(out, open("name", names, labeled)...)
+	cluster := len(d.Kinds) > 0 && !slices.ContainsFunc(d.Kinds, func(s string) bool {
+		k, ok := match.ParseKind(s)
+		return !ok || !kinds.ClusterScoped(k.Group, k.Kind)
+	})
+	if !cluster {
+		out = append(out, open("namespace", d.Namespaces, d.NamespaceSelector != nil)...)
+	}
+	if len(d.Operations)+len(f.Subjects)+len(f.Roles)+len(f.ClusterRoles) == 0 {
+		out = append(out, "any operation by anybody: neither operations nor users are narrowed")
+	}
+	return out
+}
+
+// open says what a list of names and wildcards leaves open. otherwise is set when something else narrows it.
+func open(what string, list []string, otherwise bool) (out []string) {
+	if len(list) == 0 && !otherwise {
+		return []string{"every " + what}
+	}
+	for _, s := range list {
+		switch {
+		case strings.Trim(s, "*/") == "":
+			out = append(out, "every "+what)
+		case strings.ContainsAny(s, "*?"):
+			out = append(out, fmt.Sprintf("every %s like %s", what, s))
+		}
+	}
+	return out
+}
+
+// broadRules looks at the policies and rules of an exception of kyverno.io.
+func broadRules(spec policy.ExceptionSpec, policies *engine.Policies) (out []string) {
+	for _, ref := range spec.Exceptions {
+		for _, name := range ref.RuleNames {
+			switch {
+			case strings.Trim(name, "*") == "":
+				out = append(out, fmt.Sprintf("all rules of %s, also those it will get", ref.PolicyName))
+			case strings.ContainsAny(name, "*?"):
+				out = append(out, fmt.Sprintf("every rule of %s like %s", ref.PolicyName, name))
+			}
+		}
+		if len(spec.PodSecurity) == 0 && takesControls(ref, policies) {
+			out = append(out, fmt.Sprintf("every control of the Pod Security Standard in %s, though spec.podSecurity can name one", ref.PolicyName))
+		}
+	}
+	for _, c := range spec.PodSecurity {
+		if slices.ContainsFunc(c.Images, func(s string) bool { return strings.Trim(s, "*") == "" }) {
+			out = append(out, "every image for the control "+c.ControlName)
+		}
+	}
+	return out
+}
+
+// takesControls reports whether one of the rules that an exception names is about a Pod Security Standard.
+func takesControls(ref policy.ExceptionRef, policies *engine.Policies) bool {
+	for _, info := range policies.List() {
+		if info.FullName() != ref.PolicyName {
+			continue
+		}
+		for _, rule := range info.Rules {
+			if match.AnyWildcard(ref.RuleNames, rule) && policies.Uses(engine.RuleID{Policy: info.PolicyRef, Rule: rule}).Controls {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// broadCEL looks at an exception of policies.kyverno.io.
+func broadCEL(spec policy.CELExceptionSpec, policies *engine.Policies) (out []string) {
+	var conditions strings.Builder
+	for _, c := range spec.MatchConditions {
+		conditions.WriteString(c.Expression + "\n")
+	}
+	text := conditions.String()
+	switch {
+	case len(spec.MatchConditions) == 0:
+		out = append(out, "every resource that the policy is about: spec.matchConditions is empty")
+	default:
+		if !strings.Contains(text, ".name") {
+			out = append(out, "every name")
+		}
+		if !strings.Contains(text, "namespace") {
+			out = append(out, "every namespace")
+		}
+	}
+	for _, image := range spec.Images {
+		if strings.ContainsAny(image, "*?") {
+			out = append(out, "every image like "+image)
+		}
+	}
+	if len(spec.Images) > 0 || !isEmptyValues(spec.AllowedValues) {
+		return out
+	}
+	for _, ref := range spec.PolicyRefs {
+		switch uses := usesOf(ref, policies); {
+		case uses.Images:
+			out = append(out, fmt.Sprintf("all of %s, though that policy can take single images (spec.images)", ref.Name))
+		case len(uses.Values) > 0:
+			out = append(out, fmt.Sprintf("all of %s, though that policy can take single values (spec.allowedValues)", ref.Name))
+		}
+	}
+	return out
+}
+
+// usesOf is what the policy that an exception of policies.kyverno.io names can use of exceptions.
+func usesOf(ref policy.CELPolicyRef, policies *engine.Policies) engine.Uses {
+	for _, info := range policies.List() {
+		if info.Kind == ref.Kind && info.Name == ref.Name {
+			return policies.Uses(engine.RuleID{Policy: info.PolicyRef})
+		}
+	}
+	return engine.Uses{}
+}
+
+func isEmptyValues(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		return len(v) == 0
+	}
+	return false
+}

@@ -1,0 +1,281 @@
+package exceptions
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lintel-bot/lintel/checks/declared"
+	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/exceptions/draft"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/review"
+	"github.com/lintel-bot/lintel/checks/settings"
+	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/policy"
+)
+
+const (
+	// maxDrafts bounds the drafts of one check; those left out are counted.
+	maxDrafts = 100
+	// draftFor is how long a drafted exception counts.
+	draftFor = 30 * 24 * time.Hour
+	// draftParts bounds the images and values that a draft is narrowed to.
+	draftParts = 32
+)
+
+// Context is what proposed and drafted exceptions are tried with.
+type Context struct {
+	Policies *engine.Policies
+	Decision *Decision
+	Declared *declared.Objects
+	Reviewer *review.Reviewer
+	Now      time.Time
+}
+
+// Home is where new exceptions go.
+type Home struct {
+	Folder, Namespace string                 // the namespace of the resource where Namespace is empty
+	Taken             func(path string) bool // whether the head has a file
+}
+
+// blocked is a result that blocks and that no exception waits for.
+type blocked struct {
+	pair *diff.Pair
+	res  engine.Result
+}
+
+// blockedOf lists the results that block, once for all their fields.
+func blockedOf(found []review.Found) (list []blocked) {
+	for _, f := range found {
+		if !f.Blocks || f.Waits() {
+			continue
+		}
+		if n := len(list); n == 0 || list[n-1].pair != f.Pair || list[n-1].res.ID() != f.Result.ID() {
+			list = append(list, blocked{f.Pair, f.Result})
+		}
+	}
+	return list
+}
+
+// subject is what one draft is for.
+type subject struct {
+	policy   engine.PolicyRef
+	resource report.Resource
+	delete   bool
+}
+
+// Drafts writes an exception for each resource and policy that blocks. Each is tried out: it is returned only if it lets
+// exactly that through. The error says that the context ended before.
+func Drafts(ctx context.Context, in Context, home Home, found []review.Found) (drafts []report.Draft, _ error) {
+	var order []subject
+	groups := map[subject][]blocked{}
+	for _, b := range blockedOf(found) {
+		s := subject{b.res.Policy, review.ResourceOf(b.pair.Resource()), b.pair.Operation == admission.Delete}
+		if groups[s] == nil {
+			order = append(order, s)
+		}
+		groups[s] = append(groups[s], b)
+	}
+	slices.SortStableFunc(order, func(a, b subject) int {
+		return cmp.Or(cmp.Compare(a.policy.FullName(), b.policy.FullName()), cmp.Compare(a.resource.String(), b.resource.String()))
+	})
+	taken := map[string]bool{}
+	for i, s := range order {
+		if i == maxDrafts {
+			return append(drafts, report.Draft{Why: fmt.Sprintf("%d more are left out", len(order)-i)}), nil
+		}
+		d := &drafter{Context: in, home: home, subject: s, blocked: groups[s]}
+		out := d.draft(ctx, taken)
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("the check was stopped while exceptions were drafted: %w", context.Cause(ctx))
+		}
+		drafts = append(drafts, out)
+	}
+	return drafts, nil
+}
+
+// drafter makes one draft.
+type drafter struct {
+	Context
+	home    Home
+	subject subject
+	blocked []blocked
+	target  draft.Target
+}
+
+func (d *drafter) draft(ctx context.Context, taken map[string]bool) report.Draft {
+	s := d.subject
+	out := report.Draft{Policy: s.policy.FullName(), Resource: s.resource}
+	for _, b := range d.blocked {
+		if b.res.Rule != "" && !slices.Contains(out.Rules, b.res.Rule) {
+			out.Rules = append(out.Rules, b.res.Rule)
+		}
+	}
+	slices.Sort(out.Rules)
+	d.target = draft.Target{
+		PolicyAPIVersion: s.policy.APIVersion, PolicyKind: s.policy.Kind, Policy: out.Policy, Rules: out.Rules,
+		APIVersion: s.resource.APIVersion, Kind: s.resource.Kind, Namespace: s.resource.Namespace, Name: s.resource.Name, Delete: s.delete,
+		In: d.home.Namespace, Expires: d.Now.Add(draftFor).UTC().Truncate(24 * time.Hour),
+	}
+	base := d.target.DefaultID()
+	if base == "" {
+		base = "exception"
+	}
+	for n := 1; ; n++ {
+		if d.target.ID = base; n > 1 {
+			d.target.ID = fmt.Sprintf("%s-%d", base, n)
+		}
+		out.Path = path.Join(d.home.Folder, d.target.ID+".yaml")
+		if !taken[out.Path] && !d.home.Taken(out.Path) {
+			break
+		}
+	}
+	if _, err := d.target.YAML(); err != nil {
+		out.Why = err.Error()
+		return out
+	}
+	if !d.suffices(ctx) {
+		out.Why = "no exception for just this resource lets it through: the policy fails before it looks at exceptions, or something only the cluster has decides"
+		return out
+	}
+	d.narrow(ctx)
+	out.YAML, _ = d.target.YAML() // it was written before
+	taken[out.Path] = true
+	return out
+}
+
+// HomeOf returns where new exceptions go: where those of the base are, else where the settings say.
+func HomeOf(d *Decision, named []string) Home {
+	folder, namespace := "exceptions", ""
+	var merged []*engine.Exception
+	for _, e := range slices.Concat(d.Counting, d.Idle) {
+		if !d.IsProposed(e) {
+			merged = append(merged, e)
+		}
+	}
+	if len(merged) > 0 {
+		folder, namespace = path.Dir(merged[0].Path), merged[0].Namespace
+		if slices.ContainsFunc(merged, func(e *engine.Exception) bool { return e.Namespace != namespace }) {
+			namespace = ""
+		}
+	}
+	for _, n := range named {
+		if settings.Under(path.Join(folder, "new.yaml"), named) {
+			break
+		}
+		if !strings.ContainsAny(n, "*?[") && path.Ext(n) == "" {
+			folder = path.Clean(n)
+		}
+	}
+	return Home{Folder: folder, Namespace: namespace}
+}
+
+// suffices tries the target: with the exception, none of the rules fails for any of the requests.
+func (d *drafter) suffices(ctx context.Context) bool {
+	text, err := d.target.YAML()
+	if err != nil {
+		return false
+	}
+	list, problems := engine.CompileExceptions([]policy.Source{{Path: "draft.yaml", Data: []byte(text)}}, engine.Options{Now: d.Now})
+	if len(list) != 1 || policy.HasErrors(problems) {
+		return false
+	}
+	evaluator := d.Policies.Bind(append(slices.Clone(d.Decision.Counting), list[0]), d.Declared)
+	for _, b := range d.blocked {
+		results := d.Reviewer.Evaluate(ctx, evaluator, d.Reviewer.Request(b.pair))
+		if slices.ContainsFunc(results, func(res engine.Result) bool {
+			return res.ID() == b.res.ID() && (review.Violated(res) || review.Undecided(res))
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+// narrow limits the target to images, values or controls, where the policy can use them and they suffice, and
+// to as few as do.
+func (d *drafter) narrow(ctx context.Context) {
+	whole := d.target
+	uses := d.Policies.Uses(d.blocked[0].res.ID())
+	if uses.Controls {
+		if d.target.Controls = d.controls(); len(d.target.Controls) == 0 || !d.suffices(ctx) {
+			d.target = whole
+			return
+		}
+		d.fewer(ctx)
+		return
+	}
+	var images []string
+	if uses.Images {
+		images = d.images()
+	}
+	values := d.values(uses.Values)
+	for _, try := range []draft.Target{{Images: images}, {Values: values}, {Images: images, Values: values}} {
+		if len(try.Images)+len(try.Values) == 0 {
+			continue
+		}
+		d.target.Images, d.target.Values = try.Images, try.Values
+		if d.suffices(ctx) {
+			d.fewer(ctx)
+			return
+		}
+	}
+	d.target = whole
+}
+
+// fewer leaves out, one by one, what is not needed.
+func (d *drafter) fewer(ctx context.Context) {
+	attempt := func(change func()) {
+		before := d.target
+		change()
+		if len(d.target.Images)+len(d.target.Values)+len(d.target.Controls) == 0 || !d.suffices(ctx) {
+			d.target = before
+		}
+	}
+	for _, image := range d.target.Images {
+		attempt(func() { d.target.Images = without(d.target.Images, image) })
+	}
+	for _, key := range slices.Sorted(maps.Keys(d.target.Values)) {
+		for _, value := range d.target.Values[key] {
+			attempt(func() {
+				values := maps.Clone(d.target.Values)
+				if values[key] = without(values[key], value); len(values[key]) == 0 {
+					delete(values, key)
+				}
+				d.target.Values = values
+			})
+		}
+	}
+	for _, c := range d.target.Controls {
+		for _, image := range c.Images {
+			attempt(func() { d.target.Controls = lessImage(d.target.Controls, c.Name, image) })
+		}
+		if len(c.Images) == 0 {
+			attempt(func() { d.target.Controls = lessImage(d.target.Controls, c.Name, "") })
+		}
+	}
+}
+
+func without(list []string, s string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(other string) bool { return other == s })
+}
+
+// lessImage takes an image from a control, and the control when that was its last; "" takes the one for the pod.
+func lessImage(list []draft.Control, name, image string) (out []draft.Control) {
+	for _, c := range list {
+		if c.Name == name && (image == "") == (len(c.Images) == 0) {
+			if c.Images = without(c.Images, image); len(c.Images) == 0 {
+				continue
+			}
+		}
+		out = append(out, c)
+	}
+	return out
+}

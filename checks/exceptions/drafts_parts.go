@@ -1,0 +1,126 @@
+package exceptions
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/exceptions/draft"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
+	"github.com/lintel-bot/lintel/engine/podsecurity"
+)
+
+// This file finds what a draft can be narrowed to: controls, images and values.
+
+// controls are all controls of the Pod Security Standards, if that is what every one of the rules is about: for
+// the pod and for its images, as far as each takes that.
+func (d *drafter) controls() (out []draft.Control) {
+	if slices.ContainsFunc(d.blocked, func(b blocked) bool { return !d.Policies.Uses(b.res.ID()).Controls }) {
+		return nil
+	}
+	images := d.images()
+	for _, name := range podsecurity.Controls() {
+		for _, c := range []draft.Control{{Name: name}, {Name: name, Images: images}} {
+			if podsecurity.Validate([]podsecurity.Exclude{{ControlName: name, Images: c.Images}}) == nil {
+				out = append(out, c)
+			}
+		}
+	}
+	return out
+}
+
+// images are those of the containers in the resource.
+func (d *drafter) images() (out []string) {
+	var walk func(v any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			for _, key := range []string{"initContainers", "containers", "ephemeralContainers"} {
+				list, _ := v[key].([]any)
+				for _, c := range list {
+					m, _ := c.(map[string]any)
+					if image, ok := m["image"].(string); ok && image != "" && !slices.Contains(out, image) && len(out) < draftParts {
+						out = append(out, image)
+					}
+				}
+			}
+			for _, key := range slices.Sorted(maps.Keys(v)) {
+				walk(v[key])
+			}
+		case []any:
+			for _, item := range v {
+				walk(item)
+			}
+		}
+	}
+	for _, b := range d.blocked {
+		walk(b.pair.Resource().Object)
+	}
+	return out
+}
+
+// values are what the failing fields hold, and what they are called, under each name that the policy reads.
+func (d *drafter) values(names []string) map[string][]string {
+	if len(names) == 0 {
+		return nil
+	}
+	var list []string
+	add := func(s string) {
+		if s != "" && !isIndex(s) && !slices.Contains(list, s) && len(list) < draftParts {
+			list = append(list, s)
+		}
+	}
+	for _, b := range d.blocked {
+		for _, field := range b.res.Fields {
+			object := b.pair.Resource().Object
+			value := jsonpointer.At(object, field)
+			for at := field; value == nil && at != ""; { // a field that is missing: what stands in its place
+				at = at[:strings.LastIndexByte(at, '/')]
+				value = jsonpointer.At(object, at)
+			}
+			for _, text := range words(value, 3) {
+				add(text)
+			}
+			add(jsonpointer.Unescape(path.Base("/" + field)))
+		}
+	}
+	out := map[string][]string{}
+	for _, key := range names {
+		if out[key] = list; key == "" {
+			return map[string][]string{"": list}
+		}
+	}
+	return out
+}
+
+// words are the keys and scalars of a value, the outer ones first.
+func words(v any, depth int) (out []string) {
+	var inner []any
+	switch v := v.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			out = append(out, key)
+			inner = append(inner, v[key])
+		}
+	case []any:
+		inner = v
+	case nil:
+	default:
+		return []string{fmt.Sprint(v)}
+	}
+	for _, item := range inner {
+		if depth > 0 {
+			out = append(out, words(item, depth-1)...)
+		}
+	}
+	return out
+}
+
+// isIndex reports whether a text is only a place in a list.
+func isIndex(s string) bool {
+	_, err := strconv.ParseUint(s, 10, 31)
+	return err == nil
+}

@@ -1,0 +1,45 @@
+package exceptions
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/engine"
+)
+
+// Known is what is known of the exceptions of a change besides how far they have come. Nil is what nobody looked at.
+type Known struct {
+	Policies *engine.Policies
+	Reviews  []report.Review
+	Findings []report.Finding
+	Beyond   map[*engine.Exception]*report.Beyond
+	Blob     func(path string) string // git object id of a file at the head
+}
+
+// List describes the exceptions that a change proposes, by place.
+func List(d *Decision, known Known) (list []report.Exception) {
+	for _, e := range d.Proposed {
+		x := report.Exception{
+			Name: e.FullName(), Path: e.Path, Line: e.Line, Blob: known.Blob(e.Path), State: d.State(e), By: d.By(e),
+			Expires: d.Ends(e), Beyond: known.Beyond[e],
+		}
+		if known.Policies != nil {
+			x.Broad = Breadth(e, known.Policies)
+		}
+		i := slices.IndexFunc(known.Reviews, func(r report.Review) bool { return r.Path == x.Path && r.Blob == x.Blob })
+		if i >= 0 {
+			x.Review = &known.Reviews[i]
+		}
+		for _, f := range known.Findings {
+			if f.Exemption != nil && f.Exemption.Path == e.Path && f.Exemption.Exception == x.Name {
+				x.Lets++
+			}
+		}
+		list = append(list, x)
+	}
+	slices.SortFunc(list, func(a, b report.Exception) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line))
+	})
+	return list
+}

@@ -1,0 +1,105 @@
+package exceptions
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/review"
+	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/engine/match"
+	"github.com/lintel-bot/lintel/engine/policy"
+)
+
+// soon is how long before its end an exception is announced.
+const soon = 14 * 24 * time.Hour
+
+// Usage is what a whole check finds out about merged exceptions.
+type Usage struct {
+	needed    map[*engine.Exception]bool
+	covers    map[*engine.Exception]map[report.Resource]bool
+	undecided map[string]bool // policies of which a result is not known
+}
+
+// NewUsage returns one of which nothing is known yet.
+func NewUsage() *Usage {
+	return &Usage{needed: map[*engine.Exception]bool{}, covers: map[*engine.Exception]map[report.Resource]bool{}, undecided: map[string]bool{}}
+}
+
+// Note counts one resource: an exception is needed when the rule it takes away would not pass without it.
+func (u *Usage) Note(a *review.Answer) {
+	resource := review.ResourceOf(a.Pair.Resource())
+	for _, res := range a.Results {
+		if res.Outcome == engine.Unknown || res.Outcome == engine.Error {
+			u.undecided[res.Policy.FullName()] = true
+		}
+		for _, e := range res.Exceptions {
+			if u.covers[e] == nil {
+				u.covers[e] = map[report.Resource]bool{}
+			}
+			u.covers[e][resource] = true
+			kept := slices.ContainsFunc(a.Bare, func(b engine.Result) bool {
+				return res.ID() == b.ID() && (b.Outcome == engine.Pass || b.Outcome == engine.Skip)
+			})
+			u.needed[e] = u.needed[e] || res.Mutation || !kept
+		}
+	}
+}
+
+// Upkeep lists the merged exceptions that a whole check finds unused, ended or about to end. That one is unused is
+// claimed only where whole is set: everything was rendered, and everything it could be about was evaluated.
+func (u *Usage) Upkeep(d *Decision, policies *engine.Policies, whole bool, now time.Time) (list []report.Upkeep) {
+	for _, e := range slices.Concat(d.Counting, d.Idle) {
+		if d.IsProposed(e) {
+			continue
+		}
+		x := report.Upkeep{Name: e.FullName(), Path: e.Path, Line: e.Line, Expires: d.Ends(e), Covers: len(u.covers[e])}
+		x.Expired = d.State(e) == report.Expired
+		x.Soon = !x.Expired && !x.Expires.IsZero() && x.Expires.Sub(now) <= soon
+		x.Unused = !x.Expired && whole && !u.needed[e] && u.judged(e, policies)
+		if x.Expired || x.Soon || x.Unused {
+			list = append(list, x)
+		}
+	}
+	slices.SortFunc(list, func(a, b report.Upkeep) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line))
+	})
+	return list
+}
+
+// judged reports whether a whole check tells all about an exception: every policy it names was evaluated, and it is not
+// about who makes a request or which operation, of which a check of what is there sees only creations.
+func (u *Usage) judged(e *engine.Exception, policies *engine.Policies) bool {
+	if e.ReadsRequest() {
+		return false
+	}
+	list, rules := policies.List(), ruleNames(e)
+	for _, name := range e.Policies() {
+		i := slices.IndexFunc(list, func(p engine.PolicyInfo) bool { return p.FullName() == name })
+		if i < 0 || u.undecided[name] {
+			return false
+		}
+		file := list[i].Path
+		if slices.ContainsFunc(policies.Unsupported(), func(p policy.Problem) bool { return p.Path == file }) {
+			return false
+		}
+		for _, rule := range rules[name] {
+			if !slices.ContainsFunc(list[i].Rules, func(s string) bool { return match.AnyWildcard([]string{rule}, s) }) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// ruleNames are the rule names that an exception gives for each policy; none for one of policies.kyverno.io.
+func ruleNames(e *engine.Exception) map[string][]string {
+	names := map[string][]string{}
+	if spec, _ := e.Spec(); spec != nil {
+		for _, ref := range spec.Exceptions {
+			names[ref.PolicyName] = append(names[ref.PolicyName], ref.RuleNames...)
+		}
+	}
+	return names
+}

@@ -1,0 +1,313 @@
+package preview
+
+import (
+	"slices"
+
+	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/review"
+	"github.com/lintel-bot/lintel/engine"
+)
+
+// loudness orders results: what is worse for whoever owns the resource is more.
+func loudness(r report.Result) int {
+	return slices.Index([]report.Result{"", report.Pass, report.Skip, report.Warn, report.Unknown, report.Error, report.Fail}, r)
+}
+
+func quietResult(r report.Result) bool { return loudness(r) <= loudness(report.Skip) }
+
+func violates(r report.Result) bool { return r == report.Warn || r == report.Fail }
+
+// effectOf is what it means that a result becomes another; "" for nothing.
+func effectOf(before, after report.Result) report.Effect {
+	switch {
+	case before == after || quietResult(before) && quietResult(after):
+		return ""
+	case quietResult(after):
+		return report.EffectPasses
+	case after == report.Fail:
+		return report.EffectFails
+	case after == report.Warn && before == report.Fail:
+		return report.EffectRelaxed
+	case after == report.Warn:
+		return report.EffectWarns
+	}
+	return report.EffectUndecided
+}
+
+// ruleKey is a rule of a policy. Rules that only one version of a policy has are taken together under no name: there
+// is no telling which became which.
+type ruleKey struct{ policy, rule string }
+
+// answer is what one version of a rule said about a resource.
+type answer struct {
+	worst  report.Result
+	fields map[string]fieldAnswer // of what does not pass, by stable pointer
+	by     *engine.Exception      // what lets it through
+	actions
+}
+
+type fieldAnswer struct {
+	result  report.Result
+	pointer string
+	of      engine.Result
+}
+
+// answers sorts the results of one review by rule; nil for none.
+func (p *comparison) answers(v *review.Answer) map[ruleKey]*answer {
+	if v == nil {
+		return nil
+	}
+	out := map[ruleKey]*answer{}
+	for _, res := range v.Results {
+		k := ruleKey{res.Policy.FullName(), res.Rule}
+		if p.states[k.policy] == report.PolicyBroken {
+			continue
+		}
+		if !p.rules[k] {
+			k.rule = ""
+		}
+		a := out[k]
+		if a == nil {
+			a = &answer{fields: map[string]fieldAnswer{}}
+			out[k] = a
+		}
+		result := stateOf(res)
+		if result != "" && !res.Mutation {
+			a.actions = a.with(actions{res.Enforce, !res.Enforce})
+		}
+		if loudness(result) > loudness(a.worst) {
+			a.worst = result
+			if result == report.Skip {
+				a.by = res.Exceptions[0]
+			}
+		}
+		if quietResult(result) {
+			continue
+		}
+		object := v.Object()
+		for _, pointer := range review.FieldsOf(res) {
+			at := diff.StableField(object, pointer)
+			if old, ok := a.fields[at]; !ok || loudness(result) > loudness(old.result) {
+				a.fields[at] = fieldAnswer{result, pointer, res}
+			}
+		}
+	}
+	return out
+}
+
+// stateOf is a result in the words of a report: "" where the rule does not apply.
+func stateOf(res engine.Result) report.Result {
+	switch {
+	case res.Outcome != engine.Pass && res.Outcome != engine.Skip:
+		return review.ResultOf(res)
+	case !review.Quiet(res):
+		return report.Skip
+	case res.Outcome == engine.Pass:
+		return report.Pass
+	}
+	return ""
+}
+
+// ruleDifference is one finding of a preview before those of one place are put together.
+type ruleDifference struct {
+	effect        report.Effect
+	before, after report.Result
+	finding       report.Finding
+}
+
+// compare finds what is said differently about one resource. Either review may be missing.
+func (p *comparison) compare(out *rootPreview, before, after *review.Answer) {
+	old, now := p.answers(before), p.answers(after)
+	effects := map[string]map[report.Effect]bool{} // by policy
+	applies, still := map[string]bool{}, map[string]bool{}
+	for _, k := range keysOf(old, now) {
+		a, b := old[k], now[k]
+		if a == nil {
+			a = &answer{}
+		}
+		if b == nil {
+			b = &answer{}
+		}
+		of := b
+		if p.policies[1][k.policy] == nil {
+			of = a
+		}
+		if of.worst != "" {
+			applies[k.policy] = true
+		}
+		t := out.tally(k.policy)
+		t.before, t.after = t.before.with(a.actions), t.after.with(b.actions)
+		still[k.policy] = still[k.policy] || !quietResult(b.worst)
+		for _, d := range p.differences(k, a, b, before, after) {
+			if effects[k.policy] == nil {
+				effects[k.policy] = map[report.Effect]bool{}
+			}
+			effects[k.policy][d.effect] = true
+			out.differences = append(out.differences, d)
+		}
+	}
+	for policy := range applies {
+		out.tally(policy).Applies++
+	}
+	for policy := range p.mutate(before, after) {
+		out.tally(policy).Mutates++
+	}
+	for policy, list := range effects {
+		out.tally(policy).add(list, still[policy])
+	}
+}
+
+// mutate answers the policies that change a resource: after the merge or, of those that are gone by then, before.
+func (p *comparison) mutate(reviews ...*review.Answer) map[string]bool {
+	list := map[string]bool{}
+	for i, v := range reviews {
+		if v == nil {
+			continue
+		}
+		for name := range v.Mutations.By() {
+			if i == 1 || p.policies[1][name] == nil {
+				list[name] = true
+			}
+		}
+	}
+	return list
+}
+
+// keysOf lists the keys of both in a fixed order.
+func keysOf(a, b map[ruleKey]*answer) []ruleKey {
+	var keys []ruleKey
+	for k := range a {
+		keys = append(keys, k)
+	}
+	for k := range b {
+		if a[k] == nil {
+			keys = append(keys, k)
+		}
+	}
+	slices.SortFunc(keys, func(x, y ruleKey) int {
+		return slices.Compare([]string{x.policy, x.rule}, []string{y.policy, y.rule})
+	})
+	return keys
+}
+
+// differences compares two versions of one rule: field by field where both are violated and are the same rule, else
+// as a whole.
+func (p *comparison) differences(k ruleKey, a, b *answer, before, after *review.Answer) []ruleDifference {
+	var list []ruleDifference
+	add := func(was, is report.Result, f fieldAnswer, v *review.Answer, side *side) {
+		effect := effectOf(was, is)
+		if effect == "" {
+			return
+		}
+		d := ruleDifference{effect: effect, before: was, after: is, finding: side.view.Finding(v, f.of, f.pointer)}
+		d.finding.Exemption = nil
+		for _, of := range []*answer{a, b} {
+			if of.worst == report.Skip {
+				d.finding.Exemption = &report.Exemption{Exception: of.by.FullName(), Path: of.by.Path}
+			}
+		}
+		list = append(list, d)
+	}
+	switch {
+	case violates(a.worst) && violates(b.worst) && p.rules[k]:
+		for _, at := range sortedFields(b.fields) {
+			add(a.fields[at].result, b.fields[at].result, b.fields[at], after, p.sides[1])
+		}
+		for _, at := range sortedFields(a.fields) {
+			if _, ok := b.fields[at]; !ok {
+				add(a.fields[at].result, report.Pass, a.fields[at], before, p.sides[0])
+			}
+		}
+	case quietResult(b.worst):
+		for _, at := range sortedFields(a.fields) {
+			add(a.worst, b.worst, a.fields[at], before, p.sides[0])
+		}
+	default:
+		for _, at := range sortedFields(b.fields) {
+			add(a.worst, b.fields[at].result, b.fields[at], after, p.sides[1])
+		}
+	}
+	return list
+}
+
+func sortedFields(fields map[string]fieldAnswer) []string {
+	var list []string
+	for at := range fields {
+		list = append(list, at)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// policyTally counts what a policy says differently in one root.
+type policyTally struct {
+	report.PolicyPreview
+	before, after actions
+}
+
+// add counts one resource.
+func (t *policyTally) add(effects map[report.Effect]bool, still bool) {
+	for effect, n := range map[report.Effect]*int{report.EffectFails: &t.Fails, report.EffectWarns: &t.Warns, report.EffectRelaxed: &t.Relaxed, report.EffectUndecided: &t.Undecided} {
+		if effects[effect] {
+			*n++
+		}
+	}
+	if effects[report.EffectPasses] && !still {
+		t.Passes++
+	}
+	t.Roots = 1
+}
+
+// sum adds what was counted in another root.
+func (t *policyTally) sum(other *policyTally) {
+	t.Applies += other.Applies
+	t.Mutates += other.Mutates
+	t.Fails += other.Fails
+	t.Warns += other.Warns
+	t.Relaxed += other.Relaxed
+	t.Passes += other.Passes
+	t.Undecided += other.Undecided
+	t.Roots += other.Roots
+	t.before, t.after = t.before.with(other.before), t.after.with(other.after)
+}
+
+// actions are those of the results of a policy.
+type actions struct{ enforce, audit bool }
+
+func (a actions) with(other actions) actions {
+	return actions{a.enforce || other.enforce, a.audit || other.audit}
+}
+
+// action is "" where there is no result.
+func (a actions) action() report.Action {
+	switch {
+	case a.enforce && a.audit:
+		return report.Mixed
+	case a.enforce:
+		return report.Enforce
+	case a.audit:
+		return report.Audit
+	}
+	return ""
+}
+
+// rootPreview is what is said differently about the resources of one root.
+type rootPreview struct {
+	resources   int
+	unrendered  bool
+	problems    []report.Problem // what keeps it from being rendered after the merge only
+	tallies     map[string]*policyTally
+	differences []ruleDifference
+	exceptions  map[string]*report.ExceptionPreview
+	err         error
+}
+
+func (o *rootPreview) tally(policy string) *policyTally {
+	t := o.tallies[policy]
+	if t == nil {
+		t = &policyTally{}
+		o.tallies[policy] = t
+	}
+	return t
+}

@@ -1,0 +1,107 @@
+package preview
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// gathered is what all roots say differently.
+type gathered struct {
+	tallies    map[string]*policyTally
+	exceptions map[string]*report.ExceptionPreview
+	groups     map[differenceKind][]report.Finding
+	left       map[uint64]bool // places there was no room for
+}
+
+// differenceKind is what findings have in common that are put together.
+type differenceKind struct {
+	effect        report.Effect
+	before, after report.Result
+}
+
+func newGathered() *gathered {
+	return &gathered{tallies: map[string]*policyTally{}, exceptions: map[string]*report.ExceptionPreview{}, groups: map[differenceKind][]report.Finding{}, left: map[uint64]bool{}}
+}
+
+func (g *gathered) add(one *rootPreview) {
+	for name, t := range one.tallies {
+		if g.tallies[name] == nil {
+			g.tallies[name] = &policyTally{}
+		}
+		g.tallies[name].sum(t)
+	}
+	for id, x := range one.exceptions {
+		all := g.exceptions[id]
+		if all == nil {
+			all = &report.ExceptionPreview{}
+			g.exceptions[id] = all
+		}
+		all.Lets += x.Lets
+		all.Needless += x.Needless
+		if x.Lets > 0 {
+			all.Roots++
+		}
+	}
+	grown := map[differenceKind]bool{}
+	for _, d := range one.differences {
+		k := differenceKind{d.effect, d.before, d.after}
+		g.groups[k] = append(g.groups[k], d.finding)
+		grown[k] = true
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(grown), compareKinds) {
+		list := report.Merge(g.groups[k])
+		for i := maxListed; i < len(list); i++ {
+			g.left[placeHash(k, &list[i])] = true
+		}
+		g.groups[k] = list[:min(len(list), maxListed)]
+	}
+}
+
+func compareKinds(a, b differenceKind) int {
+	order := []report.Effect{report.EffectFails, report.EffectUndecided, report.EffectWarns, report.EffectRelaxed, report.EffectPasses}
+	return cmp.Or(cmp.Compare(slices.Index(order, a.effect), slices.Index(order, b.effect)),
+		cmp.Compare(loudness(b.after), loudness(a.after)), cmp.Compare(loudness(b.before), loudness(a.before)))
+}
+
+// findings lists the differences, the loudest kinds first, and how many there is no room for.
+func (g *gathered) findings() ([]report.PreviewFinding, int) {
+	list := []report.PreviewFinding{}
+	for _, k := range slices.SortedFunc(maps.Keys(g.groups), compareKinds) {
+		findings := g.groups[k]
+		slices.SortStableFunc(findings, report.CompareFindings)
+		for _, f := range findings {
+			if len(list) == maxListed {
+				g.left[placeHash(k, &f)] = true
+				continue
+			}
+			d := report.PreviewFinding{Effect: k.effect, Policy: f.Policy, Rule: f.Rule, Resource: f.Resource, Resources: f.Resources, Roots: f.Roots,
+				Field: f.Field, Before: k.before, After: k.after, Message: f.Message, Origin: f.Origin}
+			d.Resources, d.More.Resources = firstOf(d.Resources)
+			d.Roots, d.More.Roots = firstOf(d.Roots)
+			if f.Exemption != nil {
+				d.Exception = f.Exemption.Exception
+			}
+			list = append(list, d)
+		}
+	}
+	return list, len(g.left)
+}
+
+// firstOf cuts a list to maxNamed and counts the rest.
+func firstOf[T any](list []T) ([]T, int) {
+	n := min(len(list), maxNamed)
+	return list[:n:n], len(list) - n
+}
+
+// placeHash tells places of differences apart, as merge does.
+func placeHash(k differenceKind, f *report.Finding) uint64 {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%q %q %q %q %q %q %d %d %q %q", k.effect, k.before, k.after, f.Policy, f.Rule, f.Origin.Path, f.Origin.StartLine, f.Origin.StartColumn,
+		f.Origin.Missing, f.Message)
+	return h.Sum64()
+}

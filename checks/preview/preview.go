@@ -1,0 +1,252 @@
+// Package preview says what a change does to the rules themselves: two rulesets are asked about the same objects, and
+// what they say differently is listed.
+package preview
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/parallel"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/review"
+	"github.com/lintel-bot/lintel/checks/rules"
+	"github.com/lintel-bot/lintel/checks/settings"
+	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/roots"
+)
+
+const (
+	// maxListed is how many differences, and how many failed rows of tests, a preview lists.
+	maxListed = 200
+	// maxNamed is how many resources, and how many roots, one difference names.
+	maxNamed = 50
+	// defaultTime is how long a preview may look at resources, unless it is told otherwise; where the check has a
+	// deadline, it gets at most half of what is left.
+	defaultTime = 90 * time.Second
+	// chunkSize is how many roots are looked at before what they differ in is put together.
+	chunkSize = 64
+)
+
+// Input is what a preview depends on.
+type Input struct {
+	Trees         *diff.Trees
+	Before, After *rules.Sources // the rules in effect, and as the merge leaves them
+	Now           time.Time
+	Repository    []string // names of the repository, see roots.Options
+	Graphs        *graph.Cache
+	Renderings    *render.Cache
+	Limit         time.Duration // how long it may look at resources; 0: 90 s, negative: not at all
+	Tests         TestRunner    // nil: none is run, and the preview says so
+	LastChange    func(rev, path string) (time.Time, bool)
+}
+
+// Run previews the change of the rules; nil where it changes nothing. The problems are those of the check: proposed rules
+// that cannot be compiled, tests that fail.
+func Run(ctx context.Context, in Input) (*report.Preview, []report.Problem, error) {
+	p := &report.Preview{Policies: []report.PolicyPreview{}, Findings: []report.PreviewFinding{}}
+	edits := &rules.Edits{}
+	var problems []report.Problem
+	if in.After != nil {
+		edits = rules.Compare(in.Before, in.After)
+		p.Settings = settings.Edits(in.Before.Settings, in.After.Settings)
+		if edits.Any() {
+			bad, err := previewRules(ctx, in, p, edits)
+			if err != nil {
+				return nil, nil, err
+			}
+			problems = bad
+		}
+	}
+	failed, err := previewTests(ctx, in, p, edits)
+	if err != nil {
+		return nil, nil, err
+	}
+	problems = append(problems, failed...)
+	if !edits.Any() && len(p.Settings) == 0 && p.Tests == nil && len(p.Warnings) == 0 {
+		return nil, problems, nil
+	}
+	head := in.Trees.Head.Tree
+	p.SetNotices(settings.Path, func(path string) bool { _, err := head.Entry(path); return err == nil })
+	for i := range p.Notices {
+		p.Notices[i].Changed = in.Trees.Changed(p.Notices[i].Path)
+	}
+	return p, problems, nil
+}
+
+// comparison compares two versions of the rules.
+type comparison struct {
+	sides    [2]*side
+	policies [2]map[string]*engine.PolicyInfo // by name; the first of a name
+	rules    map[ruleKey]bool                 // those that both versions have
+	states   map[string]report.PolicyState    // of the policies that cannot be compared
+	without  [2]*review.Reviewer              // without the exceptions that change; nil where none do
+	edited   map[*engine.Exception]report.Edit
+}
+
+func newComparison(before, after *side, states map[string]report.PolicyState) *comparison {
+	p := &comparison{sides: [2]*side{before, after}, rules: map[ruleKey]bool{}, states: states}
+	var keys [2]map[ruleKey]bool
+	for i, side := range p.sides {
+		p.policies[i], keys[i] = map[string]*engine.PolicyInfo{}, map[ruleKey]bool{}
+		for _, info := range side.rules.Policies.List() {
+			name := info.FullName()
+			if p.policies[i][name] == nil {
+				p.policies[i][name] = &info
+			}
+			if len(info.Rules) == 0 {
+				keys[i][ruleKey{policy: name}] = true // CEL as a whole
+			}
+			for _, rule := range info.Rules {
+				keys[i][ruleKey{name, rule}] = true
+			}
+		}
+	}
+	for k := range keys[0] {
+		if keys[1][k] {
+			p.rules[k] = true
+		}
+	}
+	return p
+}
+
+// roots lists what either version checks, and of which folders one of them alone has any.
+func (p *comparison) roots() (all []roots.Root, in, out []string) {
+	before, after := p.sides[0], p.sides[1]
+	if before.sides == after.sides {
+		return before.sides.Reached(), nil, nil
+	}
+	a, b := before.sides.Reached(), after.sides.Reached()
+	all = append(slices.Clone(a), b...)
+	slices.SortFunc(all, roots.Compare)
+	return slices.Compact(all), rootsBetween(b, a), rootsBetween(a, b)
+}
+
+// run looks at all roots and puts what they say differently into a preview, in a fixed order whatever the number of
+// processors.
+func (p *comparison) run(ctx context.Context, into *report.Preview, chosen []roots.Root, limit time.Duration) (*gathered, error) {
+	all := newGathered()
+	if end, ok := ctx.Deadline(); ok {
+		limit = min(limit, time.Until(end)/2)
+	}
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	into.Stats.Roots = len(chosen)
+	for chunk := range slices.Chunk(chosen, chunkSize) {
+		list := make([]*rootPreview, len(chunk))
+		parallel.Each(len(chunk), func(i int) { list[i] = p.root(limited, chunk[i]) })
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("the check was stopped: %w", errors.Join(err, context.Cause(ctx)))
+		}
+		for _, one := range list {
+			switch {
+			case one == nil:
+				into.Stats.Unseen++
+				continue
+			case one.err != nil:
+				return nil, one.err
+			case one.unrendered:
+				into.Stats.Unrendered++
+			}
+			into.Stats.Resources += one.resources
+			into.Warnings = append(into.Warnings, one.problems...)
+			all.add(one)
+		}
+	}
+	return all, nil
+}
+
+// root compares what is said about the resources of one root, nil where time was up.
+func (p *comparison) root(ctx context.Context, root roots.Root) *rootPreview {
+	if ctx.Err() != nil {
+		return nil
+	}
+	out := &rootPreview{tallies: map[string]*policyTally{}, exceptions: map[string]*report.ExceptionPreview{}}
+	before, after, err := p.render(ctx, root)
+	if ctx.Err() != nil {
+		return nil
+	}
+	if out.err = err; err != nil {
+		return out
+	}
+	if out.unrendered = len(before.Head)+len(after.Head) > 0; out.unrendered && len(before.Head) == 0 {
+		for _, e := range after.Head {
+			out.problems = append(out.problems, report.Problem{Path: e.Path, Line: e.Line, Column: e.Column,
+				Message: "after the merge, " + root.Path + " cannot be rendered: " + e.Message})
+		}
+	}
+	left := map[diff.Key][]*diff.Pair{}
+	for _, old := range before.Pairs {
+		left[diff.KeyOf(old.New)] = append(left[diff.KeyOf(old.New)], old)
+	}
+	for _, now := range after.Pairs {
+		k := diff.KeyOf(now.New)
+		var old *diff.Pair
+		if len(left[k]) > 0 {
+			old, left[k] = left[k][0], left[k][1:]
+		}
+		p.resource(ctx, out, old, now)
+	}
+	for _, old := range before.Pairs {
+		if k := diff.KeyOf(old.New); len(left[k]) > 0 && left[k][0] == old {
+			left[k] = left[k][1:]
+			p.resource(ctx, out, old, nil)
+		}
+	}
+	if ctx.Err() != nil {
+		return nil // what is left gave errors
+	}
+	return out
+}
+
+// render renders a root for both versions, once where they share the renderer.
+func (p *comparison) render(ctx context.Context, root roots.Root) (before, after *diff.Root, _ error) {
+	a, b := p.sides[0], p.sides[1]
+	before, err := a.render(ctx, root)
+	if err != nil {
+		return nil, nil, err
+	}
+	if a.sides != b.sides {
+		after, err := b.render(ctx, root)
+		return before, after, err
+	}
+	if a.declared != b.declared && before.Known {
+		b.declared.Rendered(root, before.Deployed)
+	}
+	return before, before, nil
+}
+
+// resource compares what is said about one resource; old or now is nil where a version does not check it.
+func (p *comparison) resource(ctx context.Context, out *rootPreview, old, now *diff.Pair) {
+	out.resources++
+	var reviews [2]*review.Answer
+	for i, one := range []*diff.Pair{old, now} {
+		if one != nil {
+			v := p.sides[i].reviewer.Review(ctx, one)
+			reviews[i] = &v
+		}
+	}
+	p.compare(out, reviews[0], reviews[1])
+	p.exceptions(ctx, out, reviews)
+}
+
+// rootsBetween answers the roots of one list that the other does not have, as folders.
+func rootsBetween(of, other []roots.Root) []string {
+	has := map[roots.Root]bool{}
+	for _, root := range other {
+		has[root] = true
+	}
+	paths := map[string]bool{}
+	for _, root := range of {
+		if !has[root] {
+			paths[root.Path] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(paths))
+}

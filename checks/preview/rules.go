@@ -1,0 +1,273 @@
+package preview
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/lintel-bot/lintel/checks/exceptions"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/review"
+	"github.com/lintel-bot/lintel/checks/rules"
+	"github.com/lintel-bot/lintel/engine"
+)
+
+// previewRules asks both versions of the rules about all roots of the head and fills in what they say differently, as
+// far as the time goes. The problems are those of the proposed rules.
+func previewRules(ctx context.Context, in Input, p *report.Preview, e *rules.Edits) ([]report.Problem, error) {
+	old := rules.Compile(concerned(in.Before, e), in.Now, nil)
+	now := rules.Compile(concerned(in.After, e), in.Now, nil)
+	for _, w := range now.Warnings {
+		if e.Files[w.Path] {
+			w.Changed = in.Trees.Changed(w.Path)
+			p.Warnings = append(p.Warnings, w)
+		}
+	}
+	states, blind := documentStates(in, now)
+	now.Exceptions = keepBroken(now.Exceptions, old.Exceptions, in.After.Exceptions)
+	p.Stats.Policies = len(now.Policies.List())
+
+	a, err := newSide(in, old, decide(in, old.Exceptions, in.Trees.Rules.ID), nil)
+	if err != nil {
+		return nil, err
+	}
+	b, err := newSide(in, now, decide(in, now.Exceptions, in.Trees.Head.ID), a)
+	if err != nil {
+		return nil, err
+	}
+	pr := newComparison(a, b, states)
+	pr.edited = map[*engine.Exception]report.Edit{}
+	for _, x := range slices.Concat(old.Exceptions, now.Exceptions) {
+		if edit, ok := e.Exceptions[x.ID()]; ok {
+			pr.edited[x] = edit
+		}
+	}
+	all := newGathered()
+	if blind != "" {
+		p.Warnings = append(p.Warnings, report.Problem{Path: blind, Changed: true,
+			Message: "what changes for the resources is not known: a policy with errors would change what the other policies see"})
+	} else {
+		roots, added, gone := pr.roots()
+		p.RootsIn, p.RootsOut = added, gone
+		pr.spare()
+		if all, err = pr.run(ctx, p, roots, cmp.Or(in.Limit, defaultTime)); err != nil {
+			return nil, err
+		}
+	}
+	p.Findings, p.LeftOut = all.findings()
+	p.Policies = pr.listPolicies(all, e)
+	if blind == "" {
+		p.Exceptions = pr.listExceptions(all)
+	}
+	for i := range p.Policies {
+		p.Policies[i].Partial = p.Stats.Unseen > 0
+		if blind != "" {
+			p.Policies[i].State = cmp.Or(p.Policies[i].State, report.PolicyUnknown)
+		}
+	}
+	for i := range p.Exceptions {
+		p.Exceptions[i].Partial = p.Stats.Unseen > 0
+	}
+	slices.SortFunc(p.Warnings, report.Problem.Compare)
+	p.Warnings = slices.Compact(p.Warnings)
+	return now.Errors, nil
+}
+
+// concerned keeps of the policies those that may say something else.
+func concerned(s *rules.Sources, e *rules.Edits) *rules.Sources {
+	return &rules.Sources{Settings: s.Settings, Policies: e.Concerned(s.Policies), Exceptions: s.Exceptions}
+}
+
+// decide decides which exceptions would count if all were merged. rev is where the history of a file is looked up,
+// unless it is as the rules in effect have it.
+func decide(in Input, list []*engine.Exception, rev string) *exceptions.Decision {
+	since := func(x *engine.Exception) (time.Time, bool) {
+		if in.Trees.Rules.ID != "" && !in.Trees.Proposes(x.Path) {
+			return in.LastChange(in.Trees.Rules.ID, x.Path)
+		}
+		return in.LastChange(cmp.Or(rev, in.Trees.Head.ID), x.Path)
+	}
+	return exceptions.Decide(exceptions.Input{Merged: list, Now: in.Now, Since: since, Blob: func(string) string { return "" }})
+}
+
+// documentStates finds the policies that are not in use after the merge though their files have them: broken ones, and
+// those of kinds that are not evaluated. blind is the file of a broken policy that changes objects: without it, nothing
+// can be said about the others.
+func documentStates(in Input, after *rules.Ruleset) (states map[string]report.PolicyState, blind string) {
+	states = map[string]report.PolicyState{}
+	broken := map[string]bool{}
+	for _, p := range after.Errors {
+		broken[p.Path] = true
+	}
+	used := map[string]bool{}
+	for _, info := range after.Policies.List() {
+		used[info.FullName()] = true
+	}
+	// A file that cannot be read at all has no documents: what it held before counts.
+	held := slices.DeleteFunc(slices.Clone(in.Before.Policies), func(s rules.Source) bool { return !broken[s.Path] })
+	documents := append(rules.Documents(held, false), rules.Documents(in.After.Policies, false)...)
+	for _, d := range documents {
+		switch {
+		case used[d.FullName()] || d.Binding:
+		case broken[d.Path]:
+			states[d.FullName()] = report.PolicyBroken
+			if d.Mutates {
+				blind = d.Path
+			}
+		case states[d.FullName()] == "":
+			states[d.FullName()] = report.PolicyUnevaluated
+		}
+	}
+	return states, blind
+}
+
+// keepBroken adds the present version of exceptions whose next version has errors: the check fails for these, and
+// what would become of the resources is not known.
+func keepBroken(next, present []*engine.Exception, sources []rules.Source) []*engine.Exception {
+	has := map[string]bool{}
+	for _, x := range next {
+		has[x.ID()] = true
+	}
+	wanted := map[string]bool{}
+	for _, d := range rules.Documents(sources, true) {
+		wanted[d.ID()] = !has[d.ID()]
+	}
+	for _, x := range present {
+		if wanted[x.ID()] {
+			next = append(next, x)
+		}
+	}
+	return next
+}
+
+// spare readies the reviewers without the exceptions that change.
+func (p *comparison) spare() {
+	for i, side := range p.sides {
+		rest := slices.DeleteFunc(slices.Clone(side.decision.Counting), func(x *engine.Exception) bool { return p.edited[x] != "" })
+		if len(rest) < len(side.decision.Counting) {
+			p.without[i] = side.reviewerWith(rest)
+		}
+	}
+}
+
+// exceptions counts what the exceptions that change do for a resource: those that are removed before the merge, the
+// others after it.
+func (p *comparison) exceptions(ctx context.Context, out *rootPreview, reviews [2]*review.Answer) {
+	for i, v := range reviews {
+		if v == nil || p.without[i] == nil {
+			continue
+		}
+		var bare map[ruleKey]report.Result
+		lets := map[string]bool{} // by exception: whether it lets anything through
+		for _, res := range v.Results {
+			for _, x := range res.Exceptions {
+				if edit := p.edited[x]; edit == "" || (edit == report.Removed) != (i == 0) {
+					continue
+				}
+				if bare == nil {
+					bare = map[ruleKey]report.Result{}
+					without := p.without[i].Review(ctx, v.Pair)
+					for _, other := range without.Results {
+						k := ruleKey{other.Policy.FullName(), other.Rule}
+						if state := stateOf(other); loudness(state) > loudness(bare[k]) {
+							bare[k] = state
+						}
+					}
+				}
+				state := p.bare(bare, res)
+				if state != "" {
+					lets[x.ID()] = lets[x.ID()] || !quietResult(state)
+				}
+			}
+		}
+		for id, does := range lets {
+			if out.exceptions[id] == nil {
+				out.exceptions[id] = &report.ExceptionPreview{}
+			}
+			if does {
+				out.exceptions[id].Lets++
+			} else {
+				out.exceptions[id].Needless++
+			}
+		}
+	}
+}
+
+// bare answers what a policy says without the exceptions. A policy in CEL calls its result otherwise when an exception
+// takes the resource from it.
+func (p *comparison) bare(results map[ruleKey]report.Result, excepted engine.Result) report.Result {
+	name := excepted.Policy.FullName()
+	if state, ok := results[ruleKey{name, excepted.Rule}]; ok {
+		return state
+	}
+	worst := report.Result("")
+	for k, state := range results {
+		if k.policy == name && loudness(state) > loudness(worst) {
+			worst = state
+		}
+	}
+	return worst
+}
+
+// listPolicies describes the policies that change, and those that say something else.
+func (p *comparison) listPolicies(all *gathered, e *rules.Edits) []report.PolicyPreview {
+	names := map[string]bool{}
+	for name := range e.Policies {
+		names[name] = true
+	}
+	for name, t := range all.tallies {
+		if t.Roots > 0 {
+			names[name] = true
+		}
+	}
+	list := []report.PolicyPreview{}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		t := all.tallies[name]
+		if t == nil {
+			t = &policyTally{}
+		}
+		out := t.PolicyPreview
+		out.Policy, out.Action, out.Before, out.State = name, t.after.action(), t.before.action(), p.states[name]
+		out.Edit = cmp.Or(e.Policies[name], report.Unchanged)
+		info := cmp.Or(p.policies[1][name], p.policies[0][name])
+		switch {
+		case info != nil:
+			out.Path, out.Line = info.Path, info.Line
+		case e.Places[name].Path != "":
+			out.Path, out.Line = e.Places[name].Path, e.Places[name].Line
+		}
+		if info == nil && out.State == "" && out.Edit != report.Removed {
+			continue // a binding
+		}
+		list = append(list, out)
+	}
+	return list
+}
+
+// listExceptions describes the exceptions that change.
+func (p *comparison) listExceptions(all *gathered) []report.ExceptionPreview {
+	byID := map[string]report.ExceptionPreview{}
+	present := slices.Concat(p.sides[0].decision.Counting, p.sides[0].decision.Idle)
+	for i, side := range p.sides {
+		for _, x := range slices.Concat(side.decision.Counting, side.decision.Idle) {
+			edit := p.edited[x]
+			if edit == "" || (edit == report.Removed) != (i == 0) || i == 1 && slices.Contains(present, x) { // one with errors stands as it was
+				continue
+			}
+			out := report.ExceptionPreview{}
+			if counted := all.exceptions[x.ID()]; counted != nil {
+				out = *counted
+			}
+			out.Exception, out.Edit, out.Path, out.Line = x.FullName(), edit, x.Path, x.Line
+			out.Expired = side.decision.State(x) == report.Expired
+			byID[x.ID()] = out
+		}
+	}
+	var list []report.ExceptionPreview
+	for _, id := range slices.Sorted(maps.Keys(byID)) {
+		list = append(list, byID[id])
+	}
+	return list
+}

@@ -1,0 +1,71 @@
+package preview
+
+import (
+	"context"
+	"reflect"
+	"slices"
+
+	"github.com/lintel-bot/lintel/checks/declared"
+	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/exceptions"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/review"
+	"github.com/lintel-bot/lintel/checks/rules"
+	"github.com/lintel-bot/lintel/checks/settings"
+	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/engine/kinds"
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/roots"
+)
+
+// side asks one version of the rules about the head. Everything is as in a check of the whole branch: no resource has an
+// older version, and nobody in particular asks for it.
+type side struct {
+	rules    *rules.Ruleset
+	decision *exceptions.Decision
+	sides    *diff.Sides // both versions share it where their settings allow that
+	declared *declared.Objects
+	reviewer *review.Reviewer
+	view     review.View
+}
+
+// newSide readies a version of the rules; like is the other version, nil where this is the first.
+func newSide(in Input, set *rules.Ruleset, decision *exceptions.Decision, like *side) (*side, error) {
+	s := &side{rules: set, decision: decision}
+	switch {
+	case like != nil && reflect.DeepEqual(set.Settings.Roots, like.rules.Settings.Roots) && set.Settings.Limits == like.rules.Settings.Limits:
+		s.sides = like.sides
+	default:
+		head := in.Trees.Head
+		if !reflect.DeepEqual(set.Settings.Roots, in.Before.Settings.Roots) || set.Settings.Limits != in.Before.Settings.Limits {
+			var err error
+			if head.Roots, err = roots.Open(head.Tree, set.Settings.RootOptions(in.Repository), in.Graphs); err != nil {
+				return nil, err
+			}
+		}
+		config := render.Config{Limits: set.Settings.Limits.Render(), Namespaced: kinds.HasNamespace, Cache: in.Renderings}
+		s.sides = &diff.Sides{Trees: &diff.Trees{Head: head}, Head: render.New(head.Roots, config), All: true}
+	}
+	if like != nil && s.sides == like.sides && slices.Equal(set.Settings.Context, like.rules.Settings.Context) {
+		s.declared = like.declared
+	} else {
+		s.declared = declared.New(s.sides.Trees.Head.Roots, s.sides.Head, set.Settings.Context)
+	}
+	s.reviewer = s.reviewerWith(decision.Counting)
+	s.view = review.View{Exceptions: decision, Policies: set.Policies, Changed: in.Trees.Changed,
+		BlockAll: set.Settings.Block == settings.BlockAll}
+	return s, nil
+}
+
+func (s *side) reviewerWith(counting []*engine.Exception) *review.Reviewer {
+	return &review.Reviewer{User: s.rules.Settings.Requester(report.User{}), Cluster: s.declared,
+		Counting: s.rules.Policies.Bind(counting, s.declared)}
+}
+
+func (s *side) render(ctx context.Context, root roots.Root) (*diff.Root, error) {
+	out, err := s.sides.Render(ctx, root)
+	if err == nil && out.Known {
+		s.declared.Rendered(root, out.Deployed)
+	}
+	return out, err
+}

@@ -1,0 +1,125 @@
+package preview
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/rules"
+	"github.com/lintel-bot/lintel/engine/policy"
+	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// TestRunner runs policy tests (policytest has one): files of a file system, by their paths. What is wrong with the
+// files is among the problems; the error is that of the context.
+type TestRunner func(ctx context.Context, files fs.FS, tests []string, now time.Time) ([]report.TestRow, []report.Problem, error)
+
+// previewTests runs the policy tests that bear on what the change edits. One that fails is a problem of the check: whoever
+// edits a policy mends its tests.
+func previewTests(ctx context.Context, in Input, p *report.Preview, e *rules.Edits) ([]report.Problem, error) {
+	files, err := testFiles(in.Trees, e)
+	if err != nil || len(files) == 0 {
+		return nil, err
+	}
+	if in.Tests == nil {
+		p.Warnings = append(p.Warnings, report.Problem{Path: files[0], Message: "the policy tests were not run: this program cannot run any"})
+		return nil, nil
+	}
+	rows, problems, err := in.Tests(ctx, treeFiles{in.Trees.Head.Tree}, files, in.Now)
+	if err != nil {
+		return nil, err
+	}
+	p.Tests = &report.PreviewTests{Files: files, Errors: len(problems), Rows: []report.TestRow{}}
+	more := map[string]int{} // failed rows by file for which there is no room
+	for _, row := range rows {
+		switch {
+		case row.Excluded:
+			p.Tests.Excluded++
+		case row.OK:
+			p.Tests.Passed++
+		default:
+			p.Tests.Failed++
+			if len(p.Tests.Rows) == maxListed {
+				more[row.File]++
+				continue
+			}
+			p.Tests.Rows = append(p.Tests.Rows, row)
+			problems = append(problems, report.Problem{Path: row.File, Line: row.Line, Message: row.Words()})
+		}
+	}
+	for _, file := range slices.Sorted(maps.Keys(more)) {
+		problems = append(problems, report.Problem{Path: file, Message: fmt.Sprintf("%d more rows of this policy test fail", more[file])})
+	}
+	return problems, nil
+}
+
+// testFiles lists the tests of the head that the change can make fail: those it edits or whose folder it edits, those
+// beside or below a policy or an exception that it edits, and those that name one.
+func testFiles(t *diff.Trees, e *rules.Edits) ([]string, error) {
+	found := map[string]bool{}
+	for p := range t.Paths() {
+		name := path.Join(path.Dir(p), roots.PolicyTestName)
+		if entry, err := t.Head.Tree.Entry(name); err == nil && entry.Kind == tree.File && t.ProposesRules() {
+			found[name] = true
+		}
+	}
+	if len(e.Touched) > 0 {
+		err := t.Head.Tree.Walk(func(p string, entry tree.Entry) error {
+			if path.Base(p) == roots.PolicyTestName && entry.Kind == tree.File && !found[p] {
+				found[p] = concernsTest(e, t.Head.Tree, p)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	maps.DeleteFunc(found, func(_ string, yes bool) bool { return !yes })
+	return slices.Sorted(maps.Keys(found)), nil
+}
+
+// concernsTest reports whether a test lies beside or below a file of rules that is edited, or names one.
+func concernsTest(e *rules.Edits, t *tree.Tree, test string) bool {
+	for p := range e.Touched {
+		if dir := path.Dir(p); dir == "." || strings.HasPrefix(test, dir+"/") {
+			return true
+		}
+	}
+	data, _, err := t.ReadFile(test)
+	if err != nil {
+		return false
+	}
+	documents, _ := policy.Documents(policy.Source{Path: test, Data: data})
+	for _, d := range documents {
+		for _, field := range []string{"policies", "exceptions"} {
+			for _, named := range listOf(d.Value(), field) {
+				name, _ := named.(string)
+				name = path.Join(path.Dir(test), name)
+				if e.Touched[name] {
+					return true
+				}
+				for p := range e.Touched {
+					if path.Dir(p) == name {
+						return true
+					}
+				}
+			}
+		}
+	}
+	return false
+}
+
+// listOf returns the list at a field of an object; nil where it has none.
+func listOf(object any, field string) []any {
+	m, _ := object.(map[string]any)
+	list, _ := m[field].([]any)
+	return list
+}

@@ -1,0 +1,94 @@
+package checks
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/settings"
+	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// repository is what a change is read from.
+type repository struct {
+	objects  *tree.Objects
+	trees    *diff.Trees
+	settings *settings.Settings // those in effect
+	problems []report.Problem   // of the settings, in effect and proposed
+}
+
+// open opens the repository of a change: its trees, its settings, and what differs.
+func open(ctx context.Context, change report.Change, k *kept) (*repository, error) {
+	config := tree.Config{GitDir: change.GitDir, Alternates: change.Alternates, Git: change.Git, Store: &k.blobs}
+	objects, err := tree.Open(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	r := &repository{objects: objects}
+	if err := r.read(change, k); err != nil {
+		_ = objects.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// close ends the reading. Its error says that not everything could be read that was asked for: no answer counts then.
+func (r *repository) close() error {
+	defer r.objects.Close()
+	if err := r.objects.Err(); err != nil {
+		return fmt.Errorf("the repository cannot be read whole: %w", err)
+	}
+	return nil
+}
+
+func (r *repository) read(change report.Change, k *kept) (err error) {
+	t := &diff.Trees{Base: diff.Commit{ID: change.Base}, Head: diff.Commit{ID: change.Head}}
+	r.trees = t
+	if t.Head.Tree, err = r.objects.Tree(change.Head); err != nil {
+		return err
+	}
+	if t.Base.Tree = r.objects.Empty(); change.Base != "" {
+		if t.Base.Tree, err = r.objects.Tree(change.Base); err != nil {
+			return err
+		}
+	}
+	t.Rules = diff.Commit{ID: change.Rules, Tree: t.Head.Tree}
+	if change.Rules != "" {
+		if t.Rules.Tree, err = r.objects.Tree(change.Rules); err != nil {
+			return err
+		}
+	}
+	if r.settings, r.problems, err = settings.Read(t.Rules.Tree); err != nil {
+		return err
+	}
+	r.objects.SetBlobLimit(r.settings.Limits.FileBytes)
+	r.objects.SetFileLimit(r.settings.Limits.Files)
+	if err := t.Compare(); err != nil {
+		return err
+	}
+	if t.Changed(settings.Path) && t.ProposesRules() {
+		_, proposed, err := settings.Read(t.Head.Tree)
+		if err != nil {
+			return err
+		}
+		r.problems = append(r.problems, proposed...)
+	}
+	return r.index(change, k)
+}
+
+// index finds the roots of the three trees, once for each tree.
+func (r *repository) index(change report.Change, k *kept) (err error) {
+	known := map[string]*roots.Set{}
+	for _, c := range []*diff.Commit{&r.trees.Rules, &r.trees.Base, &r.trees.Head} {
+		if c.Roots = known[c.Tree.ID()]; c.Roots != nil {
+			continue
+		}
+		if c.Roots, err = roots.Open(c.Tree, r.settings.RootOptions(change.Repository), &k.graphs); err != nil {
+			return err
+		}
+		known[c.Tree.ID()] = c.Roots
+	}
+	return nil
+}

@@ -1,0 +1,216 @@
+package review
+
+import (
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/origin"
+)
+
+// Exceptions says how far exceptions have come, and who decided.
+type Exceptions interface {
+	State(e *engine.Exception) report.State
+	By(e *engine.Exception) []string
+}
+
+// View is what answers become findings by.
+type View struct {
+	Exceptions Exceptions
+	Policies   *engine.Policies       // what a rule expects is asked of them
+	BlockAll   bool                   // what the base had blocks, too
+	Changed    func(path string) bool // whether the change touches a file
+}
+
+// Found is a finding with the result that it is of.
+type Found struct {
+	report.Finding
+	Pair   *diff.Pair
+	Result engine.Result
+}
+
+// Findings returns the findings of one answer, one for each failing field.
+func (v View) Findings(a *Answer) (list []Found) {
+	for _, res := range a.Results {
+		if Quiet(res) {
+			continue
+		}
+		for _, field := range FieldsOf(res) {
+			f := v.Finding(a, res, field)
+			f.Expected = v.Policies.Expected(res, field)
+			list = append(list, Found{f, a.Pair, res})
+		}
+	}
+	return list
+}
+
+// FieldsOf returns the failing fields of a result: the whole object where none is named.
+func FieldsOf(res engine.Result) []string {
+	if len(res.Fields) == 0 {
+		return []string{""}
+	}
+	return res.Fields
+}
+
+// Quiet reports whether a result is only counted: it passed or does not apply, and no exception had a part in it.
+func Quiet(res engine.Result) bool {
+	passed := res.Outcome == engine.Pass || res.Outcome == engine.Skip
+	return passed && (res.Mutation || len(res.Exceptions) == 0)
+}
+
+// Finding is one finding of an answer.
+func (v View) Finding(a *Answer, res engine.Result, field string) report.Finding {
+	side, old := a.Pair.Resource(), a.Pair.New == nil
+	if res.Old && a.Pair.Old != nil {
+		side, old = a.Pair.Old, true
+	}
+	f := report.Finding{
+		Policy: res.Policy.FullName(), Rule: res.Rule, Severity: res.Policy.Severity,
+		Resource: ResourceOf(a.Pair.Resource()), Operation: string(a.Pair.Operation),
+		Result: ResultOf(res), Action: actionOf(res), Field: field, Message: res.Message,
+		Roots: []string{a.Pair.Root.Path}, New: true,
+		PolicyPath: res.Policy.Path, PolicyLine: res.Policy.Line,
+	}
+	if res.Line > 0 {
+		f.PolicyLine = res.Line
+	}
+	f.Origin = v.place(a, side, field, old)
+	switch {
+	case len(res.Exceptions) > 0:
+		f.Exemption = v.exemption(res.Exceptions)
+	case Violated(res):
+		f.New = !before(a, res, side, field)
+		f.Exemption = v.idle(a, res)
+	}
+	blocking := Violated(res) && res.Enforce
+	f.Blocks = blocking && (f.New || v.BlockAll || intolerant(res))
+	return f
+}
+
+// intolerant reports whether a rule denies an update also of what violated it before: it sets
+// allowExistingViolations to false (https://kyverno.io/docs/policy-types/cluster-policy/validate/).
+func intolerant(res engine.Result) bool {
+	return res.PreExisting && !res.Tolerated && !res.Mutation && strings.HasPrefix(res.Policy.APIVersion, "kyverno.io/")
+}
+
+// before reports whether the base violated the same rule at the same field. Kyverno lets an update pass that still
+// violates what the object violated before; a violation at another field is a new one.
+func before(a *Answer, res engine.Result, side *render.Resource, field string) bool {
+	if a.Pair.Operation != admission.Update {
+		return false
+	}
+	object := side.Object
+	if a.Mutations != nil {
+		object = a.Mutations.object
+	}
+	want := diff.StableField(object, field)
+	for _, old := range a.Old {
+		if !Violated(old) || old.Outcome != res.Outcome || old.Rule != res.Rule || old.Policy != res.Policy {
+			continue
+		}
+		if len(old.Fields) == 0 && field == "" {
+			return true
+		}
+		for _, f := range old.Fields {
+			if diff.StableField(a.Pair.Old.Object, f) == want {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (v View) exemption(list []*engine.Exception) *report.Exemption {
+	e := list[0]
+	for _, other := range list {
+		// The one that counts least says most: approved rather than merged.
+		if v.Exceptions.State(other) != report.Merged {
+			e = other
+		}
+	}
+	return &report.Exemption{
+		Exception: e.FullName(), Path: e.Path,
+		State: v.Exceptions.State(e), By: strings.Join(v.Exceptions.By(e), ", "),
+	}
+}
+
+// idle returns the exception that would cover a violation if it counted.
+func (v View) idle(a *Answer, res engine.Result) *report.Exemption {
+	for _, other := range a.Idle {
+		if other.ID() != res.ID() || Violated(other) {
+			continue
+		}
+		for _, e := range other.Exceptions {
+			switch v.Exceptions.State(e) {
+			case report.Pending, report.Refused, report.Expired:
+				return v.exemption([]*engine.Exception{e})
+			}
+		}
+	}
+	return nil
+}
+
+// place is where a finding's field is written: in the sources, or in the mutate rule that wrote it.
+func (v View) place(a *Answer, side *render.Resource, field string, old bool) *report.Origin {
+	if a.Mutations == nil || old {
+		return v.origin(side.Origin(field), old)
+	}
+	source := v.origin(side.Origin(a.Mutations.rendered(field)), old)
+	w, ok := a.Mutations.writer(field)
+	if !ok {
+		return source
+	}
+	line := max(1, w.line)
+	rendered := report.Place{Path: source.Path, StartLine: source.StartLine, EndLine: source.EndLine, Role: "rendered"}
+	return &report.Origin{Path: w.policy.Path, StartLine: line, EndLine: line, How: string(origin.Writer),
+		Changed: v.Changed(w.policy.Path), Chain: append([]report.Place{rendered}, source.Chain...)}
+}
+
+func (v View) origin(p origin.Place, old bool) *report.Origin {
+	o := &report.Origin{Path: p.Path, StartLine: p.StartLine, EndLine: p.EndLine, StartColumn: p.StartColumn,
+		EndColumn: p.EndColumn, How: string(p.How), Missing: p.Missing, Changed: v.Changed(p.Path)}
+	if old {
+		o.Side = report.Base
+	}
+	for _, l := range p.Chain {
+		o.Chain = append(o.Chain, report.Place{Path: l.Path, StartLine: l.StartLine, EndLine: l.EndLine, Role: l.Role})
+	}
+	return o
+}
+
+// ResourceOf names a rendered resource.
+func ResourceOf(r *render.Resource) report.Resource {
+	return Named(r.Object)
+}
+
+// Named names an object.
+func Named(o admission.Object) report.Resource {
+	id := admission.IdentityOf(o)
+	return report.Resource{APIVersion: id.APIVersion(), Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
+}
+
+// ResultOf is a result in the words of a report.
+func ResultOf(res engine.Result) report.Result {
+	switch res.Outcome {
+	case engine.Skip, engine.Pass: // by an exception, else it is no finding
+		return report.Skip
+	case engine.Unknown:
+		return report.Unknown
+	case engine.Error:
+		return report.Error
+	}
+	if res.Enforce {
+		return report.Fail
+	}
+	return report.Warn
+}
+
+func actionOf(res engine.Result) report.Action {
+	if res.Enforce {
+		return report.Enforce
+	}
+	return report.Audit
+}

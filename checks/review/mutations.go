@@ -1,0 +1,201 @@
+package review
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
+)
+
+// Mutations is what the mutate rules made of a resource before the others looked at it: a finding's field is one of
+// the mutated object, and its place is in the sources, or in the rule that wrote it.
+type Mutations struct {
+	original, object admission.Object
+	writes           []write // in order
+}
+
+// write is a field that a mutate rule wrote, by its stable pointer (see diff.StableField).
+type write struct {
+	field  string
+	policy engine.PolicyRef
+	rule   string
+	line   int
+}
+
+// mutationsOf follows the mutate rules of a review; nil where none changed anything.
+func mutationsOf(p *diff.Pair, results []engine.Result) *Mutations {
+	if p.New == nil {
+		return nil
+	}
+	m := &Mutations{original: p.New.Object, object: p.New.Object}
+	for _, res := range results {
+		if !res.Mutation || res.Patched == nil {
+			continue
+		}
+		w := write{policy: res.Policy, rule: res.Rule, line: max(res.Line, res.Policy.Line)}
+		difference(m.object, res.Patched, "", func(pointer string) {
+			w.field = diff.StableField(res.Patched, pointer)
+			m.writes = append(m.writes, w)
+		})
+		m.object = res.Patched
+	}
+	if len(m.writes) == 0 {
+		return nil
+	}
+	return m
+}
+
+// difference reports the pointers into b of what a does not have, the highest of each branch. What b lacks is not
+// reported: nothing of it can fail.
+func difference(a, b any, pointer string, rep func(string)) {
+	switch b := b.(type) {
+	case map[string]any:
+		old, ok := a.(map[string]any)
+		if !ok {
+			rep(pointer)
+			return
+		}
+		for _, k := range slices.Sorted(maps.Keys(b)) {
+			at := pointer + "/" + jsonpointer.Escape(k)
+			if _, ok := old[k]; !ok {
+				rep(at)
+				continue
+			}
+			difference(old[k], b[k], at, rep)
+		}
+	case []any:
+		old, ok := a.([]any)
+		if !ok {
+			rep(pointer)
+			return
+		}
+		for i := range b {
+			at := pointer + "/" + strconv.Itoa(i)
+			if k := counterpart(old, b, i); k >= 0 {
+				difference(old[k], b[i], at, rep)
+			} else {
+				rep(at)
+			}
+		}
+	default:
+		if !reflect.DeepEqual(a, b) {
+			rep(pointer)
+		}
+	}
+}
+
+// counterpart finds the element of a list that another version of the list has at i: of the same name, the same
+// content, or (for elements that have no name) at the same place. It returns -1 where there is none.
+func counterpart(old, list []any, i int) int {
+	name := elementName(list[i])
+	for k := range old {
+		if name != "" && elementName(old[k]) == name {
+			return k
+		}
+	}
+	if name != "" {
+		return -1
+	}
+	if k := slices.IndexFunc(old, func(e any) bool { return reflect.DeepEqual(e, list[i]) }); k >= 0 {
+		return k
+	}
+	if i < len(old) && elementName(old[i]) == "" {
+		return i
+	}
+	return -1
+}
+
+func elementName(e any) string {
+	m, _ := e.(map[string]any)
+	name, _ := m["name"].(string)
+	return name
+}
+
+// writer returns the last rule that wrote a field of the mutated object, or something around it.
+func (m *Mutations) writer(field string) (write, bool) {
+	at := diff.StableField(m.object, field)
+	for _, w := range slices.Backward(m.writes) {
+		if at == w.field || strings.HasPrefix(at, w.field+"/") {
+			return w, true
+		}
+	}
+	return write{}, false
+}
+
+// rendered returns the pointer that a field of the mutated object has in the rendered one, that of the list where a rule
+// added the element.
+func (m *Mutations) rendered(field string) string {
+	parts := strings.Split(field, "/")
+	var from, to any = m.object, m.original
+	for i := 1; i < len(parts); i++ {
+		token := jsonpointer.Unescape(parts[i])
+		switch at := from.(type) {
+		case map[string]any:
+			other, _ := to.(map[string]any)
+			from, to = at[token], other[token]
+		case []any:
+			other, _ := to.([]any)
+			k, ok := jsonpointer.Index(token, len(at))
+			if !ok {
+				return strings.Join(parts, "/")
+			}
+			back := counterpart(other, at, k)
+			if back < 0 {
+				return strings.Join(parts[:i], "/")
+			}
+			parts[i] = strconv.Itoa(back)
+			from, to = at[k], other[back]
+		default:
+			return strings.Join(parts, "/")
+		}
+	}
+	return strings.Join(parts, "/")
+}
+
+// Mutated lists what mutate rules made of a resource, the writes of one rule together.
+func (a *Answer) Mutated() (list []report.Mutation) {
+	if a.Mutations == nil {
+		return nil
+	}
+	for _, w := range a.Mutations.writes {
+		next := report.Mutation{Policy: w.policy.FullName(), Rule: w.rule,
+			Resource: ResourceOf(a.Pair.New), Root: a.Pair.Root.Path, PolicyPath: w.policy.Path, PolicyLine: w.line}
+		if n := len(list); n > 0 && sameMutation(list[n-1], next) {
+			list[n-1].Fields = append(list[n-1].Fields, w.field)
+			continue
+		}
+		next.Fields = []string{w.field}
+		list = append(list, next)
+	}
+	return list
+}
+
+// By lists the policies that changed the object.
+func (m *Mutations) By() map[string]bool {
+	names := map[string]bool{}
+	if m != nil {
+		for _, w := range m.writes {
+			names[w.policy.FullName()] = true
+		}
+	}
+	return names
+}
+
+// Object is what the mutate rules made of the resource of a pair; where they changed nothing, the resource.
+func (a *Answer) Object() admission.Object {
+	if a.Mutations != nil {
+		return a.Mutations.object
+	}
+	return a.Pair.Resource().Object
+}
+
+func sameMutation(a, b report.Mutation) bool {
+	return a.Policy == b.Policy && a.Rule == b.Rule && a.Resource == b.Resource && a.Root == b.Root && a.PolicyPath == b.PolicyPath && a.PolicyLine == b.PolicyLine
+}

@@ -1,0 +1,108 @@
+// Package review asks the policies about each difference of a change, and puts what they answer on the line a person
+// must edit.
+//
+// It is pure: compiled rules, pairs and declared objects go in, answers and findings come out.
+package review
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/parallel"
+	"github.com/lintel-bot/lintel/checks/settings"
+	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/engine/admission"
+)
+
+// Reviewer asks the policies about one pair at a time. It is safe for concurrent use.
+type Reviewer struct {
+	User     settings.Requester
+	Cluster  admission.Cluster
+	Counting *engine.Evaluator // with the exceptions that count
+	Idle     *engine.Evaluator // with those that do not count, too; nil where there are none
+	Bare     *engine.Evaluator // with no exceptions; nil where nobody wants to know
+}
+
+// Answer is what the policies say about one pair.
+type Answer struct {
+	Pair      *diff.Pair
+	Mutations *Mutations // nil where no mutate rule changed anything
+	Results   []engine.Result
+	Old       []engine.Result // what they say about the old object of an update; asked only when something fails
+	Idle      []engine.Result // what they would say with the exceptions that do not count (yet, or any more)
+	Bare      []engine.Result // what they would say with no exception; asked only where one has a part
+}
+
+// All reviews all pairs, on all processors. The answers are in the order of the pairs; the error says that the context
+// ended before.
+func (v *Reviewer) All(ctx context.Context, pairs []*diff.Pair) ([]Answer, error) {
+	answers := make([]Answer, len(pairs))
+	parallel.Each(len(pairs), func(i int) { answers[i] = v.Review(ctx, pairs[i]) })
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("the check was stopped: %w", errors.Join(err, context.Cause(ctx)))
+	}
+	return answers, nil
+}
+
+// Review asks about one pair.
+func (v *Reviewer) Review(ctx context.Context, p *diff.Pair) Answer {
+	request := v.Request(p)
+	out := Answer{Pair: p, Results: v.Evaluate(ctx, v.Counting, request)}
+	if v.Bare != nil && slices.ContainsFunc(out.Results, func(r engine.Result) bool { return len(r.Exceptions) > 0 }) {
+		out.Bare = v.Bare.Evaluate(ctx, request)
+	}
+	out.Mutations = mutationsOf(p, out.Results)
+	if !slices.ContainsFunc(out.Results, Violated) {
+		return out
+	}
+	if p.Operation == admission.Update {
+		// Did the base violate it, too? The old object takes the place of the new one.
+		before := v.User.Request(admission.Update)
+		before.Object, before.OldObject, before.Namespace = p.Old.Object, p.Old.Object, request.Namespace
+		out.Old = v.Counting.Evaluate(ctx, before)
+	}
+	if v.Idle != nil {
+		out.Idle = v.Idle.Evaluate(ctx, request)
+	}
+	return out
+}
+
+// Request returns the admission request that a pair is.
+func (v *Reviewer) Request(p *diff.Pair) *admission.Request {
+	request := v.User.Request(p.Operation)
+	if p.New != nil {
+		request.Object = p.New.Object
+	}
+	if p.Old != nil {
+		request.OldObject = p.Old.Object
+	}
+	return request
+}
+
+// Evaluate asks one set of rules. The Namespace of a request, which costs a look through the repository, is looked up
+// only for one that cannot be decided without; the request then has it.
+func (v *Reviewer) Evaluate(ctx context.Context, rules *engine.Evaluator, r *admission.Request) []engine.Result {
+	results := rules.Evaluate(ctx, r)
+	if r.Namespace != nil || !slices.ContainsFunc(results, Undecided) {
+		return results
+	}
+	id := admission.IdentityOf(r.Subject())
+	if id.Namespace == "" {
+		return results
+	}
+	namespace, ok := v.Cluster.Get(ctx, "", "Namespace", "", id.Namespace)
+	if !ok {
+		return results
+	}
+	r.Namespace = namespace
+	return rules.Evaluate(ctx, r)
+}
+
+// Undecided reports whether a result depends on what only the cluster has.
+func Undecided(r engine.Result) bool { return r.Outcome == engine.Unknown }
+
+// Violated reports whether a result becomes a finding that can block.
+func Violated(r engine.Result) bool { return r.Outcome == engine.Fail || r.Outcome == engine.Error }

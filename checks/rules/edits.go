@@ -1,0 +1,150 @@
+package rules
+
+import (
+	"bytes"
+	"reflect"
+	"slices"
+
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/engine"
+)
+
+// Documents lists the policies and bindings, or else the exceptions, of sources. What cannot be read is reported where
+// it is compiled.
+func Documents(sources []Source, exceptions bool) []engine.RuleDocument {
+	return slices.DeleteFunc(engine.RuleDocuments(bare(sources)), func(d engine.RuleDocument) bool {
+		return d.Exception != exceptions
+	})
+}
+
+// Edits is how two versions of the rules differ.
+type Edits struct {
+	Policies   map[string]report.Edit    // by name
+	Exceptions map[string]report.Edit    // by id
+	Files      map[string]bool           // those that hold a document that differs, on either side
+	Touched    map[string]bool           // those with documents whose text differs, on either side
+	Places     map[string]report.Problem // where the documents of policies that differ are, at the head if there
+	all        bool                      // everything may be said differently
+	admission  bool
+	names      map[string]bool // policies that may say something else; with all, every one may
+}
+
+// Compare compares two versions of the rules, document by document: moving a file, and what comments say, changes nothing.
+func Compare(before, after *Sources) *Edits {
+	e := &Edits{
+		Policies: map[string]report.Edit{}, Exceptions: map[string]report.Edit{}, Files: map[string]bool{}, Touched: map[string]bool{},
+		names: map[string]bool{}, Places: map[string]report.Problem{},
+	}
+	for _, exceptions := range []bool{false, true} {
+		old, now := before.Policies, after.Policies
+		if exceptions {
+			old, now = before.Exceptions, after.Exceptions
+		}
+		old, now = differing(old, now)
+		a, b := Documents(old, exceptions), Documents(now, exceptions)
+		for _, d := range slices.Concat(a, b) {
+			e.Touched[d.Path] = true
+		}
+		gone, come := unlike(a, b)
+		for _, side := range [][]engine.RuleDocument{gone, come} {
+			for _, d := range side {
+				e.Files[d.Path] = true
+				e.all = e.all || d.Mutates
+				e.admission = e.admission || d.Admission
+				if !exceptions {
+					e.Places[d.FullName()] = report.Problem{Path: d.Path, Line: d.Line}
+				}
+				for _, name := range d.Policies {
+					e.names[name] = true
+				}
+			}
+		}
+		into := e.Policies
+		if exceptions {
+			into = e.Exceptions
+		}
+		for _, d := range gone {
+			if d.Binding {
+				continue
+			}
+			into[e.key(&d)] = report.Removed
+		}
+		for _, d := range come {
+			if d.Binding {
+				continue
+			}
+			if k := e.key(&d); into[k] == report.Removed {
+				into[k] = report.Changed
+			} else if into[k] == "" {
+				into[k] = report.Added
+			}
+		}
+	}
+	a, b := before.Settings, after.Settings
+	e.all = e.all || !reflect.DeepEqual(a.Roots, b.Roots) || a.Limits != b.Limits || !slices.Equal(a.Context, b.Context)
+	return e
+}
+
+func (e *Edits) key(d *engine.RuleDocument) string {
+	if d.Exception {
+		return d.ID()
+	}
+	return d.FullName()
+}
+
+// Any reports whether the resources have to be looked at.
+func (e *Edits) Any() bool { return e.all || len(e.names) > 0 }
+
+// differing drops the files that both lists have with the same content.
+func differing(a, b []Source) (old, now []Source) {
+	content := func(list []Source) map[string][]byte {
+		m := map[string][]byte{}
+		for _, s := range list {
+			m[s.Path] = s.Data
+		}
+		return m
+	}
+	drop := func(list []Source, other map[string][]byte) []Source {
+		return slices.DeleteFunc(slices.Clone(list), func(s Source) bool {
+			data, ok := other[s.Path]
+			return ok && bytes.Equal(data, s.Data)
+		})
+	}
+	return drop(a, content(b)), drop(b, content(a))
+}
+
+// unlike drops the documents that both lists have.
+func unlike(a, b []engine.RuleDocument) (gone, come []engine.RuleDocument) {
+	count := map[string]int{}
+	for _, d := range a {
+		count[d.Content]++
+	}
+	for _, d := range b {
+		if count[d.Content] > 0 {
+			count[d.Content]--
+		} else {
+			come = append(come, d)
+		}
+	}
+	for _, d := range a {
+		if count[d.Content] > 0 {
+			count[d.Content]--
+			gone = append(gone, d)
+		}
+	}
+	return gone, come
+}
+
+// Concerned keeps the files with policies that may say something else, and those that change what the policies see.
+func (e *Edits) Concerned(sources []Source) []Source {
+	if e.all {
+		return sources
+	}
+	keep := map[string]bool{}
+	for _, d := range Documents(sources, false) {
+		if d.Mutates || e.names[d.FullName()] || e.names[d.Name] || e.admission && d.Admission {
+			keep[d.Path] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(sources), func(s Source) bool { return !keep[s.Path] })
+}

@@ -1,0 +1,109 @@
+package rules
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
+	"github.com/lintel-bot/lintel/engine/policy"
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/roots"
+	"gopkg.in/yaml.v3"
+)
+
+// render renders a folder of policies. What stands in the way is a problem: its policies are not in effect.
+func (out *Sources) render(ctx context.Context, renderer *render.Renderer, dir string) (list []Source, _ error) {
+	rendering, problems, err := renderer.Render(ctx, roots.Root{Path: dir})
+	if err != nil {
+		return nil, err
+	}
+	if out.folders[dir] = rendering.Reads; rendering.Reads == nil {
+		out.folders[dir] = map[string]string{}
+	}
+	for _, p := range problems {
+		message := fmt.Sprintf("the policies of %s are not in effect, since it does not render: %s", dir, p.Message)
+		out.Problems = append(out.Problems, report.Problem{Path: p.Path, Line: p.Line, Column: p.Column, Message: message})
+	}
+	if len(problems) > 0 {
+		return nil, nil
+	}
+	for _, res := range rendering.Resources {
+		if !isPolicy(res) {
+			continue
+		}
+		s, err := policySource(res)
+		if err != nil {
+			return nil, fmt.Errorf("read the policies of %s: %w", dir, err)
+		}
+		list = append(list, Source{Source: s, Folder: dir})
+	}
+	return list, nil
+}
+
+// isPolicy reports whether a rendered resource is a policy or a binding.
+func isPolicy(res *render.Resource) bool {
+	apiVersion, _ := res.Object["apiVersion"].(string)
+	kind, _ := res.Object["kind"].(string)
+	group, _, _ := strings.Cut(apiVersion, "/")
+	return strings.HasSuffix(group, "kyverno.io") || strings.Contains(kind, "AdmissionPolicy")
+}
+
+// policySource returns a rendered policy as a source.
+func policySource(res *render.Resource) (policy.Source, error) {
+	data, err := res.YAML()
+	if err != nil {
+		return policy.Source{}, err
+	}
+	at := res.Origin("")
+	return policy.Source{Path: at.Path, Data: data, Line: renderedLines(res, data, at.Path, at.StartLine)}, nil
+}
+
+// placedDepth is how deep the fields of a rendered policy are placed by themselves; what is deeper stands where the
+// field around it does.
+const placedDepth = 4
+
+// renderedLines returns where the lines of a rendered policy stand in the file that it is mostly from.
+func renderedLines(res *render.Resource, data []byte, file string, start int) func(int) int {
+	var document yaml.Node
+	if yaml.Unmarshal(data, &document) != nil {
+		return func(int) int { return start }
+	}
+	lines := map[int]int{}
+	var walk func(n *yaml.Node, pointer string, depth, line int)
+	set := func(n *yaml.Node, pointer string, depth, line int) int {
+		if depth <= placedDepth {
+			if at := res.Origin(pointer); at.Path == file && at.Missing == "" {
+				line = at.StartLine
+			}
+		}
+		if _, ok := lines[n.Line]; !ok {
+			lines[n.Line] = line
+		}
+		return line
+	}
+	walk = func(n *yaml.Node, pointer string, depth, line int) {
+		for i, c := range n.Content {
+			switch {
+			case n.Kind == yaml.MappingNode && i%2 == 0:
+				at := pointer + "/" + jsonpointer.Escape(c.Value)
+				walk(n.Content[i+1], at, depth+1, set(c, at, depth+1, line))
+			case n.Kind == yaml.SequenceNode:
+				at := fmt.Sprintf("%s/%d", pointer, i)
+				walk(c, at, depth+1, set(c, at, depth+1, line))
+			case n.Kind == yaml.DocumentNode:
+				walk(c, pointer, depth, line)
+			}
+		}
+	}
+	walk(&document, "", 0, start)
+	return func(line int) int {
+		for ; line > 0; line-- { // a text of several lines stands where it begins
+			if at, ok := lines[line]; ok {
+				return at
+			}
+		}
+		return start
+	}
+}

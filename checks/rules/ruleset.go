@@ -1,0 +1,64 @@
+package rules
+
+import (
+	"time"
+
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/settings"
+	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/engine/policy"
+)
+
+// Ruleset is one version of the rules, compiled. It is immutable and safe for concurrent use.
+type Ruleset struct {
+	Settings   *settings.Settings
+	Policies   *engine.Policies
+	Exceptions []*engine.Exception
+
+	Errors   []report.Problem // what keeps a rule from being in effect
+	Warnings []report.Problem // what is said beside: deprecated fields, policies that are not evaluated before merge
+}
+
+// Compile compiles rules. A compiler that has seen the same policies before spares the work; nil is one that has not.
+func Compile(s *Sources, now time.Time, known *Compiler) *Ruleset {
+	set := &Ruleset{Settings: s.Settings}
+	options := engine.Options{Now: now}
+	policies, problems := known.policies(bare(s.Policies), options)
+	exceptions, more := engine.CompileExceptions(bare(s.Exceptions), options)
+	set.Policies, set.Exceptions = policies, exceptions
+	for _, list := range [][]policy.Problem{problems, policies.Unsupported(), more} {
+		errs, warnings := Problems(list)
+		set.Errors, set.Warnings = append(set.Errors, errs...), append(set.Warnings, warnings...)
+	}
+	return set
+}
+
+// Count adds the rules to the numbers of a report.
+func (set *Ruleset) Count(s *report.Stats) {
+	for _, p := range set.Policies.List() {
+		s.Policies++
+		s.Rules += len(p.Rules)
+	}
+	s.Exceptions = len(set.Exceptions)
+}
+
+func bare(sources []Source) []policy.Source {
+	list := make([]policy.Source, len(sources))
+	for i, s := range sources {
+		list[i] = s.Source
+	}
+	return list
+}
+
+// Problems splits what the engine found into what fails the check and what is said beside it.
+func Problems(list []policy.Problem) (errs, warnings []report.Problem) {
+	for _, p := range list {
+		q := report.Problem{Path: p.Path, Line: p.Line, Column: p.Column, Message: p.Message}
+		if p.Warning {
+			warnings = append(warnings, q)
+		} else {
+			errs = append(errs, q)
+		}
+	}
+	return errs, warnings
+}

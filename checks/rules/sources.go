@@ -1,0 +1,137 @@
+// Package rules finds, compiles and compares the rules of a repository: its settings, policies and exceptions.
+package rules
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/settings"
+	"github.com/lintel-bot/lintel/engine/kinds"
+	"github.com/lintel-bot/lintel/engine/policy"
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// Source is a file of rules, or what a folder with a kustomization renders to.
+type Source struct {
+	policy.Source
+	Folder string // the folder that it is rendered from; "" for a file as it is
+}
+
+// Sources are where the rules of one commit are written, by its settings.
+type Sources struct {
+	Settings             *settings.Settings
+	Policies, Exceptions []Source
+	Problems             []report.Problem // why policies that the settings name are not in effect
+
+	folders map[string]map[string]string // what the rendering of each folder of policies read
+}
+
+// Find finds the rules of a commit as the settings have it: where they name files or folders, only those count, and
+// folders with a kustomization count as they render; else every manifest that is not a patch, a template or hidden. The
+// error is that of the repository or the context.
+func Find(ctx context.Context, c diff.Commit, s *settings.Settings) (*Sources, error) {
+	out := &Sources{Settings: s, folders: map[string]map[string]string{}}
+	err := out.policies(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	out.Exceptions = out.Policies
+	if len(s.Policies) > 0 || len(s.Exceptions) > 0 {
+		out.Exceptions, err = files(c, s.Exceptions)
+	}
+	return out, err
+}
+
+// FindExceptions is Find for exceptions alone, which are never rendered.
+func FindExceptions(c diff.Commit, s *settings.Settings) (*Sources, error) {
+	list, err := files(c, s.Exceptions)
+	return &Sources{Settings: s, Exceptions: list}, err
+}
+
+func (out *Sources) policies(ctx context.Context, c diff.Commit) (err error) {
+	named := out.Settings.Policies
+	if len(named) == 0 {
+		out.Policies, err = files(c, nil)
+		return err
+	}
+	var plain []string
+	var rendered []Source
+	for _, n := range named {
+		dir := path.Clean(strings.TrimSuffix(n, "/"))
+		if strings.ContainsAny(n, "*?") {
+			plain = append(plain, n)
+			continue
+		}
+		if k, err := c.Roots.Kustomization(dir); k == nil && err == nil {
+			plain = append(plain, n)
+			continue
+		}
+		if out.folders[dir] != nil {
+			continue
+		}
+		renderer := render.New(c.Roots, render.Config{Limits: out.Settings.Limits.Render(), Namespaced: kinds.HasNamespace})
+		list, err := out.render(ctx, renderer, dir)
+		if err != nil {
+			return err
+		}
+		rendered = append(rendered, list...)
+	}
+	if len(plain) > 0 {
+		if out.Policies, err = files(c, plain); err != nil {
+			return err
+		}
+	}
+	out.Policies = append(out.Policies, rendered...)
+	return nil
+}
+
+// files finds the files that may hold policies or exceptions: those that are named, or every manifest.
+func files(c diff.Commit, named []string) ([]Source, error) {
+	var sources []Source
+	for _, p := range c.Roots.Marked() {
+		if c.Roots.Patch(p) || len(named) > 0 && !settings.Under(p, named) || len(named) == 0 && !c.Roots.Manifest(p) {
+			continue
+		}
+		data, _, err := c.Tree.ReadFile(p)
+		if err != nil {
+			return nil, err
+		}
+		sources = append(sources, Source{Source: policy.Source{Path: p, Data: data}})
+	}
+	return sources, nil
+}
+
+// Missing lists policies that the settings name and the tree does not have: a misspelled folder would turn
+// them all off. A missing folder of exceptions or context loosens nothing, and git keeps no empty ones.
+func Missing(t *tree.Tree, named []string) []report.Problem {
+	var problems []report.Problem
+	for _, n := range named {
+		if strings.ContainsAny(n, "*?") {
+			continue
+		}
+		if _, _, err := t.Lookup(n); errors.Is(err, tree.ErrNotExist) {
+			problems = append(problems, report.Problem{Path: settings.Path, Message: fmt.Sprintf("policies: %q does not exist in the repository", n)})
+		}
+	}
+	return problems
+}
+
+// Lost lists the policies that the settings name and that are gone once the head is merged. What the base branch got
+// after the head left it is not lost.
+func Lost(t *diff.Trees, named []string) []report.Problem {
+	lost := Missing(t.Head.Tree, named)
+	if t.Base.ID == "" {
+		return lost
+	}
+	never, now := Missing(t.Base.Tree, named), Missing(t.Rules.Tree, named)
+	return slices.DeleteFunc(lost, func(p report.Problem) bool {
+		return slices.Contains(never, p) && !slices.Contains(now, p)
+	})
+}

@@ -1,0 +1,106 @@
+package checks
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/lintel-bot/lintel/checks/exceptions"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/rules"
+	"github.com/lintel-bot/lintel/checks/settings"
+	"github.com/lintel-bot/lintel/engine"
+)
+
+// ruling is what a change is judged by, and what it would change of that.
+type ruling struct {
+	*rules.Ruleset                // in effect
+	own            *rules.Ruleset // those of the head that the change adds or edits; nil where none can be
+	decision       *exceptions.Decision
+	before, after  *rules.Sources   // before and after the merge; after is nil where the change cannot touch rules
+	problems       []report.Problem // why rules are not, or would not be, in effect
+}
+
+// rule finds and compiles the rules of both sides.
+func rule(ctx context.Context, change report.Change, repo *repository, k *kept) (*ruling, error) {
+	t := repo.trees
+	out := &ruling{problems: rules.Missing(t.Rules.Tree, repo.settings.Policies)}
+	var err error
+	if out.before, err = rules.Find(ctx, t.Rules, repo.settings); err != nil {
+		return nil, err
+	}
+	out.Ruleset = rules.Compile(out.before, change.Now, &k.compiler)
+	out.problems = append(append(out.problems, out.before.Problems...), out.Errors...)
+	var proposed []*engine.Exception
+	if t.ProposesRules() {
+		if err := out.propose(ctx, change, repo); err != nil {
+			return nil, err
+		}
+		proposed = out.own.Exceptions
+	}
+	out.decision = decide(change, repo, out.Exceptions, proposed)
+	return out, nil
+}
+
+// decide decides which exceptions count.
+func decide(change report.Change, repo *repository, merged, proposed []*engine.Exception) *exceptions.Decision {
+	return exceptions.Decide(exceptions.Input{
+		Merged: merged, Proposed: proposed, Now: change.Now, Reviews: change.Reviews, Approve: change.Approve,
+		Blob: repo.blob,
+		Since: func(e *engine.Exception) (time.Time, bool) {
+			rev := change.Rules // the history of the side that the exception is from
+			if rev == "" || slices.Contains(proposed, e) {
+				rev = change.Head
+			}
+			return repo.objects.LastChange(rev, e.Path)
+		},
+	})
+}
+
+// blob is the object id of a file at the head, "" where it has none.
+func (r *repository) blob(path string) string {
+	e, _ := r.trees.Head.Tree.Entry(path)
+	return e.ID
+}
+
+// propose reads the rules of the head: broken ones must not be merged, exceptions may be approved, and what becomes of
+// everything is previewed.
+func (out *ruling) propose(ctx context.Context, change report.Change, repo *repository) error {
+	t := repo.trees
+	head, err := rules.Find(ctx, t.Head, repo.settings)
+	if err != nil {
+		return err
+	}
+	proposal := rules.NewProposal(t, out.before, head)
+	out.own = rules.Compile(proposal.Own(head), change.Now, nil)
+	out.problems = append(append(out.problems, head.Problems...), out.own.Errors...)
+	if !proposal.Any() {
+		return nil
+	}
+	base := out.before
+	if own, ok, err := repo.proposedSettings(); err != nil {
+		return err
+	} else if ok {
+		if head, err = rules.Find(ctx, t.Head, own); err != nil {
+			return err
+		}
+		if base, err = rules.Find(ctx, t.Rules, own); err != nil {
+			return err
+		}
+		proposal = rules.NewProposal(t, base, head)
+		out.problems = append(append(out.problems, head.Problems...), base.Problems...)
+	}
+	out.after = proposal.Merge(base, head)
+	out.problems = append(out.problems, rules.Lost(t, out.after.Settings.Policies)...)
+	return nil
+}
+
+// proposedSettings returns the settings of the change; ok is false where it leaves them alone, and where they cannot be
+// read, which fails the check elsewhere.
+func (r *repository) proposedSettings() (own *settings.Settings, ok bool, err error) {
+	if !r.trees.Proposes(settings.Path) {
+		return nil, false, nil
+	}
+	own, problems, err := settings.Read(r.trees.Head.Tree)
+	return own, err == nil && len(problems) == 0, err
+}

@@ -1,0 +1,69 @@
+package settings
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/engine/policy"
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/source"
+)
+
+// Limits bound what a check may cost; zero means the default. Time and memory of a whole check are not among
+// them: they belong to whoever runs it.
+type Limits struct {
+	FileBytes int64 `yaml:"fileBytes"` // of one file; default 16 MiB
+	Files     int   `yaml:"files"`     // and folders of the repository; default 2,000,000
+	Depth     int   `yaml:"depth"`     // nesting within a file; default 100
+	Nodes     int   `yaml:"nodes"`     // of one file, aliases replaced; default 500,000
+	Layers    int   `yaml:"layers"`    // kustomizations of one root, counted each time; default 2,000
+	Bases     int   `yaml:"bases"`     // bases of bases; default 32
+	Resources int   `yaml:"resources"` // of one root; default 20,000
+}
+
+// most is what a repository may set a limit to: what is beyond it, no server has the memory for.
+func most() map[string]int64 {
+	return map[string]int64{
+		"fileBytes": 256 << 20, "files": 20_000_000, "depth": 1000, "nodes": 20_000_000, "layers": 100_000, "bases": 500, "resources": 1_000_000,
+	}
+}
+
+// Render returns the limits of rendering.
+func (l Limits) Render() render.Limits {
+	return render.Limits{Source: source.Limits{Nodes: l.Nodes, Depth: l.Depth}, Layers: l.Layers, Depth: l.Bases, Resources: l.Resources}
+}
+
+// limitProblems judges the limits of a settings file: each is known, and a number that makes sense.
+func limitProblems(settings *yaml.Node) []report.Problem {
+	_, limits := source.Field(settings, "limits")
+	if limits == nil || limits.Kind != yaml.MappingNode {
+		return nil // what is no map is for the decoder
+	}
+	var problems []report.Problem
+	known := most()
+	for i := 0; i+1 < len(limits.Content); i += 2 {
+		key, value := limits.Content[i], source.Deref(limits.Content[i+1])
+		fail := func(at *yaml.Node, format string, args ...any) {
+			problems = append(problems, report.Problem{Path: Path, Line: at.Line, Column: at.Column, Message: "limits: " + fmt.Sprintf(format, args...)})
+		}
+		limit, ok := known[key.Value]
+		if !ok {
+			names := slices.Sorted(maps.Keys(known))
+			if near := policy.Nearest(key.Value, names); near != "" {
+				fail(key, "%q is not known: did you mean %q?", key.Value, near)
+			} else {
+				fail(key, "%q is not known: there are %q", key.Value, names)
+			}
+			continue
+		}
+		if n, err := strconv.ParseInt(value.Value, 10, 64); value.Kind != yaml.ScalarNode || value.ShortTag() != "!!int" || err != nil || n < 1 || n > limit {
+			fail(value, "%s must be a whole number from 1 to %d; leave it out for the default", key.Value, limit)
+		}
+	}
+	return problems
+}

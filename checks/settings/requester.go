@@ -1,0 +1,44 @@
+package settings
+
+import (
+	"slices"
+
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/engine/admission"
+)
+
+// Requester is the author of a change as the cluster would know them.
+type Requester struct {
+	Info                admission.UserInfo
+	Roles, ClusterRoles []string
+}
+
+// Requester maps the author's account and teams by the settings. An account that is not listed is a user of the
+// cluster by the same name.
+func (s *Settings) Requester(u report.User) Requester {
+	r := Requester{Info: admission.UserInfo{Username: u.Login}}
+	add := func(i Identity) {
+		if i.Username != "" {
+			r.Info.Username = i.Username
+		}
+		r.Info.Groups = append(r.Info.Groups, i.Groups...)
+		r.Roles = append(r.Roles, i.Roles...)
+		r.ClusterRoles = append(r.ClusterRoles, i.ClusterRoles...)
+	}
+	for _, team := range u.Teams {
+		i := s.Identities.Teams[team]
+		i.Username = "" // a team is not a user
+		add(i)
+	}
+	add(s.Identities.Users[u.Login])
+	for _, list := range []*[]string{&r.Info.Groups, &r.Roles, &r.ClusterRoles} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+	return r
+}
+
+// Request returns an admission request of the requester, without objects.
+func (r Requester) Request(operation admission.Operation) *admission.Request {
+	return &admission.Request{Operation: operation, UserInfo: r.Info, Roles: r.Roles, ClusterRoles: r.ClusterRoles}
+}

@@ -1,0 +1,239 @@
+// Package settings reads what a repository decides about its checks: the file .lintel.yaml.
+package settings
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// Path is where a repository keeps its settings.
+const Path = report.SettingsPath
+
+// Settings are what a repository decides about its checks. They are read at the tip of the base branch, never
+// from the change itself. Every field has a default; an empty file or none works.
+type Settings struct {
+	Policies   []string   `yaml:"policies"`   // files and folders; default: by kind, anywhere
+	Exceptions []string   `yaml:"exceptions"` // when set, an exception anywhere else does not count
+	Approvers  Approvers  `yaml:"approvers"`
+	Roots      Roots      `yaml:"roots"`
+	Context    []string   `yaml:"context"` // files with objects that policies may look up though they are not deployed from here
+	Identities Identities `yaml:"identities"`
+	Block      Block      `yaml:"block"`
+	Limits     Limits     `yaml:"limits"`
+}
+
+// Block is what fails a check.
+type Block string
+
+// What blocks.
+const (
+	BlockNew Block = "new" // findings that the base did not have; the default
+	BlockAll Block = "all" // those that it had, too
+)
+
+// Default returns the settings of a repository that has none.
+func Default() *Settings { return &Settings{Block: BlockNew} }
+
+// Approvers say whose review makes an exception count.
+type Approvers struct {
+	Users      []string `yaml:"users"`
+	Teams      []string `yaml:"teams"`
+	CodeOwners *bool    `yaml:"codeowners"`
+	Count      int      `yaml:"count"`
+}
+
+// Roots choose roots by globs over their folders.
+type Roots struct {
+	Include []string `yaml:"include"`
+	Exclude []string `yaml:"exclude"`
+}
+
+// Identities map accounts of the hosting side to users of the cluster.
+type Identities struct {
+	Users map[string]Identity `yaml:"users"`
+	Teams map[string]Identity `yaml:"teams"`
+}
+
+// Identity is a user of the cluster, or what a team adds to one.
+type Identity struct {
+	Username     string   `yaml:"username"`
+	Groups       []string `yaml:"groups"`
+	Roles        []string `yaml:"roles"`
+	ClusterRoles []string `yaml:"clusterRoles"`
+}
+
+// ruleMarks are the words a file must hold to be a policy or an exception; most files have none and are not parsed.
+func ruleMarks() []string { return []string{"kyverno.io/", "AdmissionPolicy"} }
+
+// RootOptions is what the settings say about roots, and about the files that may hold rules. The repository's names are
+// those of roots.Options.
+func (s *Settings) RootOptions(repository []string) roots.Options {
+	return roots.Options{
+		Include: s.Roots.Include, Exclude: s.Roots.Exclude, Limits: s.Limits.Render().Source,
+		Marks: ruleMarks(), Repository: repository,
+	}
+}
+
+// Whom returns who may approve exceptions, defaults filled in.
+func (s *Settings) Whom() report.Approvers {
+	a := report.Approvers{
+		Users: s.Approvers.Users, Teams: s.Approvers.Teams, CodeOwners: true, Count: max(1, s.Approvers.Count),
+	}
+	if s.Approvers.CodeOwners != nil {
+		a.CodeOwners = *s.Approvers.CodeOwners
+	}
+	return a
+}
+
+// Read returns the settings of a tree. What cannot be read is a problem; the defaults then apply, and the problem fails
+// the check. The error is that of the repository.
+func Read(t *tree.Tree) (*Settings, []report.Problem, error) {
+	s := Default()
+	data, _, err := t.ReadFile(Path)
+	if errors.Is(err, tree.ErrNotExist) {
+		return s, nil, nil
+	}
+	var large *tree.TooLargeError
+	if errors.As(err, &large) {
+		return s, []report.Problem{{Path: Path, Message: large.Error()}}, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	problems := parseSettings(data, s)
+	if len(problems) > 0 {
+		s = Default()
+	}
+	return s, problems, nil
+}
+
+// parseSettings decodes a settings file into s, which holds the defaults.
+func parseSettings(data []byte, s *Settings) []report.Problem {
+	documents, err := source.Parse(Path, data, source.Limits{Nodes: 20_000, Depth: 20})
+	var e *source.Error
+	if errors.As(err, &e) {
+		return []report.Problem{{Path: Path, Line: e.Line, Column: e.Column, Message: e.Message}}
+	}
+	if len(documents) > 1 {
+		return []report.Problem{{Path: Path, Line: documents[1].Line, Message: "holds more than one document"}}
+	}
+	if len(documents) == 0 {
+		return nil
+	}
+	if problems := limitProblems(documents[0]); len(problems) > 0 {
+		return problems
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(s); err != nil {
+		return settingsProblems(err)
+	}
+	var problems []report.Problem
+	fail := func(field, format string, args ...any) {
+		key, _ := source.Field(documents[0], field)
+		p := report.Problem{Path: Path, Message: field + ": " + fmt.Sprintf(format, args...)}
+		if key != nil {
+			p.Line, p.Column = key.Line, key.Column
+		}
+		problems = append(problems, p)
+	}
+	switch s.Block {
+	case "":
+		s.Block = BlockNew
+	case BlockNew, BlockAll:
+	default:
+		fail("block", "%q is not known: write new or all", s.Block)
+	}
+	if s.Approvers.Count < 0 {
+		fail("approvers", "count cannot be negative")
+	}
+	for _, team := range s.Approvers.Teams {
+		if org, slug, ok := strings.Cut(team, "/"); !ok || org == "" || slug == "" {
+			fail("approvers", "the team %q needs the form org/team", team)
+		}
+	}
+	for _, list := range []struct {
+		field string
+		globs []string
+	}{
+		{"roots", slices.Concat(s.Roots.Include, s.Roots.Exclude)},
+		{"policies", s.Policies}, {"exceptions", s.Exceptions}, {"context", s.Context},
+	} {
+		for _, g := range list.globs {
+			if _, ok := tree.Clean(g); !ok {
+				fail(list.field, "%q leads out of the repository", g)
+			} else if _, err := roots.Glob(g); err != nil {
+				fail(list.field, "%v", err)
+			}
+		}
+	}
+	return problems
+}
+
+var (
+	settingsLine  = regexp.MustCompile(`^line (\d+): (.*)$`)
+	settingsField = regexp.MustCompile(`^field (\S+) not found in type \S+$`)
+)
+
+// settingsProblems splits the decoder's error into one problem a line.
+func settingsProblems(err error) []report.Problem {
+	var typed *yaml.TypeError
+	if !errors.As(err, &typed) {
+		return []report.Problem{{Path: Path, Message: "cannot be read: " + strings.TrimPrefix(err.Error(), "yaml: ")}}
+	}
+	var problems []report.Problem
+	for _, text := range typed.Errors {
+		p := report.Problem{Path: Path, Message: text}
+		if m := settingsLine.FindStringSubmatch(text); m != nil {
+			p.Line, _ = strconv.Atoi(m[1])
+			p.Message = m[2]
+		}
+		if m := settingsField.FindStringSubmatch(p.Message); m != nil {
+			p.Message = fmt.Sprintf("the field %q is not known: see the settings in the README", m[1])
+		}
+		problems = append(problems, p)
+	}
+	return problems
+}
+
+// Edits names the fields that differ between two versions of the settings.
+func Edits(a, b *Settings) []string {
+	var fields []string
+	x, y := reflect.ValueOf(*a), reflect.ValueOf(*b)
+	for i := range x.NumField() {
+		if !reflect.DeepEqual(x.Field(i).Interface(), y.Field(i).Interface()) {
+			fields = append(fields, x.Type().Field(i).Tag.Get("yaml"))
+		}
+	}
+	return fields
+}
+
+// Under reports whether a path is one of the named files, lies in one of the named folders, or fits one of the globs.
+func Under(p string, named []string) bool {
+	return slices.ContainsFunc(named, func(n string) bool {
+		n = path.Clean(strings.TrimSuffix(n, "/"))
+		if n == "." || p == n || strings.HasPrefix(p, n+"/") {
+			return true
+		}
+		re, err := roots.Glob(n)
+		return err == nil && re.MatchString(p)
+	})
+}
+
+// Teams are those whose members the settings map to users of the cluster, sorted.
+func (s *Settings) Teams() []string { return slices.Sorted(maps.Keys(s.Identities.Teams)) }

@@ -1,0 +1,71 @@
+package settings
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/engine/admission"
+)
+
+func TestParseSettings(t *testing.T) {
+	for _, c := range []struct{ name, data, want string }{
+		{"empty", "", ""},
+		{"comment", "# nothing\n", ""},
+		{"all", "policies: [p/]\nexceptions: [e/]\napprovers: {users: [a], teams: [o/t], codeowners: false, count: 2}\nroots: {include: ['**'], exclude: ['x/**']}\n" +
+			"context: [c.yaml]\nidentities: {users: {u: {username: n, groups: [g], roles: [], clusterRoles: []}}, teams: {o/t: {groups: [g]}}}\nblock: all\nlimits: {depth: 50}\n", ""},
+		{"unknown field", "policies: []\nrots: {}\n", `.lintel.yaml:2: the field "rots" is not known`},
+		{"unknown inner field", "approvers:\n  user: [a]\n", `.lintel.yaml:2: the field "user" is not known`},
+		{"wrong type", "policies: 3\n", ".lintel.yaml:1: cannot unmarshal"},
+		{"syntax", "a: b\n c: d\n", ".lintel.yaml:2: is not valid YAML"},
+		{"block", "\nblock: some\n", `.lintel.yaml:2: block: "some" is not known: write new or all`},
+		{"team", "approvers: {teams: [security]}\n", `.lintel.yaml:1: approvers: the team "security" needs the form org/team`},
+		{"outside", "policies: [../x]\n", `.lintel.yaml:1: policies: "../x" leads out of the repository`},
+		{"absolute", "context: [/etc]\n", `.lintel.yaml:1: context: "/etc" leads out of the repository`},
+		{"two documents", "block: new\n---\nblock: all\n", ".lintel.yaml:3: holds more than one document"},
+		{"list", "- a\n", ".lintel.yaml:1: cannot unmarshal"},
+		{"count", "approvers: {count: -1}\n", "count cannot be negative"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := Default()
+			problems := parseSettings([]byte(c.data), s)
+			var all []string
+			for _, p := range problems {
+				all = append(all, p.String())
+			}
+			if got := strings.Join(all, "\n"); c.want == "" && got != "" || !strings.Contains(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+			if c.want == "" && s.Block == "" {
+				t.Error("block has no value")
+			}
+		})
+	}
+}
+
+func FuzzParseSettings(f *testing.F) {
+	f.Add([]byte("policies: [a]\nblock: new\n"))
+	f.Add([]byte("approvers: {teams: [a/b]}\nlimits: {depth: x}"))
+	f.Add([]byte("a: &a [*a]"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s := Default()
+		if len(parseSettings(data, s)) == 0 && s.Block != "new" && s.Block != "all" {
+			t.Errorf("accepted with block %q", s.Block)
+		}
+	})
+}
+
+func TestUser(t *testing.T) {
+	s := &Settings{Identities: Identities{
+		Users: map[string]Identity{"olga": {Username: "olga@x", Groups: []string{"b", "a"}, ClusterRoles: []string{"view"}}},
+		Teams: map[string]Identity{"o/ops": {Username: "ignored", Groups: []string{"a", "ops"}}},
+	}}
+	r := s.Requester(report.User{Login: "olga", Teams: []string{"o/ops", "o/none"}}).Request(admission.Create)
+	if r.UserInfo.Username != "olga@x" || !slices.Equal(r.UserInfo.Groups, []string{"a", "b", "ops"}) || !slices.Equal(r.ClusterRoles, []string{"view"}) {
+		t.Errorf("got %+v", r)
+	}
+	if r := s.Requester(report.User{Login: "bob"}).Request(admission.Create); r.UserInfo.Username != "bob" || len(r.UserInfo.Groups) > 0 {
+		t.Errorf("got %+v", r)
+	}
+}

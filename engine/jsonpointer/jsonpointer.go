@@ -1,0 +1,94 @@
+// Package jsonpointer walks JSON values by JSON Pointers (RFC 6901). How a token is escaped is go-openapi's knowledge;
+// its own walk is by reflection, which evaluation has no time for.
+package jsonpointer
+
+import (
+	"iter"
+	"strconv"
+	"strings"
+
+	"github.com/go-openapi/jsonpointer"
+)
+
+// Escape returns a key as it is written in a pointer.
+func Escape(key string) string { return jsonpointer.Escape(key) }
+
+// Unescape returns the key that a token of a pointer stands for.
+func Unescape(token string) string {
+	if strings.IndexByte(token, '~') < 0 { // the replacer allocates all the same
+		return token
+	}
+	return jsonpointer.Unescape(token)
+}
+
+// Tokens yields the keys and indexes of a pointer, unescaped.
+func Tokens(pointer string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for pointer != "" {
+			token := pointer[1:]
+			if end := strings.IndexByte(token, '/'); end >= 0 {
+				token, pointer = token[:end], token[end:]
+			} else {
+				pointer = ""
+			}
+			if !yield(Unescape(token)) {
+				return
+			}
+		}
+	}
+}
+
+// Join returns the pointer of the given keys and indexes.
+func Join(tokens ...string) string {
+	var b strings.Builder
+	for _, token := range tokens {
+		b.WriteByte('/')
+		b.WriteString(Escape(token))
+	}
+	return b.String()
+}
+
+// Index returns the index that a token is in a list of a length; ok is false where the list has no such element.
+func Index(token string, length int) (i int, ok bool) {
+	i, err := strconv.Atoi(token)
+	return i, err == nil && i >= 0 && i < length
+}
+
+// Child returns the entry of a map or the element of a list that an unescaped token names.
+func Child(value any, token string) (child any, ok bool) {
+	switch value := value.(type) {
+	case map[string]any:
+		child, ok = value[token]
+	case []any:
+		var i int
+		if i, ok = Index(token, len(value)); ok {
+			child = value[i]
+		}
+	}
+	return child, ok
+}
+
+// Lookup returns the value behind a pointer. ok is false where there is none, or the text is not a pointer.
+func Lookup(value any, pointer string) (found any, ok bool) {
+	if pointer != "" && pointer[0] != '/' {
+		return nil, false
+	}
+	for token := range Tokens(pointer) {
+		if value, ok = Child(value, token); !ok {
+			return nil, false
+		}
+	}
+	return value, true
+}
+
+// At returns the value behind a pointer, nil where there is none.
+func At(value any, pointer string) any {
+	found, _ := Lookup(value, pointer)
+	return found
+}
+
+// Below returns what a pointer adds to another one; ok is false where it does not point into that one's value.
+func Below(pointer, parent string) (rest string, ok bool) {
+	rest, ok = strings.CutPrefix(pointer, parent)
+	return rest, ok && (rest == "" || rest[0] == '/')
+}
