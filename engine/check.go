@@ -32,15 +32,6 @@ func check(d policy.Document, p *policy.ClusterPolicy, trees []any) []policy.Pro
 	return append(c.problems, deprecated(d, p)...)
 }
 
-// checkDocument is check for all kinds; the parts of policies with rules are checked where these are compiled.
-func checkDocument(d policy.Document, u use) []policy.Problem {
-	problems := outdated(d)
-	if u != rules {
-		problems = append(problems, checkCEL(d)...)
-	}
-	return problems
-}
-
 // outdated warns of versions that Kyverno is about to remove.
 func outdated(d policy.Document) []policy.Problem {
 	if d.Group() != "kyverno.io" || d.Version() != "v2alpha1" {

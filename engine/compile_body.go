@@ -304,7 +304,7 @@ func (c *ruleCompiler) mutate(out *rule, r *policy.Rule) *rule {
 		c.elsewhere("/mutate/targets", "mutation of existing objects")
 		return nil
 	}
-	if c.program.report {
+	if c.policy.report {
 		c.elsewhere("/mutate", "mutation outside of admission")
 		return nil
 	}

@@ -14,10 +14,10 @@ import (
 
 // compileRules compiles a ClusterPolicy or Policy. The second result names the rules in it that are only
 // evaluated in a cluster.
-func compileRules(d policy.Document) (*program, []policy.Problem, []policy.Problem) {
+func compileRules(d policy.Document, _ *bindings) (compiled, []policy.Problem, []policy.Problem) {
 	var p policy.ClusterPolicy
 	problems := policy.Decode(d, &p)
-	g := &program{ref: referenceTo(d)}
+	g := &rulePolicy{ref: referenceTo(d)}
 	if d.Kind == "Policy" {
 		g.namespace = d.Namespace
 		if g.namespace == "" {
@@ -66,7 +66,7 @@ func compileRules(d policy.Document) (*program, []policy.Problem, []policy.Probl
 			problems = append(problems, d.Problem(base+"/name", "the rule name %q is used twice in this policy: rename one", r.Name))
 		}
 		names[r.Name] = true
-		c := &ruleCompiler{doc: d, base: base, tree: trees[i], program: g, standard: standard}
+		c := &ruleCompiler{doc: d, base: base, tree: trees[i], policy: g, standard: standard}
 		compiled := c.rule(r)
 		problems = append(problems, c.problems...)
 		unsupported = append(unsupported, c.unsupported...)
@@ -80,7 +80,7 @@ func compileRules(d policy.Document) (*program, []policy.Problem, []policy.Probl
 	for _, gen := range generated {
 		r, bad := policy.FromTree[policy.Rule](d, gen.Tree)
 		problems = append(problems, bad...)
-		c := &ruleCompiler{doc: d, base: fmt.Sprintf("/spec/rules/%d", gen.Index), tree: gen.Tree, program: g, standard: standard, generated: true}
+		c := &ruleCompiler{doc: d, base: fmt.Sprintf("/spec/rules/%d", gen.Index), tree: gen.Tree, policy: g, standard: standard, generated: true}
 		if compiled := c.rule(&r); compiled != nil {
 			g.rules = append(g.rules, compiled)
 		}
@@ -104,7 +104,7 @@ type ruleCompiler struct {
 	doc         policy.Document
 	base        string // pointer of the rule in the document
 	tree        any    // the rule as JSON
-	program     *program
+	policy      *rulePolicy
 	standard    action
 	generated   bool // the tree is not what is written: problems are reported at the rule
 	problems    []policy.Problem
@@ -124,7 +124,7 @@ func (c *ruleCompiler) bad(pointer, format string, args ...any) {
 }
 
 func (c *ruleCompiler) rule(r *policy.Rule) *rule {
-	out := &rule{policy: c.program, name: r.Name, tolerant: true}
+	out := &rule{policy: c.policy, name: r.Name, tolerant: true}
 	out.line, _ = c.doc.Position(c.base)
 	if r.Name == "" {
 		out.name = "rule"

@@ -58,7 +58,7 @@ func (c *ruleCompiler) context(at string, list []policy.ContextEntry) []*entry {
 }
 
 func (c *ruleCompiler) entry(at, source string, e policy.ContextEntry) *entry {
-	out := &entry{name: e.Name, policySpace: c.program.namespace}
+	out := &entry{name: e.Name, policySpace: c.policy.namespace}
 	switch source {
 	case "variable":
 		out.variable = true

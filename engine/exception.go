@@ -35,14 +35,11 @@ type Exception struct {
 }
 
 // names reports whether an exception refers to a rule. A namespaced policy is named with its namespace.
-func (x *Exception) names(g *program, rule string) bool {
-	name := g.ref.Name
-	if g.namespace != "" {
-		name = g.namespace + "/" + name
-	}
+func (x *Exception) names(p *rulePolicy, rule string) bool {
 	if x.spec == nil {
 		return false
 	}
+	name := fullName(p.namespace, p.ref.Name)
 	for _, r := range x.spec.Exceptions {
 		if r.PolicyName == name && len(r.RuleNames) > 0 && match.AnyWildcard(r.RuleNames, rule) {
 			return true
@@ -58,11 +55,11 @@ func compileExceptions(sources []policy.Source, _ Options) ([]*Exception, []poli
 		docs, bad := policy.Documents(s)
 		problems = append(problems, bad...)
 		for _, d := range docs {
-			u, bad := classify(d)
+			r, bad := roleOf(d)
 			if bad != nil && d.Kind == "PolicyException" {
 				problems = append(problems, *bad)
 			}
-			if u != exception {
+			if r == nil || !r.exception {
 				continue
 			}
 			x, more := compileException(d)
@@ -206,6 +203,11 @@ func (x *Exception) ends(value string) error {
 	}
 	x.TTL = d
 	return nil
+}
+
+// readsNamespace reports whether the exception asks for the Namespace object of a request.
+func (x *Exception) readsNamespace() bool {
+	return x.match.ReadsNamespace() || x.cel != nil && x.cel.ReadsNamespace()
 }
 
 // excepted finds the exceptions that cover the request. pending is set when one might, which depends on

@@ -10,7 +10,7 @@ import (
 // Outcome is what a rule said about a request.
 type Outcome string
 
-// The outcomes. Unknown means that the rule needs data only the cluster has; it is no pass.
+// The outcomes. Unknown means that the rule needs data only the cluster has; it is not a pass.
 const (
 	Pass    Outcome = "pass"
 	Fail    Outcome = "fail"
@@ -77,17 +77,10 @@ type Options struct {
 }
 
 // CompilePolicies reads and compiles all policies of the files; documents of other kinds are ignored. It
-// returns every problem of every file in one go. A policy with a problem that is no warning is not in the
+// returns every problem of every file in one go. A policy with a problem that is not a warning is not in the
 // set. The set is never nil.
 func CompilePolicies(sources []policy.Source, o Options) (*Policies, []policy.Problem) {
 	return compilePolicies(sources, o)
-}
-
-// At answers the same policies with another clock. Policies are compiled once for many checks.
-func (p *Policies) At(now time.Time) *Policies {
-	other := *p
-	other.options.Now = now
-	return &other
 }
 
 // CompileExceptions reads and compiles all PolicyExceptions of the files, of kyverno.io and of

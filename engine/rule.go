@@ -40,8 +40,8 @@ func broken(what string, err error) verdict {
 
 // rule evaluates one rule; ok is false when it is not about the request or has nothing to say. A rule that says
 // several things about an object, of which more are the further ones, has one outcome.
-func (v *review) rule(b *bound, i int) (out Result, more []verdict, ok bool) {
-	r := b.rules[i]
+func (v *review) rule(s *ruleStep) (out Result, more []verdict, ok bool) {
+	r := s.rule
 	defer func() {
 		if x := recover(); x != nil {
 			out = v.result(r, verdict{outcome: Error, message: panicked(x)})
@@ -57,7 +57,7 @@ func (v *review) rule(b *bound, i int) (out Result, more []verdict, ok bool) {
 	}
 	d := verdict{outcome: Fail, message: "the rule may change the object"}
 	if undecided == nil || r.mutation == nil {
-		d = v.decide(b, i)
+		d = v.decide(s)
 	}
 	if d.outcome == "" {
 		return Result{}, nil, false
@@ -69,7 +69,7 @@ func (v *review) rule(b *bound, i int) (out Result, more []verdict, ok bool) {
 	}
 	out = v.result(r, d)
 	if d.outcome == Fail && v.request.Operation == admission.Update && v.request.OldObject != nil && !v.prior {
-		out.PreExisting = v.violatedBefore(b, i)
+		out.PreExisting = v.violatedBefore(s)
 		out.Tolerated = out.PreExisting && r.tolerant && r.mutation == nil
 	}
 	if d.outcome != Fail {
@@ -97,14 +97,14 @@ func (v *review) result(r *rule, d verdict) Result {
 
 // violatedBefore reports whether the old object of an update violates the rule, evaluated as if it were
 // created now by nobody that rules know.
-func (v *review) violatedBefore(b *bound, i int) bool {
+func (v *review) violatedBefore(s *ruleStep) bool {
 	old := *v.request
 	old.Operation, old.Object, old.OldObject = admission.Create, v.request.OldObject, nil
 	p := v.newReview(v.ctx, &old)
 	p.prior = true
 	p.target.User = admission.UserInfo{Username: "lintel:nobody"}
 	p.target.Roles, p.target.ClusterRoles = nil, nil
-	r, _, ok := p.rule(b, i)
+	r, _, ok := p.rule(s)
 	return ok && r.Outcome == Fail
 }
 
@@ -116,8 +116,8 @@ func (r *rule) plain() bool {
 }
 
 // decide evaluates a rule that is about the request.
-func (v *review) decide(b *bound, i int) verdict {
-	r, exceptions := b.rules[i], b.exceptions[i]
+func (v *review) decide(s *ruleStep) verdict {
+	r, exceptions := s.rule, s.exceptions
 	f := &frame{review: v, rule: r}
 	if !r.plain() || len(exceptions) > 0 {
 		f.open()
