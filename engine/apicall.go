@@ -83,7 +83,7 @@ func (e *entry) loadAPICall(s *variable.Scope) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := q.Search(s.Context(), found, envOf(s))
+	out, err := q.Search(s.Context(), found, s.Env())
 	if err != nil {
 		return nil, fmt.Errorf("failed to apply JMESPath %s for context entry %s: %w", q, e.name, err)
 	}
@@ -93,7 +93,7 @@ func (e *entry) loadAPICall(s *variable.Scope) (any, error) {
 // answer is the object or list that the repository declares, nil when it declares none: what the cluster has
 // is then not known.
 func (l lookupPath) answer(s *variable.Scope) any {
-	cluster := clusterOf(s)
+	cluster := s.Cluster()
 	kind := kindOfResource(cluster, l.group, l.resource)
 	if cluster == nil || kind == "" {
 		return nil

@@ -220,7 +220,7 @@ func (e *entry) loadVariable(s *variable.Scope) (any, error) {
 			out = v
 			break
 		}
-		found, err := path.Search(s.Context(), v, envOf(s))
+		found, err := path.Search(s.Context(), v, s.Env())
 		if err == nil {
 			out = found
 		} else if !hasDefault || needsCluster(err) {
@@ -280,7 +280,7 @@ func (e *entry) loadConfigMap(s *variable.Scope) (any, error) {
 		return nil, fmt.Errorf("context entry %s: configMap namespace %q is different from policy namespace %q", e.name, namespace, e.policySpace)
 	}
 	needs := &admission.NeedsClusterError{What: "ConfigMap " + namespace + "/" + name}
-	cluster := clusterOf(s)
+	cluster := s.Cluster()
 	if cluster == nil {
 		return nil, needs
 	}

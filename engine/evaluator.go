@@ -174,8 +174,6 @@ func panicked(x any) string {
 	return "the rule could not be evaluated: internal error: " + message
 }
 
-type reviewKey struct{}
-
 // root is the variables that all rules have, and scope a scope over them.
 func (v *review) root() map[string]any {
 	if v.vars == nil {
@@ -186,23 +184,8 @@ func (v *review) root() map[string]any {
 
 func (v *review) newScope() *variable.Scope {
 	if v.scope == nil {
-		ctx := context.WithValue(v.ctx, reviewKey{}, v)
-		v.scope = variable.NewScope(ctx, v.root(), v.env)
+		v.scope = variable.NewScope(v.ctx, v.root(), v.env, v.cluster)
 		v.scope.Lazy("images", func(*variable.Scope) (any, error) { return images(v.request.Subject()) })
 	}
 	return v.scope.Child()
-}
-
-func clusterOf(s *variable.Scope) admission.Cluster {
-	if v, ok := s.Context().Value(reviewKey{}).(*review); ok {
-		return v.cluster
-	}
-	return nil
-}
-
-func envOf(s *variable.Scope) jmespath.Env {
-	if v, ok := s.Context().Value(reviewKey{}).(*review); ok {
-		return v.env
-	}
-	return jmespath.Env{}
 }

@@ -52,7 +52,7 @@ request:
 func scope(t testing.TB) *variable.Scope {
 	t.Helper()
 	root := tree(t, requestText).(map[string]any)
-	sc := variable.NewScope(context.Background(), root, jmespath.Env{Now: time.Unix(0, 0)})
+	sc := variable.NewScope(context.Background(), root, jmespath.Env{Now: time.Unix(0, 0)}, nil)
 	sc.Set("allowed", []any{"reg.io/*"})
 	sc.Lazy("limit", func(*variable.Scope) (any, error) { return int64(2), nil })
 	sc.Lazy("broken", func(*variable.Scope) (any, error) { return nil, errors.New("out of reach") })
@@ -329,7 +329,7 @@ func FuzzCompile(f *testing.F) {
 			return
 		}
 		s.Expressions()
-		sc := variable.NewScope(context.Background(), map[string]any{"request": map[string]any{"operation": "CREATE"}}, jmespath.Env{})
+		sc := variable.NewScope(context.Background(), map[string]any{"request": map[string]any{"operation": "CREATE"}}, jmespath.Env{}, nil)
 		got, err := s.Evaluate(sc)
 		if met, _, holdsErr := s.Holds(sc); (err == nil) != (holdsErr == nil) || met != got.Met {
 			t.Errorf("Evaluate %v, %v and Holds %v, %v", got, err, met, holdsErr)

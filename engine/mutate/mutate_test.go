@@ -32,7 +32,7 @@ func apply(t *testing.T, rule string, object map[string]any) (map[string]any, []
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := variable.NewScope(t.Context(), map[string]any{"request": map[string]any{"operation": "CREATE", "object": object}}, jmespath.Env{})
+	s := variable.NewScope(t.Context(), map[string]any{"request": map[string]any{"operation": "CREATE", "object": object}}, jmespath.Env{}, nil)
 	return m.Apply(s, object)
 }
 

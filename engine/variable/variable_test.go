@@ -47,7 +47,7 @@ func testRoot(t testing.TB, operation string) map[string]any {
 
 func testScope(t testing.TB, operation string) *Scope {
 	t.Helper()
-	s := NewScope(context.Background(), testRoot(t, operation), jmespath.Env{Now: time.Unix(0, 0).UTC(), Seed: 1})
+	s := NewScope(context.Background(), testRoot(t, operation), jmespath.Env{Now: time.Unix(0, 0).UTC(), Seed: 1}, nil)
 	s.Set("key", "app")
 	s.Set("cm", map[string]any{"data": map[string]any{"x": "from-cm", "loop": "{{ cm.data.loop }}!", "deep": "<{{ key }}>"}})
 	s.Set("element", map[string]any{"name": "a", "n": int64(7)})
@@ -314,7 +314,7 @@ func TestConcurrentResolve(t *testing.T) {
 	for range 8 {
 		group.Go(func() {
 			for range 50 {
-				s := NewScope(context.Background(), root, jmespath.Env{})
+				s := NewScope(context.Background(), root, jmespath.Env{}, nil)
 				s.Set("key", "app")
 				if _, err := tree.Resolve(s); err != nil {
 					t.Error(err)
@@ -372,7 +372,7 @@ func BenchmarkResolve(b *testing.B) {
 	root := testRoot(b, "CREATE")
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := tree.Resolve(NewScope(context.Background(), root, jmespath.Env{})); err != nil {
+		if _, err := tree.Resolve(NewScope(context.Background(), root, jmespath.Env{}, nil)); err != nil {
 			b.Fatal(err)
 		}
 	}
