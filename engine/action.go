@@ -9,7 +9,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// action says whether a failure blocks: as the first matching override says, else as the action says, else
+// action decides whether a failure blocks: as the first matching override says, else as the action says, else
 // it is audited.
 type action struct {
 	overrides []override

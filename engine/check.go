@@ -87,7 +87,7 @@ func checkMetadata(d policy.Document, m policy.Metadata) []policy.Problem {
 		if len(validation.IsQualifiedName(k)) > 0 {
 			c.bad(at, "%q is no key of a label: write a name of up to 63 letters, digits, -, _ and ., or domain/name", k)
 		}
-		// A date with colons is no value of a label, but what it says is clear.
+		// A date with colons is not a value of a label, but what it says is clear.
 		if len(validation.IsValidLabelValue(v)) > 0 && !strings.ContainsAny(v, "{}$") && k != ttlLabel {
 			c.bad(at, "%q is no value of a label: use up to 63 letters, digits, -, _ and .", v)
 		}
@@ -283,7 +283,7 @@ func suggestion(near string) string {
 	return fmt.Sprintf(": did you mean %q?", near)
 }
 
-// metadata refuses labels and annotations of a pattern that are no text: the objects that are compared have
+// metadata refuses labels and annotations of a pattern that are not text: the objects that are compared have
 // nothing else there.
 func (c *checker) metadata(at string, pattern any) {
 	for _, path := range []string{"/metadata", "/spec/template/metadata"} {

@@ -13,7 +13,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// extractor finds images in objects that are no pods (imageExtractors of a rule,
+// extractor finds images in objects that are not pods (imageExtractors of a rule,
 // https://kyverno.io/docs/policy-types/cluster-policy/verify-images/#custom-image-extractors).
 type extractor struct {
 	path  []string // of the maps that hold an image; "*" is every element

@@ -214,7 +214,7 @@ func (f *frame) forEach(entries []*forEach) verdict {
 	return verdict{}
 }
 
-// and keeps the first verdict that is no pass, and the fields of all failures. What is not known gives way
+// and keeps the first verdict that is not a pass, and the fields of all failures. What is not known gives way
 // to what is: a violation is one whatever the cluster has.
 func (d verdict) and(next verdict) verdict {
 	if d.outcome == "" || d.outcome == Unknown && (next.outcome == Fail || next.outcome == Error) {

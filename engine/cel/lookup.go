@@ -12,7 +12,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/kinds"
 )
 
-// lookUp answers resource.Get, List, Post and ToGVR from what the repository declares. A policy that lives in
+// lookUp evaluates resource.Get, List, Post and ToGVR from what the repository declares. A policy that lives in
 // a namespace may leave the namespace out.
 func (a *activation) lookUp(name string, args []ref.Val) ref.Val {
 	s := a.state
@@ -97,7 +97,7 @@ func (s *evaluation) whole() bool {
 	return ok && c.Whole()
 }
 
-// imageData answers image.GetMetadata from what a test declares of images; else only a registry knows.
+// imageData evaluates image.GetMetadata from what a test declares of images; else only a registry knows.
 func (s *evaluation) imageData(name string, args []ref.Val) ref.Val {
 	if !strings.EqualFold(name, "GetMetadata") || len(args) != 1 {
 		return types.NoSuchOverloadErr()

@@ -56,7 +56,7 @@ func CompileRule(doc policy.Document, spec RuleSpec) (*Rule, []policy.Problem) {
 	return &Rule{name: spec.Name, message: strings.TrimSpace(spec.Message), program: p, paramKind: spec.ParamKind, paramRef: spec.ParamRef, readsNamespace: c.readsNamespace}, c.problems
 }
 
-// Evaluate answers one result. Whether the rule matches the request, and whether an exception takes it away,
+// Evaluate returns one result. Whether the rule matches the request, and whether an exception takes it away,
 // is the caller's to say, as is Enforce.
 func (r *Rule) Evaluate(ctx context.Context, req *admission.Request, env Env) Result {
 	params, err := r.program.params(ctx, req, env, r.paramKind, r.paramRef)

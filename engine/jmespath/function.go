@@ -31,7 +31,7 @@ func (k kind) String() string {
 	return strings.Join(names, " or ")
 }
 
-// takes says whether a value is of one of the types.
+// takes reports whether a value is of one of the types.
 func (k kind) takes(v any) bool {
 	if k&(kindAny|kindExpref) != 0 { // references are checked when the expression is compiled
 		return true

@@ -99,7 +99,7 @@ func truncate(c *call) (any, error) {
 	return c.str(0), nil
 }
 
-// semverCompare takes a first argument that is no version as 0.0.0, as Kyverno does; a range that cannot
+// semverCompare takes a first argument that is not a version as 0.0.0, as Kyverno does; a range that cannot
 // be read is an error. The ranges are those of blang/semver ("x" placeholders, AND by space, OR by ||).
 func semverCompare(c *call) (any, error) {
 	in, err := semver.ParseRange(c.str(1))

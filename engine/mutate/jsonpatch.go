@@ -71,7 +71,7 @@ func operations(v any) (ops, error) {
 }
 
 // apply gives the object with the patch applied. Like Kyverno, it makes the parents of what is added, and
-// removing what is not there is no error.
+// removing what is not there is not an error.
 func (o ops) apply(object admission.Object) (admission.Object, error) {
 	options := jsonpatch.NewApplyOptions()
 	options.AllowMissingPathOnRemove = true
