@@ -7,7 +7,10 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-func compilePolicies(sources []policy.Source, o Options) (*Policies, []policy.Problem) {
+// CompilePolicies reads and compiles all policies of the files; documents of other kinds are ignored. It
+// returns every problem of every file in one go. A policy with a problem that is not a warning is not in the
+// set. The set is never nil.
+func CompilePolicies(sources []policy.Source, o Options) (*Policies, []policy.Problem) {
 	out := &Policies{options: o, byRef: map[PolicyRef]compiled{}}
 	var problems []policy.Problem
 	var bound bindings

@@ -48,7 +48,9 @@ func (x *Exception) names(p *rulePolicy, rule string) bool {
 	return false
 }
 
-func compileExceptions(sources []policy.Source, _ Options) ([]*Exception, []policy.Problem) {
+// CompileExceptions reads and compiles all PolicyExceptions of the files, of kyverno.io and of
+// policies.kyverno.io, like [CompilePolicies].
+func CompileExceptions(sources []policy.Source, _ Options) ([]*Exception, []policy.Problem) {
 	var out []*Exception
 	var problems []policy.Problem
 	for _, s := range sources {

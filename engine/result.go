@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/lintel-bot/lintel/engine/admission"
-	"github.com/lintel-bot/lintel/engine/policy"
 )
 
 // Outcome is what a rule said about a request.
@@ -74,17 +73,4 @@ type PolicyInfo struct {
 // Options are the inputs of a compilation that are not in files.
 type Options struct {
 	Now time.Time // the clock of the check, for time functions of policies
-}
-
-// CompilePolicies reads and compiles all policies of the files; documents of other kinds are ignored. It
-// returns every problem of every file in one go. A policy with a problem that is not a warning is not in the
-// set. The set is never nil.
-func CompilePolicies(sources []policy.Source, o Options) (*Policies, []policy.Problem) {
-	return compilePolicies(sources, o)
-}
-
-// CompileExceptions reads and compiles all PolicyExceptions of the files, of kyverno.io and of
-// policies.kyverno.io, like [CompilePolicies].
-func CompileExceptions(sources []policy.Source, o Options) ([]*Exception, []policy.Problem) {
-	return compileExceptions(sources, o)
 }
