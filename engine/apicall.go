@@ -70,7 +70,8 @@ func (e *entry) loadAPICall(s *variable.Scope) (any, error) {
 		return nil, needs
 	}
 	if e.policySpace != "" && l.namespace != e.policySpace {
-		return nil, fmt.Errorf("path %s refers to namespace %q, which is different from the policy namespace %s", urlPath, l.namespace, e.policySpace)
+		return nil, fmt.Errorf("path %s refers to namespace %q, which is different from the policy namespace %s", urlPath,
+			l.namespace, e.policySpace)
 	}
 	found := l.answer(s)
 	if found == nil {
@@ -118,7 +119,8 @@ func (l lookupPath) answer(s *variable.Scope) any {
 		items = []any{}
 	}
 	id := admission.Identity{Group: l.group, Version: l.version}
-	return map[string]any{"apiVersion": id.APIVersion(), "kind": kind + "List", "metadata": map[string]any{}, "items": items}
+	return map[string]any{"apiVersion": id.APIVersion(), "kind": kind + "List", "metadata": map[string]any{},
+		"items": items}
 }
 
 func labelsOf(object admission.Object) labels.Set {

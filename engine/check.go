@@ -47,7 +47,8 @@ func checkException(d policy.Document, e policy.PolicyException) []policy.Proble
 	c.problems = append(outdated(d), checkMetadata(d, e.Metadata)...)
 	c.block("/spec/match", e.Spec.Match, false)
 	v := &variableChecker{doc: d, tree: d.Value(), background: c.background}
-	v.strings("/spec/conditions", names{"request": true, "images": true, "serviceAccountName": true, "serviceAccountNamespace": true})
+	v.strings("/spec/conditions", names{"request": true, "images": true, "serviceAccountName": true,
+		"serviceAccountNamespace": true})
 	c.operations("/spec/conditions", lookup(v.tree, "/spec/conditions"))
 	return append(c.problems, v.problems...)
 }
@@ -74,12 +75,14 @@ func checkMetadata(d policy.Document, m policy.Metadata) []policy.Problem {
 	// What still is a template of another tool has no name yet.
 	if m.Name != "" && !strings.ContainsAny(m.Name, "{}$") {
 		if bad := validation.IsDNS1123Subdomain(m.Name); len(bad) > 0 {
-			c.bad("/metadata/name", "%q is no name of an object: use lower case letters, digits, - and . only, up to 253", m.Name)
+			c.bad("/metadata/name", "%q is no name of an object: use lower case letters, digits, - and . only, up to 253",
+				m.Name)
 		}
 	}
 	if m.Namespace != "" && !strings.ContainsAny(m.Namespace, "{}$") {
 		if bad := validation.IsDNS1123Label(m.Namespace); len(bad) > 0 {
-			c.bad("/metadata/namespace", "%q is no name of a namespace: use lower case letters, digits and - only, up to 63", m.Namespace)
+			c.bad("/metadata/namespace", "%q is no name of a namespace: use lower case letters, digits and - only, up to 63",
+				m.Namespace)
 		}
 	}
 	for k, v := range m.Labels {
@@ -94,7 +97,8 @@ func checkMetadata(d policy.Document, m policy.Metadata) []policy.Problem {
 	}
 	for k := range m.Annotations {
 		if len(validation.IsQualifiedName(strings.ToLower(k))) > 0 {
-			c.bad("/metadata/annotations/"+escape(k), "%q is no key of an annotation: write a name of up to 63 letters, digits, -, _ and ., or domain/name", k)
+			c.bad("/metadata/annotations/"+escape(k),
+				"%q is no key of an annotation: write a name of up to 63 letters, digits, -, _ and ., or domain/name", k)
 		}
 	}
 	return c.problems
@@ -134,7 +138,8 @@ func (c *checker) spec(s *policy.Spec) {
 		c.bad("/spec/admission", "the policy is off, both at admission and in the background: set one of them to true")
 	}
 	if c.namespaced && len(s.ValidationFailureActionOverrides) > 0 {
-		c.bad("/spec/validationFailureActionOverrides", "overrides by namespace are for a ClusterPolicy only: a Policy has one namespace")
+		c.bad("/spec/validationFailureActionOverrides",
+			"overrides by namespace are for a ClusterPolicy only: a Policy has one namespace")
 	}
 	c.overrides("/spec/validationFailureActionOverrides", s.ValidationFailureActionOverrides)
 	for i, r := range s.Rules {
@@ -157,7 +162,8 @@ func (c *checker) overrides(pointer string, list []policy.FailureActionOverride)
 	claimed := map[string]string{}
 	for i, o := range list {
 		if len(o.Namespaces) == 0 && o.NamespaceSelector == nil {
-			c.warn(fmt.Sprintf("%s/%d", pointer, i), "the override names no namespaces and has no effect: add namespaces or namespaceSelector")
+			c.warn(fmt.Sprintf("%s/%d", pointer, i),
+				"the override names no namespaces and has no effect: add namespaces or namespaceSelector")
 		}
 		if o.NamespaceSelector != nil {
 			continue
@@ -165,7 +171,8 @@ func (c *checker) overrides(pointer string, list []policy.FailureActionOverride)
 		action := strings.ToLower(o.Action)
 		for j, n := range o.Namespaces {
 			if before, ok := claimed[n]; ok && before != action {
-				c.bad(fmt.Sprintf("%s/%d/namespaces/%d", pointer, i, j), "namespace %q has another action in an override before: keep one", n)
+				c.bad(fmt.Sprintf("%s/%d/namespaces/%d", pointer, i, j),
+					"namespace %q has another action in an override before: keep one", n)
 			}
 			claimed[n] = action
 		}
@@ -212,7 +219,8 @@ func (c *checker) rule(at string, r *policy.Rule, tree any) {
 			}
 		}
 		if c.namespaced && len(v.FailureActionOverrides) > 0 {
-			c.bad(at+"/validate/failureActionOverrides", "overrides by namespace are for a ClusterPolicy only: a Policy has one namespace")
+			c.bad(at+"/validate/failureActionOverrides",
+				"overrides by namespace are for a ClusterPolicy only: a Policy has one namespace")
 		}
 		c.overrides(at+"/validate/failureActionOverrides", v.FailureActionOverrides)
 		c.overrides(at+"/validate/validationFailureActionOverrides", v.ValidationFailureActionOverrides)
@@ -234,12 +242,14 @@ func (c *checker) block(at string, m policy.Match, validates bool) {
 				set   bool
 			}{{"roles", len(f.Roles) > 0}, {"clusterRoles", len(f.ClusterRoles) > 0}, {"subjects", len(f.Subjects) > 0}} {
 				if u.set {
-					c.bad(at+"/"+u.field, "%s are not known in a background scan, which this policy allows: set spec.background to false", u.field)
+					c.bad(at+"/"+u.field, "%s are not known in a background scan, which this policy allows: set spec.background to "+
+						"false", u.field)
 				}
 			}
 		}
 		if c.namespaced && len(f.Resources.Namespaces) > 0 {
-			c.bad(at+"/resources/namespaces", "a Policy applies to its own namespace only: remove namespaces, or make it a ClusterPolicy")
+			c.bad(at+"/resources/namespaces", "a Policy applies to its own namespace only: remove namespaces, or make it a "+
+				"ClusterPolicy")
 		}
 		if f.Resources.Name != "" && len(f.Resources.Names) > 0 {
 			c.bad(at+"/resources/name", "name and names are written side by side: keep names")
@@ -262,12 +272,14 @@ func (c *checker) kind(at, selector string, validates bool) {
 		c.bad(at, "the kind * is not allowed in a background scan, which this policy allows: set spec.background to false")
 	}
 	if k.SubResource != "" && k.SubResource != "*" && c.background && validates {
-		c.bad(at, "the subresource %s is not known in a background scan, which this policy allows: set spec.background to false", selector)
+		c.bad(at, "the subresource %s is not known in a background scan, which this policy allows: set spec.background to "+
+			"false", selector)
 	}
 	near, unknown := kinds.Misspelled(k.Kind)
 	switch {
 	case unknown:
-		c.bad(at, "%q is no kind: write the kind in upper camel case and the singular, as in a manifest%s", k.Kind, suggestion(near))
+		c.bad(at, "%q is no kind: write the kind in upper camel case and the singular, as in a manifest%s", k.Kind,
+			suggestion(near))
 	case near != "":
 		c.warn(at, "no kind of Kubernetes is called %q%s", k.Kind, suggestion(near))
 	}

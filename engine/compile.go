@@ -46,7 +46,8 @@ func CompilePolicies(sources []policy.Source, o Options) (*Policies, []policy.Pr
 		if d.Name == "" {
 			problems = append(problems, d.Problem("/metadata", "the policy has no metadata.name: add one"))
 		} else if first, twice := seen[key]; twice {
-			problems = append(problems, d.Warning("/metadata/name", "%s %s is also written at %s:%d: both are evaluated, remove one",
+			problems = append(problems, d.Warning("/metadata/name",
+				"%s %s is also written at %s:%d: both are evaluated, remove one",
 				d.Kind, d.Name, first.Path, first.Line))
 		} else {
 			seen[key] = d
@@ -76,7 +77,8 @@ func sorted(problems []policy.Problem) []policy.Problem {
 }
 
 func referenceTo(d policy.Document) PolicyRef {
-	ref := PolicyRef{APIVersion: d.APIVersion, Kind: d.Kind, Namespace: d.Namespace, Name: d.Name, Path: d.Path, Line: d.Line}
+	ref := PolicyRef{APIVersion: d.APIVersion, Kind: d.Kind, Namespace: d.Namespace, Name: d.Name, Path: d.Path,
+		Line: d.Line}
 	var head struct {
 		Metadata struct {
 			Annotations map[string]any `json:"annotations"`

@@ -63,7 +63,8 @@ func compileRules(d policy.Document, _ *bindings) (compiled, []policy.Problem, [
 		case r.Name == "":
 			problems = append(problems, d.Problem(base, "the rule has no name: add one, results and exceptions refer to it"))
 		case names[r.Name]:
-			problems = append(problems, d.Problem(base+"/name", "the rule name %q is used twice in this policy: rename one", r.Name))
+			problems = append(problems, d.Problem(base+"/name", "the rule name %q is used twice in this policy: rename one",
+				r.Name))
 		}
 		names[r.Name] = true
 		c := &ruleCompiler{doc: d, base: base, tree: trees[i], policy: g, standard: standard}
@@ -80,11 +81,13 @@ func compileRules(d policy.Document, _ *bindings) (compiled, []policy.Problem, [
 	for _, gen := range generated {
 		r, bad := policy.FromTree[policy.Rule](d, gen.Tree)
 		problems = append(problems, bad...)
-		c := &ruleCompiler{doc: d, base: fmt.Sprintf("/spec/rules/%d", gen.Index), tree: gen.Tree, policy: g, standard: standard, generated: true}
+		c := &ruleCompiler{doc: d, base: fmt.Sprintf("/spec/rules/%d", gen.Index), tree: gen.Tree, policy: g,
+			standard: standard, generated: true}
 		if compiled := c.rule(&r); compiled != nil {
 			g.rules = append(g.rules, compiled)
 		}
-		problems = append(problems, slices.DeleteFunc(c.problems, func(p policy.Problem) bool { return p.Warning })...) // they are those of the rule
+		problems = append(problems, slices.DeleteFunc(c.problems,
+			func(p policy.Problem) bool { return p.Warning })...) // they are those of the rule
 	}
 	if len(g.rules) == 0 {
 		return nil, unsupported, problems
@@ -144,7 +147,8 @@ func (c *ruleCompiler) rule(r *policy.Rule) *rule {
 	}
 	out.body.context = c.context("/context", r.Context)
 	out.body.preconditions = c.conditions("/preconditions", r.Preconditions)
-	bodies := map[string]bool{"validate": r.Validate != nil, "mutate": r.Mutate != nil, "generate": r.Generate != nil, "verifyImages": r.VerifyImages != nil}
+	bodies := map[string]bool{"validate": r.Validate != nil, "mutate": r.Mutate != nil, "generate": r.Generate != nil,
+		"verifyImages": r.VerifyImages != nil}
 	switch have := present(bodies); len(have) {
 	case 0:
 		c.bad("", "the rule has no body: add validate or mutate")
@@ -170,7 +174,8 @@ func (c *ruleCompiler) rule(r *policy.Rule) *rule {
 
 func (c *ruleCompiler) elsewhere(pointer, what string) {
 	if !c.generated {
-		c.unsupported = append(c.unsupported, c.doc.Warning(c.at(pointer), "%s %s: rule %s (%s) is not evaluated before merge", c.doc.Kind, c.doc.Name, c.ruleName(), what))
+		c.unsupported = append(c.unsupported, c.doc.Warning(c.at(pointer),
+			"%s %s: rule %s (%s) is not evaluated before merge", c.doc.Kind, c.doc.Name, c.ruleName(), what))
 	}
 }
 

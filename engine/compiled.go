@@ -46,6 +46,7 @@ func (w *whole) expected(Result, string) string { return "" }
 // panicked is the result of a policy that failed in a way nobody foresaw.
 func (w *whole) panicked(x any, mutation bool) []Result {
 	return []Result{{
-		Policy: w.ref, Line: w.ref.Line, Outcome: Error, Enforce: true, Message: panicked(x), Fields: []string{""}, Mutation: mutation,
+		Policy: w.ref, Line: w.ref.Line, Outcome: Error, Enforce: true, Message: panicked(x), Fields: []string{""},
+		Mutation: mutation,
 	}}
 }

@@ -49,7 +49,8 @@ func (c *ruleCompiler) context(at string, list []policy.ContextEntry) []*entry {
 			continue
 		}
 		if len(have) != 1 {
-			c.bad(pointer, "the context entry %q has %d sources and must have one of variable, configMap, apiCall, globalReference and imageRegistry", e.Name, len(have))
+			c.bad(pointer, "the context entry %q has %d sources and must have one of variable, configMap, apiCall, "+
+				"globalReference and imageRegistry", e.Name, len(have))
 			continue
 		}
 		out = append(out, c.entry(pointer+"/"+have[0], have[0], e))
@@ -277,7 +278,8 @@ func (e *entry) loadConfigMap(s *variable.Scope) (any, error) {
 		}
 	}
 	if e.policySpace != "" && namespace != e.policySpace {
-		return nil, fmt.Errorf("context entry %s: configMap namespace %q is different from policy namespace %q", e.name, namespace, e.policySpace)
+		return nil, fmt.Errorf("context entry %s: configMap namespace %q is different from policy namespace %q", e.name,
+			namespace, e.policySpace)
 	}
 	needs := &admission.NeedsClusterError{What: "ConfigMap " + namespace + "/" + name}
 	cluster := s.Cluster()

@@ -80,7 +80,8 @@ func (v *review) rule(s *ruleStep) (out Result, more []verdict, ok bool) {
 
 func (v *review) result(r *rule, d verdict) Result {
 	out := Result{
-		Policy: r.policy.ref, Rule: r.name, Line: cmp.Or(d.line, r.line), Outcome: d.outcome, Message: d.message, Exceptions: d.used, Combined: d.combine,
+		Policy: r.policy.ref, Rule: r.name, Line: cmp.Or(d.line, r.line), Outcome: d.outcome, Message: d.message,
+		Exceptions: d.used, Combined: d.combine,
 		Mutation: r.mutation != nil, Patched: d.patched, Old: v.request.Object == nil,
 		// A mutate rule that cannot be applied denies the request, whatever the policy audits.
 		Enforce: r.mutation != nil || !r.policy.report && r.action.enforced(v.target),
@@ -111,7 +112,8 @@ func (v *review) violatedBefore(s *ruleStep) bool {
 // plain reports whether a rule needs no variables, so that no scope has to be made for it.
 func (r *rule) plain() bool {
 	b := &r.body
-	return len(b.context) == 0 && b.preconditions == nil && b.deny == nil && len(b.forEach) == 0 && b.assert == nil && r.mutation == nil &&
+	return len(b.context) == 0 && b.preconditions == nil && b.deny == nil && len(b.forEach) == 0 && b.assert == nil &&
+		r.mutation == nil &&
 		(b.pattern == nil || b.pattern.fixed != nil) && (b.anyPattern == nil || b.anyPattern.fixed != nil)
 }
 
@@ -216,7 +218,8 @@ func skipped(by []*Exception, combined bool) verdict {
 	for _, x := range by {
 		names = append(names, x.FullName())
 	}
-	return verdict{outcome: Skip, message: "rule is skipped due to policy exceptions " + strings.Join(names, ", "), used: by, combine: combined}
+	return verdict{outcome: Skip, message: "rule is skipped due to policy exceptions " + strings.Join(names, ", "),
+		used: by, combine: combined}
 }
 
 // resolve is the text of the rule's message; ok is false when its variables cannot be resolved.

@@ -282,7 +282,8 @@ func (x *Exception) ReadsRequest() bool {
 	}
 	for _, f := range slices.Concat(x.spec.Match.Any, x.spec.Match.All) {
 		operations := f.Resources.Operations
-		if len(f.Subjects)+len(f.Roles)+len(f.ClusterRoles) > 0 || len(operations) > 0 && !slices.Contains(operations, "CREATE") {
+		if len(f.Subjects)+len(f.Roles)+len(f.ClusterRoles) > 0 ||
+			len(operations) > 0 && !slices.Contains(operations, "CREATE") {
 			return true
 		}
 	}
@@ -294,4 +295,5 @@ func (x *Exception) ReadsRequest() bool {
 }
 
 // aboutRequest are the words by which conditions speak of more of a request than its object.
-var aboutRequest = []string{"oldObject", "userInfo", "operation", "serviceAccount", "request.roles", "request.clusterRoles"}
+var aboutRequest = []string{"oldObject", "userInfo", "operation", "serviceAccount", "request.roles",
+	"request.clusterRoles"}

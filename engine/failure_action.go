@@ -26,7 +26,8 @@ type override struct {
 
 // compileAction compiles a failure action and its overrides, whatever their fields are called at this place
 // (https://kyverno.io/docs/policy-types/cluster-policy/validate/#failure-action).
-func compileAction(d policy.Document, at, value string, overrides []policy.FailureActionOverride, field, overridesField string) (action, []policy.Problem) {
+func compileAction(d policy.Document, at, value string, overrides []policy.FailureActionOverride,
+	field, overridesField string) (action, []policy.Problem) {
 	var out action
 	var problems []policy.Problem
 	parse := func(pointer, s string) bool {

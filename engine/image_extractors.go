@@ -72,7 +72,8 @@ func extracted(ctx context.Context, o admission.Object, list []extractor, env jm
 	return out, nil
 }
 
-func (x *extractor) collect(ctx context.Context, at any, path []string, pointer string, env jmespath.Env, found map[string]any) error {
+func (x *extractor) collect(ctx context.Context, at any, path []string, pointer string, env jmespath.Env,
+	found map[string]any) error {
 	if at == nil {
 		return nil
 	}

@@ -24,7 +24,8 @@ type PolicyRef struct {
 	Path                              string
 	Line                              int
 	Severity, Category                string // annotations policies.kyverno.io/severity and /category
-	Unscored                          bool   // annotation policies.kyverno.io/scored is "false": reports show failures as warnings
+	// Unscored: the annotation policies.kyverno.io/scored is "false", reports show failures as warnings.
+	Unscored bool
 }
 
 // Result is what one rule said about one request.

@@ -23,7 +23,8 @@ const (
 // String names the types for people.
 func (k kind) String() string {
 	var names []string
-	for i, name := range []string{"String", "Number", "Array", "Object", "StringArray", "NumberArray", "Any", "Expression"} {
+	for i, name := range []string{"String", "Number", "Array", "Object", "StringArray", "NumberArray", "Any",
+		"Expression"} {
 		if k&(1<<i) != 0 {
 			names = append(names, name)
 		}

@@ -31,7 +31,8 @@ func stringFunctions() []function {
 		{name: "replace_all", params: []kind{s, s, s}, run: func(c *call) (any, error) { return replace(c, -1) }},
 		{name: "to_upper", params: []kind{s}, run: func(c *call) (any, error) { return c.made(strings.ToUpper(c.str(0))) }},
 		{name: "to_lower", params: []kind{s}, run: func(c *call) (any, error) { return c.made(strings.ToLower(c.str(0))) }},
-		{name: "trim", params: []kind{s, s}, run: func(c *call) (any, error) { return strings.Trim(c.str(0), c.str(1)), nil }},
+		{name: "trim", params: []kind{s, s},
+			run: func(c *call) (any, error) { return strings.Trim(c.str(0), c.str(1)), nil }},
 		{name: "trim_prefix", params: []kind{s, s}, run: func(c *call) (any, error) {
 			return strings.TrimPrefix(c.str(0), c.str(1)), nil
 		}},
