@@ -45,7 +45,8 @@ func TestScopeSet(t *testing.T) {
 	if want := (map[string]any{"a": map[string]any{"x": "1"}}); !reflect.DeepEqual(root, want) {
 		t.Errorf("the root became %v", root)
 	}
-	if got, want := query(t, s, "@"), (map[string]any{"a": "new", "n": map[string]any{"m": map[string]any{"o": "3"}}}); !reflect.DeepEqual(got, want) {
+	if got, want := query(t, s, "@"), (map[string]any{"a": "new",
+		"n": map[string]any{"m": map[string]any{"o": "3"}}}); !reflect.DeepEqual(got, want) {
 		t.Errorf("@ = %v, want %v", got, want)
 	}
 }
@@ -119,7 +120,8 @@ func TestScopeLazyDotted(t *testing.T) {
 func TestScopeReads(t *testing.T) {
 	s := NewScope(context.Background(), map[string]any{"request": map[string]any{"a": "x"}}, jmespath.Env{}, nil)
 	s.Lazy("bad", func(*Scope) (any, error) { return nil, errors.New("no") })
-	if got, want := s.Reads(expr(t, "request.a == request.b")), []string{"/request/a", "/request/b"}; !reflect.DeepEqual(got, want) {
+	if got, want := s.Reads(expr(t, "request.a == request.b")),
+		[]string{"/request/a", "/request/b"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	if got := s.Reads(expr(t, "bad")); got != nil {
