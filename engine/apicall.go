@@ -70,7 +70,8 @@ func (e *entry) loadAPICall(s *variable.Scope) (any, error) {
 		return nil, needs
 	}
 	if e.policySpace != "" && l.namespace != e.policySpace {
-		return nil, fmt.Errorf("path %s refers to namespace %q, which is different from the policy namespace %s", urlPath, l.namespace, e.policySpace)
+		return nil, fmt.Errorf("path %s refers to namespace %q, which is different from the policy namespace %s", urlPath,
+			l.namespace, e.policySpace)
 	}
 	found := l.answer(s)
 	if found == nil {
@@ -83,7 +84,7 @@ func (e *entry) loadAPICall(s *variable.Scope) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := q.Search(s.Context(), found, envOf(s))
+	out, err := q.Search(s.Context(), found, s.Env())
 	if err != nil {
 		return nil, fmt.Errorf("failed to apply JMESPath %s for context entry %s: %w", q, e.name, err)
 	}
@@ -93,7 +94,7 @@ func (e *entry) loadAPICall(s *variable.Scope) (any, error) {
 // answer is the object or list that the repository declares, nil when it declares none: what the cluster has
 // is then not known.
 func (l lookupPath) answer(s *variable.Scope) any {
-	cluster := clusterOf(s)
+	cluster := s.Cluster()
 	kind := kindOfResource(cluster, l.group, l.resource)
 	if cluster == nil || kind == "" {
 		return nil
@@ -118,7 +119,8 @@ func (l lookupPath) answer(s *variable.Scope) any {
 		items = []any{}
 	}
 	id := admission.Identity{Group: l.group, Version: l.version}
-	return map[string]any{"apiVersion": id.APIVersion(), "kind": kind + "List", "metadata": map[string]any{}, "items": items}
+	return map[string]any{"apiVersion": id.APIVersion(), "kind": kind + "List", "metadata": map[string]any{},
+		"items": items}
 }
 
 func labelsOf(object admission.Object) labels.Set {

@@ -86,7 +86,8 @@ func (f *frame) payload() map[string]any {
 	return map[string]any{
 		"object": map[string]any(f.request.Object), "oldObject": map[string]any(f.request.OldObject),
 		"operation": string(f.request.Operation), "admissionOperation": true,
-		"admissionInfo":   map[string]any{"userInfo": request["userInfo"], "roles": request["roles"], "clusterRoles": request["clusterRoles"]},
+		"admissionInfo": map[string]any{"userInfo": request["userInfo"], "roles": request["roles"],
+			"clusterRoles": request["clusterRoles"]},
 		"namespaceLabels": namespaceLabels(f.request.Namespace),
 		"requestResource": request["requestResource"],
 		"resourceKind": map[string]any{

@@ -56,13 +56,16 @@ func resources(n int) []admission.Object {
 			out[i] = map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": pod}
 		case 1:
 			job := map[string]any{"spec": map[string]any{"template": template}}
-			out[i] = map[string]any{"apiVersion": "batch/v1", "kind": "CronJob", "metadata": meta, "spec": map[string]any{"schedule": "@daily", "jobTemplate": job}}
+			out[i] = map[string]any{"apiVersion": "batch/v1", "kind": "CronJob", "metadata": meta,
+				"spec": map[string]any{"schedule": "@daily", "jobTemplate": job}}
 		case 2, 3:
-			out[i] = map[string]any{"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": map[string]any{"ports": []any{map[string]any{"port": int64(80)}}}}
+			out[i] = map[string]any{"apiVersion": "v1", "kind": "Service", "metadata": meta,
+				"spec": map[string]any{"ports": []any{map[string]any{"port": int64(80)}}}}
 		case 4:
 			out[i] = map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": map[string]any{"a": "b"}}
 		default:
-			out[i] = map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": map[string]any{"replicas": int64(3), "template": template}}
+			out[i] = map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta,
+				"spec": map[string]any{"replicas": int64(3), "template": template}}
 		}
 	}
 	return out

@@ -47,7 +47,8 @@ spec:
 
 func TestMutatingPoliciesRunFirst(t *testing.T) {
 	pod := object(t, badPod)
-	results := mustCompile(t, hardens).Bind(nil, nil).Evaluate(context.Background(), &admission.Request{Operation: admission.Create, Object: pod})
+	results := mustCompile(t, hardens).Bind(nil, nil).Evaluate(context.Background(),
+		&admission.Request{Operation: admission.Create, Object: pod})
 	if len(results) != 3 {
 		t.Fatalf("got %+v", results)
 	}
@@ -55,7 +56,8 @@ func TestMutatingPoliciesRunFirst(t *testing.T) {
 	for _, r := range results {
 		byName[r.Policy.Name] = r
 	}
-	if r := byName["harden"]; r.Outcome != engine.Pass || !r.Mutation || r.Patched["spec"].(map[string]any)["hostPID"] != false {
+	if r := byName["harden"]; r.Outcome != engine.Pass || !r.Mutation ||
+		r.Patched["spec"].(map[string]any)["hostPID"] != false {
 		t.Errorf("got %+v", r)
 	}
 	if r := byName["first"]; r.Outcome != engine.Pass || r.Rule != "first" || r.Line != 12 {
@@ -80,7 +82,8 @@ func TestLines(t *testing.T) {
 		t.Errorf("got %+v", results)
 	}
 	cel := ruleOf("validate:\n  cel:\n    expressions:\n    - expression: 'true'\n    - expression: '!object.spec.hostPID'")
-	results = mustCompile(t, cel).Bind(nil, nil).Evaluate(context.Background(), &admission.Request{Operation: admission.Create, Object: object(t, badPod)})
+	results = mustCompile(t, cel).Bind(nil, nil).Evaluate(context.Background(),
+		&admission.Request{Operation: admission.Create, Object: object(t, badPod)})
 	if len(results) != 1 || results[0].Line != 14 {
 		t.Errorf("got %+v", results)
 	}
@@ -88,45 +91,59 @@ func TestLines(t *testing.T) {
 
 func TestNotForAdmission(t *testing.T) {
 	for spec, want := range map[string]string{
-		"kind: ValidatingPolicy\nmetadata: {name: p}\nspec: {evaluation: {mode: JSON}, matchConstraints: {}, validations: [{expression: 'true'}]}": "JSON",
-		"kind: ValidatingPolicy\nmetadata: {name: p}\nspec: {evaluation: {mode: Envoy}, validations: [{expression: 'object.attributes.x == 1'}]}":  "Envoy",
-		"kind: MutatingPolicy\nmetadata: {name: p}\nspec: {evaluation: {mutateExisting: {enabled: true}}, " + podsOnly + ", " + labels + "}":       "exist already",
-		"kind: MutatingPolicy\nmetadata: {name: p}\nspec: {targetMatchConstraints: {expression: 'x'}, " + podsOnly + ", " + labels + "}":           "exist already",
-		"kind: MutatingPolicy\nmetadata: {name: p}\nspec: {evaluation: {admission: {enabled: false}}, " + podsOnly + ", " + labels + "}":           "off at admission",
-		"kind: NamespacedImageValidatingPolicy\nmetadata: {name: p, namespace: n}\nspec: {}":                                                       "not evaluated",
+		"kind: ValidatingPolicy\nmetadata: {name: p}\nspec: {evaluation: {mode: JSON}, matchConstraints: {}, validations: " +
+			"[{expression: 'true'}]}": "JSON",
+		"kind: ValidatingPolicy\nmetadata: {name: p}\nspec: {evaluation: {mode: Envoy}, validations: [{expression: " +
+			"'object.attributes.x == 1'}]}": "Envoy",
+		"kind: MutatingPolicy\nmetadata: {name: p}\nspec: {evaluation: {mutateExisting: {enabled: true}}, " + podsOnly +
+			", " + labels + "}": "exist already",
+		"kind: MutatingPolicy\nmetadata: {name: p}\nspec: {targetMatchConstraints: {expression: 'x'}, " + podsOnly + ", " +
+			labels + "}": "exist already",
+		"kind: MutatingPolicy\nmetadata: {name: p}\nspec: {evaluation: {admission: {enabled: false}}, " + podsOnly + ", " +
+			labels + "}": "off at admission",
+		"kind: NamespacedImageValidatingPolicy\nmetadata: {name: p, namespace: n}\nspec: {}": "not evaluated",
 	} {
-		p, problems := engine.CompilePolicies([]policy.Source{{Path: "p.yaml", Data: []byte("apiVersion: policies.kyverno.io/v1\n" + spec)}}, engine.Options{})
-		if len(problems) > 0 || len(p.List()) > 0 || len(p.Unsupported()) != 1 || !strings.Contains(p.Unsupported()[0].Message, want) {
+		p, problems := engine.CompilePolicies([]policy.Source{{Path: "p.yaml", Data: []byte("apiVersion: " +
+			"policies.kyverno.io/v1\n" + spec)}}, engine.Options{})
+		if len(problems) > 0 || len(p.List()) > 0 || len(p.Unsupported()) != 1 ||
+			!strings.Contains(p.Unsupported()[0].Message, want) {
 			t.Errorf("%s: problems %v, policies %v, unsupported %v", spec, problems, p.List(), p.Unsupported())
 		}
 	}
 }
 
 const (
-	podsOnly = "matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}"
-	labels   = "mutations: [{patchType: ApplyConfiguration, applyConfiguration: {expression: 'Object{}'}}]"
+	podsOnly = "matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], " +
+		"resources: [pods]}]}"
+	labels = "mutations: [{patchType: ApplyConfiguration, applyConfiguration: {expression: 'Object{}'}}]"
 )
 
 func TestNeedsNamespaces(t *testing.T) {
 	vpol := func(rest string) string {
-		return "apiVersion: policies.kyverno.io/v1\nkind: ValidatingPolicy\nmetadata: {name: p}\nspec: {" + podsOnly + ", " + rest + "}"
+		return "apiVersion: policies.kyverno.io/v1\nkind: ValidatingPolicy\nmetadata: {name: p}\nspec: {" + podsOnly + ", " +
+			rest + "}"
 	}
 	for data, want := range map[string]bool{
-		ruleOf("validate: {pattern: {spec: {hostPID: false}}}"):                                                                                     false,
-		ruleOf("exclude: {any: [{resources: {namespaceSelector: {matchLabels: {a: b}}}}]}\nvalidate: {pattern: {spec: {x: y}}}"):                    true,
-		ruleOf("validate: {pattern: {spec: {x: '1'}}, failureActionOverrides: [{action: Audit, namespaceSelector: {matchLabels: {a: b}}}]}"):        true,
-		ruleOf("validate: {cel: {expressions: [{expression: 'namespaceObject.metadata.labels.a == \"b\"'}]}}"):                                      true,
-		vpol("validations: [{expression: 'true'}]"):                                                                                                 false,
-		vpol("variables: [{name: v, expression: namespaceObject}], validations: [{expression: 'true'}]"):                                            true,
-		strings.Replace(vpol("validations: [{expression: 'true'}]"), "resourceRules", "namespaceSelector: {matchLabels: {a: b}}, resourceRules", 1): true,
-		strings.Replace(vpol(labels), "Validating", "Mutating", 1):                                                                                  false,
+		ruleOf("validate: {pattern: {spec: {hostPID: false}}}"): false,
+		ruleOf("exclude: {any: [{resources: {namespaceSelector: {matchLabels: {a: b}}}}]}\n" +
+			"validate: {pattern: {spec: {x: y}}}"): true,
+		ruleOf("validate: {pattern: {spec: {x: '1'}}, failureActionOverrides: [{action: Audit, namespaceSelector: " +
+			"{matchLabels: {a: b}}}]}"): true,
+		ruleOf("validate: {cel: {expressions: [{expression: 'namespaceObject.metadata.labels.a == \"b\"'}]}}"): true,
+		vpol("validations: [{expression: 'true'}]"):                                                            false,
+		vpol("variables: [{name: v, expression: namespaceObject}], validations: [{expression: 'true'}]"):       true,
+		strings.Replace(vpol("validations: [{expression: 'true'}]"), "resourceRules",
+			"namespaceSelector: {matchLabels: {a: b}}, resourceRules", 1): true,
+		strings.Replace(vpol(labels), "Validating", "Mutating", 1): false,
 	} {
 		if got := mustCompile(t, data).NeedsNamespaces(); got != want {
 			t.Errorf("%s: got %v", data, got)
 		}
 	}
-	exceptions, problems := engine.CompileExceptions([]policy.Source{{Path: "x.yaml", Data: []byte("apiVersion: policies.kyverno.io/v1\nkind: PolicyException\nmetadata: {name: x}\n" +
-		"spec: {policyRefs: [{name: p, kind: ValidatingPolicy}], matchConditions: [{name: c, expression: 'namespaceObject.metadata.name == \"a\"'}]}")}}, engine.Options{})
+	exceptions, problems := engine.CompileExceptions([]policy.Source{{Path: "x.yaml", Data: []byte("apiVersion: " +
+		"policies.kyverno.io/v1\nkind: PolicyException\nmetadata: {name: x}\n" +
+		"spec: {policyRefs: [{name: p, kind: ValidatingPolicy}], matchConditions: [{name: c, expression: " +
+		"'namespaceObject.metadata.name == \"a\"'}]}")}}, engine.Options{})
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -140,14 +157,16 @@ func TestNeedsNamespaces(t *testing.T) {
 func TestCauseOfAPlainNo(t *testing.T) {
 	vpol := "apiVersion: policies.kyverno.io/v1\nkind: ValidatingPolicy\nmetadata: {name: p}\nspec:\n  " + podsOnly + "\n"
 	for data, want := range map[string]string{
-		ruleOf("preconditions: {all: [{key: '{{ request.object.spec.hostPID }}', operator: Equals, value: true}]}\nvalidate: {deny: {}}"): "/spec/hostPID",
-		ruleOf("validate: {deny: {conditions: {all: [{key: '{{ request.namespace }}', operator: Equals, value: team}]}}}"):                "/metadata/namespace",
-		vpol + "  matchConditions: [{name: c, expression: object.spec.hostPID}]\n  validations: [{expression: 'false'}]":                  "/spec/hostPID",
-		vpol + "  validations: [{expression: 'namespaceObject.metadata.name != \"team\"'}]":                                               "/metadata/namespace",
-		vpol + "  validations: [{expression: 'request.name != \"web\"'}]":                                                                 "/metadata/name",
-		vpol + "  validations: [{expression: 'false'}]":                                                                                   "",
+		ruleOf("preconditions: {all: [{key: '{{ request.object.spec.hostPID }}', operator: Equals, value: true}]}\n" +
+			"validate: {deny: {}}"): "/spec/hostPID",
+		ruleOf("validate: {deny: {conditions: {all: [{key: '{{ request.namespace }}', operator: Equals, value: team}]}}}"): "/metadata/namespace",
+		vpol + "  matchConditions: [{name: c, expression: object.spec.hostPID}]\n  validations: [{expression: 'false'}]":   "/spec/hostPID",
+		vpol + "  validations: [{expression: 'namespaceObject.metadata.name != \"team\"'}]":                                "/metadata/namespace",
+		vpol + "  validations: [{expression: 'request.name != \"web\"'}]":                                                  "/metadata/name",
+		vpol + "  validations: [{expression: 'false'}]":                                                                    "",
 	} {
-		results := mustCompile(t, data).Bind(nil, nil).Evaluate(context.Background(), &admission.Request{Operation: admission.Create, Object: object(t, badPod)})
+		results := mustCompile(t, data).Bind(nil, nil).Evaluate(context.Background(),
+			&admission.Request{Operation: admission.Create, Object: object(t, badPod)})
 		if len(results) != 1 || results[0].Outcome != engine.Fail {
 			t.Errorf("%s: got %+v", data, results)
 			continue

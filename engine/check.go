@@ -32,15 +32,6 @@ func check(d policy.Document, p *policy.ClusterPolicy, trees []any) []policy.Pro
 	return append(c.problems, deprecated(d, p)...)
 }
 
-// checkDocument is check for all kinds; the parts of policies with rules are checked where these are compiled.
-func checkDocument(d policy.Document, u use) []policy.Problem {
-	problems := outdated(d)
-	if u != rules {
-		problems = append(problems, checkCEL(d)...)
-	}
-	return problems
-}
-
 // outdated warns of versions that Kyverno is about to remove.
 func outdated(d policy.Document) []policy.Problem {
 	if d.Group() != "kyverno.io" || d.Version() != "v2alpha1" {
@@ -56,7 +47,8 @@ func checkException(d policy.Document, e policy.PolicyException) []policy.Proble
 	c.problems = append(outdated(d), checkMetadata(d, e.Metadata)...)
 	c.block("/spec/match", e.Spec.Match, false)
 	v := &variableChecker{doc: d, tree: d.Value(), background: c.background}
-	v.strings("/spec/conditions", names{"request": true, "images": true, "serviceAccountName": true, "serviceAccountNamespace": true})
+	v.strings("/spec/conditions", names{"request": true, "images": true, "serviceAccountName": true,
+		"serviceAccountNamespace": true})
 	c.operations("/spec/conditions", lookup(v.tree, "/spec/conditions"))
 	return append(c.problems, v.problems...)
 }
@@ -83,12 +75,14 @@ func checkMetadata(d policy.Document, m policy.Metadata) []policy.Problem {
 	// What still is a template of another tool has no name yet.
 	if m.Name != "" && !strings.ContainsAny(m.Name, "{}$") {
 		if bad := validation.IsDNS1123Subdomain(m.Name); len(bad) > 0 {
-			c.bad("/metadata/name", "%q is no name of an object: use lower case letters, digits, - and . only, up to 253", m.Name)
+			c.bad("/metadata/name", "%q is no name of an object: use lower case letters, digits, - and . only, up to 253",
+				m.Name)
 		}
 	}
 	if m.Namespace != "" && !strings.ContainsAny(m.Namespace, "{}$") {
 		if bad := validation.IsDNS1123Label(m.Namespace); len(bad) > 0 {
-			c.bad("/metadata/namespace", "%q is no name of a namespace: use lower case letters, digits and - only, up to 63", m.Namespace)
+			c.bad("/metadata/namespace", "%q is no name of a namespace: use lower case letters, digits and - only, up to 63",
+				m.Namespace)
 		}
 	}
 	for k, v := range m.Labels {
@@ -96,14 +90,15 @@ func checkMetadata(d policy.Document, m policy.Metadata) []policy.Problem {
 		if len(validation.IsQualifiedName(k)) > 0 {
 			c.bad(at, "%q is no key of a label: write a name of up to 63 letters, digits, -, _ and ., or domain/name", k)
 		}
-		// A date with colons is no value of a label, but what it says is clear.
+		// A date with colons is not a value of a label, but what it says is clear.
 		if len(validation.IsValidLabelValue(v)) > 0 && !strings.ContainsAny(v, "{}$") && k != ttlLabel {
 			c.bad(at, "%q is no value of a label: use up to 63 letters, digits, -, _ and .", v)
 		}
 	}
 	for k := range m.Annotations {
 		if len(validation.IsQualifiedName(strings.ToLower(k))) > 0 {
-			c.bad("/metadata/annotations/"+escape(k), "%q is no key of an annotation: write a name of up to 63 letters, digits, -, _ and ., or domain/name", k)
+			c.bad("/metadata/annotations/"+escape(k),
+				"%q is no key of an annotation: write a name of up to 63 letters, digits, -, _ and ., or domain/name", k)
 		}
 	}
 	return c.problems
@@ -143,7 +138,8 @@ func (c *checker) spec(s *policy.Spec) {
 		c.bad("/spec/admission", "the policy is off, both at admission and in the background: set one of them to true")
 	}
 	if c.namespaced && len(s.ValidationFailureActionOverrides) > 0 {
-		c.bad("/spec/validationFailureActionOverrides", "overrides by namespace are for a ClusterPolicy only: a Policy has one namespace")
+		c.bad("/spec/validationFailureActionOverrides",
+			"overrides by namespace are for a ClusterPolicy only: a Policy has one namespace")
 	}
 	c.overrides("/spec/validationFailureActionOverrides", s.ValidationFailureActionOverrides)
 	for i, r := range s.Rules {
@@ -166,7 +162,8 @@ func (c *checker) overrides(pointer string, list []policy.FailureActionOverride)
 	claimed := map[string]string{}
 	for i, o := range list {
 		if len(o.Namespaces) == 0 && o.NamespaceSelector == nil {
-			c.warn(fmt.Sprintf("%s/%d", pointer, i), "the override names no namespaces and has no effect: add namespaces or namespaceSelector")
+			c.warn(fmt.Sprintf("%s/%d", pointer, i),
+				"the override names no namespaces and has no effect: add namespaces or namespaceSelector")
 		}
 		if o.NamespaceSelector != nil {
 			continue
@@ -174,7 +171,8 @@ func (c *checker) overrides(pointer string, list []policy.FailureActionOverride)
 		action := strings.ToLower(o.Action)
 		for j, n := range o.Namespaces {
 			if before, ok := claimed[n]; ok && before != action {
-				c.bad(fmt.Sprintf("%s/%d/namespaces/%d", pointer, i, j), "namespace %q has another action in an override before: keep one", n)
+				c.bad(fmt.Sprintf("%s/%d/namespaces/%d", pointer, i, j),
+					"namespace %q has another action in an override before: keep one", n)
 			}
 			claimed[n] = action
 		}
@@ -221,7 +219,8 @@ func (c *checker) rule(at string, r *policy.Rule, tree any) {
 			}
 		}
 		if c.namespaced && len(v.FailureActionOverrides) > 0 {
-			c.bad(at+"/validate/failureActionOverrides", "overrides by namespace are for a ClusterPolicy only: a Policy has one namespace")
+			c.bad(at+"/validate/failureActionOverrides",
+				"overrides by namespace are for a ClusterPolicy only: a Policy has one namespace")
 		}
 		c.overrides(at+"/validate/failureActionOverrides", v.FailureActionOverrides)
 		c.overrides(at+"/validate/validationFailureActionOverrides", v.ValidationFailureActionOverrides)
@@ -243,12 +242,14 @@ func (c *checker) block(at string, m policy.Match, validates bool) {
 				set   bool
 			}{{"roles", len(f.Roles) > 0}, {"clusterRoles", len(f.ClusterRoles) > 0}, {"subjects", len(f.Subjects) > 0}} {
 				if u.set {
-					c.bad(at+"/"+u.field, "%s are not known in a background scan, which this policy allows: set spec.background to false", u.field)
+					c.bad(at+"/"+u.field, "%s are not known in a background scan, which this policy allows: set spec.background to "+
+						"false", u.field)
 				}
 			}
 		}
 		if c.namespaced && len(f.Resources.Namespaces) > 0 {
-			c.bad(at+"/resources/namespaces", "a Policy applies to its own namespace only: remove namespaces, or make it a ClusterPolicy")
+			c.bad(at+"/resources/namespaces", "a Policy applies to its own namespace only: remove namespaces, or make it a "+
+				"ClusterPolicy")
 		}
 		if f.Resources.Name != "" && len(f.Resources.Names) > 0 {
 			c.bad(at+"/resources/name", "name and names are written side by side: keep names")
@@ -271,12 +272,14 @@ func (c *checker) kind(at, selector string, validates bool) {
 		c.bad(at, "the kind * is not allowed in a background scan, which this policy allows: set spec.background to false")
 	}
 	if k.SubResource != "" && k.SubResource != "*" && c.background && validates {
-		c.bad(at, "the subresource %s is not known in a background scan, which this policy allows: set spec.background to false", selector)
+		c.bad(at, "the subresource %s is not known in a background scan, which this policy allows: set spec.background to "+
+			"false", selector)
 	}
 	near, unknown := kinds.Misspelled(k.Kind)
 	switch {
 	case unknown:
-		c.bad(at, "%q is no kind: write the kind in upper camel case and the singular, as in a manifest%s", k.Kind, suggestion(near))
+		c.bad(at, "%q is no kind: write the kind in upper camel case and the singular, as in a manifest%s", k.Kind,
+			suggestion(near))
 	case near != "":
 		c.warn(at, "no kind of Kubernetes is called %q%s", k.Kind, suggestion(near))
 	}
@@ -292,7 +295,7 @@ func suggestion(near string) string {
 	return fmt.Sprintf(": did you mean %q?", near)
 }
 
-// metadata refuses labels and annotations of a pattern that are no text: the objects that are compared have
+// metadata refuses labels and annotations of a pattern that are not text: the objects that are compared have
 // nothing else there.
 func (c *checker) metadata(at string, pattern any) {
 	for _, path := range []string{"/metadata", "/spec/template/metadata"} {

@@ -30,7 +30,8 @@ func checkCEL(d policy.Document) []policy.Problem {
 		mutations   []policy.CELMutation
 	}
 	for pointer, into := range map[string]any{
-		"/spec/variables": &parts.variables, "/spec/matchConditions": &parts.conditions, "/spec/validations": &parts.validations,
+		"/spec/variables": &parts.variables, "/spec/matchConditions": &parts.conditions,
+		"/spec/validations":      &parts.validations,
 		"/spec/matchConstraints": &parts.constraints, "/spec/mutations": &parts.mutations,
 	} {
 		if policy.HasErrors(policy.DecodeAt(d, pointer, into)) {
@@ -76,7 +77,8 @@ func (c *checker) resourceRules(pointer string, list []policy.ResourceRule) {
 		for _, f := range []struct {
 			name string
 			list []string
-		}{{"operations", r.Operations}, {"apiGroups", r.APIGroups}, {"apiVersions", r.APIVersions}, {"resources", r.Resources}} {
+		}{{"operations", r.Operations}, {"apiGroups", r.APIGroups}, {"apiVersions", r.APIVersions},
+			{"resources", r.Resources}} {
 			if len(f.list) == 0 {
 				c.bad(at, "the rule has no %s and matches nothing: add them, \"*\" for all", f.name)
 			}
@@ -101,7 +103,8 @@ func (c *checker) resourceRules(pointer string, list []policy.ResourceRule) {
 				continue
 			}
 			if resource == "" || strings.ToLower(resource) != resource {
-				c.bad(fmt.Sprintf("%s/resources/%d", at, j), "%q is no resource: write the plural in lower case%s", name, suggestion(kinds.Plural(resource)))
+				c.bad(fmt.Sprintf("%s/resources/%d", at, j), "%q is no resource: write the plural in lower case%s", name,
+					suggestion(kinds.Plural(resource)))
 			}
 		}
 	}
@@ -110,8 +113,9 @@ func (c *checker) resourceRules(pointer string, list []policy.ResourceRule) {
 // checkCELException finds what is wrong with an exception of policies.kyverno.io besides its expressions.
 func checkCELException(d policy.Document, e policy.CELException) []policy.Problem {
 	problems := checkCEL(d)
-	known := []string{"ValidatingPolicy", "NamespacedValidatingPolicy", "MutatingPolicy", "NamespacedMutatingPolicy", "GeneratingPolicy",
-		"NamespacedGeneratingPolicy", "DeletingPolicy", "NamespacedDeletingPolicy", "ImageValidatingPolicy", "NamespacedImageValidatingPolicy"}
+	known := []string{"ValidatingPolicy", "NamespacedValidatingPolicy", "MutatingPolicy", "NamespacedMutatingPolicy",
+		"GeneratingPolicy", "NamespacedGeneratingPolicy", "DeletingPolicy", "NamespacedDeletingPolicy",
+		"ImageValidatingPolicy", "NamespacedImageValidatingPolicy"}
 	for i, r := range e.Spec.PolicyRefs {
 		if r.Kind == "" || slices.Contains(known, r.Kind) {
 			continue
@@ -120,7 +124,8 @@ func checkCELException(d policy.Document, e policy.CELException) []policy.Proble
 		if r.Kind == "ClusterPolicy" || r.Kind == "Policy" {
 			hint = ": exceptions to it are PolicyExceptions of kyverno.io/v2"
 		}
-		problems = append(problems, d.Problem(fmt.Sprintf("/spec/policyRefs/%d/kind", i), "unknown kind of policy %q%s", r.Kind, hint))
+		problems = append(problems, d.Problem(fmt.Sprintf("/spec/policyRefs/%d/kind", i), "unknown kind of policy %q%s",
+			r.Kind, hint))
 	}
 	return problems
 }

@@ -21,10 +21,13 @@ func deprecated(d policy.Document, p *policy.ClusterPolicy) []policy.Problem {
 		old, now string
 	}{
 		{s.ValidationFailureAction != "", "validationFailureAction", "failureAction under validate of each rule" + fixes},
-		{s.ValidationFailureActionOverrides != nil, "validationFailureActionOverrides", "failureActionOverrides under validate of each rule" + fixes},
-		{s.MutateExistingOnPolicyUpdate != nil, "mutateExistingOnPolicyUpdate", "mutateExistingOnPolicyUpdate under mutate of each rule" + fixes},
+		{s.ValidationFailureActionOverrides != nil, "validationFailureActionOverrides",
+			"failureActionOverrides under validate of each rule" + fixes},
+		{s.MutateExistingOnPolicyUpdate != nil, "mutateExistingOnPolicyUpdate",
+			"mutateExistingOnPolicyUpdate under mutate of each rule" + fixes},
 		{s.GenerateExisting != nil, "generateExisting", "generateExisting under generate of each rule" + fixes},
-		{s.GenerateExistingOnPolicyUpdate != nil, "generateExistingOnPolicyUpdate", "generateExisting under generate of each rule" + fixes},
+		{s.GenerateExistingOnPolicyUpdate != nil, "generateExistingOnPolicyUpdate",
+			"generateExisting under generate of each rule" + fixes},
 		{s.FailurePolicy != "", "failurePolicy", "failurePolicy under spec.webhookConfiguration"},
 		{s.WebhookTimeoutSeconds != nil, "webhookTimeoutSeconds", "timeoutSeconds under spec.webhookConfiguration"},
 		{s.SchemaValidation != nil, "schemaValidation", "nothing, it has no effect"},
@@ -50,13 +53,15 @@ func deprecated(d policy.Document, p *policy.ClusterPolicy) []policy.Problem {
 			continue
 		}
 		if v.FailureAction == "enforce" || v.FailureAction == "audit" {
-			warn(at+"validate/failureAction", v.FailureAction, map[string]string{"enforce": "Enforce", "audit": "Audit"}[v.FailureAction]+fixes)
+			warn(at+"validate/failureAction", v.FailureAction, map[string]string{"enforce": "Enforce",
+				"audit": "Audit"}[v.FailureAction]+fixes)
 		}
 		if v.ValidationFailureAction != "" {
 			warn(at+"validate/validationFailureAction", "validate.validationFailureAction", "validate.failureAction"+fixes)
 		}
 		if v.ValidationFailureActionOverrides != nil {
-			warn(at+"validate/validationFailureActionOverrides", "validate.validationFailureActionOverrides", "validate.failureActionOverrides"+fixes)
+			warn(at+"validate/validationFailureActionOverrides", "validate.validationFailureActionOverrides",
+				"validate.failureActionOverrides"+fixes)
 		}
 		if v.Deny != nil && flat(v.Deny.Conditions) {
 			warn(at+"validate/deny/conditions", "a list of conditions", "deny.conditions.all"+fixes)
@@ -70,7 +75,8 @@ func direct(m policy.Match) bool {
 	f := m.ResourceFilter
 	r := f.Resources
 	return len(m.Any)+len(m.All) == 0 && (len(f.Roles)+len(f.ClusterRoles)+len(f.Subjects) > 0 ||
-		len(r.Kinds)+len(r.Names)+len(r.Namespaces)+len(r.Annotations)+len(r.Operations) > 0 || r.Name != "" || r.Selector != nil || r.NamespaceSelector != nil)
+		len(r.Kinds)+len(r.Names)+len(r.Namespaces)+len(r.Annotations)+len(r.Operations) > 0 || r.Name != "" ||
+		r.Selector != nil || r.NamespaceSelector != nil)
 }
 
 // flat reports whether conditions are written as a list, without any or all.

@@ -32,7 +32,8 @@ func (c *checker) besidePod(at string, m policy.Match) {
 		}
 	}
 	if mixed != "" {
-		c.warn(mixed+"/resources/kinds", "Pod stands beside %s: Kyverno generates no rules for pod controllers, so that Deployments and others are not checked; write Pod in a policy of its own", strings.Join(beside, ", "))
+		c.warn(mixed+"/resources/kinds", "Pod stands beside %s: Kyverno generates no rules for pod controllers, so that "+
+			"Deployments and others are not checked; write Pod in a policy of its own", strings.Join(beside, ", "))
 	}
 }
 

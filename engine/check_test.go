@@ -31,41 +31,87 @@ func TestCheckRules(t *testing.T) {
 	const match = "  match: {any: [{resources: {kinds: [Pod]}}]}\n"
 	const body = "  validate: {deny: {}}"
 	tests := []struct{ name, spec, want string }{
-		{"failure policy", "failurePolicy: ignore\nrules:\n- name: r\n" + match + body, `5:3: unknown value "ignore": did you mean "Ignore"?`},
-		{"timeout", "webhookConfiguration: {timeoutSeconds: 60}\nrules:\n- name: r\n" + match + body, "5:26: the timeout is 60 seconds and must be from 1 to 30"},
-		{"off", "admission: false\nbackground: false\nrules:\n- name: r\n" + match + body, "5:3: the policy is off, both at admission and in the background: set one of them to true"},
-		{"conflicting overrides", "rules:\n- name: r\n" + match + "  validate: {deny: {}, failureActionOverrides: [{action: Enforce, namespaces: [a, b]}, {action: Audit, namespaces: [b]}]}", `8:119: namespace "b" has another action in an override before: keep one`},
-		{"override of nothing", "rules:\n- name: r\n" + match + "  validate: {deny: {}, failureActionOverrides: [{action: Enforce}]}", "8:51: warning: the override names no namespaces and has no effect: add namespaces or namespaceSelector"},
-		{"failure action", "rules:\n- name: r\n" + match + "  validate: {deny: {}, failureAction: Block}", `8:26: unknown failure action "Block": use Enforce or Audit`},
-		{"users in the background", "rules:\n- name: r\n  match: {any: [{clusterRoles: [admin]}]}\n" + body, "7:20: clusterRoles are not known in a background scan, which this policy allows: set spec.background to false"},
-		{"variables about users in the background", "rules:\n- name: r\n" + match + "  validate: {message: 'Hello, {{ request.userInfo.username }}', deny: {}}", "8:33: request.userInfo is not known in a background scan, which this policy allows: set spec.background to false"},
-		{"name and names", "rules:\n- name: r\n  match: {any: [{resources: {kinds: [Pod], name: a, names: [b]}}]}\n" + body, "7:46: name and names are written side by side: keep names"},
-		{"all kinds in the background", "rules:\n- name: r\n  match: {any: [{resources: {kinds: ['*']}}]}\n" + body, "7:40: the kind * is not allowed in a background scan, which this policy allows: set spec.background to false"},
-		{"all kinds and more", "background: false\nrules:\n- name: r\n  match: {any: [{resources: {kinds: ['*', Pod]}}]}\n" + body, "8:32: the kind * stands for all kinds: remove the others"},
-		{"subresource in the background", "rules:\n- name: r\n  match: {any: [{resources: {kinds: [Pod/exec]}}]}\n" + body, "7:40: the subresource Pod/exec is not known in a background scan, which this policy allows: set spec.background to false"},
-		{"a resource for a kind", "rules:\n- name: r\n  match: {any: [{resources: {kinds: [pods]}}]}\n" + body, `7:40: "pods" is no kind: write the kind in upper camel case and the singular, as in a manifest: did you mean "Pod"?`},
-		{"letters of a kind", "rules:\n- name: r\n  match: {any: [{resources: {kinds: [Deploymnet]}}]}\n" + body, `7:40: warning: no kind of Kubernetes is called "Deploymnet": did you mean "Deployment"?`},
-		{"selector operator", "rules:\n- name: r\n  match: {any: [{resources: {kinds: [Pod], selector: {matchExpressions: [{key: a, operator: Equals, values: [b]}]}}}]}\n" + body, `7:85: unknown operator "Equals": use In, NotIn, Exists or DoesNotExist`},
-		{"selector key", "rules:\n- name: r\n  match: {any: [{resources: {kinds: [Pod], selector: {matchLabels: {'a b': c}}}}]}\n" + body, `7:71: "a b" is no key of a label: write a name, or domain/name`},
-		{"service account without a namespace", "background: false\nrules:\n- name: r\n  match: {any: [{resources: {kinds: [Pod]}}]}\n  exclude: {any: [{subjects: [{kind: ServiceAccount, name: a}]}]}\n" + body, "9:33: warning: the ServiceAccount has no namespace, so it is nobody: add it"},
-		{"service account without a namespace in match", "background: false\nrules:\n- name: r\n  match: {any: [{subjects: [{kind: ServiceAccount, name: a}]}]}\n" + body, "8:31: the ServiceAccount has no namespace, so it is nobody: add it"},
-		{"operation", "rules:\n- name: r\n" + match + "  preconditions: {all: [{key: '{{ request.operation }}', operator: AnyIn, value: [CREATE, Update]}]}\n" + body, `8:93: unknown operation "Update": use CREATE, UPDATE, DELETE, CONNECT`},
-		{"duration", "rules:\n- name: r\n" + match + "  preconditions: {all: [{key: '{{ request.object.a }}', operator: DurationGreaterThan, value: soon}]}\n" + body, `8:90: "soon" is no duration: write for example 1h30m`},
-		{"label of a pattern", "rules:\n- name: r\n" + match + "  validate: {pattern: {metadata: {labels: {a: true}}}}", "8:46: labels are text: put true in quotes"},
-		{"reserved name", "rules:\n- name: r\n" + match + "  context: [{name: request, variable: {value: x}}]\n" + body, `8:16: the context entry cannot be called "request", which is predefined: rename it`},
-		{"JMESPath", "rules:\n- name: r\n" + match + "  context: [{name: x, variable: {jmesPath: 'a ||'}}]\n" + body, "8:36: not a JMESPath expression: "},
+		{"failure policy", "failurePolicy: ignore\nrules:\n- name: r\n" + match + body,
+			`5:3: unknown value "ignore": did you mean "Ignore"?`},
+		{"timeout", "webhookConfiguration: {timeoutSeconds: 60}\nrules:\n- name: r\n" + match + body,
+			"5:26: the timeout is 60 seconds and must be from 1 to 30"},
+		{"off", "admission: false\nbackground: false\nrules:\n- name: r\n" + match + body,
+			"5:3: the policy is off, both at admission and in the background: set one of them to true"},
+		{"conflicting overrides", "rules:\n- name: r\n" + match +
+			"  validate: {deny: {}, failureActionOverrides: [{action: Enforce, namespaces: [a, b]}, {action: Audit, " +
+			"namespaces: [b]}]}", `8:119: namespace "b" has another action in an override before: keep one`},
+		{"override of nothing", "rules:\n- name: r\n" + match +
+			"  validate: {deny: {}, failureActionOverrides: [{action: Enforce}]}",
+			"8:51: warning: the override names no namespaces and has no effect: add namespaces or namespaceSelector"},
+		{"failure action", "rules:\n- name: r\n" + match + "  validate: {deny: {}, failureAction: Block}",
+			`8:26: unknown failure action "Block": use Enforce or Audit`},
+		{"users in the background", "rules:\n- name: r\n  match: {any: [{clusterRoles: [admin]}]}\n" + body,
+			"7:20: clusterRoles are not known in a background scan, which this policy allows: set spec.background to false"},
+		{"variables about users in the background", "rules:\n- name: r\n" + match +
+			"  validate: {message: 'Hello, {{ request.userInfo.username }}', deny: {}}",
+			"8:33: request.userInfo is not known in a background scan, which this policy allows: set spec.background to false"},
+		{"name and names", "rules:\n- name: r\n  match: {any: [{resources: {kinds: [Pod], name: a, names: [b]}}]}\n" + body,
+			"7:46: name and names are written side by side: keep names"},
+		{"all kinds in the background", "rules:\n- name: r\n  match: {any: [{resources: {kinds: ['*']}}]}\n" + body,
+			"7:40: the kind * is not allowed in a background scan, which this policy allows: set spec.background to false"},
+		{"all kinds and more", "background: false\nrules:\n- name: r\n  match: {any: [{resources: {kinds: ['*', Pod]}}]}\n" +
+			body, "8:32: the kind * stands for all kinds: remove the others"},
+		{"subresource in the background", "rules:\n- name: r\n  match: {any: [{resources: {kinds: [Pod/exec]}}]}\n" + body,
+			"7:40: the subresource Pod/exec is not known in a background scan, which this policy allows: set spec.background " +
+				"to false"},
+		{"a resource for a kind", "rules:\n- name: r\n  match: {any: [{resources: {kinds: [pods]}}]}\n" + body,
+			`7:40: "pods" is no kind: write the kind in upper camel case and the singular, as in a manifest: did you mean "Pod"?`},
+		{"letters of a kind", "rules:\n- name: r\n  match: {any: [{resources: {kinds: [Deploymnet]}}]}\n" + body,
+			`7:40: warning: no kind of Kubernetes is called "Deploymnet": did you mean "Deployment"?`},
+		{"selector operator", "rules:\n- name: r\n  match: {any: [{resources: {kinds: [Pod], selector: {matchExpressions: " +
+			"[{key: a, operator: Equals, values: [b]}]}}}]}\n" + body,
+			`7:85: unknown operator "Equals": use In, NotIn, Exists or DoesNotExist`},
+		{"selector key", "rules:\n- name: r\n  match: {any: [{resources: {kinds: [Pod], selector: {matchLabels: {'a b': " +
+			"c}}}}]}\n" + body, `7:71: "a b" is no key of a label: write a name, or domain/name`},
+		{"service account without a namespace",
+			"background: false\nrules:\n- name: r\n  match: {any: [{resources: {kinds: [Pod]}}]}\n" +
+				"  exclude: {any: [{subjects: [{kind: ServiceAccount, name: a}]}]}\n" + body,
+			"9:33: warning: the ServiceAccount has no namespace, so it is nobody: add it"},
+		{"service account without a namespace in match",
+			"background: false\nrules:\n- name: r\n  match: {any: [{subjects: [{kind: ServiceAccount, name: a}]}]}\n" + body,
+			"8:31: the ServiceAccount has no namespace, so it is nobody: add it"},
+		{"operation", "rules:\n- name: r\n" + match +
+			"  preconditions: {all: [{key: '{{ request.operation }}', operator: AnyIn, value: [CREATE, Update]}]}\n" + body,
+			`8:93: unknown operation "Update": use CREATE, UPDATE, DELETE, CONNECT`},
+		{"duration", "rules:\n- name: r\n" + match +
+			"  preconditions: {all: [{key: '{{ request.object.a }}', operator: DurationGreaterThan, value: soon}]}\n" + body,
+			`8:90: "soon" is no duration: write for example 1h30m`},
+		{"label of a pattern", "rules:\n- name: r\n" + match + "  validate: {pattern: {metadata: {labels: {a: true}}}}",
+			"8:46: labels are text: put true in quotes"},
+		{"reserved name", "rules:\n- name: r\n" + match + "  context: [{name: request, variable: {value: x}}]\n" + body,
+			`8:16: the context entry cannot be called "request", which is predefined: rename it`},
+		{"JMESPath", "rules:\n- name: r\n" + match + "  context: [{name: x, variable: {jmesPath: 'a ||'}}]\n" + body,
+			"8:36: not a JMESPath expression: "},
 		{"CEL", "rules:\n- name: r\n" + match + "  validate: {cel: {expressions: [{expression: 'object.spec.'}]}}", "8:"},
 		{"a level", "rules:\n- name: r\n" + match + "  validate: {podSecurity: {level: strict}}", "8:30: "},
-		{"a version", "rules:\n- name: r\n" + match + "  validate: {podSecurity: {level: baseline, version: newest}}", "8:47: "},
-		{"Pod beside another kind", "rules:\n- name: r\n  match: {any: [{resources: {kinds: [Pod, Service]}}]}\n" + body, "7:32: warning: Pod stands beside Service: Kyverno generates no rules for pod controllers"},
-		{"a control", "rules:\n- name: r\n" + match + "  validate: {podSecurity: {level: baseline, exclude: [{controlName: Capability}]}}", "8:58: "},
-		{"two bodies", "rules:\n- name: r\n" + match + "  validate: {deny: {}}\n  mutate: {patchStrategicMerge: {a: b}}", "8:5: the rule has several bodies"},
-		{"a name twice", "rules:\n- name: r\n" + match + body + "\n- name: r\n" + match + body, `9:5: the rule name "r" is used twice`},
-		{"existing objects without targets", "rules:\n- name: r\n" + match + "  mutate: {mutateExistingOnPolicyUpdate: true, patchStrategicMerge: {a: b}}", "8:14: rule r has no mutate.targets, so there are no existing objects to change: add them"},
-		{"an undefined variable with a default", "rules:\n- name: r\n" + match + "  validate: {message: \"{{ nobody || '' }}\", deny: {}}", `8:26: warning: the variable "nobody" is not defined here: add it to the context, before its first use`},
-		{"a variable of the outer loop", "rules:\n- name: r\n" + match + "  validate: {foreach: [{list: request.object.a, foreach: [{list: element.b, deny: {conditions: {all: [{key: '{{ element0.x }}{{ elementIndex1 }}{{ element2 }}', operator: Equals, value: x}]}}}]}]}",
+		{"a version", "rules:\n- name: r\n" + match + "  validate: {podSecurity: {level: baseline, version: newest}}",
+			"8:47: "},
+		{"Pod beside another kind", "rules:\n- name: r\n  match: {any: [{resources: {kinds: [Pod, Service]}}]}\n" + body,
+			"7:32: warning: Pod stands beside Service: Kyverno generates no rules for pod controllers"},
+		{"a control", "rules:\n- name: r\n" + match +
+			"  validate: {podSecurity: {level: baseline, exclude: [{controlName: Capability}]}}", "8:58: "},
+		{"two bodies", "rules:\n- name: r\n" + match + "  validate: {deny: {}}\n  mutate: {patchStrategicMerge: {a: b}}",
+			"8:5: the rule has several bodies"},
+		{"a name twice", "rules:\n- name: r\n" + match + body + "\n- name: r\n" + match + body,
+			`9:5: the rule name "r" is used twice`},
+		{"existing objects without targets", "rules:\n- name: r\n" + match +
+			"  mutate: {mutateExistingOnPolicyUpdate: true, patchStrategicMerge: {a: b}}",
+			"8:14: rule r has no mutate.targets, so there are no existing objects to change: add them"},
+		{"an undefined variable with a default", "rules:\n- name: r\n" + match +
+			"  validate: {message: \"{{ nobody || '' }}\", deny: {}}",
+			`8:26: warning: the variable "nobody" is not defined here: add it to the context, before its first use`},
+		{"a variable of the outer loop", "rules:\n- name: r\n" + match +
+			"  validate: {foreach: [{list: request.object.a, foreach: [{list: element.b, deny: {conditions: {all: [{key: '{{ " +
+			"element0.x }}{{ elementIndex1 }}{{ element2 }}', operator: Equals, value: x}]}}}]}]}",
 			`8:147: the variable "element2" is not defined here: did you mean "element"?`},
-		{"a variable inside another", "rules:\n- name: r\n" + match + "  validate: {message: '{{ labels.{{ request.object.kind }} }}', deny: {}}", `8:26: the variable "labels" is not defined here: add it to the context, before its first use`},
+		{"a variable inside another", "rules:\n- name: r\n" + match +
+			"  validate: {message: '{{ labels.{{ request.object.kind }} }}', deny: {}}",
+			`8:26: the variable "labels" is not defined here: add it to the context, before its first use`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -79,29 +125,52 @@ func TestCheckRules(t *testing.T) {
 }
 
 func TestCheckOtherKinds(t *testing.T) {
-	const exception = "apiVersion: kyverno.io/v2\nkind: PolicyException\nmetadata: {name: e, namespace: x}\nspec:\n  exceptions: [{policyName: p, ruleNames: [r]}]\n"
+	const exception = "apiVersion: kyverno.io/v2\nkind: PolicyException\nmetadata: {name: e, namespace: x}\nspec:\n" +
+		"  exceptions: [{policyName: p, ruleNames: [r]}]\n"
 	namespaced := func(filter string) string {
-		return "apiVersion: kyverno.io/v1\nkind: Policy\nmetadata: {name: p, namespace: x}\nspec:\n  rules:\n  - name: r\n    match: {any: [{resources: {" + filter + "}}]}\n    validate: {deny: {}}\n"
+		return "apiVersion: kyverno.io/v1\nkind: Policy\nmetadata: {name: p, namespace: x}\nspec:\n  rules:\n" +
+			"  - name: r\n    match: {any: [{resources: {" + filter + "}}]}\n    validate: {deny: {}}\n"
 	}
 	tests := []struct{ name, data, want string }{
-		{"name", strings.Replace(namespaced("kinds: [Pod]"), "name: p,", "name: My_Policy,", 1), `3:12: "My_Policy" is no name of an object: use lower case letters, digits, - and . only, up to 253`},
-		{"label", strings.Replace(namespaced("kinds: [Pod]"), "name: p,", "name: p, labels: {a: 'b c'},", 1), `3:30: "b c" is no value of a label: use up to 63 letters, digits, -, _ and .`},
-		{"controllers", strings.Replace(namespaced("kinds: [Pod]"), "name: p,", "name: p, annotations: {pod-policies.kyverno.io/autogen-controllers: 'Deployments,CronJob'},", 1), `3:35: warning: no rules are generated for "Deployments": did you mean "Deployment"?`},
-		{"namespaces in a Policy", namespaced("kinds: [Pod], namespaces: [ns]"), "7:46: a Policy applies to its own namespace only: remove namespaces, or make it a ClusterPolicy"},
-		{"cluster scope in a Policy", namespaced("kinds: [Namespace]"), "7:40: Namespace objects have no namespace, and a Policy applies to its own only: make it a ClusterPolicy"},
-		{"exception with users", exception + "  match: {any: [{resources: {kinds: [Pod]}, subjects: [{kind: User, name: a}]}]}\n", "6:45: subjects are not known in a background scan"},
-		{"exception with a variable", exception + "  match: {any: [{resources: {kinds: [Pod]}}]}\n  conditions: {all: [{key: '{{ element.x }}', operator: Equals, value: a}]}\n", `7:29: the variable "element" is not defined here: it exists inside of foreach only`},
-		{"old version of an exception", strings.Replace(exception, "/v2\n", "/v2alpha1\n", 1) + "  match: {any: [{resources: {kinds: [Pod]}}]}\n", "1:1: warning: kyverno.io/v2alpha1 is deprecated: use kyverno.io/v2"},
-		{"a resource in upper case", strings.Replace(vpol("v", "validations: [{expression: 'true'}]"), `["pods"]`, "[Pod]", 1), `11:21: "Pod" is no resource: write the plural in lower case: did you mean "pods"?`},
-		{"no operations", strings.Replace(vpol("v", "validations: [{expression: 'true'}]"), `      operations:  ["CREATE", "UPDATE"]`+"\n", "", 1), `8:7: the rule has no operations and matches nothing: add them, "*" for all`},
-		{"a group with its version", strings.Replace(vpol("v", "validations: [{expression: 'true'}]"), `[""]`, "[apps/v1]", 1), `8:21: "apps/v1" is no API group: write the version under apiVersions`},
-		{"scope", strings.Replace(vpol("v", "validations: [{expression: 'true'}]"), `      resources: `, "      scope: namespaced\n      resources: ", 1), `11:7: unknown value "namespaced": did you mean "Namespaced"?`},
-		{"reason", vpol("v", "validations: [{expression: 'true', reason: Bad}]"), `12:38: unknown value "Bad": use Unauthorized or Forbidden or Invalid or RequestEntityTooLarge`},
-		{"variable name", vpol("v", "variables: [{name: a-b, expression: '1'}]\nvalidations: [{expression: 'true'}]"), `12:16: "a-b" is no name of a variable: use letters, digits and _`},
-		{"match condition twice", vpol("v", "matchConditions: [{name: a, expression: 'true'}, {name: a, expression: 'true'}]\nvalidations: [{expression: 'true'}]"), `12:53: the match condition "a" is written twice: rename one`},
-		{"kind of policy", strings.Replace(strings.TrimPrefix(celException("e", "v", "images: [a]"), "\n---\n"), "kind: ValidatingPolicy", "kind: ClusterPolicy", 1),
+		{"name", strings.Replace(namespaced("kinds: [Pod]"), "name: p,", "name: My_Policy,", 1),
+			`3:12: "My_Policy" is no name of an object: use lower case letters, digits, - and . only, up to 253`},
+		{"label", strings.Replace(namespaced("kinds: [Pod]"), "name: p,", "name: p, labels: {a: 'b c'},", 1),
+			`3:30: "b c" is no value of a label: use up to 63 letters, digits, -, _ and .`},
+		{"controllers", strings.Replace(namespaced("kinds: [Pod]"), "name: p,",
+			"name: p, annotations: {pod-policies.kyverno.io/autogen-controllers: 'Deployments,CronJob'},", 1),
+			`3:35: warning: no rules are generated for "Deployments": did you mean "Deployment"?`},
+		{"namespaces in a Policy", namespaced("kinds: [Pod], namespaces: [ns]"),
+			"7:46: a Policy applies to its own namespace only: remove namespaces, or make it a ClusterPolicy"},
+		{"cluster scope in a Policy", namespaced("kinds: [Namespace]"),
+			"7:40: Namespace objects have no namespace, and a Policy applies to its own only: make it a ClusterPolicy"},
+		{"exception with users", exception + "  match: {any: [{resources: {kinds: [Pod]}, subjects: [{kind: User, name: " +
+			"a}]}]}\n", "6:45: subjects are not known in a background scan"},
+		{"exception with a variable", exception + "  match: {any: [{resources: {kinds: [Pod]}}]}\n" +
+			"  conditions: {all: [{key: '{{ element.x }}', operator: Equals, value: a}]}\n",
+			`7:29: the variable "element" is not defined here: it exists inside of foreach only`},
+		{"old version of an exception", strings.Replace(exception, "/v2\n", "/v2alpha1\n", 1) +
+			"  match: {any: [{resources: {kinds: [Pod]}}]}\n",
+			"1:1: warning: kyverno.io/v2alpha1 is deprecated: use kyverno.io/v2"},
+		{"a resource in upper case", strings.Replace(vpol("v", "validations: [{expression: 'true'}]"), `["pods"]`, "[Pod]",
+			1), `11:21: "Pod" is no resource: write the plural in lower case: did you mean "pods"?`},
+		{"no operations", strings.Replace(vpol("v", "validations: [{expression: 'true'}]"),
+			`      operations:  ["CREATE", "UPDATE"]`+"\n", "", 1),
+			`8:7: the rule has no operations and matches nothing: add them, "*" for all`},
+		{"a group with its version", strings.Replace(vpol("v", "validations: [{expression: 'true'}]"), `[""]`, "[apps/v1]",
+			1), `8:21: "apps/v1" is no API group: write the version under apiVersions`},
+		{"scope", strings.Replace(vpol("v", "validations: [{expression: 'true'}]"), `      resources: `,
+			"      scope: namespaced\n      resources: ", 1), `11:7: unknown value "namespaced": did you mean "Namespaced"?`},
+		{"reason", vpol("v", "validations: [{expression: 'true', reason: Bad}]"),
+			`12:38: unknown value "Bad": use Unauthorized or Forbidden or Invalid or RequestEntityTooLarge`},
+		{"variable name", vpol("v", "variables: [{name: a-b, expression: '1'}]\nvalidations: [{expression: 'true'}]"),
+			`12:16: "a-b" is no name of a variable: use letters, digits and _`},
+		{"match condition twice", vpol("v", "matchConditions: [{name: a, expression: 'true'}, {name: a, expression: "+
+			"'true'}]\nvalidations: [{expression: 'true'}]"), `12:53: the match condition "a" is written twice: rename one`},
+		{"kind of policy", strings.Replace(strings.TrimPrefix(celException("e", "v", "images: [a]"), "\n---\n"),
+			"kind: ValidatingPolicy", "kind: ClusterPolicy", 1),
 			`8:7: unknown kind of policy "ClusterPolicy": exceptions to it are PolicyExceptions of kyverno.io/v2`},
-		{"a variable without quotes", strings.Replace(namespaced("kinds: [Pod]"), "deny: {}", "message: {{ request.object.kind }}, deny: {}", 1), "8:26: a key must be a string"},
+		{"a variable without quotes", strings.Replace(namespaced("kinds: [Pod]"), "deny: {}",
+			"message: {{ request.object.kind }}, deny: {}", 1), "8:26: a key must be a string"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -155,7 +224,8 @@ func TestLibraryLoads(t *testing.T) {
 			return nil
 		}
 		data, err := os.ReadFile(path)
-		if err != nil || !bytes.Contains(data, []byte("kyverno.io")) && !bytes.Contains(data, []byte("admissionregistration")) {
+		if err != nil || !bytes.Contains(data, []byte("kyverno.io")) &&
+			!bytes.Contains(data, []byte("admissionregistration")) {
 			return err
 		}
 		source := []policy.Source{{Path: path, Data: data}}

@@ -46,7 +46,8 @@ func (n names) with(more ...string) names {
 // (https://kyverno.io/docs/policy-types/cluster-policy/variables/), and, in a policy for background scans,
 // those about the user.
 func checkVariables(d policy.Document, base string, tree any, r *policy.Rule, background bool) []policy.Problem {
-	c := &variableChecker{doc: d, base: base, tree: tree, background: background && (r.Mutate == nil || r.Mutate.Targets == nil)}
+	c := &variableChecker{doc: d, base: base, tree: tree, background: background &&
+		(r.Mutate == nil || r.Mutate.Targets == nil)}
 	known := names{"request": true, "images": true, "serviceAccountName": true, "serviceAccountNamespace": true}
 	if r.Mutate != nil && r.Mutate.Targets != nil {
 		known["target"] = true
@@ -168,7 +169,8 @@ func (c *variableChecker) context(at string, list []policy.ContextEntry, known n
 // source checks what the source of an entry has to say.
 func (c *variableChecker) source(at string, e policy.ContextEntry) {
 	if v := e.Variable; v != nil && v.Default != nil && v.JMESPath == "" {
-		c.bad(at+"/variable/default", "the default of %q is never used: it stands in for what a jmesPath does not find", e.Name)
+		c.bad(at+"/variable/default", "the default of %q is never used: it stands in for what a jmesPath does not find",
+			e.Name)
 	}
 	if m := e.ConfigMap; m != nil && m.Name != "" && m.Namespace == "" {
 		c.bad(at+"/configMap", "the configMap of %q has no namespace: add it", e.Name)
@@ -225,7 +227,8 @@ func (c *variableChecker) templates(pointer, s string, known names) {
 		// The place is the one in the string as written, which may have changed behind the first variable.
 		offset := strings.Index(s, text[at+m[3]:at+m[1]])
 		before := s[:max(offset, 0)]
-		line, column := c.doc.TextPosition(c.base+pointer, 1+strings.Count(before, "\n"), 1+len(before)-(strings.LastIndexByte(before, '\n')+1))
+		line, column := c.doc.TextPosition(c.base+pointer, 1+strings.Count(before, "\n"),
+			1+len(before)-(strings.LastIndexByte(before, '\n')+1))
 		c.reads(source, line, column, known, strings.Contains(source, placeholder))
 		text = text[:at+m[3]] + placeholder + text[at+m[1]:]
 		at += m[3]
@@ -236,7 +239,8 @@ func (c *variableChecker) templates(pointer, s string, known names) {
 // expression yet.
 func (c *variableChecker) reads(source string, line, column int, known names, dynamic bool) {
 	report := func(warning bool, format string, args ...any) {
-		c.problems = append(c.problems, policy.Problem{Path: c.doc.Path, Line: line, Column: column, Warning: warning, Message: fmt.Sprintf(format, args...)})
+		c.problems = append(c.problems, policy.Problem{Path: c.doc.Path, Line: line, Column: column, Warning: warning,
+			Message: fmt.Sprintf(format, args...)})
 	}
 	if c.background {
 		if m := ofUser.FindStringSubmatch(source); m != nil {

@@ -64,7 +64,8 @@ func (c *ruleCompiler) validate(out *rule, r *policy.Rule) *rule {
 	}
 	have := present(bodies)
 	if len(have) > 1 {
-		c.bad("/validate/"+have[1], "validate has several bodies (%s): keep one, and make rules of the others", strings.Join(have, ", "))
+		c.bad("/validate/"+have[1], "validate has several bodies (%s): keep one, and make rules of the others",
+			strings.Join(have, ", "))
 		return nil
 	}
 	if len(have) == 0 {
@@ -92,7 +93,8 @@ func (c *ruleCompiler) validate(out *rule, r *policy.Rule) *rule {
 
 // action compiles the failure action of a rule; what it does not say is as the policy says.
 func (c *ruleCompiler) action(v *policy.Validation) action {
-	now, bad := compileAction(c.doc, c.at("/validate"), v.FailureAction, v.FailureActionOverrides, "failureAction", "failureActionOverrides")
+	now, bad := compileAction(c.doc, c.at("/validate"), v.FailureAction, v.FailureActionOverrides, "failureAction",
+		"failureActionOverrides")
 	old, more := compileAction(c.doc, c.at("/validate"), v.ValidationFailureAction, v.ValidationFailureActionOverrides,
 		"validationFailureAction", "validationFailureActionOverrides")
 	if !c.generated {
@@ -131,7 +133,8 @@ func (c *ruleCompiler) forEach(at string, f policy.ForEach, depth int) *forEach 
 	default:
 		out.list = c.expression(at+"/list", f.List)
 	}
-	bodies := map[string]bool{"pattern": f.Pattern != nil, "anyPattern": f.AnyPattern != nil, "deny": f.Deny != nil, "foreach": len(f.ForEach) > 0}
+	bodies := map[string]bool{"pattern": f.Pattern != nil, "anyPattern": f.AnyPattern != nil, "deny": f.Deny != nil,
+		"foreach": len(f.ForEach) > 0}
 	if have := present(bodies); len(have) != 1 {
 		c.bad(at, "the foreach has %d bodies and must have one of pattern, anyPattern, deny and foreach", len(have))
 	}
@@ -156,7 +159,8 @@ func (c *ruleCompiler) conditions(at string, raw any) *condition.Set {
 				return
 			}
 			if instead, old := condition.IsDeprecated(operator); old {
-				c.problems = append(c.problems, c.doc.Warning(c.at(pointer), "the operator %s is deprecated: use %s", operator, instead))
+				c.problems = append(c.problems, c.doc.Warning(c.at(pointer), "the operator %s is deprecated: use %s", operator,
+					instead))
 			}
 		})
 	}
@@ -281,7 +285,8 @@ func (c *ruleCompiler) security(p *policy.PodSecurity) *security {
 func excludes(in []policy.PodSecurityControl) []podsecurity.Exclude {
 	out := make([]podsecurity.Exclude, len(in))
 	for i, e := range in {
-		out[i] = podsecurity.Exclude{ControlName: e.ControlName, Images: e.Images, RestrictedField: e.RestrictedField, Values: e.Values}
+		out[i] = podsecurity.Exclude{ControlName: e.ControlName, Images: e.Images, RestrictedField: e.RestrictedField,
+			Values: e.Values}
 	}
 	return out
 }
@@ -304,7 +309,7 @@ func (c *ruleCompiler) mutate(out *rule, r *policy.Rule) *rule {
 		c.elsewhere("/mutate/targets", "mutation of existing objects")
 		return nil
 	}
-	if c.program.report {
+	if c.policy.report {
 		c.elsewhere("/mutate", "mutation outside of admission")
 		return nil
 	}

@@ -14,10 +14,10 @@ import (
 
 // compileRules compiles a ClusterPolicy or Policy. The second result names the rules in it that are only
 // evaluated in a cluster.
-func compileRules(d policy.Document) (*program, []policy.Problem, []policy.Problem) {
+func compileRules(d policy.Document, _ *bindings) (compiled, []policy.Problem, []policy.Problem) {
 	var p policy.ClusterPolicy
 	problems := policy.Decode(d, &p)
-	g := &program{ref: referenceTo(d)}
+	g := &rulePolicy{ref: referenceTo(d)}
 	if d.Kind == "Policy" {
 		g.namespace = d.Namespace
 		if g.namespace == "" {
@@ -63,10 +63,11 @@ func compileRules(d policy.Document) (*program, []policy.Problem, []policy.Probl
 		case r.Name == "":
 			problems = append(problems, d.Problem(base, "the rule has no name: add one, results and exceptions refer to it"))
 		case names[r.Name]:
-			problems = append(problems, d.Problem(base+"/name", "the rule name %q is used twice in this policy: rename one", r.Name))
+			problems = append(problems, d.Problem(base+"/name", "the rule name %q is used twice in this policy: rename one",
+				r.Name))
 		}
 		names[r.Name] = true
-		c := &ruleCompiler{doc: d, base: base, tree: trees[i], program: g, standard: standard}
+		c := &ruleCompiler{doc: d, base: base, tree: trees[i], policy: g, standard: standard}
 		compiled := c.rule(r)
 		problems = append(problems, c.problems...)
 		unsupported = append(unsupported, c.unsupported...)
@@ -80,11 +81,13 @@ func compileRules(d policy.Document) (*program, []policy.Problem, []policy.Probl
 	for _, gen := range generated {
 		r, bad := policy.FromTree[policy.Rule](d, gen.Tree)
 		problems = append(problems, bad...)
-		c := &ruleCompiler{doc: d, base: fmt.Sprintf("/spec/rules/%d", gen.Index), tree: gen.Tree, program: g, standard: standard, generated: true}
+		c := &ruleCompiler{doc: d, base: fmt.Sprintf("/spec/rules/%d", gen.Index), tree: gen.Tree, policy: g,
+			standard: standard, generated: true}
 		if compiled := c.rule(&r); compiled != nil {
 			g.rules = append(g.rules, compiled)
 		}
-		problems = append(problems, slices.DeleteFunc(c.problems, func(p policy.Problem) bool { return p.Warning })...) // they are those of the rule
+		problems = append(problems, slices.DeleteFunc(c.problems,
+			func(p policy.Problem) bool { return p.Warning })...) // they are those of the rule
 	}
 	if len(g.rules) == 0 {
 		return nil, unsupported, problems
@@ -104,7 +107,7 @@ type ruleCompiler struct {
 	doc         policy.Document
 	base        string // pointer of the rule in the document
 	tree        any    // the rule as JSON
-	program     *program
+	policy      *rulePolicy
 	standard    action
 	generated   bool // the tree is not what is written: problems are reported at the rule
 	problems    []policy.Problem
@@ -124,7 +127,7 @@ func (c *ruleCompiler) bad(pointer, format string, args ...any) {
 }
 
 func (c *ruleCompiler) rule(r *policy.Rule) *rule {
-	out := &rule{policy: c.program, name: r.Name, tolerant: true}
+	out := &rule{policy: c.policy, name: r.Name, tolerant: true}
 	out.line, _ = c.doc.Position(c.base)
 	if r.Name == "" {
 		out.name = "rule"
@@ -144,7 +147,8 @@ func (c *ruleCompiler) rule(r *policy.Rule) *rule {
 	}
 	out.body.context = c.context("/context", r.Context)
 	out.body.preconditions = c.conditions("/preconditions", r.Preconditions)
-	bodies := map[string]bool{"validate": r.Validate != nil, "mutate": r.Mutate != nil, "generate": r.Generate != nil, "verifyImages": r.VerifyImages != nil}
+	bodies := map[string]bool{"validate": r.Validate != nil, "mutate": r.Mutate != nil, "generate": r.Generate != nil,
+		"verifyImages": r.VerifyImages != nil}
 	switch have := present(bodies); len(have) {
 	case 0:
 		c.bad("", "the rule has no body: add validate or mutate")
@@ -170,7 +174,8 @@ func (c *ruleCompiler) rule(r *policy.Rule) *rule {
 
 func (c *ruleCompiler) elsewhere(pointer, what string) {
 	if !c.generated {
-		c.unsupported = append(c.unsupported, c.doc.Warning(c.at(pointer), "%s %s: rule %s (%s) is not evaluated before merge", c.doc.Kind, c.doc.Name, c.ruleName(), what))
+		c.unsupported = append(c.unsupported, c.doc.Warning(c.at(pointer),
+			"%s %s: rule %s (%s) is not evaluated before merge", c.doc.Kind, c.doc.Name, c.ruleName(), what))
 	}
 }
 

@@ -21,34 +21,59 @@ func TestCompileProblems(t *testing.T) {
 		want       []string // the start of each problem
 	}{
 		{"fine", rule("validate: {deny: {}}"), nil},
-		{"unknown field", rule("validate: {mesage: x, deny: {}}"), []string{`p.yaml:8:16: unknown field "mesage" in spec.rules[0].validate: did you mean "message"?`}},
-		{"no name", strings.Replace(rule("validate: {deny: {}}"), "name: r\n    ", "", 1), []string{"p.yaml:6:5: the rule has no name"}},
-		{"no policy name", strings.Replace(rule("validate: {deny: {}}"), "{name: p}", "{}", 1), []string{"p.yaml:3:1: the policy has no metadata.name"}},
-		{"name twice", rule("validate: {deny: {}}") + "  - name: r\n    match: {any: [{resources: {kinds: [Pod]}}]}\n    validate: {deny: {}}\n", []string{`p.yaml:9:5: the rule name "r" is used twice`}},
-		{"no rules", "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec: {}\n", []string{"p.yaml:4:1: the policy has no rules"}},
+		{"unknown field", rule("validate: {mesage: x, deny: {}}"),
+			[]string{`p.yaml:8:16: unknown field "mesage" in spec.rules[0].validate: did you mean "message"?`}},
+		{"no name", strings.Replace(rule("validate: {deny: {}}"), "name: r\n    ", "", 1),
+			[]string{"p.yaml:6:5: the rule has no name"}},
+		{"no policy name", strings.Replace(rule("validate: {deny: {}}"), "{name: p}", "{}", 1),
+			[]string{"p.yaml:3:1: the policy has no metadata.name"}},
+		{"name twice", rule("validate: {deny: {}}") +
+			"  - name: r\n    match: {any: [{resources: {kinds: [Pod]}}]}\n    validate: {deny: {}}\n",
+			[]string{`p.yaml:9:5: the rule name "r" is used twice`}},
+		{"no rules", "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec: {}\n",
+			[]string{"p.yaml:4:1: the policy has no rules"}},
 		{"no body", rule(""), []string{"p.yaml:6:5: the rule has no body"}},
-		{"two bodies", rule("validate: {deny: {}}\nmutate: {patchStrategicMerge: {a: b}}"), []string{"p.yaml:8:5: the rule has several bodies (mutate, validate)"}},
-		{"two validations", rule("validate: {deny: {}, pattern: {a: b}}"), []string{"p.yaml:8:26: validate has several bodies (deny, pattern)"}},
+		{"two bodies", rule("validate: {deny: {}}\nmutate: {patchStrategicMerge: {a: b}}"),
+			[]string{"p.yaml:8:5: the rule has several bodies (mutate, validate)"}},
+		{"two validations", rule("validate: {deny: {}, pattern: {a: b}}"),
+			[]string{"p.yaml:8:26: validate has several bodies (deny, pattern)"}},
 		{"no validation", rule("validate: {message: m}"), []string{"p.yaml:8:5: validate has no body"}},
-		{"empty match", head + "  - name: r\n    match: {}\n    validate: {deny: {}}\n", []string{"p.yaml:7:5: match names nothing"}},
-		{"variable in match", head + "  - name: r\n    match: {any: [{resources: {kinds: [Pod], name: '{{ request.namespace }}'}}]}\n    validate: {deny: {}}\n", []string{"p.yaml:7:46: variables are not resolved in match"}},
-		{"unknown operator", rule("preconditions: {all: [{key: a, operator: Like, value: b}]}\nvalidate: {deny: {}}"), []string{"p.yaml:8:36: "}},
-		{"broken expression", rule("validate: {deny: {conditions: {all: [{key: '{{ request. }}', operator: Equals, value: b}]}}}"), []string{"p.yaml:8:43: "}},
-		{"broken list", rule("validate: {foreach: [{list: 'request.object.spec[', deny: {}}]}"), []string{"p.yaml:8:27: not a JMESPath expression"}},
-		{"braces around a list", rule("validate: {foreach: [{list: '{{ request.object.spec }}', deny: {}}]}"), []string{"p.yaml:8:27: list is a JMESPath expression and takes no {{ }}"}},
-		{"foreach without body", rule("validate: {foreach: [{list: request.object.spec}]}"), []string{"p.yaml:8:26: the foreach has 0 bodies"}},
+		{"empty match", head + "  - name: r\n    match: {}\n    validate: {deny: {}}\n",
+			[]string{"p.yaml:7:5: match names nothing"}},
+		{"variable in match", head + "  - name: r\n    match: {any: [{resources: {kinds: [Pod], name: '{{ " +
+			"request.namespace }}'}}]}\n    validate: {deny: {}}\n",
+			[]string{"p.yaml:7:46: variables are not resolved in match"}},
+		{"unknown operator", rule("preconditions: {all: [{key: a, operator: Like, value: b}]}\nvalidate: {deny: {}}"),
+			[]string{"p.yaml:8:36: "}},
+		{"broken expression", rule("validate: {deny: {conditions: {all: [{key: '{{ request. }}', operator: Equals, value: " +
+			"b}]}}}"), []string{"p.yaml:8:43: "}},
+		{"broken list", rule("validate: {foreach: [{list: 'request.object.spec[', deny: {}}]}"),
+			[]string{"p.yaml:8:27: not a JMESPath expression"}},
+		{"braces around a list", rule("validate: {foreach: [{list: '{{ request.object.spec }}', deny: {}}]}"),
+			[]string{"p.yaml:8:27: list is a JMESPath expression and takes no {{ }}"}},
+		{"foreach without body", rule("validate: {foreach: [{list: request.object.spec}]}"),
+			[]string{"p.yaml:8:26: the foreach has 0 bodies"}},
 		{"broken anchor", rule("validate: {pattern: {spec: {'^(containers)': {image: x}}}}"), []string{"p.yaml:8:33: "}},
 		{"anyPattern is no list", rule("validate: {anyPattern: {spec: x}}"), []string{"p.yaml:8:16: anyPattern is a list"}},
-		{"failure action", rule("validate: {failureAction: Block, deny: {}}"), []string{`p.yaml:8:16: unknown failure action "Block"`}},
-		{"context without source", rule("context: [{name: x}]\nvalidate: {deny: {}}"), []string{`p.yaml:8:15: the context entry "x" has 0 sources`}},
+		{"failure action", rule("validate: {failureAction: Block, deny: {}}"),
+			[]string{`p.yaml:8:16: unknown failure action "Block"`}},
+		{"context without source", rule("context: [{name: x}]\nvalidate: {deny: {}}"),
+			[]string{`p.yaml:8:15: the context entry "x" has 0 sources`}},
 		{"level of pod security", rule("validate: {podSecurity: {level: strict}}"), []string{"p.yaml:8:30: level: "}},
-		{"several at once", head + "  - match: {any: [{resources: {kinds: [a/b/c/d/e]}}]}\n    preconditions: {all: [{key: a, operator: Is, value: b}]}\n    validate: {failureAction: x, deny: {}}\n",
-			[]string{"p.yaml:6:5: the rule has no name", "p.yaml:6:40: \"a/b/c/d/e\" is no kind", "p.yaml:7:36: ", "p.yaml:8:16: unknown failure action"}},
-		{"misspelled kind", strings.Replace(rule("validate: {deny: {}}"), "ClusterPolicy", "ClusterPolcy", 1), []string{`p.yaml:2:1: unknown kind "ClusterPolcy" of kyverno.io: did you mean "ClusterPolicy"?`}},
-		{"unknown version", strings.Replace(rule("validate: {deny: {}}"), "kyverno.io/v1", "kyverno.io/v9", 1), []string{`p.yaml:1:1: unknown version "v9" of kyverno.io`}},
+		{"several at once", head + "  - match: {any: [{resources: {kinds: [a/b/c/d/e]}}]}\n" +
+			"    preconditions: {all: [{key: a, operator: Is, value: b}]}\n    validate: {failureAction: x, deny: {}}\n",
+			[]string{"p.yaml:6:5: the rule has no name", "p.yaml:6:40: \"a/b/c/d/e\" is no kind", "p.yaml:7:36: ",
+				"p.yaml:8:16: unknown failure action"}},
+		{"misspelled kind", strings.Replace(rule("validate: {deny: {}}"), "ClusterPolicy", "ClusterPolcy", 1),
+			[]string{`p.yaml:2:1: unknown kind "ClusterPolcy" of kyverno.io: did you mean "ClusterPolicy"?`}},
+		{"unknown version", strings.Replace(rule("validate: {deny: {}}"), "kyverno.io/v1", "kyverno.io/v9", 1),
+			[]string{`p.yaml:1:1: unknown version "v9" of kyverno.io`}},
 		{"broken file", "kind: [", []string{"p.yaml:1: not valid YAML"}},
-		{"deprecated place", strings.Replace(rule("validate: {deny: {}}"), "spec:\n", "spec:\n  validationFailureAction: enforce\n", 1), []string{"p.yaml:5:3: warning: spec.validationFailureAction is deprecated"}},
-		{"objects of other kinds", "apiVersion: v1\nkind: Pod\nfoo: bar\n---\napiVersion: x.io/v1\nkind: ClusterPolcy\n", nil},
+		{"deprecated place", strings.Replace(rule("validate: {deny: {}}"), "spec:\n",
+			"spec:\n  validationFailureAction: enforce\n", 1),
+			[]string{"p.yaml:5:3: warning: spec.validationFailureAction is deprecated"}},
+		{"objects of other kinds", "apiVersion: v1\nkind: Pod\nfoo: bar\n---\napiVersion: x.io/v1\nkind: ClusterPolcy\n",
+			nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -103,10 +128,14 @@ func TestAutogenIsEvaluated(t *testing.T) {
 	if got := p.List()[0].Rules; !slices.Equal(got, []string{"r", "autogen-r", "autogen-cronjob-r"}) {
 		t.Errorf("got %v", got)
 	}
-	cron := object(t, "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: c, namespace: n1}\nspec: {jobTemplate: {spec: {template: {spec: {containers: [{image: nginx}]}}}}}")
-	results := p.Bind(nil, nil).Evaluate(context.Background(), &admission.Request{Operation: admission.Create, Object: cron})
-	if len(results) != 1 || results[0].Rule != "autogen-cronjob-r" || results[0].Fields[0] != "/spec/jobTemplate/spec/template/spec/containers/0/image" ||
-		results[0].Message != "validation error: m. rule autogen-cronjob-r failed at path /spec/jobTemplate/spec/template/spec/containers/0/image/" {
+	cron := object(t, "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: c, namespace: n1}\n"+
+		"spec: {jobTemplate: {spec: {template: {spec: {containers: [{image: nginx}]}}}}}")
+	results := p.Bind(nil, nil).Evaluate(context.Background(), &admission.Request{Operation: admission.Create,
+		Object: cron})
+	if len(results) != 1 || results[0].Rule != "autogen-cronjob-r" ||
+		results[0].Fields[0] != "/spec/jobTemplate/spec/template/spec/containers/0/image" ||
+		results[0].Message != "validation error: m. rule autogen-cronjob-r failed at path "+
+			"/spec/jobTemplate/spec/template/spec/containers/0/image/" {
 		t.Errorf("got %+v", results)
 	}
 }
@@ -114,7 +143,8 @@ func TestAutogenIsEvaluated(t *testing.T) {
 func TestExceptions(t *testing.T) {
 	const match = "match: {any: [{resources: {kinds: [Pod], names: [web]}}]}"
 	x := func(name, spec string) string {
-		return "apiVersion: kyverno.io/v2\nkind: PolicyException\nmetadata: {name: " + name + ", namespace: ns}\nspec: {" + spec + "}\n---\n"
+		return "apiVersion: kyverno.io/v2\nkind: PolicyException\nmetadata: {name: " + name + ", namespace: ns}\nspec: {" +
+			spec + "}\n---\n"
 	}
 	refs := func(policy, rules string) string {
 		return "exceptions: [{policyName: " + policy + ", ruleNames: [" + rules + "]}], "
@@ -133,21 +163,31 @@ func TestExceptions(t *testing.T) {
 		{"another rule", deny, x("a", refs("p", "other")+match), engine.Fail, nil, false},
 		{"another policy", deny, x("a", refs("q", "r")+match), engine.Fail, nil, false},
 		{"policy of a namespace", deny, x("a", refs("ns/p", "r")+match), engine.Fail, nil, false},
-		{"another object", deny, x("a", refs("p", "r")+"match: {any: [{resources: {kinds: [Pod], names: [db]}}]}"), engine.Fail, nil, false},
-		{"conditions met", deny, x("a", refs("p", "r")+match+", conditions: {all: [{key: '{{ request.object.metadata.labels.app }}', operator: Equals, value: web}]}"), engine.Skip, []string{"a"}, false},
-		{"conditions not met", deny, x("a", refs("p", "r")+match+", conditions: {all: [{key: '{{ request.object.metadata.labels.app }}', operator: Equals, value: db}]}"), engine.Fail, nil, false},
-		{"not known", deny, x("a", refs("p", "r")+"match: {any: [{resources: {namespaceSelector: {matchLabels: {a: b}}}}]}"), engine.Unknown, nil, false},
-		{"not known beside one that covers", deny, x("a", refs("p", "r")+"match: {any: [{resources: {namespaceSelector: {matchLabels: {a: b}}}}]}") + x("b", refs("p", "r")+match), engine.Skip, []string{"b"}, false},
-		{"some controls are not enough", security, x("a", refs("p", "r")+match+", podSecurity: [{controlName: Host Namespaces}]"), engine.Fail, nil, false},
+		{"another object", deny, x("a", refs("p", "r")+"match: {any: [{resources: {kinds: [Pod], names: [db]}}]}"),
+			engine.Fail, nil, false},
+		{"conditions met", deny, x("a", refs("p", "r")+match+", conditions: {all: [{key: '{{ "+
+			"request.object.metadata.labels.app }}', operator: Equals, value: web}]}"), engine.Skip, []string{"a"}, false},
+		{"conditions not met", deny, x("a", refs("p", "r")+match+", conditions: {all: [{key: '{{ "+
+			"request.object.metadata.labels.app }}', operator: Equals, value: db}]}"), engine.Fail, nil, false},
+		{"not known", deny, x("a", refs("p", "r")+"match: {any: [{resources: {namespaceSelector: {matchLabels: {a: b}}}}]}"),
+			engine.Unknown, nil, false},
+		{"not known beside one that covers", deny,
+			x("a", refs("p", "r")+"match: {any: [{resources: {namespaceSelector: {matchLabels: {a: b}}}}]}") +
+				x("b", refs("p", "r")+match), engine.Skip, []string{"b"}, false},
+		{"some controls are not enough", security,
+			x("a", refs("p", "r")+match+", podSecurity: [{controlName: Host Namespaces}]"), engine.Fail, nil, false},
 		{"controls of two", security, x("a", refs("p", "r")+match+", podSecurity: [{controlName: Host Namespaces}]") +
-			x("b", refs("p", "r")+match+", podSecurity: [{controlName: Privileged Containers, images: ['*']}]"), engine.Skip, []string{"a", "b"}, true},
-		{"controls of one", security, x("a", refs("p", "r")+match+", podSecurity: [{controlName: Host Namespaces}, {controlName: Privileged Containers, images: ['*']}]"), engine.Skip, []string{"a"}, false},
+			x("b", refs("p", "r")+match+", podSecurity: [{controlName: Privileged Containers, images: ['*']}]"), engine.Skip,
+			[]string{"a", "b"}, true},
+		{"controls of one", security, x("a", refs("p", "r")+match+", podSecurity: [{controlName: Host Namespaces}, "+
+			"{controlName: Privileged Containers, images: ['*']}]"), engine.Skip, []string{"a"}, false},
 		{"the rule as a whole", security, x("a", refs("p", "r")+match), engine.Skip, []string{"a"}, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			e := mustCompile(t, ruleOf(tt.body)).Bind(mustExceptions(t, tt.data), nil)
-			results := e.Evaluate(context.Background(), &admission.Request{Operation: admission.Create, Object: object(t, badPod)})
+			results := e.Evaluate(context.Background(), &admission.Request{Operation: admission.Create,
+				Object: object(t, badPod)})
 			if len(results) != 1 {
 				t.Fatal(results)
 			}
@@ -168,13 +208,17 @@ func TestExceptionProblems(t *testing.T) {
 	tests := []struct{ name, spec, want string }{
 		{"no match", "  exceptions: [{policyName: p, ruleNames: [r]}]\n", "e.yaml:4:1: the exception covers nothing"},
 		{"no references", "  match: {any: [{resources: {kinds: [Pod]}}]}\n", "e.yaml:4:1: the exception names no policy"},
-		{"no rules", "  exceptions: [{policyName: p}]\n  match: {any: [{resources: {kinds: [Pod]}}]}\n", "e.yaml:5:16: the entry has no ruleNames"},
-		{"wildcard for a policy", "  exceptions: [{policyName: p*, ruleNames: [r]}]\n  match: {any: [{resources: {kinds: [Pod]}}]}\n", "e.yaml:5:17: policyName takes no wildcards"},
-		{"unknown control", "  exceptions: [{policyName: p, ruleNames: [r]}]\n  match: {any: [{resources: {kinds: [Pod]}}]}\n  podSecurity: [{controlName: Nothing}]\n", "e.yaml:7:18: "},
+		{"no rules", "  exceptions: [{policyName: p}]\n  match: {any: [{resources: {kinds: [Pod]}}]}\n",
+			"e.yaml:5:16: the entry has no ruleNames"},
+		{"wildcard for a policy", "  exceptions: [{policyName: p*, ruleNames: [r]}]\n" +
+			"  match: {any: [{resources: {kinds: [Pod]}}]}\n", "e.yaml:5:17: policyName takes no wildcards"},
+		{"unknown control", "  exceptions: [{policyName: p, ruleNames: [r]}]\n" +
+			"  match: {any: [{resources: {kinds: [Pod]}}]}\n  podSecurity: [{controlName: Nothing}]\n", "e.yaml:7:18: "},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			x, problems := engine.CompileExceptions([]policy.Source{{Path: "e.yaml", Data: []byte(head + tt.spec)}}, engine.Options{})
+			x, problems := engine.CompileExceptions([]policy.Source{{Path: "e.yaml", Data: []byte(head + tt.spec)}},
+				engine.Options{})
 			if len(x) != 0 || len(problems) != 1 || !strings.HasPrefix(problems[0].String(), tt.want) {
 				t.Errorf("got %v", problems)
 			}

@@ -49,7 +49,8 @@ func (c *ruleCompiler) context(at string, list []policy.ContextEntry) []*entry {
 			continue
 		}
 		if len(have) != 1 {
-			c.bad(pointer, "the context entry %q has %d sources and must have one of variable, configMap, apiCall, globalReference and imageRegistry", e.Name, len(have))
+			c.bad(pointer, "the context entry %q has %d sources and must have one of variable, configMap, apiCall, "+
+				"globalReference and imageRegistry", e.Name, len(have))
 			continue
 		}
 		out = append(out, c.entry(pointer+"/"+have[0], have[0], e))
@@ -58,7 +59,7 @@ func (c *ruleCompiler) context(at string, list []policy.ContextEntry) []*entry {
 }
 
 func (c *ruleCompiler) entry(at, source string, e policy.ContextEntry) *entry {
-	out := &entry{name: e.Name, policySpace: c.program.namespace}
+	out := &entry{name: e.Name, policySpace: c.policy.namespace}
 	switch source {
 	case "variable":
 		out.variable = true
@@ -220,7 +221,7 @@ func (e *entry) loadVariable(s *variable.Scope) (any, error) {
 			out = v
 			break
 		}
-		found, err := path.Search(s.Context(), v, envOf(s))
+		found, err := path.Search(s.Context(), v, s.Env())
 		if err == nil {
 			out = found
 		} else if !hasDefault || needsCluster(err) {
@@ -277,10 +278,11 @@ func (e *entry) loadConfigMap(s *variable.Scope) (any, error) {
 		}
 	}
 	if e.policySpace != "" && namespace != e.policySpace {
-		return nil, fmt.Errorf("context entry %s: configMap namespace %q is different from policy namespace %q", e.name, namespace, e.policySpace)
+		return nil, fmt.Errorf("context entry %s: configMap namespace %q is different from policy namespace %q", e.name,
+			namespace, e.policySpace)
 	}
 	needs := &admission.NeedsClusterError{What: "ConfigMap " + namespace + "/" + name}
-	cluster := clusterOf(s)
+	cluster := s.Cluster()
 	if cluster == nil {
 		return nil, needs
 	}

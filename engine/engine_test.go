@@ -21,7 +21,8 @@ func ruleOf(body string) string {
 }
 
 func ruleOn(kind, body string) string {
-	return "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata:\n  name: p\n  annotations: {pod-policies.kyverno.io/autogen-controllers: none}\nspec:\n  rules:\n" +
+	return "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata:\n  name: p\n" +
+		"  annotations: {pod-policies.kyverno.io/autogen-controllers: none}\nspec:\n  rules:\n" +
 		"  - name: r\n    match: {any: [{resources: {kinds: [" + kind + "]}}]}\n" + indent(body)
 }
 
@@ -31,7 +32,8 @@ func indent(s string) string {
 
 func mustCompile(t testing.TB, data string) *engine.Policies {
 	t.Helper()
-	p, problems := engine.CompilePolicies([]policy.Source{{Path: "p.yaml", Data: []byte(data)}}, engine.Options{Now: conformanceNow})
+	p, problems := engine.CompilePolicies([]policy.Source{{Path: "p.yaml", Data: []byte(data)}},
+		engine.Options{Now: conformanceNow})
 	if policy.HasErrors(problems) {
 		t.Fatalf("%v\n%s", problems, data)
 	}
@@ -40,7 +42,8 @@ func mustCompile(t testing.TB, data string) *engine.Policies {
 
 func mustExceptions(t testing.TB, data string) []*engine.Exception {
 	t.Helper()
-	x, problems := engine.CompileExceptions([]policy.Source{{Path: "e.yaml", Data: []byte(data)}}, engine.Options{Now: conformanceNow})
+	x, problems := engine.CompileExceptions([]policy.Source{{Path: "e.yaml", Data: []byte(data)}},
+		engine.Options{Now: conformanceNow})
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -79,59 +82,83 @@ func TestEvaluateFields(t *testing.T) {
 	}{
 		{"pattern names all fields", `validate: {message: "No.", pattern: {spec: {hostPID: false, containers: [{securityContext: {privileged: false}}]}}}`,
 			engine.Fail, "validation error: No. rule r failed at path /spec/containers/0/securityContext/privileged/",
-			[]string{"/spec/containers/0/securityContext/privileged", "/spec/containers/1/securityContext/privileged", "/spec/hostPID"}},
-		{"pattern passes", `validate: {message: "No.", pattern: {spec: {hostPID: true}}}`, engine.Pass, "validation rule 'r' passed.", nil},
+			[]string{"/spec/containers/0/securityContext/privileged", "/spec/containers/1/securityContext/privileged",
+				"/spec/hostPID"}},
+		{"pattern passes", `validate: {message: "No.", pattern: {spec: {hostPID: true}}}`, engine.Pass,
+			"validation rule 'r' passed.", nil},
 		{"a missing field is where it would be", `validate: {pattern: {metadata: {labels: {team: "?*"}}}}`,
 			engine.Fail, "validation error: rule r failed at path /metadata/labels/team/", []string{"/metadata/labels/team"}},
 		{"pattern with a variable", `validate: {message: "{{ request.object.metadata.name }} is bad", pattern: {metadata: {labels: {app: "{{ request.object.spec.containers[0].name }}"}}}}`,
-			engine.Fail, "validation error: web is bad. rule r failed at path /metadata/labels/app/", []string{"/metadata/labels/app"}},
+			engine.Fail, "validation error: web is bad. rule r failed at path /metadata/labels/app/",
+			[]string{"/metadata/labels/app"}},
 		{"message that cannot be resolved", `validate: {message: "{{ request.object.nothing }}", pattern: {spec: {hostPID: false}}}`,
-			engine.Fail, "validation error: variables substitution error in rule r failed at path /spec/hostPID/", []string{"/spec/hostPID"}},
+			engine.Fail, "validation error: variables substitution error in rule r failed at path /spec/hostPID/",
+			[]string{"/spec/hostPID"}},
 		{"the narrowest alternative", `validate: {message: m, anyPattern: [{spec: {hostPID: false, hostIPC: false}}, {metadata: {labels: {app: db}}}]}`,
-			engine.Fail, "validation error: m. rule r[0] failed at path /spec/hostIPC/ rule r[1] failed at path /metadata/labels/app/", []string{"/metadata/labels/app"}},
+			engine.Fail, "validation error: m. rule r[0] failed at path /spec/hostIPC/ rule r[1] failed at path " +
+				"/metadata/labels/app/", []string{"/metadata/labels/app"}},
 		{"an alternative passes", `validate: {anyPattern: [{spec: {hostPID: false}}, {metadata: {labels: {app: web}}}]}`,
 			engine.Pass, "validation rule 'r' anyPattern[1] passed.", nil},
 		{"deny names what it read", `validate: {message: m, deny: {conditions: {any: [{key: "{{ request.object.spec.hostPID }}", operator: Equals, value: true}, {key: "{{ request.object.metadata.name }}", operator: Equals, value: db}]}}}`,
 			engine.Fail, "m", []string{"/spec/hostPID"}},
 		{"deny of everything", `validate: {message: m, deny: {}}`, engine.Fail, "m", []string{""}},
-		{"deny through a context variable", "context: [{name: pid, variable: {jmesPath: request.object.spec.hostPID}}]\nvalidate: {message: m, deny: {conditions: {all: [{key: '{{ pid }}', operator: Equals, value: true}]}}}",
+		{"deny through a context variable", "context: [{name: pid, variable: {jmesPath: request.object.spec.hostPID}}]\n" +
+			"validate: {message: m, deny: {conditions: {all: [{key: '{{ pid }}', operator: Equals, value: true}]}}}",
 			engine.Fail, "m", []string{"/spec/hostPID"}},
 		{"deny through images", `validate: {message: m, deny: {conditions: {all: [{key: "{{ images.containers.b.tag }}", operator: Equals, value: latest}]}}}`,
 			engine.Fail, "m", []string{"/spec/containers/1/image"}},
 		{"foreach with a pattern", `validate: {message: m, foreach: [{list: "request.object.spec.[initContainers, containers][]", pattern: {image: "registry.example.com/*"}}]}`,
-			engine.Fail, "validation failure: validation error: m. rule r failed at path /image/", []string{"/spec/containers/1/image", "/spec/initContainers/0/image"}},
+			engine.Fail, "validation failure: validation error: m. rule r failed at path /image/",
+			[]string{"/spec/containers/1/image", "/spec/initContainers/0/image"}},
 		{"foreach with a filter", `validate: {message: m, foreach: [{list: "request.object.spec.containers[?name=='b']", deny: {conditions: {all: [{key: "{{ element.securityContext.privileged }}", operator: Equals, value: true}]}}}]}`,
 			engine.Fail, "validation failure: m", []string{"/spec/containers/1/securityContext/privileged"}},
-		{"foreach without elements", `validate: {foreach: [{list: request.object.spec.nothing, pattern: {image: x}}]}`, "", "", nil},
+		{"foreach without elements", `validate: {foreach: [{list: request.object.spec.nothing, pattern: {image: x}}]}`, "",
+			"", nil},
 		{"foreach over strings", `validate: {message: m, foreach: [{list: "request.object.spec.containers[].image", deny: {conditions: {all: [{key: "{{ element }}", operator: Equals, value: "*:latest"}]}}}]}`,
 			engine.Fail, "validation failure: m", []string{"/spec/containers/1/image"}},
 		{"nested foreach", `validate: {message: "{{ element.name }}", foreach: [{list: request.object.spec.containers, foreach: [{list: "element.env || ` + "`[]`" + `", deny: {conditions: {all: [{key: "{{ element.value }}", operator: Equals, value: "2"}]}}}]}]}`,
 			engine.Fail, "validation failure: validation failure: Z", []string{"/spec/containers/0/env/1/value"}},
-		{"elements are skipped by preconditions", `validate: {message: m, foreach: [{list: request.object.spec.containers, preconditions: {all: [{key: "{{ element.name }}", operator: Equals, value: c}]}, pattern: {securityContext: {privileged: false}}}]}`,
+		{"elements are skipped by preconditions",
+			`validate: {message: m, foreach: [{list: request.object.spec.containers, preconditions: {all: [{key: "{{ element.name }}", operator: Equals, value: c}]}, pattern: {securityContext: {privileged: false}}}]}`,
 			engine.Pass, "rule passed", nil},
-		{"a violation beside what is not known", "context: [{name: cm, configMap: {name: allowed, namespace: x}}]\nvalidate: {message: m, foreach: [{list: request.object.spec.initContainers, deny: {conditions: {all: [{key: '{{ cm.data.z }}', operator: Equals, value: z}]}}}, {list: request.object.spec.containers, pattern: {image: 'registry.example.com/*'}}]}",
-			engine.Fail, "validation failure: validation error: m. rule r failed at path /image/", []string{"/spec/containers/1/image"}},
+		{"a violation beside what is not known",
+			"context: [{name: cm, configMap: {name: allowed, namespace: x}}]\n" +
+				"validate: {message: m, foreach: [{list: request.object.spec.initContainers, deny: {conditions: {all: [{key: '{{ " +
+				"cm.data.z }}', operator: Equals, value: z}]}}}, {list: request.object.spec.containers, pattern: {image: " +
+				"'registry.example.com/*'}}]}",
+			engine.Fail, "validation failure: validation error: m. rule r failed at path /image/",
+			[]string{"/spec/containers/1/image"}},
 		{"element scope off", `validate: {message: m, foreach: [{list: request.object.spec.containers, elementScope: false, pattern: {metadata: {labels: {app: "{{ element.name }}"}}}}]}`,
-			engine.Fail, "validation failure: validation error: m. rule r failed at path /metadata/labels/app/", []string{"/metadata/labels/app"}},
+			engine.Fail, "validation failure: validation error: m. rule r failed at path /metadata/labels/app/",
+			[]string{"/metadata/labels/app"}},
 		{"element scope on text", `validate: {foreach: [{list: "request.object.spec.containers[].name", elementScope: true, pattern: {a: b}}]}`,
-			engine.Error, "validation failure: failed to process foreach: cannot use elementScope=true foreach rules for elements that are not maps, expected type=map got type=string", []string{""}},
-		{"preconditions not met", "preconditions: {all: [{key: '{{ request.operation }}', operator: Equals, value: DELETE}]}\nvalidate: {deny: {}}",
+			engine.Error, "validation failure: failed to process foreach: cannot use elementScope=true foreach rules for " +
+				"elements that are not maps, expected type=map got type=string", []string{""}},
+		{"preconditions not met", "preconditions: {all: [{key: '{{ request.operation }}', operator: Equals, value: " +
+			"DELETE}]}\nvalidate: {deny: {}}",
 			engine.Skip, "preconditions not met", nil},
-		{"a ConfigMap that is not declared", "context: [{name: cm, configMap: {name: allowed, namespace: '{{ request.namespace }}'}}]\nvalidate: {deny: {conditions: {all: [{key: '{{ cm.data.x }}', operator: Equals, value: y}]}}}",
+		{"a ConfigMap that is not declared", "context: [{name: cm, configMap: {name: allowed, namespace: '{{ " +
+			"request.namespace }}'}}]\nvalidate: {deny: {conditions: {all: [{key: '{{ cm.data.x }}', operator: Equals, value: " +
+			"y}]}}}",
 			engine.Unknown, "", []string{""}},
-		{"an object that is not declared", "context: [{name: ns, apiCall: {urlPath: '/api/v1/namespaces/{{ request.namespace }}', jmesPath: metadata.labels}}]\nvalidate: {deny: {conditions: {all: [{key: '{{ ns.x }}', operator: Equals, value: y}]}}}",
+		{"an object that is not declared", "context: [{name: ns, apiCall: {urlPath: '/api/v1/namespaces/{{ " +
+			"request.namespace }}', jmesPath: metadata.labels}}]\n" +
+			"validate: {deny: {conditions: {all: [{key: '{{ ns.x }}', operator: Equals, value: y}]}}}",
 			engine.Unknown, "", []string{""}},
-		{"what is not used is not loaded", "context: [{name: cm, configMap: {name: allowed, namespace: x}}]\nvalidate: {message: m, deny: {conditions: {all: [{key: a, operator: Equals, value: a}]}}}",
+		{"what is not used is not loaded", "context: [{name: cm, configMap: {name: allowed, namespace: x}}]\n" +
+			"validate: {message: m, deny: {conditions: {all: [{key: a, operator: Equals, value: a}]}}}",
 			engine.Fail, "m", []string{""}},
 		{"unknown variable", `validate: {deny: {conditions: {all: [{key: "{{ request.object.metadata.nothing }}", operator: Equals, value: y}]}}}`,
 			engine.Error, "", []string{""}},
 		{"pod security", `validate: {podSecurity: {level: baseline, version: latest}}`, engine.Fail, "",
-			[]string{"/spec/containers/0/securityContext/privileged", "/spec/containers/1/securityContext/privileged", "/spec/hostPID"}},
+			[]string{"/spec/containers/0/securityContext/privileged", "/spec/containers/1/securityContext/privileged",
+				"/spec/hostPID"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			e := mustCompile(t, ruleOf(tt.body)).Bind(nil, nil)
-			results := e.Evaluate(context.Background(), &admission.Request{Operation: admission.Create, Object: object(t, badPod)})
+			results := e.Evaluate(context.Background(), &admission.Request{Operation: admission.Create,
+				Object: object(t, badPod)})
 			if tt.outcome == "" {
 				if len(results) != 0 {
 					t.Errorf("got %+v", results)
@@ -162,22 +189,43 @@ func TestEvaluateWithCluster(t *testing.T) {
 		name, body string
 		want       engine.Outcome
 	}{
-		{"ConfigMap", "context: [{name: cm, configMap: {name: allowed, namespace: '{{ request.namespace }}'}}]\nvalidate: {deny: {conditions: {all: [{key: '{{ request.object.metadata.name }}', operator: AnyNotIn, value: '{{ cm.data.names | parse_json(@) }}'}]}}}", engine.Pass},
-		{"list", "context: [{name: found, apiCall: {urlPath: '/api/v1/namespaces/{{ request.namespace }}/services', jmesPath: 'items | length(@)'}}]\nvalidate: {deny: {conditions: {all: [{key: '{{ found }}', operator: Equals, value: 2}]}}}", engine.Fail},
-		{"list with a selector", "context: [{name: found, apiCall: {urlPath: '/api/v1/services?labelSelector=a=b', jmesPath: 'items | length(@)'}}]\nvalidate: {deny: {conditions: {all: [{key: '{{ found }}', operator: Equals, value: 1}]}}}", engine.Fail},
-		{"object", "context: [{name: s, apiCall: {urlPath: '/api/v1/namespaces/team/services/s'}}]\nvalidate: {deny: {conditions: {all: [{key: '{{ s.metadata.labels.a }}', operator: Equals, value: b}]}}}", engine.Fail},
-		{"a list that is not declared", "context: [{name: found, apiCall: {urlPath: /apis/apps/v1/deployments, jmesPath: 'items | length(@)'}}]\nvalidate: {deny: {conditions: {all: [{key: '{{ found }}', operator: Equals, value: 0}]}}}", engine.Unknown},
-		{"a POST", "context: [{name: found, apiCall: {method: POST, urlPath: /apis/authorization.k8s.io/v1/subjectaccessreviews, data: []}}]\nvalidate: {deny: {conditions: {all: [{key: '{{ found }}', operator: Equals, value: 0}]}}}", engine.Unknown},
-		{"a service", "context: [{name: found, apiCall: {service: {url: 'http://x'}}}]\nvalidate: {deny: {conditions: {all: [{key: '{{ found }}', operator: Equals, value: 0}]}}}", engine.Unknown},
-		{"a registry", "context: [{name: found, imageRegistry: {reference: '{{ request.object.spec.containers[0].image }}'}}]\nvalidate: {deny: {conditions: {all: [{key: '{{ found.x }}', operator: Equals, value: 0}]}}}", engine.Unknown},
-		{"a default does not stand in for the cluster", "context: [{name: cm, configMap: {name: none, namespace: x}}, {name: v, variable: {jmesPath: cm.data.x, default: y}}]\nvalidate: {deny: {conditions: {all: [{key: '{{ v }}', operator: Equals, value: z}]}}}", engine.Unknown},
-		{"a default", "context: [{name: v, variable: {jmesPath: request.object.nothing, default: y}}]\nvalidate: {deny: {conditions: {all: [{key: '{{ v }}', operator: Equals, value: y}]}}}", engine.Fail},
-		{"a value with a path", "context: [{name: v, variable: {value: {a: '{{ request.namespace }}'}, jmesPath: 'to_upper(a)'}}]\nvalidate: {deny: {conditions: {all: [{key: '{{ v }}', operator: Equals, value: TEAM}]}}}", engine.Fail},
+		{"ConfigMap", "context: [{name: cm, configMap: {name: allowed, namespace: '{{ request.namespace }}'}}]\n" +
+			"validate: {deny: {conditions: {all: [{key: '{{ request.object.metadata.name }}', operator: AnyNotIn, value: '{{ " +
+			"cm.data.names | parse_json(@) }}'}]}}}", engine.Pass},
+		{"list", "context: [{name: found, apiCall: {urlPath: '/api/v1/namespaces/{{ request.namespace }}/services', " +
+			"jmesPath: 'items | length(@)'}}]\nvalidate: {deny: {conditions: {all: [{key: '{{ found }}', operator: Equals, " +
+			"value: 2}]}}}", engine.Fail},
+		{"list with a selector", "context: [{name: found, apiCall: {urlPath: '/api/v1/services?labelSelector=a=b', " +
+			"jmesPath: 'items | length(@)'}}]\nvalidate: {deny: {conditions: {all: [{key: '{{ found }}', operator: Equals, " +
+			"value: 1}]}}}", engine.Fail},
+		{"object", "context: [{name: s, apiCall: {urlPath: '/api/v1/namespaces/team/services/s'}}]\n" +
+			"validate: {deny: {conditions: {all: [{key: '{{ s.metadata.labels.a }}', operator: Equals, value: b}]}}}",
+			engine.Fail},
+		{"a list that is not declared", "context: [{name: found, apiCall: {urlPath: /apis/apps/v1/deployments, jmesPath: " +
+			"'items | length(@)'}}]\nvalidate: {deny: {conditions: {all: [{key: '{{ found }}', operator: Equals, value: 0}]}}}",
+			engine.Unknown},
+		{"a POST", "context: [{name: found, apiCall: {method: POST, urlPath: " +
+			"/apis/authorization.k8s.io/v1/subjectaccessreviews, data: []}}]\n" +
+			"validate: {deny: {conditions: {all: [{key: '{{ found }}', operator: Equals, value: 0}]}}}", engine.Unknown},
+		{"a service", "context: [{name: found, apiCall: {service: {url: 'http://x'}}}]\n" +
+			"validate: {deny: {conditions: {all: [{key: '{{ found }}', operator: Equals, value: 0}]}}}", engine.Unknown},
+		{"a registry", "context: [{name: found, imageRegistry: {reference: '{{ request.object.spec.containers[0].image " +
+			"}}'}}]\nvalidate: {deny: {conditions: {all: [{key: '{{ found.x }}', operator: Equals, value: 0}]}}}",
+			engine.Unknown},
+		{"a default does not stand in for the cluster",
+			"context: [{name: cm, configMap: {name: none, namespace: x}}, {name: v, variable: {jmesPath: cm.data.x, default: " +
+				"y}}]\nvalidate: {deny: {conditions: {all: [{key: '{{ v }}', operator: Equals, value: z}]}}}", engine.Unknown},
+		{"a default", "context: [{name: v, variable: {jmesPath: request.object.nothing, default: y}}]\n" +
+			"validate: {deny: {conditions: {all: [{key: '{{ v }}', operator: Equals, value: y}]}}}", engine.Fail},
+		{"a value with a path", "context: [{name: v, variable: {value: {a: '{{ request.namespace }}'}, jmesPath: " +
+			"'to_upper(a)'}}]\nvalidate: {deny: {conditions: {all: [{key: '{{ v }}', operator: Equals, value: TEAM}]}}}",
+			engine.Fail},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			e := mustCompile(t, ruleOf(tt.body)).Bind(nil, cluster)
-			results := e.Evaluate(context.Background(), &admission.Request{Operation: admission.Create, Object: object(t, badPod)})
+			results := e.Evaluate(context.Background(), &admission.Request{Operation: admission.Create,
+				Object: object(t, badPod)})
 			if len(results) != 1 || results[0].Outcome != tt.want {
 				t.Errorf("got %+v, want %s", results, tt.want)
 			}
@@ -202,7 +250,8 @@ func TestEvaluateUpdate(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			e := mustCompile(t, ruleOf(tt.body)).Bind(nil, nil)
-			results := e.Evaluate(context.Background(), &admission.Request{Operation: admission.Update, Object: object(t, tt.object), OldObject: object(t, tt.old)})
+			results := e.Evaluate(context.Background(), &admission.Request{Operation: admission.Update,
+				Object: object(t, tt.object), OldObject: object(t, tt.old)})
 			if len(results) != 1 {
 				t.Fatal(results)
 			}
@@ -215,10 +264,12 @@ func TestEvaluateUpdate(t *testing.T) {
 }
 
 func TestEvaluateDelete(t *testing.T) {
-	deny := mustCompile(t, ruleOf("validate: {message: 'no {{ request.oldObject.metadata.name }}', deny: {conditions: {all: [{key: '{{ request.object.metadata.labels.app }}', operator: Equals, value: web}]}}}")).Bind(nil, nil)
+	deny := mustCompile(t, ruleOf("validate: {message: 'no {{ request.oldObject.metadata.name }}', deny: {conditions: "+
+		"{all: [{key: '{{ request.object.metadata.labels.app }}', operator: Equals, value: web}]}}}")).Bind(nil, nil)
 	r := &admission.Request{Operation: admission.Delete, OldObject: object(t, badPod)}
 	results := deny.Evaluate(context.Background(), r)
-	if len(results) != 1 || results[0].Outcome != engine.Fail || !results[0].Old || results[0].Message != "no web" || !slices.Equal(results[0].Fields, []string{"/metadata/labels/app"}) {
+	if len(results) != 1 || results[0].Outcome != engine.Fail || !results[0].Old || results[0].Message != "no web" ||
+		!slices.Equal(results[0].Fields, []string{"/metadata/labels/app"}) {
 		t.Errorf("got %+v", results)
 	}
 	pattern := mustCompile(t, ruleOf("validate: {pattern: {spec: {hostPID: false}}}")).Bind(nil, nil)
@@ -245,8 +296,11 @@ func TestFailureAction(t *testing.T) {
 		{"override of another namespace", "", "failureAction: Enforce, failureAction" + overrides, "other", false, 0},
 		{"no override for it", "", "failureAction: Enforce, failureAction" + overrides, "third", true, 0},
 		{"override under spec", "validationFailureAction" + overrides, "", "team", true, 1},
-		{"selector that is not known enforces", "", "failureActionOverrides: [{action: Enforce, namespaceSelector: {matchLabels: {a: b}}}]", "team", true, 0},
-		{"selector that is not known does not audit", "", "failureAction: Enforce, failureActionOverrides: [{action: Audit, namespaceSelector: {matchLabels: {a: b}}}]", "team", true, 0},
+		{"selector that is not known enforces", "",
+			"failureActionOverrides: [{action: Enforce, namespaceSelector: {matchLabels: {a: b}}}]", "team", true, 0},
+		{"selector that is not known does not audit", "",
+			"failureAction: Enforce, failureActionOverrides: [{action: Audit, namespaceSelector: {matchLabels: {a: b}}}]",
+			"team", true, 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -257,7 +311,8 @@ func TestFailureAction(t *testing.T) {
 				t.Fatalf("got %v", problems)
 			}
 			o := object(t, strings.Replace(badPod, "namespace: team", "namespace: "+tt.namespace, 1))
-			results := p.Bind(nil, nil).Evaluate(context.Background(), &admission.Request{Operation: admission.Create, Object: o})
+			results := p.Bind(nil, nil).Evaluate(context.Background(), &admission.Request{Operation: admission.Create,
+				Object: o})
 			if len(results) != 1 || results[0].Enforce != tt.want {
 				t.Errorf("got %+v", results)
 			}
@@ -266,11 +321,13 @@ func TestFailureAction(t *testing.T) {
 }
 
 func TestNamespacedPolicy(t *testing.T) {
-	data := strings.Replace(strings.Replace(ruleOf("validate: {deny: {}}"), "ClusterPolicy", "Policy", 1), "name: p", "name: p\n  namespace: team", 1)
+	data := strings.Replace(strings.Replace(ruleOf("validate: {deny: {}}"), "ClusterPolicy", "Policy", 1), "name: p",
+		"name: p\n  namespace: team", 1)
 	e := mustCompile(t, data).Bind(nil, nil)
 	for namespace, want := range map[string]int{"team": 1, "other": 0} {
 		o := object(t, strings.Replace(badPod, "namespace: team", "namespace: "+namespace, 1))
-		if got := len(e.Evaluate(context.Background(), &admission.Request{Operation: admission.Create, Object: o})); got != want {
+		if got := len(e.Evaluate(context.Background(), &admission.Request{Operation: admission.Create,
+			Object: o})); got != want {
 			t.Errorf("%s: %d results", namespace, got)
 		}
 	}
@@ -304,13 +361,15 @@ func TestApplyOne(t *testing.T) {
 	data := strings.Replace(ruleOf("validate: {deny: {}}"), "spec:\n", "spec:\n  applyRules: One\n", 1) +
 		"  - name: second\n    match: {any: [{resources: {kinds: [Pod]}}]}\n    validate: {deny: {}}\n"
 	e := mustCompile(t, data).Bind(nil, nil)
-	if got := e.Evaluate(context.Background(), &admission.Request{Operation: admission.Create, Object: object(t, badPod)}); len(got) != 1 {
+	if got := e.Evaluate(context.Background(), &admission.Request{Operation: admission.Create,
+		Object: object(t, badPod)}); len(got) != 1 {
 		t.Errorf("got %d results", len(got))
 	}
 }
 
 func TestExceptionExpiry(t *testing.T) {
-	const x = "apiVersion: kyverno.io/v2\nkind: PolicyException\nmetadata: {name: x, namespace: ns, labels: {cleanup.kyverno.io/ttl: %q}}\n" +
+	const x = "apiVersion: kyverno.io/v2\nkind: PolicyException\n" +
+		"metadata: {name: x, namespace: ns, labels: {cleanup.kyverno.io/ttl: %q}}\n" +
 		"spec: {exceptions: [{policyName: p, ruleNames: [r]}], match: {any: [{resources: {kinds: [Pod]}}]}}\n"
 	tests := []struct {
 		label   string
@@ -330,7 +389,8 @@ func TestExceptionExpiry(t *testing.T) {
 			t.Errorf("%s: got %+v", tt.label, got[0])
 		}
 	}
-	_, problems := engine.CompileExceptions([]policy.Source{{Path: "e.yaml", Data: fmt.Appendf(nil, x, "soon")}}, engine.Options{})
+	_, problems := engine.CompileExceptions([]policy.Source{{Path: "e.yaml", Data: fmt.Appendf(nil, x, "soon")}},
+		engine.Options{})
 	if len(problems) != 1 || problems[0].Line != 3 {
 		t.Errorf("got %v", problems)
 	}

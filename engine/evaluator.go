@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -16,61 +17,21 @@ import (
 // Evaluator is a set of policies bound to the exceptions that count and to what the repository declares. It
 // is immutable and safe for concurrent use.
 type Evaluator struct {
-	policies *Policies
-	cluster  admission.Cluster
-	programs []bound
-	validate index
-	mutate   index
-	celEnv   cel.Env
-	celOf    map[*cel.Exception]*Exception
-	values   Values
+	policies   *Policies
+	exceptions []*Exception
+	cluster    admission.Cluster
+	steps      []boundStep
+	validate   index
+	mutate     index
+	celEnv     cel.Env
+	celOf      map[*cel.Exception]*Exception
+	values     Values
 }
 
-// bound is a program with the exceptions of its rules.
-type bound struct {
-	*program
-	exceptions [][]*Exception // by rule
-}
-
-// slot names a rule of a program; rule -1 is a policy that is CEL as a whole.
-type slot struct{ program, rule int }
-
-// index finds the rules that can be about a kind, in order.
-type index struct {
-	kinds map[string][]slot
-	other []slot // for kinds that no rule names
-}
-
-func newIndex(slots []slot, kinds func(slot) []string) index {
-	x := index{kinds: map[string][]slot{}}
-	for _, s := range slots {
-		for _, k := range kinds(s) {
-			x.kinds[k] = nil
-		}
-	}
-	for _, s := range slots {
-		of := kinds(s)
-		if of == nil {
-			x.other = append(x.other, s)
-			for k := range x.kinds {
-				x.kinds[k] = append(x.kinds[k], s)
-			}
-			continue
-		}
-		for i, k := range of {
-			if !slices.Contains(of[:i], k) {
-				x.kinds[k] = append(x.kinds[k], s)
-			}
-		}
-	}
-	return x
-}
-
-func (x *index) of(kind string) []slot {
-	if s, ok := x.kinds[kind]; ok {
-		return s
-	}
-	return x.other
+// boundStep is a step with the place of its policy in the set.
+type boundStep struct {
+	step
+	policy int
 }
 
 // Values are variables that stand in for what only a cluster could answer, by the names of policy and rule;
@@ -80,7 +41,7 @@ type Values func(policy, rule string) map[string]any
 // Bind makes an evaluator. Exceptions are taken as they are: whether one is approved or has expired is
 // for the caller to decide. cluster may be nil: nothing is then declared.
 func (p *Policies) Bind(exceptions []*Exception, cluster admission.Cluster) *Evaluator {
-	e := &Evaluator{policies: p, cluster: cluster, celOf: map[*cel.Exception]*Exception{}}
+	e := &Evaluator{policies: p, exceptions: exceptions, cluster: cluster, celOf: map[*cel.Exception]*Exception{}}
 	e.celEnv = cel.Env{Cluster: cluster, Now: p.options.Now}
 	for _, x := range exceptions {
 		if x.cel != nil {
@@ -88,51 +49,25 @@ func (p *Policies) Bind(exceptions []*Exception, cluster admission.Cluster) *Eva
 			e.celOf[x.cel] = x
 		}
 	}
-	var validate, mutate []slot
-	for i, g := range p.programs {
-		b := bound{program: g, exceptions: make([][]*Exception, len(g.rules))}
-		switch {
-		case g.cel != nil:
-			validate = append(validate, slot{i, -1})
-		case g.mutating != nil:
-			mutate = append(mutate, slot{i, -1})
-		}
-		for j, r := range g.rules {
-			for _, x := range exceptions {
-				if x.names(g, r.name) {
-					b.exceptions[j] = append(b.exceptions[j], x)
-				}
-			}
-			if r.mutation != nil {
-				mutate = append(mutate, slot{i, j})
+	var validate, mutate []int
+	for i, g := range p.list {
+		for _, part := range g.bind(exceptions) {
+			if part.phase() == validates {
+				validate = append(validate, len(e.steps))
 			} else {
-				validate = append(validate, slot{i, j})
+				mutate = append(mutate, len(e.steps))
 			}
+			e.steps = append(e.steps, boundStep{part, i})
 		}
-		e.programs = append(e.programs, b)
 	}
-	// The API server runs its own policies before it asks others.
-	slices.SortStableFunc(mutate, func(a, b slot) int { return p.programs[a.program].turn() - p.programs[b.program].turn() })
-	kinds := func(s slot) []string {
-		switch g := p.programs[s.program]; {
-		case s.rule >= 0:
-		case g.cel != nil:
-			return g.cel.Kinds()
-		default:
-			return g.mutating.Kinds()
-		}
-		return p.programs[s.program].rules[s.rule].kinds
-	}
-	e.validate, e.mutate = newIndex(validate, kinds), newIndex(mutate, kinds)
+	slices.SortStableFunc(mutate, func(a, b int) int { return int(e.steps[a].phase() - e.steps[b].phase()) })
+	e.validate, e.mutate = newIndex(e.steps, validate), newIndex(e.steps, mutate)
 	return e
 }
 
-// turn orders the programs that change objects.
-func (g *program) turn() int {
-	if g.ref.Kind == "MutatingAdmissionPolicy" {
-		return 0
-	}
-	return 1
+// NeedsNamespaces reports whether a policy or a bound exception reads the Namespace object of a request.
+func (e *Evaluator) NeedsNamespaces() bool {
+	return e.policies.NeedsNamespaces() || slices.ContainsFunc(e.exceptions, (*Exception).readsNamespace)
 }
 
 // WithValues is the evaluator with variables that stand in for what a cluster would answer.
@@ -142,7 +77,7 @@ func (e *Evaluator) WithValues(v Values) *Evaluator {
 	return &out
 }
 
-// Evaluate answers what the policies say about a request: mutate rules first, on whose outcome the others
+// Evaluate returns what the policies say about a request: mutate rules first, on whose outcome the others
 // look, as in a cluster. Results are in the order of policies and their rules; rules that are not about the
 // request give none. When ctx ends, what is left gives error results.
 func (e *Evaluator) Evaluate(ctx context.Context, r *admission.Request) []Result {
@@ -161,7 +96,7 @@ func (e *Evaluator) Evaluate(ctx context.Context, r *admission.Request) []Result
 	all := v.run(e.validate.of(id.Kind))
 	if len(first) > 0 {
 		all = append(first, all...)
-		slices.SortStableFunc(all, func(a, b placed) int { return a.program - b.program })
+		slices.SortStableFunc(all, func(a, b placed) int { return a.policy - b.policy })
 	}
 	out := make([]Result, len(all))
 	for i := range all {
@@ -172,7 +107,7 @@ func (e *Evaluator) Evaluate(ctx context.Context, r *admission.Request) []Result
 
 type placed struct {
 	Result
-	program int
+	policy int
 }
 
 // review is the evaluation of one request. It is not safe for concurrent use.
@@ -188,6 +123,10 @@ type review struct {
 	places  map[uintptr]string // where the maps of the object are, built at first use
 	prior   bool               // the old object is looked at, as if it were created
 	visited int                // elements of foreach so far
+
+	results []placed // so far
+	policy  int      // whose turn it is
+	gate    gate
 }
 
 func (e *Evaluator) newReview(ctx context.Context, r *admission.Request) *review {
@@ -196,104 +135,37 @@ func (e *Evaluator) newReview(ctx context.Context, r *admission.Request) *review
 	return v
 }
 
-func (v *review) run(slots []slot) []placed {
-	var out []placed
-	done := -1 // the program of which no more rules are evaluated
-	conditions := -1
-	met := true
-	for _, s := range slots {
-		b := &v.programs[s.program]
-		if s.program == done || !b.applies(v.request) {
-			continue
-		}
-		if b.conditions != nil && conditions != s.program {
-			conditions = s.program
-			met = v.conditions(b, &out, s.program)
-		}
-		if b.conditions != nil && !met {
-			continue
-		}
-		if b.mutating != nil {
-			for _, r := range v.mutate(b) {
-				out = append(out, placed{r, s.program})
-				if r.Patched != nil && !same(r.Patched, v.request.Object) {
-					v = v.after(r.Patched)
-				}
-			}
-			continue
-		}
-		if s.rule < 0 {
-			for _, r := range v.cel(b) {
-				out = append(out, placed{r, s.program})
-			}
-			continue
-		}
-		r, more, ok := v.rule(b, s.rule)
-		if !ok {
-			continue
-		}
-		out = append(out, placed{r, s.program})
-		for _, d := range more {
-			next := r
-			next.Message, next.Fields = d.message, d.fields
-			out = append(out, placed{next, s.program})
-		}
-		if r.Patched != nil {
-			v = v.after(r.Patched)
-		}
-		if b.applyOne && r.Outcome != Skip {
-			done = s.program
-		}
+// run evaluates some of the steps.
+func (v *review) run(steps []int) []placed {
+	v.results, v.gate = nil, gate{}
+	for _, i := range steps {
+		v.policy = v.steps[i].policy
+		v.steps[i].evaluate(v)
 	}
-	return out
+	return v.results
 }
 
-// after is the review of the object a mutation left. The receiver's patched object is kept up to date, too.
-func (v *review) after(patched admission.Object) *review {
+// add takes the result of a step. What comes after a mutation looks at the object that it left.
+func (v *review) add(r Result) {
+	v.results = append(v.results, placed{r, v.policy})
+	if r.Patched != nil && !same(r.Patched, v.request.Object) {
+		v.after(r.Patched)
+	}
+}
+
+// same reports whether two objects are one.
+func same(a, b admission.Object) bool {
+	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
+}
+
+// after makes the review go on with the object a mutation left.
+func (v *review) after(patched admission.Object) {
 	request := *v.request
 	request.Object = patched
 	v.request = &request
 	v.target = match.TargetOf(v.request, patched)
 	v.vars, v.scope, v.places = nil, nil, nil
 	v.patched = patched
-	return v
-}
-
-// applies reports whether a namespaced policy is about a request; the others are about all.
-func (g *program) applies(r *admission.Request) bool {
-	if g.namespace == "" {
-		return true
-	}
-	for _, o := range []admission.Object{r.Object, r.OldObject} {
-		if o != nil && admission.IdentityOf(o).Namespace != g.namespace {
-			return false
-		}
-	}
-	return true
-}
-
-// conditions reports whether the match conditions of a policy's webhook are met. One that cannot be evaluated
-// gives an error result.
-func (v *review) conditions(b *bound, out *[]placed, program int) (met bool) {
-	defer func() {
-		if x := recover(); x != nil {
-			*out = append(*out, placed{Result{Policy: b.ref, Line: b.ref.Line, Outcome: Error, Enforce: true, Message: panicked(x), Fields: []string{""}}, program})
-			met = false
-		}
-	}()
-	res := b.program.conditions.Evaluate(v.ctx, v.request, v.celEnv)
-	switch res.Outcome {
-	case cel.Pass:
-		return true
-	case cel.Skip:
-		return false
-	}
-	r := Result{Policy: b.ref, Line: b.ref.Line, Outcome: Outcome(res.Outcome), Message: res.Message, Fields: []string{""}, Old: v.request.Object == nil}
-	for i := range b.rules {
-		r.Enforce = r.Enforce || b.rules[i].action.enforced(v.target)
-	}
-	*out = append(*out, placed{r, program})
-	return false
 }
 
 // panicked is the message of a rule that failed in a way nobody foresaw.
@@ -301,8 +173,6 @@ func panicked(x any) string {
 	message, _, _ := strings.Cut(fmt.Sprint(x), "\n")
 	return "the rule could not be evaluated: internal error: " + message
 }
-
-type reviewKey struct{}
 
 // root is the variables that all rules have, and scope a scope over them.
 func (v *review) root() map[string]any {
@@ -314,23 +184,8 @@ func (v *review) root() map[string]any {
 
 func (v *review) newScope() *variable.Scope {
 	if v.scope == nil {
-		ctx := context.WithValue(v.ctx, reviewKey{}, v)
-		v.scope = variable.NewScope(ctx, v.root(), v.env)
+		v.scope = variable.NewScope(v.ctx, v.root(), v.env, v.cluster)
 		v.scope.Lazy("images", func(*variable.Scope) (any, error) { return images(v.request.Subject()) })
 	}
 	return v.scope.Child()
-}
-
-func clusterOf(s *variable.Scope) admission.Cluster {
-	if v, ok := s.Context().Value(reviewKey{}).(*review); ok {
-		return v.cluster
-	}
-	return nil
-}
-
-func envOf(s *variable.Scope) jmespath.Env {
-	if v, ok := s.Context().Value(reviewKey{}).(*review); ok {
-		return v.env
-	}
-	return jmespath.Env{}
 }

@@ -35,14 +35,11 @@ type Exception struct {
 }
 
 // names reports whether an exception refers to a rule. A namespaced policy is named with its namespace.
-func (x *Exception) names(g *program, rule string) bool {
-	name := g.ref.Name
-	if g.namespace != "" {
-		name = g.namespace + "/" + name
-	}
+func (x *Exception) names(p *rulePolicy, rule string) bool {
 	if x.spec == nil {
 		return false
 	}
+	name := fullName(p.namespace, p.ref.Name)
 	for _, r := range x.spec.Exceptions {
 		if r.PolicyName == name && len(r.RuleNames) > 0 && match.AnyWildcard(r.RuleNames, rule) {
 			return true
@@ -51,18 +48,20 @@ func (x *Exception) names(g *program, rule string) bool {
 	return false
 }
 
-func compileExceptions(sources []policy.Source, _ Options) ([]*Exception, []policy.Problem) {
+// CompileExceptions reads and compiles all PolicyExceptions of the files, of kyverno.io and of
+// policies.kyverno.io, like [CompilePolicies].
+func CompileExceptions(sources []policy.Source, _ Options) ([]*Exception, []policy.Problem) {
 	var out []*Exception
 	var problems []policy.Problem
 	for _, s := range sources {
 		docs, bad := policy.Documents(s)
 		problems = append(problems, bad...)
 		for _, d := range docs {
-			u, bad := classify(d)
+			r, bad := roleOf(d)
 			if bad != nil && d.Kind == "PolicyException" {
 				problems = append(problems, *bad)
 			}
-			if u != exception {
+			if r == nil || !r.exception {
 				continue
 			}
 			x, more := compileException(d)
@@ -208,6 +207,11 @@ func (x *Exception) ends(value string) error {
 	return nil
 }
 
+// readsNamespace reports whether the exception asks for the Namespace object of a request.
+func (x *Exception) readsNamespace() bool {
+	return x.match.ReadsNamespace() || x.cel != nil && x.cel.ReadsNamespace()
+}
+
 // excepted finds the exceptions that cover the request. pending is set when one might, which depends on
 // something that is not known.
 func (v *review) excepted(f *frame, candidates []*Exception) (covering []*Exception, pending error) {
@@ -278,7 +282,8 @@ func (x *Exception) ReadsRequest() bool {
 	}
 	for _, f := range slices.Concat(x.spec.Match.Any, x.spec.Match.All) {
 		operations := f.Resources.Operations
-		if len(f.Subjects)+len(f.Roles)+len(f.ClusterRoles) > 0 || len(operations) > 0 && !slices.Contains(operations, "CREATE") {
+		if len(f.Subjects)+len(f.Roles)+len(f.ClusterRoles) > 0 ||
+			len(operations) > 0 && !slices.Contains(operations, "CREATE") {
 			return true
 		}
 	}
@@ -290,4 +295,5 @@ func (x *Exception) ReadsRequest() bool {
 }
 
 // aboutRequest are the words by which conditions speak of more of a request than its object.
-var aboutRequest = []string{"oldObject", "userInfo", "operation", "serviceAccount", "request.roles", "request.clusterRoles"}
+var aboutRequest = []string{"oldObject", "userInfo", "operation", "serviceAccount", "request.roles",
+	"request.clusterRoles"}

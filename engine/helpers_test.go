@@ -47,7 +47,8 @@ type declared []admission.Object
 func (c declared) Get(_ context.Context, group, kind, namespace, name string) (admission.Object, bool) {
 	for _, o := range c {
 		id := admission.IdentityOf(o)
-		if id.Group == group && id.Kind == kind && id.Name == name && (id.Namespace == namespace || id.Namespace == "" && namespace == "default") {
+		if id.Group == group && id.Kind == kind && id.Name == name && (id.Namespace == namespace || id.Namespace == "" &&
+			namespace == "default") {
 			return o, true
 		}
 	}

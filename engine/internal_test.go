@@ -31,7 +31,8 @@ func TestParseImage(t *testing.T) {
 			continue
 		}
 		tag, _ := got["tag"].(string)
-		if got["registry"] != tt.registry || got["path"] != tt.path || got["name"] != tt.name || tag != tt.tag || got["reference"] != tt.refs {
+		if got["registry"] != tt.registry || got["path"] != tt.path || got["name"] != tt.name || tag != tt.tag ||
+			got["reference"] != tt.refs {
 			t.Errorf("%s: got %v", tt.image, got)
 		}
 	}
@@ -51,7 +52,8 @@ func TestParseLookup(t *testing.T) {
 		{"/api/v1/namespaces", lookupPath{version: "v1", resource: "namespaces"}, false},
 		{"/api/v1/namespaces/a", lookupPath{version: "v1", resource: "namespaces", name: "a"}, false},
 		{"/api/v1/namespaces/a/pods", lookupPath{version: "v1", namespace: "a", resource: "pods"}, false},
-		{"/apis/apps/v1/namespaces/a/deployments/b?limit=5", lookupPath{group: "apps", version: "v1", namespace: "a", resource: "deployments", name: "b"}, false},
+		{"/apis/apps/v1/namespaces/a/deployments/b?limit=5", lookupPath{group: "apps", version: "v1", namespace: "a",
+			resource: "deployments", name: "b"}, false},
 		{"/apis/x.io/v1/things/", lookupPath{group: "x.io", version: "v1", resource: "things"}, false},
 		{"/api/v1/../../secrets", lookupPath{}, true},
 		{"/api/v1/nodes/a/proxy", lookupPath{}, true},

@@ -59,7 +59,8 @@ spec:
 				t.Fatalf("got %+v", results)
 			}
 			got := results[0]
-			if got.Outcome != tt.want || got.PreExisting != tt.existing || got.Outcome == engine.Skip && !slices.Equal(got.Exceptions, tt.exceptions) {
+			if got.Outcome != tt.want || got.PreExisting != tt.existing || got.Outcome == engine.Skip &&
+				!slices.Equal(got.Exceptions, tt.exceptions) {
 				t.Errorf("got %+v", got)
 			}
 			if got.Outcome == engine.Fail && !slices.Equal(got.Fields, []string{"/spec/hostPID"}) {
@@ -70,19 +71,24 @@ spec:
 }
 
 func TestCELRule(t *testing.T) {
-	body := "validate: {failureAction: Enforce, cel: {expressions: [{expression: 'object.spec.hostPID == false', message: no host PID}]}}"
-	results := mustCompile(t, ruleOf(body)).Bind(nil, nil).Evaluate(context.Background(), &admission.Request{Operation: admission.Create, Object: object(t, badPod)})
-	if len(results) != 1 || results[0].Outcome != engine.Fail || !results[0].Enforce || !strings.Contains(results[0].Message, "no host PID") {
+	body := "validate: {failureAction: Enforce, cel: {expressions: [{expression: 'object.spec.hostPID == false', " +
+		"message: no host PID}]}}"
+	results := mustCompile(t, ruleOf(body)).Bind(nil, nil).Evaluate(context.Background(),
+		&admission.Request{Operation: admission.Create, Object: object(t, badPod)})
+	if len(results) != 1 || results[0].Outcome != engine.Fail || !results[0].Enforce ||
+		!strings.Contains(results[0].Message, "no host PID") {
 		t.Errorf("got %+v", results)
 	}
 }
 
 func TestMatchConditions(t *testing.T) {
-	data := strings.Replace(ruleOf("validate: {deny: {}}"), "spec:\n", "spec:\n  webhookConfiguration: {matchConditions: [{name: c, expression: \"object.metadata.name == 'web'\"}]}\n", 1)
+	data := strings.Replace(ruleOf("validate: {deny: {}}"), "spec:\n",
+		"spec:\n  webhookConfiguration: {matchConditions: [{name: c, expression: \"object.metadata.name == 'web'\"}]}\n", 1)
 	e := mustCompile(t, data).Bind(nil, nil)
 	for name, want := range map[string]int{"web": 1, "db": 0} {
 		o := object(t, strings.Replace(badPod, "name: web", "name: "+name, 1))
-		if got := e.Evaluate(context.Background(), &admission.Request{Operation: admission.Create, Object: o}); len(got) != want {
+		if got := e.Evaluate(context.Background(), &admission.Request{Operation: admission.Create,
+			Object: o}); len(got) != want {
 			t.Errorf("%s: got %+v", name, got)
 		}
 	}
@@ -113,10 +119,12 @@ validate:
 
 // Each assertion that does not hold is a result of its own, up to a bound.
 func TestAssertGivesEachFailure(t *testing.T) {
-	data := ruleOf("validate: {assert: {object: {spec: {hostPID: false, ~.containers: {securityContext: {privileged: false}}}}}}")
+	data := ruleOf("validate: {assert: {object: {spec: {hostPID: false, ~.containers: {securityContext: {privileged: " +
+		"false}}}}}}")
 	e := mustCompile(t, data).Bind(nil, nil)
 	var got []string
-	for _, r := range e.Evaluate(context.Background(), &admission.Request{Operation: admission.Create, Object: object(t, badPod)}) {
+	for _, r := range e.Evaluate(context.Background(), &admission.Request{Operation: admission.Create,
+		Object: object(t, badPod)}) {
 		got = append(got, string(r.Outcome)+" "+strings.Join(r.Fields, " ")+" "+r.Message)
 	}
 	const b = "securityContext.privileged: Invalid value: true: Expected value: false"
@@ -145,7 +153,8 @@ func TestAssertGivesEachFailure(t *testing.T) {
 
 func TestMatchThatIsNotKnown(t *testing.T) {
 	selected := func(body string) string {
-		return strings.Replace(ruleOf(body), "kinds: [Pod]}", "kinds: [Pod], namespaceSelector: {matchLabels: {env: prod}}}", 1)
+		return strings.Replace(ruleOf(body), "kinds: [Pod]}", "kinds: [Pod], namespaceSelector: {matchLabels: {env: prod}}}",
+			1)
 	}
 	tests := []struct {
 		name, body string
@@ -167,8 +176,10 @@ func TestMatchThatIsNotKnown(t *testing.T) {
 }
 
 func TestReportOnlyPolicyNeverEnforces(t *testing.T) {
-	data := strings.Replace(ruleOf("validate: {failureAction: Enforce, deny: {}}"), "spec:\n", "spec:\n  admission: false\n", 1)
-	results := mustCompile(t, data).Bind(nil, nil).Evaluate(context.Background(), &admission.Request{Operation: admission.Create, Object: object(t, badPod)})
+	data := strings.Replace(ruleOf("validate: {failureAction: Enforce, deny: {}}"), "spec:\n",
+		"spec:\n  admission: false\n", 1)
+	results := mustCompile(t, data).Bind(nil, nil).Evaluate(context.Background(),
+		&admission.Request{Operation: admission.Create, Object: object(t, badPod)})
 	if len(results) != 1 || results[0].Outcome != engine.Fail || results[0].Enforce {
 		t.Errorf("got %+v", results)
 	}
@@ -181,15 +192,18 @@ func TestForEachIsBounded(t *testing.T) {
 	}
 	o := object(t, badPod)
 	o["spec"].(map[string]any)["list"] = list
-	body := "validate: {foreach: [{list: request.object.spec.list, foreach: [{list: request.object.spec.list, foreach: [{list: request.object.spec.list, pattern: {name: x}}]}]}]}"
-	results := mustCompile(t, ruleOf(body)).Bind(nil, nil).Evaluate(context.Background(), &admission.Request{Operation: admission.Create, Object: o})
+	body := "validate: {foreach: [{list: request.object.spec.list, foreach: [{list: request.object.spec.list, foreach: " +
+		"[{list: request.object.spec.list, pattern: {name: x}}]}]}]}"
+	results := mustCompile(t, ruleOf(body)).Bind(nil, nil).Evaluate(context.Background(),
+		&admission.Request{Operation: admission.Create, Object: o})
 	if len(results) != 1 || results[0].Outcome != engine.Error {
 		t.Errorf("got %d results", len(results))
 	}
 }
 
 func TestWithValues(t *testing.T) {
-	body := "context: [{name: cm, configMap: {name: a, namespace: b}}]\nvalidate: {deny: {conditions: {all: [{key: '{{ cm.data.x }}', operator: Equals, value: z}]}}}"
+	body := "context: [{name: cm, configMap: {name: a, namespace: b}}]\n" +
+		"validate: {deny: {conditions: {all: [{key: '{{ cm.data.x }}', operator: Equals, value: z}]}}}"
 	e := mustCompile(t, ruleOf(body)).Bind(nil, nil).WithValues(func(policy, rule string) map[string]any {
 		return map[string]any{"cm.data.x": "z"}
 	})

@@ -71,9 +71,13 @@ func TestEvaluationIsRepeatable(t *testing.T) {
 }
 
 func TestEvaluationLeavesItsInput(t *testing.T) {
-	data := ruleOf("mutate: {patchStrategicMerge: {metadata: {labels: {+(x): z}}, spec: {containers: [{(name): '*', imagePullPolicy: Always}]}}}") + "---\n" +
-		ruleOf("mutate: {foreach: [{list: request.object.spec.containers, patchesJson6902: \"- {op: add, path: '/spec/containers/{{elementIndex}}/tty', value: true}\"}]}") + "---\n" +
-		ruleOf("context: [{name: c, variable: {jmesPath: request.object.spec.containers}}]\nvalidate: {foreach: [{list: c, deny: {conditions: {any: [{key: '{{ element.image }}', operator: Equals, value: x}]}}}]}")
+	data := ruleOf("mutate: {patchStrategicMerge: {metadata: {labels: {+(x): z}}, spec: {containers: [{(name): '*', "+
+		"imagePullPolicy: Always}]}}}") + "---\n" +
+		ruleOf("mutate: {foreach: [{list: request.object.spec.containers, patchesJson6902: \"- {op: add, path: "+
+			"'/spec/containers/{{elementIndex}}/tty', value: true}\"}]}") + "---\n" +
+		ruleOf("context: [{name: c, variable: {jmesPath: request.object.spec.containers}}]\n"+
+			"validate: {foreach: [{list: c, deny: {conditions: {any: [{key: '{{ element.image }}', operator: Equals, value: "+
+			"x}]}}}]}")
 	for name, e := range map[string]*engine.Evaluator{
 		"validate": podPolicies(t).Bind(nil, nil), "mutate": mustCompile(t, data).Bind(nil, nil),
 	} {
@@ -112,7 +116,9 @@ func TestExceptionsNeverMakeFailures(t *testing.T) {
 	before := policies.Bind(nil, nil)
 	for _, info := range policies.List() {
 		data := fmt.Sprintf("apiVersion: kyverno.io/v2\nkind: PolicyException\nmetadata: {name: x, namespace: ns}\n"+
-			"spec: {exceptions: [{policyName: %s, ruleNames: ['*']}], match: {any: [{resources: {namespaces: ['ns-1*']}}]}, conditions: {any: [{key: '{{ request.object.metadata.labels.team }}', operator: AnyIn, value: [team-1, team-2, team-3]}]}}\n", info.Name)
+			"spec: {exceptions: [{policyName: %s, ruleNames: ['*']}], match: {any: [{resources: {namespaces: ['ns-1*']}}]}, "+
+			"conditions: {any: [{key: '{{ request.object.metadata.labels.team }}', operator: AnyIn, value: [team-1, team-2, "+
+			"team-3]}]}}\n", info.Name)
 		after := policies.Bind(mustExceptions(t, data), nil)
 		for _, r := range requests(40) {
 			was := map[string]engine.Outcome{}
@@ -143,7 +149,8 @@ func FuzzCompilePolicies(f *testing.F) {
 		f.Add(data)
 	}
 	f.Add([]byte(ruleOf("mutate: {patchStrategicMerge: {spec: {hostPID: false}}}")))
-	f.Add([]byte(ruleOf("context: [{name: a, apiCall: {urlPath: '/api/v1/{{ request.namespace }}'}}]\nvalidate: {podSecurity: {level: baseline}}")))
+	f.Add([]byte(ruleOf("context: [{name: a, apiCall: {urlPath: '/api/v1/{{ request.namespace }}'}}]\n" +
+		"validate: {podSecurity: {level: baseline}}")))
 	f.Add([]byte(ruleOf("validate: {cel: {expressions: [{expression: 'object.spec.hostPID == false'}]}}")))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p, problems := engine.CompilePolicies([]policy.Source{{Path: "p", Data: data}}, engine.Options{Now: conformanceNow})

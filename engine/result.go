@@ -4,13 +4,12 @@ import (
 	"time"
 
 	"github.com/lintel-bot/lintel/engine/admission"
-	"github.com/lintel-bot/lintel/engine/policy"
 )
 
 // Outcome is what a rule said about a request.
 type Outcome string
 
-// The outcomes. Unknown means that the rule needs data only the cluster has; it is no pass.
+// The outcomes. Unknown means that the rule needs data only the cluster has; it is not a pass.
 const (
 	Pass    Outcome = "pass"
 	Fail    Outcome = "fail"
@@ -25,7 +24,8 @@ type PolicyRef struct {
 	Path                              string
 	Line                              int
 	Severity, Category                string // annotations policies.kyverno.io/severity and /category
-	Unscored                          bool   // annotation policies.kyverno.io/scored is "false": reports show failures as warnings
+	// Unscored: the annotation policies.kyverno.io/scored is "false", reports show failures as warnings.
+	Unscored bool
 }
 
 // Result is what one rule said about one request.
@@ -74,24 +74,4 @@ type PolicyInfo struct {
 // Options are the inputs of a compilation that are not in files.
 type Options struct {
 	Now time.Time // the clock of the check, for time functions of policies
-}
-
-// CompilePolicies reads and compiles all policies of the files; documents of other kinds are ignored. It
-// returns every problem of every file in one go. A policy with a problem that is no warning is not in the
-// set. The set is never nil.
-func CompilePolicies(sources []policy.Source, o Options) (*Policies, []policy.Problem) {
-	return compilePolicies(sources, o)
-}
-
-// At answers the same policies with another clock. Policies are compiled once for many checks.
-func (p *Policies) At(now time.Time) *Policies {
-	other := *p
-	other.options.Now = now
-	return &other
-}
-
-// CompileExceptions reads and compiles all PolicyExceptions of the files, of kyverno.io and of
-// policies.kyverno.io, like [CompilePolicies].
-func CompileExceptions(sources []policy.Source, o Options) ([]*Exception, []policy.Problem) {
-	return compileExceptions(sources, o)
 }

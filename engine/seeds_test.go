@@ -50,11 +50,13 @@ func (s seed) request(t *testing.T) *admission.Request {
 
 func (s seed) run(t *testing.T) {
 	t.Helper()
-	policies, problems := engine.CompilePolicies([]policy.Source{{Path: "p.yaml", Data: []byte(s.policies)}}, engine.Options{Now: conformanceNow})
+	policies, problems := engine.CompilePolicies([]policy.Source{{Path: "p.yaml", Data: []byte(s.policies)}},
+		engine.Options{Now: conformanceNow})
 	if policy.HasErrors(problems) {
 		t.Fatalf("%v\n%s", problems, s.policies)
 	}
-	exceptions, problems := engine.CompileExceptions([]policy.Source{{Path: "e.yaml", Data: []byte(s.exceptions)}}, engine.Options{Now: conformanceNow})
+	exceptions, problems := engine.CompileExceptions([]policy.Source{{Path: "e.yaml", Data: []byte(s.exceptions)}},
+		engine.Options{Now: conformanceNow})
 	if policy.HasErrors(problems) {
 		t.Fatal(problems)
 	}
@@ -152,18 +154,24 @@ rules:
 	}
 	const bad = "apiVersion: v1\nkind: Namespace\nmetadata: {name: bad-ns-1, labels: {environment: production}}"
 	const worse = "apiVersion: v1\nkind: Namespace\nmetadata: {name: bad-ns-2, labels: {purpose: development}}"
-	purpose := " /metadata/labels/purpose: validation error: You must have label `purpose` with value `production` set on all new namespaces. rule require-ns-purpose-label failed at path /metadata/labels/purpose/"
-	env := " /metadata/labels/environment: validation error: You must have label `environment` with value `production` set on all new namespaces. rule require-ns-env-label failed at path /metadata/labels/environment/"
+	purpose := " /metadata/labels/purpose: validation error: You must have label `purpose` with value `production` set " +
+		"on all new namespaces. rule require-ns-purpose-label failed at path /metadata/labels/purpose/"
+	env := " /metadata/labels/environment: validation error: You must have label `environment` with value `production` " +
+		"set on all new namespaces. rule require-ns-env-label failed at path /metadata/labels/environment/"
 	runSeeds(t, []seed{
-		{name: "Enforce fails, Audit passes", policies: twoRules("", "validationFailureAction: Enforce", "validationFailureAction: Audit"), object: bad,
+		{name: "Enforce fails, Audit passes", policies: twoRules("", "validationFailureAction: Enforce",
+			"validationFailureAction: Audit"), object: bad,
 			want: []string{"require-ns-purpose-label fail blocks" + purpose, "require-ns-env-label pass"}},
-		{name: "both fail, one blocks", policies: twoRules("", "validationFailureAction: Enforce", "validationFailureAction: Audit"), object: worse,
+		{name: "both fail, one blocks", policies: twoRules("", "validationFailureAction: Enforce",
+			"validationFailureAction: Audit"), object: worse,
 			want: []string{"require-ns-purpose-label fail blocks" + purpose, "require-ns-env-label fail" + env}},
 		{name: "the present name", policies: twoRules("", "failureAction: Audit", "failureAction: Enforce"), object: worse,
 			want: []string{"require-ns-purpose-label fail" + purpose, "require-ns-env-label fail blocks" + env}},
-		{name: "the policy's value is the default", policies: twoRules("validationFailureAction: Enforce", "failureAction: Audit", "allowExistingViolations: true"), object: worse,
+		{name: "the policy's value is the default", policies: twoRules("validationFailureAction: Enforce",
+			"failureAction: Audit", "allowExistingViolations: true"), object: worse,
 			want: []string{"require-ns-purpose-label fail" + purpose, "require-ns-env-label fail blocks" + env}},
-		{name: "without any it is audited", policies: twoRules("", "allowExistingViolations: true", "allowExistingViolations: true"), object: worse,
+		{name: "without any it is audited", policies: twoRules("", "allowExistingViolations: true",
+			"allowExistingViolations: true"), object: worse,
 			want: []string{"require-ns-purpose-label fail" + purpose, "require-ns-env-label fail" + env}},
 	})
 }
@@ -186,24 +194,34 @@ rules:
     message: Using a mutable image tag e.g. 'latest' is not allowed.
     pattern: {spec: {containers: [{image: '!*:latest'}]}}
 `)
-	wantRules := []string{"require-image-tag", "validate-image-tag", "autogen-require-image-tag", "autogen-cronjob-require-image-tag", "autogen-validate-image-tag", "autogen-cronjob-validate-image-tag"}
+	wantRules := []string{"require-image-tag", "validate-image-tag", "autogen-require-image-tag",
+		"autogen-cronjob-require-image-tag", "autogen-validate-image-tag", "autogen-cronjob-validate-image-tag"}
 	if got := mustCompile(t, data).List()[0].Rules; !slices.Equal(got, wantRules) {
 		t.Errorf("got rules %v, want %v", got, wantRules)
 	}
 	const pod = "spec: {containers: [{name: a, image: nginx}, {name: b, image: 'nginx:latest'}]}"
 	cron := func(namespace string) string {
-		return "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: c, namespace: " + namespace + "}\nspec: {jobTemplate: {spec: {template: {" + pod + "}}}}"
+		return "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: c, namespace: " + namespace +
+			"}\nspec: {jobTemplate: {spec: {template: {" + pod + "}}}}"
 	}
 	const prefix = " /spec/jobTemplate/spec/template/spec/containers/"
-	latest := "autogen-cronjob-validate-image-tag fail blocks" + prefix + "1/image: validation error: Using a mutable image tag e.g. 'latest' is not allowed. rule autogen-cronjob-validate-image-tag failed at path /spec/jobTemplate/spec/template/spec/containers/1/image/"
-	missing := prefix + "0/image: validation error: An image tag is required. rule autogen-cronjob-require-image-tag failed at path /spec/jobTemplate/spec/template/spec/containers/0/image/"
+	latest := "autogen-cronjob-validate-image-tag fail blocks" + prefix +
+		"1/image: validation error: Using a mutable image tag e.g. 'latest' is not allowed. rule " +
+		"autogen-cronjob-validate-image-tag failed at path /spec/jobTemplate/spec/template/spec/containers/1/image/"
+	missing := prefix + "0/image: validation error: An image tag is required. rule autogen-cronjob-require-image-tag " +
+		"failed at path /spec/jobTemplate/spec/template/spec/containers/0/image/"
 	runSeeds(t, []seed{
-		{name: "cron job", policies: data, object: cron("test"), want: []string{"autogen-cronjob-require-image-tag fail" + missing, latest}},
-		{name: "cron job where the override holds", policies: data, object: cron("prod"), want: []string{"autogen-cronjob-require-image-tag fail blocks" + missing, latest}},
-		{name: "deployment", policies: data, object: "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d, namespace: test}\nspec: {template: {" + pod + "}}",
-			want: []string{"autogen-require-image-tag fail /spec/template/spec/containers/0/image", "autogen-validate-image-tag fail blocks /spec/template/spec/containers/1/image"}},
+		{name: "cron job", policies: data, object: cron("test"), want: []string{"autogen-cronjob-require-image-tag fail" +
+			missing, latest}},
+		{name: "cron job where the override holds", policies: data, object: cron("prod"),
+			want: []string{"autogen-cronjob-require-image-tag fail blocks" + missing, latest}},
+		{name: "deployment", policies: data, object: "apiVersion: apps/v1\nkind: Deployment\n" +
+			"metadata: {name: d, namespace: test}\nspec: {template: {" + pod + "}}",
+			want: []string{"autogen-require-image-tag fail /spec/template/spec/containers/0/image",
+				"autogen-validate-image-tag fail blocks /spec/template/spec/containers/1/image"}},
 		{name: "pod", policies: data, object: "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: test}\n" + pod,
-			want: []string{"require-image-tag fail /spec/containers/0/image", "validate-image-tag fail blocks /spec/containers/1/image"}},
+			want: []string{"require-image-tag fail /spec/containers/0/image",
+				"validate-image-tag fail blocks /spec/containers/1/image"}},
 	})
 }
 

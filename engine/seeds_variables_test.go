@@ -11,7 +11,8 @@ import (
 
 // ofPods is a policy with one rule on pods that is not for background scans; body is at the rule's level.
 func ofPods(name, body string) string {
-	return clusterPolicy("p", "background: false\nrules:\n- name: "+name+"\n  match: {any: [{resources: {kinds: [Pod]}}]}\n  "+indentBy(2, body))
+	return clusterPolicy("p", "background: false\nrules:\n- name: "+name+
+		"\n  match: {any: [{resources: {kinds: [Pod]}}]}\n  "+indentBy(2, body))
 }
 
 func TestSeedReferences(t *testing.T) {
@@ -31,11 +32,14 @@ validate:
             port: "3000"
 `)
 	}
-	same, less := probes("$(./../../../readinessProbe/tcpSocket/port)"), probes("$(<./../../../readinessProbe/tcpSocket/port)")
+	same, less := probes("$(./../../../readinessProbe/tcpSocket/port)"),
+		probes("$(<./../../../readinessProbe/tcpSocket/port)")
 	object := func(live string) string {
-		return seedPod("", "containers: [{name: a, livenessProbe: {tcpSocket: {port: "+live+"}}, readinessProbe: {tcpSocket: {port: 3000}}}]")
+		return seedPod("", "containers: [{name: a, livenessProbe: {tcpSocket: {port: "+live+
+			"}}, readinessProbe: {tcpSocket: {port: 3000}}}]")
 	}
-	const fail = "check-tcpSocket fail blocks /spec/containers: validation error: Port number for the livenessProbe must be less than that of the readinessProbe. rule check-tcpSocket failed at path /spec/containers/"
+	const fail = "check-tcpSocket fail blocks /spec/containers: validation error: Port number for the livenessProbe " +
+		"must be less than that of the readinessProbe. rule check-tcpSocket failed at path /spec/containers/"
 	absolute := ofPods("absolute", `
 validate:
   failureAction: Enforce
@@ -47,9 +51,12 @@ validate:
 		{name: "another port", policies: same, object: object("2000"), want: []string{fail}},
 		{name: "a lower port", policies: less, object: object("2999"), want: []string{"check-tcpSocket pass"}},
 		{name: "no lower port", policies: less, object: object("3000"), want: []string{fail}},
-		{name: "a reference within the pattern", policies: absolute, object: seedPod(", labels: {app: web}", "serviceAccountName: web"), want: []string{"absolute pass"}},
-		{name: "an absolute reference in a message", policies: absolute, object: seedPod(", labels: {app: db}", "serviceAccountName: web"),
-			want: []string{"absolute fail blocks /metadata/labels/app: validation error: absolute needs the label. rule absolute failed at path /metadata/labels/app/"}},
+		{name: "a reference within the pattern", policies: absolute,
+			object: seedPod(", labels: {app: web}", "serviceAccountName: web"), want: []string{"absolute pass"}},
+		{name: "an absolute reference in a message", policies: absolute,
+			object: seedPod(", labels: {app: db}", "serviceAccountName: web"),
+			want: []string{"absolute fail blocks /metadata/labels/app: validation error: absolute needs the label. rule " +
+				"absolute failed at path /metadata/labels/app/"}},
 	})
 }
 
@@ -129,10 +136,14 @@ spec:
 	runSeeds(t, []seed{
 		{name: "references to environment variables stay", policies: otel, object: test, want: mutated,
 			text: `{"name":"OTEL_RESOURCE_ATTRIBUTES","value":"k8s.namespace.name=$(POD_NAMESPACE), k8s.node.name=$(NODE_NAME), k8s.pod.name=$(POD_NAME), k8s.pod.primary_ip_address=$(POD_IP_ADDRESS), k8s.pod.service_account.name=$(POD_SERVICE_ACCOUNT), rule_applied=imbue-pod-spec"}`},
-		{name: "a value is replaced", policies: otel, object: test, want: mutated, text: `{"name":"NODE_NAME","value":"mutated_name"}`, not: `"node_name"`},
-		{name: "a Policy has no say elsewhere", policies: otel, object: strings.Replace(test, "namespace: foobar", "namespace: other", 1)},
-		{name: "an escaped variable stays", policies: ofPods("escaped", "mutate: {patchStrategicMerge: {metadata: {annotations: {a: '\\{{ request.object.metadata.name }}'}}}}"), object: seedPod("", ""),
-			want: []string{"escaped pass"}, text: `"a":"{{ request.object.metadata.name }}"`},
+		{name: "a value is replaced", policies: otel, object: test, want: mutated,
+			text: `{"name":"NODE_NAME","value":"mutated_name"}`, not: `"node_name"`},
+		{name: "a Policy has no say elsewhere", policies: otel, object: strings.Replace(test, "namespace: foobar",
+			"namespace: other", 1)},
+		{name: "an escaped variable stays", policies: ofPods("escaped",
+			"mutate: {patchStrategicMerge: {metadata: {annotations: {a: '\\{{ request.object.metadata.name }}'}}}}"),
+			object: seedPod("", ""),
+			want:   []string{"escaped pass"}, text: `"a":"{{ request.object.metadata.name }}"`},
 	})
 }
 
@@ -143,7 +154,8 @@ func TestSeedRequestVariables(t *testing.T) {
 	admin := admission.UserInfo{Username: "kubernetes-admin", Groups: []string{"system:masters"}}
 	account := admission.UserInfo{Username: "system:serviceaccount:nirmata:user1"}
 	pass := []string{"who pass: mutated Pod/p in namespace default"}
-	seeds := []seed{{name: "roles", user: admin, roles: []string{"dave-admin", "system:discovery"}, policies: annotate(`"{{ request.clusterRoles | join(';', @) }}"`), text: `"a":"dave-admin;system:discovery"`}}
+	seeds := []seed{{name: "roles", user: admin, roles: []string{"dave-admin", "system:discovery"},
+		policies: annotate(`"{{ request.clusterRoles | join(';', @) }}"`), text: `"a":"dave-admin;system:discovery"`}}
 	for _, tt := range []struct {
 		expression, want string
 		user             admission.UserInfo
@@ -156,23 +168,30 @@ func TestSeedRequestVariables(t *testing.T) {
 		{"{{request.namespace}}", "default", admin},
 		{"{{request.object.metadata.name}}", "p", admin},
 		{"{{ request.object.metadata | to_string(@) }}", `{\"name\":\"p\",\"namespace\":\"default\"}`, admin},
-		{"ns-owner-{{request.namespace}}-{{request.userInfo.username}}-binding", "ns-owner-default-kubernetes-admin-binding", admin},
+		{"ns-owner-{{request.namespace}}-{{request.userInfo.username}}-binding", "ns-owner-default-kubernetes-admin-binding",
+			admin},
 	} {
-		seeds = append(seeds, seed{name: tt.expression, user: tt.user, policies: annotate("'" + tt.expression + "'"), text: `"a":"` + tt.want + `"`})
+		seeds = append(seeds, seed{name: tt.expression, user: tt.user, policies: annotate("'" + tt.expression + "'"),
+			text: `"a":"` + tt.want + `"`})
 	}
 	for i := range seeds {
 		seeds[i].object, seeds[i].want = seedPod("", ""), pass
 	}
 	runSeeds(t, append(seeds, seed{
-		name: "the function in the part on Helm", object: seedPod("", "containers: [{name: a, securityContext: {capabilities: {drop: [all]}}}, {name: b}]"),
-		policies: ofPods("drop", "validate:\n  failureAction: Enforce\n  message: Drop all.\n  foreach:\n  - list: request.object.spec.containers\n    deny: {conditions: {all: [{key: ALL, operator: AnyNotIn, value: \"{{ element.securityContext.capabilities.drop[].to_upper(@) || `[]` }}\"}]}}"),
-		want:     []string{"drop fail blocks /spec/containers/1/securityContext/capabilities/drop: validation failure: Drop all."},
+		name:   "the function in the part on Helm",
+		object: seedPod("", "containers: [{name: a, securityContext: {capabilities: {drop: [all]}}}, {name: b}]"),
+		policies: ofPods("drop", "validate:\n  failureAction: Enforce\n  message: Drop all.\n  foreach:\n"+
+			"  - list: request.object.spec.containers\n    deny: {conditions: {all: [{key: ALL, operator: AnyNotIn, value: "+
+			"\"{{ element.securityContext.capabilities.drop[].to_upper(@) || `[]` }}\"}]}}"),
+		want: []string{"drop fail blocks /spec/containers/1/securityContext/capabilities/drop: validation failure: Drop all."},
 	}))
 }
 
 func TestSeedImages(t *testing.T) {
 	const digest = "sha256:5f44022eab9198d75939d9eaa5341bc077eca16fa51d4ef32d33f1bd4c8cbe7d"
-	object := seedPod("", "containers: [{name: nginx, image: 'nginx@"+digest+"'}, {name: web, image: nginx}], initContainers: [{name: vault, image: 'ghcr.io/vault:v3'}], ephemeralContainers: [{name: debug, image: 'localhost:5000/tools/debug:1'}]")
+	object := seedPod("", "containers: [{name: nginx, image: 'nginx@"+digest+
+		"'}, {name: web, image: nginx}], initContainers: [{name: vault, image: 'ghcr.io/vault:v3'}], ephemeralContainers: "+
+		"[{name: debug, image: 'localhost:5000/tools/debug:1'}]")
 	var seeds []seed
 	for expression, want := range map[string]string{
 		"images.containers.nginx.registry":            "docker.io",
@@ -193,17 +212,21 @@ func TestSeedImages(t *testing.T) {
 		"images.containers.web.digest || 'no digest'": "no digest",
 	} {
 		// The whole string is the variable, so its type stays: a longer one makes all of them text.
-		seeds = append(seeds, seed{name: expression, object: object, want: []string{"image pass"}, text: `"a":"is ` + want + `"`,
-			policies: ofPods("image", "mutate:\n  patchStrategicMerge:\n    metadata:\n      annotations:\n        a: \"is {{ "+expression+" }}\"")})
+		seeds = append(seeds, seed{name: expression, object: object, want: []string{"image pass"}, text: `"a":"is ` + want +
+			`"`,
+			policies: ofPods("image", "mutate:\n  patchStrategicMerge:\n    metadata:\n      annotations:\n        a: \"is {{ "+
+				expression+" }}\"")})
 	}
 	runSeeds(t, seeds)
 }
 
 func TestSeedInlineVariables(t *testing.T) {
 	with := func(context, value string) string {
-		return ofPods("inline", "context:\n"+strings.Trim(context, "\n")+"\nmutate:\n  patchStrategicMerge:\n    metadata:\n      annotations:\n        a: \""+value+"\"")
+		return ofPods("inline", "context:\n"+strings.Trim(context, "\n")+
+			"\nmutate:\n  patchStrategicMerge:\n    metadata:\n      annotations:\n        a: \""+value+"\"")
 	}
-	const cm = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: resource-annotater-reference, namespace: default}\ndata: {web: found}"
+	const cm = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: resource-annotater-reference, namespace: default}\n" +
+		"data: {web: found}"
 	nested := ofPods("inline", `
 context:
 - name: LabelsCM
@@ -217,8 +240,10 @@ mutate:
         a: "{{LabelsCM.data.{{ request.object.metadata.labels.app }}}}"
 `)
 	seeds := []seed{
-		{name: "value", policies: with("- name: foodata\n  variable:\n    value: \"foo\"", "{{ foodata }}"), text: `"a":"foo"`},
-		{name: "jmesPath without a value", policies: with("- name: objName\n  variable:\n    jmesPath: request.object.metadata.name", "{{ objName }}"), text: `"a":"p"`},
+		{name: "value", policies: with("- name: foodata\n  variable:\n    value: \"foo\"", "{{ foodata }}"),
+			text: `"a":"foo"`},
+		{name: "jmesPath without a value", policies: with("- name: objName\n  variable:\n"+
+			"    jmesPath: request.object.metadata.name", "{{ objName }}"), text: `"a":"p"`},
 		{name: "nested object with a default and a path", policies: with(`
 - name: nested-metadata
   variable:
@@ -229,7 +254,8 @@ mutate:
     default: '{}'
     jmesPath: 'to_string(@)'
 `, `{{ \"nested-metadata\" }}`), text: `"a":"{\"metadata\":{\"labels\":{\"name\":\"p\"}}}"`},
-		{name: "default", policies: with("- name: x\n  variable:\n    jmesPath: request.object.spec.nothing\n    default: '{{ request.object.metadata.name }}'", "{{ x }}"), text: `"a":"p"`},
+		{name: "default", policies: with("- name: x\n  variable:\n    jmesPath: request.object.spec.nothing\n"+
+			"    default: '{{ request.object.metadata.name }}'", "{{ x }}"), text: `"a":"p"`},
 		{name: "a variable in an expression", policies: with(`
 - name: jpExpression
   variable:
@@ -240,15 +266,19 @@ mutate:
       name: "{{ request.object.metadata.name }}"
     jmesPath: "{{ jpExpression }}"
 `, "{{ objName }}"), text: `"a":"p"`},
-		{name: "the last definition counts", policies: with("- name: x\n  variable: {value: one}\n- name: x\n  variable: {value: two}", "{{ x }}"), text: `"a":"two"`},
+		{name: "the last definition counts", policies: with("- name: x\n  variable: {value: one}\n- name: x\n"+
+			"  variable: {value: two}", "{{ x }}"), text: `"a":"two"`},
 		{name: "nested look-up", policies: nested, cluster: cm, text: `"a":"found"`},
 	}
 	for i := range seeds {
 		seeds[i].object, seeds[i].want = seedPod(", labels: {app: web}", ""), []string{"inline pass"}
 	}
 	runSeeds(t, append(seeds,
-		seed{name: "a ConfigMap that nobody declares", policies: nested, object: seedPod(", labels: {app: web}", ""), want: []string{"inline unknown blocks "}},
-		seed{name: "a key that is not there", policies: with("- name: x\n  variable:\n    jmesPath: request.object.spec.nothing", "{{ x }}"), object: seedPod("", ""), want: []string{"inline error blocks "}},
+		seed{name: "a ConfigMap that nobody declares", policies: nested, object: seedPod(", labels: {app: web}", ""),
+			want: []string{"inline unknown blocks "}},
+		seed{name: "a key that is not there", policies: with("- name: x\n  variable:\n"+
+			"    jmesPath: request.object.spec.nothing", "{{ x }}"), object: seedPod("", ""),
+			want: []string{"inline error blocks "}},
 	))
 }
 
@@ -292,28 +322,39 @@ metadata:
 `
 	const rule = "vault-injector-config-blue-to-green-auth-backend "
 	runSeeds(t, []seed{
-		{name: "shallow", policies: with("{{- hcl }}"), object: config, want: []string{rule + "pass"}, text: `"config":"to_string\n{{ some hcl tempalte }}`},
-		{name: "shallow in a longer text", policies: with("{{- hcl }} end"), object: config, want: []string{rule + "pass"}, text: `{{ some hcl tempalte }} end`},
-		{name: "deep in a longer text", policies: with("{{ hcl }} end"), object: config, want: []string{rule + "error blocks "}},
+		{name: "shallow", policies: with("{{- hcl }}"), object: config, want: []string{rule + "pass"},
+			text: `"config":"to_string\n{{ some hcl tempalte }}`},
+		{name: "shallow in a longer text", policies: with("{{- hcl }} end"), object: config, want: []string{rule + "pass"},
+			text: `{{ some hcl tempalte }} end`},
+		{name: "deep in a longer text", policies: with("{{ hcl }} end"), object: config,
+			want: []string{rule + "error blocks "}},
 	})
 }
 
 func TestSeedEvaluationOrder(t *testing.T) {
 	tests := []struct{ name, rule, want string }{
-		{"a later variable", "- name: r\n  match: {any: [{resources: {kinds: [Pod]}}]}\n  context:\n  - name: a\n    variable: {value: '{{ b }}'}\n  - name: b\n    variable: {value: x}\n  validate: {deny: {}}",
+		{"a later variable", "- name: r\n  match: {any: [{resources: {kinds: [Pod]}}]}\n  context:\n  - name: a\n" +
+			"    variable: {value: '{{ b }}'}\n  - name: b\n    variable: {value: x}\n  validate: {deny: {}}",
 			`p.yaml:10:26: the variable "b" is not defined here: add it to the context, before its first use`},
-		{"a variable in match", "- name: r\n  match:\n    any:\n    - resources:\n        kinds: [Pod]\n        names:\n        - '{{ request.object.metadata.name }}'\n  validate: {deny: {}}",
+		{"a variable in match", "- name: r\n  match:\n    any:\n    - resources:\n        kinds: [Pod]\n        names:\n" +
+			"        - '{{ request.object.metadata.name }}'\n  validate: {deny: {}}",
 			"p.yaml:12:13: variables are not resolved in match and exclude: move the condition to preconditions"},
-		{"a variable in the path of a patch", "- name: r\n  match: {any: [{resources: {kinds: [Pod]}}]}\n  mutate:\n    patchesJson6902: |-\n      - op: add\n        path: /metadata/labels/{{ request.object.metadata.name }}\n        value: x",
+		{"a variable in the path of a patch", "- name: r\n  match: {any: [{resources: {kinds: [Pod]}}]}\n  mutate:\n" +
+			"    patchesJson6902: |-\n      - op: add\n        path: /metadata/labels/{{ request.object.metadata.name }}\n" +
+			"        value: x",
 			"p.yaml:11: variables are not resolved in the path of a JSON patch: use foreach, or patchStrategicMerge"},
-		{"a variable that nobody defines", "- name: r\n  match: {any: [{resources: {kinds: [Pod]}}]}\n  validate:\n    message: |\n      Hello,\n      {{ elment.name }}\n    foreach:\n    - {list: request.object.spec.containers, deny: {}}",
+		{"a variable that nobody defines", "- name: r\n  match: {any: [{resources: {kinds: [Pod]}}]}\n  validate:\n" +
+			"    message: |\n      Hello,\n      {{ elment.name }}\n    foreach:\n" +
+			"    - {list: request.object.spec.containers, deny: {}}",
 			`p.yaml:11: the variable "elment" is not defined here: did you mean "element"?`},
-		{"an element outside of foreach", "- name: r\n  match: {any: [{resources: {kinds: [Pod]}}]}\n  validate:\n    deny: {conditions: {all: [{key: '{{ element.name }}', operator: Equals, value: x}]}}",
+		{"an element outside of foreach", "- name: r\n  match: {any: [{resources: {kinds: [Pod]}}]}\n  validate:\n" +
+			"    deny: {conditions: {all: [{key: '{{ element.name }}', operator: Equals, value: x}]}}",
 			`p.yaml:9:40: the variable "element" is not defined here: it exists inside of foreach only`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, problems := engine.CompilePolicies([]policy.Source{{Path: "p.yaml", Data: []byte(clusterPolicy("p", "rules:\n"+tt.rule))}}, engine.Options{})
+			_, problems := engine.CompilePolicies([]policy.Source{{Path: "p.yaml",
+				Data: []byte(clusterPolicy("p", "rules:\n"+tt.rule))}}, engine.Options{})
 			if len(problems) != 1 || problems[0].String() != tt.want {
 				t.Errorf("got %v, want %s", problems, tt.want)
 			}

@@ -44,30 +44,38 @@ func TestCheck(t *testing.T) {
 	}{
 		{"a leaf", `foo: {bar: 4}`, nil, ""},
 		{"a leaf that differs", `foo: {bar: 5}`, []string{"/foo/bar"}, "foo.bar: Invalid value: 4: Expected value: 5"},
-		{"all failures", `{foo: {bar: 5, baz: false}, spec: {replicas: 1}}`, []string{"/foo/bar", "/foo/baz", "/spec/replicas"}, ""},
-		{"a missing field", `foo: {lacks: {deep: 1}}`, []string{"/foo/lacks"}, "foo.lacks: Required value: field not found in the input object"},
+		{"all failures", `{foo: {bar: 5, baz: false}, spec: {replicas: 1}}`,
+			[]string{"/foo/bar", "/foo/baz", "/spec/replicas"}, ""},
+		{"a missing field", `foo: {lacks: {deep: 1}}`, []string{"/foo/lacks"},
+			"foo.lacks: Required value: field not found in the input object"},
 		{"null and nothing", `foo: {none: null}`, nil, ""},
 		{"null is no value", `foo: {none: 1}`, []string{"/foo/none"}, "foo.none: Invalid value: null"},
 		{"an empty mapping wants something", `foo: {none: {}}`, []string{"/foo/none"}, "must not be null"},
 		{"an empty mapping", `foo: {}`, nil, ""},
 		{"an expression", "foo: {(bar > `3`): true, (!baz): false, (bar + bat): 10}", nil, ""},
-		{"an expression that differs", "foo: {(bar > `5`): true}", []string{"/foo/bar"}, "foo.(bar > `5`): Invalid value: false: Expected value: true"},
+		{"an expression that differs", "foo: {(bar > `5`): true}", []string{"/foo/bar"},
+			"foo.(bar > `5`): Invalid value: false: Expected value: true"},
 		{"all that an expression reads", "foo: {(bar + bat): 11}", []string{"/foo/bar", "/foo/bat"}, "Expected value: 11"},
 		{"arithmetic", "foo: {(bat - bar): 2, (bar * bat): 24, (bat / bar): 1.5, (bat % bar): 2, (bat // bar): 1, (-bar): -4}", nil, ""},
-		{"a missing key in an expression is null", "foo:\n  (lacks.it == null): true\n  (length(lacks || `[]`)): 0\n", nil, ""},
+		{"a missing key in an expression is null", "foo:\n  (lacks.it == null): true\n  (length(lacks || `[]`)): 0\n", nil,
+			""},
 		{"an expression as value", "foo: {bar: (`2` + `2`)}", nil, ""},
 		{"the value itself", "foo: {bar: {(@ < `5`): true}}", nil, ""},
-		{"elements", `spec: {~.containers: {image: {"(ends_with(@, ':latest'))": false}}}`, []string{"/spec/containers/1/image"}, "spec.~.containers[1].image.(ends_with(@, ':latest'))"},
-		{"elements of an expression", "spec: {\"~.(containers[?name == 'b'])\": {name: a}}", []string{"/spec/containers/1/name"}, ""},
+		{"elements", `spec: {~.containers: {image: {"(ends_with(@, ':latest'))": false}}}`,
+			[]string{"/spec/containers/1/image"}, "spec.~.containers[1].image.(ends_with(@, ':latest'))"},
+		{"elements of an expression", "spec: {\"~.(containers[?name == 'b'])\": {name: a}}",
+			[]string{"/spec/containers/1/name"}, ""},
 		{"a field elements lack", `spec: {~.containers: {ports: [80]}}`, []string{"/spec/containers/1/ports"}, "Required"},
-		{"entries of a map", "metadata: {~key.labels: {($key): x}}", []string{"/metadata/labels/a~1b", "/metadata/labels/app"}, ""},
+		{"entries of a map", "metadata: {~key.labels: {($key): x}}",
+			[]string{"/metadata/labels/a~1b", "/metadata/labels/app"}, ""},
 		{"the index", "spec: {~i.containers: {($i): 0}}", []string{"/spec/containers/1"}, ""},
 		{"a binding", "foo: {(bar + bat)->sum: {($sum): 10}}", nil, ""},
 		{"a binding is overridden below", "foo: {(bar + bat)->sum: {($sum + $sum)->sum: {($sum): 20}, ($sum): 10}}", nil, ""},
 		{"a binding of a field", "foo->f: {bar: {($f.bat): 6}}", nil, ""},
 		{"an escaped key", `foo: {'\(odd)\': 1}`, nil, ""},
 		{"lists by length", `spec: {containers: [{name: a}]}`, []string{"/spec/containers"}, "lengths of slices don't match"},
-		{"lists by element", `spec: {containers: [{name: a}, {name: c}]}`, []string{"/spec/containers/1/name"}, "spec.containers[1].name"},
+		{"lists by element", `spec: {containers: [{name: a}, {name: c}]}`, []string{"/spec/containers/1/name"},
+			"spec.containers[1].name"},
 		{"a list that is null", `foo: {none: [1]}`, []string{"/foo/none"}, "value is null"},
 		{"a binding of the rule", `foo: {bar: ($limit)}`, nil, ""},
 	}
@@ -116,7 +124,8 @@ func TestCheckErrors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := compiled.Check(t.Context(), parse(t, payload), jmespath.Env{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := compiled.Check(t.Context(), parse(t, payload), jmespath.Env{}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", tree, err, want)
 		}
 	}

@@ -74,7 +74,8 @@ func possible(r *policy.Rule, needed *bool) bool {
 		return false
 	}
 	if m := r.Mutate; m != nil {
-		if m.PatchesJSON6902 != "" || slices.ContainsFunc(m.ForEach, func(f policy.ForEachMutation) bool { return f.PatchesJSON6902 != "" }) {
+		if m.PatchesJSON6902 != "" || slices.ContainsFunc(m.ForEach,
+			func(f policy.ForEachMutation) bool { return f.PatchesJSON6902 != "" }) {
 			return false
 		}
 	}
@@ -85,7 +86,8 @@ func possible(r *policy.Rule, needed *bool) bool {
 	for _, b := range blocks {
 		for _, f := range slices.Concat([]policy.ResourceFilter{b.ResourceFilter}, b.Any, b.All) {
 			d := f.Resources
-			if d.Name != "" || len(d.Names) > 0 || d.Selector != nil || d.Annotations != nil || len(d.Kinds) > 1 && containsPod(d.Kinds) {
+			if d.Name != "" || len(d.Names) > 0 || d.Selector != nil || d.Annotations != nil ||
+				len(d.Kinds) > 1 && containsPod(d.Kinds) {
 				return false
 			}
 			*needed = *needed || slices.ContainsFunc(d.Kinds, func(k string) bool { return k == "Pod" || selectors[k] != "" })

@@ -50,9 +50,11 @@ func TestControllers(t *testing.T) {
 		{"unknown ones do not count", policyWith("Deployment,Rollout", pods, pattern), []string{"Deployment"}},
 		{"name", policyWith("-", "match: {any: [{resources: {kinds: [Pod], name: x}}]}", pattern), nil},
 		{"names", policyWith("-", "match: {any: [{resources: {kinds: [Pod], names: [x]}}]}", pattern), nil},
-		{"selector", policyWith("-", "match: {any: [{resources: {kinds: [Pod], selector: {matchLabels: {a: b}}}}]}", pattern), nil},
+		{"selector", policyWith("-", "match: {any: [{resources: {kinds: [Pod], selector: {matchLabels: {a: b}}}}]}", pattern),
+			nil},
 		{"annotations", policyWith("-", "match: {any: [{resources: {kinds: [Pod], annotations: {a: b}}}]}", pattern), nil},
-		{"namespaces are fine", policyWith("-", "match: {any: [{resources: {kinds: [Pod], namespaces: [a]}}]}", pattern), all},
+		{"namespaces are fine", policyWith("-", "match: {any: [{resources: {kinds: [Pod], namespaces: [a]}}]}", pattern),
+			all},
 		{"mixed kinds", policyWith("-", "match: {any: [{resources: {kinds: [Pod, Service]}}]}", pattern), nil},
 		{"name in exclude", policyWith("-", pods+"\n    exclude: {any: [{resources: {name: x}}]}", pattern), nil},
 		{"no pods", policyWith("-", "match: {any: [{resources: {kinds: [Service]}}]}", pattern), nil},
@@ -73,7 +75,8 @@ func TestRules(t *testing.T) {
       failureAction: Enforce
       message: "{{ request.object.metadata.name }} $(./../pattern/spec/hostPID)"
       pattern: {spec: {hostPID: false}}`
-	p, trees := load(t, policyWith("Deployment,CronJob", pods+"\n    preconditions: {all: [{key: '{{ request.oldObject.spec.x }}', operator: Equals, value: 1}]}", body))
+	p, trees := load(t, policyWith("Deployment,CronJob", pods+"\n"+
+		"    preconditions: {all: [{key: '{{ request.oldObject.spec.x }}', operator: Equals, value: 1}]}", body))
 	before := fmt.Sprint(trees)
 	got := Rules(p, trees)
 	if fmt.Sprint(trees) != before {
@@ -81,9 +84,10 @@ func TestRules(t *testing.T) {
 	}
 	want := []Rule{
 		{0, "autogen-r", map[string]any{
-			"name":          "autogen-r",
-			"match":         map[string]any{"any": []any{map[string]any{"resources": map[string]any{"kinds": []any{"apps/v1/Deployment"}}}}},
-			"preconditions": map[string]any{"all": []any{map[string]any{"key": "{{ request.oldObject.spec.template.spec.x }}", "operator": "Equals", "value": int64(1)}}},
+			"name":  "autogen-r",
+			"match": map[string]any{"any": []any{map[string]any{"resources": map[string]any{"kinds": []any{"apps/v1/Deployment"}}}}},
+			"preconditions": map[string]any{"all": []any{map[string]any{"key": "{{ request.oldObject.spec.template.spec.x }}",
+				"operator": "Equals", "value": int64(1)}}},
 			"validate": map[string]any{
 				"failureAction": "Enforce",
 				"message":       "{{ request.object.spec.template.metadata.name }} $(./../pattern/spec/template/spec/hostPID)",
@@ -91,12 +95,14 @@ func TestRules(t *testing.T) {
 			},
 		}},
 		{0, "autogen-cronjob-r", map[string]any{
-			"name":          "autogen-cronjob-r",
-			"match":         map[string]any{"any": []any{map[string]any{"resources": map[string]any{"kinds": []any{"batch/v1/CronJob"}}}}},
-			"preconditions": map[string]any{"all": []any{map[string]any{"key": "{{ request.oldObject.spec.jobTemplate.spec.template.spec.x }}", "operator": "Equals", "value": int64(1)}}},
+			"name":  "autogen-cronjob-r",
+			"match": map[string]any{"any": []any{map[string]any{"resources": map[string]any{"kinds": []any{"batch/v1/CronJob"}}}}},
+			"preconditions": map[string]any{"all": []any{map[string]any{"key": "{{ " +
+				"request.oldObject.spec.jobTemplate.spec.template.spec.x }}", "operator": "Equals", "value": int64(1)}}},
 			"validate": map[string]any{
 				"failureAction": "Enforce",
-				"message":       "{{ request.object.spec.jobTemplate.spec.template.metadata.name }} $(./../pattern/spec/jobTemplate/spec/template/spec/hostPID)",
+				"message": "{{ request.object.spec.jobTemplate.spec.template.metadata.name }} " +
+					"$(./../pattern/spec/jobTemplate/spec/template/spec/hostPID)",
 				"pattern": map[string]any{"spec": map[string]any{"jobTemplate": map[string]any{"spec": map[string]any{
 					"template": map[string]any{"spec": map[string]any{"hostPID": false}}}}}},
 			},
@@ -109,13 +115,19 @@ func TestRules(t *testing.T) {
 
 func TestRulesOfBodies(t *testing.T) {
 	tests := []struct{ name, body, want string }{
-		{"any pattern", "validate: {anyPattern: [{spec: {a: 1}}, {spec: {b: 1}}]}", "anyPattern:[map[spec:map[template:map[spec:map[a:1]]]] map[spec:map[template:map[spec:map[b:1]]]]]"},
-		{"foreach", "validate: {foreach: [{list: 'request.object.spec.containers', pattern: {a: 1}}]}", "list:request.object.spec.template.spec.containers pattern:map[a:1]"},
-		{"deny", "validate: {deny: {conditions: {any: [{key: '{{request.object.spec.a}}', operator: Equals, value: 1}]}}}", "{{request.object.spec.template.spec.a}}"},
+		{"any pattern", "validate: {anyPattern: [{spec: {a: 1}}, {spec: {b: 1}}]}",
+			"anyPattern:[map[spec:map[template:map[spec:map[a:1]]]] map[spec:map[template:map[spec:map[b:1]]]]]"},
+		{"foreach", "validate: {foreach: [{list: 'request.object.spec.containers', pattern: {a: 1}}]}",
+			"list:request.object.spec.template.spec.containers pattern:map[a:1]"},
+		{"deny", "validate: {deny: {conditions: {any: [{key: '{{request.object.spec.a}}', operator: Equals, value: 1}]}}}",
+			"{{request.object.spec.template.spec.a}}"},
 		{"pod security", "validate: {podSecurity: {level: baseline}}", "podSecurity:map[level:baseline]"},
-		{"cel", "validate: {cel: {expressions: [{expression: 'object.spec.a == oldObject.spec.a'}]}}", "object.spec.template.spec.a == oldObject.spec.template.spec.a"},
-		{"mutation", "mutate: {patchStrategicMerge: {spec: {a: 1}}}", "patchStrategicMerge:map[spec:map[template:map[spec:map[a:1]]]]"},
-		{"mutating foreach", "mutate: {foreach: [{list: 'request.object.spec.containers', patchStrategicMerge: {spec: {a: 1}}}]}",
+		{"cel", "validate: {cel: {expressions: [{expression: 'object.spec.a == oldObject.spec.a'}]}}",
+			"object.spec.template.spec.a == oldObject.spec.template.spec.a"},
+		{"mutation", "mutate: {patchStrategicMerge: {spec: {a: 1}}}",
+			"patchStrategicMerge:map[spec:map[template:map[spec:map[a:1]]]]"},
+		{"mutating foreach", "mutate: {foreach: [{list: 'request.object.spec.containers', patchStrategicMerge: {spec: {a: " +
+			"1}}}]}",
 			"list:request.object.spec.template.spec.containers patchStrategicMerge:map[spec:map[template:map[spec:map[a:1]]]]"},
 		{"assert is not generated", "validate: {assert: {spec: 1}}", ""},
 	}

@@ -177,7 +177,7 @@ func (a *activation) variable(name string) (ref.Val, bool) {
 	return nil, false
 }
 
-// engine answers the functions that depend on the evaluation. Randomness is seeded by the resource, so that
+// engine evaluates the functions that depend on the evaluation. Randomness is seeded by the resource, so that
 // the same change always gets the same answer.
 func (a *activation) engine(name string, args []ref.Val) ref.Val {
 	now := a.state.env.Now

@@ -10,7 +10,8 @@ import (
 // (https://kyverno.io/docs/policy-types/validating-policy/#autogen). A policy that selects anything besides
 // the kind Pod is left as it is.
 func (c *compiler) controllers(m *policy.MatchResources, a *policy.CELAutogen) []target {
-	if m == nil || len(m.ResourceRules) != 1 || len(m.ExcludeResourceRules) > 0 || selects(m.NamespaceSelector) || selects(m.ObjectSelector) {
+	if m == nil || len(m.ResourceRules) != 1 || len(m.ExcludeResourceRules) > 0 || selects(m.NamespaceSelector) ||
+		selects(m.ObjectSelector) {
 		return nil
 	}
 	rule := m.ResourceRules[0]
@@ -36,7 +37,8 @@ func (c *compiler) controllers(m *policy.MatchResources, a *policy.CELAutogen) [
 			}) bool {
 				return k.plural == w
 			}) {
-				c.problem("/spec/autogen/podControllers/controllers/"+itoa(i), "%q is no pod controller: use daemonsets, deployments, replicasets, statefulsets, jobs or cronjobs", w)
+				c.problem("/spec/autogen/podControllers/controllers/"+itoa(i),
+					"%q is no pod controller: use daemonsets, deployments, replicasets, statefulsets, jobs or cronjobs", w)
 			}
 		}
 	}
@@ -46,7 +48,8 @@ func (c *compiler) controllers(m *policy.MatchResources, a *policy.CELAutogen) [
 			continue
 		}
 		out = append(out, target{&matcher{lang: c.lang, rules: []policy.ResourceRule{{
-			Operations: rule.Operations, APIGroups: []string{k.group}, APIVersions: []string{"v1"}, Resources: []string{k.plural},
+			Operations: rule.Operations, APIGroups: []string{k.group}, APIVersions: []string{"v1"},
+			Resources: []string{k.plural},
 		}}}, k.view})
 	}
 	return out

@@ -43,20 +43,25 @@ func additions(e ast.Expr) int {
 func grows(function string) bool {
 	switch function {
 	case operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot, operators.NotStrictlyFalse,
-		operators.Equals, operators.NotEquals, operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals,
+		operators.Equals, operators.NotEquals, operators.Less, operators.LessEquals, operators.Greater,
+		operators.GreaterEquals,
 		operators.In, operators.Index, operators.OptIndex, operators.OptSelect, operators.Conditional,
-		operators.Add, operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo, operators.Negate, callHasIndex,
+		operators.Add, operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo, operators.Negate,
+		callHasIndex,
 		// the language
-		"size", "startsWith", "endsWith", "contains", "matches", "dyn", "type", "string", "int", "uint", "double", "bool", "bytes",
+		"size", "startsWith", "endsWith", "contains", "matches", "dyn", "type", "string", "int", "uint", "double", "bool",
+		"bytes",
 		"duration", "timestamp", "getFullYear", "getMonth", "getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear",
 		"getHours", "getMinutes", "getSeconds", "getMilliseconds",
 		"hasValue", "value", "or", "orValue", "optional.of", "optional.ofNonZeroValue", "optional.none",
 		// texts
 		"lowerAscii", "upperAscii", "trim", "charAt", "indexOf", "lastIndexOf", "substring", "split", "find",
 		// Kubernetes
-		"quantity", "isQuantity", "isInteger", "asInteger", "asApproximateFloat", "sign", "isGreaterThan", "isLessThan", "compareTo",
+		"quantity", "isQuantity", "isInteger", "asInteger", "asApproximateFloat", "sign", "isGreaterThan", "isLessThan",
+		"compareTo",
 		"isURL", "url", "getScheme", "getHost", "getHostname", "getPort", "getEscapedPath", "getQuery",
-		"isIP", "ip", "family", "isLoopback", "isGlobalUnicast", "isUnspecified", "isCIDR", "cidr", "containsIP", "containsCIDR", "prefixLength",
+		"isIP", "ip", "family", "isLoopback", "isGlobalUnicast", "isUnspecified", "isCIDR", "cidr", "containsIP",
+		"containsCIDR", "prefixLength",
 		"isSemver", "semver", "major", "minor", "patch",
 		// Kyverno
 		"image", "parseImageReference", "isImage", "containsDigest", "registry", "repository", "identifier", "tag", "digest",

@@ -117,9 +117,12 @@ func newEnv() (*cel.Env, error) {
 		ext.Strings(ext.StringsVersion(2)), ext.Sets(), ext.TwoVarComprehensions(), ext.Lists(ext.ListsVersion(3)),
 		ext.Encoders(), ext.Math(),
 		ext.Bindings(), ext.Regex(ext.RegexVersion(1)),
-		cel.Variable(identAuthorizer, library.AuthorizerType), cel.Variable(identAuthorizedResource, library.ResourceCheckType),
-		cel.Macros(hasMacro(), engineMacro("time_now", 0), engineMacro("time_now_utc", 0), engineMacro("random", 0), engineMacro("random", 1),
-			engineReceiver("random", "random", "__random", 0), engineReceiver("random", "random", "__random", 1), engineReceiver("time", "now", callNow, 0)),
+		cel.Variable(identAuthorizer, library.AuthorizerType),
+		cel.Variable(identAuthorizedResource, library.ResourceCheckType),
+		cel.Macros(hasMacro(), engineMacro("time_now", 0), engineMacro("time_now_utc", 0), engineMacro("random", 0),
+			engineMacro("random", 1),
+			engineReceiver("random", "random", "__random", 0), engineReceiver("random", "random", "__random", 1),
+			engineReceiver("time", "now", callNow, 0)),
 	)
 	for _, name := range slices.Concat([]string{
 		identObject, identOldObject, identRequest, identNamespace, identVariables, identParams, identImages,
@@ -162,24 +165,26 @@ func programOptions() []cel.ProgramOption {
 // exceptions proposal writes it, and has(kyverno.allowedValues.name) is false where no exception gives the
 // name, although such a name can be read (it is an empty list).
 func hasMacro() cel.Macro {
-	return cel.GlobalMacro(operators.Has, 1, func(eh cel.MacroExprFactory, _ ast.Expr, args []ast.Expr) (ast.Expr, *common.Error) {
-		switch e := args[0]; e.Kind() {
-		case ast.SelectKind:
-			s := e.AsSelect()
-			if s.IsTestOnly() {
-				break
+	return cel.GlobalMacro(operators.Has, 1,
+		func(eh cel.MacroExprFactory, _ ast.Expr, args []ast.Expr) (ast.Expr, *common.Error) {
+			switch e := args[0]; e.Kind() {
+			case ast.SelectKind:
+				s := e.AsSelect()
+				if s.IsTestOnly() {
+					break
+				}
+				if isAllowedValues(s.Operand()) {
+					return eh.NewCall(operators.Greater, eh.NewMemberCall("size", e), eh.NewLiteral(types.IntZero)), nil
+				}
+				return eh.NewPresenceTest(s.Operand(), s.FieldName()), nil
+			case ast.CallKind:
+				if c := e.AsCall(); c.FunctionName() == operators.Index && len(c.Args()) == 2 {
+					return eh.NewCall(callHasIndex, c.Args()[0], c.Args()[1]), nil
+				}
 			}
-			if isAllowedValues(s.Operand()) {
-				return eh.NewCall(operators.Greater, eh.NewMemberCall("size", e), eh.NewLiteral(types.IntZero)), nil
-			}
-			return eh.NewPresenceTest(s.Operand(), s.FieldName()), nil
-		case ast.CallKind:
-			if c := e.AsCall(); c.FunctionName() == operators.Index && len(c.Args()) == 2 {
-				return eh.NewCall(callHasIndex, c.Args()[0], c.Args()[1]), nil
-			}
-		}
-		return nil, eh.NewError(args[0].ID(), "invalid argument to has() macro: it takes a field, has(a.b), or an entry, has(a[b])")
-	})
+			return nil, eh.NewError(args[0].ID(),
+				"invalid argument to has() macro: it takes a field, has(a.b), or an entry, has(a[b])")
+		})
 }
 
 func isAllowedValues(e ast.Expr) bool {
@@ -193,7 +198,8 @@ func isAllowedValues(e ast.Expr) bool {
 
 // engineMacro turns a function that needs the evaluation (its time, its seed) into a method of it.
 func engineMacro(name string, args int) cel.Macro {
-	return cel.GlobalMacro(name, args, func(eh cel.MacroExprFactory, _ ast.Expr, args []ast.Expr) (ast.Expr, *common.Error) {
-		return eh.NewMemberCall("__"+name, eh.NewIdent(identEngine), args...), nil
-	})
+	return cel.GlobalMacro(name, args,
+		func(eh cel.MacroExprFactory, _ ast.Expr, args []ast.Expr) (ast.Expr, *common.Error) {
+			return eh.NewMemberCall("__"+name, eh.NewIdent(identEngine), args...), nil
+		})
 }

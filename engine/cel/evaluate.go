@@ -32,7 +32,8 @@ func (v verdict) canceled() bool {
 
 // evaluate runs the program. All validations that fail give their fields; the message is that of the first. One
 // that fails decides, even where the cluster would be needed for one before it: there is no way left to pass.
-func (p *program) evaluate(ctx context.Context, r *admission.Request, env Env, v view, params any, exceptions []*Exception) verdict {
+func (p *program) evaluate(ctx context.Context, r *admission.Request, env Env, v view, params any,
+	exceptions []*Exception) verdict {
 	state := p.state(r, env, v, params, exceptions)
 	a := &activation{ctx: ctx, state: state}
 	if out, done := p.conditionsHold(a); done {
@@ -53,7 +54,8 @@ func (p *program) evaluate(ctx context.Context, r *admission.Request, env Env, v
 			if undecided.err != nil && (remote || !undecided.remote()) {
 				continue
 			}
-			undecided = verdict{err: fmt.Errorf("expression '%s' resulted in error: %w", strings.TrimSpace(val.expr.source), err), index: i, line: val.line}
+			undecided = verdict{index: i, line: val.line,
+				err: fmt.Errorf("expression '%s' resulted in error: %w", strings.TrimSpace(val.expr.source), err)}
 			undecided.fields, undecided.old = explain(a, val.expr, v)
 			if !remote && !p.each() || undecided.canceled() {
 				return undecided
@@ -93,7 +95,8 @@ func (p *program) audit(a *activation, undecided verdict) verdict {
 		if err == nil || p.each() {
 			continue
 		}
-		failed := verdict{err: fmt.Errorf("failed to evaluate auditAnnotation '%s': %w", annotation.name, err), index: -1, denies: !p.verbatim}
+		failed := verdict{err: fmt.Errorf("failed to evaluate auditAnnotation '%s': %w", annotation.name, err), index: -1,
+			denies: !p.verbatim}
 		if undecided.err == nil || undecided.remote() && !failed.remote() {
 			undecided = failed
 		}
@@ -176,7 +179,8 @@ func (p *program) message(a *activation, v validation) string {
 		return "failed to evaluate message expression: " + firstLine(err.Error())
 	case p.verbatim && isText:
 		return string(s)
-	case isText && strings.TrimSpace(string(s)) != "" && len(s) <= maxMessage && !strings.Contains(strings.TrimSpace(string(s)), "\n"):
+	case isText && strings.TrimSpace(string(s)) != "" && len(s) <= maxMessage &&
+		!strings.Contains(strings.TrimSpace(string(s)), "\n"):
 		return strings.TrimSpace(string(s))
 	}
 	return v.message

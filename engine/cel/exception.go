@@ -126,7 +126,8 @@ func (e *Exception) expired(now time.Time) bool { return !e.expires.IsZero() && 
 
 // result is that of a policy that the exception takes away as a whole.
 func (e *Exception) result(enforce bool) Result {
-	out := Result{Rule: "exception", Outcome: Skip, Enforce: enforce, Message: "rule is skipped due to policy exception: " + e.name, Exceptions: []*Exception{e}}
+	out := Result{Rule: "exception", Outcome: Skip, Enforce: enforce,
+		Message: "rule is skipped due to policy exception: " + e.name, Exceptions: []*Exception{e}}
 	if e.asPass {
 		out.Outcome, out.Message = Pass, "rule is passed due to policy exception: "+e.name
 	}
@@ -147,7 +148,8 @@ func (e *Exception) Matches(ctx context.Context, r *admission.Request, env Env) 
 	if err != nil {
 		return false, err
 	}
-	a := &activation{ctx: ctx, state: &evaluation{lang: lang, request: r, env: env, object: plain.see(r.Object), oldObject: plain.see(r.OldObject)}}
+	a := &activation{ctx: ctx, state: &evaluation{lang: lang, request: r, env: env, object: plain.see(r.Object),
+		oldObject: plain.see(r.OldObject)}}
 	var failed error
 	for _, x := range e.conditions {
 		holds, err := x.truth(a)

@@ -28,24 +28,32 @@ func functions() []cel.EnvOption {
 	dyn, str := cel.DynType, cel.StringType
 	out := []cel.EnvOption{
 		cel.Function(callHasIndex, hasIndexOverload()),
-		cel.Function("parseServiceAccount", cel.Overload("parse_service_account_string", []*cel.Type{str}, dyn, text1(parseServiceAccount))),
-		cel.Function("math.round", cel.Overload("math_round_double_int", []*cel.Type{cel.DoubleType, cel.IntType}, cel.DoubleType, cel.BinaryBinding(round))),
-		cel.Function("listObjToMap", cel.Overload("list_obj_to_map", []*cel.Type{cel.ListType(dyn), cel.ListType(dyn), str, str}, cel.MapType(str, dyn), cel.FunctionBinding(listToMap))),
-		cel.Function("time_parse", cel.Overload("time_parse_string_string", []*cel.Type{str, str}, str, text2(func(layout, value string) ref.Val {
-			t, err := time.Parse(layout, value)
-			return rfc3339(t, err)
-		}))),
-		cel.Function("time_add", cel.Overload("time_add_string_string", []*cel.Type{str, str}, str, text2(func(at, by string) ref.Val {
-			t, err := time.Parse(time.RFC3339, at)
-			if err != nil {
-				return types.WrapErr(err)
-			}
-			d, err := time.ParseDuration(by)
-			return rfc3339(t.Add(d), err)
-		}))),
-		cel.Function("time_diff", cel.Overload("time_diff_string_string", []*cel.Type{str, str}, str, instants(func(a, b time.Time) ref.Val { return types.String(b.Sub(a).String()) }))),
-		cel.Function("time_before", cel.Overload("time_before_string_string", []*cel.Type{str, str}, cel.BoolType, instants(func(a, b time.Time) ref.Val { return types.Bool(a.Before(b)) }))),
-		cel.Function("time_after", cel.Overload("time_after_string_string", []*cel.Type{str, str}, cel.BoolType, instants(func(a, b time.Time) ref.Val { return types.Bool(a.After(b)) }))),
+		cel.Function("parseServiceAccount", cel.Overload("parse_service_account_string", []*cel.Type{str}, dyn,
+			text1(parseServiceAccount))),
+		cel.Function("math.round", cel.Overload("math_round_double_int", []*cel.Type{cel.DoubleType, cel.IntType},
+			cel.DoubleType, cel.BinaryBinding(round))),
+		cel.Function("listObjToMap", cel.Overload("list_obj_to_map", []*cel.Type{cel.ListType(dyn), cel.ListType(dyn), str,
+			str}, cel.MapType(str, dyn), cel.FunctionBinding(listToMap))),
+		cel.Function("time_parse", cel.Overload("time_parse_string_string", []*cel.Type{str, str}, str,
+			text2(func(layout, value string) ref.Val {
+				t, err := time.Parse(layout, value)
+				return rfc3339(t, err)
+			}))),
+		cel.Function("time_add", cel.Overload("time_add_string_string", []*cel.Type{str, str}, str,
+			text2(func(at, by string) ref.Val {
+				t, err := time.Parse(time.RFC3339, at)
+				if err != nil {
+					return types.WrapErr(err)
+				}
+				d, err := time.ParseDuration(by)
+				return rfc3339(t.Add(d), err)
+			}))),
+		cel.Function("time_diff", cel.Overload("time_diff_string_string", []*cel.Type{str, str}, str,
+			instants(func(a, b time.Time) ref.Val { return types.String(b.Sub(a).String()) }))),
+		cel.Function("time_before", cel.Overload("time_before_string_string", []*cel.Type{str, str}, cel.BoolType,
+			instants(func(a, b time.Time) ref.Val { return types.Bool(a.Before(b)) }))),
+		cel.Function("time_after", cel.Overload("time_after_string_string", []*cel.Type{str, str}, cel.BoolType,
+			instants(func(a, b time.Time) ref.Val { return types.Bool(a.After(b)) }))),
 	}
 	for name, sum := range map[string]func([]byte) []byte{
 		"md5":    func(b []byte) []byte { s := md5.Sum(b); return s[:] },  //nolint:gosec // see the import
@@ -69,12 +77,13 @@ func functions() []cel.EnvOption {
 			for i := range params {
 				params[i] = dyn
 			}
-			overloads = append(overloads, cel.MemberOverload(fmt.Sprintf("method_%s_%d", name, n), params, dyn, cel.FunctionBinding(func(args ...ref.Val) ref.Val {
-				if m, ok := args[0].(methods); ok {
-					return m.call(name, args[1:])
-				}
-				return types.MaybeNoSuchOverloadErr(args[0])
-			})))
+			overloads = append(overloads, cel.MemberOverload(fmt.Sprintf("method_%s_%d", name, n), params, dyn,
+				cel.FunctionBinding(func(args ...ref.Val) ref.Val {
+					if m, ok := args[0].(methods); ok {
+						return m.call(name, args[1:])
+					}
+					return types.MaybeNoSuchOverloadErr(args[0])
+				})))
 		}
 		out = append(out, cel.Function(name, overloads...))
 	}
@@ -141,7 +150,8 @@ func rfc3339(t time.Time, err error) ref.Val {
 }
 
 func hasIndexOverload() cel.FunctionOpt {
-	return cel.Overload("has_index_dyn_dyn", []*cel.Type{cel.DynType, cel.DynType}, cel.BoolType, cel.BinaryBinding(hasIndex))
+	return cel.Overload("has_index_dyn_dyn", []*cel.Type{cel.DynType, cel.DynType}, cel.BoolType,
+		cel.BinaryBinding(hasIndex))
 }
 
 // hasIndex is has(m[key]): whether a map has the key, or a list the index.
@@ -168,7 +178,8 @@ func parseServiceAccount(s string) ref.Val {
 			namespace, name = ns, n
 		}
 	}
-	return types.DefaultTypeAdapter.NativeToValue(map[string]string{"Name": name, "Namespace": namespace, "name": name, "namespace": namespace})
+	return types.DefaultTypeAdapter.NativeToValue(map[string]string{"Name": name, "Namespace": namespace, "name": name,
+		"namespace": namespace})
 }
 
 func round(v, digits ref.Val) ref.Val {

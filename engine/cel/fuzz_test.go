@@ -16,7 +16,8 @@ import (
 func FuzzExceptionExpressions(f *testing.F) {
 	for _, seed := range []string{
 		"object.spec.volumes.all(vol, kyverno.allowedValues.volumeTypes.exists(type, has(vol[type])) || has(vol.emptyDir))",
-		"object.spec.containers.all(c, c.image in kyverno.excludedImages || c.?securityContext.?privileged.orValue(false) == false)",
+		"object.spec.containers.all(c, c.image in kyverno.excludedImages || c.?securityContext.?privileged.orValue(false) " +
+			"== false)",
 		"object.spec.containers.all(c, c.image in exceptions.allowedImages && 'x' in exceptions.allowedValues)",
 		"has(object.spec['volumes']) && !has(object.spec.containers[7])",
 		"has(kyverno.allowedValues.a) || has(kyverno['allowedValues']['a'])",
@@ -29,7 +30,9 @@ func FuzzExceptionExpressions(f *testing.F) {
 	}
 	pod := object(f, twoContainers)
 	before, _ := json.Marshal(pod)
-	exception := &Exception{refs: []policy.CELPolicyRef{{Kind: "ValidatingPolicy", Name: "p"}}, images: []string{"nginx:1.25"}, values: allowance{values: []string{"x"}, named: map[string][]string{"volumeTypes": {"hostPath"}}}}
+	exception := &Exception{refs: []policy.CELPolicyRef{{Kind: "ValidatingPolicy", Name: "p"}},
+		images: []string{"nginx:1.25"}, values: allowance{values: []string{"x"},
+			named: map[string][]string{"volumeTypes": {"hostPath"}}}}
 	f.Fuzz(func(t *testing.T, source string) {
 		if len(source) > 2000 || strings.ContainsRune(source, 0xFFFD) {
 			return
@@ -66,11 +69,14 @@ func FuzzExceptionExpressions(f *testing.F) {
 func TestHasIndex(t *testing.T) {
 	for _, e := range []string{
 		"['hostPath', 'emptyDir', 'name', '', 'x'].all(k, object.spec.volumes.all(v, has(v[k]) == (k in v)))",
-		"has(object.spec.containers[0]) && has(object.spec.containers[1]) && !has(object.spec.containers[2]) && !has(object.spec.containers[-1])",
-		"!has(kyverno.allowedValues.x) && kyverno.allowedValues.x == [] && !('a' in kyverno.allowedValues.x) && kyverno.allowedValues.x.size() == 0",
+		"has(object.spec.containers[0]) && has(object.spec.containers[1]) && !has(object.spec.containers[2]) && " +
+			"!has(object.spec.containers[-1])",
+		"!has(kyverno.allowedValues.x) && kyverno.allowedValues.x == [] && !('a' in kyverno.allowedValues.x) && " +
+			"kyverno.allowedValues.x.size() == 0",
 		"kyverno.excludedImages == [] && exceptions.allowedImages.size() == 0 && !('x' in exceptions.allowedValues)",
 	} {
-		got := mustVP(t, podPolicy(validates(e))).Evaluate(t.Context(), &admission.Request{Operation: admission.Create, Object: object(t, twoContainers)}, Env{})
+		got := mustVP(t, podPolicy(validates(e))).Evaluate(t.Context(), &admission.Request{Operation: admission.Create,
+			Object: object(t, twoContainers)}, Env{})
 		if len(got) != 1 || got[0].Outcome != Pass {
 			t.Errorf("%s: %+v", e, got)
 		}
@@ -79,7 +85,8 @@ func TestHasIndex(t *testing.T) {
 
 // FuzzImage holds that a reference that parses has all its parts, and that its parts make it up again.
 func FuzzImage(f *testing.F) {
-	for _, s := range []string{"nginx", "a/b:c", "localhost:5000/x", "ghcr.io/a/b@sha256:" + strings.Repeat("0", 64), "a:b:c", "", "@", "[::1]:80/x"} {
+	for _, s := range []string{"nginx", "a/b:c", "localhost:5000/x", "ghcr.io/a/b@sha256:" + strings.Repeat("0", 64),
+		"a:b:c", "", "@", "[::1]:80/x"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -106,8 +113,10 @@ func FuzzImage(f *testing.F) {
 func BenchmarkPolicies(b *testing.B) {
 	var policies []*Policy
 	for i := range 16 {
-		policies = append(policies, mustVP(b, podPolicy("  variables:\n  - {name: cs, expression: 'object.spec.containers + object.spec.?initContainers.orValue([])'}\n"+
-			validates(fmt.Sprintf("variables.cs.all(c, c.?securityContext.?privileged.orValue(false) == false && c.image != 'bad%d')", i)))))
+		policies = append(policies, mustVP(b, podPolicy("  variables:\n"+
+			"  - {name: cs, expression: 'object.spec.containers + object.spec.?initContainers.orValue([])'}\n"+
+			validates(fmt.Sprintf("variables.cs.all(c, c.?securityContext.?privileged.orValue(false) == false && c.image != "+
+				"'bad%d')", i)))))
 	}
 	pods := make([]*admission.Request, 1000)
 	for i := range pods {

@@ -34,26 +34,31 @@ const (
 func bounds() []cel.EnvOption {
 	str := cel.StringType
 	return []cel.EnvOption{
-		cel.Function(callRange, cel.Overload("range_int", []*cel.Type{cel.IntType}, cel.ListType(cel.IntType), cel.UnaryBinding(rangeOf))),
+		cel.Function(callRange, cel.Overload("range_int", []*cel.Type{cel.IntType}, cel.ListType(cel.IntType),
+			cel.UnaryBinding(rangeOf))),
 		cel.Function(callReplace,
 			cel.Overload("replace_string", []*cel.Type{str, str, str}, str, cel.FunctionBinding(replace)),
 			cel.Overload("replace_string_n", []*cel.Type{str, str, str, cel.IntType}, str, cel.FunctionBinding(replace))),
-		cel.Function(callWithin, cel.Overload("within_string_int", []*cel.Type{str, cel.IntType}, str, cel.BinaryBinding(within))),
+		cel.Function(callWithin, cel.Overload("within_string_int", []*cel.Type{str, cel.IntType}, str,
+			cel.BinaryBinding(within))),
 		cel.Function(callFormat, cel.Overload("format_text_string", []*cel.Type{str}, str, text1(formatText))),
 		cel.Macros(
-			cel.ReceiverMacro("range", 1, func(eh cel.MacroExprFactory, target ast.Expr, args []ast.Expr) (ast.Expr, *common.Error) {
-				if !isIdent(target, "lists") {
-					return nil, nil
-				}
-				return eh.NewCall(callRange, args[0]), nil
-			}),
+			cel.ReceiverMacro("range", 1,
+				func(eh cel.MacroExprFactory, target ast.Expr, args []ast.Expr) (ast.Expr, *common.Error) {
+					if !isIdent(target, "lists") {
+						return nil, nil
+					}
+					return eh.NewCall(callRange, args[0]), nil
+				}),
 			replaceMacro(2), replaceMacro(3), replaceMacro(4),
-			cel.ReceiverMacro("join", 1, func(eh cel.MacroExprFactory, target ast.Expr, args []ast.Expr) (ast.Expr, *common.Error) {
-				return eh.NewMemberCall("join", target, eh.NewCall(callWithin, args[0], eh.NewLiteral(types.Int(maxPart)))), nil
-			}),
-			cel.ReceiverMacro("format", 1, func(eh cel.MacroExprFactory, target ast.Expr, args []ast.Expr) (ast.Expr, *common.Error) {
-				return eh.NewMemberCall("format", eh.NewCall(callFormat, target), args[0]), nil
-			}),
+			cel.ReceiverMacro("join", 1,
+				func(eh cel.MacroExprFactory, target ast.Expr, args []ast.Expr) (ast.Expr, *common.Error) {
+					return eh.NewMemberCall("join", target, eh.NewCall(callWithin, args[0], eh.NewLiteral(types.Int(maxPart)))), nil
+				}),
+			cel.ReceiverMacro("format", 1,
+				func(eh cel.MacroExprFactory, target ast.Expr, args []ast.Expr) (ast.Expr, *common.Error) {
+					return eh.NewMemberCall("format", eh.NewCall(callFormat, target), args[0]), nil
+				}),
 		),
 	}
 }
@@ -63,17 +68,18 @@ func isIdent(e ast.Expr, name string) bool { return e.Kind() == ast.IdentKind &&
 // replaceMacro is for text.replace(old, new) and text.replace(old, new, n), and for regex.replace, which has the
 // text as its first argument.
 func replaceMacro(args int) cel.Macro {
-	return cel.ReceiverMacro("replace", args, func(eh cel.MacroExprFactory, target ast.Expr, args []ast.Expr) (ast.Expr, *common.Error) {
-		switch {
-		case isIdent(target, "regex") && len(args) >= 3:
-			args[0] = eh.NewCall(callWithin, args[0], eh.NewLiteral(types.Int(maxTarget)))
-			args[2] = eh.NewCall(callWithin, args[2], eh.NewLiteral(types.Int(maxPart)))
-			return eh.NewCall("regex.replace", args...), nil
-		case len(args) <= 3:
-			return eh.NewCall(callReplace, append([]ast.Expr{target}, args...)...), nil
-		}
-		return nil, nil
-	})
+	return cel.ReceiverMacro("replace", args,
+		func(eh cel.MacroExprFactory, target ast.Expr, args []ast.Expr) (ast.Expr, *common.Error) {
+			switch {
+			case isIdent(target, "regex") && len(args) >= 3:
+				args[0] = eh.NewCall(callWithin, args[0], eh.NewLiteral(types.Int(maxTarget)))
+				args[2] = eh.NewCall(callWithin, args[2], eh.NewLiteral(types.Int(maxPart)))
+				return eh.NewCall("regex.replace", args...), nil
+			case len(args) <= 3:
+				return eh.NewCall(callReplace, append([]ast.Expr{target}, args...)...), nil
+			}
+			return nil, nil
+		})
 }
 
 // sizeTrackers give the cost of the functions whose result has a size.

@@ -55,7 +55,8 @@ func parseImage(s string) (image, error) {
 	if img.registry == "docker.io" {
 		img.registry = "index.docker.io"
 	}
-	if host, err := url.Parse("//" + img.registry); err != nil || host.Host != img.registry || !repositoryForm.MatchString(img.repository) {
+	if host, err := url.Parse("//" + img.registry); err != nil || host.Host != img.registry ||
+		!repositoryForm.MatchString(img.repository) {
 		return img, fmt.Errorf("could not parse image reference %q", s)
 	}
 	if img.registry == "index.docker.io" && !strings.Contains(img.repository, "/") {
@@ -124,24 +125,27 @@ func imageFunctions() []cel.EnvOption {
 	})
 	out := []cel.EnvOption{
 		cel.Function("image", cel.Overload("image_dyn", []*cel.Type{cel.DynType}, imageType, parse)),
-		cel.Function("parseImageReference", cel.Overload("parse_image_reference_dyn", []*cel.Type{cel.DynType}, imageType, parse)),
-		cel.Function("isImage", cel.Overload("is_image_string", []*cel.Type{cel.StringType}, cel.BoolType, cel.UnaryBinding(func(arg ref.Val) ref.Val {
-			s, ok := arg.(types.String)
-			if !ok {
-				return types.MaybeNoSuchOverloadErr(arg)
-			}
-			_, err := parseImage(string(s))
-			return types.Bool(err == nil)
-		}))),
+		cel.Function("parseImageReference", cel.Overload("parse_image_reference_dyn", []*cel.Type{cel.DynType}, imageType,
+			parse)),
+		cel.Function("isImage", cel.Overload("is_image_string", []*cel.Type{cel.StringType}, cel.BoolType,
+			cel.UnaryBinding(func(arg ref.Val) ref.Val {
+				s, ok := arg.(types.String)
+				if !ok {
+					return types.MaybeNoSuchOverloadErr(arg)
+				}
+				_, err := parseImage(string(s))
+				return types.Bool(err == nil)
+			}))),
 	}
 	ask := func(name string, result *cel.Type, of func(image) ref.Val) {
-		out = append(out, cel.Function(name, cel.MemberOverload("image_"+name, []*cel.Type{imageType}, result, cel.UnaryBinding(func(arg ref.Val) ref.Val {
-			img, ok := arg.(image)
-			if !ok {
-				return types.MaybeNoSuchOverloadErr(arg)
-			}
-			return of(img)
-		}))))
+		out = append(out, cel.Function(name, cel.MemberOverload("image_"+name, []*cel.Type{imageType}, result,
+			cel.UnaryBinding(func(arg ref.Val) ref.Val {
+				img, ok := arg.(image)
+				if !ok {
+					return types.MaybeNoSuchOverloadErr(arg)
+				}
+				return of(img)
+			}))))
 	}
 	ask("containsDigest", cel.BoolType, func(i image) ref.Val { return types.Bool(i.digest != "") })
 	ask("registry", cel.StringType, func(i image) ref.Val { return types.String(i.registry) })

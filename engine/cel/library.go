@@ -26,29 +26,35 @@ import (
 func libraryFunctions() []cel.EnvOption {
 	dyn, str, list := cel.DynType, cel.StringType, cel.ListType(cel.DynType)
 	return []cel.EnvOption{
-		cel.Function("time.truncate", cel.Overload("time_truncate", []*cel.Type{cel.TimestampType, cel.DurationType}, cel.TimestampType, cel.BinaryBinding(truncate))),
-		cel.Function("time.toCron", cel.Overload("time_to_cron", []*cel.Type{cel.TimestampType}, str, cel.UnaryBinding(toCron))),
+		cel.Function("time.truncate", cel.Overload("time_truncate", []*cel.Type{cel.TimestampType, cel.DurationType},
+			cel.TimestampType, cel.BinaryBinding(truncate))),
+		cel.Function("time.toCron", cel.Overload("time_to_cron", []*cel.Type{cel.TimestampType}, str,
+			cel.UnaryBinding(toCron))),
 		cel.Function("gzip.compress", cel.Overload("gzip_compress", []*cel.Type{dyn}, cel.BytesType, text1(compress))),
-		cel.Function("gzip.decompress", cel.Overload("gzip_decompress", []*cel.Type{cel.BytesType}, str, cel.UnaryBinding(decompress))),
+		cel.Function("gzip.decompress", cel.Overload("gzip_decompress", []*cel.Type{cel.BytesType}, str,
+			cel.UnaryBinding(decompress))),
 		cel.Function("x509.decode", cel.Overload("x509_decode_string", []*cel.Type{str}, dyn, text1(decodeCertificate))),
-		cel.Function("user.parseServiceAccount", cel.Overload("user_parse_service_account_string", []*cel.Type{str}, dyn, text1(parseServiceAccount))),
-		cel.Function("transform.listObjToMap", cel.Overload("transform_list_obj_to_map", []*cel.Type{list, list, str, str}, cel.MapType(str, dyn), cel.FunctionBinding(listToMap))),
+		cel.Function("user.parseServiceAccount", cel.Overload("user_parse_service_account_string", []*cel.Type{str}, dyn,
+			text1(parseServiceAccount))),
+		cel.Function("transform.listObjToMap", cel.Overload("transform_list_obj_to_map", []*cel.Type{list, list, str, str},
+			cel.MapType(str, dyn), cel.FunctionBinding(listToMap))),
 	}
 }
 
 // engineReceiver is like engineMacro for a function of a library: time.now().
 func engineReceiver(library, name, method string, args int) cel.Macro {
-	return cel.ReceiverMacro(name, args, func(eh cel.MacroExprFactory, target ast.Expr, args []ast.Expr) (ast.Expr, *common.Error) {
-		if target.Kind() != ast.IdentKind || target.AsIdent() != library {
-			return nil, nil
-		}
-		call := eh.NewMemberCall(method, eh.NewIdent(identEngine), args...)
-		if method == callNow {
-			// Its type is known, unlike that of other methods.
-			return eh.NewCall(overloads.TypeConvertTimestamp, call), nil
-		}
-		return call, nil
-	})
+	return cel.ReceiverMacro(name, args,
+		func(eh cel.MacroExprFactory, target ast.Expr, args []ast.Expr) (ast.Expr, *common.Error) {
+			if target.Kind() != ast.IdentKind || target.AsIdent() != library {
+				return nil, nil
+			}
+			call := eh.NewMemberCall(method, eh.NewIdent(identEngine), args...)
+			if method == callNow {
+				// Its type is known, unlike that of other methods.
+				return eh.NewCall(overloads.TypeConvertTimestamp, call), nil
+			}
+			return call, nil
+		})
 }
 
 func truncate(at, to ref.Val) ref.Val {

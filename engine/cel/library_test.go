@@ -33,7 +33,8 @@ func result(t testing.TB, source string, cluster admission.Cluster) string {
 		return "error: " + c.problems[0].Message
 	}
 	r := &admission.Request{Operation: admission.Create, Object: object(t, mutatedPod)}
-	a := &activation{ctx: t.Context(), state: &evaluation{lang: c.lang, request: r, object: r.Object, env: Env{Now: noon, Cluster: cluster}}}
+	a := &activation{ctx: t.Context(), state: &evaluation{lang: c.lang, request: r, object: r.Object,
+		env: Env{Now: noon, Cluster: cluster}}}
 	v, err := x.eval(a)
 	if err != nil {
 		return "error: " + err.Error()
@@ -73,7 +74,8 @@ func TestLibraries(t *testing.T) {
 		{`parseServiceAccount("jane").Name == ""`, "true"},
 		{`transform.listObjToMap([{"k": "a"}], [{"v": "b"}], "k", "v").a`, "b"},
 		{`listObjToMap([{"k": "a"}], [{"v": "b"}, {"v": "c"}], "k", "v").a`, "error: listObjToMap"},
-		{`image("nginx").registry() + "/" + image("nginx").repository() + ":" + image("nginx").tag()`, "index.docker.io/library/nginx:latest"},
+		{`image("nginx").registry() + "/" + image("nginx").repository() + ":" + image("nginx").tag()`,
+			"index.docker.io/library/nginx:latest"},
 		{`isImage("UPPER")`, "false"},
 		{`jsonpatch.escapeKey("a/b~c")`, "a~1b~0c"},
 		{`x509.decode("x")`, "error: failed to decode PEM block"},
@@ -91,7 +93,8 @@ func TestLibraries(t *testing.T) {
 		object(t, `{apiVersion: example.com/v1, kind: OddThing, metadata: {name: odd, namespace: team}, spec: strange}`),
 	}}
 	for _, tt := range tests {
-		if got := result(t, tt.source, cluster); got != tt.want && !(strings.HasPrefix(tt.want, "error: ") && strings.HasPrefix(got, tt.want)) {
+		if got := result(t, tt.source, cluster); got != tt.want &&
+			!(strings.HasPrefix(tt.want, "error: ") && strings.HasPrefix(got, tt.want)) {
 			t.Errorf("%s: got %q, want %q", tt.source, got, tt.want)
 		}
 	}
@@ -139,7 +142,8 @@ func TestCertificates(t *testing.T) {
 	if got := result(t, "x509.decode("+encode(template, other.Public(), other)+")", nil); !strings.Contains(got, "rsa") {
 		t.Errorf("a key that is not of RSA: got %q", got)
 	}
-	request, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: "r"}}, key)
+	request, err := x509.CreateCertificateRequest(rand.Reader,
+		&x509.CertificateRequest{Subject: pkix.Name{CommonName: "r"}}, key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +175,8 @@ func TestCostIsStillBounded(t *testing.T) {
 			t.Errorf("%.60s: metered is %v", source, !metered)
 		}
 	}
-	if got := result(t, list+".all(a, "+list+".all(b, "+list+".all(c, a + b + c > 0)))", nil); !strings.Contains(got, "cost limit") {
+	if got := result(t, list+".all(a, "+list+".all(b, "+list+".all(c, a + b + c > 0)))", nil); !strings.Contains(got,
+		"cost limit") {
 		t.Errorf("a loop of 64 million iterations: got %q", got)
 	}
 	long := `"` + strings.Repeat("a", 20000) + `"`

@@ -12,7 +12,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/kinds"
 )
 
-// lookUp answers resource.Get, List, Post and ToGVR from what the repository declares. A policy that lives in
+// lookUp evaluates resource.Get, List, Post and ToGVR from what the repository declares. A policy that lives in
 // a namespace may leave the namespace out.
 func (a *activation) lookUp(name string, args []ref.Val) ref.Val {
 	s := a.state
@@ -28,7 +28,8 @@ func (a *activation) lookUp(name string, args []ref.Val) ref.Val {
 			return types.NoSuchOverloadErr()
 		}
 		g, v := splitVersion(string(version))
-		return types.DefaultTypeAdapter.NativeToValue(map[string]string{"group": g, "version": v, "resource": kinds.PluralOf(g, string(kind))})
+		return types.DefaultTypeAdapter.NativeToValue(map[string]string{"group": g, "version": v,
+			"resource": kinds.PluralOf(g, string(kind))})
 	case "get":
 		if !ok || len(rest) < 1 || len(rest) > 2 {
 			return types.NoSuchOverloadErr()
@@ -97,7 +98,7 @@ func (s *evaluation) whole() bool {
 	return ok && c.Whole()
 }
 
-// imageData answers image.GetMetadata from what a test declares of images; else only a registry knows.
+// imageData evaluates image.GetMetadata from what a test declares of images; else only a registry knows.
 func (s *evaluation) imageData(name string, args []ref.Val) ref.Val {
 	if !strings.EqualFold(name, "GetMetadata") || len(args) != 1 {
 		return types.NoSuchOverloadErr()
@@ -141,7 +142,8 @@ func labelArgument(args []ref.Val) (labels.Selector, []ref.Val) {
 	if err != nil {
 		return nil, args
 	}
-	return labels.SelectorFromSet(native.(map[string]string)), args[:len(args)-1] //nolint:forcetypeassert // ConvertToNative was asked for it
+	set := native.(map[string]string) //nolint:forcetypeassert // ConvertToNative was asked for it
+	return labels.SelectorFromSet(set), args[:len(args)-1]
 }
 
 // groupResource reads the first arguments of a look-up: an API version and a plural, or what ToGVR gives.

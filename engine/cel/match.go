@@ -83,7 +83,8 @@ func labelSelector(s *policy.CELSelector) *v1.LabelSelector {
 	}
 	out.MatchLabels = s.MatchLabels
 	for _, e := range s.MatchExpressions {
-		out.MatchExpressions = append(out.MatchExpressions, v1.LabelSelectorRequirement{Key: e.Key, Operator: v1.LabelSelectorOperator(e.Operator), Values: e.Values})
+		out.MatchExpressions = append(out.MatchExpressions, v1.LabelSelectorRequirement{Key: e.Key,
+			Operator: v1.LabelSelectorOperator(e.Operator), Values: e.Values})
 	}
 	return out
 }
@@ -92,7 +93,8 @@ func labelSelector(s *policy.CELSelector) *v1.LabelSelector {
 // that depends on labels of a namespace that the repository does not declare.
 func (m *matcher) matches(r *admission.Request) (bool, error) {
 	id := admission.IdentityOf(r.Subject())
-	if len(m.rules) > 0 && !slices.ContainsFunc(m.rules, func(rule policy.ResourceRule) bool { return m.rule(rule, r, id) }) {
+	if len(m.rules) > 0 && !slices.ContainsFunc(m.rules,
+		func(rule policy.ResourceRule) bool { return m.rule(rule, r, id) }) {
 		return false, nil
 	}
 	if slices.ContainsFunc(m.exclude, func(rule policy.ResourceRule) bool { return m.rule(rule, r, id) }) {
@@ -144,7 +146,8 @@ func labelsOf(o admission.Object) labels.Set {
 // rule applies one line of resourceRules. Lists that are absent match everything, except resources.
 func (m *matcher) rule(rule policy.ResourceRule, r *admission.Request, id admission.Identity) bool {
 	namespaced, known := kinds.Namespaced(id.Group, id.Kind)
-	if !listed(rule.Operations, string(r.Operation)) || !listed(rule.APIGroups, id.Group) || !listed(rule.APIVersions, id.Version) {
+	if !listed(rule.Operations, string(r.Operation)) || !listed(rule.APIGroups, id.Group) ||
+		!listed(rule.APIVersions, id.Version) {
 		return false
 	}
 	if len(rule.ResourceNames) > 0 && !slices.Contains(rule.ResourceNames, id.Name) {

@@ -62,7 +62,8 @@ func (c *compiler) mutations(at string, list []policy.CELMutation) []mutation {
 				c.problem(pointer, "a mutation of the patch type ApplyConfiguration has applyConfiguration and not jsonPatch")
 				continue
 			}
-			if x := c.compile(pointer+"/applyConfiguration/expression", m.ApplyConfiguration.Expression, types.NewObjectType(objectTypeName)); x != nil {
+			if x := c.compile(pointer+"/applyConfiguration/expression", m.ApplyConfiguration.Expression,
+				types.NewObjectType(objectTypeName)); x != nil {
 				out = append(out, mutation{applyConfiguration, x, line})
 			}
 		case "JSONPatch":
@@ -70,7 +71,8 @@ func (c *compiler) mutations(at string, list []policy.CELMutation) []mutation {
 				c.problem(pointer, "a mutation of the patch type JSONPatch has jsonPatch and not applyConfiguration")
 				continue
 			}
-			if x := c.compile(pointer+"/jsonPatch/expression", m.JSONPatch.Expression, cel.ListType(types.NewObjectType(patchTypeName)), cel.ListType(cel.DynType)); x != nil {
+			if x := c.compile(pointer+"/jsonPatch/expression", m.JSONPatch.Expression,
+				cel.ListType(types.NewObjectType(patchTypeName)), cel.ListType(cel.DynType)); x != nil {
 				out = append(out, mutation{jsonPatch, x, line})
 			}
 		default:
@@ -119,7 +121,8 @@ func CompileMutatingPolicy(doc policy.Document, p policy.MutatingPolicy) (*Mutat
 	if spec.MatchConstraints == nil || len(spec.MatchConstraints.ResourceRules) == 0 {
 		c.problem("/spec/matchConstraints", "matchConstraints.resourceRules is empty: the policy would match nothing")
 	}
-	out.targets = append([]target{{c.matching("/spec/matchConstraints", spec.MatchConstraints), plain}}, c.controllers(spec.MatchConstraints, spec.Autogen)...)
+	out.targets = append([]target{{c.matching("/spec/matchConstraints", spec.MatchConstraints), plain}},
+		c.controllers(spec.MatchConstraints, spec.Autogen)...)
 	if policy.HasErrors(c.problems) {
 		return nil, c.problems
 	}
@@ -127,7 +130,8 @@ func CompileMutatingPolicy(doc policy.Document, p policy.MutatingPolicy) (*Mutat
 	if e := spec.Evaluation; e != nil {
 		out.replace = e.UseServerSideApply
 		if e.Admission != nil && e.Admission.Enabled != nil && !*e.Admission.Enabled {
-			return nil, append(c.problems, doc.Warning("/spec/evaluation/admission", "%s %s is off at admission: it is not evaluated before merge", doc.Kind, doc.Name))
+			return nil, append(c.problems, doc.Warning("/spec/evaluation/admission",
+				"%s %s is off at admission: it is not evaluated before merge", doc.Kind, doc.Name))
 		}
 	}
 	return out, c.problems
@@ -136,13 +140,16 @@ func CompileMutatingPolicy(doc policy.Document, p policy.MutatingPolicy) (*Mutat
 // CompileMutatingAdmissionPolicy compiles a MutatingAdmissionPolicy with the bindings that name it
 // (https://kubernetes.io/docs/reference/access-authn-authz/mutating-admission-policy/). A policy without a
 // binding changes all that it matches, as Kyverno evaluates it. It is nil where a problem is more than a warning.
-func CompileMutatingAdmissionPolicy(doc policy.Document, p policy.MutatingAdmissionPolicy, bindings []policy.MutatingAdmissionPolicyBinding) (*Mutating, []policy.Problem) {
+func CompileMutatingAdmissionPolicy(doc policy.Document, p policy.MutatingAdmissionPolicy,
+	bindings []policy.MutatingAdmissionPolicyBinding) (*Mutating, []policy.Problem) {
 	c, err := newCompiler(doc)
 	if err != nil {
 		return nil, []policy.Problem{doc.Problem("", "%v", err)}
 	}
 	spec := p.Spec
-	out := &Mutating{Policy: Policy{kind: doc.Kind, name: doc.Name, rule: doc.Name, enforce: true, paramKind: spec.ParamKind}, again: true}
+	out := &Mutating{Policy: Policy{
+		kind: doc.Kind, name: doc.Name, rule: doc.Name, enforce: true, paramKind: spec.ParamKind,
+	}, again: true}
 	out.program = c.body("/spec", spec.FailurePolicy, spec.Variables, spec.MatchConditions, nil, nil)
 	out.mutations = c.mutations("/spec/mutations", spec.Mutations)
 	c.reinvocation(spec.ReinvocationPolicy)
@@ -152,7 +159,8 @@ func CompileMutatingAdmissionPolicy(doc policy.Document, p policy.MutatingAdmiss
 	out.targets = []target{{c.matching("/spec/matchConstraints", spec.MatchConstraints), plain}}
 	for _, b := range bindings {
 		if b.Spec.PolicyName == doc.Name {
-			out.bindings = append(out.bindings, binding{match: c.matching("", b.Spec.MatchResources), enforce: true, params: b.Spec.ParamRef})
+			out.bindings = append(out.bindings, binding{match: c.matching("", b.Spec.MatchResources), enforce: true,
+				params: b.Spec.ParamRef})
 		}
 	}
 	if policy.HasErrors(c.problems) {
@@ -201,7 +209,8 @@ func (m *Mutating) excepted(ctx context.Context, r *admission.Request, env Env) 
 		var out Result
 		switch {
 		case errors.As(err, new(*admission.NeedsClusterError)):
-			out = Result{Outcome: Unknown, Enforce: true, Message: "whether exception " + e.name + " applies is not known: " + err.Error()}
+			out = Result{Outcome: Unknown, Enforce: true, Message: "whether exception " + e.name + " applies is not known: " +
+				err.Error()}
 		case err != nil:
 			out = m.judge(verdict{err: fmt.Errorf("a condition of exception %s: %w", e.name, err), index: -1}, true)
 		case ok && e.Whole():
@@ -246,7 +255,8 @@ func (m *Mutating) bound(ctx context.Context, r *admission.Request, env Env) []M
 }
 
 // apply runs the mutations one after the other.
-func (m *Mutating) apply(ctx context.Context, r *admission.Request, env Env, v view, params any, exceptions []*Exception) Mutation {
+func (m *Mutating) apply(ctx context.Context, r *admission.Request, env Env, v view, params any,
+	exceptions []*Exception) Mutation {
 	state := m.program.state(r, env, v, params, exceptions)
 	a := &activation{ctx: ctx, state: state}
 	if out, done := m.program.conditionsHold(a); done {

@@ -32,7 +32,8 @@ func compileMP(t testing.TB, text string) (*Mutating, []policy.Problem) {
 
 func mpOf(spec string) string {
 	return "apiVersion: policies.kyverno.io/v1\nkind: MutatingPolicy\nmetadata: {name: m}\nspec:\n" +
-		"  matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [pods]}]}\n" +
+		"  matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE, UPDATE], " +
+		"resources: [pods]}]}\n" +
 		"  " + strings.ReplaceAll(strings.TrimSpace(spec), "\n", "\n  ") + "\n"
 }
 
@@ -40,7 +41,8 @@ func patches(kind, field string, expressions ...string) string {
 	var b strings.Builder
 	b.WriteString("mutations:\n")
 	for _, e := range expressions {
-		b.WriteString("- patchType: " + kind + "\n  " + field + ":\n    expression: |\n      " + strings.ReplaceAll(e, "\n", "\n      ") + "\n")
+		b.WriteString("- patchType: " + kind + "\n  " + field + ":\n    expression: |\n      " + strings.ReplaceAll(e, "\n",
+			"\n      ") + "\n")
 	}
 	return b.String()
 }
@@ -65,29 +67,45 @@ func TestMutating(t *testing.T) {
 		message            string
 		at, want           string // a field of the outcome
 	}{
-		{"an apply configuration", applies(`Object{metadata: Object.metadata{labels: {"new": "1"}}}`), mutatedPod, Pass, "success", "/metadata/labels/new", `"1"`},
+		{"an apply configuration", applies(`Object{metadata: Object.metadata{labels: {"new": "1"}}}`), mutatedPod, Pass,
+			"success", "/metadata/labels/new", `"1"`},
 		{"types all the way down", applies(`Object{spec: Object.spec{containers: object.spec.containers.map(c, Object.spec.containers{name: c.name, imagePullPolicy: "Always"})}}`),
 			mutatedPod, Pass, "success", "/spec/containers/1", `{name: b, imagePullPolicy: Always}`},
 		{"lists and maps in lists", applies(`Object{spec: Object.spec{volumes: [Object.spec.volumes{name: "v", emptyDir: {"medium": "Memory"}}]}}`), mutatedPod, Pass, "success", "/spec/volumes/0", `{name: v, emptyDir: {medium: Memory}}`},
 		{"an optional field", applies(`Object{?spec: optional.none(), metadata: Object.metadata{?labels: optional.of({"n": "m"})}}`), mutatedPod, Pass, "success", "/metadata/labels/n", `m`},
-		{"a type of another place", applies(`Object{spec: Object.spec{securityContext: Object.spec.wrong{}}}`), mutatedPod, Error, "type mismatch", "", ""},
+		{"a type of another place", applies(`Object{spec: Object.spec{securityContext: Object.spec.wrong{}}}`), mutatedPod,
+			Error, "type mismatch", "", ""},
 		{"a JSON patch", jsonPatches(`[JSONPatch{op: "add", path: "/metadata/labels/" + jsonpatch.escapeKey("c/d"), value: "v"}]`), mutatedPod, Pass, "success", "/metadata/labels/c~1d", `v`},
 		{"an object in a JSON patch", jsonPatches(`[JSONPatch{op: "add", path: "/spec/securityContext", value: Object.spec.securityContext{runAsNonRoot: true}}]`),
 			mutatedPod, Pass, "success", "/spec/securityContext", `{runAsNonRoot: true}`},
 		{"a patch for each element", jsonPatches(`object.spec.containers.map(c, object.spec.containers.indexOf(c)).map(i, JSONPatch{op: "add", path: "/spec/containers/" + string(i) + "/tty", value: true})`),
 			mutatedPod, Pass, "success", "/spec/containers/1/tty", `true`},
-		{"no patch", jsonPatches(`has(object.spec.nothing) ? [JSONPatch{op: "remove", path: "/spec"}] : []`), mutatedPod, Pass, "success", "/metadata/name", `p`},
-		{"a patch that does not fit", jsonPatches(`[JSONPatch{op: "add", path: "/no/way", value: 1}]`), mutatedPod, Error, "apply the JSON patch", "", ""},
+		{"no patch", jsonPatches(`has(object.spec.nothing) ? [JSONPatch{op: "remove", path: "/spec"}] : []`), mutatedPod,
+			Pass, "success", "/metadata/name", `p`},
+		{"a patch that does not fit", jsonPatches(`[JSONPatch{op: "add", path: "/no/way", value: 1}]`), mutatedPod, Error,
+			"apply the JSON patch", "", ""},
 		{"a failed test", jsonPatches(`[JSONPatch{op: "test", path: "/kind", value: "Job"}, JSONPatch{op: "remove", path: "/spec"}]`), mutatedPod, Pass, "success", "/kind", `Pod`},
-		{"each sees the one before", applies(`Object{metadata: Object.metadata{labels: {"one": "1"}}}`, `Object{metadata: Object.metadata{labels: {"two": object.metadata.labels.one + "2"}}}`),
+		{"each sees the one before", applies(`Object{metadata: Object.metadata{labels: {"one": "1"}}}`,
+			`Object{metadata: Object.metadata{labels: {"two": object.metadata.labels.one + "2"}}}`),
 			mutatedPod, Pass, "success", "/metadata/labels/two", `"12"`},
-		{"variables", "variables: [{name: who, expression: object.metadata.name}]\n" + applies(`Object{metadata: Object.metadata{labels: {"who": variables.who}}}`), mutatedPod, Pass, "success", "/metadata/labels/who", `p`},
-		{"variables in conditions", "variables: [{name: who, expression: object.metadata.name}]\nmatchConditions: [{name: c, expression: variables.who == 'no'}]\n" + applies(`Object{}`), mutatedPod, Skip, "skip", "", ""},
-		{"a condition that does not hold", "matchConditions: [{name: c, expression: 'false'}]\n" + applies(`Object{}`), mutatedPod, Skip, "skip", "", ""},
-		{"an error", applies(`Object{metadata: Object.metadata{labels: {"x": object.metadata.labels.no}}}`), mutatedPod, Error, "no such key", "", ""},
-		{"an error that is ignored", "failurePolicy: Ignore\n" + applies(`Object{metadata: Object.metadata{labels: {"x": object.metadata.labels.no}}}`), mutatedPod, Error, "no such key", "", ""},
-		{"an atomic list", applies(`Object{spec: Object.spec{tolerations: [{"key": "k"}]}}`), mutatedPod, Error, "replaced as a whole", "", ""},
-		{"an atomic list by server-side apply", "evaluation: {useServerSideApply: true}\n" + applies(`Object{spec: Object.spec{tolerations: [{"key": "k"}]}}`), mutatedPod, Pass, "success", "/spec/tolerations/0/key", `k`},
+		{"variables", "variables: [{name: who, expression: object.metadata.name}]\n" +
+			applies(`Object{metadata: Object.metadata{labels: {"who": variables.who}}}`), mutatedPod, Pass, "success",
+			"/metadata/labels/who", `p`},
+		{"variables in conditions", "variables: [{name: who, expression: object.metadata.name}]\n" +
+			"matchConditions: [{name: c, expression: variables.who == 'no'}]\n" + applies(`Object{}`), mutatedPod, Skip, "skip",
+			"", ""},
+		{"a condition that does not hold", "matchConditions: [{name: c, expression: 'false'}]\n" + applies(`Object{}`),
+			mutatedPod, Skip, "skip", "", ""},
+		{"an error", applies(`Object{metadata: Object.metadata{labels: {"x": object.metadata.labels.no}}}`), mutatedPod,
+			Error, "no such key", "", ""},
+		{"an error that is ignored", "failurePolicy: Ignore\n" +
+			applies(`Object{metadata: Object.metadata{labels: {"x": object.metadata.labels.no}}}`), mutatedPod, Error,
+			"no such key", "", ""},
+		{"an atomic list", applies(`Object{spec: Object.spec{tolerations: [{"key": "k"}]}}`), mutatedPod, Error,
+			"replaced as a whole", "", ""},
+		{"an atomic list by server-side apply", "evaluation: {useServerSideApply: true}\n" +
+			applies(`Object{spec: Object.spec{tolerations: [{"key": "k"}]}}`), mutatedPod, Pass, "success",
+			"/spec/tolerations/0/key", `k`},
 		{"a pod controller", applies(`Object{metadata: Object.metadata{labels: {"new": object.metadata.labels.x}}, spec: Object.spec{hostPID: false}}`), mutatedDeployment, Pass, "success",
 			"/spec/template", `{metadata: {labels: {x: v, new: v}}, spec: {hostPID: false, containers: [{name: a}]}}`},
 		{"a JSON patch is not rewritten", jsonPatches(`[JSONPatch{op: "replace", path: "/spec/replicas", value: object.spec.replicas + 1}]`), mutatedDeployment, Pass, "success", "/spec/replicas", `2`},
@@ -125,17 +143,21 @@ func TestMutating(t *testing.T) {
 func TestMutatingDoesNotMatch(t *testing.T) {
 	p, _ := compileMP(t, mpOf(applies(`Object{}`)))
 	service := object(t, `{apiVersion: v1, kind: Service, metadata: {name: s}}`)
-	if got := p.Evaluate(t.Context(), &admission.Request{Operation: admission.Create, Object: service}, Env{}); got != nil {
+	if got := p.Evaluate(t.Context(), &admission.Request{Operation: admission.Create, Object: service},
+		Env{}); got != nil {
 		t.Errorf("got %+v", got)
 	}
-	if got := p.Evaluate(t.Context(), &admission.Request{Operation: admission.Delete, OldObject: object(t, mutatedPod)}, Env{}); got != nil {
+	if got := p.Evaluate(t.Context(), &admission.Request{Operation: admission.Delete, OldObject: object(t, mutatedPod)},
+		Env{}); got != nil {
 		t.Errorf("a deletion is mutated: %+v", got)
 	}
 }
 
 func TestMutatingExceptions(t *testing.T) {
 	p, _ := compileMP(t, mpOf(applies(`Object{metadata: Object.metadata{labels: {"n": "1"}}}`)))
-	doc := document(t, "apiVersion: policies.kyverno.io/v1\nkind: PolicyException\nmetadata: {name: x}\nspec:\n  expiresAt: 2026-01-01T00:00:00Z\n  policyRefs: [{name: m, kind: MutatingPolicy}]\n  matchConditions: [{name: c, expression: object.metadata.namespace == 'team'}]\n")
+	doc := document(t, "apiVersion: policies.kyverno.io/v1\nkind: PolicyException\nmetadata: {name: x}\nspec:\n"+
+		"  expiresAt: 2026-01-01T00:00:00Z\n  policyRefs: [{name: m, kind: MutatingPolicy}]\n"+
+		"  matchConditions: [{name: c, expression: object.metadata.namespace == 'team'}]\n")
 	var e policy.CELException
 	policy.Decode(doc, &e)
 	x, problems := CompileException(doc, e)
@@ -147,7 +169,8 @@ func TestMutatingExceptions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := p.Evaluate(t.Context(), &admission.Request{Operation: admission.Create, Object: object(t, mutatedPod)}, Env{Exceptions: []*Exception{x}, Now: at})
+		got := p.Evaluate(t.Context(), &admission.Request{Operation: admission.Create, Object: object(t, mutatedPod)},
+			Env{Exceptions: []*Exception{x}, Now: at})
 		if len(got) != 1 || got[0].Outcome != want || (want == Skip) != (len(got[0].Exceptions) == 1) {
 			t.Errorf("%s: got %+v", now, got)
 		}
@@ -172,19 +195,22 @@ func TestMutatingProblems(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", spec, problems, want)
 		}
 	}
-	if _, problems := compileVP(t, vpOf(`Object{} == Object{}`)); len(problems) == 0 || !strings.Contains(problems[0].Message, "mutations only") {
+	if _, problems := compileVP(t, vpOf(`Object{} == Object{}`)); len(problems) == 0 ||
+		!strings.Contains(problems[0].Message, "mutations only") {
 		t.Errorf("a validation makes objects: %v", problems)
 	}
 }
 
 func vpOf(expression string) string {
 	return "apiVersion: policies.kyverno.io/v1\nkind: ValidatingPolicy\nmetadata: {name: v}\nspec:\n" +
-		"  matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}\n" +
+		"  matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: " +
+		"[pods]}]}\n" +
 		"  validations:\n  - expression: |\n      " + strings.ReplaceAll(expression, "\n", "\n      ") + "\n"
 }
 
 func TestMutatingAdmissionPolicy(t *testing.T) {
-	doc := document(t, "apiVersion: admissionregistration.k8s.io/v1\nkind: MutatingAdmissionPolicy\nmetadata: {name: m}\nspec:\n"+
+	doc := document(t, "apiVersion: admissionregistration.k8s.io/v1\nkind: MutatingAdmissionPolicy\n"+
+		"metadata: {name: m}\nspec:\n"+
 		"  paramKind: {apiVersion: v1, kind: ConfigMap}\n"+
 		"  matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: ['*'], resources: [pods]}]}\n"+
 		"  variables: [{name: count, expression: size(object.metadata.labels)}]\n"+
@@ -204,7 +230,8 @@ func TestMutatingAdmissionPolicy(t *testing.T) {
 		t.Fatal(problems)
 	}
 	cluster := declared{object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: team}, data: {key: k1}}`), object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: two, namespace: team}, data: {key: k2}}`)}
-	got := m.Evaluate(t.Context(), &admission.Request{Operation: admission.Create, Object: object(t, mutatedPod)}, Env{Cluster: cluster})
+	got := m.Evaluate(t.Context(), &admission.Request{Operation: admission.Create, Object: object(t, mutatedPod)},
+		Env{Cluster: cluster})
 	if len(got) != 2 || got[1].Outcome != Pass || got[1].Rule != "m" {
 		t.Fatalf("got %+v", got)
 	}
@@ -212,7 +239,8 @@ func TestMutatingAdmissionPolicy(t *testing.T) {
 	if diff := cmp.Diff(want, got[1].Patched["metadata"].(map[string]any)["labels"]); diff != "" {
 		t.Errorf("the second binding works on what the first one left: %s", diff)
 	}
-	if got := m.Evaluate(t.Context(), &admission.Request{Operation: admission.Create, Object: object(t, mutatedPod)}, Env{}); len(got) != 2 || got[0].Outcome != Unknown {
+	if got := m.Evaluate(t.Context(), &admission.Request{Operation: admission.Create, Object: object(t, mutatedPod)},
+		Env{}); len(got) != 2 || got[0].Outcome != Unknown {
 		t.Errorf("parameters that are not declared: %+v", got)
 	}
 }
@@ -268,7 +296,8 @@ func TestMutatingAllowances(t *testing.T) {
 	if len(got) != 1 || got[0].Patched == nil || labelsOf(got[0].Patched)["images"] != "a,b" {
 		t.Errorf("%+v", got)
 	}
-	got = p.Evaluate(t.Context(), r, Env{Exceptions: []*Exception{exception("  matchConditions: [{name: c, expression: object.no}]\n")}})
+	got = p.Evaluate(t.Context(), r, Env{Exceptions: []*Exception{exception("  matchConditions: [{name: c, expression: " +
+		"object.no}]\n")}})
 	if len(got) != 1 || got[0].Outcome != Error || !got[0].Enforce {
 		t.Errorf("%+v", got)
 	}

@@ -13,7 +13,8 @@ import (
 // params are the objects that a paramRef selects; a single nil where the policy takes none
 // (https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/#parameter-resources).
 // The error is a *admission.NeedsClusterError where the repository declares no such object.
-func (p *program) params(ctx context.Context, r *admission.Request, env Env, kind *policy.ParamKind, ref *policy.ParamRef) ([]any, error) {
+func (p *program) params(ctx context.Context, r *admission.Request, env Env, kind *policy.ParamKind,
+	ref *policy.ParamRef) ([]any, error) {
 	if kind == nil || ref == nil {
 		return []any{nil}, nil
 	}

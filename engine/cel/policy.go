@@ -83,7 +83,8 @@ func (p *Policy) finish(c *compiler) {
 }
 
 // body compiles what all kinds have in common. Pointers are those of spec.
-func (c *compiler) body(at, failurePolicy string, vars []policy.CELVariable, conditions []policy.MatchCondition, validations []policy.CELValidation, audit []policy.CELAuditAnnotation) *program {
+func (c *compiler) body(at, failurePolicy string, vars []policy.CELVariable, conditions []policy.MatchCondition,
+	validations []policy.CELValidation, audit []policy.CELAuditAnnotation) *program {
 	p := &program{lang: c.lang}
 	switch failurePolicy {
 	case "", "Fail":
@@ -106,7 +107,8 @@ func (c *compiler) body(at, failurePolicy string, vars []policy.CELVariable, con
 	}
 	c.validations(p, at+"/validations/", validations)
 	for i, a := range audit {
-		if x := c.compile(at+"/auditAnnotations/"+itoa(i)+"/valueExpression", a.ValueExpression, cel.StringType, cel.NullType); x != nil {
+		if x := c.compile(at+"/auditAnnotations/"+itoa(i)+"/valueExpression", a.ValueExpression, cel.StringType,
+			cel.NullType); x != nil {
 			p.annotations = append(p.annotations, variable{a.Key, x})
 		}
 	}
@@ -146,12 +148,15 @@ func CompileValidatingPolicy(doc policy.Document, p policy.ValidatingPolicy) (*P
 	}
 	spec := p.Spec
 	if e := spec.Evaluation; e != nil && e.Mode != "" && e.Mode != "Kubernetes" {
-		return nil, []policy.Problem{doc.Warning("/spec/evaluation/mode", "policies of the evaluation mode %q are not evaluated before merge", e.Mode)}
+		return nil, []policy.Problem{doc.Warning("/spec/evaluation/mode",
+			"policies of the evaluation mode %q are not evaluated before merge", e.Mode)}
 	}
 	out := &Policy{
 		kind: doc.Kind, name: doc.Name,
-		enforce:        c.enforces("/spec/validationActions", spec.ValidationActions, true),
-		defaultMessage: func(i int, _ string) string { return fmt.Sprintf("CEL expression validation failed at index %d", i) },
+		enforce: c.enforces("/spec/validationActions", spec.ValidationActions, true),
+		defaultMessage: func(i int, _ string) string {
+			return fmt.Sprintf("CEL expression validation failed at index %d", i)
+		},
 	}
 	if doc.Kind == "NamespacedValidatingPolicy" {
 		out.namespace = doc.Namespace
@@ -159,7 +164,8 @@ func CompileValidatingPolicy(doc policy.Document, p policy.ValidatingPolicy) (*P
 	if e := spec.Evaluation; e != nil && e.Admission != nil && e.Admission.Enabled != nil && !*e.Admission.Enabled {
 		out.enforce = false
 	}
-	out.program = c.body("/spec", spec.FailurePolicy, spec.Variables, spec.MatchConditions, spec.Validations, spec.AuditAnnotations)
+	out.program = c.body("/spec", spec.FailurePolicy, spec.Variables, spec.MatchConditions, spec.Validations,
+		spec.AuditAnnotations)
 	out.program.namespace, out.program.verbatim = out.namespace, true
 	if spec.MatchConstraints == nil || len(spec.MatchConstraints.ResourceRules) == 0 {
 		c.problem("/spec/matchConstraints", "matchConstraints.resourceRules is empty: the policy would match nothing")
@@ -167,7 +173,8 @@ func CompileValidatingPolicy(doc policy.Document, p policy.ValidatingPolicy) (*P
 	if len(spec.Validations) == 0 {
 		c.problem("/spec/validations", "the policy validates nothing")
 	}
-	out.targets = append([]target{{c.matching("/spec/matchConstraints", spec.MatchConstraints), plain}}, c.controllers(spec.MatchConstraints, spec.Autogen)...)
+	out.targets = append([]target{{c.matching("/spec/matchConstraints", spec.MatchConstraints), plain}},
+		c.controllers(spec.MatchConstraints, spec.Autogen)...)
 	if policy.HasErrors(c.problems) {
 		return nil, c.problems
 	}
@@ -191,7 +198,8 @@ func (c *compiler) enforces(pointer string, actions []string, fallback bool) boo
 // CompileAdmissionPolicy compiles a ValidatingAdmissionPolicy with the bindings that name it. A policy without
 // a binding is evaluated for all that it matches and enforces nothing. It is nil where a problem is more than
 // a warning.
-func CompileAdmissionPolicy(doc policy.Document, p policy.ValidatingAdmissionPolicy, bindings []policy.ValidatingAdmissionPolicyBinding) (*Policy, []policy.Problem) {
+func CompileAdmissionPolicy(doc policy.Document, p policy.ValidatingAdmissionPolicy,
+	bindings []policy.ValidatingAdmissionPolicyBinding) (*Policy, []policy.Problem) {
 	c, err := newCompiler(doc)
 	if err != nil {
 		return nil, []policy.Problem{doc.Problem("", "%v", err)}
@@ -201,7 +209,8 @@ func CompileAdmissionPolicy(doc policy.Document, p policy.ValidatingAdmissionPol
 		kind: doc.Kind, name: doc.Name, rule: doc.Name, paramKind: spec.ParamKind, errorsFail: true,
 		defaultMessage: func(_ int, source string) string { return "failed expression: " + strings.TrimSpace(source) },
 	}
-	out.program = c.body("/spec", spec.FailurePolicy, spec.Variables, spec.MatchConditions, spec.Validations, spec.AuditAnnotations)
+	out.program = c.body("/spec", spec.FailurePolicy, spec.Variables, spec.MatchConditions, spec.Validations,
+		spec.AuditAnnotations)
 	if spec.MatchConstraints == nil || len(spec.MatchConstraints.ResourceRules) == 0 {
 		c.problem("/spec/matchConstraints", "matchConstraints.resourceRules is empty: the policy would match nothing")
 	}

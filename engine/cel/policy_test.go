@@ -80,7 +80,8 @@ func validates(e string) string {
 
 func exceptionOf(t testing.TB, name, spec string) *Exception {
 	t.Helper()
-	doc := document(t, "apiVersion: policies.kyverno.io/v1\nkind: PolicyException\nmetadata: {name: "+name+"}\nspec:\n  policyRefs: [{name: p, kind: ValidatingPolicy}]\n"+spec)
+	doc := document(t, "apiVersion: policies.kyverno.io/v1\nkind: PolicyException\nmetadata: {name: "+name+
+		"}\nspec:\n  policyRefs: [{name: p, kind: ValidatingPolicy}]\n"+spec)
 	var e policy.CELException
 	if problems := policy.Decode(doc, &e); len(problems) > 0 {
 		t.Fatal(problems)
@@ -113,39 +114,63 @@ func TestFields(t *testing.T) {
 		spec string
 		want []string
 	}{
-		"all":              {validates("object.spec.containers.all(c, !c.securityContext.privileged)"), []string{"/spec/containers/0/securityContext/privileged"}},
-		"both sides":       {validates("object.spec.hostNetwork == false && object.metadata.labels['app'] == 'x'"), []string{"/metadata/labels/app", "/spec/hostNetwork"}},
-		"one side":         {validates("object.spec.hostNetwork == true && object.metadata.labels['app'] == 'x'"), []string{"/metadata/labels/app"}},
-		"guarded":          {validates("!has(object.spec.hostNetwork) || object.spec.hostNetwork == false"), []string{"/spec/hostNetwork"}},
-		"bound":            {validates("cel.bind(cs, object.spec.containers, cs.all(c, !c.securityContext.privileged))"), []string{"/spec/containers/0/securityContext/privileged"}},
-		"bound scalar":     {validates("cel.bind(n, object.metadata.name, n == 'x')"), []string{"/metadata/name"}},
-		"bound, error":     {validates("cel.bind(m, object.metadata, m.labels['no'] == 'x')"), []string{"/metadata/labels/no"}},
-		"bound twice":      {validates("cel.bind(s, object.spec, cel.bind(h, s.hostNetwork, !h))"), []string{"/spec/hostNetwork"}},
-		"missing":          {validates("has(object.metadata.annotations)"), []string{"/metadata/annotations"}},
-		"missing error":    {validates("object.metadata.annotations['a/b'] == 'x'"), []string{"/metadata/annotations"}},
-		"missing key":      {validates("object.metadata.labels['a/b'] == 'x'"), []string{"/metadata/labels/a~1b"}},
-		"in map":           {validates("'team' in object.metadata.labels"), []string{"/metadata/labels/team"}},
-		"forbidden key":    {validates("!('app' in object.metadata.labels)"), []string{"/metadata/labels/app"}},
-		"optional":         {validates("object.spec.?hostNetwork.orValue(false) == false"), []string{"/spec/hostNetwork"}},
-		"optional list":    {validates("object.spec.containers.all(c, c.?securityContext.?capabilities.?add.orValue([]).all(x, x in ['CHOWN']))"), []string{"/spec/containers/0/securityContext/capabilities/add/0"}},
-		"concatenation":    {validates("(object.spec.containers + object.spec.?initContainers.orValue([])).all(c, c.securityContext.privileged == false)"), []string{"/spec/containers/0/securityContext/privileged", "/spec/initContainers/0/securityContext/privileged"}},
-		"not exists":       {validates("!object.spec.volumes.exists(v, has(v.hostPath))"), []string{"/spec/volumes/0/hostPath"}},
-		"exists":           {validates("object.spec.containers.exists(c, c.name == 'sidecar')"), []string{"/spec/containers"}},
-		"alternatives":     {validates("object.spec.volumes.all(v, has(v.emptyDir) || has(v.secret))"), []string{"/spec/volumes/0"}},
-		"ternary":          {validates("object.metadata.name == 'web' ? object.spec.hostNetwork == false : true"), []string{"/spec/hostNetwork"}},
-		"filter":           {validates("object.spec.containers.filter(c, c.name != 'a').all(c, c.image.startsWith('nginx'))"), []string{"/spec/containers/1/image"}},
-		"map":              {validates("object.spec.containers.map(c, image(c.image)).all(i, i.registry() == 'ghcr.io')"), []string{"/spec/containers/0/image"}},
-		"variable":         {"  variables:\n  - {name: ok, expression: 'has(object.metadata.labels) && object.metadata.labels[\"app\"] == \"x\"'}\n" + validates("variables.ok == true"), []string{"/metadata/labels/app"}},
-		"list variable":    {"  variables:\n  - {name: cs, expression: 'object.spec.containers + object.spec.initContainers'}\n" + validates("variables.cs.all(c, !c.securityContext.privileged)"), []string{"/spec/containers/0/securityContext/privileged", "/spec/initContainers/0/securityContext/privileged"}},
-		"mapped variable":  {"  variables:\n  - {name: is, expression: 'object.spec.containers.map(c, c.image)'}\n" + validates("variables.is.all(i, i.contains('@sha256:'))"), []string{"/spec/containers/0/image"}},
-		"map keys":         {validates("object.metadata.labels.all(k, k.startsWith('x'))"), []string{"/metadata/labels/app"}},
-		"nothing":          {validates("1 == 2"), []string{""}},
-		"element error":    {validates("object.spec.volumes.all(v, v.emptyDir == {})"), []string{"/spec/volumes/0/emptyDir"}},
-		"second statement": {validates("true") + "  - {expression: 'object.spec.hostNetwork == false'}\n", []string{"/spec/hostNetwork"}},
+		"all": {validates("object.spec.containers.all(c, !c.securityContext.privileged)"),
+			[]string{"/spec/containers/0/securityContext/privileged"}},
+		"both sides": {validates("object.spec.hostNetwork == false && object.metadata.labels['app'] == 'x'"),
+			[]string{"/metadata/labels/app", "/spec/hostNetwork"}},
+		"one side": {validates("object.spec.hostNetwork == true && object.metadata.labels['app'] == 'x'"),
+			[]string{"/metadata/labels/app"}},
+		"guarded": {validates("!has(object.spec.hostNetwork) || object.spec.hostNetwork == false"),
+			[]string{"/spec/hostNetwork"}},
+		"bound": {validates("cel.bind(cs, object.spec.containers, cs.all(c, !c.securityContext.privileged))"),
+			[]string{"/spec/containers/0/securityContext/privileged"}},
+		"bound scalar": {validates("cel.bind(n, object.metadata.name, n == 'x')"), []string{"/metadata/name"}},
+		"bound, error": {validates("cel.bind(m, object.metadata, m.labels['no'] == 'x')"),
+			[]string{"/metadata/labels/no"}},
+		"bound twice": {validates("cel.bind(s, object.spec, cel.bind(h, s.hostNetwork, !h))"),
+			[]string{"/spec/hostNetwork"}},
+		"missing":       {validates("has(object.metadata.annotations)"), []string{"/metadata/annotations"}},
+		"missing error": {validates("object.metadata.annotations['a/b'] == 'x'"), []string{"/metadata/annotations"}},
+		"missing key":   {validates("object.metadata.labels['a/b'] == 'x'"), []string{"/metadata/labels/a~1b"}},
+		"in map":        {validates("'team' in object.metadata.labels"), []string{"/metadata/labels/team"}},
+		"forbidden key": {validates("!('app' in object.metadata.labels)"), []string{"/metadata/labels/app"}},
+		"optional":      {validates("object.spec.?hostNetwork.orValue(false) == false"), []string{"/spec/hostNetwork"}},
+		"optional list": {validates("object.spec.containers.all(c, " +
+			"c.?securityContext.?capabilities.?add.orValue([]).all(x, x in ['CHOWN']))"),
+			[]string{"/spec/containers/0/securityContext/capabilities/add/0"}},
+		"concatenation": {validates("(object.spec.containers + object.spec.?initContainers.orValue([])).all(c, " +
+			"c.securityContext.privileged == false)"), []string{"/spec/containers/0/securityContext/privileged",
+			"/spec/initContainers/0/securityContext/privileged"}},
+		"not exists": {validates("!object.spec.volumes.exists(v, has(v.hostPath))"),
+			[]string{"/spec/volumes/0/hostPath"}},
+		"exists": {validates("object.spec.containers.exists(c, c.name == 'sidecar')"),
+			[]string{"/spec/containers"}},
+		"alternatives": {validates("object.spec.volumes.all(v, has(v.emptyDir) || has(v.secret))"),
+			[]string{"/spec/volumes/0"}},
+		"ternary": {validates("object.metadata.name == 'web' ? object.spec.hostNetwork == false : true"),
+			[]string{"/spec/hostNetwork"}},
+		"filter": {validates("object.spec.containers.filter(c, c.name != 'a').all(c, c.image.startsWith('nginx'))"),
+			[]string{"/spec/containers/1/image"}},
+		"map": {validates("object.spec.containers.map(c, image(c.image)).all(i, i.registry() == 'ghcr.io')"),
+			[]string{"/spec/containers/0/image"}},
+		"variable": {"  variables:\n  - {name: ok, expression: 'has(object.metadata.labels) && " +
+			"object.metadata.labels[\"app\"] == \"x\"'}\n" + validates("variables.ok == true"),
+			[]string{"/metadata/labels/app"}},
+		"list variable": {"  variables:\n  - {name: cs, expression: 'object.spec.containers + " +
+			"object.spec.initContainers'}\n" + validates("variables.cs.all(c, !c.securityContext.privileged)"),
+			[]string{"/spec/containers/0/securityContext/privileged", "/spec/initContainers/0/securityContext/privileged"}},
+		"mapped variable": {"  variables:\n  - {name: is, expression: 'object.spec.containers.map(c, c.image)'}\n" +
+			validates("variables.is.all(i, i.contains('@sha256:'))"), []string{"/spec/containers/0/image"}},
+		"map keys":      {validates("object.metadata.labels.all(k, k.startsWith('x'))"), []string{"/metadata/labels/app"}},
+		"nothing":       {validates("1 == 2"), []string{""}},
+		"element error": {validates("object.spec.volumes.all(v, v.emptyDir == {})"), []string{"/spec/volumes/0/emptyDir"}},
+		"second statement": {validates("true") + "  - {expression: 'object.spec.hostNetwork == false'}\n",
+			[]string{"/spec/hostNetwork"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := mustVP(t, podPolicy(tt.spec))
-			got := p.Evaluate(t.Context(), &admission.Request{Operation: admission.Create, Object: object(t, twoContainers)}, Env{})
+			got := p.Evaluate(t.Context(), &admission.Request{Operation: admission.Create, Object: object(t, twoContainers)},
+				Env{})
 			if len(got) != 1 || got[0].Outcome != Fail && got[0].Outcome != Error {
 				t.Fatalf("%+v", got)
 			}
@@ -163,75 +188,119 @@ func TestOutcomes(t *testing.T) {
 		enforce bool
 		message string
 	}{
-		"pass":            {validates("object.metadata.name == 'web'"), Pass, true, "success"},
-		"fail":            {validates("object.metadata.name == 'x'"), Fail, true, "denied"},
-		"default message": {"  validations: [{expression: 'false'}]\n", Fail, true, "CEL expression validation failed at index 0"},
-		"expression":      {"  validations: [{message: m, expression: 'false', messageExpression: \"'name ' + object.metadata.name\"}]\n", Fail, true, "name web"},
-		"bad message":     {"  validations: [{message: m, expression: 'false', messageExpression: \"object.nothing\"}]\n", Fail, true, "failed to evaluate message expression: no such key: nothing"},
-		"empty message":   {"  validations: [{message: m, expression: 'false', messageExpression: \"''\"}]\n", Fail, true, "CEL expression validation failed at index 0"},
-		"remote message":  {"  validations: [{message: m, expression: 'false', messageExpression: \"string(http.Get('https://x').m)\"}]\n", Fail, true, "m"},
-		"annotation":      {"  auditAnnotations: [{key: k, valueExpression: \"object.metadata.labels['app']\"}]\n" + validates("true"), Pass, true, "success"},
-		"bad annotation":  {"  auditAnnotations: [{key: k, valueExpression: \"object.metadata.labels['no']\"}]\n" + validates("true"), Error, true, "failed to evaluate auditAnnotation 'k': no such key: no"},
-		"failed anyway":   {"  auditAnnotations: [{key: k, valueExpression: \"object.metadata.labels['no']\"}]\n" + validates("false"), Fail, true, "denied"},
-		"error, Ignore":   {"  failurePolicy: Ignore\n" + validates("object.spec.nothing == 1"), Error, true, "expression 'object.spec.nothing == 1' resulted in error: no such key: nothing"},
-		"unknown, fail":   {"  validations: [{expression: \"http.Get('https://x').ok\"}, {message: m, expression: 'false'}]\n", Fail, true, "m"},
-		"unknown, error":  {"  validations: [{expression: \"http.Get('https://x').ok\"}, {message: m, expression: 'object.no'}]\n", Error, true, "expression 'object.no' resulted in error: no such key: no"},
-		"error, fail":     {"  validations: [{expression: 'object.no'}, {message: m, expression: 'false'}]\n", Error, true, "expression 'object.no' resulted in error: no such key: no"},
-		"unknown, note":   {"  auditAnnotations: [{key: k, valueExpression: \"string(http.Get('https://x').ok)\"}]\n" + validates("true"), Unknown, true, "needs the cluster: an HTTP call"},
-		"all labels":      {validates("namespaceObject.metadata.labels.all(k, k != 'x')"), Unknown, true, "needs the cluster: Namespace prod"},
-		"label count":     {validates("size(namespaceObject.metadata.labels) > 0"), Unknown, true, "needs the cluster: Namespace prod"},
-		"equal labels":    {validates("namespaceObject.metadata.labels != {'a': 'b'}"), Unknown, true, "needs the cluster: Namespace prod"},
-		"label by map":    {validates("namespaceObject.metadata.labels.map(k, k).size() == 0"), Unknown, true, "needs the cluster: Namespace prod"},
-		"labels, pairs":   {validates("namespaceObject.metadata.labels.all(k, v, v != 'x')"), Unknown, true, "needs the cluster: Namespace prod"},
-		"label variable":  {"  variables: [{name: ok, expression: \"namespaceObject.metadata.labels.exists(k, k == 'x')\"}]\n" + validates("!variables.ok"), Unknown, true, "needs the cluster: Namespace prod"},
-		"a namespace":     {validates("namespaceObject != null"), Pass, true, "success"},
-		"own resource":    {validates("authorizer.requestResource.check('get').allowed()"), Unknown, true, "needs the cluster: whether a user is authorized"},
-		"bind":            {validates("cel.bind(n, object.metadata.name, n == 'web' && n.size() == 3)"), Pass, true, "success"},
-		"value, or":       {validates("object.metadata.name.orValue('x') == 'web'"), Pass, true, "success"},
-		"audit":           {"  validationActions: [Audit]\n" + validates("false"), Fail, false, "denied"},
-		"condition":       {"  matchConditions: [{name: a, expression: 'false'}]\n" + validates("false"), Skip, true, "skip"},
-		"condition error": {"  matchConditions: [{name: a, expression: '1/0 == 1'}]\n" + validates("true"), Error, true, "division by zero"},
-		"ignored error":   {"  failurePolicy: Ignore\n  matchConditions: [{name: a, expression: '1/0 == 1'}]\n" + validates("true"), Skip, false, "division by zero"},
-		"false wins":      {"  matchConditions: [{name: a, expression: '1/0 == 1'}, {name: b, expression: 'false'}]\n" + validates("false"), Skip, true, "skip"},
-		"error":           {validates("object.spec.nothing == 1"), Error, true, "expression 'object.spec.nothing == 1' resulted in error: no such key: nothing"},
-		"http":            {validates("http.Get('https://x').ok"), Unknown, true, "needs the cluster: an HTTP call"},
-		"registry":        {validates("has(image.GetMetadata('nginx').config)"), Unknown, true, "needs the cluster: the metadata of an image"},
-		"shadowed":        {validates("['nginx'].all(image, image == 'nginx')"), Pass, true, "success"},
-		"look-up":         {validates("resource.Get('v1', 'configmaps', 'a', 'b').data.x == '1'"), Unknown, true, "needs the cluster: ConfigMap a/b"},
-		"has look-up":     {validates("has(resource.Get('v1', 'configmaps', 'a', 'b').data)"), Unknown, true, "needs the cluster: ConfigMap a/b"},
-		"namespace":       {validates("namespaceObject.metadata.labels['env'] == 'x'"), Unknown, true, "needs the cluster: Namespace prod"},
-		"namespace has":   {validates("has(namespaceObject.metadata.annotations)"), Unknown, true, "needs the cluster: Namespace prod"},
-		"namespace name":  {validates("namespaceObject.metadata.name == 'prod'"), Pass, true, "success"},
-		"authorizer":      {validates("authorizer.group('').resource('pods').check('create').allowed()"), Unknown, true, "needs the cluster: whether a user is authorized"},
-		"variable lookup": {"  variables: [{name: cm, expression: \"resource.Get('v1', 'configmaps', 'a', 'b')\"}]\n" + validates("variables.cm.data.x == '1'"), Unknown, true, "needs the cluster: ConfigMap a/b"},
-		"time":            {validates("time_now() == '2026-01-02T03:04:05Z' && time_before('2026-01-01T00:00:00Z', time_now())"), Pass, true, "success"},
-		"request":         {validates("request.kind.kind == 'Pod' && request.resource.resource == 'pods' && request.operation == 'CREATE' && request.namespace == 'prod'"), Pass, true, "success"},
-		"libraries":       {validates("hash.md5('a') == md5('a') && sha256('a').startsWith('ca978112') && json.unmarshal('{\"a\": 1}').a == 1 && quantity('1Gi').isGreaterThan(quantity('1Mi')) && image('nginx').registry() == 'index.docker.io' && parseServiceAccount('system:serviceaccount:a:b').Name == 'b' && math.round(1.26, 1) == 1.3"), Pass, true, "success"},
-		"images":          {validates("images.containers.all(i, i != '') && images.initContainers[0] == 'busybox'"), Pass, true, "success"},
-		"random":          {validates("random() == random() && size(random()) == 8 && random('[a-z]{5}-x').matches('^[a-z]{5}-x$')"), Pass, true, "success"},
+		"pass": {validates("object.metadata.name == 'web'"), Pass, true, "success"},
+		"fail": {validates("object.metadata.name == 'x'"), Fail, true, "denied"},
+		"default message": {"  validations: [{expression: 'false'}]\n", Fail, true,
+			"CEL expression validation failed at index 0"},
+		"expression": {"  validations: [{message: m, expression: 'false', messageExpression: \"'name ' + " +
+			"object.metadata.name\"}]\n", Fail, true, "name web"},
+		"bad message": {"  validations: [{message: m, expression: 'false', messageExpression: \"object.nothing\"}]\n",
+			Fail, true, "failed to evaluate message expression: no such key: nothing"},
+		"empty message": {"  validations: [{message: m, expression: 'false', messageExpression: \"''\"}]\n", Fail, true,
+			"CEL expression validation failed at index 0"},
+		"remote message": {"  validations: [{message: m, expression: 'false', messageExpression: " +
+			"\"string(http.Get('https://x').m)\"}]\n", Fail, true, "m"},
+		"annotation": {"  auditAnnotations: [{key: k, valueExpression: \"object.metadata.labels['app']\"}]\n" +
+			validates("true"), Pass, true, "success"},
+		"bad annotation": {"  auditAnnotations: [{key: k, valueExpression: \"object.metadata.labels['no']\"}]\n" +
+			validates("true"), Error, true, "failed to evaluate auditAnnotation 'k': no such key: no"},
+		"failed anyway": {"  auditAnnotations: [{key: k, valueExpression: \"object.metadata.labels['no']\"}]\n" +
+			validates("false"), Fail, true, "denied"},
+		"error, Ignore": {"  failurePolicy: Ignore\n" + validates("object.spec.nothing == 1"), Error, true,
+			"expression 'object.spec.nothing == 1' resulted in error: no such key: nothing"},
+		"unknown, fail": {"  validations: [{expression: \"http.Get('https://x').ok\"}, {message: m, expression: 'false'}]\n",
+			Fail, true, "m"},
+		"unknown, error": {"  validations: [{expression: \"http.Get('https://x').ok\"}, {message: m, expression: " +
+			"'object.no'}]\n", Error, true, "expression 'object.no' resulted in error: no such key: no"},
+		"error, fail": {"  validations: [{expression: 'object.no'}, {message: m, expression: 'false'}]\n", Error, true,
+			"expression 'object.no' resulted in error: no such key: no"},
+		"unknown, note": {"  auditAnnotations: [{key: k, valueExpression: \"string(http.Get('https://x').ok)\"}]\n" +
+			validates("true"), Unknown, true, "needs the cluster: an HTTP call"},
+		"all labels": {validates("namespaceObject.metadata.labels.all(k, k != 'x')"), Unknown, true,
+			"needs the cluster: Namespace prod"},
+		"label count": {validates("size(namespaceObject.metadata.labels) > 0"), Unknown, true,
+			"needs the cluster: Namespace prod"},
+		"equal labels": {validates("namespaceObject.metadata.labels != {'a': 'b'}"), Unknown, true,
+			"needs the cluster: Namespace prod"},
+		"label by map": {validates("namespaceObject.metadata.labels.map(k, k).size() == 0"), Unknown, true,
+			"needs the cluster: Namespace prod"},
+		"labels, pairs": {validates("namespaceObject.metadata.labels.all(k, v, v != 'x')"), Unknown, true,
+			"needs the cluster: Namespace prod"},
+		"label variable": {"  variables: [{name: ok, expression: \"namespaceObject.metadata.labels.exists(k, k == 'x')\"}]\n" + validates("!variables.ok"), Unknown, true, "needs the cluster: Namespace prod"},
+		"a namespace":    {validates("namespaceObject != null"), Pass, true, "success"},
+		"own resource": {validates("authorizer.requestResource.check('get').allowed()"), Unknown, true,
+			"needs the cluster: whether a user is authorized"},
+		"bind": {validates("cel.bind(n, object.metadata.name, n == 'web' && n.size() == 3)"), Pass, true,
+			"success"},
+		"value, or": {validates("object.metadata.name.orValue('x') == 'web'"), Pass, true, "success"},
+		"audit":     {"  validationActions: [Audit]\n" + validates("false"), Fail, false, "denied"},
+		"condition": {"  matchConditions: [{name: a, expression: 'false'}]\n" + validates("false"), Skip, true, "skip"},
+		"condition error": {"  matchConditions: [{name: a, expression: '1/0 == 1'}]\n" + validates("true"), Error, true,
+			"division by zero"},
+		"ignored error": {"  failurePolicy: Ignore\n  matchConditions: [{name: a, expression: '1/0 == 1'}]\n" +
+			validates("true"), Skip, false, "division by zero"},
+		"false wins": {"  matchConditions: [{name: a, expression: '1/0 == 1'}, {name: b, expression: 'false'}]\n" +
+			validates("false"), Skip, true, "skip"},
+		"error": {validates("object.spec.nothing == 1"), Error, true,
+			"expression 'object.spec.nothing == 1' resulted in error: no such key: nothing"},
+		"http": {validates("http.Get('https://x').ok"), Unknown, true, "needs the cluster: an HTTP call"},
+		"registry": {validates("has(image.GetMetadata('nginx').config)"), Unknown, true,
+			"needs the cluster: the metadata of an image"},
+		"shadowed": {validates("['nginx'].all(image, image == 'nginx')"), Pass, true, "success"},
+		"look-up": {validates("resource.Get('v1', 'configmaps', 'a', 'b').data.x == '1'"), Unknown, true,
+			"needs the cluster: ConfigMap a/b"},
+		"has look-up": {validates("has(resource.Get('v1', 'configmaps', 'a', 'b').data)"), Unknown, true,
+			"needs the cluster: ConfigMap a/b"},
+		"namespace": {validates("namespaceObject.metadata.labels['env'] == 'x'"), Unknown, true,
+			"needs the cluster: Namespace prod"},
+		"namespace has": {validates("has(namespaceObject.metadata.annotations)"), Unknown, true,
+			"needs the cluster: Namespace prod"},
+		"namespace name": {validates("namespaceObject.metadata.name == 'prod'"), Pass, true, "success"},
+		"authorizer": {validates("authorizer.group('').resource('pods').check('create').allowed()"), Unknown, true,
+			"needs the cluster: whether a user is authorized"},
+		"variable lookup": {"  variables: [{name: cm, expression: \"resource.Get('v1', 'configmaps', 'a', 'b')\"}]\n" +
+			validates("variables.cm.data.x == '1'"), Unknown, true, "needs the cluster: ConfigMap a/b"},
+		"time": {validates("time_now() == '2026-01-02T03:04:05Z' && time_before('2026-01-01T00:00:00Z', time_now())"),
+			Pass, true, "success"},
+		"request": {validates("request.kind.kind == 'Pod' && request.resource.resource == 'pods' && request.operation == " +
+			"'CREATE' && request.namespace == 'prod'"), Pass, true, "success"},
+		"libraries": {validates("hash.md5('a') == md5('a') && sha256('a').startsWith('ca978112') && " +
+			"json.unmarshal('{\"a\": 1}').a == 1 && quantity('1Gi').isGreaterThan(quantity('1Mi')) && " +
+			"image('nginx').registry() == 'index.docker.io' && parseServiceAccount('system:serviceaccount:a:b').Name == 'b' " +
+			"&& math.round(1.26, 1) == 1.3"), Pass, true, "success"},
+		"images": {validates("images.containers.all(i, i != '') && images.initContainers[0] == 'busybox'"), Pass, true,
+			"success"},
+		"random": {validates("random() == random() && size(random()) == 8 && random('[a-z]{5}-x').matches('^[a-z]{5}-x$')"),
+			Pass, true, "success"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := mustVP(t, podPolicy(tt.spec))
 			env := Env{Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-			got := p.Evaluate(t.Context(), &admission.Request{Operation: admission.Create, Object: object(t, twoContainers)}, env)
+			got := p.Evaluate(t.Context(), &admission.Request{Operation: admission.Create, Object: object(t, twoContainers)},
+				env)
 			if len(got) != 1 {
 				t.Fatalf("%+v", got)
 			}
 			if got[0].Outcome != tt.outcome || got[0].Enforce != tt.enforce || got[0].Message != tt.message {
-				t.Errorf("got %s %v %q, want %s %v %q", got[0].Outcome, got[0].Enforce, got[0].Message, tt.outcome, tt.enforce, tt.message)
+				t.Errorf("got %s %v %q, want %s %v %q", got[0].Outcome, got[0].Enforce, got[0].Message, tt.outcome, tt.enforce,
+					tt.message)
 			}
 		})
 	}
 }
 
 func TestAutogen(t *testing.T) {
-	p := mustVP(t, podPolicy(validates("object.spec.containers.all(c, c.image != 'bad') && !has(object.metadata.labels.x) && object.metadata.namespace == 'ns'")))
-	deploy := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d, namespace: ns, labels: {x: '1'}}\nspec: {template: {metadata: {labels: {y: '1'}}, spec: {containers: [{image: good}, {image: bad}]}}}"
-	cron := "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: d, namespace: ns}\nspec: {jobTemplate: {spec: {template: {metadata: {labels: {x: '1'}}, spec: {containers: [{image: good}]}}}}}"
+	p := mustVP(t, podPolicy(validates("object.spec.containers.all(c, c.image != 'bad') && "+
+		"!has(object.metadata.labels.x) && object.metadata.namespace == 'ns'")))
+	deploy := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d, namespace: ns, labels: {x: '1'}}\n" +
+		"spec: {template: {metadata: {labels: {y: '1'}}, spec: {containers: [{image: good}, {image: bad}]}}}"
+	cron := "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: d, namespace: ns}\n" +
+		"spec: {jobTemplate: {spec: {template: {metadata: {labels: {x: '1'}}, spec: {containers: [{image: good}]}}}}}"
 	for text, want := range map[string]string{
 		deploy: "/spec/template/spec/containers/1/image",
 		cron:   "/spec/jobTemplate/spec/template/metadata/labels/x",
-		"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d, namespace: m}\nspec: {template: {metadata: {labels: {y: '1'}}, spec: {containers: []}}}": "/metadata/namespace",
+		"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d, namespace: m}\n" +
+			"spec: {template: {metadata: {labels: {y: '1'}}, spec: {containers: []}}}": "/metadata/namespace",
 	} {
 		got := p.Evaluate(t.Context(), &admission.Request{Operation: admission.Create, Object: object(t, text)}, Env{})
 		if len(got) != 1 || !slices.Equal(got[0].Fields, []string{want}) {
@@ -239,14 +308,18 @@ func TestAutogen(t *testing.T) {
 		}
 	}
 	p = mustVP(t, podPolicy("  autogen: {podControllers: {controllers: [cronjobs]}}\n"+validates("false")))
-	if got := p.Evaluate(t.Context(), &admission.Request{Operation: admission.Create, Object: object(t, deploy)}, Env{}); len(got) != 0 {
+	if got := p.Evaluate(t.Context(), &admission.Request{Operation: admission.Create, Object: object(t, deploy)},
+		Env{}); len(got) != 0 {
 		t.Errorf("a controller that is not listed got %+v", got)
 	}
 }
 
 func TestExceptions(t *testing.T) {
-	seed := podPolicy(validates("!has(object.spec.volumes) || object.spec.volumes.all(vol, kyverno.allowedValues.volumeTypes.exists(type, has(vol[type])) || has(vol.emptyDir))"))
-	released := podPolicy(validates("object.spec.containers.all(c, c.?securityContext.?capabilities.?add.orValue([]).all(x, string(c.image) in exceptions.allowedImages && x in exceptions.allowedValues || x == 'CHOWN'))"))
+	seed := podPolicy(validates("!has(object.spec.volumes) || object.spec.volumes.all(vol, " +
+		"kyverno.allowedValues.volumeTypes.exists(type, has(vol[type])) || has(vol.emptyDir))"))
+	released := podPolicy(validates("object.spec.containers.all(c, " +
+		"c.?securityContext.?capabilities.?add.orValue([]).all(x, string(c.image) in exceptions.allowedImages && x in " +
+		"exceptions.allowedValues || x == 'CHOWN'))"))
 	r := &admission.Request{Operation: admission.Create, Object: object(t, twoContainers)}
 	names := func(in []*Exception) (out []string) {
 		for _, e := range in {
@@ -261,26 +334,46 @@ func TestExceptions(t *testing.T) {
 		used       []string
 		combined   bool
 	}{
-		"none":            {seed, nil, Fail, nil, false},
-		"named value":     {seed, []*Exception{exceptionOf(t, "e", "  allowedValues: {volumeTypes: [hostPath]}\n")}, Pass, []string{"e"}, false},
-		"other name":      {seed, []*Exception{exceptionOf(t, "e", "  allowedValues: {types: [hostPath]}\n")}, Fail, nil, false},
-		"other value":     {seed, []*Exception{exceptionOf(t, "e", "  allowedValues: {volumeTypes: [nfs]}\n")}, Fail, nil, false},
-		"condition":       {seed, []*Exception{exceptionOf(t, "e", "  matchConditions: [{name: c, expression: \"object.metadata.name == 'x'\"}]\n  allowedValues: {volumeTypes: [hostPath]}\n")}, Fail, nil, false},
-		"condition error": {seed, []*Exception{exceptionOf(t, "e", "  matchConditions: [{name: c, expression: \"object.nothing == 'x'\"}]\n")}, Fail, nil, false},
-		"error, no fault": {podPolicy(validates("true")), []*Exception{exceptionOf(t, "e", "  matchConditions: [{name: c, expression: \"object.nothing == 'x'\"}]\n")}, Error, nil, false},
-		"error, Ignore":   {podPolicy("  failurePolicy: Ignore\n" + validates("true")), []*Exception{exceptionOf(t, "e", "  matchConditions: [{name: c, expression: \"object.nothing == 'x'\"}]\n")}, Pass, nil, false},
-		"one is false":    {podPolicy(validates("true")), []*Exception{exceptionOf(t, "e", "  matchConditions: [{name: c, expression: \"object.nothing == 'x'\"}, {name: d, expression: 'false'}]\n")}, Pass, nil, false},
-		"whole":           {seed, []*Exception{exceptionOf(t, "e", "  matchConditions: [{name: c, expression: \"object.metadata.name == 'web'\"}]\n")}, Skip, []string{"e"}, false},
-		"expired":         {seed, []*Exception{exceptionOf(t, "e", "  expiresAt: '2025-12-31T00:00:00Z'\n")}, Fail, nil, false},
-		"not expired":     {seed, []*Exception{exceptionOf(t, "e", "  expiresAt: '2026-12-31T00:00:00Z'\n")}, Skip, []string{"e"}, false},
-		"both in one":     {released, []*Exception{exceptionOf(t, "e", "  images: ['nginx:1.25']\n  allowedValues: [NET_RAW]\n")}, Pass, []string{"e"}, false},
-		"combined":        {released, []*Exception{exceptionOf(t, "i", "  images: ['nginx:1.25']\n"), exceptionOf(t, "x", "  images: [other]\n"), exceptionOf(t, "v", "  images: [foo]\n  allowedValues: [NET_RAW]\n")}, Pass, []string{"i", "v"}, true},
-		"one is enough":   {released, []*Exception{exceptionOf(t, "i", "  images: ['nginx:1.25']\n"), exceptionOf(t, "v", "  images: ['nginx:1.25']\n  allowedValues: [NET_RAW]\n")}, Pass, []string{"v"}, false},
-		"not known":       {seed, []*Exception{exceptionOf(t, "e", "  matchConditions: [{name: c, expression: \"namespaceObject.metadata.labels.a == 'x'\"}]\n")}, Unknown, nil, false},
+		"none": {seed, nil, Fail, nil, false},
+		"named value": {seed, []*Exception{exceptionOf(t, "e", "  allowedValues: {volumeTypes: [hostPath]}\n")}, Pass,
+			[]string{"e"}, false},
+		"other name": {seed, []*Exception{exceptionOf(t, "e", "  allowedValues: {types: [hostPath]}\n")}, Fail, nil,
+			false},
+		"other value": {seed, []*Exception{exceptionOf(t, "e", "  allowedValues: {volumeTypes: [nfs]}\n")}, Fail, nil,
+			false},
+		"condition": {seed, []*Exception{exceptionOf(t, "e", "  matchConditions: [{name: c, expression: "+
+			"\"object.metadata.name == 'x'\"}]\n  allowedValues: {volumeTypes: [hostPath]}\n")}, Fail, nil, false},
+		"condition error": {seed, []*Exception{exceptionOf(t, "e", "  matchConditions: [{name: c, expression: "+
+			"\"object.nothing == 'x'\"}]\n")}, Fail, nil, false},
+		"error, no fault": {podPolicy(validates("true")),
+			[]*Exception{exceptionOf(t, "e", "  matchConditions: [{name: c, expression: \"object.nothing == 'x'\"}]\n")}, Error,
+			nil, false},
+		"error, Ignore": {podPolicy("  failurePolicy: Ignore\n" + validates("true")),
+			[]*Exception{exceptionOf(t, "e", "  matchConditions: [{name: c, expression: \"object.nothing == 'x'\"}]\n")}, Pass,
+			nil, false},
+		"one is false": {podPolicy(validates("true")),
+			[]*Exception{exceptionOf(t, "e", "  matchConditions: [{name: c, expression: \"object.nothing == 'x'\"}, {name: d, "+
+				"expression: 'false'}]\n")}, Pass, nil, false},
+		"whole": {seed, []*Exception{exceptionOf(t, "e", "  matchConditions: [{name: c, expression: "+
+			"\"object.metadata.name == 'web'\"}]\n")}, Skip, []string{"e"}, false},
+		"expired": {seed, []*Exception{exceptionOf(t, "e", "  expiresAt: '2025-12-31T00:00:00Z'\n")}, Fail, nil, false},
+		"not expired": {seed, []*Exception{exceptionOf(t, "e", "  expiresAt: '2026-12-31T00:00:00Z'\n")}, Skip,
+			[]string{"e"}, false},
+		"both in one": {released, []*Exception{exceptionOf(t, "e",
+			"  images: ['nginx:1.25']\n  allowedValues: [NET_RAW]\n")}, Pass, []string{"e"}, false},
+		"combined": {released, []*Exception{exceptionOf(t, "i", "  images: ['nginx:1.25']\n"),
+			exceptionOf(t, "x", "  images: [other]\n"), exceptionOf(t, "v", "  images: [foo]\n  allowedValues: [NET_RAW]\n")},
+			Pass, []string{"i", "v"}, true},
+		"one is enough": {released, []*Exception{exceptionOf(t, "i", "  images: ['nginx:1.25']\n"),
+			exceptionOf(t, "v", "  images: ['nginx:1.25']\n  allowedValues: [NET_RAW]\n")}, Pass, []string{"v"}, false},
+		"not known": {seed, []*Exception{exceptionOf(t, "e", "  matchConditions: [{name: c, expression: "+
+			"\"namespaceObject.metadata.labels.a == 'x'\"}]\n")}, Unknown, nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := mustVP(t, tt.policy).Evaluate(t.Context(), r, Env{Exceptions: tt.exceptions, Now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)})
-			if len(got) != 1 || got[0].Outcome != tt.outcome || got[0].Combined != tt.combined || !slices.Equal(names(got[0].Exceptions), tt.used) {
+			got := mustVP(t, tt.policy).Evaluate(t.Context(), r, Env{Exceptions: tt.exceptions,
+				Now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)})
+			if len(got) != 1 || got[0].Outcome != tt.outcome || got[0].Combined != tt.combined ||
+				!slices.Equal(names(got[0].Exceptions), tt.used) {
 				t.Fatalf("%+v", got)
 			}
 		})
@@ -292,17 +385,25 @@ func TestProblems(t *testing.T) {
 		spec string
 		want string
 	}{
-		"syntax":     {"  validations:\n  - expression: object.spec.x ==\n", "p.yaml:9:33: the expression does not compile: Syntax error: mismatched input '<EOF>'"},
-		"quoted":     {"  validations:\n  - expression: 'object.foo(1)'\n", "p.yaml:9:28: the expression does not compile: undeclared reference to 'foo'"},
-		"literal":    {"  validations:\n  - expression: |\n      true &&\n      nothing\n", "p.yaml:11: the expression does not compile: undeclared reference to 'nothing'"},
-		"type":       {"  validations:\n  - expression: '1 + 1'\n", "p.yaml:9:5: the expression gives int, it must give bool"},
-		"variable":   {"  variables:\n  - {name: pods, expression: '1'}\n  validations:\n  - expression: variables.pod == 1\n", "p.yaml:11:26: the variable \"pod\" is not defined before this place; did you mean \"pods\"?"},
-		"later":      {"  variables:\n  - {name: a, expression: 'variables.b'}\n  - {name: b, expression: '1'}\n  validations:\n  - expression: 'true'\n", "the variable \"b\" is not defined before this place"},
-		"action":     {"  validationActions: [Block]\n  validations:\n  - expression: 'true'\n", "\"Block\" is no validation action"},
-		"nothing":    {"  validations: []\n", "the policy validates nothing"},
-		"empty":      {"  validations:\n  - expression: ''\n", "the expression is empty"},
-		"has":        {"  validations:\n  - expression: has(object)\n", "invalid argument to has() macro"},
-		"controller": {"  autogen: {podControllers: {controllers: [deployment]}}\n  validations:\n  - expression: 'true'\n", "\"deployment\" is no pod controller"},
+		"syntax": {"  validations:\n  - expression: object.spec.x ==\n",
+			"p.yaml:9:33: the expression does not compile: Syntax error: mismatched input '<EOF>'"},
+		"quoted": {"  validations:\n  - expression: 'object.foo(1)'\n",
+			"p.yaml:9:28: the expression does not compile: undeclared reference to 'foo'"},
+		"literal": {"  validations:\n  - expression: |\n      true &&\n      nothing\n",
+			"p.yaml:11: the expression does not compile: undeclared reference to 'nothing'"},
+		"type": {"  validations:\n  - expression: '1 + 1'\n",
+			"p.yaml:9:5: the expression gives int, it must give bool"},
+		"variable": {"  variables:\n  - {name: pods, expression: '1'}\n  validations:\n  - expression: variables.pod == 1\n",
+			"p.yaml:11:26: the variable \"pod\" is not defined before this place; did you mean \"pods\"?"},
+		"later": {"  variables:\n  - {name: a, expression: 'variables.b'}\n  - {name: b, expression: '1'}\n" +
+			"  validations:\n  - expression: 'true'\n", "the variable \"b\" is not defined before this place"},
+		"action": {"  validationActions: [Block]\n  validations:\n  - expression: 'true'\n",
+			"\"Block\" is no validation action"},
+		"nothing": {"  validations: []\n", "the policy validates nothing"},
+		"empty":   {"  validations:\n  - expression: ''\n", "the expression is empty"},
+		"has":     {"  validations:\n  - expression: has(object)\n", "invalid argument to has() macro"},
+		"controller": {"  autogen: {podControllers: {controllers: [deployment]}}\n  validations:\n  - expression: 'true'\n",
+			"\"deployment\" is no pod controller"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, problems := compileVP(t, podPolicy(tt.spec))
@@ -316,7 +417,9 @@ func TestProblems(t *testing.T) {
 // TestInputUnchangedAndParallel holds that objects are never written and that results do not depend on what
 // else runs.
 func TestInputUnchangedAndParallel(t *testing.T) {
-	p := mustVP(t, podPolicy("  variables:\n  - {name: cs, expression: 'object.spec.containers + object.spec.initContainers'}\n"+validates("variables.cs.all(c, !c.securityContext.privileged) && namespaceObject.metadata.name == 'x'")))
+	p := mustVP(t, podPolicy("  variables:\n  - {name: cs, expression: 'object.spec.containers + "+
+		"object.spec.initContainers'}\n"+validates("variables.cs.all(c, !c.securityContext.privileged) && "+
+		"namespaceObject.metadata.name == 'x'")))
 	o := object(t, twoContainers)
 	before, _ := json.Marshal(o)
 	want := p.Evaluate(t.Context(), &admission.Request{Operation: admission.Create, Object: o}, Env{})

@@ -73,12 +73,14 @@ func (c *compiler) compile(pointer, source string, want ...*cel.Type) *expressio
 	checked, issues := c.lang.env.Compile(source)
 	if issues.Err() != nil {
 		for _, e := range issues.Errors() {
-			c.located(pointer, e.Location.Line(), e.Location.Column()+1, "the expression does not compile: "+firstLine(e.Message))
+			c.located(pointer, e.Location.Line(), e.Location.Column()+1, "the expression does not compile: "+
+				firstLine(e.Message))
 		}
 		return nil
 	}
 	gives := checked.OutputType()
-	if len(want) > 0 && !slices.ContainsFunc(want, func(t *cel.Type) bool { return gives.IsExactType(t) }) && !gives.IsExactType(cel.DynType) && !gives.IsExactType(cel.AnyType) {
+	if len(want) > 0 && !slices.ContainsFunc(want, func(t *cel.Type) bool { return gives.IsExactType(t) }) &&
+		!gives.IsExactType(cel.DynType) && !gives.IsExactType(cel.AnyType) {
 		c.problem(pointer, "the expression gives %s, it must give %s", gives, want[0])
 		return nil
 	}
@@ -129,7 +131,8 @@ func (c *compiler) declaredOnly(pointer string, a *ast.AST) bool {
 			return
 		}
 		s := e.AsSelect()
-		if s.IsTestOnly() || s.Operand().Kind() != ast.IdentKind || s.Operand().AsIdent() != identVariables || c.declared[s.FieldName()] {
+		if s.IsTestOnly() || s.Operand().Kind() != ast.IdentKind || s.Operand().AsIdent() != identVariables ||
+			c.declared[s.FieldName()] {
 			return
 		}
 		at := a.SourceInfo().GetStartLocation(e.ID())
@@ -173,7 +176,9 @@ func (e *expression) run(a *activation) (ref.Val, error) {
 
 // quick runs a program that tracks no cost. It is not done where it takes too many iterations: the cost then
 // decides.
-func (a *activation) quick(p cel.Program) (out ref.Val, err error, done bool) { //nolint:revive // done says whether there is an error at all
+//
+//nolint:revive // done says whether there is an error at all
+func (a *activation) quick(p cel.Program) (out ref.Val, err error, done bool) {
 	before := a.state.iterations
 	a.state.iterations = maxIterations
 	v, _, err := p.Eval(a)

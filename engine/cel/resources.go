@@ -31,7 +31,8 @@ func kindOf(group, plural string) string {
 	switch {
 	case strings.HasSuffix(plural, "ies"):
 		return plural[:len(plural)-3] + "y"
-	case strings.HasSuffix(plural, "ches"), strings.HasSuffix(plural, "shes"), strings.HasSuffix(plural, "sses"), strings.HasSuffix(plural, "xes"):
+	case strings.HasSuffix(plural, "ches"), strings.HasSuffix(plural, "shes"), strings.HasSuffix(plural, "sses"),
+		strings.HasSuffix(plural, "xes"):
 		return plural[:len(plural)-2]
 	}
 	return strings.TrimSuffix(plural, "s")

@@ -53,10 +53,11 @@ func CompileRule(doc policy.Document, spec RuleSpec) (*Rule, []policy.Problem) {
 	if policy.HasErrors(c.problems) {
 		return nil, c.problems
 	}
-	return &Rule{name: spec.Name, message: strings.TrimSpace(spec.Message), program: p, paramKind: spec.ParamKind, paramRef: spec.ParamRef, readsNamespace: c.readsNamespace}, c.problems
+	return &Rule{name: spec.Name, message: strings.TrimSpace(spec.Message), program: p, paramKind: spec.ParamKind,
+		paramRef: spec.ParamRef, readsNamespace: c.readsNamespace}, c.problems
 }
 
-// Evaluate answers one result. Whether the rule matches the request, and whether an exception takes it away,
+// Evaluate returns one result. Whether the rule matches the request, and whether an exception takes it away,
 // is the caller's to say, as is Enforce.
 func (r *Rule) Evaluate(ctx context.Context, req *admission.Request, env Env) Result {
 	params, err := r.program.params(ctx, req, env, r.paramKind, r.paramRef)
@@ -88,7 +89,8 @@ func (r *Rule) judge(v verdict) Result {
 		out.Outcome, out.Message = Skip, "cel preconditions not met"
 	case v.failed:
 		out.Outcome, out.Fields, out.Old = Fail, v.fields, v.old
-		for _, out.Message = range []string{strings.TrimSpace(v.message), r.message, "failed expression: " + strings.TrimSpace(r.program.validations[v.index].expr.source)} {
+		for _, out.Message = range []string{strings.TrimSpace(v.message), r.message,
+			"failed expression: " + strings.TrimSpace(r.program.validations[v.index].expr.source)} {
 			if out.Message != "" {
 				break
 			}

@@ -117,7 +117,7 @@ func (a *allowance) Get(key ref.Val) ref.Val {
 	return v
 }
 
-// Contains answers the operator in, for a value that is let through and for the name of a list.
+// Contains evaluates the operator in, for a value that is let through and for the name of a list.
 func (a *allowance) Contains(v ref.Val) ref.Val {
 	s, ok := v.(types.String)
 	if !ok {

@@ -87,7 +87,8 @@ func (c *compiler) block(raw map[string]any, at string) (block, error) {
 	for _, field := range sortedKeys(raw) {
 		here := at + "/" + escape(field)
 		if field != "any" && field != "all" {
-			return block{}, &CompileError{Pointer: here, Message: "unknown field " + quote(field) + ": conditions stand under any and all"}
+			return block{}, &CompileError{Pointer: here, Message: "unknown field " + quote(field) +
+				": conditions stand under any and all"}
 		}
 		if raw[field] == nil {
 			continue
@@ -100,7 +101,8 @@ func (c *compiler) block(raw map[string]any, at string) (block, error) {
 		for i, element := range list {
 			m, ok := element.(map[string]any)
 			if !ok {
-				return block{}, &CompileError{Pointer: here + "/" + strconv.Itoa(i), Message: "a condition is a map of key, operator and value"}
+				return block{}, &CompileError{Pointer: here + "/" + strconv.Itoa(i),
+					Message: "a condition is a map of key, operator and value"}
 			}
 			one, err := c.condition(m, here+"/"+strconv.Itoa(i))
 			if err != nil {
@@ -119,13 +121,15 @@ func (c *compiler) block(raw map[string]any, at string) (block, error) {
 
 func (c *compiler) condition(raw map[string]any, at string) (condition, error) {
 	if c.count++; c.count > maxConditions {
-		return condition{}, &CompileError{Pointer: at, Message: fmt.Sprintf("there are more than %d conditions", maxConditions)}
+		return condition{}, &CompileError{Pointer: at, Message: fmt.Sprintf("there are more than %d conditions",
+			maxConditions)}
 	}
 	for _, field := range sortedKeys(raw) {
 		switch field {
 		case "key", "operator", "value", "message":
 		default:
-			return condition{}, &CompileError{Pointer: at + "/" + escape(field), Message: "unknown field " + quote(field) + ": a condition has key, operator, value and message"}
+			return condition{}, &CompileError{Pointer: at + "/" + escape(field), Message: "unknown field " + quote(field) +
+				": a condition has key, operator, value and message"}
 		}
 	}
 	for _, field := range []string{"key", "operator", "value"} {
@@ -139,7 +143,8 @@ func (c *compiler) condition(raw map[string]any, at string) (condition, error) {
 		return condition{}, &CompileError{Pointer: at + "/operator", Message: "the operator must be a string"}
 	}
 	if one.operator, ok = operatorOf(name); !ok {
-		return condition{}, &CompileError{Pointer: at + "/operator", Message: "unknown operator " + quote(name) + ": use one of " + operatorNames}
+		return condition{}, &CompileError{Pointer: at + "/operator", Message: "unknown operator " + quote(name) +
+			": use one of " + operatorNames}
 	}
 	var err error
 	if one.key, err = c.tree(at + "/key"); err != nil {

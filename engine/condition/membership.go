@@ -40,7 +40,7 @@ func prepare(value any) members {
 	return members{invalid: true}
 }
 
-// jsonTexts is the strings of a JSON list, or the text itself where it is no JSON.
+// jsonTexts is the strings of a JSON list, or the text itself where it is not JSON.
 func jsonTexts(text string) (texts []string, invalid bool) {
 	if !json.Valid([]byte(text)) {
 		return []string{text}, false
@@ -62,7 +62,7 @@ func scalarKey(key any) (string, bool) {
 	return "", false
 }
 
-// holdsKey looks for a single key; it answers false for ok where the value cannot hold keys.
+// holdsKey looks for a single key; it returns false for ok where the value cannot hold keys.
 func (m *members) holdsKey(key string) (found, ok bool) {
 	switch {
 	case m.isList:
@@ -93,7 +93,7 @@ func (m *members) holdsEach() (lookUp func(key string) bool, ok bool) {
 }
 
 // membership makes one of the operators that look for keys. Negative ones are true for a single key that
-// is not found; each answers for the keys of a list, given the look-up of one. Only the operators with
+// is not found; each decides for the keys of a list, given the look-up of one. Only the operators with
 // numbers, AnyIn and AnyNotIn, compare the keys of a list with a value that is a number or bool.
 func membership(negative, numbers bool, each func(keys []string, found func(string) bool) bool) func(value any) test {
 	return func(value any) test {
@@ -112,7 +112,7 @@ func membership(negative, numbers bool, each func(keys []string, found func(stri
 				return !negative
 			}
 			if m.outside != nil && negative && numbers {
-				// AnyNotIn asks for a key outside the range, which a text that is no number is not.
+				// AnyNotIn asks for a key outside the range, which a text that is not a number is not.
 				return slices.ContainsFunc(keys, func(key string) bool { return m.outside.Matches(key) })
 			}
 			found, ok := m.holdsEach()
@@ -171,7 +171,7 @@ func exactly(value any, negative bool) test {
 		}
 		keys := sprints(list)
 		if m.isText && len(keys) == 1 && keys[0] == m.text {
-			// Kyverno answers true here for both operators.
+			// Kyverno returns true here for both operators.
 			return true
 		}
 		if m.invalid || m.isNumber || m.isList && slices.ContainsFunc(value.([]any), notString) {

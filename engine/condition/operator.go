@@ -14,7 +14,8 @@ type test func(key any) bool
 type operator func(value any) test
 
 // operatorNames are the names for people.
-const operatorNames = "Equals, NotEquals, AnyIn, AllIn, AnyNotIn, AllNotIn, GreaterThan, GreaterThanOrEquals, LessThan, LessThanOrEquals"
+const operatorNames = "Equals, NotEquals, AnyIn, AllIn, AnyNotIn, AllNotIn, GreaterThan, GreaterThanOrEquals, " +
+	"LessThan, LessThanOrEquals"
 
 // operatorOf finds an operator by its name, the deprecated ones included
 // (https://kyverno.io/docs/policy-types/cluster-policy/preconditions/#operators).

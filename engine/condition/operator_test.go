@@ -319,7 +319,8 @@ func TestOperators(t *testing.T) {
 func TestOppositeOperators(t *testing.T) {
 	keys := []any{"a", "ab", "a*", int64(5), 5.5, true, "1h", "1Gi"}
 	values := []any{list("a", "b"), list(), list("*"), list(int64(5)), `["a"]`, "1-10"}
-	for _, opposites := range [][2]string{{"AnyIn", "AnyNotIn"}, {"AllIn", "AllNotIn"}, {"In", "NotIn"}, {"Equals", "NotEquals"}} {
+	for _, opposites := range [][2]string{{"AnyIn", "AnyNotIn"}, {"AllIn", "AllNotIn"}, {"In", "NotIn"},
+		{"Equals", "NotEquals"}} {
 		is, _ := operatorOf(opposites[0])
 		isNot, _ := operatorOf(opposites[1])
 		for _, key := range keys {
@@ -347,7 +348,8 @@ func TestOppositeOperators(t *testing.T) {
 }
 
 func TestIsDeprecated(t *testing.T) {
-	for name, want := range map[string]string{"In": "AnyIn or AllIn", "NotIn": "AnyNotIn or AllNotIn", "Equal": "Equals", "NotEqual": "NotEquals", "DurationLessThan": "LessThan"} {
+	for name, want := range map[string]string{"In": "AnyIn or AllIn", "NotIn": "AnyNotIn or AllNotIn", "Equal": "Equals",
+		"NotEqual": "NotEquals", "DurationLessThan": "LessThan"} {
 		if instead, ok := IsDeprecated(name); !ok || instead != want {
 			t.Errorf("IsDeprecated(%s) = %q, %v", name, instead, ok)
 		}

@@ -21,7 +21,7 @@ func ordered(accepts func(order int) bool) func(value any) test {
 	}
 }
 
-// compare orders a key and a value; it answers false where they cannot be ordered.
+// compare orders a key and a value; it returns false where they cannot be ordered.
 func compare(key, value any) (order int, ok bool) {
 	if k, v, ok := seconds(key, value); ok {
 		return cmp.Compare(k, v), true

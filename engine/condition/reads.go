@@ -26,7 +26,10 @@ func (s *Set) decided(sc *variable.Scope, met bool) []string {
 			continue
 		}
 		// The any list decided where all of it is not met.
-		if b.hasAny && !slices.ContainsFunc(b.any, func(c condition) bool { ok, err := c.holds(sc); return ok && err == nil }) {
+		if b.hasAny && !slices.ContainsFunc(b.any, func(c condition) bool {
+			ok, err := c.holds(sc)
+			return ok && err == nil
+		}) {
 			for j := range b.any {
 				reads = append(reads, b.any[j].readsIf(sc, false)...)
 			}

@@ -52,7 +52,7 @@ request:
 func scope(t testing.TB) *variable.Scope {
 	t.Helper()
 	root := tree(t, requestText).(map[string]any)
-	sc := variable.NewScope(context.Background(), root, jmespath.Env{Now: time.Unix(0, 0)})
+	sc := variable.NewScope(context.Background(), root, jmespath.Env{Now: time.Unix(0, 0)}, nil)
 	sc.Set("allowed", []any{"reg.io/*"})
 	sc.Lazy("limit", func(*variable.Scope) (any, error) { return int64(2), nil })
 	sc.Lazy("broken", func(*variable.Scope) (any, error) { return nil, errors.New("out of reach") })
@@ -106,20 +106,29 @@ func TestEvaluate(t *testing.T) {
 		{`[` + no + `, ` + boom + `]`, false, nil},
 		{`[{all: [` + no + `]}, {all: [` + boom + `]}]`, false, nil},
 		// what is read
-		{`{all: [` + c("{{ request.object.spec.replicas }}", "GreaterThan", "2") + `]}`, true, []string{object + "/spec/replicas"}},
-		{`{all: [` + c("{{ request.object.spec.replicas }}", "LessThan", "2") + `]}`, false, []string{object + "/spec/replicas"}},
-		{`{any: [` + c("{{ request.object.spec.replicas }}", "GreaterThan", "2") + `, ` + c("{{ request.object.spec.paused }}", "Equals", "false") + `]}`,
+		{`{all: [` + c("{{ request.object.spec.replicas }}", "GreaterThan", "2") + `]}`, true,
+			[]string{object + "/spec/replicas"}},
+		{`{all: [` + c("{{ request.object.spec.replicas }}", "LessThan", "2") + `]}`, false,
+			[]string{object + "/spec/replicas"}},
+		{`{any: [` + c("{{ request.object.spec.replicas }}", "GreaterThan", "2") + `, ` +
+			c("{{ request.object.spec.paused }}", "Equals", "false") + `]}`,
 			true, []string{object + "/spec/paused", object + "/spec/replicas"}},
-		{`{any: [` + c("{{ request.object.spec.replicas }}", "GreaterThan", "9") + `, ` + c("{{ request.object.spec.paused }}", "Equals", "false") + `]}`,
+		{`{any: [` + c("{{ request.object.spec.replicas }}", "GreaterThan", "9") + `, ` +
+			c("{{ request.object.spec.paused }}", "Equals", "false") + `]}`,
 			true, []string{object + "/spec/paused"}},
-		{`{any: [` + yes + `, ` + boom + `, ` + c("{{ request.object.spec.paused }}", "Equals", "false") + `]}`, true, []string{object + "/spec/paused"}},
-		{`{all: [` + c("{{ request.object.spec.replicas }}", "Equals", "3") + `, ` + c("{{ request.object.spec.paused }}", "Equals", "true") + `]}`,
+		{`{any: [` + yes + `, ` + boom + `, ` + c("{{ request.object.spec.paused }}", "Equals", "false") + `]}`, true,
+			[]string{object + "/spec/paused"}},
+		{`{all: [` + c("{{ request.object.spec.replicas }}", "Equals", "3") + `, ` + c("{{ request.object.spec.paused }}",
+			"Equals", "true") + `]}`,
 			false, []string{object + "/spec/paused"}},
-		{`{any: [` + c("{{ request.object.spec.replicas }}", "Equals", "4") + `], all: [` + c("{{ request.object.spec.paused }}", "Equals", "false") + `]}`,
+		{`{any: [` + c("{{ request.object.spec.replicas }}", "Equals", "4") + `], all: [` +
+			c("{{ request.object.spec.paused }}", "Equals", "false") + `]}`,
 			false, []string{object + "/spec/replicas"}},
-		{`{any: [` + c("{{ request.object.spec.replicas }}", "Equals", "3") + `], all: [` + c("{{ request.object.spec.paused }}", "Equals", "true") + `]}`,
+		{`{any: [` + c("{{ request.object.spec.replicas }}", "Equals", "3") + `], all: [` +
+			c("{{ request.object.spec.paused }}", "Equals", "true") + `]}`,
 			false, []string{object + "/spec/paused"}},
-		{`[` + c("{{ request.object.spec.replicas }}", "Equals", "3") + `, ` + c("{{ request.object.spec.paused }}", "Equals", "true") + `]`,
+		{`[` + c("{{ request.object.spec.replicas }}", "Equals", "3") + `, ` + c("{{ request.object.spec.paused }}", "Equals",
+			"true") + `]`,
 			false, []string{object + "/spec/paused"}},
 		{`{all: [` + c("{{ request.object.spec.replicas }}", "NotEquals", `"{{ request.oldObject.spec.replicas }}"`) + `]}`,
 			true, []string{object + "/spec/replicas", "/request/oldObject/spec/replicas"}},
@@ -135,18 +144,26 @@ func TestEvaluate(t *testing.T) {
 		{`{all: [` + c("{{ request.object.spec.containers[].image }}", "AllNotIn", `["*:latest"]`) + `]}`,
 			false, []string{object + "/spec/containers/1/image"}},
 		{`{all: [` + c("{{ request.object.spec.containers[].image }}", "AllNotIn", `["quay.io/*"]`) + `]}`,
-			true, []string{object + "/spec/containers/0/image", object + "/spec/containers/1/image", object + "/spec/containers/2/image"}},
-		{`{all: [` + c("{{ request.object.spec.ports }}", "AnyIn", `"8000-9000"`) + `]}`, true, []string{object + "/spec/ports"}},
-		{`{all: [` + c("{{ request.object.spec.ports[] }}", "AnyIn", `"8000-9000"`) + `]}`, true, []string{object + "/spec/ports/1"}},
+			true, []string{object + "/spec/containers/0/image", object + "/spec/containers/1/image",
+				object + "/spec/containers/2/image"}},
+		{`{all: [` + c("{{ request.object.spec.ports }}", "AnyIn", `"8000-9000"`) + `]}`, true,
+			[]string{object + "/spec/ports"}},
+		{`{all: [` + c("{{ request.object.spec.ports[] }}", "AnyIn", `"8000-9000"`) + `]}`, true,
+			[]string{object + "/spec/ports/1"}},
 		{`{all: [` + c("{{ request.object.spec.containers[].securityContext.privileged }}", "AnyIn", `[true]`) + `]}`,
 			true, []string{object + "/spec/containers/0/securityContext/privileged"}},
-		{`{all: [` + c("{{ length(request.object.spec.containers) }}", "GreaterThan", "2") + `]}`, true, []string{object + "/spec/containers"}},
+		{`{all: [` + c("{{ length(request.object.spec.containers) }}", "GreaterThan", "2") + `]}`, true,
+			[]string{object + "/spec/containers"}},
 		// types survive
-		{`{all: [` + c("{{ request.object.spec.paused }}", "Equals", "true") + `]}`, false, []string{object + "/spec/paused"}},
-		{`{all: [` + c("{{ request.object.spec.timeout }}", "LessThanOrEquals", "90") + `]}`, true, []string{object + "/spec/timeout"}},
+		{`{all: [` + c("{{ request.object.spec.paused }}", "Equals", "true") + `]}`, false,
+			[]string{object + "/spec/paused"}},
+		{`{all: [` + c("{{ request.object.spec.timeout }}", "LessThanOrEquals", "90") + `]}`, true,
+			[]string{object + "/spec/timeout"}},
 		{`{all: [` + c("{{ request.operation }}", "AnyIn", "[CREATE, UPDATE]") + `]}`, true, []string{"/request/operation"}},
-		{`{all: [` + c("x-{{ request.object.metadata.name }}", "Equals", "x-web") + `]}`, true, []string{object + "/metadata/name"}},
-		{`{all: [` + c("{{ request.object.spec.missing || 'none' }}", "Equals", "none") + `]}`, true, []string{object + "/spec/missing"}},
+		{`{all: [` + c("x-{{ request.object.metadata.name }}", "Equals", "x-web") + `]}`, true,
+			[]string{object + "/metadata/name"}},
+		{`{all: [` + c("{{ request.object.spec.missing || 'none' }}", "Equals", "none") + `]}`, true,
+			[]string{object + "/spec/missing"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.set, func(t *testing.T) {
@@ -182,7 +199,8 @@ func TestEvaluateErrors(t *testing.T) {
 		{`[{key: a, operator: Equals, value: a}, {key: a, operator: Equals, value: "{{ missing }}"}]`, "/1/value", true},
 		{`{all: [{key: "{{ broken }}", operator: Equals, value: a}]}`, "/all/0/key", false},
 		// all is evaluated where any has failed
-		{`{any: [{key: a, operator: Equals, value: b}], all: [{key: "{{ missing }}", operator: Equals, value: a}]}`, "/all/0/key", true},
+		{`{any: [{key: a, operator: Equals, value: b}], all: [{key: "{{ missing }}", operator: Equals, value: a}]}`,
+			"/all/0/key", true},
 	}
 	for _, tt := range tests {
 		_, err := mustCompile(t, tt.set).Evaluate(scope(t))
@@ -266,7 +284,8 @@ func TestCompileErrors(t *testing.T) {
 	if !errors.As(err, &ce) || ce.Pointer != "/spec/rules/0/deny~1x/conditions/all/0/operator" {
 		t.Errorf("%v", err)
 	}
-	for _, nowhere := range []string{"/nothing", "/spec/rules/7", "/spec/rules/x", "/spec/rules/0/deny~1x/conditions/all/0/key/a", "spec"} {
+	for _, nowhere := range []string{"/nothing", "/spec/rules/7", "/spec/rules/x",
+		"/spec/rules/0/deny~1x/conditions/all/0/key/a", "spec"} {
 		if _, err := Compile(document, nowhere); !errors.As(err, &ce) {
 			t.Errorf("%s: %v", nowhere, err)
 		}
@@ -329,7 +348,8 @@ func FuzzCompile(f *testing.F) {
 			return
 		}
 		s.Expressions()
-		sc := variable.NewScope(context.Background(), map[string]any{"request": map[string]any{"operation": "CREATE"}}, jmespath.Env{})
+		sc := variable.NewScope(context.Background(), map[string]any{"request": map[string]any{"operation": "CREATE"}},
+			jmespath.Env{}, nil)
 		got, err := s.Evaluate(sc)
 		if met, _, holdsErr := s.Holds(sc); (err == nil) != (holdsErr == nil) || met != got.Met {
 			t.Errorf("Evaluate %v, %v and Holds %v, %v", got, err, met, holdsErr)

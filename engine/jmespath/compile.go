@@ -124,7 +124,8 @@ func (d dialect) translate(ast *parsing.ASTNode, depth int) (*node, error) {
 			n.op, n.arithmetic = opArithmetic, operations[ast.Value.(parsing.TokType)]
 			break
 		}
-		return nil, &SyntaxError{Message: "SyntaxError: Kyverno has no arithmetic operators, use add(), subtract(), multiply(), divide() or modulo()"}
+		return nil, &SyntaxError{Message: "SyntaxError: Kyverno has no arithmetic operators, use add(), subtract(), " +
+			"multiply(), divide() or modulo()"}
 	case parsing.ASTVariable:
 		if d != assertions {
 			return nil, &SyntaxError{Message: "SyntaxError: let expressions and $ are not part of Kyverno's JMESPath"}
@@ -163,7 +164,8 @@ func resolveFunction(n *node, ast *parsing.ASTNode) error {
 		isRef := ast.Children[i].NodeType == parsing.ASTExpRef
 		if wantRef := n.fn.param(i)&kindExpref != 0; isRef != wantRef {
 			if wantRef {
-				return &SyntaxError{Message: fmt.Sprintf("function %s: argument %d must be an expression reference (&...)", name, i+1)}
+				return &SyntaxError{Message: fmt.Sprintf("function %s: argument %d must be an expression reference (&...)", name,
+					i+1)}
 			}
 			return &SyntaxError{Message: fmt.Sprintf("function %s: argument %d cannot be an expression reference", name, i+1)}
 		}
@@ -176,7 +178,8 @@ func resolveFunction(n *node, ast *parsing.ASTNode) error {
 func checkConstants(n *node) error {
 	for i, kid := range n.kids {
 		if kid.op == opExpref && n.op != opCall {
-			return &SyntaxError{Message: fmt.Sprintf("SyntaxError: & is only allowed as an argument of a function (operand %d)", i+1)}
+			return &SyntaxError{Message: fmt.Sprintf("SyntaxError: & is only allowed as an argument of a function (operand %d)",
+				i+1)}
 		}
 	}
 	if n.op != opCall || !n.fn.regex || n.kids[0].op != opLiteral {

@@ -208,7 +208,7 @@ func scalarText(v any) (string, bool) {
 	return formatNumber(n), ok
 }
 
-// labelMatch says whether all labels of the first object are in the second.
+// labelMatch reports whether all labels of the first object are in the second.
 func labelMatch(c *call) (any, error) {
 	labels := c.obj(1)
 	for k, want := range c.obj(0) {
@@ -223,7 +223,7 @@ func labelMatch(c *call) (any, error) {
 	return true, nil
 }
 
-// isExternalURL answers for addresses. A host name would have to be resolved, and what it resolves to in
+// isExternalURL decides for addresses. A host name would have to be resolved, and what it resolves to in
 // the cluster is not known here.
 func isExternalURL(c *call) (any, error) {
 	u, err := url.ParseRequestURI(c.str(0))

@@ -23,7 +23,7 @@ const (
 
 // Env is what an evaluation may know besides its data.
 type Env struct {
-	Now  time.Time // what time_now answers
+	Now  time.Time // what time_now returns
 	Seed uint64    // what random starts from: equal seeds give equal text
 	// Bindings are the values of $name in expressions of assertion trees.
 	Bindings map[string]any

@@ -23,7 +23,8 @@ const (
 // String names the types for people.
 func (k kind) String() string {
 	var names []string
-	for i, name := range []string{"String", "Number", "Array", "Object", "StringArray", "NumberArray", "Any", "Expression"} {
+	for i, name := range []string{"String", "Number", "Array", "Object", "StringArray", "NumberArray", "Any",
+		"Expression"} {
 		if k&(1<<i) != 0 {
 			names = append(names, name)
 		}
@@ -31,7 +32,7 @@ func (k kind) String() string {
 	return strings.Join(names, " or ")
 }
 
-// takes says whether a value is of one of the types.
+// takes reports whether a value is of one of the types.
 func (k kind) takes(v any) bool {
 	if k&(kindAny|kindExpref) != 0 { // references are checked when the expression is compiled
 		return true

@@ -114,7 +114,8 @@ func TestStringFunctions(t *testing.T) {
 		{"equal_fold('Go', 'go')", "true"},
 		{"equal_fold('pizza', 'APPLE')", "false"},
 		{"equal_fold(`1`, '1')", "error: argument #1"},
-		{"replace('Lorem ipsum dolor sit amet foo ipsum bar ipsum', 'ipsum', 'muspi', `2`)", `"Lorem muspi dolor sit amet foo muspi bar ipsum"`},
+		{"replace('Lorem ipsum dolor sit amet foo ipsum bar ipsum', 'ipsum', 'muspi', `2`)",
+			`"Lorem muspi dolor sit amet foo muspi bar ipsum"`},
 		{"replace('aaa', 'a', 'b', `-1`)", `"bbb"`},
 		{"replace('aaa', 'a', 'b', `0`)", `"aaa"`},
 		{"replace('aaa', 'a', 'b', `1.5`)", "error: argument #4 is not a whole number"},
@@ -174,7 +175,8 @@ func TestStringFunctions(t *testing.T) {
 		{"regex_match('x', `null`)", "error: argument #2"},
 		{"regex_replace_all('([0-9])([0-9])', 'hello im 42 months old', '${1}1')", `"hello im 41 months old"`},
 		{"regex_replace_all('([Hh]e|G)l', 'Hello world, helworldlo', '${2}G')", `"Glo world, Gworldlo"`},
-		{"regex_replace_all('^docker.io/(.*)$', image_normalize('nginx'), 'harbor.corp.org/$1')", `"harbor.corp.org/nginx:latest"`},
+		{"regex_replace_all('^docker.io/(.*)$', image_normalize('nginx'), 'harbor.corp.org/$1')",
+			`"harbor.corp.org/nginx:latest"`},
 		{"regex_replace_all('x', 'abc', 'y')", `"abc"`},
 		{"regex_replace_all('', 'ab', '-')", `"-a-b-"`},
 		{"regex_replace_all('2', `123`, `9`)", `"193"`},
@@ -289,7 +291,8 @@ func TestTimeFunctions(t *testing.T) {
 		{"time_since('', '2023-01-10T03:14:05-07:00', '2023-01-10T03:14:16-07:00')", `"11s"`},
 		{"time_since('', '2024-05-06T05:08:00Z', '')", `"9s"`},
 		{"time_since('2006-01-02', '2021-01-02', '2021-01-03')", `"24h0m0s"`},
-		{"time_since('Mon Jan _2 15:04:05 MST 2006', 'Mon Jan 02 15:04:05 MST 2021', 'Mon Jan 10 03:14:16 MST 2021')", `"180h10m11s"`},
+		{"time_since('Mon Jan _2 15:04:05 MST 2006', 'Mon Jan 02 15:04:05 MST 2021', 'Mon Jan 10 03:14:16 MST 2021')",
+			`"180h10m11s"`},
 		{"time_since('', 'x', '')", "error: argument #2 is not a time"},
 		{"time_since('', '2023-01-10T03:14:05Z', 'x')", "error: argument #3 is not a time"},
 		{"time_since(`1`, '', '')", "error: argument #1 is not of type String"},
@@ -322,7 +325,8 @@ func TestDataFunctions(t *testing.T) {
 		{"base64_decode('SGVsbG8sIHdvcmxkIQ==')", `"Hello, world!"`},
 		{"base64_decode('*')", "error: not base64"},
 		{"base64_decode(`1`)", "error: argument #1"},
-		{"sha256('alertmanager-kube-prometheus-stack-alertmanager')", `"75c07bb807f2d80a85d34880b8af0c5f29f7c27577076ed5d0e4b427dee7dbcc"`},
+		{"sha256('alertmanager-kube-prometheus-stack-alertmanager')",
+			`"75c07bb807f2d80a85d34880b8af0c5f29f7c27577076ed5d0e4b427dee7dbcc"`},
 		{"sha1('')", `"da39a3ee5e6b4b0d3255bfef95601890afd80709"`},
 		{"md5('')", `"d41d8cd98f00b204e9800998ecf8427e"`},
 		{"sha256(`1`)", "error: argument #1"},
@@ -349,7 +353,8 @@ func TestDataFunctions(t *testing.T) {
 		{"lookup(`[\"x\"]`, 'a')", "error: argument #2 is not of type Number"},
 		{"lookup(`{}`, `1`)", "error: argument #2 is not of type String"},
 		{"lookup('x', 'a')", "error: argument #1 is not of type Array or Object"},
-		{"items(`{\"team\":\"apple\",\"organization\":\"banana\"}`, 'key', 'value')", `[{"key":"organization","value":"banana"},{"key":"team","value":"apple"}]`},
+		{"items(`{\"team\":\"apple\",\"organization\":\"banana\"}`, 'key', 'value')",
+			`[{"key":"organization","value":"banana"},{"key":"team","value":"apple"}]`},
 		{"items(`[{\"team\":\"apple\"}]`, 'key', 'value')", `[{"key":0,"value":{"team":"apple"}}]`},
 		{"items(`{}`, 'k', 'v')", "[]"},
 		{"items('x', 'k', 'v')", "error: argument #1"},
@@ -379,7 +384,8 @@ func TestDataFunctions(t *testing.T) {
 // TestRandomMatches: what random draws matches its expression, and depends on the seed alone.
 func TestRandomMatches(t *testing.T) {
 	for _, pattern := range []string{
-		"[0-9a-z]{5}", "[A-Z0-9]{8}-[A-Z0-9]{4}", "a+b*c?", "(ab|cd){3}", `\d{3}\w`, ".{4}", "[^a-z]{10}", "x{2,}", "(?i)abc", "^a$", "é[à-ö]",
+		"[0-9a-z]{5}", "[A-Z0-9]{8}-[A-Z0-9]{4}", "a+b*c?", "(ab|cd){3}", `\d{3}\w`, ".{4}", "[^a-z]{10}", "x{2,}", "(?i)abc",
+		"^a$", "é[à-ö]",
 	} {
 		source := "random('" + pattern + "')"
 		first := evaluate(source, nil)

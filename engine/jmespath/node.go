@@ -49,7 +49,7 @@ type node struct {
 	arithmetic byte           // opArithmetic: one of + - * / % and d for whole division
 }
 
-// builds says whether the node can name one part of the data more than once; projections only select.
+// builds reports whether the node can name one part of the data more than once; projections only select.
 func (n *node) builds() bool {
 	switch n.op {
 	case opList, opHash, opCall:

@@ -17,8 +17,10 @@ func orderFunctions() []function {
 			return out, nil
 		}},
 		{name: "sort_by", params: []kind{kindArray, kindExpref}, run: sortBy},
-		{name: "max", params: []kind{kindStrings | kindNumbers}, run: func(c *call) (any, error) { return extreme(c.list(0), 1), nil }},
-		{name: "min", params: []kind{kindStrings | kindNumbers}, run: func(c *call) (any, error) { return extreme(c.list(0), -1), nil }},
+		{name: "max", params: []kind{kindStrings | kindNumbers},
+			run: func(c *call) (any, error) { return extreme(c.list(0), 1), nil }},
+		{name: "min", params: []kind{kindStrings | kindNumbers},
+			run: func(c *call) (any, error) { return extreme(c.list(0), -1), nil }},
 		{name: "max_by", params: []kind{kindArray, kindExpref}, run: func(c *call) (any, error) { return extremeBy(c, 1) }},
 		{name: "min_by", params: []kind{kindArray, kindExpref}, run: func(c *call) (any, error) { return extremeBy(c, -1) }},
 		{name: "reverse", params: []kind{kindArray | kindString}, run: reverse},

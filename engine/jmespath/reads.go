@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Reads answers with the fields of data that the expression reads for its result: RFC 6901 pointers,
+// Reads returns the fields of data that the expression reads for its result: RFC 6901 pointers,
 // sorted and unique, as deep as the expression goes.
 //
 //   - Projections give one pointer for each element that exists, filters only those of elements that

@@ -130,7 +130,8 @@ func TestSearch(t *testing.T) {
 		{"request.object.spec.containers[].missing", "[]"},
 		{"request.object.spec.containers[].ports[].port", "[80,443]"},
 		{"request.object.spec.[initContainers, containers][].image", `["nginx","busybox:1.28"]`},
-		{"request.object.spec.[initContainers, containers][]", `[{"image":"nginx","name":"a","ports":[{"port":80},{"port":443}],"securityContext":{"privileged":true}},{"args":["x","y"],"image":"busybox:1.28","name":"b"}]`},
+		{"request.object.spec.[initContainers, containers][]",
+			`[{"image":"nginx","name":"a","ports":[{"port":80},{"port":443}],"securityContext":{"privileged":true}},{"args":["x","y"],"image":"busybox:1.28","name":"b"}]`},
 		{"images.containers.*.name", `["nginx","busybox"]`},
 		{"images.*.*.tag", `[["latest","1.28"]]`},
 		{"request.object.spec.containers[?name == 'b'].image", `["busybox:1.28"]`},
@@ -315,22 +316,23 @@ func TestReads(t *testing.T) {
 		"request.object.spec.containers[-1].name":                     {containers + "/1/name"},
 		"request.object.spec.containers[7].name":                      {containers + "/7/name"},
 		"request.object.spec.containers[1:].name":                     {containers + "/1/name"},
-		"request.object.spec.containers[].ports[].port":               {containers + "/0/ports/0/port", containers + "/0/ports/1/port"},
-		"request.object.spec.[initContainers, containers][].image":    {containers + "/0/image", containers + "/1/image"},
-		"request.object.spec.initContainers[].image":                  {spec + "/initContainers"},
-		"images.containers.*.tag":                                     {"/images/containers/a/tag", "/images/containers/b/tag"},
-		"request.object.spec.{r: replicas, q: ratio}":                 {spec + "/ratio", spec + "/replicas"},
-		"request.object.spec.{r: replicas, q: ratio}.r":               {spec + "/replicas"},
-		"length(request.object.spec.containers)":                      {containers},
-		"request.object.spec.replicas == `3`":                         {spec + "/replicas"},
-		"!(request.object.spec.hostNetwork)":                          {spec + "/hostNetwork"},
-		"request.object.spec.hostNetwork && request.operation":        {spec + "/hostNetwork", "/request/operation"},
-		"request.object.spec.paused && request.operation":             {spec + "/paused"},
-		"lookup(request.object.metadata.labels, 'app')":               {"/request/object/metadata/labels/app"},
-		"lookup(request.object.spec.containers, `1`).name":            {containers + "/1/name"},
-		"not_null(request.object.spec.missing, request.operation)":    {spec + "/missing", "/request/operation"},
-		"map(&name, request.object.spec.containers)":                  {containers + "/0/name", containers + "/1/name"},
-		"sort_by(request.object.spec.containers, &name)[].image":      {containers + "/0/name", containers + "/1/name"},
+		"request.object.spec.containers[].ports[].port": {containers + "/0/ports/0/port",
+			containers + "/0/ports/1/port"},
+		"request.object.spec.[initContainers, containers][].image": {containers + "/0/image", containers + "/1/image"},
+		"request.object.spec.initContainers[].image":               {spec + "/initContainers"},
+		"images.containers.*.tag":                                  {"/images/containers/a/tag", "/images/containers/b/tag"},
+		"request.object.spec.{r: replicas, q: ratio}":              {spec + "/ratio", spec + "/replicas"},
+		"request.object.spec.{r: replicas, q: ratio}.r":            {spec + "/replicas"},
+		"length(request.object.spec.containers)":                   {containers},
+		"request.object.spec.replicas == `3`":                      {spec + "/replicas"},
+		"!(request.object.spec.hostNetwork)":                       {spec + "/hostNetwork"},
+		"request.object.spec.hostNetwork && request.operation":     {spec + "/hostNetwork", "/request/operation"},
+		"request.object.spec.paused && request.operation":          {spec + "/paused"},
+		"lookup(request.object.metadata.labels, 'app')":            {"/request/object/metadata/labels/app"},
+		"lookup(request.object.spec.containers, `1`).name":         {containers + "/1/name"},
+		"not_null(request.object.spec.missing, request.operation)": {spec + "/missing", "/request/operation"},
+		"map(&name, request.object.spec.containers)":               {containers + "/0/name", containers + "/1/name"},
+		"sort_by(request.object.spec.containers, &name)[].image":   {containers + "/0/name", containers + "/1/name"},
 		"'constant'": {},
 	} {
 		e, err := Compile(expression)
@@ -357,8 +359,10 @@ func TestLimits(t *testing.T) {
 		"comparison":        "[" + double("[@, @]", 60) + "," + double("[@, @]", 60) + "] | [0] == [1]",
 		"flatten":           double("[@, @][]", 60),
 		"base64":            double("base64_encode(@)", 60),
-		"yaml":              "parse_yaml('{a: &a [x,x,x,x,x,x,x,x], b: &b [*a,*a,*a,*a,*a,*a,*a,*a], c: &c [*b,*b,*b,*b,*b,*b,*b,*b], d: &d [*c,*c,*c,*c,*c,*c,*c,*c], e: &e [*d,*d,*d,*d,*d,*d,*d,*d], f: &f [*e,*e,*e,*e,*e,*e,*e,*e], g: [*f,*f,*f,*f,*f,*f,*f,*f]}')",
-		"random":            "random('" + strings.Repeat("[a-z]{1000}", 5) + "')",
+		"yaml": "parse_yaml('{a: &a [x,x,x,x,x,x,x,x], b: &b [*a,*a,*a,*a,*a,*a,*a,*a], c: &c " +
+			"[*b,*b,*b,*b,*b,*b,*b,*b], d: &d [*c,*c,*c,*c,*c,*c,*c,*c], e: &e [*d,*d,*d,*d,*d,*d,*d,*d], f: &f " +
+			"[*e,*e,*e,*e,*e,*e,*e,*e], g: [*f,*f,*f,*f,*f,*f,*f,*f]}')",
+		"random": "random('" + strings.Repeat("[a-z]{1000}", 5) + "')",
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, err := Compile(expression)
@@ -412,7 +416,8 @@ func TestNeedsCluster(t *testing.T) {
 
 func TestConcurrentUse(t *testing.T) {
 	data := testData(t)
-	e, err := Compile("request.object.spec.containers[?regex_match('^[a-z]$', name)].{n: name, r: random('[a-z]{4}')} | sort_by(@, &n)")
+	e, err := Compile("request.object.spec.containers[?regex_match('^[a-z]$', name)].{n: name, r: random('[a-z]{4}')} | " +
+		"sort_by(@, &n)")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,8 +27,10 @@ func standardFunctions() []function {
 			}
 			return math.Abs(n.float()), nil
 		}},
-		{name: "ceil", params: []kind{kindNumber}, run: func(c *call) (any, error) { return rounded(c.num(0), math.Ceil), nil }},
-		{name: "floor", params: []kind{kindNumber}, run: func(c *call) (any, error) { return rounded(c.num(0), math.Floor), nil }},
+		{name: "ceil", params: []kind{kindNumber},
+			run: func(c *call) (any, error) { return rounded(c.num(0), math.Ceil), nil }},
+		{name: "floor", params: []kind{kindNumber},
+			run: func(c *call) (any, error) { return rounded(c.num(0), math.Floor), nil }},
 		{name: "avg", params: []kind{kindNumbers}, run: average},
 		{name: "keys", params: []kind{kindObject}, run: func(c *call) (any, error) {
 			keys := sortedKeys(c.obj(0))

@@ -31,7 +31,8 @@ func stringFunctions() []function {
 		{name: "replace_all", params: []kind{s, s, s}, run: func(c *call) (any, error) { return replace(c, -1) }},
 		{name: "to_upper", params: []kind{s}, run: func(c *call) (any, error) { return c.made(strings.ToUpper(c.str(0))) }},
 		{name: "to_lower", params: []kind{s}, run: func(c *call) (any, error) { return c.made(strings.ToLower(c.str(0))) }},
-		{name: "trim", params: []kind{s, s}, run: func(c *call) (any, error) { return strings.Trim(c.str(0), c.str(1)), nil }},
+		{name: "trim", params: []kind{s, s},
+			run: func(c *call) (any, error) { return strings.Trim(c.str(0), c.str(1)), nil }},
 		{name: "trim_prefix", params: []kind{s, s}, run: func(c *call) (any, error) {
 			return strings.TrimPrefix(c.str(0), c.str(1)), nil
 		}},
@@ -99,7 +100,7 @@ func truncate(c *call) (any, error) {
 	return c.str(0), nil
 }
 
-// semverCompare takes a first argument that is no version as 0.0.0, as Kyverno does; a range that cannot
+// semverCompare takes a first argument that is not a version as 0.0.0, as Kyverno does; a range that cannot
 // be read is an error. The ranges are those of blang/semver ("x" placeholders, AND by space, OR by ||).
 func semverCompare(c *call) (any, error) {
 	in, err := semver.ParseRange(c.str(1))

@@ -86,7 +86,8 @@ func (a applier) refuse(at field) error {
 	if a.replace {
 		return nil
 	}
-	return fmt.Errorf("the apply configuration sets %s of %s, which can only be replaced as a whole: write a JSON patch", at.name, cmp.Or(at.parent, "the object"))
+	return fmt.Errorf("the apply configuration sets %s of %s, which can only be replaced as a whole: write a JSON patch",
+		at.name, cmp.Or(at.parent, "the object"))
 }
 
 // atomicMap reports whether a map is replaced as a whole: the x-kubernetes-map-type atomic of the types of

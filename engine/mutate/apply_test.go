@@ -34,26 +34,31 @@ func TestConfiguration(t *testing.T) {
 		at, want                    string // a part of the result, or of the error
 	}{
 		{"a label", pod, `metadata: {labels: {b: y}}`, false, "/metadata/labels", `{a: x, b: y}`},
-		{"a field of a container", pod, `spec: {containers: [{name: b, image: j}]}`, false, "/spec/containers/1", `{name: b, image: j}`},
+		{"a field of a container", pod, `spec: {containers: [{name: b, image: j}]}`, false, "/spec/containers/1",
+			`{name: b, image: j}`},
 		{"others stay", pod, `spec: {containers: [{name: b, image: j}]}`, false, "/spec/containers/0/image", `i`},
 		{"a new container comes last", pod, `spec: {containers: [{name: c}]}`, false, "/spec/containers/2", `{name: c}`},
-		{"a new list", pod, `spec: {volumes: [{name: v, emptyDir: {}}]}`, false, "/spec/volumes", `[{name: v, emptyDir: {}}]`},
+		{"a new list", pod, `spec: {volumes: [{name: v, emptyDir: {}}]}`, false, "/spec/volumes",
+			`[{name: v, emptyDir: {}}]`},
 		{"ports by number and protocol", pod, `spec: {containers: [{name: a, ports: [{containerPort: 80, protocol: TCP, name: web}, {containerPort: 80, protocol: UDP}]}]}`, false,
 			"/spec/containers/0/ports", `[{containerPort: 80, protocol: TCP, name: web}, {containerPort: 80, protocol: UDP}]`},
 		{"a set", pod, `metadata: {finalizers: [f, g]}`, false, "/metadata/finalizers", `[f, g]`},
 		{"an atomic list", pod, `spec: {tolerations: [{key: k}]}`, false, "error", "tolerations of spec"},
-		{"an atomic list of a container", pod, `spec: {containers: [{name: a, args: [x]}]}`, false, "error", "args of containers"},
+		{"an atomic list of a container", pod, `spec: {containers: [{name: a, args: [x]}]}`, false, "error",
+			"args of containers"},
 		{"an atomic map", pod, `spec: {nodeSelector: {zone: z}}`, false, "error", "nodeSelector of spec"},
 		{"an atomic map is replaced", pod, `spec: {nodeSelector: {zone: z}}`, true, "/spec/nodeSelector", `{zone: z}`},
 		{"an atomic list is replaced", pod, `spec: {tolerations: [{key: k}]}`, true, "/spec/tolerations", `[{key: k}]`},
-		{"a list of another group", `{apiVersion: x.io/v1, kind: X, spec: {list: [1]}}`, `spec: {list: [2]}`, false, "/spec/list", `[2]`},
+		{"a list of another group", `{apiVersion: x.io/v1, kind: X, spec: {list: [1]}}`, `spec: {list: [2]}`, false,
+			"/spec/list", `[2]`},
 		{"nothing", pod, `{}`, false, "", pod},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			object, configuration := parsed(t, tt.object).(map[string]any), parsed(t, tt.configuration).(map[string]any)
 			got, err := Configuration(object, configuration, tt.replace)
-			if !reflect.DeepEqual(parsed(t, tt.object), any(object)) || !reflect.DeepEqual(parsed(t, tt.configuration), any(configuration)) {
+			if !reflect.DeepEqual(parsed(t, tt.object), any(object)) || !reflect.DeepEqual(parsed(t, tt.configuration),
+				any(configuration)) {
 				t.Error("an input changed")
 			}
 			if tt.at == "error" {
@@ -98,7 +103,8 @@ func TestJSONPatch(t *testing.T) {
 		{`[{op: add, path: /spec/list/-, value: 3}]`, `{kind: X, metadata: {name: a}, spec: {list: [1, 2, 3]}}`, ""},
 		{`[{op: add, path: /spec/list/0, value: 0}]`, `{kind: X, metadata: {name: a}, spec: {list: [0, 1, 2]}}`, ""},
 		{`[{op: replace, path: /metadata/name, value: b}, {op: remove, path: /spec}]`, `{kind: X, metadata: {name: b}}`, ""},
-		{`[{op: copy, from: /spec/list/1, path: /last}]`, `{kind: X, metadata: {name: a}, spec: {list: [1, 2]}, last: 2}`, ""},
+		{`[{op: copy, from: /spec/list/1, path: /last}]`, `{kind: X, metadata: {name: a}, spec: {list: [1, 2]}, last: 2}`,
+			""},
 		{`[{op: test, path: /metadata/name, value: other}, {op: remove, path: /spec}]`, object, ""},
 		{`[]`, object, ""},
 		{`[{op: add, path: /no/way, value: 1}]`, "", "missing value"},
@@ -135,7 +141,8 @@ func FuzzStrictJSONPatch(f *testing.F) {
 	f.Fuzz(func(t *testing.T, patch, object string) {
 		var ops []any
 		var o admission.Object
-		if len(patch)+len(object) > 1<<12 || utiljson.Unmarshal([]byte(patch), &ops) != nil || utiljson.Unmarshal([]byte(object), &o) != nil || o == nil {
+		if len(patch)+len(object) > 1<<12 || utiljson.Unmarshal([]byte(patch), &ops) != nil ||
+			utiljson.Unmarshal([]byte(object), &o) != nil || o == nil {
 			return
 		}
 		before, _ := json.Marshal(o)
@@ -152,11 +159,13 @@ func FuzzStrictJSONPatch(f *testing.F) {
 // FuzzConfiguration looks for panics and changed inputs, and for a configuration that is not there once it has
 // been applied.
 func FuzzConfiguration(f *testing.F) {
-	f.Add(`{"apiVersion":"v1","kind":"Pod","spec":{"containers":[{"name":"a"},{"name":"a"}]}}`, `{"spec":{"containers":[{"name":"a","image":"i"}]}}`)
+	f.Add(`{"apiVersion":"v1","kind":"Pod","spec":{"containers":[{"name":"a"},{"name":"a"}]}}`,
+		`{"spec":{"containers":[{"name":"a","image":"i"}]}}`)
 	f.Add(`{"kind":"Service","spec":{"ports":[{"port":1}]}}`, `{"spec":{"ports":[{"port":1,"protocol":"TCP"}]}}`)
 	f.Fuzz(func(t *testing.T, object, configuration string) {
 		var o, c admission.Object
-		if len(object)+len(configuration) > 1<<12 || utiljson.Unmarshal([]byte(object), &o) != nil || utiljson.Unmarshal([]byte(configuration), &c) != nil || o == nil || c == nil {
+		if len(object)+len(configuration) > 1<<12 || utiljson.Unmarshal([]byte(object), &o) != nil ||
+			utiljson.Unmarshal([]byte(configuration), &c) != nil || o == nil || c == nil {
 			return
 		}
 		before, _ := json.Marshal([]any{o, c})

@@ -62,7 +62,8 @@ func operations(v any) (ops, error) {
 				return ops{}, fmt.Errorf("operation %d of the patch has an index above %d", i, maxIndex)
 			}
 		}
-		needs := map[string]string{"add": "value", "replace": "value", "test": "value", "move": "from", "copy": "from"}[op.Kind()]
+		needs := map[string]string{"add": "value", "replace": "value", "test": "value", "move": "from",
+			"copy": "from"}[op.Kind()]
 		if _, ok := op[needs]; needs != "" && !ok {
 			return ops{}, fmt.Errorf("operation %d of the patch, %s, needs a %s", i, op.Kind(), needs)
 		}
@@ -71,7 +72,7 @@ func operations(v any) (ops, error) {
 }
 
 // apply gives the object with the patch applied. Like Kyverno, it makes the parents of what is added, and
-// removing what is not there is no error.
+// removing what is not there is not an error.
 func (o ops) apply(object admission.Object) (admission.Object, error) {
 	options := jsonpatch.NewApplyOptions()
 	options.AllowMissingPathOnRemove = true

@@ -16,7 +16,8 @@ type merger struct {
 
 // builtinGroup reports whether an API group is one of Kubernetes itself.
 func builtinGroup(group string) bool {
-	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io") && group != "gateway.networking.k8s.io" && group != "metrics.k8s.io"
+	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io") && group != "gateway.networking.k8s.io" &&
+		group != "metrics.k8s.io"
 }
 
 // field is where in an object something is: its name and the name of what it is in; elements of lists go by
@@ -34,7 +35,8 @@ func (m merger) mergeKeys(f field, elements []any) string {
 	}
 	key := ""
 	switch f.name {
-	case "containers", "initContainers", "ephemeralContainers", "volumes", "env", "imagePullSecrets", "resourceClaims", "schedulingGates", "webhooks", "secrets", "validations":
+	case "containers", "initContainers", "ephemeralContainers", "volumes", "env", "imagePullSecrets", "resourceClaims",
+		"schedulingGates", "webhooks", "secrets", "validations":
 		key = "name"
 	case "ports":
 		switch {
@@ -155,7 +157,10 @@ func (m merger) mergeList(have, patch []any, at field, depth int) (any, error) {
 	var out []any
 	for _, v := range patch {
 		p, _ := v.(map[string]any)
-		same := func(o any) bool { return reflect.DeepEqual(o.(map[string]any)[key], p[key]) } //nolint:forcetypeassert // mergeKeys saw to it
+		same := func(o any) bool {
+			m := o.(map[string]any) //nolint:forcetypeassert // mergeKeys saw to it
+			return reflect.DeepEqual(m[key], p[key])
+		}
 		var current any
 		again := slices.IndexFunc(out, same)
 		if again >= 0 {

@@ -79,7 +79,8 @@ func Compile(document any, pointer string, contexts ContextCompiler) (*Mutation,
 		return nil, err
 	}
 	if out.patch == nil && len(out.each) == 0 {
-		return nil, &CompileError{Pointer: pointer, Message: "a mutate block needs patchStrategicMerge, patchesJson6902 or foreach"}
+		return nil, &CompileError{Pointer: pointer,
+			Message: "a mutate block needs patchStrategicMerge, patchesJson6902 or foreach"}
 	}
 	if _, ok := block["targets"]; ok {
 		return &Mutation{}, nil
@@ -168,7 +169,8 @@ func (c *compiler) loops(block map[string]any, pointer string, depth int) ([]*lo
 		return nil, &CompileError{Pointer: pointer, Message: "must be a list with an entry"}
 	}
 	if depth > maxNesting {
-		return nil, &CompileError{Pointer: pointer, Message: fmt.Sprintf("foreach nests more than %d levels deep", maxNesting)}
+		return nil, &CompileError{Pointer: pointer, Message: fmt.Sprintf("foreach nests more than %d levels deep",
+			maxNesting)}
 	}
 	var out []*loop
 	for i, item := range list {
@@ -200,7 +202,8 @@ func (c *compiler) loop(entry map[string]any, at string, depth int) (*loop, erro
 		return nil, err
 	}
 	if out.patch == nil && len(out.each) == 0 {
-		return nil, &CompileError{Pointer: at, Message: "an entry of foreach needs patchStrategicMerge, patchesJson6902 or foreach"}
+		return nil, &CompileError{Pointer: at,
+			Message: "an entry of foreach needs patchStrategicMerge, patchesJson6902 or foreach"}
 	}
 	if entry["context"] != nil {
 		if c.contexts == nil {
@@ -314,7 +317,8 @@ func (r *runner) loop(s *variable.Scope, l *loop, object admission.Object, depth
 	return object, nil
 }
 
-func (r *runner) element(parent *variable.Scope, l *loop, object admission.Object, element any, index, depth int) (admission.Object, error) {
+func (r *runner) element(parent *variable.Scope, l *loop, object admission.Object, element any,
+	index, depth int) (admission.Object, error) {
 	s := parent.Child()
 	s.Set("element", element)
 	s.Set("elementIndex", int64(index))

@@ -32,7 +32,8 @@ func apply(t *testing.T, rule string, object map[string]any) (map[string]any, []
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := variable.NewScope(t.Context(), map[string]any{"request": map[string]any{"operation": "CREATE", "object": object}}, jmespath.Env{})
+	s := variable.NewScope(t.Context(), map[string]any{"request": map[string]any{"operation": "CREATE", "object": object}},
+		jmespath.Env{}, nil)
 	return m.Apply(s, object)
 }
 
@@ -58,18 +59,21 @@ func TestApply(t *testing.T) {
 			written: []string{"/metadata/labels/c"},
 		},
 		"add if absent": {
-			rule:    `mutate: {patchStrategicMerge: {metadata: {labels: {+(a): x, +(new): "yes"}}, spec: {+(securityContext): {runAsNonRoot: true}}}}`,
-			set:     map[string]any{"/metadata/labels/a": "b", "/metadata/labels/new": "yes", "/spec/securityContext/runAsNonRoot": true},
+			rule: `mutate: {patchStrategicMerge: {metadata: {labels: {+(a): x, +(new): "yes"}}, spec: {+(securityContext): {runAsNonRoot: true}}}}`,
+			set: map[string]any{"/metadata/labels/a": "b", "/metadata/labels/new": "yes",
+				"/spec/securityContext/runAsNonRoot": true},
 			written: []string{"/metadata/labels/new", "/spec/securityContext"},
 		},
 		"conditional element": {
-			rule:    `mutate: {patchStrategicMerge: {spec: {containers: [{(image): "*:latest", imagePullPolicy: Always}]}}}`,
-			set:     map[string]any{"/spec/containers/0/imagePullPolicy": "Always", "/spec/containers/1/imagePullPolicy": "Never", "/spec/containers/0/image": "nginx:latest"},
+			rule: `mutate: {patchStrategicMerge: {spec: {containers: [{(image): "*:latest", imagePullPolicy: Always}]}}}`,
+			set: map[string]any{"/spec/containers/0/imagePullPolicy": "Always",
+				"/spec/containers/1/imagePullPolicy": "Never", "/spec/containers/0/image": "nginx:latest"},
 			written: []string{"/spec/containers/0/imagePullPolicy"},
 		},
 		"every element": {
-			rule:    `mutate: {patchStrategicMerge: {spec: {containers: [{(name): "*", resources: {requests: {+(cpu): 1m}}}]}}}`,
-			set:     map[string]any{"/spec/containers/0/resources/requests/cpu": "1m", "/spec/containers/1/resources/requests/cpu": "1m"},
+			rule: `mutate: {patchStrategicMerge: {spec: {containers: [{(name): "*", resources: {requests: {+(cpu): 1m}}}]}}}`,
+			set: map[string]any{"/spec/containers/0/resources/requests/cpu": "1m",
+				"/spec/containers/1/resources/requests/cpu": "1m"},
 			written: []string{"/spec/containers/0/resources", "/spec/containers/1/resources"},
 		},
 		"addition in a condition": {
@@ -94,18 +98,21 @@ func TestApply(t *testing.T) {
 			written: []string{"/metadata/labels/c"},
 		},
 		"new element": {
-			rule:    `mutate: {patchStrategicMerge: {spec: {containers: [{name: z, image: z}, {name: w, image: q}]}}}`,
-			set:     map[string]any{"/spec/containers/0/name": "z", "/spec/containers/1/image": "q", "/spec/containers/1/imagePullPolicy": "Never", "/spec/containers/2/name": "x"},
+			rule: `mutate: {patchStrategicMerge: {spec: {containers: [{name: z, image: z}, {name: w, image: q}]}}}`,
+			set: map[string]any{"/spec/containers/0/name": "z", "/spec/containers/1/image": "q",
+				"/spec/containers/1/imagePullPolicy": "Never", "/spec/containers/2/name": "x"},
 			written: []string{"/spec/containers/0", "/spec/containers/1/image"},
 		},
 		"what is patched comes first": {
-			rule:    `mutate: {patchStrategicMerge: {spec: {containers: [{(image): "*:1.25", tty: true}]}}}`,
-			set:     map[string]any{"/spec/containers/0/name": "w", "/spec/containers/0/tty": true, "/spec/containers/1/name": "x"},
+			rule: `mutate: {patchStrategicMerge: {spec: {containers: [{(image): "*:1.25", tty: true}]}}}`,
+			set: map[string]any{"/spec/containers/0/name": "w", "/spec/containers/0/tty": true,
+				"/spec/containers/1/name": "x"},
 			written: []string{"/spec/containers/0/tty"},
 		},
 		"the first element decides what is absent": {
-			rule:    `mutate: {patchStrategicMerge: {spec: {containers: [{(name): "*", +(imagePullPolicy): Always, +(ports): []}]}}}`,
-			set:     map[string]any{"/spec/containers/0/imagePullPolicy": "Always", "/spec/containers/1/imagePullPolicy": "Always", "/spec/containers/1/ports": nil},
+			rule: `mutate: {patchStrategicMerge: {spec: {containers: [{(name): "*", +(imagePullPolicy): Always, +(ports): []}]}}}`,
+			set: map[string]any{"/spec/containers/0/imagePullPolicy": "Always",
+				"/spec/containers/1/imagePullPolicy": "Always", "/spec/containers/1/ports": nil},
 			written: []string{"/spec/containers/0/imagePullPolicy", "/spec/containers/1/imagePullPolicy"},
 		},
 		"the first element that is meant": {
@@ -148,7 +155,9 @@ func TestApply(t *testing.T) {
 			written: []string{"/spec/containers/0"},
 		},
 		"json patch text": {
-			rule:    "mutate:\n  patchesJson6902: |-\n    - op: add\n      path: /spec/template/x\n      value: 1\n    - {op: remove, path: /nothing}\n    - {op: replace, path: /spec/containers/0/image, value: '{{request.object.metadata.name}}'}\n",
+			rule: "mutate:\n  patchesJson6902: |-\n    - op: add\n      path: /spec/template/x\n      value: 1\n" +
+				"    - {op: remove, path: /nothing}\n    - {op: replace, path: /spec/containers/0/image, value: " +
+				"'{{request.object.metadata.name}}'}\n",
 			set:     map[string]any{"/spec/template/x": int64(1), "/spec/containers/0/image": "p"},
 			written: []string{"/spec/containers/0/image", "/spec/template"},
 		},
@@ -173,7 +182,8 @@ func TestApply(t *testing.T) {
 			written: []string{"/spec/containers"},
 		},
 		"foreach nested": {
-			rule:    `mutate: {foreach: [{list: request.object.spec.containers, foreach: [{list: "element.env || ` + "`[]`" + `", patchesJson6902: "[{op: replace, path: /spec/containers/{{elementIndex0}}/env/{{elementIndex1}}/value, value: '2'}]"}]}]}`,
+			rule: `mutate: {foreach: [{list: request.object.spec.containers, foreach: [{list: "element.env || ` + "`[]`" +
+				`", patchesJson6902: "[{op: replace, path: /spec/containers/{{elementIndex0}}/env/{{elementIndex1}}/value, value: '2'}]"}]}]}`,
 			set:     map[string]any{"/spec/containers/0/env/0/value": "2"},
 			written: []string{"/spec/containers/0/env/0/value"},
 		},

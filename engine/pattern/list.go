@@ -62,7 +62,8 @@ func (n *node) matchLists(list []any, r *recorder) verdict {
 		if r == nil {
 			return fail
 		}
-		return r.fail("", fmt.Sprintf("validate Array failed, array length mismatch, resource Array len is %d and pattern Array len is %d",
+		return r.fail("", fmt.Sprintf("validate Array failed, array length mismatch, resource Array len is %d and pattern "+
+			"Array len is %d",
 			len(list), len(n.elements)))
 	}
 	applied, failed := 0, false

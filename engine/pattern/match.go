@@ -59,7 +59,8 @@ func structureMismatch(r *recorder) verdict {
 	if r == nil {
 		return fail
 	}
-	return r.fail(r.here(), "validation rule failed at path ", r.here(), ", resource does not satisfy the expected overlay pattern")
+	return r.fail(r.here(), "validation rule failed at path ", r.here(),
+		", resource does not satisfy the expected overlay pattern")
 }
 
 // matchScalar compares a value, or each element of a list, with a leaf.

@@ -12,8 +12,8 @@ import (
 // and a suffix is far shorter.
 const maxNumber = 64
 
-// ParseQuantity parses a Kubernetes quantity such as 500m, 1.5Gi or 1e3. It answers false for what is
-// none, and for texts of more than 64 bytes or exponents of more than two digits, which would make
+// ParseQuantity parses a Kubernetes quantity such as 500m, 1.5Gi or 1e3. It returns false for what is
+// not one, and for texts of more than 64 bytes or exponents of more than two digits, which would make
 // comparisons arbitrarily expensive.
 func ParseQuantity(s string) (resource.Quantity, bool) {
 	if !startsNumber(s) {
@@ -26,10 +26,10 @@ func ParseQuantity(s string) (resource.Quantity, bool) {
 	return q, err == nil
 }
 
-// ParseDuration parses a duration of Go such as 1h30m or -5s, and 0 without a unit. It answers false for
-// what is none and for texts of more than 64 bytes.
+// ParseDuration parses a duration of Go such as 1h30m or -5s, and 0 without a unit. It returns false for
+// what is not one and for texts of more than 64 bytes.
 func ParseDuration(s string) (time.Duration, bool) {
-	// Checked first because the errors of time allocate and most values are no durations.
+	// Checked first because the errors of time allocate and most values are not durations.
 	if !startsNumber(s) {
 		return 0, false
 	}
@@ -90,7 +90,7 @@ func (t *term) compareQuantity(value any) (order int, ok bool) {
 }
 
 // SplitRange splits a range "a-b" or "a!-b" into its ends and its operator, "-" or "!-". Each end is a
-// number with an optional sign, fraction and unit; anything else is no range.
+// number with an optional sign, fraction and unit; anything else is not a range.
 func SplitRange(s string) (left, right, op string, ok bool) {
 	n := rangeEnd(s)
 	if n == 0 {

@@ -3,7 +3,7 @@
 //
 // The rules are those of https://kyverno.io/docs/policy-types/cluster-policy/validate/#patterns: maps and
 // lists overlay the resource, anchors decide when an overlay applies, and leaves compare values with
-// wildcards, operators, ranges, quantities and durations. Match answers with every field that fails, not
+// wildcards, operators, ranges, quantities and durations. Match returns every field that fails, not
 // only the first one.
 package pattern
 
@@ -21,7 +21,7 @@ type Pattern struct {
 	root *node
 }
 
-// Verdict is the answer of a pattern.
+// Verdict is what a pattern says of a resource.
 type Verdict int
 
 // The verdicts of a match.

@@ -136,7 +136,8 @@ func TestMatchProperties(t *testing.T) {
 func TestFieldsAreComplete(t *testing.T) {
 	p := compile(t, `{metadata: {labels: {app: "?*", team: "?*"}}, spec: {containers: [{image: "!*:latest", "=(privileged)": "false", "X(ports)": "null"}]}}`)
 	bad := tree(t, `{metadata: {labels: {}}, spec: {containers: [{image: a:latest, privileged: true, ports: []}, {image: a:1}, {image: b:latest}]}}`)
-	want := []string{"/metadata/labels/app", "/metadata/labels/team", "/spec/containers/0/image", "/spec/containers/0/ports", "/spec/containers/0/privileged", "/spec/containers/2/image"}
+	want := []string{"/metadata/labels/app", "/metadata/labels/team", "/spec/containers/0/image",
+		"/spec/containers/0/ports", "/spec/containers/0/privileged", "/spec/containers/2/image"}
 	if got := p.Match(bad); !slices.Equal(got.Fields, want) {
 		t.Errorf("fields %q, want %q", got.Fields, want)
 	}
@@ -205,7 +206,8 @@ func FuzzMatch(f *testing.F) {
 }
 
 func FuzzMatchScalar(f *testing.F) {
-	for _, seed := range [][2]string{{">=1Gi", "2Gi"}, {"1-10", "5"}, {"a!-b", "x"}, {"-1e9--1e3", "-5"}, {"a*|!b&?", "ab"}, {"1h!-2h", "90m"}, {"<1e99", "1e-99"}, {"*a*a*a*b", "aaaaaaaaaa"}} {
+	for _, seed := range [][2]string{{">=1Gi", "2Gi"}, {"1-10", "5"}, {"a!-b", "x"}, {"-1e9--1e3", "-5"},
+		{"a*|!b&?", "ab"}, {"1h!-2h", "90m"}, {"<1e99", "1e-99"}, {"*a*a*a*b", "aaaaaaaaaa"}} {
 		f.Add(seed[0], seed[1])
 	}
 	f.Fuzz(func(t *testing.T, pattern, value string) {

@@ -11,7 +11,7 @@ type recorder struct {
 	printed []byte   // the same as Kyverno prints it, from and to a slash
 	fields  []string // the leaves that fail
 
-	// muted counts the parts of the pattern around this one whose failures are no failures of the
+	// muted counts the parts of the pattern around this one whose failures are not failures of the
 	// resource: conditions, and the elements an existence anchor tries.
 	muted int
 

@@ -306,7 +306,8 @@ func TestWildcard(t *testing.T) {
 		{"??", "ab", true}, {"*?", "", false}, {"*?", "a", true}, {"?*", "ab", true}, {"*??", "a", false},
 		{"a?c", "abc", true}, {"a?c", "a/c", true}, {"?", "é", true}, {"??", "é", false}, {"*é", "café", true},
 		{"a.c", "abc", false}, {"a[bc]", "ab", false}, {"a[bc]", "a[bc]", true}, {`a\*`, "a*", false}, {`a\*`, `a\b`, true},
-		{"da*da*da*", "daaadabadmanda", true}, {"?a*da*d?*", "daaadabadmanda", true}, {"*", "\xff", true}, {"?", "\xff", true},
+		{"da*da*da*", "daaadabadmanda", true}, {"?a*da*d?*", "daaadabadmanda", true}, {"*", "\xff", true},
+		{"?", "\xff", true},
 	}
 	for _, tt := range tests {
 		if got := Wildcard(tt.pattern, tt.s); got != tt.want {
@@ -320,7 +321,8 @@ func TestSplitRange(t *testing.T) {
 		{"1-2", "1", "2", "-"}, {"1!-2", "1", "2", "!-"}, {"-1--2", "-1", "-2", "-"}, {"+1!-+2", "+1", "+2", "!-"},
 		{"1.5Gi-2Ti", "1.5Gi", "2Ti", "-"}, {"1h-2h", "1h", "2h", "-"},
 		{"", "", "", ""}, {"1", "", "", ""}, {"-1", "", "", ""}, {"1-", "", "", ""}, {"-", "", "", ""}, {"a-b", "", "", ""},
-		{"1-b", "", "", ""}, {"1h30m-2h", "", "", ""}, {"1-2-3", "", "", ""}, {"1.-2", "", "", ""}, {"1 -2", "", "", ""}, {"1!2", "", "", ""},
+		{"1-b", "", "", ""}, {"1h30m-2h", "", "", ""}, {"1-2-3", "", "", ""}, {"1.-2", "", "", ""}, {"1 -2", "", "", ""},
+		{"1!2", "", "", ""},
 		{"2024-01-02", "", "", ""}, {"nginx-1", "", "", ""},
 	}
 	for _, tt := range tests {

@@ -119,7 +119,9 @@ func Validate(exclude []Exclude) error {
 	for i, e := range exclude {
 		ids, ok := controlIDs(e.ControlName)
 		if !ok {
-			return &InvalidError{Field: "controlName", Index: i, Message: fmt.Sprintf("%q is no control of the Pod Security Standards; known are %s", clip(e.ControlName), strings.Join(controlNames(), ", "))}
+			return &InvalidError{Field: "controlName", Index: i,
+				Message: fmt.Sprintf("%q is no control of the Pod Security Standards; known are %s", clip(e.ControlName),
+					strings.Join(controlNames(), ", "))}
 		}
 		if e.RestrictedField == "" {
 			continue
@@ -127,7 +129,8 @@ func Validate(exclude []Exclude) error {
 		container := containerField(e.RestrictedField)
 		switch {
 		case !knownField(ids, e.RestrictedField):
-			return &InvalidError{Field: "restrictedField", Index: i, Message: fmt.Sprintf("%q is not restricted by the control %q", clip(e.RestrictedField), e.ControlName)}
+			return &InvalidError{Field: "restrictedField", Index: i,
+				Message: fmt.Sprintf("%q is not restricted by the control %q", clip(e.RestrictedField), e.ControlName)}
 		case container && len(e.Images) == 0:
 			return &InvalidError{Field: "images", Index: i, Message: "a field of containers needs images"}
 		case !container && len(e.Images) > 0:
@@ -183,7 +186,8 @@ func (c *Check) Evaluate(object admission.Object, extra []Exclude) Outcome {
 			// A control that this package cannot locate is never exempt.
 			texts, fields = append(texts, result.ForbiddenDetail), append(fields, found.pointer+"/spec")
 		}
-		forbidden = append(forbidden, fmt.Sprintf("(Forbidden reason: %s, field error list: [%s])", result.ForbiddenReason, strings.Join(texts, ", ")))
+		forbidden = append(forbidden, fmt.Sprintf("(Forbidden reason: %s, field error list: [%s])", result.ForbiddenReason,
+			strings.Join(texts, ", ")))
 	}
 	if len(forbidden) == 0 {
 		return Outcome{Allowed: true}

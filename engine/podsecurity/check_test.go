@@ -27,7 +27,8 @@ func object(t testing.TB, text string) admission.Object {
 	return out
 }
 
-const good = "securityContext: {runAsNonRoot: true, allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}, seccompProfile: {type: RuntimeDefault}}"
+const good = "securityContext: {runAsNonRoot: true, allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}, " +
+	"seccompProfile: {type: RuntimeDefault}}"
 
 // podWith is a pod that satisfies the restricted level but for the spec fields given.
 func podWith(spec, containers string) string {
@@ -54,31 +55,72 @@ func TestEvaluate(t *testing.T) {
 			message: `It violates PodSecurity "baseline:latest": (Forbidden reason: host namespaces, field error list: [spec.hostIPC is forbidden, forbidden values found: true])`,
 		},
 		"missing": {
-			level: "restricted", object: podWith("", "[{name: a, securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}, seccompProfile: {type: RuntimeDefault}}}]"),
+			level: "restricted", object: podWith("",
+				"[{name: a, securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}, seccompProfile: "+
+					"{type: RuntimeDefault}}}]"),
 			fields:  []string{"/spec/containers/0/securityContext/runAsNonRoot"},
 			message: `It violates PodSecurity "restricted:latest": (Forbidden reason: runAsNonRoot != true, field error list: [spec.containers[0].securityContext.runAsNonRoot: Required value])`,
 		},
-		"deployment": {level: "baseline", object: "kind: Deployment\nspec: {template: {spec: {containers: [{name: a, securityContext: {privileged: true}}]}}}", fields: []string{"/spec/template/spec/containers/0/securityContext/privileged"}},
-		"cron job":   {level: "baseline", object: "kind: CronJob\nspec: {jobTemplate: {spec: {template: {spec: {containers: [{name: a, ports: [{hostPort: 0}, {hostPort: 80}]}]}}}}}", fields: []string{"/spec/jobTemplate/spec/template/spec/containers/0/ports/1/hostPort"}},
-		"sysctl":     {level: "baseline", object: podWith("  securityContext: {sysctls: [{name: kernel.shm_rmid_forced, value: '1'}, {name: kernel.msgmax, value: '1'}]}\n", ""), fields: []string{"/spec/securityContext/sysctls/1/name"}},
-		"selinux":    {level: "baseline", object: podWith("  securityContext: {seLinuxOptions: {type: container_t, user: u}}\n", ""), fields: []string{"/spec/securityContext/seLinuxOptions/user"}},
-		"app armor":  {level: "baseline", object: "kind: Pod\nmetadata: {annotations: {container.apparmor.security.beta.kubernetes.io/a: unconfined, x: y}}\nspec: {containers: [{name: a}]}", fields: []string{"/metadata/annotations/container.apparmor.security.beta.kubernetes.io~1a"}},
-		"probe host": {level: "baseline", object: podWith("", "[{name: a, livenessProbe: {httpGet: {host: x, port: 80}}}]"), fields: []string{"/spec/containers/0/livenessProbe/httpGet/host"}},
-		"volume":     {level: "restricted", object: podWith("  volumes: [{name: v, emptyDir: {}}, {name: w, nfs: {server: s, path: /}}]\n", ""), fields: []string{"/spec/volumes/1/nfs"}},
-		"capability": {level: "baseline", object: podWith("", "[{name: a, securityContext: {capabilities: {add: [CHOWN, NET_RAW, SYS_ADMIN]}}}]"), fields: []string{"/spec/containers/0/securityContext/capabilities/add/1", "/spec/containers/0/securityContext/capabilities/add/2"}},
+		"deployment": {level: "baseline", object: "kind: Deployment\n" +
+			"spec: {template: {spec: {containers: [{name: a, securityContext: {privileged: true}}]}}}",
+			fields: []string{"/spec/template/spec/containers/0/securityContext/privileged"}},
+		"cron job": {level: "baseline", object: "kind: CronJob\n" +
+			"spec: {jobTemplate: {spec: {template: {spec: {containers: [{name: a, ports: [{hostPort: 0}, {hostPort: 80}]}]}}}}}",
+			fields: []string{"/spec/jobTemplate/spec/template/spec/containers/0/ports/1/hostPort"}},
+		"sysctl": {level: "baseline", object: podWith("  securityContext: {sysctls: [{name: kernel.shm_rmid_forced, "+
+			"value: '1'}, {name: kernel.msgmax, value: '1'}]}\n", ""), fields: []string{"/spec/securityContext/sysctls/1/name"}},
+		"selinux": {level: "baseline", object: podWith("  securityContext: {seLinuxOptions: {type: container_t, user: "+
+			"u}}\n", ""), fields: []string{"/spec/securityContext/seLinuxOptions/user"}},
+		"app armor": {level: "baseline", object: "kind: Pod\n" +
+			"metadata: {annotations: {container.apparmor.security.beta.kubernetes.io/a: unconfined, x: y}}\n" +
+			"spec: {containers: [{name: a}]}", fields: []string{"/metadata/annotations/container.apparmor.security.beta.kubernetes.io~1a"}},
+		"probe host": {level: "baseline", object: podWith("", "[{name: a, livenessProbe: {httpGet: {host: x, port: 80}}}]"),
+			fields: []string{"/spec/containers/0/livenessProbe/httpGet/host"}},
+		"volume": {level: "restricted", object: podWith("  volumes: [{name: v, emptyDir: {}}, {name: w, nfs: {server: "+
+			"s, path: /}}]\n", ""), fields: []string{"/spec/volumes/1/nfs"}},
+		"capability": {level: "baseline", object: podWith("", "[{name: a, securityContext: {capabilities: {add: [CHOWN, "+
+			"NET_RAW, SYS_ADMIN]}}}]"), fields: []string{"/spec/containers/0/securityContext/capabilities/add/1",
+			"/spec/containers/0/securityContext/capabilities/add/2"}},
 
-		"excluded":       {level: "baseline", object: podWith("  hostIPC: true\n", ""), exclude: []Exclude{{ControlName: "Host Namespaces"}}},
-		"other excluded": {level: "baseline", object: podWith("  hostIPC: true\n  hostPID: true\n", ""), exclude: []Exclude{{ControlName: "Host Namespaces", RestrictedField: "spec.hostPID", Values: []string{"true"}}}, fields: []string{"/spec/hostIPC"}},
+		"excluded": {level: "baseline", object: podWith("  hostIPC: true\n", ""),
+			exclude: []Exclude{{ControlName: "Host Namespaces"}}},
+		"other excluded": {level: "baseline", object: podWith("  hostIPC: true\n  hostPID: true\n", ""),
+			exclude: []Exclude{{ControlName: "Host Namespaces", RestrictedField: "spec.hostPID", Values: []string{"true"}}},
+			fields:  []string{"/spec/hostIPC"}},
 		"by name alone": {
-			level: "restricted", object: podWith("", "[{name: a, securityContext: {runAsNonRoot: false, allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}, seccompProfile: {type: RuntimeDefault}}}]"),
+			level: "restricted", object: podWith("",
+				"[{name: a, securityContext: {runAsNonRoot: false, allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}, "+
+					"seccompProfile: {type: RuntimeDefault}}}]"),
 			exclude: []Exclude{{ControlName: "Running as Non-root"}},
 		},
-		"container needs images": {level: "baseline", object: podWith("", "[{name: a, image: nginx, securityContext: {capabilities: {add: [NET_RAW]}}}]"), exclude: []Exclude{{ControlName: "Capabilities", Images: []string{"redis*"}}}, fields: []string{"/spec/containers/0/securityContext/capabilities/add/0"}},
-		"image":                  {level: "baseline", object: podWith("", "[{name: a, image: nginx, securityContext: {capabilities: {add: [NET_RAW]}}}]"), exclude: []Exclude{{ControlName: "Capabilities", Images: []string{"redis*", "nginx*"}}}},
-		"init container":         {level: "baseline", object: podWith("  initContainers: "+istio+"\n", ""), exclude: []Exclude{{ControlName: "Capabilities", Images: []string{"*/istio/proxyv2*"}, RestrictedField: "spec.initContainers[*].securityContext.capabilities.add", Values: []string{"NET_ADMIN", "NET_RAW"}}}},
-		"not as container":       {level: "baseline", object: podWith("", istio), exclude: []Exclude{{ControlName: "Capabilities", Images: []string{"*/istio/proxyv2*"}, RestrictedField: "spec.initContainers[*].securityContext.capabilities.add", Values: []string{"NET_ADMIN", "NET_RAW"}}}, fields: []string{"/spec/containers/0/securityContext/capabilities/add/0", "/spec/containers/0/securityContext/capabilities/add/1"}},
-		"value too many":         {level: "baseline", object: podWith("  initContainers: "+istio+"\n", ""), exclude: []Exclude{{ControlName: "Capabilities", Images: []string{"*"}, RestrictedField: "spec.initContainers[*].securityContext.capabilities.add", Values: []string{"NET_ADMIN"}}}, fields: []string{"/spec/initContainers/0/securityContext/capabilities/add/0", "/spec/initContainers/0/securityContext/capabilities/add/1"}},
-		"explicit and implicit":  {level: "restricted", object: podWith("  initContainers: [{name: i, image: x/istio, "+strings.Replace(good, "runAsNonRoot: true", "runAsNonRoot: false", 1)+"}]\n", "[{name: a, "+strings.Replace(good, "runAsNonRoot: true, ", "", 1)+"}]"), exclude: []Exclude{{ControlName: "Running as Non-root", Images: []string{"*/istio"}, RestrictedField: "spec.initContainers[*].securityContext.runAsNonRoot", Values: []string{"false"}}}, fields: []string{"/spec/containers/0/securityContext/runAsNonRoot"}},
+		"container needs images": {level: "baseline",
+			object:  podWith("", "[{name: a, image: nginx, securityContext: {capabilities: {add: [NET_RAW]}}}]"),
+			exclude: []Exclude{{ControlName: "Capabilities", Images: []string{"redis*"}}},
+			fields:  []string{"/spec/containers/0/securityContext/capabilities/add/0"}},
+		"image": {level: "baseline",
+			object:  podWith("", "[{name: a, image: nginx, securityContext: {capabilities: {add: [NET_RAW]}}}]"),
+			exclude: []Exclude{{ControlName: "Capabilities", Images: []string{"redis*", "nginx*"}}}},
+		"init container": {level: "baseline", object: podWith("  initContainers: "+istio+"\n", ""),
+			exclude: []Exclude{{ControlName: "Capabilities", Images: []string{"*/istio/proxyv2*"},
+				RestrictedField: "spec.initContainers[*].securityContext.capabilities.add",
+				Values:          []string{"NET_ADMIN", "NET_RAW"}}}},
+		"not as container": {level: "baseline", object: podWith("", istio),
+			exclude: []Exclude{{ControlName: "Capabilities", Images: []string{"*/istio/proxyv2*"},
+				RestrictedField: "spec.initContainers[*].securityContext.capabilities.add",
+				Values:          []string{"NET_ADMIN", "NET_RAW"}}},
+			fields: []string{"/spec/containers/0/securityContext/capabilities/add/0",
+				"/spec/containers/0/securityContext/capabilities/add/1"}},
+		"value too many": {level: "baseline", object: podWith("  initContainers: "+istio+"\n", ""),
+			exclude: []Exclude{{ControlName: "Capabilities", Images: []string{"*"},
+				RestrictedField: "spec.initContainers[*].securityContext.capabilities.add", Values: []string{"NET_ADMIN"}}},
+			fields: []string{"/spec/initContainers/0/securityContext/capabilities/add/0",
+				"/spec/initContainers/0/securityContext/capabilities/add/1"}},
+		"explicit and implicit": {level: "restricted", object: podWith("  initContainers: [{name: i, image: x/istio, "+
+			strings.Replace(good, "runAsNonRoot: true", "runAsNonRoot: false", 1)+"}]\n",
+			"[{name: a, "+strings.Replace(good, "runAsNonRoot: true, ", "", 1)+"}]"),
+			exclude: []Exclude{{ControlName: "Running as Non-root", Images: []string{"*/istio"},
+				RestrictedField: "spec.initContainers[*].securityContext.runAsNonRoot", Values: []string{"false"}}},
+			fields: []string{"/spec/containers/0/securityContext/runAsNonRoot"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, fromException := range []bool{false, true} {
@@ -112,7 +154,8 @@ func TestEvaluate(t *testing.T) {
 
 func TestVersions(t *testing.T) {
 	o := object(t, podWith("", "[{name: a, livenessProbe: {httpGet: {host: x, port: 80}}}]"))
-	for version, allowed := range map[string]bool{"v1.33": true, "1.33": true, "v1.34": false, "latest": false, "": false, "v1.99": false} {
+	for version, allowed := range map[string]bool{"v1.33": true, "1.33": true, "v1.34": false, "latest": false, "": false,
+		"v1.99": false} {
 		c, err := Compile("baseline", version, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -133,8 +176,10 @@ func TestInvalid(t *testing.T) {
 		{"baseline", "newest", Exclude{ControlName: "Seccomp"}, "version"},
 		{"baseline", "latest", Exclude{ControlName: "seccomp"}, "controlName"},
 		{"baseline", "latest", Exclude{ControlName: "Sysctls", RestrictedField: "spec.hostPID"}, "restrictedField"},
-		{"baseline", "latest", Exclude{ControlName: "Seccomp", RestrictedField: "spec.containers[*].securityContext.seccompProfile.type"}, "images"},
-		{"baseline", "latest", Exclude{ControlName: "Host Namespaces", RestrictedField: "spec.hostPID", Images: []string{"*"}}, "images"},
+		{"baseline", "latest", Exclude{ControlName: "Seccomp",
+			RestrictedField: "spec.containers[*].securityContext.seccompProfile.type"}, "images"},
+		{"baseline", "latest", Exclude{ControlName: "Host Namespaces", RestrictedField: "spec.hostPID",
+			Images: []string{"*"}}, "images"},
 	} {
 		_, err := Compile(tt.level, tt.version, []Exclude{tt.exclude})
 		var invalid *InvalidError
@@ -149,7 +194,8 @@ func TestMalformedPod(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := c.Evaluate(object(t, "kind: Pod\nspec: {containers: [{securityContext: {privileged: maybe}}]}"), nil); got.Err == nil || got.Allowed {
+	if got := c.Evaluate(object(t, "kind: Pod\nspec: {containers: [{securityContext: {privileged: maybe}}]}"),
+		nil); got.Err == nil || got.Allowed {
 		t.Errorf("%+v", got)
 	}
 }
@@ -179,7 +225,9 @@ func TestParallel(t *testing.T) {
 // FuzzEvaluate holds for every pod that parses: what the checks forbid has a field, and excluding all
 // controls for all images and the pod never makes a message without fields.
 func FuzzEvaluate(f *testing.F) {
-	for _, s := range []string{podWith("  hostIPC: true\n", ""), podWith("", "[{name: a}]"), podWith("  volumes: [{name: x}]\n  os: {name: windows}\n", "[{}]"), podWith("  hostUsers: false\n", "[{securityContext: {procMount: Unmasked, runAsUser: 0}}]")} {
+	for _, s := range []string{podWith("  hostIPC: true\n", ""), podWith("", "[{name: a}]"),
+		podWith("  volumes: [{name: x}]\n  os: {name: windows}\n", "[{}]"),
+		podWith("  hostUsers: false\n", "[{securityContext: {procMount: Unmasked, runAsUser: 0}}]")} {
 		data, err := yaml.YAMLToJSON([]byte(s))
 		if err != nil {
 			f.Fatal(err)

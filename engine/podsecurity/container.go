@@ -62,7 +62,8 @@ func capabilities(ctl control, c container, sc *corev1.SecurityContext) []violat
 	added := violation{path: c.path("securityContext", "capabilities", "add")}
 	var shown []corev1.Capability
 	for i, capability := range have.Add {
-		only := corev1.SecurityContext{Capabilities: &corev1.Capabilities{Add: []corev1.Capability{capability}, Drop: []corev1.Capability{"ALL"}}}
+		only := corev1.SecurityContext{Capabilities: &corev1.Capabilities{Add: []corev1.Capability{capability},
+			Drop: []corev1.Capability{"ALL"}}}
 		if ctl.breaks(nil, corev1.PodSpec{Containers: []corev1.Container{{SecurityContext: &only}}}) {
 			added.items, shown = append(added.items, i), append(shown, capability)
 		}

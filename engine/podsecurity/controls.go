@@ -16,14 +16,18 @@ type entry struct {
 
 func table() []entry {
 	same := func(field string) []string { return []string{"securityContext." + field} }
-	seLinux := []string{"securityContext.seLinuxOptions.type", "securityContext.seLinuxOptions.user", "securityContext.seLinuxOptions.role"}
+	seLinux := []string{"securityContext.seLinuxOptions.type", "securityContext.seLinuxOptions.user",
+		"securityContext.seLinuxOptions.role"}
 	return []entry{
-		{"Capabilities", []string{"capabilities_baseline", "capabilities_restricted"}, nil, []string{"securityContext.capabilities.add", "securityContext.capabilities.drop"}},
-		{"Seccomp", []string{"seccompProfile_baseline", "seccompProfile_restricted"}, same("seccompProfile.type"), same("seccompProfile.type")},
+		{"Capabilities", []string{"capabilities_baseline", "capabilities_restricted"}, nil,
+			[]string{"securityContext.capabilities.add", "securityContext.capabilities.drop"}},
+		{"Seccomp", []string{"seccompProfile_baseline", "seccompProfile_restricted"}, same("seccompProfile.type"),
+			same("seccompProfile.type")},
 		{"Privileged Containers", []string{"privileged"}, nil, same("privileged")},
 		{"Host Ports", []string{"hostPorts"}, nil, []string{"ports[*].hostPort"}},
 		{"/proc Mount Type", []string{"procMount", "procMount_restricted"}, nil, same("procMount")},
-		{"HostProcess", []string{"windowsHostProcess"}, same("windowsOptions.hostProcess"), same("windowsOptions.hostProcess")},
+		{"HostProcess", []string{"windowsHostProcess"}, same("windowsOptions.hostProcess"),
+			same("windowsOptions.hostProcess")},
 		{"SELinux", []string{"seLinuxOptions"}, seLinux, seLinux},
 		{"Host Namespaces", []string{"hostNamespaces"}, []string{"hostNetwork", "hostPID", "hostIPC"}, nil},
 		{"HostPath Volumes", []string{"hostPathVolumes"}, []string{"volumes[*].hostPath"}, nil},
@@ -33,7 +37,8 @@ func table() []entry {
 		{"Running as Non-root", []string{"runAsNonRoot"}, same("runAsNonRoot"), same("runAsNonRoot")},
 		{"Running as Non-root user", []string{"runAsUser"}, same("runAsUser"), same("runAsUser")},
 		{"Volume Types", []string{"restrictedVolumes"}, []string{"volumes[*]."}, nil},
-		{"Host Probes / Lifecycle Hooks", []string{"hostProbesAndHostLifecycle"}, nil, []string{"livenessProbe.", "readinessProbe.", "startupProbe.", "lifecycle."}},
+		{"Host Probes / Lifecycle Hooks", []string{"hostProbesAndHostLifecycle"}, nil,
+			[]string{"livenessProbe.", "readinessProbe.", "startupProbe.", "lifecycle."}},
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/jmespath"
 )
 
@@ -24,6 +25,7 @@ type Scope struct {
 type shared struct {
 	ctx      context.Context
 	env      jmespath.Env
+	cluster  admission.Cluster
 	root     map[string]any
 	deleting bool
 	compiled map[string]*jmespath.Expression // expressions whose text was made by other variables
@@ -42,9 +44,9 @@ type frame struct {
 }
 
 // NewScope makes a scope over root: {"request": {...}, "serviceAccountName": ..., "images": ...}. Neither
-// root nor anything in it is ever changed.
-func NewScope(ctx context.Context, root map[string]any, env jmespath.Env) *Scope {
-	s := &shared{ctx: ctx, env: env, root: root}
+// root nor anything in it is ever changed. Loaders find what is declared in cluster, which may be nil.
+func NewScope(ctx context.Context, root map[string]any, env jmespath.Env, cluster admission.Cluster) *Scope {
+	s := &shared{ctx: ctx, env: env, cluster: cluster, root: root}
 	if request, ok := root["request"].(map[string]any); ok {
 		s.deleting = request["operation"] != nil && fmt.Sprint(request["operation"]) == "DELETE"
 	}
@@ -53,6 +55,12 @@ func NewScope(ctx context.Context, root map[string]any, env jmespath.Env) *Scope
 
 // Context is the context of the evaluation.
 func (s *Scope) Context() context.Context { return s.shared.ctx }
+
+// Env is what the functions of expressions see in the evaluation.
+func (s *Scope) Env() jmespath.Env { return s.shared.env }
+
+// Cluster holds what is declared, nil where nothing is.
+func (s *Scope) Cluster() admission.Cluster { return s.shared.cluster }
 
 // Child makes a scope that sees the variables of s as they are now. What is defined in the child does
 // not show in s; what the child makes s load does.

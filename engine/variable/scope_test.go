@@ -29,7 +29,7 @@ func expr(t *testing.T, expression string) *jmespath.Expression {
 
 func TestScopeSet(t *testing.T) {
 	root := map[string]any{"a": map[string]any{"x": "1"}}
-	s := NewScope(context.Background(), root, jmespath.Env{})
+	s := NewScope(context.Background(), root, jmespath.Env{}, nil)
 	if got := query(t, s, "a.x"); got != "1" {
 		t.Errorf("a.x = %v", got)
 	}
@@ -45,13 +45,14 @@ func TestScopeSet(t *testing.T) {
 	if want := (map[string]any{"a": map[string]any{"x": "1"}}); !reflect.DeepEqual(root, want) {
 		t.Errorf("the root became %v", root)
 	}
-	if got, want := query(t, s, "@"), (map[string]any{"a": "new", "n": map[string]any{"m": map[string]any{"o": "3"}}}); !reflect.DeepEqual(got, want) {
+	if got, want := query(t, s, "@"), (map[string]any{"a": "new",
+		"n": map[string]any{"m": map[string]any{"o": "3"}}}); !reflect.DeepEqual(got, want) {
 		t.Errorf("@ = %v, want %v", got, want)
 	}
 }
 
 func TestScopeChild(t *testing.T) {
-	s := NewScope(context.Background(), nil, jmespath.Env{})
+	s := NewScope(context.Background(), nil, jmespath.Env{}, nil)
 	s.Set("a", "parent")
 	loads := 0
 	s.Lazy("slow", func(*Scope) (any, error) { loads++; return "loaded", nil })
@@ -73,7 +74,7 @@ func TestScopeChild(t *testing.T) {
 }
 
 func TestScopeLazy(t *testing.T) {
-	s := NewScope(context.Background(), map[string]any{"x": int64(1)}, jmespath.Env{})
+	s := NewScope(context.Background(), map[string]any{"x": int64(1)}, jmespath.Env{}, nil)
 	s.Lazy("never", func(*Scope) (any, error) { t.Error("loaded without use"); return nil, nil })
 	// Each definition sees the one before it.
 	next := func(before *Scope) (any, error) { return before.Query(expr(t, "add(x, `1`)")) }
@@ -91,7 +92,7 @@ func TestScopeLazy(t *testing.T) {
 }
 
 func TestScopeLazyError(t *testing.T) {
-	s := NewScope(context.Background(), nil, jmespath.Env{})
+	s := NewScope(context.Background(), nil, jmespath.Env{}, nil)
 	failure, loads := errors.New("no such thing"), 0
 	s.Lazy("bad", func(*Scope) (any, error) { loads++; return nil, failure })
 	for range 2 {
@@ -109,7 +110,7 @@ func TestScopeLazyError(t *testing.T) {
 }
 
 func TestScopeLazyDotted(t *testing.T) {
-	s := NewScope(context.Background(), map[string]any{"a": map[string]any{"x": "1"}}, jmespath.Env{})
+	s := NewScope(context.Background(), map[string]any{"a": map[string]any{"x": "1"}}, jmespath.Env{}, nil)
 	s.Lazy("a.b", func(before *Scope) (any, error) { return before.Query(expr(t, "a.x")) })
 	if got := query(t, s, "a"); !reflect.DeepEqual(got, map[string]any{"x": "1", "b": "1"}) {
 		t.Errorf("a = %v", got)
@@ -117,9 +118,10 @@ func TestScopeLazyDotted(t *testing.T) {
 }
 
 func TestScopeReads(t *testing.T) {
-	s := NewScope(context.Background(), map[string]any{"request": map[string]any{"a": "x"}}, jmespath.Env{})
+	s := NewScope(context.Background(), map[string]any{"request": map[string]any{"a": "x"}}, jmespath.Env{}, nil)
 	s.Lazy("bad", func(*Scope) (any, error) { return nil, errors.New("no") })
-	if got, want := s.Reads(expr(t, "request.a == request.b")), []string{"/request/a", "/request/b"}; !reflect.DeepEqual(got, want) {
+	if got, want := s.Reads(expr(t, "request.a == request.b")),
+		[]string{"/request/a", "/request/b"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	if got := s.Reads(expr(t, "bad")); got != nil {

@@ -47,50 +47,59 @@ func testRoot(t testing.TB, operation string) map[string]any {
 
 func testScope(t testing.TB, operation string) *Scope {
 	t.Helper()
-	s := NewScope(context.Background(), testRoot(t, operation), jmespath.Env{Now: time.Unix(0, 0).UTC(), Seed: 1})
+	s := NewScope(context.Background(), testRoot(t, operation), jmespath.Env{Now: time.Unix(0, 0).UTC(), Seed: 1}, nil)
 	s.Set("key", "app")
-	s.Set("cm", map[string]any{"data": map[string]any{"x": "from-cm", "loop": "{{ cm.data.loop }}!", "deep": "<{{ key }}>"}})
+	s.Set("cm", map[string]any{"data": map[string]any{"x": "from-cm", "loop": "{{ cm.data.loop }}!",
+		"deep": "<{{ key }}>"}})
 	s.Set("element", map[string]any{"name": "a", "n": int64(7)})
 	return s
 }
 
 func TestResolve(t *testing.T) {
 	for name, c := range map[string]struct{ document, want string }{
-		"plain":                    {`{"a": ["b", 1, 2.5, true, null]}`, `{"a": ["b", 1, 2.5, true, null]}`},
-		"whole string keeps type":  {`["{{ request.object.spec.replicas }}", "{{request.object.spec.paused}}", "{{ request.object.spec.nothing }}"]`, `[3, false, null]`},
-		"whole object":             {`"{{ request.object.metadata.labels }}"`, `{"app": "x"}`},
-		"within text":              {`"a-{{ request.object.spec.replicas }}-{{ request.object.metadata.labels }}-{{ serviceAccountName }}"`, `"a-3-{\"app\":\"x\"}-robot"`},
-		"null and bool in text":    {`"{{ request.object.spec.nothing }} {{ request.object.spec.paused }}"`, `"null false"`},
-		"next to each other":       {`"{{ key }}{{ key }}{{ serviceAccountName }}"`, `"appapprobot"`},
-		"nested":                   {`"{{ request.object.metadata.labels.{{ key }} }}"`, `"x"`},
-		"nested twice":             {`"{{ cm.data.{{ request.object.metadata.labels.{{ key }} }} }}"`, `"from-cm"`},
-		"nested in quotes":         {`"{{ to_upper('{{ serviceAccountName }}') }}!"`, `"ROBOT!"`},
-		"nested in backticks":      {"\"{{ length(`{{ request.object.metadata.labels }}`) }}\"", `1`},
-		"nested keeps type":        {`"{{ element.{{ 'n' }} }}"`, `7`},
-		"hash in a variable":       {`"{{ request.object.spec.containers[0].{n: name} }}"`, `{"n": "a"}`},
-		"empty object literal":     {"\"{{ nothing || `{}` }}\"", `{}`},
-		"value holds a variable":   {`"[{{ cm.data.deep }}]"`, `"[<app>]"`},
-		"whole string value":       {`"{{ cm.data.deep }}"`, `"<{{ key }}>"`},
-		"whole object value":       {`"{{ {d: cm.data.deep} }}"`, `{"d": "<app>"}`},
-		"shallow in text":          {`"[{{- request.object.metadata.annotations.hcl }}]"`, `"[{{ not a variable }}]"`},
-		"shallow whole":            {`"{{- request.object.metadata.annotations }}"`, `{"tpl": "{{ request.object.metadata.name }}", "hcl": "{{ not a variable }}"}`},
-		"escaped":                  {`"\\{{ request.object.x }}"`, `"{{ request.object.x }}"`},
-		"escaped and not":          {`"\\{{ a }} {{ key }}"`, `"{{ a }} app"`},
-		"unclosed":                 {`"{{ key"`, `"{{ key"`},
-		"key":                      {`{"x-{{ key }}": 1, "{{ serviceAccountName }}": "{{ key }}"}`, `{"x-app": 1, "robot": "app"}`},
-		"current value":            {`{"spec": {"containers": [{"(name)": "*", "image": "{{ regex_replace_all('^', '{{@}}', 'my/') }}"}], "replicas": "{{ @ }}"}}`, `{"spec": {"containers": [{"(name)": "*", "image": "my/nginx"}], "replicas": 3}}`},
-		"current value in anchors": {`{"spec": {"^(containers)": [{"+(image)": "{{@}}"}]}}`, `{"spec": {"^(containers)": [{"+(image)": "nginx"}]}}`},
-		"reference":                {`{"a": {"b": "$(./../../c/d)"}, "c": {"d": "3000"}}`, `{"a": {"b": "3000"}, "c": {"d": "3000"}}`},
-		"reference in a list":      {`{"^(list)": [{"a": "$(./../b)", "b": "1"}, {"a": "$(./../../0/b)"}]}`, `{"^(list)": [{"a": "1", "b": "1"}, {"a": "1"}]}`},
-		"reference with operator":  {`{"a": "$(<./../c)", "b": "$(>=./../c)", "c": "10"}`, `{"a": "<10", "b": ">=10", "c": "10"}`},
-		"reference to a number":    {`{"a": "$(./../c)", "b": "$(<./../c)", "d": "x$(./../c)", "c": 10}`, `{"a": 10, "b": "<10", "d": "x10", "c": 10}`},
+		"plain":                   {`{"a": ["b", 1, 2.5, true, null]}`, `{"a": ["b", 1, 2.5, true, null]}`},
+		"whole string keeps type": {`["{{ request.object.spec.replicas }}", "{{request.object.spec.paused}}", "{{ request.object.spec.nothing }}"]`, `[3, false, null]`},
+		"whole object":            {`"{{ request.object.metadata.labels }}"`, `{"app": "x"}`},
+		"within text":             {`"a-{{ request.object.spec.replicas }}-{{ request.object.metadata.labels }}-{{ serviceAccountName }}"`, `"a-3-{\"app\":\"x\"}-robot"`},
+		"null and bool in text":   {`"{{ request.object.spec.nothing }} {{ request.object.spec.paused }}"`, `"null false"`},
+		"next to each other":      {`"{{ key }}{{ key }}{{ serviceAccountName }}"`, `"appapprobot"`},
+		"nested":                  {`"{{ request.object.metadata.labels.{{ key }} }}"`, `"x"`},
+		"nested twice":            {`"{{ cm.data.{{ request.object.metadata.labels.{{ key }} }} }}"`, `"from-cm"`},
+		"nested in quotes":        {`"{{ to_upper('{{ serviceAccountName }}') }}!"`, `"ROBOT!"`},
+		"nested in backticks":     {"\"{{ length(`{{ request.object.metadata.labels }}`) }}\"", `1`},
+		"nested keeps type":       {`"{{ element.{{ 'n' }} }}"`, `7`},
+		"hash in a variable":      {`"{{ request.object.spec.containers[0].{n: name} }}"`, `{"n": "a"}`},
+		"empty object literal":    {"\"{{ nothing || `{}` }}\"", `{}`},
+		"value holds a variable":  {`"[{{ cm.data.deep }}]"`, `"[<app>]"`},
+		"whole string value":      {`"{{ cm.data.deep }}"`, `"<{{ key }}>"`},
+		"whole object value":      {`"{{ {d: cm.data.deep} }}"`, `{"d": "<app>"}`},
+		"shallow in text":         {`"[{{- request.object.metadata.annotations.hcl }}]"`, `"[{{ not a variable }}]"`},
+		"shallow whole": {`"{{- request.object.metadata.annotations }}"`,
+			`{"tpl": "{{ request.object.metadata.name }}", "hcl": "{{ not a variable }}"}`},
+		"escaped":         {`"\\{{ request.object.x }}"`, `"{{ request.object.x }}"`},
+		"escaped and not": {`"\\{{ a }} {{ key }}"`, `"{{ a }} app"`},
+		"unclosed":        {`"{{ key"`, `"{{ key"`},
+		"key": {`{"x-{{ key }}": 1, "{{ serviceAccountName }}": "{{ key }}"}`,
+			`{"x-app": 1, "robot": "app"}`},
+		"current value": {`{"spec": {"containers": [{"(name)": "*", "image": "{{ regex_replace_all('^', '{{@}}', 'my/') }}"}], "replicas": "{{ @ }}"}}`, `{"spec": {"containers": [{"(name)": "*", "image": "my/nginx"}], "replicas": 3}}`},
+		"current value in anchors": {`{"spec": {"^(containers)": [{"+(image)": "{{@}}"}]}}`,
+			`{"spec": {"^(containers)": [{"+(image)": "nginx"}]}}`},
+		"reference": {`{"a": {"b": "$(./../../c/d)"}, "c": {"d": "3000"}}`,
+			`{"a": {"b": "3000"}, "c": {"d": "3000"}}`},
+		"reference in a list": {`{"^(list)": [{"a": "$(./../b)", "b": "1"}, {"a": "$(./../../0/b)"}]}`,
+			`{"^(list)": [{"a": "1", "b": "1"}, {"a": "1"}]}`},
+		"reference with operator": {`{"a": "$(<./../c)", "b": "$(>=./../c)", "c": "10"}`,
+			`{"a": "<10", "b": ">=10", "c": "10"}`},
+		"reference to a number": {`{"a": "$(./../c)", "b": "$(<./../c)", "d": "x$(./../c)", "c": 10}`,
+			`{"a": 10, "b": "<10", "d": "x10", "c": 10}`},
 		"reference past an anchor": {`{"a": "$(./../b/c)", "=(b)": {"(c)": "1"}}`, `{"a": "1", "=(b)": {"(c)": "1"}}`},
 		"reference is absolute":    {`{"a": {"b": "$(/c/d)!"}, "c": {"d": "3"}}`, `{"a": {"b": "3!"}, "c": {"d": "3"}}`},
 		"reference to a variable":  {`{"a": "$(./../b)", "b": "{{ key }}"}`, `{"a": "app", "b": "app"}`},
 		"reference to a reference": {`{"a": "$(./../b)", "b": "$(./../c)", "c": "1"}`, `{"a": "1", "b": "1", "c": "1"}`},
-		"reference is escaped":     {`{"a": "n=\\$(POD), m=\\$(./x), v=$(./../b)", "b": "1"}`, `{"a": "n=$(POD), m=$(./x), v=1", "b": "1"}`},
-		"shell is no reference":    {`"$(date +%s)"`, `"$(date +%s)"`},
-		"deep literal":             {"\"{{ lookup(`{{ request.object.metadata.labels }}`, join('', ['a', 'pp'])) }}\"", `"x"`},
+		"reference is escaped": {`{"a": "n=\\$(POD), m=\\$(./x), v=$(./../b)", "b": "1"}`,
+			`{"a": "n=$(POD), m=$(./x), v=1", "b": "1"}`},
+		"shell is no reference": {`"$(date +%s)"`, `"$(date +%s)"`},
+		"deep literal":          {"\"{{ lookup(`{{ request.object.metadata.labels }}`, join('', ['a', 'pp'])) }}\"", `"x"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			document := decode(t, c.document)
@@ -196,7 +205,8 @@ func TestTarget(t *testing.T) {
 	s := testScope(t, "UPDATE")
 	s.Set("target", map[string]any{"spec": map[string]any{"replicas": int64(9)}})
 	got, err := tree.Resolve(s)
-	if want := (map[string]any{"spec": map[string]any{"replicas": int64(9)}}); err != nil || !reflect.DeepEqual(got, want) {
+	if want := (map[string]any{"spec": map[string]any{"replicas": int64(9)}}); err != nil ||
+		!reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, %v", got, err)
 	}
 }
@@ -227,8 +237,9 @@ func TestParseErrors(t *testing.T) {
 		"reference cycle":    {decode(t, `{"a": "$(./../b)", "b": "$(./../a)"}`), "", "/a", "references lead to references"},
 		"reference is empty": {decode(t, `{"a": "$(<)"}`), "", "/a", "empty reference"},
 		"depth":              {cycle, "", strings.Repeat("/a", maxDepth+1), "nested deeper"},
-		"nesting":            {strings.Repeat("{{ a", maxRounds+2) + strings.Repeat(" }}", maxRounds+2), "", "", "stand in each other deeper"},
-		"zero byte":          {"{{ a }} \x00", "", "", "zero byte"},
+		"nesting": {strings.Repeat("{{ a", maxRounds+2) + strings.Repeat(" }}", maxRounds+2), "", "",
+			"stand in each other deeper"},
+		"zero byte": {"{{ a }} \x00", "", "", "zero byte"},
 	} {
 		_, err := Parse(c.document, c.pointer)
 		parse, ok := errors.AsType[*ParseError](err)
@@ -268,7 +279,8 @@ func TestParsePart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(decode(t, `{"spec": {"a": "rule-a", "b": "rule-a", "c": "D", "d": "D", "e": "E"}}`), got); diff != "" {
+	if diff := cmp.Diff(decode(t, `{"spec": {"a": "rule-a", "b": "rule-a", "c": "D", "d": "D", "e": "E"}}`),
+		got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
@@ -293,8 +305,10 @@ func TestTreeReads(t *testing.T) {
 		t.Fatal(err)
 	}
 	for operation, want := range map[string][]string{
-		"UPDATE": {"/element/web", "/key", "/request/object/metadata/name", "/request/object/spec/replicas", "/request/object/spec/x"},
-		"DELETE": {"/element/old", "/key", "/request/oldObject/metadata/name", "/request/oldObject/spec/replicas", "/request/oldObject/spec/x"},
+		"UPDATE": {"/element/web", "/key", "/request/object/metadata/name", "/request/object/spec/replicas",
+			"/request/object/spec/x"},
+		"DELETE": {"/element/old", "/key", "/request/oldObject/metadata/name", "/request/oldObject/spec/replicas",
+			"/request/oldObject/spec/x"},
 	} {
 		got := tree.Reads(testScope(t, operation))
 		got = slices.DeleteFunc(got, func(p string) bool { return p == "/absent" })
@@ -314,7 +328,7 @@ func TestConcurrentResolve(t *testing.T) {
 	for range 8 {
 		group.Go(func() {
 			for range 50 {
-				s := NewScope(context.Background(), root, jmespath.Env{})
+				s := NewScope(context.Background(), root, jmespath.Env{}, nil)
 				s.Set("key", "app")
 				if _, err := tree.Resolve(s); err != nil {
 					t.Error(err)
@@ -327,7 +341,8 @@ func TestConcurrentResolve(t *testing.T) {
 
 func FuzzResolve(f *testing.F) {
 	for _, seed := range []string{
-		`"{{ key }}"`, `{"a": "$(./../b)", "b": "c"}`, `["\\{{ a }}", "{{- cm }}"]`, `"{{ a.{{ b }} }}"`, `"{{{a: b}}}"`, `{"{{ key }}": "{{@}}"}`,
+		`"{{ key }}"`, `{"a": "$(./../b)", "b": "c"}`, `["\\{{ a }}", "{{- cm }}"]`, `"{{ a.{{ b }} }}"`, `"{{{a: b}}}"`,
+		`{"{{ key }}": "{{@}}"}`,
 		`"{{ cm.data.deep }}x{{ cm.data.loop }}"`, `"\\$(a) $(>=/a)"`, `{"=(a)": "$(/a)"}`, `"{{}}"`, `"{{ '{{ key }}' }}"`,
 	} {
 		f.Add(seed)
@@ -372,7 +387,7 @@ func BenchmarkResolve(b *testing.B) {
 	root := testRoot(b, "CREATE")
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := tree.Resolve(NewScope(context.Background(), root, jmespath.Env{})); err != nil {
+		if _, err := tree.Resolve(NewScope(context.Background(), root, jmespath.Env{}, nil)); err != nil {
 			b.Fatal(err)
 		}
 	}

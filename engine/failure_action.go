@@ -2,13 +2,14 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/engine/match"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// action says whether a failure blocks: as the first matching override says, else as the action says, else
+// action decides whether a failure blocks: as the first matching override says, else as the action says, else
 // it is audited.
 type action struct {
 	overrides []override
@@ -25,7 +26,8 @@ type override struct {
 
 // compileAction compiles a failure action and its overrides, whatever their fields are called at this place
 // (https://kyverno.io/docs/policy-types/cluster-policy/validate/#failure-action).
-func compileAction(d policy.Document, at, value string, overrides []policy.FailureActionOverride, field, overridesField string) (action, []policy.Problem) {
+func compileAction(d policy.Document, at, value string, overrides []policy.FailureActionOverride,
+	field, overridesField string) (action, []policy.Problem) {
 	var out action
 	var problems []policy.Problem
 	parse := func(pointer, s string) bool {
@@ -97,4 +99,14 @@ func (o *override) names(namespace string) bool {
 		return o.selector != nil
 	}
 	return match.AnyWildcard(o.namespaces, namespace)
+}
+
+// readsNamespace reports whether an override asks for labels of a namespace.
+func (a *action) readsNamespace() bool {
+	for ; a != nil; a = a.next {
+		if slices.ContainsFunc(a.overrides, func(o override) bool { return o.selector != nil }) {
+			return true
+		}
+	}
+	return false
 }

@@ -214,7 +214,7 @@ func (f *frame) forEach(entries []*forEach) verdict {
 	return verdict{}
 }
 
-// and keeps the first verdict that is no pass, and the fields of all failures. What is not known gives way
+// and keeps the first verdict that is not a pass, and the fields of all failures. What is not known gives way
 // to what is: a violation is one whatever the cluster has.
 func (d verdict) and(next verdict) verdict {
 	if d.outcome == "" || d.outcome == Unknown && (next.outcome == Fail || next.outcome == Error) {
@@ -260,7 +260,8 @@ func (f *frame) each(e *forEach, list []any) (verdict, int) {
 // element evaluates one entry for one element.
 func (f *frame) element(e *forEach, list []any, i int) verdict {
 	if f.review.visited++; f.review.visited > maxElements {
-		return verdict{outcome: Error, message: fmt.Sprintf("the policies go over more than %d elements of this object", maxElements)}
+		return verdict{outcome: Error, message: fmt.Sprintf("the policies go over more than %d elements of this object",
+			maxElements)}
 	}
 	if err := f.ctx.Err(); err != nil {
 		return verdict{outcome: Error, message: "the evaluation was stopped: " + err.Error()}
@@ -278,7 +279,8 @@ func (f *frame) element(e *forEach, list []any, i int) verdict {
 	scoped := isMap
 	if e.scope != nil {
 		if *e.scope && !isMap {
-			err := fmt.Errorf("cannot use elementScope=true foreach rules for elements that are not maps, expected type=map got type=%T", value)
+			err := fmt.Errorf("cannot use elementScope=true foreach rules for elements that are not maps, expected type=map "+
+				"got type=%T", value)
 			return broken("failed to process foreach", err)
 		}
 		scoped = *e.scope

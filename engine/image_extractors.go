@@ -13,7 +13,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// extractor finds images in objects that are no pods (imageExtractors of a rule,
+// extractor finds images in objects that are not pods (imageExtractors of a rule,
 // https://kyverno.io/docs/policy-types/cluster-policy/verify-images/#custom-image-extractors).
 type extractor struct {
 	path  []string // of the maps that hold an image; "*" is every element
@@ -72,7 +72,8 @@ func extracted(ctx context.Context, o admission.Object, list []extractor, env jm
 	return out, nil
 }
 
-func (x *extractor) collect(ctx context.Context, at any, path []string, pointer string, env jmespath.Env, found map[string]any) error {
+func (x *extractor) collect(ctx context.Context, at any, path []string, pointer string, env jmespath.Env,
+	found map[string]any) error {
 	if at == nil {
 		return nil
 	}

@@ -40,8 +40,8 @@ func broken(what string, err error) verdict {
 
 // rule evaluates one rule; ok is false when it is not about the request or has nothing to say. A rule that says
 // several things about an object, of which more are the further ones, has one outcome.
-func (v *review) rule(b *bound, i int) (out Result, more []verdict, ok bool) {
-	r := b.rules[i]
+func (v *review) rule(s *ruleStep) (out Result, more []verdict, ok bool) {
+	r := s.rule
 	defer func() {
 		if x := recover(); x != nil {
 			out = v.result(r, verdict{outcome: Error, message: panicked(x)})
@@ -57,7 +57,7 @@ func (v *review) rule(b *bound, i int) (out Result, more []verdict, ok bool) {
 	}
 	d := verdict{outcome: Fail, message: "the rule may change the object"}
 	if undecided == nil || r.mutation == nil {
-		d = v.decide(b, i)
+		d = v.decide(s)
 	}
 	if d.outcome == "" {
 		return Result{}, nil, false
@@ -69,7 +69,7 @@ func (v *review) rule(b *bound, i int) (out Result, more []verdict, ok bool) {
 	}
 	out = v.result(r, d)
 	if d.outcome == Fail && v.request.Operation == admission.Update && v.request.OldObject != nil && !v.prior {
-		out.PreExisting = v.violatedBefore(b, i)
+		out.PreExisting = v.violatedBefore(s)
 		out.Tolerated = out.PreExisting && r.tolerant && r.mutation == nil
 	}
 	if d.outcome != Fail {
@@ -80,7 +80,8 @@ func (v *review) rule(b *bound, i int) (out Result, more []verdict, ok bool) {
 
 func (v *review) result(r *rule, d verdict) Result {
 	out := Result{
-		Policy: r.policy.ref, Rule: r.name, Line: cmp.Or(d.line, r.line), Outcome: d.outcome, Message: d.message, Exceptions: d.used, Combined: d.combine,
+		Policy: r.policy.ref, Rule: r.name, Line: cmp.Or(d.line, r.line), Outcome: d.outcome, Message: d.message,
+		Exceptions: d.used, Combined: d.combine,
 		Mutation: r.mutation != nil, Patched: d.patched, Old: v.request.Object == nil,
 		// A mutate rule that cannot be applied denies the request, whatever the policy audits.
 		Enforce: r.mutation != nil || !r.policy.report && r.action.enforced(v.target),
@@ -97,27 +98,28 @@ func (v *review) result(r *rule, d verdict) Result {
 
 // violatedBefore reports whether the old object of an update violates the rule, evaluated as if it were
 // created now by nobody that rules know.
-func (v *review) violatedBefore(b *bound, i int) bool {
+func (v *review) violatedBefore(s *ruleStep) bool {
 	old := *v.request
 	old.Operation, old.Object, old.OldObject = admission.Create, v.request.OldObject, nil
 	p := v.newReview(v.ctx, &old)
 	p.prior = true
 	p.target.User = admission.UserInfo{Username: "lintel:nobody"}
 	p.target.Roles, p.target.ClusterRoles = nil, nil
-	r, _, ok := p.rule(b, i)
+	r, _, ok := p.rule(s)
 	return ok && r.Outcome == Fail
 }
 
 // plain reports whether a rule needs no variables, so that no scope has to be made for it.
 func (r *rule) plain() bool {
 	b := &r.body
-	return len(b.context) == 0 && b.preconditions == nil && b.deny == nil && len(b.forEach) == 0 && b.assert == nil && r.mutation == nil &&
+	return len(b.context) == 0 && b.preconditions == nil && b.deny == nil && len(b.forEach) == 0 && b.assert == nil &&
+		r.mutation == nil &&
 		(b.pattern == nil || b.pattern.fixed != nil) && (b.anyPattern == nil || b.anyPattern.fixed != nil)
 }
 
 // decide evaluates a rule that is about the request.
-func (v *review) decide(b *bound, i int) verdict {
-	r, exceptions := b.rules[i], b.exceptions[i]
+func (v *review) decide(s *ruleStep) verdict {
+	r, exceptions := s.rule, s.exceptions
 	f := &frame{review: v, rule: r}
 	if !r.plain() || len(exceptions) > 0 {
 		f.open()
@@ -216,7 +218,8 @@ func skipped(by []*Exception, combined bool) verdict {
 	for _, x := range by {
 		names = append(names, x.FullName())
 	}
-	return verdict{outcome: Skip, message: "rule is skipped due to policy exceptions " + strings.Join(names, ", "), used: by, combine: combined}
+	return verdict{outcome: Skip, message: "rule is skipped due to policy exceptions " + strings.Join(names, ", "),
+		used: by, combine: combined}
 }
 
 // resolve is the text of the rule's message; ok is false when its variables cannot be resolved.

@@ -1,0 +1,100 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/cel"
+	"github.com/lintel-bot/lintel/engine/policy"
+)
+
+// celPolicy is a policy that validates and is CEL as a whole.
+type celPolicy struct {
+	whole
+	cel *cel.Policy
+}
+
+// compileValidating compiles a ValidatingPolicy or NamespacedValidatingPolicy.
+func compileValidating(d policy.Document, _ *bindings) (compiled, []policy.Problem, []policy.Problem) {
+	var v policy.ValidatingPolicy
+	bad, ok := decodeCEL(d, &v)
+	if !ok {
+		return nil, nil, bad
+	}
+	c, more := cel.CompileValidatingPolicy(d, v)
+	if c == nil && !policy.HasErrors(more) {
+		return nil, more, bad // of a mode that is not for requests to a cluster
+	}
+	return &celPolicy{whole{referenceTo(d)}, c}, nil, append(bad, more...)
+}
+
+// decodeCEL decodes a policy in CEL and finds what compiling it does not find. It is not ok where it cannot be decoded.
+func decodeCEL[P any](d policy.Document, p *P) (problems []policy.Problem, ok bool) {
+	problems = policy.Decode(d, p)
+	ok = !policy.HasErrors(problems)
+	return append(problems, checkCEL(d)...), ok
+}
+
+// compileValidatingAdmission compiles a ValidatingAdmissionPolicy.
+func compileValidatingAdmission(d policy.Document, bound *bindings) (compiled, []policy.Problem, []policy.Problem) {
+	var v policy.ValidatingAdmissionPolicy
+	bad, ok := decodeCEL(d, &v)
+	if !ok {
+		return nil, nil, bad
+	}
+	c, more := cel.CompileAdmissionPolicy(d, v, bound.validating)
+	return &celPolicy{whole{referenceTo(d)}, c}, nil, append(bad, more...)
+}
+
+func (p *celPolicy) bind([]*Exception) []step { return []step{p} }
+func (p *celPolicy) readsNamespace() bool     { return p.cel.ReadsNamespace() }
+func (p *celPolicy) kinds() []string          { return p.cel.Kinds() }
+func (p *celPolicy) phase() phase             { return validates }
+
+func (p *celPolicy) uses(string) Uses { return usesOf(p.cel.Allowances()) }
+
+func usesOf(a cel.Allowances) Uses { return Uses{Images: a.Images, Values: a.Values} }
+
+func (p *celPolicy) evaluate(v *review) {
+	for _, r := range p.results(v) {
+		v.add(r)
+	}
+}
+
+func (p *celPolicy) results(v *review) (out []Result) {
+	defer func() {
+		if x := recover(); x != nil {
+			out = p.panicked(x, false)
+		}
+	}()
+	for _, r := range p.cel.Evaluate(v.ctx, v.request, v.celEnv) {
+		out = append(out, v.fromCEL(p.ref, r))
+	}
+	if v.request.Operation == admission.Update && v.request.OldObject != nil && slices.ContainsFunc(out, failing) {
+		old := *v.request
+		old.Operation, old.Object, old.OldObject = admission.Create, v.request.OldObject, nil
+		before := p.cel.Evaluate(v.ctx, &old, v.celEnv)
+		for i := range out {
+			out[i].PreExisting = failing(out[i]) && slices.ContainsFunc(before, func(r cel.Result) bool {
+				return r.Outcome == cel.Fail && r.Rule == out[i].Rule
+			})
+		}
+	}
+	return out
+}
+
+func failing(r Result) bool { return r.Outcome == Fail }
+
+func (v *review) fromCEL(ref PolicyRef, r cel.Result) Result {
+	out := Result{
+		Policy: ref, Rule: r.Rule, Outcome: Outcome(r.Outcome), Enforce: r.Enforce, Message: r.Message,
+		Fields: r.Fields, Old: r.Old, Combined: r.Combined, Line: cmp.Or(r.Line, ref.Line),
+	}
+	for _, x := range r.Exceptions {
+		if known := v.celOf[x]; known != nil {
+			out.Exceptions = append(out.Exceptions, known)
+		}
+	}
+	return out
+}

@@ -1,0 +1,180 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/cel"
+	"github.com/lintel-bot/lintel/engine/match"
+)
+
+// rulePolicy is a policy of kyverno.io: rules, each with its own match.
+type rulePolicy struct {
+	ref        PolicyRef
+	namespace  string // the namespace a namespaced policy applies to, empty for the others
+	applyOne   bool   // only the first rule that applies counts
+	report     bool   // the policy is not evaluated at admission: its failures never block
+	warn       bool   // failures warn whoever makes the request
+	conditions *cel.Rule
+	rules      []*rule
+}
+
+// rule is a compiled rule, as written or as generated for pod controllers.
+type rule struct {
+	policy         *rulePolicy
+	name           string
+	line           int
+	match, exclude *match.Block
+	kinds          []string // the kinds it can be about, nil for any
+	body           body
+	message        *text
+	action         action
+
+	extractors map[string][]extractor // by kind, nil for most rules
+
+	tolerant bool // an update of an object that violates already may go on violating
+	mutation *mutation
+	security *security
+	cel      *cel.Rule
+}
+
+// ruleStep is a rule with the exceptions that name it.
+type ruleStep struct {
+	*rule
+	exceptions []*Exception
+}
+
+func (p *rulePolicy) reference() PolicyRef { return p.ref }
+
+func (p *rulePolicy) ruleNames() []string {
+	out := make([]string, len(p.rules))
+	for i, r := range p.rules {
+		out[i] = r.name
+	}
+	return out
+}
+
+func (p *rulePolicy) bind(exceptions []*Exception) []step {
+	out, steps := make([]step, len(p.rules)), make([]ruleStep, len(p.rules))
+	for i, r := range p.rules {
+		steps[i].rule = r
+		for _, x := range exceptions {
+			if x.names(p, r.name) {
+				steps[i].exceptions = append(steps[i].exceptions, x)
+			}
+		}
+		out[i] = &steps[i]
+	}
+	return out
+}
+
+func (p *rulePolicy) readsNamespace() bool {
+	return p.conditions != nil && p.conditions.ReadsNamespace() || slices.ContainsFunc(p.rules, (*rule).readsNamespace)
+}
+
+func (r *rule) readsNamespace() bool {
+	return r.match.ReadsNamespace() || r.exclude.ReadsNamespace() || r.action.readsNamespace() ||
+		r.cel != nil && r.cel.ReadsNamespace() || r.body.assert != nil
+}
+
+// rule finds a rule, nil where there is none. Names of generated rules are cut and may be the same: the line, where
+// it is given, tells them apart.
+func (p *rulePolicy) rule(name string, line int) *rule {
+	i := slices.IndexFunc(p.rules, func(r *rule) bool { return r.name == name && (line == 0 || r.line == line) })
+	if i < 0 {
+		return nil
+	}
+	return p.rules[i]
+}
+
+func (p *rulePolicy) expected(res Result, field string) string {
+	r := p.rule(res.Rule, res.Line)
+	if r == nil || r.body.pattern == nil {
+		return ""
+	}
+	return r.body.pattern.expects(field)
+}
+
+func (p *rulePolicy) uses(name string) Uses {
+	r := p.rule(name, 0)
+	return Uses{Controls: r != nil && r.security != nil}
+}
+
+func (s *ruleStep) kinds() []string { return s.rule.kinds }
+
+func (s *ruleStep) phase() phase {
+	if s.mutation != nil {
+		return mutates
+	}
+	return validates
+}
+
+func (s *ruleStep) evaluate(v *review) {
+	if v.gate.policy != s.policy {
+		v.gate = gate{policy: s.policy}
+		v.gate.shut = !s.policy.applies(v.request) || s.policy.conditions != nil && !v.conditions(s.policy)
+	}
+	if v.gate.shut {
+		return
+	}
+	r, more, ok := v.rule(s)
+	if !ok {
+		return
+	}
+	v.add(r)
+	for _, d := range more {
+		next := r
+		next.Message, next.Fields = d.message, d.fields
+		v.add(next)
+	}
+	v.gate.shut = s.policy.applyOne && r.Outcome != Skip
+}
+
+// gate is shut while no rules of a policy are evaluated, whose turn it is: it is not about the request, or one rule
+// was enough.
+type gate struct {
+	policy *rulePolicy
+	shut   bool
+}
+
+// applies reports whether a namespaced policy is about a request; the others are about all.
+func (p *rulePolicy) applies(r *admission.Request) bool {
+	if p.namespace == "" {
+		return true
+	}
+	for _, o := range []admission.Object{r.Object, r.OldObject} {
+		if o != nil && admission.IdentityOf(o).Namespace != p.namespace {
+			return false
+		}
+	}
+	return true
+}
+
+// conditions reports whether the match conditions of a policy's webhook are met. One that cannot be evaluated
+// gives an error result.
+func (v *review) conditions(p *rulePolicy) (met bool) {
+	defer func() {
+		if x := recover(); x != nil {
+			v.add(Result{
+				Policy: p.ref, Line: p.ref.Line, Outcome: Error, Enforce: true, Message: panicked(x), Fields: []string{""},
+			})
+			met = false
+		}
+	}()
+	res := p.conditions.Evaluate(v.ctx, v.request, v.celEnv)
+	switch res.Outcome {
+	case cel.Pass:
+		return true
+	case cel.Skip:
+		return false
+	}
+	r := Result{
+		Policy: p.ref, Line: p.ref.Line, Outcome: Outcome(res.Outcome), Message: res.Message, Fields: []string{""},
+		Old: v.request.Object == nil,
+	}
+	for _, rule := range p.rules {
+		r.Enforce = r.Enforce || rule.action.enforced(v.target)
+	}
+	v.add(r)
+	return false
+}
