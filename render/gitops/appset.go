@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -341,6 +342,18 @@ func deepMerge(a, b map[string]any) map[string]any {
 		}
 	}
 	return out
+}
+
+func emptyValue(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		return len(v) == 0
+	case []any:
+		return len(v) == 0
+	}
+	return reflect.ValueOf(v).IsZero()
 }
 
 func plainTexts(f *field) []string {

@@ -5,6 +5,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/lintel-bot/lintel/render/kustomization"
@@ -230,7 +231,7 @@ func (r *reader) argoOverrides(k, s, app *field) Overrides {
 // countOf reads a replica count that may be written as text.
 func countOf(item *field) *field {
 	count := item.get("count")
-	if n, ok := wholeNumber(count.text()); ok {
+	if n, err := strconv.ParseInt(count.text(), 10, 64); err == nil {
 		return item.with(made(n, count.where), "count")
 	}
 	return item

@@ -327,14 +327,6 @@ func (e *expander) pathSet(g *field, values map[string]any, dir, file string) (s
 	return s, nil
 }
 
-var notInNames = regexp.MustCompile(`[^-a-z0-9.]`)
-
-// normalize makes a DNS name of a text as Argo CD does.
-func normalize(s string) string {
-	s = notInNames.ReplaceAllString(strings.ToLower(s), "-")
-	return strings.Trim(s[:min(len(s), 253)], "-.")
-}
-
 // flatten joins the keys of nested values with dots.
 func flatten(values map[string]any) map[string]any {
 	out := map[string]any{}
