@@ -59,7 +59,7 @@ func Edit(t Tree, d *Deployment, limits Limits) (*Virtual, []Problem) {
 	if file == "" {
 		v.Path, v.Generated = path.Join(d.Path, kustomization.FileNames()[0]), true
 		if problem := v.generate(t, d, limits); problem != nil {
-			return nil, []Problem{*problem}
+			return nil, []Problem{problem.of(d.Object)}
 		}
 	} else {
 		if len(d.Overrides.edits) == 0 {
@@ -67,19 +67,23 @@ func Edit(t Tree, d *Deployment, limits Limits) (*Virtual, []Problem) {
 		}
 		data, _, err := t.ReadFile(file)
 		if err != nil {
-			return nil, []Problem{problemAt(Position{Path: file}, "cannot be read")}
+			return nil, []Problem{problemAt(Position{Path: file}, Broken, "cannot be read").of(d.Object)}
 		}
 		v.keep(file, data)
 		documents, err := source.Parse(file, data, limits.Source)
 		if err != nil {
-			return nil, []Problem{{Error: *asSourceError(file, err)}}
+			return nil, []Problem{{Error: *asSourceError(file, err), Cause: Broken, Object: d.Object}}
 		}
 		if len(documents) != 1 || documents[0].Kind != yaml.MappingNode {
 			return nil, nil // the build says what is wrong with it
 		}
 		root = documents[0]
 	}
-	return v, v.edit(root, t, d)
+	problems := v.edit(root, t, d)
+	for i := range problems {
+		problems[i] = problems[i].of(d.Object)
+	}
+	return v, problems
 }
 
 // asSourceError gives a parser's error the form that has a place.

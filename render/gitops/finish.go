@@ -28,8 +28,7 @@ type Write struct {
 type Issue struct {
 	Pointer string
 	Message string
-	Cluster bool // the answer is in the cluster
-	Warning bool // Flux does it all the same
+	Cause   Cause
 }
 
 // FinishOptions say what the resources are finished against.
@@ -117,15 +116,15 @@ func (f *finisher) replace(text, pointer string) (string, []Position, bool) {
 	e := &expansion{text: text, variables: f.Substitute.Variables, partial: len(f.Substitute.Unread) > 0, limit: f.limits.TextBytes}
 	out, err := e.run()
 	if err != nil {
-		f.issues = append(f.issues, Issue{Pointer: pointer, Message: err.Error()})
+		f.issues = append(f.issues, Issue{Pointer: pointer, Message: err.Error(), Cause: causeOf(err)})
 		return text, nil, false
 	}
 	for _, name := range unique(e.unset) {
-		f.issues = append(f.issues, Issue{Pointer: pointer, Warning: true,
+		f.issues = append(f.issues, Issue{Pointer: pointer, Cause: Advice,
 			Message: fmt.Sprintf("nothing sets the variable %.80q: Flux puts an empty text in its place", name)})
 	}
 	for _, name := range unique(e.unread) {
-		f.issues = append(f.issues, Issue{Pointer: pointer, Cluster: true,
+		f.issues = append(f.issues, Issue{Pointer: pointer, Cause: ClusterOnly,
 			Message: fmt.Sprintf("the variable %.80q may be set in the cluster: its value is not known before merge", name)})
 	}
 	var by []Position
@@ -152,7 +151,7 @@ func (f *finisher) scalar(n *yaml.Node, pointer string) {
 	if !changed {
 		return
 	}
-	invalid := Issue{Pointer: pointer, Message: "is not valid YAML once its variables are replaced: quote the value"}
+	invalid := Issue{Pointer: pointer, Cause: Broken, Message: "is not valid YAML once its variables are replaced: quote the value"}
 	if source.Vet("", []byte(text), f.limits.Source) != nil {
 		f.issues = append(f.issues, invalid)
 		return

@@ -49,14 +49,14 @@ func TestFinish(t *testing.T) {
 		},
 		"unset": {
 			d: Deployment{Substitute: Substitution{Variables: variables}}, in: "a: x${gone}\nb: ${gone:-d}\n", want: "a: x\nb: d\n",
-			writes: []string{"/a substitute []", "/b substitute []"}, issues: []string{"/a warning nothing sets the variable \"gone\": Flux puts an empty text in its place"},
+			writes: []string{"/a substitute []", "/b substitute []"}, issues: []string{"/a advice nothing sets the variable \"gone\": Flux puts an empty text in its place"},
 		},
 		"unread": {
 			d: Deployment{Substitute: Substitution{Variables: variables, Unread: []Position{{}}}}, in: "a: x${gone}-${n}\nb: ${gone:-d}\nc: ${n:-${gone}}\n", want: "a: x${gone}-8080\nb: ${gone:-d}\nc: 8080\n",
 			writes: []string{"/a substitute [k.yaml:1:0]", "/c substitute [k.yaml:1:0]"},
 			issues: []string{"/a cluster the variable \"gone\" may be set in the cluster: its value is not known before merge", "/b cluster the variable \"gone\" may be set in the cluster: its value is not known before merge"},
 		},
-		"invalid":           {d: Deployment{Substitute: Substitution{Variables: variables}}, in: "a: ${bad}\nb: ${\n", want: "a: ${bad}\nb: ${\n", issues: []string{"/a error is not valid YAML once its variables are replaced: quote the value", "/b error a ${} is not written as Flux reads it"}},
+		"invalid":           {d: Deployment{Substitute: Substitution{Variables: variables}}, in: "a: ${bad}\nb: ${\n", want: "a: ${bad}\nb: ${\n", issues: []string{"/a broken is not valid YAML once its variables are replaced: quote the value", "/b broken a ${} is not written as Flux reads it"}},
 		"disabled":          {d: Deployment{Substitute: Substitution{Variables: variables}}, in: "metadata: {annotations: {kustomize.toolkit.fluxcd.io/substitute: disabled}}\na: ${n}\n", want: "metadata: {annotations: {kustomize.toolkit.fluxcd.io/substitute: disabled}}\na: ${n}\n"},
 		"without variables": {in: "a: ${n:=1}\n", want: "a: ${n:=1}\n"},
 		"always":            {d: Deployment{Substitute: Substitution{Always: true}}, in: "a: ${n:=1}\n", want: "a: 1\n", writes: []string{"/a substitute []"}},
@@ -93,11 +93,7 @@ func TestFinish(t *testing.T) {
 				said = append(said, fmt.Sprint(w.Pointer, " ", w.Role, " ", w.By))
 			}
 			for _, i := range issues {
-				kind := map[bool]string{true: "cluster", false: "error"}[i.Cluster]
-				if i.Warning {
-					kind = "warning"
-				}
-				asked = append(asked, i.Pointer+" "+kind+" "+i.Message)
+				asked = append(asked, i.Pointer+" "+string(i.Cause)+" "+i.Message)
 			}
 			if diff := cmp.Diff(test.writes, said); diff != "" {
 				t.Error(diff)

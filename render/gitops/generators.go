@@ -16,7 +16,7 @@ import (
 
 // list gives the elements that it holds
 // (https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/Generators-List/).
-func (e *expander) list(g *field) ([]set, error) {
+func (e *expander) list(g *field, needs *need) ([]set, error) {
 	var sets []set
 	for _, element := range g.elements("elements") {
 		values, _ := asJSON(element.plain()).(map[string]any)
@@ -42,7 +42,7 @@ func (e *expander) list(g *field) ([]set, error) {
 	}
 	if text := g.text("elementsYaml"); text != "" {
 		if g.get("elementsYaml").unknown {
-			return append(sets, set{values: map[string]any{}, unknown: true}), nil
+			return append(sets, set{values: map[string]any{}, needs: needs}), nil
 		}
 		documents, err := source.Parse("", []byte(text), e.Limits.Source)
 		if err != nil || len(documents) == 0 {
@@ -78,15 +78,15 @@ func asJSON(v any) any {
 
 // git gives a set for each folder or file of a repository that its patterns match
 // (https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/Generators-Git/).
-func (e *expander) git(g *field) ([]set, error) {
+func (e *expander) git(g *field, needs *need) ([]set, error) {
 	for _, key := range []string{"repoURL", "directories", "files"} {
 		if hasUnknown(g.get(key)) {
-			return []set{{values: map[string]any{}, unknown: true}}, nil
+			return []set{{values: map[string]any{}, needs: needs}}, nil
 		}
 	}
 	if repository := g.text("repoURL"); len(e.Repo.URLs) > 0 && repository != "" && !e.Repo.match(repository) {
-		e.needs = append(e.needs, need{g.position("repoURL"), "git generator reads another repository and"})
-		return []set{{values: map[string]any{}, unknown: true}}, nil
+		needs := &need{g.position("repoURL"), "the git generator reads another repository"}
+		return []set{{values: map[string]any{}, needs: needs}}, nil
 	}
 	switch {
 	case len(g.elements("directories")) > 0:
@@ -166,7 +166,7 @@ func (e *expander) readDir(dir string) ([]tree.Entry, error) {
 		return nil, errors.New("a folder of the repository cannot be read")
 	}
 	if e.entries += len(list); e.entries > e.Limits.Files {
-		return nil, fmt.Errorf("it looks at more than the limit of %d files and folders", e.Limits.Files)
+		return nil, unknown("it looks at more than the limit of %d files and folders", e.Limits.Files)
 	}
 	return list, nil
 }
@@ -216,7 +216,7 @@ func (e *expander) files(g *field) ([]set, error) {
 				return nil, err
 			}
 			if sets = append(sets, s); len(sets) > e.Limits.Sets {
-				return nil, fmt.Errorf("it makes more than the limit of %d parameter sets", e.Limits.Sets)
+				return nil, unknown("it makes more than the limit of %d parameter sets", e.Limits.Sets)
 			}
 		}
 	}
@@ -256,8 +256,11 @@ func (e *expander) entry(p string) (tree.Entry, bool) {
 
 func (e *expander) walk(dir string, re *regexp.Regexp, hits []string, depth int) ([]string, error) {
 	list, err := e.readDir(dir)
-	if err != nil || depth > maxDepth {
-		return hits, err
+	if depth > maxDepth {
+		err = unknown("it looks at folders more than %d levels deep", maxDepth)
+	}
+	if err != nil {
+		return nil, err
 	}
 	for _, entry := range list {
 		p := path.Join(dir, entry.Name)
@@ -382,7 +385,7 @@ func selectSets(selector *field, sets []set) ([]set, error) {
 				return nil, errors.New("the selector has an unknown operator")
 			}
 		}
-		if matched || s.unknown {
+		if matched || s.needs != nil {
 			kept = append(kept, s)
 		}
 	}

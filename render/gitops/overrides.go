@@ -83,7 +83,7 @@ func (e edit) apply(old *field, missing func(dir string) bool) (*field, *Problem
 		}
 		for _, k := range e.value.keys {
 			if out.fields[k] != nil && !e.flags.force {
-				p := problemAt(e.value.fields[k].position(), "%s has %.80q already: Argo CD refuses to change it without force", e.key, k)
+				p := problemAt(e.value.fields[k].position(), Broken, "%s has %.80q already: Argo CD refuses to change it without force", e.key, k)
 				return nil, &p
 			}
 			out.put(k, e.value.fields[k])

@@ -103,13 +103,13 @@ func (t *templates) text(text string, s set) (string, bool, error) {
 	}
 	if !t.goTemplate {
 		filled, err := t.fast(text, s)
-		return filled, s.unknown && strings.Contains(filled, "{{"), err
+		return filled, s.needs != nil && strings.Contains(filled, "{{"), err
 	}
 	c := t.compile(text)
 	if c.err != nil {
 		return "", false, c.err
 	}
-	if s.unknown {
+	if s.needs != nil {
 		if c.whole || slices.ContainsFunc(c.reads, func(keys []string) bool { return !s.has(keys) }) {
 			return text, true, nil
 		}

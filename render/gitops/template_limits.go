@@ -2,20 +2,12 @@ package gitops
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"reflect"
 	"regexp/syntax"
 	"slices"
 	"strings"
 )
-
-// unknowable is an error that says nothing against what is written: a controller may well know what Lintel does not.
-type unknowable struct{ reason string }
-
-func (e *unknowable) Error() string { return e.reason }
-
-func unknown(format string, args ...any) error { return &unknowable{fmt.Sprintf(format, args...)} }
 
 const (
 	maxValueNodes = 20_000   // of an argument or a result

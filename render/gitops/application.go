@@ -19,7 +19,7 @@ var kustomizationNames = kustomization.FileNames()
 
 // application reads one Application, or one that an ApplicationSet generates, which by then has the same shape
 // (https://argo-cd.readthedocs.io/en/stable/user-guide/application-specification/).
-func (r *reader) application(app *field, object Reference) {
+func (r *reader) application(app *field) {
 	spec := app.get("spec")
 	sources := spec.elements("sources")
 	if len(sources) == 0 && spec.present("source") {
@@ -28,16 +28,25 @@ func (r *reader) application(app *field, object Reference) {
 	if hydrated := spec.get("sourceHydrator", "drySource"); hydrated.present() {
 		sources = append(sources, hydrated)
 	}
+	if len(sources) == 0 {
+		r.problem(problemAt(app.position("spec"), Broken, "this Application names no source"))
+	}
 	for i, s := range sources {
-		r.argoSource(app, s, i, object)
+		r.argoSource(app, s, i)
 	}
 }
 
-func (r *reader) argoSource(app, s *field, index int, object Reference) {
-	if s.text("chart") != "" || !s.present("path") {
-		return // a Helm repository, or a source that others only take values from
+func (r *reader) argoSource(app, s *field, index int) {
+	switch {
+	case s.text("chart") != "":
+		return
+	case s.text("path") == "" && s.text("ref") != "":
+		return // others take values from it
+	case s.text("path") == "":
+		r.problem(problemAt(s.position("path"), Broken, "this source names no path and no chart"))
+		return
 	}
-	at := s.position("path")
+	at, object := s.position("path"), r.object
 	if s.get("path").unknown {
 		if repository := s.text("repoURL"); len(r.Repo.URLs) == 0 || s.get("repoURL").unknown || r.Repo.match(repository) {
 			r.needed()
@@ -50,13 +59,13 @@ func (r *reader) argoSource(app, s *field, index int, object Reference) {
 	}
 	switch {
 	case !ok:
-		r.problem(problemAt(at, "the path leads out of the repository"))
+		r.problem(problemAt(at, Broken, "the path leads out of the repository"))
 		return
 	case strings.Contains(dir, "{{"):
-		r.problem(problemAt(at, "the path keeps a template that nothing fills in"))
+		r.problem(problemAt(at, Broken, "the path keeps a template that nothing fills in"))
 		return
 	case !isKind(r.Tree, dir, tree.Dir):
-		r.problem(problemAt(at, "the path of %s %q is not a folder of this repository", object.Kind, object.Name))
+		r.problem(problemAt(at, Broken, "the path of %s %q is not a folder of this repository", object.Kind, object.Name))
 		return
 	}
 	name := app.text("metadata", "name")
@@ -68,13 +77,15 @@ func (r *reader) argoSource(app, s *field, index int, object Reference) {
 	d.Cluster, d.Namespace, d.NamespaceWhere = argoDestination(app)
 	switch kind := r.argoKind(s, dir); kind {
 	case "":
-		r.problem(clusterProblem(s.position("plugin"), "a config management plugin renders this source: Lintel does not run it, so what it deploys is not known"))
+		r.problem(problemAt(s.position("plugin"), ClusterOnly, "a config management plugin renders this source: Lintel does "+
+			"not run it, so what it deploys is not known"))
 		return
 	case ArgoDirectory:
 		d.Directory = Directory{Recurse: s.truth("directory", "recurse"), Include: s.text("directory", "include"), Exclude: s.text("directory", "exclude")}
 		for _, key := range []string{"include", "exclude"} {
 			if _, err := directoryGlob.compile(s.text("directory", key)); err != nil {
-				r.problem(problemAt(s.position("directory", key), "the pattern is malformed: Argo CD takes it for one that matches nothing"))
+				r.problem(problemAt(s.position("directory", key), Advice,
+					"the pattern is malformed: Argo CD takes it for one that matches nothing"))
 			}
 		}
 		d.Kind = kind
@@ -84,7 +95,10 @@ func (r *reader) argoSource(app, s *field, index int, object Reference) {
 	default:
 		d.Kind = kind
 	}
-	if hasUnknown(s.get("kustomize")) || hasUnknown(app.get("spec", "destination", "namespace")) {
+	if strings.Contains(d.Namespace, "{{") {
+		r.problem(problemAt(d.NamespaceWhere, Broken, "the namespace keeps a template that nothing fills in"))
+	}
+	if hasUnknown(s.get("kustomize")) || hasUnknown(s.get("directory")) || hasUnknown(app.get("spec", "destination", "namespace")) {
 		r.needed()
 	}
 	r.found = append(r.found, d)
@@ -166,12 +180,12 @@ func (r *reader) sourceFiles(s *field, dir, name string) *field {
 func (r *reader) readFile(p string) ([]*field, *Problem) {
 	data, _, err := r.Tree.ReadFile(p)
 	if err != nil {
-		problem := problemAt(Position{Path: p}, "cannot be read")
+		problem := problemAt(Position{Path: p}, Broken, "cannot be read")
 		return nil, &problem
 	}
 	documents, err := source.Parse(p, data, r.Limits.Source)
 	if err != nil {
-		return nil, &Problem{Error: *asSourceError(p, err)}
+		return nil, &Problem{Error: *asSourceError(p, err), Cause: Broken}
 	}
 	var list []*field
 	for _, d := range documents {

@@ -19,7 +19,7 @@ func summary(list []Deployment) []string {
 func messages(list []Problem) string {
 	var b strings.Builder
 	for _, p := range list {
-		fmt.Fprintf(&b, "%s cluster=%v\n", p.Error.Error(), p.Cluster)
+		fmt.Fprintf(&b, "%s cause=%s\n", p.Error.Error(), p.Cause)
 	}
 	return b.String()
 }

@@ -11,13 +11,16 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-const fluxGroup = "kustomize.toolkit.fluxcd.io"
+const (
+	fluxGroup = "kustomize.toolkit.fluxcd.io"
+	helmGroup = "helm.toolkit.fluxcd.io"
+)
 
 // fluxKustomization reads one Kustomization of Flux
 // (https://fluxcd.io/flux/components/kustomize/kustomizations/).
 func (r *reader) fluxKustomization(root *field) {
 	spec := root.get("spec")
-	object := Reference{"Kustomization", root.text("metadata", "namespace"), root.text("metadata", "name")}
+	object := r.object
 	at := spec.position("path")
 	// Flux joins the path below the source's root, wherever it points.
 	dir, ok := tree.Clean(strings.TrimLeft(path.Clean("/"+spec.text("path")), "/"))
@@ -25,20 +28,28 @@ func (r *reader) fluxKustomization(root *field) {
 		dir = "."
 	}
 	if strings.Contains(dir, "${") {
-		r.problem(problemAt(at, "the path has a variable that another Kustomization substitutes: what is deployed from it is not known"))
+		r.problem(problemAt(at, ClusterOnly, "the path has a variable that another Kustomization substitutes: what is "+
+			"deployed from it is not known"))
 		return
+	}
+	for _, key := range []string{"targetNamespace", "namePrefix", "nameSuffix"} {
+		if strings.Contains(spec.text(key), "${") {
+			r.problem(problemAt(spec.position(key), ClusterOnly, "%s has a variable that another Kustomization substitutes: "+
+				"what is deployed is not known", key))
+		}
 	}
 	near := root.position("metadata", "name").Path
 	repository, inside, known := r.fluxSource(spec, object.Namespace, dir, near)
 	if !known {
-		r.problem(clusterProblem(spec.position("sourceRef"), "the artifact that Kustomization %q reads holds no single folder of this repository at its path: what is deployed from it is not known", object.Name))
+		r.problem(problemAt(spec.position("sourceRef"), ClusterOnly, "the artifact that Kustomization %q reads holds no "+
+			"single folder of this repository at its path: what is deployed from it is not known", object.Name))
 		return
 	}
 	if dir = inside; !r.ours(repository, dir) {
 		return
 	}
 	if !isKind(r.Tree, dir, tree.Dir) {
-		r.problem(problemAt(at, "the path of Kustomization %q is not a folder of this repository", object.Name))
+		r.problem(problemAt(at, Broken, "the path of Kustomization %q is not a folder of this repository", object.Name))
 		return
 	}
 	d := Deployment{
@@ -51,6 +62,16 @@ func (r *reader) fluxKustomization(root *field) {
 		d.Substitute = r.substitution(post, object.Namespace, near)
 	}
 	r.found = append(r.found, d)
+}
+
+// helmRelease reports a release of a chart (https://fluxcd.io/flux/components/helm/helmreleases/).
+func (r *reader) helmRelease(root *field) {
+	spec := root.get("spec")
+	at := spec.position("chart", "spec", "chart")
+	if spec.present("chartRef") {
+		at = spec.position("chartRef", "name")
+	}
+	r.problem(problemAt(at, ClusterOnly, "Lintel renders no charts: what this HelmRelease deploys is not checked"))
 }
 
 // clusterFolder answers the folder after "clusters", where Flux' guide has one for each cluster
@@ -219,7 +240,7 @@ func (r *reader) substitution(post *field, namespace, near string) Substitution 
 		for _, k := range f.keys {
 			v := f.fields[k]
 			if !variableName.MatchString(k) {
-				r.problem(problemAt(v.position(), "%.80q is not a name of a variable: Flux fails on it", k))
+				r.problem(problemAt(v.position(), Broken, "%.80q is not a name of a variable: Flux fails on it", k))
 				continue
 			}
 			s.Variables[k] = Value{Text: strings.ReplaceAll(v.text(), "\n", ""), Where: v.position()}
@@ -232,16 +253,18 @@ func (r *reader) substitution(post *field, namespace, near string) Substitution 
 			found, ambiguous := r.nearest("", "ConfigMap", near, named(name, namespace))
 			switch {
 			case ambiguous:
-				r.problem(clusterProblem(at, "several ConfigMaps of the repository have the name %q: which of them the cluster has is not known", name))
+				r.problem(problemAt(at, ClusterOnly, "several ConfigMaps of the repository have the name %q: which of them the "+
+					"cluster has is not known", name))
 			case found != nil && !found.present("sops"):
 				add(found.get("data"))
 				continue
 			case found == nil && from.truth("optional"):
 			default:
-				r.problem(clusterProblem(at, "the variables of ConfigMap %q are in the cluster, not in the repository", name))
+				r.problem(problemAt(at, ClusterOnly, "the variables of ConfigMap %q are in the cluster, not in the repository", name))
 			}
 		} else if !from.truth("optional") {
-			r.problem(clusterProblem(at, "the variables of %.40s %q are in the cluster: they are not known before merge", kind, name))
+			r.problem(problemAt(at, ClusterOnly, "the variables of %.40s %q are in the cluster: they are not known before merge",
+				kind, name))
 		}
 		s.Unread = append(s.Unread, at)
 	}

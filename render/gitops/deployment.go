@@ -1,10 +1,3 @@
-// Package gitops reads what Argo CD and Flux objects of a repository say is deployed from it: which folders, into
-// which namespaces and clusters, with which overrides and substitutions.
-//
-// It answers before anything is rendered and talks to no cluster: what only a cluster knows (its list of
-// clusters, a Secret) is a Problem that says so. The rules are those of Argo CD 3
-// (https://argo-cd.readthedocs.io/en/stable/) and of Flux' kustomize-controller
-// (https://fluxcd.io/flux/components/kustomize/kustomizations/).
 package gitops
 
 import (
@@ -98,6 +91,11 @@ const (
 // Reference names the object that asks for a deployment.
 type Reference struct{ Kind, Namespace, Name string }
 
+// String returns the kind, and the name with its namespace.
+func (r Reference) String() string {
+	return r.Kind + " " + strings.TrimPrefix(r.Namespace+"/"+r.Name, "/")
+}
+
 // Deployment is one folder of the repository that a controller applies to a cluster.
 type Deployment struct {
 	Kind     Kind
@@ -179,50 +177,14 @@ func texts(m map[string]Value) map[string]string {
 	return out
 }
 
-// Problem says why something is not known, or not as a controller would have it.
-type Problem struct {
-	source.Error
-	Cluster bool // the answer is in the cluster or in another repository, not a mistake of this one
-	Warning bool // the rendering is what the controller makes, but probably not what was meant
-}
-
-func problemAt(p Position, format string, args ...any) Problem {
-	return Problem{Error: source.Error{Path: p.Path, Line: p.Line, Column: p.Column, Message: fmt.Sprintf(format, args...)}}
-}
-
-func clusterProblem(p Position, format string, args ...any) Problem {
-	problem := problemAt(p, format, args...)
-	problem.Cluster = true
-	return problem
-}
-
 // reader collects the answers of one call of Deployments.
 type reader struct {
 	Options
 	byKind   map[string][]Object
 	found    []Deployment
 	problems []Problem
-	needs    []need // generators of the ApplicationSet at hand that need the cluster
-}
-
-// need is a generator whose sets are not known here.
-type need struct {
-	at   Position
-	what string
-}
-
-// needed reports that something of an ApplicationSet depends on such a generator.
-func (r *reader) needed() {
-	if len(r.needs) > 0 {
-		n := r.needs[0]
-		r.problem(clusterProblem(n.at, "the %s needs the cluster: folders or namespaces that this ApplicationSet deploys depend on it and are not known before merge", n.what))
-	}
-}
-
-func (r *reader) problem(p Problem) {
-	if !slices.ContainsFunc(r.problems, func(q Problem) bool { return q.Error == p.Error }) {
-		r.problems = append(r.problems, p)
-	}
+	object   Reference // the one at hand
+	unknown  *need     // what the Application at hand depends on and only the cluster has; nil: nothing
 }
 
 // Deployments answers what the Argo CD and Flux objects among the given ones deploy from this repository, sorted
@@ -239,15 +201,17 @@ func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 		apiVersion, _ := object.Value["apiVersion"].(string)
 		kind, _ := object.Value["kind"].(string)
 		group, _, _ := strings.Cut(apiVersion, "/")
+		root := fieldOf(object)
+		r.object, r.unknown = Reference{kind, root.text("metadata", "namespace"), root.text("metadata", "name")}, nil
 		switch {
 		case group == argoGroup && kind == "Application":
-			root := fieldOf(object)
-			r.application(root, Reference{kind, root.text("metadata", "namespace"), root.text("metadata", "name")})
+			r.application(root)
 		case group == argoGroup && kind == "ApplicationSet":
-			r.needs = nil
-			r.applicationSet(fieldOf(object))
+			r.applicationSet(root)
 		case group == fluxGroup && kind == "Kustomization":
-			r.fluxKustomization(fieldOf(object))
+			r.fluxKustomization(root)
+		case group == helmGroup && kind == "HelmRelease":
+			r.helmRelease(root)
 		}
 	}
 	slices.SortStableFunc(r.found, func(a, b Deployment) int {
