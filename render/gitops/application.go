@@ -1,6 +1,7 @@
 package gitops
 
 import (
+	"cmp"
 	"maps"
 	"path"
 	"regexp"
@@ -39,6 +40,8 @@ func (r *reader) application(app *field) {
 func (r *reader) argoSource(app, s *field, index int) {
 	switch {
 	case s.text("chart") != "":
+		r.problem(problemAt(s.position("chart"), ClusterOnly, "the chart %.80q is not in this repository, and Lintel renders "+
+			"no charts: what it deploys is not checked", s.text("chart")))
 		return
 	case s.text("path") == "" && s.text("ref") != "":
 		return // others take values from it
@@ -48,13 +51,17 @@ func (r *reader) argoSource(app, s *field, index int) {
 	}
 	at, object := s.position("path"), r.object
 	if s.get("path").unknown {
-		if repository := s.text("repoURL"); len(r.Repo.URLs) == 0 || s.get("repoURL").unknown || r.Repo.match(repository) {
+		repository := s.text("repoURL")
+		if len(r.Repo.URLs) == 0 || repository == "" || hasUnknown(s.get("repoURL")) || r.Repo.match(repository) {
 			r.needed()
+		} else {
+			r.elsewhere(s.position("repoURL"), repository)
 		}
 		return
 	}
 	dir, ok := tree.Clean(s.text("path"))
 	if !r.ours(s.text("repoURL"), s.text("path")) {
+		r.elsewhere(s.position("repoURL"), s.text("repoURL"))
 		return
 	}
 	switch {
@@ -94,6 +101,8 @@ func (r *reader) argoSource(app, s *field, index int) {
 		d.Kind = kind
 	default:
 		d.Kind = kind
+		r.problem(problemAt(at, ClusterOnly, "the folder %s is a Helm chart, which Lintel does not render: what it deploys is "+
+			"not checked", dir))
 	}
 	if strings.Contains(d.Namespace, "{{") {
 		r.problem(problemAt(d.NamespaceWhere, Broken, "the namespace keeps a template that nothing fills in"))
@@ -102,6 +111,12 @@ func (r *reader) argoSource(app, s *field, index int) {
 		r.needed()
 	}
 	r.found = append(r.found, d)
+}
+
+// elsewhere reports a source that is not of this repository.
+func (r *reader) elsewhere(at Position, repository string) {
+	r.problem(problemAt(at, ClusterOnly, "the source is another repository, %.200s: what is deployed from it is not checked",
+		cmp.Or(repository, "which nothing here names")))
 }
 
 // known is a text that does not depend on the cluster, empty otherwise.

@@ -46,6 +46,7 @@ func (r *reader) fluxKustomization(root *field) {
 		return
 	}
 	if dir = inside; !r.ours(repository, dir) {
+		r.elsewhere(spec.position("sourceRef", "name"), cmp.Or(repository, strings.TrimSpace(spec.text("sourceRef", "kind")+" "+spec.text("sourceRef", "name"))))
 		return
 	}
 	if !isKind(r.Tree, dir, tree.Dir) {
