@@ -40,8 +40,9 @@ func (r *reader) application(app *field) {
 func (r *reader) argoSource(app, s *field, index int) {
 	switch {
 	case s.text("chart") != "":
-		r.problem(problemAt(s.position("chart"), ClusterOnly, "the chart %.80q is not in this repository, and Lintel renders "+
-			"no charts: what it deploys is not checked", s.text("chart")))
+		r.problem(problemAt(s.position("chart"), ClusterOnly,
+			"the chart %.80q is not in this repository, and Lintel renders "+
+				"no charts: what it deploys is not checked", s.text("chart")))
 		return
 	case s.text("path") == "" && s.text("ref") != "":
 		return // others take values from it
@@ -88,7 +89,8 @@ func (r *reader) argoSource(app, s *field, index int) {
 			"not run it, so what it deploys is not known"))
 		return
 	case ArgoDirectory:
-		d.Directory = Directory{Recurse: s.truth("directory", "recurse"), Include: s.text("directory", "include"), Exclude: s.text("directory", "exclude")}
+		d.Directory = Directory{Recurse: s.truth("directory", "recurse"), Include: s.text("directory", "include"),
+			Exclude: s.text("directory", "exclude")}
 		for _, key := range []string{"include", "exclude"} {
 			if _, err := directoryGlob.compile(s.text("directory", key)); err != nil {
 				r.problem(problemAt(s.position("directory", key), Advice,
@@ -101,13 +103,15 @@ func (r *reader) argoSource(app, s *field, index int) {
 		d.Kind = kind
 	default:
 		d.Kind = kind
-		r.problem(problemAt(at, ClusterOnly, "the folder %s is a Helm chart, which Lintel does not render: what it deploys is "+
-			"not checked", dir))
+		r.problem(problemAt(at, ClusterOnly,
+			"the folder %s is a Helm chart, which Lintel does not render: what it deploys is "+
+				"not checked", dir))
 	}
 	if strings.Contains(d.Namespace, "{{") {
 		r.problem(problemAt(d.NamespaceWhere, Broken, "the namespace keeps a template that nothing fills in"))
 	}
-	if hasUnknown(s.get("kustomize")) || hasUnknown(s.get("directory")) || hasUnknown(app.get("spec", "destination", "namespace")) {
+	if hasUnknown(s.get("kustomize")) || hasUnknown(s.get("directory")) ||
+		hasUnknown(app.get("spec", "destination", "namespace")) {
 		r.needed()
 	}
 	r.found = append(r.found, d)
@@ -115,7 +119,8 @@ func (r *reader) argoSource(app, s *field, index int) {
 
 // elsewhere reports a source that is not of this repository.
 func (r *reader) elsewhere(at Position, repository string) {
-	r.problem(problemAt(at, ClusterOnly, "the source is another repository, %.200s: what is deployed from it is not checked",
+	r.problem(problemAt(at, ClusterOnly,
+		"the source is another repository, %.200s: what is deployed from it is not checked",
 		cmp.Or(repository, "which nothing here names")))
 }
 
@@ -233,7 +238,8 @@ func (r *reader) argoOverrides(k, s, app *field) Overrides {
 		o.add(edit{op: replaceByName, key: "replicas", value: value})
 	}
 	if labels := k.get("commonLabels"); labels.present() {
-		e := edit{op: addPairs, key: "commonLabels", value: mapped(labels, env), flags: flags{force: k.truth("forceCommonLabels")}}
+		e := edit{op: addPairs, key: "commonLabels", value: mapped(labels, env),
+			flags: flags{force: k.truth("forceCommonLabels")}}
 		if k.truth("labelWithoutSelector") {
 			e.op, e.key, e.flags.templates = addLabels, "labels", k.truth("labelIncludeTemplates")
 		}
@@ -243,7 +249,8 @@ func (r *reader) argoOverrides(k, s, app *field) Overrides {
 		if k.truth("commonAnnotationsEnvsubst") {
 			annotations = mapped(annotations, env)
 		}
-		o.add(edit{op: addPairs, key: "commonAnnotations", value: annotations, flags: flags{force: k.truth("forceCommonAnnotations")}})
+		o.add(edit{op: addPairs, key: "commonAnnotations", value: annotations,
+			flags: flags{force: k.truth("forceCommonAnnotations")}})
 	}
 	if k.text("namespace") != "" {
 		o.add(edit{op: setField, key: "namespace", value: k.get("namespace")})
@@ -252,7 +259,8 @@ func (r *reader) argoOverrides(k, s, app *field) Overrides {
 		o.add(edit{op: appendItems, key: "patches", value: patches})
 	}
 	if components := k.get("components"); len(components.elements()) > 0 {
-		o.add(edit{op: appendItems, key: "components", value: components, flags: flags{optional: k.truth("ignoreMissingComponents")}})
+		o.add(edit{op: appendItems, key: "components", value: components,
+			flags: flags{optional: k.truth("ignoreMissingComponents")}})
 	}
 	return o
 }
@@ -277,7 +285,7 @@ func mapped(f *field, change func(string) string) *field {
 
 var environmentName = regexp.MustCompile(`\$(?:\{(\w+)\}|(\w+)|\$)`)
 
-// buildEnvironment answers what replaces the variables of a build
+// buildEnvironment returns what replaces the variables of a build
 // (https://argo-cd.readthedocs.io/en/stable/user-guide/build-environment/) that are known without a commit.
 func buildEnvironment(s, app *field) func(string) string {
 	values := map[string]string{

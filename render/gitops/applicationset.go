@@ -28,7 +28,8 @@ func (r *reader) applicationSet(root *field) {
 			return
 		}
 	}
-	e := &expander{reader: r, templates: newTemplates(spec.truth("goTemplate"), plainTexts(spec.get("goTemplateOptions")), r.Limits)}
+	e := &expander{reader: r, templates: newTemplates(spec.truth("goTemplate"), plainTexts(spec.get("goTemplateOptions")),
+		r.Limits)}
 	for _, generator := range spec.elements("generators") {
 		sets, err := e.generate(generator, nil, 0)
 		if err != nil {
@@ -116,7 +117,7 @@ func (e *expander) explain(generator *field, err error) Problem {
 
 const maxGenerators = 4 // levels of generators in generators; Argo CD allows two
 
-// generate answers the sets of one entry of a list of generators. parent holds the values of the generator
+// generate returns the sets of one entry of a list of generators. parent holds the values of the generator
 // before it in a matrix.
 func (e *expander) generate(entry *field, parent *set, depth int) ([]set, error) {
 	if depth > maxGenerators {
@@ -179,7 +180,7 @@ func (e *expander) one(key string, g *field, parent *set, depth int) ([]set, err
 	return nil, fmt.Errorf("there is no generator of the name %.40q", key)
 }
 
-// ownValues answers the values that a generator adds to each of its sets and that are the same in all.
+// ownValues returns the values that a generator adds to each of its sets and that are the same in all.
 func (e *expander) ownValues(g *field) map[string]any {
 	values, nested := map[string]any{}, map[string]any{}
 	own := g.get("values")
@@ -336,7 +337,7 @@ func byKeys(sets []set, keys []string) (index map[string]int, needs *need, err e
 	return index, needs, nil
 }
 
-// deepMerge answers a with b's values over it; maps in both are merged. An empty value of b does not override.
+// deepMerge returns a with b's values over it; maps in both are merged. An empty value of b does not override.
 func deepMerge(a, b map[string]any) map[string]any {
 	out := maps.Clone(a)
 	if out == nil {

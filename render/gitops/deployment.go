@@ -29,14 +29,14 @@ type Object struct {
 	Where func(pointer string) Position // place of the field at a JSON Pointer (RFC 6901), or the nearest one around it
 }
 
-// FromNode answers the object of one YAML document of a file.
+// FromNode returns the object of one YAML document of a file.
 func FromNode(path string, n *yaml.Node) Object {
 	value, _ := fieldOfNode(path, n, 0).plain().(map[string]any)
 	return Object{Value: value, Where: func(pointer string) Position { return nodeAt(path, n, pointer) }}
 }
 
 // Tree is what is read of a repository: render/tree.Tree has it. Paths are slash-separated; an absent path
-// answers an error that is tree.ErrNotExist.
+// gives an error that is tree.ErrNotExist.
 type Tree interface {
 	Lookup(path string) (string, tree.Entry, error)
 	ReadFile(path string) ([]byte, string, error)
@@ -46,7 +46,8 @@ type Tree interface {
 // RepoHint tells the repository from others that the objects name. Where it is empty, a source counts as this
 // repository if its path exists in the tree.
 type RepoHint struct {
-	URLs []string // clone URLs in any spelling, "owner/name", or a name, which stands for that of any owner: forks have another
+	// URLs are clone URLs in any spelling, "owner/name", or a name, which stands for that of any owner: forks have another.
+	URLs []string
 }
 
 // Limits bound what reading the objects may cost. The zero value means the defaults.
@@ -143,15 +144,16 @@ type Substitution struct {
 	Unread    []Position // sources that only the cluster has: a variable that is not set may come from there
 }
 
-// Active says whether anything is replaced at all: without variables Flux leaves ${} as it is.
+// Active reports whether anything is replaced at all: without variables Flux leaves ${} as it is.
 func (s Substitution) Active() bool { return s.Always || len(s.Variables) > 0 || len(s.Unread) > 0 }
 
 // ID names a deployment within its tree: the same object, source and file have the same ID in the next commit.
 func (d *Deployment) ID() string {
-	return fmt.Sprintf("%s/%s/%s/%s[%d]:%s@%s", strings.ToLower(d.Object.Kind), d.Object.Namespace, d.Object.Name, d.Name, d.Source, d.Path, d.Where.Path)
+	return fmt.Sprintf("%s/%s/%s/%s[%d]:%s@%s", strings.ToLower(d.Object.Kind), d.Object.Namespace, d.Object.Name, d.Name,
+		d.Source, d.Path, d.Where.Path)
 }
 
-// Bare says whether rendering the folder's kustomization as it is gives what is deployed.
+// Bare reports whether rendering the folder's kustomization as it is gives what is deployed.
 func (d *Deployment) Bare() bool {
 	return d.Kind != ArgoDirectory && d.Namespace == "" && len(d.Overrides.edits) == 0 && !d.Substitute.Active() &&
 		len(d.Metadata.Labels) == 0 && len(d.Metadata.Annotations) == 0
@@ -177,7 +179,7 @@ func texts(m map[string]Value) map[string]string {
 	return out
 }
 
-// reader collects the answers of one call of Deployments.
+// reader collects the results of one call of Deployments.
 type reader struct {
 	Options
 	byKind   map[string][]Object
@@ -187,7 +189,7 @@ type reader struct {
 	unknown  *need     // what the Application at hand depends on and only the cluster has; nil: nothing
 }
 
-// Deployments answers what the Argo CD and Flux objects among the given ones deploy from this repository, sorted
+// Deployments returns what the Argo CD and Flux objects among the given ones deploy from this repository, sorted
 // by path and ID. Objects of other kinds are context: ConfigMaps that Flux substitutes from, and the
 // GitRepository objects that say which repository a Kustomization reads.
 func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
@@ -218,12 +220,16 @@ func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.ID(), b.ID()))
 	})
 	// The same object may be read from its file and from a rendering of it: the first stands.
-	r.found = slices.CompactFunc(r.found, func(a, b Deployment) bool { return a.ID() == b.ID() && a.Digest() == b.Digest() })
+	r.found = slices.CompactFunc(r.found, func(a, b Deployment) bool {
+		return a.ID() == b.ID() &&
+			a.Digest() == b.Digest()
+	})
 	return r.found, r.problems
 }
 
 // Kinds lists the kinds of the objects that Deployments looks at: those that deploy, and those that it only looks up
 // for Flux.
 func Kinds() (deploy, context []string) {
-	return []string{"Application", "ApplicationSet", "Kustomization"}, []string{"ConfigMap", "GitRepository", "ArtifactGenerator"}
+	return []string{"Application", "ApplicationSet", "Kustomization"},
+		[]string{"ConfigMap", "GitRepository", "ArtifactGenerator"}
 }

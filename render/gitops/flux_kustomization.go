@@ -46,7 +46,8 @@ func (r *reader) fluxKustomization(root *field) {
 		return
 	}
 	if dir = inside; !r.ours(repository, dir) {
-		r.elsewhere(spec.position("sourceRef", "name"), cmp.Or(repository, strings.TrimSpace(spec.text("sourceRef", "kind")+" "+spec.text("sourceRef", "name"))))
+		r.elsewhere(spec.position("sourceRef", "name"), cmp.Or(repository,
+			strings.TrimSpace(spec.text("sourceRef", "kind")+" "+spec.text("sourceRef", "name"))))
 		return
 	}
 	if !isKind(r.Tree, dir, tree.Dir) {
@@ -55,9 +56,11 @@ func (r *reader) fluxKustomization(root *field) {
 	}
 	d := Deployment{
 		Kind: Flux, Path: dir, Object: object, Name: object.Name, Where: root.position("metadata", "name"), PathWhere: at,
-		Metadata: Metadata{valuesOf(spec.get("commonMetadata", "labels")), valuesOf(spec.get("commonMetadata", "annotations"))},
+		Metadata: Metadata{valuesOf(spec.get("commonMetadata", "labels")),
+			valuesOf(spec.get("commonMetadata", "annotations"))},
 	}
-	d.Cluster = cmp.Or(spec.text("kubeConfig", "secretRef", "name"), spec.text("kubeConfig", "configMapRef", "name"), clusterFolder(near))
+	d.Cluster = cmp.Or(spec.text("kubeConfig", "secretRef", "name"), spec.text("kubeConfig", "configMapRef", "name"),
+		clusterFolder(near))
 	d.Overrides = fluxOverrides(spec)
 	if post := spec.get("postBuild"); post.present() {
 		d.Substitute = r.substitution(post, object.Namespace, near)
@@ -75,7 +78,7 @@ func (r *reader) helmRelease(root *field) {
 	r.problem(problemAt(at, ClusterOnly, "Lintel renders no charts: what this HelmRelease deploys is not checked"))
 }
 
-// clusterFolder answers the folder after "clusters", where Flux' guide has one for each cluster
+// clusterFolder returns the folder after "clusters", where Flux' guide has one for each cluster
 // (https://fluxcd.io/flux/guides/repository-structure/).
 func clusterFolder(p string) string {
 	parts := strings.Split(p, "/")
@@ -85,7 +88,7 @@ func clusterFolder(p string) string {
 	return ""
 }
 
-// fluxSource answers the address of the repository that a Kustomization reads, and the folder in it. The address is
+// fluxSource returns the address of the repository that a Kustomization reads, and the folder in it. The address is
 // empty where no object of this repository says it: bootstrap, for one, writes it to the cluster.
 func (r *reader) fluxSource(spec *field, namespace, dir, near string) (repository, inside string, known bool) {
 	ref := spec.get("sourceRef")
@@ -139,7 +142,8 @@ func (r *reader) nearest(group, kind, near string, is func(*field) bool) (found 
 func (r *reader) artifact(name, namespace, dir, near string) (repository, inside string, known bool) {
 	isNamed := func(a *field) bool { return a.text("name") == name }
 	generator, ambiguous := r.nearest("source.extensions.fluxcd.io", "ArtifactGenerator", near, func(f *field) bool {
-		return sameNamespace(f.text("metadata", "namespace"), namespace) && slices.ContainsFunc(f.elements("spec", "artifacts"), isNamed)
+		return sameNamespace(f.text("metadata", "namespace"), namespace) &&
+			slices.ContainsFunc(f.elements("spec", "artifacts"), isNamed)
 	})
 	if generator == nil || ambiguous {
 		return "", dir, !ambiguous
@@ -184,7 +188,8 @@ func valuesOf(f *field) map[string]Value {
 // fluxOverrides turns a Kustomization's fields into edits of the folder's kustomization.
 func fluxOverrides(spec *field) Overrides {
 	var o Overrides
-	for _, name := range [][2]string{{"targetNamespace", "namespace"}, {"namePrefix", "namePrefix"}, {"nameSuffix", "nameSuffix"}} {
+	for _, name := range [][2]string{{"targetNamespace", "namespace"}, {"namePrefix", "namePrefix"},
+		{"nameSuffix", "nameSuffix"}} {
 		if spec.text(name[0]) != "" {
 			o.add(edit{op: setField, key: name[1], value: spec.get(name[0])})
 		}
@@ -193,11 +198,13 @@ func fluxOverrides(spec *field) Overrides {
 		o.add(edit{op: appendItems, key: "patches", value: spec.get("patches")})
 	}
 	if components := spec.elements("components"); len(components) > 0 {
-		o.add(edit{op: appendItems, key: "components", value: spec.get("components"), flags: flags{optional: spec.truth("ignoreMissingComponents")}})
+		o.add(edit{op: appendItems, key: "components", value: spec.get("components"),
+			flags: flags{optional: spec.truth("ignoreMissingComponents")}})
 	}
 	// The two older lists hold the patches as values; a kustomization wants them as text.
 	if patches := spec.get("patchesStrategicMerge"); len(patches.elements()) > 0 {
-		o.add(edit{op: appendItems, key: "patchesStrategicMerge", value: &field{list: true, items: encoded(patches.items), where: patches.where}})
+		o.add(edit{op: appendItems, key: "patchesStrategicMerge", value: &field{list: true, items: encoded(patches.items),
+			where: patches.where}})
 	}
 	if patches := spec.get("patchesJson6902"); len(patches.elements()) > 0 {
 		value := &field{list: true, where: patches.where}
@@ -261,7 +268,8 @@ func (r *reader) substitution(post *field, namespace, near string) Substitution 
 				continue
 			case found == nil && from.truth("optional"):
 			default:
-				r.problem(problemAt(at, ClusterOnly, "the variables of ConfigMap %q are in the cluster, not in the repository", name))
+				r.problem(problemAt(at, ClusterOnly, "the variables of ConfigMap %q are in the cluster, not in the repository",
+					name))
 			}
 		} else if !from.truth("optional") {
 			r.problem(problemAt(at, ClusterOnly, "the variables of %.40s %q are in the cluster: they are not known before merge",

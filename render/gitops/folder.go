@@ -35,7 +35,8 @@ func Files(t Tree, d *Deployment, limits Limits) ([]string, []Problem) {
 		case d.Directory.Exclude != "" && exclude != nil && exclude.MatchString(name):
 		case d.Directory.Include != "" && (include == nil || !include.MatchString(name)):
 		case path.Ext(p) == ".jsonnet":
-			problem := problemAt(Position{Path: p}, ClusterOnly, "is Jsonnet, which Lintel does not evaluate: what it deploys is not checked")
+			problem := problemAt(Position{Path: p}, ClusterOnly,
+				"is Jsonnet, which Lintel does not evaluate: what it deploys is not checked")
 			problems = append(problems, problem)
 		default:
 			if data, _, err := t.ReadFile(p); err == nil && strings.Contains(string(data), skipMarker) {
@@ -218,7 +219,7 @@ func (r *ignoreRules) add(dir, text string) {
 	}
 }
 
-// match says whether a path is left out. Whoever asks has not gone into folders that are.
+// match reports whether a path is left out. Whoever asks has not gone into folders that are.
 func (r *ignoreRules) match(p string, folder bool) bool {
 	for _, rule := range slices.Backward(r.rules) {
 		name := p

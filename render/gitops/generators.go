@@ -59,7 +59,7 @@ func (e *expander) list(g *field, needs *need) ([]set, error) {
 	return sets, nil
 }
 
-// asJSON answers a value the way a JSON decoder has it: every number a float64. Templates print it so.
+// asJSON returns a value the way a JSON decoder has it: every number a float64. Templates print it so.
 func asJSON(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -195,7 +195,8 @@ func (e *expander) files(g *field) ([]set, error) {
 		}
 		documents, problem := e.readFile(file)
 		if problem != nil {
-			return nil, &fieldError{at: Position{Path: file, Line: problem.Line, Column: problem.Column}, err: errors.New(problem.Message)}
+			return nil, &fieldError{at: Position{Path: file, Line: problem.Line, Column: problem.Column},
+				err: errors.New(problem.Message)}
 		}
 		objects := []*field{{fields: map[string]*field{}}} // as for an empty file
 		if len(documents) > 0 {
@@ -206,7 +207,8 @@ func (e *expander) files(g *field) ([]set, error) {
 		for _, o := range objects {
 			values, ok := asJSON(o.plain()).(map[string]any)
 			if !ok {
-				return nil, &fieldError{at: Position{Path: file, Line: 1}, err: errors.New("a file of parameters is a map or a list of maps")}
+				return nil, &fieldError{at: Position{Path: file, Line: 1},
+					err: errors.New("a file of parameters is a map or a list of maps")}
 			}
 			if !e.templates.goTemplate {
 				values = flatten(values)
@@ -299,7 +301,8 @@ func (e *expander) pathSet(g *field, values map[string]any, dir, file string) (s
 		if prefix != "" {
 			name = prefix + ".path"
 		}
-		values[name], values[name+".basename"], values[name+".basenameNormalized"] = dir, path.Base(dir), normalize(path.Base(dir))
+		values[name], values[name+".basename"], values[name+".basenameNormalized"] = dir, path.Base(dir),
+			normalize(path.Base(dir))
 		if file != "" {
 			values[name+".filename"], values[name+".filenameNormalized"] = file, normalize(file)
 		}

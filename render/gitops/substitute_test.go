@@ -11,7 +11,8 @@ import (
 )
 
 var substituted = map[string]Value{
-	"a": {Text: "Hello World"}, "b": {Text: "foo/bar.foo"}, "e": {}, "n": {Text: "4"}, "m": {Text: "-2"}, "u": {Text: "üÄö"}, "s": {Text: "*o"},
+	"a": {Text: "Hello World"}, "b": {Text: "foo/bar.foo"}, "e": {}, "n": {Text: "4"}, "m": {Text: "-2"},
+	"u": {Text: "üÄö"}, "s": {Text: "*o"},
 }
 
 // asFlux compares a text with what Flux' library makes of it as a whole.
@@ -37,9 +38,12 @@ func asFlux(t *testing.T, text string) {
 
 func TestSubstituteAsFlux(t *testing.T) {
 	for _, text := range []string{
-		"${b/#foo/x}", "${b/%foo/}", "${a/#/pre-}", "${a/%/-post}", "${a///x}", "${b//${e}/x}", "${a:0:-2}", "${a:${m}}", "${a:2:${n}}", "${a#${s}}", "${a%%${s}}",
-		"${a,^}", "${a^,}", "${u^}", "${u%ö}", "${u:1}", "${a//o/}", `${b/\//\\}`, "${b/$$/x}", "${b/f}/o}", "${b/}}/x}", "$${a}", "$$$", "a$", "${a:9223372036854775807:9}", "${a:1:9223372036854775807}",
-		"${e:=}", "${e:=x${e:=y}z}", "${e:=}}", "${#e}", "${#}", "${#a#}", "${a###o}", "${a?x}", "${e:?x}", "${e:+x}", "${1}", "${_}", "${ü}", "${a b}", "${a#[}", "${a%[a-}", `${a#\}`, "${a##[^H]}", "${a#[]}",
+		"${b/#foo/x}", "${b/%foo/}", "${a/#/pre-}", "${a/%/-post}", "${a///x}", "${b//${e}/x}", "${a:0:-2}", "${a:${m}}",
+		"${a:2:${n}}", "${a#${s}}", "${a%%${s}}",
+		"${a,^}", "${a^,}", "${u^}", "${u%ö}", "${u:1}", "${a//o/}", `${b/\//\\}`, "${b/$$/x}", "${b/f}/o}", "${b/}}/x}",
+		"$${a}", "$$$", "a$", "${a:9223372036854775807:9}", "${a:1:9223372036854775807}",
+		"${e:=}", "${e:=x${e:=y}z}", "${e:=}}", "${#e}", "${#}", "${#a#}", "${a###o}", "${a?x}", "${e:?x}", "${e:+x}",
+		"${1}", "${_}", "${ü}", "${a b}", "${a#[}", "${a%[a-}", `${a#\}`, "${a##[^H]}", "${a#[]}",
 	} {
 		asFlux(t, text)
 	}
@@ -47,7 +51,8 @@ func TestSubstituteAsFlux(t *testing.T) {
 	for range 30_000 {
 		asFlux(t, expressionOf(random, 0)+text(random)+expressionOf(random, 0))
 	}
-	parts := []string{"${", "}", "$", "$$", "a", "b", "e", "n", ":", "=", "-", "#", "%", "/", "^", ",", `\`, "[", "]", "*", "?", "ü", " ", "1"}
+	parts := []string{"${", "}", "$", "$$", "a", "b", "e", "n", ":", "=", "-", "#", "%", "/", "^", ",", `\`, "[", "]",
+		"*", "?", "ü", " ", "1"}
 	for range 100_000 {
 		b := "${a"
 		for range random.IntN(12) {
@@ -69,7 +74,8 @@ func expressionOf(random *rand.Rand, depth int) string {
 		return text(random)
 	}
 	name := []string{"a", "b", "e", "n", "m", "u", "s", "gone"}[random.IntN(8)]
-	operator := []string{"", "", "^", "^^", ",", ",,", ":=", ":-", "=", ":?", ":+", "#", "##", "%", "%%", ":", "/", "//", "/#", "/%"}[random.IntN(20)]
+	operator := []string{"", "", "^", "^^", ",", ",,", ":=", ":-", "=", ":?", ":+", "#", "##", "%", "%%", ":", "/", "//",
+		"/#", "/%"}[random.IntN(20)]
 	switch {
 	case random.IntN(20) == 0:
 		return "${#" + name + "}"
@@ -100,9 +106,11 @@ func TestHostileSubstitution(t *testing.T) {
 		nested = "${a//x/" + nested + "}"
 	}
 	for name, text := range map[string]string{
-		"braces": "${a/" + strings.Repeat("}", 1<<20) + "/x}", "escapes": "${a/" + strings.Repeat("$$", 1<<18) + "}/x}", "open": strings.Repeat("${a:=", 1<<17) + "}",
-		"growth": nested, "wide": strings.Repeat("${a}", 1<<10), "pattern": "${a#" + strings.Repeat("*x", 1000) + "y}", "patterns": strings.Repeat("${b%%"+strings.Repeat("*x", 20)+"y}", 1000),
-		"default": "${e:=" + strings.Repeat("${a}", 900) + "}",
+		"braces": "${a/" + strings.Repeat("}", 1<<20) + "/x}", "escapes": "${a/" + strings.Repeat("$$", 1<<18) + "}/x}",
+		"open":   strings.Repeat("${a:=", 1<<17) + "}",
+		"growth": nested, "wide": strings.Repeat("${a}", 1<<10), "pattern": "${a#" + strings.Repeat("*x", 1000) + "y}",
+		"patterns": strings.Repeat("${b%%"+strings.Repeat("*x", 20)+"y}", 1000),
+		"default":  "${e:=" + strings.Repeat("${a}", 900) + "}",
 	} {
 		start := time.Now()
 		got, err := (&expansion{text: text, variables: long, limit: 1 << 20}).run()

@@ -82,7 +82,7 @@ func (t *templates) render(f *field, s set) (*field, error) {
 	return &field{scalar: filled, unknown: unknown, where: f.where}, nil
 }
 
-// has says whether a value is among those that are known.
+// has reports whether a value is among those that are known.
 func (s set) has(keys []string) bool {
 	var at any = s.values
 	for _, k := range keys {

@@ -47,12 +47,15 @@ func TestTemplatesAsArgoCD(t *testing.T) {
 		`{{ trunc 99 .name }}{{ substr 2 4 .name }}{{ nospace "a b" }}{{ cat "a" nil 1 }}{{ join 1 2 }}`,
 		`{{ splitn "/" 2 .name }}{{ (split "/" .name)._0 }}{{ splitList "" "ab" }}{{ plural "a" "b" 2 }}{{ title "a b" }}`,
 		`{{ indent 2 "a\nb" }}{{ nindent 1 "x" }}{{ repeat 3 "ab" }}{{ replace "a" "b" "aa" }}{{ duration "95" }}{{ osBase "/a/b" }}`,
-		`{{ until .n }}`, `{{ repeat "3" "a" }}`, `{{ slice .list 7 9 }}`, `{{ dig "a" 1 }}`, `{{ first 1 }}`, `{{ fail "no" }}`,
-		`{{ div 1 0 }}`, `{{ repeat -1 "a" }}`, `{{ regexMatch "[" "x" }}`, `{{ required "x" 1 }}`, `{{ mod 5 0 }}`, `{{ call .name }}`,
+		`{{ until .n }}`, `{{ repeat "3" "a" }}`, `{{ slice .list 7 9 }}`, `{{ dig "a" 1 }}`, `{{ first 1 }}`,
+		`{{ fail "no" }}`,
+		`{{ div 1 0 }}`, `{{ repeat -1 "a" }}`, `{{ regexMatch "[" "x" }}`, `{{ required "x" 1 }}`, `{{ mod 5 0 }}`,
+		`{{ call .name }}`,
 	} {
 		want := "!"
 		var b strings.Builder
-		if parsed, err := template.New("").Funcs(functions).Parse(text); err == nil && parsed.Execute(&b, templateValues()) == nil {
+		if parsed, err := template.New("").Funcs(functions).Parse(text); err == nil &&
+			parsed.Execute(&b, templateValues()) == nil {
 			want = b.String()
 		}
 		got, _, err := newTemplates(true, nil, Limits{}.withDefaults()).text(text, set{values: templateValues()})
@@ -77,7 +80,8 @@ func TestEveryFunctionOfSprig(t *testing.T) {
 	for name := range refused {
 		text := "{{ if false }}{{ " + name + " }}{{ end }}"
 		_, _, err := newTemplates(true, nil, Limits{}.withDefaults()).text(text, set{})
-		if limit := (*unknowable)(nil); !errors.As(err, &limit) || !strings.Contains(err.Error(), "not known before the merge") {
+		if limit := (*unknowable)(nil); !errors.As(err, &limit) || !strings.Contains(err.Error(),
+			"not known before the merge") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -94,7 +98,8 @@ func TestOwnFunctions(t *testing.T) {
 		`{{ slugify 23 .name }}`: "feature-my-branch-1", `{{ normalize .name }}`: "feature-my-branch.1",
 		`{{ keys .path .labels }}{{ values .labels | len }}`: "[path segments x y]2",
 		`{{ (index (fromYamlArray "[a, b: 1]") 1).b }}`:      "1", `{{ toYaml (dict "a" 1) }}`: "a: 1",
-		`{{ (fromYaml "a: [1]") }}`: "map[a:[1]]", `{{ fromYaml "[a]" }}`: "!", `{{ fromYaml "a: [" }}`: "!", `{{ slugify true "x" }}`: "!",
+		`{{ (fromYaml "a: [1]") }}`: "map[a:[1]]", `{{ fromYaml "[a]" }}`: "!", `{{ fromYaml "a: [" }}`: "!",
+		`{{ slugify true "x" }}`: "!",
 	} {
 		got, _, err := newTemplates(true, nil, Limits{}.withDefaults()).text(text, set{values: templateValues()})
 		if err != nil {
@@ -133,7 +138,8 @@ func TestSlugify(t *testing.T) {
 // TestHostileFunctions calls what would take a machine down, or end the process, if nothing were between it and sprig.
 func TestHostileFunctions(t *testing.T) {
 	long := strings.Repeat("x", 60_000)
-	harmless := []string{`{{ regexMatch "((((a{1000}){1000}){1000}){1000})" "x" }}`, `{{ regexMatch "(x{1,1000}){9}y" .long }}`}
+	harmless := []string{`{{ regexMatch "((((a{1000}){1000}){1000}){1000})" "x" }}`,
+		`{{ regexMatch "(x{1,1000}){9}y" .long }}`}
 	for _, text := range []string{
 		`{{ $d := dict }}{{ $_ := set $d "x" $d }}{{ toJson $d }}`, `{{ $d := dict }}{{ $_ := set $d "x" $d }}`,
 		`{{ $d := dict }}{{ $_ := set $d "x" (list $d) }}{{ toYaml $d }}`,
@@ -146,23 +152,37 @@ func TestHostileFunctions(t *testing.T) {
 		`{{ $a := dict }}{{ $b := dict }}{{ $la := list }}{{ $lb := list }}{{ range until 3000 }}{{ $la = append $la $a }}{{ end }}{{ $la }}`,
 		`{{ $a := dict }}{{ $l := list $a $a $a $a $a $a $a $a }}{{ $m := list $l $l $l $l $l $l $l $l }}` +
 			`{{ range $i := until 2000 }}{{ $_ := set $a (print $i) $i }}{{ end }}{{ $m }}`,
-		`{{ untilStep 0 9223372036854775807 4611686018427387904 }}`, `{{ untilStep 0 2000000000 1 }}`, `{{ seq 1 2000000000 }}`,
-		`{{ seq 1 1 2000000000 }}`, `{{ seq -2000000000 }}`, `{{ until -2000000000 }}`, `{{ untilStep 0 -9223372036854775808 -4611686018427387905 }}`,
-		`{{ wrapWith 1 .long .long }}`, `{{ wrap 1 .long | wrap 1 | wrap 1 }}`, `{{ join .long (until 10000) }}`, `{{ nindent 60000 "\n\n\n" }}`,
+		`{{ untilStep 0 9223372036854775807 4611686018427387904 }}`, `{{ untilStep 0 2000000000 1 }}`,
+		`{{ seq 1 2000000000 }}`,
+		`{{ seq 1 1 2000000000 }}`, `{{ seq -2000000000 }}`, `{{ until -2000000000 }}`,
+		`{{ untilStep 0 -9223372036854775808 -4611686018427387905 }}`,
+		`{{ wrapWith 1 .long .long }}`, `{{ wrap 1 .long | wrap 1 | wrap 1 }}`, `{{ join .long (until 10000) }}`,
+		`{{ nindent 60000 "\n\n\n" }}`,
 		`{{ replace "" .long .long }}`, `{{ replace "x" .long .long }}`, `{{ repeat 9223372036854775807 "xx" }}`,
-		`{{ printf "%1000000d" 1 }}`, `{{ printf "%[1]*d" 100000000 1 }}`, `{{ printf "%.99999999f" 1.0 }}`, `{{ printf (repeat 99 "%[1]s") .long }}`,
-		`{{ printf (repeat 1000 "%v") 1 }}`, `{{ cat .long .long }}`, `{{ print .long .long }}`, `{{ html (repeat 60000 "<") }}`, `{{ js (repeat 60000 "<") }}`,
-		`{{ quote .long .long }}`, `{{ regexReplaceAll "x" .long .long }}`, `{{ regexReplaceAll "(x+)" .long (repeat 1000 "$1") }}`,
-		`{{ regexMatch "((((a{1000}){1000}){1000}){1000})" "x" }}`, `{{ regexMatch "(x{1,1000}){9}y" .long }}`, `{{ regexFindAll "x*y|x" .long -1 | len }}`,
-		`{{ regexSplit "" .long -1 }}`, `{{ mustRegexFindAll "" .long -1 }}`, `{{ splitList "" .long }}`, `{{ split "" .long }}`,
-		`{{ mulf ` + strings.Repeat("1e308 ", 9000) + `}}`, `{{ $x := 1e308 }}{{ range until 100000 }}{{ $x = mulf $x $x }}{{ end }}`,
-		`{{ uniq (until 20000) }}`, `{{ $l := until 9000 }}{{ range until 1000 }}{{ $_ := uniq $l }}{{ end }}`, `{{ chunk 0 (until 100) }}`, `{{ chunk -1 (until 100) }}`,
-		`{{ mustFromJson (repeat 30000 "[") }}`, `{{ mustFromJson (print (repeat 30000 "[") (repeat 30000 "]")) }}`, `{{ fromYaml (print "a: " (repeat 20000 "[")) }}`,
+		`{{ printf "%1000000d" 1 }}`, `{{ printf "%[1]*d" 100000000 1 }}`, `{{ printf "%.99999999f" 1.0 }}`,
+		`{{ printf (repeat 99 "%[1]s") .long }}`,
+		`{{ printf (repeat 1000 "%v") 1 }}`, `{{ cat .long .long }}`, `{{ print .long .long }}`,
+		`{{ html (repeat 60000 "<") }}`, `{{ js (repeat 60000 "<") }}`,
+		`{{ quote .long .long }}`, `{{ regexReplaceAll "x" .long .long }}`,
+		`{{ regexReplaceAll "(x+)" .long (repeat 1000 "$1") }}`,
+		`{{ regexMatch "((((a{1000}){1000}){1000}){1000})" "x" }}`, `{{ regexMatch "(x{1,1000}){9}y" .long }}`,
+		`{{ regexFindAll "x*y|x" .long -1 | len }}`,
+		`{{ regexSplit "" .long -1 }}`, `{{ mustRegexFindAll "" .long -1 }}`, `{{ splitList "" .long }}`,
+		`{{ split "" .long }}`,
+		`{{ mulf ` + strings.Repeat("1e308 ", 9000) + `}}`,
+		`{{ $x := 1e308 }}{{ range until 100000 }}{{ $x = mulf $x $x }}{{ end }}`,
+		`{{ uniq (until 20000) }}`, `{{ $l := until 9000 }}{{ range until 1000 }}{{ $_ := uniq $l }}{{ end }}`,
+		`{{ chunk 0 (until 100) }}`, `{{ chunk -1 (until 100) }}`,
+		`{{ mustFromJson (repeat 30000 "[") }}`, `{{ mustFromJson (print (repeat 30000 "[") (repeat 30000 "]")) }}`,
+		`{{ fromYaml (print "a: " (repeat 20000 "[")) }}`,
 		`{{ fromYaml "a: &a [x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c]\n` +
 			`e: &e [*d,*d,*d,*d,*d,*d,*d,*d]\nf: [*e,*e,*e,*e,*e,*e,*e,*e]" }}`,
-		`{{ toDate .long .long }}`, `{{ derivePassword 1 "long" "x" "y" "z" }}`, `{{ dig "a" "b" "c" .long 1 }}`, `{{ dict "a" 1 | dig "a" "b" "c" "d" }}`,
-		`{{ $x := list }}{{ range until 200 }}{{ $x = list $x }}{{ end }}{{ $x }}`, `{{ range until 5000 }}{{ range until 5000 }}{{ end }}{{ end }}`,
-		`{{ slice (list 1) 0 99999999999 }}`, `{{ substr 5 2 "abc" }}`, `{{ decryptAES "x" "eA==" }}`, `{{ template "template" }}`,
+		`{{ toDate .long .long }}`, `{{ derivePassword 1 "long" "x" "y" "z" }}`, `{{ dig "a" "b" "c" .long 1 }}`,
+		`{{ dict "a" 1 | dig "a" "b" "c" "d" }}`,
+		`{{ $x := list }}{{ range until 200 }}{{ $x = list $x }}{{ end }}{{ $x }}`,
+		`{{ range until 5000 }}{{ range until 5000 }}{{ end }}{{ end }}`,
+		`{{ slice (list 1) 0 99999999999 }}`, `{{ substr 5 2 "abc" }}`, `{{ decryptAES "x" "eA==" }}`,
+		`{{ template "template" }}`,
 	} {
 		start := time.Now()
 		values := map[string]any{"long": long, "m": map[string]any{}}
