@@ -69,7 +69,7 @@ func (r *Renderer) deployed(ctx context.Context, root roots.Root) (*Rendering, [
 func errorsOf(problems []gitops.Problem) []source.Error {
 	var list []source.Error
 	for _, p := range problems {
-		if !p.Cluster && !p.Warning {
+		if p.Cause == gitops.Broken {
 			list = append(list, p.Error)
 		}
 	}
@@ -92,7 +92,7 @@ func (r *Renderer) finish(res *Resource, one *roots.Deployment) {
 	}
 	for _, issue := range issues {
 		at := res.Origin(issue.Pointer)
-		res.Issues = append(res.Issues, Issue{source.Error{Path: at.Path, Line: at.StartLine, Column: at.StartColumn, Message: issue.Message}, issue.Cluster || issue.Warning})
+		res.Issues = append(res.Issues, Issue{source.Error{Path: at.Path, Line: at.StartLine, Column: at.StartColumn, Message: issue.Message}, issue.Cause != gitops.Broken})
 	}
 }
 

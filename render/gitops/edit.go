@@ -29,8 +29,8 @@ type line struct {
 	moved bool // written here, so its columns are not those of the source
 }
 
-// Place answers where a line and a column of the virtual file are written. Column 0 stands for the whole line, and
-// so it does in the answer where the value is written in another way than in the virtual file.
+// Place returns where a line and a column of the virtual file are written. Column 0 stands for the whole line, and
+// so it does in the result where the value is written in another way than in the virtual file.
 func (v *Virtual) Place(number, column int) Position {
 	if number < 1 || number > len(v.lines) {
 		return Position{Path: v.Path, Line: number, Column: column}
@@ -43,7 +43,7 @@ func (v *Virtual) Place(number, column int) Position {
 	return p
 }
 
-// Edit answers the kustomization of a deployment as its controller builds it, nil where the folder's own is built
+// Edit returns the kustomization of a deployment as its controller builds it, nil where the folder's own is built
 // as it is. A folder that Flux finds no kustomization in gets one with all manifests below it.
 func Edit(t Tree, d *Deployment, limits Limits) (*Virtual, []Problem) {
 	limits = limits.withDefaults()
@@ -59,7 +59,7 @@ func Edit(t Tree, d *Deployment, limits Limits) (*Virtual, []Problem) {
 	if file == "" {
 		v.Path, v.Generated = path.Join(d.Path, kustomization.FileNames()[0]), true
 		if problem := v.generate(t, d, limits); problem != nil {
-			return nil, []Problem{*problem}
+			return nil, []Problem{problem.of(d.Object)}
 		}
 	} else {
 		if len(d.Overrides.edits) == 0 {
@@ -67,19 +67,23 @@ func Edit(t Tree, d *Deployment, limits Limits) (*Virtual, []Problem) {
 		}
 		data, _, err := t.ReadFile(file)
 		if err != nil {
-			return nil, []Problem{problemAt(Position{Path: file}, "cannot be read")}
+			return nil, []Problem{problemAt(Position{Path: file}, Broken, "cannot be read").of(d.Object)}
 		}
 		v.keep(file, data)
 		documents, err := source.Parse(file, data, limits.Source)
 		if err != nil {
-			return nil, []Problem{{Error: *asSourceError(file, err)}}
+			return nil, []Problem{{Error: *asSourceError(file, err), Cause: Broken, Object: d.Object}}
 		}
 		if len(documents) != 1 || documents[0].Kind != yaml.MappingNode {
 			return nil, nil // the build says what is wrong with it
 		}
 		root = documents[0]
 	}
-	return v, v.edit(root, t, d)
+	problems := v.edit(root, t, d)
+	for i := range problems {
+		problems[i] = problems[i].of(d.Object)
+	}
+	return v, problems
 }
 
 // asSourceError gives a parser's error the form that has a place.
@@ -143,7 +147,7 @@ func (v *Virtual) edit(root *yaml.Node, t Tree, d *Deployment) []Problem {
 	return problems
 }
 
-// remove takes the lines of fields out of the text. It answers false where the text does not allow for it.
+// remove takes the lines of fields out of the text. It returns false where the text does not allow for it.
 func (v *Virtual) remove(root *yaml.Node, keys []string) bool {
 	if root.Style&yaml.FlowStyle != 0 || root.Column != 1 {
 		return false
@@ -151,7 +155,8 @@ func (v *Virtual) remove(root *yaml.Node, keys []string) bool {
 	all := strings.SplitAfter(strings.TrimSuffix(string(v.Data), "\n"), "\n")
 	end := len(all)
 	for i, text := range all {
-		if i+1 > root.Line && (strings.HasPrefix(text, "---") || strings.HasPrefix(text, "...")) && strings.TrimRight(text, " \r\n") != "" && !insideScalar(root, i+1) {
+		if i+1 > root.Line && (strings.HasPrefix(text, "---") || strings.HasPrefix(text, "...")) &&
+			strings.TrimRight(text, " \r\n") != "" && !insideScalar(root, i+1) {
 			end = i // what follows is not of this document
 			break
 		}
@@ -188,7 +193,7 @@ func (v *Virtual) remove(root *yaml.Node, keys []string) bool {
 	return true
 }
 
-// insideScalar says whether a line is one of a text over several lines.
+// insideScalar reports whether a line is one of a text over several lines.
 func insideScalar(n *yaml.Node, number int) bool {
 	if n.Kind == yaml.ScalarNode {
 		return n.Line < number && number <= n.Line+strings.Count(n.Value, "\n")+1 && strings.Contains(n.Value, "\n")

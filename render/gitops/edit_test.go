@@ -78,17 +78,25 @@ func TestEdit(t *testing.T) {
 		want    []string // in the rendering
 		absent  []string
 	}{
-		"argo replaces the prefix":        {argo("      namePrefix: new-\n"), []string{"name: new-web"}, []string{"old-"}},
-		"argo images replace by name":     {argo("      images: ['nginx=web:2', 'redis:*', 'busybox:1']\n"), []string{"image: web:2", "image: redis"}, []string{"cache"}},
-		"argo replicas":                   {argo("      replicas: [{name: web, count: '3'}]\n"), []string{"replicas: 3"}, nil},
-		"argo labels in selectors":        {argo("      commonLabels: {team: x, app: $ARGOCD_APP_NAME}\n"), []string{"app: web", "matchLabels:"}, nil},
-		"argo labels outside selectors":   {argo("      commonLabels: {team: x}\n      labelWithoutSelector: true\n"), []string{"team: x"}, []string{"matchLabels:"}},
-		"argo annotations by force":       {argo("      commonAnnotations: {a: c}\n      forceCommonAnnotations: true\n"), []string{"a: c"}, []string{"a: b"}},
+		"argo replaces the prefix": {argo("      namePrefix: new-\n"), []string{"name: new-web"}, []string{"old-"}},
+		"argo images replace by name": {argo("      images: ['nginx=web:2', 'redis:*', 'busybox:1']\n"),
+			[]string{"image: web:2", "image: redis"}, []string{"cache"}},
+		"argo replicas": {argo("      replicas: [{name: web, count: '3'}]\n"), []string{"replicas: 3"},
+			nil},
+		"argo labels in selectors": {argo("      commonLabels: {team: x, app: $ARGOCD_APP_NAME}\n"),
+			[]string{"app: web", "matchLabels:"}, nil},
+		"argo labels outside selectors": {argo("      commonLabels: {team: x}\n      labelWithoutSelector: true\n"),
+			[]string{"team: x"}, []string{"matchLabels:"}},
+		"argo annotations by force": {argo("      commonAnnotations: {a: c}\n      forceCommonAnnotations: true\n"),
+			[]string{"a: c"}, []string{"a: b"}},
 		"argo namespace":                  {argo("      namespace: shop\n"), []string{"namespace: shop"}, nil},
 		"argo patches see the file's own": {argo("      patches:\n      - target: {name: web}\n        patch: |-\n          - op: add\n            path: /spec/paused\n            value: true\n"), []string{"paused: true", "name: old-web"}, nil},
-		"argo components":                 {argo("      components: [part, gone]\n      ignoreMissingComponents: true\n"), []string{`part: "yes"`}, nil},
-		"flux":                            {flux("  targetNamespace: shop\n  nameSuffix: -x\n  components: [part]\n"), []string{"namespace: shop", "name: old-web-x", `part: "yes"`}, nil},
-		"flux images merge":               {flux("  images: [{name: redis, newTag: '7'}, {name: nginx, newName: web}]\n"), []string{"image: cache:7", "image: web:1"}, []string{"sha256"}},
+		"argo components": {argo("      components: [part, gone]\n      ignoreMissingComponents: true\n"),
+			[]string{`part: "yes"`}, nil},
+		"flux": {flux("  targetNamespace: shop\n  nameSuffix: -x\n  components: [part]\n"),
+			[]string{"namespace: shop", "name: old-web-x", `part: "yes"`}, nil},
+		"flux images merge": {flux("  images: [{name: redis, newTag: '7'}, {name: nginx, newName: web}]\n"),
+			[]string{"image: cache:7", "image: web:1"}, []string{"sha256"}},
 		"flux patches": {flux("  patches:\n  - patch: |\n      apiVersion: apps/v1\n      kind: Deployment\n      metadata: {name: web}\n      spec: {paused: true}\n  patchesJson6902:\n  - target: {kind: Deployment, version: v1, group: apps, name: web}\n    patch: [{op: add, path: /spec/minReadySeconds, value: 3}]\n" +
 			"  patchesStrategicMerge:\n  - {apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {progressDeadlineSeconds: 4}}\n"), []string{"paused: true", "minReadySeconds: 3", "progressDeadlineSeconds: 4"}, nil},
 	}
@@ -136,11 +144,16 @@ spec:
 		got = append(got, fmt.Sprintf("%v %s", v.Place(i+1, 3), text))
 	}
 	want := []string{
-		"web/kustomization.yaml:1:3 apiVersion: kustomize.config.k8s.io/v1beta1", "web/kustomization.yaml:2:3 kind: Kustomization",
-		"web/kustomization.yaml:4:3 images:", `web/kustomization.yaml:5:3 - {name: nginx, newTag: "1"} # pinned`, "web/kustomization.yaml:6:3 - name: redis",
-		"web/kustomization.yaml:7:3   newName: cache", "web/kustomization.yaml:8:3   digest: sha256:00", "web/kustomization.yaml:9:3 resources:",
-		"web/kustomization.yaml:10:3 - deploy.yaml", "web/kustomization.yaml:11:3 commonAnnotations:", "web/kustomization.yaml:12:3   a: b",
-		"k.yaml:6:0 namePrefix: new-", "k.yaml:8:0 patches:", "k.yaml:9:0   - patch: |", "k.yaml:10:0       - op: add", "k.yaml:11:0         path: /a",
+		"web/kustomization.yaml:1:3 apiVersion: kustomize.config.k8s.io/v1beta1",
+		"web/kustomization.yaml:2:3 kind: Kustomization",
+		"web/kustomization.yaml:4:3 images:", `web/kustomization.yaml:5:3 - {name: nginx, newTag: "1"} # pinned`,
+		"web/kustomization.yaml:6:3 - name: redis",
+		"web/kustomization.yaml:7:3   newName: cache", "web/kustomization.yaml:8:3   digest: sha256:00",
+		"web/kustomization.yaml:9:3 resources:",
+		"web/kustomization.yaml:10:3 - deploy.yaml", "web/kustomization.yaml:11:3 commonAnnotations:",
+		"web/kustomization.yaml:12:3   a: b",
+		"k.yaml:6:0 namePrefix: new-", "k.yaml:8:0 patches:", "k.yaml:9:0   - patch: |", "k.yaml:10:0       - op: add",
+		"k.yaml:11:0         path: /a",
 		"k.yaml:12:0         value: 1", "k.yaml:8:0     target:", "k.yaml:8:0       kind: Deployment",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -263,7 +276,8 @@ a: 1
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			f, list, _ := read(t, "-- app.yaml --\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web}\nspec: {source: {path: dir, directory: "+test.directory+"}}\n"+tail)
+			f, list, _ := read(t,
+				"-- app.yaml --\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web}\nspec: {source: {path: dir, directory: "+test.directory+"}}\n"+tail)
 			if len(list) != 1 {
 				t.Fatal(len(list))
 			}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-openapi/jsonpointer"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/render/source"
@@ -42,7 +43,7 @@ func fieldOfValue(v any, where func(string) Position, pointer string, depth int)
 		f.fields = make(map[string]*field, len(v))
 		f.keys = slices.Sorted(maps.Keys(v))
 		for _, k := range f.keys {
-			f.fields[k] = fieldOfValue(v[k], where, pointer+"/"+escape(k), depth+1)
+			f.fields[k] = fieldOfValue(v[k], where, pointer+"/"+jsonpointer.Escape(k), depth+1)
 		}
 	case []any:
 		f.list = true
@@ -58,10 +59,6 @@ func fieldOfValue(v any, where func(string) Position, pointer string, depth int)
 // made is a value that no file holds as such: it stands where what it was made from is written.
 func made(v any, at func() Position) *field {
 	return fieldOfValue(v, func(string) Position { return at() }, "", 0)
-}
-
-func escape(token string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(token, "~", "~0"), "/", "~1")
 }
 
 // fieldOfNode converts a node whose aliases are known to end (source.Parse).
@@ -163,7 +160,7 @@ func nodePosition(path string, n *yaml.Node) Position {
 func nodeAt(path string, n *yaml.Node, pointer string) Position {
 	parts := strings.Split(pointer, "/")
 	for _, part := range parts[1:] {
-		token := strings.ReplaceAll(strings.ReplaceAll(part, "~1", "/"), "~0", "~")
+		token := jsonpointer.Unescape(part)
 		at := source.Deref(n)
 		var next *yaml.Node
 		switch at.Kind {
@@ -182,7 +179,7 @@ func nodeAt(path string, n *yaml.Node, pointer string) Position {
 	return nodePosition(path, source.Deref(n))
 }
 
-// get answers a field by its keys, nil where it is missing.
+// get returns a field by its keys, nil where it is missing.
 func (f *field) get(keys ...string) *field {
 	for _, k := range keys {
 		if f == nil {
@@ -237,7 +234,7 @@ func (f *field) elements(keys ...string) []*field {
 	return f.items
 }
 
-// present says whether a field is written and not null.
+// present reports whether a field is written and not null.
 func (f *field) present(keys ...string) bool {
 	f = f.get(keys...)
 	return f != nil && (f.fields != nil || f.list || f.scalar != nil)
@@ -259,7 +256,7 @@ func (f *field) position(keys ...string) Position {
 	return at.where()
 }
 
-// plain answers the JSON value.
+// plain returns the JSON value.
 func (f *field) plain() any {
 	switch {
 	case f == nil:
@@ -280,7 +277,7 @@ func (f *field) plain() any {
 	return f.scalar
 }
 
-// merge answers f with the fields of a JSON merge patch (RFC 7386) over it.
+// merge returns f with the fields of a JSON merge patch (RFC 7386) over it.
 func (f *field) merge(patch *field) *field {
 	if f == nil || f.fields == nil || patch.fields == nil {
 		return patch
@@ -298,7 +295,7 @@ func (f *field) merge(patch *field) *field {
 	return out
 }
 
-// with answers f with one field set, at the keys.
+// with returns f with one field set, at the keys.
 func (f *field) with(v *field, key string) *field {
 	out := &field{fields: map[string]*field{}, where: v.where}
 	if f != nil {
@@ -308,7 +305,7 @@ func (f *field) with(v *field, key string) *field {
 	return out
 }
 
-// fill answers f with what it lacks taken from another value.
+// fill returns f with what it lacks taken from another value.
 func (f *field) fill(from *field) *field {
 	if f == nil || !f.present() || f.scalar == "" {
 		return from

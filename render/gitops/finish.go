@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-openapi/jsonpointer"
 	"go.yaml.in/yaml/v3"
 	sigsyaml "sigs.k8s.io/yaml"
 
@@ -28,8 +29,7 @@ type Write struct {
 type Issue struct {
 	Pointer string
 	Message string
-	Cluster bool // the answer is in the cluster
-	Warning bool // Flux does it all the same
+	Cause   Cause
 }
 
 // FinishOptions say what the resources are finished against.
@@ -95,11 +95,11 @@ func (f *finisher) node(n *yaml.Node, pointer string, depth int) {
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			key := n.Content[i]
 			if strings.Contains(key.Value, "$") && key.Kind == yaml.ScalarNode {
-				if text, _, ok := f.replace(key.Value, pointer+"/"+escape(key.Value)); ok {
+				if text, _, ok := f.replace(key.Value, pointer+"/"+jsonpointer.Escape(key.Value)); ok {
 					key.Value = text
 				}
 			}
-			f.node(n.Content[i+1], pointer+"/"+escape(key.Value), depth+1)
+			f.node(n.Content[i+1], pointer+"/"+jsonpointer.Escape(key.Value), depth+1)
 		}
 	case yaml.SequenceNode:
 		for i, c := range n.Content {
@@ -112,20 +112,21 @@ func (f *finisher) node(n *yaml.Node, pointer string, depth int) {
 	}
 }
 
-// replace answers a text with its variables replaced, and where these are written.
+// replace returns a text with its variables replaced, and where these are written.
 func (f *finisher) replace(text, pointer string) (string, []Position, bool) {
-	e := &expansion{text: text, variables: f.Substitute.Variables, partial: len(f.Substitute.Unread) > 0, limit: f.limits.TextBytes}
+	e := &expansion{text: text, variables: f.Substitute.Variables, partial: len(f.Substitute.Unread) > 0,
+		limit: f.limits.TextBytes}
 	out, err := e.run()
 	if err != nil {
-		f.issues = append(f.issues, Issue{Pointer: pointer, Message: err.Error()})
+		f.issues = append(f.issues, Issue{Pointer: pointer, Message: err.Error(), Cause: causeOf(err)})
 		return text, nil, false
 	}
 	for _, name := range unique(e.unset) {
-		f.issues = append(f.issues, Issue{Pointer: pointer, Warning: true,
+		f.issues = append(f.issues, Issue{Pointer: pointer, Cause: Advice,
 			Message: fmt.Sprintf("nothing sets the variable %.80q: Flux puts an empty text in its place", name)})
 	}
 	for _, name := range unique(e.unread) {
-		f.issues = append(f.issues, Issue{Pointer: pointer, Cluster: true,
+		f.issues = append(f.issues, Issue{Pointer: pointer, Cause: ClusterOnly,
 			Message: fmt.Sprintf("the variable %.80q may be set in the cluster: its value is not known before merge", name)})
 	}
 	var by []Position
@@ -152,7 +153,8 @@ func (f *finisher) scalar(n *yaml.Node, pointer string) {
 	if !changed {
 		return
 	}
-	invalid := Issue{Pointer: pointer, Message: "is not valid YAML once its variables are replaced: quote the value"}
+	invalid := Issue{Pointer: pointer, Cause: Broken,
+		Message: "is not valid YAML once its variables are replaced: quote the value"}
 	if source.Vet("", []byte(text), f.limits.Source) != nil {
 		f.issues = append(f.issues, invalid)
 		return
@@ -210,7 +212,7 @@ func become(n *yaml.Node, v any) {
 	}
 }
 
-// child answers the map at a key, made where it is missing, nil where something else is there.
+// child returns the map at a key, made where it is missing, nil where something else is there.
 func child(n *yaml.Node, key string) *yaml.Node {
 	_, v := source.Field(n, key)
 	if v == nil || v.Kind == yaml.ScalarNode && v.ShortTag() == "!!null" {
@@ -248,7 +250,8 @@ func (f *finisher) metadata(resource *yaml.Node, key string, values map[string]V
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		f.set(m, name, values[name].Text, Write{Pointer: "/metadata/" + key + "/" + escape(name), Role: "commonMetadata", By: []Position{values[name].Where}})
+		f.set(m, name, values[name].Text, Write{Pointer: "/metadata/" + key + "/" + jsonpointer.Escape(name),
+			Role: "commonMetadata", By: []Position{values[name].Where}})
 	}
 }
 
@@ -270,8 +273,10 @@ func (f *finisher) namespace(resource *yaml.Node) {
 		namespaced = func(apiVersion, kind string) bool { return !kubeschema.ClusterScoped(apiVersion, kind) }
 	}
 	metadata := child(resource, "metadata")
-	if metadata == nil || source.Text(metadata, "namespace") != "" || !namespaced(source.Text(resource, "apiVersion"), source.Text(resource, "kind")) {
+	if metadata == nil || source.Text(metadata, "namespace") != "" ||
+		!namespaced(source.Text(resource, "apiVersion"), source.Text(resource, "kind")) {
 		return
 	}
-	f.set(metadata, "namespace", f.Namespace, Write{Pointer: "/metadata/namespace", Role: "destination", By: []Position{f.NamespaceWhere}})
+	f.set(metadata, "namespace", f.Namespace, Write{Pointer: "/metadata/namespace", Role: "destination",
+		By: []Position{f.NamespaceWhere}})
 }

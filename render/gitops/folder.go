@@ -15,7 +15,7 @@ import (
 // (https://argo-cd.readthedocs.io/en/stable/user-guide/directory/#skipping-file-rendering).
 const skipMarker = "+argocd:skip-file-rendering"
 
-var errTooManyFiles = errors.New("holds more files and folders than the limit allows")
+var errTooManyFiles = unknown("holds more files and folders than the limit allows")
 
 // Files lists the manifest files of an ArgoDirectory, sorted. Jsonnet is a Problem: it is not evaluated.
 func Files(t Tree, d *Deployment, limits Limits) ([]string, []Problem) {
@@ -35,7 +35,8 @@ func Files(t Tree, d *Deployment, limits Limits) ([]string, []Problem) {
 		case d.Directory.Exclude != "" && exclude != nil && exclude.MatchString(name):
 		case d.Directory.Include != "" && (include == nil || !include.MatchString(name)):
 		case path.Ext(p) == ".jsonnet":
-			problem := clusterProblem(Position{Path: p}, "is Jsonnet, which Lintel does not evaluate: what it deploys is not checked")
+			problem := problemAt(Position{Path: p}, ClusterOnly,
+				"is Jsonnet, which Lintel does not evaluate: what it deploys is not checked")
 			problems = append(problems, problem)
 		default:
 			if data, _, err := t.ReadFile(p); err == nil && strings.Contains(string(data), skipMarker) {
@@ -46,7 +47,14 @@ func Files(t Tree, d *Deployment, limits Limits) ([]string, []Problem) {
 		return nil
 	})
 	if err != nil {
-		problems = append(problems, problemAt(d.PathWhere, "the folder %s %s", d.Path, err))
+		problems = append(problems, problemAt(d.PathWhere, causeOf(err), "the folder %s %s", d.Path, err))
+	}
+	for _, p := range w.submodules {
+		problems = append(problems, problemAt(d.PathWhere, ClusterOnly, "the folder %s is a submodule, whose files are in "+
+			"another repository: what is deployed from it is not checked", p))
+	}
+	for i := range problems {
+		problems[i] = problems[i].of(d.Object)
 	}
 	return files, problems
 }
@@ -56,6 +64,8 @@ type folderWalk struct {
 	tree  Tree
 	left  int                   // entries that may still be looked at
 	enter func(dir string) bool // whether to go into a folder
+
+	submodules []string // met where a folder would have been gone into
 }
 
 func (w *folderWalk) walk(dir string, depth int, visit func(p string) error) error {
@@ -74,6 +84,8 @@ func (w *folderWalk) walk(dir string, depth int, visit func(p string) error) err
 		switch {
 		case e.Kind == tree.Dir && w.enter(p):
 			err = w.walk(p, depth+1, visit)
+		case e.Kind == tree.Submodule && w.enter(p):
+			w.submodules = append(w.submodules, p)
 		case e.Kind == tree.File, e.Kind == tree.Symlink && isKind(w.tree, p, tree.File):
 			err = visit(p)
 		}
@@ -138,8 +150,11 @@ func (v *Virtual) generate(t Tree, d *Deployment, limits Limits) *Problem {
 		}
 		return nil
 	})
+	if err == nil && ignored.exceeded {
+		err = unknown("has more in its .sourceignore files than the limit allows")
+	}
 	if err != nil {
-		p := problemAt(d.PathWhere, "the folder %s %s", d.Path, err)
+		p := problemAt(d.PathWhere, causeOf(err), "the folder %s %s", d.Path, err)
 		return &p
 	}
 	var out strings.Builder
@@ -163,7 +178,10 @@ func (v *Virtual) generate(t Tree, d *Deployment, limits Limits) *Problem {
 }
 
 // ignoreRules are the patterns of .sourceignore files, the last that matches counts.
-type ignoreRules struct{ rules []ignoreRule }
+type ignoreRules struct {
+	rules    []ignoreRule
+	exceeded bool // the limits: not all rules are here
+}
 
 type ignoreRule struct {
 	dir        string
@@ -174,15 +192,18 @@ type ignoreRule struct {
 }
 
 func (r *ignoreRules) load(t Tree, dir string) {
-	if data, _, err := t.ReadFile(path.Join(dir, ".sourceignore")); err == nil && len(data) <= 1<<20 {
+	if data, _, err := t.ReadFile(path.Join(dir, ".sourceignore")); err == nil {
 		r.add(dir, string(data))
 	}
 }
 
 func (r *ignoreRules) add(dir, text string) {
+	if r.exceeded = r.exceeded || len(text) > 1<<20 || len(r.rules) > 10_000; r.exceeded {
+		return
+	}
 	for pattern := range strings.SplitSeq(text, "\n") {
 		pattern = strings.TrimRight(pattern, " \r")
-		if pattern == "" || strings.HasPrefix(pattern, "#") || len(r.rules) > 10_000 {
+		if pattern == "" || strings.HasPrefix(pattern, "#") {
 			continue
 		}
 		rule := ignoreRule{dir: dir}
@@ -198,7 +219,7 @@ func (r *ignoreRules) add(dir, text string) {
 	}
 }
 
-// match says whether a path is left out. Whoever asks has not gone into folders that are.
+// match reports whether a path is left out. Whoever asks has not gone into folders that are.
 func (r *ignoreRules) match(p string, folder bool) bool {
 	for _, rule := range slices.Backward(r.rules) {
 		name := p

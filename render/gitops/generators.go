@@ -16,7 +16,7 @@ import (
 
 // list gives the elements that it holds
 // (https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/Generators-List/).
-func (e *expander) list(g *field) ([]set, error) {
+func (e *expander) list(g *field, needs *need) ([]set, error) {
 	var sets []set
 	for _, element := range g.elements("elements") {
 		values, _ := asJSON(element.plain()).(map[string]any)
@@ -42,7 +42,7 @@ func (e *expander) list(g *field) ([]set, error) {
 	}
 	if text := g.text("elementsYaml"); text != "" {
 		if g.get("elementsYaml").unknown {
-			return append(sets, set{values: map[string]any{}, unknown: true}), nil
+			return append(sets, set{values: map[string]any{}, needs: needs}), nil
 		}
 		documents, err := source.Parse("", []byte(text), e.Limits.Source)
 		if err != nil || len(documents) == 0 {
@@ -59,7 +59,7 @@ func (e *expander) list(g *field) ([]set, error) {
 	return sets, nil
 }
 
-// asJSON answers a value the way a JSON decoder has it: every number a float64. Templates print it so.
+// asJSON returns a value the way a JSON decoder has it: every number a float64. Templates print it so.
 func asJSON(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -78,15 +78,15 @@ func asJSON(v any) any {
 
 // git gives a set for each folder or file of a repository that its patterns match
 // (https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/Generators-Git/).
-func (e *expander) git(g *field) ([]set, error) {
+func (e *expander) git(g *field, needs *need) ([]set, error) {
 	for _, key := range []string{"repoURL", "directories", "files"} {
 		if hasUnknown(g.get(key)) {
-			return []set{{values: map[string]any{}, unknown: true}}, nil
+			return []set{{values: map[string]any{}, needs: needs}}, nil
 		}
 	}
 	if repository := g.text("repoURL"); len(e.Repo.URLs) > 0 && repository != "" && !e.Repo.match(repository) {
-		e.needs = append(e.needs, need{g.position("repoURL"), "git generator reads another repository and"})
-		return []set{{values: map[string]any{}, unknown: true}}, nil
+		needs := &need{g.position("repoURL"), "the git generator reads another repository"}
+		return []set{{values: map[string]any{}, needs: needs}}, nil
 	}
 	switch {
 	case len(g.elements("directories")) > 0:
@@ -166,7 +166,7 @@ func (e *expander) readDir(dir string) ([]tree.Entry, error) {
 		return nil, errors.New("a folder of the repository cannot be read")
 	}
 	if e.entries += len(list); e.entries > e.Limits.Files {
-		return nil, fmt.Errorf("it looks at more than the limit of %d files and folders", e.Limits.Files)
+		return nil, unknown("it looks at more than the limit of %d files and folders", e.Limits.Files)
 	}
 	return list, nil
 }
@@ -195,7 +195,8 @@ func (e *expander) files(g *field) ([]set, error) {
 		}
 		documents, problem := e.readFile(file)
 		if problem != nil {
-			return nil, &fieldError{at: Position{Path: file, Line: problem.Line, Column: problem.Column}, err: errors.New(problem.Message)}
+			return nil, &fieldError{at: Position{Path: file, Line: problem.Line, Column: problem.Column},
+				err: errors.New(problem.Message)}
 		}
 		objects := []*field{{fields: map[string]*field{}}} // as for an empty file
 		if len(documents) > 0 {
@@ -206,7 +207,8 @@ func (e *expander) files(g *field) ([]set, error) {
 		for _, o := range objects {
 			values, ok := asJSON(o.plain()).(map[string]any)
 			if !ok {
-				return nil, &fieldError{at: Position{Path: file, Line: 1}, err: errors.New("a file of parameters is a map or a list of maps")}
+				return nil, &fieldError{at: Position{Path: file, Line: 1},
+					err: errors.New("a file of parameters is a map or a list of maps")}
 			}
 			if !e.templates.goTemplate {
 				values = flatten(values)
@@ -216,7 +218,7 @@ func (e *expander) files(g *field) ([]set, error) {
 				return nil, err
 			}
 			if sets = append(sets, s); len(sets) > e.Limits.Sets {
-				return nil, fmt.Errorf("it makes more than the limit of %d parameter sets", e.Limits.Sets)
+				return nil, unknown("it makes more than the limit of %d parameter sets", e.Limits.Sets)
 			}
 		}
 	}
@@ -256,8 +258,11 @@ func (e *expander) entry(p string) (tree.Entry, bool) {
 
 func (e *expander) walk(dir string, re *regexp.Regexp, hits []string, depth int) ([]string, error) {
 	list, err := e.readDir(dir)
-	if err != nil || depth > maxDepth {
-		return hits, err
+	if depth > maxDepth {
+		err = unknown("it looks at folders more than %d levels deep", maxDepth)
+	}
+	if err != nil {
+		return nil, err
 	}
 	for _, entry := range list {
 		p := path.Join(dir, entry.Name)
@@ -296,7 +301,8 @@ func (e *expander) pathSet(g *field, values map[string]any, dir, file string) (s
 		if prefix != "" {
 			name = prefix + ".path"
 		}
-		values[name], values[name+".basename"], values[name+".basenameNormalized"] = dir, path.Base(dir), normalize(path.Base(dir))
+		values[name], values[name+".basename"], values[name+".basenameNormalized"] = dir, path.Base(dir),
+			normalize(path.Base(dir))
 		if file != "" {
 			values[name+".filename"], values[name+".filenameNormalized"] = file, normalize(file)
 		}
@@ -325,14 +331,6 @@ func (e *expander) pathSet(g *field, values map[string]any, dir, file string) (s
 		values["values"] = added
 	}
 	return s, nil
-}
-
-var notInNames = regexp.MustCompile(`[^-a-z0-9.]`)
-
-// normalize makes a DNS name of a text as Argo CD does.
-func normalize(s string) string {
-	s = notInNames.ReplaceAllString(strings.ToLower(s), "-")
-	return strings.Trim(s[:min(len(s), 253)], "-.")
 }
 
 // flatten joins the keys of nested values with dots.
@@ -390,7 +388,7 @@ func selectSets(selector *field, sets []set) ([]set, error) {
 				return nil, errors.New("the selector has an unknown operator")
 			}
 		}
-		if matched || s.unknown {
+		if matched || s.needs != nil {
 			kept = append(kept, s)
 		}
 	}

@@ -28,7 +28,7 @@ var (
 
 const maxPattern = 4096
 
-// compile answers a pattern as an anchored regular expression; matching takes linear time.
+// compile returns a pattern as an anchored regular expression; matching takes linear time.
 func (d dialect) compile(pattern string) (*regexp.Regexp, error) {
 	if len(pattern) > maxPattern || !utf8.ValidString(pattern) {
 		return nil, errPattern
@@ -99,7 +99,7 @@ func (d dialect) compile(pattern string) (*regexp.Regexp, error) {
 	return re, nil
 }
 
-// class translates a bracket expression and answers its length.
+// class translates a bracket expression and returns its length.
 func class(s string) (int, string, bool) {
 	var b strings.Builder
 	b.WriteByte('[')
@@ -130,7 +130,7 @@ func class(s string) (int, string, bool) {
 	return 0, "", false
 }
 
-// wild says whether a pathspec has signs that match more than themselves, and answers the folder in front of the
+// wild reports whether a pathspec has signs that match more than themselves, and returns the folder in front of the
 // first.
 func wild(pathspec string) (folder string, ok bool) {
 	i := strings.IndexAny(pathspec, `*?[\`)

@@ -21,7 +21,8 @@ func TestGeneratorExplosion(t *testing.T) {
 		deep = "{matrix: {generators: [" + deep + ", {list: {elements: [{n: x}]}}]}}"
 	}
 	for name, generator := range map[string]string{"product": nested, "depth": deep} {
-		_, found, problems := read(t, appSet("  goTemplate: true\n", "  - "+generator+"\n", "'{{.n}}'}\n    spec: {source: {path: apps/a}}"))
+		_, found, problems := read(t, appSet("  goTemplate: true\n", "  - "+generator+"\n",
+			"'{{.n}}'}\n    spec: {source: {path: apps/a}}"))
 		if len(found) > 0 || len(problems) != 1 || !strings.Contains(messages(problems), "more than") {
 			t.Errorf("%s: %d deployments, %s", name, len(found), messages(problems))
 		}
@@ -33,7 +34,8 @@ func TestFileLimit(t *testing.T) {
 	for i := range 200 {
 		f[fmt.Sprintf("apps/%d/config.yaml", i)] = "a: b\n"
 	}
-	set := unpack(appSet("", "  - git: {files: [{path: '**/config.yaml'}]}\n", "x}\n    spec: {source: {path: '{{path}}'}}"))["set.yaml"]
+	set := unpack(appSet("", "  - git: {files: [{path: '**/config.yaml'}]}\n",
+		"x}\n    spec: {source: {path: '{{path}}'}}"))["set.yaml"]
 	documents, err := source.Parse("set.yaml", []byte(set), source.Limits{})
 	if err != nil {
 		t.Fatal(err)
@@ -42,17 +44,20 @@ func TestFileLimit(t *testing.T) {
 	if found, problems := Deployments(object, Options{Tree: f}); len(found) != 200 || len(problems) != 0 {
 		t.Error(len(found), messages(problems))
 	}
-	if found, problems := Deployments(object, Options{Tree: f, Limits: Limits{Files: 50}}); len(found) != 0 || !strings.Contains(messages(problems), "limit of 50") {
+	if found, problems := Deployments(object, Options{Tree: f, Limits: Limits{Files: 50}}); len(found) != 0 ||
+		!strings.Contains(messages(problems), "limit of 50") {
 		t.Error(len(found), messages(problems))
 	}
-	if found, problems := Deployments(object, Options{Tree: f, Limits: Limits{Sets: 50}}); len(found) != 0 || !strings.Contains(messages(problems), "limit of 50") {
+	if found, problems := Deployments(object, Options{Tree: f, Limits: Limits{Sets: 50}}); len(found) != 0 ||
+		!strings.Contains(messages(problems), "limit of 50") {
 		t.Error(len(found), messages(problems))
 	}
 }
 
 // TestWrongTypes reads objects whose every field is of another type than the controllers want.
 func TestWrongTypes(t *testing.T) {
-	valid := unpack(appSet("  goTemplate: true\n", "  - matrix: {generators: [{git: {directories: [{path: apps/*}], values: {a: b}}}, {list: {elements: [{n: x}], elementsYaml: '[]'}}]}\n    selector: {matchExpressions: [{key: a, operator: In, values: [b]}]}\n", goPath))["set.yaml"] +
+	valid := unpack(appSet("  goTemplate: true\n",
+		"  - matrix: {generators: [{git: {directories: [{path: apps/*}], values: {a: b}}}, {list: {elements: [{n: x}], elementsYaml: '[]'}}]}\n    selector: {matchExpressions: [{key: a, operator: In, values: [b]}]}\n", goPath))["set.yaml"] +
 		"---\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: k}\nspec: {path: apps/a, sourceRef: {kind: GitRepository, name: x}, patches: [{patch: x, target: {kind: y}}], images: [{name: a, newTag: b}], components: [x], patchesJson6902: [{patch: [{op: x}]}], postBuild: {substitute: {a: b}, substituteFrom: [{kind: ConfigMap, name: c}]}, commonMetadata: {labels: {a: b}}}\n" +
 		"---\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: k}\nspec: {destination: {name: x}, sources: [{path: apps/a, kustomize: {images: [a=b], replicas: [{name: a, count: 1}], patches: [{patch: x}], commonLabels: {a: b}, components: [x], commonAnnotations: {a: b}}, directory: {include: x}}]}\n"
 	f := unpack(apps)
@@ -72,8 +77,10 @@ func TestWrongTypes(t *testing.T) {
 		collect(d)
 	}
 	others := []yaml.Node{
-		{Kind: yaml.ScalarNode, Tag: "!!str", Value: "{{ ${x} [*"}, {Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}, {Kind: yaml.ScalarNode, Tag: "!!int", Value: "7"},
-		{Kind: yaml.SequenceNode, Tag: "!!seq"}, {Kind: yaml.MappingNode, Tag: "!!map"}, {Kind: yaml.SequenceNode, Tag: "!!seq", Content: []*yaml.Node{{Kind: yaml.ScalarNode, Tag: "!!str", Value: "a"}}},
+		{Kind: yaml.ScalarNode, Tag: "!!str", Value: "{{ ${x} [*"}, {Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"},
+		{Kind: yaml.ScalarNode, Tag: "!!int", Value: "7"},
+		{Kind: yaml.SequenceNode, Tag: "!!seq"}, {Kind: yaml.MappingNode, Tag: "!!map"},
+		{Kind: yaml.SequenceNode, Tag: "!!seq", Content: []*yaml.Node{{Kind: yaml.ScalarNode, Tag: "!!str", Value: "a"}}},
 	}
 	for _, n := range nodes {
 		before := *n
@@ -116,7 +123,8 @@ func FuzzTemplate(f *testing.F) {
 }
 
 func FuzzSubstitute(f *testing.F) {
-	for _, text := range []string{"${a}", "$${a}", "${a:=b${c}}", "${a//x/y}", "${a%%*}", "${#a}", "${a:1:2}", "${a^^}", "${a/%x/}", "${a##[a-z]*}", "${", "${a:=${b:=${c}}}"} {
+	for _, text := range []string{"${a}", "$${a}", "${a:=b${c}}", "${a//x/y}", "${a%%*}", "${#a}", "${a:1:2}", "${a^^}",
+		"${a/%x/}", "${a##[a-z]*}", "${", "${a:=${b:=${c}}}"} {
 		f.Add(text, "Hello World", true)
 	}
 	f.Fuzz(func(t *testing.T, text, value string, partial bool) {
@@ -129,7 +137,8 @@ func FuzzSubstitute(f *testing.F) {
 		if err == nil && !strings.Contains(text, "$") && got != text {
 			t.Errorf("%q becomes %q", text, got)
 		}
-		n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Content: []*yaml.Node{{Kind: yaml.ScalarNode, Tag: "!!str", Value: "k"}, {Kind: yaml.ScalarNode, Tag: "!!str", Value: text}}}
+		n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Content: []*yaml.Node{{Kind: yaml.ScalarNode, Tag: "!!str",
+			Value: "k"}, {Kind: yaml.ScalarNode, Tag: "!!str", Value: text}}}
 		d := &Deployment{Substitute: Substitution{Variables: e.variables}}
 		d.Finish(n, FinishOptions{})
 	})

@@ -69,7 +69,7 @@ func imageArgument(text string, where func() Position) *field {
 // preserved is written for a part of an image that stays as the kustomization has it.
 const preserved = "*"
 
-// apply answers the field of a kustomization after an edit.
+// apply returns the field of a kustomization after an edit.
 func (e edit) apply(old *field, missing func(dir string) bool) (*field, *Problem) {
 	switch e.op {
 	case replaceByName, mergeByName:
@@ -83,14 +83,16 @@ func (e edit) apply(old *field, missing func(dir string) bool) (*field, *Problem
 		}
 		for _, k := range e.value.keys {
 			if out.fields[k] != nil && !e.flags.force {
-				p := problemAt(e.value.fields[k].position(), "%s has %.80q already: Argo CD refuses to change it without force", e.key, k)
+				p := problemAt(e.value.fields[k].position(), Broken,
+					"%s has %.80q already: Argo CD refuses to change it without force", e.key, k)
 				return nil, &p
 			}
 			out.put(k, e.value.fields[k])
 		}
 		return out, nil
 	case addLabels:
-		entry := (&field{fields: map[string]*field{}, where: e.value.where}).with(e.value, "pairs").with(made(false, e.value.where), "includeSelectors")
+		entry := (&field{fields: map[string]*field{}, where: e.value.where}).with(e.value,
+			"pairs").with(made(false, e.value.where), "includeSelectors")
 		if e.flags.templates {
 			entry = entry.with(made(true, e.value.where), "includeTemplates")
 		}
@@ -105,7 +107,7 @@ func (e edit) apply(old *field, missing func(dir string) bool) (*field, *Problem
 	return e.value, nil
 }
 
-// joined answers a list with more items; where there was none, it stands where the edit does.
+// joined returns a list with more items; where there was none, it stands where the edit does.
 func joined(old, edit *field, items ...*field) *field {
 	out := &field{list: true, where: edit.where}
 	if old != nil {

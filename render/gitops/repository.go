@@ -41,7 +41,7 @@ func (h RepoHint) match(repository string) bool {
 	return false
 }
 
-// ours says whether a source is this repository. A path of a source counts where nobody said which repository
+// ours reports whether a source is this repository. A path of a source counts where nobody said which repository
 // this is, or where the source's address is not known.
 func (r *reader) ours(repository, dir string) bool {
 	if len(r.Repo.URLs) > 0 && repository != "" && !strings.Contains(repository, "{{") {
@@ -51,7 +51,7 @@ func (r *reader) ours(repository, dir string) bool {
 	return ok && exists(r.Tree, clean)
 }
 
-// exists says whether there is anything at a path. A path that cannot be read counts: reading it will say why.
+// exists reports whether there is anything at a path. A path that cannot be read counts: reading it will say why.
 func exists(t Tree, p string) bool {
 	_, _, err := t.Lookup(p)
 	return !errors.Is(err, tree.ErrNotExist)
@@ -62,7 +62,7 @@ func isKind(t Tree, p string, kind tree.Kind) bool {
 	return err == nil && e.Kind == kind
 }
 
-// kustomizationIn answers the path of a folder's kustomization file, empty where it has none.
+// kustomizationIn returns the path of a folder's kustomization file, empty where it has none.
 func kustomizationIn(t Tree, dir string) string {
 	for _, name := range kustomizationNames {
 		if p := path.Join(dir, name); isKind(t, p, tree.File) {

@@ -2,35 +2,109 @@ package gitops
 
 import (
 	"errors"
-	"strconv"
+	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/fluxcd/pkg/envsubst"
+	"github.com/fluxcd/pkg/envsubst/parse"
 )
 
-// The language of Flux' post-build substitution: a part of the shell's parameter expansion
-// (https://github.com/fluxcd/pkg/tree/main/envsubst#supported-functions).
+// Flux' post-build substitution is a part of the shell's parameter expansion
+// (https://github.com/fluxcd/pkg/tree/main/envsubst#supported-functions). Flux' own library reads each ${} and works it
+// out. The walk over what it reads is ours: it notes which variables count, leaves what only the cluster knows as it is
+// written, and bounds each step before it is taken.
 
 var (
 	errSubstitution = errors.New("a ${} is not written as Flux reads it")
-	errLongText     = errors.New("a substitution makes a text that is longer than the limit allows")
+	errLongText     = unknown("a substitution makes a text that is longer than the limit allows")
+	errNested       = unknown("substitutions are nested too deeply")
 )
 
-const maxNested = 32 // substitutions in defaults of substitutions
+const (
+	maxNested = 32      // substitutions in defaults of substitutions
+	maxRead   = 1 << 23 // bytes of one text that are looked at to find where its substitutions end
+	maxMatch  = 1 << 27 // bytes that one text's patterns are compared with
+)
 
 // expansion is one run over one text.
 type expansion struct {
 	text      string
-	at        int
 	variables map[string]Value
 	partial   bool // a variable that is not among them may be set in the cluster: its ${} stays as it is written
 	limit     int
-	spent     int // bytes made and compared so far, over all nested texts
+	made      int // bytes, over all nested texts; likewise the next two
+	read      int
+	matched   int
 
 	used, unset, unread []string // names of variables; unset: without a default
 }
 
-// look answers a variable. An unset one is the empty text.
+// run returns the text with its ${} replaced. "$$" is a "$" that starts nothing.
+func (e *expansion) run() (string, error) {
+	var b strings.Builder
+	for rest := e.text; rest != ""; {
+		before, _, _ := strings.Cut(rest, "$")
+		b.WriteString(before)
+		rest = rest[len(before):]
+		switch {
+		case strings.HasPrefix(rest, "${"):
+			substitution, source, err := e.next(rest)
+			if err != nil {
+				return "", err
+			}
+			value, known, err := e.value(substitution, 0)
+			if err != nil {
+				return "", err
+			}
+			if !known {
+				value = source
+			}
+			b.WriteString(value)
+			rest = rest[len(source):]
+		case rest != "":
+			b.WriteByte('$')
+			rest = strings.TrimPrefix(rest[1:], "$")
+		}
+		if b.Len() > e.limit {
+			return "", errLongText
+		}
+	}
+	return b.String(), nil
+}
+
+// next reads the substitution that a text begins with, and returns how it is written, too: up to the first brace that
+// makes it whole.
+func (e *expansion) next(text string) (parse.Node, string, error) {
+	for end := 0; ; {
+		brace := strings.IndexByte(text[end:], '}')
+		if brace < 0 {
+			return nil, "", errSubstitution
+		}
+		end += brace + 1
+		source := text[:end]
+		if strings.Count(source, "${") > 1000 {
+			return nil, "", errNested
+		}
+		if e.read += readCost(source); e.read > maxRead {
+			if readCost(text) < maxRead {
+				if _, err := parse.Parse(text); err != nil {
+					return nil, "", errSubstitution
+				}
+			}
+			return nil, "", errLongText
+		}
+		if tree, err := parse.Parse(source); err == nil {
+			return tree.Root, source, nil
+		}
+	}
+}
+
+// readCost is what reading a text takes: Flux' parser copies all of it for each escape.
+func readCost(text string) int {
+	return len(text) * (1 + strings.Count(text, "$$") + strings.Count(text, `\`))
+}
+
+// look returns the value of a variable. An unset one is the empty text.
 func (e *expansion) look(name string) (value string, set, known bool) {
 	v, ok := e.variables[name]
 	switch {
@@ -42,332 +116,89 @@ func (e *expansion) look(name string) (value string, set, known bool) {
 	return v.Text, ok, ok || !e.partial
 }
 
-// run answers the text with its ${} replaced. "$$" is a "$" that starts nothing.
-func (e *expansion) run() (string, error) {
-	var b strings.Builder
-	text, limit := e.text, e.limit
-	for e.at < len(text) {
-		dollar := strings.IndexByte(text[e.at:], '$')
-		if dollar < 0 {
-			b.WriteString(text[e.at:])
-			break
-		}
-		b.WriteString(text[e.at : e.at+dollar])
-		e.at += dollar
-		switch {
-		case strings.HasPrefix(text[e.at:], "$$"):
-			b.WriteByte('$')
-			e.at += 2
-		case strings.HasPrefix(text[e.at:], "${"):
-			start := e.at
-			value, known, err := e.expand(0)
-			if err != nil {
-				return "", err
-			}
-			if !known {
-				value = text[start:e.at]
-			}
-			b.WriteString(value)
-		default:
-			b.WriteByte('$')
-			e.at++
-		}
-		if b.Len() > limit {
-			return "", errLongText
-		}
+// value returns what a substitution or a text in one stands for, and whether that is known.
+func (e *expansion) value(n parse.Node, depth int) (string, bool, error) {
+	if text, ok := n.(*parse.TextNode); ok {
+		return text.Value, true, nil
 	}
-	return b.String(), nil
-}
-
-func (e *expansion) peek() byte {
-	if e.at < len(e.text) {
-		return e.text[e.at]
+	f, ok := n.(*parse.FuncNode)
+	if !ok {
+		return "", false, errSubstitution
 	}
-	return 0
-}
-
-// closing takes the "}" of a substitution.
-func (e *expansion) closing() error {
-	if e.peek() != '}' {
-		return errSubstitution
-	}
-	e.at++
-	return nil
-}
-
-func (e *expansion) name() (string, error) {
-	start := e.at
-	for e.at < len(e.text) {
-		r, size := utf8.DecodeRuneInString(e.text[e.at:])
-		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' {
-			break
-		}
-		e.at += size
-	}
-	if start == e.at {
-		return "", errSubstitution
-	}
-	return e.text[start:e.at], nil
-}
-
-// expand reads one ${...} and answers what it stands for.
-func (e *expansion) expand(depth int) (string, bool, error) {
 	if depth > maxNested {
-		return "", false, errors.New("substitutions are nested too deeply")
+		return "", false, errNested
 	}
-	e.at += len("${")
-	if e.peek() == '#' {
-		e.at++
-		name, err := e.name()
-		if err == nil {
-			err = e.closing()
-		}
-		value, set, known := e.look(name)
-		if known && !set {
-			e.unset = append(e.unset, name)
-		}
-		return strconv.Itoa(len(value)), known, err
-	}
-	name, err := e.name()
-	if err != nil {
-		return "", false, err
-	}
-	value, set, known := e.look(name)
+	value, set, known := e.look(f.Param)
 	used, unset, unread := len(e.used), len(e.unset), len(e.unread)
-	operator, args, argsKnown, err := e.operation(depth)
-	if err != nil {
-		return "", false, err
+	args, argsKnown := make([]string, len(f.Args)), true
+	for i, arg := range f.Args {
+		text, ok, err := e.value(arg, depth+1)
+		if err != nil {
+			return "", false, err
+		}
+		args[i], argsKnown = text, argsKnown && ok
 	}
-	if isDefault(operator) && value != "" { // what the default names does not matter
+	if isDefault(f.Name) && value != "" { // what the default names does not matter
 		e.used, e.unset, e.unread = e.used[:used], e.unset[:unset], e.unread[:unread]
 	}
-	if known && !set && !isDefault(operator) {
-		e.unset = append(e.unset, name)
+	if known && !set && !isDefault(f.Name) {
+		e.unset = append(e.unset, f.Param)
 	}
 	// A default counts only where the variable is empty: whether it is, the cluster knows.
-	known = known && (argsKnown || isDefault(operator) && value != "")
-	result, err := e.apply(operator, value, args)
-	if e.spent += len(result); e.spent > e.limit {
-		return "", false, errLongText
-	}
+	known = known && (argsKnown || isDefault(f.Name) && value != "")
+	result, err := e.apply(f.Name, value, args)
 	return result, known, err
 }
 
 func isDefault(operator string) bool {
-	switch operator {
-	case "=", ":=", ":-", ":?", ":+":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"=", ":=", ":-", ":?", ":+"}, operator)
 }
 
-// operation reads what stands between a name and its closing brace.
-func (e *expansion) operation(depth int) (operator string, args []string, known bool, err error) {
-	known = true
-	take := func(n int) { operator = e.text[e.at : e.at+n]; e.at += n }
-	argument := func(until string, escapes bool) bool {
-		if err == nil {
-			var text string
-			var ok bool
-			text, ok, err = e.argument(until, escapes, depth)
-			args, known = append(args, text), known && ok
-		}
-		return err == nil
-	}
-	rest := e.text[e.at:]
-	switch c := e.peek(); {
-	case c == '}':
-		e.at++
-		return "", nil, true, nil
-	case c == '=':
-		take(1)
-	case c == ':' && len(rest) > 1 && strings.IndexByte("=-?+", rest[1]) >= 0:
-		take(2)
-	case c == ':':
-		take(1)
-		if argument(":}", false) && e.peek() == ':' {
-			for e.peek() == ':' {
-				e.at++
-			}
-			argument("}", false)
-		}
-		if err == nil {
-			err = e.closing()
-		}
-		return operator, args, known, err
-	case c == ',' || c == '^':
-		take(1 + both(rest, ",^"))
-		return operator, nil, true, e.closing()
-	case c == '#':
-		take(1 + both(rest, "#"))
-	case c == '%':
-		take(1 + both(rest, "%"))
-	case c == '/':
-		take(1 + both(rest, "/#%"))
-		if argument("/", true) {
-			if e.peek() != '/' {
-				return "", nil, false, errSubstitution
-			}
-			for e.peek() == '/' {
-				e.at++
-			}
-			if e.peek() != '}' {
-				argument("}", true)
-			}
-		}
-		if err == nil {
-			err = e.closing()
-		}
-		return operator, args, known, err
-	default:
-		return "", nil, false, errSubstitution
-	}
+// apply lets Flux' library work out one operator, once its result and the way there are known to be short.
+func (e *expansion) apply(operator, value string, args []string) (result string, err error) {
 	if isDefault(operator) {
-		for err == nil && e.peek() != '}' {
-			argument("}", false)
+		args = []string{strings.Join(args, "")}
+	}
+	size := len(value) + len(strings.Join(args, ""))
+	if len(args) > 0 {
+		switch operator {
+		case "#", "##", "%", "%%":
+			if n := len(value); n > 1<<16 || n*n > maxMatch/(len(args[0])+1) {
+				return "", errLongText
+			}
+			e.matched += len(value) * len(value) * (len(args[0]) + 1)
+		case "//":
+			size += strings.Count(value, args[0]) * len(args[len(args)-1])
 		}
-	} else {
-		argument("}", false)
 	}
-	if err == nil {
-		err = e.closing()
+	if e.made += size; e.made > e.limit || e.matched > maxMatch {
+		return "", errLongText
 	}
-	return operator, args, known, err
+	defer func() {
+		if recover() != nil { // an offset and a length that together are no number
+			err = errSubstitution
+		}
+	}()
+	given := map[string]string{"v": value}
+	for i, arg := range args {
+		given[argument(i)] = arg
+	}
+	return envsubst.Eval(expression(operator, len(args)), func(name string) (string, bool) { return given[name], true })
 }
 
-// both is 1 where the second byte continues an operator.
-func both(rest, more string) int {
-	if len(rest) > 1 && strings.IndexByte(more, rest[1]) >= 0 {
-		return 1
-	}
-	return 0
-}
+func argument(i int) string { return string(rune('a' + i)) }
 
-// argument reads one text up to a byte that ends it or to a nested substitution, or one nested substitution. As in
-// Flux the first byte of a text may not end it. Escapes are those that only replacements know.
-func (e *expansion) argument(until string, escapes bool, depth int) (string, bool, error) {
-	if strings.HasPrefix(e.text[e.at:], "${") {
-		return e.expand(depth + 1)
+// expression writes an operator with variables in place of its value and its arguments, of which there are two at most.
+func expression(operator string, args int) string {
+	if operator == "#" && args == 0 {
+		return "${#v}"
 	}
-	var b strings.Builder
-	for e.at < len(e.text) {
-		rest := e.text[e.at:]
-		if escapes && (strings.HasPrefix(rest, "$$") || strings.HasPrefix(rest, `\/`) || strings.HasPrefix(rest, `\\`)) {
-			b.WriteByte(rest[1])
-			e.at += 2
-			continue
-		}
-		if strings.HasPrefix(rest, "${") || strings.IndexByte(until, rest[0]) >= 0 {
-			break
-		}
-		b.WriteByte(rest[0])
-		e.at++
-	}
-	if b.Len() == 0 {
-		return "", false, errSubstitution
-	}
-	return b.String(), true, nil
-}
-
-const maxMatched = 4096 // bytes of a value that a pattern is matched against
-
-func (e *expansion) apply(operator, value string, args []string) (string, error) {
-	arg := func(i int) string {
-		if i < len(args) {
-			return args[i]
-		}
-		return ""
-	}
-	switch operator {
-	case "=", ":=", ":-", ":?", ":+":
-		if value == "" {
-			return strings.Join(args, ""), nil
-		}
-	case ",,":
-		return strings.ToLower(value), nil
-	case "^^":
-		return strings.ToUpper(value), nil
-	case ",", "^":
-		r, size := utf8.DecodeRuneInString(value)
-		if size == 0 {
-			return value, nil
-		}
-		if operator == "," {
-			return string(unicode.ToLower(r)) + value[size:], nil
-		}
-		return string(unicode.ToUpper(r)) + value[size:], nil
-	case ":":
-		return substring(value, args), nil
-	case "#", "##", "%", "%%":
-		e.spent += len(value) * len(value) / 64
-		if len(value) > maxMatched || len(arg(0)) > maxMatched || e.spent > e.limit {
-			return "", errLongText
-		}
-		return strip(operator, value, arg(0)), nil
-	case "/", "//":
-		n := 1
-		if operator == "//" {
-			n = -1
-		}
-		if len(value)+strings.Count(value, arg(0))*len(arg(1)) > e.limit {
-			return "", errLongText
-		}
-		return strings.Replace(value, arg(0), arg(1), n), nil
-	case "/#":
-		if rest, ok := strings.CutPrefix(value, arg(0)); ok && len(args) == 2 {
-			return arg(1) + rest, nil
-		}
-	case "/%":
-		if rest, ok := strings.CutSuffix(value, arg(0)); ok && len(args) == 2 {
-			return rest + arg(1), nil
+	text := "${v" + operator
+	for i := range args {
+		text += "${" + argument(i) + "}"
+		if i+1 < args || strings.HasPrefix(operator, "/") && args == 1 {
+			text += operator[:1]
 		}
 	}
-	return value, nil
-}
-
-// substring is ${var:from} and ${var:from:length}, counted in bytes. What is not a number leaves the value.
-func substring(value string, args []string) string {
-	from, err := strconv.Atoi(args[0])
-	if err != nil {
-		return value
-	}
-	if from < 0 {
-		from = max(0, len(value)+from)
-	}
-	if len(args) == 1 {
-		return value[min(from, len(value)):]
-	}
-	n, err := strconv.Atoi(args[1])
-	if err != nil {
-		return value
-	}
-	from = min(from, len(value))
-	return value[from : from+max(0, min(n, len(value)-from))]
-}
-
-// strip removes what a shell pattern matches at the start or the end of a value, the shortest or the longest.
-func strip(operator, value, pattern string) string {
-	re, err := dialect{}.compile(pattern)
-	if err != nil {
-		return value
-	}
-	longest, end := len(operator) == 2, operator[0] == '%'
-	for i := range len(value) {
-		n := i + 1
-		if longest {
-			n = len(value) - i
-		}
-		cut := n
-		if end {
-			cut = len(value) - n
-		}
-		switch {
-		case cut < len(value) && !utf8.RuneStart(value[cut]):
-		case end && re.MatchString(value[cut:]):
-			return value[:cut]
-		case !end && re.MatchString(value[:cut]):
-			return value[cut:]
-		}
-	}
-	return value
+	return text + "}"
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -28,18 +29,11 @@ type compiled struct {
 	reads   [][]string // the values it reads, by their keys
 	whole   bool       // reads all values at once
 	mutates bool       // changes values in place
+	calls   []string   // the functions that it calls
 }
 
 func newTemplates(goTemplate bool, options []string, limits Limits) *templates {
 	return &templates{goTemplate: goTemplate, options: options, limits: limits, compiled: map[string]*compiled{}}
-}
-
-// spend counts work; hostile templates end here.
-func (t *templates) spend(n int) error {
-	if t.steps += n; t.steps > t.limits.Steps {
-		return errors.New("its templates take more work than the limit allows")
-	}
-	return nil
 }
 
 // render fills in every text of a value, and the keys of its maps. What depends on values that only the cluster
@@ -88,7 +82,7 @@ func (t *templates) render(f *field, s set) (*field, error) {
 	return &field{scalar: filled, unknown: unknown, where: f.where}, nil
 }
 
-// has says whether a value is among those that are known.
+// has reports whether a value is among those that are known.
 func (s set) has(keys []string) bool {
 	var at any = s.values
 	for _, k := range keys {
@@ -109,13 +103,13 @@ func (t *templates) text(text string, s set) (string, bool, error) {
 	}
 	if !t.goTemplate {
 		filled, err := t.fast(text, s)
-		return filled, s.unknown && strings.Contains(filled, "{{"), err
+		return filled, s.needs != nil && strings.Contains(filled, "{{"), err
 	}
 	c := t.compile(text)
 	if c.err != nil {
 		return "", false, c.err
 	}
-	if s.unknown {
+	if s.needs != nil {
 		if c.whole || slices.ContainsFunc(c.reads, func(keys []string) bool { return !s.has(keys) }) {
 			return text, true, nil
 		}
@@ -154,12 +148,9 @@ func (t *templates) fast(text string, s set) (string, error) {
 	return b.String(), t.spend(1 + b.Len()/64)
 }
 
-var errTooLong = errors.New("a template's text is longer than the limit allows")
-
 const maxTemplate = 64 << 10 // bytes of one template's source
 
-// compile parses a Go template once. Functions that are not pure (dates, random numbers, the environment, the
-// network) are not known here.
+// compile parses a Go template once. Functions that are not pure (dates, random numbers) are refused here.
 func (t *templates) compile(text string) *compiled {
 	if c, ok := t.compiled[text]; ok {
 		return c
@@ -167,7 +158,7 @@ func (t *templates) compile(text string) *compiled {
 	c := &compiled{}
 	t.compiled[text] = c
 	if len(text) > maxTemplate {
-		c.err = errors.New("a template is longer than 64 KiB")
+		c.err = unknown("a template is longer than 64 KiB")
 		return c
 	}
 	probe := parse.New("template")
@@ -178,7 +169,7 @@ func (t *templates) compile(text string) *compiled {
 		return c
 	}
 	if len(trees) > 1 {
-		c.err = errors.New("a template defines another one, which Lintel does not evaluate")
+		c.err = unknown("a template defines another one, which Lintel does not evaluate")
 		return c
 	}
 	if probe.Root == nil {
@@ -187,7 +178,7 @@ func (t *templates) compile(text string) *compiled {
 	if c.err = c.inspect(probe.Root, 0); c.err != nil {
 		return c
 	}
-	main := template.New("template").Funcs(t.functions())
+	main := template.New("template").Funcs(t.bounded(c.calls))
 	for _, option := range t.options {
 		switch option {
 		case "missingkey=error", "missingkey=zero", "missingkey=default", "missingkey=invalid":
@@ -201,7 +192,7 @@ func (t *templates) compile(text string) *compiled {
 		c.err = errors.New("a template is not valid: " + cleanTemplateError(c.err))
 		return c
 	}
-	countLoops(c.tree.Root, stepNode())
+	guard(c.tree.Root, newGuards())
 	return c
 }
 
@@ -217,7 +208,7 @@ func cleanTemplateError(err error) string {
 // inspect notes what a template reads and refuses what is not evaluated.
 func (c *compiled) inspect(n parse.Node, depth int) error {
 	if depth > 1000 {
-		return errors.New("a template is nested too deeply")
+		return unknown("a template is nested too deeply")
 	}
 	var children []parse.Node
 	switch n := n.(type) {
@@ -244,7 +235,7 @@ func (c *compiled) inspect(n parse.Node, depth int) error {
 	case *parse.RangeNode:
 		children = []parse.Node{n.Pipe, n.List, n.ElseList}
 	case *parse.TemplateNode:
-		return errors.New("a template calls another one, which Lintel does not evaluate")
+		return unknown("a template calls another one, which Lintel does not evaluate")
 	case *parse.DotNode:
 		c.whole = true
 	case *parse.FieldNode:
@@ -258,13 +249,10 @@ func (c *compiled) inspect(n parse.Node, depth int) error {
 			}
 		}
 	case *parse.IdentifierNode:
-		if _, ok := functionTable()[n.Ident]; !ok && !builtin(n.Ident) {
-			return fmt.Errorf("the template function %.40q is not one that Lintel evaluates", n.Ident)
+		if err := checkFunction(n.Ident); err != nil {
+			return err
 		}
-		switch n.Ident {
-		case "set", "unset", "merge", "mergeOverwrite":
-			c.mutates = true
-		}
+		c.calls, c.mutates = append(c.calls, n.Ident), c.mutates || mutator(n.Ident)
 	}
 	for _, child := range children {
 		if err := c.inspect(child, depth+1); err != nil {
@@ -274,42 +262,48 @@ func (c *compiled) inspect(n parse.Node, depth int) error {
 	return nil
 }
 
-// builtin lists the functions of text/template that are kept: they make nothing larger than what they are given.
-func builtin(name string) bool {
-	switch name {
-	case "and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "len", "index", "slice", "break", "continue":
-		return true
-	}
-	return false
+// The functions that Lintel puts into templates. Nobody else can call them: see checkFunction.
+const (
+	stepName = "lintelStep"
+	sizeName = "lintelSize"
+)
+
+// guards are what is put into a template: {{lintelStep}} counts a turn of a loop, and ... | lintelSize refuses to print
+// a value that has grown since a function last saw it.
+type guards struct {
+	step parse.Node
+	size *parse.CommandNode
 }
 
-const stepName = "lintelStep"
-
-// stepNode is {{lintelStep}}, which counts a turn of a loop.
-func stepNode() parse.Node {
-	t := template.Must(template.New("").Funcs(template.FuncMap{stepName: func() string { return "" }}).Parse("{{" + stepName + "}}"))
-	return t.Root.Nodes[0]
+func newGuards() guards {
+	nothing := template.FuncMap{stepName: func() string { return "" }, sizeName: func() string { return "" }}
+	t := template.Must(template.New("").Funcs(nothing).Parse("{{" + stepName + "}}{{" + sizeName + "}}"))
+	return guards{t.Root.Nodes[0], t.Root.Nodes[1].(*parse.ActionNode).Pipe.Cmds[0]}
 }
 
-// countLoops puts a step in front of every loop's body.
-func countLoops(n parse.Node, step parse.Node) {
+// guard puts a step in front of every loop's body, and a look at its size behind every value that is printed.
+func guard(n parse.Node, g guards) {
 	switch n := n.(type) {
 	case *parse.ListNode:
 		if n != nil {
 			for _, child := range n.Nodes {
-				countLoops(child, step)
+				guard(child, g)
 			}
 		}
+	case *parse.ActionNode:
+		if len(n.Pipe.Decl) == 0 {
+			n.Pipe.Cmds = append(n.Pipe.Cmds, g.size)
+		}
 	case *parse.IfNode:
-		countLoops(n.List, step)
-		countLoops(n.ElseList, step)
+		guard(n.List, g)
+		guard(n.ElseList, g)
 	case *parse.WithNode:
-		countLoops(n.List, step)
-		countLoops(n.ElseList, step)
+		guard(n.List, g)
+		guard(n.ElseList, g)
 	case *parse.RangeNode:
-		countLoops(n.List, step)
-		countLoops(n.ElseList, step)
-		n.List.Nodes = append([]parse.Node{step}, n.List.Nodes...)
+		guard(n.List, g)
+		guard(n.ElseList, g)
+		n.List.Nodes = append([]parse.Node{g.step}, n.List.Nodes...)
 	}
 }
 
@@ -319,19 +313,15 @@ func (t *templates) execute(c *compiled, values map[string]any) (filled string, 
 		return "", err
 	}
 	if c.mutates {
-		n, err := sizeOf(values, 0)
-		if err != nil {
-			return "", err
-		}
-		if err := t.spend(n); err != nil {
+		if err := t.spendValue(reflect.ValueOf(values)); err != nil {
 			return "", err
 		}
 		values, _ = copyValue(values).(map[string]any)
 	}
 	out := &boundedBuffer{limit: t.limits.TextBytes}
 	if err := c.tree.Execute(out, values); err != nil {
-		if errors.Is(err, errTooLong) {
-			return "", errTooLong
+		if limit := (*unknowable)(nil); errors.As(err, &limit) {
+			return "", limit
 		}
 		return "", errors.New("a template fails: " + cleanTemplateError(err))
 	}

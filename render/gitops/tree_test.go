@@ -91,7 +91,7 @@ func objectsOf(t testing.TB, f files) []Object {
 	return list
 }
 
-// read answers the deployments of a repository.
+// read returns the deployments of a repository.
 func read(t testing.TB, archive string, urls ...string) (files, []Deployment, []Problem) {
 	t.Helper()
 	f := unpack(archive)
@@ -99,7 +99,7 @@ func read(t testing.TB, archive string, urls ...string) (files, []Deployment, []
 	return f, list, problems
 }
 
-// one answers the only deployment of a repository without problems.
+// one returns the only deployment of a repository without problems.
 func one(t testing.TB, archive string) (files, *Deployment) {
 	t.Helper()
 	f, list, problems := read(t, archive)

@@ -312,7 +312,7 @@ func (s *Set) Problems() []Problem {
 	defer d.mu.Unlock()
 	list := make([]Problem, len(d.problems))
 	for i, p := range d.problems {
-		list[i] = Problem{p.Error, p.Cluster || p.Warning}
+		list[i] = Problem{p.Error, p.Cause != gitops.Broken}
 	}
 	return list
 }

@@ -19,7 +19,7 @@ func summary(list []Deployment) []string {
 func messages(list []Problem) string {
 	var b strings.Builder
 	for _, p := range list {
-		fmt.Fprintf(&b, "%s cluster=%v\n", p.Error.Error(), p.Cluster)
+		fmt.Fprintf(&b, "%s cause=%s\n", p.Error.Error(), p.Cause)
 	}
 	return b.String()
 }
@@ -38,7 +38,8 @@ a: b
 `
 
 func appSet(options, generators, template string) string {
-	return "-- set.yaml --\napiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: set}\nspec:\n" + options +
+	return "-- set.yaml --\napiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: set}\nspec:\n" +
+		options +
 		"  generators:\n" + generators + "  template:\n    metadata: {name: " + template + "\n" + apps
 }
 
@@ -58,7 +59,7 @@ func TestDeployments(t *testing.T) {
 		archive string
 		urls    []string
 		want    []string
-		problem string // part of the only one
+		problem string // parts of them, in order, with " & " between
 	}{
 		"application": {archive: `
 -- app.yaml --
@@ -72,14 +73,15 @@ spec:
   - {repoURL: https://example.com/o/r.git, path: apps/a}
   - {repoURL: https://example.com/o/r.git, path: apps/b, directory: {recurse: true}}
   - {repoURL: https://example.com/o/r.git, path: apps/c}
-` + apps, want: []string{"argo kustomize apps/a web ns=shop cluster=prod", "argo directory apps/b web ns=shop cluster=prod", "helm apps/c web ns=shop cluster=prod"}},
+` + apps, want: []string{"argo kustomize apps/a web ns=shop cluster=prod", "argo directory apps/b web ns=shop cluster=prod", "helm apps/c web ns=shop cluster=prod"},
+			problem: `app.yaml:7: the chart "redis" is not in this repository & app.yaml:10: the folder apps/c is a Helm chart`},
 		"another repository": {archive: `
 -- app.yaml --
 apiVersion: argoproj.io/v1alpha1
 kind: Application
 metadata: {name: web}
 spec: {source: {repoURL: git@github.com:other/r.git, path: apps/a}}
-` + apps, urls: []string{"https://github.com/o/r"}},
+` + apps, urls: []string{"https://github.com/o/r"}, problem: "app.yaml:4: the source is another repository, git@github.com:other/r.git"},
 		"spellings of this repository": {archive: `
 -- app.yaml --
 apiVersion: argoproj.io/v1alpha1
@@ -118,28 +120,40 @@ spec: {source: {repoURL: o/r, path: apps/b}}
 kustomize: {namePrefix: x-}
 path: elsewhere
 ` + apps, want: []string{"argo kustomize apps/b web ns= cluster="}},
-		"git directories": {archive: appSet("", "  - git: {directories: [{path: apps/*}, {path: apps/b, exclude: true}]}\n", fastPath),
-			want: []string{"argo kustomize apps/a a ns=a cluster=in-cluster", "helm apps/c c ns=c cluster=in-cluster"}},
-		"git files": {archive: appSet("", "  - git: {files: [{path: 'apps/**/config.json'}], values: {x: '{{cluster.name}}-{{tier}}'}}\n", `'{{values.x}}-{{cluster.port}}'}
+		"git directories": {archive: appSet("", "  - git: {directories: [{path: apps/*}, {path: apps/b, exclude: true}]}\n",
+			fastPath),
+			want:    []string{"argo kustomize apps/a a ns=a cluster=in-cluster", "helm apps/c c ns=c cluster=in-cluster"},
+			problem: "the folder apps/c is a Helm chart"},
+		"git files": {archive: appSet("",
+			"  - git: {files: [{path: 'apps/**/config.json'}], values: {x: '{{cluster.name}}-{{tier}}'}}\n",
+			`'{{values.x}}-{{cluster.port}}'}
     spec: {source: {path: '{{path}}'}, destination: {name: '{{cluster.name}}'}}`), want: []string{"argo kustomize apps/a east-gold-8080 ns= cluster=east"}},
 		"go templates": {archive: appSet("  goTemplate: true\n  goTemplateOptions: [missingkey=error]\n",
-			"  - git: {directories: [{path: apps/a}]}\n    selector: {matchLabels: {path.basename: a}}\n", strings.Replace(goPath, ".env | default \"dev\"", `dig "env" "dev" .`, 1)),
+			"  - git: {directories: [{path: apps/a}]}\n    selector: {matchLabels: {path.basename: a}}\n",
+			strings.Replace(goPath, ".env | default \"dev\"", `dig "env" "dev" .`, 1)),
 			want: []string{"argo kustomize apps/a a ns=a cluster=DEV"}},
-		"list": {archive: appSet("", "  - list: {elements: [{n: one, values: {p: apps/a}}, {n: two, values: {p: apps/b}}]}\n", `'{{n}}'}
+		"list": {archive: appSet("",
+			"  - list: {elements: [{n: one, values: {p: apps/a}}, {n: two, values: {p: apps/b}}]}\n", `'{{n}}'}
     spec: {source: {path: '{{values.p}}'}}`), want: []string{"argo kustomize apps/a one ns= cluster=", "argo directory apps/b two ns= cluster="}},
-		"matrix": {archive: appSet("  goTemplate: true\n", "  - matrix: {generators: [{list: {elements: [{env: x, dir: apps}]}}, {git: {directories: [{path: '{{.dir}}/[ab]'}]}}]}\n", goPath),
+		"matrix": {archive: appSet("  goTemplate: true\n",
+			"  - matrix: {generators: [{list: {elements: [{env: x, dir: apps}]}}, {git: {directories: [{path: '{{.dir}}/[ab]'}]}}]}\n", goPath),
 			want: []string{"argo kustomize apps/a a ns=a cluster=X", "argo directory apps/b b ns=b cluster=X"}},
-		"merge": {archive: appSet("", "  - merge: {mergeKeys: [n], generators: [{list: {elements: [{n: one, p: apps/a}, {n: two, p: apps/a}]}}, {list: {elements: [{n: two, p: apps/b}, {n: three, p: apps/c}]}}]}\n", `'{{n}}'}
+		"merge": {archive: appSet("",
+			"  - merge: {mergeKeys: [n], generators: [{list: {elements: [{n: one, p: apps/a}, {n: two, p: apps/a}]}}, {list: {elements: [{n: two, p: apps/b}, {n: three, p: apps/c}]}}]}\n", `'{{n}}'}
     spec: {source: {path: '{{p}}'}}`), want: []string{"argo kustomize apps/a one ns= cluster=", "argo directory apps/b two ns= cluster="}},
-		"generator template": {archive: appSet("", "  - list: {elements: [{n: one}], template: {spec: {source: {path: apps/b}}}}\n", `'{{n}}'}
+		"generator template": {archive: appSet("",
+			"  - list: {elements: [{n: one}], template: {spec: {source: {path: apps/b}}}}\n", `'{{n}}'}
     spec: {source: {path: apps/a}, destination: {name: d}}`), want: []string{"argo directory apps/b one ns= cluster=d"}},
-		"template patch": {archive: strings.Replace(appSet("  goTemplate: true\n", "  - list: {elements: [{n: one, ns: q}]}\n", `'{{.n}}'}
+		"template patch": {archive: strings.Replace(appSet("  goTemplate: true\n",
+			"  - list: {elements: [{n: one, ns: q}]}\n", `'{{.n}}'}
     spec: {source: {path: apps/a}}`), "  template:\n", "  templatePatch: |\n    spec: {destination: {namespace: '{{.ns}}'}}\n  template:\n", 1), want: []string{"argo kustomize apps/a one ns=q cluster="}},
-		"clusters, path known": {archive: appSet("", "  - matrix: {generators: [{clusters: {}}, {git: {directories: [{path: apps/a}]}}]}\n", `'{{name}}'}
+		"clusters, path known": {archive: appSet("",
+			"  - matrix: {generators: [{clusters: {}}, {git: {directories: [{path: apps/a}]}}]}\n", `'{{name}}'}
     spec: {source: {path: '{{path}}'}, destination: {server: '{{server}}', namespace: fixed}}`), want: []string{"argo kustomize apps/a {{name}} ns=fixed cluster="}},
 		"clusters, path unknown": {archive: appSet("  goTemplate: true\n", "  - clusters: {}\n", `'{{.name}}'}
     spec: {source: {path: 'apps/{{.name}}'}}`), problem: "set.yaml:7: the clusters generator needs the cluster"},
-		"clusters overridden by name": {archive: appSet("", "  - merge: {mergeKeys: [name], generators: [{clusters: {values: {dir: a}}}, {list: {elements: [{name: east, values.dir: b}]}}]}\n", `'{{name}}'}
+		"clusters overridden by name": {archive: appSet("",
+			"  - merge: {mergeKeys: [name], generators: [{clusters: {values: {dir: a}}}, {list: {elements: [{name: east, values.dir: b}]}}]}\n", `'{{name}}'}
     spec: {source: {path: 'apps/{{values.dir}}'}}`), want: []string{"argo kustomize apps/a {{name}} ns= cluster=", "argo directory apps/b east ns= cluster="}},
 		"impure function": {archive: appSet("  goTemplate: true\n", "  - list: {elements: [{n: one}]}\n", `'{{ now }}'}
     spec: {source: {path: apps/a}}`), problem: `function "now" is not one that Lintel evaluates`},
@@ -161,7 +175,7 @@ apiVersion: kustomize.toolkit.fluxcd.io/v1
 kind: Kustomization
 metadata: {name: apps, namespace: flux-system}
 spec: {path: ./apps/b, sourceRef: {kind: GitRepository, name: other}}
-` + apps, urls: []string{"o/r"}},
+` + apps, urls: []string{"o/r"}, problem: "apps.yaml:9: the source is another repository, ssh://git@github.com/x/y"},
 		"flux artifact": {archive: `
 -- clusters/prod/all.yaml --
 apiVersion: source.extensions.fluxcd.io/v1beta1
@@ -186,8 +200,13 @@ spec: {path: in/a, sourceRef: {kind: ExternalArtifact, name: art}}
 			switch {
 			case test.problem == "" && len(problems) > 0:
 				t.Error(messages(problems))
-			case test.problem != "" && (len(problems) != 1 || !strings.Contains(messages(problems), test.problem)):
-				t.Errorf("problems %q, want one with %q", messages(problems), test.problem)
+			case test.problem != "":
+				want := strings.Split(test.problem, " & ")
+				for i := range max(len(want), len(problems)) {
+					if i >= len(want) || i >= len(problems) || !strings.Contains(messages(problems[i:i+1]), want[i]) {
+						t.Fatalf("problems %q, want %q", messages(problems), want)
+					}
+				}
 			}
 		})
 	}
@@ -252,7 +271,8 @@ spec:
 	if s.Variables["region"].Where.Path != "clusters/east/vars.yaml" || len(s.Unread) != 3 {
 		t.Error(s)
 	}
-	for _, want := range []string{`of Secret "hidden" are in the cluster`, `of ConfigMap "gone" are in the cluster`, `"1x" is not a name`} {
+	for _, want := range []string{`of Secret "hidden" are in the cluster`, `of ConfigMap "gone" are in the cluster`,
+		`"1x" is not a name`} {
 		if !strings.Contains(messages(problems), want) {
 			t.Errorf("no problem says %q: %s", want, messages(problems))
 		}

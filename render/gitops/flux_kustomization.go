@@ -11,13 +11,16 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-const fluxGroup = "kustomize.toolkit.fluxcd.io"
+const (
+	fluxGroup = "kustomize.toolkit.fluxcd.io"
+	helmGroup = "helm.toolkit.fluxcd.io"
+)
 
 // fluxKustomization reads one Kustomization of Flux
 // (https://fluxcd.io/flux/components/kustomize/kustomizations/).
 func (r *reader) fluxKustomization(root *field) {
 	spec := root.get("spec")
-	object := Reference{"Kustomization", root.text("metadata", "namespace"), root.text("metadata", "name")}
+	object := r.object
 	at := spec.position("path")
 	// Flux joins the path below the source's root, wherever it points.
 	dir, ok := tree.Clean(strings.TrimLeft(path.Clean("/"+spec.text("path")), "/"))
@@ -25,27 +28,39 @@ func (r *reader) fluxKustomization(root *field) {
 		dir = "."
 	}
 	if strings.Contains(dir, "${") {
-		r.problem(problemAt(at, "the path has a variable that another Kustomization substitutes: what is deployed from it is not known"))
+		r.problem(problemAt(at, ClusterOnly, "the path has a variable that another Kustomization substitutes: what is "+
+			"deployed from it is not known"))
 		return
+	}
+	for _, key := range []string{"targetNamespace", "namePrefix", "nameSuffix"} {
+		if strings.Contains(spec.text(key), "${") {
+			r.problem(problemAt(spec.position(key), ClusterOnly, "%s has a variable that another Kustomization substitutes: "+
+				"what is deployed is not known", key))
+		}
 	}
 	near := root.position("metadata", "name").Path
 	repository, inside, known := r.fluxSource(spec, object.Namespace, dir, near)
 	if !known {
-		r.problem(clusterProblem(spec.position("sourceRef"), "the artifact that Kustomization %q reads holds no single folder of this repository at its path: what is deployed from it is not known", object.Name))
+		r.problem(problemAt(spec.position("sourceRef"), ClusterOnly, "the artifact that Kustomization %q reads holds no "+
+			"single folder of this repository at its path: what is deployed from it is not known", object.Name))
 		return
 	}
 	if dir = inside; !r.ours(repository, dir) {
+		r.elsewhere(spec.position("sourceRef", "name"), cmp.Or(repository,
+			strings.TrimSpace(spec.text("sourceRef", "kind")+" "+spec.text("sourceRef", "name"))))
 		return
 	}
 	if !isKind(r.Tree, dir, tree.Dir) {
-		r.problem(problemAt(at, "the path of Kustomization %q is not a folder of this repository", object.Name))
+		r.problem(problemAt(at, Broken, "the path of Kustomization %q is not a folder of this repository", object.Name))
 		return
 	}
 	d := Deployment{
 		Kind: Flux, Path: dir, Object: object, Name: object.Name, Where: root.position("metadata", "name"), PathWhere: at,
-		Metadata: Metadata{valuesOf(spec.get("commonMetadata", "labels")), valuesOf(spec.get("commonMetadata", "annotations"))},
+		Metadata: Metadata{valuesOf(spec.get("commonMetadata", "labels")),
+			valuesOf(spec.get("commonMetadata", "annotations"))},
 	}
-	d.Cluster = cmp.Or(spec.text("kubeConfig", "secretRef", "name"), spec.text("kubeConfig", "configMapRef", "name"), clusterFolder(near))
+	d.Cluster = cmp.Or(spec.text("kubeConfig", "secretRef", "name"), spec.text("kubeConfig", "configMapRef", "name"),
+		clusterFolder(near))
 	d.Overrides = fluxOverrides(spec)
 	if post := spec.get("postBuild"); post.present() {
 		d.Substitute = r.substitution(post, object.Namespace, near)
@@ -53,7 +68,17 @@ func (r *reader) fluxKustomization(root *field) {
 	r.found = append(r.found, d)
 }
 
-// clusterFolder answers the folder after "clusters", where Flux' guide has one for each cluster
+// helmRelease reports a release of a chart (https://fluxcd.io/flux/components/helm/helmreleases/).
+func (r *reader) helmRelease(root *field) {
+	spec := root.get("spec")
+	at := spec.position("chart", "spec", "chart")
+	if spec.present("chartRef") {
+		at = spec.position("chartRef", "name")
+	}
+	r.problem(problemAt(at, ClusterOnly, "Lintel renders no charts: what this HelmRelease deploys is not checked"))
+}
+
+// clusterFolder returns the folder after "clusters", where Flux' guide has one for each cluster
 // (https://fluxcd.io/flux/guides/repository-structure/).
 func clusterFolder(p string) string {
 	parts := strings.Split(p, "/")
@@ -63,7 +88,7 @@ func clusterFolder(p string) string {
 	return ""
 }
 
-// fluxSource answers the address of the repository that a Kustomization reads, and the folder in it. The address is
+// fluxSource returns the address of the repository that a Kustomization reads, and the folder in it. The address is
 // empty where no object of this repository says it: bootstrap, for one, writes it to the cluster.
 func (r *reader) fluxSource(spec *field, namespace, dir, near string) (repository, inside string, known bool) {
 	ref := spec.get("sourceRef")
@@ -117,7 +142,8 @@ func (r *reader) nearest(group, kind, near string, is func(*field) bool) (found 
 func (r *reader) artifact(name, namespace, dir, near string) (repository, inside string, known bool) {
 	isNamed := func(a *field) bool { return a.text("name") == name }
 	generator, ambiguous := r.nearest("source.extensions.fluxcd.io", "ArtifactGenerator", near, func(f *field) bool {
-		return sameNamespace(f.text("metadata", "namespace"), namespace) && slices.ContainsFunc(f.elements("spec", "artifacts"), isNamed)
+		return sameNamespace(f.text("metadata", "namespace"), namespace) &&
+			slices.ContainsFunc(f.elements("spec", "artifacts"), isNamed)
 	})
 	if generator == nil || ambiguous {
 		return "", dir, !ambiguous
@@ -162,7 +188,8 @@ func valuesOf(f *field) map[string]Value {
 // fluxOverrides turns a Kustomization's fields into edits of the folder's kustomization.
 func fluxOverrides(spec *field) Overrides {
 	var o Overrides
-	for _, name := range [][2]string{{"targetNamespace", "namespace"}, {"namePrefix", "namePrefix"}, {"nameSuffix", "nameSuffix"}} {
+	for _, name := range [][2]string{{"targetNamespace", "namespace"}, {"namePrefix", "namePrefix"},
+		{"nameSuffix", "nameSuffix"}} {
 		if spec.text(name[0]) != "" {
 			o.add(edit{op: setField, key: name[1], value: spec.get(name[0])})
 		}
@@ -171,11 +198,13 @@ func fluxOverrides(spec *field) Overrides {
 		o.add(edit{op: appendItems, key: "patches", value: spec.get("patches")})
 	}
 	if components := spec.elements("components"); len(components) > 0 {
-		o.add(edit{op: appendItems, key: "components", value: spec.get("components"), flags: flags{optional: spec.truth("ignoreMissingComponents")}})
+		o.add(edit{op: appendItems, key: "components", value: spec.get("components"),
+			flags: flags{optional: spec.truth("ignoreMissingComponents")}})
 	}
 	// The two older lists hold the patches as values; a kustomization wants them as text.
 	if patches := spec.get("patchesStrategicMerge"); len(patches.elements()) > 0 {
-		o.add(edit{op: appendItems, key: "patchesStrategicMerge", value: &field{list: true, items: encoded(patches.items), where: patches.where}})
+		o.add(edit{op: appendItems, key: "patchesStrategicMerge", value: &field{list: true, items: encoded(patches.items),
+			where: patches.where}})
 	}
 	if patches := spec.get("patchesJson6902"); len(patches.elements()) > 0 {
 		value := &field{list: true, where: patches.where}
@@ -219,7 +248,7 @@ func (r *reader) substitution(post *field, namespace, near string) Substitution 
 		for _, k := range f.keys {
 			v := f.fields[k]
 			if !variableName.MatchString(k) {
-				r.problem(problemAt(v.position(), "%.80q is not a name of a variable: Flux fails on it", k))
+				r.problem(problemAt(v.position(), Broken, "%.80q is not a name of a variable: Flux fails on it", k))
 				continue
 			}
 			s.Variables[k] = Value{Text: strings.ReplaceAll(v.text(), "\n", ""), Where: v.position()}
@@ -232,16 +261,19 @@ func (r *reader) substitution(post *field, namespace, near string) Substitution 
 			found, ambiguous := r.nearest("", "ConfigMap", near, named(name, namespace))
 			switch {
 			case ambiguous:
-				r.problem(clusterProblem(at, "several ConfigMaps of the repository have the name %q: which of them the cluster has is not known", name))
+				r.problem(problemAt(at, ClusterOnly, "several ConfigMaps of the repository have the name %q: which of them the "+
+					"cluster has is not known", name))
 			case found != nil && !found.present("sops"):
 				add(found.get("data"))
 				continue
 			case found == nil && from.truth("optional"):
 			default:
-				r.problem(clusterProblem(at, "the variables of ConfigMap %q are in the cluster, not in the repository", name))
+				r.problem(problemAt(at, ClusterOnly, "the variables of ConfigMap %q are in the cluster, not in the repository",
+					name))
 			}
 		} else if !from.truth("optional") {
-			r.problem(clusterProblem(at, "the variables of %.40s %q are in the cluster: they are not known before merge", kind, name))
+			r.problem(problemAt(at, ClusterOnly, "the variables of %.40s %q are in the cluster: they are not known before merge",
+				kind, name))
 		}
 		s.Unread = append(s.Unread, at)
 	}

@@ -92,7 +92,7 @@ func (w *writer) scalar(head, pad string, f *field) {
 	}
 }
 
-// blockable says whether a text can be written as a literal block: it has several lines and nothing that YAML
+// blockable reports whether a text can be written as a literal block: it has several lines and nothing that YAML
 // would not keep as it is.
 func blockable(text string) bool {
 	if !strings.Contains(strings.TrimRight(text, "\n"), "\n") {
@@ -130,7 +130,7 @@ func quoted(s string) string {
 	return string(data)
 }
 
-// plainWord says whether a text is a string in YAML without quotes: a name that is neither a number nor one of
+// plainWord reports whether a text is a string in YAML without quotes: a name that is neither a number nor one of
 // the words for true, false and null.
 func plainWord(s string) bool {
 	if len(s) < 3 || len(s) > 64 || !unicode.IsLetter(rune(s[0])) {

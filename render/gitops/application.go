@@ -1,10 +1,12 @@
 package gitops
 
 import (
+	"cmp"
 	"maps"
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/lintel-bot/lintel/render/kustomization"
@@ -18,7 +20,7 @@ var kustomizationNames = kustomization.FileNames()
 
 // application reads one Application, or one that an ApplicationSet generates, which by then has the same shape
 // (https://argo-cd.readthedocs.io/en/stable/user-guide/application-specification/).
-func (r *reader) application(app *field, object Reference) {
+func (r *reader) application(app *field) {
 	spec := app.get("spec")
 	sources := spec.elements("sources")
 	if len(sources) == 0 && spec.present("source") {
@@ -27,35 +29,51 @@ func (r *reader) application(app *field, object Reference) {
 	if hydrated := spec.get("sourceHydrator", "drySource"); hydrated.present() {
 		sources = append(sources, hydrated)
 	}
+	if len(sources) == 0 {
+		r.problem(problemAt(app.position("spec"), Broken, "this Application names no source"))
+	}
 	for i, s := range sources {
-		r.argoSource(app, s, i, object)
+		r.argoSource(app, s, i)
 	}
 }
 
-func (r *reader) argoSource(app, s *field, index int, object Reference) {
-	if s.text("chart") != "" || !s.present("path") {
-		return // a Helm repository, or a source that others only take values from
+func (r *reader) argoSource(app, s *field, index int) {
+	switch {
+	case s.text("chart") != "":
+		r.problem(problemAt(s.position("chart"), ClusterOnly,
+			"the chart %.80q is not in this repository, and Lintel renders "+
+				"no charts: what it deploys is not checked", s.text("chart")))
+		return
+	case s.text("path") == "" && s.text("ref") != "":
+		return // others take values from it
+	case s.text("path") == "":
+		r.problem(problemAt(s.position("path"), Broken, "this source names no path and no chart"))
+		return
 	}
-	at := s.position("path")
+	at, object := s.position("path"), r.object
 	if s.get("path").unknown {
-		if repository := s.text("repoURL"); len(r.Repo.URLs) == 0 || s.get("repoURL").unknown || r.Repo.match(repository) {
+		repository := s.text("repoURL")
+		if len(r.Repo.URLs) == 0 || repository == "" || hasUnknown(s.get("repoURL")) || r.Repo.match(repository) {
 			r.needed()
+		} else {
+			r.elsewhere(s.position("repoURL"), repository)
 		}
 		return
 	}
 	dir, ok := tree.Clean(s.text("path"))
 	if !r.ours(s.text("repoURL"), s.text("path")) {
+		r.elsewhere(s.position("repoURL"), s.text("repoURL"))
 		return
 	}
 	switch {
 	case !ok:
-		r.problem(problemAt(at, "the path leads out of the repository"))
+		r.problem(problemAt(at, Broken, "the path leads out of the repository"))
 		return
 	case strings.Contains(dir, "{{"):
-		r.problem(problemAt(at, "the path keeps a template that nothing fills in"))
+		r.problem(problemAt(at, Broken, "the path keeps a template that nothing fills in"))
 		return
 	case !isKind(r.Tree, dir, tree.Dir):
-		r.problem(problemAt(at, "the path of %s %q is not a folder of this repository", object.Kind, object.Name))
+		r.problem(problemAt(at, Broken, "the path of %s %q is not a folder of this repository", object.Kind, object.Name))
 		return
 	}
 	name := app.text("metadata", "name")
@@ -67,13 +85,16 @@ func (r *reader) argoSource(app, s *field, index int, object Reference) {
 	d.Cluster, d.Namespace, d.NamespaceWhere = argoDestination(app)
 	switch kind := r.argoKind(s, dir); kind {
 	case "":
-		r.problem(clusterProblem(s.position("plugin"), "a config management plugin renders this source: Lintel does not run it, so what it deploys is not known"))
+		r.problem(problemAt(s.position("plugin"), ClusterOnly, "a config management plugin renders this source: Lintel does "+
+			"not run it, so what it deploys is not known"))
 		return
 	case ArgoDirectory:
-		d.Directory = Directory{Recurse: s.truth("directory", "recurse"), Include: s.text("directory", "include"), Exclude: s.text("directory", "exclude")}
+		d.Directory = Directory{Recurse: s.truth("directory", "recurse"), Include: s.text("directory", "include"),
+			Exclude: s.text("directory", "exclude")}
 		for _, key := range []string{"include", "exclude"} {
 			if _, err := directoryGlob.compile(s.text("directory", key)); err != nil {
-				r.problem(problemAt(s.position("directory", key), "the pattern is malformed: Argo CD takes it for one that matches nothing"))
+				r.problem(problemAt(s.position("directory", key), Advice,
+					"the pattern is malformed: Argo CD takes it for one that matches nothing"))
 			}
 		}
 		d.Kind = kind
@@ -82,11 +103,25 @@ func (r *reader) argoSource(app, s *field, index int, object Reference) {
 		d.Kind = kind
 	default:
 		d.Kind = kind
+		r.problem(problemAt(at, ClusterOnly,
+			"the folder %s is a Helm chart, which Lintel does not render: what it deploys is "+
+				"not checked", dir))
 	}
-	if hasUnknown(s.get("kustomize")) || hasUnknown(app.get("spec", "destination", "namespace")) {
+	if strings.Contains(d.Namespace, "{{") {
+		r.problem(problemAt(d.NamespaceWhere, Broken, "the namespace keeps a template that nothing fills in"))
+	}
+	if hasUnknown(s.get("kustomize")) || hasUnknown(s.get("directory")) ||
+		hasUnknown(app.get("spec", "destination", "namespace")) {
 		r.needed()
 	}
 	r.found = append(r.found, d)
+}
+
+// elsewhere reports a source that is not of this repository.
+func (r *reader) elsewhere(at Position, repository string) {
+	r.problem(problemAt(at, ClusterOnly,
+		"the source is another repository, %.200s: what is deployed from it is not checked",
+		cmp.Or(repository, "which nothing here names")))
 }
 
 // known is a text that does not depend on the cluster, empty otherwise.
@@ -165,12 +200,12 @@ func (r *reader) sourceFiles(s *field, dir, name string) *field {
 func (r *reader) readFile(p string) ([]*field, *Problem) {
 	data, _, err := r.Tree.ReadFile(p)
 	if err != nil {
-		problem := problemAt(Position{Path: p}, "cannot be read")
+		problem := problemAt(Position{Path: p}, Broken, "cannot be read")
 		return nil, &problem
 	}
 	documents, err := source.Parse(p, data, r.Limits.Source)
 	if err != nil {
-		return nil, &Problem{Error: *asSourceError(p, err)}
+		return nil, &Problem{Error: *asSourceError(p, err), Cause: Broken}
 	}
 	var list []*field
 	for _, d := range documents {
@@ -203,7 +238,8 @@ func (r *reader) argoOverrides(k, s, app *field) Overrides {
 		o.add(edit{op: replaceByName, key: "replicas", value: value})
 	}
 	if labels := k.get("commonLabels"); labels.present() {
-		e := edit{op: addPairs, key: "commonLabels", value: mapped(labels, env), flags: flags{force: k.truth("forceCommonLabels")}}
+		e := edit{op: addPairs, key: "commonLabels", value: mapped(labels, env),
+			flags: flags{force: k.truth("forceCommonLabels")}}
 		if k.truth("labelWithoutSelector") {
 			e.op, e.key, e.flags.templates = addLabels, "labels", k.truth("labelIncludeTemplates")
 		}
@@ -213,7 +249,8 @@ func (r *reader) argoOverrides(k, s, app *field) Overrides {
 		if k.truth("commonAnnotationsEnvsubst") {
 			annotations = mapped(annotations, env)
 		}
-		o.add(edit{op: addPairs, key: "commonAnnotations", value: annotations, flags: flags{force: k.truth("forceCommonAnnotations")}})
+		o.add(edit{op: addPairs, key: "commonAnnotations", value: annotations,
+			flags: flags{force: k.truth("forceCommonAnnotations")}})
 	}
 	if k.text("namespace") != "" {
 		o.add(edit{op: setField, key: "namespace", value: k.get("namespace")})
@@ -222,7 +259,8 @@ func (r *reader) argoOverrides(k, s, app *field) Overrides {
 		o.add(edit{op: appendItems, key: "patches", value: patches})
 	}
 	if components := k.get("components"); len(components.elements()) > 0 {
-		o.add(edit{op: appendItems, key: "components", value: components, flags: flags{optional: k.truth("ignoreMissingComponents")}})
+		o.add(edit{op: appendItems, key: "components", value: components,
+			flags: flags{optional: k.truth("ignoreMissingComponents")}})
 	}
 	return o
 }
@@ -230,7 +268,7 @@ func (r *reader) argoOverrides(k, s, app *field) Overrides {
 // countOf reads a replica count that may be written as text.
 func countOf(item *field) *field {
 	count := item.get("count")
-	if n, ok := wholeNumber(count.text()); ok {
+	if n, err := strconv.ParseInt(count.text(), 10, 64); err == nil {
 		return item.with(made(n, count.where), "count")
 	}
 	return item
@@ -247,7 +285,7 @@ func mapped(f *field, change func(string) string) *field {
 
 var environmentName = regexp.MustCompile(`\$(?:\{(\w+)\}|(\w+)|\$)`)
 
-// buildEnvironment answers what replaces the variables of a build
+// buildEnvironment returns what replaces the variables of a build
 // (https://argo-cd.readthedocs.io/en/stable/user-guide/build-environment/) that are known without a commit.
 func buildEnvironment(s, app *field) func(string) string {
 	values := map[string]string{

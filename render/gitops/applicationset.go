@@ -1,9 +1,11 @@
 package gitops
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -12,16 +14,22 @@ import (
 
 // set is one set of parameters that a generator gives.
 type set struct {
-	values  map[string]any
-	unknown bool // more values come from what only the cluster has
+	values map[string]any
+	needs  *need // more values come from what only the cluster has; nil: none do
 }
 
 // applicationSet expands one ApplicationSet
 // (https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/).
 func (r *reader) applicationSet(root *field) {
-	object := Reference{"ApplicationSet", root.text("metadata", "namespace"), root.text("metadata", "name")}
 	spec := root.get("spec")
-	e := &expander{reader: r, templates: newTemplates(spec.truth("goTemplate"), plainTexts(spec.get("goTemplateOptions")), r.Limits)}
+	for _, key := range []string{"generators", "template"} {
+		if !spec.present(key) {
+			r.problem(problemAt(spec.position(key), Broken, "this ApplicationSet has no %s", key))
+			return
+		}
+	}
+	e := &expander{reader: r, templates: newTemplates(spec.truth("goTemplate"), plainTexts(spec.get("goTemplateOptions")),
+		r.Limits)}
 	for _, generator := range spec.elements("generators") {
 		sets, err := e.generate(generator, nil, 0)
 		if err != nil {
@@ -37,6 +45,7 @@ func (r *reader) applicationSet(root *field) {
 			}
 		}
 		for _, s := range sets {
+			r.unknown = s.needs
 			app, err := e.templates.render(template, s)
 			if err == nil {
 				app, err = e.patch(app, spec.get("templatePatch"), s)
@@ -45,19 +54,23 @@ func (r *reader) applicationSet(root *field) {
 				r.problem(e.explain(generator, err))
 				break // the next set would fail the same way
 			}
-			r.application(app, object)
+			r.application(app)
 		}
 	}
 }
 
-// patch applies spec.templatePatch, which only Go templates have.
+// patch applies spec.templatePatch.
 func (e *expander) patch(app, patch *field, s set) (*field, error) {
-	if !e.templates.goTemplate || patch.text() == "" {
+	if patch.text() == "" {
 		return app, nil
 	}
 	text, err := e.templates.render(patch, s)
-	if err != nil || text.unknown {
-		return app, err // an unknown patch of a known path: the path is what counts
+	if err != nil {
+		return app, err
+	}
+	if text.unknown {
+		e.needed()
+		return app, nil
 	}
 	documents, err := source.Parse("", []byte(text.text()), e.Limits.Source)
 	if err != nil {
@@ -79,9 +92,8 @@ type expander struct {
 
 // fieldError is an error at a field.
 type fieldError struct {
-	at      Position
-	err     error
-	cluster bool
+	at  Position
+	err error
 }
 
 func (e *fieldError) Error() string { return e.err.Error() }
@@ -96,22 +108,20 @@ func located(f *field, err error) error {
 }
 
 func (e *expander) explain(generator *field, err error) Problem {
-	var at *fieldError
-	if errors.As(located(generator, err), &at) {
-		p := problemAt(at.at, "this ApplicationSet cannot be expanded: %s", at.err)
-		p.Cluster = at.cluster
-		return p
+	place := generator.position()
+	if at := (*fieldError)(nil); errors.As(err, &at) {
+		place = at.at
 	}
-	return problemAt(generator.position(), "this ApplicationSet cannot be expanded")
+	return problemAt(place, causeOf(err), "this ApplicationSet cannot be expanded: %s", err)
 }
 
 const maxGenerators = 4 // levels of generators in generators; Argo CD allows two
 
-// generate answers the sets of one entry of a list of generators. parent holds the values of the generator
+// generate returns the sets of one entry of a list of generators. parent holds the values of the generator
 // before it in a matrix.
 func (e *expander) generate(entry *field, parent *set, depth int) ([]set, error) {
 	if depth > maxGenerators {
-		return nil, located(entry, fmt.Errorf("generators are nested more than %d levels deep", maxGenerators))
+		return nil, located(entry, unknown("generators are nested more than %d levels deep", maxGenerators))
 	}
 	var all []set
 	kinds := 0
@@ -138,7 +148,7 @@ func (e *expander) generate(entry *field, parent *set, depth int) ([]set, error)
 		return nil, located(entry.get("selector"), err)
 	}
 	if e.sets += len(selected); e.sets > e.Limits.Sets {
-		return nil, located(entry, fmt.Errorf("it makes more than the limit of %d parameter sets", e.Limits.Sets))
+		return nil, located(entry, unknown("it makes more than the limit of %d parameter sets", e.Limits.Sets))
 	}
 	return selected, nil
 }
@@ -151,23 +161,26 @@ func (e *expander) one(key string, g *field, parent *set, depth int) ([]set, err
 		}
 		g = filled
 	}
+	needs := &need{g.position(), "the " + key + " generator needs the cluster"}
+	if parent != nil && parent.needs != nil {
+		needs = parent.needs
+	}
 	switch key {
 	case "list":
-		return e.list(g)
+		return e.list(g, needs)
 	case "git":
-		return e.git(g)
+		return e.git(g, needs)
 	case "matrix":
 		return e.matrix(g, parent, depth)
 	case "merge":
 		return e.merge(g, depth)
 	case "clusters", "clusterDecisionResource", "pullRequest", "scmProvider", "plugin":
-		e.needs = append(e.needs, need{g.position(), key + " generator"})
-		return []set{{values: e.ownValues(g), unknown: true}}, nil
+		return []set{{values: e.ownValues(g), needs: needs}}, nil
 	}
 	return nil, fmt.Errorf("there is no generator of the name %.40q", key)
 }
 
-// ownValues answers the values that a generator adds to each of its sets and that are the same in all.
+// ownValues returns the values that a generator adds to each of its sets and that are the same in all.
 func (e *expander) ownValues(g *field) map[string]any {
 	values, nested := map[string]any{}, map[string]any{}
 	own := g.get("values")
@@ -232,7 +245,7 @@ func (e *expander) matrix(g *field, parent *set, depth int) ([]set, error) {
 			return nil, err
 		}
 		for _, b := range second {
-			combined := set{unknown: a.unknown || b.unknown}
+			combined := set{needs: cmp.Or(a.needs, b.needs)}
 			if e.templates.goTemplate {
 				combined.values = deepMerge(b.values, a.values)
 			} else {
@@ -248,7 +261,7 @@ func (e *expander) matrix(g *field, parent *set, depth int) ([]set, error) {
 				}
 			}
 			if all = append(all, combined); len(all) > e.Limits.Sets {
-				return nil, fmt.Errorf("it makes more than the limit of %d parameter sets", e.Limits.Sets)
+				return nil, unknown("it makes more than the limit of %d parameter sets", e.Limits.Sets)
 			}
 		}
 	}
@@ -269,7 +282,7 @@ func (e *expander) merge(g *field, depth int) ([]set, error) {
 		if err != nil {
 			return nil, err
 		}
-		index, unknown, err := byKeys(sets, keys)
+		index, needs, err := byKeys(sets, keys)
 		if err != nil {
 			return nil, located(child, err)
 		}
@@ -277,10 +290,10 @@ func (e *expander) merge(g *field, depth int) ([]set, error) {
 			base = sets
 			continue
 		}
-		if len(base) == 1 && base[0].unknown {
+		if len(base) == 1 && base[0].needs != nil {
 			// Which sets there are is not known, but those that are overridden by name are meant to be.
 			for _, s := range sets {
-				base = append(base, set{values: deepMerge(base[0].values, s.values), unknown: true})
+				base = append(base, set{values: deepMerge(base[0].values, s.values), needs: base[0].needs})
 			}
 			continue
 		}
@@ -294,7 +307,7 @@ func (e *expander) merge(g *field, depth int) ([]set, error) {
 				base[k].values = maps.Clone(base[k].values)
 				maps.Copy(base[k].values, sets[override].values)
 			}
-			base[k].unknown = base[k].unknown || unknown
+			base[k].needs = cmp.Or(base[k].needs, needs)
 		}
 	}
 	return base, nil
@@ -308,23 +321,23 @@ func keyOf(s set, keys []string) string {
 	return b.String()
 }
 
-func byKeys(sets []set, keys []string) (index map[string]int, unknown bool, err error) {
+func byKeys(sets []set, keys []string) (index map[string]int, needs *need, err error) {
 	index = map[string]int{}
 	for i, s := range sets {
-		if s.unknown {
-			unknown = true
+		if s.needs != nil {
+			needs = s.needs
 			continue
 		}
 		key := keyOf(s, keys)
 		if _, ok := index[key]; ok {
-			return nil, false, errors.New("two of its parameter sets have the same merge keys")
+			return nil, nil, errors.New("two of its parameter sets have the same merge keys")
 		}
 		index[key] = i
 	}
-	return index, unknown, nil
+	return index, needs, nil
 }
 
-// deepMerge answers a with b's values over it; maps in both are merged. An empty value of b does not override.
+// deepMerge returns a with b's values over it; maps in both are merged. An empty value of b does not override.
 func deepMerge(a, b map[string]any) map[string]any {
 	out := maps.Clone(a)
 	if out == nil {
@@ -341,6 +354,18 @@ func deepMerge(a, b map[string]any) map[string]any {
 		}
 	}
 	return out
+}
+
+func emptyValue(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		return len(v) == 0
+	case []any:
+		return len(v) == 0
+	}
+	return reflect.ValueOf(v).IsZero()
 }
 
 func plainTexts(f *field) []string {

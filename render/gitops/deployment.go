@@ -1,10 +1,3 @@
-// Package gitops reads what Argo CD and Flux objects of a repository say is deployed from it: which folders, into
-// which namespaces and clusters, with which overrides and substitutions.
-//
-// It answers before anything is rendered and talks to no cluster: what only a cluster knows (its list of
-// clusters, a Secret) is a Problem that says so. The rules are those of Argo CD 3
-// (https://argo-cd.readthedocs.io/en/stable/) and of Flux' kustomize-controller
-// (https://fluxcd.io/flux/components/kustomize/kustomizations/).
 package gitops
 
 import (
@@ -36,14 +29,14 @@ type Object struct {
 	Where func(pointer string) Position // place of the field at a JSON Pointer (RFC 6901), or the nearest one around it
 }
 
-// FromNode answers the object of one YAML document of a file.
+// FromNode returns the object of one YAML document of a file.
 func FromNode(path string, n *yaml.Node) Object {
 	value, _ := fieldOfNode(path, n, 0).plain().(map[string]any)
 	return Object{Value: value, Where: func(pointer string) Position { return nodeAt(path, n, pointer) }}
 }
 
 // Tree is what is read of a repository: render/tree.Tree has it. Paths are slash-separated; an absent path
-// answers an error that is tree.ErrNotExist.
+// gives an error that is tree.ErrNotExist.
 type Tree interface {
 	Lookup(path string) (string, tree.Entry, error)
 	ReadFile(path string) ([]byte, string, error)
@@ -53,7 +46,8 @@ type Tree interface {
 // RepoHint tells the repository from others that the objects name. Where it is empty, a source counts as this
 // repository if its path exists in the tree.
 type RepoHint struct {
-	URLs []string // clone URLs in any spelling, "owner/name", or a name, which stands for that of any owner: forks have another
+	// URLs are clone URLs in any spelling, "owner/name", or a name, which stands for that of any owner: forks have another.
+	URLs []string
 }
 
 // Limits bound what reading the objects may cost. The zero value means the defaults.
@@ -97,6 +91,11 @@ const (
 
 // Reference names the object that asks for a deployment.
 type Reference struct{ Kind, Namespace, Name string }
+
+// String returns the kind, and the name with its namespace.
+func (r Reference) String() string {
+	return r.Kind + " " + strings.TrimPrefix(r.Namespace+"/"+r.Name, "/")
+}
 
 // Deployment is one folder of the repository that a controller applies to a cluster.
 type Deployment struct {
@@ -145,15 +144,16 @@ type Substitution struct {
 	Unread    []Position // sources that only the cluster has: a variable that is not set may come from there
 }
 
-// Active says whether anything is replaced at all: without variables Flux leaves ${} as it is.
+// Active reports whether anything is replaced at all: without variables Flux leaves ${} as it is.
 func (s Substitution) Active() bool { return s.Always || len(s.Variables) > 0 || len(s.Unread) > 0 }
 
 // ID names a deployment within its tree: the same object, source and file have the same ID in the next commit.
 func (d *Deployment) ID() string {
-	return fmt.Sprintf("%s/%s/%s/%s[%d]:%s@%s", strings.ToLower(d.Object.Kind), d.Object.Namespace, d.Object.Name, d.Name, d.Source, d.Path, d.Where.Path)
+	return fmt.Sprintf("%s/%s/%s/%s[%d]:%s@%s", strings.ToLower(d.Object.Kind), d.Object.Namespace, d.Object.Name, d.Name,
+		d.Source, d.Path, d.Where.Path)
 }
 
-// Bare says whether rendering the folder's kustomization as it is gives what is deployed.
+// Bare reports whether rendering the folder's kustomization as it is gives what is deployed.
 func (d *Deployment) Bare() bool {
 	return d.Kind != ArgoDirectory && d.Namespace == "" && len(d.Overrides.edits) == 0 && !d.Substitute.Active() &&
 		len(d.Metadata.Labels) == 0 && len(d.Metadata.Annotations) == 0
@@ -179,53 +179,17 @@ func texts(m map[string]Value) map[string]string {
 	return out
 }
 
-// Problem says why something is not known, or not as a controller would have it.
-type Problem struct {
-	source.Error
-	Cluster bool // the answer is in the cluster or in another repository, not a mistake of this one
-	Warning bool // the rendering is what the controller makes, but probably not what was meant
-}
-
-func problemAt(p Position, format string, args ...any) Problem {
-	return Problem{Error: source.Error{Path: p.Path, Line: p.Line, Column: p.Column, Message: fmt.Sprintf(format, args...)}}
-}
-
-func clusterProblem(p Position, format string, args ...any) Problem {
-	problem := problemAt(p, format, args...)
-	problem.Cluster = true
-	return problem
-}
-
-// reader collects the answers of one call of Deployments.
+// reader collects the results of one call of Deployments.
 type reader struct {
 	Options
 	byKind   map[string][]Object
 	found    []Deployment
 	problems []Problem
-	needs    []need // generators of the ApplicationSet at hand that need the cluster
+	object   Reference // the one at hand
+	unknown  *need     // what the Application at hand depends on and only the cluster has; nil: nothing
 }
 
-// need is a generator whose sets are not known here.
-type need struct {
-	at   Position
-	what string
-}
-
-// needed reports that something of an ApplicationSet depends on such a generator.
-func (r *reader) needed() {
-	if len(r.needs) > 0 {
-		n := r.needs[0]
-		r.problem(clusterProblem(n.at, "the %s needs the cluster: folders or namespaces that this ApplicationSet deploys depend on it and are not known before merge", n.what))
-	}
-}
-
-func (r *reader) problem(p Problem) {
-	if !slices.ContainsFunc(r.problems, func(q Problem) bool { return q.Error == p.Error }) {
-		r.problems = append(r.problems, p)
-	}
-}
-
-// Deployments answers what the Argo CD and Flux objects among the given ones deploy from this repository, sorted
+// Deployments returns what the Argo CD and Flux objects among the given ones deploy from this repository, sorted
 // by path and ID. Objects of other kinds are context: ConfigMaps that Flux substitutes from, and the
 // GitRepository objects that say which repository a Kustomization reads.
 func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
@@ -239,27 +203,33 @@ func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 		apiVersion, _ := object.Value["apiVersion"].(string)
 		kind, _ := object.Value["kind"].(string)
 		group, _, _ := strings.Cut(apiVersion, "/")
+		root := fieldOf(object)
+		r.object, r.unknown = Reference{kind, root.text("metadata", "namespace"), root.text("metadata", "name")}, nil
 		switch {
 		case group == argoGroup && kind == "Application":
-			root := fieldOf(object)
-			r.application(root, Reference{kind, root.text("metadata", "namespace"), root.text("metadata", "name")})
+			r.application(root)
 		case group == argoGroup && kind == "ApplicationSet":
-			r.needs = nil
-			r.applicationSet(fieldOf(object))
+			r.applicationSet(root)
 		case group == fluxGroup && kind == "Kustomization":
-			r.fluxKustomization(fieldOf(object))
+			r.fluxKustomization(root)
+		case group == helmGroup && kind == "HelmRelease":
+			r.helmRelease(root)
 		}
 	}
 	slices.SortStableFunc(r.found, func(a, b Deployment) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.ID(), b.ID()))
 	})
 	// The same object may be read from its file and from a rendering of it: the first stands.
-	r.found = slices.CompactFunc(r.found, func(a, b Deployment) bool { return a.ID() == b.ID() && a.Digest() == b.Digest() })
+	r.found = slices.CompactFunc(r.found, func(a, b Deployment) bool {
+		return a.ID() == b.ID() &&
+			a.Digest() == b.Digest()
+	})
 	return r.found, r.problems
 }
 
 // Kinds lists the kinds of the objects that Deployments looks at: those that deploy, and those that it only looks up
 // for Flux.
 func Kinds() (deploy, context []string) {
-	return []string{"Application", "ApplicationSet", "Kustomization"}, []string{"ConfigMap", "GitRepository", "ArtifactGenerator"}
+	return []string{"Application", "ApplicationSet", "Kustomization"},
+		[]string{"ConfigMap", "GitRepository", "ArtifactGenerator"}
 }

@@ -1,0 +1,82 @@
+package gitops
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lintel-bot/lintel/render/source"
+)
+
+// Cause says what a Problem or an Issue comes from, and so what it means for a check.
+type Cause string
+
+// The causes.
+const (
+	// Broken: what is written is wrong. It would not deploy either.
+	Broken Cause = "broken"
+	// ClusterOnly: only the cluster, the operator or another repository can tell, or it is beyond what Lintel evaluates
+	// or its limits. It may well deploy; what it deploys is not checked.
+	ClusterOnly Cause = "cluster"
+	// Advice: it is deployed, and checked, all the same; it is probably not what was meant.
+	Advice Cause = "advice"
+)
+
+// Problem says why something is not known, or not as a controller would have it. Its place is the field that asks.
+type Problem struct {
+	source.Error
+	Cause  Cause
+	Object Reference // the object that asks
+}
+
+func problemAt(p Position, cause Cause, format string, args ...any) Problem {
+	message := fmt.Sprintf(format, args...)
+	return Problem{Error: source.Error{Path: p.Path, Line: p.Line, Column: p.Column, Message: message}, Cause: cause}
+}
+
+// of names the object that asks, in words too.
+func (p Problem) of(object Reference) Problem {
+	p.Object = object
+	if object.Name != "" && !strings.Contains(p.Message, strconv.Quote(object.Name)) {
+		p.Message += " (" + object.String() + ")"
+	}
+	return p
+}
+
+// causeOf returns the cause that an error is.
+func causeOf(err error) Cause {
+	if limit := (*unknowable)(nil); errors.As(err, &limit) {
+		return ClusterOnly
+	}
+	return Broken
+}
+
+// unknowable is an error that says nothing against what is written: a controller may well know what Lintel does not.
+type unknowable struct{ reason string }
+
+func (e *unknowable) Error() string { return e.reason }
+
+func unknown(format string, args ...any) error { return &unknowable{fmt.Sprintf(format, args...)} }
+
+func (r *reader) problem(p Problem) {
+	p = p.of(r.object)
+	if !slices.ContainsFunc(r.problems, func(q Problem) bool { return q.Error == p.Error }) {
+		r.problems = append(r.problems, p)
+	}
+}
+
+// need is something that sets of parameters depend on and that is not in this repository.
+type need struct {
+	at  Position
+	why string
+}
+
+// needed reports that something of the Application at hand depends on such a thing.
+func (r *reader) needed() {
+	if r.unknown != nil {
+		r.problem(problemAt(r.unknown.at, ClusterOnly, "%s: folders or namespaces that this ApplicationSet deploys "+
+			"depend on it and are not known before merge", r.unknown.why))
+	}
+}

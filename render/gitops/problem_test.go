@@ -1,0 +1,122 @@
+package gitops
+
+import (
+	"strings"
+	"testing"
+)
+
+func argoApp(spec string) string {
+	return "-- app.yaml --\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web, namespace: argocd}\nspec:\n  " +
+		strings.ReplaceAll(spec, "\n", "\n  ") + "\n" + apps
+}
+
+func fluxKind(apiVersion, kind, spec string) string {
+	return "-- k.yaml --\napiVersion: " + apiVersion + "\nkind: " + kind +
+		"\nmetadata: {name: web, namespace: flux}\nspec:\n  " +
+		strings.ReplaceAll(spec, "\n", "\n  ") + "\n" + apps
+}
+
+// TestProblems has one case for each thing that is not rendered: the cause, the place of the field that asks, and the
+// object are said.
+func TestProblems(t *testing.T) {
+	const clusters, plain = "  - clusters: {}\n",
+		"'{{.name}}'}\n    spec: {source: {path: apps/a}, destination: {namespace: x}}"
+	list := "  - list: {elements: [{name: a}]}\n"
+	goSet := func(generators, template string) string { return appSet("  goTemplate: true\n", generators, template) }
+	patched := strings.Replace(goSet(clusters, plain), "  template:\n", "  templatePatch: '{{ .server }}'\n  template:\n",
+		1)
+	kustomization := func(spec string) string { return fluxKind(fluxGroup+"/v1", "Kustomization", spec) }
+	for name, test := range map[string]struct {
+		archive string
+		cause   Cause
+		want    string
+	}{
+		"no source":    {argoApp("project: default"), Broken, "app.yaml:5: this Application names no source"},
+		"neither path": {argoApp("source:\n  repoURL: o/r"), Broken, "names no path and no chart"},
+		"chart":        {argoApp("source:\n  chart: redis"), ClusterOnly, `app.yaml:6: the chart "redis"`},
+		"own chart": {argoApp("source:\n  path: apps/c"), ClusterOnly,
+			"app.yaml:6: the folder apps/c is a Helm chart"},
+		"another repository": {argoApp("source:\n  path: apps/a\n  repoURL: https://x/y"), ClusterOnly,
+			"app.yaml:7: the source is another repository, https://x/y"},
+		"plugin": {argoApp("source:\n  path: apps/a\n  plugin: {name: x}"), ClusterOnly,
+			"app.yaml:7: a config management plugin"},
+		"missing folder": {argoApp("source: {path: gone, repoURL: o/r}"), Broken, `is not a folder`},
+		"malformed pattern": {argoApp("source: {path: apps/b, directory: {include: '[a'}}"), Advice,
+			"the pattern is malformed"},
+		"no generators": {"-- s.yaml --\napiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: set}\nspec: {template: {}}\n", Broken, "has no generators"},
+		"unknown generator": {goSet("  - cluster: {}\n", plain), Broken,
+			`set.yaml:7: this ApplicationSet cannot be expanded: there is no generator of the name "cluster"`},
+		"null generator": {goSet("  - clusters:\n", plain), Broken, "no generator is named"},
+		"in a matrix": {goSet("  - matrix:\n      generators:\n      - list: {elements: [{a: b}]}\n      - x: {}\n",
+			plain), Broken, "set.yaml:10: this ApplicationSet"},
+		"in a merge": {goSet("  - merge:\n      mergeKeys: [a]\n      generators:\n      - list: {elements: [{a: b}]}\n      - x: {}\n", plain), Broken, "set.yaml:11: this ApplicationSet"},
+		"option": {appSet("  goTemplate: true\n  goTemplateOptions: [missingkey=x]\n", list, plain), Broken,
+			"goTemplateOptions"},
+		"selector": {goSet(list+"    selector: {matchExpressions: [{key: a, operator: Is}]}\n", plain), Broken,
+			"set.yaml:8: this ApplicationSet cannot be expanded: the selector"},
+		"clusters": {goSet(clusters, strings.Replace(plain, "apps/a", "'{{.server}}'", 1)), ClusterOnly,
+			"set.yaml:7: the clusters generator needs the cluster"},
+		"decisions": {goSet("  - clusterDecisionResource: {}\n",
+			strings.Replace(plain, "namespace: x", "namespace: '{{.name}}'", 1)), ClusterOnly, "clusterDecisionResource"},
+		"the second": {goSet(clusters+"  - scmProvider: {}\n",
+			"'x'}\n    spec: {source: {path: 'apps/{{ .repository }}'}}"), ClusterOnly, "set.yaml:7: the clusters"},
+		"git elsewhere": {goSet("  - git: {repoURL: 'https://x/y', files: [{path: a}]}\n",
+			strings.Replace(plain, "apps/a", "'{{.a}}'", 1)), ClusterOnly, "another repository"},
+		"unknown patch": {patched, ClusterOnly, "the clusters generator needs"},
+		"unknown pattern": {goSet(clusters,
+			"x}\n    spec: {source: {path: apps/b, directory: {include: '{{ .name }}'}}}"), ClusterOnly,
+			"the clusters generator needs"},
+		"changing": {goSet(list, "'{{ randAlpha 3 }}'}\n    spec: {source: {path: apps/a}}"), ClusterOnly,
+			"differs each time"},
+		"failing": {goSet(list, "'{{ fail `no` }}'}\n    spec: {source: {path: apps/a}}"), Broken, "no"},
+		"limit": {goSet(list, "'{{ repeat 999999 `x` }}'}\n    spec: {source: {path: apps/a}}"), ClusterOnly,
+			"grows larger than the limit"},
+		"namespace": {appSet("", list,
+			"x}\n    spec: {source: {path: apps/a}, destination: {namespace: '{{gone}}'}}"), Broken,
+			"the namespace keeps a template"},
+		"Flux, elsewhere": {kustomization("path: gone\nsourceRef: {kind: OCIRepository, name: x}"), ClusterOnly,
+			"k.yaml:6: the source is another repository, OCIRepository x"},
+		"Flux, bucket":   {kustomization("path: gone\nsourceRef: {kind: Bucket, name: x}"), ClusterOnly, "Bucket x"},
+		"Flux, variable": {kustomization("path: ${x}"), ClusterOnly, "the path has a variable"},
+		"Flux, own overrides": {kustomization("path: apps/a\ntargetNamespace: ${x}"), ClusterOnly,
+			"k.yaml:6: targetNamespace has a variable"},
+		"Flux, Secret": {kustomization("path: apps/a\npostBuild: {substituteFrom: [{kind: Secret, name: x}]}"),
+			ClusterOnly, "k.yaml:6: the variables of Secret"},
+		"Helm": {fluxKind(helmGroup+"/v2", "HelmRelease", "chart: {spec: {chart: redis}}"), ClusterOnly,
+			"k.yaml:5: Lintel renders no charts"},
+		"Helm, reference": {fluxKind(helmGroup+"/v2", "HelmRelease", "chartRef:\n  name: redis"), ClusterOnly,
+			"k.yaml:6: Lintel renders no charts"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var urls []string
+			if name == "missing folder" || strings.Contains(test.archive, "https://x/y") {
+				urls = []string{"o/r"}
+			}
+			_, _, problems := read(t, test.archive, urls...)
+			if len(problems) == 0 {
+				t.Fatal("no problem")
+			}
+			p := problems[0]
+			if p.Cause != test.cause || !strings.Contains(p.Error.Error(), test.want) || p.Object.Name == "" || p.Line == 0 ||
+				!strings.Contains(p.Message, p.Object.Name) {
+				t.Errorf("%s\nof %v, want %s %q", messages(problems), p.Object, test.cause, test.want)
+			}
+		})
+	}
+}
+
+// TestHandled has what deploys nothing by itself, or changes nothing about what is deployed.
+func TestHandled(t *testing.T) {
+	set := strings.Replace(appSet("  goTemplate: true\n", "  - list: {elements: [{name: a}]}\n",
+		"'{{.name}}'}\n    spec: {source: {path: apps/a}}"),
+		"  template:\n", "  strategy: {type: RollingSync}\n  syncPolicy: {applicationsSync: create-only}\n  template:\n", 1)
+	for name, archive := range map[string]string{
+		"values of others": argoApp("sources: [{repoURL: o/r, ref: values}, {path: apps/a}]"), "progressive sync": set,
+		"suspended": fluxKind(fluxGroup+"/v1", "Kustomization", "path: apps/a\nsuspend: true"),
+		"artifact":  fluxKind(fluxGroup+"/v1", "Kustomization", "path: apps/a\nsourceRef: {kind: OCIRepository, name: x}"),
+	} {
+		if _, found, problems := read(t, archive); len(found) != 1 || len(problems) > 0 {
+			t.Errorf("%s: %d deployments, %s", name, len(found), messages(problems))
+		}
+	}
+}
