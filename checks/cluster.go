@@ -112,7 +112,7 @@ func (d *declared) render(ctx context.Context, list []roots.Root) {
 	each(len(list), func(i int) {
 		out, problems, err := d.renderer.Render(ctx, list[i])
 		if err == nil {
-			found[i], blind[i] = objects(out.Resources), problems
+			found[i], blind[i] = objects(out.Resources), append(problems, out.Broken()...)
 		}
 	})
 	if ctx.Err() != nil {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
@@ -28,11 +29,13 @@ func (r *run) issues(list []*pair) {
 			continue
 		}
 		for _, issue := range p.new.Issues {
-			problem := report.Problem{Path: issue.Path, Line: issue.Line, Column: issue.Column, Message: issue.Message}
-			if issue.Unsure {
-				r.report.Warnings = append(r.report.Warnings, problem)
-			} else {
+			at := p.new.Origin(issue.Pointer)
+			problem := report.Problem{Path: at.Path, Line: at.StartLine, Column: at.StartColumn, Message: issue.Message}
+			switch issue.Check {
+			case render.ControllerRejects:
 				r.problems(problem)
+			case render.ControllerUnknown, render.ControllerAdvice:
+				r.report.Warnings = append(r.report.Warnings, problem)
 			}
 		}
 	}

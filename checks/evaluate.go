@@ -84,7 +84,7 @@ func (r *run) render(ctx context.Context, root roots.Root, base, head *render.Re
 		if old, out.base, out.err = base.Render(ctx, root); out.err != nil {
 			return out
 		}
-		before = old.Resources
+		before, out.base = old.Resources, append(out.base, old.Broken()...)
 	}
 	if inBase && inHead && len(out.base) == 0 && old.Same(head) {
 		cluster.rendered(root, before)
@@ -100,7 +100,7 @@ func (r *run) render(ctx context.Context, root roots.Root, base, head *render.Re
 		if out.err != nil {
 			return out
 		}
-		after = now.Resources
+		after, out.head = now.Resources, append(out.head, now.Broken()...)
 		if inHead {
 			cluster.rendered(root, after)
 		}
@@ -109,10 +109,11 @@ func (r *run) render(ctx context.Context, root roots.Root, base, head *render.Re
 			return out
 		}
 		if len(out.head) > 0 {
-			before = slices.DeleteFunc(before, func(old *render.Resource) bool {
-				file := old.Origin("").Path
+			unread := func(res *render.Resource) bool {
+				file := res.Origin("").Path
 				return slices.ContainsFunc(out.head, func(e source.Error) bool { return e.Path == file })
-			})
+			}
+			before, after = slices.DeleteFunc(before, unread), slices.DeleteFunc(after, unread)
 		}
 	}
 	out.pairs = pairs(root, before, after, r.change.All)

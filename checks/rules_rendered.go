@@ -70,6 +70,7 @@ func (r *run) policyRoot(ctx context.Context, t *tree.Tree, g *roots.Set, settin
 		return nil, err
 	}
 	root := policyRoot{path: dir, tree: t.ID(), reads: out.Reads}
+	problems = append(problems, out.Broken()...)
 	for _, p := range problems {
 		r.problems(report.Problem{Path: p.Path, Line: p.Line, Column: p.Column,
 			Message: fmt.Sprintf("the policies of %s are not in effect, since it does not render: %s", dir, p.Message)})
