@@ -5,7 +5,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render"
-	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/gitops"
 )
 
 // deployProblems says what is not known of the objects of Argo CD and Flux that the change reaches, unless that
@@ -13,7 +13,7 @@ import (
 func (r *run) deployProblems() {
 	before := r.baseGraph.Problems()
 	for _, p := range r.headGraph.Problems() {
-		if !r.change.All && !r.changed[p.Path] && slices.ContainsFunc(before, func(q roots.Problem) bool {
+		if !r.change.All && !r.changed[p.Path] && slices.ContainsFunc(before, func(q gitops.Problem) bool {
 			return q.Path == p.Path && q.Message == p.Message
 		}) {
 			continue
