@@ -5,8 +5,9 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/kustomization"
-	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -59,7 +60,7 @@ func unread(s *diff.Sides, p string) (why string, _ error) {
 func deploying(s *diff.Sides, out *report.Report) {
 	before := s.Trees.Base.Roots.Problems()
 	for _, p := range s.Trees.Head.Roots.Problems() {
-		if !s.All && !s.Trees.Changed(p.Path) && slices.ContainsFunc(before, func(q roots.Problem) bool {
+		if !s.All && !s.Trees.Changed(p.Path) && slices.ContainsFunc(before, func(q gitops.Problem) bool {
 			return q.Path == p.Path && q.Message == p.Message
 		}) {
 			continue
@@ -75,11 +76,13 @@ func issues(list []*diff.Pair, out *report.Report) {
 			continue
 		}
 		for _, issue := range p.New.Issues {
-			problem := report.Problem{Path: issue.Path, Line: issue.Line, Column: issue.Column, Message: issue.Message}
-			if issue.Unsure {
-				out.Warnings = append(out.Warnings, problem)
-			} else {
+			at := p.New.Origin(issue.Pointer)
+			problem := report.Problem{Path: at.Path, Line: at.StartLine, Column: at.StartColumn, Message: issue.Message}
+			switch issue.Check {
+			case render.ControllerRejects:
 				out.Fail(problem)
+			case render.ControllerUnknown, render.ControllerAdvice:
+				out.Warnings = append(out.Warnings, problem)
 			}
 		}
 	}

@@ -29,31 +29,12 @@ type Resource struct {
 	// Object is the resource as JSON, numbers as int64 where whole, else float64. Do not change it.
 	Object map[string]any
 
-	// Issues are what is not known, or goes wrong, when Argo CD or Flux finishes the resource after the build.
+	// Issues are what keeps the resource from being deployed as it is, or is not known of that.
 	Issues []Issue
 
-	node     *yaml.Node
-	build    *origin.Build
-	plain    bool // read from a file as it is, not built
-	finished *finished
-	again    *again // set where a rendering was recalled: the fields above are then empty
-	index    int    // in it
-}
-
-// Origin answers the place a person must edit to change the field at a JSON Pointer (RFC 6901), or the
-// nearest place around it. It is not safe for concurrent use on resources of one rendering.
-func (r *Resource) Origin(pointer string) origin.Place {
-	if r.again != nil {
-		full, err := r.again.resource(r.index)
-		if err != nil {
-			return origin.Place{Path: r.again.root.Path, StartLine: 1, EndLine: 1, How: origin.Enclosing, Missing: pointer}
-		}
-		return full.Origin(pointer)
-	}
-	if r.finished != nil {
-		return r.finished.origin(r, pointer)
-	}
-	return r.build.Locate(r.node, pointer)
+	locator Locator
+	node    *yaml.Node // nil where the rendering was recalled
+	plain   bool       // read from a file as it is, not built: see toJSON
 }
 
 // Rendering is what one root deploys.
@@ -61,8 +42,10 @@ type Rendering struct {
 	Root      roots.Root
 	Resources []*Resource
 	Reads     map[string]string // every file that was read, by object id; "" for a path that was probed and is absent
-	links     map[string]string // where paths led that met a symlink
-	digest    string            // of how the root is deployed
+	// Unknown is why only the cluster, or the operator, can say what is deployed: there are no resources then.
+	Unknown []source.Error
+	links   map[string]string // where paths led that met a symlink
+	digest  string            // of how the root is deployed
 }
 
 // Config says how a renderer works. The zero value means the defaults.
@@ -80,9 +63,9 @@ type Renderer struct {
 	set        *roots.Set
 	limits     Limits
 	cache      *Cache // nil: renderings are not remembered
+	namespaced func(apiVersion, kind string) bool
 	counts     *counts
 	overlay    map[string][]byte // by path, links resolved
-	namespaced func(apiVersion, kind string) bool
 }
 
 // New returns a renderer of the roots of one tree.
@@ -97,12 +80,12 @@ func New(s *roots.Set, c Config) *Renderer {
 // counts is how much a renderer, and those made from it, did.
 type counts struct{ built, recalled atomic.Int64 }
 
-// Counts answers how many kustomizations were built, and how many kept renderings were used in place of that.
+// Counts returns how many kustomizations were built, and how many kept renderings were used in place of that.
 func (r *Renderer) Counts() (built, recalled int) {
 	return int(r.counts.built.Load()), int(r.counts.recalled.Load())
 }
 
-// With answers a renderer that sees other contents of some files: by path, with links resolved. Files that the tree
+// With returns a renderer that sees other contents of some files: by path, with links resolved. Files that the tree
 // does not have must be kustomizations. The graph stays that of the tree.
 func (r *Renderer) With(files map[string][]byte) *Renderer {
 	other := *r
@@ -110,7 +93,7 @@ func (r *Renderer) With(files map[string][]byte) *Renderer {
 	return &other
 }
 
-// read answers the content and the object id of a file. A file of the overlay has the id of the one that it hides.
+// read returns the content and the object id of a file. A file of the overlay has the id of the one that it hides.
 func (r *Renderer) read(name string) ([]byte, string, error) {
 	if len(r.overlay) > 0 {
 		real, e, err := r.tree.Lookup(name)
@@ -124,7 +107,7 @@ func (r *Renderer) read(name string) ([]byte, string, error) {
 	return r.tree.ReadFile(name)
 }
 
-// lookup answers where a path leads, and what is there.
+// lookup returns where a path leads, and what is there.
 func (r *Renderer) lookup(name string) (string, tree.Entry, error) {
 	real, e, err := r.tree.Lookup(name)
 	if _, ok := r.overlay[name]; ok && err != nil {
@@ -133,7 +116,7 @@ func (r *Renderer) lookup(name string) (string, tree.Entry, error) {
 	return real, e, err
 }
 
-// kustomization answers the parsed file of a folder, nil where it has none.
+// kustomization returns the parsed file of a folder, nil where it has none.
 func (r *Renderer) kustomization(dir string) (*kustomization.File, error) {
 	f, err := r.set.Kustomization(dir)
 	if f == nil {
@@ -151,7 +134,8 @@ func (r *Renderer) kustomization(dir string) (*kustomization.File, error) {
 }
 
 // Render renders one root. The problems are what a person must mend first; a rendering that has some is
-// incomplete. The error is about the repository or the context, not about what is written in it.
+// incomplete. What is wrong with single resources is not among them: see Resource.Issues. The error
+// is about the repository or the context, not about what is written in it.
 func (r *Renderer) Render(ctx context.Context, root roots.Root) (*Rendering, []source.Error, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
@@ -169,7 +153,7 @@ func (r *Renderer) Render(ctx context.Context, root roots.Root) (*Rendering, []s
 		render = func() (*Rendering, []source.Error, error) { return r.deployed(ctx, root) }
 	}
 	out, problems, err := render()
-	if err == nil && len(problems) == 0 {
+	if err == nil && len(problems) == 0 && len(out.Unknown) == 0 {
 		r.remember(out)
 	}
 	return out, problems, err
@@ -202,17 +186,18 @@ func (r *Renderer) built(root roots.Root) (*Rendering, []source.Error, error) {
 	return r.kustomize(root, p)
 }
 
-func (r *Renderer) kustomize(root roots.Root, p *plan) (out *Rendering, problems []source.Error, err error) {
+func (r *Renderer) kustomize(root roots.Root, p *plan) (*Rendering, []source.Error, error) {
 	files := origin.NewFileSet()
-	fsys := &fileSystem{tree: r.tree, find: r.lookup, read: r.read, reads: p.reads, links: map[string]string{}, transform: func(name string, data []byte) []byte {
-		switch {
-		case p.kustomizations[name] != nil:
-			return files.PadInline(p.kustomizations[name], data)
-		case p.manifests[name]:
-			return files.Pad(name, data)
-		}
-		return data
-	}}
+	fsys := &fileSystem{tree: r.tree, find: r.lookup, read: r.read, reads: p.reads, links: map[string]string{},
+		transform: func(name string, data []byte) []byte {
+			switch {
+			case p.kustomizations[name] != nil:
+				return files.PadInline(p.kustomizations[name], data)
+			case p.manifests[name]:
+				return files.Pad(name, data)
+			}
+			return data
+		}}
 	options := krusty.MakeDefaultOptions()
 	result, failure := runKustomize(options, fsys, path.Join(mount, root.Path), p.openAPI)
 	if failure != nil {
@@ -225,24 +210,22 @@ func (r *Renderer) kustomize(root roots.Root, p *plan) (out *Rendering, problems
 		data, _, err := r.read(name)
 		return data, err
 	})
-	out = &Rendering{Root: root, Reads: p.reads, links: fsys.links}
+	out := &Rendering{Root: root, Reads: p.reads, links: fsys.links}
 	for _, node := range result {
 		object, ok := toJSON(node, false).(map[string]any)
 		if !ok {
 			continue
 		}
-		res := &Resource{Object: object, node: node, build: build}
+		res := &Resource{Object: object, node: node, locator: written{build, node}}
 		if at, why := unprintable(node); at != nil {
-			place := res.Origin("")
-			problems = append(problems, source.Error{Path: place.Path, Line: place.StartLine, Message: "is or becomes a resource that kustomize cannot print: it " + why})
+			res.issue(Unprintable, "", "is or becomes a resource that kustomize cannot print: it "+why)
 		}
 		if embeds(object) {
-			place := res.Origin("/items")
-			problems = append(problems, embedded(place.Path, place.StartLine))
+			res.issue(EmbeddedItems, "/items", embedded)
 		}
 		out.Resources = append(out.Resources, res)
 	}
-	return out, problems, nil
+	return out, nil, nil
 }
 
 // explain turns kustomize's error into problems with lines: first by parsing what the root reads, then by
@@ -262,13 +245,15 @@ func (r *Renderer) explain(root roots.Root, p *plan, failure error) []source.Err
 	if len(list) > 0 {
 		return list
 	}
-	return []source.Error{{Path: p.root.File.Path, Line: 1, Message: "kustomize cannot build this: " + cleanError(failure.Error())}}
+	return []source.Error{{Path: p.root.File.Path, Line: 1, Message: "kustomize cannot build this: " +
+		cleanError(failure.Error())}}
 }
 
 var (
 	configDump = regexp.MustCompile("(?s) with config: `.*`")
 	mountPath  = regexp.MustCompile(regexp.QuoteMeta(mount) + `/?`)
-	deepest    = regexp.MustCompile(`^(?:accumulating (?:resources|components): |accumulation err='[^']*': |accumulateDirectory: |couldn't make target for path '[^']*': )+`)
+	deepest    = regexp.MustCompile(`^(?:accumulating (?:resources|components): |` +
+		`accumulation err='[^']*': |accumulateDirectory: |couldn't make target for path '[^']*': )+`)
 )
 
 // cleanError keeps of kustomize's error what a person needs: the innermost reason, without the file system's
@@ -336,22 +321,23 @@ func (r *Renderer) Manifest(name string) ([]*Resource, string, *source.Error, er
 		}
 		return nil, id, e, nil
 	}
-	build := origin.NewPlainBuild(name, data)
+	file := origin.NewFile(name, data)
 	var list []*Resource
 	for _, document := range documents {
 		if at := ambiguous(document); at != nil {
-			return nil, id, &source.Error{Path: name, Line: at.Line, Column: at.Column, Message: "stands above a merge key (<<) that sets it, too, and programs disagree which one counts: put the merge key first"}, nil
+			return nil, id, &source.Error{Path: name, Line: at.Line, Column: at.Column, Message: "stands above a merge key " +
+				"(<<) that sets it, too, and programs disagree which one counts: put the merge key first"}, nil
 		}
 		for _, node := range source.Unlist(document) {
 			object, ok := toJSON(node, true).(map[string]any)
 			if !ok || !deployable(object) {
 				continue
 			}
+			res := &Resource{Object: object, node: node, locator: written{file, node}, plain: true}
 			if embeds(object) {
-				problem := embedded(name, node.Line)
-				return nil, id, &problem, nil
+				res.issue(EmbeddedItems, "", embedded)
 			}
-			list = append(list, &Resource{Object: object, node: node, build: build, plain: true})
+			list = append(list, res)
 		}
 	}
 	return list, id, nil, nil
@@ -359,14 +345,14 @@ func (r *Renderer) Manifest(name string) ([]*Resource, string, *source.Error, er
 
 var manifestLine = regexp.MustCompile(`(?m)(?:^|[{,]\s*)["']?(apiVersion|kind)["']?\s*:`)
 
-// looksLikeManifest says whether broken YAML was meant to be deployed. Templates (Helm, Jinja) are not: as they are,
+// looksLikeManifest reports whether broken YAML was meant to be deployed. Templates (Helm, Jinja) are not: as they are,
 // no cluster takes them.
 func looksLikeManifest(data []byte) bool {
 	template := bytes.Contains(data, []byte("{{")) || bytes.Contains(data, []byte("{%"))
 	return !template && len(manifestLine.FindAll(data, 2)) == 2
 }
 
-// deployable says whether an object is one that a cluster stores: configuration of kustomize and of the
+// deployable reports whether an object is one that a cluster stores: configuration of kustomize and of the
 // Kyverno command line has the same shape, but no server knows it.
 func deployable(o map[string]any) bool {
 	apiVersion, _ := o["apiVersion"].(string)

@@ -21,15 +21,15 @@ type Options struct {
 	Notes  []Notes
 }
 
-// Notes are what manifests say beyond what kustomizations name. Read calls note with each key under which the file is to
-// be found (see Noted); the same content of the same path must give the same keys.
+// Notes are what manifests say beyond what kustomizations name. Read calls note with each key under which the file is
+// to be found (see Noted); the same content of the same path must give the same keys.
 type Notes struct {
 	Of   string // tells them apart
 	Read func(p string, data []byte, note func(key string))
 }
 
 // Graph is what one tree's kustomizations refer to. It is immutable, safe for concurrent use, and good for as long
-// as its tree can be read: when its answers count, ask tree.Objects.Err whether they are whole.
+// as its tree can be read: when what it returns counts, ask tree.Objects.Err whether they are whole.
 type Graph struct {
 	tree    *tree.Tree
 	options Options

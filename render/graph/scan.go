@@ -7,7 +7,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/source"
@@ -74,20 +75,23 @@ func (s *scanner) read(jobs []job, out *facts) error {
 	}
 	contents := s.tree.Blobs(ids)
 	workers := min(runtime.GOMAXPROCS(0), len(jobs))
-	parts, errs := make([]facts, workers), make([]error, workers)
-	var all sync.WaitGroup
+	parts := make([]facts, workers)
+	var all errgroup.Group
 	for w := range workers {
-		all.Go(func() {
-			for i := w; i < len(jobs) && errs[w] == nil; i += workers {
-				errs[w] = s.one(jobs[i], contents[i], &parts[w])
+		all.Go(func() error {
+			for i := w; i < len(jobs); i += workers {
+				if err := s.one(jobs[i], contents[i], &parts[w]); err != nil {
+					return err
+				}
 			}
+			return nil
 		})
 	}
-	all.Wait()
+	err := all.Wait()
 	for i := range parts {
 		out.merge(&parts[i])
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 func (s *scanner) one(j job, c tree.Content, out *facts) error {
@@ -154,7 +158,7 @@ func (s *scanner) link(f *kustomization.File, out *facts) error {
 	return nil
 }
 
-// throughLink says whether a path that leads nowhere meets a symlink on its way.
+// throughLink reports whether a path that leads nowhere meets a symlink on its way.
 func (s *scanner) throughLink(p string) bool {
 	for ; p != "."; p = path.Dir(p) {
 		if e, err := s.tree.Entry(p); err == nil && e.Kind == tree.Symlink {
@@ -166,7 +170,8 @@ func (s *scanner) throughLink(p string) bool {
 
 // words records what a file holds that somebody may look for.
 func (s *scanner) words(p string, data []byte, out *facts) {
-	if !kustomization.IsFileName(p) && slices.ContainsFunc(s.options.Marks, func(m string) bool { return bytes.Contains(data, []byte(m)) }) {
+	if !kustomization.IsFileName(p) &&
+		slices.ContainsFunc(s.options.Marks, func(m string) bool { return bytes.Contains(data, []byte(m)) }) {
 		out.add(mentions, marked, p)
 	}
 	if !kustomization.IsFileName(p) {
@@ -234,13 +239,13 @@ func values(data []byte, visit func(word string)) {
 	}
 }
 
-// afterKind says whether data ends with the field name "kind" and what stands between it and a value on one line.
+// afterKind reports whether data ends with the field name "kind" and what stands between it and a value on one line.
 func afterKind(data []byte) bool {
 	data, ok := bytes.CutSuffix(bytes.TrimRight(data, " \t\"'\\"), []byte(":"))
 	return ok && bytes.HasSuffix(bytes.TrimRight(data, " \t\"'\\"), []byte("kind"))
 }
 
-// locate answers the kustomization file of a folder, an empty path where it has none, and a *source.Error where
+// locate returns the kustomization file of a folder, an empty path where it has none, and a *source.Error where
 // it has several.
 func locate(t *tree.Tree, dir string) (p string, at tree.Entry, err error) {
 	count := 0
@@ -259,7 +264,8 @@ func locate(t *tree.Tree, dir string) (p string, at tree.Entry, err error) {
 		}
 	}
 	if count > 1 {
-		return p, at, &source.Error{Path: p, Message: "stands beside another kustomization file: kustomize accepts one a folder"}
+		return p, at, &source.Error{Path: p, Message: "stands beside another kustomization file: kustomize accepts one a " +
+			"folder"}
 	}
 	return p, at, nil
 }

@@ -1,6 +1,6 @@
 // Package kustomization reads a kustomization file into what it refers to, each with its line.
 //
-// It does not replace kustomize's own reading of the file: it answers, before anything is rendered, which
+// It does not replace kustomize's own reading of the file: it says, before anything is rendered, which
 // files and folders a build would read, and refuses what must not be read (remote references, paths out of
 // the repository). The fields are those of
 // https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/.
@@ -22,7 +22,7 @@ var fileNames = []string{"kustomization.yaml", "kustomization.yml", "Kustomizati
 // FileNames lists the names of a kustomization file that kustomize recognizes, in its order.
 func FileNames() []string { return slices.Clone(fileNames) }
 
-// IsFileName says whether the last element of a path names a kustomization file.
+// IsFileName reports whether the last element of a path names a kustomization file.
 func IsFileName(p string) bool { return slices.Contains(fileNames, path.Base(p)) }
 
 // Role is what a reference is used for.
@@ -74,10 +74,12 @@ func Parse(p string, data []byte, limits source.Limits) (*File, error) {
 	f := &File{Path: p, Dir: path.Dir(p)}
 	switch len(documents) {
 	case 0:
-		return nil, &source.Error{Path: p, Message: "is an empty kustomization: list at least one resource or remove the file"}
+		return nil, &source.Error{Path: p,
+			Message: "is an empty kustomization: list at least one resource or remove the file"}
 	case 1:
 	default:
-		return nil, &source.Error{Path: p, Line: documents[1].Line, Message: "holds more than one document: a kustomization file has one"}
+		return nil, &source.Error{Path: p, Line: documents[1].Line, Message: "holds more than one document: a " +
+			"kustomization file has one"}
 	}
 	f.Node = documents[0]
 	if f.Node.Kind != yaml.MappingNode {
@@ -157,20 +159,23 @@ func (f *File) add(field string, at *yaml.Node, value string, role Role) {
 	}
 }
 
-// inline says whether an entry that may be a path or a document is the document. Kustomize tries to parse
-// it, and fetches what it cannot parse; a path has no line break and no mapping in it, and no document starts like a URL.
+// inline reports whether an entry that may be a path or a document is the document. Kustomize tries to parse
+// it, and fetches what it cannot parse; a path has no line break and no mapping in it, and no document starts like a
+// URL.
 func inline(n *yaml.Node) bool {
-	return !remoteStart.MatchString(n.Value) && (strings.Contains(n.Value, "\n") || strings.Contains(n.Value, ": ") || strings.HasPrefix(strings.TrimSpace(n.Value), "{"))
+	return !remoteStart.MatchString(n.Value) &&
+		(strings.Contains(n.Value, "\n") || strings.Contains(n.Value, ": ") ||
+			strings.HasPrefix(strings.TrimSpace(n.Value), "{"))
 }
 
 // remoteStart matches what kustomize takes for the address of a file or of a git repository by how it starts
 // (api/internal/git/repospec.go, extractHost; api/internal/loader/fileloader.go, IsRemoteFile).
 var remoteStart = regexp.MustCompile(`(?i)^(git::)?(https?:|ssh://|file://|github\.com[/:]|[a-z][a-z0-9-]*@)`)
 
-// Address says whether a text starts as the address of a file or a git repository elsewhere.
+// Address reports whether a text starts as the address of a file or a git repository elsewhere.
 func Address(value string) bool { return remoteStart.MatchString(value) }
 
-// Remote says whether kustomize could take a reference for something to fetch: a URL, or one of the
+// Remote reports whether kustomize could take a reference for something to fetch: a URL, or one of the
 // spellings of a git repository it knows
 // (https://github.com/kubernetes-sigs/kustomize/blob/master/examples/remoteBuild.md).
 func Remote(value string) bool {
@@ -178,7 +183,8 @@ func Remote(value string) bool {
 		return true
 	}
 	v := strings.ToLower(value)
-	for _, mark := range []string{"://", "git::", "git@", "github.com", "?ref=", "?version=", "_git/", ".git/", ".git?", "?timeout=", "?submodules="} {
+	for _, mark := range []string{"://", "git::", "git@", "github.com", "?ref=", "?version=", "_git/", ".git/", ".git?",
+		"?timeout=", "?submodules="} {
 		if strings.Contains(v, mark) {
 			return true
 		}
@@ -188,5 +194,6 @@ func Remote(value string) bool {
 	}
 	// scp-like "host:path", but not "key=path" or a Windows drive, which no repository path has.
 	host, rest, ok := strings.Cut(v, ":")
-	return ok && rest != "" && !strings.ContainsAny(host, "/= ") && (strings.Contains(host, ".") || strings.Contains(host, "@"))
+	return ok && rest != "" && !strings.ContainsAny(host, "/= ") &&
+		(strings.Contains(host, ".") || strings.Contains(host, "@"))
 }

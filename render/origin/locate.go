@@ -19,14 +19,11 @@ type step struct {
 	by    string // the field that name was taken from; empty where the element is a scalar
 }
 
-// Locate answers the place of the field at a pointer into a rendered resource. A field that does not exist
-// is answered by its nearest existing parent.
+// Locate returns the place of the field at a pointer into a rendered resource. A field that does not exist
+// has the place of its nearest existing parent.
 func (b *Build) Locate(resource *yaml.Node, pointer string) Place {
 	resource = content(resource)
 	steps, missing := resolve(resource, pointer)
-	if b.files == nil {
-		return b.plainPlace(resource, steps, missing)
-	}
 	d := b.owner(resource)
 	for depth := len(steps); depth > 0; depth-- {
 		rest := tokens(steps[depth:]) + missing
@@ -103,38 +100,19 @@ func resolve(n *yaml.Node, pointer string) (steps []step, missing string) {
 	return steps, ""
 }
 
-// elementName answers what tells an element of a list from its siblings: the merge keys of the built-in
+// elementName returns what tells an element of a list from its siblings: the merge keys of the built-in
 // types (https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy).
 func elementName(n *yaml.Node) (name, by string) {
 	if n.Kind == yaml.ScalarNode {
 		return n.Value, ""
 	}
-	for _, key := range []string{"name", "mountPath", "devicePath", "containerPort", "port", "key", "ip", "topologyKey", "type", "host", "path"} {
+	for _, key := range []string{"name", "mountPath", "devicePath", "containerPort", "port", "key", "ip", "topologyKey",
+		"type", "host", "path"} {
 		if v := source.Text(n, key); v != "" {
 			return v, key
 		}
 	}
 	return "", ""
-}
-
-// plainPlace answers within a file that is deployed as it is: every node has its line.
-func (b *Build) plainPlace(resource *yaml.Node, steps []step, missing string) Place {
-	if len(steps) == 0 {
-		p := b.at(b.plain, resource, Identity, "manifest")
-		p.EndLine = p.StartLine
-		p.StartColumn, p.EndColumn = 0, 0
-		p.Missing = missing
-		if missing != "" {
-			p.How = Enclosing
-		}
-		return p
-	}
-	last := steps[len(steps)-1]
-	p := b.at(b.plain, anchor(last), Identity, "manifest")
-	if missing != "" {
-		p.Missing, p.How = missing, Enclosing
-	}
-	return p
 }
 
 // anchor is the node that stands for a field: a scalar is its value, a map or list the key in front of it (or
@@ -149,29 +127,7 @@ func anchor(s step) *yaml.Node {
 	return s.key
 }
 
-func (b *Build) at(path string, n *yaml.Node, how How, role string) Place {
-	line, column := n.Line, n.Column
-	scalar := n
-	if n.Kind != yaml.ScalarNode {
-		p := Place{Path: path, StartLine: line, EndLine: line, How: how, Role: role}
-		b.flow(&p, column)
-		return p
-	}
-	p := b.span(path, line, column, scalar)
-	p.How, p.Role = how, role
-	return p
-}
-
-// flow gives the place of a map or list in flow style its columns.
-func (b *Build) flow(p *Place, column int) {
-	if lines := b.text(p.Path).lines; p.StartLine >= 1 && p.StartLine <= len(lines) {
-		if end := flowEnd([]rune(lines[p.StartLine-1]), column); end > 0 {
-			p.StartColumn, p.EndColumn = column, end
-		}
-	}
-}
-
-// carried answers the place of a field by the identity of its node.
+// carried returns the place of a field by the identity of its node.
 func (b *Build) carried(s step) (Place, bool) {
 	n := anchor(s)
 	if n.Kind == yaml.ScalarNode {
@@ -192,7 +148,7 @@ func (b *Build) carried(s step) (Place, bool) {
 
 // role is "manifest" for files that are listed as resources and "patch" for the others.
 func (b *Build) role(path string) string {
-	if b.files == nil || b.manifest[path] {
+	if b.manifest[path] {
 		return "manifest"
 	}
 	return "patch"

@@ -20,7 +20,7 @@ type fieldSpec struct {
 // specs holds the field specs of each step, by the name that `configurations` give it.
 type specs map[string][]fieldSpec
 
-// at answers specs of one path for several kinds: "kind", "kind.group" or "kind/version".
+// at returns specs of one path for several kinds: "kind", "kind.group" or "kind/version".
 func at(path string, create bool, kinds ...string) (list []fieldSpec) {
 	for _, kind := range kinds {
 		f := fieldSpec{path: strings.Split(path, "/"), create: create}
@@ -33,7 +33,7 @@ func at(path string, create bool, kinds ...string) (list []fieldSpec) {
 
 const everyKind = ""
 
-// defaultSpecs answers what the steps write without any configuration
+// defaultSpecs returns what the steps write without any configuration
 // (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/commonlabels/ and its neighbors).
 func defaultSpecs() specs {
 	const rc, job, cron, set = "ReplicationController/v1", "Job.batch", "CronJob.batch", "StatefulSet.apps"
@@ -56,8 +56,10 @@ func defaultSpecs() specs {
 		at("spec/egress/to/podSelector/matchLabels", false, "NetworkPolicy.networking.k8s.io"),
 		at("spec/template/spec/topologySpreadConstraints/labelSelector/matchLabels", false, "Deployment.apps", set))
 	for _, affinity := range []string{"podAffinity", "podAntiAffinity"} {
-		for _, term := range []string{"preferredDuringSchedulingIgnoredDuringExecution/podAffinityTerm", "requiredDuringSchedulingIgnoredDuringExecution"} {
-			selectors = append(selectors, at("spec/template/spec/affinity/"+affinity+"/"+term+"/labelSelector/matchLabels", false, "Deployment.apps", set)...)
+		for _, term := range []string{"preferredDuringSchedulingIgnoredDuringExecution/podAffinityTerm",
+			"requiredDuringSchedulingIgnoredDuringExecution"} {
+			selectors = append(selectors,
+				at("spec/template/spec/affinity/"+affinity+"/"+term+"/labelSelector/matchLabels", false, "Deployment.apps", set)...)
 		}
 	}
 	return specs{
@@ -69,11 +71,13 @@ func defaultSpecs() specs {
 		"namespace": slices.Concat(
 			at("metadata/name", true, "Namespace"),
 			at("spec/service/namespace", true, "APIService.apiregistration.k8s.io"),
-			at("spec/conversion/webhook/clientConfig/service/namespace", false, "CustomResourceDefinition.apiextensions.k8s.io")),
+			at("spec/conversion/webhook/clientConfig/service/namespace", false,
+				"CustomResourceDefinition.apiextensions.k8s.io")),
 		"images": slices.Concat(
 			at("spec/containers[]/image", true, everyKind), at("spec/initContainers[]/image", true, everyKind),
 			at("spec/volumes[]/image/reference", true, everyKind), at("spec/template/spec/containers[]/image", true, everyKind),
-			at("spec/template/spec/initContainers[]/image", true, everyKind), at("spec/template/spec/volumes[]/image/reference", true, everyKind),
+			at("spec/template/spec/initContainers[]/image", true, everyKind),
+			at("spec/template/spec/volumes[]/image/reference", true, everyKind),
 			at("spec/jobTemplate/spec/template/spec/volumes[]/image/reference", true, everyKind)),
 		"replicas":     at("spec/replicas", true, "Deployment", "ReplicationController", "ReplicaSet", "StatefulSet"),
 		"varReference": varSpecs(),
@@ -82,9 +86,11 @@ func defaultSpecs() specs {
 
 func varSpecs() []fieldSpec {
 	list := slices.Concat(at("metadata/labels", false, everyKind), at("metadata/annotations", false, everyKind),
-		at("spec/rules/host", false, "Ingress"), at("spec/tls/hosts", false, "Ingress"), at("spec/tls/secretName", false, "Ingress"),
+		at("spec/rules/host", false, "Ingress"), at("spec/tls/hosts", false, "Ingress"),
+		at("spec/tls/secretName", false, "Ingress"),
 		at("spec/ports/port", false, "Service"), at("spec/ports/targetPort", false, "Service"),
-		at("spec/nfs/server", false, "PersistentVolume"), at("spec/volumeClaimTemplates/spec/nfs/server", false, "StatefulSet"),
+		at("spec/nfs/server", false, "PersistentVolume"),
+		at("spec/volumeClaimTemplates/spec/nfs/server", false, "StatefulSet"),
 		at("spec/template/metadata/annotations", false, "Deployment"))
 	for _, pod := range []struct {
 		path  string
@@ -110,7 +116,7 @@ func (s specs) add(other specs) {
 	}
 }
 
-// union answers the specs of two lists, each once.
+// union returns the specs of two lists, each once.
 func union(a, b []fieldSpec) []fieldSpec {
 	for _, f := range b {
 		if !slices.ContainsFunc(a, f.equal) {
@@ -128,7 +134,8 @@ func (f fieldSpec) equal(other fieldSpec) bool {
 func specsOf(list []*yaml.Node) (out []fieldSpec) {
 	for _, n := range list {
 		if path := strings.Trim(source.Text(n, "path"), "/"); path != "" {
-			out = append(out, fieldSpec{group: source.Text(n, "group"), version: source.Text(n, "version"), kind: source.Text(n, "kind"),
+			out = append(out, fieldSpec{group: source.Text(n, "group"), version: source.Text(n, "version"),
+				kind: source.Text(n, "kind"),
 				path: splitSlashes(path), create: source.Text(n, "create") == "true"})
 		}
 	}
@@ -158,10 +165,11 @@ func (s *simulation) configurations(l *Layer) specs {
 	return out
 }
 
-// selects says whether a spec is for resources of a kind.
+// selects reports whether a spec is for resources of a kind.
 func (f fieldSpec) selects(id identity) bool {
 	group, version := splitVersion(id.apiVersion)
-	return (f.kind == "" || f.kind == id.kind) && (f.group == "" || f.group == group) && (f.version == "" || f.version == version)
+	return (f.kind == "" || f.kind == id.kind) && (f.group == "" || f.group == group) &&
+		(f.version == "" || f.version == version)
 }
 
 // apply calls set for each field that the spec names in a resource. A missing one is made of the given kind where the

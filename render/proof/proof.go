@@ -40,7 +40,8 @@ func Prove(ctx context.Context, t *tree.Tree, o Options) (*Report, error) {
 		if o.Log != nil {
 			o.Log(root.Path)
 		}
-		p := &prover{tree: t, renderer: render.New(g, render.Config{Limits: o.Limits}), root: root, options: o, report: report, lines: map[string][]string{}}
+		p := &prover{tree: t, renderer: render.New(g, render.Config{Limits: o.Limits}), root: root, options: o,
+			report: report, lines: map[string][]string{}}
 		if err := p.run(ctx); err != nil {
 			return report, err
 		}
@@ -77,7 +78,7 @@ type prover struct {
 	trials   []*trial
 }
 
-// rendered is one answer of the renderer.
+// rendered is one rendering of the renderer.
 type rendered struct {
 	kinds  []string
 	fields []map[string]string // of each resource, pointer -> value; of maps and lists everything they hold
@@ -88,7 +89,7 @@ func (p *prover) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(problems) > 0 {
+	if problems = append(problems, rendering.Broken()...); len(problems) > 0 {
 		p.report.Broken = append(p.report.Broken, p.root.Path+": "+problems[0].Error())
 		return nil
 	}
@@ -146,7 +147,7 @@ func (p *prover) text(name string) []string {
 	return lines
 }
 
-// render renders the root with some edits. The answer is nil with a reason where it does not build.
+// render renders the root with some edits. It is nil with a reason where it does not build.
 func (p *prover) render(ctx context.Context, edits []edit) (*rendered, string, error) {
 	byPath := map[string][]edit{}
 	for _, e := range edits {
@@ -169,13 +170,13 @@ func (p *prover) render(ctx context.Context, edits []edit) (*rendered, string, e
 	if err != nil {
 		return nil, "", err
 	}
-	if len(problems) > 0 {
+	if problems = append(problems, rendering.Broken()...); len(problems) > 0 {
 		return nil, problems[0].Error(), nil
 	}
 	return flatten(rendering), "", nil
 }
 
-// together tries many places in one render and answers those that must be tried alone.
+// together tries many places in one render and returns those that must be tried alone.
 func (p *prover) together(ctx context.Context, trials []*trial) ([]*trial, error) {
 	var edits []edit
 	for _, t := range trials {
@@ -238,7 +239,8 @@ func (p *prover) single(ctx context.Context, t *trial) error {
 				a.Outcome, a.Reason = outcome, ""
 			default:
 				a.Outcome = Refuted
-				a.Reason = fmt.Sprintf("is %.60q after the change to %q", strings.TrimSpace(after.fields[a.resource][a.Pointer]), edits[0].text)
+				a.Reason = fmt.Sprintf("is %.60q after the change to %q", strings.TrimSpace(after.fields[a.resource][a.Pointer]),
+					edits[0].text)
 				if a.question == chain {
 					a.Reason += fmt.Sprintf(", want %q", a.want)
 				}

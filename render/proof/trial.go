@@ -50,7 +50,7 @@ func (a *attempt) expected(e edit) string {
 	return a.Pointer
 }
 
-// judge answers what the render after an edit says about a field.
+// judge returns what the render after an edit says about a field.
 func (a *attempt) judge(before, after *rendered, e edit) Outcome {
 	if after == nil || len(after.fields) > len(before.fields) {
 		return Undecided
@@ -94,7 +94,7 @@ func (a *attempt) judge(before, after *rendered, e edit) Outcome {
 
 var index = regexp.MustCompile(`/[0-9]+(/|$)`)
 
-// became says whether the field is what its chain says, wherever in its list it is now.
+// became reports whether the field is what its chain says, wherever in its list it is now.
 func (a *attempt) became(after *rendered) bool {
 	if after.fields[a.resource][a.Pointer] == a.want {
 		return true
@@ -136,7 +136,8 @@ func (p *prover) collect(rendering *render.Rendering) {
 					}
 					add(i, f, chain, place, place.Role, l.Value)
 					a := add(i, f, link, place, l.Role, l.Value)
-					a.Place = origin.Place{Path: l.Path, StartLine: l.StartLine, EndLine: l.EndLine, How: place.How, Role: l.Role, Chain: place.Chain[k+1:]}
+					a.Place = origin.Place{Path: l.Path, StartLine: l.StartLine, EndLine: l.EndLine, How: place.How, Role: l.Role,
+						Chain: place.Chain[k+1:]}
 				}
 			case f.Node.Kind == yaml.MappingNode:
 				at := res.Origin(f.Pointer + "/missing")
@@ -144,7 +145,8 @@ func (p *prover) collect(rendering *render.Rendering) {
 			case !lastIsIndex(f.Pointer):
 				add(i, f, list, place, place.Role, "")
 			}
-			if f.Pointer != "/apiVersion" && f.Pointer != "/kind" && f.Pointer != "/type" && f.Pointer != "/metadata/name" && f.Pointer != "/metadata" {
+			if f.Pointer != "/apiVersion" && f.Pointer != "/kind" && f.Pointer != "/type" && f.Pointer != "/metadata/name" &&
+				f.Pointer != "/metadata" {
 				add(i, f, removed, place, place.Role, "")
 			}
 		}
@@ -155,7 +157,8 @@ func (p *prover) collect(rendering *render.Rendering) {
 			p.checkLink(a)
 			continue
 		}
-		key := fmt.Sprint(a.question, a.Place.Missing, a.Place.Chain, a.Place.Path, a.Place.StartLine, a.Place.StartColumn, a.Place.EndColumn, a.Place.EndLine, a.want, lastIsIndex(a.Pointer), a.Pointer == "/type")
+		key := fmt.Sprint(a.question, a.Place.Missing, a.Place.Chain, a.Place.Path, a.Place.StartLine, a.Place.StartColumn,
+			a.Place.EndColumn, a.Place.EndLine, a.want, lastIsIndex(a.Pointer), a.Pointer == "/type")
 		t := at[key]
 		if t == nil {
 			t = &trial{tries: p.tries(a, id)}
@@ -167,11 +170,11 @@ func (p *prover) collect(rendering *render.Rendering) {
 	}
 }
 
-// prints says whether the lines of a role hold the value itself, so that taking them away leaves what was before. The
-// place of a replacement or a var is that of its source.
+// prints reports whether the lines of a role hold the value itself, so that taking them away leaves what was before.
+// The place of a replacement or a var is that of its source.
 func prints(role string) bool { return role != "replacements" && role != "vars" }
 
-// tries answers the edits that answer a question, the surest first.
+// tries returns the edits that answer a question, the surest first.
 func (p *prover) tries(a *attempt, id int) (tries [][]edit) {
 	lines := p.text(a.Place.Path)
 	remove := func(limit int, element bool) {
@@ -187,7 +190,8 @@ func (p *prover) tries(a *attempt, id int) (tries [][]edit) {
 			return tries
 		}
 		holder := strings.TrimSuffix(a.Pointer+"/missing", a.Place.Missing)
-		for _, element := range []bool{lastIsIndex(holder) || holder == "", false} { // an element that a patch adds may be named by a key
+		// an element that a patch adds may be named by a key
+		for _, element := range []bool{lastIsIndex(holder) || holder == "", false} {
 			if e, ok := insertion(lines, a.Place, id, element); ok && !index.MatchString(a.Place.Missing) {
 				tries = append(tries, []edit{e})
 			}
@@ -219,7 +223,8 @@ func (p *prover) tries(a *attempt, id int) (tries [][]edit) {
 	case value, list:
 		e, ok := newEdit(lines, a.Place, id)
 		switch {
-		case a.Pointer == "/type" && a.Place.StartColumn == 0 && a.Place.StartLine <= len(lines): // a Secret's, which nobody wrote
+		// a Secret's, which nobody wrote
+		case a.Pointer == "/type" && a.Place.StartColumn == 0 && a.Place.StartLine <= len(lines):
 			if e, ok := insertion(lines, a.Place, id, true); ok {
 				e.text = strings.Replace(e.text, e.mark, "type", 1)
 				tries = append(tries, []edit{e})
@@ -246,10 +251,10 @@ func (p *prover) tries(a *attempt, id int) (tries [][]edit) {
 	return tries
 }
 
-// written says whether a role is that of a file whose fields are those of the resource.
+// written reports whether a role is that of a file whose fields are those of the resource.
 func written(role string) bool { return role == "manifest" || role == "patch" }
 
-// isKey says whether a place is a key in front of a map.
+// isKey reports whether a place is a key in front of a map.
 func isKey(lines []string, p origin.Place) bool {
 	if p.EndColumn == 0 || p.StartLine > len(lines) {
 		return false
@@ -258,7 +263,7 @@ func isKey(lines []string, p origin.Place) bool {
 	return p.EndColumn <= len(line) && strings.TrimLeft(string(line[p.EndColumn-1:]), " ")[:1] == ":"
 }
 
-// otherKind answers a kind of the same shape.
+// otherKind returns a kind of the same shape.
 func otherKind(kind string) string {
 	switch kind {
 	case "Deployment":
@@ -281,7 +286,8 @@ func (p *prover) checkLink(a *attempt) {
 		held := strings.Join(lines[a.Place.StartLine-1:a.Place.EndLine], "\n")
 		words := strings.FieldsFunc(held, func(r rune) bool { return strings.ContainsRune(" \"',[]{}=\n\r", r) })
 		if strings.Contains(held, a.want) || a.Place.EndLine > a.Place.StartLine ||
-			slices.ContainsFunc(words, func(w string) bool { return strings.Contains(a.want, w) || (edit{mark: w}).carries(a.want) }) {
+			slices.ContainsFunc(words,
+				func(w string) bool { return strings.Contains(a.want, w) || (edit{mark: w}).carries(a.want) }) {
 			a.Outcome, a.Reason = Confirmed, ""
 		}
 	}
@@ -324,7 +330,7 @@ func lastIsIndex(pointer string) bool {
 	return last != "" && strings.Trim(last, "0123456789") == ""
 }
 
-// identifies says whether other parts of a build may refer to a field.
+// identifies reports whether other parts of a build may refer to a field.
 func identifies(pointer string) bool {
 	switch pointer[strings.LastIndexByte(pointer, '/')+1:] {
 	case "name", "kind", "apiVersion", "namespace":
@@ -333,7 +339,7 @@ func identifies(pointer string) bool {
 	return false
 }
 
-// nobodyWrote says whether a field is one that kustomize adds to a resource that it generates.
+// nobodyWrote reports whether a field is one that kustomize adds to a resource that it generates.
 func nobodyWrote(f Field) bool {
 	return f.Place.StartColumn == 0 && (f.Pointer == "/kind" || f.Pointer == "/apiVersion")
 }

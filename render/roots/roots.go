@@ -11,7 +11,8 @@
 //     them are roots. All, Has, Reach, Files, Manifest and Unread follow from the rows;
 //   - what an object deploys has no row: kindOf in root.go, and deployed.go where it is not a folder's own root;
 //   - if files must be found by what they say (as a policy test names resources): one more graph.Notes in Open;
-//   - render: its case in Renderer.Render, and a Locator.
+//   - render: its case in Renderer.Render, and a Locator;
+//   - cmd/lintel: its word in the list of roots (listRoots).
 package roots
 
 import (
@@ -37,7 +38,7 @@ type Options struct {
 }
 
 // Set is the roots of one tree, with the index of what its files refer to. It is safe for concurrent use, and good for
-// as long as its tree can be read: when its answers count, ask tree.Objects.Err whether they are whole.
+// as long as its tree can be read: when what it returns counts, ask tree.Objects.Err whether they are whole.
 type Set struct {
 	*graph.Graph
 	filter   *filter

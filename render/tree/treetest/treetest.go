@@ -29,10 +29,12 @@ func New(t testing.TB) *Repo {
 	return r
 }
 
-// Git runs git in the repository and answers its output.
+// Git runs git in the repository and returns its output.
 func (r *Repo) Git(args ...string) string {
 	r.t.Helper()
-	cmd := exec.Command("git", append([]string{"-C", r.Dir, "-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false"}, args...)...)
+	cmd := exec.Command("git",
+		append([]string{"-C", r.Dir, "-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false"},
+			args...)...)
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
 		"GIT_AUTHOR_DATE=2024-01-02T03:04:05Z", "GIT_COMMITTER_DATE=2024-01-02T03:04:05Z")
 	out, err := cmd.CombinedOutput()
@@ -42,7 +44,7 @@ func (r *Repo) Git(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// Commit writes the files of a txtar archive over what is there, commits everything and answers the commit.
+// Commit writes the files of a txtar archive over what is there, commits everything and returns the commit.
 func (r *Repo) Commit(archive string) string {
 	r.t.Helper()
 	for _, f := range txtar.Parse([]byte(archive)).Files {
@@ -75,7 +77,7 @@ func (r *Repo) Symlink(target, name string) {
 	}
 }
 
-// Snapshot commits the work tree and answers the commit.
+// Snapshot commits the work tree and returns the commit.
 func (r *Repo) Snapshot() string {
 	r.t.Helper()
 	r.Git("add", "--all")
