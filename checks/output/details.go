@@ -39,7 +39,7 @@ func (m *markdown) drafts() section {
 		if d.YAML == "" {
 			what := ""
 			if d.Policy != "" {
-				what = code(resourceName(d.Resource)) + ", " + code(d.Policy) + ": "
+				what = code(d.Resource.String()) + ", " + code(d.Policy) + ": "
 			}
 			s.rows = append(s.rows, "- No draft: "+what+prose(d.Why)+"\n\n")
 			continue
@@ -55,7 +55,7 @@ func (m *markdown) folds(list []*report.Finding) section {
 	groups, order := grouped(list)
 	for _, k := range order {
 		var b strings.Builder
-		fmt.Fprintf(&b, "<details><summary>%s %s: %s</summary>\n\n", icons[loudest(groups[k])], codeTag(resourceName(k.resource)), codeTag(k.policy))
+		fmt.Fprintf(&b, "<details><summary>%s %s: %s</summary>\n\n", icons[loudest(groups[k])], codeTag(k.resource.String()), codeTag(k.policy))
 		for _, f := range groups[k] {
 			b.WriteString(m.fold(f))
 		}

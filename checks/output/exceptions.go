@@ -36,7 +36,7 @@ func facts(e *report.Exception, a *report.Approvers) (out []fact) {
 		case b.Fails > 0:
 			f := fact{words: "would also cover " + count(b.Fails, "other resource that fails", "other resources that fail") + " its rules today:"}
 			for _, r := range b.Failing {
-				f.names = append(f.names, resourceName(r))
+				f.names = append(f.names, r.String())
 			}
 			if more := b.Fails - len(b.Failing); more > 0 {
 				f.after = fmt.Sprintf(" and %d more", more)
@@ -55,7 +55,7 @@ func facts(e *report.Exception, a *report.Approvers) (out []fact) {
 	}
 	if !e.Expires.IsZero() {
 		words := "ends on "
-		if e.State == "expired" {
+		if e.State == report.Expired {
 			words = "ended on "
 		}
 		add(words + day(e.Expires))
@@ -72,7 +72,7 @@ func decision(e *report.Exception, a *report.Approvers) (out []fact) {
 		if len(e.By) > 0 {
 			out = append(out, fact{words: string(e.State) + " by", names: e.By})
 		}
-		if need := approverWords(a); e.State == "pending" && need != "" {
+		if need := approverWords(a); e.State == report.Pending && need != "" {
 			out = append(out, fact{words: "needs", names: []string{need}})
 		}
 		return out
@@ -92,7 +92,7 @@ func decision(e *report.Exception, a *report.Approvers) (out []fact) {
 	}
 	votes("approved by", r.Approved)
 	votes("changes requested by", r.Refused)
-	if e.State == "pending" && r.Missing() > 0 {
+	if e.State == report.Pending && r.Missing() > 0 {
 		more := ""
 		if len(r.Approved) > 0 {
 			more = " more"

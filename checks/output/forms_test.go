@@ -15,11 +15,11 @@ import (
 // uriCharacters may stand in the path of a URI (RFC 3986, 3.3).
 const uriCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~%!$&'()*+,;=:@/"
 
-// checkSARIF checks what the standard's schema and GitHub's code scanning require of the parts that are written.
-func checkSARIF(t *testing.T, r *report.Report) sarifLog {
+// validSARIF checks what the standard's schema and GitHub's code scanning require of the parts that are written.
+func validSARIF(t *testing.T, r *report.Report) sarifLog {
 	t.Helper()
 	var b bytes.Buffer
-	if err := SARIF(&b, r, "v1"); err != nil {
+	if err := checkSARIF(&b, r, Options{Version: "v1"}); err != nil {
 		t.Fatal(err)
 	}
 	var log sarifLog
@@ -98,9 +98,9 @@ func checkSARIF(t *testing.T, r *report.Report) sarifLog {
 
 func TestSARIF(t *testing.T) {
 	for _, r := range fixtures() {
-		checkSARIF(t, r)
+		validSARIF(t, r)
 	}
-	log := checkSARIF(t, rich())
+	log := validSARIF(t, rich())
 	got := map[string]string{}
 	for _, x := range log.Runs[0].Results {
 		s := ""
@@ -122,7 +122,7 @@ func TestSARIF(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if checkSARIF(t, broken()).Runs[0].Invocations[0].Successful {
+	if validSARIF(t, broken()).Runs[0].Invocations[0].Successful {
 		t.Error("errors are a successful run")
 	}
 }
@@ -138,7 +138,7 @@ func TestFingerprint(t *testing.T) {
 }
 
 func TestStanding(t *testing.T) {
-	pend := &report.Exemption{State: "pending"}
+	pend := &report.Exemption{State: report.Pending}
 	for _, tc := range []struct {
 		f    report.Finding
 		want standing
@@ -149,8 +149,8 @@ func TestStanding(t *testing.T) {
 		{report.Finding{Result: report.Fail}, before, "already in the base"},
 		{report.Finding{Result: report.Fail, New: true, Exemption: pend}, pending, "waits for approval"},
 		{report.Finding{Result: report.Fail, Exemption: pend}, before, "already in the base"},
-		{report.Finding{Result: report.Fail, New: true, Blocks: true, Exemption: &report.Exemption{State: "expired"}}, blocking, ""},
-		{report.Finding{Result: report.Skip, New: true, Exemption: &report.Exemption{State: "merged"}}, excepted, "excepted"},
+		{report.Finding{Result: report.Fail, New: true, Blocks: true, Exemption: &report.Exemption{State: report.Expired}}, blocking, ""},
+		{report.Finding{Result: report.Skip, New: true, Exemption: &report.Exemption{State: report.Merged}}, excepted, "excepted"},
 		{report.Finding{Result: report.Warn, New: true}, warning, ""},
 		{report.Finding{Result: report.Unknown, New: true}, warning, "undecided: needs the cluster"},
 		{report.Finding{Result: report.Error, New: true, Blocks: true}, blocking, "could not be evaluated"},

@@ -71,7 +71,7 @@ func becomes(f *report.PreviewFinding) string {
 
 // previewResources names the resources of a difference in short.
 func previewResources(f *report.PreviewFinding) string {
-	words := resourceName(f.Resource)
+	words := f.Resource.String()
 	if n := len(f.Resources) + f.More.Resources; n > 0 {
 		words += fmt.Sprintf(" and %d more", n)
 	}
@@ -82,7 +82,7 @@ func previewResources(f *report.PreviewFinding) string {
 }
 
 func previewRule(f *report.PreviewFinding) string {
-	return ruleName(&report.Finding{Policy: f.Policy, Rule: f.Rule})
+	return ruleName(f.Policy, f.Rule)
 }
 
 func previewTone(e report.Effect) string {

@@ -1,30 +1,27 @@
 package output
 
 import (
-	"encoding/xml"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
-	"github.com/lintel-bot/lintel/checks/policytest"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// SuiteJSON writes the report of "lintel test" for programs.
-func SuiteJSON(w io.Writer, r *policytest.Report) error { return writeJSON(w, r) }
-
-// SuiteText writes the report of "lintel test" for people: a table for each file, like the one of the kyverno
-// command, then what kept tests from running, and what it comes to. Rows where nothing was compared are left out
-// unless all is set; they are counted.
-func SuiteText(w io.Writer, r *policytest.Report, all bool, o TextOptions) error {
-	t := &text{report: &report.Report{}, width: max(o.Width, 80), paint: painter{color: o.Color}}
+// testText writes the outcome of policy tests for people: a table for each file, like the one of the kyverno command,
+// then what kept tests from running, and what it comes to. Rows where nothing was compared are left out unless all are
+// asked for; they are counted.
+func testText(w io.Writer, r *report.TestRun, o Options) error {
+	t := newText(&report.Report{}, o)
+	t.width = max(o.Width, 80)
 	id := 0
 	for rows := r.Rows; len(rows) > 0; {
 		n := 1
 		for n < len(rows) && rows[n].File == rows[0].File {
 			n++
 		}
-		t.suiteTable(rows[:n], &id, all)
+		t.testTable(rows[:n], &id, o.All)
 		rows = rows[n:]
 	}
 	for i := range r.Errors {
@@ -45,11 +42,11 @@ func SuiteText(w io.Writer, r *policytest.Report, all bool, o TextOptions) error
 	return err
 }
 
-// suiteTable writes the rows of one file.
-func (t *text) suiteTable(rows []policytest.Row, id *int, all bool) {
+// testTable writes the rows of one file.
+func (t *text) testTable(rows []report.TestRow, id *int, all bool) {
 	header := []string{"ID", "POLICY", "RULE", "RESOURCE", "RESULT", "REASON"}
 	table := [][]string{header}
-	var shown []*policytest.Row
+	var shown []*report.TestRow
 	for i := range rows {
 		row := &rows[i]
 		*id++
@@ -57,8 +54,9 @@ func (t *text) suiteTable(rows []policytest.Row, id *int, all bool) {
 			continue
 		}
 		shown = append(shown, row)
-		result, why := suiteResult(row)
-		table = append(table, []string{fmt.Sprint(*id), line(row.Policy), line(row.Rule), line(suiteResource(row.Resource)), result, line(why)})
+		result, why := rowResult(row)
+		table = append(table, []string{fmt.Sprint(*id), line(row.Policy), line(row.Rule),
+			line(qualifiedName(row.Resource)), result, line(why)})
 	}
 	t.line(t.paint.bold(line(rows[0].File)))
 	if len(shown) == 0 {
@@ -101,8 +99,8 @@ func (t *text) suiteTable(rows []policytest.Row, id *int, all bool) {
 	t.blank()
 }
 
-// suiteResult is the result of a row in the words of the table.
-func suiteResult(r *policytest.Row) (result, reason string) {
+// rowResult is the result of a row in the words of the table.
+func rowResult(r *report.TestRow) (result, reason string) {
 	switch {
 	case r.Excluded:
 		return "Excluded", r.Reason
@@ -114,58 +112,9 @@ func suiteResult(r *policytest.Row) (result, reason string) {
 	return "Fail", fmt.Sprintf("Want %s, got %s: %s", r.Expected, r.Actual, r.Reason)
 }
 
-// suiteResource is an object as the table of the kyverno command names it.
-func suiteResource(r report.Resource) string {
+// qualifiedName is an object as the table of the kyverno command names it: what is known of apiVersion, kind,
+// namespace and name.
+func qualifiedName(r report.Resource) string {
 	parts := []string{r.APIVersion, r.Kind, r.Namespace, r.Name}
-	var out []string
-	for _, p := range parts {
-		if p != "" {
-			out = append(out, p)
-		}
-	}
-	return strings.Join(out, "/")
-}
-
-// SuiteJUnit writes the report of "lintel test" as JUnit's XML: a suite for each file, a case for each row. Rows
-// where nothing was compared are skipped, errors have a suite of their own.
-func SuiteJUnit(w io.Writer, r *policytest.Report) error {
-	all := &junitSuites{Name: "lintel test"}
-	var last *junitSuite
-	for i := range r.Rows {
-		row := &r.Rows[i]
-		if last == nil || last.Name != line(row.File) {
-			last = &junitSuite{Name: line(row.File)}
-			all.Suites = append(all.Suites, last)
-		}
-		c := junitCase{Name: line(strings.TrimSpace(row.Rule + " " + suiteResource(row.Resource))), Class: line(row.Policy), File: line(row.File)}
-		_, why := suiteResult(row)
-		switch {
-		case row.Excluded:
-			c.Skipped = &junitCause{Message: line(why)}
-		case !row.OK:
-			c.Failure = &junitCause{Message: line(why), Type: row.Actual, Text: lines(row.Reason)}
-		}
-		last.add(c)
-	}
-	if len(r.Errors) > 0 {
-		last = &junitSuite{Name: "files"}
-		all.Suites = append(all.Suites, last)
-		for i := range r.Errors {
-			p := &r.Errors[i]
-			last.add(junitCase{Name: line(place(p.Path, p.Line, p.Column)), Class: "lintel", File: line(p.Path), Line: p.Line,
-				Error: &junitCause{Message: line(p.Message), Type: "error", Text: lines(p.Message)}})
-		}
-	}
-	for _, s := range all.Suites {
-		all.Tests += s.Tests
-		all.Failures += s.Failures
-		all.Errors += s.Errors
-		all.Skipped += s.Skipped
-	}
-	data, err := xml.MarshalIndent(all, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = io.WriteString(w, xml.Header+tameTags(string(data))+"\n")
-	return err
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "/")
 }

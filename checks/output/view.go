@@ -25,7 +25,7 @@ func standingOf(f *report.Finding) standing {
 	switch {
 	case f.Result == report.Skip:
 		return excepted
-	case f.Exemption != nil && f.Exemption.State == "pending" && (f.New || f.Blocks):
+	case f.Waits() && (f.New || f.Blocks):
 		return pending
 	case f.Blocks:
 		return blocking
@@ -59,7 +59,9 @@ func mark(f *report.Finding) string {
 // reason is a finding's message without what Kyverno repeats in it: the name of the rule and the path.
 func reason(f *report.Finding) string {
 	text := strings.TrimPrefix(f.Message, "validation error: ")
-	if i := strings.LastIndex(text, " rule "+f.Rule+" failed at path "); f.Rule != "" && i > 0 && !strings.ContainsAny(text[i+len(" rule "+f.Rule+" failed at path "):], " \n") {
+	suffix := " rule " + f.Rule + " failed at path "
+	i := strings.LastIndex(text, suffix)
+	if f.Rule != "" && i > 0 && !strings.ContainsAny(text[i+len(suffix):], " \n") {
 		return text[:i]
 	}
 	return text
@@ -73,20 +75,12 @@ func weight(f *report.Finding) string {
 	return f.Severity + "/" + string(f.Action)
 }
 
-func ruleName(f *report.Finding) string {
-	if f.Rule == "" {
-		return f.Policy
+// ruleName is "policy / rule", or the policy alone where it has no rules.
+func ruleName(policy, rule string) string {
+	if rule == "" {
+		return policy
 	}
-	return f.Policy + " / " + f.Rule
-}
-
-// resourceName is "Deployment shop/web".
-func resourceName(r report.Resource) string {
-	name := r.Name
-	if r.Namespace != "" {
-		name = r.Namespace + "/" + r.Name
-	}
-	return strings.TrimSpace(r.Kind + " " + name)
+	return policy + " / " + rule
 }
 
 // place is "path:line:column" with what is known.
@@ -124,7 +118,7 @@ func byPlace(findings []report.Finding) []*report.Finding {
 		return cmp.Or(
 			strings.Compare(x.Path, y.Path), cmp.Compare(x.StartLine, y.StartLine), cmp.Compare(x.StartColumn, y.StartColumn),
 			cmp.Compare(standingOf(a), standingOf(b)),
-			strings.Compare(a.Policy, b.Policy), strings.Compare(a.Rule, b.Rule), strings.Compare(resourceName(a.Resource), resourceName(b.Resource)))
+			strings.Compare(a.Policy, b.Policy), strings.Compare(a.Rule, b.Rule), strings.Compare(a.Resource.String(), b.Resource.String()))
 	})
 	return list
 }
