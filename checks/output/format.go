@@ -18,12 +18,14 @@ type Options struct {
 	Color   bool   // text: use ANSI colors
 	Width   int    // text: columns of the terminal; 0 lets the form choose
 	All     bool   // text of tests: show the rows where nothing was compared, too
+	Chain   bool   // text of blame: show what each value replaced
 	Version string // sarif: the version of Lintel, may be empty
 }
 
 // Value is what a command has to say.
 type Value interface {
-	*report.Report | *report.Evaluation | *report.TestRun | *report.Fixes
+	*report.Report | *report.Evaluation | *report.TestRun | *report.Fixes |
+		[]report.BlamedResource | []report.ListedRoot | report.Build
 }
 
 // format is a form by its name, with how it writes what each command has to say; nil where it does not suit.
@@ -33,6 +35,9 @@ type format struct {
 	eval  writer[*report.Evaluation]
 	test  writer[*report.TestRun]
 	fix   writer[*report.Fixes]
+	blame writer[[]report.BlamedResource]
+	roots writer[[]report.ListedRoot]
+	build writer[report.Build]
 }
 
 type writer[V Value] func(w io.Writer, v V, o Options) error
@@ -40,8 +45,9 @@ type writer[V Value] func(w io.Writer, v V, o Options) error
 // formats are all forms, in the order of the documentation.
 func formats() []format {
 	return []format{
-		{name: "text", check: checkText, eval: evalText, test: testText, fix: fixText},
-		{name: "json", check: checkJSON, eval: evalJSON, test: testJSON, fix: fixJSON},
+		{name: "text", check: checkText, eval: evalText, test: testText, fix: fixText, blame: blameText, roots: rootsText,
+			build: buildText},
+		{name: "json", check: checkJSON, eval: evalJSON, test: testJSON, fix: fixJSON, blame: blameJSON},
 		{name: "sarif", check: checkSARIF},
 		{name: "github", check: checkGitHub},
 		{name: "junit", check: checkJUnit, test: testJUnit},
@@ -52,7 +58,7 @@ func formats() []format {
 
 // writerOf returns how a form writes values of a type, nil where it does not suit them.
 func writerOf[V Value](f format) writer[V] {
-	for _, w := range []any{f.check, f.eval, f.test, f.fix} {
+	for _, w := range []any{f.check, f.eval, f.test, f.fix, f.blame, f.roots, f.build} {
 		if w, ok := w.(writer[V]); ok {
 			return w
 		}

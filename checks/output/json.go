@@ -79,6 +79,9 @@ func testJSON(w io.Writer, r *report.TestRun, _ Options) error { return writeJSO
 // fixJSON writes what became of deprecated fields.
 func fixJSON(w io.Writer, r *report.Fixes, _ Options) error { return plainJSON(w, r) }
 
+// blameJSON writes every scalar of objects with its place.
+func blameJSON(w io.Writer, r []report.BlamedResource, _ Options) error { return plainJSON(w, r) }
+
 // plainJSON writes indented JSON as encoding/json has it.
 func plainJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)

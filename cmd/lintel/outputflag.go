@@ -35,7 +35,7 @@ func addColorFlag(cmd *cobra.Command, mode *string, usage string) {
 
 // outputOptions are those of the terminal and of this program.
 func outputOptions(color string) output.Options {
-	return output.Options{Color: useColor(color), Width: terminalWidth(), Version: version().number}
+	return output.Options{Color: useColor(color), Width: terminalWidth(), Version: version().Number}
 }
 
 func useColor(mode string) bool {
