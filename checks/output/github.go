@@ -77,3 +77,13 @@ func commandData(s string) string {
 func commandProperty(s string) string {
 	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C").Replace(tameTags(line(s)))
 }
+
+// previewCommands are the sentences as workflow commands.
+func previewCommands(b *strings.Builder, p *report.Preview) {
+	if p == nil {
+		return
+	}
+	for i := range p.Notices {
+		command(b, "notice", "Lintel preview", p.Notices[i].Message, problemPlace(&p.Notices[i]))
+	}
+}

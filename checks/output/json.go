@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -28,6 +29,26 @@ func checkJSON(w io.Writer, r *report.Report, _ Options) error {
 	out.Errors = append([]report.Problem{}, r.Errors...)
 	out.Preview = previewJSON(r.Preview)
 	return writeJSON(w, &out)
+}
+
+// previewJSON is a preview in which no list is null.
+func previewJSON(p *report.Preview) *report.Preview {
+	if p == nil {
+		return nil
+	}
+	out := *p
+	out.Policies = append([]report.PolicyPreview{}, p.Policies...)
+	out.Findings = slices.Clone(p.Findings)
+	for i := range out.Findings {
+		f := &out.Findings[i]
+		f.Roots = append([]string{}, f.Roots...)
+		if f.Origin != nil {
+			origin := *f.Origin
+			origin.Chain = append([]report.Place{}, origin.Chain...)
+			f.Origin = &origin
+		}
+	}
+	return &out
 }
 
 // evalJSON writes what policies say about objects, one line for each result. It holds a part of the text at a time: there can be hundreds of thousands of results.
