@@ -5,10 +5,8 @@
 package eval
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/lintel-bot/lintel/checks/eval/manifest"
@@ -37,8 +35,8 @@ type Input struct {
 }
 
 // Run reviews all objects. What is wrong with the files is in the report; the error is that of the context.
-func Run(ctx context.Context, in Input) (*Report, error) {
-	r := &Report{Results: []Result{}, Errors: []report.Problem{}}
+func Run(ctx context.Context, in Input) (*report.Evaluation, error) {
+	r := &recorder{report.Evaluation{Results: []report.EvaluationResult{}, Errors: []report.Problem{}}}
 	options := engine.Options{Now: in.Now}
 	policies, problems := engine.CompilePolicies(in.Policies, options)
 	r.problems(problems...)
@@ -77,7 +75,7 @@ func Run(ctx context.Context, in Input) (*Report, error) {
 		return nil, err
 	}
 	r.finish()
-	return r, nil
+	return &r.Evaluation, nil
 }
 
 // find looks the old object of an update up.
@@ -97,7 +95,7 @@ func (v *Review) find(old, declared *Objects) {
 
 // exceptions compiles the exceptions and leaves out those that have expired. One whose label gives it a duration
 // lives from the moment it is applied, which is now.
-func (r *Report) exceptions(in Input, options engine.Options) []*engine.Exception {
+func (r *recorder) exceptions(in Input, options engine.Options) []*engine.Exception {
 	all, problems := engine.CompileExceptions(in.Exceptions, options)
 	r.problems(problems...)
 	decision := exceptions.Decide(exceptions.Input{
@@ -125,30 +123,5 @@ func namespacesOf(sources []policy.Source) []admission.Object {
 	return out
 }
 
-// isInput says whether an object is a file for this command rather than for a cluster.
+// isInput reports whether an object is a file for this command rather than for a cluster.
 func isInput(o admission.Object) bool { return admission.IdentityOf(o).Group == "cli.kyverno.io" }
-
-func compareProblems(a, b report.Problem) int {
-	return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Message, b.Message))
-}
-
-// problems adds problems to the errors and the warnings of the report.
-func (r *Report) problems(list ...policy.Problem) {
-	for _, p := range list {
-		q := report.Problem{Path: p.Path, Line: p.Line, Column: p.Column, Message: p.Message}
-		if p.Warning {
-			r.Warnings = append(r.Warnings, q)
-		} else {
-			r.Errors = append(r.Errors, q)
-		}
-	}
-}
-
-// finish sorts what is said about files and draws the conclusion.
-func (r *Report) finish() {
-	for _, list := range []*[]report.Problem{&r.Errors, &r.Warnings} {
-		slices.SortStableFunc(*list, compareProblems)
-		*list = slices.Compact(*list)
-	}
-	r.Conclusion = r.conclude()
-}

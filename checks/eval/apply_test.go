@@ -37,7 +37,7 @@ spec:
 `)
 }
 
-func run(t *testing.T, in Input) *Report {
+func run(t *testing.T, in Input) *report.Evaluation {
 	t.Helper()
 	in.Now = now
 	r, err := Run(t.Context(), in)
@@ -197,29 +197,5 @@ func TestSameBytes(t *testing.T) {
 	second, _ := json.Marshal(run(t, in))
 	if string(first) != string(second) {
 		t.Errorf("%s\n%s", first, second)
-	}
-}
-
-func TestConclusion(t *testing.T) {
-	enforced := Result{Result: report.Fail, Action: "enforce"}
-	tolerated := enforced
-	tolerated.Tolerated = true
-	for name, c := range map[string]struct {
-		report Report
-		want   report.Conclusion
-	}{
-		"nothing":         {Report{}, report.Success},
-		"passed":          {Report{Results: []Result{{Result: Pass}, {Result: report.Skip}}}, report.Success},
-		"enforced":        {Report{Results: []Result{{Result: report.Unknown}, enforced}}, report.Failure},
-		"enforced, error": {Report{Results: []Result{{Result: report.Error, Action: "enforce"}}}, report.Failure},
-		"tolerated":       {Report{Results: []Result{tolerated}}, report.Neutral},
-		"audited":         {Report{Results: []Result{{Result: report.Warn, Action: "audit"}}}, report.Neutral},
-		"unknown":         {Report{Results: []Result{{Result: report.Unknown, Action: "enforce"}}}, report.Neutral},
-		"broken file":     {Report{Errors: []report.Problem{{}}}, report.Failure},
-		"warnings":        {Report{Warnings: []report.Problem{{}}}, report.Success},
-	} {
-		if got := c.report.conclude(); got != c.want {
-			t.Errorf("%s: %s, want %s", name, got, c.want)
-		}
 	}
 }

@@ -9,29 +9,18 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
 // maxRounds is how often a file is looked at again: a fix can bring forward another one.
 const maxRounds = 4
 
-// Edit is one change that was made. Line and Column are where the deprecated text stands in the file as it was
-// read; both count from 1.
-type Edit struct {
-	Path   string `json:"path"`
-	Line   int    `json:"line"`
-	Column int    `json:"column"`
-	// Field is the RFC 6901 pointer of the deprecated field in its document.
-	Field string `json:"field"`
-	// Message says what was deprecated and what it is now.
-	Message string `json:"message"`
-}
-
 // Result is a file after its fixes. Data is what was read where there are no edits.
 type Result struct {
 	Path  string
 	Data  []byte
-	Edits []Edit
+	Edits []report.FixEdit
 	// Left are the deprecated places that could not be rewritten, and what else is wrong with the file, each
 	// with what to do by hand.
 	Left []policy.Problem
@@ -78,7 +67,9 @@ func File(src policy.Source) Result {
 	slices.SortStableFunc(r.Left, func(a, b policy.Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	slices.SortStableFunc(r.Edits, func(a, b Edit) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column)) })
+	slices.SortStableFunc(r.Edits, func(a, b report.FixEdit) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
 	return r
 }
 
@@ -138,8 +129,8 @@ type change struct {
 
 func (c *change) key() string { return fmt.Sprint(c.document, " ", c.pointer, " ", c.message) }
 
-func (c *change) edit(path string) Edit {
-	return Edit{Path: path, Line: c.line, Column: c.col, Field: c.pointer, Message: c.message}
+func (c *change) edit(path string) report.FixEdit {
+	return report.FixEdit{Path: path, Line: c.line, Column: c.col, Field: c.pointer, Message: c.message}
 }
 
 // span replaces the bytes from start to end.

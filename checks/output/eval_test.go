@@ -7,34 +7,32 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lintel-bot/lintel/checks/eval"
-	"github.com/lintel-bot/lintel/checks/policytest"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
 const evil = "a\x1b[31m\u202e\n::error::b ##[group]c <d> ☃"
 
-func evalReport() *eval.Report {
-	r := &eval.Report{Results: []eval.Result{}, Errors: []report.Problem{{Path: evil, Line: 3, Message: evil}}, Conclusion: report.Failure}
+func evalReport() *report.Evaluation {
+	r := &report.Evaluation{Results: []report.EvaluationResult{}, Errors: []report.Problem{{Path: evil, Line: 3, Message: evil}}, Conclusion: report.Failure}
 	for range 300 {
-		r.Results = append(r.Results, eval.Result{Policy: evil, Rule: evil, Resource: report.Resource{Kind: evil, Name: evil}, Result: report.Fail,
-			Action: "enforce", Message: evil, Fields: []string{"/" + evil}})
+		r.Results = append(r.Results, report.EvaluationResult{Policy: evil, Rule: evil, Resource: report.Resource{Kind: evil, Name: evil}, Result: report.Fail,
+			Action: report.Enforce, Message: evil, Fields: []string{"/" + evil}})
 	}
 	return r
 }
 
 // The JSON that is written in parts is that of the whole report.
 func TestEvalJSON(t *testing.T) {
-	for name, r := range map[string]*eval.Report{
+	for name, r := range map[string]*report.Evaluation{
 		"many":  evalReport(),
-		"none":  {Results: []eval.Result{}, Errors: []report.Problem{}, Conclusion: report.Success},
-		"words": {Results: []eval.Result{}, Errors: []report.Problem{}, Warnings: []report.Problem{{Message: "w"}}, Stats: eval.Stats{Pass: 2}},
+		"none":  {Results: []report.EvaluationResult{}, Errors: []report.Problem{}, Conclusion: report.Success},
+		"words": {Results: []report.EvaluationResult{}, Errors: []report.Problem{}, Warnings: []report.Problem{{Message: "w"}}, Stats: report.EvaluationStats{Pass: 2}},
 	} {
 		var out bytes.Buffer
-		if err := EvalJSON(&out, r); err != nil {
+		if err := evalJSON(&out, r, Options{}); err != nil {
 			t.Fatal(err)
 		}
-		var got eval.Report
+		var got report.Evaluation
 		if err := json.Unmarshal(out.Bytes(), &got); err != nil {
 			t.Fatalf("%s: %v\n%s", name, err, out.Bytes())
 		}
@@ -47,7 +45,7 @@ func TestEvalJSON(t *testing.T) {
 
 func TestEvalText(t *testing.T) {
 	var out strings.Builder
-	if err := EvalText(&out, evalReport(), TextOptions{}); err != nil {
+	if err := evalText(&out, evalReport(), Options{}); err != nil {
 		t.Fatal(err)
 	}
 	safeText(t, out.String())
@@ -56,18 +54,14 @@ func TestEvalText(t *testing.T) {
 	}
 }
 
-func TestSuiteForms(t *testing.T) {
-	row := policytest.Row{File: evil, Policy: evil, Rule: evil, Resource: report.Resource{Kind: evil, Name: evil}, Expected: "pass", Actual: "fail", Reason: evil}
+func TestTestRunForms(t *testing.T) {
+	row := report.TestRow{File: evil, Policy: evil, Rule: evil, Resource: report.Resource{Kind: evil, Name: evil}, Expected: "pass", Actual: "fail", Reason: evil}
 	excluded := row
 	excluded.Excluded = true
-	r := &policytest.Report{Rows: []policytest.Row{row, excluded}, Errors: []report.Problem{{Path: evil, Message: evil}}, Summary: policytest.Summary{Files: 1, Checked: 1, Failed: 1, Excluded: 1}}
-	for name, write := range map[string]func(*strings.Builder) error{
-		"text":  func(w *strings.Builder) error { return SuiteText(w, r, true, TextOptions{}) },
-		"json":  func(w *strings.Builder) error { return SuiteJSON(w, r) },
-		"junit": func(w *strings.Builder) error { return SuiteJUnit(w, r) },
-	} {
+	r := &report.TestRun{Rows: []report.TestRow{row, excluded}, Errors: []report.Problem{{Path: evil, Message: evil}}, Summary: report.TestSummary{Files: 1, Checked: 1, Failed: 1, Excluded: 1}}
+	for _, name := range Names[*report.TestRun]() {
 		var out strings.Builder
-		if err := write(&out); err != nil {
+		if err := Write(name, &out, r, Options{All: true}); err != nil {
 			t.Fatal(name, err)
 		}
 		safeText(t, out.String())

@@ -1,14 +1,13 @@
-// Package output writes a report.Report in the forms people and programs read: text for terminals, JSON,
-// SARIF, GitHub workflow commands, JUnit, a policy report, and Markdown.
+// Package output writes what the commands have to say in the forms people and programs read: text for terminals,
+// JSON, SARIF, GitHub workflow commands, JUnit, a policy report, and Markdown.
 //
-// All of it are pure functions of the report. What a report quotes was written by strangers: no form lets
+// All of it are pure functions of the data in package report. What that quotes was written by strangers: no form lets
 // it inject control characters, markup, or commands of the form.
 package output
 
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
@@ -17,54 +16,83 @@ import (
 // Options are the options of all forms; each reads its own.
 type Options struct {
 	Color   bool   // text: use ANSI colors
-	Width   int    // text: columns of the terminal; 0 means 80
+	Width   int    // text: columns of the terminal; 0 lets the form choose
+	All     bool   // text of tests: show the rows where nothing was compared, too
+	Chain   bool   // text of blame: show what each value replaced
 	Version string // sarif: the version of Lintel, may be empty
 }
 
-// UnknownError says that there is no form of this name.
-type UnknownError struct{ Name string }
-
-func (e *UnknownError) Error() string {
-	return fmt.Sprintf("unknown output format %q: choose one of %s", e.Name, strings.Join(Names(), ", "))
+// Value is what a command has to say.
+type Value interface {
+	*report.Report | *report.Evaluation | *report.TestRun | *report.Fixes |
+		[]report.BlamedResource | []report.ListedRoot | report.Build
 }
 
-type writer struct {
+// format is a form by its name, with how it writes what each command has to say; nil where it does not suit.
+type format struct {
 	name  string
-	write func(w io.Writer, r *report.Report, o Options) error
+	check writer[*report.Report]
+	eval  writer[*report.Evaluation]
+	test  writer[*report.TestRun]
+	fix   writer[*report.Fixes]
+	blame writer[[]report.BlamedResource]
+	roots writer[[]report.ListedRoot]
+	build writer[report.Build]
 }
 
-func writers() []writer {
-	return []writer{
-		{"text", func(w io.Writer, r *report.Report, o Options) error {
-			return Text(w, r, TextOptions{Color: o.Color, Width: o.Width})
-		}},
-		{"json", func(w io.Writer, r *report.Report, _ Options) error { return JSON(w, r) }},
-		{"sarif", func(w io.Writer, r *report.Report, o Options) error { return SARIF(w, r, o.Version) }},
-		{"github", func(w io.Writer, r *report.Report, _ Options) error { return GitHub(w, r) }},
-		{"junit", func(w io.Writer, r *report.Report, _ Options) error { return JUnit(w, r) }},
-		{"policyreport", func(w io.Writer, r *report.Report, _ Options) error { return PolicyReport(w, r) }},
-		{"markdown", func(w io.Writer, r *report.Report, _ Options) error {
-			_, err := io.WriteString(w, Markdown(r, MarkdownOptions{}))
-			return err
-		}},
+type writer[V Value] func(w io.Writer, v V, o Options) error
+
+// formats are all forms, in the order of the documentation.
+func formats() []format {
+	return []format{
+		{name: "text", check: checkText, eval: evalText, test: testText, fix: fixText, blame: blameText, roots: rootsText,
+			build: buildText},
+		{name: "json", check: checkJSON, eval: evalJSON, test: testJSON, fix: fixJSON, blame: blameJSON},
+		{name: "sarif", check: checkSARIF},
+		{name: "github", check: checkGitHub},
+		{name: "junit", check: checkJUnit, test: testJUnit},
+		{name: "policyreport", check: checkPolicyReport},
+		{name: "markdown", check: checkMarkdown},
 	}
 }
 
-// Names are the names that Write knows, in the order of the documentation.
-func Names() []string {
+// writerOf returns how a form writes values of a type, nil where it does not suit them.
+func writerOf[V Value](f format) writer[V] {
+	for _, w := range []any{f.check, f.eval, f.test, f.fix, f.blame, f.roots, f.build} {
+		if w, ok := w.(writer[V]); ok {
+			return w
+		}
+	}
+	return nil
+}
+
+// UnknownError is returned for a form that does not exist, or does not suit the command.
+type UnknownError struct {
+	Name  string
+	Names []string // those to choose from
+}
+
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("unknown output format %q: choose one of %s", e.Name, strings.Join(e.Names, ", "))
+}
+
+// Names returns the names of the forms that suit a type of value, in the order of the documentation.
+func Names[V Value]() []string {
 	var names []string
-	for _, w := range writers() {
-		names = append(names, w.name)
+	for _, f := range formats() {
+		if writerOf[V](f) != nil {
+			names = append(names, f.name)
+		}
 	}
 	return names
 }
 
-// Write writes the report in the named form. The error is *UnknownError, or that of w.
-func Write(name string, w io.Writer, r *report.Report, o Options) error {
-	all := writers()
-	i := slices.IndexFunc(all, func(w writer) bool { return w.name == name })
-	if i < 0 {
-		return &UnknownError{Name: name}
+// Write writes a value in the named form. The error is *UnknownError, or that of w.
+func Write[V Value](name string, w io.Writer, v V, o Options) error {
+	for _, f := range formats() {
+		if write := writerOf[V](f); write != nil && f.name == name {
+			return write(w, v, o)
+		}
 	}
-	return all[i].write(w, r, o)
+	return &UnknownError{Name: name, Names: Names[V]()}
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// GitHub writes workflow commands, which GitHub Actions shows as annotations, and a last line for the log
+// checkGitHub writes workflow commands, which GitHub Actions shows as annotations, and a last line for the log
 // (https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands). What exceptions
 // cover is left out; what the base already had is a notice.
-func GitHub(w io.Writer, r *report.Report) error {
+func checkGitHub(w io.Writer, r *report.Report, _ Options) error {
 	var b strings.Builder
 	for i := range r.Errors {
 		p := &r.Errors[i]
@@ -26,11 +26,11 @@ func GitHub(w io.Writer, r *report.Report) error {
 		if m := mark(f); m != "" {
 			message += "\n(" + m + ")"
 		}
-		message += "\n" + resourceName(f.Resource)
+		message += "\n" + f.Resource.String()
 		if f.Field != "" {
 			message += ", field " + f.Field
 		}
-		command(&b, name, ruleName(f), message, f.Origin)
+		command(&b, name, ruleName(f.Policy, f.Rule), message, f.Origin)
 	}
 	for i := range r.Warnings {
 		p := &r.Warnings[i]
@@ -76,4 +76,14 @@ func commandData(s string) string {
 // commandProperty escapes a command's property, which ends at a comma or colon.
 func commandProperty(s string) string {
 	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C").Replace(tameTags(line(s)))
+}
+
+// previewCommands are the sentences as workflow commands.
+func previewCommands(b *strings.Builder, p *report.Preview) {
+	if p == nil {
+		return
+	}
+	for i := range p.Notices {
+		command(b, "notice", "Lintel preview", p.Notices[i].Message, problemPlace(&p.Notices[i]))
+	}
 }

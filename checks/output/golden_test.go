@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -41,7 +43,7 @@ func blobURL(path string, line int) string {
 
 func TestGolden(t *testing.T) {
 	for name, r := range fixtures() {
-		for _, f := range Names() {
+		for _, f := range Names[*report.Report]() {
 			t.Run(name+"/"+f, func(t *testing.T) {
 				var b bytes.Buffer
 				if err := Write(f, &b, r, Options{Version: "v0.1.0"}); err != nil {
@@ -52,9 +54,9 @@ func TestGolden(t *testing.T) {
 		}
 	}
 	var narrow, color bytes.Buffer
-	Text(&narrow, rich(), TextOptions{Width: 44})
+	checkText(&narrow, rich(), Options{Width: 44})
 	golden(t, "rich.narrow.text", narrow.String())
-	Text(&color, rich(), TextOptions{Color: true})
+	checkText(&color, rich(), Options{Color: true})
 	golden(t, "rich.color.text", color.String())
 	golden(t, "rich.links.markdown", Markdown(rich(), MarkdownOptions{BlobURL: blobURL}))
 	golden(t, "rich.details.markdown", Details(rich(), MarkdownOptions{BlobURL: blobURL}))
@@ -67,14 +69,14 @@ func TestUnknownForm(t *testing.T) {
 	if !errors.As(err, &unknown) || unknown.Name != "yaml" || !strings.Contains(err.Error(), "policyreport") {
 		t.Errorf("error %v", err)
 	}
-	if want := []string{"text", "json", "sarif", "github", "junit", "policyreport", "markdown"}; !slices.Equal(Names(), want) {
-		t.Errorf("names %v", Names())
+	if want := []string{"text", "json", "sarif", "github", "junit", "policyreport", "markdown"}; !slices.Equal(Names[*report.Report](), want) {
+		t.Errorf("names %v", Names[*report.Report]())
 	}
 }
 
 // A writer that fails fails the form.
 func TestWriteErrors(t *testing.T) {
-	for _, name := range Names() {
+	for _, name := range Names[*report.Report]() {
 		if err := Write(name, failing{}, rich(), Options{}); !errors.Is(err, io.ErrClosedPipe) {
 			t.Errorf("%s: %v", name, err)
 		}

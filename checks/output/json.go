@@ -5,15 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// JSON writes the report as the stable output for programs: all of it but the source lines. Lists are never
-// null.
-func JSON(w io.Writer, r *report.Report) error {
+// checkJSON writes all of the report but the source lines. Lists are never null.
+func checkJSON(w io.Writer, r *report.Report, _ Options) error {
 	out := *r
 	out.Excerpts, out.Work = nil, nil
 	out.Findings = make([]report.Finding, len(r.Findings))
@@ -31,18 +31,99 @@ func JSON(w io.Writer, r *report.Report) error {
 	return writeJSON(w, &out)
 }
 
-// writeJSON writes indented JSON in which every hostile character is escaped.
-func writeJSON(w io.Writer, v any) error {
+// previewJSON is a preview in which no list is null.
+func previewJSON(p *report.Preview) *report.Preview {
+	if p == nil {
+		return nil
+	}
+	out := *p
+	out.Policies = append([]report.PolicyPreview{}, p.Policies...)
+	out.Findings = slices.Clone(p.Findings)
+	for i := range out.Findings {
+		f := &out.Findings[i]
+		f.Roots = append([]string{}, f.Roots...)
+		if f.Origin != nil {
+			origin := *f.Origin
+			origin.Chain = append([]report.Place{}, origin.Chain...)
+			f.Origin = &origin
+		}
+	}
+	return &out
+}
+
+// evalJSON writes what policies say about objects, one line for each result. It holds a part of the text at a time: there can be hundreds of thousands of results.
+func evalJSON(w io.Writer, r *report.Evaluation, _ Options) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
+	b.WriteString("{\n\"results\": [\n")
+	for i := range r.Results {
+		if err := e.Encode(&r.Results[i]); err != nil {
+			return err
+		}
+		if i < len(r.Results)-1 {
+			b.Truncate(b.Len() - 1)
+			b.WriteString(",\n")
+		}
+		if b.Len() > 32<<10 {
+			if _, err := w.Write(safeJSON(b.Bytes())); err != nil {
+				return err
+			}
+			b.Reset()
+		}
+	}
+	b.WriteString("],\n")
+	for _, part := range []struct {
+		name  string
+		value any
+	}{{"errors", r.Errors}, {"warnings", r.Warnings}, {"stats", r.Stats}, {"conclusion", r.Conclusion}} {
+		if part.name == "warnings" && len(r.Warnings) == 0 {
+			continue
+		}
+		b.WriteString("\"" + part.name + "\": ")
+		if err := e.Encode(part.value); err != nil {
+			return err
+		}
+		if part.name != "conclusion" {
+			b.Truncate(b.Len() - 1)
+			b.WriteString(",\n")
+		}
+	}
+	b.WriteString("}\n")
+	_, err := w.Write(safeJSON(b.Bytes()))
+	return err
+}
+
+// testJSON writes the outcome of policy tests.
+func testJSON(w io.Writer, r *report.TestRun, _ Options) error { return writeJSON(w, r) }
+
+// fixJSON writes what became of deprecated fields.
+func fixJSON(w io.Writer, r *report.Fixes, _ Options) error { return plainJSON(w, r) }
+
+// blameJSON writes every scalar of objects with its place.
+func blameJSON(w io.Writer, r []report.BlamedResource, _ Options) error { return plainJSON(w, r) }
+
+// plainJSON writes indented JSON as encoding/json has it.
+func plainJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	if err := e.Encode(v); err != nil {
+	return e.Encode(v)
+}
+
+// writeJSON writes indented JSON in which every hostile character is escaped.
+func writeJSON(w io.Writer, v any) error {
+	var b bytes.Buffer
+	if err := plainJSON(&b, v); err != nil {
 		return err
 	}
-	data := bytes.ReplaceAll(escapeJSON(b.Bytes()), []byte("##"), []byte(`#\u0023`)) // see tame; only within strings
-	_, err := w.Write(data)
+	_, err := w.Write(safeJSON(b.Bytes()))
 	return err
+}
+
+// safeJSON escapes what a terminal or the log of a CI system would obey (see tame).
+func safeJSON(data []byte) []byte {
+	return bytes.ReplaceAll(escapeJSON(data), []byte("##"), []byte(`#\u0023`)) // only within strings
 }
 
 // escapeJSON escapes what encoding/json leaves alone: DEL, C1 controls, and invisible format characters.

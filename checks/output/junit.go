@@ -45,11 +45,11 @@ type junitCause struct {
 	Text    string `xml:",chardata"`
 }
 
-// JUnit writes the report as JUnit's XML: a suite for each policy, a case for each finding, and one suite
+// checkJUnit writes the report as JUnit's XML: a suite for each policy, a case for each finding, and one suite
 // for the check itself. What blocks is a failure, what could not be done an error; what does not block
 // because an exception covers it, the base had it or the cluster is needed is skipped; an audited
 // violation passes with its message as output.
-func JUnit(w io.Writer, r *report.Report) error {
+func checkJUnit(w io.Writer, r *report.Report, _ Options) error {
 	check := &junitSuite{Name: "lintel"}
 	for i := range r.Errors {
 		p := &r.Errors[i]
@@ -57,8 +57,7 @@ func JUnit(w io.Writer, r *report.Report) error {
 		if p.Path != "" {
 			name = place(p.Path, p.Line, p.Column)
 		}
-		check.add(junitCase{Name: line(name), Class: "lintel", File: line(p.Path), Line: p.Line,
-			Error: &junitCause{Message: line(p.Message), Type: "error", Text: lines(p.Message)}})
+		check.add(junitProblem(name, p))
 	}
 	if len(r.Errors) == 0 {
 		check.add(junitCase{Name: "check", Class: "lintel", Output: line(work(r.Stats))})
@@ -75,6 +74,11 @@ func JUnit(w io.Writer, r *report.Report) error {
 		s.add(junitFinding(f))
 	}
 	slices.SortStableFunc(all.Suites[1:], func(a, b *junitSuite) int { return strings.Compare(a.Name, b.Name) })
+	return all.write(w)
+}
+
+// write counts the cases and writes all of it.
+func (all *junitSuites) write(w io.Writer) error {
 	for _, s := range all.Suites {
 		all.Tests += s.Tests
 		all.Failures += s.Failures
@@ -90,8 +94,14 @@ func JUnit(w io.Writer, r *report.Report) error {
 	return err
 }
 
+// junitProblem is the case of something that could not be read.
+func junitProblem(name string, p *report.Problem) junitCase {
+	return junitCase{Name: line(name), Class: "lintel", File: line(p.Path), Line: p.Line,
+		Error: &junitCause{Message: line(p.Message), Type: string(report.Error), Text: lines(p.Message)}}
+}
+
 func junitFinding(f *report.Finding) junitCase {
-	name := strings.TrimSpace(f.Rule + " " + resourceName(f.Resource) + " " + f.Field)
+	name := strings.TrimSpace(f.Rule + " " + f.Resource.String() + " " + f.Field)
 	c := junitCase{Name: line(name), Class: line(f.Policy)}
 	if f.Origin != nil {
 		c.File, c.Line = line(f.Origin.Path), f.Origin.StartLine
@@ -125,4 +135,37 @@ func (s *junitSuite) add(c junitCase) {
 	case c.Skipped != nil:
 		s.Skipped++
 	}
+}
+
+// testJUnit writes the outcome of policy tests as JUnit's XML: a suite for each file, a case for each row. Rows
+// where nothing was compared are skipped, errors have a suite of their own.
+func testJUnit(w io.Writer, r *report.TestRun, _ Options) error {
+	all := &junitSuites{Name: "lintel test"}
+	var last *junitSuite
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		if last == nil || last.Name != line(row.File) {
+			last = &junitSuite{Name: line(row.File)}
+			all.Suites = append(all.Suites, last)
+		}
+		name := strings.TrimSpace(row.Rule + " " + qualifiedName(row.Resource))
+		c := junitCase{Name: line(name), Class: line(row.Policy), File: line(row.File)}
+		_, why := rowResult(row)
+		switch {
+		case row.Excluded:
+			c.Skipped = &junitCause{Message: line(why)}
+		case !row.OK:
+			c.Failure = &junitCause{Message: line(why), Type: string(row.Actual), Text: lines(row.Reason)}
+		}
+		last.add(c)
+	}
+	if len(r.Errors) > 0 {
+		last = &junitSuite{Name: "files"}
+		all.Suites = append(all.Suites, last)
+		for i := range r.Errors {
+			p := &r.Errors[i]
+			last.add(junitProblem(place(p.Path, p.Line, p.Column), p))
+		}
+	}
+	return all.write(w)
 }

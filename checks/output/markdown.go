@@ -3,6 +3,7 @@ package output
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -56,6 +57,12 @@ func Markdown(r *report.Report, o MarkdownOptions) string {
 		return assemble(head, first, second, foot, o.MaxBytes)
 	}
 	return truncate(counts(r)+"; the rest is left out for lack of space\n", o.MaxBytes) // our own words only: cut markup is no longer inert
+}
+
+// checkMarkdown writes the summary of a check run that has no limit, no links and no buttons.
+func checkMarkdown(w io.Writer, r *report.Report, _ Options) error {
+	_, err := io.WriteString(w, Markdown(r, MarkdownOptions{}))
+	return err
 }
 
 // next says what to do, as a list.
@@ -179,7 +186,7 @@ func (m *markdown) row(res report.Resource, list []*report.Finding) string {
 		}
 		messages = append(messages, message)
 	}
-	return fmt.Sprintf("| %s | %s | %s<br>%s | %s | %s |\n", icon, code(resourceName(res)), code(list[0].Policy), few(rules, 4), few(places, 4), few(messages, 3))
+	return fmt.Sprintf("| %s | %s | %s<br>%s | %s | %s |\n", icon, code(res.String()), code(list[0].Policy), few(rules, 4), few(places, 4), few(messages, 3))
 }
 
 // few joins the different items as lines of a cell, and counts those beyond the limit.
@@ -203,7 +210,7 @@ func (m *markdown) outside(list []*report.Finding) section {
 		if f.Origin == nil || f.Origin.Changed {
 			continue
 		}
-		s.rows = append(s.rows, fmt.Sprintf("- %s: %s, %s: %s\n", m.origin(f.Origin), code(ruleName(f)), code(resourceName(f.Resource)), prose(clip(reason(f), messageRunes))))
+		s.rows = append(s.rows, fmt.Sprintf("- %s: %s, %s: %s\n", m.origin(f.Origin), code(ruleName(f.Policy, f.Rule)), code(f.Resource.String()), prose(clip(reason(f), messageRunes))))
 	}
 	return s
 }
@@ -240,7 +247,7 @@ func (m *markdown) covered(list []*report.Finding) section {
 		foot: "\n</details>\n", one: "line", many: "lines",
 	}
 	for _, f := range list {
-		row := fmt.Sprintf("- %s, %s", code(resourceName(f.Resource)), code(ruleName(f)))
+		row := fmt.Sprintf("- %s, %s", code(f.Resource.String()), code(ruleName(f.Policy, f.Rule)))
 		if e := f.Exemption; e != nil {
 			row += fmt.Sprintf(": %s (%s), %s", code(e.Exception), m.at(e.Path, 0, 0), prose(string(e.State)))
 			if e.By != "" {

@@ -29,17 +29,17 @@ type policyResult struct {
 	Policy     string            `json:"policy"`
 	Rule       string            `json:"rule,omitempty"`
 	Severity   string            `json:"severity,omitempty"`
-	Result     string            `json:"result"`
+	Result     report.Result     `json:"result"`
 	Scored     bool              `json:"scored"`
 	Message    string            `json:"message"`
 	Resources  []report.Resource `json:"resources,omitempty"`
 	Properties map[string]string `json:"properties,omitempty"`
 }
 
-// PolicyReport writes the findings as a ClusterPolicyReport of wgpolicyk8s.io/v1alpha2, which may speak
+// checkPolicyReport writes the findings as a ClusterPolicyReport of wgpolicyk8s.io/v1alpha2, which may speak
 // about resources of all namespaces (https://github.com/kubernetes-sigs/wg-policy-prototypes). What
 // needs the cluster is an error there: that kind knows no undecided result, and it is no pass.
-func PolicyReport(w io.Writer, r *report.Report) error {
+func checkPolicyReport(w io.Writer, r *report.Report, _ Options) error {
 	out := policyReport{
 		APIVersion: "wgpolicyk8s.io/v1alpha2",
 		Kind:       "ClusterPolicyReport",
@@ -49,14 +49,14 @@ func PolicyReport(w io.Writer, r *report.Report) error {
 	}
 	add := func(p policyResult) {
 		switch p.Result {
-		case "fail":
+		case report.Fail:
 			out.Summary.Fail++
-		case "warn":
+		case report.Warn:
 			out.Summary.Warn++
-		case "skip":
+		case report.Skip:
 			out.Summary.Skip++
 		default:
-			p.Result = "error"
+			p.Result = report.Error
 			out.Summary.Error++
 		}
 		p.Source, p.Scored = "lintel", true
@@ -64,10 +64,10 @@ func PolicyReport(w io.Writer, r *report.Report) error {
 	}
 	for i := range r.Errors {
 		p := &r.Errors[i]
-		add(policyResult{Policy: "lintel", Result: "error", Message: yamlText(p.Message), Properties: properties("path", p.Path, "line", number(p.Line))})
+		add(policyResult{Policy: "lintel", Result: report.Error, Message: yamlText(p.Message), Properties: properties("path", p.Path, "line", number(p.Line))})
 	}
 	for _, f := range byPlace(r.Findings) {
-		p := policyResult{Policy: yamlText(f.Policy), Rule: yamlText(f.Rule), Result: string(f.Result), Message: yamlText(f.Message)}
+		p := policyResult{Policy: yamlText(f.Policy), Rule: yamlText(f.Rule), Result: f.Result, Message: yamlText(f.Message)}
 		switch f.Severity {
 		case "critical", "high", "medium", "low", "info":
 			p.Severity = f.Severity

@@ -12,14 +12,14 @@ import (
 // previewed is a report of a change that edits policies.
 func previewed() *report.Report {
 	r := clear()
-	label := &report.Origin{Path: "apps/web/base/deployment.yaml", StartLine: 4, EndLine: 4, StartColumn: 3, EndColumn: 9, How: "enclosing", Missing: "/labels/team"}
+	label := &report.Origin{Path: "apps/web/base/deployment.yaml", StartLine: 4, EndLine: 4, StartColumn: 3, EndColumn: 9, How: report.Enclosing, Missing: "/labels/team"}
 	r.Preview = &report.Preview{
 		Settings: []string{"roots"}, RootsOut: []string{"examples/a", "examples/b"},
 		Policies: []report.PolicyPreview{
-			{Policy: "disallow-host-path", Edit: report.Removed, Path: "policies/host.yaml", Line: 1, Action: "enforce", Applies: 14, Passes: 1, Roots: 1},
-			{Policy: "require-labels", Edit: report.Added, Path: "policies/labels.yaml", Line: 1, Action: "enforce", Applies: 30, Fails: 12, Roots: 4},
-			{Policy: "require-probes", Edit: report.Changed, Path: "policies/probes.yaml", Line: 1, Action: "audit", Applies: 20, Relaxed: 2, Passes: 3, Undecided: 1, Roots: 5},
-			{Policy: "require-owner", Edit: report.Changed, Path: "policies/owner.yaml", Line: 9, State: "broken"},
+			{Policy: "disallow-host-path", Edit: report.Removed, Path: "policies/host.yaml", Line: 1, Action: report.Enforce, Applies: 14, Passes: 1, Roots: 1},
+			{Policy: "require-labels", Edit: report.Added, Path: "policies/labels.yaml", Line: 1, Action: report.Enforce, Applies: 30, Fails: 12, Roots: 4},
+			{Policy: "require-probes", Edit: report.Changed, Path: "policies/probes.yaml", Line: 1, Action: report.Audit, Applies: 20, Relaxed: 2, Passes: 3, Undecided: 1, Roots: 5},
+			{Policy: "require-owner", Edit: report.Changed, Path: "policies/owner.yaml", Line: 9, State: report.PolicyBroken},
 		},
 		Exceptions: []report.ExceptionPreview{{Exception: "security/agent", Edit: report.Added, Path: "exceptions/agent.yaml", Line: 1, Lets: 3, Needless: 14, Roots: 2}},
 		Findings: []report.PreviewFinding{
@@ -55,7 +55,7 @@ func hostilePreview(s string) *report.Preview {
 }
 
 func TestPreviewForms(t *testing.T) {
-	for _, name := range Names() {
+	for _, name := range Names[*report.Report]() {
 		var with, without bytes.Buffer
 		if err := Write(name, &with, previewed(), Options{}); err != nil {
 			t.Fatal(err)
@@ -84,7 +84,7 @@ func TestPreviewTextIsShort(t *testing.T) {
 		r.Preview.Findings = append(r.Preview.Findings, f)
 	}
 	var b bytes.Buffer
-	if err := Text(&b, r, TextOptions{}); err != nil {
+	if err := checkText(&b, r, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.Count(b.String(), "rule-"); got != 17 || !strings.Contains(b.String(), "and 30 more places") {

@@ -28,7 +28,7 @@ func attacks() []string {
 func checkSafe(t *testing.T, s string) {
 	t.Helper()
 	r := hostileReport(s)
-	for _, name := range Names() {
+	for _, name := range Names[*report.Report]() {
 		var b bytes.Buffer
 		if err := Write(name, &b, r, Options{Width: 60}); err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -91,7 +91,7 @@ func FuzzForms(f *testing.F) {
 
 func TestJSONKeepsTheText(t *testing.T) {
 	var b bytes.Buffer
-	if err := JSON(&b, hostileReport("x\u009b\u202e\U000e0041##[y]")); err != nil {
+	if err := checkJSON(&b, hostileReport("x\u009b\u202e\U000e0041##[y]"), Options{}); err != nil {
 		t.Fatal(err)
 	}
 	var got report.Report
@@ -99,7 +99,7 @@ func TestJSONKeepsTheText(t *testing.T) {
 		t.Errorf("%q %v %v", got.Title, got.Excerpts, err)
 	}
 	b.Reset()
-	if err := JSON(&b, &report.Report{}); err != nil || !strings.Contains(b.String(), `"findings": []`) || !strings.Contains(b.String(), `"errors": []`) {
+	if err := checkJSON(&b, &report.Report{}, Options{}); err != nil || !strings.Contains(b.String(), `"findings": []`) || !strings.Contains(b.String(), `"errors": []`) {
 		t.Errorf("empty report: %s", b.String())
 	}
 }
@@ -118,12 +118,12 @@ func TestWorkflowCommandsReadBack(t *testing.T) {
 
 func TestColorsAreOnlyOurs(t *testing.T) {
 	var b bytes.Buffer
-	if err := Text(&b, hostileReport(attack), TextOptions{Color: true}); err != nil {
+	if err := checkText(&b, hostileReport(attack), Options{Color: true}); err != nil {
 		t.Fatal(err)
 	}
 	plain := regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(b.String(), "")
 	var without bytes.Buffer
-	Text(&without, hostileReport(attack), TextOptions{})
+	checkText(&without, hostileReport(attack), Options{})
 	if strings.Contains(plain, "\x1b") || plain != without.String() {
 		t.Error("colors change the text, or more than colors came through")
 	}

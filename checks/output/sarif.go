@@ -110,14 +110,14 @@ const maxResults = 25_000
 // errorRule is the rule of what could not be read, rendered or decided.
 const errorRule = "lintel/error"
 
-// SARIF writes the report as SARIF 2.1.0, in the part that GitHub's code scanning takes. A finding is a result on its
-// place, "unchanged" when the base had it, suppressed when an exception speaks about it. Errors and warnings about the
-// check are notifications; an error in a file is a result as well, since viewers show nothing else. Past 25,000
-// results the rest is counted in a notification. version is Lintel's own and may be empty.
-func SARIF(w io.Writer, r *report.Report, version string) error {
+// checkSARIF writes the report as SARIF 2.1.0, in the part that GitHub's code scanning takes. A finding is a result on
+// its place, "unchanged" when the base had it, suppressed when an exception speaks about it. Errors and warnings about
+// the check are notifications; an error in a file is a result as well, since viewers show nothing else. Past 25,000
+// results the rest is counted in a notification.
+func checkSARIF(w io.Writer, r *report.Report, o Options) error {
 	rules, index := sarifRules(r)
 	run := sarifRun{
-		Tool: sarifTool{sarifDriver{Name: "lintel", Version: version, InformationURI: "https://github.com/lintel-bot/lintel", Rules: rules}},
+		Tool: sarifTool{sarifDriver{Name: "lintel", Version: o.Version, InformationURI: "https://github.com/lintel-bot/lintel", Rules: rules}},
 		// Columns count characters, not UTF-16 units, and endColumn is behind the last one, as here.
 		ColumnKind:  "unicodeCodePoints",
 		Invocations: []sarifInvocation{{Successful: len(r.Errors) == 0}},
@@ -227,7 +227,7 @@ func sarifFinding(f *report.Finding) sarifResult {
 		RuleID:       ruleID(f),
 		Kind:         "fail",
 		Level:        "error",
-		Message:      sarifMessage(cmp.Or(f.Message, ruleName(f))),
+		Message:      sarifMessage(cmp.Or(f.Message, ruleName(f.Policy, f.Rule))),
 		Fingerprints: map[string]string{fingerprintName: fingerprint(f)},
 		Suppressions: []sarifSuppression{},
 		Baseline:     "unchanged",
@@ -239,7 +239,7 @@ func sarifFinding(f *report.Finding) sarifResult {
 	switch {
 	case f.Result == report.Unknown: // "open": not enough information to decide; any other level than none is invalid
 		r.Kind, r.Level = "open", "none"
-	case f.Action != "enforce" && f.Result != report.Error:
+	case f.Action != report.Enforce && f.Result != report.Error:
 		r.Level = "warning"
 	}
 	if len(f.Roots) > 0 {
@@ -265,8 +265,7 @@ func sarifFinding(f *report.Finding) sarifResult {
 			continue
 		}
 		seen[res] = true
-		parts := slices.DeleteFunc([]string{res.APIVersion, res.Kind, res.Namespace, res.Name}, func(s string) bool { return s == "" })
-		at.Logical = append(at.Logical, sarifLogical{Name: res.Name, Qualified: strings.Join(parts, "/"), Kind: "resource"})
+		at.Logical = append(at.Logical, sarifLogical{Name: res.Name, Qualified: qualifiedName(res), Kind: "resource"})
 	}
 	r.Locations = []sarifLocation{at}
 	return r

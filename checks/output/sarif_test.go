@@ -22,8 +22,8 @@ func TestSARIFPaths(t *testing.T) {
 		"line\nend\x1b\xff.yml": "line%0Aend%1B%FF.yml",
 		".github/x.yaml":        ".github/x.yaml",
 	} {
-		r := &report.Report{Findings: []report.Finding{{Policy: "p", Result: report.Fail, Action: "enforce", Origin: &report.Origin{Path: path, StartLine: 3}}}}
-		got := checkSARIF(t, r).Runs[0].Results[0].Locations[0].Physical.Artifact.URI
+		r := &report.Report{Findings: []report.Finding{{Policy: "p", Result: report.Fail, Action: report.Enforce, Origin: &report.Origin{Path: path, StartLine: 3}}}}
+		got := validSARIF(t, r).Runs[0].Results[0].Locations[0].Physical.Artifact.URI
 		if got != want {
 			t.Errorf("%q: %s, want %s", path, got, want)
 		}
@@ -48,7 +48,7 @@ func TestSARIFRegions(t *testing.T) {
 		{"no place", nil, sarifRegion{1, 1, 1, 0}},
 	} {
 		r := &report.Report{Findings: []report.Finding{{Policy: "p", Rule: "r", Result: report.Fail, Origin: tc.origin}}}
-		if diff := cmp.Diff(tc.want, *checkSARIF(t, r).Runs[0].Results[0].Locations[0].Physical.Region); diff != "" {
+		if diff := cmp.Diff(tc.want, *validSARIF(t, r).Runs[0].Results[0].Locations[0].Physical.Region); diff != "" {
 			t.Errorf("%s: %s", tc.name, diff)
 		}
 	}
@@ -58,7 +58,7 @@ func TestSARIFRegions(t *testing.T) {
 func TestSARIFAlwaysHasAFile(t *testing.T) {
 	r := &report.Report{Findings: []report.Finding{{Policy: "a", Result: report.Error, PolicyPath: "policies/a.yaml"}, {Policy: "b", Result: report.Error}}}
 	var got []string
-	for _, x := range checkSARIF(t, r).Runs[0].Results {
+	for _, x := range validSARIF(t, r).Runs[0].Results {
 		got = append(got, x.Locations[0].Physical.Artifact.URI)
 	}
 	if diff := cmp.Diff([]string{"policies/a.yaml", report.SettingsPath}, got); diff != "" {
@@ -68,7 +68,7 @@ func TestSARIFAlwaysHasAFile(t *testing.T) {
 
 // What could not be checked is not a clean file.
 func TestSARIFErrorsAreResults(t *testing.T) {
-	log := checkSARIF(t, &report.Report{Errors: []report.Problem{{Path: "a/kustomization.yaml", Line: 3, Column: 5, Message: "no such file"}, {Message: "out of memory"}}})
+	log := validSARIF(t, &report.Report{Errors: []report.Problem{{Path: "a/kustomization.yaml", Line: 3, Column: 5, Message: "no such file"}, {Message: "out of memory"}}})
 	run := log.Runs[0]
 	if len(run.Results) != 1 || run.Results[0].RuleID != errorRule || run.Results[0].Level != "error" || len(run.Invocations[0].Notifications) != 2 || run.Invocations[0].Successful {
 		t.Errorf("%+v", run)
@@ -80,7 +80,7 @@ func TestSARIFForeignText(t *testing.T) {
 	web := deployment("shop", "web")
 	r := &report.Report{Findings: []report.Finding{{Policy: "p", Rule: "[a](b)", Result: report.Fail, Message: "see [the fix](https://evil.example) {0}",
 		Resource: web, Resources: []report.Resource{web, deployment("shop", "api"), web}}}}
-	run := checkSARIF(t, r).Runs[0]
+	run := validSARIF(t, r).Runs[0]
 	if got := run.Results[0].Message.Text; got != "see [the fix] (https://evil.example) {0}" {
 		t.Error(got)
 	}
@@ -98,8 +98,8 @@ func TestSARIFLimit(t *testing.T) {
 	for range maxResults + 10 {
 		r.Findings = append(r.Findings, report.Finding{Policy: "audit", Rule: "r", Result: report.Warn, New: true, Origin: &report.Origin{Path: "a.yaml", StartLine: 1}})
 	}
-	r.Findings = append(r.Findings, report.Finding{Policy: "enforce", Rule: "r", Result: report.Fail, Action: "enforce", New: true, Blocks: true, Origin: &report.Origin{Path: "z.yaml", StartLine: 1}})
-	run := checkSARIF(t, r).Runs[0]
+	r.Findings = append(r.Findings, report.Finding{Policy: "enforce", Rule: "r", Result: report.Fail, Action: report.Enforce, New: true, Blocks: true, Origin: &report.Origin{Path: "z.yaml", StartLine: 1}})
+	run := validSARIF(t, r).Runs[0]
 	if run.Results[0].RuleID != "enforce/r" {
 		t.Errorf("first is %s", run.Results[0].RuleID)
 	}

@@ -9,21 +9,11 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// TextOptions are the options of Text.
-type TextOptions struct {
-	Color bool // ANSI colors
-	Width int  // columns of the terminal; 0 means 80
-}
-
-// Text writes the report for people at a terminal: errors first, then the findings by file and line, each
+// checkText writes the report for people at a terminal: errors first, then the findings by file and line, each
 // with the lines it is about; what the base already had and what exceptions cover comes short and apart;
 // the last lines say what it comes to.
-func Text(w io.Writer, r *report.Report, o TextOptions) error {
-	width := o.Width
-	if width <= 0 {
-		width = 80
-	}
-	t := &text{report: r, width: max(width, 24), paint: painter{color: o.Color}}
+func checkText(w io.Writer, r *report.Report, o Options) error {
+	t := newText(r, o)
 	for i := range r.Errors {
 		t.problem("error", red, &r.Errors[i])
 	}
@@ -51,6 +41,15 @@ type text struct {
 	width  int
 	paint  painter
 	out    strings.Builder
+}
+
+// newText begins a text of at least 24 columns, 80 where the options name none.
+func newText(r *report.Report, o Options) *text {
+	width := o.Width
+	if width <= 0 {
+		width = 80
+	}
+	return &text{report: r, width: max(width, 24), paint: painter{color: o.Color}}
 }
 
 func (t *text) line(s string) {
@@ -148,7 +147,7 @@ func (t *text) finding(f *report.Finding, last *report.Origin) {
 	if m != "" {
 		m = "[" + m + "]"
 	}
-	t.head(paint, line(placeOf(f)), line(weight(f)), line(ruleName(f)), m)
+	t.head(paint, line(placeOf(f)), line(weight(f)), line(ruleName(f.Policy, f.Rule)), m)
 	t.message(f.Message)
 	if o := f.Origin; o != nil && (last == nil || !sameSpan(o, last)) {
 		t.frame(o.Path, span{o.StartLine, o.EndLine, o.StartColumn, o.EndColumn}, paint)
@@ -158,11 +157,12 @@ func (t *text) finding(f *report.Finding, last *report.Origin) {
 }
 
 func sameSpan(a, b *report.Origin) bool {
-	return a.Path == b.Path && a.StartLine == b.StartLine && a.EndLine == b.EndLine && a.StartColumn == b.StartColumn && a.EndColumn == b.EndColumn
+	return a.Path == b.Path && a.StartLine == b.StartLine && a.EndLine == b.EndLine &&
+		a.StartColumn == b.StartColumn && a.EndColumn == b.EndColumn
 }
 
 func (t *text) facts(f *report.Finding) {
-	resource := resourceName(f.Resource)
+	resource := f.Resource.String()
 	if f.Operation != "" {
 		resource += ", " + strings.ToLower(f.Operation)
 	}
@@ -172,7 +172,7 @@ func (t *text) facts(f *report.Finding) {
 	if n := len(f.Resources); n > 0 {
 		var names []string
 		for _, r := range f.Resources[:min(n, 5)] {
-			names = append(names, resourceName(r))
+			names = append(names, r.String())
 		}
 		if n > 5 {
 			names = append(names, fmt.Sprintf("%d more", n-5))
@@ -182,9 +182,9 @@ func (t *text) facts(f *report.Finding) {
 	t.fact("roots", strings.Join(f.Roots, ", "))
 	if o := f.Origin; o != nil {
 		t.fact("missing", o.Missing)
-		if o.Side == "base" {
+		if o.Side == report.Base {
 			t.fact("note", "the place is in the base; the change deletes it")
-		} else if o.How == "enclosing" && o.Missing == "" {
+		} else if o.How == report.Enclosing && o.Missing == "" {
 			t.fact("note", "this is the nearest place that could be found")
 		}
 		for _, c := range o.Chain {
@@ -204,8 +204,8 @@ func (t *text) short(title string, list []*report.Finding) {
 	t.line(t.paint.bold(title))
 	t.blank()
 	for _, f := range list {
-		t.head(t.paint.with(cyan), "  "+line(placeOf(f)), line(weight(f)), line(ruleName(f)))
-		detail := resourceName(f.Resource)
+		t.head(t.paint.with(cyan), "  "+line(placeOf(f)), line(weight(f)), line(ruleName(f.Policy, f.Rule)))
+		detail := f.Resource.String()
 		if f.Exemption != nil {
 			detail += ", " + exemptionWords(f.Exemption)
 		}

@@ -146,7 +146,7 @@ func decide(t testing.TB, at string, update bool) (answer, why string) {
 		switch {
 		case res.Blocks():
 			answer = "deny"
-		case res.Result == report.Unknown && res.Action == "enforce":
+		case res.Result == report.Unknown && res.Action == report.Enforce:
 			answer = "unknown"
 		case bad && answer == "allow" && res.Warn:
 			answer = "warn"
@@ -233,7 +233,7 @@ func (c *loaded) checkGoldens(t *testing.T, goldens []golden, rows, texts *tally
 		return fmt.Sprintf("%s %q", found[0].status, found[0].Message)
 	}
 	elsewhere := func(g golden) bool {
-		return len(find(g)) == 0 && c.unanswered(Row{Rule: strings.TrimPrefix(g.Rule, "autogen-")}, g.Policy).Reason == notEvaluated
+		return len(find(g)) == 0 && c.unanswered(report.TestRow{Rule: strings.TrimPrefix(g.Rule, "autogen-")}, g.Policy).Reason == notEvaluated
 	}
 	for _, g := range goldens {
 		if elsewhere(g) {
@@ -243,7 +243,7 @@ func (c *loaded) checkGoldens(t *testing.T, goldens []golden, rows, texts *tally
 		found := find(g)
 		right := len(found) > 0
 		for _, a := range found {
-			right = right && a.status == g.Result && (a.Message == g.Message || a.status == "pass")
+			right = right && string(a.status) == g.Result && (a.Message == g.Message || a.status == report.Pass)
 		}
 		texts.add("in scope", right)
 		if !right {
@@ -268,7 +268,7 @@ func (c *loaded) checkGoldens(t *testing.T, goldens []golden, rows, texts *tally
 			found := find(g)
 			right := len(found) > 0
 			for _, a := range found {
-				row := c.judge(Row{Expected: want.Result}, want, a)
+				row := c.judge(report.TestRow{Expected: want.Result}, want, a)
 				right = right && (row.OK || row.Excluded)
 			}
 			rows.add(strings.SplitN(at, "/", 3)[1], right)

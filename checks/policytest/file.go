@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -46,32 +45,32 @@ type test struct {
 
 // expectation is one entry of "results".
 type expectation struct {
-	Policy                string   `json:"policy"`
-	Rule                  string   `json:"rule"`
-	Result                string   `json:"result"`
-	Kind                  string   `json:"kind"`
-	Resources             []string `json:"resources"` // "name" or "namespace/name"
-	ResourceSpecs         any      `json:"resourceSpecs"`
-	PatchedResources      string   `json:"patchedResources"`
-	GeneratedResource     string   `json:"generatedResource"`
-	GeneratedResources    []string `json:"generatedResources"`
-	CloneSourceResource   string   `json:"cloneSourceResource"`
-	FailOnMissing         bool     `json:"failOnMissingResources"`
-	Operation             string   `json:"operation"`
-	ValidatingPolicy      bool     `json:"isValidatingPolicy"`
-	MutatingPolicy        bool     `json:"isMutatingPolicy"`
-	GeneratingPolicy      bool     `json:"isGeneratingPolicy"`
-	DeletingPolicy        bool     `json:"isDeletingPolicy"`
-	ImageValidatingPolicy bool     `json:"isImageValidatingPolicy"`
-	ValidatingAdmission   bool     `json:"isValidatingAdmissionPolicy"`
-	MutatingAdmission     bool     `json:"isMutatingAdmissionPolicy"`
+	Policy                string        `json:"policy"`
+	Rule                  string        `json:"rule"`
+	Result                report.Result `json:"result"`
+	Kind                  string        `json:"kind"`
+	Resources             []string      `json:"resources"` // "name" or "namespace/name"
+	ResourceSpecs         any           `json:"resourceSpecs"`
+	PatchedResources      string        `json:"patchedResources"`
+	GeneratedResource     string        `json:"generatedResource"`
+	GeneratedResources    []string      `json:"generatedResources"`
+	CloneSourceResource   string        `json:"cloneSourceResource"`
+	FailOnMissing         bool          `json:"failOnMissingResources"`
+	Operation             string        `json:"operation"`
+	ValidatingPolicy      bool          `json:"isValidatingPolicy"`
+	MutatingPolicy        bool          `json:"isMutatingPolicy"`
+	GeneratingPolicy      bool          `json:"isGeneratingPolicy"`
+	DeletingPolicy        bool          `json:"isDeletingPolicy"`
+	ImageValidatingPolicy bool          `json:"isImageValidatingPolicy"`
+	ValidatingAdmission   bool          `json:"isValidatingAdmissionPolicy"`
+	MutatingAdmission     bool          `json:"isMutatingAdmissionPolicy"`
 }
 
 // file is one test file in work.
 type file struct {
 	*Input
 	path   string
-	rows   []Row
+	rows   []report.TestRow
 	errors []report.Problem
 	read   map[string][]policy.Source // what was read so far: the tests of a file share policies
 	visit  func(*loaded)              // sees every test with its answers; may be nil
@@ -147,7 +146,7 @@ type loaded struct {
 // answer is what one rule said about one object.
 type answer struct {
 	engine.Result
-	status string
+	status report.Result
 	object admission.Identity
 }
 
@@ -294,19 +293,23 @@ func (c *loaded) answer(ctx context.Context) {
 	for _, o := range c.objects {
 		id := admission.IdentityOf(o)
 		for _, r := range c.reviewer.Review(ctx, eval.Review{Object: o}) {
-			status := string(r.Outcome)
+			status := report.Result(r.Outcome)
 			switch {
 			case r.Tolerated && r.Enforce:
-				status = string(engine.Skip)
+				status = report.Skip
 			case r.Outcome == engine.Fail && r.Policy.Unscored:
-				status = "warn"
+				status = report.Warn
 			}
 			c.answers = append(c.answers, answer{r, status, id})
 		}
 	}
 }
 
-var statuses = map[string]bool{"pass": true, "fail": true, "skip": true, "warn": true, "error": true}
-
-// names lists the results that can be expected.
-func names() string { return strings.Join(slices.Sorted(maps.Keys(statuses)), ", ") }
+// canExpect reports whether a test can expect a result.
+func canExpect(r report.Result) bool {
+	switch r {
+	case report.Error, report.Fail, report.Pass, report.Skip, report.Warn:
+		return true
+	}
+	return false
+}

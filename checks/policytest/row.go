@@ -13,13 +13,13 @@ import (
 )
 
 // compare answers the rows of one expected result: one for each rule that answered for each object it is about.
-func (c *loaded) compare(file string, line int, want *expectation) []Row {
+func (c *loaded) compare(file string, line int, want *expectation) []report.TestRow {
 	name := want.Policy
 	if _, after, ok := strings.Cut(name, "/"); ok {
 		name = after
 	}
-	row := Row{File: file, Line: line, Policy: want.Policy, Rule: want.Rule, Expected: want.Result}
-	var rows []Row
+	row := report.TestRow{File: file, Line: line, Policy: want.Policy, Rule: want.Rule, Expected: want.Result}
+	var rows []report.TestRow
 	for _, o := range c.about(want) {
 		id := admission.IdentityOf(o)
 		if c.Match != nil && !c.Match(want.Policy, want.Rule, id.Name) {
@@ -70,13 +70,13 @@ func sameRule(want, got string) bool {
 }
 
 // judge compares an answer with what was expected.
-func (c *loaded) judge(row Row, want *expectation, a *answer) Row {
+func (c *loaded) judge(row report.TestRow, want *expectation, a *answer) report.TestRow {
 	if a.Rule != "" {
 		row.Rule = a.Rule
 	}
 	row.Actual, row.Reason = a.status, a.Message
-	if !statuses[want.Result] {
-		row.Reason = fmt.Sprintf("the expected result %q is none of %s", want.Result, names())
+	if !canExpect(want.Result) {
+		row.Reason = fmt.Sprintf("the expected result %q is none of error, fail, pass, skip, warn", want.Result)
 		return row
 	}
 	if want.PatchedResources != "" && a.Mutation && a.Outcome == engine.Pass {
@@ -85,13 +85,13 @@ func (c *loaded) judge(row Row, want *expectation, a *answer) Row {
 			row.Excluded, row.Reason = true, want.PatchedResources+" does not hold the object: nothing was compared"
 			return row
 		case !ok:
-			row.Actual, row.Reason = string(engine.Fail), want.PatchedResources+" does not hold the object"
+			row.Actual, row.Reason = report.Fail, want.PatchedResources+" does not hold the object"
 		case !same:
-			row.Actual, row.Reason = string(engine.Fail), "the patched object is not the one in "+want.PatchedResources
+			row.Actual, row.Reason = report.Fail, "the patched object is not the one in "+want.PatchedResources
 		}
 	}
 	// What needs a cluster ends in an error where there is none.
-	row.OK = row.Actual == want.Result || row.Actual == string(engine.Unknown) && want.Result == string(engine.Error)
+	row.OK = row.Actual == want.Result || row.Actual == report.Unknown && want.Result == report.Error
 	return row
 }
 

@@ -12,7 +12,6 @@ import (
 	"io/fs"
 	"path"
 	"runtime"
-	"slices"
 	"sync"
 	"time"
 
@@ -35,28 +34,6 @@ type Input struct {
 	Match func(policy, rule, resource string) bool
 }
 
-// Report is the outcome of a run, and the stable form of "lintel test -o json".
-type Report struct {
-	Rows    []Row            `json:"rows"`   // in the order of the files and their results
-	Errors  []report.Problem `json:"errors"` // what kept a test, or a part of it, from running
-	Summary Summary          `json:"summary"`
-}
-
-// Row compares one expected result with one answer about one object.
-type Row = report.TestRow
-
-// Summary counts rows. Excluded ones are not among the checked.
-type Summary struct {
-	Files    int `json:"files"`
-	Checked  int `json:"checked"`
-	Passed   int `json:"passed"`
-	Failed   int `json:"failed"`
-	Excluded int `json:"excluded"`
-}
-
-// OK says whether all tests could be run and none of their rows failed.
-func (r *Report) OK() bool { return len(r.Errors) == 0 && r.Summary.Failed == 0 }
-
 // Find lists the test files in a folder of a file system and those below, in the order of their paths.
 func Find(files fs.FS, dir string) ([]string, error) {
 	var out []string
@@ -71,9 +48,9 @@ func Find(files fs.FS, dir string) ([]string, error) {
 
 // Run runs tests, several at a time. What is wrong with their files is in the report, and the other tests still
 // run; the error is that of the context.
-func Run(ctx context.Context, in Input) (*Report, error) {
+func Run(ctx context.Context, in Input) (*report.TestRun, error) {
 	type result struct {
-		rows   []Row
+		rows   []report.TestRow
 		errors []report.Problem
 	}
 	results := make([]result, len(in.Tests))
@@ -100,32 +77,16 @@ func Run(ctx context.Context, in Input) (*Report, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	out := &Report{Rows: []Row{}, Errors: []report.Problem{}}
+	out := &report.TestRun{Rows: []report.TestRow{}, Errors: []report.Problem{}}
 	out.Summary.Files = len(in.Tests)
 	for _, r := range results {
 		out.Rows = append(out.Rows, r.rows...)
 		out.Errors = append(out.Errors, r.errors...)
 	}
 	// Several tests often share a broken policy.
-	slices.SortStableFunc(out.Errors, func(a, b report.Problem) int {
-		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Message, b.Message))
-	})
-	out.Errors = slices.Compact(out.Errors)
-	for _, row := range out.Rows {
-		out.Summary.add(row)
+	out.Errors = report.SortProblems(out.Errors)
+	for i := range out.Rows {
+		out.Summary.Count(&out.Rows[i])
 	}
 	return out, nil
-}
-
-func (s *Summary) add(r Row) {
-	switch {
-	case r.Excluded:
-		s.Excluded++
-		return
-	case r.OK:
-		s.Passed++
-	default:
-		s.Failed++
-	}
-	s.Checked++
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 const (
@@ -46,7 +48,7 @@ func files(results string) fstest.MapFS {
 	}
 }
 
-func run(t *testing.T, f fstest.MapFS, change func(*Input)) *Report {
+func run(t *testing.T, f fstest.MapFS, change func(*Input)) *report.TestRun {
 	t.Helper()
 	tests, err := Find(f, ".")
 	if err != nil {
@@ -95,7 +97,7 @@ func TestRows(t *testing.T) {
 				if row.Excluded {
 					state = "excluded: " + row.Reason
 				}
-				got = append(got, row.Resource.Name+" "+row.Actual+" "+state)
+				got = append(got, row.Resource.Name+" "+string(row.Actual)+" "+state)
 			}
 			if strings.Join(got, "\n") != strings.Join(c.want, "\n") {
 				t.Errorf("%q, want %q", got, c.want)
@@ -117,7 +119,7 @@ func TestContext(t *testing.T) {
 	var got []string
 	r := run(t, f, nil)
 	for _, row := range r.Rows {
-		got = append(got, row.Policy+" "+row.Resource.Name+" "+row.Actual)
+		got = append(got, row.Policy+" "+row.Resource.Name+" "+string(row.Actual))
 	}
 	if want := []string{"arch good pass", "arch bad fail", "limit good pass"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q; %v", got, want, r.Errors)

@@ -3,6 +3,7 @@ package policytest
 import (
 	"slices"
 
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
@@ -59,7 +60,7 @@ func policyFiles(sources []policy.Source, compiled *engine.Policies, problems []
 }
 
 // unanswered is the row of an object that no rule of the policy answered for.
-func (c *loaded) unanswered(row Row, name string) Row {
+func (c *loaded) unanswered(row report.TestRow, name string) report.TestRow {
 	i := slices.IndexFunc(c.policies, func(p policyFile) bool { return p.name == name })
 	if i < 0 {
 		// A policy that could not be read at all leaves no name, only an error.

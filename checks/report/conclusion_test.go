@@ -4,8 +4,8 @@ import "testing"
 
 func TestConclude(t *testing.T) {
 	blocking := Finding{Result: Fail, Blocks: true, New: true}
-	waiting := Finding{Result: Fail, Blocks: true, New: true, Exemption: &Exemption{Exception: "n/e", State: "pending"}}
-	expired := Finding{Result: Fail, Blocks: true, New: true, Exemption: &Exemption{Exception: "n/e", State: "expired"}}
+	waiting := Finding{Result: Fail, Blocks: true, New: true, Exemption: &Exemption{Exception: "n/e", State: Pending}}
+	expired := Finding{Result: Fail, Blocks: true, New: true, Exemption: &Exemption{Exception: "n/e", State: Expired}}
 	warning := Finding{Result: Warn, New: true}
 	unknown := Finding{Result: Unknown, New: true}
 	old := Finding{Result: Fail}

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"slices"
+	"strings"
 )
 
 // Result is what one rule said about one resource. Passes are counted in Stats and are no findings.
@@ -26,6 +27,23 @@ const (
 	Enforce Action = "enforce" // the request is denied
 	Audit   Action = "audit"   // it is reported
 )
+
+// ResultOf returns the result of a rule that came to an outcome; those of package engine have the same words. A failure
+// of a rule that is not enforced is a warning.
+func ResultOf[Outcome ~string](outcome Outcome, enforced bool) Result {
+	if r := Result(outcome); r != Fail || enforced {
+		return r
+	}
+	return Warn
+}
+
+// ActionOf returns the action of a rule that is enforced, or is not.
+func ActionOf(enforced bool) Action {
+	if enforced {
+		return Enforce
+	}
+	return Audit
+}
 
 // Side is the side of a change that a place is on.
 type Side string
@@ -69,8 +87,8 @@ type Resource struct {
 	Name       string `json:"name"`
 }
 
-// String is the resource as people name it: kind, and namespace/name.
-func (r Resource) String() string { return r.Kind + " " + Name(r.Namespace, r.Name) }
+// String is the resource as people name it: kind, and namespace/name. What is empty takes no room.
+func (r Resource) String() string { return strings.TrimSpace(r.Kind + " " + Name(r.Namespace, r.Name)) }
 
 // Name is how a report names a policy or an exception: namespace/name, or the name alone where there is no namespace.
 func Name(namespace, name string) string {
@@ -80,6 +98,9 @@ func Name(namespace, name string) string {
 	return namespace + "/" + name
 }
 
+// Enclosing is how a place was found that only encloses the field.
+const Enclosing = "enclosing"
+
 // Origin is the place a person must edit to change a field. Lines and columns count from 1; EndColumn is
 // the column behind the last character. Zero columns mean whole lines.
 type Origin struct {
@@ -88,7 +109,7 @@ type Origin struct {
 	EndLine     int     `json:"endLine"`
 	StartColumn int     `json:"startColumn"`
 	EndColumn   int     `json:"endColumn"`
-	How         string  `json:"how"` // identity, writer, search or enclosing
+	How         string  `json:"how"` // identity, writer, search or Enclosing
 	Side        Side    `json:"side,omitempty"`
 	Changed     bool    `json:"changed"`           // whether the change touches this file
 	Chain       []Place `json:"chain"`             // what this value replaced, nearest layer first

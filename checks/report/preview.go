@@ -117,20 +117,6 @@ type PreviewFinding struct {
 	Exception string  `json:"exception,omitempty"` // namespace/name of what lets it through, or did
 }
 
-// TestRow compares one expected result of a policy test with one answer about one object.
-type TestRow struct {
-	File     string   `json:"file"`
-	Line     int      `json:"line"` // of the expected result
-	Policy   string   `json:"policy"`
-	Rule     string   `json:"rule"`     // the rule that answered, else the one that was expected to
-	Resource Resource `json:"resource"` // namespaced kinds and others alike are in "default" when they name nothing else
-	Expected string   `json:"expected"`
-	Actual   string   `json:"actual"` // empty when no rule answered
-	OK       bool     `json:"ok"`
-	Excluded bool     `json:"excluded"` // nothing was compared; OK is then false
-	Reason   string   `json:"reason"`   // why it is not OK, or the message of the rule
-}
-
 // PreviewTests is what the policy tests said that lie beside what the change edits.
 type PreviewTests struct {
 	Files    []string  `json:"files"` // that were run

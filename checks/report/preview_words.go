@@ -180,20 +180,3 @@ func (p *Preview) SetNotices(settings string, has func(path string) bool) {
 	}
 	p.Notices = list
 }
-
-// Words says what is wrong with a row that failed.
-func (t *TestRow) Words() string {
-	name := t.Policy
-	if t.Rule != "" {
-		name += " / " + t.Rule
-	}
-	got := "got " + t.Actual
-	if t.Actual == "" {
-		got = "got no result"
-	}
-	words := fmt.Sprintf("the policy test fails: %s should be %q for %s, %s", name, t.Expected, t.Resource, got)
-	if t.Reason != "" {
-		words += ": " + t.Reason
-	}
-	return words
-}

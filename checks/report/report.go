@@ -78,7 +78,14 @@ type Problem struct {
 
 // Compare orders problems by place, then by what they say.
 func (p Problem) Compare(q Problem) int {
-	return cmp.Or(cmp.Compare(p.Path, q.Path), cmp.Compare(p.Line, q.Line), cmp.Compare(p.Message, q.Message))
+	return cmp.Or(cmp.Compare(p.Path, q.Path), cmp.Compare(p.Line, q.Line), cmp.Compare(p.Column, q.Column),
+		cmp.Compare(p.Message, q.Message))
+}
+
+// SortProblems sorts a list and drops what it says twice. It changes the list.
+func SortProblems(list []Problem) []Problem {
+	slices.SortStableFunc(list, Problem.Compare)
+	return slices.Compact(list)
 }
 
 // String is the problem as one line: path:line: message.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,11 +15,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lintel-bot/lintel/bot/sandbox"
+	"github.com/lintel-bot/lintel/checks/output"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/kustomization"
-	"github.com/lintel-bot/lintel/render/origin"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
@@ -55,8 +55,8 @@ func newBlameCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.repo, "repo", ".", "a folder of the repository")
 	f.StringVar(&o.rev, "rev", "", "the commit to read (default: the work tree)")
-	f.StringVarP(&o.output, "output", "o", "text", "text or json")
-	f.StringVar(&o.color, "color", "auto", "color the text by file: auto, always or never")
+	addOutputFlag[[]report.BlamedResource](cmd, &o.output)
+	addColorFlag(cmd, &o.color, "color the text by file")
 	f.StringVar(&o.as, "as", "", "render the root as the Argo CD Application or Flux Kustomization of this name deploys it")
 	f.BoolVar(&o.chain, "chain", false, "print below a line what its value replaced")
 	f.Lookup("color").NoOptDefVal = "always"
@@ -65,9 +65,6 @@ func newBlameCommand() *cobra.Command {
 
 func runBlame(cmd *cobra.Command, o blameOptions, root string) error {
 	ctx := cmd.Context()
-	if o.output != "text" && o.output != "json" {
-		return fmt.Errorf("unknown output format %q: use text or json", o.output)
-	}
 	repo, err := openRepository(ctx, o.repo)
 	if err != nil {
 		return err
@@ -82,17 +79,18 @@ func runBlame(cmd *cobra.Command, o blameOptions, root string) error {
 	if err != nil || rendering == nil {
 		return err
 	}
-	if o.output == "json" {
-		err = writeBlameJSON(cmd.OutOrStdout(), rendering)
-	} else {
-		err = writeBlame(cmd.OutOrStdout(), rendering, blameStyle{color: useColor(o.color), width: terminalWidth(), chain: o.chain})
-	}
+	resources, err := blamed(rendering.Resources)
 	if err != nil {
+		return err
+	}
+	options := outputOptions(o.color)
+	options.Chain = o.chain
+	if err := output.Write(o.output, cmd.OutOrStdout(), resources, options); err != nil {
 		return err
 	}
 	problems = append(problems, rendering.Broken()...)
 	for _, p := range problems {
-		fmt.Fprintf(cmd.ErrOrStderr(), "lintel: %s\n", visible(p.Error()))
+		fmt.Fprintf(cmd.ErrOrStderr(), "lintel: %s\n", output.Visible(p.Error()))
 	}
 	if len(problems) > 0 {
 		return exitUnable
@@ -187,7 +185,7 @@ func blame(ctx context.Context, t *tree.Tree, repo *repository, root, as string,
 	renderer := render.New(set, render.Config{Namespaced: kinds.HasNamespace})
 	switch {
 	case root == "":
-		return nil, nil, listRoots(out, set)
+		return nil, nil, output.Write("text", out, listRoots(set), output.Options{})
 	case as != "":
 		return blameDeployed(ctx, set, renderer, paths, as)
 	}
@@ -279,81 +277,17 @@ func blameDeployed(ctx context.Context, set *roots.Set, renderer *render.Rendere
 	return nil, nil, fmt.Errorf("%q does not deploy this folder; these do: %s", as, strings.Join(slices.Compact(names), ", "))
 }
 
-func listRoots(w io.Writer, set *roots.Set) error {
+// listRoots lists the roots of a repository.
+func listRoots(set *roots.Set) []report.ListedRoot {
 	kinds := map[roots.Kind]string{roots.Kustomization: "kustomization", roots.Folder: "manifests",
 		roots.Application: "application", roots.ApplicationSet: "applicationset", roots.FluxKustomization: "flux"}
+	var list []report.ListedRoot
 	for _, r := range set.All() {
-		as := ""
+		one := report.ListedRoot{Kind: kinds[r.Kind], Path: r.Path}
 		if r.Object != "" {
-			as = " --as " + set.Name(r)
+			one.As = set.Name(r)
 		}
-		if _, err := fmt.Fprintf(w, "%-14s %s%s\n", kinds[r.Kind], visible(r.Path), visible(as)); err != nil {
-			return err
-		}
+		list = append(list, one)
 	}
-	return nil
-}
-
-// The JSON form, which is stable.
-type (
-	blamedResource struct {
-		Resource resourceID    `json:"resource"`
-		Fields   []blamedField `json:"fields"`
-	}
-	resourceID struct {
-		APIVersion string `json:"apiVersion"`
-		Kind       string `json:"kind"`
-		Namespace  string `json:"namespace,omitempty"`
-		Name       string `json:"name"`
-	}
-	blamedField struct {
-		Field  string      `json:"field"` // JSON pointer (RFC 6901)
-		Value  any         `json:"value"`
-		Origin blamedPlace `json:"origin"`
-	}
-	blamedPlace struct {
-		Path        string       `json:"path"`
-		StartLine   int          `json:"startLine"`
-		EndLine     int          `json:"endLine"`
-		StartColumn int          `json:"startColumn,omitempty"`
-		EndColumn   int          `json:"endColumn,omitempty"`
-		How         origin.How   `json:"how"`
-		Role        string       `json:"role"`
-		Missing     string       `json:"missing,omitempty"`
-		Chain       []blamedLink `json:"chain,omitempty"`
-	}
-	blamedLink struct {
-		Path      string `json:"path"`
-		StartLine int    `json:"startLine"`
-		EndLine   int    `json:"endLine"`
-		Role      string `json:"role"`
-		Value     string `json:"value,omitempty"`
-	}
-)
-
-func writeBlameJSON(w io.Writer, r *render.Rendering) error {
-	out := []blamedResource{}
-	for _, res := range r.Resources {
-		meta, _ := res.Object["metadata"].(map[string]any)
-		text := func(m map[string]any, key string) string { s, _ := m[key].(string); return s }
-		one := blamedResource{Fields: []blamedField{}, Resource: resourceID{
-			APIVersion: text(res.Object, "apiVersion"), Kind: text(res.Object, "kind"), Namespace: text(meta, "namespace"), Name: text(meta, "name")}}
-		for _, f := range res.Fields() {
-			if !f.Scalar() {
-				continue
-			}
-			p := res.Origin(f.Pointer)
-			place := blamedPlace{Path: p.Path, StartLine: p.StartLine, EndLine: p.EndLine, StartColumn: p.StartColumn, EndColumn: p.EndColumn,
-				How: p.How, Role: p.Role, Missing: p.Missing}
-			for _, l := range p.Chain {
-				place.Chain = append(place.Chain, blamedLink(l))
-			}
-			one.Fields = append(one.Fields, blamedField{Field: f.Pointer, Value: f.Value(), Origin: place})
-		}
-		out = append(out, one)
-	}
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(out)
+	return list
 }

@@ -7,13 +7,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/lintel-bot/lintel/bot/sandbox"
 	"github.com/lintel-bot/lintel/checks/output"
@@ -54,8 +52,8 @@ func newCheckCommand() *cobra.Command {
 	f.BoolVar(&o.noCache, "no-cache", false, "neither use nor keep what other checks left in the user's cache folder")
 	f.StringArrayVar(&o.approve, "approve", nil, "treat this exception file of the change as approved (may be repeated)")
 	f.StringVar(&o.drafts, "draft-exceptions", "", "write exceptions for what blocks to this file, - for the standard output; the report then goes to the standard error")
-	f.StringVarP(&o.output, "output", "o", "text", "one of "+strings.Join(output.Names(), ", "))
-	f.StringVar(&o.color, "color", "auto", "color the text: auto, always or never")
+	addOutputFlag[*report.Report](cmd, &o.output)
+	addColorFlag(cmd, &o.color, "color the text")
 	f.DurationVar(&o.timeout, "timeout", sandbox.DefaultTimeout, "end the check after this time")
 	cmd.MarkFlagsMutuallyExclusive("head", "worktree")
 	return cmd
@@ -63,9 +61,6 @@ func newCheckCommand() *cobra.Command {
 
 func runCheck(cmd *cobra.Command, o checkOptions) error {
 	ctx := cmd.Context()
-	if !slices.Contains(output.Names(), o.output) {
-		return &output.UnknownError{Name: o.output}
-	}
 	repo, err := openRepository(ctx, o.repo)
 	if err != nil {
 		return err
@@ -91,12 +86,11 @@ func runCheck(cmd *cobra.Command, o checkOptions) error {
 	if err != nil {
 		return fmt.Errorf("the check could not be run: %w", err)
 	}
-	options := output.Options{Color: useColor(o.color), Width: terminalWidth(), Version: version().number}
 	out := cmd.OutOrStdout()
 	if o.drafts == "-" {
 		out = cmd.ErrOrStderr()
 	}
-	if err := output.Write(o.output, out, rep, options); err != nil {
+	if err := output.Write(o.output, out, rep, outputOptions(o.color)); err != nil {
 		return err
 	}
 	if err := writeDrafts(cmd, o.drafts, rep.Drafts); err != nil {
@@ -191,25 +185,4 @@ func (r *repository) inside(ctx context.Context, file string) (string, error) {
 		return "", errors.New("--approve " + file + ": name the file as it is called in the repository")
 	}
 	return name, nil
-}
-
-func useColor(mode string) bool {
-	switch mode {
-	case "always":
-		return true
-	case "never":
-		return false
-	}
-	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(os.Stdout.Fd()))
-}
-
-// terminalWidth is how many columns text may take; 0 lets the format choose.
-func terminalWidth() int {
-	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
-		return n
-	}
-	if n, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
-		return n
-	}
-	return 0
 }

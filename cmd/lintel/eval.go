@@ -52,17 +52,14 @@ func newEvalCommand() *cobra.Command {
 	f.StringVar(&o.values, "values", "", "a file of kind Values with variables and namespace labels")
 	f.StringVar(&o.userInfo, "userinfo", "", "a file of kind UserInfo with who asks")
 	f.StringVar(&o.operation, "operation", "", "CREATE, UPDATE, DELETE or CONNECT (default: UPDATE for what --old holds, else CREATE)")
-	f.StringVarP(&o.output, "output", "o", "text", "text or json")
-	f.StringVar(&o.color, "color", "auto", "color the text: auto, always or never")
+	addOutputFlag[*report.Evaluation](cmd, &o.output)
+	addColorFlag(cmd, &o.color, "color the text")
 	_ = cmd.MarkFlagRequired("policy") // the flags exist
 	_ = cmd.MarkFlagRequired("resource")
 	return cmd
 }
 
 func runEval(cmd *cobra.Command, o evalOptions) error {
-	if o.output != "text" && o.output != "json" {
-		return fmt.Errorf("unknown output format %q: choose one of text, json", o.output)
-	}
 	in, problems, err := o.input(cmd)
 	if err != nil {
 		return err
@@ -80,12 +77,7 @@ func runEval(cmd *cobra.Command, o evalOptions) error {
 	if err != nil {
 		return fmt.Errorf("the resources could not be reviewed: %w", err)
 	}
-	if o.output == "json" {
-		err = output.EvalJSON(cmd.OutOrStdout(), rep)
-	} else {
-		err = output.EvalText(cmd.OutOrStdout(), rep, output.TextOptions{Color: useColor(o.color), Width: terminalWidth()})
-	}
-	if err != nil {
+	if err := output.Write(o.output, cmd.OutOrStdout(), rep, outputOptions(o.color)); err != nil {
 		return err
 	}
 	if rep.Conclusion == report.Failure {

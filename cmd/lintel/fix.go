@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,26 +14,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lintel-bot/lintel/checks/fix"
+	"github.com/lintel-bot/lintel/checks/output"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
 type fixOptions struct {
 	check  bool
 	output string
-}
-
-// fixReport is what "lintel fix -o json" writes.
-type fixReport struct {
-	Edits []fix.Edit `json:"edits"`
-	Left  []fixLeft  `json:"left"`
-	Files []string   `json:"files"`
-}
-
-type fixLeft struct {
-	Path    string `json:"path"`
-	Line    int    `json:"line"`
-	Column  int    `json:"column"`
-	Message string `json:"message"`
 }
 
 func newFixCommand() *cobra.Command {
@@ -52,20 +39,17 @@ func newFixCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return runFix(cmd, args, o) },
 	}
 	cmd.Flags().BoolVar(&o.check, "check", false, "write nothing, exit with 1 if something would be rewritten")
-	cmd.Flags().StringVarP(&o.output, "output", "o", "text", "text or json")
+	addOutputFlag[*report.Fixes](cmd, &o.output)
 	return cmd
 }
 
 func runFix(cmd *cobra.Command, args []string, o fixOptions) error {
-	if !slices.Contains([]string{"text", "json"}, o.output) {
-		return fmt.Errorf("unknown output %q: use text or json", o.output)
-	}
 	files, err := fixFiles(args)
 	if err != nil {
 		return err
 	}
 	broken := false // a file could not be understood
-	report := fixReport{Edits: []fix.Edit{}, Left: []fixLeft{}, Files: []string{}}
+	fixes := &report.Fixes{Edits: []report.FixEdit{}, Left: []report.FixLeft{}, Files: []string{}, Proposed: o.check}
 	for _, name := range files {
 		if err := cmd.Context().Err(); err != nil {
 			return err
@@ -80,64 +64,29 @@ func runFix(cmd *cobra.Command, args []string, o fixOptions) error {
 		r := fix.File(policy.Source{Path: filepath.ToSlash(name), Data: data})
 		for _, l := range r.Left {
 			broken = broken || !l.Warning
-			report.Left = append(report.Left, fixLeft{l.Path, l.Line, l.Column, l.Message})
+			fixes.Left = append(fixes.Left, report.FixLeft{Path: l.Path, Line: l.Line, Column: l.Column, Message: l.Message})
 		}
 		if len(r.Edits) == 0 {
 			continue
 		}
-		report.Edits = append(report.Edits, r.Edits...)
-		report.Files = append(report.Files, r.Path)
+		fixes.Edits = append(fixes.Edits, r.Edits...)
+		fixes.Files = append(fixes.Files, r.Path)
 		if !o.check {
 			if err := replaceFile(name, r.Data); err != nil {
 				return err
 			}
 		}
 	}
-	if err := report.write(cmd.OutOrStdout(), o); err != nil {
+	if err := output.Write(o.output, cmd.OutOrStdout(), fixes, output.Options{}); err != nil {
 		return err
 	}
 	switch {
 	case broken:
 		return exitUnable
-	case o.check && len(report.Edits) > 0:
+	case o.check && len(fixes.Edits) > 0:
 		return exitBlocked
 	}
 	return nil
-}
-
-func (r *fixReport) write(w io.Writer, o fixOptions) error {
-	if o.output == "json" {
-		e := json.NewEncoder(w)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "  ")
-		return e.Encode(r)
-	}
-	var b strings.Builder
-	for _, e := range r.Edits {
-		fmt.Fprintf(&b, "%s:%d:%d: %s\n", e.Path, e.Line, e.Column, e.Message)
-	}
-	for _, l := range r.Left {
-		fmt.Fprintf(&b, "%s:%d:%d: left as it is: %s\n", l.Path, l.Line, l.Column, l.Message)
-	}
-	done := "rewritten"
-	if o.check {
-		done = "to rewrite"
-	}
-	switch {
-	case len(r.Edits) > 0:
-		fmt.Fprintf(&b, "%s %s in %s\n", count(len(r.Edits), "place"), done, count(len(r.Files), "file"))
-	case len(r.Left) == 0:
-		b.WriteString("nothing is deprecated\n")
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // fixFiles lists the files that were named and those in folders that were named.

@@ -1,10 +1,16 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/rogpeppe/go-internal/txtar"
 )
 
 func TestMain(m *testing.M) {
@@ -18,6 +24,10 @@ func TestMain(m *testing.M) {
 // Each script is a git repository and what the command line says about it.
 func TestScripts(t *testing.T) {
 	cache := t.TempDir()
+	repositories, err := filepath.Abs("testdata/repository")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
@@ -25,6 +35,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 			e.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 			e.Setenv("XDG_CACHE_HOME", cache)
+			e.Setenv("REPOSITORIES", repositories)
 			for _, who := range []string{"AUTHOR", "COMMITTER"} {
 				e.Setenv("GIT_"+who+"_NAME", "t")
 				e.Setenv("GIT_"+who+"_EMAIL", "t@example.com")
@@ -33,19 +44,75 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"commit": commit,
+			"commit": commit, "change": change, "unpack": unpack, "exits": exits,
 		},
 	})
 }
 
-// commit adds everything in the repository and commits it; the first call makes the repository.
+// commit adds everything in the repository and commits it; the first call makes the repository. What the folders
+// .next and .want hold is for the script alone.
 func commit(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: commit")
 	}
 	if _, err := os.Stat(ts.MkAbs(".git")); err != nil {
 		ts.Check(ts.Exec("git", "init", "--quiet", "--initial-branch=main"))
+		ts.Check(os.WriteFile(ts.MkAbs(".git/info/exclude"), []byte("/.next/\n/.want/\n"), 0o600))
 	}
 	ts.Check(ts.Exec("git", "add", "--all"))
 	ts.Check(ts.Exec("git", "commit", "--quiet", "--allow-empty", "--message", "change"))
+}
+
+// change commits everything, then writes the files of .next over it.
+func change(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: change")
+	}
+	commit(ts, false, nil)
+	err := filepath.WalkDir(ts.MkAbs(".next"), func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(ts.MkAbs(".next"), p)
+		if err != nil {
+			return err
+		}
+		to := ts.MkAbs(name)
+		return errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), copyFile(p, to))
+	})
+	ts.Check(err)
+}
+
+// unpack writes the files of an archive of testdata/repository, those that the script has itself excepted.
+func unpack(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: unpack NAME")
+	}
+	archive, err := txtar.ParseFile(filepath.Join(ts.Getenv("REPOSITORIES"), args[0]+".txtar"))
+	ts.Check(err)
+	for _, f := range archive.Files {
+		name := ts.MkAbs(f.Name)
+		if _, err := os.Stat(name); err == nil {
+			continue
+		}
+		ts.Check(os.MkdirAll(filepath.Dir(name), 0o755))
+		ts.Check(os.WriteFile(name, f.Data, 0o644))
+	}
+}
+
+// exits runs a command that ends with an exit code: exits 2 lintel check --base none.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND...")
+	}
+	code := 0
+	var failed *exec.ExitError
+	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &failed) {
+		code = failed.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if fmt.Sprint(code) != args[0] {
+		ts.Fatalf("exit code %d, want %s", code, args[0])
+	}
 }

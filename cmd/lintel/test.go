@@ -13,6 +13,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/output"
 	"github.com/lintel-bot/lintel/checks/policytest"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/pattern"
 )
 
@@ -37,8 +38,8 @@ func newTestCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return runTest(cmd, o, args) },
 	}
 	f := cmd.Flags()
-	f.StringVarP(&o.output, "output", "o", "text", "text, json or junit")
-	f.StringVar(&o.color, "color", "auto", "color the text: auto, always or never")
+	addOutputFlag[*report.TestRun](cmd, &o.output)
+	addColorFlag(cmd, &o.color, "color the text")
 	f.StringVarP(&o.run, "run", "t", "", "only results of these names: policy=NAME,rule=NAME,resource=NAME, each may be left out or hold wildcards")
 	f.BoolVar(&o.all, "all", false, "show the rows where nothing was compared, too")
 	f.IntVar(&o.workers, "workers", 0, "test files to run at a time (default: one a processor)")
@@ -46,11 +47,6 @@ func newTestCommand() *cobra.Command {
 }
 
 func runTest(cmd *cobra.Command, o testOptions, dirs []string) error {
-	switch o.output {
-	case "text", "json", "junit":
-	default:
-		return fmt.Errorf("unknown output format %q: choose one of text, json, junit", o.output)
-	}
 	if o.workers < 0 {
 		return errors.New("--workers cannot be negative")
 	}
@@ -63,22 +59,16 @@ func runTest(cmd *cobra.Command, o testOptions, dirs []string) error {
 		return err
 	}
 	in.Match, in.Workers, in.Now = match, o.workers, time.Now().UTC()
-	report, err := policytest.Run(cmd.Context(), in)
+	run, err := policytest.Run(cmd.Context(), in)
 	if err != nil {
 		return fmt.Errorf("the tests could not be run: %w", err)
 	}
-	switch o.output {
-	case "json":
-		err = output.SuiteJSON(cmd.OutOrStdout(), report)
-	case "junit":
-		err = output.SuiteJUnit(cmd.OutOrStdout(), report)
-	default:
-		err = output.SuiteText(cmd.OutOrStdout(), report, o.all, output.TextOptions{Color: useColor(o.color), Width: terminalWidth()})
-	}
-	if err != nil {
+	options := outputOptions(o.color)
+	options.All = o.all
+	if err := output.Write(o.output, cmd.OutOrStdout(), run, options); err != nil {
 		return err
 	}
-	if !report.OK() {
+	if !run.OK() {
 		return exitBlocked
 	}
 	return nil

@@ -1,0 +1,161 @@
+package output
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	frameContext = 2 // lines shown around the marked ones
+	frameRange   = 7 // marked lines shown at most
+)
+
+// span is the marked part of a file; lines and columns (in characters) count from 1, end is behind the
+// last column. Zero columns mean whole lines.
+type span struct{ startLine, endLine, start, end int }
+
+// frame draws the marked lines with their neighbors, as wide as width, and returns nothing when the
+// excerpt does not hold the first marked line.
+//
+//	  11 |       containers:
+//	> 12 |         - name: web
+//	     |           ^^^^^^^^^
+func frame(excerpt map[int]string, s span, width int, p painter) []string {
+	if _, ok := excerpt[s.startLine]; !ok {
+		return nil
+	}
+	s.endLine = max(s.endLine, s.startLine)
+	var shown []int
+	for _, n := range slices.Sorted(maps.Keys(excerpt)) {
+		if n >= s.startLine-frameContext && n <= s.endLine+frameContext && n > 0 {
+			shown = append(shown, n)
+		}
+	}
+	digits := len(fmt.Sprint(shown[len(shown)-1]))
+	room := max(width-digits-7, 16)
+
+	single := s.startLine == s.endLine
+	marked := cells(excerpt[s.startLine])
+	from, to := 0, len(marked)
+	if single && s.start > 0 {
+		from = min(s.start-1, len(marked))
+		to = max(min(max(s.end-1, from+1), len(marked)), from)
+	} else {
+		for from < to && strings.TrimSpace(marked[from].text) == "" {
+			from++
+		}
+	}
+	left := cut(marked, from, to, room)
+
+	var out []string
+	last := 0
+	for _, n := range shown {
+		inside := n >= s.startLine && n <= s.endLine
+		if s.endLine-s.startLine >= frameRange && n >= s.startLine+frameRange-2 && n < s.endLine {
+			continue // the middle of a long range
+		}
+		if last > 0 && n != last+1 {
+			out = append(out, p.dim(strings.Repeat(" ", digits+3)+"..."))
+		}
+		last = n
+		gutter := "  "
+		if inside {
+			gutter = p.mark("> ")
+		}
+		out = append(out, strings.TrimRight(gutter+p.dim(fmt.Sprintf("%*d |", digits, n))+" "+window(cells(excerpt[n]), left, room), " "))
+		if inside && single {
+			before, under := columnsOf(marked[:from]), max(columnsOf(marked[from:to]), 1)
+			before = max(before-left, 0)
+			if left > 0 {
+				before++ // the ellipsis
+			}
+			under = max(min(under, room-before), 1)
+			out = append(out, "  "+p.dim(strings.Repeat(" ", digits)+" |")+" "+strings.Repeat(" ", before)+p.mark(strings.Repeat("^", under)))
+		}
+	}
+	return out
+}
+
+// cell is one character of a source line as it is shown.
+type cell struct {
+	text  string
+	width int
+}
+
+// cells are the characters of a source line: tabs to the next stop of four, hostile ones as escapes.
+func cells(s string) []cell {
+	var out []cell
+	column := 0
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		c := cell{text: s[i : i+n], width: runeWidth(r)}
+		switch {
+		case r == utf8.RuneError && n == 1:
+			c.text = fmt.Sprintf(`\x%02x`, s[i])
+			c.width = len(c.text)
+		case r == '\t':
+			c.width = 4 - column%4
+			c.text = strings.Repeat(" ", c.width)
+		case r == '\r' && i == len(s)-1, r == '\n':
+			c = cell{}
+		case hostile(r):
+			c.text = escape(r)
+			c.width = len(c.text)
+		}
+		out = append(out, c)
+		column += c.width
+		i += n
+	}
+	return out
+}
+
+func columnsOf(list []cell) int {
+	n := 0
+	for _, c := range list {
+		n += c.width
+	}
+	return n
+}
+
+// cut is how many columns to leave out on the left so that the marked cells fit in room.
+func cut(line []cell, from, to, room int) int {
+	start, end := columnsOf(line[:from]), columnsOf(line[:to])
+	if end <= room || start <= room/2 && columnsOf(line) <= room {
+		return 0
+	}
+	if start < room*2/3 {
+		return 0
+	}
+	return start - room/3
+}
+
+// window is the part of a line from column left, at most room wide, with an ellipsis at each cut.
+func window(line []cell, left, room int) string {
+	var b strings.Builder
+	column, used, whole := 0, 0, columnsOf(line)
+	if left > 0 && whole > 0 {
+		b.WriteString("…")
+		used = 1
+	}
+	for _, c := range line {
+		at := column
+		column += c.width
+		if at < left {
+			if column > left { // a wide character over the edge
+				b.WriteString(strings.Repeat(" ", column-left))
+				used += column - left
+			}
+			continue
+		}
+		if used+whole-at > room && used+c.width > room-1 {
+			b.WriteString("…")
+			break
+		}
+		b.WriteString(c.text)
+		used += c.width
+	}
+	return b.String()
+}

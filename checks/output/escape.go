@@ -1,0 +1,102 @@
+package output
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// hostile tells whether a character can change how the text around it is shown: control characters
+// (terminal escapes begin with one), directional overrides and other invisible format characters, line
+// and paragraph separators. The two joiners of scripts and emoji are harmless.
+func hostile(r rune) bool {
+	if r < 0x7f {
+		return r < ' '
+	}
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) && r != '\u200c' && r != '\u200d'
+}
+
+// line makes text safe to show on one line: hostile characters are written as escapes, a tab is a space,
+// line ends become spaces.
+func line(s string) string {
+	return clean(s, func(r rune) (string, bool) {
+		switch r {
+		case '\t', '\n':
+			return " ", true
+		case '\r':
+			return "", true
+		}
+		return "", false
+	})
+}
+
+// lines is like line, but keeps line ends.
+func lines(s string) string {
+	s = strings.ReplaceAll(s, "\r\n", "\n")
+	return clean(s, func(r rune) (string, bool) {
+		switch r {
+		case '\n':
+			return "\n", true
+		case '\t':
+			return " ", true
+		}
+		return "", false
+	})
+}
+
+// clean escapes what is hostile, unless special has another text for it.
+func clean(s string, special func(rune) (string, bool)) string {
+	if utf8.ValidString(s) && strings.IndexFunc(s, hostile) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError && n == 1 {
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		} else if hostile(r) {
+			if t, ok := special(r); ok {
+				b.WriteString(t)
+			} else {
+				b.WriteString(escape(r))
+			}
+		} else {
+			b.WriteRune(r)
+		}
+		i += n
+	}
+	return b.String()
+}
+
+// escape writes a character as Go and JSON do: \u001b.
+func escape(r rune) string {
+	if r > 0xffff {
+		return fmt.Sprintf(`\U%08x`, r)
+	}
+	return fmt.Sprintf(`\u%04x`, r)
+}
+
+// tame keeps a row of text from being read as a command by the log of a CI system: GitHub Actions takes
+// "::name::" at the beginning of a line and "##[name]" anywhere
+// (https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands), Azure Pipelines "##vso[".
+func tame(row string) string {
+	if rest := strings.TrimLeft(row, " "); strings.HasPrefix(rest, "::") {
+		row = row[:len(row)-len(rest)] + ": " + rest[1:]
+	}
+	return tameTags(row)
+}
+
+// tameTags is the part of tame that does not depend on where a text stands.
+func tameTags(s string) string {
+	return strings.NewReplacer("##[", "## [", "##vso[", "## vso[").Replace(s)
+}
+
+// tameWords is tame for text that another may break into lines at its spaces.
+func tameWords(s string) string {
+	words := strings.Split(s, " ")
+	for i, w := range words {
+		words[i] = tame(w)
+	}
+	return strings.Join(words, " ")
+}

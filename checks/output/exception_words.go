@@ -1,0 +1,127 @@
+package output
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// fact is one line about an exception: words of ours, and names that others wrote behind them.
+type fact struct {
+	words string
+	names []string
+	after string
+}
+
+// plain is the fact as text.
+func (f fact) plain() string {
+	return strings.TrimSpace(f.words + " " + strings.Join(f.names, ", ") + f.after)
+}
+
+// facts are what a reviewer has to know of an exception of the change, the most important first.
+func facts(e *report.Exception, a *report.Approvers) (out []fact) {
+	add := func(words string, names ...string) { out = append(out, fact{words: words, names: names}) }
+	out = append(out, decision(e, a)...)
+	if e.Lets == 0 {
+		add("covers no finding of this change")
+	} else {
+		add("lets through " + count(e.Lets, "finding", "findings") + " of this change")
+	}
+	if b := e.Beyond; b != nil {
+		looked := fmt.Sprintf("(%s in %d of %s looked at)", count(b.Resources, "resource", "resources"), b.Roots, count(b.OfRoots, "root", "roots"))
+		switch {
+		case b.Fails > 0:
+			f := fact{words: "would also cover " + count(b.Fails, "other resource that fails", "other resources that fail") + " its rules today:"}
+			for _, r := range b.Failing {
+				f.names = append(f.names, r.String())
+			}
+			if more := b.Fails - len(b.Failing); more > 0 {
+				f.after = fmt.Sprintf(" and %d more", more)
+			}
+			f.after += " " + looked
+			out = append(out, f)
+		default:
+			add("covers no other resource that fails its rules today " + looked)
+		}
+		if b.Complying > 0 {
+			add("would also cover later violations of " + count(b.Complying, "resource that keeps", "resources that keep") + " its rules today")
+		}
+	}
+	if len(e.Broad) > 0 {
+		out = append(out, fact{words: "leaves open:", names: e.Broad})
+	}
+	if !e.Expires.IsZero() {
+		words := "ends on "
+		if e.State == report.Expired {
+			words = "ended on "
+		}
+		add(words + day(e.Expires))
+	}
+	return out
+}
+
+func day(t time.Time) string { return t.UTC().Format("2 January 2006") }
+
+// decision says what the reviews came to, and what is missing.
+func decision(e *report.Exception, a *report.Approvers) (out []fact) {
+	r := e.Review
+	if r == nil {
+		if len(e.By) > 0 {
+			out = append(out, fact{words: string(e.State) + " by", names: e.By})
+		}
+		if need := approverWords(a); e.State == report.Pending && need != "" {
+			out = append(out, fact{words: "needs", names: []string{need}})
+		}
+		return out
+	}
+	votes := func(words string, list []report.Vote) {
+		f := fact{words: words}
+		for _, v := range list {
+			name := v.User + " at " + v.Commit[:min(len(v.Commit), 7)]
+			if v.Why != "" {
+				name += " (" + v.Why + ")"
+			}
+			f.names = append(f.names, name)
+		}
+		if len(list) > 0 {
+			out = append(out, f)
+		}
+	}
+	votes("approved by", r.Approved)
+	votes("changes requested by", r.Refused)
+	if e.State == report.Pending && r.Missing() > 0 {
+		more := ""
+		if len(r.Approved) > 0 {
+			more = " more"
+		}
+		words := fmt.Sprintf("needs %d%s approving review", r.Missing(), more)
+		if r.Missing() > 1 {
+			words += "s"
+		}
+		out = append(out, fact{words: words + " of exactly this content by", names: []string{strings.Join(r.Who, " or ")}})
+	}
+	votes("does not count:", r.Ignored)
+	return out
+}
+
+// upkeepWords says what is the matter with a merged exception.
+func upkeepWords(u *report.Upkeep) string {
+	var parts []string
+	switch {
+	case u.Expired && u.Expires.IsZero():
+		parts = append(parts, "has ended: since when it counts is not known")
+	case u.Expired:
+		parts = append(parts, "ended on "+day(u.Expires)+" and covers nothing any more: remove or renew it")
+	case u.Soon:
+		parts = append(parts, "ends on "+day(u.Expires)+": renew it, or fix what it covers")
+	}
+	switch {
+	case u.Unused && u.Covers > 0:
+		parts = append(parts, "is not needed any more: what it is about ("+count(u.Covers, "resource", "resources")+") keeps the rules")
+	case u.Unused:
+		parts = append(parts, "covers nothing in this repository any more: remove it")
+	}
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,114 @@
+package output
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// Details writes what stands below the summary of a check run: drafted exceptions, and one fold for each resource
+// and policy with what the field holds, what it should, and where it comes from. What does not fit in MaxBytes is
+// counted. It is empty where there is nothing to tell.
+func Details(r *report.Report, o MarkdownOptions) string {
+	m := &markdown{report: r, o: o}
+	first := []section{m.drafts()}
+	second := []section{m.folds(only(byPlace(r.Findings), blocking, pending, warning))}
+	if len(first[0].rows)+len(second[0].rows) == 0 {
+		return ""
+	}
+	return assemble("", first, second, "", o.MaxBytes)
+}
+
+// fence quotes text as a block of code that nothing in it can end.
+func fence(language, text string) string {
+	mark := "```"
+	for strings.Contains(text, mark) {
+		mark += "`"
+	}
+	return mark + language + "\n" + strings.TrimRight(text, "\n") + "\n" + mark + "\n"
+}
+
+// drafts are the exceptions that somebody asked for.
+func (m *markdown) drafts() section {
+	s := section{one: "draft", many: "drafts", head: "\n#### Drafted exceptions\n\n" +
+		"Each lets through one policy on one resource and nothing else; that was tried out. Commit those you need to this pull request " +
+		"under the paths given, say why in the first line, and ask for a review.\n\n"}
+	for i := range m.report.Drafts {
+		d := &m.report.Drafts[i]
+		if d.YAML == "" {
+			what := ""
+			if d.Policy != "" {
+				what = code(d.Resource.String()) + ", " + code(d.Policy) + ": "
+			}
+			s.rows = append(s.rows, "- No draft: "+what+prose(d.Why)+"\n\n")
+			continue
+		}
+		s.rows = append(s.rows, code(d.Path)+"\n\n"+fence("yaml", lines(d.YAML))+"\n")
+	}
+	return s
+}
+
+// folds are the findings by resource and policy, folded.
+func (m *markdown) folds(list []*report.Finding) section {
+	s := section{head: "\n#### Details\n\n", one: "entry", many: "entries"}
+	groups, order := grouped(list)
+	for _, k := range order {
+		var b strings.Builder
+		fmt.Fprintf(&b, "<details><summary>%s %s: %s</summary>\n\n", icons[loudest(groups[k])], codeTag(k.resource.String()), codeTag(k.policy))
+		for _, f := range groups[k] {
+			b.WriteString(m.fold(f))
+		}
+		b.WriteString("\n</details>\n")
+		s.rows = append(s.rows, b.String())
+	}
+	return s
+}
+
+// codeTag is text between tags of HTML, where references are all that is read.
+func codeTag(s string) string { return "<code>" + references(clip(line(s), codeRunes)) + "</code>" }
+
+// fold is one finding in full.
+func (m *markdown) fold(f *report.Finding) string {
+	var b strings.Builder
+	row := func(label, text string) {
+		if text != "" {
+			fmt.Fprintf(&b, "  - %s: %s\n", label, text)
+		}
+	}
+	name := f.Rule
+	if name == "" {
+		name = f.Policy
+	}
+	fmt.Fprintf(&b, "- %s (%s): %s\n", code(name), prose(weight(f)), prose(clip(reason(f), 4*messageRunes)))
+	row("State", prose(mark(f)))
+	row("Field", code(f.Field))
+	row("Expected", prose(f.Expected))
+	if o := f.Origin; o != nil {
+		row("Edit", m.origin(o))
+		row("Missing there", code(strings.TrimPrefix(o.Missing, "/")))
+		for _, c := range o.Chain {
+			row("Over", m.at(c.Path, c.StartLine, 0)+" ("+prose(c.Role)+")")
+		}
+	}
+	row("Rendered by", codes(f.Roots, 10))
+	if f.PolicyPath != "" {
+		row("Policy", code(place(f.PolicyPath, f.PolicyLine, 0)))
+	}
+	if f.Exemption != nil {
+		row("Exception", code(exemptionWords(f.Exemption)))
+	}
+	return b.String()
+}
+
+// codes are names as code, those beyond the limit counted.
+func codes(names []string, limit int) string {
+	var out []string
+	for _, n := range names[:min(len(names), limit)] {
+		out = append(out, code(n))
+	}
+	if more := len(names) - len(out); more > 0 {
+		out = append(out, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(out, ", ")
+}

@@ -1,0 +1,57 @@
+package output
+
+import (
+	"fmt"
+
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// preview is the sentences of a preview.
+func (m *markdown) preview() section {
+	p := m.report.Preview
+	if p == nil {
+		return section{}
+	}
+	s := section{head: "\n#### " + previewTitle + "\n\n" + prose(previewIntro(p)) + "\n\n", one: "line", many: "lines"}
+	for _, item := range previewItems(p) {
+		row := "- " + prose(item.words)
+		switch {
+		case item.gone:
+			row += " (" + code(place(item.path, item.line, 0)) + ")"
+		case item.path != "":
+			row += " (" + m.at(item.path, item.line, 0) + ")"
+		}
+		s.rows = append(s.rows, row+"\n")
+	}
+	for _, w := range p.Warnings {
+		s.rows = append(s.rows, "- ⚠️ "+m.at(w.Path, w.Line, w.Column)+": "+prose(clip(w.Message, messageRunes))+"\n")
+	}
+	return s
+}
+
+// previewTable is what is said differently, folded.
+func (m *markdown) previewTable() section {
+	p := m.report.Preview
+	if p == nil {
+		return section{}
+	}
+	s := section{
+		head: fmt.Sprintf("\n<details><summary>Preview: %s that the rules see differently</summary>\n\n", count(len(p.Findings)+p.LeftOut, "place", "places")) +
+			"| | Resource | Policy | Where | Before → after |\n| --- | --- | --- | --- | --- |\n",
+		foot: "\n</details>\n", one: "row", many: "rows",
+	}
+	if p.LeftOut > 0 {
+		s.foot = "\n" + count(p.LeftOut, "more place is", "more places are") + " not listed.\n" + s.foot
+	}
+	icons := map[report.Effect]string{report.EffectFails: "❌", report.EffectPasses: "✅", report.EffectUndecided: "❔"}
+	for i := range p.Findings {
+		f := &p.Findings[i]
+		icon := icons[f.Effect]
+		if icon == "" {
+			icon = "⚠️"
+		}
+		s.rows = append(s.rows, fmt.Sprintf("| %s | %s | %s<br>%s | %s | %s<br>%s |\n", icon, prose(previewResources(f)), code(f.Policy), code(f.Rule),
+			m.origin(f.Origin), prose(becomes(f)), prose(clip(f.Message, messageRunes))))
+	}
+	return s
+}

@@ -1,0 +1,227 @@
+package output
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// blameText prints objects as "kustomize build" would, each line behind its place.
+func blameText(w io.Writer, resources []report.BlamedResource, o Options) error {
+	var lines []report.BlamedLine
+	for i, r := range resources {
+		if i > 0 {
+			lines = append(lines, report.BlamedLine{Text: "---"})
+		}
+		lines = append(lines, r.Lines...)
+	}
+	out := bufio.NewWriter(w)
+	p := newBlamePrinter(lines, o)
+	p.print(out, lines)
+	p.legend(out)
+	return out.Flush()
+}
+
+// rootsText lists the roots of a repository.
+func rootsText(w io.Writer, roots []report.ListedRoot, _ Options) error {
+	out := bufio.NewWriter(w)
+	for _, r := range roots {
+		as := ""
+		if r.As != "" {
+			as = " --as " + r.As
+		}
+		fmt.Fprintf(out, "%-14s %s%s\n", r.Kind, Visible(r.Path), Visible(as))
+	}
+	return out.Flush()
+}
+
+// blamePrinter lays the lines out in two columns.
+type blamePrinter struct {
+	options Options           // width 0: as wide as it gets, for pipes
+	names   map[string]string // path -> as it is shown
+	colors  map[string]string // path -> terminal code
+	digits  int               // of the line numbers
+	left    int               // columns of the place
+}
+
+// The colors of files, in the order the files appear (ECMA-48): none that means an error elsewhere.
+var blameColors = [...]string{"36", "33", "35", "34", "32", "96", "93", "95"}
+
+func newBlamePrinter(lines []report.BlamedLine, o Options) *blamePrinter {
+	p := &blamePrinter{options: o, names: map[string]string{}, colors: map[string]string{}, digits: 1}
+	add := func(path string, line int) {
+		p.digits = max(p.digits, len(strconv.Itoa(line)))
+		if _, ok := p.colors[path]; !ok {
+			p.colors[path] = blameColors[len(p.colors)%len(blameColors)]
+		}
+	}
+	for _, l := range lines {
+		if l.Path == "" {
+			continue
+		}
+		add(l.Path, l.Line)
+		for _, link := range l.Chain {
+			if o.Chain {
+				add(link.Path, link.StartLine)
+			}
+		}
+	}
+	room := 0
+	if o.Width > 0 {
+		room = max(12, o.Width*2/5) - p.digits - 1
+	}
+	taken := map[string]bool{}
+	for _, path := range slices.Sorted(maps.Keys(p.colors)) {
+		name := shorten(Visible(path), room, 1)
+		for letters := 2; letters < 6 && taken[name]; letters++ {
+			name = shorten(Visible(path), room, letters)
+		}
+		taken[name] = true
+		p.names[path] = name
+		p.left = max(p.left, utf8.RuneCountInString(name)+1+p.digits)
+	}
+	return p
+}
+
+func (p *blamePrinter) print(w *bufio.Writer, lines []report.BlamedLine) {
+	for _, l := range lines {
+		if l.Path == "" {
+			p.row(w, "", "", Visible(l.Text))
+			continue
+		}
+		p.row(w, p.place(l.Path, l.Line), p.code(l), Visible(l.Text))
+		if p.options.Chain {
+			for _, link := range l.Chain {
+				indent := l.Text[:len(l.Text)-len(strings.TrimLeft(l.Text, " "))]
+				p.row(w, p.place(link.Path, link.StartLine), "2;"+p.colors[link.Path], indent+"  was "+was(link))
+			}
+		}
+	}
+}
+
+// was words an earlier value: what it was, where that is known, and what wrote it.
+func was(link report.BlamedLink) string {
+	const most = 60
+	value, _, more := strings.Cut(visibleLines(link.Value), "\n")
+	if runes := []rune(value); len(runes) > most {
+		value, more = string(runes[:most]), true
+	}
+	if more {
+		value += "…"
+	}
+	if value == "" {
+		return "from " + link.Role
+	}
+	return value + " (" + link.Role + ")"
+}
+
+// visibleLines is visible text whose line ends stay.
+func visibleLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, line := range lines {
+		lines[i] = Visible(line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// legend says what the shortened paths stand for.
+func (p *blamePrinter) legend(w *bufio.Writer) {
+	first := true
+	for _, path := range slices.Sorted(maps.Keys(p.names)) {
+		name, full := p.names[path], Visible(path)
+		if name == full {
+			continue
+		}
+		if first {
+			fmt.Fprintln(w)
+			first = false
+		}
+		if p.options.Color {
+			full = "\x1b[2m" + full + "\x1b[0m"
+			name = "\x1b[" + p.colors[path] + "m" + name + "\x1b[0m"
+		}
+		fmt.Fprintf(w, "%s = %s\n", name, full)
+	}
+}
+
+func (p *blamePrinter) place(path string, line int) string {
+	return fmt.Sprintf("%s:%-*d", p.names[path], p.digits, line)
+}
+
+func (p *blamePrinter) code(l report.BlamedLine) string {
+	if l.Near {
+		return "2;" + p.colors[l.Path]
+	}
+	return p.colors[l.Path]
+}
+
+// row prints one line; what is too long for the terminal goes on below, beside an empty place.
+func (p *blamePrinter) row(w *bufio.Writer, place, code, text string) {
+	room := p.options.Width - p.left - 3
+	rest := []rune(text)
+	for first := true; first || len(rest) > 0; first = false {
+		part := rest
+		if p.options.Width > 0 && room >= 16 && len(rest) > room {
+			part = rest[:room]
+		}
+		rest = rest[len(part):]
+		left := place + strings.Repeat(" ", max(0, p.left-utf8.RuneCountInString(place)))
+		bar := "│"
+		if p.options.Color {
+			bar = "\x1b[2m│\x1b[0m"
+			if code != "" && place != "" {
+				left = "\x1b[" + code + "m" + left + "\x1b[0m"
+			}
+		}
+		fmt.Fprintf(w, "%s %s %s\n", left, bar, string(part))
+		place = ""
+	}
+}
+
+// shorten makes a path at most room columns wide: the folders in front shrink to so many letters, then what is
+// left is cut. 0 leaves it.
+func shorten(path string, room, letters int) string {
+	if room <= 0 || utf8.RuneCountInString(path) <= room {
+		return path
+	}
+	parts := strings.Split(path, "/")
+	last := len(parts) - 1
+	for i, part := range parts[:last] {
+		if r := []rune(part); len(r) > letters {
+			parts[i] = string(r[:letters])
+		}
+		if short := strings.Join(parts, "/"); utf8.RuneCountInString(short) <= room {
+			return short
+		}
+	}
+	folders := []rune(strings.Join(parts[:last], "/") + "/")
+	if last == 0 {
+		folders = nil
+	}
+	if most := room / 2; len(folders) > most {
+		folders = append([]rune{'…'}, folders[len(folders)-most+1:]...)
+	}
+	name := []rune(parts[last])
+	if rest := room - len(folders); len(name) > rest {
+		name = append(name[:rest-1:rest-1], '…')
+	}
+	return string(folders) + string(name)
+}
+
+// Visible replaces what a terminal would obey: control characters and characters without a shape.
+func Visible(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
+			return '\ufffd'
+		}
+		return r
+	}, s)
+}

@@ -1,0 +1,107 @@
+package output
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// evalText writes what policies say about objects for people: what is wrong with the files, then what did not pass,
+// object by object, and what it comes to.
+func evalText(w io.Writer, r *report.Evaluation, o Options) error {
+	t := newText(&report.Report{}, o)
+	for i := range r.Errors {
+		t.problem("error", red, &r.Errors[i])
+	}
+	var last report.Resource
+	for i := range r.Results {
+		res := &r.Results[i]
+		if res.Result == report.Pass && !res.Combined {
+			continue
+		}
+		if res.Resource != last {
+			t.blank()
+			t.head(t.paint.with(cyan), "", line(res.Resource.String()), line(res.Path))
+			last = res.Resource
+		}
+		t.evalResult(res)
+	}
+	t.blank()
+	for i := range r.Warnings {
+		t.problem("warning", yellow, &r.Warnings[i])
+	}
+	tone := red
+	switch r.Conclusion {
+	case report.Success:
+		tone = green
+	case report.Neutral:
+		tone = yellow
+	}
+	for _, row := range wrap(evalCounts(r), t.width) {
+		t.line(t.paint.with(tone).mark(row))
+	}
+	for _, row := range wrap(evalWork(r.Stats), t.width) {
+		t.line(t.paint.dim(row))
+	}
+	_, err := io.WriteString(w, t.out.String())
+	return err
+}
+
+func (t *text) evalResult(r *report.EvaluationResult) {
+	paint := t.paint.with(yellow)
+	switch {
+	case r.Blocks():
+		paint = t.paint.with(red)
+	case r.Result == report.Skip || r.Result == report.Pass:
+		paint = t.paint.with(green)
+	}
+	name := ruleName(r.Policy, r.Rule)
+	t.line("  " + paint.mark(string(r.Result)) + strings.Repeat(" ", max(1, 9-len(r.Result))) + line(name))
+	for _, row := range wrap(lines(r.Message), t.width-11) {
+		t.line("           " + row)
+	}
+	fields := slices.DeleteFunc(slices.Clone(r.Fields), func(f string) bool { return f == "" })
+	for _, f := range fields {
+		t.line("           " + t.paint.dim(line(f)))
+	}
+	if r.Tolerated {
+		t.line("           " + t.paint.dim("the old object is in violation, too: such an update is let through"))
+	}
+	if r.Combined {
+		words := "only " + strings.Join(r.Exceptions, " and ") + " together allow it: none of them alone does"
+		t.line("           " + t.paint.dim(line(words)))
+	}
+}
+
+// evalCounts says how many results of each kind there are.
+func evalCounts(r *report.Evaluation) string {
+	var parts []string
+	for _, c := range []struct {
+		n         int
+		one, many string
+	}{
+		{len(r.Errors), "file error", "file errors"}, {r.Stats.Fail, "fail", "fail"}, {r.Stats.Error, "error", "error"},
+		{r.Stats.Warn, "warn", "warn"}, {r.Stats.Unknown, "unknown", "unknown"}, {r.Stats.Skip, "skip", "skip"},
+		{r.Stats.Pass, "pass", "pass"},
+	} {
+		if c.n > 0 {
+			parts = append(parts, count(c.n, c.one, c.many))
+		}
+	}
+	if len(parts) == 0 {
+		return "no policy is about these resources"
+	}
+	return strings.Join(parts, ", ")
+}
+
+func evalWork(s report.EvaluationStats) string {
+	out := fmt.Sprintf("%s, %s with %s", count(s.Resources, "resource", "resources"),
+		count(s.Policies, "policy", "policies"), count(s.Rules, "rule", "rules"))
+	if s.Exceptions > 0 {
+		out += ", " + count(s.Exceptions, "exception", "exceptions")
+	}
+	return out
+}

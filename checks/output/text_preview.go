@@ -1,0 +1,58 @@
+package output
+
+import (
+	"fmt"
+
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// previewLines is how many differences the text lists; JSON has more.
+const previewLines = 20
+
+// preview writes what the change does to the rules, for people at a terminal.
+func (t *text) preview() {
+	p := t.report.Preview
+	if p == nil {
+		return
+	}
+	t.blank()
+	t.line(t.paint.bold(previewTitle))
+	for _, row := range wrap(line(previewIntro(p)), t.width) {
+		t.line(row)
+	}
+	t.blank()
+	for _, item := range previewItems(p) {
+		for i, row := range wrap(line(item.words), t.width-4) {
+			t.line("  " + []string{"- ", "  "}[min(i, 1)] + row)
+		}
+		if item.path != "" {
+			t.line("    " + t.paint.dim(tame(line(place(item.path, item.line, 0)))))
+		}
+	}
+	for i := range p.Warnings {
+		t.blank()
+		t.problem("warning", yellow, &p.Warnings[i])
+	}
+	t.blank()
+	for _, f := range p.Findings[:min(len(p.Findings), previewLines)] {
+		where := placeOf(&report.Finding{Origin: f.Origin})
+		t.head(t.paint.with(previewTone(f.Effect)), "  "+line(where), line(string(f.Effect)), line(ruleName(f.Policy, f.Rule)))
+		for _, row := range wrap(line(previewResources(&f)+": "+becomes(&f)), t.width-4) {
+			t.line("    " + row)
+		}
+	}
+	if n := len(p.Findings) - previewLines + p.LeftOut; n > 0 && len(p.Findings) >= previewLines {
+		t.line(fmt.Sprintf("  and %s", count(n, "more place", "more places")))
+	}
+	t.blank()
+}
+
+func previewTone(e report.Effect) string {
+	switch e {
+	case report.EffectFails:
+		return red
+	case report.EffectPasses:
+		return green
+	}
+	return yellow
+}

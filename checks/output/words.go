@@ -1,0 +1,151 @@
+package output
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// reason is a finding's message without what Kyverno repeats in it: the name of the rule and the path.
+func reason(f *report.Finding) string {
+	text := strings.TrimPrefix(f.Message, "validation error: ")
+	suffix := " rule " + f.Rule + " failed at path "
+	i := strings.LastIndex(text, suffix)
+	if f.Rule != "" && i > 0 && !strings.ContainsAny(text[i+len(suffix):], " \n") {
+		return text[:i]
+	}
+	return text
+}
+
+// weight is severity and action: "high/enforce".
+func weight(f *report.Finding) string {
+	if f.Severity == "" {
+		return string(f.Action)
+	}
+	return f.Severity + "/" + string(f.Action)
+}
+
+// ruleName is "policy / rule", or the policy alone where it has no rules.
+func ruleName(policy, rule string) string {
+	if rule == "" {
+		return policy
+	}
+	return policy + " / " + rule
+}
+
+// place is "path:line:column" with what is known.
+func place(path string, line, column int) string {
+	switch {
+	case path == "":
+		return "(no place in the sources)"
+	case line <= 0:
+		return path
+	case column <= 0:
+		return fmt.Sprintf("%s:%d", path, line)
+	}
+	return fmt.Sprintf("%s:%d:%d", path, line, column)
+}
+
+func placeOf(f *report.Finding) string {
+	if f.Origin == nil {
+		return place("", 0, 0)
+	}
+	return place(f.Origin.Path, f.Origin.StartLine, f.Origin.StartColumn)
+}
+
+// count is "1 error", "2 errors".
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// counts is one line about everything in the report: "2 blocking, 1 warning; 1 error".
+func counts(r *report.Report) string {
+	var n [excepted + 1]int
+	for i := range r.Findings {
+		n[standingOf(&r.Findings[i])]++
+	}
+	var parts []string
+	add := func(n int, one, many string) {
+		if n > 0 {
+			parts = append(parts, count(n, one, many))
+		}
+	}
+	add(len(r.Errors), "error", "errors")
+	add(n[blocking], "blocking finding", "blocking findings")
+	add(n[pending], "waiting for approval", "waiting for approval")
+	add(n[warning], "not blocking", "not blocking")
+	add(n[before], "already in the base", "already in the base")
+	add(n[excepted], "covered by an exception", "covered by exceptions")
+	if len(parts) == 0 {
+		return "no findings"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// verdict is the conclusion in plain words, with the report's title.
+func verdict(r *report.Report) string {
+	words := "The check fails"
+	switch r.Conclusion {
+	case report.ActionRequired:
+		words = "The check waits for the approval of an exception"
+	case report.Neutral:
+		words = "The check passes with warnings"
+	case report.Success:
+		words = "The check passes"
+	}
+	if r.Title != "" {
+		return words + ": " + r.Title
+	}
+	return words
+}
+
+// work is one line about what was looked at.
+func work(s report.Stats) string {
+	rest := ""
+	if s.Unchecked > 0 {
+		rest = ", " + count(s.Unchecked, "changed Helm chart", "changed Helm charts") + " not checked"
+	}
+	if s.Mutated > 0 {
+		rest += ", " + count(s.Mutated, "resource", "resources") + " changed by mutate rules first"
+	}
+	return fmt.Sprintf("%s in %s, %s with %s, %s passed%s",
+		count(s.Resources, "resource", "resources"), count(s.Roots, "root", "roots"),
+		count(s.Policies, "policy", "policies"), count(s.Rules, "rule", "rules"),
+		count(s.Passed, "check", "checks"), rest)
+}
+
+// exemptionWords is "security/allow-web (exceptions/web.yaml): pending".
+func exemptionWords(e *report.Exemption) string {
+	words := e.Exception
+	if e.Path != "" {
+		words += " (" + e.Path + ")"
+	}
+	words += ": " + string(e.State)
+	if e.By != "" {
+		words += " by " + e.By
+	}
+	return words
+}
+
+// approverWords says whose review makes an exception count.
+func approverWords(a *report.Approvers) string {
+	if a == nil {
+		return ""
+	}
+	var who []string
+	if a.CodeOwners {
+		who = append(who, "the code owners of the file")
+	}
+	who = append(who, a.Users...)
+	for _, t := range a.Teams {
+		who = append(who, "team "+t)
+	}
+	if len(who) == 0 {
+		who = append(who, "anyone with write access")
+	}
+	return fmt.Sprintf("%s by %s", count(max(a.Count, 1), "approving review", "approving reviews"), strings.Join(who, " or "))
+}

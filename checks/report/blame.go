@@ -1,0 +1,63 @@
+package report
+
+// BlamedResource is a rendered object with the places its fields come from; a list of them is the stable form of
+// "lintel blame -o json".
+type BlamedResource struct {
+	Resource Resource      `json:"resource"`
+	Fields   []BlamedField `json:"fields"` // every scalar
+	Lines    []BlamedLine  `json:"-"`      // the object as it is printed
+}
+
+// BlamedField is one scalar of a rendered object.
+type BlamedField struct {
+	Field  string      `json:"field"` // JSON pointer (RFC 6901)
+	Value  any         `json:"value"`
+	Origin BlamedPlace `json:"origin"`
+}
+
+// BlamedPlace is where a field is written. Lines and columns count from 1; zero columns mean whole lines.
+type BlamedPlace struct {
+	Path        string       `json:"path"`
+	StartLine   int          `json:"startLine"`
+	EndLine     int          `json:"endLine"`
+	StartColumn int          `json:"startColumn,omitempty"`
+	EndColumn   int          `json:"endColumn,omitempty"`
+	How         string       `json:"how"`
+	Role        string       `json:"role"`
+	Missing     string       `json:"missing,omitempty"`
+	Chain       []BlamedLink `json:"chain,omitempty"` // what it replaced, nearest layer first
+}
+
+// BlamedLink is a place whose value was replaced.
+type BlamedLink struct {
+	Path      string `json:"path"`
+	StartLine int    `json:"startLine"`
+	EndLine   int    `json:"endLine"`
+	Role      string `json:"role"`
+	Value     string `json:"value,omitempty"`
+}
+
+// BlamedLine is a line of a printed object with its place.
+type BlamedLine struct {
+	Text  string
+	Path  string // empty for a separator
+	Line  int
+	Chain []BlamedLink
+	Near  bool // the place only encloses what the line says
+}
+
+// ListedRoot is a root of a repository.
+type ListedRoot struct {
+	Kind string // kustomization, manifests, application, applicationset or flux
+	Path string
+	As   string // the object that deploys it in a way of its own, if there is one
+}
+
+// Build is what a binary was built from, and for what.
+type Build struct {
+	Number   string // of the module, "devel" for a build of a work tree
+	Commit   string // empty where it is not known
+	Modified bool
+	Go       string
+	Platform string // os/arch
+}

@@ -1,0 +1,88 @@
+package report
+
+// Evaluation is what policies say about objects in files, and the stable form of "lintel eval -o json".
+type Evaluation struct {
+	Results []EvaluationResult `json:"results"` // in the order of the objects, then of the policies and their rules
+	// Errors are what could not be read or compiled; any makes the conclusion failure.
+	Errors     []Problem       `json:"errors"`
+	Warnings   []Problem       `json:"warnings,omitempty"`
+	Conclusion Conclusion      `json:"conclusion"`
+	Stats      EvaluationStats `json:"stats"`
+}
+
+// EvaluationResult is what one rule said about one object. Rules that are not about the object give none.
+type EvaluationResult struct {
+	Policy   string   `json:"policy"` // name, or namespace/name of a namespaced policy
+	Rule     string   `json:"rule"`   // empty for policies that have no rules
+	Resource Resource `json:"resource"`
+	Result   Result   `json:"result"`
+	Action   Action   `json:"action"`
+	Warn     bool     `json:"warn,omitempty"` // the policy asks for a warning to whoever makes the request
+	Severity string   `json:"severity,omitempty"`
+	Message  string   `json:"message"`
+	// Fields are RFC 6901 pointers to all failing fields of the object, of the old object where Old is set; empty
+	// unless the rule failed. "" is the object as a whole.
+	Fields []string `json:"fields"`
+	Old    bool     `json:"old,omitempty"`
+	// Tolerated means that the object was in violation before the update, and that the rule lets such an update
+	// through: a cluster would not deny it.
+	Tolerated  bool     `json:"tolerated,omitempty"`
+	Exceptions []string `json:"exceptions,omitempty"` // the exceptions that decided, as namespace/name
+	// Combined means that more than one exception was needed, which together may allow what none allows alone.
+	Combined bool   `json:"combined,omitempty"`
+	Path     string `json:"path,omitempty"` // the file of the object
+}
+
+// Blocks reports whether a cluster would refuse the object for this result.
+func (r *EvaluationResult) Blocks() bool {
+	return (r.Result == Fail || r.Result == Error) && r.Action == Enforce && !r.Tolerated
+}
+
+// EvaluationStats counts what an evaluation did.
+type EvaluationStats struct {
+	Policies   int `json:"policies"`
+	Rules      int `json:"rules"`
+	Exceptions int `json:"exceptions"`
+	Resources  int `json:"resources"`
+	Pass       int `json:"pass"`
+	Fail       int `json:"fail"`
+	Warn       int `json:"warn"`
+	Skip       int `json:"skip"`
+	Error      int `json:"error"`
+	Unknown    int `json:"unknown"`
+}
+
+// Count counts one result.
+func (s *EvaluationStats) Count(r Result) {
+	switch r {
+	case Pass:
+		s.Pass++
+	case Fail:
+		s.Fail++
+	case Warn:
+		s.Warn++
+	case Skip:
+		s.Skip++
+	case Error:
+		s.Error++
+	default:
+		s.Unknown++
+	}
+}
+
+// Conclude draws the conclusion of an evaluation that is otherwise finished, as a check of a change does.
+func (e *Evaluation) Conclude() {
+	e.Conclusion = Success
+	for i := range e.Results {
+		switch r := &e.Results[i]; {
+		case r.Blocks():
+			e.Conclusion = Failure
+			return
+		case r.Result != Pass && r.Result != Skip:
+			e.Conclusion = Neutral
+		}
+	}
+	if len(e.Errors) > 0 {
+		e.Conclusion = Failure
+	}
+}

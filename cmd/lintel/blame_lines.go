@@ -1,0 +1,127 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/origin"
+	"github.com/lintel-bot/lintel/render/source"
+)
+
+// blamed finds the place of every scalar and of every printed line of some resources.
+func blamed(resources []*render.Resource) ([]report.BlamedResource, error) {
+	out := []report.BlamedResource{}
+	for _, res := range resources {
+		places := map[string]origin.Place{} // most lines are those of a scalar
+		originOf := func(pointer string) origin.Place {
+			p, ok := places[pointer]
+			if !ok {
+				p = res.Origin(pointer)
+				places[pointer] = p
+			}
+			return p
+		}
+		lines, err := blameLines(res, originOf)
+		if err != nil {
+			return nil, err
+		}
+		one := report.BlamedResource{Resource: resourceOf(res), Fields: []report.BlamedField{}, Lines: lines}
+		for _, f := range res.Fields() {
+			if f.Scalar() {
+				p := originOf(f.Pointer)
+				one.Fields = append(one.Fields, report.BlamedField{Field: f.Pointer, Value: f.Value(), Origin: report.BlamedPlace{
+					Path: p.Path, StartLine: p.StartLine, EndLine: p.EndLine, StartColumn: p.StartColumn, EndColumn: p.EndColumn,
+					How: string(p.How), Role: p.Role, Missing: p.Missing, Chain: blameLinks(p)}})
+			}
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+func blameLinks(p origin.Place) (links []report.BlamedLink) {
+	for _, l := range p.Chain {
+		links = append(links, report.BlamedLink(l))
+	}
+	return links
+}
+
+// resourceOf names a resource as its text does.
+func resourceOf(res *render.Resource) report.Resource {
+	meta, _ := res.Object["metadata"].(map[string]any)
+	text := func(m map[string]any, key string) string { s, _ := m[key].(string); return s }
+	return report.Resource{APIVersion: text(res.Object, "apiVersion"), Kind: text(res.Object, "kind"),
+		Namespace: text(meta, "namespace"), Name: text(meta, "name")}
+}
+
+// blameLines prints one resource and finds the field of each line: what starts last on a line is nearest to it.
+func blameLines(res *render.Resource, originOf func(pointer string) origin.Place) ([]report.BlamedLine, error) {
+	data, err := res.YAML()
+	if err != nil {
+		return nil, err
+	}
+	text := strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
+	documents, err := source.Parse("the rendered resource", data, source.Limits{Nodes: 1 << 30, Depth: 1 << 20})
+	if err != nil {
+		return nil, err
+	}
+	starts := map[int]string{} // line -> pointer
+	blocks := map[int]bool{}   // lines that a block scalar begins on
+	for _, d := range documents {
+		markLines(d, "", starts, blocks)
+	}
+	lines := make([]report.BlamedLine, len(text))
+	var place origin.Place
+	first := 0
+	for i, t := range text {
+		if pointer, ok := starts[i+1]; ok {
+			place, first = originOf(pointer), i
+		}
+		l := report.BlamedLine{Text: t, Path: place.Path, Line: place.StartLine, Near: place.How == origin.Enclosing}
+		if n := i - first; n > 0 && blocks[first+1] {
+			// The lines of a block scalar are those of the source, if it is one there, too.
+			offset := 0
+			if place.StartColumn == 0 && place.Role != "configMapGenerator" && place.Role != "secretGenerator" {
+				offset = n
+			} else if place.StartColumn == 0 && place.EndLine > place.StartLine {
+				offset = n - 1
+			}
+			l.Line = min(place.StartLine+offset, place.EndLine)
+		} else if n == 0 {
+			l.Chain = blameLinks(place)
+		}
+		lines[i] = l
+	}
+	return lines, nil
+}
+
+// markLines notes the pointer of what starts on each line below a node, and which lines begin a block scalar.
+func markLines(n *yaml.Node, pointer string, starts map[int]string, blocks map[int]bool) {
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			key, value := n.Content[i], n.Content[i+1]
+			p := pointer + "/" + strings.ReplaceAll(strings.ReplaceAll(key.Value, "~", "~0"), "/", "~1")
+			starts[key.Line] = p
+			if value.Kind == yaml.ScalarNode && value.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
+				blocks[key.Line] = true
+			}
+			markLines(value, p, starts, blocks)
+		}
+	case yaml.SequenceNode:
+		for i, c := range n.Content {
+			p := pointer + "/" + strconv.Itoa(i)
+			if n.Style&yaml.FlowStyle == 0 {
+				starts[c.Line] = p
+				if c.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
+					blocks[c.Line] = true
+				}
+			}
+			markLines(c, p, starts, blocks)
+		}
+	}
+}

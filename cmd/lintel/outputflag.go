@@ -1,0 +1,60 @@
+package main
+
+import (
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/lintel-bot/lintel/checks/output"
+)
+
+// addOutputFlag adds the flag that chooses the form in which a command writes values of a type. One that does not
+// exist ends the command before it begins.
+func addOutputFlag[V output.Value](cmd *cobra.Command, name *string) {
+	names := output.Names[V]()
+	cmd.Flags().StringVarP(name, "output", "o", "text", "one of "+strings.Join(names, ", "))
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if !slices.Contains(names, *name) {
+			return &output.UnknownError{Name: *name, Names: names}
+		}
+		return nil
+	}
+}
+
+// addColorFlag adds the flag that says whether text has colors.
+func addColorFlag(cmd *cobra.Command, mode *string, usage string) {
+	cmd.Flags().StringVar(mode, "color", "auto", usage+": auto, always or never")
+	_ = cmd.RegisterFlagCompletionFunc("color",
+		cobra.FixedCompletions([]string{"auto", "always", "never"}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// outputOptions are those of the terminal and of this program.
+func outputOptions(color string) output.Options {
+	return output.Options{Color: useColor(color), Width: terminalWidth(), Version: version().Number}
+}
+
+func useColor(mode string) bool {
+	switch mode {
+	case "always":
+		return true
+	case "never":
+		return false
+	}
+	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(os.Stdout.Fd()))
+}
+
+// terminalWidth is how many columns text may take; 0 lets the form choose.
+func terminalWidth() int {
+	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
+		return n
+	}
+	if n, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
+		return n
+	}
+	return 0
+}
