@@ -21,7 +21,7 @@ import (
 
 type obj = map[string]any
 
-// TestStandIn drives the door, a mirror and a Judge against a stand-in of GitHub that is running at
+// TestStandIn drives the door, a mirror and an Approvals against a stand-in of GitHub that is running at
 // LINTEL_TEST_GITHUB_URL and checks every request against GitHub's API description.
 func TestStandIn(t *testing.T) {
 	base := os.Getenv("LINTEL_TEST_GITHUB_URL")
@@ -113,12 +113,12 @@ func TestStandIn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rep := &report.Report{Exceptions: []report.Exception{{Path: "exceptions/e.yaml", Blob: blob, State: "pending"}}, Approvers: &report.Approvers{CodeOwners: true, Count: 1}}
-		judge := New(door, mirrors, nil)
+		in := &report.Inspection{Exceptions: []report.Exception{{Path: "exceptions/e.yaml", Blob: blob, State: "pending"}}, Approvers: report.Approvers{CodeOwners: true, Count: 1}}
+		decider := New(door, mirrors, nil)
 		for _, who := range []string{"carol", "bob"} {
 			control("POST", fmt.Sprintf("/repos/octo-org/svc/pulls/%d/reviews", pr.Number), obj{"user": who, "state": "APPROVE"}, nil)
-			reviews, err := judge.Decide(ctx, repo, pr, state.GitDir, state.BaseTip, rep)
-			got, _ := Count(reviews)
+			reviews, err := decider.Decide(ctx, repo, pr, state.GitDir, state.BaseTip, in)
+			got := approved(reviews)
 			if err != nil || (len(got) == 1) != (who == "bob") {
 				t.Errorf("%s: %+v, %v", who, got, err)
 			}

@@ -114,7 +114,8 @@ const maxOwnersPattern = 4096
 
 // compileOwners compiles a pattern; false if GitHub does not take it.
 func compileOwners(pattern string) (ownersPattern, bool) {
-	if pattern == "" || len(pattern) > maxOwnersPattern || pattern[0] == '!' || strings.ContainsAny(pattern, "[]") || pattern == "/" {
+	if pattern == "" || len(pattern) > maxOwnersPattern || pattern[0] == '!' || strings.ContainsAny(pattern, "[]") ||
+		pattern == "/" {
 		return ownersPattern{}, false
 	}
 	rooted := strings.HasPrefix(pattern, "/")
@@ -134,7 +135,7 @@ func compileOwners(pattern string) (ownersPattern, bool) {
 	return p, true
 }
 
-// match says whether the pattern covers the file at the path. It fills the table of "pattern from i matches
+// match reports whether the pattern covers the file at the path. It fills the table of "pattern from i matches
 // path from j" from the end, so time is bounded by the product of the lengths.
 func (p ownersPattern) match(path []string) bool {
 	n, m := len(p.segments), len(path)

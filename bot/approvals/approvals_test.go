@@ -6,15 +6,12 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/mirror"
-	"github.com/lintel-bot/lintel/checks"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// fakeDoor answers from its fields; what a Judge has no business with panics.
+// fakeDoor answers from its fields; what an Approvals has no business with panics.
 type fakeDoor struct {
 	github.Door
 	reviews     []github.Review
@@ -150,21 +147,23 @@ func TestApprovals(t *testing.T) {
 			inspection := &report.Inspection{Approvers: tt.rules, Exceptions: []report.Exception{
 				{Path: exceptionPath, Blob: "new", State: "pending"}, {Path: exceptionPath, Blob: "new", State: "pending", Line: 9}, {Path: "other", Blob: "x", State: "expired"}}}
 			pr := &github.PullRequest{Number: 1, Author: "author"}
-			judge := New(door, git, pushLog{1: {"mallory"}, 2: {"*"}})
-			reviews, err := judge.Decide(t.Context(), github.Repo{}, pr, "", "rules", inspection)
+			decider := New(door, git, pushLog{1: {"mallory"}, 2: {"*"}})
+			reviews, err := decider.Decide(t.Context(), github.Repo{}, pr, "", "rules", inspection)
 			if err != nil || len(reviews) != 1 {
 				t.Fatalf("%v, %v", reviews, err)
 			}
-			got, refused := Count(reviews)
-			var want []checks.Approval
-			if tt.by != nil {
-				want = []checks.Approval{{Path: exceptionPath, Blob: "new", By: tt.by}}
+			got, want := reviews[0], report.Pending
+			switch {
+			case tt.refused:
+				want = report.Refused
+			case tt.by != nil:
+				want = report.Approved
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
+			if got.State() != want || got.Path != exceptionPath || got.Blob != "new" {
+				t.Errorf("%s is %s, want it %s", got.Path, got.State(), want)
 			}
-			if (len(refused) > 0) != tt.refused {
-				t.Errorf("refused: %v, want %v", refused, tt.refused)
+			if by := got.By(); want == report.Approved && !slices.Equal(by, tt.by) {
+				t.Errorf("approved by %v, want %v", by, tt.by)
 			}
 			why := ""
 			if r := reviews[0].Ignored; len(r) > 0 {
@@ -179,7 +178,7 @@ func TestApprovals(t *testing.T) {
 
 func TestApprovalsAsksNothingWithoutNeed(t *testing.T) {
 	door := &fakeDoor{}
-	got, err := New(door, &fakeGit{}, nil).Decide(t.Context(), github.Repo{}, &github.PullRequest{}, "", "rules", &report.Report{
+	got, err := New(door, &fakeGit{}, nil).Decide(t.Context(), github.Repo{}, &github.PullRequest{}, "", "rules", &report.Inspection{
 		Exceptions: []report.Exception{{Path: "a", Blob: "b", State: "approved"}}})
 	if err != nil || got != nil || door.calls != 0 {
 		t.Errorf("%v, %v, %d calls", got, err, door.calls)
@@ -187,18 +186,26 @@ func TestApprovalsAsksNothingWithoutNeed(t *testing.T) {
 }
 
 func TestApprovalsTeamErrors(t *testing.T) {
-	rep := &report.Report{Approvers: &report.Approvers{Teams: []string{"org/security"}}, Exceptions: []report.Exception{{Path: "a", Blob: "b", State: "pending"}}}
+	in := &report.Inspection{Approvers: report.Approvers{Teams: []string{"org/security"}}, Exceptions: []report.Exception{{Path: "a", Blob: "b", State: "pending"}}}
 	git := &fakeGit{commits: map[string]map[string]string{"c": {"a": "b"}}}
 	door := &fakeDoor{reviews: []github.Review{{User: "wendy", State: "APPROVED", CommitSHA: "c"}}, teamErr: &github.Gone{What: "members"}}
-	reviews, err := New(door, git, nil).Decide(t.Context(), github.Repo{}, &github.PullRequest{}, "", "c", rep)
-	got, _ := Count(reviews)
+	reviews, err := New(door, git, nil).Decide(t.Context(), github.Repo{}, &github.PullRequest{}, "", "c", in)
+	got := approved(reviews)
 	if err != nil || got != nil {
 		t.Errorf("a team that cannot be seen: %v, %v", got, err)
 	}
 	door.teamErr = errors.New("502")
-	if _, err := New(door, git, nil).Decide(t.Context(), github.Repo{}, &github.PullRequest{}, "", "c", rep); err == nil {
+	if _, err := New(door, git, nil).Decide(t.Context(), github.Repo{}, &github.PullRequest{}, "", "c", in); err == nil {
 		t.Error("trouble of GitHub was taken for a decision")
 	}
+}
+
+// approved are those whose approvals of the only exception are enough; nil when they are not.
+func approved(reviews []report.Review) []string {
+	if len(reviews) != 1 || reviews[0].State() != report.Approved {
+		return nil
+	}
+	return reviews[0].By()
 }
 
 // pushLog says who pushed, by pull request.
@@ -222,35 +229,35 @@ func (l pushLog) TipPushers(_ context.Context, _ int64, commits []string) ([]str
 // Content pushed under another name before the pull request was opened, or while it was closed, is not approved by
 // who pushed it; the head of a member of a squashed merge group has to be fetched for that.
 func TestWhoPushedCommitsCannotApprove(t *testing.T) {
-	rep := &report.Report{Exceptions: []report.Exception{{Path: "a", Blob: "b", State: "pending"}}}
+	in := &report.Inspection{Exceptions: []report.Exception{{Path: "a", Blob: "b", State: "pending"}}}
 	for head, want := range map[string]int{"planted": 0, "honest": 1} {
 		git := &fakeGit{commits: map[string]map[string]string{"rules": {}}, remote: map[string]map[string]string{head: {"a": "b"}}}
 		door := &fakeDoor{reviews: []github.Review{{User: "Mallory", State: "APPROVED", CommitSHA: head}}, permissions: map[string]string{"Mallory": "write"}}
-		reviews, err := New(door, git, pushLog{1: {}}).Decide(t.Context(), github.Repo{}, &github.PullRequest{Number: 1, HeadSHA: head}, "", "rules", inspection)
-		if got, _ := Count(reviews); err != nil || len(got) != want {
+		reviews, err := New(door, git, pushLog{1: {}}).Decide(t.Context(), github.Repo{}, &github.PullRequest{Number: 1, HeadSHA: head}, "", "rules", in)
+		if got := approved(reviews); err != nil || len(got) != want {
 			t.Errorf("%s: %v, %v; want %d approvals", head, got, err, want)
 		}
 	}
 	git := &fakeGit{commits: map[string]map[string]string{"rules": {}}}
 	door := &fakeDoor{reviews: []github.Review{{User: "wendy", State: "APPROVED", CommitSHA: "x"}}}
-	if _, err := New(door, git, pushLog{1: {}}).Decide(t.Context(), github.Repo{}, &github.PullRequest{Number: 1, HeadSHA: "gone"}, "", "rules", inspection); err == nil {
+	if _, err := New(door, git, pushLog{1: {}}).Decide(t.Context(), github.Repo{}, &github.PullRequest{Number: 1, HeadSHA: "gone"}, "", "rules", in); err == nil {
 		t.Error("commits that cannot be had were taken for none")
 	}
 }
 
 func TestWhoPushedIsUnknown(t *testing.T) {
-	rep := &report.Report{Exceptions: []report.Exception{{Path: "a", Blob: "b", State: "pending"}}}
+	in := &report.Inspection{Exceptions: []report.Exception{{Path: "a", Blob: "b", State: "pending"}}}
 	git := &fakeGit{commits: map[string]map[string]string{"c": {"a": "b"}}}
 	door := &fakeDoor{reviews: []github.Review{{User: "wendy", State: "APPROVED", CommitSHA: "c"}}, permissions: map[string]string{"wendy": "write"}}
-	judge := New(door, git, pushLog{1: {}, 2: {"*"}})
+	decider := New(door, git, pushLog{1: {}, 2: {"*"}})
 	for number, want := range map[int]int{1: 1, 2: 0} {
-		reviews, err := judge.Decide(t.Context(), github.Repo{}, &github.PullRequest{Number: number}, "", "c", rep)
-		got, _ := Count(reviews)
+		reviews, err := decider.Decide(t.Context(), github.Repo{}, &github.PullRequest{Number: number}, "", "c", in)
+		got := approved(reviews)
 		if err != nil || len(got) != want {
 			t.Errorf("pull request %d: %v, %v; want %d approvals", number, got, err, want)
 		}
 	}
-	if _, err := judge.Decide(t.Context(), github.Repo{}, &github.PullRequest{Number: 3}, "", "c", rep); err == nil {
+	if _, err := decider.Decide(t.Context(), github.Repo{}, &github.PullRequest{Number: 3}, "", "c", in); err == nil {
 		t.Error("a record that cannot be read was taken for an empty one")
 	}
 }
