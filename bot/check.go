@@ -68,38 +68,42 @@ func (c *check) do(ctx context.Context) error {
 	if err := c.progress(ctx); err != nil {
 		return c.fail(ctx, stageReport, err)
 	}
-	change := c.change
-	change.GitDir, change.Cache, change.Head, change.Now = state.GitDir, c.Cache, c.head, c.Now()
-	change.Rules, change.Base = state.BaseTip, state.MergeBase
-	if change.All {
-		change.Rules, change.Base = c.head, ""
+	change, err := c.describe(ctx, state)
+	if err != nil {
+		return c.fail(ctx, stageReport, err)
 	}
-	if c.Drafts != nil {
-		if change.Drafts, err = c.Drafts(ctx, c.repo.ID, c.head); err != nil {
-			return c.fail(ctx, stageReport, err)
+	if c.reviewed() {
+		in, err := c.inspect(ctx, change)
+		if err != nil {
+			return c.fail(ctx, stageInspect, err)
+		}
+		if err := c.ask(ctx, state, in, &change); err != nil {
+			return c.fail(ctx, stageReview, err)
 		}
 	}
 	rep, err := c.evaluate(ctx, change)
 	if err != nil {
 		return c.fail(ctx, stageCheck, err)
 	}
-	if change.User.Teams, err = c.teams(ctx, rep); err != nil {
-		return c.fail(ctx, stageReview, err)
-	}
-	var reviews []report.Review
-	if slices.ContainsFunc(rep.Exceptions, func(e report.Exception) bool { return e.State == "pending" }) {
-		if reviews, err = c.reviews(ctx, state, rep); err != nil {
-			return c.fail(ctx, stageReview, err)
-		}
-		change.Reviews = reviews
-	}
-	if len(change.User.Teams)+len(change.Reviews) > 0 {
-		if rep, err = c.evaluate(ctx, change); err != nil {
-			return c.fail(ctx, stageCheck, err)
-		}
-	}
 	return c.post(ctx, rep, c.digest(state, change, rep))
 }
+
+// describe is the change as far as GitHub need not be asked for it.
+func (c *check) describe(ctx context.Context, state mirror.State) (change report.Change, err error) {
+	change = c.change
+	change.GitDir, change.Cache, change.Head, change.Now = state.GitDir, c.Cache, c.head, c.Now()
+	change.Rules, change.Base = state.BaseTip, state.MergeBase
+	if change.All {
+		change.Rules, change.Base = c.head, ""
+	}
+	if c.Drafts != nil {
+		change.Drafts, err = c.Drafts(ctx, c.repo.ID, c.head)
+	}
+	return change, err
+}
+
+// reviewed reports whether the change has an author or reviews, of which GitHub could be asked; a branch has neither.
+func (c *check) reviewed() bool { return c.pr != nil || c.judges != nil }
 
 func (c *check) fetch(ctx context.Context) (mirror.State, error) {
 	begun := c.Now()
@@ -109,12 +113,22 @@ func (c *check) fetch(ctx context.Context) (mirror.State, error) {
 	return c.Mirror.Fetch(ctx, c.repo, want)
 }
 
+func (c *check) inspect(ctx context.Context, change report.Change) (*report.Inspection, error) {
+	begun := c.Now()
+	defer func() { c.Metrics.stage(stageInspect, c.Now().Sub(begun)) }()
+	in, err := c.Sandbox.Inspect(ctx, change)
+	if err == nil && in == nil {
+		err = errors.New("the sandbox answered with nothing")
+	}
+	return in, err
+}
+
 func (c *check) evaluate(ctx context.Context, change report.Change) (*report.Report, error) {
 	begun := c.Now()
 	defer func() { c.Metrics.stage(stageCheck, c.Now().Sub(begun)) }()
-	rep, err := c.Box.Run(ctx, change)
+	rep, err := c.Sandbox.Run(ctx, change)
 	if err == nil && rep == nil {
-		err = errors.New("the box answered with nothing")
+		err = errors.New("the sandbox answered with nothing")
 	}
 	if err == nil {
 		c.Metrics.work(rep.Work)
@@ -122,13 +136,25 @@ func (c *check) evaluate(ctx context.Context, change report.Change) (*report.Rep
 	return rep, err
 }
 
-// teams are those of the settings' teams that the author is a member of. A team that the App may not see has
-// no members.
-func (c *check) teams(ctx context.Context, rep *report.Report) (member []string, _ error) {
+// ask adds what only GitHub knows to the change: the author's teams, and what the reviews say about exceptions.
+func (c *check) ask(ctx context.Context, state mirror.State, in *report.Inspection, change *report.Change) (err error) {
+	begun := c.Now()
+	defer func() { c.Metrics.stage(stageReview, c.Now().Sub(begun)) }()
+	if change.User.Teams, err = c.teams(ctx, in.Teams); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(in.Exceptions, func(e report.Exception) bool { return e.State == report.Pending }) {
+		change.Reviews, err = c.reviews(ctx, state, in)
+	}
+	return err
+}
+
+// teams are those that the author is a member of. A team that the App may not see has no members.
+func (c *check) teams(ctx context.Context, all []string) (member []string, _ error) {
 	if c.change.User.Login == "" {
 		return nil, nil
 	}
-	for _, team := range rep.Teams {
+	for _, team := range all {
 		is, err := c.Door.TeamMember(ctx, c.repo, team, c.change.User.Login)
 		if err != nil && !isGone(err) {
 			return nil, fmt.Errorf("asking for the members of a team: %w", err)
@@ -141,10 +167,8 @@ func (c *check) teams(ctx context.Context, rep *report.Report) (member []string,
 }
 
 // reviews asks what the reviews of all pull requests that are part of the change say about its exceptions. Where
-// several judge the same content, a refusal outweighs an approval, and that what is missing.
-func (c *check) reviews(ctx context.Context, state mirror.State, rep *report.Report) (all []report.Review, err error) {
-	begun := c.Now()
-	defer func() { c.Metrics.stage(stageReview, c.Now().Sub(begun)) }()
+// several decide about the same content, a refusal outweighs an approval, and that what is missing.
+func (c *check) reviews(ctx context.Context, state mirror.State, in *report.Inspection) (all []report.Review, err error) {
 	pulls := []*github.PullRequest{c.pr}
 	if c.judges != nil {
 		if pulls, err = c.judges(ctx, state); err != nil {
@@ -152,20 +176,13 @@ func (c *check) reviews(ctx context.Context, state mirror.State, rep *report.Rep
 		}
 	}
 	weight := func(r report.Review) int {
-		switch {
-		case len(r.Refused) > 0:
-			return 2
-		case r.Missing() == 0:
-			return 1
-		}
-		return 0
+		return slices.Index([]report.State{report.Pending, report.Approved, report.Refused}, r.State())
 	}
-	in := report.Inspection{Approvers: *rep.Approvers, Exceptions: rep.Exceptions}
 	for _, pr := range pulls {
 		if pr == nil {
 			continue
 		}
-		found, err := c.Approver.Decide(ctx, c.repo, pr, state.GitDir, state.BaseTip, &in)
+		found, err := c.Approver.Decide(ctx, c.repo, pr, state.GitDir, state.BaseTip, in)
 		if err != nil {
 			return nil, err
 		}
@@ -211,7 +228,7 @@ func (c *check) fail(ctx context.Context, stage string, err error) error {
 	case errors.As(err, &large):
 		return c.conclude(ctx, verdictUnfit(large.Error()))
 	case errors.As(err, &crash):
-		c.log.Error("the box crashed", "reason", crash.Reason)
+		c.log.Error("the sandbox crashed", "reason", crash.Reason)
 		return c.conclude(ctx, verdictCrash(crash))
 	case errors.As(err, &failed):
 		c.log.Error("the check failed", "reason", scrub(failed.Message))
@@ -251,7 +268,7 @@ func (c *check) post(ctx context.Context, rep *report.Report, externalID string)
 		c.run.Text = c.Text(rep, c.blobURL)
 	}
 	c.draftable = slices.ContainsFunc(rep.Findings, func(f report.Finding) bool {
-		return f.Blocks && (f.Exemption == nil || f.Exemption.State != "pending")
+		return f.Blocks && !f.Waits()
 	})
 	c.run.Annotations = annotate(rep)
 	return c.complete(ctx)

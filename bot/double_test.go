@@ -157,12 +157,21 @@ func (m *mirrorDouble) Fetch(_ context.Context, _ github.Repo, want mirror.Want)
 	return mirror.State{GitDir: "/data/mirrors/11", MergeBase: "base", BaseTip: baseTip}, m.err
 }
 
-type boxDouble struct {
-	changes []report.Change
-	run     func(ctx context.Context, change report.Change) (*report.Report, error)
+// sandboxDouble is the double of the sandbox: what is asked first, and what is checked then.
+type sandboxDouble struct {
+	asked      []report.Change // to inspect
+	inspection *report.Inspection
+	trouble    error // of Inspect
+	changes    []report.Change
+	run        func(ctx context.Context, change report.Change) (*report.Report, error)
 }
 
-func (b *boxDouble) Run(ctx context.Context, change report.Change) (*report.Report, error) {
+func (b *sandboxDouble) Inspect(_ context.Context, change report.Change) (*report.Inspection, error) {
+	b.asked = append(b.asked, change)
+	return b.inspection, b.trouble
+}
+
+func (b *sandboxDouble) Run(ctx context.Context, change report.Change) (*report.Report, error) {
 	b.changes = append(b.changes, change)
 	return b.run(ctx, change)
 }
@@ -193,7 +202,7 @@ type bench struct {
 	*Worker
 	hub      *hub
 	mirror   *mirrorDouble
-	box      *boxDouble
+	sandbox  *sandboxDouble
 	approver *approverDouble
 	jobs     *publisher
 	ledger   *ledger
@@ -206,18 +215,35 @@ func newBench(t *testing.T) *bench {
 	b := &bench{
 		hub:    &hub{pr: &github.PullRequest{Number: 12, State: "open", Author: "octocat", BaseRef: "main", BaseSHA: baseTip, HeadSHA: headA}},
 		mirror: &mirrorDouble{}, approver: &approverDouble{}, jobs: &publisher{}, ledger: &ledger{},
-		box: &boxDouble{run: func(context.Context, report.Change) (*report.Report, error) {
+		sandbox: &sandboxDouble{inspection: &report.Inspection{}, run: func(context.Context, report.Change) (*report.Report, error) {
 			return &report.Report{Conclusion: report.Success, Title: "No violations"}, nil
 		}},
 	}
 	b.task = Task{Key: queue.Key{Installation: 7, Repository: 11, Number: 12}, Sequence: 1, Try: 1, Tries: 3, Ledger: b.ledger,
 		Message: queue.Message{Delivery: "d-1", Event: "pull_request.opened", Owner: "octo-org", Name: "fleet", At: clock}}
-	b.Worker = &Worker{Door: b.hub, Mirror: b.mirror, Box: b.box, Approver: b.approver, Jobs: b.jobs, Version: "1",
+	b.Worker = &Worker{Door: b.hub, Mirror: b.mirror, Sandbox: b.sandbox, Approver: b.approver, Jobs: b.jobs, Version: "1",
 		Summary: func(r *report.Report, blob BlobURL) string {
 			return "summary of " + r.Title + " " + blob("a b.yaml", 3)
 		},
 		Now: func() time.Time { return clock }, Log: slog.New(slog.NewJSONHandler(&b.log, nil))}
 	return b
+}
+
+// waits makes the change one with an exception that waits for approval.
+func (b *bench) waits() {
+	b.sandbox.inspection.Exceptions = []report.Exception{{Path: "e.yaml", Blob: "1", State: report.Pending}}
+}
+
+// reviewed checks as the sandbox does: the state of the exception that waits is what the reviews say.
+func reviewed(_ context.Context, c report.Change) (*report.Report, error) {
+	e := report.Exception{Path: "e.yaml", Blob: "1", State: report.Pending}
+	if len(c.Reviews) > 0 {
+		e.Review, e.State, e.By = &c.Reviews[0], c.Reviews[0].State(), c.Reviews[0].By()
+	}
+	conclusion := map[report.State]report.Conclusion{
+		report.Pending: report.ActionRequired, report.Approved: report.Success, report.Refused: report.Failure,
+	}[e.State]
+	return &report.Report{Conclusion: conclusion, Exceptions: []report.Exception{e}}, nil
 }
 
 // demand makes the task one that a person asked for with a button.

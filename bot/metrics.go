@@ -30,7 +30,7 @@ type Metrics struct {
 }
 
 // NewMetrics makes a registry of its own. Depth is asked at each scrape; restarts, if not nil, counts how
-// often a box was started in place of an earlier one.
+// often a sandbox was started in place of an earlier one.
 func NewMetrics(depth func(context.Context) (queue.Depth, error), restarts func() float64) *Metrics {
 	slow := []float64{.1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300}
 	m := &Metrics{
@@ -41,7 +41,7 @@ func NewMetrics(depth func(context.Context) (queue.Depth, error), restarts func(
 		checks:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lintel_checks_total", Help: "Completed check runs by conclusion."}, []string{"conclusion"}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "lintel_check_duration_seconds", Help: "Time from the event to the completed check run.", Buckets: slow}),
 		rendered: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lintel_renderings_total", Help: "Kustomizations that checks needed: built, or cached (taken from an earlier check)."}, []string{"source"}),
-		stages:   prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "lintel_stage_duration_seconds", Help: "Time of one stage of a check: fetch, check, review, report.", Buckets: slow}, []string{"stage"}),
+		stages:   prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "lintel_stage_duration_seconds", Help: "Time of one stage of a check: fetch, inspect, review, check, report.", Buckets: slow}, []string{"stage"}),
 	}
 	m.registry.MustRegister(m.webhooks, m.answers, m.jobs, m.checks, m.duration, m.stages, m.rendered, depthCollector{depth},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

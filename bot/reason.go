@@ -13,10 +13,11 @@ import (
 
 // The stages of a check, as metrics and reasons name them.
 const (
-	stageFetch  = "fetch"
-	stageCheck  = "check"
-	stageReview = "review"
-	stageReport = "report"
+	stageFetch   = "fetch"
+	stageInspect = "inspect"
+	stageReview  = "review"
+	stageCheck   = "check"
+	stageReport  = "report"
 )
 
 // verdict is why a check has no report, in words for people. It never holds host paths or tokens.
@@ -74,10 +75,11 @@ func detail(err error) string {
 
 func verdictGivenUp(stage string, tries int, err error) verdict {
 	what := map[string]string{
-		stageFetch:  "the commits could not be fetched from GitHub",
-		stageCheck:  "the check did not start",
-		stageReview: "the reviews could not be read from GitHub",
-		stageReport: "the check run could not be updated",
+		stageFetch:   "the commits could not be fetched from GitHub",
+		stageInspect: "the check did not start",
+		stageReview:  "the reviews could not be read from GitHub",
+		stageCheck:   "the check did not start",
+		stageReport:  "the check run could not be updated",
 	}[stage]
 	return verdict{
 		title:   "Not checked: " + what,

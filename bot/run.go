@@ -109,15 +109,15 @@ func (c *check) digest(state mirror.State, change report.Change, rep *report.Rep
 	inputs := struct {
 		Version, Head, Rules, Base, Author string
 		Teams                              []string
-		Reviews                            []*report.Review
+		Reviews                            []report.Review
 		Drafts                             bool
 		Conclusion                         report.Conclusion
 		Exceptions                         []exception
 	}{Version: c.Version, Head: change.Head, Rules: state.BaseTip, Base: state.MergeBase, Author: change.User.Login, Teams: change.User.Teams,
-		Drafts: change.Drafts, Conclusion: rep.Conclusion}
+		Reviews: slices.Clone(change.Reviews), Drafts: change.Drafts, Conclusion: rep.Conclusion}
+	slices.SortFunc(inputs.Reviews, func(a, b report.Review) int { return strings.Compare(a.Path+a.Blob, b.Path+b.Blob) })
 	for _, e := range rep.Exceptions {
 		inputs.Exceptions = append(inputs.Exceptions, exception{e.Path, e.Blob, e.State})
-		inputs.Reviews = append(inputs.Reviews, e.Review)
 	}
 	data, err := json.Marshal(inputs)
 	if err != nil {

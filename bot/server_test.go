@@ -70,8 +70,8 @@ func TestPaths(t *testing.T) {
 			t.Errorf("metrics with %q: want %v", line, want)
 		}
 	}
-	s.Ready = map[string]func(context.Context) error{"box": func(context.Context) error { return errors.New("open /data/x: no") }}
-	if code, body := get(t, h, http.MethodGet, "/readyz"); code != 503 || body != "not ready: box\n" {
+	s.Ready = map[string]func(context.Context) error{"sandbox": func(context.Context) error { return errors.New("open /data/x: no") }}
+	if code, body := get(t, h, http.MethodGet, "/readyz"); code != 503 || body != "not ready: sandbox\n" {
 		t.Errorf("broken box: %d %q", code, body)
 	}
 	s.Ready = nil
@@ -89,7 +89,7 @@ func TestRunStopsAndHandsBack(t *testing.T) {
 	b := newBench(t)
 	s := newServer(t, b)
 	begun := make(chan struct{})
-	b.box.run = func(ctx context.Context, _ report.Change) (*report.Report, error) {
+	b.sandbox.run = func(ctx context.Context, _ report.Change) (*report.Report, error) {
 		close(begun)
 		<-ctx.Done()
 		return nil, ctx.Err()

@@ -33,7 +33,7 @@ type BlobURL func(path string, line int) string
 type Worker struct {
 	Door     github.Door
 	Mirror   Mirror
-	Box      Runner
+	Sandbox  Sandbox
 	Approver Approver
 	Jobs     Publisher
 	Summary  func(rep *report.Report, blob BlobURL) string                          // markdown for the check run

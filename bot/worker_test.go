@@ -17,7 +17,7 @@ import (
 
 func TestCheckIsPublished(t *testing.T) {
 	b := newBench(t)
-	b.box.run = func(context.Context, report.Change) (*report.Report, error) {
+	b.sandbox.run = func(context.Context, report.Change) (*report.Report, error) {
 		return &report.Report{Conclusion: report.Failure, Title: "1 new violation", Findings: []report.Finding{{
 			Policy: "p", Rule: "r", Result: report.Fail, New: true, Blocks: true, Message: "m",
 			Origin: &report.Origin{Path: "a.yaml", StartLine: 3, EndLine: 3}}}}, nil
@@ -34,7 +34,7 @@ func TestCheckIsPublished(t *testing.T) {
 		t.Errorf("run %+v", run)
 	}
 	want := report.Change{GitDir: "/data/mirrors/11", Rules: baseTip, Base: "base", Head: headA, User: report.User{Login: "octocat"}, Now: clock, Repository: []string{"fleet"}}
-	if got := b.box.changes[0]; got.GitDir != want.GitDir || got.Rules != want.Rules || got.Base != want.Base || got.Head != want.Head ||
+	if got := b.sandbox.changes[0]; got.GitDir != want.GitDir || got.Rules != want.Rules || got.Base != want.Base || got.Head != want.Head ||
 		got.User.Login != want.User.Login || got.Now != want.Now || !slices.Equal(got.Repository, want.Repository) {
 		t.Errorf("change %+v, want %+v", got, want)
 	}
@@ -54,16 +54,22 @@ func TestFailures(t *testing.T) {
 		at    int    // the try that concludes; those before ask for another
 		title string // of the concluded run
 	}{
-		"fetch":                {func(b *bench) { b.mirror.err = plain }, 3, "could not be fetched"},
-		"box":                  {func(b *bench) { b.box.run = answer(nil, plain) }, 3, "did not start"},
-		"nothing from the box": {func(b *bench) { b.box.run = answer(nil, nil) }, 3, "did not start"},
+		"fetch":                  {func(b *bench) { b.mirror.err = plain }, 3, "could not be fetched"},
+		"sandbox":                {func(b *bench) { b.sandbox.run = answer(nil, plain) }, 3, "did not start"},
+		"inspection":             {func(b *bench) { b.sandbox.trouble = plain }, 3, "did not start"},
+		"inspection of nothing":  {func(b *bench) { b.sandbox.inspection = nil }, 3, "did not start"},
+		"inspection that failed": {func(b *bench) { b.sandbox.trouble = &sandbox.Failed{Message: "x"} }, 1, "could not be done"},
+		"inspection that crashed": {func(b *bench) {
+			b.sandbox.trouble = &sandbox.Crash{Reason: "ran out of its memory limit of 2 GiB"}
+		}, 1, "The check ran out of its memory limit of 2 GiB"},
+		"nothing from the sandbox": {func(b *bench) { b.sandbox.run = answer(nil, nil) }, 3, "did not start"},
 		"crash": {func(b *bench) {
-			b.box.run = answer(nil, &sandbox.Crash{Reason: "ran out of its memory limit of 2 GiB", Err: plain})
+			b.sandbox.run = answer(nil, &sandbox.Crash{Reason: "ran out of its memory limit of 2 GiB", Err: plain})
 		}, 1, "The check ran out of its memory limit of 2 GiB"},
 		"failed": {func(b *bench) {
-			b.box.run = answer(nil, &sandbox.Failed{Message: "cannot read /data/mirrors/11/x " + token})
+			b.sandbox.run = answer(nil, &sandbox.Failed{Message: "cannot read /data/mirrors/11/x " + token})
 		}, 1, "could not be done"},
-		"panic":                        {func(b *bench) { b.box.run = answer(nil, &sandbox.Failed{Message: "x", Panicked: true}) }, 1, "defect of Lintel"},
+		"panic":                        {func(b *bench) { b.sandbox.run = answer(nil, &sandbox.Failed{Message: "x", Panicked: true}) }, 1, "defect of Lintel"},
 		"vanished, but still the head": {func(b *bench) { b.mirror.err = &mirror.Vanished{} }, 3, "no longer on GitHub"},
 		"no common history":            {func(b *bench) { b.mirror.err = &mirror.NoMergeBase{Base: baseTip, Head: headA} }, 1, "no commit in common"},
 		"too large":                    {func(b *bench) { b.mirror.err = &mirror.TooLarge{Repo: "octo-org/fleet", Limit: 4 << 30} }, 1, "larger than the limit"},
@@ -71,7 +77,7 @@ func TestFailures(t *testing.T) {
 			b.mirror.err = &mirror.Failed{Command: "fetch", Reason: "early EOF", Err: plain}
 		}, 3, "could not be fetched"},
 		"reviews": {func(b *bench) {
-			b.box.run = answer(&report.Report{Conclusion: report.ActionRequired, Exceptions: []report.Exception{{State: "pending"}}}, nil)
+			b.waits()
 			b.approver.err = plain
 		}, 3, "reviews could not be read"},
 		"progress cannot be told": {func(b *bench) {
@@ -149,8 +155,8 @@ func TestExhaustedIsOnlyReported(t *testing.T) {
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
-	if run := b.last(t); run.Conclusion != "failure" || len(b.box.changes) != 0 {
-		t.Errorf("run %+v after %d checks, want a failure without another check", run, len(b.box.changes))
+	if run := b.last(t); run.Conclusion != "failure" || len(b.sandbox.changes) != 0 {
+		t.Errorf("run %+v after %d checks, want a failure without another check", run, len(b.sandbox.changes))
 	}
 }
 
@@ -166,9 +172,9 @@ func TestExhaustedWithoutCommit(t *testing.T) {
 func TestShutdownHandsBackWithoutConclusion(t *testing.T) {
 	b := newBench(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	b.box.run = func(ctx context.Context, _ report.Change) (*report.Report, error) {
+	b.sandbox.run = func(ctx context.Context, _ report.Change) (*report.Report, error) {
 		cancel()
-		return nil, &sandbox.Crash{Reason: "was ended"} // the box dies with the server
+		return nil, &sandbox.Crash{Reason: "was ended"} // the sandbox dies with the server
 	}
 	b.task.Try = b.task.Tries
 	if err := b.Do(ctx, b.task); err == nil {
@@ -215,7 +221,7 @@ func TestSupersededByNewHead(t *testing.T) {
 				b.hub.pr.HeadSHA = headB
 				b.ledger.superseded = true
 			}
-			b.box.run = func(context.Context, report.Change) (*report.Report, error) {
+			b.sandbox.run = func(context.Context, report.Change) (*report.Report, error) {
 				push()
 				return &report.Report{Conclusion: report.Success}, nil
 			}
@@ -325,10 +331,14 @@ func TestChangedInputsGiveAnotherRun(t *testing.T) {
 		"engine": func(b *bench) { b.Version = "2" },
 		"author": func(b *bench) { b.hub.pr.Author = "hubot" },
 		"conclusion": func(b *bench) {
-			b.box.run = answer(&report.Report{Conclusion: report.Failure}, nil)
+			b.sandbox.run = answer(&report.Report{Conclusion: report.Failure}, nil)
+		},
+		"reviews": func(b *bench) {
+			b.waits()
+			b.approver.reviews = []report.Review{{Path: "e.yaml", Blob: "1", Needed: 2, Approved: []report.Vote{{User: "bob"}}}}
 		},
 		"exception state": func(b *bench) {
-			b.box.run = answer(&report.Report{Conclusion: report.Success, Exceptions: []report.Exception{{State: "expired"}}}, nil)
+			b.sandbox.run = answer(&report.Report{Conclusion: report.Success, Exceptions: []report.Exception{{State: "expired"}}}, nil)
 		},
 	} {
 		b := newBench(t)
@@ -343,28 +353,35 @@ func TestChangedInputsGiveAnotherRun(t *testing.T) {
 	}
 }
 
-func TestApprovedExceptionsAreCheckedAgain(t *testing.T) {
+// GitHub is asked before the check, so that it takes one; the answers go in with the change.
+func TestApprovedExceptions(t *testing.T) {
 	b := newBench(t)
+	b.waits()
 	b.approver.reviews = []report.Review{{Path: "e.yaml", Blob: "1", Needed: 1, Approved: []report.Vote{{User: "alice", Commit: headA}}}}
-	b.box.run = func(_ context.Context, c report.Change) (*report.Report, error) {
-		if len(c.Approved) == 1 {
-			return &report.Report{Conclusion: report.Success, Exceptions: []report.Exception{{State: "approved"}}}, nil
-		}
-		return &report.Report{Conclusion: report.ActionRequired, Exceptions: []report.Exception{{State: "pending"}}}, nil
-	}
+	b.sandbox.run = reviewed
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
-	if b.last(t).Conclusion != "success" || len(b.box.changes) != 2 {
-		t.Errorf("%s after %d checks", b.last(t).Conclusion, len(b.box.changes))
+	if b.last(t).Conclusion != "success" || len(b.sandbox.asked) != 1 || len(b.sandbox.changes) != 1 {
+		t.Errorf("%s after %d inspections and %d checks", b.last(t).Conclusion, len(b.sandbox.asked), len(b.sandbox.changes))
 	}
 	b.approver.reviews = nil // the review was dismissed
 	b.task.Sequence = 2
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
-	if run := b.last(t); run.ID != 2 || run.Conclusion != "action_required" || len(b.box.changes) != 3 {
+	if run := b.last(t); run.ID != 2 || run.Conclusion != "action_required" || len(b.sandbox.changes) != 2 {
 		t.Errorf("after the dismissal: run %d %s", run.ID, run.Conclusion)
+	}
+}
+
+// Nobody is asked for the reviews of a change without exceptions that wait.
+func TestNothingToApprove(t *testing.T) {
+	b := newBench(t)
+	b.sandbox.inspection.Exceptions = []report.Exception{{Path: "e.yaml", Blob: "1", State: report.Expired}}
+	b.approver.err = errors.New("asked in vain")
+	if err := b.Do(t.Context(), b.task); err != nil || b.last(t).Conclusion != "success" {
+		t.Errorf("%v, %s", err, b.last(t).Conclusion)
 	}
 }
 

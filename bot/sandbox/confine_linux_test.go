@@ -94,7 +94,7 @@ func attempt(what, with string) error {
 }
 
 // lacks tells whether the log of a box says that a part of its sandbox is missing.
-func (b *Box) lacks(what string) (missing bool) {
+func (b *Sandbox) lacks(what string) (missing bool) {
 	b.cfg.Said.Range(func(said, _ any) bool {
 		missing = missing || strings.HasPrefix(said.(string), what)
 		return true
@@ -127,7 +127,7 @@ func TestSandbox(t *testing.T) {
 	parent := strconv.Itoa(os.Getpid())
 	const none, files, processes, filter = "", "rules for files", "rules for TCP and signals", "its filter of system calls"
 	for _, plain := range []bool{false, true} {
-		b := testBox(t, func(c *Config) { c.Repositories, c.Cache = []string{at("mirrors")}, at("cache") })
+		b := testSandbox(t, func(c *Config) { c.Repositories, c.Cache = []string{at("mirrors")}, at("cache") })
 		b.plain = plain
 		title(t, b, "pid")
 		for _, tc := range []struct{ what, with, wall, want string }{
@@ -184,7 +184,7 @@ func TestSandbox(t *testing.T) {
 	}
 }
 
-// A whole check comes to the same in the box as without one, and git and the cache work there.
+// A whole check comes to the same in the sandbox as without one, and git and the cache work there.
 func TestCheckInTheSandbox(t *testing.T) {
 	r := treetest.New(t)
 	var commits []string
@@ -215,13 +215,13 @@ func TestCheckInTheSandbox(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want.Findings, got.Findings); diff != "" || got.Conclusion != want.Conclusion || len(got.Errors) != len(want.Errors) {
-			t.Errorf("%s in the box, %s without:\n%s", got.Conclusion, want.Conclusion, diff)
+			t.Errorf("%s in the sandbox, %s without:\n%s", got.Conclusion, want.Conclusion, diff)
 		}
 	}
 	if entries, err := os.ReadDir(cache); err != nil || len(entries) == 0 {
 		t.Errorf("nothing was kept: %v", err)
 	}
-	if strings.Contains(log.String(), "box replaced") {
+	if strings.Contains(log.String(), "sandbox replaced") {
 		t.Error(log.String())
 	}
 }
@@ -248,7 +248,7 @@ func overlay(t *testing.T, r *treetest.Repo, dir string) {
 // Rules are for folders, not for paths: a child that may use what is gone is replaced.
 func TestReplacedFolderReplacesTheChild(t *testing.T) {
 	cache := filepath.Join(t.TempDir(), "cache")
-	b := testBox(t, func(c *Config) { c.Cache = cache })
+	b := testSandbox(t, func(c *Config) { c.Cache = cache })
 	write := func() string {
 		t.Helper()
 		r, err := b.Run(t.Context(), report.Change{Head: "attempt", Base: "write", User: report.User{Login: filepath.Join(cache, "x")}})
@@ -274,7 +274,7 @@ func TestReplacedFolderReplacesTheChild(t *testing.T) {
 }
 
 // actOnOldKernel makes the kernel one without namespaces, Landlock and seccomp for this process, and runs jobs
-// in two boxes that log to the standard output.
+// in two sandboxes that log to the standard output.
 func actOnOldKernel() {
 	step := func(code uint16, k uint32, yes, no uint8) unix.SockFilter {
 		return unix.SockFilter{Code: code, K: k, Jt: yes, Jf: no}
@@ -370,13 +370,13 @@ func TestLandlockVersions(t *testing.T) {
 	}
 }
 
-// What a script needs cannot be told from its file: the box says so and works.
+// What a script needs cannot be told from its file: the sandbox says so and works.
 func TestGitThatIsAScript(t *testing.T) {
 	git := filepath.Join(t.TempDir(), "git")
 	if err := os.WriteFile(git, []byte("#!/bin/sh\nexec git \"$@\"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	b := testBox(t, func(c *Config) { c.Git = git })
+	b := testSandbox(t, func(c *Config) { c.Git = git })
 	title(t, b, "pid")
 	if !b.lacks("rules for files (Landlock): ") {
 		t.Error("nothing is said")

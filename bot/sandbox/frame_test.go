@@ -54,7 +54,7 @@ func TestServeWithinAProcess(t *testing.T) {
 	var in, out bytes.Buffer
 	writeFrame(&in, setup{Protocol: protocol, Memory: 1 << 40, Output: 1 << 20}, maxRequest)
 	writeFrame(&in, request{Change: &report.Change{Head: "error"}}, maxRequest)
-	if err := Serve(t.Context(), &in, &out, act); err != nil {
+	if err := Serve(t.Context(), &in, &out, actor(act)); err != nil {
 		t.Fatal(err)
 	}
 	var r ready
@@ -62,18 +62,18 @@ func TestServeWithinAProcess(t *testing.T) {
 	if err := errors.Join(readFrame(&out, &r, 100), readFrame(&out, &a, 1000)); err != nil || a.Failed == nil || a.Memory == 0 {
 		t.Errorf("%+v %v", a, err)
 	}
-	if err := Serve(t.Context(), strings.NewReader(""), io.Discard, act); err != nil {
+	if err := Serve(t.Context(), strings.NewReader(""), io.Discard, actor(act)); err != nil {
 		t.Errorf("without any frame: %v", err)
 	}
 	writeFrame(&in, setup{Protocol: protocol + 1}, maxRequest)
-	if err := Serve(t.Context(), &in, io.Discard, act); !errors.Is(err, errNotFrame) {
+	if err := Serve(t.Context(), &in, io.Discard, actor(act)); !errors.Is(err, errNotFrame) {
 		t.Errorf("other protocol: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	writeFrame(&in, setup{Protocol: protocol}, maxRequest)
 	writeFrame(&in, request{Change: &report.Change{Head: "exit"}}, maxRequest)
-	if err := Serve(ctx, &in, io.Discard, act); err != nil {
+	if err := Serve(ctx, &in, io.Discard, actor(act)); err != nil {
 		t.Errorf("canceled: %v", err)
 	}
 }

@@ -33,7 +33,7 @@ func limits() string {
 }
 
 func TestLimitsAreSet(t *testing.T) {
-	b := testBox(t, nil)
+	b := testSandbox(t, nil)
 	got := title(t, b, "limits")
 	if !b.plain && !strings.HasSuffix(got, "caps 0000000000000000") {
 		t.Errorf("the child has capabilities in its namespace: %s", got)
@@ -71,14 +71,14 @@ func watch(t *testing.T, pid string) func() {
 }
 
 func TestGrandchildrenEndWithTheChild(t *testing.T) {
-	b := testBox(t, nil)
+	b := testSandbox(t, nil)
 	ended := watch(t, title(t, b, "grandchild"))
 	b.Close()
 	ended()
 }
 
 func TestGrandchildrenEndWhenTheChildDies(t *testing.T) {
-	b := testBox(t, nil)
+	b := testSandbox(t, nil)
 	ended := watch(t, title(t, b, "grandchild"))
 	if err := syscall.Kill(b.child.pid, syscall.SIGKILL); err != nil { // the child alone, not its group
 		t.Fatal(err)

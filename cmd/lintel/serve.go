@@ -168,9 +168,9 @@ func serve(ctx context.Context, o serveOptions, out io.Writer, log *slog.Logger)
 	return server.Run(ctx, listener)
 }
 
-// server puts the server together; release ends its boxes.
+// server puts the server together; release ends its sandboxes.
 func (o *serveOptions) server(app *identity, jobs *queue.Queue, log *slog.Logger) (server *bot.Server, release func(), err error) {
-	dataDir, err := filepath.Abs(o.dataDir) // the boxes work elsewhere
+	dataDir, err := filepath.Abs(o.dataDir) // the sandboxes work elsewhere
 	if err != nil {
 		return nil, nil, fmt.Errorf("LINTEL_DATA_DIR cannot be used: %w", err)
 	}
@@ -187,22 +187,22 @@ func (o *serveOptions) server(app *identity, jobs *queue.Queue, log *slog.Logger
 	if err != nil {
 		return nil, nil, err
 	}
-	boxes := newBoxPool(o.workers, sandbox.Config{
+	sandboxes := newSandboxPool(o.workers, sandbox.Config{
 		Executable: executable, Timeout: o.checkTimeout, MemoryLimit: int64(o.checkMemory) << 20, Log: log, Said: &sync.Map{},
 		Repositories: []string{repositories}, Cache: cache,
 	})
-	metrics := bot.NewMetrics(jobs.Depth, boxes.restarts)
+	metrics := bot.NewMetrics(jobs.Depth, sandboxes.restarts)
 	metrics.WatchBudgets(app.door.Budgets)
 	sweeper := sweep.New(sweep.Config{Door: app.door, Queue: jobs, Ours: bot.Ours, Settled: bot.Settled, Budget: budget(app.door), Interval: o.sweepInterval, Log: log})
 	return &bot.Server{
 		Webhook: intake, Metrics: metrics, Queue: jobs, Workers: o.workers, Log: log,
 		Sweep: func(ctx context.Context) { upkeep(ctx, mirrors, sweeper.Run, log) },
 		Worker: &bot.Worker{
-			Door: app.door, Mirror: mirrors, Box: boxes, Approver: approvals.New(app.door, mirrors, jobs), Jobs: jobs, Summary: summary, Text: details, Drafts: jobs.DraftsAsked, Cache: cache,
+			Door: app.door, Mirror: mirrors, Sandbox: sandboxes, Approver: approvals.New(app.door, mirrors, jobs), Jobs: jobs, Summary: summary, Text: details, Drafts: jobs.DraftsAsked, Cache: cache,
 			Version: engineVersion(), Now: time.Now, Log: log, Metrics: metrics,
 		},
-		Ready: map[string]func(context.Context) error{"box": func(context.Context) error { return runnable(executable) }},
-	}, boxes.close, nil
+		Ready: map[string]func(context.Context) error{"sandbox": func(context.Context) error { return runnable(executable) }},
+	}, sandboxes.close, nil
 }
 
 const (
@@ -254,7 +254,7 @@ func queueKind(natsURL string) string {
 	return "nats"
 }
 
-// runnable reports whether a box could be started: a binary that was replaced or removed cannot.
+// runnable reports whether a sandbox could be started: a binary that was replaced or removed cannot.
 func runnable(executable string) error {
 	info, err := os.Stat(executable)
 	if err == nil && info.Mode()&0o111 == 0 {
@@ -276,44 +276,4 @@ func engineVersion() string {
 		}
 	}
 	return version
-}
-
-// boxPool is one warm box for each worker.
-type boxPool struct {
-	all  []*sandbox.Box
-	idle chan *sandbox.Box
-}
-
-func newBoxPool(size int, config sandbox.Config) *boxPool {
-	p := &boxPool{idle: make(chan *sandbox.Box, size)}
-	for range size {
-		b := sandbox.New(config)
-		p.all = append(p.all, b)
-		p.idle <- b
-	}
-	return p
-}
-
-// Run implements bot.Runner.
-func (p *boxPool) Run(ctx context.Context, change report.Change) (*report.Report, error) {
-	select {
-	case b := <-p.idle:
-		defer func() { p.idle <- b }()
-		return b.Run(ctx, change)
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-func (p *boxPool) restarts() (sum float64) {
-	for _, b := range p.all {
-		sum += float64(b.Restarts())
-	}
-	return sum
-}
-
-func (p *boxPool) close() {
-	for _, b := range p.all {
-		_ = b.Close() // the child is ended by force if need be; there is nobody left to tell
-	}
 }
