@@ -37,7 +37,7 @@ type note struct {
 
 // annotate turns the findings and problems of a report into annotations: failure for what blocks, notice
 // for what the base had, too, and for what is audited with a low severity, warning for the rest. Only places in files of the head can carry one; the
-// summary tells the others. The worst come first, as the door posts a limited number and counts the rest.
+// summary tells the others. The worst come first, as the client posts a limited number and counts the rest.
 func annotate(rep *report.Report) []github.Annotation {
 	var list []github.Annotation
 	var notes []*note

@@ -13,7 +13,7 @@ import (
 func TestRefusedExceptions(t *testing.T) {
 	b := newBench(t)
 	b.waits()
-	b.approver.reviews = []report.Review{{Path: "e.yaml", Blob: "1", Needed: 1, Who: []string{"@org/security"},
+	b.approvals.reviews = []report.Review{{Path: "e.yaml", Blob: "1", Needed: 1, Who: []string{"@org/security"},
 		Refused: []report.Vote{{User: "bob", Commit: headA}}}}
 	b.sandbox.run = func(ctx context.Context, c report.Change) (*report.Report, error) {
 		if len(c.Reviews) != 1 || c.Reviews[0].State() != report.Refused || !slices.Equal(c.Reviews[0].By(), []string{"bob"}) {
@@ -44,13 +44,13 @@ func TestEachApprovalIsShown(t *testing.T) {
 	b.sandbox.run = reviewed
 	bob := report.Vote{User: "bob", Commit: headA}
 	for i, reviews := range [][]report.Review{pending(), pending(bob), pending(bob)} {
-		b.approver.reviews, b.task.Sequence = reviews, uint64(i+1)
+		b.approvals.reviews, b.task.Sequence = reviews, uint64(i+1)
 		if err := b.Do(t.Context(), b.task); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(b.hub.runs) != 2 {
-		t.Errorf("%d runs, want two: the third job finds nothing new", len(b.hub.runs))
+	if len(b.hub.Runs) != 2 {
+		t.Errorf("%d runs, want two: the third job finds nothing new", len(b.hub.Runs))
 	}
 }
 
@@ -96,7 +96,7 @@ func TestDrafts(t *testing.T) {
 	if run := b.last(t); run.ID != 2 || run.Text != "1 drafts" {
 		t.Errorf("asked for: run %d, %q", run.ID, run.Text)
 	}
-	b.hub.pr.HeadSHA = headB
+	b.pr.HeadSHA = headB
 	b.task.Message.Fresh, b.task.Sequence = false, 9
 	do()
 	if run := b.last(t); run.Text != "0 drafts" {

@@ -4,24 +4,25 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/queue"
-	"github.com/lintel-bot/lintel/bot/webhook"
+	"github.com/lintel-bot/lintel/bot/runid"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // GitHub's answer is older than its event: the job waits for it, but not for ever.
 func TestAnswerFromThePast(t *testing.T) {
 	b := newBench(t)
-	b.hub.pr.Updated = clock.Add(-time.Minute)
+	b.pr.Updated = clock.Add(-time.Minute)
 	b.task.Message.Updated, b.task.Message.At = clock, clock
 	var later *queue.Later
-	if err := b.Do(t.Context(), b.task); !errors.As(err, &later) || later.Pause || len(b.hub.runs) != 0 {
-		t.Fatalf("%v with %d runs, want to come back soon", err, len(b.hub.runs))
+	if err := b.Do(t.Context(), b.task); !errors.As(err, &later) || later.Pause || len(b.hub.Runs) != 0 {
+		t.Fatalf("%v with %d runs, want to come back soon", err, len(b.hub.Runs))
 	}
 	b.task.Message.At = clock.Add(-lagLimit)
 	if err := b.Do(t.Context(), b.task); err != nil || b.last(t).Conclusion != "success" {
@@ -34,20 +35,18 @@ func TestGivenUpHeadIsTakenUpAgain(t *testing.T) {
 	b := newBench(t)
 	b.mirror.err = errors.New("no answer")
 	b.task.Try = b.task.Tries
-	for n := 1; n <= len(retries)+1; n++ {
+	for n := 1; n <= 5; n++ {
 		if err := b.Do(t.Context(), b.task); err != nil {
 			t.Fatal(err)
 		}
 		run := b.last(t)
-		if len(b.hub.runs) != 1 || run.Conclusion != "failure" || givenUp(run) != n {
-			t.Fatalf("after %d times: %d runs, %s %s", n, len(b.hub.runs), run.Conclusion, run.ExternalID)
+		id, err := runid.Parse(run.ExternalID)
+		if len(b.hub.Runs) != 1 || run.Conclusion != "failure" || err != nil || id.State != runid.GaveUp || id.Times != n {
+			t.Fatalf("after %d times: %d runs, %s %s", n, len(b.hub.Runs), run.Conclusion, run.ExternalID)
 		}
-		settled, final := Settled(run, clock)
-		if last := n > len(retries); !settled || final != last {
-			t.Errorf("after %d times: settled %v, final %v", n, settled, final)
-		}
-		if settled, _ := Settled(run, clock.Add(24*time.Hour)); settled != (n > len(retries)) {
-			t.Errorf("after %d times, a day later: settled %v", n, settled)
+		// The package sweep has it done again for as long as this is so.
+		if _, again := id.Retry(); again != (n < 5) || strings.Contains(run.Summary, "tries again by itself") != again {
+			t.Errorf("after %d times: again %v, %q", n, again, run.Summary)
 		}
 		b.task.Message.Event, b.task.Message.Missing, b.task.Sequence = "sweep", true, b.task.Sequence+1
 	}
@@ -55,8 +54,8 @@ func TestGivenUpHeadIsTakenUpAgain(t *testing.T) {
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
-	if run := b.last(t); len(b.hub.runs) != 1 || run.Conclusion != "success" || b.ledger.note != "" {
-		t.Errorf("%d runs, the last %s; want the same one to succeed", len(b.hub.runs), run.Conclusion)
+	if run := b.last(t); len(b.hub.Runs) != 1 || run.Conclusion != "success" || b.ledger.note != "" {
+		t.Errorf("%d runs, the last %s; want the same one to succeed", len(b.hub.Runs), run.Conclusion)
 	}
 }
 
@@ -69,18 +68,18 @@ func TestMissingOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(b.hub.runs) != 1 || len(b.sandbox.changes) != 1 {
-		t.Errorf("%d runs after %d checks, want one of each", len(b.hub.runs), len(b.sandbox.changes))
+	if len(b.hub.Runs) != 1 || len(b.sandbox.changes) != 1 {
+		t.Errorf("%d runs after %d checks, want one of each", len(b.hub.Runs), len(b.sandbox.changes))
 	}
 }
 
 // The head went away and came back: the canceled run of its first time does not stand for a result.
 func TestHeadThatCameBack(t *testing.T) {
 	b := newBench(t)
-	b.hub.runs = []github.CheckRun{{ID: 1, HeadSHA: headA, Status: "completed", Conclusion: "cancelled", ExternalID: "pr-12/begun-1"}}
+	b.hub.Runs = []github.CheckRun{{ID: 1, HeadSHA: headA, Status: "completed", Conclusion: "cancelled", ExternalID: "pr-12/begun-1"}}
 	b.task.Message.Missing, b.task.Sequence = true, 2
-	if err := b.Do(t.Context(), b.task); err != nil || b.last(t).Conclusion != "success" || len(b.hub.runs) != 2 {
-		t.Errorf("%v, runs %+v", err, b.hub.runs)
+	if err := b.Do(t.Context(), b.task); err != nil || b.last(t).Conclusion != "success" || len(b.hub.Runs) != 2 {
+		t.Errorf("%v, runs %+v", err, b.hub.Runs)
 	}
 }
 
@@ -88,14 +87,14 @@ func TestHeadThatCameBack(t *testing.T) {
 // head gets its run.
 func TestRunOfAnOldHeadIsAskedFor(t *testing.T) {
 	b := newBench(t)
-	b.hub.runs = []github.CheckRun{{ID: 1, HeadSHA: headB, Status: "queued", ExternalID: "pr-12/x"}}
+	b.hub.Runs = []github.CheckRun{{ID: 1, HeadSHA: headB, Status: "queued", ExternalID: "pr-12/x"}}
 	b.demand("d-5")
 	b.task.Message.Head = headB
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
-	if b.hub.runs[0].Conclusion != "cancelled" || b.last(t).Conclusion != "success" || b.last(t).HeadSHA != headA {
-		t.Errorf("runs %+v", b.hub.runs)
+	if b.hub.Runs[0].Conclusion != "cancelled" || b.last(t).Conclusion != "success" || b.last(t).HeadSHA != headA {
+		t.Errorf("runs %+v", b.hub.Runs)
 	}
 }
 
@@ -104,7 +103,10 @@ func TestTeamsOfTheAuthor(t *testing.T) {
 	for name, member := range map[string][]string{"member of one": {"org/ops"}, "member of none": nil} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
-			b.hub.teams = member
+			b.hub.Teams = map[string][]string{"org/dev": {"hubot"}, "org/ops": {"hubot"}}
+			for _, team := range member {
+				b.hub.Teams[team] = []string{"octocat"}
+			}
 			b.sandbox.inspection.Teams = []string{"org/dev", "org/ops"}
 			if err := b.Do(t.Context(), b.task); err != nil {
 				t.Fatal(err)
@@ -119,7 +121,7 @@ func TestTeamsOfTheAuthor(t *testing.T) {
 
 // ofBranch makes the task one for a branch whose tip is headB.
 func (b *bench) ofBranch(name string) {
-	b.hub.branch = headB
+	b.hub.Tips, b.hub.Pulls[11] = map[string]string{name: headB}, nil
 	b.task.Key.Number, b.task.Key.Branch = 0, name
 }
 
@@ -130,7 +132,7 @@ func TestDefaultBranchHasItsReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	run, change := b.last(t), b.sandbox.changes[0]
-	if run.HeadSHA != headB || run.Part != "branch" || run.Conclusion != "success" || Ours(run, 12) {
+	if run.HeadSHA != headB || run.Part != "branch" || run.Conclusion != "success" || isAbout(run, 12) {
 		t.Errorf("run %+v", run)
 	}
 	if !change.All || change.Rules != headB || change.Head != headB || change.Base != "" || change.User.Login != "" {
@@ -143,13 +145,13 @@ func TestDefaultBranchHasItsReport(t *testing.T) {
 		t.Errorf("mark %q, %d inspections of what has no author and no reviews", b.ledger.mark, len(b.sandbox.asked))
 	}
 	// The button on that run.
-	again, ok := webhook.SubjectKey(b.task.Key, run.ExternalID)
-	if !ok || again != b.task.Key {
-		t.Errorf("the run is about %+v", again)
+	id, foreign := runid.Parse(run.ExternalID)
+	if again, err := b.task.Key.Of(id.Subject); foreign != nil || err != nil || again != b.task.Key {
+		t.Errorf("the run is about %+v", id.Subject)
 	}
 	// Pushed over in the meantime: the old run is canceled.
 	b.sandbox.run = func(context.Context, report.Change) (*report.Report, error) {
-		b.hub.branch, b.ledger.superseded = headA, true
+		b.hub.Tips["main"], b.ledger.superseded = headA, true
 		return &report.Report{Conclusion: report.Success}, nil
 	}
 	b.demand("d-2")
@@ -160,7 +162,7 @@ func TestDefaultBranchHasItsReport(t *testing.T) {
 
 // A push to a base branch: which of the open pull requests are checked again.
 func TestPushToBase(t *testing.T) {
-	open := []github.PullRequest{{Number: 1, BaseRef: "release"}, {Number: 2, BaseRef: "main"}, {Number: 3, BaseRef: "release"}}
+	open := []*github.PullRequest{{Number: 1, BaseRef: "release"}, {Number: 2, BaseRef: "main"}, {Number: 3, BaseRef: "release"}}
 	for name, tc := range map[string]struct {
 		mark    string
 		changed []string
@@ -181,7 +183,7 @@ func TestPushToBase(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 			b.ofBranch("release")
-			b.hub.open, b.ledger.mark, b.mirror.changed, b.mirror.files = open, tc.mark, tc.changed, tc.files
+			b.hub.Pulls[11], b.ledger.mark, b.mirror.changed, b.mirror.files = open, tc.mark, tc.changed, tc.files
 			if err := b.Do(t.Context(), b.task); err != nil {
 				t.Fatal(err)
 			}
@@ -189,8 +191,8 @@ func TestPushToBase(t *testing.T) {
 			for _, key := range b.jobs.keys {
 				got = append(got, key.Number)
 			}
-			if !slices.Equal(got, tc.want) || b.ledger.mark != headB || len(b.hub.runs) != 0 {
-				t.Errorf("jobs for %v, mark %q, %d runs; want jobs for %v and no run on a branch that is not the default", got, b.ledger.mark, len(b.hub.runs), tc.want)
+			if !slices.Equal(got, tc.want) || b.ledger.mark != headB || len(b.hub.Runs) != 0 {
+				t.Errorf("jobs for %v, mark %q, %d runs; want jobs for %v and no run on a branch that is not the default", got, b.ledger.mark, len(b.hub.Runs), tc.want)
 			}
 		})
 	}
@@ -200,19 +202,19 @@ func TestMergeGroup(t *testing.T) {
 	b := newBench(t)
 	b.task.Key.Number, b.task.Key.Group = 0, headB
 	b.task.Message.Group = &queue.Group{Base: baseTip, BaseRef: "main", Number: 4}
-	b.hub.open = []github.PullRequest{{Number: 4, HeadSHA: "squashed"}, {Number: 5, HeadSHA: headA}, {Number: 6, HeadSHA: "elsewhere"}}
+	b.hub.Pulls[11] = []*github.PullRequest{{Number: 4, HeadSHA: "squashed"}, {Number: 5, HeadSHA: headA}, {Number: 6, HeadSHA: "elsewhere"}}
 	b.mirror.commits = []string{headB, headA}
 	b.waits()
 	b.sandbox.run = reviewed
-	b.approver.reviews = []report.Review{{Path: "e.yaml", Blob: "1", Needed: 1, Approved: []report.Vote{{User: "bob"}}}}
+	b.approvals.reviews = []report.Review{{Path: "e.yaml", Blob: "1", Needed: 1, Approved: []report.Vote{{User: "bob"}}}}
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
 	if run := b.last(t); run.HeadSHA != headB || run.Part != "" || run.Conclusion != "success" {
 		t.Errorf("run %+v", run)
 	}
-	if !slices.Equal(b.approver.asked, []int{4, 5}) {
-		t.Errorf("the approvals of %v count, want those of the group", b.approver.asked)
+	if !slices.Equal(b.approvals.asked, []int{4, 5}) {
+		t.Errorf("the approvals of %v count, want those of the group", b.approvals.asked)
 	}
 	if b.mirror.want != (mirror.Want{BaseSHA: baseTip, HeadSHA: headB}) || b.sandbox.changes[0].User.Login != "" {
 		t.Errorf("fetched %+v for %+v", b.mirror.want, b.sandbox.changes[0].User)
@@ -220,18 +222,18 @@ func TestMergeGroup(t *testing.T) {
 	// The button: GitHub does not tell the base again.
 	b.demand("d-7")
 	b.task.Message.Group = nil
-	if err := b.Do(t.Context(), b.task); err != nil || len(b.hub.runs) != 2 || b.mirror.want.BaseSHA != baseTip {
-		t.Errorf("asked for again: %v, %d runs", err, len(b.hub.runs))
+	if err := b.Do(t.Context(), b.task); err != nil || len(b.hub.Runs) != 2 || b.mirror.want.BaseSHA != baseTip {
+		t.Errorf("asked for again: %v, %d runs", err, len(b.hub.Runs))
 	}
 	b.ledger.mark = ""
-	if err := b.Do(t.Context(), b.task); err != nil || len(b.hub.runs) != 2 {
-		t.Errorf("forgotten: %v, %d runs", err, len(b.hub.runs))
+	if err := b.Do(t.Context(), b.task); err != nil || len(b.hub.Runs) != 2 {
+		t.Errorf("forgotten: %v, %d runs", err, len(b.hub.Runs))
 	}
 }
 
 func TestNewInstallation(t *testing.T) {
 	b := newBench(t)
-	b.hub.repos = []github.Repo{{Installation: 7, ID: 21, Owner: "o", Name: "a"}, {Installation: 7, ID: 22, Owner: "o", Name: "b"}}
+	b.hub.Repos = []github.Repo{{Installation: 7, ID: 21, Owner: "o", Name: "a"}, {Installation: 7, ID: 22, Owner: "o", Name: "b"}}
 	b.task.Key = queue.Key{Installation: 7, All: true}
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
@@ -240,7 +242,7 @@ func TestNewInstallation(t *testing.T) {
 	if !slices.Equal(b.jobs.keys, want) || b.jobs.messages[1].Name != "b" || !b.jobs.messages[1].Missing {
 		t.Fatalf("jobs %v %+v", b.jobs.keys, b.jobs.messages)
 	}
-	b.hub.open = []github.PullRequest{{Number: 1}, {Number: 9}}
+	b.hub.Pulls[21] = []*github.PullRequest{{Number: 1}, {Number: 9}}
 	b.task.Key, b.jobs.keys = want[0], nil
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
@@ -249,7 +251,7 @@ func TestNewInstallation(t *testing.T) {
 	if !slices.Equal(b.jobs.keys, want) {
 		t.Errorf("jobs %v, want %v", b.jobs.keys, want)
 	}
-	b.hub.archive, b.jobs.keys = true, nil
+	b.hub.Archived, b.jobs.keys = true, nil
 	if err := b.Do(t.Context(), b.task); err != nil || len(b.jobs.keys) != 0 {
 		t.Errorf("archived: %v, jobs %v", err, b.jobs.keys)
 	}

@@ -9,6 +9,21 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
+// Client asks GitHub and tells it; *github.Client is one. *github.RetryLater and *github.Gone say what another try is
+// good for.
+type Client interface {
+	PullRequest(ctx context.Context, repo github.Repo, number int) (*github.PullRequest, error)
+	PullRequestsOfCommit(ctx context.Context, repo github.Repo, sha string) ([]int, error) // open ones
+	OpenPullRequests(ctx context.Context, repo github.Repo) ([]github.PullRequest, error)
+	Repository(ctx context.Context, repo github.Repo) (*github.Settings, error)
+	Repositories(ctx context.Context, installation int64) ([]github.Repo, error)
+	Branch(ctx context.Context, repo github.Repo, name string) (string, error) // its tip
+	TeamMember(ctx context.Context, repo github.Repo, team, login string) (bool, error)
+	CheckRuns(ctx context.Context, repo github.Repo, headSHA string) ([]github.CheckRun, error) // ours, newest first
+	Publish(ctx context.Context, repo github.Repo, run *github.CheckRun) error                  // creates or updates; sets run.ID
+	CloneURL(repo github.Repo) string
+}
+
 // Sandbox inspects and checks changes; *sandbox.Sandbox is one. *sandbox.Crash and *sandbox.Failed are final, other
 // errors may pass.
 type Sandbox interface {
@@ -25,9 +40,9 @@ type Mirror interface {
 	Holds(ctx context.Context, gitDir, commit string, paths, words []string) (bool, error)
 }
 
-// Approver says what the reviews of a pull request say about the exceptions that wait for approval;
+// Approvals says what the reviews of a pull request say about the exceptions that wait for approval;
 // *approvals.Approvals is one.
-type Approver interface {
+type Approvals interface {
 	Decide(ctx context.Context, repo github.Repo, pr *github.PullRequest, gitDir, rulesCommit string, in *report.Inspection) ([]report.Review, error)
 }
 

@@ -25,12 +25,12 @@ func TestCheckIsPublished(t *testing.T) {
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"1 queued", "1 in_progress", "1 failure"}; !slices.Equal(b.hub.history, want) {
-		t.Errorf("history %v, want %v", b.hub.history, want)
+	if want := []string{"1 queued", "1 in_progress", "1 failure"}; !slices.Equal(b.hub.History(), want) {
+		t.Errorf("history %v, want %v", b.hub.History(), want)
 	}
 	run := b.last(t)
 	if run.HeadSHA != headA || run.Title != "1 new violation" || run.Summary != "summary of 1 new violation https://github.com/octo-org/fleet/blob/"+headA+"/a%20b.yaml#L3" || len(run.Annotations) != 1 ||
-		!run.CompletedAt.Equal(clock) || len(run.Actions) != 2 || !Ours(run, 12) || Ours(run, 1) {
+		!run.CompletedAt.Equal(clock) || len(run.Actions) != 2 || !isAbout(run, 12) || isAbout(run, 1) {
 		t.Errorf("run %+v", run)
 	}
 	want := report.Change{GitDir: "/data/mirrors/11", Rules: baseTip, Base: "base", Head: headA, User: report.User{Login: "octocat"}, Now: clock, Repository: []string{"fleet"}}
@@ -78,11 +78,11 @@ func TestFailures(t *testing.T) {
 		}, 3, "could not be fetched"},
 		"reviews": {func(b *bench) {
 			b.waits()
-			b.approver.err = plain
+			b.approvals.err = plain
 		}, 3, "reviews could not be read"},
 		"progress cannot be told": {func(b *bench) {
-			b.hub.fail = func(run *github.CheckRun) error {
-				if run.Status == "in_progress" {
+			b.hub.Fail = func(_ string, about any) error {
+				if run, ok := about.(*github.CheckRun); ok && run.Status == "in_progress" {
 					return plain
 				}
 				return nil
@@ -106,8 +106,8 @@ func TestFailures(t *testing.T) {
 				t.Fatalf("try %d: %v", c.at, err)
 			}
 			run := b.last(t)
-			if len(b.hub.runs) != 1 || run.Conclusion != "failure" || !strings.Contains(run.Title, c.title) || run.Summary == "" {
-				t.Errorf("%d runs, the last %s %q: %s", len(b.hub.runs), run.Conclusion, run.Title, run.Summary)
+			if len(b.hub.Runs) != 1 || run.Conclusion != "failure" || !strings.Contains(run.Title, c.title) || run.Summary == "" {
+				t.Errorf("%d runs, the last %s %q: %s", len(b.hub.Runs), run.Conclusion, run.Title, run.Summary)
 			}
 			for _, hidden := range []string{token, "/data/"} {
 				if strings.Contains(run.Title+run.Summary+b.log.String(), hidden) {
@@ -126,8 +126,8 @@ func answer(r *report.Report, err error) func(context.Context, report.Change) (*
 func TestRetryLater(t *testing.T) {
 	wait := &github.RetryLater{After: time.Minute, Reason: "rate limit"}
 	for name, set := range map[string]func(b *bench, err error){
-		"pull request": func(b *bench, err error) { b.hub.prErr = err },
-		"create":       func(b *bench, err error) { b.hub.fail = func(*github.CheckRun) error { return err } },
+		"pull request": func(b *bench, err error) { b.refuse("PullRequest", err) },
+		"create":       func(b *bench, err error) { b.refuse("Publish", err) },
 		"fetch":        func(b *bench, err error) { b.mirror.err = err },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -138,12 +138,12 @@ func TestRetryLater(t *testing.T) {
 			if err := b.Do(t.Context(), b.task); !errors.As(err, &later) || later.After != time.Minute {
 				t.Fatalf("got %v, want to come back in a minute", err)
 			}
-			b.hub.prErr, b.hub.fail, b.mirror.err = nil, nil, nil
+			b.hub.Fail, b.mirror.err = nil, nil
 			if err := b.Do(t.Context(), b.task); err != nil {
 				t.Fatal(err)
 			}
-			if len(b.hub.runs) != 1 || b.last(t).Conclusion != "success" {
-				t.Errorf("runs %+v, want one success", b.hub.runs)
+			if len(b.hub.Runs) != 1 || b.last(t).Conclusion != "success" {
+				t.Errorf("runs %+v, want one success", b.hub.Runs)
 			}
 		})
 	}
@@ -163,7 +163,7 @@ func TestExhaustedIsOnlyReported(t *testing.T) {
 func TestExhaustedWithoutCommit(t *testing.T) {
 	b := newBench(t)
 	b.task.Try = b.task.Tries + 1
-	b.hub.fail = func(*github.CheckRun) error { return &github.Gone{What: "commit"} }
+	b.refuse("Publish", &github.Gone{What: "commit"})
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Errorf("%v; a job that nothing can be reported to must end", err)
 	}
@@ -187,11 +187,11 @@ func TestShutdownHandsBackWithoutConclusion(t *testing.T) {
 
 func TestClosedAndGone(t *testing.T) {
 	b := newBench(t)
-	b.hub.pr.State = "closed"
-	if err := b.Do(t.Context(), b.task); err != nil || len(b.hub.runs) != 0 {
-		t.Errorf("closed: %v, %v", err, b.hub.runs)
+	b.pr.State = "closed"
+	if err := b.Do(t.Context(), b.task); err != nil || len(b.hub.Runs) != 0 {
+		t.Errorf("closed: %v, %v", err, b.hub.Runs)
 	}
-	b.hub.prErr = &github.Gone{What: "pull request"}
+	b.hub.Pulls = nil
 	for try, done := range map[int]bool{1: false, 2: false, 3: true} {
 		b.task.Try = try
 		if err := b.Do(t.Context(), b.task); (err == nil) != done {
@@ -202,8 +202,8 @@ func TestClosedAndGone(t *testing.T) {
 
 func TestClosedWhileTheServerWasDown(t *testing.T) {
 	b := newBench(t)
-	b.hub.runs = []github.CheckRun{{ID: 1, HeadSHA: headA, Status: "in_progress", ExternalID: "pr-12/begun-1"}}
-	b.ledger.note, b.hub.pr.State = headA, "closed"
+	b.hub.Runs = []github.CheckRun{{ID: 1, HeadSHA: headA, Status: "in_progress", ExternalID: "pr-12/begun-1"}}
+	b.ledger.note, b.pr.State = headA, "closed"
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +218,7 @@ func TestSupersededByNewHead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 			push := func() {
-				b.hub.pr.HeadSHA = headB
+				b.pr.HeadSHA = headB
 				b.ledger.superseded = true
 			}
 			b.sandbox.run = func(context.Context, report.Change) (*report.Report, error) {
@@ -227,13 +227,13 @@ func TestSupersededByNewHead(t *testing.T) {
 			}
 			if vanished {
 				b.mirror.err = &mirror.Vanished{}
-				b.hub.after = push
+				b.hub.Published = push
 			}
 			if err := b.Do(t.Context(), b.task); err != nil {
 				t.Fatal(err)
 			}
-			if run := b.last(t); len(b.hub.runs) != 1 || run.Conclusion != "cancelled" || b.ledger.note != "" {
-				t.Errorf("runs %+v, note %q", b.hub.runs, b.ledger.note)
+			if run := b.last(t); len(b.hub.Runs) != 1 || run.Conclusion != "cancelled" || b.ledger.note != "" {
+				t.Errorf("runs %+v, note %q", b.hub.Runs, b.ledger.note)
 			}
 		})
 	}
@@ -251,15 +251,15 @@ func TestSupersededOnTheSameHead(t *testing.T) {
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
-	if len(b.hub.runs) != 1 || b.last(t).Conclusion != "success" || len(b.hub.history) != 3 {
-		t.Errorf("history %v, want one run and no change after its success", b.hub.history)
+	if len(b.hub.Runs) != 1 || b.last(t).Conclusion != "success" || len(b.hub.History()) != 3 {
+		t.Errorf("history %v, want one run and no change after its success", b.hub.History())
 	}
 }
 
 // A run left open on an earlier head is closed by the next job of the pull request.
 func TestEarlierHeadIsTidied(t *testing.T) {
 	b := newBench(t)
-	b.hub.runs = []github.CheckRun{
+	b.hub.Runs = []github.CheckRun{
 		{ID: 1, HeadSHA: headB, Status: "in_progress", ExternalID: "pr-12/begun-1"},
 		{ID: 2, HeadSHA: headB, Status: "in_progress", ExternalID: "pr-1/begun-1"}, // another pull request on the same head
 	}
@@ -268,8 +268,8 @@ func TestEarlierHeadIsTidied(t *testing.T) {
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
-	if b.hub.runs[0].Conclusion != "cancelled" || b.hub.runs[1].Status != "in_progress" || b.last(t).Conclusion != "success" {
-		t.Errorf("runs %+v", b.hub.runs)
+	if b.hub.Runs[0].Conclusion != "cancelled" || b.hub.Runs[1].Status != "in_progress" || b.last(t).Conclusion != "success" {
+		t.Errorf("runs %+v", b.hub.Runs)
 	}
 }
 
@@ -283,25 +283,30 @@ func TestCrashAtEachStepEndsWithOneRun(t *testing.T) {
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			left := steps
-			b.hub.after = func() {
+			b.hub.Published = func() {
 				if left--; left == 0 {
 					cancel()
 				}
 			}
-			b.hub.fail = func(*github.CheckRun) error { return ctx.Err() }
+			b.hub.Fail = func(call string, _ any) error {
+				if call == "Publish" {
+					return ctx.Err()
+				}
+				return nil
+			}
 			dead := *b.ledger
 			_ = b.Do(ctx, b.task)
 			if steps == 3 {
 				*b.ledger = dead // the note was not cleared either
 				b.ledger.note = headA
 			}
-			b.hub.after, b.hub.fail = nil, nil
+			b.hub.Published, b.hub.Fail = nil, nil
 			b.task.Try = 2
 			if err := b.Do(t.Context(), b.task); err != nil {
 				t.Fatal(err)
 			}
-			if len(b.hub.runs) != 1 || b.last(t).Conclusion != "success" || b.ledger.note != "" {
-				t.Errorf("died after %d (fresh %v): runs %+v, note %q", steps, fresh, b.hub.runs, b.ledger.note)
+			if len(b.hub.Runs) != 1 || b.last(t).Conclusion != "success" || b.ledger.note != "" {
+				t.Errorf("died after %d (fresh %v): runs %+v, note %q", steps, fresh, b.hub.Runs, b.ledger.note)
 			}
 		}
 	}
@@ -316,26 +321,26 @@ func TestDemandGivesAnotherRun(t *testing.T) {
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
-	if len(b.hub.runs) != 2 || b.last(t).Conclusion != "success" || b.hub.runs[0].ExternalID == b.hub.runs[1].ExternalID {
-		t.Errorf("runs %+v, want two", b.hub.runs)
+	if len(b.hub.Runs) != 2 || b.last(t).Conclusion != "success" || b.hub.Runs[0].ExternalID == b.hub.Runs[1].ExternalID {
+		t.Errorf("runs %+v, want two", b.hub.Runs)
 	}
 	// An event without effect after that finds the same result, though another demand led to it.
 	b.task.Message = queue.Message{Event: "sweep", Owner: "octo-org", Name: "fleet"}
-	if err := b.Do(t.Context(), b.task); err != nil || len(b.hub.runs) != 2 {
-		t.Errorf("%v, %d runs, want no third", err, len(b.hub.runs))
+	if err := b.Do(t.Context(), b.task); err != nil || len(b.hub.Runs) != 2 {
+		t.Errorf("%v, %d runs, want no third", err, len(b.hub.Runs))
 	}
 }
 
 func TestChangedInputsGiveAnotherRun(t *testing.T) {
 	for name, change := range map[string]func(b *bench){
 		"engine": func(b *bench) { b.Version = "2" },
-		"author": func(b *bench) { b.hub.pr.Author = "hubot" },
+		"author": func(b *bench) { b.pr.Author = "hubot" },
 		"conclusion": func(b *bench) {
 			b.sandbox.run = answer(&report.Report{Conclusion: report.Failure}, nil)
 		},
 		"reviews": func(b *bench) {
 			b.waits()
-			b.approver.reviews = []report.Review{{Path: "e.yaml", Blob: "1", Needed: 2, Approved: []report.Vote{{User: "bob"}}}}
+			b.approvals.reviews = []report.Review{{Path: "e.yaml", Blob: "1", Needed: 2, Approved: []report.Vote{{User: "bob"}}}}
 		},
 		"exception state": func(b *bench) {
 			b.sandbox.run = answer(&report.Report{Conclusion: report.Success, Exceptions: []report.Exception{{State: "expired"}}}, nil)
@@ -347,8 +352,8 @@ func TestChangedInputsGiveAnotherRun(t *testing.T) {
 		}
 		change(b)
 		b.task.Sequence = 2
-		if err := b.Do(t.Context(), b.task); err != nil || len(b.hub.runs) != 2 {
-			t.Errorf("%s: %v, %d runs, want two", name, err, len(b.hub.runs))
+		if err := b.Do(t.Context(), b.task); err != nil || len(b.hub.Runs) != 2 {
+			t.Errorf("%s: %v, %d runs, want two", name, err, len(b.hub.Runs))
 		}
 	}
 }
@@ -357,7 +362,7 @@ func TestChangedInputsGiveAnotherRun(t *testing.T) {
 func TestApprovedExceptions(t *testing.T) {
 	b := newBench(t)
 	b.waits()
-	b.approver.reviews = []report.Review{{Path: "e.yaml", Blob: "1", Needed: 1, Approved: []report.Vote{{User: "alice", Commit: headA}}}}
+	b.approvals.reviews = []report.Review{{Path: "e.yaml", Blob: "1", Needed: 1, Approved: []report.Vote{{User: "alice", Commit: headA}}}}
 	b.sandbox.run = reviewed
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
@@ -365,7 +370,7 @@ func TestApprovedExceptions(t *testing.T) {
 	if b.last(t).Conclusion != "success" || len(b.sandbox.asked) != 1 || len(b.sandbox.changes) != 1 {
 		t.Errorf("%s after %d inspections and %d checks", b.last(t).Conclusion, len(b.sandbox.asked), len(b.sandbox.changes))
 	}
-	b.approver.reviews = nil // the review was dismissed
+	b.approvals.reviews = nil // the review was dismissed
 	b.task.Sequence = 2
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
@@ -379,7 +384,7 @@ func TestApprovedExceptions(t *testing.T) {
 func TestNothingToApprove(t *testing.T) {
 	b := newBench(t)
 	b.sandbox.inspection.Exceptions = []report.Exception{{Path: "e.yaml", Blob: "1", State: report.Expired}}
-	b.approver.err = errors.New("asked in vain")
+	b.approvals.err = errors.New("asked in vain")
 	if err := b.Do(t.Context(), b.task); err != nil || b.last(t).Conclusion != "success" {
 		t.Errorf("%v, %s", err, b.last(t).Conclusion)
 	}
@@ -387,7 +392,7 @@ func TestNothingToApprove(t *testing.T) {
 
 func TestCommitJobFansOut(t *testing.T) {
 	b := newBench(t)
-	b.hub.heads = []int{3, 12}
+	b.hub.Pulls[11] = append(b.hub.Pulls[11], &github.PullRequest{Number: 3, HeadSHA: headA})
 	b.task.Key.Number, b.task.Key.Commit = 0, headA
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)

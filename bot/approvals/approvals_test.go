@@ -7,37 +7,10 @@ import (
 	"testing"
 
 	"github.com/lintel-bot/lintel/bot/github"
+	"github.com/lintel-bot/lintel/bot/githubtest/memory"
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/checks/report"
 )
-
-// fakeDoor answers from its fields; what an Approvals has no business with panics.
-type fakeDoor struct {
-	github.Door
-	reviews     []github.Review
-	pushers     []string
-	permissions map[string]string
-	teams       map[string]bool // "org/team login"
-	teamErr     error
-	calls       int
-}
-
-func (d *fakeDoor) Reviews(context.Context, github.Repo, int) ([]github.Review, error) {
-	d.calls++
-	return d.reviews, nil
-}
-func (d *fakeDoor) Pushers(context.Context, github.Repo, int) ([]string, error) {
-	return d.pushers, nil
-}
-func (d *fakeDoor) Permission(_ context.Context, _ github.Repo, login string) (string, error) {
-	if p, ok := d.permissions[login]; ok {
-		return p, nil
-	}
-	return "none", nil
-}
-func (d *fakeDoor) TeamMember(_ context.Context, _ github.Repo, team, login string) (bool, error) {
-	return d.teams[team+" "+login], d.teamErr
-}
 
 // fakeGit has files by commit and path; the content is the object id.
 type fakeGit struct {
@@ -136,8 +109,9 @@ func TestApprovals(t *testing.T) {
 		{name: "bot named in the settings", reviews: []github.Review{approve("robot[bot]", "now")}, rules: report.Approvers{Users: []string{"robot[bot]"}}, by: []string{"robot[bot]"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			door := &fakeDoor{reviews: tt.reviews, pushers: []string{"Pusher"}, teams: map[string]bool{"org/security wendy": true},
-				permissions: map[string]string{"wendy": "write", "adam": "admin", "rita": "read", "author": "admin", "pusher": "admin", "robot[bot]": "write", "Mallory": "admin"}}
+			hub := &memory.GitHub{Said: tt.reviews, Committers: []string{"Pusher"},
+				Teams:  map[string][]string{"org/security": {"wendy"}},
+				Rights: map[string]string{"wendy": "write", "adam": "admin", "rita": "read", "author": "admin", "pusher": "admin", "robot[bot]": "write", "Mallory": "admin"}}
 			git := &fakeGit{remote: map[string]map[string]string{"remote": {exceptionPath: "new"}}, commits: map[string]map[string]string{
 				"now": {exceptionPath: "new"}, "same": {exceptionPath: "new"}, "before": {exceptionPath: "old"}, "without": {}, "rules": {}}}
 			if tt.owners != "" {
@@ -147,7 +121,7 @@ func TestApprovals(t *testing.T) {
 			inspection := &report.Inspection{Approvers: tt.rules, Exceptions: []report.Exception{
 				{Path: exceptionPath, Blob: "new", State: "pending"}, {Path: exceptionPath, Blob: "new", State: "pending", Line: 9}, {Path: "other", Blob: "x", State: "expired"}}}
 			pr := &github.PullRequest{Number: 1, Author: "author"}
-			decider := New(door, git, pushLog{1: {"mallory"}, 2: {"*"}})
+			decider := New(hub, git, pushLog{1: {"mallory"}, 2: {"*"}})
 			reviews, err := decider.Decide(t.Context(), github.Repo{}, pr, "", "rules", inspection)
 			if err != nil || len(reviews) != 1 {
 				t.Fatalf("%v, %v", reviews, err)
@@ -177,25 +151,32 @@ func TestApprovals(t *testing.T) {
 }
 
 func TestApprovalsAsksNothingWithoutNeed(t *testing.T) {
-	door := &fakeDoor{}
-	got, err := New(door, &fakeGit{}, nil).Decide(t.Context(), github.Repo{}, &github.PullRequest{}, "", "rules", &report.Inspection{
+	hub := &memory.GitHub{}
+	got, err := New(hub, &fakeGit{}, nil).Decide(t.Context(), github.Repo{}, &github.PullRequest{}, "", "rules", &report.Inspection{
 		Exceptions: []report.Exception{{Path: "a", Blob: "b", State: "approved"}}})
-	if err != nil || got != nil || door.calls != 0 {
-		t.Errorf("%v, %v, %d calls", got, err, door.calls)
+	if err != nil || got != nil || hub.Calls("Reviews") != 0 {
+		t.Errorf("%v, %v, %d calls", got, err, hub.Calls("Reviews"))
 	}
 }
 
 func TestApprovalsTeamErrors(t *testing.T) {
 	in := &report.Inspection{Approvers: report.Approvers{Teams: []string{"org/security"}}, Exceptions: []report.Exception{{Path: "a", Blob: "b", State: "pending"}}}
 	git := &fakeGit{commits: map[string]map[string]string{"c": {"a": "b"}}}
-	door := &fakeDoor{reviews: []github.Review{{User: "wendy", State: "APPROVED", CommitSHA: "c"}}, teamErr: &github.Gone{What: "members"}}
-	reviews, err := New(door, git, nil).Decide(t.Context(), github.Repo{}, &github.PullRequest{}, "", "c", in)
+	hub := &memory.GitHub{Said: []github.Review{{User: "wendy", State: "APPROVED", CommitSHA: "c"}}}
+	trouble := error(&github.Gone{What: "members"})
+	hub.Fail = func(call string, _ any) error {
+		if call == "TeamMember" {
+			return trouble
+		}
+		return nil
+	}
+	reviews, err := New(hub, git, nil).Decide(t.Context(), github.Repo{}, &github.PullRequest{}, "", "c", in)
 	got := approved(reviews)
 	if err != nil || got != nil {
 		t.Errorf("a team that cannot be seen: %v, %v", got, err)
 	}
-	door.teamErr = errors.New("502")
-	if _, err := New(door, git, nil).Decide(t.Context(), github.Repo{}, &github.PullRequest{}, "", "c", in); err == nil {
+	trouble = errors.New("502")
+	if _, err := New(hub, git, nil).Decide(t.Context(), github.Repo{}, &github.PullRequest{}, "", "c", in); err == nil {
 		t.Error("trouble of GitHub was taken for a decision")
 	}
 }
@@ -232,15 +213,15 @@ func TestWhoPushedCommitsCannotApprove(t *testing.T) {
 	in := &report.Inspection{Exceptions: []report.Exception{{Path: "a", Blob: "b", State: "pending"}}}
 	for head, want := range map[string]int{"planted": 0, "honest": 1} {
 		git := &fakeGit{commits: map[string]map[string]string{"rules": {}}, remote: map[string]map[string]string{head: {"a": "b"}}}
-		door := &fakeDoor{reviews: []github.Review{{User: "Mallory", State: "APPROVED", CommitSHA: head}}, permissions: map[string]string{"Mallory": "write"}}
-		reviews, err := New(door, git, pushLog{1: {}}).Decide(t.Context(), github.Repo{}, &github.PullRequest{Number: 1, HeadSHA: head}, "", "rules", in)
+		hub := &memory.GitHub{Said: []github.Review{{User: "Mallory", State: "APPROVED", CommitSHA: head}}, Rights: map[string]string{"Mallory": "write"}}
+		reviews, err := New(hub, git, pushLog{1: {}}).Decide(t.Context(), github.Repo{}, &github.PullRequest{Number: 1, HeadSHA: head}, "", "rules", in)
 		if got := approved(reviews); err != nil || len(got) != want {
 			t.Errorf("%s: %v, %v; want %d approvals", head, got, err, want)
 		}
 	}
 	git := &fakeGit{commits: map[string]map[string]string{"rules": {}}}
-	door := &fakeDoor{reviews: []github.Review{{User: "wendy", State: "APPROVED", CommitSHA: "x"}}}
-	if _, err := New(door, git, pushLog{1: {}}).Decide(t.Context(), github.Repo{}, &github.PullRequest{Number: 1, HeadSHA: "gone"}, "", "rules", in); err == nil {
+	hub := &memory.GitHub{Said: []github.Review{{User: "wendy", State: "APPROVED", CommitSHA: "x"}}}
+	if _, err := New(hub, git, pushLog{1: {}}).Decide(t.Context(), github.Repo{}, &github.PullRequest{Number: 1, HeadSHA: "gone"}, "", "rules", in); err == nil {
 		t.Error("commits that cannot be had were taken for none")
 	}
 }
@@ -248,8 +229,8 @@ func TestWhoPushedCommitsCannotApprove(t *testing.T) {
 func TestWhoPushedIsUnknown(t *testing.T) {
 	in := &report.Inspection{Exceptions: []report.Exception{{Path: "a", Blob: "b", State: "pending"}}}
 	git := &fakeGit{commits: map[string]map[string]string{"c": {"a": "b"}}}
-	door := &fakeDoor{reviews: []github.Review{{User: "wendy", State: "APPROVED", CommitSHA: "c"}}, permissions: map[string]string{"wendy": "write"}}
-	decider := New(door, git, pushLog{1: {}, 2: {"*"}})
+	hub := &memory.GitHub{Said: []github.Review{{User: "wendy", State: "APPROVED", CommitSHA: "c"}}, Rights: map[string]string{"wendy": "write"}}
+	decider := New(hub, git, pushLog{1: {}, 2: {"*"}})
 	for number, want := range map[int]int{1: 1, 2: 0} {
 		reviews, err := decider.Decide(t.Context(), github.Repo{}, &github.PullRequest{Number: number}, "", "c", in)
 		got := approved(reviews)

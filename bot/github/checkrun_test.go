@@ -10,7 +10,7 @@ import (
 )
 
 func completed(n int) *CheckRun {
-	return &CheckRun{HeadSHA: head, Status: "completed", Conclusion: "failure", ExternalID: ExternalID("pr-1", "abc"), Title: "T", Summary: "S", Annotations: manyAnnotations(n)}
+	return &CheckRun{HeadSHA: head, Status: "completed", Conclusion: "failure", ExternalID: "pr-1/abc", Title: "T", Summary: "S", Annotations: manyAnnotations(n)}
 }
 
 // inOrder checks that a run has n annotations, each once and in order.
@@ -63,7 +63,7 @@ func TestPublishLostAnswers(t *testing.T) {
 				}
 				next(w, r)
 			}
-			queued := &CheckRun{HeadSHA: head, Status: "in_progress", ExternalID: ExternalID("pr-1", "")}
+			queued := &CheckRun{HeadSHA: head, Status: "in_progress", ExternalID: "pr-1/"}
 			var run *CheckRun
 			for try := 0; ; try++ {
 				app := h.app() // a new process knows nothing
@@ -95,7 +95,7 @@ func TestPublishAgainWithTheSameDigest(t *testing.T) {
 	if err := h.app().Publish(t.Context(), testRepo, first); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.app().Publish(t.Context(), testRepo, &CheckRun{HeadSHA: head, Status: "in_progress", ExternalID: ExternalID("pr-1", "")}); err != nil {
+	if err := h.app().Publish(t.Context(), testRepo, &CheckRun{HeadSHA: head, Status: "in_progress", ExternalID: "pr-1/"}); err != nil {
 		t.Fatal(err)
 	}
 	if h.runs[first.ID].Status != "in_progress" {
@@ -111,7 +111,7 @@ func TestPublishAgainWithTheSameDigest(t *testing.T) {
 
 	// Another result has no annotations: those of the old one cannot stay.
 	clean := completed(0)
-	clean.ID, clean.Conclusion, clean.ExternalID = first.ID, "success", ExternalID("pr-1", "def")
+	clean.ID, clean.Conclusion, clean.ExternalID = first.ID, "success", "pr-1/def"
 	if err := h.app().Publish(t.Context(), testRepo, clean); err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestBadMoments(t *testing.T) {
 		for _, carriedOut := range []bool{false, true} {
 			h := newHub(t)
 			app := h.app()
-			run := &CheckRun{HeadSHA: head, Status: "in_progress", ExternalID: ExternalID("pr-1", "begun")}
+			run := &CheckRun{HeadSHA: head, Status: "in_progress", ExternalID: "pr-1/begun"}
 			if err := app.Publish(t.Context(), testRepo, run); err != nil {
 				t.Fatal(err)
 			}

@@ -25,8 +25,8 @@ func TestRegistrarAddresses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := r.FormURL(c.organization, "a&b"); got != c.form || r.app.api.String() != c.api {
-			t.Errorf("%+v: form %s, API %s", c, got, r.app.api)
+		if got := r.FormURL(c.organization, "a&b"); got != c.form || r.client.api.String() != c.api {
+			t.Errorf("%+v: form %s, API %s", c, got, r.client.api)
 		}
 	}
 	if _, err := NewRegistrar("github.com", nil); err == nil {

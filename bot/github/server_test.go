@@ -81,13 +81,13 @@ func newHub(t *testing.T) *hub {
 	return h
 }
 
-func (h *hub) app(change ...func(*Config)) *App {
+func (h *hub) app(change ...func(*Config)) *Client {
 	h.t.Helper()
 	c := Config{URL: h.http.URL, AppID: testApp, PrivateKey: h.pem, After: func(time.Duration) <-chan time.Time { return time.After(0) }}
 	for _, f := range change {
 		f(&c)
 	}
-	a, err := NewApp(c)
+	a, err := NewClient(c)
 	if err != nil {
 		h.t.Fatal(err)
 	}

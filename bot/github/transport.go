@@ -204,7 +204,7 @@ func (c *conn) authenticated(req *http.Request) (*http.Response, error) {
 	return c.send(t, req)
 }
 
-// unauthorized says whether the App's own credentials were refused when it asked for a token; then the
+// unauthorized reports whether the App's own credentials were refused when it asked for a token; then the
 // clocks may differ.
 func unauthorized(err error) bool {
 	var e *ghinstallation.HTTPError
@@ -249,7 +249,7 @@ func (c *conn) send(t http.RoundTripper, req *http.Request) (*http.Response, err
 	}
 }
 
-// passing says whether what went wrong may pass within a second. Where GitHub says how long it takes, it does not.
+// passing reports whether what went wrong may pass within a second. Where GitHub says how long it takes, it does not.
 func passing(resp *http.Response, err error) bool {
 	if err == nil {
 		_, _, waits := WaitOf(resp, time.Time{})

@@ -38,7 +38,7 @@ type token struct {
 	expires      time.Time
 }
 
-// may says whether the token has a permission, "checks:write" say.
+// may reports whether the token has a permission, "checks:write" say.
 func (t *token) may(permission string) bool {
 	name, level, _ := strings.Cut(permission, ":")
 	has := t.permissions[name]

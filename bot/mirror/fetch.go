@@ -218,7 +218,7 @@ func (s *session) exact(ctx context.Context, sha string) error {
 // a broken connection, which git reports alike.
 const servedTries = 2
 
-// served says whether the server gives out a commit at all. It fetches nothing but that one object, into a
+// served reports whether the server gives out a commit at all. It fetches nothing but that one object, into a
 // repository that is thrown away.
 func (s *session) served(ctx context.Context, sha string) (bool, error) {
 	scratch := s.dir + ".probe"
@@ -280,12 +280,12 @@ func (s *session) connect(ctx context.Context) error {
 	if s.address != "" {
 		return nil
 	}
-	address := s.m.door.CloneURL(s.repo)
+	address := s.m.client.CloneURL(s.repo)
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.User != nil || (u.Scheme != "http" && u.Scheme != "https") {
 		return fmt.Errorf("the address of %s is not an http or https URL without credentials", s.repo)
 	}
-	token, err := s.m.door.GitToken(ctx, s.repo)
+	token, err := s.m.client.GitToken(ctx, s.repo)
 	if err != nil {
 		return err
 	}
@@ -318,7 +318,7 @@ func (s *session) network(args []string) call {
 	return call{dir: s.dir, args: args, origin: u.Scheme + "://" + u.Host, token: s.token, hide: []string{s.address, u.Scheme + "://" + u.Host}}
 }
 
-// withinSize says whether the mirror is within the limit, unfinished packs included.
+// withinSize reports whether the mirror is within the limit, unfinished packs included.
 func (s *session) withinSize() error {
 	var size int64
 	err := filepath.WalkDir(filepath.Join(s.dir, "objects"), func(_ string, d fs.DirEntry, err error) error {

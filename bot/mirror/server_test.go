@@ -144,7 +144,7 @@ func (s *server) commit(branch, ref, path, content string) string {
 
 func (s *server) mirrors(change ...func(*Config)) *Mirrors {
 	s.t.Helper()
-	c := Config{Dir: filepath.Join(s.t.TempDir(), "mirrors"), Door: s}
+	c := Config{Dir: filepath.Join(s.t.TempDir(), "mirrors"), Client: s}
 	for _, f := range change {
 		f(&c)
 	}

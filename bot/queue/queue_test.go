@@ -76,9 +76,9 @@ func TestKeys(t *testing.T) {
 	sha := strings.Repeat("0a", 20)
 	for _, key := range []Key{one, {Installation: 1, Repository: 2, Commit: sha}, {Installation: 1, Repository: 2, Group: sha}, {Installation: 1, Repository: 2, All: true},
 		{Installation: 1, All: true}, {Installation: 1, Repository: 2, Branch: "release/1.0 *>"}, {Installation: 1, Repository: 2, Branch: strings.Repeat("é", 127)}} {
-		got, err := parseKey(key.subject())
+		got, err := parseKey(key.natsSubject())
 		if err != nil || got != key {
-			t.Errorf("parseKey(%q) = %v, %v", key.subject(), got, err)
+			t.Errorf("parseKey(%q) = %v, %v", key.natsSubject(), got, err)
 		}
 	}
 	for _, key := range []Key{

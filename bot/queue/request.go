@@ -38,7 +38,7 @@ func ask[T any](ctx context.Context, limit time.Duration, request func(context.C
 	}
 }
 
-// mayPass says whether an error is one of a cluster that finds itself again.
+// mayPass reports whether an error is one of a cluster that finds itself again.
 func mayPass(err error) bool {
 	var api *jetstream.APIError
 	if errors.As(err, &api) {

@@ -52,7 +52,7 @@ func TestUnannouncedJobIsFound(t *testing.T) {
 	receive(t, got, "the announced job")
 	for n := 2; n <= 3; n++ { // the lane sleeps, or is forgotten
 		key := Key{Installation: one.Installation, Repository: 1, Number: n}
-		if _, err := q.js.Publish(t.Context(), key.subject(), []byte("{}")); err != nil {
+		if _, err := q.js.Publish(t.Context(), key.natsSubject(), []byte("{}")); err != nil {
 			t.Fatal(err)
 		}
 		if number := receive(t, got, "the silent job"); number != n {

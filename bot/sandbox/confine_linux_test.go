@@ -93,7 +93,7 @@ func attempt(what, with string) error {
 	return errors.New("unknown attempt")
 }
 
-// lacks tells whether the log of a box says that a part of its sandbox is missing.
+// lacks reports whether the log of a box says that a part of its sandbox is missing.
 func (b *Sandbox) lacks(what string) (missing bool) {
 	b.cfg.Said.Range(func(said, _ any) bool {
 		missing = missing || strings.HasPrefix(said.(string), what)

@@ -248,7 +248,7 @@ func programFiles(program string) ([]string, error) {
 	return append(files, real, filepath.Join(prefix, "lib"), filepath.Join(prefix, "lib64"), filepath.Join(prefix, "libexec")), nil
 }
 
-// isScript tells whether a program needs another one to run it (execve(2), "Interpreter scripts").
+// isScript reports whether a program needs another one to run it (execve(2), "Interpreter scripts").
 func isScript(file string) (bool, error) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -31,7 +31,7 @@ func processAttributes(plain bool) *syscall.SysProcAttr {
 	return a
 }
 
-// namespacesRefused tells whether a start failed in a way that a start without namespaces may not
+// namespacesRefused reports whether a start failed in a way that a start without namespaces may not
 // (clone(2): EPERM where the system forbids them, EINVAL where the kernel lacks them, ENOSPC at their
 // limit; EACCES from security modules).
 func namespacesRefused(err error) bool {

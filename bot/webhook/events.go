@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/lintel-bot/lintel/bot/queue"
+	"github.com/lintel-bot/lintel/bot/runid"
 )
 
 // The identifiers of the check run's buttons.
@@ -276,7 +277,8 @@ func (p *payload) checkRun() (Work, error) {
 	}
 	message := queue.Message{Fresh: true, Head: objectID(p.CheckRun.HeadSHA)}
 	w := p.CheckRun.work(key, message)
-	if about, ok := SubjectKey(key, p.CheckRun.ExternalID); ok {
+	id, foreign := runid.Parse(p.CheckRun.ExternalID)
+	if about, err := key.Of(id.Subject); foreign == nil && err == nil {
 		w.Jobs = []Job{{about, message}}
 	}
 	if drafts && message.Head != "" {

@@ -225,7 +225,7 @@ func (s *stuck) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// Who pushed is on disk before the job is: a job must not be judged without.
+// Who pushed is on disk before the job is: a job must not be decided about without.
 func TestPusherComesFirst(t *testing.T) {
 	f := newFixture(t)
 	var order []string

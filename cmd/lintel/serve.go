@@ -36,7 +36,7 @@ const (
 	// One check needs about a tenth of the lower bound for the program itself, in MiB.
 	minCheckMemory, maxCheckMemory = 256, 64 << 10
 	openQueue                      = time.Minute
-	// maxSummary leaves room, within GitHub's 65,535 bytes, for what the door adds about annotations.
+	// maxSummary leaves room, within GitHub's 65,535 bytes, for what the client adds about annotations.
 	maxSummary = 65535 - 512
 )
 
@@ -175,7 +175,7 @@ func (o *serveOptions) server(app *identity, jobs *queue.Queue, log *slog.Logger
 		return nil, nil, fmt.Errorf("LINTEL_DATA_DIR cannot be used: %w", err)
 	}
 	repositories, cache := filepath.Join(dataDir, "mirrors"), filepath.Join(dataDir, "cache")
-	mirrors, err := mirror.New(mirror.Config{Dir: repositories, Door: app.door})
+	mirrors, err := mirror.New(mirror.Config{Dir: repositories, Client: app.client})
 	if err != nil {
 		return nil, nil, fmt.Errorf("LINTEL_DATA_DIR cannot be used: %w", err)
 	}
@@ -192,13 +192,13 @@ func (o *serveOptions) server(app *identity, jobs *queue.Queue, log *slog.Logger
 		Repositories: []string{repositories}, Cache: cache,
 	})
 	metrics := bot.NewMetrics(jobs.Depth, sandboxes.restarts)
-	metrics.WatchBudgets(app.door.Budgets)
-	sweeper := sweep.New(sweep.Config{Door: app.door, Queue: jobs, Ours: bot.Ours, Settled: bot.Settled, Budget: budget(app.door), Interval: o.sweepInterval, Log: log})
+	metrics.WatchBudgets(app.client.Budgets)
+	sweeper := sweep.New(sweep.Config{Client: app.client, Queue: jobs, Budget: budget(app.client), Interval: o.sweepInterval, Log: log})
 	return &bot.Server{
 		Webhook: intake, Metrics: metrics, Queue: jobs, Workers: o.workers, Log: log,
 		Sweep: func(ctx context.Context) { upkeep(ctx, mirrors, sweeper.Run, log) },
 		Worker: &bot.Worker{
-			Door: app.door, Mirror: mirrors, Sandbox: sandboxes, Approver: approvals.New(app.door, mirrors, jobs), Jobs: jobs, Summary: summary, Text: details, Drafts: jobs.DraftsAsked, Cache: cache,
+			Client: app.client, Mirror: mirrors, Sandbox: sandboxes, Approvals: approvals.New(app.client, mirrors, jobs), Jobs: jobs, Summary: summary, Text: details, Drafts: jobs.DraftsAsked, Cache: cache,
 			Version: engineVersion(), Now: time.Now, Log: log, Metrics: metrics,
 		},
 		Ready: map[string]func(context.Context) error{"sandbox": func(context.Context) error { return runnable(executable) }},
@@ -232,9 +232,9 @@ func upkeep(ctx context.Context, mirrors *mirror.Mirrors, sweep func(context.Con
 }
 
 // budget is what GitHub said last about the rate limit of an installation.
-func budget(door *github.App) func(int64) (int, int, bool) {
+func budget(client *github.Client) func(int64) (int, int, bool) {
 	return func(installation int64) (int, int, bool) {
-		b, known := door.Budget(installation)
+		b, known := client.Budget(installation)
 		return b.Remaining, b.Limit, known && time.Now().Before(b.Reset) // a full one follows
 	}
 }

@@ -23,7 +23,7 @@ const maxSecretFile = 64 << 10
 
 // identity is the GitHub App that the server is.
 type identity struct {
-	door   *github.App
+	client *github.Client
 	secret []byte // of webhooks
 }
 
@@ -98,11 +98,11 @@ func (o *serveOptions) registered(c *setup.Credentials) (*identity, error) {
 }
 
 func (o *serveOptions) identity(id int64, key, secret []byte) (*identity, error) {
-	door, err := github.NewApp(github.Config{URL: o.githubURL, AppID: id, PrivateKey: key})
+	client, err := github.NewClient(github.Config{URL: o.githubURL, AppID: id, PrivateKey: key})
 	if err != nil {
 		return nil, fmt.Errorf("the GitHub App cannot be used: %w", err)
 	}
-	return &identity{door, secret}, nil
+	return &identity{client, secret}, nil
 }
 
 func (o *serveOptions) newSetup(log *slog.Logger) (*setup.Setup, error) {

@@ -39,7 +39,7 @@ func TestNewApp(t *testing.T) {
 		"credentials":  {AppID: 1, PrivateKey: h.pem, URL: "https://user:sesame@ghe.example.com"},
 		"other scheme": {AppID: 1, PrivateKey: h.pem, URL: "ssh://ghe.example.com"},
 	} {
-		if _, err := NewApp(bad); err == nil || strings.Contains(err.Error(), "sesame") {
+		if _, err := NewClient(bad); err == nil || strings.Contains(err.Error(), "sesame") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
