@@ -42,7 +42,8 @@ func (c *check) teams(ctx context.Context, all []string) (member []string, _ err
 
 // reviews asks what the reviews of all pull requests that are part of the change say about its exceptions. Where
 // several decide about the same content, a refusal outweighs an approval, and that what is missing.
-func (c *check) reviews(ctx context.Context, state mirror.State, in *report.Inspection) (all []report.Review, err error) {
+func (c *check) reviews(ctx context.Context, state mirror.State,
+	in *report.Inspection) (all []report.Review, err error) {
 	pulls := []*github.PullRequest{c.pr}
 	if c.reviewedPulls != nil {
 		if pulls, err = c.reviewedPulls(ctx, state); err != nil {

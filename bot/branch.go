@@ -77,7 +77,8 @@ func (w *Worker) announce(ctx context.Context, t Task, tip string, log *slog.Log
 	}
 	for _, pr := range open {
 		key := queue.Key{Installation: t.Key.Installation, Repository: t.Key.Repository, Number: pr.Number}
-		message := queue.Message{Delivery: t.Message.Delivery, Event: t.Message.Event, Owner: t.Message.Owner, Name: t.Message.Name, At: t.Message.At}
+		message := queue.Message{Delivery: t.Message.Delivery, Event: t.Message.Event, Owner: t.Message.Owner,
+			Name: t.Message.Name, At: t.Message.At}
 		if err := w.Jobs.Publish(ctx, key, message, t.Message.Delivery+"-"+tip); err != nil {
 			return err
 		}

@@ -20,8 +20,8 @@ const (
 	conclusionCancelled = "cancelled"
 )
 
-// id completes the id of a check run of ours. Two pull requests can share a head, and so the list of its check runs; and
-// who demands a fresh run gets one, even if its result is the same.
+// id completes the id of a check run of ours. Two pull requests can share a head, and so the list of its check runs;
+// and who demands a fresh run gets one, even if its result is the same.
 func (c *check) id(id runid.ID) runid.ID {
 	id.Subject = c.task.Key.Subject()
 	if c.task.Message.Fresh {
@@ -147,9 +147,11 @@ func (c *check) complete(ctx context.Context) error {
 	if c.run.StartedAt.IsZero() {
 		c.run.StartedAt = started
 	}
-	c.run.Actions = []github.Action{{Label: "Check again", Description: "Check this commit again", Identifier: webhook.RerunAction}}
+	c.run.Actions = []github.Action{{Label: "Check again", Description: "Check this commit again",
+		Identifier: webhook.RerunAction}}
 	if c.draftable {
-		c.run.Actions = append(c.run.Actions, github.Action{Label: "Draft exceptions", Description: "Write exceptions for what blocks", Identifier: webhook.DraftAction})
+		c.run.Actions = append(c.run.Actions, github.Action{Label: "Draft exceptions",
+			Description: "Write exceptions for what blocks", Identifier: webhook.DraftAction})
 	}
 	if err := c.Client.Publish(ctx, c.repo, &c.run); err != nil {
 		return fmt.Errorf("completing the check run: %w", err)
@@ -179,7 +181,8 @@ func (c *check) abandon(ctx context.Context) error {
 func (c *check) cancel(ctx context.Context, run *github.CheckRun) error {
 	run.Status, run.Conclusion, run.CompletedAt = statusCompleted, conclusionCancelled, c.Now()
 	run.Title = "Not finished: the pull request moved on"
-	run.Summary = "The pull request has another head commit by now, or was closed, so this commit was not checked to the end."
+	run.Summary = "The pull request has another head commit by now, or was closed, so this commit was not checked to " +
+		"the end."
 	if err := c.Client.Publish(ctx, c.repo, run); err != nil {
 		return fmt.Errorf("canceling a check run: %w", err)
 	}

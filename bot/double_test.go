@@ -96,7 +96,8 @@ type approvalsDouble struct {
 	asked   []int // numbers of pull requests
 }
 
-func (a *approvalsDouble) Decide(_ context.Context, _ github.Repo, pr *github.PullRequest, _, _ string, _ *report.Inspection) ([]report.Review, error) {
+func (a *approvalsDouble) Decide(_ context.Context, _ github.Repo, pr *github.PullRequest, _, _ string,
+	_ *report.Inspection) ([]report.Review, error) {
 	a.asked = append(a.asked, pr.Number)
 	return a.reviews, a.err
 }
@@ -128,16 +129,20 @@ type bench struct {
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{
-		pr:     &github.PullRequest{Number: 12, State: "open", Author: "octocat", BaseRef: "main", BaseSHA: baseTip, HeadSHA: headA},
+		pr: &github.PullRequest{Number: 12, State: "open", Author: "octocat", BaseRef: "main", BaseSHA: baseTip,
+			HeadSHA: headA},
 		mirror: &mirrorDouble{}, approvals: &approvalsDouble{}, jobs: &publisher{}, ledger: &ledger{},
-		sandbox: &sandboxDouble{inspection: &report.Inspection{}, run: func(context.Context, report.Change) (*report.Report, error) {
-			return &report.Report{Conclusion: report.Success, Title: "No violations"}, nil
-		}},
+		sandbox: &sandboxDouble{inspection: &report.Inspection{},
+			run: func(context.Context, report.Change) (*report.Report, error) {
+				return &report.Report{Conclusion: report.Success, Title: "No violations"}, nil
+			}},
 	}
 	b.hub = &memory.GitHub{Pulls: map[int64][]*github.PullRequest{11: {b.pr}}}
-	b.task = Task{Key: queue.Key{Installation: 7, Repository: 11, Number: 12}, Sequence: 1, Try: 1, Tries: 3, Ledger: b.ledger,
+	b.task = Task{Key: queue.Key{Installation: 7, Repository: 11, Number: 12}, Sequence: 1, Try: 1, Tries: 3,
+		Ledger:  b.ledger,
 		Message: queue.Message{Delivery: "d-1", Event: "pull_request.opened", Owner: "octo-org", Name: "fleet", At: clock}}
-	b.Worker = &Worker{Client: b.hub, Mirror: b.mirror, Sandbox: b.sandbox, Approvals: b.approvals, Jobs: b.jobs, Version: "1",
+	b.Worker = &Worker{Client: b.hub, Mirror: b.mirror, Sandbox: b.sandbox, Approvals: b.approvals, Jobs: b.jobs,
+		Version: "1",
 		Summary: func(r *report.Report, blob BlobURL) string {
 			return "summary of " + r.Title + " " + blob("a b.yaml", 3)
 		},

@@ -16,7 +16,8 @@ func TestRefusedExceptions(t *testing.T) {
 	b.approvals.reviews = []report.Review{{Path: "e.yaml", Blob: "1", Needed: 1, Who: []string{"@org/security"},
 		Refused: []report.Vote{{User: "bob", Commit: headA}}}}
 	b.sandbox.run = func(ctx context.Context, c report.Change) (*report.Report, error) {
-		if len(c.Reviews) != 1 || c.Reviews[0].State() != report.Refused || !slices.Equal(c.Reviews[0].By(), []string{"bob"}) {
+		if len(c.Reviews) != 1 || c.Reviews[0].State() != report.Refused ||
+			!slices.Equal(c.Reviews[0].By(), []string{"bob"}) {
 			t.Errorf("checked with the reviews %+v", c.Reviews)
 		}
 		return reviewed(ctx, c)
@@ -26,7 +27,8 @@ func TestRefusedExceptions(t *testing.T) {
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
-	if b.last(t).Conclusion != "failure" || shown.Exceptions[0].Review == nil || len(shown.Exceptions[0].Review.Refused) != 1 {
+	if b.last(t).Conclusion != "failure" || shown.Exceptions[0].Review == nil ||
+		len(shown.Exceptions[0].Review.Refused) != 1 {
 		t.Errorf("%s, shown %+v", b.last(t).Conclusion, shown.Exceptions)
 	}
 	if len(b.sandbox.asked) != 1 || len(b.sandbox.changes) != 1 {
@@ -58,7 +60,8 @@ func TestEachApprovalIsShown(t *testing.T) {
 // something blocks that no exception waits for.
 func TestDrafts(t *testing.T) {
 	b := newBench(t)
-	finding := report.Finding{Result: report.Fail, Blocks: true, New: true, Origin: &report.Origin{Path: "a.yaml", StartLine: 1}}
+	finding := report.Finding{Result: report.Fail, Blocks: true, New: true,
+		Origin: &report.Origin{Path: "a.yaml", StartLine: 1}}
 	b.sandbox.run = func(_ context.Context, c report.Change) (*report.Report, error) {
 		r := &report.Report{Conclusion: report.Failure, Findings: []report.Finding{finding}}
 		if c.Drafts {

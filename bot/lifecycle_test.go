@@ -76,7 +76,8 @@ func TestMissingOnly(t *testing.T) {
 // The head went away and came back: the canceled run of its first time does not stand for a result.
 func TestHeadThatCameBack(t *testing.T) {
 	b := newBench(t)
-	b.hub.Runs = []github.CheckRun{{ID: 1, HeadSHA: headA, Status: "completed", Conclusion: "cancelled", ExternalID: "pr-12/begun-1"}}
+	b.hub.Runs = []github.CheckRun{{ID: 1, HeadSHA: headA, Status: "completed", Conclusion: "cancelled",
+		ExternalID: "pr-12/begun-1"}}
 	b.task.Message.Missing, b.task.Sequence = true, 2
 	if err := b.Do(t.Context(), b.task); err != nil || b.last(t).Conclusion != "success" || len(b.hub.Runs) != 2 {
 		t.Errorf("%v, runs %+v", err, b.hub.Runs)
@@ -162,21 +163,26 @@ func TestDefaultBranchHasItsReport(t *testing.T) {
 
 // A push to a base branch: which of the open pull requests are checked again.
 func TestPushToBase(t *testing.T) {
-	open := []*github.PullRequest{{Number: 1, BaseRef: "release"}, {Number: 2, BaseRef: "main"}, {Number: 3, BaseRef: "release"}}
+	open := []*github.PullRequest{{Number: 1, BaseRef: "release"}, {Number: 2, BaseRef: "main"},
+		{Number: 3, BaseRef: "release"}}
 	for name, tc := range map[string]struct {
 		mark    string
 		changed []string
 		files   map[string]string
 		want    []int
 	}{
-		"never looked at":   {"", nil, nil, []int{1, 3}},
-		"seen":              {headB, []string{".lintel.yaml"}, nil, nil},
-		"settings":          {headA, []string{"a.yaml", ".lintel.yaml"}, nil, []int{1, 3}},
-		"code owners":       {headA, []string{"docs/CODEOWNERS"}, nil, []int{1, 3}},
-		"a policy":          {headA, []string{"x/p.yml"}, map[string]string{"x/p.yml": "apiVersion: kyverno.io/v1"}, []int{1, 3}},
-		"an admission rule": {headA, []string{"p.yaml"}, map[string]string{"p.yaml": "kind: ValidatingAdmissionPolicyBinding"}, []int{1, 3}},
-		"an application":    {headA, []string{"apps/a.yaml", "README.md"}, map[string]string{"apps/a.yaml": "kind: Deployment", "README.md": "kyverno.io/"}, nil},
-		"built policies":    {headA, []string{"p/kustomization.yaml"}, map[string]string{".lintel.yaml": "policies: [p]"}, []int{1, 3}},
+		"never looked at": {"", nil, nil, []int{1, 3}},
+		"seen":            {headB, []string{".lintel.yaml"}, nil, nil},
+		"settings":        {headA, []string{"a.yaml", ".lintel.yaml"}, nil, []int{1, 3}},
+		"code owners":     {headA, []string{"docs/CODEOWNERS"}, nil, []int{1, 3}},
+		"a policy": {headA, []string{"x/p.yml"}, map[string]string{"x/p.yml": "apiVersion: kyverno.io/v1"},
+			[]int{1, 3}},
+		"an admission rule": {headA, []string{"p.yaml"}, map[string]string{
+			"p.yaml": "kind: ValidatingAdmissionPolicyBinding"}, []int{1, 3}},
+		"an application": {headA, []string{"apps/a.yaml", "README.md"},
+			map[string]string{"apps/a.yaml": "kind: Deployment", "README.md": "kyverno.io/"}, nil},
+		"built policies": {headA, []string{"p/kustomization.yaml"}, map[string]string{".lintel.yaml": "policies: [p]"},
+			[]int{1, 3}},
 		"built, no setting": {headA, []string{"p/kustomization.yaml"}, map[string]string{".lintel.yaml": "block: all"}, nil},
 		"far too much":      {headA, slices.Repeat([]string{"a.yaml"}, ruleFiles+1), nil, []int{1, 3}},
 	} {
@@ -192,7 +198,8 @@ func TestPushToBase(t *testing.T) {
 				got = append(got, key.Number)
 			}
 			if !slices.Equal(got, tc.want) || b.ledger.mark != headB || len(b.hub.Runs) != 0 {
-				t.Errorf("jobs for %v, mark %q, %d runs; want jobs for %v and no run on a branch that is not the default", got, b.ledger.mark, len(b.hub.Runs), tc.want)
+				t.Errorf("jobs for %v, mark %q, %d runs; want jobs for %v and no run on a branch that is not the default", got,
+					b.ledger.mark, len(b.hub.Runs), tc.want)
 			}
 		})
 	}
@@ -202,7 +209,8 @@ func TestMergeGroup(t *testing.T) {
 	b := newBench(t)
 	b.task.Key.Number, b.task.Key.Group = 0, headB
 	b.task.Message.Group = &queue.Group{Base: baseTip, BaseRef: "main", Number: 4}
-	b.hub.Pulls[11] = []*github.PullRequest{{Number: 4, HeadSHA: "squashed"}, {Number: 5, HeadSHA: headA}, {Number: 6, HeadSHA: "elsewhere"}}
+	b.hub.Pulls[11] = []*github.PullRequest{{Number: 4, HeadSHA: "squashed"}, {Number: 5, HeadSHA: headA},
+		{Number: 6, HeadSHA: "elsewhere"}}
 	b.mirror.commits = []string{headB, headA}
 	b.waits()
 	b.sandbox.run = reviewed
@@ -233,7 +241,8 @@ func TestMergeGroup(t *testing.T) {
 
 func TestNewInstallation(t *testing.T) {
 	b := newBench(t)
-	b.hub.Repos = []github.Repo{{Installation: 7, ID: 21, Owner: "o", Name: "a"}, {Installation: 7, ID: 22, Owner: "o", Name: "b"}}
+	b.hub.Repos = []github.Repo{{Installation: 7, ID: 21, Owner: "o", Name: "a"},
+		{Installation: 7, ID: 22, Owner: "o", Name: "b"}}
 	b.task.Key = queue.Key{Installation: 7, All: true}
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
@@ -247,7 +256,8 @@ func TestNewInstallation(t *testing.T) {
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
-	want = []queue.Key{{Installation: 7, Repository: 21, Number: 1}, {Installation: 7, Repository: 21, Number: 9}, {Installation: 7, Repository: 21, Branch: "main"}}
+	want = []queue.Key{{Installation: 7, Repository: 21, Number: 1}, {Installation: 7, Repository: 21, Number: 9},
+		{Installation: 7, Repository: 21, Branch: "main"}}
 	if !slices.Equal(b.jobs.keys, want) {
 		t.Errorf("jobs %v, want %v", b.jobs.keys, want)
 	}

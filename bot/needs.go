@@ -20,7 +20,8 @@ type Client interface {
 	Branch(ctx context.Context, repo github.Repo, name string) (string, error) // its tip
 	TeamMember(ctx context.Context, repo github.Repo, team, login string) (bool, error)
 	CheckRuns(ctx context.Context, repo github.Repo, headSHA string) ([]github.CheckRun, error) // ours, newest first
-	Publish(ctx context.Context, repo github.Repo, run *github.CheckRun) error                  // creates or updates; sets run.ID
+	// creates or updates; sets run.ID
+	Publish(ctx context.Context, repo github.Repo, run *github.CheckRun) error
 	CloneURL(repo github.Repo) string
 }
 
@@ -43,7 +44,8 @@ type Mirror interface {
 // Approvals says what the reviews of a pull request say about the exceptions that wait for approval;
 // *approvals.Approvals is one.
 type Approvals interface {
-	Decide(ctx context.Context, repo github.Repo, pr *github.PullRequest, gitDir, rulesCommit string, in *report.Inspection) ([]report.Review, error)
+	Decide(ctx context.Context, repo github.Repo, pr *github.PullRequest, gitDir, rulesCommit string,
+		in *report.Inspection) ([]report.Review, error)
 }
 
 // Ledger is what the queue remembers about a job; queue.Job is one.

@@ -29,7 +29,8 @@ func verdictCrash(crash *sandbox.Crash) verdict {
 	return verdict{
 		title: "The check " + reason,
 		summary: "Nothing was decided about this commit: the check " + reason + ".\n\n" +
-			"If this happens again, a manifest or kustomization of this pull request needs more time or memory than the server allows, " +
+			"If this happens again, a manifest or kustomization of this pull request needs more time or memory than the " +
+			"server allows, " +
 			"for example through nested YAML aliases or bases that include each other." + askAgain,
 	}
 }
@@ -54,7 +55,8 @@ func verdictVanished(sha string) verdict {
 // verdictUnfit is for repositories and histories that no further try makes fit.
 func verdictUnfit(reason string) verdict {
 	reason = scrub(reason)
-	return verdict{title: "Not checked: " + reason, summary: "Nothing was decided about this commit: " + reason + "." + askAgain}
+	return verdict{title: "Not checked: " + reason, summary: "Nothing was decided about this commit: " + reason + "." +
+		askAgain}
 }
 
 // detail is what a typed error says for people, as a sentence of its own, or nothing.
@@ -81,15 +83,17 @@ func verdictGivenUp(stage string, tries int, err error) verdict {
 		stageReport:  "the check run could not be updated",
 	}[stage]
 	return verdict{
-		title:   "Not checked: " + what,
-		summary: fmt.Sprintf("Nothing was decided about this commit: %s, in %d tries.%s The server's log has the details.", what, tries, detail(err)) + askAgain,
+		title: "Not checked: " + what,
+		summary: fmt.Sprintf("Nothing was decided about this commit: %s, in %d tries.%s The server's log has the details.",
+			what, tries, detail(err)) + askAgain,
 	}
 }
 
 func verdictExhausted(tries int) verdict {
 	return verdict{
-		title:   "Not checked: the check did not come to an end",
-		summary: fmt.Sprintf("Nothing was decided about this commit: the check was begun %d times and never came to an end. The server's log has the details.", tries) + askAgain,
+		title: "Not checked: the check did not come to an end",
+		summary: fmt.Sprintf("Nothing was decided about this commit: the check was begun %d times and never came to an "+
+			"end. The server's log has the details.", tries) + askAgain,
 	}
 }
 

@@ -52,7 +52,8 @@ func (w *Worker) rulesChanged(ctx context.Context, t Task, seen, tip string) (bo
 		return true, nil
 	}
 	if built { // it may build the policies that the settings name
-		if found, err := w.Mirror.Holds(ctx, state.GitDir, tip, []string{settings}, []string{"policies"}); err != nil || found {
+		if found, err := w.Mirror.Holds(ctx, state.GitDir, tip, []string{settings}, []string{"policies"}); err != nil ||
+			found {
 			if err != nil {
 				return unknown(ctx, err)
 			}

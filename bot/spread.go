@@ -56,7 +56,8 @@ func (w *Worker) everything(ctx context.Context, t Task, log *slog.Logger) error
 		}
 		for _, repo := range repos {
 			message.Owner, message.Name = repo.Owner, repo.Name
-			if err := w.Jobs.Publish(ctx, queue.Key{Installation: t.Key.Installation, Repository: repo.ID, All: true}, message, ""); err != nil {
+			if err := w.Jobs.Publish(ctx, queue.Key{Installation: t.Key.Installation, Repository: repo.ID, All: true}, message,
+				""); err != nil {
 				return err
 			}
 		}

@@ -24,5 +24,6 @@ func (t Task) last() bool      { return t.Try >= t.Tries }
 func (t Task) exhausted() bool { return t.Try > t.Tries }
 
 func (t Task) repo() github.Repo {
-	return github.Repo{Installation: t.Key.Installation, ID: t.Key.Repository, Owner: t.Message.Owner, Name: t.Message.Name}
+	return github.Repo{Installation: t.Key.Installation, ID: t.Key.Repository, Owner: t.Message.Owner,
+		Name: t.Message.Name}
 }

@@ -36,14 +36,17 @@ type Worker struct {
 	Sandbox   Sandbox
 	Approvals Approvals
 	Jobs      Publisher
-	Summary   func(rep *report.Report, blob BlobURL) string                          // markdown for the check run
-	Text      func(rep *report.Report, blob BlobURL) string                          // markdown below the summary
-	Drafts    func(ctx context.Context, repository int64, head string) (bool, error) // whether drafts are wanted for a commit
-	Version   string                                                                 // of the engine; part of what a result depends on
-	Cache     string                                                                 // folder that checks may use, absolute; empty: none
-	Now       func() time.Time
-	Log       *slog.Logger
-	Metrics   *Metrics
+	Summary   func(rep *report.Report, blob BlobURL) string // markdown for the check run
+	Text      func(rep *report.Report, blob BlobURL) string // markdown below the summary
+	// whether drafts are wanted for a commit
+	Drafts func(ctx context.Context, repository int64, head string) (bool, error)
+	// of the engine; part of what a result depends on
+	Version string
+	// folder that checks may use, absolute; empty: none
+	Cache   string
+	Now     func() time.Time
+	Log     *slog.Logger
+	Metrics *Metrics
 }
 
 // Do works on one task. Nil means that it is done, for good or with a failure that the check run tells;

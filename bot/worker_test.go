@@ -29,12 +29,15 @@ func TestCheckIsPublished(t *testing.T) {
 		t.Errorf("history %v, want %v", b.hub.History(), want)
 	}
 	run := b.last(t)
-	if run.HeadSHA != headA || run.Title != "1 new violation" || run.Summary != "summary of 1 new violation https://github.com/octo-org/fleet/blob/"+headA+"/a%20b.yaml#L3" || len(run.Annotations) != 1 ||
+	if run.HeadSHA != headA || run.Title != "1 new violation" || run.Summary != "summary of 1 new violation "+
+		"https://github.com/octo-org/fleet/blob/"+headA+"/a%20b.yaml#L3" || len(run.Annotations) != 1 ||
 		!run.CompletedAt.Equal(clock) || len(run.Actions) != 2 || !isAbout(run, 12) || isAbout(run, 1) {
 		t.Errorf("run %+v", run)
 	}
-	want := report.Change{GitDir: "/data/mirrors/11", Rules: baseTip, Base: "base", Head: headA, User: report.User{Login: "octocat"}, Now: clock, Repository: []string{"fleet"}}
-	if got := b.sandbox.changes[0]; got.GitDir != want.GitDir || got.Rules != want.Rules || got.Base != want.Base || got.Head != want.Head ||
+	want := report.Change{GitDir: "/data/mirrors/11", Rules: baseTip, Base: "base", Head: headA,
+		User: report.User{Login: "octocat"}, Now: clock, Repository: []string{"fleet"}}
+	if got := b.sandbox.changes[0]; got.GitDir != want.GitDir || got.Rules != want.Rules || got.Base != want.Base ||
+		got.Head != want.Head ||
 		got.User.Login != want.User.Login || got.Now != want.Now || !slices.Equal(got.Repository, want.Repository) {
 		t.Errorf("change %+v, want %+v", got, want)
 	}
@@ -54,11 +57,12 @@ func TestFailures(t *testing.T) {
 		at    int    // the try that concludes; those before ask for another
 		title string // of the concluded run
 	}{
-		"fetch":                  {func(b *bench) { b.mirror.err = plain }, 3, "could not be fetched"},
-		"sandbox":                {func(b *bench) { b.sandbox.run = answer(nil, plain) }, 3, "did not start"},
-		"inspection":             {func(b *bench) { b.sandbox.trouble = plain }, 3, "did not start"},
-		"inspection of nothing":  {func(b *bench) { b.sandbox.inspection = nil }, 3, "did not start"},
-		"inspection that failed": {func(b *bench) { b.sandbox.trouble = &sandbox.Failed{Message: "x"} }, 1, "could not be done"},
+		"fetch":                 {func(b *bench) { b.mirror.err = plain }, 3, "could not be fetched"},
+		"sandbox":               {func(b *bench) { b.sandbox.run = answer(nil, plain) }, 3, "did not start"},
+		"inspection":            {func(b *bench) { b.sandbox.trouble = plain }, 3, "did not start"},
+		"inspection of nothing": {func(b *bench) { b.sandbox.inspection = nil }, 3, "did not start"},
+		"inspection that failed": {func(b *bench) { b.sandbox.trouble = &sandbox.Failed{Message: "x"} }, 1,
+			"could not be done"},
 		"inspection that crashed": {func(b *bench) {
 			b.sandbox.trouble = &sandbox.Crash{Reason: "ran out of its memory limit of 2 GiB"}
 		}, 1, "The check ran out of its memory limit of 2 GiB"},
@@ -69,10 +73,17 @@ func TestFailures(t *testing.T) {
 		"failed": {func(b *bench) {
 			b.sandbox.run = answer(nil, &sandbox.Failed{Message: "cannot read /data/mirrors/11/x " + token})
 		}, 1, "could not be done"},
-		"panic":                        {func(b *bench) { b.sandbox.run = answer(nil, &sandbox.Failed{Message: "x", Panicked: true}) }, 1, "defect of Lintel"},
+		"panic": {func(b *bench) {
+			b.sandbox.run = answer(nil,
+				&sandbox.Failed{Message: "x", Panicked: true})
+		}, 1, "defect of Lintel"},
 		"vanished, but still the head": {func(b *bench) { b.mirror.err = &mirror.Vanished{} }, 3, "no longer on GitHub"},
-		"no common history":            {func(b *bench) { b.mirror.err = &mirror.NoMergeBase{Base: baseTip, Head: headA} }, 1, "no commit in common"},
-		"too large":                    {func(b *bench) { b.mirror.err = &mirror.TooLarge{Repo: "octo-org/fleet", Limit: 4 << 30} }, 1, "larger than the limit"},
+		"no common history": {func(b *bench) { b.mirror.err = &mirror.NoMergeBase{Base: baseTip, Head: headA} },
+			1, "no commit in common"},
+		"too large": {func(b *bench) {
+			b.mirror.err = &mirror.TooLarge{Repo: "octo-org/fleet",
+				Limit: 4 << 30}
+		}, 1, "larger than the limit"},
 		"git says why": {func(b *bench) {
 			b.mirror.err = &mirror.Failed{Command: "fetch", Reason: "early EOF", Err: plain}
 		}, 3, "could not be fetched"},
@@ -106,7 +117,8 @@ func TestFailures(t *testing.T) {
 				t.Fatalf("try %d: %v", c.at, err)
 			}
 			run := b.last(t)
-			if len(b.hub.Runs) != 1 || run.Conclusion != "failure" || !strings.Contains(run.Title, c.title) || run.Summary == "" {
+			if len(b.hub.Runs) != 1 || run.Conclusion != "failure" || !strings.Contains(run.Title, c.title) ||
+				run.Summary == "" {
 				t.Errorf("%d runs, the last %s %q: %s", len(b.hub.Runs), run.Conclusion, run.Title, run.Summary)
 			}
 			for _, hidden := range []string{token, "/data/"} {
@@ -268,7 +280,8 @@ func TestEarlierHeadIsTidied(t *testing.T) {
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
-	if b.hub.Runs[0].Conclusion != "cancelled" || b.hub.Runs[1].Status != "in_progress" || b.last(t).Conclusion != "success" {
+	if b.hub.Runs[0].Conclusion != "cancelled" || b.hub.Runs[1].Status != "in_progress" ||
+		b.last(t).Conclusion != "success" {
 		t.Errorf("runs %+v", b.hub.Runs)
 	}
 }
@@ -343,7 +356,8 @@ func TestChangedInputsGiveAnotherRun(t *testing.T) {
 			b.approvals.reviews = []report.Review{{Path: "e.yaml", Blob: "1", Needed: 2, Approved: []report.Vote{{User: "bob"}}}}
 		},
 		"exception state": func(b *bench) {
-			b.sandbox.run = answer(&report.Report{Conclusion: report.Success, Exceptions: []report.Exception{{State: "expired"}}}, nil)
+			b.sandbox.run = answer(&report.Report{Conclusion: report.Success,
+				Exceptions: []report.Exception{{State: "expired"}}}, nil)
 		},
 	} {
 		b := newBench(t)
@@ -362,7 +376,8 @@ func TestChangedInputsGiveAnotherRun(t *testing.T) {
 func TestApprovedExceptions(t *testing.T) {
 	b := newBench(t)
 	b.waits()
-	b.approvals.reviews = []report.Review{{Path: "e.yaml", Blob: "1", Needed: 1, Approved: []report.Vote{{User: "alice", Commit: headA}}}}
+	b.approvals.reviews = []report.Review{{Path: "e.yaml", Blob: "1", Needed: 1,
+		Approved: []report.Vote{{User: "alice", Commit: headA}}}}
 	b.sandbox.run = reviewed
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)

@@ -17,7 +17,8 @@ import (
 type Git interface {
 	Blob(ctx context.Context, gitDir, commit, path string) ([]byte, string, error)
 	BlobID(ctx context.Context, gitDir, commit, path string) (string, error)
-	Ensure(ctx context.Context, repo github.Repo, sha string) error // makes a commit available that may be in no branch any more
+	// makes a commit available that may be in no branch any more
+	Ensure(ctx context.Context, repo github.Repo, sha string) error
 	Commits(ctx context.Context, gitDir, old, now string) ([]string, error)
 }
 

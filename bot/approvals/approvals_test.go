@@ -68,58 +68,100 @@ func TestApprovals(t *testing.T) {
 		why     string   // of the first approval that does not count
 		refused bool
 	}{
-		{name: "someone with write access", reviews: []github.Review{approve("wendy", "now")}, rules: defaults, by: []string{"wendy"}},
+		{name: "someone with write access", reviews: []github.Review{approve("wendy", "now")}, rules: defaults,
+			by: []string{"wendy"}},
 		{name: "admin", reviews: []github.Review{approve("adam", "now")}, rules: defaults, by: []string{"adam"}},
-		{name: "read access only", reviews: []github.Review{approve("rita", "now")}, rules: defaults, why: "not among those who may approve"},
-		{name: "author", reviews: []github.Review{approve("Author", "now")}, rules: defaults, why: "the author cannot approve"},
-		{name: "pusher", reviews: []github.Review{approve("pusher", "now")}, rules: defaults, why: "who pushed to the pull request cannot approve"},
-		{name: "pusher under another name", reviews: []github.Review{approve("Mallory", "now")}, rules: defaults, why: "who pushed to the pull request cannot approve"},
-		{name: "author named in the settings", reviews: []github.Review{approve("author", "now")}, rules: report.Approvers{Users: []string{"author"}}, why: "the author cannot approve"},
-		{name: "older commit, same content", reviews: []github.Review{approve("wendy", "same")}, rules: defaults, by: []string{"wendy"}},
-		{name: "changed since", reviews: []github.Review{approve("wendy", "before")}, rules: defaults, why: "the file changed after the review"},
-		{name: "not there yet", reviews: []github.Review{approve("wendy", "without")}, rules: defaults, why: "the file was not in the reviewed commit"},
-		{name: "pushed over, still on GitHub", reviews: []github.Review{approve("wendy", "remote")}, rules: defaults, by: []string{"wendy"}},
-		{name: "pushed over and gone", reviews: []github.Review{approve("wendy", "nowhere")}, rules: defaults, why: "the reviewed commit is not on GitHub any more"},
-		{name: "then comments", reviews: []github.Review{approve("wendy", "now"), state("wendy", "COMMENTED"), state("wendy", "PENDING")}, rules: defaults, by: []string{"wendy"}},
-		{name: "then requests changes", reviews: []github.Review{approve("wendy", "now"), state("wendy", "CHANGES_REQUESTED")}, rules: defaults, refused: true},
-		{name: "one approves, another requests changes", reviews: []github.Review{approve("wendy", "now"), state("adam", "CHANGES_REQUESTED")}, rules: defaults, refused: true},
-		{name: "someone without a say requests changes", reviews: []github.Review{approve("wendy", "now"), state("rita", "CHANGES_REQUESTED")}, rules: defaults, by: []string{"wendy"}},
-		{name: "changes were requested and made", reviews: []github.Review{{User: "adam", State: "CHANGES_REQUESTED", CommitSHA: "before"}, approve("wendy", "now")}, rules: defaults, by: []string{"wendy"}},
-		{name: "changes of a lost commit were requested", reviews: []github.Review{{User: "adam", State: "CHANGES_REQUESTED", CommitSHA: "nowhere"}, approve("wendy", "now")}, rules: defaults, refused: true},
-		{name: "who pushed requests changes", reviews: []github.Review{state("pusher", "CHANGES_REQUESTED")}, rules: defaults, refused: true},
-		{name: "first requests changes", reviews: []github.Review{state("wendy", "CHANGES_REQUESTED"), approve("wendy", "now")}, rules: defaults, by: []string{"wendy"}},
+		{name: "read access only", reviews: []github.Review{approve("rita", "now")}, rules: defaults,
+			why: "not among those who may approve"},
+		{name: "author", reviews: []github.Review{approve("Author", "now")}, rules: defaults,
+			why: "the author cannot approve"},
+		{name: "pusher", reviews: []github.Review{approve("pusher", "now")}, rules: defaults,
+			why: "who pushed to the pull request cannot approve"},
+		{name: "pusher under another name", reviews: []github.Review{approve("Mallory", "now")}, rules: defaults,
+			why: "who pushed to the pull request cannot approve"},
+		{name: "author named in the settings", reviews: []github.Review{approve("author", "now")},
+			rules: report.Approvers{Users: []string{"author"}}, why: "the author cannot approve"},
+		{name: "older commit, same content", reviews: []github.Review{approve("wendy", "same")}, rules: defaults,
+			by: []string{"wendy"}},
+		{name: "changed since", reviews: []github.Review{approve("wendy", "before")}, rules: defaults,
+			why: "the file changed after the review"},
+		{name: "not there yet", reviews: []github.Review{approve("wendy", "without")}, rules: defaults,
+			why: "the file was not in the reviewed commit"},
+		{name: "pushed over, still on GitHub", reviews: []github.Review{approve("wendy", "remote")}, rules: defaults,
+			by: []string{"wendy"}},
+		{name: "pushed over and gone", reviews: []github.Review{approve("wendy", "nowhere")}, rules: defaults,
+			why: "the reviewed commit is not on GitHub any more"},
+		{name: "then comments", reviews: []github.Review{approve("wendy", "now"), state("wendy", "COMMENTED"),
+			state("wendy", "PENDING")}, rules: defaults, by: []string{"wendy"}},
+		{name: "then requests changes", reviews: []github.Review{approve("wendy", "now"),
+			state("wendy", "CHANGES_REQUESTED")}, rules: defaults, refused: true},
+		{name: "one approves, another requests changes", reviews: []github.Review{approve("wendy", "now"),
+			state("adam", "CHANGES_REQUESTED")}, rules: defaults, refused: true},
+		{name: "someone without a say requests changes", reviews: []github.Review{approve("wendy", "now"),
+			state("rita", "CHANGES_REQUESTED")}, rules: defaults, by: []string{"wendy"}},
+		{name: "changes were requested and made", reviews: []github.Review{
+			{User: "adam", State: "CHANGES_REQUESTED", CommitSHA: "before"}, approve("wendy", "now")}, rules: defaults,
+			by: []string{"wendy"}},
+		{name: "changes of a lost commit were requested", reviews: []github.Review{
+			{User: "adam", State: "CHANGES_REQUESTED", CommitSHA: "nowhere"}, approve("wendy", "now")}, rules: defaults,
+			refused: true},
+		{name: "who pushed requests changes", reviews: []github.Review{state("pusher", "CHANGES_REQUESTED")},
+			rules: defaults, refused: true},
+		{name: "first requests changes", reviews: []github.Review{state("wendy", "CHANGES_REQUESTED"),
+			approve("wendy", "now")}, rules: defaults, by: []string{"wendy"}},
 		{name: "dismissed", reviews: []github.Review{approve("wendy", "now"), state("Wendy", "DISMISSED")}, rules: defaults},
-		{name: "superseded by an approval of other content", reviews: []github.Review{approve("wendy", "now"), approve("wendy", "before")}, rules: defaults, why: "the file changed after the review"},
+		{name: "superseded by an approval of other content",
+			reviews: []github.Review{approve("wendy", "now"), approve("wendy", "before")}, rules: defaults,
+			why: "the file changed after the review"},
 		{name: "deleted account", reviews: []github.Review{approve("", "now")}, rules: defaults},
 		{name: "two needed, one there", reviews: []github.Review{approve("wendy", "now")}, rules: report.Approvers{Count: 2}},
-		{name: "two needed, the same twice", reviews: []github.Review{approve("wendy", "now"), approve("wendy", "now")}, rules: report.Approvers{Count: 2}},
-		{name: "two needed", reviews: []github.Review{approve("wendy", "now"), approve("adam", "same")}, rules: report.Approvers{Count: 2}, by: []string{"wendy", "adam"}},
-		{name: "code owner", reviews: []github.Review{approve("wendy", "now")}, rules: defaults, owners: "/exceptions/ @Wendy\n", by: []string{"wendy"}},
-		{name: "not the code owner", reviews: []github.Review{approve("adam", "now")}, rules: defaults, owners: "/exceptions/ @wendy\n", why: "not among those who may approve"},
-		{name: "code owner without write access", reviews: []github.Review{approve("rita", "now")}, rules: defaults, owners: "* @rita\n", why: "not among those who may approve"},
-		{name: "owning team", reviews: []github.Review{approve("wendy", "now")}, rules: defaults, owners: "* @org/security\n", by: []string{"wendy"}},
-		{name: "not in the owning team", reviews: []github.Review{approve("adam", "now")}, rules: defaults, owners: "* @org/security\n", why: "not among those who may approve"},
-		{name: "owner by address only", reviews: []github.Review{approve("wendy", "now")}, rules: defaults, owners: "* w@example.com\n", why: "not among those who may approve"},
-		{name: "last rule has no owner", reviews: []github.Review{approve("adam", "now")}, rules: defaults, owners: "* @wendy\n/exceptions/\n", by: []string{"adam"}},
-		{name: "code owners off", reviews: []github.Review{approve("adam", "now")}, rules: report.Approvers{}, owners: "* @wendy\n", by: []string{"adam"}},
-		{name: "user of the settings", reviews: []github.Review{approve("rita", "now")}, rules: report.Approvers{Users: []string{"Rita"}, CodeOwners: true}, owners: "* @wendy\n", by: []string{"rita"}},
-		{name: "team of the settings", reviews: []github.Review{approve("wendy", "now")}, rules: report.Approvers{Teams: []string{"org/security"}}, by: []string{"wendy"}},
-		{name: "write access does not do where a team is named", reviews: []github.Review{approve("adam", "now")}, rules: report.Approvers{Teams: []string{"org/security"}}, why: "not among those who may approve"},
-		{name: "bot", reviews: []github.Review{approve("robot[bot]", "now")}, rules: defaults, why: "not among those who may approve"},
-		{name: "bot named in the settings", reviews: []github.Review{approve("robot[bot]", "now")}, rules: report.Approvers{Users: []string{"robot[bot]"}}, by: []string{"robot[bot]"}},
+		{name: "two needed, the same twice", reviews: []github.Review{approve("wendy", "now"), approve("wendy", "now")},
+			rules: report.Approvers{Count: 2}},
+		{name: "two needed", reviews: []github.Review{approve("wendy", "now"), approve("adam", "same")},
+			rules: report.Approvers{Count: 2}, by: []string{"wendy", "adam"}},
+		{name: "code owner", reviews: []github.Review{approve("wendy", "now")}, rules: defaults,
+			owners: "/exceptions/ @Wendy\n", by: []string{"wendy"}},
+		{name: "not the code owner", reviews: []github.Review{approve("adam", "now")}, rules: defaults,
+			owners: "/exceptions/ @wendy\n", why: "not among those who may approve"},
+		{name: "code owner without write access", reviews: []github.Review{approve("rita", "now")}, rules: defaults,
+			owners: "* @rita\n", why: "not among those who may approve"},
+		{name: "owning team", reviews: []github.Review{approve("wendy", "now")}, rules: defaults,
+			owners: "* @org/security\n", by: []string{"wendy"}},
+		{name: "not in the owning team", reviews: []github.Review{approve("adam", "now")}, rules: defaults,
+			owners: "* @org/security\n", why: "not among those who may approve"},
+		{name: "owner by address only", reviews: []github.Review{approve("wendy", "now")}, rules: defaults,
+			owners: "* w@example.com\n", why: "not among those who may approve"},
+		{name: "last rule has no owner", reviews: []github.Review{approve("adam", "now")}, rules: defaults,
+			owners: "* @wendy\n/exceptions/\n", by: []string{"adam"}},
+		{name: "code owners off", reviews: []github.Review{approve("adam", "now")}, rules: report.Approvers{},
+			owners: "* @wendy\n", by: []string{"adam"}},
+		{name: "user of the settings", reviews: []github.Review{approve("rita", "now")},
+			rules: report.Approvers{Users: []string{"Rita"}, CodeOwners: true}, owners: "* @wendy\n", by: []string{"rita"}},
+		{name: "team of the settings", reviews: []github.Review{approve("wendy", "now")},
+			rules: report.Approvers{Teams: []string{"org/security"}}, by: []string{"wendy"}},
+		{name: "write access does not do where a team is named", reviews: []github.Review{approve("adam", "now")},
+			rules: report.Approvers{Teams: []string{"org/security"}}, why: "not among those who may approve"},
+		{name: "bot", reviews: []github.Review{approve("robot[bot]", "now")}, rules: defaults,
+			why: "not among those who may approve"},
+		{name: "bot named in the settings", reviews: []github.Review{approve("robot[bot]", "now")},
+			rules: report.Approvers{Users: []string{"robot[bot]"}}, by: []string{"robot[bot]"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			hub := &memory.GitHub{Said: tt.reviews, Committers: []string{"Pusher"},
-				Teams:  map[string][]string{"org/security": {"wendy"}},
-				Rights: map[string]string{"wendy": "write", "adam": "admin", "rita": "read", "author": "admin", "pusher": "admin", "robot[bot]": "write", "Mallory": "admin"}}
-			git := &fakeGit{remote: map[string]map[string]string{"remote": {exceptionPath: "new"}}, commits: map[string]map[string]string{
-				"now": {exceptionPath: "new"}, "same": {exceptionPath: "new"}, "before": {exceptionPath: "old"}, "without": {}, "rules": {}}}
+				Teams: map[string][]string{"org/security": {"wendy"}},
+				Rights: map[string]string{"wendy": "write", "adam": "admin", "rita": "read", "author": "admin", "pusher": "admin",
+					"robot[bot]": "write", "Mallory": "admin"}}
+			git := &fakeGit{remote: map[string]map[string]string{"remote": {exceptionPath: "new"}},
+				commits: map[string]map[string]string{
+					"now": {exceptionPath: "new"}, "same": {exceptionPath: "new"}, "before": {exceptionPath: "old"}, "without": {},
+					"rules": {}}}
 			if tt.owners != "" {
 				git.commits["rules"]["CODEOWNERS"] = tt.owners
 				git.commits["rules"]["docs/CODEOWNERS"] = "* @nobody\n" // a later place does not count
 			}
 			inspection := &report.Inspection{Approvers: tt.rules, Exceptions: []report.Exception{
-				{Path: exceptionPath, Blob: "new", State: "pending"}, {Path: exceptionPath, Blob: "new", State: "pending", Line: 9}, {Path: "other", Blob: "x", State: "expired"}}}
+				{Path: exceptionPath, Blob: "new", State: "pending"},
+				{Path: exceptionPath, Blob: "new", State: "pending", Line: 9}, {Path: "other", Blob: "x", State: "expired"}}}
 			pr := &github.PullRequest{Number: 1, Author: "author"}
 			decider := New(hub, git, pushLog{1: {"mallory"}, 2: {"*"}})
 			reviews, err := decider.Decide(t.Context(), github.Repo{}, pr, "", "rules", inspection)
@@ -152,15 +194,17 @@ func TestApprovals(t *testing.T) {
 
 func TestApprovalsAsksNothingWithoutNeed(t *testing.T) {
 	hub := &memory.GitHub{}
-	got, err := New(hub, &fakeGit{}, nil).Decide(t.Context(), github.Repo{}, &github.PullRequest{}, "", "rules", &report.Inspection{
-		Exceptions: []report.Exception{{Path: "a", Blob: "b", State: "approved"}}})
+	got, err := New(hub, &fakeGit{}, nil).Decide(t.Context(), github.Repo{}, &github.PullRequest{}, "", "rules",
+		&report.Inspection{
+			Exceptions: []report.Exception{{Path: "a", Blob: "b", State: "approved"}}})
 	if err != nil || got != nil || hub.Calls("Reviews") != 0 {
 		t.Errorf("%v, %v, %d calls", got, err, hub.Calls("Reviews"))
 	}
 }
 
 func TestApprovalsTeamErrors(t *testing.T) {
-	in := &report.Inspection{Approvers: report.Approvers{Teams: []string{"org/security"}}, Exceptions: []report.Exception{{Path: "a", Blob: "b", State: "pending"}}}
+	in := &report.Inspection{Approvers: report.Approvers{Teams: []string{"org/security"}},
+		Exceptions: []report.Exception{{Path: "a", Blob: "b", State: "pending"}}}
 	git := &fakeGit{commits: map[string]map[string]string{"c": {"a": "b"}}}
 	hub := &memory.GitHub{Said: []github.Review{{User: "wendy", State: "APPROVED", CommitSHA: "c"}}}
 	trouble := error(&github.Gone{What: "members"})
@@ -212,16 +256,20 @@ func (l pushLog) TipPushers(_ context.Context, _ int64, commits []string) ([]str
 func TestWhoPushedCommitsCannotApprove(t *testing.T) {
 	in := &report.Inspection{Exceptions: []report.Exception{{Path: "a", Blob: "b", State: "pending"}}}
 	for head, want := range map[string]int{"planted": 0, "honest": 1} {
-		git := &fakeGit{commits: map[string]map[string]string{"rules": {}}, remote: map[string]map[string]string{head: {"a": "b"}}}
-		hub := &memory.GitHub{Said: []github.Review{{User: "Mallory", State: "APPROVED", CommitSHA: head}}, Rights: map[string]string{"Mallory": "write"}}
-		reviews, err := New(hub, git, pushLog{1: {}}).Decide(t.Context(), github.Repo{}, &github.PullRequest{Number: 1, HeadSHA: head}, "", "rules", in)
+		git := &fakeGit{commits: map[string]map[string]string{"rules": {}},
+			remote: map[string]map[string]string{head: {"a": "b"}}}
+		hub := &memory.GitHub{Said: []github.Review{{User: "Mallory", State: "APPROVED", CommitSHA: head}},
+			Rights: map[string]string{"Mallory": "write"}}
+		reviews, err := New(hub, git, pushLog{1: {}}).Decide(t.Context(), github.Repo{},
+			&github.PullRequest{Number: 1, HeadSHA: head}, "", "rules", in)
 		if got := approved(reviews); err != nil || len(got) != want {
 			t.Errorf("%s: %v, %v; want %d approvals", head, got, err, want)
 		}
 	}
 	git := &fakeGit{commits: map[string]map[string]string{"rules": {}}}
 	hub := &memory.GitHub{Said: []github.Review{{User: "wendy", State: "APPROVED", CommitSHA: "x"}}}
-	if _, err := New(hub, git, pushLog{1: {}}).Decide(t.Context(), github.Repo{}, &github.PullRequest{Number: 1, HeadSHA: "gone"}, "", "rules", in); err == nil {
+	if _, err := New(hub, git, pushLog{1: {}}).Decide(t.Context(), github.Repo{},
+		&github.PullRequest{Number: 1, HeadSHA: "gone"}, "", "rules", in); err == nil {
 		t.Error("commits that cannot be had were taken for none")
 	}
 }
@@ -229,7 +277,8 @@ func TestWhoPushedCommitsCannotApprove(t *testing.T) {
 func TestWhoPushedIsUnknown(t *testing.T) {
 	in := &report.Inspection{Exceptions: []report.Exception{{Path: "a", Blob: "b", State: "pending"}}}
 	git := &fakeGit{commits: map[string]map[string]string{"c": {"a": "b"}}}
-	hub := &memory.GitHub{Said: []github.Review{{User: "wendy", State: "APPROVED", CommitSHA: "c"}}, Rights: map[string]string{"wendy": "write"}}
+	hub := &memory.GitHub{Said: []github.Review{{User: "wendy", State: "APPROVED", CommitSHA: "c"}},
+		Rights: map[string]string{"wendy": "write"}}
 	decider := New(hub, git, pushLog{1: {}, 2: {"*"}})
 	for number, want := range map[int]int{1: 1, 2: 0} {
 		reviews, err := decider.Decide(t.Context(), github.Repo{}, &github.PullRequest{Number: number}, "", "c", in)

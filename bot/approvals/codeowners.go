@@ -22,8 +22,8 @@ type ownersRule struct {
 
 // ParseCodeOwners reads a CODEOWNERS file by GitHub's rules
 // (https://docs.github.com/en/repositories/managing-your-repositorys-settings-and-features/customizing-your-repository/about-code-owners#codeowners-syntax).
-// As on GitHub, a line that is not valid (an unknown form of owner, a negated pattern, a character range) is
-// skipped, and so is a whole file over 3 MB.
+// As on GitHub, a line that is not valid (an unknown form of owner, a negated pattern, a character range) is skipped,
+// and so is a whole file over 3 MB.
 func ParseCodeOwners(data []byte) *CodeOwners {
 	c := &CodeOwners{}
 	if len(data) > maxOwnersFile {

@@ -12,7 +12,8 @@ import (
 )
 
 // objection returns why an approval does not count, or "".
-func (d *decision) objection(ctx context.Context, e report.Exception, r github.Review, owners []string) (string, error) {
+func (d *decision) objection(ctx context.Context, e report.Exception, r github.Review,
+	owners []string) (string, error) {
 	if strings.EqualFold(r.User, d.pr.Author) {
 		return "the author cannot approve", nil
 	}

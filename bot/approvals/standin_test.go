@@ -63,14 +63,21 @@ func TestStandIn(t *testing.T) {
 		ID  int64
 		Pem string
 	}
-	control("POST", "/apps", obj{"name": "Lintel", "owner": "octo-org", "hook_url": "http://127.0.0.1:9/webhook", "webhook_secret": "s",
-		"permissions": obj{"checks": "write", "contents": "read", "pull_requests": "read", "members": "read", "metadata": "read"}, "events": []string{"pull_request"}}, &app)
-	control("POST", "/repos", obj{"full_name": "octo-org/svc", "files": obj{"a.yaml": strings.Repeat("line\n", 200), ".github/CODEOWNERS": "/exceptions/ @octo-org/security\n"}}, nil)
-	control("PUT", "/orgs/octo-org/teams/security", obj{"members": []string{"bob"}, "repos": obj{"octo-org/svc": "push"}}, nil)
+	control("POST", "/apps", obj{"name": "Lintel", "owner": "octo-org", "hook_url": "http://127.0.0.1:9/webhook",
+		"webhook_secret": "s",
+		"permissions": obj{"checks": "write", "contents": "read", "pull_requests": "read", "members": "read",
+			"metadata": "read"}, "events": []string{"pull_request"}}, &app)
+	control("POST", "/repos", obj{"full_name": "octo-org/svc",
+		"files": obj{"a.yaml": strings.Repeat("line\n", 200), ".github/CODEOWNERS": "/exceptions/ @octo-org/security\n"}},
+		nil)
+	control("PUT", "/orgs/octo-org/teams/security", obj{"members": []string{"bob"}, "repos": obj{"octo-org/svc": "push"}},
+		nil)
 	var installed struct{ ID int64 }
-	control("POST", "/installations?wait=1", obj{"account": "octo-org", "repositories": []string{"octo-org/svc"}}, &installed)
+	control("POST", "/installations?wait=1", obj{"account": "octo-org", "repositories": []string{"octo-org/svc"}},
+		&installed)
 	var commit struct{ Sha string }
-	control("POST", "/repos/octo-org/svc/commits", obj{"branch": "feat", "user": "alice", "message": "m", "files": obj{"exceptions/e.yaml": "kind: PolicyException\n"}}, &commit)
+	control("POST", "/repos/octo-org/svc/commits", obj{"branch": "feat", "user": "alice", "message": "m",
+		"files": obj{"exceptions/e.yaml": "kind: PolicyException\n"}}, &commit)
 	var pull struct{ Number int }
 	control("POST", "/repos/octo-org/svc/pulls?wait=1", obj{"head": "feat", "title": "T", "user": "alice"}, &pull)
 
@@ -92,7 +99,8 @@ func TestStandIn(t *testing.T) {
 	if err != nil || pr.HeadSHA != commit.Sha || pr.Fork || pr.Author != "alice" {
 		t.Fatalf("%+v, %v", pr, err)
 	}
-	if numbers, err := client.PullRequestsOfCommit(ctx, repo, pr.HeadSHA); err != nil || !slices.Equal(numbers, []int{pull.Number}) {
+	if numbers, err := client.PullRequestsOfCommit(ctx, repo, pr.HeadSHA); err != nil ||
+		!slices.Equal(numbers, []int{pull.Number}) {
 		t.Errorf("%v, %v", numbers, err)
 	}
 	if open, err := client.OpenPullRequests(ctx, repo); err != nil || len(open) != 1 || open[0].HeadSHA != pr.HeadSHA {
@@ -103,7 +111,8 @@ func TestStandIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, err := mirrors.Fetch(ctx, repo, mirror.Want{Number: pr.Number, BaseRef: pr.BaseRef, BaseSHA: pr.BaseSHA, HeadSHA: pr.HeadSHA})
+	state, err := mirrors.Fetch(ctx, repo, mirror.Want{Number: pr.Number, BaseRef: pr.BaseRef, BaseSHA: pr.BaseSHA,
+		HeadSHA: pr.HeadSHA})
 	if err != nil || state.MergeBase != pr.BaseSHA {
 		t.Fatalf("%+v, %v", state, err)
 	}
@@ -113,10 +122,12 @@ func TestStandIn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		in := &report.Inspection{Exceptions: []report.Exception{{Path: "exceptions/e.yaml", Blob: blob, State: "pending"}}, Approvers: report.Approvers{CodeOwners: true, Count: 1}}
+		in := &report.Inspection{Exceptions: []report.Exception{{Path: "exceptions/e.yaml", Blob: blob, State: "pending"}},
+			Approvers: report.Approvers{CodeOwners: true, Count: 1}}
 		decider := New(client, mirrors, nil)
 		for _, who := range []string{"carol", "bob"} {
-			control("POST", fmt.Sprintf("/repos/octo-org/svc/pulls/%d/reviews", pr.Number), obj{"user": who, "state": "APPROVE"}, nil)
+			control("POST", fmt.Sprintf("/repos/octo-org/svc/pulls/%d/reviews", pr.Number),
+				obj{"user": who, "state": "APPROVE"}, nil)
 			reviews, err := decider.Decide(ctx, repo, pr, state.GitDir, state.BaseTip, in)
 			got := approved(reviews)
 			if err != nil || (len(got) == 1) != (who == "bob") {
@@ -129,13 +140,17 @@ func TestStandIn(t *testing.T) {
 		if err := client.Publish(ctx, repo, run); err != nil {
 			t.Fatal(err)
 		}
-		final := &github.CheckRun{ID: run.ID, HeadSHA: pr.HeadSHA, Status: "completed", Conclusion: "failure", ExternalID: "pr-1/abc", Title: "2 new violations",
-			Summary: strings.Repeat("ü line\n", 20000), Text: "text", Actions: []github.Action{{Label: "Re-run", Description: "Check once more", Identifier: "rerun"}}}
+		final := &github.CheckRun{ID: run.ID, HeadSHA: pr.HeadSHA, Status: "completed", Conclusion: "failure",
+			ExternalID: "pr-1/abc", Title: "2 new violations",
+			Summary: strings.Repeat("ü line\n", 20000), Text: "text",
+			Actions: []github.Action{{Label: "Re-run", Description: "Check once more", Identifier: "rerun"}}}
 		for i := range 130 {
-			final.Annotations = append(final.Annotations, github.Annotation{Path: "a.yaml", StartLine: i + 1, EndLine: i + 1, StartColumn: 1, EndColumn: 4, Level: "failure", Title: "t", Message: fmt.Sprint("finding ", i)})
+			final.Annotations = append(final.Annotations, github.Annotation{Path: "a.yaml", StartLine: i + 1, EndLine: i + 1,
+				StartColumn: 1, EndColumn: 4, Level: "failure", Title: "t", Message: fmt.Sprint("finding ", i)})
 		}
 		// The second write is carried out and its answer lost; the job is done again by another process.
-		control("POST", "/faults", obj{"do": "status", "status": 502, "commit": true, "match": obj{"op": "checks/update"}, "skip": 1, "times": 1}, nil)
+		control("POST", "/faults", obj{"do": "status", "status": 502, "commit": true, "match": obj{"op": "checks/update"},
+			"skip": 1, "times": 1}, nil)
 		if err := client.Publish(ctx, repo, final); err == nil {
 			t.Fatal("the fault had no effect")
 		}
@@ -165,7 +180,8 @@ func TestStandIn(t *testing.T) {
 				t.Fatalf("annotation %d is %q", i, a.Message)
 			}
 		}
-		if list, err := client.CheckRuns(ctx, repo, pr.HeadSHA); err != nil || len(list) != 1 || list[0].ExternalID != "pr-1/abc" {
+		if list, err := client.CheckRuns(ctx, repo, pr.HeadSHA); err != nil || len(list) != 1 ||
+			list[0].ExternalID != "pr-1/abc" {
 			t.Errorf("%+v, %v", list, err)
 		}
 	})
@@ -187,13 +203,15 @@ func TestStandIn(t *testing.T) {
 			t.Errorf("redelivery: %v", err)
 		}
 		control("PATCH", "/repos/octo-org/svc", obj{"name": "renamed"}, nil)
-		if err := client.Publish(ctx, repo, &github.CheckRun{HeadSHA: pr.HeadSHA, Status: "queued", ExternalID: "x/"}); err != nil {
+		if err := client.Publish(ctx, repo, &github.CheckRun{HeadSHA: pr.HeadSHA, Status: "queued",
+			ExternalID: "x/"}); err != nil {
 			t.Errorf("writing under the old name: %v", err)
 		}
 		if err := mirrors.Discard(ctx, repo); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := mirrors.Fetch(ctx, repo, mirror.Want{Number: pr.Number, BaseRef: pr.BaseRef, BaseSHA: pr.BaseSHA, HeadSHA: pr.HeadSHA}); err != nil {
+		if _, err := mirrors.Fetch(ctx, repo, mirror.Want{Number: pr.Number, BaseRef: pr.BaseRef, BaseSHA: pr.BaseSHA,
+			HeadSHA: pr.HeadSHA}); err != nil {
 			t.Errorf("fetching under the old name: %v", err)
 		}
 		control("POST", "/faults", obj{"do": "secondary", "retry_after": 30}, nil)

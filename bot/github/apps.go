@@ -18,7 +18,8 @@ func (a *Client) Installations(ctx context.Context) ([]Installation, error) {
 	err := a.pages(ctx, "installations", func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
 		list, resp, err := a.asApp.Apps.ListInstallations(ctx, &o)
 		for _, i := range list {
-			all = append(all, Installation{ID: i.GetID(), Account: i.GetAccount().GetLogin(), Suspended: !i.GetSuspendedAt().IsZero()})
+			all = append(all, Installation{ID: i.GetID(), Account: i.GetAccount().GetLogin(),
+				Suspended: !i.GetSuspendedAt().IsZero()})
 		}
 		return resp, err
 	})
@@ -29,17 +30,19 @@ func (a *Client) Installations(ctx context.Context) ([]Installation, error) {
 // take no check runs and are left out.
 func (a *Client) Repositories(ctx context.Context, installation int64) ([]Repo, error) {
 	var all []Repo
-	err := a.pages(ctx, "repositories of installation "+strconv.FormatInt(installation, 10), func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
-		list, resp, err := a.installed(installation).client.Apps.ListRepos(ctx, &o)
-		if err == nil {
-			for _, r := range list.Repositories {
-				if !r.GetArchived() && !r.GetDisabled() {
-					all = append(all, Repo{Installation: installation, ID: r.GetID(), Owner: r.GetOwner().GetLogin(), Name: r.GetName()})
+	err := a.pages(ctx, "repositories of installation "+strconv.FormatInt(installation, 10),
+		func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
+			list, resp, err := a.installed(installation).client.Apps.ListRepos(ctx, &o)
+			if err == nil {
+				for _, r := range list.Repositories {
+					if !r.GetArchived() && !r.GetDisabled() {
+						all = append(all, Repo{Installation: installation, ID: r.GetID(), Owner: r.GetOwner().GetLogin(),
+							Name: r.GetName()})
+					}
 				}
 			}
-		}
-		return resp, err
-	})
+			return resp, err
+		})
 	return all, err
 }
 
@@ -67,7 +70,8 @@ pages:
 			if code := d.GetStatusCode(); code >= 200 && code < 400 {
 				delivered[d.GetGUID()] = true
 			} else if !seen[d.GetGUID()] {
-				failed = append(failed, Delivery{ID: d.GetID(), GUID: d.GetGUID(), Event: d.GetEvent(), StatusCode: code, At: d.GetDeliveredAt().Time, Redelivery: d.GetRedelivery()})
+				failed = append(failed, Delivery{ID: d.GetID(), GUID: d.GetGUID(), Event: d.GetEvent(), StatusCode: code,
+					At: d.GetDeliveredAt().Time, Redelivery: d.GetRedelivery()})
 			}
 			seen[d.GetGUID()] = true
 		}

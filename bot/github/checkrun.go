@@ -26,7 +26,8 @@ func (a *Client) CheckRuns(ctx context.Context, repo Repo, headSHA string) ([]Ch
 	runs := make([]CheckRun, 0, len(found))
 	for _, r := range found {
 		runs = append(runs, CheckRun{
-			ID: r.GetID(), Part: a.partOf(r.GetName()), HeadSHA: r.GetHeadSHA(), Status: r.GetStatus(), Conclusion: r.GetConclusion(), ExternalID: r.GetExternalID(),
+			ID: r.GetID(), Part: a.partOf(r.GetName()), HeadSHA: r.GetHeadSHA(), Status: r.GetStatus(),
+			Conclusion: r.GetConclusion(), ExternalID: r.GetExternalID(),
 			DetailsURL: r.GetDetailsURL(), StartedAt: r.GetStartedAt().Time, CompletedAt: r.GetCompletedAt().Time,
 			Title: r.GetOutput().GetTitle(), Summary: r.GetOutput().GetSummary(), Text: r.GetOutput().GetText(),
 		})
@@ -83,8 +84,8 @@ func (a *Client) partOf(name string) string {
 // Publish can be repeated after any error, also when GitHub carried out a request and its answer was lost:
 // a run with the same ExternalID is continued behind the annotations it has. Failing that, an unfinished run of the
 // same subject and demand (package runid) is taken over, so that a job which died after its first message leaves no run
-// open behind it; while the digest of the result is not known, any run of theirs is, and keeps its own. GitHub cannot remove
-// annotations; a run that has some of another ExternalID is left alone (and cancelled if it is unfinished) in
+// open behind it; while the digest of the result is not known, any run of theirs is, and keeps its own. GitHub cannot
+// remove annotations; a run that has some of another ExternalID is left alone (and cancelled if it is unfinished) in
 // favor of a new one. A commit that GitHub does not have (any more) is a *Gone.
 func (a *Client) Publish(ctx context.Context, repo Repo, run *CheckRun) error {
 	if err := validate(run); err != nil {
@@ -92,7 +93,8 @@ func (a *Client) Publish(ctx context.Context, repo Repo, run *CheckRun) error {
 	}
 	for attempt := 1; ; attempt++ {
 		fitted := Fit(*run)
-		p := &publication{client: a, repo: repo, run: &fitted, what: "check run for commit " + run.HeadSHA + " of " + repo.String()}
+		p := &publication{client: a, repo: repo, run: &fitted, what: "check run for commit " + run.HeadSHA + " of " +
+			repo.String()}
 		err := p.publish(ctx)
 		if fitted.ID != 0 {
 			run.ID = fitted.ID
@@ -148,7 +150,8 @@ func (p *publication) publish(ctx context.Context) error {
 	for len(todo) > MaxBatch {
 		err := p.send(ctx, p.partial(todo[:MaxBatch]))
 		if unprocessable(err) {
-			p.run.Summary = withNotes(p.run.Summary, []string{fmt.Sprintf("GitHub refused %d annotations; they are not shown on their lines.", len(todo))})
+			p.run.Summary = withNotes(p.run.Summary, []string{fmt.Sprintf(
+				"GitHub refused %d annotations; they are not shown on their lines.", len(todo))})
 			todo = nil
 			break
 		}
@@ -168,7 +171,8 @@ func (p *publication) publish(ctx context.Context) error {
 
 // finish sends the state that was asked for, with less and less prose as long as GitHub refuses it.
 func (p *publication) finish(ctx context.Context, todo []Annotation) error {
-	full := message{status: p.run.Status, conclusion: p.run.Conclusion, output: p.output(todo), actions: p.run.Actions, details: p.run.DetailsURL}
+	full := message{status: p.run.Status, conclusion: p.run.Conclusion, output: p.output(todo), actions: p.run.Actions,
+		details: p.run.DetailsURL}
 	attempts := []message{full}
 	if full.output != nil {
 		bare := full
@@ -320,7 +324,8 @@ func annotations(batch []Annotation) []*gh.CheckRunAnnotation {
 
 // send creates or updates the run.
 func (p *publication) send(ctx context.Context, m message) error {
-	opts := gh.UpdateCheckRunOptions{Name: p.client.nameOf(p.run.Part), Output: m.output, ExternalID: optional(p.run.ExternalID), Status: optional(m.status),
+	opts := gh.UpdateCheckRunOptions{Name: p.client.nameOf(p.run.Part), Output: m.output,
+		ExternalID: optional(p.run.ExternalID), Status: optional(m.status),
 		Conclusion: optional(m.conclusion), DetailsURL: optional(m.details)}
 	if m.status == statusCompleted {
 		at := p.run.CompletedAt
@@ -330,7 +335,8 @@ func (p *publication) send(ctx context.Context, m message) error {
 		opts.CompletedAt = &gh.Timestamp{Time: at.UTC()}
 	}
 	for _, a := range m.actions {
-		opts.Actions = append(opts.Actions, &gh.CheckRunAction{Label: a.Label, Description: a.Description, Identifier: a.Identifier})
+		opts.Actions = append(opts.Actions, &gh.CheckRunAction{Label: a.Label, Description: a.Description,
+			Identifier: a.Identifier})
 	}
 	checks := p.client.of(p.repo).Checks
 	if p.run.ID != 0 {
@@ -343,7 +349,8 @@ func (p *publication) send(ctx context.Context, m message) error {
 		}
 		return p.client.classify(p.what, err)
 	}
-	create := gh.CreateCheckRunOptions{Name: opts.Name, HeadSHA: p.run.HeadSHA, DetailsURL: opts.DetailsURL, ExternalID: opts.ExternalID, Status: opts.Status,
+	create := gh.CreateCheckRunOptions{Name: opts.Name, HeadSHA: p.run.HeadSHA, DetailsURL: opts.DetailsURL,
+		ExternalID: opts.ExternalID, Status: opts.Status,
 		Conclusion: opts.Conclusion, CompletedAt: opts.CompletedAt, Output: opts.Output, Actions: opts.Actions}
 	if !p.run.StartedAt.IsZero() {
 		create.StartedAt = &gh.Timestamp{Time: p.run.StartedAt.UTC()}
@@ -369,8 +376,10 @@ func optional(s string) *string {
 // cancel concludes a run that cannot be continued, so that it does not stay open.
 func (p *publication) cancel(ctx context.Context, id int64) error {
 	_, _, err := p.client.of(p.repo).Checks.UpdateCheckRun(ctx, p.repo.Owner, p.repo.Name, id, gh.UpdateCheckRunOptions{
-		Name: p.client.nameOf(p.run.Part), Status: gh.String(statusCompleted), Conclusion: gh.String("cancelled"), CompletedAt: &gh.Timestamp{Time: p.client.now().UTC()},
-		Output: &gh.CheckRunOutput{Title: gh.String("Superseded"), Summary: gh.String("A newer check run of this commit has the result.")},
+		Name: p.client.nameOf(p.run.Part), Status: gh.String(statusCompleted), Conclusion: gh.String("cancelled"),
+		CompletedAt: &gh.Timestamp{Time: p.client.now().UTC()},
+		Output: &gh.CheckRunOutput{Title: gh.String("Superseded"),
+			Summary: gh.String("A newer check run of this commit has the result.")},
 	})
 	if err = p.client.classify(p.what, err); statusOf(err) == http.StatusNotFound {
 		return nil

@@ -23,7 +23,8 @@ const callTimeout = 30 * time.Second
 
 // Config is what NewClient needs to speak as a GitHub App.
 type Config struct {
-	URL        string                               // https://github.com (the default), or the address of an Enterprise Server
+	// https://github.com (the default), or the address of an Enterprise Server
+	URL        string
 	AppID      int64                                // the App's id, required
 	PrivateKey []byte                               // the App's private key, PEM, required
 	HTTP       http.RoundTripper                    // nil: http.DefaultTransport
@@ -69,7 +70,8 @@ func NewClient(c Config) (*Client, error) {
 	if err != nil {
 		return nil, errors.New("the GitHub App's private key is not an RSA key in PEM form")
 	}
-	a := &Client{web: web, api: api, id: c.AppID, key: key, name: cmp.Or(c.Name, "Lintel"), now: c.Now, after: c.After, installations: map[int64]*installation{}}
+	a := &Client{web: web, api: api, id: c.AppID, key: key, name: cmp.Or(c.Name, "Lintel"), now: c.Now, after: c.After,
+		installations: map[int64]*installation{}}
 	if a.now == nil {
 		a.now = time.Now
 	}
@@ -83,7 +85,8 @@ func NewClient(c Config) (*Client, error) {
 	}
 	a.wire = &wire{host: api.Host, scheme: api.Scheme, base: base, skew: a.skew}
 	gate := &gate{now: a.now}
-	a.asApp = a.client(&conn{gate: gate, skew: a.skew, after: a.after, renew: func() (http.RoundTripper, error) { return a.appTransport(a.wire) }})
+	a.asApp = a.client(&conn{gate: gate, skew: a.skew, after: a.after,
+		renew: func() (http.RoundTripper, error) { return a.appTransport(a.wire) }})
 	return a, nil
 }
 
@@ -117,7 +120,8 @@ func (a *Client) client(t http.RoundTripper) *gh.Client {
 
 // appTransport signs every request as the App.
 func (a *Client) appTransport(base http.RoundTripper) (*ghinstallation.AppsTransport, error) {
-	t, err := ghinstallation.NewAppsTransportWithOptions(base, a.id, ghinstallation.WithSigner(&signer{key: a.key, now: a.now, skew: a.skew}))
+	t, err := ghinstallation.NewAppsTransportWithOptions(base, a.id,
+		ghinstallation.WithSigner(&signer{key: a.key, now: a.now, skew: a.skew}))
 	if err != nil {
 		return nil, fmt.Errorf("preparing the App's transport: %w", err)
 	}
@@ -127,7 +131,8 @@ func (a *Client) appTransport(base http.RoundTripper) (*ghinstallation.AppsTrans
 
 // installationTransport signs requests with an installation token that it renews by itself. Each gets an App
 // transport of its own, because refreshing writes to it without a lock that several could share.
-func (a *Client) installationTransport(base http.RoundTripper, id int64, options *gh.InstallationTokenOptions) (*ghinstallation.Transport, error) {
+func (a *Client) installationTransport(base http.RoundTripper, id int64,
+	options *gh.InstallationTokenOptions) (*ghinstallation.Transport, error) {
 	app, err := a.appTransport(base)
 	if err != nil {
 		return nil, err
@@ -167,8 +172,8 @@ func (a *Client) Budget(installation int64) (Budget, bool) {
 	return a.installed(installation).conn.gate.budget()
 }
 
-// Budgets returns the rate windows of all installations that were asked for something since the start, by their ids. One
-// whose window has ended since has its whole limit.
+// Budgets returns the rate windows of all installations that were asked for something since the start, by their ids.
+// One whose window has ended since has its whole limit.
 func (a *Client) Budgets() map[int64]Budget {
 	a.mu.Lock()
 	known := maps.Clone(a.installations)

@@ -95,7 +95,8 @@ func (a *Client) classify(what string, err error) error {
 	now := a.now().Add(a.skew.value())
 	var primary *gh.RateLimitError
 	if errors.As(err, &primary) {
-		return &RetryLater{After: max(primary.Rate.Reset.Sub(now), 0) + time.Second, Reason: "the hourly rate limit is used up", Err: err}
+		return &RetryLater{After: max(primary.Rate.Reset.Sub(now), 0) + time.Second,
+			Reason: "the hourly rate limit is used up", Err: err}
 	}
 	var secondary *gh.AbuseRateLimitError
 	if errors.As(err, &secondary) {
@@ -176,7 +177,8 @@ func transient(err error) bool {
 		many   *TooMany
 	)
 	switch {
-	case err == nil, missing(err), errors.As(err, &later), errors.As(err, &many), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case err == nil, missing(err), errors.As(err, &later), errors.As(err, &many), errors.Is(err, context.Canceled),
+		errors.Is(err, context.DeadlineExceeded):
 		return false
 	case errors.As(err, &status):
 		return momentary(status.status)
@@ -184,7 +186,8 @@ func transient(err error) bool {
 	return true
 }
 
-// momentary reports whether a status is one of a moment: GitHub's own failures, and its patience with a slow connection.
+// momentary reports whether a status is one of a moment: GitHub's own failures, and its patience with a slow
+// connection.
 func momentary(status int) bool {
 	return status >= http.StatusInternalServerError || status == http.StatusRequestTimeout
 }
@@ -209,7 +212,8 @@ const unknownWait = time.Minute
 
 // WaitOf reports whether an answer asks to wait, how long from now (by GitHub's clock), and why.
 func WaitOf(resp *http.Response, now time.Time) (time.Duration, string, bool) {
-	if resp.StatusCode != http.StatusForbidden && resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusServiceUnavailable {
+	if resp.StatusCode != http.StatusForbidden && resp.StatusCode != http.StatusTooManyRequests &&
+		resp.StatusCode != http.StatusServiceUnavailable {
 		return 0, "", false
 	}
 	if after := resp.Header.Get("Retry-After"); after != "" {

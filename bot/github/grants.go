@@ -109,8 +109,8 @@ func (t *tokens) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// take notes what a token may do, and returns it with an end by our clock, as the library compares it with that. Of what
-// is wrong with it, the library tells.
+// take notes what a token may do, and returns it with an end by our clock, as the library compares it with that. Of
+// what is wrong with it, the library tells.
 func (t *tokens) take(data []byte) []byte {
 	var token struct {
 		Permissions map[string]string `json:"permissions"`

@@ -22,7 +22,8 @@ const (
 
 // pages collects a list page by page. fetch appends what it got and returns the response; a list that does
 // not end within the bound is a *TooMany.
-func (a *Client) pages(ctx context.Context, what string, fetch func(context.Context, gh.ListOptions) (*gh.Response, error)) error {
+func (a *Client) pages(ctx context.Context, what string,
+	fetch func(context.Context, gh.ListOptions) (*gh.Response, error)) error {
 	options := gh.ListOptions{PerPage: pageSize}
 	for range maxPages {
 		resp, err := fetch(ctx, options)
@@ -115,27 +116,30 @@ func (a *Client) PullRequestsOfCommit(ctx context.Context, repo Repo, sha string
 // may be older than the tip of the base branch.
 func (a *Client) OpenPullRequests(ctx context.Context, repo Repo) ([]PullRequest, error) {
 	var all []PullRequest
-	err := a.pages(ctx, "open pull requests of "+repo.String(), func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
-		list, resp, err := a.of(repo).PullRequests.List(ctx, repo.Owner, repo.Name,
-			&gh.PullRequestListOptions{State: "open", Sort: "created", Direction: "asc", ListOptions: o})
-		for _, p := range list {
-			all = append(all, *pullRequest(p))
-		}
-		return resp, err
-	})
+	err := a.pages(ctx, "open pull requests of "+repo.String(),
+		func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
+			list, resp, err := a.of(repo).PullRequests.List(ctx, repo.Owner, repo.Name,
+				&gh.PullRequestListOptions{State: "open", Sort: "created", Direction: "asc", ListOptions: o})
+			for _, p := range list {
+				all = append(all, *pullRequest(p))
+			}
+			return resp, err
+		})
 	return all, err
 }
 
 // Reviews returns all reviews of a pull request, oldest first. Reviews of deleted accounts have no user.
 func (a *Client) Reviews(ctx context.Context, repo Repo, number int) ([]Review, error) {
 	var all []Review
-	err := a.pages(ctx, fmt.Sprintf("reviews of pull request %d of %s", number, repo), func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
-		list, resp, err := a.of(repo).PullRequests.ListReviews(ctx, repo.Owner, repo.Name, number, &o)
-		for _, r := range list {
-			all = append(all, Review{User: r.GetUser().GetLogin(), State: strings.ToUpper(r.GetState()), CommitSHA: r.GetCommitID(), Submitted: r.GetSubmittedAt().Time})
-		}
-		return resp, err
-	})
+	err := a.pages(ctx, fmt.Sprintf("reviews of pull request %d of %s", number, repo),
+		func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
+			list, resp, err := a.of(repo).PullRequests.ListReviews(ctx, repo.Owner, repo.Name, number, &o)
+			for _, r := range list {
+				all = append(all, Review{User: r.GetUser().GetLogin(), State: strings.ToUpper(r.GetState()),
+					CommitSHA: r.GetCommitID(), Submitted: r.GetSubmittedAt().Time})
+			}
+			return resp, err
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +178,8 @@ func (a *Client) Pushers(ctx context.Context, repo Repo, number int) ([]string, 
 			return nil, a.classify(what, err)
 		}
 		err = a.pages(ctx, what, func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
-			c, resp, err := a.of(repo).Repositories.CompareCommits(ctx, repo.Owner, repo.Name, p.GetBase().GetSHA(), p.GetHead().GetSHA(), &o)
+			c, resp, err := a.of(repo).Repositories.CompareCommits(ctx, repo.Owner, repo.Name, p.GetBase().GetSHA(),
+				p.GetHead().GetSHA(), &o)
 			if err == nil {
 				add(c.Commits)
 			}

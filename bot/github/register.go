@@ -90,7 +90,8 @@ func (r *Registrar) Convert(ctx context.Context, code string) (*Registered, erro
 	if err != nil {
 		return nil, r.client.classify(what, err)
 	}
-	out := &Registered{ID: answer.GetID(), Slug: answer.GetSlug(), PrivateKey: []byte(answer.GetPEM()), WebhookSecret: answer.GetWebhookSecret()}
+	out := &Registered{ID: answer.GetID(), Slug: answer.GetSlug(), PrivateKey: []byte(answer.GetPEM()),
+		WebhookSecret: answer.GetWebhookSecret()}
 	if out.ID <= 0 || !slugForm.MatchString(out.Slug) || out.WebhookSecret == "" || len(out.WebhookSecret) > maxSecret {
 		return nil, fmt.Errorf("%s: GitHub's answer lacks the App's id, its slug or its webhook secret", what)
 	}

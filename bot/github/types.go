@@ -36,8 +36,9 @@ type Settings struct {
 
 // CheckRun is a check run to create or update. ID is zero before it is created.
 type CheckRun struct {
-	ID          int64
-	Part        string // what the run's name says behind the App's, in parentheses; "" for the run that merging may require
+	ID int64
+	// what the run's name says behind the App's, in parentheses; "" for the run that merging may require
+	Part        string
 	HeadSHA     string
 	Status      string // queued, in_progress or completed
 	Conclusion  string // with completed

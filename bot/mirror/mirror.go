@@ -122,8 +122,10 @@ func (w Want) validate() error {
 // safeBranch keeps names out that would mean something else in a refspec; the rules are those of
 // git-check-ref-format(1).
 func safeBranch(name string) bool {
-	if name == "" || len(name) > 1024 || strings.HasPrefix(name, "-") || strings.HasPrefix(name, "/") || strings.HasSuffix(name, "/") ||
-		strings.HasSuffix(name, ".") || strings.Contains(name, "..") || strings.Contains(name, "//") || strings.Contains(name, "@{") {
+	if name == "" || len(name) > 1024 || strings.HasPrefix(name, "-") || strings.HasPrefix(name, "/") ||
+		strings.HasSuffix(name, "/") ||
+		strings.HasSuffix(name, ".") || strings.Contains(name, "..") || strings.Contains(name, "//") ||
+		strings.Contains(name, "@{") {
 		return false
 	}
 	for _, r := range name {
@@ -180,7 +182,8 @@ func (m *Mirrors) corrupted(ctx context.Context, repo github.Repo, err error) bo
 	if _, err := os.Stat(m.gitDir(repo)); err != nil {
 		return false
 	}
-	_, err = m.git.run(ctx, call{dir: m.gitDir(repo), args: []string{"fsck", "--connectivity-only", "--no-dangling", "--no-progress"}})
+	_, err = m.git.run(ctx, call{dir: m.gitDir(repo), args: []string{"fsck", "--connectivity-only", "--no-dangling",
+		"--no-progress"}})
 	return err != nil && ctx.Err() == nil
 }
 

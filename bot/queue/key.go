@@ -149,17 +149,19 @@ func isObjectID(s string) bool {
 // Message is what travels with a key: hints for logs, for addressing the repository, and about what the event
 // saw. Except for a merge group, which nothing else describes, nothing in it decides what a check comes to.
 type Message struct {
-	Delivery string    `json:"delivery,omitempty"` // GitHub's id of the webhook delivery
-	Event    string    `json:"event"`              // "pull_request.opened", "sweep"
-	Owner    string    `json:"owner"`              // of the repository, when the event was sent
-	Name     string    `json:"name"`               // of the repository, when the event was sent
-	Fresh    bool      `json:"fresh,omitempty"`    // a check run is wanted even if nothing changed since the last one
-	Demand   string    `json:"demand,omitempty"`   // with Fresh: what tells this wish from others; the delivery's id by default
-	Missing  bool      `json:"missing,omitempty"`  // a check is wanted only if the head has no completed one
-	Head     string    `json:"head,omitempty"`     // commit that the event is about
-	Updated  time.Time `json:"updated,omitzero"`   // when the pull request last changed, as the event saw it, by GitHub's clock
-	Group    *Group    `json:"group,omitempty"`    // with a key of a merge group
-	At       time.Time `json:"at"`                 // when the event was accepted
+	Delivery string `json:"delivery,omitempty"` // GitHub's id of the webhook delivery
+	Event    string `json:"event"`              // "pull_request.opened", "sweep"
+	Owner    string `json:"owner"`              // of the repository, when the event was sent
+	Name     string `json:"name"`               // of the repository, when the event was sent
+	Fresh    bool   `json:"fresh,omitempty"`    // a check run is wanted even if nothing changed since the last one
+	// with Fresh: what tells this wish from others; the delivery's id by default
+	Demand  string `json:"demand,omitempty"`
+	Missing bool   `json:"missing,omitempty"` // a check is wanted only if the head has no completed one
+	Head    string `json:"head,omitempty"`    // commit that the event is about
+	// when the pull request last changed, as the event saw it, by GitHub's clock
+	Updated time.Time `json:"updated,omitzero"`
+	Group   *Group    `json:"group,omitempty"` // with a key of a merge group
+	At      time.Time `json:"at"`              // when the event was accepted
 }
 
 // Group is what a merge queue wants to merge.

@@ -44,8 +44,10 @@ func mayPass(err error) bool {
 	if errors.As(err, &api) {
 		return api.ErrorCode != storeFailed && (api.Code == 503 || api.Code == 500)
 	}
-	for _, passing := range []error{nats.ErrNoResponders, nats.ErrTimeout, context.DeadlineExceeded, jetstream.ErrNoStreamResponse,
-		jetstream.ErrJetStreamNotEnabled, nats.ErrConnectionReconnecting, nats.ErrDisconnected, nats.ErrReconnectBufExceeded} {
+	for _, passing := range []error{nats.ErrNoResponders, nats.ErrTimeout, context.DeadlineExceeded,
+		jetstream.ErrNoStreamResponse,
+		jetstream.ErrJetStreamNotEnabled, nats.ErrConnectionReconnecting, nats.ErrDisconnected,
+		nats.ErrReconnectBufExceeded} {
 		if errors.Is(err, passing) {
 			return true
 		}

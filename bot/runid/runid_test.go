@@ -32,7 +32,8 @@ func TestParse(t *testing.T) {
 
 func TestForeignIDs(t *testing.T) {
 	for _, text := range []string{
-		"", "/", "x", "x/", "pr-12", "pr/x", "pr-0/x", "pr-012/x", "pr--1/x", "pr-+1/x", "pr-x/x", "pr-1+/x", "pr-1/x/y", "branch-/x", "branch-6/x",
+		"", "/", "x", "x/", "pr-12", "pr/x", "pr-0/x", "pr-012/x", "pr--1/x", "pr-+1/x", "pr-x/x", "pr-1+/x", "pr-1/x/y",
+		"branch-/x", "branch-6/x",
 		"branch-6G/x", "branch-6A/x", "group-/x", "tag-1/x", "pr-1/begun-", "pr-1/begun-x", "pr-1/begun-07", "pr-1/failed-1",
 		"pr-1/gave-up-9", "pr-1/gave-up-0-9", "pr-1/gave-up-x-1", "pr-1/gave-up-1-1-1",
 	} {
@@ -56,7 +57,8 @@ func TestRetry(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, text := range []string{"pr-12+d/begun-7", "branch-61/x", "group-" + commit + "/gave-up-1-2", "pr-1/failed-9-00ff", "pr-1/x/"} {
+	for _, text := range []string{"pr-12+d/begun-7", "branch-61/x", "group-" + commit + "/gave-up-1-2",
+		"pr-1/failed-9-00ff", "pr-1/x/"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

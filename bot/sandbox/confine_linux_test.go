@@ -198,9 +198,11 @@ func TestCheckInTheSandbox(t *testing.T) {
 	}
 	var log bytes.Buffer
 	cache := filepath.Join(t.TempDir(), "cache")
-	b := New(Config{Args: []string{"act-as-lintel"}, Log: slog.New(slog.NewTextHandler(&log, nil)), Git: git, Repositories: []string{r.GitDir}, Cache: cache})
+	b := New(Config{Args: []string{"act-as-lintel"}, Log: slog.New(slog.NewTextHandler(&log, nil)), Git: git,
+		Repositories: []string{r.GitDir}, Cache: cache})
 	defer b.Close()
-	change := report.Change{GitDir: r.GitDir, Rules: commits[0], Base: commits[0], Head: commits[1], Now: time.Unix(1_700_000_000, 0).UTC()}
+	change := report.Change{GitDir: r.GitDir, Rules: commits[0], Base: commits[0], Head: commits[1],
+		Now: time.Unix(1_700_000_000, 0).UTC()}
 	want, err := (&checks.Checker{}).Run(t.Context(), change)
 	if err != nil {
 		t.Fatal(err)
@@ -214,7 +216,8 @@ func TestCheckInTheSandbox(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want.Findings, got.Findings); diff != "" || got.Conclusion != want.Conclusion || len(got.Errors) != len(want.Errors) {
+		if diff := cmp.Diff(want.Findings, got.Findings); diff != "" || got.Conclusion != want.Conclusion ||
+			len(got.Errors) != len(want.Errors) {
 			t.Errorf("%s in the sandbox, %s without:\n%s", got.Conclusion, want.Conclusion, diff)
 		}
 	}
@@ -251,7 +254,8 @@ func TestReplacedFolderReplacesTheChild(t *testing.T) {
 	b := testSandbox(t, func(c *Config) { c.Cache = cache })
 	write := func() string {
 		t.Helper()
-		r, err := b.Run(t.Context(), report.Change{Head: "attempt", Base: "write", User: report.User{Login: filepath.Join(cache, "x")}})
+		r, err := b.Run(t.Context(), report.Change{Head: "attempt", Base: "write",
+			User: report.User{Login: filepath.Join(cache, "x")}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -279,7 +283,8 @@ func actOnOldKernel() {
 	step := func(code uint16, k uint32, yes, no uint8) unix.SockFilter {
 		return unix.SockFilter{Code: code, K: k, Jt: yes, Jf: no}
 	}
-	const load, equal, set, answer = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, unix.BPF_JMP | unix.BPF_JEQ, unix.BPF_JMP | unix.BPF_JSET, unix.BPF_RET
+	const load, equal, set, answer = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, unix.BPF_JMP | unix.BPF_JEQ,
+		unix.BPF_JMP | unix.BPF_JSET, unix.BPF_RET
 	filter := []unix.SockFilter{
 		step(load, offsetCall, 0, 0),
 		step(equal, unix.SYS_LANDLOCK_CREATE_RULESET, 0, 1), step(answer, unix.SECCOMP_RET_ERRNO|uint32(unix.ENOSYS), 0, 0),
@@ -294,7 +299,8 @@ func actOnOldKernel() {
 		return
 	}
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&program))); errno != 0 {
+	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC,
+		uintptr(unsafe.Pointer(&program))); errno != 0 {
 		fmt.Println("no filter here:", errno)
 		return
 	}
@@ -351,8 +357,10 @@ func TestLandlockVersions(t *testing.T) {
 		{version: 1, lacks: "a rule against truncating files|a rule against TCP|a rule against signals to other processes"},
 		{version: 3, files: true, lacks: "a rule against TCP|a rule against signals to other processes"},
 		{version: 5, files: true, network: true, lacks: "a rule against signals to other processes"},
-		{version: 6, files: true, network: true, scope: unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET, lacks: "a rule against signals to other processes"},
-		{version: 6, errata: scopesFixed, files: true, network: true, scope: unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | signals},
+		{version: 6, files: true, network: true, scope: unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET,
+			lacks: "a rule against signals to other processes"},
+		{version: 6, errata: scopesFixed, files: true, network: true,
+			scope: unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | signals},
 		{version: 99, errata: 0xff, files: true, network: true, scope: unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | signals},
 	} {
 		l := newLandlock(tc.version, tc.errata)
@@ -361,7 +369,8 @@ func TestLandlockVersions(t *testing.T) {
 			what, _, _ := strings.Cut(s, ":")
 			lacks = append(lacks, what)
 		}
-		if got := strings.Join(lacks, "|"); got != tc.lacks || l.files&truncate != 0 != tc.files || l.network != 0 != tc.network || l.scope != tc.scope {
+		if got := strings.Join(lacks, "|"); got != tc.lacks || l.files&truncate != 0 != tc.files ||
+			l.network != 0 != tc.network || l.scope != tc.scope {
 			t.Errorf("version %d, errata %d: %+v, want %+v", tc.version, tc.errata, l, tc)
 		}
 		if l.files&landlockFirst != 0x1fff {

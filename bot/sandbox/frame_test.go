@@ -28,7 +28,8 @@ func TestFrames(t *testing.T) {
 		t.Errorf("at the end: %v", err)
 	}
 	var large *tooLargeError
-	if err := writeFrame(&b, answer{Report: &report.Report{Title: strings.Repeat("x", 100)}}, 50); !errors.As(err, &large) || b.Len() > 0 {
+	if err := writeFrame(&b, answer{Report: &report.Report{Title: strings.Repeat("x", 100)}}, 50); !errors.As(err,
+		&large) || b.Len() > 0 {
 		t.Errorf("over the limit: %v, %d bytes written", err, b.Len())
 	}
 	for name, tc := range map[string]struct {
@@ -59,7 +60,8 @@ func TestServeWithinAProcess(t *testing.T) {
 	}
 	var r ready
 	var a answer
-	if err := errors.Join(readFrame(&out, &r, 100), readFrame(&out, &a, 1000)); err != nil || a.Failed == nil || a.Memory == 0 {
+	if err := errors.Join(readFrame(&out, &r, 100), readFrame(&out, &a, 1000)); err != nil || a.Failed == nil ||
+		a.Memory == 0 {
 		t.Errorf("%+v %v", a, err)
 	}
 	if err := Serve(t.Context(), strings.NewReader(""), io.Discard, actor(act)); err != nil {

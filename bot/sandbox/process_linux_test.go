@@ -28,7 +28,8 @@ func limits() string {
 		caps = fmt.Sprintf("%08x%08x", data[1].Effective, data[0].Effective)
 	}
 	group := syscall.Getpgrp() == os.Getpid()
-	return fmt.Sprintf("core %d, files %t, data %t, cpu %t, group %t, caps %s", get(unix.RLIMIT_CORE), get(unix.RLIMIT_NOFILE) <= 1024,
+	return fmt.Sprintf("core %d, files %t, data %t, cpu %t, group %t, caps %s", get(unix.RLIMIT_CORE),
+		get(unix.RLIMIT_NOFILE) <= 1024,
 		get(unix.RLIMIT_DATA) < 2<<30, get(unix.RLIMIT_CPU) < 1<<20, group, caps)
 }
 

@@ -98,7 +98,8 @@ func New(cfg Config) *Sandbox {
 // Restarts counts how often a child was started in place of an earlier one.
 func (s *Sandbox) Restarts() int64 { return s.restarts.Load() }
 
-// Inspect finds out in the child what has to be known before a change is checked. Its limits and errors are those of Run.
+// Inspect finds out in the child what has to be known before a change is checked. Its limits and errors are those of
+// Run.
 func (s *Sandbox) Inspect(ctx context.Context, change report.Change) (*report.Inspection, error) {
 	a, err := s.job(ctx, request{Inspect: true, Change: &change})
 	if err != nil {
@@ -304,7 +305,8 @@ func (s *Sandbox) retire(why string) {
 func (s *Sandbox) diagnose(c *child, err error) error {
 	var large *tooLargeError
 	switch {
-	case errors.Is(err, errTimeout), errors.Is(err, ErrClosed), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, errTimeout), errors.Is(err, ErrClosed), errors.Is(err, context.Canceled),
+		errors.Is(err, context.DeadlineExceeded):
 		return err
 	case errors.As(err, &large):
 		if large.sending {

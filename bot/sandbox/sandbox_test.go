@@ -174,7 +174,8 @@ func testSandbox(t *testing.T, change func(*Config)) *Sandbox {
 		t.Fatal(err)
 	}
 	// Its git is the test itself, so that a child may start another.
-	cfg := Config{Args: []string{"act-as-child"}, Git: self, Timeout: time.Minute, MemoryLimit: 256 << 20, OutputLimit: 1 << 20}
+	cfg := Config{Args: []string{"act-as-child"}, Git: self, Timeout: time.Minute, MemoryLimit: 256 << 20,
+		OutputLimit: 1 << 20}
 	if change != nil {
 		change(&cfg)
 	}
@@ -234,11 +235,13 @@ func TestFailuresReplaceTheChild(t *testing.T) {
 	}{
 		{head: "error", want: "the head commit is not there"},
 		{head: "nothing", want: "the check ended without a report"},
-		{head: "panic", want: "the check panicked, which is a defect of Lintel: runtime error: index out of range [0] with length 0", replaced: true},
+		{head: "panic", want: "the check panicked, which is a defect of Lintel: runtime error: index out of range [0] " +
+			"with length 0", replaced: true},
 		{head: "secret panic", want: "the check panicked, which is a defect of Lintel: string", replaced: true},
 		{head: "background panic", want: "the check crashed: panic in the background", replaced: true},
 		{head: "exit", want: "the check ended without an answer (exit code 7)", replaced: true},
-		{head: "loop", want: "the check took longer than 50ms", replaced: true, change: func(c *Config) { c.Timeout = 50 * time.Millisecond }},
+		{head: "loop", want: "the check took longer than 50ms", replaced: true,
+			change: func(c *Config) { c.Timeout = 50 * time.Millisecond }},
 		{head: "bomb", want: "the check ran out of its memory limit of 256 MiB", replaced: true},
 		{head: "stack", want: "the check crashed: stack overflow", replaced: true},
 		{head: "garbage", want: "the check answered with something that is not a report", replaced: true},
@@ -303,7 +306,8 @@ func TestCancel(t *testing.T) {
 	var crash *Crash
 	canceled, cancelNow := context.WithCancel(t.Context())
 	cancelNow()
-	if _, err := b.Run(canceled, report.Change{Head: "loop"}); !errors.Is(err, context.Canceled) || errors.As(err, &crash) {
+	if _, err := b.Run(canceled, report.Change{Head: "loop"}); !errors.Is(err, context.Canceled) ||
+		errors.As(err, &crash) {
 		t.Errorf("error %v", err)
 	}
 	title(t, b, "pid")

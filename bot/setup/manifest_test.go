@@ -75,7 +75,8 @@ func TestManifestPermissions(t *testing.T) {
 	if _, err := hub.AddRepo(t.Context(), repo, folder); err != nil {
 		t.Fatal(err)
 	}
-	head, err := hub.Push(t.Context(), repo, githubtest.Commit{Branch: "change", Files: map[string]string{"a.yaml": "a: 2\n"}})
+	head, err := hub.Push(t.Context(), repo, githubtest.Commit{Branch: "change",
+		Files: map[string]string{"a.yaml": "a: 2\n"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +130,8 @@ func callAll(t *testing.T, client *github.Client, head string, number int) {
 		"TeamMember":           func(ctx context.Context) { _, _ = client.TeamMember(ctx, repo, "octo-org/security", "bob") },
 		"CheckRuns":            func(ctx context.Context) { _, _ = client.CheckRuns(ctx, repo, head) },
 		"Publish": func(ctx context.Context) {
-			_ = client.Publish(ctx, repo, &github.CheckRun{HeadSHA: head, Status: "in_progress", Title: "t", Summary: "s", ExternalID: "x"})
+			_ = client.Publish(ctx, repo, &github.CheckRun{HeadSHA: head, Status: "in_progress", Title: "t", Summary: "s",
+				ExternalID: "x"})
 		},
 		"GitToken":         func(ctx context.Context) { _, _ = client.GitToken(ctx, repo) },
 		"CloneURL":         func(context.Context) { client.CloneURL(repo) },

@@ -11,7 +11,8 @@ import (
 )
 
 // events are those whose loss would leave a pull request unchecked or a click without effect.
-var events = []string{"pull_request", "pull_request_review", "check_run", "check_suite", "push", "merge_group", "installation", "installation_repositories", "repository"}
+var events = []string{"pull_request", "pull_request_review", "check_run", "check_suite", "push", "merge_group",
+	"installation", "installation_repositories", "repository"}
 
 // pauses are how long after a failed attempt at a delivery another one is asked for: what kept it from arriving may
 // last. After the last of them, the look at the heads has to do.

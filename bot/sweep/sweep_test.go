@@ -173,7 +173,8 @@ func TestUncheckedHeadsAreEnqueued(t *testing.T) {
 }
 
 func TestCheckedHeadIsNotAskedForAgain(t *testing.T) {
-	h := &memory.GitHub{Installed: []github.Installation{{ID: 1}}, Repos: []github.Repo{{Installation: 1, ID: 10, Owner: "o"}},
+	h := &memory.GitHub{Installed: []github.Installation{{ID: 1}},
+		Repos: []github.Repo{{Installation: 1, ID: 10, Owner: "o"}},
 		Pulls: map[int64][]*github.PullRequest{10: {{Number: 2, HeadSHA: "done"}}}, Runs: fleet().Runs}
 	s, j, _ := newSweeper(h)
 	for range 3 {
@@ -237,7 +238,8 @@ func TestRunSweepsAtOnceAndAtTheInterval(t *testing.T) {
 
 // A head that was given up is looked at again and again, until its time has come.
 func TestGivenUpHeadsAreTriedAgain(t *testing.T) {
-	h := &memory.GitHub{Installed: []github.Installation{{ID: 1}}, Repos: []github.Repo{{Installation: 1, ID: 5, Owner: "o", Name: "r"}},
+	h := &memory.GitHub{Installed: []github.Installation{{ID: 1}},
+		Repos: []github.Repo{{Installation: 1, ID: 5, Owner: "o", Name: "r"}},
 		Pulls: map[int64][]*github.PullRequest{5: {{Number: 1, HeadSHA: "h"}}},
 		Runs: []github.CheckRun{{HeadSHA: "h", ExternalID: "pr-1/d", Status: "completed"},
 			{HeadSHA: "h", ExternalID: "pr-1/gave-up-1-7", Status: "completed", CompletedAt: start}}}

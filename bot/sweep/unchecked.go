@@ -149,6 +149,8 @@ func (s *Sweeper) enqueue(ctx context.Context, repo github.Repo, h head) error {
 	if err != nil || has {
 		return err
 	}
-	s.config.Log.Info("open pull request without a check", "repository", repo.String(), "pull_request", h.key.Number, "head", h.sha)
-	return s.config.Queue.Publish(ctx, h.key, queue.Message{Event: "sweep", Missing: true, Owner: repo.Owner, Name: repo.Name, At: s.config.Now().UTC()}, "")
+	s.config.Log.Info("open pull request without a check", "repository", repo.String(), "pull_request", h.key.Number,
+		"head", h.sha)
+	return s.config.Queue.Publish(ctx, h.key, queue.Message{Event: "sweep", Missing: true, Owner: repo.Owner,
+		Name: repo.Name, At: s.config.Now().UTC()}, "")
 }

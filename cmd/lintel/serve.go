@@ -55,9 +55,11 @@ func newServeCommand() *cobra.Command {
 		Use:   "serve",
 		Short: "Run the GitHub App: check pull requests and post check runs",
 		Long: "serve takes GitHub's webhooks at /webhook, checks the pull requests, and posts a check run on each head.\n" +
-			"It also answers /healthz, /readyz and /metrics. Without an App it prints a link to a page that registers one, keeps its\n" +
+			"It also answers /healthz, /readyz and /metrics. Without an App it prints a link to a page that registers one, " +
+			"keeps its\n" +
 			"credentials in the data directory, and goes on as that App.\n\n" +
-			"Each flag can be given as an environment variable: --listen as LINTEL_LISTEN, and so on; the flag wins. Prefer the\n" +
+			"Each flag can be given as an environment variable: --listen as LINTEL_LISTEN, and so on; the flag wins. Prefer " +
+			"the\n" +
 			"environment for the webhook secret, as others can see flags.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -69,10 +71,13 @@ func newServeCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.listen, "listen", ":8080", "address to listen on")
-	f.StringVar(&o.dataDir, "data-dir", "", "folder for the mirrors, the embedded job queue and the App's credentials (required)")
-	f.StringVar(&o.publicURL, "public-url", "", "address at which GitHub reaches this server, to register an App; empty: asked for then")
+	f.StringVar(&o.dataDir, "data-dir", "", "folder for the mirrors, the embedded job queue and the App's credentials "+
+		"(required)")
+	f.StringVar(&o.publicURL, "public-url", "", "address at which GitHub reaches this server, to register an App; "+
+		"empty: asked for then")
 	f.StringVar(&o.githubURL, "github-url", "https://github.com", "address of GitHub or of an Enterprise Server")
-	f.StringVar(&o.appID, "github-app-id", "", "id of the GitHub App; without it, its key and its secret: the App registered here")
+	f.StringVar(&o.appID, "github-app-id", "", "id of the GitHub App; without it, its key and its secret: the App "+
+		"registered here")
 	f.StringVar(&o.keyFile, "github-private-key-file", "", "file with the App's private key, PEM")
 	f.StringVar(&o.secret, "github-webhook-secret", "", "the App's webhook secret")
 	f.StringVar(&o.secretFile, "github-webhook-secret-file", "", "file with that secret, in place of it")
@@ -94,7 +99,8 @@ func fromEnvironment(flags *pflag.FlagSet, lookup func(string) (string, bool)) (
 			return
 		}
 		if flags.Set(f.Name, value) != nil {
-			err = fmt.Errorf("%s is not a valid %s", name, map[string]string{"int": "number", "duration": "duration (such as 5m)"}[f.Value.Type()])
+			err = fmt.Errorf("%s is not a valid %s", name, map[string]string{"int": "number",
+				"duration": "duration (such as 5m)"}[f.Value.Type()])
 		}
 	})
 	return err
@@ -169,7 +175,8 @@ func serve(ctx context.Context, o serveOptions, out io.Writer, log *slog.Logger)
 }
 
 // server puts the server together; release ends its sandboxes.
-func (o *serveOptions) server(app *identity, jobs *queue.Queue, log *slog.Logger) (server *bot.Server, release func(), err error) {
+func (o *serveOptions) server(app *identity, jobs *queue.Queue,
+	log *slog.Logger) (server *bot.Server, release func(), err error) {
 	dataDir, err := filepath.Abs(o.dataDir) // the sandboxes work elsewhere
 	if err != nil {
 		return nil, nil, fmt.Errorf("LINTEL_DATA_DIR cannot be used: %w", err)
@@ -183,7 +190,8 @@ func (o *serveOptions) server(app *identity, jobs *queue.Queue, log *slog.Logger
 	if err != nil {
 		return nil, nil, fmt.Errorf("the running program cannot be found: %w", err)
 	}
-	intake, err := webhook.New(webhook.Config{Secret: app.secret, Publish: jobs.Publish, Pushed: jobs.AddPusher, Tip: jobs.AddTip, Drafts: jobs.AskDrafts, Drop: jobs.Drop, Log: log})
+	intake, err := webhook.New(webhook.Config{Secret: app.secret, Publish: jobs.Publish, Pushed: jobs.AddPusher,
+		Tip: jobs.AddTip, Drafts: jobs.AskDrafts, Drop: jobs.Drop, Log: log})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -193,12 +201,14 @@ func (o *serveOptions) server(app *identity, jobs *queue.Queue, log *slog.Logger
 	})
 	metrics := bot.NewMetrics(jobs.Depth, sandboxes.restarts)
 	metrics.WatchBudgets(app.client.Budgets)
-	sweeper := sweep.New(sweep.Config{Client: app.client, Queue: jobs, Budget: budget(app.client), Interval: o.sweepInterval, Log: log})
+	sweeper := sweep.New(sweep.Config{Client: app.client, Queue: jobs, Budget: budget(app.client),
+		Interval: o.sweepInterval, Log: log})
 	return &bot.Server{
 		Webhook: intake, Metrics: metrics, Queue: jobs, Workers: o.workers, Log: log,
 		Sweep: func(ctx context.Context) { upkeep(ctx, mirrors, sweeper.Run, log) },
 		Worker: &bot.Worker{
-			Client: app.client, Mirror: mirrors, Sandbox: sandboxes, Approvals: approvals.New(app.client, mirrors, jobs), Jobs: jobs, Summary: summary, Text: details, Drafts: jobs.DraftsAsked, Cache: cache,
+			Client: app.client, Mirror: mirrors, Sandbox: sandboxes, Approvals: approvals.New(app.client, mirrors, jobs),
+			Jobs: jobs, Summary: summary, Text: details, Drafts: jobs.DraftsAsked, Cache: cache,
 			Version: engineVersion(), Now: time.Now, Log: log, Metrics: metrics,
 		},
 		Ready: map[string]func(context.Context) error{"sandbox": func(context.Context) error { return runnable(executable) }},
