@@ -36,8 +36,9 @@ type note struct {
 }
 
 // annotate turns the findings and problems of a report into annotations: failure for what blocks, notice
-// for what the base had, too, and for what is audited with a low severity, warning for the rest. Only places in files of the head can carry one; the
-// summary tells the others. The worst come first, as the door posts a limited number and counts the rest.
+// for what the base had, too, and for what is audited with a low severity, warning for the rest. Only places in files
+// of the head can carry one; the summary tells the others. The worst come first, as the client posts a limited number
+// and counts the rest.
 func annotate(rep *report.Report) []github.Annotation {
 	var list []github.Annotation
 	var notes []*note
@@ -68,7 +69,8 @@ func annotate(rep *report.Report) []github.Annotation {
 	}
 	list = append(list, previewNotes(rep.Preview, rep.Errors)...)
 	slices.SortStableFunc(list, func(a, b github.Annotation) int {
-		return cmp.Or(cmp.Compare(rank(a.Level), rank(b.Level)), strings.Compare(a.Path, b.Path), cmp.Compare(a.StartLine, b.StartLine))
+		return cmp.Or(cmp.Compare(rank(a.Level), rank(b.Level)), strings.Compare(a.Path, b.Path),
+			cmp.Compare(a.StartLine, b.StartLine))
 	})
 	return list
 }
@@ -95,7 +97,8 @@ func levelOf(f *report.Finding) string {
 // placeOf gives columns only on one line, and lines that GitHub takes.
 func placeOf(f *report.Finding, level string) place {
 	o := f.Origin
-	p := place{path: o.Path, startLine: max(o.StartLine, 1), policy: f.Policy, rule: f.Rule, level: level, message: f.Message}
+	p := place{path: o.Path, startLine: max(o.StartLine, 1), policy: f.Policy, rule: f.Rule, level: level,
+		message: f.Message}
 	p.endLine = max(o.EndLine, p.startLine)
 	if p.startLine == p.endLine && o.StartColumn > 0 && o.EndColumn > 0 {
 		// Ours is the column behind the last character, GitHub's is the last one.
@@ -153,7 +156,8 @@ func advice(f *report.Finding) string {
 	case e != nil && e.State == "expired":
 		return "exception " + e.Exception + " (" + e.Path + ") has expired; renew it, or fix the value."
 	case f.Result == report.Unknown:
-		return "check by hand; the rule needs data that only the cluster has, or declare that data under context in .lintel.yaml."
+		return "check by hand; the rule needs data that only the cluster has, or declare that data under context in " +
+			".lintel.yaml."
 	case f.Result == report.Error:
 		return "fix the policy or the value it stumbles over; the rule could not be evaluated."
 	case !f.New && !f.Blocks:

@@ -24,10 +24,12 @@ func finding(change func(*report.Finding)) report.Finding {
 }
 
 func TestAnnotation(t *testing.T) {
-	got := annotate(&report.Report{Findings: []report.Finding{finding(func(f *report.Finding) { f.Expected = "at most 3" })}})
+	got := annotate(&report.Report{Findings: []report.Finding{
+		finding(func(f *report.Finding) { f.Expected = "at most 3" })}})
 	want := []github.Annotation{{Path: "a.yaml", StartLine: 7, EndLine: 7, StartColumn: 5, EndColumn: 8, Level: "failure",
 		Title: "disallow-latest / tag",
-		Message: "no latest\n\nWhat to do: change the value here so that the rule holds, or add an exception and have it approved (the button Draft exceptions writes one).\n" +
+		Message: "no latest\n\nWhat to do: change the value here so that the rule holds, or add an exception and have it " +
+			"approved (the button Draft exceptions writes one).\n" +
 			"Expected: at most 3\nField: /spec/x\n" +
 			"Resource: Deployment shop/web\nRendered by: overlays/prod\nPolicy: policies/p.yaml:4"}}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -41,24 +43,29 @@ func TestAnnotationLevels(t *testing.T) {
 		level  string // "" for no annotation
 		says   string
 	}{
-		"blocks":       {nil, "failure", "change the value"},
-		"missing":      {func(f *report.Finding) { f.Origin.Missing = "/runAsNonRoot" }, "failure", "add runAsNonRoot"},
-		"audit":        {func(f *report.Finding) { f.Result, f.Blocks = report.Warn, false }, "warning", "only audits"},
-		"audit, low":   {func(f *report.Finding) { f.Result, f.Blocks, f.Severity = report.Warn, false, "low" }, "notice", "only audits"},
-		"audit, high":  {func(f *report.Finding) { f.Result, f.Blocks, f.Severity = report.Warn, false, "high" }, "warning", "only audits"},
+		"blocks":  {nil, "failure", "change the value"},
+		"missing": {func(f *report.Finding) { f.Origin.Missing = "/runAsNonRoot" }, "failure", "add runAsNonRoot"},
+		"audit":   {func(f *report.Finding) { f.Result, f.Blocks = report.Warn, false }, "warning", "only audits"},
+		"audit, low": {func(f *report.Finding) { f.Result, f.Blocks, f.Severity = report.Warn, false, "low" }, "notice",
+			"only audits"},
+		"audit, high": {func(f *report.Finding) { f.Result, f.Blocks, f.Severity = report.Warn, false, "high" }, "warning",
+			"only audits"},
 		"enforce, low": {func(f *report.Finding) { f.Severity = "low" }, "failure", "Draft exceptions"},
 		"removal":      {func(f *report.Finding) { f.Operation = "DELETE" }, "failure", "keep what is removed"},
 		"refused": {func(f *report.Finding) {
 			f.Exemption = &report.Exemption{Exception: "ns/e", Path: "e.yaml", State: "refused", By: "bob"}
 		}, "failure", "bob asked for changes"},
-		"unknown":        {func(f *report.Finding) { f.Result, f.Blocks = report.Unknown, false }, "warning", "only the cluster has"},
+		"unknown": {func(f *report.Finding) { f.Result, f.Blocks = report.Unknown, false }, "warning",
+			"only the cluster has"},
 		"error":          {func(f *report.Finding) { f.Result = report.Error }, "failure", "could not be evaluated"},
 		"pre-existing":   {func(f *report.Finding) { f.New, f.Blocks = false, false }, "notice", "already"},
 		"old but blocks": {func(f *report.Finding) { f.New = false }, "failure", "change the value"},
 		"pending": {func(f *report.Finding) {
-			f.Result, f.Blocks, f.Exemption = report.Skip, false, &report.Exemption{Exception: "ns/e", Path: "e.yaml", State: "pending"}
+			f.Result, f.Blocks, f.Exemption = report.Skip, false,
+				&report.Exemption{Exception: "ns/e", Path: "e.yaml", State: "pending"}
 		}, "warning", "ns/e (e.yaml)"},
-		"expired": {func(f *report.Finding) { f.Exemption = &report.Exemption{Exception: "ns/e", State: "expired"} }, "failure", "expired"},
+		"expired": {func(f *report.Finding) { f.Exemption = &report.Exemption{Exception: "ns/e", State: "expired"} },
+			"failure", "expired"},
 		"merged exception": {func(f *report.Finding) {
 			f.Result, f.Blocks, f.Exemption = report.Skip, false, &report.Exemption{State: "merged"}
 		}, "", ""},
@@ -92,13 +99,15 @@ func TestOnePlaceIsOneAnnotation(t *testing.T) {
 		finding(func(f *report.Finding) { f.Rule = "other" }),
 	}}
 	for i := range 30 {
-		rep.Findings[3].Resources = append(rep.Findings[3].Resources, report.Resource{Kind: "Pod", Name: strings.Repeat("p", i+1)})
+		rep.Findings[3].Resources = append(rep.Findings[3].Resources,
+			report.Resource{Kind: "Pod", Name: strings.Repeat("p", i+1)})
 	}
 	got := annotate(rep)
 	if len(got) != 3 {
 		t.Fatalf("%d annotations, want 3: %+v", len(got), got)
 	}
-	if !strings.Contains(got[0].Message, "Resources: Deployment shop/web, Deployment shop/api\nRendered by: overlays/prod, overlays/stage") {
+	if !strings.Contains(got[0].Message, "Resources: Deployment shop/web, Deployment shop/api\nRendered by: "+
+		"overlays/prod, overlays/stage") {
 		t.Errorf("resources and roots are not listed once each:\n%s", got[0].Message)
 	}
 	if !strings.Contains(got[1].Message, "and 11 more") {
@@ -115,7 +124,8 @@ func TestProblemsAreAnnotatedWhereTheChangeMadeThem(t *testing.T) {
 		{Path: "policies/p.yaml", Line: 3, Message: "of the base"},
 		{Path: "k/kustomization.yaml", Message: "no such base", Changed: true},
 	}})
-	want := []github.Annotation{{Path: "k/kustomization.yaml", StartLine: 1, EndLine: 1, Level: "failure", Title: "Could not be checked", Message: "no such base"}}
+	want := []github.Annotation{{Path: "k/kustomization.yaml", StartLine: 1, EndLine: 1, Level: "failure",
+		Title: "Could not be checked", Message: "no such base"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

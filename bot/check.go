@@ -3,13 +3,10 @@ package bot
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"slices"
 
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/mirror"
-	"github.com/lintel-bot/lintel/bot/sandbox"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
@@ -27,12 +24,13 @@ type check struct {
 	want   mirror.Want         // but its head
 	change report.Change       // as far as it does not depend on what was fetched
 	moved  func(ctx context.Context) (bool, error)
-	judges func(ctx context.Context, state mirror.State) ([]*github.PullRequest, error) // nil: pr
+	// reviewedPulls are those whose reviews count; nil: pr.
+	reviewedPulls func(ctx context.Context, state mirror.State) ([]*github.PullRequest, error)
 
 	draftable bool // something blocks that exceptions can be drafted for
 
 	run   github.CheckRun // ID zero: none is open
-	known string          // external id of the completed run that stands; "" for none
+	known string          // outcome of the completed run that stands, as its id has it; "" for none
 	gave  int             // how often this head was given up
 }
 
@@ -68,38 +66,42 @@ func (c *check) do(ctx context.Context) error {
 	if err := c.progress(ctx); err != nil {
 		return c.fail(ctx, stageReport, err)
 	}
-	change := c.change
-	change.GitDir, change.Cache, change.Head, change.Now = state.GitDir, c.Cache, c.head, c.Now()
-	change.Rules, change.Base = state.BaseTip, state.MergeBase
-	if change.All {
-		change.Rules, change.Base = c.head, ""
+	change, err := c.describe(ctx, state)
+	if err != nil {
+		return c.fail(ctx, stageReport, err)
 	}
-	if c.Drafts != nil {
-		if change.Drafts, err = c.Drafts(ctx, c.repo.ID, c.head); err != nil {
-			return c.fail(ctx, stageReport, err)
+	if c.reviewed() {
+		in, err := c.inspect(ctx, change)
+		if err != nil {
+			return c.fail(ctx, stageInspect, err)
+		}
+		if err := c.ask(ctx, state, in, &change); err != nil {
+			return c.fail(ctx, stageReview, err)
 		}
 	}
 	rep, err := c.evaluate(ctx, change)
 	if err != nil {
 		return c.fail(ctx, stageCheck, err)
 	}
-	if change.User.Teams, err = c.teams(ctx, rep); err != nil {
-		return c.fail(ctx, stageReview, err)
-	}
-	var reviews []report.Review
-	if slices.ContainsFunc(rep.Exceptions, func(e report.Exception) bool { return e.State == "pending" }) {
-		if reviews, err = c.reviews(ctx, state, rep); err != nil {
-			return c.fail(ctx, stageReview, err)
-		}
-		change.Reviews = reviews
-	}
-	if len(change.User.Teams)+len(change.Reviews) > 0 {
-		if rep, err = c.evaluate(ctx, change); err != nil {
-			return c.fail(ctx, stageCheck, err)
-		}
-	}
-	return c.post(ctx, rep, c.digest(state, change, rep))
+	return c.post(ctx, rep, c.result(state, change, rep))
 }
+
+// describe is the change as far as GitHub need not be asked for it.
+func (c *check) describe(ctx context.Context, state mirror.State) (change report.Change, err error) {
+	change = c.change
+	change.GitDir, change.Cache, change.Head, change.Now = state.GitDir, c.Cache, c.head, c.Now()
+	change.Rules, change.Base = state.BaseTip, state.MergeBase
+	if change.All {
+		change.Rules, change.Base = c.head, ""
+	}
+	if c.Drafts != nil {
+		change.Drafts, err = c.Drafts(ctx, c.repo.ID, c.head)
+	}
+	return change, err
+}
+
+// reviewed reports whether the change has an author or reviews, of which GitHub could be asked; a branch has neither.
+func (c *check) reviewed() bool { return c.pr != nil || c.reviewedPulls != nil }
 
 func (c *check) fetch(ctx context.Context) (mirror.State, error) {
 	begun := c.Now()
@@ -109,150 +111,25 @@ func (c *check) fetch(ctx context.Context) (mirror.State, error) {
 	return c.Mirror.Fetch(ctx, c.repo, want)
 }
 
+func (c *check) inspect(ctx context.Context, change report.Change) (*report.Inspection, error) {
+	begun := c.Now()
+	defer func() { c.Metrics.stage(stageInspect, c.Now().Sub(begun)) }()
+	in, err := c.Sandbox.Inspect(ctx, change)
+	if err == nil && in == nil {
+		err = errors.New("the sandbox answered with nothing")
+	}
+	return in, err
+}
+
 func (c *check) evaluate(ctx context.Context, change report.Change) (*report.Report, error) {
 	begun := c.Now()
 	defer func() { c.Metrics.stage(stageCheck, c.Now().Sub(begun)) }()
-	rep, err := c.Box.Run(ctx, change)
+	rep, err := c.Sandbox.Run(ctx, change)
 	if err == nil && rep == nil {
-		err = errors.New("the box answered with nothing")
+		err = errors.New("the sandbox answered with nothing")
 	}
 	if err == nil {
 		c.Metrics.work(rep.Work)
 	}
 	return rep, err
-}
-
-// teams are those of the settings' teams that the author is a member of. A team that the App may not see has
-// no members.
-func (c *check) teams(ctx context.Context, rep *report.Report) (member []string, _ error) {
-	if c.change.User.Login == "" {
-		return nil, nil
-	}
-	for _, team := range rep.Teams {
-		is, err := c.Door.TeamMember(ctx, c.repo, team, c.change.User.Login)
-		if err != nil && !isGone(err) {
-			return nil, fmt.Errorf("asking for the members of a team: %w", err)
-		}
-		if is {
-			member = append(member, team)
-		}
-	}
-	return member, nil
-}
-
-// reviews asks what the reviews of all pull requests that are part of the change say about its exceptions. Where
-// several judge the same content, a refusal outweighs an approval, and that what is missing.
-func (c *check) reviews(ctx context.Context, state mirror.State, rep *report.Report) (all []report.Review, err error) {
-	begun := c.Now()
-	defer func() { c.Metrics.stage(stageReview, c.Now().Sub(begun)) }()
-	pulls := []*github.PullRequest{c.pr}
-	if c.judges != nil {
-		if pulls, err = c.judges(ctx, state); err != nil {
-			return nil, err
-		}
-	}
-	weight := func(r report.Review) int {
-		switch {
-		case len(r.Refused) > 0:
-			return 2
-		case r.Missing() == 0:
-			return 1
-		}
-		return 0
-	}
-	in := report.Inspection{Approvers: *rep.Approvers, Exceptions: rep.Exceptions}
-	for _, pr := range pulls {
-		if pr == nil {
-			continue
-		}
-		found, err := c.Approver.Decide(ctx, c.repo, pr, state.GitDir, state.BaseTip, &in)
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range found {
-			i := slices.IndexFunc(all, func(a report.Review) bool { return a.Path == r.Path && a.Blob == r.Blob })
-			if i < 0 {
-				all = append(all, r)
-			} else if weight(r) > weight(all[i]) {
-				all[i] = r
-			}
-		}
-	}
-	return all, nil
-}
-
-// fail decides what an error in a stage means: to hand back, to wait, to stop, to try again, or to tell.
-func (c *check) fail(ctx context.Context, stage string, err error) error {
-	var (
-		later     *github.RetryLater
-		vanished  *mirror.Vanished
-		strangers *mirror.NoMergeBase
-		large     *mirror.TooLarge
-		crash     *sandbox.Crash
-		failed    *sandbox.Failed
-	)
-	switch {
-	case ctx.Err() != nil, errors.As(err, &later):
-		return err
-	case errors.As(err, &vanished):
-		moved, lookup := c.moved(ctx)
-		if lookup != nil {
-			return lookup
-		}
-		if moved {
-			return c.abandon(ctx)
-		}
-		if !c.task.last() {
-			return err
-		}
-		return c.giveUp(ctx, verdictVanished(vanished.SHA))
-	case errors.As(err, &strangers):
-		return c.conclude(ctx, verdictUnfit(strangers.Error()))
-	case errors.As(err, &large):
-		return c.conclude(ctx, verdictUnfit(large.Error()))
-	case errors.As(err, &crash):
-		c.log.Error("the box crashed", "reason", crash.Reason)
-		return c.conclude(ctx, verdictCrash(crash))
-	case errors.As(err, &failed):
-		c.log.Error("the check failed", "reason", scrub(failed.Message))
-		return c.conclude(ctx, verdictFailed(failed))
-	case !c.task.last():
-		return err
-	}
-	c.log.Error("giving up", "stage", stage, "error", scrub(err.Error()))
-	return c.giveUp(ctx, verdictGivenUp(stage, c.task.Try, err))
-}
-
-// post publishes the report, unless the head moved on or exactly this result stands already.
-func (c *check) post(ctx context.Context, rep *report.Report, externalID string) error {
-	superseded, err := c.task.Ledger.Superseded(ctx)
-	if err != nil {
-		return err
-	}
-	if superseded {
-		// A newer job for the same head finds this result and leaves it; only another head makes it void.
-		moved, err := c.moved(ctx)
-		if err != nil {
-			return err
-		}
-		if moved {
-			return c.abandon(ctx)
-		}
-	}
-	if c.run.ID == 0 && sameResult(c.known, externalID) {
-		c.log.Info("nothing changed since the last check", "conclusion", string(rep.Conclusion))
-		return c.task.Ledger.SetNote(ctx, "")
-	}
-	c.run.ExternalID = externalID
-	c.run.Conclusion = string(rep.Conclusion)
-	c.run.Title = rep.Title
-	c.run.Summary = c.Summary(rep, c.blobURL)
-	if c.Text != nil {
-		c.run.Text = c.Text(rep, c.blobURL)
-	}
-	c.draftable = slices.ContainsFunc(rep.Findings, func(f report.Finding) bool {
-		return f.Blocks && (f.Exemption == nil || f.Exemption.State != "pending")
-	})
-	c.run.Annotations = annotate(rep)
-	return c.complete(ctx)
 }

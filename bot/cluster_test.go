@@ -75,7 +75,8 @@ const colleaguesKeys = 12
 func newColleagues(t *testing.T, url string, count int) *colleagues {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	c := &colleagues{t: t, ctx: ctx, active: map[queue.Key]bool{}, last: map[queue.Key]int{}, worked: make(chan struct{}, 1)}
+	c := &colleagues{t: t, ctx: ctx, active: map[queue.Key]bool{}, last: map[queue.Key]int{},
+		worked: make(chan struct{}, 1)}
 	var workers sync.WaitGroup
 	t.Cleanup(func() {
 		cancel()

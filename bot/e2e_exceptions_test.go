@@ -21,7 +21,8 @@ func exceptionsByReview(t *testing.T, binary string) {
 	broken := s.push("change", map[string]string{patchPath: read(t, sampleChange, patchPath)})
 	number := s.open("change")
 	run := s.completed(broken)
-	if run.Conclusion != "failure" || !strings.Contains(run.Summary, "What to do") || !strings.Contains(run.Text, "Details") || strings.Contains(run.Text, "PolicyException") {
+	if run.Conclusion != "failure" || !strings.Contains(run.Summary, "What to do") ||
+		!strings.Contains(run.Text, "Details") || strings.Contains(run.Text, "PolicyException") {
 		t.Errorf("the broken change:\n%s", show(run))
 	}
 	if !slices.ContainsFunc(run.Actions, func(a githubtest.Action) bool { return a.Identifier == "draft-exceptions" }) {
@@ -76,7 +77,8 @@ func plantedException(t *testing.T, binary string) {
 	hub.SetHook(p.url + "/webhook")
 	hub.SetTeam("octo-org/security", "bob", "carol")
 	half := strings.Replace(read(t, sampleChange, patchPath), "privileged: true", "privileged: false", 1)
-	head, err := hub.Push(s.ctx, s.repo, githubtest.Commit{Branch: "change", Files: map[string]string{patchPath: half, "exceptions/shop.yaml": standinException}, Author: "alice", Pusher: "bob"})
+	head, err := hub.Push(s.ctx, s.repo, githubtest.Commit{Branch: "change",
+		Files: map[string]string{patchPath: half, "exceptions/shop.yaml": standinException}, Author: "alice", Pusher: "bob"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -99,7 +99,8 @@ func serve(t *testing.T, binary string, at hosting, data string, env ...string) 
 	if err := os.WriteFile(key, at.Key, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := launch(t, binary, data, append([]string{"LINTEL_GITHUB_URL=" + at.URL, "LINTEL_GITHUB_APP_ID=" + strconv.FormatInt(at.AppID, 10),
+	p := launch(t, binary, data, append([]string{"LINTEL_GITHUB_URL=" + at.URL, "LINTEL_GITHUB_APP_ID=" +
+		strconv.FormatInt(at.AppID, 10),
 		"LINTEL_GITHUB_PRIVATE_KEY_FILE=" + key, "LINTEL_GITHUB_WEBHOOK_SECRET=" + at.Secret}, env...)...)
 	p.awaitReady()
 	return p
@@ -277,7 +278,8 @@ func show(run githubtest.Run) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s\n%s\n%s\n%s\n", run.Status, run.Conclusion, run.Title, run.Summary, run.Text)
 	for _, a := range run.Annotations {
-		fmt.Fprintf(&b, "%s:%d-%d %s: %s: %s\n%s\n", a.Path, a.StartLine, a.EndLine, a.Level, a.Title, a.Message, a.RawDetails)
+		fmt.Fprintf(&b, "%s:%d-%d %s: %s: %s\n%s\n", a.Path, a.StartLine, a.EndLine, a.Level, a.Title, a.Message,
+			a.RawDetails)
 	}
 	return b.String()
 }

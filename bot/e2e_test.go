@@ -51,10 +51,12 @@ func pullRequest(t *testing.T, binary string) {
 		t.Errorf("the run was %v, want %s", run.History, want)
 	}
 	lines := strings.Split(read(t, sampleChange, patchPath), "\n")
-	for policy, text := range map[string]string{"disallow-privileged": "privileged: true", "disallow-latest-tag": ":latest"} {
+	for policy, text := range map[string]string{"disallow-privileged": "privileged: true",
+		"disallow-latest-tag": ":latest"} {
 		found := false
 		for _, a := range run.Annotations {
-			found = found || strings.Contains(a.Title+a.Message, policy) && a.Path == patchPath && a.StartLine == a.EndLine && strings.Contains(lines[a.StartLine-1], text)
+			found = found || strings.Contains(a.Title+a.Message, policy) && a.Path == patchPath && a.StartLine == a.EndLine &&
+				strings.Contains(lines[a.StartLine-1], text)
 		}
 		if !found {
 			t.Errorf("no annotation of %s is on the line with %q:\n%s", policy, text, show(run))
@@ -123,7 +125,8 @@ func headVanishes(t *testing.T, binary string) {
 	old := s.push("change", map[string]string{"platform/notes.txt": "one\n"})
 	s.open("change")
 	s.await(old, func(r githubtest.Run) bool { return r.Status != "" }) // the job is under way
-	head, err := hub.Push(s.ctx, s.repo, githubtest.Commit{Branch: "change", Parent: "main", Files: map[string]string{patchPath: read(t, sampleChange, patchPath)}})
+	head, err := hub.Push(s.ctx, s.repo, githubtest.Commit{Branch: "change", Parent: "main",
+		Files: map[string]string{patchPath: read(t, sampleChange, patchPath)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +154,8 @@ func strangers(t *testing.T, binary string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		req.Header = http.Header{"Content-Type": {"application/json"}, "X-Github-Event": {"pull_request"}, "X-Github-Delivery": {"d-1"}, "X-Hub-Signature-256": {signature}}
+		req.Header = http.Header{"Content-Type": {"application/json"}, "X-Github-Event": {"pull_request"},
+			"X-Github-Delivery": {"d-1"}, "X-Hub-Signature-256": {signature}}
 		res, err := http.DefaultClient.Do(req)
 		if err != nil {
 			t.Fatal(err)

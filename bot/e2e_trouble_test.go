@@ -19,8 +19,10 @@ func trouble(t *testing.T, binary string) {
 		name  string
 		fault githubtest.Fault
 	}{
-		{"created, answer lost", githubtest.Fault{Method: http.MethodPost, Path: "/check-runs", Status: http.StatusBadGateway, Commit: true}},
-		{"updated, answer lost", githubtest.Fault{Method: http.MethodPatch, Path: "/check-runs", Status: http.StatusBadGateway, Commit: true}},
+		{"created, answer lost", githubtest.Fault{Method: http.MethodPost, Path: "/check-runs",
+			Status: http.StatusBadGateway, Commit: true}},
+		{"updated, answer lost", githubtest.Fault{Method: http.MethodPatch, Path: "/check-runs",
+			Status: http.StatusBadGateway, Commit: true}},
 		{"answer cut", githubtest.Fault{Method: http.MethodPatch, Path: "/check-runs", Truncate: true}},
 		{"connection reset", githubtest.Fault{Path: "/pulls/1", Reset: true}},
 		{"secondary limit", githubtest.SecondaryLimit(time.Second)},
@@ -85,7 +87,8 @@ func rateLimits(t *testing.T, binary string) {
 		if asked > 2 {
 			t.Errorf("the installation was asked %d times while it was to be left in peace", asked)
 		}
-		t.Logf("the other installation's check took %s, with %d requests to the limited one", took.Round(time.Millisecond), asked)
+		t.Logf("the other installation's check took %s, with %d requests to the limited one", took.Round(time.Millisecond),
+			asked)
 	} else {
 		t.Errorf("the other installation waited for %s", took)
 	}

@@ -6,47 +6,53 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/lintel-bot/lintel/checks"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// A refused exception is checked as one that does not count; the run says who refused it.
-func TestRefusedExceptionsAreCheckedAgain(t *testing.T) {
+// A refused exception is one that does not count; the run says who refused it.
+func TestRefusedExceptions(t *testing.T) {
 	b := newBench(t)
-	b.approver.reviews = []report.Review{{Path: "e.yaml", Blob: "1", Needed: 1, Who: []string{"@org/security"}, Refused: []report.Vote{{User: "bob", Commit: headA}}}}
-	b.box.run = func(_ context.Context, c report.Change) (*report.Report, error) {
-		if len(c.Refused) == 1 && len(c.Approved) == 0 && slices.Equal(c.Refused[0].By, []string{"bob"}) {
-			return &report.Report{Conclusion: report.Failure, Exceptions: []report.Exception{{Path: "e.yaml", Blob: "1", State: "refused"}}}, nil
+	b.waits()
+	b.approvals.reviews = []report.Review{{Path: "e.yaml", Blob: "1", Needed: 1, Who: []string{"@org/security"},
+		Refused: []report.Vote{{User: "bob", Commit: headA}}}}
+	b.sandbox.run = func(ctx context.Context, c report.Change) (*report.Report, error) {
+		if len(c.Reviews) != 1 || c.Reviews[0].State() != report.Refused ||
+			!slices.Equal(c.Reviews[0].By(), []string{"bob"}) {
+			t.Errorf("checked with the reviews %+v", c.Reviews)
 		}
-		return &report.Report{Conclusion: report.ActionRequired, Exceptions: []report.Exception{{Path: "e.yaml", Blob: "1", State: "pending"}}}, nil
+		return reviewed(ctx, c)
 	}
 	var shown *report.Report
 	b.Summary = func(r *report.Report, _ BlobURL) string { shown = r; return "summary" }
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
-	if b.last(t).Conclusion != "failure" || shown.Exceptions[0].Review == nil || len(shown.Exceptions[0].Review.Refused) != 1 {
+	if b.last(t).Conclusion != "failure" || shown.Exceptions[0].Review == nil ||
+		len(shown.Exceptions[0].Review.Refused) != 1 {
 		t.Errorf("%s, shown %+v", b.last(t).Conclusion, shown.Exceptions)
+	}
+	if len(b.sandbox.asked) != 1 || len(b.sandbox.changes) != 1 {
+		t.Errorf("%d inspections and %d checks, want one of each", len(b.sandbox.asked), len(b.sandbox.changes))
 	}
 }
 
 // Another approval of several that are needed changes what people read, and so makes another run.
 func TestEachApprovalIsShown(t *testing.T) {
 	b := newBench(t)
-	pending := func(votes ...checks.Vote) []report.Review {
+	b.waits()
+	pending := func(votes ...report.Vote) []report.Review {
 		return []report.Review{{Path: "e.yaml", Blob: "1", Needed: 2, Who: []string{"@org/security"}, Approved: votes}}
 	}
-	b.box.run = func(context.Context, report.Change) (*report.Report, error) {
-		return &report.Report{Conclusion: report.ActionRequired, Exceptions: []report.Exception{{Path: "e.yaml", Blob: "1", State: "pending"}}}, nil
-	}
-	for i, reviews := range [][]report.Review{pending(), pending(report.Vote{User: "bob", Commit: headA}), pending(report.Vote{User: "bob", Commit: headA})} {
-		b.approver.reviews, b.task.Sequence = reviews, uint64(i+1)
+	b.sandbox.run = reviewed
+	bob := report.Vote{User: "bob", Commit: headA}
+	for i, reviews := range [][]report.Review{pending(), pending(bob), pending(bob)} {
+		b.approvals.reviews, b.task.Sequence = reviews, uint64(i+1)
 		if err := b.Do(t.Context(), b.task); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(b.hub.runs) != 2 {
-		t.Errorf("%d runs, want two: the third job finds nothing new", len(b.hub.runs))
+	if len(b.hub.Runs) != 2 {
+		t.Errorf("%d runs, want two: the third job finds nothing new", len(b.hub.Runs))
 	}
 }
 
@@ -54,8 +60,9 @@ func TestEachApprovalIsShown(t *testing.T) {
 // something blocks that no exception waits for.
 func TestDrafts(t *testing.T) {
 	b := newBench(t)
-	finding := report.Finding{Result: report.Fail, Blocks: true, New: true, Origin: &report.Origin{Path: "a.yaml", StartLine: 1}}
-	b.box.run = func(_ context.Context, c report.Change) (*report.Report, error) {
+	finding := report.Finding{Result: report.Fail, Blocks: true, New: true,
+		Origin: &report.Origin{Path: "a.yaml", StartLine: 1}}
+	b.sandbox.run = func(_ context.Context, c report.Change) (*report.Report, error) {
 		r := &report.Report{Conclusion: report.Failure, Findings: []report.Finding{finding}}
 		if c.Drafts {
 			r.Drafts = []report.Draft{{Path: "exceptions/a.yaml", YAML: "kind: PolicyException\n"}}
@@ -92,7 +99,7 @@ func TestDrafts(t *testing.T) {
 	if run := b.last(t); run.ID != 2 || run.Text != "1 drafts" {
 		t.Errorf("asked for: run %d, %q", run.ID, run.Text)
 	}
-	b.hub.pr.HeadSHA = headB
+	b.pr.HeadSHA = headB
 	b.task.Message.Fresh, b.task.Sequence = false, 9
 	do()
 	if run := b.last(t); run.Text != "0 drafts" {

@@ -39,7 +39,8 @@ func TestHostilePullRequests(t *testing.T) {
 		files map[string]string
 		says  []string
 	}{
-		{"bomb", map[string]string{"apps/bomb/cm.yaml": aliasBomb()}, []string{"too large once its aliases are replaced", "apps/bomb/cm.yaml"}},
+		{"bomb", map[string]string{"apps/bomb/cm.yaml": aliasBomb()},
+			[]string{"too large once its aliases are replaced", "apps/bomb/cm.yaml"}},
 		{"hog", hog(), []string{"ran out of its memory limit", "aliases"}},
 		{"endless", endless(), []string{"took longer than " + hostileTimeout, "more time or memory"}},
 		{"loud", loud(), nil},
@@ -122,7 +123,8 @@ func hog() map[string]string {
 	files := map[string]string{}
 	for i := range 60 {
 		var s strings.Builder
-		fmt.Fprintf(&s, hostileMap+"b0: &b0 [{a: b},{a: b},{a: b},{a: b},{a: b},{a: b},{a: b},{a: b},{a: b},{a: b}]\n", "hog-"+strconv.Itoa(i))
+		fmt.Fprintf(&s, hostileMap+"b0: &b0 [{a: b},{a: b},{a: b},{a: b},{a: b},{a: b},{a: b},{a: b},{a: b},{a: b}]\n",
+			"hog-"+strconv.Itoa(i))
 		for j := 1; j < 4; j++ {
 			fmt.Fprintf(&s, "b%d: &b%d [%s]\n", j, j, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*b%d,", j-1), 10), ","))
 		}
@@ -139,7 +141,8 @@ func endless() map[string]string {
 		fmt.Fprintf(&resources, hostileMap+"data: {a: x}\n---\n", "endless-"+strconv.Itoa(i))
 	}
 	for range 3000 {
-		patches.WriteString("- target: {name: 'endless.*'}\n  patch: '[{\"op\": \"add\", \"path\": \"/data/b\", \"value\": \"x\"}]'\n")
+		patches.WriteString("- target: {name: 'endless.*'}\n  patch: '[{\"op\": \"add\", \"path\": \"/data/b\", " +
+			"\"value\": \"x\"}]'\n")
 	}
 	return map[string]string{"apps/endless/all.yaml": resources.String(),
 		"apps/endless/kustomization.yaml": "resources: [all.yaml]\npatches:\n" + patches.String()}
@@ -147,7 +150,8 @@ func endless() map[string]string {
 
 // loud is a file whose problem is in a name that is markup, a mention and a command of a log.
 func loud() map[string]string {
-	return map[string]string{"apps/loud/kustomization.yaml": "resources:\n- \"::error::<img src=x onerror=alert(1)> @octocat ![x](http://127.0.0.1/x) \\e[31m\"\n"}
+	return map[string]string{"apps/loud/kustomization.yaml": "resources:\n- \"::error::<img src=x onerror=alert(1)> " +
+		"@octocat ![x](http://127.0.0.1/x) \\e[31m\"\n"}
 }
 
 func clipped(s string) string {

@@ -4,24 +4,25 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/queue"
-	"github.com/lintel-bot/lintel/bot/webhook"
+	"github.com/lintel-bot/lintel/bot/runid"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // GitHub's answer is older than its event: the job waits for it, but not for ever.
 func TestAnswerFromThePast(t *testing.T) {
 	b := newBench(t)
-	b.hub.pr.Updated = clock.Add(-time.Minute)
+	b.pr.Updated = clock.Add(-time.Minute)
 	b.task.Message.Updated, b.task.Message.At = clock, clock
 	var later *queue.Later
-	if err := b.Do(t.Context(), b.task); !errors.As(err, &later) || later.Pause || len(b.hub.runs) != 0 {
-		t.Fatalf("%v with %d runs, want to come back soon", err, len(b.hub.runs))
+	if err := b.Do(t.Context(), b.task); !errors.As(err, &later) || later.Pause || len(b.hub.Runs) != 0 {
+		t.Fatalf("%v with %d runs, want to come back soon", err, len(b.hub.Runs))
 	}
 	b.task.Message.At = clock.Add(-lagLimit)
 	if err := b.Do(t.Context(), b.task); err != nil || b.last(t).Conclusion != "success" {
@@ -34,20 +35,18 @@ func TestGivenUpHeadIsTakenUpAgain(t *testing.T) {
 	b := newBench(t)
 	b.mirror.err = errors.New("no answer")
 	b.task.Try = b.task.Tries
-	for n := 1; n <= len(retries)+1; n++ {
+	for n := 1; n <= 5; n++ {
 		if err := b.Do(t.Context(), b.task); err != nil {
 			t.Fatal(err)
 		}
 		run := b.last(t)
-		if len(b.hub.runs) != 1 || run.Conclusion != "failure" || givenUp(run) != n {
-			t.Fatalf("after %d times: %d runs, %s %s", n, len(b.hub.runs), run.Conclusion, run.ExternalID)
+		id, err := runid.Parse(run.ExternalID)
+		if len(b.hub.Runs) != 1 || run.Conclusion != "failure" || err != nil || id.State != runid.GaveUp || id.Times != n {
+			t.Fatalf("after %d times: %d runs, %s %s", n, len(b.hub.Runs), run.Conclusion, run.ExternalID)
 		}
-		settled, final := Settled(run, clock)
-		if last := n > len(retries); !settled || final != last {
-			t.Errorf("after %d times: settled %v, final %v", n, settled, final)
-		}
-		if settled, _ := Settled(run, clock.Add(24*time.Hour)); settled != (n > len(retries)) {
-			t.Errorf("after %d times, a day later: settled %v", n, settled)
+		// The package sweep has it done again for as long as this is so.
+		if _, again := id.Retry(); again != (n < 5) || strings.Contains(run.Summary, "tries again by itself") != again {
+			t.Errorf("after %d times: again %v, %q", n, again, run.Summary)
 		}
 		b.task.Message.Event, b.task.Message.Missing, b.task.Sequence = "sweep", true, b.task.Sequence+1
 	}
@@ -55,8 +54,8 @@ func TestGivenUpHeadIsTakenUpAgain(t *testing.T) {
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
-	if run := b.last(t); len(b.hub.runs) != 1 || run.Conclusion != "success" || b.ledger.note != "" {
-		t.Errorf("%d runs, the last %s; want the same one to succeed", len(b.hub.runs), run.Conclusion)
+	if run := b.last(t); len(b.hub.Runs) != 1 || run.Conclusion != "success" || b.ledger.note != "" {
+		t.Errorf("%d runs, the last %s; want the same one to succeed", len(b.hub.Runs), run.Conclusion)
 	}
 }
 
@@ -69,18 +68,19 @@ func TestMissingOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(b.hub.runs) != 1 || len(b.box.changes) != 1 {
-		t.Errorf("%d runs after %d checks, want one of each", len(b.hub.runs), len(b.box.changes))
+	if len(b.hub.Runs) != 1 || len(b.sandbox.changes) != 1 {
+		t.Errorf("%d runs after %d checks, want one of each", len(b.hub.Runs), len(b.sandbox.changes))
 	}
 }
 
 // The head went away and came back: the canceled run of its first time does not stand for a result.
 func TestHeadThatCameBack(t *testing.T) {
 	b := newBench(t)
-	b.hub.runs = []github.CheckRun{{ID: 1, HeadSHA: headA, Status: "completed", Conclusion: "cancelled", ExternalID: "pr-12/begun-1"}}
+	b.hub.Runs = []github.CheckRun{{ID: 1, HeadSHA: headA, Status: "completed", Conclusion: "cancelled",
+		ExternalID: "pr-12/begun-1"}}
 	b.task.Message.Missing, b.task.Sequence = true, 2
-	if err := b.Do(t.Context(), b.task); err != nil || b.last(t).Conclusion != "success" || len(b.hub.runs) != 2 {
-		t.Errorf("%v, runs %+v", err, b.hub.runs)
+	if err := b.Do(t.Context(), b.task); err != nil || b.last(t).Conclusion != "success" || len(b.hub.Runs) != 2 {
+		t.Errorf("%v, runs %+v", err, b.hub.Runs)
 	}
 }
 
@@ -88,39 +88,33 @@ func TestHeadThatCameBack(t *testing.T) {
 // head gets its run.
 func TestRunOfAnOldHeadIsAskedFor(t *testing.T) {
 	b := newBench(t)
-	b.hub.runs = []github.CheckRun{{ID: 1, HeadSHA: headB, Status: "queued", ExternalID: "pr-12/x"}}
+	b.hub.Runs = []github.CheckRun{{ID: 1, HeadSHA: headB, Status: "queued", ExternalID: "pr-12/x"}}
 	b.demand("d-5")
 	b.task.Message.Head = headB
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
-	if b.hub.runs[0].Conclusion != "cancelled" || b.last(t).Conclusion != "success" || b.last(t).HeadSHA != headA {
-		t.Errorf("runs %+v", b.hub.runs)
+	if b.hub.Runs[0].Conclusion != "cancelled" || b.last(t).Conclusion != "success" || b.last(t).HeadSHA != headA {
+		t.Errorf("runs %+v", b.hub.Runs)
 	}
 }
 
-// The settings give rights to teams: the author is checked as a member, at the cost of another run only then.
+// The settings give rights to teams: the author is checked as a member, in the only check.
 func TestTeamsOfTheAuthor(t *testing.T) {
-	for name, tc := range map[string]struct {
-		member []string
-		runs   int
-		want   []string
-	}{
-		"member of one":  {[]string{"org/ops"}, 2, []string{"org/ops"}},
-		"member of none": {nil, 1, nil},
-	} {
+	for name, member := range map[string][]string{"member of one": {"org/ops"}, "member of none": nil} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
-			b.hub.teams = tc.member
-			b.box.run = func(_ context.Context, c report.Change) (*report.Report, error) {
-				return &report.Report{Conclusion: report.Success, Teams: []string{"org/dev", "org/ops"}}, nil
+			b.hub.Teams = map[string][]string{"org/dev": {"hubot"}, "org/ops": {"hubot"}}
+			for _, team := range member {
+				b.hub.Teams[team] = []string{"octocat"}
 			}
+			b.sandbox.inspection.Teams = []string{"org/dev", "org/ops"}
 			if err := b.Do(t.Context(), b.task); err != nil {
 				t.Fatal(err)
 			}
-			last := b.box.changes[len(b.box.changes)-1]
-			if len(b.box.changes) != tc.runs || !slices.Equal(last.User.Teams, tc.want) || last.User.Login != "octocat" {
-				t.Errorf("%d checks, the last as %+v", len(b.box.changes), last.User)
+			last := b.sandbox.changes[len(b.sandbox.changes)-1]
+			if len(b.sandbox.changes) != 1 || !slices.Equal(last.User.Teams, member) || last.User.Login != "octocat" {
+				t.Errorf("%d checks, the last as %+v", len(b.sandbox.changes), last.User)
 			}
 		})
 	}
@@ -128,7 +122,7 @@ func TestTeamsOfTheAuthor(t *testing.T) {
 
 // ofBranch makes the task one for a branch whose tip is headB.
 func (b *bench) ofBranch(name string) {
-	b.hub.branch = headB
+	b.hub.Tips, b.hub.Pulls[11] = map[string]string{name: headB}, nil
 	b.task.Key.Number, b.task.Key.Branch = 0, name
 }
 
@@ -138,8 +132,8 @@ func TestDefaultBranchHasItsReport(t *testing.T) {
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
-	run, change := b.last(t), b.box.changes[0]
-	if run.HeadSHA != headB || run.Part != "branch" || run.Conclusion != "success" || Ours(run, 12) {
+	run, change := b.last(t), b.sandbox.changes[0]
+	if run.HeadSHA != headB || run.Part != "branch" || run.Conclusion != "success" || isAbout(run, 12) {
 		t.Errorf("run %+v", run)
 	}
 	if !change.All || change.Rules != headB || change.Head != headB || change.Base != "" || change.User.Login != "" {
@@ -148,17 +142,17 @@ func TestDefaultBranchHasItsReport(t *testing.T) {
 	if b.mirror.want != (mirror.Want{BaseRef: "main", BaseSHA: headB, HeadSHA: headB}) {
 		t.Errorf("fetched %+v", b.mirror.want)
 	}
-	if b.ledger.mark != headB {
-		t.Errorf("mark %q", b.ledger.mark)
+	if b.ledger.mark != headB || len(b.sandbox.asked) != 0 {
+		t.Errorf("mark %q, %d inspections of what has no author and no reviews", b.ledger.mark, len(b.sandbox.asked))
 	}
 	// The button on that run.
-	again, ok := webhook.SubjectKey(b.task.Key, run.ExternalID)
-	if !ok || again != b.task.Key {
-		t.Errorf("the run is about %+v", again)
+	id, foreign := runid.Parse(run.ExternalID)
+	if again, err := b.task.Key.Of(id.Subject); foreign != nil || err != nil || again != b.task.Key {
+		t.Errorf("the run is about %+v", id.Subject)
 	}
 	// Pushed over in the meantime: the old run is canceled.
-	b.box.run = func(context.Context, report.Change) (*report.Report, error) {
-		b.hub.branch, b.ledger.superseded = headA, true
+	b.sandbox.run = func(context.Context, report.Change) (*report.Report, error) {
+		b.hub.Tips["main"], b.ledger.superseded = headA, true
 		return &report.Report{Conclusion: report.Success}, nil
 	}
 	b.demand("d-2")
@@ -169,28 +163,33 @@ func TestDefaultBranchHasItsReport(t *testing.T) {
 
 // A push to a base branch: which of the open pull requests are checked again.
 func TestPushToBase(t *testing.T) {
-	open := []github.PullRequest{{Number: 1, BaseRef: "release"}, {Number: 2, BaseRef: "main"}, {Number: 3, BaseRef: "release"}}
+	open := []*github.PullRequest{{Number: 1, BaseRef: "release"}, {Number: 2, BaseRef: "main"},
+		{Number: 3, BaseRef: "release"}}
 	for name, tc := range map[string]struct {
 		mark    string
 		changed []string
 		files   map[string]string
 		want    []int
 	}{
-		"never looked at":   {"", nil, nil, []int{1, 3}},
-		"seen":              {headB, []string{".lintel.yaml"}, nil, nil},
-		"settings":          {headA, []string{"a.yaml", ".lintel.yaml"}, nil, []int{1, 3}},
-		"code owners":       {headA, []string{"docs/CODEOWNERS"}, nil, []int{1, 3}},
-		"a policy":          {headA, []string{"x/p.yml"}, map[string]string{"x/p.yml": "apiVersion: kyverno.io/v1"}, []int{1, 3}},
-		"an admission rule": {headA, []string{"p.yaml"}, map[string]string{"p.yaml": "kind: ValidatingAdmissionPolicyBinding"}, []int{1, 3}},
-		"an application":    {headA, []string{"apps/a.yaml", "README.md"}, map[string]string{"apps/a.yaml": "kind: Deployment", "README.md": "kyverno.io/"}, nil},
-		"built policies":    {headA, []string{"p/kustomization.yaml"}, map[string]string{".lintel.yaml": "policies: [p]"}, []int{1, 3}},
+		"never looked at": {"", nil, nil, []int{1, 3}},
+		"seen":            {headB, []string{".lintel.yaml"}, nil, nil},
+		"settings":        {headA, []string{"a.yaml", ".lintel.yaml"}, nil, []int{1, 3}},
+		"code owners":     {headA, []string{"docs/CODEOWNERS"}, nil, []int{1, 3}},
+		"a policy": {headA, []string{"x/p.yml"}, map[string]string{"x/p.yml": "apiVersion: kyverno.io/v1"},
+			[]int{1, 3}},
+		"an admission rule": {headA, []string{"p.yaml"}, map[string]string{
+			"p.yaml": "kind: ValidatingAdmissionPolicyBinding"}, []int{1, 3}},
+		"an application": {headA, []string{"apps/a.yaml", "README.md"},
+			map[string]string{"apps/a.yaml": "kind: Deployment", "README.md": "kyverno.io/"}, nil},
+		"built policies": {headA, []string{"p/kustomization.yaml"}, map[string]string{".lintel.yaml": "policies: [p]"},
+			[]int{1, 3}},
 		"built, no setting": {headA, []string{"p/kustomization.yaml"}, map[string]string{".lintel.yaml": "block: all"}, nil},
 		"far too much":      {headA, slices.Repeat([]string{"a.yaml"}, ruleFiles+1), nil, []int{1, 3}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 			b.ofBranch("release")
-			b.hub.open, b.ledger.mark, b.mirror.changed, b.mirror.files = open, tc.mark, tc.changed, tc.files
+			b.hub.Pulls[11], b.ledger.mark, b.mirror.changed, b.mirror.files = open, tc.mark, tc.changed, tc.files
 			if err := b.Do(t.Context(), b.task); err != nil {
 				t.Fatal(err)
 			}
@@ -198,8 +197,9 @@ func TestPushToBase(t *testing.T) {
 			for _, key := range b.jobs.keys {
 				got = append(got, key.Number)
 			}
-			if !slices.Equal(got, tc.want) || b.ledger.mark != headB || len(b.hub.runs) != 0 {
-				t.Errorf("jobs for %v, mark %q, %d runs; want jobs for %v and no run on a branch that is not the default", got, b.ledger.mark, len(b.hub.runs), tc.want)
+			if !slices.Equal(got, tc.want) || b.ledger.mark != headB || len(b.hub.Runs) != 0 {
+				t.Errorf("jobs for %v, mark %q, %d runs; want jobs for %v and no run on a branch that is not the default", got,
+					b.ledger.mark, len(b.hub.Runs), tc.want)
 			}
 		})
 	}
@@ -209,42 +209,40 @@ func TestMergeGroup(t *testing.T) {
 	b := newBench(t)
 	b.task.Key.Number, b.task.Key.Group = 0, headB
 	b.task.Message.Group = &queue.Group{Base: baseTip, BaseRef: "main", Number: 4}
-	b.hub.open = []github.PullRequest{{Number: 4, HeadSHA: "squashed"}, {Number: 5, HeadSHA: headA}, {Number: 6, HeadSHA: "elsewhere"}}
+	b.hub.Pulls[11] = []*github.PullRequest{{Number: 4, HeadSHA: "squashed"}, {Number: 5, HeadSHA: headA},
+		{Number: 6, HeadSHA: "elsewhere"}}
 	b.mirror.commits = []string{headB, headA}
-	b.box.run = func(_ context.Context, c report.Change) (*report.Report, error) {
-		if len(c.Approved) == 1 {
-			return &report.Report{Conclusion: report.Success}, nil
-		}
-		return &report.Report{Conclusion: report.ActionRequired, Exceptions: []report.Exception{{State: "pending"}}}, nil
-	}
-	b.approver.reviews = []report.Review{{Path: "e.yaml", Blob: "1", Needed: 1, Approved: []report.Vote{{User: "bob"}}}}
+	b.waits()
+	b.sandbox.run = reviewed
+	b.approvals.reviews = []report.Review{{Path: "e.yaml", Blob: "1", Needed: 1, Approved: []report.Vote{{User: "bob"}}}}
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
 	if run := b.last(t); run.HeadSHA != headB || run.Part != "" || run.Conclusion != "success" {
 		t.Errorf("run %+v", run)
 	}
-	if !slices.Equal(b.approver.asked, []int{4, 5}) {
-		t.Errorf("the approvals of %v count, want those of the group", b.approver.asked)
+	if !slices.Equal(b.approvals.asked, []int{4, 5}) {
+		t.Errorf("the approvals of %v count, want those of the group", b.approvals.asked)
 	}
-	if b.mirror.want != (mirror.Want{BaseSHA: baseTip, HeadSHA: headB}) || b.box.changes[0].User.Login != "" {
-		t.Errorf("fetched %+v for %+v", b.mirror.want, b.box.changes[0].User)
+	if b.mirror.want != (mirror.Want{BaseSHA: baseTip, HeadSHA: headB}) || b.sandbox.changes[0].User.Login != "" {
+		t.Errorf("fetched %+v for %+v", b.mirror.want, b.sandbox.changes[0].User)
 	}
 	// The button: GitHub does not tell the base again.
 	b.demand("d-7")
 	b.task.Message.Group = nil
-	if err := b.Do(t.Context(), b.task); err != nil || len(b.hub.runs) != 2 || b.mirror.want.BaseSHA != baseTip {
-		t.Errorf("asked for again: %v, %d runs", err, len(b.hub.runs))
+	if err := b.Do(t.Context(), b.task); err != nil || len(b.hub.Runs) != 2 || b.mirror.want.BaseSHA != baseTip {
+		t.Errorf("asked for again: %v, %d runs", err, len(b.hub.Runs))
 	}
 	b.ledger.mark = ""
-	if err := b.Do(t.Context(), b.task); err != nil || len(b.hub.runs) != 2 {
-		t.Errorf("forgotten: %v, %d runs", err, len(b.hub.runs))
+	if err := b.Do(t.Context(), b.task); err != nil || len(b.hub.Runs) != 2 {
+		t.Errorf("forgotten: %v, %d runs", err, len(b.hub.Runs))
 	}
 }
 
 func TestNewInstallation(t *testing.T) {
 	b := newBench(t)
-	b.hub.repos = []github.Repo{{Installation: 7, ID: 21, Owner: "o", Name: "a"}, {Installation: 7, ID: 22, Owner: "o", Name: "b"}}
+	b.hub.Repos = []github.Repo{{Installation: 7, ID: 21, Owner: "o", Name: "a"},
+		{Installation: 7, ID: 22, Owner: "o", Name: "b"}}
 	b.task.Key = queue.Key{Installation: 7, All: true}
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
@@ -253,16 +251,17 @@ func TestNewInstallation(t *testing.T) {
 	if !slices.Equal(b.jobs.keys, want) || b.jobs.messages[1].Name != "b" || !b.jobs.messages[1].Missing {
 		t.Fatalf("jobs %v %+v", b.jobs.keys, b.jobs.messages)
 	}
-	b.hub.open = []github.PullRequest{{Number: 1}, {Number: 9}}
+	b.hub.Pulls[21] = []*github.PullRequest{{Number: 1}, {Number: 9}}
 	b.task.Key, b.jobs.keys = want[0], nil
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
-	want = []queue.Key{{Installation: 7, Repository: 21, Number: 1}, {Installation: 7, Repository: 21, Number: 9}, {Installation: 7, Repository: 21, Branch: "main"}}
+	want = []queue.Key{{Installation: 7, Repository: 21, Number: 1}, {Installation: 7, Repository: 21, Number: 9},
+		{Installation: 7, Repository: 21, Branch: "main"}}
 	if !slices.Equal(b.jobs.keys, want) {
 		t.Errorf("jobs %v, want %v", b.jobs.keys, want)
 	}
-	b.hub.archive, b.jobs.keys = true, nil
+	b.hub.Archived, b.jobs.keys = true, nil
 	if err := b.Do(t.Context(), b.task); err != nil || len(b.jobs.keys) != 0 {
 		t.Errorf("archived: %v, jobs %v", err, b.jobs.keys)
 	}

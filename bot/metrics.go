@@ -30,20 +30,29 @@ type Metrics struct {
 }
 
 // NewMetrics makes a registry of its own. Depth is asked at each scrape; restarts, if not nil, counts how
-// often a box was started in place of an earlier one.
+// often a sandbox was started in place of an earlier one.
 func NewMetrics(depth func(context.Context) (queue.Depth, error), restarts func() float64) *Metrics {
 	slow := []float64{.1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300}
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
-		webhooks: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lintel_webhook_answers_total", Help: "Answers to webhook deliveries by status code."}, []string{"code"}),
-		answers:  prometheus.NewHistogram(prometheus.HistogramOpts{Name: "lintel_webhook_duration_seconds", Help: "Time until a webhook delivery was answered.", Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, 1, 5, 10}}),
-		jobs:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lintel_jobs_total", Help: "Deliveries of jobs to workers by outcome: done, postponed, failed (to be tried again), handed_back."}, []string{"outcome"}),
-		checks:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lintel_checks_total", Help: "Completed check runs by conclusion."}, []string{"conclusion"}),
-		duration: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "lintel_check_duration_seconds", Help: "Time from the event to the completed check run.", Buckets: slow}),
-		rendered: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lintel_renderings_total", Help: "Kustomizations that checks needed: built, or cached (taken from an earlier check)."}, []string{"source"}),
-		stages:   prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "lintel_stage_duration_seconds", Help: "Time of one stage of a check: fetch, check, review, report.", Buckets: slow}, []string{"stage"}),
+		webhooks: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lintel_webhook_answers_total",
+			Help: "Answers to webhook deliveries by status code."}, []string{"code"}),
+		answers: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "lintel_webhook_duration_seconds",
+			Help:    "Time until a webhook delivery was answered.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, 1, 5, 10}}),
+		jobs: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lintel_jobs_total", Help: "Deliveries of jobs to " +
+			"workers by outcome: done, postponed, failed (to be tried again), handed_back."}, []string{"outcome"}),
+		checks: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lintel_checks_total",
+			Help: "Completed check runs by conclusion."}, []string{"conclusion"}),
+		duration: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "lintel_check_duration_seconds",
+			Help: "Time from the event to the completed check run.", Buckets: slow}),
+		rendered: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lintel_renderings_total", Help: "Kustomizations " +
+			"that checks needed: built, or cached (taken from an earlier check)."}, []string{"source"}),
+		stages: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "lintel_stage_duration_seconds",
+			Help: "Time of one stage of a check: fetch, inspect, review, check, report.", Buckets: slow}, []string{"stage"}),
 	}
-	m.registry.MustRegister(m.webhooks, m.answers, m.jobs, m.checks, m.duration, m.stages, m.rendered, depthCollector{depth},
+	m.registry.MustRegister(m.webhooks, m.answers, m.jobs, m.checks, m.duration, m.stages, m.rendered,
+		depthCollector{depth},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if restarts != nil {
 		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "lintel_box_restarts_total",
@@ -100,11 +109,13 @@ type depthCollector struct {
 }
 
 func depthDesc() *prometheus.Desc {
-	return prometheus.NewDesc("lintel_queue_depth", "Jobs in the queue: waiting (postponed ones included), or taken (in work).", []string{"state"}, nil)
+	return prometheus.NewDesc("lintel_queue_depth", "Jobs in the queue: waiting (postponed ones included), or taken "+
+		"(in work).", []string{"state"}, nil)
 }
 
 func ageDesc() *prometheus.Desc {
-	return prometheus.NewDesc("lintel_queue_age_seconds", "Age of the oldest job in the queue, in work or not; 0 when it is empty.", nil, nil)
+	return prometheus.NewDesc("lintel_queue_age_seconds",
+		"Age of the oldest job in the queue, in work or not; 0 when it is empty.", nil, nil)
 }
 
 // Describe implements prometheus.Collector.

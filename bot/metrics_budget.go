@@ -24,11 +24,13 @@ type budgetCollector struct {
 }
 
 func remainingDesc() *prometheus.Desc {
-	return prometheus.NewDesc("lintel_github_requests_remaining", "Requests left of GitHub's hourly limit, of the installations with the least left.", []string{"installation"}, nil)
+	return prometheus.NewDesc("lintel_github_requests_remaining",
+		"Requests left of GitHub's hourly limit, of the installations with the least left.", []string{"installation"}, nil)
 }
 
 func limitDesc() *prometheus.Desc {
-	return prometheus.NewDesc("lintel_github_requests_limit", "GitHub's hourly limit of the same installations.", []string{"installation"}, nil)
+	return prometheus.NewDesc("lintel_github_requests_limit", "GitHub's hourly limit of the same installations.",
+		[]string{"installation"}, nil)
 }
 
 // Describe implements prometheus.Collector.

@@ -123,7 +123,8 @@ func natsMembers(t *testing.T) []natsMember {
 }
 
 func (m natsMember) options() *server.Options {
-	o := &server.Options{ServerName: m.Name, Host: "127.0.0.1", Port: m.Port, JetStream: true, StoreDir: m.Dir, NoSigs: true, NoLog: true, SyncAlways: true,
+	o := &server.Options{ServerName: m.Name, Host: "127.0.0.1", Port: m.Port, JetStream: true, StoreDir: m.Dir,
+		NoSigs: true, NoLog: true, SyncAlways: true,
 		Cluster: server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: m.RoutePort}}
 	for _, port := range m.Routes {
 		o.Routes = append(o.Routes, &url.URL{Scheme: "nats", Host: fmt.Sprintf("127.0.0.1:%d", port)})

@@ -3,7 +3,6 @@ package bot
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/lintel-bot/lintel/bot/github"
@@ -13,10 +12,11 @@ import (
 
 // The stages of a check, as metrics and reasons name them.
 const (
-	stageFetch  = "fetch"
-	stageCheck  = "check"
-	stageReview = "review"
-	stageReport = "report"
+	stageFetch   = "fetch"
+	stageInspect = "inspect"
+	stageReview  = "review"
+	stageCheck   = "check"
+	stageReport  = "report"
 )
 
 // verdict is why a check has no report, in words for people. It never holds host paths or tokens.
@@ -29,7 +29,8 @@ func verdictCrash(crash *sandbox.Crash) verdict {
 	return verdict{
 		title: "The check " + reason,
 		summary: "Nothing was decided about this commit: the check " + reason + ".\n\n" +
-			"If this happens again, a manifest or kustomization of this pull request needs more time or memory than the server allows, " +
+			"If this happens again, a manifest or kustomization of this pull request needs more time or memory than the " +
+			"server allows, " +
 			"for example through nested YAML aliases or bases that include each other." + askAgain,
 	}
 }
@@ -54,7 +55,8 @@ func verdictVanished(sha string) verdict {
 // verdictUnfit is for repositories and histories that no further try makes fit.
 func verdictUnfit(reason string) verdict {
 	reason = scrub(reason)
-	return verdict{title: "Not checked: " + reason, summary: "Nothing was decided about this commit: " + reason + "." + askAgain}
+	return verdict{title: "Not checked: " + reason, summary: "Nothing was decided about this commit: " + reason + "." +
+		askAgain}
 }
 
 // detail is what a typed error says for people, as a sentence of its own, or nothing.
@@ -74,42 +76,28 @@ func detail(err error) string {
 
 func verdictGivenUp(stage string, tries int, err error) verdict {
 	what := map[string]string{
-		stageFetch:  "the commits could not be fetched from GitHub",
-		stageCheck:  "the check did not start",
-		stageReview: "the reviews could not be read from GitHub",
-		stageReport: "the check run could not be updated",
+		stageFetch:   "the commits could not be fetched from GitHub",
+		stageInspect: "the check did not start",
+		stageReview:  "the reviews could not be read from GitHub",
+		stageCheck:   "the check did not start",
+		stageReport:  "the check run could not be updated",
 	}[stage]
 	return verdict{
-		title:   "Not checked: " + what,
-		summary: fmt.Sprintf("Nothing was decided about this commit: %s, in %d tries.%s The server's log has the details.", what, tries, detail(err)) + askAgain,
+		title: "Not checked: " + what,
+		summary: fmt.Sprintf("Nothing was decided about this commit: %s, in %d tries.%s The server's log has the details.",
+			what, tries, detail(err)) + askAgain,
 	}
 }
 
 func verdictExhausted(tries int) verdict {
 	return verdict{
-		title:   "Not checked: the check did not come to an end",
-		summary: fmt.Sprintf("Nothing was decided about this commit: the check was begun %d times and never came to an end. The server's log has the details.", tries) + askAgain,
+		title: "Not checked: the check did not come to an end",
+		summary: fmt.Sprintf("Nothing was decided about this commit: the check was begun %d times and never came to an "+
+			"end. The server's log has the details.", tries) + askAgain,
 	}
 }
 
 func isGone(err error) bool {
 	var gone *github.Gone
 	return errors.As(err, &gone)
-}
-
-// secrets are the forms in which credentials of GitHub or of URLs could get into the text of an error.
-var secrets = regexp.MustCompile(`gh[a-z]_[0-9A-Za-z_.-]+|github_pat_[0-9A-Za-z_]+|eyJ[0-9A-Za-z_-]+\.[0-9A-Za-z_.-]+|(?i:bearer|basic|token)\s+[0-9A-Za-z+/=_.-]{16,}|://[^@/\s]+@`)
-
-// hostPaths are absolute paths of at least two parts that do not belong to a URL.
-var hostPaths = regexp.MustCompile(`(^|[\s"'(=])/[^\s"'():,]+/[^\s"'():,]*`)
-
-// scrub takes credentials and host paths out of a text that others wrote.
-func scrub(text string) string {
-	text = secrets.ReplaceAllStringFunc(text, func(match string) string {
-		if strings.HasPrefix(match, "://") {
-			return "://"
-		}
-		return "[credential]"
-	})
-	return hostPaths.ReplaceAllString(text, "$1[path]")
 }

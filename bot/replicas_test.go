@@ -159,7 +159,8 @@ func TestReplicas(t *testing.T) {
 		want[n] = []string{"failure", "success"}[rand.IntN(2)]
 		branch := fmt.Sprintf("change-%d", n)
 		sha, err := hub.Push(ctx, repo, githubtest.Commit{Branch: branch, Files: map[string]string{
-			patchPath: read(t, from[want[n]], patchPath) + fmt.Sprintf("# %d %d\n", n, round), fmt.Sprintf("platform/notes-%d.txt", n): strconv.Itoa(round)}})
+			patchPath:                               read(t, from[want[n]], patchPath) + fmt.Sprintf("# %d %d\n", n, round),
+			fmt.Sprintf("platform/notes-%d.txt", n): strconv.Itoa(round)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,7 +199,8 @@ func TestReplicas(t *testing.T) {
 			}
 		}
 		took := time.Since(back)
-		t.Logf("a replica and %d servers of the queue were killed: all heads concluded %s after they were back", len(victims), took.Round(time.Millisecond))
+		t.Logf("a replica and %d servers of the queue were killed: all heads concluded %s after they were back",
+			len(victims), took.Round(time.Millisecond))
 		if took > 45*time.Second {
 			t.Errorf("the heads took %s", took)
 		}

@@ -121,7 +121,8 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Serve answers HTTP on the listener and does the work beside it until ctx ends. Then it takes no more requests,
 // waits for those under way and for the work, and returns nil. An error means that one of both ended by itself.
 // A nil log is none.
-func Serve(ctx context.Context, listener net.Listener, handler http.Handler, log *slog.Logger, work func(context.Context) error) error {
+func Serve(ctx context.Context, listener net.Listener, handler http.Handler, log *slog.Logger,
+	work func(context.Context) error) error {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}

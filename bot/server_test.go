@@ -39,7 +39,8 @@ func get(t *testing.T, h http.Handler, method, path string) (int, string) {
 func TestPaths(t *testing.T) {
 	s := newServer(t, newBench(t))
 	h := s.Handler()
-	for path, code := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 200, "/": 404, "/debug/pprof/": 404} {
+	for path, code := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 200, "/": 404,
+		"/debug/pprof/": 404} {
 		if got, _ := get(t, h, http.MethodGet, path); got != code {
 			t.Errorf("GET %s: %d, want %d", path, got, code)
 		}
@@ -47,11 +48,13 @@ func TestPaths(t *testing.T) {
 	if code, _ := get(t, h, http.MethodPost, "/webhook"); code != http.StatusAccepted {
 		t.Errorf("webhook: %d", code)
 	}
-	if err := s.Queue.Publish(t.Context(), queue.Key{Installation: 1, Repository: 1, Number: 1}, queue.Message{}, ""); err != nil {
+	if err := s.Queue.Publish(t.Context(), queue.Key{Installation: 1, Repository: 1, Number: 1}, queue.Message{},
+		""); err != nil {
 		t.Fatal(err)
 	}
 	_, metrics := get(t, h, http.MethodGet, "/metrics")
-	for _, line := range []string{`lintel_webhook_answers_total{code="202"} 1`, `lintel_queue_depth{state="waiting"} 1`, `lintel_queue_depth{state="taken"} 0`, `lintel_box_restarts_total 3`} {
+	for _, line := range []string{`lintel_webhook_answers_total{code="202"} 1`, `lintel_queue_depth{state="waiting"} 1`,
+		`lintel_queue_depth{state="taken"} 0`, `lintel_box_restarts_total 3`} {
 		if !strings.Contains(metrics, line+"\n") {
 			t.Errorf("metrics lack %q", line)
 		}
@@ -64,14 +67,19 @@ func TestPaths(t *testing.T) {
 	}
 	s.Metrics.WatchBudgets(func() map[int64]github.Budget { return budgets })
 	_, metrics = get(t, h, http.MethodGet, "/metrics")
-	for line, want := range map[string]bool{`lintel_renderings_total{source="built"} 2`: true, `lintel_renderings_total{source="cached"} 5`: true,
-		`lintel_github_requests_remaining{installation="1"} 0`: true, `lintel_github_requests_limit{installation="20"} 5000`: true, `lintel_github_requests_remaining{installation="21"} 2000`: false} {
+	for line, want := range map[string]bool{`lintel_renderings_total{source="built"} 2`: true,
+		`lintel_renderings_total{source="cached"} 5`:               true,
+		`lintel_github_requests_remaining{installation="1"} 0`:     true,
+		`lintel_github_requests_limit{installation="20"} 5000`:     true,
+		`lintel_github_requests_remaining{installation="21"} 2000`: false} {
 		if strings.Contains(metrics, line+"\n") != want {
 			t.Errorf("metrics with %q: want %v", line, want)
 		}
 	}
-	s.Ready = map[string]func(context.Context) error{"box": func(context.Context) error { return errors.New("open /data/x: no") }}
-	if code, body := get(t, h, http.MethodGet, "/readyz"); code != 503 || body != "not ready: box\n" {
+	s.Ready = map[string]func(context.Context) error{"sandbox": func(context.Context) error {
+		return errors.New("open /data/x: no")
+	}}
+	if code, body := get(t, h, http.MethodGet, "/readyz"); code != 503 || body != "not ready: sandbox\n" {
 		t.Errorf("broken box: %d %q", code, body)
 	}
 	s.Ready = nil
@@ -89,7 +97,7 @@ func TestRunStopsAndHandsBack(t *testing.T) {
 	b := newBench(t)
 	s := newServer(t, b)
 	begun := make(chan struct{})
-	b.box.run = func(ctx context.Context, _ report.Change) (*report.Report, error) {
+	b.sandbox.run = func(ctx context.Context, _ report.Change) (*report.Report, error) {
 		close(begun)
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -162,7 +170,8 @@ func TestServeEndsWithItsWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	broken := errors.New("broken")
-	if err := Serve(t.Context(), listener, &Front{}, nil, func(context.Context) error { return broken }); !errors.Is(err, broken) {
+	err = Serve(t.Context(), listener, &Front{}, nil, func(context.Context) error { return broken })
+	if !errors.Is(err, broken) {
 		t.Errorf("Serve: %v", err)
 	}
 	if _, err := listener.Accept(); err == nil {

@@ -16,7 +16,8 @@ var (
 	setupLink     = regexp.MustCompile(`(?m)^  (http://\S+/setup\?token=(\S+))$`)
 	manifestForm  = regexp.MustCompile(`action="([^"]+)"><input type="hidden" name="manifest" value="([^"]+)"`)
 	unconfigured  = []string{"LINTEL_GITHUB_APP_ID=", "LINTEL_GITHUB_PRIVATE_KEY_FILE=", "LINTEL_GITHUB_WEBHOOK_SECRET="}
-	anythingAgain = map[string]string{"platform/new.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: new\n  namespace: shop\n"}
+	anythingAgain = map[string]string{"platform/new.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: new\n  " +
+		"namespace: shop\n"}
 )
 
 // awaitLink waits for the link that a server without an App prints; it answers the link and its token.
@@ -35,10 +36,11 @@ func (p *process) awaitLink() (link, token string) {
 func (p *process) register(organization string) string {
 	p.t.Helper()
 	link, token := p.awaitLink()
-	if page := read200(p.t, func() (*http.Response, error) { return http.Get(link) }); !strings.Contains(page, `value="`+p.url+`"`) {
+	page := read200(p.t, func() (*http.Response, error) { return http.Get(link) })
+	if !strings.Contains(page, `value="`+p.url+`"`) {
 		p.t.Errorf("the first page does not propose the server's address:\n%s", page)
 	}
-	page := read200(p.t, func() (*http.Response, error) {
+	page = read200(p.t, func() (*http.Response, error) {
 		return http.PostForm(p.url+"/setup", url.Values{"token": {token}, "address": {p.url}, "organization": {organization}})
 	})
 	form := manifestForm.FindStringSubmatch(page)
@@ -141,7 +143,8 @@ func TestStandinSetup(t *testing.T) {
 	}
 	s.populate()
 	head := s.commit(s.repo, folderFiles(t, sampleChange))
-	s.control(http.MethodPost, "/repos/"+s.repo+"/pulls?wait=1", fields{"head": "change", "title": "Change", "user": "alice"}, nil)
+	s.control(http.MethodPost, "/repos/"+s.repo+"/pulls?wait=1",
+		fields{"head": "change", "title": "Change", "user": "alice"}, nil)
 	if run := s.completed(s.repo, head, 1); run.Conclusion != "failure" {
 		t.Errorf("the run of the broken change: %+v", run)
 	}

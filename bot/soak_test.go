@@ -20,7 +20,8 @@ import (
 	"github.com/lintel-bot/lintel/bot/githubtest"
 )
 
-var soak = flag.Bool("soak", false, "run what takes minutes: TestSoak at its full size (200 pull requests, 2,000 webhooks), TestReplicas, TestClusterOfQueuesDiesHard, TestStandinScenes, TestStandinDays")
+var soak = flag.Bool("soak", false, "run what takes minutes: TestSoak at its full size (200 pull requests, 2,000 "+
+	"webhooks), TestReplicas, TestClusterOfQueuesDiesHard, TestStandinScenes, TestStandinDays")
 
 // relay stands between GitHub and the servers and delivers webhooks as badly as a network can: in random order,
 // some twice, some never.
@@ -103,7 +104,8 @@ func (r *relay) deliver(ctx context.Context, from *http.Request, body []byte) {
 			<-time.After(20 * time.Millisecond)
 			continue
 		}
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, targets[rand.IntN(len(targets))]+"/webhook", bytes.NewReader(body))
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, targets[rand.IntN(len(targets))]+"/webhook",
+			bytes.NewReader(body))
 		if err != nil {
 			return
 		}
@@ -160,7 +162,8 @@ func TestSoak(t *testing.T) {
 	go r.run(ctx)
 	hub.SetHook(front.URL + "/webhook")
 	hub.Inject(githubtest.Fault{Share: .04, Times: -1, Status: http.StatusBadGateway})
-	hub.Inject(githubtest.Fault{Share: .01, Times: -1, Status: http.StatusBadGateway, Method: http.MethodPost, Commit: true})
+	hub.Inject(githubtest.Fault{Share: .01, Times: -1, Status: http.StatusBadGateway, Method: http.MethodPost,
+		Commit: true})
 
 	// The load: each round pushes to every branch, and is shuffled with reviews.
 	heads, broken := map[int]string{}, map[int]bool{}
@@ -227,8 +230,10 @@ func TestSoak(t *testing.T) {
 	defer r.mu.Unlock()
 	slices.Sort(r.took)
 	p99 := r.took[len(r.took)*99/100]
-	t.Logf("%d pull requests, webhooks %v, %d kills each of Lintel and of the queue's servers: all heads concluded after %s; answers p50 %s, p99 %s; peak memory of a server %d MB",
-		pulls, r.count, rounds, took.Round(time.Second), r.took[len(r.took)/2].Round(time.Microsecond), p99.Round(time.Microsecond), peak>>10)
+	t.Logf("%d pull requests, webhooks %v, %d kills each of Lintel and of the queue's servers: all heads concluded "+
+		"after %s; answers p50 %s, p99 %s; peak memory of a server %d MB",
+		pulls, r.count, rounds, took.Round(time.Second), r.took[len(r.took)/2].Round(time.Microsecond),
+		p99.Round(time.Microsecond), peak>>10)
 }
 
 // memory is the peak resident size of a process, in KB, where the kernel tells.

@@ -61,7 +61,8 @@ func TestStandinDays(t *testing.T) {
 	})
 	for _, left := range []int{0, 1, 4, 9} {
 		day(fmt.Sprintf("%d requests left", left), func(_ *testing.T, s *standin) {
-			s.control(http.MethodPost, "/rate", fields{"installation": s.installation, "limit": 60, "remaining": left, "reset_in": 4}, nil)
+			s.control(http.MethodPost, "/rate", fields{"installation": s.installation, "limit": 60, "remaining": left,
+				"reset_in": 4}, nil)
 			s.push("change", s.broken())
 			s.ends(1, map[int]string{s.pull("change"): "failure"})
 		})
@@ -71,7 +72,8 @@ func TestStandinDays(t *testing.T) {
 			s.control(http.MethodPost, "/hooks/hold", fields{}, nil)
 			loose := *s
 			commit := func(files map[string]string) {
-				loose.control(http.MethodPost, "/repos/"+s.repo+"/commits", fields{"branch": "change", "user": "alice", "message": "m", "files": files}, nil)
+				loose.control(http.MethodPost, "/repos/"+s.repo+"/commits",
+					fields{"branch": "change", "user": "alice", "message": "m", "files": files}, nil)
 			}
 			commit(s.broken())
 			var pull struct{ Number int }
@@ -86,7 +88,8 @@ func TestStandinDays(t *testing.T) {
 			s.ends(1, map[int]string{pull.Number: "success"})
 		})
 	}
-	for _, tamper := range []fields{{"do": "duplicate", "times": 20}, {"do": "drop", "times": 3}, {"do": "drop", "times": 3, "event": "pull_request"}, {"do": "bad_signature", "times": 4},
+	for _, tamper := range []fields{{"do": "duplicate", "times": 20}, {"do": "drop", "times": 3},
+		{"do": "drop", "times": 3, "event": "pull_request"}, {"do": "bad_signature", "times": 4},
 		{"do": "no_signature", "times": 4}, {"do": "delay", "delay_ms": 1500, "times": 4}} {
 		day(fmt.Sprintf("webhooks: %v", tamper), func(_ *testing.T, s *standin) {
 			s.control(http.MethodPost, "/hooks/tamper", maps.Clone(tamper), nil)
@@ -152,7 +155,8 @@ func TestStandinEnterprise(t *testing.T) {
 // not there, and each is answered well, and in time.
 func (h *hall) examples(t *testing.T) {
 	t.Helper()
-	for _, event := range []string{"check_run", "check_suite", "installation", "installation_repositories", "ping", "pull_request", "pull_request_review", "push", "repository",
+	for _, event := range []string{"check_run", "check_suite", "installation", "installation_repositories", "ping",
+		"pull_request", "pull_request_review", "push", "repository",
 		"create", "delete", "issue_comment", "membership", "organization", "status", "team", "workflow_run"} {
 		var examples []fields
 		h.control(http.MethodGet, "/hooks/example/"+event, nil, &examples)

@@ -33,7 +33,8 @@ func (h *hall) play(t *testing.T, scenes []standinScene) {
 }
 
 // permissions are those of deploy/app-manifest.json.
-var permissions = fields{"checks": "write", "contents": "read", "members": "read", "merge_queues": "read", "metadata": "read", "pull_requests": "read"}
+var permissions = fields{"checks": "write", "contents": "read", "members": "read", "merge_queues": "read",
+	"metadata": "read", "pull_requests": "read"}
 
 func lacking(permission string) fields {
 	rest := maps.Clone(permissions)
@@ -47,7 +48,8 @@ func (s *standin) broken() map[string]string {
 
 // fine is a change that no policy minds.
 func fine(name string) map[string]string {
-	return map[string]string{"platform/" + name + ".yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: " + name + "\n  namespace: shop\n"}
+	return map[string]string{"platform/" + name + ".yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: " + name +
+		"\n  namespace: shop\n"}
 }
 
 // excepted is a change that breaks a policy, with an exception that waits for its approval.
@@ -84,10 +86,13 @@ var lives = []standinScene{
 		s.control(http.MethodPost, "/repos", fields{"full_name": "mallory/fleet", "fork_of": s.repo}, nil)
 		fork := *s
 		fork.repo = "mallory/fleet"
-		s.control(http.MethodPost, "/repos/mallory/fleet/commits?wait=1", fields{"branch": "change", "user": "mallory", "message": "m", "files": s.broken()}, nil)
+		s.control(http.MethodPost, "/repos/mallory/fleet/commits?wait=1",
+			fields{"branch": "change", "user": "mallory", "message": "m", "files": s.broken()}, nil)
 		n := s.pull("change", fields{"head_repo": fork.repo, "user": "mallory"})
 		s.ends(1, map[int]string{n: "failure"})
-		s.control(http.MethodPost, "/repos/mallory/fleet/commits?wait=1", fields{"branch": "change", "user": "mallory", "message": "m", "files": fields{patchPath: read(s.t, sampleRepo, patchPath)}}, nil)
+		s.control(http.MethodPost, "/repos/mallory/fleet/commits?wait=1",
+			fields{"branch": "change", "user": "mallory", "message": "m",
+				"files": fields{patchPath: read(s.t, sampleRepo, patchPath)}}, nil)
 		s.ends(1, map[int]string{n: "success"})
 		s.again(n)
 		s.ends(2, map[int]string{n: "success"})
@@ -131,7 +136,8 @@ var lives = []standinScene{
 		s.ends(2, map[int]string{n: "success"})
 		s.push("release", map[string]string{"policies/never.yaml": neverPolicy})
 		s.ends(3, map[int]string{n: "success"})
-		s.push("release", map[string]string{"policies/disallow-latest-tag.yaml": read(s.t, sampleRepo, "policies/disallow-latest-tag.yaml")})
+		s.push("release", map[string]string{"policies/disallow-latest-tag.yaml": read(s.t, sampleRepo,
+			"policies/disallow-latest-tag.yaml")})
 		s.ends(4, map[int]string{n: "failure"})
 	}},
 	{name: "one head, two bases", play: func(s *standin) {
@@ -244,7 +250,8 @@ var lives = []standinScene{
 	{name: "owners of other kinds", play: func(s *standin) {
 		org, _, _ := strings.Cut(s.repo, "/")
 		s.push("main", map[string]string{".lintel.yaml": "policies: [policies/]\nexceptions: [exceptions/]\n",
-			"CODEOWNERS": "* @bob\n[Section]\n/exceptions/ @other-org/team @" + org + "/none me@example.com @nobody-there # all of them\n!/exceptions/ @bob\n"}, fields{"user": "olga"})
+			"CODEOWNERS": "* @bob\n[Section]\n/exceptions/ @other-org/team @" + org +
+				"/none me@example.com @nobody-there # all of them\n!/exceptions/ @bob\n"}, fields{"user": "olga"})
 		s.push("change", s.excepted())
 		n := s.pull("change")
 		s.review(n, "bob", "APPROVE")
@@ -259,8 +266,10 @@ var lives = []standinScene{
 			ID      int64
 			HeadSHA string `json:"head_sha"`
 		}
-		s.control(http.MethodPost, "/repos/"+s.repo+"/merge-queue?wait=1", fields{"pulls": []int{a}, "user": "alice"}, &groups[0])
-		s.control(http.MethodPost, "/repos/"+s.repo+"/merge-queue?wait=1", fields{"pulls": []int{b}, "user": "alice", "stack": true}, &groups[1])
+		s.control(http.MethodPost, "/repos/"+s.repo+"/merge-queue?wait=1", fields{"pulls": []int{a}, "user": "alice"},
+			&groups[0])
+		s.control(http.MethodPost, "/repos/"+s.repo+"/merge-queue?wait=1",
+			fields{"pulls": []int{b}, "user": "alice", "stack": true}, &groups[1])
 		if run := s.completed(s.repo, groups[0].HeadSHA, 1); run.Conclusion != "success" {
 			s.t.Errorf("the group without violations: %+v", run)
 		}
@@ -315,7 +324,8 @@ var lives = []standinScene{
 		n := s.pull("change")
 		s.review(n, "bob", "APPROVE")
 		s.ends(2, map[int]string{n: "action_required"})
-		s.control(http.MethodPost, fmt.Sprintf("/installations/%d/permissions?wait=1", s.installation), fields{"permissions": permissions}, nil)
+		s.control(http.MethodPost, fmt.Sprintf("/installations/%d/permissions?wait=1", s.installation),
+			fields{"permissions": permissions}, nil)
 		s.review(n, "carol", "APPROVE")
 		s.ends(3, map[int]string{n: "success"})
 	}},
@@ -338,7 +348,9 @@ var lives = []standinScene{
 	{name: "many files and many findings", play: func(s *standin) {
 		files := map[string]string{}
 		for i := range 420 {
-			files[fmt.Sprintf("many/pod-%03d.yaml", i)] = fmt.Sprintf("apiVersion: v1\nkind: Pod\nmetadata:\n  name: pod-%d\n  namespace: shop\nspec:\n  containers:\n    - name: a\n      image: registry.octo.example/a:latest\n", i)
+			files[fmt.Sprintf("many/pod-%03d.yaml", i)] = fmt.Sprintf(
+				"apiVersion: v1\nkind: Pod\nmetadata:\n  name: pod-%d\n  namespace: shop\nspec:\n  containers:\n    - name: a\n "+
+					"     image: registry.octo.example/a:latest\n", i)
 		}
 		s.push("change", files)
 		n := s.pull("change")

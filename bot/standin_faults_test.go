@@ -27,14 +27,18 @@ var standinFaults = map[string]fields{
 	"done, then reset":  {"do": "reset", "commit": true},
 }
 
-// faultScenes disturb the requests of a pull request's life. Each kind of fault meets a write, and some a read, too; all
-// meet all where LINTEL_TEST_ALL_FAULTS is set, which takes minutes.
+// faultScenes disturb the requests of a pull request's life. Each kind of fault meets a write, and some a read, too;
+// all meet all where LINTEL_TEST_ALL_FAULTS is set, which takes minutes.
 func faultScenes() []standinScene {
-	requests := []string{"checks/update", "checks/create", "pulls/get", "git/get-ref", "checks/list-for-ref", "pulls/list-reviews", "pulls/list-commits",
-		"repos/get-collaborator-permission-level", "checks/get", "apps/create-installation-access-token", "teams/get-membership-for-user-in-org", "git-upload-pack"}
+	requests := []string{"checks/update", "checks/create", "pulls/get", "git/get-ref", "checks/list-for-ref",
+		"pulls/list-reviews", "pulls/list-commits",
+		"repos/get-collaborator-permission-level", "checks/get", "apps/create-installation-access-token",
+		"teams/get-membership-for-user-in-org", "git-upload-pack"}
 	var scenes []standinScene
 	add := func(name string, match, fault fields) {
-		scenes = append(scenes, standinScene{name: name, play: func(s *standin) { faulty(s, maps.Clone(match), maps.Clone(fault)) }})
+		scenes = append(scenes, standinScene{name: name, play: func(s *standin) {
+			faulty(s, maps.Clone(match), maps.Clone(fault))
+		}})
 	}
 	for i, name := range slices.Sorted(maps.Keys(standinFaults)) {
 		for j, op := range requests {
@@ -43,7 +47,8 @@ func faultScenes() []standinScene {
 			}
 			scope := "api"
 			if op == "git-upload-pack" {
-				if scope = "git"; strings.Contains(name, "done") || strings.Contains(name, "ary") || strings.Contains(name, "late") {
+				if scope = "git"; strings.Contains(name, "done") || strings.Contains(name, "ary") ||
+					strings.Contains(name, "late") {
 					continue // not for git
 				}
 			}
@@ -54,9 +59,12 @@ func faultScenes() []standinScene {
 	late["skip"] = 2 // of the annotations, and of the conclusion
 	add("checks/update third, answer lost", fields{"scope": "api", "op": "checks/update"}, late)
 	add("git 429", fields{"scope": "git"}, fields{"do": "status", "status": 429, "headers": fields{"Retry-After": "1"}})
-	add("git cut in the pack", fields{"scope": "git", "method": "POST"}, fields{"do": "truncate", "bytes": 3000, "times": 2})
-	add("everything, one in five", fields{"scope": "any"}, fields{"do": "status", "status": 502, "probability": 0.2, "times": 20})
-	add("everything, done or not", fields{"scope": "any", "method": "PATCH"}, fields{"do": "reset", "commit": true, "probability": 0.5, "times": 3})
+	add("git cut in the pack", fields{"scope": "git", "method": "POST"},
+		fields{"do": "truncate", "bytes": 3000, "times": 2})
+	add("everything, one in five", fields{"scope": "any"},
+		fields{"do": "status", "status": 502, "probability": 0.2, "times": 20})
+	add("everything, done or not", fields{"scope": "any", "method": "PATCH"},
+		fields{"do": "reset", "commit": true, "probability": 0.5, "times": 3})
 	return scenes
 }
 

@@ -47,9 +47,11 @@ func (h *hall) in(t *testing.T, org string, more ...fields) *standin {
 			files[path] = strings.ReplaceAll(text, "octo-org/", org+"/")
 		}
 	}
-	s.control(http.MethodPut, "/orgs/"+org, fields{"members": []string{"alice", "bob", "carol"}, "owners": []string{"olga"}}, nil)
+	s.control(http.MethodPut, "/orgs/"+org, fields{"members": []string{"alice", "bob", "carol"},
+		"owners": []string{"olga"}}, nil)
 	s.control(http.MethodPost, "/repos", fields{"full_name": s.repo, "files": files}, nil)
-	s.control(http.MethodPut, "/orgs/"+org+"/teams/security", fields{"members": []string{"bob", "carol"}, "repos": fields{s.repo: "push"}}, nil)
+	s.control(http.MethodPut, "/orgs/"+org+"/teams/security",
+		fields{"members": []string{"bob", "carol"}, "repos": fields{s.repo: "push"}}, nil)
 	var installed struct{ ID int64 }
 	in := fields{"account": org, "repositories": []string{s.repo}}
 	for _, m := range more {
@@ -103,7 +105,8 @@ func (s *standin) edit(number int, in fields) {
 func (s *standin) review(number int, user, state string) int64 {
 	s.t.Helper()
 	var review struct{ ID int64 }
-	s.control(http.MethodPost, fmt.Sprintf("/repos/%s/pulls/%d/reviews?wait=1", s.repo, number), fields{"user": user, "state": state, "body": "."}, &review)
+	s.control(http.MethodPost, fmt.Sprintf("/repos/%s/pulls/%d/reviews?wait=1", s.repo, number),
+		fields{"user": user, "state": state, "body": "."}, &review)
 	return review.ID
 }
 
@@ -124,8 +127,8 @@ type sceneRun struct {
 	ExternalID string `json:"external_id"`
 }
 
-// ends requires that the pull requests come to these conclusions ("" is any): the newest check run for the head of each is
-// completed, no check run is left open, and no head has more runs than count says.
+// ends requires that the pull requests come to these conclusions ("" is any): the newest check run for the head of each
+// is completed, no check run is left open, and no head has more runs than count says.
 func (s *standin) ends(count int, want map[int]string) {
 	s.t.Helper()
 	wrong := ""
@@ -154,7 +157,8 @@ func (s *standin) wrong(count int, want map[int]string) string {
 		var own []sceneRun
 		for _, run := range runs {
 			about := fmt.Sprintf("pr-%d", number)
-			if run.HeadSHA == pull.Head.SHA && (strings.HasPrefix(run.ExternalID, about+"/") || strings.HasPrefix(run.ExternalID, about+"+")) {
+			if run.HeadSHA == pull.Head.SHA && (strings.HasPrefix(run.ExternalID, about+"/") ||
+				strings.HasPrefix(run.ExternalID, about+"+")) {
 				own = append(own, run)
 			}
 		}
@@ -163,7 +167,8 @@ func (s *standin) wrong(count int, want map[int]string) string {
 		}
 		newest := slices.MaxFunc(own, func(a, b sceneRun) int { return int(a.ID - b.ID) })
 		if newest.Conclusion != conclusion && conclusion != "" {
-			return fmt.Sprintf("pull request %d ends with %s, want %s:\n%s", number, newest.Conclusion, conclusion, newest.Output)
+			return fmt.Sprintf("pull request %d ends with %s, want %s:\n%s", number, newest.Conclusion, conclusion,
+				newest.Output)
 		}
 	}
 	return ""

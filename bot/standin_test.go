@@ -43,17 +43,22 @@ func TestStandin(t *testing.T) {
 	// Opened with a change that breaks two policies.
 	broken := s.commit(repo, folderFiles(t, sampleChange))
 	var pull struct{ Number int }
-	s.control(http.MethodPost, "/repos/"+repo+"/pulls?wait=1", fields{"head": "change", "title": "Change", "user": "alice"}, &pull)
+	s.control(http.MethodPost, "/repos/"+repo+"/pulls?wait=1",
+		fields{"head": "change", "title": "Change", "user": "alice"}, &pull)
 	run := s.completed(repo, broken, 1)
-	if run.Conclusion != "failure" || !strings.Contains(string(run.Output), patchPath) && !strings.Contains(string(run.Annotations), patchPath) {
+	if run.Conclusion != "failure" || !strings.Contains(string(run.Output), patchPath) &&
+		!strings.Contains(string(run.Annotations), patchPath) {
 		t.Errorf("the run of the broken change: %+v", run)
 	}
 	// Asked for again.
-	s.control(http.MethodPost, fmt.Sprintf("/repos/%s/check-runs/%d/rerequest?wait=1", repo, run.ID), fields{"user": "alice"}, nil)
+	s.control(http.MethodPost, fmt.Sprintf("/repos/%s/check-runs/%d/rerequest?wait=1", repo, run.ID),
+		fields{"user": "alice"}, nil)
 	run = s.completed(repo, broken, 2)
 	// Exceptions for what blocks are asked for.
-	s.control(http.MethodPost, fmt.Sprintf("/repos/%s/check-runs/%d/action?wait=1", repo, run.ID), fields{"identifier": "draft-exceptions", "user": "alice"}, nil)
-	if run := s.completed(repo, broken, 3); run.Conclusion != "failure" || !strings.Contains(string(run.Output), "kind: PolicyException") {
+	s.control(http.MethodPost, fmt.Sprintf("/repos/%s/check-runs/%d/action?wait=1", repo, run.ID),
+		fields{"identifier": "draft-exceptions", "user": "alice"}, nil)
+	if run := s.completed(repo, broken, 3); run.Conclusion != "failure" ||
+		!strings.Contains(string(run.Output), "kind: PolicyException") {
 		t.Errorf("the run with drafts: %+v", run)
 	}
 	// Half of it repaired, and an exception for the rest, which the security team then approves.
@@ -62,7 +67,8 @@ func TestStandin(t *testing.T) {
 	if run := s.completed(repo, head, 1); run.Conclusion != "action_required" {
 		t.Errorf("the run before the approval: %+v", run)
 	}
-	s.control(http.MethodPost, fmt.Sprintf("/repos/%s/pulls/%d/reviews?wait=1", repo, pull.Number), fields{"user": "bob", "state": "APPROVE"}, nil)
+	s.control(http.MethodPost, fmt.Sprintf("/repos/%s/pulls/%d/reviews?wait=1", repo, pull.Number),
+		fields{"user": "bob", "state": "APPROVE"}, nil)
 	if run := s.completed(repo, head, 2); run.Conclusion != "success" {
 		t.Errorf("the run after the approval: %+v", run)
 	}
@@ -80,9 +86,11 @@ func TestStandinEvents(t *testing.T) {
 	s := newStandin(t)
 	repo := s.repo
 	// A pull request that no policy minds, yet.
-	head := s.commit(repo, map[string]string{"platform/new.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: new\n  namespace: shop\n"})
+	head := s.commit(repo, map[string]string{"platform/new.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: " +
+		"new\n  namespace: shop\n"})
 	var pull struct{ Number int }
-	s.control(http.MethodPost, "/repos/"+repo+"/pulls?wait=1", fields{"head": "change", "title": "Change", "user": "alice"}, &pull)
+	s.control(http.MethodPost, "/repos/"+repo+"/pulls?wait=1",
+		fields{"head": "change", "title": "Change", "user": "alice"}, &pull)
 	if run := s.completed(repo, head, 1); run.Conclusion != "success" {
 		t.Errorf("the run of the pull request: %+v", run)
 	}
@@ -91,17 +99,20 @@ func TestStandinEvents(t *testing.T) {
 		ID      int64
 		HeadSHA string `json:"head_sha"`
 	}
-	s.control(http.MethodPost, "/repos/"+repo+"/merge-queue?wait=1", fields{"pulls": []int{pull.Number}, "user": "alice"}, &group)
+	s.control(http.MethodPost, "/repos/"+repo+"/merge-queue?wait=1", fields{"pulls": []int{pull.Number}, "user": "alice"},
+		&group)
 	if run := s.completed(repo, group.HeadSHA, 1); run.Conclusion != "success" {
 		t.Errorf("the run of the merge group: %+v", run)
 	}
-	s.control(http.MethodPost, fmt.Sprintf("/repos/%s/merge-queue/%d/destroy?wait=1", repo, group.ID), fields{"user": "alice"}, nil)
+	s.control(http.MethodPost, fmt.Sprintf("/repos/%s/merge-queue/%d/destroy?wait=1", repo, group.ID),
+		fields{"user": "alice"}, nil)
 
 	// The first push to main that is seen: what it changed before is not known, so the pull request is checked
 	// again. One after it that changes no rule leaves it alone. Main has a report each time.
 	var pushed struct{ SHA string }
 	for _, text := range []string{"one", "two"} {
-		s.control(http.MethodPost, "/repos/"+repo+"/commits?wait=1", fields{"branch": "main", "user": "olga", "message": "Note", "files": fields{"platform/notes.txt": text}}, &pushed)
+		s.control(http.MethodPost, "/repos/"+repo+"/commits?wait=1",
+			fields{"branch": "main", "user": "olga", "message": "Note", "files": fields{"platform/notes.txt": text}}, &pushed)
 		if run := s.completed(repo, pushed.SHA, 1); run.Name != "Lintel (branch)" || run.Conclusion == "" {
 			t.Errorf("the run of the default branch: %+v", run)
 		}
@@ -110,7 +121,9 @@ func TestStandinEvents(t *testing.T) {
 		}
 	}
 	// A policy is: the open pull request gets another result.
-	s.control(http.MethodPost, "/repos/"+repo+"/commits?wait=1", fields{"branch": "main", "user": "olga", "message": "Policy", "files": fields{"policies/never.yaml": neverPolicy}}, &pushed)
+	s.control(http.MethodPost, "/repos/"+repo+"/commits?wait=1",
+		fields{"branch": "main", "user": "olga", "message": "Policy", "files": fields{"policies/never.yaml": neverPolicy}},
+		&pushed)
 	s.completed(repo, pushed.SHA, 1)
 	if run := s.completed(repo, head, 3); run.Conclusion != "failure" {
 		t.Errorf("the run under the new policy: %s", run.Conclusion)
@@ -186,7 +199,8 @@ spec:
 func manyFindings() map[string]string {
 	var b strings.Builder
 	for i := range 120 {
-		fmt.Fprintf(&b, "---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: pod-%d\n  namespace: shop\nspec:\n  containers:\n    - name: a\n      image: registry.octo.example/é/a:latest\n", i)
+		fmt.Fprintf(&b, "---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: pod-%d\n  namespace: shop\nspec:\n  "+
+			"containers:\n    - name: a\n      image: registry.octo.example/é/a:latest\n", i)
 	}
 	return map[string]string{"platform/pods.yaml": b.String()}
 }
@@ -225,11 +239,14 @@ func (s *standin) populate() {
 	s.t.Helper()
 	repo := "octo-org/fleet"
 	s.repo = repo
-	s.control(http.MethodPut, "/orgs/octo-org", fields{"members": []string{"alice", "bob"}, "owners": []string{"olga"}}, nil)
+	s.control(http.MethodPut, "/orgs/octo-org", fields{"members": []string{"alice", "bob"}, "owners": []string{"olga"}},
+		nil)
 	s.control(http.MethodPost, "/repos", fields{"full_name": repo, "files": folderFiles(s.t, sampleRepo)}, nil)
-	s.control(http.MethodPut, "/orgs/octo-org/teams/security", fields{"members": []string{"bob"}, "repos": fields{repo: "push"}}, nil)
+	s.control(http.MethodPut, "/orgs/octo-org/teams/security",
+		fields{"members": []string{"bob"}, "repos": fields{repo: "push"}}, nil)
 	var installed struct{ ID int64 }
-	s.control(http.MethodPost, "/installations?wait=1", fields{"account": "octo-org", "repositories": []string{repo}}, &installed)
+	s.control(http.MethodPost, "/installations?wait=1", fields{"account": "octo-org", "repositories": []string{repo}},
+		&installed)
 	s.installation = installed.ID
 }
 
@@ -358,14 +375,16 @@ type standinApp struct {
 	Secret string `json:"webhook_secret"`
 }
 
-// register registers the App with the manifest of the deployment, as a person does on the form, but without some events.
+// register registers the App with the manifest of the deployment, as a person does on the form, but without some
+// events.
 func (s *standin) register(without ...string) standinApp {
 	s.t.Helper()
 	var manifest fields
 	if err := json.Unmarshal([]byte(read(s.t, "../deploy", "app-manifest.json")), &manifest); err != nil {
 		s.t.Fatal(err)
 	}
-	manifest["default_events"] = slices.DeleteFunc(manifest["default_events"].([]any), func(e any) bool { return slices.Contains(without, e.(string)) })
+	manifest["default_events"] = slices.DeleteFunc(manifest["default_events"].([]any),
+		func(e any) bool { return slices.Contains(without, e.(string)) })
 	var form struct{ Code string }
 	s.control(http.MethodPost, "/manifest", fields{"manifest": manifest, "owner": "octo-org", "state": "x"}, &form)
 	var app standinApp
@@ -379,7 +398,8 @@ func (s *standin) register(without ...string) standinApp {
 func (s *standin) commit(repo string, files map[string]string) string {
 	s.t.Helper()
 	var out struct{ SHA string }
-	s.control(http.MethodPost, "/repos/"+repo+"/commits?wait=1", fields{"branch": "change", "user": "alice", "message": "Change", "files": files}, &out)
+	s.control(http.MethodPost, "/repos/"+repo+"/commits?wait=1",
+		fields{"branch": "change", "user": "alice", "message": "Change", "files": files}, &out)
 	return out.SHA
 }
 

@@ -31,19 +31,22 @@ type BlobURL func(path string, line int) string
 // Worker turns jobs into check runs. All fields but Text, Drafts, Cache, Log and Metrics are required; it is safe for
 // concurrent use.
 type Worker struct {
-	Door     github.Door
-	Mirror   Mirror
-	Box      Runner
-	Approver Approver
-	Jobs     Publisher
-	Summary  func(rep *report.Report, blob BlobURL) string                          // markdown for the check run
-	Text     func(rep *report.Report, blob BlobURL) string                          // markdown below the summary
-	Drafts   func(ctx context.Context, repository int64, head string) (bool, error) // whether drafts are wanted for a commit
-	Version  string                                                                 // of the engine; part of what a result depends on
-	Cache    string                                                                 // folder that checks may use, absolute; empty: none
-	Now      func() time.Time
-	Log      *slog.Logger
-	Metrics  *Metrics
+	Client    Client
+	Mirror    Mirror
+	Sandbox   Sandbox
+	Approvals Approvals
+	Jobs      Publisher
+	Summary   func(rep *report.Report, blob BlobURL) string // markdown for the check run
+	Text      func(rep *report.Report, blob BlobURL) string // markdown below the summary
+	// whether drafts are wanted for a commit
+	Drafts func(ctx context.Context, repository int64, head string) (bool, error)
+	// of the engine; part of what a result depends on
+	Version string
+	// folder that checks may use, absolute; empty: none
+	Cache   string
+	Now     func() time.Time
+	Log     *slog.Logger
+	Metrics *Metrics
 }
 
 // Do works on one task. Nil means that it is done, for good or with a failure that the check run tells;
@@ -95,7 +98,7 @@ func (w *Worker) route(ctx context.Context, t Task, log *slog.Logger) error {
 // pull checks a pull request.
 func (w *Worker) pull(ctx context.Context, t Task, log *slog.Logger) error {
 	repo := t.repo()
-	pr, err := w.Door.PullRequest(ctx, repo, t.Key.Number)
+	pr, err := w.Client.PullRequest(ctx, repo, t.Key.Number)
 	switch {
 	case isGone(err) && t.Try > goneTries:
 		log.Warn("the pull request is out of reach; nothing to do")
@@ -121,90 +124,9 @@ func (w *Worker) check(t Task, log *slog.Logger) *check {
 	return c
 }
 
-// ofCommit turns a job for a commit into jobs for the open pull requests that have it as their head, and for
-// whatever else has a check run of ours on it.
-func (w *Worker) ofCommit(ctx context.Context, t Task, log *slog.Logger) error {
-	numbers, err := w.Door.PullRequestsOfCommit(ctx, t.repo(), t.Key.Commit)
-	if isGone(err) && t.Try > goneTries {
-		log.Warn("the commit is out of reach; nothing to do")
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("looking for the pull requests of a commit: %w", err)
-	}
-	keys := map[queue.Key]bool{}
-	for _, n := range numbers {
-		keys[queue.Key{Installation: t.Key.Installation, Repository: t.Key.Repository, Number: n}] = true
-	}
-	runs, err := w.Door.CheckRuns(ctx, t.repo(), t.Key.Commit)
-	if err != nil && !isGone(err) {
-		return fmt.Errorf("looking for check runs of a commit: %w", err)
-	}
-	for _, run := range runs {
-		if key, ok := subjectKey(t.Key, run); ok {
-			keys[key] = true
-		}
-	}
-	for key := range keys {
-		if err := w.Jobs.Publish(ctx, key, t.Message, t.Message.Delivery); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// everything asks for what is missing in a repository, or in all of an installation.
-func (w *Worker) everything(ctx context.Context, t Task, log *slog.Logger) error {
-	message := queue.Message{Delivery: t.Message.Delivery, Event: t.Message.Event, Missing: true, At: t.Message.At}
-	if t.Key.Repository == 0 {
-		repos, err := w.Door.Repositories(ctx, t.Key.Installation)
-		if isGone(err) && t.Try > goneTries {
-			log.Warn("the installation is out of reach; nothing to do")
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("asking for repositories: %w", err)
-		}
-		for _, repo := range repos {
-			message.Owner, message.Name = repo.Owner, repo.Name
-			if err := w.Jobs.Publish(ctx, queue.Key{Installation: t.Key.Installation, Repository: repo.ID, All: true}, message, ""); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	message.Owner, message.Name = t.Message.Owner, t.Message.Name
-	settings, err := w.Door.Repository(ctx, t.repo())
-	if isGone(err) && t.Try > goneTries {
-		log.Warn("the repository is out of reach; nothing to do")
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("reading the repository: %w", err)
-	}
-	if settings.Archived {
-		return nil
-	}
-	pulls, err := w.Door.OpenPullRequests(ctx, t.repo())
-	if err != nil {
-		return fmt.Errorf("asking for open pull requests: %w", err)
-	}
-	key := queue.Key{Installation: t.Key.Installation, Repository: t.Key.Repository}
-	for _, pr := range pulls {
-		key.Number = pr.Number
-		if err := w.Jobs.Publish(ctx, key, message, ""); err != nil {
-			return err
-		}
-	}
-	if key.Number, key.Branch = 0, settings.DefaultBranch; key.Branch == "" {
-		return nil // nothing was pushed yet
-	}
-	return w.Jobs.Publish(ctx, key, message, "")
-}
-
 // pullMoved reports whether the pull request has left the head that was checked.
 func (c *check) pullMoved(ctx context.Context) (bool, error) {
-	pr, err := c.Door.PullRequest(ctx, c.repo, c.pr.Number)
+	pr, err := c.Client.PullRequest(ctx, c.repo, c.pr.Number)
 	if isGone(err) {
 		return true, nil
 	}
@@ -217,7 +139,7 @@ func (c *check) pullMoved(ctx context.Context) (bool, error) {
 // blobURL is a BlobURL.
 func (c *check) blobURL(path string, line int) string {
 	escaped := (&url.URL{Path: path}).EscapedPath()
-	address := strings.TrimSuffix(c.Door.CloneURL(c.repo), ".git") + "/blob/" + c.head + "/" + escaped
+	address := strings.TrimSuffix(c.Client.CloneURL(c.repo), ".git") + "/blob/" + c.head + "/" + escaped
 	if line > 0 {
 		address += "#L" + strconv.Itoa(line)
 	}

@@ -17,7 +17,7 @@ import (
 
 func TestCheckIsPublished(t *testing.T) {
 	b := newBench(t)
-	b.box.run = func(context.Context, report.Change) (*report.Report, error) {
+	b.sandbox.run = func(context.Context, report.Change) (*report.Report, error) {
 		return &report.Report{Conclusion: report.Failure, Title: "1 new violation", Findings: []report.Finding{{
 			Policy: "p", Rule: "r", Result: report.Fail, New: true, Blocks: true, Message: "m",
 			Origin: &report.Origin{Path: "a.yaml", StartLine: 3, EndLine: 3}}}}, nil
@@ -25,16 +25,19 @@ func TestCheckIsPublished(t *testing.T) {
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"1 queued", "1 in_progress", "1 failure"}; !slices.Equal(b.hub.history, want) {
-		t.Errorf("history %v, want %v", b.hub.history, want)
+	if want := []string{"1 queued", "1 in_progress", "1 failure"}; !slices.Equal(b.hub.History(), want) {
+		t.Errorf("history %v, want %v", b.hub.History(), want)
 	}
 	run := b.last(t)
-	if run.HeadSHA != headA || run.Title != "1 new violation" || run.Summary != "summary of 1 new violation https://github.com/octo-org/fleet/blob/"+headA+"/a%20b.yaml#L3" || len(run.Annotations) != 1 ||
-		!run.CompletedAt.Equal(clock) || len(run.Actions) != 2 || !Ours(run, 12) || Ours(run, 1) {
+	if run.HeadSHA != headA || run.Title != "1 new violation" || run.Summary != "summary of 1 new violation "+
+		"https://github.com/octo-org/fleet/blob/"+headA+"/a%20b.yaml#L3" || len(run.Annotations) != 1 ||
+		!run.CompletedAt.Equal(clock) || len(run.Actions) != 2 || !isAbout(run, 12) || isAbout(run, 1) {
 		t.Errorf("run %+v", run)
 	}
-	want := report.Change{GitDir: "/data/mirrors/11", Rules: baseTip, Base: "base", Head: headA, User: report.User{Login: "octocat"}, Now: clock, Repository: []string{"fleet"}}
-	if got := b.box.changes[0]; got.GitDir != want.GitDir || got.Rules != want.Rules || got.Base != want.Base || got.Head != want.Head ||
+	want := report.Change{GitDir: "/data/mirrors/11", Rules: baseTip, Base: "base", Head: headA,
+		User: report.User{Login: "octocat"}, Now: clock, Repository: []string{"fleet"}}
+	if got := b.sandbox.changes[0]; got.GitDir != want.GitDir || got.Rules != want.Rules || got.Base != want.Base ||
+		got.Head != want.Head ||
 		got.User.Login != want.User.Login || got.Now != want.Now || !slices.Equal(got.Repository, want.Repository) {
 		t.Errorf("change %+v, want %+v", got, want)
 	}
@@ -54,29 +57,43 @@ func TestFailures(t *testing.T) {
 		at    int    // the try that concludes; those before ask for another
 		title string // of the concluded run
 	}{
-		"fetch":                {func(b *bench) { b.mirror.err = plain }, 3, "could not be fetched"},
-		"box":                  {func(b *bench) { b.box.run = answer(nil, plain) }, 3, "did not start"},
-		"nothing from the box": {func(b *bench) { b.box.run = answer(nil, nil) }, 3, "did not start"},
+		"fetch":                 {func(b *bench) { b.mirror.err = plain }, 3, "could not be fetched"},
+		"sandbox":               {func(b *bench) { b.sandbox.run = answer(nil, plain) }, 3, "did not start"},
+		"inspection":            {func(b *bench) { b.sandbox.trouble = plain }, 3, "did not start"},
+		"inspection of nothing": {func(b *bench) { b.sandbox.inspection = nil }, 3, "did not start"},
+		"inspection that failed": {func(b *bench) { b.sandbox.trouble = &sandbox.Failed{Message: "x"} }, 1,
+			"could not be done"},
+		"inspection that crashed": {func(b *bench) {
+			b.sandbox.trouble = &sandbox.Crash{Reason: "ran out of its memory limit of 2 GiB"}
+		}, 1, "The check ran out of its memory limit of 2 GiB"},
+		"nothing from the sandbox": {func(b *bench) { b.sandbox.run = answer(nil, nil) }, 3, "did not start"},
 		"crash": {func(b *bench) {
-			b.box.run = answer(nil, &sandbox.Crash{Reason: "ran out of its memory limit of 2 GiB", Err: plain})
+			b.sandbox.run = answer(nil, &sandbox.Crash{Reason: "ran out of its memory limit of 2 GiB", Err: plain})
 		}, 1, "The check ran out of its memory limit of 2 GiB"},
 		"failed": {func(b *bench) {
-			b.box.run = answer(nil, &sandbox.Failed{Message: "cannot read /data/mirrors/11/x " + token})
+			b.sandbox.run = answer(nil, &sandbox.Failed{Message: "cannot read /data/mirrors/11/x " + token})
 		}, 1, "could not be done"},
-		"panic":                        {func(b *bench) { b.box.run = answer(nil, &sandbox.Failed{Message: "x", Panicked: true}) }, 1, "defect of Lintel"},
+		"panic": {func(b *bench) {
+			b.sandbox.run = answer(nil,
+				&sandbox.Failed{Message: "x", Panicked: true})
+		}, 1, "defect of Lintel"},
 		"vanished, but still the head": {func(b *bench) { b.mirror.err = &mirror.Vanished{} }, 3, "no longer on GitHub"},
-		"no common history":            {func(b *bench) { b.mirror.err = &mirror.NoMergeBase{Base: baseTip, Head: headA} }, 1, "no commit in common"},
-		"too large":                    {func(b *bench) { b.mirror.err = &mirror.TooLarge{Repo: "octo-org/fleet", Limit: 4 << 30} }, 1, "larger than the limit"},
+		"no common history": {func(b *bench) { b.mirror.err = &mirror.NoMergeBase{Base: baseTip, Head: headA} },
+			1, "no commit in common"},
+		"too large": {func(b *bench) {
+			b.mirror.err = &mirror.TooLarge{Repo: "octo-org/fleet",
+				Limit: 4 << 30}
+		}, 1, "larger than the limit"},
 		"git says why": {func(b *bench) {
 			b.mirror.err = &mirror.Failed{Command: "fetch", Reason: "early EOF", Err: plain}
 		}, 3, "could not be fetched"},
 		"reviews": {func(b *bench) {
-			b.box.run = answer(&report.Report{Conclusion: report.ActionRequired, Exceptions: []report.Exception{{State: "pending"}}}, nil)
-			b.approver.err = plain
+			b.waits()
+			b.approvals.err = plain
 		}, 3, "reviews could not be read"},
 		"progress cannot be told": {func(b *bench) {
-			b.hub.fail = func(run *github.CheckRun) error {
-				if run.Status == "in_progress" {
+			b.hub.Fail = func(_ string, about any) error {
+				if run, ok := about.(*github.CheckRun); ok && run.Status == "in_progress" {
 					return plain
 				}
 				return nil
@@ -100,8 +117,9 @@ func TestFailures(t *testing.T) {
 				t.Fatalf("try %d: %v", c.at, err)
 			}
 			run := b.last(t)
-			if len(b.hub.runs) != 1 || run.Conclusion != "failure" || !strings.Contains(run.Title, c.title) || run.Summary == "" {
-				t.Errorf("%d runs, the last %s %q: %s", len(b.hub.runs), run.Conclusion, run.Title, run.Summary)
+			if len(b.hub.Runs) != 1 || run.Conclusion != "failure" || !strings.Contains(run.Title, c.title) ||
+				run.Summary == "" {
+				t.Errorf("%d runs, the last %s %q: %s", len(b.hub.Runs), run.Conclusion, run.Title, run.Summary)
 			}
 			for _, hidden := range []string{token, "/data/"} {
 				if strings.Contains(run.Title+run.Summary+b.log.String(), hidden) {
@@ -120,8 +138,8 @@ func answer(r *report.Report, err error) func(context.Context, report.Change) (*
 func TestRetryLater(t *testing.T) {
 	wait := &github.RetryLater{After: time.Minute, Reason: "rate limit"}
 	for name, set := range map[string]func(b *bench, err error){
-		"pull request": func(b *bench, err error) { b.hub.prErr = err },
-		"create":       func(b *bench, err error) { b.hub.fail = func(*github.CheckRun) error { return err } },
+		"pull request": func(b *bench, err error) { b.refuse("PullRequest", err) },
+		"create":       func(b *bench, err error) { b.refuse("Publish", err) },
 		"fetch":        func(b *bench, err error) { b.mirror.err = err },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -132,12 +150,12 @@ func TestRetryLater(t *testing.T) {
 			if err := b.Do(t.Context(), b.task); !errors.As(err, &later) || later.After != time.Minute {
 				t.Fatalf("got %v, want to come back in a minute", err)
 			}
-			b.hub.prErr, b.hub.fail, b.mirror.err = nil, nil, nil
+			b.hub.Fail, b.mirror.err = nil, nil
 			if err := b.Do(t.Context(), b.task); err != nil {
 				t.Fatal(err)
 			}
-			if len(b.hub.runs) != 1 || b.last(t).Conclusion != "success" {
-				t.Errorf("runs %+v, want one success", b.hub.runs)
+			if len(b.hub.Runs) != 1 || b.last(t).Conclusion != "success" {
+				t.Errorf("runs %+v, want one success", b.hub.Runs)
 			}
 		})
 	}
@@ -149,15 +167,15 @@ func TestExhaustedIsOnlyReported(t *testing.T) {
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
-	if run := b.last(t); run.Conclusion != "failure" || len(b.box.changes) != 0 {
-		t.Errorf("run %+v after %d checks, want a failure without another check", run, len(b.box.changes))
+	if run := b.last(t); run.Conclusion != "failure" || len(b.sandbox.changes) != 0 {
+		t.Errorf("run %+v after %d checks, want a failure without another check", run, len(b.sandbox.changes))
 	}
 }
 
 func TestExhaustedWithoutCommit(t *testing.T) {
 	b := newBench(t)
 	b.task.Try = b.task.Tries + 1
-	b.hub.fail = func(*github.CheckRun) error { return &github.Gone{What: "commit"} }
+	b.refuse("Publish", &github.Gone{What: "commit"})
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Errorf("%v; a job that nothing can be reported to must end", err)
 	}
@@ -166,9 +184,9 @@ func TestExhaustedWithoutCommit(t *testing.T) {
 func TestShutdownHandsBackWithoutConclusion(t *testing.T) {
 	b := newBench(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	b.box.run = func(ctx context.Context, _ report.Change) (*report.Report, error) {
+	b.sandbox.run = func(ctx context.Context, _ report.Change) (*report.Report, error) {
 		cancel()
-		return nil, &sandbox.Crash{Reason: "was ended"} // the box dies with the server
+		return nil, &sandbox.Crash{Reason: "was ended"} // the sandbox dies with the server
 	}
 	b.task.Try = b.task.Tries
 	if err := b.Do(ctx, b.task); err == nil {
@@ -181,11 +199,11 @@ func TestShutdownHandsBackWithoutConclusion(t *testing.T) {
 
 func TestClosedAndGone(t *testing.T) {
 	b := newBench(t)
-	b.hub.pr.State = "closed"
-	if err := b.Do(t.Context(), b.task); err != nil || len(b.hub.runs) != 0 {
-		t.Errorf("closed: %v, %v", err, b.hub.runs)
+	b.pr.State = "closed"
+	if err := b.Do(t.Context(), b.task); err != nil || len(b.hub.Runs) != 0 {
+		t.Errorf("closed: %v, %v", err, b.hub.Runs)
 	}
-	b.hub.prErr = &github.Gone{What: "pull request"}
+	b.hub.Pulls = nil
 	for try, done := range map[int]bool{1: false, 2: false, 3: true} {
 		b.task.Try = try
 		if err := b.Do(t.Context(), b.task); (err == nil) != done {
@@ -196,8 +214,8 @@ func TestClosedAndGone(t *testing.T) {
 
 func TestClosedWhileTheServerWasDown(t *testing.T) {
 	b := newBench(t)
-	b.hub.runs = []github.CheckRun{{ID: 1, HeadSHA: headA, Status: "in_progress", ExternalID: "pr-12/begun-1"}}
-	b.ledger.note, b.hub.pr.State = headA, "closed"
+	b.hub.Runs = []github.CheckRun{{ID: 1, HeadSHA: headA, Status: "in_progress", ExternalID: "pr-12/begun-1"}}
+	b.ledger.note, b.pr.State = headA, "closed"
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
@@ -212,22 +230,22 @@ func TestSupersededByNewHead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 			push := func() {
-				b.hub.pr.HeadSHA = headB
+				b.pr.HeadSHA = headB
 				b.ledger.superseded = true
 			}
-			b.box.run = func(context.Context, report.Change) (*report.Report, error) {
+			b.sandbox.run = func(context.Context, report.Change) (*report.Report, error) {
 				push()
 				return &report.Report{Conclusion: report.Success}, nil
 			}
 			if vanished {
 				b.mirror.err = &mirror.Vanished{}
-				b.hub.after = push
+				b.hub.Published = push
 			}
 			if err := b.Do(t.Context(), b.task); err != nil {
 				t.Fatal(err)
 			}
-			if run := b.last(t); len(b.hub.runs) != 1 || run.Conclusion != "cancelled" || b.ledger.note != "" {
-				t.Errorf("runs %+v, note %q", b.hub.runs, b.ledger.note)
+			if run := b.last(t); len(b.hub.Runs) != 1 || run.Conclusion != "cancelled" || b.ledger.note != "" {
+				t.Errorf("runs %+v, note %q", b.hub.Runs, b.ledger.note)
 			}
 		})
 	}
@@ -245,15 +263,15 @@ func TestSupersededOnTheSameHead(t *testing.T) {
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
-	if len(b.hub.runs) != 1 || b.last(t).Conclusion != "success" || len(b.hub.history) != 3 {
-		t.Errorf("history %v, want one run and no change after its success", b.hub.history)
+	if len(b.hub.Runs) != 1 || b.last(t).Conclusion != "success" || len(b.hub.History()) != 3 {
+		t.Errorf("history %v, want one run and no change after its success", b.hub.History())
 	}
 }
 
 // A run left open on an earlier head is closed by the next job of the pull request.
 func TestEarlierHeadIsTidied(t *testing.T) {
 	b := newBench(t)
-	b.hub.runs = []github.CheckRun{
+	b.hub.Runs = []github.CheckRun{
 		{ID: 1, HeadSHA: headB, Status: "in_progress", ExternalID: "pr-12/begun-1"},
 		{ID: 2, HeadSHA: headB, Status: "in_progress", ExternalID: "pr-1/begun-1"}, // another pull request on the same head
 	}
@@ -262,8 +280,9 @@ func TestEarlierHeadIsTidied(t *testing.T) {
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
-	if b.hub.runs[0].Conclusion != "cancelled" || b.hub.runs[1].Status != "in_progress" || b.last(t).Conclusion != "success" {
-		t.Errorf("runs %+v", b.hub.runs)
+	if b.hub.Runs[0].Conclusion != "cancelled" || b.hub.Runs[1].Status != "in_progress" ||
+		b.last(t).Conclusion != "success" {
+		t.Errorf("runs %+v", b.hub.Runs)
 	}
 }
 
@@ -277,25 +296,30 @@ func TestCrashAtEachStepEndsWithOneRun(t *testing.T) {
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			left := steps
-			b.hub.after = func() {
+			b.hub.Published = func() {
 				if left--; left == 0 {
 					cancel()
 				}
 			}
-			b.hub.fail = func(*github.CheckRun) error { return ctx.Err() }
+			b.hub.Fail = func(call string, _ any) error {
+				if call == "Publish" {
+					return ctx.Err()
+				}
+				return nil
+			}
 			dead := *b.ledger
 			_ = b.Do(ctx, b.task)
 			if steps == 3 {
 				*b.ledger = dead // the note was not cleared either
 				b.ledger.note = headA
 			}
-			b.hub.after, b.hub.fail = nil, nil
+			b.hub.Published, b.hub.Fail = nil, nil
 			b.task.Try = 2
 			if err := b.Do(t.Context(), b.task); err != nil {
 				t.Fatal(err)
 			}
-			if len(b.hub.runs) != 1 || b.last(t).Conclusion != "success" || b.ledger.note != "" {
-				t.Errorf("died after %d (fresh %v): runs %+v, note %q", steps, fresh, b.hub.runs, b.ledger.note)
+			if len(b.hub.Runs) != 1 || b.last(t).Conclusion != "success" || b.ledger.note != "" {
+				t.Errorf("died after %d (fresh %v): runs %+v, note %q", steps, fresh, b.hub.Runs, b.ledger.note)
 			}
 		}
 	}
@@ -310,25 +334,30 @@ func TestDemandGivesAnotherRun(t *testing.T) {
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
-	if len(b.hub.runs) != 2 || b.last(t).Conclusion != "success" || b.hub.runs[0].ExternalID == b.hub.runs[1].ExternalID {
-		t.Errorf("runs %+v, want two", b.hub.runs)
+	if len(b.hub.Runs) != 2 || b.last(t).Conclusion != "success" || b.hub.Runs[0].ExternalID == b.hub.Runs[1].ExternalID {
+		t.Errorf("runs %+v, want two", b.hub.Runs)
 	}
 	// An event without effect after that finds the same result, though another demand led to it.
 	b.task.Message = queue.Message{Event: "sweep", Owner: "octo-org", Name: "fleet"}
-	if err := b.Do(t.Context(), b.task); err != nil || len(b.hub.runs) != 2 {
-		t.Errorf("%v, %d runs, want no third", err, len(b.hub.runs))
+	if err := b.Do(t.Context(), b.task); err != nil || len(b.hub.Runs) != 2 {
+		t.Errorf("%v, %d runs, want no third", err, len(b.hub.Runs))
 	}
 }
 
 func TestChangedInputsGiveAnotherRun(t *testing.T) {
 	for name, change := range map[string]func(b *bench){
 		"engine": func(b *bench) { b.Version = "2" },
-		"author": func(b *bench) { b.hub.pr.Author = "hubot" },
+		"author": func(b *bench) { b.pr.Author = "hubot" },
 		"conclusion": func(b *bench) {
-			b.box.run = answer(&report.Report{Conclusion: report.Failure}, nil)
+			b.sandbox.run = answer(&report.Report{Conclusion: report.Failure}, nil)
+		},
+		"reviews": func(b *bench) {
+			b.waits()
+			b.approvals.reviews = []report.Review{{Path: "e.yaml", Blob: "1", Needed: 2, Approved: []report.Vote{{User: "bob"}}}}
 		},
 		"exception state": func(b *bench) {
-			b.box.run = answer(&report.Report{Conclusion: report.Success, Exceptions: []report.Exception{{State: "expired"}}}, nil)
+			b.sandbox.run = answer(&report.Report{Conclusion: report.Success,
+				Exceptions: []report.Exception{{State: "expired"}}}, nil)
 		},
 	} {
 		b := newBench(t)
@@ -337,40 +366,48 @@ func TestChangedInputsGiveAnotherRun(t *testing.T) {
 		}
 		change(b)
 		b.task.Sequence = 2
-		if err := b.Do(t.Context(), b.task); err != nil || len(b.hub.runs) != 2 {
-			t.Errorf("%s: %v, %d runs, want two", name, err, len(b.hub.runs))
+		if err := b.Do(t.Context(), b.task); err != nil || len(b.hub.Runs) != 2 {
+			t.Errorf("%s: %v, %d runs, want two", name, err, len(b.hub.Runs))
 		}
 	}
 }
 
-func TestApprovedExceptionsAreCheckedAgain(t *testing.T) {
+// GitHub is asked before the check, so that it takes one; the answers go in with the change.
+func TestApprovedExceptions(t *testing.T) {
 	b := newBench(t)
-	b.approver.reviews = []report.Review{{Path: "e.yaml", Blob: "1", Needed: 1, Approved: []report.Vote{{User: "alice", Commit: headA}}}}
-	b.box.run = func(_ context.Context, c report.Change) (*report.Report, error) {
-		if len(c.Approved) == 1 {
-			return &report.Report{Conclusion: report.Success, Exceptions: []report.Exception{{State: "approved"}}}, nil
-		}
-		return &report.Report{Conclusion: report.ActionRequired, Exceptions: []report.Exception{{State: "pending"}}}, nil
-	}
+	b.waits()
+	b.approvals.reviews = []report.Review{{Path: "e.yaml", Blob: "1", Needed: 1,
+		Approved: []report.Vote{{User: "alice", Commit: headA}}}}
+	b.sandbox.run = reviewed
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
-	if b.last(t).Conclusion != "success" || len(b.box.changes) != 2 {
-		t.Errorf("%s after %d checks", b.last(t).Conclusion, len(b.box.changes))
+	if b.last(t).Conclusion != "success" || len(b.sandbox.asked) != 1 || len(b.sandbox.changes) != 1 {
+		t.Errorf("%s after %d inspections and %d checks", b.last(t).Conclusion, len(b.sandbox.asked), len(b.sandbox.changes))
 	}
-	b.approver.reviews = nil // the review was dismissed
+	b.approvals.reviews = nil // the review was dismissed
 	b.task.Sequence = 2
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
-	if run := b.last(t); run.ID != 2 || run.Conclusion != "action_required" || len(b.box.changes) != 3 {
+	if run := b.last(t); run.ID != 2 || run.Conclusion != "action_required" || len(b.sandbox.changes) != 2 {
 		t.Errorf("after the dismissal: run %d %s", run.ID, run.Conclusion)
+	}
+}
+
+// Nobody is asked for the reviews of a change without exceptions that wait.
+func TestNothingToApprove(t *testing.T) {
+	b := newBench(t)
+	b.sandbox.inspection.Exceptions = []report.Exception{{Path: "e.yaml", Blob: "1", State: report.Expired}}
+	b.approvals.err = errors.New("asked in vain")
+	if err := b.Do(t.Context(), b.task); err != nil || b.last(t).Conclusion != "success" {
+		t.Errorf("%v, %s", err, b.last(t).Conclusion)
 	}
 }
 
 func TestCommitJobFansOut(t *testing.T) {
 	b := newBench(t)
-	b.hub.heads = []int{3, 12}
+	b.hub.Pulls[11] = append(b.hub.Pulls[11], &github.PullRequest{Number: 3, HeadSHA: headA})
 	b.task.Key.Number, b.task.Key.Commit = 0, headA
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)

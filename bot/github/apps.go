@@ -13,12 +13,13 @@ import (
 )
 
 // Installations returns the accounts that installed the App, suspended ones included.
-func (a *App) Installations(ctx context.Context) ([]Installation, error) {
+func (a *Client) Installations(ctx context.Context) ([]Installation, error) {
 	var all []Installation
 	err := a.pages(ctx, "installations", func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
 		list, resp, err := a.asApp.Apps.ListInstallations(ctx, &o)
 		for _, i := range list {
-			all = append(all, Installation{ID: i.GetID(), Account: i.GetAccount().GetLogin(), Suspended: !i.GetSuspendedAt().IsZero()})
+			all = append(all, Installation{ID: i.GetID(), Account: i.GetAccount().GetLogin(),
+				Suspended: !i.GetSuspendedAt().IsZero()})
 		}
 		return resp, err
 	})
@@ -27,19 +28,21 @@ func (a *App) Installations(ctx context.Context) ([]Installation, error) {
 
 // Repositories returns the repositories of an installation that can be checked: archived and disabled ones
 // take no check runs and are left out.
-func (a *App) Repositories(ctx context.Context, installation int64) ([]Repo, error) {
+func (a *Client) Repositories(ctx context.Context, installation int64) ([]Repo, error) {
 	var all []Repo
-	err := a.pages(ctx, "repositories of installation "+strconv.FormatInt(installation, 10), func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
-		list, resp, err := a.installed(installation).client.Apps.ListRepos(ctx, &o)
-		if err == nil {
-			for _, r := range list.Repositories {
-				if !r.GetArchived() && !r.GetDisabled() {
-					all = append(all, Repo{Installation: installation, ID: r.GetID(), Owner: r.GetOwner().GetLogin(), Name: r.GetName()})
+	err := a.pages(ctx, "repositories of installation "+strconv.FormatInt(installation, 10),
+		func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
+			list, resp, err := a.installed(installation).client.Apps.ListRepos(ctx, &o)
+			if err == nil {
+				for _, r := range list.Repositories {
+					if !r.GetArchived() && !r.GetDisabled() {
+						all = append(all, Repo{Installation: installation, ID: r.GetID(), Owner: r.GetOwner().GetLogin(),
+							Name: r.GetName()})
+					}
 				}
 			}
-		}
-		return resp, err
-	})
+			return resp, err
+		})
 	return all, err
 }
 
@@ -49,7 +52,7 @@ const deliveryPages = 20
 // FailedDeliveries returns the webhook deliveries since a time of which no attempt succeeded, the latest
 // attempt of each, oldest first. On a busy App it sees the latest 2,000 attempts only; what it misses beyond
 // them is found by looking at the open pull requests.
-func (a *App) FailedDeliveries(ctx context.Context, since time.Time) ([]Delivery, error) {
+func (a *Client) FailedDeliveries(ctx context.Context, since time.Time) ([]Delivery, error) {
 	var failed []Delivery
 	seen := map[string]bool{} // GUIDs: of a later attempt, or delivered
 	delivered := map[string]bool{}
@@ -67,7 +70,8 @@ pages:
 			if code := d.GetStatusCode(); code >= 200 && code < 400 {
 				delivered[d.GetGUID()] = true
 			} else if !seen[d.GetGUID()] {
-				failed = append(failed, Delivery{ID: d.GetID(), GUID: d.GetGUID(), Event: d.GetEvent(), StatusCode: code, At: d.GetDeliveredAt().Time, Redelivery: d.GetRedelivery()})
+				failed = append(failed, Delivery{ID: d.GetID(), GUID: d.GetGUID(), Event: d.GetEvent(), StatusCode: code,
+					At: d.GetDeliveredAt().Time, Redelivery: d.GetRedelivery()})
 			}
 			seen[d.GetGUID()] = true
 		}
@@ -82,7 +86,7 @@ pages:
 }
 
 // Redeliver asks GitHub to deliver once more. The attempt has the same GUID and happens later.
-func (a *App) Redeliver(ctx context.Context, id int64) error {
+func (a *Client) Redeliver(ctx context.Context, id int64) error {
 	// The library takes GitHub's 202 for an error, and would decode an empty answer.
 	req, err := a.asApp.NewRequest(http.MethodPost, fmt.Sprintf("app/hook/deliveries/%d/attempts", id), nil)
 	if err != nil {
@@ -104,7 +108,7 @@ func (a *App) Redeliver(ctx context.Context, id int64) error {
 
 // GitToken returns a new installation token that can read the contents of this one repository and nothing
 // else. It lives an hour at most; each call asks for another, so that a token is known to one git process only.
-func (a *App) GitToken(ctx context.Context, repo Repo) (string, error) {
+func (a *Client) GitToken(ctx context.Context, repo Repo) (string, error) {
 	what := "contents of " + repo.String()
 	gate := a.installed(repo.Installation).conn.gate
 	if err := gate.check(); err != nil {
@@ -138,6 +142,6 @@ func (a *App) GitToken(ctx context.Context, repo Repo) (string, error) {
 }
 
 // CloneURL is where git finds the repository, without credentials.
-func (a *App) CloneURL(repo Repo) string {
+func (a *Client) CloneURL(repo Repo) string {
 	return a.web + "/" + escape(repo.Owner) + "/" + escape(repo.Name) + ".git"
 }

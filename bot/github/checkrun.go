@@ -10,28 +10,15 @@ import (
 	"strings"
 
 	gh "github.com/google/go-github/v62/github"
+
+	"github.com/lintel-bot/lintel/bot/runid"
 )
 
-// ExternalID names a check run of a subject (the thing that is checked, for example "pr-12") with the digest
-// of all that its result depends on. While the digest is not known yet it is empty.
-//
-// Publish finds the run of the same ExternalID again; failing that, it takes over an unfinished run of the
-// same subject, so that a job which died after its first message leaves no run open behind it. Without a
-// digest it takes over any run of the subject, and lets it keep its digest until another is known.
-func ExternalID(subject, digest string) string { return subject + "/" + digest }
-
-// SplitExternalID is the reverse of ExternalID. An id that was not made by it is a digest without a subject.
-func SplitExternalID(id string) (subject, digest string) {
-	i := strings.LastIndexByte(id, '/')
-	if i < 0 {
-		return "", id
-	}
-	return id[:i], id[i+1:]
-}
+const statusCompleted = "completed"
 
 // CheckRuns returns the check runs that this App made for a commit under its name, newest first, without
 // annotations. A commit that GitHub does not have is a *Gone.
-func (a *App) CheckRuns(ctx context.Context, repo Repo, headSHA string) ([]CheckRun, error) {
+func (a *Client) CheckRuns(ctx context.Context, repo Repo, headSHA string) ([]CheckRun, error) {
 	found, err := a.runsOf(ctx, repo, headSHA)
 	if err != nil {
 		return nil, err
@@ -39,7 +26,8 @@ func (a *App) CheckRuns(ctx context.Context, repo Repo, headSHA string) ([]Check
 	runs := make([]CheckRun, 0, len(found))
 	for _, r := range found {
 		runs = append(runs, CheckRun{
-			ID: r.GetID(), Part: a.partOf(r.GetName()), HeadSHA: r.GetHeadSHA(), Status: r.GetStatus(), Conclusion: r.GetConclusion(), ExternalID: r.GetExternalID(),
+			ID: r.GetID(), Part: a.partOf(r.GetName()), HeadSHA: r.GetHeadSHA(), Status: r.GetStatus(),
+			Conclusion: r.GetConclusion(), ExternalID: r.GetExternalID(),
 			DetailsURL: r.GetDetailsURL(), StartedAt: r.GetStartedAt().Time, CompletedAt: r.GetCompletedAt().Time,
 			Title: r.GetOutput().GetTitle(), Summary: r.GetOutput().GetSummary(), Text: r.GetOutput().GetText(),
 		})
@@ -47,7 +35,7 @@ func (a *App) CheckRuns(ctx context.Context, repo Repo, headSHA string) ([]Check
 	return runs, nil
 }
 
-func (a *App) runsOf(ctx context.Context, repo Repo, headSHA string) ([]*gh.CheckRun, error) {
+func (a *Client) runsOf(ctx context.Context, repo Repo, headSHA string) ([]*gh.CheckRun, error) {
 	what := "check runs of commit " + headSHA + " of " + repo.String()
 	var all []*gh.CheckRun
 	err := a.pages(ctx, what, func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
@@ -70,7 +58,7 @@ func (a *App) runsOf(ctx context.Context, repo Repo, headSHA string) ([]*gh.Chec
 }
 
 // nameOf is the name of a check run with a part.
-func (a *App) nameOf(part string) string {
+func (a *Client) nameOf(part string) string {
 	if part == "" {
 		return a.name
 	}
@@ -78,7 +66,7 @@ func (a *App) nameOf(part string) string {
 }
 
 // partOf is the reverse of nameOf, "" for all other names.
-func (a *App) partOf(name string) string {
+func (a *Client) partOf(name string) string {
 	rest, ok := strings.CutPrefix(name, a.name+" (")
 	part, closed := strings.CutSuffix(rest, ")")
 	if !ok || !closed {
@@ -94,16 +82,19 @@ func (a *App) partOf(name string) string {
 // refuses annotations or texts, the run is concluded without them and says so.
 //
 // Publish can be repeated after any error, also when GitHub carried out a request and its answer was lost:
-// a run with the same ExternalID is continued behind the annotations it has. GitHub cannot remove
-// annotations; a run that has some of another ExternalID is left alone (and cancelled if it is unfinished) in
+// a run with the same ExternalID is continued behind the annotations it has. Failing that, an unfinished run of the
+// same subject and demand (package runid) is taken over, so that a job which died after its first message leaves no run
+// open behind it; while the digest of the result is not known, any run of theirs is, and keeps its own. GitHub cannot
+// remove annotations; a run that has some of another ExternalID is left alone (and cancelled if it is unfinished) in
 // favor of a new one. A commit that GitHub does not have (any more) is a *Gone.
-func (a *App) Publish(ctx context.Context, repo Repo, run *CheckRun) error {
+func (a *Client) Publish(ctx context.Context, repo Repo, run *CheckRun) error {
 	if err := validate(run); err != nil {
 		return err
 	}
 	for attempt := 1; ; attempt++ {
 		fitted := Fit(*run)
-		p := &publication{app: a, repo: repo, run: &fitted, what: "check run for commit " + run.HeadSHA + " of " + repo.String()}
+		p := &publication{client: a, repo: repo, run: &fitted, what: "check run for commit " + run.HeadSHA + " of " +
+			repo.String()}
 		err := p.publish(ctx)
 		if fitted.ID != 0 {
 			run.ID = fitted.ID
@@ -124,7 +115,7 @@ func validate(run *CheckRun) error {
 		if run.Conclusion != "" {
 			return fmt.Errorf("a check run that is %s has no conclusion", run.Status)
 		}
-	case "completed":
+	case statusCompleted:
 		switch run.Conclusion {
 		case "success", "failure", "neutral", "cancelled", "skipped", "timed_out", "action_required":
 		default:
@@ -141,10 +132,10 @@ func validate(run *CheckRun) error {
 
 // publication is one call of Publish.
 type publication struct {
-	app  *App
-	repo Repo
-	run  *CheckRun // fitted; its ID is set as soon as it is known
-	what string
+	client *Client
+	repo   Repo
+	run    *CheckRun // fitted; its ID is set as soon as it is known
+	what   string
 
 	status string // of the run at GitHub, "" before it exists
 	sent   int    // how many of our annotations it has
@@ -159,7 +150,8 @@ func (p *publication) publish(ctx context.Context) error {
 	for len(todo) > MaxBatch {
 		err := p.send(ctx, p.partial(todo[:MaxBatch]))
 		if unprocessable(err) {
-			p.run.Summary = withNotes(p.run.Summary, []string{fmt.Sprintf("GitHub refused %d annotations; they are not shown on their lines.", len(todo))})
+			p.run.Summary = withNotes(p.run.Summary, []string{fmt.Sprintf(
+				"GitHub refused %d annotations; they are not shown on their lines.", len(todo))})
 			todo = nil
 			break
 		}
@@ -179,7 +171,8 @@ func (p *publication) publish(ctx context.Context) error {
 
 // finish sends the state that was asked for, with less and less prose as long as GitHub refuses it.
 func (p *publication) finish(ctx context.Context, todo []Annotation) error {
-	full := message{status: p.run.Status, conclusion: p.run.Conclusion, output: p.output(todo), actions: p.run.Actions, details: p.run.DetailsURL}
+	full := message{status: p.run.Status, conclusion: p.run.Conclusion, output: p.output(todo), actions: p.run.Actions,
+		details: p.run.DetailsURL}
 	attempts := []message{full}
 	if full.output != nil {
 		bare := full
@@ -208,15 +201,15 @@ func (p *publication) finish(ctx context.Context, todo []Annotation) error {
 func (p *publication) locate(ctx context.Context) (leftover int64, err error) {
 	var found *gh.CheckRun
 	switch {
-	case p.run.ID != 0 && len(p.run.Annotations) == 0 && p.run.Status != "completed":
+	case p.run.ID != 0 && len(p.run.Annotations) == 0 && p.run.Status != statusCompleted:
 		return 0, nil
 	case p.run.ID != 0:
-		found, _, err = p.app.of(p.repo).Checks.GetCheckRun(ctx, p.repo.Owner, p.repo.Name, p.run.ID)
+		found, _, err = p.client.of(p.repo).Checks.GetCheckRun(ctx, p.repo.Owner, p.repo.Name, p.run.ID)
 		if err != nil {
-			return 0, p.app.classify(p.what, err)
+			return 0, p.client.classify(p.what, err)
 		}
 	case p.run.ExternalID != "":
-		runs, err := p.app.runsOf(ctx, p.repo, p.run.HeadSHA)
+		runs, err := p.client.runsOf(ctx, p.repo, p.run.HeadSHA)
 		if err != nil {
 			return 0, err
 		}
@@ -228,7 +221,7 @@ func (p *publication) locate(ctx context.Context) (leftover int64, err error) {
 	has := found.GetOutput().GetAnnotationsCount()
 	if found.GetExternalID() != p.run.ExternalID && has > 0 && !p.open() {
 		p.run.ID = 0
-		if found.GetStatus() != "completed" {
+		if found.GetStatus() != statusCompleted {
 			leftover = found.GetID()
 		}
 		return leftover, nil
@@ -237,24 +230,25 @@ func (p *publication) locate(ctx context.Context) (leftover int64, err error) {
 	return 0, nil
 }
 
-// open says whether the result that the run will have is not known yet.
+// open reports whether the result that the run will have is not known yet.
 func (p *publication) open() bool {
-	subject, digest := SplitExternalID(p.run.ExternalID)
-	return subject != "" && digest == "" && p.run.Status != "completed" && len(p.run.Annotations) == 0
+	id, err := runid.Parse(p.run.ExternalID)
+	return err == nil && id.Outcome() == "" && p.run.Status != statusCompleted && len(p.run.Annotations) == 0
 }
 
 // choose picks the run to go on with from ours for the commit, newest first.
 func (p *publication) choose(runs []*gh.CheckRun) *gh.CheckRun {
-	subject, _ := SplitExternalID(p.run.ExternalID)
+	wanted, err := runid.Parse(p.run.ExternalID)
 	var unfinished, finished *gh.CheckRun
 	for _, r := range runs {
 		if r.GetExternalID() == p.run.ExternalID {
 			return r
 		}
-		if s, _ := SplitExternalID(r.GetExternalID()); subject == "" || s != subject {
+		id, foreign := runid.Parse(r.GetExternalID())
+		if err != nil || foreign != nil || id.Subject != wanted.Subject || id.Demand != wanted.Demand {
 			continue
 		}
-		if r.GetStatus() != "completed" {
+		if r.GetStatus() != statusCompleted {
 			unfinished = cmp.Or(unfinished, r)
 		} else {
 			finished = cmp.Or(finished, r)
@@ -277,11 +271,11 @@ type message struct {
 // partial carries a batch of annotations and leaves the run unfinished.
 func (p *publication) partial(batch []Annotation) message {
 	m := message{output: &gh.CheckRunOutput{
-		Title:       gh.String(orName(p.run.Title, p.app.name)),
+		Title:       gh.String(orName(p.run.Title, p.client.name)),
 		Summary:     gh.String(fmt.Sprintf("%d annotations are being written …", len(p.run.Annotations))),
 		Annotations: annotations(batch),
 	}}
-	if p.status != "completed" {
+	if p.status != statusCompleted {
 		m.status = "in_progress"
 	}
 	return m
@@ -292,8 +286,8 @@ func (p *publication) output(batch []Annotation) *gh.CheckRunOutput {
 		return nil
 	}
 	o := &gh.CheckRunOutput{
-		Title:       gh.String(orName(p.run.Title, p.app.name)),
-		Summary:     gh.String(orName(p.run.Summary, orName(p.run.Title, p.app.name))),
+		Title:       gh.String(orName(p.run.Title, p.client.name)),
+		Summary:     gh.String(orName(p.run.Summary, orName(p.run.Title, p.client.name))),
 		Annotations: annotations(batch),
 	}
 	if p.run.Text != "" {
@@ -330,19 +324,21 @@ func annotations(batch []Annotation) []*gh.CheckRunAnnotation {
 
 // send creates or updates the run.
 func (p *publication) send(ctx context.Context, m message) error {
-	opts := gh.UpdateCheckRunOptions{Name: p.app.nameOf(p.run.Part), Output: m.output, ExternalID: optional(p.run.ExternalID), Status: optional(m.status),
+	opts := gh.UpdateCheckRunOptions{Name: p.client.nameOf(p.run.Part), Output: m.output,
+		ExternalID: optional(p.run.ExternalID), Status: optional(m.status),
 		Conclusion: optional(m.conclusion), DetailsURL: optional(m.details)}
-	if m.status == "completed" {
+	if m.status == statusCompleted {
 		at := p.run.CompletedAt
 		if at.IsZero() {
-			at = p.app.now()
+			at = p.client.now()
 		}
 		opts.CompletedAt = &gh.Timestamp{Time: at.UTC()}
 	}
 	for _, a := range m.actions {
-		opts.Actions = append(opts.Actions, &gh.CheckRunAction{Label: a.Label, Description: a.Description, Identifier: a.Identifier})
+		opts.Actions = append(opts.Actions, &gh.CheckRunAction{Label: a.Label, Description: a.Description,
+			Identifier: a.Identifier})
 	}
-	checks := p.app.of(p.repo).Checks
+	checks := p.client.of(p.repo).Checks
 	if p.run.ID != 0 {
 		if p.open() {
 			opts.ExternalID = nil
@@ -351,16 +347,17 @@ func (p *publication) send(ctx context.Context, m message) error {
 		if err == nil && m.status != "" {
 			p.status = m.status
 		}
-		return p.app.classify(p.what, err)
+		return p.client.classify(p.what, err)
 	}
-	create := gh.CreateCheckRunOptions{Name: opts.Name, HeadSHA: p.run.HeadSHA, DetailsURL: opts.DetailsURL, ExternalID: opts.ExternalID, Status: opts.Status,
+	create := gh.CreateCheckRunOptions{Name: opts.Name, HeadSHA: p.run.HeadSHA, DetailsURL: opts.DetailsURL,
+		ExternalID: opts.ExternalID, Status: opts.Status,
 		Conclusion: opts.Conclusion, CompletedAt: opts.CompletedAt, Output: opts.Output, Actions: opts.Actions}
 	if !p.run.StartedAt.IsZero() {
 		create.StartedAt = &gh.Timestamp{Time: p.run.StartedAt.UTC()}
 	}
 	created, _, err := checks.CreateCheckRun(ctx, p.repo.Owner, p.repo.Name, create)
 	if err != nil {
-		return p.app.classify(p.what, err)
+		return p.client.classify(p.what, err)
 	}
 	if created.GetID() == 0 {
 		return fmt.Errorf("%s: GitHub's answer has no id", p.what)
@@ -378,11 +375,13 @@ func optional(s string) *string {
 
 // cancel concludes a run that cannot be continued, so that it does not stay open.
 func (p *publication) cancel(ctx context.Context, id int64) error {
-	_, _, err := p.app.of(p.repo).Checks.UpdateCheckRun(ctx, p.repo.Owner, p.repo.Name, id, gh.UpdateCheckRunOptions{
-		Name: p.app.nameOf(p.run.Part), Status: gh.String("completed"), Conclusion: gh.String("cancelled"), CompletedAt: &gh.Timestamp{Time: p.app.now().UTC()},
-		Output: &gh.CheckRunOutput{Title: gh.String("Superseded"), Summary: gh.String("A newer check run of this commit has the result.")},
+	_, _, err := p.client.of(p.repo).Checks.UpdateCheckRun(ctx, p.repo.Owner, p.repo.Name, id, gh.UpdateCheckRunOptions{
+		Name: p.client.nameOf(p.run.Part), Status: gh.String(statusCompleted), Conclusion: gh.String("cancelled"),
+		CompletedAt: &gh.Timestamp{Time: p.client.now().UTC()},
+		Output: &gh.CheckRunOutput{Title: gh.String("Superseded"),
+			Summary: gh.String("A newer check run of this commit has the result.")},
 	})
-	if err = p.app.classify(p.what, err); statusOf(err) == http.StatusNotFound {
+	if err = p.client.classify(p.what, err); statusOf(err) == http.StatusNotFound {
 		return nil
 	}
 	return err

@@ -10,7 +10,8 @@ import (
 )
 
 func completed(n int) *CheckRun {
-	return &CheckRun{HeadSHA: head, Status: "completed", Conclusion: "failure", ExternalID: ExternalID("pr-1", "abc"), Title: "T", Summary: "S", Annotations: manyAnnotations(n)}
+	return &CheckRun{HeadSHA: head, Status: "completed", Conclusion: "failure", ExternalID: "pr-1/abc", Title: "T",
+		Summary: "S", Annotations: manyAnnotations(n)}
 }
 
 // inOrder checks that a run has n annotations, each once and in order.
@@ -63,7 +64,7 @@ func TestPublishLostAnswers(t *testing.T) {
 				}
 				next(w, r)
 			}
-			queued := &CheckRun{HeadSHA: head, Status: "in_progress", ExternalID: ExternalID("pr-1", "")}
+			queued := &CheckRun{HeadSHA: head, Status: "in_progress", ExternalID: "pr-1/"}
 			var run *CheckRun
 			for try := 0; ; try++ {
 				app := h.app() // a new process knows nothing
@@ -95,7 +96,8 @@ func TestPublishAgainWithTheSameDigest(t *testing.T) {
 	if err := h.app().Publish(t.Context(), testRepo, first); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.app().Publish(t.Context(), testRepo, &CheckRun{HeadSHA: head, Status: "in_progress", ExternalID: ExternalID("pr-1", "")}); err != nil {
+	if err := h.app().Publish(t.Context(), testRepo, &CheckRun{HeadSHA: head, Status: "in_progress",
+		ExternalID: "pr-1/"}); err != nil {
 		t.Fatal(err)
 	}
 	if h.runs[first.ID].Status != "in_progress" {
@@ -111,7 +113,7 @@ func TestPublishAgainWithTheSameDigest(t *testing.T) {
 
 	// Another result has no annotations: those of the old one cannot stay.
 	clean := completed(0)
-	clean.ID, clean.Conclusion, clean.ExternalID = first.ID, "success", ExternalID("pr-1", "def")
+	clean.ID, clean.Conclusion, clean.ExternalID = first.ID, "success", "pr-1/def"
 	if err := h.app().Publish(t.Context(), testRepo, clean); err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +124,8 @@ func TestPublishAgainWithTheSameDigest(t *testing.T) {
 
 func TestPublishOtherDigest(t *testing.T) {
 	h := newHub(t)
-	half := &hubRun{ID: 1, Name: "Lintel", HeadSHA: head, ExternalID: "pr-1/old", Status: "in_progress", Annotations: []hubAnnotation{{"stale"}}}
+	half := &hubRun{ID: 1, Name: "Lintel", HeadSHA: head, ExternalID: "pr-1/old", Status: "in_progress",
+		Annotations: []hubAnnotation{{"stale"}}}
 	other := &hubRun{ID: 2, Name: "Lintel", HeadSHA: head, ExternalID: "pr-2/x", Status: "in_progress"}
 	h.runs[1], h.runs[2] = half, other
 	run := completed(3)
@@ -157,7 +160,8 @@ func TestPublishConclusionWithoutProse(t *testing.T) {
 	if err := h.app().Publish(t.Context(), testRepo, batch); err != nil {
 		t.Fatal(err)
 	}
-	if got := h.runs[batch.ID]; got.Conclusion != "failure" || len(got.Annotations) != 50 || !strings.Contains(got.Summary, "70 annotations") {
+	if got := h.runs[batch.ID]; got.Conclusion != "failure" || len(got.Annotations) != 50 ||
+		!strings.Contains(got.Summary, "70 annotations") {
 		t.Errorf("%d annotations: %+v", len(got.Annotations), got)
 	}
 }
@@ -170,7 +174,9 @@ func TestPublishErrors(t *testing.T) {
 	if err := h.app().Publish(t.Context(), testRepo, gone); !errors.As(err, &g) {
 		t.Errorf("a commit that is not there: %v", err)
 	}
-	for _, bad := range []CheckRun{{HeadSHA: head, Status: "completed"}, {HeadSHA: head, Status: "completed", Conclusion: "stale"}, {HeadSHA: head}, {Status: "queued"}, {HeadSHA: head, Status: "queued", Conclusion: "success"}} {
+	for _, bad := range []CheckRun{{HeadSHA: head, Status: "completed"},
+		{HeadSHA: head, Status: "completed", Conclusion: "stale"}, {HeadSHA: head}, {Status: "queued"},
+		{HeadSHA: head, Status: "queued", Conclusion: "success"}} {
 		if err := h.app().Publish(t.Context(), testRepo, &bad); err == nil {
 			t.Errorf("accepted: %+v", bad)
 		}
@@ -183,7 +189,7 @@ func TestBadMoments(t *testing.T) {
 		for _, carriedOut := range []bool{false, true} {
 			h := newHub(t)
 			app := h.app()
-			run := &CheckRun{HeadSHA: head, Status: "in_progress", ExternalID: ExternalID("pr-1", "begun")}
+			run := &CheckRun{HeadSHA: head, Status: "in_progress", ExternalID: "pr-1/begun"}
 			if err := app.Publish(t.Context(), testRepo, run); err != nil {
 				t.Fatal(err)
 			}

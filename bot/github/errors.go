@@ -15,6 +15,29 @@ import (
 	gh "github.com/google/go-github/v62/github"
 )
 
+// RetryLater is the answer while GitHub asks us to wait (rate limits) or cannot serve: the job is to be
+// put back until then, not slept on.
+type RetryLater struct {
+	After  time.Duration
+	Reason string
+	Err    error
+}
+
+func (e *RetryLater) Error() string {
+	return fmt.Sprintf("github asks to wait %s: %s", e.After.Round(time.Second), e.Reason)
+}
+func (e *RetryLater) Unwrap() error { return e.Err }
+
+// Gone means that the thing asked for does not exist (any more) or the App has no access to it: trying
+// again does not help.
+type Gone struct {
+	What string
+	Err  error
+}
+
+func (e *Gone) Error() string { return e.What + " is not there or the App has no access to it" }
+func (e *Gone) Unwrap() error { return e.Err }
+
 // TooMany is returned in place of a list that is longer than anything a check can work with. A list is
 // never cut silently, because what is missing could be the one entry that matters.
 type TooMany struct {
@@ -38,7 +61,7 @@ func (e *refused) Error() string {
 	return fmt.Sprintf("%s: GitHub answered %d: %s", e.what, e.status, e.message)
 }
 
-// unprocessable says whether GitHub refused the content of a request (422).
+// unprocessable reports whether GitHub refused the content of a request (422).
 func unprocessable(err error) bool {
 	var r *refused
 	return errors.As(err, &r) && r.status == http.StatusUnprocessableEntity
@@ -53,7 +76,7 @@ func statusOf(err error) int {
 	return 0
 }
 
-// missing says whether the error is a *Gone.
+// missing reports whether the error is a *Gone.
 func missing(err error) bool {
 	var g *Gone
 	return errors.As(err, &g)
@@ -61,7 +84,7 @@ func missing(err error) bool {
 
 // classify turns an error of the client libraries into one of this package's. what names the thing asked
 // for, in words that may be shown to anyone.
-func (a *App) classify(what string, err error) error {
+func (a *Client) classify(what string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -72,7 +95,8 @@ func (a *App) classify(what string, err error) error {
 	now := a.now().Add(a.skew.value())
 	var primary *gh.RateLimitError
 	if errors.As(err, &primary) {
-		return &RetryLater{After: max(primary.Rate.Reset.Sub(now), 0) + time.Second, Reason: "the hourly rate limit is used up", Err: err}
+		return &RetryLater{After: max(primary.Rate.Reset.Sub(now), 0) + time.Second,
+			Reason: "the hourly rate limit is used up", Err: err}
 	}
 	var secondary *gh.AbuseRateLimitError
 	if errors.As(err, &secondary) {
@@ -101,7 +125,7 @@ func (a *App) classify(what string, err error) error {
 
 // classifyToken judges the answer to a request for an installation token. It consumes the answer's body,
 // which the library leaves open.
-func (a *App) classifyToken(what string, e *ghinstallation.HTTPError) error {
+func (a *Client) classifyToken(what string, e *ghinstallation.HTTPError) error {
 	defer e.Response.Body.Close()
 	if wait, reason, ok := WaitOf(e.Response, a.now().Add(a.skew.value())); ok {
 		return &RetryLater{After: wait, Reason: reason, Err: e}
@@ -145,7 +169,7 @@ func pause(ctx context.Context, after func(time.Duration) <-chan time.Time, atte
 	}
 }
 
-// transient says whether a classified error is one of GitHub's moment or of the network, not an answer.
+// transient reports whether a classified error is one of GitHub's moment or of the network, not an answer.
 func transient(err error) bool {
 	var (
 		status *refused
@@ -153,7 +177,8 @@ func transient(err error) bool {
 		many   *TooMany
 	)
 	switch {
-	case err == nil, missing(err), errors.As(err, &later), errors.As(err, &many), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case err == nil, missing(err), errors.As(err, &later), errors.As(err, &many), errors.Is(err, context.Canceled),
+		errors.Is(err, context.DeadlineExceeded):
 		return false
 	case errors.As(err, &status):
 		return momentary(status.status)
@@ -161,7 +186,8 @@ func transient(err error) bool {
 	return true
 }
 
-// momentary says whether a status is one of a moment: GitHub's own failures, and its patience with a slow connection.
+// momentary reports whether a status is one of a moment: GitHub's own failures, and its patience with a slow
+// connection.
 func momentary(status int) bool {
 	return status >= http.StatusInternalServerError || status == http.StatusRequestTimeout
 }
@@ -184,9 +210,10 @@ func messageOf(r *gh.ErrorResponse) string {
 // (https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api#exceeding-the-rate-limit).
 const unknownWait = time.Minute
 
-// WaitOf says whether an answer asks to wait, how long from now (by GitHub's clock), and why.
+// WaitOf reports whether an answer asks to wait, how long from now (by GitHub's clock), and why.
 func WaitOf(resp *http.Response, now time.Time) (time.Duration, string, bool) {
-	if resp.StatusCode != http.StatusForbidden && resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusServiceUnavailable {
+	if resp.StatusCode != http.StatusForbidden && resp.StatusCode != http.StatusTooManyRequests &&
+		resp.StatusCode != http.StatusServiceUnavailable {
 		return 0, "", false
 	}
 	if after := resp.Header.Get("Retry-After"); after != "" {

@@ -38,7 +38,8 @@ func Fit(run CheckRun) CheckRun {
 	run.Annotations = annotations[:len(annotations)-excess]
 	var notes []string
 	if excess > 0 {
-		notes = append(notes, fmt.Sprintf("%d more annotations are not shown on their lines: a check run takes the first %d.", excess, MaxAnnotations))
+		const note = "%d more annotations are not shown on their lines: a check run takes the first %d."
+		notes = append(notes, fmt.Sprintf(note, excess, MaxAnnotations))
 	}
 	if unplaced > 0 {
 		notes = append(notes, fmt.Sprintf("%d annotations have no file and are not shown on a line.", unplaced))
@@ -160,7 +161,8 @@ func FitActions(actions []Action) []Action {
 	var out []Action
 	for _, a := range actions {
 		a.Label, a.Description = cutRunes(clean(a.Label), maxLabel), cutRunes(clean(a.Description), maxDescription)
-		if a.Label == "" || a.Description == "" || a.Identifier == "" || utf8.RuneCountInString(a.Identifier) > maxIdentifier {
+		if a.Label == "" || a.Description == "" || a.Identifier == "" ||
+			utf8.RuneCountInString(a.Identifier) > maxIdentifier {
 			continue
 		}
 		if out = append(out, a); len(out) == MaxActions {

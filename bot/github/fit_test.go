@@ -49,11 +49,14 @@ func TestFitAnnotation(t *testing.T) {
 		in, want Annotation
 		ok       bool
 	}{
-		"as it is": {Annotation{Path: "a", StartLine: 2, EndLine: 2, StartColumn: 3, EndColumn: 4, Level: "failure", Message: "m"},
+		"as it is": {Annotation{Path: "a", StartLine: 2, EndLine: 2, StartColumn: 3, EndColumn: 4, Level: "failure",
+			Message: "m"},
 			Annotation{Path: "a", StartLine: 2, EndLine: 2, StartColumn: 3, EndColumn: 4, Level: "failure", Message: "m"}, true},
-		"columns on several lines": {Annotation{Path: "a", StartLine: 2, EndLine: 3, StartColumn: 3, EndColumn: 4, Level: "notice", Message: "m"},
+		"columns on several lines": {Annotation{Path: "a", StartLine: 2, EndLine: 3, StartColumn: 3, EndColumn: 4,
+			Level: "notice", Message: "m"},
 			Annotation{Path: "a", StartLine: 2, EndLine: 3, Level: "notice", Message: "m"}, true},
-		"half a pair of columns": {Annotation{Path: "a", StartLine: 2, EndLine: 2, StartColumn: 3, Level: "notice", Message: "m"},
+		"half a pair of columns": {Annotation{Path: "a", StartLine: 2, EndLine: 2, StartColumn: 3, Level: "notice",
+			Message: "m"},
 			Annotation{Path: "a", StartLine: 2, EndLine: 2, Level: "notice", Message: "m"}, true},
 		"lines": {Annotation{Path: "./a", StartLine: -1, EndLine: -5, Level: "error", Message: "m"},
 			Annotation{Path: "a", StartLine: 1, EndLine: 1, Level: "warning", Message: "m"}, true},
@@ -67,7 +70,8 @@ func TestFitAnnotation(t *testing.T) {
 		}
 	}
 	got, _ := FitAnnotation(Annotation{Path: "a", Title: long, Message: long, RawDetails: long})
-	if utf8.RuneCountInString(got.Title) > MaxTitle || len(got.Message) > MaxMessage || len(got.RawDetails) > MaxMessage || !utf8.ValidString(got.Message) {
+	if utf8.RuneCountInString(got.Title) > MaxTitle || len(got.Message) > MaxMessage ||
+		len(got.RawDetails) > MaxMessage || !utf8.ValidString(got.Message) {
 		t.Error("long texts")
 	}
 	if !strings.HasSuffix(got.Message, "bytes left out)") {
@@ -85,7 +89,8 @@ func TestFitRun(t *testing.T) {
 	if len(got.Annotations) != MaxAnnotations || got.Title != "a b" {
 		t.Errorf("%d annotations, title %q", len(got.Annotations), got.Title)
 	}
-	if want := "s\n\n4 more annotations are not shown on their lines: a check run takes the first 1000.\n1 annotations have no file and are not shown on a line."; got.Summary != want {
+	if want := "s\n\n4 more annotations are not shown on their lines: a check run takes the first 1000.\n1 annotations " +
+		"have no file and are not shown on a line."; got.Summary != want {
 		t.Errorf("summary %q", got.Summary)
 	}
 	run.Summary = strings.Repeat("x\n", MaxText)
@@ -99,8 +104,10 @@ func TestFitRun(t *testing.T) {
 }
 
 func TestFitActions(t *testing.T) {
-	got := FitActions([]Action{{"no identifier", "d", ""}, {strings.Repeat("l", 30), strings.Repeat("d", 50), "id"}, {"l", "d", strings.Repeat("i", 21)}, {"a", "b", "1"}, {"a", "b", "2"}, {"a", "b", "3"}})
-	if len(got) != 3 || got[2].Identifier != "2" || utf8.RuneCountInString(got[0].Label) != 20 || utf8.RuneCountInString(got[0].Description) != 40 {
+	got := FitActions([]Action{{"no identifier", "d", ""}, {strings.Repeat("l", 30), strings.Repeat("d", 50), "id"},
+		{"l", "d", strings.Repeat("i", 21)}, {"a", "b", "1"}, {"a", "b", "2"}, {"a", "b", "3"}})
+	if len(got) != 3 || got[2].Identifier != "2" || utf8.RuneCountInString(got[0].Label) != 20 ||
+		utf8.RuneCountInString(got[0].Description) != 40 {
 		t.Errorf("%+v", got)
 	}
 }

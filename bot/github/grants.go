@@ -28,7 +28,7 @@ func (g *grants) set(permissions map[string]string, at time.Time) {
 	g.permissions, g.at = permissions, at
 }
 
-// lacks says whether the token is known to be without a permission, and when it was made.
+// lacks reports whether the token is known to be without a permission, and when it was made.
 func (g *grants) lacks(permission string) (bool, time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -43,7 +43,7 @@ const (
 	maxToken   = 1 << 20 // of the answer with a token
 )
 
-// may says whether a request that needs a permission is worth sending. If the token lacks it, another one is
+// may reports whether a request that needs a permission is worth sending. If the token lacks it, another one is
 // asked for first.
 func (in *installation) may(ctx context.Context, permission string) bool {
 	lacks, at := in.conn.grants.lacks(permission)
@@ -70,7 +70,7 @@ func (in *installation) may(ctx context.Context, permission string) bool {
 	return !lacks
 }
 
-// forbidden says whether a refusal could be because of permissions that the token does not have yet.
+// forbidden reports whether a refusal could be because of permissions that the token does not have yet.
 func (c *conn) forbidden(resp *http.Response) bool {
 	if resp.StatusCode != http.StatusForbidden || c.grants == nil {
 		return false
@@ -109,8 +109,8 @@ func (t *tokens) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// take notes what a token may do, and returns it with an end by our clock, as the library compares it with that. Of what
-// is wrong with it, the library tells.
+// take notes what a token may do, and returns it with an end by our clock, as the library compares it with that. Of
+// what is wrong with it, the library tells.
 func (t *tokens) take(data []byte) []byte {
 	var token struct {
 		Permissions map[string]string `json:"permissions"`

@@ -16,7 +16,8 @@ func (h *hub) granting(permissions *atomic.Pointer[map[string]string]) {
 		h.answers["POST token"] = func(w http.ResponseWriter, _ *http.Request) {
 			h.tokens++
 			h.valid = "ghs_" + strings.Repeat("x", h.tokens)
-			reply(w, 201, map[string]any{"token": h.valid, "expires_at": time.Now().Add(time.Hour).UTC().Format(time.RFC3339), "permissions": *permissions.Load()})
+			reply(w, 201, map[string]any{"token": h.valid, "expires_at": time.Now().Add(time.Hour).UTC().Format(time.RFC3339),
+				"permissions": *permissions.Load()})
 		}
 	})
 }

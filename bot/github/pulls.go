@@ -22,7 +22,8 @@ const (
 
 // pages collects a list page by page. fetch appends what it got and returns the response; a list that does
 // not end within the bound is a *TooMany.
-func (a *App) pages(ctx context.Context, what string, fetch func(context.Context, gh.ListOptions) (*gh.Response, error)) error {
+func (a *Client) pages(ctx context.Context, what string,
+	fetch func(context.Context, gh.ListOptions) (*gh.Response, error)) error {
 	options := gh.ListOptions{PerPage: pageSize}
 	for range maxPages {
 		resp, err := fetch(ctx, options)
@@ -40,7 +41,7 @@ func (a *App) pages(ctx context.Context, what string, fetch func(context.Context
 // PullRequest returns the present state of a pull request. BaseSHA is the tip of the base branch at this
 // moment: the one in GitHub's pull request object stays what it was when the head was last pushed. If the
 // base branch is gone, it is that older one.
-func (a *App) PullRequest(ctx context.Context, repo Repo, number int) (*PullRequest, error) {
+func (a *Client) PullRequest(ctx context.Context, repo Repo, number int) (*PullRequest, error) {
 	what := fmt.Sprintf("pull request %d of %s", number, repo)
 	p, _, err := a.of(repo).PullRequests.Get(ctx, repo.Owner, repo.Name, number)
 	if err != nil {
@@ -61,7 +62,7 @@ func (a *App) PullRequest(ctx context.Context, repo Repo, number int) (*PullRequ
 }
 
 // Branch returns the commit at the tip of a branch. A branch that is not there is a *Gone.
-func (a *App) Branch(ctx context.Context, repo Repo, name string) (string, error) {
+func (a *Client) Branch(ctx context.Context, repo Repo, name string) (string, error) {
 	what := "branch " + name + " of " + repo.String()
 	ref, _, err := a.of(repo).Git.GetRef(ctx, repo.Owner, repo.Name, "refs/heads/"+name)
 	if err != nil {
@@ -75,7 +76,7 @@ func (a *App) Branch(ctx context.Context, repo Repo, name string) (string, error
 }
 
 // Repository returns the present settings of a repository.
-func (a *App) Repository(ctx context.Context, repo Repo) (*Settings, error) {
+func (a *Client) Repository(ctx context.Context, repo Repo) (*Settings, error) {
 	r, _, err := a.of(repo).Repositories.Get(ctx, repo.Owner, repo.Name)
 	if err != nil {
 		return nil, a.classify("repository "+repo.String(), err)
@@ -96,7 +97,7 @@ func pullRequest(p *gh.PullRequest) *PullRequest {
 
 // PullRequestsOfCommit returns the numbers of the open pull requests whose head is sha, ascending. It looks
 // through the open ones, because GitHub's list by commit does not reliably have those from forks.
-func (a *App) PullRequestsOfCommit(ctx context.Context, repo Repo, sha string) ([]int, error) {
+func (a *Client) PullRequestsOfCommit(ctx context.Context, repo Repo, sha string) ([]int, error) {
 	open, err := a.OpenPullRequests(ctx, repo)
 	if err != nil {
 		return nil, err
@@ -113,29 +114,32 @@ func (a *App) PullRequestsOfCommit(ctx context.Context, repo Repo, sha string) (
 
 // OpenPullRequests returns all open pull requests, oldest first. BaseSHA is what GitHub's list says, which
 // may be older than the tip of the base branch.
-func (a *App) OpenPullRequests(ctx context.Context, repo Repo) ([]PullRequest, error) {
+func (a *Client) OpenPullRequests(ctx context.Context, repo Repo) ([]PullRequest, error) {
 	var all []PullRequest
-	err := a.pages(ctx, "open pull requests of "+repo.String(), func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
-		list, resp, err := a.of(repo).PullRequests.List(ctx, repo.Owner, repo.Name,
-			&gh.PullRequestListOptions{State: "open", Sort: "created", Direction: "asc", ListOptions: o})
-		for _, p := range list {
-			all = append(all, *pullRequest(p))
-		}
-		return resp, err
-	})
+	err := a.pages(ctx, "open pull requests of "+repo.String(),
+		func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
+			list, resp, err := a.of(repo).PullRequests.List(ctx, repo.Owner, repo.Name,
+				&gh.PullRequestListOptions{State: "open", Sort: "created", Direction: "asc", ListOptions: o})
+			for _, p := range list {
+				all = append(all, *pullRequest(p))
+			}
+			return resp, err
+		})
 	return all, err
 }
 
 // Reviews returns all reviews of a pull request, oldest first. Reviews of deleted accounts have no user.
-func (a *App) Reviews(ctx context.Context, repo Repo, number int) ([]Review, error) {
+func (a *Client) Reviews(ctx context.Context, repo Repo, number int) ([]Review, error) {
 	var all []Review
-	err := a.pages(ctx, fmt.Sprintf("reviews of pull request %d of %s", number, repo), func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
-		list, resp, err := a.of(repo).PullRequests.ListReviews(ctx, repo.Owner, repo.Name, number, &o)
-		for _, r := range list {
-			all = append(all, Review{User: r.GetUser().GetLogin(), State: strings.ToUpper(r.GetState()), CommitSHA: r.GetCommitID(), Submitted: r.GetSubmittedAt().Time})
-		}
-		return resp, err
-	})
+	err := a.pages(ctx, fmt.Sprintf("reviews of pull request %d of %s", number, repo),
+		func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
+			list, resp, err := a.of(repo).PullRequests.ListReviews(ctx, repo.Owner, repo.Name, number, &o)
+			for _, r := range list {
+				all = append(all, Review{User: r.GetUser().GetLogin(), State: strings.ToUpper(r.GetState()),
+					CommitSHA: r.GetCommitID(), Submitted: r.GetSubmittedAt().Time})
+			}
+			return resp, err
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +150,7 @@ func (a *App) Reviews(ctx context.Context, repo Repo, number int) ([]Review, err
 // Pushers returns the logins of the authors and committers of all commits of a pull request, sorted. An
 // address that belongs to no account has no login. GitHub lists at most 250 commits of a pull request;
 // beyond that the comparison of the base with the head is asked.
-func (a *App) Pushers(ctx context.Context, repo Repo, number int) ([]string, error) {
+func (a *Client) Pushers(ctx context.Context, repo Repo, number int) ([]string, error) {
 	logins, commits := map[string]bool{}, 0
 	add := func(list []*gh.RepositoryCommit) {
 		commits += len(list)
@@ -174,7 +178,8 @@ func (a *App) Pushers(ctx context.Context, repo Repo, number int) ([]string, err
 			return nil, a.classify(what, err)
 		}
 		err = a.pages(ctx, what, func(ctx context.Context, o gh.ListOptions) (*gh.Response, error) {
-			c, resp, err := a.of(repo).Repositories.CompareCommits(ctx, repo.Owner, repo.Name, p.GetBase().GetSHA(), p.GetHead().GetSHA(), &o)
+			c, resp, err := a.of(repo).Repositories.CompareCommits(ctx, repo.Owner, repo.Name, p.GetBase().GetSHA(),
+				p.GetHead().GetSHA(), &o)
 			if err == nil {
 				add(c.Commits)
 			}
@@ -199,7 +204,7 @@ var loginPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}(\[bot\])?
 // (triage counts as read, maintain as write;
 // https://docs.github.com/en/rest/collaborators/collaborators#get-repository-permissions-for-a-user).
 // An account that does not exist has none.
-func (a *App) Permission(ctx context.Context, repo Repo, login string) (string, error) {
+func (a *Client) Permission(ctx context.Context, repo Repo, login string) (string, error) {
 	if !loginPattern.MatchString(login) {
 		return "none", nil
 	}
@@ -219,10 +224,10 @@ func (a *App) Permission(ctx context.Context, repo Repo, login string) (string, 
 
 var teamPattern = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9_-]{0,99})/([A-Za-z0-9][A-Za-z0-9._-]{0,254})$`)
 
-// TeamMember says whether the user is an active member of a team or of a team below it. team is org/slug.
+// TeamMember reports whether the user is an active member of a team or of a team below it. team is org/slug.
 // A team that does not exist, or that the App may not see, as those of other organizations, has no members; a *Gone
 // means that the App lacks the permission to read members, which GitHub is not asked for in vain then.
-func (a *App) TeamMember(ctx context.Context, repo Repo, team, login string) (bool, error) {
+func (a *Client) TeamMember(ctx context.Context, repo Repo, team, login string) (bool, error) {
 	m := teamPattern.FindStringSubmatch(team)
 	if m == nil || !loginPattern.MatchString(login) {
 		return false, nil

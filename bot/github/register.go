@@ -18,17 +18,17 @@ import (
 type Registered struct {
 	ID            int64
 	Slug          string // the App's name in addresses
-	PrivateKey    []byte // PEM; an RSA key, or NewApp refuses it
+	PrivateKey    []byte // PEM; an RSA key, or NewClient refuses it
 	WebhookSecret string
 	InstallURL    string // where people install the App
 }
 
 // Registrar registers an App from a manifest
 // (https://docs.github.com/en/apps/sharing-github-apps/registering-a-github-app-from-a-manifest). It is the only
-// part of the door that needs no App. It is safe for concurrent use.
+// part of the client that needs no App. It is safe for concurrent use.
 type Registrar struct {
-	web string
-	app *App // without an identity: for its client and its judgment of errors
+	web    string
+	client *Client // without an identity: for its client and its judgment of errors
 }
 
 // NewRegistrar returns a Registrar for the GitHub at an address, see Config.URL. A nil transport is
@@ -42,7 +42,7 @@ func NewRegistrar(address string, transport http.RoundTripper) (*Registrar, erro
 		transport = http.DefaultTransport
 	}
 	clock := &skew{now: time.Now}
-	return &Registrar{web: web, app: &App{api: api, now: time.Now, skew: clock,
+	return &Registrar{web: web, client: &Client{api: api, now: time.Now, skew: clock,
 		wire: &wire{host: api.Host, scheme: api.Scheme, base: &narrow{transport}, skew: clock}}}, nil
 }
 
@@ -78,7 +78,7 @@ func (r *Registrar) Convert(ctx context.Context, code string) (*Registered, erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	answer, _, err := r.app.client(r.app.wire).Apps.CompleteAppManifest(ctx, code)
+	answer, _, err := r.client.client(r.client.wire).Apps.CompleteAppManifest(ctx, code)
 	var large *http.MaxBytesError
 	var withAddress *url.Error // the code is part of the address
 	switch {
@@ -88,13 +88,14 @@ func (r *Registrar) Convert(ctx context.Context, code string) (*Registered, erro
 		err = withAddress.Err
 	}
 	if err != nil {
-		return nil, r.app.classify(what, err)
+		return nil, r.client.classify(what, err)
 	}
-	out := &Registered{ID: answer.GetID(), Slug: answer.GetSlug(), PrivateKey: []byte(answer.GetPEM()), WebhookSecret: answer.GetWebhookSecret()}
+	out := &Registered{ID: answer.GetID(), Slug: answer.GetSlug(), PrivateKey: []byte(answer.GetPEM()),
+		WebhookSecret: answer.GetWebhookSecret()}
 	if out.ID <= 0 || !slugForm.MatchString(out.Slug) || out.WebhookSecret == "" || len(out.WebhookSecret) > maxSecret {
 		return nil, fmt.Errorf("%s: GitHub's answer lacks the App's id, its slug or its webhook secret", what)
 	}
-	if _, err := NewApp(Config{URL: r.web, AppID: out.ID, PrivateKey: out.PrivateKey}); err != nil {
+	if _, err := NewClient(Config{URL: r.web, AppID: out.ID, PrivateKey: out.PrivateKey}); err != nil {
 		return nil, fmt.Errorf("%s: GitHub's answer: %w", what, err)
 	}
 	out.InstallURL = r.installURL(answer)

@@ -17,16 +17,18 @@ import (
 func TestRegistrarAddresses(t *testing.T) {
 	for _, c := range []struct{ url, organization, form, api string }{
 		{"https://github.com", "", "https://github.com/settings/apps/new?state=a%26b", "https://api.github.com/"},
-		{"https://github.com/", "octo-org", "https://github.com/organizations/octo-org/settings/apps/new?state=a%26b", "https://api.github.com/"},
-		{"https://ghes.example.com", "../x", "https://ghes.example.com/organizations/..%2Fx/settings/apps/new?state=a%26b", "https://ghes.example.com/api/v3/"},
+		{"https://github.com/", "octo-org", "https://github.com/organizations/octo-org/settings/apps/new?state=a%26b",
+			"https://api.github.com/"},
+		{"https://ghes.example.com", "../x", "https://ghes.example.com/organizations/..%2Fx/settings/apps/new?state=a%26b",
+			"https://ghes.example.com/api/v3/"},
 		{"https://octo.ghe.com", "", "https://octo.ghe.com/settings/apps/new?state=a%26b", "https://api.octo.ghe.com/"},
 	} {
 		r, err := NewRegistrar(c.url, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := r.FormURL(c.organization, "a&b"); got != c.form || r.app.api.String() != c.api {
-			t.Errorf("%+v: form %s, API %s", c, got, r.app.api)
+		if got := r.FormURL(c.organization, "a&b"); got != c.form || r.client.api.String() != c.api {
+			t.Errorf("%+v: form %s, API %s", c, got, r.client.api)
 		}
 	}
 	if _, err := NewRegistrar("github.com", nil); err == nil {

@@ -81,13 +81,14 @@ func newHub(t *testing.T) *hub {
 	return h
 }
 
-func (h *hub) app(change ...func(*Config)) *App {
+func (h *hub) app(change ...func(*Config)) *Client {
 	h.t.Helper()
-	c := Config{URL: h.http.URL, AppID: testApp, PrivateKey: h.pem, After: func(time.Duration) <-chan time.Time { return time.After(0) }}
+	c := Config{URL: h.http.URL, AppID: testApp, PrivateKey: h.pem,
+		After: func(time.Duration) <-chan time.Time { return time.After(0) }}
 	for _, f := range change {
 		f(&c)
 	}
-	a, err := NewApp(c)
+	a, err := NewClient(c)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -145,7 +146,8 @@ func (h *hub) route(w http.ResponseWriter, r *http.Request) {
 			h.tokens++
 			h.bodies = append(h.bodies, string(body))
 			h.valid = "ghs_" + strconv.Itoa(h.tokens)
-			reply(w, 201, map[string]any{"token": h.valid, "expires_at": time.Now().Add(h.ahead + time.Hour).UTC().Format(time.RFC3339)})
+			reply(w, 201, map[string]any{"token": h.valid, "expires_at": time.Now().Add(h.ahead + time.Hour).UTC().Format(
+				time.RFC3339)})
 			return
 		}
 	} else if r.Header.Get("Authorization") != "token "+h.valid {
@@ -163,9 +165,11 @@ func (h *hub) route(w http.ResponseWriter, r *http.Request) {
 func (h *hub) signed(r *http.Request) bool {
 	claims := &jwt.RegisteredClaims{}
 	parser := jwt.NewParser(jwt.WithoutClaimsValidation())
-	_, err := parser.ParseWithClaims(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), claims, func(*jwt.Token) (any, error) { return &h.key.PublicKey, nil })
+	_, err := parser.ParseWithClaims(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), claims,
+		func(*jwt.Token) (any, error) { return &h.key.PublicKey, nil })
 	now := time.Now().Add(h.ahead)
-	return err == nil && claims.Issuer == strconv.Itoa(testApp) && !claims.IssuedAt.After(now) && claims.ExpiresAt.After(now) && claims.ExpiresAt.Before(now.Add(10*time.Minute))
+	return err == nil && claims.Issuer == strconv.Itoa(testApp) && !claims.IssuedAt.After(now) &&
+		claims.ExpiresAt.After(now) && claims.ExpiresAt.Before(now.Add(10*time.Minute))
 }
 
 func (h *hub) checkRuns(w http.ResponseWriter, r *http.Request, path string) {
@@ -200,8 +204,10 @@ func (h *hub) checkRuns(w http.ResponseWriter, r *http.Request, path string) {
 }
 
 func (run *hubRun) json() map[string]any {
-	return map[string]any{"id": run.ID, "name": run.Name, "head_sha": run.HeadSHA, "external_id": run.ExternalID, "status": run.Status, "conclusion": run.Conclusion,
-		"app": map[string]any{"id": testApp}, "output": map[string]any{"title": run.Title, "summary": run.Summary, "annotations_count": len(run.Annotations)}}
+	return map[string]any{"id": run.ID, "name": run.Name, "head_sha": run.HeadSHA, "external_id": run.ExternalID,
+		"status": run.Status, "conclusion": run.Conclusion,
+		"app": map[string]any{"id": testApp}, "output": map[string]any{"title": run.Title, "summary": run.Summary,
+			"annotations_count": len(run.Annotations)}}
 }
 
 func (h *hub) apply(w http.ResponseWriter, r *http.Request, run *hubRun) bool {
@@ -227,7 +233,8 @@ func (h *hub) apply(w http.ResponseWriter, r *http.Request, run *hubRun) bool {
 			bad = bad || strings.Contains(a.Message, "REFUSE")
 		}
 		if bad {
-			reply(w, 422, map[string]any{"message": "Invalid request.", "errors": []map[string]string{{"field": "output", "code": "invalid"}}})
+			reply(w, 422, map[string]any{"message": "Invalid request.",
+				"errors": []map[string]string{{"field": "output", "code": "invalid"}}})
 			return false
 		}
 		run.Title, run.Summary = o.Title, o.Summary
@@ -252,7 +259,8 @@ func (h *hub) apply(w http.ResponseWriter, r *http.Request, run *hubRun) bool {
 func manyAnnotations(n int) []Annotation {
 	out := make([]Annotation, n)
 	for i := range out {
-		out[i] = Annotation{Path: "a.yaml", StartLine: i + 1, EndLine: i + 1, Level: "failure", Message: fmt.Sprintf("finding %d", i)}
+		out[i] = Annotation{Path: "a.yaml", StartLine: i + 1, EndLine: i + 1, Level: "failure",
+			Message: fmt.Sprintf("finding %d", i)}
 	}
 	return out
 }

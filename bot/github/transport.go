@@ -145,7 +145,8 @@ func (c *conn) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		c.gate.observe(resp, c.skew.value())
 		// net/http turns a redirected write into a GET on 301 and 302; GitHub answers so for a renamed repository.
-		if resp.StatusCode/100 != 3 || resp.StatusCode == http.StatusNotModified || req.Method == http.MethodGet || hop == maxHops {
+		if resp.StatusCode/100 != 3 || resp.StatusCode == http.StatusNotModified || req.Method == http.MethodGet ||
+			hop == maxHops {
 			return resp, nil
 		}
 		target, err := resp.Location()
@@ -161,7 +162,8 @@ func (c *conn) RoundTrip(req *http.Request) (*http.Response, error) {
 // stateWait gives an answer that names a secondary rate limit without saying how long the minute that GitHub
 // asks for then. Otherwise the library would wait for the reset of the primary limit, up to an hour.
 func stateWait(resp *http.Response) error {
-	if resp.StatusCode != http.StatusForbidden || resp.Header.Get("Retry-After") != "" || resp.Header.Get("X-Ratelimit-Remaining") == "0" {
+	if resp.StatusCode != http.StatusForbidden || resp.Header.Get("Retry-After") != "" ||
+		resp.Header.Get("X-Ratelimit-Remaining") == "0" {
 		return nil
 	}
 	data, err := io.ReadAll(resp.Body)
@@ -173,7 +175,8 @@ func stateWait(resp *http.Response) error {
 	var body struct {
 		Documentation string `json:"documentation_url"`
 	}
-	if json.Unmarshal(data, &body) == nil && (strings.HasSuffix(body.Documentation, "secondary-rate-limits") || strings.HasSuffix(body.Documentation, "#abuse-rate-limits")) {
+	if json.Unmarshal(data, &body) == nil && (strings.HasSuffix(body.Documentation, "secondary-rate-limits") ||
+		strings.HasSuffix(body.Documentation, "#abuse-rate-limits")) {
 		resp.Header.Set("Retry-After", strconv.Itoa(int(unknownWait/time.Second)))
 	}
 	return nil
@@ -204,7 +207,7 @@ func (c *conn) authenticated(req *http.Request) (*http.Response, error) {
 	return c.send(t, req)
 }
 
-// unauthorized says whether the App's own credentials were refused when it asked for a token; then the
+// unauthorized reports whether the App's own credentials were refused when it asked for a token; then the
 // clocks may differ.
 func unauthorized(err error) bool {
 	var e *ghinstallation.HTTPError
@@ -249,7 +252,7 @@ func (c *conn) send(t http.RoundTripper, req *http.Request) (*http.Response, err
 	}
 }
 
-// passing says whether what went wrong may pass within a second. Where GitHub says how long it takes, it does not.
+// passing reports whether what went wrong may pass within a second. Where GitHub says how long it takes, it does not.
 func passing(resp *http.Response, err error) bool {
 	if err == nil {
 		_, _, waits := WaitOf(resp, time.Time{})

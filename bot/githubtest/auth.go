@@ -23,7 +23,8 @@ const (
 )
 
 // appPermissions are those of the App until a manifest asks for others.
-var appPermissions = map[string]string{"checks": "write", "contents": "read", "pull_requests": "read", "metadata": "read", "members": "read"}
+var appPermissions = map[string]string{"checks": "write", "contents": "read", "pull_requests": "read",
+	"metadata": "read", "members": "read"}
 
 type installation struct {
 	id        int64
@@ -38,7 +39,7 @@ type token struct {
 	expires      time.Time
 }
 
-// may says whether the token has a permission, "checks:write" say.
+// may reports whether the token has a permission, "checks:write" say.
 func (t *token) may(permission string) bool {
 	name, level, _ := strings.Cut(permission, ":")
 	has := t.permissions[name]
@@ -90,7 +91,8 @@ func (s *Server) checkJWT(tok string) string {
 	now := s.now()
 	switch {
 	case time.Unix(claims.Exp, 0).Before(now):
-		return "'Expiration time' claim ('exp') must be a numeric value representing the future time at which the assertion expires"
+		return "'Expiration time' claim ('exp') must be a numeric value representing the future time at which the " +
+			"assertion expires"
 	case time.Unix(claims.Exp, 0).After(now.Add(maxJWTLife + time.Second)):
 		return "'Expiration time' claim ('exp') is too far in the future"
 	case time.Unix(claims.Iat, 0).After(now.Add(time.Second)):
@@ -142,13 +144,15 @@ func (s *Server) createToken(c *call) {
 		if r := s.repos[strings.ToLower(inst.account+"/"+name)]; r != nil {
 			t.repos = append(t.repos, r.id)
 		} else {
-			c.refuse(http.StatusUnprocessableEntity, "There is at least one repository that does not exist or is not accessible to the parent installation.")
+			c.refuse(http.StatusUnprocessableEntity, "There is at least one repository that does not exist or is not "+
+				"accessible to the parent installation.")
 			return
 		}
 	}
 	for _, id := range in.RepositoryIDs {
 		if r := s.repoByID(id); r == nil || !strings.EqualFold(r.owner, inst.account) {
-			c.refuse(http.StatusUnprocessableEntity, "There is at least one repository that does not exist or is not accessible to the parent installation.")
+			c.refuse(http.StatusUnprocessableEntity, "There is at least one repository that does not exist or is not "+
+				"accessible to the parent installation.")
 			return
 		}
 	}
@@ -156,7 +160,8 @@ func (s *Server) createToken(c *call) {
 	_, _ = rand.Read(secret)
 	name := "ghs_" + hex.EncodeToString(secret)
 	s.tokens[name] = t
-	c.answer(http.StatusCreated, object{"token": name, "expires_at": t.expires.UTC().Format(time.RFC3339), "permissions": t.permissions, "repository_selection": "all"})
+	c.answer(http.StatusCreated, object{"token": name, "expires_at": t.expires.UTC().Format(time.RFC3339),
+		"permissions": t.permissions, "repository_selection": "all"})
 }
 
 // ExpireTokens ends the life of all installation tokens.

@@ -267,7 +267,8 @@ func (s *Server) WaitRun(ctx context.Context, fullName, sha string, met func(Run
 		return false
 	})
 	if err != nil && found.ID != 0 {
-		return found, fmt.Errorf("the check run of %.8s is %s: %w", sha, strings.TrimSpace(found.Status+" "+found.Conclusion), err)
+		return found, fmt.Errorf("the check run of %.8s is %s: %w", sha,
+			strings.TrimSpace(found.Status+" "+found.Conclusion), err)
 	}
 	if err != nil {
 		return found, fmt.Errorf("there is no check run of %.8s: %w", sha, err)

@@ -34,10 +34,12 @@ type Fault struct {
 // (https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api).
 func PrimaryLimit(reset time.Time) Fault {
 	return Fault{Status: http.StatusForbidden, Body: `{"message":"API rate limit exceeded for installation ID 1."}`,
-		Header: http.Header{"X-Ratelimit-Limit": {"5000"}, "X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset": {strconv.FormatInt(reset.Unix(), 10)}}}
+		Header: http.Header{"X-Ratelimit-Limit": {"5000"}, "X-Ratelimit-Remaining": {"0"},
+			"X-Ratelimit-Reset": {strconv.FormatInt(reset.Unix(), 10)}}}
 }
 
-// SecondaryLimit is the answer of GitHub when requests come too fast; after is in the header Retry-After, in whole seconds.
+// SecondaryLimit is the answer of GitHub when requests come too fast; after is in the header Retry-After, in whole
+// seconds.
 func SecondaryLimit(after time.Duration) Fault {
 	return Fault{Status: http.StatusForbidden, Body: `{"message":"You have exceeded a secondary rate limit. Please wait a few minutes before you try again.","documentation_url":"https://docs.github.com/en/rest/overview/rate-limits-for-the-rest-api#about-secondary-rate-limits"}`,
 		Header: http.Header{"Retry-After": {strconv.Itoa(int(after.Seconds()))}, "X-Ratelimit-Remaining": {"4000"}}}

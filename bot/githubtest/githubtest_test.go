@@ -76,7 +76,8 @@ func appClient(t *testing.T, s *Server) *github.Client {
 // open pushes a branch and opens a pull request from it.
 func open(t *testing.T, s *Server) (number int, sha string) {
 	t.Helper()
-	sha, err := s.Push(t.Context(), fleet, Commit{Branch: "change", Files: map[string]string{"a.yaml": "a: 2\nb: 2\n", "n/b.yaml": "c: 3\n"}})
+	sha, err := s.Push(t.Context(), fleet, Commit{Branch: "change",
+		Files: map[string]string{"a.yaml": "a: 2\nb: 2\n", "n/b.yaml": "c: 3\n"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +105,8 @@ func TestReading(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if pr.GetHead().GetSHA() != sha || pr.GetBase().GetSHA() != main || pr.GetUser().GetLogin() != "alice" || pr.GetState() != "open" {
+	if pr.GetHead().GetSHA() != sha || pr.GetBase().GetSHA() != main || pr.GetUser().GetLogin() != "alice" ||
+		pr.GetState() != "open" {
 		t.Errorf("pull request: %v", pr)
 	}
 	if _, err := s.Review(fleet, number, "bob", "APPROVED"); err != nil {
@@ -122,11 +124,13 @@ func TestReading(t *testing.T) {
 	if err != nil || level.GetPermission() != "write" {
 		t.Errorf("permission: %v, %v", level, err)
 	}
-	if m, _, err := c.Teams.GetTeamMembershipBySlug(ctx, "octo-org", "security", "bob"); err != nil || m.GetState() != "active" {
+	if m, _, err := c.Teams.GetTeamMembershipBySlug(ctx, "octo-org", "security", "bob"); err != nil ||
+		m.GetState() != "active" {
 		t.Errorf("membership: %v, %v", m, err)
 	}
 	var e *github.ErrorResponse
-	if _, _, err := c.Teams.GetTeamMembershipBySlug(ctx, "octo-org", "security", "eve"); !errors.As(err, &e) || e.Response.StatusCode != http.StatusNotFound {
+	if _, _, err := c.Teams.GetTeamMembershipBySlug(ctx, "octo-org", "security", "eve"); !errors.As(err, &e) ||
+		e.Response.StatusCode != http.StatusNotFound {
 		t.Errorf("membership of a stranger: %v", err)
 	}
 	if v := s.Violations(); len(v) != 0 {
@@ -150,12 +154,15 @@ func TestCredentials(t *testing.T) {
 		t.Fatal(err)
 	}
 	var e *github.ErrorResponse
-	if _, _, err := c.Apps.ListInstallations(t.Context(), nil); !errors.As(err, &e) || e.Response.StatusCode != http.StatusUnauthorized {
+	if _, _, err := c.Apps.ListInstallations(t.Context(), nil); !errors.As(err, &e) ||
+		e.Response.StatusCode != http.StatusUnauthorized {
 		t.Errorf("a JWT of another key: %v", err)
 	}
 	good, tokens := client(t, s)
-	tokens.InstallationTokenOptions = &github.InstallationTokenOptions{Permissions: &github.InstallationPermissions{Contents: github.String("read")}}
-	if _, _, err := good.PullRequests.List(t.Context(), "octo-org", "fleet", nil); !errors.As(err, &e) || e.Response.StatusCode != http.StatusForbidden {
+	tokens.InstallationTokenOptions = &github.InstallationTokenOptions{
+		Permissions: &github.InstallationPermissions{Contents: github.String("read")}}
+	if _, _, err := good.PullRequests.List(t.Context(), "octo-org", "fleet", nil); !errors.As(err, &e) ||
+		e.Response.StatusCode != http.StatusForbidden {
 		t.Errorf("a token without pull_requests: %v", err)
 	}
 }
@@ -165,14 +172,19 @@ func TestCheckRuns(t *testing.T) {
 	_, sha := open(t, s)
 	c, _ := client(t, s)
 	ctx := t.Context()
-	run, _, err := c.Checks.CreateCheckRun(ctx, "octo-org", "fleet", github.CreateCheckRunOptions{Name: "lint", HeadSHA: sha, Status: github.String("in_progress")})
+	run, _, err := c.Checks.CreateCheckRun(ctx, "octo-org", "fleet",
+		github.CreateCheckRunOptions{Name: "lint", HeadSHA: sha, Status: github.String("in_progress")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	note := &github.CheckRunAnnotation{Path: github.String("a.yaml"), StartLine: github.Int(1), EndLine: github.Int(1), AnnotationLevel: github.String("failure"), Message: github.String("no")}
-	output := &github.CheckRunOutput{Title: github.String("T"), Summary: github.String("S"), Annotations: []*github.CheckRunAnnotation{note}}
+	note := &github.CheckRunAnnotation{Path: github.String("a.yaml"), StartLine: github.Int(1), EndLine: github.Int(1),
+		AnnotationLevel: github.String("failure"), Message: github.String("no")}
+	output := &github.CheckRunOutput{Title: github.String("T"), Summary: github.String("S"),
+		Annotations: []*github.CheckRunAnnotation{note}}
 	for range 2 {
-		_, _, err = c.Checks.UpdateCheckRun(ctx, "octo-org", "fleet", run.GetID(), github.UpdateCheckRunOptions{Name: "lint", Conclusion: github.String("failure"), Status: github.String("completed"), Output: output})
+		_, _, err = c.Checks.UpdateCheckRun(ctx, "octo-org", "fleet", run.GetID(),
+			github.UpdateCheckRunOptions{Name: "lint", Conclusion: github.String("failure"), Status: github.String("completed"),
+				Output: output})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -181,7 +193,8 @@ func TestCheckRuns(t *testing.T) {
 	if err != nil || got.Conclusion != "failure" || len(got.Annotations) != 2 || got.CompletedAt.IsZero() {
 		t.Errorf("run: %+v, %v", got, err)
 	}
-	list, _, err := c.Checks.ListCheckRunsForRef(ctx, "octo-org", "fleet", sha, &github.ListCheckRunsOptions{AppID: github.Int64(s.App().ID)})
+	list, _, err := c.Checks.ListCheckRunsForRef(ctx, "octo-org", "fleet", sha,
+		&github.ListCheckRunsOptions{AppID: github.Int64(s.App().ID)})
 	if err != nil || list.GetTotal() != 1 || list.CheckRuns[0].GetOutput().GetAnnotationsCount() != 2 {
 		t.Errorf("list: %v, %v", list, err)
 	}
@@ -202,19 +215,20 @@ func TestLimits(t *testing.T) {
 		in   *runInput
 		want string // "" means accepted
 	}{
-		"good":               {output("s", good), ""},
-		"summary in bytes":   {output(text), "output.summary has"},
-		"51 annotations":     {output("s", make([]Annotation, 51)...), "51 annotations"},
-		"line 0":             {with(func(a *Annotation) { a.StartLine = 0 }), "lines count from 1"},
-		"end before start":   {with(func(a *Annotation) { a.StartLine = 3 }), "before start_line"},
-		"columns over lines": {with(func(a *Annotation) { a.EndLine, a.StartColumn, a.EndColumn = 2, &one, &two }), "more than one line"},
-		"half of a column":   {with(func(a *Annotation) { a.StartColumn = &one }), "only one"},
-		"no message":         {with(func(a *Annotation) { a.Message = " " }), "message is blank"},
-		"long title":         {with(func(a *Annotation) { a.Title = strings.Repeat("x", 256) }), "title has 256"},
-		"no conclusion":      {&runInput{Status: ptr("completed")}, "needs a conclusion"},
-		"bad conclusion":     {&runInput{Conclusion: ptr("stale")}, "is not one of"},
-		"details_url":        {&runInput{DetailsURL: ptr("ftp://x")}, "details_url"},
-		"long label":         {&runInput{Actions: &[]Action{{strings.Repeat("x", 21), "d", "i"}}}, "actions/0/label"},
+		"good":             {output("s", good), ""},
+		"summary in bytes": {output(text), "output.summary has"},
+		"51 annotations":   {output("s", make([]Annotation, 51)...), "51 annotations"},
+		"line 0":           {with(func(a *Annotation) { a.StartLine = 0 }), "lines count from 1"},
+		"end before start": {with(func(a *Annotation) { a.StartLine = 3 }), "before start_line"},
+		"columns over lines": {with(func(a *Annotation) { a.EndLine, a.StartColumn, a.EndColumn = 2, &one, &two }),
+			"more than one line"},
+		"half of a column": {with(func(a *Annotation) { a.StartColumn = &one }), "only one"},
+		"no message":       {with(func(a *Annotation) { a.Message = " " }), "message is blank"},
+		"long title":       {with(func(a *Annotation) { a.Title = strings.Repeat("x", 256) }), "title has 256"},
+		"no conclusion":    {&runInput{Status: ptr("completed")}, "needs a conclusion"},
+		"bad conclusion":   {&runInput{Conclusion: ptr("stale")}, "is not one of"},
+		"details_url":      {&runInput{DetailsURL: ptr("ftp://x")}, "details_url"},
+		"long label":       {&runInput{Actions: &[]Action{{strings.Repeat("x", 21), "d", "i"}}}, "actions/0/label"},
 	} {
 		got := strings.Join(tc.in.problems(false), "\n")
 		if tc.want == "" && got != "" || !strings.Contains(got, tc.want) {
@@ -247,7 +261,8 @@ func TestGit(t *testing.T) {
 	fetch := func(secret string) error {
 		dir := t.TempDir()
 		url := strings.Replace(s.URL(), "http://", "http://x-access-token:"+secret+"@", 1) + "/" + fleet + ".git"
-		for _, args := range [][]string{{"init", "-q", "--bare", dir}, {"--git-dir=" + dir, "fetch", "-q", url, sha}, {"--git-dir=" + dir, "cat-file", "-e", sha + ":n/b.yaml"}} {
+		for _, args := range [][]string{{"init", "-q", "--bare", dir}, {"--git-dir=" + dir, "fetch", "-q", url, sha},
+			{"--git-dir=" + dir, "cat-file", "-e", sha + ":n/b.yaml"}} {
 			cmd := exec.CommandContext(t.Context(), "git", args...)
 			cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_GLOBAL=/dev/null")
 			if out, err := cmd.CombinedOutput(); err != nil {
@@ -263,7 +278,8 @@ func TestGit(t *testing.T) {
 		t.Error("fetched with a wrong token")
 	}
 	old := sha
-	if sha, err = s.Push(t.Context(), fleet, Commit{Branch: "change", Parent: "main", Files: map[string]string{"a.yaml": "a: 3\n"}}); err != nil {
+	if sha, err = s.Push(t.Context(), fleet, Commit{Branch: "change", Parent: "main",
+		Files: map[string]string{"a.yaml": "a: 3\n"}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Vanish(t.Context(), fleet); err != nil {
@@ -292,7 +308,8 @@ func TestWebhooks(t *testing.T) {
 		if err != nil {
 			t.Errorf("the payload: %v", err)
 		}
-		h := hook{event: r.Header.Get("X-GitHub-Event"), guid: r.Header.Get("X-GitHub-Delivery"), signed: r.Header.Get("X-Hub-Signature-256") == "sha256="+hex.EncodeToString(mac.Sum(nil))}
+		h := hook{event: r.Header.Get("X-GitHub-Event"), guid: r.Header.Get("X-GitHub-Delivery"),
+			signed: r.Header.Get("X-Hub-Signature-256") == "sha256="+hex.EncodeToString(mac.Sum(nil))}
 		if e, ok := event.(interface{ GetAction() string }); ok {
 			h.action = e.GetAction()
 		}
@@ -305,7 +322,8 @@ func TestWebhooks(t *testing.T) {
 	s.TamperHook(HookFault{Event: "pull_request", Action: "synchronize", Do: Duplicate})
 	s.TamperHook(HookFault{Event: "pull_request_review", Do: BadSignature})
 	number, _ := open(t, s)
-	if _, err := s.Push(t.Context(), fleet, Commit{Branch: "change", Files: map[string]string{"a.yaml": "a: 3\n"}}); err != nil {
+	if _, err := s.Push(t.Context(), fleet, Commit{Branch: "change",
+		Files: map[string]string{"a.yaml": "a: 3\n"}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Review(fleet, number, "bob", "APPROVED"); err != nil {
@@ -316,7 +334,8 @@ func TestWebhooks(t *testing.T) {
 	if err := s.WaitHooks(ctx); err != nil {
 		t.Fatal(err)
 	}
-	want := []hook{{"push", "", "", true}, {"push", "", "", true}, {"pull_request", "synchronize", "", true}, {"pull_request", "synchronize", "", true}, {"pull_request_review", "submitted", "", false}}
+	want := []hook{{"push", "", "", true}, {"push", "", "", true}, {"pull_request", "synchronize", "", true},
+		{"pull_request", "synchronize", "", true}, {"pull_request_review", "submitted", "", false}}
 	for i, w := range want {
 		h := <-got
 		h.guid = ""
@@ -350,7 +369,8 @@ func TestFaults(t *testing.T) {
 	_, sha := open(t, s)
 	c, _ := client(t, s)
 	create := func() error {
-		_, _, err := c.Checks.CreateCheckRun(t.Context(), "octo-org", "fleet", github.CreateCheckRunOptions{Name: "lint", HeadSHA: sha})
+		_, _, err := c.Checks.CreateCheckRun(t.Context(), "octo-org", "fleet",
+			github.CreateCheckRunOptions{Name: "lint", HeadSHA: sha})
 		return err
 	}
 	s.Inject(Fault{Method: "POST", Path: "/check-runs", Status: http.StatusBadGateway, Commit: true})

@@ -110,7 +110,8 @@ func (s *Server) SendInstallation(account, action string) error {
 	for _, r := range s.sortedRepos(inst) {
 		repos = append(repos, object{"id": r.id, "name": r.name, "full_name": r.fullName()})
 	}
-	s.enqueue("installation", object{"action": action, "installation": s.installationObject(inst), "repositories": repos, "sender": userObject("olga")})
+	s.enqueue("installation", object{"action": action, "installation": s.installationObject(inst), "repositories": repos,
+		"sender": userObject("olga")})
 	return nil
 }
 
@@ -121,7 +122,8 @@ func (s *Server) enqueue(event string, payload object) {
 		panic(err) // only maps and scalars go in
 	}
 	action, _ := payload["action"].(string)
-	s.line(&delivery{id: s.id(), guid: newGUID(), event: event, action: action, payload: data, at: s.now(), signature: s.sign(data)})
+	s.line(&delivery{id: s.id(), guid: newGUID(), event: event, action: action, payload: data, at: s.now(),
+		signature: s.sign(data)})
 }
 
 // line puts a delivery in the line, with the trouble that was ordered for it; the caller holds the lock.

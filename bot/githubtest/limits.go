@@ -39,20 +39,25 @@ func (in *runInput) problems(create bool) []string {
 	add(create && (in.Name == nil || *in.Name == ""), `"name" wasn't supplied.`)
 	add(create && (in.HeadSHA == nil || !isSHA(*in.HeadSHA)), `"head_sha" wasn't supplied or is no commit id.`)
 	add(!create && in.HeadSHA != nil, `"head_sha" is not a permitted key.`)
-	add(in.Status != nil && !slices.Contains(statuses, *in.Status), "status %q is not one of %v", value(in.Status), statuses)
-	add(in.Conclusion != nil && !slices.Contains(conclusions, *in.Conclusion), "conclusion %q is not one of %v", value(in.Conclusion), conclusions)
+	add(in.Status != nil && !slices.Contains(statuses, *in.Status), "status %q is not one of %v", value(in.Status),
+		statuses)
+	add(in.Conclusion != nil && !slices.Contains(conclusions, *in.Conclusion), "conclusion %q is not one of %v",
+		value(in.Conclusion), conclusions)
 	add(in.Conclusion == nil && value(in.Status) == "completed", "a completed check run needs a conclusion")
-	add(in.Conclusion != nil && in.Status != nil && *in.Status != "completed", "a check run with a conclusion is completed, not %s", value(in.Status))
+	add(in.Conclusion != nil && in.Status != nil && *in.Status != "completed",
+		"a check run with a conclusion is completed, not %s", value(in.Status))
 	if in.DetailsURL != nil {
 		u, err := url.Parse(*in.DetailsURL)
-		add(err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "", "details_url must use http or https scheme")
+		add(err != nil || u.Scheme != "http" && u.Scheme != "https" ||
+			u.Host == "", "details_url must use http or https scheme")
 	}
 	if o := in.Output; o != nil {
 		add(create && (o.Title == nil || *o.Title == ""), `"output.title" wasn't supplied.`)
 		add(o.Summary == nil || *o.Summary == "", `"output.summary" wasn't supplied.`)
 		add(len(value(o.Summary)) > maxText, "output.summary has %d bytes, the limit is %d", len(value(o.Summary)), maxText)
 		add(len(value(o.Text)) > maxText, "output.text has %d bytes, the limit is %d", len(value(o.Text)), maxText)
-		add(len(o.Annotations) > maxAnnotations, "%d annotations, the limit is %d a request", len(o.Annotations), maxAnnotations)
+		add(len(o.Annotations) > maxAnnotations, "%d annotations, the limit is %d a request", len(o.Annotations),
+			maxAnnotations)
 		for i, a := range o.Annotations {
 			for _, p := range a.problems() {
 				add(true, "annotations/%d: %s", i, p)
@@ -65,9 +70,11 @@ func (in *runInput) problems(create bool) []string {
 			for _, part := range []struct {
 				name, text string
 				limit      int
-			}{{"label", a.Label, maxLabel}, {"description", a.Description, maxDescription}, {"identifier", a.Identifier, maxIdentifier}} {
+			}{{"label", a.Label, maxLabel}, {"description", a.Description, maxDescription},
+				{"identifier", a.Identifier, maxIdentifier}} {
 				n := utf8.RuneCountInString(part.text)
-				add(n == 0 || n > part.limit, "actions/%d/%s has %d characters, between 1 and %d are allowed", i, part.name, n, part.limit)
+				add(n == 0 || n > part.limit, "actions/%d/%s has %d characters, between 1 and %d are allowed", i, part.name, n,
+					part.limit)
 			}
 		}
 	}
@@ -82,19 +89,22 @@ func (a *Annotation) problems() []string {
 		}
 	}
 	add(strings.TrimSpace(a.Path) == "", "path is blank")
-	add(strings.HasPrefix(a.Path, "/") || strings.HasPrefix(a.Path, "./"), "path %q is not relative to the repository", a.Path)
+	add(strings.HasPrefix(a.Path, "/") || strings.HasPrefix(a.Path, "./"), "path %q is not relative to the repository",
+		a.Path)
 	add(a.StartLine < 1, "start_line is %d, lines count from 1", a.StartLine)
 	add(a.EndLine < a.StartLine, "end_line %d is before start_line %d", a.EndLine, a.StartLine)
 	add(!slices.Contains(levels, a.Level), "annotation_level %q is not one of %v", a.Level, levels)
 	add(strings.TrimSpace(a.Message) == "", "message is blank")
 	add(len(a.Message) > maxMessage, "message has %d bytes, the limit is %d", len(a.Message), maxMessage)
 	add(len(a.RawDetails) > maxMessage, "raw_details has %d bytes, the limit is %d", len(a.RawDetails), maxMessage)
-	add(utf8.RuneCountInString(a.Title) > maxTitle, "title has %d characters, the limit is %d", utf8.RuneCountInString(a.Title), maxTitle)
+	add(utf8.RuneCountInString(a.Title) > maxTitle, "title has %d characters, the limit is %d",
+		utf8.RuneCountInString(a.Title), maxTitle)
 	if a.StartColumn != nil || a.EndColumn != nil {
 		add(a.StartLine != a.EndLine, "columns are given for more than one line")
 		add(a.StartColumn == nil || a.EndColumn == nil, "only one of start_column and end_column is given")
 		if a.StartColumn != nil && a.EndColumn != nil {
-			add(*a.StartColumn < 1 || *a.EndColumn < *a.StartColumn, "columns %d to %d: they count from 1 and are in order", *a.StartColumn, *a.EndColumn)
+			add(*a.StartColumn < 1 || *a.EndColumn < *a.StartColumn, "columns %d to %d: they count from 1 and are in order",
+				*a.StartColumn, *a.EndColumn)
 		}
 	}
 	return out

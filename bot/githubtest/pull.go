@@ -64,7 +64,8 @@ func (s *Server) OpenPull(ctx context.Context, fullName string, in Pull) (int, e
 		return 0, err
 	}
 	s.mu.Lock()
-	p := &pull{id: s.id(), number: len(r.pulls) + 1, title: in.Title, author: in.Author, open: true, draft: in.Draft, baseRef: in.Base, headRef: in.Head, headSHA: head, created: s.now(), fromFork: in.Fork}
+	p := &pull{id: s.id(), number: len(r.pulls) + 1, title: in.Title, author: in.Author, open: true, draft: in.Draft,
+		baseRef: in.Base, headRef: in.Head, headSHA: head, created: s.now(), fromFork: in.Fork}
 	r.pulls = append(r.pulls, p)
 	s.touch()
 	s.mu.Unlock()
@@ -133,7 +134,8 @@ func (s *Server) EditBase(fullName string, number int, base string) error {
 	before := p.baseRef
 	p.baseRef = base
 	s.mu.Unlock()
-	s.sendPull("edited", r, p, p.author, object{"changes": object{"base": object{"ref": object{"from": before}, "sha": object{"from": ""}}}})
+	s.sendPull("edited", r, p, p.author, object{"changes": object{
+		"base": object{"ref": object{"from": before}, "sha": object{"from": ""}}}})
 	return nil
 }
 
@@ -222,7 +224,8 @@ func (s *Server) RequestAction(fullName string, runID int64, identifier string) 
 		s.mu.Unlock()
 		return fmt.Errorf("%s has no check run %d", fullName, runID)
 	}
-	payload := object{"action": "requested_action", "check_run": s.runObject(r, run), "requested_action": object{"identifier": identifier}}
+	payload := object{"action": "requested_action", "check_run": s.runObject(r, run),
+		"requested_action": object{"identifier": identifier}}
 	s.mu.Unlock()
 	s.send("check_run", r, "alice", payload)
 	return nil

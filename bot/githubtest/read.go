@@ -129,7 +129,8 @@ func (s *Server) commitObject(ctx context.Context, r *repository, sha string) (o
 	}
 	person := func(login string) object { return object{"name": login, "email": login + "@users.noreply.github.com"} }
 	return object{"sha": sha, "author": userObject(f[0]), "committer": userObject(f[1]), "parents": parents,
-		"commit": object{"author": person(f[0]), "committer": person(f[1]), "message": f[4], "tree": object{"sha": f[2]}}}, nil
+			"commit": object{"author": person(f[0]), "committer": person(f[1]), "message": f[4], "tree": object{"sha": f[2]}}},
+		nil
 }
 
 func (s *Server) listCommits(c *call) {
@@ -139,7 +140,8 @@ func (s *Server) listCommits(c *call) {
 	if p == nil {
 		return
 	}
-	list, err := s.run(c.r.Context(), c.repo, "", nil, "rev-list", "--reverse", "--max-count=250", "refs/heads/"+p.baseRef+".."+p.headSHA)
+	list, err := s.run(c.r.Context(), c.repo, "", nil, "rev-list", "--reverse", "--max-count=250",
+		"refs/heads/"+p.baseRef+".."+p.headSHA)
 	if err != nil {
 		notFound(c)
 		return
@@ -189,7 +191,8 @@ func (s *Server) getBranch(c *call) {
 
 func (s *Server) getRef(c *call) {
 	if sha := s.tip(c.repo, c.r.PathValue("branch")); sha != "" {
-		c.answer(http.StatusOK, object{"ref": "refs/heads/" + c.r.PathValue("branch"), "object": object{"type": "commit", "sha": sha}})
+		c.answer(http.StatusOK, object{"ref": "refs/heads/" + c.r.PathValue("branch"),
+			"object": object{"type": "commit", "sha": sha}})
 		return
 	}
 	notFound(c)
@@ -202,7 +205,8 @@ func (s *Server) compare(c *call) {
 		notFound(c)
 		return
 	}
-	c.answer(http.StatusOK, object{"status": "diverged", "merge_base_commit": object{"sha": sha}, "base_commit": object{"sha": base}})
+	c.answer(http.StatusOK, object{"status": "diverged", "merge_base_commit": object{"sha": sha},
+		"base_commit": object{"sha": base}})
 }
 
 func (s *Server) getPermission(c *call) {
@@ -248,7 +252,8 @@ func deliveryObject(d *delivery) object {
 	if d.status < 200 || d.status > 299 {
 		status = http.StatusText(d.status)
 	}
-	return object{"id": d.id, "guid": d.guid, "delivered_at": d.at.UTC().Format(time.RFC3339Nano), "redelivery": d.redelivery, "duration": 0.01, "status": status, "status_code": d.status,
+	return object{"id": d.id, "guid": d.guid, "delivered_at": d.at.UTC().Format(time.RFC3339Nano),
+		"redelivery": d.redelivery, "duration": 0.01, "status": status, "status_code": d.status,
 		"event": d.event, "action": d.action, "installation_id": nil, "repository_id": nil}
 }
 
@@ -300,7 +305,8 @@ func (s *Server) redeliver(c *call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if d := s.deliveryOf(c); d != nil {
-		s.line(&delivery{id: s.id(), guid: d.guid, event: d.event, action: d.action, payload: d.payload, at: s.now(), signature: s.sign(d.payload), redelivery: true})
+		s.line(&delivery{id: s.id(), guid: d.guid, event: d.event, action: d.action, payload: d.payload, at: s.now(),
+			signature: s.sign(d.payload), redelivery: true})
 		c.answer(http.StatusAccepted, object{})
 	}
 }

@@ -16,7 +16,8 @@ import (
 const codeLife = time.Hour
 
 // manifestKeys are the parameters of a manifest.
-var manifestKeys = []string{"name", "url", "hook_attributes", "redirect_url", "callback_urls", "setup_url", "description", "public",
+var manifestKeys = []string{"name", "url", "hook_attributes", "redirect_url", "callback_urls", "setup_url",
+	"description", "public",
 	"default_events", "default_permissions", "request_oauth_on_install", "setup_on_update"}
 
 // registerApp takes the form with an App's manifest and sends the browser back at once; GitHub shows a page before.
@@ -86,7 +87,8 @@ func (s *Server) convert(c *call) {
 		return
 	}
 	out := s.appObject()
-	maps.Copy(out, object{"html_url": s.http.URL + "/github-apps/" + s.app.Slug, "client_id": "Iv1." + s.app.Slug, "client_secret": "client secret of the tests",
+	maps.Copy(out, object{"html_url": s.http.URL + "/github-apps/" + s.app.Slug, "client_id": "Iv1." + s.app.Slug,
+		"client_secret":  "client secret of the tests",
 		"webhook_secret": s.app.Secret, "pem": string(s.app.PrivateKey)})
 	c.answer(http.StatusCreated, out)
 }

@@ -13,7 +13,8 @@ import (
 func browser(t *testing.T, s *Server, manifest string) (status int, code string) {
 	t.Helper()
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	res, err := client.PostForm(s.URL()+"/organizations/octo-org/settings/apps/new?state=a%26b", url.Values{"manifest": {manifest}})
+	res, err := client.PostForm(s.URL()+"/organizations/octo-org/settings/apps/new?state=a%26b",
+		url.Values{"manifest": {manifest}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +45,8 @@ func TestManifest(t *testing.T) {
 		before := len(s.Violations())
 		browser(t, s, c.manifest)
 		found := s.Violations()[before:]
-		if c.severity == "" && len(found) > 0 || c.severity != "" && !slices.ContainsFunc(found, func(v Violation) bool { return v.Severity == c.severity }) {
+		if c.severity == "" && len(found) > 0 || c.severity != "" &&
+			!slices.ContainsFunc(found, func(v Violation) bool { return v.Severity == c.severity }) {
 			t.Errorf("%s: %v", c.manifest, found)
 		}
 	}

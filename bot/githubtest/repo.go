@@ -53,7 +53,8 @@ func findGit() (string, error) {
 
 // gitEnv keeps the settings of the person who runs the tests out of the repositories.
 func (s *Server) gitEnv(more ...string) []string {
-	return append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "LC_ALL=C", "GIT_TERMINAL_PROMPT=0"}, more...)
+	return append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "GIT_CONFIG_NOSYSTEM=1",
+		"GIT_CONFIG_GLOBAL=/dev/null", "LC_ALL=C", "GIT_TERMINAL_PROMPT=0"}, more...)
 }
 
 // run runs git in a repository and answers its output without the last line end.
@@ -132,7 +133,8 @@ func (s *Server) commitTree(ctx context.Context, r *repository, tree, parent, lo
 	date := strconv.FormatInt(s.now().Unix(), 10) + " +0000"
 	return s.run(ctx, r, "", []string{
 		"GIT_AUTHOR_NAME=" + login, "GIT_AUTHOR_EMAIL=" + login + "@users.noreply.github.com", "GIT_AUTHOR_DATE=" + date,
-		"GIT_COMMITTER_NAME=" + login, "GIT_COMMITTER_EMAIL=" + login + "@users.noreply.github.com", "GIT_COMMITTER_DATE=" + date,
+		"GIT_COMMITTER_NAME=" + login, "GIT_COMMITTER_EMAIL=" + login + "@users.noreply.github.com", "GIT_COMMITTER_DATE=" +
+			date,
 	}, append(args, tree)...)
 }
 
@@ -248,8 +250,10 @@ func (s *Server) move(ctx context.Context, r *repository, c Commit, before, afte
 	if before == "" {
 		before = zero
 	}
-	s.send("push", r, sender, object{"ref": "refs/heads/" + branch, "before": before, "after": after, "created": before == zero, "deleted": false, "forced": false, "commits": []any{},
-		"head_commit": object{"id": after, "author": object{"username": c.Author}, "committer": object{"username": c.Author}}})
+	s.send("push", r, sender, object{"ref": "refs/heads/" + branch, "before": before, "after": after,
+		"created": before == zero, "deleted": false, "forced": false, "commits": []any{},
+		"head_commit": object{"id": after, "author": object{"username": c.Author},
+			"committer": object{"username": c.Author}}})
 	for _, p := range moved {
 		s.sendPull("synchronize", r, p, sender, object{"before": before, "after": after})
 	}

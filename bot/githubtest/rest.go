@@ -31,7 +31,8 @@ type call struct {
 func (c *call) answer(status int, out any) { c.status, c.out = status, out }
 
 func (c *call) refuse(status int, format string, args ...any) {
-	c.answer(status, object{"message": fmt.Sprintf(format, args...), "documentation_url": "https://docs.github.com/rest", "status": strconv.Itoa(status)})
+	c.answer(status, object{"message": fmt.Sprintf(format, args...), "documentation_url": "https://docs.github.com/rest",
+		"status": strconv.Itoa(status)})
 }
 
 // page answers the part of a list that was asked for, with the header Link
@@ -48,7 +49,8 @@ func page[T any](c *call, list []T) []T {
 	from, to := min((number-1)*size, len(list)), min(number*size, len(list))
 	if to < len(list) {
 		query.Set("page", strconv.Itoa(number+1))
-		c.header.Set("Link", fmt.Sprintf(`<http://%s%s?%s>; rel="next"`, c.r.Host, c.r.RequestURI[:len(c.r.RequestURI)-len(c.r.URL.RawQuery)-questionMark(c.r)], query.Encode()))
+		c.header.Set("Link", fmt.Sprintf(`<http://%s%s?%s>; rel="next"`, c.r.Host,
+			c.r.RequestURI[:len(c.r.RequestURI)-len(c.r.URL.RawQuery)-questionMark(c.r)], query.Encode()))
 	}
 	return append([]T{}, list[from:to]...) // never null in JSON
 }
@@ -71,23 +73,26 @@ type route struct {
 // handler serves the API below /api/v3 and at the top, and git.
 func (s *Server) handler() http.Handler {
 	routes := map[string]route{
-		"GET /app":                                                   {jwt: true, serve: s.getApp},
-		"GET /app/installations":                                     {jwt: true, serve: s.listInstallations},
-		"GET /app/installations/{id}":                                {jwt: true, serve: s.getInstallation},
-		"POST /app/installations/{id}/access_tokens":                 {jwt: true, serve: s.createToken},
-		"GET /app/hook/deliveries":                                   {jwt: true, serve: s.listDeliveries},
-		"GET /app/hook/deliveries/{id}":                              {jwt: true, serve: s.getDelivery},
-		"POST /app/hook/deliveries/{id}/attempts":                    {jwt: true, serve: s.redeliver},
-		"GET /repos/{owner}/{repo}/installation":                     {jwt: true, serve: s.getRepoInstallation},
-		"POST /app-manifests/{code}/conversions":                     {open: true, serve: s.convert},
-		"GET /installation/repositories":                             {permission: "metadata:read", serve: s.listRepos},
-		"GET /repos/{owner}/{repo}":                                  {permission: "metadata:read", serve: s.getRepo},
-		"GET /repositories/{id}":                                     {permission: "metadata:read", serve: s.getRepo},
-		"GET /repos/{owner}/{repo}/pulls":                            {permission: "pull_requests:read", serve: s.listPulls},
-		"GET /repos/{owner}/{repo}/pulls/{number}":                   {permission: "pull_requests:read", serve: s.getPull},
-		"GET /repos/{owner}/{repo}/pulls/{number}/reviews":           {permission: "pull_requests:read", serve: s.listReviews},
-		"GET /repos/{owner}/{repo}/pulls/{number}/commits":           {permission: "pull_requests:read", serve: s.listCommits},
-		"GET /repos/{owner}/{repo}/commits/{sha}/pulls":              {permission: "pull_requests:read", serve: s.commitPulls},
+		"GET /app":                                   {jwt: true, serve: s.getApp},
+		"GET /app/installations":                     {jwt: true, serve: s.listInstallations},
+		"GET /app/installations/{id}":                {jwt: true, serve: s.getInstallation},
+		"POST /app/installations/{id}/access_tokens": {jwt: true, serve: s.createToken},
+		"GET /app/hook/deliveries":                   {jwt: true, serve: s.listDeliveries},
+		"GET /app/hook/deliveries/{id}":              {jwt: true, serve: s.getDelivery},
+		"POST /app/hook/deliveries/{id}/attempts":    {jwt: true, serve: s.redeliver},
+		"GET /repos/{owner}/{repo}/installation":     {jwt: true, serve: s.getRepoInstallation},
+		"POST /app-manifests/{code}/conversions":     {open: true, serve: s.convert},
+		"GET /installation/repositories":             {permission: "metadata:read", serve: s.listRepos},
+		"GET /repos/{owner}/{repo}":                  {permission: "metadata:read", serve: s.getRepo},
+		"GET /repositories/{id}":                     {permission: "metadata:read", serve: s.getRepo},
+		"GET /repos/{owner}/{repo}/pulls":            {permission: "pull_requests:read", serve: s.listPulls},
+		"GET /repos/{owner}/{repo}/pulls/{number}":   {permission: "pull_requests:read", serve: s.getPull},
+		"GET /repos/{owner}/{repo}/pulls/{number}/reviews": {permission: "pull_requests:read",
+			serve: s.listReviews},
+		"GET /repos/{owner}/{repo}/pulls/{number}/commits": {permission: "pull_requests:read",
+			serve: s.listCommits},
+		"GET /repos/{owner}/{repo}/commits/{sha}/pulls": {permission: "pull_requests:read",
+			serve: s.commitPulls},
 		"GET /repos/{owner}/{repo}/branches/{branch}":                {permission: "contents:read", serve: s.getBranch},
 		"GET /repos/{owner}/{repo}/git/ref/heads/{branch}":           {permission: "contents:read", serve: s.getRef},
 		"GET /repos/{owner}/{repo}/compare/{basehead}":               {permission: "contents:read", serve: s.compare},
@@ -158,7 +163,8 @@ func (s *Server) endpoint(rt route) http.Handler {
 		c.body = body
 		if r.UserAgent() == "" {
 			s.violate("error", r, "the header User-Agent is missing")
-			c.refuse(http.StatusForbidden, "Request forbidden by administrative rules. Please make sure your request has a User-Agent header")
+			c.refuse(http.StatusForbidden, "Request forbidden by administrative rules. Please make sure your request has a "+
+				"User-Agent header")
 			return
 		}
 		_, tok := bearer(r)

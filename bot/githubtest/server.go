@@ -75,9 +75,11 @@ type Server struct {
 // New starts a Server. Close ends it and removes its files.
 func New(c Config) (*Server, error) {
 	s := &Server{
-		now: c.Now, closed: make(chan struct{}), hooks: make(chan *delivery, 4096), changed: make(chan struct{}), lastID: 1000, hookURL: c.HookURL,
+		now: c.Now, closed: make(chan struct{}), hooks: make(chan *delivery, 4096), changed: make(chan struct{}),
+		lastID: 1000, hookURL: c.HookURL,
 		permissions: appPermissions, used: map[string]string{}, codes: map[string]time.Time{},
-		installations: map[string]*installation{}, tokens: map[string]*token{}, repos: map[string]*repository{}, teams: map[string]map[string]bool{},
+		installations: map[string]*installation{}, tokens: map[string]*token{}, repos: map[string]*repository{},
+		teams: map[string]map[string]bool{},
 	}
 	if s.now == nil {
 		s.now = time.Now

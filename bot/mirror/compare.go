@@ -15,7 +15,8 @@ func (m *Mirrors) Changed(ctx context.Context, gitDir, old, now string) ([]strin
 	if err := m.have(ctx, gitDir, old, now); err != nil {
 		return nil, err
 	}
-	out, err := m.git.run(ctx, call{dir: gitDir, args: []string{"diff-tree", "-r", "-z", "--no-renames", "--name-only", old, now}, max: maxNames})
+	out, err := m.git.run(ctx, call{dir: gitDir, args: []string{"diff-tree", "-r", "-z", "--no-renames", "--name-only",
+		old, now}, max: maxNames})
 	if err != nil {
 		return nil, err
 	}
@@ -27,7 +28,8 @@ func (m *Mirrors) Commits(ctx context.Context, gitDir, old, now string) ([]strin
 	if err := m.have(ctx, gitDir, old, now); err != nil {
 		return nil, err
 	}
-	out, err := m.git.run(ctx, call{dir: gitDir, args: []string{"rev-list", "--max-count=1000000", now, "^" + old}, max: maxNames})
+	out, err := m.git.run(ctx, call{dir: gitDir, args: []string{"rev-list", "--max-count=1000000", now, "^" + old},
+		max: maxNames})
 	if err != nil {
 		return nil, err
 	}

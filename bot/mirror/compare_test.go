@@ -17,7 +17,8 @@ func TestCompare(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := m.Changed(t.Context(), state.GitDir, old, tip); err != nil || !slices.Equal(got, []string{"*.yaml", "b c.yaml"}) {
+	if got, err := m.Changed(t.Context(), state.GitDir, old, tip); err != nil ||
+		!slices.Equal(got, []string{"*.yaml", "b c.yaml"}) {
 		t.Errorf("Changed: %q, %v", got, err)
 	}
 	if got, err := m.Changed(t.Context(), state.GitDir, tip, tip); err != nil || len(got) != 0 {
@@ -35,7 +36,8 @@ func TestCompare(t *testing.T) {
 		{old, []string{"b c.yaml"}, false}, // it does not exist there
 		{tip, []string{"*.yaml"}, false},   // a name and no pattern
 	} {
-		if got, err := m.Holds(t.Context(), state.GitDir, c.commit, c.paths, []string{"kyverno.io/", "X"}); err != nil || got != c.want {
+		if got, err := m.Holds(t.Context(), state.GitDir, c.commit, c.paths, []string{"kyverno.io/", "X"}); err != nil ||
+			got != c.want {
 			t.Errorf("Holds %q at %.7s: %v, %v", c.paths, c.commit, got, err)
 		}
 	}

@@ -22,7 +22,8 @@ func (e *NoBranch) Error() string { return "branch " + e.Name + " does not exist
 type NoMergeBase struct{ Base, Head string }
 
 func (e *NoMergeBase) Error() string {
-	return fmt.Sprintf("the head %.12s and the base branch (%.12s) have no commit in common, so there is nothing to compare with", e.Head, e.Base)
+	return fmt.Sprintf("the head %.12s and the base branch (%.12s) have no commit in common, so there is nothing to "+
+		"compare with", e.Head, e.Base)
 }
 
 // TooLarge means that the repository exceeds the size that a mirror may have.

@@ -43,7 +43,8 @@ func (s *session) prepare(ctx context.Context) error {
 		if err := os.RemoveAll(fresh); err != nil {
 			return fmt.Errorf("a mirror of %s: %w", s.repo, pathless(err))
 		}
-		if _, err := s.m.git.run(ctx, call{args: []string{"init", "--quiet", "--bare", "--template=", fresh}, hide: []string{fresh}}); err != nil {
+		if _, err := s.m.git.run(ctx, call{args: []string{"init", "--quiet", "--bare", "--template=", fresh},
+			hide: []string{fresh}}); err != nil {
 			return err
 		}
 		if err := os.Rename(fresh, s.dir); err != nil {
@@ -117,7 +118,8 @@ func (s *session) commits(ctx context.Context) (tip string, err error) {
 		}
 		return s.want.BaseSHA, nil
 	}
-	out, err := s.m.git.run(ctx, call{dir: s.dir, args: []string{"rev-parse", "--verify", "--quiet", "--end-of-options", baseRef + "^{commit}"}})
+	out, err := s.m.git.run(ctx, call{dir: s.dir, args: []string{"rev-parse", "--verify", "--quiet", "--end-of-options",
+		baseRef + "^{commit}"}})
 	return strings.TrimSpace(string(out)), err
 }
 
@@ -196,7 +198,8 @@ func (s *session) exact(ctx context.Context, sha string) error {
 		return err
 	}
 	// The server answers and the address is right (online has found out): can it be read otherwise?
-	if _, listErr := s.m.git.run(ctx, s.network([]string{"ls-remote", "--quiet", "--end-of-options", s.address, "HEAD"})); listErr != nil {
+	if _, listErr := s.m.git.run(ctx, s.network([]string{"ls-remote", "--quiet", "--end-of-options", s.address,
+		"HEAD"})); listErr != nil {
 		return listErr
 	}
 	if missing, checkErr := s.missing(ctx, sha); checkErr != nil || len(missing) == 0 {
@@ -218,7 +221,7 @@ func (s *session) exact(ctx context.Context, sha string) error {
 // a broken connection, which git reports alike.
 const servedTries = 2
 
-// served says whether the server gives out a commit at all. It fetches nothing but that one object, into a
+// served reports whether the server gives out a commit at all. It fetches nothing but that one object, into a
 // repository that is thrown away.
 func (s *session) served(ctx context.Context, sha string) (bool, error) {
 	scratch := s.dir + ".probe"
@@ -226,10 +229,12 @@ func (s *session) served(ctx context.Context, sha string) (bool, error) {
 	if err := os.RemoveAll(scratch); err != nil {
 		return false, fmt.Errorf("a mirror of %s: %w", s.repo, pathless(err))
 	}
-	if _, err := s.m.git.run(ctx, call{args: []string{"init", "--quiet", "--bare", "--template=", scratch}, hide: []string{scratch}}); err != nil {
+	if _, err := s.m.git.run(ctx, call{args: []string{"init", "--quiet", "--bare", "--template=", scratch},
+		hide: []string{scratch}}); err != nil {
 		return false, err
 	}
-	c := s.network([]string{"fetch", "--quiet", "--no-tags", "--depth=1", "--filter=tree:0", "--end-of-options", s.address, sha})
+	c := s.network([]string{"fetch", "--quiet", "--no-tags", "--depth=1", "--filter=tree:0", "--end-of-options",
+		s.address, sha})
 	c.dir = scratch
 	_, err := s.m.git.run(ctx, c)
 	var failed *Failed
@@ -280,12 +285,12 @@ func (s *session) connect(ctx context.Context) error {
 	if s.address != "" {
 		return nil
 	}
-	address := s.m.door.CloneURL(s.repo)
+	address := s.m.client.CloneURL(s.repo)
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.User != nil || (u.Scheme != "http" && u.Scheme != "https") {
 		return fmt.Errorf("the address of %s is not an http or https URL without credentials", s.repo)
 	}
-	token, err := s.m.door.GitToken(ctx, s.repo)
+	token, err := s.m.client.GitToken(ctx, s.repo)
 	if err != nil {
 		return err
 	}
@@ -297,9 +302,11 @@ func (s *session) connect(ctx context.Context) error {
 }
 
 func (s *session) download(ctx context.Context, specs []string) error {
-	args := append([]string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules",
+	args := append([]string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance",
+		"--no-recurse-submodules",
 		"--force", "--end-of-options", s.address}, specs...)
-	ctx, cancel := context.WithTimeoutCause(ctx, s.m.timeout, fmt.Errorf("fetching %s took longer than %s", s.repo, s.m.timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, s.m.timeout,
+		fmt.Errorf("fetching %s took longer than %s", s.repo, s.m.timeout))
 	defer cancel()
 	c := s.network(args)
 	c.watch = s.withinSize
@@ -315,10 +322,11 @@ func (s *session) network(args []string) call {
 	if err != nil { // connect has parsed it
 		u = &url.URL{}
 	}
-	return call{dir: s.dir, args: args, origin: u.Scheme + "://" + u.Host, token: s.token, hide: []string{s.address, u.Scheme + "://" + u.Host}}
+	return call{dir: s.dir, args: args, origin: u.Scheme + "://" + u.Host, token: s.token,
+		hide: []string{s.address, u.Scheme + "://" + u.Host}}
 }
 
-// withinSize says whether the mirror is within the limit, unfinished packs included.
+// withinSize reports whether the mirror is within the limit, unfinished packs included.
 func (s *session) withinSize() error {
 	var size int64
 	err := filepath.WalkDir(filepath.Join(s.dir, "objects"), func(_ string, d fs.DirEntry, err error) error {
@@ -362,9 +370,11 @@ func (s *session) probe(ctx context.Context) (moved bool, err error) {
 	switch code := resp.StatusCode; {
 	case code == http.StatusOK:
 		return false, nil
-	case code == http.StatusUnauthorized || code == http.StatusForbidden || code == http.StatusNotFound || code == http.StatusGone || code == http.StatusUnavailableForLegalReasons:
+	case code == http.StatusUnauthorized || code == http.StatusForbidden || code == http.StatusNotFound ||
+		code == http.StatusGone || code == http.StatusUnavailableForLegalReasons:
 		return false, &Denied{Repo: s.repo.String(), Status: code}
-	case code == http.StatusMovedPermanently || code == http.StatusFound || code == http.StatusTemporaryRedirect || code == http.StatusPermanentRedirect:
+	case code == http.StatusMovedPermanently || code == http.StatusFound || code == http.StatusTemporaryRedirect ||
+		code == http.StatusPermanentRedirect:
 		to, err := resp.Location()
 		if err != nil || to.Host != req.URL.Host || to.Scheme != req.URL.Scheme || !strings.HasSuffix(to.Path, "/info/refs") {
 			return false, fmt.Errorf("%s was redirected to another server, which is not followed", s.repo)

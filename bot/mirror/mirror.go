@@ -24,8 +24,8 @@ import (
 	"github.com/lintel-bot/lintel/bot/github"
 )
 
-// Source says where a repository is and how to get in.
-type Source interface {
+// Client says where a repository is and how to get in; *github.Client does.
+type Client interface {
 	CloneURL(repo github.Repo) string                               // http or https, without credentials
 	GitToken(ctx context.Context, repo github.Repo) (string, error) // may read the contents of this repository
 }
@@ -34,7 +34,7 @@ type Source interface {
 type Config struct {
 	Dir      string            // where the mirrors are kept; made if absent, for this user only
 	Git      string            // absolute path of git; looked up on PATH if empty
-	Door     Source            // required
+	Client   Client            // required
 	MaxBytes int64             // size of one mirror on disk at which a fetch is stopped; 0: 4 GiB
 	Timeout  time.Duration     // of one git process that uses the network; 0: 10 minutes
 	HTTP     http.RoundTripper // for finding out why a fetch failed; nil: http.DefaultTransport
@@ -43,7 +43,7 @@ type Config struct {
 // Mirrors are the mirrors in one folder. They are safe for concurrent use, also by several processes.
 type Mirrors struct {
 	dir      string
-	door     Source
+	client   Client
 	git      runner
 	maxBytes int64
 	timeout  time.Duration
@@ -55,8 +55,8 @@ type Mirrors struct {
 
 // New prepares the folder. Its errors name what is wrong with the configuration.
 func New(c Config) (*Mirrors, error) {
-	if c.Door == nil {
-		return nil, errors.New("mirrors need a source")
+	if c.Client == nil {
+		return nil, errors.New("mirrors need a client")
 	}
 	if c.Dir == "" {
 		return nil, errors.New("mirrors need a folder")
@@ -77,7 +77,7 @@ func New(c Config) (*Mirrors, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("the folder for mirrors: %w", err)
 	}
-	m := &Mirrors{dir: dir, door: c.Door, git: runner{path: git, home: dir}, maxBytes: cmp.Or(c.MaxBytes, 4<<30),
+	m := &Mirrors{dir: dir, client: c.Client, git: runner{path: git, home: dir}, maxBytes: cmp.Or(c.MaxBytes, 4<<30),
 		timeout: cmp.Or(c.Timeout, 10*time.Minute), http: c.HTTP, locks: map[int64]chan struct{}{}}
 	if m.http == nil {
 		m.http = http.DefaultTransport
@@ -122,8 +122,10 @@ func (w Want) validate() error {
 // safeBranch keeps names out that would mean something else in a refspec; the rules are those of
 // git-check-ref-format(1).
 func safeBranch(name string) bool {
-	if name == "" || len(name) > 1024 || strings.HasPrefix(name, "-") || strings.HasPrefix(name, "/") || strings.HasSuffix(name, "/") ||
-		strings.HasSuffix(name, ".") || strings.Contains(name, "..") || strings.Contains(name, "//") || strings.Contains(name, "@{") {
+	if name == "" || len(name) > 1024 || strings.HasPrefix(name, "-") || strings.HasPrefix(name, "/") ||
+		strings.HasSuffix(name, "/") ||
+		strings.HasSuffix(name, ".") || strings.Contains(name, "..") || strings.Contains(name, "//") ||
+		strings.Contains(name, "@{") {
 		return false
 	}
 	for _, r := range name {
@@ -147,7 +149,7 @@ func (m *Mirrors) gitDir(repo github.Repo) string {
 // both are there already, it does not use the network. A mirror that turns out to be corrupted is removed
 // and cloned again, once.
 //
-// Its errors are *Vanished, *NoMergeBase, *TooLarge, *Denied, *github.RetryLater, those of the Source, or others that
+// Its errors are *Vanished, *NoMergeBase, *TooLarge, *Denied, *github.RetryLater, those of the Client, or others that
 // a later try may cure.
 func (m *Mirrors) Fetch(ctx context.Context, repo github.Repo, want Want) (State, error) {
 	if repo.ID <= 0 {
@@ -171,7 +173,7 @@ func (m *Mirrors) Fetch(ctx context.Context, repo github.Repo, want Want) (State
 	return m.fetch(ctx, repo, want)
 }
 
-// corrupted says whether the mirror itself is the reason of an error that is none of the expected ones.
+// corrupted reports whether the mirror itself is the reason of an error that is none of the expected ones.
 func (m *Mirrors) corrupted(ctx context.Context, repo github.Repo, err error) bool {
 	var failed *Failed
 	if !errors.As(err, &failed) {
@@ -180,7 +182,8 @@ func (m *Mirrors) corrupted(ctx context.Context, repo github.Repo, err error) bo
 	if _, err := os.Stat(m.gitDir(repo)); err != nil {
 		return false
 	}
-	_, err = m.git.run(ctx, call{dir: m.gitDir(repo), args: []string{"fsck", "--connectivity-only", "--no-dangling", "--no-progress"}})
+	_, err = m.git.run(ctx, call{dir: m.gitDir(repo), args: []string{"fsck", "--connectivity-only", "--no-dangling",
+		"--no-progress"}})
 	return err != nil && ctx.Err() == nil
 }
 

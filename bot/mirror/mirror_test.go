@@ -43,7 +43,8 @@ func TestFetch(t *testing.T) {
 	if s.count() != before {
 		t.Error("a fetch of what is there used the network")
 	}
-	if content, id, err := m.Blob(t.Context(), got.GitDir, head, "b"); err != nil || string(content) != "2" || len(id) != 40 {
+	if content, id, err := m.Blob(t.Context(), got.GitDir, head, "b"); err != nil || string(content) != "2" ||
+		len(id) != 40 {
 		t.Errorf("Blob: %q, %q, %v", content, id, err)
 	}
 	if _, err := os.Stat(filepath.Join(got.GitDir, "index")); err == nil {
@@ -117,7 +118,8 @@ func TestFetchTypedErrors(t *testing.T) {
 
 	t.Run("vanished", func(t *testing.T) {
 		var e *Vanished
-		if _, err := s.mirrors().Fetch(t.Context(), testRepo, wantOf(base, nowhere)); !errors.As(err, &e) || e.SHA != nowhere {
+		if _, err := s.mirrors().Fetch(t.Context(), testRepo, wantOf(base, nowhere)); !errors.As(err, &e) ||
+			e.SHA != nowhere {
 			t.Errorf("want *Vanished, got %v", err)
 		}
 		// The base that GitHub named was pushed over: the present tip counts.
@@ -285,7 +287,8 @@ func TestTokenStaysInEnvironment(t *testing.T) {
 	head := s.commit("feat", pullRef, "b", "2")
 	log := filepath.Join(t.TempDir(), "log")
 	wrapper := filepath.Join(t.TempDir(), "git")
-	script := "#!/bin/sh\nPATH=/usr/local/bin:/usr/bin:/bin\nprintf '%s\\n' \"$*\" >>" + log + ".argv\nenv >>" + log + ".env\nexec git \"$@\"\n"
+	script := "#!/bin/sh\nPATH=/usr/local/bin:/usr/bin:/bin\nprintf '%s\\n' \"$*\" >>" + log + ".argv\nenv >>" + log +
+		".env\nexec git \"$@\"\n"
 	if err := os.WriteFile(wrapper, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -350,7 +353,8 @@ func TestCorruptedMirror(t *testing.T) {
 		"HEAD broken": func(dir string) error { return os.WriteFile(filepath.Join(dir, "HEAD"), []byte("junk"), 0o644) },
 		"HEAD lost":   func(dir string) error { return os.Remove(filepath.Join(dir, "HEAD")) },
 		"stale locks": func(dir string) error {
-			return errors.Join(os.WriteFile(filepath.Join(dir, "packed-refs.lock"), nil, 0o644), os.WriteFile(filepath.Join(dir, "refs", "lintel", "pull", "7.lock"), nil, 0o644))
+			return errors.Join(os.WriteFile(filepath.Join(dir, "packed-refs.lock"), nil, 0o644),
+				os.WriteFile(filepath.Join(dir, "refs", "lintel", "pull", "7.lock"), nil, 0o644))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -433,7 +437,8 @@ func TestBlobID(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]bool{"a": true, "dir/with space*.yaml": true, "dir/with*": false, "dir": false, "dir/": false, "link": false, "": false, "../a": false, ":(top)a": false, "no": false} {
+	for path, want := range map[string]bool{"a": true, "dir/with space*.yaml": true, "dir/with*": false, "dir": false,
+		"dir/": false, "link": false, "": false, "../a": false, ":(top)a": false, "no": false} {
 		id, err := m.BlobID(t.Context(), got.GitDir, head, path)
 		var none *NoFile
 		if want != (err == nil && len(id) == 40) || !want && path != "../a" && !errors.As(err, &none) {

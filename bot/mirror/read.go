@@ -17,7 +17,8 @@ func (r runner) missing(ctx context.Context, gitDir string, shas ...string) ([]s
 	for _, sha := range shas {
 		ask.WriteString(sha + "^{commit}\n")
 	}
-	out, err := r.run(ctx, call{dir: gitDir, args: []string{"cat-file", "--batch-check=%(objecttype)"}, stdin: ask.String()})
+	out, err := r.run(ctx, call{dir: gitDir, args: []string{"cat-file", "--batch-check=%(objecttype)"},
+		stdin: ask.String()})
 	if err != nil {
 		return nil, err
 	}

@@ -94,7 +94,8 @@ func (r runner) run(ctx context.Context, c call) ([]byte, error) {
 	if c.dir != "" {
 		args = append([]string{"--git-dir=" + c.dir}, args...)
 	}
-	cmd := exec.CommandContext(ctx, r.path, append([]string{"--literal-pathspecs", "--no-replace-objects", "--no-optional-locks"}, args...)...)
+	cmd := exec.CommandContext(ctx, r.path, append([]string{"--literal-pathspecs", "--no-replace-objects",
+		"--no-optional-locks"}, args...)...)
 	cmd.Env = r.environment(c)
 	cmd.Dir = r.home
 	if c.stdin != "" {
@@ -163,7 +164,8 @@ func (r runner) watch(c call, finished <-chan struct{}, stop context.CancelCause
 
 // inherited are the variables that a process with network access keeps, so that proxies and the authorities
 // of an Enterprise Server work as they do for the rest of the server.
-var inherited = []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy", "ALL_PROXY", "all_proxy",
+var inherited = []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy", "ALL_PROXY",
+	"all_proxy",
 	"SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH"}
 
 // environment is all that git sees.

@@ -45,9 +45,11 @@ func newServer(t *testing.T) *server {
 		t.Fatal(err)
 	}
 	root := t.TempDir()
-	s := &server{t: t, dir: filepath.Join(root, "svc.git"), work: filepath.Join(root, "work"), name: "/octo/svc.git", token: secret}
+	s := &server{t: t, dir: filepath.Join(root, "svc.git"), work: filepath.Join(root, "work"), name: "/octo/svc.git",
+		token: secret}
 	s.git("", "init", "-q", "--bare", "-b", "main", s.dir)
-	for _, kv := range [][2]string{{"uploadpack.allowAnySHA1InWant", "true"}, {"uploadpack.allowFilter", "true"}, {"http.uploadpack", "true"}} {
+	for _, kv := range [][2]string{{"uploadpack.allowAnySHA1InWant", "true"}, {"uploadpack.allowFilter", "true"},
+		{"http.uploadpack", "true"}} {
 		s.git(s.dir, "config", kv[0], kv[1])
 	}
 	s.git("", "init", "-q", "-b", "main", s.work)
@@ -65,7 +67,8 @@ func newServer(t *testing.T) *server {
 				return
 			}
 			if !strings.HasPrefix(r.URL.Path, name+"/") {
-				if strings.HasPrefix(r.URL.Path, "/octo/svc.git/") && strings.HasSuffix(r.URL.Path, "/info/refs") && name != "/gone.git" {
+				if strings.HasPrefix(r.URL.Path, "/octo/svc.git/") && strings.HasSuffix(r.URL.Path, "/info/refs") &&
+					name != "/gone.git" {
 					http.Redirect(w, r, name+"/info/refs?"+r.URL.RawQuery, http.StatusMovedPermanently)
 					return
 				}
@@ -112,8 +115,10 @@ func (s *server) git(dir string, args ...string) string {
 	s.t.Helper()
 	cmd := exec.Command("git", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com",
-		"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com", "GIT_AUTHOR_DATE=2024-01-01T00:00:00Z", "GIT_COMMITTER_DATE=2024-01-01T00:00:00Z")
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=a",
+		"GIT_AUTHOR_EMAIL=a@example.com",
+		"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com", "GIT_AUTHOR_DATE=2024-01-01T00:00:00Z",
+		"GIT_COMMITTER_DATE=2024-01-01T00:00:00Z")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		s.t.Fatalf("git %v: %v\n%s", args, err, out)
@@ -144,7 +149,7 @@ func (s *server) commit(branch, ref, path, content string) string {
 
 func (s *server) mirrors(change ...func(*Config)) *Mirrors {
 	s.t.Helper()
-	c := Config{Dir: filepath.Join(s.t.TempDir(), "mirrors"), Door: s}
+	c := Config{Dir: filepath.Join(s.t.TempDir(), "mirrors"), Client: s}
 	for _, f := range change {
 		f(&c)
 	}

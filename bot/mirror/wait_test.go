@@ -21,7 +21,8 @@ func TestFetchIsAskedToWait(t *testing.T) {
 		}
 	})
 	var e *github.RetryLater
-	if _, err := s.mirrors().Fetch(t.Context(), testRepo, wantOf(base, head)); !errors.As(err, &e) || e.After < 7*time.Second {
+	if _, err := s.mirrors().Fetch(t.Context(), testRepo, wantOf(base, head)); !errors.As(err, &e) ||
+		e.After < 7*time.Second {
 		t.Errorf("want *github.RetryLater, got %v", err)
 	}
 }

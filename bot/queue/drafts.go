@@ -20,7 +20,7 @@ func (q *Queue) AskDrafts(ctx context.Context, repository int64, head string) er
 	return nil
 }
 
-// DraftsAsked says whether somebody wanted drafts for a commit.
+// DraftsAsked reports whether somebody wanted drafts for a commit.
 func (q *Queue) DraftsAsked(ctx context.Context, repository int64, head string) (bool, error) {
 	name, err := draftsName(repository, head)
 	var entry jetstream.KeyValueEntry

@@ -20,6 +20,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/lintel-bot/lintel/bot/runid"
 )
 
 // prefix is the first token of all subjects of jobs.
@@ -63,7 +65,7 @@ const (
 // maxBranch is GitHub's limit for the name of a branch, in bytes.
 const maxBranch = 255
 
-// Validate says what is wrong with a key that cannot be published.
+// Validate returns what is wrong with a key that cannot be published.
 func (k Key) Validate() error {
 	kinds := 0
 	for _, set := range []bool{k.Number != 0, k.Commit != "", k.Branch != "", k.Group != "", k.All} {
@@ -81,22 +83,33 @@ func (k Key) Validate() error {
 	case kinds > 1:
 		return fmt.Errorf("a key has one of pull request, commit, branch, group and all")
 	case k.Commit != "" && !isObjectID(k.Commit):
-		return fmt.Errorf("%q is no object id", k.Commit)
+		return fmt.Errorf("%q is not an object id", k.Commit)
 	case k.Group != "" && !isObjectID(k.Group):
-		return fmt.Errorf("%q is no object id", k.Group)
+		return fmt.Errorf("%q is not an object id", k.Group)
 	case len(k.Branch) > maxBranch:
 		return fmt.Errorf("the name of the branch has %d bytes", len(k.Branch))
 	}
 	return nil
 }
 
-func (k Key) subject() string { return prefix + k.String() }
+// Subject is what check runs for the key are about.
+func (k Key) Subject() runid.Subject {
+	return runid.Subject{Number: k.Number, Branch: k.Branch, Group: k.Group}
+}
+
+// Of returns the key of what a check run is about, in the repository of k. The error says that nothing can be about it.
+func (k Key) Of(s runid.Subject) (Key, error) {
+	key := Key{Installation: k.Installation, Repository: k.Repository, Number: s.Number, Branch: s.Branch, Group: s.Group}
+	return key, key.Validate()
+}
+
+func (k Key) natsSubject() string { return prefix + k.String() }
 
 // parseKey reads a subject back.
 func parseKey(subject string) (Key, error) {
 	parts := strings.Split(subject, ".")
 	if len(parts) != 4 || parts[0]+"." != prefix {
-		return Key{}, fmt.Errorf("%q is no subject of a job", subject)
+		return Key{}, fmt.Errorf("%q is not the subject of a job", subject)
 	}
 	var k Key
 	var err error
@@ -136,17 +149,19 @@ func isObjectID(s string) bool {
 // Message is what travels with a key: hints for logs, for addressing the repository, and about what the event
 // saw. Except for a merge group, which nothing else describes, nothing in it decides what a check comes to.
 type Message struct {
-	Delivery string    `json:"delivery,omitempty"` // GitHub's id of the webhook delivery
-	Event    string    `json:"event"`              // "pull_request.opened", "sweep"
-	Owner    string    `json:"owner"`              // of the repository, when the event was sent
-	Name     string    `json:"name"`               // of the repository, when the event was sent
-	Fresh    bool      `json:"fresh,omitempty"`    // a check run is wanted even if nothing changed since the last one
-	Demand   string    `json:"demand,omitempty"`   // with Fresh: what tells this wish from others; the delivery's id by default
-	Missing  bool      `json:"missing,omitempty"`  // a check is wanted only if the head has no completed one
-	Head     string    `json:"head,omitempty"`     // commit that the event is about
-	Updated  time.Time `json:"updated,omitzero"`   // when the pull request last changed, as the event saw it, by GitHub's clock
-	Group    *Group    `json:"group,omitempty"`    // with a key of a merge group
-	At       time.Time `json:"at"`                 // when the event was accepted
+	Delivery string `json:"delivery,omitempty"` // GitHub's id of the webhook delivery
+	Event    string `json:"event"`              // "pull_request.opened", "sweep"
+	Owner    string `json:"owner"`              // of the repository, when the event was sent
+	Name     string `json:"name"`               // of the repository, when the event was sent
+	Fresh    bool   `json:"fresh,omitempty"`    // a check run is wanted even if nothing changed since the last one
+	// with Fresh: what tells this wish from others; the delivery's id by default
+	Demand  string `json:"demand,omitempty"`
+	Missing bool   `json:"missing,omitempty"` // a check is wanted only if the head has no completed one
+	Head    string `json:"head,omitempty"`    // commit that the event is about
+	// when the pull request last changed, as the event saw it, by GitHub's clock
+	Updated time.Time `json:"updated,omitzero"`
+	Group   *Group    `json:"group,omitempty"` // with a key of a merge group
+	At      time.Time `json:"at"`              // when the event was accepted
 }
 
 // Group is what a merge queue wants to merge.

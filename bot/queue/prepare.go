@@ -68,16 +68,19 @@ func (q *Queue) prepareWith(ctx context.Context, replicas int) (err error) {
 	if q.embedded != nil {
 		storage = jetstream.MemoryStorage
 	}
-	if q.leases, err = q.bucket(ctx, jetstream.StreamConfig{Name: leaseBucket, MaxAge: q.config.AckWait, Storage: storage, Replicas: replicas}); err != nil {
+	if q.leases, err = q.bucket(ctx, jetstream.StreamConfig{Name: leaseBucket, MaxAge: q.config.AckWait, Storage: storage,
+		Replicas: replicas}); err != nil {
 		return err
 	}
 	if q.leaseStream, err = q.js.Stream(ctx, bucketPrefix+leaseBucket); err != nil {
 		return err
 	}
-	if q.state, err = q.bucket(ctx, jetstream.StreamConfig{Name: stateBucket, MaxAge: stateTTL, DenyDelete: true, Replicas: replicas}); err != nil {
+	if q.state, err = q.bucket(ctx, jetstream.StreamConfig{Name: stateBucket, MaxAge: stateTTL, DenyDelete: true,
+		Replicas: replicas}); err != nil {
 		return err
 	}
-	q.pushers, err = q.bucket(ctx, jetstream.StreamConfig{Name: pusherBucket, MaxAge: pusherTTL, DenyDelete: true, Replicas: replicas})
+	q.pushers, err = q.bucket(ctx, jetstream.StreamConfig{Name: pusherBucket, MaxAge: pusherTTL, DenyDelete: true,
+		Replicas: replicas})
 	return err
 }
 
@@ -92,7 +95,8 @@ func (q *Queue) clear(ctx context.Context) error {
 	if err := names.Err(); err != nil && !errors.Is(err, jetstream.ErrEndOfData) {
 		return err
 	}
-	if err := q.js.DeleteStream(ctx, bucketPrefix+"LINTEL_LEASES"); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+	if err := q.js.DeleteStream(ctx, bucketPrefix+"LINTEL_LEASES"); err != nil &&
+		!errors.Is(err, jetstream.ErrStreamNotFound) {
 		return err
 	}
 	return nil

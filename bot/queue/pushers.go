@@ -77,7 +77,8 @@ func (q *Queue) Pushers(ctx context.Context, repository int64, number int) ([]st
 // maxTips is the number of commits above which everybody counts as a pusher: each is a request to the server.
 const maxTips = 5000
 
-// TipPushers returns the accounts, in lower case, that are known to have pushed one of the commits as the tip of a branch.
+// TipPushers returns the accounts, in lower case, that are known to have pushed one of the commits as the tip of a
+// branch.
 func (q *Queue) TipPushers(ctx context.Context, repository int64, commits []string) ([]string, error) {
 	if len(commits) > maxTips {
 		return []string{Everybody}, nil

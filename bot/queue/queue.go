@@ -185,7 +185,7 @@ func (q *Queue) Publish(ctx context.Context, key Key, m Message, id string) erro
 	}
 	// A job that was stored although the answer is lost does no harm: the next attempt replaces it.
 	_, err = ask(ctx, publishFor, func(ctx context.Context) (*jetstream.PubAck, error) {
-		return q.js.Publish(ctx, key.subject(), data, options...)
+		return q.js.Publish(ctx, key.natsSubject(), data, options...)
 	})
 	var api *jetstream.APIError
 	switch {
@@ -208,7 +208,7 @@ func (q *Queue) Has(ctx context.Context, key Key) (bool, error) {
 
 // newest is the sequence of the key's job in the stream, zero when there is none.
 func (q *Queue) newest(ctx context.Context, key Key) (uint64, error) {
-	m, err := last(ctx, q.stream, key.subject())
+	m, err := last(ctx, q.stream, key.natsSubject())
 	if err != nil {
 		return 0, fmt.Errorf("looking up job %s: %w", key, err)
 	}

@@ -74,24 +74,29 @@ func receive[T any](t *testing.T, c <-chan T, what string) T {
 
 func TestKeys(t *testing.T) {
 	sha := strings.Repeat("0a", 20)
-	for _, key := range []Key{one, {Installation: 1, Repository: 2, Commit: sha}, {Installation: 1, Repository: 2, Group: sha}, {Installation: 1, Repository: 2, All: true},
-		{Installation: 1, All: true}, {Installation: 1, Repository: 2, Branch: "release/1.0 *>"}, {Installation: 1, Repository: 2, Branch: strings.Repeat("é", 127)}} {
-		got, err := parseKey(key.subject())
+	for _, key := range []Key{one, {Installation: 1, Repository: 2, Commit: sha},
+		{Installation: 1, Repository: 2, Group: sha}, {Installation: 1, Repository: 2, All: true},
+		{Installation: 1, All: true}, {Installation: 1, Repository: 2, Branch: "release/1.0 *>"},
+		{Installation: 1, Repository: 2, Branch: strings.Repeat("é", 127)}} {
+		got, err := parseKey(key.natsSubject())
 		if err != nil || got != key {
-			t.Errorf("parseKey(%q) = %v, %v", key.subject(), got, err)
+			t.Errorf("parseKey(%q) = %v, %v", key.natsSubject(), got, err)
 		}
 	}
 	for _, key := range []Key{
 		{}, {Installation: 1, Repository: 2}, {Installation: -1, Repository: 2, Number: 3},
 		{Installation: 1, Number: 3}, {Installation: 1, Repository: 2, Number: 3, Commit: sha},
 		{Installation: 1, Repository: 2, Commit: "a.b"}, {Installation: 1, Repository: 2, Commit: strings.ToUpper(sha)},
-		{Installation: 1, Repository: 2, Group: "x"}, {Installation: 1, Branch: "main"}, {Installation: 1, Repository: 2, Branch: strings.Repeat("b", 256)}, {Installation: 1, Repository: 2, Branch: "b", All: true},
+		{Installation: 1, Repository: 2, Group: "x"}, {Installation: 1, Branch: "main"},
+		{Installation: 1, Repository: 2, Branch: strings.Repeat("b", 256)},
+		{Installation: 1, Repository: 2, Branch: "b", All: true},
 	} {
 		if key.Validate() == nil {
 			t.Errorf("%+v is valid", key)
 		}
 	}
-	for _, subject := range []string{"", "check.1.2", "check.1.2.3.4", "other.1.2.3", "check.x.2.3", "check.1.x.3", "check.1.2.x", "check.1.2.0", "check.1.2.branch-zz", "check.1.2.branch-", "check.1.2.group-1", "check.1.0.1"} {
+	for _, subject := range []string{"", "check.1.2", "check.1.2.3.4", "other.1.2.3", "check.x.2.3", "check.1.x.3",
+		"check.1.2.x", "check.1.2.0", "check.1.2.branch-zz", "check.1.2.branch-", "check.1.2.group-1", "check.1.0.1"} {
 		if key, err := parseKey(subject); err == nil {
 			t.Errorf("parseKey(%q) = %v", subject, key)
 		}
@@ -203,7 +208,8 @@ func TestTriesAreCounted(t *testing.T) {
 		return nil
 	})
 	publish(t, q, one, "e")
-	for i, want := range []seen{{1, false, false}, {2, false, false}, {2, false, false}, {3, true, false}, {4, true, true}} {
+	for i, want := range []seen{{1, false, false}, {2, false, false}, {2, false, false}, {3, true, false},
+		{4, true, true}} {
 		if s := receive(t, got, "a delivery"); s != want {
 			t.Errorf("delivery %d: %+v, want %+v", i+1, s, want)
 		}
@@ -306,7 +312,8 @@ func TestPublishedJobSurvivesKill(t *testing.T) {
 // natsServer is a server as LINTEL_NATS_URL would name it.
 func natsServer(t *testing.T) string {
 	t.Helper()
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true})
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(),
+		NoSigs: true, NoLog: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -356,7 +363,11 @@ func TestJobOfDeadProcessIsTakenOver(t *testing.T) {
 	begun, abort := make(chan struct{}), make(chan struct{})
 	ended := make(chan error, 1)
 	go func() {
-		ended <- dying.Work(t.Context(), 1, func(context.Context, *Job) error { close(begun); <-abort; return errors.New("dead") })
+		ended <- dying.Work(t.Context(), 1, func(context.Context, *Job) error {
+			close(begun)
+			<-abort
+			return errors.New("dead")
+		})
 	}()
 	receive(t, begun, "the job")
 	dying.conn.Close() // nothing it does from now on reaches the server

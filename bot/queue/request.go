@@ -38,14 +38,16 @@ func ask[T any](ctx context.Context, limit time.Duration, request func(context.C
 	}
 }
 
-// mayPass says whether an error is one of a cluster that finds itself again.
+// mayPass reports whether an error is one of a cluster that finds itself again.
 func mayPass(err error) bool {
 	var api *jetstream.APIError
 	if errors.As(err, &api) {
 		return api.ErrorCode != storeFailed && (api.Code == 503 || api.Code == 500)
 	}
-	for _, passing := range []error{nats.ErrNoResponders, nats.ErrTimeout, context.DeadlineExceeded, jetstream.ErrNoStreamResponse,
-		jetstream.ErrJetStreamNotEnabled, nats.ErrConnectionReconnecting, nats.ErrDisconnected, nats.ErrReconnectBufExceeded} {
+	for _, passing := range []error{nats.ErrNoResponders, nats.ErrTimeout, context.DeadlineExceeded,
+		jetstream.ErrNoStreamResponse,
+		jetstream.ErrJetStreamNotEnabled, nats.ErrConnectionReconnecting, nats.ErrDisconnected,
+		nats.ErrReconnectBufExceeded} {
 		if errors.Is(err, passing) {
 			return true
 		}

@@ -97,7 +97,8 @@ func TestInstallationsTakeTurns(t *testing.T) {
 		}
 		if done == 10 {
 			for id := int64(2); id <= 4; id++ {
-				if err := q.Publish(context.Background(), Key{Installation: id, Repository: 1, Number: 1}, Message{}, ""); err != nil {
+				if err := q.Publish(context.Background(), Key{Installation: id, Repository: 1, Number: 1}, Message{},
+					""); err != nil {
 					t.Error(err)
 				}
 			}
@@ -153,7 +154,8 @@ func TestPausedInstallationWaitsAlone(t *testing.T) {
 
 func TestDrop(t *testing.T) {
 	q := open(t, Config{})
-	keys := []Key{{Installation: 1, Repository: 1, Number: 1}, {Installation: 1, Repository: 2, Number: 1}, {Installation: 11, Repository: 1, Number: 1}, {Installation: 1, Repository: 2, Branch: "a.b"}}
+	keys := []Key{{Installation: 1, Repository: 1, Number: 1}, {Installation: 1, Repository: 2, Number: 1},
+		{Installation: 11, Repository: 1, Number: 1}, {Installation: 1, Repository: 2, Branch: "a.b"}}
 	left := func() (list []int) {
 		for i, key := range keys {
 			if has, err := q.Has(t.Context(), key); err != nil {
@@ -230,13 +232,15 @@ func TestPushersAreRemembered(t *testing.T) {
 	if err := q.AddTip(t.Context(), 11, objectA, "Mallory"); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := q.TipPushers(t.Context(), 11, []string{objectB, objectA}); err != nil || !slices.Equal(got, []string{"mallory"}) {
+	if got, err := q.TipPushers(t.Context(), 11, []string{objectB, objectA}); err != nil ||
+		!slices.Equal(got, []string{"mallory"}) {
 		t.Errorf("of commits: %v, %v", got, err)
 	}
 	if got, err := q.TipPushers(t.Context(), 12, []string{objectA}); err != nil || len(got) != 0 {
 		t.Errorf("of the same commit elsewhere: %v, %v", got, err)
 	}
-	if got, err := q.TipPushers(t.Context(), 11, make([]string, maxTips+1)); err != nil || !slices.Equal(got, []string{Everybody}) {
+	if got, err := q.TipPushers(t.Context(), 11, make([]string, maxTips+1)); err != nil ||
+		!slices.Equal(got, []string{Everybody}) {
 		t.Errorf("of more commits than are looked at: %v, %v", got, err)
 	}
 	if err := q.AddTip(t.Context(), 11, "main", "mallory"); err == nil {

@@ -52,7 +52,7 @@ func TestUnannouncedJobIsFound(t *testing.T) {
 	receive(t, got, "the announced job")
 	for n := 2; n <= 3; n++ { // the lane sleeps, or is forgotten
 		key := Key{Installation: one.Installation, Repository: 1, Number: n}
-		if _, err := q.js.Publish(t.Context(), key.subject(), []byte("{}")); err != nil {
+		if _, err := q.js.Publish(t.Context(), key.natsSubject(), []byte("{}")); err != nil {
 			t.Fatal(err)
 		}
 		if number := receive(t, got, "the silent job"); number != n {
@@ -261,7 +261,8 @@ func TestLeaseSurvivesServer(t *testing.T) {
 	_ = l.Close()
 	dir := t.TempDir()
 	start := func() *server.Server {
-		s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: dir, NoSigs: true, NoLog: true})
+		s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: dir,
+			NoSigs: true, NoLog: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -297,11 +298,13 @@ func TestOpenTakesOverOldStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	publish(t, q, one, "old")
-	_, err = q.stream.CreateConsumer(t.Context(), jetstream.ConsumerConfig{Durable: "installation-7", FilterSubject: "check.7.>", AckPolicy: jetstream.AckExplicitPolicy})
+	_, err = q.stream.CreateConsumer(t.Context(), jetstream.ConsumerConfig{Durable: "installation-7",
+		FilterSubject: "check.7.>", AckPolicy: jetstream.AckExplicitPolicy})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []jetstream.KeyValueConfig{{Bucket: "LINTEL_LEASES", TTL: time.Minute, Storage: jetstream.MemoryStorage},
+	for _, c := range []jetstream.KeyValueConfig{{Bucket: "LINTEL_LEASES", TTL: time.Minute,
+		Storage: jetstream.MemoryStorage},
 		{Bucket: stateBucket, TTL: stateTTL}, {Bucket: pusherBucket, TTL: pusherTTL}} {
 		_ = q.js.DeleteKeyValue(t.Context(), c.Bucket)
 		kv, err := q.js.CreateKeyValue(t.Context(), c)

@@ -59,7 +59,7 @@ func (q *Queue) process(ctx context.Context, key Key, owner string, handle Handl
 
 // work does what process is there for, under the lease of the key. Keeping ends with the lease, ctx perhaps before.
 func (q *Queue) work(ctx, keeping context.Context, key Key, handle Handler) (outcome, error) {
-	msg, err := last(ctx, q.stream, key.subject())
+	msg, err := last(ctx, q.stream, key.natsSubject())
 	if err != nil || msg == nil {
 		return outcome{}, err
 	}

@@ -15,7 +15,8 @@ func deniedCalls() []uintptr {
 		unix.SYS_PIDFD_GETFD, unix.SYS_KCMP,
 		// Parts of the kernel that break easily.
 		unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD,
-		unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, // also sockets that seccomp does not see
+		// also sockets that seccomp does not see
+		unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
 		unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY,
 		// Namespaces and mounts.
 		unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_CHROOT, unix.SYS_PIVOT_ROOT,

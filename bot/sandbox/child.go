@@ -128,7 +128,7 @@ func (c *child) reap(cmd *exec.Cmd) {
 	c.signal = signalOf(cmd.ProcessState)
 }
 
-// gone tells whether the process has ended.
+// gone reports whether the process has ended.
 func (c *child) gone() bool {
 	select {
 	case <-c.exited:
@@ -193,7 +193,7 @@ func (l *lastWords) Write(p []byte) (int, error) {
 		part, after, ended := bytes.Cut(rest, []byte("\n"))
 		l.line = append(l.line, part[:min(len(part), keptLine-len(l.line))]...)
 		if ended {
-			l.judge()
+			l.note()
 			l.line = l.line[:0]
 		}
 		rest = after
@@ -201,7 +201,7 @@ func (l *lastWords) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (l *lastWords) judge() {
+func (l *lastWords) note() {
 	if words, rank := classify(string(l.line)); words != "" && (l.words == "" || rank < l.rank) {
 		l.words, l.rank = words, rank
 	}
@@ -211,7 +211,7 @@ func (l *lastWords) judge() {
 func (l *lastWords) cause() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.judge()
+	l.note()
 	return l.words
 }
 

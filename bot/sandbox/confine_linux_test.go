@@ -93,8 +93,8 @@ func attempt(what, with string) error {
 	return errors.New("unknown attempt")
 }
 
-// lacks tells whether the log of a box says that a part of its sandbox is missing.
-func (b *Box) lacks(what string) (missing bool) {
+// lacks reports whether the log of a box says that a part of its sandbox is missing.
+func (b *Sandbox) lacks(what string) (missing bool) {
 	b.cfg.Said.Range(func(said, _ any) bool {
 		missing = missing || strings.HasPrefix(said.(string), what)
 		return true
@@ -127,7 +127,7 @@ func TestSandbox(t *testing.T) {
 	parent := strconv.Itoa(os.Getpid())
 	const none, files, processes, filter = "", "rules for files", "rules for TCP and signals", "its filter of system calls"
 	for _, plain := range []bool{false, true} {
-		b := testBox(t, func(c *Config) { c.Repositories, c.Cache = []string{at("mirrors")}, at("cache") })
+		b := testSandbox(t, func(c *Config) { c.Repositories, c.Cache = []string{at("mirrors")}, at("cache") })
 		b.plain = plain
 		title(t, b, "pid")
 		for _, tc := range []struct{ what, with, wall, want string }{
@@ -184,7 +184,7 @@ func TestSandbox(t *testing.T) {
 	}
 }
 
-// A whole check comes to the same in the box as without one, and git and the cache work there.
+// A whole check comes to the same in the sandbox as without one, and git and the cache work there.
 func TestCheckInTheSandbox(t *testing.T) {
 	r := treetest.New(t)
 	var commits []string
@@ -198,9 +198,11 @@ func TestCheckInTheSandbox(t *testing.T) {
 	}
 	var log bytes.Buffer
 	cache := filepath.Join(t.TempDir(), "cache")
-	b := New(Config{Args: []string{"act-as-lintel"}, Log: slog.New(slog.NewTextHandler(&log, nil)), Git: git, Repositories: []string{r.GitDir}, Cache: cache})
+	b := New(Config{Args: []string{"act-as-lintel"}, Log: slog.New(slog.NewTextHandler(&log, nil)), Git: git,
+		Repositories: []string{r.GitDir}, Cache: cache})
 	defer b.Close()
-	change := report.Change{GitDir: r.GitDir, Rules: commits[0], Base: commits[0], Head: commits[1], Now: time.Unix(1_700_000_000, 0).UTC()}
+	change := report.Change{GitDir: r.GitDir, Rules: commits[0], Base: commits[0], Head: commits[1],
+		Now: time.Unix(1_700_000_000, 0).UTC()}
 	want, err := (&checks.Checker{}).Run(t.Context(), change)
 	if err != nil {
 		t.Fatal(err)
@@ -214,14 +216,15 @@ func TestCheckInTheSandbox(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want.Findings, got.Findings); diff != "" || got.Conclusion != want.Conclusion || len(got.Errors) != len(want.Errors) {
-			t.Errorf("%s in the box, %s without:\n%s", got.Conclusion, want.Conclusion, diff)
+		if diff := cmp.Diff(want.Findings, got.Findings); diff != "" || got.Conclusion != want.Conclusion ||
+			len(got.Errors) != len(want.Errors) {
+			t.Errorf("%s in the sandbox, %s without:\n%s", got.Conclusion, want.Conclusion, diff)
 		}
 	}
 	if entries, err := os.ReadDir(cache); err != nil || len(entries) == 0 {
 		t.Errorf("nothing was kept: %v", err)
 	}
-	if strings.Contains(log.String(), "box replaced") {
+	if strings.Contains(log.String(), "sandbox replaced") {
 		t.Error(log.String())
 	}
 }
@@ -248,10 +251,11 @@ func overlay(t *testing.T, r *treetest.Repo, dir string) {
 // Rules are for folders, not for paths: a child that may use what is gone is replaced.
 func TestReplacedFolderReplacesTheChild(t *testing.T) {
 	cache := filepath.Join(t.TempDir(), "cache")
-	b := testBox(t, func(c *Config) { c.Cache = cache })
+	b := testSandbox(t, func(c *Config) { c.Cache = cache })
 	write := func() string {
 		t.Helper()
-		r, err := b.Run(t.Context(), report.Change{Head: "attempt", Base: "write", User: report.User{Login: filepath.Join(cache, "x")}})
+		r, err := b.Run(t.Context(), report.Change{Head: "attempt", Base: "write",
+			User: report.User{Login: filepath.Join(cache, "x")}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -274,12 +278,13 @@ func TestReplacedFolderReplacesTheChild(t *testing.T) {
 }
 
 // actOnOldKernel makes the kernel one without namespaces, Landlock and seccomp for this process, and runs jobs
-// in two boxes that log to the standard output.
+// in two sandboxes that log to the standard output.
 func actOnOldKernel() {
 	step := func(code uint16, k uint32, yes, no uint8) unix.SockFilter {
 		return unix.SockFilter{Code: code, K: k, Jt: yes, Jf: no}
 	}
-	const load, equal, set, answer = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, unix.BPF_JMP | unix.BPF_JEQ, unix.BPF_JMP | unix.BPF_JSET, unix.BPF_RET
+	const load, equal, set, answer = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, unix.BPF_JMP | unix.BPF_JEQ,
+		unix.BPF_JMP | unix.BPF_JSET, unix.BPF_RET
 	filter := []unix.SockFilter{
 		step(load, offsetCall, 0, 0),
 		step(equal, unix.SYS_LANDLOCK_CREATE_RULESET, 0, 1), step(answer, unix.SECCOMP_RET_ERRNO|uint32(unix.ENOSYS), 0, 0),
@@ -294,7 +299,8 @@ func actOnOldKernel() {
 		return
 	}
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&program))); errno != 0 {
+	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC,
+		uintptr(unsafe.Pointer(&program))); errno != 0 {
 		fmt.Println("no filter here:", errno)
 		return
 	}
@@ -351,8 +357,10 @@ func TestLandlockVersions(t *testing.T) {
 		{version: 1, lacks: "a rule against truncating files|a rule against TCP|a rule against signals to other processes"},
 		{version: 3, files: true, lacks: "a rule against TCP|a rule against signals to other processes"},
 		{version: 5, files: true, network: true, lacks: "a rule against signals to other processes"},
-		{version: 6, files: true, network: true, scope: unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET, lacks: "a rule against signals to other processes"},
-		{version: 6, errata: scopesFixed, files: true, network: true, scope: unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | signals},
+		{version: 6, files: true, network: true, scope: unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET,
+			lacks: "a rule against signals to other processes"},
+		{version: 6, errata: scopesFixed, files: true, network: true,
+			scope: unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | signals},
 		{version: 99, errata: 0xff, files: true, network: true, scope: unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | signals},
 	} {
 		l := newLandlock(tc.version, tc.errata)
@@ -361,7 +369,8 @@ func TestLandlockVersions(t *testing.T) {
 			what, _, _ := strings.Cut(s, ":")
 			lacks = append(lacks, what)
 		}
-		if got := strings.Join(lacks, "|"); got != tc.lacks || l.files&truncate != 0 != tc.files || l.network != 0 != tc.network || l.scope != tc.scope {
+		if got := strings.Join(lacks, "|"); got != tc.lacks || l.files&truncate != 0 != tc.files ||
+			l.network != 0 != tc.network || l.scope != tc.scope {
 			t.Errorf("version %d, errata %d: %+v, want %+v", tc.version, tc.errata, l, tc)
 		}
 		if l.files&landlockFirst != 0x1fff {
@@ -370,13 +379,13 @@ func TestLandlockVersions(t *testing.T) {
 	}
 }
 
-// What a script needs cannot be told from its file: the box says so and works.
+// What a script needs cannot be told from its file: the sandbox says so and works.
 func TestGitThatIsAScript(t *testing.T) {
 	git := filepath.Join(t.TempDir(), "git")
 	if err := os.WriteFile(git, []byte("#!/bin/sh\nexec git \"$@\"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	b := testBox(t, func(c *Config) { c.Git = git })
+	b := testSandbox(t, func(c *Config) { c.Git = git })
 	title(t, b, "pid")
 	if !b.lacks("rules for files (Landlock): ") {
 		t.Error("nothing is said")

@@ -31,9 +31,9 @@ const reasonProtocol = "answered with something that is not a report"
 
 // postMortem reads the exit state and the last words of a dead child. The words are only classified: they
 // may quote the repository or name host paths, so they are never passed on.
-func (b *Box) postMortem(c *child) *Crash {
+func (s *Sandbox) postMortem(c *child) *Crash {
 	<-c.exited
-	memory := "ran out of its memory limit of " + size(b.cfg.MemoryLimit)
+	memory := "ran out of its memory limit of " + size(s.cfg.MemoryLimit)
 	switch words := c.stderr.cause(); {
 	case words == causeMemory:
 		return &Crash{Reason: memory}

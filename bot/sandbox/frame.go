@@ -13,7 +13,7 @@ import (
 
 // protocol is the version of the frames; both sides are the same binary, so a difference means that
 // something else answers.
-const protocol = 2
+const protocol = 3
 
 // maxRequest bounds a frame to the child.
 const maxRequest = 16 << 20
@@ -39,17 +39,19 @@ type ready struct {
 
 // request is a job.
 type request struct {
-	Change *report.Change `json:"change"`
+	Inspect bool           `json:"inspect,omitempty"` // in place of checking it
+	Change  *report.Change `json:"change"`
 }
 
-// answer is what a job came to: exactly one of Report and Failed.
+// answer is what a job came to: exactly one of Inspection, Report and Failed.
 type answer struct {
-	Report *report.Report `json:"report,omitempty"`
-	Failed *Failed        `json:"failed,omitempty"`
-	Memory int64          `json:"memory"` // bytes the child holds after the job
+	Inspection *report.Inspection `json:"inspection,omitempty"`
+	Report     *report.Report     `json:"report,omitempty"`
+	Failed     *Failed            `json:"failed,omitempty"`
+	Memory     int64              `json:"memory"` // bytes the child holds after the job
 }
 
-var errNotFrame = errors.New("not a frame of the box")
+var errNotFrame = errors.New("not a frame of the sandbox")
 
 // tooLargeError is a frame over its limit.
 type tooLargeError struct {

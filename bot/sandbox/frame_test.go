@@ -28,7 +28,8 @@ func TestFrames(t *testing.T) {
 		t.Errorf("at the end: %v", err)
 	}
 	var large *tooLargeError
-	if err := writeFrame(&b, answer{Report: &report.Report{Title: strings.Repeat("x", 100)}}, 50); !errors.As(err, &large) || b.Len() > 0 {
+	if err := writeFrame(&b, answer{Report: &report.Report{Title: strings.Repeat("x", 100)}}, 50); !errors.As(err,
+		&large) || b.Len() > 0 {
 		t.Errorf("over the limit: %v, %d bytes written", err, b.Len())
 	}
 	for name, tc := range map[string]struct {
@@ -54,26 +55,27 @@ func TestServeWithinAProcess(t *testing.T) {
 	var in, out bytes.Buffer
 	writeFrame(&in, setup{Protocol: protocol, Memory: 1 << 40, Output: 1 << 20}, maxRequest)
 	writeFrame(&in, request{Change: &report.Change{Head: "error"}}, maxRequest)
-	if err := Serve(t.Context(), &in, &out, act); err != nil {
+	if err := Serve(t.Context(), &in, &out, actor(act)); err != nil {
 		t.Fatal(err)
 	}
 	var r ready
 	var a answer
-	if err := errors.Join(readFrame(&out, &r, 100), readFrame(&out, &a, 1000)); err != nil || a.Failed == nil || a.Memory == 0 {
+	if err := errors.Join(readFrame(&out, &r, 100), readFrame(&out, &a, 1000)); err != nil || a.Failed == nil ||
+		a.Memory == 0 {
 		t.Errorf("%+v %v", a, err)
 	}
-	if err := Serve(t.Context(), strings.NewReader(""), io.Discard, act); err != nil {
+	if err := Serve(t.Context(), strings.NewReader(""), io.Discard, actor(act)); err != nil {
 		t.Errorf("without any frame: %v", err)
 	}
 	writeFrame(&in, setup{Protocol: protocol + 1}, maxRequest)
-	if err := Serve(t.Context(), &in, io.Discard, act); !errors.Is(err, errNotFrame) {
+	if err := Serve(t.Context(), &in, io.Discard, actor(act)); !errors.Is(err, errNotFrame) {
 		t.Errorf("other protocol: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	writeFrame(&in, setup{Protocol: protocol}, maxRequest)
 	writeFrame(&in, request{Change: &report.Change{Head: "exit"}}, maxRequest)
-	if err := Serve(ctx, &in, io.Discard, act); err != nil {
+	if err := Serve(ctx, &in, io.Discard, actor(act)); err != nil {
 		t.Errorf("canceled: %v", err)
 	}
 }

@@ -38,7 +38,8 @@ type landlock struct {
 func newLandlock(version, errata int) landlock {
 	l := landlock{version: version, errata: errata}
 	lacks := func(what string, takes int) {
-		l.lacks = append(l.lacks, fmt.Sprintf("%s: the kernel has version %d of Landlock, which takes version %d", what, version, takes))
+		l.lacks = append(l.lacks, fmt.Sprintf("%s: the kernel has version %d of Landlock, which takes version %d", what,
+			version, takes))
 	}
 	l.files = landlockFirst
 	if version >= 2 {
@@ -192,7 +193,8 @@ func (l landlock) restrictProcess(rules ruleset) error {
 type ruleset struct{ fd int }
 
 func newRuleset(handled unix.LandlockRulesetAttr) (ruleset, error) {
-	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&handled)), unsafe.Sizeof(handled), 0)
+	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&handled)),
+		unsafe.Sizeof(handled), 0)
 	if errno != 0 {
 		return ruleset{}, errno
 	}
@@ -220,7 +222,8 @@ func (r ruleset) allow(path string, rights uint64) error {
 		rights &= landlockFile
 	}
 	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(fd)}
-	if _, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(r.fd), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0); errno != 0 {
+	if _, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(r.fd), unix.LANDLOCK_RULE_PATH_BENEATH,
+		uintptr(unsafe.Pointer(&rule)), 0, 0, 0); errno != 0 {
 		return errno
 	}
 	return nil
@@ -231,7 +234,8 @@ func programFiles(program string) ([]string, error) {
 	files := []string{
 		"/lib", "/lib32", "/lib64", "/libx32", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32", "/usr/libexec",
 		"/usr/local/lib", "/usr/local/lib64", "/usr/local/libexec",
-		"/nix/store", "/gnu/store", "/home/linuxbrew/.linuxbrew/lib", "/home/linuxbrew/.linuxbrew/opt", "/home/linuxbrew/.linuxbrew/Cellar",
+		"/nix/store", "/gnu/store", "/home/linuxbrew/.linuxbrew/lib", "/home/linuxbrew/.linuxbrew/opt",
+		"/home/linuxbrew/.linuxbrew/Cellar",
 		"/etc/ld.so.cache", "/etc/ld.so.preload",
 	}
 	if program == "" {
@@ -245,10 +249,11 @@ func programFiles(program string) ([]string, error) {
 		return nil, errors.New("git is a script here, so that it cannot be told what it needs")
 	}
 	prefix := filepath.Dir(filepath.Dir(real))
-	return append(files, real, filepath.Join(prefix, "lib"), filepath.Join(prefix, "lib64"), filepath.Join(prefix, "libexec")), nil
+	return append(files, real, filepath.Join(prefix, "lib"), filepath.Join(prefix, "lib64"),
+		filepath.Join(prefix, "libexec")), nil
 }
 
-// isScript tells whether a program needs another one to run it (execve(2), "Interpreter scripts").
+// isScript reports whether a program needs another one to run it (execve(2), "Interpreter scripts").
 func isScript(file string) (bool, error) {
 	f, err := os.Open(file)
 	if err != nil {

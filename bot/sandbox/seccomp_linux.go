@@ -27,7 +27,8 @@ func filterCalls() error {
 	}
 	filter := callFilter()
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	thread, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&program)))
+	thread, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC,
+		uintptr(unsafe.Pointer(&program)))
 	switch {
 	case errno != 0:
 		return errno

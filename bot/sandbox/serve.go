@@ -20,14 +20,20 @@ import (
 // ErrNetwork is the answer to everything in the child that asks for the network.
 var ErrNetwork = errors.New("network access is denied while a check runs: remote references are not fetched")
 
-// Serve is the child side of a Box: it puts the process under the limits that its parent names first, and
+// Checker does the jobs of the child; *checks.Checker is one.
+type Checker interface {
+	Inspect(ctx context.Context, change report.Change) (*report.Inspection, error)
+	Run(ctx context.Context, change report.Change) (*report.Report, error)
+}
+
+// Serve is the child side of a Sandbox: it puts the process under the limits that its parent names first, and
 // then answers one job after the other until in ends, which is its clean end (nil). A panic or an error of
-// run is answered as *Failed and does not end it. Other errors mean that the parent cannot be talked to.
+// the checker is answered as *Failed and does not end it. Other errors mean that the parent cannot be talked to.
 //
 // It changes the whole process (resource limits, files, system calls, http.DefaultTransport,
-// net.DefaultResolver): call it from a process that does nothing else. out must be used by nobody else; redirect os.Stdout before.
-// ctx is handed to run; Serve itself only looks at it between jobs.
-func Serve(ctx context.Context, in io.Reader, out io.Writer, run func(context.Context, report.Change) (*report.Report, error)) error {
+// net.DefaultResolver): call it from a process that does nothing else. out must be used by nobody else; redirect
+// os.Stdout before. ctx is handed to the checker; Serve itself only looks at it between jobs.
+func Serve(ctx context.Context, in io.Reader, out io.Writer, checker Checker) error {
 	r := bufio.NewReader(in)
 	var s setup
 	switch err := readFrame(r, &s, maxRequest); {
@@ -61,7 +67,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, run func(context.Co
 		if s.Confine {
 			renewProcessorTime(s)
 		}
-		a := work(ctx, *q.Change, run)
+		a := work(ctx, q, checker)
 		a.Memory = held(s.Memory / 4)
 		err := writeFrame(out, a, s.Output)
 		var large *tooLargeError
@@ -80,8 +86,8 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, run func(context.Co
 	return nil
 }
 
-// work runs one job and turns errors and panics into answers.
-func work(ctx context.Context, c report.Change, run func(context.Context, report.Change) (*report.Report, error)) (a answer) {
+// work does one job and turns errors and panics into answers.
+func work(ctx context.Context, q request, checker Checker) (a answer) {
 	defer func() {
 		p := recover()
 		if p == nil {
@@ -92,17 +98,23 @@ func work(ctx context.Context, c report.Change, run func(context.Context, report
 		if e, ok := p.(runtime.Error); ok {
 			what = e.Error()
 		}
-		slog.Error("check panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack())) // to stderr, kept for the parent's debug log
+		// To stderr, kept for the parent's debug log.
+		slog.Error("check panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 		a = answer{Failed: &Failed{Message: "the check panicked, which is a defect of Lintel: " + what, Panicked: true}}
 	}()
-	rep, err := run(ctx, c)
+	var err error
+	if q.Inspect {
+		a.Inspection, err = checker.Inspect(ctx, *q.Change)
+	} else {
+		a.Report, err = checker.Run(ctx, *q.Change)
+	}
 	switch {
 	case err != nil:
 		return answer{Failed: &Failed{Message: err.Error()}}
-	case rep == nil:
+	case a.Report == nil && a.Inspection == nil:
 		return answer{Failed: &Failed{Message: "the check ended without a report"}}
 	}
-	return answer{Report: rep}
+	return a
 }
 
 // held is how much memory the process holds, in bytes. Garbage is not counted where it matters: over the
@@ -134,11 +146,12 @@ func (denied) RoundTrip(r *http.Request) (*http.Response, error) {
 // Isolate takes the network and the programs of the machine from the libraries that would use the process-wide
 // defaults; kustomize does: it fetches files over HTTP and repositories with the git it finds. It changes the whole
 // process, for good, and on Linux what it starts later: there, a filter of system calls refuses sockets, whatever a
-// library uses. A box has further walls behind that; a command that renders without a box has this alone. The answer
-// says what this system cannot do, in words for people.
+// library uses. A sandbox has further walls behind that; a command that renders without a sandbox has this alone. The
+// answer says what this system cannot do, in words for people.
 func Isolate() (lacks []string) {
 	http.DefaultTransport = denied{}
-	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) { return nil, ErrNetwork }}
+	net.DefaultResolver = &net.Resolver{PreferGo: true,
+		Dial: func(context.Context, string, string) (net.Conn, error) { return nil, ErrNetwork }}
 	_ = os.Unsetenv("PATH") // it fails for names that are none
 	if err := filterCalls(); err != nil {
 		lacks = append(lacks, lacksFilter(err))

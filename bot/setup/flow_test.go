@@ -29,7 +29,8 @@ func TestFlow(t *testing.T) {
 		t.Fatalf("%s: %d\n%s", last.url, last.code, last.body)
 	}
 	app := s.hub.App()
-	want := Credentials{GitHubURL: s.hub.URL(), AppID: app.ID, Slug: "lintel", PrivateKey: string(app.PrivateKey), WebhookSecret: app.Secret}
+	want := Credentials{GitHubURL: s.hub.URL(), AppID: app.ID, Slug: "lintel", PrivateKey: string(app.PrivateKey),
+		WebhookSecret: app.Secret}
 	got, err := s.setup.Wait(t.Context())
 	if err != nil || *got != want {
 		t.Errorf("registered as %+v, %v", got, err)
@@ -44,20 +45,24 @@ func TestFlow(t *testing.T) {
 			t.Errorf("GET %s afterwards: %d", path, again.code)
 		}
 	}
-	if ready := s.get("/readyz"); ready.code != http.StatusServiceUnavailable || !strings.Contains(ready.body, "starting") {
+	if ready := s.get("/readyz"); ready.code != http.StatusServiceUnavailable ||
+		!strings.Contains(ready.body, "starting") {
 		t.Errorf("readiness afterwards: %d %s", ready.code, ready.body)
 	}
 
 	for _, page := range []response{first, second, last} {
-		if h := page.header; h.Get("Referrer-Policy") != "no-referrer" || h.Get("Cache-Control") != "no-store" || h.Get("X-Content-Type-Options") != "nosniff" {
+		if h := page.header; h.Get("Referrer-Policy") != "no-referrer" || h.Get("Cache-Control") != "no-store" ||
+			h.Get("X-Content-Type-Options") != "nosniff" {
 			t.Errorf("%s has the headers %v", page.url, h)
 		}
-		if strings.Contains(page.body, "PRIVATE KEY") || strings.Contains(page.body, app.Secret) || strings.Contains(page.body, "client secret") {
+		if strings.Contains(page.body, "PRIVATE KEY") || strings.Contains(page.body, app.Secret) ||
+			strings.Contains(page.body, "client secret") {
 			t.Errorf("%s shows a secret", page.url)
 		}
 	}
 	query := last.url.Query()
-	for what, secret := range map[string]string{"private key": "PRIVATE KEY", "webhook secret": app.Secret, "client secret": "client secret", "token": s.setup.token,
+	for what, secret := range map[string]string{"private key": "PRIVATE KEY", "webhook secret": app.Secret,
+		"client secret": "client secret", "token": s.setup.token,
 		"state": query.Get("state"), "code": query.Get("code")} {
 		if secret == "" || strings.Contains(s.log.String(), secret) {
 			t.Errorf("the log has the %s %q:\n%s", what, secret, s.log)
@@ -97,7 +102,8 @@ func TestContentSecurityPolicy(t *testing.T) {
 	if err := json.Unmarshal([]byte(fields.Get("manifest")), &manifest); err != nil {
 		t.Fatal(err)
 	}
-	if manifest.Hook.URL != "https://lintel.example.com/base/webhook" || manifest.RedirectURL != "https://lintel.example.com/base/setup/callback" {
+	if manifest.Hook.URL != "https://lintel.example.com/base/webhook" ||
+		manifest.RedirectURL != "https://lintel.example.com/base/setup/callback" {
 		t.Errorf("the manifest has %+v and %s", manifest.Hook, manifest.RedirectURL)
 	}
 	if strings.Contains(second.body, s.setup.token) {
@@ -196,7 +202,8 @@ func TestExpiry(t *testing.T) {
 	if got := s.get(s.setup.Path()); got.code != http.StatusGone || !strings.Contains(got.body, "Restart the server") {
 		t.Errorf("the link after an hour: %d\n%s", got.code, got.body)
 	}
-	if got := s.post(s.url+"/setup", url.Values{"token": {s.setup.token}, "address": {s.url}}); got.code != http.StatusGone {
+	if got := s.post(s.url+"/setup", url.Values{"token": {s.setup.token},
+		"address": {s.url}}); got.code != http.StatusGone {
 		t.Errorf("the form after an hour: %d", got.code)
 	}
 	if got := s.get("/setup?token=wrong"); got.code != http.StatusNotFound {
@@ -226,23 +233,30 @@ func TestGitHubErrors(t *testing.T) {
 		says  string
 		again int // the same callback once more
 	}{
-		"gone":              {githubtest.Fault{Status: 404}, 400, "It was used before, or is older than an hour", 200},
-		"answer lost":       {githubtest.Fault{Status: 502, Commit: true}, 502, "Bad Gateway", 400},
-		"unavailable":       {githubtest.Fault{Status: 503}, 502, "Reload this page to try again", 200},
-		"server error":      {githubtest.Fault{Status: 500}, 502, "GitHub answered 500", 200},
-		"refused":           {githubtest.Fault{Status: 422, Body: `{"message":"<script>no</script>"}`}, 502, "&lt;script&gt;no&lt;/script&gt;", 200},
-		"rate limit":        {githubtest.PrimaryLimit(time.Now().Add(time.Hour)), 502, "github asks to wait", 200},
-		"cut":               {githubtest.Fault{Reset: true}, 502, "Reload this page", 200},
-		"half":              {githubtest.Fault{Truncate: true}, 502, "Reload this page", 400},
-		"redirect":          {githubtest.Fault{Status: 307, Header: http.Header{"Location": {"http://127.0.0.1:1/"}}}, 502, "refusing to follow a redirect", 200},
-		"no JSON":           {githubtest.Fault{Status: 201, Body: "<html>"}, 502, "Reload this page", 200},
-		"empty":             {githubtest.Fault{Status: 201, Body: "{}"}, 502, "lacks the App&#39;s id", 200},
-		"no webhook secret": {githubtest.Fault{Status: 201, Body: `{"id":7,"slug":"lintel","webhook_secret":null,"pem":"x"}`}, 502, "lacks the App&#39;s id", 200},
-		"strange slug":      {githubtest.Fault{Status: 201, Body: `{"id":7,"slug":"a/../b","webhook_secret":"s","pem":"x"}`}, 502, "lacks the App&#39;s id", 200},
-		"no key":            {githubtest.Fault{Status: 201, Body: "{" + valid + "}"}, 502, "not an RSA key", 200},
-		"bad key":           {githubtest.Fault{Status: 201, Body: "{" + valid + `,"pem":"very secret"}`}, 502, "not an RSA key", 200},
-		"huge":              {githubtest.Fault{Status: 201, Body: `{"pem":"` + strings.Repeat("x", 2<<20) + `"}`}, 502, "larger than 1 MB", 200},
-		"huge error":        {githubtest.Fault{Status: 500, Body: strings.Repeat(" ", 2<<20)}, 502, "GitHub answered 500", 200},
+		"gone":         {githubtest.Fault{Status: 404}, 400, "It was used before, or is older than an hour", 200},
+		"answer lost":  {githubtest.Fault{Status: 502, Commit: true}, 502, "Bad Gateway", 400},
+		"unavailable":  {githubtest.Fault{Status: 503}, 502, "Reload this page to try again", 200},
+		"server error": {githubtest.Fault{Status: 500}, 502, "GitHub answered 500", 200},
+		"refused": {githubtest.Fault{Status: 422, Body: `{"message":"<script>no</script>"}`}, 502,
+			"&lt;script&gt;no&lt;/script&gt;", 200},
+		"rate limit": {githubtest.PrimaryLimit(time.Now().Add(time.Hour)), 502, "github asks to wait", 200},
+		"cut":        {githubtest.Fault{Reset: true}, 502, "Reload this page", 200},
+		"half":       {githubtest.Fault{Truncate: true}, 502, "Reload this page", 400},
+		"redirect": {githubtest.Fault{Status: 307, Header: http.Header{"Location": {"http://127.0.0.1:1/"}}}, 502,
+			"refusing to follow a redirect", 200},
+		"no JSON": {githubtest.Fault{Status: 201, Body: "<html>"}, 502, "Reload this page", 200},
+		"empty":   {githubtest.Fault{Status: 201, Body: "{}"}, 502, "lacks the App&#39;s id", 200},
+		"no webhook secret": {githubtest.Fault{Status: 201,
+			Body: `{"id":7,"slug":"lintel","webhook_secret":null,"pem":"x"}`}, 502, "lacks the App&#39;s id", 200},
+		"strange slug": {githubtest.Fault{Status: 201, Body: `{"id":7,"slug":"a/../b","webhook_secret":"s","pem":"x"}`},
+			502, "lacks the App&#39;s id", 200},
+		"no key": {githubtest.Fault{Status: 201, Body: "{" + valid + "}"}, 502, "not an RSA key", 200},
+		"bad key": {githubtest.Fault{Status: 201, Body: "{" + valid + `,"pem":"very secret"}`}, 502,
+			"not an RSA key", 200},
+		"huge": {githubtest.Fault{Status: 201, Body: `{"pem":"` + strings.Repeat("x", 2<<20) + `"}`}, 502,
+			"larger than 1 MB", 200},
+		"huge error": {githubtest.Fault{Status: 500, Body: strings.Repeat(" ", 2<<20)}, 502, "GitHub answered 500",
+			200},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, nil)
@@ -337,13 +351,15 @@ func TestCannotStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := s.get(back)
-	if got.code != http.StatusInternalServerError || !strings.Contains(got.body, "Delete the App lintel") || strings.Contains(got.body, s.data) || strings.Contains(s.log.String(), s.data) {
+	if got.code != http.StatusInternalServerError || !strings.Contains(got.body, "Delete the App lintel") ||
+		strings.Contains(got.body, s.data) || strings.Contains(s.log.String(), s.data) {
 		t.Errorf("%d\n%s\n%s", got.code, got.body, s.log)
 	}
 	if got := s.get(s.setup.Path()); got.code != http.StatusOK {
 		t.Errorf("the link afterwards: %d", got.code)
 	}
-	if _, err := New(Config{Registrar: s.setup.config.Registrar, DataDir: s.data}); err == nil || strings.Contains(err.Error(), s.data) {
+	if _, err := New(Config{Registrar: s.setup.config.Registrar, DataDir: s.data}); err == nil ||
+		strings.Contains(err.Error(), s.data) {
 		t.Errorf("a start that cannot store: %v", err)
 	}
 }
@@ -388,12 +404,15 @@ func TestForm(t *testing.T) {
 		{"https://lintel.example.com", "octo org", "not the name of an organization"},
 		{"https://lintel.example.com", "../..", "not the name of an organization"},
 	} {
-		got := s.post(s.url+"/setup", url.Values{"token": {s.setup.token}, "address": {c.address}, "organization": {c.organization}})
-		if got.code != http.StatusUnprocessableEntity || !strings.Contains(got.body, c.says) || !strings.Contains(got.body, html.EscapeString(c.address)) {
+		got := s.post(s.url+"/setup", url.Values{"token": {s.setup.token}, "address": {c.address},
+			"organization": {c.organization}})
+		if got.code != http.StatusUnprocessableEntity || !strings.Contains(got.body, c.says) ||
+			!strings.Contains(got.body, html.EscapeString(c.address)) {
 			t.Errorf("%+v: %d\n%s", c, got.code, got.body)
 		}
 	}
-	action, fields := s.form(s.post(s.url+"/setup", url.Values{"token": {s.setup.token}, "address": {" https://lintel.example.com/ "}, "organization": {"octo-org"}}))
+	action, fields := s.form(s.post(s.url+"/setup", url.Values{"token": {s.setup.token},
+		"address": {" https://lintel.example.com/ "}, "organization": {"octo-org"}}))
 	if want := s.hub.URL() + "/organizations/octo-org/settings/apps/new?state=" + s.setup.state; action != want {
 		t.Errorf("the form goes to %s, want %s", action, want)
 	}

@@ -37,6 +37,7 @@ func NewManifest(address string) Manifest {
 			"metadata":      "read",
 			"pull_requests": "read",
 		},
-		Events: []string{"check_run", "check_suite", "merge_group", "pull_request", "pull_request_review", "push", "repository"},
+		Events: []string{"check_run", "check_suite", "merge_group", "pull_request", "pull_request_review", "push",
+			"repository"},
 	}
 }

@@ -64,7 +64,7 @@ var eventPermissions = map[string]string{
 	"pull_request_review": "pull_requests", "push": "contents", "repository": "metadata",
 }
 
-// The App asks for exactly the permissions that its events and the calls of the door need.
+// The App asks for exactly the permissions that its events and the calls of the client need.
 func TestManifestPermissions(t *testing.T) {
 	hub := newHub(t)
 	const repo = "octo-org/fleet"
@@ -75,7 +75,8 @@ func TestManifestPermissions(t *testing.T) {
 	if _, err := hub.AddRepo(t.Context(), repo, folder); err != nil {
 		t.Fatal(err)
 	}
-	head, err := hub.Push(t.Context(), repo, githubtest.Commit{Branch: "change", Files: map[string]string{"a.yaml": "a: 2\n"}})
+	head, err := hub.Push(t.Context(), repo, githubtest.Commit{Branch: "change",
+		Files: map[string]string{"a.yaml": "a: 2\n"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,11 +85,11 @@ func TestManifestPermissions(t *testing.T) {
 		t.Fatal(err)
 	}
 	app := hub.App()
-	door, err := github.NewApp(github.Config{URL: hub.URL(), AppID: app.ID, PrivateKey: app.PrivateKey})
+	client, err := github.NewClient(github.Config{URL: hub.URL(), AppID: app.ID, PrivateKey: app.PrivateKey})
 	if err != nil {
 		t.Fatal(err)
 	}
-	callAll(t, door, head, number)
+	callAll(t, client, head, number)
 
 	needed := hub.Used()
 	for _, event := range NewManifest("").Events {
@@ -109,36 +110,39 @@ func TestManifestPermissions(t *testing.T) {
 	}
 }
 
-// callAll calls every method of the door; what GitHub answers does not matter.
-func callAll(t *testing.T, door github.Door, head string, number int) {
+// callAll calls every method of the client; what GitHub answers does not matter.
+func callAll(t *testing.T, client *github.Client, head string, number int) {
 	t.Helper()
-	list, err := door.Installations(t.Context())
+	list, err := client.Installations(t.Context())
 	if err != nil || len(list) != 1 {
 		t.Fatalf("installations: %v, %v", list, err)
 	}
 	repo := github.Repo{Installation: list[0].ID, Owner: "octo-org", Name: "fleet"}
 	calls := map[string]func(ctx context.Context){
-		"PullRequest":          func(ctx context.Context) { _, _ = door.PullRequest(ctx, repo, number) },
-		"PullRequestsOfCommit": func(ctx context.Context) { _, _ = door.PullRequestsOfCommit(ctx, repo, head) },
-		"OpenPullRequests":     func(ctx context.Context) { _, _ = door.OpenPullRequests(ctx, repo) },
-		"Repository":           func(ctx context.Context) { _, _ = door.Repository(ctx, repo) },
-		"Branch":               func(ctx context.Context) { _, _ = door.Branch(ctx, repo, "main") },
-		"Reviews":              func(ctx context.Context) { _, _ = door.Reviews(ctx, repo, number) },
-		"Pushers":              func(ctx context.Context) { _, _ = door.Pushers(ctx, repo, number) },
-		"Permission":           func(ctx context.Context) { _, _ = door.Permission(ctx, repo, "alice") },
-		"TeamMember":           func(ctx context.Context) { _, _ = door.TeamMember(ctx, repo, "octo-org/security", "bob") },
-		"CheckRuns":            func(ctx context.Context) { _, _ = door.CheckRuns(ctx, repo, head) },
+		"PullRequest":          func(ctx context.Context) { _, _ = client.PullRequest(ctx, repo, number) },
+		"PullRequestsOfCommit": func(ctx context.Context) { _, _ = client.PullRequestsOfCommit(ctx, repo, head) },
+		"OpenPullRequests":     func(ctx context.Context) { _, _ = client.OpenPullRequests(ctx, repo) },
+		"Repository":           func(ctx context.Context) { _, _ = client.Repository(ctx, repo) },
+		"Branch":               func(ctx context.Context) { _, _ = client.Branch(ctx, repo, "main") },
+		"Reviews":              func(ctx context.Context) { _, _ = client.Reviews(ctx, repo, number) },
+		"Pushers":              func(ctx context.Context) { _, _ = client.Pushers(ctx, repo, number) },
+		"Permission":           func(ctx context.Context) { _, _ = client.Permission(ctx, repo, "alice") },
+		"TeamMember":           func(ctx context.Context) { _, _ = client.TeamMember(ctx, repo, "octo-org/security", "bob") },
+		"CheckRuns":            func(ctx context.Context) { _, _ = client.CheckRuns(ctx, repo, head) },
 		"Publish": func(ctx context.Context) {
-			_ = door.Publish(ctx, repo, &github.CheckRun{HeadSHA: head, Status: "in_progress", Title: "t", Summary: "s", ExternalID: "x"})
+			_ = client.Publish(ctx, repo, &github.CheckRun{HeadSHA: head, Status: "in_progress", Title: "t", Summary: "s",
+				ExternalID: "x"})
 		},
-		"GitToken":         func(ctx context.Context) { _, _ = door.GitToken(ctx, repo) },
-		"CloneURL":         func(context.Context) { door.CloneURL(repo) },
+		"GitToken":         func(ctx context.Context) { _, _ = client.GitToken(ctx, repo) },
+		"CloneURL":         func(context.Context) { client.CloneURL(repo) },
 		"Installations":    func(context.Context) {}, // above
-		"Repositories":     func(ctx context.Context) { _, _ = door.Repositories(ctx, repo.Installation) },
-		"FailedDeliveries": func(ctx context.Context) { _, _ = door.FailedDeliveries(ctx, time.Time{}) },
-		"Redeliver":        func(ctx context.Context) { _ = door.Redeliver(ctx, 1) },
+		"Repositories":     func(ctx context.Context) { _, _ = client.Repositories(ctx, repo.Installation) },
+		"FailedDeliveries": func(ctx context.Context) { _, _ = client.FailedDeliveries(ctx, time.Time{}) },
+		"Budget":           func(context.Context) {}, // what earlier answers said
+		"Budgets":          func(context.Context) {},
+		"Redeliver":        func(ctx context.Context) { _ = client.Redeliver(ctx, 1) },
 	}
-	methods := reflect.TypeFor[github.Door]()
+	methods := reflect.TypeFor[*github.Client]()
 	for i := range methods.NumMethod() {
 		if calls[methods.Method(i).Name] == nil {
 			t.Errorf("%s is not called here", methods.Method(i).Name)

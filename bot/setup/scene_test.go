@@ -31,12 +31,14 @@ type scene struct {
 // newScene starts a server; it writes its log without a lock, so a test reads it when no request is under way.
 func newScene(t *testing.T, change func(*Config)) *scene {
 	t.Helper()
-	s := &scene{t: t, hub: newHub(t), data: t.TempDir(), log: &bytes.Buffer{}, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	s := &scene{t: t, hub: newHub(t), data: t.TempDir(), log: &bytes.Buffer{},
+		now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 	registrar, err := github.NewRegistrar(s.hub.URL(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Config{Registrar: registrar, GitHubURL: s.hub.URL(), DataDir: s.data, Log: slog.New(slog.NewJSONHandler(s.log, nil)), Now: func() time.Time { return s.now }}
+	c := Config{Registrar: registrar, GitHubURL: s.hub.URL(), DataDir: s.data,
+		Log: slog.New(slog.NewJSONHandler(s.log, nil)), Now: func() time.Time { return s.now }}
 	if change != nil {
 		change(&c)
 	}

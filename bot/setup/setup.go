@@ -51,9 +51,10 @@ type Registrar interface {
 // Config is what a Setup needs. Registrar, GitHubURL and DataDir are required.
 type Config struct {
 	Registrar Registrar
-	GitHubURL string           // as configured; it is stored with the credentials
-	DataDir   string           // where the credentials go
-	PublicURL string           // where GitHub and people reach this server; empty: asked for on the page. See ParseAddress.
+	GitHubURL string // as configured; it is stored with the credentials
+	DataDir   string // where the credentials go
+	// where GitHub and people reach this server; empty: asked for on the page. See ParseAddress.
+	PublicURL string
 	Log       *slog.Logger     // nil: none. Tokens, codes and credentials are never logged
 	Now       func() time.Time // nil: time.Now
 }
@@ -85,7 +86,8 @@ func New(c Config) (*Setup, error) {
 	if err := probe(c.DataDir); err != nil {
 		return nil, err
 	}
-	s := &Setup{config: c, mux: http.NewServeMux(), token: rand.Text(), state: rand.Text(), begun: c.Now(), registered: make(chan struct{})}
+	s := &Setup{config: c, mux: http.NewServeMux(), token: rand.Text(), state: rand.Text(), begun: c.Now(),
+		registered: make(chan struct{})}
 	s.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
 	s.mux.HandleFunc("GET /readyz", s.ready)
 	// GitHub records a failed delivery, which the sweep has sent again once there is an App.
@@ -154,7 +156,8 @@ func (s *Setup) ask(w http.ResponseWriter, r *http.Request) {
 	if !s.admit(w, r, r.URL.Query().Get("token")) {
 		return
 	}
-	s.show(w, http.StatusOK, page{Title: "Register Lintel at GitHub", Ask: &askPage{Token: s.token, Address: s.address(r), Fixed: s.config.PublicURL != ""}})
+	s.show(w, http.StatusOK, page{Title: "Register Lintel at GitHub",
+		Ask: &askPage{Token: s.token, Address: s.address(r), Fixed: s.config.PublicURL != ""}})
 }
 
 // address is the configured one, or a proposal from what the browser and proxies say, which nobody vouches for.
@@ -189,7 +192,8 @@ func (s *Setup) offer(w http.ResponseWriter, r *http.Request) {
 	if !s.admit(w, r, r.PostForm.Get("token")) {
 		return
 	}
-	again := askPage{Token: s.token, Address: s.config.PublicURL, Fixed: s.config.PublicURL != "", Organization: strings.TrimSpace(r.PostForm.Get("organization"))}
+	again := askPage{Token: s.token, Address: s.config.PublicURL, Fixed: s.config.PublicURL != "",
+		Organization: strings.TrimSpace(r.PostForm.Get("organization"))}
 	if !again.Fixed {
 		again.Address = strings.TrimSpace(r.PostForm.Get("address"))
 	}
@@ -206,7 +210,8 @@ func (s *Setup) offer(w http.ResponseWriter, r *http.Request) {
 	s.until = s.config.Now().Add(stateLife)
 	s.mu.Unlock()
 	s.show(w, http.StatusOK, page{Title: "Register Lintel at GitHub", Offer: &offerPage{
-		Action: s.config.Registrar.FormURL(again.Organization, s.state), Organization: again.Organization, Manifest: NewManifest(address)}})
+		Action: s.config.Registrar.FormURL(again.Organization, s.state), Organization: again.Organization,
+		Manifest: NewManifest(address)}})
 }
 
 // callback exchanges the code. GitHub gives the credentials out once, so neither a browser that leaves nor a
@@ -231,19 +236,25 @@ func (s *Setup) callback(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case errors.As(err, &gone):
 		s.config.Log.Warn("the GitHub App was not registered", "error", err)
-		s.show(w, http.StatusBadRequest, page{Title: "GitHub does not know this code", Text: "It was used before, or is older than an hour. " +
-			"If GitHub lists a new App in the settings of its owner, delete it, and open the link that was printed at the start again."})
+		s.show(w, http.StatusBadRequest, page{Title: "GitHub does not know this code",
+			Text: "It was used before, or is older than an hour. " +
+				"If GitHub lists a new App in the settings of its owner, delete it, and open the link that was printed at the " +
+				"start again."})
 		return
 	case err != nil:
 		s.config.Log.Warn("the GitHub App was not registered", "error", err)
-		s.show(w, http.StatusBadGateway, page{Title: "GitHub did not hand out the credentials", Text: "Reload this page to try again; that works for an hour.", Problem: err.Error()})
+		s.show(w, http.StatusBadGateway, page{Title: "GitHub did not hand out the credentials", Text: "Reload this page " +
+			"to try again; that works for an hour.", Problem: err.Error()})
 		return
 	}
-	c := &Credentials{GitHubURL: s.config.GitHubURL, AppID: app.ID, Slug: app.Slug, PrivateKey: string(app.PrivateKey), WebhookSecret: app.WebhookSecret}
+	c := &Credentials{GitHubURL: s.config.GitHubURL, AppID: app.ID, Slug: app.Slug, PrivateKey: string(app.PrivateKey),
+		WebhookSecret: app.WebhookSecret}
 	if err := store(s.config.DataDir, c); err != nil {
 		s.config.Log.Error("the GitHub App was registered, but not kept", "slug", app.Slug, "error", err)
-		s.show(w, http.StatusInternalServerError, page{Title: "The credentials could not be stored", Problem: err.Error(), Text: "GitHub hands them out only once. " +
-			"Delete the App " + app.Slug + " in the settings of its owner, mend the data directory, and open the link that was printed at the start again."})
+		s.show(w, http.StatusInternalServerError, page{Title: "The credentials could not be stored", Problem: err.Error(),
+			Text: "GitHub hands them out only once. " +
+				"Delete the App " + app.Slug + " in the settings of its owner, mend the data directory, and open the link that " +
+				"was printed at the start again."})
 		return
 	}
 	s.mu.Lock()
@@ -262,7 +273,8 @@ var hostForm = regexp.MustCompile(`^[0-9A-Za-z._:\[\]-]+$`)
 func ParseAddress(raw string) (string, error) {
 	u, err := url.Parse(strings.TrimRight(raw, "/"))
 	switch {
-	case err != nil || u.Hostname() == "" || !hostForm.MatchString(u.Host) || u.Scheme != "https" && u.Scheme != "http" || len(raw) > maxAddress:
+	case err != nil || u.Hostname() == "" || !hostForm.MatchString(u.Host) || u.Scheme != "https" && u.Scheme != "http" ||
+		len(raw) > maxAddress:
 		return "", errors.New("the address must look like https://lintel.example.com")
 	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		return "", errors.New("the address must not contain credentials, a query or a fragment")

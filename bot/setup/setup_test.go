@@ -70,7 +70,8 @@ func TestLoad(t *testing.T) {
 
 // What is accepted is an address that neither a policy nor a page can read as more than that.
 func FuzzParseAddress(f *testing.F) {
-	for _, s := range []string{"https://lintel.example.com", "http://[::1]:8080/", "https://a/b/../c", "https://a;b", "HTTPS://A", "https://a/%zz", "//a", "https://a/?", "https://ä"} {
+	for _, s := range []string{"https://lintel.example.com", "http://[::1]:8080/", "https://a/b/../c", "https://a;b",
+		"HTTPS://A", "https://a/%zz", "//a", "https://a/?", "https://ä"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
@@ -81,7 +82,8 @@ func FuzzParseAddress(f *testing.F) {
 		if again, err := ParseAddress(address); err != nil || again != address {
 			t.Errorf("%q gives %q, which gives %q, %v", raw, address, again, err)
 		}
-		if o := origin(address); strings.ContainsAny(o, " ;,'\"*?#@<>\\\t\r\n") || !strings.HasPrefix(o, "http") || !strings.HasPrefix(address, o) {
+		if o := origin(address); strings.ContainsAny(o, " ;,'\"*?#@<>\\\t\r\n") || !strings.HasPrefix(o, "http") ||
+			!strings.HasPrefix(address, o) {
 			t.Errorf("%q has the origin %q", address, o)
 		}
 	})

@@ -50,7 +50,8 @@ func Load(dataDir string) (*Credentials, error) {
 
 func decode(data []byte) (*Credentials, error) {
 	var c Credentials
-	if len(data) > maxCredentials || json.Unmarshal(data, &c) != nil || c.GitHubURL == "" || c.AppID <= 0 || c.PrivateKey == "" || c.WebhookSecret == "" {
+	if len(data) > maxCredentials || json.Unmarshal(data, &c) != nil || c.GitHubURL == "" || c.AppID <= 0 ||
+		c.PrivateKey == "" || c.WebhookSecret == "" {
 		return nil, ErrDamaged
 	}
 	return &c, nil

@@ -4,61 +4,16 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/lintel-bot/lintel/bot/github"
+	"github.com/lintel-bot/lintel/bot/githubtest/memory"
 	"github.com/lintel-bot/lintel/bot/queue"
+	"github.com/lintel-bot/lintel/bot/runid"
 )
 
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-
-// hub is the double of GitHub.
-type hub struct {
-	github.Door
-
-	failed        []github.Delivery
-	since         []time.Time
-	redelivered   []int64
-	redeliverErr  error
-	installations []github.Installation
-	repos         map[int64][]github.Repo
-	pulls         map[int64][]github.PullRequest
-	errs          map[int64]error // by repository
-	runs          map[string][]github.CheckRun
-	asked         int // for check runs
-}
-
-func (h *hub) FailedDeliveries(_ context.Context, since time.Time) ([]github.Delivery, error) {
-	h.since = append(h.since, since)
-	return h.failed, nil
-}
-
-func (h *hub) Redeliver(_ context.Context, id int64) error {
-	if h.redeliverErr != nil {
-		return h.redeliverErr
-	}
-	h.redelivered = append(h.redelivered, id)
-	return nil
-}
-
-func (h *hub) Installations(context.Context) ([]github.Installation, error) {
-	return h.installations, nil
-}
-
-func (h *hub) Repositories(_ context.Context, id int64) ([]github.Repo, error) {
-	return h.repos[id], nil
-}
-
-func (h *hub) OpenPullRequests(_ context.Context, repo github.Repo) ([]github.PullRequest, error) {
-	return h.pulls[repo.ID], h.errs[repo.ID]
-}
-
-func (h *hub) CheckRuns(_ context.Context, _ github.Repo, sha string) ([]github.CheckRun, error) {
-	h.asked++
-	return h.runs[sha], nil
-}
 
 // jobs is the double of the queue.
 type jobs struct {
@@ -90,19 +45,23 @@ func (j *jobs) Forget(_ context.Context, name string) error {
 	return nil
 }
 
-func newSweeper(h *hub) (*Sweeper, *jobs, *time.Time) {
+func newSweeper(h *memory.GitHub) (*Sweeper, *jobs, *time.Time) {
 	j, now := &jobs{claims: map[string]bool{}}, start
-	s := New(Config{Door: h, Queue: j, Now: func() time.Time { return now },
-		Ours: func(run github.CheckRun, _ int) bool { return strings.HasPrefix(run.ExternalID, "ours") },
-		Settled: func(run github.CheckRun, now time.Time) (bool, bool) {
-			given := run.ExternalID == "ours given up"
-			return run.Status == "completed" && !(given && now.After(start)), run.Status == "completed" && !given
-		}})
-	return s, j, &now
+	return New(Config{Client: h, Queue: j, Now: func() time.Time { return now }}), j, &now
+}
+
+// refuse answers one kind of calls with an error: those about a repository, or all of them.
+func refuse(call string, repository int64, err error) func(string, any) error {
+	return func(name string, about any) error {
+		if repo, ok := about.(github.Repo); name == call && (repository == 0 || ok && repo.ID == repository) {
+			return err
+		}
+		return nil
+	}
 }
 
 func TestFailedDeliveriesAreRequestedOnce(t *testing.T) {
-	h := &hub{failed: []github.Delivery{
+	h := &memory.GitHub{Lost: []github.Delivery{
 		{ID: 1, GUID: "a", Event: "pull_request", StatusCode: 503},
 		{ID: 2, GUID: "b", Event: "star", StatusCode: 503},
 		{ID: 4, GUID: "c", Event: "check_run"},
@@ -114,81 +73,84 @@ func TestFailedDeliveriesAreRequestedOnce(t *testing.T) {
 		}
 		*now = now.Add(time.Hour)
 	}
-	if want := []int64{1, 4}; !slices.Equal(h.redelivered, want) {
-		t.Errorf("redelivered %v, want %v", h.redelivered, want)
+	if want := []int64{1, 4}; !slices.Equal(h.Redelivered(), want) {
+		t.Errorf("redelivered %v, want %v", h.Redelivered(), want)
 	}
-	if want := []time.Time{start.Add(-72 * time.Hour), start.Add(-overlap)}; !slices.Equal(h.since, want) {
-		t.Errorf("asked for deliveries since %v, want %v", h.since, want)
+	if want := []time.Time{start.Add(-72 * time.Hour), start.Add(-overlap)}; !slices.Equal(h.Since(), want) {
+		t.Errorf("asked for deliveries since %v, want %v", h.Since(), want)
 	}
 	restarted := New(s.config)
-	if err := restarted.Sweep(t.Context()); err != nil || len(h.redelivered) != 2 {
-		t.Errorf("after a restart: %v, redelivered %v", err, h.redelivered)
+	if err := restarted.Sweep(t.Context()); err != nil || len(h.Redelivered()) != 2 {
+		t.Errorf("after a restart: %v, redelivered %v", err, h.Redelivered())
 	}
 }
 
 // An attempt that was asked for can fail like the first one. It is asked for again, after longer and longer pauses, and
 // not for ever.
 func TestFailedRedeliveries(t *testing.T) {
-	h := &hub{}
+	h := &memory.GitHub{}
 	s, _, now := newSweeper(h)
 	fail := func() {
-		h.failed = []github.Delivery{{ID: int64(len(h.redelivered) + 1), GUID: "a", Event: "push", StatusCode: 502, At: *now}}
+		h.Lost = []github.Delivery{{ID: int64(len(h.Redelivered()) + 1), GUID: "a", Event: "push", StatusCode: 502, At: *now}}
 	}
 	fail()
 	var asked []time.Duration
 	for range 72 * 12 {
-		before := len(h.redelivered)
+		before := len(h.Redelivered())
 		if err := s.Sweep(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if since := h.since[len(h.since)-1]; since.After(h.failed[0].At) && len(asked) < len(pauses) {
-			t.Fatalf("deliveries since %s do not have the one of %s", since, h.failed[0].At)
+		if since := h.Since()[len(h.Since())-1]; since.After(h.Lost[0].At) && len(asked) < len(pauses) {
+			t.Fatalf("deliveries since %s do not have the one of %s", since, h.Lost[0].At)
 		}
-		if len(h.redelivered) > before {
+		if len(h.Redelivered()) > before {
 			asked = append(asked, now.Sub(start))
 			fail()
 		}
 		*now = now.Add(5 * time.Minute)
 	}
 	want := []time.Duration{0, 5 * time.Minute, 20 * time.Minute, 80 * time.Minute, 320 * time.Minute, 1040 * time.Minute}
-	if !slices.Equal(asked, want) || !slices.Equal(h.redelivered, []int64{1, 2, 3, 4, 5, 6}) {
-		t.Errorf("redelivered %v at %v, want at %v", h.redelivered, asked, want)
+	if !slices.Equal(asked, want) || !slices.Equal(h.Redelivered(), []int64{1, 2, 3, 4, 5, 6}) {
+		t.Errorf("redelivered %v at %v, want at %v", h.Redelivered(), asked, want)
 	}
 }
 
 func TestFailedRequestIsRepeated(t *testing.T) {
-	h := &hub{failed: []github.Delivery{{ID: 1, GUID: "a", Event: "pull_request"}}, redeliverErr: &github.RetryLater{Reason: "rate limit"}}
+	h := &memory.GitHub{Lost: []github.Delivery{{ID: 1, GUID: "a", Event: "pull_request"}}}
+	h.Fail = refuse("Redeliver", 0, &github.RetryLater{Reason: "rate limit"})
 	s, _, _ := newSweeper(h)
 	if err := s.Sweep(t.Context()); err == nil {
 		t.Error("no error")
 	}
-	h.redeliverErr = nil
-	if err := s.Sweep(t.Context()); err != nil || len(h.redelivered) != 1 {
-		t.Errorf("%v, redelivered %v", err, h.redelivered)
+	h.Fail = nil
+	if err := s.Sweep(t.Context()); err != nil || len(h.Redelivered()) != 1 {
+		t.Errorf("%v, redelivered %v", err, h.Redelivered())
 	}
-	if h.since[0] != h.since[1] {
-		t.Errorf("the second sweep asked since %v; what the first did not finish must not be skipped", h.since[1])
+	if h.Since()[0] != h.Since()[1] {
+		t.Errorf("the second sweep asked since %v; what the first did not finish must not be skipped", h.Since()[1])
 	}
 }
 
-func fleet() *hub {
+func fleet() *memory.GitHub {
 	repo := func(installation, id int64) github.Repo {
 		return github.Repo{Installation: installation, ID: id, Owner: "o", Name: "r"}
 	}
-	return &hub{
-		installations: []github.Installation{{ID: 1}, {ID: 2, Suspended: true}, {ID: 3}},
-		repos:         map[int64][]github.Repo{1: {repo(1, 10), repo(1, 11)}, 2: {repo(2, 20)}, 3: {repo(3, 30)}},
-		pulls: map[int64][]github.PullRequest{
-			10: {{Number: 1, HeadSHA: "none"}, {Number: 2, HeadSHA: "done"}, {Number: 3, HeadSHA: "open"}, {Number: 4, HeadSHA: "cancelled"}, {Number: 5, HeadSHA: "theirs"}, {Number: 6, HeadSHA: "none"}},
+	return &memory.GitHub{
+		Installed: []github.Installation{{ID: 1}, {ID: 2, Suspended: true}, {ID: 3}},
+		Repos:     []github.Repo{repo(1, 10), repo(1, 11), repo(2, 20), repo(3, 30)},
+		Pulls: map[int64][]*github.PullRequest{
+			10: {{Number: 1, HeadSHA: "none"}, {Number: 2, HeadSHA: "done"}, {Number: 3, HeadSHA: "open"},
+				{Number: 4, HeadSHA: "cancelled"}, {Number: 5, HeadSHA: "theirs"}, {Number: 6, HeadSHA: "none"}},
 			11: {{Number: 1, HeadSHA: "none"}},
 			20: {{Number: 1, HeadSHA: "none"}},
 			30: {{Number: 1, HeadSHA: "none"}},
 		},
-		runs: map[string][]github.CheckRun{
-			"done":      {{Status: "completed", Conclusion: "failure", ExternalID: "ours"}},
-			"open":      {{Status: "in_progress", ExternalID: "ours"}},
-			"cancelled": {{Status: "completed", Conclusion: "cancelled", ExternalID: "ours"}},
-			"theirs":    {{Status: "completed", Conclusion: "success", ExternalID: "of another pull request"}},
+		Runs: []github.CheckRun{
+			{HeadSHA: "done", Status: "completed", Conclusion: "failure", ExternalID: "pr-2/d"},
+			{HeadSHA: "open", Status: "in_progress", ExternalID: "pr-3/begun-1"},
+			{HeadSHA: "cancelled", Status: "completed", Conclusion: "cancelled", ExternalID: "pr-4/begun-1"},
+			{HeadSHA: "theirs", Status: "completed", Conclusion: "success", ExternalID: "pr-2/d"}, // of another pull request
+			{HeadSHA: "theirs", Status: "completed", Conclusion: "success", ExternalID: "of another App"},
 		},
 	}
 }
@@ -211,18 +173,19 @@ func TestUncheckedHeadsAreEnqueued(t *testing.T) {
 }
 
 func TestCheckedHeadIsNotAskedForAgain(t *testing.T) {
-	h := &hub{installations: []github.Installation{{ID: 1}}, repos: map[int64][]github.Repo{1: {{Installation: 1, ID: 10, Owner: "o"}}},
-		pulls: map[int64][]github.PullRequest{10: {{Number: 2, HeadSHA: "done"}}}, runs: fleet().runs}
+	h := &memory.GitHub{Installed: []github.Installation{{ID: 1}},
+		Repos: []github.Repo{{Installation: 1, ID: 10, Owner: "o"}},
+		Pulls: map[int64][]*github.PullRequest{10: {{Number: 2, HeadSHA: "done"}}}, Runs: fleet().Runs}
 	s, j, _ := newSweeper(h)
 	for range 3 {
 		if err := s.Sweep(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if h.asked != 1 || len(j.published) != 0 {
-		t.Errorf("asked %d times for check runs of one head, published %v", h.asked, j.published)
+	if h.Calls("CheckRuns") != 1 || len(j.published) != 0 {
+		t.Errorf("asked %d times for check runs of one head, published %v", h.Calls("CheckRuns"), j.published)
 	}
-	h.pulls[10] = nil
+	h.Pulls[10] = nil
 	if err := s.Sweep(t.Context()); err != nil || len(s.done) != 0 {
 		t.Errorf("%v, a closed pull request is still remembered: %v", err, s.done)
 	}
@@ -239,7 +202,7 @@ func TestTroubleStaysWhereItIs(t *testing.T) {
 		"rate limit": {&github.RetryLater{Reason: "rate limit"}, []queue.Key{key(3, 30, 1)}, false},
 	} {
 		h := fleet()
-		h.errs = map[int64]error{10: c.err}
+		h.Fail = refuse("OpenPullRequests", 10, c.err)
 		s, j, _ := newSweeper(h)
 		if err := s.Sweep(t.Context()); (err == nil) != c.fine {
 			t.Errorf("%s: %v", name, err)
@@ -251,11 +214,11 @@ func TestTroubleStaysWhereItIs(t *testing.T) {
 }
 
 func TestRunSweepsAtOnceAndAtTheInterval(t *testing.T) {
-	h := &hub{}
+	h := &memory.GitHub{}
 	ctx, cancel := context.WithCancel(t.Context())
 	tick := make(chan time.Time)
 	waits := make(chan time.Duration)
-	s := New(Config{Door: h, Queue: &jobs{claims: map[string]bool{}}, Interval: time.Minute,
+	s := New(Config{Client: h, Queue: &jobs{claims: map[string]bool{}}, Interval: time.Minute,
 		After: func(d time.Duration) <-chan time.Time { waits <- d; return tick }})
 	done := make(chan struct{})
 	go func() { defer close(done); s.Run(ctx) }()
@@ -268,16 +231,18 @@ func TestRunSweepsAtOnceAndAtTheInterval(t *testing.T) {
 	<-waits
 	cancel()
 	<-done
-	if len(h.since) != 4 {
-		t.Errorf("%d sweeps, want 4", len(h.since))
+	if len(h.Since()) != 4 {
+		t.Errorf("%d sweeps, want 4", len(h.Since()))
 	}
 }
 
 // A head that was given up is looked at again and again, until its time has come.
 func TestGivenUpHeadsAreTriedAgain(t *testing.T) {
-	h := &hub{installations: []github.Installation{{ID: 1}}, repos: map[int64][]github.Repo{1: {{Installation: 1, ID: 5, Owner: "o", Name: "r"}}},
-		pulls: map[int64][]github.PullRequest{5: {{Number: 1, HeadSHA: "h"}}},
-		runs:  map[string][]github.CheckRun{"h": {{ExternalID: "ours given up", Status: "completed"}, {ExternalID: "ours", Status: "completed"}}}}
+	h := &memory.GitHub{Installed: []github.Installation{{ID: 1}},
+		Repos: []github.Repo{{Installation: 1, ID: 5, Owner: "o", Name: "r"}},
+		Pulls: map[int64][]*github.PullRequest{5: {{Number: 1, HeadSHA: "h"}}},
+		Runs: []github.CheckRun{{HeadSHA: "h", ExternalID: "pr-1/d", Status: "completed"},
+			{HeadSHA: "h", ExternalID: "pr-1/gave-up-1-7", Status: "completed", CompletedAt: start}}}
 	s, j, now := newSweeper(h)
 	for want := range 2 {
 		if err := s.Sweep(t.Context()); err != nil {
@@ -290,12 +255,27 @@ func TestGivenUpHeadsAreTriedAgain(t *testing.T) {
 	}
 }
 
+// A head that was given up again and again is final in the end.
+func TestSettled(t *testing.T) {
+	for n := 1; n <= 5; n++ {
+		run := github.CheckRun{Status: "completed", CompletedAt: start}
+		id := runid.ID{Subject: runid.Subject{Number: 1}, State: runid.GaveUp, Times: n, Job: 7}
+		settled, final := isSettled(run, id, start)
+		if last := n > 4; !settled || final != last {
+			t.Errorf("after %d times: settled %v, final %v", n, settled, final)
+		}
+		if settled, _ := isSettled(run, id, start.Add(24*time.Hour)); settled != (n > 4) {
+			t.Errorf("after %d times, a day later: settled %v", n, settled)
+		}
+	}
+}
+
 // With half of the rate limit gone, the sweep leaves the rest to the checks and goes on where it stopped.
 func TestSweepLeavesBudget(t *testing.T) {
-	h := &hub{installations: []github.Installation{{ID: 1}}, repos: map[int64][]github.Repo{1: {}}, pulls: map[int64][]github.PullRequest{}}
+	h := &memory.GitHub{Installed: []github.Installation{{ID: 1}}, Pulls: map[int64][]*github.PullRequest{}}
 	for id := int64(1); id <= 4; id++ {
-		h.repos[1] = append(h.repos[1], github.Repo{Installation: 1, ID: id, Owner: "o", Name: "r"})
-		h.pulls[id] = []github.PullRequest{{Number: int(id), HeadSHA: "h"}}
+		h.Repos = append(h.Repos, github.Repo{Installation: 1, ID: id, Owner: "o", Name: "r"})
+		h.Pulls[id] = []*github.PullRequest{{Number: int(id), HeadSHA: "h"}}
 	}
 	s, j, _ := newSweeper(h)
 	left := 2
@@ -308,11 +288,11 @@ func TestSweepLeavesBudget(t *testing.T) {
 	}
 	// So it does after a limit that GitHub tells of.
 	limited, j2, _ := newSweeper(h)
-	h.errs = map[int64]error{3: &github.RetryLater{Reason: "rate limit"}}
+	h.Fail = refuse("OpenPullRequests", 3, &github.RetryLater{Reason: "rate limit"})
 	if err := limited.Sweep(t.Context()); err == nil || len(j2.published) != 2 {
 		t.Fatalf("%d jobs, %v; want to stop at the limit", len(j2.published), err)
 	}
-	h.errs = nil
+	h.Fail = nil
 	if err := limited.Sweep(t.Context()); err != nil || j2.published[2].Repository != 3 {
 		t.Errorf("jobs %v, %v; want to go on with the third repository", j2.published, err)
 	}

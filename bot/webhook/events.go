@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/lintel-bot/lintel/bot/queue"
+	"github.com/lintel-bot/lintel/bot/runid"
 )
 
 // The identifiers of the check run's buttons.
@@ -145,7 +146,8 @@ type pullRequest struct {
 }
 
 // Jobs says what an event of GitHub asks for. Events and actions that change no result give nothing and no
-// error, and so do those that are not for a GitHub App: nothing could be done about them. An error means that the payload is not what GitHub sends; it quotes nothing of it.
+// error, and so do those that are not for a GitHub App: nothing could be done about them. An error means that the
+// payload is not what GitHub sends; it quotes nothing of it.
 func Jobs(event string, data []byte) (Work, error) {
 	read, ok := map[string]func(*payload) (Work, error){
 		"pull_request":              (*payload).pull,
@@ -242,7 +244,8 @@ func (p *payload) ofPull() (Work, error) {
 		return Work{}, errors.New("the payload has no pull_request")
 	}
 	key.Number = p.PullRequest.Number
-	return Work{Jobs: []Job{{key, queue.Message{Head: objectID(p.PullRequest.Head.SHA), Updated: p.PullRequest.Updated}}}}, nil
+	return Work{Jobs: []Job{{key, queue.Message{Head: objectID(p.PullRequest.Head.SHA),
+		Updated: p.PullRequest.Updated}}}}, nil
 }
 
 var objectIDs = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
@@ -276,7 +279,8 @@ func (p *payload) checkRun() (Work, error) {
 	}
 	message := queue.Message{Fresh: true, Head: objectID(p.CheckRun.HeadSHA)}
 	w := p.CheckRun.work(key, message)
-	if about, ok := SubjectKey(key, p.CheckRun.ExternalID); ok {
+	id, foreign := runid.Parse(p.CheckRun.ExternalID)
+	if about, err := key.Of(id.Subject); foreign == nil && err == nil {
 		w.Jobs = []Job{{about, message}}
 	}
 	if drafts && message.Head != "" {
@@ -357,7 +361,8 @@ func (p *payload) push() (Work, error) {
 // tip is nil where GitHub names the pusher as the commit's author or committer, too.
 func (p *payload) tip() *Tip {
 	login, tip := p.Sender.Login, cmp.Or(p.Tip, &commit{})
-	if login == "" || objectID(p.After) == "" || strings.EqualFold(login, tip.Author.Username) || strings.EqualFold(login, tip.Committer.Username) {
+	if login == "" || objectID(p.After) == "" || strings.EqualFold(login, tip.Author.Username) ||
+		strings.EqualFold(login, tip.Committer.Username) {
 		return nil
 	}
 	return &Tip{p.Repository.ID, p.After, login}
@@ -401,7 +406,8 @@ func (p *payload) installed() (Work, error) {
 func (p *payload) selected() (w Work, _ error) {
 	for i := range p.Added {
 		owner, name := p.Added[i].address()
-		w.Jobs = append(w.Jobs, Job{queue.Key{Installation: p.Installation.ID, Repository: p.Added[i].ID, All: true}, queue.Message{Missing: true, Owner: owner, Name: name}})
+		w.Jobs = append(w.Jobs, Job{queue.Key{Installation: p.Installation.ID, Repository: p.Added[i].ID, All: true},
+			queue.Message{Missing: true, Owner: owner, Name: name}})
 	}
 	for i := range p.Removed {
 		w.Drop = append(w.Drop, Scope{p.Installation.ID, p.Removed[i].ID})

@@ -40,12 +40,16 @@ const (
 type Config struct {
 	Secret  []byte // the App's webhook secret
 	Publish func(ctx context.Context, key queue.Key, m queue.Message, id string) error
-	Pushed  func(ctx context.Context, repository int64, number int, login string) error // remembers who pushed to a pull request
-	Tip     func(ctx context.Context, repository int64, commit, login string) error     // remembers who pushed a commit to any branch
-	Drafts  func(ctx context.Context, repository int64, head string) error              // remembers that drafts are wanted for a commit
-	Drop    func(ctx context.Context, installation, repository int64) error             // removes jobs; repository zero: all of the installation
-	Log     *slog.Logger                                                                // default: discard
-	Now     func() time.Time                                                            // default: time.Now
+	// remembers who pushed to a pull request
+	Pushed func(ctx context.Context, repository int64, number int, login string) error
+	// remembers who pushed a commit to any branch
+	Tip func(ctx context.Context, repository int64, commit, login string) error
+	// remembers that drafts are wanted for a commit
+	Drafts func(ctx context.Context, repository int64, head string) error
+	// removes jobs; repository zero: all of the installation
+	Drop func(ctx context.Context, installation, repository int64) error
+	Log  *slog.Logger     // default: discard
+	Now  func() time.Time // default: time.Now
 }
 
 // Handler answers webhook deliveries:
@@ -231,7 +235,8 @@ func (h *Handler) store(ctx context.Context, work Work, delivery string, log *sl
 		if err := h.config.Publish(ctx, job.Key, job.Message, delivery); err != nil {
 			return err
 		}
-		log.Info("webhook accepted", "action", job.Message.Event, "repository", job.Message.Owner+"/"+job.Message.Name, "job", job.Key.String())
+		log.Info("webhook accepted", "action", job.Message.Event, "repository", job.Message.Owner+"/"+job.Message.Name,
+			"job", job.Key.String())
 	}
 	return nil
 }

@@ -41,7 +41,8 @@ func TestEventsToJobs(t *testing.T) {
 	pull := `"number":3,"pull_request":{"number":3,"updated_at":"2026-03-01T12:00:00Z","head":{"sha":"` + sha + `"}}`
 	listed := `"head_sha":"` + sha + `","pull_requests":[{"number":3,"base":{"repo":{"id":11}}},{"number":3,"base":{"repo":{"id":11}}},{"number":8,"base":{"repo":{"id":99}}}]`
 	unlisted := `"head_sha":"` + sha + `","pull_requests":[]`
-	queued := `"merge_group":{"head_sha":"` + sha + `","head_ref":"refs/heads/gh-readonly-queue/main/pr-3-` + sha + `","base_sha":"` + sha + `","base_ref":"refs/heads/main"}`
+	queued := `"merge_group":{"head_sha":"` + sha + `","head_ref":"refs/heads/gh-readonly-queue/main/pr-3-` + sha +
+		`","base_sha":"` + sha + `","base_ref":"refs/heads/main"}`
 	updated := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	seen := queue.Message{Head: sha, Updated: updated}
 	fresh := queue.Message{Fresh: true, Head: sha}
@@ -57,7 +58,8 @@ func TestEventsToJobs(t *testing.T) {
 		{"pull_request", "reopened", pull, one, seen},
 		{"pull_request", "ready_for_review", pull, one, seen},
 		{"pull_request", "closed", pull, one, seen},
-		{"pull_request", "edited", pull + `,"changes":{"base":{"ref":{"from":"main"}}}`, one, queue.Message{Head: sha, Updated: updated, Fresh: true}},
+		{"pull_request", "edited", pull + `,"changes":{"base":{"ref":{"from":"main"}}}`, one,
+			queue.Message{Head: sha, Updated: updated, Fresh: true}},
 		{"pull_request", "edited", pull + `,"changes":{"title":{"from":"x"}}`, nil, queue.Message{}},
 		{"pull_request", "labeled", pull, nil, queue.Message{}},
 		{"pull_request_review", "submitted", pull, one, seen},
@@ -70,9 +72,12 @@ func TestEventsToJobs(t *testing.T) {
 		{"check_run", "rerequested", ofRun("branch-612f62/x"), branch("a/b"), fresh},
 		{"check_run", "rerequested", ofRun("group-" + sha + "/x"), group, fresh},
 		{"check_run", "rerequested", ofRun("pr-0/x"), one, fresh},
-		{"check_run", "requested_action", `"requested_action":{"identifier":"rerun"},"check_run":{` + listed + `}`, one, fresh},
-		{"check_run", "requested_action", `"requested_action":{"identifier":"draft-exceptions"},"check_run":{` + listed + `}`, one, fresh},
-		{"check_run", "requested_action", `"requested_action":{"identifier":"other"},"check_run":{` + listed + `}`, nil, queue.Message{}},
+		{"check_run", "requested_action", `"requested_action":{"identifier":"rerun"},"check_run":{` + listed + `}`, one,
+			fresh},
+		{"check_run", "requested_action", `"requested_action":{"identifier":"draft-exceptions"},"check_run":{` + listed +
+			`}`, one, fresh},
+		{"check_run", "requested_action", `"requested_action":{"identifier":"other"},"check_run":{` + listed + `}`, nil,
+			queue.Message{}},
 		{"check_run", "created", `"check_run":{` + listed + `}`, nil, queue.Message{}},
 		{"check_suite", "rerequested", `"check_suite":{` + listed + `}`, one, fresh},
 		{"check_suite", "rerequested", `"check_suite":{` + unlisted + `}`, commit, fresh},
@@ -85,7 +90,8 @@ func TestEventsToJobs(t *testing.T) {
 		{"push", "", `"ref":"refs/heads/old","deleted":true`, nil, queue.Message{}},
 		{"push", "", `"ref":"refs/heads/gh-readonly-queue/main/pr-3-` + sha + `"`, nil, queue.Message{}},
 		{"push", "", `"ref":"refs/tags/v1"`, nil, queue.Message{}},
-		{"merge_group", "checks_requested", queued, group, queue.Message{Head: sha, Group: &queue.Group{Base: sha, BaseRef: "main", Number: 3}}},
+		{"merge_group", "checks_requested", queued, group,
+			queue.Message{Head: sha, Group: &queue.Group{Base: sha, BaseRef: "main", Number: 3}}},
 		{"merge_group", "destroyed", queued, nil, queue.Message{}},
 		{"installation", "created", `"x":0`, []queue.Key{{Installation: 7, All: true}}, missing},
 		{"installation", "unsuspend", `"x":0`, []queue.Key{{Installation: 7, All: true}}, missing},
@@ -124,14 +130,16 @@ func TestRepositoriesComeAndGo(t *testing.T) {
 		t.Fatalf("%+v, %v", w, err)
 	}
 	second := w.Jobs[1]
-	if second.Key != (queue.Key{Installation: 7, Repository: 22, All: true}) || second.Message.Owner != "octo-org" || second.Message.Name != "b" || !second.Message.Missing {
+	if second.Key != (queue.Key{Installation: 7, Repository: 22, All: true}) || second.Message.Owner != "octo-org" ||
+		second.Message.Name != "b" || !second.Message.Missing {
 		t.Errorf("job %+v", second)
 	}
 	if !slices.Equal(w.Drop, []Scope{{7, 23}}) {
 		t.Errorf("drop %v", w.Drop)
 	}
 	for event, want := range map[string]Scope{
-		"installation.suspend": {7, 0}, "installation.deleted": {7, 0}, "repository.archived": {7, 11}, "repository.deleted": {7, 11},
+		"installation.suspend": {7, 0}, "installation.deleted": {7, 0}, "repository.archived": {7, 11},
+		"repository.deleted": {7, 11},
 	} {
 		name, action, _ := strings.Cut(event, ".")
 		w, err := Jobs(name, []byte(`{"action":"`+action+`",`+where+`}`))
@@ -142,8 +150,9 @@ func TestRepositoriesComeAndGo(t *testing.T) {
 }
 
 func TestWhoPushed(t *testing.T) {
-	for event, want := range map[string]bool{"pull_request.opened": true, "pull_request.synchronize": true, "pull_request.reopened": false,
-		"pull_request.closed": false, "pull_request.ready_for_review": false, "pull_request_review.submitted": false} {
+	for event, want := range map[string]bool{"pull_request.opened": true, "pull_request.synchronize": true,
+		"pull_request.reopened": false,
+		"pull_request.closed":   false, "pull_request.ready_for_review": false, "pull_request_review.submitted": false} {
 		name, action, _ := strings.Cut(event, ".")
 		w, err := Jobs(name, []byte(`{"action":"`+action+`",`+where+`,"sender":{"login":"mallory"},"pull_request":{"number":3}}`))
 		if err != nil || (w.Pusher != nil) != want || want && *w.Pusher != (Pusher{11, 3, "mallory"}) {
@@ -155,7 +164,8 @@ func TestWhoPushed(t *testing.T) {
 // A push says who made it, where the commit does not: as the head of a pull request it must not be approved by them.
 func TestWhoPushedCommits(t *testing.T) {
 	by := func(author, committer string) string {
-		return `,"head_commit":{"author":{"name":"a","username":"` + author + `"},"committer":{"username":"` + committer + `"}}`
+		return `,"head_commit":{"author":{"name":"a","username":"` + author + `"},"committer":{"username":"` + committer +
+			`"}}`
 	}
 	for rest, want := range map[string]bool{
 		by("alice", "alice"):             true,
@@ -179,7 +189,8 @@ func TestWhoPushedCommits(t *testing.T) {
 		told = fmt.Sprint(repository, commit, login, len(f.jobs))
 		return nil
 	}
-	r := request(`{"ref":"refs/heads/new","created":true,"after":"` + sha + `",` + where + `,"sender":{"login":"mallory"}}`)
+	r := request(`{"ref":"refs/heads/new","created":true,"after":"` + sha + `",` + where +
+		`,"sender":{"login":"mallory"}}`)
 	r.Header.Set("X-GitHub-Event", "push")
 	if f.ServeHTTP(httptest.NewRecorder(), r); told != fmt.Sprint(11, sha, "mallory", 0) || len(f.jobs) != 1 {
 		t.Errorf("remembered %q, jobs %v", told, f.jobs)
@@ -195,7 +206,8 @@ func TestSlowSendersHoldUpNobody(t *testing.T) {
 		reading := make(chan struct{})
 		slow.Go(func() {
 			head := strings.NewReader(strings.Repeat(" ", smallBody))
-			r := httptest.NewRequest(http.MethodPost, "/webhook", io.MultiReader(head, &stuck{reading: reading, release: release}))
+			r := httptest.NewRequest(http.MethodPost, "/webhook",
+				io.MultiReader(head, &stuck{reading: reading, release: release}))
 			r.ContentLength = -1
 			r.Header.Set("X-Hub-Signature-256", "sha256="+strings.Repeat("0", 64))
 			f.ServeHTTP(httptest.NewRecorder(), r)
@@ -225,7 +237,7 @@ func (s *stuck) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// Who pushed is on disk before the job is: a job must not be judged without.
+// Who pushed is on disk before the job is: a job must not be decided about without.
 func TestPusherComesFirst(t *testing.T) {
 	f := newFixture(t)
 	var order []string
@@ -257,7 +269,8 @@ func TestDraftsComeFirst(t *testing.T) {
 		return nil
 	}
 	press := func(button string) {
-		r := request(`{"action":"requested_action",` + where + `,"requested_action":{"identifier":"` + button + `"},"check_run":{"head_sha":"` + sha + `","external_id":"pr-3/x"}}`)
+		r := request(`{"action":"requested_action",` + where + `,"requested_action":{"identifier":"` + button +
+			`"},"check_run":{"head_sha":"` + sha + `","external_id":"pr-3/x"}}`)
 		r.Header.Set("X-GitHub-Event", "check_run")
 		f.ServeHTTP(httptest.NewRecorder(), r)
 	}
@@ -356,21 +369,39 @@ func TestAnswers(t *testing.T) {
 		code   int
 		jobs   int
 	}{
-		"json":               {body: opened, code: 202, jobs: 1},
-		"json with charset":  {body: opened, change: func(r *http.Request) { r.Header.Set("Content-Type", "application/json; charset=utf-8") }, code: 202, jobs: 1},
-		"form":               {body: form, change: func(r *http.Request) { r.Header.Set("Content-Type", "application/x-www-form-urlencoded") }, code: 202, jobs: 1},
-		"ping":               {body: `{"zen":"x"}`, change: func(r *http.Request) { r.Header.Set("X-GitHub-Event", "ping") }, code: 204},
-		"GET":                {body: opened, change: func(r *http.Request) { r.Method = http.MethodGet }, code: 405},
-		"no signature":       {body: opened, change: func(r *http.Request) { r.Header.Del("X-Hub-Signature-256") }, code: 401},
-		"old signature only": {body: opened, change: func(r *http.Request) { r.Header.Set("X-Hub-Signature-256", "sha1=00") }, code: 401},
-		"short signature":    {body: opened, change: func(r *http.Request) { r.Header.Set("X-Hub-Signature-256", "sha256=00") }, code: 401},
-		"wrong signature":    {body: opened, change: func(r *http.Request) { r.Header.Set("X-Hub-Signature-256", sign(opened+" ")) }, code: 401},
-		"other body":         {body: opened, change: func(r *http.Request) { r.Body = io.NopCloser(strings.NewReader(opened + " ")) }, code: 401},
-		"malformed":          {body: `{"action":`, code: 400},
-		"unknown type":       {body: opened, change: func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }, code: 400},
-		"form without":       {body: "x=1", change: func(r *http.Request) { r.Header.Set("Content-Type", "application/x-www-form-urlencoded") }, code: 400},
-		"no event":           {body: opened, change: func(r *http.Request) { r.Header.Del("X-GitHub-Event") }, code: 400},
-		"bad delivery id":    {body: opened, change: func(r *http.Request) { r.Header.Set("X-GitHub-Delivery", "a\nb") }, code: 400},
+		"json": {body: opened, code: 202, jobs: 1},
+		"json with charset": {body: opened, change: func(r *http.Request) {
+			r.Header.Set("Content-Type", "application/json; charset=utf-8")
+		}, code: 202, jobs: 1},
+		"form": {body: form, change: func(r *http.Request) {
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		}, code: 202, jobs: 1},
+		"ping": {body: `{"zen":"x"}`, change: func(r *http.Request) { r.Header.Set("X-GitHub-Event", "ping") },
+			code: 204},
+		"GET": {body: opened, change: func(r *http.Request) { r.Method = http.MethodGet }, code: 405},
+		"no signature": {body: opened, change: func(r *http.Request) { r.Header.Del("X-Hub-Signature-256") },
+			code: 401},
+		"old signature only": {body: opened, change: func(r *http.Request) {
+			r.Header.Set("X-Hub-Signature-256", "sha1=00")
+		}, code: 401},
+		"short signature": {body: opened, change: func(r *http.Request) {
+			r.Header.Set("X-Hub-Signature-256", "sha256=00")
+		}, code: 401},
+		"wrong signature": {body: opened, change: func(r *http.Request) {
+			r.Header.Set("X-Hub-Signature-256", sign(opened+" "))
+		}, code: 401},
+		"other body": {body: opened, change: func(r *http.Request) {
+			r.Body = io.NopCloser(strings.NewReader(opened + " "))
+		}, code: 401},
+		"malformed": {body: `{"action":`, code: 400},
+		"unknown type": {body: opened, change: func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") },
+			code: 400},
+		"form without": {body: "x=1", change: func(r *http.Request) {
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		}, code: 400},
+		"no event": {body: opened, change: func(r *http.Request) { r.Header.Del("X-GitHub-Event") }, code: 400},
+		"bad delivery id": {body: opened, change: func(r *http.Request) { r.Header.Set("X-GitHub-Delivery", "a\nb") },
+			code: 400},
 		"cut short": {body: opened, change: func(r *http.Request) {
 			r.Body = io.NopCloser(io.MultiReader(strings.NewReader("{"), brokenReader{}))
 		}, code: 400},

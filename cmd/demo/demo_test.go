@@ -7,15 +7,19 @@ import (
 	"github.com/lintel-bot/lintel/bot/githubtest"
 )
 
-const patch = "spec:\n  securityContext:\n    privileged: true\n  image: web:latest\n  replicas: 2\n  paused: false\n  more: 1\n"
+const patch = "spec:\n  securityContext:\n    privileged: true\n  image: web:latest\n  replicas: 2\n  paused: " +
+	"false\n  more: 1\n"
 
 func column(n int) *int { return &n }
 
 func posted() githubtest.Run {
-	return githubtest.Run{Name: "lintel", HeadSHA: strings.Repeat("a", 40), Conclusion: "failure", Title: "2 findings", Summary: "What to do.", Annotations: []githubtest.Annotation{
-		{Path: "p.yaml", StartLine: 4, EndLine: 4, Level: "failure", Title: "disallow-latest-tag", Message: "name a version\nplease"},
-		{Path: "p.yaml", StartLine: 3, EndLine: 3, StartColumn: column(17), EndColumn: column(20), Level: "failure", Title: "disallow-privileged", Message: "not privileged"},
-	}}
+	return githubtest.Run{Name: "lintel", HeadSHA: strings.Repeat("a", 40), Conclusion: "failure", Title: "2 findings",
+		Summary: "What to do.", Annotations: []githubtest.Annotation{
+			{Path: "p.yaml", StartLine: 4, EndLine: 4, Level: "failure", Title: "disallow-latest-tag",
+				Message: "name a version\nplease"},
+			{Path: "p.yaml", StartLine: 3, EndLine: 3, StartColumn: column(17), EndColumn: column(20), Level: "failure",
+				Title: "disallow-privileged", Message: "not privileged"},
+		}}
 }
 
 func TestPrint(t *testing.T) {
@@ -66,9 +70,12 @@ func TestVerify(t *testing.T) {
 		t.Errorf("the expected run: %v", err)
 	}
 	for want, change := range map[string]func(*githubtest.Run){
-		"conclusion is neutral":        func(r *githubtest.Run) { r.Conclusion = "neutral" },
-		"no annotation is about":       func(r *githubtest.Run) { r.Annotations = r.Annotations[:1] },
-		"not the line that breaks it":  func(r *githubtest.Run) { r.Annotations[0].StartLine, r.Annotations[0].EndLine = 5, 5 },
+		"conclusion is neutral":  func(r *githubtest.Run) { r.Conclusion = "neutral" },
+		"no annotation is about": func(r *githubtest.Run) { r.Annotations = r.Annotations[:1] },
+		"not the line that breaks it": func(r *githubtest.Run) {
+			r.Annotations[0].StartLine, r.Annotations[0].EndLine = 5,
+				5
+		},
 		"does not touch":               func(r *githubtest.Run) { r.Annotations[0].Path = "base.yaml" },
 		"none of the broken policies:": func(r *githubtest.Run) { r.Annotations[0].Title = "something else" },
 	} {

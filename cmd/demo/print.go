@@ -70,7 +70,8 @@ func (p printer) checkRun(run githubtest.Run, where string, source func(path str
 	sign, style := look(run.Conclusion)
 	rule := p.style(dim, strings.Repeat("─", 100))
 	p.line("\n%s", rule)
-	p.line("%s  %s  %s", p.style(style, sign), p.style(bold, run.Name+": "+run.Conclusion), p.style(dim, fmt.Sprintf("%s, commit %.7s", where, run.HeadSHA)))
+	p.line("%s  %s  %s", p.style(style, sign), p.style(bold, run.Name+": "+run.Conclusion),
+		p.style(dim, fmt.Sprintf("%s, commit %.7s", where, run.HeadSHA)))
 	p.line("   %s\n%s", p.style(bold, run.Title), rule)
 	for _, text := range []string{run.Summary, run.Text} {
 		if text = strings.TrimSpace(text); text != "" {
@@ -133,7 +134,8 @@ func (p printer) note(a githubtest.Annotation) {
 	sign, style := look(a.Level)
 	bar := "       " + p.style(dim, "│") + " "
 	if a.StartColumn != nil && a.EndColumn != nil {
-		p.line("%s%s%s", bar, strings.Repeat(" ", *a.StartColumn-1), p.style(style, strings.Repeat("^", max(1, *a.EndColumn-*a.StartColumn+1))))
+		p.line("%s%s%s", bar, strings.Repeat(" ", *a.StartColumn-1),
+			p.style(style, strings.Repeat("^", max(1, *a.EndColumn-*a.StartColumn+1))))
 	}
 	title := a.Title
 	if title == "" {

@@ -39,9 +39,11 @@ func verify(run githubtest.Run, files map[string]string, violations []githubtest
 		case files[a.Path] == "":
 			wrong = append(wrong, fmt.Errorf("an annotation is on %s, which the pull request does not touch", a.Path))
 		case !ok:
-			wrong = append(wrong, fmt.Errorf("the annotation on %s:%d is about none of the broken policies: %s", a.Path, a.StartLine, a.Title))
+			wrong = append(wrong, fmt.Errorf("the annotation on %s:%d is about none of the broken policies: %s", a.Path,
+				a.StartLine, a.Title))
 		case a.EndLine > len(lines) || !strings.Contains(strings.Join(lines[a.StartLine-1:a.EndLine], "\n"), broken[policy]):
-			wrong = append(wrong, fmt.Errorf("%s is at %s:%d, which is not the line that breaks it", policy, a.Path, a.StartLine))
+			wrong = append(wrong, fmt.Errorf("%s is at %s:%d, which is not the line that breaks it", policy, a.Path,
+				a.StartLine))
 		default:
 			found[policy] = true
 		}
@@ -60,7 +62,8 @@ func verify(run githubtest.Run, files map[string]string, violations []githubtest
 // policyOf is the broken policy that an annotation names.
 func policyOf(a githubtest.Annotation) (string, bool) {
 	for policy := range broken {
-		if slices.ContainsFunc([]string{a.Title, a.Message, a.RawDetails}, func(text string) bool { return strings.Contains(text, policy) }) {
+		if slices.ContainsFunc([]string{a.Title, a.Message, a.RawDetails},
+			func(text string) bool { return strings.Contains(text, policy) }) {
 			return policy, true
 		}
 	}

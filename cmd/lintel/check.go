@@ -77,12 +77,12 @@ func runCheck(cmd *cobra.Command, o checkOptions) error {
 		change.Cache = filepath.Join(dir, "lintel")
 	}
 	change.Drafts = o.drafts != ""
-	b := sandbox.New(sandbox.Config{
+	child := sandbox.New(sandbox.Config{
 		Timeout: o.timeout, Git: repo.git,
 		Repositories: append(repo.folders(ctx), change.Alternates...), Cache: change.Cache,
 	})
-	defer b.Close()
-	rep, err := b.Run(ctx, change)
+	defer child.Close()
+	rep, err := child.Run(ctx, change)
 	if err != nil {
 		return fmt.Errorf("the check could not be run: %w", err)
 	}

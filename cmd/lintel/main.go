@@ -54,7 +54,8 @@ func newRootCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	checker := checks.Checker{Tests: policytest.Runner}
-	root.AddCommand(newCheckCommand(), newEvalCommand(), newTestCommand(), newFixCommand(), newBlameCommand(), newServeCommand(), newVersionCommand(), newBoxCommand(checker.Run))
+	checker := &checks.Checker{Tests: policytest.Runner}
+	root.AddCommand(newCheckCommand(), newEvalCommand(), newTestCommand(), newFixCommand(), newBlameCommand(),
+		newServeCommand(), newVersionCommand(), newSandboxCommand(checker))
 	return root
 }

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) {
 	// The check command starts its own binary as its child, which here is the test.
-	if len(os.Args) == 2 && os.Args[1] == "box" || os.Getenv("LINTEL_TEST_COMMAND") != "" {
+	if len(os.Args) == 2 && os.Args[1] == "sandbox" || os.Getenv("LINTEL_TEST_COMMAND") != "" {
 		os.Exit(run())
 	}
 	testscript.Main(m, map[string]func(){"lintel": func() { os.Exit(run()) }})

@@ -36,7 +36,7 @@ const (
 	// One check needs about a tenth of the lower bound for the program itself, in MiB.
 	minCheckMemory, maxCheckMemory = 256, 64 << 10
 	openQueue                      = time.Minute
-	// maxSummary leaves room, within GitHub's 65,535 bytes, for what the door adds about annotations.
+	// maxSummary leaves room, within GitHub's 65,535 bytes, for what the client adds about annotations.
 	maxSummary = 65535 - 512
 )
 
@@ -55,9 +55,11 @@ func newServeCommand() *cobra.Command {
 		Use:   "serve",
 		Short: "Run the GitHub App: check pull requests and post check runs",
 		Long: "serve takes GitHub's webhooks at /webhook, checks the pull requests, and posts a check run on each head.\n" +
-			"It also answers /healthz, /readyz and /metrics. Without an App it prints a link to a page that registers one, keeps its\n" +
+			"It also answers /healthz, /readyz and /metrics. Without an App it prints a link to a page that registers one, " +
+			"keeps its\n" +
 			"credentials in the data directory, and goes on as that App.\n\n" +
-			"Each flag can be given as an environment variable: --listen as LINTEL_LISTEN, and so on; the flag wins. Prefer the\n" +
+			"Each flag can be given as an environment variable: --listen as LINTEL_LISTEN, and so on; the flag wins. Prefer " +
+			"the\n" +
 			"environment for the webhook secret, as others can see flags.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -69,10 +71,13 @@ func newServeCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.listen, "listen", ":8080", "address to listen on")
-	f.StringVar(&o.dataDir, "data-dir", "", "folder for the mirrors, the embedded job queue and the App's credentials (required)")
-	f.StringVar(&o.publicURL, "public-url", "", "address at which GitHub reaches this server, to register an App; empty: asked for then")
+	f.StringVar(&o.dataDir, "data-dir", "", "folder for the mirrors, the embedded job queue and the App's credentials "+
+		"(required)")
+	f.StringVar(&o.publicURL, "public-url", "", "address at which GitHub reaches this server, to register an App; "+
+		"empty: asked for then")
 	f.StringVar(&o.githubURL, "github-url", "https://github.com", "address of GitHub or of an Enterprise Server")
-	f.StringVar(&o.appID, "github-app-id", "", "id of the GitHub App; without it, its key and its secret: the App registered here")
+	f.StringVar(&o.appID, "github-app-id", "", "id of the GitHub App; without it, its key and its secret: the App "+
+		"registered here")
 	f.StringVar(&o.keyFile, "github-private-key-file", "", "file with the App's private key, PEM")
 	f.StringVar(&o.secret, "github-webhook-secret", "", "the App's webhook secret")
 	f.StringVar(&o.secretFile, "github-webhook-secret-file", "", "file with that secret, in place of it")
@@ -94,7 +99,8 @@ func fromEnvironment(flags *pflag.FlagSet, lookup func(string) (string, bool)) (
 			return
 		}
 		if flags.Set(f.Name, value) != nil {
-			err = fmt.Errorf("%s is not a valid %s", name, map[string]string{"int": "number", "duration": "duration (such as 5m)"}[f.Value.Type()])
+			err = fmt.Errorf("%s is not a valid %s", name, map[string]string{"int": "number",
+				"duration": "duration (such as 5m)"}[f.Value.Type()])
 		}
 	})
 	return err
@@ -168,14 +174,15 @@ func serve(ctx context.Context, o serveOptions, out io.Writer, log *slog.Logger)
 	return server.Run(ctx, listener)
 }
 
-// server puts the server together; release ends its boxes.
-func (o *serveOptions) server(app *identity, jobs *queue.Queue, log *slog.Logger) (server *bot.Server, release func(), err error) {
-	dataDir, err := filepath.Abs(o.dataDir) // the boxes work elsewhere
+// server puts the server together; release ends its sandboxes.
+func (o *serveOptions) server(app *identity, jobs *queue.Queue,
+	log *slog.Logger) (server *bot.Server, release func(), err error) {
+	dataDir, err := filepath.Abs(o.dataDir) // the sandboxes work elsewhere
 	if err != nil {
 		return nil, nil, fmt.Errorf("LINTEL_DATA_DIR cannot be used: %w", err)
 	}
 	repositories, cache := filepath.Join(dataDir, "mirrors"), filepath.Join(dataDir, "cache")
-	mirrors, err := mirror.New(mirror.Config{Dir: repositories, Door: app.door})
+	mirrors, err := mirror.New(mirror.Config{Dir: repositories, Client: app.client})
 	if err != nil {
 		return nil, nil, fmt.Errorf("LINTEL_DATA_DIR cannot be used: %w", err)
 	}
@@ -183,26 +190,29 @@ func (o *serveOptions) server(app *identity, jobs *queue.Queue, log *slog.Logger
 	if err != nil {
 		return nil, nil, fmt.Errorf("the running program cannot be found: %w", err)
 	}
-	intake, err := webhook.New(webhook.Config{Secret: app.secret, Publish: jobs.Publish, Pushed: jobs.AddPusher, Tip: jobs.AddTip, Drafts: jobs.AskDrafts, Drop: jobs.Drop, Log: log})
+	intake, err := webhook.New(webhook.Config{Secret: app.secret, Publish: jobs.Publish, Pushed: jobs.AddPusher,
+		Tip: jobs.AddTip, Drafts: jobs.AskDrafts, Drop: jobs.Drop, Log: log})
 	if err != nil {
 		return nil, nil, err
 	}
-	boxes := newBoxPool(o.workers, sandbox.Config{
+	sandboxes := newSandboxPool(o.workers, sandbox.Config{
 		Executable: executable, Timeout: o.checkTimeout, MemoryLimit: int64(o.checkMemory) << 20, Log: log, Said: &sync.Map{},
 		Repositories: []string{repositories}, Cache: cache,
 	})
-	metrics := bot.NewMetrics(jobs.Depth, boxes.restarts)
-	metrics.WatchBudgets(app.door.Budgets)
-	sweeper := sweep.New(sweep.Config{Door: app.door, Queue: jobs, Ours: bot.Ours, Settled: bot.Settled, Budget: budget(app.door), Interval: o.sweepInterval, Log: log})
+	metrics := bot.NewMetrics(jobs.Depth, sandboxes.restarts)
+	metrics.WatchBudgets(app.client.Budgets)
+	sweeper := sweep.New(sweep.Config{Client: app.client, Queue: jobs, Budget: budget(app.client),
+		Interval: o.sweepInterval, Log: log})
 	return &bot.Server{
 		Webhook: intake, Metrics: metrics, Queue: jobs, Workers: o.workers, Log: log,
 		Sweep: func(ctx context.Context) { upkeep(ctx, mirrors, sweeper.Run, log) },
 		Worker: &bot.Worker{
-			Door: app.door, Mirror: mirrors, Box: boxes, Approver: approvals.New(app.door, mirrors, jobs), Jobs: jobs, Summary: summary, Text: details, Drafts: jobs.DraftsAsked, Cache: cache,
+			Client: app.client, Mirror: mirrors, Sandbox: sandboxes, Approvals: approvals.New(app.client, mirrors, jobs),
+			Jobs: jobs, Summary: summary, Text: details, Drafts: jobs.DraftsAsked, Cache: cache,
 			Version: engineVersion(), Now: time.Now, Log: log, Metrics: metrics,
 		},
-		Ready: map[string]func(context.Context) error{"box": func(context.Context) error { return runnable(executable) }},
-	}, boxes.close, nil
+		Ready: map[string]func(context.Context) error{"sandbox": func(context.Context) error { return runnable(executable) }},
+	}, sandboxes.close, nil
 }
 
 const (
@@ -232,9 +242,9 @@ func upkeep(ctx context.Context, mirrors *mirror.Mirrors, sweep func(context.Con
 }
 
 // budget is what GitHub said last about the rate limit of an installation.
-func budget(door *github.App) func(int64) (int, int, bool) {
+func budget(client *github.Client) func(int64) (int, int, bool) {
 	return func(installation int64) (int, int, bool) {
-		b, known := door.Budget(installation)
+		b, known := client.Budget(installation)
 		return b.Remaining, b.Limit, known && time.Now().Before(b.Reset) // a full one follows
 	}
 }
@@ -254,7 +264,7 @@ func queueKind(natsURL string) string {
 	return "nats"
 }
 
-// runnable reports whether a box could be started: a binary that was replaced or removed cannot.
+// runnable reports whether a sandbox could be started: a binary that was replaced or removed cannot.
 func runnable(executable string) error {
 	info, err := os.Stat(executable)
 	if err == nil && info.Mode()&0o111 == 0 {
@@ -276,44 +286,4 @@ func engineVersion() string {
 		}
 	}
 	return version
-}
-
-// boxPool is one warm box for each worker.
-type boxPool struct {
-	all  []*sandbox.Box
-	idle chan *sandbox.Box
-}
-
-func newBoxPool(size int, config sandbox.Config) *boxPool {
-	p := &boxPool{idle: make(chan *sandbox.Box, size)}
-	for range size {
-		b := sandbox.New(config)
-		p.all = append(p.all, b)
-		p.idle <- b
-	}
-	return p
-}
-
-// Run implements bot.Runner.
-func (p *boxPool) Run(ctx context.Context, change report.Change) (*report.Report, error) {
-	select {
-	case b := <-p.idle:
-		defer func() { p.idle <- b }()
-		return b.Run(ctx, change)
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-func (p *boxPool) restarts() (sum float64) {
-	for _, b := range p.all {
-		sum += float64(b.Restarts())
-	}
-	return sum
-}
-
-func (p *boxPool) close() {
-	for _, b := range p.all {
-		_ = b.Close() // the child is ended by force if need be; there is nobody left to tell
-	}
 }

@@ -23,7 +23,7 @@ const maxSecretFile = 64 << 10
 
 // identity is the GitHub App that the server is.
 type identity struct {
-	door   *github.App
+	client *github.Client
 	secret []byte // of webhooks
 }
 
@@ -40,7 +40,8 @@ func (o *serveOptions) app() (*identity, error) {
 		return o.registered(stored)
 	}
 	if o.natsURL != "" {
-		return nil, errors.New("LINTEL_GITHUB_APP_ID is not set: the servers that share LINTEL_NATS_URL need the App in their settings")
+		return nil, errors.New("LINTEL_GITHUB_APP_ID is not set: the servers that share LINTEL_NATS_URL need the App in " +
+			"their settings")
 	}
 	return nil, nil
 }
@@ -98,11 +99,11 @@ func (o *serveOptions) registered(c *setup.Credentials) (*identity, error) {
 }
 
 func (o *serveOptions) identity(id int64, key, secret []byte) (*identity, error) {
-	door, err := github.NewApp(github.Config{URL: o.githubURL, AppID: id, PrivateKey: key})
+	client, err := github.NewClient(github.Config{URL: o.githubURL, AppID: id, PrivateKey: key})
 	if err != nil {
 		return nil, fmt.Errorf("the GitHub App cannot be used: %w", err)
 	}
-	return &identity{door, secret}, nil
+	return &identity{client, secret}, nil
 }
 
 func (o *serveOptions) newSetup(log *slog.Logger) (*setup.Setup, error) {
@@ -110,7 +111,8 @@ func (o *serveOptions) newSetup(log *slog.Logger) (*setup.Setup, error) {
 	if err != nil {
 		return nil, fmt.Errorf("LINTEL_GITHUB_URL cannot be used: %w", err)
 	}
-	page, err := setup.New(setup.Config{Registrar: registrar, GitHubURL: o.githubURL, DataDir: o.dataDir, PublicURL: o.publicURL, Log: log})
+	page, err := setup.New(setup.Config{Registrar: registrar, GitHubURL: o.githubURL, DataDir: o.dataDir,
+		PublicURL: o.publicURL, Log: log})
 	if err != nil {
 		return nil, fmt.Errorf("LINTEL_DATA_DIR cannot be used: %w", err)
 	}
@@ -118,7 +120,8 @@ func (o *serveOptions) newSetup(log *slog.Logger) (*setup.Setup, error) {
 }
 
 // registerFirst serves the page that registers the App, and then as that App, on the same listener.
-func (o *serveOptions) registerFirst(ctx context.Context, listener net.Listener, page *setup.Setup, jobs *queue.Queue, out io.Writer, log *slog.Logger) error {
+func (o *serveOptions) registerFirst(ctx context.Context, listener net.Listener, page *setup.Setup, jobs *queue.Queue,
+	out io.Writer, log *slog.Logger) error {
 	front := &bot.Front{}
 	front.Set(page)
 	o.invite(out, page.Link(listener.Addr()))
@@ -145,7 +148,8 @@ func (o *serveOptions) registerFirst(ctx context.Context, listener net.Listener,
 
 // invite prints the link to the page. It is no log line: whoever reads it can register the App.
 func (o *serveOptions) invite(out io.Writer, link string) {
-	fmt.Fprintf(out, "\nThis server has no GitHub App yet. To register one, open this link within an hour:\n\n  %s\n\n", link)
+	fmt.Fprintf(out, "\nThis server has no GitHub App yet. To register one, open this link within an hour:\n\n  %s\n\n",
+		link)
 	if o.publicURL == "" {
 		origin, _, _ := strings.Cut(link, "/setup")
 		fmt.Fprintf(out, "From elsewhere, put the address at which this server is reached in place of %s.\n\n", origin)

@@ -76,7 +76,11 @@ func TestServeFlagWinsOverEnvironment(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := map[string]string{"LINTEL_WORKERS": "9", "LINTEL_DATA_DIR": "/data"}
-	if err := fromEnvironment(cmd.Flags(), func(name string) (string, bool) { v, ok := env[name]; return v, ok }); err != nil {
+	if err := fromEnvironment(cmd.Flags(), func(name string) (string, bool) {
+		v, ok := env[name]
+		return v,
+			ok
+	}); err != nil {
 		t.Fatal(err)
 	}
 	workers, _ := cmd.Flags().GetInt("workers")

@@ -1,7 +1,7 @@
 // Package sandbox runs one check at a time in a child process of the same binary, so that what strangers
 // wrote can neither read the server's memory and credentials nor outlive its limits of time and memory.
 //
-// The parent side is Box, the child side is Serve. They speak length-prefixed JSON frames over the
+// The parent side is Sandbox, the child side is Serve. They speak length-prefixed JSON frames over the
 // child's standard input and output. The child is started when it is first needed, kept warm between
 // jobs, and replaced after any failure. It has an almost empty environment, no proxy to the network, and
 // on Linux its own process group, resource limits, and three walls that do not need each other, each where
@@ -32,8 +32,8 @@ const (
 	DefaultOutputLimit = 64 << 20
 )
 
-// ErrClosed is the answer of a Box that is closed, also to a job it was working on.
-var ErrClosed = errors.New("the box is closed")
+// ErrClosed is the answer of a Sandbox that is closed, also to a job it was working on.
+var ErrClosed = errors.New("the sandbox is closed")
 
 // errTimeout is the cause of the end of a job that took too long.
 var errTimeout = errors.New("timeout")
@@ -41,12 +41,12 @@ var errTimeout = errors.New("timeout")
 // Config says what the child is and what it may use. Zero fields have defaults.
 type Config struct {
 	Executable  string        // default: the running binary
-	Args        []string      // the arguments that make it call Serve; default: "box"
+	Args        []string      // the arguments that make it call Serve; default: "sandbox"
 	Timeout     time.Duration // for one job; default 5 minutes
 	MemoryLimit int64         // bytes; default 2 GiB
 	OutputLimit int64         // bytes of one answer; default 64 MiB
 	Log         *slog.Logger  // default: none
-	// Said is what the log was told about missing parts of the sandbox: boxes that share it say each once.
+	// Said is what the log was told about missing parts of the sandbox: sandboxes that share it say each once.
 	// Default: its own.
 	Said *sync.Map
 
@@ -56,8 +56,8 @@ type Config struct {
 	Cache        string   // what may be written: the folder of the jobs' caches, made when absent. Empty: none
 }
 
-// Box runs checks in a child process, one at a time. It is safe for concurrent use: further jobs wait.
-type Box struct {
+// Sandbox runs checks in a child process, one at a time. It is safe for concurrent use: further jobs wait.
+type Sandbox struct {
 	cfg      Config
 	slot     chan struct{} // holds a token while a job runs; guards child, started and places
 	done     chan struct{} // closed by Close
@@ -69,10 +69,10 @@ type Box struct {
 	places   []place
 }
 
-// New returns a Box. The child is not started before the first Run. Close it after use.
-func New(cfg Config) *Box {
+// New returns a Sandbox. The child is not started before the first Run. Close it after use.
+func New(cfg Config) *Sandbox {
 	if cfg.Args == nil {
-		cfg.Args = []string{"box"}
+		cfg.Args = []string{"sandbox"}
 	}
 	if cfg.Timeout <= 0 {
 		cfg.Timeout = DefaultTimeout
@@ -92,167 +92,186 @@ func New(cfg Config) *Box {
 	if cfg.Git == "" {
 		cfg.Git, _ = exec.LookPath("git") // without one, jobs say so
 	}
-	return &Box{cfg: cfg, slot: make(chan struct{}, 1), done: make(chan struct{})}
+	return &Sandbox{cfg: cfg, slot: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
 // Restarts counts how often a child was started in place of an earlier one.
-func (b *Box) Restarts() int64 { return b.restarts.Load() }
+func (s *Sandbox) Restarts() int64 { return s.restarts.Load() }
+
+// Inspect finds out in the child what has to be known before a change is checked. Its limits and errors are those of
+// Run.
+func (s *Sandbox) Inspect(ctx context.Context, change report.Change) (*report.Inspection, error) {
+	a, err := s.job(ctx, request{Inspect: true, Change: &change})
+	if err != nil {
+		return nil, err
+	}
+	return a.Inspection, nil
+}
 
 // Run checks one change in the child. Its time limit counts from when the child is free.
 //
 // The error is *Crash when the child died or had to be ended, *Failed when the check itself answered with
 // an error or panicked, ErrClosed after Close, and wraps ctx.Err() when the caller gave up. Both typed
 // errors read as sentences for people and hold no host paths.
-func (b *Box) Run(ctx context.Context, change report.Change) (*report.Report, error) {
-	if err := b.acquire(ctx); err != nil {
-		return nil, err
-	}
-	defer func() { <-b.slot }()
-
-	job, cancel := context.WithTimeoutCause(ctx, b.cfg.Timeout, errTimeout)
-	defer cancel()
-
-	if b.child != nil && b.child.gone() { // it died between two jobs, which is not this job's fault
-		b.retire("it ended between two jobs")
-	}
-	if b.child != nil && slices.ContainsFunc(b.places, place.moved) { // the child may only use what is gone
-		b.retire("a folder that it may use was replaced")
-	}
-	if b.child == nil {
-		if err := b.start(job); err != nil {
-			b.retire("it could not be started")
-			return nil, b.explain(ctx, err)
-		}
-	}
-	if change.Git == "" {
-		change.Git = b.cfg.Git
-	}
-	c := b.child
-	c.stderr.reset()
-	var a answer
-	if err := b.exchange(job, c, request{Change: &change}, &a); err != nil {
-		err = b.explain(ctx, b.diagnose(c, err))
-		b.retire(err.Error())
-		return nil, err
-	}
-	c.tidy()
-	if err := b.settle(&a); err != nil {
+func (s *Sandbox) Run(ctx context.Context, change report.Change) (*report.Report, error) {
+	a, err := s.job(ctx, request{Change: &change})
+	if err != nil {
 		return nil, err
 	}
 	return a.Report, nil
 }
 
-// settle turns an answer into Run's error, and replaces a child that should not serve another job.
-func (b *Box) settle(a *answer) error {
+// job has the child do what is asked, with a change that the caller does not use meanwhile.
+func (s *Sandbox) job(ctx context.Context, q request) (*answer, error) {
+	if err := s.acquire(ctx); err != nil {
+		return nil, err
+	}
+	defer func() { <-s.slot }()
+
+	job, cancel := context.WithTimeoutCause(ctx, s.cfg.Timeout, errTimeout)
+	defer cancel()
+
+	if s.child != nil && s.child.gone() { // it died between two jobs, which is not this job's fault
+		s.retire("it ended between two jobs")
+	}
+	if s.child != nil && slices.ContainsFunc(s.places, place.moved) { // the child may only use what is gone
+		s.retire("a folder that it may use was replaced")
+	}
+	if s.child == nil {
+		if err := s.start(job); err != nil {
+			s.retire("it could not be started")
+			return nil, s.explain(ctx, err)
+		}
+	}
+	if q.Change.Git == "" {
+		q.Change.Git = s.cfg.Git
+	}
+	c := s.child
+	c.stderr.reset()
+	var a answer
+	if err := s.exchange(job, c, q, &a); err != nil {
+		err = s.explain(ctx, s.diagnose(c, err))
+		s.retire(err.Error())
+		return nil, err
+	}
+	c.tidy()
+	if err := s.settle(q, &a); err != nil {
+		return nil, err
+	}
+	return &a, nil
+}
+
+// settle turns an answer into an error of job, and replaces a child that should not serve another.
+func (s *Sandbox) settle(q request, a *answer) error {
 	switch {
 	case a.Failed != nil:
 		if a.Failed.Panicked {
-			b.retire("it panicked") // globals of the libraries may be half-written
+			s.retire("it panicked") // globals of the libraries may be half-written
 		}
 		return a.Failed
-	case a.Report == nil:
-		b.retire("it answered without a report")
+	case q.Inspect && a.Inspection == nil, !q.Inspect && a.Report == nil:
+		s.retire("it answered without a report")
 		return &Crash{Reason: reasonProtocol}
-	case a.Memory > b.cfg.MemoryLimit/2:
-		b.retire("it holds more memory than an idle child should")
+	case a.Memory > s.cfg.MemoryLimit/2:
+		s.retire("it holds more memory than an idle child should")
 	}
 	return nil
 }
 
 // Close ends the child and any job it works on, and waits until the child is gone. A second Close does
 // nothing.
-func (b *Box) Close() error {
-	b.closing.Do(func() {
-		close(b.done)
-		b.slot <- struct{}{}
-		if b.child != nil {
-			b.child.stop()
-			b.child = nil
+func (s *Sandbox) Close() error {
+	s.closing.Do(func() {
+		close(s.done)
+		s.slot <- struct{}{}
+		if s.child != nil {
+			s.child.stop()
+			s.child = nil
 		}
-		<-b.slot
+		<-s.slot
 	})
 	return nil
 }
 
-func (b *Box) acquire(ctx context.Context) error {
+func (s *Sandbox) acquire(ctx context.Context) error {
 	select {
-	case <-b.done:
+	case <-s.done:
 		return ErrClosed
 	default:
 	}
 	select {
-	case b.slot <- struct{}{}:
-	case <-b.done:
+	case s.slot <- struct{}{}:
+	case <-s.done:
 		return ErrClosed
 	case <-ctx.Done():
-		return fmt.Errorf("waiting for the box: %w", ctx.Err())
+		return fmt.Errorf("waiting for the sandbox: %w", ctx.Err())
 	}
 	select {
-	case <-b.done: // Close waits for the slot, so a late winner must hand it back unused
-		<-b.slot
+	case <-s.done: // Close waits for the slot, so a late winner must hand it back unused
+		<-s.slot
 		return ErrClosed
 	default:
 		return nil
 	}
 }
 
-// start starts the child and shakes hands with it. On an error b.child may be set; the caller retires it.
-func (b *Box) start(ctx context.Context) error {
-	exe := b.cfg.Executable
+// start starts the child and shakes hands with it. On an error s.child may be set; the caller retires it.
+func (s *Sandbox) start(ctx context.Context) error {
+	exe := s.cfg.Executable
 	if exe == "" {
 		var err error
 		if exe, err = os.Executable(); err != nil {
 			return &Crash{Reason: "could not be started", Err: err}
 		}
 	}
-	if b.started {
-		b.restarts.Add(1)
+	if s.started {
+		s.restarts.Add(1)
 	}
-	b.started = true
-	b.places = findPlaces(b.cfg)
-	c, err := launch(exe, b.cfg, b.plain)
-	if err != nil && !b.plain && namespacesRefused(err) {
-		if c, err = launch(exe, b.cfg, true); err == nil {
-			b.plain = true
-			b.warn("its own user and network namespace: the kernel refuses them")
+	s.started = true
+	s.places = findPlaces(s.cfg)
+	c, err := launch(exe, s.cfg, s.plain)
+	if err != nil && !s.plain && namespacesRefused(err) {
+		if c, err = launch(exe, s.cfg, true); err == nil {
+			s.plain = true
+			s.warn("its own user and network namespace: the kernel refuses them")
 		}
 	}
 	if err != nil {
 		return &Crash{Reason: "could not be started", Err: err}
 	}
-	b.child = c
-	b.warn(c.lacks...)
+	s.child = c
+	s.warn(c.lacks...)
 	var r ready
-	if err := b.exchange(ctx, c, newSetup(b.cfg, c.home), &r); err != nil {
-		return b.diagnose(c, err)
+	if err := s.exchange(ctx, c, newSetup(s.cfg, c.home), &r); err != nil {
+		return s.diagnose(c, err)
 	}
 	if r.Protocol != protocol {
 		return &Crash{Reason: reasonProtocol}
 	}
-	b.warn(r.Lacks...)
-	b.cfg.Log.Debug("box started", "pid", c.pid, "namespaces", !b.plain, "lacks", slices.Concat(c.lacks, r.Lacks))
+	s.warn(r.Lacks...)
+	s.cfg.Log.Debug("sandbox started", "pid", c.pid, "namespaces", !s.plain, "lacks", slices.Concat(c.lacks, r.Lacks))
 	return nil
 }
 
 // warn logs what the sandbox lacks, each thing once.
-func (b *Box) warn(lacks ...string) {
+func (s *Sandbox) warn(lacks ...string) {
 	for _, what := range lacks {
-		if _, said := b.cfg.Said.LoadOrStore(what, true); !said {
-			b.cfg.Log.Warn("box runs without " + what)
+		if _, said := s.cfg.Said.LoadOrStore(what, true); !said {
+			s.cfg.Log.Warn("box runs without " + what) // as the README has it
 		}
 	}
 }
 
 // exchange sends one frame and waits for the answer, the end of ctx, or Close. After an error the child
 // has been killed.
-func (b *Box) exchange(ctx context.Context, c *child, send, receive any) error {
+func (s *Sandbox) exchange(ctx context.Context, c *child, send, receive any) error {
 	result := make(chan error, 1)
 	go func() {
 		if err := writeFrame(c.in, send, maxRequest); err != nil && !isBrokenPipe(err) {
 			result <- err
 			return
 		}
-		result <- readFrame(c.out, receive, b.cfg.OutputLimit) // says more than the broken pipe
+		result <- readFrame(c.out, receive, s.cfg.OutputLimit) // says more than the broken pipe
 	}()
 	var err error
 	select {
@@ -263,7 +282,7 @@ func (b *Box) exchange(ctx context.Context, c *child, send, receive any) error {
 		return err
 	case <-ctx.Done():
 		err = context.Cause(ctx)
-	case <-b.done:
+	case <-s.done:
 		err = ErrClosed
 	}
 	c.kill()
@@ -272,40 +291,41 @@ func (b *Box) exchange(ctx context.Context, c *child, send, receive any) error {
 }
 
 // retire ends the present child, if any.
-func (b *Box) retire(why string) {
-	if b.child == nil {
+func (s *Sandbox) retire(why string) {
+	if s.child == nil {
 		return
 	}
-	b.child.stop()
-	b.cfg.Log.Warn("box replaced", "reason", why)
-	b.cfg.Log.Debug("box stderr", "tail", b.child.stderr.tail())
-	b.child = nil
+	s.child.stop()
+	s.cfg.Log.Warn("sandbox replaced", "reason", why)
+	s.cfg.Log.Debug("sandbox stderr", "tail", s.child.stderr.tail())
+	s.child = nil
 }
 
 // diagnose says what became of a child whose exchange failed.
-func (b *Box) diagnose(c *child, err error) error {
+func (s *Sandbox) diagnose(c *child, err error) error {
 	var large *tooLargeError
 	switch {
-	case errors.Is(err, errTimeout), errors.Is(err, ErrClosed), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, errTimeout), errors.Is(err, ErrClosed), errors.Is(err, context.Canceled),
+		errors.Is(err, context.DeadlineExceeded):
 		return err
 	case errors.As(err, &large):
 		if large.sending {
 			return fmt.Errorf("the change is too large to hand over: %w", err)
 		}
-		return &Crash{Reason: "answered with more than " + size(b.cfg.OutputLimit), Err: err}
+		return &Crash{Reason: "answered with more than " + size(s.cfg.OutputLimit), Err: err}
 	case errors.Is(err, errNotFrame):
 		return &Crash{Reason: reasonProtocol, Err: err}
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), isBrokenPipe(err):
-		return b.postMortem(c)
+		return s.postMortem(c)
 	}
 	return &Crash{Reason: "could not be talked to", Err: err}
 }
 
 // explain gives the ends that are not crashes their words.
-func (b *Box) explain(ctx context.Context, err error) error {
+func (s *Sandbox) explain(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, errTimeout):
-		return &Crash{Reason: "took longer than " + b.cfg.Timeout.String()}
+		return &Crash{Reason: "took longer than " + s.cfg.Timeout.String()}
 	case ctx.Err() != nil && !errors.Is(err, ErrClosed):
 		return fmt.Errorf("the check was given up: %w", ctx.Err())
 	}

@@ -31,11 +31,12 @@ func processAttributes(plain bool) *syscall.SysProcAttr {
 	return a
 }
 
-// namespacesRefused tells whether a start failed in a way that a start without namespaces may not
+// namespacesRefused reports whether a start failed in a way that a start without namespaces may not
 // (clone(2): EPERM where the system forbids them, EINVAL where the kernel lacks them, ENOSPC at their
 // limit; EACCES from security modules).
 func namespacesRefused(err error) bool {
-	for _, e := range []error{syscall.EPERM, syscall.EACCES, syscall.EINVAL, syscall.ENOSPC, syscall.ENOSYS, syscall.EUSERS} {
+	for _, e := range []error{syscall.EPERM, syscall.EACCES, syscall.EINVAL, syscall.ENOSPC, syscall.ENOSYS,
+		syscall.EUSERS} {
 		if errors.Is(err, e) {
 			return true
 		}

@@ -21,9 +21,10 @@ import (
 // gives up after 10 seconds (https://docs.github.com/en/rest/using-the-rest-api/troubleshooting-the-rest-api#timeouts).
 const callTimeout = 30 * time.Second
 
-// Config is what NewApp needs to speak as a GitHub App.
+// Config is what NewClient needs to speak as a GitHub App.
 type Config struct {
-	URL        string                               // https://github.com (the default), or the address of an Enterprise Server
+	// https://github.com (the default), or the address of an Enterprise Server
+	URL        string
 	AppID      int64                                // the App's id, required
 	PrivateKey []byte                               // the App's private key, PEM, required
 	HTTP       http.RoundTripper                    // nil: http.DefaultTransport
@@ -32,8 +33,8 @@ type Config struct {
 	After      func(time.Duration) <-chan time.Time // nil: time.After
 }
 
-// App speaks to GitHub as a GitHub App. It implements Door and is safe for concurrent use.
-type App struct {
+// Client speaks to GitHub as a GitHub App. It is safe for concurrent use.
+type Client struct {
 	web   string   // where people and git go, without a trailing slash
 	api   *url.URL // where the REST API is, with a trailing slash
 	id    int64
@@ -49,17 +50,15 @@ type App struct {
 	installations map[int64]*installation // authenticated as one installation each
 }
 
-var _ Door = (*App)(nil)
-
 // installation is the client of one installation with its rate window.
 type installation struct {
 	client *gh.Client
 	conn   *conn
 }
 
-// NewApp returns a Door for the App of c. It makes no request; a wrong id or key shows at the first one.
+// NewClient returns a Client for the App of c. It makes no request; a wrong id or key shows at the first one.
 // Its errors name the setting that is wrong and never contain the key.
-func NewApp(c Config) (*App, error) {
+func NewClient(c Config) (*Client, error) {
 	web, api, err := addresses(cmp.Or(c.URL, "https://github.com"))
 	if err != nil {
 		return nil, err
@@ -71,7 +70,8 @@ func NewApp(c Config) (*App, error) {
 	if err != nil {
 		return nil, errors.New("the GitHub App's private key is not an RSA key in PEM form")
 	}
-	a := &App{web: web, api: api, id: c.AppID, key: key, name: cmp.Or(c.Name, "Lintel"), now: c.Now, after: c.After, installations: map[int64]*installation{}}
+	a := &Client{web: web, api: api, id: c.AppID, key: key, name: cmp.Or(c.Name, "Lintel"), now: c.Now, after: c.After,
+		installations: map[int64]*installation{}}
 	if a.now == nil {
 		a.now = time.Now
 	}
@@ -85,7 +85,8 @@ func NewApp(c Config) (*App, error) {
 	}
 	a.wire = &wire{host: api.Host, scheme: api.Scheme, base: base, skew: a.skew}
 	gate := &gate{now: a.now}
-	a.asApp = a.client(&conn{gate: gate, skew: a.skew, after: a.after, renew: func() (http.RoundTripper, error) { return a.appTransport(a.wire) }})
+	a.asApp = a.client(&conn{gate: gate, skew: a.skew, after: a.after,
+		renew: func() (http.RoundTripper, error) { return a.appTransport(a.wire) }})
 	return a, nil
 }
 
@@ -110,7 +111,7 @@ func addresses(raw string) (web string, api *url.URL, err error) {
 }
 
 // client wraps a transport in go-github.
-func (a *App) client(t http.RoundTripper) *gh.Client {
+func (a *Client) client(t http.RoundTripper) *gh.Client {
 	c := gh.NewClient(&http.Client{Transport: t, Timeout: callTimeout})
 	c.BaseURL = a.api
 	c.UserAgent = "lintel"
@@ -118,8 +119,9 @@ func (a *App) client(t http.RoundTripper) *gh.Client {
 }
 
 // appTransport signs every request as the App.
-func (a *App) appTransport(base http.RoundTripper) (*ghinstallation.AppsTransport, error) {
-	t, err := ghinstallation.NewAppsTransportWithOptions(base, a.id, ghinstallation.WithSigner(&signer{key: a.key, now: a.now, skew: a.skew}))
+func (a *Client) appTransport(base http.RoundTripper) (*ghinstallation.AppsTransport, error) {
+	t, err := ghinstallation.NewAppsTransportWithOptions(base, a.id,
+		ghinstallation.WithSigner(&signer{key: a.key, now: a.now, skew: a.skew}))
 	if err != nil {
 		return nil, fmt.Errorf("preparing the App's transport: %w", err)
 	}
@@ -129,7 +131,8 @@ func (a *App) appTransport(base http.RoundTripper) (*ghinstallation.AppsTranspor
 
 // installationTransport signs requests with an installation token that it renews by itself. Each gets an App
 // transport of its own, because refreshing writes to it without a lock that several could share.
-func (a *App) installationTransport(base http.RoundTripper, id int64, options *gh.InstallationTokenOptions) (*ghinstallation.Transport, error) {
+func (a *Client) installationTransport(base http.RoundTripper, id int64,
+	options *gh.InstallationTokenOptions) (*ghinstallation.Transport, error) {
 	app, err := a.appTransport(base)
 	if err != nil {
 		return nil, err
@@ -140,7 +143,7 @@ func (a *App) installationTransport(base http.RoundTripper, id int64, options *g
 }
 
 // installed returns the client of an installation.
-func (a *App) installed(id int64) *installation {
+func (a *Client) installed(id int64) *installation {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if in, ok := a.installations[id]; ok {
@@ -155,7 +158,7 @@ func (a *App) installed(id int64) *installation {
 	return in
 }
 
-func (a *App) of(repo Repo) *gh.Client { return a.installed(repo.Installation).client }
+func (a *Client) of(repo Repo) *gh.Client { return a.installed(repo.Installation).client }
 
 // Budget is what GitHub said about the hourly rate limit of an installation in its latest answer.
 type Budget struct {
@@ -165,13 +168,13 @@ type Budget struct {
 }
 
 // Budget returns the rate window of an installation as of its latest answer; false before the first one.
-func (a *App) Budget(installation int64) (Budget, bool) {
+func (a *Client) Budget(installation int64) (Budget, bool) {
 	return a.installed(installation).conn.gate.budget()
 }
 
-// Budgets returns the rate windows of all installations that were asked for something since the start, by their ids. One
-// whose window has ended since has its whole limit.
-func (a *App) Budgets() map[int64]Budget {
+// Budgets returns the rate windows of all installations that were asked for something since the start, by their ids.
+// One whose window has ended since has its whole limit.
+func (a *Client) Budgets() map[int64]Budget {
 	a.mu.Lock()
 	known := maps.Clone(a.installations)
 	a.mu.Unlock()

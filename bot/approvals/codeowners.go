@@ -22,8 +22,8 @@ type ownersRule struct {
 
 // ParseCodeOwners reads a CODEOWNERS file by GitHub's rules
 // (https://docs.github.com/en/repositories/managing-your-repositorys-settings-and-features/customizing-your-repository/about-code-owners#codeowners-syntax).
-// As on GitHub, a line that is not valid (an unknown form of owner, a negated pattern, a character range) is
-// skipped, and so is a whole file over 3 MB.
+// As on GitHub, a line that is not valid (an unknown form of owner, a negated pattern, a character range) is skipped,
+// and so is a whole file over 3 MB.
 func ParseCodeOwners(data []byte) *CodeOwners {
 	c := &CodeOwners{}
 	if len(data) > maxOwnersFile {
@@ -114,7 +114,8 @@ const maxOwnersPattern = 4096
 
 // compileOwners compiles a pattern; false if GitHub does not take it.
 func compileOwners(pattern string) (ownersPattern, bool) {
-	if pattern == "" || len(pattern) > maxOwnersPattern || pattern[0] == '!' || strings.ContainsAny(pattern, "[]") || pattern == "/" {
+	if pattern == "" || len(pattern) > maxOwnersPattern || pattern[0] == '!' || strings.ContainsAny(pattern, "[]") ||
+		pattern == "/" {
 		return ownersPattern{}, false
 	}
 	rooted := strings.HasPrefix(pattern, "/")
@@ -134,7 +135,7 @@ func compileOwners(pattern string) (ownersPattern, bool) {
 	return p, true
 }
 
-// match says whether the pattern covers the file at the path. It fills the table of "pattern from i matches
+// match reports whether the pattern covers the file at the path. It fills the table of "pattern from i matches
 // path from j" from the end, so time is bounded by the product of the lengths.
 func (p ownersPattern) match(path []string) bool {
 	n, m := len(p.segments), len(path)

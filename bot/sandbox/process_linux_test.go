@@ -28,12 +28,13 @@ func limits() string {
 		caps = fmt.Sprintf("%08x%08x", data[1].Effective, data[0].Effective)
 	}
 	group := syscall.Getpgrp() == os.Getpid()
-	return fmt.Sprintf("core %d, files %t, data %t, cpu %t, group %t, caps %s", get(unix.RLIMIT_CORE), get(unix.RLIMIT_NOFILE) <= 1024,
+	return fmt.Sprintf("core %d, files %t, data %t, cpu %t, group %t, caps %s", get(unix.RLIMIT_CORE),
+		get(unix.RLIMIT_NOFILE) <= 1024,
 		get(unix.RLIMIT_DATA) < 2<<30, get(unix.RLIMIT_CPU) < 1<<20, group, caps)
 }
 
 func TestLimitsAreSet(t *testing.T) {
-	b := testBox(t, nil)
+	b := testSandbox(t, nil)
 	got := title(t, b, "limits")
 	if !b.plain && !strings.HasSuffix(got, "caps 0000000000000000") {
 		t.Errorf("the child has capabilities in its namespace: %s", got)
@@ -71,14 +72,14 @@ func watch(t *testing.T, pid string) func() {
 }
 
 func TestGrandchildrenEndWithTheChild(t *testing.T) {
-	b := testBox(t, nil)
+	b := testSandbox(t, nil)
 	ended := watch(t, title(t, b, "grandchild"))
 	b.Close()
 	ended()
 }
 
 func TestGrandchildrenEndWhenTheChildDies(t *testing.T) {
-	b := testBox(t, nil)
+	b := testSandbox(t, nil)
 	ended := watch(t, title(t, b, "grandchild"))
 	if err := syscall.Kill(b.child.pid, syscall.SIGKILL); err != nil { // the child alone, not its group
 		t.Fatal(err)

@@ -90,7 +90,8 @@ func FuzzCodeOwners(f *testing.F) {
 		if path == "" || strings.Contains(path, "//") || strings.HasSuffix(path, "/") {
 			return
 		}
-		if got := ParseCodeOwners([]byte(file + "\n* @last\n")).Owners(path); len(file) < 1000 && (len(got) != 1 || got[0] != "@last") {
+		if got := ParseCodeOwners([]byte(file + "\n* @last\n")).Owners(path); len(file) < 1000 &&
+			(len(got) != 1 || got[0] != "@last") {
 			t.Errorf("%q: %v", path, got)
 		}
 	})

@@ -23,7 +23,7 @@ func findPlaces(cfg Config) []place {
 	return list
 }
 
-// moved tells whether something else stands there now.
+// moved reports whether something else stands there now.
 func (p place) moved() bool {
 	now := stat(p.path)
 	if now == nil || p.info == nil {

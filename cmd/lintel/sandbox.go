@@ -1,20 +1,18 @@
 package main
 
 import (
-	"context"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/lintel-bot/lintel/bot/sandbox"
-	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// newBoxCommand is the hidden command that the other commands start as their child: it answers jobs on
+// newSandboxCommand is the hidden command that the other commands start as their child: it answers jobs on
 // standard input until that ends. It is not for people.
-func newBoxCommand(run func(context.Context, report.Change) (*report.Report, error)) *cobra.Command {
+func newSandboxCommand(checker sandbox.Checker) *cobra.Command {
 	return &cobra.Command{
-		Use:           "box",
+		Use:           "sandbox",
 		Short:         "Run checks for a parent process (internal)",
 		Hidden:        true,
 		Args:          cobra.NoArgs,
@@ -23,7 +21,7 @@ func newBoxCommand(run func(context.Context, report.Change) (*report.Report, err
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			answers := os.Stdout
 			os.Stdout = os.Stderr // what a library prints must not get between the answers
-			return sandbox.Serve(cmd.Context(), os.Stdin, answers, run)
+			return sandbox.Serve(cmd.Context(), os.Stdin, answers, checker)
 		},
 	}
 }

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case "act-as-child":
-			if err := Serve(context.Background(), os.Stdin, os.Stdout, act); err != nil {
+			if err := Serve(context.Background(), os.Stdin, os.Stdout, actor(act)); err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				os.Exit(3)
 			}
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 			io.Copy(io.Discard, os.Stdin)
 			os.Exit(0)
 		case "act-as-lintel": // runs real checks
-			if err := Serve(context.Background(), os.Stdin, os.Stdout, (&checks.Checker{}).Run); err != nil {
+			if err := Serve(context.Background(), os.Stdin, os.Stdout, &checks.Checker{}); err != nil {
 				os.Exit(3)
 			}
 			os.Exit(0)
@@ -58,6 +58,19 @@ func TestMain(m *testing.M) {
 }
 
 var sink [][]byte
+
+// actor is a Checker from a function; what it inspects has the title for the only team.
+type actor func(ctx context.Context, c report.Change) (*report.Report, error)
+
+func (a actor) Run(ctx context.Context, c report.Change) (*report.Report, error) { return a(ctx, c) }
+
+func (a actor) Inspect(ctx context.Context, c report.Change) (*report.Inspection, error) {
+	rep, err := a(ctx, c)
+	if rep == nil {
+		return nil, err
+	}
+	return &report.Inspection{Teams: []string{rep.Title}}, err
+}
 
 // act is the check that the child runs: the head commit names the misbehavior.
 func act(ctx context.Context, c report.Change) (*report.Report, error) {
@@ -154,14 +167,15 @@ func dive(n int) int {
 	return dive(n+1) + pad[(n+1)%128]
 }
 
-func testBox(t *testing.T, change func(*Config)) *Box {
+func testSandbox(t *testing.T, change func(*Config)) *Sandbox {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	// Its git is the test itself, so that a child may start another.
-	cfg := Config{Args: []string{"act-as-child"}, Git: self, Timeout: time.Minute, MemoryLimit: 256 << 20, OutputLimit: 1 << 20}
+	cfg := Config{Args: []string{"act-as-child"}, Git: self, Timeout: time.Minute, MemoryLimit: 256 << 20,
+		OutputLimit: 1 << 20}
 	if change != nil {
 		change(&cfg)
 	}
@@ -170,7 +184,7 @@ func testBox(t *testing.T, change func(*Config)) *Box {
 	return b
 }
 
-func title(t *testing.T, b *Box, head string) string {
+func title(t *testing.T, b *Sandbox, head string) string {
 	t.Helper()
 	r, err := b.Run(t.Context(), report.Change{Head: head})
 	if err != nil {
@@ -180,7 +194,7 @@ func title(t *testing.T, b *Box, head string) string {
 }
 
 func TestChildStaysWarm(t *testing.T) {
-	b := testBox(t, nil)
+	b := testSandbox(t, nil)
 	first := title(t, b, "pid")
 	if _, err := b.Run(t.Context(), report.Change{Head: "error"}); err == nil {
 		t.Fatal("an error of the check was lost")
@@ -193,6 +207,25 @@ func TestChildStaysWarm(t *testing.T) {
 	}
 }
 
+// Both kinds of jobs are done by the same child, and fail in the same ways.
+func TestInspect(t *testing.T) {
+	b := testSandbox(t, nil)
+	pid := title(t, b, "pid")
+	in, err := b.Inspect(t.Context(), report.Change{Head: "pid"})
+	if err != nil || !slices.Equal(in.Teams, []string{pid}) {
+		t.Errorf("%+v, %v; want it from the child %s", in, err, pid)
+	}
+	var failed *Failed
+	for head, want := range map[string]string{
+		"error": "the head commit is not there", "nothing": "the check ended without a report",
+		"secret panic": "the check panicked, which is a defect of Lintel: string",
+	} {
+		if _, err := b.Inspect(t.Context(), report.Change{Head: head}); !errors.As(err, &failed) || failed.Message != want {
+			t.Errorf("%s: %v, want %s", head, err, want)
+		}
+	}
+}
+
 // Every way to fail answers with its reason, and the next job works in a new child.
 func TestFailuresReplaceTheChild(t *testing.T) {
 	for _, tc := range []struct {
@@ -202,11 +235,13 @@ func TestFailuresReplaceTheChild(t *testing.T) {
 	}{
 		{head: "error", want: "the head commit is not there"},
 		{head: "nothing", want: "the check ended without a report"},
-		{head: "panic", want: "the check panicked, which is a defect of Lintel: runtime error: index out of range [0] with length 0", replaced: true},
+		{head: "panic", want: "the check panicked, which is a defect of Lintel: runtime error: index out of range [0] " +
+			"with length 0", replaced: true},
 		{head: "secret panic", want: "the check panicked, which is a defect of Lintel: string", replaced: true},
 		{head: "background panic", want: "the check crashed: panic in the background", replaced: true},
 		{head: "exit", want: "the check ended without an answer (exit code 7)", replaced: true},
-		{head: "loop", want: "the check took longer than 50ms", replaced: true, change: func(c *Config) { c.Timeout = 50 * time.Millisecond }},
+		{head: "loop", want: "the check took longer than 50ms", replaced: true,
+			change: func(c *Config) { c.Timeout = 50 * time.Millisecond }},
 		{head: "bomb", want: "the check ran out of its memory limit of 256 MiB", replaced: true},
 		{head: "stack", want: "the check crashed: stack overflow", replaced: true},
 		{head: "garbage", want: "the check answered with something that is not a report", replaced: true},
@@ -215,7 +250,7 @@ func TestFailuresReplaceTheChild(t *testing.T) {
 		{head: "huge", want: "the report is larger than the limit of 1 MiB"},
 	} {
 		t.Run(tc.head, func(t *testing.T) {
-			b := testBox(t, nil)
+			b := testSandbox(t, nil)
 			before := title(t, b, "pid") // the child is up before a short deadline begins
 			if tc.change != nil {
 				tc.change(&b.cfg)
@@ -242,7 +277,7 @@ func TestHoardingChildIsReplacedAfterTheJob(t *testing.T) {
 	if raceDetector {
 		t.Skip("the shadow memory of the race detector counts several times what the check holds")
 	}
-	b := testBox(t, func(c *Config) { c.MemoryLimit = 160 << 20 })
+	b := testSandbox(t, func(c *Config) { c.MemoryLimit = 160 << 20 })
 	first := title(t, b, "hoard")
 	if second := title(t, b, "pid"); first == second {
 		t.Error("a child over the soft mark was kept")
@@ -250,7 +285,7 @@ func TestHoardingChildIsReplacedAfterTheJob(t *testing.T) {
 }
 
 func TestChildThatDiedBetweenJobsFailsNoJob(t *testing.T) {
-	b := testBox(t, nil)
+	b := testSandbox(t, nil)
 	title(t, b, "pid")
 	b.child.kill()
 	<-b.child.exited
@@ -261,7 +296,7 @@ func TestChildThatDiedBetweenJobsFailsNoJob(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
-	b := testBox(t, nil)
+	b := testSandbox(t, nil)
 	title(t, b, "pid")
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
@@ -271,14 +306,15 @@ func TestCancel(t *testing.T) {
 	var crash *Crash
 	canceled, cancelNow := context.WithCancel(t.Context())
 	cancelNow()
-	if _, err := b.Run(canceled, report.Change{Head: "loop"}); !errors.Is(err, context.Canceled) || errors.As(err, &crash) {
+	if _, err := b.Run(canceled, report.Change{Head: "loop"}); !errors.Is(err, context.Canceled) ||
+		errors.As(err, &crash) {
 		t.Errorf("error %v", err)
 	}
 	title(t, b, "pid")
 }
 
 func TestCloseEndsTheJob(t *testing.T) {
-	b := testBox(t, nil)
+	b := testSandbox(t, nil)
 	title(t, b, "pid")
 	home, exited := b.child.home, b.child.exited
 	result := make(chan error)
@@ -303,7 +339,7 @@ func TestCloseEndsTheJob(t *testing.T) {
 func TestEnvironmentIsClean(t *testing.T) {
 	t.Setenv("LINTEL_GITHUB_WEBHOOK_SECRET", "hunter2")
 	t.Setenv("GITHUB_TOKEN", "hunter2")
-	b := testBox(t, nil)
+	b := testSandbox(t, nil)
 	var names []string
 	for line := range strings.Lines(title(t, b, "env")) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
@@ -318,7 +354,7 @@ func TestEnvironmentIsClean(t *testing.T) {
 }
 
 func TestFolderIsEmptiedBetweenJobs(t *testing.T) {
-	b := testBox(t, nil)
+	b := testSandbox(t, nil)
 	if got := title(t, b, "leave a file"); got != "<nil>" {
 		t.Fatalf("writing to the temporary folder: %s", got)
 	}
@@ -337,7 +373,7 @@ func TestNetworkIsDenied(t *testing.T) {
 	}
 	defer l.Close()
 	var log bytes.Buffer
-	b := testBox(t, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	b := testSandbox(t, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
 	r, err := b.Run(t.Context(), report.Change{Head: "http", User: report.User{Login: "http://" + l.Addr().String()}})
 	if err != nil || r.Title != "true" {
 		t.Errorf("HTTP is not denied: %v %v", r, err)
@@ -356,24 +392,24 @@ func TestNetworkIsDenied(t *testing.T) {
 
 func TestNotTheChildWeMeant(t *testing.T) {
 	var crash *Crash
-	_, err := testBox(t, func(c *Config) { c.Args = []string{"act-as-liar"} }).Run(t.Context(), report.Change{})
+	_, err := testSandbox(t, func(c *Config) { c.Args = []string{"act-as-liar"} }).Run(t.Context(), report.Change{})
 	if !errors.As(err, &crash) || crash.Reason != reasonProtocol {
 		t.Errorf("error %v", err)
 	}
-	_, err = testBox(t, func(c *Config) { c.Executable = "/nonexistent/lintel" }).Run(t.Context(), report.Change{})
+	_, err = testSandbox(t, func(c *Config) { c.Executable = "/nonexistent/lintel" }).Run(t.Context(), report.Change{})
 	if !errors.As(err, &crash) || strings.Contains(err.Error(), "/nonexistent") {
 		t.Errorf("error %v", err)
 	}
 }
 
 func TestPlainWithoutNamespaces(t *testing.T) {
-	b := testBox(t, nil)
+	b := testSandbox(t, nil)
 	b.plain = true
 	title(t, b, "pid")
 }
 
 func TestJobsWaitForTheirTurn(t *testing.T) {
-	b := testBox(t, nil)
+	b := testSandbox(t, nil)
 	pids := make(chan string)
 	for range 4 {
 		go func() {

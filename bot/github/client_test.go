@@ -39,7 +39,7 @@ func TestNewApp(t *testing.T) {
 		"credentials":  {AppID: 1, PrivateKey: h.pem, URL: "https://user:sesame@ghe.example.com"},
 		"other scheme": {AppID: 1, PrivateKey: h.pem, URL: "ssh://ghe.example.com"},
 	} {
-		if _, err := NewApp(bad); err == nil || strings.Contains(err.Error(), "sesame") {
+		if _, err := NewClient(bad); err == nil || strings.Contains(err.Error(), "sesame") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -59,7 +59,8 @@ func TestGitToken(t *testing.T) {
 	if err != nil || one == two {
 		t.Errorf("%q, %q, %v", one, two, err)
 	}
-	if diff := cmp.Diff(`{"repository_ids":[42],"permissions":{"contents":"read"}}`, strings.TrimSpace(h.bodies[0])); diff != "" {
+	if diff := cmp.Diff(`{"repository_ids":[42],"permissions":{"contents":"read"}}`,
+		strings.TrimSpace(h.bodies[0])); diff != "" {
 		t.Error(diff)
 	}
 	for status, gone := range map[int]bool{404: true, 403: true, 422: true, 500: false, 401: false} {
@@ -72,10 +73,12 @@ func TestGitToken(t *testing.T) {
 }
 
 func TestClockSkew(t *testing.T) {
-	for _, ahead := range []time.Duration{0, 50 * time.Second, -50 * time.Second, 10 * time.Minute, -10 * time.Minute, 3 * time.Hour, -3 * time.Hour} {
+	for _, ahead := range []time.Duration{0, 50 * time.Second, -50 * time.Second, 10 * time.Minute, -10 * time.Minute,
+		3 * time.Hour, -3 * time.Hour} {
 		h := newHub(t)
 		h.ahead = ahead
-		h.answer("GET /app/installations", 200, []any{map[string]any{"id": 5, "account": map[string]any{"login": "octo"}, "suspended_at": "2024-01-01T00:00:00Z"}})
+		h.answer("GET /app/installations", 200, []any{map[string]any{"id": 5, "account": map[string]any{"login": "octo"},
+			"suspended_at": "2024-01-01T00:00:00Z"}})
 		a := h.app()
 		list, err := a.Installations(t.Context())
 		if diff := cmp.Diff([]Installation{{ID: 5, Account: "octo", Suspended: true}}, list); err != nil || diff != "" {
@@ -113,7 +116,8 @@ func TestRevokedToken(t *testing.T) {
 
 func TestErrorsByStatus(t *testing.T) {
 	reset := func(d time.Duration) string { return strconv.FormatInt(time.Now().Add(d).Unix(), 10) }
-	secondary := map[string]string{"message": "slow down", "documentation_url": "https://docs.github.com/rest/overview/rate-limits-for-the-rest-api#about-secondary-rate-limits"}
+	secondary := map[string]string{"message": "slow down",
+		"documentation_url": "https://docs.github.com/rest/overview/rate-limits-for-the-rest-api#about-secondary-rate-limits"}
 	for _, tt := range []struct {
 		name     string
 		status   int
@@ -128,12 +132,18 @@ func TestErrorsByStatus(t *testing.T) {
 		{name: "forbidden", status: 403, gone: true},
 		{name: "bad gateway", status: 502},
 		{name: "html", status: 500, body: "<html>"},
-		{name: "unavailable", status: 503, header: map[string]string{"Retry-After": "30"}, min: 30 * time.Second, max: 32 * time.Second},
-		{name: "primary", status: 403, header: map[string]string{"X-Ratelimit-Remaining": "0", "X-Ratelimit-Reset": reset(600 * time.Second)}, min: 590 * time.Second, max: 602 * time.Second},
-		{name: "primary as 429", status: 429, header: map[string]string{"X-Ratelimit-Remaining": "0", "X-Ratelimit-Reset": reset(600 * time.Second)}, min: 590 * time.Second, max: 602 * time.Second},
-		{name: "secondary", status: 403, header: map[string]string{"Retry-After": "7"}, body: secondary, min: 7 * time.Second, max: 9 * time.Second},
-		{name: "secondary as 429", status: 429, header: map[string]string{"Retry-After": "7"}, min: 7 * time.Second, max: 9 * time.Second},
-		{name: "secondary, nothing said", status: 403, header: map[string]string{"X-Ratelimit-Remaining": "10", "X-Ratelimit-Reset": reset(time.Hour)}, body: secondary, min: time.Minute, max: 62 * time.Second},
+		{name: "unavailable", status: 503, header: map[string]string{"Retry-After": "30"}, min: 30 * time.Second,
+			max: 32 * time.Second},
+		{name: "primary", status: 403, header: map[string]string{"X-Ratelimit-Remaining": "0",
+			"X-Ratelimit-Reset": reset(600 * time.Second)}, min: 590 * time.Second, max: 602 * time.Second},
+		{name: "primary as 429", status: 429, header: map[string]string{"X-Ratelimit-Remaining": "0",
+			"X-Ratelimit-Reset": reset(600 * time.Second)}, min: 590 * time.Second, max: 602 * time.Second},
+		{name: "secondary", status: 403, header: map[string]string{"Retry-After": "7"}, body: secondary,
+			min: 7 * time.Second, max: 9 * time.Second},
+		{name: "secondary as 429", status: 429, header: map[string]string{"Retry-After": "7"}, min: 7 * time.Second,
+			max: 9 * time.Second},
+		{name: "secondary, nothing said", status: 403, header: map[string]string{"X-Ratelimit-Remaining": "10",
+			"X-Ratelimit-Reset": reset(time.Hour)}, body: secondary, min: time.Minute, max: 62 * time.Second},
 		{name: "429, nothing said", status: 429, min: time.Minute, max: time.Minute},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -229,7 +239,9 @@ func TestRedirects(t *testing.T) {
 		t.Errorf("a write to a renamed repository: %v, %d runs", err, len(h.runs))
 	}
 	var leaked []string
-	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { leaked = append(leaked, r.Header.Get("Authorization")) }))
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		leaked = append(leaked, r.Header.Get("Authorization"))
+	}))
 	defer other.Close()
 	for _, method := range []string{"POST /repos/octo/bad/check-runs", "GET /repos/octo/bad/pulls/1/reviews"} {
 		h.answers[method] = func(w http.ResponseWriter, _ *http.Request) {
@@ -252,14 +264,18 @@ func TestRedirects(t *testing.T) {
 
 func TestPullRequest(t *testing.T) {
 	h := newHub(t)
-	h.answer("GET /repos/octo/svc/pulls/1", 200, map[string]any{"number": 1, "state": "open", "draft": true, "user": map[string]any{"login": "alice"},
-		"base": map[string]any{"ref": "main", "sha": "old", "repo": map[string]any{"id": 42}}, "head": map[string]any{"ref": "feat", "sha": head, "repo": nil}})
+	h.answer("GET /repos/octo/svc/pulls/1", 200, map[string]any{"number": 1, "state": "open", "draft": true,
+		"user": map[string]any{"login": "alice"},
+		"base": map[string]any{"ref": "main", "sha": "old", "repo": map[string]any{"id": 42}},
+		"head": map[string]any{"ref": "feat", "sha": head, "repo": nil}})
 	got, err := h.app().PullRequest(t.Context(), testRepo, 1)
-	want := &PullRequest{Number: 1, State: "open", Draft: true, Author: "alice", BaseRef: "main", BaseSHA: "old", HeadRef: "feat", HeadSHA: head, Fork: true}
+	want := &PullRequest{Number: 1, State: "open", Draft: true, Author: "alice", BaseRef: "main", BaseSHA: "old",
+		HeadRef: "feat", HeadSHA: head, Fork: true}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("base branch gone: %v %s", err, diff)
 	}
-	h.answer("GET /repos/octo/svc/git/ref/heads/main", 200, map[string]any{"ref": "refs/heads/main", "object": map[string]any{"sha": "tip"}})
+	h.answer("GET /repos/octo/svc/git/ref/heads/main", 200,
+		map[string]any{"ref": "refs/heads/main", "object": map[string]any{"sha": "tip"}})
 	if got, err = h.app().PullRequest(t.Context(), testRepo, 1); err != nil || got.BaseSHA != "tip" {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -286,7 +302,8 @@ func TestPagination(t *testing.T) {
 			w.WriteHeader(http.StatusNotModified)
 			return
 		}
-		reply(w, 200, []any{map[string]any{"state": "approved", "user": map[string]any{"login": "u" + strconv.Itoa(page)}, "commit_id": "c", "submitted_at": fmt.Sprintf("2024-01-0%dT00:00:00Z", 9-page%9)}})
+		reply(w, 200, []any{map[string]any{"state": "approved", "user": map[string]any{"login": "u" + strconv.Itoa(page)},
+			"commit_id": "c", "submitted_at": fmt.Sprintf("2024-01-0%dT00:00:00Z", 9-page%9)}})
 	}
 	a := h.app()
 	for try := range 2 { // the second from the cache
@@ -305,7 +322,8 @@ func TestPagination(t *testing.T) {
 func TestPushers(t *testing.T) {
 	h := newHub(t)
 	user := func(login string) any { return map[string]any{"login": login} }
-	list := []any{map[string]any{"author": user("bob"), "committer": user("web-flow")}, map[string]any{"author": nil, "committer": user("alice")}}
+	list := []any{map[string]any{"author": user("bob"), "committer": user("web-flow")},
+		map[string]any{"author": nil, "committer": user("alice")}}
 	h.answer("GET /repos/octo/svc/pulls/1/commits", 200, list)
 	got, err := h.app().Pushers(t.Context(), testRepo, 1)
 	if err != nil || !slices.Equal(got, []string{"alice", "bob"}) {
@@ -315,8 +333,10 @@ func TestPushers(t *testing.T) {
 		list = append(list, list[0])
 	}
 	h.answer("GET /repos/octo/svc/pulls/1/commits", 200, list)
-	h.answer("GET /repos/octo/svc/pulls/1", 200, map[string]any{"base": map[string]any{"sha": "b"}, "head": map[string]any{"sha": "h"}})
-	h.answer("GET /repos/octo/svc/compare/b...h", 200, map[string]any{"commits": []any{map[string]any{"author": user("late")}}})
+	h.answer("GET /repos/octo/svc/pulls/1", 200, map[string]any{"base": map[string]any{"sha": "b"},
+		"head": map[string]any{"sha": "h"}})
+	h.answer("GET /repos/octo/svc/compare/b...h", 200,
+		map[string]any{"commits": []any{map[string]any{"author": user("late")}}})
 	if got, err = h.app().Pushers(t.Context(), testRepo, 1); err != nil || !slices.Contains(got, "late") {
 		t.Errorf("more commits than GitHub lists: %v, %v", got, err)
 	}
@@ -352,11 +372,13 @@ func TestDeliveries(t *testing.T) {
 	h := newHub(t)
 	at := time.Date(2024, 1, 1, 12, 0, 0, 0, time.UTC)
 	delivery := func(id int, guid string, code int, ago time.Duration) any {
-		return map[string]any{"id": id, "guid": guid, "status_code": code, "event": "push", "delivered_at": at.Add(-ago).Format(time.RFC3339)}
+		return map[string]any{"id": id, "guid": guid, "status_code": code, "event": "push",
+			"delivered_at": at.Add(-ago).Format(time.RFC3339)}
 	}
 	h.answer("GET /app/hook/deliveries", 200, []any{
 		delivery(9, "cured", 202, 0), delivery(8, "again", 500, time.Minute), delivery(7, "again", 502, 2*time.Minute),
-		delivery(6, "cured", 0, 3*time.Minute), delivery(5, "once", 404, 4*time.Minute), delivery(1, "long ago", 500, time.Hour)})
+		delivery(6, "cured", 0, 3*time.Minute), delivery(5, "once", 404, 4*time.Minute),
+		delivery(1, "long ago", 500, time.Hour)})
 	got, err := h.app().FailedDeliveries(t.Context(), at.Add(-10*time.Minute))
 	if err != nil {
 		t.Fatal(err)
@@ -375,7 +397,8 @@ func TestDeliveries(t *testing.T) {
 	if err := h.app().Redeliver(t.Context(), 99); !missing(err) {
 		t.Errorf("a delivery that is not there: %v", err)
 	}
-	h.answer("POST /app/hook/deliveries/7/attempts", 422, map[string]any{"message": "This delivery is too old to be redelivered."})
+	h.answer("POST /app/hook/deliveries/7/attempts", 422,
+		map[string]any{"message": "This delivery is too old to be redelivered."})
 	if err := h.app().Redeliver(t.Context(), 7); !missing(err) {
 		t.Errorf("a delivery that is too old: %v", err)
 	}
@@ -388,15 +411,18 @@ func TestDeliveries(t *testing.T) {
 func TestInstallationsConcurrently(t *testing.T) {
 	h := newHub(t)
 	a := h.app()
-	h.answer("POST token", 201, map[string]any{"token": "ghs_x", "expires_at": time.Now().Add(time.Hour).Format(time.RFC3339)})
+	h.answer("POST token", 201, map[string]any{"token": "ghs_x",
+		"expires_at": time.Now().Add(time.Hour).Format(time.RFC3339)})
 	h.set(func() { h.valid = "ghs_x" })
 	h.answer("GET /installation/repositories", 200, map[string]any{"total_count": 2, "repositories": []any{
-		map[string]any{"id": 1, "name": "a", "owner": map[string]any{"login": "o"}}, map[string]any{"id": 2, "name": "b", "archived": true}}})
+		map[string]any{"id": 1, "name": "a", "owner": map[string]any{"login": "o"}},
+		map[string]any{"id": 2, "name": "b", "archived": true}}})
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
 			got, err := a.Repositories(t.Context(), int64(i%4+1))
-			if diff := cmp.Diff([]Repo{{Installation: int64(i%4 + 1), ID: 1, Owner: "o", Name: "a"}}, got); err != nil || diff != "" {
+			if diff := cmp.Diff([]Repo{{Installation: int64(i%4 + 1), ID: 1, Owner: "o", Name: "a"}}, got); err != nil ||
+				diff != "" {
 				t.Errorf("%v %s", err, diff)
 			}
 		})

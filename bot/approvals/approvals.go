@@ -1,0 +1,83 @@
+// Package approvals finds out which exceptions of a pull request were approved in review, by whom, and what is
+// missing for the others.
+//
+// An approval is for a content, not for a commit: it counts as long as the file has exactly what the
+// approver saw.
+package approvals
+
+import (
+	"context"
+	"slices"
+
+	"github.com/lintel-bot/lintel/bot/github"
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// Git reads from a mirror. Its errors about absent things are *mirror.Vanished and *mirror.NoFile.
+type Git interface {
+	Blob(ctx context.Context, gitDir, commit, path string) ([]byte, string, error)
+	BlobID(ctx context.Context, gitDir, commit, path string) (string, error)
+	// makes a commit available that may be in no branch any more
+	Ensure(ctx context.Context, repo github.Repo, sha string) error
+	Commits(ctx context.Context, gitDir, old, now string) ([]string, error)
+}
+
+// Client asks GitHub; *github.Client is one. A *github.Gone about a team or a permission means that there is none.
+type Client interface {
+	Reviews(ctx context.Context, repo github.Repo, number int) ([]github.Review, error)
+	Pushers(ctx context.Context, repo github.Repo, number int) ([]string, error)
+	TeamMember(ctx context.Context, repo github.Repo, team, login string) (bool, error)
+	Permission(ctx context.Context, repo github.Repo, login string) (string, error)
+}
+
+// Pushes remembers who pushed to the heads of pull requests, and who pushed commits to any branch before or while there
+// was no open pull request, in any case of letters; queue.Queue does. Commits say who made them, but whoever pushes can
+// write any name into them.
+type Pushes interface {
+	Pushers(ctx context.Context, repository int64, number int) ([]string, error)
+	TipPushers(ctx context.Context, repository int64, commits []string) ([]string, error)
+}
+
+// Approvals decides which exceptions are approved. It is immutable and safe for concurrent use.
+type Approvals struct {
+	client Client
+	git    Git
+	pushes Pushes
+}
+
+// New returns an Approvals that asks GitHub through the client and reads files with git. Without pushes it has to
+// believe the commits.
+func New(client Client, git Git, pushes Pushes) *Approvals {
+	return &Approvals{client: client, git: git, pushes: pushes}
+}
+
+// Decide finds the reviews of every exception file of the inspection that waits for approval, in its order. rulesCommit
+// is where CODEOWNERS is read: the tip of the base branch. Errors are those of the client, and of git where it
+// fails on what it has.
+func (a *Approvals) Decide(ctx context.Context, repo github.Repo, pr *github.PullRequest, gitDir, rulesCommit string,
+	in *report.Inspection) ([]report.Review, error) {
+	var waiting []report.Exception
+	for _, e := range in.Exceptions {
+		if e.State == report.Pending && e.Path != "" && e.Blob != "" &&
+			!slices.ContainsFunc(waiting, func(w report.Exception) bool { return w.Path == e.Path && w.Blob == e.Blob }) {
+			waiting = append(waiting, e)
+		}
+	}
+	if len(waiting) == 0 {
+		return nil, nil
+	}
+	d := &decision{Approvals: a, repo: repo, pr: pr, gitDir: gitDir, rules: in.Approvers,
+		teams: map[string]bool{}, permissions: map[string]string{}}
+	if err := d.gather(ctx, rulesCommit); err != nil {
+		return nil, err
+	}
+	reviews := make([]report.Review, 0, len(waiting))
+	for _, e := range waiting {
+		r, err := d.review(ctx, e)
+		if err != nil {
+			return nil, err
+		}
+		reviews = append(reviews, r)
+	}
+	return reviews, nil
+}

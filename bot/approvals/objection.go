@@ -1,0 +1,63 @@
+package approvals
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/lintel-bot/lintel/bot/github"
+	"github.com/lintel-bot/lintel/bot/mirror"
+	"github.com/lintel-bot/lintel/bot/queue"
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// objection returns why an approval does not count, or "".
+func (d *decision) objection(ctx context.Context, e report.Exception, r github.Review,
+	owners []string) (string, error) {
+	if strings.EqualFold(r.User, d.pr.Author) {
+		return "the author cannot approve", nil
+	}
+	if d.pushers[strings.ToLower(r.User)] || d.pushers[queue.Everybody] {
+		return "who pushed to the pull request cannot approve", nil
+	}
+	may, err := d.allowed(ctx, r.User, owners)
+	if err != nil {
+		return "", err
+	}
+	if !may {
+		return "not among those who may approve", nil
+	}
+	return d.sameContent(ctx, e, r)
+}
+
+// gone is the objection against a review of which nothing can be found out.
+const gone = "the reviewed commit is not on GitHub any more"
+
+// sameContent compares the file that was reviewed with the present one.
+func (d *decision) sameContent(ctx context.Context, e report.Exception, r github.Review) (string, error) {
+	id, err := d.git.BlobID(ctx, d.gitDir, r.CommitSHA, e.Path)
+	var vanished *mirror.Vanished
+	if errors.As(err, &vanished) {
+		// Pushed over since, and this mirror is younger.
+		err = d.git.Ensure(ctx, d.repo, r.CommitSHA)
+		if errors.As(err, &vanished) {
+			return gone, nil
+		}
+		if err != nil {
+			return "", err
+		}
+		if id, err = d.git.BlobID(ctx, d.gitDir, r.CommitSHA, e.Path); errors.As(err, &vanished) {
+			return gone, nil
+		}
+	}
+	var none *mirror.NoFile
+	switch {
+	case errors.As(err, &none):
+		return "the file was not in the reviewed commit", nil
+	case err != nil:
+		return "", err
+	case id != e.Blob:
+		return "the file changed after the review", nil
+	}
+	return "", nil
+}

@@ -1,0 +1,191 @@
+package bot
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lintel-bot/lintel/bot/github"
+	"github.com/lintel-bot/lintel/bot/runid"
+	"github.com/lintel-bot/lintel/bot/webhook"
+)
+
+const (
+	statusQueued     = "queued"
+	statusInProgress = "in_progress"
+	statusCompleted  = "completed"
+
+	conclusionCancelled = "cancelled"
+)
+
+// id completes the id of a check run of ours. Two pull requests can share a head, and so the list of its check runs;
+// and who demands a fresh run gets one, even if its result is the same.
+func (c *check) id(id runid.ID) runid.ID {
+	id.Subject = c.task.Key.Subject()
+	if c.task.Message.Fresh {
+		id.Demand = cmp.Or(c.task.Message.Demand, c.task.Message.Delivery)
+	}
+	return id
+}
+
+// ours returns the id of a run that is about what this check is about; false for any other run.
+func (c *check) ours(run github.CheckRun) (runid.ID, bool) {
+	id, err := runid.Parse(run.ExternalID)
+	return id, err == nil && id.Subject == c.task.Key.Subject()
+}
+
+// tidy completes what is left open on a head that is not (or no longer) to be checked: by an earlier job, whose
+// note names the head, or by GitHub, which opens a run again when somebody asks for it on an old head.
+func (c *check) tidy(ctx context.Context) error {
+	note, err := c.task.Ledger.Note(ctx)
+	if err != nil {
+		return err
+	}
+	stale := func(head string) bool { return head != "" && (head != c.head || c.closed) }
+	for _, head := range slices.Compact([]string{note, c.task.Message.Head}) {
+		if !stale(head) || head != note && !c.task.Message.Fresh {
+			continue
+		}
+		runs, err := c.Client.CheckRuns(ctx, c.repo, head)
+		if err != nil && !isGone(err) {
+			return fmt.Errorf("looking for check runs of an earlier head: %w", err)
+		}
+		for _, run := range runs {
+			if _, ours := c.ours(run); !ours || run.Status == statusCompleted {
+				continue
+			}
+			run.HeadSHA = head
+			if err := c.cancel(ctx, &run); err != nil && !isGone(err) {
+				return err
+			}
+		}
+	}
+	if !stale(note) {
+		return nil
+	}
+	return c.task.Ledger.SetNote(ctx, "")
+}
+
+// open finds or creates the check run; false means that nothing is wanted. A head that has a completed one gets
+// another only when the result turns out to be another, or when somebody asked for a fresh run. A completed run
+// without a result is opened again.
+func (c *check) open(ctx context.Context) (wanted bool, _ error) {
+	runs, err := c.Client.CheckRuns(ctx, c.repo, c.head)
+	if err != nil {
+		return false, fmt.Errorf("looking for check runs of the head: %w", err)
+	}
+	fresh := c.task.Message.Fresh
+	for _, run := range slices.Backward(runs) { // newest last, so that it wins
+		id, ours := c.ours(run)
+		if !ours {
+			continue
+		}
+		if run.Status != statusCompleted || id.State == runid.GaveUp {
+			c.run, c.gave = run, id.Times
+			continue
+		}
+		if c.gave > 0 {
+			c.run = github.CheckRun{Part: c.part} // a later run has the result
+		}
+		if run.Conclusion == conclusionCancelled {
+			continue // of a head that came back
+		}
+		c.known = id.Outcome()
+		// This very job may have posted before its process died.
+		if id.Demand == c.id(runid.ID{}).Demand {
+			fresh = false
+		}
+	}
+	if c.run.Status == statusCompleted && (fresh || c.task.exhausted()) {
+		// Who asks for a fresh run gets one; and what cannot be checked is reported once.
+		if c.task.exhausted() {
+			return false, c.task.Ledger.SetNote(ctx, "")
+		}
+		c.run = github.CheckRun{Part: c.part}
+	}
+	c.run.HeadSHA = c.head
+	if c.run.ID == 0 && c.known != "" && !fresh {
+		return !c.task.Message.Missing, nil
+	}
+	// Before the run is created: should the process die right after, the next job knows where to look.
+	if err := c.task.Ledger.SetNote(ctx, c.head); err != nil {
+		return false, err
+	}
+	if c.run.ID != 0 {
+		return true, nil
+	}
+	c.run.Status = statusQueued
+	c.run.ExternalID = c.id(runid.ID{State: runid.Begun, Job: c.task.Sequence}).String()
+	c.run.Title, c.run.Summary = "Waiting to check", "The commits are being fetched."
+	if err := c.Client.Publish(ctx, c.repo, &c.run); err != nil {
+		return false, fmt.Errorf("creating the check run: %w", err)
+	}
+	c.log.Info("check run created", "check_run", c.run.ID)
+	return true, nil
+}
+
+// progress tells people that the check runs. Without an open run there is nothing to tell.
+func (c *check) progress(ctx context.Context) error {
+	if c.run.ID == 0 || c.run.Status == statusInProgress {
+		return nil
+	}
+	c.run.Status, c.run.StartedAt = statusInProgress, c.Now()
+	c.run.Conclusion, c.run.CompletedAt = "", time.Time{}
+	c.run.Title, c.run.Summary = "Checking", "The manifests are being rendered and evaluated."
+	if err := c.Client.Publish(ctx, c.repo, &c.run); err != nil {
+		return fmt.Errorf("updating the check run: %w", err)
+	}
+	return nil
+}
+
+// complete publishes the final state and forgets the note.
+func (c *check) complete(ctx context.Context) error {
+	started := c.Now()
+	c.run.Status, c.run.CompletedAt = statusCompleted, started
+	if c.run.StartedAt.IsZero() {
+		c.run.StartedAt = started
+	}
+	c.run.Actions = []github.Action{{Label: "Check again", Description: "Check this commit again",
+		Identifier: webhook.RerunAction}}
+	if c.draftable {
+		c.run.Actions = append(c.run.Actions, github.Action{Label: "Draft exceptions",
+			Description: "Write exceptions for what blocks", Identifier: webhook.DraftAction})
+	}
+	if err := c.Client.Publish(ctx, c.repo, &c.run); err != nil {
+		return fmt.Errorf("completing the check run: %w", err)
+	}
+	c.Metrics.stage(stageReport, c.Now().Sub(started))
+	c.Metrics.check(c.run.Conclusion, c.Now().Sub(c.task.Message.At))
+	c.log.Info("check run completed", "check_run", c.run.ID, "conclusion", c.run.Conclusion)
+	if err := c.task.Ledger.SetNote(ctx, ""); err != nil {
+		// The run is complete, which the next job sees; the note costs it one look.
+		c.log.Warn("the note of the job stays", "error", err)
+	}
+	return nil
+}
+
+// abandon ends the work on a head that the pull request has left; the new head has its own job.
+func (c *check) abandon(ctx context.Context) error {
+	c.log.Info("the pull request moved on")
+	if c.run.ID != 0 {
+		if err := c.cancel(ctx, &c.run); err != nil && !isGone(err) {
+			return err
+		}
+	}
+	return c.task.Ledger.SetNote(ctx, "")
+}
+
+// cancel completes a run that has no result because nobody needs it any more.
+func (c *check) cancel(ctx context.Context, run *github.CheckRun) error {
+	run.Status, run.Conclusion, run.CompletedAt = statusCompleted, conclusionCancelled, c.Now()
+	run.Title = "Not finished: the pull request moved on"
+	run.Summary = "The pull request has another head commit by now, or was closed, so this commit was not checked to " +
+		"the end."
+	if err := c.Client.Publish(ctx, c.repo, run); err != nil {
+		return fmt.Errorf("canceling a check run: %w", err)
+	}
+	c.Metrics.check(conclusionCancelled, 0)
+	return nil
+}

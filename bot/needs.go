@@ -1,0 +1,63 @@
+package bot
+
+import (
+	"context"
+
+	"github.com/lintel-bot/lintel/bot/github"
+	"github.com/lintel-bot/lintel/bot/mirror"
+	"github.com/lintel-bot/lintel/bot/queue"
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// Client asks GitHub and tells it; *github.Client is one. *github.RetryLater and *github.Gone say what another try is
+// good for.
+type Client interface {
+	PullRequest(ctx context.Context, repo github.Repo, number int) (*github.PullRequest, error)
+	PullRequestsOfCommit(ctx context.Context, repo github.Repo, sha string) ([]int, error) // open ones
+	OpenPullRequests(ctx context.Context, repo github.Repo) ([]github.PullRequest, error)
+	Repository(ctx context.Context, repo github.Repo) (*github.Settings, error)
+	Repositories(ctx context.Context, installation int64) ([]github.Repo, error)
+	Branch(ctx context.Context, repo github.Repo, name string) (string, error) // its tip
+	TeamMember(ctx context.Context, repo github.Repo, team, login string) (bool, error)
+	CheckRuns(ctx context.Context, repo github.Repo, headSHA string) ([]github.CheckRun, error) // ours, newest first
+	// creates or updates; sets run.ID
+	Publish(ctx context.Context, repo github.Repo, run *github.CheckRun) error
+	CloneURL(repo github.Repo) string
+}
+
+// Sandbox inspects and checks changes; *sandbox.Sandbox is one. *sandbox.Crash and *sandbox.Failed are final, other
+// errors may pass.
+type Sandbox interface {
+	Inspect(ctx context.Context, change report.Change) (*report.Inspection, error)
+	Run(ctx context.Context, change report.Change) (*report.Report, error)
+}
+
+// Mirror brings the commits of a pull request onto this machine; mirror.Mirrors is one. *mirror.Vanished
+// says that GitHub no longer has a commit.
+type Mirror interface {
+	Fetch(ctx context.Context, repo github.Repo, want mirror.Want) (mirror.State, error)
+	Changed(ctx context.Context, gitDir, old, now string) ([]string, error)
+	Commits(ctx context.Context, gitDir, old, now string) ([]string, error)
+	Holds(ctx context.Context, gitDir, commit string, paths, words []string) (bool, error)
+}
+
+// Approvals says what the reviews of a pull request say about the exceptions that wait for approval;
+// *approvals.Approvals is one.
+type Approvals interface {
+	Decide(ctx context.Context, repo github.Repo, pr *github.PullRequest, gitDir, rulesCommit string,
+		in *report.Inspection) ([]report.Review, error)
+}
+
+// Ledger is what the queue remembers about a job; queue.Job is one.
+type Ledger interface {
+	Superseded(ctx context.Context) (bool, error)
+	Note(ctx context.Context) (string, error)
+	SetNote(ctx context.Context, text string) error
+	Mark(ctx context.Context) (string, error)
+	SetMark(ctx context.Context, text string) error
+}
+
+// Publisher stores a job; queue.Queue is one.
+type Publisher interface {
+	Publish(ctx context.Context, key queue.Key, m queue.Message, id string) error
+}

@@ -1,0 +1,78 @@
+package bot
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lintel-bot/lintel/bot/mirror"
+	"github.com/lintel-bot/lintel/bot/runid"
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// post publishes the report, unless the head moved on or exactly this result stands already.
+func (c *check) post(ctx context.Context, rep *report.Report, id runid.ID) error {
+	superseded, err := c.task.Ledger.Superseded(ctx)
+	if err != nil {
+		return err
+	}
+	if superseded {
+		// A newer job for the same head finds this result and leaves it; only another head makes it void.
+		moved, err := c.moved(ctx)
+		if err != nil {
+			return err
+		}
+		if moved {
+			return c.abandon(ctx)
+		}
+	}
+	if c.run.ID == 0 && c.known == id.Outcome() {
+		c.log.Info("nothing changed since the last check", "conclusion", string(rep.Conclusion))
+		return c.task.Ledger.SetNote(ctx, "")
+	}
+	c.run.ExternalID = id.String()
+	c.run.Conclusion = string(rep.Conclusion)
+	c.run.Title = rep.Title
+	c.run.Summary = c.Summary(rep, c.blobURL)
+	if c.Text != nil {
+		c.run.Text = c.Text(rep, c.blobURL)
+	}
+	c.draftable = slices.ContainsFunc(rep.Findings, func(f report.Finding) bool {
+		return f.Blocks && !f.Waits()
+	})
+	c.run.Annotations = annotate(rep)
+	return c.complete(ctx)
+}
+
+// result is the id of a result: equal for equal inputs and equal states of the exceptions, which
+// depend on the clock, too.
+func (c *check) result(state mirror.State, change report.Change, rep *report.Report) runid.ID {
+	type exception struct {
+		Path, Blob string
+		State      report.State
+	}
+	inputs := struct {
+		Version, Head, Rules, Base, Author string
+		Teams                              []string
+		Reviews                            []report.Review
+		Drafts                             bool
+		Conclusion                         report.Conclusion
+		Exceptions                         []exception
+	}{Version: c.Version, Head: change.Head, Rules: state.BaseTip, Base: state.MergeBase, Author: change.User.Login,
+		Teams: change.User.Teams, Reviews: slices.Clone(change.Reviews), Drafts: change.Drafts, Conclusion: rep.Conclusion}
+	slices.SortFunc(inputs.Reviews, func(a, b report.Review) int { return strings.Compare(a.Path+a.Blob, b.Path+b.Blob) })
+	for _, e := range rep.Exceptions {
+		inputs.Exceptions = append(inputs.Exceptions, exception{e.Path, e.Blob, e.State})
+	}
+	data, err := json.Marshal(inputs)
+	if err != nil {
+		// Strings and lists of them always marshal; if not, a result that equals no other is safe.
+		data = []byte(strconv.FormatUint(c.task.Sequence, 10))
+	}
+	sum := sha256.Sum256(data)
+	return c.id(runid.ID{Digest: hex.EncodeToString(sum[:])})
+}

@@ -1,0 +1,127 @@
+// Package runid is the external id of a check run: what the run is about, who asked for it, and what it came to. GitHub
+// keeps it with the run and hands it back, so it is all that is known about the runs of earlier jobs and other servers:
+//
+//	pr-12/begun-7                  opened by job 7, without a result yet
+//	pr-12+<delivery>/begun-7       likewise, because somebody asked for a fresh one
+//	pr-12/<digest>                 a result: the digest is equal for equal inputs
+//	group-<commit>/failed-7-<sum>  ended by job 7 as a failure that another try does not change
+//	branch-<hex>/gave-up-2-7       ended by job 7 without a result, by no fault of the change, for the second time
+package runid
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Subject is what a check run is about, within its repository: one of a pull request, a branch and a merge group.
+type Subject struct {
+	Number int    // of the pull request
+	Branch string // name
+	Group  string // head commit of the merge group
+}
+
+// String is the subject as an id has it.
+func (s Subject) String() string {
+	switch {
+	case s.Branch != "":
+		return "branch-" + hex.EncodeToString([]byte(s.Branch)) // its name may hold the signs that end a subject
+	case s.Group != "":
+		return "group-" + s.Group
+	}
+	return "pr-" + strconv.Itoa(s.Number)
+}
+
+// State is how far a run has come.
+type State int
+
+// The states.
+const (
+	Result State = iota // it has a result, or will have the one of Digest; the digest may be empty
+	Begun               // it has none yet
+	Failed              // it is a failure that another try does not change
+	GaveUp              // it ended without a result by no fault of the change, see Retry
+)
+
+// ID is the external id of a check run.
+type ID struct {
+	Subject Subject
+	Demand  string // tells the wish for a fresh run from others; "" for none. It holds no slash
+	State   State
+	Job     uint64 // unless it is a result: the number of the job
+	Times   int    // with GaveUp: how often that has happened to this head, from 1
+	Digest  string // of a result: of all that it depends on; of a failure: of its words. It holds no slash
+}
+
+// String is the id as GitHub keeps it.
+func (id ID) String() string {
+	about := id.Subject.String()
+	if id.Demand != "" {
+		about += "+" + id.Demand
+	}
+	return about + "/" + id.Outcome()
+}
+
+// The marks of the states that are no results.
+const (
+	begun  = "begun-"
+	failed = "failed-"
+	gaveUp = "gave-up-"
+)
+
+// Outcome is the part of the id that depends on what the run came to, and not on who asked for it.
+func (id ID) Outcome() string {
+	job := strconv.FormatUint(id.Job, 10)
+	switch id.State {
+	case Begun:
+		return begun + job
+	case Failed:
+		return failed + job + "-" + id.Digest
+	case GaveUp:
+		return gaveUp + strconv.Itoa(id.Times) + "-" + job
+	}
+	return id.Digest
+}
+
+// Parse reads what String wrote. The error says that an id was not written by it: the run is another's, or of a version
+// that is not known.
+func Parse(text string) (ID, error) {
+	about, outcome, _ := strings.Cut(text, "/")
+	subject, demand, _ := strings.Cut(about, "+")
+	id := ID{Demand: demand}
+	kind, name, _ := strings.Cut(subject, "-")
+	switch kind {
+	case "pr":
+		id.Subject.Number, _ = strconv.Atoi(name) // what is no number is not written back
+	case "branch":
+		branch, _ := hex.DecodeString(name)
+		id.Subject.Branch = string(branch)
+	case "group":
+		id.Subject.Group = name
+	}
+	id.readOutcome(outcome)
+	switch {
+	case id.Subject == (Subject{}), id.Subject.Number < 0, id.State == GaveUp && id.Times < 1,
+		strings.Contains(outcome, "/"), id.String() != text:
+		return ID{}, fmt.Errorf("%q is not the external id of a check run of Lintel", text)
+	}
+	return id, nil
+}
+
+// readOutcome leaves out what it does not understand, which Parse notices.
+func (id *ID) readOutcome(text string) {
+	number := func(s string) (n uint64) { n, _ = strconv.ParseUint(s, 10, 64); return n }
+	if rest, ok := strings.CutPrefix(text, begun); ok {
+		id.State, id.Job = Begun, number(rest)
+	} else if rest, ok := strings.CutPrefix(text, failed); ok {
+		job, digest, _ := strings.Cut(rest, "-")
+		id.State, id.Job, id.Digest = Failed, number(job), digest
+	} else if rest, ok := strings.CutPrefix(text, gaveUp); ok {
+		times, job, _ := strings.Cut(rest, "-")
+		id.State, id.Job = GaveUp, number(job)
+		id.Times, _ = strconv.Atoi(times)
+	} else {
+		id.Digest = text
+	}
+}

@@ -1,0 +1,77 @@
+package runid
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+const commit = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+
+// What stands on GitHub since the first version is read and written in the same way.
+func TestParse(t *testing.T) {
+	for text, want := range map[string]ID{
+		"pr-12/begun-7":                {Subject: Subject{Number: 12}, State: Begun, Job: 7},
+		"pr-12+d-1/begun-7":            {Subject: Subject{Number: 12}, Demand: "d-1", State: Begun, Job: 7},
+		"pr-1/0123abcd":                {Subject: Subject{Number: 1}, Digest: "0123abcd"},
+		"pr-1+72d3-0/0123abcd":         {Subject: Subject{Number: 1}, Demand: "72d3-0", Digest: "0123abcd"},
+		"pr-1/":                        {Subject: Subject{Number: 1}},
+		"pr-1/failed-9-00ff":           {Subject: Subject{Number: 1}, State: Failed, Job: 9, Digest: "00ff"},
+		"pr-1/gave-up-2-9":             {Subject: Subject{Number: 1}, State: GaveUp, Job: 9, Times: 2},
+		"branch-612f622b63/abc":        {Subject: Subject{Branch: "a/b+c"}, Digest: "abc"},
+		"group-" + commit + "/begun-1": {Subject: Subject{Group: commit}, State: Begun, Job: 1},
+	} {
+		if got, err := Parse(text); err != nil || got != want {
+			t.Errorf("%s: %+v, %v; want %+v", text, got, err, want)
+		}
+		if got := want.String(); got != text {
+			t.Errorf("%+v is written as %s, want %s", want, got, text)
+		}
+	}
+}
+
+func TestForeignIDs(t *testing.T) {
+	for _, text := range []string{
+		"", "/", "x", "x/", "pr-12", "pr/x", "pr-0/x", "pr-012/x", "pr--1/x", "pr-+1/x", "pr-x/x", "pr-1+/x", "pr-1/x/y",
+		"branch-/x", "branch-6/x",
+		"branch-6G/x", "branch-6A/x", "group-/x", "tag-1/x", "pr-1/begun-", "pr-1/begun-x", "pr-1/begun-07", "pr-1/failed-1",
+		"pr-1/gave-up-9", "pr-1/gave-up-0-9", "pr-1/gave-up-x-1", "pr-1/gave-up-1-1-1",
+	} {
+		if id, err := Parse(text); err == nil {
+			t.Errorf("%q is taken for %+v", text, id)
+		}
+	}
+}
+
+func TestRetry(t *testing.T) {
+	for times, want := range map[int]time.Duration{1: time.Minute, 2: 10 * time.Minute, 3: time.Hour, 4: 6 * time.Hour} {
+		if pause, again := (ID{State: GaveUp, Times: times}).Retry(); !again || pause != want {
+			t.Errorf("given up %d times: %s %v, want %s", times, pause, again, want)
+		}
+	}
+	for _, id := range []ID{{State: GaveUp, Times: 5}, {}, {State: Begun}, {State: Failed}} {
+		if _, again := id.Retry(); again {
+			t.Errorf("%+v is tried again", id)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, text := range []string{"pr-12+d/begun-7", "branch-61/x", "group-" + commit + "/gave-up-1-2",
+		"pr-1/failed-9-00ff", "pr-1/x/"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		id, err := Parse(text)
+		if err != nil {
+			return
+		}
+		if got := id.String(); got != text {
+			t.Errorf("%q is written back as %q", text, got)
+		}
+		again, err := Parse(strings.Replace(text, "/", "+demand/", 1))
+		if id.Demand == "" && (err != nil || again.Subject != id.Subject || again.Outcome() != id.Outcome()) {
+			t.Errorf("%q with a demand is %+v, %v", text, again, err)
+		}
+	})
+}

@@ -1,0 +1,156 @@
+package sweep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lintel-bot/lintel/bot/github"
+	"github.com/lintel-bot/lintel/bot/queue"
+	"github.com/lintel-bot/lintel/bot/runid"
+)
+
+// head is a pull request at a commit.
+type head struct {
+	key queue.Key
+	sha string
+}
+
+// unchecked enqueues open pull requests whose head has no completed run.
+func (s *Sweeper) unchecked(ctx context.Context) error {
+	s.round++
+	installations, err := s.config.Client.Installations(ctx)
+	if err != nil {
+		return fmt.Errorf("asking for installations: %w", err)
+	}
+	var errs []error
+	for _, i := range installations {
+		if i.Suspended {
+			continue
+		}
+		if err := s.installation(ctx, i); err != nil {
+			errs = append(errs, fmt.Errorf("installation %d: %w", i.ID, err))
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	if len(errs) == 0 {
+		for h, round := range s.done { // closed or pushed over since
+			if round != s.round {
+				delete(s.done, h)
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// installation ends at the first rate limit: what comes after would meet the same one.
+func (s *Sweeper) installation(ctx context.Context, i github.Installation) error {
+	repos, err := s.config.Client.Repositories(ctx, i.ID)
+	if err != nil {
+		return fmt.Errorf("asking for repositories: %w", err)
+	}
+	var errs []error
+	for n := range repos {
+		// Each round goes on where the last one had to stop, so that every repository has its turn.
+		repo := repos[(s.next[i.ID]+n)%len(repos)]
+		if s.spent(i.ID) {
+			s.next[i.ID] = (s.next[i.ID] + n) % len(repos)
+			s.config.Log.Info("the sweep leaves the rest of the hourly rate limit to the checks", "installation", i.ID)
+			return errors.Join(append(errs, errSpent)...)
+		}
+		err := s.repository(ctx, repo)
+		var gone *github.Gone
+		if err == nil || errors.As(err, &gone) {
+			continue
+		}
+		errs = append(errs, fmt.Errorf("%s: %w", repo, err))
+		var later *github.RetryLater
+		if errors.As(err, &later) || ctx.Err() != nil {
+			s.next[i.ID] = (s.next[i.ID] + n) % len(repos)
+			break
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// errSpent keeps what is known about the heads that this round did not get to.
+var errSpent = errors.New("the rest of the rate limit is for the checks")
+
+// spent reports whether less than half of an installation's requests are left: the checks come first.
+func (s *Sweeper) spent(installation int64) bool {
+	if s.config.Budget == nil {
+		return false
+	}
+	remaining, limit, known := s.config.Budget(installation)
+	return known && remaining < limit/2
+}
+
+func (s *Sweeper) repository(ctx context.Context, repo github.Repo) error {
+	pulls, err := s.config.Client.OpenPullRequests(ctx, repo)
+	if err != nil {
+		return fmt.Errorf("asking for open pull requests: %w", err)
+	}
+	for _, pr := range pulls {
+		h := head{queue.Key{Installation: repo.Installation, Repository: repo.ID, Number: pr.Number}, pr.HeadSHA}
+		if _, ok := s.done[h]; !ok {
+			settled, final, err := s.checked(ctx, repo, h)
+			if err != nil {
+				return err
+			}
+			if !settled {
+				if err := s.enqueue(ctx, repo, h); err != nil {
+					return err
+				}
+			}
+			if !final {
+				continue
+			}
+		}
+		s.done[h] = s.round
+	}
+	return nil
+}
+
+// checked returns what the newest run about a head tells: whether it needs no job now, and whether that stays so.
+func (s *Sweeper) checked(ctx context.Context, repo github.Repo, h head) (settled, final bool, _ error) {
+	runs, err := s.config.Client.CheckRuns(ctx, repo, h.sha)
+	if err != nil {
+		return false, false, fmt.Errorf("asking for check runs: %w", err)
+	}
+	for _, run := range runs { // newest first
+		id, err := runid.Parse(run.ExternalID)
+		// A canceled one says nothing about a head that came back.
+		if err == nil && id.Subject == h.key.Subject() && run.Conclusion != "cancelled" {
+			settled, final = isSettled(run, id, s.config.Now())
+			return settled, final, nil
+		}
+	}
+	return false, false, nil
+}
+
+// isSettled is about a run of ours. One that was given up is final only after the last retry.
+func isSettled(run github.CheckRun, id runid.ID, now time.Time) (settled, final bool) {
+	if run.Status != "completed" {
+		return false, false
+	}
+	pause, again := id.Retry()
+	if !again {
+		return true, true
+	}
+	return now.Sub(run.CompletedAt) < pause, false
+}
+
+// enqueue leaves a job alone that waits or is in work.
+func (s *Sweeper) enqueue(ctx context.Context, repo github.Repo, h head) error {
+	has, err := s.config.Queue.Has(ctx, h.key)
+	if err != nil || has {
+		return err
+	}
+	s.config.Log.Info("open pull request without a check", "repository", repo.String(), "pull_request", h.key.Number,
+		"head", h.sha)
+	return s.config.Queue.Publish(ctx, h.key, queue.Message{Event: "sweep", Missing: true, Owner: repo.Owner,
+		Name: repo.Name, At: s.config.Now().UTC()}, "")
+}

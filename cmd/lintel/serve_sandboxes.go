@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/lintel-bot/lintel/bot/sandbox"
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// sandboxPool is one sandbox for each worker. It implements bot.Sandbox.
+type sandboxPool struct {
+	all  []*sandbox.Sandbox
+	free chan struct{} // holds a token for each of idle
+
+	mu   sync.Mutex
+	idle []*sandbox.Sandbox // the one used last is at the end: it may know the repository
+}
+
+func newSandboxPool(size int, config sandbox.Config) *sandboxPool {
+	p := &sandboxPool{free: make(chan struct{}, size)}
+	for range size {
+		p.all = append(p.all, sandbox.New(config))
+		p.free <- struct{}{}
+	}
+	p.idle = slices.Clone(p.all)
+	return p
+}
+
+// Inspect implements bot.Sandbox.
+func (p *sandboxPool) Inspect(ctx context.Context, change report.Change) (in *report.Inspection, err error) {
+	err = p.use(ctx, func(s *sandbox.Sandbox) error { in, err = s.Inspect(ctx, change); return err })
+	return in, err
+}
+
+// Run implements bot.Sandbox.
+func (p *sandboxPool) Run(ctx context.Context, change report.Change) (rep *report.Report, err error) {
+	err = p.use(ctx, func(s *sandbox.Sandbox) error { rep, err = s.Run(ctx, change); return err })
+	return rep, err
+}
+
+// use waits for an idle sandbox and lends it to do.
+func (p *sandboxPool) use(ctx context.Context, do func(*sandbox.Sandbox) error) error {
+	select {
+	case <-p.free:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	p.mu.Lock()
+	last := len(p.idle) - 1
+	s := p.idle[last]
+	p.idle = p.idle[:last]
+	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		p.idle = append(p.idle, s)
+		p.mu.Unlock()
+		p.free <- struct{}{}
+	}()
+	return do(s)
+}
+
+func (p *sandboxPool) restarts() (sum float64) {
+	for _, s := range p.all {
+		sum += float64(s.Restarts())
+	}
+	return sum
+}
+
+func (p *sandboxPool) close() {
+	for _, s := range p.all {
+		_ = s.Close() // the child is ended by force if need be; there is nobody left to tell
+	}
+}
