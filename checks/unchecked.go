@@ -5,6 +5,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
@@ -75,11 +76,13 @@ func issues(list []*diff.Pair, out *report.Report) {
 			continue
 		}
 		for _, issue := range p.New.Issues {
-			problem := report.Problem{Path: issue.Path, Line: issue.Line, Column: issue.Column, Message: issue.Message}
-			if issue.Unsure {
-				out.Warnings = append(out.Warnings, problem)
-			} else {
+			at := p.New.Origin(issue.Pointer)
+			problem := report.Problem{Path: at.Path, Line: at.StartLine, Column: at.StartColumn, Message: issue.Message}
+			switch issue.Check {
+			case render.ControllerRejects:
 				out.Fail(problem)
+			case render.ControllerUnknown, render.ControllerAdvice:
+				out.Warnings = append(out.Warnings, problem)
 			}
 		}
 	}

@@ -204,6 +204,7 @@ func (s *fuzzSandbox) render(t *testing.T, name string, data []byte) {
 		if took, size := time.Since(begun), allocated()-before; took > fuzzTime || size > fuzzMemory {
 			t.Fatalf("took %s and %d MiB", took, size>>20)
 		}
+		problems = append(problems, rendering.Broken()...)
 		s.harmless(t, problems)
 		if len(problems) > 0 || root.Kind == roots.Folder {
 			continue

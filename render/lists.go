@@ -6,7 +6,7 @@ import (
 	"github.com/lintel-bot/lintel/render/source"
 )
 
-// embeds says whether an object that is no list has items that are objects: kubectl takes whatever has items for a
+// embeds reports whether an object that is not a list has items that are objects: kubectl takes whatever has items for a
 // list, and would create those.
 func embeds(object map[string]any) bool {
 	items, _ := object["items"].([]any)
@@ -18,10 +18,7 @@ func embeds(object map[string]any) bool {
 	return false
 }
 
-// embedded is the problem of such an object.
-func embedded(path string, line int) source.Error {
-	return source.Error{Path: path, Line: line, Message: "has items that are objects, which kubectl creates in its place: use kind: List, or list them by themselves"}
-}
+const embedded = "has items that are objects, which kubectl creates in its place: use kind: List, or list them by themselves"
 
 // tooMany is the problem of a root with more resources than the limit.
 func tooMany(path string, limit int) source.Error {

@@ -261,7 +261,7 @@ func tryRoot(t testing.TB, r *treetest.Repo, rev, root string) (*render.Renderin
 			if err != nil {
 				t.Fatal(err)
 			}
-			return rendering, problems
+			return rendering, append(problems, rendering.Broken()...)
 		}
 	}
 	t.Fatalf("%s is no root of %v", root, g.All())

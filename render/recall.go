@@ -14,7 +14,6 @@ import (
 
 	"github.com/lintel-bot/lintel/render/cache"
 	"github.com/lintel-bot/lintel/render/roots"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 // Cache is where renderings are remembered from one check to the next. One is recalled only while every file that the
@@ -96,7 +95,7 @@ func (r *Renderer) recall(ctx context.Context, root roots.Root) *Rendering {
 		}
 		again := &again{ctx: ctx, renderer: r, root: root}
 		for i, object := range objects {
-			out.Resources = append(out.Resources, &Resource{Object: object, Issues: k.Issues[i], again: again, index: i})
+			out.Resources = append(out.Resources, &Resource{Object: object, Issues: k.Issues[i], locator: recalled{again, i}})
 		}
 		return out
 	}
@@ -138,33 +137,4 @@ func (r *Renderer) remember(out *Rendering) {
 		scope, name := r.rememberedAt(out.Root)
 		_ = r.cache.Disk.Put(scope, name, data) // without it the next check renders again
 	}
-}
-
-// again renders a root whose remembered rendering was recalled, when a place of one of its fields is asked for. It is part of
-// that rendering, so it holds the context that it was recalled under.
-type again struct {
-	ctx       context.Context
-	renderer  *Renderer
-	root      roots.Root
-	rendering *Rendering
-}
-
-// resource returns the rendered resource at an index.
-func (a *again) resource(index int) (*Resource, error) {
-	if a.rendering == nil {
-		plain := *a.renderer
-		plain.cache = nil
-		out, problems, err := plain.Render(a.ctx, a.root)
-		if err != nil {
-			return nil, err
-		}
-		if len(problems) > 0 {
-			return nil, &problems[0]
-		}
-		a.rendering = out
-	}
-	if index >= len(a.rendering.Resources) {
-		return nil, &source.Error{Path: a.root.Path, Message: "renders fewer resources than before"}
-	}
-	return a.rendering.Resources[index], nil
 }

@@ -29,31 +29,12 @@ type Resource struct {
 	// Object is the resource as JSON, numbers as int64 where whole, else float64. Do not change it.
 	Object map[string]any
 
-	// Issues are what is not known, or goes wrong, when Argo CD or Flux finishes the resource after the build.
+	// Issues are what keeps the resource from being deployed as it is, or is not known of that.
 	Issues []Issue
 
-	node     *yaml.Node
-	build    *origin.Build
-	plain    bool // read from a file as it is, not built
-	finished *finished
-	again    *again // set where a rendering was recalled: the fields above are then empty
-	index    int    // in it
-}
-
-// Origin answers the place a person must edit to change the field at a JSON Pointer (RFC 6901), or the
-// nearest place around it. It is not safe for concurrent use on resources of one rendering.
-func (r *Resource) Origin(pointer string) origin.Place {
-	if r.again != nil {
-		full, err := r.again.resource(r.index)
-		if err != nil {
-			return origin.Place{Path: r.again.root.Path, StartLine: 1, EndLine: 1, How: origin.Enclosing, Missing: pointer}
-		}
-		return full.Origin(pointer)
-	}
-	if r.finished != nil {
-		return r.finished.origin(r, pointer)
-	}
-	return r.build.Locate(r.node, pointer)
+	locator Locator
+	node    *yaml.Node // nil where the rendering was recalled
+	plain   bool       // read from a file as it is, not built: see toJSON
 }
 
 // Rendering is what one root deploys.
@@ -80,9 +61,9 @@ type Renderer struct {
 	set        *roots.Set
 	limits     Limits
 	cache      *Cache // nil: renderings are not remembered
+	namespaced func(apiVersion, kind string) bool
 	counts     *counts
 	overlay    map[string][]byte // by path, links resolved
-	namespaced func(apiVersion, kind string) bool
 }
 
 // New returns a renderer of the roots of one tree.
@@ -151,7 +132,7 @@ func (r *Renderer) kustomization(dir string) (*kustomization.File, error) {
 }
 
 // Render renders one root. The problems are what a person must mend first; a rendering that has some is
-// incomplete. The error is about the repository or the context, not about what is written in it.
+// incomplete. What is wrong with single resources is no problem but theirs: see Resource.Issues. The error is about the repository or the context, not about what is written in it.
 func (r *Renderer) Render(ctx context.Context, root roots.Root) (*Rendering, []source.Error, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
@@ -202,7 +183,7 @@ func (r *Renderer) built(root roots.Root) (*Rendering, []source.Error, error) {
 	return r.kustomize(root, p)
 }
 
-func (r *Renderer) kustomize(root roots.Root, p *plan) (out *Rendering, problems []source.Error, err error) {
+func (r *Renderer) kustomize(root roots.Root, p *plan) (*Rendering, []source.Error, error) {
 	files := origin.NewFileSet()
 	fsys := &fileSystem{tree: r.tree, find: r.lookup, read: r.read, reads: p.reads, links: map[string]string{}, transform: func(name string, data []byte) []byte {
 		switch {
@@ -225,24 +206,22 @@ func (r *Renderer) kustomize(root roots.Root, p *plan) (out *Rendering, problems
 		data, _, err := r.read(name)
 		return data, err
 	})
-	out = &Rendering{Root: root, Reads: p.reads, links: fsys.links}
+	out := &Rendering{Root: root, Reads: p.reads, links: fsys.links}
 	for _, node := range result {
 		object, ok := toJSON(node, false).(map[string]any)
 		if !ok {
 			continue
 		}
-		res := &Resource{Object: object, node: node, build: build}
+		res := &Resource{Object: object, node: node, locator: written{build, node}}
 		if at, why := unprintable(node); at != nil {
-			place := res.Origin("")
-			problems = append(problems, source.Error{Path: place.Path, Line: place.StartLine, Message: "is or becomes a resource that kustomize cannot print: it " + why})
+			res.issue(Unprintable, "", "is or becomes a resource that kustomize cannot print: it "+why)
 		}
 		if embeds(object) {
-			place := res.Origin("/items")
-			problems = append(problems, embedded(place.Path, place.StartLine))
+			res.issue(EmbeddedItems, "/items", embedded)
 		}
 		out.Resources = append(out.Resources, res)
 	}
-	return out, problems, nil
+	return out, nil, nil
 }
 
 // explain turns kustomize's error into problems with lines: first by parsing what the root reads, then by
@@ -336,7 +315,7 @@ func (r *Renderer) Manifest(name string) ([]*Resource, string, *source.Error, er
 		}
 		return nil, id, e, nil
 	}
-	build := origin.NewPlainBuild(name, data)
+	file := origin.NewFile(name, data)
 	var list []*Resource
 	for _, document := range documents {
 		if at := ambiguous(document); at != nil {
@@ -347,11 +326,11 @@ func (r *Renderer) Manifest(name string) ([]*Resource, string, *source.Error, er
 			if !ok || !deployable(object) {
 				continue
 			}
+			res := &Resource{Object: object, node: node, locator: written{file, node}, plain: true}
 			if embeds(object) {
-				problem := embedded(name, node.Line)
-				return nil, id, &problem, nil
+				res.issue(EmbeddedItems, "", embedded)
 			}
-			list = append(list, &Resource{Object: object, node: node, build: build, plain: true})
+			list = append(list, res)
 		}
 	}
 	return list, id, nil, nil

@@ -17,7 +17,7 @@ import (
 
 // YAML answers the resource as "kustomize build" prints it.
 func (r *Resource) YAML() ([]byte, error) {
-	if r.plain {
+	if r.plain || r.node == nil {
 		return sigsyaml.Marshal(r.Object)
 	}
 	return nodeYAML(r.node)

@@ -116,7 +116,7 @@ func (d *Objects) render(ctx context.Context, list []roots.Root) {
 	parallel.Each(len(list), func(i int) {
 		out, problems, err := d.renderer.Render(ctx, list[i])
 		if err == nil {
-			found[i], blind[i] = objects(out.Resources), problems
+			found[i], blind[i] = objects(out.Resources), append(problems, out.Broken()...)
 		}
 	})
 	if ctx.Err() != nil {

@@ -55,6 +55,7 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 		if err != nil {
 			return nil, err
 		}
+		problems = append(problems, old.Broken()...)
 		before, out.Base = old.Resources, problems
 		if inHead && len(problems) == 0 && old.Same(s.Head) {
 			out.Deployed, out.Known = before, true
@@ -67,6 +68,7 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 		if err != nil {
 			return nil, err
 		}
+		problems = append(problems, now.Broken()...)
 		after, out.Head = now.Resources, problems
 		if inHead {
 			out.Deployed, out.Known = after, true
@@ -74,7 +76,8 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 		if len(problems) > 0 && root.Kind != roots.Folder {
 			return out, nil // what could not be read is not deleted
 		}
-		before = slices.DeleteFunc(before, func(old *render.Resource) bool { return in(problems, old) })
+		unread := func(r *render.Resource) bool { return in(problems, r) }
+		before, after = slices.DeleteFunc(before, unread), slices.DeleteFunc(slices.Clone(after), unread)
 	}
 	out.Pairs = Pairs(root, before, after, s.All)
 	if !inHead { // what another root has now, too, has moved there

@@ -22,6 +22,7 @@ func (out *Sources) render(ctx context.Context, renderer *render.Renderer, dir s
 	if out.folders[dir] = rendering.Reads; rendering.Reads == nil {
 		out.folders[dir] = map[string]string{}
 	}
+	problems = append(problems, rendering.Broken()...)
 	for _, p := range problems {
 		message := fmt.Sprintf("the policies of %s are not in effect, since it does not render: %s", dir, p.Message)
 		out.Problems = append(out.Problems, report.Problem{Path: p.Path, Line: p.Line, Column: p.Column, Message: message})

@@ -90,6 +90,7 @@ func runBlame(cmd *cobra.Command, o blameOptions, root string) error {
 	if err != nil {
 		return err
 	}
+	problems = append(problems, rendering.Broken()...)
 	for _, p := range problems {
 		fmt.Fprintf(cmd.ErrOrStderr(), "lintel: %s\n", visible(p.Error()))
 	}

@@ -2,7 +2,6 @@ package origin
 
 import (
 	"strings"
-	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -12,35 +11,19 @@ import (
 // Build answers the places of one root's resources. What it needs of the sources it reads at the first
 // question and keeps. It is not safe for concurrent use.
 type Build struct {
-	files    *FileSet // nil: a plain file, whose nodes have their own lines
-	plain    string   // path of the plain file
+	texts
+	files    *FileSet
 	root     *Layer
 	rendered []*yaml.Node
-	manifest map[string]bool // files that are listed as resources
-	read     func(path string) ([]byte, error)
-	texts    map[string]*text
+	manifest map[string]bool    // files that are listed as resources
 	items    map[string][]*item // what the simulation made, by the rendered name
 	owners   map[*yaml.Node]*item
 }
 
-// text is a source file as lines and as parsed documents.
-type text struct {
-	lines  []string
-	binary bool
-	docs   []*yaml.Node
-	index  map[position]indexed
-	blocks []*yaml.Node         // literal block scalars
-	inlay  map[*yaml.Node]*text // scalars that hold YAML, parsed
-}
-
-type position struct{ line, column int }
-
-type indexed struct{ key, value *yaml.Node }
-
 // NewBuild answers the origins of a kustomization's build. The files are those that were handed to kustomize, the
 // rendered nodes what it answered, and read answers a file of the tree.
 func NewBuild(files *FileSet, root *Layer, rendered []*yaml.Node, read func(path string) ([]byte, error)) *Build {
-	b := &Build{files: files, root: root, rendered: rendered, read: read, texts: map[string]*text{}, manifest: map[string]bool{}}
+	b := &Build{texts: newTexts(read), files: files, root: root, rendered: rendered, manifest: map[string]bool{}}
 	b.addManifests(root)
 	return b
 }
@@ -80,55 +63,6 @@ func (b *Build) owner(resource *yaml.Node) *item {
 	return b.owners[resource]
 }
 
-// NewPlainBuild answers the origins of a manifest file that is deployed as it is.
-func NewPlainBuild(path string, data []byte) *Build {
-	return &Build{plain: path, texts: map[string]*text{}, read: func(string) ([]byte, error) { return data, nil }}
-}
-
-func (b *Build) text(path string) *text {
-	if t, ok := b.texts[path]; ok {
-		return t
-	}
-	t := &text{index: map[position]indexed{}}
-	b.texts[path] = t
-	data, err := b.read(path)
-	if err != nil {
-		return t
-	}
-	t.binary = !utf8.Valid(data)
-	t.lines = strings.Split(strings.ReplaceAll(strings.TrimPrefix(string(data), byteOrderMark), "\r\n", "\n"), "\n")
-	t.docs, _ = source.Parse(path, data, source.Limits{})
-	for _, d := range t.docs {
-		t.add(nil, d)
-	}
-	return t
-}
-
-// add indexes every node by where it stands; of nodes at the same place (a map and its first key) the scalar
-// counts.
-func (t *text) add(key, n *yaml.Node) {
-	at := position{n.Line, n.Column}
-	if n.Kind == yaml.ScalarNode && n.Style&yaml.LiteralStyle != 0 {
-		t.blocks = append(t.blocks, n)
-	}
-	if n.Kind == yaml.ScalarNode || n.Kind == yaml.AliasNode {
-		t.index[at] = indexed{key, n}
-	} else if _, ok := t.index[at]; !ok {
-		t.index[at] = indexed{key, n}
-	}
-	switch n.Kind {
-	case yaml.MappingNode:
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			t.index[position{n.Content[i].Line, n.Content[i].Column}] = indexed{n.Content[i], n.Content[i]}
-			t.add(n.Content[i], n.Content[i+1])
-		}
-	case yaml.SequenceNode:
-		for _, c := range n.Content {
-			t.add(nil, c)
-		}
-	}
-}
-
 // parsed answers the documents of a manifest file, lists taken apart.
 func (b *Build) parsed(path string) []*yaml.Node {
 	var nodes []*yaml.Node
@@ -146,9 +80,6 @@ func (b *Build) parsed(path string) []*yaml.Node {
 
 // position answers where a rendered node stands in its file, if it came from one.
 func (b *Build) position(n *yaml.Node) (path string, line, column int, ok bool) {
-	if b.files == nil {
-		return b.plain, n.Line, n.Column, n.Line > 0
-	}
 	return b.files.Position(n.Line, n.Column)
 }
 
@@ -182,106 +113,4 @@ func (b *Build) source(path string, line, column int) (*yaml.Node, bool) {
 		}
 	}
 	return nil, false
-}
-
-// block answers the index of the YAML inside the block scalar that a line lies in.
-func (t *text) block(line int) *text {
-	for _, n := range t.blocks {
-		if n.Line < line && line <= n.Line+strings.Count(n.Value, "\n")+1 {
-			return t.inner(n)
-		}
-	}
-	return nil
-}
-
-// span is the place of a source scalar, with its columns where it stands on one line.
-func (b *Build) span(path string, line, column int, n *yaml.Node) Place {
-	p := Place{Path: path, StartLine: line, EndLine: line}
-	t := b.text(path)
-	if line < 1 || line > len(t.lines) {
-		return p
-	}
-	switch {
-	case n.Kind != yaml.ScalarNode:
-		p.EndLine = max(line, lastLine(n))
-	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
-		p.EndLine = min(len(t.lines), line+strings.Count(strings.TrimRight(n.Value, "\n"), "\n")+1)
-	default:
-		p.StartColumn, p.EndColumn = columns([]rune(t.lines[line-1]), column, n)
-		if p.EndColumn == 0 { // a flow scalar over several lines
-			p.StartColumn = 0
-		}
-	}
-	return p
-}
-
-// columns finds the end of a flow scalar that starts at a column.
-func columns(line []rune, column int, n *yaml.Node) (int, int) {
-	start := column - 1
-	if start < 0 || start >= len(line) {
-		return 0, 0
-	}
-	switch {
-	case n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 && (line[start] == '"' || line[start] == '\''):
-		quote := line[start]
-		for i := start + 1; i < len(line); i++ {
-			switch {
-			case line[i] == '\\' && quote == '"':
-				i++
-			case line[i] == quote && quote == '\'' && i+1 < len(line) && line[i+1] == quote:
-				i++
-			case line[i] == quote:
-				return column, i + 2
-			}
-		}
-		return 0, 0
-	case strings.HasPrefix(string(line[start:]), n.Value):
-		return column, column + len([]rune(n.Value))
-	default: // a tag or an anchor stands before the value
-		if i := strings.Index(string(line[start:]), n.Value); i > 0 && n.Value != "" {
-			at := column + len([]rune(string(line[start:])[:i]))
-			return at, at + len([]rune(n.Value))
-		}
-		return 0, 0
-	}
-}
-
-// flowEnd answers the column behind a map or list in flow style that starts at a column and ends on the same line, 0
-// for others.
-func flowEnd(line []rune, column int) int {
-	depth, quote := 0, rune(0)
-	for i := column - 1; i >= 0 && i < len(line); i++ {
-		switch c := line[i]; {
-		case quote != 0:
-			if c == '\\' && quote == '"' {
-				i++
-			} else if c == quote {
-				quote = 0
-			}
-		case (c == '"' || c == '\'') && strings.ContainsRune(" {[,:", line[max(i-1, 0)]):
-			quote = c
-		case c == '{' || c == '[':
-			depth++
-		case c == '}' || c == ']':
-			if depth--; depth == 0 {
-				return i + 2
-			}
-		}
-		if depth == 0 {
-			return 0
-		}
-	}
-	return 0
-}
-
-// lastLine is the highest line of a node's content, aliases not followed.
-func lastLine(n *yaml.Node) int {
-	line := n.Line
-	if n.Kind == yaml.ScalarNode && n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
-		line += strings.Count(strings.TrimRight(n.Value, "\n"), "\n") + 1
-	}
-	for _, c := range n.Content {
-		line = max(line, lastLine(c))
-	}
-	return line
 }

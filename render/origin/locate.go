@@ -24,9 +24,6 @@ type step struct {
 func (b *Build) Locate(resource *yaml.Node, pointer string) Place {
 	resource = content(resource)
 	steps, missing := resolve(resource, pointer)
-	if b.files == nil {
-		return b.plainPlace(resource, steps, missing)
-	}
 	d := b.owner(resource)
 	for depth := len(steps); depth > 0; depth-- {
 		rest := tokens(steps[depth:]) + missing
@@ -117,26 +114,6 @@ func elementName(n *yaml.Node) (name, by string) {
 	return "", ""
 }
 
-// plainPlace answers within a file that is deployed as it is: every node has its line.
-func (b *Build) plainPlace(resource *yaml.Node, steps []step, missing string) Place {
-	if len(steps) == 0 {
-		p := b.at(b.plain, resource, Identity, "manifest")
-		p.EndLine = p.StartLine
-		p.StartColumn, p.EndColumn = 0, 0
-		p.Missing = missing
-		if missing != "" {
-			p.How = Enclosing
-		}
-		return p
-	}
-	last := steps[len(steps)-1]
-	p := b.at(b.plain, anchor(last), Identity, "manifest")
-	if missing != "" {
-		p.Missing, p.How = missing, Enclosing
-	}
-	return p
-}
-
 // anchor is the node that stands for a field: a scalar is its value, a map or list the key in front of it (or
 // the first line of a list's element).
 func anchor(s step) *yaml.Node {
@@ -147,28 +124,6 @@ func anchor(s step) *yaml.Node {
 		return s.value
 	}
 	return s.key
-}
-
-func (b *Build) at(path string, n *yaml.Node, how How, role string) Place {
-	line, column := n.Line, n.Column
-	scalar := n
-	if n.Kind != yaml.ScalarNode {
-		p := Place{Path: path, StartLine: line, EndLine: line, How: how, Role: role}
-		b.flow(&p, column)
-		return p
-	}
-	p := b.span(path, line, column, scalar)
-	p.How, p.Role = how, role
-	return p
-}
-
-// flow gives the place of a map or list in flow style its columns.
-func (b *Build) flow(p *Place, column int) {
-	if lines := b.text(p.Path).lines; p.StartLine >= 1 && p.StartLine <= len(lines) {
-		if end := flowEnd([]rune(lines[p.StartLine-1]), column); end > 0 {
-			p.StartColumn, p.EndColumn = column, end
-		}
-	}
 }
 
 // carried answers the place of a field by the identity of its node.
@@ -192,7 +147,7 @@ func (b *Build) carried(s step) (Place, bool) {
 
 // role is "manifest" for files that are listed as resources and "patch" for the others.
 func (b *Build) role(path string) string {
-	if b.files == nil || b.manifest[path] {
+	if b.manifest[path] {
 		return "manifest"
 	}
 	return "patch"

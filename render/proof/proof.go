@@ -88,7 +88,7 @@ func (p *prover) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(problems) > 0 {
+	if problems = append(problems, rendering.Broken()...); len(problems) > 0 {
 		p.report.Broken = append(p.report.Broken, p.root.Path+": "+problems[0].Error())
 		return nil
 	}
@@ -169,7 +169,7 @@ func (p *prover) render(ctx context.Context, edits []edit) (*rendered, string, e
 	if err != nil {
 		return nil, "", err
 	}
-	if len(problems) > 0 {
+	if problems = append(problems, rendering.Broken()...); len(problems) > 0 {
 		return nil, problems[0].Error(), nil
 	}
 	return flatten(rendering), "", nil

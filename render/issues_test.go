@@ -1,0 +1,101 @@
+package render_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/cache"
+	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/tree/treetest"
+)
+
+const withIssues = `
+-- built/kustomization.yaml --
+resources: [fine.yaml, twice.yaml, items.yaml]
+-- built/fine.yaml --
+{apiVersion: v1, kind: ConfigMap, metadata: {name: fine}}
+-- built/twice.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: twice}
+data: {1: a}
+-- built/items.yaml --
+apiVersion: example.org/v1
+kind: Basket
+metadata: {name: items}
+items:
+- {apiVersion: v1, kind: Pod, metadata: {name: p}}
+-- plain/items.yaml --
+apiVersion: example.org/v1
+kind: Basket
+metadata: {name: items}
+items:
+- {apiVersion: v1, kind: Pod, metadata: {name: p}}
+-- flux/ks.yaml --
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: app, namespace: flux-system}
+spec:
+  path: ./app
+  sourceRef: {kind: GitRepository, name: flux-system}
+  postBuild: {substitute: {WORD: "a: b"}, substituteFrom: [{kind: Secret, name: s}]}
+-- app/kustomization.yaml --
+resources: [c.yaml]
+-- app/c.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: c}
+data:
+  a: ${WORD}
+  b: ${UNKNOWN}
+`
+
+// What is wrong with one resource is said of that one, with the field that it is about, also where the rendering is
+// recalled; the others of the root are there.
+func TestIssues(t *testing.T) {
+	r := treetest.New(t)
+	at := r.Tree(r.Commit(withIssues))
+	disk, err := cache.Open(t.TempDir(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"app c controller-rejects /data/a at app/c.yaml:5",
+		"app c controller-unknown /data/b at app/c.yaml:6",
+		"built twice unprintable  at built/twice.yaml:1",
+		"built items embedded-items /items at built/items.yaml:4",
+		"plain items embedded-items  at plain/items.yaml:1",
+	}
+	for round, recalled := range []int{0, 2} {
+		set, err := roots.Open(at, roots.Options{}, &graph.Cache{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		renderer := render.New(set, render.Config{Cache: &render.Cache{Disk: disk}})
+		var got []string
+		count := 0
+		for _, root := range set.All() {
+			out, problems, err := renderer.Render(t.Context(), root)
+			if err != nil || len(problems) > 0 {
+				t.Fatal(root, err, problems)
+			}
+			count += len(out.Resources)
+			for _, res := range out.Resources {
+				for _, issue := range res.Issues {
+					place := res.Origin(issue.Pointer)
+					name := res.Object["metadata"].(map[string]any)["name"]
+					got = append(got, fmt.Sprintf("%s %s %s %s at %s:%d", root.Path, name, issue.Check, issue.Pointer, place.Path, place.StartLine))
+				}
+			}
+		}
+		if _, n := renderer.Counts(); n != recalled {
+			t.Errorf("round %d: %d recalled", round, n)
+		}
+		if count != 6 || !slices.Equal(got, want) {
+			t.Errorf("round %d: %d resources, issues\n%q\nwant\n%q", round, count, got, want)
+		}
+	}
+}
