@@ -6,8 +6,8 @@ import (
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/kustomization"
-	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -60,7 +60,7 @@ func unread(s *diff.Sides, p string) (why string, _ error) {
 func deploying(s *diff.Sides, out *report.Report) {
 	before := s.Trees.Base.Roots.Problems()
 	for _, p := range s.Trees.Head.Roots.Problems() {
-		if !s.All && !s.Trees.Changed(p.Path) && slices.ContainsFunc(before, func(q roots.Problem) bool {
+		if !s.All && !s.Trees.Changed(p.Path) && slices.ContainsFunc(before, func(q gitops.Problem) bool {
 			return q.Path == p.Path && q.Message == p.Message
 		}) {
 			continue

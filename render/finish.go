@@ -2,7 +2,6 @@ package render
 
 import (
 	"context"
-	"slices"
 
 	"go.yaml.in/yaml/v3"
 
@@ -15,10 +14,16 @@ import (
 func (r *Renderer) deployed(ctx context.Context, root roots.Root) (*Rendering, []source.Error, error) {
 	one := r.set.Deployment(root)
 	if one == nil {
-		return &Rendering{Root: root, Reads: map[string]string{}}, []source.Error{{Path: root.Path, Message: "no object of Argo CD or Flux deploys this folder as " + root.Object}}, nil
+		return &Rendering{Root: root, Reads: map[string]string{}}, []source.Error{
+			{Path: root.Path, Message: "no object of Argo CD or Flux deploys this folder as " + root.Object}}, nil
 	}
 	var out *Rendering
-	problems := slices.Clone(errorsOf(one.Problems))
+	var problems []source.Error
+	for _, p := range one.Problems {
+		if p.Cause != gitops.Advice {
+			problems = append(problems, p.Error)
+		}
+	}
 	if len(problems) > 0 {
 		return &Rendering{Root: root, Reads: map[string]string{}}, problems, nil
 	}
@@ -50,20 +55,12 @@ func (r *Renderer) deployed(ctx context.Context, root roots.Root) (*Rendering, [
 	return out, problems, nil
 }
 
-func errorsOf(problems []gitops.Problem) []source.Error {
-	var list []source.Error
-	for _, p := range problems {
-		if p.Cause == gitops.Broken {
-			list = append(list, p.Error)
-		}
-	}
-	return list
-}
-
 // finish does to a resource what its controller does between the build and the cluster.
 func (r *Renderer) finish(res *Resource, one *roots.Deployment) {
 	node := cloneNode(res.node)
-	writes, issues := one.Finish(node, gitops.FinishOptions{Namespaced: r.namespaced, Limits: gitops.Limits{Source: r.limits.Source}})
+	writes, issues := one.Finish(node, gitops.FinishOptions{
+		Namespaced: r.namespaced, Limits: gitops.Limits{Source: r.limits.Source},
+	})
 	if len(writes) == 0 && len(issues) == 0 && one.Virtual == nil {
 		return
 	}

@@ -299,20 +299,10 @@ func (d *deployments) merge(roots []Root, folders map[string]bool) []Root {
 	return d.set.chosen(roots)
 }
 
-// Problem is what stands in the way of knowing what an object of Argo CD or Flux deploys.
-type Problem struct {
-	source.Error
-	Unsure bool // the answer is in the cluster, or it is deployed all the same
-}
-
-// Problems lists the problems of the objects that were read so far.
-func (s *Set) Problems() []Problem {
-	d := s.deployed
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	list := make([]Problem, len(d.problems))
-	for i, p := range d.problems {
-		list[i] = Problem{p.Error, p.Cause != gitops.Broken}
-	}
-	return list
+// Problems lists what stands in the way of knowing what objects of Argo CD and Flux deploy, of those that were read so
+// far.
+func (s *Set) Problems() []gitops.Problem {
+	s.deployed.mu.Lock()
+	defer s.deployed.mu.Unlock()
+	return slices.Clone(s.deployed.problems)
 }
