@@ -7,7 +7,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/source"
@@ -74,20 +75,23 @@ func (s *scanner) read(jobs []job, out *facts) error {
 	}
 	contents := s.tree.Blobs(ids)
 	workers := min(runtime.GOMAXPROCS(0), len(jobs))
-	parts, errs := make([]facts, workers), make([]error, workers)
-	var all sync.WaitGroup
+	parts := make([]facts, workers)
+	var all errgroup.Group
 	for w := range workers {
-		all.Go(func() {
-			for i := w; i < len(jobs) && errs[w] == nil; i += workers {
-				errs[w] = s.one(jobs[i], contents[i], &parts[w])
+		all.Go(func() error {
+			for i := w; i < len(jobs); i += workers {
+				if err := s.one(jobs[i], contents[i], &parts[w]); err != nil {
+					return err
+				}
 			}
+			return nil
 		})
 	}
-	all.Wait()
+	err := all.Wait()
 	for i := range parts {
 		out.merge(&parts[i])
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 func (s *scanner) one(j job, c tree.Content, out *facts) error {
