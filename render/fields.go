@@ -16,7 +16,7 @@ type Field struct {
 	plain   bool       // see toJSON
 }
 
-// Scalar says whether the field holds neither a map nor a list.
+// Scalar reports whether the field holds neither a map nor a list.
 func (f Field) Scalar() bool { return f.Node.Kind == yaml.ScalarNode }
 
 // Fields lists every field of the resource in the order it is printed, a map or list before what it holds.

@@ -32,7 +32,7 @@ type fileSystem struct {
 
 var _ filesys.FileSystem = (*fileSystem)(nil)
 
-// inside answers the path within the repository.
+// inside returns the path within the repository.
 func (f *fileSystem) inside(p string) (string, bool) {
 	p = path.Clean(p)
 	if p == mount {
@@ -115,7 +115,7 @@ func (f *fileSystem) ReadFile(p string) ([]byte, error) {
 	return f.transform(real, data), nil
 }
 
-// Glob is asked by no step of a build that Lintel runs; it answers within one folder.
+// Glob is asked by no step of a build that Lintel runs; it looks within one folder.
 func (f *fileSystem) Glob(pattern string) ([]string, error) {
 	names, err := f.ReadDir(path.Dir(pattern))
 	if err != nil {

@@ -24,7 +24,7 @@ func mutate(data, program []byte) []byte {
 	return out
 }
 
-// encode is yaml.Marshal without its panics: some trees of nodes are no document.
+// encode is yaml.Marshal without its panics: some trees of nodes are not a document.
 func encode(n *yaml.Node) (out []byte, err error) {
 	defer func() {
 		if r := recover(); r != nil {

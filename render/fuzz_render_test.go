@@ -103,7 +103,7 @@ type fuzzSandbox struct {
 	network  *trap
 }
 
-// trap is an http.RoundTripper that answers nothing and remembers that it was asked.
+// trap is an http.RoundTripper that returns nothing and remembers that it was asked.
 type trap struct{ asked []string }
 
 func (n *trap) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -268,7 +268,7 @@ func tryRoot(t testing.TB, r *treetest.Repo, rev, root string) (*render.Renderin
 	return nil, nil
 }
 
-// find answers the resource that is called "Kind name", a generator's hash left out.
+// find returns the resource that is called "Kind name", a generator's hash left out.
 func find(t testing.TB, r *render.Rendering, name string) *render.Resource {
 	t.Helper()
 	for _, res := range r.Resources {

@@ -196,7 +196,7 @@ const notFetched = "%s: %q is not in this repository: Lintel does not fetch anyt
 // (https://kubectl.docs.kubernetes.io/references/kustomize/builtins/).
 var loaded = []string{"path", "paths", "files", "envs", "env"}
 
-// fetched answers a scalar of a plugin's configuration that kustomize would fetch, nil where there is none.
+// fetched returns a scalar of a plugin's configuration that kustomize would fetch, nil where there is none.
 func fetched(n *yaml.Node) *yaml.Node {
 	var found *yaml.Node
 	var walk func(n *yaml.Node, named bool)

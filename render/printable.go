@@ -8,7 +8,7 @@ import (
 	"github.com/lintel-bot/lintel/render/source"
 )
 
-// unprintable answers what keeps a built resource from being printed, and where, nil where nothing does: kustomize
+// unprintable returns what keeps a built resource from being printed, and where, nil where nothing does: kustomize
 // builds it and fails when it writes the result.
 func unprintable(n *yaml.Node) (at *yaml.Node, why string) { return unprintableBelow(n, true) }
 
@@ -64,7 +64,7 @@ func badKeys(n *yaml.Node, top bool) (at *yaml.Node, why string) {
 	return nil, ""
 }
 
-// ambiguous answers the first key that stands above a merge key which brings the same: the map's own value counts for
+// ambiguous returns the first key that stands above a merge key which brings the same: the map's own value counts for
 // kustomize (YAML's rule) and the merged one for kubectl and Argo CD, which read with an older parser.
 func ambiguous(n *yaml.Node) *yaml.Node {
 	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {

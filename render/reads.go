@@ -8,7 +8,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// Same says whether another renderer would give the same for the root of this rendering, because all that was read
+// Same reports whether another renderer would give the same for the root of this rendering, because all that was read
 // is there and the same, all that was absent is absent, and the root is deployed the same way. It is only said of
 // kustomizations that rendered without a problem; of anything else, Same is false.
 func (r *Rendering) Same(other *Renderer) bool {

@@ -120,7 +120,7 @@ func (r *Renderer) remember(out *Rendering) {
 		return
 	}
 	body, err := json.Marshal(objects)
-	// A text that is no UTF-8 would not come back as it was.
+	// A text that is not UTF-8 would not come back as it was.
 	if err != nil || bytes.Contains(body, []byte(`\ufffd`)) {
 		return
 	}

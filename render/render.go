@@ -78,12 +78,12 @@ func New(s *roots.Set, c Config) *Renderer {
 // counts is how much a renderer, and those made from it, did.
 type counts struct{ built, recalled atomic.Int64 }
 
-// Counts answers how many kustomizations were built, and how many kept renderings were used in place of that.
+// Counts returns how many kustomizations were built, and how many kept renderings were used in place of that.
 func (r *Renderer) Counts() (built, recalled int) {
 	return int(r.counts.built.Load()), int(r.counts.recalled.Load())
 }
 
-// With answers a renderer that sees other contents of some files: by path, with links resolved. Files that the tree
+// With returns a renderer that sees other contents of some files: by path, with links resolved. Files that the tree
 // does not have must be kustomizations. The graph stays that of the tree.
 func (r *Renderer) With(files map[string][]byte) *Renderer {
 	other := *r
@@ -91,7 +91,7 @@ func (r *Renderer) With(files map[string][]byte) *Renderer {
 	return &other
 }
 
-// read answers the content and the object id of a file. A file of the overlay has the id of the one that it hides.
+// read returns the content and the object id of a file. A file of the overlay has the id of the one that it hides.
 func (r *Renderer) read(name string) ([]byte, string, error) {
 	if len(r.overlay) > 0 {
 		real, e, err := r.tree.Lookup(name)
@@ -105,7 +105,7 @@ func (r *Renderer) read(name string) ([]byte, string, error) {
 	return r.tree.ReadFile(name)
 }
 
-// lookup answers where a path leads, and what is there.
+// lookup returns where a path leads, and what is there.
 func (r *Renderer) lookup(name string) (string, tree.Entry, error) {
 	real, e, err := r.tree.Lookup(name)
 	if _, ok := r.overlay[name]; ok && err != nil {
@@ -114,7 +114,7 @@ func (r *Renderer) lookup(name string) (string, tree.Entry, error) {
 	return real, e, err
 }
 
-// kustomization answers the parsed file of a folder, nil where it has none.
+// kustomization returns the parsed file of a folder, nil where it has none.
 func (r *Renderer) kustomization(dir string) (*kustomization.File, error) {
 	f, err := r.set.Kustomization(dir)
 	if f == nil {
@@ -132,7 +132,8 @@ func (r *Renderer) kustomization(dir string) (*kustomization.File, error) {
 }
 
 // Render renders one root. The problems are what a person must mend first; a rendering that has some is
-// incomplete. What is wrong with single resources is no problem but theirs: see Resource.Issues. The error is about the repository or the context, not about what is written in it.
+// incomplete. What is wrong with single resources is not among them: see Resource.Issues. The error
+// is about the repository or the context, not about what is written in it.
 func (r *Renderer) Render(ctx context.Context, root roots.Root) (*Rendering, []source.Error, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
@@ -338,14 +339,14 @@ func (r *Renderer) Manifest(name string) ([]*Resource, string, *source.Error, er
 
 var manifestLine = regexp.MustCompile(`(?m)(?:^|[{,]\s*)["']?(apiVersion|kind)["']?\s*:`)
 
-// looksLikeManifest says whether broken YAML was meant to be deployed. Templates (Helm, Jinja) are not: as they are,
+// looksLikeManifest reports whether broken YAML was meant to be deployed. Templates (Helm, Jinja) are not: as they are,
 // no cluster takes them.
 func looksLikeManifest(data []byte) bool {
 	template := bytes.Contains(data, []byte("{{")) || bytes.Contains(data, []byte("{%"))
 	return !template && len(manifestLine.FindAll(data, 2)) == 2
 }
 
-// deployable says whether an object is one that a cluster stores: configuration of kustomize and of the
+// deployable reports whether an object is one that a cluster stores: configuration of kustomize and of the
 // Kyverno command line has the same shape, but no server knows it.
 func deployable(o map[string]any) bool {
 	apiVersion, _ := o["apiVersion"].(string)

@@ -12,7 +12,7 @@ import (
 var errCrashed = errors.New("kustomize crashed on this kustomization: look for fields that are null or of the wrong type")
 
 // runKustomize runs one build, alone in the process if it sets a schema of its own. A panic of kustomize is its
-// answer's error; whatever it left in the global schema is reset.
+// error; whatever it left in the global schema is reset.
 func runKustomize(o *krusty.Options, fsys *fileSystem, root string, ownSchema bool) ([]*yaml.Node, error) {
 	run := kubeschema.Shared
 	if ownSchema {

@@ -66,7 +66,7 @@ func (d *Disk) Scope(parts ...string) string {
 // suffix is what entries end with: nothing else in the folder is read or removed.
 const suffix = ".entry"
 
-// ErrName is the answer to a name that could lead out of the folder.
+// ErrName is the error for a name that could lead out of the folder.
 var ErrName = errors.New("the name of a cache entry holds other than letters, digits and dashes")
 
 func (d *Disk) file(scope, name string) (string, error) {
@@ -89,7 +89,7 @@ func seal(scope, name string, data []byte) []byte {
 	return h.Sum(nil)
 }
 
-// Get answers an entry, and false where there is none or it is damaged; a damaged one is removed.
+// Get returns an entry, and false where there is none or it is damaged; a damaged one is removed.
 func (d *Disk) Get(scope, name string) ([]byte, bool) {
 	file, err := d.file(scope, name)
 	if err != nil {
@@ -147,7 +147,7 @@ func (d *Disk) Put(scope, name string, data []byte) error {
 // marker is the file whose time says when a process last made room.
 const marker = "trimmed"
 
-// full says whether it is time to make room, which costs a look at every entry: when a process keeps its first entry,
+// full reports whether it is time to make room, which costs a look at every entry: when a process keeps its first entry,
 // unless another one made room within the minute, and whenever it has kept a sixteenth of the limit since.
 func (d *Disk) full(size int64) bool {
 	d.mu.Lock()
@@ -189,7 +189,7 @@ type entry struct {
 	used time.Time
 }
 
-// list answers the files below a folder, those used last first.
+// list returns the files below a folder, those used last first.
 func list(dir string) []entry {
 	var out []entry
 	_ = filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error {

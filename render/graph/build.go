@@ -45,7 +45,7 @@ type parsed struct {
 }
 
 // Build returns the graph of a tree. It reads what differs from the nearest tree whose index is known, and all
-// kustomizations and manifests where none is; the answer is the same. Errors of single files are kept with their
+// kustomizations and manifests where none is; the graph is the same. Errors of single files are kept with their
 // folder (see Kustomization); an error of Build means that the repository itself could not be read.
 func Build(t *tree.Tree, o Options, c *Cache) (*Graph, error) {
 	g := &Graph{tree: t, options: o, cache: c}

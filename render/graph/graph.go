@@ -29,7 +29,7 @@ type Notes struct {
 }
 
 // Graph is what one tree's kustomizations refer to. It is immutable, safe for concurrent use, and good for as long
-// as its tree can be read: when its answers count, ask tree.Objects.Err whether they are whole.
+// as its tree can be read: when what it returns counts, ask tree.Objects.Err whether they are whole.
 type Graph struct {
 	tree    *tree.Tree
 	options Options

@@ -103,7 +103,7 @@ func (e editor) edit(t *testing.T) {
 }
 
 // A graph that was derived from another tree's index is the graph that reading the whole tree gives, and both
-// answer what the definition says.
+// are what the definition says.
 func TestDerivedIsBuilt(t *testing.T) {
 	seeds := 6
 	if testing.Short() {

@@ -158,7 +158,7 @@ func (s *scanner) link(f *kustomization.File, out *facts) error {
 	return nil
 }
 
-// throughLink says whether a path that leads nowhere meets a symlink on its way.
+// throughLink reports whether a path that leads nowhere meets a symlink on its way.
 func (s *scanner) throughLink(p string) bool {
 	for ; p != "."; p = path.Dir(p) {
 		if e, err := s.tree.Entry(p); err == nil && e.Kind == tree.Symlink {
@@ -238,13 +238,13 @@ func values(data []byte, visit func(word string)) {
 	}
 }
 
-// afterKind says whether data ends with the field name "kind" and what stands between it and a value on one line.
+// afterKind reports whether data ends with the field name "kind" and what stands between it and a value on one line.
 func afterKind(data []byte) bool {
 	data, ok := bytes.CutSuffix(bytes.TrimRight(data, " \t\"'\\"), []byte(":"))
 	return ok && bytes.HasSuffix(bytes.TrimRight(data, " \t\"'\\"), []byte("kind"))
 }
 
-// locate answers the kustomization file of a folder, an empty path where it has none, and a *source.Error where
+// locate returns the kustomization file of a folder, an empty path where it has none, and a *source.Error where
 // it has several.
 func locate(t *tree.Tree, dir string) (p string, at tree.Entry, err error) {
 	count := 0

@@ -32,7 +32,7 @@ const (
 	link   = "\x00link"   // a symlink with the name of a manifest or kustomization
 )
 
-// byFolder says whether the values of a relation are folders, which hide with their kustomization file.
+// byFolder reports whether the values of a relation are folders, which hide with their kustomization file.
 func (r relation) byFolder() bool { return r < mentions }
 
 // facts collects pairs of the relations while files are read.
@@ -207,7 +207,7 @@ func (s *snapshot) name(i int) string {
 	return s.text[number(s.offsets, i):number(s.offsets, i+1)]
 }
 
-// find answers the first name that is not before the one asked for.
+// find returns the first name that is not before the one asked for.
 func (s *snapshot) find(name string) int {
 	return sort.Search(s.count, func(i int) bool { return s.name(i) >= name })
 }
@@ -234,7 +234,7 @@ func (s *snapshot) values(r relation, key string) iter.Seq[string] {
 	}
 }
 
-// has says whether a relation leads from a key to a path.
+// has reports whether a relation leads from a key to a path.
 func (s *snapshot) has(r relation, key, value string) bool {
 	id, want := s.find(key), s.find(value)
 	if id == s.count || s.name(id) != key || want == s.count || s.name(want) != value {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Bytes that are no index, or a damaged one, are refused or answer something; they never crash.
+// Bytes that are not an index, or a damaged one, are refused or give something; they never crash.
 func FuzzDecode(f *testing.F) {
 	facts := &facts{}
 	facts.add(readers, "base", "env/a")

@@ -1,6 +1,6 @@
 // Package kustomization reads a kustomization file into what it refers to, each with its line.
 //
-// It does not replace kustomize's own reading of the file: it answers, before anything is rendered, which
+// It does not replace kustomize's own reading of the file: it says, before anything is rendered, which
 // files and folders a build would read, and refuses what must not be read (remote references, paths out of
 // the repository). The fields are those of
 // https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/.
@@ -22,7 +22,7 @@ var fileNames = []string{"kustomization.yaml", "kustomization.yml", "Kustomizati
 // FileNames lists the names of a kustomization file that kustomize recognizes, in its order.
 func FileNames() []string { return slices.Clone(fileNames) }
 
-// IsFileName says whether the last element of a path names a kustomization file.
+// IsFileName reports whether the last element of a path names a kustomization file.
 func IsFileName(p string) bool { return slices.Contains(fileNames, path.Base(p)) }
 
 // Role is what a reference is used for.
@@ -157,7 +157,7 @@ func (f *File) add(field string, at *yaml.Node, value string, role Role) {
 	}
 }
 
-// inline says whether an entry that may be a path or a document is the document. Kustomize tries to parse
+// inline reports whether an entry that may be a path or a document is the document. Kustomize tries to parse
 // it, and fetches what it cannot parse; a path has no line break and no mapping in it, and no document starts like a URL.
 func inline(n *yaml.Node) bool {
 	return !remoteStart.MatchString(n.Value) && (strings.Contains(n.Value, "\n") || strings.Contains(n.Value, ": ") || strings.HasPrefix(strings.TrimSpace(n.Value), "{"))
@@ -167,10 +167,10 @@ func inline(n *yaml.Node) bool {
 // (api/internal/git/repospec.go, extractHost; api/internal/loader/fileloader.go, IsRemoteFile).
 var remoteStart = regexp.MustCompile(`(?i)^(git::)?(https?:|ssh://|file://|github\.com[/:]|[a-z][a-z0-9-]*@)`)
 
-// Address says whether a text starts as the address of a file or a git repository elsewhere.
+// Address reports whether a text starts as the address of a file or a git repository elsewhere.
 func Address(value string) bool { return remoteStart.MatchString(value) }
 
-// Remote says whether kustomize could take a reference for something to fetch: a URL, or one of the
+// Remote reports whether kustomize could take a reference for something to fetch: a URL, or one of the
 // spellings of a git repository it knows
 // (https://github.com/kubernetes-sigs/kustomize/blob/master/examples/remoteBuild.md).
 func Remote(value string) bool {

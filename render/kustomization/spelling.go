@@ -54,7 +54,7 @@ func (f *File) spell() error {
 	return f.canonical(schema, schemaFields)
 }
 
-// encoded answers the first scalar that is tagged !!binary, nil where there is none. Aliases are not followed: what they
+// encoded returns the first scalar that is tagged !!binary, nil where there is none. Aliases are not followed: what they
 // stand for is in the file, too.
 func encoded(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!binary" {
@@ -133,7 +133,7 @@ func canonicalName(key string, names []string) string {
 	return key
 }
 
-// misspelled answers a key of a map that is to be merged, or of what that merges, that is not spelled as its name is.
+// misspelled returns a key of a map that is to be merged, or of what that merges, that is not spelled as its name is.
 func misspelled(n *yaml.Node, names []string) string {
 	if n.Kind != yaml.MappingNode {
 		return ""

@@ -10,7 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/render/source"
 )
 
-// place makes an answer of a mark and of what it replaced.
+// place makes a place of a mark and of what it replaced.
 func (b *Build) place(by mark, chain []link) Place {
 	var p Place
 	if by.node != nil {
@@ -51,7 +51,7 @@ func (b *Build) narrow(p *Place, by mark) {
 	}
 }
 
-// field answers the place of an existing field of a kustomization's resource, false where nothing is known.
+// field returns the place of an existing field of a kustomization's resource, false where nothing is known.
 //
 // Two things know something: the node, if kustomize carried it, and the steps, if their value is the rendered one.
 func (b *Build) field(i *item, steps []step) (Place, bool) {
@@ -93,7 +93,7 @@ func (b *Build) field(i *item, steps []step) (Place, bool) {
 	return Place{}, false
 }
 
-// holder answers the place of a map or a list: its key, or what made it. A map or a list that another one replaced
+// holder returns the place of a map or a list: its key, or what made it. A map or a list that another one replaced
 // keeps the key of the one before, so the steps know better than the key.
 func (b *Build) holder(i *item, steps []step, v *value, carried Place, ok bool) (Place, bool) {
 	n := steps[len(steps)-1].value
@@ -121,7 +121,7 @@ func (b *Build) holder(i *item, steps []step, v *value, carried Place, ok bool) 
 	return b.field(i, append(slices.Clone(steps), next))
 }
 
-// like says whether a rendered map or list holds as much as the steps know of it.
+// like reports whether a rendered map or list holds as much as the steps know of it.
 func (v *value) like(n *yaml.Node) bool {
 	if v.kind != n.Kind {
 		return false
@@ -137,10 +137,10 @@ func (v *value) like(n *yaml.Node) bool {
 	return len(v.fields)*2 == len(n.Content)
 }
 
-// written says whether a mark is of a manifest or a patch, whose nodes kustomize carries.
+// written reports whether a mark is of a manifest or a patch, whose nodes kustomize carries.
 func written(m mark) bool { return m.role == "manifest" || m.role == "patch" }
 
-// forgets says whether the lines of a field do not survive a build: kustomize sets them anew.
+// forgets reports whether the lines of a field do not survive a build: kustomize sets them anew.
 func forgets(steps []step) bool {
 	switch p := tokens(steps); p {
 	case "/apiVersion", "/kind", "/metadata/name", "/metadata/namespace":
@@ -162,7 +162,7 @@ func (b *Build) withChain(p Place, v *value) Place {
 	return p
 }
 
-// reference answers for the name of another resource, which changes with it: what wrote that name, if it is a
+// reference returns for the name of another resource, which changes with it: what wrote that name, if it is a
 // prefix or suffix, else the reference itself. The namespace beside it is that resource's, too.
 func (b *Build) reference(steps []step, v *value, text string) (Place, bool) {
 	var chain []link

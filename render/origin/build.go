@@ -8,7 +8,7 @@ import (
 	"github.com/lintel-bot/lintel/render/source"
 )
 
-// Build answers the places of one root's resources. What it needs of the sources it reads at the first
+// Build returns the places of one root's resources. What it needs of the sources it reads at the first
 // question and keeps. It is not safe for concurrent use.
 type Build struct {
 	texts
@@ -20,8 +20,8 @@ type Build struct {
 	owners   map[*yaml.Node]*item
 }
 
-// NewBuild answers the origins of a kustomization's build. The files are those that were handed to kustomize, the
-// rendered nodes what it answered, and read answers a file of the tree.
+// NewBuild returns the origins of a kustomization's build. The files are those that were handed to kustomize, the
+// rendered nodes what it returned, and read returns a file of the tree.
 func NewBuild(files *FileSet, root *Layer, rendered []*yaml.Node, read func(path string) ([]byte, error)) *Build {
 	b := &Build{texts: newTexts(read), files: files, root: root, rendered: rendered, manifest: map[string]bool{}}
 	b.addManifests(root)
@@ -41,7 +41,7 @@ func (b *Build) addManifests(l *Layer) {
 	}
 }
 
-// owner answers what the steps made a rendered resource of, nil if they do not know it.
+// owner returns what the steps made a rendered resource of, nil if they do not know it.
 func (b *Build) owner(resource *yaml.Node) *item {
 	if b.owners == nil {
 		s := &simulation{b: b, defaults: defaultSpecs()}
@@ -63,7 +63,7 @@ func (b *Build) owner(resource *yaml.Node) *item {
 	return b.owners[resource]
 }
 
-// parsed answers the documents of a manifest file, lists taken apart.
+// parsed returns the documents of a manifest file, lists taken apart.
 func (b *Build) parsed(path string) []*yaml.Node {
 	var nodes []*yaml.Node
 	for _, d := range b.text(path).docs {
@@ -78,12 +78,12 @@ func (b *Build) parsed(path string) []*yaml.Node {
 	return nodes
 }
 
-// position answers where a rendered node stands in its file, if it came from one.
+// position returns where a rendered node stands in its file, if it came from one.
 func (b *Build) position(n *yaml.Node) (path string, line, column int, ok bool) {
 	return b.files.Position(n.Line, n.Column)
 }
 
-// sameScalar answers the place of a rendered scalar whose source still says the same. A node that kustomize
+// sameScalar returns the place of a rendered scalar whose source still says the same. A node that kustomize
 // changed in place keeps the line of what it was.
 func (b *Build) sameScalar(n *yaml.Node) (Place, bool) {
 	path, line, column, ok := b.position(n)

@@ -102,7 +102,7 @@ func (f fieldPath) find(v *value, path []string) []*value {
 	return list
 }
 
-// matching answers the test of an expression in brackets, which need not match the whole value.
+// matching returns the test of an expression in brackets, which need not match the whole value.
 func matching(pattern string) func(string) bool {
 	re, err := regexp.Compile(pattern)
 	return func(s string) bool { return s == pattern || err == nil && re.MatchString(s) }

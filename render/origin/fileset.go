@@ -1,9 +1,9 @@
-// Package origin answers where in the sources a field of a rendered resource was written.
+// Package origin knows where in the sources a field of a rendered resource was written.
 //
 // Kustomize keeps the line of a node through most of its pipeline and forgets only the file. So the files of
 // a build are handed to it with blank lines in front of each document, as many as make every line number
 // unique in the build (the idea of go/token.FileSet). What kustomize itself wrote, or passed through JSON, is
-// answered by a simulation: it follows the kustomizations' steps on values that know who wrote them, and its
+// found by a simulation: it follows the kustomizations' steps on values that know who wrote them, and its
 // values are compared with what was rendered, so that it cannot be wrong unnoticed where it matters.
 package origin
 
@@ -44,7 +44,7 @@ type segment struct {
 	indent       int // columns that a block scalar's indentation takes away
 }
 
-// NewFileSet answers an empty set.
+// NewFileSet returns an empty set.
 func NewFileSet() *FileSet { return &FileSet{next: firstLine, done: map[string][]byte{}} }
 
 // byteOrderMark is the byte order mark that some editors put in front of a file.
@@ -53,7 +53,7 @@ const byteOrderMark = "\ufeff"
 // separator is what kyaml splits a stream by, before it parses the parts one by one.
 var separator = regexp.MustCompile(`\n---.*\n`)
 
-// Pad answers a manifest or patch file with its documents moved to lines of their own. The same path must
+// Pad returns a manifest or patch file with its documents moved to lines of their own. The same path must
 // always come with the same data.
 func (s *FileSet) Pad(path string, data []byte) []byte {
 	if padded, ok := s.done[path]; ok {
@@ -102,7 +102,7 @@ func (s *FileSet) Pad(path string, data []byte) []byte {
 	return s.done[path]
 }
 
-// take reserves the lines of a document and answers how many blank lines move it there; offset lines of the
+// take reserves the lines of a document and returns how many blank lines move it there; offset lines of the
 // document's own stand before them.
 func (s *FileSet) take(path, document string, real, offset int) (int, bool) {
 	if strings.TrimSpace(document) == "" || strings.HasPrefix(document, "%") || s.spent+s.next > maxPadding {
@@ -116,7 +116,7 @@ func (s *FileSet) take(path, document string, real, offset int) (int, bool) {
 	return blank, true
 }
 
-// PadInline answers a kustomization file whose strategic-merge patches in literal block scalars are moved to
+// PadInline returns a kustomization file whose strategic-merge patches in literal block scalars are moved to
 // lines of their own.
 func (s *FileSet) PadInline(f *kustomization.File, data []byte) []byte {
 	if padded, ok := s.done[f.Path]; ok {
@@ -178,7 +178,7 @@ func (s *FileSet) padScalar(path string, n *yaml.Node, lines [][]byte, insert ma
 	}
 }
 
-// Position answers the file, the line and the column of a node that kustomize carried along, and false for
+// Position returns the file, the line and the column of a node that kustomize carried along, and false for
 // one it made itself.
 func (s *FileSet) Position(line, column int) (path string, realLine, realColumn int, ok bool) {
 	i := sort.Search(len(s.segments), func(i int) bool { return s.segments[i].start > line }) - 1

@@ -33,7 +33,7 @@ func (t *text) inner(n *yaml.Node) *text {
 	return in
 }
 
-// mover answers the function that maps positions in a scalar's value to positions in the file.
+// mover returns the function that maps positions in a scalar's value to positions in the file.
 func (t *text) mover(n *yaml.Node) func(line, column int) (int, int) {
 	switch {
 	case n.Style&yaml.LiteralStyle != 0:
@@ -64,7 +64,7 @@ func (t *text) mover(n *yaml.Node) func(line, column int) (int, int) {
 	return func(int, int) (int, int) { return n.Line, n.Column }
 }
 
-// flowColumns answers the column of each character of a flow scalar's value, nil where the scalar does not
+// flowColumns returns the column of each character of a flow scalar's value, nil where the scalar does not
 // stand on one line.
 func flowColumns(line []rune, n *yaml.Node) []int {
 	at := n.Column - 1

@@ -33,7 +33,7 @@ type Plugin struct {
 	Part
 }
 
-// real answers the file that a path leads to.
+// real returns the file that a path leads to.
 func (l *Layer) real(name string) string {
 	if to, ok := l.Links[name]; ok {
 		return to
@@ -41,7 +41,7 @@ func (l *Layer) real(name string) string {
 	return name
 }
 
-// beside answers the file that an entry of the kustomization names.
+// beside returns the file that an entry of the kustomization names.
 func (l *Layer) beside(entry string) string { return l.real(path.Join(path.Dir(l.File.Path), entry)) }
 
 // manifests lists the documents of a layer's own files and of those below it, as they are written.
@@ -64,7 +64,7 @@ type document struct {
 	node *yaml.Node
 }
 
-// keepsName says whether kustomize's prefix and suffix leave a kind alone
+// keepsName reports whether kustomize's prefix and suffix leave a kind alone
 // (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/nameprefix/).
 func keepsName(id identity) bool {
 	switch group, _ := splitVersion(id.apiVersion); id.kind {

@@ -19,8 +19,8 @@ type step struct {
 	by    string // the field that name was taken from; empty where the element is a scalar
 }
 
-// Locate answers the place of the field at a pointer into a rendered resource. A field that does not exist
-// is answered by its nearest existing parent.
+// Locate returns the place of the field at a pointer into a rendered resource. A field that does not exist
+// has the place of its nearest existing parent.
 func (b *Build) Locate(resource *yaml.Node, pointer string) Place {
 	resource = content(resource)
 	steps, missing := resolve(resource, pointer)
@@ -100,7 +100,7 @@ func resolve(n *yaml.Node, pointer string) (steps []step, missing string) {
 	return steps, ""
 }
 
-// elementName answers what tells an element of a list from its siblings: the merge keys of the built-in
+// elementName returns what tells an element of a list from its siblings: the merge keys of the built-in
 // types (https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy).
 func elementName(n *yaml.Node) (name, by string) {
 	if n.Kind == yaml.ScalarNode {
@@ -126,7 +126,7 @@ func anchor(s step) *yaml.Node {
 	return s.key
 }
 
-// carried answers the place of a field by the identity of its node.
+// carried returns the place of a field by the identity of its node.
 func (b *Build) carried(s step) (Place, bool) {
 	n := anchor(s)
 	if n.Kind == yaml.ScalarNode {

@@ -78,7 +78,7 @@ func lookup(v *value, path []string) *value {
 	return v
 }
 
-// parent answers what holds the last element of a path.
+// parent returns what holds the last element of a path.
 func parent(root *value, path []string) (*value, string) {
 	if len(path) == 0 {
 		return nil, ""

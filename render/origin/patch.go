@@ -111,12 +111,12 @@ func named(patch *yaml.Node, items []*item) (list []*item) {
 	return list
 }
 
-// builtinGroup says whether an API group is one of Kubernetes itself, whose lists have merge keys.
+// builtinGroup reports whether an API group is one of Kubernetes itself, whose lists have merge keys.
 func builtinGroup(group string) bool {
 	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io") && group != "gateway.networking.k8s.io" && !strings.HasSuffix(group, ".x-k8s.io")
 }
 
-// mergeKeys answers what may identify an element of a list in a strategic merge
+// mergeKeys returns what may identify an element of a list in a strategic merge
 // (https://kubernetes.io/docs/reference/generated/kubernetes-api/, "patch strategy: merge"). Lists that are
 // not named are replaced as a whole.
 func mergeKeys(list string) []string {

@@ -63,7 +63,7 @@ func (s *simulation) replaceOne(c config, items []*item) {
 	}
 }
 
-// replacementSource answers the value that a replacement copies, marked as the replacement's.
+// replacementSource returns the value that a replacement copies, marked as the replacement's.
 func (s *simulation) replacementSource(c config, items []*item) *value {
 	if _, literal := source.Field(c.node, "sourceValue"); literal != nil {
 		return scalarValue(literal.Value, s.mark(c, literal))
@@ -112,7 +112,7 @@ func cmpDefault(s, other string) string {
 	return s
 }
 
-// selectedExactly answers the one item that a replacement's source names: no regular expressions.
+// selectedExactly returns the one item that a replacement's source names: no regular expressions.
 func selectedExactly(from *yaml.Node, items []*item) *item {
 	fits := func(field, have string) bool { want := source.Text(from, field); return want == "" || want == have }
 	within := identity{namespace: source.Text(from, "namespace")}
@@ -172,7 +172,7 @@ func (s *simulation) assign(root *value, path []string, from *value, options *ya
 	}
 }
 
-// scalarAbove answers the scalar that a field path leads into, nil if none.
+// scalarAbove returns the scalar that a field path leads into, nil if none.
 func scalarAbove(v *value, path []string) *value {
 	for k := 1; k < len(path); k++ {
 		if found := matches(v, path[:k]); len(found) > 0 && found[0].kind == yaml.ScalarNode {

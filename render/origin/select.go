@@ -65,7 +65,7 @@ func splitVersion(apiVersion string) (group, version string) {
 	return group, version
 }
 
-// matcher answers the test of a selector's regular expression, which must match the whole value. An empty one
+// matcher returns the test of a selector's regular expression, which must match the whole value. An empty one
 // matches all.
 func matcher(pattern string) func(string) bool {
 	if pattern == "" {

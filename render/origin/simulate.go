@@ -11,11 +11,11 @@ import (
 )
 
 // maxValues bounds what a simulation holds: aliases and replacements can make much of little. What does not fit is
-// answered by the nodes that kustomize carried.
+// found by the nodes that kustomize carried.
 const maxValues = 1_500_000
 
 // simulation follows the steps of a build on values that know who wrote them. It does what kustomize does as far
-// as origins need it; where it is wrong, its values are not what was rendered, and the answer says so.
+// as origins need it; where it is wrong, its values are not what was rendered, and the place says so.
 type simulation struct {
 	b        *Build
 	defaults specs
@@ -48,12 +48,12 @@ func (id identity) effective() string {
 	return id.namespace
 }
 
-// same says whether two identities name the same resource.
+// same reports whether two identities name the same resource.
 func (id identity) same(other identity) bool {
 	return id.apiVersion == other.apiVersion && id.kind == other.kind && id.name == other.name && id.effective() == other.effective()
 }
 
-// was says whether an item has or had an identity.
+// was reports whether an item has or had an identity.
 func (i *item) was(id identity) bool {
 	return i.id().same(id) || slices.ContainsFunc(i.ids, id.same)
 }
@@ -125,7 +125,7 @@ func (s *simulation) mark(c config, n *yaml.Node) mark {
 	return mark{path: c.path, node: n, how: Writer, role: c.role, step: s.step}
 }
 
-// room says whether the simulation may hold more.
+// room reports whether the simulation may hold more.
 func (s *simulation) room() bool { return s.copied <= maxValues }
 
 // made counts a value that was made.

@@ -20,7 +20,7 @@ type fieldSpec struct {
 // specs holds the field specs of each step, by the name that `configurations` give it.
 type specs map[string][]fieldSpec
 
-// at answers specs of one path for several kinds: "kind", "kind.group" or "kind/version".
+// at returns specs of one path for several kinds: "kind", "kind.group" or "kind/version".
 func at(path string, create bool, kinds ...string) (list []fieldSpec) {
 	for _, kind := range kinds {
 		f := fieldSpec{path: strings.Split(path, "/"), create: create}
@@ -33,7 +33,7 @@ func at(path string, create bool, kinds ...string) (list []fieldSpec) {
 
 const everyKind = ""
 
-// defaultSpecs answers what the steps write without any configuration
+// defaultSpecs returns what the steps write without any configuration
 // (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/commonlabels/ and its neighbors).
 func defaultSpecs() specs {
 	const rc, job, cron, set = "ReplicationController/v1", "Job.batch", "CronJob.batch", "StatefulSet.apps"
@@ -110,7 +110,7 @@ func (s specs) add(other specs) {
 	}
 }
 
-// union answers the specs of two lists, each once.
+// union returns the specs of two lists, each once.
 func union(a, b []fieldSpec) []fieldSpec {
 	for _, f := range b {
 		if !slices.ContainsFunc(a, f.equal) {
@@ -158,7 +158,7 @@ func (s *simulation) configurations(l *Layer) specs {
 	return out
 }
 
-// selects says whether a spec is for resources of a kind.
+// selects reports whether a spec is for resources of a kind.
 func (f fieldSpec) selects(id identity) bool {
 	group, version := splitVersion(id.apiVersion)
 	return (f.kind == "" || f.kind == id.kind) && (f.group == "" || f.group == group) && (f.version == "" || f.version == version)

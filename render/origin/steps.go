@@ -199,7 +199,7 @@ func containers(v *value, visit func(*value)) {
 	}
 }
 
-// image answers what an entry of images makes of an image, and which of its fields says so.
+// image returns what an entry of images makes of an image, and which of its fields says so.
 func (s *simulation) image(c config, ref string) (string, mark, bool) {
 	get := func(field string) *yaml.Node {
 		if _, n := source.Field(c.node, field); n != nil && n.Value != "" {

@@ -143,7 +143,7 @@ func (w writer) addFields(v *value, n *yaml.Node) {
 
 func (v *value) onTheWay() bool { return v != nil && v.way }
 
-// get answers a field of a map, nil where it has none.
+// get returns a field of a map, nil where it has none.
 func (v *value) get(key string) *value {
 	if v == nil || v.kind != yaml.MappingNode {
 		return nil
@@ -156,7 +156,7 @@ func (v *value) get(key string) *value {
 	return nil
 }
 
-// at answers what keys lead to, nil where they lead nowhere.
+// at returns what keys lead to, nil where they lead nowhere.
 func (v *value) at(keys ...string) *value {
 	for _, key := range keys {
 		v = v.get(key)
@@ -240,7 +240,7 @@ func (v *value) size(limit int) int {
 	return n
 }
 
-// ensure answers the map at keys and makes what is missing.
+// ensure returns the map at keys and makes what is missing.
 func (v *value) ensure(by mark, keys ...string) *value {
 	for _, key := range keys {
 		next := v.get(key)
@@ -253,7 +253,7 @@ func (v *value) ensure(by mark, keys ...string) *value {
 	return v
 }
 
-// follow answers the counterpart of a rendered field: fields by name, list elements by what tells them from
+// follow returns the counterpart of a rendered field: fields by name, list elements by what tells them from
 // their siblings, else by their place.
 func (v *value) follow(steps []step) *value {
 	for i, s := range steps {

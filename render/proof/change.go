@@ -8,16 +8,16 @@ import (
 	"github.com/lintel-bot/lintel/render/origin"
 )
 
-// indentOf answers how many columns stand in front of a line's text.
+// indentOf returns how many columns stand in front of a line's text.
 func indentOf(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
 
-// blank says whether a line holds no data.
+// blank reports whether a line holds no data.
 func blank(line string) bool {
 	text := strings.TrimSpace(line)
 	return text == "" || text[0] == '#'
 }
 
-// block answers the line (from 0) behind the entry that starts on a line at a column (from 0), by indentation.
+// block returns the line (from 0) behind the entry that starts on a line at a column (from 0), by indentation.
 func block(lines []string, start, column int) int {
 	list := strings.HasPrefix(strings.TrimLeft(lines[start][min(column, len(lines[start])):], " "), "- ")
 	end := start + 1
@@ -39,7 +39,7 @@ func isItem(line string) bool {
 	return text == "-" || strings.HasPrefix(text, "- ")
 }
 
-// column answers where a line's entry begins behind the dashes of lists, from 0.
+// column returns where a line's entry begins behind the dashes of lists, from 0.
 func column(line string) int {
 	at := indentOf(line)
 	for strings.HasPrefix(line[at:], "- ") {
@@ -134,7 +134,7 @@ func flowEntry(p origin.Place, mark string) string {
 	return text
 }
 
-// removals answers edits that take away the entry at a line: it alone, then more and more of what is around it. With
+// removals returns edits that take away the entry at a line: it alone, then more and more of what is around it. With
 // an entry goes what would be left empty, and last the whole document. The first entry of a list's element stands for
 // the element, if that is asked.
 func removals(lines []string, path string, line int, element bool) (list []edit) {
@@ -170,7 +170,7 @@ func removals(lines []string, path string, line int, element bool) (list []edit)
 	return list
 }
 
-// document answers the lines from and to (from 0, exclusive) of the document around a line.
+// document returns the lines from and to (from 0, exclusive) of the document around a line.
 func document(lines []string, at int) (from, to int) {
 	for from = at; from > 0 && !strings.HasPrefix(lines[from-1], "---"); from-- {
 	}
@@ -179,7 +179,7 @@ func document(lines []string, at int) (from, to int) {
 	return from, to
 }
 
-// alone says whether nothing else stands beside an entry.
+// alone reports whether nothing else stands beside an entry.
 func alone(lines []string, at, end, depth int) bool {
 	up := above(lines, at, depth)
 	if up < 0 {
@@ -201,7 +201,7 @@ func alone(lines []string, at, end, depth int) bool {
 	return column(lines[up]) != depth
 }
 
-// above answers the line of what holds an entry, -1 if nothing does.
+// above returns the line of what holds an entry, -1 if nothing does.
 func above(lines []string, at, depth int) int {
 	item := isItem(lines[at]) && indentOf(lines[at]) == depth
 	for i := at - 1; i >= 0; i-- {
@@ -219,7 +219,7 @@ func above(lines []string, at, depth int) int {
 	return -1
 }
 
-// renames answers the edits that change a word in several files wherever it stands as a whole value, besides the given
+// renames returns the edits that change a word in several files wherever it stands as a whole value, besides the given
 // place.
 func renames(files map[string][]string, token, to string, not edit) (list []edit) {
 	token = strings.Trim(token, `"'`)

@@ -43,7 +43,7 @@ func flip(word string) (string, bool) {
 // marker is a word that no source holds.
 func marker(id int) string { return fmt.Sprintf("z%dq", id) }
 
-// newEdit answers the change of a place, false where the place holds nothing that could be changed: a
+// newEdit returns the change of a place, false where the place holds nothing that could be changed: a
 // generator's entry stands for what nobody wrote. The id makes the change tell from others of the same render.
 func newEdit(lines []string, p origin.Place, id int) (edit, bool) {
 	e := edit{path: p.Path, line: p.StartLine, mark: marker(id)}
@@ -77,7 +77,7 @@ func newEdit(lines []string, p origin.Place, id int) (edit, bool) {
 	return e, true
 }
 
-// wholeLine says whether a line without columns is a line of data rather than of a kustomization.
+// wholeLine reports whether a line without columns is a line of data rather than of a kustomization.
 func wholeLine(text string) bool {
 	text = strings.TrimSpace(text)
 	return !strings.HasPrefix(text, "- ") && !strings.HasSuffix(text, ":")
@@ -136,7 +136,7 @@ func reencode(s, mark string) (string, bool) {
 	return base64.StdEncoding.EncodeToString(append(data, mark...)), true
 }
 
-// carries says whether a rendered value holds the mark of an edit.
+// carries reports whether a rendered value holds the mark of an edit.
 func (e edit) carries(value string) bool {
 	if e.mark == "" {
 		return false
@@ -148,7 +148,7 @@ func (e edit) carries(value string) bool {
 	return err == nil && strings.Contains(string(data), e.mark)
 }
 
-// apply answers a text with some edits of its lines, which must not overlap; false when they do.
+// apply returns a text with some edits of its lines, which must not overlap; false when they do.
 func apply(lines []string, edits []edit) ([]byte, bool) {
 	edits = slices.Clone(edits)
 	slices.SortFunc(edits, func(a, b edit) int { return cmp.Or(a.line-b.line, a.from-b.from) })

@@ -6,7 +6,7 @@ import (
 	"github.com/lintel-bot/lintel/render"
 )
 
-// sameWithoutOrigins says whether kustomize answers the same bytes for the files as they are.
+// sameWithoutOrigins reports whether kustomize prints the same bytes for the files as they are.
 func (p *prover) sameWithoutOrigins(ctx context.Context, with *render.Rendering) (bool, error) {
 	plain, err := p.renderer.Unmarked(ctx, p.root)
 	if err != nil {

@@ -77,7 +77,7 @@ type prover struct {
 	trials   []*trial
 }
 
-// rendered is one answer of the renderer.
+// rendered is one rendering of the renderer.
 type rendered struct {
 	kinds  []string
 	fields []map[string]string // of each resource, pointer -> value; of maps and lists everything they hold
@@ -146,7 +146,7 @@ func (p *prover) text(name string) []string {
 	return lines
 }
 
-// render renders the root with some edits. The answer is nil with a reason where it does not build.
+// render renders the root with some edits. It is nil with a reason where it does not build.
 func (p *prover) render(ctx context.Context, edits []edit) (*rendered, string, error) {
 	byPath := map[string][]edit{}
 	for _, e := range edits {
@@ -175,7 +175,7 @@ func (p *prover) render(ctx context.Context, edits []edit) (*rendered, string, e
 	return flatten(rendering), "", nil
 }
 
-// together tries many places in one render and answers those that must be tried alone.
+// together tries many places in one render and returns those that must be tried alone.
 func (p *prover) together(ctx context.Context, trials []*trial) ([]*trial, error) {
 	var edits []edit
 	for _, t := range trials {

@@ -78,7 +78,7 @@ type Report struct {
 	Fields    []Field
 	Roots     int      // roots that were rendered
 	Broken    []string // roots that could not be rendered, with the first reason
-	Different []string // roots whose output is not what kustomize answers without origins
+	Different []string // roots whose output is not what kustomize prints without origins
 	Renders   int
 }
 

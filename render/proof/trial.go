@@ -50,7 +50,7 @@ func (a *attempt) expected(e edit) string {
 	return a.Pointer
 }
 
-// judge answers what the render after an edit says about a field.
+// judge returns what the render after an edit says about a field.
 func (a *attempt) judge(before, after *rendered, e edit) Outcome {
 	if after == nil || len(after.fields) > len(before.fields) {
 		return Undecided
@@ -94,7 +94,7 @@ func (a *attempt) judge(before, after *rendered, e edit) Outcome {
 
 var index = regexp.MustCompile(`/[0-9]+(/|$)`)
 
-// became says whether the field is what its chain says, wherever in its list it is now.
+// became reports whether the field is what its chain says, wherever in its list it is now.
 func (a *attempt) became(after *rendered) bool {
 	if after.fields[a.resource][a.Pointer] == a.want {
 		return true
@@ -167,11 +167,11 @@ func (p *prover) collect(rendering *render.Rendering) {
 	}
 }
 
-// prints says whether the lines of a role hold the value itself, so that taking them away leaves what was before. The
+// prints reports whether the lines of a role hold the value itself, so that taking them away leaves what was before. The
 // place of a replacement or a var is that of its source.
 func prints(role string) bool { return role != "replacements" && role != "vars" }
 
-// tries answers the edits that answer a question, the surest first.
+// tries returns the edits that answer a question, the surest first.
 func (p *prover) tries(a *attempt, id int) (tries [][]edit) {
 	lines := p.text(a.Place.Path)
 	remove := func(limit int, element bool) {
@@ -246,10 +246,10 @@ func (p *prover) tries(a *attempt, id int) (tries [][]edit) {
 	return tries
 }
 
-// written says whether a role is that of a file whose fields are those of the resource.
+// written reports whether a role is that of a file whose fields are those of the resource.
 func written(role string) bool { return role == "manifest" || role == "patch" }
 
-// isKey says whether a place is a key in front of a map.
+// isKey reports whether a place is a key in front of a map.
 func isKey(lines []string, p origin.Place) bool {
 	if p.EndColumn == 0 || p.StartLine > len(lines) {
 		return false
@@ -258,7 +258,7 @@ func isKey(lines []string, p origin.Place) bool {
 	return p.EndColumn <= len(line) && strings.TrimLeft(string(line[p.EndColumn-1:]), " ")[:1] == ":"
 }
 
-// otherKind answers a kind of the same shape.
+// otherKind returns a kind of the same shape.
 func otherKind(kind string) string {
 	switch kind {
 	case "Deployment":
@@ -324,7 +324,7 @@ func lastIsIndex(pointer string) bool {
 	return last != "" && strings.Trim(last, "0123456789") == ""
 }
 
-// identifies says whether other parts of a build may refer to a field.
+// identifies reports whether other parts of a build may refer to a field.
 func identifies(pointer string) bool {
 	switch pointer[strings.LastIndexByte(pointer, '/')+1:] {
 	case "name", "kind", "apiVersion", "namespace":
@@ -333,7 +333,7 @@ func identifies(pointer string) bool {
 	return false
 }
 
-// nobodyWrote says whether a field is one that kustomize adds to a resource that it generates.
+// nobodyWrote reports whether a field is one that kustomize adds to a resource that it generates.
 func nobodyWrote(f Field) bool {
 	return f.Place.StartColumn == 0 && (f.Pointer == "/kind" || f.Pointer == "/apiVersion")
 }

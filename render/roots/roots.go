@@ -37,7 +37,7 @@ type Options struct {
 }
 
 // Set is the roots of one tree, with the index of what its files refer to. It is safe for concurrent use, and good for
-// as long as its tree can be read: when its answers count, ask tree.Objects.Err whether they are whole.
+// as long as its tree can be read: when what it returns counts, ask tree.Objects.Err whether they are whole.
 type Set struct {
 	*graph.Graph
 	filter   *filter

@@ -11,7 +11,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// made writes a tree object by its entries ("<mode> <type> <id>\t<name>") and answers its id.
+// made writes a tree object by its entries ("<mode> <type> <id>\t<name>") and returns its id.
 func made(t *testing.T, r *treetest.Repo, entries ...string) string {
 	t.Helper()
 	cmd := exec.Command("git", "-C", r.Dir, "mktree", "--missing")

@@ -10,7 +10,7 @@ type Difference struct {
 
 // Diff lists the files and symlinks that differ between two trees of one repository, sorted by path. Folders
 // with the same object id are not read: the cost follows the change. Renames are a removal and an addition. What is
-// beyond the limits answers *TooManyError or *TooDeepError.
+// beyond the limits gives *TooManyError or *TooDeepError.
 func Diff(from, to *Tree) ([]Difference, error) {
 	var list []Difference
 	err := diff(from.objects, "", from.root, to.root, from.objects.newBudget(), &list)

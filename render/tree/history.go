@@ -9,8 +9,8 @@ import (
 // maxHistory bounds how many commits LastChange looks at.
 const maxHistory = 20_000
 
-// LastChange answers the committer's time of the commit that gave a path the content it has at a commit,
-// following first parents. It answers false for a path that is not there, for a revision that is no commit, and
+// LastChange returns the committer's time of the commit that gave a path the content it has at a commit,
+// following first parents. It returns false for a path that is not there, for a revision that is not a commit, and
 // where the history is longer than the limit or cut off.
 func (o *Objects) LastChange(rev, path string) (time.Time, bool) {
 	var at time.Time

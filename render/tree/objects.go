@@ -44,7 +44,7 @@ type Config struct {
 	GitDir     string   // absolute path of the git directory
 	Alternates []string // further object folders, absolute
 	Git        string   // absolute path of the git binary; looked for in the usual places when empty
-	BlobLimit  int64    // bytes; blobs over it answer *TooLargeError. 0 means 16 MiB
+	BlobLimit  int64    // bytes; blobs over it give *TooLargeError. 0 means 16 MiB
 	Store      *Store   // what was read of the same repository before; nil: nothing
 }
 
@@ -103,7 +103,7 @@ func Open(ctx context.Context, c Config) (*Objects, error) {
 	return &Objects{limit: limit, cmd: cmd, in: in, out: bufio.NewReaderSize(out, 64<<10), store: store}, nil
 }
 
-// findGit answers an absolute path without looking at PATH, which the box does not have.
+// findGit returns an absolute path without looking at PATH, which the box does not have.
 func findGit(git string) (string, error) {
 	if filepath.IsAbs(git) {
 		return git, nil
@@ -157,7 +157,7 @@ func (o *Objects) object(name string) (id, kind string, data []byte, err error) 
 	return o.answer(name)
 }
 
-// answer reads git's answer to one name. The lock is held.
+// answer reads what git says to one name. The lock is held.
 func (o *Objects) answer(name string) (id, kind string, data []byte, err error) {
 	header, err := o.out.ReadString('\n')
 	if err != nil {
@@ -196,8 +196,8 @@ func (o *Objects) fail(err error) error {
 	return o.broken
 }
 
-// Err answers what kept this repository from being read whole, nil where nothing did. Whoever takes "does not
-// exist" for an answer from a Tree asks it at the end: an object that cannot be read looks the same.
+// Err returns what kept this repository from being read whole, nil where nothing did. Whoever takes "does not
+// exist" from a Tree for true asks it at the end: an object that cannot be read looks the same.
 func (o *Objects) Err() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -218,13 +218,13 @@ func (o *Objects) remember(err error) error {
 	return err
 }
 
-// Content is what Blobs answers about one file.
+// Content is what Blobs returns for one file.
 type Content struct {
 	Data []byte // shared: do not change it
 	Err  error  // as Blob has it
 }
 
-// batch is how many names are written before the first answer is read: they fit into the pipe's buffer (pipe(7)),
+// batch is how many names are written before the first content is read: they fit into the pipe's buffer (pipe(7)),
 // so that neither side waits for the other.
 const batch = 400
 
@@ -279,7 +279,7 @@ func (o *Objects) blobLimit() int64 {
 	return o.limit
 }
 
-// Blob reads a file's content by object id. The answer is shared: do not change it.
+// Blob reads a file's content by object id. The content is shared: do not change it.
 func (o *Objects) Blob(id string) ([]byte, error) {
 	if data, ok := o.store.blob(id); ok {
 		if limit := o.blobLimit(); int64(len(data)) > limit {

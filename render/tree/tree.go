@@ -84,7 +84,7 @@ func parseTree(data []byte, idLen int) ([]Entry, error) {
 	return list, nil
 }
 
-// Clean makes a path of the repository canonical. It answers false for one that leads out of it.
+// Clean makes a path of the repository canonical. It returns false for one that leads out of it.
 func Clean(p string) (string, bool) {
 	if strings.HasPrefix(p, "/") || strings.ContainsRune(p, 0) {
 		return "", false
@@ -102,7 +102,7 @@ const (
 	maxTarget = 4096 // bytes
 )
 
-// Lookup finds what is at a path, following symlinks inside the tree. It answers the path the links led
+// Lookup finds what is at a path, following symlinks inside the tree. It returns the path the links led
 // to and the entry there, or an error that is ErrNotExist where nothing is, where a link leads out of the
 // repository or in circles, and below files and submodules.
 func (t *Tree) Lookup(p string) (string, Entry, error) {
@@ -168,8 +168,8 @@ func (t *Tree) lookup(p string, follow bool, links *int) (string, Entry, error) 
 	return here, at, nil
 }
 
-// ReadFile reads the file at a path, following symlinks, and answers its object id, too. The content is
-// shared: do not change it. A file over the limit answers *TooLargeError.
+// ReadFile reads the file at a path, following symlinks, and returns its object id, too. The content is
+// shared: do not change it. A file over the limit gives *TooLargeError.
 func (t *Tree) ReadFile(p string) ([]byte, string, error) {
 	_, e, err := t.Lookup(p)
 	if err != nil {
@@ -200,7 +200,7 @@ func (t *Tree) ReadDir(p string) ([]Entry, error) {
 }
 
 // Walk calls visit for every file and symlink of the tree, in order of their paths, without following
-// links. An error of visit ends the walk and is its answer. A tree beyond the limits answers *TooManyError or
+// links. An error of visit ends the walk and is returned. A tree beyond the limits gives *TooManyError or
 // *TooDeepError.
 func (t *Tree) Walk(visit func(p string, e Entry) error) error {
 	return t.walk("", t.root, t.objects.newBudget(), visit)

@@ -29,7 +29,7 @@ func New(t testing.TB) *Repo {
 	return r
 }
 
-// Git runs git in the repository and answers its output.
+// Git runs git in the repository and returns its output.
 func (r *Repo) Git(args ...string) string {
 	r.t.Helper()
 	cmd := exec.Command("git", append([]string{"-C", r.Dir, "-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false"}, args...)...)
@@ -42,7 +42,7 @@ func (r *Repo) Git(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// Commit writes the files of a txtar archive over what is there, commits everything and answers the commit.
+// Commit writes the files of a txtar archive over what is there, commits everything and returns the commit.
 func (r *Repo) Commit(archive string) string {
 	r.t.Helper()
 	for _, f := range txtar.Parse([]byte(archive)).Files {
@@ -75,7 +75,7 @@ func (r *Repo) Symlink(target, name string) {
 	}
 }
 
-// Snapshot commits the work tree and answers the commit.
+// Snapshot commits the work tree and returns the commit.
 func (r *Repo) Snapshot() string {
 	r.t.Helper()
 	r.Git("add", "--all")
