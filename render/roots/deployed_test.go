@@ -236,3 +236,32 @@ resources: [c.yaml]
 		t.Errorf("the component reaches %v", got)
 	}
 }
+
+// A name is that of a folder, or of the object that deploys one in a way of its own.
+func TestOf(t *testing.T) {
+	repo := treetest.New(t)
+	set := open(t, repo.Tree(repo.Commit(deployed)))
+	for name, want := range map[string]string{
+		"base":      "Kustomization base ",
+		"other":     "Folder other ",
+		"teams/red": "ApplicationSet teams/red red",
+		"red":       "ApplicationSet teams/red red",
+		"recursive": "Application manifests recursive",
+		"apps":      "FluxKustomization cluster apps",
+		"bare":      "",
+		"teams":     "",
+		"../x":      "",
+	} {
+		var got []string
+		for _, root := range set.Of(name) {
+			kind, err := root.Kind.MarshalText()
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, string(kind)+" "+root.Path+" "+set.Name(root))
+		}
+		if strings.Join(got, ", ") != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+}

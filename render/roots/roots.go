@@ -11,7 +11,8 @@
 //     them are roots. All, Has, Reach, Files, Manifest and Unread follow from the rows;
 //   - what an object deploys has no row: kindOf in root.go, and deployed.go where it is not a folder's own root;
 //   - if files must be found by what they say (as a policy test names resources): one more graph.Notes in Open;
-//   - render: its case in Renderer.Render, and a Locator.
+//   - render: its case in Renderer.Render, and a Locator;
+//   - cmd/lintel: its word in the list of roots (listRoots).
 package roots
 
 import (
