@@ -25,16 +25,30 @@ import (
 // Whatever stands in a file of manifests: policies see the objects that kubectl would create from it, or the file is
 // a problem. Nothing hides in a spelling.
 func FuzzManifest(f *testing.F) {
-	const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: c, image: i, securityContext: {privileged: true}}]}\n"
+	const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n" +
+		"spec: {containers: [{name: c, image: i, securityContext: {privileged: true}}]}\n"
 	for _, seed := range []string{
-		pod, "---\n" + pod + "---\n# nothing\n---\n" + pod, "apiVersion: v1\nkind: List\nitems:\n- " + strings.ReplaceAll(strings.TrimSpace(pod), "\n", "\n  ") + "\n",
-		"apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: Pod, metadata: {name: a}}]}]\n",
-		"apiVersion: v1\nkind: PodList\nitems: [{metadata: {name: a}, spec: {hostNetwork: on}}]\n", "apiVersion: v1\nkind: Odd\nitems: [{apiVersion: v1, kind: Pod, metadata: {name: a}}]\n",
-		"apiVersion: v1\nkind: Pod\nmetadata: {name: &p hostNetwork}\nspec: {*p : true}\n", "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {!!binary aG9zdE5ldHdvcms=: true}\n",
-		"apiVersion: v1\nkind: !!binary UG9k\nmetadata: {name: a}\n", "apiVersion: v1\nkind: Pod\nkind: Pod\nmetadata: {name: a}\n", "x: &x {hostNetwork: true}\napiVersion: v1\nkind: Pod\nspec: {hostNetwork: false, <<: *x}\n",
-		"x: &x {hostNetwork: true}\napiVersion: v1\nkind: Pod\nspec: {<<: *x, hostNetwork: false}\n", "apiVersion: v1\nkind: Pod\n!!merge spec: {hostNetwork: true}\n", "{\"apiVersion\":\"v1\",\"kind\":\"Pod\"}{\"apiVersion\":\"v1\",\"kind\":\"Pod\"}",
-		"{\"apiVersion\":\"v1\",\n\t\"kind\":\"Pod\"}", "\ufeff" + pod, strings.ReplaceAll(pod, "\n", "\r\n"), "%YAML 1.1\n---\n" + pod, "apiVersion: v1\nkind: Pod\nmetadata: {name: 1e3, labels: {a: 010, b: 1_0, c: .5, d: ~, e: '', f: 2001-01-01, g: 1:30}}\n",
-		"--- {apiVersion: v1, kind: Pod}\n", "--- # x\n" + pod + "...\n---\n" + pod, "a: |\n  ---\n  apiVersion: v1\n  kind: Pod\n", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n--- \nkind: Pod\napiVersion: v1\n",
+		pod, "---\n" + pod + "---\n# nothing\n---\n" + pod, "apiVersion: v1\nkind: List\nitems:\n- " +
+			strings.ReplaceAll(strings.TrimSpace(pod), "\n", "\n  ") + "\n",
+		"apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: Pod, metadata: " +
+			"{name: a}}]}]\n",
+		"apiVersion: v1\nkind: PodList\nitems: [{metadata: {name: a}, spec: {hostNetwork: on}}]\n",
+		"apiVersion: v1\nkind: Odd\nitems: [{apiVersion: v1, kind: Pod, metadata: {name: a}}]\n",
+		"apiVersion: v1\nkind: Pod\nmetadata: {name: &p hostNetwork}\nspec: {*p : true}\n",
+		"apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {!!binary aG9zdE5ldHdvcms=: true}\n",
+		"apiVersion: v1\nkind: !!binary UG9k\nmetadata: {name: a}\n",
+		"apiVersion: v1\nkind: Pod\nkind: Pod\nmetadata: {name: a}\n",
+		"x: &x {hostNetwork: true}\napiVersion: v1\nkind: Pod\nspec: {hostNetwork: false, <<: *x}\n",
+		"x: &x {hostNetwork: true}\napiVersion: v1\nkind: Pod\nspec: {<<: *x, hostNetwork: false}\n",
+		"apiVersion: v1\nkind: Pod\n!!merge spec: {hostNetwork: true}\n",
+		"{\"apiVersion\":\"v1\",\"kind\":\"Pod\"}{\"apiVersion\":\"v1\",\"kind\":\"Pod\"}",
+		"{\"apiVersion\":\"v1\",\n\t\"kind\":\"Pod\"}", "\ufeff" + pod, strings.ReplaceAll(pod, "\n", "\r\n"),
+		"%YAML 1.1\n---\n" + pod,
+		"apiVersion: v1\nkind: Pod\nmetadata: {name: 1e3, labels: {a: 010, b: 1_0, c: .5, d: ~, e: '', f: 2001-01-01, " +
+			"g: 1:30}}\n",
+		"--- {apiVersion: v1, kind: Pod}\n", "--- # x\n" + pod + "...\n---\n" + pod,
+		"a: |\n  ---\n  apiVersion: v1\n  kind: Pod\n",
+		"apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n--- \nkind: Pod\napiVersion: v1\n",
 	} {
 		f.Add([]byte(seed), []byte{})
 		for op := range 14 {
@@ -119,7 +133,8 @@ func plainKeys(n *yaml.Node) bool {
 		if n.Kind == yaml.MappingNode && i%2 == 0 {
 			key := source.Deref(c)
 			var word any
-			if key.Kind != yaml.ScalarNode || sigsyaml.Unmarshal([]byte(key.Value), &word) != nil || key.ShortTag() != "!!str" && key.ShortTag() != "!!merge" && key.ShortTag() != "!!binary" {
+			if key.Kind != yaml.ScalarNode || sigsyaml.Unmarshal([]byte(key.Value), &word) != nil ||
+				key.ShortTag() != "!!str" && key.ShortTag() != "!!merge" && key.ShortTag() != "!!binary" {
 				return false
 			}
 			if _, text := word.(string); !text {

@@ -66,7 +66,8 @@ func step(document *yaml.Node, op, a, b int) {
 		if at.parent.Kind == yaml.MappingNode {
 			at.i, count = at.i&^1, 2
 		}
-		at.parent.Content = append(at.parent.Content[:at.i:at.i], at.parent.Content[min(at.i+count, len(at.parent.Content)):]...)
+		at.parent.Content = append(at.parent.Content[:at.i:at.i],
+			at.parent.Content[min(at.i+count, len(at.parent.Content)):]...)
 	case 1: // twice
 		count := 1
 		if at.parent.Kind == yaml.MappingNode {
@@ -83,7 +84,8 @@ func step(document *yaml.Node, op, a, b int) {
 	case 5:
 		at.parent.Content[at.i] = &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{n}}
 	case 6:
-		at.parent.Content[at.i] = &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{{Kind: yaml.ScalarNode, Value: fields[b%len(fields)]}, n}}
+		at.parent.Content[at.i] = &yaml.Node{Kind: yaml.MappingNode,
+			Content: []*yaml.Node{{Kind: yaml.ScalarNode, Value: fields[b%len(fields)]}, n}}
 	case 7: // a list for a map, and the other way around
 		switch n.Kind {
 		case yaml.MappingNode:
@@ -105,7 +107,8 @@ func step(document *yaml.Node, op, a, b int) {
 	case 10: // another spelling of the same field
 		if at.parent.Kind == yaml.MappingNode {
 			key := at.parent.Content[at.i&^1]
-			key.Value = []string{strings.ToUpper(key.Value), strings.ReplaceAll(key.Value, "s", "\u017f"), strings.ReplaceAll(key.Value, "k", "\u212a"), "<<"}[b%4]
+			key.Value = []string{strings.ToUpper(key.Value), strings.ReplaceAll(key.Value, "s", "\u017f"),
+				strings.ReplaceAll(key.Value, "k", "\u212a"), "<<"}[b%4]
 		}
 	case 11: // one more field of the file
 		if top := document.Content; len(top) > 0 && top[0].Kind == yaml.MappingNode {
@@ -121,7 +124,8 @@ func step(document *yaml.Node, op, a, b int) {
 			}
 		}
 	case 13:
-		n.Tag, n.Style = []string{"!!binary", "!!str", "!!int", "!!float", "!!bool", "!!merge", "!own", "!!set", "!!timestamp"}[b%9], yaml.TaggedStyle
+		n.Tag, n.Style = []string{"!!binary", "!!str", "!!int", "!!float", "!!bool", "!!merge", "!own", "!!set",
+			"!!timestamp"}[b%9], yaml.TaggedStyle
 	}
 }
 
@@ -137,33 +141,62 @@ func clone(list []*yaml.Node) []*yaml.Node {
 
 // donors are values that mean something to kustomize, to YAML, or to what reads paths.
 var donors = []string{
-	"http://127.0.0.1:9/x.yaml", "HTTPS://127.0.0.1:9/x", "http:/127.0.0.1:9/x", "https://github.com/o/r//base?ref=v1", "github.com/o/r", "GitHub.com:o/r",
-	"git::https://127.0.0.1:9/r", "git@127.0.0.1:o/r", "user@h:o/r", "user@h/o/r", "ssh://127.0.0.1/r", "file:///etc", "gh:o/r", "a@b/c/d", "http://127.0.0.1:9/x: y", "github.com/o/r: x",
-	"/etc/passwd", "../../../../etc/passwd", "..", ".", "", "./", "~", "a\x00b", "loop", "link.yaml", "outside", "deep/../..", "secret.yaml", "kustomization.yaml", "cm.yaml", "k=secret.yaml", "=", "k=", "=secret.yaml",
-	"true", "null", "0", "-1", "1e999", "9223372036854775808", "0x10", "yes", "2001-01-01", ".nan", "{", "[", "- a", "a: b", "---", "*x", "&x", "{{ x }}", "$(X)", "%s%n", "\x1b[31m", "::error::x",
-	"Kustomization", "Component", "builtin", "v1", "List", "ConfigMapList", "Deployment", "*", "(a+)+$", "[", "spec.*.x", "spec.template.spec.containers.[name=x].image", "/spec/-", "/", "merge", "replace", "create",
-	"apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: p}\npath: http://127.0.0.1:9/x\n", "apiVersion: x/v1\nkind: Exec\nmetadata: {name: e, annotations: {config.kubernetes.io/function: 'exec: {path: /bin/sh}'}}\n",
-	"[{op: copy, from: /spec, path: /spec/x}]", "[{op: add, path: /a/b/c, value: 1}]", "$patch: delete\n", "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n$patch: delete\n",
+	"http://127.0.0.1:9/x.yaml", "HTTPS://127.0.0.1:9/x", "http:/127.0.0.1:9/x", "https://github.com/o/r//base?ref=v1",
+	"github.com/o/r", "GitHub.com:o/r",
+	"git::https://127.0.0.1:9/r", "git@127.0.0.1:o/r", "user@h:o/r", "user@h/o/r", "ssh://127.0.0.1/r", "file:///etc",
+	"gh:o/r", "a@b/c/d", "http://127.0.0.1:9/x: y", "github.com/o/r: x",
+	"/etc/passwd", "../../../../etc/passwd", "..", ".", "", "./", "~", "a\x00b", "loop", "link.yaml", "outside",
+	"deep/../..", "secret.yaml", "kustomization.yaml", "cm.yaml", "k=secret.yaml", "=", "k=", "=secret.yaml",
+	"true", "null", "0", "-1", "1e999", "9223372036854775808", "0x10", "yes", "2001-01-01", ".nan", "{", "[", "- a",
+	"a: b", "---", "*x", "&x", "{{ x }}", "$(X)", "%s%n", "\x1b[31m", "::error::x",
+	"Kustomization", "Component", "builtin", "v1", "List", "ConfigMapList", "Deployment", "*", "(a+)+$", "[", "spec.*.x",
+	"spec.template.spec.containers.[name=x].image", "/spec/-", "/", "merge", "replace", "create",
+	"apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: p}\npath: http://127.0.0.1:9/x\n",
+	"apiVersion: x/v1\nkind: Exec\nmetadata: {name: e, annotations: {config.kubernetes.io/function: 'exec: {path: " +
+		"/bin/sh}'}}\n",
+	"[{op: copy, from: /spec, path: /spec/x}]", "[{op: add, path: /a/b/c, value: 1}]", "$patch: delete\n",
+	"apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n$patch: delete\n",
 }
 
 // fields are names that kustomize knows somewhere.
 var fields = []string{
-	"resources", "bases", "components", "crds", "configurations", "generators", "transformers", "validators", "patchesStrategicMerge", "patchesJson6902", "patches", "replacements", "vars", "images", "imageTags",
-	"replicas", "namePrefix", "nameSuffix", "namespace", "commonLabels", "labels", "commonAnnotations", "configMapGenerator", "secretGenerator", "generatorOptions", "helmCharts", "helmGlobals", "helmChartInflationGenerator",
-	"openapi", "sortOptions", "buildMetadata", "kind", "apiVersion", "metadata", "path", "patch", "target", "targets", "source", "files", "envs", "env", "literals", "name", "pairs", "fieldPath", "fieldPaths", "select", "options",
-	"create", "delimiter", "index", "objref", "fieldref", "behavior", "items", "includeSelectors", "includeTemplates", "fields", "count", "newTag", "newName", "digest", "order", "legacySortOptions", "x",
+	"resources", "bases", "components", "crds", "configurations", "generators", "transformers", "validators",
+	"patchesStrategicMerge", "patchesJson6902", "patches", "replacements", "vars", "images", "imageTags",
+	"replicas", "namePrefix", "nameSuffix", "namespace", "commonLabels", "labels", "commonAnnotations",
+	"configMapGenerator", "secretGenerator", "generatorOptions", "helmCharts", "helmGlobals",
+	"helmChartInflationGenerator",
+	"openapi", "sortOptions", "buildMetadata", "kind", "apiVersion", "metadata", "path", "patch", "target", "targets",
+	"source", "files", "envs", "env", "literals", "name", "pairs", "fieldPath", "fieldPaths", "select", "options",
+	"create", "delimiter", "index", "objref", "fieldref", "behavior", "items", "includeSelectors", "includeTemplates",
+	"fields", "count", "newTag", "newName", "digest", "order", "legacySortOptions", "x",
 }
 
 // snippets are whole fields.
 var snippets = []string{
-	"resources: [http://127.0.0.1:9/x]", "Resources: [http://127.0.0.1:9/x]", "re\u017fources: [http://127.0.0.1:9/x]", "resources: [secret.yaml]", "resources: [.]", "resources: [..]", "bases: [../base]", "components: [.]",
-	"patches: [{path: http://127.0.0.1:9/x}]", "patches: [{Path: http://127.0.0.1:9/x}]", "patchesStrategicMerge: ['http://127.0.0.1:9/x?{a: b}']", "patchesStrategicMerge: [secret.yaml]", "crds: ['github.com/o/r?a=: b']",
-	"configMapGenerator: [{name: g, files: [secret.yaml], envs: [secret.yaml]}]", "secretGenerator: [{name: g, Files: [http://127.0.0.1:9/x]}]", "openapi: {path: secret.yaml}", "OpenAPI: {Path: secret.yaml}", "openapi: {version: v1.2.3}",
-	"transformers: ['apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: p}\npath: http://127.0.0.1:9/x\n']", "generators: ['apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: g}\nfiles: [k=http://127.0.0.1:9/x]\n']",
-	"generators: ['apiVersion: builtin\nkind: HelmChartInflationGenerator\nmetadata: {name: g}\nname: x\nrepo: http://127.0.0.1:9/\n']", "HelmCharts: [{name: x, repo: http://127.0.0.1:9/}]", "validators: [secret.yaml]",
-	"replacements: [{path: http://127.0.0.1:9/x}]", "replacements: [{source: {kind: Secret, name: s, fieldPath: stringData.password}, targets: [{select: {kind: ConfigMap}, fieldPaths: [data.x], options: {create: true}}]}]",
-	"replacements: [{source: {kind: ConfigMap}, targets: [null]}]", "vars: [{name: X, objref: {kind: Secret, name: s, apiVersion: v1}, fieldref: {fieldpath: stringData.password}}]", "images: [{name: '(', newTag: x}, null]",
-	"patches: [{target: {kind: '.*'}, patch: '[{op: copy, from: /metadata, path: /metadata/x}, {op: test, path: /kind, value: hunter}]'}]", "patches: [{target: {name: '(((('}, patch: 'a: b'}]", "patches: [null]", "labels: [null]",
-	"replicas: [{name: a, count: -1}, null]", "namePrefix: '../'", "namespace: \"\\0\"", "sortOptions: {order: fifo}", "buildMetadata: [originAnnotations, transformerAnnotations, managedByLabel]", "generatorOptions: {labels: {a: b}, immutable: true}",
-	"configurations: [secret.yaml]", "kind: Component", "kind: Kustomization", "apiVersion: v1", "commonLabels: {a: 1}", "metadata: {annotations: {config.kubernetes.io/function: 'container: {image: x}'}}",
+	"resources: [http://127.0.0.1:9/x]", "Resources: [http://127.0.0.1:9/x]", "re\u017fources: [http://127.0.0.1:9/x]",
+	"resources: [secret.yaml]", "resources: [.]", "resources: [..]", "bases: [../base]", "components: [.]",
+	"patches: [{path: http://127.0.0.1:9/x}]", "patches: [{Path: http://127.0.0.1:9/x}]",
+	"patchesStrategicMerge: ['http://127.0.0.1:9/x?{a: b}']", "patchesStrategicMerge: [secret.yaml]",
+	"crds: ['github.com/o/r?a=: b']",
+	"configMapGenerator: [{name: g, files: [secret.yaml], envs: [secret.yaml]}]",
+	"secretGenerator: [{name: g, Files: [http://127.0.0.1:9/x]}]", "openapi: {path: secret.yaml}",
+	"OpenAPI: {Path: secret.yaml}", "openapi: {version: v1.2.3}",
+	"transformers: ['apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: p}\npath: http://127.0.0.1:9/x\n']",
+	"generators: ['apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: g}\n" +
+		"files: [k=http://127.0.0.1:9/x]\n']",
+	"generators: ['apiVersion: builtin\nkind: HelmChartInflationGenerator\nmetadata: {name: g}\nname: x\n" +
+		"repo: http://127.0.0.1:9/\n']", "HelmCharts: [{name: x, repo: http://127.0.0.1:9/}]", "validators: [secret.yaml]",
+	"replacements: [{path: http://127.0.0.1:9/x}]",
+	"replacements: [{source: {kind: Secret, name: s, fieldPath: stringData.password}, targets: [{select: {kind: " +
+		"ConfigMap}, fieldPaths: [data.x], options: {create: true}}]}]",
+	"replacements: [{source: {kind: ConfigMap}, targets: [null]}]",
+	"vars: [{name: X, objref: {kind: Secret, name: s, apiVersion: v1}, fieldref: {fieldpath: stringData.password}}]",
+	"images: [{name: '(', newTag: x}, null]",
+	"patches: [{target: {kind: '.*'}, patch: '[{op: copy, from: /metadata, path: /metadata/x}, {op: test, path: /kind, " +
+		"value: hunter}]'}]", "patches: [{target: {name: '(((('}, patch: 'a: b'}]", "patches: [null]", "labels: [null]",
+	"replicas: [{name: a, count: -1}, null]", "namePrefix: '../'", "namespace: \"\\0\"", "sortOptions: {order: fifo}",
+	"buildMetadata: [originAnnotations, transformerAnnotations, managedByLabel]",
+	"generatorOptions: {labels: {a: b}, immutable: true}",
+	"configurations: [secret.yaml]", "kind: Component", "kind: Kustomization", "apiVersion: v1", "commonLabels: {a: 1}",
+	"metadata: {annotations: {config.kubernetes.io/function: 'container: {image: x}'}}",
 }

@@ -63,8 +63,11 @@ func FuzzRender(f *testing.F) {
 		f.Add(uint16(3*b), []byte{3, byte(b), byte(b)}, []byte{})
 	}
 	for i := range 8 { // words that are no text to some readers, numbers that are none, names that are twice
-		f.Add(uint16(i*11), []byte{}, []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Y, labels: {a: on, b: 010}, annotations: {d: 2001-01-01, e: !!binary YQ==}}\n"))
-		f.Add(uint16(i*11), []byte{}, []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: b, a: c, 1: d}\n"))
+		f.Add(uint16(i*11), []byte{},
+			[]byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Y, labels: {a: on, b: 010}, annotations: {d: "+
+				"2001-01-01, e: !!binary YQ==}}\n"))
+		f.Add(uint16(i*11), []byte{},
+			[]byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: b, a: c, 1: d}\n"))
 		f.Add(uint16(i*11), []byte{}, []byte("[{\"op\": \"add\", path: /a, value: 1}]"))
 	}
 	f.Fuzz(func(t *testing.T, which uint16, program, raw []byte) {
@@ -139,7 +142,8 @@ func newFuzzSandbox(f *testing.F) *fuzzSandbox {
 		}
 		// Beside each kustomization stands what a hostile one would name.
 		in = filepath.ToSlash(in)
-		r.Write(path.Join(in, "secret.yaml"), "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {password: "+secretWord+"}\n")
+		r.Write(path.Join(in, "secret.yaml"),
+			"apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {password: "+secretWord+"}\n")
 		r.Write(path.Join(in, "gh:o/r", "kustomization.yaml"), "resources: [x.yaml]\n")
 		r.Write(path.Join(in, "user@h:o/r", "kustomization.yaml"), "resources: [x.yaml]\n")
 		r.Write(path.Join(in, "user@h/o/r", "kustomization.yaml"), "resources: [x.yaml]\n")
@@ -157,9 +161,11 @@ func newFuzzSandbox(f *testing.F) *fuzzSandbox {
 	if s.graph, err = roots.Open(s.tree, roots.Options{}, &graph.Cache{}); err != nil {
 		f.Fatal(err)
 	}
-	s.base = render.New(s.graph, render.Config{Limits: render.Limits{Source: source.Limits{Nodes: 20_000}, Layers: 200, Resources: 1000}})
+	s.base = render.New(s.graph,
+		render.Config{Limits: render.Limits{Source: source.Limits{Nodes: 20_000}, Layers: 200, Resources: 1000}})
 	err = s.tree.Walk(func(p string, e tree.Entry) error {
-		if e.Kind == tree.File && graph.IsManifestName(p) && !strings.Contains(p, ":") && !strings.Contains(p, "github.com/") && path.Base(p) != "secret.yaml" {
+		if e.Kind == tree.File && graph.IsManifestName(p) && !strings.Contains(p, ":") &&
+			!strings.Contains(p, "github.com/") && path.Base(p) != "secret.yaml" {
 			s.files = append(s.files, p)
 		}
 		return nil

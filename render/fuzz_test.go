@@ -12,21 +12,28 @@ import (
 // Whatever stands in a kustomization and its files, a root that renders has a place in the repository for
 // each field.
 func FuzzOrigin(f *testing.F) {
-	const base = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {template: {spec: {containers: [{name: c, image: i}]}}}\n"
+	const base = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\n" +
+		"spec: {template: {spec: {containers: [{name: c, image: i}]}}}\n"
 	for _, kustomization := range []string{
 		"resources: [a.yaml]\n",
 		"resources: [a.yaml]\nnamePrefix: p-\nimages: [{name: i, newTag: v}]\nreplicas: [{name: a, count: 2}]\n",
-		"resources: [a.yaml]\npatches:\n- patch: |-\n    apiVersion: apps/v1\n    kind: Deployment\n    metadata: {name: a}\n    spec: {paused: true}\n",
-		"resources: [a.yaml]\npatches:\n- target: {kind: Deployment}\n  patch: '[{\"op\": \"copy\", \"from\": \"/spec\", \"path\": \"/spec/x\"}]'\n",
-		"resources: [a.yaml]\nreplacements:\n- source: {kind: Deployment, fieldPath: spec}\n  targets:\n  - select: {kind: Deployment}\n    fieldPaths: [spec.copy]\n    options: {create: true}\n",
-		"resources: [a.yaml]\ntransformers:\n- \"apiVersion: builtin\\nkind: LabelTransformer\\nmetadata: {name: l}\\nlabels: {a: b}\\nfieldSpecs: [{path: metadata/labels, create: true}]\"\n",
+		"resources: [a.yaml]\npatches:\n- patch: |-\n    apiVersion: apps/v1\n    kind: Deployment\n" +
+			"    metadata: {name: a}\n    spec: {paused: true}\n",
+		"resources: [a.yaml]\npatches:\n- target: {kind: Deployment}\n" +
+			"  patch: '[{\"op\": \"copy\", \"from\": \"/spec\", \"path\": \"/spec/x\"}]'\n",
+		"resources: [a.yaml]\nreplacements:\n- source: {kind: Deployment, fieldPath: spec}\n  targets:\n" +
+			"  - select: {kind: Deployment}\n    fieldPaths: [spec.copy]\n    options: {create: true}\n",
+		"resources: [a.yaml]\ntransformers:\n- \"apiVersion: builtin\\nkind: LabelTransformer\\nmetadata: {name: " +
+			"l}\\nlabels: {a: b}\\nfieldSpecs: [{path: metadata/labels, create: true}]\"\n",
 		"resources: [a.yaml]\nvars:\n- name: X\n  objref: {kind: Deployment, name: a, apiVersion: apps/v1}\n",
-		"configMapGenerator:\n- name: g\n  literals: [a=b]\n  files: [a.yaml]\nlabels: [{pairs: {a: b}, includeSelectors: true}]\n",
+		"configMapGenerator:\n- name: g\n  literals: [a=b]\n  files: [a.yaml]\n" +
+			"labels: [{pairs: {a: b}, includeSelectors: true}]\n",
 		"labels: 1\nimages: {a: b}\npatches: [x]\nresources: [a.yaml]\n",
 	} {
 		f.Add(kustomization, base)
 	}
-	f.Add("resources: [a.yaml]\n", "apiVersion: v1\nkind: List\nitems: [&a {apiVersion: v1, kind: ConfigMap, metadata: {name: x}}, *a]\n")
+	f.Add("resources: [a.yaml]\n",
+		"apiVersion: v1\nkind: List\nitems: [&a {apiVersion: v1, kind: ConfigMap, metadata: {name: x}}, *a]\n")
 	r := treetest.New(f)
 	t := r.Tree(r.Commit("-- app/kustomization.yaml --\nresources: [a.yaml]\n-- app/a.yaml --\n" + base))
 	g, err := roots.Open(t, roots.Options{}, &graph.Cache{})

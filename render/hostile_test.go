@@ -15,7 +15,8 @@ func TestRefused(t *testing.T) {
 	for _, c := range []struct{ name, archive, want string }{
 		{"missing file", "-- app/kustomization.yaml --\nresources:\n- gone.yaml\n",
 			`app/kustomization.yaml:2: resources: "gone.yaml" does not exist`},
-		{"missing patch", "-- app/kustomization.yaml --\nresources: [a.yaml]\npatches:\n- path: gone.yaml\n-- app/a.yaml --\n" + deployment,
+		{"missing patch", "-- app/kustomization.yaml --\nresources: [a.yaml]\npatches:\n- path: gone.yaml\n" +
+			"-- app/a.yaml --\n" + deployment,
 			`app/kustomization.yaml:3: patches.path: "gone.yaml" does not exist`},
 		{"remote base", "-- app/kustomization.yaml --\nresources:\n- https://github.com/o/r//base?ref=v1\n",
 			`app/kustomization.yaml:2: resources: "https://github.com/o/r//base?ref=v1" is not in this repository`},
@@ -23,19 +24,23 @@ func TestRefused(t *testing.T) {
 			`app/kustomization.yaml:2: resources: "github.com/o/r/base" is not in this repository`},
 		{"remote base over ssh", "-- app/kustomization.yaml --\nresources:\n- git@example.com:o/r.git\n",
 			`app/kustomization.yaml:2: resources: "git@example.com:o/r.git" is not in this repository`},
-		{"remote patch", "-- app/kustomization.yaml --\nresources: [a.yaml]\npatches:\n- path: http://127.0.0.1/p.yaml\n-- app/a.yaml --\n" + deployment,
+		{"remote patch", "-- app/kustomization.yaml --\nresources: [a.yaml]\npatches:\n- path: http://127.0.0.1/p.yaml\n" +
+			"-- app/a.yaml --\n" + deployment,
 			`app/kustomization.yaml:3: patches.path: "http://127.0.0.1/p.yaml" is not in this repository`},
-		{"remote generator file", "-- app/kustomization.yaml --\nconfigMapGenerator:\n- name: a\n  files: [k=http://127.0.0.1/f]\n",
+		{"remote generator file",
+			"-- app/kustomization.yaml --\nconfigMapGenerator:\n- name: a\n  files: [k=http://127.0.0.1/f]\n",
 			`app/kustomization.yaml:3: configMapGenerator.files: "http://127.0.0.1/f" is not in this repository`},
 		{"out of the repository", "-- app/kustomization.yaml --\nresources:\n- ../../other\n",
 			`app/kustomization.yaml:2: resources: "../../other" leads out of the repository`},
 		{"absolute", "-- app/kustomization.yaml --\nresources:\n- /etc\n",
 			`app/kustomization.yaml:2: resources: "/etc" leads out of the repository`},
-		{"folder without kustomization", "-- app/kustomization.yaml --\nresources:\n- sub\n-- app/sub/a.yaml --\n" + deployment,
+		{"folder without kustomization", "-- app/kustomization.yaml --\nresources:\n- sub\n-- app/sub/a.yaml --\n" +
+			deployment,
 			`app/kustomization.yaml:2: resources: the folder "sub" has no kustomization file`},
 		{"broken kustomization", "-- app/kustomization.yaml --\nresources:\n- a\n  b: c\n",
 			`app/kustomization.yaml:3: is not valid YAML`},
-		{"unknown field", "-- app/kustomization.yaml --\nresources: [a.yaml]\nresorces: [b.yaml]\n-- app/a.yaml --\n" + deployment,
+		{"unknown field", "-- app/kustomization.yaml --\nresources: [a.yaml]\nresorces: [b.yaml]\n-- app/a.yaml --\n" +
+			deployment,
 			`app/kustomization.yaml:1: kustomize cannot build this: invalid Kustomization: json: unknown field "resorces"`},
 		{"broken manifest", "-- app/kustomization.yaml --\nresources: [a.yaml]\n-- app/a.yaml --\nkind: A\n  b: c\n",
 			`app/a.yaml:2: is not valid YAML`},
@@ -43,7 +48,8 @@ func TestRefused(t *testing.T) {
 			`stands beside another kustomization file`},
 		{"helm", "-- app/kustomization.yaml --\nhelmCharts:\n- name: x\n",
 			`app/kustomization.yaml:2: uses helmCharts`},
-		{"exec plugin", "-- app/kustomization.yaml --\ngenerators: [g.yaml]\n-- app/g.yaml --\napiVersion: viaduct.ai/v1\nkind: ksops\nmetadata: {name: x}\n",
+		{"exec plugin", "-- app/kustomization.yaml --\ngenerators: [g.yaml]\n-- app/g.yaml --\napiVersion: viaduct.ai/v1\n" +
+			"kind: ksops\nmetadata: {name: x}\n",
 			`app/g.yaml:1: configures the plugin "ksops", which is a program`},
 		{"self-reference", "-- app/kustomization.yaml --\nresources: [a.yaml]\n-- app/a.yaml --\nspec: &a {b: *a}\n",
 			`app/a.yaml:1: has an alias inside the value it stands for`},
@@ -53,11 +59,15 @@ func TestRefused(t *testing.T) {
 			`app/a.yaml:1: holds a NUL byte`},
 		{"invalid UTF-8", "-- app/kustomization.yaml --\nresources: [a.yaml]\n-- app/a.yaml --\na: 1\nkind: \xff\n",
 			`app/a.yaml:2: is not valid UTF-8`},
-		{"deep nesting", "-- app/kustomization.yaml --\nresources: [a.yaml]\n-- app/a.yaml --\na: " + strings.Repeat("[", 10000) + "\n",
+		{"deep nesting", "-- app/kustomization.yaml --\nresources: [a.yaml]\n-- app/a.yaml --\na: " +
+			strings.Repeat("[", 10000) + "\n",
 			`app/a.yaml:1: is nested more than`},
-		{"null replacement target", "-- app/kustomization.yaml --\nresources: [a.yaml]\nreplacements:\n- source: {kind: Deployment}\n  targets: [null]\n-- app/a.yaml --\n" + deployment,
+		{"null replacement target",
+			"-- app/kustomization.yaml --\nresources: [a.yaml]\nreplacements:\n- source: {kind: Deployment}\n" +
+				"  targets: [null]\n-- app/a.yaml --\n" + deployment,
 			`app/kustomization.yaml:1: kustomize c`},
-		{"no name", "-- app/kustomization.yaml --\nresources: [a.yaml]\n-- app/a.yaml --\napiVersion: v1\nkind: Secret\nstringData: {password: hunter2}\n",
+		{"no name", "-- app/kustomization.yaml --\nresources: [a.yaml]\n-- app/a.yaml --\napiVersion: v1\nkind: Secret\n" +
+			"stringData: {password: hunter2}\n",
 			`app/kustomization.yaml:1: kustomize cannot build this`},
 		{"doubling bases", doublingBases(20), `is one of more than 2000 kustomizations`},
 	} {
@@ -85,7 +95,8 @@ func TestCycle(t *testing.T) {
 	r := treetest.New(t)
 	rev := r.Commit("-- a/kustomization.yaml --\nresources: [../b]\n-- b/kustomization.yaml --\nresources:\n- ../a\n")
 	_, problems := tryRoot(t, r, rev, "a")
-	if len(problems) != 1 || !strings.Contains(problems[0].Error(), "b/kustomization.yaml:2: resources: \"../a\" includes itself: a -> b -> a") {
+	if len(problems) != 1 || !strings.Contains(problems[0].Error(),
+		"b/kustomization.yaml:2: resources: \"../a\" includes itself: a -> b -> a") {
 		t.Errorf("got %v", problems)
 	}
 }
@@ -94,12 +105,15 @@ func TestSymlinks(t *testing.T) {
 	r := treetest.New(t)
 	r.Symlink("../shared/a.yaml", "app/a.yaml")
 	r.Symlink("../../../etc", "app/out")
-	rev := r.Commit("-- shared/a.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n-- app/kustomization.yaml --\nresources: [a.yaml]\n-- bad/kustomization.yaml --\nresources: [../app/out]\n")
-	if _, problems := tryRoot(t, r, rev, "bad"); len(problems) != 1 || !strings.Contains(problems[0].Error(), "does not exist") {
+	rev := r.Commit("-- shared/a.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n" +
+		"-- app/kustomization.yaml --\nresources: [a.yaml]\n-- bad/kustomization.yaml --\nresources: [../app/out]\n")
+	if _, problems := tryRoot(t, r, rev, "bad"); len(problems) != 1 ||
+		!strings.Contains(problems[0].Error(), "does not exist") {
 		t.Errorf("a link out of the repository: %v", problems)
 	}
 	// Kustomize itself refuses files from outside the kustomization's folder, and a link is one.
-	if _, problems := tryRoot(t, r, rev, "app"); len(problems) != 1 || !strings.Contains(problems[0].Message, "is not in or below") {
+	if _, problems := tryRoot(t, r, rev, "app"); len(problems) != 1 ||
+		!strings.Contains(problems[0].Message, "is not in or below") {
 		t.Errorf("a link out of the folder: %v", problems)
 	}
 }

@@ -87,7 +87,8 @@ func TestIssues(t *testing.T) {
 				for _, issue := range res.Issues {
 					place := res.Origin(issue.Pointer)
 					name := res.Object["metadata"].(map[string]any)["name"]
-					got = append(got, fmt.Sprintf("%s %s %s %s at %s:%d", root.Path, name, issue.Check, issue.Pointer, place.Path, place.StartLine))
+					got = append(got, fmt.Sprintf("%s %s %s %s at %s:%d", root.Path, name, issue.Check, issue.Pointer, place.Path,
+						place.StartLine))
 				}
 			}
 		}

@@ -6,8 +6,8 @@ import (
 	"github.com/lintel-bot/lintel/render/source"
 )
 
-// embeds reports whether an object that is not a list has items that are objects: kubectl takes whatever has items for a
-// list, and would create those.
+// embeds reports whether an object that is not a list has items that are objects: kubectl takes whatever has items for
+// a list, and would create those.
 func embeds(object map[string]any) bool {
 	items, _ := object["items"].([]any)
 	for _, item := range items {
@@ -18,9 +18,12 @@ func embeds(object map[string]any) bool {
 	return false
 }
 
-const embedded = "has items that are objects, which kubectl creates in its place: use kind: List, or list them by themselves"
+const embedded = "has items that are objects, which kubectl creates in its place: use kind: List, or list them by " +
+	"themselves"
 
 // tooMany is the problem of a root with more resources than the limit.
 func tooMany(path string, limit int) source.Error {
-	return source.Error{Path: path, Message: fmt.Sprintf("brings its root to more than %d resources: split the root, or raise limits.resources in .lintel.yaml on the base branch", limit)}
+	return source.Error{Path: path,
+		Message: fmt.Sprintf("brings its root to more than %d resources: split the root, or raise limits.resources in "+
+			".lintel.yaml on the base branch", limit)}
 }

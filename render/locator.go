@@ -51,8 +51,8 @@ func (r recalled) Locate(pointer string) origin.Place {
 	return full.Origin(pointer)
 }
 
-// again renders a root whose remembered rendering was recalled, when a place of one of its fields is asked for. It is part of
-// that rendering, so it holds the context that it was recalled under.
+// again renders a root whose remembered rendering was recalled, when a place of one of its fields is asked for. It is
+// part of that rendering, so it holds the context that it was recalled under.
 type again struct {
 	ctx       context.Context
 	renderer  *Renderer
@@ -107,9 +107,11 @@ func (f finished) Locate(pointer string) origin.Place {
 		own.Chain = append(links, own.Chain...)
 		return own
 	}
-	place := origin.Place{Path: links[0].Path, StartLine: links[0].StartLine, EndLine: links[0].EndLine, How: origin.Writer, Role: by.Role}
+	place := origin.Place{Path: links[0].Path, StartLine: links[0].StartLine, EndLine: links[0].EndLine,
+		How: origin.Writer, Role: by.Role}
 	if own.Missing == "" { // it replaced something
-		place.Chain = append([]origin.Link{{Path: own.Path, StartLine: own.StartLine, EndLine: own.EndLine, Role: own.Role}}, own.Chain...)
+		place.Chain = append([]origin.Link{{Path: own.Path, StartLine: own.StartLine, EndLine: own.EndLine, Role: own.Role}},
+			own.Chain...)
 	}
 	return place
 }

@@ -129,7 +129,8 @@ patches:
 
 func TestOrigin(t *testing.T) {
 	r := treetest.New(t)
-	r.Write("base/windows.yaml", "apiVersion: v1\r\nkind: Secret\r\nmetadata:\r\n  name: win\r\nstringData:\r\n  key: value\r\n")
+	r.Write("base/windows.yaml",
+		"apiVersion: v1\r\nkind: Secret\r\nmetadata:\r\n  name: win\r\nstringData:\r\n  key: value\r\n")
 	rendering := renderRoot(t, r, r.Commit(layered), "overlay")
 	for _, c := range []struct{ resource, pointer, want string }{
 		{"Service p-web", "/spec/ports/0/port", "base/deployment.yaml:28:11-13 identity"},
@@ -144,9 +145,11 @@ func TestOrigin(t *testing.T) {
 		{"Service p-web", "/metadata/annotations/note", "overlay/kustomization.yaml:12:9-11 writer"},
 		{"Secret p-win", "/stringData/key", "base/windows.yaml:6:8-13 identity"},
 		{"Deployment p-web", "/spec/replicas", "overlay/kustomization.yaml:18:10-11 writer < base/deployment.yaml:6"},
-		{"Deployment p-web", "/spec/template/spec/containers/1/image", "overlay/kustomization.yaml:15:11-16 writer < base/deployment.yaml:11"},
+		{"Deployment p-web", "/spec/template/spec/containers/1/image",
+			"overlay/kustomization.yaml:15:11-16 writer < base/deployment.yaml:11"},
 		{"Deployment p-web", "/spec/template/spec/containers/0/image", "base/deployment.yaml:16:16-41 search"},
-		{"Deployment p-web", "/spec/template/spec/containers/0/resources/limits/memory", "overlay/patch.yaml:12:21-25 writer"},
+		{"Deployment p-web", "/spec/template/spec/containers/0/resources/limits/memory",
+			"overlay/patch.yaml:12:21-25 writer"},
 		{"Deployment p-web", "/spec/template/spec/containers/1/env/1/name", "overlay/kustomization.yaml:28:15-20 writer"},
 		{"Deployment p-web", "/spec/template/spec/containers/1/env/0/value", "base/deployment.yaml:14:18-21 search"},
 		{"Deployment p-web", "/spec/template/spec/hostNetwork", "component/kustomization.yaml:12:24-28 writer"},

@@ -154,10 +154,14 @@ x
 	}{
 		{"another file", func() { r.Write("README.md", "y") }, true},
 		{"a file beside", func() { r.Write("base/new.yaml", "a: b") }, true},
-		{"a resource", func() { r.Write("base/c.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {x: y}}") }, false},
+		{"a resource", func() {
+			r.Write("base/c.yaml",
+				"{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {x: y}}")
+		}, false},
 		{"a patch is removed", func() { os.Remove(filepath.Join(r.Dir, "env/p.yaml")) }, false},
 		{"a file that was looked for", func() { r.Write("env/kustomization.yml", "{}") }, false},
-		{"where a link leads", func() { os.Remove(filepath.Join(r.Dir, "env/link")); r.Symlink("../other", "env/link") }, false},
+		{"where a link leads", func() { os.Remove(filepath.Join(r.Dir, "env/link")); r.Symlink("../other", "env/link") },
+			false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.edit()

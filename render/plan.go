@@ -30,7 +30,8 @@ type plan struct {
 }
 
 func (r *Renderer) plan(dir string) *plan {
-	p := &plan{kustomizations: map[string]*kustomization.File{}, manifests: map[string]bool{}, reads: map[string]string{}, reported: map[string]bool{}}
+	p := &plan{kustomizations: map[string]*kustomization.File{}, manifests: map[string]bool{}, reads: map[string]string{},
+		reported: map[string]bool{}}
 	p.root = r.layer(p, dir, nil, source.Error{Path: dir, Message: "has no kustomization file"})
 	return p
 }
@@ -60,23 +61,29 @@ func (r *Renderer) layer(p *plan, dir string, above []string, missing source.Err
 		return nil
 	}
 	if p.layers++; p.layers > r.limits.Layers {
-		p.problem(source.Error{Path: f.Path, Message: fmt.Sprintf("is one of more than %d kustomizations that this root includes, counted each time: bases that include each other's multiples grow without end", r.limits.Layers)})
+		p.problem(source.Error{Path: f.Path,
+			Message: fmt.Sprintf("is one of more than %d kustomizations that this root includes, counted each time: bases "+
+				"that include each other's multiples grow without end", r.limits.Layers)})
 		return nil
 	}
 	p.kustomizations[f.Path] = f
 	p.openAPI = p.openAPI || f.OpenAPI
 	for _, chart := range f.Helm {
-		p.problem(source.Error{Path: f.Path, Line: chart.Line, Column: chart.Column, Message: "uses helmCharts, which need the helm program: Lintel does not run it, so this root is not checked; render the chart into a file, or exclude the root in .lintel.yaml"})
+		p.problem(source.Error{Path: f.Path, Line: chart.Line, Column: chart.Column, Message: "uses helmCharts, which " +
+			"need the helm program: Lintel does not run it, so this root is not checked; render the chart into a file, or " +
+			"exclude the root in .lintel.yaml"})
 	}
 	for _, in := range f.Inline {
 		documents, err := source.Parse(f.Path, []byte(in.Node.Value), r.limits.Source)
 		var e *source.Error
 		if errors.As(err, &e) {
-			p.problem(source.Error{Path: f.Path, Line: in.Node.Line, Column: in.Node.Column, Message: in.Field + ": " + e.Message})
+			p.problem(source.Error{Path: f.Path, Line: in.Node.Line, Column: in.Node.Column, Message: in.Field + ": " +
+				e.Message})
 		}
 		for _, d := range documents {
 			if at := fetched(d); in.Role == kustomization.Plugin && at != nil {
-				p.problem(source.Error{Path: f.Path, Line: in.Node.Line, Column: in.Node.Column, Message: fmt.Sprintf(notFetched, in.Field, at.Value)})
+				p.problem(source.Error{Path: f.Path, Line: in.Node.Line, Column: in.Node.Column,
+					Message: fmt.Sprintf(notFetched, in.Field, at.Value)})
 			}
 		}
 	}
@@ -123,7 +130,8 @@ func (r *Renderer) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, abov
 	}
 	folder := entry.Kind == tree.Dir
 	switch {
-	case folder && (ref.Role == kustomization.Resource || ref.Role == kustomization.Component || ref.Role == kustomization.Plugin):
+	case folder && (ref.Role == kustomization.Resource || ref.Role == kustomization.Component ||
+		ref.Role == kustomization.Plugin):
 		for _, dir := range above {
 			if dir == real {
 				fail("%s: %q includes itself: %s", ref.Field, ref.Value, strings.Join(append(above, real), " -> "))
@@ -145,7 +153,8 @@ func (r *Renderer) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, abov
 		case kustomization.Component:
 			layer.Components = append(layer.Components, child)
 		case kustomization.Plugin:
-			layer.Plugins = append(layer.Plugins, origin.Plugin{Field: ref.Field, Entry: ref.Value, Part: origin.Part{Layer: child}})
+			layer.Plugins = append(layer.Plugins,
+				origin.Plugin{Field: ref.Field, Entry: ref.Value, Part: origin.Part{Layer: child}})
 		}
 	case folder:
 		fail("%s: %q is a folder, but a file is expected", ref.Field, ref.Value)
@@ -156,7 +165,8 @@ func (r *Renderer) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, abov
 	case ref.Role == kustomization.Resource || ref.Role == kustomization.Patch:
 		r.manifest(p, layer, ref, real, fail)
 	case ref.Role == kustomization.Plugin:
-		layer.Plugins = append(layer.Plugins, origin.Plugin{Field: ref.Field, Entry: ref.Value, Part: origin.Part{Path: real}})
+		layer.Plugins = append(layer.Plugins,
+			origin.Plugin{Field: ref.Field, Entry: ref.Value, Part: origin.Part{Path: real}})
 		r.plugin(p, real, fail)
 	}
 }
@@ -176,21 +186,25 @@ func (r *Renderer) plugin(p *plan, name string, fail func(string, ...any)) {
 	}
 	for _, d := range documents {
 		if at := fetched(d); at != nil {
-			p.problem(source.Error{Path: name, Line: at.Line, Column: at.Column, Message: fmt.Sprintf(notFetched, "path", at.Value)})
+			p.problem(source.Error{Path: name, Line: at.Line, Column: at.Column,
+				Message: fmt.Sprintf(notFetched, "path", at.Value)})
 		}
 		if kind := source.Text(d, "kind"); strings.HasPrefix(kind, "HelmChart") {
 			p.problem(source.Error{Path: name, Line: d.Line, Column: d.Column, Message: fmt.Sprintf(
-				"the generator %s needs the helm program: Lintel does not run it, so what includes this is not checked; render the chart into a file, or exclude the root in .lintel.yaml", kind)})
+				"the generator %s needs the helm program: Lintel does not run it, so what includes this is not checked; render "+
+					"the chart into a file, or exclude the root in .lintel.yaml", kind)})
 			continue
 		}
 		if apiVersion := source.Text(d, "apiVersion"); apiVersion != "builtin" {
 			p.problem(source.Error{Path: name, Line: d.Line, Column: d.Column, Message: fmt.Sprintf(
-				"configures the plugin %q, which is a program: Lintel does not run it, so what includes this is not checked; exclude the root in .lintel.yaml", source.Text(d, "kind"))})
+				"configures the plugin %q, which is a program: Lintel does not run it, so what includes this is not checked; "+
+					"exclude the root in .lintel.yaml", source.Text(d, "kind"))})
 		}
 	}
 }
 
-const notFetched = "%s: %q is not in this repository: Lintel does not fetch anything; copy it into the repository, or exclude the root in .lintel.yaml"
+const notFetched = "%s: %q is not in this repository: Lintel does not fetch anything; copy it into the repository, " +
+	"or exclude the root in .lintel.yaml"
 
 // loaded are the fields of the built-in plugins' configurations that name files; letter case does not count in them
 // (https://kubectl.docs.kubernetes.io/references/kustomize/builtins/).
@@ -215,7 +229,8 @@ func fetched(n *yaml.Node) *yaml.Node {
 		case yaml.MappingNode:
 			for i := 0; i+1 < len(n.Content); i += 2 {
 				name := source.Key(n.Content[i])
-				walk(n.Content[i+1], named || slices.ContainsFunc(loaded, func(l string) bool { return strings.EqualFold(l, name) }))
+				walk(n.Content[i+1], named ||
+					slices.ContainsFunc(loaded, func(l string) bool { return strings.EqualFold(l, name) }))
 			}
 		default:
 			for _, c := range n.Content {
@@ -228,7 +243,8 @@ func fetched(n *yaml.Node) *yaml.Node {
 }
 
 // manifest vets a file that kustomize will parse: what multiplies or cannot be parsed must not reach it.
-func (r *Renderer) manifest(p *plan, layer *origin.Layer, ref kustomization.Ref, name string, fail func(string, ...any)) {
+func (r *Renderer) manifest(p *plan, layer *origin.Layer, ref kustomization.Ref, name string,
+	fail func(string, ...any)) {
 	if ref.Role == kustomization.Resource {
 		layer.Resources = append(layer.Resources, origin.Part{Path: name})
 	}
@@ -252,6 +268,7 @@ func (r *Renderer) manifest(p *plan, layer *origin.Layer, ref kustomization.Ref,
 	}
 	// Kustomize takes for JSON what starts with a bracket, and does not see it behind our blank lines.
 	if ref.Role == kustomization.Patch && len(data) > 0 && data[0] == '[' && !json.Valid(data) {
-		p.problem(source.Error{Path: name, Line: 1, Message: "starts like JSON and is none: put quotes around names and texts, or write it as YAML"})
+		p.problem(source.Error{Path: name, Line: 1, Message: "starts like JSON and is none: put quotes around names and " +
+			"texts, or write it as YAML"})
 	}
 }

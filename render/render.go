@@ -186,15 +186,16 @@ func (r *Renderer) built(root roots.Root) (*Rendering, []source.Error, error) {
 
 func (r *Renderer) kustomize(root roots.Root, p *plan) (*Rendering, []source.Error, error) {
 	files := origin.NewFileSet()
-	fsys := &fileSystem{tree: r.tree, find: r.lookup, read: r.read, reads: p.reads, links: map[string]string{}, transform: func(name string, data []byte) []byte {
-		switch {
-		case p.kustomizations[name] != nil:
-			return files.PadInline(p.kustomizations[name], data)
-		case p.manifests[name]:
-			return files.Pad(name, data)
-		}
-		return data
-	}}
+	fsys := &fileSystem{tree: r.tree, find: r.lookup, read: r.read, reads: p.reads, links: map[string]string{},
+		transform: func(name string, data []byte) []byte {
+			switch {
+			case p.kustomizations[name] != nil:
+				return files.PadInline(p.kustomizations[name], data)
+			case p.manifests[name]:
+				return files.Pad(name, data)
+			}
+			return data
+		}}
 	options := krusty.MakeDefaultOptions()
 	result, failure := runKustomize(options, fsys, path.Join(mount, root.Path), p.openAPI)
 	if failure != nil {
@@ -242,13 +243,15 @@ func (r *Renderer) explain(root roots.Root, p *plan, failure error) []source.Err
 	if len(list) > 0 {
 		return list
 	}
-	return []source.Error{{Path: p.root.File.Path, Line: 1, Message: "kustomize cannot build this: " + cleanError(failure.Error())}}
+	return []source.Error{{Path: p.root.File.Path, Line: 1, Message: "kustomize cannot build this: " +
+		cleanError(failure.Error())}}
 }
 
 var (
 	configDump = regexp.MustCompile("(?s) with config: `.*`")
 	mountPath  = regexp.MustCompile(regexp.QuoteMeta(mount) + `/?`)
-	deepest    = regexp.MustCompile(`^(?:accumulating (?:resources|components): |accumulation err='[^']*': |accumulateDirectory: |couldn't make target for path '[^']*': )+`)
+	deepest    = regexp.MustCompile(`^(?:accumulating (?:resources|components): |` +
+		`accumulation err='[^']*': |accumulateDirectory: |couldn't make target for path '[^']*': )+`)
 )
 
 // cleanError keeps of kustomize's error what a person needs: the innermost reason, without the file system's
@@ -320,7 +323,8 @@ func (r *Renderer) Manifest(name string) ([]*Resource, string, *source.Error, er
 	var list []*Resource
 	for _, document := range documents {
 		if at := ambiguous(document); at != nil {
-			return nil, id, &source.Error{Path: name, Line: at.Line, Column: at.Column, Message: "stands above a merge key (<<) that sets it, too, and programs disagree which one counts: put the merge key first"}, nil
+			return nil, id, &source.Error{Path: name, Line: at.Line, Column: at.Column, Message: "stands above a merge key " +
+				"(<<) that sets it, too, and programs disagree which one counts: put the merge key first"}, nil
 		}
 		for _, node := range source.Unlist(document) {
 			object, ok := toJSON(node, true).(map[string]any)

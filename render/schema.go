@@ -9,7 +9,8 @@ import (
 	"github.com/lintel-bot/lintel/render/kubeschema"
 )
 
-var errCrashed = errors.New("kustomize crashed on this kustomization: look for fields that are null or of the wrong type")
+var errCrashed = errors.New(
+	"kustomize crashed on this kustomization: look for fields that are null or of the wrong type")
 
 // runKustomize runs one build, alone in the process if it sets a schema of its own. A panic of kustomize is its
 // error; whatever it left in the global schema is reset.

@@ -147,8 +147,8 @@ func (d *Disk) Put(scope, name string, data []byte) error {
 // marker is the file whose time says when a process last made room.
 const marker = "trimmed"
 
-// full reports whether it is time to make room, which costs a look at every entry: when a process keeps its first entry,
-// unless another one made room within the minute, and whenever it has kept a sixteenth of the limit since.
+// full reports whether it is time to make room, which costs a look at every entry: when a process keeps its first
+// entry, unless another one made room within the minute, and whenever it has kept a sixteenth of the limit since.
 func (d *Disk) full(size int64) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

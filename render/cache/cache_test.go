@@ -34,7 +34,8 @@ func TestEntries(t *testing.T) {
 			t.Error("another scope has the entry")
 		}
 	}
-	for path, mode := range map[string]os.FileMode{dir: 0o700, filepath.Join(dir, scope): 0o700, filepath.Join(dir, scope, "x"+suffix): 0o600} {
+	for path, mode := range map[string]os.FileMode{dir: 0o700, filepath.Join(dir, scope): 0o700,
+		filepath.Join(dir, scope, "x"+suffix): 0o600} {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != mode {
 			t.Errorf("%s: %v %v", path, info.Mode(), err)
 		}
@@ -152,7 +153,8 @@ func TestRoomIsMadeNowAndThen(t *testing.T) {
 		disk *Disk
 		size int
 		want bool
-	}{{first, 1, true}, {first, 400, false}, {second, 1, false}, {first, 599, false}, {first, 1, true}, {first, 2, false}, {second, 999, true}} {
+	}{{first, 1, true}, {first, 400, false}, {second, 1, false}, {first, 599, false}, {first, 1, true}, {first, 2, false},
+		{second, 999, true}} {
 		if got := made(step.disk, step.size); got != step.want {
 			t.Errorf("step %d: made room: %v", i, got)
 		}
@@ -213,7 +215,8 @@ func TestVersion(t *testing.T) {
 	if err != nil || first == "" {
 		t.Fatalf("%q, %v", first, err)
 	}
-	clean := &debug.BuildInfo{GoVersion: "go1", Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "r"}, {Key: "vcs.modified", Value: "false"}}}
+	clean := &debug.BuildInfo{GoVersion: "go1",
+		Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "r"}, {Key: "vcs.modified", Value: "false"}}}
 	if released(clean) == "" {
 		t.Error("a clean commit has no version")
 	}

@@ -188,7 +188,8 @@ func (c *Cache) load(k *known) bool {
 func (c *Cache) use(k known) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.recent = slices.DeleteFunc(c.recent, func(other known) bool { return other.scope == k.scope && other.tree == k.tree })
+	c.recent = slices.DeleteFunc(c.recent,
+		func(other known) bool { return other.scope == k.scope && other.tree == k.tree })
 	c.recent = slices.Insert(c.recent, 0, k)
 	c.recent = c.recent[:min(len(c.recent), maxRecent)]
 }

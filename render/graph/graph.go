@@ -21,8 +21,8 @@ type Options struct {
 	Notes  []Notes
 }
 
-// Notes are what manifests say beyond what kustomizations name. Read calls note with each key under which the file is to
-// be found (see Noted); the same content of the same path must give the same keys.
+// Notes are what manifests say beyond what kustomizations name. Read calls note with each key under which the file is
+// to be found (see Noted); the same content of the same path must give the same keys.
 type Notes struct {
 	Of   string // tells them apart
 	Read func(p string, data []byte, note func(key string))

@@ -14,8 +14,8 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// naive is the index and the roots by their definition: it reads the whole tree, and asks each root for all it includes. What is
-// proper must give the same.
+// naive is the index and the roots by their definition: it reads the whole tree, and asks each root for all it
+// includes. What is proper must give the same.
 type naive struct {
 	files    map[string]*kustomization.File
 	broken   map[string]bool

@@ -25,8 +25,10 @@ type editor struct {
 }
 
 var (
-	editDirs  = []string{"base", "base/sub", "env/a", "env/b", "env/b/deep", "comp", "chart/templates", "chart", ".hidden", "plain", "."}
-	editFiles = []string{"a.yaml", "b.yaml", "c.json", "kustomization.yaml", "kustomization.yaml", "kustomization.yaml", "kustomization.yml", "Kustomization", "notes.txt"}
+	editDirs = []string{"base", "base/sub", "env/a", "env/b", "env/b/deep", "comp", "chart/templates", "chart",
+		".hidden", "plain", "."}
+	editFiles = []string{"a.yaml", "b.yaml", "c.json", "kustomization.yaml", "kustomization.yaml", "kustomization.yaml",
+		"kustomization.yml", "Kustomization", "notes.txt"}
 )
 
 func pick[T any](r *rand.Rand, list []T) T { return list[r.IntN(len(list))] }
@@ -94,7 +96,8 @@ func (e editor) edit(t *testing.T) {
 		_ = os.Remove(filepath.Join(e.Dir, "chart/Chart.yaml"))
 	default:
 		_ = os.Remove(full) // it may be a link
-		text := pick(e.Rand, []string{"kind: Namespace\n", "kind: \"ConfigMap\"\n", "MARK\n", "{\"kind\":\"Secret\",\"MARK\":1}\n", "a: 1\n"})
+		text := pick(e.Rand, []string{"kind: Namespace\n", "kind: \"ConfigMap\"\n", "MARK\n",
+			"{\"kind\":\"Secret\",\"MARK\":1}\n", "a: 1\n"})
 		if kustomization.IsFileName(name) {
 			text = e.kustomization(dir)
 		}
@@ -172,7 +175,8 @@ func compare(t *testing.T, g *roots.Set, n *naive, tr *tree.Tree, r *rand.Rand) 
 		if manifest && strings.Contains(n.texts[p], "MARK") {
 			marked = append(marked, p)
 		}
-		if manifest && (e.Kind == tree.Symlink || strings.Contains(n.texts[p], "Namespace")) || kustomization.IsFileName(p) && e.Kind == tree.Symlink {
+		if manifest && (e.Kind == tree.Symlink || strings.Contains(n.texts[p], "Namespace")) ||
+			kustomization.IsFileName(p) && e.Kind == tree.Symlink {
 			namespaces = append(namespaces, p)
 		}
 		return nil

@@ -86,8 +86,8 @@ func (g *Graph) mark(dirty map[string]bool, p string) {
 	}
 }
 
-// Tops lists the folders whose kustomization no other one includes, and which includes one of the given folders or is in
-// one. Of kustomizations that include each other in a circle it lists one, so that rendering it says so.
+// Tops lists the folders whose kustomization no other one includes, and which includes one of the given folders or is
+// in one. Of kustomizations that include each other in a circle it lists one, so that rendering it says so.
 //
 // A folder's readers are all that is asked of the index: all ways from a top down to a folder pass through readers of
 // readers of that folder.

@@ -170,7 +170,8 @@ func (s *scanner) throughLink(p string) bool {
 
 // words records what a file holds that somebody may look for.
 func (s *scanner) words(p string, data []byte, out *facts) {
-	if !kustomization.IsFileName(p) && slices.ContainsFunc(s.options.Marks, func(m string) bool { return bytes.Contains(data, []byte(m)) }) {
+	if !kustomization.IsFileName(p) &&
+		slices.ContainsFunc(s.options.Marks, func(m string) bool { return bytes.Contains(data, []byte(m)) }) {
 		out.add(mentions, marked, p)
 	}
 	if !kustomization.IsFileName(p) {
@@ -263,7 +264,8 @@ func locate(t *tree.Tree, dir string) (p string, at tree.Entry, err error) {
 		}
 	}
 	if count > 1 {
-		return p, at, &source.Error{Path: p, Message: "stands beside another kustomization file: kustomize accepts one a folder"}
+		return p, at, &source.Error{Path: p, Message: "stands beside another kustomization file: kustomize accepts one a " +
+			"folder"}
 	}
 	return p, at, nil
 }

@@ -74,10 +74,12 @@ func Parse(p string, data []byte, limits source.Limits) (*File, error) {
 	f := &File{Path: p, Dir: path.Dir(p)}
 	switch len(documents) {
 	case 0:
-		return nil, &source.Error{Path: p, Message: "is an empty kustomization: list at least one resource or remove the file"}
+		return nil, &source.Error{Path: p,
+			Message: "is an empty kustomization: list at least one resource or remove the file"}
 	case 1:
 	default:
-		return nil, &source.Error{Path: p, Line: documents[1].Line, Message: "holds more than one document: a kustomization file has one"}
+		return nil, &source.Error{Path: p, Line: documents[1].Line, Message: "holds more than one document: a " +
+			"kustomization file has one"}
 	}
 	f.Node = documents[0]
 	if f.Node.Kind != yaml.MappingNode {
@@ -158,9 +160,12 @@ func (f *File) add(field string, at *yaml.Node, value string, role Role) {
 }
 
 // inline reports whether an entry that may be a path or a document is the document. Kustomize tries to parse
-// it, and fetches what it cannot parse; a path has no line break and no mapping in it, and no document starts like a URL.
+// it, and fetches what it cannot parse; a path has no line break and no mapping in it, and no document starts like a
+// URL.
 func inline(n *yaml.Node) bool {
-	return !remoteStart.MatchString(n.Value) && (strings.Contains(n.Value, "\n") || strings.Contains(n.Value, ": ") || strings.HasPrefix(strings.TrimSpace(n.Value), "{"))
+	return !remoteStart.MatchString(n.Value) &&
+		(strings.Contains(n.Value, "\n") || strings.Contains(n.Value, ": ") ||
+			strings.HasPrefix(strings.TrimSpace(n.Value), "{"))
 }
 
 // remoteStart matches what kustomize takes for the address of a file or of a git repository by how it starts
@@ -178,7 +183,8 @@ func Remote(value string) bool {
 		return true
 	}
 	v := strings.ToLower(value)
-	for _, mark := range []string{"://", "git::", "git@", "github.com", "?ref=", "?version=", "_git/", ".git/", ".git?", "?timeout=", "?submodules="} {
+	for _, mark := range []string{"://", "git::", "git@", "github.com", "?ref=", "?version=", "_git/", ".git/", ".git?",
+		"?timeout=", "?submodules="} {
 		if strings.Contains(v, mark) {
 			return true
 		}
@@ -188,5 +194,6 @@ func Remote(value string) bool {
 	}
 	// scp-like "host:path", but not "key=path" or a Windows drive, which no repository path has.
 	host, rest, ok := strings.Cut(v, ":")
-	return ok && rest != "" && !strings.ContainsAny(host, "/= ") && (strings.Contains(host, ".") || strings.Contains(host, "@"))
+	return ok && rest != "" && !strings.ContainsAny(host, "/= ") &&
+		(strings.Contains(host, ".") || strings.Contains(host, "@"))
 }

@@ -52,7 +52,8 @@ secretGenerator:
 		got = append(got, fmt.Sprintf("%d %s %s", r.Line, r.Field, r.Value))
 	}
 	want := []string{
-		"2 resources r.yaml", "2 resources ../base", "4 bases b", "5 components c", "6 crds crd.json", "7 configurations conf.yaml",
+		"2 resources r.yaml", "2 resources ../base", "4 bases b", "5 components c", "6 crds crd.json",
+		"7 configurations conf.yaml",
 		"9 generators g.yaml", "13 transformers t.yaml", "15 patchesStrategicMerge psm.yaml", "19 patches.path p.yaml",
 		"22 patchesJson6902.path j.yaml", "24 replacements.path rep.yaml", "27 configMapGenerator.files one.txt",
 		"27 configMapGenerator.files two.txt", "28 configMapGenerator.envs e.env", "29 configMapGenerator.env old.env",
@@ -69,8 +70,10 @@ secretGenerator:
 func TestRemote(t *testing.T) {
 	for value, want := range map[string]bool{
 		"../base": false, "a.yaml": false, "./x/y": false, "app.github/x.yaml": false, "key:x": false, "conf:a/b.yaml": false,
-		"https://example.com/a.yaml": true, "http://x": true, "github.com/a/b": true, "git@host:a/b": true, "ssh://git@h/a": true,
-		"git::https://h/a": true, "host.example:a/b": true, "user@host:a": true, "a?ref=v1": true, "h/a.git": true, "h/a.git/x": true,
+		"https://example.com/a.yaml": true, "http://x": true, "github.com/a/b": true, "git@host:a/b": true,
+		"ssh://git@h/a":    true,
+		"git::https://h/a": true, "host.example:a/b": true, "user@host:a": true, "a?ref=v1": true, "h/a.git": true,
+		"h/a.git/x":  true,
 		"repo//path": true, "file:///etc": true, "GitHub.com/A/B": true,
 	} {
 		if got := kustomization.Remote(value); got != want {

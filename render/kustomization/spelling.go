@@ -17,10 +17,14 @@ import (
 
 // topFields are those of types.Kustomization; the others are what is read below them.
 var (
-	topFields = []string{"apiVersion", "kind", "metadata", "openapi", "namePrefix", "nameSuffix", "namespace", "commonLabels", "labels",
-		"commonAnnotations", "patchesStrategicMerge", "patchesJson6902", "patches", "images", "imageTags", "replacements", "replicas", "vars",
-		"sortOptions", "resources", "components", "crds", "bases", "configMapGenerator", "secretGenerator", "helmGlobals", "helmCharts",
-		"helmChartInflationGenerator", "generatorOptions", "configurations", "generators", "transformers", "validators", "buildMetadata"}
+	topFields = []string{"apiVersion", "kind", "metadata", "openapi", "namePrefix", "nameSuffix", "namespace",
+		"commonLabels", "labels",
+		"commonAnnotations", "patchesStrategicMerge", "patchesJson6902", "patches", "images", "imageTags", "replacements",
+		"replicas", "vars",
+		"sortOptions", "resources", "components", "crds", "bases", "configMapGenerator", "secretGenerator", "helmGlobals",
+		"helmCharts",
+		"helmChartInflationGenerator", "generatorOptions", "configurations", "generators", "transformers", "validators",
+		"buildMetadata"}
 	patchFields     = []string{"path", "patch", "target", "options"}
 	replacedFields  = []string{"path", "source", "targets"}
 	generatedFields = []string{"namespace", "name", "behavior", "literals", "files", "envs", "env", "options", "type"}
@@ -32,7 +36,8 @@ var (
 // spell brings the file to one spelling.
 func (f *File) spell() error {
 	if n := encoded(f.Node); n != nil {
-		return &source.Error{Path: f.Path, Line: n.Line, Column: n.Column, Message: "has text in base64 (!!binary): write it as it is"}
+		return &source.Error{Path: f.Path, Line: n.Line, Column: n.Column,
+			Message: "has text in base64 (!!binary): write it as it is"}
 	}
 	if err := f.canonical(f.Node, topFields); err != nil {
 		return err
@@ -41,7 +46,8 @@ func (f *File) spell() error {
 		field string
 		names []string
 	}{
-		{"patches", patchFields}, {"patchesJson6902", patchFields}, {"replacements", replacedFields}, {"images", imageFields}, {"imageTags", imageFields},
+		{"patches", patchFields}, {"patchesJson6902", patchFields}, {"replacements", replacedFields},
+		{"images", imageFields}, {"imageTags", imageFields},
 		{"configMapGenerator", generatedFields}, {"secretGenerator", generatedFields}, {"replicas", replicaFields},
 	} {
 		for _, item := range source.Items(f.Node, list.field) {
@@ -54,8 +60,8 @@ func (f *File) spell() error {
 	return f.canonical(schema, schemaFields)
 }
 
-// encoded returns the first scalar that is tagged !!binary, nil where there is none. Aliases are not followed: what they
-// stand for is in the file, too.
+// encoded returns the first scalar that is tagged !!binary, nil where there is none. Aliases are not followed: what
+// they stand for is in the file, too.
 func encoded(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!binary" {
 		return n
@@ -92,7 +98,8 @@ func (f *File) canonical(n *yaml.Node, names []string) error {
 				}
 				for _, name := range source.Keys(merged) {
 					if _, above := own[name]; above {
-						return fail(key, "sets %q above a merge key (<<) that sets it, too, and programs disagree which one counts: put the merge key first", name)
+						return fail(key, "sets %q above a merge key (<<) that sets it, too, and programs disagree which one counts: "+
+							"put the merge key first", name)
 					}
 				}
 			}

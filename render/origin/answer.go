@@ -71,7 +71,8 @@ func (b *Build) field(i *item, steps []step) (Place, bool) {
 	}
 	agrees := v != nil && v.by.known() && (v.loose || v.text == text || v.null && last.value.ShortTag() == "!!null")
 	switch {
-	case agrees && ok && written(v.by) && (!forgets(steps) || v.by.path == carried.Path && v.by.node != nil && v.by.node.Line == carried.StartLine):
+	case agrees && ok && written(v.by) &&
+		(!forgets(steps) || v.by.path == carried.Path && v.by.node != nil && v.by.node.Line == carried.StartLine):
 		return b.withChain(carried, v), true
 	case agrees:
 		return b.place(v.by, v.chain), true

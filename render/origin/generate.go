@@ -177,7 +177,8 @@ func (s *simulation) generatorData(c config, root *value, kind string) {
 		if kind == "Secret" {
 			v.text = base64.StdEncoding.EncodeToString([]byte(text))
 		}
-		root.ensure(mark{path: c.path, line: c.node.Line, end: c.node.Line, how: Writer, role: c.role, step: s.step}, holder).put(key, v)
+		root.ensure(mark{path: c.path, line: c.node.Line, end: c.node.Line, how: Writer, role: c.role, step: s.step},
+			holder).put(key, v)
 	}
 	envs := source.Items(c.node, "envs")
 	if _, env := source.Field(c.node, "env"); env != nil && env.Value != "" {

@@ -106,7 +106,8 @@ func elementName(n *yaml.Node) (name, by string) {
 	if n.Kind == yaml.ScalarNode {
 		return n.Value, ""
 	}
-	for _, key := range []string{"name", "mountPath", "devicePath", "containerPort", "port", "key", "ip", "topologyKey", "type", "host", "path"} {
+	for _, key := range []string{"name", "mountPath", "devicePath", "containerPort", "port", "key", "ip", "topologyKey",
+		"type", "host", "path"} {
 		if v := source.Text(n, key); v != "" {
 			return v, key
 		}

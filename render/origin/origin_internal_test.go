@@ -54,15 +54,18 @@ func TestMerge(t *testing.T) {
 	}{
 		{"maps merge", "{a: {b: 1, c: 2}}", "{a: {c: 3, d: 4}}", "{a: {b: 1, c: 3, d: 4}}", false},
 		{"null removes", "{a: 1, b: 2}", "{a: null}", "{b: 2}", false},
-		{"named elements merge, first what the patch lists", "{containers: [{name: a, x: 1}, {name: b, x: 2}]}", "{containers: [{name: b, y: 3}, {name: c}]}",
+		{"named elements merge, first what the patch lists", "{containers: [{name: a, x: 1}, {name: b, x: 2}]}",
+			"{containers: [{name: b, y: 3}, {name: c}]}",
 			"{containers: [{name: b, x: 2, y: 3}, {name: c}, {name: a, x: 1}]}", false},
 		{"unnamed lists are replaced", "{args: [a, b]}", "{args: [c]}", "{args: [c]}", false},
 		{"lists of custom resources are replaced", "{env: [{name: a}]}", "{env: [{name: b}]}", "{env: [{name: b}]}", true},
-		{"an element is deleted", "{volumes: [{name: a}, {name: b}]}", "{volumes: [{name: a, $patch: delete}]}", "{volumes: [{name: b}]}", false},
+		{"an element is deleted", "{volumes: [{name: a}, {name: b}]}", "{volumes: [{name: a, $patch: delete}]}",
+			"{volumes: [{name: b}]}", false},
 		{"a list is replaced", "{env: [{name: a}]}", "{env: [{$patch: replace}, {name: b}]}", "{env: [{name: b}]}", false},
 		{"a map is replaced", "{a: {b: 1}}", "{a: {$patch: replace, c: 2}}", "{a: {c: 2}}", false},
 		{"a map is deleted", "{a: {b: 1}, d: 1}", "{a: {$patch: delete}}", "{d: 1}", false},
-		{"keys are retained", "{v: {name: a, x: 1, y: 2}}", "{v: {$retainKeys: [name, z], z: 3}}", "{v: {name: a, z: 3}}", false},
+		{"keys are retained", "{v: {name: a, x: 1, y: 2}}", "{v: {$retainKeys: [name, z], z: 3}}", "{v: {name: a, z: 3}}",
+			false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			base := parse(t, c.base)
@@ -84,7 +87,8 @@ func TestOperations(t *testing.T) {
 		{"remove", "[{op: remove, path: /list/0}]", "{a: {b: 1}, list: [y], 'a/b': 1}"},
 		{"move", "[{op: move, from: /a/b, path: /c}]", "{a: {}, list: [x, y], 'a/b': 1, c: 1}"},
 		{"copy", "[{op: copy, from: /a, path: /c}]", "{a: {b: 1}, list: [x, y], 'a/b': 1, c: {b: 1}}"},
-		{"nowhere", "[{op: add, path: /no/where, value: 1}, {op: remove, path: ''}, {op: add, path: /list/9, value: 1}, {path: x}]", base},
+		{"nowhere", "[{op: add, path: /no/where, value: 1}, {op: remove, path: ''}, {op: add, path: /list/9, value: 1}, " +
+			"{path: x}]", base},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			docs, err := source.Parse("patch.yaml", []byte(c.patch), source.Limits{})
@@ -164,7 +168,8 @@ func TestFlowColumns(t *testing.T) {
 }
 
 func TestFieldSpecs(t *testing.T) {
-	const deployment = "{apiVersion: apps/v1, kind: Deployment, spec: {template: {spec: {containers: [{name: a}, {name: b}]}}, empty: null}}"
+	const deployment = "{apiVersion: apps/v1, kind: Deployment, spec: {template: {spec: {containers: [{name: a}, " +
+		"{name: b}]}}, empty: null}}"
 	for _, c := range []struct {
 		name string
 		spec fieldSpec
@@ -172,11 +177,14 @@ func TestFieldSpecs(t *testing.T) {
 		want string
 	}{
 		{"a field of each element", fieldSpec{path: []string{"spec", "template", "spec", "containers", "name"}}, 0,
-			"{apiVersion: apps/v1, kind: Deployment, spec: {template: {spec: {containers: [{name: x}, {name: x}]}}, empty: 'null'}}"},
+			"{apiVersion: apps/v1, kind: Deployment, spec: {template: {spec: {containers: [{name: x}, {name: x}]}}, empty: " +
+				"'null'}}"},
 		{"made where asked", fieldSpec{path: []string{"spec", "new", "field"}, create: true}, yaml.ScalarNode,
-			"{apiVersion: apps/v1, kind: Deployment, spec: {template: {spec: {containers: [{name: a}, {name: b}]}}, empty: 'null', new: {field: x}}}"},
+			"{apiVersion: apps/v1, kind: Deployment, spec: {template: {spec: {containers: [{name: a}, {name: b}]}}, empty: " +
+				"'null', new: {field: x}}}"},
 		{"null is made", fieldSpec{path: []string{"spec", "empty", "field"}, create: true}, yaml.ScalarNode,
-			"{apiVersion: apps/v1, kind: Deployment, spec: {template: {spec: {containers: [{name: a}, {name: b}]}}, empty: {field: x}}}"},
+			"{apiVersion: apps/v1, kind: Deployment, spec: {template: {spec: {containers: [{name: a}, {name: b}]}}, empty: " +
+				"{field: x}}}"},
 		{"not made without", fieldSpec{path: []string{"spec", "new"}}, yaml.ScalarNode, ""},
 		{"no list is made", fieldSpec{path: []string{"spec", "list[]", "field"}, create: true}, yaml.ScalarNode, ""},
 		{"another kind", fieldSpec{kind: "Service", path: []string{"kind"}}, 0, ""},
@@ -215,8 +223,9 @@ func TestSelected(t *testing.T) {
 	all := []*item{renamed, placed, cluster}
 	for target, want := range map[string][]*item{
 		"{}": all, "{name: old}": {renamed}, "{name: new}": {renamed}, "{name: n.*}": {renamed, cluster}, "{name: o}": nil,
-		"{namespace: default}": {renamed}, "{namespace: ns}": {placed}, "{group: apps}": {placed}, "{version: v1, kind: Name.*}": {cluster},
-		"{labelSelector: a=b}": {placed}, "{name: '['}": nil,
+		"{namespace: default}": {renamed}, "{namespace: ns}": {placed}, "{group: apps}": {placed},
+		"{version: v1, kind: Name.*}": {cluster},
+		"{labelSelector: a=b}":        {placed}, "{name: '['}": nil,
 	} {
 		docs, err := source.Parse("t.yaml", []byte(target), source.Limits{})
 		if err != nil {

@@ -102,7 +102,8 @@ func (s *simulation) merge(c config, d document, target *yaml.Node, items []*ite
 
 // named lists the items that a patch without a target is for: those that it identifies, now or before.
 func named(patch *yaml.Node, items []*item) (list []*item) {
-	id := identity{source.Text(patch, "apiVersion"), source.Text(patch, "kind"), textAt(patch, "metadata", "name"), textAt(patch, "metadata", "namespace")}
+	id := identity{source.Text(patch, "apiVersion"), source.Text(patch, "kind"), textAt(patch, "metadata", "name"),
+		textAt(patch, "metadata", "namespace")}
 	for _, i := range items {
 		if i.was(id) {
 			list = append(list, i)
@@ -113,7 +114,8 @@ func named(patch *yaml.Node, items []*item) (list []*item) {
 
 // builtinGroup reports whether an API group is one of Kubernetes itself, whose lists have merge keys.
 func builtinGroup(group string) bool {
-	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io") && group != "gateway.networking.k8s.io" && !strings.HasSuffix(group, ".x-k8s.io")
+	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io") && group != "gateway.networking.k8s.io" &&
+		!strings.HasSuffix(group, ".x-k8s.io")
 }
 
 // mergeKeys returns what may identify an element of a list in a strategic merge
@@ -121,7 +123,8 @@ func builtinGroup(group string) bool {
 // not named are replaced as a whole.
 func mergeKeys(list string) []string {
 	switch list {
-	case "containers", "initContainers", "ephemeralContainers", "volumes", "env", "imagePullSecrets", "secrets", "webhooks", "resourceClaims", "versions":
+	case "containers", "initContainers", "ephemeralContainers", "volumes", "env", "imagePullSecrets", "secrets",
+		"webhooks", "resourceClaims", "versions":
 		return []string{"name"}
 	case "ports":
 		return []string{"containerPort", "port"}
@@ -207,7 +210,8 @@ func mergeLists(into, patch *value, keys []string) {
 			}
 			continue
 		}
-		at := slices.IndexFunc(into.items, func(v *value) bool { return v.kind == yaml.MappingNode && v.str(key) == p.str(key) })
+		at := slices.IndexFunc(into.items,
+			func(v *value) bool { return v.kind == yaml.MappingNode && v.str(key) == p.str(key) })
 		switch {
 		case p.str("$patch") == "delete" && at >= 0:
 			into.items = slices.Delete(into.items, at, at+1)

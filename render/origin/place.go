@@ -18,9 +18,10 @@ type Place struct {
 	StartLine, EndLine     int
 	StartColumn, EndColumn int
 	How                    How
-	Role                   string // what the place is: "manifest", "patch", or the kustomization field that wrote the value
-	Missing                string // the end of the pointer that does not exist below this place
-	Chain                  []Link // what the value replaced, nearest layer first
+	// what the place is: "manifest", "patch", or the kustomization field that wrote the value
+	Role    string
+	Missing string // the end of the pointer that does not exist below this place
+	Chain   []Link // what the value replaced, nearest layer first
 }
 
 // Link is one earlier writer of the same field.

@@ -56,7 +56,8 @@ func (s *simulation) transformer(c config, items []*item) []*item {
 		s.pairs(c.field("annotations"), specs, items)
 	case "NamespaceTransformer":
 		if _, n := source.Field(get("metadata"), "namespace"); n != nil {
-			s.namespace(c.with(n), namespacing{specs: specs, subjects: source.Text(c.node, "setRoleBindingSubjects"), unsetOnly: source.Text(c.node, "unsetOnly") == "true"}, items)
+			s.namespace(c.with(n), namespacing{specs: specs, subjects: source.Text(c.node, "setRoleBindingSubjects"),
+				unsetOnly: source.Text(c.node, "unsetOnly") == "true"}, items)
 		}
 	case "ImageTagTransformer":
 		s.images(c.with(get("imageTag")), specs, items)

@@ -119,7 +119,8 @@ func selectedExactly(from *yaml.Node, items []*item) *item {
 	for _, i := range items {
 		for _, id := range append([]identity{i.id()}, i.ids...) {
 			group, version := splitVersion(id.apiVersion)
-			if fits("group", group) && fits("version", version) && fits("kind", id.kind) && fits("name", id.name) && (within.namespace == "" || within.effective() == id.effective()) {
+			if fits("group", group) && fits("version", version) && fits("kind", id.kind) && fits("name", id.name) &&
+				(within.namespace == "" || within.effective() == id.effective()) {
 				return i
 			}
 		}

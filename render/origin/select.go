@@ -16,7 +16,8 @@ func selected(target *yaml.Node, items []*item) (list []*item) {
 	t := newTarget(target)
 	for _, i := range items {
 		now, first := i.id(), i.ids[0]
-		if t.ofKind(now) && (t.name(now.name) || t.name(first.name)) && (t.namespace(now.effective()) || t.namespace(first.effective())) && t.labeled(i) {
+		if t.ofKind(now) && (t.name(now.name) || t.name(first.name)) &&
+			(t.namespace(now.effective()) || t.namespace(first.effective())) && t.labeled(i) {
 			list = append(list, i)
 		}
 	}
@@ -44,8 +45,9 @@ type target struct {
 
 func newTarget(n *yaml.Node) target {
 	field := func(name string) func(string) bool { return matcher(source.Text(n, name)) }
-	return target{group: field("group"), version: field("version"), kind: field("kind"), name: field("name"), namespace: field("namespace"),
-		labels: source.Text(n, "labelSelector"), annotations: source.Text(n, "annotationSelector")}
+	return target{group: field("group"), version: field("version"), kind: field("kind"), name: field("name"),
+		namespace: field("namespace"),
+		labels:    source.Text(n, "labelSelector"), annotations: source.Text(n, "annotationSelector")}
 }
 
 func (t target) ofKind(id identity) bool {
@@ -54,7 +56,8 @@ func (t target) ofKind(id identity) bool {
 }
 
 func (t target) labeled(i *item) bool {
-	return selects(t.labels, i.root.at("metadata", "labels")) && selects(t.annotations, i.root.at("metadata", "annotations"))
+	return selects(t.labels, i.root.at("metadata", "labels")) &&
+		selects(t.annotations, i.root.at("metadata", "annotations"))
 }
 
 func splitVersion(apiVersion string) (group, version string) {

@@ -50,7 +50,8 @@ func (id identity) effective() string {
 
 // same reports whether two identities name the same resource.
 func (id identity) same(other identity) bool {
-	return id.apiVersion == other.apiVersion && id.kind == other.kind && id.name == other.name && id.effective() == other.effective()
+	return id.apiVersion == other.apiVersion && id.kind == other.kind && id.name == other.name &&
+		id.effective() == other.effective()
 }
 
 // was reports whether an item has or had an identity.
@@ -59,7 +60,8 @@ func (i *item) was(id identity) bool {
 }
 
 func (i *item) id() identity {
-	return identity{i.root.str("apiVersion"), i.root.str("kind"), i.root.str("metadata", "name"), i.root.str("metadata", "namespace")}
+	return identity{i.root.str("apiVersion"), i.root.str("kind"), i.root.str("metadata", "name"),
+		i.root.str("metadata", "namespace")}
 }
 
 // remember keeps the present name among those that references may use.

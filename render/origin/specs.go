@@ -56,8 +56,10 @@ func defaultSpecs() specs {
 		at("spec/egress/to/podSelector/matchLabels", false, "NetworkPolicy.networking.k8s.io"),
 		at("spec/template/spec/topologySpreadConstraints/labelSelector/matchLabels", false, "Deployment.apps", set))
 	for _, affinity := range []string{"podAffinity", "podAntiAffinity"} {
-		for _, term := range []string{"preferredDuringSchedulingIgnoredDuringExecution/podAffinityTerm", "requiredDuringSchedulingIgnoredDuringExecution"} {
-			selectors = append(selectors, at("spec/template/spec/affinity/"+affinity+"/"+term+"/labelSelector/matchLabels", false, "Deployment.apps", set)...)
+		for _, term := range []string{"preferredDuringSchedulingIgnoredDuringExecution/podAffinityTerm",
+			"requiredDuringSchedulingIgnoredDuringExecution"} {
+			selectors = append(selectors,
+				at("spec/template/spec/affinity/"+affinity+"/"+term+"/labelSelector/matchLabels", false, "Deployment.apps", set)...)
 		}
 	}
 	return specs{
@@ -69,11 +71,13 @@ func defaultSpecs() specs {
 		"namespace": slices.Concat(
 			at("metadata/name", true, "Namespace"),
 			at("spec/service/namespace", true, "APIService.apiregistration.k8s.io"),
-			at("spec/conversion/webhook/clientConfig/service/namespace", false, "CustomResourceDefinition.apiextensions.k8s.io")),
+			at("spec/conversion/webhook/clientConfig/service/namespace", false,
+				"CustomResourceDefinition.apiextensions.k8s.io")),
 		"images": slices.Concat(
 			at("spec/containers[]/image", true, everyKind), at("spec/initContainers[]/image", true, everyKind),
 			at("spec/volumes[]/image/reference", true, everyKind), at("spec/template/spec/containers[]/image", true, everyKind),
-			at("spec/template/spec/initContainers[]/image", true, everyKind), at("spec/template/spec/volumes[]/image/reference", true, everyKind),
+			at("spec/template/spec/initContainers[]/image", true, everyKind),
+			at("spec/template/spec/volumes[]/image/reference", true, everyKind),
 			at("spec/jobTemplate/spec/template/spec/volumes[]/image/reference", true, everyKind)),
 		"replicas":     at("spec/replicas", true, "Deployment", "ReplicationController", "ReplicaSet", "StatefulSet"),
 		"varReference": varSpecs(),
@@ -82,9 +86,11 @@ func defaultSpecs() specs {
 
 func varSpecs() []fieldSpec {
 	list := slices.Concat(at("metadata/labels", false, everyKind), at("metadata/annotations", false, everyKind),
-		at("spec/rules/host", false, "Ingress"), at("spec/tls/hosts", false, "Ingress"), at("spec/tls/secretName", false, "Ingress"),
+		at("spec/rules/host", false, "Ingress"), at("spec/tls/hosts", false, "Ingress"),
+		at("spec/tls/secretName", false, "Ingress"),
 		at("spec/ports/port", false, "Service"), at("spec/ports/targetPort", false, "Service"),
-		at("spec/nfs/server", false, "PersistentVolume"), at("spec/volumeClaimTemplates/spec/nfs/server", false, "StatefulSet"),
+		at("spec/nfs/server", false, "PersistentVolume"),
+		at("spec/volumeClaimTemplates/spec/nfs/server", false, "StatefulSet"),
 		at("spec/template/metadata/annotations", false, "Deployment"))
 	for _, pod := range []struct {
 		path  string
@@ -128,7 +134,8 @@ func (f fieldSpec) equal(other fieldSpec) bool {
 func specsOf(list []*yaml.Node) (out []fieldSpec) {
 	for _, n := range list {
 		if path := strings.Trim(source.Text(n, "path"), "/"); path != "" {
-			out = append(out, fieldSpec{group: source.Text(n, "group"), version: source.Text(n, "version"), kind: source.Text(n, "kind"),
+			out = append(out, fieldSpec{group: source.Text(n, "group"), version: source.Text(n, "version"),
+				kind: source.Text(n, "kind"),
 				path: splitSlashes(path), create: source.Text(n, "create") == "true"})
 		}
 	}
@@ -161,7 +168,8 @@ func (s *simulation) configurations(l *Layer) specs {
 // selects reports whether a spec is for resources of a kind.
 func (f fieldSpec) selects(id identity) bool {
 	group, version := splitVersion(id.apiVersion)
-	return (f.kind == "" || f.kind == id.kind) && (f.group == "" || f.group == group) && (f.version == "" || f.version == version)
+	return (f.kind == "" || f.kind == id.kind) && (f.group == "" || f.group == group) &&
+		(f.version == "" || f.version == version)
 }
 
 // apply calls set for each field that the spec names in a resource. A missing one is made of the given kind where the

@@ -41,14 +41,17 @@ func (s *simulation) namespace(c config, o namespacing, items []*item) {
 		binding := id.kind == "RoleBinding" || id.kind == "ClusterRoleBinding"
 		if subjects := i.root.get("subjects"); binding && subjects != nil {
 			for _, subject := range subjects.items {
-				if o.subjects == "allServiceAccounts" && subject.str("kind") == "ServiceAccount" || o.subjects != "allServiceAccounts" && o.subjects != "none" && subject.str("name") == "default" {
-					(fieldSpec{path: []string{"namespace"}, create: true}).walk(subject, []string{"namespace"}, yaml.ScalarNode, by, set)
+				if o.subjects == "allServiceAccounts" && subject.str("kind") == "ServiceAccount" ||
+					o.subjects != "allServiceAccounts" && o.subjects != "none" && subject.str("name") == "default" {
+					(fieldSpec{path: []string{"namespace"}, create: true}).walk(subject, []string{"namespace"}, yaml.ScalarNode, by,
+						set)
 				}
 			}
 		}
 		for _, f := range o.specs {
 			path := strings.Join(f.path, "/")
-			if path == "metadata/namespace" || path == "metadata/name" && id.apiVersion != "v1" || binding && path == "subjects/namespace" {
+			if path == "metadata/namespace" || path == "metadata/name" && id.apiVersion != "v1" || binding &&
+				path == "subjects/namespace" {
 				continue
 			}
 			f.apply(i, yaml.ScalarNode, by, set)
@@ -148,7 +151,8 @@ func (s *simulation) replicas(c config, specs []fieldSpec, items []*item) {
 	by, name := s.mark(c, n), source.Text(c.node, "name")
 	for _, f := range specs {
 		for _, i := range items {
-			if i.id().name == name && f.selects(i.id()) || slices.ContainsFunc(i.ids, func(id identity) bool { return id.name == name && f.selects(id) }) {
+			if i.id().name == name && f.selects(i.id()) ||
+				slices.ContainsFunc(i.ids, func(id identity) bool { return id.name == name && f.selects(id) }) {
 				f.apply(i, yaml.ScalarNode, by, func(v *value) { v.write(n.Value, by) })
 			}
 		}
@@ -160,7 +164,8 @@ func (s *simulation) replicas(c config, specs []fieldSpec, items []*item) {
 func (s *simulation) images(c config, specs []fieldSpec, items []*item) {
 	name := source.Text(c.node, "name")
 	// Kustomize takes the name for a regular expression.
-	re, err := regexp.Compile("^" + name + `(:[a-zA-Z0-9_.{}-]*)?(@[A-Za-z][A-Za-z0-9]*([+._-][A-Za-z][A-Za-z0-9]*)*:[a-zA-Z0-9_.{}-]*)?$`)
+	re, err := regexp.Compile("^" + name +
+		`(:[a-zA-Z0-9_.{}-]*)?(@[A-Za-z][A-Za-z0-9]*([+._-][A-Za-z][A-Za-z0-9]*)*:[a-zA-Z0-9_.{}-]*)?$`)
 	if name == "" || err != nil {
 		return
 	}

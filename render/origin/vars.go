@@ -21,11 +21,14 @@ type variable struct {
 func (s *simulation) collectVars(l *Layer, items []*item) {
 	for _, n := range source.Items(l.File.Node, "vars") {
 		_, ref := source.Field(n, "objref")
-		v := variable{name: source.Text(n, "name"), field: cmpDefault(textAt(n, "fieldref", "fieldpath"), textAt(n, "fieldref", "fieldPath"))}
+		v := variable{name: source.Text(n, "name"),
+			field: cmpDefault(textAt(n, "fieldref", "fieldpath"), textAt(n, "fieldref", "fieldPath"))}
 		v.field = cmpDefault(v.field, "metadata.name")
 		for _, i := range items {
-			if namespace := source.Text(ref, "namespace"); i.id().kind == source.Text(ref, "kind") && i.known(source.Text(ref, "name")) &&
-				(namespace == "" || slices.ContainsFunc(append(i.ids, i.id()), func(id identity) bool { return id.effective() == namespace })) {
+			if namespace := source.Text(ref, "namespace"); i.id().kind == source.Text(ref, "kind") &&
+				i.known(source.Text(ref, "name")) &&
+				(namespace == "" || slices.ContainsFunc(append(i.ids, i.id()),
+					func(id identity) bool { return id.effective() == namespace })) {
 				v.item = i
 				break
 			}

@@ -84,7 +84,8 @@ func insertion(lines []string, p origin.Place, id int, element bool) (edit, bool
 	}
 	item := element && isItem(line)
 	if item && depth < len(line) && line[depth] == '{' {
-		e.line, e.from, e.to, e.text = p.StartLine, len([]rune(line[:depth]))+1, len([]rune(line[:depth]))+1, flowEntry(p, e.mark)+", "
+		e.line, e.from, e.to, e.text = p.StartLine, len([]rune(line[:depth]))+1, len([]rune(line[:depth]))+1,
+			flowEntry(p, e.mark)+", "
 		return e, true
 	}
 	if !item && strings.ContainsAny(line, "{[*") && opensFlow.MatchString(line) {
@@ -226,7 +227,8 @@ func renames(files map[string][]string, token, to string, not edit) (list []edit
 	if len(token) < 2 {
 		return nil
 	}
-	value := regexp.MustCompile(`^\s*(?:- )*(?:"?[\w./-]+"?:\s+|- )["']?(` + regexp.QuoteMeta(token) + `)["']?\s*(?:#.*)?$`)
+	value := regexp.MustCompile(`^\s*(?:- )*(?:"?[\w./-]+"?:\s+|- )["']?(` + regexp.QuoteMeta(token) +
+		`)["']?\s*(?:#.*)?$`)
 	for path, lines := range files {
 		for i, line := range lines {
 			if path == not.path && i+1 == not.line {

@@ -54,11 +54,16 @@ func TestInsertion(t *testing.T) {
 		element    bool
 		want       string // empty: it cannot be done
 	}{
-		{"block", "a:\n    b: 1\n", origin.Place{StartLine: 1, StartColumn: 1, EndColumn: 2, Missing: "/x"}, false, "a:\n    z1q: z1q\n    b: 1\n"},
-		{"flow", "a: {b: 1}", origin.Place{StartLine: 1, StartColumn: 1, EndColumn: 2, Missing: "/x"}, false, `a: {"z1q": "z1q", b: 1}`},
-		{"empty flow", "a: {}", origin.Place{StartLine: 1, StartColumn: 1, EndColumn: 2, Missing: "/x"}, false, `a: {"z1q": "z1q"}`},
-		{"element", "- a:\n    b: 1\n", origin.Place{StartLine: 1, StartColumn: 3, EndColumn: 4, Missing: "/x"}, true, "- a:\n    b: 1\n  z1q: z1q\n"},
-		{"below a missing map", "a:\n  b: 1\n", origin.Place{StartLine: 1, StartColumn: 1, EndColumn: 2, Missing: "/m~1n/x"}, false, "a:\n  m/n:\n    z1q: z1q\n  b: 1\n"},
+		{"block", "a:\n    b: 1\n", origin.Place{StartLine: 1, StartColumn: 1, EndColumn: 2, Missing: "/x"}, false,
+			"a:\n    z1q: z1q\n    b: 1\n"},
+		{"flow", "a: {b: 1}", origin.Place{StartLine: 1, StartColumn: 1, EndColumn: 2, Missing: "/x"}, false,
+			`a: {"z1q": "z1q", b: 1}`},
+		{"empty flow", "a: {}", origin.Place{StartLine: 1, StartColumn: 1, EndColumn: 2, Missing: "/x"}, false,
+			`a: {"z1q": "z1q"}`},
+		{"element", "- a:\n    b: 1\n", origin.Place{StartLine: 1, StartColumn: 3, EndColumn: 4, Missing: "/x"}, true,
+			"- a:\n    b: 1\n  z1q: z1q\n"},
+		{"below a missing map", "a:\n  b: 1\n", origin.Place{StartLine: 1, StartColumn: 1, EndColumn: 2, Missing: "/m~1n/x"},
+			false, "a:\n  m/n:\n    z1q: z1q\n  b: 1\n"},
 		{"an alias", "a: *b", origin.Place{StartLine: 1, StartColumn: 1, EndColumn: 2, Missing: "/x"}, false, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -110,7 +110,8 @@ func (e *edit) replace(token string, id int) {
 	case fraction.MatchString(token):
 		e.text = token + strconv.Itoa(id) + "1"
 		e.mark = e.text
-	case otherNumber.MatchString(token) && strings.ContainsAny(token, "0123456789") && !strings.ContainsAny(token, "ghijklmnpqrstuvwyz"):
+	case otherNumber.MatchString(token) && strings.ContainsAny(token, "0123456789") &&
+		!strings.ContainsAny(token, "ghijklmnpqrstuvwyz"):
 		// Octal, hexadecimal, exponents, versions and dates: another last digit is of the same type.
 		at := strings.LastIndexAny(token, "0123456789")
 		digit := byte('0' + (token[at]-'0'+1)%8)

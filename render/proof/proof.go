@@ -40,7 +40,8 @@ func Prove(ctx context.Context, t *tree.Tree, o Options) (*Report, error) {
 		if o.Log != nil {
 			o.Log(root.Path)
 		}
-		p := &prover{tree: t, renderer: render.New(g, render.Config{Limits: o.Limits}), root: root, options: o, report: report, lines: map[string][]string{}}
+		p := &prover{tree: t, renderer: render.New(g, render.Config{Limits: o.Limits}), root: root, options: o,
+			report: report, lines: map[string][]string{}}
 		if err := p.run(ctx); err != nil {
 			return report, err
 		}
@@ -238,7 +239,8 @@ func (p *prover) single(ctx context.Context, t *trial) error {
 				a.Outcome, a.Reason = outcome, ""
 			default:
 				a.Outcome = Refuted
-				a.Reason = fmt.Sprintf("is %.60q after the change to %q", strings.TrimSpace(after.fields[a.resource][a.Pointer]), edits[0].text)
+				a.Reason = fmt.Sprintf("is %.60q after the change to %q", strings.TrimSpace(after.fields[a.resource][a.Pointer]),
+					edits[0].text)
 				if a.question == chain {
 					a.Reason += fmt.Sprintf(", want %q", a.want)
 				}

@@ -79,9 +79,12 @@ func TestSamples(t *testing.T) {
 		}
 	}
 	for _, role := range []string{
-		"manifest", "patch", "namespace", "namePrefix", "nameSuffix", "labels", "commonLabels", "commonAnnotations", "replicas",
-		"images", "replacements", "vars", "transformers", "generators", "configMapGenerator", "secretGenerator", "generatorOptions", "options",
-		"manifest list", "manifest missing", "patch missing", "manifest removed", "patch removed", "patch chain", "namePrefix chain",
+		"manifest", "patch", "namespace", "namePrefix", "nameSuffix", "labels", "commonLabels", "commonAnnotations",
+		"replicas",
+		"images", "replacements", "vars", "transformers", "generators", "configMapGenerator", "secretGenerator",
+		"generatorOptions", "options",
+		"manifest list", "manifest missing", "patch missing", "manifest removed", "patch removed", "patch chain",
+		"namePrefix chain",
 		"namespace chain", "replicas chain", "images chain", "nameSuffix chain", "manifest link",
 	} {
 		if roles[role] < 10 {

@@ -136,7 +136,8 @@ func (p *prover) collect(rendering *render.Rendering) {
 					}
 					add(i, f, chain, place, place.Role, l.Value)
 					a := add(i, f, link, place, l.Role, l.Value)
-					a.Place = origin.Place{Path: l.Path, StartLine: l.StartLine, EndLine: l.EndLine, How: place.How, Role: l.Role, Chain: place.Chain[k+1:]}
+					a.Place = origin.Place{Path: l.Path, StartLine: l.StartLine, EndLine: l.EndLine, How: place.How, Role: l.Role,
+						Chain: place.Chain[k+1:]}
 				}
 			case f.Node.Kind == yaml.MappingNode:
 				at := res.Origin(f.Pointer + "/missing")
@@ -144,7 +145,8 @@ func (p *prover) collect(rendering *render.Rendering) {
 			case !lastIsIndex(f.Pointer):
 				add(i, f, list, place, place.Role, "")
 			}
-			if f.Pointer != "/apiVersion" && f.Pointer != "/kind" && f.Pointer != "/type" && f.Pointer != "/metadata/name" && f.Pointer != "/metadata" {
+			if f.Pointer != "/apiVersion" && f.Pointer != "/kind" && f.Pointer != "/type" && f.Pointer != "/metadata/name" &&
+				f.Pointer != "/metadata" {
 				add(i, f, removed, place, place.Role, "")
 			}
 		}
@@ -155,7 +157,8 @@ func (p *prover) collect(rendering *render.Rendering) {
 			p.checkLink(a)
 			continue
 		}
-		key := fmt.Sprint(a.question, a.Place.Missing, a.Place.Chain, a.Place.Path, a.Place.StartLine, a.Place.StartColumn, a.Place.EndColumn, a.Place.EndLine, a.want, lastIsIndex(a.Pointer), a.Pointer == "/type")
+		key := fmt.Sprint(a.question, a.Place.Missing, a.Place.Chain, a.Place.Path, a.Place.StartLine, a.Place.StartColumn,
+			a.Place.EndColumn, a.Place.EndLine, a.want, lastIsIndex(a.Pointer), a.Pointer == "/type")
 		t := at[key]
 		if t == nil {
 			t = &trial{tries: p.tries(a, id)}
@@ -167,8 +170,8 @@ func (p *prover) collect(rendering *render.Rendering) {
 	}
 }
 
-// prints reports whether the lines of a role hold the value itself, so that taking them away leaves what was before. The
-// place of a replacement or a var is that of its source.
+// prints reports whether the lines of a role hold the value itself, so that taking them away leaves what was before.
+// The place of a replacement or a var is that of its source.
 func prints(role string) bool { return role != "replacements" && role != "vars" }
 
 // tries returns the edits that answer a question, the surest first.
@@ -187,7 +190,8 @@ func (p *prover) tries(a *attempt, id int) (tries [][]edit) {
 			return tries
 		}
 		holder := strings.TrimSuffix(a.Pointer+"/missing", a.Place.Missing)
-		for _, element := range []bool{lastIsIndex(holder) || holder == "", false} { // an element that a patch adds may be named by a key
+		// an element that a patch adds may be named by a key
+		for _, element := range []bool{lastIsIndex(holder) || holder == "", false} {
 			if e, ok := insertion(lines, a.Place, id, element); ok && !index.MatchString(a.Place.Missing) {
 				tries = append(tries, []edit{e})
 			}
@@ -219,7 +223,8 @@ func (p *prover) tries(a *attempt, id int) (tries [][]edit) {
 	case value, list:
 		e, ok := newEdit(lines, a.Place, id)
 		switch {
-		case a.Pointer == "/type" && a.Place.StartColumn == 0 && a.Place.StartLine <= len(lines): // a Secret's, which nobody wrote
+		// a Secret's, which nobody wrote
+		case a.Pointer == "/type" && a.Place.StartColumn == 0 && a.Place.StartLine <= len(lines):
 			if e, ok := insertion(lines, a.Place, id, true); ok {
 				e.text = strings.Replace(e.text, e.mark, "type", 1)
 				tries = append(tries, []edit{e})
@@ -281,7 +286,8 @@ func (p *prover) checkLink(a *attempt) {
 		held := strings.Join(lines[a.Place.StartLine-1:a.Place.EndLine], "\n")
 		words := strings.FieldsFunc(held, func(r rune) bool { return strings.ContainsRune(" \"',[]{}=\n\r", r) })
 		if strings.Contains(held, a.want) || a.Place.EndLine > a.Place.StartLine ||
-			slices.ContainsFunc(words, func(w string) bool { return strings.Contains(a.want, w) || (edit{mark: w}).carries(a.want) }) {
+			slices.ContainsFunc(words,
+				func(w string) bool { return strings.Contains(a.want, w) || (edit{mark: w}).carries(a.want) }) {
 			a.Outcome, a.Reason = Confirmed, ""
 		}
 	}

@@ -164,19 +164,29 @@ func agree(t *testing.T, at *tree.Tree) {
 func TestDeployerSpellings(t *testing.T) {
 	const head = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: x}\n"
 	for name, text := range map[string]string{
-		"block":        head + "spec:\n  destination: {namespace: n}\n  source:\n    repoURL: x\n    path: ./apps/x/ # here\n",
-		"flow":         head + "spec: {destination: {namespace: n}, source: {repoURL: x, path: apps/x}}\n",
-		"JSON":         `{"apiVersion":"argoproj.io/v1alpha1","kind":"Application","metadata":{"name":"x"},"spec":{"destination":{"namespace":"n"},"source":{"repoURL":"x","path":"apps\u002fx"}}}`,
-		"folded":       head + "spec:\n  destination: {namespace: n}\n  source:\n    repoURL: x\n    path: >-\n      apps/x\n",
-		"alias":        head + "spec:\n  destination: {namespace: n}\n  info: [{name: y, value: &p apps/x}]\n  source: {repoURL: x, path: *p}\n",
-		"complex key":  head + "spec:\n  destination: {namespace: n}\n  source:\n    repoURL: x\n    ? path\n    : apps/x\n",
-		"merge key":    head + "x: &s {repoURL: x, path: apps/x}\nspec:\n  destination: {namespace: n}\n  source:\n    <<: *s\n",
-		"line breaks":  strings.ReplaceAll(head+"spec:\n  destination: {namespace: n}\n  source:\n    repoURL: x\n    path: apps/x\n", "\n", "\r\n"),
-		"sources":      head + "spec:\n  destination: {namespace: n}\n  sources:\n  - repoURL: x\n    path: apps/x\n  - repoURL: x\n    ref: v\n",
-		"List":         "apiVersion: v1\nkind: List\nitems:\n- " + strings.ReplaceAll(head, "\n", "\n  ") + "spec:\n    destination: {namespace: n}\n    source: {repoURL: x, path: apps/x}\n",
-		"Flux":         "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: x}\nspec: {path: /apps/x, targetNamespace: n, sourceRef: {kind: GitRepository, name: x}}\n",
-		"a set":        "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: x}\nspec:\n  generators: [{list: {elements: [{a: x}]}}]\n  template: {metadata: {name: x}, spec: {destination: {namespace: n}, source: {repoURL: x, path: 'apps/{{a}}'}}}\n",
-		"two in a row": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\n---\n" + head + "spec: {destination: {namespace: n}, source: {repoURL: x, path: apps/x}}\n",
+		"block": head + "spec:\n  destination: {namespace: n}\n  source:\n    repoURL: x\n    path: ./apps/x/ # here\n",
+		"flow":  head + "spec: {destination: {namespace: n}, source: {repoURL: x, path: apps/x}}\n",
+		"JSON": `{"apiVersion":"argoproj.io/v1alpha1","kind":"Application","metadata":{"name":"x"},` +
+			`"spec":{"destination":{"namespace":"n"},"source":{"repoURL":"x","path":"apps\u002fx"}}}`,
+		"folded": head + "spec:\n  destination: {namespace: n}\n  source:\n    repoURL: x\n    path: >-\n      apps/x\n",
+		"alias": head + "spec:\n  destination: {namespace: n}\n  info: [{name: y, value: &p apps/x}]\n" +
+			"  source: {repoURL: x, path: *p}\n",
+		"complex key": head + "spec:\n  destination: {namespace: n}\n  source:\n    repoURL: x\n    ? path\n    : apps/x\n",
+		"merge key": head + "x: &s {repoURL: x, path: apps/x}\nspec:\n  destination: {namespace: n}\n  source:\n" +
+			"    <<: *s\n",
+		"line breaks": strings.ReplaceAll(head+"spec:\n  destination: {namespace: n}\n  source:\n    repoURL: x\n"+
+			"    path: apps/x\n", "\n", "\r\n"),
+		"sources": head + "spec:\n  destination: {namespace: n}\n  sources:\n  - repoURL: x\n    path: apps/x\n" +
+			"  - repoURL: x\n    ref: v\n",
+		"List": "apiVersion: v1\nkind: List\nitems:\n- " + strings.ReplaceAll(head, "\n", "\n  ") +
+			"spec:\n    destination: {namespace: n}\n    source: {repoURL: x, path: apps/x}\n",
+		"Flux": "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: x}\n" +
+			"spec: {path: /apps/x, targetNamespace: n, sourceRef: {kind: GitRepository, name: x}}\n",
+		"a set": "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: x}\nspec:\n" +
+			"  generators: [{list: {elements: [{a: x}]}}]\n" +
+			"  template: {metadata: {name: x}, spec: {destination: {namespace: n}, source: {repoURL: x, path: 'apps/{{a}}'}}}\n",
+		"two in a row": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\n---\n" + head +
+			"spec: {destination: {namespace: n}, source: {repoURL: x, path: apps/x}}\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			repo := treetest.New(t)
@@ -210,7 +220,8 @@ resources: [c.yaml]
 -- apps/x/c.yaml --
 {apiVersion: v1, kind: ConfigMap, metadata: {name: c}}
 `)
-	head := repo.Commit("-- comp/kustomization.yaml --\napiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nnamePrefix: late-\n")
+	head := repo.Commit("-- comp/kustomization.yaml --\napiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n" +
+		"namePrefix: late-\n")
 	old, late := open(t, repo.Tree(base)), open(t, repo.Tree(head))
 	reached := old.Reach([]string{"apps/x/c.yaml"}, nil)
 	if len(reached) != 1 {

@@ -49,7 +49,8 @@ kind: Pod
 	if got, want := paths(g), []string{"apps", "policies/p"}; !slices.Equal(got, want) {
 		t.Errorf("roots: got %q, want %q", got, want)
 	}
-	if got, want := g.Files(roots.Root{Path: "policies/p", Kind: roots.Folder}), []string{"policies/p/kyverno-test.yaml", "policies/p/policy.yaml"}; !slices.Equal(got, want) {
+	if got, want := g.Files(roots.Root{Path: "policies/p", Kind: roots.Folder}),
+		[]string{"policies/p/kyverno-test.yaml", "policies/p/policy.yaml"}; !slices.Equal(got, want) {
 		t.Errorf("files: got %q, want %q", got, want)
 	}
 	if got := g.Reach([]string{"policies/p/more/x/bad.yaml"}, nil); len(got) != 0 {

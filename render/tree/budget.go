@@ -22,7 +22,8 @@ func (e *TooManyError) Error() string {
 type TooDeepError struct{ Path string } // its beginning
 
 func (e *TooDeepError) Error() string {
-	return fmt.Sprintf("the folder %q... is nested more than %d deep, or its path is longer than %d bytes", e.Path, maxDepth, maxPath)
+	return fmt.Sprintf("the folder %q... is nested more than %d deep, or its path is longer than %d bytes", e.Path,
+		maxDepth, maxPath)
 }
 
 // SetFileLimit changes how many files and folders one tree may have, or two trees that are compared; 0 means the

@@ -79,7 +79,8 @@ func Open(ctx context.Context, c Config) (*Objects, error) {
 		"GIT_NO_LAZY_FETCH=1", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_REPLACE_OBJECTS=1", "LC_ALL=C", "HOME=" + os.DevNull,
 	}
 	if len(c.Alternates) > 0 {
-		cmd.Env = append(cmd.Env, "GIT_ALTERNATE_OBJECT_DIRECTORIES="+strings.Join(c.Alternates, string(os.PathListSeparator)))
+		cmd.Env = append(cmd.Env,
+			"GIT_ALTERNATE_OBJECT_DIRECTORIES="+strings.Join(c.Alternates, string(os.PathListSeparator)))
 	}
 	in, err := cmd.StdinPipe()
 	if err != nil {

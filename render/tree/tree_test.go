@@ -79,7 +79,8 @@ func TestDiff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"a/one.yaml true true", "a/two.yaml true false", "b/three.yaml false true", "was-file true false", "was-file/inner false true"}
+	want := []string{"a/one.yaml true true", "a/two.yaml true false", "b/three.yaml false true", "was-file true false",
+		"was-file/inner false true"}
 	if got := describe(list); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
