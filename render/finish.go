@@ -20,7 +20,7 @@ func (r *Renderer) deployed(ctx context.Context, root roots.Root) (*Rendering, [
 	var out *Rendering
 	var problems []source.Error
 	for _, p := range one.Problems {
-		if p.Cause != gitops.Advice {
+		if p.Cause == gitops.Broken {
 			problems = append(problems, p.Error)
 		}
 	}
