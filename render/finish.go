@@ -17,18 +17,15 @@ func (r *Renderer) deployed(ctx context.Context, root roots.Root) (*Rendering, [
 		return &Rendering{Root: root, Reads: map[string]string{}}, []source.Error{
 			{Path: root.Path, Message: "no object of Argo CD or Flux deploys this folder as " + root.Object}}, nil
 	}
-	out := &Rendering{Root: root, Reads: map[string]string{}}
+	var out *Rendering
 	var problems []source.Error
 	for _, p := range one.Problems {
-		switch p.Cause {
-		case gitops.Broken:
+		if p.Cause == gitops.Broken {
 			problems = append(problems, p.Error)
-		case gitops.ClusterOnly:
-			out.Unknown = append(out.Unknown, p.Error)
 		}
 	}
-	if len(problems)+len(out.Unknown) > 0 {
-		return out, problems, nil
+	if len(problems) > 0 {
+		return &Rendering{Root: root, Reads: map[string]string{}}, problems, nil
 	}
 	var err error
 	switch {
@@ -75,15 +72,19 @@ func (r *Renderer) finish(res *Resource, one *roots.Deployment) {
 		}
 	}
 	for _, issue := range issues {
-		check := ControllerRejects
-		switch {
-		case issue.Cause == gitops.ClusterOnly:
-			check = ControllerUnknown
-		case issue.Cause == gitops.Advice:
-			check = ControllerAdvice
-		}
-		res.issue(check, issue.Pointer, issue.Message)
+		res.issue(checkOf(issue.Cause), issue.Pointer, issue.Message)
 	}
+}
+
+// checkOf returns the check that judges an issue of a cause.
+func checkOf(cause gitops.Cause) Check {
+	switch cause {
+	case gitops.ClusterOnly:
+		return ControllerUnknown
+	case gitops.Advice:
+		return ControllerAdvice
+	}
+	return ControllerRejects
 }
 
 // cloneNode copies a tree of nodes; aliases lead to the copies of what they led to.

@@ -42,10 +42,8 @@ type Rendering struct {
 	Root      roots.Root
 	Resources []*Resource
 	Reads     map[string]string // every file that was read, by object id; "" for a path that was probed and is absent
-	// Unknown is why only the cluster, or the operator, can say what is deployed: there are no resources then.
-	Unknown []source.Error
-	links   map[string]string // where paths led that met a symlink
-	digest  string            // of how the root is deployed
+	links     map[string]string // where paths led that met a symlink
+	digest    string            // of how the root is deployed
 }
 
 // Config says how a renderer works. The zero value means the defaults.
@@ -153,7 +151,7 @@ func (r *Renderer) Render(ctx context.Context, root roots.Root) (*Rendering, []s
 		render = func() (*Rendering, []source.Error, error) { return r.deployed(ctx, root) }
 	}
 	out, problems, err := render()
-	if err == nil && len(problems) == 0 && len(out.Unknown) == 0 {
+	if err == nil && len(problems) == 0 {
 		r.remember(out)
 	}
 	return out, problems, err

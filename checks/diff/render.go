@@ -25,7 +25,6 @@ type Root struct {
 	Pairs      []*Pair
 	Moved      []*Pair            // removals that count only where another root has the object now
 	Base, Head []source.Error     // what stands in the way of rendering either side
-	Unknown    []source.Error     // why only the cluster knows what one of the sides deploys: there are no pairs then
 	Deployed   []*render.Resource // what the head deploys from here
 	Known      bool               // Deployed is all of it
 }
@@ -56,10 +55,10 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 		if err != nil {
 			return nil, err
 		}
-		before, out.Base = old.Resources, append(problems, old.Broken()...)
-		out.Unknown = old.Unknown
-		if inHead && len(out.Base) == 0 && old.Same(s.Head) {
-			out.Deployed, out.Known = before, len(out.Unknown) == 0
+		problems = append(problems, old.Broken()...)
+		before, out.Base = old.Resources, problems
+		if inHead && len(problems) == 0 && old.Same(s.Head) {
+			out.Deployed, out.Known = before, true
 			return out, nil // nothing that it reads changed
 		}
 	}
@@ -69,21 +68,16 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 		if err != nil {
 			return nil, err
 		}
-		after, out.Head = now.Resources, append(problems, now.Broken()...)
-		if len(now.Unknown) > 0 {
-			out.Unknown = now.Unknown
-		}
+		problems = append(problems, now.Broken()...)
+		after, out.Head = now.Resources, problems
 		if inHead {
-			out.Deployed, out.Known = after, len(now.Unknown) == 0
+			out.Deployed, out.Known = after, true
 		}
-		if len(out.Head) > 0 && root.Kind != roots.Folder {
+		if len(problems) > 0 && root.Kind != roots.Folder {
 			return out, nil // what could not be read is not deleted
 		}
-		unread := func(r *render.Resource) bool { return in(out.Head, r) }
+		unread := func(r *render.Resource) bool { return in(problems, r) }
 		before, after = slices.DeleteFunc(slices.Clone(before), unread), slices.DeleteFunc(slices.Clone(after), unread)
-	}
-	if len(out.Unknown) > 0 {
-		return out, nil
 	}
 	out.Pairs = Pairs(root, before, after, s.All)
 	if !inHead { // what another root has now, too, has moved there

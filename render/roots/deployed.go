@@ -33,9 +33,9 @@ type deployments struct {
 // Deployment is what an object of Argo CD or Flux makes of a folder.
 type Deployment struct {
 	gitops.Deployment
-	Files    []string        // the manifests of an ArgoDirectory
-	Virtual  *gitops.Virtual // the kustomization that is built in place of the folder's; nil: the folder's own
-	Problems []gitops.Problem
+	Files    []string         // the manifests of an ArgoDirectory
+	Virtual  *gitops.Virtual  // the kustomization that is built in place of the folder's; nil: the folder's own
+	Problems []gitops.Problem // see also Set.Problems
 	once     sync.Once
 }
 
@@ -189,13 +189,21 @@ func (d *deployments) digest(one *Deployment) string {
 	return one.Digest() + hex.EncodeToString(sum[:])
 }
 
-// resolve works out what the folder of a deployment comes to.
+// resolve works out what the folder of a deployment comes to. What is broken stands in the way of rendering it; what
+// else is not known is among the problems of the tree.
 func (d *deployments) resolve(one *Deployment) {
 	one.once.Do(func() {
 		if one.Kind == gitops.ArgoDirectory {
 			one.Files, one.Problems = gitops.Files(d.tree, &one.Deployment, d.limits)
 		} else {
 			one.Virtual, one.Problems = gitops.Edit(d.tree, &one.Deployment, d.limits)
+		}
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		for _, p := range one.Problems {
+			if p.Cause != gitops.Broken {
+				d.problems = append(d.problems, p)
+			}
 		}
 	})
 }

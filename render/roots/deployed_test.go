@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
@@ -274,5 +275,24 @@ func TestOf(t *testing.T) {
 		if strings.Join(got, ", ") != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
+	}
+}
+
+// What a folder holds that is not evaluated is told with the object that asks for it; the rest of the folder is a root.
+func TestProblems(t *testing.T) {
+	repo := treetest.New(t)
+	set := open(t, repo.Tree(repo.Commit(deployed+"-- manifests/x.jsonnet --\n{}\n")))
+	reached := set.Reach([]string{"manifests/b.yaml"}, nil)
+	if len(reached) != 1 {
+		t.Fatalf("got %v", reached)
+	}
+	out, problems, err := rendererOf(set).Render(t.Context(), reached[0])
+	if err != nil || len(problems) > 0 || len(out.Resources) != 2 {
+		t.Fatal(err, problems, out.Resources)
+	}
+	got := set.Problems()
+	if len(got) != 1 || got[0].Path != "manifests/x.jsonnet" || got[0].Cause != gitops.ClusterOnly ||
+		got[0].Object.Name != "recursive" {
+		t.Errorf("got %+v", got)
 	}
 }
