@@ -7,6 +7,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/assert"
 	"github.com/lintel-bot/lintel/engine/jmespath"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 func (c *ruleCompiler) assertion(tree any) *assert.Tree {
@@ -58,7 +59,7 @@ func (f *frame) assertion(t *assert.Tree) verdict {
 	for _, x := range failures {
 		var fields []string
 		for _, pointer := range x.Fields {
-			if rest, ok := below(pointer, subject); ok {
+			if rest, ok := jsonpointer.Below(pointer, subject); ok {
 				fields = append(fields, rest)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/lintel-bot/lintel/engine/autogen"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/engine/match"
 	"github.com/lintel-bot/lintel/engine/policy"
@@ -49,7 +50,7 @@ func checkException(d policy.Document, e policy.PolicyException) []policy.Proble
 	v := &variableChecker{doc: d, tree: d.Value(), background: c.background}
 	v.strings("/spec/conditions", names{"request": true, "images": true, "serviceAccountName": true,
 		"serviceAccountNamespace": true})
-	c.operations("/spec/conditions", lookup(v.tree, "/spec/conditions"))
+	c.operations("/spec/conditions", jsonpointer.At(v.tree, "/spec/conditions"))
 	return append(c.problems, v.problems...)
 }
 
@@ -86,7 +87,7 @@ func checkMetadata(d policy.Document, m policy.Metadata) []policy.Problem {
 		}
 	}
 	for k, v := range m.Labels {
-		at := "/metadata/labels/" + escape(k)
+		at := "/metadata/labels/" + jsonpointer.Escape(k)
 		if len(validation.IsQualifiedName(k)) > 0 {
 			c.bad(at, "%q is no key of a label: write a name of up to 63 letters, digits, -, _ and ., or domain/name", k)
 		}
@@ -97,7 +98,7 @@ func checkMetadata(d policy.Document, m policy.Metadata) []policy.Problem {
 	}
 	for k := range m.Annotations {
 		if len(validation.IsQualifiedName(strings.ToLower(k))) > 0 {
-			c.bad("/metadata/annotations/"+escape(k),
+			c.bad("/metadata/annotations/"+jsonpointer.Escape(k),
 				"%q is no key of an annotation: write a name of up to 63 letters, digits, -, _ and ., or domain/name", k)
 		}
 	}
@@ -194,7 +195,7 @@ func (c *checker) controllers(p *policy.ClusterPolicy) {
 		if near := policy.Nearest(name, slices.Clone(known)); near != "" {
 			message += fmt.Sprintf(": did you mean %q?", near)
 		}
-		c.warn("/metadata/annotations/"+escape(autogen.Annotation), "%s", message)
+		c.warn("/metadata/annotations/"+jsonpointer.Escape(autogen.Annotation), "%s", message)
 	}
 }
 
@@ -207,11 +208,11 @@ func (c *checker) rule(at string, r *policy.Rule, tree any) {
 		c.block(at+"/exclude", *r.Exclude, r.Validate != nil)
 	}
 	c.problems = append(c.problems, checkVariables(c.doc, at, tree, r, c.background)...)
-	c.operations(at+"/preconditions", lookup(tree, "/preconditions"))
+	c.operations(at+"/preconditions", jsonpointer.At(tree, "/preconditions"))
 	if v := r.Validate; v != nil {
 		c.besidePod(at+"/match", r.Match)
-		c.operations(at+"/validate/deny", lookup(tree, "/validate/deny"))
-		c.operations(at+"/validate/foreach", lookup(tree, "/validate/foreach"))
+		c.operations(at+"/validate/deny", jsonpointer.At(tree, "/validate/deny"))
+		c.operations(at+"/validate/foreach", jsonpointer.At(tree, "/validate/foreach"))
 		c.metadata(at+"/validate/pattern", v.Pattern)
 		if list, ok := v.AnyPattern.([]any); ok {
 			for i, p := range list {
@@ -226,7 +227,7 @@ func (c *checker) rule(at string, r *policy.Rule, tree any) {
 		c.overrides(at+"/validate/validationFailureActionOverrides", v.ValidationFailureActionOverrides)
 	}
 	if m := r.Mutate; m != nil {
-		c.operations(at+"/mutate/foreach", lookup(tree, "/mutate/foreach"))
+		c.operations(at+"/mutate/foreach", jsonpointer.At(tree, "/mutate/foreach"))
 		c.metadata(at+"/mutate/patchStrategicMerge", m.PatchStrategicMerge)
 		c.patchPaths(at+"/mutate/patchesJson6902", m.PatchesJSON6902)
 	}
@@ -300,11 +301,11 @@ func suggestion(near string) string {
 func (c *checker) metadata(at string, pattern any) {
 	for _, path := range []string{"/metadata", "/spec/template/metadata"} {
 		for _, part := range []string{"labels", "annotations"} {
-			m, _ := lookup(pattern, path+"/"+part).(map[string]any)
+			m, _ := jsonpointer.At(pattern, path+"/"+part).(map[string]any)
 			for k, v := range m {
 				switch v.(type) {
 				case bool, int64, float64:
-					c.bad(at+path+"/"+part+"/"+escape(k), "%s are text: put %v in quotes", part, v)
+					c.bad(at+path+"/"+part+"/"+jsonpointer.Escape(k), "%s are text: put %v in quotes", part, v)
 				}
 			}
 		}
@@ -360,7 +361,7 @@ func walkMaps(v any, at string, depth int, visit func(pointer string, m map[stri
 	case map[string]any:
 		visit(at, v)
 		for k, e := range v {
-			walkMaps(e, at+"/"+escape(k), depth+1, visit)
+			walkMaps(e, at+"/"+jsonpointer.Escape(k), depth+1, visit)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/engine/jmespath"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
@@ -201,7 +202,7 @@ func (c *variableChecker) expression(at, source string, known names) {
 
 // strings checks all variables in a part of the rule.
 func (c *variableChecker) strings(at string, known names) {
-	walkStrings(lookup(c.tree, at), at, func(pointer, s string) {
+	walkStrings(jsonpointer.At(c.tree, at), at, func(pointer, s string) {
 		if strings.Contains(s, "{{") {
 			c.templates(pointer, s, known)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/cel"
 	"github.com/lintel-bot/lintel/engine/condition"
 	"github.com/lintel-bot/lintel/engine/jmespath"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/mutate"
 	"github.com/lintel-bot/lintel/engine/pattern"
 	"github.com/lintel-bot/lintel/engine/podsecurity"
@@ -233,7 +234,7 @@ func (c *ruleCompiler) tryPattern(at string, raw any) *pattern.Pattern {
 	if !errors.As(err, &e) {
 		return p
 	}
-	if s, ok := lookup(raw, e.Pointer).(string); ok && strings.Contains(s, "{{") || strings.Contains(e.Pointer, "{{") {
+	if s, ok := jsonpointer.At(raw, e.Pointer).(string); ok && strings.Contains(s, "{{") || strings.Contains(e.Pointer, "{{") {
 		return nil
 	}
 	c.failedBelow(at, err)
@@ -324,7 +325,7 @@ func (c *ruleCompiler) mutate(out *rule, r *policy.Rule) *rule {
 
 // loader compiles the context of a foreach in a mutate rule.
 func (c *ruleCompiler) loader(document any, pointer string) (mutate.Loader, error) {
-	list, bad := policy.FromTree[[]policy.ContextEntry](c.doc, lookup(document, pointer))
+	list, bad := policy.FromTree[[]policy.ContextEntry](c.doc, jsonpointer.At(document, pointer))
 	if policy.HasErrors(bad) {
 		return nil, &mutate.CompileError{Pointer: pointer, Message: bad[0].Message}
 	}

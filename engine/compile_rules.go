@@ -7,6 +7,7 @@ import (
 
 	"github.com/lintel-bot/lintel/engine/autogen"
 	"github.com/lintel-bot/lintel/engine/cel"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/match"
 	"github.com/lintel-bot/lintel/engine/policy"
 	"github.com/lintel-bot/lintel/engine/variable"
@@ -226,7 +227,7 @@ func walkStrings(v any, pointer string, visit func(pointer, s string)) {
 		}
 	case map[string]any:
 		for k, e := range v {
-			at := pointer + "/" + escape(k)
+			at := pointer + "/" + jsonpointer.Escape(k)
 			visit(at, k)
 			walkStrings(e, at, visit)
 		}

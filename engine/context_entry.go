@@ -7,6 +7,7 @@ import (
 
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/jmespath"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/policy"
 	"github.com/lintel-bot/lintel/engine/variable"
 )
@@ -109,7 +110,7 @@ func (c *ruleCompiler) entry(at, source string, e policy.ContextEntry) *entry {
 
 // template compiles the part of the rule at a pointer, nil when it is not written.
 func (c *ruleCompiler) template(at string) *variable.Tree {
-	if lookup(c.tree, at) == nil {
+	if jsonpointer.At(c.tree, at) == nil {
 		return nil
 	}
 	t, err := variable.Parse(c.tree, at)

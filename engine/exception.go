@@ -10,6 +10,7 @@ import (
 
 	"github.com/lintel-bot/lintel/engine/cel"
 	"github.com/lintel-bot/lintel/engine/condition"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/match"
 	"github.com/lintel-bot/lintel/engine/podsecurity"
 	"github.com/lintel-bot/lintel/engine/policy"
@@ -102,7 +103,7 @@ func compileException(d policy.Document) (*Exception, []policy.Problem) {
 	problems = append(problems, x.selects(d, e.Spec)...)
 	if value, ok := e.Metadata.Labels[ttlLabel]; ok {
 		if err := x.ends(value); err != nil {
-			problems = append(problems, d.Problem("/metadata/labels/"+escape(ttlLabel), "%s", err))
+			problems = append(problems, d.Problem("/metadata/labels/"+jsonpointer.Escape(ttlLabel), "%s", err))
 		}
 	}
 	return x, problems
@@ -142,7 +143,7 @@ func (x *Exception) selects(d policy.Document, s policy.ExceptionSpec) []policy.
 	case len(s.Match.Any)+len(s.Match.All) == 0:
 		problems = append(problems, d.Problem("/spec/match", "the exception covers nothing: add any or all under spec.match"))
 	default:
-		walkStrings(lookup(d.Value(), "/spec/match"), "/spec/match", func(at, s string) {
+		walkStrings(jsonpointer.At(d.Value(), "/spec/match"), "/spec/match", func(at, s string) {
 			if strings.Contains(s, "{{") {
 				problems = append(problems, d.Problem(at, "variables are not resolved in match: move the condition to conditions"))
 			}

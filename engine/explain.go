@@ -1,6 +1,10 @@
 package engine
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
+)
 
 // Expected returns in words what the pattern of a rule asks of the field (an RFC 6901 pointer) at which the result
 // says it fails: "at most 1Gi". It is "" where there is no pattern, where a variable decides, or where more than one
@@ -23,7 +27,7 @@ func (a *alternative) expects(field string) string {
 	}
 	tokens := strings.Split(field[1:], "/")
 	for i, t := range tokens {
-		tokens[i] = unescape(t)
+		tokens[i] = jsonpointer.Unescape(t)
 	}
 	return p.Expects(tokens...)
 }

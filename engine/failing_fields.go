@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 // place puts pointers into what a pattern looked at where that is in the object.
@@ -60,10 +62,10 @@ func (f *frame) follow(read string, out []string, depth int) []string {
 	if f.request.Object == nil {
 		object, other = other, object // all that a deletion has is the old object, however it is called
 	}
-	if rest, ok := below(read, object); ok {
+	if rest, ok := jsonpointer.Below(read, object); ok {
 		return append(out, rest)
 	}
-	if rest, ok := below(read, other); ok {
+	if rest, ok := jsonpointer.Below(read, other); ok {
 		if f.request.Object == nil {
 			return append(out, rest)
 		}
@@ -90,7 +92,7 @@ func (f *frame) follow(read string, out []string, depth int) []string {
 		return out
 	}
 	for _, e := range slices.Backward(f.entries) {
-		if e.name == unescape(name) {
+		if e.name == jsonpointer.Unescape(name) {
 			for _, r := range e.reads(f) {
 				out = f.follow(r, out, depth+1)
 			}
@@ -139,7 +141,7 @@ func (f *frame) imageFields(rest string, out []string) []string {
 	if parts := strings.Split(rest, "/"); len(parts) > 3 {
 		rest = strings.Join(parts[:3], "/")
 	}
-	add(lookup(all, rest))
+	add(jsonpointer.At(all, rest))
 	return out
 }
 
@@ -180,7 +182,7 @@ func (f *frame) locate(e element) (pointer string, ok bool) {
 	var spots []string
 	for _, r := range f.scope.Reads(e.entry.list) {
 		for _, p := range f.follow(r, nil, 0) {
-			if l, ok := lookup(f.request.Subject(), p).([]any); ok {
+			if l, ok := jsonpointer.At(f.request.Subject(), p).([]any); ok {
 				for j := range l {
 					spots = append(spots, p+"/"+strconv.Itoa(j))
 				}
@@ -189,7 +191,7 @@ func (f *frame) locate(e element) (pointer string, ok bool) {
 			}
 		}
 	}
-	if len(spots) == len(e.list) && reflect.DeepEqual(lookup(f.request.Subject(), spots[e.index]), e.value()) {
+	if len(spots) == len(e.list) && reflect.DeepEqual(jsonpointer.At(f.request.Subject(), spots[e.index]), e.value()) {
 		return spots[e.index], true
 	}
 	return "", false
@@ -200,7 +202,7 @@ func indexMaps(v any, at string, into map[uintptr]string) {
 	case map[string]any:
 		into[reflect.ValueOf(v).Pointer()] = at
 		for k, e := range v {
-			indexMaps(e, at+"/"+escape(k), into)
+			indexMaps(e, at+"/"+jsonpointer.Escape(k), into)
 		}
 	case []any:
 		for i, e := range v {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/jmespath"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
@@ -28,7 +29,7 @@ func (c *ruleCompiler) extractors(in policy.ImageExtractors) map[string][]extrac
 	out := map[string][]extractor{}
 	for _, kind := range slices.Sorted(maps.Keys(in)) {
 		for i, x := range in[kind] {
-			at := fmt.Sprintf("/imageExtractors/%s/%d", escape(kind), i)
+			at := fmt.Sprintf("/imageExtractors/%s/%d", jsonpointer.Escape(kind), i)
 			e := extractor{value: x.Value, key: x.Key, name: x.Name}
 			if e.name == "" {
 				e.name = "custom"
@@ -85,7 +86,7 @@ func (x *extractor) collect(ctx context.Context, at any, path []string, pointer 
 		if !ok {
 			return fmt.Errorf("the image extractor expects a map at %s", pointer)
 		}
-		return x.collect(ctx, m[path[0]], path[1:], pointer+"/"+escape(path[0]), env, found)
+		return x.collect(ctx, m[path[0]], path[1:], pointer+"/"+jsonpointer.Escape(path[0]), env, found)
 	}
 	switch at := at.(type) {
 	case []any:
@@ -96,7 +97,7 @@ func (x *extractor) collect(ctx context.Context, at any, path []string, pointer 
 		}
 	case map[string]any:
 		for _, k := range slices.Sorted(maps.Keys(at)) {
-			if err := x.collect(ctx, at[k], path[1:], pointer+"/"+escape(k), env, found); err != nil {
+			if err := x.collect(ctx, at[k], path[1:], pointer+"/"+jsonpointer.Escape(k), env, found); err != nil {
 				return err
 			}
 		}
@@ -111,7 +112,7 @@ func (x *extractor) image(ctx context.Context, at any, pointer string, env jmesp
 	if !ok {
 		return fmt.Errorf("the image extractor expects a map at %s", pointer)
 	}
-	pointer += "/" + escape(x.value)
+	pointer += "/" + jsonpointer.Escape(x.value)
 	value, ok := m[x.value].(string)
 	if !ok || strings.TrimSpace(value) == "" {
 		return nil

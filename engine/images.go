@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 // podPaths say where the kinds of Kubernetes keep their pod specification.
@@ -29,7 +30,7 @@ func images(o admission.Object) (map[string]any, error) {
 		return out, nil
 	}
 	pointer := "/" + strings.Join(path, "/")
-	spec, _ := lookup(o, pointer).(map[string]any)
+	spec, _ := jsonpointer.At(o, pointer).(map[string]any)
 	for _, kind := range []string{"initContainers", "containers", "ephemeralContainers"} {
 		containers, _ := spec[kind].([]any)
 		found := map[string]any{}

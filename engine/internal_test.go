@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 func TestParseImage(t *testing.T) {
@@ -94,15 +95,15 @@ func TestRootOf(t *testing.T) {
 
 func TestPointers(t *testing.T) {
 	v := map[string]any{"a/b": []any{map[string]any{"c~d": "x"}}}
-	if got := lookup(v, "/"+escape("a/b")+"/0/"+escape("c~d")); got != "x" {
+	if got := jsonpointer.At(v, "/"+jsonpointer.Escape("a/b")+"/0/"+jsonpointer.Escape("c~d")); got != "x" {
 		t.Errorf("got %v", got)
 	}
 	for _, missing := range []string{"/a", "/a~1b/1", "/a~1b/x", "/a~1b/0/c~0d/e"} {
-		if got := lookup(v, missing); got != nil {
+		if got := jsonpointer.At(v, missing); got != nil {
 			t.Errorf("%s: got %v", missing, got)
 		}
 	}
-	if _, ok := below("/request/objectX", "/request/object"); ok {
+	if _, ok := jsonpointer.Below("/request/objectX", "/request/object"); ok {
 		t.Error("a prefix of a token is no parent")
 	}
 }

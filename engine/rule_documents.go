@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
@@ -77,10 +78,10 @@ func ruleDocument(d policy.Document, s policy.Source) RuleDocument {
 		out.Content += s.Path + string(s.Data) // its time starts with the last change of the file
 	}
 	for _, list := range []string{"/spec/exceptions", "/spec/policyRefs"} {
-		refs, _ := lookup(value, list).([]any)
+		refs, _ := jsonpointer.At(value, list).([]any)
 		for _, ref := range refs {
 			for _, field := range []string{"/policyName", "/name"} {
-				if name, _ := lookup(ref, field).(string); name != "" {
+				if name, _ := jsonpointer.At(ref, field).(string); name != "" {
 					out.Policies = append(out.Policies, name)
 				}
 			}
@@ -91,9 +92,9 @@ func ruleDocument(d policy.Document, s policy.Source) RuleDocument {
 
 // hasMutation reports whether a policy of kyverno.io has a rule that changes objects.
 func hasMutation(value any) bool {
-	rules, _ := lookup(value, "/spec/rules").([]any)
+	rules, _ := jsonpointer.At(value, "/spec/rules").([]any)
 	for _, r := range rules {
-		if lookup(r, "/mutate") != nil {
+		if jsonpointer.At(r, "/mutate") != nil {
 			return true
 		}
 	}

@@ -2,8 +2,8 @@ package render
 
 import (
 	"strconv"
-	"strings"
 
+	"github.com/go-openapi/jsonpointer"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/render/source"
@@ -29,7 +29,7 @@ func (r *Resource) Fields() []Field {
 func collect(n *yaml.Node, pointer string, plain bool, list *[]Field) {
 	add := func(token string, value *yaml.Node) {
 		value = source.Deref(value)
-		p := pointer + "/" + strings.ReplaceAll(strings.ReplaceAll(token, "~", "~0"), "/", "~1")
+		p := pointer + "/" + jsonpointer.Escape(token)
 		*list = append(*list, Field{Pointer: p, Node: value, plain: plain})
 		collect(value, p, plain, list)
 	}

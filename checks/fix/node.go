@@ -1,10 +1,9 @@
 package fix
 
 import (
-	"strconv"
-	"strings"
-
 	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 // follow is the node behind an alias.
@@ -47,32 +46,10 @@ func isMapping(n *yaml.Node) bool {
 
 func isFlow(n *yaml.Node) bool { return n.Style&yaml.FlowStyle != 0 }
 
-// pointed finds a value in a document by an RFC 6901 pointer without escapes.
-func pointed(v any, pointer string) any {
-	if pointer == "" {
-		return v
-	}
-	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
-		switch x := v.(type) {
-		case map[string]any:
-			v = x[token]
-		case []any:
-			i, err := strconv.Atoi(token)
-			if err != nil || i >= len(x) {
-				return nil
-			}
-			v = x[i]
-		default:
-			return nil
-		}
-	}
-	return v
-}
-
 // set and remove change a field of the document.
 func set(parent, field string, value any) func(any) {
 	return func(document any) {
-		if m, ok := pointed(document, parent).(map[string]any); ok {
+		if m, ok := jsonpointer.At(document, parent).(map[string]any); ok {
 			m[field] = value
 		}
 	}
@@ -80,7 +57,7 @@ func set(parent, field string, value any) func(any) {
 
 func remove(parent, field string) func(any) {
 	return func(document any) {
-		if m, ok := pointed(document, parent).(map[string]any); ok {
+		if m, ok := jsonpointer.At(document, parent).(map[string]any); ok {
 			delete(m, field)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
@@ -174,7 +175,7 @@ func (p *planner) rename(at string, n *yaml.Node, old, now string) {
 	s, ok := p.scalarSpan(key, now)
 	c.add(s, ok, unclear)
 	c.mean(func(document any) {
-		m, _ := pointed(document, at).(map[string]any)
+		m, _ := jsonpointer.At(document, at).(map[string]any)
 		m[now] = m[old]
 		delete(m, old)
 	})
@@ -244,7 +245,7 @@ func (p *planner) conditions(at string, parent *yaml.Node, field string) {
 	p.under(c, key, raw, "all")
 	up, name := at[:strings.LastIndex(at, "/")], field
 	c.mean(func(document any) {
-		if m, ok := pointed(document, up).(map[string]any); ok {
+		if m, ok := jsonpointer.At(document, up).(map[string]any); ok {
 			m[name] = map[string]any{"all": m[name]}
 		}
 	})
@@ -266,7 +267,7 @@ func (p *planner) filter(at string, rule *yaml.Node, block string) {
 	c := p.change(at+"/"+block, key, "a filter directly under %s is deprecated and now stands in %s.any", block, block)
 	p.listed(c, raw, "any")
 	c.mean(func(document any) {
-		if m, ok := pointed(document, at).(map[string]any); ok {
+		if m, ok := jsonpointer.At(document, at).(map[string]any); ok {
 			m[block] = map[string]any{"any": []any{m[block]}}
 		}
 	})

@@ -8,11 +8,11 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/lintel-bot/lintel/engine/jmespath"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 // Failure is one assertion that does not hold.
@@ -48,7 +48,7 @@ func (v value) child(token string, data any) value {
 	if !v.exact {
 		return value{data: data, fields: v.fields}
 	}
-	return value{data: data, fields: []string{v.fields[0] + "/" + escape(token)}, exact: true}
+	return value{data: data, fields: []string{v.fields[0] + "/" + jsonpointer.Escape(token)}, exact: true}
 }
 
 // checker is one evaluation.
@@ -178,7 +178,7 @@ func computed(e *jmespath.Expression, v value, data any) value {
 	if len(reads) == 0 {
 		return value{data: data, fields: v.fields}
 	}
-	if len(reads) == 1 && reflect.DeepEqual(lookup(v.data, reads[0]), data) && data != nil {
+	if len(reads) == 1 && reflect.DeepEqual(jsonpointer.At(v.data, reads[0]), data) && data != nil {
 		return value{data: data, fields: []string{v.fields[0] + reads[0]}, exact: true}
 	}
 	out := make([]string, len(reads))
@@ -308,30 +308,3 @@ func kind(v any) string {
 }
 
 func sortedKeys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
-
-func escape(key string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1")
-}
-
-// lookup is the value behind a pointer, nil where there is none.
-func lookup(v any, pointer string) any {
-	if pointer == "" {
-		return v
-	}
-	for token := range strings.SplitSeq(pointer[1:], "/") {
-		token = strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
-		switch c := v.(type) {
-		case map[string]any:
-			v = c[token]
-		case []any:
-			i, err := strconv.Atoi(token)
-			if err != nil || i < 0 || i >= len(c) {
-				return nil
-			}
-			v = c[i]
-		default:
-			return nil
-		}
-	}
-	return v
-}

@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	"github.com/lintel-bot/lintel/engine/jmespath"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 // Limits of a tree and of its evaluation.
@@ -97,7 +98,7 @@ func (c *compiler) node(v any, at string, depth int) (node, error) {
 	case map[string]any:
 		out := make(mapping, 0, len(v))
 		for _, key := range sortedKeys(v) {
-			pointer := at + "/" + escape(key)
+			pointer := at + "/" + jsonpointer.Escape(key)
 			p, err := c.projection(key, pointer)
 			if err != nil {
 				return nil, err

@@ -13,7 +13,7 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
 
-	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 // What explaining one failure may cost: parts of expressions that are looked at, the cost of one part, and
@@ -31,12 +31,7 @@ type place struct {
 }
 
 func (p place) at(key string) place {
-	return place{p.old, p.pointer + "/" + escape(key)}
-}
-
-// escape makes a key a token of a pointer. Few keys need it.
-func escape(key string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1")
+	return place{p.old, p.pointer + "/" + jsonpointer.Escape(key)}
 }
 
 // explainer finds the fields that made an expression false. It follows the expression down: to the side of
@@ -283,26 +278,7 @@ func (s *evaluation) lookup(p place) (any, bool) {
 	if p.pointer == "" {
 		return v, v != nil
 	}
-	for token := range strings.SplitSeq(p.pointer[1:], "/") {
-		token = strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
-		switch c := v.(type) {
-		case admission.Object:
-			next, ok := c[token]
-			if !ok {
-				return nil, false
-			}
-			v = next
-		case []any:
-			i, err := strconv.Atoi(token)
-			if err != nil || i < 0 || i >= len(c) {
-				return nil, false
-			}
-			v = c[i]
-		default:
-			return nil, false
-		}
-	}
-	return v, true
+	return jsonpointer.Lookup(v, p.pointer)
 }
 
 // blameError finds the innermost part that cannot be evaluated: mostly a field that is not there.

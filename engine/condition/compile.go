@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/variable"
 )
 
@@ -17,7 +18,7 @@ const maxConditions = 10_000
 // compiled, not resolved. The error is a *CompileError: for unknown fields and operators, missing keys,
 // values and operators, and variables that do not compile.
 func Compile(document any, pointer string) (*Set, error) {
-	raw, ok := lookUp(document, pointer)
+	raw, ok := jsonpointer.Lookup(document, pointer)
 	if !ok {
 		return nil, &CompileError{Pointer: pointer, Message: "there are no conditions"}
 	}
@@ -85,7 +86,7 @@ func (c *compiler) list(raw []any, at string) ([]block, error) {
 func (c *compiler) block(raw map[string]any, at string) (block, error) {
 	var b block
 	for _, field := range sortedKeys(raw) {
-		here := at + "/" + escape(field)
+		here := at + "/" + jsonpointer.Escape(field)
 		if field != "any" && field != "all" {
 			return block{}, &CompileError{Pointer: here, Message: "unknown field " + quote(field) +
 				": conditions stand under any and all"}
@@ -128,7 +129,7 @@ func (c *compiler) condition(raw map[string]any, at string) (condition, error) {
 		switch field {
 		case "key", "operator", "value", "message":
 		default:
-			return condition{}, &CompileError{Pointer: at + "/" + escape(field), Message: "unknown field " + quote(field) +
+			return condition{}, &CompileError{Pointer: at + "/" + jsonpointer.Escape(field), Message: "unknown field " + quote(field) +
 				": a condition has key, operator, value and message"}
 		}
 	}

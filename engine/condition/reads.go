@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/engine/jmespath"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/variable"
 )
 
@@ -71,7 +72,7 @@ func readsOf(sc *variable.Scope, expressions []*jmespath.Expression) []string {
 // evaluated, so this is only a look-up.
 func valueAt(sc *variable.Scope, pointer string) any {
 	root, rest, _ := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
-	quoted, err := json.Marshal(strings.NewReplacer("~1", "/", "~0", "~").Replace(root))
+	quoted, err := json.Marshal(jsonpointer.Unescape(root))
 	if err != nil {
 		return nil
 	}
@@ -84,7 +85,7 @@ func valueAt(sc *variable.Scope, pointer string) any {
 		return nil
 	}
 	if rest != "" {
-		value, _ = lookUp(value, "/"+rest)
+		value, _ = jsonpointer.Lookup(value, "/"+rest)
 	}
 	return value
 }

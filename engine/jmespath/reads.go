@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 // Reads returns the fields of data that the expression reads for its result: RFC 6901 pointers,
@@ -82,9 +84,6 @@ func (r *reader) record(p place) {
 	}
 }
 
-// escaper writes a key as a token of a JSON Pointer (RFC 6901 section 3).
-var escaper = strings.NewReplacer("~", "~0", "/", "~1")
-
 // field is the place of a key.
 func (p place) field(name string) place {
 	if p.fields != nil {
@@ -94,7 +93,7 @@ func (p place) field(name string) place {
 	if !isObject && p.value != nil {
 		return place{pointer: p.pointer, known: p.known} // a list or scalar has no fields
 	}
-	return place{value: object[name], pointer: p.pointer + "/" + escaper.Replace(name), known: p.known}
+	return place{value: object[name], pointer: p.pointer + "/" + jsonpointer.Escape(name), known: p.known}
 }
 
 // elements are the places of a list.

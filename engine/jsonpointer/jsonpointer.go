@@ -25,17 +25,21 @@ func Unescape(token string) string {
 func Tokens(pointer string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for pointer != "" {
-			token := pointer[1:]
-			if end := strings.IndexByte(token, '/'); end >= 0 {
-				token, pointer = token[:end], token[end:]
-			} else {
-				pointer = ""
-			}
-			if !yield(Unescape(token)) {
+			var token string
+			if token, pointer = next(pointer); !yield(token) {
 				return
 			}
 		}
 	}
+}
+
+// next takes the first token off a pointer that is not empty.
+func next(pointer string) (token, rest string) {
+	token = pointer[1:]
+	if end := strings.IndexByte(token, '/'); end >= 0 {
+		token, rest = token[:end], token[end:]
+	}
+	return Unescape(token), rest
 }
 
 // Join returns the pointer of the given keys and indexes.
@@ -73,7 +77,9 @@ func Lookup(value any, pointer string) (found any, ok bool) {
 	if pointer != "" && pointer[0] != '/' {
 		return nil, false
 	}
-	for token := range Tokens(pointer) {
+	for pointer != "" {
+		var token string
+		token, pointer = next(pointer)
 		if value, ok = Child(value, token); !ok {
 			return nil, false
 		}

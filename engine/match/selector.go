@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
@@ -44,7 +45,7 @@ func CompileSelector(s *policy.Selector) (*Selector, error) {
 		return out, nil
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.MatchLabels)) {
-		at := "matchLabels/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+		at := "matchLabels/" + jsonpointer.Escape(key)
 		if value := s.MatchLabels[key]; !isLabelKey(key) {
 			return nil, &InvalidError{Field: at, Message: fmt.Sprintf("%q is no key of a label: write a name, or domain/name", key)}
 		} else if !isLabelValue(value) {

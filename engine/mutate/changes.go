@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 // changes lists the pointers, into the new object, of the values that differ from the old one: the deepest
@@ -27,14 +29,14 @@ func compare(before, after any, at string, depth int, out *[]string) {
 			for k, v := range a {
 				old, had := b[k]
 				if !had {
-					*out = append(*out, at+"/"+escape(k))
+					*out = append(*out, at+"/"+jsonpointer.Escape(k))
 					continue
 				}
-				compare(old, v, at+"/"+escape(k), depth+1, out)
+				compare(old, v, at+"/"+jsonpointer.Escape(k), depth+1, out)
 			}
 			for k := range b {
 				if _, ok := a[k]; !ok {
-					*out = append(*out, at+"/"+escape(k))
+					*out = append(*out, at+"/"+jsonpointer.Escape(k))
 				}
 			}
 			return

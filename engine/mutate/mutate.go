@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/condition"
 	"github.com/lintel-bot/lintel/engine/jmespath"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/variable"
 )
 
@@ -97,25 +97,7 @@ type compiler struct {
 }
 
 func mapAt(document any, pointer string) (map[string]any, error) {
-	v := document
-	if pointer != "" {
-		for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
-			token = unescape(token)
-			switch c := v.(type) {
-			case map[string]any:
-				v = c[token]
-			case []any:
-				i, err := strconv.Atoi(token)
-				if err != nil || i < 0 || i >= len(c) {
-					return nil, &CompileError{Pointer: pointer, Message: "there is no such element"}
-				}
-				v = c[i]
-			default:
-				v = nil
-			}
-		}
-	}
-	m, ok := v.(map[string]any)
+	m, ok := jsonpointer.At(document, pointer).(map[string]any)
 	if !ok {
 		return nil, &CompileError{Pointer: pointer, Message: "must be an object"}
 	}
@@ -347,12 +329,4 @@ func (r *runner) element(parent *variable.Scope, l *loop, object admission.Objec
 		}
 	}
 	return object, nil
-}
-
-func escape(token string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(token, "~", "~0"), "/", "~1")
-}
-
-func unescape(token string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
 }

@@ -2,7 +2,6 @@ package mutate
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/lintel-bot/lintel/engine/jmespath"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/variable"
 )
 
@@ -203,7 +203,7 @@ func TestApply(t *testing.T) {
 				t.Fatal(err)
 			}
 			for at, want := range tt.set {
-				if diff := cmp.Diff(want, read(out, at)); diff != "" {
+				if diff := cmp.Diff(want, jsonpointer.At(out, at)); diff != "" {
 					t.Errorf("%s: %s", at, diff)
 				}
 			}
@@ -215,22 +215,6 @@ func TestApply(t *testing.T) {
 			}
 		})
 	}
-}
-
-func read(v any, pointer string) any {
-	for token := range strings.SplitSeq(pointer[1:], "/") {
-		switch c := v.(type) {
-		case map[string]any:
-			v = c[unescape(token)]
-		case []any:
-			i := int(token[0] - '0')
-			if i >= len(c) {
-				return nil
-			}
-			v = c[i]
-		}
-	}
-	return v
 }
 
 func TestCompileErrors(t *testing.T) {

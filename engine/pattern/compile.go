@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 // shape says what a node of a pattern asks of the value it meets.
@@ -75,7 +77,7 @@ func (c *compiler) errorf(format string, args ...any) *CompileError {
 	return e
 }
 
-func (c *compiler) enter(token string) { c.at = append(c.at, escape(token)) }
+func (c *compiler) enter(token string) { c.at = append(c.at, jsonpointer.Escape(token)) }
 func (c *compiler) leave()             { c.at = c.at[:len(c.at)-1] }
 
 // compile returns a plain error so that a nil *CompileError never becomes a non-nil error.
@@ -197,12 +199,4 @@ func (c *compiler) compileList(raw []any) (*node, error) {
 		return &node{shape: shapeListOfLists, elements: nodes, anchored: anchored}, nil
 	}
 	return &node{shape: shapeScalar, scalar: nodes[0].scalar, list: true, more: len(nodes) > 1, anchored: anchored}, nil
-}
-
-// escape writes a key as a reference token of RFC 6901.
-func escape(token string) string {
-	if !strings.ContainsAny(token, "~/") {
-		return token
-	}
-	return strings.ReplaceAll(strings.ReplaceAll(token, "~", "~0"), "/", "~1")
 }

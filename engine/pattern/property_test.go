@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	kjson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 // random makes a random JSON tree of a pattern or a resource from a small vocabulary, so that the two
@@ -57,7 +59,7 @@ func fieldOf(resource any, pointer string) bool {
 	for i, token := range tokens {
 		switch typed := resource.(type) {
 		case map[string]any:
-			next, ok := typed[strings.NewReplacer("~1", "/", "~0", "~").Replace(token)]
+			next, ok := typed[jsonpointer.Unescape(token)]
 			if !ok {
 				return i == len(tokens)-1
 			}

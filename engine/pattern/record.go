@@ -3,6 +3,8 @@ package pattern
 import (
 	"strconv"
 	"strings"
+
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 // recorder collects why a match is not a pass. A match without one only decides.
@@ -48,7 +50,7 @@ func (r *recorder) enter(name string) mark {
 		return mark{}
 	}
 	m := mark{len(r.pointer), len(r.printed)}
-	r.pointer = append(append(r.pointer, '/'), escape(name)...)
+	r.pointer = append(append(r.pointer, '/'), jsonpointer.Escape(name)...)
 	r.printed = append(append(r.printed, name...), '/')
 	return m
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 // path is a place in a pod: names and list indexes.
@@ -43,7 +45,7 @@ func (p path) pointer() string {
 		case int:
 			b.WriteString(strconv.Itoa(s))
 		case string:
-			b.WriteString(strings.ReplaceAll(strings.ReplaceAll(s, "~", "~0"), "/", "~1"))
+			b.WriteString(jsonpointer.Escape(s))
 		}
 	}
 	return b.String()

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 // Problem makes a problem at the place where the field behind an RFC 6901 pointer is written, or at its
@@ -40,9 +42,9 @@ func DecodeAt(doc Document, pointer string, into any) []Problem {
 	n := doc.Node
 	var path []string
 	if pointer != "" {
-		for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		for token := range jsonpointer.Tokens(pointer) {
 			path = append(path, token)
-			n = child(n, strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~"))
+			n = child(n, token)
 			if n == nil {
 				return nil
 			}
@@ -58,8 +60,7 @@ func child(n *yaml.Node, token string) *yaml.Node {
 	case yaml.MappingNode:
 		return field(n, token)
 	case yaml.SequenceNode:
-		var i int
-		if _, err := fmt.Sscanf(token, "%d", &i); err == nil && i >= 0 && i < len(n.Content) {
+		if i, ok := jsonpointer.Index(token, len(n.Content)); ok {
 			return n.Content[i]
 		}
 	}

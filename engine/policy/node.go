@@ -3,9 +3,10 @@ package policy
 import (
 	"math"
 	"strconv"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 // Value is the document as JSON: maps, slices, strings, bools, nil, int64 for whole numbers and float64 for
@@ -190,8 +191,7 @@ func (d Document) Position(pointer string) (line, column int) {
 	if pointer == "" {
 		return line, column
 	}
-	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
-		token = strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
+	for token := range jsonpointer.Tokens(pointer) {
 		n = follow(n)
 		switch n.Kind {
 		case yaml.MappingNode:
@@ -201,8 +201,8 @@ func (d Document) Position(pointer string) (line, column int) {
 			}
 			line, column, n = key.Line, key.Column, value
 		case yaml.SequenceNode:
-			i, err := strconv.Atoi(token)
-			if err != nil || i < 0 || i >= len(n.Content) {
+			i, ok := jsonpointer.Index(token, len(n.Content))
+			if !ok {
 				return line, column
 			}
 			n = n.Content[i]

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 // This file holds the kinds that are written in CEL: ValidatingPolicy and MutatingPolicy of
@@ -211,8 +213,8 @@ type CELExpression struct {
 // lines) leaves only the line certain.
 func (d Document) TextPosition(pointer string, line, column int) (int, int) {
 	n := d.Node
-	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
-		if n = child(n, strings.NewReplacer("~1", "/", "~0", "~").Replace(token)); n == nil {
+	for token := range jsonpointer.Tokens(pointer) {
+		if n = child(n, token); n == nil {
 			return d.Position(pointer)
 		}
 	}

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 // maxReferences bounds references to strings that hold references.
@@ -123,12 +124,12 @@ func walk(from []string, path string) []string {
 func descend(v any, steps []string) (any, []string, bool) {
 	place := make([]string, 0, len(steps))
 	for _, step := range steps {
-		next, ok := child(v, step)
+		next, ok := jsonpointer.Child(v, step)
 		if !ok {
 			if step, ok = anchoredKey(v, step); !ok {
 				return nil, nil, false
 			}
-			next, _ = child(v, step)
+			next, _ = jsonpointer.Child(v, step)
 		}
 		v, place = next, append(place, step)
 	}
@@ -162,27 +163,6 @@ func withoutAnchor(key string) string {
 }
 
 // child is a field of an object or an element of a list.
-func child(v any, token string) (any, bool) {
-	switch v := v.(type) {
-	case map[string]any:
-		next, ok := v[token]
-		return next, ok
-	case []any:
-		i, err := strconv.Atoi(token)
-		if err != nil || i < 0 || i >= len(v) {
-			return nil, false
-		}
-		return v[i], true
-	}
-	return nil, false
-}
-
-// unescaper and escaper read and write the tokens of a JSON Pointer (RFC 6901 section 3).
-var (
-	unescaper = strings.NewReplacer("~1", "/", "~0", "~")
-	escaper   = strings.NewReplacer("~", "~0", "/", "~1")
-)
-
 func splitPointer(pointer string) ([]string, error) {
 	if pointer == "" {
 		return nil, nil
@@ -190,18 +170,5 @@ func splitPointer(pointer string) ([]string, error) {
 	if pointer[0] != '/' {
 		return nil, errors.New("a JSON Pointer starts with /")
 	}
-	tokens := strings.Split(pointer[1:], "/")
-	for i := range tokens {
-		tokens[i] = unescaper.Replace(tokens[i])
-	}
-	return tokens, nil
-}
-
-func joinPointer(tokens []string) string {
-	var b strings.Builder
-	for _, t := range tokens {
-		b.WriteByte('/')
-		b.WriteString(escaper.Replace(t))
-	}
-	return b.String()
+	return slices.Collect(jsonpointer.Tokens(pointer)), nil
 }

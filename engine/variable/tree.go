@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/engine/jmespath"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 // maxDepth bounds the nesting of a tree.
@@ -68,9 +69,9 @@ func Parse(document any, pointer string) (*Tree, error) {
 	}
 	part := document
 	for i, t := range tokens {
-		next, ok := child(part, t)
+		next, ok := jsonpointer.Child(part, t)
 		if !ok {
-			return nil, &ParseError{Pointer: joinPointer(tokens[:i+1]), Message: "there is no such field"}
+			return nil, &ParseError{Pointer: jsonpointer.Join(tokens[:i+1]...), Message: "there is no such field"}
 		}
 		part = next
 	}
@@ -217,7 +218,7 @@ type parser struct {
 }
 
 func (p *parser) fail(tokens []string, format string, args ...any) error {
-	return &ParseError{Pointer: joinPointer(slices.Concat(p.base, tokens)), Message: fmt.Sprintf(format, args...)}
+	return &ParseError{Pointer: jsonpointer.Join(slices.Concat(p.base, tokens)...), Message: fmt.Sprintf(format, args...)}
 }
 
 func (p *parser) node(v any, tokens []string, depth int) (*node, error) {

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-openapi/jsonpointer"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/render/source"
@@ -50,17 +51,9 @@ func (b *Build) Locate(resource *yaml.Node, pointer string) Place {
 func tokens(steps []step) string {
 	var s strings.Builder
 	for _, st := range steps {
-		s.WriteString("/" + escape(st.token))
+		s.WriteString("/" + jsonpointer.Escape(st.token))
 	}
 	return s.String()
-}
-
-func escape(token string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(token, "~", "~0"), "/", "~1")
-}
-
-func unescape(token string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
 }
 
 func content(n *yaml.Node) *yaml.Node {
@@ -77,7 +70,10 @@ func resolve(n *yaml.Node, pointer string) (steps []step, missing string) {
 		parts = parts[1:] // before the first slash
 	}
 	for i, part := range parts {
-		token := unescape(part)
+		token := part
+		if strings.IndexByte(part, '~') >= 0 { // the replacer allocates all the same
+			token = jsonpointer.Unescape(part)
+		}
 		next := step{token: token, index: -1}
 		n = source.Deref(n)
 		switch {

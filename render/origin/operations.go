@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-openapi/jsonpointer"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/render/source"
@@ -55,7 +56,7 @@ func (s *simulation) copyOf(v *value) *value {
 func pointer(p string) []string {
 	parts := strings.Split(p, "/")[1:]
 	for i := range parts {
-		parts[i] = unescape(parts[i])
+		parts[i] = jsonpointer.Unescape(parts[i])
 	}
 	return parts
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-openapi/jsonpointer"
+
 	"github.com/lintel-bot/lintel/render/origin"
 )
 
@@ -120,7 +122,7 @@ func insertion(lines []string, p origin.Place, id int, element bool) (edit, bool
 func missingKeys(p origin.Place) []string {
 	keys := strings.Split(strings.TrimPrefix(p.Missing, "/"), "/")
 	for i, key := range keys {
-		keys[i] = strings.ReplaceAll(strings.ReplaceAll(key, "~1", "/"), "~0", "~")
+		keys[i] = jsonpointer.Unescape(key)
 	}
 	return keys[:len(keys)-1]
 }
