@@ -8,6 +8,7 @@ import (
 
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/internal/yamltest"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
@@ -26,7 +27,7 @@ func celPolicies(t testing.TB) *engine.Policies {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sources = append(sources, policy.Source{Path: filepath.Base(f), Data: data})
+		sources = append(sources, policy.Source{Path: filepath.Base(f), Documents: yamltest.Documents(data)})
 	}
 	if len(sources) == 0 {
 		t.Skip("the conformance cases are not here")

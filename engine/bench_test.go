@@ -11,6 +11,7 @@ import (
 
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/internal/yamltest"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
@@ -26,7 +27,7 @@ func podPolicies(t testing.TB) *engine.Policies {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sources = append(sources, policy.Source{Path: f, Data: data})
+		sources = append(sources, policy.Source{Path: f, Documents: yamltest.Documents(data)})
 	}
 	p, problems := engine.CompilePolicies(sources, engine.Options{Now: conformanceNow})
 	for _, problem := range problems {

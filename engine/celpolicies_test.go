@@ -9,6 +9,7 @@ import (
 
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/internal/yamltest"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
@@ -103,7 +104,7 @@ func TestNotForAdmission(t *testing.T) {
 			labels + "}": "off at admission",
 		"kind: NamespacedImageValidatingPolicy\nmetadata: {name: p, namespace: n}\nspec: {}": "not evaluated",
 	} {
-		p, problems := engine.CompilePolicies([]policy.Source{{Path: "p.yaml", Data: []byte("apiVersion: " +
+		p, problems := engine.CompilePolicies([]policy.Source{{Path: "p.yaml", Documents: yamltest.Documents("apiVersion: " +
 			"policies.kyverno.io/v1\n" + spec)}}, engine.Options{})
 		if len(problems) > 0 || len(p.List()) > 0 || len(p.Unsupported()) != 1 ||
 			!strings.Contains(p.Unsupported()[0].Message, want) {
@@ -140,7 +141,7 @@ func TestNeedsNamespaces(t *testing.T) {
 			t.Errorf("%s: got %v", data, got)
 		}
 	}
-	exceptions, problems := engine.CompileExceptions([]policy.Source{{Path: "x.yaml", Data: []byte("apiVersion: " +
+	exceptions, problems := engine.CompileExceptions([]policy.Source{{Path: "x.yaml", Documents: yamltest.Documents("apiVersion: " +
 		"policies.kyverno.io/v1\nkind: PolicyException\nmetadata: {name: x}\n" +
 		"spec: {policyRefs: [{name: p, kind: ValidatingPolicy}], matchConditions: [{name: c, expression: " +
 		"'namespaceObject.metadata.name == \"a\"'}]}")}}, engine.Options{})

@@ -12,11 +12,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/engine/internal/yamltest"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
 func problemsOf(data string) []string {
-	sources := []policy.Source{{Path: "p.yaml", Data: []byte(data)}}
+	sources := []policy.Source{{Path: "p.yaml", Documents: yamltest.Documents(data)}}
 	_, problems := engine.CompilePolicies(sources, engine.Options{Now: conformanceNow})
 	_, more := engine.CompileExceptions(sources, engine.Options{Now: conformanceNow})
 	var out []string
@@ -228,7 +229,7 @@ func TestLibraryLoads(t *testing.T) {
 			!bytes.Contains(data, []byte("admissionregistration")) {
 			return err
 		}
-		source := []policy.Source{{Path: path, Data: data}}
+		source := []policy.Source{{Path: path, Documents: yamltest.Documents(data)}}
 		p, problems := engine.CompilePolicies(source, engine.Options{Now: conformanceNow})
 		_, more := engine.CompileExceptions(source, engine.Options{Now: conformanceNow})
 		loaded += len(p.List())

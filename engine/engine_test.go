@@ -12,6 +12,7 @@ import (
 
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/internal/yamltest"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
@@ -32,7 +33,7 @@ func indent(s string) string {
 
 func mustCompile(t testing.TB, data string) *engine.Policies {
 	t.Helper()
-	p, problems := engine.CompilePolicies([]policy.Source{{Path: "p.yaml", Data: []byte(data)}},
+	p, problems := engine.CompilePolicies([]policy.Source{{Path: "p.yaml", Documents: yamltest.Documents(data)}},
 		engine.Options{Now: conformanceNow})
 	if policy.HasErrors(problems) {
 		t.Fatalf("%v\n%s", problems, data)
@@ -42,7 +43,7 @@ func mustCompile(t testing.TB, data string) *engine.Policies {
 
 func mustExceptions(t testing.TB, data string) []*engine.Exception {
 	t.Helper()
-	x, problems := engine.CompileExceptions([]policy.Source{{Path: "e.yaml", Data: []byte(data)}},
+	x, problems := engine.CompileExceptions([]policy.Source{{Path: "e.yaml", Documents: yamltest.Documents(data)}},
 		engine.Options{Now: conformanceNow})
 	if len(problems) > 0 {
 		t.Fatal(problems)
@@ -52,7 +53,7 @@ func mustExceptions(t testing.TB, data string) []*engine.Exception {
 
 func object(t testing.TB, data string) admission.Object {
 	t.Helper()
-	list := objects(t, []policy.Source{{Data: []byte(data)}})
+	list := objects(t, []policy.Source{{Documents: yamltest.Documents(data)}})
 	if len(list) != 1 {
 		t.Fatalf("%d objects in %s", len(list), data)
 	}
@@ -306,7 +307,7 @@ func TestFailureAction(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			validate := strings.TrimSuffix(strings.TrimPrefix(tt.validate+", "+fails, ", "), ", ")
 			data := strings.Replace(ruleOf("validate: {"+validate+"}"), "spec:\n", "spec:\n  "+tt.spec+"\n", 1)
-			p, problems := engine.CompilePolicies([]policy.Source{{Path: "p.yaml", Data: []byte(data)}}, engine.Options{})
+			p, problems := engine.CompilePolicies([]policy.Source{{Path: "p.yaml", Documents: yamltest.Documents(data)}}, engine.Options{})
 			if policy.HasErrors(problems) || len(problems) != tt.warnings {
 				t.Fatalf("got %v", problems)
 			}
@@ -389,7 +390,7 @@ func TestExceptionExpiry(t *testing.T) {
 			t.Errorf("%s: got %+v", tt.label, got[0])
 		}
 	}
-	_, problems := engine.CompileExceptions([]policy.Source{{Path: "e.yaml", Data: fmt.Appendf(nil, x, "soon")}},
+	_, problems := engine.CompileExceptions([]policy.Source{{Path: "e.yaml", Documents: yamltest.Documents(fmt.Sprintf(x, "soon"))}},
 		engine.Options{})
 	if len(problems) != 1 || problems[0].Line != 3 {
 		t.Errorf("got %v", problems)

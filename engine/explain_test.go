@@ -9,6 +9,7 @@ import (
 
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/internal/yamltest"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
@@ -63,7 +64,7 @@ func TestExpected(t *testing.T) {
 // What is expected is what the rule was compiled from, not what stands at the line that a person edits: the policy may
 // be patched by a kustomization.
 func TestExpectedOfARenderedPolicy(t *testing.T) {
-	source := policy.Source{Path: "base/p.yaml", Data: []byte(wants), Line: func(int) int { return 1 }}
+	source := policy.Source{Path: "base/p.yaml", Documents: yamltest.OnOneLine(wants)}
 	p, problems := engine.CompilePolicies([]policy.Source{source}, engine.Options{})
 	if policy.HasErrors(problems) {
 		t.Fatal(problems)
@@ -198,7 +199,7 @@ spec: {policyRefs: [{name: v, kind: ValidatingPolicy}], images: [i]`
 
 func TestRuleDocuments(t *testing.T) {
 	documents := func(text string) []engine.RuleDocument {
-		return engine.RuleDocuments([]policy.Source{{Path: "p.yaml", Data: []byte(text)}})
+		return engine.RuleDocuments([]policy.Source{{Path: "p.yaml", Documents: yamltest.Documents(text), Digest: text}})
 	}
 	got := documents(wants + `---
 apiVersion: v1

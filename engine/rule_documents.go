@@ -62,7 +62,7 @@ func ruleDocument(d policy.Document, s policy.Source) RuleDocument {
 	value := d.Value()
 	data, err := json.Marshal(value)
 	if err != nil {
-		data = s.Data // equal to itself only
+		data = []byte(s.Path + s.Digest) // equal to itself only
 	}
 	out := RuleDocument{
 		APIVersion: d.APIVersion, Kind: d.Kind, Namespace: d.Namespace, Name: d.Name, Path: d.Path, Line: d.Line,
@@ -75,7 +75,7 @@ func ruleDocument(d policy.Document, s policy.Source) RuleDocument {
 		return out
 	}
 	if bytes.Contains(data, []byte(ttlLabel)) {
-		out.Content += s.Path + string(s.Data) // its time starts with the last change of the file
+		out.Content += s.Path + s.Digest // its time starts with the last change of the file
 	}
 	for _, list := range []string{"/spec/exceptions", "/spec/policyRefs"} {
 		refs, _ := jsonpointer.At(value, list).([]any)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/internal/yamltest"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
@@ -50,17 +51,17 @@ func (s seed) request(t *testing.T) *admission.Request {
 
 func (s seed) run(t *testing.T) {
 	t.Helper()
-	policies, problems := engine.CompilePolicies([]policy.Source{{Path: "p.yaml", Data: []byte(s.policies)}},
+	policies, problems := engine.CompilePolicies([]policy.Source{{Path: "p.yaml", Documents: yamltest.Documents(s.policies)}},
 		engine.Options{Now: conformanceNow})
 	if policy.HasErrors(problems) {
 		t.Fatalf("%v\n%s", problems, s.policies)
 	}
-	exceptions, problems := engine.CompileExceptions([]policy.Source{{Path: "e.yaml", Data: []byte(s.exceptions)}},
+	exceptions, problems := engine.CompileExceptions([]policy.Source{{Path: "e.yaml", Documents: yamltest.Documents(s.exceptions)}},
 		engine.Options{Now: conformanceNow})
 	if policy.HasErrors(problems) {
 		t.Fatal(problems)
 	}
-	cluster := declared(objects(t, []policy.Source{{Data: []byte(s.cluster)}}))
+	cluster := declared(objects(t, []policy.Source{{Documents: yamltest.Documents(s.cluster)}}))
 	r := s.request(t)
 	results := policies.Bind(exceptions, cluster).Evaluate(context.Background(), r)
 	var got []string
@@ -236,7 +237,7 @@ rules:
   match: {any: [{resources: {kinds: [Namespace]}}]}
   validate: {validationFailureAction: Audit, deny: {}}
 `)
-	_, problems := engine.CompilePolicies([]policy.Source{{Path: "p.yaml", Data: []byte(data)}}, engine.Options{})
+	_, problems := engine.CompilePolicies([]policy.Source{{Path: "p.yaml", Documents: yamltest.Documents(data)}}, engine.Options{})
 	var got []string
 	for _, p := range problems {
 		if !p.Warning {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/internal/yamltest"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
@@ -354,7 +355,7 @@ func TestSeedEvaluationOrder(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			_, problems := engine.CompilePolicies([]policy.Source{{Path: "p.yaml",
-				Data: []byte(clusterPolicy("p", "rules:\n"+tt.rule))}}, engine.Options{})
+				Documents: yamltest.Documents(clusterPolicy("p", "rules:\n"+tt.rule))}}, engine.Options{})
 			if len(problems) != 1 || problems[0].String() != tt.want {
 				t.Errorf("got %v, want %s", problems, tt.want)
 			}

@@ -20,11 +20,11 @@ import (
 // Input is what a run depends on. Sources are files in the order to read them; only Policies and Resources are
 // needed.
 type Input struct {
-	Policies   []policy.Source // documents of other kinds are ignored, bindings of policies belong here
-	Resources  []policy.Source // the objects to review
-	Exceptions []policy.Source
-	Cluster    []policy.Source // objects that the cluster holds: they answer look-ups, Namespaces give labels
-	Old        []policy.Source // the objects before an update, found by kind, namespace and name
+	Policies   []manifest.File // documents of other kinds are ignored, bindings of policies belong here
+	Resources  []manifest.File // the objects to review
+	Exceptions []manifest.File
+	Cluster    []manifest.File // objects that the cluster holds: they answer look-ups, Namespaces give labels
+	Old        []manifest.File // the objects before an update, found by kind, namespace and name
 
 	Values *Values // nil for none
 	User   User
@@ -38,7 +38,7 @@ type Input struct {
 func Run(ctx context.Context, in Input) (*report.Evaluation, error) {
 	r := &recorder{report.Evaluation{Results: []report.EvaluationResult{}, Errors: []report.Problem{}}}
 	options := engine.Options{Now: in.Now}
-	policies, problems := engine.CompilePolicies(in.Policies, options)
+	policies, problems := engine.CompilePolicies(manifest.Sources(in.Policies), options)
 	r.problems(problems...)
 	r.problems(policies.Unsupported()...)
 	for _, p := range policies.List() {
@@ -96,7 +96,7 @@ func (v *Review) find(old, declared *Objects) {
 // exceptions compiles the exceptions and leaves out those that have expired. One whose label gives it a duration
 // lives from the moment it is applied, which is now.
 func (r *recorder) exceptions(in Input, options engine.Options) []*engine.Exception {
-	all, problems := engine.CompileExceptions(in.Exceptions, options)
+	all, problems := engine.CompileExceptions(manifest.Sources(in.Exceptions), options)
 	r.problems(problems...)
 	decision := exceptions.Decide(exceptions.Input{
 		Merged: all, Now: in.Now,
@@ -111,7 +111,7 @@ func (r *recorder) exceptions(in Input, options engine.Options) []*engine.Except
 }
 
 // namespacesOf finds the Namespaces among the files without reading the rest of them for long.
-func namespacesOf(sources []policy.Source) []admission.Object {
+func namespacesOf(sources []manifest.File) []admission.Object {
 	var out []admission.Object
 	for _, s := range sources {
 		for o := range manifest.OfKind(s, "Namespace") {

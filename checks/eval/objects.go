@@ -24,7 +24,7 @@ var _ admission.Cluster = (*Objects)(nil)
 // Declare reads declared objects. Files of cli.kyverno.io that hold objects (ClusterResource, Context) stand for
 // these; the images of a Context stand for what a registry would say of them
 // (https://kyverno.io/docs/kyverno-cli/reference/kyverno_test/, apis/v1alpha1/context.go of Kyverno).
-func Declare(sources ...policy.Source) (*Objects, []policy.Problem) {
+func Declare(sources ...manifest.File) (*Objects, []policy.Problem) {
 	c := &Objects{kinds: map[kind][]admission.Object{}, images: map[string]map[string]any{}}
 	all, problems := manifest.All(sources...)
 	for _, o := range all {

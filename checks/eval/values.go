@@ -5,6 +5,7 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/lintel-bot/lintel/checks/eval/manifest"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
@@ -47,7 +48,7 @@ type NamespaceLabels struct {
 }
 
 // ParseValues reads a values file, strictly: an unknown field is a problem.
-func ParseValues(src policy.Source) (*Values, []policy.Problem) {
+func ParseValues(src manifest.File) (*Values, []policy.Problem) {
 	var file struct {
 		Header
 		Values
@@ -63,7 +64,7 @@ type User struct {
 }
 
 // ParseUser reads a file of kind UserInfo of cli.kyverno.io (apis/v1alpha1/user_info.go of Kyverno), strictly.
-func ParseUser(src policy.Source) (User, []policy.Problem) {
+func ParseUser(src manifest.File) (User, []policy.Problem) {
 	var file struct {
 		Header
 		Roles        []string `json:"roles"`
@@ -87,8 +88,8 @@ type Header struct {
 }
 
 // parseFile decodes the one document of a file.
-func parseFile(src policy.Source, kind string, into any) []policy.Problem {
-	docs, problems := policy.Documents(src)
+func parseFile(src manifest.File, kind string, into any) []policy.Problem {
+	docs, problems := src.Documents()
 	switch {
 	case len(problems) > 0:
 		return problems

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/declared"
 	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/eval/manifest"
 	"github.com/lintel-bot/lintel/checks/exceptions/draft"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/review"
@@ -183,7 +184,7 @@ func (d *drafter) suffices(ctx context.Context) bool {
 	if err != nil {
 		return false
 	}
-	list, problems := engine.CompileExceptions([]policy.Source{{Path: "draft.yaml", Data: []byte(text)}}, engine.Options{Now: d.Now})
+	list, problems := engine.CompileExceptions(manifest.Sources([]manifest.File{{Path: "draft.yaml", Data: []byte(text)}}), engine.Options{Now: d.Now})
 	if len(list) != 1 || policy.HasErrors(problems) {
 		return false
 	}

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/lintel-bot/lintel/checks/eval/manifest"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
@@ -30,8 +31,8 @@ type Result struct {
 // one held, but for the fields that moved. One that does not, for example because an anchor would carry it
 // elsewhere, is undone and listed in Left. What is moved, and where, follows the migration that Kyverno 1.13
 // began (https://kyverno.io/docs/policy-types/cluster-policy/validate/#failure-action) and its own fix command.
-func File(src policy.Source) Result {
-	docs, problems := policy.Documents(src)
+func File(src manifest.File) Result {
+	docs, problems := src.Documents()
 	r := Result{Path: src.Path, Data: src.Data, Left: problems}
 	if !positioned(src.Data) {
 		if len(plan(newText(src.Data), docs)) > 0 {
@@ -62,7 +63,7 @@ func File(src policy.Source) Result {
 			break
 		}
 		r.Data = data
-		docs, _ = policy.Documents(policy.Source{Path: src.Path, Data: data})
+		docs, _ = manifest.File{Path: src.Path, Data: data}.Documents()
 	}
 	slices.SortStableFunc(r.Left, func(a, b policy.Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
@@ -95,7 +96,7 @@ func (r *Result) try(changes []*change, docs []policy.Document) ([]byte, bool) {
 	if !ok {
 		return nil, false
 	}
-	now, problems := policy.Documents(policy.Source{Path: r.Path, Data: data})
+	now, problems := manifest.File{Path: r.Path, Data: data}.Documents()
 	if policy.HasErrors(problems) && len(r.Left) == 0 || len(now) != len(docs) {
 		return nil, false
 	}

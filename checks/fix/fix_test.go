@@ -10,15 +10,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/lintel-bot/lintel/engine/policy"
+	"github.com/lintel-bot/lintel/checks/eval/manifest"
 )
 
 const head = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec:\n"
 
 func fixed(t *testing.T, data string) Result {
 	t.Helper()
-	r := File(policy.Source{Path: "p.yaml", Data: []byte(data)})
-	if again := File(policy.Source{Path: "p.yaml", Data: r.Data}); len(again.Edits) > 0 || !bytes.Equal(again.Data, r.Data) {
+	r := File(manifest.File{Path: "p.yaml", Data: []byte(data)})
+	if again := File(manifest.File{Path: "p.yaml", Data: r.Data}); len(again.Edits) > 0 || !bytes.Equal(again.Data, r.Data) {
 		t.Errorf("a second fix makes %v", again.Edits)
 	}
 	return r
@@ -196,11 +196,11 @@ func FuzzFile(f *testing.F) {
 		if len(data) > 4096 {
 			return
 		}
-		r := File(policy.Source{Path: "p.yaml", Data: data})
+		r := File(manifest.File{Path: "p.yaml", Data: data})
 		if len(r.Edits) == 0 && !bytes.Equal(r.Data, data) {
 			t.Errorf("changed without an edit: %q", r.Data)
 		}
-		if again := File(policy.Source{Path: "p.yaml", Data: r.Data}); len(again.Edits) > 0 {
+		if again := File(manifest.File{Path: "p.yaml", Data: r.Data}); len(again.Edits) > 0 {
 			t.Errorf("%q: again %v", r.Data, again.Edits)
 		}
 	})

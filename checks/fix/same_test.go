@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lintel-bot/lintel/checks/eval/manifest"
 	"github.com/lintel-bot/lintel/checks/fix"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
@@ -29,7 +30,7 @@ type result struct {
 
 func resultsOf(t *testing.T, data []byte, objects []admission.Object) []result {
 	t.Helper()
-	policies, problems := engine.CompilePolicies([]policy.Source{{Path: "p.yaml", Data: data}}, engine.Options{Now: time.Unix(1_767_268_800, 0)})
+	policies, problems := engine.CompilePolicies(manifest.Sources([]manifest.File{{Path: "p.yaml", Data: data}}), engine.Options{Now: time.Unix(1_767_268_800, 0)})
 	if policy.HasErrors(problems) {
 		return nil
 	}
@@ -59,7 +60,7 @@ func TestFixedPoliciesSayTheSame(t *testing.T) {
 		"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d, namespace: prod, labels: {app: db}}\nspec: {template: {spec: {hostPID: true, containers: [{name: c, image: x}]}}}",
 		"apiVersion: v1\nkind: Namespace\nmetadata: {name: test, labels: {app: web}}",
 	} {
-		docs, _ := policy.Documents(policy.Source{Data: []byte(data)})
+		docs, _ := manifest.File{Data: []byte(data)}.Documents()
 		objects = append(objects, docs[0].Value().(map[string]any))
 	}
 	const deny = "    validate: {message: m, deny: {}}\n"
@@ -75,7 +76,7 @@ func TestFixedPoliciesSayTheSame(t *testing.T) {
 	for name, spec := range tests {
 		t.Run(name, func(t *testing.T) {
 			before := small(t, spec)
-			r := fix.File(policy.Source{Path: "p.yaml", Data: before})
+			r := fix.File(manifest.File{Path: "p.yaml", Data: before})
 			if len(r.Edits) == 0 {
 				t.Fatal("nothing was fixed")
 			}
@@ -96,7 +97,7 @@ func TestFixedLibrarySaysTheSame(t *testing.T) {
 	if _, err := os.Stat(dir); err != nil {
 		t.Skip("the conformance cases are not here")
 	}
-	files := map[string][]policy.Source{} // by folder
+	files := map[string][]manifest.File{} // by folder
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".yaml" {
 			return err
@@ -109,7 +110,7 @@ func TestFixedLibrarySaysTheSame(t *testing.T) {
 		if name := filepath.Base(folder); name == ".kyverno-test" || name == ".chainsaw-test" {
 			folder = filepath.Dir(folder)
 		}
-		files[folder] = append(files[folder], policy.Source{Path: path, Data: data})
+		files[folder] = append(files[folder], manifest.File{Path: path, Data: data})
 		return nil
 	})
 	if err != nil {
@@ -123,7 +124,7 @@ func TestFixedLibrarySaysTheSame(t *testing.T) {
 		sources := files[folder]
 		var objects []admission.Object
 		for _, s := range sources {
-			docs, _ := policy.Documents(s)
+			docs, _ := s.Documents()
 			for _, d := range docs {
 				if o, ok := d.Value().(map[string]any); ok {
 					objects = append(objects, o)

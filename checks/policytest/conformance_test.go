@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/lintel-bot/lintel/checks/eval"
+	"github.com/lintel-bot/lintel/checks/eval/manifest"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/admission"
-	"github.com/lintel-bot/lintel/engine/policy"
 )
 
 // The floors are what this program has reached; a change that falls below one is a regression.
@@ -104,8 +104,8 @@ func TestConformanceAdmission(t *testing.T) {
 // decide answers as the API server would: allow, warn or deny, or what kept the engine from an answer.
 func decide(t testing.TB, at string, update bool) (answer, why string) {
 	t.Helper()
-	read := func(names ...string) []policy.Source {
-		var out []policy.Source
+	read := func(names ...string) []manifest.File {
+		var out []manifest.File
 		for _, n := range names {
 			data, err := os.ReadFile(filepath.Join(at, n))
 			if errors.Is(err, fs.ErrNotExist) {
@@ -114,7 +114,7 @@ func decide(t testing.TB, at string, update bool) (answer, why string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			out = append(out, policy.Source{Path: n, Data: data})
+			out = append(out, manifest.File{Path: n, Data: data})
 		}
 		return out
 	}

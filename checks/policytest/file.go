@@ -72,7 +72,7 @@ type file struct {
 	path   string
 	rows   []report.TestRow
 	errors []report.Problem
-	read   map[string][]policy.Source // what was read so far: the tests of a file share policies
+	read   map[string][]manifest.File // what was read so far: the tests of a file share policies
 	visit  func(*loaded)              // sees every test with its answers; may be nil
 }
 
@@ -104,7 +104,7 @@ func (f *file) run(ctx context.Context) {
 		f.problem(policy.Problem{Path: f.name(f.path), Message: "cannot be read: " + reason(err)})
 		return
 	}
-	docs, problems := policy.Documents(policy.Source{Path: f.name(f.path), Data: data})
+	docs, problems := manifest.File{Path: f.name(f.path), Data: data}.Documents()
 	f.problem(problems...)
 	if len(docs) == 0 && len(problems) == 0 {
 		f.problem(policy.Problem{Path: f.name(f.path), Message: "holds no test: a test has apiVersion cli.kyverno.io/v1alpha1 and kind Test"})
@@ -154,10 +154,10 @@ func (f *file) load(d policy.Document, t test) *loaded {
 	c := &loaded{file: f, test: t, doc: d, patched: map[string][]admission.Object{}}
 	options := engine.Options{Now: f.Now}
 	sources := c.sources("/policies", t.Policies)
-	policies, problems := engine.CompilePolicies(sources, options)
+	policies, problems := engine.CompilePolicies(manifest.Sources(sources), options)
 	f.problem(problems...)
 	c.policies = policyFiles(sources, policies, problems)
-	exceptions, problems := engine.CompileExceptions(c.sources("/exceptions", t.Exceptions), options)
+	exceptions, problems := engine.CompileExceptions(manifest.Sources(c.sources("/exceptions", t.Exceptions)), options)
 	f.problem(problems...)
 	cluster, problems := eval.Declare(slices.Concat(c.sources("/clusterResources", t.ClusterResources),
 		c.sources("/context", one(t.Context)), c.sources("/paramResources", t.ParamResources))...)
@@ -211,8 +211,8 @@ func keyOf(o admission.Object) string {
 }
 
 // sources reads files, and the manifests of folders, that a field of the test names.
-func (c *loaded) sources(field string, paths []string) []policy.Source {
-	var out []policy.Source
+func (c *loaded) sources(field string, paths []string) []manifest.File {
+	var out []manifest.File
 	for i, p := range paths {
 		list, err := c.readPath(p)
 		if err != nil {
@@ -226,7 +226,7 @@ func (c *loaded) sources(field string, paths []string) []policy.Source {
 
 var errRemote = errors.New("tests do not read from the network: add the file to the repository")
 
-func (f *file) readPath(p string) ([]policy.Source, error) {
+func (f *file) readPath(p string) ([]manifest.File, error) {
 	if strings.Contains(p, "://") {
 		return nil, errRemote
 	}
@@ -254,16 +254,16 @@ func (f *file) readPath(p string) ([]policy.Source, error) {
 			}
 		}
 	}
-	var out []policy.Source
+	var out []manifest.File
 	for _, n := range names {
 		data, err := fs.ReadFile(f.Files, n)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, policy.Source{Path: f.name(n), Data: data})
+		out = append(out, manifest.File{Path: f.name(n), Data: data})
 	}
 	if f.read == nil {
-		f.read = map[string][]policy.Source{}
+		f.read = map[string][]manifest.File{}
 	}
 	f.read[at] = out
 	return out, nil

@@ -3,6 +3,7 @@ package policytest
 import (
 	"slices"
 
+	"github.com/lintel-bot/lintel/checks/eval/manifest"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/policy"
@@ -31,10 +32,10 @@ type policyFile struct {
 var policyGroups = []string{"kyverno.io", "policies.kyverno.io", "admissionregistration.k8s.io"}
 
 // policyFiles lists the policies of the files.
-func policyFiles(sources []policy.Source, compiled *engine.Policies, problems []policy.Problem) []policyFile {
+func policyFiles(sources []manifest.File, compiled *engine.Policies, problems []policy.Problem) []policyFile {
 	var out []policyFile
 	for _, s := range sources {
-		docs, _ := policy.Documents(s) // what cannot be read is among the problems
+		docs, _ := s.Documents() // what cannot be read is among the problems
 		for _, d := range docs {
 			if !slices.Contains(policyGroups, d.Group()) {
 				continue

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/eval/manifest"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/rules"
-	"github.com/lintel-bot/lintel/engine/policy"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -97,7 +97,7 @@ func concernsTest(e *rules.Edits, t *tree.Tree, test string) bool {
 	if err != nil {
 		return false
 	}
-	documents, _ := policy.Documents(policy.Source{Path: test, Data: data})
+	documents, _ := manifest.File{Path: test, Data: data}.Documents()
 	for _, d := range documents {
 		for _, field := range []string{"policies", "exceptions"} {
 			for _, named := range listOf(d.Value(), field) {

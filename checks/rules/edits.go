@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/lintel-bot/lintel/checks/eval/manifest"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
 )
@@ -12,7 +13,7 @@ import (
 // Documents lists the policies and bindings, or else the exceptions, of sources. What cannot be read is reported where
 // it is compiled.
 func Documents(sources []Source, exceptions bool) []engine.RuleDocument {
-	return slices.DeleteFunc(engine.RuleDocuments(bare(sources)), func(d engine.RuleDocument) bool {
+	return slices.DeleteFunc(engine.RuleDocuments(manifest.Sources(bare(sources))), func(d engine.RuleDocument) bool {
 		return d.Exception != exceptions
 	})
 }

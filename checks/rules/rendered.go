@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/lintel-bot/lintel/checks/eval/manifest"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
-	"github.com/lintel-bot/lintel/engine/policy"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/roots"
 	"gopkg.in/yaml.v3"
@@ -38,7 +38,7 @@ func (out *Sources) render(ctx context.Context, renderer *render.Renderer, dir s
 		if err != nil {
 			return nil, fmt.Errorf("read the policies of %s: %w", dir, err)
 		}
-		list = append(list, Source{Source: s, Folder: dir})
+		list = append(list, Source{File: s, Folder: dir})
 	}
 	return list, nil
 }
@@ -52,13 +52,13 @@ func isPolicy(res *render.Resource) bool {
 }
 
 // policySource returns a rendered policy as a source.
-func policySource(res *render.Resource) (policy.Source, error) {
+func policySource(res *render.Resource) (manifest.File, error) {
 	data, err := res.YAML()
 	if err != nil {
-		return policy.Source{}, err
+		return manifest.File{}, err
 	}
 	at := res.Origin("")
-	return policy.Source{Path: at.Path, Data: data, Line: renderedLines(res, data, at.Path, at.StartLine)}, nil
+	return manifest.File{Path: at.Path, Data: data, Line: renderedLines(res, data, at.Path, at.StartLine)}, nil
 }
 
 // placedDepth is how deep the fields of a rendered policy are placed by themselves; what is deeper stands where the

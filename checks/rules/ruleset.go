@@ -3,6 +3,7 @@ package rules
 import (
 	"time"
 
+	"github.com/lintel-bot/lintel/checks/eval/manifest"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
@@ -24,7 +25,7 @@ func Compile(s *Sources, now time.Time, known *Compiler) *Ruleset {
 	set := &Ruleset{Settings: s.Settings}
 	options := engine.Options{Now: now}
 	policies, problems := known.policies(bare(s.Policies), options)
-	exceptions, more := engine.CompileExceptions(bare(s.Exceptions), options)
+	exceptions, more := engine.CompileExceptions(manifest.Sources(bare(s.Exceptions)), options)
 	set.Policies, set.Exceptions = policies, exceptions
 	for _, list := range [][]policy.Problem{problems, policies.Unsupported(), more} {
 		errs, warnings := Problems(list)
@@ -42,10 +43,10 @@ func (set *Ruleset) Count(s *report.Stats) {
 	s.Exceptions = len(set.Exceptions)
 }
 
-func bare(sources []Source) []policy.Source {
-	list := make([]policy.Source, len(sources))
+func bare(sources []Source) []manifest.File {
+	list := make([]manifest.File, len(sources))
 	for i, s := range sources {
-		list[i] = s.Source
+		list[i] = s.File
 	}
 	return list
 }

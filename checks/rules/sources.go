@@ -10,17 +10,17 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/eval/manifest"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine/kinds"
-	"github.com/lintel-bot/lintel/engine/policy"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
 // Source is a file of rules, or what a folder with a kustomization renders to.
 type Source struct {
-	policy.Source
+	manifest.File
 	Folder string // the folder that it is rendered from; "" for a file as it is
 }
 
@@ -103,7 +103,7 @@ func files(c diff.Commit, named []string) ([]Source, error) {
 		if err != nil {
 			return nil, err
 		}
-		sources = append(sources, Source{Source: policy.Source{Path: p, Data: data}})
+		sources = append(sources, Source{File: manifest.File{Path: p, Data: data}})
 	}
 	return sources, nil
 }

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-openapi/jsonpointer"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/checks/report"
@@ -105,7 +106,7 @@ func markLines(n *yaml.Node, pointer string, starts map[int]string, blocks map[i
 	case yaml.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			key, value := n.Content[i], n.Content[i+1]
-			p := pointer + "/" + strings.ReplaceAll(strings.ReplaceAll(key.Value, "~", "~0"), "/", "~1")
+			p := pointer + "/" + jsonpointer.Escape(key.Value)
 			starts[key.Line] = p
 			if value.Kind == yaml.ScalarNode && value.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
 				blocks[key.Line] = true

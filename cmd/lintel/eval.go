@@ -97,7 +97,7 @@ func (o evalOptions) input(cmd *cobra.Command) (in eval.Input, problems []policy
 	for _, list := range []struct {
 		flag  string
 		paths []string
-		into  *[]policy.Source
+		into  *[]manifest.File
 	}{
 		{"--policy", o.policies, &in.Policies}, {"--resource", o.resources, &in.Resources}, {"--exception", o.exceptions, &in.Exceptions},
 		{"--cluster", o.cluster, &in.Cluster}, {"--old", o.old, &in.Old},
@@ -143,14 +143,14 @@ type fileReader struct {
 var errStdinTwice = errors.New("the standard input (-) can be read only once")
 
 // read reads a file, or the manifests of a folder and of those below it that are not hidden.
-func (r *fileReader) read(name string) ([]policy.Source, error) {
+func (r *fileReader) read(name string) ([]manifest.File, error) {
 	if name == "-" {
 		if r.used {
 			return nil, errStdinTwice
 		}
 		r.used = true
 		data, err := io.ReadAll(io.LimitReader(r.stdin, manifest.MaxBytes+1))
-		return []policy.Source{{Path: "-", Data: data}}, err
+		return []manifest.File{{Path: "-", Data: data}}, err
 	}
 	info, err := os.Stat(name)
 	if err != nil {
@@ -158,9 +158,9 @@ func (r *fileReader) read(name string) ([]policy.Source, error) {
 	}
 	if !info.IsDir() {
 		source, err := readSource(name)
-		return []policy.Source{source}, err
+		return []manifest.File{source}, err
 	}
-	var out []policy.Source
+	var out []manifest.File
 	err = filepath.WalkDir(name, func(p string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -183,12 +183,12 @@ func (r *fileReader) read(name string) ([]policy.Source, error) {
 }
 
 // readSource reads one file, as far as it is of a size that is read at all.
-func readSource(name string) (policy.Source, error) {
+func readSource(name string) (manifest.File, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return policy.Source{}, err
+		return manifest.File{}, err
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, manifest.MaxBytes+1))
-	return policy.Source{Path: filepath.ToSlash(name), Data: data}, err
+	return manifest.File{Path: filepath.ToSlash(name), Data: data}, err
 }

@@ -13,10 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lintel-bot/lintel/checks/eval/manifest"
 	"github.com/lintel-bot/lintel/checks/fix"
 	"github.com/lintel-bot/lintel/checks/output"
 	"github.com/lintel-bot/lintel/checks/report"
-	"github.com/lintel-bot/lintel/engine/policy"
 )
 
 type fixOptions struct {
@@ -61,7 +61,7 @@ func runFix(cmd *cobra.Command, args []string, o fixOptions) error {
 		if !bytes.Contains(data, []byte("kyverno.io")) {
 			continue
 		}
-		r := fix.File(policy.Source{Path: filepath.ToSlash(name), Data: data})
+		r := fix.File(manifest.File{Path: filepath.ToSlash(name), Data: data})
 		for _, l := range r.Left {
 			broken = broken || !l.Warning
 			fixes.Left = append(fixes.Left, report.FixLeft{Path: l.Path, Line: l.Line, Column: l.Column, Message: l.Message})
@@ -124,7 +124,7 @@ func readPolicy(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, policy.MaxBytes+1))
+	return io.ReadAll(io.LimitReader(f, manifest.MaxBytes+1))
 }
 
 // replaceFile writes a file at once or not at all, and keeps its mode. A symbolic link stays one.

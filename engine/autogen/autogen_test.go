@@ -8,12 +8,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lintel-bot/lintel/engine/internal/yamltest"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
 func load(t *testing.T, data string) (*policy.ClusterPolicy, []any) {
 	t.Helper()
-	docs, problems := policy.Documents(policy.Source{Path: "p.yaml", Data: []byte(data)})
+	docs, problems := policy.Documents(policy.Source{Path: "p.yaml", Documents: yamltest.Documents(data)})
 	if len(docs) != 1 {
 		t.Fatal(problems)
 	}

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/internal/yamltest"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
@@ -35,7 +36,7 @@ func object(t testing.TB, text string) admission.Object {
 
 func document(t testing.TB, text string) policy.Document {
 	t.Helper()
-	docs, problems := policy.Documents(policy.Source{Path: "p.yaml", Data: []byte(text)})
+	docs, problems := policy.Documents(policy.Source{Path: "p.yaml", Documents: yamltest.Documents(text)})
 	if len(problems) > 0 || len(docs) != 1 {
 		t.Fatalf("%d documents, problems %v", len(docs), problems)
 	}

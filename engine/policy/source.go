@@ -1,21 +1,17 @@
 package policy
 
 import (
-	"bytes"
+	"cmp"
 	"fmt"
-	"regexp"
-	"strconv"
+	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
 
-// Limits on what is read. They are far above any real policy (an object of the Kubernetes API server is at
-// most 1.5 MiB in etcd) and low enough that no file can cost more than milliseconds.
+// Limits on a document. They are far above any real policy (an object of the Kubernetes API server is at most
+// 1.5 MiB in etcd) and low enough that none can cost more than milliseconds.
 const (
-	// MaxBytes is the largest file that is read.
-	MaxBytes = 4 << 20
 	// MaxDepth is how deep mappings and lists may nest.
 	MaxDepth = 100
 	// MaxNodes is how many values a document may have once its aliases are written out.
@@ -24,11 +20,10 @@ const (
 
 // Source is a file that may hold policies or exceptions. Path is what problems name; nothing is read from it.
 type Source struct {
-	Path string
-	Data []byte
-	// Line turns a line of the data into one of the file at Path, where the data was rendered from it and from
-	// others. Nil: the data is the file.
-	Line func(line int) int
+	Path      string
+	Documents []*yaml.Node // their lines are those of the file at Path
+	Problems  []Problem    // what kept other documents of the file from being read: they are reported with the rest
+	Digest    string       // of the file's content, to tell two versions of it apart; may be empty
 }
 
 // Problem is one thing that is wrong with a file, where it is, and what to do about it. Lines and columns
@@ -97,49 +92,20 @@ func (d Document) Version() string {
 	return d.APIVersion
 }
 
-// Documents splits a file into its objects. JSON is YAML, too; objects whose kind ends in "List" are
-// replaced by their items. A document that is empty, or a mapping without a kind, is left out without a
-// word, since files of a repository hold all sorts of YAML. What cannot be read, or would cost too much
-// to read, is a problem; the other documents of the file are still returned.
+// Documents returns the objects of a file; those whose kind ends in "List" are replaced by their items. A document
+// that is not a mapping, or one without a kind, is left out without a word, since files of a repository hold all sorts
+// of YAML. What could not be read, or would cost too much to write out, is a problem.
 func Documents(src Source) ([]Document, []Problem) {
-	refuse := func(line int, format string, args ...any) []Problem {
-		return []Problem{{Path: src.Path, Line: line, Message: fmt.Sprintf(format, args...)}}
-	}
-	data := bytes.TrimPrefix(src.Data, []byte("\xef\xbb\xbf"))
-	switch {
-	case len(data) > MaxBytes:
-		return nil, refuse(0, "the file is larger than %d MiB: split it", MaxBytes>>20)
-	case bytes.IndexByte(data, 0) >= 0:
-		i := bytes.IndexByte(data, 0)
-		return nil, refuse(1+bytes.Count(data[:i], []byte("\n")), "the file holds a NUL byte, so it is not text: save it as UTF-8")
-	case !utf8.Valid(data):
-		return nil, refuse(invalidLine(data), "the file is not valid UTF-8: save it as UTF-8")
-	}
 	var docs []Document
-	var problems []Problem
-	for _, c := range chunks(data) {
-		var root yaml.Node
-		if err := yaml.Unmarshal(c.text, &root); err != nil {
-			line, message := syntaxError(err)
-			last := bytes.Count(bytes.TrimRight(c.text, "\n"), []byte("\n")) + 1 // the parser may mean the end of the file
-			problems = append(problems, refuse(min(max(line, 1), last)+c.line, "not valid YAML: %s", message)...)
-			continue
-		}
-		if root.Kind != yaml.DocumentNode || len(root.Content) == 0 {
-			continue
-		}
-		body := root.Content[0]
-		if p := inspect(src.Path, body); p != nil {
-			p.Line += c.line
+	problems := slices.Clone(src.Problems)
+	for _, node := range src.Documents {
+		if p := inspect(src.Path, node); p != nil {
 			problems = append(problems, *p)
 			continue
 		}
-		shift(&root, c.line)
-		if src.Line != nil {
-			place(&root, src.Line, map[*yaml.Node]bool{})
-		}
-		docs = appendObjects(docs, src.Path, body, 0)
+		docs = appendObjects(docs, src.Path, node, 0)
 	}
+	slices.SortStableFunc(problems, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
 	return docs, problems
 }
 
@@ -174,61 +140,6 @@ func text(n *yaml.Node) string {
 	}
 	s, _ := scalar(follow(n)).(string)
 	return s
-}
-
-type chunk struct {
-	text []byte
-	line int // lines of the file before it
-}
-
-// chunks cuts a stream at its document markers, so that a broken document does not hide the problems of the
-// next one. A line that starts with "---" is a marker even inside a block or quoted scalar
-// (https://yaml.org/spec/1.2.2/#912-document-markers).
-func chunks(data []byte) []chunk {
-	var out []chunk
-	start, startLine, line := 0, 0, 0
-	content := false   // whether the chunk has more than comments and directives
-	directive := false // whether it begins with a directive, which is for the document behind its marker
-	for at := 0; at < len(data); line++ {
-		end := bytes.IndexByte(data[at:], '\n')
-		if end < 0 {
-			end = len(data)
-		} else {
-			end += at + 1
-		}
-		l := data[at:end]
-		switch {
-		case isMarker(l, "---"):
-			if content {
-				out = append(out, chunk{data[start:at], startLine})
-			}
-			if content || !directive {
-				// What came before was a document of its own, if an empty one: a chunk has only one.
-				start, startLine = at, line
-			}
-			directive = false
-			t := bytes.TrimSpace(l[3:])
-			content = len(t) > 0 && t[0] != '#'
-		case isMarker(l, "..."):
-			if content {
-				out = append(out, chunk{data[start:at], startLine})
-			}
-			start, startLine, content, directive = end, line+1, false, false
-		case !content:
-			t := bytes.TrimSpace(l)
-			directive = directive || l[0] == '%'
-			content = len(t) > 0 && t[0] != '#' && l[0] != '%'
-		}
-		at = end
-	}
-	if content {
-		out = append(out, chunk{data[start:], startLine})
-	}
-	return out
-}
-
-func isMarker(line []byte, marker string) bool {
-	return bytes.HasPrefix(line, []byte(marker)) && (len(line) == 3 || strings.IndexByte(" \t\r\n", line[3]) >= 0)
 }
 
 // inspect refuses what cannot be written out as JSON of a sensible size: aliases that refer to themselves or
@@ -291,52 +202,4 @@ func inspect(path string, root *yaml.Node) *Problem {
 func sameScalar(a, b *yaml.Node) bool {
 	a, b = follow(a), follow(b)
 	return a.Kind == yaml.ScalarNode && b.Kind == yaml.ScalarNode && a.Tag == b.Tag && a.Value == b.Value
-}
-
-// shift adds the lines before the chunk to every position, so that they count from the start of the file.
-func shift(n *yaml.Node, lines int) {
-	n.Line += lines
-	for _, c := range n.Content {
-		shift(c, lines)
-	}
-}
-
-// place gives the nodes of a rendered document the lines of its file; what column they have there is not known.
-func place(n *yaml.Node, line func(int) int, done map[*yaml.Node]bool) {
-	if n == nil || done[n] {
-		return
-	}
-	done[n] = true
-	n.Line, n.Column = line(n.Line), 1
-	for _, c := range n.Content {
-		place(c, line, done)
-	}
-}
-
-func invalidLine(data []byte) int {
-	line := 1
-	for len(data) > 0 {
-		r, size := utf8.DecodeRune(data)
-		if r == utf8.RuneError && size == 1 {
-			return line
-		}
-		if r == '\n' {
-			line++
-		}
-		data = data[size:]
-	}
-	return line
-}
-
-var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`)
-
-// syntaxError takes the line out of a message of the YAML parser, which has no typed error for it.
-func syntaxError(err error) (line int, message string) {
-	s := err.Error()
-	m := yamlLine.FindStringSubmatch(s)
-	if len(m) == 2 {
-		line, _ = strconv.Atoi(m[1])
-		s = s[len(m[0]):]
-	}
-	return line, s
 }

@@ -7,7 +7,6 @@ package manifest
 
 import (
 	"bytes"
-	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -15,17 +14,18 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// MaxBytes is the largest file that is read; a single document is at most [policy.MaxBytes].
-const MaxBytes = 64 << 20
+// MaxBytes is the largest file that is read, the most that the settings of a repository can allow (limits.fileBytes).
+const MaxBytes = 256 << 20
 
 // Objects yields the objects of a file one after the other, each with the line its document starts at, in the
 // order of the file. Objects whose kind ends in "List" are replaced by their items; documents without a kind are
 // left out. What cannot be read is yielded as a problem without an object, and the rest of the file is still
 // read. Objects are the caller's.
-func Objects(src policy.Source) func(yield func(admission.Object, *policy.Problem) bool) {
+func Objects(src File) func(yield func(admission.Object, *policy.Problem) bool) {
 	return func(yield func(admission.Object, *policy.Problem) bool) {
 		if len(src.Data) > MaxBytes {
-			yield(nil, &policy.Problem{Path: src.Path, Message: fmt.Sprintf("the file is larger than %d MiB: split it", MaxBytes>>20)})
+			p := tooLarge(src.Path)
+			yield(nil, &p)
 			return
 		}
 		if !cuttable(src.Data) {
@@ -40,7 +40,7 @@ func Objects(src policy.Source) func(yield func(admission.Object, *policy.Proble
 				if o != nil && !expand(o, 0, yield) {
 					return
 				}
-			} else if !full(policy.Source{Path: src.Path, Data: []byte(strings.Repeat("\n", line) + part)}, yield) {
+			} else if !full(File{Path: src.Path, Data: []byte(strings.Repeat("\n", line) + part)}, yield) {
 				return
 			}
 			line += strings.Count(part, "\n")
@@ -49,7 +49,7 @@ func Objects(src policy.Source) func(yield func(admission.Object, *policy.Proble
 }
 
 // All collects the objects and the problems of files.
-func All(sources ...policy.Source) (objects []admission.Object, problems []policy.Problem) {
+func All(sources ...File) (objects []admission.Object, problems []policy.Problem) {
 	for _, s := range sources {
 		for o, p := range Objects(s) {
 			if p != nil {
@@ -63,8 +63,8 @@ func All(sources ...policy.Source) (objects []admission.Object, problems []polic
 }
 
 // full reads a file with the YAML parser.
-func full(src policy.Source, yield func(admission.Object, *policy.Problem) bool) bool {
-	docs, problems := policy.Documents(src)
+func full(src File, yield func(admission.Object, *policy.Problem) bool) bool {
+	docs, problems := src.Documents()
 	for i := range problems {
 		if !yield(nil, &problems[i]) {
 			return false
@@ -121,7 +121,7 @@ func expand(o admission.Object, depth int, yield func(admission.Object, *policy.
 
 // OfKind yields the objects of one kind; documents that do not name it are not read. It reports no problems:
 // [Objects] does.
-func OfKind(src policy.Source, kind string) func(yield func(admission.Object) bool) {
+func OfKind(src File, kind string) func(yield func(admission.Object) bool) {
 	return func(yield func(admission.Object) bool) {
 		if !bytes.Contains(src.Data, []byte(kind)) || len(src.Data) > MaxBytes {
 			return

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/lintel-bot/lintel/engine/admission"
-	"github.com/lintel-bot/lintel/engine/policy"
 )
 
 var quickDocuments = map[string]string{
@@ -91,8 +90,8 @@ func TestQuickLeaves(t *testing.T) {
 // compare reads a file in both ways.
 func compare(t testing.TB, text string) {
 	t.Helper()
-	src := policy.Source{Path: "x.yaml", Data: []byte(text)}
-	docs, wantProblems := policy.Documents(src)
+	src := File{Path: "x.yaml", Data: []byte(text)}
+	docs, wantProblems := src.Documents()
 	var want []admission.Object
 	for _, d := range docs {
 		if o, ok := d.Value().(map[string]any); ok {
@@ -131,7 +130,7 @@ func TestStream(t *testing.T) {
 // A broken document is found at its line, in a file however large.
 func TestProblemLine(t *testing.T) {
 	text := strings.Repeat("kind: A\na: b\n---\n", 10) + "kind: B\na: [\n"
-	objects, problems := All(policy.Source{Path: "x.yaml", Data: []byte(text)})
+	objects, problems := All(File{Path: "x.yaml", Data: []byte(text)})
 	if len(objects) != 10 || len(problems) != 1 || problems[0].Line < 31 || problems[0].Line > 32 {
 		t.Errorf("%d objects, problems %v", len(objects), problems)
 	}

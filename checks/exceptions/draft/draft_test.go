@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
+	"github.com/lintel-bot/lintel/checks/eval/manifest"
 	"github.com/lintel-bot/lintel/checks/exceptions/draft"
 	"github.com/lintel-bot/lintel/engine"
-	"github.com/lintel-bot/lintel/engine/policy"
 )
 
 func target() draft.Target {
@@ -135,7 +135,7 @@ func FuzzYAML(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, problems := engine.CompileExceptions([]policy.Source{{Path: "x.yaml", Data: []byte(text)}}, engine.Options{}); len(problems) > 1 {
+		if _, problems := engine.CompileExceptions(manifest.Sources([]manifest.File{{Path: "x.yaml", Data: []byte(text)}}), engine.Options{}); len(problems) > 1 {
 			t.Logf("%v", problems)
 		}
 		var got struct {

@@ -1,0 +1,72 @@
+package manifest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/engine/policy"
+	"github.com/lintel-bot/lintel/render/source"
+)
+
+// File is a file of policies, exceptions or other objects as it is written.
+type File struct {
+	Path string
+	Data []byte
+	// Line turns a line of the data into one of the file at Path, where the data was rendered from it and from
+	// others. Nil: the data is the file.
+	Line func(line int) int
+}
+
+// Source returns the file as the engine takes it: documents with the lines of the file.
+func (f File) Source() policy.Source {
+	out := policy.Source{Path: f.Path}
+	if len(f.Data) > MaxBytes {
+		out.Problems = []policy.Problem{tooLarge(f.Path)}
+		return out
+	}
+	sum := sha256.Sum256(f.Data)
+	out.Digest = hex.EncodeToString(sum[:])
+	var problems []source.Error
+	out.Documents, problems = source.Documents(f.Path, f.Data)
+	for _, p := range problems {
+		out.Problems = append(out.Problems, policy.Problem{Path: p.Path, Line: p.Line, Column: p.Column, Message: p.Message})
+	}
+	if f.Line != nil {
+		done := map[*yaml.Node]bool{}
+		for _, d := range out.Documents {
+			place(d, f.Line, done)
+		}
+	}
+	return out
+}
+
+// Documents returns the objects of the file, and what is wrong with it.
+func (f File) Documents() ([]policy.Document, []policy.Problem) { return policy.Documents(f.Source()) }
+
+// Sources returns files as the engine takes them.
+func Sources(files []File) []policy.Source {
+	out := make([]policy.Source, len(files))
+	for i, f := range files {
+		out[i] = f.Source()
+	}
+	return out
+}
+
+func tooLarge(path string) policy.Problem {
+	return policy.Problem{Path: path, Message: fmt.Sprintf("the file is larger than %d MiB: split it", MaxBytes>>20)}
+}
+
+// place gives the nodes of a rendered document the lines of its file; what column they have there is not known.
+func place(n *yaml.Node, line func(int) int, done map[*yaml.Node]bool) {
+	if n == nil || done[n] {
+		return
+	}
+	done[n] = true
+	n.Line, n.Column = line(n.Line), 1
+	for _, c := range n.Content {
+		place(c, line, done)
+	}
+}
