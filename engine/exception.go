@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/cel"
 	"github.com/lintel-bot/lintel/engine/condition"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
@@ -36,13 +38,12 @@ type Exception struct {
 }
 
 // names reports whether an exception refers to a rule. A namespaced policy is named with its namespace.
-func (x *Exception) names(p *rulePolicy, rule string) bool {
+func (x *Exception) names(policy, rule string) bool {
 	if x.spec == nil {
 		return false
 	}
-	name := fullName(p.namespace, p.ref.Name)
 	for _, r := range x.spec.Exceptions {
-		if r.PolicyName == name && len(r.RuleNames) > 0 && match.AnyWildcard(r.RuleNames, rule) {
+		if r.PolicyName == policy && len(r.RuleNames) > 0 && match.AnyWildcard(r.RuleNames, rule) {
 			return true
 		}
 	}
@@ -235,6 +236,23 @@ func (v *review) excepted(f *frame, candidates []*Exception) (covering []*Except
 		}
 	}
 	return covering, pending
+}
+
+// Covering returns the bound exceptions of kyverno.io that name a rule and cover a request. It is for rules that are not
+// policies; those of the set take their exceptions into account by themselves.
+func (e *Evaluator) Covering(ctx context.Context, r *admission.Request, policy, rule string) []*Exception {
+	var candidates []*Exception
+	for _, x := range e.exceptions {
+		if x.names(policy, rule) {
+			candidates = append(candidates, x)
+		}
+	}
+	if len(candidates) == 0 {
+		return nil
+	}
+	v := e.newReview(ctx, r)
+	covering, _ := v.excepted(&frame{review: v, scope: v.newScope()}, candidates) // one that only might does not
+	return covering
 }
 
 // skippedBy reports whether the exceptions skip the rule as a whole. For pod security those that name controls

@@ -33,7 +33,10 @@ func (r Result) ID() RuleID {
 }
 
 // hasRules reports whether the policy is of a kind that holds rules with names.
-func (p PolicyRef) hasRules() bool { return strings.HasPrefix(p.APIVersion, "kyverno.io/") }
+func (p PolicyRef) hasRules() bool {
+	group, _, _ := strings.Cut(p.APIVersion, "/")
+	return group != "policies.kyverno.io" && group != admissionGroup
+}
 
 // FullName returns the exception's namespace/name, or its name where it is in no namespace.
 func (x *Exception) FullName() string { return fullName(x.Namespace, x.Name) }

@@ -59,7 +59,7 @@ func (p *rulePolicy) bind(exceptions []*Exception) []step {
 	for i, r := range p.rules {
 		steps[i].rule = r
 		for _, x := range exceptions {
-			if x.names(p, r.name) {
+			if x.names(fullName(p.namespace, p.ref.Name), r.name) {
 				steps[i].exceptions = append(steps[i].exceptions, x)
 			}
 		}

@@ -21,6 +21,11 @@ type Locator interface {
 	Locate(pointer string) origin.Place
 }
 
+// NewResource returns an object that no rendering made, with what is wrong with it.
+func NewResource(object map[string]any, l Locator, issues ...Issue) *Resource {
+	return &Resource{Object: object, Issues: issues, locator: l}
+}
+
 // Origin returns the place of a field of the resource: see Locator.
 func (r *Resource) Origin(pointer string) origin.Place { return r.locator.Locate(pointer) }
 

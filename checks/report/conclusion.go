@@ -40,7 +40,7 @@ func (r *Report) conclusion() Conclusion {
 		return Failure
 	case pending:
 		return ActionRequired
-	case weak, r.Stats.Unchecked > 0:
+	case weak, len(r.NotChecked) > 0, r.Stats.Unchecked > 0:
 		return Neutral
 	}
 	return Success
@@ -83,6 +83,7 @@ func (r *Report) title() string {
 	add(len(waits), "exception waits", "exceptions wait", r.awaited(waits))
 	add(warnings, "warning", "warnings", "")
 	add(r.Stats.Unchecked, "Helm chart is not checked", "Helm charts are not checked", "")
+	add(len(r.NotChecked)-r.Stats.Unchecked, "deployment is not checked", "deployments are not checked", "")
 	add(unknown, "rule needs the cluster", "rules need the cluster", "")
 	if n := len(r.Upkeep); n > 0 && len(parts) == 0 {
 		parts = append(parts, "No violations, "+counted(n, "exception", "exceptions")+" to look after")

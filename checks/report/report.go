@@ -13,21 +13,22 @@ import (
 // Report is the outcome of one check of one change. Its JSON form is the stable output of
 // "lintel check -o json" and what the box sends to the server.
 type Report struct {
-	Conclusion Conclusion  `json:"conclusion"`
-	Title      string      `json:"title"`         // one line for people
-	All        bool        `json:"all,omitempty"` // everything was checked, not a change
-	Findings   []Finding   `json:"findings"`
-	Errors     []Problem   `json:"errors"`               // what could not be read, rendered or compiled; any makes the check fail
-	Warnings   []Problem   `json:"warnings,omitempty"`   // deprecated fields, policies that are not evaluated before merge
-	Exceptions []Exception `json:"exceptions,omitempty"` // the exceptions that the change itself adds or edits
-	Mutations  []Mutation  `json:"mutations,omitempty"`  // what mutate rules write before the others look, as a cluster would
-	Approvers  *Approvers  `json:"approvers,omitempty"`  // who may approve them, from the settings at the base
-	Teams      []string    `json:"teams,omitempty"`      // "org/team": those whose members the settings map to users of the cluster
-	Upkeep     []Upkeep    `json:"upkeep,omitempty"`     // with Change.All: merged exceptions to remove or renew
-	Drafts     []Draft     `json:"drafts,omitempty"`     // with Change.Drafts: an exception for each resource and policy that blocks
-	Folders    []string    `json:"folders,omitempty"`    // those of the findings' roots that are folders without a kustomization
-	Preview    *Preview    `json:"preview,omitempty"`    // what the change does to the rules themselves, once merged
-	Stats      Stats       `json:"stats"`
+	Conclusion Conclusion   `json:"conclusion"`
+	Title      string       `json:"title"`         // one line for people
+	All        bool         `json:"all,omitempty"` // everything was checked, not a change
+	Findings   []Finding    `json:"findings"`
+	Errors     []Problem    `json:"errors"`               // what could not be read, rendered or compiled; any makes the check fail
+	Warnings   []Problem    `json:"warnings,omitempty"`   // deprecated fields, policies that are not evaluated before merge
+	NotChecked []NotChecked `json:"notChecked,omitempty"` // what is deployed and was not looked at
+	Exceptions []Exception  `json:"exceptions,omitempty"` // the exceptions that the change itself adds or edits
+	Mutations  []Mutation   `json:"mutations,omitempty"`  // what mutate rules write before the others look, as a cluster would
+	Approvers  *Approvers   `json:"approvers,omitempty"`  // who may approve them, from the settings at the base
+	Teams      []string     `json:"teams,omitempty"`      // "org/team": those whose members the settings map to users of the cluster
+	Upkeep     []Upkeep     `json:"upkeep,omitempty"`     // with Change.All: merged exceptions to remove or renew
+	Drafts     []Draft      `json:"drafts,omitempty"`     // with Change.Drafts: an exception for each resource and policy that blocks
+	Folders    []string     `json:"folders,omitempty"`    // those of the findings' roots that are folders without a kustomization
+	Preview    *Preview     `json:"preview,omitempty"`    // what the change does to the rules themselves, once merged
+	Stats      Stats        `json:"stats"`
 
 	// Work is what the check cost. "-o json" leaves it out, since it says nothing about the change.
 	Work *Work `json:"work,omitempty"`
@@ -65,6 +66,11 @@ func (r *Report) Sort(changed func(path string) bool) {
 		slices.SortFunc(*list, Problem.Compare)
 	}
 	r.Warnings = slices.Compact(r.Warnings)
+	for i := range r.NotChecked {
+		r.NotChecked[i].Changed = changed(r.NotChecked[i].Path)
+	}
+	slices.SortFunc(r.NotChecked, func(a, b NotChecked) int { return a.Problem().Compare(b.Problem()) })
+	r.NotChecked = slices.Compact(r.NotChecked)
 }
 
 // Problem is something that could not be read, rendered, compiled or decided, and what to do about it.
@@ -97,6 +103,21 @@ func (p Problem) String() string {
 		return p.Path + ": " + p.Message
 	}
 	return fmt.Sprintf("%s:%d: %s", p.Path, p.Line, p.Message)
+}
+
+// NotChecked is something that is deployed and could not be looked at, for a reason that the change is not to blame for:
+// only the cluster or the operator knows it, or Lintel does not render it.
+type NotChecked struct {
+	Root    string `json:"root"` // folder, or kind and name of the object that deploys
+	Path    string `json:"path"`
+	Line    int    `json:"line"` // 0: the file
+	Reason  string `json:"reason"`
+	Changed bool   `json:"changed,omitempty"` // whether the change touches this file
+}
+
+// Problem is what is not checked as a problem with a place.
+func (n NotChecked) Problem() Problem {
+	return Problem{Path: n.Path, Line: n.Line, Message: n.Root + " is not checked: " + n.Reason, Changed: n.Changed}
 }
 
 // Work counts the kustomizations that were built for a check, and the renderings of earlier checks that were used in

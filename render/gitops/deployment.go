@@ -97,6 +97,17 @@ func (r Reference) String() string {
 	return r.Kind + " " + strings.TrimPrefix(r.Namespace+"/"+r.Name, "/")
 }
 
+// APIVersion returns the API version that objects of the kind have.
+func (r Reference) APIVersion() string {
+	switch r.Kind {
+	case "Application", "ApplicationSet":
+		return "argoproj.io/v1alpha1"
+	case "HelmRelease":
+		return "helm.toolkit.fluxcd.io/v2"
+	}
+	return "kustomize.toolkit.fluxcd.io/v1"
+}
+
 // Deployment is one folder of the repository that a controller applies to a cluster.
 type Deployment struct {
 	Kind     Kind
