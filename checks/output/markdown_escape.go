@@ -23,7 +23,7 @@ func prose(s string) string {
 	return strings.Join(words, " ")
 }
 
-// linkish tells whether GitHub may turn a word into a link or mention
+// linkish reports whether GitHub may turn a word into a link or mention
 // (https://docs.github.com/en/get-started/writing-on-github/working-with-advanced-formatting/autolinked-references-and-urls).
 func linkish(w string) bool {
 	lower := strings.ToLower(w)

@@ -101,7 +101,7 @@ func TestConformanceAdmission(t *testing.T) {
 	counts.report(t, "admission", admissionFloor)
 }
 
-// decide answers as the API server would: allow, warn or deny, or what kept the engine from an answer.
+// decide returns as the API server would: allow, warn or deny, or what kept the engine from an answer.
 func decide(t testing.TB, at string, update bool) (answer, why string) {
 	t.Helper()
 	read := func(names ...string) []manifest.File {

@@ -133,7 +133,7 @@ func (r *repository) openTree(ctx context.Context, rev string) (*tree.Tree, func
 	return t, done, nil
 }
 
-// paths answers what the user's words may mean, in the order to try: a path from the folder the user named, and one
+// paths returns what the user's words may mean, in the order to try: a path from the folder the user named, and one
 // from the top of the repository.
 func (r *repository) paths(ctx context.Context, t *tree.Tree, root string) []string {
 	prefix, _ := r.run(ctx, nil, "rev-parse", "--show-prefix")

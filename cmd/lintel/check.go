@@ -174,7 +174,7 @@ func localChange(ctx context.Context, repo *repository, o checkOptions) (report.
 	return change, func() { _ = os.RemoveAll(filepath.Dir(objects)) }, nil
 }
 
-// inside answers a file's path within the repository: as given from the folder the user named, or from the top.
+// inside returns a file's path within the repository: as given from the folder the user named, or from the top.
 func (r *repository) inside(ctx context.Context, file string) (string, error) {
 	prefix, err := r.run(ctx, nil, "rev-parse", "--show-prefix")
 	if err != nil {

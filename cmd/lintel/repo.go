@@ -72,7 +72,7 @@ func (r *repository) defaultBranch(ctx context.Context) (string, error) {
 	return "", errors.New("cannot tell the default branch: name the base with --base")
 }
 
-// names answers what the remotes call the repository, without their owners: a fork has another than the repository
+// names returns what the remotes call the repository, without their owners: a fork has another than the repository
 // that Argo CD and Flux read.
 func (r *repository) names(ctx context.Context) []string {
 	urls, err := r.run(ctx, nil, "config", "--get-regexp", `^remote\..*\.url$`)
@@ -90,7 +90,7 @@ func (r *repository) names(ctx context.Context) []string {
 	return list
 }
 
-// mergeBase answers the commit that two commits have in common.
+// mergeBase returns the commit that two commits have in common.
 func (r *repository) mergeBase(ctx context.Context, a, b string) (string, error) {
 	id, err := r.run(ctx, nil, "merge-base", a, b)
 	if err != nil {
@@ -102,7 +102,7 @@ func (r *repository) mergeBase(ctx context.Context, a, b string) (string, error)
 	return id, nil
 }
 
-// folders answers what git reads to answer for objects of the repository, absolute: its folders, which a linked work
+// folders returns what git reads to answer for objects of the repository, absolute: its folders, which a linked work
 // tree shares with another, those of the object folders it borrows from, and the files of its configuration. It is for
 // the rules of the sandbox: what git cannot tell is left out.
 func (r *repository) folders(ctx context.Context) []string {
@@ -123,7 +123,7 @@ func (r *repository) folders(ctx context.Context) []string {
 	return append(list, r.settings(ctx)...)
 }
 
-// settings answers the files of the repository's configuration, absolute, with those that they include: git ends
+// settings returns the files of the repository's configuration, absolute, with those that they include: git ends
 // when it can see one and not read it.
 func (r *repository) settings(ctx context.Context) (list []string) {
 	out, _ := r.run(ctx, nil, "--git-dir="+r.gitDir, "config", "--local", "--includes", "--show-origin", "-z", "--list")
@@ -143,7 +143,7 @@ func (r *repository) settings(ctx context.Context) (list []string) {
 	return slices.Compact(list)
 }
 
-// alternates answers the object folders that one borrows from (gitrepository-layout(5), objects/info/alternates).
+// alternates returns the object folders that one borrows from (gitrepository-layout(5), objects/info/alternates).
 func alternates(objects string) (list []string) {
 	data, err := os.ReadFile(filepath.Join(objects, "info", "alternates"))
 	if err != nil {
