@@ -55,7 +55,8 @@ func parseFile(src manifest.File, kind string, into any) []policy.Problem {
 	case len(problems) > 0:
 		return problems
 	case len(docs) == 0 || docs[0].APIVersion == "":
-		return []policy.Problem{{Path: src.Path, Message: fmt.Sprintf("the file has no apiVersion and kind: write cli.kyverno.io/v1alpha1 and %s", kind)}}
+		return []policy.Problem{{Path: src.Path,
+			Message: fmt.Sprintf("the file has no apiVersion and kind: write cli.kyverno.io/v1alpha1 and %s", kind)}}
 	case len(docs) > 1:
 		return []policy.Problem{docs[1].Problem("", "the file holds more than one document: keep the one of kind %s", kind)}
 	}

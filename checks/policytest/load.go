@@ -58,7 +58,8 @@ func (f *file) run(ctx context.Context) {
 	docs, problems := manifest.File{Path: f.name(f.path), Data: data}.Documents()
 	f.problem(problems...)
 	if len(docs) == 0 && len(problems) == 0 {
-		f.problem(policy.Problem{Path: f.name(f.path), Message: "holds no test: a test has apiVersion cli.kyverno.io/v1alpha1 and kind Test"})
+		f.problem(policy.Problem{Path: f.name(f.path),
+			Message: "holds no test: a test has apiVersion cli.kyverno.io/v1alpha1 and kind Test"})
 	}
 	for _, d := range docs {
 		if d.APIVersion == "" { // Kyverno looks no closer either

@@ -35,7 +35,7 @@ func openRepository(ctx context.Context, dir string) (*repository, error) {
 	return r, nil
 }
 
-// run runs git in the repository and answers its output without the last line break.
+// run runs git in the repository and returns its output without the last line break.
 func (r *repository) run(ctx context.Context, env []string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, r.git, append([]string{"-C", r.dir}, args...)...)
 	cmd.Env = append(os.Environ(), append(env, "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0")...)
@@ -63,7 +63,8 @@ func (r *repository) commit(ctx context.Context, rev string) (string, error) {
 // defaultBranch finds the branch that pull requests go to: what the remote calls its head, else a branch of
 // one of the usual names.
 func (r *repository) defaultBranch(ctx context.Context) (string, error) {
-	candidates := []string{"refs/remotes/origin/HEAD", "refs/remotes/origin/main", "refs/remotes/origin/master", "refs/heads/main", "refs/heads/master"}
+	candidates := []string{"refs/remotes/origin/HEAD", "refs/remotes/origin/main", "refs/remotes/origin/master",
+		"refs/heads/main", "refs/heads/master"}
 	for _, ref := range candidates {
 		if id, err := r.commit(ctx, ref); err == nil {
 			return id, nil
@@ -95,7 +96,8 @@ func (r *repository) mergeBase(ctx context.Context, a, b string) (string, error)
 	id, err := r.run(ctx, nil, "merge-base", a, b)
 	if err != nil {
 		if shallow, _ := r.run(ctx, nil, "rev-parse", "--is-shallow-repository"); shallow == "true" {
-			return "", errors.New("base and head have no common commit in this shallow clone: fetch more history (git fetch --unshallow)")
+			return "", errors.New("base and head have no common commit in this shallow clone: " +
+				"fetch more history (git fetch --unshallow)")
 		}
 		return "", errors.New("base and head have no common commit")
 	}
@@ -193,7 +195,8 @@ func (r *repository) snapshot(ctx context.Context) (tree, objects string, err er
 			return "", "", err
 		}
 	}
-	env := []string{"GIT_INDEX_FILE=" + index, "GIT_OBJECT_DIRECTORY=" + objects, "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + own}
+	env := []string{"GIT_INDEX_FILE=" + index, "GIT_OBJECT_DIRECTORY=" + objects,
+		"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + own}
 	if _, err := r.run(ctx, env, "-C", top, "add", "--all"); err != nil {
 		return "", "", fmt.Errorf("read the work tree: %w", err)
 	}

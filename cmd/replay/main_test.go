@@ -14,7 +14,8 @@ import (
 func TestReplay(t *testing.T) {
 	const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: a, image: IMAGE}]}\n"
 	policies := t.TempDir()
-	policy := "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: latest}\nspec:\n  rules:\n  - name: tag\n" +
+	policy := "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: latest}\n" +
+		"spec:\n  rules:\n  - name: tag\n" +
 		"    match: {any: [{resources: {kinds: [Pod]}}]}\n" +
 		"    validate: {failureAction: Enforce, message: m, pattern: {spec: {containers: [{image: '!*:latest'}]}}}\n"
 	if err := os.WriteFile(filepath.Join(policies, "p.yaml"), []byte(policy), 0o600); err != nil {
