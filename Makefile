@@ -50,10 +50,9 @@ bench: build
 blame-proof:
 	$(GO) run ./render/proof/blame-proof -repo '$(REPO)' $(FLAGS)
 
-## replay: check the last N commits of a repository and print what that costs (REPO=path, POLICIES=folder)
+## replay: check the last N commits of a repository and print what that costs (REPO=path, POLICIES=folder, FLAGS for more)
 replay:
-	cd checks && LINTEL_REPLAY_REPO='$(abspath $(REPO))' LINTEL_REPLAY_N='$(N)' LINTEL_REPLAY_POLICIES='$(abspath $(POLICIES))' \
-	  $(GO) test -count=1 -run '^TestReplay$$' -timeout 0 $(TESTFLAGS)
+	$(GO) run ./cmd/replay -repo '$(REPO)' -n '$(N)' -policies '$(POLICIES)' $(FLAGS)
 
 ## lint: formatting, vet and staticcheck
 lint: fmt vet staticcheck

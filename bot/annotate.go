@@ -109,7 +109,7 @@ func placeOf(f *report.Finding, level string) place {
 
 func (n *note) add(f *report.Finding) {
 	for _, r := range append([]report.Resource{f.Resource}, f.Resources...) {
-		if name := resourceName(r); !n.listed["resource "+name] {
+		if name := r.String(); !n.listed["resource "+name] {
 			n.listed["resource "+name] = true
 			n.resources = append(n.resources, name)
 		}
@@ -184,14 +184,6 @@ func problem(p report.Problem) github.Annotation {
 		a.StartColumn, a.EndColumn = p.Column, p.Column
 	}
 	return a
-}
-
-func resourceName(r report.Resource) string {
-	name := r.Name
-	if r.Namespace != "" {
-		name = r.Namespace + "/" + name
-	}
-	return r.Kind + " " + name
 }
 
 // names lists some and counts the rest.

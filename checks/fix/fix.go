@@ -36,7 +36,8 @@ func File(src manifest.File) Result {
 	r := Result{Path: src.Path, Data: src.Data, Left: problems}
 	if !positioned(src.Data) {
 		if len(plan(newText(src.Data), docs)) > 0 {
-			r.Left = append(r.Left, policy.Problem{Path: src.Path, Line: 1, Message: "the file has line breaks other than LF and CRLF, so nothing in it is rewritten: convert them"})
+			r.Left = append(r.Left, policy.Problem{Path: src.Path, Line: 1,
+				Message: "the file has line breaks other than LF and CRLF, so nothing in it is rewritten: convert them"})
 		}
 		return r
 	}
@@ -151,7 +152,9 @@ func splice(data []byte, changes []*change) ([]byte, bool) {
 			}
 		}
 	}
-	slices.SortStableFunc(spans, func(a, b span) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end)) })
+	slices.SortStableFunc(spans, func(a, b span) int {
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end))
+	})
 	var out bytes.Buffer
 	at := 0
 	for _, s := range spans {

@@ -18,7 +18,8 @@ const head = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p
 func fixed(t *testing.T, data string) Result {
 	t.Helper()
 	r := File(manifest.File{Path: "p.yaml", Data: []byte(data)})
-	if again := File(manifest.File{Path: "p.yaml", Data: r.Data}); len(again.Edits) > 0 || !bytes.Equal(again.Data, r.Data) {
+	if again := File(manifest.File{Path: "p.yaml", Data: r.Data}); len(again.Edits) > 0 ||
+		!bytes.Equal(again.Data, r.Data) {
 		t.Errorf("a second fix makes %v", again.Edits)
 	}
 	return r
@@ -30,49 +31,87 @@ func TestFile(t *testing.T) {
 			"  validationFailureAction: enforce\n  rules:\n  - name: r\n    validate:\n      deny: {}\n",
 			"  rules:\n  - name: r\n    validate:\n      failureAction: Enforce\n      deny: {}\n"},
 		{"only where a rule has none",
-			"  rules:\n  - name: r\n    validate:\n      failureAction: Audit\n      deny: {}\n  - name: s\n    validate:\n        deny: {}\n  validationFailureAction: 'Enforce'\n",
-			"  rules:\n  - name: r\n    validate:\n      failureAction: Audit\n      deny: {}\n  - name: s\n    validate:\n        failureAction: 'Enforce'\n        deny: {}\n"},
+			"  rules:\n  - name: r\n    validate:\n      failureAction: Audit\n      deny: {}\n  - name: s\n    validate:\n" +
+				"        deny: {}\n  validationFailureAction: 'Enforce'\n",
+			"  rules:\n  - name: r\n    validate:\n      failureAction: Audit\n      deny: {}\n  - name: s\n    validate:\n" +
+				"        failureAction: 'Enforce'\n        deny: {}\n"},
 		{"overrides, whatever their indentation",
-			"  validationFailureActionOverrides: # why\n  - action: ENFORCE # here\n    namespaces:\n    - a\n\n    - \"b\"\n  rules:\n  - name: r\n    validate:\n      deny: {}\n",
-			"  rules:\n  - name: r\n    validate:\n      failureActionOverrides:\n      - action: Enforce # here\n        namespaces:\n        - a\n\n        - \"b\"\n      deny: {}\n"},
+			"  validationFailureActionOverrides: # why\n  - action: ENFORCE # here\n    namespaces:\n    - a\n\n    - \"b\"\n" +
+				"  rules:\n  - name: r\n    validate:\n      deny: {}\n",
+			"  rules:\n  - name: r\n    validate:\n      failureActionOverrides:\n      - action: Enforce # here\n" +
+				"        namespaces:\n        - a\n\n        - \"b\"\n      deny: {}\n"},
 		{"overrides on one line",
-			"  validationFailureActionOverrides: [{action: audit, namespaces: [a]}] # why\n  rules:\n  - {name: r, validate: {deny: {}}}\n",
-			"  # why\n  rules:\n  - {name: r, validate: {failureActionOverrides: [{action: Audit, namespaces: [a]}], deny: {}}}\n"},
+			"  validationFailureActionOverrides: [{action: audit, namespaces: [a]}] # why\n  rules:\n" +
+				"  - {name: r, validate: {deny: {}}}\n",
+			"  # why\n  rules:\n  - {name: r, validate: {failureActionOverrides: [{action: Audit, namespaces: [a]}], deny: " +
+				"{}}}\n"},
 		{"comments go with the field to the first rule",
-			"  # one\n  # two\n  validationFailureAction: Audit   # three\n\n  # four\n  rules:\n  - name: r\n    validate: # five\n      # six\n      deny: {}\n  - name: s\n    validate:\n      deny: {}\n",
-			"\n  # four\n  rules:\n  - name: r\n    validate: # five\n      # one\n      # two\n      failureAction: Audit   # three\n      # six\n      deny: {}\n  - name: s\n    validate:\n      failureAction: Audit\n      deny: {}\n"},
+			"  # one\n  # two\n  validationFailureAction: Audit   # three\n\n  # four\n  rules:\n  - name: r\n" +
+				"    validate: # five\n      # six\n      deny: {}\n  - name: s\n    validate:\n      deny: {}\n",
+			"\n  # four\n  rules:\n  - name: r\n    validate: # five\n      # one\n      # two\n" +
+				"      failureAction: Audit   # three\n      # six\n      deny: {}\n  - name: s\n    validate:\n" +
+				"      failureAction: Audit\n      deny: {}\n"},
 		{"no rule to go to",
 			"  # one\n  validationFailureAction: Audit\n  rules:\n  - name: r\n    mutate: {patchStrategicMerge: {a: b}}\n",
 			"  # one\n  rules:\n  - name: r\n    mutate: {patchStrategicMerge: {a: b}}\n"},
 		{"image verification",
-			"  validationFailureAction: Enforce\n  rules:\n  - name: r\n    verifyImages:\n    - imageReferences: ['*']\n      required: true\n    -   failureAction: Audit\n        imageReferences: ['a']\n",
-			"  rules:\n  - name: r\n    verifyImages:\n    - failureAction: Enforce\n      imageReferences: ['*']\n      required: true\n    -   failureAction: Audit\n        imageReferences: ['a']\n"},
+			"  validationFailureAction: Enforce\n  rules:\n  - name: r\n    verifyImages:\n    - imageReferences: ['*']\n" +
+				"      required: true\n    -   failureAction: Audit\n        imageReferences: ['a']\n",
+			"  rules:\n  - name: r\n    verifyImages:\n    - failureAction: Enforce\n      imageReferences: ['*']\n" +
+				"      required: true\n    -   failureAction: Audit\n        imageReferences: ['a']\n"},
 		{"names under validate",
-			"  rules:\n  - name: r\n    validate:\n      \"validationFailureAction\": \"audit\" # x\n      validationFailureActionOverrides:\n      - {action: enforce, namespaces: [a]}\n      deny: {}\n",
-			"  rules:\n  - name: r\n    validate:\n      \"failureAction\": \"Audit\" # x\n      failureActionOverrides:\n      - {action: Enforce, namespaces: [a]}\n      deny: {}\n"},
+			"  rules:\n  - name: r\n    validate:\n      \"validationFailureAction\": \"audit\" # x\n" +
+				"      validationFailureActionOverrides:\n      - {action: enforce, namespaces: [a]}\n      deny: {}\n",
+			"  rules:\n  - name: r\n    validate:\n      \"failureAction\": \"Audit\" # x\n      failureActionOverrides:\n" +
+				"      - {action: Enforce, namespaces: [a]}\n      deny: {}\n"},
 		{"an old name beside the present one",
 			"  rules:\n  - name: r\n    validate: {validationFailureAction: Audit, failureAction: Enforce, deny: {}}\n",
 			"  rules:\n  - name: r\n    validate: {failureAction: Enforce, deny: {}}\n"},
-		{"letter case", "  rules:\n  - name: r\n    validate: {failureAction: enforce, deny: {}}\n", "  rules:\n  - name: r\n    validate: {failureAction: Enforce, deny: {}}\n"},
+		{"letter case", "  rules:\n  - name: r\n    validate: {failureAction: enforce, deny: {}}\n",
+			"  rules:\n  - name: r\n    validate: {failureAction: Enforce, deny: {}}\n"},
 		{"existing objects",
-			"  mutateExistingOnPolicyUpdate: true\n  generateExistingOnPolicyUpdate: true\n  rules:\n  - name: r\n    mutate:\n      targets: [{kind: Pod}]\n  - name: s\n    generate:\n      kind: ConfigMap\n  - name: t\n    mutate:\n      patchStrategicMerge: {a: b}\n",
-			"  rules:\n  - name: r\n    mutate:\n      mutateExistingOnPolicyUpdate: true\n      targets: [{kind: Pod}]\n  - name: s\n    generate:\n      generateExisting: true\n      kind: ConfigMap\n  - name: t\n    mutate:\n      patchStrategicMerge: {a: b}\n"},
+			"  mutateExistingOnPolicyUpdate: true\n  generateExistingOnPolicyUpdate: true\n  rules:\n  - name: r\n" +
+				"    mutate:\n" +
+				"      targets: [{kind: Pod}]\n  - name: s\n    generate:\n      kind: ConfigMap\n  - name: t\n    mutate:\n" +
+				"      patchStrategicMerge: {a: b}\n",
+			"  rules:\n  - name: r\n    mutate:\n      mutateExistingOnPolicyUpdate: true\n      targets: [{kind: Pod}]\n" +
+				"  - name: s\n    generate:\n      generateExisting: true\n      kind: ConfigMap\n  - name: t\n    mutate:\n" +
+				"      patchStrategicMerge: {a: b}\n"},
 		{"match and exclude",
-			"  rules:\n  - name: r\n    match:\n      # all\n      resources: # these\n        kinds:\n        - Pod\n        # and\n        names: ['a', \"b\"]\n      subjects:\n      - {kind: User, name: x}\n    exclude: {resources: {namespaces: [a]}}\n    validate: {deny: {}}\n",
-			"  rules:\n  - name: r\n    match:\n      # all\n      any:\n      - resources: # these\n          kinds:\n          - Pod\n          # and\n          names: ['a', \"b\"]\n        subjects:\n        - {kind: User, name: x}\n    exclude: {any: [{resources: {namespaces: [a]}}]}\n    validate: {deny: {}}\n"},
+			"  rules:\n  - name: r\n    match:\n      # all\n      resources: # these\n        kinds:\n        - Pod\n" +
+				"        # and\n        names: ['a', \"b\"]\n      subjects:\n      - {kind: User, name: x}\n" +
+				"    exclude: {resources: {namespaces: [a]}}\n    validate: {deny: {}}\n",
+			"  rules:\n  - name: r\n    match:\n      # all\n      any:\n      - resources: # these\n          kinds:\n" +
+				"          - Pod\n          # and\n          names: ['a', \"b\"]\n        subjects:\n" +
+				"        - {kind: User, name: x}\n    exclude: {any: [{resources: {namespaces: [a]}}]}\n" +
+				"    validate: {deny: {}}\n"},
 		{"conditions with a literal",
-			"  rules:\n  - name: r\n    preconditions:\n    - key: a\n      operator: In\n      value: [b]\n    - key: c\n      operator: 'Equal'\n      value: |\n        some\n          text\n    validate:\n      deny:\n        conditions: [{key: a, operator: NotIn, value: b}]\n",
-			"  rules:\n  - name: r\n    preconditions:\n      all:\n      - key: a\n        operator: AllIn\n        value: [b]\n      - key: c\n        operator: 'Equals'\n        value: |\n          some\n            text\n    validate:\n      deny:\n        conditions: {all: [{key: a, operator: AnyNotIn, value: b}]}\n"},
+			"  rules:\n  - name: r\n    preconditions:\n    - key: a\n      operator: In\n      value: [b]\n    - key: c\n" +
+				"      operator: 'Equal'\n      value: |\n        some\n          text\n    validate:\n      deny:\n" +
+				"        conditions: [{key: a, operator: NotIn, value: b}]\n",
+			"  rules:\n  - name: r\n    preconditions:\n      all:\n      - key: a\n        operator: AllIn\n" +
+				"        value: [b]\n      - key: c\n        operator: 'Equals'\n        value: |\n          some\n" +
+				"            text\n    validate:\n      deny:\n" +
+				"        conditions: {all: [{key: a, operator: AnyNotIn, value: b}]}\n"},
 		{"conditions of an element",
-			"  rules:\n  - name: r\n    validate:\n      foreach:\n      - list: a\n        preconditions:\n          any:\n          - {key: a, operator: NotIn, value: [b]}\n        deny:\n          conditions:\n            - {key: a, operator: In, value: [b]}\n",
-			"  rules:\n  - name: r\n    validate:\n      foreach:\n      - list: a\n        preconditions:\n          any:\n          - {key: a, operator: AnyNotIn, value: [b]}\n        deny:\n          conditions:\n            all:\n            - {key: a, operator: AllIn, value: [b]}\n"},
+			"  rules:\n  - name: r\n    validate:\n      foreach:\n      - list: a\n        preconditions:\n          any:\n" +
+				"          - {key: a, operator: NotIn, value: [b]}\n        deny:\n          conditions:\n" +
+				"            - {key: a, operator: In, value: [b]}\n",
+			"  rules:\n  - name: r\n    validate:\n      foreach:\n      - list: a\n        preconditions:\n          any:\n" +
+				"          - {key: a, operator: AnyNotIn, value: [b]}\n        deny:\n          conditions:\n            all:\n" +
+				"            - {key: a, operator: AllIn, value: [b]}\n"},
 		{"a rule that an alias repeats is edited once",
-			"  validationFailureAction: Audit\n  rules:\n  - name: r\n    validate: &v\n      deny: {}\n  - name: s\n    validate: *v\n",
-			"  rules:\n  - name: r\n    validate: &v\n      failureAction: Audit\n      deny: {}\n  - name: s\n    validate: *v\n"},
+			"  validationFailureAction: Audit\n  rules:\n  - name: r\n    validate: &v\n      deny: {}\n  - name: s\n" +
+				"    validate: *v\n",
+			"  rules:\n  - name: r\n    validate: &v\n      failureAction: Audit\n      deny: {}\n  - name: s\n" +
+				"    validate: *v\n"},
 		{"a rule that merges another",
-			"  validationFailureAction: Audit\n  rules:\n  - name: r\n    validate: &v\n      deny: {}\n  - name: s\n    validate:\n      <<: *v\n      message: x\n",
-			"  rules:\n  - name: r\n    validate: &v\n      failureAction: Audit\n      deny: {}\n  - name: s\n    validate:\n      failureAction: Audit\n      <<: *v\n      message: x\n"},
-		{"what is as it should be", "  rules:\n  - name: r\n    match: {any: [{resources: {kinds: [Pod]}}]}\n    validate: {failureAction: Audit, deny: {conditions: {all: [{key: a, operator: AnyIn, value: b}]}}}\n", "="},
+			"  validationFailureAction: Audit\n  rules:\n  - name: r\n    validate: &v\n      deny: {}\n  - name: s\n" +
+				"    validate:\n      <<: *v\n      message: x\n",
+			"  rules:\n  - name: r\n    validate: &v\n      failureAction: Audit\n      deny: {}\n  - name: s\n    validate:\n" +
+				"      failureAction: Audit\n      <<: *v\n      message: x\n"},
+		{"what is as it should be", "  rules:\n  - name: r\n    match: {any: [{resources: {kinds: [Pod]}}]}\n" +
+			"    validate: {failureAction: Audit, deny: {conditions: {all: [{key: a, operator: AnyIn, value: b}]}}}\n", "="},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -136,14 +175,19 @@ func TestJSON(t *testing.T) {
 // What cannot be edited for certain stays, with its place.
 func TestLeft(t *testing.T) {
 	tests := []struct{ name, data, want string }{
-		{"an anchor that others use", "  validationFailureAction: &a Enforce\n  rules:\n  - name: r\n    validate:\n      failureAction: *a\n      deny: {}\n", "p.yaml:5:3: "},
-		{"overrides beside others", "  validationFailureAction: Enforce\n  validationFailureActionOverrides: [{action: Audit, namespaces: [a]}]\n  rules:\n  - name: r\n    validate:\n      failureActionOverrides: [{action: Audit, namespaces: [b]}]\n      deny: {}\n", "p.yaml:5:3: "},
-		{"lists into braces", "  validationFailureActionOverrides:\n  - action: Audit\n    namespaces: [a]\n  rules:\n  - name: r\n    validate: {deny: {}}\n", "p.yaml:5:3: "},
+		{"an anchor that others use", "  validationFailureAction: &a Enforce\n  rules:\n  - name: r\n    validate:\n" +
+			"      failureAction: *a\n      deny: {}\n", "p.yaml:5:3: "},
+		{"overrides beside others", "  validationFailureAction: Enforce\n" +
+			"  validationFailureActionOverrides: [{action: Audit, namespaces: [a]}]\n  rules:\n  - name: r\n    validate:\n" +
+			"      failureActionOverrides: [{action: Audit, namespaces: [b]}]\n      deny: {}\n", "p.yaml:5:3: "},
+		{"lists into braces", "  validationFailureActionOverrides:\n  - action: Audit\n    namespaces: [a]\n  rules:\n" +
+			"  - name: r\n    validate: {deny: {}}\n", "p.yaml:5:3: "},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			r := fixed(t, head+tt.data)
-			if string(r.Data) != head+tt.data || len(r.Edits) > 0 || len(r.Left) == 0 || !strings.HasPrefix(r.Left[0].String(), tt.want) {
+			if string(r.Data) != head+tt.data || len(r.Edits) > 0 || len(r.Left) == 0 || !strings.HasPrefix(r.Left[0].String(),
+				tt.want) {
 				t.Errorf("edits %v, left %v\n%s", r.Edits, r.Left, r.Data)
 			}
 		})
@@ -151,8 +195,10 @@ func TestLeft(t *testing.T) {
 }
 
 func TestException(t *testing.T) {
-	r := fixed(t, "apiVersion: \"kyverno.io/v2alpha1\" # old\nkind: PolicyException\nmetadata: {name: e}\nspec: {conditions: {any: [{key: a, operator: In, value: [b]}]}}\n")
-	if want := "apiVersion: \"kyverno.io/v2\" # old\nkind: PolicyException\nmetadata: {name: e}\nspec: {conditions: {any: [{key: a, operator: AllIn, value: [b]}]}}\n"; string(r.Data) != want {
+	r := fixed(t, "apiVersion: \"kyverno.io/v2alpha1\" # old\nkind: PolicyException\nmetadata: {name: e}\n"+
+		"spec: {conditions: {any: [{key: a, operator: In, value: [b]}]}}\n")
+	if want := "apiVersion: \"kyverno.io/v2\" # old\nkind: PolicyException\nmetadata: {name: e}\n" +
+		"spec: {conditions: {any: [{key: a, operator: AllIn, value: [b]}]}}\n"; string(r.Data) != want {
 		t.Errorf("got %s", r.Data)
 	}
 }
@@ -190,8 +236,10 @@ func TestLibrary(t *testing.T) {
 }
 
 func FuzzFile(f *testing.F) {
-	f.Add([]byte(head + "  validationFailureAction: enforce\n  rules:\n  - name: r\n    match: {resources: {kinds: [Pod]}}\n    validate:\n      deny: {}\n"))
-	f.Add([]byte(head + "  validationFailureAction: &a |\n    Audit\n  rules: [{validate: *a}, {preconditions: [{operator: In}]}]"))
+	f.Add([]byte(head + "  validationFailureAction: enforce\n  rules:\n  - name: r\n" +
+		"    match: {resources: {kinds: [Pod]}}\n    validate:\n      deny: {}\n"))
+	f.Add([]byte(head + "  validationFailureAction: &a |\n    Audit\n" +
+		"  rules: [{validate: *a}, {preconditions: [{operator: In}]}]"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if len(data) > 4096 {
 			return

@@ -30,14 +30,16 @@ type result struct {
 
 func resultsOf(t *testing.T, data []byte, objects []admission.Object) []result {
 	t.Helper()
-	policies, problems := engine.CompilePolicies(manifest.Sources([]manifest.File{{Path: "p.yaml", Data: data}}), engine.Options{Now: time.Unix(1_767_268_800, 0)})
+	policies, problems := engine.CompilePolicies(manifest.Sources([]manifest.File{{Path: "p.yaml", Data: data}}),
+		engine.Options{Now: time.Unix(1_767_268_800, 0)})
 	if policy.HasErrors(problems) {
 		return nil
 	}
 	e := policies.Bind(nil, nil)
 	var out []result
 	for _, o := range objects {
-		for _, r := range []*admission.Request{{Operation: admission.Create, Object: o}, {Operation: admission.Delete, OldObject: o}} {
+		for _, r := range []*admission.Request{{Operation: admission.Create, Object: o},
+			{Operation: admission.Delete, OldObject: o}} {
 			for _, res := range e.Evaluate(context.Background(), r) {
 				out = append(out, result{res.Policy.Name, res.Rule, res.Message, res.Outcome, res.Enforce, res.Fields})
 			}
@@ -55,9 +57,12 @@ func small(t *testing.T, spec string) []byte {
 func TestFixedPoliciesSayTheSame(t *testing.T) {
 	var objects []admission.Object
 	for _, data := range []string{
-		"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: default, labels: {app: web}}\nspec: {containers: [{name: c, image: nginx}]}",
-		"apiVersion: v1\nkind: Pod\nmetadata: {name: b, namespace: test}\nspec: {hostPID: true, containers: [{name: c, image: 'nginx:1'}]}",
-		"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d, namespace: prod, labels: {app: db}}\nspec: {template: {spec: {hostPID: true, containers: [{name: c, image: x}]}}}",
+		"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: default, labels: {app: web}}\n" +
+			"spec: {containers: [{name: c, image: nginx}]}",
+		"apiVersion: v1\nkind: Pod\nmetadata: {name: b, namespace: test}\n" +
+			"spec: {hostPID: true, containers: [{name: c, image: 'nginx:1'}]}",
+		"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d, namespace: prod, labels: {app: db}}\n" +
+			"spec: {template: {spec: {hostPID: true, containers: [{name: c, image: x}]}}}",
 		"apiVersion: v1\nkind: Namespace\nmetadata: {name: test, labels: {app: web}}",
 	} {
 		docs, _ := manifest.File{Data: []byte(data)}.Documents()
@@ -65,13 +70,32 @@ func TestFixedPoliciesSayTheSame(t *testing.T) {
 	}
 	const deny = "    validate: {message: m, deny: {}}\n"
 	tests := map[string]string{
-		"action":           "  validationFailureAction: enforce\n  rules:\n  - name: r\n    match: {resources: {kinds: [Pod]}}\n" + deny,
-		"overrides":        "  validationFailureAction: audit\n  validationFailureActionOverrides:\n  - action: enforce\n    namespaces: [test, prod]\n  rules:\n  - name: r\n    match:\n      resources:\n        kinds:\n        - Pod\n    validate:\n      message: m\n      pattern: {spec: {=(hostPID): false}}\n",
-		"own action":       "  validationFailureAction: enforce\n  validationFailureActionOverrides: [{action: enforce, namespaces: [test]}]\n  rules:\n  - name: r\n    match: {resources: {kinds: [Pod, Deployment, Namespace]}}\n    validate: {failureAction: audit, message: m, deny: {}}\n  - name: s\n    match: {resources: {kinds: [Namespace]}}\n    exclude: {resources: {names: [x]}}\n    validate: {validationFailureAction: enforce, message: m, deny: {}}\n",
-		"flat conditions":  "  rules:\n  - name: r\n    match: {resources: {kinds: [Pod]}}\n    preconditions:\n    - {key: '{{ request.operation }}', operator: In, value: [CREATE]}\n    - {key: '{{ request.object.metadata.labels.app || `[]` | to_string(@) }}', operator: NotIn, value: [db, '[]']}\n" + deny,
-		"several deny":     "  rules:\n  - name: r\n    match: {resources: {kinds: [Pod]}}\n    validate:\n      message: m\n      deny:\n        conditions:\n        - {key: '{{ request.object.spec.containers[].image || `[]` }}', operator: In, value: [nginx, 'nginx:1']}\n        - {key: '{{ request.operation }}', operator: NotEqual, value: DELETE}\n",
-		"exclude by users": "  background: false\n  validationFailureAction: Enforce\n  rules:\n  - name: r\n    match: {resources: {kinds: [Pod]}, clusterRoles: [admin]}\n    exclude: {clusterRoles: [x], resources: {namespaces: [test]}}\n" + deny,
-		"mutation":         "  validationFailureAction: Enforce\n  rules:\n  - name: r\n    match: {resources: {kinds: [Pod]}}\n    mutate: {patchStrategicMerge: {metadata: {labels: {+(a): b}}}}\n",
+		"action": "  validationFailureAction: enforce\n  rules:\n  - name: r\n" +
+			"    match: {resources: {kinds: [Pod]}}\n" + deny,
+		"overrides": "  validationFailureAction: audit\n  validationFailureActionOverrides:\n  - action: enforce\n" +
+			"    namespaces: [test, prod]\n  rules:\n  - name: r\n    match:\n      resources:\n        kinds:\n" +
+			"        - Pod\n" +
+			"    validate:\n      message: m\n      pattern: {spec: {=(hostPID): false}}\n",
+		"own action": "  validationFailureAction: enforce\n" +
+			"  validationFailureActionOverrides: [{action: enforce, namespaces: [test]}]\n  rules:\n  - name: r\n" +
+			"    match: {resources: {kinds: [Pod, Deployment, Namespace]}}\n" +
+			"    validate: {failureAction: audit, message: m, deny: {}}\n  - name: s\n" +
+			"    match: {resources: {kinds: [Namespace]}}\n    exclude: {resources: {names: [x]}}\n" +
+			"    validate: {validationFailureAction: enforce, message: m, deny: {}}\n",
+		"flat conditions": "  rules:\n  - name: r\n    match: {resources: {kinds: [Pod]}}\n    preconditions:\n" +
+			"    - {key: '{{ request.operation }}', operator: In, value: [CREATE]}\n" +
+			"    - {key: '{{ request.object.metadata.labels.app || `[]` | to_string(@) }}', operator: NotIn, value: [db, " +
+			"'[]']}\n" + deny,
+		"several deny": "  rules:\n  - name: r\n    match: {resources: {kinds: [Pod]}}\n    validate:\n" +
+			"      message: m\n      deny:\n        conditions:\n" +
+			"        - {key: '{{ request.object.spec.containers[].image || `[]` }}', operator: In, value: [nginx, " +
+			"'nginx:1']}\n" +
+			"        - {key: '{{ request.operation }}', operator: NotEqual, value: DELETE}\n",
+		"exclude by users": "  background: false\n  validationFailureAction: Enforce\n  rules:\n  - name: r\n" +
+			"    match: {resources: {kinds: [Pod]}, clusterRoles: [admin]}\n" +
+			"    exclude: {clusterRoles: [x], resources: {namespaces: [test]}}\n" + deny,
+		"mutation": "  validationFailureAction: Enforce\n  rules:\n  - name: r\n" +
+			"    match: {resources: {kinds: [Pod]}}\n    mutate: {patchStrategicMerge: {metadata: {labels: {+(a): b}}}}\n",
 	}
 	for name, spec := range tests {
 		t.Run(name, func(t *testing.T) {

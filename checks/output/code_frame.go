@@ -65,7 +65,8 @@ func frame(excerpt map[int]string, s span, width int, p painter) []string {
 		if inside {
 			gutter = p.mark("> ")
 		}
-		out = append(out, strings.TrimRight(gutter+p.dim(fmt.Sprintf("%*d |", digits, n))+" "+window(cells(excerpt[n]), left, room), " "))
+		row := gutter + p.dim(fmt.Sprintf("%*d |", digits, n)) + " " + window(cells(excerpt[n]), left, room)
+		out = append(out, strings.TrimRight(row, " "))
 		if inside && single {
 			before, under := columnsOf(marked[:from]), max(columnsOf(marked[from:to]), 1)
 			before = max(before-left, 0)
@@ -73,7 +74,8 @@ func frame(excerpt map[int]string, s span, width int, p painter) []string {
 				before++ // the ellipsis
 			}
 			under = max(min(under, room-before), 1)
-			out = append(out, "  "+p.dim(strings.Repeat(" ", digits)+" |")+" "+strings.Repeat(" ", before)+p.mark(strings.Repeat("^", under)))
+			row := "  " + p.dim(strings.Repeat(" ", digits)+" |") + " " + strings.Repeat(" ", before)
+			out = append(out, row+p.mark(strings.Repeat("^", under)))
 		}
 	}
 	return out

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// hostile tells whether a character can change how the text around it is shown: control characters
+// hostile reports whether a character can change how the text around it is shown: control characters
 // (terminal escapes begin with one), directional overrides and other invisible format characters, line
 // and paragraph separators. The two joiners of scripts and emoji are harmless.
 func hostile(r rune) bool {

@@ -13,9 +13,11 @@ import (
 const evil = "a\x1b[31m\u202e\n::error::b ##[group]c <d> ☃"
 
 func evalReport() *report.Evaluation {
-	r := &report.Evaluation{Results: []report.EvaluationResult{}, Errors: []report.Problem{{Path: evil, Line: 3, Message: evil}}, Conclusion: report.Failure}
+	r := &report.Evaluation{Results: []report.EvaluationResult{},
+		Errors: []report.Problem{{Path: evil, Line: 3, Message: evil}}, Conclusion: report.Failure}
 	for range 300 {
-		r.Results = append(r.Results, report.EvaluationResult{Policy: evil, Rule: evil, Resource: report.Resource{Kind: evil, Name: evil}, Result: report.Fail,
+		r.Results = append(r.Results, report.EvaluationResult{Policy: evil, Rule: evil,
+			Resource: report.Resource{Kind: evil, Name: evil}, Result: report.Fail,
 			Action: report.Enforce, Message: evil, Fields: []string{"/" + evil}})
 	}
 	return r
@@ -24,9 +26,10 @@ func evalReport() *report.Evaluation {
 // The JSON that is written in parts is that of the whole report.
 func TestEvalJSON(t *testing.T) {
 	for name, r := range map[string]*report.Evaluation{
-		"many":  evalReport(),
-		"none":  {Results: []report.EvaluationResult{}, Errors: []report.Problem{}, Conclusion: report.Success},
-		"words": {Results: []report.EvaluationResult{}, Errors: []report.Problem{}, Warnings: []report.Problem{{Message: "w"}}, Stats: report.EvaluationStats{Pass: 2}},
+		"many": evalReport(),
+		"none": {Results: []report.EvaluationResult{}, Errors: []report.Problem{}, Conclusion: report.Success},
+		"words": {Results: []report.EvaluationResult{}, Errors: []report.Problem{},
+			Warnings: []report.Problem{{Message: "w"}}, Stats: report.EvaluationStats{Pass: 2}},
 	} {
 		var out bytes.Buffer
 		if err := evalJSON(&out, r, Options{}); err != nil {
@@ -55,10 +58,12 @@ func TestEvalText(t *testing.T) {
 }
 
 func TestTestRunForms(t *testing.T) {
-	row := report.TestRow{File: evil, Policy: evil, Rule: evil, Resource: report.Resource{Kind: evil, Name: evil}, Expected: "pass", Actual: "fail", Reason: evil}
+	row := report.TestRow{File: evil, Policy: evil, Rule: evil, Resource: report.Resource{Kind: evil, Name: evil},
+		Expected: "pass", Actual: "fail", Reason: evil}
 	excluded := row
 	excluded.Excluded = true
-	r := &report.TestRun{Rows: []report.TestRow{row, excluded}, Errors: []report.Problem{{Path: evil, Message: evil}}, Summary: report.TestSummary{Files: 1, Checked: 1, Failed: 1, Excluded: 1}}
+	r := &report.TestRun{Rows: []report.TestRow{row, excluded}, Errors: []report.Problem{{Path: evil, Message: evil}},
+		Summary: report.TestSummary{Files: 1, Checked: 1, Failed: 1, Excluded: 1}}
 	for _, name := range Names[*report.TestRun]() {
 		var out strings.Builder
 		if err := Write(name, &out, r, Options{All: true}); err != nil {

@@ -28,7 +28,8 @@ func validSARIF(t *testing.T, r *report.Report) sarifLog {
 	if err := d.Decode(&log); err != nil {
 		t.Fatal(err)
 	}
-	if log.Version != "2.1.0" || !strings.Contains(log.Schema, "sarif") || len(log.Runs) != 1 || log.Runs[0].Tool.Driver.Name == "" || log.Runs[0].Results == nil {
+	if log.Version != "2.1.0" || !strings.Contains(log.Schema, "sarif") || len(log.Runs) != 1 ||
+		log.Runs[0].Tool.Driver.Name == "" || log.Runs[0].Results == nil {
 		t.Fatalf("log %+v", log)
 	}
 	run := log.Runs[0]
@@ -38,10 +39,12 @@ func validSARIF(t *testing.T, r *report.Report) sarifLog {
 			t.Errorf("location without a file: %+v", l)
 			return
 		}
-		if u, err := url.Parse(p.Artifact.URI); err != nil || u.IsAbs() || strings.HasPrefix(u.Path, "/") || strings.Trim(p.Artifact.URI, uriCharacters) != "" || p.Artifact.Base != "%SRCROOT%" {
+		if u, err := url.Parse(p.Artifact.URI); err != nil || u.IsAbs() || strings.HasPrefix(u.Path, "/") ||
+			strings.Trim(p.Artifact.URI, uriCharacters) != "" || p.Artifact.Base != "%SRCROOT%" {
 			t.Errorf("uri %q: %v", p.Artifact.URI, err)
 		}
-		if g := p.Region; g != nil && (g.StartLine < 1 || g.StartColumn < 1 || g.EndLine < g.StartLine || g.EndColumn != 0 && g.EndLine == g.StartLine && g.EndColumn < g.StartColumn) {
+		if g := p.Region; g != nil && (g.StartLine < 1 || g.StartColumn < 1 || g.EndLine < g.StartLine ||
+			g.EndColumn != 0 && g.EndLine == g.StartLine && g.EndColumn < g.StartColumn) {
 			t.Errorf("region %+v", *g)
 		}
 		seen := map[sarifLogical]bool{}
@@ -54,7 +57,9 @@ func validSARIF(t *testing.T, r *report.Report) sarifLog {
 	}
 	ids := map[string]bool{}
 	for _, rule := range run.Tool.Driver.Rules {
-		if ids[rule.ID] || rule.Short.Text == "" || rule.Full.Text == "" || rule.Help.Text == "" || len([]rune(rule.Short.Text)) > 1024 || len([]rune(rule.Full.Text)) > 1024 || !slices.Contains([]string{"error", "warning", "note", "none"}, rule.Configuration.Level) {
+		if ids[rule.ID] || rule.Short.Text == "" || rule.Full.Text == "" || rule.Help.Text == "" ||
+			len([]rune(rule.Short.Text)) > 1024 || len([]rune(rule.Full.Text)) > 1024 ||
+			!slices.Contains([]string{"error", "warning", "note", "none"}, rule.Configuration.Level) {
 			t.Errorf("rule %+v", rule)
 		}
 		ids[rule.ID] = true
@@ -70,7 +75,8 @@ func validSARIF(t *testing.T, r *report.Report) sarifLog {
 	}
 	for _, x := range run.Results {
 		switch {
-		case x.Message.Text == "", strings.Contains(x.Message.Text, "]("), x.Fingerprints["lintel/v1"] == "", len(x.Locations) != 1, x.Locations[0].Physical.Region == nil:
+		case x.Message.Text == "", strings.Contains(x.Message.Text, "]("), x.Fingerprints["lintel/v1"] == "",
+			len(x.Locations) != 1, x.Locations[0].Physical.Region == nil:
 			t.Errorf("result %+v", x)
 		case run.Tool.Driver.Rules[x.RuleIndex].ID != x.RuleID:
 			t.Errorf("rule %d is not %s", x.RuleIndex, x.RuleID)
@@ -149,8 +155,10 @@ func TestStanding(t *testing.T) {
 		{report.Finding{Result: report.Fail}, before, "already in the base"},
 		{report.Finding{Result: report.Fail, New: true, Exemption: pend}, pending, "waits for approval"},
 		{report.Finding{Result: report.Fail, Exemption: pend}, before, "already in the base"},
-		{report.Finding{Result: report.Fail, New: true, Blocks: true, Exemption: &report.Exemption{State: report.Expired}}, blocking, ""},
-		{report.Finding{Result: report.Skip, New: true, Exemption: &report.Exemption{State: report.Merged}}, excepted, "excepted"},
+		{report.Finding{Result: report.Fail, New: true, Blocks: true, Exemption: &report.Exemption{State: report.Expired}},
+			blocking, ""},
+		{report.Finding{Result: report.Skip, New: true, Exemption: &report.Exemption{State: report.Merged}}, excepted,
+			"excepted"},
 		{report.Finding{Result: report.Warn, New: true}, warning, ""},
 		{report.Finding{Result: report.Unknown, New: true}, warning, "undecided: needs the cluster"},
 		{report.Finding{Result: report.Error, New: true, Blocks: true}, blocking, "could not be evaluated"},
@@ -182,7 +190,8 @@ func TestFrame(t *testing.T) {
 		{"empty line", map[int]string{3: ""}, span{3, 3, 1, 1}, 80, []string{"> 3 |", "    | ^"}},
 		{"escape", map[int]string{3: "\x1b[2Jx"}, span{3, 3, 5, 6}, 80, []string{`> 3 | \u001b[2Jx`, "    |          ^"}},
 		{"long line", map[int]string{3: long}, span{3, 3, 138, 148}, 40, nil},
-		{"long range", many, span{5, 25, 0, 0}, 80, []string{"   3 | row", "   4 | row", ">  5 | row", ">  6 | row", ">  7 | row", ">  8 | row", ">  9 | row",
+		{"long range", many, span{5, 25, 0, 0}, 80, []string{"   3 | row", "   4 | row", ">  5 | row", ">  6 | row",
+			">  7 | row", ">  8 | row", ">  9 | row",
 			"     ...", "> 25 | row", "  26 | row", "  27 | row"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -69,7 +69,8 @@ func TestUnknownForm(t *testing.T) {
 	if !errors.As(err, &unknown) || unknown.Name != "yaml" || !strings.Contains(err.Error(), "policyreport") {
 		t.Errorf("error %v", err)
 	}
-	if want := []string{"text", "json", "sarif", "github", "junit", "policyreport", "markdown"}; !slices.Equal(Names[*report.Report](), want) {
+	if want := []string{"text", "json", "sarif", "github", "junit", "policyreport",
+		"markdown"}; !slices.Equal(Names[*report.Report](), want) {
 		t.Errorf("names %v", Names[*report.Report]())
 	}
 }

@@ -51,7 +51,8 @@ func previewJSON(p *report.Preview) *report.Preview {
 	return &out
 }
 
-// evalJSON writes what policies say about objects, one line for each result. It holds a part of the text at a time: there can be hundreds of thousands of results.
+// evalJSON writes what policies say about objects, one line for each result. It holds a part of the text at a time:
+// there can be hundreds of thousands of results.
 func evalJSON(w io.Writer, r *report.Evaluation, _ Options) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -46,8 +46,10 @@ func Markdown(r *report.Report, o MarkdownOptions) string {
 		m.covered(only(list, excepted)),
 		m.previewTable(),
 	}
-	icon := map[report.Conclusion]string{report.Success: "✅", report.Neutral: "⚠️", report.ActionRequired: "⏳"}[r.Conclusion]
-	head := fmt.Sprintf("**%s %s**\n\n%s\n", cmp.Or(icon, "❌"), prose(clip(verdict(r), 300)), prose(counts(r))) + next(r, o.Button)
+	icon := map[report.Conclusion]string{report.Success: "✅", report.Neutral: "⚠️",
+		report.ActionRequired: "⏳"}[r.Conclusion]
+	head := fmt.Sprintf("**%s %s**\n\n%s\n", cmp.Or(icon, "❌"), prose(clip(verdict(r), 300)), prose(counts(r))) +
+		next(r, o.Button)
 	foot := "\n<sub>" + prose(work(r.Stats)) + "</sub>\n"
 	whole := assemble(head, first, second, foot, 0)
 	switch {
@@ -56,7 +58,8 @@ func Markdown(r *report.Report, o MarkdownOptions) string {
 	case len(head)+len(foot)+leftOutBytes <= o.MaxBytes:
 		return assemble(head, first, second, foot, o.MaxBytes)
 	}
-	return truncate(counts(r)+"; the rest is left out for lack of space\n", o.MaxBytes) // our own words only: cut markup is no longer inert
+	// Our own words only: cut markup is no longer inert.
+	return truncate(counts(r)+"; the rest is left out for lack of space\n", o.MaxBytes)
 }
 
 // checkMarkdown writes the summary of a check run that has no limit, no links and no buttons.
@@ -124,7 +127,8 @@ func (m *markdown) problems(title string, problems []report.Problem) section {
 func (m *markdown) table(title string, list []*report.Finding, folded bool) section {
 	s := section{head: "\n#### " + title + "\n\n", one: "row", many: "rows"}
 	if folded {
-		s.head = fmt.Sprintf("\n<details><summary>%s, not blocking: %s</summary>\n\n", title, count(len(list), "finding", "findings"))
+		s.head = fmt.Sprintf("\n<details><summary>%s, not blocking: %s</summary>\n\n", title,
+			count(len(list), "finding", "findings"))
 		s.foot = "\n</details>\n"
 	}
 	s.head += "| | Resource | Policy | Where | What |\n| --- | --- | --- | --- | --- |\n"
@@ -186,7 +190,8 @@ func (m *markdown) row(res report.Resource, list []*report.Finding) string {
 		}
 		messages = append(messages, message)
 	}
-	return fmt.Sprintf("| %s | %s | %s<br>%s | %s | %s |\n", icon, code(res.String()), code(list[0].Policy), few(rules, 4), few(places, 4), few(messages, 3))
+	return fmt.Sprintf("| %s | %s | %s<br>%s | %s | %s |\n", icon, code(res.String()), code(list[0].Policy),
+		few(rules, 4), few(places, 4), few(messages, 3))
 }
 
 // few joins the different items as lines of a cell, and counts those beyond the limit.
@@ -205,12 +210,14 @@ func few(items []string, limit int) string {
 
 // outside lists what GitHub shows no annotation for, because the change does not touch the file.
 func (m *markdown) outside(list []*report.Finding) section {
-	s := section{head: "\n#### Outside the changed files\n\nGitHub shows no annotations there, so here are the lines to edit.\n\n", one: "line", many: "lines"}
+	s := section{head: "\n#### Outside the changed files\n\n" +
+		"GitHub shows no annotations there, so here are the lines to edit.\n\n", one: "line", many: "lines"}
 	for _, f := range list {
 		if f.Origin == nil || f.Origin.Changed {
 			continue
 		}
-		s.rows = append(s.rows, fmt.Sprintf("- %s: %s, %s: %s\n", m.origin(f.Origin), code(ruleName(f.Policy, f.Rule)), code(f.Resource.String()), prose(clip(reason(f), messageRunes))))
+		s.rows = append(s.rows, fmt.Sprintf("- %s: %s, %s: %s\n", m.origin(f.Origin), code(ruleName(f.Policy, f.Rule)),
+			code(f.Resource.String()), prose(clip(reason(f), messageRunes))))
 	}
 	return s
 }
@@ -222,7 +229,8 @@ func (m *markdown) exceptions() section {
 		icon := map[report.State]string{
 			report.Approved: "✅", report.Pending: "⏳", report.Expired: "⌛", report.Refused: "❌",
 		}[e.State]
-		s.rows = append(s.rows, "- "+strings.TrimSpace(icon+" "+code(e.Name))+" ("+m.at(e.Path, e.Line, 0)+"): **"+prose(string(e.State))+"**\n")
+		s.rows = append(s.rows, fmt.Sprintf("- %s (%s): **%s**\n",
+			strings.TrimSpace(icon+" "+code(e.Name)), m.at(e.Path, e.Line, 0), prose(string(e.State))))
 		for _, f := range facts(e, m.report.Approvers) {
 			s.rows = append(s.rows, "  - "+strings.TrimSpace(f.words+" "+codes(f.names, 20)+f.after)+"\n")
 		}
@@ -243,7 +251,8 @@ func (m *markdown) upkeep() section {
 // covered counts what each exception lets through.
 func (m *markdown) covered(list []*report.Finding) section {
 	s := section{
-		head: fmt.Sprintf("\n<details><summary>Covered by exceptions: %s</summary>\n\n", count(len(list), "finding", "findings")),
+		head: fmt.Sprintf("\n<details><summary>Covered by exceptions: %s</summary>\n\n",
+			count(len(list), "finding", "findings")),
 		foot: "\n</details>\n", one: "line", many: "lines",
 	}
 	for _, f := range list {

@@ -32,8 +32,9 @@ func fence(language, text string) string {
 // drafts are the exceptions that somebody asked for.
 func (m *markdown) drafts() section {
 	s := section{one: "draft", many: "drafts", head: "\n#### Drafted exceptions\n\n" +
-		"Each lets through one policy on one resource and nothing else; that was tried out. Commit those you need to this pull request " +
-		"under the paths given, say why in the first line, and ask for a review.\n\n"}
+		"Each lets through one policy on one resource and nothing else; that was tried out. " +
+		"Commit those you need to this pull request under the paths given, say why in the first line, and ask for a " +
+		"review.\n\n"}
 	for i := range m.report.Drafts {
 		d := &m.report.Drafts[i]
 		if d.YAML == "" {
@@ -55,7 +56,8 @@ func (m *markdown) folds(list []*report.Finding) section {
 	groups, order := grouped(list)
 	for _, k := range order {
 		var b strings.Builder
-		fmt.Fprintf(&b, "<details><summary>%s %s: %s</summary>\n\n", icons[loudest(groups[k])], codeTag(k.resource.String()), codeTag(k.policy))
+		fmt.Fprintf(&b, "<details><summary>%s %s: %s</summary>\n\n", icons[loudest(groups[k])],
+			codeTag(k.resource.String()), codeTag(k.policy))
 		for _, f := range groups[k] {
 			b.WriteString(m.fold(f))
 		}

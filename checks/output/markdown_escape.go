@@ -23,7 +23,7 @@ func prose(s string) string {
 	return strings.Join(words, " ")
 }
 
-// linkish tells whether GitHub may turn a word into a link or mention
+// linkish reports whether GitHub may turn a word into a link or mention
 // (https://docs.github.com/en/get-started/writing-on-github/working-with-advanced-formatting/autolinked-references-and-urls).
 func linkish(w string) bool {
 	lower := strings.ToLower(w)
@@ -115,7 +115,8 @@ func link(text, address string) string {
 		return "[" + shown + "](" + address + ")"
 	}
 	href := strings.NewReplacer("|", "%7C", "`", "%60", "\\", "%5C", " ", "%20").Replace(address)
-	return `<a href="` + html.EscapeString(href) + `"><code>` + references(clip(strings.TrimSpace(line(text)), codeRunes)) + "</code></a>"
+	inert := references(clip(strings.TrimSpace(line(text)), codeRunes))
+	return `<a href="` + html.EscapeString(href) + `"><code>` + inert + "</code></a>"
 }
 
 // plainAddress are the characters of an address that mean nothing in Markdown's link form.

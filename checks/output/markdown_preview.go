@@ -36,7 +36,8 @@ func (m *markdown) previewTable() section {
 		return section{}
 	}
 	s := section{
-		head: fmt.Sprintf("\n<details><summary>Preview: %s that the rules see differently</summary>\n\n", count(len(p.Findings)+p.LeftOut, "place", "places")) +
+		head: fmt.Sprintf("\n<details><summary>Preview: %s that the rules see differently</summary>\n\n",
+			count(len(p.Findings)+p.LeftOut, "place", "places")) +
 			"| | Resource | Policy | Where | Before → after |\n| --- | --- | --- | --- | --- |\n",
 		foot: "\n</details>\n", one: "row", many: "rows",
 	}
@@ -50,7 +51,8 @@ func (m *markdown) previewTable() section {
 		if icon == "" {
 			icon = "⚠️"
 		}
-		s.rows = append(s.rows, fmt.Sprintf("| %s | %s | %s<br>%s | %s | %s<br>%s |\n", icon, prose(previewResources(f)), code(f.Policy), code(f.Rule),
+		s.rows = append(s.rows, fmt.Sprintf("| %s | %s | %s<br>%s | %s | %s<br>%s |\n", icon, prose(previewResources(f)),
+			code(f.Policy), code(f.Rule),
 			m.origin(f.Origin), prose(becomes(f)), prose(clip(f.Message, messageRunes))))
 	}
 	return s

@@ -27,7 +27,8 @@ func checkProse(t *testing.T, s string) {
 	t.Helper()
 	out := prose(s)
 	left := bare(out)
-	if strings.ContainsAny(left, "`|<>*_[]~$\\\n@") || strings.Contains(left, "://") || strings.Contains(strings.ToLower(left), "www.") || listMark.MatchString(left) {
+	if strings.ContainsAny(left, "`|<>*_[]~$\\\n@") || strings.Contains(left, "://") ||
+		strings.Contains(strings.ToLower(left), "www.") || listMark.MatchString(left) {
 		t.Errorf("prose of %q is %q, which leaves %q", s, out, left)
 	}
 	if regexp.MustCompile(`#\d`).MatchString(left) {
@@ -39,7 +40,9 @@ func checkProse(t *testing.T, s string) {
 		}
 	}
 	l := link(s, "https://github.com/o/r/blob/main/"+s)
-	if rest := regexp.MustCompile("^(\\[`[^`\\[\\]]*`\\]\\([^()\\s]*\\)|<a href=\"[^\"<>|`]*\"><code>[^<|`]*</code></a>|`[^`]*`|<code>[^<]*</code>)$").ReplaceAllString(l, ""); rest != "" && s != "" {
+	if rest := regexp.MustCompile("^(\\[`[^`\\[\\]]*`\\]\\([^()\\s]*\\)|<a "+
+		"href=\"[^\"<>|`]*\"><code>[^<|`]*</code></a>|`[^`]*`|<code>[^<]*</code>)$").ReplaceAllString(l, ""); rest != "" &&
+		s != "" {
 		t.Errorf("link of %q is %q", s, l)
 	}
 }
@@ -74,7 +77,8 @@ func FuzzProse(f *testing.F) {
 // A table row has its five cells whatever the names and messages are.
 func TestMarkdownTable(t *testing.T) {
 	for _, s := range attacks() {
-		for row := range strings.SplitSeq(Markdown(hostileReport(s), MarkdownOptions{BlobURL: func(p string, n int) string { return fmt.Sprintf("https://x/%s#L%d", p, n) }}), "\n") {
+		for row := range strings.SplitSeq(Markdown(hostileReport(s),
+			MarkdownOptions{BlobURL: func(p string, n int) string { return fmt.Sprintf("https://x/%s#L%d", p, n) }}), "\n") {
 			if n := strings.Count(row, "|"); n != 0 && n != 6 {
 				t.Errorf("%q gives a row with %d pipes: %s", s, n, row)
 			}
@@ -91,7 +95,8 @@ func TestDetails(t *testing.T) {
 		out := Details(hostileReport(s), MarkdownOptions{BlobURL: func(p string, n int) string {
 			return fmt.Sprintf("https://x/%s#L%d", (&url.URL{Path: p}).EscapedPath(), n)
 		}})
-		if i := strings.IndexFunc(out, func(r rune) bool { return r != '\n' && hostile(r) }); i >= 0 || !utf8.ValidString(out) {
+		control := func(r rune) bool { return r != '\n' && hostile(r) }
+		if i := strings.IndexFunc(out, control); i >= 0 || !utf8.ValidString(out) {
 			t.Errorf("%q has a control character at %d", s, i)
 		}
 		fence := ""
@@ -102,7 +107,8 @@ func TestDetails(t *testing.T) {
 			case fence != "" && row == fence:
 				fence = ""
 			case fence == "":
-				left := bare(targets.ReplaceAllString(strings.NewReplacer("<details><summary>", "", "</summary>", "", "</details>", "").Replace(row), ""))
+				left := bare(targets.ReplaceAllString(strings.NewReplacer("<details><summary>", "", "</summary>", "",
+					"</details>", "").Replace(row), ""))
 				if strings.ContainsAny(left, "@<`|") {
 					t.Errorf("%q leaves %q", s, left)
 				}
@@ -115,7 +121,8 @@ func TestDetails(t *testing.T) {
 	r := large(60)
 	for _, limit := range []int{500, 5000, 65_535} {
 		got := Details(r, MarkdownOptions{BlobURL: blobURL, MaxBytes: limit})
-		if len(got) > limit || !strings.Contains(got, "left out for lack of space") || strings.Count(got, "<details>") != strings.Count(got, "</details>") {
+		if len(got) > limit || !strings.Contains(got, "left out for lack of space") ||
+			strings.Count(got, "<details>") != strings.Count(got, "</details>") {
 			t.Errorf("limit %d: %d bytes", limit, len(got))
 		}
 	}
@@ -130,7 +137,8 @@ func large(n int) *report.Report {
 			f.Resource.Name = fmt.Sprintf("%s-%d", f.Resource.Name, i)
 			r.Findings = append(r.Findings, f)
 		}
-		p := report.Problem{Path: fmt.Sprintf("apps/%d/ä.yaml", i), Line: i + 1, Message: "“quoted” text that is some words long"}
+		p := report.Problem{Path: fmt.Sprintf("apps/%d/ä.yaml", i), Line: i + 1,
+			Message: "“quoted” text that is some words long"}
 		r.Errors, r.Warnings = append(r.Errors, p), append(r.Warnings, p)
 	}
 	return r
@@ -151,7 +159,8 @@ func TestMarkdownStaysWithinItsLimit(t *testing.T) {
 			t.Errorf("limit %d: nothing says that something is missing", limit)
 		}
 		if limit >= 5000 {
-			for _, part := range []string{"#### Errors", "#### Findings", "#### Outside", "#### Exceptions", "#### Warnings", "Already in the base", "</sub>"} {
+			for _, part := range []string{"#### Errors", "#### Findings", "#### Outside", "#### Exceptions",
+				"#### Warnings", "Already in the base", "</sub>"} {
 				if !strings.Contains(got, part) {
 					t.Errorf("limit %d: %s is missing", limit, part)
 				}

@@ -31,7 +31,8 @@ func steps(r *report.Report, where string, button bool) (out []step) {
 		out = append(out, step{"Fix the errors: what cannot be read or rendered is not checked."})
 	}
 	if n[blocking] > 0 {
-		next := step{"Edit the lines named " + where + ", so that the policies hold. If something has to stay as it is, add an exception to this change (",
+		next := step{"Edit the lines named " + where +
+			", so that the policies hold. If something has to stay as it is, add an exception to this change (",
 			"lintel check --draft-exceptions -", " writes a draft) and have it approved"}
 		if button {
 			next[1] = "Draft exceptions"
@@ -45,7 +46,8 @@ func steps(r *report.Report, where string, button bool) (out []step) {
 		out = append(out, next)
 	}
 	if names := inState(r, report.Refused); len(names) > 0 {
-		out = append(out, step{"Changes were requested on ", strings.Join(names, ", "), ": edit it as asked, or fix what it was to cover."})
+		out = append(out, step{"Changes were requested on ", strings.Join(names, ", "),
+			": edit it as asked, or fix what it was to cover."})
 	}
 	if n[pending] > 0 {
 		names := inState(r, report.Pending)
@@ -53,7 +55,8 @@ func steps(r *report.Report, where string, button bool) (out []step) {
 		if len(names) > 1 {
 			it = "them"
 		}
-		out = append(out, step{"Ask for a review of ", strings.Join(names, ", "), ". Nothing else is to do: when enough approvers have approved " + it + ", this check succeeds by itself."})
+		out = append(out, step{"Ask for a review of ", strings.Join(names, ", "),
+			". Nothing else is to do: when enough approvers have approved " + it + ", this check succeeds by itself."})
 	}
 	return out
 }

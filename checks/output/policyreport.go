@@ -64,7 +64,8 @@ func checkPolicyReport(w io.Writer, r *report.Report, _ Options) error {
 	}
 	for i := range r.Errors {
 		p := &r.Errors[i]
-		add(policyResult{Policy: "lintel", Result: report.Error, Message: yamlText(p.Message), Properties: properties("path", p.Path, "line", number(p.Line))})
+		add(policyResult{Policy: "lintel", Result: report.Error, Message: yamlText(p.Message),
+			Properties: properties("path", p.Path, "line", number(p.Line))})
 	}
 	for _, f := range byPlace(r.Findings) {
 		p := policyResult{Policy: yamlText(f.Policy), Rule: yamlText(f.Rule), Result: f.Result, Message: yamlText(f.Message)}
@@ -73,7 +74,8 @@ func checkPolicyReport(w io.Writer, r *report.Report, _ Options) error {
 			p.Severity = f.Severity
 		}
 		for _, res := range append([]report.Resource{f.Resource}, f.Resources...) {
-			p.Resources = append(p.Resources, report.Resource{APIVersion: yamlText(res.APIVersion), Kind: yamlText(res.Kind), Namespace: yamlText(res.Namespace), Name: yamlText(res.Name)})
+			p.Resources = append(p.Resources, report.Resource{APIVersion: yamlText(res.APIVersion), Kind: yamlText(res.Kind),
+				Namespace: yamlText(res.Namespace), Name: yamlText(res.Name)})
 		}
 		path, at, exception, state := "", "", "", ""
 		if f.Origin != nil {
@@ -86,8 +88,10 @@ func checkPolicyReport(w io.Writer, r *report.Report, _ Options) error {
 		if f.Result == report.Unknown {
 			undecided = "true"
 		}
-		p.Properties = properties("path", path, "line", at, "field", f.Field, "action", string(f.Action), "operation", f.Operation,
-			"new", strconv.FormatBool(f.New), "blocks", strconv.FormatBool(f.Blocks), "exception", exception, "exceptionState", state, "undecided", undecided)
+		p.Properties = properties("path", path, "line", at, "field", f.Field,
+			"action", string(f.Action), "operation", f.Operation,
+			"new", strconv.FormatBool(f.New), "blocks", strconv.FormatBool(f.Blocks),
+			"exception", exception, "exceptionState", state, "undecided", undecided)
 		add(p)
 	}
 	data, err := yaml.Marshal(out)

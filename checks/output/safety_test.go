@@ -18,9 +18,12 @@ import (
 // attacks are texts that each form must hold without harm.
 func attacks() []string {
 	return []string{
-		attack, "\x1b]0;title\x07", "\x9b31m", "\u009b31m", "::error::x", "  ::stop-commands::x", "##[add-mask]x", "##vso[task.setvariable]x", "a ::warning::b",
-		"| a | b |", "\\|", "`|`", "@octocat", "(@octocat)", "#1", "##1", "-@x", "\u202e\u2066\ufeff", "]]>", "<!--", "--- \n+++", "1) x", "a\rb", "\x00", "\xf0\x28\x8c\x28", "",
-		strings.Repeat("word ", 500), strings.Repeat("x", 5000), "[`a`](javascript:alert(1))", "&lt;script&gt;", "key: {{ x }} # y", "\U000e0041\U000e007f", "'\"",
+		attack, "\x1b]0;title\x07", "\x9b31m", "\u009b31m", "::error::x", "  ::stop-commands::x", "##[add-mask]x",
+		"##vso[task.setvariable]x", "a ::warning::b",
+		"| a | b |", "\\|", "`|`", "@octocat", "(@octocat)", "#1", "##1", "-@x", "\u202e\u2066\ufeff", "]]>", "<!--",
+		"--- \n+++", "1) x", "a\rb", "\x00", "\xf0\x28\x8c\x28", "",
+		strings.Repeat("word ", 500), strings.Repeat("x", 5000), "[`a`](javascript:alert(1))", "&lt;script&gt;",
+		"key: {{ x }} # y", "\U000e0041\U000e007f", "'\"",
 	}
 }
 
@@ -71,7 +74,8 @@ func checkSafe(t *testing.T, s string) {
 }
 
 // A command of ours: known names, properties without stray separators.
-var workflowCommand = regexp.MustCompile(`^::(error|warning|notice) (file=[^:,]*,)?(line=\d+,)?(endLine=\d+,)?(col=\d+,)?(endColumn=\d+,)?title=[^:,]*::`)
+var workflowCommand = regexp.MustCompile(`^::(error|warning|notice) (file=[^:,]*,)?` +
+	`(line=\d+,)?(endLine=\d+,)?(col=\d+,)?(endColumn=\d+,)?title=[^:,]*::`)
 
 func TestNothingInjects(t *testing.T) {
 	for _, s := range attacks() {
@@ -95,11 +99,13 @@ func TestJSONKeepsTheText(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got report.Report
-	if err := json.Unmarshal(b.Bytes(), &got); err != nil || got.Title != "x\u009b\u202e\U000e0041##[y]" || got.Excerpts != nil {
+	if err := json.Unmarshal(b.Bytes(), &got); err != nil || got.Title != "x\u009b\u202e\U000e0041##[y]" ||
+		got.Excerpts != nil {
 		t.Errorf("%q %v %v", got.Title, got.Excerpts, err)
 	}
 	b.Reset()
-	if err := checkJSON(&b, &report.Report{}, Options{}); err != nil || !strings.Contains(b.String(), `"findings": []`) || !strings.Contains(b.String(), `"errors": []`) {
+	if err := checkJSON(&b, &report.Report{}, Options{}); err != nil ||
+		!strings.Contains(b.String(), `"findings": []`) || !strings.Contains(b.String(), `"errors": []`) {
 		t.Errorf("empty report: %s", b.String())
 	}
 }

@@ -117,7 +117,8 @@ const errorRule = "lintel/error"
 func checkSARIF(w io.Writer, r *report.Report, o Options) error {
 	rules, index := sarifRules(r)
 	run := sarifRun{
-		Tool: sarifTool{sarifDriver{Name: "lintel", Version: o.Version, InformationURI: "https://github.com/lintel-bot/lintel", Rules: rules}},
+		Tool: sarifTool{sarifDriver{Name: "lintel", Version: o.Version,
+			InformationURI: "https://github.com/lintel-bot/lintel", Rules: rules}},
 		// Columns count characters, not UTF-16 units, and endColumn is behind the last one, as here.
 		ColumnKind:  "unicodeCodePoints",
 		Invocations: []sarifInvocation{{Successful: len(r.Errors) == 0}},
@@ -148,12 +149,14 @@ func checkSARIF(w io.Writer, r *report.Report, o Options) error {
 	}
 	if over := len(run.Results) - maxResults; over > 0 {
 		run.Results = run.Results[:maxResults]
-		notify("warning", []report.Problem{{Message: count(over, "result is", "results are") + " left out: code scanning takes 25,000"}})
+		notify("warning", []report.Problem{{Message: count(over, "result is", "results are") +
+			" left out: code scanning takes 25,000"}})
 	}
 	for i := range run.Results {
 		run.Results[i].RuleIndex = index[run.Results[i].RuleID]
 	}
-	return writeJSON(w, sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}})
+	return writeJSON(w, sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0",
+		Runs: []sarifRun{run}})
 }
 
 // sarifMessage is text that viewers do not take for one with links: in messages, "[text](target)" is one
@@ -179,7 +182,8 @@ func sarifRules(r *report.Report) ([]sarifRule, map[string]int) {
 			rule.Configuration.Level = "error"
 		}
 		// The scores by which GitHub sorts alerts into its severities.
-		if score := map[string]string{"critical": "9.5", "high": "8.0", "medium": "5.5", "low": "3.0"}[f.Severity]; score != "" {
+		scores := map[string]string{"critical": "9.5", "high": "8.0", "medium": "5.5", "low": "3.0"}
+		if score := scores[f.Severity]; score != "" {
 			rule.Properties["security-severity"] = score
 		}
 		if _, ok := byID[rule.ID]; !ok || f.Action == report.Enforce {
@@ -187,7 +191,8 @@ func sarifRules(r *report.Report) ([]sarifRule, map[string]int) {
 		}
 	}
 	if slices.ContainsFunc(r.Errors, func(p report.Problem) bool { return p.Path != "" }) {
-		byID[errorRule] = newSARIFRule(errorRule, "Files that cannot be checked", "What cannot be read, rendered or compiled fails the check.", "error")
+		byID[errorRule] = newSARIFRule(errorRule, "Files that cannot be checked",
+			"What cannot be read, rendered or compiled fails the check.", "error")
 	}
 	rules := make([]sarifRule, 0, len(byID))
 	for _, r := range byID {
@@ -210,14 +215,16 @@ func newSARIFRule(id, short, full, level string) sarifRule {
 		}
 		return m
 	}
-	return sarifRule{ID: id, Short: cut(short), Full: cut(full), Help: sarifMessage(full), Configuration: sarifLevel{level},
-		Properties: map[string]any{"tags": []string{"kubernetes", "policy"}, "precision": "very-high"}}
+	return sarifRule{ID: id, Short: cut(short), Full: cut(full), Help: sarifMessage(full),
+		Configuration: sarifLevel{level},
+		Properties:    map[string]any{"tags": []string{"kubernetes", "policy"}, "precision": "very-high"}}
 }
 
 // sarifProblem is the result for an error in a file.
 func sarifProblem(p *report.Problem) sarifResult {
 	message := cmp.Or(p.Message, "cannot be checked")
-	return sarifResult{RuleID: errorRule, Kind: "fail", Level: "error", Message: sarifMessage(message), Baseline: "new", Suppressions: []sarifSuppression{},
+	return sarifResult{RuleID: errorRule, Kind: "fail", Level: "error", Message: sarifMessage(message), Baseline: "new",
+		Suppressions: []sarifSuppression{},
 		Locations:    []sarifLocation{{Physical: sarifPlace(p.Path, max(p.Line, 1), 0, p.Column, 0)}},
 		Fingerprints: map[string]string{fingerprintName: digest(errorRule, p.Path, message)}}
 }
@@ -231,7 +238,8 @@ func sarifFinding(f *report.Finding) sarifResult {
 		Fingerprints: map[string]string{fingerprintName: fingerprint(f)},
 		Suppressions: []sarifSuppression{},
 		Baseline:     "unchanged",
-		Properties:   map[string]any{"result": f.Result, "action": f.Action, "operation": f.Operation, "field": f.Field, "blocks": f.Blocks},
+		Properties: map[string]any{"result": f.Result, "action": f.Action, "operation": f.Operation, "field": f.Field,
+			"blocks": f.Blocks},
 	}
 	if f.New {
 		r.Baseline = "new"
@@ -246,15 +254,18 @@ func sarifFinding(f *report.Finding) sarifResult {
 		r.Properties["roots"] = f.Roots
 	}
 	if e := f.Exemption; e != nil {
-		status := map[report.State]string{report.Merged: "accepted", report.Approved: "accepted", report.Pending: "underReview"}[e.State]
-		r.Suppressions = append(r.Suppressions, sarifSuppression{Kind: "external", Status: cmp.Or(status, "rejected"), Justification: exemptionWords(e)})
+		status := map[report.State]string{report.Merged: "accepted", report.Approved: "accepted",
+			report.Pending: "underReview"}[e.State]
+		r.Suppressions = append(r.Suppressions, sarifSuppression{Kind: "external", Status: cmp.Or(status, "rejected"),
+			Justification: exemptionWords(e)})
 	}
 	at := sarifLocation{}
 	if o := f.Origin; o != nil && o.Path != "" {
 		at.Physical = sarifPlace(o.Path, max(o.StartLine, 1), o.EndLine, o.StartColumn, o.EndColumn)
 		for i, c := range o.Chain {
 			text := sarifMessage(c.Role)
-			r.Related = append(r.Related, sarifLocation{ID: i + 1, Physical: sarifPlace(c.Path, c.StartLine, c.EndLine, 0, 0), Message: &text})
+			r.Related = append(r.Related, sarifLocation{ID: i + 1, Physical: sarifPlace(c.Path, c.StartLine, c.EndLine, 0, 0),
+				Message: &text})
 		}
 	} else { // GitHub refuses a whole file for one result without a place
 		at.Physical = sarifPlace(cmp.Or(f.PolicyPath, report.SettingsPath), max(f.PolicyLine, 1), 0, 0, 0)

@@ -22,7 +22,8 @@ func TestSARIFPaths(t *testing.T) {
 		"line\nend\x1b\xff.yml": "line%0Aend%1B%FF.yml",
 		".github/x.yaml":        ".github/x.yaml",
 	} {
-		r := &report.Report{Findings: []report.Finding{{Policy: "p", Result: report.Fail, Action: report.Enforce, Origin: &report.Origin{Path: path, StartLine: 3}}}}
+		r := &report.Report{Findings: []report.Finding{{Policy: "p", Result: report.Fail, Action: report.Enforce,
+			Origin: &report.Origin{Path: path, StartLine: 3}}}}
 		got := validSARIF(t, r).Runs[0].Results[0].Locations[0].Physical.Artifact.URI
 		if got != want {
 			t.Errorf("%q: %s, want %s", path, got, want)
@@ -39,11 +40,14 @@ func TestSARIFRegions(t *testing.T) {
 		origin *report.Origin
 		want   sarifRegion
 	}{
-		{"columns", &report.Origin{Path: "a", StartLine: 4, EndLine: 4, StartColumn: 3, EndColumn: 9}, sarifRegion{4, 4, 3, 9}},
-		{"empty value", &report.Origin{Path: "a", StartLine: 4, EndLine: 4, StartColumn: 3, EndColumn: 3}, sarifRegion{4, 4, 3, 3}},
+		{"columns", &report.Origin{Path: "a", StartLine: 4, EndLine: 4, StartColumn: 3, EndColumn: 9},
+			sarifRegion{4, 4, 3, 9}},
+		{"empty value", &report.Origin{Path: "a", StartLine: 4, EndLine: 4, StartColumn: 3, EndColumn: 3},
+			sarifRegion{4, 4, 3, 3}},
 		{"whole lines", &report.Origin{Path: "a", StartLine: 4, EndLine: 6}, sarifRegion{4, 6, 1, 0}},
 		{"one line", &report.Origin{Path: "a", StartLine: 4}, sarifRegion{4, 4, 1, 0}},
-		{"lines and columns", &report.Origin{Path: "a", StartLine: 4, EndLine: 6, StartColumn: 7, EndColumn: 2}, sarifRegion{4, 6, 7, 0}},
+		{"lines and columns", &report.Origin{Path: "a", StartLine: 4, EndLine: 6, StartColumn: 7, EndColumn: 2},
+			sarifRegion{4, 6, 7, 0}},
 		{"no line", &report.Origin{Path: "a"}, sarifRegion{1, 1, 1, 0}},
 		{"no place", nil, sarifRegion{1, 1, 1, 0}},
 	} {
@@ -56,7 +60,8 @@ func TestSARIFRegions(t *testing.T) {
 
 // GitHub refuses a whole file for one result without a place: a policy, and then the settings, stand in.
 func TestSARIFAlwaysHasAFile(t *testing.T) {
-	r := &report.Report{Findings: []report.Finding{{Policy: "a", Result: report.Error, PolicyPath: "policies/a.yaml"}, {Policy: "b", Result: report.Error}}}
+	r := &report.Report{Findings: []report.Finding{{Policy: "a", Result: report.Error, PolicyPath: "policies/a.yaml"},
+		{Policy: "b", Result: report.Error}}}
 	var got []string
 	for _, x := range validSARIF(t, r).Runs[0].Results {
 		got = append(got, x.Locations[0].Physical.Artifact.URI)
@@ -68,9 +73,11 @@ func TestSARIFAlwaysHasAFile(t *testing.T) {
 
 // What could not be checked is not a clean file.
 func TestSARIFErrorsAreResults(t *testing.T) {
-	log := validSARIF(t, &report.Report{Errors: []report.Problem{{Path: "a/kustomization.yaml", Line: 3, Column: 5, Message: "no such file"}, {Message: "out of memory"}}})
+	log := validSARIF(t, &report.Report{Errors: []report.Problem{{Path: "a/kustomization.yaml", Line: 3, Column: 5,
+		Message: "no such file"}, {Message: "out of memory"}}})
 	run := log.Runs[0]
-	if len(run.Results) != 1 || run.Results[0].RuleID != errorRule || run.Results[0].Level != "error" || len(run.Invocations[0].Notifications) != 2 || run.Invocations[0].Successful {
+	if len(run.Results) != 1 || run.Results[0].RuleID != errorRule || run.Results[0].Level != "error" ||
+		len(run.Invocations[0].Notifications) != 2 || run.Invocations[0].Successful {
 		t.Errorf("%+v", run)
 	}
 }
@@ -78,7 +85,8 @@ func TestSARIFErrorsAreResults(t *testing.T) {
 // A message cannot plant a link, and one resource is named once.
 func TestSARIFForeignText(t *testing.T) {
 	web := deployment("shop", "web")
-	r := &report.Report{Findings: []report.Finding{{Policy: "p", Rule: "[a](b)", Result: report.Fail, Message: "see [the fix](https://evil.example) {0}",
+	r := &report.Report{Findings: []report.Finding{{Policy: "p", Rule: "[a](b)", Result: report.Fail,
+		Message:  "see [the fix](https://evil.example) {0}",
 		Resource: web, Resources: []report.Resource{web, deployment("shop", "api"), web}}}}
 	run := validSARIF(t, r).Runs[0]
 	if got := run.Results[0].Message.Text; got != "see [the fix] (https://evil.example) {0}" {
@@ -96,14 +104,17 @@ func TestSARIFForeignText(t *testing.T) {
 func TestSARIFLimit(t *testing.T) {
 	r := &report.Report{}
 	for range maxResults + 10 {
-		r.Findings = append(r.Findings, report.Finding{Policy: "audit", Rule: "r", Result: report.Warn, New: true, Origin: &report.Origin{Path: "a.yaml", StartLine: 1}})
+		r.Findings = append(r.Findings, report.Finding{Policy: "audit", Rule: "r", Result: report.Warn, New: true,
+			Origin: &report.Origin{Path: "a.yaml", StartLine: 1}})
 	}
-	r.Findings = append(r.Findings, report.Finding{Policy: "enforce", Rule: "r", Result: report.Fail, Action: report.Enforce, New: true, Blocks: true, Origin: &report.Origin{Path: "z.yaml", StartLine: 1}})
+	r.Findings = append(r.Findings, report.Finding{Policy: "enforce", Rule: "r", Result: report.Fail,
+		Action: report.Enforce, New: true, Blocks: true, Origin: &report.Origin{Path: "z.yaml", StartLine: 1}})
 	run := validSARIF(t, r).Runs[0]
 	if run.Results[0].RuleID != "enforce/r" {
 		t.Errorf("first is %s", run.Results[0].RuleID)
 	}
-	if n := run.Invocations[0].Notifications; len(n) != 1 || n[0].Message.Text != "11 results are left out: code scanning takes 25,000" {
+	if n := run.Invocations[0].Notifications; len(n) != 1 ||
+		n[0].Message.Text != "11 results are left out: code scanning takes 25,000" {
 		t.Errorf("%+v", n)
 	}
 }

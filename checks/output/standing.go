@@ -70,7 +70,8 @@ func byPlace(findings []report.Finding) []*report.Finding {
 		return cmp.Or(
 			strings.Compare(x.Path, y.Path), cmp.Compare(x.StartLine, y.StartLine), cmp.Compare(x.StartColumn, y.StartColumn),
 			cmp.Compare(standingOf(a), standingOf(b)),
-			strings.Compare(a.Policy, b.Policy), strings.Compare(a.Rule, b.Rule), strings.Compare(a.Resource.String(), b.Resource.String()))
+			strings.Compare(a.Policy, b.Policy), strings.Compare(a.Rule, b.Rule),
+			strings.Compare(a.Resource.String(), b.Resource.String()))
 	})
 	return list
 }

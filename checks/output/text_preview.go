@@ -36,7 +36,8 @@ func (t *text) preview() {
 	t.blank()
 	for _, f := range p.Findings[:min(len(p.Findings), previewLines)] {
 		where := placeOf(&report.Finding{Origin: f.Origin})
-		t.head(t.paint.with(previewTone(f.Effect)), "  "+line(where), line(string(f.Effect)), line(ruleName(f.Policy, f.Rule)))
+		t.head(t.paint.with(previewTone(f.Effect)), "  "+line(where), line(string(f.Effect)),
+			line(ruleName(f.Policy, f.Rule)))
 		for _, row := range wrap(line(previewResources(&f)+": "+becomes(&f)), t.width-4) {
 			t.line("    " + row)
 		}

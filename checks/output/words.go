@@ -147,5 +147,6 @@ func approverWords(a *report.Approvers) string {
 	if len(who) == 0 {
 		who = append(who, "anyone with write access")
 	}
-	return fmt.Sprintf("%s by %s", count(max(a.Count, 1), "approving review", "approving reviews"), strings.Join(who, " or "))
+	return fmt.Sprintf("%s by %s", count(max(a.Count, 1), "approving review", "approving reviews"),
+		strings.Join(who, " or "))
 }

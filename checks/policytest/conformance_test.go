@@ -101,7 +101,7 @@ func TestConformanceAdmission(t *testing.T) {
 	counts.report(t, "admission", admissionFloor)
 }
 
-// decide answers as the API server would: allow, warn or deny, or what kept the engine from an answer.
+// decide returns as the API server would: allow, warn or deny, or what kept the engine from an answer.
 func decide(t testing.TB, at string, update bool) (answer, why string) {
 	t.Helper()
 	read := func(names ...string) []manifest.File {
@@ -121,7 +121,8 @@ func decide(t testing.TB, at string, update bool) (answer, why string) {
 	in := eval.Input{
 		Policies: read("policies.yaml"), Resources: read("resource.yaml"), Exceptions: read("exceptions.yaml"),
 		Cluster: read("setup.yaml", "policies.yaml"), Now: conformanceNow,
-		User: eval.User{Info: admission.UserInfo{Username: "kubernetes-admin", Groups: []string{"system:masters", "system:authenticated"}}},
+		User: eval.User{Info: admission.UserInfo{Username: "kubernetes-admin",
+			Groups: []string{"system:masters", "system:authenticated"}}},
 	}
 	if update {
 		in.Operation = admission.Update
@@ -199,7 +200,8 @@ func TestConformanceRows(t *testing.T) {
 		}
 		for _, row := range f.rows {
 			if !row.OK && !row.Excluded {
-				t.Logf("row %s %s/%s %s/%s: want %s, got %s: %s", row.File, row.Policy, row.Rule, row.Resource.Kind, row.Resource.Name, row.Expected, row.Actual, row.Reason)
+				t.Logf("row %s %s/%s %s/%s: want %s, got %s: %s", row.File, row.Policy, row.Rule, row.Resource.Kind,
+					row.Resource.Name, row.Expected, row.Actual, row.Reason)
 			}
 		}
 	}
@@ -220,7 +222,8 @@ func (c *loaded) checkGoldens(t *testing.T, goldens []golden, rows, texts *tally
 	at := path.Dir(c.path)
 	find := func(g golden) (found []*answer) {
 		for i := range c.answers {
-			if a := &c.answers[i]; a.Policy.Name == g.Policy && a.Rule == g.Rule && a.object.Kind == g.Kind && a.object.Name == g.Name && a.object.Namespace == g.Namespace {
+			if a := &c.answers[i]; a.Policy.Name == g.Policy && a.Rule == g.Rule && a.object.Kind == g.Kind &&
+				a.object.Name == g.Name && a.object.Namespace == g.Namespace {
 				found = append(found, a)
 			}
 		}
@@ -233,7 +236,8 @@ func (c *loaded) checkGoldens(t *testing.T, goldens []golden, rows, texts *tally
 		return fmt.Sprintf("%s %q", found[0].status, found[0].Message)
 	}
 	elsewhere := func(g golden) bool {
-		return len(find(g)) == 0 && c.unanswered(report.TestRow{Rule: strings.TrimPrefix(g.Rule, "autogen-")}, g.Policy).Reason == notEvaluated
+		return len(find(g)) == 0 && c.unanswered(report.TestRow{Rule: strings.TrimPrefix(g.Rule, "autogen-")},
+			g.Policy).Reason == notEvaluated
 	}
 	for _, g := range goldens {
 		if elsewhere(g) {
@@ -247,7 +251,8 @@ func (c *loaded) checkGoldens(t *testing.T, goldens []golden, rows, texts *tally
 		}
 		texts.add("in scope", right)
 		if !right {
-			t.Logf("golden %s %s/%s %s/%s: want %s %q, got %s", at, g.Policy, g.Rule, g.Kind, g.Name, g.Result, g.Message, describe(found))
+			t.Logf("golden %s %s/%s %s/%s: want %s %q, got %s", at, g.Policy, g.Rule, g.Kind, g.Name, g.Result, g.Message,
+				describe(found))
 		}
 	}
 	for i := range c.Results {
@@ -273,7 +278,8 @@ func (c *loaded) checkGoldens(t *testing.T, goldens []golden, rows, texts *tally
 			}
 			rows.add(strings.SplitN(at, "/", 3)[1], right)
 			if !right {
-				t.Logf("unlike Kyverno: %s %s/%s %s/%s: want %s, got %s", at, g.Policy, g.Rule, g.Kind, g.Name, want.Result, describe(found))
+				t.Logf("unlike Kyverno: %s %s/%s %s/%s: want %s, got %s", at, g.Policy, g.Rule, g.Kind, g.Name, want.Result,
+					describe(found))
 			}
 		}
 	}

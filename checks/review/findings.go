@@ -70,7 +70,7 @@ func (v View) Finding(a *Answer, res engine.Result, field string) report.Finding
 	f := report.Finding{
 		Policy: res.Policy.FullName(), Rule: res.Rule, Severity: res.Policy.Severity,
 		Resource: ResourceOf(a.Pair.Resource()), Operation: string(a.Pair.Operation),
-		Result: ResultOf(res), Action: actionOf(res), Field: field, Message: res.Message,
+		Result: ResultOf(res), Action: report.ActionOf(res.Enforce), Field: field, Message: res.Message,
 		Roots: []string{a.Pair.Root.Path}, New: true,
 		PolicyPath: res.Policy.Path, PolicyLine: res.Policy.Line,
 	}
@@ -192,25 +192,10 @@ func Named(o admission.Object) report.Resource {
 	return report.Resource{APIVersion: id.APIVersion(), Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
 }
 
-// ResultOf is a result in the words of a report.
+// ResultOf returns a result in the words of a report. A rule that passes is a finding by an exception only.
 func ResultOf(res engine.Result) report.Result {
-	switch res.Outcome {
-	case engine.Skip, engine.Pass: // by an exception, else it is no finding
+	if res.Outcome == engine.Pass {
 		return report.Skip
-	case engine.Unknown:
-		return report.Unknown
-	case engine.Error:
-		return report.Error
 	}
-	if res.Enforce {
-		return report.Fail
-	}
-	return report.Warn
-}
-
-func actionOf(res engine.Result) report.Action {
-	if res.Enforce {
-		return report.Enforce
-	}
-	return report.Audit
+	return report.ResultOf(res.Outcome, res.Enforce)
 }

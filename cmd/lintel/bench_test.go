@@ -17,7 +17,8 @@ func BenchmarkProcess(b *testing.B) {
 	}
 	dir := b.TempDir()
 	git := func(args ...string) {
-		cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=t", "-c", "user.email=t@example.com"}, args...)...)
+		cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=t", "-c", "user.email=t@example.com"},
+			args...)...)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			b.Fatalf("git: %v\n%s", err, out)
 		}
@@ -31,7 +32,8 @@ func BenchmarkProcess(b *testing.B) {
 	policies := filepath.Join("testdata", "bench", "policies.yaml")
 	resources, pod := filepath.Join(dir, "resources.yaml"), filepath.Join(dir, "pod.yaml")
 	writeWorkload(b, resources, 320)
-	if err := os.WriteFile(pod, []byte("apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\nspec:\n  containers:\n  - name: a\n    image: nginx:1\n"), 0o600); err != nil {
+	if err := os.WriteFile(pod, []byte("apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\nspec:\n  containers:\n"+
+		"  - name: a\n    image: nginx:1\n"), 0o600); err != nil {
 		b.Fatal(err)
 	}
 	onePolicy, err := os.ReadFile(policies)

@@ -37,10 +37,12 @@ func newBlameCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "blame [ROOT]",
 		Short: "Show where each line of a root's rendered manifests is written",
-		Long: "Render a root, which is a folder with a kustomization or with manifests, or one manifest file, and print every\n" +
+		Long: "Render a root, which is a folder with a kustomization or with manifests, or one manifest file, " +
+			"and print every\n" +
 			"line with the file and the line to edit. Without a root, list the roots of the repository.\n\n" +
 			"The root is a path in the repository; it is rendered as it is in the work tree, or at --rev.",
-		Example: "  lintel blame apps/shop --as shop-prod                   # as the Application or Flux Kustomization deploys it\n" +
+		Example: "  lintel blame apps/shop --as shop-prod                   # as the Application or " +
+			"Flux Kustomization deploys it\n" +
 			"  lintel blame apps/shop/overlays/production\n" +
 			"  lintel blame apps/shop/overlays/production --chain     # and what each value replaced\n" +
 			"  lintel blame apps/shop/overlays/production --rev v1.2 -o json",
@@ -57,7 +59,8 @@ func newBlameCommand() *cobra.Command {
 	f.StringVar(&o.rev, "rev", "", "the commit to read (default: the work tree)")
 	addOutputFlag[[]report.BlamedResource](cmd, &o.output)
 	addColorFlag(cmd, &o.color, "color the text by file")
-	f.StringVar(&o.as, "as", "", "render the root as the Argo CD Application or Flux Kustomization of this name deploys it")
+	f.StringVar(&o.as, "as", "",
+		"render the root as the Argo CD Application or Flux Kustomization of this name deploys it")
 	f.BoolVar(&o.chain, "chain", false, "print below a line what its value replaced")
 	f.Lookup("color").NoOptDefVal = "always"
 	return cmd
@@ -133,7 +136,7 @@ func (r *repository) openTree(ctx context.Context, rev string) (*tree.Tree, func
 	return t, done, nil
 }
 
-// paths answers what the user's words may mean, in the order to try: a path from the folder the user named, and one
+// paths returns what the user's words may mean, in the order to try: a path from the folder the user named, and one
 // from the top of the repository.
 func (r *repository) paths(ctx context.Context, t *tree.Tree, root string) []string {
 	prefix, _ := r.run(ctx, nil, "rev-parse", "--show-prefix")
@@ -159,9 +162,11 @@ func (r *repository) paths(ctx context.Context, t *tree.Tree, root string) []str
 	return list
 }
 
-// blame renders a root: as it is, or as an object of a name deploys it. Without a root it lists all roots and answers
+// blame renders a root: as it is, or as an object of a name deploys it. Without a root it lists all roots and returns
 // nil. The repository as a whole is looked at only where the root is no kustomization.
-func blame(ctx context.Context, t *tree.Tree, repo *repository, root, as string, out io.Writer) (*render.Rendering, []source.Error, error) {
+func blame(ctx context.Context, t *tree.Tree, repo *repository, root, as string, out io.Writer) (
+	*render.Rendering, []source.Error, error,
+) {
 	defer quiet()()
 	paths := repo.paths(ctx, t, root)
 	if root != "" && as == "" {
@@ -274,7 +279,8 @@ func blameDeployed(ctx context.Context, set *roots.Set, renderer *render.Rendere
 	if len(names) == 0 {
 		return nil, nil, fmt.Errorf("no Application or Flux Kustomization deploys this folder in a way of its own")
 	}
-	return nil, nil, fmt.Errorf("%q does not deploy this folder; these do: %s", as, strings.Join(slices.Compact(names), ", "))
+	return nil, nil, fmt.Errorf("%q does not deploy this folder; these do: %s", as,
+		strings.Join(slices.Compact(names), ", "))
 }
 
 // listRoots lists the roots of a repository.

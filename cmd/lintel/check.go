@@ -31,7 +31,8 @@ func newCheckCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Check a change of a local repository as the bot would check its pull request",
-		Long: "Check what a branch would change, as if it were a pull request: render what it reaches at both commits, ask the\n" +
+		Long: "Check what a branch would change, as if it were a pull request: " +
+			"render what it reaches at both commits, ask the\n" +
 			"policies of the base branch, and print the findings with the lines to edit.\n\n" +
 			"Exit code 0: nothing blocks. 1: something does. 2: the check could not be run.",
 		Example: "  lintel check                      # this branch against the default branch\n" +
@@ -51,7 +52,9 @@ func newCheckCommand() *cobra.Command {
 	f.StringVar(&o.user, "user", "", "the account that asks for the change; the settings map it to a user of the cluster")
 	f.BoolVar(&o.noCache, "no-cache", false, "neither use nor keep what other checks left in the user's cache folder")
 	f.StringArrayVar(&o.approve, "approve", nil, "treat this exception file of the change as approved (may be repeated)")
-	f.StringVar(&o.drafts, "draft-exceptions", "", "write exceptions for what blocks to this file, - for the standard output; the report then goes to the standard error")
+	f.StringVar(&o.drafts, "draft-exceptions", "",
+		"write exceptions for what blocks to this file, - for the standard output; "+
+			"the report then goes to the standard error")
 	addOutputFlag[*report.Report](cmd, &o.output)
 	addColorFlag(cmd, &o.color, "color the text")
 	f.DurationVar(&o.timeout, "timeout", sandbox.DefaultTimeout, "end the check after this time")
@@ -71,7 +74,9 @@ func runCheck(cmd *cobra.Command, o checkOptions) error {
 	}
 	defer cleanup()
 	if change.Base == change.Head {
-		fmt.Fprintln(cmd.ErrOrStderr(), "lintel: head and base are the same commit, so there is nothing to compare: name a --base, or use --worktree or --all")
+		fmt.Fprintln(cmd.ErrOrStderr(),
+			"lintel: head and base are the same commit, so there is nothing to compare: "+
+				"name a --base, or use --worktree or --all")
 	}
 	if dir, err := os.UserCacheDir(); err == nil && !o.noCache {
 		change.Cache = filepath.Join(dir, "lintel")
@@ -111,7 +116,8 @@ func writeDrafts(cmd *cobra.Command, file string, drafts []report.Draft) error {
 	var b strings.Builder
 	for _, d := range drafts {
 		if d.YAML == "" {
-			fmt.Fprintln(cmd.ErrOrStderr(), "lintel: no draft for", strconv.Quote(strings.TrimSpace(d.Policy+" "+d.Resource.Kind+" "+d.Resource.Name))+":", d.Why)
+			fmt.Fprintln(cmd.ErrOrStderr(), "lintel: no draft for",
+				strconv.Quote(strings.TrimSpace(d.Policy+" "+d.Resource.Kind+" "+d.Resource.Name))+":", d.Why)
 			continue
 		}
 		fmt.Fprintf(&b, "---\n# %s\n%s", strings.Trim(strconv.Quote(d.Path), `"`), d.YAML)
@@ -129,7 +135,8 @@ func writeDrafts(cmd *cobra.Command, file string, drafts []report.Draft) error {
 // localChange describes the change that the flags name. The caller runs the clean-up when the check is done.
 func localChange(ctx context.Context, repo *repository, o checkOptions) (report.Change, func(), error) {
 	nothing := func() {}
-	change := report.Change{GitDir: repo.gitDir, Git: repo.git, All: o.all, User: report.User{Login: o.user}, Now: time.Now().UTC()}
+	change := report.Change{GitDir: repo.gitDir, Git: repo.git, All: o.all, User: report.User{Login: o.user},
+		Now: time.Now().UTC()}
 	change.Repository = repo.names(ctx)
 	for _, file := range o.approve {
 		name, err := repo.inside(ctx, file)
@@ -174,7 +181,7 @@ func localChange(ctx context.Context, repo *repository, o checkOptions) (report.
 	return change, func() { _ = os.RemoveAll(filepath.Dir(objects)) }, nil
 }
 
-// inside answers a file's path within the repository: as given from the folder the user named, or from the top.
+// inside returns a file's path within the repository: as given from the folder the user named, or from the top.
 func (r *repository) inside(ctx context.Context, file string) (string, error) {
 	prefix, err := r.run(ctx, nil, "rev-parse", "--show-prefix")
 	if err != nil {

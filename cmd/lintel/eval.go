@@ -34,9 +34,11 @@ func newEvalCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "eval -p POLICY... -r RESOURCE...",
 		Short: "Ask policies about resources in files, with no repository",
-		Long: "Review the resources of files as if each were sent to a cluster with these policies. Files and folders (with all\n" +
+		Long: "Review the resources of files as if each were sent to a cluster with these policies. " +
+			"Files and folders (with all\n" +
 			"YAML and JSON below them) may be named, \"-\" is the standard input.\n\n" +
-			"Exit code 0: nothing blocks. 1: an enforced rule failed, or a file is broken. 2: the resources could not be reviewed.",
+			"Exit code 0: nothing blocks. 1: an enforced rule failed, or a file is broken. " +
+			"2: the resources could not be reviewed.",
 		Example: "  kustomize build overlays/prod | lintel eval -p policies/ -r -\n" +
 			"  lintel eval -p policies/ -r pod.yaml -e exceptions/ --cluster cluster/ -o json\n" +
 			"  lintel eval -p policies/ -r new.yaml --old old.yaml",
@@ -47,11 +49,13 @@ func newEvalCommand() *cobra.Command {
 	f.StringArrayVarP(&o.policies, "policy", "p", nil, "a file or folder of policies (may be repeated)")
 	f.StringArrayVarP(&o.resources, "resource", "r", nil, "a file or folder of resources to review (may be repeated)")
 	f.StringArrayVarP(&o.exceptions, "exception", "e", nil, "a file or folder of exceptions (may be repeated)")
-	f.StringArrayVar(&o.cluster, "cluster", nil, "a file or folder of objects that the cluster holds, for look-ups (may be repeated)")
+	f.StringArrayVar(&o.cluster, "cluster", nil,
+		"a file or folder of objects that the cluster holds, for look-ups (may be repeated)")
 	f.StringArrayVar(&o.old, "old", nil, "a file or folder of the resources before an update (may be repeated)")
 	f.StringVar(&o.values, "values", "", "a file of kind Values with variables and namespace labels")
 	f.StringVar(&o.userInfo, "userinfo", "", "a file of kind UserInfo with who asks")
-	f.StringVar(&o.operation, "operation", "", "CREATE, UPDATE, DELETE or CONNECT (default: UPDATE for what --old holds, else CREATE)")
+	f.StringVar(&o.operation, "operation", "",
+		"CREATE, UPDATE, DELETE or CONNECT (default: UPDATE for what --old holds, else CREATE)")
 	addOutputFlag[*report.Evaluation](cmd, &o.output)
 	addColorFlag(cmd, &o.color, "color the text")
 	_ = cmd.MarkFlagRequired("policy") // the flags exist
@@ -89,7 +93,8 @@ func runEval(cmd *cobra.Command, o evalOptions) error {
 // input reads the files that the flags name. Problems are those of the files that only this command reads.
 func (o evalOptions) input(cmd *cobra.Command) (in eval.Input, problems []policy.Problem, err error) {
 	operation := admission.Operation(strings.ToUpper(o.operation))
-	if o.operation != "" && !slices.Contains([]admission.Operation{admission.Create, admission.Update, admission.Delete, admission.Connect}, operation) {
+	known := []admission.Operation{admission.Create, admission.Update, admission.Delete, admission.Connect}
+	if o.operation != "" && !slices.Contains(known, operation) {
 		return in, nil, fmt.Errorf("--operation: %q is none of CREATE, UPDATE, DELETE, CONNECT", o.operation)
 	}
 	in = eval.Input{Operation: operation, Now: time.Now().UTC()}
@@ -99,7 +104,8 @@ func (o evalOptions) input(cmd *cobra.Command) (in eval.Input, problems []policy
 		paths []string
 		into  *[]manifest.File
 	}{
-		{"--policy", o.policies, &in.Policies}, {"--resource", o.resources, &in.Resources}, {"--exception", o.exceptions, &in.Exceptions},
+		{"--policy", o.policies, &in.Policies}, {"--resource", o.resources, &in.Resources},
+		{"--exception", o.exceptions, &in.Exceptions},
 		{"--cluster", o.cluster, &in.Cluster}, {"--old", o.old, &in.Old},
 	} {
 		for _, p := range list.paths {

@@ -29,8 +29,10 @@ func newFixCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fix FILE...",
 		Short: "Rewrite deprecated fields of policies to their present place",
-		Long: "Rewrite deprecated fields, operators and spellings of Kyverno policies to their present place, in the files\n" +
-			"themselves. Comments, order, quotes and formatting stay. What cannot be rewritten with certainty is named and left.\n" +
+		Long: "Rewrite deprecated fields, operators and spellings of Kyverno policies to their present place, " +
+			"in the files\n" +
+			"themselves. Comments, order, quotes and formatting stay. " +
+			"What cannot be rewritten with certainty is named and left.\n" +
 			"Of a folder all YAML and JSON files are taken, hidden ones aside.\n\n" +
 			"Exit code 0: done. 1: with --check, something would be rewritten. 2: a file could not be read or written.",
 		Example: "  lintel fix policies/          # rewrite\n" +
@@ -104,7 +106,8 @@ func fixFiles(args []string) ([]string, error) {
 			case d.IsDir() || hidden:
 			case name == arg:
 				files = append(files, name)
-			case d.Type().IsRegular() && slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(name))):
+			case d.Type().IsRegular() && slices.Contains([]string{".yaml", ".yml", ".json"},
+				strings.ToLower(filepath.Ext(name))):
 				files = append(files, name)
 			}
 			return nil

@@ -20,7 +20,7 @@ import (
 
 var soak = flag.Bool("soak", false, "also run what takes minutes: repositories of a million files")
 
-// lintel runs the program in a repository and answers what it said.
+// lintel runs the program in a repository and returns what it said.
 func lintel(t *testing.T, r *treetest.Repo, limit time.Duration, args ...string) (string, *os.ProcessState) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -40,7 +40,7 @@ func lintel(t *testing.T, r *treetest.Repo, limit time.Duration, args ...string)
 	return out.String(), cmd.ProcessState
 }
 
-// gitInput runs git in a repository on some input and answers its output.
+// gitInput runs git in a repository on some input and returns its output.
 func gitInput(t *testing.T, r *treetest.Repo, input io.Reader, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "git", append([]string{"-C", r.Dir}, args...)...)
@@ -100,7 +100,8 @@ func TestLimitsOfTheBaseApply(t *testing.T) {
 	}
 	r.Commit("-- .lintel.yaml --\nlimits:\n  resource: 1000\n")
 	out, state = lintel(t, r, time.Minute, "check", "--no-cache", "--base", "main")
-	if state.ExitCode() != 1 || !strings.Contains(out, `did you mean "resources"?`) || !strings.Contains(out, ".lintel.yaml:2") {
+	if state.ExitCode() != 1 || !strings.Contains(out, `did you mean "resources"?`) ||
+		!strings.Contains(out, ".lintel.yaml:2") {
 		t.Errorf("exit code %d:\n%s", state.ExitCode(), clip(out))
 	}
 }
@@ -119,13 +120,19 @@ func TestHostileSpellings(t *testing.T) {
 		{"capitals below", base + "resources: [cm.yaml]\npatches: [{Path: \"" + url + "\"}]\n", "app/kustomization.yaml:2"},
 		{"the second of two", base + "resources: [cm.yaml]\nresources: [\"" + url + "\"]\n", "app/kustomization.yaml:2"},
 		{"two spellings", base + "resources: [cm.yaml]\nRESOURCES: [\"" + url + "\"]\n", "in two spellings"},
-		{"merged over", base + "x: &x {resources: [\"" + url + "\"]}\nresources: [cm.yaml]\n<<: *x\n", "app/kustomization.yaml:3"},
+		{"merged over", base + "x: &x {resources: [\"" + url + "\"]}\nresources: [cm.yaml]\n<<: *x\n",
+			"app/kustomization.yaml:3"},
 		{"like a document", base + "patchesStrategicMerge: [\"" + url + "?{a: b}\"]\n", "app/kustomization.yaml:1"},
 		{"like a map", base + "resources: [\"" + url + "?a: b\"]\n", "app/kustomization.yaml:1"},
-		{"a file of that name", base + "resources: [\"" + strings.Replace(url, "//", "/", 1) + "\"]\n-- app/" + strings.Replace(url, "//", "/", 1) + " --\n" + configMap, "app/kustomization.yaml:1"},
+		{"a file of that name", base + "resources: [\"" + strings.Replace(url, "//", "/", 1) + "\"]\n-- app/" +
+			strings.Replace(url, "//", "/", 1) + " --\n" + configMap, "app/kustomization.yaml:1"},
 		{"base64", base + "resources: [!!binary " + "aHR0cDovLzEyNy4wLjAuMTo5L3g=" + "]\n", "!!binary"},
-		{"plugin in the file", base + "resources: [cm.yaml]\ntransformers: [\"apiVersion: builtin\\nkind: PatchTransformer\\nmetadata: {name: p}\\nPATH: " + url + "\\n\"]\n", "app/kustomization.yaml:2"},
-		{"plugin in a folder", base + "resources: [cm.yaml]\ntransformers: [t]\n-- app/t/kustomization.yaml --\nresources: [p.yaml]\n-- app/t/p.yaml --\napiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: p}\npath: " + url + "\n", "app/"},
+		{"plugin in the file", base + "resources: [cm.yaml]\n" +
+			"transformers: [\"apiVersion: builtin\\nkind: PatchTransformer\\nmetadata: {name: p}\\nPATH: " + url + "\\n\"]\n",
+			"app/kustomization.yaml:2"},
+		{"plugin in a folder", base + "resources: [cm.yaml]\ntransformers: [t]\n-- app/t/kustomization.yaml --\n" +
+			"resources: [p.yaml]\n-- app/t/p.yaml --\napiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: p}\n" +
+			"path: " + url + "\n", "app/"},
 		{"repository", base + "resources: [\"git@127.0.0.1:o/r: x\"]\n", "app/kustomization.yaml:1"},
 		{"schema", base + "resources: [cm.yaml]\nOPENAPI: {PATH: \"" + url + "\"}\n", "app/kustomization.yaml:2"},
 	} {
@@ -161,7 +168,8 @@ func TestSymlinkFarm(t *testing.T) {
 		fmt.Fprintf(&folder, "120000 blob %s\tup%d.yaml\n", up, i)
 	}
 	fmt.Fprintf(&folder, "120000 blob %s\tloop\n", loop)
-	fmt.Fprintf(&folder, "100644 blob %s\tkustomization.yaml\n", target("resources: [l0.yaml, l1995.yaml, up7.yaml, loop, l1999.yaml]\n"))
+	fmt.Fprintf(&folder, "100644 blob %s\tkustomization.yaml\n",
+		target("resources: [l0.yaml, l1995.yaml, up7.yaml, loop, l1999.yaml]\n"))
 	commitTree(r, gitInput(t, r, strings.NewReader(folder.String()), "mktree", "--missing"))
 	out, state := lintel(t, r, time.Minute, "check", "--all", "--no-cache")
 	if state.ExitCode() != 1 || strings.Count(out, "does not exist") != 5 {
@@ -188,7 +196,8 @@ func TestHostileNames(t *testing.T) {
 			}
 			for line := range strings.Lines(out) {
 				line = strings.TrimSpace(line)
-				ours := form == "github" && (strings.HasPrefix(line, "::error file=app/%3A%3Aerror file=x") || strings.HasPrefix(line, "::warning file=app/%3A%3Aerror file=x"))
+				ours := form == "github" && (strings.HasPrefix(line, "::error file=app/%3A%3Aerror file=x") ||
+					strings.HasPrefix(line, "::warning file=app/%3A%3Aerror file=x"))
 				if strings.HasPrefix(line, "::") && !ours || strings.Contains(line, "##[") {
 					t.Errorf("a command: %q", line)
 				}
@@ -216,7 +225,8 @@ func TestAMillionFiles(t *testing.T) {
 				fmt.Fprintf(stream, "M 644 inline d%d/f%d.yaml\ndata %d\n%s\n", i/1000, i, len(text), text)
 			}
 			text := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c5, labels: {a: b}}\n"
-			fmt.Fprintf(stream, "commit refs/heads/change\ncommitter t <t@example.com> 0 +0000\ndata 1\ny\nfrom refs/heads/main\nM 644 inline d0/f5.yaml\ndata %d\n%s\n", len(text), text)
+			fmt.Fprintf(stream, "commit refs/heads/change\ncommitter t <t@example.com> 0 +0000\ndata 1\ny\n"+
+				"from refs/heads/main\nM 644 inline d0/f5.yaml\ndata %d\n%s\n", len(text), text)
 			stream.Close()
 		}()
 		gitInput(t, r, pipe, "fast-import", "--quiet")

@@ -17,7 +17,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// checkRepo runs "lintel check --all" as a process, with the box as its child, and answers what it said.
+// checkRepo runs "lintel check --all" as a process, with the box as its child, and returns what it said.
 func checkRepo(t *testing.T, r *treetest.Repo) (string, int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -60,27 +60,45 @@ func TestHostileRepositories(t *testing.T) {
 		{"anchor in itself in the settings", "-- .lintel.yaml --\nroots: &a {include: *a}\n", ".lintel.yaml:1"},
 		{"deep nesting", "-- app/cm.yaml --\n" + configMap + "data: " + strings.Repeat("[", 100_000) + "\n", "app/cm.yaml:4"},
 		{"deep blocks", "-- app/cm.yaml --\n" + configMap + deepBlocks(2000), "app/cm.yaml"},
-		{"huge file", "-- app/cm.yaml --\n" + configMap + "data: {a: \"" + strings.Repeat("x", 17<<20) + "\"}\n", "more than the limit"},
+		{"huge file", "-- app/cm.yaml --\n" + configMap + "data: {a: \"" + strings.Repeat("x", 17<<20) + "\"}\n",
+			"more than the limit"},
 		{"NUL", "-- app/cm.yaml --\n" + configMap + "data: {a: \"\x00\"}\n", "app/cm.yaml:4"},
 		{"invalid UTF-8", "-- app/cm.yaml --\n" + configMap + "data: {a: \"\xff\"}\n", "app/cm.yaml:4"},
-		{"helm", "-- app/kustomization.yaml --\nhelmCharts: [{name: x, repo: \"" + url + "\"}]\n", "app/kustomization.yaml:1"},
-		{"exec plugin", plugin("generators", "apiVersion: x/v1\nkind: Gen\nmetadata:\n  name: g\n  annotations: {config.kubernetes.io/function: \"exec: {path: ./run.sh}\"}\n"), "app/p.yaml"},
-		{"container plugin", plugin("transformers", "apiVersion: x/v1\nkind: Gen\nmetadata:\n  name: g\n  annotations:\n    config.kubernetes.io/function: |\n      container: {image: x}\n"), "app/p.yaml"},
-		{"built-in plugin with a URL", plugin("generators", "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: g}\nfiles: [\"k="+url+"\"]\n"), "app/"},
-		{"built-in patch with a URL", plugin("transformers", "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: g}\npath: \""+url+"\"\ntarget: {kind: ConfigMap}\n"), "app/"},
-		{"bad schema", base + "openapi: {path: schema.json}\npatches: [{patch: '{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {x: y}}'}]\n-- app/schema.json --\n{\"definitions\": \n", "app/kustomization.yaml"},
+		{"helm", "-- app/kustomization.yaml --\nhelmCharts: [{name: x, repo: \"" + url + "\"}]\n",
+			"app/kustomization.yaml:1"},
+		{"exec plugin", plugin("generators",
+			"apiVersion: x/v1\nkind: Gen\nmetadata:\n  name: g\n"+
+				"  annotations: {config.kubernetes.io/function: \"exec: {path: ./run.sh}\"}\n"), "app/p.yaml"},
+		{"container plugin", plugin("transformers",
+			"apiVersion: x/v1\nkind: Gen\nmetadata:\n  name: g\n  annotations:\n    config.kubernetes.io/function: |\n"+
+				"      container: {image: x}\n"), "app/p.yaml"},
+		{"built-in plugin with a URL", plugin("generators",
+			"apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: g}\nfiles: [\"k="+url+"\"]\n"), "app/"},
+		{"built-in patch with a URL", plugin("transformers",
+			"apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: g}\n"+
+				"path: \""+url+"\"\ntarget: {kind: ConfigMap}\n"), "app/"},
+		{"bad schema", base + "openapi: {path: schema.json}\n" +
+			"patches: [{patch: '{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {x: y}}'}]\n" +
+			"-- app/schema.json --\n{\"definitions\": \n", "app/kustomization.yaml"},
 		{"null target", base + "replacements: [{source: {kind: ConfigMap}, targets: [null]}]\n", "app/kustomization.yaml"},
-		{"null everywhere", base + "patches: [null]\nimages: [null]\nlabels: [null]\nreplicas: [null]\n", "app/kustomization.yaml"},
-		{"cycle", "-- a/kustomization.yaml --\nresources: [../b]\n-- b/kustomization.yaml --\nresources: [../a]\n", "includes itself"},
+		{"null everywhere", base + "patches: [null]\nimages: [null]\nlabels: [null]\nreplicas: [null]\n",
+			"app/kustomization.yaml"},
+		{"cycle", "-- a/kustomization.yaml --\nresources: [../b]\n-- b/kustomization.yaml --\nresources: [../a]\n",
+			"includes itself"},
 		{"doubling bases", doubling(30), "is one of more than"},
 		{"expression without end", "-- p.yaml --\n" + doublingPolicy + base, "p"},
 	}
-	for _, field := range []string{"resources", "bases", "components", "crds", "configurations", "generators", "transformers", "validators", "patchesStrategicMerge"} {
-		cases = append(cases, struct{ name, archive, want string }{"URL in " + field, "-- app/kustomization.yaml --\n" + field + ": [\"" + url + "\"]\n", "app/kustomization.yaml:1"})
+	for _, field := range []string{"resources", "bases", "components", "crds", "configurations", "generators",
+		"transformers", "validators", "patchesStrategicMerge"} {
+		cases = append(cases, struct{ name, archive, want string }{"URL in " + field, "-- app/kustomization.yaml --\n" +
+			field + ": [\"" + url + "\"]\n", "app/kustomization.yaml:1"})
 	}
-	for _, field := range []string{"patches: [{path: URL}]", "patchesJson6902: [{path: URL}]", "replacements: [{path: URL}]", "openapi: {path: URL}",
-		"configMapGenerator: [{name: a, files: [URL]}]", "configMapGenerator: [{name: a, envs: [URL]}]", "configMapGenerator: [{name: a, env: URL}]", "secretGenerator: [{name: a, files: [k=URL]}]"} {
-		cases = append(cases, struct{ name, archive, want string }{field, "-- app/kustomization.yaml --\n" + strings.ReplaceAll(field, "URL", "\""+url+"\"") + "\n", "app/kustomization.yaml:1"})
+	for _, field := range []string{"patches: [{path: URL}]", "patchesJson6902: [{path: URL}]",
+		"replacements: [{path: URL}]", "openapi: {path: URL}",
+		"configMapGenerator: [{name: a, files: [URL]}]", "configMapGenerator: [{name: a, envs: [URL]}]",
+		"configMapGenerator: [{name: a, env: URL}]", "secretGenerator: [{name: a, files: [k=URL]}]"} {
+		cases = append(cases, struct{ name, archive, want string }{field, "-- app/kustomization.yaml --\n" +
+			strings.ReplaceAll(field, "URL", "\""+url+"\"") + "\n", "app/kustomization.yaml:1"})
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -136,7 +154,8 @@ func TestManyFiles(t *testing.T) {
 // tellsNothing looks for what no output may hold: the machine's paths, a stack, what files outside hold.
 func tellsNothing(t *testing.T, out, dir string) {
 	t.Helper()
-	for _, word := range []string{"goroutine", "panic", "runtime.", "/repository/", "root:", filepath.Dir(dir), os.TempDir() + "/"} {
+	for _, word := range []string{"goroutine", "panic", "runtime.", "/repository/", "root:", filepath.Dir(dir),
+		os.TempDir() + "/"} {
 		if strings.Contains(out, word) {
 			t.Errorf("says %q:\n%s", word, clip(out))
 		}
@@ -182,11 +201,13 @@ func doubling(n int) string {
 // doublingPolicy doubles a string forty times.
 var doublingPolicy = func() string {
 	var s strings.Builder
-	s.WriteString("apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec:\n  rules:\n  - name: r\n    match: {any: [{resources: {kinds: [ConfigMap]}}]}\n    context:\n" +
+	s.WriteString("apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec:\n  rules:\n  - name: r\n" +
+		"    match: {any: [{resources: {kinds: [ConfigMap]}}]}\n    context:\n" +
 		"    - {name: v0, variable: {value: xxxxxxxxxxxxxxxx}}\n")
 	for i := range 40 {
 		fmt.Fprintf(&s, "    - {name: v%d, variable: {value: \"{{ v%d }}{{ v%d }}\"}}\n", i+1, i, i)
 	}
-	s.WriteString("    validate:\n      failureAction: Enforce\n      message: m\n      deny: {conditions: {all: [{key: \"{{ v40 }}\", operator: Equals, value: y}]}}\n")
+	s.WriteString("    validate:\n      failureAction: Enforce\n      message: m\n" +
+		"      deny: {conditions: {all: [{key: \"{{ v40 }}\", operator: Equals, value: y}]}}\n")
 	return s.String()
 }()

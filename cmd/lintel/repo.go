@@ -35,7 +35,7 @@ func openRepository(ctx context.Context, dir string) (*repository, error) {
 	return r, nil
 }
 
-// run runs git in the repository and answers its output without the last line break.
+// run runs git in the repository and returns its output without the last line break.
 func (r *repository) run(ctx context.Context, env []string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, r.git, append([]string{"-C", r.dir}, args...)...)
 	cmd.Env = append(os.Environ(), append(env, "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0")...)
@@ -63,7 +63,8 @@ func (r *repository) commit(ctx context.Context, rev string) (string, error) {
 // defaultBranch finds the branch that pull requests go to: what the remote calls its head, else a branch of
 // one of the usual names.
 func (r *repository) defaultBranch(ctx context.Context) (string, error) {
-	candidates := []string{"refs/remotes/origin/HEAD", "refs/remotes/origin/main", "refs/remotes/origin/master", "refs/heads/main", "refs/heads/master"}
+	candidates := []string{"refs/remotes/origin/HEAD", "refs/remotes/origin/main", "refs/remotes/origin/master",
+		"refs/heads/main", "refs/heads/master"}
 	for _, ref := range candidates {
 		if id, err := r.commit(ctx, ref); err == nil {
 			return id, nil
@@ -72,7 +73,7 @@ func (r *repository) defaultBranch(ctx context.Context) (string, error) {
 	return "", errors.New("cannot tell the default branch: name the base with --base")
 }
 
-// names answers what the remotes call the repository, without their owners: a fork has another than the repository
+// names returns what the remotes call the repository, without their owners: a fork has another than the repository
 // that Argo CD and Flux read.
 func (r *repository) names(ctx context.Context) []string {
 	urls, err := r.run(ctx, nil, "config", "--get-regexp", `^remote\..*\.url$`)
@@ -90,19 +91,20 @@ func (r *repository) names(ctx context.Context) []string {
 	return list
 }
 
-// mergeBase answers the commit that two commits have in common.
+// mergeBase returns the commit that two commits have in common.
 func (r *repository) mergeBase(ctx context.Context, a, b string) (string, error) {
 	id, err := r.run(ctx, nil, "merge-base", a, b)
 	if err != nil {
 		if shallow, _ := r.run(ctx, nil, "rev-parse", "--is-shallow-repository"); shallow == "true" {
-			return "", errors.New("base and head have no common commit in this shallow clone: fetch more history (git fetch --unshallow)")
+			return "", errors.New("base and head have no common commit in this shallow clone: " +
+				"fetch more history (git fetch --unshallow)")
 		}
 		return "", errors.New("base and head have no common commit")
 	}
 	return id, nil
 }
 
-// folders answers what git reads to answer for objects of the repository, absolute: its folders, which a linked work
+// folders returns what git reads to answer for objects of the repository, absolute: its folders, which a linked work
 // tree shares with another, those of the object folders it borrows from, and the files of its configuration. It is for
 // the rules of the sandbox: what git cannot tell is left out.
 func (r *repository) folders(ctx context.Context) []string {
@@ -123,7 +125,7 @@ func (r *repository) folders(ctx context.Context) []string {
 	return append(list, r.settings(ctx)...)
 }
 
-// settings answers the files of the repository's configuration, absolute, with those that they include: git ends
+// settings returns the files of the repository's configuration, absolute, with those that they include: git ends
 // when it can see one and not read it.
 func (r *repository) settings(ctx context.Context) (list []string) {
 	out, _ := r.run(ctx, nil, "--git-dir="+r.gitDir, "config", "--local", "--includes", "--show-origin", "-z", "--list")
@@ -143,7 +145,7 @@ func (r *repository) settings(ctx context.Context) (list []string) {
 	return slices.Compact(list)
 }
 
-// alternates answers the object folders that one borrows from (gitrepository-layout(5), objects/info/alternates).
+// alternates returns the object folders that one borrows from (gitrepository-layout(5), objects/info/alternates).
 func alternates(objects string) (list []string) {
 	data, err := os.ReadFile(filepath.Join(objects, "info", "alternates"))
 	if err != nil {
@@ -193,7 +195,8 @@ func (r *repository) snapshot(ctx context.Context) (tree, objects string, err er
 			return "", "", err
 		}
 	}
-	env := []string{"GIT_INDEX_FILE=" + index, "GIT_OBJECT_DIRECTORY=" + objects, "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + own}
+	env := []string{"GIT_INDEX_FILE=" + index, "GIT_OBJECT_DIRECTORY=" + objects,
+		"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + own}
 	if _, err := r.run(ctx, env, "-C", top, "add", "--all"); err != nil {
 		return "", "", fmt.Errorf("read the work tree: %w", err)
 	}

@@ -28,7 +28,8 @@ func newTestCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test DIR...",
 		Short: "Run the policy tests (" + policytest.FileName + ") of folders",
-		Long: "Run every " + policytest.FileName + " in the folders and below them, as the kyverno command does, several at a time.\n" +
+		Long: "Run every " + policytest.FileName +
+			" in the folders and below them, as the kyverno command does, several at a time.\n" +
 			"A row where nothing was compared is excluded, not passed; a broken file does not end the run.\n\n" +
 			"Exit code 0: all rows are as expected. 1: one is not, or a file is broken. 2: the tests could not be run.",
 		Example: "  lintel test policies/\n" +
@@ -40,7 +41,8 @@ func newTestCommand() *cobra.Command {
 	f := cmd.Flags()
 	addOutputFlag[*report.TestRun](cmd, &o.output)
 	addColorFlag(cmd, &o.color, "color the text")
-	f.StringVarP(&o.run, "run", "t", "", "only results of these names: policy=NAME,rule=NAME,resource=NAME, each may be left out or hold wildcards")
+	f.StringVarP(&o.run, "run", "t", "",
+		"only results of these names: policy=NAME,rule=NAME,resource=NAME, each may be left out or hold wildcards")
 	f.BoolVar(&o.all, "all", false, "show the rows where nothing was compared, too")
 	f.IntVar(&o.workers, "workers", 0, "test files to run at a time (default: one a processor)")
 	return cmd
@@ -141,6 +143,7 @@ func resultFilter(value string) (func(policy, rule, resource string) bool, error
 		want[key] = name
 	}
 	return func(policy, rule, resource string) bool {
-		return pattern.Wildcard(want["policy"], policy) && pattern.Wildcard(want["rule"], rule) && pattern.Wildcard(want["resource"], resource)
+		return pattern.Wildcard(want["policy"], policy) && pattern.Wildcard(want["rule"], rule) &&
+			pattern.Wildcard(want["resource"], resource)
 	}, nil
 }

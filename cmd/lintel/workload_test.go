@@ -15,7 +15,8 @@ func writeWorkload(b *testing.B, file string, n int) {
 	for i := range n {
 		fmt.Fprintf(&out, workload, i, i%9, i%3 == 0, i%20)
 		if i%8 == 0 {
-			fmt.Fprintf(&out, "apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: shop-%d\n  namespace: team-%d\n---\n", i, i%20)
+			fmt.Fprintf(&out, "apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: shop-%d\n  namespace: team-%d\n---\n",
+				i, i%20)
 		}
 	}
 	if err := os.WriteFile(file, []byte(out.String()), 0o600); err != nil {

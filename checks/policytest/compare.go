@@ -12,7 +12,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/admission"
 )
 
-// compare answers the rows of one expected result: one for each rule that answered for each object it is about.
+// compare returns the rows of one expected result: one for each rule that answered for each object it is about.
 func (c *loaded) compare(file string, line int, want *expectation) []report.TestRow {
 	name := want.Policy
 	if _, after, ok := strings.Cut(name, "/"); ok {
@@ -63,7 +63,7 @@ func (c *loaded) about(want *expectation) []admission.Object {
 	return out
 }
 
-// sameRule says whether a rule, as written or as generated for pod controllers, is the expected one. Policies that
+// sameRule reports whether a rule, as written or as generated for pod controllers, is the expected one. Policies that
 // are CEL as a whole have no rules.
 func sameRule(want, got string) bool {
 	return want == "" || got == "" || got == want || got == "autogen-"+want || got == "autogen-cronjob-"+want

@@ -157,7 +157,8 @@ func (p *planner) remove(c *change, from, key, value *yaml.Node) comments {
 	for start > 0 {
 		above := p.lineStart(start - 1)
 		line := strings.TrimRight(string(p.data[above:start]), "\r\n")
-		if trimmed := strings.TrimLeft(line, " "); !strings.HasPrefix(trimmed, "#") || len(line)-len(trimmed) != key.Column-1 {
+		if trimmed := strings.TrimLeft(line, " "); !strings.HasPrefix(trimmed, "#") ||
+			len(line)-len(trimmed) != key.Column-1 {
 			break
 		}
 		found.before = append([]string{strings.TrimLeft(line, " ")}, found.before...)
@@ -279,8 +280,8 @@ func (p *planner) listed(c *change, value *yaml.Node, name string) {
 	p.indent(c, p.lineEnd(first), end, 2)
 }
 
-// wrap puts a value in flow style below a key. Where the value is a block, it answers where that begins and ends: the
-// caller writes the lines. It answers false where nothing is left to do, or nothing can be done.
+// wrap puts a value in flow style below a key. Where the value is a block, it returns where that begins and ends: the
+// caller writes the lines. It returns false where nothing is left to do, or nothing can be done.
 func (p *planner) wrap(c *change, value *yaml.Node, name, before, after string) (first, end int, block bool) {
 	end, ok := p.end(value)
 	first = p.offset(value)

@@ -17,55 +17,6 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// test is one document of a test file (apis/v1alpha1/test.go and test_result.go of Kyverno). Payloads, responses
-// and the other fields that are decoded to anything belong to policies that are not evaluated before merge.
-type test struct {
-	APIVersion       string        `json:"apiVersion"`
-	Kind             string        `json:"kind"`
-	Metadata         any           `json:"metadata"`
-	Policies         []string      `json:"policies"`
-	Resources        []string      `json:"resources"`
-	TargetResources  []string      `json:"targetResources"`
-	ParamResources   []string      `json:"paramResources"`
-	Exceptions       []string      `json:"exceptions"`
-	Variables        string        `json:"variables"`
-	Values           *eval.Values  `json:"values"` // wins over Variables
-	UserInfo         string        `json:"userinfo"`
-	Context          string        `json:"context"`
-	ClusterResources []string      `json:"clusterResources"`
-	JSONPayload      any           `json:"jsonPayload"`
-	JSONPayloads     any           `json:"jsonPayloads"`
-	HTTPPayloads     any           `json:"httpPayloads"`
-	EnvoyPayloads    any           `json:"envoyPayloads"`
-	APICallResponses any           `json:"apiCallResponses"`
-	GlobalContext    any           `json:"globalContextEntries"`
-	Checks           any           `json:"checks"`
-	Results          []expectation `json:"results"`
-}
-
-// expectation is one entry of "results".
-type expectation struct {
-	Policy                string        `json:"policy"`
-	Rule                  string        `json:"rule"`
-	Result                report.Result `json:"result"`
-	Kind                  string        `json:"kind"`
-	Resources             []string      `json:"resources"` // "name" or "namespace/name"
-	ResourceSpecs         any           `json:"resourceSpecs"`
-	PatchedResources      string        `json:"patchedResources"`
-	GeneratedResource     string        `json:"generatedResource"`
-	GeneratedResources    []string      `json:"generatedResources"`
-	CloneSourceResource   string        `json:"cloneSourceResource"`
-	FailOnMissing         bool          `json:"failOnMissingResources"`
-	Operation             string        `json:"operation"`
-	ValidatingPolicy      bool          `json:"isValidatingPolicy"`
-	MutatingPolicy        bool          `json:"isMutatingPolicy"`
-	GeneratingPolicy      bool          `json:"isGeneratingPolicy"`
-	DeletingPolicy        bool          `json:"isDeletingPolicy"`
-	ImageValidatingPolicy bool          `json:"isImageValidatingPolicy"`
-	ValidatingAdmission   bool          `json:"isValidatingAdmissionPolicy"`
-	MutatingAdmission     bool          `json:"isMutatingAdmissionPolicy"`
-}
-
 // file is one test file in work.
 type file struct {
 	*Input
@@ -107,7 +58,8 @@ func (f *file) run(ctx context.Context) {
 	docs, problems := manifest.File{Path: f.name(f.path), Data: data}.Documents()
 	f.problem(problems...)
 	if len(docs) == 0 && len(problems) == 0 {
-		f.problem(policy.Problem{Path: f.name(f.path), Message: "holds no test: a test has apiVersion cli.kyverno.io/v1alpha1 and kind Test"})
+		f.problem(policy.Problem{Path: f.name(f.path),
+			Message: "holds no test: a test has apiVersion cli.kyverno.io/v1alpha1 and kind Test"})
 	}
 	for _, d := range docs {
 		if d.APIVersion == "" { // Kyverno looks no closer either
@@ -269,7 +221,7 @@ func (f *file) readPath(p string) ([]manifest.File, error) {
 	return out, nil
 }
 
-// IsManifest says whether a file is read as part of a folder.
+// IsManifest reports whether a file is read as part of a folder.
 func IsManifest(name string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name))
 }
@@ -303,13 +255,4 @@ func (c *loaded) answer(ctx context.Context) {
 			c.answers = append(c.answers, answer{r, status, id})
 		}
 	}
-}
-
-// canExpect reports whether a test can expect a result.
-func canExpect(r report.Result) bool {
-	switch r {
-	case report.Error, report.Fail, report.Pass, report.Skip, report.Warn:
-		return true
-	}
-	return false
 }

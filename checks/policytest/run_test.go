@@ -41,10 +41,12 @@ spec: {match: {any: [{resources: {kinds: [Pod]}}]}, schedule: "* * * * *"}
 func files(results string) fstest.MapFS {
 	return fstest.MapFS{
 		"p/policy.yaml": {Data: []byte(policyText)},
-		"p/t/res.yaml": {Data: []byte(fmt.Sprintf(podText, "good", "a:1") + fmt.Sprintf(podText, "bad", "a") + fmt.Sprintf(podText, "good", "again") +
+		"p/t/res.yaml": {Data: []byte(fmt.Sprintf(podText, "good", "a:1") + fmt.Sprintf(podText, "bad", "a") +
+			fmt.Sprintf(podText, "good", "again") +
 			"apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n")},
 		"p/t/cluster.yaml": {Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: b}\n")},
-		"p/t/" + FileName:  {Data: []byte("apiVersion: cli.kyverno.io/v1alpha1\nkind: Test\npolicies: [../policy.yaml]\nresources: [res.yaml]\n" + results)},
+		"p/t/" + FileName: {Data: []byte("apiVersion: cli.kyverno.io/v1alpha1\nkind: Test\npolicies: [../policy.yaml]\n" +
+			"resources: [res.yaml]\n" + results)},
 	}
 }
 
@@ -70,21 +72,36 @@ func TestRows(t *testing.T) {
 		results string
 		want    []string // name actual ok/failed/excluded
 	}{
-		"as expected":           {"results: [{policy: tag, rule: tag, resources: [good], result: pass}]", []string{"good pass ok"}},
-		"not as expected":       {"results: [{policy: tag, rule: tag, resources: [good, bad], result: pass}]", []string{"good pass ok", "bad fail failed"}},
-		"namespace":             {"results: [{policy: ns/tag, rule: tag, resources: [default/bad], result: fail}]", []string{"bad fail ok"}},
-		"no such object":        {"results: [{policy: tag, rule: tag, resources: [typo], result: pass}]", []string{"good pass ok", "bad fail failed", "s  excluded: no rule answered"}},
-		"no rule named":         {"results: [{policy: tag, resources: [bad], result: fail}]", []string{"bad fail ok"}},
-		"no such rule":          {"results: [{policy: tag, rule: typo, resources: [bad], result: pass}]", []string{"bad  excluded: " + noRule}},
-		"no such policy":        {"results: [{policy: typo, rule: tag, resources: [bad], result: pass}]", []string{"bad  failed"}},
-		"a rule elsewhere":      {"results: [{policy: tag, rule: quota, resources: [good], result: pass}]", []string{"good  excluded: " + notEvaluated}},
-		"a policy elsewhere":    {"results: [{policy: sweep, resources: [good], result: pass}]", []string{"good  excluded: " + notEvaluated}},
-		"no such result":        {"results: [{policy: tag, rule: tag, resources: [good], result: passed}]", []string{"good pass failed"}},
-		"not known":             {"results: [{policy: tag, rule: look, resources: [s], result: pass}]", []string{"s unknown failed"}},
-		"an error, not known":   {"results: [{policy: tag, rule: look, resources: [s], result: error}]", []string{"s unknown ok"}},
-		"looked up":             {"clusterResources: [cluster.yaml]\nresults: [{policy: tag, rule: look, resources: [s], result: fail}]", []string{"s fail ok"}},
-		"values":                {"values: {globalValues: {c.data.a: x}}\nresults: [{policy: tag, rule: look, resources: [s], result: pass}]", []string{"s pass ok"}},
-		"two tests of one file": {"results: [{policy: tag, rule: tag, resources: [good], result: pass}]\n---\napiVersion: a\nkind: Test\npolicies: [../policy.yaml]\nresources: [res.yaml]\nresults: [{policy: tag, rule: tag, resources: [bad], result: fail}]", []string{"good pass ok", "bad fail ok"}},
+		"as expected": {"results: [{policy: tag, rule: tag, resources: [good], result: pass}]",
+			[]string{"good pass ok"}},
+		"not as expected": {"results: [{policy: tag, rule: tag, resources: [good, bad], result: pass}]",
+			[]string{"good pass ok", "bad fail failed"}},
+		"namespace": {"results: [{policy: ns/tag, rule: tag, resources: [default/bad], result: fail}]",
+			[]string{"bad fail ok"}},
+		"no such object": {"results: [{policy: tag, rule: tag, resources: [typo], result: pass}]",
+			[]string{"good pass ok", "bad fail failed", "s  excluded: no rule answered"}},
+		"no rule named": {"results: [{policy: tag, resources: [bad], result: fail}]", []string{"bad fail ok"}},
+		"no such rule": {"results: [{policy: tag, rule: typo, resources: [bad], result: pass}]",
+			[]string{"bad  excluded: " + noRule}},
+		"no such policy": {"results: [{policy: typo, rule: tag, resources: [bad], result: pass}]",
+			[]string{"bad  failed"}},
+		"a rule elsewhere": {"results: [{policy: tag, rule: quota, resources: [good], result: pass}]",
+			[]string{"good  excluded: " + notEvaluated}},
+		"a policy elsewhere": {"results: [{policy: sweep, resources: [good], result: pass}]",
+			[]string{"good  excluded: " + notEvaluated}},
+		"no such result": {"results: [{policy: tag, rule: tag, resources: [good], result: passed}]",
+			[]string{"good pass failed"}},
+		"not known": {"results: [{policy: tag, rule: look, resources: [s], result: pass}]",
+			[]string{"s unknown failed"}},
+		"an error, not known": {"results: [{policy: tag, rule: look, resources: [s], result: error}]",
+			[]string{"s unknown ok"}},
+		"looked up": {"clusterResources: [cluster.yaml]\n" +
+			"results: [{policy: tag, rule: look, resources: [s], result: fail}]", []string{"s fail ok"}},
+		"values": {"values: {globalValues: {c.data.a: x}}\n" +
+			"results: [{policy: tag, rule: look, resources: [s], result: pass}]", []string{"s pass ok"}},
+		"two tests of one file": {"results: [{policy: tag, rule: tag, resources: [good], result: pass}]\n---\n" +
+			"apiVersion: a\nkind: Test\npolicies: [../policy.yaml]\nresources: [res.yaml]\n" +
+			"results: [{policy: tag, rule: tag, resources: [bad], result: fail}]", []string{"good pass ok", "bad fail ok"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := run(t, files(c.results), nil)
@@ -108,14 +125,20 @@ func TestRows(t *testing.T) {
 
 // A Context stands for the cluster and the registries of a test: what it does not hold does not exist.
 func TestContext(t *testing.T) {
-	f := files("context: context.yaml\nresults: [{policy: arch, resources: [good, bad], result: pass}, {policy: limit, resources: [good], result: pass}]")
-	f["p/t/context.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: cli.kyverno.io/v1alpha1\nkind: Context\nmetadata: {name: c}\nspec:\n" +
+	f := files("context: context.yaml\nresults: [{policy: arch, resources: [good, bad], result: pass}, {policy: limit, " +
+		"resources: [good], result: pass}]")
+	f["p/t/context.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: cli.kyverno.io/v1alpha1\nkind: Context\n" +
+		"metadata: {name: c}\nspec:\n" +
 		"  resources: [{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: default}, data: {a: b}}]\n" +
 		"  images: [{image: 'a:1', config: {architecture: amd64}}, {image: a, config: {architecture: arm64}}, {}]\n")}
-	const head = "\n---\napiVersion: policies.kyverno.io/v1\nkind: ValidatingPolicy\nmetadata: {name: %s}\nspec:\n  matchConstraints:\n    resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods]}]\n  validations: [{expression: %q}]\n"
+	const head = "\n---\napiVersion: policies.kyverno.io/v1\nkind: ValidatingPolicy\nmetadata: {name: %s}\nspec:\n" +
+		"  matchConstraints:\n    resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: " +
+		"[pods]}]\n  validations: [{expression: %q}]\n"
 	f["p/policy.yaml"] = &fstest.MapFile{Data: []byte(policyText +
-		fmt.Sprintf(head, "arch", "images.containers.all(i, image.GetMetadata(i).config.architecture == 'amd64' && image.GetMetadata(i).registry == '')") +
-		fmt.Sprintf(head, "limit", "resource.Get('v1', 'configmaps', 'default', 'c').data.a == 'b' && resource.Get('v1', 'configmaps', 'default', 'd') == null"))}
+		fmt.Sprintf(head, "arch", "images.containers.all(i, image.GetMetadata(i).config.architecture == 'amd64' && "+
+			"image.GetMetadata(i).registry == '')") +
+		fmt.Sprintf(head, "limit", "resource.Get('v1', 'configmaps', 'default', 'c').data.a == 'b' && resource.Get('v1', "+
+			"'configmaps', 'default', 'd') == null"))}
 	var got []string
 	r := run(t, f, nil)
 	for _, row := range r.Rows {
@@ -135,8 +158,11 @@ func TestBrokenFiles(t *testing.T) {
 	add("c", "# empty\n")
 	add("d", head+"policies: [../../x.yaml]\n")
 	add("e", head+"policies: [../p/t/res.yaml/x]\nresources: [none]\n")
-	add("f", head+"policies: [../bad.yaml]\nresources: [../p/t/res.yaml]\nresults: [{policy: bad, resources: [good], result: pass}]\n")
-	f["bad.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: bad}\nspec: {rule: []}\n")}
+	add("f", head+"policies: [../bad.yaml]\nresources: [../p/t/res.yaml]\n"+
+		"results: [{policy: bad, resources: [good], result: pass}]\n")
+	f["bad.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: kyverno.io/v1\nkind: ClusterPolicy\n" +
+		"metadata: {name: bad}\n" +
+		"spec: {rule: []}\n")}
 	r := run(t, f, nil)
 	if r.OK() || r.Summary.Passed != 1 || r.Summary.Failed != 0 || r.Summary.Excluded != 1 || r.Summary.Files != 7 {
 		t.Errorf("%+v", r.Summary)
@@ -185,7 +211,8 @@ func TestCanceled(t *testing.T) {
 
 func FuzzTestFile(f *testing.F) {
 	f.Add("results: [{policy: tag, rule: tag, resources: [good], result: pass}]")
-	f.Add("values: {globalValues: {request.operation: DELETE, request.object.metadata.name: [1]}}\nresults: [{policy: tag, patchedResources: res.yaml}]")
+	f.Add("values: {globalValues: {request.operation: DELETE, request.object.metadata.name: [1]}}\n" +
+		"results: [{policy: tag, patchedResources: res.yaml}]")
 	f.Add("userinfo: res.yaml\nvariables: cluster.yaml\ncontext: cluster.yaml\ntargetResources: [.]\nexceptions: ['.']\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		r := run(t, files(text), nil)

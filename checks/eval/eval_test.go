@@ -63,7 +63,8 @@ const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\
 
 func values(t *testing.T, text string) *Values {
 	t.Helper()
-	v, problems := ParseValues(manifest.File{Path: "values.yaml", Data: []byte("apiVersion: cli.kyverno.io/v1alpha1\nkind: Values\n" + text)})
+	v, problems := ParseValues(manifest.File{Path: "values.yaml",
+		Data: []byte("apiVersion: cli.kyverno.io/v1alpha1\nkind: Values\n" + text)})
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -78,21 +79,35 @@ func TestRequest(t *testing.T) {
 		see  []string
 		want string
 	}{
-		"create":                  {Input{}, []string{what, "request.object.data.k", "request.namespace"}, "CREATE v default"},
-		"update":                  {Input{Old: file(old)}, []string{what, "request.oldObject.data.k"}, "UPDATE old"},
-		"update of the cluster's": {Input{Operation: admission.Update, Cluster: file(old)}, []string{what, "request.oldObject.data.k"}, "UPDATE old"},
-		"cluster alone":           {Input{Cluster: file(old)}, []string{what}, "CREATE"},
-		"old, but created":        {Input{Operation: admission.Create, Old: file(old)}, []string{what}, "CREATE"},
-		"nothing known":           {Input{Operation: admission.Update}, []string{what, "request.oldObject || 'none'"}, "UPDATE none"},
-		"delete":                  {Input{Operation: admission.Delete}, []string{what, "request.oldObject.data.k"}, "DELETE v"},
-		"operation of values":     {Input{Values: values(t, "globalValues: {request.operation: UPDATE}\n")}, []string{what, "request.oldObject.data.k"}, "UPDATE v"},
-		"the flag wins":           {Input{Operation: admission.Create, Values: values(t, "globalValues: {request.operation: UPDATE}\n")}, []string{what}, "CREATE"},
-		"object of values":        {Input{Values: values(t, "globalValues: {request.object.data.k: w}\n")}, []string{"request.object.data.k"}, "w"},
-		"the policy's win": {Input{Values: values(t, "globalValues: {request.object.data.k: w}\npolicies: [{name: seen, resources: [{name: a, values: {request.object.data.k: x}}]}]\n")},
+		"create": {Input{}, []string{what, "request.object.data.k", "request.namespace"},
+			"CREATE v default"},
+		"update": {Input{Old: file(old)}, []string{what, "request.oldObject.data.k"}, "UPDATE old"},
+		"update of the cluster's": {Input{Operation: admission.Update, Cluster: file(old)},
+			[]string{what, "request.oldObject.data.k"}, "UPDATE old"},
+		"cluster alone":    {Input{Cluster: file(old)}, []string{what}, "CREATE"},
+		"old, but created": {Input{Operation: admission.Create, Old: file(old)}, []string{what}, "CREATE"},
+		"nothing known": {Input{Operation: admission.Update}, []string{what, "request.oldObject || 'none'"},
+			"UPDATE none"},
+		"delete": {Input{Operation: admission.Delete}, []string{what, "request.oldObject.data.k"},
+			"DELETE v"},
+		"operation of values": {Input{Values: values(t, "globalValues: {request.operation: UPDATE}\n")},
+			[]string{what, "request.oldObject.data.k"}, "UPDATE v"},
+		"the flag wins": {Input{Operation: admission.Create,
+			Values: values(t, "globalValues: {request.operation: UPDATE}\n")}, []string{what}, "CREATE"},
+		"object of values": {Input{Values: values(t, "globalValues: {request.object.data.k: w}\n")},
+			[]string{"request.object.data.k"}, "w"},
+		"the policy's win": {Input{Values: values(t,
+			"globalValues: {request.object.data.k: w}\n"+
+				"policies: [{name: seen, resources: [{name: a, values: {request.object.data.k: x}}]}]\n")},
 			[]string{"request.object.data.k"}, "x"},
-		"of another policy": {Input{Values: values(t, "policies: [{name: other, resources: [{name: a, values: {request.object.data.k: x}}]}]\n")}, []string{"request.object.data.k"}, "v"},
-		"of another object": {Input{Values: values(t, "policies: [{name: seen, resources: [{name: b, values: {request.object.data.k: x}}]}]\n")}, []string{"request.object.data.k"}, "v"},
-		"user": {Input{User: User{Info: admission.UserInfo{Username: "olga", Groups: []string{"g"}}, Roles: []string{"ns:r"}}},
+		"of another policy": {Input{Values: values(t,
+			"policies: [{name: other, resources: [{name: a, values: {request.object.data.k: x}}]}]\n")},
+			[]string{"request.object.data.k"}, "v"},
+		"of another object": {Input{Values: values(t,
+			"policies: [{name: seen, resources: [{name: b, values: {request.object.data.k: x}}]}]\n")},
+			[]string{"request.object.data.k"}, "v"},
+		"user": {Input{User: User{Info: admission.UserInfo{Username: "olga", Groups: []string{"g"}},
+			Roles: []string{"ns:r"}}},
 			[]string{"request.userInfo.username", "request.userInfo.groups[0]", "request.roles[0]"}, "olga g ns:r"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -117,8 +132,11 @@ func TestPathOf(t *testing.T) {
 // What objects get a namespace they do not name.
 func TestDefault(t *testing.T) {
 	for kind, want := range map[string]string{
-		"v1 Pod": "default", "v1 Namespace": "", "rbac.authorization.k8s.io/v1 ClusterRole": "", "rbac.authorization.k8s.io/v1 Role": "default",
-		"apps/v1 Deployment": "default", "storage.k8s.io/v1 StorageClass": "", "example.com/v1 Thing": "default", "kyverno.io/v1 ClusterPolicy": "",
+		"v1 Pod": "default", "v1 Namespace": "", "rbac.authorization.k8s.io/v1 ClusterRole": "",
+		"rbac.authorization.k8s.io/v1 Role": "default",
+		"apps/v1 Deployment":                "default", "storage.k8s.io/v1 StorageClass": "",
+		"example.com/v1 Thing":                    "default",
+		"kyverno.io/v1 ClusterPolicy":             "",
 		"policies.kyverno.io/v1 ValidatingPolicy": "", "policies.kyverno.io/v1 NamespacedValidatingPolicy": "default",
 		"networking.k8s.io/v1 Ingress": "default", "networking.k8s.io/v1 IngressClass": "",
 	} {
@@ -136,8 +154,10 @@ func TestDefault(t *testing.T) {
 }
 
 func TestObjects(t *testing.T) {
-	c, problems := Declare(manifest.File{Data: []byte(configMap + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n---\n" +
-		"apiVersion: cli.kyverno.io/v1alpha1\nkind: ClusterResource\nspec:\n  resources:\n  - {apiVersion: v1, kind: Namespace, metadata: {name: b}}\n")})
+	c, problems := Declare(manifest.File{Data: []byte(configMap +
+		"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n---\n" +
+		"apiVersion: cli.kyverno.io/v1alpha1\nkind: ClusterResource\nspec:\n  resources:\n" +
+		"  - {apiVersion: v1, kind: Namespace, metadata: {name: b}}\n")})
 	if len(problems) > 0 || c.Empty() {
 		t.Fatal(problems)
 	}
@@ -145,7 +165,8 @@ func TestObjects(t *testing.T) {
 	for _, look := range []struct {
 		kind, namespace, name string
 		found                 bool
-	}{{"ConfigMap", "default", "a", true}, {"ConfigMap", "b", "a", true}, {"ConfigMap", "c", "a", false}, {"ConfigMap", "", "a", true},
+	}{{"ConfigMap", "default", "a", true}, {"ConfigMap", "b", "a", true}, {"ConfigMap", "c", "a", false},
+		{"ConfigMap", "", "a", true},
 		{"Namespace", "", "b", true}, {"Namespace", "x", "b", true}, {"Secret", "b", "a", false}} {
 		if _, ok := c.Get(ctx, "", look.kind, look.namespace, look.name); ok != look.found {
 			t.Errorf("%v: found %v", look, ok)
@@ -173,7 +194,8 @@ func TestParseProblems(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add("apiVersion: a/v1\nkind: Values\nglobalValues: {a.b: 1}\npolicies: [{name: p, resources: [{name: a, values: {request.object.x: [1]}}]}]\n")
+	f.Add("apiVersion: a/v1\nkind: Values\nglobalValues: {a.b: 1}\n" +
+		"policies: [{name: p, resources: [{name: a, values: {request.object.x: [1]}}]}]\n")
 	f.Add("apiVersion: a/v1\nkind: Values\nnamespaces: [{metadata: {name: default, labels: {a: b}}}, {metadata: 1}]\n")
 	f.Add("apiVersion: a/v1\nkind: UserInfo\nuserInfo: {username: a, extra: {b: [c]}}\n")
 	f.Fuzz(func(t *testing.T, text string) {
@@ -183,7 +205,8 @@ func FuzzParse(f *testing.F) {
 		if len(bad) > 0 && len(worse) > 0 {
 			return
 		}
-		if _, err := Run(t.Context(), Input{Policies: seen("request.operation"), Resources: file(configMap), Values: v, User: u, Now: now}); err != nil {
+		if _, err := Run(t.Context(), Input{Policies: seen("request.operation"), Resources: file(configMap), Values: v,
+			User: u, Now: now}); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -191,8 +214,9 @@ func FuzzParse(f *testing.F) {
 
 // The report depends on nothing but the input.
 func TestSameBytes(t *testing.T) {
-	in := Input{Policies: seen("random('[a-z]{9}')", "request.object.metadata.name"), Resources: file(configMap + "---\n" + strings.ReplaceAll(configMap, "name: a", "name: b")),
-		Values: values(t, "policies: [{name: seen, resources: [{name: a, values: {request.operation: DELETE}}]}]\n")}
+	in := Input{Policies: seen("random('[a-z]{9}')", "request.object.metadata.name"),
+		Resources: file(configMap + "---\n" + strings.ReplaceAll(configMap, "name: a", "name: b")),
+		Values:    values(t, "policies: [{name: seen, resources: [{name: a, values: {request.operation: DELETE}}]}]\n")}
 	first, _ := json.Marshal(run(t, in))
 	second, _ := json.Marshal(run(t, in))
 	if string(first) != string(second) {

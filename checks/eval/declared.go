@@ -81,7 +81,7 @@ func (c *Objects) Add(o admission.Object) {
 	c.kinds[k] = append(c.kinds[k], o)
 }
 
-// Empty says whether nothing is declared.
+// Empty reports whether nothing is declared.
 func (c *Objects) Empty() bool {
 	return c == nil || len(c.kinds) == 0 && len(c.images) == 0 && !c.whole
 }

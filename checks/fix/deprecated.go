@@ -40,7 +40,8 @@ func plan(t *text, docs []policy.Document) []*change {
 
 // change begins a change of the field with a key.
 func (p *planner) change(pointer string, n *yaml.Node, format string, args ...any) *change {
-	c := &change{document: p.document, pointer: pointer, line: n.Line, col: n.Column, message: fmt.Sprintf(format, args...)}
+	c := &change{document: p.document, pointer: pointer, line: n.Line, col: n.Column,
+		message: fmt.Sprintf(format, args...)}
 	p.changes = append(p.changes, c)
 	return c
 }
@@ -302,7 +303,8 @@ func (p *planner) failureAction(spec *yaml.Node, rules []rule) {
 	images := slices.ContainsFunc(toAction, func(t target) bool { return t.key == nil })
 	var o *change
 	if overrides != nil {
-		o = p.change("/spec/validationFailureActionOverrides", overrides, "spec.validationFailureActionOverrides is deprecated and now failureActionOverrides under validate of each rule")
+		o = p.change("/spec/validationFailureActionOverrides", overrides,
+			"spec.validationFailureActionOverrides is deprecated and now failureActionOverrides under validate of each rule")
 		p.move(o, spec, overrides, list, toOverrides, "failureActionOverrides")
 		switch {
 		case shadowed:
@@ -312,7 +314,8 @@ func (p *planner) failureAction(spec *yaml.Node, rules []rule) {
 		}
 	}
 	if action != nil {
-		c := p.change("/spec/validationFailureAction", action, "spec.validationFailureAction is deprecated and now failureAction under validate of each rule")
+		c := p.change("/spec/validationFailureAction", action,
+			"spec.validationFailureAction is deprecated and now failureAction under validate of each rule")
 		p.move(c, spec, action, value, toAction, "failureAction")
 		if o != nil && o.unsafe != "" {
 			// A rule that says its action no longer looks at the overrides of the policy.

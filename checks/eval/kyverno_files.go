@@ -1,0 +1,64 @@
+package eval
+
+import (
+	"fmt"
+
+	"github.com/lintel-bot/lintel/checks/eval/manifest"
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/policy"
+)
+
+// ParseValues reads a values file, strictly: an unknown field is a problem.
+func ParseValues(src manifest.File) (*Values, []policy.Problem) {
+	var file struct {
+		Header
+		Values
+	}
+	problems := parseFile(src, "Values", &file)
+	return &file.Values, problems
+}
+
+// User is who asks.
+type User struct {
+	Info                admission.UserInfo `json:"userInfo"`
+	Roles, ClusterRoles []string
+}
+
+// ParseUser reads a file of kind UserInfo of cli.kyverno.io (apis/v1alpha1/user_info.go of Kyverno), strictly.
+func ParseUser(src manifest.File) (User, []policy.Problem) {
+	var file struct {
+		Header
+		Roles        []string `json:"roles"`
+		ClusterRoles []string `json:"clusterRoles"`
+		UserInfo     struct {
+			Username string              `json:"username"`
+			UID      string              `json:"uid"`
+			Groups   []string            `json:"groups"`
+			Extra    map[string][]string `json:"extra"`
+		} `json:"userInfo"`
+	}
+	problems := parseFile(src, "UserInfo", &file)
+	return User{Info: admission.UserInfo(file.UserInfo), Roles: file.Roles, ClusterRoles: file.ClusterRoles}, problems
+}
+
+// Header are the fields that all files of cli.kyverno.io have. Kyverno only looks whether they are there.
+type Header struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   any    `json:"metadata"`
+}
+
+// parseFile decodes the one document of a file.
+func parseFile(src manifest.File, kind string, into any) []policy.Problem {
+	docs, problems := src.Documents()
+	switch {
+	case len(problems) > 0:
+		return problems
+	case len(docs) == 0 || docs[0].APIVersion == "":
+		return []policy.Problem{{Path: src.Path,
+			Message: fmt.Sprintf("the file has no apiVersion and kind: write cli.kyverno.io/v1alpha1 and %s", kind)}}
+	case len(docs) > 1:
+		return []policy.Problem{docs[1].Problem("", "the file holds more than one document: keep the one of kind %s", kind)}
+	}
+	return policy.Decode(docs[0], into)
+}

@@ -1,0 +1,156 @@
+// Command replay checks the last commits of a repository, one after the other, as changes to their first parents, with
+// a folder of policies laid over it, and prints what that costs.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+type options struct {
+	repo, policies, cache string
+	n                     int
+	verbose               bool
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.repo, "repo", ".", "a folder of the repository")
+	flag.IntVar(&o.n, "n", 200, "how many commits to check")
+	flag.StringVar(&o.policies, "policies", "", "a folder of policies to lay over every commit (default: none)")
+	flag.StringVar(&o.cache, "cache", "", "a folder to keep things in (default: none, all checks in one process)")
+	flag.BoolVar(&o.verbose, "v", false, "print a line for each commit")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := replay(ctx, os.Stdout, o); err != nil {
+		fmt.Fprintln(os.Stderr, "replay:", err)
+		os.Exit(1)
+	}
+}
+
+// costs is what checks took, and what they came to.
+type costs struct {
+	times            []time.Duration // in the order of the checks
+	peaks            []int           // KiB
+	conclusions      map[report.Conclusion]int
+	roots, resources int
+}
+
+// replay checks the commits that the options name and prints what that costs.
+func replay(ctx context.Context, out io.Writer, o options) error {
+	if o.n < 1 {
+		return errors.New("-n must be at least 1")
+	}
+	temp, err := os.MkdirTemp("", "lintel-replay-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(temp) }()
+	l, err := newLayer(ctx, temp, o.repo, o.policies)
+	if err != nil {
+		return err
+	}
+	list, err := l.git(ctx, "", "rev-list", "--first-parent", "-n", strconv.Itoa(o.n+1), "HEAD")
+	if err != nil {
+		return err
+	}
+	commits := strings.Fields(list)
+	slices.Reverse(commits)
+	if len(commits) < 2 {
+		return errors.New("the repository has one commit")
+	}
+	defer quiet()()
+	var c checks.Checker
+	done := costs{conclusions: map[report.Conclusion]int{}}
+	for i, head := range commits[1:] {
+		rules, err := l.over(ctx, commits[i])
+		if err != nil {
+			return err
+		}
+		change := report.Change{GitDir: l.gitDir, Alternates: []string{l.objects}, Cache: o.cache,
+			Rules: rules, Base: commits[i], Head: head, Now: time.Now()}
+		resetPeak()
+		begun := time.Now()
+		rep, err := c.Run(ctx, change)
+		if err != nil {
+			return fmt.Errorf("%s: %w", head, err)
+		}
+		done.add(time.Since(begun), peak(), rep)
+		if o.verbose {
+			fmt.Fprintf(out, "%.10s %8s %4d MiB %4d roots %5d resources %s\n", head, round(done.times[i]),
+				done.peaks[i]>>10, rep.Stats.Roots, rep.Stats.Resources, rep.Title)
+		}
+	}
+	return done.print(out)
+}
+
+func (c *costs) add(took time.Duration, peak int, rep *report.Report) {
+	c.times, c.peaks = append(c.times, took), append(c.peaks, peak)
+	c.conclusions[rep.Conclusion]++
+	c.roots += rep.Stats.Roots
+	c.resources += rep.Stats.Resources
+}
+
+// print writes the table. It sorts what was measured.
+func (c *costs) print(w io.Writer) error {
+	first, n := c.times[0], len(c.times)
+	slices.Sort(c.times)
+	slices.Sort(c.peaks)
+	middle, late, last := n/2, min(n-1, n*95/100), n-1
+	_, err := fmt.Fprintf(w, "first check %s (nothing known)\n"+
+		"%d checks, %d roots, %d resources, %v\n"+
+		"time    median %s  p95 %s  max %s\n"+
+		"memory  median %d MiB  p95 %d MiB  max %d MiB\n",
+		round(first), n, c.roots, c.resources, c.conclusions,
+		round(c.times[middle]), round(c.times[late]), round(c.times[last]),
+		c.peaks[middle]>>10, c.peaks[late]>>10, c.peaks[last]>>10)
+	return err
+}
+
+func round(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
+
+// quiet keeps what kustomize says of deprecated fields in every build off the terminal until the function it returns
+// is called.
+func quiet() func() {
+	stderr := os.Stderr
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		return func() {}
+	}
+	os.Stderr = null
+	return func() {
+		os.Stderr = stderr
+		_ = null.Close()
+	}
+}
+
+// resetPeak starts the measurement of peak over; where the system has none, peak is 0 (proc(5), clear_refs).
+func resetPeak() { _ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) }
+
+// peak is the largest resident size since resetPeak, in KiB.
+func peak() int {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(status)) {
+		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			n, _ := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")))
+			return n
+		}
+	}
+	return 0
+}
