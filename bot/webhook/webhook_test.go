@@ -103,7 +103,11 @@ func TestEventsToJobs(t *testing.T) {
 		{"ping", "", `"zen":"x"`, nil, queue.Message{}},
 	} {
 		t.Run(c.event+"."+c.action, func(t *testing.T) {
-			w, err := Jobs(c.event, []byte(`{"action":"`+c.action+`",`+where+`,`+c.rest+`}`))
+			from, owner, name := where, "octo-org", "fleet"
+			if c.event == "installation" { // GitHub tells of no repository
+				from, owner, name = `"installation":{"id":7}`, "", ""
+			}
+			w, err := Jobs(c.event, []byte(`{"action":"`+c.action+`",`+from+`,`+c.rest+`}`))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -111,7 +115,7 @@ func TestEventsToJobs(t *testing.T) {
 			for _, job := range w.Jobs {
 				keys = append(keys, job.Key)
 				want := c.message
-				want.Event, want.Owner, want.Name = strings.TrimSuffix(c.event+"."+c.action, "."), "octo-org", "fleet"
+				want.Event, want.Owner, want.Name = strings.TrimSuffix(c.event+"."+c.action, "."), owner, name
 				if diff := cmp.Diff(want, job.Message); diff != "" {
 					t.Errorf("message (-want +got):\n%s", diff)
 				}
