@@ -313,6 +313,19 @@ func TestBadPayloads(t *testing.T) {
 	}
 }
 
+// GitHub adds to its payloads, and changes what is of no use here; this must cost no delivery.
+func TestFieldsOfOtherTypes(t *testing.T) {
+	repo := strings.Replace(where, `"id":11,`, `"id":11,"custom_properties":{"teams":["a","b"]},"size":"large",`, 1)
+	w, err := Jobs("pull_request", []byte(`{"action":"opened",`+repo+`,"pull_request":{"number":3,"labels":"none"}}`))
+	if err != nil || len(w.Jobs) != 1 || w.Jobs[0].Key != (queue.Key{Installation: 7, Repository: 11, Number: 3}) {
+		t.Errorf("%+v, %v", w, err)
+	}
+	w, err = Jobs("push", []byte(`{"ref":"refs/heads/main",`+repo+`}`))
+	if err != nil || len(w.Jobs) != 1 || w.Jobs[0].Message.Name != "fleet" {
+		t.Errorf("%+v, %v", w, err)
+	}
+}
+
 type published struct {
 	key queue.Key
 	m   queue.Message
