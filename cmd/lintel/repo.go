@@ -1,16 +1,16 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
 // repository is the git repository that a command works on.
@@ -21,12 +21,9 @@ type repository struct {
 }
 
 func openRepository(ctx context.Context, dir string) (*repository, error) {
-	git, err := exec.LookPath("git")
+	git, err := gitcmd.Find()
 	if err != nil {
-		return nil, errors.New("git is not installed, or not on the PATH")
-	}
-	if git, err = filepath.Abs(git); err != nil {
-		return nil, fmt.Errorf("find git: %w", err)
+		return nil, err
 	}
 	r := &repository{git: git, dir: dir}
 	if r.gitDir, err = r.run(ctx, nil, "rev-parse", "--absolute-git-dir"); err != nil {
@@ -35,20 +32,25 @@ func openRepository(ctx context.Context, dir string) (*repository, error) {
 	return r, nil
 }
 
-// run runs git in the repository and answers its output without the last line break.
+// maxOutput bounds what git may tell about a repository.
+const maxOutput = 64 << 20
+
+// run runs git in the repository, as its user does, and returns its output without the last line break.
 func (r *repository) run(ctx context.Context, env []string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, r.git, append([]string{"-C", r.dir}, args...)...)
-	cmd.Env = append(os.Environ(), append(env, "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0")...)
-	var out, failure bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &failure
-	if err := cmd.Run(); err != nil {
-		if reason := strings.TrimSpace(strings.TrimPrefix(failure.String(), "fatal: ")); reason != "" {
-			reason, _, _ = strings.Cut(reason, "\n")
-			return "", errors.New(reason)
+	call := gitcmd.Call{Git: r.git, Options: []string{"-C", r.dir}, Args: args, Max: maxOutput,
+		Env: append(os.Environ(), append(env, "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0")...)}
+	out, err := call.Run(ctx)
+	var failed *gitcmd.Error
+	if errors.As(err, &failed) {
+		said, _, _ := strings.Cut(strings.TrimSpace(strings.TrimPrefix(failed.Stderr, "fatal: ")), "\n")
+		if said != "" {
+			return "", errors.New(said)
 		}
-		return "", fmt.Errorf("git %s: %w", args[0], err)
 	}
-	return strings.TrimRight(out.String(), "\n"), nil
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimRight(string(out), "\n"), nil
 }
 
 // commit resolves a revision to a commit's object id.
@@ -72,7 +74,7 @@ func (r *repository) defaultBranch(ctx context.Context) (string, error) {
 	return "", errors.New("cannot tell the default branch: name the base with --base")
 }
 
-// names answers what the remotes call the repository, without their owners: a fork has another than the repository
+// names returns what the remotes call the repository, without their owners: a fork has another than the repository
 // that Argo CD and Flux read.
 func (r *repository) names(ctx context.Context) []string {
 	urls, err := r.run(ctx, nil, "config", "--get-regexp", `^remote\..*\.url$`)
@@ -90,7 +92,7 @@ func (r *repository) names(ctx context.Context) []string {
 	return list
 }
 
-// mergeBase answers the commit that two commits have in common.
+// mergeBase returns the commit that two commits have in common.
 func (r *repository) mergeBase(ctx context.Context, a, b string) (string, error) {
 	id, err := r.run(ctx, nil, "merge-base", a, b)
 	if err != nil {
@@ -102,7 +104,7 @@ func (r *repository) mergeBase(ctx context.Context, a, b string) (string, error)
 	return id, nil
 }
 
-// folders answers what git reads to answer for objects of the repository, absolute: its folders, which a linked work
+// folders returns what git reads to answer for objects of the repository, absolute: its folders, which a linked work
 // tree shares with another, those of the object folders it borrows from, and the files of its configuration. It is for
 // the rules of the sandbox: what git cannot tell is left out.
 func (r *repository) folders(ctx context.Context) []string {
@@ -123,7 +125,7 @@ func (r *repository) folders(ctx context.Context) []string {
 	return append(list, r.settings(ctx)...)
 }
 
-// settings answers the files of the repository's configuration, absolute, with those that they include: git ends
+// settings returns the files of the repository's configuration, absolute, with those that they include: git ends
 // when it can see one and not read it.
 func (r *repository) settings(ctx context.Context) (list []string) {
 	out, _ := r.run(ctx, nil, "--git-dir="+r.gitDir, "config", "--local", "--includes", "--show-origin", "-z", "--list")
@@ -143,7 +145,7 @@ func (r *repository) settings(ctx context.Context) (list []string) {
 	return slices.Compact(list)
 }
 
-// alternates answers the object folders that one borrows from (gitrepository-layout(5), objects/info/alternates).
+// alternates returns the object folders that one borrows from (gitrepository-layout(5), objects/info/alternates).
 func alternates(objects string) (list []string) {
 	data, err := os.ReadFile(filepath.Join(objects, "info", "alternates"))
 	if err != nil {
