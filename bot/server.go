@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/lintel-bot/lintel/bot/queue"
 )
 
@@ -126,8 +128,7 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, log
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
+	parts, running := errgroup.WithContext(ctx)
 	server := &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: 10 * time.Second,
@@ -137,27 +138,23 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, log
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
-	var parts sync.WaitGroup
-	parts.Go(func() {
+	parts.Go(func() error {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			stop(fmt.Errorf("serving HTTP: %w", err))
+			return fmt.Errorf("serving HTTP: %w", err)
 		}
+		return nil
 	})
-	parts.Go(func() {
-		if err := work(ctx); err != nil {
-			stop(err)
-		}
-	})
-	<-ctx.Done()
+	parts.Go(func() error { return work(running) })
+	<-running.Done()
+	asked := ctx.Err() != nil
 	log.Info("stopping: no more webhooks are taken, jobs in work are handed back")
 	draining, done := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer done()
 	if err := server.Shutdown(draining); err != nil {
 		_ = server.Close()
 	}
-	parts.Wait()
-	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
-		return cause
+	if err := parts.Wait(); !asked {
+		return err
 	}
-	return nil
+	return nil // what the parts say about the end of ctx is no news
 }

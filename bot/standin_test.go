@@ -207,13 +207,11 @@ func manyFindings() map[string]string {
 
 func skipWithoutStandin(t *testing.T) {
 	t.Helper()
-	for _, tool := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("needs %s", tool)
-		}
-	}
-	if _, err := os.Stat(filepath.Join(standinFolder, "server.js")); err != nil {
-		t.Skip("needs the stand-in of GitHub beside the repository")
+	_, node := exec.LookPath("node")
+	_, npm := exec.LookPath("npm")
+	_, server := os.Stat(filepath.Join(standinFolder, "server.js"))
+	if errors.Join(node, npm, server) != nil {
+		t.Skip("to run it, install node and npm and put the stand-in of GitHub (its server.js) into " + standinFolder)
 	}
 }
 

@@ -26,7 +26,7 @@ type obj = map[string]any
 func TestStandIn(t *testing.T) {
 	base := os.Getenv("LINTEL_TEST_GITHUB_URL")
 	if base == "" {
-		t.Skip("LINTEL_TEST_GITHUB_URL is not set")
+		t.Skip("to run it, start the stand-in of GitHub and set LINTEL_TEST_GITHUB_URL to its address")
 	}
 	control := func(method, path string, in, out any) {
 		t.Helper()

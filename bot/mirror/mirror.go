@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -22,6 +21,7 @@ import (
 	"time"
 
 	"github.com/lintel-bot/lintel/bot/github"
+	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
 // Client says where a repository is and how to get in; *github.Client does.
@@ -67,8 +67,8 @@ func New(c Config) (*Mirrors, error) {
 	}
 	git := c.Git
 	if git == "" {
-		if git, err = exec.LookPath("git"); err != nil {
-			return nil, errors.New("git is not installed, or not on PATH")
+		if git, err = gitcmd.Find(); err != nil {
+			return nil, err
 		}
 	}
 	if git, err = filepath.Abs(git); err != nil {

@@ -2,13 +2,7 @@
 
 package mirror
 
-import (
-	"os"
-	"os/exec"
-)
-
-// group does nothing: without process groups only git itself is killed.
-func group(*exec.Cmd) {}
+import "os"
 
 // flock always succeeds: without file locks, one process a folder is all that is supported.
 func flock(*os.File) (bool, error) { return true, nil }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
 // maxBlob bounds a file that Blob reads; the files it is for are far smaller.
@@ -75,7 +77,7 @@ func (m *Mirrors) Blob(ctx context.Context, gitDir, commit, path string) (conten
 		return nil, "", err
 	}
 	content, err = m.git.run(ctx, call{dir: gitDir, args: []string{"cat-file", "blob", id}, max: maxBlob})
-	if errors.Is(err, errTooMuch) {
+	if errors.Is(err, gitcmd.ErrTooMuch) {
 		return nil, "", fmt.Errorf("%s is larger than %d MB: %w", path, maxBlob>>20, err)
 	}
 	return content, id, err

@@ -1,17 +1,14 @@
 package mirror
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
-	"time"
+
+	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
 // runner starts git.
@@ -77,89 +74,26 @@ var network = []string{
 	"fetch.showForcedUpdates", "false",
 }
 
-// errTooMuch is when git wrote more than a call accepts.
-var errTooMuch = errors.New("the output is larger than allowed")
-
-// watchEvery is how often a running fetch is looked at.
-const watchEvery = 200 * time.Millisecond
-
 // run runs git and returns what it wrote. The end of ctx kills git with all its children. Errors are
 // *Failed, the context's, or that of watch.
 func (r runner) run(ctx context.Context, c call) ([]byte, error) {
-	parent := ctx
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-
-	args := c.args
+	options := []string{"--literal-pathspecs", "--no-replace-objects", "--no-optional-locks"}
 	if c.dir != "" {
-		args = append([]string{"--git-dir=" + c.dir}, args...)
+		options = append(options, "--git-dir="+c.dir)
 	}
-	cmd := exec.CommandContext(ctx, r.path, append([]string{"--literal-pathspecs", "--no-replace-objects",
-		"--no-optional-locks"}, args...)...)
-	cmd.Env = r.environment(c)
-	cmd.Dir = r.home
-	if c.stdin != "" {
-		cmd.Stdin = strings.NewReader(c.stdin)
+	out, err := gitcmd.Call{Git: r.path, Options: options, Args: c.args, Dir: r.home, Env: r.environment(c),
+		Stdin: c.stdin, Max: c.max, Watch: c.watch}.Run(ctx)
+	var failed *gitcmd.Error
+	switch {
+	case !errors.As(err, &failed):
+		return out, err
+	case errors.Is(err, gitcmd.ErrTooMuch):
+		return out, &Failed{Command: failed.Command, Code: -1, Reason: failed.Err.Error(), Err: failed.Err}
+	case failed.Err != nil:
+		reason := "git could not be started"
+		return out, &Failed{Command: failed.Command, Code: -1, Reason: reason, Err: pathless(failed.Err)}
 	}
-	limit := c.max
-	if limit == 0 {
-		limit = 1 << 20
-	}
-	stdout, stderr := &capped{left: limit}, &capped{left: 64 << 10, drop: true}
-	cmd.Stdout, cmd.Stderr = stdout, stderr
-	group(cmd)
-	cmd.WaitDelay = 5 * time.Second
-
-	if err := cmd.Start(); err != nil {
-		return nil, &Failed{Command: c.args[0], Code: -1, Reason: "git could not be started", Err: pathless(err)}
-	}
-	finished := make(chan struct{})
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		r.watch(c, finished, cancel)
-	}()
-	err := cmd.Wait()
-	close(finished)
-	<-watched
-
-	if cause := context.Cause(ctx); cause != nil && parent.Err() == nil {
-		return nil, cause
-	}
-	if parent.Err() != nil {
-		return nil, fmt.Errorf("git %s: %w", c.args[0], context.Cause(parent))
-	}
-	if stdout.over {
-		return nil, &Failed{Command: c.args[0], Code: -1, Reason: errTooMuch.Error(), Err: errTooMuch}
-	}
-	if err != nil {
-		code := -1
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
-			code = exit.ExitCode()
-		}
-		return stdout.Bytes(), &Failed{Command: c.args[0], Code: code, Reason: reason(stderr.String(), r.secrets(c))}
-	}
-	return stdout.Bytes(), nil
-}
-
-func (r runner) watch(c call, finished <-chan struct{}, stop context.CancelCauseFunc) {
-	if c.watch == nil {
-		return
-	}
-	ticker := time.NewTicker(watchEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-finished:
-			return
-		case <-ticker.C:
-			if err := c.watch(); err != nil {
-				stop(err)
-				return
-			}
-		}
-	}
+	return out, &Failed{Command: failed.Command, Code: failed.Code, Reason: reason(failed.Stderr, r.secrets(c))}
 }
 
 // inherited are the variables that a process with network access keeps, so that proxies and the authorities
@@ -170,11 +104,7 @@ var inherited = []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy
 
 // environment is all that git sees.
 func (r runner) environment(c call) []string {
-	env := []string{
-		"PATH=" + filepath.Dir(r.path), "HOME=" + r.home, "LC_ALL=C", "LANG=C", "TZ=UTC",
-		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_ATTR_NOSYSTEM=1",
-		"GIT_TERMINAL_PROMPT=0", "GIT_LFS_SKIP_SMUDGE=1", "GIT_NO_LAZY_FETCH=1", "GIT_OPTIONAL_LOCKS=0",
-	}
+	env := append(gitcmd.Isolated(r.home), "PATH="+filepath.Dir(r.path), "GIT_LFS_SKIP_SMUDGE=1")
 	config := append([]string{}, base...)
 	if c.token != "" {
 		config = append(config, network...)
@@ -210,26 +140,4 @@ func (r runner) secrets(c call) []string {
 		out = append(out, c.dir)
 	}
 	return append(out, r.home, r.path)
-}
-
-// capped keeps output up to a limit. Beyond it, it fails the process or drops the rest.
-type capped struct {
-	bytes.Buffer
-	left int64
-	drop bool
-	over bool
-}
-
-func (c *capped) Write(p []byte) (int, error) {
-	if int64(len(p)) <= c.left {
-		c.left -= int64(len(p))
-		return c.Buffer.Write(p)
-	}
-	if c.drop {
-		c.Buffer.Write(p[:c.left])
-		c.left = 0
-		return len(p), nil
-	}
-	c.over = true
-	return 0, errTooMuch
 }

@@ -92,11 +92,9 @@ func launch(exe string, cfg Config, plain bool) (_ *child, err error) {
 	cmd.WaitDelay = 5 * time.Second // for a grandchild that left the process group and holds stderr
 
 	started := make(chan error)
-	go func() {
-		// The signal that ends the child with its parent comes when the parent's *thread* ends
-		// (prctl(2), PR_SET_PDEATHSIG), so this one is kept until the child is gone. It is not unlocked, so that
-		// it ends with its goroutine: what is under the rules of a sandbox must not serve others.
-		runtime.LockOSThread()
+	// The signal that ends the child with its parent comes when the parent's *thread* ends
+	// (prctl(2), PR_SET_PDEATHSIG), so this one is kept until the child is gone.
+	onOwnThread(func() {
 		c.lacks = confineThread()
 		if err := cmd.Start(); err != nil {
 			started <- err
@@ -105,13 +103,34 @@ func launch(exe string, cfg Config, plain bool) (_ *child, err error) {
 		c.pid, c.process = cmd.Process.Pid, cmd.Process
 		started <- nil
 		c.reap(cmd)
-	}()
+	})
 	if err = <-started; err != nil {
 		return nil, err
 	}
 	childIn.Close()
 	childOut.Close()
 	return c, nil
+}
+
+// onOwnThread runs f on a thread that ends with it, so that what is under the rules of a sandbox does not serve others.
+// It is never the first of the process, which does not end, and whose rules decide who may signal the process: a child
+// with the same rules could (landlock(7), scoping).
+func onOwnThread(f func()) {
+	go func() {
+		runtime.LockOSThread()
+		if !onFirstThread() {
+			f()
+			return
+		}
+		taken := make(chan struct{})
+		go func() {
+			runtime.LockOSThread() // another one, while the first is locked
+			close(taken)
+			f()
+		}()
+		<-taken
+		runtime.UnlockOSThread()
+	}()
 }
 
 // reap waits for the end of the process, ends what is left of its group, and records how it ended.

@@ -110,3 +110,14 @@ func TestChildDiesWithItsParent(t *testing.T) {
 	}
 	ended()
 }
+
+// What a child's thread may do must not become what the process may: a child could signal its parent, now and then.
+func TestOwnThreadIsNotTheFirst(t *testing.T) {
+	for range 200 {
+		first := make(chan bool)
+		onOwnThread(func() { first <- onFirstThread() })
+		if <-first {
+			t.Fatal("it is the first thread of the process")
+		}
+	}
+}

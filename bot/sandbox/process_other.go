@@ -26,3 +26,5 @@ func lacksFilter(error) string                    { return "" }
 func confineThread() []string {
 	return []string{"namespaces, rules for files and a filter of system calls: only Linux has them"}
 }
+
+func onFirstThread() bool { return false }

@@ -103,7 +103,11 @@ func TestEventsToJobs(t *testing.T) {
 		{"ping", "", `"zen":"x"`, nil, queue.Message{}},
 	} {
 		t.Run(c.event+"."+c.action, func(t *testing.T) {
-			w, err := Jobs(c.event, []byte(`{"action":"`+c.action+`",`+where+`,`+c.rest+`}`))
+			from, owner, name := where, "octo-org", "fleet"
+			if c.event == "installation" { // GitHub tells of no repository
+				from, owner, name = `"installation":{"id":7}`, "", ""
+			}
+			w, err := Jobs(c.event, []byte(`{"action":"`+c.action+`",`+from+`,`+c.rest+`}`))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -111,7 +115,7 @@ func TestEventsToJobs(t *testing.T) {
 			for _, job := range w.Jobs {
 				keys = append(keys, job.Key)
 				want := c.message
-				want.Event, want.Owner, want.Name = strings.TrimSuffix(c.event+"."+c.action, "."), "octo-org", "fleet"
+				want.Event, want.Owner, want.Name = strings.TrimSuffix(c.event+"."+c.action, "."), owner, name
 				if diff := cmp.Diff(want, job.Message); diff != "" {
 					t.Errorf("message (-want +got):\n%s", diff)
 				}
@@ -306,6 +310,19 @@ func TestBadPayloads(t *testing.T) {
 		if w, err := Jobs("check_suite", []byte(data)); err == nil {
 			t.Errorf("%s: %+v", name, w)
 		}
+	}
+}
+
+// GitHub adds to its payloads, and changes what is of no use here; this must cost no delivery.
+func TestFieldsOfOtherTypes(t *testing.T) {
+	repo := strings.Replace(where, `"id":11,`, `"id":11,"custom_properties":{"teams":["a","b"]},"size":"large",`, 1)
+	w, err := Jobs("pull_request", []byte(`{"action":"opened",`+repo+`,"pull_request":{"number":3,"labels":"none"}}`))
+	if err != nil || len(w.Jobs) != 1 || w.Jobs[0].Key != (queue.Key{Installation: 7, Repository: 11, Number: 3}) {
+		t.Errorf("%+v, %v", w, err)
+	}
+	w, err = Jobs("push", []byte(`{"ref":"refs/heads/main",`+repo+`}`))
+	if err != nil || len(w.Jobs) != 1 || w.Jobs[0].Message.Name != "fleet" {
+		t.Errorf("%+v, %v", w, err)
 	}
 }
 

@@ -1,16 +1,16 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
 // repository is the git repository that a command works on.
@@ -21,12 +21,9 @@ type repository struct {
 }
 
 func openRepository(ctx context.Context, dir string) (*repository, error) {
-	git, err := exec.LookPath("git")
+	git, err := gitcmd.Find()
 	if err != nil {
-		return nil, errors.New("git is not installed, or not on the PATH")
-	}
-	if git, err = filepath.Abs(git); err != nil {
-		return nil, fmt.Errorf("find git: %w", err)
+		return nil, err
 	}
 	r := &repository{git: git, dir: dir}
 	if r.gitDir, err = r.run(ctx, nil, "rev-parse", "--absolute-git-dir"); err != nil {
@@ -35,20 +32,25 @@ func openRepository(ctx context.Context, dir string) (*repository, error) {
 	return r, nil
 }
 
-// run runs git in the repository and returns its output without the last line break.
+// maxOutput bounds what git may tell about a repository.
+const maxOutput = 64 << 20
+
+// run runs git in the repository, as its user does, and returns its output without the last line break.
 func (r *repository) run(ctx context.Context, env []string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, r.git, append([]string{"-C", r.dir}, args...)...)
-	cmd.Env = append(os.Environ(), append(env, "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0")...)
-	var out, failure bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &failure
-	if err := cmd.Run(); err != nil {
-		if reason := strings.TrimSpace(strings.TrimPrefix(failure.String(), "fatal: ")); reason != "" {
-			reason, _, _ = strings.Cut(reason, "\n")
-			return "", errors.New(reason)
+	call := gitcmd.Call{Git: r.git, Options: []string{"-C", r.dir}, Args: args, Max: maxOutput,
+		Env: append(os.Environ(), append(env, "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0")...)}
+	out, err := call.Run(ctx)
+	var failed *gitcmd.Error
+	if errors.As(err, &failed) {
+		said, _, _ := strings.Cut(strings.TrimSpace(strings.TrimPrefix(failed.Stderr, "fatal: ")), "\n")
+		if said != "" {
+			return "", errors.New(said)
 		}
-		return "", fmt.Errorf("git %s: %w", args[0], err)
 	}
-	return strings.TrimRight(out.String(), "\n"), nil
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimRight(string(out), "\n"), nil
 }
 
 // commit resolves a revision to a commit's object id.

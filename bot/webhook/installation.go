@@ -1,0 +1,55 @@
+package webhook
+
+import (
+	gh "github.com/google/go-github/v62/github"
+
+	"github.com/lintel-bot/lintel/bot/queue"
+)
+
+// installation is the life of an installation.
+func installation(from origin) (Work, error) {
+	id := from.installation.GetID()
+	switch from.action {
+	case "created", "unsuspend", "new_permissions_accepted":
+		return Work{Jobs: []Job{{queue.Key{Installation: id, All: true}, queue.Message{Missing: true}}}}, nil
+	case "deleted", "suspend":
+		return Work{Drop: []Scope{{id, 0}}}, nil
+	}
+	return Work{}, nil
+}
+
+// selected is installation_repositories: access was given or taken away.
+func selected(from origin, e *gh.InstallationRepositoriesEvent) (w Work) {
+	id := from.installation.GetID()
+	for _, repo := range e.RepositoriesAdded {
+		owner, name := address(repo)
+		key := queue.Key{Installation: id, Repository: repo.GetID(), All: true}
+		w.Jobs = append(w.Jobs, Job{key, queue.Message{Missing: true, Owner: owner, Name: name}})
+	}
+	for _, repo := range e.RepositoriesRemoved {
+		w.Drop = append(w.Drop, Scope{id, repo.GetID()})
+	}
+	return w
+}
+
+// repository: an archived one takes no check runs, one that is back or elsewhere may lack some.
+func repository(from origin, e *gh.RepositoryEvent) (Work, error) {
+	switch from.action {
+	case "archived", "deleted", "unarchived", "renamed", "transferred":
+	case "edited":
+		if e.GetChanges().GetDefaultBranch() == nil {
+			return Work{}, nil
+		}
+	default:
+		return Work{}, nil
+	}
+	key, err := from.key()
+	if err != nil {
+		return Work{}, err
+	}
+	if from.action == "archived" || from.action == "deleted" {
+		return Work{Drop: []Scope{{key.Installation, key.Repository}}}, nil
+	}
+	key.All = true
+	return Work{Jobs: []Job{{key, queue.Message{Missing: true}}}}, nil
+}

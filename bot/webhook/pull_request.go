@@ -1,0 +1,58 @@
+package webhook
+
+import (
+	"errors"
+
+	gh "github.com/google/go-github/v62/github"
+
+	"github.com/lintel-bot/lintel/bot/queue"
+)
+
+// pullRequest: a new base is wanted fresh: until it is checked, what the old base gave must not stand. A closed pull
+// request ends the work on it. Who opens one again has not pushed to it, and what was pushed meanwhile has events of its
+// own.
+func pullRequest(from origin, e *gh.PullRequestEvent) (Work, error) {
+	fresh, pushed := false, false
+	switch from.action {
+	case "opened", "synchronize":
+		pushed = true
+	case "reopened", "ready_for_review", "closed":
+	case "edited":
+		if e.GetChanges().GetBase() == nil {
+			return Work{}, nil
+		}
+		fresh = true
+	default:
+		return Work{}, nil
+	}
+	w, err := ofPull(from, e.PullRequest)
+	if err != nil {
+		return w, err
+	}
+	w.Jobs[0].Message.Fresh = fresh
+	if pushed && from.sender != "" {
+		w.Pusher = &Pusher{from.repo.GetID(), e.PullRequest.GetNumber(), from.sender}
+	}
+	return w, nil
+}
+
+func review(from origin, e *gh.PullRequestReviewEvent) (Work, error) {
+	switch from.action {
+	case "submitted", "edited", "dismissed":
+		return ofPull(from, e.PullRequest)
+	}
+	return Work{}, nil
+}
+
+func ofPull(from origin, pr *gh.PullRequest) (Work, error) {
+	key, err := from.key()
+	if err != nil {
+		return Work{}, err
+	}
+	if pr == nil {
+		return Work{}, errors.New("the payload has no pull_request")
+	}
+	key.Number = pr.GetNumber()
+	message := queue.Message{Head: objectID(pr.GetHead().GetSHA()), Updated: pr.GetUpdatedAt().Time}
+	return Work{Jobs: []Job{{key, message}}}, nil
+}
