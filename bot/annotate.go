@@ -67,6 +67,13 @@ func annotate(rep *report.Report) []github.Annotation {
 		}
 		list = append(list, problem(p))
 	}
+	for _, n := range rep.NotChecked {
+		if n.Changed {
+			a := problem(n.Problem())
+			a.Level, a.Title = levelWarning, "Lintel: not checked"
+			list = append(list, a)
+		}
+	}
 	list = append(list, previewNotes(rep.Preview, rep.Errors)...)
 	slices.SortStableFunc(list, func(a, b github.Annotation) int {
 		return cmp.Or(cmp.Compare(rank(a.Level), rank(b.Level)), strings.Compare(a.Path, b.Path),

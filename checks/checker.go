@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lintel-bot/lintel/checks/preview"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/render"
@@ -17,8 +16,7 @@ import (
 // Checker runs checks and keeps, from one to the next, what object ids make safe to keep. It runs one check at a time;
 // the zero value is ready.
 type Checker struct {
-	Tests       preview.TestRunner // runs the policy tests beside a change of policies; nil: none, and the report says so
-	PreviewTime time.Duration      // how long a preview may look at resources; 0: 90 s, negative: not at all
+	PreviewTime time.Duration // how long a preview may look at resources; 0: 90 s, negative: not at all
 
 	mu   sync.Mutex
 	kept []*kept // those used last first

@@ -60,6 +60,9 @@ func excerpts(trees *diff.Trees, rep *report.Report) map[string]map[int]string {
 			add(f.Origin.Path, f.Origin.StartLine, f.Origin.EndLine, f.Origin.Side == "base")
 		}
 	}
+	for _, n := range rep.NotChecked {
+		add(n.Path, n.Line, n.Line, false)
+	}
 	for _, p := range rep.Errors {
 		add(p.Path, p.Line, p.Line, false)
 	}

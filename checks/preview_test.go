@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lintel-bot/lintel/checks"
-	"github.com/lintel-bot/lintel/checks/policytest"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
@@ -413,7 +412,7 @@ func TestPreviewRunsPolicyTests(t *testing.T) {
 				base = r.Commit(c.base)
 			}
 			head := commit(r, c.change, c.remove)
-			checker := checks.Checker{Tests: policytest.Runner}
+			checker := checks.Checker{}
 			rep, err := checker.Run(t.Context(), report.Change{GitDir: r.GitDir, Now: now, Base: base, Rules: base, Head: head})
 			if err != nil {
 				t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/lintel-bot/lintel/checks/builtin"
 	"github.com/lintel-bot/lintel/checks/declared"
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/exceptions"
@@ -68,7 +69,9 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	if err != nil {
 		return nil, err
 	}
-	seen, err := reviewAll(ctx, change, repo, rules, objects, pairs, out)
+	asked, not, advice := builtin.Deployments(sides)
+	out.NotChecked, out.Warnings = append(out.NotChecked, not...), append(out.Warnings, advice...)
+	seen, err := reviewAll(ctx, change, repo, rules, objects, pairs, asked, out)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +122,6 @@ func differences(ctx context.Context, s *diff.Sides, objects *declared.Objects, 
 	}
 	pairs = diff.Join(pairs, moved)
 	out.Stats.Resources = len(pairs)
-	issues(pairs, out)
 	return pairs, nil
 }
 
@@ -139,9 +141,10 @@ type seen struct {
 	beyond map[*engine.Exception]*report.Beyond // of the proposed ones
 }
 
-// reviewAll asks the rules about all pairs, and turns the answers into findings and drafts.
+// reviewAll asks the rules about all pairs, and turns the answers into findings and drafts. Of asked, the objects that
+// ask for deployments, little is known: policies are not asked about them.
 func reviewAll(ctx context.Context, change report.Change, repo *repository, rules *ruling, objects *declared.Objects,
-	pairs []*diff.Pair, out *report.Report) (*seen, error) {
+	pairs, asked []*diff.Pair, out *report.Report) (*seen, error) {
 	decision := rules.decision
 	v := &review.Reviewer{User: repo.settings.Requester(change.User), Cluster: objects,
 		Counting: rules.Policies.Bind(decision.Counting, objects)}
@@ -151,10 +154,16 @@ func reviewAll(ctx context.Context, change report.Change, repo *repository, rule
 	if change.All {
 		v.Bare = rules.Policies.Bind(nil, objects)
 	}
+	v.Checks = builtin.All()
 	answers, err := v.All(ctx, pairs)
 	if err != nil {
 		return nil, err
 	}
+	deployed, err := v.WithoutPolicies(decision.Counting).All(ctx, asked)
+	if err != nil {
+		return nil, err
+	}
+	answers = append(answers, deployed...)
 	view := review.View{Exceptions: decision, Policies: rules.Policies, Changed: repo.trees.Changed,
 		BlockAll: repo.settings.Block == settings.BlockAll}
 	usage := exceptions.NewUsage()
@@ -204,7 +213,7 @@ func folders(set *roots.Set, findings []report.Finding) (out []string) {
 func (c *Checker) preview(ctx context.Context, change report.Change, repo *repository, rules *ruling, k *kept, out *report.Report) error {
 	p, problems, err := preview.Run(ctx, preview.Input{
 		Trees: repo.trees, Before: rules.before, After: rules.after, Now: change.Now, Repository: change.Repository,
-		Graphs: &k.graphs, Renderings: &k.renderings, Limit: c.PreviewTime, Tests: c.Tests,
+		Graphs: &k.graphs, Renderings: &k.renderings, Limit: c.PreviewTime,
 		LastChange: repo.objects.LastChange,
 	})
 	if err != nil {

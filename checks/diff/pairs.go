@@ -51,7 +51,7 @@ func Pairs(root roots.Root, before, after []*render.Resource, all bool) []*Pair 
 		switch {
 		case old == nil:
 			list = append(list, &Pair{Root: root, Operation: admission.Create, New: r})
-		case all || !reflect.DeepEqual(old.Object, r.Object):
+		case all || !reflect.DeepEqual(old.Object, r.Object) || !slices.Equal(old.Issues, r.Issues):
 			list = append(list, &Pair{Root: root, Operation: admission.Update, Old: old, New: r})
 		}
 	}

@@ -55,7 +55,6 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 		if err != nil {
 			return nil, err
 		}
-		problems = append(problems, old.Broken()...)
 		before, out.Base = old.Resources, problems
 		if inHead && len(problems) == 0 && old.Same(s.Head) {
 			out.Deployed, out.Known = before, true
@@ -68,7 +67,6 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 		if err != nil {
 			return nil, err
 		}
-		problems = append(problems, now.Broken()...)
 		after, out.Head = now.Resources, problems
 		if inHead {
 			out.Deployed, out.Known = after, true
@@ -77,7 +75,7 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 			return out, nil // what could not be read is not deleted
 		}
 		unread := func(r *render.Resource) bool { return in(problems, r) }
-		before, after = slices.DeleteFunc(slices.Clone(before), unread), slices.DeleteFunc(slices.Clone(after), unread)
+		before = slices.DeleteFunc(slices.Clone(before), unread)
 	}
 	out.Pairs = Pairs(root, before, after, s.All)
 	if !inHead { // what another root has now, too, has moved there

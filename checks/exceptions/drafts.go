@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lintel-bot/lintel/checks/builtin"
 	"github.com/lintel-bot/lintel/checks/declared"
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/eval/manifest"
@@ -125,6 +126,9 @@ func (d *drafter) draft(ctx context.Context, taken map[string]bool) report.Draft
 		APIVersion: s.resource.APIVersion, Kind: s.resource.Kind, Namespace: s.resource.Namespace, Name: s.resource.Name, Delete: s.delete,
 		In: d.home.Namespace, Expires: d.Now.Add(draftFor).UTC().Truncate(24 * time.Hour),
 	}
+	if s.policy.Kind == builtin.Kind { // exceptions name it as they name a ClusterPolicy
+		d.target.PolicyAPIVersion = "kyverno.io/v1"
+	}
 	base := d.target.DefaultID()
 	if base == "" {
 		base = "exception"
@@ -190,7 +194,7 @@ func (d *drafter) suffices(ctx context.Context) bool {
 	}
 	evaluator := d.Policies.Bind(append(slices.Clone(d.Decision.Counting), list[0]), d.Declared)
 	for _, b := range d.blocked {
-		results := d.Reviewer.Evaluate(ctx, evaluator, d.Reviewer.Request(b.pair))
+		results := d.Reviewer.Ask(ctx, evaluator, b.pair)
 		if slices.ContainsFunc(results, func(res engine.Result) bool {
 			return res.ID() == b.res.ID() && (review.Violated(res) || review.Undecided(res))
 		}) {

@@ -32,6 +32,9 @@ func checkGitHub(w io.Writer, r *report.Report, _ Options) error {
 		}
 		command(&b, name, ruleName(f.Policy, f.Rule), message, f.Origin)
 	}
+	for _, p := range notChecked(r) {
+		command(&b, "warning", "Lintel", p.Message, problemPlace(&p))
+	}
 	for i := range r.Warnings {
 		p := &r.Warnings[i]
 		command(&b, "warning", "Lintel", p.Message, problemPlace(p))

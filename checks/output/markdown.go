@@ -34,6 +34,7 @@ func Markdown(r *report.Report, o MarkdownOptions) string {
 	active := only(list, blocking, pending, warning)
 	first := []section{
 		m.problems("Errors", r.Errors),
+		m.problems("Not checked", notChecked(r)),
 		m.table("Findings", active, false),
 		m.outside(active),
 		m.exceptions(),

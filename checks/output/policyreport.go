@@ -67,6 +67,10 @@ func checkPolicyReport(w io.Writer, r *report.Report, _ Options) error {
 		add(policyResult{Policy: "lintel", Result: report.Error, Message: yamlText(p.Message),
 			Properties: properties("path", p.Path, "line", number(p.Line))})
 	}
+	for _, p := range notChecked(r) {
+		add(policyResult{Policy: "lintel", Result: report.Skip, Message: yamlText(p.Message),
+			Properties: properties("path", p.Path, "line", number(p.Line), "undecided", "true")})
+	}
 	for _, f := range byPlace(r.Findings) {
 		p := policyResult{Policy: yamlText(f.Policy), Rule: yamlText(f.Rule), Result: f.Result, Message: yamlText(f.Message)}
 		switch f.Severity {

@@ -134,6 +134,7 @@ func checkSARIF(w io.Writer, r *report.Report, o Options) error {
 		}
 	}
 	notify("error", r.Errors)
+	notify("warning", notChecked(r))
 	notify("warning", r.Warnings)
 	for i := range r.Errors {
 		if p := &r.Errors[i]; p.Path != "" {

@@ -25,6 +25,10 @@ func checkText(w io.Writer, r *report.Report, o Options) error {
 	}
 	t.short("Already in the base (these do not block):", only(list, before))
 	t.short("Covered by exceptions:", only(list, excepted))
+	for _, n := range r.NotChecked {
+		p := n.Problem()
+		t.problem("not checked", yellow, &p)
+	}
 	for i := range r.Warnings {
 		t.problem("warning", yellow, &r.Warnings[i])
 	}

@@ -150,3 +150,11 @@ func approverWords(a *report.Approvers) string {
 	return fmt.Sprintf("%s by %s", count(max(a.Count, 1), "approving review", "approving reviews"),
 		strings.Join(who, " or "))
 }
+
+// notChecked is what was not looked at, as problems with their places.
+func notChecked(r *report.Report) (list []report.Problem) {
+	for _, n := range r.NotChecked {
+		list = append(list, n.Problem())
+	}
+	return list
+}

@@ -43,7 +43,6 @@ type Input struct {
 	Graphs        *graph.Cache
 	Renderings    *render.Cache
 	Limit         time.Duration // how long it may look at resources; 0: 90 s, negative: not at all
-	Tests         TestRunner    // nil: none is run, and the preview says so
 	LastChange    func(rev, path string) (time.Time, bool)
 }
 

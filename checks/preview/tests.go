@@ -3,24 +3,19 @@ package preview
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"maps"
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/eval/manifest"
+	"github.com/lintel-bot/lintel/checks/policytest"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 )
-
-// TestRunner runs policy tests (policytest has one): files of a file system, by their paths. What is wrong with the
-// files is among the problems; the error is that of the context.
-type TestRunner func(ctx context.Context, files fs.FS, tests []string, now time.Time) ([]report.TestRow, []report.Problem, error)
 
 // previewTests runs the policy tests that bear on what the change edits. One that fails is a problem of the check: whoever
 // edits a policy mends its tests.
@@ -29,17 +24,14 @@ func previewTests(ctx context.Context, in Input, p *report.Preview, e *rules.Edi
 	if err != nil || len(files) == 0 {
 		return nil, err
 	}
-	if in.Tests == nil {
-		p.Warnings = append(p.Warnings, report.Problem{Path: files[0], Message: "the policy tests were not run: this program cannot run any"})
-		return nil, nil
-	}
-	rows, problems, err := in.Tests(ctx, treeFiles{in.Trees.Head.Tree}, files, in.Now)
+	run, err := policytest.Run(ctx, policytest.Input{Files: treeFiles{in.Trees.Head.Tree}, Tests: files, Now: in.Now})
 	if err != nil {
 		return nil, err
 	}
+	problems := run.Errors
 	p.Tests = &report.PreviewTests{Files: files, Errors: len(problems), Rows: []report.TestRow{}}
 	more := map[string]int{} // failed rows by file for which there is no room
-	for _, row := range rows {
+	for _, row := range run.Rows {
 		switch {
 		case row.Excluded:
 			p.Tests.Excluded++

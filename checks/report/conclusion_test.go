@@ -26,6 +26,8 @@ func TestConclude(t *testing.T) {
 		{"warning", Report{Stats: checked, Findings: []Finding{warning, warning}}, Neutral, "2 warnings"},
 		{"unknown", Report{Stats: checked, Findings: []Finding{unknown}}, Neutral, "1 rule needs the cluster"},
 		{"chart", Report{Stats: Stats{Policies: 1, Unchecked: 1}}, Neutral, "1 Helm chart is not checked"},
+		{"not checked", Report{Stats: checked, NotChecked: []NotChecked{{Root: "ApplicationSet argocd/apps"}}}, Neutral,
+			"1 deployment is not checked"},
 		{"base", Report{Stats: Stats{Policies: 1, Resources: 1, PreExisting: 1}, Findings: []Finding{old}}, Success, "No new violations (1 in the base already)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

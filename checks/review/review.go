@@ -10,11 +10,13 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/lintel-bot/lintel/checks/builtin"
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/parallel"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/render"
 )
 
 // Reviewer asks the policies about one pair at a time. It is safe for concurrent use.
@@ -24,6 +26,7 @@ type Reviewer struct {
 	Counting *engine.Evaluator // with the exceptions that count
 	Idle     *engine.Evaluator // with those that do not count, too; nil where there are none
 	Bare     *engine.Evaluator // with no exceptions; nil where nobody wants to know
+	Checks   []builtin.Check   // what is looked at besides the policies
 }
 
 // Answer is what the policies say about one pair.
@@ -47,12 +50,18 @@ func (v *Reviewer) All(ctx context.Context, pairs []*diff.Pair) ([]Answer, error
 	return answers, nil
 }
 
+// WithoutPolicies returns a reviewer that runs the other checks alone, with the given exceptions.
+func (v *Reviewer) WithoutPolicies(counting []*engine.Exception) *Reviewer {
+	none, _ := engine.CompilePolicies(nil, engine.Options{})
+	return &Reviewer{User: v.User, Cluster: v.Cluster, Counting: none.Bind(counting, v.Cluster), Checks: v.Checks}
+}
+
 // Review asks about one pair.
 func (v *Reviewer) Review(ctx context.Context, p *diff.Pair) Answer {
 	request := v.Request(p)
-	out := Answer{Pair: p, Results: v.Evaluate(ctx, v.Counting, request)}
+	out := Answer{Pair: p, Results: v.ask(ctx, v.Counting, p, request)}
 	if v.Bare != nil && slices.ContainsFunc(out.Results, func(r engine.Result) bool { return len(r.Exceptions) > 0 }) {
-		out.Bare = v.Bare.Evaluate(ctx, request)
+		out.Bare = v.ask(ctx, v.Bare, p, request)
 	}
 	out.Mutations = mutationsOf(p, out.Results)
 	if !slices.ContainsFunc(out.Results, Violated) {
@@ -62,12 +71,29 @@ func (v *Reviewer) Review(ctx context.Context, p *diff.Pair) Answer {
 		// Did the base violate it, too? The old object takes the place of the new one.
 		before := v.User.Request(admission.Update)
 		before.Object, before.OldObject, before.Namespace = p.Old.Object, p.Old.Object, request.Namespace
-		out.Old = v.Counting.Evaluate(ctx, before)
+		out.Old = append(v.Counting.Evaluate(ctx, before), v.look(ctx, v.Counting, p.Old, before)...)
 	}
 	if v.Idle != nil {
-		out.Idle = v.Idle.Evaluate(ctx, request)
+		out.Idle = v.ask(ctx, v.Idle, p, request)
 	}
 	return out
+}
+
+// look runs the checks that are not policies; nothing is looked at in a deletion.
+func (v *Reviewer) look(ctx context.Context, rules *engine.Evaluator, r *render.Resource, request *admission.Request) []engine.Result {
+	if r == nil || len(v.Checks) == 0 {
+		return nil
+	}
+	return builtin.Results(ctx, v.Checks, r, rules, request)
+}
+
+// Ask returns what one set of rules says about a pair.
+func (v *Reviewer) Ask(ctx context.Context, rules *engine.Evaluator, p *diff.Pair) []engine.Result {
+	return v.ask(ctx, rules, p, v.Request(p))
+}
+
+func (v *Reviewer) ask(ctx context.Context, rules *engine.Evaluator, p *diff.Pair, r *admission.Request) []engine.Result {
+	return append(v.Evaluate(ctx, rules, r), v.look(ctx, rules, p.New, r)...)
 }
 
 // Request returns the admission request that a pair is.

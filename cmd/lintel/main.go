@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lintel-bot/lintel/checks"
-	"github.com/lintel-bot/lintel/checks/policytest"
 )
 
 // exitCode ends the program with a code and no further words.
@@ -54,7 +53,7 @@ func newRootCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	checker := &checks.Checker{Tests: policytest.Runner}
+	checker := &checks.Checker{}
 	root.AddCommand(newCheckCommand(), newEvalCommand(), newTestCommand(), newFixCommand(), newBlameCommand(),
 		newServeCommand(), newVersionCommand(), newSandboxCommand(checker))
 	return root
