@@ -42,6 +42,13 @@ func rule(ctx context.Context, change report.Change, repo *repository, k *kept) 
 	return out, nil
 }
 
+// tell puts what is wrong with the rules into the report, and how many there are.
+func (r *ruling) tell(out *report.Report) {
+	out.Fail(r.problems...)
+	out.Warnings = append(out.Warnings, r.Warnings...)
+	r.Count(&out.Stats)
+}
+
 // decide decides which exceptions count.
 func decide(change report.Change, repo *repository, merged, proposed []*engine.Exception) *exceptions.Decision {
 	return exceptions.Decide(exceptions.Input{

@@ -7,8 +7,9 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// unchecked says what of the change was not checked.
-func unchecked(s *diff.Sides, out *report.Report) error {
+// unchecked finds what of the change is not checked.
+func (p *pairs) unchecked() error {
+	s := p.sides
 	if s.All {
 		return nil
 	}
@@ -19,8 +20,8 @@ func unchecked(s *diff.Sides, out *report.Report) error {
 		}
 		if chart := s.Trees.Head.Roots.Chart(d.Path); chart != "" && !charts[chart] {
 			charts[chart] = true
-			out.Stats.Unchecked++
-			out.NotChecked = append(out.NotChecked, report.NotChecked{Root: chart, Path: d.Path,
+			p.charts++
+			p.notChecked = append(p.notChecked, report.NotChecked{Root: chart, Path: d.Path,
 				Reason: "this Helm chart changes, and Lintel does not render charts"})
 		}
 		why, err := unread(s, d.Path)
@@ -28,7 +29,7 @@ func unchecked(s *diff.Sides, out *report.Report) error {
 			return err
 		}
 		if why != "" {
-			out.Warnings = append(out.Warnings, report.Problem{Path: d.Path, Message: why})
+			p.warnings = append(p.warnings, report.Problem{Path: d.Path, Message: why})
 		}
 	}
 	return nil

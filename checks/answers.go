@@ -1,0 +1,88 @@
+package checks
+
+import (
+	"context"
+	"slices"
+
+	"github.com/lintel-bot/lintel/checks/builtin"
+	"github.com/lintel-bot/lintel/checks/exceptions"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/review"
+	"github.com/lintel-bot/lintel/checks/settings"
+	"github.com/lintel-bot/lintel/engine"
+)
+
+// answers are what the rules say about the pairs.
+type answers struct {
+	list   []review.Answer
+	found  []review.Found
+	usage  *exceptions.Usage                    // of the merged exceptions
+	beyond map[*engine.Exception]*report.Beyond // of the proposed ones
+	drafts []report.Draft
+}
+
+// ask asks the rules about all pairs. About objects that ask for deployments no policy is asked.
+func ask(ctx context.Context, change report.Change, repo *repository, rules *ruling, pairs *pairs) (*answers, error) {
+	v := reviewer(change, repo, rules, pairs)
+	out := &answers{usage: exceptions.NewUsage()}
+	var err error
+	if out.list, err = v.All(ctx, pairs.list); err != nil {
+		return nil, err
+	}
+	asking, err := v.WithoutPolicies(rules.decision.Counting).All(ctx, pairs.asking)
+	if err != nil {
+		return nil, err
+	}
+	out.list = append(out.list, asking...)
+	view := review.View{Exceptions: rules.decision, Policies: rules.Policies, Changed: repo.trees.Changed,
+		BlockAll: repo.settings.Block == settings.BlockAll}
+	for i := range out.list {
+		out.found = append(out.found, view.Findings(&out.list[i])...)
+		out.usage.Note(&out.list[i])
+	}
+	with := exceptions.Context{Policies: rules.Policies, Decision: rules.decision, Declared: pairs.declared, Reviewer: v,
+		Now: change.Now}
+	if out.beyond, err = exceptions.Beyond(ctx, with, out.findings()); err != nil {
+		return nil, err
+	}
+	if change.Drafts {
+		home := exceptions.HomeOf(rules.decision, repo.settings.Exceptions)
+		home.Taken = func(p string) bool { return repo.blob(p) != "" }
+		out.drafts, err = exceptions.Drafts(ctx, with, home, out.found)
+	}
+	return out, err
+}
+
+func reviewer(change report.Change, repo *repository, rules *ruling, pairs *pairs) *review.Reviewer {
+	bind := func(counting []*engine.Exception) *engine.Evaluator {
+		return rules.Policies.Bind(counting, pairs.declared)
+	}
+	decision := rules.decision
+	v := &review.Reviewer{User: repo.settings.Requester(change.User), Cluster: pairs.declared,
+		Counting: bind(decision.Counting), Checks: builtin.All()}
+	if len(decision.Idle) > 0 {
+		v.Idle = bind(slices.Concat(decision.Counting, decision.Idle))
+	}
+	if change.All {
+		v.Bare = bind(nil)
+	}
+	return v
+}
+
+func (a *answers) findings() []report.Finding {
+	list := make([]report.Finding, len(a.found))
+	for i, f := range a.found {
+		list[i] = f.Finding
+	}
+	return list
+}
+
+// tell puts the answers into the report.
+func (a *answers) tell(out *report.Report) {
+	out.Findings, out.Drafts = a.findings(), a.drafts
+	for i := range a.list {
+		a.list[i].Count(&out.Stats)
+		out.Mutations = append(out.Mutations, a.list[i].Mutated()...)
+		out.Warnings = append(out.Warnings, a.list[i].Combined()...)
+	}
+}

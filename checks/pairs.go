@@ -1,0 +1,94 @@
+package checks
+
+import (
+	"context"
+
+	"github.com/lintel-bot/lintel/checks/builtin"
+	"github.com/lintel-bot/lintel/checks/declared"
+	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/parallel"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/engine/kinds"
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/source"
+)
+
+// pairs are what a change does to the objects that are deployed, and what the head declares.
+type pairs struct {
+	sides    *diff.Sides
+	declared *declared.Objects
+	roots    []*diff.Root
+	list     []*diff.Pair
+	asking   []*diff.Pair // the objects that ask for deployments in vain, of which little is known
+
+	notChecked []report.NotChecked
+	charts     int // how many of these are Helm charts
+	warnings   []report.Problem
+}
+
+// pair renders what the change reaches on both sides.
+func pair(ctx context.Context, change report.Change, repo *repository, k *kept) (*pairs, error) {
+	config := render.Config{
+		Limits: repo.settings.Limits.Render(), Namespaced: kinds.HasNamespace, Cache: &k.renderings,
+	}
+	t := repo.trees
+	out := &pairs{sides: &diff.Sides{
+		Trees: t, All: change.All, Base: render.New(t.Base.Roots, config), Head: render.New(t.Head.Roots, config),
+	}}
+	out.declared = declared.New(t.Head.Roots, out.sides.Head, repo.settings.Context)
+	if err := out.render(ctx); err != nil {
+		return nil, err
+	}
+	if err := out.unchecked(); err != nil {
+		return nil, err
+	}
+	asking, not, advice := builtin.Deployments(out.sides)
+	out.asking, out.notChecked = asking, append(out.notChecked, not...)
+	out.warnings = append(out.warnings, advice...)
+	return out, nil
+}
+
+func (p *pairs) render(ctx context.Context) error {
+	reached := p.sides.Reached()
+	errs := make([]error, len(reached))
+	p.roots = make([]*diff.Root, len(reached))
+	parallel.Each(len(reached), func(i int) {
+		p.roots[i], errs[i] = p.sides.Render(ctx, reached[i])
+		if r := p.roots[i]; r != nil && r.Known {
+			p.declared.Rendered(r.Root, r.Deployed)
+		}
+	})
+	var list, moved []*diff.Pair
+	for i, r := range p.roots {
+		if errs[i] != nil {
+			return errs[i]
+		}
+		list, moved = append(list, r.Pairs...), append(moved, r.Moved...)
+	}
+	p.list = diff.Join(list, moved)
+	return nil
+}
+
+// tell puts what stood in the way into the report, and what was looked at.
+func (p *pairs) tell(out *report.Report) {
+	out.Stats.Roots, out.Stats.Resources, out.Stats.Unchecked = len(p.roots), len(p.list), p.charts
+	out.NotChecked = p.notChecked
+	out.Warnings = append(out.Warnings, p.warnings...)
+	for _, r := range p.roots {
+		if len(r.Base) > 0 && p.sides.Trees.Head.Roots.Has(r.Root) {
+			e := r.Base[0]
+			out.Warnings = append(out.Warnings, report.Problem{Path: e.Path, Line: e.Line, Message: "the base could not be " +
+				"rendered, so everything in " + r.Path + " counts as new: " + e.Message})
+		}
+		out.Fail(problemsOf(r.Head)...)
+	}
+	out.Work = p.sides.Work()
+	out.Warnings = append(out.Warnings, p.declared.Warnings()...)
+}
+
+func problemsOf(list []source.Error) (problems []report.Problem) {
+	for _, e := range list {
+		problems = append(problems, report.Problem{Path: e.Path, Line: e.Line, Column: e.Column, Message: e.Message})
+	}
+	return problems
+}
