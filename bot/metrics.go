@@ -55,7 +55,7 @@ func NewMetrics(depth func(context.Context) (queue.Depth, error), restarts func(
 		depthCollector{depth},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if restarts != nil {
-		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "lintel_box_restarts_total",
+		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "lintel_sandbox_restarts_total",
 			Help: "Child processes started in place of one that failed."}, restarts))
 	}
 	return m

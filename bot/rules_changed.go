@@ -10,6 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/engine"
 )
 
 const (
@@ -17,9 +18,6 @@ const (
 	ruleFiles = 200
 	settings  = report.SettingsPath
 )
-
-// ruleWords are what a file of policies or exceptions cannot be without.
-var ruleWords = []string{"kyverno.io/", "ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"}
 
 // rulesChanged reports whether what changed in a branch may bear on the checks of pull requests into it: the
 // settings, the code owners, and whatever looks like a policy or an exception on either side. It may be wrong
@@ -61,7 +59,7 @@ func (w *Worker) rulesChanged(ctx context.Context, t Task, seen, tip string) (bo
 		}
 	}
 	for _, commit := range []string{seen, tip} {
-		found, err := w.Mirror.Holds(ctx, state.GitDir, commit, manifests, ruleWords)
+		found, err := w.Mirror.Holds(ctx, state.GitDir, commit, manifests, engine.RuleMarks())
 		if err != nil {
 			return unknown(ctx, err)
 		}

@@ -54,7 +54,7 @@ func TestPaths(t *testing.T) {
 	}
 	_, metrics := get(t, h, http.MethodGet, "/metrics")
 	for _, line := range []string{`lintel_webhook_answers_total{code="202"} 1`, `lintel_queue_depth{state="waiting"} 1`,
-		`lintel_queue_depth{state="taken"} 0`, `lintel_box_restarts_total 3`} {
+		`lintel_queue_depth{state="taken"} 0`, `lintel_sandbox_restarts_total 3`} {
 		if !strings.Contains(metrics, line+"\n") {
 			t.Errorf("metrics lack %q", line)
 		}

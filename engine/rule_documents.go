@@ -40,7 +40,7 @@ func RuleDocuments(sources []policy.Source) []RuleDocument {
 	for _, s := range sources {
 		documents, _ := policy.Documents(s)
 		for _, d := range documents {
-			if isRule(d) {
+			if IsRule(d.Group(), d.Kind) {
 				out = append(out, ruleDocument(d, s))
 			}
 		}
@@ -48,15 +48,18 @@ func RuleDocuments(sources []policy.Source) []RuleDocument {
 	return out
 }
 
-// isRule reports whether a document is of a group that is about policies. Of Kyverno's own groups all kinds are,
-// since a misspelled one is meant to be a policy.
-func isRule(d policy.Document) bool {
-	kinds, ok := kindsOf[d.Group()]
-	if d.Group() == admissionGroup {
-		_, ok = kinds[d.Kind]
+// IsRule reports whether objects of a kind are rules. Of Kyverno's own groups all kinds are, since a misspelled one is
+// meant to be a policy.
+func IsRule(group, kind string) bool {
+	kinds, ok := kindsOf[group]
+	if group == admissionGroup {
+		_, ok = kinds[kind]
 	}
 	return ok
 }
+
+// RuleMarks returns texts one of which is in every file that holds rules; most files hold none, and need not be parsed.
+func RuleMarks() []string { return []string{"kyverno.io/", "AdmissionPolicy"} }
 
 func ruleDocument(d policy.Document, s policy.Source) RuleDocument {
 	value := d.Value()

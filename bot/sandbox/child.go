@@ -57,7 +57,7 @@ func environment(home string, cfg Config) []string {
 
 // launch starts the process, without namespaces when plain. The caller stops it.
 func launch(exe string, cfg Config, plain bool) (_ *child, err error) {
-	home, err := os.MkdirTemp("", "lintel-box-")
+	home, err := os.MkdirTemp("", "lintel-sandbox-")
 	if err != nil {
 		return nil, err
 	}

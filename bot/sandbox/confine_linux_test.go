@@ -331,10 +331,10 @@ func TestOldKernelDegradesWithWords(t *testing.T) {
 		t.Skipf("%s", out)
 	}
 	for _, want := range []string{
-		"box runs without its own user and network namespace: the kernel refuses them",
-		"box runs without rules for TCP and signals (Landlock): the kernel has none",
-		"box runs without rules for files (Landlock): the kernel has none",
-		"box runs without its filter of system calls (seccomp): the kernel has none",
+		"sandbox runs without its own user and network namespace: the kernel refuses them",
+		"sandbox runs without rules for TCP and signals (Landlock): the kernel has none",
+		"sandbox runs without rules for files (Landlock): the kernel has none",
+		"sandbox runs without its filter of system calls (seccomp): the kernel has none",
 	} {
 		if n := strings.Count(string(out), `level=WARN msg="`+want+`"`); n != 1 {
 			t.Errorf("%d times %q", n, want)

@@ -257,7 +257,7 @@ func (s *Sandbox) start(ctx context.Context) error {
 func (s *Sandbox) warn(lacks ...string) {
 	for _, what := range lacks {
 		if _, said := s.cfg.Said.LoadOrStore(what, true); !said {
-			s.cfg.Log.Warn("box runs without " + what) // as the README has it
+			s.cfg.Log.Warn("sandbox runs without " + what) // as the README has it
 		}
 	}
 }

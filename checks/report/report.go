@@ -11,7 +11,7 @@ import (
 )
 
 // Report is the outcome of one check of one change. Its JSON form is the stable output of
-// "lintel check -o json" and what the box sends to the server.
+// "lintel check -o json" and what the sandbox sends to the server.
 type Report struct {
 	Conclusion Conclusion   `json:"conclusion"`
 	Title      string       `json:"title"`         // one line for people

@@ -3,10 +3,11 @@ package rules
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/lintel-bot/lintel/checks/eval/manifest"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -31,7 +32,7 @@ func (out *Sources) render(ctx context.Context, renderer *render.Renderer, dir s
 		return nil, nil
 	}
 	for _, res := range rendering.Resources {
-		if !isPolicy(res) {
+		if id := admission.IdentityOf(res.Object); !engine.IsRule(id.Group, id.Kind) {
 			continue
 		}
 		s, err := policySource(res)
@@ -41,14 +42,6 @@ func (out *Sources) render(ctx context.Context, renderer *render.Renderer, dir s
 		list = append(list, Source{File: s, Folder: dir})
 	}
 	return list, nil
-}
-
-// isPolicy reports whether a rendered resource is a policy or a binding.
-func isPolicy(res *render.Resource) bool {
-	apiVersion, _ := res.Object["apiVersion"].(string)
-	kind, _ := res.Object["kind"].(string)
-	group, _, _ := strings.Cut(apiVersion, "/")
-	return strings.HasSuffix(group, "kyverno.io") || strings.Contains(kind, "AdmissionPolicy")
 }
 
 // policySource returns a rendered policy as a source.

@@ -16,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
@@ -77,15 +78,12 @@ type Identity struct {
 	ClusterRoles []string `yaml:"clusterRoles"`
 }
 
-// ruleMarks are the words a file must hold to be a policy or an exception; most files have none and are not parsed.
-func ruleMarks() []string { return []string{"kyverno.io/", "AdmissionPolicy"} }
-
 // RootOptions is what the settings say about roots, and about the files that may hold rules. The repository's names are
 // those of roots.Options.
 func (s *Settings) RootOptions(repository []string) roots.Options {
 	return roots.Options{
 		Include: s.Roots.Include, Exclude: s.Roots.Exclude, Limits: s.Limits.Render().Source,
-		Marks: ruleMarks(), Repository: repository,
+		Marks: engine.RuleMarks(), Repository: repository,
 	}
 }
 

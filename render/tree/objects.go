@@ -104,7 +104,7 @@ func Open(ctx context.Context, c Config) (*Objects, error) {
 	return &Objects{limit: limit, cmd: cmd, in: in, out: bufio.NewReaderSize(out, 64<<10), store: store}, nil
 }
 
-// findGit returns an absolute path without looking at PATH, which the box does not have.
+// findGit returns an absolute path without looking at PATH, which the sandbox does not have.
 func findGit(git string) (string, error) {
 	if filepath.IsAbs(git) {
 		return git, nil
