@@ -50,7 +50,7 @@ func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) {
 	in.URL.Path = fmt.Sprintf("/%d.git/%s", repo.id, service)
 	backend := &cgi.Handler{
 		Path: s.git, Args: []string{"http-backend"}, Dir: s.dir, Stderr: io.Discard,
-		Env: s.gitEnv("GIT_PROJECT_ROOT="+s.dir, "GIT_HTTP_EXPORT_ALL=1", "GIT_PROTOCOL="+r.Header.Get("Git-Protocol"),
+		Env: s.environment("GIT_PROJECT_ROOT="+s.dir, "GIT_HTTP_EXPORT_ALL=1", "GIT_PROTOCOL="+r.Header.Get("Git-Protocol"),
 			"REMOTE_USER=x-access-token"),
 	}
 	backend.ServeHTTP(w, in)

@@ -1,19 +1,19 @@
 package githubtest
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
 // repository is a bare repository and what GitHub knows about it.
@@ -43,32 +43,26 @@ type Commit struct {
 // Symlink is the content of a symbolic link in Commit.Files.
 func Symlink(target string) string { return "\x00symlink\x00" + target }
 
-func findGit() (string, error) {
-	path, err := exec.LookPath("git")
-	if err != nil {
-		return "", fmt.Errorf("githubtest needs git: %w", err)
-	}
-	return filepath.Abs(path)
-}
-
-// gitEnv keeps the settings of the person who runs the tests out of the repositories.
-func (s *Server) gitEnv(more ...string) []string {
-	return append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "GIT_CONFIG_NOSYSTEM=1",
-		"GIT_CONFIG_GLOBAL=/dev/null", "LC_ALL=C", "GIT_TERMINAL_PROMPT=0"}, more...)
-}
-
-// run runs git in a repository and answers its output without the last line end.
+// run runs git in a repository, without the settings of the person who runs the tests, and returns its output without
+// the last line end.
 func (s *Server) run(ctx context.Context, r *repository, stdin string, env []string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, s.git, append([]string{"--git-dir=" + r.dir}, args...)...)
-	cmd.Env, cmd.Dir = s.gitEnv(env...), r.dir
-	cmd.Stdin = strings.NewReader(stdin)
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(errs.String()))
+	call := gitcmd.Call{Git: s.git, Options: []string{"--git-dir=" + r.dir}, Args: args, Dir: r.dir, Stdin: stdin,
+		Env: s.environment(env...), Max: maxGitOutput}
+	out, err := call.Run(ctx)
+	var failed *gitcmd.Error
+	if errors.As(err, &failed) {
+		return "", fmt.Errorf("%w: %s", err, strings.TrimSpace(failed.Stderr))
 	}
-	return strings.TrimSuffix(out.String(), "\n"), nil
+	return strings.TrimSuffix(string(out), "\n"), err
 }
+
+// environment keeps the settings of the person who runs the tests out of the repositories.
+func (s *Server) environment(more ...string) []string {
+	return append(append(gitcmd.Isolated(s.dir), "PATH="+os.Getenv("PATH")), more...)
+}
+
+// maxGitOutput bounds what git may write about a repository of a test.
+const maxGitOutput = 256 << 20
 
 // AddRepo makes a repository, full name "owner/name", whose branch main has the files of a folder in one
 // commit (an empty folder name: no files). The App is installed on every owner of a repository; webhooks

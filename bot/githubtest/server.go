@@ -21,6 +21,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
 // Config says how a Server is set up. The zero value works.
@@ -94,7 +96,7 @@ func New(c Config) (*Server, error) {
 		c.KeyBits = 2048
 	}
 	var err error
-	if s.git, err = findGit(); err != nil {
+	if s.git, err = gitcmd.Find(""); err != nil {
 		return nil, err
 	}
 	if s.key, err = rsa.GenerateKey(rand.Reader, c.KeyBits); err != nil {

@@ -67,7 +67,7 @@ func New(c Config) (*Mirrors, error) {
 	}
 	git := c.Git
 	if git == "" {
-		if git, err = gitcmd.Find(); err != nil {
+		if git, err = gitcmd.Find(""); err != nil {
 			return nil, err
 		}
 	}

@@ -21,7 +21,7 @@ type repository struct {
 }
 
 func openRepository(ctx context.Context, dir string) (*repository, error) {
-	git, err := gitcmd.Find()
+	git, err := gitcmd.Find("")
 	if err != nil {
 		return nil, err
 	}

@@ -1,13 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
 // prefix is the folder of the policies in the trees that are checked.
@@ -28,11 +29,10 @@ func newLayer(ctx context.Context, temp, repo, policies string) (*layer, error) 
 	if err := os.Mkdir(l.objects, 0o700); err != nil {
 		return nil, err
 	}
-	out, err := exec.CommandContext(ctx, "git", "-C", repo, "rev-parse", "--absolute-git-dir").Output()
-	if err != nil {
+	var err error
+	if l.gitDir, err = run(ctx, gitcmd.Call{Dir: repo, Args: []string{"rev-parse", "--absolute-git-dir"}}); err != nil {
 		return nil, fmt.Errorf("%s is not in a git repository: %w", repo, err)
 	}
-	l.gitDir = strings.TrimSpace(string(out))
 	if policies == "" {
 		return l, nil
 	}
@@ -62,17 +62,27 @@ func (l *layer) over(ctx context.Context, commit string) (string, error) {
 // git runs git on the repository, with an index and a folder of objects of the layer's own, and returns its output.
 // The work tree is a folder that the repository knows nothing of, where one is named.
 func (l *layer) git(ctx context.Context, worktree string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "git", append([]string{"--git-dir", l.gitDir}, args...)...)
-	cmd.Dir = worktree
-	cmd.Env = append(os.Environ(), "GIT_INDEX_FILE="+filepath.Join(l.temp, "index"), "GIT_OBJECT_DIRECTORY="+l.objects,
-		"GIT_ALTERNATE_OBJECT_DIRECTORIES="+filepath.Join(l.gitDir, "objects"))
+	call := gitcmd.Call{Options: []string{"--git-dir", l.gitDir}, Args: args, Dir: worktree, Env: []string{
+		"GIT_INDEX_FILE=" + filepath.Join(l.temp, "index"), "GIT_OBJECT_DIRECTORY=" + l.objects,
+		"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + filepath.Join(l.gitDir, "objects"),
+	}}
 	if worktree != "" {
-		cmd.Env = append(cmd.Env, "GIT_WORK_TREE="+worktree)
+		call.Env = append(call.Env, "GIT_WORK_TREE="+worktree)
 	}
-	var out, failure bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &failure
-	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(failure.String()))
+	return run(ctx, call)
+}
+
+// run runs git as the user does, and returns its output without the last line end.
+func run(ctx context.Context, call gitcmd.Call) (string, error) {
+	var err error
+	if call.Git, err = gitcmd.Find(""); err != nil {
+		return "", err
 	}
-	return strings.TrimSpace(out.String()), nil
+	call.Env = append(os.Environ(), call.Env...)
+	out, err := call.Run(ctx)
+	var failed *gitcmd.Error
+	if errors.As(err, &failed) {
+		return "", fmt.Errorf("%w: %s", err, strings.TrimSpace(failed.Stderr))
+	}
+	return strings.TrimSpace(string(out)), err
 }

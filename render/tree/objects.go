@@ -14,11 +14,12 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
 // Errors that callers decide on.
@@ -68,16 +69,13 @@ type Objects struct {
 
 // Open starts reading a repository. The context ends the process; Close does, too.
 func Open(ctx context.Context, c Config) (*Objects, error) {
-	git, err := findGit(c.Git)
+	git, err := gitcmd.Find(c.Git)
 	if err != nil {
 		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, git, "--git-dir="+c.GitDir, "cat-file", "--batch")
 	// Nothing of the caller's environment reaches git: no credentials, no configuration but the repository's.
-	cmd.Env = []string{
-		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_TERMINAL_PROMPT=0",
-		"GIT_NO_LAZY_FETCH=1", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_REPLACE_OBJECTS=1", "LC_ALL=C", "HOME=" + os.DevNull,
-	}
+	cmd.Env = append(gitcmd.Isolated(os.DevNull), "GIT_NO_REPLACE_OBJECTS=1")
 	if len(c.Alternates) > 0 {
 		cmd.Env = append(cmd.Env,
 			"GIT_ALTERNATE_OBJECT_DIRECTORIES="+strings.Join(c.Alternates, string(os.PathListSeparator)))
@@ -102,22 +100,6 @@ func Open(ctx context.Context, c Config) (*Objects, error) {
 		store = &Store{}
 	}
 	return &Objects{limit: limit, cmd: cmd, in: in, out: bufio.NewReaderSize(out, 64<<10), store: store}, nil
-}
-
-// findGit returns an absolute path without looking at PATH, which the sandbox does not have.
-func findGit(git string) (string, error) {
-	if filepath.IsAbs(git) {
-		return git, nil
-	}
-	for _, p := range []string{"/usr/bin/git", "/usr/local/bin/git", "/opt/homebrew/bin/git", "/bin/git"} {
-		if info, err := os.Stat(p); err == nil && info.Mode().IsRegular() {
-			return p, nil
-		}
-	}
-	if p, err := exec.LookPath("git"); err == nil && filepath.IsAbs(p) {
-		return p, nil
-	}
-	return "", errors.New("git is not installed: Lintel reads repositories with the git command")
 }
 
 // Close ends the process.

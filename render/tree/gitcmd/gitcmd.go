@@ -56,16 +56,24 @@ type Call struct {
 	Watch   func() error // called now and then while git runs; an error stops it. Nil: nothing
 }
 
-// Find returns the absolute path of the git on the PATH.
-func Find() (string, error) {
-	git, err := exec.LookPath("git")
-	if err != nil {
-		return "", errors.New("git is not installed, or not on the PATH")
+// ErrNotInstalled means that there is no git on this machine.
+var ErrNotInstalled = errors.New("git is not installed, or not on the PATH")
+
+// Find returns the absolute path of git: the given one where it is absolute, else one of the usual places, which are
+// there also for a process without a PATH, else the one on the PATH.
+func Find(git string) (string, error) {
+	if filepath.IsAbs(git) {
+		return git, nil
 	}
-	if git, err = filepath.Abs(git); err != nil {
-		return "", fmt.Errorf("the path of git: %w", err)
+	for _, p := range []string{"/usr/bin/git", "/usr/local/bin/git", "/opt/homebrew/bin/git", "/bin/git"} {
+		if info, err := os.Stat(p); err == nil && info.Mode().IsRegular() {
+			return p, nil
+		}
 	}
-	return git, nil
+	if p, err := exec.LookPath("git"); err == nil && filepath.IsAbs(p) {
+		return p, nil
+	}
+	return "", ErrNotInstalled
 }
 
 // Isolated is an environment in which neither the machine nor the user configures git, and nobody is asked for

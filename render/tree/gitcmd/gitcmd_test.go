@@ -15,7 +15,7 @@ func shell(t *testing.T, script string) Call {
 }
 
 func TestRun(t *testing.T) {
-	git, err := Find()
+	git, err := Find("")
 	if err != nil {
 		t.Skip(err)
 	}
