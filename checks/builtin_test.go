@@ -78,7 +78,7 @@ func TestBuiltinFindings(t *testing.T) {
 	r.Write("apps/a.yaml", itemsOfNoList)
 	broken := r.Commit("-- apps/b.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n")
 	rep := check(t, r, report.Change{Base: empty, Rules: empty, Head: broken})
-	if got, want := lines(rep), []string{"fail CREATE apps/a.yaml embedded-items "}; !slices.Equal(got, want) || rep.Conclusion != report.Failure {
+	if got, want := lines(rep), []string{"fail CREATE apps/a.yaml embedded-items /items"}; !slices.Equal(got, want) || rep.Conclusion != report.Failure {
 		t.Errorf("%s %q, want %q", rep.Conclusion, got, want)
 	}
 	r.Write("apps/a.yaml", itemsOfNoList+"data: {}\n")

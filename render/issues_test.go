@@ -67,7 +67,7 @@ func TestIssues(t *testing.T) {
 		"app c controller-unknown /data/b at app/c.yaml:6",
 		"built twice unprintable  at built/twice.yaml:1",
 		"built items embedded-items /items at built/items.yaml:4",
-		"plain items embedded-items  at plain/items.yaml:1",
+		"plain items embedded-items /items at plain/items.yaml:4",
 	}
 	for round, recalled := range []int{0, 2} {
 		set, err := roots.Open(at, roots.Options{}, &graph.Cache{})

@@ -333,7 +333,7 @@ func (r *Renderer) Manifest(name string) ([]*Resource, string, *source.Error, er
 			}
 			res := &Resource{Object: object, node: node, locator: written{file, node}, plain: true}
 			if embeds(object) {
-				res.issue(EmbeddedItems, "", embedded)
+				res.issue(EmbeddedItems, "/items", embedded)
 			}
 			list = append(list, res)
 		}

@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"path"
+	"strings"
 
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
@@ -25,6 +26,7 @@ func Deployments(s *diff.Sides) (pairs []*diff.Pair, not []report.NotChecked, ad
 	}
 	for _, p := range s.Trees.Head.Roots.Problems() {
 		known := !s.All && before[problem{p.Path, p.Message}]
+		reason := strings.TrimSuffix(p.Message, " ("+p.Object.String()+")") // the object is named beside it
 		switch {
 		case known && !s.Trees.Changed(p.Path):
 		case p.Cause == gitops.Advice:
@@ -32,7 +34,7 @@ func Deployments(s *diff.Sides) (pairs []*diff.Pair, not []report.NotChecked, ad
 		case p.Cause == gitops.Broken && !known && p.Object.Name != "":
 			pairs = append(pairs, pairOf(p))
 		default:
-			not = append(not, report.NotChecked{Root: p.Object.String(), Path: p.Path, Line: p.Line, Reason: p.Message})
+			not = append(not, report.NotChecked{Root: p.Object.String(), Path: p.Path, Line: p.Line, Reason: reason})
 		}
 	}
 	return pairs, not, advice
