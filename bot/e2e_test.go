@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/lintel-bot/lintel/bot/githubtest"
+	"golang.org/x/sys/unix"
 )
 
 // TestServe runs the real program against the imitation of GitHub.
@@ -220,6 +221,7 @@ func boxCrashes(t *testing.T, binary string) {
 	}
 	head := s.pushOpen("two")
 	s.await(head, func(r githubtest.Run) bool { return r.Status == "in_progress" })
+	handedAJob(t, boxes)
 	for _, pid := range boxes {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
@@ -231,6 +233,31 @@ func boxCrashes(t *testing.T, binary string) {
 		t.Errorf("the run after it:\n%s", show(run))
 	}
 	clean(t, hub)
+}
+
+// handedAJob waits until there is something to read on the standard input of a child that is stopped: one that dies
+// before is replaced, and no check is lost with it.
+func handedAJob(t *testing.T, pids []int) {
+	t.Helper()
+	var inputs []unix.PollFd
+	for _, pid := range pids {
+		f, err := os.Open(fmt.Sprintf("/proc/%d/fd/0", pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		inputs = append(inputs, unix.PollFd{Fd: int32(f.Fd()), Events: unix.POLLIN})
+	}
+	for {
+		n, err := unix.Poll(inputs, 30_000)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || n == 0 {
+			t.Fatalf("no child was handed a job: %v", err)
+		}
+		return
+	}
 }
 
 // pushOpen opens a pull request with a harmless change; it answers the head.
