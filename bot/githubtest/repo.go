@@ -57,7 +57,7 @@ func (s *Server) gitEnv(more ...string) []string {
 		"GIT_CONFIG_GLOBAL=/dev/null", "LC_ALL=C", "GIT_TERMINAL_PROMPT=0"}, more...)
 }
 
-// run runs git in a repository and answers its output without the last line end.
+// run runs git in a repository and returns its output without the last line end.
 func (s *Server) run(ctx context.Context, r *repository, stdin string, env []string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, s.git, append([]string{"--git-dir=" + r.dir}, args...)...)
 	cmd.Env, cmd.Dir = s.gitEnv(env...), r.dir
@@ -72,7 +72,7 @@ func (s *Server) run(ctx context.Context, r *repository, stdin string, env []str
 
 // AddRepo makes a repository, full name "owner/name", whose branch main has the files of a folder in one
 // commit (an empty folder name: no files). The App is installed on every owner of a repository; webhooks
-// are not sent for that. It answers the commit.
+// are not sent for that. It returns the commit.
 func (s *Server) AddRepo(ctx context.Context, fullName, folder string) (string, error) {
 	owner, name, ok := strings.Cut(fullName, "/")
 	if !ok {
@@ -149,7 +149,7 @@ func (s *Server) repo(fullName string) (*repository, error) {
 }
 
 // Push makes a commit and pushes it: the branch moves, the webhook push is sent, and pull_request
-// synchronize for the open pull requests from this branch. It answers the commit.
+// synchronize for the open pull requests from this branch. It returns the commit.
 func (s *Server) Push(ctx context.Context, fullName string, c Commit) (string, error) {
 	r, err := s.repo(fullName)
 	if err != nil {

@@ -44,7 +44,7 @@ func namespacesRefused(err error) bool {
 	return false
 }
 
-// awaitExit waits for the end of the process without reaping it, and tells whether it could.
+// awaitExit waits for the end of the process without reaping it, and reports whether it could.
 func awaitExit(pid int) bool {
 	for {
 		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)

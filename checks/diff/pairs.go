@@ -74,7 +74,7 @@ func Both(before, after []*render.Resource) []*render.Resource {
 
 // Join turns a removal in one root and an addition of the same object in another into the move it is: an
 // update, if anything changed at all. Objects that several roots add or remove stay as they are, since
-// which of them moved is anybody's guess. Of the removals in moved, those that are no part of a move do not count.
+// which of them moved is anybody's guess. Of the removals in moved, those that are not part of a move do not count.
 func Join(list, moved []*Pair) []*Pair {
 	created, deleted := map[Key][]*Pair{}, map[Key][]*Pair{}
 	for _, p := range slices.Concat(list, moved) {

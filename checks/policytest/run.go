@@ -3,7 +3,7 @@
 //
 // It follows the format as the kyverno command reads it
 // (https://kyverno.io/docs/kyverno-cli/reference/kyverno_test/), with one difference: a row where nothing was
-// compared says so, and is no pass.
+// compared says so, and is not a pass.
 package policytest
 
 import (

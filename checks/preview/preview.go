@@ -235,7 +235,7 @@ func (p *comparison) resource(ctx context.Context, out *rootPreview, old, now *d
 	p.exceptions(ctx, out, reviews)
 }
 
-// rootsBetween answers the roots of one list that the other does not have, as folders.
+// rootsBetween returns the roots of one list that the other does not have, as folders.
 func rootsBetween(of, other []roots.Root) []string {
 	has := map[roots.Root]bool{}
 	for _, root := range other {

@@ -103,7 +103,7 @@ type Cluster interface {
 }
 
 // NeedsClusterError says that a decision needs something that is not in the repository. A rule that
-// meets one answers "unknown", never pass or fail.
+// meets one is "unknown", never pass or fail.
 type NeedsClusterError struct {
 	What string // for people: "ConfigMap kube-system/allowed-registries"
 }

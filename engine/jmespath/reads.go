@@ -282,7 +282,7 @@ func (r *reader) take(n *node, left place) place {
 	return newList(present, left, absent)
 }
 
-// call records what the arguments read; functions that answer with a part of an argument keep its place.
+// call records what the arguments read; functions that return a part of an argument keep its place.
 func (r *reader) call(n *node, at place) place {
 	if n.fn.name == "not_null" {
 		var p place
