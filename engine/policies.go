@@ -7,8 +7,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// Policies is a set of compiled policies, in the order of their files. It is immutable and safe for
-// concurrent use.
+// Policies is a set of compiled policies, in the order of their files. It is immutable and safe for concurrent use.
 type Policies struct {
 	list        []compiled
 	byRef       map[PolicyRef]compiled

@@ -63,10 +63,9 @@ func signalOf(s *os.ProcessState) syscall.Signal {
 	return 0
 }
 
-// limitResources sets the limits of setrlimit(2). Memory is limited by RLIMIT_DATA: the address space
-// (RLIMIT_AS) of an idle Go process is over a gigabyte of reservations, while its private writable
-// mappings are about what it uses. They are counted from what the process has now, so that the limit is
-// what a job may add.
+// limitResources sets the limits of setrlimit(2). Memory is limited by RLIMIT_DATA: the address space (RLIMIT_AS) of an
+// idle Go process is over a gigabyte of reservations, while its private writable mappings are about what it uses. They
+// are counted from what the process has now, so that the limit is what a job may add.
 func limitResources(s setup) error {
 	now, err := dataSize()
 	if err != nil {

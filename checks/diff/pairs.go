@@ -26,8 +26,7 @@ func (p *Pair) Resource() *render.Resource {
 	return p.Old
 }
 
-// Key identifies an object across versions of its API, as the API server does: by group, kind, namespace and
-// name.
+// Key identifies an object across versions of its API, as the API server does: by group, kind, namespace and name.
 type Key struct{ Group, Kind, Namespace, Name string }
 
 // KeyOf returns the key of a resource.

@@ -1,9 +1,8 @@
 // Package policytest runs policy tests: files named kyverno-test.yaml, which list policies, objects and the results to
 // expect.
 //
-// It follows the format as the kyverno command reads it
-// (https://kyverno.io/docs/kyverno-cli/reference/kyverno_test/), with one difference: a row where nothing was
-// compared says so, and is not a pass.
+// It follows the format as the kyverno command reads it (https://kyverno.io/docs/kyverno-cli/reference/kyverno_test/),
+// with one difference: a row where nothing was compared says so, and is not a pass.
 package policytest
 
 import (

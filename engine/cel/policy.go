@@ -195,9 +195,8 @@ func (c *compiler) enforces(pointer string, actions []string, fallback bool) boo
 	return slices.Contains(actions, "Deny")
 }
 
-// CompileAdmissionPolicy compiles a ValidatingAdmissionPolicy with the bindings that name it. A policy without
-// a binding is evaluated for all that it matches and enforces nothing. It is nil where a problem is more than
-// a warning.
+// CompileAdmissionPolicy compiles a ValidatingAdmissionPolicy with the bindings that name it. A policy without a
+// binding is evaluated for all that it matches and enforces nothing. It is nil where a problem is more than a warning.
 func CompileAdmissionPolicy(doc policy.Document, p policy.ValidatingAdmissionPolicy,
 	bindings []policy.ValidatingAdmissionPolicyBinding) (*Policy, []policy.Problem) {
 	c, err := newCompiler(doc)

@@ -174,8 +174,7 @@ func (e *expression) run(a *activation) (ref.Val, error) {
 	return out, err
 }
 
-// quick runs a program that tracks no cost. It is not done where it takes too many iterations: the cost then
-// decides.
+// quick runs a program that tracks no cost. It is not done where it takes too many iterations: the cost then decides.
 //
 //nolint:revive // done reports whether there is an error at all
 func (a *activation) quick(p cel.Program) (out ref.Val, err error, done bool) {

@@ -19,8 +19,7 @@ import (
 //   - Of a || b both are given where a is null or empty, else only those of a.
 //   - A pointer that lies above another one is left out.
 //
-// Reads never fails: what cannot be evaluated contributes what was found before. It evaluates with the
-// zero Env.
+// Reads never fails: what cannot be evaluated contributes what was found before. It evaluates with the zero Env.
 func (e *Expression) Reads(data any) []string {
 	r := &reader{m: &machine{ctx: context.Background()}, found: map[string]bool{}}
 	r.record(r.walk(e.root, place{known: true, value: data}))
