@@ -209,11 +209,6 @@ func (x *Exception) ends(value string) error {
 	return nil
 }
 
-// readsNamespace reports whether the exception asks for the Namespace object of a request.
-func (x *Exception) readsNamespace() bool {
-	return x.match.ReadsNamespace() || x.cel != nil && x.cel.ReadsNamespace()
-}
-
 // excepted finds the exceptions that cover the request. pending is set when one might, which depends on
 // something that is not known.
 func (v *review) excepted(f *frame, candidates []*Exception) (covering []*Exception, pending error) {

@@ -34,9 +34,3 @@ func (p *Policies) List() []PolicyInfo {
 // Unsupported lists, once each, the policies and rules that are only evaluated in a cluster (generation,
 // clean-up, image verification, mutation of other objects). They are not a pass.
 func (p *Policies) Unsupported() []policy.Problem { return slices.Clone(p.unsupported) }
-
-// NeedsNamespaces reports whether a policy reads the Namespace object of a request, or its labels. Where none
-// does, and no exception ([Evaluator.NeedsNamespaces]), requests need not name it.
-func (p *Policies) NeedsNamespaces() bool {
-	return slices.ContainsFunc(p.list, compiled.readsNamespace)
-}

@@ -22,12 +22,7 @@ type Exception struct {
 	values     allowance
 	asPass     bool
 	expires    time.Time
-
-	readsNamespace bool
 }
-
-// ReadsNamespace reports whether a condition asks for the Namespace object of a request.
-func (e *Exception) ReadsNamespace() bool { return e.readsNamespace }
 
 // CompileException compiles an exception. It is nil where a problem is more than a warning.
 func CompileException(doc policy.Document, e policy.CELException) (*Exception, []policy.Problem) {
@@ -70,7 +65,6 @@ func CompileException(doc policy.Document, e policy.CELException) (*Exception, [
 	if policy.HasErrors(c.problems) {
 		return nil, c.problems
 	}
-	out.readsNamespace = c.readsNamespace
 	return out, c.problems
 }
 
