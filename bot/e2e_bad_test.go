@@ -72,8 +72,7 @@ var badInputs = []bad{
 		change: map[string]string{"README.md": "# fleet\n"}},
 }
 
-// badInput: each answer is a completed check run with words that a person understands, none of them a pass
-// by silence.
+// badInput: each answer is a completed check run with words that a person understands, none of them a pass by silence.
 func badInput(t *testing.T, binary string) {
 	hub := newHub(t)
 	p := serve(t, binary, hostingOf(hub), t.TempDir())

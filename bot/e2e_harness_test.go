@@ -46,7 +46,7 @@ var built = sync.OnceValues(func() (binary string, err error) {
 
 var builtIn string // the folder of it, once it is there
 
-// buildLintel answers the path of the program under test.
+// buildLintel returns the path of the program under test.
 func buildLintel(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {
@@ -222,7 +222,7 @@ func newScene(t *testing.T, hub *githubtest.Server, repo, folder string) *scene 
 	return &scene{t, ctx, hub, repo}
 }
 
-// push commits files to a branch; it answers the commit.
+// push commits files to a branch; it returns the commit.
 func (s *scene) push(branch string, files map[string]string) string {
 	s.t.Helper()
 	sha, err := s.hub.Push(s.ctx, s.repo, githubtest.Commit{Branch: branch, Files: files})
@@ -232,7 +232,7 @@ func (s *scene) push(branch string, files map[string]string) string {
 	return sha
 }
 
-// open opens a pull request; it answers its number.
+// open opens a pull request; it returns its number.
 func (s *scene) open(branch string) int {
 	s.t.Helper()
 	number, err := s.hub.OpenPull(s.ctx, s.repo, githubtest.Pull{Head: branch})

@@ -260,7 +260,7 @@ func handedAJob(t *testing.T, pids []int) {
 	}
 }
 
-// pushOpen opens a pull request with a harmless change; it answers the head.
+// pushOpen opens a pull request with a harmless change; it returns the head.
 func (s *scene) pushOpen(branch string) string {
 	s.t.Helper()
 	sha := s.push(branch, map[string]string{"apps/shop/base/config/shop.properties": "currency=" + branch + "\n"})

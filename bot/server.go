@@ -25,8 +25,7 @@ const (
 	maxHeader    = 64 << 10
 )
 
-// Server answers HTTP and works on jobs until it is told to stop. All fields but Sweep, Ready and Log are
-// required.
+// Server answers HTTP and works on jobs until it is told to stop. All fields but Sweep, Ready and Log are required.
 type Server struct {
 	Webhook http.Handler
 	Metrics *Metrics

@@ -20,7 +20,7 @@ var (
 		"namespace: shop\n"}
 )
 
-// awaitLink waits for the link that a server without an App prints; it answers the link and its token.
+// awaitLink waits for the link that a server without an App prints; it returns the link and its token.
 func (p *process) awaitLink() (link, token string) {
 	p.t.Helper()
 	p.await("prints no link", func() bool {
@@ -32,7 +32,7 @@ func (p *process) awaitLink() (link, token string) {
 	return link, token
 }
 
-// register opens the link and goes through the pages as a browser does. It answers the last one.
+// register opens the link and goes through the pages as a browser does. It returns the last one.
 func (p *process) register(organization string) string {
 	p.t.Helper()
 	link, token := p.awaitLink()

@@ -411,7 +411,7 @@ type standinRun struct {
 	Annotations json.RawMessage
 }
 
-// completed waits for so many completed check runs of a commit and answers the newest.
+// completed waits for so many completed check runs of a commit and returns the newest.
 func (s *standin) completed(repo, sha string, count int) standinRun {
 	s.t.Helper()
 	s.control(http.MethodGet, fmt.Sprintf("/wait?repo=%s&sha=%s&count=%d&timeout=90", repo, sha, count), nil, nil)

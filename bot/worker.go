@@ -19,8 +19,7 @@ const (
 	// goneTries is how often a pull request that GitHub does not find is looked for: right after a webhook it
 	// may not be everywhere yet.
 	goneTries = 2
-	// lagPause is until GitHub is asked again when its answer is older than the event, and lagLimit how long
-	// that goes on.
+	// lagPause is until GitHub is asked again when its answer is older than the event, and lagLimit how long that goes on.
 	lagPause = 2 * time.Second
 	lagLimit = time.Minute
 )

@@ -104,7 +104,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// What moves to another folder is no removal and no addition.
+// What moves to another folder is neither a removal nor an addition.
 func TestMove(t *testing.T) {
 	r := treetest.New(t)
 	r.Write("apps/a.yaml", pod("a", "  hostNetwork: true\n"))
@@ -238,7 +238,7 @@ spec:
 	}
 }
 
-// Errors of the base are no reason to pass, and no reason to take everything for deleted.
+// Errors of the base are not a reason to pass, nor to take everything for deleted.
 func TestBrokenSides(t *testing.T) {
 	r := treetest.New(t)
 	r.Write("app/kustomization.yaml", "resources: [pod.yaml, gone.yaml]\n")

@@ -119,41 +119,6 @@ const (
 	labels = "mutations: [{patchType: ApplyConfiguration, applyConfiguration: {expression: 'Object{}'}}]"
 )
 
-func TestNeedsNamespaces(t *testing.T) {
-	vpol := func(rest string) string {
-		return "apiVersion: policies.kyverno.io/v1\nkind: ValidatingPolicy\nmetadata: {name: p}\nspec: {" + podsOnly + ", " +
-			rest + "}"
-	}
-	for data, want := range map[string]bool{
-		ruleOf("validate: {pattern: {spec: {hostPID: false}}}"): false,
-		ruleOf("exclude: {any: [{resources: {namespaceSelector: {matchLabels: {a: b}}}}]}\n" +
-			"validate: {pattern: {spec: {x: y}}}"): true,
-		ruleOf("validate: {pattern: {spec: {x: '1'}}, failureActionOverrides: [{action: Audit, namespaceSelector: " +
-			"{matchLabels: {a: b}}}]}"): true,
-		ruleOf("validate: {cel: {expressions: [{expression: 'namespaceObject.metadata.labels.a == \"b\"'}]}}"): true,
-		vpol("validations: [{expression: 'true'}]"):                                                            false,
-		vpol("variables: [{name: v, expression: namespaceObject}], validations: [{expression: 'true'}]"):       true,
-		strings.Replace(vpol("validations: [{expression: 'true'}]"), "resourceRules",
-			"namespaceSelector: {matchLabels: {a: b}}, resourceRules", 1): true,
-		strings.Replace(vpol(labels), "Validating", "Mutating", 1): false,
-	} {
-		if got := mustCompile(t, data).NeedsNamespaces(); got != want {
-			t.Errorf("%s: got %v", data, got)
-		}
-	}
-	exceptions, problems := engine.CompileExceptions([]policy.Source{{Path: "x.yaml", Documents: yamltest.Documents("apiVersion: " +
-		"policies.kyverno.io/v1\nkind: PolicyException\nmetadata: {name: x}\n" +
-		"spec: {policyRefs: [{name: p, kind: ValidatingPolicy}], matchConditions: [{name: c, expression: " +
-		"'namespaceObject.metadata.name == \"a\"'}]}")}}, engine.Options{})
-	if len(problems) > 0 {
-		t.Fatal(problems)
-	}
-	p := mustCompile(t, vpol("validations: [{expression: 'true'}]"))
-	if p.Bind(nil, nil).NeedsNamespaces() || !p.Bind(exceptions, nil).NeedsNamespaces() {
-		t.Error("what an exception reads counts once it is bound")
-	}
-}
-
 // TestCauseOfAPlainNo looks at violations whose own condition reads nothing of the object.
 func TestCauseOfAPlainNo(t *testing.T) {
 	vpol := "apiVersion: policies.kyverno.io/v1\nkind: ValidatingPolicy\nmetadata: {name: p}\nspec:\n  " + podsOnly + "\n"

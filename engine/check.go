@@ -312,8 +312,7 @@ func (c *checker) metadata(at string, pattern any) {
 	}
 }
 
-// operations checks what conditions compare the operation of the request with, and durations that are
-// written as such.
+// operations checks what conditions compare the operation of the request with, and durations that are written as such.
 func (c *checker) operations(at string, conditions any) {
 	allowed := []string{"CREATE", "UPDATE", "DELETE", "CONNECT"}
 	walkMaps(conditions, at, 0, func(pointer string, m map[string]any) {

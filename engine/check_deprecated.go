@@ -70,7 +70,7 @@ func deprecated(d policy.Document, p *policy.ClusterPolicy) []policy.Problem {
 	return out
 }
 
-// direct reports whether a block is a filter itself and no list of them.
+// direct reports whether a block is a filter itself and not a list of them.
 func direct(m policy.Match) bool {
 	f := m.ResourceFilter
 	r := f.Resources

@@ -236,8 +236,7 @@ func (c *variableChecker) templates(pointer, s string, known names) {
 	}
 }
 
-// reads checks what one expression reads. Dynamic ones hold values of other variables and may be no
-// expression yet.
+// reads checks what one expression reads. Dynamic ones hold values of other variables and may be no expression yet.
 func (c *variableChecker) reads(source string, line, column int, known names, dynamic bool) {
 	report := func(warning bool, format string, args ...any) {
 		c.problems = append(c.problems, policy.Problem{Path: c.doc.Path, Line: line, Column: column, Warning: warning,

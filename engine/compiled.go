@@ -9,8 +9,6 @@ type compiled interface {
 	ruleNames() []string
 	// bind returns what is evaluated of the policy, in order, with the exceptions that may be about it.
 	bind(exceptions []*Exception) []step
-	// readsNamespace reports whether it asks for the Namespace object of a request.
-	readsNamespace() bool
 	// expected returns what a rule asks of a field, see [Policies.Expected].
 	expected(r Result, field string) string
 	// uses returns what a rule can use of exceptions.

@@ -10,8 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/variable"
 )
 
-// verdict is what a rule, or an element of its foreach, came to. The zero value is none: nothing was
-// looked at.
+// verdict is what a rule, or an element of its foreach, came to. The zero value is none: nothing was looked at.
 type verdict struct {
 	outcome Outcome
 	message string

@@ -65,11 +65,6 @@ func (p *Policies) Bind(exceptions []*Exception, cluster admission.Cluster) *Eva
 	return e
 }
 
-// NeedsNamespaces reports whether a policy or a bound exception reads the Namespace object of a request.
-func (e *Evaluator) NeedsNamespaces() bool {
-	return e.policies.NeedsNamespaces() || slices.ContainsFunc(e.exceptions, (*Exception).readsNamespace)
-}
-
 // WithValues is the evaluator with variables that stand in for what a cluster would answer.
 func (e *Evaluator) WithValues(v Values) *Evaluator {
 	out := *e

@@ -209,11 +209,6 @@ func (x *Exception) ends(value string) error {
 	return nil
 }
 
-// readsNamespace reports whether the exception asks for the Namespace object of a request.
-func (x *Exception) readsNamespace() bool {
-	return x.match.ReadsNamespace() || x.cel != nil && x.cel.ReadsNamespace()
-}
-
 // excepted finds the exceptions that cover the request. pending is set when one might, which depends on
 // something that is not known.
 func (v *review) excepted(f *frame, candidates []*Exception) (covering []*Exception, pending error) {
@@ -221,8 +216,7 @@ func (v *review) excepted(f *frame, candidates []*Exception) (covering []*Except
 		ok, err := x.match.Covers(v.target)
 		if err == nil && ok && x.conditions != nil {
 			met, _, e := x.conditions.Holds(f.scope)
-			// Conditions that cannot be evaluated do not cover, as in Kyverno; those that need a
-			// cluster might.
+			// Conditions that cannot be evaluated do not cover, as in Kyverno; those that need a cluster might.
 			ok = e == nil && met
 			if e != nil && needsCluster(e) {
 				err = e
@@ -238,8 +232,8 @@ func (v *review) excepted(f *frame, candidates []*Exception) (covering []*Except
 	return covering, pending
 }
 
-// Covering returns the bound exceptions of kyverno.io that name a rule and cover a request. It is for rules that are not
-// policies; those of the set take their exceptions into account by themselves.
+// Covering returns the bound exceptions of kyverno.io that name a rule and cover a request. It is for rules that are
+// not policies; those of the set take their exceptions into account by themselves.
 func (e *Evaluator) Covering(ctx context.Context, r *admission.Request, policy, rule string) []*Exception {
 	var candidates []*Exception
 	for _, x := range e.exceptions {

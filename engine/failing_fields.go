@@ -167,9 +167,8 @@ func (e *entry) reads(f *frame) []string {
 	return out
 }
 
-// locate says where in the object an element of a list is: a mapping by its identity, since expressions
-// hand out the mappings of the object themselves; anything else by its place in the list that a plain path
-// reads.
+// locate says where in the object an element of a list is: a mapping by its identity, since expressions hand out the
+// mappings of the object themselves; anything else by its place in the list that a plain path reads.
 func (f *frame) locate(e element) (pointer string, ok bool) {
 	if m, ok := e.value().(map[string]any); ok && m != nil {
 		if f.review.places == nil {

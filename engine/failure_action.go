@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/engine/match"
@@ -99,14 +98,4 @@ func (o *override) names(namespace string) bool {
 		return o.selector != nil
 	}
 	return match.AnyWildcard(o.namespaces, namespace)
-}
-
-// readsNamespace reports whether an override asks for labels of a namespace.
-func (a *action) readsNamespace() bool {
-	for ; a != nil; a = a.next {
-		if slices.ContainsFunc(a.overrides, func(o override) bool { return o.selector != nil }) {
-			return true
-		}
-	}
-	return false
 }

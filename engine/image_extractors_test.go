@@ -22,7 +22,7 @@ spec:
   - {name: none}
 `
 
-// Custom extractors find the images of kinds that are no pods; the failing fields are where they found them.
+// Custom extractors find the images of kinds that are not pods; the failing fields are where they found them.
 func TestImageExtractors(t *testing.T) {
 	deny := func(key, value string) string {
 		return "validate:\n  message: m\n  deny:\n    conditions:\n      any:\n      - {key: \"" + key +

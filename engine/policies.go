@@ -7,8 +7,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// Policies is a set of compiled policies, in the order of their files. It is immutable and safe for
-// concurrent use.
+// Policies is a set of compiled policies, in the order of their files. It is immutable and safe for concurrent use.
 type Policies struct {
 	list        []compiled
 	byRef       map[PolicyRef]compiled
@@ -35,9 +34,3 @@ func (p *Policies) List() []PolicyInfo {
 // Unsupported lists, once each, the policies and rules that are only evaluated in a cluster (generation,
 // clean-up, image verification, mutation of other objects). They are not a pass.
 func (p *Policies) Unsupported() []policy.Problem { return slices.Clone(p.unsupported) }
-
-// NeedsNamespaces reports whether a policy reads the Namespace object of a request, or its labels. Where none
-// does, and no exception ([Evaluator.NeedsNamespaces]), requests need not name it.
-func (p *Policies) NeedsNamespaces() bool {
-	return slices.ContainsFunc(p.list, compiled.readsNamespace)
-}

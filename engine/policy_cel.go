@@ -48,7 +48,6 @@ func compileValidatingAdmission(d policy.Document, bound *bindings) (compiled, [
 }
 
 func (p *celPolicy) bind([]*Exception) []step { return []step{p} }
-func (p *celPolicy) readsNamespace() bool     { return p.cel.ReadsNamespace() }
 func (p *celPolicy) kinds() []string          { return p.cel.Kinds() }
 func (p *celPolicy) phase() phase             { return validates }
 

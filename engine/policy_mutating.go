@@ -46,7 +46,6 @@ func compileMutatingAdmission(d policy.Document, bound *bindings) (compiled, []p
 }
 
 func (p *mutatingPolicy) bind([]*Exception) []step { return []step{p} }
-func (p *mutatingPolicy) readsNamespace() bool     { return p.cel.ReadsNamespace() }
 func (p *mutatingPolicy) kinds() []string          { return p.cel.Kinds() }
 func (p *mutatingPolicy) phase() phase             { return p.at }
 func (p *mutatingPolicy) uses(string) Uses         { return usesOf(p.cel.Allowances()) }

@@ -68,15 +68,6 @@ func (p *rulePolicy) bind(exceptions []*Exception) []step {
 	return out
 }
 
-func (p *rulePolicy) readsNamespace() bool {
-	return p.conditions != nil && p.conditions.ReadsNamespace() || slices.ContainsFunc(p.rules, (*rule).readsNamespace)
-}
-
-func (r *rule) readsNamespace() bool {
-	return r.match.ReadsNamespace() || r.exclude.ReadsNamespace() || r.action.readsNamespace() ||
-		r.cel != nil && r.cel.ReadsNamespace() || r.body.assert != nil
-}
-
 // rule finds a rule, nil where there is none. Names of generated rules are cut and may be the same: the line, where
 // it is given, tells them apart.
 func (p *rulePolicy) rule(name string, line int) *rule {

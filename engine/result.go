@@ -47,8 +47,7 @@ type Result struct {
 
 	// Exceptions are those that made the rule skip (or, for CEL and pod security, pass).
 	Exceptions []*Exception
-	// Combined says that more than one exception was needed, which together may allow what none of them
-	// allows alone.
+	// Combined says that more than one exception was needed, which together may allow what none of them allows alone.
 	Combined bool
 
 	// Warn says that the policy asks for a warning to whoever makes the request.
@@ -59,8 +58,7 @@ type Result struct {
 	PreExisting bool
 	Tolerated   bool
 
-	// Mutation says that the rule is a mutate rule; Patched is then the object after it, nil where the
-	// rule did not apply.
+	// Mutation says that the rule is a mutate rule; Patched is then the object after it, nil where the rule did not apply.
 	Mutation bool
 	Patched  admission.Object
 }

@@ -106,7 +106,7 @@ func roundTrip(t *testing.T, v any) (out any) {
 }
 
 // created returns what kubectl reads from a file (k8s.io/cli-runtime, resource.StreamVisitor and FlattenListVisitor),
-// and false where it would refuse the file, or where names are no text: those mean nothing to the API.
+// and false where it would refuse the file, or where names are not text: those mean nothing to the API.
 func created(data []byte) (objects []any, ok bool) {
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
 	for {

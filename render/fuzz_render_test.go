@@ -62,7 +62,7 @@ func FuzzRender(f *testing.F) {
 	for b := range donors {
 		f.Add(uint16(3*b), []byte{3, byte(b), byte(b)}, []byte{})
 	}
-	for i := range 8 { // words that are no text to some readers, numbers that are none, names that are twice
+	for i := range 8 { // words that are not text to some readers, numbers that are none, names that are twice
 		f.Add(uint16(i*11), []byte{},
 			[]byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Y, labels: {a: on, b: 010}, annotations: {d: "+
 				"2001-01-01, e: !!binary YQ==}}\n"))

@@ -15,7 +15,7 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// YAML answers the resource as "kustomize build" prints it.
+// YAML returns the resource as "kustomize build" prints it.
 func (r *Resource) YAML() ([]byte, error) {
 	if r.plain || r.node == nil {
 		return sigsyaml.Marshal(r.Object)
@@ -32,7 +32,7 @@ func nodeYAML(n *yaml.Node) ([]byte, error) {
 	return sigsyaml.JSONToYAML(data)
 }
 
-// YAML answers all resources as one stream of documents, as "kustomize build" prints it.
+// YAML returns all resources as one stream of documents, as "kustomize build" prints it.
 func (r *Rendering) YAML() ([]byte, error) {
 	var out bytes.Buffer
 	for i, res := range r.Resources {
@@ -48,7 +48,7 @@ func (r *Rendering) YAML() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Unmarked answers what "kustomize build" prints for the kustomization of a root: the files are handed to it as
+// Unmarked returns what "kustomize build" prints for the kustomization of a root: the files are handed to it as
 // they are. It is there to compare with Render, which must print the same.
 func (r *Renderer) Unmarked(ctx context.Context, root roots.Root) ([]byte, error) {
 	nodes, err := r.unmarked(ctx, root)

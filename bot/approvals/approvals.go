@@ -1,8 +1,7 @@
 // Package approvals finds out which exceptions of a pull request were approved in review, by whom, and what is
 // missing for the others.
 //
-// An approval is for a content, not for a commit: it counts as long as the file has exactly what the
-// approver saw.
+// An approval is for a content, not for a commit: it counts as long as the file has exactly what the approver saw.
 package approvals
 
 import (

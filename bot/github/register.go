@@ -67,10 +67,9 @@ var (
 	slugForm = regexp.MustCompile(`^[0-9A-Za-z_-]{1,100}$`)
 )
 
-// Convert exchanges the code that GitHub added to its redirect for the App's credentials. A code is good for an
-// hour and for one exchange; another one is a *Gone. Any other error may pass, and never contains the code or
-// what GitHub answered beyond its message.
-// (https://docs.github.com/en/rest/apps/apps#create-a-github-app-from-a-manifest)
+// Convert exchanges the code that GitHub added to its redirect for the App's credentials. A code is good for an hour
+// and for one exchange; another one is a *Gone. Any other error may pass, and never contains the code or what GitHub
+// answered beyond its message. (https://docs.github.com/en/rest/apps/apps#create-a-github-app-from-a-manifest)
 func (r *Registrar) Convert(ctx context.Context, code string) (*Registered, error) {
 	const what = "the code of the App's registration"
 	if !codeForm.MatchString(code) {

@@ -62,7 +62,7 @@ func bearer(r *http.Request) (user, tok string) {
 	return "", strings.TrimSpace(tok)
 }
 
-// checkJWT answers what is wrong with an App's JSON Web Token, or "".
+// checkJWT returns what is wrong with an App's JSON Web Token, or "".
 func (s *Server) checkJWT(tok string) string {
 	parts := strings.Split(tok, ".")
 	if len(parts) != 3 {

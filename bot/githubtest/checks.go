@@ -246,7 +246,7 @@ func (run *Run) copy() Run {
 	return c
 }
 
-// WaitRun waits until the newest check run of a commit meets a condition (nil: is completed) and answers
+// WaitRun waits until the newest check run of a commit meets a condition (nil: is completed) and returns
 // it. The condition must not call the Server.
 func (s *Server) WaitRun(ctx context.Context, fullName, sha string, met func(Run) bool) (Run, error) {
 	if met == nil {

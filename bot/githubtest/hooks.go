@@ -189,7 +189,7 @@ func (s *Server) deliverAll() {
 	}
 }
 
-// deliver posts a webhook and answers the status for the log.
+// deliver posts a webhook and returns the status for the log.
 func (s *Server) deliver(d *delivery) int {
 	s.mu.Lock()
 	url := s.hookURL

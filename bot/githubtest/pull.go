@@ -41,7 +41,7 @@ type Pull struct {
 	Fork   bool // tell the App that the head is in another repository
 }
 
-// OpenPull opens a pull request; the webhook pull_request opened is sent. It answers the number.
+// OpenPull opens a pull request; the webhook pull_request opened is sent. It returns the number.
 func (s *Server) OpenPull(ctx context.Context, fullName string, in Pull) (int, error) {
 	r, err := s.repo(fullName)
 	if err != nil {
@@ -140,7 +140,7 @@ func (s *Server) EditBase(fullName string, number int, base string) error {
 }
 
 // Review gives a review of the present head: state is APPROVED, CHANGES_REQUESTED or COMMENTED. The webhook
-// pull_request_review submitted is sent. It answers the review's id.
+// pull_request_review submitted is sent. It returns the review's id.
 func (s *Server) Review(fullName string, number int, login, state string) (int64, error) {
 	r, p, err := s.pull(fullName, number)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// browser posts a manifest and answers the status and the code in the address it is sent to.
+// browser posts a manifest and returns the status and the code in the address it is sent to.
 func browser(t *testing.T, s *Server, manifest string) (status int, code string) {
 	t.Helper()
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}

@@ -66,7 +66,7 @@ const maxGitOutput = 256 << 20
 
 // AddRepo makes a repository, full name "owner/name", whose branch main has the files of a folder in one
 // commit (an empty folder name: no files). The App is installed on every owner of a repository; webhooks
-// are not sent for that. It answers the commit.
+// are not sent for that. It returns the commit.
 func (s *Server) AddRepo(ctx context.Context, fullName, folder string) (string, error) {
 	owner, name, ok := strings.Cut(fullName, "/")
 	if !ok {
@@ -143,7 +143,7 @@ func (s *Server) repo(fullName string) (*repository, error) {
 }
 
 // Push makes a commit and pushes it: the branch moves, the webhook push is sent, and pull_request
-// synchronize for the open pull requests from this branch. It answers the commit.
+// synchronize for the open pull requests from this branch. It returns the commit.
 func (s *Server) Push(ctx context.Context, fullName string, c Commit) (string, error) {
 	r, err := s.repo(fullName)
 	if err != nil {

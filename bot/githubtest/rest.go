@@ -35,7 +35,7 @@ func (c *call) refuse(status int, format string, args ...any) {
 		"status": strconv.Itoa(status)})
 }
 
-// page answers the part of a list that was asked for, with the header Link
+// page returns the part of a list that was asked for, with the header Link
 // (https://docs.github.com/en/rest/using-the-rest-api/using-pagination-in-the-rest-api).
 func page[T any](c *call, list []T) []T {
 	query := c.r.URL.Query()

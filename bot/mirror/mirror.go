@@ -145,9 +145,8 @@ func (m *Mirrors) gitDir(repo github.Repo) string {
 	return filepath.Join(m.dir, strconv.FormatInt(repo.ID, 10)+".git")
 }
 
-// Fetch makes sure that the mirror of a repository has the wanted commits and finds their merge base. If
-// both are there already, it does not use the network. A mirror that turns out to be corrupted is removed
-// and cloned again, once.
+// Fetch makes sure that the mirror of a repository has the wanted commits and finds their merge base. If both are there
+// already, it does not use the network. A mirror that turns out to be corrupted is removed and cloned again, once.
 //
 // Its errors are *Vanished, *NoMergeBase, *TooLarge, *Denied, *github.RetryLater, those of the Client, or others that
 // a later try may cure.
@@ -237,9 +236,8 @@ func (m *Mirrors) Discard(ctx context.Context, repo github.Repo) error {
 // packs is how many packs a mirror may have before Maintain joins them: each fetch adds one.
 const packs = 30
 
-// Maintain removes the mirrors that were not used since a time and packs those that had many fetches. It
-// skips a mirror in use. Objects that nothing refers to stay for two weeks, so that a check that is running
-// keeps what it reads.
+// Maintain removes the mirrors that were not used since a time and packs those that had many fetches. It skips a mirror
+// in use. Objects that nothing refers to stay for two weeks, so that a check that is running keeps what it reads.
 func (m *Mirrors) Maintain(ctx context.Context, unusedSince time.Time) error {
 	entries, err := os.ReadDir(m.dir)
 	if err != nil {

@@ -17,16 +17,14 @@ type Job struct {
 	demand uint64 // revision of the demand that it meets; zero for none
 }
 
-// Last reports whether no further try follows a failure of this one: what the worker cannot do now, it
-// must report now.
+// Last reports whether no further try follows a failure of this one: what the worker cannot do now, it must report now.
 func (j *Job) Last() bool { return j.Try >= j.Tries }
 
 // Exhausted reports whether the process died, or its report failed, in the last try: the work itself must
 // not be tried again, only be reported.
 func (j *Job) Exhausted() bool { return j.Try > j.Tries }
 
-// Sequence is the job's number in the queue: the same for each delivery of it, another for each
-// publication.
+// Sequence is the job's number in the queue: the same for each delivery of it, another for each publication.
 func (j *Job) Sequence() uint64 { return j.seq }
 
 // Superseded reports whether a newer job of the same key waits.

@@ -207,8 +207,7 @@ func (q *Queue) list(ctx context.Context) ([]Key, error) {
 	return keys, nil
 }
 
-// idle is for how long there is nothing to do unless something is announced or ends. Free tells whether a worker
-// is.
+// idle is for how long there is nothing to do unless something is announced or ends. Free reports whether a worker is.
 func (l *lanes) idle(now time.Time, free bool) time.Duration {
 	next := l.look
 	if free {

@@ -18,8 +18,7 @@ const (
 	stateBucket  = "LINTEL_STATE"
 	pusherBucket = "LINTEL_PUSHERS"
 
-	// maxJobs bounds the disk a flood of events can take; Publish fails above it and GitHub keeps the
-	// delivery as failed.
+	// maxJobs bounds the disk a flood of events can take; Publish fails above it and GitHub keeps the delivery as failed.
 	maxJobs = 1_000_000
 	// maxPayload is far more than a Message needs.
 	maxPayload = 16 << 10
@@ -120,8 +119,7 @@ func (q *Queue) connect() (err error) {
 	return nil
 }
 
-// ConnectError means that the NATS server did not take the connection. Its text does not quote the
-// address; Err may.
+// ConnectError means that the NATS server did not take the connection. Its text does not quote the address; Err may.
 type ConnectError struct{ Err error }
 
 func (e *ConnectError) Error() string {
@@ -154,10 +152,9 @@ var ErrFull = errors.New("the job queue takes no more jobs")
 // nats-server): maximum messages exceeded, no space.
 const storeFailed jetstream.ErrorCode = 10077
 
-// Publish stores a job and returns when it is on disk. A second publication with the same id within ten
-// minutes is taken and dropped; an empty id is never dropped. A job that asks for what is Missing only is
-// dropped, too, where one of its key waits or is in work. A Fresh one is remembered until it is met, even if a
-// newer job takes its place.
+// Publish stores a job and returns when it is on disk. A second publication with the same id within ten minutes is
+// taken and dropped; an empty id is never dropped. A job that asks for what is Missing only is dropped, too, where one
+// of its key waits or is in work. A Fresh one is remembered until it is met, even if a newer job takes its place.
 func (q *Queue) Publish(ctx context.Context, key Key, m Message, id string) error {
 	if err := key.Validate(); err != nil {
 		return fmt.Errorf("job key: %w", err)

@@ -74,7 +74,7 @@ func last(ctx context.Context, stream jetstream.Stream, subject string) (*jetstr
 	})
 }
 
-// remove takes one message out of a stream, and no other. It is no error if the message is gone.
+// remove takes one message out of a stream, and no other. It is not an error if the message is gone.
 func remove(ctx context.Context, stream jetstream.Stream, seq uint64) error {
 	_, err := ask(ctx, requestFor, func(ctx context.Context) (struct{}, error) {
 		err := stream.DeleteMsg(ctx, seq)
@@ -91,7 +91,7 @@ func remove(ctx context.Context, stream jetstream.Stream, seq uint64) error {
 	return nil
 }
 
-// get is kv.Get, repeated; nil when there is no such key.
+// get is kv.Get, repeated; nil when the key does not exist.
 func get(ctx context.Context, kv jetstream.KeyValue, key string) (jetstream.KeyValueEntry, error) {
 	return ask(ctx, requestFor, func(ctx context.Context) (jetstream.KeyValueEntry, error) {
 		entry, err := kv.Get(ctx, key)

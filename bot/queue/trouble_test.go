@@ -76,7 +76,7 @@ func TestUnannouncedJobIsFound(t *testing.T) {
 	}
 }
 
-// A message that is no job goes, and does not keep those behind it.
+// A message that is not a job goes, and does not keep those behind it.
 func TestForeignMessageIsRemoved(t *testing.T) {
 	q := open(t, Config{})
 	if _, err := q.js.Publish(t.Context(), prefix+"7.x.y", nil); err != nil {

@@ -63,7 +63,7 @@ func (id ID) String() string {
 	return about + "/" + id.Outcome()
 }
 
-// The marks of the states that are no results.
+// The marks of the states that are not results.
 const (
 	begun  = "begun-"
 	failed = "failed-"
@@ -93,7 +93,7 @@ func Parse(text string) (ID, error) {
 	kind, name, _ := strings.Cut(subject, "-")
 	switch kind {
 	case "pr":
-		id.Subject.Number, _ = strconv.Atoi(name) // what is no number is not written back
+		id.Subject.Number, _ = strconv.Atoi(name) // what is not a number is not written back
 	case "branch":
 		branch, _ := hex.DecodeString(name)
 		id.Subject.Branch = string(branch)

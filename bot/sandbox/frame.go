@@ -86,9 +86,8 @@ func writeFrame(w io.Writer, v any, limit int64) error {
 	return err
 }
 
-// readFrame reads one frame into v. The error is io.EOF at a clean end, io.ErrUnexpectedEOF within a
-// frame, *tooLargeError, or wraps errNotFrame. Memory grows with what arrives, not with what the length
-// claims.
+// readFrame reads one frame into v. The error is io.EOF at a clean end, io.ErrUnexpectedEOF within a frame,
+// *tooLargeError, or wraps errNotFrame. Memory grows with what arrives, not with what the length claims.
 func readFrame(r io.Reader, v any, limit int64) error {
 	var head [8]byte
 	if n, err := io.ReadFull(r, head[:]); err != nil {

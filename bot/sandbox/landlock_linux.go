@@ -203,8 +203,7 @@ func newRuleset(handled unix.LandlockRulesetAttr) (ruleset, error) {
 
 func (r ruleset) close() { _ = unix.Close(r.fd) }
 
-// allow grants rights on a file, or on a folder and all below it; links are followed. What is not there gets
-// no rule.
+// allow grants rights on a file, or on a folder and all below it; links are followed. What is not there gets no rule.
 func (r ruleset) allow(path string, rights uint64) error {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -44,7 +44,7 @@ func namespacesRefused(err error) bool {
 	return false
 }
 
-// awaitExit waits for the end of the process without reaping it, and tells whether it could.
+// awaitExit waits for the end of the process without reaping it, and reports whether it could.
 func awaitExit(pid int) bool {
 	for {
 		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
@@ -63,10 +63,9 @@ func signalOf(s *os.ProcessState) syscall.Signal {
 	return 0
 }
 
-// limitResources sets the limits of setrlimit(2). Memory is limited by RLIMIT_DATA: the address space
-// (RLIMIT_AS) of an idle Go process is over a gigabyte of reservations, while its private writable
-// mappings are about what it uses. They are counted from what the process has now, so that the limit is
-// what a job may add.
+// limitResources sets the limits of setrlimit(2). Memory is limited by RLIMIT_DATA: the address space (RLIMIT_AS) of an
+// idle Go process is over a gigabyte of reservations, while its private writable mappings are about what it uses. They
+// are counted from what the process has now, so that the limit is what a job may add.
 func limitResources(s setup) error {
 	now, err := dataSize()
 	if err != nil {

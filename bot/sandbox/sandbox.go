@@ -178,8 +178,7 @@ func (s *Sandbox) settle(q request, a *answer) error {
 	return nil
 }
 
-// Close ends the child and any job it works on, and waits until the child is gone. A second Close does
-// nothing.
+// Close ends the child and any job it works on, and waits until the child is gone. A second Close does nothing.
 func (s *Sandbox) Close() error {
 	s.closing.Do(func() {
 		close(s.done)

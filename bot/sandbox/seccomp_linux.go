@@ -12,9 +12,8 @@ import (
 // errNoFilter says that the system calls of this processor's architecture are not listed here.
 var errNoFilter = errors.New("no list of system calls for " + runtime.GOARCH)
 
-// filterCalls denies the whole process, its threads and its future children what a check never needs, for
-// good, with a seccomp filter (seccomp(2)). The calls fail with EPERM, so that an error names what was
-// asked for; nothing is killed.
+// filterCalls denies the whole process, its threads and its future children what a check never needs, for good, with a
+// seccomp filter (seccomp(2)). The calls fail with EPERM, so that an error names what was asked for; nothing is killed.
 func filterCalls() error {
 	if auditArch == 0 {
 		return errNoFilter

@@ -129,7 +129,7 @@ func (s *scene) offered() (string, url.Values) {
 	return s.form(s.post(s.form(s.get(s.setup.Path()))))
 }
 
-// callback gets a code from GitHub and answers the path it sends the browser to.
+// callback gets a code from GitHub and returns the path it sends the browser to.
 func (s *scene) callback() string {
 	s.t.Helper()
 	address, fields := s.offered()

@@ -138,7 +138,7 @@ func (s *Setup) done() bool {
 
 func (s *Setup) expired() bool { return s.config.Now().After(s.begun.Add(tokenLife)) }
 
-// admit answers the request itself, and false, unless the token is right and in force.
+// admit answers the request itself, and returns false, unless the token is right and in force.
 func (s *Setup) admit(w http.ResponseWriter, r *http.Request, token string) bool {
 	if subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) != 1 || s.done() {
 		http.NotFound(w, r)

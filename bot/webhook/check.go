@@ -46,8 +46,8 @@ func checkRun(from origin, e *gh.CheckRunEvent) (Work, error) {
 	return w, nil
 }
 
-// checkSuite: requested comes with every push and tells of pull requests what pull_request tells, too; it helps when that
-// got lost.
+// checkSuite: requested comes with every push and tells of pull requests what pull_request tells, too; it helps when
+// that got lost.
 func checkSuite(from origin, e *gh.CheckSuiteEvent) (Work, error) {
 	if from.action != "requested" && from.action != "rerequested" {
 		return Work{}, nil

@@ -56,10 +56,9 @@ type Drafts struct {
 	Head       string
 }
 
-// Jobs returns what an event of GitHub asks for
-// (https://docs.github.com/en/webhooks/webhook-events-and-payloads). Events and actions that change no result give nothing
-// and no error, and so do those that are not for a GitHub App: nothing could be done about them. An error means that the
-// payload is not what GitHub sends; it quotes nothing of it.
+// Jobs returns what an event of GitHub asks for (https://docs.github.com/en/webhooks/webhook-events-and-payloads).
+// Events and actions that change no result give nothing and no error, and so do those that are not for a GitHub App:
+// nothing could be done about them. An error means that the payload is not what GitHub sends; it quotes nothing of it.
 func Jobs(event string, data []byte) (Work, error) {
 	payload := gh.EventForType(event)
 	if _, work := read(payload); work == nil {

@@ -15,9 +15,9 @@ import (
 )
 
 // Deployments sorts what is wrong with, or not known of, the objects of Argo CD and Flux that a change reaches, unless
-// that is as it was in the base and stands in a file that the change leaves alone. What the change brings and that would
-// not deploy either is one pair for each, about the object that asks. What only the cluster or the operator knows, and
-// what the base lacked already, is not checked. Advice is for reading.
+// that is as it was in the base and stands in a file that the change leaves alone. What the change brings and that
+// would not deploy either is one pair for each, about the object that asks. What only the cluster or the operator
+// knows, and what the base lacked already, is not checked. Advice is for reading.
 func Deployments(s *diff.Sides) (pairs []*diff.Pair, not []report.NotChecked, advice []report.Problem) {
 	type problem struct{ path, message string }
 	before := map[problem]bool{}

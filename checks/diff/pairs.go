@@ -26,8 +26,7 @@ func (p *Pair) Resource() *render.Resource {
 	return p.Old
 }
 
-// Key identifies an object across versions of its API, as the API server does: by group, kind, namespace and
-// name.
+// Key identifies an object across versions of its API, as the API server does: by group, kind, namespace and name.
 type Key struct{ Group, Kind, Namespace, Name string }
 
 // KeyOf returns the key of a resource.
@@ -74,7 +73,7 @@ func Both(before, after []*render.Resource) []*render.Resource {
 
 // Join turns a removal in one root and an addition of the same object in another into the move it is: an
 // update, if anything changed at all. Objects that several roots add or remove stay as they are, since
-// which of them moved is anybody's guess. Of the removals in moved, those that are no part of a move do not count.
+// which of them moved is anybody's guess. Of the removals in moved, those that are not part of a move do not count.
 func Join(list, moved []*Pair) []*Pair {
 	created, deleted := map[Key][]*Pair{}, map[Key][]*Pair{}
 	for _, p := range slices.Concat(list, moved) {

@@ -17,8 +17,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
-// Input is what a run depends on. Sources are files in the order to read them; only Policies and Resources are
-// needed.
+// Input is what a run depends on. Sources are files in the order to read them; only Policies and Resources are needed.
 type Input struct {
 	Policies   []manifest.File // documents of other kinds are ignored, bindings of policies belong here
 	Resources  []manifest.File // the objects to review

@@ -73,8 +73,8 @@ type subject struct {
 	delete   bool
 }
 
-// Drafts writes an exception for each resource and policy that blocks. Each is tried out: it is returned only if it lets
-// exactly that through. The error says that the context ended before.
+// Drafts writes an exception for each resource and policy that blocks. Each is tried out: it is returned only if it
+// lets exactly that through. The error says that the context ended before.
 func Drafts(ctx context.Context, in Context, home Home, found []review.Found) (drafts []report.Draft, _ error) {
 	var order []subject
 	groups := map[subject][]blocked{}

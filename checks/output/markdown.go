@@ -13,9 +13,9 @@ import (
 // MarkdownOptions are the options of Markdown.
 type MarkdownOptions struct {
 	// BlobURL is the web address of a line of a file at the head commit; line 0 is the file. May be nil,
-	// or answer "" where there is none.
+	// or return "" where there is none.
 	BlobURL func(path string, line int) string
-	// MaxBytes bounds the answer, in bytes; GitHub takes 65,535 for the summary of a check run
+	// MaxBytes bounds the result, in bytes; GitHub takes 65,535 for the summary of a check run
 	// (https://docs.github.com/en/rest/checks/runs). 0 means no limit.
 	MaxBytes int
 	// Button says that the reader has the buttons of a check run.
@@ -101,7 +101,7 @@ func (m *markdown) at(path string, line, column int) string {
 	return link(place(path, line, column), address)
 }
 
-// origin links a finding's place; one that only the base has is no line of the head.
+// origin links a finding's place; one that only the base has is not a line of the head.
 func (m *markdown) origin(o *report.Origin) string {
 	if o == nil {
 		return ""

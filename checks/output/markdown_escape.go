@@ -90,7 +90,7 @@ func code(s string) string {
 	return "<code>" + references(s) + "</code>"
 }
 
-// references writes every ASCII character that is no letter, digit or space as a character reference,
+// references writes every ASCII character that is not a letter, digit or space as a character reference,
 // which can never be markup (CommonMark, "Entity and numeric character references").
 func references(s string) string {
 	var b strings.Builder

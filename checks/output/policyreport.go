@@ -38,7 +38,7 @@ type policyResult struct {
 
 // checkPolicyReport writes the findings as a ClusterPolicyReport of wgpolicyk8s.io/v1alpha2, which may speak
 // about resources of all namespaces (https://github.com/kubernetes-sigs/wg-policy-prototypes). What
-// needs the cluster is an error there: that kind knows no undecided result, and it is no pass.
+// needs the cluster is an error there: that kind knows no undecided result, and it is not a pass.
 func checkPolicyReport(w io.Writer, r *report.Report, _ Options) error {
 	out := policyReport{
 		APIVersion: "wgpolicyk8s.io/v1alpha2",

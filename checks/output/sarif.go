@@ -12,8 +12,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// The parts of SARIF 2.1.0 that Lintel writes
-// (https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html).
+// The parts of SARIF 2.1.0 that Lintel writes (https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html).
 type (
 	sarifLog struct {
 		Schema  string     `json:"$schema"`

@@ -1,9 +1,8 @@
 // Package policytest runs policy tests: files named kyverno-test.yaml, which list policies, objects and the results to
 // expect.
 //
-// It follows the format as the kyverno command reads it
-// (https://kyverno.io/docs/kyverno-cli/reference/kyverno_test/), with one difference: a row where nothing was
-// compared says so, and is no pass.
+// It follows the format as the kyverno command reads it (https://kyverno.io/docs/kyverno-cli/reference/kyverno_test/),
+// with one difference: a row where nothing was compared says so, and is not a pass.
 package policytest
 
 import (
@@ -89,15 +88,4 @@ func Run(ctx context.Context, in Input) (*report.TestRun, error) {
 		out.Summary.Count(&out.Rows[i])
 	}
 	return out, nil
-}
-
-// Runner runs the tests that lie beside what a change does to its policies.
-func Runner(ctx context.Context, files fs.FS, tests []string, now time.Time) (
-	[]report.TestRow, []report.Problem, error,
-) {
-	rep, err := Run(ctx, Input{Files: files, Tests: tests, Now: now})
-	if err != nil {
-		return nil, nil, err
-	}
-	return rep.Rows, rep.Errors, nil
 }

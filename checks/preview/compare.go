@@ -158,7 +158,7 @@ func (p *comparison) compare(out *rootPreview, before, after *review.Answer) {
 	}
 }
 
-// mutate answers the policies that change a resource: after the merge or, of those that are gone by then, before.
+// mutate returns the policies that change a resource: after the merge or, of those that are gone by then, before.
 func (p *comparison) mutate(reviews ...*review.Answer) map[string]bool {
 	list := map[string]bool{}
 	for i, v := range reviews {

@@ -46,8 +46,8 @@ type Input struct {
 	LastChange    func(rev, path string) (time.Time, bool)
 }
 
-// Run previews the change of the rules; nil where it changes nothing. The problems are those of the check: proposed rules
-// that cannot be compiled, tests that fail.
+// Run previews the change of the rules; nil where it changes nothing. The problems are those of the check: proposed
+// rules that cannot be compiled, tests that fail.
 func Run(ctx context.Context, in Input) (*report.Preview, []report.Problem, error) {
 	p := &report.Preview{Policies: []report.PolicyPreview{}, Findings: []report.PreviewFinding{}}
 	edits := &rules.Edits{}
@@ -235,7 +235,7 @@ func (p *comparison) resource(ctx context.Context, out *rootPreview, old, now *d
 	p.exceptions(ctx, out, reviews)
 }
 
-// rootsBetween answers the roots of one list that the other does not have, as folders.
+// rootsBetween returns the roots of one list that the other does not have, as folders.
 func rootsBetween(of, other []roots.Root) []string {
 	has := map[roots.Root]bool{}
 	for _, root := range other {

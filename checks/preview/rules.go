@@ -195,7 +195,7 @@ func (p *comparison) exceptions(ctx context.Context, out *rootPreview, reviews [
 	}
 }
 
-// bare answers what a policy says without the exceptions. A policy in CEL calls its result otherwise when an exception
+// bare returns what a policy says without the exceptions. A policy in CEL calls its result otherwise when an exception
 // takes the resource from it.
 func (p *comparison) bare(results map[ruleKey]report.Result, excepted engine.Result) report.Result {
 	name := excepted.Policy.FullName()

@@ -18,8 +18,8 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// side asks one version of the rules about the head. Everything is as in a check of the whole branch: no resource has an
-// older version, and nobody in particular asks for it.
+// side asks one version of the rules about the head. Everything is as in a check of the whole branch: no resource has
+// an older version, and nobody in particular asks for it.
 type side struct {
 	rules    *rules.Ruleset
 	decision *exceptions.Decision

@@ -17,8 +17,8 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// previewTests runs the policy tests that bear on what the change edits. One that fails is a problem of the check: whoever
-// edits a policy mends its tests.
+// previewTests runs the policy tests that bear on what the change edits. One that fails is a problem of the check:
+// whoever edits a policy mends its tests.
 func previewTests(ctx context.Context, in Input, p *report.Preview, e *rules.Edits) ([]report.Problem, error) {
 	files, err := testFiles(in.Trees, e)
 	if err != nil || len(files) == 0 {

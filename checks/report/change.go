@@ -31,8 +31,8 @@ type User struct {
 	Teams []string `json:"teams,omitempty"` // "org/team"
 }
 
-// Inspection is what has to be known before a change is checked: whom to ask for approval of what. It is the answer to a
-// Change without Reviews and without the author's teams.
+// Inspection is what has to be known before a change is checked: whom to ask for approval of what. It is the answer to
+// a Change without Reviews and without the author's teams.
 type Inspection struct {
 	Teams      []string    `json:"teams,omitempty"`      // "org/team": those whose members the settings map to users of the cluster
 	Approvers  Approvers   `json:"approvers"`            // who may approve exceptions, from the settings at the base

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Result is what one rule said about one resource. Passes are counted in Stats and are no findings.
+// Result is what one rule said about one resource. Passes are counted in Stats and are not findings.
 type Result string
 
 // The results of a finding.

@@ -129,8 +129,8 @@ func (m *Mutations) writer(field string) (write, bool) {
 	return write{}, false
 }
 
-// rendered returns the pointer that a field of the mutated object has in the rendered one, that of the list where a rule
-// added the element.
+// rendered returns the pointer that a field of the mutated object has in the rendered one, that of the list where a
+// rule added the element.
 func (m *Mutations) rendered(field string) string {
 	parts := strings.Split(field, "/")
 	var from, to any = m.object, m.original

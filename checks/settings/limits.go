@@ -42,7 +42,7 @@ func (l Limits) Render() render.Limits {
 func limitProblems(settings *yaml.Node) []report.Problem {
 	_, limits := source.Field(settings, "limits")
 	if limits == nil || limits.Kind != yaml.MappingNode {
-		return nil // what is no map is for the decoder
+		return nil // what is not a map is for the decoder
 	}
 	var problems []report.Problem
 	known := most()

@@ -47,7 +47,7 @@ func main() {
 	}
 }
 
-// run plays the whole scene and answers what went wrong.
+// run plays the whole scene and returns what went wrong.
 func run(ctx context.Context, out io.Writer, binary, sample, change string) (err error) {
 	start := time.Now()
 	step := func(format string, args ...any) {

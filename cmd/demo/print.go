@@ -30,7 +30,7 @@ type printer struct {
 	color bool
 }
 
-// colorful says whether out is a terminal whose user has nothing against color (https://no-color.org).
+// colorful reports whether out is a terminal whose user has nothing against color (https://no-color.org).
 func colorful(out io.Writer) bool {
 	f, ok := out.(*os.File)
 	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
@@ -65,7 +65,7 @@ func look(word string) (sign, style string) {
 }
 
 // checkRun shows a check run as its page on GitHub does: conclusion, title, summary, then the annotations
-// under their lines. source answers the lines of a file at the head.
+// under their lines. source returns the lines of a file at the head.
 func (p printer) checkRun(run githubtest.Run, where string, source func(path string) []string) {
 	sign, style := look(run.Conclusion)
 	rule := p.style(dim, strings.Repeat("─", 100))

@@ -21,7 +21,7 @@ func readFile(root fs.FS, name string) (string, error) {
 	return string(data), err
 }
 
-// verify answers how the check run differs from what it should be: a failure whose annotations are on
+// verify returns how the check run differs from what it should be: a failure whose annotations are on
 // the lines of the patch that break the policies, and on no other.
 func verify(run githubtest.Run, files map[string]string, violations []githubtest.Violation) error {
 	var wrong []error

@@ -163,7 +163,7 @@ func (r *repository) paths(ctx context.Context, t *tree.Tree, root string) []str
 }
 
 // blame renders a root: as it is, or as an object of a name deploys it. Without a root it lists all roots and returns
-// nil. The repository as a whole is looked at only where the root is no kustomization.
+// nil. The repository as a whole is looked at only where the root is not a kustomization.
 func blame(ctx context.Context, t *tree.Tree, repo *repository, root, as string, out io.Writer) (
 	*render.Rendering, []source.Error, error,
 ) {

@@ -26,7 +26,7 @@ func addOutputFlag[V output.Value](cmd *cobra.Command, name *string) {
 	}
 }
 
-// addColorFlag adds the flag that says whether text has colors.
+// addColorFlag adds the flag that decides whether text has colors.
 func addColorFlag(cmd *cobra.Command, mode *string, usage string) {
 	cmd.Flags().StringVar(mode, "color", "auto", usage+": auto, always or never")
 	_ = cmd.RegisterFlagCompletionFunc("color",

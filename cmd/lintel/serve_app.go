@@ -146,7 +146,7 @@ func (o *serveOptions) registerFirst(ctx context.Context, listener net.Listener,
 	})
 }
 
-// invite prints the link to the page. It is no log line: whoever reads it can register the App.
+// invite prints the link to the page. It is not a log line: whoever reads it can register the App.
 func (o *serveOptions) invite(out io.Writer, link string) {
 	fmt.Fprintf(out, "\nThis server has no GitHub App yet. To register one, open this link within an hour:\n\n  %s\n\n",
 		link)

@@ -30,9 +30,8 @@ type UserInfo struct {
 	Extra    map[string][]string `json:"extra,omitempty"`
 }
 
-// Object is a Kubernetes object as JSON: maps, slices, strings, bools, nil, and numbers as int64 where
-// they are whole and float64 otherwise (the convention of k8s.io/apimachinery). The engine never
-// changes an Object it is given.
+// Object is a Kubernetes object as JSON: maps, slices, strings, bools, nil, and numbers as int64 where they are whole
+// and float64 otherwise (the convention of k8s.io/apimachinery). The engine never changes an Object it is given.
 type Object = map[string]any
 
 // Request is one admission review. The zero value of an optional field means "not known".
@@ -97,13 +96,12 @@ type Cluster interface {
 	// Get returns the declared object, or nil and false where the repository declares none: whether
 	// the cluster has one is then unknown.
 	Get(ctx context.Context, group, kind, namespace, name string) (Object, bool)
-	// List returns the declared objects of a kind, of all namespaces where namespace is empty, in a
-	// fixed order.
+	// List returns the declared objects of a kind, of all namespaces where namespace is empty, in a fixed order.
 	List(ctx context.Context, group, kind, namespace string) []Object
 }
 
 // NeedsClusterError says that a decision needs something that is not in the repository. A rule that
-// meets one answers "unknown", never pass or fail.
+// meets one is "unknown", never pass or fail.
 type NeedsClusterError struct {
 	What string // for people: "ConfigMap kube-system/allowed-registries"
 }

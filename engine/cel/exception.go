@@ -22,12 +22,7 @@ type Exception struct {
 	values     allowance
 	asPass     bool
 	expires    time.Time
-
-	readsNamespace bool
 }
-
-// ReadsNamespace reports whether a condition asks for the Namespace object of a request.
-func (e *Exception) ReadsNamespace() bool { return e.readsNamespace }
 
 // CompileException compiles an exception. It is nil where a problem is more than a warning.
 func CompileException(doc policy.Document, e policy.CELException) (*Exception, []policy.Problem) {
@@ -70,7 +65,6 @@ func CompileException(doc policy.Document, e policy.CELException) (*Exception, [
 	if policy.HasErrors(c.problems) {
 		return nil, c.problems
 	}
-	out.readsNamespace = c.readsNamespace
 	return out, c.problems
 }
 
@@ -134,15 +128,13 @@ func (e *Exception) result(enforce bool) Result {
 	return out
 }
 
-// Whole reports whether the exception lets everything through that it matches, as opposed to some images
-// or values.
+// Whole reports whether the exception lets everything through that it matches, as opposed to some images or values.
 func (e *Exception) Whole() bool {
 	return len(e.images) == 0 && len(e.values.values) == 0 && len(e.values.named) == 0
 }
 
-// Matches reports whether the exception is about the request: all its conditions hold. One that does not hold
-// decides, whatever errors the others have; an error is a *admission.NeedsClusterError where the cluster would
-// know better.
+// Matches reports whether the exception is about the request: all its conditions hold. One that does not hold decides,
+// whatever errors the others have; an error is a *admission.NeedsClusterError where the cluster would know better.
 func (e *Exception) Matches(ctx context.Context, r *admission.Request, env Env) (bool, error) {
 	lang, err := shared()
 	if err != nil {

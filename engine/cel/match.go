@@ -43,7 +43,6 @@ func (c *compiler) matching(pointer string, m *policy.MatchResources) *matcher {
 			out.namespaceNameOnly = out.namespaceNameOnly && e.Key == nameLabel
 		}
 	}
-	c.readsNamespace = c.readsNamespace || out.namespaces != nil && !out.namespaceNameOnly
 	switch m.MatchPolicy {
 	case "", "Exact", "Equivalent":
 	default:

@@ -126,7 +126,7 @@ func CompileMutatingPolicy(doc policy.Document, p policy.MutatingPolicy) (*Mutat
 	if policy.HasErrors(c.problems) {
 		return nil, c.problems
 	}
-	out.finish(c)
+	out.finish()
 	if e := spec.Evaluation; e != nil {
 		out.replace = e.UseServerSideApply
 		if e.Admission != nil && e.Admission.Enabled != nil && !*e.Admission.Enabled {
@@ -166,7 +166,7 @@ func CompileMutatingAdmissionPolicy(doc policy.Document, p policy.MutatingAdmiss
 	if policy.HasErrors(c.problems) {
 		return nil, c.problems
 	}
-	out.finish(c)
+	out.finish()
 	return out, c.problems
 }
 

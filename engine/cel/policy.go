@@ -57,19 +57,14 @@ type Policy struct {
 	paramKind                   *policy.ParamKind
 	defaultMessage              func(index int, source string) string
 	errorsFail                  bool // an error of a validation is a violation
-	readsNamespace              bool
 	kinds                       []string
 }
-
-// ReadsNamespace reports whether the policy asks for the Namespace object of a request, or for its labels.
-func (p *Policy) ReadsNamespace() bool { return p.readsNamespace }
 
 // Kinds are those of the objects that the policy can be about, nil where that can be any.
 func (p *Policy) Kinds() []string { return p.kinds }
 
-// finish takes over what compiling the parts of the policy found out.
-func (p *Policy) finish(c *compiler) {
-	p.readsNamespace = c.readsNamespace
+// finish collects the kinds that the policy can be about.
+func (p *Policy) finish() {
 	var plurals []string
 	for _, t := range p.targets {
 		if len(t.match.rules) == 0 {
@@ -178,7 +173,7 @@ func CompileValidatingPolicy(doc policy.Document, p policy.ValidatingPolicy) (*P
 	if policy.HasErrors(c.problems) {
 		return nil, c.problems
 	}
-	out.finish(c)
+	out.finish()
 	return out, c.problems
 }
 
@@ -195,9 +190,8 @@ func (c *compiler) enforces(pointer string, actions []string, fallback bool) boo
 	return slices.Contains(actions, "Deny")
 }
 
-// CompileAdmissionPolicy compiles a ValidatingAdmissionPolicy with the bindings that name it. A policy without
-// a binding is evaluated for all that it matches and enforces nothing. It is nil where a problem is more than
-// a warning.
+// CompileAdmissionPolicy compiles a ValidatingAdmissionPolicy with the bindings that name it. A policy without a
+// binding is evaluated for all that it matches and enforces nothing. It is nil where a problem is more than a warning.
 func CompileAdmissionPolicy(doc policy.Document, p policy.ValidatingAdmissionPolicy,
 	bindings []policy.ValidatingAdmissionPolicyBinding) (*Policy, []policy.Problem) {
 	c, err := newCompiler(doc)
@@ -228,7 +222,7 @@ func CompileAdmissionPolicy(doc policy.Document, p policy.ValidatingAdmissionPol
 	if policy.HasErrors(c.problems) {
 		return nil, c.problems
 	}
-	out.finish(c)
+	out.finish()
 	return out, c.problems
 }
 

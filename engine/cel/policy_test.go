@@ -415,8 +415,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestInputUnchangedAndParallel holds that objects are never written and that results do not depend on what
-// else runs.
+// TestInputUnchangedAndParallel holds that objects are never written and that results do not depend on what else runs.
 func TestInputUnchangedAndParallel(t *testing.T) {
 	p := mustVP(t, podPolicy("  variables:\n  - {name: cs, expression: 'object.spec.containers + "+
 		"object.spec.initContainers'}\n"+validates("variables.cs.all(c, !c.securityContext.privileged) && "+

@@ -40,8 +40,6 @@ type compiler struct {
 	declared map[string]bool
 	// additions counts the operators + in the variables.
 	additions int
-	// readsNamespace is set once an expression or a selector asks for the Namespace of the request.
-	readsNamespace bool
 	// mutates is set where expressions may make the objects of mutations.
 	mutates bool
 }
@@ -93,21 +91,12 @@ func (c *compiler) compile(pointer, source string, want ...*cel.Type) *expressio
 	if !c.declaredOnly(pointer, native) {
 		return nil
 	}
-	c.readsNamespace = c.readsNamespace || reads(native.Expr(), identNamespace)
 	out, err := c.lang.plan(source, native, c.additions)
 	if err != nil {
 		c.problem(pointer, "the expression cannot be planned: %s", firstLine(err.Error()))
 		return nil
 	}
 	return out
-}
-
-// reads reports whether an expression uses a name.
-func reads(e ast.Expr, name string) (found bool) {
-	ast.PreOrderVisit(e, ast.NewExprVisitor(func(e ast.Expr) {
-		found = found || e.Kind() == ast.IdentKind && e.AsIdent() == name
-	}))
-	return found
 }
 
 // plan makes the programs of an expression. additions are the operators + in the variables that it may use.
@@ -174,10 +163,9 @@ func (e *expression) run(a *activation) (ref.Val, error) {
 	return out, err
 }
 
-// quick runs a program that tracks no cost. It is not done where it takes too many iterations: the cost then
-// decides.
+// quick runs a program that tracks no cost. It is not done where it takes too many iterations: the cost then decides.
 //
-//nolint:revive // done says whether there is an error at all
+//nolint:revive // done reports whether there is an error at all
 func (a *activation) quick(p cel.Program) (out ref.Val, err error, done bool) {
 	before := a.state.iterations
 	a.state.iterations = maxIterations

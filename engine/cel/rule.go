@@ -28,15 +28,11 @@ type RuleSpec struct {
 
 // Rule is a compiled validate.cel rule: immutable and safe for concurrent use.
 type Rule struct {
-	name, message  string
-	program        *program
-	paramKind      *policy.ParamKind
-	paramRef       *policy.ParamRef
-	readsNamespace bool
+	name, message string
+	program       *program
+	paramKind     *policy.ParamKind
+	paramRef      *policy.ParamRef
 }
-
-// ReadsNamespace reports whether the rule asks for the Namespace object of a request.
-func (r *Rule) ReadsNamespace() bool { return r.readsNamespace }
 
 // CompileRule compiles a validate.cel rule. It is nil where a problem is more than a warning.
 func CompileRule(doc policy.Document, spec RuleSpec) (*Rule, []policy.Problem) {
@@ -54,7 +50,7 @@ func CompileRule(doc policy.Document, spec RuleSpec) (*Rule, []policy.Problem) {
 		return nil, c.problems
 	}
 	return &Rule{name: spec.Name, message: strings.TrimSpace(spec.Message), program: p, paramKind: spec.ParamKind,
-		paramRef: spec.ParamRef, readsNamespace: c.readsNamespace}, c.problems
+		paramRef: spec.ParamRef}, c.problems
 }
 
 // Evaluate returns one result. Whether the rule matches the request, and whether an exception takes it away,

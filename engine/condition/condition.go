@@ -15,8 +15,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/variable"
 )
 
-// Set is a compiled set of conditions. It is immutable and safe for concurrent use. A set without
-// conditions is met.
+// Set is a compiled set of conditions. It is immutable and safe for concurrent use. A set without conditions is met.
 type Set struct {
 	blocks []block
 	joint  string // between the messages of blocks
@@ -45,10 +44,9 @@ type condition struct {
 type Outcome struct {
 	Met bool
 
-	// Reads are the RFC 6901 pointers into the root of the scope ("/request/object/spec/replicas") that
-	// the keys and values of the conditions that decided read: for a set that is met those that are
-	// met, else those that are not. Where a list decided by some of its elements it is those elements.
-	// Sorted and unique.
+	// Reads are the RFC 6901 pointers into the root of the scope ("/request/object/spec/replicas") that the keys and
+	// values of the conditions that decided read: for a set that is met those that are met, else those that are not. Where
+	// a list decided by some of its elements it is those elements. Sorted and unique.
 	Reads []string
 
 	// Message is composed of the messages of the conditions as Kyverno does: of those that are met for
@@ -80,9 +78,8 @@ func (e *EvaluationError) Unwrap() error { return e.Err }
 
 func lastToken(pointer string) string { return pointer[strings.LastIndexByte(pointer, '/')+1:] }
 
-// Holds evaluates the set without looking at what decided: the cheap question for preconditions and
-// for deny rules that mostly allow. The conditions are evaluated in order and no further than needed;
-// the error is an *EvaluationError.
+// Holds evaluates the set without looking at what decided: the cheap question for preconditions and for deny rules that
+// mostly allow. The conditions are evaluated in order and no further than needed; the error is an *EvaluationError.
 func (s *Set) Holds(sc *variable.Scope) (met bool, message string, err error) {
 	var messages []string
 	for i := range s.blocks {

@@ -30,9 +30,8 @@ func sameIf(equal bool) relation {
 	return different
 }
 
-// relate compares by the type of the key: bools with bools, numbers with numbers and their text, maps and
-// lists deeply, and strings as durations, then quantities, then text in which the value may hold
-// wildcards.
+// relate compares by the type of the key: bools with bools, numbers with numbers and their text, maps and lists deeply,
+// and strings as durations, then quantities, then text in which the value may hold wildcards.
 func relate(key, value any) relation {
 	switch typed := key.(type) {
 	case bool:

@@ -17,7 +17,7 @@ type members struct {
 	text     string          // the string as it is
 	within   *pattern.Scalar // the string is a range
 	outside  *pattern.Scalar // the opposite of the range
-	invalid  bool            // the string is JSON, but no list of strings
+	invalid  bool            // the string is JSON, but not a list of strings
 }
 
 // prepare reads a value. A value that is none of these matches nothing, and no operator is true for it.
@@ -30,7 +30,7 @@ func prepare(value any) members {
 	case string:
 		m := members{isText: true, text: typed}
 		if left, right, op, ok := pattern.SplitRange(typed); ok && op == "-" {
-			m.within, _ = pattern.CompileScalar(typed) // no string is an error
+			m.within, _ = pattern.CompileScalar(typed) // what is not a string is an error
 			m.outside, _ = pattern.CompileScalar(left + "!-" + right)
 			return m
 		}

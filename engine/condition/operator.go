@@ -9,8 +9,7 @@ import (
 // test compares a key with a value that is already prepared.
 type test func(key any) bool
 
-// operator prepares the comparison with a value, so that the work on a value without variables is done
-// once.
+// operator prepares the comparison with a value, so that the work on a value without variables is done once.
 type operator func(value any) test
 
 // operatorNames are the names for people.

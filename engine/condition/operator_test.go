@@ -137,7 +137,7 @@ func TestOperators(t *testing.T) {
 		{"a", "AnyNotIn", "b", true},
 		{"a", "AllNotIn", "b", true},
 		{"a", "AllNotIn", "a", false},
-		{"5", "AnyNotIn", "8", false}, // JSON, but no list of strings
+		{"5", "AnyNotIn", "8", false}, // JSON, but not a list of strings
 		{"5", "AnyNotIn", "[8]", false},
 		{"5", "AllNotIn", `{"a": 1}`, false},
 		{"5", "AllNotIn", "null", true},

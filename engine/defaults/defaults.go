@@ -16,7 +16,7 @@ import (
 // object is a JSON object.
 type object = map[string]any
 
-// Apply answers an object with its defaults. The given one is not changed; objects of kinds without defaults are
+// Apply returns an object with its defaults. The given one is not changed; objects of kinds without defaults are
 // answered as they are. Fields of unexpected types are left alone: the API server refuses them.
 func Apply(o admission.Object) admission.Object {
 	id := admission.IdentityOf(o)
@@ -29,7 +29,7 @@ func Apply(o admission.Object) admission.Object {
 	return out
 }
 
-// rules answers what gives objects of a kind their defaults, nil for a kind that has none here.
+// rules returns what gives objects of a kind their defaults, nil for a kind that has none here.
 func rules(group, kind string) func(object) {
 	switch group + "/" + kind {
 	case "/Pod":
@@ -81,13 +81,13 @@ func set(o object, field string, value any) {
 	}
 }
 
-// child answers the object at a field, made where there is none; nil where something else is there.
+// child returns the object at a field, made where there is none; nil where something else is there.
 func child(o object, field string) object {
 	set(o, field, object{})
 	return existing(o, field)
 }
 
-// existing answers the object at a field, nil where there is none. Nothing is ever set in a nil object.
+// existing returns the object at a field, nil where there is none. Nothing is ever set in a nil object.
 func existing(o object, field string) object {
 	c, _ := o[field].(object)
 	return c
@@ -217,7 +217,7 @@ func webhooks(o object, mutating bool) {
 	})
 }
 
-// latest says whether an image is named by the tag latest, or by no tag and no digest, which means the same
+// latest reports whether an image is named by the tag latest, or by no tag and no digest, which means the same
 // (https://kubernetes.io/docs/concepts/containers/images/#imagepullpolicy-defaulting).
 func latest(image string) bool {
 	if strings.Contains(image, "@") {

@@ -11,9 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// numberFunctions are Kyverno's arithmetic: a number in backticks is a scalar, a string is a quantity or
-// else a duration, and the two sides must fit
-// (https://kyverno.io/docs/policy-types/cluster-policy/jmespath/#add).
+// numberFunctions are Kyverno's arithmetic: a number in backticks is a scalar, a string is a quantity or else a
+// duration, and the two sides must fit (https://kyverno.io/docs/policy-types/cluster-policy/jmespath/#add).
 func numberFunctions() []function {
 	two := []kind{kindAny, kindAny}
 	return []function{

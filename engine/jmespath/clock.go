@@ -88,8 +88,7 @@ func timeSince(c *call) (any, error) {
 	return end.Sub(start).String(), nil
 }
 
-// timeParse reads a time in a layout of Go; a layout that is a number says that the time is in seconds
-// since 1970.
+// timeParse reads a time in a layout of Go; a layout that is a number says that the time is in seconds since 1970.
 func timeParse(c *call) (any, error) {
 	if _, err := strconv.ParseInt(c.str(0), 10, 64); err == nil {
 		epoch, err := strconv.ParseInt(c.str(1), 10, 64)

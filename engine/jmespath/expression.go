@@ -86,9 +86,8 @@ func (e *Expression) Variables() []string {
 	return slices.Compact(out)
 }
 
-// Roots names the top-level fields that the expression can read, sorted and unique ("request", "images",
-// the name of a context entry). "@" among them says that it reads the data as a whole. The caller must
-// not change the slice.
+// Roots names the top-level fields that the expression can read, sorted and unique ("request", "images", the name of a
+// context entry). "@" among them says that it reads the data as a whole. The caller must not change the slice.
 func (e *Expression) Roots() []string { return e.roots }
 
 // Search evaluates the expression on data, a tree of maps, slices, strings, bools, nil, and numbers as

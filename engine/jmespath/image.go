@@ -2,10 +2,9 @@ package jmespath
 
 import "strings"
 
-// normalizeImage adds the default registry docker.io and the default tag latest, as Kyverno does where it
-// is not configured otherwise
-// (https://kyverno.io/docs/policy-types/cluster-policy/jmespath/#image_normalize). Of an image with a
-// digest the tag is dropped.
+// normalizeImage adds the default registry docker.io and the default tag latest, as Kyverno does where it is not
+// configured otherwise (https://kyverno.io/docs/policy-types/cluster-policy/jmespath/#image_normalize). Of an image
+// with a digest the tag is dropped.
 func normalizeImage(c *call) (any, error) {
 	name, digest, hasDigest := strings.Cut(c.str(0), "@")
 	registry, repository := "docker.io", name

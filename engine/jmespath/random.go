@@ -13,9 +13,8 @@ const maxDraw = 4096
 // maxRepeat stands for the open end of *, + and {n,}.
 const maxRepeat = 32
 
-// random draws text that matches a regular expression. The draw depends on the seed, the expression and
-// the number of draws before it in the same evaluation, and on nothing else: an evaluation that is
-// repeated gives the same answer.
+// random draws text that matches a regular expression. The draw depends on the seed, the expression and the number of
+// draws before it in the same evaluation, and on nothing else: an evaluation that is repeated gives the same answer.
 func random(c *call) (any, error) {
 	source := c.str(0)
 	if source == "" {

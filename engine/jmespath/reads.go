@@ -19,8 +19,7 @@ import (
 //   - Of a || b both are given where a is null or empty, else only those of a.
 //   - A pointer that lies above another one is left out.
 //
-// Reads never fails: what cannot be evaluated contributes what was found before. It evaluates with the
-// zero Env.
+// Reads never fails: what cannot be evaluated contributes what was found before. It evaluates with the zero Env.
 func (e *Expression) Reads(data any) []string {
 	r := &reader{m: &machine{ctx: context.Background()}, found: map[string]bool{}}
 	r.record(r.walk(e.root, place{known: true, value: data}))
@@ -282,7 +281,7 @@ func (r *reader) take(n *node, left place) place {
 	return newList(present, left, absent)
 }
 
-// call records what the arguments read; functions that answer with a part of an argument keep its place.
+// call records what the arguments read; functions that return a part of an argument keep its place.
 func (r *reader) call(n *node, at place) place {
 	if n.fn.name == "not_null" {
 		var p place

@@ -193,7 +193,7 @@ func (m *machine) equal(a, b any) (bool, error) {
 	return reflect.DeepEqual(a, b), nil
 }
 
-// typeName is the answer of type().
+// typeName is the result of type().
 func typeName(v any) string {
 	switch v.(type) {
 	case nil:

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Misspelled looks at the name of a kind, which may hold wildcards. unknown is set for one that can be no kind,
-// since kinds start with a capital letter
+// Misspelled looks at the name of a kind, which may hold wildcards. unknown is set for one that can be no kind, since
+// kinds start with a capital letter
 // (https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md#types-kinds);
 // near is the kind of Kubernetes that was likely meant: by plural, letter case or a letter more or less.
 func Misspelled(kind string) (near string, unknown bool) {

@@ -37,8 +37,7 @@ type InvalidError struct {
 func (e *InvalidError) Error() string { return e.Message }
 
 // CompileSelector compiles a label selector; nil selects everything
-// (https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/). The error is an
-// *InvalidError.
+// (https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/). The error is an *InvalidError.
 func CompileSelector(s *policy.Selector) (*Selector, error) {
 	out := &Selector{}
 	if s == nil {
@@ -84,8 +83,7 @@ func CompileSelector(s *policy.Selector) (*Selector, error) {
 	return out, nil
 }
 
-// isLabelKey and isLabelValue allow wildcards besides what Kubernetes does, and leave variables to be reported
-// as such.
+// isLabelKey and isLabelValue allow wildcards besides what Kubernetes does, and leave variables to be reported as such.
 func isLabelKey(s string) bool {
 	return strings.Contains(s, "{{") || len(validation.IsQualifiedName(withoutWildcards(s))) == 0
 }

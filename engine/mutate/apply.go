@@ -90,8 +90,7 @@ func (a applier) refuse(at field) error {
 		at.name, cmp.Or(at.parent, "the object"))
 }
 
-// atomicMap reports whether a map is replaced as a whole: the x-kubernetes-map-type atomic of the types of
-// Kubernetes.
+// atomicMap reports whether a map is replaced as a whole: the x-kubernetes-map-type atomic of the types of Kubernetes.
 func (a applier) atomicMap(at field) bool {
 	if !a.builtin {
 		return false

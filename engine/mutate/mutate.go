@@ -1,6 +1,5 @@
-// Package mutate applies the mutate rules of kyverno.io policies to objects: strategic merge patches with
-// anchors, JSON patches, and both for each element of a list
-// (https://kyverno.io/docs/policy-types/cluster-policy/mutate/).
+// Package mutate applies the mutate rules of kyverno.io policies to objects: strategic merge patches with anchors, JSON
+// patches, and both for each element of a list (https://kyverno.io/docs/policy-types/cluster-policy/mutate/).
 package mutate
 
 import (
@@ -212,10 +211,9 @@ func (c *compiler) loop(entry map[string]any, at string, depth int) (*loop, erro
 	return out, nil
 }
 
-// Apply returns the patched object and the RFC 6901 pointers into it of what was written, sorted; an object
-// to which no patch applies comes back as it is. The input is never changed; the result shares what was not
-// written with it. Errors of variables and conditions are passed on: a look-up that needs the cluster can be
-// found in them with errors.As.
+// Apply returns the patched object and the RFC 6901 pointers into it of what was written, sorted; an object to which no
+// patch applies comes back as it is. The input is never changed; the result shares what was not written with it. Errors
+// of variables and conditions are passed on: a look-up that needs the cluster can be found in them with errors.As.
 func (m *Mutation) Apply(s *variable.Scope, object admission.Object) (admission.Object, []string, error) {
 	out := object
 	var err error

@@ -12,9 +12,8 @@ import (
 // and a suffix is far shorter.
 const maxNumber = 64
 
-// ParseQuantity parses a Kubernetes quantity such as 500m, 1.5Gi or 1e3. It returns false for what is
-// not one, and for texts of more than 64 bytes or exponents of more than two digits, which would make
-// comparisons arbitrarily expensive.
+// ParseQuantity parses a Kubernetes quantity such as 500m, 1.5Gi or 1e3. It returns false for what is not one, and for
+// texts of more than 64 bytes or exponents of more than two digits, which would make comparisons arbitrarily expensive.
 func ParseQuantity(s string) (resource.Quantity, bool) {
 	if !startsNumber(s) {
 		return resource.Quantity{}, false

@@ -1,10 +1,8 @@
-// Package pattern compiles Kyverno's validation patterns into immutable programs and matches resources
-// against them.
+// Package pattern compiles Kyverno's validation patterns into immutable programs and matches resources against them.
 //
-// The rules are those of https://kyverno.io/docs/policy-types/cluster-policy/validate/#patterns: maps and
-// lists overlay the resource, anchors decide when an overlay applies, and leaves compare values with
-// wildcards, operators, ranges, quantities and durations. Match returns every field that fails, not
-// only the first one.
+// The rules are those of https://kyverno.io/docs/policy-types/cluster-policy/validate/#patterns: maps and lists overlay
+// the resource, anchors decide when an overlay applies, and leaves compare values with wildcards, operators, ranges,
+// quantities and durations. Match returns every field that fails, not only the first one.
 package pattern
 
 import "slices"
@@ -77,10 +75,9 @@ func (e *CompileError) Error() string {
 	return e.Pointer + ": " + e.Message
 }
 
-// Compile compiles a pattern: a JSON tree in which no variables are left, with numbers as int, int64 or
-// float64. The tree is not kept. The error is a *CompileError: for a malformed anchor, for +() which
-// only mutation has, for an existence anchor without a list, and for patterns beyond the limits of
-// nesting (128) and size (a million values).
+// Compile compiles a pattern: a JSON tree in which no variables are left, with numbers as int, int64 or float64. The
+// tree is not kept. The error is a *CompileError: for a malformed anchor, for +() which only mutation has, for an
+// existence anchor without a list, and for patterns beyond the limits of nesting (128) and size (a million values).
 func Compile(raw any) (*Pattern, error) {
 	c := compiler{}
 	root, err := c.compile(raw, placeOther)

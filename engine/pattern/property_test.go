@@ -14,8 +14,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
-// random makes a random JSON tree of a pattern or a resource from a small vocabulary, so that the two
-// meet often.
+// random makes a random JSON tree of a pattern or a resource from a small vocabulary, so that the two meet often.
 func random(r *rand.Rand, depth int, isPattern bool) any {
 	names := []string{"a", "b", "metadata", "labels", "a/b"}
 	anchors := []string{"(%)", "=(%)", "X(%)", "<(%)", "^(%)"}

@@ -142,8 +142,7 @@ func equalsFloat(value any, want float64) bool {
 
 func (s *Scalar) matchString(value any, pattern string) bool {
 	if pattern == "" && value == nil {
-		// "A validation pattern field with the value null or "" requires that the field not be defined
-		// or has no value."
+		// "A validation pattern field with the value null or "" requires that the field not be defined or has no value."
 		return true
 	}
 	if text, ok := value.(string); ok && text == pattern {

@@ -5,10 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// Wildcard reports whether all of s matches pattern, in which * stands for any number of characters
-// (none, too) and ? for exactly one. Everything else, backslash included, stands for itself: Kyverno
-// has no escape for wildcards (https://kyverno.io/docs/policy-types/cluster-policy/jmespath/#matching-special-characters
-// tells to use contains() instead). It needs at most len(pattern)*len(s) steps and allocates nothing.
+// Wildcard reports whether all of s matches pattern, in which * stands for any number of characters (none, too) and ?
+// for exactly one. Everything else, backslash included, stands for itself: Kyverno has no escape for wildcards
+// (https://kyverno.io/docs/policy-types/cluster-policy/jmespath/#matching-special-characters tells to use contains()
+// instead). It needs at most len(pattern)*len(s) steps and allocates nothing.
 func Wildcard(pattern, s string) bool {
 	p, i := 0, 0
 	star, resume := -1, 0 // the last * met, and where in s the text after it is tried

@@ -18,10 +18,9 @@ import (
 	"github.com/lintel-bot/lintel/engine/pattern"
 )
 
-// Exclude exempts a control, as podSecurity.exclude of a policy and podSecurity of an exception write it.
-// With images, it is about the containers that run one of them (wildcards allowed); without, about the
-// fields of the pod. With a restricted field, only that field is exempt; with values, only where it holds
-// nothing but these (wildcards allowed).
+// Exclude exempts a control, as podSecurity.exclude of a policy and podSecurity of an exception write it. With images,
+// it is about the containers that run one of them (wildcards allowed); without, about the fields of the pod. With a
+// restricted field, only that field is exempt; with values, only where it holds nothing but these (wildcards allowed).
 type Exclude struct {
 	ControlName     string
 	Images          []string

@@ -57,11 +57,10 @@ type field struct {
 	node    *node
 }
 
-// Parse compiles the part of document at pointer (RFC 6901; "" is all of it). Variables {{ }} are
-// compiled. References $(path) are resolved now, within the whole document: relative ones from the
-// string they stand in, absolute ones from the document, or else from the part. An operator inside is
-// kept: $(<./../limit) becomes "<" and the value. A backslash before {{ or $( keeps them as text.
-// The document is not kept and never changed. The error is a *ParseError.
+// Parse compiles the part of document at pointer (RFC 6901; "" is all of it). Variables {{ }} are compiled. References
+// $(path) are resolved now, within the whole document: relative ones from the string they stand in, absolute ones from
+// the document, or else from the part. An operator inside is kept: $(<./../limit) becomes "<" and the value. A
+// backslash before {{ or $( keeps them as text. The document is not kept and never changed. The error is a *ParseError.
 func Parse(document any, pointer string) (*Tree, error) {
 	tokens, err := splitPointer(pointer)
 	if err != nil {

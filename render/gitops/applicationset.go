@@ -18,8 +18,7 @@ type set struct {
 	needs  *need // more values come from what only the cluster has; nil: none do
 }
 
-// applicationSet expands one ApplicationSet
-// (https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/).
+// applicationSet expands one ApplicationSet (https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/).
 func (r *reader) applicationSet(root *field) {
 	spec := root.get("spec")
 	for _, key := range []string{"generators", "template"} {

@@ -132,8 +132,7 @@ type Deployment struct {
 	PathWhere Position // its path field
 }
 
-// Directory chooses the manifests of a folder
-// (https://argo-cd.readthedocs.io/en/stable/user-guide/directory/).
+// Directory chooses the manifests of a folder (https://argo-cd.readthedocs.io/en/stable/user-guide/directory/).
 type Directory struct {
 	Recurse          bool
 	Include, Exclude string // globs over paths below the folder; "*" crosses folders, {a,b} are alternatives

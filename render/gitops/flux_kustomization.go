@@ -16,8 +16,7 @@ const (
 	helmGroup = "helm.toolkit.fluxcd.io"
 )
 
-// fluxKustomization reads one Kustomization of Flux
-// (https://fluxcd.io/flux/components/kustomize/kustomizations/).
+// fluxKustomization reads one Kustomization of Flux (https://fluxcd.io/flux/components/kustomize/kustomizations/).
 func (r *reader) fluxKustomization(root *field) {
 	spec := root.get("spec")
 	object := r.object

@@ -175,7 +175,7 @@ func (e *expansion) apply(operator, value string, args []string) (result string,
 		return "", errLongText
 	}
 	defer func() {
-		if recover() != nil { // an offset and a length that together are no number
+		if recover() != nil { // an offset and a length that together are not a number
 			err = errSubstitution
 		}
 	}()

@@ -1,9 +1,8 @@
 // Package kustomization reads a kustomization file into what it refers to, each with its line.
 //
-// It does not replace kustomize's own reading of the file: it says, before anything is rendered, which
-// files and folders a build would read, and refuses what must not be read (remote references, paths out of
-// the repository). The fields are those of
-// https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/.
+// It does not replace kustomize's own reading of the file: it says, before anything is rendered, which files and
+// folders a build would read, and refuses what must not be read (remote references, paths out of the repository). The
+// fields are those of https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/.
 package kustomization
 
 import (
@@ -159,9 +158,8 @@ func (f *File) add(field string, at *yaml.Node, value string, role Role) {
 	}
 }
 
-// inline reports whether an entry that may be a path or a document is the document. Kustomize tries to parse
-// it, and fetches what it cannot parse; a path has no line break and no mapping in it, and no document starts like a
-// URL.
+// inline reports whether an entry that may be a path or a document is the document. Kustomize tries to parse it, and
+// fetches what it cannot parse; a path has no line break and no mapping in it, and no document starts like a URL.
 func inline(n *yaml.Node) bool {
 	return !remoteStart.MatchString(n.Value) &&
 		(strings.Contains(n.Value, "\n") || strings.Contains(n.Value, ": ") ||
@@ -175,9 +173,8 @@ var remoteStart = regexp.MustCompile(`(?i)^(git::)?(https?:|ssh://|file://|githu
 // Address reports whether a text starts as the address of a file or a git repository elsewhere.
 func Address(value string) bool { return remoteStart.MatchString(value) }
 
-// Remote reports whether kustomize could take a reference for something to fetch: a URL, or one of the
-// spellings of a git repository it knows
-// (https://github.com/kubernetes-sigs/kustomize/blob/master/examples/remoteBuild.md).
+// Remote reports whether kustomize could take a reference for something to fetch: a URL, or one of the spellings of a
+// git repository it knows (https://github.com/kubernetes-sigs/kustomize/blob/master/examples/remoteBuild.md).
 func Remote(value string) bool {
 	if remoteStart.MatchString(value) {
 		return true

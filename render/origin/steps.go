@@ -80,8 +80,7 @@ func (s *simulation) affix(c config, specs []fieldSpec, add func(string) string,
 	}
 }
 
-// labels runs an entry of labels
-// (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/labels/).
+// labels runs an entry of labels (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/labels/).
 func (s *simulation) labels(c config, specs func(step string) []fieldSpec, items []*item) {
 	list := union(specsOf(source.Items(c.node, "fields")), specs("labels"))
 	if source.Text(c.node, "includeSelectors") == "true" {

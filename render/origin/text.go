@@ -50,8 +50,7 @@ func (x *texts) text(path string) *text {
 	return t
 }
 
-// add indexes every node by where it stands; of nodes at the same place (a map and its first key) the scalar
-// counts.
+// add indexes every node by where it stands; of nodes at the same place (a map and its first key) the scalar counts.
 func (t *text) add(key, n *yaml.Node) {
 	at := position{n.Line, n.Column}
 	if n.Kind == yaml.ScalarNode && n.Style&yaml.LiteralStyle != 0 {

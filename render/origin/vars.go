@@ -16,8 +16,7 @@ type variable struct {
 	item        *item
 }
 
-// collectVars reads the vars of a layer
-// (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/vars/).
+// collectVars reads the vars of a layer (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/vars/).
 func (s *simulation) collectVars(l *Layer, items []*item) {
 	for _, n := range source.Items(l.File.Node, "vars") {
 		_, ref := source.Field(n, "objref")

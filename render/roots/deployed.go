@@ -54,7 +54,7 @@ func (s *Set) Deployment(root Root) *Deployment {
 }
 
 // Digest tells ways to deploy a root that render differently apart; it is empty for one that is deployed as it is. What
-// is built counts as well as what is asked for: which of the components that an object adds exist is no part of what
+// is built counts as well as what is asked for: which of the components that an object adds exist is not part of what
 // the build reads.
 func (s *Set) Digest(root Root) string {
 	if one := s.deployed.of(root); one != nil {

@@ -204,7 +204,7 @@ func TestDeployerSpellings(t *testing.T) {
 	}
 }
 
-// A component that an Application asks for where it exists is looked for each time: whether it is there is no part of
+// A component that an Application asks for where it exists is looked for each time: whether it is there is not part of
 // what the build without it reads.
 func TestMissingComponentComes(t *testing.T) {
 	repo := treetest.New(t)

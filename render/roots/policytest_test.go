@@ -9,7 +9,7 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// The resources of a policy test are no deployment; its policies and everything else beside it may be one.
+// The resources of a policy test are not a deployment; its policies and everything else beside it may be one.
 func TestPolicyTestResources(t *testing.T) {
 	r := treetest.New(t)
 	r.Commit(`

@@ -2,9 +2,8 @@ package tree
 
 import "sync"
 
-// Store keeps objects that were read, for as long as a process reads the same repository: they are named by
-// their content, so what it holds never becomes stale. It is bounded and safe for concurrent use; the zero
-// value is ready.
+// Store keeps objects that were read, for as long as a process reads the same repository: they are named by their
+// content, so what it holds never becomes stale. It is bounded and safe for concurrent use; the zero value is ready.
 //
 // A Store is for one repository: what it holds was in that repository once, whether or not it still is.
 type Store struct {

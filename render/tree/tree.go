@@ -199,9 +199,8 @@ func (t *Tree) ReadDir(p string) ([]Entry, error) {
 	return list, t.objects.remember(err)
 }
 
-// Walk calls visit for every file and symlink of the tree, in order of their paths, without following
-// links. An error of visit ends the walk and is returned. A tree beyond the limits gives *TooManyError or
-// *TooDeepError.
+// Walk calls visit for every file and symlink of the tree, in order of their paths, without following links. An error
+// of visit ends the walk and is returned. A tree beyond the limits gives *TooManyError or *TooDeepError.
 func (t *Tree) Walk(visit func(p string, e Entry) error) error {
 	return t.walk("", t.root, t.objects.newBudget(), visit)
 }

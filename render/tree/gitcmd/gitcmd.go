@@ -86,8 +86,8 @@ func Isolated(home string) []string {
 	}
 }
 
-// Run runs git and returns what it wrote, also with an error. The end of ctx kills git with all its children. Errors are
-// *Error, the context's, or that of Watch.
+// Run runs git and returns what it wrote, also with an error. The end of ctx kills git with all its children. Errors
+// are *Error, the context's, or that of Watch.
 func (c Call) Run(ctx context.Context) ([]byte, error) {
 	parent := ctx
 	ctx, cancel := context.WithCancelCause(ctx)
