@@ -2,6 +2,7 @@ package source
 
 import (
 	"encoding/base64"
+	"iter"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -45,47 +46,74 @@ func Key(n *yaml.Node) string {
 	return n.Value
 }
 
-// Keys lists the keys of a map and of what it merges in, with repetitions.
-func Keys(n *yaml.Node) []string {
-	if n = Deref(n); n == nil || n.Kind != yaml.MappingNode {
-		return nil
+// Fields yields the keys and values of a map: its own as they are written, then those that its merge keys bring and it
+// does not have itself. Of several merge keys the last wins, as for kubectl; of the maps of one merge key the first. Of
+// a key that is written twice the last counts.
+func Fields(n *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
+	return func(yield func(key, value *yaml.Node) bool) {
+		n := Deref(n)
+		if n == nil || n.Kind != yaml.MappingNode {
+			return
+		}
+		merges := false
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if IsMerge(n.Content[i]) {
+				merges = true
+			} else if !yield(n.Content[i], Deref(n.Content[i+1])) {
+				return
+			}
+		}
+		if merges {
+			mergedFields(n, yield)
+		}
 	}
-	var list []string
+}
+
+func mergedFields(n *yaml.Node, yield func(key, value *yaml.Node) bool) {
+	has := map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if !IsMerge(n.Content[i]) {
-			list = append(list, Key(n.Content[i]))
+			has[Key(n.Content[i])] = true
+		}
+	}
+	for i := len(n.Content)&^1 - 2; i >= 0; i -= 2 {
+		if !IsMerge(n.Content[i]) {
 			continue
 		}
 		for _, merged := range Merged(n.Content[i+1]) {
-			list = append(list, Keys(merged)...)
+			var brought []string
+			for key, value := range Fields(merged) {
+				if name := Key(key); !has[name] {
+					brought = append(brought, name)
+					if !yield(key, value) {
+						return
+					}
+				}
+			}
+			for _, name := range brought {
+				has[name] = true
+			}
 		}
+	}
+}
+
+// Keys lists the keys of a map and of what it merges in, those twice that are written twice.
+func Keys(n *yaml.Node) []string {
+	var list []string
+	for key := range Fields(n) {
+		list = append(list, Key(key))
 	}
 	return list
 }
 
-// Field answers the key and the value of a field of a map, nil where it has none. Of a key that is written twice the
-// last counts. A value that comes in by a merge key is found, too, unless the map sets the field itself.
+// Field returns the key and the value of a field of a map, nil where it has none (see [Fields]).
 func Field(n *yaml.Node, name string) (key, value *yaml.Node) {
-	n = Deref(n)
-	if n == nil || n.Kind != yaml.MappingNode {
-		return nil, nil
-	}
-	for i := len(n.Content)&^1 - 2; i >= 0; i -= 2 {
-		if k := Deref(n.Content[i]); k.Kind == yaml.ScalarNode && !IsMerge(n.Content[i]) && Key(k) == name {
-			return n.Content[i], Deref(n.Content[i+1])
+	for k, v := range Fields(n) {
+		if Deref(k).Kind == yaml.ScalarNode && Key(k) == name {
+			key, value = k, v
 		}
 	}
-	for i := len(n.Content)&^1 - 2; i >= 0; i -= 2 {
-		if !IsMerge(n.Content[i]) {
-			continue
-		}
-		for _, m := range Merged(n.Content[i+1]) {
-			if k, v := Field(m, name); v != nil {
-				return k, v
-			}
-		}
-	}
-	return nil, nil
+	return key, value
 }
 
 // Text is the value of a scalar field of a map, empty where it has none.
