@@ -56,4 +56,4 @@ func collect(n *yaml.Node, pointer string, plain bool, list *[]Field) {
 }
 
 // Value is what the field holds as JSON, numbers as int64 where whole, else float64.
-func (f Field) Value() any { return toJSON(f.Node, f.plain) }
+func (f Field) Value() any { return source.Value(f.Node, f.plain) }

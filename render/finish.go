@@ -67,7 +67,7 @@ func (r *Renderer) finish(res *Resource, one *roots.Deployment) {
 	res.locator = finished{before: res.locator, writes: writes, virtual: one.Virtual}
 	if len(writes) > 0 {
 		res.node = node
-		if object, ok := toJSON(node, res.plain).(map[string]any); ok {
+		if object, ok := source.Value(node, res.plain).(map[string]any); ok {
 			res.Object = object
 		}
 	}

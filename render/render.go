@@ -210,7 +210,7 @@ func (r *Renderer) kustomize(root roots.Root, p *plan) (*Rendering, []source.Err
 	})
 	out := &Rendering{Root: root, Reads: p.reads, links: fsys.links}
 	for _, node := range result {
-		object, ok := toJSON(node, false).(map[string]any)
+		object, ok := source.Value(node, false).(map[string]any)
 		if !ok {
 			continue
 		}
@@ -327,7 +327,7 @@ func (r *Renderer) Manifest(name string) ([]*Resource, string, *source.Error, er
 				"(<<) that sets it, too, and programs disagree which one counts: put the merge key first"}, nil
 		}
 		for _, node := range source.Unlist(document) {
-			object, ok := toJSON(node, true).(map[string]any)
+			object, ok := source.Value(node, true).(map[string]any)
 			if !ok || !deployable(object) {
 				continue
 			}

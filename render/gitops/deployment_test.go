@@ -139,7 +139,7 @@ path: elsewhere
 			"  - matrix: {generators: [{list: {elements: [{env: x, dir: apps}]}}, {git: {directories: [{path: '{{.dir}}/[ab]'}]}}]}\n", goPath),
 			want: []string{"argo kustomize apps/a a ns=a cluster=X", "argo directory apps/b b ns=b cluster=X"}},
 		"merge": {archive: appSet("",
-			"  - merge: {mergeKeys: [n], generators: [{list: {elements: [{n: one, p: apps/a}, {n: two, p: apps/a}]}}, {list: {elements: [{n: two, p: apps/b}, {n: three, p: apps/c}]}}]}\n", `'{{n}}'}
+			"  - merge: {mergeKeys: ['n'], generators: [{list: {elements: [{n: one, p: apps/a}, {n: two, p: apps/a}]}}, {list: {elements: [{n: two, p: apps/b}, {n: three, p: apps/c}]}}]}\n", `'{{n}}'}
     spec: {source: {path: '{{p}}'}}`), want: []string{"argo kustomize apps/a one ns= cluster=", "argo directory apps/b two ns= cluster="}},
 		"generator template": {archive: appSet("",
 			"  - list: {elements: [{n: one}], template: {spec: {source: {path: apps/b}}}}\n", `'{{n}}'}

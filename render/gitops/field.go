@@ -75,49 +75,18 @@ func fieldOfNode(path string, n *yaml.Node, depth int) *field {
 		}
 	case yaml.MappingNode:
 		f.fields = map[string]*field{}
-		f.addNodes(path, n, depth)
+		for key, value := range source.Fields(n) {
+			f.put(source.Key(key), fieldOfNode(path, value, depth+1))
+		}
 	case yaml.SequenceNode:
 		f.list = true
 		for _, c := range n.Content {
 			f.items = append(f.items, fieldOfNode(path, c, depth+1))
 		}
 	default:
-		f.scalar = scalarOf(n)
+		f.scalar = source.Value(n, true)
 	}
 	return f
-}
-
-// addNodes adds a map's own fields and then those of the maps it merges in, which do not win.
-func (f *field) addNodes(path string, n *yaml.Node, depth int) {
-	if depth > maxDepth {
-		return
-	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if key := n.Content[i]; key.Tag != "!!merge" {
-			f.put(key.Value, fieldOfNode(path, n.Content[i+1], depth+1))
-		}
-	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Tag != "!!merge" {
-			continue
-		}
-		merged := []*yaml.Node{source.Deref(n.Content[i+1])}
-		if merged[0].Kind == yaml.SequenceNode {
-			merged = merged[0].Content
-		}
-		for _, m := range merged {
-			if m = source.Deref(m); m.Kind != yaml.MappingNode {
-				continue
-			}
-			other := &field{fields: map[string]*field{}}
-			other.addNodes(path, m, depth+1)
-			for _, k := range other.keys {
-				if f.fields[k] == nil {
-					f.put(k, other.fields[k])
-				}
-			}
-		}
-	}
 }
 
 func (f *field) put(key string, v *field) {
@@ -125,27 +94,6 @@ func (f *field) put(key string, v *field) {
 		f.keys = append(f.keys, key)
 	}
 	f.fields[key] = v
-}
-
-func scalarOf(n *yaml.Node) any {
-	switch n.ShortTag() {
-	case "!!null":
-		return nil
-	case "!!bool":
-		return strings.EqualFold(n.Value, "true")
-	case "!!int":
-		var v int64
-		if n.Decode(&v) == nil {
-			return v
-		}
-		fallthrough
-	case "!!float":
-		var v float64
-		if n.Decode(&v) == nil {
-			return v
-		}
-	}
-	return n.Value
 }
 
 func nodePosition(path string, n *yaml.Node) Position {

@@ -142,19 +142,9 @@ func canonicalName(key string, names []string) string {
 
 // misspelled returns a key of a map that is to be merged, or of what that merges, that is not spelled as its name is.
 func misspelled(n *yaml.Node, names []string) string {
-	if n.Kind != yaml.MappingNode {
-		return ""
-	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key := source.Deref(n.Content[i])
-		if source.IsMerge(n.Content[i]) {
-			for _, merged := range source.Merged(n.Content[i+1]) {
-				if found := misspelled(merged, names); found != "" {
-					return found
-				}
-			}
-		} else if canonicalName(key.Value, names) != key.Value {
-			return key.Value
+	for key := range source.Fields(n) {
+		if name := source.Deref(key).Value; canonicalName(name, names) != name {
+			return name
 		}
 	}
 	return ""

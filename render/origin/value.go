@@ -105,40 +105,11 @@ func (w writer) value(n, at *yaml.Node) *value {
 		if at == n && len(n.Content) > 0 && n.Style&yaml.FlowStyle == 0 {
 			v.by = w.mark(n.Content[0])
 		}
-		w.addFields(v, n)
+		for key, content := range source.Fields(n) {
+			v.put(source.Key(key), w.value(content, key))
+		}
 	}
 	return v
-}
-
-func (w writer) addFields(v *value, n *yaml.Node) {
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, content := n.Content[i], source.Deref(n.Content[i+1])
-		if key.Tag != "!!merge" {
-			v.put(key.Value, w.value(content, key))
-		}
-	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, content := n.Content[i], source.Deref(n.Content[i+1])
-		if key.Tag != "!!merge" {
-			continue
-		}
-		merged := []*yaml.Node{content}
-		if content.Kind == yaml.SequenceNode {
-			merged = content.Content
-		}
-		for _, m := range merged {
-			if m = source.Deref(m); m.Kind != yaml.MappingNode {
-				continue
-			}
-			other := mapValue(mark{})
-			w.addFields(other, m)
-			for _, f := range other.fields {
-				if v.get(f.key) == nil {
-					v.put(f.key, f.value)
-				}
-			}
-		}
-	}
 }
 
 func (v *value) onTheWay() bool { return v != nil && v.way }

@@ -13,9 +13,11 @@ func TestDocuments(t *testing.T) {
 		{"byte order mark", "\xef\xbb\xbfa: 1\n", []int{1}, ""},
 		{"NUL", "a: 1\nb: \x00", nil, "f.yaml:2"},
 		{"not UTF-8", "a: 1\n\nb: \xff", nil, "f.yaml:3"},
+		{"two without a marker", "{a: 1}\n{b: 2}\n", []int{1}, "f.yaml:1"},
+		{"text at an end", "a: 1\n... b: 2\nc: 3\n", nil, "f.yaml:2"},
 		{"empty", "---\n# nothing\n---\n", nil, ""},
 	} {
-		documents, problems := Documents("f.yaml", []byte(tt.data))
+		documents, problems := Documents("f.yaml", []byte(tt.data), Limits{})
 		var got string
 		for i, p := range problems {
 			if i > 0 {

@@ -7,19 +7,16 @@ package source
 
 import (
 	"bytes"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
-	"strconv"
-	"strings"
+	"iter"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
 
-// Limits bound one file. The zero value means the defaults, which no hand-written manifest meets.
+// Limits bound what is read at once. The zero value means the defaults, which no hand-written manifest meets.
 type Limits struct {
 	Nodes int // nodes after every alias is replaced by what it stands for; default 500,000
 	Depth int // nesting of maps and lists; default 100
@@ -50,46 +47,81 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d: %s", e.Path, e.Line, e.Message)
 }
 
-// Parse reads all documents of a YAML or JSON file; empty ones are left out. The answer's nodes are the
-// documents' content, with lines and columns of the file. An error is an *Error.
-func Parse(path string, data []byte, limits Limits) ([]*yaml.Node, error) {
+// Parse reads all documents of a YAML or JSON file up to the first problem; empty ones are left out. The nodes are the
+// documents' content, as it is written, with lines and columns of the file. The limits hold for all documents together.
+// An error is an *Error.
+func Parse(path string, data []byte, limits Limits) (documents []*yaml.Node, _ error) {
 	limits = limits.withDefaults()
-	if i := bytes.IndexByte(data, 0); i >= 0 {
-		return nil, &Error{Path: path, Line: lineOf(data, i), Message: "holds a NUL byte: this is not a text file"}
-	}
-	if !utf8.Valid(data) {
-		return nil, &Error{Path: path, Line: lineOf(data, invalidAt(data)), Message: "is not valid UTF-8: save the file in that encoding"}
-	}
 	// The parser's recursion follows the nesting; the cheapest bound comes before it.
-	if line := deepLine(data, limits.Depth*2); line > 0 {
+	if line := deepLine(data, limits.Depth*2); line > 0 && bytes.IndexByte(data, 0) < 0 && utf8.Valid(data) {
 		return nil, &Error{Path: path, Line: line, Message: fmt.Sprintf("is nested more than %d levels deep", limits.Depth)}
 	}
-	var documents []*yaml.Node
-	budget := limits.Nodes
-	decoder := yaml.NewDecoder(bytes.NewReader(data))
-	for {
-		var document yaml.Node
-		err := decode(decoder, &document)
-		if errors.Is(err, io.EOF) {
-			return documents, nil
+	m := limits.measure()
+	for document, problem := range read(path, data) {
+		if problem == nil {
+			problem = m.document(path, document)
 		}
-		if err != nil {
-			return nil, syntaxError(path, err)
+		if problem != nil {
+			return nil, problem
 		}
-		if len(document.Content) == 0 {
+		documents = append(documents, document)
+	}
+	return documents, nil
+}
+
+// Documents is like [Parse], but what is wrong with one document does not hide the others, nor their problems. The
+// limits hold for each document.
+func Documents(path string, data []byte, limits Limits) (documents []*yaml.Node, problems []Error) {
+	limits = limits.withDefaults()
+	for document, problem := range read(path, data) {
+		if problem == nil {
+			problem = limits.measure().document(path, document)
+		}
+		if problem != nil {
+			problems = append(problems, *problem)
 			continue
 		}
-		node := document.Content[0]
-		if node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null" {
-			continue
+		documents = append(documents, document)
+	}
+	return documents, problems
+}
+
+// read yields the documents of a file, or what keeps one from being read.
+func read(path string, data []byte) iter.Seq2[*yaml.Node, *Error] {
+	return func(yield func(*yaml.Node, *Error) bool) {
+		data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+		if i := bytes.IndexByte(data, 0); i >= 0 {
+			yield(nil, &Error{Path: path, Line: lineOf(data, i), Message: "holds a NUL byte: this is not a text file"})
+			return
 		}
-		m := measure{budget: budget, depth: limits.Depth, open: map[*yaml.Node]bool{}}
-		if err := m.walk(node, 1); err != nil {
-			err.Path = path
-			return nil, err
+		if !utf8.Valid(data) {
+			yield(nil, &Error{Path: path, Line: lineOf(data, invalidAt(data)),
+				Message: "is not valid UTF-8: save the file in that encoding"})
+			return
 		}
-		budget = m.budget
-		documents = append(documents, node)
+		for _, c := range chunks(data) {
+			// YAML knows more line breaks than a chunk does, so that it may hold several documents.
+			for decoder := yaml.NewDecoder(bytes.NewReader(c.text)); ; {
+				var root yaml.Node
+				err := decode(decoder, &root)
+				if errors.Is(err, io.EOF) {
+					break
+				}
+				if err != nil {
+					if !yield(nil, c.syntaxError(path, err)) {
+						return
+					}
+					break
+				}
+				if len(root.Content) == 0 || root.Content[0].Kind == yaml.ScalarNode && root.Content[0].ShortTag() == "!!null" {
+					continue
+				}
+				shift(root.Content[0], c.line)
+				if !yield(root.Content[0], nil) {
+					return
+				}
+			}
+		}
 	}
 }
 
@@ -108,6 +140,18 @@ type measure struct {
 	open          map[*yaml.Node]bool // anchors whose content is being walked
 }
 
+func (l Limits) measure() *measure {
+	return &measure{budget: l.Nodes, depth: l.Depth, open: map[*yaml.Node]bool{}}
+}
+
+func (m *measure) document(path string, n *yaml.Node) *Error {
+	err := m.walk(n, 1)
+	if err != nil {
+		err.Path = path
+	}
+	return err
+}
+
 func (m *measure) walk(n *yaml.Node, depth int) *Error {
 	if m.budget--; m.budget < 0 {
 		return &Error{Line: n.Line, Column: n.Column, Message: "is too large once its aliases are replaced: use fewer aliases or split the file"}
@@ -118,7 +162,8 @@ func (m *measure) walk(n *yaml.Node, depth int) *Error {
 	if n.Kind == yaml.AliasNode {
 		target := n.Alias
 		if m.open[target] {
-			return &Error{Line: n.Line, Column: n.Column, Message: "has an alias inside the value it stands for"}
+			return &Error{Line: n.Line, Column: n.Column, Message: "has an alias inside the value it stands for, " +
+				"so that it contains itself: write the value out"}
 		}
 		return m.walk(target, depth)
 	}
@@ -159,20 +204,6 @@ func deepLine(data []byte, limit int) int {
 	return 0
 }
 
-var lineInError = regexp.MustCompile(`\bline (\d+)\b`)
-
-// syntaxError rewrites a parser's error: the line becomes a field, the prefix goes.
-func syntaxError(path string, err error) *Error {
-	text := strings.TrimPrefix(err.Error(), "yaml: ")
-	e := &Error{Path: path}
-	if m := lineInError.FindStringSubmatch(text); m != nil {
-		e.Line, _ = strconv.Atoi(m[1])
-		text = strings.TrimPrefix(text, m[0]+": ")
-	}
-	e.Message = "is not valid YAML: " + text
-	return e
-}
-
 func lineOf(data []byte, offset int) int { return 1 + bytes.Count(data[:offset], []byte("\n")) }
 
 func invalidAt(data []byte) int {
@@ -184,109 +215,6 @@ func invalidAt(data []byte) int {
 		i += size
 	}
 	return 0
-}
-
-// Deref follows aliases to the value they stand for.
-func Deref(n *yaml.Node) *yaml.Node {
-	for n != nil && n.Kind == yaml.AliasNode {
-		n = n.Alias
-	}
-	return n
-}
-
-// IsMerge says whether a key is the merge key ("<<", https://yaml.org/type/merge.html); a tag alone makes none.
-func IsMerge(key *yaml.Node) bool {
-	return key.Kind == yaml.ScalarNode && key.Value == "<<" && (key.Tag == "" || key.Tag == "!" || key.ShortTag() == "!!merge")
-}
-
-// Merged lists what the value of a merge key merges in, the first of which wins.
-func Merged(value *yaml.Node) []*yaml.Node {
-	value = Deref(value)
-	if value == nil || value.Kind != yaml.SequenceNode {
-		return []*yaml.Node{value}
-	}
-	list := make([]*yaml.Node, len(value.Content))
-	for i, c := range value.Content {
-		list[i] = Deref(c)
-	}
-	return list
-}
-
-// Key is the text of a key or another scalar as the readers of Kubernetes see it: aliases are followed and !!binary
-// (https://yaml.org/type/binary.html) is decoded.
-func Key(n *yaml.Node) string {
-	n = Deref(n)
-	if n.ShortTag() == "!!binary" {
-		if data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(n.Value), "")); err == nil {
-			return string(data)
-		}
-	}
-	return n.Value
-}
-
-// Keys lists the keys of a map and of what it merges in, with repetitions.
-func Keys(n *yaml.Node) []string {
-	if n = Deref(n); n == nil || n.Kind != yaml.MappingNode {
-		return nil
-	}
-	var list []string
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if !IsMerge(n.Content[i]) {
-			list = append(list, Key(n.Content[i]))
-			continue
-		}
-		for _, merged := range Merged(n.Content[i+1]) {
-			list = append(list, Keys(merged)...)
-		}
-	}
-	return list
-}
-
-// Field answers the key and the value of a field of a map, nil where it has none. Of a key that is written twice the
-// last counts. A value that comes in by a merge key is found, too, unless the map sets the field itself.
-func Field(n *yaml.Node, name string) (key, value *yaml.Node) {
-	n = Deref(n)
-	if n == nil || n.Kind != yaml.MappingNode {
-		return nil, nil
-	}
-	for i := len(n.Content)&^1 - 2; i >= 0; i -= 2 {
-		if k := Deref(n.Content[i]); k.Kind == yaml.ScalarNode && !IsMerge(n.Content[i]) && Key(k) == name {
-			return n.Content[i], Deref(n.Content[i+1])
-		}
-	}
-	for i := len(n.Content)&^1 - 2; i >= 0; i -= 2 {
-		if !IsMerge(n.Content[i]) {
-			continue
-		}
-		for _, m := range Merged(n.Content[i+1]) {
-			if k, v := Field(m, name); v != nil {
-				return k, v
-			}
-		}
-	}
-	return nil, nil
-}
-
-// Text is the value of a scalar field of a map, empty where it has none.
-func Text(n *yaml.Node, name string) string {
-	_, v := Field(n, name)
-	if v == nil || v.Kind != yaml.ScalarNode {
-		return ""
-	}
-	return Key(v)
-}
-
-// Items lists the elements of a list field of a map.
-func Items(n *yaml.Node, name string) []*yaml.Node {
-	_, v := Field(n, name)
-	if v == nil || v.Kind != yaml.SequenceNode {
-		return nil
-	}
-	items := make([]*yaml.Node, len(v.Content))
-	for i, c := range v.Content {
-		items[i] = Deref(c)
-	}
-	return items
 }
 
 // Vet refuses what Parse refuses for its cost, without parsing a file that cannot be costly: one that holds no

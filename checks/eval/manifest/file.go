@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -30,9 +31,10 @@ func (f File) Source() policy.Source {
 	sum := sha256.Sum256(f.Data)
 	out.Digest = hex.EncodeToString(sum[:])
 	var problems []source.Error
-	out.Documents, problems = source.Documents(f.Path, f.Data)
+	out.Documents, problems = source.Documents(f.Path, f.Data, source.Limits{})
 	for _, p := range problems {
-		out.Problems = append(out.Problems, policy.Problem{Path: p.Path, Line: p.Line, Column: p.Column, Message: p.Message})
+		message := strings.TrimPrefix(p.Message, "is ")
+		out.Problems = append(out.Problems, policy.Problem{Path: p.Path, Line: p.Line, Column: p.Column, Message: message})
 	}
 	if f.Line != nil {
 		done := map[*yaml.Node]bool{}

@@ -2,48 +2,29 @@ package source
 
 import (
 	"bytes"
-	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
 
-// Documents reads the documents of a YAML or JSON file one by one: what is wrong with one of them does not hide the
-// others, nor their problems. Empty documents are left out. The nodes are the documents' content, with lines and
-// columns of the file. What the documents cost once their aliases are written out is for the caller to bound.
-func Documents(path string, data []byte) (documents []*yaml.Node, problems []Error) {
-	refuse := func(line int, format string, args ...any) {
-		problems = append(problems, Error{Path: path, Line: line, Message: fmt.Sprintf(format, args...)})
-	}
-	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
-	if i := bytes.IndexByte(data, 0); i >= 0 {
-		refuse(lineOf(data, i), "the file holds a NUL byte, so it is not text: save it as UTF-8")
-		return nil, problems
-	}
-	if !utf8.Valid(data) {
-		refuse(lineOf(data, invalidAt(data)), "the file is not valid UTF-8: save it as UTF-8")
-		return nil, problems
-	}
-	for _, c := range chunks(data) {
-		var root yaml.Node
-		if err := decode(yaml.NewDecoder(bytes.NewReader(c.text)), &root); err != nil {
-			e := syntaxError(path, err)
-			last := 1 + bytes.Count(bytes.TrimRight(c.text, "\n"), []byte("\n")) // the parser may mean the end of the file
-			refuse(min(max(e.Line, 1), last)+c.line, "%s", strings.TrimPrefix(e.Message, "is "))
-			continue
-		}
-		if len(root.Content) > 0 {
-			shift(root.Content[0], c.line)
-			documents = append(documents, root.Content[0])
-		}
-	}
-	return documents, problems
-}
-
 type chunk struct {
 	text []byte
 	line int // lines of the file before it
+}
+
+var lineInError = regexp.MustCompile(`\bline (\d+)\b`)
+
+// syntaxError rewrites a parser's error: the line becomes a field, the prefix goes.
+func (c chunk) syntaxError(path string, err error) *Error {
+	text, line := strings.TrimPrefix(err.Error(), "yaml: "), 1
+	if m := lineInError.FindStringSubmatch(text); m != nil {
+		line, _ = strconv.Atoi(m[1])
+		text = strings.TrimPrefix(text, m[0]+": ")
+	}
+	last := 1 + bytes.Count(bytes.TrimRight(c.text, "\n"), []byte("\n")) // the parser may mean the end of the file
+	return &Error{Path: path, Line: min(max(line, 1), last) + c.line, Message: "is not valid YAML: " + text}
 }
 
 // chunks cuts a stream at its document markers, so that a broken document does not hide the problems of the
@@ -72,17 +53,15 @@ func chunks(data []byte) []chunk {
 				start, startLine = at, line
 			}
 			directive = false
-			t := bytes.TrimSpace(l[3:])
-			content = len(t) > 0 && t[0] != '#'
-		case isMarker(l, "..."):
+			content = !blank(l[3:])
+		case isMarker(l, "...") && blank(l[3:]): // else the parser is to say what is wrong
 			if content {
 				out = append(out, chunk{data[start:at], startLine})
 			}
 			start, startLine, content, directive = end, line+1, false, false
 		case !content:
-			t := bytes.TrimSpace(l)
 			directive = directive || l[0] == '%'
-			content = len(t) > 0 && t[0] != '#' && l[0] != '%'
+			content = !blank(l) && l[0] != '%'
 		}
 		at = end
 	}
@@ -94,6 +73,12 @@ func chunks(data []byte) []chunk {
 
 func isMarker(line []byte, marker string) bool {
 	return bytes.HasPrefix(line, []byte(marker)) && (len(line) == 3 || strings.IndexByte(" \t\r\n", line[3]) >= 0)
+}
+
+// blank reports whether there is nothing but spaces and a comment.
+func blank(text []byte) bool {
+	text = bytes.TrimSpace(text)
+	return len(text) == 0 || text[0] == '#'
 }
 
 // shift adds the lines before the chunk to every position, so that they count from the start of the file.
