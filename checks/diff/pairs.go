@@ -50,7 +50,7 @@ func Pairs(root roots.Root, before, after []*render.Resource, all bool) []*Pair 
 		switch {
 		case old == nil:
 			list = append(list, &Pair{Root: root, Operation: admission.Create, New: r})
-		case all || !reflect.DeepEqual(old.Object, r.Object) || !slices.Equal(old.Issues, r.Issues):
+		case all || !same(old, r):
 			list = append(list, &Pair{Root: root, Operation: admission.Update, Old: old, New: r})
 		}
 	}
@@ -60,6 +60,11 @@ func Pairs(root roots.Root, before, after []*render.Resource, all bool) []*Pair 
 		}
 	}
 	return list
+}
+
+// same reports whether there is nothing to say about a resource that was not said before.
+func same(a, b *render.Resource) bool {
+	return reflect.DeepEqual(a.Object, b.Object) && slices.Equal(a.Issues, b.Issues)
 }
 
 // Both lists the resources of one side that the other has, too.
@@ -91,7 +96,7 @@ func Join(list, moved []*Pair) []*Pair {
 			continue
 		}
 		drop[from[0]] = true
-		if reflect.DeepEqual(from[0].Old.Object, to[0].New.Object) {
+		if same(from[0].Old, to[0].New) {
 			drop[to[0]] = true
 			continue
 		}

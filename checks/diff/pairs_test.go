@@ -65,3 +65,23 @@ func TestStableField(t *testing.T) {
 		}
 	}
 }
+
+// An issue that appears or goes is a difference, though the object is the same; also where it moves.
+func TestPairsOfIssues(t *testing.T) {
+	issue := render.Issue{Check: render.ControllerRejects, Message: "is wrong"}
+	sound, wrong := object("A", "n", "a", "1"), render.NewResource(object("A", "n", "a", "1").Object, nil, issue)
+	from, to := roots.Root{Path: "from"}, roots.Root{Path: "to"}
+	for _, c := range []struct {
+		name     string
+		old, now *render.Resource
+		want     bool
+	}{{"none", sound, sound, false}, {"it comes", sound, wrong, true}, {"it goes", wrong, sound, true}, {"it stays", wrong, wrong, false}} {
+		old, now := []*render.Resource{c.old}, []*render.Resource{c.now}
+		if got := len(Pairs(from, old, now, false)) > 0; got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+		if got := len(Join(append(Pairs(from, old, nil, false), Pairs(to, nil, now, false)...), nil)) > 0; got != c.want {
+			t.Errorf("%s and the object moves: %v", c.name, got)
+		}
+	}
+}

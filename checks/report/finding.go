@@ -161,11 +161,15 @@ func Merge(list []Finding) []Finding {
 			continue
 		}
 		into := &out[i]
-		if !slices.Contains(into.Roots, f.Roots[0]) {
-			into.Roots = append(into.Roots, f.Roots[0])
+		for _, root := range f.Roots {
+			if !slices.Contains(into.Roots, root) {
+				into.Roots = append(into.Roots, root)
+			}
 		}
-		if f.Resource != into.Resource && !slices.Contains(into.Resources, f.Resource) {
-			into.Resources = append(into.Resources, f.Resource)
+		for _, r := range append([]Resource{f.Resource}, f.Resources...) {
+			if r != into.Resource && !slices.Contains(into.Resources, r) {
+				into.Resources = append(into.Resources, r)
+			}
 		}
 		into.Blocks = into.Blocks || f.Blocks
 	}

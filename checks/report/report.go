@@ -54,6 +54,7 @@ func (r *Report) Fail(list ...Problem) {
 func (r *Report) Sort(changed func(path string) bool) {
 	r.Findings = Merge(r.Findings)
 	slices.SortStableFunc(r.Findings, CompareFindings)
+	r.Stats.PreExisting = 0
 	for _, f := range r.Findings {
 		if !f.New {
 			r.Stats.PreExisting++

@@ -102,9 +102,9 @@ func before(a *Answer, res engine.Result, side *render.Resource, field string) b
 	if a.Pair.Operation != admission.Update {
 		return false
 	}
-	object := side.Object
-	if a.Mutations != nil {
-		object = a.Mutations.object
+	object, was := side.Object, patched(a.Pair.Old.Object, a.Old)
+	if side == a.Pair.New {
+		object = a.Object()
 	}
 	want := diff.StableField(object, field)
 	for _, old := range a.Old {
@@ -115,7 +115,7 @@ func before(a *Answer, res engine.Result, side *render.Resource, field string) b
 			return true
 		}
 		for _, f := range old.Fields {
-			if diff.StableField(a.Pair.Old.Object, f) == want {
+			if diff.StableField(was, f) == want {
 				return true
 			}
 		}

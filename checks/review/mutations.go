@@ -46,10 +46,20 @@ func mutationsOf(p *diff.Pair, results []engine.Result) *Mutations {
 		})
 		m.object = res.Patched
 	}
-	if len(m.writes) == 0 {
+	if len(m.writes) == 0 && reflect.DeepEqual(m.original, m.object) { // what is taken away is not written, but moves fields
 		return nil
 	}
 	return m
+}
+
+// patched returns what the mutate rules made of an object.
+func patched(object admission.Object, results []engine.Result) admission.Object {
+	for _, res := range slices.Backward(results) {
+		if res.Mutation && res.Patched != nil {
+			return res.Patched
+		}
+	}
+	return object
 }
 
 // difference reports the pointers into b of what a does not have, the highest of each branch. What b lacks is not

@@ -71,7 +71,7 @@ func (v *Reviewer) Review(ctx context.Context, p *diff.Pair) Answer {
 		// Did the base violate it, too? The old object takes the place of the new one.
 		before := v.User.Request(admission.Update)
 		before.Object, before.OldObject, before.Namespace = p.Old.Object, p.Old.Object, request.Namespace
-		out.Old = append(v.Counting.Evaluate(ctx, before), v.look(ctx, v.Counting, p.Old, before)...)
+		out.Old = append(v.Evaluate(ctx, v.Counting, before), v.look(ctx, v.Counting, p.Old, before)...)
 	}
 	if v.Idle != nil {
 		out.Idle = v.ask(ctx, v.Idle, p, request)

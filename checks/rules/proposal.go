@@ -11,58 +11,61 @@ import (
 // Proposal tells which rules are as the change has them.
 type Proposal struct {
 	trees   *diff.Trees
-	folders bool            // the change touches a folder of policies
-	paths   map[string]bool // of the policies that such folders render to
+	touched map[string]bool // folders of policies of which a file differs
+	turned  []string        // those of them that only one side renders
 }
 
 // NewProposal looks at the rules of both sides: which files a folder of policies is made of may differ.
 func NewProposal(t *diff.Trees, sides ...*Sources) *Proposal {
-	touched := map[string]bool{}
+	out := &Proposal{trees: t, touched: map[string]bool{}}
+	rendered := map[string]int{}
 	for _, side := range sides {
 		for dir, reads := range side.folders {
+			rendered[dir]++
 			for p := range reads {
-				touched[dir] = touched[dir] || t.Changed(strings.TrimSuffix(p, "/"))
+				if t.Changed(strings.TrimSuffix(p, "/")) {
+					out.touched[dir] = true
+				}
 			}
 		}
 	}
-	out := &Proposal{trees: t, paths: map[string]bool{}}
-	for _, side := range sides {
-		for _, s := range side.Policies {
-			if touched[s.Folder] {
-				out.paths[s.Path] = true
-			}
+	for dir := range out.touched {
+		if rendered[dir] < len(sides) {
+			out.turned = append(out.turned, dir)
 		}
-	}
-	for _, yes := range touched {
-		out.folders = out.folders || yes
 	}
 	return out
 }
 
-// Has reports whether a policy or exception is as the change has it, and not as the base branch has it now.
-func (p *Proposal) Has(s Source) bool {
+// policy reports whether a policy is as the change has it, and not as the base branch has it now. Where a folder gets or
+// loses its kustomization, all of it is.
+func (p *Proposal) policy(s Source) bool {
 	if s.Folder == "" {
-		return p.trees.Proposes(s.Path)
+		return p.exception(s) || settings.Under(s.Path, p.turned)
 	}
-	return p.trees.Base.ID == "" || p.paths[s.Path]
+	return p.trees.Base.ID == "" || p.touched[s.Folder]
 }
+
+// exception is policy for an exception, which is never rendered.
+func (p *Proposal) exception(s Source) bool { return p.trees.Proposes(s.Path) }
 
 // Any reports, without reading a file, whether the change can touch rules at all.
 func (p *Proposal) Any() bool {
 	t := p.trees
-	return t.ProposesRules() && (t.Proposes(settings.Path) || p.folders ||
+	return t.ProposesRules() && (t.Proposes(settings.Path) || len(p.touched) > 0 ||
 		slices.ContainsFunc(t.Rules.Roots.Marked(), t.Changed) || slices.ContainsFunc(t.Head.Roots.Marked(), t.Changed))
 }
 
 // Own keeps of the head's rules those that the change adds or edits: broken ones must not be merged, and exceptions may
 // be approved.
 func (p *Proposal) Own(head *Sources) *Sources {
-	own := func(list []Source) []Source {
+	own := func(list []Source, has func(Source) bool) []Source {
 		return slices.DeleteFunc(slices.Clone(list), func(s Source) bool {
-			return !p.Has(s) || s.Folder == "" && blob(p.trees.Head, s.Path) == blob(p.trees.Rules, s.Path)
+			return !has(s) || s.Folder == "" && blob(p.trees.Head, s.Path) == blob(p.trees.Rules, s.Path)
 		})
 	}
-	return &Sources{Settings: head.Settings, Policies: own(head.Policies), Exceptions: own(head.Exceptions)}
+	return &Sources{Settings: head.Settings, Policies: own(head.Policies, p.policy),
+		Exceptions: own(head.Exceptions, p.exception)}
 }
 
 func blob(c diff.Commit, path string) string {
@@ -73,16 +76,16 @@ func blob(c diff.Commit, path string) string {
 // Merge returns the rules as the merge leaves them: of what the change touches, the head's version; of everything else
 // that of the base branch, which may have moved on since the head left it.
 func (p *Proposal) Merge(base, head *Sources) *Sources {
-	merge := func(base, head []Source) []Source {
-		all := slices.DeleteFunc(slices.Clone(base), p.Has)
+	merge := func(base, head []Source, has func(Source) bool) []Source {
+		all := slices.DeleteFunc(slices.Clone(base), has)
 		for _, s := range head {
-			if p.Has(s) {
+			if has(s) {
 				all = append(all, s)
 			}
 		}
 		slices.SortStableFunc(all, func(a, b Source) int { return strings.Compare(a.Path, b.Path) })
 		return all
 	}
-	return &Sources{Settings: head.Settings, Policies: merge(base.Policies, head.Policies),
-		Exceptions: merge(base.Exceptions, head.Exceptions)}
+	return &Sources{Settings: head.Settings, Policies: merge(base.Policies, head.Policies, p.policy),
+		Exceptions: merge(base.Exceptions, head.Exceptions, p.exception)}
 }
