@@ -9,6 +9,7 @@ import (
 
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/policy"
+	"github.com/lintel-bot/lintel/render/source"
 )
 
 // planner finds what to change in one document.
@@ -84,7 +85,7 @@ func (p *planner) policy(root *yaml.Node) {
 	}
 	var rules []rule
 	for i, n := range items(valueOf(spec, "rules")) {
-		if n = follow(n); isMapping(n) {
+		if n = source.Deref(n); isMapping(n) {
 			rules = append(rules, rule{fmt.Sprintf("/spec/rules/%d", i), n})
 		}
 	}
@@ -119,7 +120,7 @@ func (p *planner) rule(r rule) {
 	p.rename(at, v, "validationFailureActionOverrides", "failureActionOverrides")
 	p.spelling(at, v, "failureAction")
 	for i, o := range items(valueOf(v, "failureActionOverrides")) {
-		p.spelling(fmt.Sprintf("%s/failureActionOverrides/%d", at, i), follow(o), "action")
+		p.spelling(fmt.Sprintf("%s/failureActionOverrides/%d", at, i), source.Deref(o), "action")
 	}
 	p.conditions(at+"/deny/conditions", valueOf(v, "deny"), "conditions")
 	p.forEach(at, v, 0)
@@ -128,7 +129,7 @@ func (p *planner) rule(r rule) {
 func (p *planner) forEach(at string, n *yaml.Node, depth int) {
 	for i, f := range items(valueOf(n, "foreach")) {
 		here := fmt.Sprintf("%s/foreach/%d", at, i)
-		f = follow(f)
+		f = source.Deref(f)
 		p.conditions(here+"/preconditions", f, "preconditions")
 		p.conditions(here+"/deny/conditions", valueOf(f, "deny"), "conditions")
 		if depth < policy.MaxDepth {
@@ -201,7 +202,7 @@ var operators = map[string]string{"Equal": "Equals", "NotEqual": "NotEquals", "I
 // conditions changes deprecated operators, and the list of conditions into one under all.
 func (p *planner) conditions(at string, parent *yaml.Node, field string) {
 	key, raw := entry(parent, field)
-	n := follow(raw)
+	n := source.Deref(raw)
 	if n == nil {
 		return
 	}
@@ -255,7 +256,7 @@ func (p *planner) conditions(at string, parent *yaml.Node, field string) {
 // filter puts a filter that is written directly under match or exclude into a list.
 func (p *planner) filter(at string, rule *yaml.Node, block string) {
 	key, raw := entry(rule, block)
-	n := follow(raw)
+	n := source.Deref(raw)
 	if !isMapping(n) {
 		return
 	}
@@ -285,7 +286,7 @@ func (p *planner) failureAction(spec *yaml.Node, rules []rule) {
 	shadowed := false // a rule has overrides and no action, which the policy's overrides follow
 	for _, r := range rules {
 		key, raw := entry(r.node, "validate")
-		if v := follow(raw); isMapping(v) {
+		if v := source.Deref(raw); isMapping(v) {
 			own := has(v, "failureAction", "validationFailureAction")
 			ownOverrides := has(v, "failureActionOverrides", "validationFailureActionOverrides")
 			if !own {
@@ -295,7 +296,7 @@ func (p *planner) failureAction(spec *yaml.Node, rules []rule) {
 			}
 		}
 		for i, image := range items(valueOf(r.node, "verifyImages")) {
-			if image = follow(image); isMapping(image) && !has(image, "failureAction", "validationFailureAction") {
+			if image = source.Deref(image); isMapping(image) && !has(image, "failureAction", "validationFailureAction") {
 				toAction = append(toAction, target{fmt.Sprintf("%s/verifyImages/%d", r.pointer, i), nil, image})
 			}
 		}
@@ -340,7 +341,7 @@ func (p *planner) moveFlag(spec *yaml.Node, rules []rule, old, body, now string)
 	var to []target
 	for _, r := range rules {
 		k, raw := entry(r.node, body)
-		n := follow(raw)
+		n := source.Deref(raw)
 		if isMapping(n) && !has(n, now) && (body != "mutate" || has(n, "targets")) {
 			to = append(to, target{r.pointer + "/" + body, k, n})
 		}

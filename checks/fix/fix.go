@@ -9,7 +9,7 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/lintel-bot/lintel/checks/eval/manifest"
+	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
@@ -35,7 +35,7 @@ func File(src manifest.File) Result {
 	docs, problems := src.Documents()
 	r := Result{Path: src.Path, Data: src.Data, Left: problems}
 	if !positioned(src.Data) {
-		if len(plan(newText(src.Data), docs)) > 0 {
+		if len(plan(newText(src.Data), written(src.Data, docs))) > 0 {
 			r.Left = append(r.Left, policy.Problem{Path: src.Path, Line: 1,
 				Message: "the file has line breaks other than LF and CRLF, so nothing in it is rewritten: convert them"})
 		}
@@ -43,7 +43,7 @@ func File(src manifest.File) Result {
 	}
 	skipped := map[string]bool{}
 	for range maxRounds {
-		changes := slices.DeleteFunc(plan(newText(r.Data), docs), func(c *change) bool { return skipped[c.key()] })
+		changes := slices.DeleteFunc(plan(newText(r.Data), written(r.Data, docs)), func(c *change) bool { return skipped[c.key()] })
 		if len(changes) == 0 {
 			break
 		}

@@ -5,7 +5,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/engine/policy"
+	"github.com/lintel-bot/lintel/render/source"
 )
 
 // target is a mapping that gets a field: a value of key, or an item of a list.
@@ -23,7 +23,7 @@ func (p *planner) move(c *change, from, key, value *yaml.Node, to []target, name
 		return
 	}
 	c.mean(remove("/spec", key.Value))
-	moved := policy.Value(value)
+	moved := source.Value(value, true)
 	raw := p.present(c, value, end)
 	if s, ok := moved.(string); ok {
 		moved, _ = spelled(&yaml.Node{Kind: yaml.ScalarNode, Value: s})

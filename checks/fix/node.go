@@ -1,22 +1,45 @@
 package fix
 
 import (
+	"slices"
+
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
+	"github.com/lintel-bot/lintel/engine/policy"
+	"github.com/lintel-bot/lintel/render/source"
 )
 
-// follow is the node behind an alias.
-func follow(n *yaml.Node) *yaml.Node {
-	for n != nil && n.Kind == yaml.AliasNode {
-		n = n.Alias
+// written returns documents with their nodes as the text has them, with aliases and merge keys.
+func written(data []byte, docs []policy.Document) []policy.Document {
+	roots, _ := source.Documents("", data, source.Limits{})
+	docs = slices.Clone(docs)
+	for i, d := range docs {
+		for _, root := range roots {
+			if n := mappingAt(root, d.Node.Line, d.Node.Column); n != nil {
+				docs[i].Node = n
+			}
+		}
 	}
-	return n
+	return docs
+}
+
+// mappingAt finds the mapping that starts at a place.
+func mappingAt(n *yaml.Node, line, column int) *yaml.Node {
+	if n.Kind == yaml.MappingNode && n.Line == line && n.Column == column {
+		return n
+	}
+	for _, c := range n.Content {
+		if found := mappingAt(c, line, column); found != nil {
+			return found
+		}
+	}
+	return nil
 }
 
 // entry finds a key that is written in a mapping itself; those of merge keys belong elsewhere.
 func entry(n *yaml.Node, name string) (key, value *yaml.Node) {
-	n = follow(n)
+	n = source.Deref(n)
 	if n == nil || n.Kind != yaml.MappingNode {
 		return nil, nil
 	}
@@ -30,11 +53,11 @@ func entry(n *yaml.Node, name string) (key, value *yaml.Node) {
 
 func valueOf(n *yaml.Node, name string) *yaml.Node {
 	_, v := entry(n, name)
-	return follow(v)
+	return source.Deref(v)
 }
 
 func items(n *yaml.Node) []*yaml.Node {
-	if n = follow(n); n == nil || n.Kind != yaml.SequenceNode {
+	if n = source.Deref(n); n == nil || n.Kind != yaml.SequenceNode {
 		return nil
 	}
 	return n.Content

@@ -56,7 +56,7 @@ func DecodeAt(doc Document, pointer string, into any) []Problem {
 }
 
 func child(n *yaml.Node, token string) *yaml.Node {
-	switch n = follow(n); n.Kind {
+	switch n.Kind {
 	case yaml.MappingNode:
 		return field(n, token)
 	case yaml.SequenceNode:
@@ -77,7 +77,6 @@ func (d *decoder) report(n *yaml.Node, format string, args ...any) {
 }
 
 func (d *decoder) value(n *yaml.Node, v reflect.Value, path []string) {
-	n = follow(n)
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
 		return
 	}
@@ -103,7 +102,7 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, path []string) {
 		}
 		m := reflect.MakeMapWithSize(v.Type(), len(n.Content)/2)
 		for key, value := range entries(n) {
-			name := keyText(key)
+			name := key.Value
 			e := reflect.New(v.Type().Elem()).Elem()
 			d.value(value, e, append(path, name))
 			m.SetMapIndex(reflect.ValueOf(name).Convert(v.Type().Key()), e)
@@ -187,7 +186,7 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value, path []string) {
 	fields := map[string]reflect.Value{}
 	collectFields(v, fields)
 	for key, value := range entries(n) {
-		name := keyText(key)
+		name := key.Value
 		f, ok := fields[name]
 		if !ok {
 			d.report(key, "%s", unknownField(name, path, fields))

@@ -1,8 +1,9 @@
 package policy
 
 import (
+	"iter"
 	"math"
-	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -10,22 +11,19 @@ import (
 )
 
 // Value is the document as JSON: maps, slices, strings, bools, nil, int64 for whole numbers and float64 for
-// others, aliases and merge keys written out. Each call builds a new tree.
+// others. Each call builds a new tree.
 func (d Document) Value() any { return Value(d.Node) }
 
-// Value is a YAML node as JSON (see [Document.Value]). Scalars are read as kubectl reads them, which is YAML
-// 1.1: yes, no, on and off are booleans. The node must come from [Documents], which refuses those that
-// could not be written out.
+// Value is a plain YAML node (see [Source]) as JSON (see [Document.Value]).
 func Value(n *yaml.Node) any {
 	if n == nil {
 		return nil
 	}
-	n = follow(n)
 	switch n.Kind {
 	case yaml.MappingNode:
 		m := make(map[string]any, len(n.Content)/2)
 		for key, value := range entries(n) {
-			m[keyText(key)] = Value(value)
+			m[key.Value] = Value(value)
 		}
 		return m
 	case yaml.SequenceNode:
@@ -34,58 +32,16 @@ func Value(n *yaml.Node) any {
 			l[i] = Value(c)
 		}
 		return l
-	case yaml.ScalarNode:
-		return scalar(n)
 	}
-	return nil
+	return scalar(n)
 }
 
-// follow is the node behind an alias. Chains of aliases cannot be written in YAML, loops are refused before.
-func follow(n *yaml.Node) *yaml.Node {
-	for n.Kind == yaml.AliasNode && n.Alias != nil {
-		n = n.Alias
-	}
-	return n
-}
-
-func isMerge(key *yaml.Node) bool { return key.Tag == "!!merge" && key.Value == "<<" }
-
-// entries yields the keys and values of a mapping, those of its merge keys (which its own override) last.
-func entries(n *yaml.Node) func(yield func(key, value *yaml.Node) bool) {
+// entries yields the keys and values of a mapping.
+func entries(n *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
 	return func(yield func(key, value *yaml.Node) bool) {
-		var merged []*yaml.Node
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			if isMerge(n.Content[i]) {
-				merged = append(merged, n.Content[i+1])
-			} else if !yield(n.Content[i], n.Content[i+1]) {
+			if !yield(n.Content[i], n.Content[i+1]) {
 				return
-			}
-		}
-		if merged == nil {
-			return
-		}
-		seen := map[string]bool{}
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			seen[keyText(n.Content[i])] = true
-		}
-		for _, m := range merged {
-			m = follow(m)
-			sources := []*yaml.Node{m}
-			if m.Kind == yaml.SequenceNode {
-				sources = m.Content
-			}
-			for _, s := range sources {
-				if s = follow(s); s.Kind != yaml.MappingNode {
-					continue
-				}
-				for key, value := range entries(s) {
-					if name := keyText(key); !seen[name] {
-						seen[name] = true
-						if !yield(key, value) {
-							return
-						}
-					}
-				}
 			}
 		}
 	}
@@ -98,34 +54,15 @@ func field(n *yaml.Node, name string) *yaml.Node {
 }
 
 func entry(n *yaml.Node, name string) (key, value *yaml.Node) {
-	if n = follow(n); n.Kind != yaml.MappingNode {
+	if n.Kind != yaml.MappingNode {
 		return nil, nil
 	}
 	for k, v := range entries(n) {
-		if keyText(k) == name {
+		if k.Value == name {
 			return k, v
 		}
 	}
 	return nil, nil
-}
-
-// keyText is a key as JSON spells it: numbers and booleans become their text.
-func keyText(n *yaml.Node) string {
-	n = follow(n)
-	if n.Kind != yaml.ScalarNode || n.Tag == "!!str" && n.Style != 0 {
-		return n.Value
-	}
-	switch v := scalar(n).(type) {
-	case string:
-		return v
-	case bool:
-		return strconv.FormatBool(v)
-	case int64:
-		return strconv.FormatInt(v, 10)
-	case float64:
-		return strconv.FormatFloat(v, 'g', -1, 64)
-	}
-	return n.Value
 }
 
 // scalar is the JSON value of a scalar node.
@@ -136,17 +73,12 @@ func scalar(n *yaml.Node) any {
 	switch n.Tag {
 	case "!!null":
 		return nil
-	case "!!bool", "!!int", "!!float":
+	case "!!bool": // true, yes, on or y, in one case or another
+		return strings.ContainsAny(n.Value[:min(1, len(n.Value))], "tTyY") || strings.EqualFold(n.Value, "on")
+	case "!!int", "!!float":
 		var v any
-		if err := n.Decode(&v); err != nil {
-			return n.Value
-		}
-		return number(v)
-	case "!!str":
-		if n.Style == 0 {
-			if b, ok := legacyBool(n.Value); ok {
-				return b
-			}
+		if err := n.Decode(&v); err == nil {
+			return number(v)
 		}
 	}
 	return n.Value
@@ -168,21 +100,6 @@ func number(v any) any {
 	return v
 }
 
-// legacyBool reads the booleans that YAML 1.1 knows beyond true and false
-// (https://yaml.org/type/bool.html).
-func legacyBool(s string) (value, ok bool) {
-	if len(s) > 3 {
-		return false, false
-	}
-	switch s {
-	case "y", "Y", "yes", "Yes", "YES", "on", "On", "ON":
-		return true, true
-	case "n", "N", "no", "No", "NO", "off", "Off", "OFF":
-		return false, true
-	}
-	return false, false
-}
-
 // Position is where the field behind an RFC 6901 pointer is written: its key, or the item of a list. Where
 // the document has no such field it is the nearest parent it has.
 func (d Document) Position(pointer string) (line, column int) {
@@ -192,7 +109,6 @@ func (d Document) Position(pointer string) (line, column int) {
 		return line, column
 	}
 	for token := range jsonpointer.Tokens(pointer) {
-		n = follow(n)
 		switch n.Kind {
 		case yaml.MappingNode:
 			key, value := entry(n, token)

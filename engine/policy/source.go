@@ -9,19 +9,15 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Limits on a document. They are far above any real policy (an object of the Kubernetes API server is at most
-// 1.5 MiB in etcd) and low enough that none can cost more than milliseconds.
-const (
-	// MaxDepth is how deep mappings and lists may nest.
-	MaxDepth = 100
-	// MaxNodes is how many values a document may have once its aliases are written out.
-	MaxNodes = 200_000
-)
+// MaxDepth is how deep the values of a document may nest.
+const MaxDepth = 100
 
-// Source is a file that may hold policies or exceptions. Path is what problems name; nothing is read from it.
+// Source is a file that may hold policies or exceptions. Path is what problems name; nothing is read from it. Its
+// documents are plain: without aliases and merge keys, keys are text that occurs once, whatever is a boolean has the tag
+// !!bool, and what they hold is bounded.
 type Source struct {
 	Path      string
-	Documents []*yaml.Node // their lines are those of the file at Path
+	Documents []*yaml.Node // plain, with the lines of the file at Path
 	Problems  []Problem    // what kept other documents of the file from being read: they are reported with the rest
 	Digest    string       // of the file's content, to tell two versions of it apart; may be empty
 }
@@ -94,15 +90,11 @@ func (d Document) Version() string {
 
 // Documents returns the objects of a file; those whose kind ends in "List" are replaced by their items. A document
 // that is not a mapping, or one without a kind, is left out without a word, since files of a repository hold all sorts
-// of YAML. What could not be read, or would cost too much to write out, is a problem.
+// of YAML. The problems are those of the source.
 func Documents(src Source) ([]Document, []Problem) {
 	var docs []Document
 	problems := slices.Clone(src.Problems)
 	for _, node := range src.Documents {
-		if p := inspect(src.Path, node); p != nil {
-			problems = append(problems, *p)
-			continue
-		}
 		docs = appendObjects(docs, src.Path, node, 0)
 	}
 	slices.SortStableFunc(problems, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
@@ -111,7 +103,6 @@ func Documents(src Source) ([]Document, []Problem) {
 
 // appendObjects adds the object that a node is, or, when it is a list, the objects in it.
 func appendObjects(docs []Document, path string, node *yaml.Node, depth int) []Document {
-	node = follow(node)
 	if node.Kind != yaml.MappingNode || depth > 3 {
 		return docs
 	}
@@ -121,8 +112,8 @@ func appendObjects(docs []Document, path string, node *yaml.Node, depth int) []D
 	if d.Kind == "" {
 		return docs
 	}
-	if items := field(node, "items"); strings.HasSuffix(d.Kind, "List") && items != nil && follow(items).Kind == yaml.SequenceNode {
-		for _, item := range follow(items).Content {
+	if items := field(node, "items"); strings.HasSuffix(d.Kind, "List") && items != nil && items.Kind == yaml.SequenceNode {
+		for _, item := range items.Content {
 			docs = appendObjects(docs, path, item, depth+1)
 		}
 		return docs
@@ -138,68 +129,6 @@ func text(n *yaml.Node) string {
 	if n == nil {
 		return ""
 	}
-	s, _ := scalar(follow(n)).(string)
+	s, _ := scalar(n).(string)
 	return s
-}
-
-// inspect refuses what cannot be written out as JSON of a sensible size: aliases that refer to themselves or
-// multiply, deep nesting, values JSON has no form for, keys that occur twice.
-func inspect(path string, root *yaml.Node) *Problem {
-	count := 0
-	active := map[*yaml.Node]bool{}
-	at := func(n *yaml.Node, format string, args ...any) *Problem {
-		return &Problem{Path: path, Line: n.Line, Column: n.Column, Message: fmt.Sprintf(format, args...)}
-	}
-	var walk func(n *yaml.Node, depth int) *Problem
-	walk = func(n *yaml.Node, depth int) *Problem {
-		if count++; count > MaxNodes {
-			return at(n, "the document has more than %d values once its aliases are written out: use fewer aliases", MaxNodes)
-		}
-		if depth > MaxDepth {
-			return at(n, "the document nests more than %d levels deep: flatten it", MaxDepth)
-		}
-		switch n.Kind {
-		case yaml.AliasNode:
-			if active[n.Alias] {
-				return at(n, "the alias *%s refers to a value that contains it: write the value out", n.Value)
-			}
-			active[n.Alias] = true
-			defer delete(active, n.Alias)
-			return walk(n.Alias, depth+1)
-		case yaml.MappingNode:
-			seen := make(map[string]*yaml.Node, len(n.Content)/2)
-			for i := 0; i+1 < len(n.Content); i += 2 {
-				k := n.Content[i]
-				if follow(k).Kind != yaml.ScalarNode {
-					return at(k, "a key must be a string: JSON has no other keys (a variable in {{ }} that starts a value needs quotes)")
-				}
-				name := keyText(k)
-				if first, twice := seen[name]; twice && !isMerge(k) && !sameScalar(first, n.Content[i+1]) {
-					return at(k, "the key %q is written twice: keep one", name)
-				}
-				seen[name] = n.Content[i+1]
-				if p := walk(n.Content[i+1], depth+1); p != nil {
-					return p
-				}
-			}
-		case yaml.SequenceNode:
-			for _, c := range n.Content {
-				if p := walk(c, depth+1); p != nil {
-					return p
-				}
-			}
-		case yaml.ScalarNode:
-			if f, ok := scalar(n).(float64); ok && (f != f || f-f != 0) {
-				return at(n, "%s is not a number that JSON can hold", n.Value)
-			}
-		}
-		return nil
-	}
-	return walk(root, 0)
-}
-
-// sameScalar reports whether two values of one key are the same text, so that it does not matter which counts.
-func sameScalar(a, b *yaml.Node) bool {
-	a, b = follow(a), follow(b)
-	return a.Kind == yaml.ScalarNode && b.Kind == yaml.ScalarNode && a.Tag == b.Tag && a.Value == b.Value
 }

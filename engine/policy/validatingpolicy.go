@@ -218,7 +218,6 @@ func (d Document) TextPosition(pointer string, line, column int) (int, int) {
 			return d.Position(pointer)
 		}
 	}
-	n = follow(n)
 	switch {
 	case n.Style&yaml.LiteralStyle != 0:
 		return n.Line + line, 0

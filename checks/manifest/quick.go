@@ -7,6 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/engine/policy"
+	"github.com/lintel-bot/lintel/render/source"
 )
 
 // Limits of the quick reader; what is beyond them is for the parser, which has limits of its own.
@@ -343,9 +344,6 @@ func resolved(text string) (any, bool) {
 	if n.Content[0].Value != text || n.Content[0].Style != 0 {
 		return nil, false
 	}
-	v := policy.Value(n.Content[0])
-	if f, ok := v.(float64); ok && f-f != 0 {
-		return nil, false
-	}
-	return v, true
+	scalar, problem := source.Plain("", n.Content[0])
+	return policy.Value(scalar), problem == nil
 }

@@ -30,17 +30,23 @@ func (f File) Source() policy.Source {
 	}
 	sum := sha256.Sum256(f.Data)
 	out.Digest = hex.EncodeToString(sum[:])
-	var problems []source.Error
-	out.Documents, problems = source.Documents(f.Path, f.Data, source.Limits{})
+	documents, problems := source.Documents(f.Path, f.Data, source.Limits{})
+	if f.Line != nil {
+		done := map[*yaml.Node]bool{}
+		for _, d := range documents {
+			place(d, f.Line, done)
+		}
+	}
+	for _, d := range documents {
+		if d, problem := source.Plain(f.Path, d); problem != nil {
+			problems = append(problems, *problem)
+		} else {
+			out.Documents = append(out.Documents, d)
+		}
+	}
 	for _, p := range problems {
 		message := strings.TrimPrefix(p.Message, "is ")
 		out.Problems = append(out.Problems, policy.Problem{Path: p.Path, Line: p.Line, Column: p.Column, Message: message})
-	}
-	if f.Line != nil {
-		done := map[*yaml.Node]bool{}
-		for _, d := range out.Documents {
-			place(d, f.Line, done)
-		}
 	}
 	return out
 }

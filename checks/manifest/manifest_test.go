@@ -138,7 +138,7 @@ func TestProblemLine(t *testing.T) {
 
 // The manifests of public projects read the same in both ways.
 func TestPublicManifests(t *testing.T) {
-	dir := filepath.Join("..", "..", "..", "..", "shared", "conformance")
+	dir := filepath.Join("..", "..", "..", "shared", "conformance")
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		t.Skip("the conformance cases are not here")
 	}

@@ -61,6 +61,49 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
+func TestValue(t *testing.T) {
+	data := `kind: A
+int: 12
+whole: 1.0
+float: 1.5
+hex: 0x10
+yes: yes
+text: "yes"
+null: ~
+date: 2024-01-01
+base: &base {a: 1, b: 2}
+merged: {<<: *base, b: 3}
+alias: *base
+1: one
+`
+	docs, problems := File{Path: "f.yaml", Data: []byte(data)}.Documents()
+	if len(problems) > 0 || len(docs) != 1 {
+		t.Fatal(problems)
+	}
+	base := map[string]any{"a": int64(1), "b": int64(2)}
+	want := map[string]any{
+		"kind": "A", "int": int64(12), "whole": int64(1), "float": 1.5, "hex": int64(16), "true": true, "text": "yes",
+		"null": nil, "date": "2024-01-01", "base": base, "merged": map[string]any{"a": int64(1), "b": int64(3)},
+		"alias": base, "1": "one",
+	}
+	if got := docs[0].Value(); !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+}
+
+// A problem quotes a boolean as it is written.
+func TestBooleanLabel(t *testing.T) {
+	docs, problems := File{Path: "f.yaml",
+		Data: []byte("kind: ClusterPolicy\nmetadata: {labels: {a: yes}}\n")}.Documents()
+	if len(docs) != 1 || len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	want := `f.yaml:2:24: metadata.labels.a is a boolean and must be a string: put it in quotes, "yes"`
+	if got := policy.Decode(docs[0], &policy.ClusterPolicy{}); len(got) != 1 || got[0].String() != want {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
 func TestDocumentsRefuse(t *testing.T) {
 	bomb := "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
 	for _, c := range "bcdefgh" {
@@ -176,6 +219,16 @@ func TestTooLarge(t *testing.T) {
 func TestCompileBroken(t *testing.T) {
 	_, problems := engine.CompilePolicies(Sources([]File{{Path: "p.yaml", Data: []byte("kind: [")}}), engine.Options{})
 	if len(problems) != 1 || !strings.HasPrefix(problems[0].String(), "p.yaml:1: not valid YAML") {
+		t.Errorf("got %v", problems)
+	}
+}
+
+func TestCompileVariableWithoutQuotes(t *testing.T) {
+	_, problems := engine.CompilePolicies(Sources([]File{{Path: "p.yaml", Data: []byte("apiVersion: kyverno.io/v1\n" +
+		"kind: ClusterPolicy\nmetadata: {name: p}\nspec:\n  rules:\n  - name: r\n" +
+		"    match: {any: [{resources: {kinds: [Pod]}}]}\n" +
+		"    validate: {message: {{ request.object.kind }}, deny: {}}\n")}}), engine.Options{})
+	if len(problems) != 1 || !strings.HasPrefix(problems[0].String(), "p.yaml:8:26: a key must be a string") {
 		t.Errorf("got %v", problems)
 	}
 }
