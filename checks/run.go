@@ -94,7 +94,9 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 }
 
 // differences renders what the change reaches on both sides, and says what could not be.
-func differences(ctx context.Context, s *diff.Sides, objects *declared.Objects, out *report.Report) ([]*diff.Pair, error) {
+func differences(ctx context.Context, s *diff.Sides, objects *declared.Objects, out *report.Report) (
+	[]*diff.Pair, error,
+) {
 	reached := s.Reached()
 	out.Stats.Roots = len(reached)
 	rendered, errs := make([]*diff.Root, len(reached)), make([]error, len(reached))
@@ -210,7 +212,8 @@ func folders(set *roots.Set, findings []report.Finding) (out []string) {
 }
 
 // preview says what the change does to the rules themselves.
-func (c *Checker) preview(ctx context.Context, change report.Change, repo *repository, rules *ruling, k *kept, out *report.Report) error {
+func (c *Checker) preview(ctx context.Context, change report.Change, repo *repository, rules *ruling, k *kept,
+	out *report.Report) error {
 	p, problems, err := preview.Run(ctx, preview.Input{
 		Trees: repo.trees, Before: rules.before, After: rules.after, Now: change.Now, Repository: change.Repository,
 		Graphs: &k.graphs, Renderings: &k.renderings, Limit: c.PreviewTime,
