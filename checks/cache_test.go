@@ -93,7 +93,8 @@ func TestRenderingsAreKept(t *testing.T) {
 	m := newMonorepo(t, 12, 6)
 	cache := t.TempDir()
 	run := func(head string) report.Work {
-		rep, err := (&checks.Checker{}).Run(t.Context(), report.Change{GitDir: m.gitDir, Cache: cache, Rules: m.base, Base: m.base, Head: head, Now: time.Now()})
+		rep, err := (&checks.Checker{}).Run(t.Context(),
+			report.Change{GitDir: m.gitDir, Cache: cache, Rules: m.base, Base: m.base, Head: head, Now: time.Now()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,8 +128,9 @@ resources: [a.yaml]
 		rules  string
 		errors bool
 	}{{base, false}, {strict, true}, {base, false}} {
-		rep, err := (&checks.Checker{}).Run(t.Context(), report.Change{GitDir: r.GitDir, Cache: cache, Rules: c.rules, Base: base, Head: head,
-			Now: time.Date(2024, 1, 2, 0, 0, 0, 0, time.UTC)})
+		rep, err := (&checks.Checker{}).Run(t.Context(),
+			report.Change{GitDir: r.GitDir, Cache: cache, Rules: c.rules, Base: base, Head: head,
+				Now: time.Date(2024, 1, 2, 0, 0, 0, 0, time.UTC)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +143,8 @@ resources: [a.yaml]
 // A repository that lacks objects is never checked as if it held nothing.
 func TestDamagedRepository(t *testing.T) {
 	r := treetest.New(t)
-	base := r.Commit("-- apps/a/b/kustomization.yaml --\nresources: [x.yaml]\n-- apps/a/b/x.yaml --\n{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n")
+	base := r.Commit("-- apps/a/b/kustomization.yaml --\nresources: [x.yaml]\n-- apps/a/b/x.yaml --\n{apiVersion: v1, " +
+		"kind: ConfigMap, metadata: {name: a}}\n")
 	head := r.Commit("-- apps/a/b/x.yaml --\n{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {k: v}}\n")
 	for _, path := range []string{"apps", "apps/a", "apps/a/b", "apps/a/b/kustomization.yaml", "apps/a/b/x.yaml"} {
 		id := r.Git("rev-parse", head+":"+path)

@@ -113,12 +113,16 @@ func draftObjects(random *rand.Rand) string {
 			continue
 		}
 		seen[name+namespace] = true
-		spec := fmt.Sprintf("{hostNetwork: %s, containers: [{name: c, image: %q, securityContext: {privileged: %s}}, {name: d, image: %q}], volumes: [{name: v, %s}]}",
-			pick("true", "false"), pick("r/a:latest", "r/a:1"), pick("true", "false"), pick("r/b:latest", "r/b:2"), pick("emptyDir: {}", "hostPath: {path: /x}", "nfs: {server: s, path: /p}"))
+		spec := fmt.Sprintf("{hostNetwork: %s, containers: [{name: c, image: %q, securityContext: {privileged: %s}}, "+
+			"{name: d, image: %q}], volumes: [{name: v, %s}]}",
+			pick("true", "false"), pick("r/a:latest", "r/a:1"), pick("true", "false"), pick("r/b:latest", "r/b:2"),
+			pick("emptyDir: {}", "hostPath: {path: /x}", "nfs: {server: s, path: /p}"))
 		if random.IntN(2) == 0 {
-			fmt.Fprintf(&b, "---\napiVersion: v1\nkind: Pod\nmetadata: {name: %s, namespace: %s, %s}\nspec: %s\n", name, namespace, pick("labels: {team: x}", "annotations: {owner: x}"), spec)
+			fmt.Fprintf(&b, "---\napiVersion: v1\nkind: Pod\nmetadata: {name: %s, namespace: %s, %s}\nspec: %s\n", name,
+				namespace, pick("labels: {team: x}", "annotations: {owner: x}"), spec)
 		} else {
-			fmt.Fprintf(&b, "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: %s, namespace: %s}\nspec: {template: {metadata: {labels: {team: x}, annotations: {owner: x}}, spec: %s}}\n", name, namespace, spec)
+			fmt.Fprintf(&b, "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: %s, namespace: %s}\nspec: "+
+				"{template: {metadata: {labels: {team: x}, annotations: {owner: x}}, spec: %s}}\n", name, namespace, spec)
 		}
 	}
 	if random.IntN(2) == 0 {
@@ -170,7 +174,8 @@ func TestDraftsLetThroughExactlyWhatTheyAreFor(t *testing.T) {
 				one.Head, one.Approve = r.Snapshot(), []string{d.Path}
 				after := check(t, r, one)
 				for _, f := range after.Findings {
-					mine := f.Policy == d.Policy && f.Resource == d.Resource && (f.Rule == "exception" || len(d.Rules) == 0 || slices.Contains(d.Rules, f.Rule))
+					mine := f.Policy == d.Policy && f.Resource == d.Resource &&
+						(f.Rule == "exception" || len(d.Rules) == 0 || slices.Contains(d.Rules, f.Rule))
 					if exempt := f.Result == report.Skip; exempt != mine {
 						t.Errorf("with %s: %s is exempt: %v, want %v\n%s", d.Path, about(f), exempt, mine, d.YAML)
 					}

@@ -12,11 +12,13 @@ import (
 )
 
 func exception(name, spec string) string {
-	return "apiVersion: kyverno.io/v2\nkind: PolicyException\nmetadata: {name: " + name + ", namespace: ops}\nspec: " + spec + "\n"
+	return "apiVersion: kyverno.io/v2\nkind: PolicyException\nmetadata: {name: " + name + ", namespace: ops}\nspec: " +
+		spec + "\n"
 }
 
 func celException(name, spec string) string {
-	return "apiVersion: policies.kyverno.io/v1\nkind: PolicyException\nmetadata: {name: " + name + ", namespace: ops}\nspec: " + spec + "\n"
+	return "apiVersion: policies.kyverno.io/v1\nkind: PolicyException\nmetadata: {name: " + name +
+		", namespace: ops}\nspec: " + spec + "\n"
 }
 
 const hostNetwork = "  hostNetwork: true\n  containers: [{name: c, image: 'x:1'}]\n"
@@ -24,7 +26,8 @@ const hostNetwork = "  hostNetwork: true\n  containers: [{name: c, image: 'x:1'}
 // What an exception covers besides the change is found by evaluation, also in roots that the change does not reach.
 func TestBeyond(t *testing.T) {
 	r := treetest.New(t)
-	r.Write("other/a.yaml", pod("old", hostNetwork)+"---\n"+pod("older", hostNetwork)+"---\n"+pod("good", "  containers: [{name: c, image: 'x:1'}]\n"))
+	r.Write("other/a.yaml", pod("old", hostNetwork)+"---\n"+pod("older", hostNetwork)+"---\n"+pod("good",
+		"  containers: [{name: c, image: 'x:1'}]\n"))
 	base := r.Commit(pods)
 	r.Write("apps/new.yaml", pod("new", hostNetwork))
 	for _, c := range []struct {
@@ -32,10 +35,14 @@ func TestBeyond(t *testing.T) {
 		fails      []string
 		complying  int
 	}{
-		{"narrow", "{exceptions: [{policyName: pods, ruleNames: [net]}], match: {any: [{resources: {kinds: [Pod], names: [new]}}]}}", nil, 0},
-		{"every pod", "{exceptions: [{policyName: pods, ruleNames: [net]}], match: {any: [{resources: {kinds: [Pod]}}]}}", []string{"old", "older"}, 1},
-		{"a name like", "{exceptions: [{policyName: pods, ruleNames: [net]}], match: {any: [{resources: {kinds: [Pod], names: [new, old*]}}]}}", []string{"old", "older"}, 0},
-		{"another rule", "{exceptions: [{policyName: pods, ruleNames: [tag]}], match: {any: [{resources: {kinds: [Pod], names: [old, good]}}]}}", nil, 2},
+		{"narrow", "{exceptions: [{policyName: pods, ruleNames: [net]}], match: {any: [{resources: {kinds: [Pod], names: " +
+			"[new]}}]}}", nil, 0},
+		{"every pod", "{exceptions: [{policyName: pods, ruleNames: [net]}], match: {any: [{resources: {kinds: [Pod]}}]}}",
+			[]string{"old", "older"}, 1},
+		{"a name like", "{exceptions: [{policyName: pods, ruleNames: [net]}], match: {any: [{resources: {kinds: [Pod], " +
+			"names: [new, old*]}}]}}", []string{"old", "older"}, 0},
+		{"another rule", "{exceptions: [{policyName: pods, ruleNames: [tag]}], match: {any: [{resources: {kinds: [Pod], " +
+			"names: [old, good]}}]}}", nil, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r.Write("exceptions/e.yaml", exception("e", c.spec))
@@ -49,7 +56,8 @@ func TestBeyond(t *testing.T) {
 				for _, x := range b.Failing {
 					names = append(names, x.Name)
 				}
-				if !slices.Equal(names, c.fails) || b.Fails != len(c.fails) || b.Complying != c.complying || b.Roots != b.OfRoots || b.Resources < 4 {
+				if !slices.Equal(names, c.fails) || b.Fails != len(c.fails) || b.Complying != c.complying || b.Roots != b.OfRoots ||
+					b.Resources < 4 {
 					t.Errorf("%+v, want %q and %d that comply", b, c.fails, c.complying)
 				}
 			}
@@ -65,7 +73,8 @@ func TestBeyondIsBounded(t *testing.T) {
 		r.Write(fmt.Sprintf("apps/%02d/pod.yaml", i), pod(fmt.Sprint("p", i), hostNetwork))
 	}
 	base := r.Snapshot()
-	r.Write("exceptions/e.yaml", exception("e", "{exceptions: [{policyName: pods, ruleNames: ['*']}], match: {any: [{resources: {kinds: [Pod]}}]}}"))
+	r.Write("exceptions/e.yaml", exception("e",
+		"{exceptions: [{policyName: pods, ruleNames: ['*']}], match: {any: [{resources: {kinds: [Pod]}}]}}"))
 	rep := check(t, r, report.Change{Base: base, Rules: base, Head: r.Snapshot()})
 	b := rep.Exceptions[0].Beyond
 	if b.OfRoots < 70 || b.Roots >= b.OfRoots || b.Roots < 50 || b.Fails < 40 || len(b.Failing) != 10 {
@@ -78,13 +87,15 @@ func TestRefused(t *testing.T) {
 	r := treetest.New(t)
 	base := r.Commit(pods)
 	r.Write("apps/new.yaml", pod("new", hostNetwork))
-	r.Write("exceptions/e.yaml", exception("e", "{exceptions: [{policyName: pods, ruleNames: [net]}], match: {any: [{resources: {kinds: [Pod], names: [new]}}]}}"))
+	r.Write("exceptions/e.yaml", exception("e",
+		"{exceptions: [{policyName: pods, ruleNames: [net]}], match: {any: [{resources: {kinds: [Pod], names: [new]}}]}}"))
 	change := report.Change{Base: base, Rules: base, Head: r.Snapshot()}
 	rep := check(t, r, change)
 	if rep.Conclusion != report.ActionRequired {
 		t.Fatalf("%s %q", rep.Conclusion, lines(rep))
 	}
-	review := report.Review{Path: "exceptions/e.yaml", Blob: rep.Exceptions[0].Blob, Needed: 1, Who: []string{"@org/security", "@a", "@b"}}
+	review := report.Review{Path: "exceptions/e.yaml", Blob: rep.Exceptions[0].Blob, Needed: 1,
+		Who: []string{"@org/security", "@a", "@b"}}
 	change.Reviews = []report.Review{review}
 	rep = check(t, r, change)
 	if want := "1 exception waits for @org/security or @a or 1 more"; rep.Title != want {
@@ -92,7 +103,8 @@ func TestRefused(t *testing.T) {
 	}
 	change.Reviews[0].Refused = []report.Vote{{User: "bob"}}
 	rep = check(t, r, change)
-	if rep.Conclusion != report.Failure || rep.Exceptions[0].State != report.Refused || rep.Findings[0].Exemption.By != "bob" {
+	if rep.Conclusion != report.Failure || rep.Exceptions[0].State != report.Refused ||
+		rep.Findings[0].Exemption.By != "bob" {
 		t.Errorf("%s %+v %+v", rep.Conclusion, rep.Exceptions, rep.Findings)
 	}
 }
@@ -102,8 +114,10 @@ func TestWholeCELExceptionWaits(t *testing.T) {
 	r := treetest.New(t)
 	base := r.Commit(draftPolicies)
 	r.Write("apps/new.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: new}\n")
-	r.Write("exceptions/e.yaml", celException("e", "{policyRefs: [{name: owner, kind: ValidatingPolicy}], matchConditions: [{name: only, expression: object.metadata.name == 'new'}]}"))
-	if rep := check(t, r, report.Change{Base: base, Rules: base, Head: r.Snapshot()}); rep.Conclusion != report.ActionRequired {
+	r.Write("exceptions/e.yaml", celException("e", "{policyRefs: [{name: owner, kind: ValidatingPolicy}], "+
+		"matchConditions: [{name: only, expression: object.metadata.name == 'new'}]}"))
+	if rep := check(t, r, report.Change{Base: base, Rules: base,
+		Head: r.Snapshot()}); rep.Conclusion != report.ActionRequired {
 		t.Errorf("%s %q", rep.Conclusion, lines(rep))
 	}
 }
@@ -115,14 +129,26 @@ func TestBroad(t *testing.T) {
 		want       []string
 	}{
 		{"narrow", exception("e", "{exceptions: [{policyName: pods, ruleNames: [net]}], match: {any: [{resources: {"+narrow+"}}]}}"), []string{"it has no end: it counts until somebody removes it"}},
-		{"ends", strings.Replace(exception("e", "{exceptions: [{policyName: pods, ruleNames: [net]}], match: {all: [{resources: {kinds: [Pod], names: [a]}}, {resources: {namespaces: [b], operations: [CREATE]}}]}}"), "namespace: ops}", "namespace: ops, labels: {cleanup.kyverno.io/ttl: 2030-01-01}}", 1), nil},
-		{"open", exception("e", "{background: false, exceptions: [{policyName: pods, ruleNames: ['*']}, {policyName: standard, ruleNames: [base*]}], match: {any: [{resources: {kinds: ['*'], names: ['web-*']}}]}}"),
-			[]string{"all rules of pods, also those it will get", "any operation by anybody", "every control of the Pod Security Standard in standard", "every kind", "every name like web-*", "every namespace", "every rule of standard like base*", "it has no end"}},
-		{"no namespace to name", exception("e", "{exceptions: [{policyName: pods, ruleNames: [net]}], match: {any: [{resources: {kinds: [v1/Namespace], names: [a], operations: [CREATE]}}]}}"), []string{"it has no end"}},
-		{"one control", exception("e", "{exceptions: [{policyName: standard, ruleNames: [baseline]}], match: {any: [{resources: {"+narrow+"}}]}, podSecurity: [{controlName: Privileged Containers, images: ['*']}]}"), []string{"every image for the control Privileged Containers", "it has no end"}},
-		{"all of a policy in CEL", celException("e", "{policyRefs: [{name: privileged, kind: ValidatingPolicy}, {name: volumes, kind: ValidatingPolicy}, {name: owner, kind: ValidatingPolicy}]}"),
-			[]string{"all of privileged, though that policy can take single images", "all of volumes, though that policy can take single values", "every resource that the policy is about", "it has no end"}},
-		{"some of it", celException("e", "{policyRefs: [{name: privileged, kind: ValidatingPolicy}], images: ['r/*'], expiresAt: 2030-01-01T00:00:00Z, matchConditions: [{name: only, expression: object.kind == 'Pod'}]}"), []string{"every image like r/*", "every name", "every namespace"}},
+		{"ends", strings.Replace(exception("e", "{exceptions: [{policyName: pods, ruleNames: [net]}], match: {all: "+
+			"[{resources: {kinds: [Pod], names: [a]}}, {resources: {namespaces: [b], operations: [CREATE]}}]}}"),
+			"namespace: ops}", "namespace: ops, labels: {cleanup.kyverno.io/ttl: 2030-01-01}}", 1), nil},
+		{"open", exception("e", "{background: false, exceptions: [{policyName: pods, ruleNames: ['*']}, {policyName: "+
+			"standard, ruleNames: [base*]}], match: {any: [{resources: {kinds: ['*'], names: ['web-*']}}]}}"),
+			[]string{"all rules of pods, also those it will get", "any operation by anybody",
+				"every control of the Pod Security Standard in standard", "every kind", "every name like web-*", "every namespace",
+				"every rule of standard like base*", "it has no end"}},
+		{"no namespace to name", exception("e", "{exceptions: [{policyName: pods, ruleNames: [net]}], match: {any: "+
+			"[{resources: {kinds: [v1/Namespace], names: [a], operations: [CREATE]}}]}}"), []string{"it has no end"}},
+		{"one control", exception("e", "{exceptions: [{policyName: standard, ruleNames: [baseline]}], match: {any: "+
+			"[{resources: {"+narrow+"}}]}, podSecurity: [{controlName: Privileged Containers, images: ['*']}]}"),
+			[]string{"every image for the control Privileged Containers", "it has no end"}},
+		{"all of a policy in CEL", celException("e", "{policyRefs: [{name: privileged, kind: ValidatingPolicy}, {name: "+
+			"volumes, kind: ValidatingPolicy}, {name: owner, kind: ValidatingPolicy}]}"),
+			[]string{"all of privileged, though that policy can take single images", "all of volumes, though that policy can " +
+				"take single values", "every resource that the policy is about", "it has no end"}},
+		{"some of it", celException("e", "{policyRefs: [{name: privileged, kind: ValidatingPolicy}], images: ['r/*'], "+
+			"expiresAt: 2030-01-01T00:00:00Z, matchConditions: [{name: only, expression: object.kind == 'Pod'}]}"),
+			[]string{"every image like r/*", "every name", "every namespace"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := treetest.New(t)
@@ -160,12 +186,17 @@ func TestUnused(t *testing.T) {
 		{name: "needed", text: strings.Replace(one(""), "gone", "old", 1)},
 		{name: "covers what complies", text: strings.Replace(one(""), "gone", "good", 1), unused: true},
 		{name: "of another operation", text: one(", operations: [DELETE]")},
-		{name: "of some users", text: strings.Replace(one(""), "[{resources:", "[{subjects: [{kind: User, name: jane}], resources:", 1)},
-		{name: "on a condition about the request", text: exception("e", "{exceptions: ["+refs+"], match: {any: [{resources: {kinds: [Pod], names: [gone]}}]}, conditions: {any: [{key: '{{ request.userInfo.username }}', operator: Equals, value: x}]}}")},
+		{name: "of some users", text: strings.Replace(one(""), "[{resources:",
+			"[{subjects: [{kind: User, name: jane}], resources:", 1)},
+		{name: "on a condition about the request", text: exception("e",
+			"{exceptions: ["+refs+"], match: {any: [{resources: {kinds: [Pod], names: [gone]}}]}, conditions: {any: [{key: "+
+				"'{{ request.userInfo.username }}', operator: Equals, value: x}]}}")},
 		{name: "of a policy from elsewhere", text: strings.Replace(one(""), "policyName: pods", "policyName: elsewhere", 1)},
 		{name: "of a rule that is not there", text: strings.Replace(one(""), "[net]", "[net, nat]", 1)},
-		{name: "something does not render", text: one(""), files: map[string]string{"apps/k/kustomization.yaml": "resources: [missing.yaml]\n"}},
-		{name: "a chart is not rendered", text: one(""), files: map[string]string{"chart/Chart.yaml": "name: x\nversion: 1.0.0\n"}},
+		{name: "something does not render", text: one(""),
+			files: map[string]string{"apps/k/kustomization.yaml": "resources: [missing.yaml]\n"}},
+		{name: "a chart is not rendered", text: one(""),
+			files: map[string]string{"chart/Chart.yaml": "name: x\nversion: 1.0.0\n"}},
 		{name: "a result is not known", text: one(""), files: map[string]string{"apps/svc.yaml": pod("unknown", "  containers: [{name: c, image: 'x:1'}]\n"), "policies/p2.yaml": `
 apiVersion: kyverno.io/v1
 kind: ClusterPolicy
@@ -204,7 +235,8 @@ func TestExpirySoon(t *testing.T) {
 	for days, want := range map[int]string{-1: "expired", 0: "expired", 1: "soon", 14: "soon", 15: ""} {
 		r := treetest.New(t)
 		r.Write("apps/a.yaml", pod("old", hostNetwork))
-		r.Write("exceptions/e.yaml", celException("e", fmt.Sprintf("{policyRefs: [{name: x, kind: ValidatingPolicy}], expiresAt: %s}", now.Add(time.Duration(days)*24*time.Hour).Format(time.RFC3339))))
+		r.Write("exceptions/e.yaml", celException("e", fmt.Sprintf("{policyRefs: [{name: x, kind: ValidatingPolicy}], "+
+			"expiresAt: %s}", now.Add(time.Duration(days)*24*time.Hour).Format(time.RFC3339))))
 		head := r.Commit(pods)
 		rep := check(t, r, report.Change{Rules: head, Head: head, All: true})
 		got := ""
@@ -239,11 +271,14 @@ spec:
           containers: [{image: "!*:latest", resources: {limits: {memory: "<=1Gi"}}}]
           restartPolicy: "{{ request.object.spec.x || 'Always' }}"
 `)
-	r.Write("apps/a.yaml", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {template: {metadata: {labels: {tier: x}}, spec: {hostNetwork: true, restartPolicy: Never, containers: [{name: c, image: 'x:latest', resources: {limits: {memory: 2Gi}}}]}}}\n")
+	r.Write("apps/a.yaml", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {template: {metadata: "+
+		"{labels: {tier: x}}, spec: {hostNetwork: true, restartPolicy: Never, containers: [{name: c, image: 'x:latest', "+
+		"resources: {limits: {memory: 2Gi}}}]}}}\n")
 	rep := check(t, r, report.Change{Base: base, Rules: base, Head: r.Snapshot()})
 	want := map[string]string{
-		"/spec/template/metadata/labels/team": "any value that is not empty", "/spec/template/metadata/labels/tier": "gold, or silver",
-		"/spec/template/spec/hostNetwork": "false", "/spec/template/spec/containers/0/image": "anything but *:latest",
+		"/spec/template/metadata/labels/team": "any value that is not empty",
+		"/spec/template/metadata/labels/tier": "gold, or silver",
+		"/spec/template/spec/hostNetwork":     "false", "/spec/template/spec/containers/0/image": "anything but *:latest",
 		"/spec/template/spec/containers/0/resources/limits/memory": "at most 1Gi", "/spec/template/spec/restartPolicy": "",
 	}
 	seen := 0

@@ -11,7 +11,8 @@ import (
 
 const (
 	goodPod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: c, image: x:1}]}\n"
-	badPod  = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {hostNetwork: true, containers: [{name: c, image: x:1}]}\n"
+	badPod  = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {hostNetwork: true, containers: [{name: c, image: " +
+		"x:1}]}\n"
 	// repair is a kustomization's patch that makes badPod a good one.
 	repair = `patches: [{patch: '[{"op": "remove", "path": "/spec/hostNetwork"}]', target: {kind: Pod}}]
 `
@@ -28,37 +29,60 @@ func TestNothingHides(t *testing.T) {
 		{"built", built, "-- apps/a.yaml --\n" + badPod},
 
 		// What was a root stays one.
-		{"included and repaired elsewhere", built, "-- apps/a.yaml --\n" + badPod + "-- x/kustomization.yaml --\nresources: [../apps]\n" + harden},
-		{"made a component", built, "-- apps/a.yaml --\n" + badPod + "-- apps/kustomization.yaml --\napiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nresources: [a.yaml]\n"},
-		{"component and kustomization", built, "-- apps/a.yaml --\n" + badPod + "-- apps/kustomization.yaml --\nkind: Component\nkind: Kustomization\nresources: [a.yaml]\n"},
-		{"a file made data", plain + "-- apps/b.yaml --\n" + strings.ReplaceAll(goodPod, "name: a", "name: b"), "-- apps/a.yaml --\n" + badPod + "-- kustomization.yaml --\nconfigMapGenerator: [{name: g, files: [apps/a.yaml]}]\n"},
-		{"a folder made data", plain, "-- apps/a.yaml --\n" + badPod + "-- kustomization.yaml --\nconfigMapGenerator: [{name: g, files: [apps/a.yaml]}]\n"},
-		{"a file included and repaired above", plain, "-- apps/a.yaml --\n" + badPod + "-- kustomization.yaml --\nresources: [apps/a.yaml]\n" + repair},
+		{"included and repaired elsewhere", built,
+			"-- apps/a.yaml --\n" + badPod + "-- x/kustomization.yaml --\nresources: [../apps]\n" + harden},
+		{"made a component", built, "-- apps/a.yaml --\n" + badPod + "-- apps/kustomization.yaml --\napiVersion: " +
+			"kustomize.config.k8s.io/v1alpha1\nkind: Component\nresources: [a.yaml]\n"},
+		{"component and kustomization", built, "-- apps/a.yaml --\n" + badPod +
+			"-- apps/kustomization.yaml --\nkind: Component\nkind: Kustomization\nresources: [a.yaml]\n"},
+		{"a file made data", plain + "-- apps/b.yaml --\n" + strings.ReplaceAll(goodPod, "name: a", "name: b"),
+			"-- apps/a.yaml --\n" + badPod +
+				"-- kustomization.yaml --\nconfigMapGenerator: [{name: g, files: [apps/a.yaml]}]\n"},
+		{"a folder made data", plain, "-- apps/a.yaml --\n" + badPod +
+			"-- kustomization.yaml --\nconfigMapGenerator: [{name: g, files: [apps/a.yaml]}]\n"},
+		{"a file included and repaired above", plain,
+			"-- apps/a.yaml --\n" + badPod + "-- kustomization.yaml --\nresources: [apps/a.yaml]\n" + repair},
 		{"declared a chart", plain, "-- apps/a.yaml --\n" + badPod + "-- apps/Chart.yaml --\nname: x\n"},
 		{"everything declared a chart", plain, "-- apps/a.yaml --\n" + badPod + "-- Chart.yaml --\nname: x\n"},
 
 		// What readers of Kubernetes see is what counts.
-		{"list in a list", plain, "-- apps/a.yaml --\napiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {hostNetwork: true}}]}]\n"},
-		{"items without a kind", plain, "-- apps/a.yaml --\napiVersion: v1\nkind: PodList\nitems: [{metadata: {name: a}, spec: {hostNetwork: true, containers: []}}]\n"},
-		{"items of what is no list", plain, "-- apps/a.yaml --\napiVersion: v1\nkind: Odd\nmetadata: {name: o}\nitems: [{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {hostNetwork: true}}]\n"},
-		{"items of what is no list, built", built, "-- apps/a.yaml --\napiVersion: v1\nkind: Odd\nmetadata: {name: o}\nitems: [{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {hostNetwork: true}}]\n"},
-		{"alias as a key", plain, "-- apps/a.yaml --\napiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {x: &n hostNetwork}}\nspec: {*n : true, containers: [{name: c, image: x:1}]}\n"},
-		{"alias as a key, built", built, "-- apps/a.yaml --\napiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {x: &n hostNetwork}}\nspec: {*n : true, containers: [{name: c, image: x:1}]}\n"},
-		{"base64 as a key", plain, "-- apps/a.yaml --\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {!!binary aG9zdE5ldHdvcms=: true, containers: [{name: c, image: x:1}]}\n"},
-		{"base64 as a value", plain, "-- apps/a.yaml --\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: c, image: !!binary eDpsYXRlc3Q=}]}\n"},
-		{"base64 as a value, built", built, "-- apps/a.yaml --\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: c, image: !!binary eDpsYXRlc3Q=}]}\n"},
-		{"base64 as the kind", plain, "-- apps/a.yaml --\napiVersion: v1\nkind: !!binary UG9k\nmetadata: {name: a}\nspec: {hostNetwork: true}\n"},
-		{"merge over a field", plain, "-- apps/a.yaml --\napiVersion: v1\nkind: Pod\nmetadata: {name: a, x: &m {hostNetwork: true}}\nspec: {hostNetwork: false, <<: *m, containers: [{name: c, image: x:1}]}\n"},
-		{"tagged as a merge", plain, "-- apps/a.yaml --\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\n!!merge spec: {hostNetwork: true, containers: [{name: c, image: x:1}]}\n"},
-		{"old words for true", plain, "-- apps/a.yaml --\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {hostNetwork: on, containers: [{name: c, image: x:1}]}\n"},
-		{"twice", plain, "-- apps/a.yaml --\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {hostNetwork: false, hostNetwork: true, containers: [{name: c, image: x:1}]}\n"},
+		{"list in a list", plain, "-- apps/a.yaml --\napiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: List, " +
+			"items: [{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {hostNetwork: true}}]}]\n"},
+		{"items without a kind", plain, "-- apps/a.yaml --\napiVersion: v1\nkind: PodList\nitems: [{metadata: {name: a}, " +
+			"spec: {hostNetwork: true, containers: []}}]\n"},
+		{"items of what is no list", plain, "-- apps/a.yaml --\napiVersion: v1\nkind: Odd\nmetadata: {name: o}\nitems: " +
+			"[{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {hostNetwork: true}}]\n"},
+		{"items of what is no list, built", built, "-- apps/a.yaml --\napiVersion: v1\nkind: Odd\nmetadata: {name: " +
+			"o}\nitems: [{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {hostNetwork: true}}]\n"},
+		{"alias as a key", plain, "-- apps/a.yaml --\napiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {x: &n " +
+			"hostNetwork}}\nspec: {*n : true, containers: [{name: c, image: x:1}]}\n"},
+		{"alias as a key, built", built, "-- apps/a.yaml --\napiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {x: &n " +
+			"hostNetwork}}\nspec: {*n : true, containers: [{name: c, image: x:1}]}\n"},
+		{"base64 as a key", plain, "-- apps/a.yaml --\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {!!binary " +
+			"aG9zdE5ldHdvcms=: true, containers: [{name: c, image: x:1}]}\n"},
+		{"base64 as a value", plain, "-- apps/a.yaml --\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: " +
+			"{containers: [{name: c, image: !!binary eDpsYXRlc3Q=}]}\n"},
+		{"base64 as a value, built", built, "-- apps/a.yaml --\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: " +
+			"{containers: [{name: c, image: !!binary eDpsYXRlc3Q=}]}\n"},
+		{"base64 as the kind", plain, "-- apps/a.yaml --\napiVersion: v1\nkind: !!binary UG9k\nmetadata: {name: a}\nspec: " +
+			"{hostNetwork: true}\n"},
+		{"merge over a field", plain, "-- apps/a.yaml --\napiVersion: v1\nkind: Pod\nmetadata: {name: a, x: &m " +
+			"{hostNetwork: true}}\nspec: {hostNetwork: false, <<: *m, containers: [{name: c, image: x:1}]}\n"},
+		{"tagged as a merge", plain, "-- apps/a.yaml --\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\n!!merge spec: " +
+			"{hostNetwork: true, containers: [{name: c, image: x:1}]}\n"},
+		{"old words for true", plain, "-- apps/a.yaml --\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: " +
+			"{hostNetwork: on, containers: [{name: c, image: x:1}]}\n"},
+		{"twice", plain, "-- apps/a.yaml --\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {hostNetwork: false, " +
+			"hostNetwork: true, containers: [{name: c, image: x:1}]}\n"},
 		{"the second of the same name", plain, "-- apps/a.yaml --\n" + goodPod + "---\n" + badPod},
 		{"the first of the same name", plain, "-- apps/a.yaml --\n" + badPod + "---\n" + goodPod},
 		{"JSON after JSON", plain + "-- apps/b.json --\n{}\n", "-- apps/b.json --\n{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"x\"}}{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\"},\"spec\":{\"hostNetwork\":true}}\n"},
 
 		// What kustomize takes a field for is what it is.
-		{"resources in capitals", built, "-- apps/b.yaml --\n" + strings.ReplaceAll(badPod, "name: a", "name: b") + "-- apps/kustomization.yaml --\nRESOURCES: [b.yaml]\n"},
-		{"resources twice", built, "-- apps/b.yaml --\n" + strings.ReplaceAll(badPod, "name: a", "name: b") + "-- apps/kustomization.yaml --\nresources: [a.yaml]\nresources: [b.yaml]\n"},
+		{"resources in capitals", built, "-- apps/b.yaml --\n" + strings.ReplaceAll(badPod, "name: a", "name: b") +
+			"-- apps/kustomization.yaml --\nRESOURCES: [b.yaml]\n"},
+		{"resources twice", built, "-- apps/b.yaml --\n" + strings.ReplaceAll(badPod, "name: a", "name: b") +
+			"-- apps/kustomization.yaml --\nresources: [a.yaml]\nresources: [b.yaml]\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := treetest.New(t)
@@ -66,7 +90,8 @@ func TestNothingHides(t *testing.T) {
 			head := r.Commit(c.head)
 			rep := check(t, r, report.Change{Rules: base, Base: base, Head: head})
 			if rep.Conclusion != report.Failure {
-				t.Errorf("%s, %s: %q\nerrors: %s\nwarnings: %s", rep.Conclusion, rep.Title, lines(rep), problems(rep.Errors), problems(rep.Warnings))
+				t.Errorf("%s, %s: %q\nerrors: %s\nwarnings: %s", rep.Conclusion, rep.Title, lines(rep), problems(rep.Errors),
+					problems(rep.Warnings))
 			}
 		})
 	}
@@ -75,16 +100,20 @@ func TestNothingHides(t *testing.T) {
 // What moved for good reasons stays green: no finding where nothing changed, and none twice.
 func TestRestructured(t *testing.T) {
 	for _, c := range []struct{ name, base, head string }{
-		{"included elsewhere", "-- apps/a.yaml --\n" + badPod + "-- apps/kustomization.yaml --\nresources: [a.yaml]\n", "-- apps/a.yaml --\n" + strings.ReplaceAll(badPod, "x:1", "x:2") + "-- all/kustomization.yaml --\nresources: [../apps]\n"},
+		{"included elsewhere", "-- apps/a.yaml --\n" + badPod + "-- apps/kustomization.yaml --\nresources: [a.yaml]\n",
+			"-- apps/a.yaml --\n" + strings.ReplaceAll(badPod, "x:1", "x:2") +
+				"-- all/kustomization.yaml --\nresources: [../apps]\n"},
 		{"given a kustomization", "-- apps/a.yaml --\n" + badPod, "-- apps/kustomization.yaml --\nresources: [a.yaml]\n"},
-		{"given a kustomization that repairs", "-- apps/a.yaml --\n" + badPod, "-- apps/kustomization.yaml --\nresources: [a.yaml]\n" + harden},
+		{"given a kustomization that repairs", "-- apps/a.yaml --\n" + badPod,
+			"-- apps/kustomization.yaml --\nresources: [a.yaml]\n" + harden},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := treetest.New(t)
 			base := r.Commit(pods + c.base)
 			head := r.Commit(c.head)
 			rep := check(t, r, report.Change{Rules: base, Base: base, Head: head})
-			if rep.Conclusion != report.Success || slices.ContainsFunc(rep.Findings, func(f report.Finding) bool { return f.New }) {
+			if rep.Conclusion != report.Success ||
+				slices.ContainsFunc(rep.Findings, func(f report.Finding) bool { return f.New }) {
 				t.Errorf("%s, %s: %q\nerrors: %s", rep.Conclusion, rep.Title, lines(rep), problems(rep.Errors))
 			}
 		})

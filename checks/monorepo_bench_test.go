@@ -22,8 +22,9 @@ func BenchmarkMonorepo(b *testing.B) {
 			m := newMonorepo(b, apps, 50)
 			check := func(b *testing.B, c *checks.Checker, head, cache string, roots int) {
 				b.Helper()
-				rep, err := c.Run(b.Context(), report.Change{GitDir: m.gitDir, Cache: cache, Rules: m.base, Base: m.base, Head: head,
-					Now: time.Date(2024, 1, 2, 0, 0, 0, 0, time.UTC)})
+				rep, err := c.Run(b.Context(),
+					report.Change{GitDir: m.gitDir, Cache: cache, Rules: m.base, Base: m.base, Head: head,
+						Now: time.Date(2024, 1, 2, 0, 0, 0, 0, time.UTC)})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -48,9 +48,11 @@ func newMonorepo(tb testing.TB, apps, edits int) *monorepo {
 		}
 		file("policies/"+filepath.Base(p), string(data))
 	}
-	file("platform/namespaces.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: dev}\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: staging}\n"+
+	file("platform/namespaces.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: dev}\n---\napiVersion: "+
+		"v1\nkind: Namespace\nmetadata: {name: staging}\n"+
 		"---\napiVersion: v1\nkind: Namespace\nmetadata: {name: prod}\n")
-	file("components/team/kustomization.yaml", "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nlabels: [{pairs: {team: a}, includeSelectors: false}]\n")
+	file("components/team/kustomization.yaml", "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nlabels: "+
+		"[{pairs: {team: a}, includeSelectors: false}]\n")
 	counts := []int{10, 100, 1000}
 	for _, k := range counts {
 		file(fmt.Sprintf("shared/base-%d/kustomization.yaml", k), "resources: [config.yaml]\n")
@@ -60,7 +62,8 @@ func newMonorepo(tb testing.TB, apps, edits int) *monorepo {
 		app := fmt.Sprintf("apps/app-%04d", i)
 		file(app+"/base/kustomization.yaml", "resources:\n- deployment.yaml\n- service.yaml\n")
 		file(app+"/base/deployment.yaml", deployment(i, "1.0.0"))
-		file(app+"/base/service.yaml", fmt.Sprintf("apiVersion: v1\nkind: Service\nmetadata:\n  name: app-%d\nspec:\n  selector: {app: app-%d}\n  ports: [{port: 80}]\n", i, i))
+		file(app+"/base/service.yaml", fmt.Sprintf("apiVersion: v1\nkind: Service\nmetadata:\n  name: app-%d\nspec:\n  "+
+			"selector: {app: app-%d}\n  ports: [{port: 80}]\n", i, i))
 		for e, env := range environments {
 			text := "namespace: " + env + "\nresources:\n- ../base\n"
 			for _, k := range counts {
@@ -70,7 +73,8 @@ func newMonorepo(tb testing.TB, apps, edits int) *monorepo {
 			}
 			text += fmt.Sprintf("components: [../../../components/team]\npatches: [{path: patch.yaml}]\nnameSuffix: -x%d\n", i)
 			file(app+"/"+env+"/kustomization.yaml", text)
-			file(app+"/"+env+"/patch.yaml", fmt.Sprintf("apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: app-%d\nspec:\n  replicas: %d\n", i, e+2))
+			file(app+"/"+env+"/patch.yaml",
+				fmt.Sprintf("apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: app-%d\nspec:\n  replicas: %d\n", i, e+2))
 		}
 	}
 	for i := range edits {

@@ -16,7 +16,8 @@ func BenchmarkPreview(b *testing.B) {
 	m := newMonorepo(b, 1000, 1)
 	var stream bytes.Buffer
 	policy := strings.Replace(teamPolicy, "team: ", "owner: ", 1)
-	fmt.Fprintf(&stream, "commit refs/heads/policy\ncommitter t <t@example.com> 1700000000 +0000\ndata 1\nx\nfrom refs/heads/base\n"+
+	fmt.Fprintf(&stream, "commit refs/heads/policy\ncommitter t <t@example.com> 1700000000 +0000\ndata 1\nx\nfrom "+
+		"refs/heads/base\n"+
 		"M 100644 inline policies/team.yaml\ndata %d\n%s\n", len(policy), policy)
 	m.git(b, &stream, "--git-dir", m.gitDir, "fast-import", "--quiet")
 	for _, c := range []struct {
@@ -26,7 +27,8 @@ func BenchmarkPreview(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			var checker checks.Checker
 			for b.Loop() {
-				rep, err := checker.Run(b.Context(), report.Change{GitDir: m.gitDir, Rules: m.base, Base: m.base, Head: c.head, Now: now})
+				rep, err := checker.Run(b.Context(),
+					report.Change{GitDir: m.gitDir, Rules: m.base, Base: m.base, Head: c.head, Now: now})
 				if err != nil {
 					b.Fatal(err)
 				}

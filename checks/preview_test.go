@@ -107,7 +107,8 @@ func words(p *report.Preview) []string {
 	}
 	add(p.TestWords())
 	for _, f := range p.Findings {
-		add(fmt.Sprintf("%s %s %s:%d %s>%s %d", f.Effect, f.Rule, f.Origin.Path, f.Origin.StartLine, f.Before, f.After, len(f.Roots)))
+		add(fmt.Sprintf("%s %s %s:%d %s>%s %d", f.Effect, f.Rule, f.Origin.Path, f.Origin.StartLine, f.Before, f.After,
+			len(f.Roots)))
 	}
 	for _, w := range p.Warnings {
 		add("warning " + w.String())
@@ -124,20 +125,25 @@ func TestPreview(t *testing.T) {
 		errors       string // of the report
 	}{
 		{name: "no rules change", change: "-- apps/more.yaml --\n" + pod("more", "  hostNetwork: true\n  containers: []\n")},
-		{name: "a file that only looks like rules", change: "-- apps/more.yaml --\n" + strings.Replace(pod("more", "  containers: []\n"), "{name: more}", "{name: more, annotations: {policies.kyverno.io/x: y}}", 1)},
+		{name: "a file that only looks like rules", change: "-- apps/more.yaml --\n" + strings.Replace(
+			pod("more", "  containers: []\n"), "{name: more}", "{name: more, annotations: {policies.kyverno.io/x: y}}", 1)},
 		{name: "comments and order", change: podsPolicy("spec:\n  rules", "# why\nspec:\n  rules")},
-		{name: "a renamed file", change: strings.Replace(podsPolicy("", ""), "policies/p.yaml", "policies/pods.yaml", 1), remove: []string{"policies/p.yaml"}},
+		{name: "a renamed file", change: strings.Replace(podsPolicy("", ""), "policies/p.yaml", "policies/pods.yaml", 1),
+			remove: []string{"policies/p.yaml"}},
 		{name: "new policy", change: "-- policies/team.yaml --\n" + teamPolicy, want: []string{
 			"new policy team (Enforce) would newly fail for 5 resources in 3 roots",
-			"fails label apps/pods.yaml:3 >fail 1", "fails label apps/pods.yaml:10 >fail 1", "fails label apps/pods.yaml:16 >fail 1",
+			"fails label apps/pods.yaml:3 >fail 1", "fails label apps/pods.yaml:10 >fail 1",
+			"fails label apps/pods.yaml:16 >fail 1",
 			"fails label shop/base/deployment.yaml:3 >fail 2",
 		}},
-		{name: "new policy that holds", change: "-- policies/team.yaml --\n" + strings.Replace(teamPolicy, `labels: {team: "?*"}`, `name: "?*"`, 1), want: []string{
+		{name: "new policy that holds", change: "-- policies/team.yaml --\n" +
+			strings.Replace(teamPolicy, `labels: {team: "?*"}`, `name: "?*"`, 1), want: []string{
 			"new policy team (Enforce) holds for all it applies to: 5 resources",
 		}},
-		{name: "new policy about nothing", change: "-- policies/team.yaml --\n" + strings.Replace(teamPolicy, "[Pod, Deployment]", "[Job]", 1), want: []string{
-			"new policy team applies to nothing in this repository",
-		}},
+		{name: "new policy about nothing",
+			change: "-- policies/team.yaml --\n" + strings.Replace(teamPolicy, "[Pod, Deployment]", "[Job]", 1), want: []string{
+				"new policy team applies to nothing in this repository",
+			}},
 		{name: "loosened", change: podsPolicy("Enforce", "Audit"), want: []string{
 			"policy pods (Audit, now Enforce) would only warn for 2 resources that fail now in 1 root",
 			"relaxed net apps/pods.yaml:5 fail>warn 1", "relaxed tag apps/pods.yaml:18 fail>warn 1",
@@ -148,7 +154,8 @@ func TestPreview(t *testing.T) {
 		}},
 		{name: "another pattern", change: podsPolicy("!*:latest", "!*:1"), want: []string{
 			"policy pods (Enforce) would newly fail for 4 resources of 5 and no longer report 1 resource in 3 roots",
-			"fails tag apps/pods.yaml:6 pass>fail 1", "fails tag apps/pods.yaml:12 pass>fail 1", "fails autogen-tag shop/base/deployment.yaml:8 pass>fail 2",
+			"fails tag apps/pods.yaml:6 pass>fail 1", "fails tag apps/pods.yaml:12 pass>fail 1",
+			"fails autogen-tag shop/base/deployment.yaml:8 pass>fail 2",
 			"passes tag apps/pods.yaml:18 fail>pass 1",
 		}},
 		{name: "a rule by another name", change: podsPolicy("name: net", "name: network"), want: []string{
@@ -164,11 +171,12 @@ spec:
   - expression: "!has(object.spec.hostNetwork) || !object.spec.hostNetwork"
   - expression: "object.spec.containers.all(c, !c.image.endsWith(':latest'))"
 `, want: []string{"policy pods (Enforce) would say the same as now about 5 resources"}},
-		{name: "deleted", remove: []string{"policies/p.yaml"}, change: "-- policies/team.yaml --\n" + strings.Replace(teamPolicy, "[Pod, Deployment]", "[Job]", 1), want: []string{
-			"policy pods (Enforce) is removed: nobody would report 2 resources that violate it in 1 root any more",
-			"new policy team applies to nothing in this repository",
-			"passes net apps/pods.yaml:5 fail> 1", "passes tag apps/pods.yaml:18 fail> 1",
-		}},
+		{name: "deleted", remove: []string{"policies/p.yaml"},
+			change: "-- policies/team.yaml --\n" + strings.Replace(teamPolicy, "[Pod, Deployment]", "[Job]", 1), want: []string{
+				"policy pods (Enforce) is removed: nobody would report 2 resources that violate it in 1 root any more",
+				"new policy team applies to nothing in this repository",
+				"passes net apps/pods.yaml:5 fail> 1", "passes tag apps/pods.yaml:18 fail> 1",
+			}},
 		{name: "broken", change: podsPolicy("validate:", "validat:"), want: []string{
 			"policy pods has errors, so what it would do is not known",
 		}, errors: "policies/p.yaml:8"},
@@ -186,47 +194,58 @@ spec:
 ` + podsPolicy("Enforce", "Audit") + "-- e.yaml --\n" + fmt.Sprintf(hostException, "host"), errors: "policies/m.yaml:8", want: []string{
 			"new policy no-host has errors, so what it would do is not known",
 			"what policy pods would do is not known, because another policy has errors",
-			"warning policies/m.yaml: what changes for the resources is not known: a policy with errors would change what the other policies see",
+			"warning policies/m.yaml: what changes for the resources is not known: a policy with errors would change what the " +
+				"other policies see",
 		}},
-		{name: "of a kind for clusters", change: "-- policies/p2.yaml --\napiVersion: kyverno.io/v2\nkind: CleanupPolicy\nmetadata: {name: tidy, namespace: a}\nspec: {schedule: '0 0 * * *', match: {any: [{resources: {kinds: [Pod]}}]}}\n", want: []string{
+		{name: "of a kind for clusters", change: "-- policies/p2.yaml --\napiVersion: kyverno.io/v2\nkind: " +
+			"CleanupPolicy\nmetadata: {name: tidy, namespace: a}\nspec: {schedule: '0 0 * * *', match: {any: [{resources: " +
+			"{kinds: [Pod]}}]}}\n", want: []string{
 			"new policy a/tidy is of a kind that is not evaluated before merge",
 			"warning policies/p2.yaml:2: CleanupPolicy tidy is not evaluated before merge",
 		}},
-		{name: "settings leave policies out", change: "-- .lintel.yaml --\npolicies: [rules/]\n-- rules/team.yaml --\n" + strings.Replace(teamPolicy, "[Pod, Deployment]", "[Job]", 1), want: []string{
+		{name: "settings leave policies out", change: "-- .lintel.yaml --\npolicies: [rules/]\n-- rules/team.yaml --\n" +
+			strings.Replace(teamPolicy, "[Pod, Deployment]", "[Job]", 1), want: []string{
 			"the settings change (policies)",
 			"policy pods (Enforce) is removed: nobody would report 2 resources that violate it in 1 root any more",
 			"new policy team applies to nothing in this repository",
 			"passes net apps/pods.yaml:5 fail> 1", "passes tag apps/pods.yaml:18 fail> 1",
 		}},
-		{name: "settings that name nothing", change: "-- .lintel.yaml --\npolicies: [polices/]\n", errors: `policies: "polices/" does not exist`, want: []string{
-			"the settings change (policies)",
-			"policy pods (Enforce) is removed: nobody would report 2 resources that violate it in 1 root any more",
-			"passes net apps/pods.yaml:5 fail> 1", "passes tag apps/pods.yaml:18 fail> 1",
-		}},
+		{name: "settings that name nothing", change: "-- .lintel.yaml --\npolicies: [polices/]\n",
+			errors: `policies: "polices/" does not exist`, want: []string{
+				"the settings change (policies)",
+				"policy pods (Enforce) is removed: nobody would report 2 resources that violate it in 1 root any more",
+				"passes net apps/pods.yaml:5 fail> 1", "passes tag apps/pods.yaml:18 fail> 1",
+			}},
 		{name: "settings leave roots out", change: "-- .lintel.yaml --\nroots: {exclude: [apps]}\n", want: []string{
 			"the settings change (roots): 1 root is no longer checked: apps",
 			"policy pods (Enforce) would no longer report 2 resources in 1 root",
 			"passes net apps/pods.yaml:5 fail> 1", "passes tag apps/pods.yaml:18 fail> 1",
 		}},
-		{name: "settings that say nothing about resources", change: "-- .lintel.yaml --\napprovers: {count: 2}\n", want: []string{"the settings change (approvers)"}},
+		{name: "settings that say nothing about resources", change: "-- .lintel.yaml --\napprovers: {count: 2}\n",
+			want: []string{"the settings change (approvers)"}},
 		{name: "broken settings", change: "-- .lintel.yaml --\nroots: 3\n", errors: ".lintel.yaml:1"},
 		{name: "new exception", change: "-- e.yaml --\n" + fmt.Sprintf(hostException, "host"), want: []string{
 			"policy pods (Enforce) would no longer report 1 resource in 1 root",
-			"new exception ops/host would let through 1 resource that violates a rule in 1 root, and covers 1 resource that needs none",
+			"new exception ops/host would let through 1 resource that violates a rule in 1 root, and covers 1 resource that " +
+				"needs none",
 			"passes net apps/pods.yaml:5 fail>skip 1",
 		}},
-		{name: "removed exception", base: "-- e.yaml --\n" + fmt.Sprintf(hostException, "host"), remove: []string{"e.yaml"}, want: []string{
-			"policy pods (Enforce) would newly fail for 1 resource of 5 in 1 root",
-			"exception ops/host is removed: it lets through 1 resource in 1 root now",
-			"fails net apps/pods.yaml:5 skip>fail 1",
-		}},
-		{name: "an exception another covers", base: "-- e.yaml --\n" + fmt.Sprintf(hostException, "host"), change: "-- f.yaml --\n" + fmt.Sprintf(hostException, "again"), want: []string{
-			"new exception ops/again would let nothing through that violates a rule, and covers 2 resources that need none",
-		}},
-		{name: "expired exception", change: "-- e.yaml --\n" + strings.Replace(fmt.Sprintf(hostException, "host"), "namespace: ops}", "namespace: ops, labels: {cleanup.kyverno.io/ttl: '2020-01-01'}}", 1), want: []string{
+		{name: "removed exception", base: "-- e.yaml --\n" + fmt.Sprintf(hostException, "host"), remove: []string{"e.yaml"},
+			want: []string{
+				"policy pods (Enforce) would newly fail for 1 resource of 5 in 1 root",
+				"exception ops/host is removed: it lets through 1 resource in 1 root now",
+				"fails net apps/pods.yaml:5 skip>fail 1",
+			}},
+		{name: "an exception another covers", base: "-- e.yaml --\n" + fmt.Sprintf(hostException, "host"),
+			change: "-- f.yaml --\n" + fmt.Sprintf(hostException, "again"), want: []string{
+				"new exception ops/again would let nothing through that violates a rule, and covers 2 resources that need none",
+			}},
+		{name: "expired exception", change: "-- e.yaml --\n" + strings.Replace(fmt.Sprintf(hostException, "host"),
+			"namespace: ops}", "namespace: ops, labels: {cleanup.kyverno.io/ttl: '2020-01-01'}}", 1), want: []string{
 			"new exception ops/host has expired: it lets nothing through",
 		}},
-		{name: "broken exception", base: "-- e.yaml --\n" + fmt.Sprintf(hostException, "host"), change: "-- e.yaml --\n" + strings.Replace(fmt.Sprintf(hostException, "host"), "policyName", "policName", 1), errors: "e.yaml:5"},
+		{name: "broken exception", base: "-- e.yaml --\n" + fmt.Sprintf(hostException, "host"), change: "-- e.yaml --\n" +
+			strings.Replace(fmt.Sprintf(hostException, "host"), "policyName", "policName", 1), errors: "e.yaml:5"},
 		{name: "exception from a policy in CEL", base: "-- policies/v.yaml --\n" + `apiVersion: policies.kyverno.io/v1
 kind: ValidatingPolicy
 metadata: {name: host}
@@ -242,7 +261,8 @@ spec:
   matchConditions: [{name: ops, expression: "object.metadata.?namespace.orValue('') == 'ops'"}]
 `, want: []string{
 			"policy host (Audit) would no longer report 1 resource in 1 root",
-			"new exception ops/host would let through 1 resource that violates a rule in 1 root, and covers 1 resource that needs none",
+			"new exception ops/host would let through 1 resource that violates a rule in 1 root, and covers 1 resource that " +
+				"needs none",
 			"passes  apps/pods.yaml:5 warn>skip 1",
 		}},
 		{name: "a policy of the API server and its binding", change: "-- policies/v.yaml --\n" + `apiVersion: admissionregistration.k8s.io/v1
@@ -342,7 +362,8 @@ func compareWithChecks(t *testing.T, r *treetest.Repo, before, after string, p *
 		return r
 	}
 	for _, f := range p.Findings {
-		got = append(got, fmt.Sprint(f.Policy, f.Origin.Path, f.Origin.StartLine, f.Roots, " ", plain(f.Before), ">", plain(f.After)))
+		got = append(got, fmt.Sprint(f.Policy, f.Origin.Path, f.Origin.StartLine, f.Roots, " ", plain(f.Before), ">",
+			plain(f.After)))
 	}
 	slices.Sort(want)
 	slices.Sort(got)
@@ -357,9 +378,11 @@ func TestPreviewOfAnOldHead(t *testing.T) {
 	base := r.Commit(previewed)
 	tip := r.Commit("-- policies/team.yaml --\n" + teamPolicy)
 	r.Git("checkout", "--quiet", base)
-	head := r.Commit("-- policies/empty.yaml --\n" + strings.Replace(strings.Replace(teamPolicy, "[Pod, Deployment]", "[Job]", 1), "{name: team}", "{name: jobs}", 1))
+	head := r.Commit("-- policies/empty.yaml --\n" +
+		strings.Replace(strings.Replace(teamPolicy, "[Pod, Deployment]", "[Job]", 1), "{name: team}", "{name: jobs}", 1))
 	rep := check(t, r, report.Change{Base: base, Rules: tip, Head: head})
-	if diff := cmp.Diff([]string{"new policy jobs applies to nothing in this repository"}, words(rep.Preview)); diff != "" {
+	if diff := cmp.Diff([]string{"new policy jobs applies to nothing in this repository"},
+		words(rep.Preview)); diff != "" {
 		t.Errorf("preview (-want +got):\n%s", diff)
 	}
 }
@@ -384,8 +407,10 @@ results:
 
 // The tests beside a policy, and those that name it, are run; what fails is an error at its row.
 func TestPreviewRunsPolicyTests(t *testing.T) {
-	rules := "-- policies/team.yaml --\n" + teamPolicy + "-- policies/.kyverno-test/pod.yaml --\n" + pod("bare", "  containers: []\n")
-	failing := "policies/.kyverno-test/kyverno-test.yaml:12: the policy test fails: team / label should be \"pass\" for Pod default/bare, got fail: " +
+	rules := "-- policies/team.yaml --\n" + teamPolicy + "-- policies/.kyverno-test/pod.yaml --\n" +
+		pod("bare", "  containers: []\n")
+	failing := "policies/.kyverno-test/kyverno-test.yaml:12: the policy test fails: team / label should be \"pass\" for " +
+		"Pod default/bare, got fail: " +
 		"validation error: Say whose it is. rule label failed at path /metadata/labels/"
 	good := teamTest[:strings.LastIndex(teamTest, "- policy")]
 	for _, c := range []struct {
@@ -393,17 +418,23 @@ func TestPreviewRunsPolicyTests(t *testing.T) {
 		remove             []string
 		want               string // in short: the files, and the errors
 	}{
-		{name: "beside a new policy", change: rules + "-- policies/.kyverno-test/kyverno-test.yaml --\n" + teamTest, want: failing},
+		{name: "beside a new policy", change: rules + "-- policies/.kyverno-test/kyverno-test.yaml --\n" + teamTest,
+			want: failing},
 		{name: "that pass", change: rules + "-- policies/.kyverno-test/kyverno-test.yaml --\n" + good},
-		{name: "of an edited policy, left alone themselves", base: rules + "-- policies/.kyverno-test/kyverno-test.yaml --\n" + teamTest,
+		{name: "of an edited policy, left alone themselves",
+			base:   rules + "-- policies/.kyverno-test/kyverno-test.yaml --\n" + teamTest,
 			change: "-- policies/team.yaml --\n# edited\n" + teamPolicy, want: failing},
-		{name: "elsewhere, that name the policy", base: rules + "-- tests/kyverno-test.yaml --\n" + strings.NewReplacer("../team", "../policies/team", "pod.yaml", "../policies/.kyverno-test/pod.yaml").Replace(teamTest),
-			change: "-- policies/team.yaml --\n# edited\n" + teamPolicy, want: strings.Replace(failing, "policies/.kyverno-test/", "tests/", 1)},
+		{name: "elsewhere, that name the policy", base: rules + "-- tests/kyverno-test.yaml --\n" + strings.NewReplacer(
+			"../team", "../policies/team", "pod.yaml", "../policies/.kyverno-test/pod.yaml").Replace(teamTest),
+			change: "-- policies/team.yaml --\n# edited\n" + teamPolicy,
+			want:   strings.Replace(failing, "policies/.kyverno-test/", "tests/", 1)},
 		{name: "whose objects are edited", base: rules + "-- policies/.kyverno-test/kyverno-test.yaml --\n" + teamTest,
 			change: "-- policies/.kyverno-test/pod.yaml --\n# edited\n" + pod("bare", "  containers: []\n"), want: failing},
-		{name: "whose policy is removed", base: rules + "-- policies/.kyverno-test/kyverno-test.yaml --\n" + good, remove: []string{"policies/team.yaml"},
-			want: "policies/.kyverno-test/kyverno-test.yaml:4: ../team.yaml: the file does not exist"},
-		{name: "that cannot be read", change: rules + "-- policies/.kyverno-test/kyverno-test.yaml --\nkind: Test\napiVersion: cli.kyverno.io/v1alpha1\npolicy: [a]\n", want: "policies/.kyverno-test/kyverno-test.yaml:3:"},
+		{name: "whose policy is removed", base: rules + "-- policies/.kyverno-test/kyverno-test.yaml --\n" + good,
+			remove: []string{"policies/team.yaml"},
+			want:   "policies/.kyverno-test/kyverno-test.yaml:4: ../team.yaml: the file does not exist"},
+		{name: "that cannot be read", change: rules + "-- policies/.kyverno-test/kyverno-test.yaml --\nkind: " +
+			"Test\napiVersion: cli.kyverno.io/v1alpha1\npolicy: [a]\n", want: "policies/.kyverno-test/kyverno-test.yaml:3:"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := treetest.New(t)
@@ -435,12 +466,14 @@ func TestPreviewRunsPolicyTests(t *testing.T) {
 func TestPreviewIsBounded(t *testing.T) {
 	r := treetest.New(t)
 	var many strings.Builder
-	many.WriteString("-- base/kustomization.yaml --\nresources: [pod.yaml]\n-- base/pod.yaml --\n" + pod("c", "  containers: []\n"))
+	many.WriteString("-- base/kustomization.yaml --\nresources: [pod.yaml]\n-- base/pod.yaml --\n" +
+		pod("c", "  containers: []\n"))
 	for i := range 60 {
 		fmt.Fprintf(&many, "-- shared/%02d/kustomization.yaml --\nnamespace: n%d\nresources: [../../base]\n", i, i)
 	}
 	for i := range 130 {
-		fmt.Fprintf(&many, "-- apps/%03d/pod.yaml --\n%s---\n%s", i, pod("a", "  containers: []\n"), pod("b", "  containers: []\n"))
+		fmt.Fprintf(&many, "-- apps/%03d/pod.yaml --\n%s---\n%s", i, pod("a", "  containers: []\n"),
+			pod("b", "  containers: []\n"))
 	}
 	base := r.Commit(many.String())
 	head := r.Commit("-- policies/team.yaml --\n" + teamPolicy)
@@ -457,7 +490,8 @@ func TestPreviewIsBounded(t *testing.T) {
 	}
 	for _, f := range p.Findings {
 		if len(f.Roots) != 50 || f.More.Roots != 10 || len(f.Resources) != 50 || f.More.Resources != 9 {
-			t.Errorf("%d roots and %d more, %d resources and %d more", len(f.Roots), f.More.Roots, len(f.Resources), f.More.Resources)
+			t.Errorf("%d roots and %d more, %d resources and %d more", len(f.Roots), f.More.Roots, len(f.Resources),
+				f.More.Resources)
 		}
 	}
 }
@@ -473,13 +507,15 @@ func TestPreviewOutOfTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := rep.Preview
-	if p == nil || p.Stats.Unseen != 4 || p.Stats.Roots != 4 || p.Stats.Resources != 0 || rep.Conclusion != report.Success {
+	if p == nil || p.Stats.Unseen != 4 || p.Stats.Roots != 4 || p.Stats.Resources != 0 ||
+		rep.Conclusion != report.Success {
 		t.Fatalf("%s, preview %+v", rep.Title, p)
 	}
 	if got, want := p.Scope(), "0 resources in 0 roots; time was up for 4 more roots, where there may be other differences"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got, want := p.Policies[0].Words(), "new policy team applies to nothing in this repository, as far as there was time to look"; got != want {
+	if got, want := p.Policies[0].Words(),
+		"new policy team applies to nothing in this repository, as far as there was time to look"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -82,9 +82,11 @@ func TestNew(t *testing.T) {
 	r := treetest.New(t)
 	r.Write("apps/a.yaml", pod("a", "  containers:\n  - {name: old, image: 'x:latest'}\n"))
 	base := r.Commit(pods)
-	r.Write("apps/a.yaml", pod("a", "  containers:\n  - {name: first, image: 'y:latest'}\n  - {name: old, image: 'x:latest'}\n"))
+	r.Write("apps/a.yaml", pod("a",
+		"  containers:\n  - {name: first, image: 'y:latest'}\n  - {name: old, image: 'x:latest'}\n"))
 	rep := check(t, r, report.Change{Base: base, Rules: base, Head: r.Snapshot()})
-	want := []string{"fail UPDATE apps/a.yaml tag /spec/containers/0/image", "fail UPDATE apps/a.yaml tag /spec/containers/1/image old"}
+	want := []string{"fail UPDATE apps/a.yaml tag /spec/containers/0/image",
+		"fail UPDATE apps/a.yaml tag /spec/containers/1/image old"}
 	if got := lines(rep); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -99,7 +101,8 @@ func TestNew(t *testing.T) {
 	if rep := check(t, r, report.Change{Base: base, Rules: rules, Head: r.Snapshot()}); rep.Conclusion != report.Failure {
 		t.Errorf("block: all concludes %s", rep.Conclusion)
 	}
-	if rep := check(t, r, report.Change{Base: base, Rules: base, Head: r.Git("rev-parse", "HEAD")}); rep.Conclusion != report.Success {
+	if rep := check(t, r, report.Change{Base: base, Rules: base,
+		Head: r.Git("rev-parse", "HEAD")}); rep.Conclusion != report.Success {
 		t.Errorf("the head's settings count: %s", rep.Conclusion)
 	}
 }
@@ -116,7 +119,8 @@ func TestMove(t *testing.T) {
 	}
 	r.Write("services/a.yaml", pod("a", "  hostNetwork: true\n  containers: [{name: c, image: 'x:latest'}]\n"))
 	rep = check(t, r, report.Change{Base: base, Rules: base, Head: r.Snapshot()})
-	want := []string{"fail UPDATE services/a.yaml net /spec/hostNetwork old", "fail UPDATE services/a.yaml tag /spec/containers/0/image"}
+	want := []string{"fail UPDATE services/a.yaml net /spec/hostNetwork old",
+		"fail UPDATE services/a.yaml tag /spec/containers/0/image"}
 	if got := lines(rep); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -164,7 +168,8 @@ kind: Namespace
 metadata: {name: shop, labels: {tier: gold}}
 `)
 	service := func(ns, kind string) string {
-		return "apiVersion: v1\nkind: Service\nmetadata: {name: s-" + ns + ", namespace: " + ns + "}\nspec:\n  type: " + kind + "\n"
+		return "apiVersion: v1\nkind: Service\nmetadata: {name: s-" + ns + ", namespace: " + ns + "}\nspec:\n  type: " +
+			kind + "\n"
 	}
 	r.Write("apps/a.yaml", service("shop", "NodePort"))
 	r.Write("apps/b.yaml", service("elsewhere", "ClusterIP"))
@@ -190,7 +195,8 @@ metadata: {name: shop, labels: {tier: gold}}
 	base = r.Snapshot()
 	r.Write("apps/b.yaml", service("elsewhere", "NodePort"))
 	rep = check(t, r, report.Change{Base: base, Rules: base, Head: r.Snapshot()})
-	if got, want := problems(rep.Warnings), `broken/kustomization.yaml:1: policies that look up other objects do not see what is deployed from here: resources: "gone.yaml" does not exist`; !strings.Contains(got, want) {
+	if got, want := problems(rep.Warnings), `broken/kustomization.yaml:1: policies that look up other objects do not `+
+		`see what is deployed from here: resources: "gone.yaml" does not exist`; !strings.Contains(got, want) {
 		t.Errorf("got %s", got)
 	}
 }
@@ -233,7 +239,8 @@ spec:
 	for _, m := range rep.Mutations {
 		written = append(written, fmt.Sprint(m.Rule, m.Fields))
 	}
-	if want := []string{"add[/spec/containers/[name=side]]", "label[/metadata/labels]"}; !slices.Equal(written, want) || rep.Stats.Mutated != 1 {
+	if want := []string{"add[/spec/containers/[name=side]]", "label[/metadata/labels]"}; !slices.Equal(written, want) ||
+		rep.Stats.Mutated != 1 {
 		t.Errorf("got %q, want %q; %+v", written, want, rep.Stats)
 	}
 }
@@ -265,7 +272,8 @@ func TestBrokenSides(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	r := treetest.New(t)
 	base := r.Commit(pods + "-- app/kustomization.yaml --\nresources: []\n-- charts/web/Chart.yaml --\nname: web\n")
-	head := r.Commit("-- app/loose.yaml --\nkind: Pod\napiVersion: v1\n-- app/notes.yaml --\nhello: world\n-- charts/web/templates/a.yaml --\n{{ x }}\n")
+	head := r.Commit("-- app/loose.yaml --\nkind: Pod\napiVersion: v1\n-- app/notes.yaml --\nhello: world\n-- " +
+		"charts/web/templates/a.yaml --\n{{ x }}\n")
 	rep := check(t, r, report.Change{Base: base, Rules: base, Head: head})
 	all := problems(rep.Warnings)
 	if want := "app/loose.yaml: no kustomization includes this file"; !strings.Contains(all, want) {
@@ -286,7 +294,8 @@ func TestSettingsNameNothing(t *testing.T) {
 	r.Write("apps/a.yaml", pod("a", "  hostNetwork: true\n"))
 	head := r.Commit(pods + "-- .lintel.yaml --\npolicies: [polices/]\n")
 	rep := check(t, r, report.Change{Rules: head, Head: head, All: true})
-	if e := problems(rep.Errors); e != `.lintel.yaml: policies: "polices/" does not exist in the repository` || rep.Conclusion != report.Failure {
+	if e := problems(rep.Errors); e != `.lintel.yaml: policies: "polices/" does not exist in the repository` ||
+		rep.Conclusion != report.Failure {
 		t.Errorf("%s: %q", rep.Conclusion, e)
 	}
 }
@@ -295,7 +304,8 @@ func TestSettingsNameNothing(t *testing.T) {
 func TestAdmissionPoliciesAreFound(t *testing.T) {
 	for _, kind := range []string{"ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"} {
 		r := treetest.New(t)
-		head := r.Commit("-- p.yaml --\napiVersion: admissionregistration.k8s.io/v1beta1\nkind: " + kind + "\nmetadata: {name: p}\nspec: {unknown: 1}\n")
+		head := r.Commit("-- p.yaml --\napiVersion: admissionregistration.k8s.io/v1beta1\nkind: " + kind +
+			"\nmetadata: {name: p}\nspec: {unknown: 1}\n")
 		rep := check(t, r, report.Change{Rules: head, Head: head, All: true})
 		if e := problems(rep.Errors); !strings.Contains(e, "unknown") {
 			t.Errorf("%s was not read: %q", kind, e)

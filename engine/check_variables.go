@@ -21,7 +21,8 @@ var innermost = regexp.MustCompile(`(^|[^\\])\{\{-?((?:\{[^{}]*\}|[^{}])*)\}\}`)
 
 // ofUser is a part of a request that only an admission review has: a background scan has no user
 // (https://kyverno.io/docs/policy-types/cluster-policy/policy-settings/, "background").
-var ofUser = regexp.MustCompile(`(?:^|[^.\w])(serviceAccountName|serviceAccountNamespace|request\.(?:userInfo|roles|clusterRoles))\b`)
+var ofUser = regexp.MustCompile(
+	`(?:^|[^.\w])(serviceAccountName|serviceAccountNamespace|request\.(?:userInfo|roles|clusterRoles))\b`)
 
 // variableChecker looks in a rule for variables that nothing defines.
 type variableChecker struct {

@@ -234,7 +234,8 @@ func (c *ruleCompiler) tryPattern(at string, raw any) *pattern.Pattern {
 	if !errors.As(err, &e) {
 		return p
 	}
-	if s, ok := jsonpointer.At(raw, e.Pointer).(string); ok && strings.Contains(s, "{{") || strings.Contains(e.Pointer, "{{") {
+	if s, ok := jsonpointer.At(raw, e.Pointer).(string); ok && strings.Contains(s, "{{") ||
+		strings.Contains(e.Pointer, "{{") {
 		return nil
 	}
 	c.failedBelow(at, err)

@@ -77,7 +77,8 @@ func TestCompileProblems(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p, problems := engine.CompilePolicies([]policy.Source{{Path: "p.yaml", Documents: yamltest.Documents(tt.data)}}, engine.Options{})
+			p, problems := engine.CompilePolicies([]policy.Source{{Path: "p.yaml", Documents: yamltest.Documents(tt.data)}},
+				engine.Options{})
 			if len(problems) != len(tt.want) {
 				t.Fatalf("got %q, want %q", problems, tt.want)
 			}
@@ -101,7 +102,8 @@ func TestUnsupported(t *testing.T) {
 		"  - name: i\n" + pods + "    verifyImages: [{imageReferences: ['*']}]\n" +
 		"  - name: m\n" + pods + "    mutate: {targets: [{kind: Pod}], patchStrategicMerge: {a: b}}\n" +
 		"---\napiVersion: kyverno.io/v2\nkind: ClusterCleanupPolicy\nmetadata: {name: c}\n"
-	p, problems := engine.CompilePolicies([]policy.Source{{Path: "p.yaml", Documents: yamltest.Documents(data)}}, engine.Options{})
+	p, problems := engine.CompilePolicies([]policy.Source{{Path: "p.yaml", Documents: yamltest.Documents(data)}},
+		engine.Options{})
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -217,7 +219,8 @@ func TestExceptionProblems(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			x, problems := engine.CompileExceptions([]policy.Source{{Path: "e.yaml", Documents: yamltest.Documents(head + tt.spec)}},
+			x, problems := engine.CompileExceptions(
+				[]policy.Source{{Path: "e.yaml", Documents: yamltest.Documents(head + tt.spec)}},
 				engine.Options{})
 			if len(x) != 0 || len(problems) != 1 || !strings.HasPrefix(problems[0].String(), tt.want) {
 				t.Errorf("got %v", problems)

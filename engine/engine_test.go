@@ -81,7 +81,8 @@ func TestEvaluateFields(t *testing.T) {
 		message    string
 		fields     []string
 	}{
-		{"pattern names all fields", `validate: {message: "No.", pattern: {spec: {hostPID: false, containers: [{securityContext: {privileged: false}}]}}}`,
+		{"pattern names all fields", `validate: {message: "No.", pattern: {spec: {hostPID: false, ` +
+			`containers: [{securityContext: {privileged: false}}]}}}`,
 			engine.Fail, "validation error: No. rule r failed at path /spec/containers/0/securityContext/privileged/",
 			[]string{"/spec/containers/0/securityContext/privileged", "/spec/containers/1/securityContext/privileged",
 				"/spec/hostPID"}},
@@ -89,38 +90,51 @@ func TestEvaluateFields(t *testing.T) {
 			"validation rule 'r' passed.", nil},
 		{"a missing field is where it would be", `validate: {pattern: {metadata: {labels: {team: "?*"}}}}`,
 			engine.Fail, "validation error: rule r failed at path /metadata/labels/team/", []string{"/metadata/labels/team"}},
-		{"pattern with a variable", `validate: {message: "{{ request.object.metadata.name }} is bad", pattern: {metadata: {labels: {app: "{{ request.object.spec.containers[0].name }}"}}}}`,
+		{"pattern with a variable", `validate: {message: "{{ request.object.metadata.name }} is bad", ` +
+			`pattern: {metadata: {labels: {app: "{{ request.object.spec.containers[0].name }}"}}}}`,
 			engine.Fail, "validation error: web is bad. rule r failed at path /metadata/labels/app/",
 			[]string{"/metadata/labels/app"}},
-		{"message that cannot be resolved", `validate: {message: "{{ request.object.nothing }}", pattern: {spec: {hostPID: false}}}`,
+		{"message that cannot be resolved",
+			`validate: {message: "{{ request.object.nothing }}", pattern: {spec: {hostPID: false}}}`,
 			engine.Fail, "validation error: variables substitution error in rule r failed at path /spec/hostPID/",
 			[]string{"/spec/hostPID"}},
-		{"the narrowest alternative", `validate: {message: m, anyPattern: [{spec: {hostPID: false, hostIPC: false}}, {metadata: {labels: {app: db}}}]}`,
+		{"the narrowest alternative", `validate: {message: m, anyPattern: [{spec: {hostPID: false, hostIPC: false}}, ` +
+			`{metadata: {labels: {app: db}}}]}`,
 			engine.Fail, "validation error: m. rule r[0] failed at path /spec/hostIPC/ rule r[1] failed at path " +
 				"/metadata/labels/app/", []string{"/metadata/labels/app"}},
 		{"an alternative passes", `validate: {anyPattern: [{spec: {hostPID: false}}, {metadata: {labels: {app: web}}}]}`,
 			engine.Pass, "validation rule 'r' anyPattern[1] passed.", nil},
-		{"deny names what it read", `validate: {message: m, deny: {conditions: {any: [{key: "{{ request.object.spec.hostPID }}", operator: Equals, value: true}, {key: "{{ request.object.metadata.name }}", operator: Equals, value: db}]}}}`,
+		{"deny names what it read", `validate: {message: m, deny: {conditions: {any: [{key: "{{ ` +
+			`request.object.spec.hostPID }}", operator: Equals, value: true}, {key: "{{ request.object.metadata.name }}", ` +
+			`operator: Equals, value: db}]}}}`,
 			engine.Fail, "m", []string{"/spec/hostPID"}},
 		{"deny of everything", `validate: {message: m, deny: {}}`, engine.Fail, "m", []string{""}},
 		{"deny through a context variable", "context: [{name: pid, variable: {jmesPath: request.object.spec.hostPID}}]\n" +
 			"validate: {message: m, deny: {conditions: {all: [{key: '{{ pid }}', operator: Equals, value: true}]}}}",
 			engine.Fail, "m", []string{"/spec/hostPID"}},
-		{"deny through images", `validate: {message: m, deny: {conditions: {all: [{key: "{{ images.containers.b.tag }}", operator: Equals, value: latest}]}}}`,
+		{"deny through images", `validate: {message: m, deny: {conditions: {all: [{key: "{{ images.containers.b.tag }}", ` +
+			`operator: Equals, value: latest}]}}}`,
 			engine.Fail, "m", []string{"/spec/containers/1/image"}},
-		{"foreach with a pattern", `validate: {message: m, foreach: [{list: "request.object.spec.[initContainers, containers][]", pattern: {image: "registry.example.com/*"}}]}`,
+		{"foreach with a pattern", `validate: {message: m, foreach: [{list: "request.object.spec.[initContainers, ` +
+			`containers][]", pattern: {image: "registry.example.com/*"}}]}`,
 			engine.Fail, "validation failure: validation error: m. rule r failed at path /image/",
 			[]string{"/spec/containers/1/image", "/spec/initContainers/0/image"}},
-		{"foreach with a filter", `validate: {message: m, foreach: [{list: "request.object.spec.containers[?name=='b']", deny: {conditions: {all: [{key: "{{ element.securityContext.privileged }}", operator: Equals, value: true}]}}}]}`,
+		{"foreach with a filter", `validate: {message: m, foreach: [{list: "request.object.spec.containers[?name=='b']", ` +
+			`deny: {conditions: {all: [{key: "{{ element.securityContext.privileged }}", operator: Equals, value: true}]}}}]}`,
 			engine.Fail, "validation failure: m", []string{"/spec/containers/1/securityContext/privileged"}},
 		{"foreach without elements", `validate: {foreach: [{list: request.object.spec.nothing, pattern: {image: x}}]}`, "",
 			"", nil},
-		{"foreach over strings", `validate: {message: m, foreach: [{list: "request.object.spec.containers[].image", deny: {conditions: {all: [{key: "{{ element }}", operator: Equals, value: "*:latest"}]}}}]}`,
+		{"foreach over strings", `validate: {message: m, foreach: [{list: "request.object.spec.containers[].image", ` +
+			`deny: {conditions: {all: [{key: "{{ element }}", operator: Equals, value: "*:latest"}]}}}]}`,
 			engine.Fail, "validation failure: m", []string{"/spec/containers/1/image"}},
-		{"nested foreach", `validate: {message: "{{ element.name }}", foreach: [{list: request.object.spec.containers, foreach: [{list: "element.env || ` + "`[]`" + `", deny: {conditions: {all: [{key: "{{ element.value }}", operator: Equals, value: "2"}]}}}]}]}`,
+		{"nested foreach", `validate: {message: "{{ element.name }}", foreach: [{list: request.object.spec.containers, ` +
+			`foreach: [{list: "element.env || ` + "`[]`" +
+			`", deny: {conditions: {all: [{key: "{{ element.value }}", operator: Equals, value: "2"}]}}}]}]}`,
 			engine.Fail, "validation failure: validation failure: Z", []string{"/spec/containers/0/env/1/value"}},
 		{"elements are skipped by preconditions",
-			`validate: {message: m, foreach: [{list: request.object.spec.containers, preconditions: {all: [{key: "{{ element.name }}", operator: Equals, value: c}]}, pattern: {securityContext: {privileged: false}}}]}`,
+			`validate: {message: m, foreach: [{list: request.object.spec.containers, ` +
+				`preconditions: {all: [{key: "{{ element.name }}", operator: Equals, value: c}]}, ` +
+				`pattern: {securityContext: {privileged: false}}}]}`,
 			engine.Pass, "rule passed", nil},
 		{"a violation beside what is not known",
 			"context: [{name: cm, configMap: {name: allowed, namespace: x}}]\n" +
@@ -129,10 +143,12 @@ func TestEvaluateFields(t *testing.T) {
 				"'registry.example.com/*'}}]}",
 			engine.Fail, "validation failure: validation error: m. rule r failed at path /image/",
 			[]string{"/spec/containers/1/image"}},
-		{"element scope off", `validate: {message: m, foreach: [{list: request.object.spec.containers, elementScope: false, pattern: {metadata: {labels: {app: "{{ element.name }}"}}}}]}`,
+		{"element scope off", `validate: {message: m, foreach: [{list: request.object.spec.containers, ` +
+			`elementScope: false, pattern: {metadata: {labels: {app: "{{ element.name }}"}}}}]}`,
 			engine.Fail, "validation failure: validation error: m. rule r failed at path /metadata/labels/app/",
 			[]string{"/metadata/labels/app"}},
-		{"element scope on text", `validate: {foreach: [{list: "request.object.spec.containers[].name", elementScope: true, pattern: {a: b}}]}`,
+		{"element scope on text", `validate: {foreach: [{list: "request.object.spec.containers[].name", ` +
+			`elementScope: true, pattern: {a: b}}]}`,
 			engine.Error, "validation failure: failed to process foreach: cannot use elementScope=true foreach rules for " +
 				"elements that are not maps, expected type=map got type=string", []string{""}},
 		{"preconditions not met", "preconditions: {all: [{key: '{{ request.operation }}', operator: Equals, value: " +
@@ -149,7 +165,8 @@ func TestEvaluateFields(t *testing.T) {
 		{"what is not used is not loaded", "context: [{name: cm, configMap: {name: allowed, namespace: x}}]\n" +
 			"validate: {message: m, deny: {conditions: {all: [{key: a, operator: Equals, value: a}]}}}",
 			engine.Fail, "m", []string{""}},
-		{"unknown variable", `validate: {deny: {conditions: {all: [{key: "{{ request.object.metadata.nothing }}", operator: Equals, value: y}]}}}`,
+		{"unknown variable", `validate: {deny: {conditions: {all: [{key: "{{ request.object.metadata.nothing }}", ` +
+			`operator: Equals, value: y}]}}}`,
 			engine.Error, "", []string{""}},
 		{"pod security", `validate: {podSecurity: {level: baseline, version: latest}}`, engine.Fail, "",
 			[]string{"/spec/containers/0/securityContext/privileged", "/spec/containers/1/securityContext/privileged",
@@ -307,7 +324,8 @@ func TestFailureAction(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			validate := strings.TrimSuffix(strings.TrimPrefix(tt.validate+", "+fails, ", "), ", ")
 			data := strings.Replace(ruleOf("validate: {"+validate+"}"), "spec:\n", "spec:\n  "+tt.spec+"\n", 1)
-			p, problems := engine.CompilePolicies([]policy.Source{{Path: "p.yaml", Documents: yamltest.Documents(data)}}, engine.Options{})
+			p, problems := engine.CompilePolicies([]policy.Source{{Path: "p.yaml", Documents: yamltest.Documents(data)}},
+				engine.Options{})
 			if policy.HasErrors(problems) || len(problems) != tt.warnings {
 				t.Fatalf("got %v", problems)
 			}
@@ -390,7 +408,8 @@ func TestExceptionExpiry(t *testing.T) {
 			t.Errorf("%s: got %+v", tt.label, got[0])
 		}
 	}
-	_, problems := engine.CompileExceptions([]policy.Source{{Path: "e.yaml", Documents: yamltest.Documents(fmt.Sprintf(x, "soon"))}},
+	_, problems := engine.CompileExceptions(
+		[]policy.Source{{Path: "e.yaml", Documents: yamltest.Documents(fmt.Sprintf(x, "soon"))}},
 		engine.Options{})
 	if len(problems) != 1 || problems[0].Line != 3 {
 		t.Errorf("got %v", problems)

@@ -63,7 +63,8 @@ func TestImageExtractors(t *testing.T) {
 func TestImageExtractorProblems(t *testing.T) {
 	data := ruleOn("Task", "imageExtractors:\n  Task:\n  - {path: /}\n  - {path: /a/b, jmesPath: \"((\"}\n"+
 		"validate: {message: m, deny: {}}")
-	_, problems := engine.CompilePolicies([]policy.Source{{Path: "p.yaml", Documents: yamltest.Documents(data)}}, engine.Options{})
+	_, problems := engine.CompilePolicies([]policy.Source{{Path: "p.yaml", Documents: yamltest.Documents(data)}},
+		engine.Options{})
 	lines := map[int]bool{}
 	for _, p := range problems {
 		if !p.Warning {

@@ -154,7 +154,8 @@ func FuzzCompilePolicies(f *testing.F) {
 		"validate: {podSecurity: {level: baseline}}")))
 	f.Add([]byte(ruleOf("validate: {cel: {expressions: [{expression: 'object.spec.hostPID == false'}]}}")))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		p, problems := engine.CompilePolicies([]policy.Source{{Path: "p", Documents: yamltest.Documents(data)}}, engine.Options{Now: conformanceNow})
+		p, problems := engine.CompilePolicies([]policy.Source{{Path: "p", Documents: yamltest.Documents(data)}},
+			engine.Options{Now: conformanceNow})
 		for _, problem := range problems {
 			if problem.Message == "" || problem.Path != "p" {
 				t.Errorf("problem %+v", problem)

@@ -126,7 +126,8 @@ spec:
 	for what, want := range map[string]int{"background: true": 1, "background: false": 0, "background: null": 1} {
 		data := strings.Replace(delta, "spec:\n", "spec:\n  "+what+"\n", 1)
 		data = strings.Replace(data, "    - resources:\n", "    - clusterRoles: [admin]\n      resources:\n", 1)
-		_, problems := engine.CompileExceptions([]policy.Source{{Path: "e.yaml", Documents: yamltest.Documents(data)}}, engine.Options{})
+		_, problems := engine.CompileExceptions([]policy.Source{{Path: "e.yaml", Documents: yamltest.Documents(data)}},
+			engine.Options{})
 		if len(problems) != want {
 			t.Errorf("%s: got %v", what, problems)
 		}

@@ -51,12 +51,14 @@ func (s seed) request(t *testing.T) *admission.Request {
 
 func (s seed) run(t *testing.T) {
 	t.Helper()
-	policies, problems := engine.CompilePolicies([]policy.Source{{Path: "p.yaml", Documents: yamltest.Documents(s.policies)}},
+	policies, problems := engine.CompilePolicies(
+		[]policy.Source{{Path: "p.yaml", Documents: yamltest.Documents(s.policies)}},
 		engine.Options{Now: conformanceNow})
 	if policy.HasErrors(problems) {
 		t.Fatalf("%v\n%s", problems, s.policies)
 	}
-	exceptions, problems := engine.CompileExceptions([]policy.Source{{Path: "e.yaml", Documents: yamltest.Documents(s.exceptions)}},
+	exceptions, problems := engine.CompileExceptions(
+		[]policy.Source{{Path: "e.yaml", Documents: yamltest.Documents(s.exceptions)}},
 		engine.Options{Now: conformanceNow})
 	if policy.HasErrors(problems) {
 		t.Fatal(problems)
@@ -237,7 +239,8 @@ rules:
   match: {any: [{resources: {kinds: [Namespace]}}]}
   validate: {validationFailureAction: Audit, deny: {}}
 `)
-	_, problems := engine.CompilePolicies([]policy.Source{{Path: "p.yaml", Documents: yamltest.Documents(data)}}, engine.Options{})
+	_, problems := engine.CompilePolicies([]policy.Source{{Path: "p.yaml", Documents: yamltest.Documents(data)}},
+		engine.Options{})
 	var got []string
 	for _, p := range problems {
 		if !p.Warning {

@@ -401,7 +401,8 @@ rules:
 		return "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: " + name +
 			", namespace: default}\nspec: {}"
 	}
-	const forbidden = `block-updates-to-custom-resource fail blocks : Modifying or deleting this custom resource is forbidden.`
+	const forbidden = `block-updates-to-custom-resource fail blocks : Modifying or deleting this custom resource is ` +
+		`forbidden.`
 	runSeeds(t, []seed{
 		{name: "a delete", policies: deletes, old: labeled, user: jane,
 			want: []string{"block-deletes-for-kyverno-resources fail blocks : Deleting ConfigMap/c is not allowed"}},

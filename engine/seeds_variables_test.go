@@ -136,7 +136,9 @@ spec:
 	mutated := []string{"imbue-pod-spec pass: mutated Pod/test-env-vars in namespace foobar"}
 	runSeeds(t, []seed{
 		{name: "references to environment variables stay", policies: otel, object: test, want: mutated,
-			text: `{"name":"OTEL_RESOURCE_ATTRIBUTES","value":"k8s.namespace.name=$(POD_NAMESPACE), k8s.node.name=$(NODE_NAME), k8s.pod.name=$(POD_NAME), k8s.pod.primary_ip_address=$(POD_IP_ADDRESS), k8s.pod.service_account.name=$(POD_SERVICE_ACCOUNT), rule_applied=imbue-pod-spec"}`},
+			text: `{"name":"OTEL_RESOURCE_ATTRIBUTES","value":"k8s.namespace.name=$(POD_NAMESPACE), ` +
+				`k8s.node.name=$(NODE_NAME), k8s.pod.name=$(POD_NAME), k8s.pod.primary_ip_address=$(POD_IP_ADDRESS), ` +
+				`k8s.pod.service_account.name=$(POD_SERVICE_ACCOUNT), rule_applied=imbue-pod-spec"}`},
 		{name: "a value is replaced", policies: otel, object: test, want: mutated,
 			text: `{"name":"NODE_NAME","value":"mutated_name"}`, not: `"node_name"`},
 		{name: "a Policy has no say elsewhere", policies: otel, object: strings.Replace(test, "namespace: foobar",

@@ -85,6 +85,7 @@ func (r *Renderer) unmarked(ctx context.Context, root roots.Root) ([]*yaml.Node,
 
 // alone runs kustomize and nothing else on the files as they are.
 func (r *Renderer) alone(root roots.Root, ownSchema bool) ([]*yaml.Node, error) {
-	fsys := &fileSystem{tree: r.tree, find: r.lookup, read: r.read, reads: map[string]string{}, transform: func(_ string, data []byte) []byte { return data }}
+	fsys := &fileSystem{tree: r.tree, find: r.lookup, read: r.read, reads: map[string]string{},
+		transform: func(_ string, data []byte) []byte { return data }}
 	return runKustomize(krusty.MakeDefaultOptions(), fsys, path.Join(mount, root.Path), ownSchema)
 }

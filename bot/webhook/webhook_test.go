@@ -300,7 +300,8 @@ func TestBadPayloads(t *testing.T) {
 		}
 	}
 	// A webhook of the repository itself is not an App's.
-	if w, err := Jobs("pull_request", []byte(`{"action":"opened","repository":{"id":1},"pull_request":{"number":3}}`)); err != nil || len(w.Jobs) > 0 {
+	if w, err := Jobs("pull_request",
+		[]byte(`{"action":"opened","repository":{"id":1},"pull_request":{"number":3}}`)); err != nil || len(w.Jobs) > 0 {
 		t.Errorf("no installation: %+v, %v", w, err)
 	}
 	for name, data := range map[string]string{

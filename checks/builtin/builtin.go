@@ -48,7 +48,8 @@ func All() []Check { return append(resources(), deployment{}) }
 
 // Results returns what checks say about a resource. rules are the policies with the exceptions that count, request is
 // the one that the resource is part of.
-func Results(ctx context.Context, checks []Check, r *render.Resource, rules *engine.Evaluator, request *admission.Request) []engine.Result {
+func Results(ctx context.Context, checks []Check, r *render.Resource, rules *engine.Evaluator,
+	request *admission.Request) []engine.Result {
 	var out []engine.Result
 	for _, c := range checks {
 		violations := c.Look(r)

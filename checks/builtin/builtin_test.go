@@ -29,7 +29,8 @@ spec:
 
 func TestResults(t *testing.T) {
 	object := func(name string) admission.Object {
-		return admission.Object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "namespace": "ns"}}
+		return admission.Object{"apiVersion": "v1", "kind": "ConfigMap",
+			"metadata": map[string]any{"name": name, "namespace": "ns"}}
 	}
 	for _, c := range []struct {
 		name, resource, except string

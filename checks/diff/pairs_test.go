@@ -22,25 +22,32 @@ func operations(list []*Pair) []string {
 }
 
 func TestPairs(t *testing.T) {
-	before := []*render.Resource{object("A", "n", "same", "1"), object("A", "n", "edited", "1"), object("A", "n", "gone", "1")}
-	after := []*render.Resource{object("A", "n", "same", "1"), object("A", "n", "edited", "2"), object("A", "other", "gone", "1")}
+	before := []*render.Resource{object("A", "n", "same", "1"), object("A", "n", "edited", "1"),
+		object("A", "n", "gone", "1")}
+	after := []*render.Resource{object("A", "n", "same", "1"), object("A", "n", "edited", "2"),
+		object("A", "other", "gone", "1")}
 	newer := object("A", "n", "same", "1")
 	newer.Object["apiVersion"] = "v2"
-	if got, want := operations(Pairs(roots.Root{Path: "r"}, before, after, false)), []string{"UPDATE r edited", "CREATE r gone", "DELETE r gone"}; !slices.Equal(got, want) {
+	if got, want := operations(Pairs(roots.Root{Path: "r"}, before, after, false)),
+		[]string{"UPDATE r edited", "CREATE r gone", "DELETE r gone"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got := operations(Pairs(roots.Root{Path: "r"}, before[:1], []*render.Resource{newer}, false)); !slices.Equal(got, []string{"UPDATE r same"}) {
+	if got := operations(Pairs(roots.Root{Path: "r"}, before[:1], []*render.Resource{newer}, false)); !slices.Equal(got,
+		[]string{"UPDATE r same"}) {
 		t.Errorf("another version of the API is the same object: %q", got)
 	}
-	if got := operations(Pairs(roots.Root{Path: "r"}, nil, after[:1], true)); !slices.Equal(got, []string{"CREATE r same"}) {
+	if got := operations(Pairs(roots.Root{Path: "r"}, nil, after[:1], true)); !slices.Equal(got,
+		[]string{"CREATE r same"}) {
 		t.Errorf("a full check: %q", got)
 	}
 }
 
 func TestJoin(t *testing.T) {
 	root := func(p string) roots.Root { return roots.Root{Path: p} }
-	from := Pairs(root("old"), []*render.Resource{object("A", "", "moved", "1"), object("A", "", "edited", "1"), object("A", "", "gone", "1"), object("A", "", "twice", "1")}, nil, false)
-	to := Pairs(root("new"), nil, []*render.Resource{object("A", "", "moved", "1"), object("A", "", "edited", "2"), object("A", "", "twice", "1")}, false)
+	from := Pairs(root("old"), []*render.Resource{object("A", "", "moved", "1"), object("A", "", "edited", "1"),
+		object("A", "", "gone", "1"), object("A", "", "twice", "1")}, nil, false)
+	to := Pairs(root("new"), nil, []*render.Resource{object("A", "", "moved", "1"), object("A", "", "edited", "2"),
+		object("A", "", "twice", "1")}, false)
 	again := Pairs(root("third"), nil, []*render.Resource{object("A", "", "twice", "1")}, false)
 	got := operations(Join(append(append(from, to...), again...), nil))
 	want := []string{"DELETE old gone", "DELETE old twice", "UPDATE new edited", "CREATE new twice", "CREATE third twice"}
@@ -50,7 +57,8 @@ func TestJoin(t *testing.T) {
 }
 
 func TestStableField(t *testing.T) {
-	o := map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "a"}, map[string]any{"name": "b", "args": []any{"x"}}}, "a/b": "c"}}
+	o := map[string]any{"spec": map[string]any{
+		"containers": []any{map[string]any{"name": "a"}, map[string]any{"name": "b", "args": []any{"x"}}}, "a/b": "c"}}
 	for pointer, want := range map[string]string{
 		"":                          "",
 		"/spec/containers/1/image":  "/spec/containers/[name=b]/image",

@@ -44,7 +44,8 @@ func Beyond(ctx context.Context, in Context, findings []report.Finding) (map[*en
 		request := in.Reviewer.User.Request(admission.Create)
 		request.Object = objects[i]
 		results := in.Reviewer.Evaluate(ctx, with, request)
-		if slices.ContainsFunc(results, func(res engine.Result) bool { return slices.ContainsFunc(res.Exceptions, isProposed) }) {
+		if slices.ContainsFunc(results,
+			func(res engine.Result) bool { return slices.ContainsFunc(res.Exceptions, isProposed) }) {
 			answers[i] = answer{results, without.Evaluate(ctx, request)}
 		}
 	})

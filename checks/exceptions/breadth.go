@@ -39,9 +39,11 @@ func filters(m policy.Match) []policy.ResourceFilter {
 	}
 	var one policy.ResourceFilter
 	for _, f := range m.All {
-		one.Roles, one.ClusterRoles, one.Subjects = append(one.Roles, f.Roles...), append(one.ClusterRoles, f.ClusterRoles...), append(one.Subjects, f.Subjects...)
+		one.Roles, one.ClusterRoles = append(one.Roles, f.Roles...), append(one.ClusterRoles, f.ClusterRoles...)
+		one.Subjects = append(one.Subjects, f.Subjects...)
 		in, out := f.Resources, &one.Resources
-		out.Kinds, out.Namespaces, out.Operations = append(out.Kinds, in.Kinds...), append(out.Namespaces, in.Namespaces...), append(out.Operations, in.Operations...)
+		out.Kinds, out.Namespaces = append(out.Kinds, in.Kinds...), append(out.Namespaces, in.Namespaces...)
+		out.Operations = append(out.Operations, in.Operations...)
 		out.Names = append(out.Names, in.Names...)
 		if in.Name != "" {
 			out.Names = append(out.Names, in.Name)
@@ -110,7 +112,8 @@ func broadRules(spec policy.ExceptionSpec, policies *engine.Policies) (out []str
 			}
 		}
 		if len(spec.PodSecurity) == 0 && takesControls(ref, policies) {
-			out = append(out, fmt.Sprintf("every control of the Pod Security Standard in %s, though spec.podSecurity can name one", ref.PolicyName))
+			out = append(out, fmt.Sprintf(
+				"every control of the Pod Security Standard in %s, though spec.podSecurity can name one", ref.PolicyName))
 		}
 	}
 	for _, c := range spec.PodSecurity {
@@ -128,7 +131,8 @@ func takesControls(ref policy.ExceptionRef, policies *engine.Policies) bool {
 			continue
 		}
 		for _, rule := range info.Rules {
-			if match.AnyWildcard(ref.RuleNames, rule) && policies.Uses(engine.RuleID{Policy: info.PolicyRef, Rule: rule}).Controls {
+			if match.AnyWildcard(ref.RuleNames, rule) &&
+				policies.Uses(engine.RuleID{Policy: info.PolicyRef, Rule: rule}).Controls {
 				return true
 			}
 		}

@@ -47,7 +47,8 @@ func (d *Decision) Ends(e *engine.Exception) time.Time { return d.ends[e] }
 // Decide sorts exceptions. A merged exception that the change edits keeps its merged content until the change
 // is merged itself or approved; then the new content takes its place.
 func Decide(in Input) *Decision {
-	d := &Decision{Proposed: in.Proposed, states: map[*engine.Exception]report.State{}, by: map[*engine.Exception][]string{}, ends: map[*engine.Exception]time.Time{}}
+	d := &Decision{Proposed: in.Proposed, states: map[*engine.Exception]report.State{},
+		by: map[*engine.Exception][]string{}, ends: map[*engine.Exception]time.Time{}}
 	replaced := map[string]bool{}
 	for _, e := range in.Proposed {
 		state := report.Pending

@@ -32,27 +32,42 @@ func TestDecide(t *testing.T) {
 	}{
 		{name: "merged", exception: engine.Exception{Path: "e"}, want: report.Merged},
 		{name: "proposed", exception: engine.Exception{Path: "e"}, proposed: true, want: report.Pending},
-		{name: "approved", exception: engine.Exception{Path: "e"}, proposed: true, reviews: approve("e", "blob of e"), want: report.Approved},
-		{name: "approved in other content", exception: engine.Exception{Path: "e"}, proposed: true, reviews: approve("e", "older"), want: report.Pending},
-		{name: "another file approved", exception: engine.Exception{Path: "e"}, proposed: true, reviews: approve("f", "blob of f"), want: report.Pending},
-		{name: "no blob approved", exception: engine.Exception{Path: "e"}, proposed: true, reviews: approve("e", ""), want: report.Pending},
-		{name: "approved on the command line", exception: engine.Exception{Path: "e"}, proposed: true, approve: []string{"e"}, want: report.Approved},
-		{name: "refused", exception: engine.Exception{Path: "e"}, proposed: true, reviews: refuse("e", "blob of e"), want: report.Refused},
-		{name: "approved by one, refused by another", exception: engine.Exception{Path: "e"}, proposed: true, reviews: refuse("e", "blob of e", votes...), want: report.Refused},
-		{name: "refused in other content", exception: engine.Exception{Path: "e"}, proposed: true, reviews: refuse("e", "older"), want: report.Pending},
-		{name: "a merged one cannot be refused", exception: engine.Exception{Path: "e"}, reviews: refuse("e", "blob of e"), want: report.Merged},
-		{name: "ends later", exception: engine.Exception{Path: "e", Expires: now.Add(time.Second)}, want: report.Merged, ends: now.Add(time.Second)},
+		{name: "approved", exception: engine.Exception{Path: "e"}, proposed: true, reviews: approve("e", "blob of e"),
+			want: report.Approved},
+		{name: "approved in other content", exception: engine.Exception{Path: "e"}, proposed: true,
+			reviews: approve("e", "older"), want: report.Pending},
+		{name: "another file approved", exception: engine.Exception{Path: "e"}, proposed: true,
+			reviews: approve("f", "blob of f"), want: report.Pending},
+		{name: "no blob approved", exception: engine.Exception{Path: "e"}, proposed: true, reviews: approve("e", ""),
+			want: report.Pending},
+		{name: "approved on the command line", exception: engine.Exception{Path: "e"}, proposed: true, approve: []string{"e"},
+			want: report.Approved},
+		{name: "refused", exception: engine.Exception{Path: "e"}, proposed: true, reviews: refuse("e", "blob of e"),
+			want: report.Refused},
+		{name: "approved by one, refused by another", exception: engine.Exception{Path: "e"}, proposed: true,
+			reviews: refuse("e", "blob of e", votes...), want: report.Refused},
+		{name: "refused in other content", exception: engine.Exception{Path: "e"}, proposed: true,
+			reviews: refuse("e", "older"), want: report.Pending},
+		{name: "a merged one cannot be refused", exception: engine.Exception{Path: "e"}, reviews: refuse("e", "blob of e"),
+			want: report.Merged},
+		{name: "ends later", exception: engine.Exception{Path: "e", Expires: now.Add(time.Second)}, want: report.Merged,
+			ends: now.Add(time.Second)},
 		{name: "ends now", exception: engine.Exception{Path: "e", Expires: now}, want: report.Expired, ends: now},
-		{name: "approved, but over", exception: engine.Exception{Path: "e", Expires: now}, proposed: true, approve: []string{"e"}, want: report.Expired, ends: now},
-		{name: "young", exception: engine.Exception{Path: "e", TTL: 2 * time.Hour}, since: now.Add(-time.Hour), want: report.Merged, ends: now.Add(time.Hour)},
-		{name: "old", exception: engine.Exception{Path: "e", TTL: time.Hour}, since: now.Add(-time.Hour), want: report.Expired, ends: now},
-		{name: "two ends", exception: engine.Exception{Path: "e", TTL: time.Hour, Expires: now.Add(time.Minute)}, since: now, want: report.Merged, ends: now.Add(time.Minute)},
+		{name: "approved, but over", exception: engine.Exception{Path: "e", Expires: now}, proposed: true,
+			approve: []string{"e"}, want: report.Expired, ends: now},
+		{name: "young", exception: engine.Exception{Path: "e", TTL: 2 * time.Hour}, since: now.Add(-time.Hour),
+			want: report.Merged, ends: now.Add(time.Hour)},
+		{name: "old", exception: engine.Exception{Path: "e", TTL: time.Hour}, since: now.Add(-time.Hour),
+			want: report.Expired, ends: now},
+		{name: "two ends", exception: engine.Exception{Path: "e", TTL: time.Hour, Expires: now.Add(time.Minute)}, since: now,
+			want: report.Merged, ends: now.Add(time.Minute)},
 		{name: "of unknown age", exception: engine.Exception{Path: "e", TTL: time.Hour}, want: report.Expired},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			in := exceptions.Input{Blob: blob, Reviews: c.reviews, Approve: c.approve, Now: now, Since: func(*engine.Exception) (time.Time, bool) {
-				return c.since, !c.since.IsZero()
-			}}
+			in := exceptions.Input{Blob: blob, Reviews: c.reviews, Approve: c.approve, Now: now,
+				Since: func(*engine.Exception) (time.Time, bool) {
+					return c.since, !c.since.IsZero()
+				}}
 			e := &c.exception
 			if c.proposed {
 				in.Proposed = []*engine.Exception{e}
@@ -78,8 +93,10 @@ func TestDecide(t *testing.T) {
 func TestEdited(t *testing.T) {
 	merged := &engine.Exception{Path: "e", Namespace: "n", Name: "x"}
 	edited := &engine.Exception{Path: "e", Namespace: "n", Name: "x"}
-	in := exceptions.Input{Merged: []*engine.Exception{merged}, Proposed: []*engine.Exception{edited}, Blob: func(string) string { return "b" }}
-	if d := exceptions.Decide(in); !slices.Equal(d.Counting, []*engine.Exception{merged}) || !slices.Equal(d.Idle, []*engine.Exception{edited}) {
+	in := exceptions.Input{Merged: []*engine.Exception{merged}, Proposed: []*engine.Exception{edited},
+		Blob: func(string) string { return "b" }}
+	if d := exceptions.Decide(in); !slices.Equal(d.Counting, []*engine.Exception{merged}) ||
+		!slices.Equal(d.Idle, []*engine.Exception{edited}) {
 		t.Errorf("not approved: counting %v, idle %v", d.Counting, d.Idle)
 	}
 	in.Reviews = []report.Review{{Path: "e", Blob: "b"}}

@@ -86,7 +86,8 @@ func Drafts(ctx context.Context, in Context, home Home, found []review.Found) (d
 		groups[s] = append(groups[s], b)
 	}
 	slices.SortStableFunc(order, func(a, b subject) int {
-		return cmp.Or(cmp.Compare(a.policy.FullName(), b.policy.FullName()), cmp.Compare(a.resource.String(), b.resource.String()))
+		return cmp.Or(cmp.Compare(a.policy.FullName(), b.policy.FullName()),
+			cmp.Compare(a.resource.String(), b.resource.String()))
 	})
 	taken := map[string]bool{}
 	for i, s := range order {
@@ -123,8 +124,8 @@ func (d *drafter) draft(ctx context.Context, taken map[string]bool) report.Draft
 	slices.Sort(out.Rules)
 	d.target = draft.Target{
 		PolicyAPIVersion: s.policy.APIVersion, PolicyKind: s.policy.Kind, Policy: out.Policy, Rules: out.Rules,
-		APIVersion: s.resource.APIVersion, Kind: s.resource.Kind, Namespace: s.resource.Namespace, Name: s.resource.Name, Delete: s.delete,
-		In: d.home.Namespace, Expires: d.Now.Add(draftFor).UTC().Truncate(24 * time.Hour),
+		APIVersion: s.resource.APIVersion, Kind: s.resource.Kind, Namespace: s.resource.Namespace, Name: s.resource.Name,
+		Delete: s.delete, In: d.home.Namespace, Expires: d.Now.Add(draftFor).UTC().Truncate(24 * time.Hour),
 	}
 	if s.policy.Kind == builtin.Kind { // exceptions name it as they name a ClusterPolicy
 		d.target.PolicyAPIVersion = "kyverno.io/v1"
@@ -147,7 +148,8 @@ func (d *drafter) draft(ctx context.Context, taken map[string]bool) report.Draft
 		return out
 	}
 	if !d.suffices(ctx) {
-		out.Why = "no exception for just this resource lets it through: the policy fails before it looks at exceptions, or something only the cluster has decides"
+		out.Why = "no exception for just this resource lets it through: the policy fails before it looks at exceptions, or " +
+			"something only the cluster has decides"
 		return out
 	}
 	d.narrow(ctx)
@@ -188,7 +190,8 @@ func (d *drafter) suffices(ctx context.Context) bool {
 	if err != nil {
 		return false
 	}
-	list, problems := engine.CompileExceptions(manifest.Sources([]manifest.File{{Path: "draft.yaml", Data: []byte(text)}}), engine.Options{Now: d.Now})
+	list, problems := engine.CompileExceptions(manifest.Sources([]manifest.File{{Path: "draft.yaml", Data: []byte(text)}}),
+		engine.Options{Now: d.Now})
 	if len(list) != 1 || policy.HasErrors(problems) {
 		return false
 	}

@@ -24,7 +24,8 @@ type Usage struct {
 
 // NewUsage returns one of which nothing is known yet.
 func NewUsage() *Usage {
-	return &Usage{needed: map[*engine.Exception]bool{}, covers: map[*engine.Exception]map[report.Resource]bool{}, undecided: map[string]bool{}}
+	return &Usage{needed: map[*engine.Exception]bool{}, covers: map[*engine.Exception]map[report.Resource]bool{},
+		undecided: map[string]bool{}}
 }
 
 // Note counts one resource: an exception is needed when the rule it takes away would not pass without it.

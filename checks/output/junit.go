@@ -60,7 +60,8 @@ func checkJUnit(w io.Writer, r *report.Report, _ Options) error {
 		check.add(junitProblem(name, p))
 	}
 	for _, p := range notChecked(r) {
-		check.add(junitCase{Name: line(place(p.Path, p.Line, 0)), Class: "lintel", Skipped: &junitCause{Message: line(p.Message)}})
+		check.add(junitCase{Name: line(place(p.Path, p.Line, 0)), Class: "lintel",
+			Skipped: &junitCause{Message: line(p.Message)}})
 	}
 	if len(r.Errors) == 0 {
 		check.add(junitCase{Name: "check", Class: "lintel", Output: line(work(r.Stats))})

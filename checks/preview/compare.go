@@ -11,7 +11,8 @@ import (
 
 // loudness orders results: what is worse for whoever owns the resource is more.
 func loudness(r report.Result) int {
-	return slices.Index([]report.Result{"", report.Pass, report.Skip, report.Warn, report.Unknown, report.Error, report.Fail}, r)
+	return slices.Index([]report.Result{"", report.Pass, report.Skip, report.Warn, report.Unknown, report.Error,
+		report.Fail}, r)
 }
 
 func quietResult(r report.Result) bool { return loudness(r) <= loudness(report.Skip) }
@@ -248,7 +249,8 @@ type policyTally struct {
 
 // add counts one resource.
 func (t *policyTally) add(effects map[report.Effect]bool, still bool) {
-	for effect, n := range map[report.Effect]*int{report.EffectFails: &t.Fails, report.EffectWarns: &t.Warns, report.EffectRelaxed: &t.Relaxed, report.EffectUndecided: &t.Undecided} {
+	for effect, n := range map[report.Effect]*int{report.EffectFails: &t.Fails, report.EffectWarns: &t.Warns,
+		report.EffectRelaxed: &t.Relaxed, report.EffectUndecided: &t.Undecided} {
 		if effects[effect] {
 			*n++
 		}

@@ -25,7 +25,8 @@ type differenceKind struct {
 }
 
 func newGathered() *gathered {
-	return &gathered{tallies: map[string]*policyTally{}, exceptions: map[string]*report.ExceptionPreview{}, groups: map[differenceKind][]report.Finding{}, left: map[uint64]bool{}}
+	return &gathered{tallies: map[string]*policyTally{}, exceptions: map[string]*report.ExceptionPreview{},
+		groups: map[differenceKind][]report.Finding{}, left: map[uint64]bool{}}
 }
 
 func (g *gathered) add(one *rootPreview) {
@@ -63,7 +64,8 @@ func (g *gathered) add(one *rootPreview) {
 }
 
 func compareKinds(a, b differenceKind) int {
-	order := []report.Effect{report.EffectFails, report.EffectUndecided, report.EffectWarns, report.EffectRelaxed, report.EffectPasses}
+	order := []report.Effect{report.EffectFails, report.EffectUndecided, report.EffectWarns, report.EffectRelaxed,
+		report.EffectPasses}
 	return cmp.Or(cmp.Compare(slices.Index(order, a.effect), slices.Index(order, b.effect)),
 		cmp.Compare(loudness(b.after), loudness(a.after)), cmp.Compare(loudness(b.before), loudness(a.before)))
 }
@@ -79,8 +81,9 @@ func (g *gathered) findings() ([]report.PreviewFinding, int) {
 				g.left[placeHash(k, &f)] = true
 				continue
 			}
-			d := report.PreviewFinding{Effect: k.effect, Policy: f.Policy, Rule: f.Rule, Resource: f.Resource, Resources: f.Resources, Roots: f.Roots,
-				Field: f.Field, Before: k.before, After: k.after, Message: f.Message, Origin: f.Origin}
+			d := report.PreviewFinding{Effect: k.effect, Policy: f.Policy, Rule: f.Rule, Resource: f.Resource,
+				Resources: f.Resources, Roots: f.Roots, Field: f.Field, Before: k.before, After: k.after,
+				Message: f.Message, Origin: f.Origin}
 			d.Resources, d.More.Resources = firstOf(d.Resources)
 			d.Roots, d.More.Roots = firstOf(d.Roots)
 			if f.Exemption != nil {
@@ -101,7 +104,7 @@ func firstOf[T any](list []T) ([]T, int) {
 // placeHash tells places of differences apart, as merge does.
 func placeHash(k differenceKind, f *report.Finding) uint64 {
 	h := fnv.New64a()
-	fmt.Fprintf(h, "%q %q %q %q %q %q %d %d %q %q", k.effect, k.before, k.after, f.Policy, f.Rule, f.Origin.Path, f.Origin.StartLine, f.Origin.StartColumn,
-		f.Origin.Missing, f.Message)
+	fmt.Fprintf(h, "%q %q %q %q %q %q %d %d %q %q", k.effect, k.before, k.after, f.Policy, f.Rule, f.Origin.Path,
+		f.Origin.StartLine, f.Origin.StartColumn, f.Origin.Missing, f.Message)
 	return h.Sum64()
 }

@@ -129,7 +129,9 @@ func (p *comparison) roots() (all []roots.Root, in, out []string) {
 
 // run looks at all roots and puts what they say differently into a preview, in a fixed order whatever the number of
 // processors.
-func (p *comparison) run(ctx context.Context, into *report.Preview, chosen []roots.Root, limit time.Duration) (*gathered, error) {
+func (p *comparison) run(ctx context.Context, into *report.Preview, chosen []roots.Root, limit time.Duration) (
+	*gathered, error,
+) {
 	all := newGathered()
 	if end, ok := ctx.Deadline(); ok {
 		limit = min(limit, time.Until(end)/2)

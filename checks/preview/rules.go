@@ -47,7 +47,8 @@ func previewRules(ctx context.Context, in Input, p *report.Preview, e *rules.Edi
 	all := newGathered()
 	if blind != "" {
 		p.Warnings = append(p.Warnings, report.Problem{Path: blind, Changed: true,
-			Message: "what changes for the resources is not known: a policy with errors would change what the other policies see"})
+			Message: "what changes for the resources is not known: a policy with errors would change what the other " +
+				"policies see"})
 	} else {
 		roots, added, gone := pr.roots()
 		p.RootsIn, p.RootsOut = added, gone
@@ -89,7 +90,8 @@ func decide(in Input, list []*engine.Exception, rev string) *exceptions.Decision
 		}
 		return in.LastChange(cmp.Or(rev, in.Trees.Head.ID), x.Path)
 	}
-	return exceptions.Decide(exceptions.Input{Merged: list, Now: in.Now, Since: since, Blob: func(string) string { return "" }})
+	return exceptions.Decide(exceptions.Input{Merged: list, Now: in.Now, Since: since,
+		Blob: func(string) string { return "" }})
 }
 
 // documentStates finds the policies that are not in use after the merge though their files have them: broken ones, and
@@ -145,7 +147,8 @@ func keepBroken(next, present []*engine.Exception, sources []rules.Source) []*en
 // spare readies the reviewers without the exceptions that change.
 func (p *comparison) spare() {
 	for i, side := range p.sides {
-		rest := slices.DeleteFunc(slices.Clone(side.decision.Counting), func(x *engine.Exception) bool { return p.edited[x] != "" })
+		rest := slices.DeleteFunc(slices.Clone(side.decision.Counting),
+			func(x *engine.Exception) bool { return p.edited[x] != "" })
 		if len(rest) < len(side.decision.Counting) {
 			p.without[i] = side.reviewerWith(rest)
 		}
@@ -253,7 +256,8 @@ func (p *comparison) listExceptions(all *gathered) []report.ExceptionPreview {
 	for i, side := range p.sides {
 		for _, x := range slices.Concat(side.decision.Counting, side.decision.Idle) {
 			edit := p.edited[x]
-			if edit == "" || (edit == report.Removed) != (i == 0) || i == 1 && slices.Contains(present, x) { // one with errors stands as it was
+			// one with errors stands as it was
+			if edit == "" || (edit == report.Removed) != (i == 0) || i == 1 && slices.Contains(present, x) {
 				continue
 			}
 			out := report.ExceptionPreview{}

@@ -33,11 +33,13 @@ type side struct {
 func newSide(in Input, set *rules.Ruleset, decision *exceptions.Decision, like *side) (*side, error) {
 	s := &side{rules: set, decision: decision}
 	switch {
-	case like != nil && reflect.DeepEqual(set.Settings.Roots, like.rules.Settings.Roots) && set.Settings.Limits == like.rules.Settings.Limits:
+	case like != nil && reflect.DeepEqual(set.Settings.Roots, like.rules.Settings.Roots) &&
+		set.Settings.Limits == like.rules.Settings.Limits:
 		s.sides = like.sides
 	default:
 		head := in.Trees.Head
-		if !reflect.DeepEqual(set.Settings.Roots, in.Before.Settings.Roots) || set.Settings.Limits != in.Before.Settings.Limits {
+		if !reflect.DeepEqual(set.Settings.Roots, in.Before.Settings.Roots) ||
+			set.Settings.Limits != in.Before.Settings.Limits {
 			var err error
 			if head.Roots, err = roots.Open(head.Tree, set.Settings.RootOptions(in.Repository), in.Graphs); err != nil {
 				return nil, err

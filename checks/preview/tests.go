@@ -48,7 +48,8 @@ func previewTests(ctx context.Context, in Input, p *report.Preview, e *rules.Edi
 		}
 	}
 	for _, file := range slices.Sorted(maps.Keys(more)) {
-		problems = append(problems, report.Problem{Path: file, Message: fmt.Sprintf("%d more rows of this policy test fail", more[file])})
+		problems = append(problems, report.Problem{Path: file,
+			Message: fmt.Sprintf("%d more rows of this policy test fail", more[file])})
 	}
 	return problems, nil
 }

@@ -9,18 +9,20 @@ const SettingsPath = ".lintel.yaml"
 // no credentials.
 type Change struct {
 	GitDir     string   `json:"gitDir"`               // the repository's git directory (bare or not), absolute
-	Alternates []string `json:"alternates,omitempty"` // further object folders, absolute: the snapshot of a work tree lives in one
-	Git        string   `json:"git,omitempty"`        // the git binary, absolute; looked for in the usual places when empty
-	Cache      string   `json:"cache,omitempty"`      // folder for what can be used again, absolute; may be deleted at any time. Empty: none
-	Rules      string   `json:"rules"`                // commit whose settings, policies and exceptions apply: the tip of the base branch
+	Alternates []string `json:"alternates,omitempty"` // further object folders, absolute; work trees have one
+	Git        string   `json:"git,omitempty"`        // the git binary, absolute; empty: in the usual places
+	Cache      string   `json:"cache,omitempty"`      // absolute folder of what can be used again; empty: none
+	Rules      string   `json:"rules"`                // commit whose rules apply: the tip of the base branch
 	Base       string   `json:"base"`                 // merge base; empty with All
 	Head       string   `json:"head"`                 // commit (or tree) to check
-	Repository []string `json:"repository,omitempty"` // the repository's clone URLs, "owner/name" or name, by which objects of Argo CD and Flux know it; none: a folder counts that exists
 	All        bool     `json:"all,omitempty"`        // check every root of the head, not only what changed
+	// Repository is by which objects of Argo CD and Flux know the repository: its clone URLs, "owner/name" or name. Where
+	// there are none, a folder counts that exists.
+	Repository []string `json:"repository,omitempty"`
 
 	User    User      `json:"user"`
 	Reviews []Review  `json:"reviews,omitempty"` // what the reviews of the pull request say about its exceptions
-	Approve []string  `json:"approve,omitempty"` // exception files to treat as approved, whatever they hold: the command line's --approve
+	Approve []string  `json:"approve,omitempty"` // exception files that count as approved (--approve)
 	Drafts  bool      `json:"drafts,omitempty"`  // draft exceptions for what blocks
 	Now     time.Time `json:"now"`               // the clock of the check; no part of it reads another
 }
@@ -34,7 +36,7 @@ type User struct {
 // Inspection is what has to be known before a change is checked: whom to ask for approval of what. It is the answer to
 // a Change without Reviews and without the author's teams.
 type Inspection struct {
-	Teams      []string    `json:"teams,omitempty"`      // "org/team": those whose members the settings map to users of the cluster
+	Teams      []string    `json:"teams,omitempty"`      // "org/team": those that the settings map to users
 	Approvers  Approvers   `json:"approvers"`            // who may approve exceptions, from the settings at the base
-	Exceptions []Exception `json:"exceptions,omitempty"` // those that the change adds or edits: name, place, content and state
+	Exceptions []Exception `json:"exceptions,omitempty"` // those that the change adds or edits
 }

@@ -35,7 +35,7 @@ type Exception struct {
 type Beyond struct {
 	Failing   []Resource `json:"failing,omitempty"` // those that violate a rule it takes away, today; the first of them
 	Fails     int        `json:"fails"`             // how many there are
-	Complying int        `json:"complying"`         // how many it covers that keep the rules today: later violations of theirs would pass
+	Complying int        `json:"complying"`         // of these, those that keep the rules today
 	Resources int        `json:"resources"`         // how many were looked at
 	Roots     int        `json:"roots"`             // in how many roots
 	OfRoots   int        `json:"ofRoots"`           // how many the repository has

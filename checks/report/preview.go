@@ -5,14 +5,14 @@ package report
 // has no say in the conclusion; only tests of policies that fail have (they are in Report.Errors, too).
 type Preview struct {
 	Settings   []string           `json:"settings,omitempty"` // the fields of the settings that change
-	Policies   []PolicyPreview    `json:"policies"`           // those that change, and those that say something else; by name
+	Policies   []PolicyPreview    `json:"policies"`           // that change or say something else; by name
 	Exceptions []ExceptionPreview `json:"exceptions,omitempty"`
-	RootsIn    []string           `json:"rootsIn,omitempty"`  // roots that are checked only after the merge, because of the settings
+	RootsIn    []string           `json:"rootsIn,omitempty"`  // roots that are checked only after the merge
 	RootsOut   []string           `json:"rootsOut,omitempty"` // roots that are no longer checked
-	Findings   []PreviewFinding   `json:"findings"`           // what is said differently, at most maxPreviewed; findings at one place are one
-	LeftOut    int                `json:"leftOut"`            // differences that are counted in Policies and not among Findings
+	Findings   []PreviewFinding   `json:"findings"`           // what is said differently, at most maxPreviewed
+	LeftOut    int                `json:"leftOut"`            // differences that are counted in Policies only
 	Tests      *PreviewTests      `json:"tests,omitempty"`
-	Warnings   []Problem          `json:"warnings,omitempty"` // about the proposed rules, and what the preview does not show
+	Warnings   []Problem          `json:"warnings,omitempty"` // and what the preview does not show
 	Notices    []Problem          `json:"notices,omitempty"`  // its sentences, at the lines of the change they are about
 	Stats      PreviewStats       `json:"stats"`
 }
@@ -62,7 +62,7 @@ type PolicyPreview struct {
 	State  PolicyState `json:"state,omitempty"`
 
 	Partial   bool `json:"partial,omitempty"` // time was up before all roots were looked at
-	Applies   int  `json:"applies"`           // resources it has something to say about after the merge; of a removed one, before
+	Applies   int  `json:"applies"`           // resources it is about after the merge; of a removed one, before
 	Mutates   int  `json:"mutates"`           // resources it changes after the merge; of a removed one, before
 	Fails     int  `json:"fails"`             // newly fail
 	Warns     int  `json:"warns"`             // newly warn, and did not fail before
@@ -103,7 +103,7 @@ type PreviewFinding struct {
 	Policy    string     `json:"policy"`
 	Rule      string     `json:"rule"`
 	Resource  Resource   `json:"resource"`
-	Resources []Resource `json:"resources,omitempty"` // further resources for which the same changes at the same place, at most maxNamed
+	Resources []Resource `json:"resources,omitempty"` // further ones with the same change, at most maxNamed
 	Roots     []string   `json:"roots"`               // at most maxNamed
 	More      struct {
 		Resources int `json:"resources"`

@@ -36,7 +36,8 @@ func (p *PolicyPreview) words() string {
 	case p.Edit == Removed && p.Passes == 0:
 		return subject + " is removed; nothing here violates it"
 	case p.Edit == Removed:
-		return fmt.Sprintf("%s is removed: nobody would report %s in %s any more", subject, counted(p.Passes, "resource that violates it", "resources that violate it"), counted(p.Roots, "root", "roots"))
+		return fmt.Sprintf("%s is removed: nobody would report %s in %s any more", subject,
+			counted(p.Passes, "resource that violates it", "resources that violate it"), counted(p.Roots, "root", "roots"))
 	}
 	var parts []string
 	add := func(n int, words string) {
@@ -94,7 +95,8 @@ func (x *ExceptionPreview) words() string {
 	case x.Edit == Removed && x.Lets == 0:
 		return subject + " is removed; nothing here needs it"
 	case x.Edit == Removed:
-		return fmt.Sprintf("%s is removed: it lets through %s in %s now", subject, counted(x.Lets, "resource", "resources"), counted(x.Roots, "root", "roots"))
+		return fmt.Sprintf("%s is removed: it lets through %s in %s now", subject, counted(x.Lets, "resource", "resources"),
+			counted(x.Roots, "root", "roots"))
 	case x.Expired:
 		return subject + " has expired: it lets nothing through"
 	case x.Lets+x.Needless == 0:
@@ -105,7 +107,8 @@ func (x *ExceptionPreview) words() string {
 	}
 	words := subject + " would let nothing through that violates a rule"
 	if x.Lets > 0 {
-		words = fmt.Sprintf("%s would let through %s in %s", subject, counted(x.Lets, "resource that violates a rule", "resources that violate a rule"), counted(x.Roots, "root", "roots"))
+		words = fmt.Sprintf("%s would let through %s in %s", subject,
+			counted(x.Lets, "resource that violates a rule", "resources that violate a rule"), counted(x.Roots, "root", "roots"))
 	}
 	if x.Needless > 0 {
 		words += ", and covers " + counted(x.Needless, "resource that needs", "resources that need") + " none"
@@ -151,12 +154,15 @@ func (p *Preview) TestWords() string {
 // Scope says what the preview looked at, and what it did not.
 func (p *Preview) Scope() string {
 	s := p.Stats
-	words := fmt.Sprintf("%s in %s", counted(s.Resources, "resource", "resources"), counted(s.Roots-s.Unseen, "root", "roots"))
+	words := fmt.Sprintf("%s in %s", counted(s.Resources, "resource", "resources"),
+		counted(s.Roots-s.Unseen, "root", "roots"))
 	if s.Unseen > 0 {
-		words += fmt.Sprintf("; time was up for %s, where there may be other differences", counted(s.Unseen, "more root", "more roots"))
+		words += fmt.Sprintf("; time was up for %s, where there may be other differences",
+			counted(s.Unseen, "more root", "more roots"))
 	}
 	if s.Unrendered > 0 {
-		words += "; " + counted(s.Unrendered, "root cannot be rendered and is", "roots cannot be rendered and are") + " left out"
+		words += "; " + counted(s.Unrendered, "root cannot be rendered and is", "roots cannot be rendered and are") +
+			" left out"
 	}
 	return words
 }

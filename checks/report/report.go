@@ -17,16 +17,16 @@ type Report struct {
 	Title      string       `json:"title"`         // one line for people
 	All        bool         `json:"all,omitempty"` // everything was checked, not a change
 	Findings   []Finding    `json:"findings"`
-	Errors     []Problem    `json:"errors"`               // what could not be read, rendered or compiled; any makes the check fail
-	Warnings   []Problem    `json:"warnings,omitempty"`   // deprecated fields, policies that are not evaluated before merge
+	Errors     []Problem    `json:"errors"`               // what could not be read, rendered or compiled: it fails
+	Warnings   []Problem    `json:"warnings,omitempty"`   // such as policies that are not evaluated before merge
 	NotChecked []NotChecked `json:"notChecked,omitempty"` // what is deployed and was not looked at
 	Exceptions []Exception  `json:"exceptions,omitempty"` // the exceptions that the change itself adds or edits
-	Mutations  []Mutation   `json:"mutations,omitempty"`  // what mutate rules write before the others look, as a cluster would
+	Mutations  []Mutation   `json:"mutations,omitempty"`  // what mutate rules write before the others look
 	Approvers  *Approvers   `json:"approvers,omitempty"`  // who may approve them, from the settings at the base
-	Teams      []string     `json:"teams,omitempty"`      // "org/team": those whose members the settings map to users of the cluster
+	Teams      []string     `json:"teams,omitempty"`      // "org/team": those that the settings map to users
 	Upkeep     []Upkeep     `json:"upkeep,omitempty"`     // with Change.All: merged exceptions to remove or renew
-	Drafts     []Draft      `json:"drafts,omitempty"`     // with Change.Drafts: an exception for each resource and policy that blocks
-	Folders    []string     `json:"folders,omitempty"`    // those of the findings' roots that are folders without a kustomization
+	Drafts     []Draft      `json:"drafts,omitempty"`     // with Change.Drafts: exceptions for what blocks
+	Folders    []string     `json:"folders,omitempty"`    // the findings' roots that have no kustomization
 	Preview    *Preview     `json:"preview,omitempty"`    // what the change does to the rules themselves, once merged
 	Stats      Stats        `json:"stats"`
 
@@ -106,7 +106,7 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%s:%d: %s", p.Path, p.Line, p.Message)
 }
 
-// NotChecked is something that is deployed and could not be looked at, for a reason that the change is not to blame for:
+// NotChecked is something deployed that could not be looked at, for a reason that the change is not to blame for:
 // only the cluster or the operator knows it, or Lintel does not render it.
 type NotChecked struct {
 	Root    string `json:"root"` // folder, or kind and name of the object that deploys

@@ -41,7 +41,8 @@ func (a *Answer) Combined() (list []report.Problem) {
 		}
 		list = append(list, report.Problem{Path: res.Policy.Path, Line: res.Policy.Line, Message: fmt.Sprintf(
 			"%s / %s passes for %s only because %s stand together: none of them alone allows it",
-			res.Policy.FullName(), res.Rule, ResourceOf(a.Pair.Resource()), strings.Join(engine.ExceptionNames(res.Exceptions), " and "))})
+			res.Policy.FullName(), res.Rule, ResourceOf(a.Pair.Resource()),
+			strings.Join(engine.ExceptionNames(res.Exceptions), " and "))})
 	}
 	return list
 }

@@ -207,5 +207,6 @@ func (a *Answer) Object() admission.Object {
 }
 
 func sameMutation(a, b report.Mutation) bool {
-	return a.Policy == b.Policy && a.Rule == b.Rule && a.Resource == b.Resource && a.Root == b.Root && a.PolicyPath == b.PolicyPath && a.PolicyLine == b.PolicyLine
+	return a.Policy == b.Policy && a.Rule == b.Rule && a.Resource == b.Resource && a.Root == b.Root &&
+		a.PolicyPath == b.PolicyPath && a.PolicyLine == b.PolicyLine
 }

@@ -80,7 +80,8 @@ func (v *Reviewer) Review(ctx context.Context, p *diff.Pair) Answer {
 }
 
 // look runs the checks that are not policies; nothing is looked at in a deletion.
-func (v *Reviewer) look(ctx context.Context, rules *engine.Evaluator, r *render.Resource, request *admission.Request) []engine.Result {
+func (v *Reviewer) look(ctx context.Context, rules *engine.Evaluator, r *render.Resource,
+	request *admission.Request) []engine.Result {
 	if r == nil || len(v.Checks) == 0 {
 		return nil
 	}
@@ -92,7 +93,8 @@ func (v *Reviewer) Ask(ctx context.Context, rules *engine.Evaluator, p *diff.Pai
 	return v.ask(ctx, rules, p, v.Request(p))
 }
 
-func (v *Reviewer) ask(ctx context.Context, rules *engine.Evaluator, p *diff.Pair, r *admission.Request) []engine.Result {
+func (v *Reviewer) ask(ctx context.Context, rules *engine.Evaluator, p *diff.Pair,
+	r *admission.Request) []engine.Result {
 	return append(v.Evaluate(ctx, rules, r), v.look(ctx, rules, p.New, r)...)
 }
 

@@ -30,11 +30,12 @@ type Edits struct {
 	names      map[string]bool // policies that may say something else; with all, every one may
 }
 
-// Compare compares two versions of the rules, document by document: moving a file, and what comments say, changes nothing.
+// Compare compares two versions of the rules, document by document: moving a file, and what comments say, changes
+// nothing.
 func Compare(before, after *Sources) *Edits {
 	e := &Edits{
-		Policies: map[string]report.Edit{}, Exceptions: map[string]report.Edit{}, Files: map[string]bool{}, Touched: map[string]bool{},
-		names: map[string]bool{}, Places: map[string]report.Problem{},
+		Policies: map[string]report.Edit{}, Exceptions: map[string]report.Edit{}, Files: map[string]bool{},
+		Touched: map[string]bool{}, names: map[string]bool{}, Places: map[string]report.Problem{},
 	}
 	for _, exceptions := range []bool{false, true} {
 		old, now := before.Policies, after.Policies

@@ -117,7 +117,8 @@ func Missing(t *tree.Tree, named []string) []report.Problem {
 			continue
 		}
 		if _, _, err := t.Lookup(n); errors.Is(err, tree.ErrNotExist) {
-			problems = append(problems, report.Problem{Path: settings.Path, Message: fmt.Sprintf("policies: %q does not exist in the repository", n)})
+			problems = append(problems, report.Problem{Path: settings.Path,
+				Message: fmt.Sprintf("policies: %q does not exist in the repository", n)})
 		}
 	}
 	return problems

@@ -29,13 +29,15 @@ type Limits struct {
 // most is what a repository may set a limit to: what is beyond it, no server has the memory for.
 func most() map[string]int64 {
 	return map[string]int64{
-		"fileBytes": 256 << 20, "files": 20_000_000, "depth": 1000, "nodes": 20_000_000, "layers": 100_000, "bases": 500, "resources": 1_000_000,
+		"fileBytes": 256 << 20, "files": 20_000_000, "depth": 1000, "nodes": 20_000_000, "layers": 100_000, "bases": 500,
+		"resources": 1_000_000,
 	}
 }
 
 // Render returns the limits of rendering.
 func (l Limits) Render() render.Limits {
-	return render.Limits{Source: source.Limits{Nodes: l.Nodes, Depth: l.Depth}, Layers: l.Layers, Depth: l.Bases, Resources: l.Resources}
+	return render.Limits{Source: source.Limits{Nodes: l.Nodes, Depth: l.Depth}, Layers: l.Layers, Depth: l.Bases,
+		Resources: l.Resources}
 }
 
 // limitProblems judges the limits of a settings file: each is known, and a number that makes sense.
@@ -49,7 +51,8 @@ func limitProblems(settings *yaml.Node) []report.Problem {
 	for i := 0; i+1 < len(limits.Content); i += 2 {
 		key, value := limits.Content[i], source.Deref(limits.Content[i+1])
 		fail := func(at *yaml.Node, format string, args ...any) {
-			problems = append(problems, report.Problem{Path: Path, Line: at.Line, Column: at.Column, Message: "limits: " + fmt.Sprintf(format, args...)})
+			problems = append(problems, report.Problem{Path: Path, Line: at.Line, Column: at.Column,
+				Message: "limits: " + fmt.Sprintf(format, args...)})
 		}
 		limit, ok := known[key.Value]
 		if !ok {
@@ -61,7 +64,8 @@ func limitProblems(settings *yaml.Node) []report.Problem {
 			}
 			continue
 		}
-		if n, err := strconv.ParseInt(value.Value, 10, 64); value.Kind != yaml.ScalarNode || value.ShortTag() != "!!int" || err != nil || n < 1 || n > limit {
+		if n, err := strconv.ParseInt(value.Value, 10, 64); value.Kind != yaml.ScalarNode || value.ShortTag() != "!!int" ||
+			err != nil || n < 1 || n > limit {
 			fail(value, "%s must be a whole number from 1 to %d; leave it out for the default", key.Value, limit)
 		}
 	}

@@ -10,12 +10,16 @@ func TestLimits(t *testing.T) {
 		{"all", "limits: {fileBytes: 1000, files: 10, depth: 20, nodes: 30, layers: 40, bases: 5, resources: 60}\n", ""},
 		{"none", "limits:\n", ""},
 		{"unknown", "limits:\n  layer: 5\n", `.lintel.yaml:2: limits: "layer" is not known: did you mean "layers"?`},
-		{"letter case", "limits:\n  filebytes: 5\n", `.lintel.yaml:2: limits: "filebytes" is not known: did you mean "fileBytes"?`},
-		{"nothing like it", "limits: {timeout: 5m}\n", `.lintel.yaml:1: limits: "timeout" is not known: there are ["bases" "depth" "fileBytes" "files" "layers" "nodes" "resources"]`},
-		{"zero", "limits:\n  depth: 5\n  layers: 0\n", ".lintel.yaml:3: limits: layers must be a whole number from 1 to 100000"},
+		{"letter case", "limits:\n  filebytes: 5\n",
+			`.lintel.yaml:2: limits: "filebytes" is not known: did you mean "fileBytes"?`},
+		{"nothing like it", "limits: {timeout: 5m}\n", `.lintel.yaml:1: limits: "timeout" is not known: there are ["bases" ` +
+			`"depth" "fileBytes" "files" "layers" "nodes" "resources"]`},
+		{"zero", "limits:\n  depth: 5\n  layers: 0\n",
+			".lintel.yaml:3: limits: layers must be a whole number from 1 to 100000"},
 		{"negative", "limits: {nodes: -1}\n", ".lintel.yaml:1: limits: nodes must be a whole number from 1 to 20000000"},
 		{"absurd", "limits: {depth: 1001}\n", "limits: depth must be a whole number from 1 to 1000"},
-		{"beyond int64", "limits: {fileBytes: 99999999999999999999}\n", "limits: fileBytes must be a whole number from 1 to 268435456"},
+		{"beyond int64", "limits: {fileBytes: 99999999999999999999}\n",
+			"limits: fileBytes must be a whole number from 1 to 268435456"},
 		{"fraction", "limits: {bases: 1.5}\n", "limits: bases must be a whole number"},
 		{"text", "limits: {resources: '5'}\n", "limits: resources must be a whole number"},
 		{"null", "limits: {files: null}\n", "limits: files must be a whole number"},
@@ -32,7 +36,8 @@ func TestLimits(t *testing.T) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 			if c.name == "all" {
-				if l := s.Limits.Render(); l.Depth != 5 || l.Source.Depth != 20 || l.Source.Nodes != 30 || l.Layers != 40 || l.Resources != 60 {
+				if l := s.Limits.Render(); l.Depth != 5 || l.Source.Depth != 20 || l.Source.Nodes != 30 || l.Layers != 40 ||
+					l.Resources != 60 {
 					t.Errorf("got %+v", l)
 				}
 			}

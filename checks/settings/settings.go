@@ -32,7 +32,7 @@ type Settings struct {
 	Exceptions []string   `yaml:"exceptions"` // when set, an exception anywhere else does not count
 	Approvers  Approvers  `yaml:"approvers"`
 	Roots      Roots      `yaml:"roots"`
-	Context    []string   `yaml:"context"` // files with objects that policies may look up though they are not deployed from here
+	Context    []string   `yaml:"context"` // files with objects that policies may look up beyond what is deployed
 	Identities Identities `yaml:"identities"`
 	Block      Block      `yaml:"block"`
 	Limits     Limits     `yaml:"limits"`

@@ -13,14 +13,17 @@ func TestParseSettings(t *testing.T) {
 	for _, c := range []struct{ name, data, want string }{
 		{"empty", "", ""},
 		{"comment", "# nothing\n", ""},
-		{"all", "policies: [p/]\nexceptions: [e/]\napprovers: {users: [a], teams: [o/t], codeowners: false, count: 2}\nroots: {include: ['**'], exclude: ['x/**']}\n" +
-			"context: [c.yaml]\nidentities: {users: {u: {username: n, groups: [g], roles: [], clusterRoles: []}}, teams: {o/t: {groups: [g]}}}\nblock: all\nlimits: {depth: 50}\n", ""},
+		{"all", "policies: [p/]\nexceptions: [e/]\napprovers: {users: [a], teams: [o/t], codeowners: false, count: " +
+			"2}\nroots: {include: ['**'], exclude: ['x/**']}\n" +
+			"context: [c.yaml]\nidentities: {users: {u: {username: n, groups: [g], roles: [], clusterRoles: []}}, teams: " +
+			"{o/t: {groups: [g]}}}\nblock: all\nlimits: {depth: 50}\n", ""},
 		{"unknown field", "policies: []\nrots: {}\n", `.lintel.yaml:2: the field "rots" is not known`},
 		{"unknown inner field", "approvers:\n  user: [a]\n", `.lintel.yaml:2: the field "user" is not known`},
 		{"wrong type", "policies: 3\n", ".lintel.yaml:1: cannot unmarshal"},
 		{"syntax", "a: b\n c: d\n", ".lintel.yaml:2: is not valid YAML"},
 		{"block", "\nblock: some\n", `.lintel.yaml:2: block: "some" is not known: write new or all`},
-		{"team", "approvers: {teams: [security]}\n", `.lintel.yaml:1: approvers: the team "security" needs the form org/team`},
+		{"team", "approvers: {teams: [security]}\n",
+			`.lintel.yaml:1: approvers: the team "security" needs the form org/team`},
 		{"outside", "policies: [../x]\n", `.lintel.yaml:1: policies: "../x" leads out of the repository`},
 		{"absolute", "context: [/etc]\n", `.lintel.yaml:1: context: "/etc" leads out of the repository`},
 		{"two documents", "block: new\n---\nblock: all\n", ".lintel.yaml:3: holds more than one document"},
@@ -62,10 +65,12 @@ func TestUser(t *testing.T) {
 		Teams: map[string]Identity{"o/ops": {Username: "ignored", Groups: []string{"a", "ops"}}},
 	}}
 	r := s.Requester(report.User{Login: "olga", Teams: []string{"o/ops", "o/none"}}).Request(admission.Create)
-	if r.UserInfo.Username != "olga@x" || !slices.Equal(r.UserInfo.Groups, []string{"a", "b", "ops"}) || !slices.Equal(r.ClusterRoles, []string{"view"}) {
+	if r.UserInfo.Username != "olga@x" || !slices.Equal(r.UserInfo.Groups, []string{"a", "b", "ops"}) ||
+		!slices.Equal(r.ClusterRoles, []string{"view"}) {
 		t.Errorf("got %+v", r)
 	}
-	if r := s.Requester(report.User{Login: "bob"}).Request(admission.Create); r.UserInfo.Username != "bob" || len(r.UserInfo.Groups) > 0 {
+	if r := s.Requester(report.User{Login: "bob"}).Request(admission.Create); r.UserInfo.Username != "bob" ||
+		len(r.UserInfo.Groups) > 0 {
 		t.Errorf("got %+v", r)
 	}
 }

@@ -85,19 +85,22 @@ func TestRules(t *testing.T) {
 	}
 	want := []Rule{
 		{0, "autogen-r", map[string]any{
-			"name":  "autogen-r",
-			"match": map[string]any{"any": []any{map[string]any{"resources": map[string]any{"kinds": []any{"apps/v1/Deployment"}}}}},
+			"name": "autogen-r",
+			"match": map[string]any{"any": []any{
+				map[string]any{"resources": map[string]any{"kinds": []any{"apps/v1/Deployment"}}}}},
 			"preconditions": map[string]any{"all": []any{map[string]any{"key": "{{ request.oldObject.spec.template.spec.x }}",
 				"operator": "Equals", "value": int64(1)}}},
 			"validate": map[string]any{
 				"failureAction": "Enforce",
 				"message":       "{{ request.object.spec.template.metadata.name }} $(./../pattern/spec/template/spec/hostPID)",
-				"pattern":       map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"hostPID": false}}}},
+				"pattern": map[string]any{
+					"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"hostPID": false}}}},
 			},
 		}},
 		{0, "autogen-cronjob-r", map[string]any{
-			"name":  "autogen-cronjob-r",
-			"match": map[string]any{"any": []any{map[string]any{"resources": map[string]any{"kinds": []any{"batch/v1/CronJob"}}}}},
+			"name": "autogen-cronjob-r",
+			"match": map[string]any{"any": []any{
+				map[string]any{"resources": map[string]any{"kinds": []any{"batch/v1/CronJob"}}}}},
 			"preconditions": map[string]any{"all": []any{map[string]any{"key": "{{ " +
 				"request.oldObject.spec.jobTemplate.spec.template.spec.x }}", "operator": "Equals", "value": int64(1)}}},
 			"validate": map[string]any{

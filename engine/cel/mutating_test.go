@@ -56,8 +56,10 @@ func jsonPatches(expressions ...string) string {
 }
 
 const (
-	mutatedPod        = `{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: team, labels: {a/b: x}}, spec: {containers: [{name: a, image: "nginx:1"}, {name: b}]}}`
-	mutatedDeployment = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: team}, spec: {replicas: 1, template: {metadata: {labels: {x: v}}, spec: {containers: [{name: a}]}}}}`
+	mutatedPod = `{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: team, labels: {a/b: x}}, ` +
+		`spec: {containers: [{name: a, image: "nginx:1"}, {name: b}]}}`
+	mutatedDeployment = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: team}, ` +
+		`spec: {replicas: 1, template: {metadata: {labels: {x: v}}, spec: {containers: [{name: a}]}}}}`
 )
 
 func TestMutating(t *testing.T) {
@@ -69,22 +71,32 @@ func TestMutating(t *testing.T) {
 	}{
 		{"an apply configuration", applies(`Object{metadata: Object.metadata{labels: {"new": "1"}}}`), mutatedPod, Pass,
 			"success", "/metadata/labels/new", `"1"`},
-		{"types all the way down", applies(`Object{spec: Object.spec{containers: object.spec.containers.map(c, Object.spec.containers{name: c.name, imagePullPolicy: "Always"})}}`),
+		{"types all the way down", applies(`Object{spec: Object.spec{containers: object.spec.containers.map(c, ` +
+			`Object.spec.containers{name: c.name, imagePullPolicy: "Always"})}}`),
 			mutatedPod, Pass, "success", "/spec/containers/1", `{name: b, imagePullPolicy: Always}`},
-		{"lists and maps in lists", applies(`Object{spec: Object.spec{volumes: [Object.spec.volumes{name: "v", emptyDir: {"medium": "Memory"}}]}}`), mutatedPod, Pass, "success", "/spec/volumes/0", `{name: v, emptyDir: {medium: Memory}}`},
-		{"an optional field", applies(`Object{?spec: optional.none(), metadata: Object.metadata{?labels: optional.of({"n": "m"})}}`), mutatedPod, Pass, "success", "/metadata/labels/n", `m`},
+		{"lists and maps in lists", applies(
+			`Object{spec: Object.spec{volumes: [Object.spec.volumes{name: "v", emptyDir: {"medium": "Memory"}}]}}`), mutatedPod,
+			Pass, "success", "/spec/volumes/0", `{name: v, emptyDir: {medium: Memory}}`},
+		{"an optional field", applies(
+			`Object{?spec: optional.none(), metadata: Object.metadata{?labels: optional.of({"n": "m"})}}`), mutatedPod, Pass,
+			"success", "/metadata/labels/n", `m`},
 		{"a type of another place", applies(`Object{spec: Object.spec{securityContext: Object.spec.wrong{}}}`), mutatedPod,
 			Error, "type mismatch", "", ""},
-		{"a JSON patch", jsonPatches(`[JSONPatch{op: "add", path: "/metadata/labels/" + jsonpatch.escapeKey("c/d"), value: "v"}]`), mutatedPod, Pass, "success", "/metadata/labels/c~1d", `v`},
-		{"an object in a JSON patch", jsonPatches(`[JSONPatch{op: "add", path: "/spec/securityContext", value: Object.spec.securityContext{runAsNonRoot: true}}]`),
+		{"a JSON patch", jsonPatches(`[JSONPatch{op: "add", path: "/metadata/labels/" + jsonpatch.escapeKey("c/d"), ` +
+			`value: "v"}]`), mutatedPod, Pass, "success", "/metadata/labels/c~1d", `v`},
+		{"an object in a JSON patch", jsonPatches(
+			`[JSONPatch{op: "add", path: "/spec/securityContext", value: Object.spec.securityContext{runAsNonRoot: true}}]`),
 			mutatedPod, Pass, "success", "/spec/securityContext", `{runAsNonRoot: true}`},
-		{"a patch for each element", jsonPatches(`object.spec.containers.map(c, object.spec.containers.indexOf(c)).map(i, JSONPatch{op: "add", path: "/spec/containers/" + string(i) + "/tty", value: true})`),
+		{"a patch for each element", jsonPatches(`object.spec.containers.map(c, object.spec.containers.indexOf(c)).map(i, ` +
+			`JSONPatch{op: "add", path: "/spec/containers/" + string(i) + "/tty", value: true})`),
 			mutatedPod, Pass, "success", "/spec/containers/1/tty", `true`},
 		{"no patch", jsonPatches(`has(object.spec.nothing) ? [JSONPatch{op: "remove", path: "/spec"}] : []`), mutatedPod,
 			Pass, "success", "/metadata/name", `p`},
 		{"a patch that does not fit", jsonPatches(`[JSONPatch{op: "add", path: "/no/way", value: 1}]`), mutatedPod, Error,
 			"apply the JSON patch", "", ""},
-		{"a failed test", jsonPatches(`[JSONPatch{op: "test", path: "/kind", value: "Job"}, JSONPatch{op: "remove", path: "/spec"}]`), mutatedPod, Pass, "success", "/kind", `Pod`},
+		{"a failed test", jsonPatches(
+			`[JSONPatch{op: "test", path: "/kind", value: "Job"}, JSONPatch{op: "remove", path: "/spec"}]`), mutatedPod, Pass,
+			"success", "/kind", `Pod`},
 		{"each sees the one before", applies(`Object{metadata: Object.metadata{labels: {"one": "1"}}}`,
 			`Object{metadata: Object.metadata{labels: {"two": object.metadata.labels.one + "2"}}}`),
 			mutatedPod, Pass, "success", "/metadata/labels/two", `"12"`},
@@ -106,9 +118,12 @@ func TestMutating(t *testing.T) {
 		{"an atomic list by server-side apply", "evaluation: {useServerSideApply: true}\n" +
 			applies(`Object{spec: Object.spec{tolerations: [{"key": "k"}]}}`), mutatedPod, Pass, "success",
 			"/spec/tolerations/0/key", `k`},
-		{"a pod controller", applies(`Object{metadata: Object.metadata{labels: {"new": object.metadata.labels.x}}, spec: Object.spec{hostPID: false}}`), mutatedDeployment, Pass, "success",
+		{"a pod controller", applies(`Object{metadata: Object.metadata{labels: {"new": object.metadata.labels.x}}, ` +
+			`spec: Object.spec{hostPID: false}}`), mutatedDeployment, Pass, "success",
 			"/spec/template", `{metadata: {labels: {x: v, new: v}}, spec: {hostPID: false, containers: [{name: a}]}}`},
-		{"a JSON patch is not rewritten", jsonPatches(`[JSONPatch{op: "replace", path: "/spec/replicas", value: object.spec.replicas + 1}]`), mutatedDeployment, Pass, "success", "/spec/replicas", `2`},
+		{"a JSON patch is not rewritten", jsonPatches(
+			`[JSONPatch{op: "replace", path: "/spec/replicas", value: object.spec.replicas + 1}]`), mutatedDeployment, Pass,
+			"success", "/spec/replicas", `2`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -214,7 +229,9 @@ func TestMutatingAdmissionPolicy(t *testing.T) {
 		"  paramKind: {apiVersion: v1, kind: ConfigMap}\n"+
 		"  matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: ['*'], resources: [pods]}]}\n"+
 		"  variables: [{name: count, expression: size(object.metadata.labels)}]\n"+
-		"  "+strings.ReplaceAll(applies(`Object{metadata: Object.metadata{labels: {params.data.key: string(variables.count)}}}`, `Object{metadata: Object.metadata{labels: {"again": string(variables.count)}}}`), "\n", "\n  "))
+		"  "+strings.ReplaceAll(applies(
+		`Object{metadata: Object.metadata{labels: {params.data.key: string(variables.count)}}}`,
+		`Object{metadata: Object.metadata{labels: {"again": string(variables.count)}}}`), "\n", "\n  "))
 	var p policy.MutatingAdmissionPolicy
 	if problems := policy.Decode(doc, &p); len(problems) > 0 {
 		t.Fatal(problems)
@@ -229,7 +246,9 @@ func TestMutatingAdmissionPolicy(t *testing.T) {
 	if m == nil {
 		t.Fatal(problems)
 	}
-	cluster := declared{object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: team}, data: {key: k1}}`), object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: two, namespace: team}, data: {key: k2}}`)}
+	cluster := declared{object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: team}, `+
+		`data: {key: k1}}`), object(t,
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: two, namespace: team}, data: {key: k2}}`)}
 	got := m.Evaluate(t.Context(), &admission.Request{Operation: admission.Create, Object: object(t, mutatedPod)},
 		Env{Cluster: cluster})
 	if len(got) != 2 || got[1].Outcome != Pass || got[1].Rule != "m" {
@@ -282,7 +301,8 @@ func FuzzMutating(f *testing.F) {
 
 // Exceptions for images and values give them to the expressions of mutations, too; one that cannot be decided refuses.
 func TestMutatingAllowances(t *testing.T) {
-	p, problems := compileMP(t, mpOf(applies(`Object{metadata: Object.metadata{labels: {"images": exceptions.allowedImages.join(",")}}}`)))
+	p, problems := compileMP(t, mpOf(
+		applies(`Object{metadata: Object.metadata{labels: {"images": exceptions.allowedImages.join(",")}}}`)))
 	if p == nil {
 		t.Fatal(problems)
 	}

@@ -129,8 +129,8 @@ func (c *compiler) condition(raw map[string]any, at string) (condition, error) {
 		switch field {
 		case "key", "operator", "value", "message":
 		default:
-			return condition{}, &CompileError{Pointer: at + "/" + jsonpointer.Escape(field), Message: "unknown field " + quote(field) +
-				": a condition has key, operator, value and message"}
+			return condition{}, &CompileError{Pointer: at + "/" + jsonpointer.Escape(field),
+				Message: "unknown field " + quote(field) + ": a condition has key, operator, value and message"}
 		}
 	}
 	for _, field := range []string{"key", "operator", "value"} {

@@ -293,7 +293,8 @@ func TestCompileErrors(t *testing.T) {
 }
 
 func TestExpressions(t *testing.T) {
-	s := mustCompile(t, `{any: [{key: "{{ request.a }}", operator: Equals, value: ["{{ b }}", c]}], all: [{key: a, operator: Equals, value: "{{ d }}", message: "{{ e }}"}]}`)
+	s := mustCompile(t, `{any: [{key: "{{ request.a }}", operator: Equals, value: ["{{ b }}", c]}], all: [{key: a, `+
+		`operator: Equals, value: "{{ d }}", message: "{{ e }}"}]}`)
 	var got []string
 	for _, e := range s.Expressions() {
 		got = append(got, e.String())
@@ -306,7 +307,8 @@ func TestExpressions(t *testing.T) {
 }
 
 func TestEvaluateConcurrently(t *testing.T) {
-	s := mustCompile(t, `{all: [{key: "{{ request.object.spec.containers[].image }}", operator: AnyNotIn, value: "{{ allowed }}", message: "{{ request.object.metadata.name }}"}]}`)
+	s := mustCompile(t, `{all: [{key: "{{ request.object.spec.containers[].image }}", operator: AnyNotIn, `+
+		`value: "{{ allowed }}", message: "{{ request.object.metadata.name }}"}]}`)
 	want, err := s.Evaluate(scope(t))
 	if err != nil {
 		t.Fatal(err)
@@ -379,7 +381,8 @@ func FuzzOperators(f *testing.F) {
 }
 
 func BenchmarkEvaluate(b *testing.B) {
-	s := mustCompile(b, `{all: [{key: "{{ request.operation }}", operator: AnyIn, value: [CREATE, UPDATE]}, {key: "{{ request.object.spec.containers[].image }}", operator: AllIn, value: ["reg.io/*", "docker.io/*"]}]}`)
+	s := mustCompile(b, `{all: [{key: "{{ request.operation }}", operator: AnyIn, value: [CREATE, UPDATE]}, `+
+		`{key: "{{ request.object.spec.containers[].image }}", operator: AllIn, value: ["reg.io/*", "docker.io/*"]}]}`)
 	sc := scope(b)
 	b.Run("holds", func(b *testing.B) {
 		b.ReportAllocs()

@@ -68,7 +68,8 @@ func rules(group, kind string) func(object) {
 		return storageClass
 	case "scheduling.k8s.io/PriorityClass":
 		return func(o object) { set(o, "preemptionPolicy", "PreemptLowerPriority") }
-	case "admissionregistration.k8s.io/ValidatingWebhookConfiguration", "admissionregistration.k8s.io/MutatingWebhookConfiguration":
+	case "admissionregistration.k8s.io/ValidatingWebhookConfiguration",
+		"admissionregistration.k8s.io/MutatingWebhookConfiguration":
 		return func(o object) { webhooks(o, kind == "MutatingWebhookConfiguration") }
 	}
 	return nil

@@ -26,17 +26,24 @@ func parse(t testing.TB, text string) map[string]any {
 
 func TestApply(t *testing.T) {
 	for _, tt := range []struct{ name, in, want string }{
-		{"a kind without", "{apiVersion: v1, kind: ConfigMap, data: {a: b}}", "{apiVersion: v1, kind: ConfigMap, data: {a: b}}"},
-		{"another group's kind", "{apiVersion: serving.knative.dev/v1, kind: Service, spec: {}}", "{apiVersion: serving.knative.dev/v1, kind: Service, spec: {}}"},
+		{"a kind without", "{apiVersion: v1, kind: ConfigMap, data: {a: b}}",
+			"{apiVersion: v1, kind: ConfigMap, data: {a: b}}"},
+		{"another group's kind", "{apiVersion: serving.knative.dev/v1, kind: Service, spec: {}}",
+			"{apiVersion: serving.knative.dev/v1, kind: Service, spec: {}}"},
 		{
-			"service", "{apiVersion: v1, kind: Service, spec: {type: null, ports: [{port: 80}, {port: 53, protocol: UDP, targetPort: dns}]}}",
-			"{apiVersion: v1, kind: Service, spec: {type: ClusterIP, sessionAffinity: None, internalTrafficPolicy: Cluster, ports: [{port: 80, protocol: TCP, targetPort: 80}, {port: 53, protocol: UDP, targetPort: dns}]}}",
+			"service", "{apiVersion: v1, kind: Service, spec: {type: null, ports: [{port: 80}, {port: 53, protocol: UDP, " +
+				"targetPort: dns}]}}",
+			"{apiVersion: v1, kind: Service, spec: {type: ClusterIP, sessionAffinity: None, internalTrafficPolicy: Cluster, " +
+				"ports: [{port: 80, protocol: TCP, targetPort: 80}, {port: 53, protocol: UDP, targetPort: dns}]}}",
 		},
 		{
 			"load balancer", "{apiVersion: v1, kind: Service, spec: {type: LoadBalancer, sessionAffinity: ClientIP}}",
-			"{apiVersion: v1, kind: Service, spec: {type: LoadBalancer, sessionAffinity: ClientIP, sessionAffinityConfig: {clientIP: {timeoutSeconds: 10800}}, allocateLoadBalancerNodePorts: true, externalTrafficPolicy: Cluster, internalTrafficPolicy: Cluster}}",
+			"{apiVersion: v1, kind: Service, spec: {type: LoadBalancer, sessionAffinity: ClientIP, sessionAffinityConfig: " +
+				"{clientIP: {timeoutSeconds: 10800}}, allocateLoadBalancerNodePorts: true, externalTrafficPolicy: Cluster, " +
+				"internalTrafficPolicy: Cluster}}",
 		},
-		{"external name", "{apiVersion: v1, kind: Service, spec: {type: ExternalName}}", "{apiVersion: v1, kind: Service, spec: {type: ExternalName, sessionAffinity: None}}"},
+		{"external name", "{apiVersion: v1, kind: Service, spec: {type: ExternalName}}",
+			"{apiVersion: v1, kind: Service, spec: {type: ExternalName, sessionAffinity: None}}"},
 		{
 			"pod", `
 apiVersion: v1
@@ -97,37 +104,57 @@ spec:
         resources: {limits: {cpu: 1}}
 `,
 		},
-		{"recreate", "{apiVersion: apps/v1, kind: Deployment, spec: {strategy: {type: Recreate}}}", "{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 1, revisionHistoryLimit: 10, progressDeadlineSeconds: 600, strategy: {type: Recreate}}}"},
+		{"recreate", "{apiVersion: apps/v1, kind: Deployment, spec: {strategy: {type: Recreate}}}",
+			"{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 1, revisionHistoryLimit: 10, progressDeadlineSeconds: " +
+				"600, strategy: {type: Recreate}}}"},
 		{
 			"stateful set", "{apiVersion: apps/v1, kind: StatefulSet, spec: {volumeClaimTemplates: [{spec: {}}]}}",
-			"{apiVersion: apps/v1, kind: StatefulSet, spec: {replicas: 1, revisionHistoryLimit: 10, podManagementPolicy: OrderedReady, persistentVolumeClaimRetentionPolicy: {whenDeleted: Retain, whenScaled: Retain}, updateStrategy: {type: RollingUpdate, rollingUpdate: {partition: 0}}, volumeClaimTemplates: [{spec: {volumeMode: Filesystem}}]}}",
+			"{apiVersion: apps/v1, kind: StatefulSet, spec: {replicas: 1, revisionHistoryLimit: 10, podManagementPolicy: " +
+				"OrderedReady, persistentVolumeClaimRetentionPolicy: {whenDeleted: Retain, whenScaled: Retain}, updateStrategy: " +
+				"{type: RollingUpdate, rollingUpdate: {partition: 0}}, volumeClaimTemplates: [{spec: {volumeMode: Filesystem}}]}}",
 		},
 		{
 			"daemon set", "{apiVersion: apps/v1, kind: DaemonSet}",
-			"{apiVersion: apps/v1, kind: DaemonSet, spec: {revisionHistoryLimit: 10, updateStrategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 0, maxUnavailable: 1}}}}",
+			"{apiVersion: apps/v1, kind: DaemonSet, spec: {revisionHistoryLimit: 10, updateStrategy: {type: RollingUpdate, " +
+				"rollingUpdate: {maxSurge: 0, maxUnavailable: 1}}}}",
 		},
 		{
 			"job", "{apiVersion: batch/v1, kind: Job, spec: {parallelism: 2}}",
-			"{apiVersion: batch/v1, kind: Job, spec: {parallelism: 2, backoffLimit: 6, completionMode: NonIndexed, suspend: false, podReplacementPolicy: TerminatingOrFailed}}",
+			"{apiVersion: batch/v1, kind: Job, spec: {parallelism: 2, backoffLimit: 6, completionMode: NonIndexed, suspend: " +
+				"false, podReplacementPolicy: TerminatingOrFailed}}",
 		},
 		{
-			"cron job", "{apiVersion: batch/v1, kind: CronJob, spec: {suspend: true, jobTemplate: {spec: {template: {spec: {restartPolicy: Never}}}}}}",
-			"{apiVersion: batch/v1, kind: CronJob, spec: {suspend: true, concurrencyPolicy: Allow, successfulJobsHistoryLimit: 3, failedJobsHistoryLimit: 1, jobTemplate: {spec: {template: {spec: {restartPolicy: Never, dnsPolicy: ClusterFirst, schedulerName: default-scheduler, terminationGracePeriodSeconds: 30, securityContext: {}}}}}}}",
+			"cron job", "{apiVersion: batch/v1, kind: CronJob, spec: {suspend: true, jobTemplate: {spec: {template: {spec: " +
+				"{restartPolicy: Never}}}}}}",
+			"{apiVersion: batch/v1, kind: CronJob, spec: {suspend: true, concurrencyPolicy: Allow, " +
+				"successfulJobsHistoryLimit: 3, failedJobsHistoryLimit: 1, jobTemplate: {spec: {template: {spec: {restartPolicy: " +
+				"Never, dnsPolicy: ClusterFirst, schedulerName: default-scheduler, terminationGracePeriodSeconds: 30, " +
+				"securityContext: {}}}}}}}",
 		},
 		{
-			"network policy", "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, spec: {policyTypes: [], egress: [{ports: [{port: 80}]}]}}",
-			"{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, spec: {policyTypes: [Ingress, Egress], egress: [{ports: [{port: 80, protocol: TCP}]}]}}",
+			"network policy", "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, spec: {policyTypes: [], egress: " +
+				"[{ports: [{port: 80}]}]}}",
+			"{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, spec: {policyTypes: [Ingress, Egress], egress: [{ports: " +
+				"[{port: 80, protocol: TCP}]}]}}",
 		},
 		{
-			"role binding", "{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, roleRef: {kind: Role, name: x}, subjects: [{kind: User, name: x}, {kind: ServiceAccount, name: x}]}",
-			"{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: x}, subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: x}, {kind: ServiceAccount, name: x}]}",
+			"role binding", "{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, roleRef: {kind: Role, name: x}, " +
+				"subjects: [{kind: User, name: x}, {kind: ServiceAccount, name: x}]}",
+			"{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, roleRef: {apiGroup: rbac.authorization.k8s.io, " +
+				"kind: Role, name: x}, subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: x}, {kind: " +
+				"ServiceAccount, name: x}]}",
 		},
-		{"namespace", "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}", "{apiVersion: v1, kind: Namespace, metadata: {name: shop, labels: {kubernetes.io/metadata.name: shop}}}"},
+		{"namespace", "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}",
+			"{apiVersion: v1, kind: Namespace, metadata: {name: shop, labels: {kubernetes.io/metadata.name: shop}}}"},
 		{
-			"webhook", "{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingWebhookConfiguration, webhooks: [{clientConfig: {service: {name: x}}, rules: [{}]}]}",
-			"{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingWebhookConfiguration, webhooks: [{failurePolicy: Fail, matchPolicy: Equivalent, timeoutSeconds: 10, namespaceSelector: {}, objectSelector: {}, reinvocationPolicy: Never, clientConfig: {service: {name: x, port: 443}}, rules: [{scope: '*'}]}]}",
+			"webhook", "{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingWebhookConfiguration, webhooks: " +
+				"[{clientConfig: {service: {name: x}}, rules: [{}]}]}",
+			"{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingWebhookConfiguration, webhooks: [{failurePolicy: " +
+				"Fail, matchPolicy: Equivalent, timeoutSeconds: 10, namespaceSelector: {}, objectSelector: {}, " +
+				"reinvocationPolicy: Never, clientConfig: {service: {name: x, port: 443}}, rules: [{scope: '*'}]}]}",
 		},
-		{"other types are left alone", "{apiVersion: apps/v1, kind: Deployment, spec: x}", "{apiVersion: apps/v1, kind: Deployment, spec: x}"},
+		{"other types are left alone", "{apiVersion: apps/v1, kind: Deployment, spec: x}",
+			"{apiVersion: apps/v1, kind: Deployment, spec: x}"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			in := parse(t, tt.in)
@@ -155,9 +182,13 @@ func TestLatest(t *testing.T) {
 
 // Whatever an object holds, its defaults can be given, and once is enough.
 func FuzzApply(f *testing.F) {
-	for _, kind := range []string{"Pod", "Service", "Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob", "NetworkPolicy", "RoleBinding", "PersistentVolume", "MutatingWebhookConfiguration", "Namespace"} {
-		for _, group := range []string{"v1", "apps/v1", "batch/v1", "networking.k8s.io/v1", "rbac.authorization.k8s.io/v1", "admissionregistration.k8s.io/v1"} {
-			for _, body := range []string{`{}`, `null`, `[]`, `{"template":{"spec":{"containers":[null,{"ports":[{}]}],"volumes":[{},1]}}}`, `{"ports":{},"strategy":[],"policyTypes":"x"}`} {
+	for _, kind := range []string{"Pod", "Service", "Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob",
+		"NetworkPolicy", "RoleBinding", "PersistentVolume", "MutatingWebhookConfiguration", "Namespace"} {
+		for _, group := range []string{"v1", "apps/v1", "batch/v1", "networking.k8s.io/v1", "rbac.authorization.k8s.io/v1",
+			"admissionregistration.k8s.io/v1"} {
+			for _, body := range []string{`{}`, `null`, `[]`,
+				`{"template":{"spec":{"containers":[null,{"ports":[{}]}],"volumes":[{},1]}}}`,
+				`{"ports":{},"strategy":[],"policyTypes":"x"}`} {
 				f.Add(`{"apiVersion":"` + group + `","kind":"` + kind + `","spec":` + body + `,"webhooks":` + body + `}`)
 			}
 		}

@@ -9,7 +9,8 @@ import (
 	"github.com/go-openapi/jsonpointer"
 )
 
-const sample = `{"a/b": [{"c~d": "x", "": 1, "~1": null}], "n": {"0": "zero", "-": true, "01": [[], [2, 3]]}, "": {"": 4}}`
+const sample = `{"a/b": [{"c~d": "x", "": 1, "~1": null}], "n": {"0": "zero", "-": true, "01": [[], [2, 3]]}, ` +
+	`"": {"": 4}}`
 
 func TestLookup(t *testing.T) {
 	var v any
@@ -18,8 +19,9 @@ func TestLookup(t *testing.T) {
 	}
 	for pointer, want := range map[string]string{
 		"/a~1b/0/c~0d": `"x"`, "/a~1b/0/": "1", "/a~1b/0/~01": "null", "/n/0": `"zero"`, "/n/-": "true", "/n/01/1/1": "3",
-		"/": `{"":4}`, "//": "4", "": "all", "/a": "", "/a~1b/1": "", "/a~1b/-1": "", "/a~1b/x": "", "/a~1b/0/c~0d/e": "", "/n/01/1/1/": "",
-		"a": "", "/a~1b/-": "", "/a~1b/0/~1": "",
+		"/": `{"":4}`, "//": "4", "": "all", "/a": "", "/a~1b/1": "", "/a~1b/-1": "", "/a~1b/x": "", "/a~1b/0/c~0d/e": "",
+		"/n/01/1/1/": "",
+		"a":          "", "/a~1b/-": "", "/a~1b/0/~1": "",
 	} {
 		got, ok := Lookup(v, pointer)
 		text, _ := json.Marshal(got)
@@ -63,7 +65,8 @@ func TestBelow(t *testing.T) {
 
 // The walk finds what go-openapi's finds.
 func FuzzLookup(f *testing.F) {
-	for _, pointer := range []string{"", "/", "/a~1b/0/c~0d", "/n/01/1/+1", "/n/~", "/n/-", "/a~1b/-", "/a~1b/00/c~0d", "x", "/n/01/1/1/0"} {
+	for _, pointer := range []string{"", "/", "/a~1b/0/c~0d", "/n/01/1/+1", "/n/~", "/n/-", "/a~1b/-", "/a~1b/00/c~0d",
+		"x", "/n/01/1/1/0"} {
 		f.Add(sample, pointer)
 	}
 	f.Fuzz(func(t *testing.T, document, pointer string) {
@@ -87,7 +90,8 @@ func FuzzLookup(f *testing.F) {
 }
 
 func BenchmarkLookup(b *testing.B) {
-	v := map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"image": "a"}}}}}}
+	v := map[string]any{"spec": map[string]any{
+		"template": map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"image": "a"}}}}}}
 	for b.Loop() {
 		if At(v, "/spec/template/spec/containers/0/image") != "a" {
 			b.Fatal("not found")

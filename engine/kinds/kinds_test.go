@@ -22,7 +22,8 @@ func TestScopeAgreesWithKyaml(t *testing.T) {
 	for _, g := range slices.Concat(kubernetes, custom) {
 		for kind := range strings.FieldsSeq(g.namespaced + " " + g.cluster) {
 			for _, version := range []string{"v1", "v1beta1", "v1beta2", "v1alpha1", "v2", "v2beta2"} {
-				want, known := openapi.IsNamespaceScoped(kyaml.TypeMeta{APIVersion: strings.TrimPrefix(g.name+"/"+version, "/"), Kind: kind})
+				want, known := openapi.IsNamespaceScoped(
+					kyaml.TypeMeta{APIVersion: strings.TrimPrefix(g.name+"/"+version, "/"), Kind: kind})
 				if !known {
 					continue
 				}

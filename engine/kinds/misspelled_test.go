@@ -9,7 +9,8 @@ func TestMisspelled(t *testing.T) {
 	}{
 		{"Pod", "", false}, {"Namespace", "", false}, {"*", "", false}, {"Deploy*", "", false}, {"", "", false},
 		{"pods", "Pod", true}, {"pod", "Pod", true}, {"Pods", "Pod", false}, {"ingresses", "Ingress", true},
-		{"networkpolicies", "NetworkPolicy", true}, {"Configmap", "ConfigMap", false}, {"StorageClasses", "StorageClass", false},
+		{"networkpolicies", "NetworkPolicy", true}, {"Configmap", "ConfigMap", false},
+		{"StorageClasses", "StorageClass", false},
 		{"Deploymnet", "Deployment", false}, {"Deployent", "Deployment", false}, {"Deploymentt", "Deployment", false},
 		{"Gateway", "", false}, {"Rollout", "", false}, {"Role2", "", false}, {"Jobs", "Job", false}, {"widget", "", true},
 	}

@@ -41,7 +41,8 @@ var kubernetes = []apiGroup{
 // custom are the policies' own kinds, and widespread custom resources without a namespace: what is not listed has
 // one more often than not.
 var custom = []apiGroup{
-	{"kyverno.io", "CleanupPolicy Policy PolicyException UpdateRequest", "ClusterCleanupPolicy ClusterPolicy GlobalContextEntry"},
+	{"kyverno.io", "CleanupPolicy Policy PolicyException UpdateRequest",
+		"ClusterCleanupPolicy ClusterPolicy GlobalContextEntry"},
 	{"policies.kyverno.io", "NamespacedDeletingPolicy NamespacedGeneratingPolicy NamespacedImageValidatingPolicy" +
 		" NamespacedMutatingPolicy NamespacedValidatingPolicy PolicyException",
 		"DeletingPolicy GeneratingPolicy ImageValidatingPolicy MutatingPolicy ValidatingPolicy"},

@@ -48,9 +48,11 @@ func Compile(m policy.Match) (*Block, []*InvalidError) {
 	problems = append(problems, errs...)
 	switch {
 	case len(b.any) > 0 && len(b.all) > 0:
-		problems = append(problems, &InvalidError{Field: "all", Message: "any and all are written side by side: keep one of them"})
+		problems = append(problems, &InvalidError{Field: "all",
+			Message: "any and all are written side by side: keep one of them"})
 	case len(b.any)+len(b.all) > 0 && !direct.empty():
-		problems = append(problems, &InvalidError{Field: "resources", Message: "resources or user info stands beside any or all, where it has no effect: move it into the list"})
+		problems = append(problems, &InvalidError{Field: "resources",
+			Message: "resources or user info stands beside any or all, where it has no effect: move it into the list"})
 	}
 	if len(b.any) == 0 && len(b.all) == 0 {
 		b.any = []filter{direct}
@@ -75,14 +77,16 @@ func compileFilter(f policy.ResourceFilter) (filter, []*InvalidError) {
 	for i, k := range r.Kinds {
 		kind, ok := ParseKind(k)
 		if !ok {
-			bad(fmt.Sprintf("resources/kinds/%d", i), "%q is no kind: write Kind, version/Kind, group/version/Kind or one of them with /subresource", k)
+			bad(fmt.Sprintf("resources/kinds/%d", i),
+				"%q is no kind: write Kind, version/Kind, group/version/Kind or one of them with /subresource", k)
 			continue
 		}
 		out.kinds = append(out.kinds, kind)
 	}
 	for i, o := range r.Operations {
 		op := admission.Operation(o)
-		if !slices.Contains([]admission.Operation{admission.Create, admission.Update, admission.Delete, admission.Connect}, op) {
+		if !slices.Contains([]admission.Operation{admission.Create, admission.Update, admission.Delete, admission.Connect},
+			op) {
 			bad(fmt.Sprintf("resources/operations/%d", i), "unknown operation %q: use CREATE, UPDATE, DELETE or CONNECT", o)
 		}
 		out.operations = append(out.operations, op)

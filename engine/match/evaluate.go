@@ -95,7 +95,8 @@ func (f *filter) eval(t *Target, as role) answer {
 	if len(f.operations) > 0 && !slices.Contains(f.operations, t.Operation) {
 		return no
 	}
-	if len(f.kinds) > 0 && !slices.ContainsFunc(f.kinds, func(k Kind) bool { return k.matches(t.Identity, t.SubResource) }) {
+	if len(f.kinds) > 0 && !slices.ContainsFunc(f.kinds,
+		func(k Kind) bool { return k.matches(t.Identity, t.SubResource) }) {
 		return no
 	}
 	if f.name != "" && !wild(f.name, t.Identity.Name) || !AnyWildcard(f.names, t.Identity.Name) {

@@ -77,7 +77,8 @@ func TestMatches(t *testing.T) {
 	robot.UserInfo = admission.UserInfo{Username: "system:serviceaccount:ci:deployer"}
 	nobody := admission.Request{Operation: admission.Create, Object: pod("team")}
 	namespace := admission.Request{Operation: admission.Create, Object: map[string]any{
-		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "team", "labels": map[string]any{"env": "prod"}}}}
+		"apiVersion": "v1", "kind": "Namespace",
+		"metadata": map[string]any{"name": "team", "labels": map[string]any{"env": "prod"}}}}
 	deletion := admission.Request{Operation: admission.Delete, OldObject: pod("team")}
 	ephemeral := admission.Request{Operation: admission.Update, Object: pod("team"), SubResource: "ephemeralcontainers"}
 	scale := admission.Request{Operation: admission.Update, Object: pod("team"), SubResource: "scale"}
@@ -113,19 +114,27 @@ func TestMatches(t *testing.T) {
 		{"label", jane, resources(selector(map[string]string{"app": "web"})), true},
 		{"label with wildcards", jane, resources(selector(map[string]string{"example.com/*": "fr?nt"})), true},
 		{"wildcards must meet in one label", jane, resources(selector(map[string]string{"example.com/*": "web"})), false},
-		{"label expressions", jane, resources(selector(nil, policy.SelectorRequirement{Key: "app", Operator: "In", Values: []string{"web"}},
-			policy.SelectorRequirement{Key: "x", Operator: "DoesNotExist"}, policy.SelectorRequirement{Key: "x", Operator: "NotIn", Values: []string{"y"}})), true},
-		{"label expression not met", jane, resources(selector(nil, policy.SelectorRequirement{Key: "x", Operator: "Exists"})), false},
+		{"label expressions", jane, resources(
+			selector(nil, policy.SelectorRequirement{Key: "app", Operator: "In", Values: []string{"web"}},
+				policy.SelectorRequirement{Key: "x", Operator: "DoesNotExist"},
+				policy.SelectorRequirement{Key: "x", Operator: "NotIn", Values: []string{"y"}})), true},
+		{"label expression not met", jane, resources(selector(nil, policy.SelectorRequirement{Key: "x", Operator: "Exists"})),
+			false},
 		{"operation", jane, resources(policy.Resources{Operations: []string{"UPDATE"}}), false},
-		{"deletion by the old object", deletion, resources(policy.Resources{Kinds: []string{"Pod"}, Operations: []string{"DELETE"}}), true},
+		{"deletion by the old object", deletion,
+			resources(policy.Resources{Kinds: []string{"Pod"}, Operations: []string{"DELETE"}}), true},
 		{"all parts must match", jane, resources(policy.Resources{Kinds: []string{"Pod"}, Name: "db"}), false},
-		{"all", jane, policy.Match{All: []policy.ResourceFilter{{Resources: policy.Resources{Kinds: []string{"Pod"}}}, {Resources: policy.Resources{Name: "db"}}}}, false},
-		{"direct", jane, policy.Match{ResourceFilter: policy.ResourceFilter{Resources: policy.Resources{Kinds: []string{"Pod"}}}}, true},
+		{"all", jane, policy.Match{All: []policy.ResourceFilter{{Resources: policy.Resources{Kinds: []string{"Pod"}}},
+			{Resources: policy.Resources{Name: "db"}}}}, false},
+		{"direct", jane, policy.Match{
+			ResourceFilter: policy.ResourceFilter{Resources: policy.Resources{Kinds: []string{"Pod"}}}}, true},
 		{"nothing", jane, policy.Match{}, false},
 		{"user", jane, user(policy.UserInfo{Subjects: []policy.Subject{{Kind: "User", Name: "ja*"}}}), true},
 		{"group", jane, user(policy.UserInfo{Subjects: []policy.Subject{{Kind: "Group", Name: "devs"}}}), true},
-		{"service account", robot, user(policy.UserInfo{Subjects: []policy.Subject{{Kind: "ServiceAccount", Namespace: "ci", Name: "deployer"}}}), true},
-		{"no service account", jane, user(policy.UserInfo{Subjects: []policy.Subject{{Kind: "ServiceAccount", Namespace: "ci", Name: "jane"}}}), false},
+		{"service account", robot, user(
+			policy.UserInfo{Subjects: []policy.Subject{{Kind: "ServiceAccount", Namespace: "ci", Name: "deployer"}}}), true},
+		{"no service account", jane, user(
+			policy.UserInfo{Subjects: []policy.Subject{{Kind: "ServiceAccount", Namespace: "ci", Name: "jane"}}}), false},
 		{"role", jane, user(policy.UserInfo{Roles: []string{"team:deployer"}}), true},
 		{"cluster role", jane, user(policy.UserInfo{ClusterRoles: []string{"admin", "view"}}), true},
 		{"cluster role with wildcard", jane, user(policy.UserInfo{ClusterRoles: []string{"custom-controller:*"}}), true},
@@ -158,7 +167,8 @@ func TestExclude(t *testing.T) {
 		{"other namespace", jane, resources(policy.Resources{Namespaces: []string{"x"}}), true},
 		{"cluster role", jane, user(policy.UserInfo{ClusterRoles: []string{"view"}}), false},
 		{"unknown user is not excluded", nobody, user(policy.UserInfo{ClusterRoles: []string{"view"}}), true},
-		{"all of them", jane, policy.Match{All: []policy.ResourceFilter{{Resources: policy.Resources{Name: "web-1"}}, {Resources: policy.Resources{Name: "x"}}}}, true},
+		{"all of them", jane, policy.Match{All: []policy.ResourceFilter{{Resources: policy.Resources{Name: "web-1"}},
+			{Resources: policy.Resources{Name: "x"}}}}, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -175,7 +185,8 @@ func TestNamespaceSelector(t *testing.T) {
 		return policy.Resources{NamespaceSelector: &policy.Selector{MatchLabels: map[string]string{key: "prod"}}}
 	}
 	declared := jane
-	declared.Namespace = map[string]any{"kind": "Namespace", "metadata": map[string]any{"name": "team", "labels": map[string]any{"env": "prod"}}}
+	declared.Namespace = map[string]any{"kind": "Namespace",
+		"metadata": map[string]any{"name": "team", "labels": map[string]any{"env": "prod"}}}
 	byName := jane
 	byName.Object = pod("prod")
 	tests := []struct {
@@ -188,11 +199,14 @@ func TestNamespaceSelector(t *testing.T) {
 		{"declared without the label", declared, resources(prod("x")), policy.Match{}, false, false},
 		{"not declared", jane, resources(prod("env")), policy.Match{}, false, true},
 		{"the label with the name needs no declaration", byName, resources(prod(nameLabel)), policy.Match{}, true, false},
-		{"another filter decides", jane, policy.Match{Any: []policy.ResourceFilter{{Resources: prod("env")}, {Resources: policy.Resources{Kinds: []string{"Pod"}}}}}, policy.Match{}, true, false},
-		{"another part decides", jane, resources(policy.Resources{Kinds: []string{"Service"}, NamespaceSelector: prod("env").NamespaceSelector}), policy.Match{}, false, false},
+		{"another filter decides", jane, policy.Match{Any: []policy.ResourceFilter{{Resources: prod("env")},
+			{Resources: policy.Resources{Kinds: []string{"Pod"}}}}}, policy.Match{}, true, false},
+		{"another part decides", jane, resources(policy.Resources{Kinds: []string{"Service"},
+			NamespaceSelector: prod("env").NamespaceSelector}), policy.Match{}, false, false},
 		{"exclude decides", jane, resources(prod("env")), resources(policy.Resources{Kinds: []string{"Pod"}}), false, false},
 		{"exclude not known", jane, resources(policy.Resources{Kinds: []string{"Pod"}}), resources(prod("env")), false, true},
-		{"no match, exclude not known", jane, resources(policy.Resources{Kinds: []string{"Service"}}), resources(prod("env")), false, false},
+		{"no match, exclude not known", jane, resources(policy.Resources{Kinds: []string{"Service"}}), resources(prod("env")),
+			false, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -212,7 +226,8 @@ func TestCompileReports(t *testing.T) {
 				Kinds: []string{"a/b/c/d/e"}, Operations: []string{"create"},
 				Selector: &policy.Selector{MatchExpressions: []policy.SelectorRequirement{{Key: "a", Operator: "in"}}},
 			},
-			UserInfo: policy.UserInfo{Subjects: []policy.Subject{{Kind: "Robot", Name: "x"}, {Kind: "ServiceAccount", Name: "x"}}},
+			UserInfo: policy.UserInfo{Subjects: []policy.Subject{{Kind: "Robot", Name: "x"},
+				{Kind: "ServiceAccount", Name: "x"}}},
 		}},
 		All: []policy.ResourceFilter{{}},
 	})
@@ -236,10 +251,13 @@ func TestKinds(t *testing.T) {
 		match policy.Match
 		want  int // -1: any
 	}{
-		{"any", policy.Match{Any: []policy.ResourceFilter{{Resources: policy.Resources{Kinds: []string{"Pod", "v1/Service"}}}, {Resources: policy.Resources{Kinds: []string{"Job"}}}}}, 3},
-		{"one filter without", policy.Match{Any: []policy.ResourceFilter{{Resources: policy.Resources{Kinds: []string{"Pod"}}}, {Resources: policy.Resources{Name: "x"}}}}, -1},
+		{"any", policy.Match{Any: []policy.ResourceFilter{{Resources: policy.Resources{Kinds: []string{"Pod", "v1/Service"}}},
+			{Resources: policy.Resources{Kinds: []string{"Job"}}}}}, 3},
+		{"one filter without", policy.Match{Any: []policy.ResourceFilter{
+			{Resources: policy.Resources{Kinds: []string{"Pod"}}}, {Resources: policy.Resources{Name: "x"}}}}, -1},
 		{"wildcard", resources(policy.Resources{Kinds: []string{"Pod", "*"}}), -1},
-		{"all", policy.Match{All: []policy.ResourceFilter{{Resources: policy.Resources{Name: "x"}}, {Resources: policy.Resources{Kinds: []string{"Pod"}}}}}, 1},
+		{"all", policy.Match{All: []policy.ResourceFilter{{Resources: policy.Resources{Name: "x"}},
+			{Resources: policy.Resources{Kinds: []string{"Pod"}}}}}, 1},
 	}
 	for _, tt := range tests {
 		got := compile(t, tt.match).Kinds()

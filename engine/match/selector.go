@@ -46,9 +46,11 @@ func CompileSelector(s *policy.Selector) (*Selector, error) {
 	for _, key := range slices.Sorted(maps.Keys(s.MatchLabels)) {
 		at := "matchLabels/" + jsonpointer.Escape(key)
 		if value := s.MatchLabels[key]; !isLabelKey(key) {
-			return nil, &InvalidError{Field: at, Message: fmt.Sprintf("%q is no key of a label: write a name, or domain/name", key)}
+			return nil, &InvalidError{Field: at,
+				Message: fmt.Sprintf("%q is no key of a label: write a name, or domain/name", key)}
 		} else if !isLabelValue(value) {
-			return nil, &InvalidError{Field: at, Message: fmt.Sprintf("%q is no value of a label: up to 63 letters, digits, -, _ and .", value)}
+			return nil, &InvalidError{Field: at,
+				Message: fmt.Sprintf("%q is no value of a label: up to 63 letters, digits, -, _ and .", value)}
 		}
 		out.labels = append(out.labels, pair{key, s.MatchLabels[key]})
 	}
@@ -61,7 +63,8 @@ func CompileSelector(s *policy.Selector) (*Selector, error) {
 			}
 		case "Exists", "DoesNotExist":
 			if len(r.Values) > 0 {
-				return nil, &InvalidError{Field: at + "values", Message: fmt.Sprintf("the operator %s takes no values: remove them", r.Operator)}
+				return nil, &InvalidError{Field: at + "values",
+					Message: fmt.Sprintf("the operator %s takes no values: remove them", r.Operator)}
 			}
 		default:
 			message := fmt.Sprintf("unknown operator %q: use In, NotIn, Exists or DoesNotExist", r.Operator)
@@ -75,7 +78,8 @@ func CompileSelector(s *policy.Selector) (*Selector, error) {
 		}
 		for j, v := range r.Values {
 			if !isLabelValue(v) {
-				return nil, &InvalidError{Field: fmt.Sprintf("%svalues/%d", at, j), Message: fmt.Sprintf("%q is no value of a label: up to 63 letters, digits, -, _ and .", v)}
+				return nil, &InvalidError{Field: fmt.Sprintf("%svalues/%d", at, j),
+					Message: fmt.Sprintf("%q is no value of a label: up to 63 letters, digits, -, _ and .", v)}
 			}
 		}
 		out.requirements = append(out.requirements, requirement{r.Key, r.Operator, r.Values})

@@ -7,7 +7,8 @@ func TestSelectorSyntax(t *testing.T) {
 		name  string
 		valid bool
 	}{
-		{"app", true}, {"app.kubernetes.io/name", true}, {"*/name", true}, {"a?*", true}, {"a b", false}, {"a/b/c", false}, {"", false},
+		{"app", true}, {"app.kubernetes.io/name", true}, {"*/name", true}, {"a?*", true}, {"a b", false}, {"a/b/c", false},
+		{"", false},
 	}
 	for _, tt := range tests {
 		if got := isLabelKey(tt.name); got != tt.valid {

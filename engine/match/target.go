@@ -61,7 +61,8 @@ func TargetOf(r *admission.Request, object admission.Object) *Target {
 
 // anonymous reports whether nothing at all is known about who makes the request.
 func (t *Target) anonymous() bool {
-	return t.User.Username == "" && t.User.UID == "" && len(t.User.Groups) == 0 && len(t.Roles) == 0 && len(t.ClusterRoles) == 0
+	return t.User.Username == "" && t.User.UID == "" && len(t.User.Groups) == 0 && len(t.Roles) == 0 &&
+		len(t.ClusterRoles) == 0
 }
 
 func stringMap(v any) map[string]string {

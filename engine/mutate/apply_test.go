@@ -27,7 +27,8 @@ func parsed(t testing.TB, text string) any {
 }
 
 func TestConfiguration(t *testing.T) {
-	const pod = `{apiVersion: v1, kind: Pod, metadata: {name: p, labels: {a: x}, finalizers: [f]}, spec: {nodeSelector: {os: linux}, containers: [{name: a, image: i, ports: [{containerPort: 80}]}, {name: b}]}}`
+	const pod = `{apiVersion: v1, kind: Pod, metadata: {name: p, labels: {a: x}, finalizers: [f]}, ` +
+		`spec: {nodeSelector: {os: linux}, containers: [{name: a, image: i, ports: [{containerPort: 80}]}, {name: b}]}}`
 	tests := []struct {
 		name, object, configuration string
 		replace                     bool
@@ -40,7 +41,8 @@ func TestConfiguration(t *testing.T) {
 		{"a new container comes last", pod, `spec: {containers: [{name: c}]}`, false, "/spec/containers/2", `{name: c}`},
 		{"a new list", pod, `spec: {volumes: [{name: v, emptyDir: {}}]}`, false, "/spec/volumes",
 			`[{name: v, emptyDir: {}}]`},
-		{"ports by number and protocol", pod, `spec: {containers: [{name: a, ports: [{containerPort: 80, protocol: TCP, name: web}, {containerPort: 80, protocol: UDP}]}]}`, false,
+		{"ports by number and protocol", pod, `spec: {containers: [{name: a, ports: [{containerPort: 80, protocol: TCP, ` +
+			`name: web}, {containerPort: 80, protocol: UDP}]}]}`, false,
 			"/spec/containers/0/ports", `[{containerPort: 80, protocol: TCP, name: web}, {containerPort: 80, protocol: UDP}]`},
 		{"a set", pod, `metadata: {finalizers: [f, g]}`, false, "/metadata/finalizers", `[f, g]`},
 		{"an atomic list", pod, `spec: {tolerations: [{key: k}]}`, false, "error", "tolerations of spec"},

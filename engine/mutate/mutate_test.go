@@ -59,7 +59,8 @@ func TestApply(t *testing.T) {
 			written: []string{"/metadata/labels/c"},
 		},
 		"add if absent": {
-			rule: `mutate: {patchStrategicMerge: {metadata: {labels: {+(a): x, +(new): "yes"}}, spec: {+(securityContext): {runAsNonRoot: true}}}}`,
+			rule: `mutate: {patchStrategicMerge: {metadata: {labels: {+(a): x, +(new): "yes"}}, ` +
+				`spec: {+(securityContext): {runAsNonRoot: true}}}}`,
 			set: map[string]any{"/metadata/labels/a": "b", "/metadata/labels/new": "yes",
 				"/spec/securityContext/runAsNonRoot": true},
 			written: []string{"/metadata/labels/new", "/spec/securityContext"},
@@ -144,7 +145,8 @@ func TestApply(t *testing.T) {
 			written: []string{"/metadata/finalizers/0"},
 		},
 		"delete": {
-			rule:    `mutate: {patchStrategicMerge: {metadata: {labels: {a: null}}, spec: {containers: [{name: w, $patch: delete}]}}}`,
+			rule: `mutate: {patchStrategicMerge: {metadata: {labels: {a: null}}, spec: {containers: [{name: w, ` +
+				`$patch: delete}]}}}`,
 			set:     map[string]any{"/metadata/labels": map[string]any{}, "/spec/containers/0/name": "x"},
 			written: []string{"/metadata/labels/a", "/spec/containers"},
 		},
@@ -167,23 +169,28 @@ func TestApply(t *testing.T) {
 			written: []string{"/metadata/labels/x~1y"},
 		},
 		"foreach merge": {
-			rule:    `mutate: {foreach: [{list: request.object.spec.containers, preconditions: {all: [{key: "{{element.image}}", operator: Equals, value: "*:latest"}]}, patchStrategicMerge: {spec: {containers: [{(name): "{{element.name}}", image: "mirror/{{element.image}}"}]}}}]}`,
+			rule: `mutate: {foreach: [{list: request.object.spec.containers, ` +
+				`preconditions: {all: [{key: "{{element.image}}", operator: Equals, value: "*:latest"}]}, ` +
+				`patchStrategicMerge: {spec: {containers: [{(name): "{{element.name}}", image: "mirror/{{element.image}}"}]}}}]}`,
 			set:     map[string]any{"/spec/containers/0/image": "mirror/nginx:latest", "/spec/containers/1/image": "nginx:1.25"},
 			written: []string{"/spec/containers/0/image"},
 		},
 		"foreach json": {
-			rule:    `mutate: {foreach: [{list: request.object.spec.containers, patchesJson6902: "[{op: add, path: /spec/containers/{{elementIndex}}/tty, value: true}]"}]}`,
+			rule: `mutate: {foreach: [{list: request.object.spec.containers, patchesJson6902: "[{op: add, ` +
+				`path: /spec/containers/{{elementIndex}}/tty, value: true}]"}]}`,
 			set:     map[string]any{"/spec/containers/0/tty": true, "/spec/containers/1/tty": true},
 			written: []string{"/spec/containers/0/tty", "/spec/containers/1/tty"},
 		},
 		"foreach descending": {
-			rule:    `mutate: {foreach: [{list: request.object.spec.containers, order: Descending, patchesJson6902: "[{op: remove, path: /spec/containers/{{elementIndex}}}]"}]}`,
+			rule: `mutate: {foreach: [{list: request.object.spec.containers, order: Descending, ` +
+				`patchesJson6902: "[{op: remove, path: /spec/containers/{{elementIndex}}}]"}]}`,
 			set:     map[string]any{"/spec/containers": []any{}},
 			written: []string{"/spec/containers"},
 		},
 		"foreach nested": {
 			rule: `mutate: {foreach: [{list: request.object.spec.containers, foreach: [{list: "element.env || ` + "`[]`" +
-				`", patchesJson6902: "[{op: replace, path: /spec/containers/{{elementIndex0}}/env/{{elementIndex1}}/value, value: '2'}]"}]}]}`,
+				`", patchesJson6902: "[{op: replace, path: /spec/containers/{{elementIndex0}}/env/{{elementIndex1}}/value, ` +
+				`value: '2'}]"}]}]}`,
 			set:     map[string]any{"/spec/containers/0/env/0/value": "2"},
 			written: []string{"/spec/containers/0/env/0/value"},
 		},

@@ -135,14 +135,17 @@ func TestMatchProperties(t *testing.T) {
 
 // TestFieldsAreComplete repairs what Fields names and expects the reported failures to be gone.
 func TestFieldsAreComplete(t *testing.T) {
-	p := compile(t, `{metadata: {labels: {app: "?*", team: "?*"}}, spec: {containers: [{image: "!*:latest", "=(privileged)": "false", "X(ports)": "null"}]}}`)
-	bad := tree(t, `{metadata: {labels: {}}, spec: {containers: [{image: a:latest, privileged: true, ports: []}, {image: a:1}, {image: b:latest}]}}`)
+	p := compile(t, `{metadata: {labels: {app: "?*", team: "?*"}}, spec: {containers: [{image: "!*:latest", `+
+		`"=(privileged)": "false", "X(ports)": "null"}]}}`)
+	bad := tree(t, `{metadata: {labels: {}}, spec: {containers: [{image: a:latest, privileged: true, ports: []}, `+
+		`{image: a:1}, {image: b:latest}]}}`)
 	want := []string{"/metadata/labels/app", "/metadata/labels/team", "/spec/containers/0/image",
 		"/spec/containers/0/ports", "/spec/containers/0/privileged", "/spec/containers/2/image"}
 	if got := p.Match(bad); !slices.Equal(got.Fields, want) {
 		t.Errorf("fields %q, want %q", got.Fields, want)
 	}
-	good := tree(t, `{metadata: {labels: {app: a, team: b}}, spec: {containers: [{image: a:2, privileged: false}, {image: a:1}, {image: b:2}]}}`)
+	good := tree(t, `{metadata: {labels: {app: a, team: b}}, spec: {containers: [{image: a:2, privileged: false}, `+
+		`{image: a:1}, {image: b:2}]}}`)
 	if got := p.Match(good); got.Verdict != Pass {
 		t.Errorf("repaired: %+v", got)
 	}
@@ -150,7 +153,8 @@ func TestFieldsAreComplete(t *testing.T) {
 
 func TestMatchConcurrently(t *testing.T) {
 	p := compile(t, `{spec: {containers: [{"(name)": "a*", image: "reg/*", resources: {limits: {memory: "<=1Gi"}}}]}}`)
-	resource := tree(t, `{spec: {containers: [{name: a1, image: x, resources: {limits: {memory: 2Gi}}}, {name: b}, {name: a2, image: reg/a}]}}`)
+	resource := tree(t, `{spec: {containers: [{name: a1, image: x, resources: {limits: {memory: 2Gi}}}, {name: b}, `+
+		`{name: a2, image: reg/a}]}}`)
 	want := p.Match(resource)
 	var wg sync.WaitGroup
 	for range 8 {
@@ -225,7 +229,11 @@ func FuzzMatchScalar(f *testing.F) {
 }
 
 func BenchmarkMatch(b *testing.B) {
-	p := compile(b, `{metadata: {labels: {app: "?*", "team/*": "?*"}}, spec: {"=(securityContext)": {"=(runAsNonRoot)": "true"}, "=(volumes)": [{"X(hostPath)": "null"}], containers: [{"(name)": "*", image: "registry.io/* | mirror.io/*", resources: {limits: {memory: "<=4Gi", cpu: "<2"}, requests: {memory: "?*"}}, "=(ports)": [{"=(hostPort)": "0"}], "=(replicas)": "1-10", "=(timeout)": "<1h"}]}}`)
+	p := compile(b, `{metadata: {labels: {app: "?*", "team/*": "?*"}}, `+
+		`spec: {"=(securityContext)": {"=(runAsNonRoot)": "true"}, "=(volumes)": [{"X(hostPath)": "null"}], `+
+		`containers: [{"(name)": "*", image: "registry.io/* | mirror.io/*", resources: {limits: {memory: "<=4Gi", `+
+		`cpu: "<2"}, requests: {memory: "?*"}}, "=(ports)": [{"=(hostPort)": "0"}], "=(replicas)": "1-10", `+
+		`"=(timeout)": "<1h"}]}}`)
 	resource := tree(b, `{metadata: {labels: {app: web, team/name: ops}}, spec: {securityContext: {runAsNonRoot: true}, volumes: [{emptyDir: {}}], containers: [
 		{name: a, image: registry.io/a, resources: {limits: {memory: 512Mi, cpu: 500m}, requests: {memory: 1Mi}}, ports: [{containerPort: 80}], replicas: 3, timeout: 30s},
 		{name: b, image: mirror.io/b, resources: {limits: {memory: 1Gi, cpu: 1}, requests: {memory: 1Mi}}}]}}`)
@@ -248,8 +256,10 @@ func BenchmarkMatch(b *testing.B) {
 }
 
 func TestPassingMatchAllocatesNothing(t *testing.T) {
-	p := compile(t, `{spec: {"=(a)": "!x", replicas: "1-10 | 20", containers: [{"(name)": "*", image: "reg/*", limits: {memory: "<=4Gi", cpu: "<2"}, timeout: "<1h"}]}}`)
-	resource := tree(t, `{spec: {a: y, replicas: 3, containers: [{name: a, image: reg/a, limits: {memory: 512Mi, cpu: 500m}, timeout: 30s}, {name: b, image: reg/b, limits: {memory: 1Gi, cpu: 1}, timeout: 5m}]}}`)
+	p := compile(t, `{spec: {"=(a)": "!x", replicas: "1-10 | 20", containers: [{"(name)": "*", image: "reg/*", `+
+		`limits: {memory: "<=4Gi", cpu: "<2"}, timeout: "<1h"}]}}`)
+	resource := tree(t, `{spec: {a: y, replicas: 3, containers: [{name: a, image: reg/a, limits: {memory: 512Mi, `+
+		`cpu: 500m}, timeout: 30s}, {name: b, image: reg/b, limits: {memory: 1Gi, cpu: 1}, timeout: 5m}]}}`)
 	if got := p.Match(resource); got.Verdict != Pass {
 		t.Fatalf("%+v", got)
 	}

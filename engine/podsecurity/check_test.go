@@ -52,14 +52,16 @@ func TestEvaluate(t *testing.T) {
 		"privileged": {level: "privileged", object: podWith("  hostIPC: true\n", "")},
 		"host namespace": {
 			level: "baseline", object: podWith("  hostIPC: true\n", ""), fields: []string{"/spec/hostIPC"},
-			message: `It violates PodSecurity "baseline:latest": (Forbidden reason: host namespaces, field error list: [spec.hostIPC is forbidden, forbidden values found: true])`,
+			message: `It violates PodSecurity "baseline:latest": (Forbidden reason: host namespaces, ` +
+				`field error list: [spec.hostIPC is forbidden, forbidden values found: true])`,
 		},
 		"missing": {
 			level: "restricted", object: podWith("",
 				"[{name: a, securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}, seccompProfile: "+
 					"{type: RuntimeDefault}}}]"),
-			fields:  []string{"/spec/containers/0/securityContext/runAsNonRoot"},
-			message: `It violates PodSecurity "restricted:latest": (Forbidden reason: runAsNonRoot != true, field error list: [spec.containers[0].securityContext.runAsNonRoot: Required value])`,
+			fields: []string{"/spec/containers/0/securityContext/runAsNonRoot"},
+			message: `It violates PodSecurity "restricted:latest": (Forbidden reason: runAsNonRoot != true, ` +
+				`field error list: [spec.containers[0].securityContext.runAsNonRoot: Required value])`,
 		},
 		"deployment": {level: "baseline", object: "kind: Deployment\n" +
 			"spec: {template: {spec: {containers: [{name: a, securityContext: {privileged: true}}]}}}",
@@ -73,7 +75,8 @@ func TestEvaluate(t *testing.T) {
 			"u}}\n", ""), fields: []string{"/spec/securityContext/seLinuxOptions/user"}},
 		"app armor": {level: "baseline", object: "kind: Pod\n" +
 			"metadata: {annotations: {container.apparmor.security.beta.kubernetes.io/a: unconfined, x: y}}\n" +
-			"spec: {containers: [{name: a}]}", fields: []string{"/metadata/annotations/container.apparmor.security.beta.kubernetes.io~1a"}},
+			"spec: {containers: [{name: a}]}",
+			fields: []string{"/metadata/annotations/container.apparmor.security.beta.kubernetes.io~1a"}},
 		"probe host": {level: "baseline", object: podWith("", "[{name: a, livenessProbe: {httpGet: {host: x, port: 80}}}]"),
 			fields: []string{"/spec/containers/0/livenessProbe/httpGet/host"}},
 		"volume": {level: "restricted", object: podWith("  volumes: [{name: v, emptyDir: {}}, {name: w, nfs: {server: "+

@@ -158,8 +158,9 @@ func seccomp(ctl control, pod *corev1.Pod) []violation {
 		}
 		_, name, _ := strings.Cut(k, "/")
 		if ctl.breaks(map[string]string{k: pod.Annotations[k]}, corev1.PodSpec{
-			SecurityContext: &corev1.PodSecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
-			Containers:      []corev1.Container{{Name: name}},
+			SecurityContext: &corev1.PodSecurityContext{
+				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
+			Containers: []corev1.Container{{Name: name}},
 		}) {
 			out = append(out, bad(path{"metadata", "annotations", k}, pod.Annotations[k]))
 		}

@@ -57,23 +57,25 @@ func testScope(t testing.TB, operation string) *Scope {
 
 func TestResolve(t *testing.T) {
 	for name, c := range map[string]struct{ document, want string }{
-		"plain":                   {`{"a": ["b", 1, 2.5, true, null]}`, `{"a": ["b", 1, 2.5, true, null]}`},
-		"whole string keeps type": {`["{{ request.object.spec.replicas }}", "{{request.object.spec.paused}}", "{{ request.object.spec.nothing }}"]`, `[3, false, null]`},
-		"whole object":            {`"{{ request.object.metadata.labels }}"`, `{"app": "x"}`},
-		"within text":             {`"a-{{ request.object.spec.replicas }}-{{ request.object.metadata.labels }}-{{ serviceAccountName }}"`, `"a-3-{\"app\":\"x\"}-robot"`},
-		"null and bool in text":   {`"{{ request.object.spec.nothing }} {{ request.object.spec.paused }}"`, `"null false"`},
-		"next to each other":      {`"{{ key }}{{ key }}{{ serviceAccountName }}"`, `"appapprobot"`},
-		"nested":                  {`"{{ request.object.metadata.labels.{{ key }} }}"`, `"x"`},
-		"nested twice":            {`"{{ cm.data.{{ request.object.metadata.labels.{{ key }} }} }}"`, `"from-cm"`},
-		"nested in quotes":        {`"{{ to_upper('{{ serviceAccountName }}') }}!"`, `"ROBOT!"`},
-		"nested in backticks":     {"\"{{ length(`{{ request.object.metadata.labels }}`) }}\"", `1`},
-		"nested keeps type":       {`"{{ element.{{ 'n' }} }}"`, `7`},
-		"hash in a variable":      {`"{{ request.object.spec.containers[0].{n: name} }}"`, `{"n": "a"}`},
-		"empty object literal":    {"\"{{ nothing || `{}` }}\"", `{}`},
-		"value holds a variable":  {`"[{{ cm.data.deep }}]"`, `"[<app>]"`},
-		"whole string value":      {`"{{ cm.data.deep }}"`, `"<{{ key }}>"`},
-		"whole object value":      {`"{{ {d: cm.data.deep} }}"`, `{"d": "<app>"}`},
-		"shallow in text":         {`"[{{- request.object.metadata.annotations.hcl }}]"`, `"[{{ not a variable }}]"`},
+		"plain": {`{"a": ["b", 1, 2.5, true, null]}`, `{"a": ["b", 1, 2.5, true, null]}`},
+		"whole string keeps type": {`["{{ request.object.spec.replicas }}", "{{request.object.spec.paused}}", ` +
+			`"{{ request.object.spec.nothing }}"]`, `[3, false, null]`},
+		"whole object": {`"{{ request.object.metadata.labels }}"`, `{"app": "x"}`},
+		"within text": {`"a-{{ request.object.spec.replicas }}-{{ request.object.metadata.labels }}-{{ ` +
+			`serviceAccountName }}"`, `"a-3-{\"app\":\"x\"}-robot"`},
+		"null and bool in text":  {`"{{ request.object.spec.nothing }} {{ request.object.spec.paused }}"`, `"null false"`},
+		"next to each other":     {`"{{ key }}{{ key }}{{ serviceAccountName }}"`, `"appapprobot"`},
+		"nested":                 {`"{{ request.object.metadata.labels.{{ key }} }}"`, `"x"`},
+		"nested twice":           {`"{{ cm.data.{{ request.object.metadata.labels.{{ key }} }} }}"`, `"from-cm"`},
+		"nested in quotes":       {`"{{ to_upper('{{ serviceAccountName }}') }}!"`, `"ROBOT!"`},
+		"nested in backticks":    {"\"{{ length(`{{ request.object.metadata.labels }}`) }}\"", `1`},
+		"nested keeps type":      {`"{{ element.{{ 'n' }} }}"`, `7`},
+		"hash in a variable":     {`"{{ request.object.spec.containers[0].{n: name} }}"`, `{"n": "a"}`},
+		"empty object literal":   {"\"{{ nothing || `{}` }}\"", `{}`},
+		"value holds a variable": {`"[{{ cm.data.deep }}]"`, `"[<app>]"`},
+		"whole string value":     {`"{{ cm.data.deep }}"`, `"<{{ key }}>"`},
+		"whole object value":     {`"{{ {d: cm.data.deep} }}"`, `{"d": "<app>"}`},
+		"shallow in text":        {`"[{{- request.object.metadata.annotations.hcl }}]"`, `"[{{ not a variable }}]"`},
 		"shallow whole": {`"{{- request.object.metadata.annotations }}"`,
 			`{"tpl": "{{ request.object.metadata.name }}", "hcl": "{{ not a variable }}"}`},
 		"escaped":         {`"\\{{ request.object.x }}"`, `"{{ request.object.x }}"`},
@@ -81,7 +83,9 @@ func TestResolve(t *testing.T) {
 		"unclosed":        {`"{{ key"`, `"{{ key"`},
 		"key": {`{"x-{{ key }}": 1, "{{ serviceAccountName }}": "{{ key }}"}`,
 			`{"x-app": 1, "robot": "app"}`},
-		"current value": {`{"spec": {"containers": [{"(name)": "*", "image": "{{ regex_replace_all('^', '{{@}}', 'my/') }}"}], "replicas": "{{ @ }}"}}`, `{"spec": {"containers": [{"(name)": "*", "image": "my/nginx"}], "replicas": 3}}`},
+		"current value": {`{"spec": {"containers": [{"(name)": "*", "image": "{{ regex_replace_all('^', '{{@}}', ` +
+			`'my/') }}"}], "replicas": "{{ @ }}"}}`,
+			`{"spec": {"containers": [{"(name)": "*", "image": "my/nginx"}], "replicas": 3}}`},
 		"current value in anchors": {`{"spec": {"^(containers)": [{"+(image)": "{{@}}"}]}}`,
 			`{"spec": {"^(containers)": [{"+(image)": "nginx"}]}}`},
 		"reference": {`{"a": {"b": "$(./../../c/d)"}, "c": {"d": "3000"}}`,
@@ -135,10 +139,12 @@ func TestResolve(t *testing.T) {
 
 func TestResolveErrors(t *testing.T) {
 	for document, want := range map[string]string{
-		`"{{ imageData.registry }}"`:                        `failed to resolve imageData.registry at path : JMESPath query failed: Unknown key "imageData" in path`,
+		`"{{ imageData.registry }}"`: `failed to resolve imageData.registry at path : JMESPath ` +
+			`query failed: Unknown key "imageData" in path`,
 		`{"spec": {"x": "{{request.object.spec.absent}}"}}`: `failed to resolve request.object.spec.absent at path /spec/x: JMESPath query failed: Unknown key "absent" in path`,
 		`["a {{ add(key, element) }}"]`:                     `failed to resolve add(key, element) at path /0: JMESPath query failed: JMESPath function 'add': invalid operands`,
-		`"{{ cm.data.{{ key }} }}"`:                         `failed to resolve cm.data.app at path : JMESPath query failed: Unknown key "app" in path`,
+		`"{{ cm.data.{{ key }} }}"`: `failed to resolve cm.data.app at path : JMESPath query ` +
+			`failed: Unknown key "app" in path`,
 		`"{{ cm.{{ 'a b' }} }}"`:                            `failed to resolve cm.{{ 'a b' }} at path`,
 		`"[{{ request.object.metadata.annotations.hcl }}]"`: `failed to resolve`,
 		`"[{{ cm.data.loop }}]"`:                            `hold variables more than 16 times`,
@@ -255,7 +261,8 @@ func TestParseErrors(t *testing.T) {
 
 // TestParsePart: references of a part lead anywhere in the document, paths of messages start at the part.
 func TestParsePart(t *testing.T) {
-	document := decode(t, `{"name": "rule-a", "validate": {"pattern": {"spec": {"a": "$(/name)", "b": "$(./../../../../name)", "c": "$(/spec/d)", "d": "D", "e": "{{ zz }}"}}}}`)
+	document := decode(t, `{"name": "rule-a", "validate": {"pattern": {"spec": {"a": "$(/name)", `+
+		`"b": "$(./../../../../name)", "c": "$(/spec/d)", "d": "D", "e": "{{ zz }}"}}}}`)
 	tree, err := Parse(document, "/validate/pattern/spec/a")
 	if err != nil {
 		t.Fatal(err)
@@ -286,7 +293,8 @@ func TestParsePart(t *testing.T) {
 }
 
 func TestExpressions(t *testing.T) {
-	tree, err := Parse(decode(t, `{"b": "{{ one }} {{ two.{{ three }} }}", "a": ["{{ four }}"], "{{ five }}": "x", "c": "\\{{ six }}"}`), "")
+	tree, err := Parse(decode(t, `{"b": "{{ one }} {{ two.{{ three }} }}", "a": ["{{ four }}"], "{{ five }}": "x", `+
+		`"c": "\\{{ six }}"}`), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +308,9 @@ func TestExpressions(t *testing.T) {
 }
 
 func TestTreeReads(t *testing.T) {
-	tree, err := Parse(decode(t, `{"a": "{{ request.object.spec.replicas }}", "b": ["x {{ element.{{ request.object.metadata.name }} || key }}"], "spec": {"x": "{{@}}"}, "c": "{{ a.{{ absent }} }}"}`), "")
+	tree, err := Parse(decode(t, `{"a": "{{ request.object.spec.replicas }}", `+
+		`"b": ["x {{ element.{{ request.object.metadata.name }} || key }}"], "spec": {"x": "{{@}}"}, `+
+		`"c": "{{ a.{{ absent }} }}"}`), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -319,7 +329,8 @@ func TestTreeReads(t *testing.T) {
 }
 
 func TestConcurrentResolve(t *testing.T) {
-	tree, err := Parse(decode(t, `{"a": "{{ request.object.metadata.labels.{{ key }} }}", "b": ["{{ request.object.spec.containers[0] }}", "{{ length(request.object.spec.containers) }}"]}`), "")
+	tree, err := Parse(decode(t, `{"a": "{{ request.object.metadata.labels.{{ key }} }}", `+
+		`"b": ["{{ request.object.spec.containers[0] }}", "{{ length(request.object.spec.containers) }}"]}`), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -379,7 +390,8 @@ func FuzzResolve(f *testing.F) {
 }
 
 func BenchmarkResolve(b *testing.B) {
-	document := decode(b, `{"metadata": {"labels": {"app": "{{ request.object.metadata.name }}"}}, "spec": {"x": "a-{{ serviceAccountName }}", "y": [1, 2, {"z": true}]}}`)
+	document := decode(b, `{"metadata": {"labels": {"app": "{{ request.object.metadata.name }}"}}, `+
+		`"spec": {"x": "a-{{ serviceAccountName }}", "y": [1, 2, {"z": true}]}}`)
 	tree, err := Parse(document, "")
 	if err != nil {
 		b.Fatal(err)

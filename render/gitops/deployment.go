@@ -46,7 +46,8 @@ type Tree interface {
 // RepoHint tells the repository from others that the objects name. Where it is empty, a source counts as this
 // repository if its path exists in the tree.
 type RepoHint struct {
-	// URLs are clone URLs in any spelling, "owner/name", or a name, which stands for that of any owner: forks have another.
+	// URLs are clone URLs in any spelling, "owner/name", or a name, which stands for that of any owner: forks have
+	// another.
 	URLs []string
 }
 

@@ -136,7 +136,8 @@ path: elsewhere
 			"  - list: {elements: [{n: one, values: {p: apps/a}}, {n: two, values: {p: apps/b}}]}\n", `'{{n}}'}
     spec: {source: {path: '{{values.p}}'}}`), want: []string{"argo kustomize apps/a one ns= cluster=", "argo directory apps/b two ns= cluster="}},
 		"matrix": {archive: appSet("  goTemplate: true\n",
-			"  - matrix: {generators: [{list: {elements: [{env: x, dir: apps}]}}, {git: {directories: [{path: '{{.dir}}/[ab]'}]}}]}\n", goPath),
+			"  - matrix: {generators: [{list: {elements: [{env: x, dir: apps}]}}, {git: {directories: [{path: "+
+				"'{{.dir}}/[ab]'}]}}]}\n", goPath),
 			want: []string{"argo kustomize apps/a a ns=a cluster=X", "argo directory apps/b b ns=b cluster=X"}},
 		"merge": {archive: appSet("",
 			"  - merge: {mergeKeys: ['n'], generators: [{list: {elements: [{n: one, p: apps/a}, {n: two, p: apps/a}]}}, {list: {elements: [{n: two, p: apps/b}, {n: three, p: apps/c}]}}]}\n", `'{{n}}'}

@@ -68,10 +68,12 @@ labels: [{pairs: {part: "yes"}}]
 
 func TestEdit(t *testing.T) {
 	argo := func(options string) string {
-		return "-- app.yaml --\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web}\nspec:\n  source:\n    path: web\n    kustomize:\n" + options + web
+		return "-- app.yaml --\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web}\nspec:\n  " +
+			"source:\n    path: web\n    kustomize:\n" + options + web
 	}
 	flux := func(options string) string {
-		return "-- k.yaml --\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: web}\nspec:\n  path: web\n" + options + web
+		return "-- k.yaml --\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: " +
+			"web}\nspec:\n  path: web\n" + options + web
 	}
 	tests := map[string]struct {
 		archive string
@@ -89,16 +91,22 @@ func TestEdit(t *testing.T) {
 			[]string{"team: x"}, []string{"matchLabels:"}},
 		"argo annotations by force": {argo("      commonAnnotations: {a: c}\n      forceCommonAnnotations: true\n"),
 			[]string{"a: c"}, []string{"a: b"}},
-		"argo namespace":                  {argo("      namespace: shop\n"), []string{"namespace: shop"}, nil},
-		"argo patches see the file's own": {argo("      patches:\n      - target: {name: web}\n        patch: |-\n          - op: add\n            path: /spec/paused\n            value: true\n"), []string{"paused: true", "name: old-web"}, nil},
+		"argo namespace": {argo("      namespace: shop\n"), []string{"namespace: shop"}, nil},
+		"argo patches see the file's own": {argo("      patches:\n      - target: {name: web}\n        patch: |-\n         " +
+			" - op: add\n            path: /spec/paused\n            value: true\n"), []string{"paused: true", "name: old-web"},
+			nil},
 		"argo components": {argo("      components: [part, gone]\n      ignoreMissingComponents: true\n"),
 			[]string{`part: "yes"`}, nil},
 		"flux": {flux("  targetNamespace: shop\n  nameSuffix: -x\n  components: [part]\n"),
 			[]string{"namespace: shop", "name: old-web-x", `part: "yes"`}, nil},
 		"flux images merge": {flux("  images: [{name: redis, newTag: '7'}, {name: nginx, newName: web}]\n"),
 			[]string{"image: cache:7", "image: web:1"}, []string{"sha256"}},
-		"flux patches": {flux("  patches:\n  - patch: |\n      apiVersion: apps/v1\n      kind: Deployment\n      metadata: {name: web}\n      spec: {paused: true}\n  patchesJson6902:\n  - target: {kind: Deployment, version: v1, group: apps, name: web}\n    patch: [{op: add, path: /spec/minReadySeconds, value: 3}]\n" +
-			"  patchesStrategicMerge:\n  - {apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {progressDeadlineSeconds: 4}}\n"), []string{"paused: true", "minReadySeconds: 3", "progressDeadlineSeconds: 4"}, nil},
+		"flux patches": {flux("  patches:\n  - patch: |\n      apiVersion: apps/v1\n      kind: Deployment\n      " +
+			"metadata: {name: web}\n      spec: {paused: true}\n  patchesJson6902:\n  - target: {kind: Deployment, version: " +
+			"v1, group: apps, name: web}\n    patch: [{op: add, path: /spec/minReadySeconds, value: 3}]\n" +
+			"  patchesStrategicMerge:\n  - {apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: " +
+			"{progressDeadlineSeconds: 4}}\n"), []string{"paused: true", "minReadySeconds: 3", "progressDeadlineSeconds: 4"},
+			nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -162,7 +170,8 @@ spec:
 }
 
 func TestEditRefusesWithoutForce(t *testing.T) {
-	f, d := one(t, "-- app.yaml --\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web}\nspec: {source: {path: web, kustomize: {commonAnnotations: {a: c}}}}\n"+web)
+	f, d := one(t, "-- app.yaml --\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web}\nspec: "+
+		"{source: {path: web, kustomize: {commonAnnotations: {a: c}}}}\n"+web)
 	if _, problems := Edit(f, d, Limits{}); len(problems) != 1 || problems[0].Path != "app.yaml" || problems[0].Line != 4 {
 		t.Error(messages(problems))
 	}
@@ -179,7 +188,8 @@ func TestEditOtherStyles(t *testing.T) {
 	}
 	for name, file := range tests {
 		t.Run(name, func(t *testing.T) {
-			f, d := one(t, "-- k.yaml --\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: web}\nspec: {path: web, namePrefix: new-}\n"+web)
+			f, d := one(t, "-- k.yaml --\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: "+
+				"web}\nspec: {path: web, namePrefix: new-}\n"+web)
 			f["web/kustomization.yaml"] = file
 			v, problems := Edit(f, d, Limits{})
 			if len(problems) > 0 {
@@ -277,7 +287,8 @@ a: 1
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			f, list, _ := read(t,
-				"-- app.yaml --\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web}\nspec: {source: {path: dir, directory: "+test.directory+"}}\n"+tail)
+				"-- app.yaml --\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web}\nspec: {source: "+
+					"{path: dir, directory: "+test.directory+"}}\n"+tail)
 			if len(list) != 1 {
 				t.Fatal(len(list))
 			}

@@ -57,9 +57,16 @@ func TestFileLimit(t *testing.T) {
 // TestWrongTypes reads objects whose every field is of another type than the controllers want.
 func TestWrongTypes(t *testing.T) {
 	valid := unpack(appSet("  goTemplate: true\n",
-		"  - matrix: {generators: [{git: {directories: [{path: apps/*}], values: {a: b}}}, {list: {elements: [{n: x}], elementsYaml: '[]'}}]}\n    selector: {matchExpressions: [{key: a, operator: In, values: [b]}]}\n", goPath))["set.yaml"] +
-		"---\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: k}\nspec: {path: apps/a, sourceRef: {kind: GitRepository, name: x}, patches: [{patch: x, target: {kind: y}}], images: [{name: a, newTag: b}], components: [x], patchesJson6902: [{patch: [{op: x}]}], postBuild: {substitute: {a: b}, substituteFrom: [{kind: ConfigMap, name: c}]}, commonMetadata: {labels: {a: b}}}\n" +
-		"---\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: k}\nspec: {destination: {name: x}, sources: [{path: apps/a, kustomize: {images: [a=b], replicas: [{name: a, count: 1}], patches: [{patch: x}], commonLabels: {a: b}, components: [x], commonAnnotations: {a: b}}, directory: {include: x}}]}\n"
+		"  - matrix: {generators: [{git: {directories: [{path: apps/*}], values: {a: b}}}, {list: {elements: [{n: x}], "+
+			"elementsYaml: '[]'}}]}\n    selector: {matchExpressions: [{key: a, operator: In, values: [b]}]}\n",
+		goPath))["set.yaml"] +
+		"---\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: k}\nspec: {path: apps/a, " +
+		"sourceRef: {kind: GitRepository, name: x}, patches: [{patch: x, target: {kind: y}}], images: [{name: a, newTag: " +
+		"b}], components: [x], patchesJson6902: [{patch: [{op: x}]}], postBuild: {substitute: {a: b}, substituteFrom: " +
+		"[{kind: ConfigMap, name: c}]}, commonMetadata: {labels: {a: b}}}\n" +
+		"---\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: k}\nspec: {destination: {name: x}, " +
+		"sources: [{path: apps/a, kustomize: {images: [a=b], replicas: [{name: a, count: 1}], patches: [{patch: x}], " +
+		"commonLabels: {a: b}, components: [x], commonAnnotations: {a: b}}, directory: {include: x}}]}\n"
 	f := unpack(apps)
 	documents, err := source.Parse("x.yaml", []byte(valid), source.Limits{})
 	if err != nil {

@@ -6,7 +6,8 @@ import (
 )
 
 func argoApp(spec string) string {
-	return "-- app.yaml --\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web, namespace: argocd}\nspec:\n  " +
+	return "-- app.yaml --\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web, namespace: " +
+		"argocd}\nspec:\n  " +
 		strings.ReplaceAll(spec, "\n", "\n  ") + "\n" + apps
 }
 
@@ -43,13 +44,15 @@ func TestProblems(t *testing.T) {
 		"missing folder": {argoApp("source: {path: gone, repoURL: o/r}"), Broken, `is not a folder`},
 		"malformed pattern": {argoApp("source: {path: apps/b, directory: {include: '[a'}}"), Advice,
 			"the pattern is malformed"},
-		"no generators": {"-- s.yaml --\napiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: set}\nspec: {template: {}}\n", Broken, "has no generators"},
+		"no generators": {"-- s.yaml --\napiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: " +
+			"set}\nspec: {template: {}}\n", Broken, "has no generators"},
 		"unknown generator": {goSet("  - cluster: {}\n", plain), Broken,
 			`set.yaml:7: this ApplicationSet cannot be expanded: there is no generator of the name "cluster"`},
 		"null generator": {goSet("  - clusters:\n", plain), Broken, "no generator is named"},
 		"in a matrix": {goSet("  - matrix:\n      generators:\n      - list: {elements: [{a: b}]}\n      - x: {}\n",
 			plain), Broken, "set.yaml:10: this ApplicationSet"},
-		"in a merge": {goSet("  - merge:\n      mergeKeys: [a]\n      generators:\n      - list: {elements: [{a: b}]}\n      - x: {}\n", plain), Broken, "set.yaml:11: this ApplicationSet"},
+		"in a merge": {goSet("  - merge:\n      mergeKeys: [a]\n      generators:\n      - list: {elements: [{a: b}]}\n    "+
+			"  - x: {}\n", plain), Broken, "set.yaml:11: this ApplicationSet"},
 		"option": {appSet("  goTemplate: true\n  goTemplateOptions: [missingkey=x]\n", list, plain), Broken,
 			"goTemplateOptions"},
 		"selector": {goSet(list+"    selector: {matchExpressions: [{key: a, operator: Is}]}\n", plain), Broken,

@@ -37,7 +37,8 @@ func TestTemplatesAsArgoCD(t *testing.T) {
 		`{{ merge (dict "x" "2") .labels }}{{ mergeOverwrite (dict "x" "2") .labels }}{{ .labels }}`,
 		`{{ $d := dict "a" (dict) }}{{ $_ := set $d.a "b" 1 }}{{ $d }}{{ deepCopy $d | deepEqual $d }}`,
 		`{{ $a := dict }}{{ $b := dict "a" $a }}{{ $_ := set $a "x" 1 }}{{ $b }}{{ dig "a" "x" 0 $b }}`,
-		`{{ add 1 2 }}{{ sub 3 1 }}{{ mul 2 3 }}{{ div 7 2 }}{{ addf 0.1 0.2 }}{{ mulf 2 1.5 }}{{ round 1.256 2 }}{{ maxf 1 2.5 }}`,
+		`{{ add 1 2 }}{{ sub 3 1 }}{{ mul 2 3 }}{{ div 7 2 }}{{ addf 0.1 0.2 }}{{ mulf 2 1.5 }}{{ round 1.256 2 }}{{ maxf ` +
+			`1 2.5 }}`,
 		`{{ regexFindAll "[a-z]" .name 2 }}{{ regexSplit "/" .name -1 }}{{ regexReplaceAll "a(.)" "ab ac" "${1}x" }}`,
 		`{{ mustRegexReplaceAllLiteral "a" "aba" "$1" }}{{ mustRegexMatch "a" "b" }}{{ regexQuoteMeta "a.b" }}`,
 		`{{ (urlParse "https://u@h:1/p?q#f").host }}{{ urlJoin (dict "scheme" "https" "host" "h" "path" "/p") }}`,
@@ -46,7 +47,8 @@ func TestTemplatesAsArgoCD(t *testing.T) {
 		`{{ ternary 1 2 .on }}{{ coalesce nil "" 3 }}{{ all 1 0 }}{{ any 1 0 }}{{ default 1 0 }}{{ empty .list }}`,
 		`{{ trunc 99 .name }}{{ substr 2 4 .name }}{{ nospace "a b" }}{{ cat "a" nil 1 }}{{ join 1 2 }}`,
 		`{{ splitn "/" 2 .name }}{{ (split "/" .name)._0 }}{{ splitList "" "ab" }}{{ plural "a" "b" 2 }}{{ title "a b" }}`,
-		`{{ indent 2 "a\nb" }}{{ nindent 1 "x" }}{{ repeat 3 "ab" }}{{ replace "a" "b" "aa" }}{{ duration "95" }}{{ osBase "/a/b" }}`,
+		`{{ indent 2 "a\nb" }}{{ nindent 1 "x" }}{{ repeat 3 "ab" }}{{ replace "a" "b" "aa" }}{{ duration "95" }}{{ osBase ` +
+			`"/a/b" }}`,
 		`{{ until .n }}`, `{{ repeat "3" "a" }}`, `{{ slice .list 7 9 }}`, `{{ dig "a" 1 }}`, `{{ first 1 }}`,
 		`{{ fail "no" }}`,
 		`{{ div 1 0 }}`, `{{ repeat -1 "a" }}`, `{{ regexMatch "[" "x" }}`, `{{ required "x" 1 }}`, `{{ mod 5 0 }}`,
@@ -145,11 +147,13 @@ func TestHostileFunctions(t *testing.T) {
 		`{{ $d := dict }}{{ $_ := set $d "x" (list $d) }}{{ toYaml $d }}`,
 		`{{ $d := dict }}{{ $_ := set $d "x" (chunk 1 (list $d)) }}{{ deepCopy $d }}`,
 		`{{ $a := dict }}{{ $b := dict "a" $a }}{{ $_ := set $a "b" $b }}{{ printf "%v" $a }}`,
-		`{{ $y := dict "x" (dict) }}{{ $d := dict "x" $y "z" $y }}{{ $_ := mergeOverwrite $d (dict "x" $d "z" $d) }}{{ $_ = mergeOverwrite $d $d }}` +
+		`{{ $y := dict "x" (dict) }}{{ $d := dict "x" $y "z" $y }}{{ $_ := mergeOverwrite $d (dict "x" $d "z" $d) }}{{ $_ ` +
+			`= mergeOverwrite $d $d }}` +
 			`{{ range until 100 }}{{ $_ := mergeOverwrite $d (dict "x" $d "z" $d) }}{{ end }}{{ $d }}`,
 		`{{ range until 200 }}{{ $_ := merge $.m (dict "m" $.m "n" $.m) }}{{ end }}`,
 		// Each list is small when it is made, and large once the maps in it have grown.
-		`{{ $a := dict }}{{ $b := dict }}{{ $la := list }}{{ $lb := list }}{{ range until 3000 }}{{ $la = append $la $a }}{{ end }}{{ $la }}`,
+		`{{ $a := dict }}{{ $b := dict }}{{ $la := list }}{{ $lb := list }}{{ range until 3000 }}{{ $la = append $la $a ` +
+			`}}{{ end }}{{ $la }}`,
 		`{{ $a := dict }}{{ $l := list $a $a $a $a $a $a $a $a }}{{ $m := list $l $l $l $l $l $l $l $l }}` +
 			`{{ range $i := until 2000 }}{{ $_ := set $a (print $i) $i }}{{ end }}{{ $m }}`,
 		`{{ untilStep 0 9223372036854775807 4611686018427387904 }}`, `{{ untilStep 0 2000000000 1 }}`,
@@ -175,7 +179,8 @@ func TestHostileFunctions(t *testing.T) {
 		`{{ chunk 0 (until 100) }}`, `{{ chunk -1 (until 100) }}`,
 		`{{ mustFromJson (repeat 30000 "[") }}`, `{{ mustFromJson (print (repeat 30000 "[") (repeat 30000 "]")) }}`,
 		`{{ fromYaml (print "a: " (repeat 20000 "[")) }}`,
-		`{{ fromYaml "a: &a [x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c]\n` +
+		`{{ fromYaml "a: &a [x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d ` +
+			`[*c,*c,*c,*c,*c,*c,*c,*c]\n` +
 			`e: &e [*d,*d,*d,*d,*d,*d,*d,*d]\nf: [*e,*e,*e,*e,*e,*e,*e,*e]" }}`,
 		`{{ toDate .long .long }}`, `{{ derivePassword 1 "long" "x" "y" "z" }}`, `{{ dig "a" "b" "c" .long 1 }}`,
 		`{{ dict "a" 1 | dig "a" "b" "c" "d" }}`,

@@ -179,7 +179,8 @@ func (t Target) rules(meta metadata) rules {
 	}
 	out := rules{APIVersion: "kyverno.io/v2", Kind: "PolicyException", Metadata: meta}
 	out.Spec.Exceptions = []reference{{t.Policy, t.Rules}}
-	in := resources{Kinds: []string{t.APIVersion + "/" + t.Kind}, Names: []string{t.Name}, Operations: []string{"CREATE", "UPDATE"}}
+	in := resources{Kinds: []string{t.APIVersion + "/" + t.Kind}, Names: []string{t.Name},
+		Operations: []string{"CREATE", "UPDATE"}}
 	if t.Namespace != "" {
 		in.Namespaces = []string{t.Namespace}
 	}
@@ -201,7 +202,8 @@ func (t Target) expressions(meta metadata) expressions {
 	if t.Delete {
 		object = "oldObject"
 	}
-	parts := []string{object + ".apiVersion == " + quote(t.APIVersion), object + ".kind == " + quote(t.Kind), object + ".metadata.name == " + quote(t.Name)}
+	parts := []string{object + ".apiVersion == " + quote(t.APIVersion), object + ".kind == " + quote(t.Kind),
+		object + ".metadata.name == " + quote(t.Name)}
 	switch {
 	case t.Namespace != "":
 		parts = append(parts, object+".metadata.namespace == "+quote(t.Namespace))
@@ -235,7 +237,8 @@ func quote(s string) string {
 }
 
 // makesPods are the kinds whose pods the cluster checks once more, each on its own.
-var makesPods = []string{"DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet", "CronJob"}
+var makesPods = []string{"DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet",
+	"CronJob"}
 
 // comment is what to do with the draft before it is committed.
 func (t Target) comment() string {
@@ -246,7 +249,8 @@ func (t Target) comment() string {
 	}
 	for _, kind := range makesPods {
 		if kind == t.Kind && !t.Delete && plain.MatchString(t.Name) {
-			fmt.Fprintf(&b, "# A cluster checks the pods of this %s, too. If the policy blocks them, add the kind Pod with the name %s-*", kind, t.Name)
+			fmt.Fprintf(&b, "# A cluster checks the pods of this %s, too. If the policy blocks them, add the kind Pod with "+
+				"the name %s-*", kind, t.Name)
 			if len(t.Rules) > 0 {
 				b.WriteString(",\n# and the rule's name without autogen-")
 			}

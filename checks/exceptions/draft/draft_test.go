@@ -15,14 +15,17 @@ import (
 )
 
 func target() draft.Target {
-	return draft.Target{PolicyAPIVersion: "kyverno.io/v1", PolicyKind: "ClusterPolicy", Policy: "pods", Rules: []string{"autogen-net"},
-		APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web", Expires: time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)}
+	return draft.Target{PolicyAPIVersion: "kyverno.io/v1", PolicyKind: "ClusterPolicy", Policy: "pods",
+		Rules:      []string{"autogen-net"},
+		APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web",
+		Expires: time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)}
 }
 
 func TestYAML(t *testing.T) {
 	rules, expressions := target(), target()
 	rules.Controls = []draft.Control{{Name: "Host Ports", Images: []string{"r/a:1"}}}
-	expressions.PolicyAPIVersion, expressions.PolicyKind, expressions.Rules = "policies.kyverno.io/v1beta1", "ValidatingPolicy", nil
+	expressions.PolicyAPIVersion, expressions.PolicyKind, expressions.Rules = "policies.kyverno.io/v1beta1",
+		"ValidatingPolicy", nil
 	expressions.Values, expressions.Delete, expressions.In = map[string][]string{"types": {"nfs"}}, true, "security"
 	for name, c := range map[string]struct {
 		target draft.Target

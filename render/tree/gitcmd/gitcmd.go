@@ -128,7 +128,8 @@ func (c Call) Run(ctx context.Context) ([]byte, error) {
 	case stdout.over:
 		return nil, &Error{Command: c.Args[0], Code: -1, Err: ErrTooMuch}
 	case err != nil:
-		return stdout.kept.Bytes(), &Error{Command: c.Args[0], Code: cmd.ProcessState.ExitCode(), Stderr: stderr.kept.String()}
+		return stdout.kept.Bytes(), &Error{Command: c.Args[0], Code: cmd.ProcessState.ExitCode(),
+			Stderr: stderr.kept.String()}
 	}
 	return stdout.kept.Bytes(), nil
 }

@@ -25,7 +25,8 @@ func TestRun(t *testing.T) {
 	}
 	c := shell(t, "cat; env")
 	c.Stdin = "said\n"
-	if out, err := c.Run(t.Context()); err != nil || !strings.HasPrefix(string(out), "said\n") || strings.Contains(string(out), "HOME=") {
+	if out, err := c.Run(t.Context()); err != nil || !strings.HasPrefix(string(out), "said\n") ||
+		strings.Contains(string(out), "HOME=") {
 		t.Errorf("%q, %v", out, err)
 	}
 }
@@ -33,7 +34,8 @@ func TestRun(t *testing.T) {
 func TestErrors(t *testing.T) {
 	var failed *Error
 	out, err := shell(t, "echo some; echo fatal: it is not so >&2; exit 3").Run(t.Context())
-	if !errors.As(err, &failed) || failed.Code != 3 || failed.Stderr != "fatal: it is not so\n" || string(out) != "some\n" {
+	if !errors.As(err, &failed) || failed.Code != 3 || failed.Stderr != "fatal: it is not so\n" ||
+		string(out) != "some\n" {
 		t.Errorf("%q, %v", out, err)
 	}
 	large := shell(t, "yes")
