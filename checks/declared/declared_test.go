@@ -1,0 +1,191 @@
+package declared_test
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/lintel-bot/lintel/checks/declared"
+	"github.com/lintel-bot/lintel/checks/diff/difftest"
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/tree/treetest"
+)
+
+const repository = `
+-- b/kustomization.yaml --
+resources: [cm.yaml]
+namespace: two
+-- b/cm.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: shared}
+-- a/cm.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: shared, namespace: one}
+-- svc/kustomization.yaml --
+resources: [svc.yaml]
+-- svc/svc.yaml --
+apiVersion: v1
+kind: Service
+metadata: {name: s, namespace: one}
+-- cluster/objects.yaml --
+apiVersion: v1
+kind: Namespace
+metadata: {name: one, labels: {from: context}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: extra, namespace: one}
+-- .lintel.yaml --
+roots: {exclude: [cluster]}
+`
+
+// objects are those of a repository, and its renderer.
+func objects(t *testing.T, archive string, context ...string) (*declared.Objects, *render.Renderer) {
+	t.Helper()
+	r := treetest.New(t)
+	head := r.Commit(archive)
+	trees, _ := difftest.Trees(t, r, head, "", head)
+	renderer := difftest.Renderer(trees.Head.Roots)
+	return declared.New(trees.Head.Roots, renderer, context), renderer
+}
+
+func names(list []admission.Object) []string {
+	out := []string{}
+	for _, o := range list {
+		id := admission.IdentityOf(o)
+		out = append(out, id.Namespace+"/"+id.Name)
+	}
+	return out
+}
+
+// Look-ups are answered in the order of the roots, the files of the settings last.
+func TestLookUp(t *testing.T) {
+	d, _ := objects(t, repository, "cluster/")
+	for _, c := range []struct {
+		group, kind, namespace string
+		want                   []string
+	}{
+		{"", "ConfigMap", "", []string{"one/shared", "two/shared", "one/extra"}},
+		{"", "ConfigMap", "one", []string{"one/shared", "one/extra"}},
+		{"", "ConfigMap", "three", []string{}},
+		{"", "Namespace", "", []string{"/one"}},
+		{"apps", "ConfigMap", "", []string{}},
+		{"", "Secret", "", []string{}},
+	} {
+		if got := names(d.List(t.Context(), c.group, c.kind, c.namespace)); !slices.Equal(got, c.want) {
+			t.Errorf("%+v: got %q", c, got)
+		}
+	}
+	for _, c := range []struct {
+		kind, namespace, name string
+		want                  bool
+	}{
+		{"ConfigMap", "two", "shared", true},
+		{"ConfigMap", "two", "extra", false},
+		{"ConfigMap", "", "extra", true},
+		{"Namespace", "", "one", true},
+		{"Namespace", "", "two", false},
+	} {
+		o, ok := d.Get(t.Context(), "", c.kind, c.namespace, c.name)
+		if id := admission.IdentityOf(o); ok != c.want || ok && (id.Name != c.name || c.namespace != "" && id.Namespace != c.namespace) {
+			t.Errorf("%+v: got %v %v", c, o, ok)
+		}
+	}
+	if w := d.Warnings(); len(w) > 0 {
+		t.Errorf("%v", w)
+	}
+	without, _ := objects(t, repository)
+	if got := names(without.List(t.Context(), "", "Namespace", "")); len(got) > 0 {
+		t.Errorf("what no root and no setting declares: %q", got)
+	}
+}
+
+// Only roots that can hold the kind are rendered, once, and those that somebody rendered not again.
+func TestRendersWhatIsAsked(t *testing.T) {
+	d, renderer := objects(t, repository)
+	for i, step := range []struct {
+		kind string
+		want int
+	}{{"Secret", 0}, {"ConfigMap", 1}, {"ConfigMap", 1}, {"Service", 2}} {
+		d.List(t.Context(), "", step.kind, "")
+		if built, _ := renderer.Counts(); built != step.want {
+			t.Errorf("step %d: %d kustomizations were built, want %d", i, built, step.want)
+		}
+	}
+	d, renderer = objects(t, repository)
+	d.Rendered(roots.Root{Path: "svc"}, []*render.Resource{{Object: admission.Object{"apiVersion": "v1", "kind": "Service",
+		"metadata": map[string]any{"name": "given", "namespace": "one"}}}})
+	if got := names(d.List(t.Context(), "", "Service", "")); !slices.Equal(got, []string{"one/given"}) {
+		t.Errorf("got %q", got)
+	}
+	if built, _ := renderer.Counts(); built != 0 {
+		t.Errorf("%d kustomizations were built", built)
+	}
+}
+
+// A root that does not render declares nothing, which is said once, and only when somebody looked.
+func TestBlind(t *testing.T) {
+	d, _ := objects(t, repository+"-- broken/kustomization.yaml --\nresources: [cm.yaml, gone.yaml]\n"+
+		"-- broken/cm.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: unseen}\n")
+	d.List(t.Context(), "", "Service", "")
+	if w := d.Warnings(); len(w) > 0 {
+		t.Errorf("nobody asked: %v", w)
+	}
+	for range 2 {
+		if _, ok := d.Get(t.Context(), "", "ConfigMap", "", "unseen"); ok {
+			t.Error("a root that does not render declares objects")
+		}
+	}
+	if w := d.Warnings(); len(w) != 1 || w[0].Path != "broken/kustomization.yaml" || !strings.Contains(w[0].Message, "gone.yaml") {
+		t.Errorf("%v", w)
+	}
+}
+
+// Many may ask at the same time: they get the same, and each root is rendered once.
+func TestConcurrent(t *testing.T) {
+	d, renderer := objects(t, repository, "cluster")
+	var group sync.WaitGroup
+	for range 16 {
+		for _, kind := range []string{"ConfigMap", "Service", "Namespace"} {
+			group.Go(func() {
+				if len(d.List(t.Context(), "", kind, "")) == 0 {
+					t.Errorf("there is no %s", kind)
+				}
+			})
+		}
+	}
+	group.Wait()
+	if built, _ := renderer.Counts(); built != 2 {
+		t.Errorf("%d kustomizations were built", built)
+	}
+}
+
+// A sample is bounded by roots and by objects, counts an object once, and starts with what is rendered already.
+func TestSample(t *testing.T) {
+	for _, c := range []struct {
+		name             string
+		roots, objects   int
+		want, looked, of int
+	}{
+		{"everything", 10, 100, 3, 3, 3},
+		{"no root", 0, 100, 0, 0, 3},
+		{"two roots", 2, 100, 2, 2, 3},
+		{"one object", 10, 1, 1, 1, 3},
+	} {
+		d, _ := objects(t, repository)
+		list, looked, of := d.Sample(t.Context(), c.roots, c.objects)
+		if len(list) != c.want || looked != c.looked || of != c.of {
+			t.Errorf("%s: %d objects of %d roots of %d", c.name, len(list), looked, of)
+		}
+	}
+	d, _ := objects(t, repository)
+	d.List(t.Context(), "", "Service", "")
+	if list, looked, _ := d.Sample(t.Context(), 0, 100); looked != 1 || !slices.Equal(names(list), []string{"one/s"}) {
+		t.Errorf("%d %q", looked, names(list))
+	}
+}
