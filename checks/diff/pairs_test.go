@@ -36,6 +36,12 @@ func TestPairs(t *testing.T) {
 		[]string{"UPDATE r same"}) {
 		t.Errorf("another version of the API is the same object: %q", got)
 	}
+	wrong := object("A", "n", "same", "1")
+	wrong.Issues = []render.Issue{{Check: render.Unprintable}}
+	if got := operations(Pairs(roots.Root{Path: "r"}, before[:1], []*render.Resource{wrong}, false)); !slices.Equal(got,
+		[]string{"UPDATE r same"}) {
+		t.Errorf("an issue that comes without the object changing: %q", got)
+	}
 	if got := operations(Pairs(roots.Root{Path: "r"}, nil, after[:1], true)); !slices.Equal(got,
 		[]string{"CREATE r same"}) {
 		t.Errorf("a full check: %q", got)

@@ -11,7 +11,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/declared"
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/diff/difftest"
-	"github.com/lintel-bot/lintel/checks/eval/manifest"
+	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/checks/exceptions"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/review"
