@@ -75,11 +75,13 @@ func pod(name, spec string) string {
 }
 
 func exception(name, spec string) string {
-	return "apiVersion: kyverno.io/v2\nkind: PolicyException\nmetadata: {name: " + name + ", namespace: ops}\nspec: " + spec + "\n"
+	return "apiVersion: kyverno.io/v2\nkind: PolicyException\nmetadata: {name: " + name + ", namespace: ops}\nspec: " +
+		spec + "\n"
 }
 
 func celException(name, spec string) string {
-	return "apiVersion: policies.kyverno.io/v1\nkind: PolicyException\nmetadata: {name: " + name + ", namespace: ops}\nspec: " + spec + "\n"
+	return "apiVersion: policies.kyverno.io/v1\nkind: PolicyException\nmetadata: {name: " + name +
+		", namespace: ops}\nspec: " + spec + "\n"
 }
 
 // sample is the sample repository with the change that breaks two policies.
