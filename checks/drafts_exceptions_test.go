@@ -12,25 +12,7 @@ import (
 )
 
 // draftPolicies are of every kind that exceptions are made for, and one that knows none.
-const draftPolicies = `
--- policies/rules.yaml --
-apiVersion: kyverno.io/v1
-kind: ClusterPolicy
-metadata: {name: pods}
-spec:
-  rules:
-  - name: net
-    match: {any: [{resources: {kinds: [Pod]}}]}
-    validate:
-      failureAction: Enforce
-      message: No host network.
-      pattern: {spec: {=(hostNetwork): false}}
-  - name: tag
-    match: {any: [{resources: {kinds: [Pod]}}]}
-    validate:
-      failureAction: Enforce
-      message: Name a version.
-      pattern: {spec: {containers: [{image: "!*:latest"}]}}
+const draftPolicies = pods + `
 -- policies/standard.yaml --
 apiVersion: kyverno.io/v1
 kind: ClusterPolicy

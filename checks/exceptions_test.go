@@ -11,16 +11,6 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-func exception(name, spec string) string {
-	return "apiVersion: kyverno.io/v2\nkind: PolicyException\nmetadata: {name: " + name + ", namespace: ops}\nspec: " +
-		spec + "\n"
-}
-
-func celException(name, spec string) string {
-	return "apiVersion: policies.kyverno.io/v1\nkind: PolicyException\nmetadata: {name: " + name +
-		", namespace: ops}\nspec: " + spec + "\n"
-}
-
 const hostNetwork = "  hostNetwork: true\n  containers: [{name: c, image: 'x:1'}]\n"
 
 // What an exception covers besides the change is found by evaluation, also in roots that the change does not reach.

@@ -69,7 +69,8 @@ func TestInspectAgreesWithRun(t *testing.T) {
 	files := func(r *treetest.Repo) {
 		for range 1 + random.IntN(4) {
 			name := pick("a", "b", "c")
-			spec := "{exceptions: [{policyName: pods, ruleNames: [" + pick("net", "tag", "'*'") + "]}], match: {any: [{resources: {kinds: [Pod]}}]}}"
+			spec := "{exceptions: [{policyName: pods, ruleNames: [" + pick("net", "tag", "'*'") +
+				"]}], match: {any: [{resources: {kinds: [Pod]}}]}}"
 			text := exception(name, spec)
 			switch random.IntN(5) {
 			case 0:
@@ -84,7 +85,8 @@ func TestInspectAgreesWithRun(t *testing.T) {
 			}
 			r.Write(pick("exceptions", "policies", "apps", "k")+"/"+name+".yaml", text)
 		}
-		r.Write(".lintel.yaml", pick("{}", "exceptions: [exceptions]", "policies: [policies, k]", "policies: [k]\nexceptions: [k, exceptions/a.yaml]",
+		r.Write(".lintel.yaml", pick("{}", "exceptions: [exceptions]", "policies: [policies, k]",
+			"policies: [k]\nexceptions: [k, exceptions/a.yaml]",
 			"roots: {exclude: [apps]}")+"\n")
 		r.Write("k/kustomization.yaml", pick("resources: []", "resources: [gone.yaml]")+"\n")
 	}
@@ -102,7 +104,8 @@ func TestInspectAgreesWithRun(t *testing.T) {
 			files(r)
 			rules = r.Snapshot()
 		}
-		change := report.Change{Base: base, Rules: rules, Head: head, Approve: []string{pick("exceptions", "apps") + "/a.yaml"}}
+		change := report.Change{Base: base, Rules: rules, Head: head, Approve: []string{pick("exceptions", "apps") +
+			"/a.yaml"}}
 		if i%5 == 4 {
 			change.Base = ""
 		}

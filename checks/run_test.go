@@ -3,79 +3,14 @@ package checks_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/lintel-bot/lintel/checks"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
-
-var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-
-func check(t testing.TB, r *treetest.Repo, c report.Change) *report.Report {
-	t.Helper()
-	c.GitDir, c.Now = r.GitDir, now
-	var checker checks.Checker
-	rep, err := checker.Run(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rep
-}
-
-// lines describes findings in short: result, place, field and what else matters.
-func lines(r *report.Report) []string {
-	list := []string{}
-	for _, f := range r.Findings {
-		line := string(f.Result) + " " + f.Operation + " " + f.Origin.Path + " " + f.Rule + " " + f.Field
-		if !f.New {
-			line += " old"
-		}
-		if f.Exemption != nil {
-			line += " " + string(f.Exemption.State)
-		}
-		list = append(list, line)
-	}
-	return list
-}
-
-func problems(list []report.Problem) string {
-	var all []string
-	for _, p := range list {
-		all = append(all, p.String())
-	}
-	return strings.Join(all, "\n")
-}
-
-const pods = `
--- policies/p.yaml --
-apiVersion: kyverno.io/v1
-kind: ClusterPolicy
-metadata: {name: pods}
-spec:
-  rules:
-  - name: net
-    match: {any: [{resources: {kinds: [Pod]}}]}
-    validate:
-      failureAction: Enforce
-      message: No host network.
-      pattern: {spec: {=(hostNetwork): false}}
-  - name: tag
-    match: {any: [{resources: {kinds: [Pod]}}]}
-    validate:
-      failureAction: Enforce
-      message: Name a version.
-      pattern: {spec: {containers: [{image: "!*:latest"}]}}
-`
-
-func pod(name, spec string) string {
-	return "apiVersion: v1\nkind: Pod\nmetadata: {name: " + name + "}\nspec:\n" + spec
-}
 
 // An update may keep what the object violated before, also when the list around it changes; what is new blocks.
 func TestNew(t *testing.T) {
@@ -337,38 +272,6 @@ func TestDeterministic(t *testing.T) {
 	if !strings.Contains(first, `"conclusion":"failure"`) {
 		t.Errorf("the sample's change does not fail: %s", first)
 	}
-}
-
-// sample is the sample repository with the change that breaks two policies.
-func sample(t testing.TB) (r *treetest.Repo, base, head string) {
-	t.Helper()
-	r = treetest.New(t)
-	for i, dir := range []string{"../testdata/sample", "../testdata/sample-change"} {
-		err := filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
-			if err != nil || d.IsDir() {
-				return err
-			}
-			data, err := os.ReadFile(p)
-			if err != nil {
-				return err
-			}
-			name, err := filepath.Rel(dir, p)
-			if err != nil {
-				return err
-			}
-			r.Write(filepath.ToSlash(name), string(data))
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if i == 0 {
-			base = r.Snapshot()
-		} else {
-			head = r.Snapshot()
-		}
-	}
-	return r, base, head
 }
 
 func BenchmarkCheckSample(b *testing.B) {

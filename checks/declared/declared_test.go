@@ -92,7 +92,8 @@ func TestLookUp(t *testing.T) {
 		{"Namespace", "", "two", false},
 	} {
 		o, ok := d.Get(t.Context(), "", c.kind, c.namespace, c.name)
-		if id := admission.IdentityOf(o); ok != c.want || ok && (id.Name != c.name || c.namespace != "" && id.Namespace != c.namespace) {
+		if id := admission.IdentityOf(o); ok != c.want || ok && (id.Name != c.name || c.namespace != "" &&
+			id.Namespace != c.namespace) {
 			t.Errorf("%+v: got %v %v", c, o, ok)
 		}
 	}
@@ -141,7 +142,8 @@ func TestBlind(t *testing.T) {
 			t.Error("a root that does not render declares objects")
 		}
 	}
-	if w := d.Warnings(); len(w) != 1 || w[0].Path != "broken/kustomization.yaml" || !strings.Contains(w[0].Message, "gone.yaml") {
+	if w := d.Warnings(); len(w) != 1 || w[0].Path != "broken/kustomization.yaml" || !strings.Contains(w[0].Message,
+		"gone.yaml") {
 		t.Errorf("%v", w)
 	}
 }

@@ -89,7 +89,8 @@ func TestPairsOfIssues(t *testing.T) {
 		name     string
 		old, now *render.Resource
 		want     bool
-	}{{"none", sound, sound, false}, {"it comes", sound, wrong, true}, {"it goes", wrong, sound, true}, {"it stays", wrong, wrong, false}} {
+	}{{"none", sound, sound, false}, {"it comes", sound, wrong, true}, {"it goes", wrong, sound, true}, {"it stays",
+		wrong, wrong, false}} {
 		old, now := []*render.Resource{c.old}, []*render.Resource{c.now}
 		if got := len(Pairs(from, old, now, false)) > 0; got != c.want {
 			t.Errorf("%s: %v", c.name, got)

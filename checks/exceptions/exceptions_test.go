@@ -11,8 +11,8 @@ import (
 	"github.com/lintel-bot/lintel/checks/declared"
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/diff/difftest"
-	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/checks/exceptions"
+	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/review"
 	"github.com/lintel-bot/lintel/engine"
@@ -41,7 +41,8 @@ spec:
 
 func policies(t *testing.T, data string) *engine.Policies {
 	t.Helper()
-	out, problems := engine.CompilePolicies([]policy.Source{manifest.File{Path: "p.yaml", Data: []byte(data)}.Source()}, engine.Options{})
+	out, problems := engine.CompilePolicies([]policy.Source{manifest.File{Path: "p.yaml", Data: []byte(data)}.Source()},
+		engine.Options{})
 	if policy.HasErrors(problems) {
 		t.Fatal(problems)
 	}
@@ -51,8 +52,10 @@ func policies(t *testing.T, data string) *engine.Policies {
 // exception compiles one in the file path; meta is added to its metadata.
 func exception(t *testing.T, path, meta, spec string) *engine.Exception {
 	t.Helper()
-	data := "apiVersion: kyverno.io/v2\nkind: PolicyException\nmetadata: {name: e, namespace: ops" + meta + "}\nspec: " + spec + "\n"
-	list, problems := engine.CompileExceptions([]policy.Source{manifest.File{Path: path, Data: []byte(data)}.Source()}, engine.Options{Now: now})
+	data := "apiVersion: kyverno.io/v2\nkind: PolicyException\nmetadata: {name: e, namespace: ops" + meta + "}\nspec: " +
+		spec + "\n"
+	list, problems := engine.CompileExceptions([]policy.Source{manifest.File{Path: path, Data: []byte(data)}.Source()},
+		engine.Options{Now: now})
 	if len(list) != 1 {
 		t.Fatal(problems)
 	}
@@ -60,11 +63,13 @@ func exception(t *testing.T, path, meta, spec string) *engine.Exception {
 }
 
 func spec(rules, resources string) string {
-	return "{exceptions: [{policyName: pods, ruleNames: [" + rules + "]}], match: {any: [{resources: {" + resources + "}}]}}"
+	return "{exceptions: [{policyName: pods, ruleNames: [" + rules + "]}], match: {any: [{resources: {" + resources +
+		"}}]}}"
 }
 
 func decide(merged, proposed []*engine.Exception) *exceptions.Decision {
-	return exceptions.Decide(exceptions.Input{Merged: merged, Proposed: proposed, Now: now, Blob: func(string) string { return "b" },
+	return exceptions.Decide(exceptions.Input{Merged: merged, Proposed: proposed, Now: now,
+		Blob:  func(string) string { return "b" },
 		Since: func(*engine.Exception) (time.Time, bool) { return now.Add(-time.Hour), true }})
 }
 
@@ -87,7 +92,8 @@ func TestBreadth(t *testing.T) {
 			"every control of the Pod Security Standard in pods, though spec.podSecurity can name one"}},
 		{"names like", end, spec("net", strings.Replace(narrow, "web", "'web-*'", 1)), []string{"every name like web-*"}},
 		{"no names", end, spec("net", "kinds: [Pod], namespaces: [a], operations: [CREATE]"), []string{"every name"}},
-		{"no names, but labels", end, spec("net", "kinds: [Pod], namespaces: [a], operations: [CREATE], selector: {matchLabels: {a: b}}"), nil},
+		{"no names, but labels", end, spec("net",
+			"kinds: [Pod], namespaces: [a], operations: [CREATE], selector: {matchLabels: {a: b}}"), nil},
 		{"no namespaces", end, spec("net", "kinds: [Pod], names: [web], operations: [CREATE]"), []string{"every namespace"}},
 		{"nothing has a namespace", end, spec("net", "kinds: [Namespace], names: [web], operations: [CREATE]"), nil},
 		{"anybody", end, spec("net", "kinds: [Pod], namespaces: [a], names: [web]"), []string{
@@ -118,7 +124,8 @@ func TestHome(t *testing.T) {
 		{"not a file", nil, nil, []string{"e.yaml", "more"}, "more", ""},
 		{"beside the others", []*engine.Exception{at("x/a.yaml", "ops")}, nil, nil, "x", "ops"},
 		{"of several namespaces", []*engine.Exception{at("x/a.yaml", "ops"), at("x/b.yaml", "dev")}, nil, nil, "x", ""},
-		{"beside the others, where that counts", []*engine.Exception{at("x/a.yaml", "ops")}, nil, []string{"y", "x"}, "x", "ops"},
+		{"beside the others, where that counts", []*engine.Exception{at("x/a.yaml", "ops")}, nil, []string{"y", "x"}, "x",
+			"ops"},
 		{"what is proposed leads nowhere", nil, []*engine.Exception{at("x/a.yaml", "ops")}, nil, "exceptions", ""},
 	} {
 		home := exceptions.HomeOf(decide(c.merged, c.proposed), c.named)
@@ -129,7 +136,8 @@ func TestHome(t *testing.T) {
 }
 
 func object(kind, name string, spec map[string]any) admission.Object {
-	return admission.Object{"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"name": name, "namespace": "a"}, "spec": spec}
+	return admission.Object{"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"name": name, "namespace": "a"},
+		"spec": spec}
 }
 
 // host is a Pod that violates podsPolicy; tame is one that does not.
@@ -172,9 +180,12 @@ func TestUpkeep(t *testing.T) {
 		{"of a rule that is not there", "", spec("gone", web), nil, false, false, ""},
 		{"about deletions", "", spec("net", web+", operations: [DELETE]"), nil, false, false, ""},
 		{"proposed", "", spec("net", web), nil, false, true, ""},
-		{"ends soon", ", labels: {cleanup.kyverno.io/ttl: '2026-01-10'}", spec("net", web), []*render.Resource{host("web")}, false, false, "soon 1"},
-		{"ends later", ", labels: {cleanup.kyverno.io/ttl: '2026-02-10'}", spec("net", web), []*render.Resource{host("web")}, false, false, ""},
-		{"ended", ", labels: {cleanup.kyverno.io/ttl: 30m}", spec("net", web), []*render.Resource{host("web")}, false, false, "expired 0"},
+		{"ends soon", ", labels: {cleanup.kyverno.io/ttl: '2026-01-10'}", spec("net", web), []*render.Resource{host("web")},
+			false, false, "soon 1"},
+		{"ends later", ", labels: {cleanup.kyverno.io/ttl: '2026-02-10'}", spec("net", web),
+			[]*render.Resource{host("web")}, false, false, ""},
+		{"ended", ", labels: {cleanup.kyverno.io/ttl: 30m}", spec("net", web), []*render.Resource{host("web")}, false,
+			false, "expired 0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			list := []*engine.Exception{exception(t, "e.yaml", c.meta, c.spec)}
@@ -201,7 +212,8 @@ func TestUpkeep(t *testing.T) {
 }
 
 // context is what exceptions are tried with in a repository that declares nothing, but for what roots are given.
-func context(t *testing.T, p *engine.Policies, d *exceptions.Decision, declares ...*render.Resource) exceptions.Context {
+func context(t *testing.T, p *engine.Policies, d *exceptions.Decision,
+	declares ...*render.Resource) exceptions.Context {
 	t.Helper()
 	r := treetest.New(t)
 	head := r.Commit("-- app/a.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
@@ -223,16 +235,19 @@ func TestBeyond(t *testing.T) {
 	}
 	e := exception(t, "e.yaml", "", spec("net", "kinds: [Pod]"))
 	in := context(t, p, decide(nil, []*engine.Exception{e}), all...)
-	mine := report.Finding{Resource: review.ResourceOf(host("mine")), Exemption: &report.Exemption{Exception: "ops/e", Path: "e.yaml"}}
+	mine := report.Finding{Resource: review.ResourceOf(host("mine")), Exemption: &report.Exemption{Exception: "ops/e",
+		Path: "e.yaml"}}
 	got, err := exceptions.Beyond(t.Context(), in, []report.Finding{mine})
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := got[e]
-	if b.Fails != 15 || len(b.Failing) != 10 || b.Complying != 1 || b.Resources != len(all) || b.Roots != 1 || b.OfRoots != 1 {
+	if b.Fails != 15 || len(b.Failing) != 10 || b.Complying != 1 || b.Resources != len(all) || b.Roots != 1 ||
+		b.OfRoots != 1 {
 		t.Errorf("%+v", b)
 	}
-	if none, err := exceptions.Beyond(t.Context(), context(t, p, decide([]*engine.Exception{e}, nil)), nil); none != nil || err != nil {
+	if none, err := exceptions.Beyond(t.Context(), context(t, p, decide([]*engine.Exception{e}, nil)),
+		nil); none != nil || err != nil {
 		t.Errorf("nothing is proposed: %v %v", none, err)
 	}
 }
@@ -241,7 +256,8 @@ func TestBeyond(t *testing.T) {
 func TestDrafts(t *testing.T) {
 	p := policies(t, podsPolicy)
 	in := context(t, p, decide(nil, nil))
-	issue := render.NewResource(object("ConfigMap", "odd", nil), line{}, render.Issue{Check: render.EmbeddedItems, Pointer: "/items", Message: "m"})
+	issue := render.NewResource(object("ConfigMap", "odd", nil), line{}, render.Issue{Check: render.EmbeddedItems,
+		Pointer: "/items", Message: "m"})
 	answers, err := in.Reviewer.All(t.Context(), created(host("web"), tame("good"), issue))
 	if err != nil {
 		t.Fatal(err)
@@ -258,11 +274,13 @@ func TestDrafts(t *testing.T) {
 		if err != nil || len(drafts) != 2 {
 			t.Fatalf("%+v %v", drafts, err)
 		}
-		if d := drafts[0]; d.Policy != builtin.Policy || d.Resource.Name != "odd" || !slices.Equal(d.Rules, []string{"embedded-items"}) ||
+		if d := drafts[0]; d.Policy != builtin.Policy || d.Resource.Name != "odd" || !slices.Equal(d.Rules,
+			[]string{"embedded-items"}) ||
 			!strings.Contains(d.YAML, "policyName: lintel") || (d.Path == first) {
 			t.Errorf("%v: %+v", again, d)
 		}
-		if d := drafts[1]; d.Policy != "pods" || d.Resource.Name != "web" || !slices.Equal(d.Rules, []string{"net"}) || d.YAML == "" {
+		if d := drafts[1]; d.Policy != "pods" || d.Resource.Name != "web" || !slices.Equal(d.Rules, []string{"net"}) ||
+			d.YAML == "" {
 			t.Errorf("%+v", d)
 		}
 		first = drafts[0].Path

@@ -85,7 +85,8 @@ func effects(p *report.Preview) (out []string) {
 
 // Two rulesets are asked about what their settings check.
 func TestTwoRulesets(t *testing.T) {
-	tier := strings.NewReplacer("kinds: [Pod]", "kinds: [Pod], namespaceSelector: {matchLabels: {tier: gold}}").Replace(net)
+	tier := strings.NewReplacer("kinds: [Pod]",
+		"kinds: [Pod], namespaceSelector: {matchLabels: {tier: gold}}").Replace(net)
 	outside := settings.Roots{Exclude: []string{"cluster"}}
 	for _, c := range []struct {
 		name          string
@@ -103,7 +104,8 @@ func TestTwoRulesets(t *testing.T) {
 			[]string{"passes net a"}, nil, []string{"apps"}, 3},
 		{"a root more", net, net, settings.Settings{Roots: settings.Roots{Exclude: []string{"apps"}}}, settings.Settings{},
 			[]string{"fails net a"}, []string{"apps"}, nil, 3},
-		{"other limits", net, net, settings.Settings{}, settings.Settings{Limits: settings.Limits{Nodes: 1000}}, nil, nil, nil, 3},
+		{"other limits", net, net, settings.Settings{}, settings.Settings{Limits: settings.Limits{Nodes: 1000}}, nil, nil,
+			nil, 3},
 		{"what it may look up", tier, tier, settings.Settings{Roots: outside},
 			settings.Settings{Roots: outside, Context: []string{"cluster"}}, []string{"fails net a"}, nil, nil, 2},
 	} {
@@ -118,7 +120,8 @@ func TestTwoRulesets(t *testing.T) {
 			if p == nil || p.Stats.Roots != c.roots || p.Stats.Unseen > 0 {
 				t.Fatalf("got %+v", p)
 			}
-			if got := effects(p); !slices.Equal(got, c.want) || !slices.Equal(p.RootsIn, c.in) || !slices.Equal(p.RootsOut, c.out) {
+			if got := effects(p); !slices.Equal(got, c.want) || !slices.Equal(p.RootsIn, c.in) || !slices.Equal(p.RootsOut,
+				c.out) {
 				t.Errorf("got %q, roots in %q, out %q", got, p.RootsIn, p.RootsOut)
 			}
 		})
@@ -135,7 +138,8 @@ func TestTimeIsUp(t *testing.T) {
 
 // With a broken policy that would change what the others see, nothing is said about resources.
 func TestBlind(t *testing.T) {
-	p := run(t, 0, net, strings.Replace(net, "Enforce", "Audit", 1)+"---\n"+brokenMutation, settings.Settings{}, settings.Settings{})
+	p := run(t, 0, net, strings.Replace(net, "Enforce", "Audit", 1)+"---\n"+brokenMutation, settings.Settings{},
+		settings.Settings{})
 	states := map[string]report.PolicyState{}
 	for _, x := range p.Policies {
 		states[x.Policy] = x.State

@@ -136,7 +136,8 @@ func TestSort(t *testing.T) {
 		if !slices.IsSortedFunc(r.Findings, CompareFindings) || !slices.IsSortedFunc(r.Errors, Problem.Compare) {
 			t.Fatalf("%+v", r)
 		}
-		if len(r.Errors) != 6 || len(r.Warnings) != 6 || len(r.NotChecked) != 3 || !r.Warnings[0].Changed || r.Warnings[5].Changed {
+		if len(r.Errors) != 6 || len(r.Warnings) != 6 || len(r.NotChecked) != 3 || !r.Warnings[0].Changed ||
+			r.Warnings[5].Changed {
 			t.Fatalf("%+v\n%+v\n%+v", r.Errors, r.Warnings, r.NotChecked)
 		}
 		old := 0

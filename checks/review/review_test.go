@@ -61,7 +61,8 @@ func pod(containers ...string) *render.Resource {
 		name, image, _ := strings.Cut(c, "=")
 		list = append(list, map[string]any{"name": name, "image": image})
 	}
-	return resource(map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "a", "namespace": "ns"},
+	return resource(map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "a",
+		"namespace": "ns"},
 		"spec": map[string]any{"containers": list}})
 }
 
@@ -108,7 +109,8 @@ func TestNew(t *testing.T) {
 	}{
 		{"a creation", tag, &diff.Pair{Operation: admission.Create, New: pod("a=x:latest")}, false,
 			[]string{"/spec/containers/0/image new blocks"}},
-		{"as before", tag, update(pod("a=x:latest"), pod("a=x:latest", "b=y:1")), false, []string{"/spec/containers/0/image"}},
+		{"as before", tag, update(pod("a=x:latest"), pod("a=x:latest", "b=y:1")), false,
+			[]string{"/spec/containers/0/image"}},
 		{"as before, and everything blocks", tag, update(pod("a=x:latest"), pod("a=x:latest", "b=y:1")), true,
 			[]string{"/spec/containers/0/image blocks"}},
 		{"mended", tag, update(pod("a=x:latest"), pod("a=x:1")), false, nil},
@@ -118,7 +120,8 @@ func TestNew(t *testing.T) {
 			[]string{"/spec/containers/0/image", "/spec/containers/1/image new blocks"}},
 		{"a renamed element is another one", tag, update(pod("a=x:latest"), pod("b=x:latest")), false,
 			[]string{"/spec/containers/0/image new blocks"}},
-		{"another image, as bad", tag, update(pod("a=x:latest"), pod("a=y:latest")), false, []string{"/spec/containers/0/image"}},
+		{"another image, as bad", tag, update(pod("a=x:latest"), pod("a=y:latest")), false,
+			[]string{"/spec/containers/0/image"}},
 		{"a field that both lack", label, update(pod("a=x:1"), pod("a=x:2")), false, []string{"/metadata/labels"}},
 		{"a rule that tolerates nothing", strict, update(pod("a=x:latest"), pod("a=x:latest", "b=y:1")), false,
 			[]string{"/spec/containers/0/image blocks"}},
@@ -180,7 +183,8 @@ func TestPlaces(t *testing.T) {
 	answer := v.Review(t.Context(), &diff.Pair{Operation: admission.Create, New: pod("a=x:latest")})
 	got := map[string]string{}
 	for _, f := range view(p, nil).Findings(&answer) {
-		got[f.Field] = fmt.Sprintf("%s:%d %s %v %v", f.Origin.Path, f.Origin.StartLine, f.Origin.How, f.Origin.Changed, f.Origin.Chain)
+		got[f.Field] = fmt.Sprintf("%s:%d %s %v %v", f.Origin.Path, f.Origin.StartLine, f.Origin.How, f.Origin.Changed,
+			f.Origin.Chain)
 	}
 	want := map[string]string{
 		"/spec/containers/0/image": "p.yaml:6 writer false [{pod.yaml 1 1 rendered} {base.yaml 2 2 base}]",
@@ -190,7 +194,8 @@ func TestPlaces(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	mutated := answer.Mutated()
-	if len(mutated) != 1 || !slices.Equal(mutated[0].Fields, []string{"/spec/containers/[name=side]"}) || !answer.Mutations.By()["p"] {
+	if len(mutated) != 1 || !slices.Equal(mutated[0].Fields, []string{"/spec/containers/[name=side]"}) ||
+		!answer.Mutations.By()["p"] {
 		t.Errorf("mutated %+v", mutated)
 	}
 }
@@ -201,7 +206,8 @@ func TestPlaceBehindARemoval(t *testing.T) {
 	v := &review.Reviewer{Counting: p.Bind(nil, nil)}
 	answer := v.Review(t.Context(), &diff.Pair{Operation: admission.Create, New: pod("a=x:1", "b=y:latest")})
 	list := view(p, nil).Findings(&answer)
-	if len(list) != 1 || list[0].Field != "/spec/containers/0/image" || list[0].Origin.Missing != "/spec/containers/1/image" {
+	if len(list) != 1 || list[0].Field != "/spec/containers/0/image" ||
+		list[0].Origin.Missing != "/spec/containers/1/image" {
 		t.Errorf("%+v", list)
 	}
 }
@@ -234,13 +240,15 @@ func TestExemption(t *testing.T) {
 	}{
 		{"none", nil, nil, nil, "fail", true},
 		{"merged", []*engine.Exception{a}, nil, nil, "skip ns/a merged", false},
-		{"approved rather than merged", []*engine.Exception{b, a}, nil, states{b: report.Approved}, "skip ns/b approved", false},
+		{"approved rather than merged", []*engine.Exception{b, a}, nil, states{b: report.Approved}, "skip ns/b approved",
+			false},
 		{"for another resource", []*engine.Exception{other}, nil, nil, "fail", true},
 		{"pending", nil, []*engine.Exception{a}, states{a: report.Pending}, "fail ns/a pending", true},
 		{"refused", nil, []*engine.Exception{a}, states{a: report.Refused}, "fail ns/a refused", true},
 		{"expired", nil, []*engine.Exception{a}, states{a: report.Expired}, "fail ns/a expired", true},
 		{"pending for another resource", nil, []*engine.Exception{other}, states{other: report.Pending}, "fail", true},
-		{"merged, and one that waits", []*engine.Exception{a}, []*engine.Exception{b}, states{b: report.Pending}, "skip ns/a merged", false},
+		{"merged, and one that waits", []*engine.Exception{a}, []*engine.Exception{b}, states{b: report.Pending},
+			"skip ns/a merged", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := policies(t, clusterPolicy(tag))
@@ -272,7 +280,8 @@ type cluster struct {
 
 func (c *cluster) Get(_ context.Context, _, kind, _, name string) (admission.Object, bool) {
 	c.asked.Add(1)
-	return admission.Object{"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"name": name, "labels": c.labels}},
+	return admission.Object{"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"name": name,
+			"labels": c.labels}},
 		kind == "Namespace" && c.labels != nil
 }
 
@@ -328,10 +337,12 @@ func TestNamespaceOfTheOldObject(t *testing.T) {
 
 // Reviewing changes nothing that it is given, and says the same each time.
 func TestPure(t *testing.T) {
-	p := policies(t, clusterPolicy(sidecar, tag, "{name: lab, "+pods+", mutate: {patchStrategicMerge: {metadata: {labels: {a: b}}}}}"))
+	p := policies(t, clusterPolicy(sidecar, tag,
+		"{name: lab, "+pods+", mutate: {patchStrategicMerge: {metadata: {labels: {a: b}}}}}"))
 	merged, waits := exceptionFor(t, "merged", "z"), exceptionFor(t, "waits", "a")
 	objects := &cluster{labels: map[string]any{}}
-	v := &review.Reviewer{User: settings.Default().Requester(report.User{Login: "jane"}), Cluster: objects, Checks: builtin.All(),
+	v := &review.Reviewer{User: settings.Default().Requester(report.User{Login: "jane"}), Cluster: objects,
+		Checks:   builtin.All(),
 		Counting: p.Bind([]*engine.Exception{merged}, objects), Idle: p.Bind([]*engine.Exception{merged, waits}, objects),
 		Bare: p.Bind(nil, objects)}
 	pairs := []*diff.Pair{
@@ -379,11 +390,14 @@ func TestPure(t *testing.T) {
 
 func TestCount(t *testing.T) {
 	of := func(o engine.Outcome, enforce bool) engine.Result { return engine.Result{Outcome: o, Enforce: enforce} }
-	a := review.Answer{Mutations: &review.Mutations{}, Results: []engine.Result{of(engine.Pass, true), of(engine.Skip, true),
-		of(engine.Error, true), of(engine.Unknown, false), of(engine.Fail, true), of(engine.Fail, true), of(engine.Fail, false)}}
+	a := review.Answer{Mutations: &review.Mutations{}, Results: []engine.Result{of(engine.Pass, true), of(engine.Skip,
+		true),
+		of(engine.Error, true), of(engine.Unknown, false), of(engine.Fail, true), of(engine.Fail, true), of(engine.Fail,
+			false)}}
 	got := report.Stats{Passed: 10, Resources: 3}
 	a.Count(&got)
-	if want := (report.Stats{Resources: 3, Mutated: 1, Passed: 11, Skipped: 1, Errored: 1, Unknown: 1, Failed: 2, Warned: 1}); got != want {
+	if want := (report.Stats{Resources: 3, Mutated: 1, Passed: 11, Skipped: 1, Errored: 1, Unknown: 1, Failed: 2,
+		Warned: 1}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }

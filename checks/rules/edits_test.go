@@ -57,38 +57,47 @@ func TestCompare(t *testing.T) {
 		concerned []string // of the rules after it
 	}{
 		{name: "nothing", concerned: []string{"mut.yaml"}},
-		{name: "a comment", write: map[string]string{"a.yaml": "# why\n" + policyOf("a", "x")}, concerned: []string{"mut.yaml"}},
+		{name: "a comment", write: map[string]string{"a.yaml": "# why\n" + policyOf("a", "x")},
+			concerned: []string{"mut.yaml"}},
 		{name: "a moved file", remove: []string{"a.yaml"}, write: map[string]string{"z.yaml": policyOf("a", "x")},
 			concerned: []string{"mut.yaml"}},
 		{name: "two files made one", remove: []string{"a.yaml"},
-			write: map[string]string{"b.yaml": policyOf("b", "x") + "---\n" + policyOf("a", "x")}, concerned: []string{"mut.yaml"}},
+			write:     map[string]string{"b.yaml": policyOf("b", "x") + "---\n" + policyOf("a", "x")},
+			concerned: []string{"mut.yaml"}},
 		{name: "a policy edited", write: map[string]string{"a.yaml": policyOf("a", "y")}, edits: "a changed", any: true,
 			concerned: []string{"a.yaml", "mut.yaml"}},
 		{name: "a policy added", write: map[string]string{"z.yaml": policyOf("z", "x")}, edits: "z added", any: true,
 			concerned: []string{"mut.yaml", "z.yaml"}},
-		{name: "a policy removed", remove: []string{"b.yaml"}, edits: "b removed", any: true, concerned: []string{"mut.yaml"}},
-		{name: "a policy renamed", write: map[string]string{"a.yaml": policyOf("z", "x")}, edits: "a removed, z added", any: true,
+		{name: "a policy removed", remove: []string{"b.yaml"}, edits: "b removed", any: true,
+			concerned: []string{"mut.yaml"}},
+		{name: "a policy renamed", write: map[string]string{"a.yaml": policyOf("z", "x")}, edits: "a removed, z added",
+			any:       true,
 			concerned: []string{"a.yaml", "mut.yaml"}},
 		{name: "the same policy twice", write: map[string]string{"z.yaml": policyOf("a", "x")}, edits: "a added", any: true,
 			concerned: []string{"a.yaml", "mut.yaml", "z.yaml"}},
 		{name: "a binding", write: map[string]string{"bind.yaml": strings.Replace(binding, "Deny", "Audit", 1)}, any: true,
 			concerned: []string{"adm.yaml", "bind.yaml", "mut.yaml"}},
 		{name: "a binding removed", remove: []string{"bind.yaml"}, any: true, concerned: []string{"adm.yaml", "mut.yaml"}},
-		{name: "a policy of the API server", write: map[string]string{"adm.yaml": strings.Replace(admission, "true", "false", 1)},
+		{name: "a policy of the API server", write: map[string]string{"adm.yaml": strings.Replace(admission, "true",
+			"false", 1)},
 			edits: "adm changed", any: true, concerned: []string{"adm.yaml", "bind.yaml", "mut.yaml"}},
-		{name: "a mutation", write: map[string]string{"mut.yaml": strings.Replace(mutating, "a: b", "a: c", 1)}, edits: "mut changed",
-			any: true, concerned: everything},
+		{name: "a mutation", write: map[string]string{"mut.yaml": strings.Replace(mutating, "a: b", "a: c", 1)},
+			edits: "mut changed",
+			any:   true, concerned: everything},
 		{name: "a mutation removed", remove: []string{"mut.yaml"}, edits: "mut removed", any: true,
 			concerned: []string{"a.yaml", "adm.yaml", "b.yaml", "bind.yaml", "e.yaml"}},
 		{name: "an exception", write: map[string]string{"e.yaml": exceptionOf("e", "b")},
 			edits: "kyverno.io PolicyException ops/e changed", any: true, concerned: []string{"a.yaml", "b.yaml", "mut.yaml"}},
-		{name: "an exception's end", write: map[string]string{"e.yaml": strings.Replace(exceptionOf("e", "a"), "namespace: ops",
+		{name: "an exception's end", write: map[string]string{"e.yaml": strings.Replace(exceptionOf("e", "a"),
+			"namespace: ops",
 			"namespace: ops, labels: {cleanup.kyverno.io/ttl: 1h}", 1)},
 			edits: "kyverno.io PolicyException ops/e changed", any: true, concerned: []string{"a.yaml", "mut.yaml"}},
-		{name: "roots", settings: settings.Settings{Roots: settings.Roots{Exclude: []string{"x"}}}, any: true, concerned: everything},
+		{name: "roots", settings: settings.Settings{Roots: settings.Roots{Exclude: []string{"x"}}}, any: true,
+			concerned: everything},
 		{name: "limits", settings: settings.Settings{Limits: settings.Limits{Files: 3}}, any: true, concerned: everything},
 		{name: "context", settings: settings.Settings{Context: []string{"c"}}, any: true, concerned: everything},
-		{name: "who approves", settings: settings.Settings{Approvers: settings.Approvers{Count: 2}}, concerned: []string{"mut.yaml"}},
+		{name: "who approves", settings: settings.Settings{Approvers: settings.Approvers{Count: 2}},
+			concerned: []string{"mut.yaml"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			files := maps.Clone(base)
@@ -123,8 +132,10 @@ func TestCompare(t *testing.T) {
 // Files names the files with rules that differ, Touched those whose text does.
 func TestCompareFiles(t *testing.T) {
 	s := &settings.Settings{}
-	e := rules.Compare(sources(s, map[string]string{"a.yaml": policyOf("a", "x"), "b.yaml": policyOf("b", "x"), "c.yaml": policyOf("c", "x")}),
-		sources(s, map[string]string{"a.yaml": "# why\n" + policyOf("a", "x"), "b.yaml": policyOf("b", "y"), "c.yaml": policyOf("c", "x")}))
+	e := rules.Compare(sources(s, map[string]string{"a.yaml": policyOf("a", "x"), "b.yaml": policyOf("b", "x"),
+		"c.yaml": policyOf("c", "x")}),
+		sources(s, map[string]string{"a.yaml": "# why\n" + policyOf("a", "x"), "b.yaml": policyOf("b", "y"),
+			"c.yaml": policyOf("c", "x")}))
 	if got := slices.Sorted(maps.Keys(e.Touched)); !slices.Equal(got, []string{"a.yaml", "b.yaml"}) {
 		t.Errorf("touched %q", got)
 	}

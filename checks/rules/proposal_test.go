@@ -47,14 +47,17 @@ func TestProposal(t *testing.T) {
 	}{
 		{"nothing", p("p.yaml", "one") + e, file("x.txt", "x"), "", []string{}, []string{"e.yaml", "p.yaml one"}, false},
 		{"a policy edited", p("p.yaml", "one"), p("p.yaml", "two"), "", []string{"p.yaml two"}, []string{"p.yaml two"}, true},
-		{"a policy added", p("p.yaml", "one"), p("q.yaml", "two"), "", []string{"q.yaml two"}, []string{"p.yaml one", "q.yaml two"}, true},
+		{"a policy added", p("p.yaml", "one"), p("q.yaml", "two"), "", []string{"q.yaml two"}, []string{"p.yaml one",
+			"q.yaml two"}, true},
 		{"the base moved on", p("p.yaml", "one") + p("q.yaml", "one"), p("q.yaml", "two"), p("p.yaml", "three"),
 			[]string{"q.yaml two"}, []string{"p.yaml three", "q.yaml two"}, true},
-		{"both came to the same", p("p.yaml", "one"), p("p.yaml", "two"), p("p.yaml", "two"), []string{}, []string{"p.yaml two"}, false},
+		{"both came to the same", p("p.yaml", "one"), p("p.yaml", "two"), p("p.yaml", "two"), []string{},
+			[]string{"p.yaml two"}, false},
 		{"the base got a policy", p("p.yaml", "one"), file("x.txt", "x"), p("q.yaml", "three"), []string{},
 			[]string{"p.yaml one", "q.yaml three"}, false},
 
-		{"a folder whose file is edited", named + p("k/p.yaml", "one") + file("k/kustomization.yaml", "resources: [p.yaml]\n") +
+		{"a folder whose file is edited", named + p("k/p.yaml", "one") + file("k/kustomization.yaml",
+			"resources: [p.yaml]\n") +
 			p("other/o.yaml", "one"), p("k/p.yaml", "two"), "", []string{"k/p.yaml < k two"},
 			[]string{"k/p.yaml < k two", "other/o.yaml one"}, true},
 		{"a folder left alone", named + p("k/p.yaml", "one") + file("k/kustomization.yaml", "resources: [p.yaml]\n") +
@@ -63,8 +66,10 @@ func TestProposal(t *testing.T) {
 		{"a base that the folder includes", named + p("shared/p.yaml", "one") + shared + p("other/o.yaml", "one") +
 			file("k/kustomization.yaml", "resources: [../shared]\n"), p("shared/p.yaml", "two"), "",
 			[]string{"shared/p.yaml < k two"}, []string{"other/o.yaml one", "shared/p.yaml < k two"}, true},
-		{"a component that the head includes", named + p("k/p.yaml", "one") + file("k/kustomization.yaml", "resources: [p.yaml]\n") +
-			p("other/o.yaml", "one") + file("comp/kustomization.yaml", "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n"),
+		{"a component that the head includes", named + p("k/p.yaml", "one") + file("k/kustomization.yaml",
+			"resources: [p.yaml]\n") +
+			p("other/o.yaml", "one") + file("comp/kustomization.yaml",
+			"apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n"),
 			file("comp/kustomization.yaml", "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nnamePrefix: x-\n") +
 				file("k/kustomization.yaml", "resources: [p.yaml]\ncomponents: [../comp]\n"), "",
 			[]string{"k/p.yaml < k one"}, []string{"k/p.yaml < k one", "other/o.yaml one"}, true},

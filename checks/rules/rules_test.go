@@ -109,7 +109,8 @@ func TestFind(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			got, trees := find(t, files+file(".lintel.yaml", c.settings+"\n"))
 			if !slices.Equal(paths(got.Policies), c.policies) || !slices.Equal(paths(got.Exceptions), c.exceptions) {
-				t.Errorf("policies %q, want %q\nexceptions %q, want %q", paths(got.Policies), c.policies, paths(got.Exceptions), c.exceptions)
+				t.Errorf("policies %q, want %q\nexceptions %q, want %q", paths(got.Policies), c.policies, paths(got.Exceptions),
+					c.exceptions)
 			}
 			if c.problem == "" && len(got.Problems) > 0 ||
 				c.problem != "" && (len(got.Problems) != 1 || !strings.HasPrefix(got.Problems[0].String(), c.problem)) {
