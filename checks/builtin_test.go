@@ -101,3 +101,40 @@ func TestBuiltinFindings(t *testing.T) {
 		t.Errorf("drafts: %+v", rep.Drafts)
 	}
 }
+
+// What only the cluster knows of a resource makes the change neutral that brings it, and no later one.
+func TestUnknownAsBefore(t *testing.T) {
+	r := treetest.New(t)
+	flux := `-- clusters/a.yaml --
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: a, namespace: flux-system}
+spec:
+  path: ./apps/a
+  prune: true
+  interval: 1m
+  sourceRef: {kind: GitRepository, name: flux-system}
+  postBuild: {substituteFrom: [{kind: Secret, name: values}]}
+-- apps/a/kustomization.yaml --
+resources: [a.yaml]
+-- apps/a/a.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a, namespace: shop}
+data: {host: "${HOST}", port: "1"}
+`
+	empty := r.Commit(pods)
+	unknown := r.Commit(flux)
+	rep := check(t, r, report.Change{Base: empty, Rules: empty, Head: unknown})
+	if rep.Conclusion != report.Neutral || len(rep.Findings) != 1 || rep.Findings[0].Rule != "controller-unknown" {
+		t.Errorf("new: %s %q", rep.Conclusion, lines(rep))
+	}
+	edited := r.Commit(strings.ReplaceAll(flux, `port: "1"`, `port: "2"`))
+	if rep = check(t, r, report.Change{Base: unknown, Rules: unknown, Head: edited}); rep.Conclusion != report.Success {
+		t.Errorf("as before: %s (%s) %q", rep.Conclusion, rep.Title, lines(rep))
+	}
+	more := r.Commit(strings.ReplaceAll(flux, `port: "1"`, `port: "${PORT}"`))
+	if rep = check(t, r, report.Change{Base: unknown, Rules: unknown, Head: more}); rep.Conclusion != report.Neutral {
+		t.Errorf("another one: %s %q", rep.Conclusion, lines(rep))
+	}
+}

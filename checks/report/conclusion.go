@@ -31,7 +31,7 @@ func (r *Report) conclusion() Conclusion {
 			return Failure
 		case f.Blocks:
 			pending = true
-		case f.Result == Unknown, f.New && (f.Result == Warn || f.Result == Error):
+		case f.New && (f.Result == Unknown || f.Result == Warn || f.Result == Error):
 			weak = true
 		}
 	}
@@ -62,7 +62,7 @@ func (r *Report) title() string {
 			if !f.New {
 				old++
 			}
-		case f.Result == Unknown:
+		case f.New && f.Result == Unknown:
 			unknown++
 		case f.New && (f.Result == Warn || f.Result == Error):
 			warnings++

@@ -28,6 +28,8 @@ func TestConclude(t *testing.T) {
 			"1 error, 1 exception waits for approval"},
 		{"warning", Report{Stats: checked, Findings: []Finding{warning, warning}}, Neutral, "2 warnings"},
 		{"unknown", Report{Stats: checked, Findings: []Finding{unknown}}, Neutral, "1 rule needs the cluster"},
+		{"unknown before, too", Report{Stats: checked, Findings: []Finding{{Result: Unknown}}}, Success,
+			"2 resources checked, no violations"},
 		{"chart", Report{Stats: Stats{Policies: 1, Unchecked: 1}}, Neutral, "1 Helm chart is not checked"},
 		{"not checked", Report{Stats: checked, NotChecked: []NotChecked{{Root: "ApplicationSet argocd/apps"}}}, Neutral,
 			"1 deployment is not checked"},

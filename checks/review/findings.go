@@ -81,7 +81,7 @@ func (v View) Finding(a *Answer, res engine.Result, field string) report.Finding
 	switch {
 	case len(res.Exceptions) > 0:
 		f.Exemption = v.exemption(res.Exceptions)
-	case Violated(res):
+	case compared(res):
 		f.New = !before(a, res, side, field)
 		f.Exemption = v.idle(a, res)
 	}
@@ -108,7 +108,7 @@ func before(a *Answer, res engine.Result, side *render.Resource, field string) b
 	}
 	want := diff.StableField(object, field)
 	for _, old := range a.Old {
-		if !Violated(old) || old.Outcome != res.Outcome || old.Rule != res.Rule || old.Policy != res.Policy {
+		if !compared(old) || old.Outcome != res.Outcome || old.Rule != res.Rule || old.Policy != res.Policy {
 			continue
 		}
 		if len(old.Fields) == 0 && field == "" {

@@ -196,6 +196,7 @@ func settingsProblems(err error) []report.Problem {
 	}
 	var problems []report.Problem
 	for _, text := range typed.Errors {
+		text, _, _ = strings.Cut(text, " into ") // a Go type, which is nobody's business
 		p := report.Problem{Path: Path, Message: text}
 		if m := settingsLine.FindStringSubmatch(text); m != nil {
 			p.Line, _ = strconv.Atoi(m[1])
