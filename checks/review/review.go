@@ -81,7 +81,9 @@ func (v *Reviewer) Review(ctx context.Context, p *diff.Pair) Answer {
 
 // compared reports whether it matters what the base said: of what can block, and of what checks beside the policies do
 // not know, which most often was so before.
-func compared(r engine.Result) bool { return Violated(r) || Undecided(r) && r.Policy.Kind == builtin.Kind }
+func compared(r engine.Result) bool {
+	return Violated(r) || Undecided(r) && r.Policy.Kind == builtin.Kind
+}
 
 // look runs the checks that are not policies; nothing is looked at in a deletion.
 func (v *Reviewer) look(ctx context.Context, rules *engine.Evaluator, r *render.Resource,
