@@ -46,7 +46,7 @@ func Beyond(ctx context.Context, in Context, findings []report.Finding) (map[*en
 		results := in.Reviewer.Evaluate(ctx, with, request)
 		if slices.ContainsFunc(results,
 			func(res engine.Result) bool { return slices.ContainsFunc(res.Exceptions, isProposed) }) {
-			answers[i] = answer{results, without.Evaluate(ctx, request)}
+			answers[i] = answer{results, in.Reviewer.Evaluate(ctx, without, request)}
 		}
 	})
 	if ctx.Err() != nil {
