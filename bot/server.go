@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -124,9 +125,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // A nil log is none.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler, log *slog.Logger,
 	work func(context.Context) error) error {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	parts, running := errgroup.WithContext(ctx)
 	server := &http.Server{
 		Handler:           handler,

@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,10 +52,7 @@ type Worker struct {
 // Do works on one task. Nil means that it is done, for good or with a failure that the check run tells;
 // *queue.Later asks to come back; any other error asks for the next try.
 func (w *Worker) Do(ctx context.Context, t Task) error {
-	log := w.Log
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log := cmp.Or(w.Log, slog.New(slog.DiscardHandler))
 	log = log.With("delivery", t.Message.Delivery, "event", t.Message.Event, "repository", t.repo().String(),
 		"job", t.Key.String(), "try", t.Try)
 	err := w.route(ctx, t, log)

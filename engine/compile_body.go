@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -245,9 +246,7 @@ func (c *ruleCompiler) tryPattern(at string, raw any) *pattern.Pattern {
 // failed reports an error of a compiler that was given the rule as its document.
 func (c *ruleCompiler) failed(at string, err error) {
 	pointer, message := located(err)
-	if pointer == "" {
-		pointer = at
-	}
+	pointer = cmp.Or(pointer, at)
 	c.bad(pointer, "%s", message)
 }
 

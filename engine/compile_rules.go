@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,9 +22,7 @@ func compileRules(d policy.Document, _ *bindings) (compiled, []policy.Problem, [
 	g := &rulePolicy{ref: referenceTo(d)}
 	if d.Kind == "Policy" {
 		g.namespace = d.Namespace
-		if g.namespace == "" {
-			g.namespace = "default"
-		}
+		g.namespace = cmp.Or(g.namespace, "default")
 	}
 	switch p.Spec.ApplyRules {
 	case "", "All":

@@ -38,16 +38,10 @@ type Exception struct {
 }
 
 // names reports whether an exception refers to a rule. A namespaced policy is named with its namespace.
-func (x *Exception) names(policy, rule string) bool {
-	if x.spec == nil {
-		return false
-	}
-	for _, r := range x.spec.Exceptions {
-		if r.PolicyName == policy && len(r.RuleNames) > 0 && match.AnyWildcard(r.RuleNames, rule) {
-			return true
-		}
-	}
-	return false
+func (x *Exception) names(name, rule string) bool {
+	return x.spec != nil && slices.ContainsFunc(x.spec.Exceptions, func(r policy.ExceptionRef) bool {
+		return r.PolicyName == name && len(r.RuleNames) > 0 && match.AnyWildcard(r.RuleNames, rule)
+	})
 }
 
 // CompileExceptions reads and compiles all PolicyExceptions of the files, of kyverno.io and of

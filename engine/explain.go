@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
@@ -18,10 +19,7 @@ func (p *Policies) Expected(r Result, field string) string {
 }
 
 func (a *alternative) expects(field string) string {
-	p := a.fixed
-	if p == nil {
-		p = a.written
-	}
+	p := cmp.Or(a.fixed, a.written)
 	if p == nil || field == "" {
 		return ""
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -31,9 +32,7 @@ func (c *ruleCompiler) extractors(in policy.ImageExtractors) map[string][]extrac
 		for i, x := range in[kind] {
 			at := fmt.Sprintf("/imageExtractors/%s/%d", jsonpointer.Escape(kind), i)
 			e := extractor{value: x.Value, key: x.Key, name: x.Name}
-			if e.name == "" {
-				e.name = "custom"
-			}
+			e.name = cmp.Or(e.name, "custom")
 			e.path = strings.FieldsFunc(x.Path, func(r rune) bool { return r == '/' })
 			if len(e.path) == 0 {
 				c.bad(at+"/path", "path is empty: write one like /spec/steps/*/image")

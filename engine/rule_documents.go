@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
@@ -96,10 +97,5 @@ func ruleDocument(d policy.Document, s policy.Source) RuleDocument {
 // hasMutation reports whether a policy of kyverno.io has a rule that changes objects.
 func hasMutation(value any) bool {
 	rules, _ := jsonpointer.At(value, "/spec/rules").([]any)
-	for _, r := range rules {
-		if jsonpointer.At(r, "/mutate") != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(rules, func(r any) bool { return jsonpointer.At(r, "/mutate") != nil })
 }

@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/lintel-bot/lintel/render/source"
 )
@@ -10,12 +11,10 @@ import (
 // a list, and would create those.
 func embeds(object map[string]any) bool {
 	items, _ := object["items"].([]any)
-	for _, item := range items {
-		if m, ok := item.(map[string]any); ok && m["kind"] != nil && m["apiVersion"] != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(items, func(item any) bool {
+		m, ok := item.(map[string]any)
+		return ok && m["kind"] != nil && m["apiVersion"] != nil
+	})
 }
 
 const embedded = "has items that are objects, which kubectl creates in its place: use kind: List, or list them by " +

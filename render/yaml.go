@@ -34,9 +34,13 @@ func nodeYAML(n *yaml.Node) ([]byte, error) {
 
 // YAML returns all resources as one stream of documents, as "kustomize build" prints it.
 func (r *Rendering) YAML() ([]byte, error) {
+	return stream(r.Resources, (*Resource).YAML)
+}
+
+func stream[T any](list []T, print func(T) ([]byte, error)) ([]byte, error) {
 	var out bytes.Buffer
-	for i, res := range r.Resources {
-		data, err := res.YAML()
+	for i, one := range list {
+		data, err := print(one)
 		if err != nil {
 			return nil, err
 		}
@@ -55,18 +59,7 @@ func (r *Renderer) Unmarked(ctx context.Context, root roots.Root) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
-	var out bytes.Buffer
-	for i, n := range nodes {
-		data, err := nodeYAML(n)
-		if err != nil {
-			return nil, err
-		}
-		if i > 0 {
-			out.WriteString("---\n")
-		}
-		out.Write(data)
-	}
-	return out.Bytes(), nil
+	return stream(nodes, nodeYAML)
 }
 
 func (r *Renderer) unmarked(ctx context.Context, root roots.Root) ([]*yaml.Node, error) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"container/list"
 	"io"
+	"maps"
 	"net/http"
 	"sync"
 )
@@ -51,9 +52,7 @@ func (c *cache) roundTrip(t http.RoundTripper, req *http.Request) (*http.Respons
 		resp.Body.Close()
 		// Rate and date headers are those of the new answer, the page links those of the stored one.
 		header := known.header.Clone()
-		for name, values := range resp.Header {
-			header[name] = values
-		}
+		maps.Copy(header, resp.Header)
 		if links := known.header.Values("Link"); len(links) > 0 {
 			header["Link"] = links
 		}

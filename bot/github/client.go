@@ -79,10 +79,7 @@ func NewClient(c Config) (*Client, error) {
 		a.after = time.After
 	}
 	a.skew = &skew{now: a.now}
-	base := c.HTTP
-	if base == nil {
-		base = http.DefaultTransport
-	}
+	base := cmp.Or(c.HTTP, http.DefaultTransport)
 	a.wire = &wire{host: api.Host, scheme: api.Scheme, base: base, skew: a.skew}
 	gate := &gate{now: a.now}
 	a.asApp = a.client(&conn{gate: gate, skew: a.skew, after: a.after,

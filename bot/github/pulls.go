@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -189,12 +190,7 @@ func (a *Client) Pushers(ctx context.Context, repo Repo, number int) ([]string, 
 			return nil, err
 		}
 	}
-	all := make([]string, 0, len(logins))
-	for login := range logins {
-		all = append(all, login)
-	}
-	slices.Sort(all)
-	return all, nil
+	return slices.Sorted(maps.Keys(logins)), nil
 }
 
 // loginPattern is what a GitHub account can be called; anything else is not sent.

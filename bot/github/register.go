@@ -1,6 +1,7 @@
 package github
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,9 +39,7 @@ func NewRegistrar(address string, transport http.RoundTripper) (*Registrar, erro
 	if err != nil {
 		return nil, err
 	}
-	if transport == nil {
-		transport = http.DefaultTransport
-	}
+	transport = cmp.Or(transport, http.DefaultTransport)
 	clock := &skew{now: time.Now}
 	return &Registrar{web: web, client: &Client{api: api, now: time.Now, skew: clock,
 		wire: &wire{host: api.Host, scheme: api.Scheme, base: &narrow{transport}, skew: clock}}}, nil

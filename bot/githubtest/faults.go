@@ -2,7 +2,9 @@ package githubtest
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -47,9 +49,7 @@ func SecondaryLimit(after time.Duration) Fault {
 
 // Inject adds a fault behind those that are there.
 func (s *Server) Inject(f Fault) {
-	if f.Times == 0 {
-		f.Times = 1
-	}
+	f.Times = cmp.Or(f.Times, 1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults = append(s.faults, &f)
@@ -103,9 +103,7 @@ func (s *Server) disturbed(f *Fault, w http.ResponseWriter, r *http.Request, ser
 	case f.Truncate:
 		rec := httptest.NewRecorder()
 		serve.ServeHTTP(rec, r)
-		for k, v := range rec.Header() {
-			w.Header()[k] = v
-		}
+		maps.Copy(w.Header(), rec.Header())
 		body := rec.Body.Bytes()
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 		w.WriteHeader(rec.Code)
@@ -114,9 +112,7 @@ func (s *Server) disturbed(f *Fault, w http.ResponseWriter, r *http.Request, ser
 	case f.Reset || f.Status == 0:
 		panic(http.ErrAbortHandler)
 	default:
-		for k, v := range f.Header {
-			w.Header()[k] = v
-		}
+		maps.Copy(w.Header(), f.Header)
 		body := f.Body
 		if body == "" {
 			body = fmt.Sprintf(`{"message":%q}`, http.StatusText(f.Status))

@@ -2,6 +2,7 @@ package githubtest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
@@ -63,9 +64,7 @@ const (
 
 // TamperHook orders trouble for webhooks to come.
 func (s *Server) TamperHook(f HookFault) {
-	if f.Times == 0 {
-		f.Times = 1
-	}
+	f.Times = cmp.Or(f.Times, 1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tampers = append(s.tampers, &f)

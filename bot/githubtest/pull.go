@@ -1,8 +1,10 @@
 package githubtest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 )
@@ -47,15 +49,9 @@ func (s *Server) OpenPull(ctx context.Context, fullName string, in Pull) (int, e
 	if err != nil {
 		return 0, err
 	}
-	if in.Base == "" {
-		in.Base = "main"
-	}
-	if in.Author == "" {
-		in.Author = "alice"
-	}
-	if in.Title == "" {
-		in.Title = "Change"
-	}
+	in.Base = cmp.Or(in.Base, "main")
+	in.Author = cmp.Or(in.Author, "alice")
+	in.Title = cmp.Or(in.Title, "Change")
 	head, err := s.run(ctx, r, "", nil, "rev-parse", "--verify", "refs/heads/"+in.Head)
 	if err != nil {
 		return 0, err
@@ -188,32 +184,22 @@ func (s *Server) sendPull(action string, r *repository, p *pull, sender string, 
 	s.mu.Lock()
 	payload := object{"action": action, "number": p.number, "pull_request": s.pullObject(r, p)}
 	s.mu.Unlock()
-	for k, v := range more {
-		payload[k] = v
-	}
+	maps.Copy(payload, more)
 	s.send("pull_request", r, sender, payload)
 }
 
 // Rerequest asks for a check run again ("Re-run" in the checks tab): the webhook check_run rerequested.
 func (s *Server) Rerequest(fullName string, runID int64) error {
-	r, err := s.repo(fullName)
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	run := r.run(runID)
-	if run == nil {
-		s.mu.Unlock()
-		return fmt.Errorf("%s has no check run %d", fullName, runID)
-	}
-	payload := object{"action": "rerequested", "check_run": s.runObject(r, run)}
-	s.mu.Unlock()
-	s.send("check_run", r, "alice", payload)
-	return nil
+	return s.sendRun(fullName, runID, object{"action": "rerequested"})
 }
 
 // RequestAction presses a button of a check run: the webhook check_run requested_action.
 func (s *Server) RequestAction(fullName string, runID int64, identifier string) error {
+	return s.sendRun(fullName, runID,
+		object{"action": "requested_action", "requested_action": object{"identifier": identifier}})
+}
+
+func (s *Server) sendRun(fullName string, runID int64, payload object) error {
 	r, err := s.repo(fullName)
 	if err != nil {
 		return err
@@ -224,8 +210,7 @@ func (s *Server) RequestAction(fullName string, runID int64, identifier string) 
 		s.mu.Unlock()
 		return fmt.Errorf("%s has no check run %d", fullName, runID)
 	}
-	payload := object{"action": "requested_action", "check_run": s.runObject(r, run),
-		"requested_action": object{"identifier": identifier}}
+	payload["check_run"] = s.runObject(r, run)
 	s.mu.Unlock()
 	s.send("check_run", r, "alice", payload)
 	return nil

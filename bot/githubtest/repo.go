@@ -1,6 +1,7 @@
 package githubtest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -153,10 +154,7 @@ func (s *Server) Push(ctx context.Context, fullName string, c Commit) (string, e
 	if err != nil {
 		before = "" // a new branch
 	}
-	parent := c.Parent
-	if parent == "" {
-		parent = before
-	}
+	parent := cmp.Or(c.Parent, before)
 	if parent == "" {
 		if parent = c.From; parent == "" {
 			parent = "main"
@@ -169,19 +167,13 @@ func (s *Server) Push(ctx context.Context, fullName string, c Commit) (string, e
 	if err != nil {
 		return "", err
 	}
-	if c.Author == "" {
-		c.Author = "alice"
-	}
-	if c.Message == "" {
-		c.Message = "Change"
-	}
+	c.Author = cmp.Or(c.Author, "alice")
+	c.Message = cmp.Or(c.Message, "Change")
 	commit, err := s.commitTree(ctx, r, tree, parent, c.Author, c.Message)
 	if err != nil {
 		return "", err
 	}
-	if c.Pusher == "" {
-		c.Pusher = c.Author
-	}
+	c.Pusher = cmp.Or(c.Pusher, c.Author)
 	return commit, s.move(ctx, r, c, before, commit)
 }
 
@@ -241,9 +233,7 @@ func (s *Server) move(ctx context.Context, r *repository, c Commit, before, afte
 		}
 	}
 	zero := strings.Repeat("0", 40)
-	if before == "" {
-		before = zero
-	}
+	before = cmp.Or(before, zero)
 	s.send("push", r, sender, object{"ref": "refs/heads/" + branch, "before": before, "after": after,
 		"created": before == zero, "deleted": false, "forced": false, "commits": []any{},
 		"head_commit": object{"id": after, "author": object{"username": c.Author},

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -244,9 +245,7 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request, c *call) {
 			panic(err) // only maps and scalars go in
 		}
 	}
-	for k, v := range c.header {
-		w.Header()[k] = v
-	}
+	maps.Copy(w.Header(), c.header)
 	w.Header().Set("X-Github-Request-Id", newGUID())
 	w.Header().Set("X-Ratelimit-Limit", "5000")
 	w.Header().Set("X-Ratelimit-Remaining", "4999")

@@ -8,6 +8,7 @@
 package githubtest
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/rsa"
@@ -86,15 +87,9 @@ func New(c Config) (*Server, error) {
 	if s.now == nil {
 		s.now = time.Now
 	}
-	if c.Secret == "" {
-		c.Secret = "secret of the tests"
-	}
-	if c.Slug == "" {
-		c.Slug = "lintel"
-	}
-	if c.KeyBits == 0 {
-		c.KeyBits = 2048
-	}
+	c.Secret = cmp.Or(c.Secret, "secret of the tests")
+	c.Slug = cmp.Or(c.Slug, "lintel")
+	c.KeyBits = cmp.Or(c.KeyBits, 2048)
 	var err error
 	if s.git, err = gitcmd.Find(""); err != nil {
 		return nil, err

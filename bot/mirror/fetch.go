@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -165,10 +167,7 @@ func specs(refs map[string]string) []string {
 
 // list returns those of the refs that exist at the remote.
 func (s *session) list(ctx context.Context, refs map[string]string) (map[string]string, error) {
-	args := []string{"ls-remote", "--quiet", "--end-of-options", s.address}
-	for name := range refs {
-		args = append(args, name)
-	}
+	args := slices.AppendSeq([]string{"ls-remote", "--quiet", "--end-of-options", s.address}, maps.Keys(refs))
 	out, err := s.m.git.run(ctx, s.network(args))
 	if err != nil {
 		return nil, err

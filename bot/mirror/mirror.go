@@ -79,9 +79,7 @@ func New(c Config) (*Mirrors, error) {
 	}
 	m := &Mirrors{dir: dir, client: c.Client, git: runner{path: git, home: dir}, maxBytes: cmp.Or(c.MaxBytes, 4<<30),
 		timeout: cmp.Or(c.Timeout, 10*time.Minute), http: c.HTTP, locks: map[int64]chan struct{}{}}
-	if m.http == nil {
-		m.http = http.DefaultTransport
-	}
+	m.http = cmp.Or(m.http, http.DefaultTransport)
 	return m, nil
 }
 

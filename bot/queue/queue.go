@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -61,9 +62,7 @@ func (c Config) withDefaults() Config {
 	if c.Occupied <= 0 {
 		c.Occupied = 2 * time.Second
 	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return c
 }
 
@@ -160,9 +159,7 @@ func (q *Queue) Publish(ctx context.Context, key Key, m Message, id string) erro
 		return fmt.Errorf("job key: %w", err)
 	}
 	if m.Fresh {
-		if m.Demand == "" {
-			m.Demand = m.Delivery
-		}
+		m.Demand = cmp.Or(m.Demand, m.Delivery)
 		if err := q.demand(ctx, key, m.Demand); err != nil {
 			return err
 		}

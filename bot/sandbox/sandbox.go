@@ -10,6 +10,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,12 +84,8 @@ func New(cfg Config) *Sandbox {
 	if cfg.OutputLimit <= 0 {
 		cfg.OutputLimit = DefaultOutputLimit
 	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
-	if cfg.Said == nil {
-		cfg.Said = &sync.Map{}
-	}
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
+	cfg.Said = cmp.Or(cfg.Said, &sync.Map{})
 	if cfg.Git == "" {
 		cfg.Git, _ = exec.LookPath("git") // without one, jobs say so
 	}
@@ -143,9 +140,7 @@ func (s *Sandbox) job(ctx context.Context, q request) (*answer, error) {
 			return nil, s.explain(ctx, err)
 		}
 	}
-	if q.Change.Git == "" {
-		q.Change.Git = s.cfg.Git
-	}
+	q.Change.Git = cmp.Or(q.Change.Git, s.cfg.Git)
 	c := s.child
 	c.stderr.reset()
 	var a answer

@@ -11,6 +11,7 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -77,9 +78,7 @@ type Setup struct {
 
 // New makes a Setup with a new token. It fails if credentials could not be stored in the data directory.
 func New(c Config) (*Setup, error) {
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	if c.Now == nil {
 		c.Now = time.Now
 	}

@@ -3,6 +3,7 @@
 package sweep
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -72,9 +73,7 @@ func New(c Config) *Sweeper {
 	if c.After == nil {
 		c.After = time.After
 	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return &Sweeper{config: c, done: map[head]uint64{}, next: map[int64]int{}}
 }
 

@@ -130,10 +130,7 @@ func (d *drafter) draft(ctx context.Context, taken map[string]bool) report.Draft
 	if s.policy.Kind == builtin.Kind { // exceptions name it as they name a ClusterPolicy
 		d.target.PolicyAPIVersion = "kyverno.io/v1"
 	}
-	base := d.target.DefaultID()
-	if base == "" {
-		base = "exception"
-	}
+	base := cmp.Or(d.target.DefaultID(), "exception")
 	for n := 1; ; n++ {
 		if d.target.ID = base; n > 1 {
 			d.target.ID = fmt.Sprintf("%s-%d", base, n)

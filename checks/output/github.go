@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -19,9 +20,7 @@ func checkGitHub(w io.Writer, r *report.Report, _ Options) error {
 	}
 	for _, f := range only(byPlace(r.Findings), blocking, pending, warning, before) {
 		name := map[standing]string{blocking: "error", pending: "error", before: "notice"}[standingOf(f)]
-		if name == "" {
-			name = "warning"
-		}
+		name = cmp.Or(name, "warning")
 		message := f.Message
 		if m := mark(f); m != "" {
 			message += "\n(" + m + ")"

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -78,10 +79,7 @@ func (m *markdown) fold(f *report.Finding) string {
 			fmt.Fprintf(&b, "  - %s: %s\n", label, text)
 		}
 	}
-	name := f.Rule
-	if name == "" {
-		name = f.Policy
-	}
+	name := cmp.Or(f.Rule, f.Policy)
 	fmt.Fprintf(&b, "- %s (%s): %s\n", code(name), prose(weight(f)), prose(clip(reason(f), 4*messageRunes)))
 	row("State", prose(mark(f)))
 	row("Field", code(f.Field))

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/lintel-bot/lintel/checks/report"
@@ -47,10 +48,7 @@ func (m *markdown) previewTable() section {
 	icons := map[report.Effect]string{report.EffectFails: "❌", report.EffectPasses: "✅", report.EffectUndecided: "❔"}
 	for i := range p.Findings {
 		f := &p.Findings[i]
-		icon := icons[f.Effect]
-		if icon == "" {
-			icon = "⚠️"
-		}
+		icon := cmp.Or(icons[f.Effect], "⚠️")
 		s.rows = append(s.rows, fmt.Sprintf("| %s | %s | %s<br>%s | %s | %s<br>%s |\n", icon, prose(previewResources(f)),
 			code(f.Policy), code(f.Rule),
 			m.origin(f.Origin), prose(becomes(f)), prose(clip(f.Message, messageRunes))))

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -194,11 +195,10 @@ func sarifRules(r *report.Report) ([]sarifRule, map[string]int) {
 		byID[errorRule] = newSARIFRule(errorRule, "Files that cannot be checked",
 			"What cannot be read, rendered or compiled fails the check.", "error")
 	}
-	rules := make([]sarifRule, 0, len(byID))
-	for _, r := range byID {
-		rules = append(rules, r)
+	rules := make([]sarifRule, 0, len(byID)) // an empty list is written, not null
+	for _, id := range slices.Sorted(maps.Keys(byID)) {
+		rules = append(rules, byID[id])
 	}
-	slices.SortFunc(rules, func(a, b sarifRule) int { return strings.Compare(a.ID, b.ID) })
 	index := map[string]int{}
 	for i, r := range rules {
 		index[r.ID] = i

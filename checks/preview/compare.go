@@ -1,6 +1,8 @@
 package preview
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/lintel-bot/lintel/checks/diff"
@@ -177,19 +179,11 @@ func (p *comparison) mutate(reviews ...*review.Answer) map[string]bool {
 
 // keysOf lists the keys of both in a fixed order.
 func keysOf(a, b map[ruleKey]*answer) []ruleKey {
-	var keys []ruleKey
-	for k := range a {
-		keys = append(keys, k)
-	}
-	for k := range b {
-		if a[k] == nil {
-			keys = append(keys, k)
-		}
-	}
+	keys := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
 	slices.SortFunc(keys, func(x, y ruleKey) int {
-		return slices.Compare([]string{x.policy, x.rule}, []string{y.policy, y.rule})
+		return cmp.Or(cmp.Compare(x.policy, y.policy), cmp.Compare(x.rule, y.rule))
 	})
-	return keys
+	return slices.Compact(keys)
 }
 
 // differences compares two versions of one rule: field by field where both are violated and are the same rule, else
@@ -212,32 +206,23 @@ func (p *comparison) differences(k ruleKey, a, b *answer, before, after *review.
 	}
 	switch {
 	case violates(a.worst) && violates(b.worst) && p.rules[k]:
-		for _, at := range sortedFields(b.fields) {
+		for _, at := range slices.Sorted(maps.Keys(b.fields)) {
 			add(a.fields[at].result, b.fields[at].result, b.fields[at], after, p.sides[1])
 		}
-		for _, at := range sortedFields(a.fields) {
+		for _, at := range slices.Sorted(maps.Keys(a.fields)) {
 			if _, ok := b.fields[at]; !ok {
 				add(a.fields[at].result, report.Pass, a.fields[at], before, p.sides[0])
 			}
 		}
 	case quietResult(b.worst):
-		for _, at := range sortedFields(a.fields) {
+		for _, at := range slices.Sorted(maps.Keys(a.fields)) {
 			add(a.worst, b.worst, a.fields[at], before, p.sides[0])
 		}
 	default:
-		for _, at := range sortedFields(b.fields) {
+		for _, at := range slices.Sorted(maps.Keys(b.fields)) {
 			add(a.worst, b.fields[at].result, b.fields[at], after, p.sides[1])
 		}
 	}
-	return list
-}
-
-func sortedFields(fields map[string]fieldAnswer) []string {
-	var list []string
-	for at := range fields {
-		list = append(list, at)
-	}
-	slices.Sort(list)
 	return list
 }
 

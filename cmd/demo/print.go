@@ -137,10 +137,7 @@ func (p printer) note(a githubtest.Annotation) {
 		p.line("%s%s%s", bar, strings.Repeat(" ", *a.StartColumn-1),
 			p.style(style, strings.Repeat("^", max(1, *a.EndColumn-*a.StartColumn+1))))
 	}
-	title := a.Title
-	if title == "" {
-		title = a.Level
-	}
+	title := cmp.Or(a.Title, a.Level)
 	p.line("%s%s %s", bar, p.style(style, sign), p.style(bold, title))
 	for text := range strings.Lines(strings.TrimSpace(a.Message)) {
 		p.line("%s  %s", bar, strings.TrimRight(text, "\n"))

@@ -3,6 +3,7 @@
 package autogen
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -53,11 +54,7 @@ func Controllers(p *policy.ClusterPolicy) []string {
 	if !needed {
 		return nil
 	}
-	all := make([]string, 0, len(selectors))
-	for kind := range selectors {
-		all = append(all, kind)
-	}
-	slices.Sort(all)
+	all := slices.Sorted(maps.Keys(selectors))
 	value, ok := p.Metadata.Annotations[Annotation]
 	if !ok || strings.TrimSpace(value) == "all" {
 		return all

@@ -25,6 +25,15 @@ type matcher struct {
 // nameLabel is set on each namespace by Kubernetes, with its name.
 const nameLabel = "kubernetes.io/metadata.name"
 
+// constraints compiles the matchConstraints of a policy, which have to name what it is about.
+func (c *compiler) constraints(m *policy.MatchResources) target {
+	const at = "/spec/matchConstraints"
+	if m == nil || len(m.ResourceRules) == 0 {
+		c.problem(at, "matchConstraints.resourceRules is empty: the policy would match nothing")
+	}
+	return target{c.matching(at, m), plain}
+}
+
 // matching compiles a MatchResources block; nil matches everything.
 func (c *compiler) matching(pointer string, m *policy.MatchResources) *matcher {
 	out := &matcher{lang: c.lang}

@@ -118,10 +118,7 @@ func CompileMutatingPolicy(doc policy.Document, p policy.MutatingPolicy) (*Mutat
 	out.program.namespace = out.namespace
 	out.mutations = c.mutations("/spec/mutations", spec.Mutations)
 	c.reinvocation(spec.ReinvocationPolicy)
-	if spec.MatchConstraints == nil || len(spec.MatchConstraints.ResourceRules) == 0 {
-		c.problem("/spec/matchConstraints", "matchConstraints.resourceRules is empty: the policy would match nothing")
-	}
-	out.targets = append([]target{{c.matching("/spec/matchConstraints", spec.MatchConstraints), plain}},
+	out.targets = append([]target{c.constraints(spec.MatchConstraints)},
 		c.controllers(spec.MatchConstraints, spec.Autogen)...)
 	if policy.HasErrors(c.problems) {
 		return nil, c.problems
@@ -153,10 +150,7 @@ func CompileMutatingAdmissionPolicy(doc policy.Document, p policy.MutatingAdmiss
 	out.program = c.body("/spec", spec.FailurePolicy, spec.Variables, spec.MatchConditions, nil, nil)
 	out.mutations = c.mutations("/spec/mutations", spec.Mutations)
 	c.reinvocation(spec.ReinvocationPolicy)
-	if spec.MatchConstraints == nil || len(spec.MatchConstraints.ResourceRules) == 0 {
-		c.problem("/spec/matchConstraints", "matchConstraints.resourceRules is empty: the policy would match nothing")
-	}
-	out.targets = []target{{c.matching("/spec/matchConstraints", spec.MatchConstraints), plain}}
+	out.targets = []target{c.constraints(spec.MatchConstraints)}
 	for _, b := range bindings {
 		if b.Spec.PolicyName == doc.Name {
 			out.bindings = append(out.bindings, binding{match: c.matching("", b.Spec.MatchResources), enforce: true,

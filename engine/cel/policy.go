@@ -162,13 +162,10 @@ func CompileValidatingPolicy(doc policy.Document, p policy.ValidatingPolicy) (*P
 	out.program = c.body("/spec", spec.FailurePolicy, spec.Variables, spec.MatchConditions, spec.Validations,
 		spec.AuditAnnotations)
 	out.program.namespace, out.program.verbatim = out.namespace, true
-	if spec.MatchConstraints == nil || len(spec.MatchConstraints.ResourceRules) == 0 {
-		c.problem("/spec/matchConstraints", "matchConstraints.resourceRules is empty: the policy would match nothing")
-	}
 	if len(spec.Validations) == 0 {
 		c.problem("/spec/validations", "the policy validates nothing")
 	}
-	out.targets = append([]target{{c.matching("/spec/matchConstraints", spec.MatchConstraints), plain}},
+	out.targets = append([]target{c.constraints(spec.MatchConstraints)},
 		c.controllers(spec.MatchConstraints, spec.Autogen)...)
 	if policy.HasErrors(c.problems) {
 		return nil, c.problems
@@ -205,10 +202,7 @@ func CompileAdmissionPolicy(doc policy.Document, p policy.ValidatingAdmissionPol
 	}
 	out.program = c.body("/spec", spec.FailurePolicy, spec.Variables, spec.MatchConditions, spec.Validations,
 		spec.AuditAnnotations)
-	if spec.MatchConstraints == nil || len(spec.MatchConstraints.ResourceRules) == 0 {
-		c.problem("/spec/matchConstraints", "matchConstraints.resourceRules is empty: the policy would match nothing")
-	}
-	out.targets = []target{{c.matching("/spec/matchConstraints", spec.MatchConstraints), plain}}
+	out.targets = []target{c.constraints(spec.MatchConstraints)}
 	for _, b := range bindings {
 		if b.Spec.PolicyName != doc.Name {
 			continue

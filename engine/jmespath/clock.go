@@ -1,6 +1,7 @@
 package jmespath
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"time"
@@ -71,10 +72,7 @@ func (c *call) time(layout string, i int) (time.Time, error) {
 
 // timeSince takes a layout (empty: RFC 3339), a start and an end (empty: now).
 func timeSince(c *call) (any, error) {
-	layout := c.str(0)
-	if layout == "" {
-		layout = time.RFC3339
-	}
+	layout := cmp.Or(c.str(0), time.RFC3339)
 	start, err := c.time(layout, 1)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package jmespath
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"strconv"
 	"strings"
@@ -140,9 +141,7 @@ func merge(c *call) (any, error) {
 		if err := c.grow(32 * len(o)); err != nil {
 			return nil, err
 		}
-		for k, v := range o {
-			out[k] = v
-		}
+		maps.Copy(out, o)
 	}
 	return out, nil
 }

@@ -1,6 +1,8 @@
 package match
 
 import (
+	"maps"
+
 	"github.com/lintel-bot/lintel/engine/admission"
 )
 
@@ -45,9 +47,7 @@ func TargetOf(r *admission.Request, object admission.Object) *Target {
 	t.NamespaceLabels = map[string]string{}
 	if r.Namespace != nil {
 		nsMeta, _ := r.Namespace["metadata"].(map[string]any)
-		for k, v := range stringMap(nsMeta["labels"]) {
-			t.NamespaceLabels[k] = v
-		}
+		maps.Copy(t.NamespaceLabels, stringMap(nsMeta["labels"]))
 		if name, ok := nsMeta["name"].(string); ok && name != "" {
 			t.NamespaceLabels[nameLabel] = name
 		}

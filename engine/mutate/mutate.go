@@ -3,6 +3,7 @@
 package mutate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -236,10 +237,7 @@ func (m *Mutation) Apply(s *variable.Scope, object admission.Object) (admission.
 }
 
 func (p *patch) apply(s *variable.Scope, object admission.Object) (admission.Object, error) {
-	tree := p.merge
-	if tree == nil {
-		tree = p.json
-	}
+	tree := cmp.Or(p.merge, p.json)
 	v, err := tree.Resolve(s)
 	if err != nil {
 		return object, err

@@ -1,6 +1,7 @@
 package mutate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -322,10 +323,7 @@ func copyMaps(p map[string]any) map[string]any {
 // aimed gives an element of a patch the merge keys of the element it is for.
 func (m merger) aimed(patch map[string]any, target any, at field) map[string]any {
 	t, _ := target.(map[string]any)
-	keys := m.mergeKeys(at, []any{target})
-	if keys == "" {
-		keys = "name"
-	}
+	keys := cmp.Or(m.mergeKeys(at, []any{target}), "name")
 	if v, ok := t[keys]; ok {
 		patch[keys] = v
 	}

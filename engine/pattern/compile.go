@@ -2,6 +2,7 @@ package pattern
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -103,11 +104,7 @@ func (c *compiler) compile(raw any, at place) (*node, error) {
 
 func (c *compiler) compileMap(raw map[string]any, at place) (*node, error) {
 	n := &node{shape: shapeMap}
-	keys := make([]string, 0, len(raw))
-	for k := range raw {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
+	keys := slices.Sorted(maps.Keys(raw))
 
 	// Kyverno evaluates plain keys in sorted order, but those with anchors below them (and global
 	// anchors) first and in reverse. The order decides between fail and skip, so it is kept.

@@ -63,8 +63,7 @@ func (n *node) matchLists(list []any, r *recorder) verdict {
 			return fail
 		}
 		return r.fail("", fmt.Sprintf("validate Array failed, array length mismatch, resource Array len is %d and pattern "+
-			"Array len is %d",
-			len(list), len(n.elements)))
+			"Array len is %d", len(list), len(n.elements)))
 	}
 	applied, failed := 0, false
 	reasons := ""

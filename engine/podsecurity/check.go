@@ -7,6 +7,7 @@
 package podsecurity
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -75,9 +76,7 @@ func Compile(level, version string, exclude []Exclude) (*Check, error) {
 	if err != nil {
 		return nil, &InvalidError{Field: "level", Index: -1, Message: err.Error()}
 	}
-	if version == "" {
-		version = "latest"
-	}
+	version = cmp.Or(version, "latest")
 	spelled := version
 	if strings.HasPrefix(version, "1.") {
 		spelled = "v" + version

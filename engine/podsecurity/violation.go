@@ -127,10 +127,7 @@ func exempt(ctl control, pod *corev1.Pod, e Exclude, violations []violation) []v
 
 // containerField reports whether a field of the form of restrictedField is one of containers.
 func containerField(field string) bool {
-	for _, list := range []string{"containers", "initContainers", "ephemeralContainers"} {
-		if strings.HasPrefix(field, "spec."+list+"[*].") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"containers", "initContainers", "ephemeralContainers"}, func(list string) bool {
+		return strings.HasPrefix(field, "spec."+list+"[*].")
+	})
 }

@@ -258,11 +258,7 @@ func (p *parser) listNode(v []any, tokens []string, depth int) (*node, error) {
 
 func (p *parser) objectNode(v map[string]any, tokens []string, depth int) (*node, error) {
 	n := &node{constant: true, object: true}
-	keys := make([]string, 0, len(v))
-	for k := range v {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
+	keys := slices.Sorted(maps.Keys(v))
 	values := make(map[string]any, len(v))
 	for _, k := range keys {
 		at := append(slices.Clip(tokens), k)

@@ -67,12 +67,10 @@ func (d *Deployment) Finish(resource *yaml.Node, o FinishOptions) ([]Write, []Is
 
 func substitutionDisabled(resource *yaml.Node) bool {
 	_, metadata := source.Field(resource, "metadata")
-	for _, key := range []string{"labels", "annotations"} {
-		if _, m := source.Field(metadata, key); source.Text(m, substituteKey) == substituteDisabled {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"labels", "annotations"}, func(key string) bool {
+		_, m := source.Field(metadata, key)
+		return source.Text(m, substituteKey) == substituteDisabled
+	})
 }
 
 type finisher struct {

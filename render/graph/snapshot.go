@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"iter"
+	"maps"
 	"slices"
 	"sort"
 	"strings"
@@ -106,13 +107,9 @@ func encode(f *facts) []byte {
 	}
 	put(at)
 	for _, m := range f {
-		keys := make([]string, 0, len(m))
+		keys := slices.Sorted(maps.Keys(m))
 		var values []uint32
 		starts := []int{0}
-		for key := range m {
-			keys = append(keys, key)
-		}
-		slices.Sort(keys)
 		for _, key := range keys {
 			first := len(values)
 			for _, v := range m[key] {

@@ -9,6 +9,7 @@ package origin
 
 import (
 	"bytes"
+	"cmp"
 	"regexp"
 	"slices"
 	"sort"
@@ -68,10 +69,7 @@ func (s *FileSet) Pad(path string, data []byte) []byte {
 	at, line := 0, 1
 	if strings.HasPrefix(text, "---") {
 		// A stream may open with a separator, which kyaml does not take for one: it has no line before it.
-		end := strings.IndexByte(text, '\n') + 1
-		if end == 0 {
-			end = len(text)
-		}
+		end := cmp.Or(strings.IndexByte(text, '\n')+1, len(text))
 		out.WriteString(text[:end])
 		at, line = end, 2
 	}

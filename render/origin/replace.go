@@ -1,6 +1,7 @@
 package origin
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strconv"
@@ -76,10 +77,7 @@ func (s *simulation) replacementSource(c config, items []*item) *value {
 	if chosen == nil {
 		return nil
 	}
-	field := source.Text(from, "fieldPath")
-	if field == "" {
-		field = "metadata.name"
-	}
+	field := cmp.Or(source.Text(from, "fieldPath"), "metadata.name")
 	found := matches(chosen.root, splitPath(field))
 	if len(found) == 0 {
 		return nil

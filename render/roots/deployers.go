@@ -2,6 +2,7 @@ package roots
 
 import (
 	"bytes"
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -105,9 +106,7 @@ func folderOf(n *yaml.Node) (string, bool) {
 		return "", false
 	}
 	folder, ok := tree.Clean(strings.TrimLeft(path.Clean("/"+n.Value), "/"))
-	if folder == "" {
-		folder = "."
-	}
+	folder = cmp.Or(folder, ".")
 	return folder, ok
 }
 

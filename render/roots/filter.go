@@ -3,6 +3,7 @@ package roots
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -27,20 +28,8 @@ func newFilter(include, exclude []string) (*filter, error) {
 }
 
 func (f *filter) match(p string) bool {
-	for _, re := range f.exclude {
-		if re.MatchString(p) {
-			return false
-		}
-	}
-	if len(f.include) == 0 {
-		return true
-	}
-	for _, re := range f.include {
-		if re.MatchString(p) {
-			return true
-		}
-	}
-	return false
+	matches := func(re *regexp.Regexp) bool { return re.MatchString(p) }
+	return !slices.ContainsFunc(f.exclude, matches) && (len(f.include) == 0 || slices.ContainsFunc(f.include, matches))
 }
 
 // Glob compiles a path pattern: "*" and "?" stay within a path element, "**" crosses any number of them, and

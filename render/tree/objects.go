@@ -8,6 +8,7 @@ package tree
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,10 +96,7 @@ func Open(ctx context.Context, c Config) (*Objects, error) {
 	if limit <= 0 {
 		limit = defaultBlobLimit
 	}
-	store := c.Store
-	if store == nil {
-		store = &Store{}
-	}
+	store := cmp.Or(c.Store, &Store{})
 	return &Objects{limit: limit, cmd: cmd, in: in, out: bufio.NewReaderSize(out, 64<<10), store: store}, nil
 }
 

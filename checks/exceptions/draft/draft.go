@@ -4,6 +4,7 @@
 package draft
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -143,15 +144,9 @@ func (t Target) YAML() (string, error) {
 		return "", &UnnamedError{Kind: t.Kind}
 	}
 	meta := metadata{Name: t.ID, Namespace: t.In}
-	if meta.Name == "" {
-		meta.Name = t.DefaultID()
-	}
-	if meta.Namespace == "" {
-		meta.Namespace = t.Namespace
-	}
-	if meta.Namespace == "" {
-		meta.Namespace = "default"
-	}
+	meta.Name = cmp.Or(meta.Name, t.DefaultID())
+	meta.Namespace = cmp.Or(meta.Namespace, t.Namespace)
+	meta.Namespace = cmp.Or(meta.Namespace, "default")
 	var body any
 	group, _, _ := strings.Cut(t.PolicyAPIVersion, "/")
 	switch group {

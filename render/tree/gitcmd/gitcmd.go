@@ -4,6 +4,7 @@ package gitcmd
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -98,10 +99,7 @@ func (c Call) Run(ctx context.Context) ([]byte, error) {
 	if c.Stdin != "" {
 		cmd.Stdin = strings.NewReader(c.Stdin)
 	}
-	limit := c.Max
-	if limit == 0 {
-		limit = defaultMax
-	}
+	limit := cmp.Or(c.Max, defaultMax)
 	stdout, stderr := &capped{left: limit}, &capped{left: maxErrors, drop: true}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	group(cmd)
