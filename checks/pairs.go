@@ -10,7 +10,6 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 // pairs are what a change does to the objects that are deployed, and what the head declares.
@@ -80,15 +79,8 @@ func (p *pairs) tell(out *report.Report) {
 			out.Warnings = append(out.Warnings, report.Problem{Path: e.Path, Line: e.Line, Message: "the base could not be " +
 				"rendered, so everything in " + r.Path + " counts as new: " + e.Message})
 		}
-		out.Fail(problemsOf(r.Head)...)
+		out.Fail(diff.Problems("", r.Head...)...)
 	}
 	out.Work = p.sides.Work()
 	out.Warnings = append(out.Warnings, p.declared.Warnings()...)
-}
-
-func problemsOf(list []source.Error) (problems []report.Problem) {
-	for _, e := range list {
-		problems = append(problems, report.Problem{Path: e.Path, Line: e.Line, Column: e.Column, Message: e.Message})
-	}
-	return problems
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/parallel"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
@@ -132,10 +133,5 @@ func (d *Objects) render(ctx context.Context, list []roots.Root) {
 func (d *Objects) Warnings() []report.Problem {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var list []report.Problem
-	for _, e := range d.blind {
-		list = append(list, report.Problem{Path: e.Path, Line: e.Line, Column: e.Column,
-			Message: "policies that look up other objects do not see what is deployed from here: " + e.Message})
-	}
-	return list
+	return diff.Problems("policies that look up other objects do not see what is deployed from here: ", d.blind...)
 }

@@ -78,7 +78,7 @@ func full(src File, yield func(admission.Object, *policy.Problem) bool) bool {
 	return true
 }
 
-// cuttable says whether a file can be cut at its document markers with no more knowledge of YAML: it is text
+// cuttable reports whether a file can be cut at its document markers with no more knowledge of YAML: it is text
 // without directives or document ends.
 func cuttable(data []byte) bool {
 	return utf8.Valid(data) && bytes.IndexByte(data, 0) < 0 && !bytes.HasPrefix(data, []byte("\xef\xbb\xbf")) &&

@@ -16,7 +16,7 @@ const (
 	quickNodes = 100_000
 )
 
-// reader reads one document of the style that tools print. Every method answers false for what the reader does
+// reader reads one document of the style that tools print. Every method returns false for what the reader does
 // not know, which ends the reading.
 type reader struct {
 	rest   string // what follows the present line
@@ -265,7 +265,7 @@ func keyByte(c byte) bool {
 	return letter(c) || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' || c == '/'
 }
 
-// word says whether a plain scalar that starts with a letter may be something else than a string.
+// word reports whether a plain scalar that starts with a letter may be something else than a string.
 func word(s string) bool {
 	if len(s) > 5 {
 		return false
@@ -332,7 +332,7 @@ func plain(text string) (any, bool) {
 	return resolved(text)
 }
 
-// notNumeric says whether a character occurs in no decimal number of YAML.
+// notNumeric reports whether a character occurs in no decimal number of YAML.
 func notNumeric(c rune) bool { return !strings.ContainsRune("0123456789eE_.+-:", c) }
 
 // resolved asks the YAML parser what a scalar is.

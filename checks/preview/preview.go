@@ -177,10 +177,7 @@ func (p *comparison) root(ctx context.Context, root roots.Root) *rootPreview {
 		return out
 	}
 	if out.unrendered = len(before.Head)+len(after.Head) > 0; out.unrendered && len(before.Head) == 0 {
-		for _, e := range after.Head {
-			out.problems = append(out.problems, report.Problem{Path: e.Path, Line: e.Line, Column: e.Column,
-				Message: "after the merge, " + root.Path + " cannot be rendered: " + e.Message})
-		}
+		out.problems = diff.Problems("after the merge, "+root.Path+" cannot be rendered: ", after.Head...)
 	}
 	left := map[diff.Key][]*diff.Pair{}
 	for _, old := range before.Pairs {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/manifest"
-	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
@@ -24,10 +24,8 @@ func (out *Sources) render(ctx context.Context, renderer *render.Renderer, dir s
 		out.folders[dir] = map[string]string{}
 	}
 	problems = append(problems, rendering.Broken()...)
-	for _, p := range problems {
-		message := fmt.Sprintf("the policies of %s are not in effect, since it does not render: %s", dir, p.Message)
-		out.Problems = append(out.Problems, report.Problem{Path: p.Path, Line: p.Line, Column: p.Column, Message: message})
-	}
+	words := "the policies of " + dir + " are not in effect, since it does not render: "
+	out.Problems = append(out.Problems, diff.Problems(words, problems...)...)
 	if len(problems) > 0 {
 		return nil, nil
 	}
