@@ -56,8 +56,10 @@ type at gitops.Problem
 
 // Locate implements render.Locator.
 func (p at) Locate(string) origin.Place {
-	line := max(p.Line, 1)
-	return origin.Place{Path: p.Path, StartLine: line, EndLine: line, How: origin.Enclosing}
+	if p.Line == 0 { // the file as a whole
+		return origin.Place{Path: p.Path, StartLine: 1, EndLine: 1, How: origin.Enclosing}
+	}
+	return origin.Place{Path: p.Path, StartLine: p.Line, EndLine: p.Line, How: origin.Identity}
 }
 
 // deploys is the check of what objects of Argo CD and Flux ask for.
