@@ -6,8 +6,9 @@ import (
 )
 
 // secrets are the forms in which credentials of GitHub or of URLs could get into the text of an error.
-var secrets = regexp.MustCompile(`gh[a-z]_[0-9A-Za-z_.-]+|github_pat_[0-9A-Za-z_]+|eyJ[0-9A-Za-z_-]+\.[0-9A-Za-z_.-]+|` +
-	`(?i:bearer|basic|token)\s+[0-9A-Za-z+/=_.-]{16,}|://[^@/\s]+@`)
+var secrets = regexp.MustCompile(
+	`gh[a-z]_[0-9A-Za-z_.-]+|github_pat_[0-9A-Za-z_]+|eyJ[0-9A-Za-z_-]+\.[0-9A-Za-z_.-]+|` +
+		`(?i:bearer|basic|token)\s+[0-9A-Za-z+/=_.-]{16,}|://[^@/\s]+@`)
 
 // hostPaths are absolute paths of at least two parts that do not belong to a URL.
 var hostPaths = regexp.MustCompile(`(^|[\s"'(=])/[^\s"'():,]+/[^\s"'():,]*`)

@@ -25,7 +25,8 @@ spec:
 `
 	app = "-- apps/a/kustomization.yaml --\nresources: [a.yaml]\n" +
 		"-- apps/a/a.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
-	itemsOfNoList = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nitems: [{apiVersion: v1, kind: Pod, metadata: {name: b}}]\n"
+	itemsOfNoList = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nitems: [{apiVersion: v1, kind: Pod, " +
+		"metadata: {name: b}}]\n"
 )
 
 // An ApplicationSet that cannot be expanded is never a pass: what only the cluster knows is not checked, what is wrong
@@ -39,7 +40,8 @@ func TestApplicationSetThatCannotBeExpanded(t *testing.T) {
 		{"a list", "", "list: {elements: [{name: a}]}", report.Success, 0, 0},
 		{"clusters", "", "clusters: {}", report.Neutral, 1, 0},
 		{"clusters, as before", "clusters: {}", "clusters: {}", report.Success, 0, 0},
-		{"clusters, with another selector", "clusters: {}", "clusters: {selector: {matchLabels: {a: b}}}", report.Neutral, 1, 0},
+		{"clusters, with another selector", "clusters: {}", "clusters: {selector: {matchLabels: {a: b}}}", report.Neutral, 1,
+			0},
 		{"broken", "", "list: {elements: [7]}", report.Failure, 0, 1},
 		{"broken as before", "list: {elements: [7]}", "list: {elements: [7]}", report.Success, 0, 0},
 	} {
@@ -53,9 +55,11 @@ func TestApplicationSetThatCannotBeExpanded(t *testing.T) {
 			}
 			base := r.Commit(pods + files(c.base))
 			head := r.Commit(files(c.head) + "-- deploy/other.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: o}\n")
-			rep := check(t, r, report.Change{Base: base, Rules: base, Head: head, Repository: []string{"https://github.com/o/r"}})
+			rep := check(t, r, report.Change{Base: base, Rules: base, Head: head,
+				Repository: []string{"https://github.com/o/r"}})
 			if rep.Conclusion != c.want || len(rep.NotChecked) != c.not || len(rep.Findings) != c.findings {
-				t.Fatalf("%s (%s): %q\nnot checked: %+v\nwarnings: %+v errors: %+v", rep.Conclusion, rep.Title, lines(rep), rep.NotChecked, rep.Warnings, rep.Errors)
+				t.Fatalf("%s (%s): %q\nnot checked: %+v\nwarnings: %+v errors: %+v", rep.Conclusion, rep.Title, lines(rep),
+					rep.NotChecked, rep.Warnings, rep.Errors)
 			}
 			for _, n := range rep.NotChecked {
 				if n.Root != "ApplicationSet argocd/apps" || n.Path != "deploy/set.yaml" || n.Line != 6 {
@@ -63,7 +67,8 @@ func TestApplicationSetThatCannotBeExpanded(t *testing.T) {
 				}
 			}
 			for _, f := range rep.Findings {
-				if f.Policy != "lintel" || f.Rule != "deployment" || f.Resource.Name != "apps" || f.Origin.Path != "deploy/set.yaml" || f.Origin.StartLine < 6 {
+				if f.Policy != "lintel" || f.Rule != "deployment" || f.Resource.Name != "apps" ||
+					f.Origin.Path != "deploy/set.yaml" || f.Origin.StartLine < 6 {
 					t.Errorf("%+v %+v", f, f.Origin)
 				}
 			}
@@ -78,7 +83,8 @@ func TestBuiltinFindings(t *testing.T) {
 	r.Write("apps/a.yaml", itemsOfNoList)
 	broken := r.Commit("-- apps/b.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n")
 	rep := check(t, r, report.Change{Base: empty, Rules: empty, Head: broken})
-	if got, want := lines(rep), []string{"fail CREATE apps/a.yaml embedded-items /items"}; !slices.Equal(got, want) || rep.Conclusion != report.Failure {
+	if got, want := lines(rep), []string{"fail CREATE apps/a.yaml embedded-items /items"}; !slices.Equal(got, want) ||
+		rep.Conclusion != report.Failure {
 		t.Errorf("%s %q, want %q", rep.Conclusion, got, want)
 	}
 	r.Write("apps/a.yaml", itemsOfNoList+"data: {}\n")
@@ -87,7 +93,8 @@ func TestBuiltinFindings(t *testing.T) {
 	if len(rep.Findings) != 1 || rep.Findings[0].New || rep.Conclusion != report.Success {
 		t.Errorf("as before: %s %q", rep.Conclusion, lines(rep))
 	}
-	r.Write("exceptions/e.yaml", exception("e", "{exceptions: [{policyName: lintel, ruleNames: [embedded-items]}], match: {any: [{resources: {kinds: [ConfigMap], names: [a]}}]}}"))
+	r.Write("exceptions/e.yaml", exception("e", "{exceptions: [{policyName: lintel, ruleNames: [embedded-items]}], "+
+		"match: {any: [{resources: {kinds: [ConfigMap], names: [a]}}]}}"))
 	change := report.Change{Base: empty, Rules: empty, Head: r.Snapshot()}
 	if rep = check(t, r, change); rep.Conclusion != report.ActionRequired {
 		t.Errorf("waiting: %s %q", rep.Conclusion, lines(rep))
@@ -97,7 +104,8 @@ func TestBuiltinFindings(t *testing.T) {
 		t.Errorf("approved: %s %q", rep.Conclusion, lines(rep))
 	}
 	change = report.Change{Base: empty, Rules: empty, Head: broken, Drafts: true}
-	if rep = check(t, r, change); len(rep.Drafts) != 1 || !strings.Contains(rep.Drafts[0].YAML, "ruleNames:\n        - embedded-items") {
+	if rep = check(t, r, change); len(rep.Drafts) != 1 ||
+		!strings.Contains(rep.Drafts[0].YAML, "ruleNames:\n        - embedded-items") {
 		t.Errorf("drafts: %+v", rep.Drafts)
 	}
 }

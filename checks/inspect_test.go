@@ -46,7 +46,8 @@ resources: [gone.yaml]
 -- app/kustomization.yaml --
 resources: [gone.yaml]
 `)
-	r.Write("e.yaml", exception("e", "{exceptions: [{policyName: pods, ruleNames: [net]}], match: {any: [{resources: {kinds: [Pod]}}]}}"))
+	r.Write("e.yaml", exception("e",
+		"{exceptions: [{policyName: pods, ruleNames: [net]}], match: {any: [{resources: {kinds: [Pod]}}]}}"))
 	r.Write("app/kustomization.yaml", "resources: [gone-too.yaml]\n")
 	head := r.Snapshot()
 	got := inspect(t, r, report.Change{Base: base, Rules: base, Head: head})

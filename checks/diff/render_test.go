@@ -18,7 +18,8 @@ func file(path, data string) string { return "-- " + path + " --\n" + data }
 
 const (
 	kustomization = "-- app/kustomization.yaml --\nresources: [a.yaml]\n"
-	embedded      = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nitems: [{apiVersion: v1, kind: Pod, metadata: {name: b}}]\n"
+	embedded      = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nitems: [{apiVersion: v1, kind: Pod, " +
+		"metadata: {name: b}}]\n"
 )
 
 // sides are those of a change from one archive to another, without the files of remove.

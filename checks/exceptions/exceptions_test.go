@@ -98,8 +98,9 @@ func TestBreadth(t *testing.T) {
 		{"nothing has a namespace", end, spec("net", "kinds: [Namespace], names: [web], operations: [CREATE]"), nil},
 		{"anybody", end, spec("net", "kinds: [Pod], namespaces: [a], names: [web]"), []string{
 			"any operation by anybody: neither operations nor users are narrowed"}},
-		{"under all, each narrows", end, "{exceptions: [{policyName: pods, ruleNames: [net]}], match: {all: [{resources: {kinds: [Pod]}}, " +
-			"{resources: {namespaces: [a], names: [web], operations: [CREATE]}}]}}", nil},
+		{"under all, each narrows", end,
+			"{exceptions: [{policyName: pods, ruleNames: [net]}], match: {all: [{resources: {kinds: [Pod]}}, " +
+				"{resources: {namespaces: [a], names: [web], operations: [CREATE]}}]}}", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := exceptions.Breadth(exception(t, "e.yaml", c.meta, c.spec), p); !slices.Equal(got, c.want) {

@@ -43,7 +43,8 @@ func File(src manifest.File) Result {
 	}
 	skipped := map[string]bool{}
 	for range maxRounds {
-		changes := slices.DeleteFunc(plan(newText(r.Data), written(r.Data, docs)), func(c *change) bool { return skipped[c.key()] })
+		changes := slices.DeleteFunc(plan(newText(r.Data), written(r.Data, docs)),
+			func(c *change) bool { return skipped[c.key()] })
 		if len(changes) == 0 {
 			break
 		}

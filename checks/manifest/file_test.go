@@ -33,16 +33,19 @@ func TestDocuments(t *testing.T) {
 		want       []doc
 	}{
 		{"two documents", twoPolicies, []doc{{"ClusterPolicy", "", "a", 2}, {"Policy", "team", "b", 8}}},
-		{"windows line ends", strings.ReplaceAll(twoPolicies, "\n", "\r\n"), []doc{{"ClusterPolicy", "", "a", 2}, {"Policy", "team", "b", 8}}},
+		{"windows line ends", strings.ReplaceAll(twoPolicies, "\n", "\r\n"),
+			[]doc{{"ClusterPolicy", "", "a", 2}, {"Policy", "team", "b", 8}}},
 		{"byte order mark", "\xef\xbb\xbfkind: A\n", []doc{{"A", "", "", 1}}},
 		{"directive", "%YAML 1.1\n---\nkind: A\n...\n---\nkind: B\n", []doc{{"A", "", "", 3}, {"B", "", "", 6}}},
 		{"document on the marker's line", "--- {kind: A}\n--- {kind: B}\n", []doc{{"A", "", "", 1}, {"B", "", "", 2}}},
 		{"json", `{"kind": "A", "metadata": {"name": "x"}}`, []doc{{"A", "", "x", 1}}},
-		{"list", "kind: List\nitems:\n- kind: A\n- kind: BList\n  items:\n  - kind: B\n", []doc{{"A", "", "", 3}, {"B", "", "", 6}}},
+		{"list", "kind: List\nitems:\n- kind: A\n- kind: BList\n  items:\n  - kind: B\n",
+			[]doc{{"A", "", "", 3}, {"B", "", "", 6}}},
 		{"no objects", "a: 1\n---\n- kind: A\n---\njust text\n---\n", nil},
 		{"empty", "", nil},
 		{"only comments", "# a\n---\n# b\n", nil},
-		{"marker in a block scalar's line is text when indented", "kind: A\ntext: |\n  ---\n  kind: B\n", []doc{{"A", "", "", 1}}},
+		{"marker in a block scalar's line is text when indented", "kind: A\ntext: |\n  ---\n  kind: B\n",
+			[]doc{{"A", "", "", 1}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -148,8 +151,10 @@ func TestSameKeyTwice(t *testing.T) {
 	if got := docs[0].Value().(map[string]any)["name"]; got != "x" {
 		t.Errorf("got %v", got)
 	}
-	for _, data := range []string{"kind: A\nname: x\nname: y\n", "kind: A\nname: 1\nname: '1'\n", "kind: A\nname: {}\nname: {}\n"} {
-		if _, problems := (File{Path: "f.yaml", Data: []byte(data)}).Documents(); len(problems) != 1 || !strings.Contains(problems[0].Message, "written twice") {
+	for _, data := range []string{"kind: A\nname: x\nname: y\n", "kind: A\nname: 1\nname: '1'\n",
+		"kind: A\nname: {}\nname: {}\n"} {
+		if _, problems := (File{Path: "f.yaml", Data: []byte(data)}).Documents(); len(problems) != 1 ||
+			!strings.Contains(problems[0].Message, "written twice") {
 			t.Errorf("%q: got %v", data, problems)
 		}
 	}
@@ -166,7 +171,8 @@ func TestDocumentsKeepsWhatIsWhole(t *testing.T) {
 func TestEmptyDocuments(t *testing.T) {
 	for _, before := range []string{
 		"---\n", "---\n---\n", "# note\n---\n", "# note\n---\n---\n", "---\n--- # note\n", "# note\n---\n--- # note\n",
-		"# note\n---\n\n# more\n---\n", "--- # note\n---\n", "%YAML 1.1\n---\n", "%YAML 1.1\n---\n---\n", "---\n# note\n...\n---\n",
+		"# note\n---\n\n# more\n---\n", "--- # note\n---\n", "%YAML 1.1\n---\n", "%YAML 1.1\n---\n---\n",
+		"---\n# note\n...\n---\n",
 	} {
 		docs, problems := File{Path: "x.yaml", Data: []byte(before + "kind: A\n---\nkind: B\n")}.Documents()
 		if len(docs) != 2 || docs[0].Kind != "A" || docs[1].Kind != "B" || len(problems) > 0 {
@@ -180,7 +186,8 @@ func TestEmptyDocuments(t *testing.T) {
 }
 
 func FuzzDocuments(f *testing.F) {
-	for _, s := range []string{twoPolicies, "a: &a [*a]", "- {<<: [*b]}", "kind: {{ .Values.x }}", "? [a]\n: b", "%TAG ! x:\n---\nkind: !foo A", "kind: A\nb: !!binary ab", "\"\\x00\": 1"} {
+	for _, s := range []string{twoPolicies, "a: &a [*a]", "- {<<: [*b]}", "kind: {{ .Values.x }}", "? [a]\n: b",
+		"%TAG ! x:\n---\nkind: !foo A", "kind: A\nb: !!binary ab", "\"\\x00\": 1"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -235,7 +242,8 @@ func TestCompileVariableWithoutQuotes(t *testing.T) {
 
 // A rendered file has the lines of the files that it was rendered from.
 func TestRenderedLines(t *testing.T) {
-	docs, problems := File{Path: "f.yaml", Data: []byte("kind: A\n---\nkind: B\n"), Line: func(line int) int { return line + 10 }}.Documents()
+	docs, problems := File{Path: "f.yaml", Data: []byte("kind: A\n---\nkind: B\n"),
+		Line: func(line int) int { return line + 10 }}.Documents()
 	if len(docs) != 2 || len(problems) > 0 || docs[0].Line != 11 || docs[1].Line != 13 {
 		t.Errorf("got %v %v", docs, problems)
 	}

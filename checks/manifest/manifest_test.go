@@ -13,13 +13,17 @@ import (
 )
 
 var quickDocuments = map[string]string{
-	"nested":      "a:\n  b:\n    c: d\n  e: f\nkind: X\n",
-	"list":        "kind: X\nspec:\n- a\n- b: c\n  d: e\n-\n  f: g\n- h:\n  - i\n",
-	"indented":    "kind: X\nspec:\n  - a\n  -   b: c\n      d: e\n",
-	"scalars":     "kind: X\na: 1\nb: 0\nc: true\nd: \"1\"\ne: 'it'\nf: 500m\ng: 1.2.3\nh: 0.5\ni: -1\nj: 0x10\nk: 1e3\nl: ~\nm: null\nnn: yes\no: 010\np: .5\nq: 2001-01-01\nr: 12345678901234567890\ns: 1_000\nt: 1:30\nu: No\nv: NULL\nw: 1.0\nx: +5\nz: 10.0.0.1\naa: 12ab\nab: 0b11\nac: 1e\nad: --b=1\nae: -.5\naf: -.inf1\nag: 2001-01-01T00:00:00Z\nah: -x\nai: 0o17\naj: 0xfg\nak: 1_0.5e3\n",
-	"empty":       "kind: X\na:\nb: {}\nc: []\nd: \"\"\ne: ''\n",
-	"comments":    "# first\nkind: X # which\n# between\na: # nothing\n  # deep\n  b: \"c\" # d\n  e: f#g\n",
-	"literal":     "kind: X\na: |\n  one\n    two\n\n  three # no comment\n\nb: |-\n  four\n# comment\nc: d\nl:\n- |\n  five\n- e: |\n    six\n",
+	"nested":   "a:\n  b:\n    c: d\n  e: f\nkind: X\n",
+	"list":     "kind: X\nspec:\n- a\n- b: c\n  d: e\n-\n  f: g\n- h:\n  - i\n",
+	"indented": "kind: X\nspec:\n  - a\n  -   b: c\n      d: e\n",
+	"scalars": "kind: X\na: 1\nb: 0\nc: true\nd: \"1\"\ne: 'it'\nf: 500m\ng: 1.2.3\nh: 0.5\ni: -1\nj: 0x10\nk: " +
+		"1e3\nl: ~\nm: null\nnn: yes\no: 010\np: .5\nq: 2001-01-01\nr: 12345678901234567890\ns: 1_000\nt: 1:30\nu: No\nv: " +
+		"NULL\nw: 1.0\nx: +5\nz: 10.0.0.1\naa: 12ab\nab: 0b11\nac: 1e\nad: --b=1\nae: -.5\naf: -.inf1\nag: " +
+		"2001-01-01T00:00:00Z\nah: -x\nai: 0o17\naj: 0xfg\nak: 1_0.5e3\n",
+	"empty":    "kind: X\na:\nb: {}\nc: []\nd: \"\"\ne: ''\n",
+	"comments": "# first\nkind: X # which\n# between\na: # nothing\n  # deep\n  b: \"c\" # d\n  e: f#g\n",
+	"literal": "kind: X\na: |\n  one\n    two\n\n  three # no comment\n\nb: |-\n  four\n# comment\nc: d\nl:\n- |\n  " +
+		"five\n- e: |\n    six\n",
 	"literal end": "kind: X\na: |\n  one\n  two\n\n\n",
 	"marker":      "---\nkind: X\na: b\n",
 	"note":        "--- # Source: a/b.yaml\nkind: X\n",

@@ -46,7 +46,8 @@ func mutationsOf(p *diff.Pair, results []engine.Result) *Mutations {
 		})
 		m.object = res.Patched
 	}
-	if len(m.writes) == 0 && reflect.DeepEqual(m.original, m.object) { // what is taken away is not written, but moves fields
+	// what is taken away is not written, but moves fields
+	if len(m.writes) == 0 && reflect.DeepEqual(m.original, m.object) {
 		return nil
 	}
 	return m

@@ -45,13 +45,16 @@ func clusterPolicy(rules ...string) string {
 }
 
 const (
-	pods   = "match: {any: [{resources: {kinds: [Pod]}}]}"
-	tag    = "{name: tag, " + pods + ", validate: {failureAction: Enforce, message: m, pattern: {spec: {containers: [{image: '!*:latest'}]}}}}"
+	pods = "match: {any: [{resources: {kinds: [Pod]}}]}"
+	tag  = "{name: tag, " + pods +
+		", validate: {failureAction: Enforce, message: m, pattern: {spec: {containers: [{image: '!*:latest'}]}}}}"
 	strict = "{name: tag, " + pods + ", validate: {failureAction: Enforce, allowExistingViolations: false, message: m, " +
 		"pattern: {spec: {containers: [{image: '!*:latest'}]}}}}"
-	sidecar = "{name: add, " + pods + ", mutate: {patchesJson6902: '[{\"op\": \"add\", \"path\": \"/spec/containers/0\", " +
+	sidecar = "{name: add, " + pods +
+		", mutate: {patchesJson6902: '[{\"op\": \"add\", \"path\": \"/spec/containers/0\", " +
 		"\"value\": {\"name\": \"side\", \"image\": \"s:latest\"}}]'}}"
-	removal = "{name: take, " + pods + ", mutate: {patchesJson6902: '[{\"op\": \"remove\", \"path\": \"/spec/containers/0\"}]'}}"
+	removal = "{name: take, " + pods +
+		", mutate: {patchesJson6902: '[{\"op\": \"remove\", \"path\": \"/spec/containers/0\"}]'}}"
 )
 
 // pod is a Pod with containers "name=image".
@@ -100,7 +103,8 @@ func view(p *engine.Policies, s states) review.View {
 
 // TestNew: what the base violated at the same field is old, whatever the list around it does.
 func TestNew(t *testing.T) {
-	label := "{name: lab, match: {any: [{resources: {kinds: [Pod]}}]}, validate: {failureAction: Enforce, message: m, pattern: {metadata: {labels: {a: b}}}}}"
+	label := "{name: lab, match: {any: [{resources: {kinds: [Pod]}}]}, validate: {failureAction: Enforce, message: m, " +
+		"pattern: {metadata: {labels: {a: b}}}}}"
 	for _, c := range []struct {
 		name, policy string
 		pair         *diff.Pair

@@ -37,8 +37,8 @@ func NewProposal(t *diff.Trees, sides ...*Sources) *Proposal {
 	return out
 }
 
-// policy reports whether a policy is as the change has it, and not as the base branch has it now. Where a folder gets or
-// loses its kustomization, all of it is.
+// policy reports whether a policy is as the change has it, and not as the base branch has it now. Where a folder gets
+// or loses its kustomization, all of it is.
 func (p *Proposal) policy(s Source) bool {
 	if s.Folder == "" {
 		return p.exception(s) || settings.Under(s.Path, p.turned)

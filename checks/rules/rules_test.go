@@ -100,7 +100,8 @@ func TestFind(t *testing.T) {
 		{"a kustomization named twice", "policies: [k/, k]\nexceptions: [b]", []string{"k/p.yaml < k"},
 			[]string{"b/e.yaml"}, ""},
 		{"one that does not render", "policies: [broken, a/p.yaml]\nexceptions: [b]", []string{"a/p.yaml"},
-			[]string{"b/e.yaml"}, "broken/kustomization.yaml:1: the policies of broken are not in effect, since it does not render"},
+			[]string{"b/e.yaml"}, "broken/kustomization.yaml:1: the policies of broken are not in effect, " +
+				"since it does not render"},
 		{"policies that are not there", "policies: [gone]\nexceptions: [b]", []string{}, []string{"b/e.yaml"}, ""},
 		{"exceptions alone", "exceptions: [k]",
 			[]string{"a/deep/q.yaml", "a/p.yaml", "b/e.yaml", "broken/p.yaml", "k/e.yaml", "k/p.yaml"},

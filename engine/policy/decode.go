@@ -73,7 +73,8 @@ type decoder struct {
 }
 
 func (d *decoder) report(n *yaml.Node, format string, args ...any) {
-	d.problems = append(d.problems, Problem{Path: d.doc.Path, Line: n.Line, Column: n.Column, Message: fmt.Sprintf(format, args...)})
+	d.problems = append(d.problems,
+		Problem{Path: d.doc.Path, Line: n.Line, Column: n.Column, Message: fmt.Sprintf(format, args...)})
 }
 
 func (d *decoder) value(n *yaml.Node, v reflect.Value, path []string) {

@@ -13,8 +13,8 @@ import (
 const MaxDepth = 100
 
 // Source is a file that may hold policies or exceptions. Path is what problems name; nothing is read from it. Its
-// documents are plain: without aliases and merge keys, keys are text that occurs once, whatever is a boolean has the tag
-// !!bool, and what they hold is bounded.
+// documents are plain: without aliases and merge keys, keys are text that occurs once, whatever is a boolean has the
+// tag !!bool, and what they hold is bounded.
 type Source struct {
 	Path      string
 	Documents []*yaml.Node // plain, with the lines of the file at Path
@@ -112,7 +112,8 @@ func appendObjects(docs []Document, path string, node *yaml.Node, depth int) []D
 	if d.Kind == "" {
 		return docs
 	}
-	if items := field(node, "items"); strings.HasSuffix(d.Kind, "List") && items != nil && items.Kind == yaml.SequenceNode {
+	if items := field(node, "items"); strings.HasSuffix(d.Kind, "List") && items != nil &&
+		items.Kind == yaml.SequenceNode {
 		for _, item := range items.Content {
 			docs = appendObjects(docs, path, item, depth+1)
 		}

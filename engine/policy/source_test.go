@@ -25,7 +25,8 @@ base: {a: 1, b: 2}
 		t.Fatal(problems)
 	}
 	want := map[string]any{
-		"kind": "A", "int": int64(12), "whole": int64(1), "float": 1.5, "hex": int64(16), "yes": true, "text": "yes", "null": nil,
+		"kind": "A", "int": int64(12), "whole": int64(1), "float": 1.5, "hex": int64(16), "yes": true, "text": "yes",
+		"null": nil,
 		"date": "2024-01-01", "base": map[string]any{"a": int64(1), "b": int64(2)}, "1": "one",
 	}
 	if got := docs[0].Value(); !reflect.DeepEqual(got, want) {
@@ -62,15 +63,18 @@ func TestDecode(t *testing.T) {
 		want       []string
 	}{
 		{"fine", "kind: ClusterPolicy\nspec:\n  rules:\n  - name: a\n    match: {any: [{resources: {kinds: [Pod]}}]}\n", nil},
-		{"misspelled", "kind: ClusterPolicy\nspec:\n  rules:\n  - nam: a\n", []string{`f.yaml:4:5: unknown field "nam" in spec.rules[0]: did you mean "name"?`}},
-		{"other case", "kind: ClusterPolicy\nspec:\n  applyrules: All\n", []string{`f.yaml:3:3: unknown field "applyrules" in spec: did you mean "applyRules"?`}},
+		{"misspelled", "kind: ClusterPolicy\nspec:\n  rules:\n  - nam: a\n",
+			[]string{`f.yaml:4:5: unknown field "nam" in spec.rules[0]: did you mean "name"?`}},
+		{"other case", "kind: ClusterPolicy\nspec:\n  applyrules: All\n",
+			[]string{`f.yaml:3:3: unknown field "applyrules" in spec: did you mean "applyRules"?`}},
 		{"several", "kind: ClusterPolicy\nspec:\n  background: \"true\"\n  rules:\n  - name: 5\n    validate: []\n", []string{
 			`f.yaml:3:15: spec.background is a string and must be true or false, without quotes`,
 			`f.yaml:5:11: spec.rules[0].name is a number and must be a string: put it in quotes, "5"`,
 			`f.yaml:6:15: spec.rules[0].validate is a list and must be a mapping`,
 		}},
-		{"scalar for list", "kind: ClusterPolicy\nspec:\n  rules:\n  - name: a\n    match: {resources: {kinds: Pod}}\n", []string{
-			`f.yaml:5:32: spec.rules[0].match.resources.kinds is a string and must be a list`}},
+		{"scalar for list", "kind: ClusterPolicy\nspec:\n  rules:\n  - name: a\n    match: {resources: {kinds: Pod}}\n",
+			[]string{
+				`f.yaml:5:32: spec.rules[0].match.resources.kinds is a string and must be a list`}},
 		{"null", "kind: ClusterPolicy\nspec:\n  background: null\n  rules: ~\n", nil},
 	}
 	for _, tt := range tests {
@@ -102,7 +106,8 @@ func TestFromTree(t *testing.T) {
 
 func TestNearest(t *testing.T) {
 	names := []string{"pattern", "anyPattern", "deny", "foreach"}
-	for in, want := range map[string]string{"patern": "pattern", "anypattern": "anyPattern", "forEach": "foreach", "Deny": "deny", "zzz": ""} {
+	for in, want := range map[string]string{"patern": "pattern", "anypattern": "anyPattern", "forEach": "foreach",
+		"Deny": "deny", "zzz": ""} {
 		if got := Nearest(in, names); got != want {
 			t.Errorf("%s: got %q, want %q", in, got, want)
 		}

@@ -18,7 +18,8 @@ func Deref(n *yaml.Node) *yaml.Node {
 
 // IsMerge says whether a key is the merge key ("<<", https://yaml.org/type/merge.html); a tag alone makes none.
 func IsMerge(key *yaml.Node) bool {
-	return key.Kind == yaml.ScalarNode && key.Value == "<<" && (key.Tag == "" || key.Tag == "!" || key.ShortTag() == "!!merge")
+	return key.Kind == yaml.ScalarNode && key.Value == "<<" &&
+		(key.Tag == "" || key.Tag == "!" || key.ShortTag() == "!!merge")
 }
 
 // Merged lists what the value of a merge key merges in, the first of which wins.

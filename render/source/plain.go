@@ -9,9 +9,9 @@ import (
 )
 
 // Plain returns a document of [Parse] or [Documents] in the form in which JSON could be written down, as the API
-// server's clients read it: aliases are followed, merge keys applied (see [Fields]), keys are text and YAML 1.1 booleans
-// have the tag !!bool, whatever their spelling. All nodes keep their places, and those that are plain already are the
-// document's own; nothing is changed in it. What has no form in JSON is an error.
+// server's clients read it: aliases are followed, merge keys applied (see [Fields]), keys are text and YAML 1.1
+// booleans have the tag !!bool, whatever their spelling. All nodes keep their places, and those that are plain already
+// are the document's own; nothing is changed in it. What has no form in JSON is an error.
 func Plain(path string, document *yaml.Node) (*yaml.Node, *Error) {
 	n, err := plain{}.node(document)
 	if err != nil {
@@ -90,7 +90,8 @@ func distinct(n *yaml.Node) *Error {
 		name := keyName(key)
 		if first := seen[name]; first != nil && (value.Kind != yaml.ScalarNode || first.Kind != yaml.ScalarNode ||
 			first.Tag != value.Tag || first.Value != value.Value) {
-			return &Error{Line: key.Line, Column: key.Column, Message: fmt.Sprintf("the key %q is written twice: keep one", name)}
+			return &Error{Line: key.Line, Column: key.Column,
+				Message: fmt.Sprintf("the key %q is written twice: keep one", name)}
 		}
 		seen[name] = value
 	}

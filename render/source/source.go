@@ -154,7 +154,8 @@ func (m *measure) document(path string, n *yaml.Node) *Error {
 
 func (m *measure) walk(n *yaml.Node, depth int) *Error {
 	if m.budget--; m.budget < 0 {
-		return &Error{Line: n.Line, Column: n.Column, Message: "is too large once its aliases are replaced: use fewer aliases or split the file"}
+		return &Error{Line: n.Line, Column: n.Column,
+			Message: "is too large once its aliases are replaced: use fewer aliases or split the file"}
 	}
 	if depth > m.depth {
 		return &Error{Line: n.Line, Column: n.Column, Message: fmt.Sprintf("is nested more than %d levels deep", m.depth)}
@@ -221,7 +222,8 @@ func invalidAt(data []byte) int {
 // anchor. Broken YAML may pass. An error is an *Error.
 func Vet(path string, data []byte, limits Limits) error {
 	limits = limits.withDefaults()
-	if bytes.IndexByte(data, '&') >= 0 || bytes.IndexByte(data, 0) >= 0 || !utf8.Valid(data) || deepIndent(data, limits.Depth) {
+	if bytes.IndexByte(data, '&') >= 0 || bytes.IndexByte(data, 0) >= 0 || !utf8.Valid(data) ||
+		deepIndent(data, limits.Depth) {
 		_, err := Parse(path, data, limits)
 		return err
 	}

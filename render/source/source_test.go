@@ -61,7 +61,8 @@ func blocks(n int) string {
 }
 
 func TestField(t *testing.T) {
-	documents, err := source.Parse("f", []byte("base: &b {x: 1, y: 2}\nuse:\n  <<: *b\n  x: 3\nmany:\n  <<: [*b, {z: 4}]\n"), source.Limits{})
+	documents, err := source.Parse("f",
+		[]byte("base: &b {x: 1, y: 2}\nuse:\n  <<: *b\n  x: 3\nmany:\n  <<: [*b, {z: 4}]\n"), source.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +80,8 @@ func TestField(t *testing.T) {
 
 // Whatever Vet lets through is cheap to parse, and Parse never panics.
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{"a: 1", "a: &a [*a]", "- - - a", "{a: {b: c}}", "a: |\n  x\n", "---\n---\n", "%YAML 1.1\n---\na", "a: !!binary x", "? a\n: b", "<<: {a: 1}"} {
+	for _, seed := range []string{"a: 1", "a: &a [*a]", "- - - a", "{a: {b: c}}", "a: |\n  x\n", "---\n---\n",
+		"%YAML 1.1\n---\na", "a: !!binary x", "? a\n: b", "<<: {a: 1}"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -77,7 +77,8 @@ func floatOf(n *yaml.Node) any {
 // Bool reads a scalar that kubectl and the GitOps controllers take for a boolean: one that is tagged so, or one of the
 // words of YAML 1.1 without quotes (https://yaml.org/type/bool.html).
 func Bool(n *yaml.Node) (value, ok bool) {
-	const marked = yaml.DoubleQuotedStyle | yaml.SingleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle | yaml.TaggedStyle
+	const marked = yaml.DoubleQuotedStyle | yaml.SingleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle |
+		yaml.TaggedStyle
 	tagged := n.ShortTag() == "!!bool"
 	if n.Kind != yaml.ScalarNode || !tagged && (len(n.Value) > 3 || n.Style&marked != 0 || n.ShortTag() != "!!str") {
 		return false, false
