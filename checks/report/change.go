@@ -11,7 +11,7 @@ type Change struct {
 	GitDir     string   `json:"gitDir"`               // the repository's git directory (bare or not), absolute
 	Alternates []string `json:"alternates,omitempty"` // further object folders, absolute; work trees have one
 	Git        string   `json:"git,omitempty"`        // the git binary, absolute; empty: in the usual places
-	Cache      string   `json:"cache,omitempty"`      // absolute folder of what can be used again; empty: none
+	Cache      string   `json:"cache,omitempty"`      // absolute folder of what is kept; may be deleted at any time; empty: none
 	Rules      string   `json:"rules"`                // commit whose rules apply: the tip of the base branch
 	Base       string   `json:"base"`                 // merge base; empty with All
 	Head       string   `json:"head"`                 // commit (or tree) to check
@@ -22,7 +22,7 @@ type Change struct {
 
 	User    User      `json:"user"`
 	Reviews []Review  `json:"reviews,omitempty"` // what the reviews of the pull request say about its exceptions
-	Approve []string  `json:"approve,omitempty"` // exception files that count as approved (--approve)
+	Approve []string  `json:"approve,omitempty"` // exception files that count as approved, whatever they hold (--approve)
 	Drafts  bool      `json:"drafts,omitempty"`  // draft exceptions for what blocks
 	Now     time.Time `json:"now"`               // the clock of the check; no part of it reads another
 }
@@ -38,5 +38,5 @@ type User struct {
 type Inspection struct {
 	Teams      []string    `json:"teams,omitempty"`      // "org/team": those that the settings map to users
 	Approvers  Approvers   `json:"approvers"`            // who may approve exceptions, from the settings at the base
-	Exceptions []Exception `json:"exceptions,omitempty"` // those that the change adds or edits
+	Exceptions []Exception `json:"exceptions,omitempty"` // those that the change adds or edits: name, place, content and state
 }

@@ -12,7 +12,8 @@ type Conclusion string
 
 // The conclusions, worst first.
 const (
-	Failure        Conclusion = "failure"         // a new violation, or something undecided by our fault or the change's
+	// Failure is a new enforced violation, or something that could not be decided by our fault or the change's.
+	Failure        Conclusion = "failure"
 	ActionRequired Conclusion = "action_required" // all that blocks waits for the approval of an exception
 	Neutral        Conclusion = "neutral"         // warnings and unknowns only
 	Success        Conclusion = "success"
