@@ -11,7 +11,7 @@ type Change struct {
 	GitDir     string   `json:"gitDir"`               // the repository's git directory (bare or not), absolute
 	Alternates []string `json:"alternates,omitempty"` // further object folders, absolute; work trees have one
 	Git        string   `json:"git,omitempty"`        // the git binary, absolute; empty: in the usual places
-	Cache      string   `json:"cache,omitempty"`      // absolute folder of what is kept; may be deleted at any time; empty: none
+	Cache      string   `json:"cache,omitempty"`      // absolute; what is kept, to delete at any time; empty: none
 	Rules      string   `json:"rules"`                // commit whose rules apply: the tip of the base branch
 	Base       string   `json:"base"`                 // merge base; empty with All
 	Head       string   `json:"head"`                 // commit (or tree) to check
@@ -38,5 +38,5 @@ type User struct {
 type Inspection struct {
 	Teams      []string    `json:"teams,omitempty"`      // "org/team": those that the settings map to users
 	Approvers  Approvers   `json:"approvers"`            // who may approve exceptions, from the settings at the base
-	Exceptions []Exception `json:"exceptions,omitempty"` // those that the change adds or edits: name, place, content and state
+	Exceptions []Exception `json:"exceptions,omitempty"` // of the change: name, place, content, state
 }
