@@ -91,7 +91,7 @@ func levelOf(f *report.Finding) string {
 	switch {
 	case f.Blocks:
 		return levelFailure
-	case f.Exemption != nil && f.Exemption.State == "pending":
+	case f.Exemption != nil && f.Exemption.State == report.Pending:
 		return levelWarning
 	case f.Result == report.Skip:
 		return ""
@@ -156,11 +156,11 @@ func (n *note) annotation() github.Annotation {
 func advice(f *report.Finding) string {
 	e := f.Exemption
 	switch {
-	case e != nil && e.State == "pending":
+	case e != nil && e.State == report.Pending:
 		return "nothing here; exception " + e.Exception + " (" + e.Path + ") covers this once it is approved in review."
-	case e != nil && e.State == "refused":
+	case e != nil && e.State == report.Refused:
 		return "fix the value, or exception " + e.Exception + " (" + e.Path + "): " + e.By + " asked for changes of it."
-	case e != nil && e.State == "expired":
+	case e != nil && e.State == report.Expired:
 		return "exception " + e.Exception + " (" + e.Path + ") has expired; renew it, or fix the value."
 	case f.Result == report.Unknown:
 		return "check by hand; the rule needs data that only the cluster has, or declare that data under context in " +

@@ -156,7 +156,7 @@ func (f *frame) evaluate(excepted []*Exception) verdict {
 		return f.security(excepted)
 	case r.cel != nil:
 		res := r.cel.Evaluate(f.ctx, f.request, f.celEnv)
-		return verdict{outcome: Outcome(res.Outcome), message: res.Message, fields: res.Fields, line: res.Line}
+		return verdict{outcome: res.Outcome, message: res.Message, fields: res.Fields, line: res.Line}
 	}
 	return f.body(&r.body)
 }

@@ -76,7 +76,7 @@ func (p *celPolicy) results(v *review) (out []Result) {
 		before := p.cel.Evaluate(v.ctx, &old, v.celEnv)
 		for i := range out {
 			out[i].PreExisting = failing(out[i]) && slices.ContainsFunc(before, func(r cel.Result) bool {
-				return r.Outcome == cel.Fail && r.Rule == out[i].Rule
+				return r.Outcome == Fail && r.Rule == out[i].Rule
 			})
 		}
 	}
@@ -87,7 +87,7 @@ func failing(r Result) bool { return r.Outcome == Fail }
 
 func (v *review) fromCEL(ref PolicyRef, r cel.Result) Result {
 	out := Result{
-		Policy: ref, Rule: r.Rule, Outcome: Outcome(r.Outcome), Enforce: r.Enforce, Message: r.Message,
+		Policy: ref, Rule: r.Rule, Outcome: r.Outcome, Enforce: r.Enforce, Message: r.Message,
 		Fields: r.Fields, Old: r.Old, Combined: r.Combined, Line: cmp.Or(r.Line, ref.Line),
 	}
 	for _, x := range r.Exceptions {

@@ -154,13 +154,13 @@ func (v *review) conditions(p *rulePolicy) (met bool) {
 	}()
 	res := p.conditions.Evaluate(v.ctx, v.request, v.celEnv)
 	switch res.Outcome {
-	case cel.Pass:
+	case Pass:
 		return true
-	case cel.Skip:
+	case Skip:
 		return false
 	}
 	r := Result{
-		Policy: p.ref, Line: p.ref.Line, Outcome: Outcome(res.Outcome), Message: res.Message, Fields: []string{""},
+		Policy: p.ref, Line: p.ref.Line, Outcome: res.Outcome, Message: res.Message, Fields: []string{""},
 		Old: v.request.Object == nil,
 	}
 	for _, rule := range p.rules {

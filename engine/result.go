@@ -7,15 +7,15 @@ import (
 )
 
 // Outcome is what a rule said about a request.
-type Outcome string
+type Outcome = admission.Outcome
 
 // The outcomes. Unknown means that the rule needs data only the cluster has; it is not a pass.
 const (
-	Pass    Outcome = "pass"
-	Fail    Outcome = "fail"
-	Skip    Outcome = "skip"
-	Error   Outcome = "error"
-	Unknown Outcome = "unknown"
+	Pass    = admission.Pass
+	Fail    = admission.Fail
+	Skip    = admission.Skip
+	Error   = admission.Error
+	Unknown = admission.Unknown
 )
 
 // PolicyRef names the policy a result is of and where it is written.

@@ -12,24 +12,12 @@ import (
 	"github.com/lintel-bot/lintel/engine/admission"
 )
 
-// Outcome is the verdict of a [Result].
-type Outcome string
-
-// The outcomes. Unknown means that the decision needs something that the repository does not declare.
-const (
-	Pass    Outcome = "pass"
-	Fail    Outcome = "fail"
-	Skip    Outcome = "skip"
-	Error   Outcome = "error"
-	Unknown Outcome = "unknown"
-)
-
 // Result is what a policy says about a request.
 type Result struct {
 	// Rule is empty for a ValidatingPolicy, "exception" where an exception skipped it, the name of the
 	// policy for a ValidatingAdmissionPolicy, and the name of the rule for a rule: as Kyverno reports them.
 	Rule    string
-	Outcome Outcome
+	Outcome admission.Outcome
 	// Enforce is set where the policy denies what violates it, as opposed to auditing and warning. It is
 	// also set for errors that the failure policy turns into a denial.
 	Enforce bool

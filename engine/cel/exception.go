@@ -120,10 +120,10 @@ func (e *Exception) expired(now time.Time) bool { return !e.expires.IsZero() && 
 
 // result is that of a policy that the exception takes away as a whole.
 func (e *Exception) result(enforce bool) Result {
-	out := Result{Rule: "exception", Outcome: Skip, Enforce: enforce,
+	out := Result{Rule: "exception", Outcome: admission.Skip, Enforce: enforce,
 		Message: "rule is skipped due to policy exception: " + e.name, Exceptions: []*Exception{e}}
 	if e.asPass {
-		out.Outcome, out.Message = Pass, "rule is passed due to policy exception: "+e.name
+		out.Outcome, out.Message = admission.Pass, "rule is passed due to policy exception: "+e.name
 	}
 	return out
 }

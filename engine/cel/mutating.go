@@ -175,7 +175,7 @@ func (m *Mutating) Evaluate(ctx context.Context, r *admission.Request, env Env) 
 		ok, err := t.match.matches(r)
 		switch {
 		case err != nil:
-			return []Mutation{{Result: Result{Rule: m.rule, Outcome: Unknown, Enforce: true, Message: err.Error()}}}
+			return []Mutation{{Result: Result{Rule: m.rule, Outcome: admission.Unknown, Enforce: true, Message: err.Error()}}}
 		case !ok:
 		case m.rule == "":
 			matched, skip := m.excepted(ctx, r, env)
@@ -203,8 +203,8 @@ func (m *Mutating) excepted(ctx context.Context, r *admission.Request, env Env) 
 		var out Result
 		switch {
 		case errors.As(err, new(*admission.NeedsClusterError)):
-			out = Result{Outcome: Unknown, Enforce: true, Message: "whether exception " + e.name + " applies is not known: " +
-				err.Error()}
+			out = Result{Outcome: admission.Unknown, Enforce: true,
+				Message: "whether exception " + e.name + " applies is not known: " + err.Error()}
 		case err != nil:
 			out = m.judge(verdict{err: fmt.Errorf("a condition of exception %s: %w", e.name, err), index: -1}, true)
 		case ok && e.Whole():
@@ -255,7 +255,7 @@ func (m *Mutating) apply(ctx context.Context, r *admission.Request, env Env, v v
 	a := &activation{ctx: ctx, state: state}
 	if out, done := m.program.conditionsHold(a); done {
 		if out.skipped && m.rule != "" {
-			return Mutation{Result: Result{Rule: m.rule, Outcome: Skip, Message: "match conditions aren't met"}}
+			return Mutation{Result: Result{Rule: m.rule, Outcome: admission.Skip, Message: "match conditions aren't met"}}
 		}
 		return Mutation{Result: m.judge(out, true)}
 	}
@@ -280,7 +280,7 @@ func (m *Mutating) apply(ctx context.Context, r *admission.Request, env Env, v v
 			whole.state.replaceObject(object, m.again)
 		}
 	}
-	out := Mutation{Result: Result{Rule: m.rule, Enforce: true, Outcome: Pass, Message: "success"}}
+	out := Mutation{Result: Result{Rule: m.rule, Enforce: true, Outcome: admission.Pass, Message: "success"}}
 	if m.rule != "" {
 		out.Message = "mutation is successfully applied"
 	}

@@ -229,7 +229,7 @@ func (p *Policy) Evaluate(ctx context.Context, r *admission.Request, env Env) []
 	for _, t := range p.targets {
 		ok, err := t.match.matches(r)
 		if err != nil {
-			return []Result{{Rule: p.rule, Outcome: Unknown, Enforce: p.enforce, Message: err.Error()}}
+			return []Result{{Rule: p.rule, Outcome: admission.Unknown, Enforce: p.enforce, Message: err.Error()}}
 		}
 		if !ok {
 			continue
@@ -252,7 +252,7 @@ func (p *Policy) bound(ctx context.Context, r *admission.Request, env Env) []Res
 	for _, b := range p.bindings {
 		ok, err := b.match.matches(r)
 		if err != nil {
-			out = append(out, Result{Rule: p.rule, Outcome: Unknown, Enforce: b.enforce, Message: err.Error()})
+			out = append(out, Result{Rule: p.rule, Outcome: admission.Unknown, Enforce: b.enforce, Message: err.Error()})
 			continue
 		}
 		if !ok {
@@ -294,13 +294,13 @@ func (p *Policy) one(ctx context.Context, r *admission.Request, env Env, v view)
 		return p.judge(p.program.evaluate(ctx, r, env, v, nil, exceptions), p.enforce)
 	}
 	result := run(nil)
-	if len(matched) > 0 && result.Outcome != Pass && result.Outcome != Skip {
+	if len(matched) > 0 && result.Outcome != admission.Pass && result.Outcome != admission.Skip {
 		result = p.exempt(matched, result, run)
 	}
-	if undecided != nil && result.Outcome == Fail {
-		result.Outcome, result.Fields, result.Message = Unknown, nil, undecided.Error()
+	if undecided != nil && result.Outcome == admission.Fail {
+		result.Outcome, result.Fields, result.Message = admission.Unknown, nil, undecided.Error()
 	}
-	if broken != nil && result.Outcome == Pass && !p.program.ignore {
+	if broken != nil && result.Outcome == admission.Pass && !p.program.ignore {
 		// Kyverno evaluates exceptions first, and refuses a request for which one of them cannot be decided.
 		return p.judge(verdict{err: broken, index: -1}, p.enforce)
 	}
@@ -311,14 +311,14 @@ func (p *Policy) one(ctx context.Context, r *admission.Request, env Env, v view)
 // all are taken together. Together they can let through what none of them lets through alone.
 func (p *Policy) exempt(matched []*Exception, failed Result, run func([]*Exception) Result) Result {
 	for _, e := range matched {
-		if out := run([]*Exception{e}); out.Outcome == Pass {
+		if out := run([]*Exception{e}); out.Outcome == admission.Pass {
 			out.Exceptions = []*Exception{e}
 			return out
 		}
 	}
 	all := run(matched)
-	if all.Outcome != Pass || len(matched) == 1 {
-		if all.Outcome == Fail {
+	if all.Outcome != admission.Pass || len(matched) == 1 {
+		if all.Outcome == admission.Fail {
 			return all // what the exceptions cover is no longer among the fields
 		}
 		return failed
@@ -326,7 +326,7 @@ func (p *Policy) exempt(matched []*Exception, failed Result, run func([]*Excepti
 	needed := slices.Clone(matched)
 	for i := len(needed) - 1; i >= 0 && len(needed) > 1; i-- {
 		fewer := slices.Delete(slices.Clone(needed), i, i+1)
-		if run(fewer).Outcome == Pass {
+		if run(fewer).Outcome == admission.Pass {
 			needed = fewer
 		}
 	}
@@ -340,21 +340,21 @@ func (p *Policy) judge(v verdict, enforce bool) Result {
 	needs := (*admission.NeedsClusterError)(nil)
 	switch {
 	case errors.As(v.err, &needs):
-		out.Outcome, out.Message = Unknown, needs.Error()
+		out.Outcome, out.Message = admission.Unknown, needs.Error()
 	case v.err != nil && p.program.ignore && v.inCondition:
-		out.Outcome, out.Enforce, out.Message = Skip, false, v.err.Error()
+		out.Outcome, out.Enforce, out.Message = admission.Skip, false, v.err.Error()
 	case v.err != nil && p.program.ignore && !p.program.verbatim:
-		out.Outcome, out.Enforce, out.Message = Error, false, v.err.Error()
+		out.Outcome, out.Enforce, out.Message = admission.Error, false, v.err.Error()
 	case v.err != nil:
-		out.Outcome, out.Message, out.Fields, out.Old = Error, v.err.Error(), v.fields, v.old
+		out.Outcome, out.Message, out.Fields, out.Old = admission.Error, v.err.Error(), v.fields, v.old
 		out.Enforce = out.Enforce || v.denies
 		if p.errorsFail && v.index >= 0 && !v.inCondition && !v.canceled() {
-			out.Outcome = Fail
+			out.Outcome = admission.Fail
 		}
 	case v.skipped:
-		out.Outcome, out.Message = Skip, "skip"
+		out.Outcome, out.Message = admission.Skip, "skip"
 	case v.failed:
-		out.Outcome, out.Fields, out.Old = Fail, v.fields, v.old
+		out.Outcome, out.Fields, out.Old = admission.Fail, v.fields, v.old
 		if out.Message = v.message; p.rule != "" {
 			out.Message = strings.TrimSpace(v.message)
 		}
@@ -362,7 +362,7 @@ func (p *Policy) judge(v verdict, enforce bool) Result {
 			out.Message = p.defaultMessage(v.index, p.program.validations[v.index].expr.source)
 		}
 	default:
-		out.Outcome, out.Message = Pass, "success"
+		out.Outcome, out.Message = admission.Pass, "success"
 	}
 	return out
 }

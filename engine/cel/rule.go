@@ -62,7 +62,7 @@ func (r *Rule) Evaluate(ctx context.Context, req *admission.Request, env Env) Re
 	}
 	var out Result
 	for _, param := range params {
-		if out = r.judge(r.program.evaluate(ctx, req, env, plain, param, nil)); out.Outcome != Pass {
+		if out = r.judge(r.program.evaluate(ctx, req, env, plain, param, nil)); out.Outcome != admission.Pass {
 			break
 		}
 	}
@@ -74,17 +74,17 @@ func (r *Rule) judge(v verdict) Result {
 	needs := (*admission.NeedsClusterError)(nil)
 	switch {
 	case errors.As(v.err, &needs):
-		out.Outcome, out.Message = Unknown, needs.Error()
+		out.Outcome, out.Message = admission.Unknown, needs.Error()
 	case v.err != nil:
 		// Kyverno reports an expression that cannot be evaluated as a violation.
-		out.Outcome, out.Message, out.Fields, out.Old = Error, v.err.Error(), v.fields, v.old
+		out.Outcome, out.Message, out.Fields, out.Old = admission.Error, v.err.Error(), v.fields, v.old
 		if v.index >= 0 && !v.canceled() {
-			out.Outcome = Fail
+			out.Outcome = admission.Fail
 		}
 	case v.skipped:
-		out.Outcome, out.Message = Skip, "cel preconditions not met"
+		out.Outcome, out.Message = admission.Skip, "cel preconditions not met"
 	case v.failed:
-		out.Outcome, out.Fields, out.Old = Fail, v.fields, v.old
+		out.Outcome, out.Fields, out.Old = admission.Fail, v.fields, v.old
 		for _, out.Message = range []string{strings.TrimSpace(v.message), r.message,
 			"failed expression: " + strings.TrimSpace(r.program.validations[v.index].expr.source)} {
 			if out.Message != "" {
@@ -92,7 +92,7 @@ func (r *Rule) judge(v verdict) Result {
 			}
 		}
 	default:
-		out.Outcome, out.Message = Pass, fmt.Sprintf("Validation rule '%s' passed.", r.name)
+		out.Outcome, out.Message = admission.Pass, fmt.Sprintf("Validation rule '%s' passed.", r.name)
 	}
 	return out
 }
