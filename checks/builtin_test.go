@@ -93,6 +93,13 @@ func TestBuiltinFindings(t *testing.T) {
 	if len(rep.Findings) != 1 || rep.Findings[0].New || rep.Conclusion != report.Success {
 		t.Errorf("as before: %s %q", rep.Conclusion, lines(rep))
 	}
+	// What stands in such items no policy sees: another one is not what the base had.
+	r.Write("apps/a.yaml", strings.ReplaceAll(itemsOfNoList, "{name: b}", "{name: c}"))
+	rep = check(t, r, report.Change{Base: broken, Rules: broken, Head: r.Snapshot()})
+	if len(rep.Findings) != 1 || !rep.Findings[0].New || rep.Conclusion != report.Failure {
+		t.Errorf("other items: %s %q", rep.Conclusion, lines(rep))
+	}
+	r.Write("apps/a.yaml", itemsOfNoList+"data: {}\n")
 	r.Write("exceptions/e.yaml", exception("e", "{exceptions: [{policyName: lintel, ruleNames: [embedded-items]}], "+
 		"match: {any: [{resources: {kinds: [ConfigMap], names: [a]}}]}}"))
 	change := report.Change{Base: empty, Rules: empty, Head: r.Snapshot()}

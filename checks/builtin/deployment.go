@@ -31,7 +31,7 @@ func Deployments(s *diff.Sides) (pairs []*diff.Pair, not []report.NotChecked, ad
 		case known && !s.Trees.Changed(p.Path):
 		case p.Cause == gitops.Advice:
 			advice = append(advice, report.Problem{Path: p.Path, Line: p.Line, Column: p.Column, Message: p.Message})
-		case p.Cause == gitops.Broken && !known && p.Object.Name != "":
+		case p.Cause == gitops.Broken && !known:
 			pairs = append(pairs, pairOf(p))
 		default:
 			not = append(not, report.NotChecked{Root: p.Object.String(), Path: p.Path, Line: p.Line, Reason: reason})

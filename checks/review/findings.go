@@ -1,12 +1,15 @@
 package review
 
 import (
+	"reflect"
 	"strings"
 
+	"github.com/lintel-bot/lintel/checks/builtin"
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/origin"
 )
@@ -115,12 +118,19 @@ func before(a *Answer, res engine.Result, side *render.Resource, field string) b
 			return true
 		}
 		for _, f := range old.Fields {
-			if diff.StableField(was, f) == want {
+			if diff.StableField(was, f) == want && sameBelow(res, was, f, object, field) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// sameBelow reports whether a check that is no policy complains about what the base had, and not about something else
+// at the same place: below a field that it names, nobody else looks.
+func sameBelow(res engine.Result, was admission.Object, old string, object admission.Object, field string) bool {
+	return res.Policy.Kind != builtin.Kind || field == "" ||
+		reflect.DeepEqual(jsonpointer.At(was, old), jsonpointer.At(object, field))
 }
 
 func (v View) exemption(list []*engine.Exception) *report.Exemption {
