@@ -106,6 +106,9 @@ func TestBuiltinFindings(t *testing.T) {
 	if rep = check(t, r, change); rep.Conclusion != report.ActionRequired {
 		t.Errorf("waiting: %s %q", rep.Conclusion, lines(rep))
 	}
+	if b := rep.Exceptions[0].Beyond; b.Fails+b.Complying != 0 {
+		t.Errorf("a narrow exception opens nothing beyond: %+v", b)
+	}
 	change.Approve = []string{"exceptions/e.yaml"}
 	if rep = check(t, r, change); rep.Conclusion != report.Success {
 		t.Errorf("approved: %s %q", rep.Conclusion, lines(rep))
@@ -151,5 +154,19 @@ data: {host: "${HOST}", port: "1"}
 	more := r.Commit(strings.ReplaceAll(flux, `port: "1"`, `port: "${PORT}"`))
 	if rep = check(t, r, report.Change{Base: unknown, Rules: unknown, Head: more}); rep.Conclusion != report.Neutral {
 		t.Errorf("another one: %s %q", rep.Conclusion, lines(rep))
+	}
+}
+
+// How much an exception opens beyond the change is found out for what is no policy, too.
+func TestBeyondBuiltinFindings(t *testing.T) {
+	r := treetest.New(t)
+	r.Write("apps/old.yaml", strings.ReplaceAll(itemsOfNoList, "{name: a}", "{name: old}"))
+	base := r.Commit(pods)
+	r.Write("apps/a.yaml", itemsOfNoList)
+	r.Write("exceptions/e.yaml", exception("e", "{exceptions: [{policyName: lintel, ruleNames: ['*']}], "+
+		"match: {any: [{resources: {kinds: [ConfigMap]}}]}}"))
+	rep := check(t, r, report.Change{Base: base, Rules: base, Head: r.Snapshot()})
+	if len(rep.Exceptions) != 1 || rep.Exceptions[0].Beyond.Fails != 1 || rep.Exceptions[0].Beyond.Failing[0].Name != "old" {
+		t.Errorf("%+v %+v", rep.Exceptions, rep.Exceptions[0].Beyond)
 	}
 }

@@ -25,28 +25,29 @@ type Objects struct {
 	context  []string // files and folders from the settings
 
 	mu    sync.Mutex
-	kinds map[string][]admission.Object // by group/kind
-	roots map[roots.Root][]admission.Object
-	blind []source.Error // why roots that were looked into declare nothing
+	kinds map[string][]admission.Object     // by group/kind
+	roots map[roots.Root][]*render.Resource // without what their places are known by
+	blind []source.Error                    // why roots that were looked into declare nothing
 }
 
 // New returns the objects that the roots of a tree declare. named are the files and folders of the settings.
 func New(set *roots.Set, renderer *render.Renderer, named []string) *Objects {
 	return &Objects{set: set, renderer: renderer, context: named,
-		kinds: map[string][]admission.Object{}, roots: map[roots.Root][]admission.Object{}}
+		kinds: map[string][]admission.Object{}, roots: map[roots.Root][]*render.Resource{}}
 }
 
 // Rendered notes what a root renders to, so that it is not rendered again.
 func (d *Objects) Rendered(root roots.Root, resources []*render.Resource) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.roots[root] = objects(resources)
+	d.roots[root] = bare(resources)
 }
 
-func objects(resources []*render.Resource) []admission.Object {
-	list := make([]admission.Object, len(resources))
+// bare drops what the places of resources are known by, which takes more memory than they do.
+func bare(resources []*render.Resource) []*render.Resource {
+	list := make([]*render.Resource, len(resources))
 	for i, r := range resources {
-		list[i] = r.Object
+		list[i] = render.NewResource(r.Object, nil, r.Issues...)
 	}
 	return list
 }
@@ -83,10 +84,10 @@ func (d *Objects) all(ctx context.Context, group, kind string) []admission.Objec
 		return list
 	}
 	var list []admission.Object
-	add := func(objects []admission.Object) {
-		for _, o := range objects {
-			if id := admission.IdentityOf(o); id.Kind == kind && id.Group == group {
-				list = append(list, defaults.Apply(o))
+	add := func(resources []*render.Resource) {
+		for _, r := range resources {
+			if id := admission.IdentityOf(r.Object); id.Kind == kind && id.Group == group {
+				list = append(list, defaults.Apply(r.Object))
 			}
 		}
 	}
@@ -99,7 +100,7 @@ func (d *Objects) all(ctx context.Context, group, kind string) []admission.Objec
 	for _, p := range files {
 		if settings.Under(p, d.context) {
 			if resources, _, _, err := d.renderer.Manifest(p); err == nil {
-				add(objects(resources))
+				add(resources)
 			}
 		}
 	}
@@ -113,11 +114,11 @@ func (d *Objects) all(ctx context.Context, group, kind string) []admission.Objec
 // nothing, which is remembered.
 func (d *Objects) render(ctx context.Context, list []roots.Root) {
 	list = slices.DeleteFunc(slices.Clone(list), func(r roots.Root) bool { _, ok := d.roots[r]; return ok })
-	found, blind := make([][]admission.Object, len(list)), make([][]source.Error, len(list))
+	found, blind := make([][]*render.Resource, len(list)), make([][]source.Error, len(list))
 	parallel.Each(len(list), func(i int) {
 		out, problems, err := d.renderer.Render(ctx, list[i])
 		if err == nil {
-			found[i], blind[i] = objects(out.Resources), append(problems, out.Broken()...)
+			found[i], blind[i] = bare(out.Resources), append(problems, out.Broken()...)
 		}
 	})
 	if ctx.Err() != nil {

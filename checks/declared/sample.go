@@ -7,15 +7,16 @@ import (
 
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/defaults"
+	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
 // sampleBatch is how many roots are rendered before the bounds are looked at again.
 const sampleBatch = 8
 
-// Sample returns objects: those of the roots that are rendered already, and of others in their order as long as neither
+// Sample returns resources with the defaults of the API server: those of the roots that are rendered already, and of others in their order as long as neither
 // bound is met; and how many roots that were, of how many.
-func (d *Objects) Sample(ctx context.Context, maxRoots, maxObjects int) (objects []admission.Object, looked, all int) {
+func (d *Objects) Sample(ctx context.Context, maxRoots, maxObjects int) (list []*render.Resource, looked, all int) {
 	every := d.set.All()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -24,22 +25,22 @@ func (d *Objects) Sample(ctx context.Context, maxRoots, maxObjects int) (objects
 	all = len(chosen) + len(others)
 	chosen = append(chosen, others[:min(len(others), maxRoots)]...)
 	seen := map[admission.Identity]bool{}
-	for len(chosen) > 0 && len(objects) < maxObjects && ctx.Err() == nil {
+	for len(chosen) > 0 && len(list) < maxObjects && ctx.Err() == nil {
 		batch := chosen[:min(len(chosen), sampleBatch)]
 		chosen = chosen[len(batch):]
 		d.render(ctx, batch)
 		for _, root := range batch {
-			if len(objects) >= maxObjects {
+			if len(list) >= maxObjects {
 				break
 			}
 			looked++
-			for _, o := range d.roots[root] {
-				if id := admission.IdentityOf(o); !seen[id] && len(objects) < maxObjects {
+			for _, r := range d.roots[root] {
+				if id := admission.IdentityOf(r.Object); !seen[id] && len(list) < maxObjects {
 					seen[id] = true
-					objects = append(objects, defaults.Apply(o))
+					list = append(list, render.NewResource(defaults.Apply(r.Object), nil, r.Issues...))
 				}
 			}
 		}
 	}
-	return objects, looked, all
+	return list, looked, all
 }

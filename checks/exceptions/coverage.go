@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/parallel"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/review"
@@ -31,29 +32,28 @@ func Beyond(ctx context.Context, in Context, findings []report.Finding) (map[*en
 	merged := slices.DeleteFunc(slices.Clone(in.Decision.Counting), isProposed)
 	without := in.Policies.Bind(merged, in.Declared)
 	with := in.Policies.Bind(append(slices.Clone(merged), in.Decision.Proposed...), in.Declared)
-	objects, roots, all := in.Declared.Sample(ctx, beyondRoots, beyondObjects)
+	resources, roots, all := in.Declared.Sample(ctx, beyondRoots, beyondObjects)
 	beyond := map[*engine.Exception]*report.Beyond{}
 	coverages := map[*engine.Exception]*coverage{}
 	for _, e := range in.Decision.Proposed {
-		beyond[e] = &report.Beyond{Resources: len(objects), Roots: roots, OfRoots: all}
+		beyond[e] = &report.Beyond{Resources: len(resources), Roots: roots, OfRoots: all}
 		coverages[e] = &coverage{known: covered(e, findings), fails: map[report.Resource]bool{}}
 	}
 	type answer struct{ with, without []engine.Result }
-	answers := make([]answer, len(objects))
-	parallel.Each(len(objects), func(i int) {
-		request := in.Reviewer.User.Request(admission.Create)
-		request.Object = objects[i]
-		results := in.Reviewer.Evaluate(ctx, with, request)
+	answers := make([]answer, len(resources))
+	parallel.Each(len(resources), func(i int) {
+		created := &diff.Pair{Operation: admission.Create, New: resources[i]}
+		results := in.Reviewer.Ask(ctx, with, created)
 		if slices.ContainsFunc(results,
 			func(res engine.Result) bool { return slices.ContainsFunc(res.Exceptions, isProposed) }) {
-			answers[i] = answer{results, in.Reviewer.Evaluate(ctx, without, request)}
+			answers[i] = answer{results, in.Reviewer.Ask(ctx, without, created)}
 		}
 	})
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("the check was stopped while exceptions were looked at: %w", context.Cause(ctx))
 	}
 	for i, a := range answers {
-		resource := review.Named(objects[i])
+		resource := review.ResourceOf(resources[i])
 		for _, res := range a.with {
 			fails := slices.ContainsFunc(a.without, func(other engine.Result) bool {
 				return res.ID() == other.ID() && review.Violated(other)
