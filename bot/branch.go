@@ -20,7 +20,7 @@ func (w *Worker) branch(ctx context.Context, t Task, log *slog.Logger) error {
 		tip, err = w.Client.Branch(ctx, repo, name)
 	}
 	switch {
-	case isGone(err) && t.Try > goneTries:
+	case isGone(err) && !w.early(t):
 		log.Warn("the branch is out of reach; nothing to do")
 		return t.Ledger.SetNote(ctx, "")
 	case err != nil:

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lintel-bot/lintel/bot/github"
+	"github.com/lintel-bot/lintel/bot/queue"
 	"github.com/lintel-bot/lintel/bot/runid"
 	"github.com/lintel-bot/lintel/bot/webhook"
 )
@@ -140,8 +141,31 @@ func (c *check) progress(ctx context.Context) error {
 	return nil
 }
 
-// complete publishes the final state and forgets the note.
-func (c *check) complete(ctx context.Context) error {
+// complete publishes the final state, unless it stands already, and forgets the note. Nobody else publishes one for the
+// head meanwhile.
+func (c *check) complete(ctx context.Context, result runid.ID) error {
+	c.run.ExternalID = c.id(result).String()
+	head := queue.Key{Installation: c.task.Key.Installation, Repository: c.task.Key.Repository, Commit: c.head}
+	return c.task.Ledger.Alone(ctx, head, func(ctx context.Context) error {
+		shared, err := c.sharedHead(ctx)
+		if err != nil {
+			return err
+		}
+		if err := c.share(ctx, shared); err != nil {
+			return err
+		}
+		if c.run.ID == 0 && c.known == result.Outcome() && shared.newest.Conclusion == c.run.Conclusion {
+			c.log.Info("nothing changed since the last check", "conclusion", c.run.Conclusion)
+			return c.task.Ledger.SetNote(ctx, "")
+		}
+		if shared.newest.ID > c.run.ID {
+			c.run.ID = 0 // what is not the newest run decides nothing; it is cancelled if it is open
+		}
+		return c.finish(ctx)
+	})
+}
+
+func (c *check) finish(ctx context.Context) error {
 	started := c.Now()
 	c.run.Status, c.run.CompletedAt = statusCompleted, started
 	if c.run.StartedAt.IsZero() {

@@ -35,6 +35,10 @@ type ledger struct {
 func (l *ledger) Mark(context.Context) (string, error)         { return l.mark, nil }
 func (l *ledger) SetMark(_ context.Context, text string) error { l.mark = text; return nil }
 
+func (l *ledger) Alone(ctx context.Context, _ queue.Key, do func(context.Context) error) error {
+	return do(ctx)
+}
+
 func (l *ledger) Superseded(context.Context) (bool, error)     { return l.superseded, nil }
 func (l *ledger) Note(context.Context) (string, error)         { return l.note, nil }
 func (l *ledger) SetNote(_ context.Context, text string) error { l.note = text; return nil }

@@ -71,8 +71,7 @@ func (c *check) conclude(ctx context.Context, v verdict) error {
 }
 
 func (c *check) concludeAs(ctx context.Context, v verdict, id runid.ID) error {
-	c.run.ExternalID = c.id(id).String()
 	c.run.Conclusion = string(report.Failure)
 	c.run.Title, c.run.Summary = v.title, v.summary
-	return c.complete(ctx)
+	return c.complete(ctx, id)
 }

@@ -275,7 +275,7 @@ func TestSuiteOfABranchIsAskedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	branch := b.task.Key
-	b.task.Key = queue.Key{Installation: 7, Repository: 11, Commit: headB}
+	b.task.Key, b.task.Message.Fresh = queue.Key{Installation: 7, Repository: 11, Commit: headB}, true
 	if err := b.Do(t.Context(), b.task); err != nil || !slices.Equal(b.jobs.keys, []queue.Key{branch}) {
 		t.Errorf("%v, jobs %v, want the branch's", err, b.jobs.keys)
 	}

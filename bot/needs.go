@@ -55,6 +55,8 @@ type Ledger interface {
 	SetNote(ctx context.Context, text string) error
 	Mark(ctx context.Context) (string, error)
 	SetMark(ctx context.Context, text string) error
+	// calls do while nobody else is alone with the key
+	Alone(ctx context.Context, key queue.Key, do func(ctx context.Context) error) error
 }
 
 // Publisher stores a job; queue.Queue is one.

@@ -30,11 +30,6 @@ func (c *check) post(ctx context.Context, rep *report.Report, id runid.ID) error
 			return c.abandon(ctx)
 		}
 	}
-	if c.run.ID == 0 && c.known == id.Outcome() {
-		c.log.Info("nothing changed since the last check", "conclusion", string(rep.Conclusion))
-		return c.task.Ledger.SetNote(ctx, "")
-	}
-	c.run.ExternalID = id.String()
 	c.run.Conclusion = string(rep.Conclusion)
 	c.run.Title = rep.Title
 	c.run.Summary = c.Summary(rep, c.blobURL)
@@ -45,7 +40,7 @@ func (c *check) post(ctx context.Context, rep *report.Report, id runid.ID) error
 		return f.Blocks && !f.Waits()
 	})
 	c.run.Annotations = annotate(rep)
-	return c.complete(ctx)
+	return c.complete(ctx, id)
 }
 
 // result is the id of a result: equal for equal inputs and equal states of the exceptions, which
@@ -74,5 +69,5 @@ func (c *check) result(state mirror.State, change report.Change, rep *report.Rep
 		data = []byte(strconv.FormatUint(c.task.Sequence, 10))
 	}
 	sum := sha256.Sum256(data)
-	return c.id(runid.ID{Digest: hex.EncodeToString(sum[:])})
+	return runid.ID{Digest: hex.EncodeToString(sum[:])}
 }

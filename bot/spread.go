@@ -5,15 +5,16 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/queue"
 	"github.com/lintel-bot/lintel/bot/runid"
 )
 
-// ofCommit turns a job for a commit into jobs for the open pull requests that have it as their head, and for
-// whatever else has a check run of ours on it.
+// ofCommit turns a job for a commit into jobs for the open pull requests that have it as their head, and, if a check is
+// asked for, for whatever else has a check run of ours on it.
 func (w *Worker) ofCommit(ctx context.Context, t Task, log *slog.Logger) error {
 	numbers, err := w.Client.PullRequestsOfCommit(ctx, t.repo(), t.Key.Commit)
-	if isGone(err) && t.Try > goneTries {
+	if isGone(err) && !w.early(t) {
 		log.Warn("the commit is out of reach; nothing to do")
 		return nil
 	}
@@ -24,9 +25,11 @@ func (w *Worker) ofCommit(ctx context.Context, t Task, log *slog.Logger) error {
 	for _, n := range numbers {
 		keys[queue.Key{Installation: t.Key.Installation, Repository: t.Key.Repository, Number: n}] = true
 	}
-	runs, err := w.Client.CheckRuns(ctx, t.repo(), t.Key.Commit)
-	if err != nil && !isGone(err) {
-		return fmt.Errorf("looking for check runs of a commit: %w", err)
+	var runs []github.CheckRun
+	if t.Message.Fresh || t.Message.Missing {
+		if runs, err = w.Client.CheckRuns(ctx, t.repo(), t.Key.Commit); err != nil && !isGone(err) {
+			return fmt.Errorf("looking for check runs of a commit: %w", err)
+		}
 	}
 	for _, run := range runs {
 		id, foreign := runid.Parse(run.ExternalID)
@@ -47,7 +50,7 @@ func (w *Worker) everything(ctx context.Context, t Task, log *slog.Logger) error
 	message := queue.Message{Delivery: t.Message.Delivery, Event: t.Message.Event, Missing: true, At: t.Message.At}
 	if t.Key.Repository == 0 {
 		repos, err := w.Client.Repositories(ctx, t.Key.Installation)
-		if isGone(err) && t.Try > goneTries {
+		if isGone(err) && !w.early(t) {
 			log.Warn("the installation is out of reach; nothing to do")
 			return nil
 		}
@@ -65,7 +68,7 @@ func (w *Worker) everything(ctx context.Context, t Task, log *slog.Logger) error
 	}
 	message.Owner, message.Name = t.Message.Owner, t.Message.Name
 	settings, err := w.Client.Repository(ctx, t.repo())
-	if isGone(err) && t.Try > goneTries {
+	if isGone(err) && !w.early(t) {
 		log.Warn("the repository is out of reach; nothing to do")
 		return nil
 	}

@@ -144,9 +144,58 @@ var lives = []standinScene{
 		s.push("release", map[string]string{"policies/disallow-latest-tag.yaml": "", "policies/disallow-privileged.yaml": ""})
 		s.push("change", s.broken())
 		a, b := s.pull("change"), s.pull("change", fields{"base": "release"})
-		s.ends(1, map[int]string{a: "failure", b: "success"})
+		s.ends(2, map[int]string{a: "failure", b: "failure"})
 		s.again(b)
-		s.ends(2, map[int]string{a: "failure", b: "success"})
+		s.ends(3, map[int]string{a: "failure", b: "failure"})
+		s.edit(a, fields{"state": "closed"})
+		s.ends(4, map[int]string{b: "success"})
+		s.edit(a, fields{"state": "open"})
+		s.ends(5, map[int]string{a: "failure", b: "failure"})
+		s.edit(a, fields{"base": "release"})
+		s.ends(6, map[int]string{a: "success", b: "success"})
+		s.edit(b, fields{"base": "main"})
+		s.ends(7, map[int]string{a: "failure", b: "failure"})
+	}},
+	{name: "the same head from a fork against a lax base", play: func(s *standin) {
+		s.push("release", map[string]string{"policies/disallow-latest-tag.yaml": "", "policies/disallow-privileged.yaml": ""})
+		head := s.push("change", s.broken())
+		a := s.pull("change")
+		s.ends(1, map[int]string{a: "failure"})
+		s.control(http.MethodPost, "/repos", fields{"full_name": "eve/fleet", "fork_of": s.repo}, nil)
+		s.control(http.MethodPost, "/repos/eve/fleet/push?wait=1", fields{"ref": "refs/heads/change", "sha": head,
+			"user": "eve"}, nil)
+		b := s.pull("change", fields{"head_repo": "eve/fleet", "user": "eve", "base": "release"})
+		s.ends(2, map[int]string{a: "failure", b: "failure"})
+		s.push("change", fine("mended"), fields{"parent": "main"})
+		s.ends(3, map[int]string{a: "success", b: "success"}) // each has a head of its own again
+	}},
+	{name: "an earlier result comes again", play: func(s *standin) {
+		s.push("change", s.excepted())
+		n := s.pull("change")
+		s.ends(1, map[int]string{n: "action_required"})
+		for i := range 3 {
+			id := s.review(n, "bob", "APPROVE")
+			s.ends(2+2*i, map[int]string{n: "success"})
+			s.tell(fmt.Sprintf("/pulls/%d/reviews/%d/dismiss", n, id), fields{"user": "olga", "message": "no"})
+			s.ends(3+2*i, map[int]string{n: "action_required"})
+		}
+		s.again(n)
+		s.review(n, "bob", "APPROVE")
+		s.review(n, "bob", "REQUEST_CHANGES")
+		s.ends(10, map[int]string{n: "failure"})
+		s.review(n, "bob", "APPROVE")
+		s.ends(11, map[int]string{n: "success"})
+	}},
+	{name: "the base is forced back", play: func(s *standin) {
+		s.push("change", fine("new"))
+		n := s.pull("change")
+		s.ends(1, map[int]string{n: "success"})
+		strict := s.push("main", map[string]string{"policies/never.yaml": neverPolicy}, fields{"user": "olga"})
+		s.ends(2, map[int]string{n: "failure"})
+		s.tell("/push", fields{"ref": "main", "rev": strict + "~1", "force": true, "user": "olga"})
+		s.ends(3, map[int]string{n: "success"})
+		s.tell("/push", fields{"ref": "main", "sha": strict, "force": true, "user": "olga"})
+		s.ends(4, map[int]string{n: "failure"})
 	}},
 	{name: "pushed over, and back", play: func(s *standin) {
 		first := s.push("change", s.broken())

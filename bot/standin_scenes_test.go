@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -127,8 +128,8 @@ type sceneRun struct {
 	ExternalID string `json:"external_id"`
 }
 
-// ends requires that the pull requests come to these conclusions ("" is any): the newest check run for the head of each
-// is completed, no check run is left open, and no head has more runs than count says.
+// ends requires that the pull requests come to these conclusions ("" is any): the newest check run on the head of each
+// has it, the merge gate agrees, no check run is left open, and no head has more runs than count says.
 func (s *standin) ends(count int, want map[int]string) {
 	s.t.Helper()
 	wrong := ""
@@ -154,9 +155,12 @@ func (s *standin) wrong(count int, want map[int]string) string {
 			Head  struct{ SHA string }
 		}
 		s.control(http.MethodGet, fmt.Sprintf("/repos/%s/pulls/%d", s.repo, number), nil, &pull)
-		var own []sceneRun
+		var own, all []sceneRun
 		for _, run := range runs {
 			about := fmt.Sprintf("pr-%d", number)
+			if run.HeadSHA == pull.Head.SHA && !strings.HasPrefix(run.ExternalID, "branch-") {
+				all = append(all, run)
+			}
 			if run.HeadSHA == pull.Head.SHA && (strings.HasPrefix(run.ExternalID, about+"/") ||
 				strings.HasPrefix(run.ExternalID, about+"+")) {
 				own = append(own, run)
@@ -165,10 +169,17 @@ func (s *standin) wrong(count int, want map[int]string) string {
 		if len(own) == 0 || len(own) > count {
 			return fmt.Sprintf("pull request %d has %d check runs on its head, want 1 to %d", number, len(own), count)
 		}
-		newest := slices.MaxFunc(own, func(a, b sceneRun) int { return int(a.ID - b.ID) })
+		// Whatever it is about: GitHub lets people merge by the newest of a name.
+		newest := slices.MaxFunc(all, func(a, b sceneRun) int { return int(a.ID - b.ID) })
 		if newest.Conclusion != conclusion && conclusion != "" {
 			return fmt.Sprintf("pull request %d ends with %s, want %s:\n%s", number, newest.Conclusion, conclusion,
 				newest.Output)
+		}
+		var gate struct{ OK bool }
+		s.control(http.MethodGet, fmt.Sprintf("/repos/%s/gate?sha=%s&required=%s", s.repo, pull.Head.SHA,
+			url.QueryEscape(newest.Name)), nil, &gate)
+		if may := conclusion == "success" || conclusion == "neutral"; conclusion != "" && gate.OK != may {
+			return fmt.Sprintf("pull request %d may be merged: %v, want %v", number, gate.OK, may)
 		}
 	}
 	return ""

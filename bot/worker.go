@@ -12,14 +12,12 @@ import (
 	"time"
 
 	"github.com/lintel-bot/lintel/bot/github"
+	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/queue"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
 const (
-	// goneTries is how often a pull request that GitHub does not find is looked for: right after a webhook it
-	// may not be everywhere yet.
-	goneTries = 2
 	// lagPause is until GitHub is asked again when its answer is older than the event, and lagLimit how long that goes on.
 	lagPause = 2 * time.Second
 	lagLimit = time.Minute
@@ -56,6 +54,10 @@ func (w *Worker) Do(ctx context.Context, t Task) error {
 	log = log.With("delivery", t.Message.Delivery, "event", t.Message.Event, "repository", t.repo().String(),
 		"job", t.Key.String(), "try", t.Try)
 	err := w.route(ctx, t, log)
+	var vanished *mirror.Vanished
+	if (isGone(err) || errors.As(err, &vanished)) && w.early(t) {
+		err = &queue.Later{After: w.untilFound(t), Err: err}
+	}
 	var limit *github.RetryLater
 	var later *queue.Later
 	switch {
@@ -78,6 +80,22 @@ func (w *Worker) Do(ctx context.Context, t Task) error {
 	return err
 }
 
+// untilFound is after what time GitHub is asked again for what it does not find: right after a webhook it may not be
+// everywhere yet. That is 1, 3 and 8 s after the time before; zero when it has had its time.
+func (w *Worker) untilFound(t Task) time.Duration {
+	waited := w.Now().Sub(t.Message.At)
+	for _, pause := range []time.Duration{time.Second, 3 * time.Second, 8 * time.Second} {
+		if waited < pause {
+			return pause
+		}
+		waited -= pause
+	}
+	return 0
+}
+
+// early reports whether what GitHub does not find may be there a moment later.
+func (w *Worker) early(t Task) bool { return !t.exhausted() && w.untilFound(t) > 0 }
+
 func (w *Worker) route(ctx context.Context, t Task, log *slog.Logger) error {
 	switch {
 	case t.Key.Commit != "":
@@ -97,7 +115,7 @@ func (w *Worker) pull(ctx context.Context, t Task, log *slog.Logger) error {
 	repo := t.repo()
 	pr, err := w.Client.PullRequest(ctx, repo, t.Key.Number)
 	switch {
-	case isGone(err) && t.Try > goneTries:
+	case isGone(err) && !w.early(t):
 		log.Warn("the pull request is out of reach; nothing to do")
 		return t.Ledger.SetNote(ctx, "")
 	case err != nil:

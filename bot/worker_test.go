@@ -204,10 +204,15 @@ func TestClosedAndGone(t *testing.T) {
 		t.Errorf("closed: %v, %v", err, b.hub.Runs)
 	}
 	b.hub.Pulls = nil
-	for try, done := range map[int]bool{1: false, 2: false, 3: true} {
-		b.task.Try = try
-		if err := b.Do(t.Context(), b.task); (err == nil) != done {
-			t.Errorf("gone, try %d: %v", try, err)
+	// Asked again after 1, 3 and 8 s, none of which counts as a try.
+	for waited, pause := range map[time.Duration]time.Duration{0: 1, 900 * time.Millisecond: 1, 1200 * time.Millisecond: 3,
+		4500 * time.Millisecond: 8, 11 * time.Second: 8, 13 * time.Second: 0, time.Hour: 0} {
+		b.task.Message.At = clock.Add(-waited)
+		err := b.Do(t.Context(), b.task)
+		var later *queue.Later
+		if errors.As(err, &later) != (pause > 0) || later != nil && later.After != pause*time.Second ||
+			pause == 0 && err != nil {
+			t.Errorf("gone, %s after the event: %v, want another look in %d s", waited, err, pause)
 		}
 	}
 }

@@ -82,10 +82,10 @@ func (a *Client) partOf(name string) string {
 // refuses annotations or texts, the run is concluded without them and says so.
 //
 // Publish can be repeated after any error, also when GitHub carried out a request and its answer was lost:
-// a run with the same ExternalID is continued behind the annotations it has. Failing that, an unfinished run of the
-// same subject and demand (package runid) is taken over, so that a job which died after its first message leaves no run
-// open behind it; while the digest of the result is not known, any run of theirs is, and keeps its own. GitHub cannot
-// remove annotations; a run that has some of another ExternalID is left alone (and cancelled if it is unfinished) in
+// the newest run, if it has the same ExternalID, is continued behind the annotations it has; if it is an unfinished one
+// of the same subject and demand (package runid), it is taken over, so that a job which died after its first message
+// leaves no run open behind it; while the digest of the result is not known, any run of theirs is, and keeps its own.
+// An older run never gets a result. GitHub cannot remove annotations; a run that has some of another ExternalID is left alone (and cancelled if it is unfinished) in
 // favor of a new one. A commit that GitHub does not have (any more) is a *Gone.
 func (a *Client) Publish(ctx context.Context, repo Repo, run *CheckRun) error {
 	if err := validate(run); err != nil {
@@ -213,10 +213,10 @@ func (p *publication) locate(ctx context.Context) (leftover int64, err error) {
 		if err != nil {
 			return 0, err
 		}
-		found = p.choose(runs)
+		found, leftover = p.choose(runs)
 	}
 	if found == nil {
-		return 0, nil
+		return leftover, nil
 	}
 	has := found.GetOutput().GetAnnotationsCount()
 	if found.GetExternalID() != p.run.ExternalID && has > 0 && !p.open() {
@@ -227,7 +227,7 @@ func (p *publication) locate(ctx context.Context) (leftover int64, err error) {
 		return leftover, nil
 	}
 	p.run.ID, p.status, p.sent = found.GetID(), found.GetStatus(), has
-	return 0, nil
+	return leftover, nil
 }
 
 // open reports whether the result that the run will have is not known yet.
@@ -236,28 +236,27 @@ func (p *publication) open() bool {
 	return err == nil && id.Outcome() == "" && p.run.Status != statusCompleted && len(p.run.Annotations) == 0
 }
 
-// choose picks the run to go on with from ours for the commit, newest first.
-func (p *publication) choose(runs []*gh.CheckRun) *gh.CheckRun {
+// choose picks the run to go on with from ours for the commit, newest first: none but the newest of its name, which is
+// the one that GitHub and people look at. An older one of the same subject and demand that is unfinished is left over.
+func (p *publication) choose(runs []*gh.CheckRun) (found *gh.CheckRun, leftover int64) {
 	wanted, err := runid.Parse(p.run.ExternalID)
-	var unfinished, finished *gh.CheckRun
+	newest := true
 	for _, r := range runs {
-		if r.GetExternalID() == p.run.ExternalID {
-			return r
-		}
-		id, foreign := runid.Parse(r.GetExternalID())
-		if err != nil || foreign != nil || id.Subject != wanted.Subject || id.Demand != wanted.Demand {
+		if r.GetName() != p.client.nameOf(p.run.Part) {
 			continue
 		}
-		if r.GetStatus() != statusCompleted {
-			unfinished = cmp.Or(unfinished, r)
-		} else {
-			finished = cmp.Or(finished, r)
+		id, foreign := runid.Parse(r.GetExternalID())
+		same := err == nil && foreign == nil && id.Subject == wanted.Subject && id.Demand == wanted.Demand
+		unfinished := r.GetStatus() != statusCompleted
+		switch {
+		case newest && (r.GetExternalID() == p.run.ExternalID || same && (unfinished || p.open())):
+			found = r
+		case same && unfinished:
+			leftover = cmp.Or(leftover, r.GetID())
 		}
+		newest = false
 	}
-	if unfinished == nil && p.open() {
-		return finished
-	}
-	return unfinished
+	return found, leftover
 }
 
 // message is the content of one request.

@@ -4,6 +4,8 @@
 //	pr-12/begun-7                  opened by job 7, without a result yet
 //	pr-12+<delivery>/begun-7       likewise, because somebody asked for a fresh one
 //	pr-12/<digest>                 a result: the digest is equal for equal inputs
+//	pr-12/<digest>~success         likewise; the run itself shows the worse result of another subject of its commit
+//	pr-12/<digest>!1767225600      likewise; the result is good until that second of Unix time
 //	group-<commit>/failed-7-<sum>  ended by job 7 as a failure that another try does not change
 //	branch-<hex>/gave-up-2-7       ended by job 7 without a result, by no fault of the change, for the second time
 package runid
@@ -51,7 +53,9 @@ type ID struct {
 	State   State
 	Job     uint64 // unless it is a result: the number of the job
 	Times   int    // with GaveUp: how often that has happened to this head, from 1
-	Digest  string // of a result: of all that it depends on; of a failure: of its words. It holds no slash
+	Digest  string // of a result: of all that it depends on; of a failure: of its words. It is hexadecimal
+	Own     string // of a result: its conclusion, where the run shows another's; "" elsewhere. It consists of letters and _
+	Until   int64  // of a result: the Unix time at which it may become another by itself; zero for never
 }
 
 // String is the id as GitHub keeps it.
@@ -60,7 +64,14 @@ func (id ID) String() string {
 	if id.Demand != "" {
 		about += "+" + id.Demand
 	}
-	return about + "/" + id.Outcome()
+	about += "/" + id.Outcome()
+	if id.Own != "" {
+		about += "~" + id.Own
+	}
+	if id.Until != 0 {
+		about += "!" + strconv.FormatInt(id.Until, 10)
+	}
+	return about
 }
 
 // The marks of the states that are not results.
@@ -70,7 +81,7 @@ const (
 	gaveUp = "gave-up-"
 )
 
-// Outcome is the part of the id that depends on what the run came to, and not on who asked for it.
+// Outcome is the part of the id that depends on what the run came to, and not on who asked for it or what else is there.
 func (id ID) Outcome() string {
 	job := strconv.FormatUint(id.Job, 10)
 	switch id.State {
@@ -100,10 +111,14 @@ func Parse(text string) (ID, error) {
 	case "group":
 		id.Subject.Group = name
 	}
+	outcome, until, _ := strings.Cut(outcome, "!")
+	id.Until, _ = strconv.ParseInt(until, 10, 64)
+	outcome, id.Own, _ = strings.Cut(outcome, "~")
 	id.readOutcome(outcome)
 	switch {
 	case id.Subject == (Subject{}), id.Subject.Number < 0, id.State == GaveUp && id.Times < 1,
-		strings.Contains(outcome, "/"), id.String() != text:
+		id.Until < 0, id.State != Result && (id.Own != "" || id.Until != 0), strings.Contains(outcome, "/"),
+		id.String() != text:
 		return ID{}, fmt.Errorf("%q is not the external id of a check run of Lintel", text)
 	}
 	return id, nil

@@ -16,6 +16,9 @@ func TestParse(t *testing.T) {
 		"pr-1/0123abcd":                {Subject: Subject{Number: 1}, Digest: "0123abcd"},
 		"pr-1+72d3-0/0123abcd":         {Subject: Subject{Number: 1}, Demand: "72d3-0", Digest: "0123abcd"},
 		"pr-1/":                        {Subject: Subject{Number: 1}},
+		"pr-1/00ff~success":            {Subject: Subject{Number: 1}, Digest: "00ff", Own: "success"},
+		"pr-1+d/00ff~neutral!60":       {Subject: Subject{Number: 1}, Demand: "d", Digest: "00ff", Own: "neutral", Until: 60},
+		"pr-1/00ff!1767225600":         {Subject: Subject{Number: 1}, Digest: "00ff", Until: 1767225600},
 		"pr-1/failed-9-00ff":           {Subject: Subject{Number: 1}, State: Failed, Job: 9, Digest: "00ff"},
 		"pr-1/gave-up-2-9":             {Subject: Subject{Number: 1}, State: GaveUp, Job: 9, Times: 2},
 		"branch-612f622b63/abc":        {Subject: Subject{Branch: "a/b+c"}, Digest: "abc"},
@@ -36,6 +39,8 @@ func TestForeignIDs(t *testing.T) {
 		"branch-/x", "branch-6/x",
 		"branch-6G/x", "branch-6A/x", "group-/x", "tag-1/x", "pr-1/begun-", "pr-1/begun-x", "pr-1/begun-07", "pr-1/failed-1",
 		"pr-1/gave-up-9", "pr-1/gave-up-0-9", "pr-1/gave-up-x-1", "pr-1/gave-up-1-1-1",
+		"pr-1/00ff~", "pr-1/00ff!", "pr-1/00ff!0", "pr-1/00ff!x", "pr-1/00ff!-1", "pr-1/00ff!1~success", "pr-1/begun-1~success",
+		"pr-1/failed-1-00!60",
 	} {
 		if id, err := Parse(text); err == nil {
 			t.Errorf("%q is taken for %+v", text, id)

@@ -9,14 +9,18 @@ import (
 )
 
 // pullRequest: a new base is wanted fresh: until it is checked, what the old base gave must not stand. A closed pull
-// request ends the work on it. Who opens one again has not pushed to it, and what was pushed meanwhile has events of
+// request ends the work on it. A head that it leaves may be that of others, whose result it had a part in. Who opens one again has not pushed to it, and what was pushed meanwhile has events of
 // its own.
 func pullRequest(from origin, e *gh.PullRequestEvent) (Work, error) {
-	fresh, pushed := false, false
+	fresh, pushed, left := false, false, ""
 	switch from.action {
-	case "opened", "synchronize":
+	case "opened":
 		pushed = true
-	case "reopened", "ready_for_review", "closed":
+	case "synchronize":
+		pushed, left = true, objectID(e.GetBefore())
+	case "reopened", "ready_for_review":
+	case "closed":
+		left = objectID(e.GetPullRequest().GetHead().GetSHA())
 	case "edited":
 		if e.GetChanges().GetBase() == nil {
 			return Work{}, nil
@@ -30,6 +34,11 @@ func pullRequest(from origin, e *gh.PullRequestEvent) (Work, error) {
 		return w, err
 	}
 	w.Jobs[0].Message.Fresh = fresh
+	if left != "" {
+		head := w.Jobs[0].Key
+		head.Number, head.Commit = 0, left
+		w.Jobs = append(w.Jobs, Job{head, queue.Message{Head: left}})
+	}
 	if pushed && from.sender != "" {
 		w.Pusher = &Pusher{from.repo.GetID(), e.PullRequest.GetNumber(), from.sender}
 	}

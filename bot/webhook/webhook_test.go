@@ -27,6 +27,7 @@ import (
 const (
 	secret = "s3cret-of-the-app"
 	sha    = "0123456789abcdef0123456789abcdef01234567"
+	old    = "76543210fedcba9876543210fedcba9876543210"
 	where  = `"installation":{"id":7},"repository":{"id":11,"name":"fleet","owner":{"login":"octo-org"}}`
 )
 
@@ -35,6 +36,7 @@ func TestEventsToJobs(t *testing.T) {
 	at := func(set func(*queue.Key)) []queue.Key { k := repo; set(&k); return []queue.Key{k} }
 	one := at(func(k *queue.Key) { k.Number = 3 })
 	commit := at(func(k *queue.Key) { k.Commit = sha })
+	left := at(func(k *queue.Key) { k.Commit = old })
 	group := at(func(k *queue.Key) { k.Group = sha })
 	all := at(func(k *queue.Key) { k.All = true })
 	branch := func(name string) []queue.Key { return at(func(k *queue.Key) { k.Branch = name }) }
@@ -55,9 +57,10 @@ func TestEventsToJobs(t *testing.T) {
 	}{
 		{"pull_request", "opened", pull, one, seen},
 		{"pull_request", "synchronize", pull, one, seen},
+		{"pull_request", "synchronize", pull + `,"before":"` + old + `"`, append(one, left...), seen},
 		{"pull_request", "reopened", pull, one, seen},
 		{"pull_request", "ready_for_review", pull, one, seen},
-		{"pull_request", "closed", pull, one, seen},
+		{"pull_request", "closed", pull, append(one, commit...), seen},
 		{"pull_request", "edited", pull + `,"changes":{"base":{"ref":{"from":"main"}}}`, one,
 			queue.Message{Head: sha, Updated: updated, Fresh: true}},
 		{"pull_request", "edited", pull + `,"changes":{"title":{"from":"x"}}`, nil, queue.Message{}},
@@ -115,6 +118,9 @@ func TestEventsToJobs(t *testing.T) {
 			for _, job := range w.Jobs {
 				keys = append(keys, job.Key)
 				want := c.message
+				if want.Head != "" && c.event == "pull_request" && job.Key.Commit != "" { // others may have the head that was left
+					want = queue.Message{Head: job.Key.Commit}
+				}
 				want.Event, want.Owner, want.Name = strings.TrimSuffix(c.event+"."+c.action, "."), owner, name
 				if diff := cmp.Diff(want, job.Message); diff != "" {
 					t.Errorf("message (-want +got):\n%s", diff)
