@@ -122,6 +122,30 @@ func TestPublishAgainWithTheSameDigest(t *testing.T) {
 	}
 }
 
+// An older run never gets a result, even the very one that it has already: GitHub lets people merge by the newest.
+func TestPublishGoesToTheNewest(t *testing.T) {
+	for _, newer := range []string{"pr-1/other", "pr-1+again/abc", "pr-2/abc", "of another version"} {
+		h := newHub(t)
+		h.runs[1] = &hubRun{ID: 1, Name: "Lintel", HeadSHA: head, ExternalID: "pr-1/abc", Status: "completed",
+			Conclusion: "failure"}
+		h.runs[2] = &hubRun{ID: 2, Name: "Lintel", HeadSHA: head, ExternalID: newer, Status: "completed",
+			Conclusion: "success"}
+		h.runs[3] = &hubRun{ID: 3, Name: "Lintel (branch)", HeadSHA: head, ExternalID: "branch-61/abc", Status: "completed",
+			Conclusion: "success"}
+		run := completed(0)
+		if err := h.app().Publish(t.Context(), testRepo, run); err != nil {
+			t.Fatal(err)
+		}
+		if run.ID <= 3 || h.runs[run.ID].Conclusion != "failure" || h.runs[2].Conclusion != "success" {
+			t.Errorf("below %s: took run %d", newer, run.ID)
+		}
+		again := completed(0)
+		if err := h.app().Publish(t.Context(), testRepo, again); err != nil || again.ID != run.ID {
+			t.Errorf("above %s: took run %d, want %d again: %v", newer, again.ID, run.ID, err)
+		}
+	}
+}
+
 func TestPublishOtherDigest(t *testing.T) {
 	h := newHub(t)
 	half := &hubRun{ID: 1, Name: "Lintel", HeadSHA: head, ExternalID: "pr-1/old", Status: "in_progress",
