@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
-	"strings"
 	"testing"
 	"time"
 
@@ -46,9 +45,8 @@ func (l *ledger) SetNote(_ context.Context, text string) error { l.note = text; 
 type mirrorDouble struct {
 	err     error
 	want    mirror.Want
-	changed []string          // paths between any two commits
-	files   map[string]string // by path, at any commit
-	commits []string          // of a merge group
+	changed []string // paths between any two commits
+	commits []string // of a merge group
 }
 
 func (m *mirrorDouble) Changed(context.Context, string, string, string) ([]string, error) {
@@ -57,17 +55,6 @@ func (m *mirrorDouble) Changed(context.Context, string, string, string) ([]strin
 
 func (m *mirrorDouble) Commits(context.Context, string, string, string) ([]string, error) {
 	return m.commits, nil
-}
-
-func (m *mirrorDouble) Holds(_ context.Context, _, _ string, paths, words []string) (bool, error) {
-	for _, p := range paths {
-		for _, word := range words {
-			if strings.Contains(m.files[p], word) {
-				return true, nil
-			}
-		}
-	}
-	return false, nil
 }
 
 func (m *mirrorDouble) Fetch(_ context.Context, _ github.Repo, want mirror.Want) (mirror.State, error) {
@@ -79,12 +66,16 @@ func (m *mirrorDouble) Fetch(_ context.Context, _ github.Repo, want mirror.Want)
 type sandboxDouble struct {
 	asked      []report.Change // to inspect
 	inspection *report.Inspection
-	trouble    error // of Inspect
+	versions   map[string]*report.Inspection // of the rules, by commit
+	trouble    error                         // of Inspect
 	changes    []report.Change
 	run        func(ctx context.Context, change report.Change) (*report.Report, error)
 }
 
 func (b *sandboxDouble) Inspect(_ context.Context, change report.Change) (*report.Inspection, error) {
+	if change.All {
+		return b.versions[change.Rules], b.trouble
+	}
 	b.asked = append(b.asked, change)
 	return b.inspection, b.trouble
 }

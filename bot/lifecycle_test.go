@@ -165,31 +165,27 @@ func TestDefaultBranchHasItsReport(t *testing.T) {
 func TestPushToBase(t *testing.T) {
 	open := []*github.PullRequest{{Number: 1, BaseRef: "release"}, {Number: 2, BaseRef: "main"},
 		{Number: 3, BaseRef: "release"}}
+	type version = report.Inspection
 	for name, tc := range map[string]struct {
-		mark    string
-		changed []string
-		files   map[string]string
-		want    []int
+		mark     string
+		changed  []string
+		old, now *version // of the rules
+		want     []int
 	}{
-		"never looked at": {"", nil, nil, []int{1, 3}},
-		"seen":            {headB, []string{".lintel.yaml"}, nil, nil},
-		"settings":        {headA, []string{"a.yaml", ".lintel.yaml"}, nil, []int{1, 3}},
-		"code owners":     {headA, []string{"docs/CODEOWNERS"}, nil, []int{1, 3}},
-		"a policy": {headA, []string{"x/p.yml"}, map[string]string{"x/p.yml": "apiVersion: kyverno.io/v1"},
-			[]int{1, 3}},
-		"an admission rule": {headA, []string{"p.yaml"}, map[string]string{
-			"p.yaml": "kind: ValidatingAdmissionPolicyBinding"}, []int{1, 3}},
-		"an application": {headA, []string{"apps/a.yaml", "README.md"},
-			map[string]string{"apps/a.yaml": "kind: Deployment", "README.md": "kyverno.io/"}, nil},
-		"built policies": {headA, []string{"p/kustomization.yaml"}, map[string]string{".lintel.yaml": "policies: [p]"},
-			[]int{1, 3}},
-		"built, no setting": {headA, []string{"p/kustomization.yaml"}, map[string]string{".lintel.yaml": "block: all"}, nil},
-		"far too much":      {headA, slices.Repeat([]string{"a.yaml"}, ruleFiles+1), nil, []int{1, 3}},
+		"never looked at": {"", nil, nil, nil, []int{1, 3}},
+		"seen":            {headB, []string{".lintel.yaml"}, nil, nil, nil},
+		"code owners":     {headA, []string{"docs/CODEOWNERS"}, nil, nil, []int{1, 3}},
+		"other rules":     {headA, []string{"overlay/patch.yaml"}, &version{Rules: "1"}, &version{Rules: "2"}, []int{1, 3}},
+		"the same rules":  {headA, []string{"apps/a.yaml"}, &version{Rules: "1"}, &version{Rules: "1"}, nil},
+		"what rules look up": {headA, []string{"allowed.env"}, &version{Rules: "1", LooksUp: true},
+			&version{Rules: "1", LooksUp: true}, []int{1, 3}},
+		"rules that cannot be read": {headA, []string{"a.yaml"}, nil, &version{Rules: "1"}, []int{1, 3}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 			b.ofBranch("release")
-			b.hub.Pulls[11], b.ledger.mark, b.mirror.changed, b.mirror.files = open, tc.mark, tc.changed, tc.files
+			b.hub.Pulls[11], b.ledger.mark, b.mirror.changed = open, tc.mark, tc.changed
+			b.sandbox.versions = map[string]*version{headA: tc.old, headB: tc.now}
 			if err := b.Do(t.Context(), b.task); err != nil {
 				t.Fatal(err)
 			}

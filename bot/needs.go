@@ -38,7 +38,6 @@ type Mirror interface {
 	Fetch(ctx context.Context, repo github.Repo, want mirror.Want) (mirror.State, error)
 	Changed(ctx context.Context, gitDir, old, now string) ([]string, error)
 	Commits(ctx context.Context, gitDir, old, now string) ([]string, error)
-	Holds(ctx context.Context, gitDir, commit string, paths, words []string) (bool, error)
 }
 
 // Approvals says what the reviews of a pull request say about the exceptions that wait for approval;

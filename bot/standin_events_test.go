@@ -187,12 +187,13 @@ var lives = []standinScene{
 		s.ends(11, map[int]string{n: "success"})
 	}},
 	{name: "the base is forced back", play: func(s *standin) {
+		lax := s.push("main", fine("base"), fields{"user": "olga"})
 		s.push("change", fine("new"))
 		n := s.pull("change")
 		s.ends(1, map[int]string{n: "success"})
 		strict := s.push("main", map[string]string{"policies/never.yaml": neverPolicy}, fields{"user": "olga"})
 		s.ends(2, map[int]string{n: "failure"})
-		s.tell("/push", fields{"ref": "main", "rev": strict + "~1", "force": true, "user": "olga"})
+		s.tell("/push", fields{"ref": "main", "sha": lax, "force": true, "user": "olga"})
 		s.ends(3, map[int]string{n: "success"})
 		s.tell("/push", fields{"ref": "main", "sha": strict, "force": true, "user": "olga"})
 		s.ends(4, map[int]string{n: "failure"})

@@ -10,7 +10,8 @@ import (
 )
 
 // Inspect returns whom to ask for approval of what before the change is checked. It reads the settings and the
-// exceptions of both sides, and renders nothing. Errors are those of [Checker.Run].
+// exceptions of both sides, and renders nothing; of a whole branch it returns the version of its rules, for which
+// folders of policies are rendered. Errors are those of [Checker.Run].
 func (c *Checker) Inspect(ctx context.Context, change report.Change) (*report.Inspection, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -18,15 +19,23 @@ func (c *Checker) Inspect(ctx context.Context, change report.Change) (*report.In
 	if err != nil {
 		return nil, err
 	}
-	out, err := inspect(change, repo)
+	out, err := inspect(ctx, change, repo)
 	if closed := repo.close(); err == nil {
 		err = closed
 	}
 	return out, err
 }
 
-func inspect(change report.Change, repo *repository) (*report.Inspection, error) {
+func inspect(ctx context.Context, change report.Change, repo *repository) (*report.Inspection, error) {
 	out := &report.Inspection{Approvers: repo.settings.Whom(), Teams: repo.settings.Teams()}
+	if change.All {
+		found, err := rules.Find(ctx, repo.trees.Rules, repo.settings)
+		if err != nil {
+			return nil, err
+		}
+		out.Rules, out.LooksUp = found.Version(repo.trees.Rules.Tree)
+		return out, nil
+	}
 	if !repo.trees.ProposesRules() {
 		return out, nil
 	}

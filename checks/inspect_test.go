@@ -124,3 +124,47 @@ func TestInspectAgreesWithRun(t *testing.T) {
 		t.Errorf("%d exceptions were proposed in all", proposed)
 	}
 }
+
+// The version of the rules of a branch changes with what the rules come to, and with nothing else.
+func TestVersionOfTheRules(t *testing.T) {
+	r := treetest.New(t)
+	policy := func(action, more string) string {
+		return "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec:\n  validationFailureAction: " +
+			action + "\n  rules:\n  - name: r\n    match: {any: [{resources: {kinds: [Pod]}}]}\n" + more +
+			"    validate: {message: m, pattern: {metadata: {name: '?*'}}}\n"
+	}
+	r.Write(".lintel.yaml", "policies: [policies/prod]\nexceptions: [exceptions]\n")
+	r.Write("policies/base/p.yaml", policy("Audit", ""))
+	r.Write("policies/base/kustomization.yaml", "resources: [p.yaml]\n")
+	r.Write("policies/prod/kustomization.yaml",
+		"resources: [../base]\npatches:\n- {path: ../patches/action.yaml, target: {kind: ClusterPolicy}}\n")
+	r.Write("policies/patches/action.yaml", "[{op: replace, path: /spec/validationFailureAction, value: Audit}]\n")
+	version := func() *report.Inspection {
+		head := r.Snapshot()
+		return inspect(t, r, report.Change{All: true, Rules: head, Head: head})
+	}
+	last := version()
+	for _, step := range []struct {
+		path, text string
+		differs    bool
+		looksUp    bool
+	}{
+		{"app/web.yaml", "kind: Pod\n", false, false},
+		{"policies/base/p.yaml", "# a comment\n" + policy("Audit", ""), false, false},
+		{"policies/patches/action.yaml", "[{op: replace, path: /spec/validationFailureAction, value: Enforce}]\n", true, false},
+		{"policies/unused.yaml", policy("Enforce", ""), false, false},
+		{"exceptions/e.yaml", exception("e",
+			"{exceptions: [{policyName: p, ruleNames: [r]}], match: {any: [{resources: {kinds: [Pod]}}]}}"), true, false},
+		{"policies/base/p.yaml", policy("Audit",
+			"    context: [{name: c, configMap: {name: allowed, namespace: ops}}]\n"), true, true},
+		{"policies/prod/kustomization.yaml", "resources: [../gone]\n", true, false},
+		{".lintel.yaml", "policies: [policies/base]\nexceptions: [exceptions]\n", true, true},
+	} {
+		r.Write(step.path, step.text)
+		now := version()
+		if differs := now.Rules != last.Rules; differs != step.differs || now.LooksUp != step.looksUp {
+			t.Errorf("after %s: differs %v, looks up %v; want %v, %v", step.path, differs, now.LooksUp, step.differs, step.looksUp)
+		}
+		last = now
+	}
+}

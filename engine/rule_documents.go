@@ -25,6 +25,7 @@ type RuleDocument struct {
 	Exception bool // it is a PolicyException
 	Binding   bool // it puts a policy into force
 	Mutates   bool // it changes the objects that other policies see
+	LooksUp   bool // it may ask for more than the request: it errs on the side of true
 	Admission bool // of admissionregistration.k8s.io: policies and bindings bear on each other
 }
 
@@ -68,7 +69,9 @@ func ruleDocument(d policy.Document, s policy.Source) RuleDocument {
 	if err != nil {
 		data = []byte(s.Path + s.Digest) // equal to itself only
 	}
+	asks := func(mark string) bool { return bytes.Contains(data, []byte(mark)) }
 	out := RuleDocument{
+		LooksUp:    slices.ContainsFunc(lookUpMarks(), asks),
 		APIVersion: d.APIVersion, Kind: d.Kind, Namespace: d.Namespace, Name: d.Name, Path: d.Path, Line: d.Line,
 		Content:   string(data),
 		Exception: d.Kind == "PolicyException", Binding: strings.HasSuffix(d.Kind, "Binding"),
@@ -92,6 +95,14 @@ func ruleDocument(d policy.Document, s policy.Source) RuleDocument {
 		}
 	}
 	return out
+}
+
+// lookUpMarks are texts one of which is in every rule that asks for other objects: entries of a rule's context, label
+// selectors of namespaces, parameters of policies, and the libraries and variables of CEL
+// (https://kyverno.io/docs/policy-types/cel-libraries/).
+func lookUpMarks() []string {
+	return []string{`"configMap"`, `"apiCall"`, `"globalReference"`, `"imageRegistry"`, `"namespaceSelector"`, `"paramKind"`,
+		"namespaceObject", "resource.", "http.", "globalContext.", "parseServiceAccount", "authorizer"}
 }
 
 // hasMutation reports whether a policy of kyverno.io has a rule that changes objects.

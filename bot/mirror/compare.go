@@ -3,7 +3,6 @@ package mirror
 import (
 	"bytes"
 	"context"
-	"errors"
 )
 
 // maxNames bounds the output of a comparison: far more than a push ever changes.
@@ -34,27 +33,6 @@ func (m *Mirrors) Commits(ctx context.Context, gitDir, old, now string) ([]strin
 		return nil, err
 	}
 	return split(out, '\n'), nil
-}
-
-// Holds reports whether any of the files of a commit holds one of the words. Files that the commit does not
-// have hold nothing.
-func (m *Mirrors) Holds(ctx context.Context, gitDir, commit string, paths, words []string) (bool, error) {
-	if len(paths) == 0 || len(words) == 0 {
-		return false, nil
-	}
-	if err := m.have(ctx, gitDir, commit); err != nil {
-		return false, err
-	}
-	args := []string{"grep", "--quiet", "--fixed-strings", "--text", "--no-recurse-submodules"}
-	for _, word := range words {
-		args = append(args, "-e", word)
-	}
-	_, err := m.git.run(ctx, call{dir: gitDir, args: append(append(args, commit, "--"), paths...)})
-	var failed *Failed
-	if errors.As(err, &failed) && failed.Code == 1 {
-		return false, nil
-	}
-	return err == nil, err
 }
 
 // have returns a *Vanished for the first commit that is not in the mirror.

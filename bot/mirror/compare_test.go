@@ -27,20 +27,6 @@ func TestCompare(t *testing.T) {
 	if got, err := m.Commits(t.Context(), state.GitDir, old, tip); err != nil || !slices.Equal(got, []string{tip, mid}) {
 		t.Errorf("Commits: %q, %v", got, err)
 	}
-	for _, c := range []struct {
-		commit string
-		paths  []string
-		want   bool
-	}{
-		{tip, []string{"b c.yaml"}, true}, {tip, []string{"a.yaml"}, false}, {tip, nil, false},
-		{old, []string{"b c.yaml"}, false}, // it does not exist there
-		{tip, []string{"*.yaml"}, false},   // a name and no pattern
-	} {
-		if got, err := m.Holds(t.Context(), state.GitDir, c.commit, c.paths, []string{"kyverno.io/", "X"}); err != nil ||
-			got != c.want {
-			t.Errorf("Holds %q at %.7s: %v, %v", c.paths, c.commit, got, err)
-		}
-	}
 	var gone *Vanished
 	absent := strings.Repeat("1", 40)
 	if _, err := m.Changed(t.Context(), state.GitDir, absent, tip); !errors.As(err, &gone) || gone.SHA != absent {

@@ -1,11 +1,14 @@
 package webhook
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"strings"
+	"time"
 
 	gh "github.com/google/go-github/v62/github"
 
@@ -95,9 +98,44 @@ func Jobs(event string, data []byte) (Work, error) {
 // decode fills in a payload. What is of another type than go-github expects is as if it were missing: most of a payload
 // is of no use here, and GitHub changes it (a custom property of a repository can be a list, for one).
 func decode(data []byte, payload any) bool {
+	tolerable := func(err error) bool {
+		var other *json.UnmarshalTypeError
+		return err == nil || errors.As(err, &other) && other.Field != ""
+	}
 	err := json.Unmarshal(data, payload)
-	var other *json.UnmarshalTypeError
-	return err == nil || errors.As(err, &other) && other.Field != ""
+	var moment *time.ParseError
+	if !errors.As(err, &moment) {
+		return tolerable(err)
+	}
+	// A time in words of its own ends the decoding, where other types do not: without such times it comes to its end.
+	var values any
+	numbers := json.NewDecoder(bytes.NewReader(data))
+	numbers.UseNumber()
+	if numbers.Decode(&values) != nil {
+		return false
+	}
+	dropTimes(values)
+	data, err = json.Marshal(values)
+	return err == nil && tolerable(json.Unmarshal(data, payload))
+}
+
+// dropTimes removes the times that are not written as RFC 3339 has it.
+func dropTimes(value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		maps.DeleteFunc(v, func(name string, value any) bool {
+			text, is := value.(string)
+			_, err := time.Parse(time.RFC3339, text)
+			return is && err != nil && (strings.HasSuffix(name, "_at") || name == "timestamp" || name == "date")
+		})
+		for _, child := range v {
+			dropTimes(child)
+		}
+	case []any:
+		for _, child := range v {
+			dropTimes(child)
+		}
+	}
 }
 
 // origin is what all events tell.

@@ -70,6 +70,8 @@ func TestEventsToJobs(t *testing.T) {
 		{"pull_request_review", "dismissed", pull, one, seen},
 		{"check_run", "rerequested", `"check_run":{` + listed + `}`, one, fresh},
 		{"check_run", "rerequested", `"check_run":{` + unlisted + `}`, commit, fresh},
+		{"check_run", "rerequested", `"check_run":{"app":{"created_at":"2018-04-25 20:42:10"},` + unlisted + `}`, commit,
+			fresh}, // as in GitHub's own examples
 		{"check_run", "rerequested", ofRun("pr-8/x"), at(func(k *queue.Key) { k.Number = 8 }), fresh},
 		{"check_run", "rerequested", ofRun("pr-8+d-1/x"), at(func(k *queue.Key) { k.Number = 8 }), fresh},
 		{"check_run", "rerequested", ofRun("branch-612f62/x"), branch("a/b"), fresh},

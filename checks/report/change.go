@@ -39,4 +39,8 @@ type Inspection struct {
 	Teams      []string    `json:"teams,omitempty"`      // "org/team": those that the settings map to users
 	Approvers  Approvers   `json:"approvers"`            // who may approve exceptions, from the settings at the base
 	Exceptions []Exception `json:"exceptions,omitempty"` // of the change: name, place, content, state
+	// With Change.All: what tells versions of the rules in effect apart, and whether they may judge by other objects of
+	// the commit than the one in question.
+	Rules   string `json:"rules,omitempty"`
+	LooksUp bool   `json:"looksUp,omitempty"`
 }

@@ -1,0 +1,39 @@
+package rules
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/lintel-bot/lintel/checks/manifest"
+	"github.com/lintel-bot/lintel/checks/settings"
+	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// Version returns a digest of the rules that a commit has: equal where the settings, the policies and the exceptions say
+// the same, whatever their comments, and where a policy is built, whatever it is built from. looksUp reports whether a
+// policy may ask for objects besides the one that it judges: then a version judges by what else the commit declares.
+func (out *Sources) Version(t *tree.Tree) (digest string, looksUp bool) {
+	h := sha256.New()
+	if data, _, err := t.ReadFile(settings.Path); err == nil {
+		fmt.Fprintf(h, "%q\n", data)
+	}
+	for _, list := range [][]Source{out.Policies, out.Exceptions} {
+		fmt.Fprintln(h, len(list))
+		for _, s := range list {
+			documents := engine.RuleDocuments(manifest.Sources(bare([]Source{s})))
+			if len(documents) == 0 { // perhaps it cannot be read
+				fmt.Fprintf(h, "%q\n", s.Data)
+			}
+			for _, d := range documents {
+				fmt.Fprintf(h, "%q %q\n", d.Path, d.Content)
+				looksUp = looksUp || d.LooksUp
+			}
+		}
+	}
+	for _, p := range out.Problems { // why policies are not in effect
+		fmt.Fprintf(h, "%q\n", p.String())
+	}
+	return hex.EncodeToString(h.Sum(nil)), looksUp
+}
