@@ -138,7 +138,7 @@ func TestVersionOfTheRules(t *testing.T) {
 	r.Write("policies/base/kustomization.yaml", "resources: [p.yaml]\n")
 	r.Write("policies/prod/kustomization.yaml",
 		"resources: [../base]\npatches:\n- {path: action.yaml, target: {kind: ClusterPolicy}}\n")
-	r.Write("policies/prod/action.yaml", "[{op: replace, path: /spec/validationFailureAction, value: Audit}]\n")
+	r.Write("policies/prod/action.yaml", "- {op: replace, path: /spec/validationFailureAction, value: Audit}\n")
 	version := func() *report.Inspection {
 		head := r.Snapshot()
 		return inspect(t, r, report.Change{All: true, Rules: head, Head: head})
@@ -151,7 +151,7 @@ func TestVersionOfTheRules(t *testing.T) {
 	}{
 		{"app/web.yaml", "kind: Pod\n", false, false},
 		{"policies/base/p.yaml", "# a comment\n" + policy("Audit", ""), false, false},
-		{"policies/prod/action.yaml", "[{op: replace, path: /spec/validationFailureAction, value: Enforce}]\n", true, false},
+		{"policies/prod/action.yaml", "- {op: replace, path: /spec/validationFailureAction, value: Enforce}\n", true, false},
 		{"policies/unused.yaml", policy("Enforce", ""), false, false},
 		{"exceptions/e.yaml", exception("e",
 			"{exceptions: [{policyName: p, ruleNames: [r]}], match: {any: [{resources: {kinds: [Pod]}}]}}"), true, false},
