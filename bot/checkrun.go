@@ -156,14 +156,22 @@ func (c *check) complete(ctx context.Context, result runid.ID) error {
 		}
 		if c.run.ID == 0 && c.known == result.Outcome() && shared.newest.Conclusion == c.run.Conclusion {
 			c.log.Info("nothing changed since the last check", "conclusion", c.run.Conclusion)
+			c.setAlarm(result)
 			return c.task.Ledger.SetNote(ctx, "")
 		}
 		if shared.newest.ID > c.run.ID {
 			c.run.ID = 0 // what is not the newest run decides nothing; it is cancelled if it is open
 		}
-		return c.finish(ctx)
+		if err := c.finish(ctx); err != nil {
+			return err
+		}
+		c.setAlarm(result)
+		return nil
 	})
 }
+
+// setAlarm has the check done again when its result is over.
+func (c *check) setAlarm(result runid.ID) { c.Alarm.Set(c.task.Key, c.repo, result.Ends()) }
 
 func (c *check) finish(ctx context.Context) error {
 	started := c.Now()

@@ -57,8 +57,10 @@ func (c *check) result(state mirror.State, change report.Change, rep *report.Rep
 		Drafts                             bool
 		Conclusion                         report.Conclusion
 		Exceptions                         []exception
+		Until                              int64 // of the exceptions in effect: one that ended changes findings
 	}{Version: c.Version, Head: change.Head, Rules: state.BaseTip, Base: state.MergeBase, Author: change.User.Login,
-		Teams: change.User.Teams, Reviews: slices.Clone(change.Reviews), Drafts: change.Drafts, Conclusion: rep.Conclusion}
+		Teams: change.User.Teams, Reviews: slices.Clone(change.Reviews), Drafts: change.Drafts, Conclusion: rep.Conclusion,
+		Until: rep.Until.Unix()}
 	slices.SortFunc(inputs.Reviews, func(a, b report.Review) int { return strings.Compare(a.Path+a.Blob, b.Path+b.Blob) })
 	for _, e := range rep.Exceptions {
 		inputs.Exceptions = append(inputs.Exceptions, exception{e.Path, e.Blob, e.State})
@@ -69,5 +71,9 @@ func (c *check) result(state mirror.State, change report.Change, rep *report.Rep
 		data = []byte(strconv.FormatUint(c.task.Sequence, 10))
 	}
 	sum := sha256.Sum256(data)
-	return runid.ID{Digest: hex.EncodeToString(sum[:])}
+	id := runid.ID{Digest: hex.EncodeToString(sum[:])}
+	if !rep.Until.IsZero() {
+		id.Until = rep.Until.Unix() + 1 // what ends within a second has ended after it
+	}
+	return id
 }

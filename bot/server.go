@@ -98,6 +98,9 @@ func (s *Server) Work(ctx context.Context) error {
 	if s.Sweep != nil {
 		sweeping.Go(func() { s.Sweep(ctx) })
 	}
+	if s.Worker.Alarm != nil {
+		sweeping.Go(func() { s.Worker.Alarm.Run(ctx) })
+	}
 	return s.Queue.Work(ctx, s.Workers, func(ctx context.Context, j *queue.Job) error {
 		return s.Worker.Do(ctx, TaskOf(j))
 	})

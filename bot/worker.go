@@ -26,7 +26,7 @@ const (
 // BlobURL is the web address of a line of a file at the head; line 0 is the file.
 type BlobURL func(path string, line int) string
 
-// Worker turns jobs into check runs. All fields but Text, Drafts, Cache, Log and Metrics are required; it is safe for
+// Worker turns jobs into check runs. All fields but Text, Drafts, Cache, Alarm, Log and Metrics are required; it is safe for
 // concurrent use.
 type Worker struct {
 	Client    Client
@@ -42,6 +42,7 @@ type Worker struct {
 	Version string
 	// folder that checks may use, absolute; empty: none
 	Cache   string
+	Alarm   *Alarm
 	Now     func() time.Time
 	Log     *slog.Logger
 	Metrics *Metrics

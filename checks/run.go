@@ -64,6 +64,7 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	out.Folders = folders(repo.trees.Head.Roots, out.Findings)
 	out.Exceptions = exceptions.List(rules.decision, exceptions.Known{Policies: rules.Policies, Reviews: change.Reviews,
 		Findings: out.Findings, Beyond: answers.beyond, Blob: repo.blob})
+	out.Until = rules.decision.NextEnd()
 	if change.All {
 		whole := len(out.Errors) == 0 && !slices.ContainsFunc(repo.trees.Differences, isChart)
 		out.Upkeep = answers.usage.Upkeep(rules.decision, rules.Policies, whole, change.Now)

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Subject is what a check run is about, within its repository: one of a pull request, a branch and a merge group.
@@ -72,6 +73,14 @@ func (id ID) String() string {
 		about += "!" + strconv.FormatInt(id.Until, 10)
 	}
 	return about
+}
+
+// Ends returns when a result may become another by itself; the zero time for never.
+func (id ID) Ends() time.Time {
+	if id.Until == 0 {
+		return time.Time{}
+	}
+	return time.Unix(id.Until, 0)
 }
 
 // The marks of the states that are not results.

@@ -46,7 +46,9 @@ type Config struct {
 	Client Client
 	Queue  Queue
 	// Budget is how many requests an installation has left of how many an hour; false if unknown. Default: unknown.
-	Budget   func(installation int64) (remaining, limit int, known bool)
+	Budget func(installation int64) (remaining, limit int, known bool)
+	// Ends is told when a result that stands may become another by itself. Nil: nobody wants to know.
+	Ends     func(key queue.Key, repo github.Repo, at time.Time)
 	Interval time.Duration                        // default: DefaultInterval
 	Now      func() time.Time                     // default: time.Now
 	After    func(time.Duration) <-chan time.Time // default: time.After

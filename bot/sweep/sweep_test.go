@@ -191,6 +191,36 @@ func TestCheckedHeadIsNotAskedForAgain(t *testing.T) {
 	}
 }
 
+// A pull request whose head shows the result of one that left is checked again; a result that ends is told.
+func TestResultsThatDoNotLast(t *testing.T) {
+	run := func(id int64, external string) github.CheckRun {
+		return github.CheckRun{ID: id, HeadSHA: "shared", Status: "completed", Conclusion: "failure", ExternalID: external}
+	}
+	h := &memory.GitHub{Installed: []github.Installation{{ID: 1}},
+		Repos: []github.Repo{{Installation: 1, ID: 10, Owner: "o"}},
+		Pulls: map[int64][]*github.PullRequest{10: {{Number: 2, HeadSHA: "shared"}, {Number: 3, HeadSHA: "shared"}}},
+		Runs:  []github.CheckRun{run(1, "pr-2/00!1767225600"), run(2, "pr-3/00~success")}}
+	s, j, _ := newSweeper(h)
+	ends := map[queue.Key]time.Time{}
+	s.config.Ends = func(key queue.Key, _ github.Repo, at time.Time) { ends[key] = at }
+	if err := s.Sweep(t.Context()); err != nil || len(j.published) != 0 {
+		t.Errorf("%v, published %v, want nothing: both are open", err, j.published)
+	}
+	if len(ends) != 1 || ends[key(1, 10, 2)].Unix() != 1767225600 {
+		t.Errorf("ends %v, want that of the first", ends)
+	}
+	h.Pulls[10] = h.Pulls[10][:1]
+	s, j, _ = newSweeper(h) // after a restart
+	for range 2 {
+		if err := s.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []queue.Key{key(1, 10, 2), key(1, 10, 2)}; !slices.Equal(j.published, want) {
+		t.Errorf("published %v, want %v until the head has a result of its own", j.published, want)
+	}
+}
+
 func TestTroubleStaysWhereItIs(t *testing.T) {
 	for name, c := range map[string]struct {
 		err  error

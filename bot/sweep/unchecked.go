@@ -93,19 +93,30 @@ func (s *Sweeper) repository(ctx context.Context, repo github.Repo) error {
 	if err != nil {
 		return fmt.Errorf("asking for open pull requests: %w", err)
 	}
+	open := map[head]bool{}
+	at := func(number int, sha string) head {
+		return head{queue.Key{Installation: repo.Installation, Repository: repo.ID, Number: number}, sha}
+	}
 	for _, pr := range pulls {
-		h := head{queue.Key{Installation: repo.Installation, Repository: repo.ID, Number: pr.Number}, pr.HeadSHA}
+		open[at(pr.Number, pr.HeadSHA)] = true
+	}
+	for _, pr := range pulls {
+		h := at(pr.Number, pr.HeadSHA)
 		if _, ok := s.done[h]; !ok {
-			settled, final, err := s.checked(ctx, repo, h)
+			runs, err := s.config.Client.CheckRuns(ctx, repo, h.sha)
 			if err != nil {
-				return err
+				return fmt.Errorf("asking for check runs: %w", err)
 			}
-			if !settled {
-				if err := s.enqueue(ctx, repo, h); err != nil {
+			settled, final := s.checked(repo, h, runs)
+			// The newest run, by which people merge, may have the result of one that left the head.
+			newest, left := newestOf(runs)
+			left = left && newest.Number != 0 && !open[at(newest.Number, h.sha)]
+			if !settled || left {
+				if err := s.enqueue(ctx, repo, h, !settled); err != nil {
 					return err
 				}
 			}
-			if !final {
+			if !final || left {
 				continue
 			}
 		}
@@ -114,21 +125,30 @@ func (s *Sweeper) repository(ctx context.Context, repo github.Repo) error {
 	return nil
 }
 
-// checked returns what the newest run about a head tells: whether it needs no job now, and whether that stays so.
-func (s *Sweeper) checked(ctx context.Context, repo github.Repo, h head) (settled, final bool, _ error) {
-	runs, err := s.config.Client.CheckRuns(ctx, repo, h.sha)
-	if err != nil {
-		return false, false, fmt.Errorf("asking for check runs: %w", err)
+// newestOf returns what the newest of some runs is about that have the name of pull requests' runs.
+func newestOf(runs []github.CheckRun) (about runid.Subject, found bool) {
+	for _, run := range runs { // newest first
+		if run.Part == "" {
+			id, err := runid.Parse(run.ExternalID)
+			return id.Subject, err == nil
+		}
 	}
+	return about, false
+}
+
+// checked returns what the newest run about a head tells: whether it needs no job now, and whether that stays so.
+func (s *Sweeper) checked(repo github.Repo, h head, runs []github.CheckRun) (settled, final bool) {
 	for _, run := range runs { // newest first
 		id, err := runid.Parse(run.ExternalID)
 		// A canceled one says nothing about a head that came back.
 		if err == nil && id.Subject == h.key.Subject() && run.Conclusion != "cancelled" {
-			settled, final = isSettled(run, id, s.config.Now())
-			return settled, final, nil
+			if settled, final = isSettled(run, id, s.config.Now()); final && s.config.Ends != nil && id.Until != 0 {
+				s.config.Ends(h.key, repo, id.Ends())
+			}
+			return settled, final
 		}
 	}
-	return false, false, nil
+	return false, false
 }
 
 // isSettled is about a run of ours. One that was given up is final only after the last retry.
@@ -143,14 +163,14 @@ func isSettled(run github.CheckRun, id runid.ID, now time.Time) (settled, final 
 	return now.Sub(run.CompletedAt) < pause, false
 }
 
-// enqueue leaves a job alone that waits or is in work.
-func (s *Sweeper) enqueue(ctx context.Context, repo github.Repo, h head) error {
+// enqueue leaves a job alone that waits or is in work. missing is for a head without a result.
+func (s *Sweeper) enqueue(ctx context.Context, repo github.Repo, h head, missing bool) error {
 	has, err := s.config.Queue.Has(ctx, h.key)
 	if err != nil || has {
 		return err
 	}
 	s.config.Log.Info("open pull request without a check", "repository", repo.String(), "pull_request", h.key.Number,
 		"head", h.sha)
-	return s.config.Queue.Publish(ctx, h.key, queue.Message{Event: "sweep", Missing: true, Owner: repo.Owner,
+	return s.config.Queue.Publish(ctx, h.key, queue.Message{Event: "sweep", Missing: missing, Owner: repo.Owner,
 		Name: repo.Name, At: s.config.Now().UTC()}, "")
 }

@@ -44,6 +44,16 @@ func (d *Decision) By(e *engine.Exception) []string { return d.by[e] }
 // ends some time after a start that is not known, which [Decide] takes for expired.
 func (d *Decision) Ends(e *engine.Exception) time.Time { return d.ends[e] }
 
+// NextEnd returns when the first of the exceptions that count ends, the zero time where none does.
+func (d *Decision) NextEnd() (first time.Time) {
+	for _, e := range d.Counting {
+		if end := d.ends[e]; !end.IsZero() && (first.IsZero() || end.Before(first)) {
+			first = end
+		}
+	}
+	return first
+}
+
 // Decide sorts exceptions. A merged exception that the change edits keeps its merged content until the change
 // is merged itself or approved; then the new content takes its place.
 func Decide(in Input) *Decision {

@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // Report is the outcome of one check of one change. Its JSON form is the stable output of
@@ -28,6 +29,7 @@ type Report struct {
 	Drafts     []Draft      `json:"drafts,omitempty"`     // with Change.Drafts: exceptions for what blocks
 	Folders    []string     `json:"folders,omitempty"`    // the findings' roots that have no kustomization
 	Preview    *Preview     `json:"preview,omitempty"`    // what the change does to the rules themselves, once merged
+	Until      time.Time    `json:"until,omitzero"`       // when the result may become another by itself: an exception ends
 	Stats      Stats        `json:"stats"`
 
 	// Work is what the check cost. "-o json" leaves it out, since it says nothing about the change.
