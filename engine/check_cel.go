@@ -120,7 +120,7 @@ func checkCELException(d policy.Document, e policy.CELException) []policy.Proble
 		if r.Kind == "" || slices.Contains(known, r.Kind) {
 			continue
 		}
-		hint := suggestion(policy.Nearest(r.Kind, slices.Clone(known)))
+		hint := suggestion(policy.Nearest(r.Kind, known))
 		if r.Kind == "ClusterPolicy" || r.Kind == "Policy" {
 			hint = ": exceptions to it are PolicyExceptions of kyverno.io/v2"
 		}
