@@ -3,7 +3,6 @@ package condition
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
@@ -157,7 +156,6 @@ func (c *compiler) condition(raw map[string]any, at string) (condition, error) {
 	if value, ok := one.value.Constant(); ok {
 		one.fixed = one.operator(value)
 	}
-	one.reads = slices.Concat(one.key.Expressions(), one.value.Expressions())
 	if raw["message"] != nil {
 		if one.raw, ok = raw["message"].(string); !ok {
 			return condition{}, &CompileError{Pointer: at + "/message", Message: "the message must be a string"}

@@ -37,7 +37,6 @@ type condition struct {
 	message  *variable.Tree // nil where there is none
 	raw      string         // the message as written
 	fixed    test           // the comparison with a value that holds no variables
-	reads    []*jmespath.Expression
 }
 
 // Outcome is what a set of conditions said.
@@ -105,20 +104,6 @@ func (s *Set) Evaluate(sc *variable.Scope) (Outcome, error) {
 	reads := s.decided(sc, met)
 	slices.Sort(reads)
 	return Outcome{Met: met, Reads: slices.Compact(reads), Message: message}, nil
-}
-
-// Expressions lists the expressions of all keys, values and messages whose text is known.
-func (s *Set) Expressions() []*jmespath.Expression {
-	var all []*jmespath.Expression
-	for i := range s.blocks {
-		for c := range s.blocks[i].conditions() {
-			all = append(all, c.reads...)
-			if c.message != nil {
-				all = append(all, c.message.Expressions()...)
-			}
-		}
-	}
-	return all
 }
 
 // conditions iterates over the conditions of both lists.

@@ -45,27 +45,15 @@ func (s *Set) decided(sc *variable.Scope, met bool) []string {
 
 // readsIf is what the condition reads if it evaluates to want.
 func (c *condition) readsIf(sc *variable.Scope, want bool) []string {
-	if len(c.reads) == 0 {
-		return nil
-	}
 	key, t, err := c.operands(sc)
 	if err != nil || t(key) != want {
 		return nil
 	}
-	keys := readsOf(sc, c.key.Expressions())
+	keys := c.key.Reads(sc)
 	if list, ok := key.([]any); ok {
 		keys = narrow(sc, keys, list, func(element any) bool { return t([]any{element}) == want })
 	}
-	return append(keys, readsOf(sc, c.value.Expressions())...)
-}
-
-// readsOf is what expressions read.
-func readsOf(sc *variable.Scope, expressions []*jmespath.Expression) []string {
-	var pointers []string
-	for _, e := range expressions {
-		pointers = append(pointers, sc.Reads(e)...)
-	}
-	return pointers
+	return append(keys, c.value.Reads(sc)...)
 }
 
 // valueAt is the value of a field of the variables. The variables were loaded when the condition was

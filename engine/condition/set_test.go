@@ -292,20 +292,6 @@ func TestCompileErrors(t *testing.T) {
 	}
 }
 
-func TestExpressions(t *testing.T) {
-	s := mustCompile(t, `{any: [{key: "{{ request.a }}", operator: Equals, value: ["{{ b }}", c]}], all: [{key: a, `+
-		`operator: Equals, value: "{{ d }}", message: "{{ e }}"}]}`)
-	var got []string
-	for _, e := range s.Expressions() {
-		got = append(got, e.String())
-	}
-	for _, want := range []string{"request.a", "b", "d", "e"} {
-		if !slices.ContainsFunc(got, func(s string) bool { return strings.TrimSpace(s) == want }) {
-			t.Errorf("%q is not in %q", want, got)
-		}
-	}
-}
-
 func TestEvaluateConcurrently(t *testing.T) {
 	s := mustCompile(t, `{all: [{key: "{{ request.object.spec.containers[].image }}", operator: AnyNotIn, `+
 		`value: "{{ allowed }}", message: "{{ request.object.metadata.name }}"}]}`)
@@ -349,7 +335,6 @@ func FuzzCompile(f *testing.F) {
 			}
 			return
 		}
-		s.Expressions()
 		sc := variable.NewScope(context.Background(), map[string]any{"request": map[string]any{"operation": "CREATE"}},
 			jmespath.Env{}, nil)
 		got, err := s.Evaluate(sc)

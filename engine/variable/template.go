@@ -373,17 +373,3 @@ func holdsVariable(v any, depth int) bool {
 	}
 	return false
 }
-
-// expressions lists the expressions that are known before evaluation.
-func (t *template) expressions(out []*jmespath.Expression) []*jmespath.Expression {
-	for _, p := range t.pieces {
-		switch {
-		case p.variable == nil:
-		case p.variable.body != nil:
-			out = p.variable.body.expressions(out)
-		default:
-			out = append(out, p.variable.plain)
-		}
-	}
-	return out
-}

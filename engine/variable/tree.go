@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/lintel-bot/lintel/engine/jmespath"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
@@ -117,10 +116,6 @@ func (t *Tree) Shallow() *Tree {
 	return &Tree{root: &n}
 }
 
-// Expressions are the expressions of the tree whose text is known before evaluation, in the order of the
-// document with keys sorted.
-func (t *Tree) Expressions() []*jmespath.Expression { return t.root.expressions(nil) }
-
 // Reads gives the fields that the variables of the tree read in this scope: RFC 6901 pointers into the
 // scope's variables, sorted and unique ("/request/object/spec/replicas", on DELETE
 // "/request/oldObject/spec/replicas", in a loop "/element/image"). Expressions whose text other variables
@@ -144,22 +139,6 @@ func (n *node) reads(s *Scope, found map[string]bool) {
 		}
 		f.node.reads(s, found)
 	}
-}
-
-func (n *node) expressions(out []*jmespath.Expression) []*jmespath.Expression {
-	if n.text != nil {
-		return n.text.expressions(out)
-	}
-	for _, item := range n.list {
-		out = item.expressions(out)
-	}
-	for _, f := range n.fields {
-		if f.dynamic != nil {
-			out = f.dynamic.expressions(out)
-		}
-		out = f.node.expressions(out)
-	}
-	return out
 }
 
 func (n *node) resolve(s *Scope, round int) (any, error) {

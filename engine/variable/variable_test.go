@@ -292,25 +292,10 @@ func TestParsePart(t *testing.T) {
 	}
 }
 
-func TestExpressions(t *testing.T) {
-	tree, err := Parse(decode(t, `{"b": "{{ one }} {{ two.{{ three }} }}", "a": ["{{ four }}"], "{{ five }}": "x", `+
-		`"c": "\\{{ six }}"}`), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, e := range tree.Expressions() {
-		got = append(got, e.String())
-	}
-	if want := []string{"four", "one", "three", "five"}; !reflect.DeepEqual(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-}
-
 func TestTreeReads(t *testing.T) {
 	tree, err := Parse(decode(t, `{"a": "{{ request.object.spec.replicas }}", `+
 		`"b": ["x {{ element.{{ request.object.metadata.name }} || key }}"], "spec": {"x": "{{@}}"}, `+
-		`"c": "{{ a.{{ absent }} }}"}`), "")
+		`"c": "{{ a.{{ absent }} }}", "d": "\\{{ six }}"}`), "")
 	if err != nil {
 		t.Fatal(err)
 	}
