@@ -95,7 +95,7 @@ func (c *compiler) compile(raw any, at place) (*node, error) {
 	case []any:
 		return c.compileList(typed)
 	}
-	s, ok := compileScalar(raw)
+	s, ok := CompileScalar(raw)
 	if !ok {
 		return nil, c.errorf("a pattern cannot hold a value of type %T", raw)
 	}
