@@ -231,7 +231,7 @@ func (c *ruleCompiler) fixedPattern(at string, raw any) *pattern.Pattern {
 // variable will be says nothing. It is nil where the pattern is none as it is written.
 func (c *ruleCompiler) tryPattern(at string, raw any) *pattern.Pattern {
 	p, err := pattern.Compile(raw)
-	var e *pattern.CompileError
+	var e *jsonpointer.Error
 	if !errors.As(err, &e) {
 		return p
 	}
@@ -257,19 +257,9 @@ func (c *ruleCompiler) failedBelow(at string, err error) {
 }
 
 func located(err error) (pointer, message string) {
-	var p *variable.ParseError
-	var n *pattern.CompileError
-	var d *condition.CompileError
-	var m *mutate.CompileError
-	switch {
-	case errors.As(err, &p):
-		return p.Pointer, p.Message
-	case errors.As(err, &n):
-		return n.Pointer, n.Message
-	case errors.As(err, &d):
-		return d.Pointer, d.Message
-	case errors.As(err, &m):
-		return m.Pointer, m.Message
+	var e *jsonpointer.Error
+	if errors.As(err, &e) {
+		return e.Pointer, e.Message
 	}
 	return "", err.Error()
 }
@@ -327,8 +317,8 @@ func (c *ruleCompiler) mutate(out *rule, r *policy.Rule) *rule {
 func (c *ruleCompiler) loader(document any, pointer string) (mutate.Loader, error) {
 	list, bad := policy.FromTree[[]policy.ContextEntry](c.doc, jsonpointer.At(document, pointer))
 	if policy.HasErrors(bad) {
-		return nil, &mutate.CompileError{Pointer: pointer, Message: bad[0].Message}
+		return nil, &jsonpointer.Error{Pointer: pointer, Message: bad[0].Message}
 	}
 	entries := c.context(pointer, list)
-	return func(s *variable.Scope) error { define(s, entries, nil); return nil }, nil
+	return func(s *variable.Scope) { define(s, entries, nil) }, nil
 }

@@ -54,14 +54,6 @@ type Outcome struct {
 	Message string
 }
 
-// CompileError says which part of a set cannot be used.
-type CompileError struct {
-	Pointer string // RFC 6901, into the document
-	Message string
-}
-
-func (e *CompileError) Error() string { return e.Pointer + ": " + e.Message }
-
 // EvaluationError says which condition could not be evaluated. It wraps the error of the variable:
 // *jmespath.NotFoundError, *admission.NeedsClusterError and others.
 type EvaluationError struct {

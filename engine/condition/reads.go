@@ -1,11 +1,9 @@
 package condition
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 
-	"github.com/lintel-bot/lintel/engine/jmespath"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/variable"
 )
@@ -60,20 +58,9 @@ func (c *condition) readsIf(sc *variable.Scope, want bool) []string {
 // evaluated, so this is only a look-up.
 func valueAt(sc *variable.Scope, pointer string) any {
 	root, rest, _ := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
-	quoted, err := json.Marshal(jsonpointer.Unescape(root))
-	if err != nil {
-		return nil
-	}
-	e, err := jmespath.Compile(string(quoted))
-	if err != nil {
-		return nil
-	}
-	value, err := sc.Query(e)
-	if err != nil {
-		return nil
-	}
+	value, _ := sc.Value(jsonpointer.Unescape(root))
 	if rest != "" {
-		value, _ = jsonpointer.Lookup(value, "/"+rest)
+		value = jsonpointer.At(value, "/"+rest)
 	}
 	return value
 }

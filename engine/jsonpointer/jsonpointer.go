@@ -98,3 +98,13 @@ func Below(pointer, parent string) (rest string, ok bool) {
 	rest, ok = strings.CutPrefix(pointer, parent)
 	return rest, ok && (rest == "" || rest[0] == '/')
 }
+
+// Error says what is wrong with the value behind a pointer of a document.
+type Error struct{ Pointer, Message string }
+
+func (e *Error) Error() string {
+	if e.Pointer == "" {
+		return e.Message
+	}
+	return e.Pointer + ": " + e.Message
+}

@@ -197,6 +197,11 @@ func TestApply(t *testing.T) {
 		"existing only": {
 			rule: `mutate: {targets: [{kind: Pod}], patchStrategicMerge: {metadata: {labels: {c: d}}}}`,
 		},
+		"targets that are null are none": {
+			rule:    `mutate: {targets: null, patchStrategicMerge: {metadata: {labels: {c: d}}}}`,
+			set:     map[string]any{"/metadata/labels/c": "d"},
+			written: []string{"/metadata/labels/c"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := tt.object
@@ -239,7 +244,7 @@ func TestCompileErrors(t *testing.T) {
 		"mutate: {foreach: [{list: a, foreach: [{list: 'b[', patchStrategicMerge: {a: b}}]}]}":   "/mutate/foreach/0/foreach/0/list",
 	} {
 		_, err := Compile(tree(t, rule), "/mutate", nil)
-		e, ok := err.(*CompileError)
+		e, ok := err.(*jsonpointer.Error)
 		if !ok || e.Pointer != want {
 			t.Errorf("%s: got %v, want an error at %s", rule, err, want)
 		}

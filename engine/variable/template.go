@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -282,9 +283,12 @@ func (x *expansion) expression(s *Scope, path string, round int) (string, *jmesp
 			return "", nil, &ResolveError{Variable: x.body.source(), Path: path, Err: err}
 		}
 		return text, e, nil
-	case x.target != nil && s.has("target"):
-		return x.target.String(), x.target, nil
-	case s.shared.deleting:
+	case x.target != nil:
+		if _, ok := s.Value("target"); ok {
+			return x.target.String(), x.target, nil
+		}
+	}
+	if s.shared.deleting {
 		return x.deletion.String(), x.deletion, nil
 	}
 	return x.text, x.plain, nil
@@ -307,11 +311,6 @@ func (t *template) reads(s *Scope, found map[string]bool) {
 			found[pointer] = true
 		}
 	}
-}
-
-func (s *Scope) has(name string) bool {
-	_, ok, err := s.lookup(name)
-	return ok && err == nil
 }
 
 // textOf is a value inside a longer string.
@@ -337,7 +336,7 @@ func unescape(text string) string {
 // again substitutes the variables within an object or list that a variable gave. A string that a
 // variable gave as the whole value is not looked at again, as in Kyverno.
 func again(s *Scope, v any, path string, round int) (any, error) {
-	if !holdsVariable(v, 0) {
+	if _, isText := v.(string); isText || !holdsVariable(v, 0) {
 		return v, nil
 	}
 	if round >= maxRounds {
@@ -355,18 +354,13 @@ func holdsVariable(v any, depth int) bool {
 		return false
 	}
 	switch v := v.(type) {
+	case string:
+		return strings.Contains(v, "{{")
 	case []any:
-		for _, item := range v {
-			if text, ok := item.(string); ok && strings.Contains(text, "{{") || holdsVariable(item, depth+1) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(v, func(item any) bool { return holdsVariable(item, depth+1) })
 	case map[string]any:
 		for k, item := range v {
 			if strings.Contains(k, "{{") || holdsVariable(item, depth+1) {
-				return true
-			}
-			if text, ok := item.(string); ok && strings.Contains(text, "{{") {
 				return true
 			}
 		}

@@ -16,14 +16,6 @@ const maxDepth = 200
 // Tree is a tree of JSON with variables, compiled once. It is immutable and safe for concurrent use.
 type Tree struct{ root *node }
 
-// ParseError says where a tree does not compile.
-type ParseError struct {
-	Pointer string // RFC 6901, into the document
-	Message string
-}
-
-func (e *ParseError) Error() string { return e.Pointer + ": " + e.Message }
-
 // ResolveError says that a variable has no value. It wraps what Scope.Query said, so that the caller can
 // look for *jmespath.NotFoundError and *admission.NeedsClusterError.
 type ResolveError struct {
@@ -59,17 +51,17 @@ type field struct {
 // Parse compiles the part of document at pointer (RFC 6901; "" is all of it). Variables {{ }} are compiled. References
 // $(path) are resolved now, within the whole document: relative ones from the string they stand in, absolute ones from
 // the document, or else from the part. An operator inside is kept: $(<./../limit) becomes "<" and the value. A
-// backslash before {{ or $( keeps them as text. The document is not kept and never changed. The error is a *ParseError.
+// backslash before {{ or $( keeps them as text. The document is not kept and never changed. The error is a *jsonpointer.Error.
 func Parse(document any, pointer string) (*Tree, error) {
-	tokens, err := splitPointer(pointer)
-	if err != nil {
-		return nil, &ParseError{Pointer: pointer, Message: err.Error()}
+	if pointer != "" && pointer[0] != '/' {
+		return nil, &jsonpointer.Error{Pointer: pointer, Message: "a JSON Pointer starts with /"}
 	}
+	tokens := slices.Collect(jsonpointer.Tokens(pointer))
 	part := document
 	for i, t := range tokens {
 		next, ok := jsonpointer.Child(part, t)
 		if !ok {
-			return nil, &ParseError{Pointer: jsonpointer.Join(tokens[:i+1]...), Message: "there is no such field"}
+			return nil, &jsonpointer.Error{Pointer: jsonpointer.Join(tokens[:i+1]...), Message: "there is no such field"}
 		}
 		part = next
 	}
@@ -196,7 +188,7 @@ type parser struct {
 }
 
 func (p *parser) fail(tokens []string, format string, args ...any) error {
-	return &ParseError{Pointer: jsonpointer.Join(slices.Concat(p.base, tokens)...), Message: fmt.Sprintf(format, args...)}
+	return &jsonpointer.Error{Pointer: jsonpointer.Join(slices.Concat(p.base, tokens)...), Message: fmt.Sprintf(format, args...)}
 }
 
 func (p *parser) node(v any, tokens []string, depth int) (*node, error) {

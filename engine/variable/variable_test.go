@@ -15,6 +15,7 @@ import (
 
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/jmespath"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 func decode(t testing.TB, text string) any {
@@ -248,9 +249,9 @@ func TestParseErrors(t *testing.T) {
 		"zero byte": {"{{ a }} \x00", "", "", "zero byte"},
 	} {
 		_, err := Parse(c.document, c.pointer)
-		parse, ok := errors.AsType[*ParseError](err)
+		parse, ok := errors.AsType[*jsonpointer.Error](err)
 		if !ok {
-			t.Errorf("%s: got %v, want a *ParseError", name, err)
+			t.Errorf("%s: got %v, want a *jsonpointer.Error", name, err)
 			continue
 		}
 		if parse.Pointer != c.where || !strings.Contains(parse.Message, c.reason) {
@@ -351,8 +352,8 @@ func FuzzResolve(f *testing.F) {
 		before, _ := json.Marshal(document)
 		tree, err := Parse(document, "")
 		if err != nil {
-			if _, ok := errors.AsType[*ParseError](err); !ok {
-				t.Fatalf("%T is not a *ParseError", err)
+			if _, ok := errors.AsType[*jsonpointer.Error](err); !ok {
+				t.Fatalf("%T is not a *jsonpointer.Error", err)
 			}
 			return
 		}
