@@ -171,7 +171,7 @@ func (c *compiler) loop(entry map[string]any, at string, depth int) (*loop, erro
 	}
 	if entry["preconditions"] != nil {
 		if out.preconditions, err = condition.Compile(c.document, at+"/preconditions"); err != nil {
-			return nil, wrong(at+"/preconditions", "%s", err)
+			return nil, err
 		}
 	}
 	// A merge puts new elements before the old ones, so the last one goes first unless told otherwise.

@@ -240,7 +240,8 @@ func TestCompileErrors(t *testing.T) {
 		"mutate: {foreach: [{list: a}]}":                                                         "/mutate/foreach/0",
 		"mutate: {foreach: [{list: a, order: Up, patchStrategicMerge: {a: b}}]}":                 "/mutate/foreach/0/order",
 		"mutate: {foreach: [{list: a, context: [{name: x}], patchStrategicMerge: {a: b}}]}":      "/mutate/foreach/0/context",
-		"mutate: {foreach: [{list: a, preconditions: {some: []}, patchStrategicMerge: {a: b}}]}": "/mutate/foreach/0/preconditions",
+		"mutate: {foreach: [{list: a, preconditions: {some: []}, patchStrategicMerge: {a: b}}]}": "/mutate/foreach/0/" +
+			"preconditions/some",
 		"mutate: {foreach: [{list: a, foreach: [{list: 'b[', patchStrategicMerge: {a: b}}]}]}":   "/mutate/foreach/0/foreach/0/list",
 	} {
 		_, err := Compile(tree(t, rule), "/mutate", nil)
