@@ -319,7 +319,7 @@ func (c *checker) operations(at string, conditions any) {
 		operator, _ := m["operator"].(string)
 		key, _ := m["key"].(string)
 		if strings.ReplaceAll(key, " ", "") == "{{request.operation}}" {
-			eachText(m["value"], pointer+"/value", func(at, s string) {
+			walkStrings(m["value"], pointer+"/value", func(at, s string) {
 				if !strings.Contains(s, "{{") && !slices.Contains(allowed, s) {
 					c.bad(at, "unknown operation %q: use %s", s, strings.Join(allowed, ", "))
 				}
@@ -333,19 +333,6 @@ func (c *checker) operations(at string, conditions any) {
 			}
 		}
 	})
-}
-
-func eachText(v any, at string, visit func(at, s string)) {
-	switch v := v.(type) {
-	case string:
-		visit(at, v)
-	case []any:
-		for i, e := range v {
-			if s, ok := e.(string); ok {
-				visit(fmt.Sprintf("%s/%d", at, i), s)
-			}
-		}
-	}
 }
 
 func walkMaps(v any, at string, visit func(pointer string, m map[string]any)) {

@@ -54,10 +54,6 @@ type forEach struct {
 	body  body
 }
 
-type security struct{ check *podsecurity.Check }
-
-type mutation struct{ apply *mutate.Mutation }
-
 func (c *ruleCompiler) validate(out *rule, r *policy.Rule) *rule {
 	v := r.Validate
 	bodies := map[string]bool{
@@ -264,13 +260,13 @@ func located(err error) (pointer, message string) {
 	return "", err.Error()
 }
 
-func (c *ruleCompiler) security(p *policy.PodSecurity) *security {
+func (c *ruleCompiler) security(p *policy.PodSecurity) *podsecurity.Check {
 	check, err := podsecurity.Compile(p.Level, p.Version, excludes(p.Exclude))
 	if err != nil {
 		c.bad("/validate/podSecurity"+invalidAt(err), "%s", err)
 		return nil
 	}
-	return &security{check: check}
+	return check
 }
 
 func excludes(in []policy.PodSecurityControl) []podsecurity.Exclude {
@@ -309,7 +305,7 @@ func (c *ruleCompiler) mutate(out *rule, r *policy.Rule) *rule {
 		c.failed("/mutate", err)
 		return nil
 	}
-	out.mutation = &mutation{apply: m}
+	out.mutation = m
 	return out
 }
 

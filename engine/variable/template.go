@@ -180,19 +180,31 @@ func (t *template) resolve(s *Scope, round int) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !shallow && strings.Contains(text, "{{") {
-		if round >= maxRounds {
-			return nil, fmt.Errorf("variables at path %s hold variables more than %d times", t.path, maxRounds)
-		}
-		next, err := parseTemplate(text, t.path, nil)
+	if !shallow {
+		next, err := t.next(text, round)
 		if err != nil {
-			return nil, &ResolveError{Variable: t.source(), Path: t.path, Err: err}
+			return nil, err
 		}
 		if next != nil {
 			return next.resolve(s, round+1)
 		}
 	}
 	return unescape(text), nil
+}
+
+// next is the template that the text of this one makes, nil where it holds no variables any more.
+func (t *template) next(text string, round int) (*template, error) {
+	if !strings.Contains(text, "{{") {
+		return nil, nil
+	}
+	if round >= maxRounds {
+		return nil, fmt.Errorf("variables at path %s hold variables more than %d times", t.path, maxRounds)
+	}
+	next, err := parseTemplate(text, t.path, nil)
+	if err != nil {
+		return nil, &ResolveError{Variable: t.source(), Path: t.path, Err: err}
+	}
+	return next, nil
 }
 
 // text substitutes once and concatenates.
@@ -221,18 +233,12 @@ func (t *template) text(s *Scope, round int) (text string, shallow bool, err err
 // flat is the text of an expression that has variables inside: what they bring in is substituted, too.
 func (t *template) flat(s *Scope, round int) (string, error) {
 	text, shallow, err := t.text(s, round)
-	if err != nil || shallow || !strings.Contains(text, "{{") {
+	if err != nil || shallow {
 		return text, err
 	}
-	if round >= maxRounds {
-		return "", fmt.Errorf("variables at path %s hold variables more than %d times", t.path, maxRounds)
-	}
-	next, err := parseTemplate(text, t.path, nil)
-	if err != nil {
-		return "", &ResolveError{Variable: t.source(), Path: t.path, Err: err}
-	}
-	if next == nil {
-		return text, nil
+	next, err := t.next(text, round)
+	if next == nil || err != nil {
+		return text, err
 	}
 	return next.flat(s, round+1)
 }

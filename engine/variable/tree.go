@@ -51,7 +51,8 @@ type field struct {
 // Parse compiles the part of document at pointer (RFC 6901; "" is all of it). Variables {{ }} are compiled. References
 // $(path) are resolved now, within the whole document: relative ones from the string they stand in, absolute ones from
 // the document, or else from the part. An operator inside is kept: $(<./../limit) becomes "<" and the value. A
-// backslash before {{ or $( keeps them as text. The document is not kept and never changed. The error is a *jsonpointer.Error.
+// backslash before {{ or $( keeps them as text. The document is not kept and never changed. The error is a
+// *jsonpointer.Error.
 func Parse(document any, pointer string) (*Tree, error) {
 	if pointer != "" && pointer[0] != '/' {
 		return nil, &jsonpointer.Error{Pointer: pointer, Message: "a JSON Pointer starts with /"}
