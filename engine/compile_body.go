@@ -313,7 +313,7 @@ func (c *ruleCompiler) mutate(out *rule, r *policy.Rule) *rule {
 func (c *ruleCompiler) loader(document any, pointer string) (mutate.Loader, error) {
 	list, bad := policy.FromTree[[]policy.ContextEntry](c.doc, jsonpointer.At(document, pointer))
 	if policy.HasErrors(bad) {
-		return nil, &jsonpointer.Error{Pointer: pointer, Message: bad[0].Message}
+		return nil, jsonpointer.Errorf(pointer, "%s", bad[0].Message)
 	}
 	entries := c.context(pointer, list)
 	return func(s *variable.Scope) { define(s, entries, nil) }, nil

@@ -1,7 +1,6 @@
 package condition
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -21,7 +20,7 @@ const maxConditions = 10_000
 func Compile(document any, pointer string) (*Set, error) {
 	raw, ok := jsonpointer.Lookup(document, pointer)
 	if !ok {
-		return nil, wrong(pointer, "there are no conditions")
+		return nil, jsonpointer.Errorf(pointer, "there are no conditions")
 	}
 	c := &compiler{document: document}
 	s := &Set{joint: ";"}
@@ -36,16 +35,12 @@ func Compile(document any, pointer string) (*Set, error) {
 	case []any:
 		s.blocks, err = c.list(typed, pointer)
 	default:
-		err = wrong(pointer, "conditions are a map of any and all, or a list")
+		err = jsonpointer.Errorf(pointer, "conditions are a map of any and all, or a list")
 	}
 	if err != nil {
 		return nil, err
 	}
 	return s, nil
-}
-
-func wrong(pointer, format string, args ...any) error {
-	return &jsonpointer.Error{Pointer: pointer, Message: fmt.Sprintf(format, args...)}
 }
 
 const notCondition = "a condition is a map of key, operator and value"
@@ -64,14 +59,14 @@ func (c *compiler) list(raw []any, at string) ([]block, error) {
 		here := at + "/" + strconv.Itoa(i)
 		m, ok := element.(map[string]any)
 		if !ok {
-			return nil, wrong(here, notCondition)
+			return nil, jsonpointer.Errorf(here, notCondition)
 		}
 		_, hasAny := m["any"]
 		_, hasAll := m["all"]
 		isBlock := hasAny || hasAll || len(m) == 0
 		kinds[isBlock] = true
 		if len(kinds) > 1 {
-			return nil, wrong(here, "a list holds either conditions or maps of any and all, not both")
+			return nil, jsonpointer.Errorf(here, "a list holds either conditions or maps of any and all, not both")
 		}
 		if isBlock {
 			b, err := c.block(m, here)
@@ -95,20 +90,21 @@ func (c *compiler) block(raw map[string]any, at string) (block, error) {
 	for _, field := range slices.Sorted(maps.Keys(raw)) {
 		here := at + "/" + jsonpointer.Escape(field)
 		if field != "any" && field != "all" {
-			return block{}, wrong(here, "unknown field %s: conditions stand under any and all", pattern.Quote(field))
+			return block{}, jsonpointer.Errorf(here, "unknown field %s: conditions stand under any and all",
+				pattern.Quote(field))
 		}
 		if raw[field] == nil {
 			continue
 		}
 		list, ok := raw[field].([]any)
 		if !ok {
-			return block{}, wrong(here, "%s must be a list of conditions", pattern.Quote(field))
+			return block{}, jsonpointer.Errorf(here, "%s must be a list of conditions", pattern.Quote(field))
 		}
 		conditions := make([]condition, 0, len(list))
 		for i, element := range list {
 			m, ok := element.(map[string]any)
 			if !ok {
-				return block{}, wrong(here+"/"+strconv.Itoa(i), notCondition)
+				return block{}, jsonpointer.Errorf(here+"/"+strconv.Itoa(i), notCondition)
 			}
 			one, err := c.condition(m, here+"/"+strconv.Itoa(i))
 			if err != nil {
@@ -127,28 +123,29 @@ func (c *compiler) block(raw map[string]any, at string) (block, error) {
 
 func (c *compiler) condition(raw map[string]any, at string) (condition, error) {
 	if c.count++; c.count > maxConditions {
-		return condition{}, wrong(at, "there are more than %d conditions", maxConditions)
+		return condition{}, jsonpointer.Errorf(at, "there are more than %d conditions", maxConditions)
 	}
 	for _, field := range slices.Sorted(maps.Keys(raw)) {
 		switch field {
 		case "key", "operator", "value", "message":
 		default:
-			return condition{}, wrong(at+"/"+jsonpointer.Escape(field),
+			return condition{}, jsonpointer.Errorf(at+"/"+jsonpointer.Escape(field),
 				"unknown field %s: a condition has key, operator, value and message", pattern.Quote(field))
 		}
 	}
 	for _, field := range []string{"key", "operator", "value"} {
 		if raw[field] == nil {
-			return condition{}, wrong(at, "the condition has no %s", field)
+			return condition{}, jsonpointer.Errorf(at, "the condition has no %s", field)
 		}
 	}
 	one := condition{at: at}
 	name, ok := raw["operator"].(string)
 	if !ok {
-		return condition{}, wrong(at+"/operator", "the operator must be a string")
+		return condition{}, jsonpointer.Errorf(at+"/operator", "the operator must be a string")
 	}
 	if one.operator, ok = operators[name]; !ok {
-		return condition{}, wrong(at+"/operator", "unknown operator %s: use one of %s", pattern.Quote(name), operatorNames)
+		return condition{}, jsonpointer.Errorf(at+"/operator", "unknown operator %s: use one of %s", pattern.Quote(name),
+			operatorNames)
 	}
 	var err error
 	if one.key, err = variable.Parse(c.document, at+"/key"); err != nil {
@@ -162,7 +159,7 @@ func (c *compiler) condition(raw map[string]any, at string) (condition, error) {
 	}
 	if raw["message"] != nil {
 		if one.raw, ok = raw["message"].(string); !ok {
-			return condition{}, wrong(at+"/message", "the message must be a string")
+			return condition{}, jsonpointer.Errorf(at+"/message", "the message must be a string")
 		}
 		if one.message, err = variable.Parse(c.document, at+"/message"); err != nil {
 			return condition{}, err

@@ -98,19 +98,6 @@ func (s *Set) Evaluate(sc *variable.Scope) (Outcome, error) {
 	return Outcome{Met: met, Reads: slices.Compact(reads), Message: message}, nil
 }
 
-// conditions iterates over the conditions of both lists.
-func (b *block) conditions() func(yield func(*condition) bool) {
-	return func(yield func(*condition) bool) {
-		for _, list := range [][]condition{b.any, b.all} {
-			for i := range list {
-				if !yield(&list[i]) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // holds evaluates any up to the first condition that is met and all up to the first that is not. All is
 // evaluated even where any has failed: Kyverno reports the errors and messages of both.
 func (b *block) holds(sc *variable.Scope) (bool, string, error) {

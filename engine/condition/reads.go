@@ -16,7 +16,7 @@ func (s *Set) decided(sc *variable.Scope, met bool) []string {
 	for i := range s.blocks {
 		b := &s.blocks[i]
 		if met {
-			for c := range b.conditions() {
+			for _, c := range slices.Concat(b.any, b.all) {
 				reads = append(reads, c.readsIf(sc, true)...)
 			}
 			continue

@@ -3,6 +3,7 @@
 package jsonpointer
 
 import (
+	"fmt"
 	"iter"
 	"strconv"
 	"strings"
@@ -101,6 +102,11 @@ func Below(pointer, parent string) (rest string, ok bool) {
 
 // Error says what is wrong with the value behind a pointer of a document.
 type Error struct{ Pointer, Message string }
+
+// Errorf returns an [Error] with a formatted message.
+func Errorf(pointer, format string, args ...any) error {
+	return &Error{Pointer: pointer, Message: fmt.Sprintf(format, args...)}
+}
 
 func (e *Error) Error() string {
 	if e.Pointer == "" {

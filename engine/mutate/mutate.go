@@ -56,7 +56,7 @@ type loop struct {
 func Compile(document any, pointer string, contexts ContextCompiler) (*Mutation, error) {
 	block, ok := jsonpointer.At(document, pointer).(map[string]any)
 	if !ok {
-		return nil, wrong(pointer, "must be an object")
+		return nil, jsonpointer.Errorf(pointer, "must be an object")
 	}
 	c := &compiler{document, contexts}
 	out := &Mutation{}
@@ -68,7 +68,7 @@ func Compile(document any, pointer string, contexts ContextCompiler) (*Mutation,
 		return nil, err
 	}
 	if out.patch == nil && len(out.each) == 0 {
-		return nil, wrong(pointer, "a mutate block needs patchStrategicMerge, patchesJson6902 or foreach")
+		return nil, jsonpointer.Errorf(pointer, "a mutate block needs patchStrategicMerge, patchesJson6902 or foreach")
 	}
 	if block["targets"] != nil {
 		return &Mutation{}, nil
@@ -78,10 +78,6 @@ func Compile(document any, pointer string, contexts ContextCompiler) (*Mutation,
 
 // ForEach reports whether the mutation goes over elements.
 func (m *Mutation) ForEach() bool { return len(m.each) > 0 }
-
-func wrong(pointer, format string, args ...any) error {
-	return &jsonpointer.Error{Pointer: pointer, Message: fmt.Sprintf(format, args...)}
-}
 
 type compiler struct {
 	document any
@@ -94,10 +90,10 @@ func (c *compiler) patch(block map[string]any, pointer string) (*patch, error) {
 	hasMerge, hasJSON = hasMerge && merge != nil, hasJSON && ops != nil && ops != ""
 	switch {
 	case hasMerge && hasJSON:
-		return nil, wrong(pointer, "patchStrategicMerge and patchesJson6902 cannot be in one block")
+		return nil, jsonpointer.Errorf(pointer, "patchStrategicMerge and patchesJson6902 cannot be in one block")
 	case hasMerge:
 		if _, ok := merge.(map[string]any); !ok {
-			return nil, wrong(pointer+"/patchStrategicMerge", "must be an object")
+			return nil, jsonpointer.Errorf(pointer+"/patchStrategicMerge", "must be an object")
 		}
 		tree, err := variable.Parse(c.document, pointer+"/patchStrategicMerge")
 		return &patch{merge: tree}, err
@@ -108,7 +104,7 @@ func (c *compiler) patch(block map[string]any, pointer string) (*patch, error) {
 		}
 		if v, ok := tree.Constant(); ok {
 			if _, err := operations(v); err != nil {
-				return nil, wrong(pointer+"/patchesJson6902", "%s", err)
+				return nil, jsonpointer.Errorf(pointer+"/patchesJson6902", "%s", err)
 			}
 		}
 		return &patch{json: tree}, nil
@@ -124,17 +120,17 @@ func (c *compiler) loops(block map[string]any, pointer string, depth int) ([]*lo
 	pointer += "/foreach"
 	list, ok := raw.([]any)
 	if !ok || len(list) == 0 {
-		return nil, wrong(pointer, "must be a list with an entry")
+		return nil, jsonpointer.Errorf(pointer, "must be a list with an entry")
 	}
 	if depth > maxNesting {
-		return nil, wrong(pointer, "foreach nests more than %d levels deep", maxNesting)
+		return nil, jsonpointer.Errorf(pointer, "foreach nests more than %d levels deep", maxNesting)
 	}
 	var out []*loop
 	for i, item := range list {
 		at := pointer + "/" + strconv.Itoa(i)
 		entry, ok := item.(map[string]any)
 		if !ok {
-			return nil, wrong(at, "must be an object")
+			return nil, jsonpointer.Errorf(at, "must be an object")
 		}
 		l, err := c.loop(entry, at, depth)
 		if err != nil {
@@ -150,7 +146,7 @@ func (c *compiler) loop(entry map[string]any, at string, depth int) (*loop, erro
 	source, _ := entry["list"].(string)
 	var err error
 	if out.list, err = jmespath.Compile(source); err != nil {
-		return nil, wrong(at+"/list", "%s", err)
+		return nil, jsonpointer.Errorf(at+"/list", "%s", err)
 	}
 	if out.patch, err = c.patch(entry, at); err != nil {
 		return nil, err
@@ -159,11 +155,11 @@ func (c *compiler) loop(entry map[string]any, at string, depth int) (*loop, erro
 		return nil, err
 	}
 	if out.patch == nil && len(out.each) == 0 {
-		return nil, wrong(at, "an entry of foreach needs patchStrategicMerge, patchesJson6902 or foreach")
+		return nil, jsonpointer.Errorf(at, "an entry of foreach needs patchStrategicMerge, patchesJson6902 or foreach")
 	}
 	if entry["context"] != nil {
 		if c.contexts == nil {
-			return nil, wrong(at+"/context", "context entries cannot be used here")
+			return nil, jsonpointer.Errorf(at+"/context", "context entries cannot be used here")
 		}
 		if out.load, err = c.contexts(c.document, at+"/context"); err != nil {
 			return nil, err
@@ -181,7 +177,7 @@ func (c *compiler) loop(entry map[string]any, at string, depth int) (*loop, erro
 	case "Ascending", "Descending":
 		out.descending = order == "Descending"
 	default:
-		return nil, wrong(at+"/order", "order is Ascending or Descending")
+		return nil, jsonpointer.Errorf(at+"/order", "order is Ascending or Descending")
 	}
 	return out, nil
 }

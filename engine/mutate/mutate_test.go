@@ -242,7 +242,8 @@ func TestCompileErrors(t *testing.T) {
 		"mutate: {foreach: [{list: a, context: [{name: x}], patchStrategicMerge: {a: b}}]}": "/mutate/foreach/0/context",
 		"mutate: {foreach: [{list: a, preconditions: {some: []}, patchStrategicMerge: {a: b}}]}": "/mutate/foreach/0/" +
 			"preconditions/some",
-		"mutate: {foreach: [{list: a, foreach: [{list: 'b[', patchStrategicMerge: {a: b}}]}]}": "/mutate/foreach/0/foreach/0/list",
+		"mutate: {foreach: [{list: a, foreach: [{list: 'b[', patchStrategicMerge: {a: b}}]}]}": "/mutate/foreach/0/" +
+			"foreach/0/list",
 	} {
 		_, err := Compile(tree(t, rule), "/mutate", nil)
 		e, ok := err.(*jsonpointer.Error)

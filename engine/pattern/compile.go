@@ -1,7 +1,6 @@
 package pattern
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -70,7 +69,7 @@ type compiler struct {
 }
 
 func (c *compiler) errorf(format string, args ...any) error {
-	return &jsonpointer.Error{Pointer: jsonpointer.Join(c.at...), Message: fmt.Sprintf(format, args...)}
+	return jsonpointer.Errorf(jsonpointer.Join(c.at...), format, args...)
 }
 
 func (c *compiler) enter(token string) { c.at = append(c.at, token) }

@@ -55,14 +55,14 @@ type field struct {
 // *jsonpointer.Error.
 func Parse(document any, pointer string) (*Tree, error) {
 	if pointer != "" && pointer[0] != '/' {
-		return nil, &jsonpointer.Error{Pointer: pointer, Message: "a JSON Pointer starts with /"}
+		return nil, jsonpointer.Errorf(pointer, "a JSON Pointer starts with /")
 	}
 	tokens := slices.Collect(jsonpointer.Tokens(pointer))
 	part := document
 	for i, t := range tokens {
 		next, ok := jsonpointer.Child(part, t)
 		if !ok {
-			return nil, &jsonpointer.Error{Pointer: jsonpointer.Join(tokens[:i+1]...), Message: "there is no such field"}
+			return nil, jsonpointer.Errorf(jsonpointer.Join(tokens[:i+1]...), "there is no such field")
 		}
 		part = next
 	}
@@ -189,7 +189,7 @@ type parser struct {
 }
 
 func (p *parser) fail(tokens []string, format string, args ...any) error {
-	return &jsonpointer.Error{Pointer: jsonpointer.Join(slices.Concat(p.base, tokens)...), Message: fmt.Sprintf(format, args...)}
+	return jsonpointer.Errorf(jsonpointer.Join(slices.Concat(p.base, tokens)...), format, args...)
 }
 
 func (p *parser) node(v any, tokens []string, depth int) (*node, error) {
