@@ -6,6 +6,7 @@ import (
 
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/assert"
+	"github.com/lintel-bot/lintel/engine/condition"
 	"github.com/lintel-bot/lintel/engine/jmespath"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
@@ -32,9 +33,8 @@ func (f *frame) assertion(t *assert.Tree) verdict {
 			continue
 		}
 		value, err := f.scope.Query(e)
-		var missing *jmespath.NotFoundError
 		switch {
-		case errors.As(err, &missing):
+		case condition.IsNotFound(err):
 			continue // the use of a name that nothing defines is an error of its own
 		case err != nil:
 			return broken("failed to load context", err)

@@ -110,7 +110,7 @@ func (c *checker) oneOf(pointer, value string, allowed ...string) {
 		return
 	}
 	hint := "use " + strings.Join(allowed, " or ")
-	if near := policy.Nearest(value, slices.Clone(allowed)); near != "" {
+	if near := policy.Nearest(value, allowed); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	c.bad(pointer, "unknown value %q: %s", value, hint)
@@ -192,7 +192,7 @@ func (c *checker) controllers(p *policy.ClusterPolicy) {
 			continue
 		}
 		message := fmt.Sprintf("no rules are generated for %q", name)
-		if near := policy.Nearest(name, slices.Clone(known)); near != "" {
+		if near := policy.Nearest(name, known); near != "" {
 			message += fmt.Sprintf(": did you mean %q?", near)
 		}
 		c.warn("/metadata/annotations/"+jsonpointer.Escape(autogen.Annotation), "%s", message)
@@ -315,11 +315,11 @@ func (c *checker) metadata(at string, pattern any) {
 // operations checks what conditions compare the operation of the request with, and durations that are written as such.
 func (c *checker) operations(at string, conditions any) {
 	allowed := []string{"CREATE", "UPDATE", "DELETE", "CONNECT"}
-	walkMaps(conditions, at, 0, func(pointer string, m map[string]any) {
+	walkMaps(conditions, at, func(pointer string, m map[string]any) {
 		operator, _ := m["operator"].(string)
 		key, _ := m["key"].(string)
 		if strings.ReplaceAll(key, " ", "") == "{{request.operation}}" {
-			eachText(m["value"], pointer+"/value", func(at, s string) {
+			walkStrings(m["value"], pointer+"/value", func(at, s string) {
 				if !strings.Contains(s, "{{") && !slices.Contains(allowed, s) {
 					c.bad(at, "unknown operation %q: use %s", s, strings.Join(allowed, ", "))
 				}
@@ -335,32 +335,16 @@ func (c *checker) operations(at string, conditions any) {
 	})
 }
 
-func eachText(v any, at string, visit func(at, s string)) {
-	switch v := v.(type) {
-	case string:
-		visit(at, v)
-	case []any:
-		for i, e := range v {
-			if s, ok := e.(string); ok {
-				visit(fmt.Sprintf("%s/%d", at, i), s)
-			}
-		}
-	}
-}
-
-func walkMaps(v any, at string, depth int, visit func(pointer string, m map[string]any)) {
-	if depth > policy.MaxDepth {
-		return
-	}
+func walkMaps(v any, at string, visit func(pointer string, m map[string]any)) {
 	switch v := v.(type) {
 	case []any:
 		for i, e := range v {
-			walkMaps(e, fmt.Sprintf("%s/%d", at, i), depth+1, visit)
+			walkMaps(e, fmt.Sprintf("%s/%d", at, i), visit)
 		}
 	case map[string]any:
 		visit(at, v)
 		for k, e := range v {
-			walkMaps(e, at+"/"+jsonpointer.Escape(k), depth+1, visit)
+			walkMaps(e, at+"/"+jsonpointer.Escape(k), visit)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,29 +23,23 @@ func checkCEL(d policy.Document) []policy.Problem {
 	var metadata policy.Metadata
 	c.problems = policy.DecodeAt(d, "/metadata", &metadata)
 	c.problems = append(c.problems, checkMetadata(d, metadata)...)
-	var parts struct {
-		variables   []policy.CELVariable
-		conditions  []policy.MatchCondition
-		validations []policy.CELValidation
-		constraints *policy.MatchResources
-		mutations   []policy.CELMutation
-	}
+	var spec policy.CELSpec
+	var validations []policy.CELValidation
 	for pointer, into := range map[string]any{
-		"/spec/variables": &parts.variables, "/spec/matchConditions": &parts.conditions,
-		"/spec/validations":      &parts.validations,
-		"/spec/matchConstraints": &parts.constraints, "/spec/mutations": &parts.mutations,
+		"/spec/variables": &spec.Variables, "/spec/matchConditions": &spec.MatchConditions,
+		"/spec/matchConstraints": &spec.MatchConstraints, "/spec/validations": &validations,
 	} {
 		if policy.HasErrors(policy.DecodeAt(d, pointer, into)) {
 			return c.problems // reported where the document is decoded
 		}
 	}
-	for i, v := range parts.variables {
+	for i, v := range spec.Variables {
 		if v.Name != "" && !identifier.MatchString(v.Name) {
 			c.bad(fmt.Sprintf("/spec/variables/%d/name", i), "%q is no name of a variable: use letters, digits and _", v.Name)
 		}
 	}
 	seen := map[string]bool{}
-	for i, m := range parts.conditions {
+	for i, m := range spec.MatchConditions {
 		at := fmt.Sprintf("/spec/matchConditions/%d", i)
 		if m.Expression == "" {
 			c.bad(at, "the match condition has no expression: add one")
@@ -54,7 +49,7 @@ func checkCEL(d policy.Document) []policy.Problem {
 		}
 		seen[m.Name] = true
 	}
-	for i, v := range parts.validations {
+	for i, v := range validations {
 		at := fmt.Sprintf("/spec/validations/%d", i)
 		if strings.TrimSpace(v.Expression) == "" {
 			c.bad(at, "the validation has no expression: add one")
@@ -64,7 +59,7 @@ func checkCEL(d policy.Document) []policy.Problem {
 			c.bad(at+"/message", "the message has several lines: the API server takes one")
 		}
 	}
-	if m := parts.constraints; m != nil {
+	if m := spec.MatchConstraints; m != nil {
 		c.resourceRules("/spec/matchConstraints/resourceRules", m.ResourceRules)
 		c.resourceRules("/spec/matchConstraints/excludeResourceRules", m.ExcludeResourceRules)
 	}
@@ -113,14 +108,13 @@ func (c *checker) resourceRules(pointer string, list []policy.ResourceRule) {
 // checkCELException finds what is wrong with an exception of policies.kyverno.io besides its expressions.
 func checkCELException(d policy.Document, e policy.CELException) []policy.Problem {
 	problems := checkCEL(d)
-	known := []string{"ValidatingPolicy", "NamespacedValidatingPolicy", "MutatingPolicy", "NamespacedMutatingPolicy",
-		"GeneratingPolicy", "NamespacedGeneratingPolicy", "DeletingPolicy", "NamespacedDeletingPolicy",
-		"ImageValidatingPolicy", "NamespacedImageValidatingPolicy"}
+	known := slices.DeleteFunc(slices.Collect(maps.Keys(kindsOf[d.Group()])),
+		func(kind string) bool { return kind == d.Kind })
 	for i, r := range e.Spec.PolicyRefs {
 		if r.Kind == "" || slices.Contains(known, r.Kind) {
 			continue
 		}
-		hint := suggestion(policy.Nearest(r.Kind, slices.Clone(known)))
+		hint := suggestion(policy.Nearest(r.Kind, known))
 		if r.Kind == "ClusterPolicy" || r.Kind == "Policy" {
 			hint = ": exceptions to it are PolicyExceptions of kyverno.io/v2"
 		}

@@ -79,14 +79,10 @@ func sorted(problems []policy.Problem) []policy.Problem {
 func referenceTo(d policy.Document) PolicyRef {
 	ref := PolicyRef{APIVersion: d.APIVersion, Kind: d.Kind, Namespace: d.Namespace, Name: d.Name, Path: d.Path,
 		Line: d.Line}
-	var head struct {
-		Metadata struct {
-			Annotations map[string]any `json:"annotations"`
-		} `json:"metadata"`
-	}
-	_ = policy.Decode(d, &head) // what it cannot read is reported where the document is compiled
-	ref.Severity, _ = head.Metadata.Annotations["policies.kyverno.io/severity"].(string)
-	ref.Unscored = head.Metadata.Annotations["policies.kyverno.io/scored"] == "false"
-	ref.Category, _ = head.Metadata.Annotations["policies.kyverno.io/category"].(string)
+	var annotations map[string]any
+	_ = policy.DecodeAt(d, "/metadata/annotations", &annotations) // reported where the document is compiled
+	ref.Severity, _ = annotations["policies.kyverno.io/severity"].(string)
+	ref.Unscored = annotations["policies.kyverno.io/scored"] == "false"
+	ref.Category, _ = annotations["policies.kyverno.io/category"].(string)
 	return ref
 }

@@ -54,10 +54,6 @@ type forEach struct {
 	body  body
 }
 
-type security struct{ check *podsecurity.Check }
-
-type mutation struct{ apply *mutate.Mutation }
-
 func (c *ruleCompiler) validate(out *rule, r *policy.Rule) *rule {
 	v := r.Validate
 	bodies := map[string]bool{
@@ -231,7 +227,7 @@ func (c *ruleCompiler) fixedPattern(at string, raw any) *pattern.Pattern {
 // variable will be says nothing. It is nil where the pattern is none as it is written.
 func (c *ruleCompiler) tryPattern(at string, raw any) *pattern.Pattern {
 	p, err := pattern.Compile(raw)
-	var e *pattern.CompileError
+	var e *jsonpointer.Error
 	if !errors.As(err, &e) {
 		return p
 	}
@@ -257,30 +253,20 @@ func (c *ruleCompiler) failedBelow(at string, err error) {
 }
 
 func located(err error) (pointer, message string) {
-	var p *variable.ParseError
-	var n *pattern.CompileError
-	var d *condition.CompileError
-	var m *mutate.CompileError
-	switch {
-	case errors.As(err, &p):
-		return p.Pointer, p.Message
-	case errors.As(err, &n):
-		return n.Pointer, n.Message
-	case errors.As(err, &d):
-		return d.Pointer, d.Message
-	case errors.As(err, &m):
-		return m.Pointer, m.Message
+	var e *jsonpointer.Error
+	if errors.As(err, &e) {
+		return e.Pointer, e.Message
 	}
 	return "", err.Error()
 }
 
-func (c *ruleCompiler) security(p *policy.PodSecurity) *security {
+func (c *ruleCompiler) security(p *policy.PodSecurity) *podsecurity.Check {
 	check, err := podsecurity.Compile(p.Level, p.Version, excludes(p.Exclude))
 	if err != nil {
 		c.bad("/validate/podSecurity"+invalidAt(err), "%s", err)
 		return nil
 	}
-	return &security{check: check}
+	return check
 }
 
 func excludes(in []policy.PodSecurityControl) []podsecurity.Exclude {
@@ -319,7 +305,7 @@ func (c *ruleCompiler) mutate(out *rule, r *policy.Rule) *rule {
 		c.failed("/mutate", err)
 		return nil
 	}
-	out.mutation = &mutation{apply: m}
+	out.mutation = m
 	return out
 }
 
@@ -327,8 +313,8 @@ func (c *ruleCompiler) mutate(out *rule, r *policy.Rule) *rule {
 func (c *ruleCompiler) loader(document any, pointer string) (mutate.Loader, error) {
 	list, bad := policy.FromTree[[]policy.ContextEntry](c.doc, jsonpointer.At(document, pointer))
 	if policy.HasErrors(bad) {
-		return nil, &mutate.CompileError{Pointer: pointer, Message: bad[0].Message}
+		return nil, jsonpointer.Errorf(pointer, "%s", bad[0].Message)
 	}
 	entries := c.context(pointer, list)
-	return func(s *variable.Scope) error { define(s, entries, nil); return nil }, nil
+	return func(s *variable.Scope) { define(s, entries, nil) }, nil
 }

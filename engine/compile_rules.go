@@ -21,8 +21,7 @@ func compileRules(d policy.Document, _ *bindings) (compiled, []policy.Problem, [
 	problems := policy.Decode(d, &p)
 	g := &rulePolicy{ref: referenceTo(d)}
 	if d.Kind == "Policy" {
-		g.namespace = d.Namespace
-		g.namespace = cmp.Or(g.namespace, "default")
+		g.namespace = cmp.Or(d.Namespace, "default")
 	}
 	switch p.Spec.ApplyRules {
 	case "", "All":
@@ -39,7 +38,8 @@ func compileRules(d policy.Document, _ *bindings) (compiled, []policy.Problem, [
 	standard, bad := compileAction(d, "/spec", p.Spec.ValidationFailureAction, p.Spec.ValidationFailureActionOverrides,
 		"validationFailureAction", "validationFailureActionOverrides")
 	problems = append(problems, bad...)
-	problems = append(problems, check(d, &p, ruleTrees(d))...)
+	trees, _ := jsonpointer.At(d.Value(), "/spec/rules").([]any)
+	problems = append(problems, check(d, &p, trees)...)
 	if w := p.Spec.WebhookConfiguration; w != nil && len(w.MatchConditions) > 0 {
 		c, bad := cel.CompileRule(d, cel.RuleSpec{
 			Name: d.Name, Preconditions: w.MatchConditions, PreconditionsAt: "/spec/webhookConfiguration/matchConditions",
@@ -49,7 +49,6 @@ func compileRules(d policy.Document, _ *bindings) (compiled, []policy.Problem, [
 		problems = append(problems, bad...)
 	}
 
-	trees := ruleTrees(d)
 	if len(trees) != len(p.Spec.Rules) {
 		return nil, nil, problems // a wrong type that is reported already
 	}
@@ -93,13 +92,6 @@ func compileRules(d policy.Document, _ *bindings) (compiled, []policy.Problem, [
 		return nil, unsupported, problems
 	}
 	return g, unsupported, problems
-}
-
-func ruleTrees(d policy.Document) []any {
-	tree, _ := d.Value().(map[string]any)
-	spec, _ := tree["spec"].(map[string]any)
-	list, _ := spec["rules"].([]any)
-	return list
 }
 
 // ruleCompiler compiles one rule and collects everything that is wrong with it.
@@ -149,40 +141,27 @@ func (c *ruleCompiler) rule(r *policy.Rule) *rule {
 	out.body.preconditions = c.conditions("/preconditions", r.Preconditions)
 	bodies := map[string]bool{"validate": r.Validate != nil, "mutate": r.Mutate != nil, "generate": r.Generate != nil,
 		"verifyImages": r.VerifyImages != nil}
-	switch have := present(bodies); len(have) {
-	case 0:
+	switch have := present(bodies); {
+	case len(have) == 0:
 		c.bad("", "the rule has no body: add validate or mutate")
-		return nil
-	case 1:
-	default:
+	case len(have) > 1:
 		c.bad("/"+have[1], "the rule has several bodies (%s): split it, one body a rule", strings.Join(have, ", "))
-		return nil
-	}
-	switch {
 	case r.Validate != nil:
 		return c.validate(out, r)
 	case r.Mutate != nil:
 		return c.mutate(out, r)
+	default:
+		c.elsewhere("/"+have[0], have[0])
 	}
-	what := "generate"
-	if r.VerifyImages != nil {
-		what = "verifyImages"
-	}
-	c.elsewhere("/"+what, what)
 	return nil
 }
 
 func (c *ruleCompiler) elsewhere(pointer, what string) {
 	if !c.generated {
+		name, _ := jsonpointer.At(c.tree, "/name").(string)
 		c.unsupported = append(c.unsupported, c.doc.Warning(c.at(pointer),
-			"%s %s: rule %s (%s) is not evaluated before merge", c.doc.Kind, c.doc.Name, c.ruleName(), what))
+			"%s %s: rule %s (%s) is not evaluated before merge", c.doc.Kind, c.doc.Name, name, what))
 	}
-}
-
-func (c *ruleCompiler) ruleName() string {
-	m, _ := c.tree.(map[string]any)
-	s, _ := m["name"].(string)
-	return s
 }
 
 func present(m map[string]bool) []string {
@@ -208,8 +187,7 @@ func (c *ruleCompiler) block(pointer string, m policy.Match) *match.Block {
 // noVariables refuses variables in match and exclude, where Kyverno does not resolve them
 // (https://kyverno.io/docs/policy-types/cluster-policy/variables/).
 func (c *ruleCompiler) noVariables(pointer string) {
-	m, _ := c.tree.(map[string]any)
-	walkStrings(m[pointer[1:]], pointer, func(at, s string) {
+	walkStrings(jsonpointer.At(c.tree, pointer), pointer, func(at, s string) {
 		if strings.Contains(s, "{{") {
 			c.bad(at, "variables are not resolved in match and exclude: move the condition to preconditions")
 		}

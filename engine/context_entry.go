@@ -15,17 +15,16 @@ import (
 // entry is a compiled context entry (https://kyverno.io/docs/policy-types/cluster-policy/external-data-sources/).
 type entry struct {
 	name string
+	load func(*variable.Scope) (any, error)
 
 	variable        bool
 	value, standard *variable.Tree // the value and the default of a variable, nil where not written
 	path            *query
 
-	configMap     bool
 	object        *variable.Tree // name of the ConfigMap, path of the API call
 	objectSpace   *variable.Tree // namespace of the ConfigMap
 	policySpace   string         // namespaced policies may only look into their own namespace
-	apiCall       bool
-	needs         string // for sources that only a cluster has: what it is
+	needs         string         // for sources that only a cluster has: what it is
 	needsArgument *variable.Tree
 }
 
@@ -61,9 +60,10 @@ func (c *ruleCompiler) context(at string, list []policy.ContextEntry) []*entry {
 
 func (c *ruleCompiler) entry(at, source string, e policy.ContextEntry) *entry {
 	out := &entry{name: e.Name, policySpace: c.policy.namespace}
+	out.load = out.needsCluster
 	switch source {
 	case "variable":
-		out.variable = true
+		out.variable, out.load = true, out.loadVariable
 		v := e.Variable
 		if v.Value == nil && v.JMESPath == "" && v.Default == nil {
 			c.bad(at, "the variable %q has neither value nor jmesPath: add one", e.Name)
@@ -76,7 +76,7 @@ func (c *ruleCompiler) entry(at, source string, e policy.ContextEntry) *entry {
 		}
 		out.path = c.query(at+"/jmesPath", v.JMESPath)
 	case "configMap":
-		out.configMap = true
+		out.load = out.loadConfigMap
 		if e.ConfigMap.Name == "" {
 			c.bad(at, "the configMap of %q has no name: add one", e.Name)
 		}
@@ -94,7 +94,7 @@ func (c *ruleCompiler) entry(at, source string, e policy.ContextEntry) *entry {
 			out.needs = a.Method + " "
 			out.needsArgument = c.template(at + "/urlPath")
 		default:
-			out.apiCall = true
+			out.load = out.loadAPICall
 			out.object = c.template(at + "/urlPath")
 		}
 	case "globalReference":
@@ -177,15 +177,8 @@ func stands(values map[string]any, name string) bool {
 	return false
 }
 
-func (e *entry) load(s *variable.Scope) (any, error) {
-	switch {
-	case e.variable:
-		return e.loadVariable(s)
-	case e.configMap:
-		return e.loadConfigMap(s)
-	case e.apiCall:
-		return e.loadAPICall(s)
-	}
+// needsCluster says what of a cluster the entry would have to be loaded from.
+func (e *entry) needsCluster(s *variable.Scope) (any, error) {
 	what := e.needs
 	if e.needsArgument != nil {
 		v, err := e.needsArgument.Resolve(s)

@@ -98,6 +98,10 @@ func TestEvaluateFields(t *testing.T) {
 			`validate: {message: "{{ request.object.nothing }}", pattern: {spec: {hostPID: false}}}`,
 			engine.Fail, "validation error: variables substitution error in rule r failed at path /spec/hostPID/",
 			[]string{"/spec/hostPID"}},
+		{"a variable inside of another", "context: [{name: label, variable: {value: app}}]\n" +
+			"validate: {message: m, deny: {conditions: {all: [{key: '{{ request.object.metadata.labels.{{ label }} }}', " +
+			"operator: Equals, value: web}]}}}",
+			engine.Fail, "m", []string{"/metadata/labels/app"}},
 		{"the narrowest alternative", `validate: {message: m, anyPattern: [{spec: {hostPID: false, hostIPC: false}}, ` +
 			`{metadata: {labels: {app: db}}}]}`,
 			engine.Fail, "validation error: m. rule r[0] failed at path /spec/hostIPC/ rule r[1] failed at path " +

@@ -1,12 +1,11 @@
 package engine
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/lintel-bot/lintel/engine/admission"
-	"github.com/lintel-bot/lintel/engine/jmespath"
+	"github.com/lintel-bot/lintel/engine/condition"
 	"github.com/lintel-bot/lintel/engine/pattern"
 )
 
@@ -182,9 +181,8 @@ func (f *frame) forEach(entries []*forEach) verdict {
 	var first verdict
 	for _, e := range entries {
 		found, err := f.scope.Query(e.list)
-		var missing *jmespath.NotFoundError
 		switch {
-		case errors.As(err, &missing):
+		case condition.IsNotFound(err):
 			continue
 		case needsCluster(err):
 			if first.outcome == "" {

@@ -162,12 +162,12 @@ func (f *frame) evaluate(excepted []*Exception) verdict {
 }
 
 func (f *frame) mutate() verdict {
-	patched, written, err := f.rule.mutation.apply.Apply(f.scope, f.request.Object)
+	patched, written, err := f.rule.mutation.Apply(f.scope, f.request.Object)
 	switch {
 	case err != nil:
 		return broken("failed to apply the mutation", err)
 	case len(written) == 0:
-		if f.rule.mutation.apply.ForEach() {
+		if f.rule.mutation.ForEach() {
 			return verdict{outcome: Skip, message: "0 elements processed"}
 		}
 		return verdict{outcome: Skip, message: "no patches applied"}
@@ -185,7 +185,7 @@ func (f *frame) security(excepted []*Exception) verdict {
 	if f.request.Operation == admission.Delete {
 		return verdict{}
 	}
-	check, subject := f.rule.security.check, f.request.Subject()
+	check, subject := f.rule.security, f.request.Subject()
 	out := check.Evaluate(subject, nil)
 	if out.Err != nil {
 		return broken("Error while getting new resource", out.Err)

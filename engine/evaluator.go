@@ -82,11 +82,6 @@ func (e *Evaluator) Evaluate(ctx context.Context, r *admission.Request) []Result
 	var first []placed
 	if len(mutating) > 0 && r.Object != nil {
 		first = v.run(mutating)
-		if v.patched != nil {
-			next := *r
-			next.Object = v.patched
-			v = e.newReview(ctx, &next)
-		}
 	}
 	all := v.run(e.validate.of(id.Kind))
 	if len(first) > 0 {
@@ -112,9 +107,8 @@ type review struct {
 	request *admission.Request
 	target  *match.Target
 	env     jmespath.Env
-	vars    map[string]any  // built at first use
-	scope   *variable.Scope // likewise
-	patched admission.Object
+	vars    map[string]any     // built at first use
+	scope   *variable.Scope    // likewise
 	places  map[uintptr]string // where the maps of the object are, built at first use
 	prior   bool               // the old object is looked at, as if it were created
 	visited int                // elements of foreach so far
@@ -158,9 +152,8 @@ func (v *review) after(patched admission.Object) {
 	request := *v.request
 	request.Object = patched
 	v.request = &request
-	v.target = match.TargetOf(v.request, patched)
+	v.target = match.NewTarget(v.request)
 	v.vars, v.scope, v.places = nil, nil, nil
-	v.patched = patched
 }
 
 // panicked is the message of a rule that failed in a way nobody foresaw.

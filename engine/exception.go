@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -181,20 +182,11 @@ func (x *Exception) ends(value string) error {
 		}
 	}
 	d, err := time.ParseDuration(value)
-	if err != nil {
+	if days, rest, ok := strings.Cut(value, "d"); ok {
 		// Kyverno also takes days: "2d" and "1d12h".
-		if days, rest, ok := strings.Cut(value, "d"); ok {
-			n, dayErr := strconv.Atoi(days)
-			if rest != "" {
-				d, err = time.ParseDuration(rest)
-			} else {
-				err = nil
-			}
-			if dayErr != nil {
-				err = dayErr
-			}
-			d += time.Duration(n) * 24 * time.Hour
-		}
+		n, dayErr := strconv.Atoi(days)
+		d, err = time.ParseDuration(cmp.Or(rest, "0"))
+		d, err = d+time.Duration(n)*24*time.Hour, errors.Join(dayErr, err)
 	}
 	if err != nil || d <= 0 {
 		return fmt.Errorf("%q is neither a date nor a duration: write for example 2027-01-31 or 36h", value)

@@ -2,7 +2,7 @@ package engine
 
 import (
 	"cmp"
-	"strings"
+	"slices"
 
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
@@ -23,11 +23,7 @@ func (a *alternative) expects(field string) string {
 	if p == nil || field == "" {
 		return ""
 	}
-	tokens := strings.Split(field[1:], "/")
-	for i, t := range tokens {
-		tokens[i] = jsonpointer.Unescape(t)
-	}
-	return p.Expects(tokens...)
+	return p.Expects(slices.Collect(jsonpointer.Tokens(field))...)
 }
 
 // Uses is what a rule can use of exceptions besides being skipped as a whole.

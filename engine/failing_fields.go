@@ -152,17 +152,12 @@ func (e *entry) reads(f *frame) []string {
 	}
 	var out []string
 	if e.value != nil {
-		for _, x := range e.value.Expressions() {
-			out = append(out, f.scope.Reads(x)...)
-		}
-	}
-	if e.path != nil && e.value == nil && e.path.fixed != nil {
-		out = append(out, f.scope.Reads(e.path.fixed)...)
+		out = e.value.Reads(f.scope)
+	} else if e.path != nil && e.path.fixed != nil {
+		out = f.scope.Reads(e.path.fixed)
 	}
 	if e.path != nil && e.path.tree != nil {
-		for _, x := range e.path.tree.Expressions() {
-			out = append(out, f.scope.Reads(x)...)
-		}
+		out = append(out, e.path.tree.Reads(f.scope)...)
 	}
 	return out
 }

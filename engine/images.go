@@ -9,27 +9,21 @@ import (
 )
 
 // podPaths say where the kinds of Kubernetes keep their pod specification.
-var podPaths = map[string][]string{
-	"Pod":         {"spec"},
-	"DaemonSet":   {"spec", "template", "spec"},
-	"Deployment":  {"spec", "template", "spec"},
-	"ReplicaSet":  {"spec", "template", "spec"},
-	"StatefulSet": {"spec", "template", "spec"},
-	"Job":         {"spec", "template", "spec"},
-	"CronJob":     {"spec", "jobTemplate", "spec", "template", "spec"},
-
-	"ReplicationController": {"spec", "template", "spec"},
+var podPaths = map[string]string{
+	"Pod": "/spec", "DaemonSet": "/spec/template/spec", "Deployment": "/spec/template/spec",
+	"ReplicaSet": "/spec/template/spec", "ReplicationController": "/spec/template/spec",
+	"StatefulSet": "/spec/template/spec", "Job": "/spec/template/spec",
+	"CronJob": "/spec/jobTemplate/spec/template/spec",
 }
 
 // images is the variable of that name: the images of an object by kind of container and name of the
 // container (https://kyverno.io/docs/policy-types/cluster-policy/variables/#variables-from-container-images).
 func images(o admission.Object) (map[string]any, error) {
 	out := map[string]any{}
-	path, ok := podPaths[admission.IdentityOf(o).Kind]
+	pointer, ok := podPaths[admission.IdentityOf(o).Kind]
 	if !ok {
 		return out, nil
 	}
-	pointer := "/" + strings.Join(path, "/")
 	spec, _ := jsonpointer.At(o, pointer).(map[string]any)
 	for _, kind := range []string{"initContainers", "containers", "ephemeralContainers"} {
 		containers, _ := spec[kind].([]any)

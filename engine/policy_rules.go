@@ -6,6 +6,8 @@ import (
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/cel"
 	"github.com/lintel-bot/lintel/engine/match"
+	"github.com/lintel-bot/lintel/engine/mutate"
+	"github.com/lintel-bot/lintel/engine/podsecurity"
 )
 
 // rulePolicy is a policy of kyverno.io: rules, each with its own match.
@@ -33,8 +35,8 @@ type rule struct {
 	extractors map[string][]extractor // by kind, nil for most rules
 
 	tolerant bool // an update of an object that violates already may go on violating
-	mutation *mutation
-	security *security
+	mutation *mutate.Mutation
+	security *podsecurity.Check
 	cel      *cel.Rule
 }
 

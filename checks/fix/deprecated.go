@@ -126,13 +126,16 @@ func (p *planner) rule(r rule) {
 	p.forEach(at, v, 0)
 }
 
+// maxForEach bounds the nesting of foreach that is looked at: an alias may lead in circles.
+const maxForEach = 100
+
 func (p *planner) forEach(at string, n *yaml.Node, depth int) {
 	for i, f := range items(valueOf(n, "foreach")) {
 		here := fmt.Sprintf("%s/foreach/%d", at, i)
 		f = source.Deref(f)
 		p.conditions(here+"/preconditions", f, "preconditions")
 		p.conditions(here+"/deny/conditions", valueOf(f, "deny"), "conditions")
-		if depth < policy.MaxDepth {
+		if depth < maxForEach {
 			p.forEach(here, f, depth+1)
 		}
 	}

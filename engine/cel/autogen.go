@@ -55,6 +55,6 @@ func (c *compiler) controllers(m *policy.MatchResources, a *policy.CELAutogen) [
 	return out
 }
 
-func selects(s *policy.CELSelector) bool {
+func selects(s *policy.Selector) bool {
 	return s != nil && (len(s.MatchLabels) > 0 || len(s.MatchExpressions) > 0)
 }

@@ -71,7 +71,7 @@ func (c *compiler) matching(pointer string, m *policy.MatchResources) *matcher {
 	return out
 }
 
-func (c *compiler) selector(pointer string, s *policy.CELSelector) labels.Selector {
+func (c *compiler) selector(pointer string, s *policy.Selector) labels.Selector {
 	if s == nil || len(s.MatchLabels) == 0 && len(s.MatchExpressions) == 0 {
 		return nil
 	}
@@ -84,7 +84,7 @@ func (c *compiler) selector(pointer string, s *policy.CELSelector) labels.Select
 }
 
 // labelSelector is the selector as apimachinery has it; nil selects everything.
-func labelSelector(s *policy.CELSelector) *v1.LabelSelector {
+func labelSelector(s *policy.Selector) *v1.LabelSelector {
 	out := &v1.LabelSelector{}
 	if s == nil {
 		return out

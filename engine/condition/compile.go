@@ -1,12 +1,12 @@
 package condition
 
 import (
-	"errors"
-	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
+	"github.com/lintel-bot/lintel/engine/pattern"
 	"github.com/lintel-bot/lintel/engine/variable"
 )
 
@@ -15,12 +15,12 @@ const maxConditions = 10_000
 
 // Compile compiles the conditions at pointer (RFC 6901) of document: null, a map of any and all, a list
 // of such maps, or a flat list of conditions. The document is a JSON tree; variables in it are
-// compiled, not resolved. The error is a *CompileError: for unknown fields and operators, missing keys,
-// values and operators, and variables that do not compile.
+// compiled, not resolved. The error is a *jsonpointer.Error: for unknown fields and operators, missing
+// keys, values and operators, and variables that do not compile.
 func Compile(document any, pointer string) (*Set, error) {
 	raw, ok := jsonpointer.Lookup(document, pointer)
 	if !ok {
-		return nil, &CompileError{Pointer: pointer, Message: "there are no conditions"}
+		return nil, jsonpointer.Errorf(pointer, "there are no conditions")
 	}
 	c := &compiler{document: document}
 	s := &Set{joint: ";"}
@@ -35,13 +35,15 @@ func Compile(document any, pointer string) (*Set, error) {
 	case []any:
 		s.blocks, err = c.list(typed, pointer)
 	default:
-		err = &CompileError{Pointer: pointer, Message: "conditions are a map of any and all, or a list"}
+		err = jsonpointer.Errorf(pointer, "conditions are a map of any and all, or a list")
 	}
 	if err != nil {
 		return nil, err
 	}
 	return s, nil
 }
+
+const notCondition = "a condition is a map of key, operator and value"
 
 type compiler struct {
 	document any
@@ -57,14 +59,14 @@ func (c *compiler) list(raw []any, at string) ([]block, error) {
 		here := at + "/" + strconv.Itoa(i)
 		m, ok := element.(map[string]any)
 		if !ok {
-			return nil, &CompileError{Pointer: here, Message: "a condition is a map of key, operator and value"}
+			return nil, jsonpointer.Errorf(here, notCondition)
 		}
 		_, hasAny := m["any"]
 		_, hasAll := m["all"]
 		isBlock := hasAny || hasAll || len(m) == 0
 		kinds[isBlock] = true
 		if len(kinds) > 1 {
-			return nil, &CompileError{Pointer: here, Message: "a list holds either conditions or maps of any and all, not both"}
+			return nil, jsonpointer.Errorf(here, "a list holds either conditions or maps of any and all, not both")
 		}
 		if isBlock {
 			b, err := c.block(m, here)
@@ -85,25 +87,24 @@ func (c *compiler) list(raw []any, at string) ([]block, error) {
 
 func (c *compiler) block(raw map[string]any, at string) (block, error) {
 	var b block
-	for _, field := range sortedKeys(raw) {
+	for _, field := range slices.Sorted(maps.Keys(raw)) {
 		here := at + "/" + jsonpointer.Escape(field)
 		if field != "any" && field != "all" {
-			return block{}, &CompileError{Pointer: here, Message: "unknown field " + quote(field) +
-				": conditions stand under any and all"}
+			return block{}, jsonpointer.Errorf(here, "unknown field %s: conditions stand under any and all",
+				pattern.Quote(field))
 		}
 		if raw[field] == nil {
 			continue
 		}
 		list, ok := raw[field].([]any)
 		if !ok {
-			return block{}, &CompileError{Pointer: here, Message: quote(field) + " must be a list of conditions"}
+			return block{}, jsonpointer.Errorf(here, "%s must be a list of conditions", pattern.Quote(field))
 		}
 		conditions := make([]condition, 0, len(list))
 		for i, element := range list {
 			m, ok := element.(map[string]any)
 			if !ok {
-				return block{}, &CompileError{Pointer: here + "/" + strconv.Itoa(i),
-					Message: "a condition is a map of key, operator and value"}
+				return block{}, jsonpointer.Errorf(here+"/"+strconv.Itoa(i), notCondition)
 			}
 			one, err := c.condition(m, here+"/"+strconv.Itoa(i))
 			if err != nil {
@@ -122,61 +123,47 @@ func (c *compiler) block(raw map[string]any, at string) (block, error) {
 
 func (c *compiler) condition(raw map[string]any, at string) (condition, error) {
 	if c.count++; c.count > maxConditions {
-		return condition{}, &CompileError{Pointer: at, Message: fmt.Sprintf("there are more than %d conditions",
-			maxConditions)}
+		return condition{}, jsonpointer.Errorf(at, "there are more than %d conditions", maxConditions)
 	}
-	for _, field := range sortedKeys(raw) {
+	for _, field := range slices.Sorted(maps.Keys(raw)) {
 		switch field {
 		case "key", "operator", "value", "message":
 		default:
-			return condition{}, &CompileError{Pointer: at + "/" + jsonpointer.Escape(field),
-				Message: "unknown field " + quote(field) + ": a condition has key, operator, value and message"}
+			return condition{}, jsonpointer.Errorf(at+"/"+jsonpointer.Escape(field),
+				"unknown field %s: a condition has key, operator, value and message", pattern.Quote(field))
 		}
 	}
 	for _, field := range []string{"key", "operator", "value"} {
 		if raw[field] == nil {
-			return condition{}, &CompileError{Pointer: at, Message: "the condition has no " + field}
+			return condition{}, jsonpointer.Errorf(at, "the condition has no %s", field)
 		}
 	}
 	one := condition{at: at}
 	name, ok := raw["operator"].(string)
 	if !ok {
-		return condition{}, &CompileError{Pointer: at + "/operator", Message: "the operator must be a string"}
+		return condition{}, jsonpointer.Errorf(at+"/operator", "the operator must be a string")
 	}
-	if one.operator, ok = operatorOf(name); !ok {
-		return condition{}, &CompileError{Pointer: at + "/operator", Message: "unknown operator " + quote(name) +
-			": use one of " + operatorNames}
+	if one.operator, ok = operators[name]; !ok {
+		return condition{}, jsonpointer.Errorf(at+"/operator", "unknown operator %s: use one of %s", pattern.Quote(name),
+			operatorNames)
 	}
 	var err error
-	if one.key, err = c.tree(at + "/key"); err != nil {
+	if one.key, err = variable.Parse(c.document, at+"/key"); err != nil {
 		return condition{}, err
 	}
-	if one.value, err = c.tree(at + "/value"); err != nil {
+	if one.value, err = variable.Parse(c.document, at+"/value"); err != nil {
 		return condition{}, err
 	}
 	if value, ok := one.value.Constant(); ok {
 		one.fixed = one.operator(value)
 	}
-	one.reads = slices.Concat(one.key.Expressions(), one.value.Expressions())
 	if raw["message"] != nil {
 		if one.raw, ok = raw["message"].(string); !ok {
-			return condition{}, &CompileError{Pointer: at + "/message", Message: "the message must be a string"}
+			return condition{}, jsonpointer.Errorf(at+"/message", "the message must be a string")
 		}
-		if one.message, err = c.tree(at + "/message"); err != nil {
+		if one.message, err = variable.Parse(c.document, at+"/message"); err != nil {
 			return condition{}, err
 		}
 	}
 	return one, nil
-}
-
-func (c *compiler) tree(pointer string) (*variable.Tree, error) {
-	tree, err := variable.Parse(c.document, pointer)
-	if err == nil {
-		return tree, nil
-	}
-	var parse *variable.ParseError
-	if errors.As(err, &parse) {
-		return nil, &CompileError{Pointer: parse.Pointer, Message: parse.Message}
-	}
-	return nil, &CompileError{Pointer: pointer, Message: err.Error()}
 }

@@ -37,7 +37,6 @@ type condition struct {
 	message  *variable.Tree // nil where there is none
 	raw      string         // the message as written
 	fixed    test           // the comparison with a value that holds no variables
-	reads    []*jmespath.Expression
 }
 
 // Outcome is what a set of conditions said.
@@ -54,14 +53,6 @@ type Outcome struct {
 	// it are resolved, or left as written where they cannot be.
 	Message string
 }
-
-// CompileError says which part of a set cannot be used.
-type CompileError struct {
-	Pointer string // RFC 6901, into the document
-	Message string
-}
-
-func (e *CompileError) Error() string { return e.Pointer + ": " + e.Message }
 
 // EvaluationError says which condition could not be evaluated. It wraps the error of the variable:
 // *jmespath.NotFoundError, *admission.NeedsClusterError and others.
@@ -105,33 +96,6 @@ func (s *Set) Evaluate(sc *variable.Scope) (Outcome, error) {
 	reads := s.decided(sc, met)
 	slices.Sort(reads)
 	return Outcome{Met: met, Reads: slices.Compact(reads), Message: message}, nil
-}
-
-// Expressions lists the expressions of all keys, values and messages whose text is known.
-func (s *Set) Expressions() []*jmespath.Expression {
-	var all []*jmespath.Expression
-	for i := range s.blocks {
-		for c := range s.blocks[i].conditions() {
-			all = append(all, c.reads...)
-			if c.message != nil {
-				all = append(all, c.message.Expressions()...)
-			}
-		}
-	}
-	return all
-}
-
-// conditions iterates over the conditions of both lists.
-func (b *block) conditions() func(yield func(*condition) bool) {
-	return func(yield func(*condition) bool) {
-		for _, list := range [][]condition{b.any, b.all} {
-			for i := range list {
-				if !yield(&list[i]) {
-					return
-				}
-			}
-		}
-	}
 }
 
 // holds evaluates any up to the first condition that is met and all up to the first that is not. All is

@@ -95,7 +95,7 @@ func (m *members) holdsEach() (lookUp func(key string) bool, ok bool) {
 // membership makes one of the operators that look for keys. Negative ones are true for a single key that
 // is not found; each decides for the keys of a list, given the look-up of one. Only the operators with
 // numbers, AnyIn and AnyNotIn, compare the keys of a list with a value that is a number or bool.
-func membership(negative, numbers bool, each func(keys []string, found func(string) bool) bool) func(value any) test {
+func membership(negative, numbers bool, each func(keys []string, found func(string) bool) bool) operator {
 	return func(value any) test {
 		m := prepare(value)
 		return func(key any) bool {

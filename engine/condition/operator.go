@@ -16,44 +16,15 @@ type operator func(value any) test
 const operatorNames = "Equals, NotEquals, AnyIn, AllIn, AnyNotIn, AllNotIn, GreaterThan, GreaterThanOrEquals, " +
 	"LessThan, LessThanOrEquals"
 
-// operatorOf finds an operator by its name, the deprecated ones included
+// operators are the operators by their names, the deprecated ones included
 // (https://kyverno.io/docs/policy-types/cluster-policy/preconditions/#operators).
-func operatorOf(name string) (operator, bool) {
-	switch name {
-	case "Equal", "Equals":
-		return equals, true
-	case "NotEqual", "NotEquals":
-		return notEquals, true
-	case "AnyIn":
-		return anyIn, true
-	case "AllIn":
-		return allIn, true
-	case "AnyNotIn":
-		return anyNotIn, true
-	case "AllNotIn":
-		return allNotIn, true
-	case "In":
-		return in, true
-	case "NotIn":
-		return notIn, true
-	case "GreaterThan":
-		return ordered(isMore), true
-	case "GreaterThanOrEquals":
-		return ordered(isMoreOrEqual), true
-	case "LessThan":
-		return ordered(isLess), true
-	case "LessThanOrEquals":
-		return ordered(isLessOrEqual), true
-	case "DurationGreaterThan":
-		return durations(isMore), true
-	case "DurationGreaterThanOrEquals":
-		return durations(isMoreOrEqual), true
-	case "DurationLessThan":
-		return durations(isLess), true
-	case "DurationLessThanOrEquals":
-		return durations(isLessOrEqual), true
-	}
-	return nil, false
+var operators = map[string]operator{
+	"Equal": equals, "Equals": equals, "NotEqual": notEquals, "NotEquals": notEquals,
+	"AnyIn": anyIn, "AllIn": allIn, "AnyNotIn": anyNotIn, "AllNotIn": allNotIn, "In": in, "NotIn": notIn,
+	"GreaterThan": ordered(isMore), "GreaterThanOrEquals": ordered(isMoreOrEqual),
+	"LessThan": ordered(isLess), "LessThanOrEquals": ordered(isLessOrEqual),
+	"DurationGreaterThan": durations(isMore), "DurationGreaterThanOrEquals": durations(isMoreOrEqual),
+	"DurationLessThan": durations(isLess), "DurationLessThanOrEquals": durations(isLessOrEqual),
 }
 
 // IsDeprecated reports whether Kyverno's documentation tells not to use an operator any more, and what

@@ -301,7 +301,7 @@ func TestOperators(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(fmt.Sprintf("%#v %s %#v", tt.key, tt.operator, tt.value), func(t *testing.T) {
-			prepare, ok := operatorOf(tt.operator)
+			prepare, ok := operators[tt.operator]
 			if !ok {
 				t.Fatal("no such operator")
 			}
@@ -321,8 +321,8 @@ func TestOppositeOperators(t *testing.T) {
 	values := []any{list("a", "b"), list(), list("*"), list(int64(5)), `["a"]`, "1-10"}
 	for _, opposites := range [][2]string{{"AnyIn", "AnyNotIn"}, {"AllIn", "AllNotIn"}, {"In", "NotIn"},
 		{"Equals", "NotEquals"}} {
-		is, _ := operatorOf(opposites[0])
-		isNot, _ := operatorOf(opposites[1])
+		is := operators[opposites[0]]
+		isNot := operators[opposites[1]]
 		for _, key := range keys {
 			for _, value := range values {
 				if value == any("1-10") && opposites[0] == "In" {
@@ -336,10 +336,10 @@ func TestOppositeOperators(t *testing.T) {
 	}
 	for _, key := range []any{list("a"), list("a", "x"), list("x", "y")} {
 		for _, value := range []any{list("a", "b"), list("x"), list("q")} {
-			any, _ := operatorOf("AnyIn")
-			allNot, _ := operatorOf("AllNotIn")
-			all, _ := operatorOf("AllIn")
-			anyNot, _ := operatorOf("AnyNotIn")
+			any := operators["AnyIn"]
+			allNot := operators["AllNotIn"]
+			all := operators["AllIn"]
+			anyNot := operators["AnyNotIn"]
 			if any(value)(key) == allNot(value)(key) || all(value)(key) == anyNot(value)(key) {
 				t.Errorf("%v and %v: AnyIn is not the opposite of AllNotIn, or AllIn of AnyNotIn", key, value)
 			}

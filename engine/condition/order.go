@@ -12,7 +12,7 @@ import (
 )
 
 // ordered compares numbers, durations, quantities and semantic versions.
-func ordered(accepts func(order int) bool) func(value any) test {
+func ordered(accepts func(order int) bool) operator {
 	return func(value any) test {
 		return func(key any) bool {
 			order, ok := compare(key, value)
@@ -118,7 +118,7 @@ func wholeSeconds(value any) (float64, bool) {
 }
 
 // durations compares durations and numbers of seconds: the deprecated Duration operators.
-func durations(accepts func(order int) bool) func(value any) test {
+func durations(accepts func(order int) bool) operator {
 	return func(value any) test {
 		v, valid := duration(value)
 		return func(key any) bool {

@@ -1,11 +1,9 @@
 package condition
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 
-	"github.com/lintel-bot/lintel/engine/jmespath"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/variable"
 )
@@ -18,7 +16,7 @@ func (s *Set) decided(sc *variable.Scope, met bool) []string {
 	for i := range s.blocks {
 		b := &s.blocks[i]
 		if met {
-			for c := range b.conditions() {
+			for _, c := range slices.Concat(b.any, b.all) {
 				reads = append(reads, c.readsIf(sc, true)...)
 			}
 			continue
@@ -45,47 +43,24 @@ func (s *Set) decided(sc *variable.Scope, met bool) []string {
 
 // readsIf is what the condition reads if it evaluates to want.
 func (c *condition) readsIf(sc *variable.Scope, want bool) []string {
-	if len(c.reads) == 0 {
-		return nil
-	}
 	key, t, err := c.operands(sc)
 	if err != nil || t(key) != want {
 		return nil
 	}
-	keys := readsOf(sc, c.key.Expressions())
+	keys := c.key.Reads(sc)
 	if list, ok := key.([]any); ok {
 		keys = narrow(sc, keys, list, func(element any) bool { return t([]any{element}) == want })
 	}
-	return append(keys, readsOf(sc, c.value.Expressions())...)
-}
-
-// readsOf is what expressions read.
-func readsOf(sc *variable.Scope, expressions []*jmespath.Expression) []string {
-	var pointers []string
-	for _, e := range expressions {
-		pointers = append(pointers, sc.Reads(e)...)
-	}
-	return pointers
+	return append(keys, c.value.Reads(sc)...)
 }
 
 // valueAt is the value of a field of the variables. The variables were loaded when the condition was
 // evaluated, so this is only a look-up.
 func valueAt(sc *variable.Scope, pointer string) any {
 	root, rest, _ := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
-	quoted, err := json.Marshal(jsonpointer.Unescape(root))
-	if err != nil {
-		return nil
-	}
-	e, err := jmespath.Compile(string(quoted))
-	if err != nil {
-		return nil
-	}
-	value, err := sc.Query(e)
-	if err != nil {
-		return nil
-	}
+	value, _ := sc.Value(jsonpointer.Unescape(root))
 	if rest != "" {
-		value, _ = jsonpointer.Lookup(value, "/"+rest)
+		value = jsonpointer.At(value, "/"+rest)
 	}
 	return value
 }

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/lintel-bot/lintel/engine/jmespath"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/variable"
 )
 
@@ -273,14 +274,14 @@ func TestCompileErrors(t *testing.T) {
 	}
 	for _, tt := range tests {
 		_, err := Compile(tree(t, tt.set), "")
-		var ce *CompileError
+		var ce *jsonpointer.Error
 		if !errors.As(err, &ce) || ce.Pointer != tt.pointer || !strings.Contains(ce.Message, tt.word) {
 			t.Errorf("Compile(%s) = %v, want %q at %q", tt.set, err, tt.word, tt.pointer)
 		}
 	}
 	document := tree(t, `{spec: {rules: [{"deny/x": {conditions: {all: [{key: a, operator: Is, value: a}]}}}]}}`)
 	_, err := Compile(document, "/spec/rules/0/deny~1x/conditions")
-	var ce *CompileError
+	var ce *jsonpointer.Error
 	if !errors.As(err, &ce) || ce.Pointer != "/spec/rules/0/deny~1x/conditions/all/0/operator" {
 		t.Errorf("%v", err)
 	}
@@ -288,20 +289,6 @@ func TestCompileErrors(t *testing.T) {
 		"/spec/rules/0/deny~1x/conditions/all/0/key/a", "spec"} {
 		if _, err := Compile(document, nowhere); !errors.As(err, &ce) {
 			t.Errorf("%s: %v", nowhere, err)
-		}
-	}
-}
-
-func TestExpressions(t *testing.T) {
-	s := mustCompile(t, `{any: [{key: "{{ request.a }}", operator: Equals, value: ["{{ b }}", c]}], all: [{key: a, `+
-		`operator: Equals, value: "{{ d }}", message: "{{ e }}"}]}`)
-	var got []string
-	for _, e := range s.Expressions() {
-		got = append(got, e.String())
-	}
-	for _, want := range []string{"request.a", "b", "d", "e"} {
-		if !slices.ContainsFunc(got, func(s string) bool { return strings.TrimSpace(s) == want }) {
-			t.Errorf("%q is not in %q", want, got)
 		}
 	}
 }
@@ -343,13 +330,12 @@ func FuzzCompile(f *testing.F) {
 		}
 		s, err := Compile(document, "")
 		if err != nil {
-			var ce *CompileError
+			var ce *jsonpointer.Error
 			if !errors.As(err, &ce) {
 				t.Errorf("%T: %v", err, err)
 			}
 			return
 		}
-		s.Expressions()
 		sc := variable.NewScope(context.Background(), map[string]any{"request": map[string]any{"operation": "CREATE"}},
 			jmespath.Env{}, nil)
 		got, err := s.Evaluate(sc)
@@ -365,7 +351,7 @@ func FuzzOperators(f *testing.F) {
 	f.Add("GreaterThan", `"1.2.3"`, `"1.2.3-rc"`)
 	f.Add("NotIn", `[1]`, `["a"]`)
 	f.Fuzz(func(t *testing.T, name, keyText, valueText string) {
-		prepare, ok := operatorOf(name)
+		prepare, ok := operators[name]
 		if !ok {
 			t.Skip()
 		}

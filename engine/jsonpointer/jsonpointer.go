@@ -3,6 +3,7 @@
 package jsonpointer
 
 import (
+	"fmt"
 	"iter"
 	"strconv"
 	"strings"
@@ -97,4 +98,19 @@ func At(value any, pointer string) any {
 func Below(pointer, parent string) (rest string, ok bool) {
 	rest, ok = strings.CutPrefix(pointer, parent)
 	return rest, ok && (rest == "" || rest[0] == '/')
+}
+
+// Error says what is wrong with the value behind a pointer of a document.
+type Error struct{ Pointer, Message string }
+
+// Errorf returns an [Error] with a formatted message.
+func Errorf(pointer, format string, args ...any) error {
+	return &Error{Pointer: pointer, Message: fmt.Sprintf(format, args...)}
+}
+
+func (e *Error) Error() string {
+	if e.Pointer == "" {
+		return e.Message
+	}
+	return e.Pointer + ": " + e.Message
 }

@@ -29,10 +29,8 @@ type Target struct {
 }
 
 // NewTarget takes what blocks look at out of a request, for the object that is its subject.
-func NewTarget(r *admission.Request) *Target { return TargetOf(r, r.Subject()) }
-
-// TargetOf is like [NewTarget] for another object in the same request: one that a mutation changed.
-func TargetOf(r *admission.Request, object admission.Object) *Target {
+func NewTarget(r *admission.Request) *Target {
+	object := r.Subject()
 	t := &Target{
 		Identity:     admission.IdentityOf(object),
 		SubResource:  r.SubResource,
@@ -42,12 +40,12 @@ func TargetOf(r *admission.Request, object admission.Object) *Target {
 		ClusterRoles: r.ClusterRoles,
 	}
 	meta, _ := object["metadata"].(map[string]any)
-	t.Labels = stringMap(meta["labels"])
+	t.Labels = Labels(object)
 	t.Annotations = stringMap(meta["annotations"])
 	t.NamespaceLabels = map[string]string{}
 	if r.Namespace != nil {
 		nsMeta, _ := r.Namespace["metadata"].(map[string]any)
-		maps.Copy(t.NamespaceLabels, stringMap(nsMeta["labels"]))
+		maps.Copy(t.NamespaceLabels, Labels(r.Namespace))
 		if name, ok := nsMeta["name"].(string); ok && name != "" {
 			t.NamespaceLabels[nameLabel] = name
 		}
@@ -63,6 +61,12 @@ func TargetOf(r *admission.Request, object admission.Object) *Target {
 func (t *Target) anonymous() bool {
 	return t.User.Username == "" && t.User.UID == "" && len(t.User.Groups) == 0 && len(t.Roles) == 0 &&
 		len(t.ClusterRoles) == 0
+}
+
+// Labels returns the labels of an object.
+func Labels(object admission.Object) map[string]string {
+	meta, _ := object["metadata"].(map[string]any)
+	return stringMap(meta["labels"])
 }
 
 func stringMap(v any) map[string]string {

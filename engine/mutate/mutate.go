@@ -22,7 +22,7 @@ const (
 )
 
 // Loader puts the context entries of a foreach into a scope.
-type Loader func(*variable.Scope) error
+type Loader func(*variable.Scope)
 
 // ContextCompiler compiles the list of context entries at pointer of document.
 type ContextCompiler func(document any, pointer string) (Loader, error)
@@ -49,29 +49,18 @@ type loop struct {
 	descending    bool
 }
 
-// CompileError says which field of the mutate block is wrong.
-type CompileError struct {
-	Pointer string // RFC 6901, into the document given to Compile
-	Message string
-	Err     error // the cause, where another package found it
-}
-
-func (e *CompileError) Error() string { return e.Pointer + ": " + e.Message }
-
-// Unwrap gives the cause.
-func (e *CompileError) Unwrap() error { return e.Err }
-
 // Compile compiles the mutate block at pointer of document, which is the rule or the policy as JSON. Context
-// entries of foreach are compiled by contexts; nil refuses them. Errors are of type *CompileError, or what
+// entries of foreach are compiled by contexts; nil refuses them. Errors are of type *jsonpointer.Error, or what
 // contexts returns. A block with nothing but targets, which changes objects that exist already, compiles to a
 // mutation that changes nothing.
 func Compile(document any, pointer string, contexts ContextCompiler) (*Mutation, error) {
-	block, err := mapAt(document, pointer)
-	if err != nil {
-		return nil, err
+	block, ok := jsonpointer.At(document, pointer).(map[string]any)
+	if !ok {
+		return nil, jsonpointer.Errorf(pointer, "must be an object")
 	}
 	c := &compiler{document, contexts}
 	out := &Mutation{}
+	var err error
 	if out.patch, err = c.patch(block, pointer); err != nil {
 		return nil, err
 	}
@@ -79,10 +68,9 @@ func Compile(document any, pointer string, contexts ContextCompiler) (*Mutation,
 		return nil, err
 	}
 	if out.patch == nil && len(out.each) == 0 {
-		return nil, &CompileError{Pointer: pointer,
-			Message: "a mutate block needs patchStrategicMerge, patchesJson6902 or foreach"}
+		return nil, jsonpointer.Errorf(pointer, "a mutate block needs patchStrategicMerge, patchesJson6902 or foreach")
 	}
-	if _, ok := block["targets"]; ok {
+	if block["targets"] != nil {
 		return &Mutation{}, nil
 	}
 	return out, nil
@@ -96,48 +84,32 @@ type compiler struct {
 	contexts ContextCompiler
 }
 
-func mapAt(document any, pointer string) (map[string]any, error) {
-	m, ok := jsonpointer.At(document, pointer).(map[string]any)
-	if !ok {
-		return nil, &CompileError{Pointer: pointer, Message: "must be an object"}
-	}
-	return m, nil
-}
-
 func (c *compiler) patch(block map[string]any, pointer string) (*patch, error) {
 	merge, hasMerge := block["patchStrategicMerge"]
 	ops, hasJSON := block["patchesJson6902"]
 	hasMerge, hasJSON = hasMerge && merge != nil, hasJSON && ops != nil && ops != ""
 	switch {
 	case hasMerge && hasJSON:
-		return nil, &CompileError{Pointer: pointer, Message: "patchStrategicMerge and patchesJson6902 cannot be in one block"}
+		return nil, jsonpointer.Errorf(pointer, "patchStrategicMerge and patchesJson6902 cannot be in one block")
 	case hasMerge:
 		if _, ok := merge.(map[string]any); !ok {
-			return nil, &CompileError{Pointer: pointer + "/patchStrategicMerge", Message: "must be an object"}
+			return nil, jsonpointer.Errorf(pointer+"/patchStrategicMerge", "must be an object")
 		}
-		tree, err := c.tree(pointer + "/patchStrategicMerge")
+		tree, err := variable.Parse(c.document, pointer+"/patchStrategicMerge")
 		return &patch{merge: tree}, err
 	case hasJSON:
-		tree, err := c.tree(pointer + "/patchesJson6902")
+		tree, err := variable.Parse(c.document, pointer+"/patchesJson6902")
 		if err != nil {
 			return nil, err
 		}
 		if v, ok := tree.Constant(); ok {
 			if _, err := operations(v); err != nil {
-				return nil, &CompileError{Pointer: pointer + "/patchesJson6902", Message: err.Error()}
+				return nil, jsonpointer.Errorf(pointer+"/patchesJson6902", "%s", err)
 			}
 		}
 		return &patch{json: tree}, nil
 	}
 	return nil, nil
-}
-
-func (c *compiler) tree(pointer string) (*variable.Tree, error) {
-	tree, err := variable.Parse(c.document, pointer)
-	if err != nil {
-		return nil, &CompileError{Pointer: pointer, Message: err.Error(), Err: err}
-	}
-	return tree, nil
 }
 
 func (c *compiler) loops(block map[string]any, pointer string, depth int) ([]*loop, error) {
@@ -148,18 +120,17 @@ func (c *compiler) loops(block map[string]any, pointer string, depth int) ([]*lo
 	pointer += "/foreach"
 	list, ok := raw.([]any)
 	if !ok || len(list) == 0 {
-		return nil, &CompileError{Pointer: pointer, Message: "must be a list with an entry"}
+		return nil, jsonpointer.Errorf(pointer, "must be a list with an entry")
 	}
 	if depth > maxNesting {
-		return nil, &CompileError{Pointer: pointer, Message: fmt.Sprintf("foreach nests more than %d levels deep",
-			maxNesting)}
+		return nil, jsonpointer.Errorf(pointer, "foreach nests more than %d levels deep", maxNesting)
 	}
 	var out []*loop
 	for i, item := range list {
 		at := pointer + "/" + strconv.Itoa(i)
 		entry, ok := item.(map[string]any)
 		if !ok {
-			return nil, &CompileError{Pointer: at, Message: "must be an object"}
+			return nil, jsonpointer.Errorf(at, "must be an object")
 		}
 		l, err := c.loop(entry, at, depth)
 		if err != nil {
@@ -175,7 +146,7 @@ func (c *compiler) loop(entry map[string]any, at string, depth int) (*loop, erro
 	source, _ := entry["list"].(string)
 	var err error
 	if out.list, err = jmespath.Compile(source); err != nil {
-		return nil, &CompileError{Pointer: at + "/list", Message: err.Error(), Err: err}
+		return nil, jsonpointer.Errorf(at+"/list", "%s", err)
 	}
 	if out.patch, err = c.patch(entry, at); err != nil {
 		return nil, err
@@ -184,12 +155,11 @@ func (c *compiler) loop(entry map[string]any, at string, depth int) (*loop, erro
 		return nil, err
 	}
 	if out.patch == nil && len(out.each) == 0 {
-		return nil, &CompileError{Pointer: at,
-			Message: "an entry of foreach needs patchStrategicMerge, patchesJson6902 or foreach"}
+		return nil, jsonpointer.Errorf(at, "an entry of foreach needs patchStrategicMerge, patchesJson6902 or foreach")
 	}
 	if entry["context"] != nil {
 		if c.contexts == nil {
-			return nil, &CompileError{Pointer: at + "/context", Message: "context entries cannot be used here"}
+			return nil, jsonpointer.Errorf(at+"/context", "context entries cannot be used here")
 		}
 		if out.load, err = c.contexts(c.document, at+"/context"); err != nil {
 			return nil, err
@@ -197,7 +167,7 @@ func (c *compiler) loop(entry map[string]any, at string, depth int) (*loop, erro
 	}
 	if entry["preconditions"] != nil {
 		if out.preconditions, err = condition.Compile(c.document, at+"/preconditions"); err != nil {
-			return nil, &CompileError{Pointer: at + "/preconditions", Message: err.Error(), Err: err}
+			return nil, err
 		}
 	}
 	// A merge puts new elements before the old ones, so the last one goes first unless told otherwise.
@@ -207,7 +177,7 @@ func (c *compiler) loop(entry map[string]any, at string, depth int) (*loop, erro
 	case "Ascending", "Descending":
 		out.descending = order == "Descending"
 	default:
-		return nil, &CompileError{Pointer: at + "/order", Message: "order is Ascending or Descending"}
+		return nil, jsonpointer.Errorf(at+"/order", "order is Ascending or Descending")
 	}
 	return out, nil
 }
@@ -303,9 +273,7 @@ func (r *runner) element(parent *variable.Scope, l *loop, object admission.Objec
 	s.Set("element"+strconv.Itoa(depth), element)
 	s.Set("elementIndex"+strconv.Itoa(depth), int64(index))
 	if l.load != nil {
-		if err := l.load(s); err != nil {
-			return object, err
-		}
+		l.load(s)
 	}
 	if l.preconditions != nil {
 		met, _, err := l.preconditions.Holds(s)

@@ -197,6 +197,11 @@ func TestApply(t *testing.T) {
 		"existing only": {
 			rule: `mutate: {targets: [{kind: Pod}], patchStrategicMerge: {metadata: {labels: {c: d}}}}`,
 		},
+		"targets that are null are none": {
+			rule:    `mutate: {targets: null, patchStrategicMerge: {metadata: {labels: {c: d}}}}`,
+			set:     map[string]any{"/metadata/labels/c": "d"},
+			written: []string{"/metadata/labels/c"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := tt.object
@@ -227,19 +232,21 @@ func TestApply(t *testing.T) {
 func TestCompileErrors(t *testing.T) {
 	for rule, want := range map[string]string{
 		"mutate: {}": "/mutate",
-		"mutate: {patchStrategicMerge: {a: b}, patchesJson6902: '[]'}":                           "/mutate",
-		"mutate: {patchesJson6902: '{'}":                                                         "/mutate/patchesJson6902",
-		"mutate: {patchesJson6902: [{op: frob, path: /a}]}":                                      "/mutate/patchesJson6902",
-		"mutate: {patchesJson6902: [{op: add, path: a}]}":                                        "/mutate/patchesJson6902",
-		"mutate: {foreach: [{list: 'a[', patchStrategicMerge: {a: b}}]}":                         "/mutate/foreach/0/list",
-		"mutate: {foreach: [{list: a}]}":                                                         "/mutate/foreach/0",
-		"mutate: {foreach: [{list: a, order: Up, patchStrategicMerge: {a: b}}]}":                 "/mutate/foreach/0/order",
-		"mutate: {foreach: [{list: a, context: [{name: x}], patchStrategicMerge: {a: b}}]}":      "/mutate/foreach/0/context",
-		"mutate: {foreach: [{list: a, preconditions: {some: []}, patchStrategicMerge: {a: b}}]}": "/mutate/foreach/0/preconditions",
-		"mutate: {foreach: [{list: a, foreach: [{list: 'b[', patchStrategicMerge: {a: b}}]}]}":   "/mutate/foreach/0/foreach/0/list",
+		"mutate: {patchStrategicMerge: {a: b}, patchesJson6902: '[]'}":                      "/mutate",
+		"mutate: {patchesJson6902: '{'}":                                                    "/mutate/patchesJson6902",
+		"mutate: {patchesJson6902: [{op: frob, path: /a}]}":                                 "/mutate/patchesJson6902",
+		"mutate: {patchesJson6902: [{op: add, path: a}]}":                                   "/mutate/patchesJson6902",
+		"mutate: {foreach: [{list: 'a[', patchStrategicMerge: {a: b}}]}":                    "/mutate/foreach/0/list",
+		"mutate: {foreach: [{list: a}]}":                                                    "/mutate/foreach/0",
+		"mutate: {foreach: [{list: a, order: Up, patchStrategicMerge: {a: b}}]}":            "/mutate/foreach/0/order",
+		"mutate: {foreach: [{list: a, context: [{name: x}], patchStrategicMerge: {a: b}}]}": "/mutate/foreach/0/context",
+		"mutate: {foreach: [{list: a, preconditions: {some: []}, patchStrategicMerge: {a: b}}]}": "/mutate/foreach/0/" +
+			"preconditions/some",
+		"mutate: {foreach: [{list: a, foreach: [{list: 'b[', patchStrategicMerge: {a: b}}]}]}": "/mutate/foreach/0/" +
+			"foreach/0/list",
 	} {
 		_, err := Compile(tree(t, rule), "/mutate", nil)
-		e, ok := err.(*CompileError)
+		e, ok := err.(*jsonpointer.Error)
 		if !ok || e.Pointer != want {
 			t.Errorf("%s: got %v, want an error at %s", rule, err, want)
 		}

@@ -32,18 +32,18 @@ func parseKey(raw string) (kind anchor, name, problem string) {
 			if isWordByte(key[0]) {
 				return anchorNone, raw, ""
 			}
-			return anchorNone, raw, "unknown anchor " + quote(key) + ": validation patterns have (), =(), ^(), X() and <()"
+			return anchorNone, raw, "unknown anchor " + Quote(key) + ": validation patterns have (), =(), ^(), X() and <()"
 		}
 	}
 	if !strings.HasSuffix(key, ")") {
-		return anchorNone, raw, "malformed anchor " + quote(key) + ": the closing parenthesis is missing"
+		return anchorNone, raw, "malformed anchor " + Quote(key) + ": the closing parenthesis is missing"
 	}
 	name = key[open+1 : len(key)-1]
 	if name == "" || strings.ContainsRune(name, '\n') {
-		return anchorNone, raw, "malformed anchor " + quote(key) + ": it names no field"
+		return anchorNone, raw, "malformed anchor " + Quote(key) + ": it names no field"
 	}
 	if kind == anchorAdd {
-		return anchorNone, raw, "the anchor " + quote(key) + " is for mutation only"
+		return anchorNone, raw, "the anchor " + Quote(key) + " is for mutation only"
 	}
 	return kind, name, ""
 }
@@ -52,11 +52,10 @@ func isWordByte(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
 }
 
-// quote shows a token of a pattern in a message, shortened to something a person can read.
-func quote(token string) string {
+// Quote returns a token of a policy as messages show it, shortened to something a person can read.
+func Quote(token string) string {
 	const limit = 80
-	runes := []rune(token)
-	if len(runes) > limit {
+	if runes := []rune(token); len(runes) > limit {
 		token = string(runes[:limit]) + "…"
 	}
 	return "`" + token + "`"

@@ -3,6 +3,8 @@ package pattern
 import (
 	"errors"
 	"testing"
+
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 func TestMatchAnchors(t *testing.T) {
@@ -205,7 +207,7 @@ func TestCompileErrors(t *testing.T) {
 	}
 	for _, tt := range tests {
 		_, err := Compile(tt.pattern)
-		var ce *CompileError
+		var ce *jsonpointer.Error
 		if !errors.As(err, &ce) || ce.Pointer != tt.pointer || ce.Message == "" || ce.Error() == "" {
 			t.Errorf("Compile(%v) = %#v, want an error at %q", tt.pattern, err, tt.pointer)
 		}

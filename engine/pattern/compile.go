@@ -1,11 +1,9 @@
 package pattern
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
@@ -66,22 +64,17 @@ func (p place) child(name string) place {
 }
 
 type compiler struct {
-	at    []string // escaped reference tokens from the root to here
+	at    []string // keys and indexes from the root to here
 	nodes int
 }
 
-func (c *compiler) errorf(format string, args ...any) *CompileError {
-	e := &CompileError{Message: fmt.Sprintf(format, args...)}
-	if len(c.at) > 0 {
-		e.Pointer = "/" + strings.Join(c.at, "/")
-	}
-	return e
+func (c *compiler) errorf(format string, args ...any) error {
+	return jsonpointer.Errorf(jsonpointer.Join(c.at...), format, args...)
 }
 
-func (c *compiler) enter(token string) { c.at = append(c.at, jsonpointer.Escape(token)) }
+func (c *compiler) enter(token string) { c.at = append(c.at, token) }
 func (c *compiler) leave()             { c.at = c.at[:len(c.at)-1] }
 
-// compile returns a plain error so that a nil *CompileError never becomes a non-nil error.
 func (c *compiler) compile(raw any, at place) (*node, error) {
 	if c.nodes++; c.nodes > maxNodes {
 		return nil, c.errorf("the pattern has more than %d values", maxNodes)
@@ -95,7 +88,7 @@ func (c *compiler) compile(raw any, at place) (*node, error) {
 	case []any:
 		return c.compileList(typed)
 	}
-	s, ok := compileScalar(raw)
+	s, ok := CompileScalar(raw)
 	if !ok {
 		return nil, c.errorf("a pattern cannot hold a value of type %T", raw)
 	}
@@ -147,7 +140,7 @@ func (c *compiler) compileEntry(key string, raw any, at place) (entry, error) {
 	if kind == anchorExistence {
 		list, ok := raw.([]any)
 		if !ok || len(list) == 0 {
-			return entry{}, c.errorf("the value of the existence anchor %s must be a list with at least one element", quote(key))
+			return entry{}, c.errorf("the value of the existence anchor %s must be a list with at least one element", Quote(key))
 		}
 		for i, element := range list {
 			c.enter(strconv.Itoa(i))

@@ -36,3 +36,9 @@ type row struct {
 	verdict           Verdict
 	path, fields      string
 }
+
+// matches reports whether a value satisfies a pattern; what is not a pattern matches nothing.
+func matches(value, pattern any) bool {
+	p, err := Compile(pattern)
+	return err == nil && p.Match(value).Verdict == Pass
+}

@@ -33,14 +33,28 @@ func (e *entry) matchExistence(value any, r *recorder) verdict {
 	return pass
 }
 
-// matchElements compares every element of a list with one map. Elements whose condition is not met do
-// not count; where none counts, the list is skipped.
+// matchElements compares every element of a list with one map, or a list with a list of lists, element by element.
+// Elements whose condition is not met do not count; where none counts, the list is skipped.
 func (n *node) matchElements(list []any, r *recorder) verdict {
+	if n.shape == shapeListOfLists {
+		if len(list) < len(n.elements) {
+			if r == nil {
+				return fail
+			}
+			return r.fail("", fmt.Sprintf("validate Array failed, array length mismatch, resource Array len is %d and pattern "+
+				"Array len is %d", len(list), len(n.elements)))
+		}
+		list = list[:len(n.elements)]
+	}
 	applied, failed := 0, false
 	reasons := ""
 	for i, element := range list {
 		m := r.enterIndex(i)
-		v := n.elements[0].match(element, r)
+		item := n.elements[0]
+		if n.shape == shapeListOfLists {
+			item = n.elements[i]
+		}
+		v := item.match(element, r)
 		r.leave(m)
 		switch {
 		case v == pass:
@@ -53,36 +67,16 @@ func (n *node) matchElements(list []any, r *recorder) verdict {
 			return fail
 		}
 	}
-	return r.listVerdict(len(list), applied, failed, reasons)
-}
-
-// matchLists compares a list with a list of lists, element by element.
-func (n *node) matchLists(list []any, r *recorder) verdict {
-	if len(list) < len(n.elements) {
-		if r == nil {
-			return fail
+	switch {
+	case failed:
+		return fail
+	case applied == 0 && len(list) > 0:
+		if r != nil {
+			r.text, r.where = reasons, r.here()
 		}
-		return r.fail("", fmt.Sprintf("validate Array failed, array length mismatch, resource Array len is %d and pattern "+
-			"Array len is %d", len(list), len(n.elements)))
+		return skip
 	}
-	applied, failed := 0, false
-	reasons := ""
-	for i, item := range n.elements {
-		m := r.enterIndex(i)
-		v := item.match(list[i], r)
-		r.leave(m)
-		switch {
-		case v == pass:
-			applied++
-		case v != fail:
-			reasons = r.join(reasons)
-		case r.collecting():
-			failed = true
-		default:
-			return fail
-		}
-	}
-	return r.listVerdict(len(n.elements), applied, failed, reasons)
+	return pass
 }
 
 // join adds the reason of the last skip to those before it.
@@ -94,18 +88,4 @@ func (r *recorder) join(reasons string) string {
 		return r.text
 	}
 	return reasons + "; " + r.text
-}
-
-// listVerdict is the verdict of a list of which some elements applied.
-func (r *recorder) listVerdict(elements, applied int, failed bool, reasons string) verdict {
-	switch {
-	case failed:
-		return fail
-	case applied == 0 && elements > 0:
-		if r != nil {
-			r.text, r.where = reasons, r.here()
-		}
-		return skip
-	}
-	return pass
 }

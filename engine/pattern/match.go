@@ -49,10 +49,8 @@ func (n *node) match(value any, r *recorder) verdict {
 			return fail
 		}
 		return r.fail(r.here(), "pattern Array empty")
-	case n.shape == shapeListOfMaps:
-		return n.matchElements(list, r)
 	}
-	return n.matchLists(list, r)
+	return n.matchElements(list, r)
 }
 
 func structureMismatch(r *recorder) verdict {

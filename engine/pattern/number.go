@@ -72,20 +72,11 @@ func (t *term) compareQuantity(value any) (order int, ok bool) {
 		q.Set(typed)
 		return q.Cmp(t.quantity), true
 	case float64:
-		// Six decimals, as Kyverno compares them.
-		q, ok := ParseQuantity(strconv.FormatFloat(typed, 'f', 6, 64))
-		if !ok {
-			return 0, false
-		}
-		return q.Cmp(t.quantity), true
-	case string:
-		q, ok := ParseQuantity(typed)
-		if !ok {
-			return 0, false
-		}
-		return q.Cmp(t.quantity), true
+		value = strconv.FormatFloat(typed, 'f', 6, 64) // six decimals, as Kyverno compares them
 	}
-	return 0, false
+	text, _ := value.(string)
+	q, ok := ParseQuantity(text)
+	return q.Cmp(t.quantity), ok
 }
 
 // SplitRange splits a range "a-b" or "a!-b" into its ends and its operator, "-" or "!-". Each end is a

@@ -62,21 +62,8 @@ type Outcome struct {
 	Message string
 }
 
-// CompileError says which part of a pattern cannot be used.
-type CompileError struct {
-	Pointer string // RFC 6901, into the pattern, with keys as they are written there
-	Message string
-}
-
-func (e *CompileError) Error() string {
-	if e.Pointer == "" {
-		return e.Message
-	}
-	return e.Pointer + ": " + e.Message
-}
-
 // Compile compiles a pattern: a JSON tree in which no variables are left, with numbers as int, int64 or float64. The
-// tree is not kept. The error is a *CompileError: for a malformed anchor, for +() which only mutation has, for an
+// tree is not kept. The error is a *jsonpointer.Error: for a malformed anchor, for +() which only mutation has, for an
 // existence anchor without a list, and for patterns beyond the limits of nesting (128) and size (a million values).
 func Compile(raw any) (*Pattern, error) {
 	c := compiler{}

@@ -135,15 +135,11 @@ func (r *recorder) printedPath() string {
 
 // present reports whether a map has the field of an entry, or one that its wildcards match.
 func (e *entry) present(m map[string]any) bool {
-	if _, ok := m[e.name]; ok {
-		return true
-	}
-	if e.wild {
+	_, ok := m[e.name]
+	if !ok && e.wild {
 		for k := range m {
-			if Wildcard(e.name, k) {
-				return true
-			}
+			ok = ok || Wildcard(e.name, k)
 		}
 	}
-	return false
+	return ok
 }

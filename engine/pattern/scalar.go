@@ -1,7 +1,9 @@
 package pattern
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,30 +20,9 @@ type Scalar struct {
 	alternatives [][]term
 }
 
-// MatchScalar compares a value with one leaf of a pattern, compiling the leaf each time. A list matches
-// when all its elements do. A pattern that is a map asks only for the value to be a map, and one that is
-// a list or no JSON value matches nothing.
-func MatchScalar(value any, pattern any) bool {
-	if _, ok := pattern.(map[string]any); ok {
-		_, ok := value.(map[string]any)
-		return ok
-	}
-	s, ok := compileScalar(pattern)
-	return ok && s.Matches(value)
-}
-
-// CompileScalar compiles a leaf: nil, bool, int, int64, float64 or string. Other types give a
-// *CompileError; every string is a pattern.
-func CompileScalar(pattern any) (*Scalar, error) {
-	s, ok := compileScalar(pattern)
-	if !ok {
-		c := compiler{}
-		return nil, c.errorf("a pattern cannot hold a value of type %T", pattern)
-	}
-	return s, nil
-}
-
-func compileScalar(pattern any) (*Scalar, bool) {
+// CompileScalar compiles a leaf: nil, bool, int, int64, float64 or string, where every string is a pattern. It returns
+// false for other types.
+func CompileScalar(pattern any) (*Scalar, bool) {
 	switch typed := pattern.(type) {
 	case nil, bool, int64, float64:
 		return &Scalar{raw: typed}, true
@@ -64,12 +45,7 @@ func compileScalar(pattern any) (*Scalar, bool) {
 // Matches compares a value with the leaf. A list matches when all its elements do.
 func (s *Scalar) Matches(value any) bool {
 	if list, ok := value.([]any); ok {
-		for _, element := range list {
-			if !s.matchOne(element) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(list, func(element any) bool { return !s.matchOne(element) })
 	}
 	return s.matchOne(value)
 }
@@ -148,12 +124,7 @@ func (s *Scalar) matchString(value any, pattern string) bool {
 	if text, ok := value.(string); ok && text == pattern {
 		return true
 	}
-	for _, all := range s.alternatives {
-		if matchAll(all, value) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.alternatives, func(all []term) bool { return matchAll(all, value) })
 }
 
 func matchAll(terms []term, value any) bool {
@@ -241,13 +212,7 @@ func (t *term) match(value any) bool {
 	}
 	if t.isDuration {
 		if d, ok := durationOf(value); ok {
-			switch {
-			case d < t.duration:
-				return t.holds(-1)
-			case d > t.duration:
-				return t.holds(1)
-			}
-			return t.holds(0)
+			return t.holds(cmp.Compare(d, t.duration))
 		}
 	}
 	if t.isQuantity {

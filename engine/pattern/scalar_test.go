@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestMatchScalar(t *testing.T) {
+func TestScalars(t *testing.T) {
 	list := func(v ...any) any { return v }
 	m := map[string]any{}
 	tests := []struct {
@@ -284,8 +284,8 @@ func TestMatchScalar(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(fmt.Sprintf("%#v/%#v", tt.pattern, tt.value), func(t *testing.T) {
-			if got := MatchScalar(tt.value, tt.pattern); got != tt.want {
-				t.Errorf("MatchScalar(%#v, %#v) = %v, want %v", tt.value, tt.pattern, got, tt.want)
+			if got := matches(tt.value, tt.pattern); got != tt.want {
+				t.Errorf("%#v matches %#v: %v, want %v", tt.value, tt.pattern, got, tt.want)
 			}
 		})
 	}

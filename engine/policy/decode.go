@@ -41,13 +41,10 @@ func Decode(doc Document, into any) []Problem {
 func DecodeAt(doc Document, pointer string, into any) []Problem {
 	n := doc.Node
 	var path []string
-	if pointer != "" {
-		for token := range jsonpointer.Tokens(pointer) {
-			path = append(path, token)
-			n = child(n, token)
-			if n == nil {
-				return nil
-			}
+	for token := range jsonpointer.Tokens(pointer) {
+		path = append(path, token)
+		if n = child(n, token); n == nil {
+			return nil
 		}
 	}
 	d := &decoder{doc: doc}
@@ -159,7 +156,7 @@ func (d *decoder) scalar(n *yaml.Node, v reflect.Value, path []string) {
 			d.wrong(n, path, "a number")
 		}
 	default:
-		d.report(n, "%s cannot be read", Dotted(path))
+		d.report(n, "%s cannot be read", dotted(path))
 	}
 }
 
@@ -176,7 +173,7 @@ func (d *decoder) wrong(n *yaml.Node, path []string, want string) {
 			is = "a number"
 		}
 	}
-	where := Dotted(path)
+	where := dotted(path)
 	if where == "" {
 		where = "the document"
 	}
@@ -214,26 +211,22 @@ func collectFields(v reflect.Value, into map[string]reflect.Value) {
 }
 
 func unknownField(name string, path []string, known map[string]reflect.Value) string {
-	names := make([]string, 0, len(known))
-	for k := range known {
-		names = append(names, k)
-	}
 	message := fmt.Sprintf("unknown field %q", clip(name))
 	if len(path) > 0 {
-		message += " in " + Dotted(path)
+		message += " in " + dotted(path)
 	}
+	names := slices.Sorted(maps.Keys(known))
 	if near := Nearest(name, names); near != "" {
 		return message + fmt.Sprintf(": did you mean %q?", near)
 	}
-	slices.Sort(names)
 	if len(names) > 0 && len(names) <= 12 {
 		return message + ": the fields here are " + strings.Join(names, ", ")
 	}
 	return message + ": remove it, or correct its indentation"
 }
 
-// Dotted is a path as people write it: spec.rules[0].name.
-func Dotted(path []string) string {
+// dotted is a path as people write it: spec.rules[0].name.
+func dotted(path []string) string {
 	var b strings.Builder
 	for _, p := range path {
 		switch {
@@ -248,11 +241,10 @@ func Dotted(path []string) string {
 	return b.String()
 }
 
-// Nearest is the name that a misspelled one most likely stands for, empty when none is near.
+// Nearest returns the name that a misspelled one most likely stands for, empty when none is near.
 func Nearest(name string, names []string) string {
 	best, distance := "", 1+max(1, len(name)/3)
-	slices.Sort(names)
-	for _, n := range names {
+	for _, n := range slices.Sorted(slices.Values(names)) {
 		if strings.EqualFold(n, name) {
 			return n
 		}

@@ -105,9 +105,6 @@ func number(v any) any {
 func (d Document) Position(pointer string) (line, column int) {
 	n := d.Node
 	line, column = n.Line, n.Column
-	if pointer == "" {
-		return line, column
-	}
 	for token := range jsonpointer.Tokens(pointer) {
 		switch n.Kind {
 		case yaml.MappingNode:
@@ -128,4 +125,27 @@ func (d Document) Position(pointer string) (line, column int) {
 		}
 	}
 	return line, column
+}
+
+// TextPosition is where a place inside the string behind a pointer is written; line and column count from 1
+// within the string. The column is 0 where the way the string is written (block scalars, escapes, folded
+// lines) leaves only the line certain.
+func (d Document) TextPosition(pointer string, line, column int) (int, int) {
+	n := d.Node
+	for token := range jsonpointer.Tokens(pointer) {
+		if n = child(n, token); n == nil {
+			return d.Position(pointer)
+		}
+	}
+	switch {
+	case n.Style&yaml.LiteralStyle != 0:
+		return n.Line + line, 0
+	case n.Style&yaml.FoldedStyle != 0:
+		return n.Line + 1, 0
+	case line > 1 || strings.Contains(n.Value, "\n"):
+		return n.Line, 0
+	case n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0:
+		return n.Line, n.Column + column
+	}
+	return n.Line, n.Column + column - 1
 }

@@ -9,9 +9,6 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// MaxDepth is how deep the values of a document may nest.
-const MaxDepth = 100
-
 // Source is a file that may hold policies or exceptions. Path is what problems name; nothing is read from it. Its
 // documents are plain: without aliases and merge keys, keys are text that occurs once, whatever is a boolean has the
 // tag !!bool, and what they hold is bounded.
@@ -53,12 +50,7 @@ func (p Problem) String() string {
 
 // HasErrors reports whether one of the problems is more than a warning.
 func HasErrors(problems []Problem) bool {
-	for _, p := range problems {
-		if !p.Warning {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(problems, func(p Problem) bool { return !p.Warning })
 }
 
 // Document is one object of a file. Node is its mapping; lines in it are those of the file.

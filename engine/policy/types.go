@@ -70,7 +70,7 @@ type FailureActionOverride struct {
 	NamespaceSelector *Selector `json:"namespaceSelector"`
 }
 
-// Selector is a label selector. Kyverno allows wildcards in the keys and values of MatchLabels.
+// Selector is a label selector. In policies with rules Kyverno allows wildcards in the keys and values of MatchLabels.
 type Selector struct {
 	MatchLabels      map[string]string     `json:"matchLabels"`
 	MatchExpressions []SelectorRequirement `json:"matchExpressions"`

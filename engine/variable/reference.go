@@ -161,14 +161,3 @@ func withoutAnchor(key string) string {
 	}
 	return key
 }
-
-// child is a field of an object or an element of a list.
-func splitPointer(pointer string) ([]string, error) {
-	if pointer == "" {
-		return nil, nil
-	}
-	if pointer[0] != '/' {
-		return nil, errors.New("a JSON Pointer starts with /")
-	}
-	return slices.Collect(jsonpointer.Tokens(pointer)), nil
-}

@@ -91,6 +91,12 @@ func splitName(name string) (string, []string) {
 	return parts[0], parts[1:]
 }
 
+// Value returns a variable; ok is false for one that does not exist or cannot be loaded.
+func (s *Scope) Value(name string) (v any, ok bool) {
+	v, ok, err := s.lookup(name)
+	return v, ok && err == nil
+}
+
 // lookup finds the newest definition of a top-level name.
 func (s *Scope) lookup(name string) (any, bool, error) {
 	for f := s.top; f != nil; f = f.parent {
@@ -134,18 +140,10 @@ func withField(base any, path []string, value any) any {
 	return out
 }
 
-// QueryError says that an expression could not be evaluated. It wraps the error of package jmespath,
-// *jmespath.NotFoundError where a variable or a key does not exist.
-type QueryError struct{ Err error }
-
-func (e *QueryError) Error() string { return "JMESPath query failed: " + e.Err.Error() }
-
-// Unwrap is the error of the evaluation.
-func (e *QueryError) Unwrap() error { return e.Err }
-
 // Query evaluates an expression on the variables. Variables that it names are loaded first, and only
 // those: an expression on the whole context sees what was loaded before. The result can share parts
-// with the variables and must not be changed. The error is a *QueryError, or what a loader said.
+// with the variables and must not be changed. The error wraps that of package jmespath, *jmespath.NotFoundError where a
+// variable or a key does not exist, or is what a loader said.
 func (s *Scope) Query(e *jmespath.Expression) (any, error) {
 	data, err := s.data(e)
 	if err != nil {
@@ -153,7 +151,7 @@ func (s *Scope) Query(e *jmespath.Expression) (any, error) {
 	}
 	v, err := e.Search(s.shared.ctx, data, s.shared.env)
 	if err != nil {
-		return nil, &QueryError{Err: err}
+		return nil, fmt.Errorf("JMESPath query failed: %w", err)
 	}
 	return v, nil
 }

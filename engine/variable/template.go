@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -179,19 +180,31 @@ func (t *template) resolve(s *Scope, round int) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !shallow && strings.Contains(text, "{{") {
-		if round >= maxRounds {
-			return nil, fmt.Errorf("variables at path %s hold variables more than %d times", t.path, maxRounds)
-		}
-		next, err := parseTemplate(text, t.path, nil)
+	if !shallow {
+		next, err := t.next(text, round)
 		if err != nil {
-			return nil, &ResolveError{Variable: t.source(), Path: t.path, Err: err}
+			return nil, err
 		}
 		if next != nil {
 			return next.resolve(s, round+1)
 		}
 	}
 	return unescape(text), nil
+}
+
+// next is the template that the text of this one makes, nil where it holds no variables any more.
+func (t *template) next(text string, round int) (*template, error) {
+	if !strings.Contains(text, "{{") {
+		return nil, nil
+	}
+	if round >= maxRounds {
+		return nil, fmt.Errorf("variables at path %s hold variables more than %d times", t.path, maxRounds)
+	}
+	next, err := parseTemplate(text, t.path, nil)
+	if err != nil {
+		return nil, &ResolveError{Variable: t.source(), Path: t.path, Err: err}
+	}
+	return next, nil
 }
 
 // text substitutes once and concatenates.
@@ -220,18 +233,12 @@ func (t *template) text(s *Scope, round int) (text string, shallow bool, err err
 // flat is the text of an expression that has variables inside: what they bring in is substituted, too.
 func (t *template) flat(s *Scope, round int) (string, error) {
 	text, shallow, err := t.text(s, round)
-	if err != nil || shallow || !strings.Contains(text, "{{") {
+	if err != nil || shallow {
 		return text, err
 	}
-	if round >= maxRounds {
-		return "", fmt.Errorf("variables at path %s hold variables more than %d times", t.path, maxRounds)
-	}
-	next, err := parseTemplate(text, t.path, nil)
-	if err != nil {
-		return "", &ResolveError{Variable: t.source(), Path: t.path, Err: err}
-	}
-	if next == nil {
-		return text, nil
+	next, err := t.next(text, round)
+	if next == nil || err != nil {
+		return text, err
 	}
 	return next.flat(s, round+1)
 }
@@ -282,9 +289,12 @@ func (x *expansion) expression(s *Scope, path string, round int) (string, *jmesp
 			return "", nil, &ResolveError{Variable: x.body.source(), Path: path, Err: err}
 		}
 		return text, e, nil
-	case x.target != nil && s.has("target"):
-		return x.target.String(), x.target, nil
-	case s.shared.deleting:
+	case x.target != nil:
+		if _, ok := s.Value("target"); ok {
+			return x.target.String(), x.target, nil
+		}
+	}
+	if s.shared.deleting {
 		return x.deletion.String(), x.deletion, nil
 	}
 	return x.text, x.plain, nil
@@ -307,11 +317,6 @@ func (t *template) reads(s *Scope, found map[string]bool) {
 			found[pointer] = true
 		}
 	}
-}
-
-func (s *Scope) has(name string) bool {
-	_, ok, err := s.lookup(name)
-	return ok && err == nil
 }
 
 // textOf is a value inside a longer string.
@@ -337,7 +342,7 @@ func unescape(text string) string {
 // again substitutes the variables within an object or list that a variable gave. A string that a
 // variable gave as the whole value is not looked at again, as in Kyverno.
 func again(s *Scope, v any, path string, round int) (any, error) {
-	if !holdsVariable(v, 0) {
+	if _, isText := v.(string); isText || !holdsVariable(v, 0) {
 		return v, nil
 	}
 	if round >= maxRounds {
@@ -355,35 +360,16 @@ func holdsVariable(v any, depth int) bool {
 		return false
 	}
 	switch v := v.(type) {
+	case string:
+		return strings.Contains(v, "{{")
 	case []any:
-		for _, item := range v {
-			if text, ok := item.(string); ok && strings.Contains(text, "{{") || holdsVariable(item, depth+1) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(v, func(item any) bool { return holdsVariable(item, depth+1) })
 	case map[string]any:
 		for k, item := range v {
 			if strings.Contains(k, "{{") || holdsVariable(item, depth+1) {
 				return true
 			}
-			if text, ok := item.(string); ok && strings.Contains(text, "{{") {
-				return true
-			}
 		}
 	}
 	return false
-}
-
-// expressions lists the expressions that are known before evaluation.
-func (t *template) expressions(out []*jmespath.Expression) []*jmespath.Expression {
-	for _, p := range t.pieces {
-		switch {
-		case p.variable == nil:
-		case p.variable.body != nil:
-			out = p.variable.body.expressions(out)
-		default:
-			out = append(out, p.variable.plain)
-		}
-	}
-	return out
 }

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/lintel-bot/lintel/engine/jmespath"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
@@ -16,14 +15,6 @@ const maxDepth = 200
 
 // Tree is a tree of JSON with variables, compiled once. It is immutable and safe for concurrent use.
 type Tree struct{ root *node }
-
-// ParseError says where a tree does not compile.
-type ParseError struct {
-	Pointer string // RFC 6901, into the document
-	Message string
-}
-
-func (e *ParseError) Error() string { return e.Pointer + ": " + e.Message }
 
 // ResolveError says that a variable has no value. It wraps what Scope.Query said, so that the caller can
 // look for *jmespath.NotFoundError and *admission.NeedsClusterError.
@@ -60,17 +51,18 @@ type field struct {
 // Parse compiles the part of document at pointer (RFC 6901; "" is all of it). Variables {{ }} are compiled. References
 // $(path) are resolved now, within the whole document: relative ones from the string they stand in, absolute ones from
 // the document, or else from the part. An operator inside is kept: $(<./../limit) becomes "<" and the value. A
-// backslash before {{ or $( keeps them as text. The document is not kept and never changed. The error is a *ParseError.
+// backslash before {{ or $( keeps them as text. The document is not kept and never changed. The error is a
+// *jsonpointer.Error.
 func Parse(document any, pointer string) (*Tree, error) {
-	tokens, err := splitPointer(pointer)
-	if err != nil {
-		return nil, &ParseError{Pointer: pointer, Message: err.Error()}
+	if pointer != "" && pointer[0] != '/' {
+		return nil, jsonpointer.Errorf(pointer, "a JSON Pointer starts with /")
 	}
+	tokens := slices.Collect(jsonpointer.Tokens(pointer))
 	part := document
 	for i, t := range tokens {
 		next, ok := jsonpointer.Child(part, t)
 		if !ok {
-			return nil, &ParseError{Pointer: jsonpointer.Join(tokens[:i+1]...), Message: "there is no such field"}
+			return nil, jsonpointer.Errorf(jsonpointer.Join(tokens[:i+1]...), "there is no such field")
 		}
 		part = next
 	}
@@ -117,10 +109,6 @@ func (t *Tree) Shallow() *Tree {
 	return &Tree{root: &n}
 }
 
-// Expressions are the expressions of the tree whose text is known before evaluation, in the order of the
-// document with keys sorted.
-func (t *Tree) Expressions() []*jmespath.Expression { return t.root.expressions(nil) }
-
 // Reads gives the fields that the variables of the tree read in this scope: RFC 6901 pointers into the
 // scope's variables, sorted and unique ("/request/object/spec/replicas", on DELETE
 // "/request/oldObject/spec/replicas", in a loop "/element/image"). Expressions whose text other variables
@@ -144,22 +132,6 @@ func (n *node) reads(s *Scope, found map[string]bool) {
 		}
 		f.node.reads(s, found)
 	}
-}
-
-func (n *node) expressions(out []*jmespath.Expression) []*jmespath.Expression {
-	if n.text != nil {
-		return n.text.expressions(out)
-	}
-	for _, item := range n.list {
-		out = item.expressions(out)
-	}
-	for _, f := range n.fields {
-		if f.dynamic != nil {
-			out = f.dynamic.expressions(out)
-		}
-		out = f.node.expressions(out)
-	}
-	return out
 }
 
 func (n *node) resolve(s *Scope, round int) (any, error) {
@@ -217,7 +189,7 @@ type parser struct {
 }
 
 func (p *parser) fail(tokens []string, format string, args ...any) error {
-	return &ParseError{Pointer: jsonpointer.Join(slices.Concat(p.base, tokens)...), Message: fmt.Sprintf(format, args...)}
+	return jsonpointer.Errorf(jsonpointer.Join(slices.Concat(p.base, tokens)...), format, args...)
 }
 
 func (p *parser) node(v any, tokens []string, depth int) (*node, error) {

@@ -3,24 +3,22 @@ package policy
 // CELException is a PolicyException of policies.kyverno.io: it exempts resources from policies written
 // in CEL (https://kyverno.io/docs/guides/exceptions/).
 type CELException struct {
-	APIVersion string           `json:"apiVersion"`
-	Kind       string           `json:"kind"`
-	Metadata   map[string]any   `json:"metadata,omitempty"`
-	Spec       CELExceptionSpec `json:"spec"`
+	Head
+	Spec CELExceptionSpec `json:"spec"`
 }
 
 // CELExceptionSpec says which policies are meant, for which requests, and what is let through. With
 // neither images nor allowed values the policies are skipped.
 type CELExceptionSpec struct {
 	PolicyRefs      []CELPolicyRef   `json:"policyRefs"`
-	MatchConditions []MatchCondition `json:"matchConditions,omitempty"`
-	Images          []string         `json:"images,omitempty"`
+	MatchConditions []MatchCondition `json:"matchConditions"`
+	Images          []string         `json:"images"`
 	// AllowedValues is a list of strings, or a map of names to lists of strings.
-	AllowedValues any `json:"allowedValues,omitempty"`
+	AllowedValues any `json:"allowedValues"`
 	// ReportResult is the result a report shows for the exempted: "skip" or "pass".
-	ReportResult string `json:"reportResult,omitempty"`
+	ReportResult string `json:"reportResult"`
 	// ExpiresAt is an RFC 3339 date-time; empty means never.
-	ExpiresAt string `json:"expiresAt,omitempty"`
+	ExpiresAt string `json:"expiresAt"`
 }
 
 // CELPolicyRef names a policy of policies.kyverno.io.
