@@ -118,7 +118,7 @@ func (s *evaluation) imageData(name string, args []ref.Val) ref.Val {
 }
 
 // kindOf is the kind with a plural name: that of Kubernetes, or that of a custom resource that the repository
-// declares, or a guess.
+// declares, or a guess in lower case: the plural does not tell how the kind is capitalized.
 func (s *evaluation) kindOf(group, plural string) string {
 	if r, ok := s.env.Cluster.(interface {
 		KindOf(group, resource string) string
@@ -127,7 +127,17 @@ func (s *evaluation) kindOf(group, plural string) string {
 			return kind
 		}
 	}
-	return kindOf(group, plural)
+	if kind := kinds.Kind(group, plural); kind != "" {
+		return kind
+	}
+	switch {
+	case strings.HasSuffix(plural, "ies"):
+		return plural[:len(plural)-3] + "y"
+	case strings.HasSuffix(plural, "ches"), strings.HasSuffix(plural, "shes"), strings.HasSuffix(plural, "sses"),
+		strings.HasSuffix(plural, "xes"):
+		return plural[:len(plural)-2]
+	}
+	return strings.TrimSuffix(plural, "s")
 }
 
 // labelArgument takes the labels that resource.List may be given last.

@@ -57,24 +57,26 @@ type Policy struct {
 	paramKind                   *policy.ParamKind
 	defaultMessage              func(index int, source string) string
 	errorsFail                  bool // an error of a validation is a violation
-	kinds                       []string
+	plurals                     []string
 }
 
-// Kinds are those of the objects that the policy can be about, nil where that can be any.
-func (p *Policy) Kinds() []string { return p.kinds }
+// Plurals are the plural names of the kinds that the policy can be about, nil where that can be any.
+func (p *Policy) Plurals() []string { return p.plurals }
 
-// finish collects the kinds that the policy can be about.
+// finish collects the plurals.
 func (p *Policy) finish() {
 	var plurals []string
 	for _, t := range p.targets {
-		if len(t.match.rules) == 0 {
-			return
-		}
 		for _, r := range t.match.rules {
-			plurals = append(plurals, r.Resources...)
+			for _, resource := range r.Resources {
+				plural, _, _ := strings.Cut(resource, "/")
+				plurals = append(plurals, plural)
+			}
 		}
 	}
-	p.kinds = kindsOf(plurals)
+	if !slices.Contains(plurals, "*") {
+		p.plurals = plurals
+	}
 }
 
 // body compiles what all kinds have in common. Pointers are those of spec.
