@@ -136,27 +136,9 @@ func (e *Exception) Whole() bool {
 // Matches reports whether the exception is about the request: all its conditions hold. One that does not hold decides,
 // whatever errors the others have; an error is a *admission.NeedsClusterError where the cluster would know better.
 func (e *Exception) Matches(ctx context.Context, r *admission.Request, env Env) (bool, error) {
-	lang, err := shared()
-	if err != nil {
-		return false, err
-	}
-	a := &activation{ctx: ctx, state: &evaluation{lang: lang, request: r, env: env, object: plain.see(r.Object),
-		oldObject: plain.see(r.OldObject)}}
-	var failed error
-	for _, x := range e.conditions {
-		holds, err := x.truth(a)
-		if err != nil {
-			if needs := (*admission.NeedsClusterError)(nil); errors.As(err, &needs) {
-				return false, needs
-			}
-			failed = errors.Join(failed, err)
-			continue
-		}
-		if !holds {
-			return false, nil
-		}
-	}
-	return failed == nil, failed
+	return hold(&activation{ctx: ctx, state: &evaluation{
+		request: r, env: env, object: plain.see(r.Object), oldObject: plain.see(r.OldObject),
+	}}, e.conditions)
 }
 
 // aggregate is what several exceptions let through together.

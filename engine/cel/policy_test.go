@@ -381,6 +381,19 @@ func TestExceptions(t *testing.T) {
 	}
 }
 
+// A condition that does not hold decides, also behind one that only the cluster could answer.
+func TestExceptionThatDoesNotMatchAnyway(t *testing.T) {
+	e := exceptionOf(t, "x", "  matchConditions:\n"+
+		"  - {name: cluster, expression: \"namespaceObject.metadata.labels.team == 'a'\"}\n"+
+		"  - {name: other, expression: \"object.metadata.name == 'other'\"}\n")
+	pod := object(t, "apiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: prod}\n")
+	results := mustVP(t, podPolicy(validates("false"))).Evaluate(context.Background(),
+		&admission.Request{Operation: admission.Create, Object: pod}, Env{Exceptions: []*Exception{e}})
+	if len(results) != 1 || results[0].Outcome != admission.Fail {
+		t.Errorf("got %+v", results)
+	}
+}
+
 func TestProblems(t *testing.T) {
 	for name, tt := range map[string]struct {
 		spec string
