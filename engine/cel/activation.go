@@ -254,7 +254,7 @@ func (s *evaluation) namespaceValue() any {
 			whole: func() ref.Val { return s.undecidable(&admission.NeedsClusterError{What: what}) },
 		}
 	}
-	labels := partial(map[string]any{"kubernetes.io/metadata.name": id.Namespace})
+	labels := partial(map[string]any{nameLabel: id.Namespace})
 	return partial(map[string]any{
 		"apiVersion": "v1", "kind": "Namespace",
 		"metadata": partial(map[string]any{"name": id.Namespace, "labels": labels}),

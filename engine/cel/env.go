@@ -188,12 +188,8 @@ func hasMacro() cel.Macro {
 }
 
 func isAllowedValues(e ast.Expr) bool {
-	if e.Kind() != ast.SelectKind {
-		return false
-	}
-	s := e.AsSelect()
-	return s.FieldName() == "allowedValues" && s.Operand().Kind() == ast.IdentKind &&
-		(s.Operand().AsIdent() == identKyverno || s.Operand().AsIdent() == identExceptions)
+	return e.Kind() == ast.SelectKind && e.AsSelect().FieldName() == "allowedValues" &&
+		isExceptions(e.AsSelect().Operand())
 }
 
 // engineMacro turns a function that needs the evaluation (its time, its seed) into a method of it.

@@ -45,7 +45,7 @@ func libraryFunctions() []cel.EnvOption {
 func engineReceiver(library, name, method string, args int) cel.Macro {
 	return cel.ReceiverMacro(name, args,
 		func(eh cel.MacroExprFactory, target ast.Expr, args []ast.Expr) (ast.Expr, *common.Error) {
-			if target.Kind() != ast.IdentKind || target.AsIdent() != library {
+			if !isIdent(target, library) {
 				return nil, nil
 			}
 			call := eh.NewMemberCall(method, eh.NewIdent(identEngine), args...)

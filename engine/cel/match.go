@@ -14,7 +14,6 @@ import (
 
 // matcher is a compiled MatchResources block: immutable.
 type matcher struct {
-	lang               *language
 	rules, exclude     []policy.ResourceRule
 	object, namespaces labels.Selector // nil means all
 	// namespaceNameOnly is set where the namespace selector asks for nothing but the name of the namespace,
@@ -36,7 +35,7 @@ func (c *compiler) constraints(m *policy.MatchResources) target {
 
 // matching compiles a MatchResources block; nil matches everything.
 func (c *compiler) matching(pointer string, m *policy.MatchResources) *matcher {
-	out := &matcher{lang: c.lang}
+	out := &matcher{}
 	if m == nil {
 		return out
 	}
@@ -153,7 +152,6 @@ func labelsOf(o admission.Object) labels.Set {
 
 // rule applies one line of resourceRules. Lists that are absent match everything, except resources.
 func (m *matcher) rule(rule policy.ResourceRule, r *admission.Request, id admission.Identity) bool {
-	namespaced, known := kinds.Namespaced(id.Group, id.Kind)
 	if !listed(rule.Operations, string(r.Operation)) || !listed(rule.APIGroups, id.Group) ||
 		!listed(rule.APIVersions, id.Version) {
 		return false
@@ -161,15 +159,15 @@ func (m *matcher) rule(rule policy.ResourceRule, r *admission.Request, id admiss
 	if len(rule.ResourceNames) > 0 && !slices.Contains(rule.ResourceNames, id.Name) {
 		return false
 	}
-	cluster := known && !namespaced || !known && id.Namespace == ""
+	namespaced, known := kinds.Namespaced(id.Group, id.Kind)
 	switch rule.Scope {
 	case "Cluster":
-		if !cluster {
+		if known && namespaced || !known && id.Namespace != "" {
 			return false
 		}
 	case "Namespaced":
 		// A custom resource without a namespace may be a namespaced one that is not yet told which.
-		if known && cluster {
+		if known && !namespaced {
 			return false
 		}
 	}

@@ -75,7 +75,7 @@ func (a *Allowances) read(x *expression) {
 }
 
 func isExceptions(e ast.Expr) bool {
-	return e.Kind() == ast.IdentKind && (e.AsIdent() == identKyverno || e.AsIdent() == identExceptions)
+	return isIdent(e, identKyverno) || isIdent(e, identExceptions)
 }
 
 // field takes a read of a field apart: a.b, a["b"], a.?b and a[?"b"]; has(a.b) is none, but has(a[b]) is.
@@ -114,7 +114,7 @@ func (e *Exception) ReadsRequest() (found bool) {
 	for _, x := range e.conditions {
 		known := map[int64]bool{}
 		ast.PreOrderVisit(x.checked.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
-			if of, name, ok := fieldOrTest(e); ok && of.Kind() == ast.IdentKind && of.AsIdent() == identRequest {
+			if of, name, ok := fieldOrTest(e); ok && isIdent(of, identRequest) {
 				known[of.ID()] = slices.Contains(seesOnlyObject, name)
 			}
 			if e.Kind() == ast.IdentKind && !known[e.ID()] {
