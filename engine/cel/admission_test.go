@@ -81,6 +81,8 @@ func TestAdmissionPolicy(t *testing.T) {
 			[]string{"v pass enforced", "v fail enforced"}},
 		"no parameters": {limited, []string{"{policyName: v, validationActions: [Deny], paramRef: {name: limits}}"},
 			declared{}, []string{"v unknown enforced"}},
+		"parameters that cannot be selected": {limited, []string{"{policyName: v, validationActions: [Deny], paramRef: " +
+			"{selector: {matchExpressions: [{key: a, operator: Near}]}}}"}, declared{}, []string{"v error enforced"}},
 		"error, ignored": {deployments + "  failurePolicy: Ignore\n" +
 			"  validations: [{expression: 'object.spec.nothing == 1'}]\n",
 			[]string{"{policyName: v, validationActions: [Deny]}"}, nil, []string{"v error"}},
@@ -171,10 +173,7 @@ func TestMatching(t *testing.T) {
 			if problems := policy.DecodeAt(doc, "/m", &m); len(problems) > 0 {
 				t.Fatal(problems)
 			}
-			c, err := newCompiler(doc)
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := &compiler{doc: doc}
 			r := &admission.Request{Operation: admission.Create, Object: object(t, tt.object), SubResource: tt.sub,
 				Namespace: object(t, tt.namespace)}
 			if tt.operation == admission.Delete {

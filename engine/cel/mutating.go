@@ -104,34 +104,30 @@ func ChangesOthers(p policy.MutatingPolicy) bool {
 // generates for a policy on Pods. It is nil where a problem is more than a warning, and where the policy is not
 // evaluated at admission.
 func CompileMutatingPolicy(doc policy.Document, p policy.MutatingPolicy) (*Mutating, []policy.Problem) {
-	c, err := newCompiler(doc)
-	if err != nil {
-		return nil, []policy.Problem{doc.Problem("", "%v", err)}
-	}
-	spec := p.Spec
-	out := &Mutating{Policy: Policy{kind: doc.Kind, name: doc.Name, enforce: true}}
-	if doc.Kind == "NamespacedMutatingPolicy" {
-		out.namespace = doc.Namespace
-	}
-	out.program = c.body("/spec", spec.FailurePolicy, spec.Variables, nil, nil, spec.AuditAnnotations)
-	c.conditions(out.program, "/spec/matchConditions/", spec.MatchConditions) // which may use the variables here
-	out.program.namespace = out.namespace
-	out.mutations = c.mutations("/spec/mutations", spec.Mutations)
-	c.reinvocation(spec.ReinvocationPolicy)
-	out.targets = append([]target{c.constraints(spec.MatchConstraints)},
-		c.controllers(spec.MatchConstraints, spec.Autogen)...)
-	if policy.HasErrors(c.problems) {
-		return nil, c.problems
-	}
-	out.finish()
-	if e := spec.Evaluation; e != nil {
-		out.replace = e.UseServerSideApply
-		if e.Admission != nil && e.Admission.Enabled != nil && !*e.Admission.Enabled {
-			return nil, append(c.problems, doc.Warning("/spec/evaluation/admission",
-				"%s %s is off at admission: it is not evaluated before merge", doc.Kind, doc.Name))
+	return compileDocument(doc, func(c *compiler) *Mutating {
+		spec := p.Spec
+		out := &Mutating{Policy: Policy{kind: doc.Kind, name: doc.Name, enforce: true}}
+		if doc.Kind == "NamespacedMutatingPolicy" {
+			out.namespace = doc.Namespace
 		}
-	}
-	return out, c.problems
+		out.program = c.body("/spec", spec.FailurePolicy, spec.Variables, nil, nil, spec.AuditAnnotations)
+		c.conditions(out.program, "/spec/matchConditions/", spec.MatchConditions) // which may use the variables here
+		out.program.namespace = out.namespace
+		out.mutations = c.mutations("/spec/mutations", spec.Mutations)
+		c.reinvocation(spec.ReinvocationPolicy)
+		out.targets = append([]target{c.constraints(spec.MatchConstraints)},
+			c.controllers(spec.MatchConstraints, spec.Autogen)...)
+		out.finish()
+		if e := spec.Evaluation; e != nil {
+			out.replace = e.UseServerSideApply
+			if e.Admission != nil && e.Admission.Enabled != nil && !*e.Admission.Enabled {
+				c.problems = append(c.problems, doc.Warning("/spec/evaluation/admission",
+					"%s %s is off at admission: it is not evaluated before merge", doc.Kind, doc.Name))
+				return nil
+			}
+		}
+		return out
+	})
 }
 
 // CompileMutatingAdmissionPolicy compiles a MutatingAdmissionPolicy with the bindings that name it
@@ -139,29 +135,24 @@ func CompileMutatingPolicy(doc policy.Document, p policy.MutatingPolicy) (*Mutat
 // binding changes all that it matches, as Kyverno evaluates it. It is nil where a problem is more than a warning.
 func CompileMutatingAdmissionPolicy(doc policy.Document, p policy.MutatingAdmissionPolicy,
 	bindings []policy.MutatingAdmissionPolicyBinding) (*Mutating, []policy.Problem) {
-	c, err := newCompiler(doc)
-	if err != nil {
-		return nil, []policy.Problem{doc.Problem("", "%v", err)}
-	}
-	spec := p.Spec
-	out := &Mutating{Policy: Policy{
-		kind: doc.Kind, name: doc.Name, rule: doc.Name, enforce: true, paramKind: spec.ParamKind,
-	}, again: true}
-	out.program = c.body("/spec", spec.FailurePolicy, spec.Variables, spec.MatchConditions, nil, nil)
-	out.mutations = c.mutations("/spec/mutations", spec.Mutations)
-	c.reinvocation(spec.ReinvocationPolicy)
-	out.targets = []target{c.constraints(spec.MatchConstraints)}
-	for _, b := range bindings {
-		if b.Spec.PolicyName == doc.Name {
-			out.bindings = append(out.bindings, binding{match: c.matching("", b.Spec.MatchResources), enforce: true,
-				params: b.Spec.ParamRef})
+	return compileDocument(doc, func(c *compiler) *Mutating {
+		spec := p.Spec
+		out := &Mutating{Policy: Policy{
+			kind: doc.Kind, name: doc.Name, rule: doc.Name, enforce: true, paramKind: spec.ParamKind,
+		}, again: true}
+		out.program = c.body("/spec", spec.FailurePolicy, spec.Variables, spec.MatchConditions, nil, nil)
+		out.mutations = c.mutations("/spec/mutations", spec.Mutations)
+		c.reinvocation(spec.ReinvocationPolicy)
+		out.targets = []target{c.constraints(spec.MatchConstraints)}
+		for _, b := range bindings {
+			if b.Spec.PolicyName == doc.Name {
+				out.bindings = append(out.bindings, binding{match: c.matching("", b.Spec.MatchResources), enforce: true,
+					params: b.Spec.ParamRef})
+			}
 		}
-	}
-	if policy.HasErrors(c.problems) {
-		return nil, c.problems
-	}
-	out.finish()
-	return out, c.problems
+		out.finish()
+		return out
+	})
 }
 
 // Evaluate says what the policy makes of the object of the request: nothing where it does not match, else one
@@ -222,29 +213,17 @@ func (m *Mutating) excepted(ctx context.Context, r *admission.Request, env Env) 
 
 func (m *Mutating) bound(ctx context.Context, r *admission.Request, env Env) []Mutation {
 	var out []Mutation
-	for _, b := range m.bindings {
-		ok, err := b.match.matches(r)
-		if err == nil && !ok {
-			continue
-		}
-		var params []any
+	request := *r
+	m.eachBinding(ctx, &request, env, func(_ binding, param any, err error) {
+		next := Mutation{Result: m.judge(verdict{err: err, index: -1}, true)}
 		if err == nil {
-			params, err = m.program.params(ctx, r, env, m.paramKind, b.params)
+			next = m.apply(ctx, &request, env, plain, param, nil)
 		}
-		if err != nil {
-			out = append(out, Mutation{Result: m.judge(verdict{err: err, index: -1}, true)})
-			continue
+		out = append(out, next)
+		if next.Patched != nil {
+			request.Object = next.Patched
 		}
-		for _, param := range params {
-			next := m.apply(ctx, r, env, plain, param, nil)
-			out = append(out, next)
-			if next.Patched != nil {
-				request := *r
-				request.Object = next.Patched
-				r = &request
-			}
-		}
-	}
+	})
 	return out
 }
 

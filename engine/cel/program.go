@@ -44,12 +44,18 @@ type compiler struct {
 	mutates bool
 }
 
-func newCompiler(doc policy.Document) (*compiler, error) {
+// compileDocument builds what a document says; nil where a problem is more than a warning.
+func compileDocument[T any](doc policy.Document, build func(*compiler) *T) (*T, []policy.Problem) {
 	lang, err := shared()
 	if err != nil {
-		return nil, fmt.Errorf("build the expression language: %w", err)
+		return nil, []policy.Problem{doc.Problem("", "build the expression language: %v", err)}
 	}
-	return &compiler{lang: lang, doc: doc, declared: map[string]bool{}}, nil
+	c := &compiler{lang: lang, doc: doc, declared: map[string]bool{}}
+	out := build(c)
+	if policy.HasErrors(c.problems) {
+		return nil, c.problems
+	}
+	return out, c.problems
 }
 
 func (c *compiler) problem(pointer, format string, args ...any) {
