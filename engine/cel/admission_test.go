@@ -173,7 +173,10 @@ func TestMatching(t *testing.T) {
 			if problems := policy.DecodeAt(doc, "/m", &m); len(problems) > 0 {
 				t.Fatal(problems)
 			}
-			c := &compiler{doc: doc}
+			c, err := newCompiler(doc)
+			if err != nil {
+				t.Fatal(err)
+			}
 			r := &admission.Request{Operation: admission.Create, Object: object(t, tt.object), SubResource: tt.sub,
 				Namespace: object(t, tt.namespace)}
 			if tt.operation == admission.Delete {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/lintel-bot/lintel/engine/admission"
@@ -28,10 +29,10 @@ func object(t testing.TB, text string) admission.Object {
 		t.Fatal(err)
 	}
 	var v any
-	if err := json.Unmarshal(data, &v); err != nil {
+	if err := utiljson.Unmarshal(data, &v); err != nil {
 		t.Fatal(err)
 	}
-	return whole(v).(map[string]any)
+	return v.(map[string]any)
 }
 
 func document(t testing.TB, text string) policy.Document {

@@ -44,13 +44,17 @@ type compiler struct {
 	mutates bool
 }
 
+func newCompiler(doc policy.Document) (*compiler, error) {
+	lang, err := shared()
+	return &compiler{lang: lang, doc: doc, declared: map[string]bool{}}, err
+}
+
 // compileDocument builds what a document says; nil where a problem is more than a warning.
 func compileDocument[T any](doc policy.Document, build func(*compiler) *T) (*T, []policy.Problem) {
-	lang, err := shared()
+	c, err := newCompiler(doc)
 	if err != nil {
 		return nil, []policy.Problem{doc.Problem("", "build the expression language: %v", err)}
 	}
-	c := &compiler{lang: lang, doc: doc, declared: map[string]bool{}}
 	out := build(c)
 	if policy.HasErrors(c.problems) {
 		return nil, c.problems

@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 )
 
 // codecFunctions encode, decode, hash and draw
@@ -53,43 +54,11 @@ type publicKey struct {
 	E int
 }
 
-// decodeX509 gives the fields of a PEM certificate or certificate request as crypto/x509 names them. Only
-// RSA keys are supported, as in Kyverno.
+// decodeX509 gives the fields of a PEM certificate or certificate request.
 func decodeX509(c *call) (any, error) {
-	block, _ := pem.Decode([]byte(c.str(0)))
-	if block == nil {
-		return nil, c.fail("argument #1 has no PEM block")
-	}
-	var decoded any
-	switch block.Type {
-	case "CERTIFICATE":
-		cert, err := x509.ParseCertificate(block.Bytes)
-		if err != nil {
-			return nil, c.fail("argument #1 is not a certificate")
-		}
-		key, ok := cert.PublicKey.(*rsa.PublicKey)
-		if !ok {
-			return nil, c.fail("certificate should use rsa algorithm")
-		}
-		cert.PublicKey = publicKey{N: key.N.String(), E: key.E}
-		decoded = cert
-	case "CERTIFICATE REQUEST":
-		request, err := x509.ParseCertificateRequest(block.Bytes)
-		if err != nil {
-			return nil, c.fail("argument #1 is not a certificate request")
-		}
-		key, ok := request.PublicKey.(*rsa.PublicKey)
-		if !ok {
-			return nil, c.fail("certificate should use rsa algorithm")
-		}
-		request.PublicKey = publicKey{N: key.N.String(), E: key.E}
-		decoded = request
-	default:
-		return nil, c.fail("argument #1 is neither a CERTIFICATE nor a CERTIFICATE REQUEST")
-	}
-	text, err := json.Marshal(decoded)
+	text, err := CertificateJSON(c.str(0))
 	if err != nil {
-		return nil, c.fail("the certificate cannot be written as JSON")
+		return nil, c.fail("argument #1 has no PEM block that can be read: %v", err)
 	}
 	if err := c.grow(len(text)); err != nil {
 		return nil, err
@@ -99,4 +68,37 @@ func decodeX509(c *call) (any, error) {
 		return nil, c.fail("the certificate cannot be written as JSON")
 	}
 	return v, nil
+}
+
+// CertificateJSON returns the fields of a PEM certificate or certificate request as crypto/x509 names them, in JSON.
+// It is an error where the text is neither. Only RSA keys are supported, as in Kyverno.
+func CertificateJSON(text string) ([]byte, error) {
+	block, _ := pem.Decode([]byte(text))
+	if block == nil {
+		return nil, errors.New("failed to decode PEM block")
+	}
+	var decoded any
+	var key *any
+	switch block.Type {
+	case "CERTIFICATE":
+		cert, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, errors.New("the text is not a certificate")
+		}
+		decoded, key = cert, &cert.PublicKey
+	case "CERTIFICATE REQUEST":
+		request, err := x509.ParseCertificateRequest(block.Bytes)
+		if err != nil {
+			return nil, errors.New("the text is not a certificate request")
+		}
+		decoded, key = request, &request.PublicKey
+	default:
+		return nil, errors.New("PEM block neither contains a CERTIFICATE or CERTIFICATE REQUEST")
+	}
+	public, ok := (*key).(*rsa.PublicKey)
+	if !ok {
+		return nil, errors.New("certificate should use rsa algorithm")
+	}
+	*key = publicKey{N: public.N.String(), E: public.E}
+	return json.Marshal(decoded)
 }
