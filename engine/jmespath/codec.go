@@ -7,10 +7,10 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
+	"fmt"
 )
 
 // codecFunctions encode, decode, hash and draw
@@ -31,18 +31,11 @@ func codecFunctions() []function {
 			}
 			return c.made(string(raw))
 		}},
-		{name: "sha256", params: s, run: func(c *call) (any, error) {
-			sum := sha256.Sum256([]byte(c.str(0)))
-			return hex.EncodeToString(sum[:]), nil
-		}},
-		{name: "sha1", params: s, run: func(c *call) (any, error) {
-			sum := sha1.Sum([]byte(c.str(0))) //nolint:gosec // see the import
-			return hex.EncodeToString(sum[:]), nil
-		}},
-		{name: "md5", params: s, run: func(c *call) (any, error) {
-			sum := md5.Sum([]byte(c.str(0))) //nolint:gosec // see the import
-			return hex.EncodeToString(sum[:]), nil
-		}},
+		{name: "sha256", params: s, run: of(func(s string) any { return fmt.Sprintf("%x", sha256.Sum256([]byte(s))) })},
+		//nolint:gosec // see the imports
+		{name: "sha1", params: s, run: of(func(s string) any { return fmt.Sprintf("%x", sha1.Sum([]byte(s))) })},
+		//nolint:gosec // see the imports
+		{name: "md5", params: s, run: of(func(s string) any { return fmt.Sprintf("%x", md5.Sum([]byte(s))) })},
 		{name: "x509_decode", params: s, run: decodeX509},
 		{name: "random", params: s, run: random},
 	}
