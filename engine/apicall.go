@@ -108,7 +108,7 @@ func (l lookupPath) answer(s *variable.Scope) any {
 	var items []any
 	declared := cluster.List(s.Context(), l.group, kind, l.namespace)
 	for _, object := range declared {
-		if l.selector == nil || l.selector.Matches(labelsOf(object)) {
+		if l.selector == nil || l.selector.Matches(admission.LabelsOf(object)) {
 			items = append(items, object)
 		}
 	}
@@ -121,18 +121,6 @@ func (l lookupPath) answer(s *variable.Scope) any {
 	id := admission.Identity{Group: l.group, Version: l.version}
 	return map[string]any{"apiVersion": id.APIVersion(), "kind": kind + "List", "metadata": map[string]any{},
 		"items": items}
-}
-
-func labelsOf(object admission.Object) labels.Set {
-	out := labels.Set{}
-	meta, _ := object["metadata"].(map[string]any)
-	m, _ := meta["labels"].(map[string]any)
-	for k, v := range m {
-		if s, ok := v.(string); ok {
-			out[k] = s
-		}
-	}
-	return out
 }
 
 // A KindResolver is a Cluster that knows how the kinds of resources are spelled, custom ones too.

@@ -9,6 +9,7 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/kinds"
 )
 
@@ -27,7 +28,7 @@ func (a *activation) lookUp(name string, args []ref.Val) ref.Val {
 		if !ok1 || !ok2 {
 			return types.NoSuchOverloadErr()
 		}
-		g, v := splitVersion(string(version))
+		g, v := admission.SplitVersion(string(version))
 		return types.DefaultTypeAdapter.NativeToValue(map[string]string{"group": g, "version": v,
 			"resource": kinds.PluralOf(g, string(kind))})
 	case "get":
@@ -64,7 +65,7 @@ func (a *activation) lookUp(name string, args []ref.Val) ref.Val {
 		}
 		items := make([]any, 0, len(objects))
 		for _, o := range objects {
-			if selector == nil || selector.Matches(labelsOf(o)) {
+			if selector == nil || selector.Matches(admission.LabelsOf(o)) {
 				items = append(items, o)
 			}
 		}
@@ -170,7 +171,7 @@ func (s *evaluation) groupResource(args []ref.Val) (group, plural string, rest [
 		if !isText {
 			return "", "", nil, false
 		}
-		group, _ = splitVersion(string(version))
+		group, _ = admission.SplitVersion(string(version))
 		plural, skip = string(name), 2
 	} else if gvr, err := args[0].ConvertToNative(stringMap); err == nil {
 		m := gvr.(map[string]string) //nolint:forcetypeassert // ConvertToNative was asked for it
@@ -186,11 +187,4 @@ func (s *evaluation) groupResource(args []ref.Val) (group, plural string, rest [
 		rest = append(rest, string(text))
 	}
 	return group, plural, rest, true
-}
-
-func splitVersion(apiVersion string) (group, version string) {
-	if g, v, ok := strings.Cut(apiVersion, "/"); ok {
-		return g, v
-	}
-	return "", apiVersion
 }

@@ -115,39 +115,29 @@ func (m *matcher) matches(r *admission.Request) (bool, error) {
 
 // selects reports whether the object selector selects an object. One that is not there has no labels, and is
 // not selected by a selector that asks for their absence either.
-func (m *matcher) selects(o admission.Object) bool { return o != nil && m.object.Matches(labelsOf(o)) }
+func (m *matcher) selects(o admission.Object) bool {
+	return o != nil && m.object.Matches(admission.LabelsOf(o))
+}
 
 func (m *matcher) inNamespace(r *admission.Request, id admission.Identity) (bool, error) {
 	switch {
 	case m.namespaces == nil:
 		return true, nil
 	case id.Kind == "Namespace" && id.Group == "":
-		set := labelsOf(r.Subject())
+		set := admission.LabelsOf(r.Subject())
 		set[nameLabel] = id.Name
 		return m.namespaces.Matches(set), nil
 	case id.Namespace == "":
 		// The selector says nothing about what is in no namespace.
 		return true, nil
 	case r.Namespace != nil:
-		set := labelsOf(r.Namespace)
+		set := admission.LabelsOf(r.Namespace)
 		set[nameLabel] = id.Namespace
 		return m.namespaces.Matches(set), nil
 	case m.namespaceNameOnly:
 		return m.namespaces.Matches(labels.Set{nameLabel: id.Namespace}), nil
 	}
 	return false, &admission.NeedsClusterError{What: "Namespace " + id.Namespace}
-}
-
-func labelsOf(o admission.Object) labels.Set {
-	out := labels.Set{}
-	meta, _ := o["metadata"].(map[string]any)
-	in, _ := meta["labels"].(map[string]any)
-	for k, v := range in {
-		if s, ok := v.(string); ok {
-			out[k] = s
-		}
-	}
-	return out
 }
 
 // rule applies one line of resourceRules. Lists that are absent match everything, except resources.

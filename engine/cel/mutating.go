@@ -56,25 +56,21 @@ func (c *compiler) mutations(at string, list []policy.CELMutation) []mutation {
 	for i, m := range list {
 		pointer := at + "/" + itoa(i)
 		line, _ := c.doc.Position(pointer)
-		switch m.PatchType {
-		case "ApplyConfiguration":
-			if m.ApplyConfiguration == nil || m.JSONPatch != nil {
-				c.problem(pointer, "a mutation of the patch type ApplyConfiguration has applyConfiguration and not jsonPatch")
-				continue
-			}
+		switch apply, patch := m.ApplyConfiguration != nil, m.JSONPatch != nil; {
+		case m.PatchType == "ApplyConfiguration" && apply && !patch:
 			if x := c.compile(pointer+"/applyConfiguration/expression", m.ApplyConfiguration.Expression,
 				types.NewObjectType(objectTypeName)); x != nil {
 				out = append(out, mutation{applyConfiguration, x, line})
 			}
-		case "JSONPatch":
-			if m.JSONPatch == nil || m.ApplyConfiguration != nil {
-				c.problem(pointer, "a mutation of the patch type JSONPatch has jsonPatch and not applyConfiguration")
-				continue
-			}
+		case m.PatchType == "JSONPatch" && patch && !apply:
 			if x := c.compile(pointer+"/jsonPatch/expression", m.JSONPatch.Expression,
 				cel.ListType(types.NewObjectType(patchTypeName)), cel.ListType(cel.DynType)); x != nil {
 				out = append(out, mutation{jsonPatch, x, line})
 			}
+		case m.PatchType == "ApplyConfiguration":
+			c.problem(pointer, "a mutation of the patch type ApplyConfiguration has applyConfiguration and not jsonPatch")
+		case m.PatchType == "JSONPatch":
+			c.problem(pointer, "a mutation of the patch type JSONPatch has jsonPatch and not applyConfiguration")
 		default:
 			c.problem(pointer+"/patchType", "unknown patch type %q: use ApplyConfiguration or JSONPatch", m.PatchType)
 		}
@@ -251,6 +247,7 @@ func (m *Mutating) apply(ctx context.Context, r *admission.Request, env Env, v v
 		}
 		next, err := m.patch(at, mu, object)
 		if err != nil {
+			err = fmt.Errorf("mutation '%s' resulted in error: %w", firstLine(strings.TrimSpace(mu.expr.source)), err)
 			return Mutation{Result: m.judge(verdict{err: err, index: -1, line: mu.line}, true)}
 		}
 		object = next
@@ -271,36 +268,25 @@ func (m *Mutating) apply(ctx context.Context, r *admission.Request, env Env, v v
 }
 
 func (m *Mutating) patch(a *activation, mu mutation, object admission.Object) (admission.Object, error) {
-	fail := func(err error) (admission.Object, error) {
-		return nil, fmt.Errorf("mutation '%s' resulted in error: %w", firstLine(strings.TrimSpace(mu.expr.source)), err)
-	}
 	v, err := mu.expr.eval(a)
 	if err != nil {
-		return fail(err)
+		return nil, err
 	}
 	if mu.kind == jsonPatch {
 		ops, err := exportPatch(v)
 		if err != nil {
-			return fail(err)
+			return nil, err
 		}
-		out, err := mutate.JSONPatch(object, ops)
-		if err != nil {
-			return fail(err)
-		}
-		return out, nil
+		return mutate.JSONPatch(object, ops)
 	}
 	configuration, err := exportObject(v)
 	if err != nil {
-		return fail(err)
+		return nil, err
 	}
 	for _, k := range []string{"apiVersion", "kind"} {
 		delete(configuration, k) // the API server sets them to those of the object
 	}
-	out, err := mutate.Configuration(object, a.state.where.place(configuration), m.replace)
-	if err != nil {
-		return fail(err)
-	}
-	return out, nil
+	return mutate.Configuration(object, a.state.where.place(configuration), m.replace)
 }
 
 // place puts an apply configuration for a pod where the view has the pod.
