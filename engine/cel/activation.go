@@ -124,9 +124,10 @@ func (a *activation) compute(name string) (any, bool) {
 		return s.need("whether a user is authorized"), true
 	case "image", "imageData":
 		return methods{s.imageData}, true
-	}
-	if what, ok := services()[name]; ok {
-		return s.need(what), true
+	case "http":
+		return s.need("an HTTP call"), true
+	case "globalContext":
+		return s.need("a global context entry"), true
 	}
 	return nil, false
 }

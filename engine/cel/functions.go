@@ -172,11 +172,10 @@ func hasIndex(m, key ref.Val) ref.Val {
 }
 
 func parseServiceAccount(s string) ref.Val {
-	name, namespace := "", ""
-	if rest, ok := strings.CutPrefix(s, "system:serviceaccount:"); ok {
-		if ns, n, ok := strings.Cut(rest, ":"); ok {
-			namespace, name = ns, n
-		}
+	account, isAccount := strings.CutPrefix(s, "system:serviceaccount:")
+	namespace, name, isWhole := strings.Cut(account, ":")
+	if !isAccount || !isWhole {
+		namespace, name = "", ""
 	}
 	return types.DefaultTypeAdapter.NativeToValue(map[string]string{"Name": name, "Namespace": namespace, "name": name,
 		"namespace": namespace})

@@ -13,6 +13,7 @@ import (
 	"github.com/google/cel-go/common/types"
 
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/mutate"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
@@ -291,10 +292,7 @@ func (m *Mutating) patch(a *activation, mu mutation, object admission.Object) (a
 
 // place puts an apply configuration for a pod where the view has the pod.
 func (v view) place(configuration map[string]any) map[string]any {
-	if v == plain {
-		return configuration
-	}
-	for _, key := range slices.Backward(strings.Split(strings.TrimPrefix(string(v), "/"), "/")) {
+	for _, key := range slices.Backward(slices.Collect(jsonpointer.Tokens(string(v)))) {
 		configuration = map[string]any{key: configuration}
 	}
 	return configuration
