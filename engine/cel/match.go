@@ -42,14 +42,9 @@ func (c *compiler) matching(pointer string, m *policy.MatchResources) *matcher {
 	out.rules, out.exclude = m.ResourceRules, m.ExcludeResourceRules
 	out.object = c.selector(pointer+"/objectSelector", m.ObjectSelector)
 	out.namespaces = c.selector(pointer+"/namespaceSelector", m.NamespaceSelector)
-	if s := m.NamespaceSelector; s != nil {
-		out.namespaceNameOnly = true
-		for k := range s.MatchLabels {
-			out.namespaceNameOnly = out.namespaceNameOnly && k == nameLabel
-		}
-		for _, e := range s.MatchExpressions {
-			out.namespaceNameOnly = out.namespaceNameOnly && e.Key == nameLabel
-		}
+	if out.namespaces != nil {
+		asked, _ := out.namespaces.Requirements()
+		out.namespaceNameOnly = !slices.ContainsFunc(asked, func(r labels.Requirement) bool { return r.Key() != nameLabel })
 	}
 	switch m.MatchPolicy {
 	case "", "Exact", "Equivalent":
@@ -71,7 +66,7 @@ func (c *compiler) matching(pointer string, m *policy.MatchResources) *matcher {
 }
 
 func (c *compiler) selector(pointer string, s *policy.CELSelector) labels.Selector {
-	if s == nil || len(s.MatchLabels) == 0 && len(s.MatchExpressions) == 0 {
+	if !selects(s) {
 		return nil
 	}
 	out, err := v1.LabelSelectorAsSelector(labelSelector(s))
@@ -100,11 +95,8 @@ func labelSelector(s *policy.CELSelector) *v1.LabelSelector {
 // that depends on labels of a namespace that the repository does not declare.
 func (m *matcher) matches(r *admission.Request) (bool, error) {
 	id := admission.IdentityOf(r.Subject())
-	if len(m.rules) > 0 && !slices.ContainsFunc(m.rules,
-		func(rule policy.ResourceRule) bool { return m.rule(rule, r, id) }) {
-		return false, nil
-	}
-	if slices.ContainsFunc(m.exclude, func(rule policy.ResourceRule) bool { return m.rule(rule, r, id) }) {
+	about := func(rule policy.ResourceRule) bool { return inRule(rule, r, id) }
+	if len(m.rules) > 0 && !slices.ContainsFunc(m.rules, about) || slices.ContainsFunc(m.exclude, about) {
 		return false, nil
 	}
 	if m.object != nil && !m.selects(r.Object) && !m.selects(r.OldObject) {
@@ -140,8 +132,8 @@ func (m *matcher) inNamespace(r *admission.Request, id admission.Identity) (bool
 	return false, &admission.NeedsClusterError{What: "Namespace " + id.Namespace}
 }
 
-// rule applies one line of resourceRules. Lists that are absent match everything, except resources.
-func (m *matcher) rule(rule policy.ResourceRule, r *admission.Request, id admission.Identity) bool {
+// inRule applies one line of resourceRules. Lists that are absent match everything, except resources.
+func inRule(rule policy.ResourceRule, r *admission.Request, id admission.Identity) bool {
 	if !listed(rule.Operations, string(r.Operation)) || !listed(rule.APIGroups, id.Group) ||
 		!listed(rule.APIVersions, id.Version) {
 		return false

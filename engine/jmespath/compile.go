@@ -20,10 +20,9 @@ func compile(source string, d dialect) (root *node, err error) {
 		return nil, scanErr
 	}
 	ast, err := parse(text)
-	if err != nil {
-		return nil, located(err, back, len(source))
+	if err == nil {
+		root, err = d.translate(&ast, 0)
 	}
-	root, err = d.translate(&ast, 0)
 	if err != nil {
 		return nil, located(err, back, len(source))
 	}
@@ -153,11 +152,11 @@ func resolveFunction(n *node, ast *parsing.ASTNode) error {
 	for i := range ast.Children {
 		isRef := ast.Children[i].NodeType == parsing.ASTExpRef
 		if wantRef := n.fn.param(i)&kindExpref != 0; isRef != wantRef {
+			rule := "cannot be an expression reference"
 			if wantRef {
-				return &SyntaxError{Message: fmt.Sprintf("function %s: argument %d must be an expression reference (&...)", name,
-					i+1)}
+				rule = "must be an expression reference (&...)"
 			}
-			return &SyntaxError{Message: fmt.Sprintf("function %s: argument %d cannot be an expression reference", name, i+1)}
+			return &SyntaxError{Message: fmt.Sprintf("function %s: argument %d %s", name, i+1, rule)}
 		}
 	}
 	return nil
