@@ -10,7 +10,6 @@ import (
 
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/kinds"
-	"github.com/lintel-bot/lintel/engine/match"
 	"github.com/lintel-bot/lintel/engine/variable"
 )
 
@@ -109,7 +108,7 @@ func (l lookupPath) answer(s *variable.Scope) any {
 	var items []any
 	declared := cluster.List(s.Context(), l.group, kind, l.namespace)
 	for _, object := range declared {
-		if l.selector == nil || l.selector.Matches(labels.Set(match.Labels(object))) {
+		if l.selector == nil || l.selector.Matches(admission.LabelsOf(object)) {
 			items = append(items, object)
 		}
 	}

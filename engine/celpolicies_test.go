@@ -76,6 +76,20 @@ func TestMutatingPoliciesRunFirst(t *testing.T) {
 	}
 }
 
+// What a group that is not of Kubernetes calls its kinds need not be spelled as Kubernetes spells its own.
+func TestKindsWithThePluralOfAnother(t *testing.T) {
+	for plural, kind := range map[string]string{"ipaddresses": "IpAddress", "endpoints": "Endpoint"} {
+		text := strings.Replace(validatingPolicy, `apiGroups: [""], apiVersions: [v1]`, "apiGroups: [example.com], apiVersions: [v1]", 1)
+		text = strings.Replace(text, "resources: [pods]", "resources: ["+plural+"]", 1)
+		o := object(t, strings.Replace(badPod, "apiVersion: v1\nkind: Pod", "apiVersion: example.com/v1\nkind: "+kind, 1))
+		results := mustCompile(t, text).Bind(nil, nil).Evaluate(context.Background(),
+			&admission.Request{Operation: admission.Create, Object: o})
+		if len(results) != 1 || results[0].Outcome != engine.Fail {
+			t.Errorf("%s: got %+v", kind, results)
+		}
+	}
+}
+
 func TestLines(t *testing.T) {
 	results := mustCompile(t, ruleOf("validate: {pattern: {spec: {hostPID: false}}}")).Bind(nil, nil).
 		Evaluate(context.Background(), &admission.Request{Operation: admission.Create, Object: object(t, badPod)})

@@ -9,6 +9,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/autogen"
 	"github.com/lintel-bot/lintel/engine/cel"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
+	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/engine/match"
 	"github.com/lintel-bot/lintel/engine/policy"
 	"github.com/lintel-bot/lintel/engine/variable"
@@ -128,7 +129,9 @@ func (c *ruleCompiler) rule(r *policy.Rule) *rule {
 	if out.match.Empty() {
 		c.bad("/match", "match names nothing: add any or all with resources")
 	}
-	out.kinds = out.match.Kinds()
+	for _, kind := range out.match.Kinds() {
+		out.plurals = append(out.plurals, kinds.Plural(kind))
+	}
 	if r.Exclude != nil {
 		out.exclude = c.block("/exclude", *r.Exclude)
 	}

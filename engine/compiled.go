@@ -17,8 +17,8 @@ type compiled interface {
 
 // step is what of a policy is found by the kind of an object and evaluated at once: a rule, or a policy as a whole.
 type step interface {
-	// kinds returns the kinds it can be about, nil for any.
-	kinds() []string
+	// plurals returns the plural names of the kinds it can be about, nil for any.
+	plurals() []string
 	// phase returns when it has its turn.
 	phase() phase
 	// evaluate adds the results to those of the review; none where it is not about the request.

@@ -1,33 +1,38 @@
 package engine
 
-import "slices"
+import (
+	"slices"
 
-// index finds the steps that can be about a kind, in order, by their place in a list of all.
+	"github.com/lintel-bot/lintel/engine/kinds"
+)
+
+// index finds the steps that can be about a kind, in order, by their place in a list of all. It goes by the plural of
+// the kind: all that a policy in CEL names.
 type index struct {
-	kinds map[string][]int
-	other []int // for kinds that no step names
+	plurals map[string][]int
+	other   []int // for kinds that no step names
 }
 
 // newIndex makes an index of some of the steps.
 func newIndex(steps []boundStep, some []int) index {
-	x := index{kinds: map[string][]int{}}
+	x := index{plurals: map[string][]int{}}
 	for _, i := range some {
-		for _, k := range steps[i].kinds() {
-			x.kinds[k] = nil
+		for _, k := range steps[i].plurals() {
+			x.plurals[k] = nil
 		}
 	}
 	for _, i := range some {
-		of := steps[i].kinds()
+		of := steps[i].plurals()
 		if of == nil {
 			x.other = append(x.other, i)
-			for k := range x.kinds {
-				x.kinds[k] = append(x.kinds[k], i)
+			for k := range x.plurals {
+				x.plurals[k] = append(x.plurals[k], i)
 			}
 			continue
 		}
 		for j, k := range of {
 			if !slices.Contains(of[:j], k) {
-				x.kinds[k] = append(x.kinds[k], i)
+				x.plurals[k] = append(x.plurals[k], i)
 			}
 		}
 	}
@@ -35,7 +40,7 @@ func newIndex(steps []boundStep, some []int) index {
 }
 
 func (x *index) of(kind string) []int {
-	if s, ok := x.kinds[kind]; ok {
+	if s, ok := x.plurals[kinds.Plural(kind)]; ok {
 		return s
 	}
 	return x.other

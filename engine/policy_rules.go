@@ -27,7 +27,7 @@ type rule struct {
 	name           string
 	line           int
 	match, exclude *match.Block
-	kinds          []string // the kinds it can be about, nil for any
+	plurals        []string // of the kinds it can be about, nil for any
 	body           body
 	message        *text
 	action         action
@@ -93,7 +93,7 @@ func (p *rulePolicy) uses(name string) Uses {
 	return Uses{Controls: r != nil && r.security != nil}
 }
 
-func (s *ruleStep) kinds() []string { return s.rule.kinds }
+func (s *ruleStep) plurals() []string { return s.rule.plurals }
 
 func (s *ruleStep) phase() phase {
 	if s.mutation != nil {

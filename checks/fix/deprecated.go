@@ -1,13 +1,13 @@
 package fix
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/policy"
 	"github.com/lintel-bot/lintel/render/source"
 )
@@ -49,9 +49,11 @@ func (p *planner) change(pointer string, n *yaml.Node, format string, args ...an
 
 func (c *change) mean(f func(any)) { c.meaning = append(c.meaning, f) }
 
-func (c *change) add(s span, ok bool, why string) {
+// write makes a scalar another text.
+func (p *planner) write(c *change, n *yaml.Node, value string) {
+	s, ok := p.scalarSpan(n, value)
 	if !ok {
-		c.unsafe = why
+		c.unsafe = unclear
 		return
 	}
 	c.spans = append(c.spans, s)
@@ -66,8 +68,7 @@ const (
 func (p *planner) version(d policy.Document) {
 	if _, v := entry(d.Node, "apiVersion"); d.Version() == "v2alpha1" && v != nil {
 		c := p.change("/apiVersion", v, "kyverno.io/v2alpha1 is deprecated and now kyverno.io/v2")
-		s, ok := p.scalarSpan(v, "kyverno.io/v2")
-		c.add(s, ok, unclear)
+		p.write(c, v, "kyverno.io/v2")
 		c.mean(set("", "apiVersion", "kyverno.io/v2"))
 	}
 }
@@ -94,11 +95,9 @@ func (p *planner) policy(root *yaml.Node) {
 	}
 	p.failureAction(spec, rules)
 	p.moveFlag(spec, rules, "mutateExistingOnPolicyUpdate", "mutate", "mutateExistingOnPolicyUpdate")
-	_, one := entry(spec, "generateExisting")
-	_, other := entry(spec, "generateExistingOnPolicyUpdate")
 	p.moveFlag(spec, rules, "generateExisting", "generate", "generateExisting")
 	p.moveFlag(spec, rules, "generateExistingOnPolicyUpdate", "generate", "generateExisting")
-	if one != nil && other != nil {
+	if has(spec, "generateExisting") && has(spec, "generateExistingOnPolicyUpdate") {
 		for _, c := range p.changes[len(p.changes)-2:] {
 			c.unsafe = "generateExisting and generateExistingOnPolicyUpdate are both written"
 		}
@@ -146,20 +145,25 @@ func spelled(n *yaml.Node) (value string, wrong bool) {
 	if n == nil || n.Kind != yaml.ScalarNode {
 		return "", false
 	}
+	value = cmp.Or(presentAction(n.Value), n.Value)
+	return value, value != n.Value
+}
+
+// presentAction is the present spelling of a failure action, empty for any other text.
+func presentAction(s string) string {
 	for _, now := range []string{"Enforce", "Audit"} {
-		if strings.EqualFold(n.Value, now) {
-			return now, n.Value != now
+		if strings.EqualFold(s, now) {
+			return now
 		}
 	}
-	return n.Value, false
+	return ""
 }
 
 func (p *planner) spelling(at string, n *yaml.Node, field string) {
 	_, v := entry(n, field)
 	if value, wrong := spelled(v); wrong {
 		c := p.change(at+"/"+field, v, "%s is deprecated and now %s", v.Value, value)
-		s, ok := p.scalarSpan(v, value)
-		c.add(s, ok, unclear)
+		p.write(c, v, value)
 		c.mean(set(at, field, value))
 	}
 }
@@ -171,29 +175,25 @@ func (p *planner) rename(at string, n *yaml.Node, old, now string) {
 		return
 	}
 	c := p.change(at+"/"+old, key, "%s is deprecated and now %s", old, now)
-	if k, _ := entry(n, now); k != nil {
+	if has(n, now) {
 		c.message = fmt.Sprintf("%s is deprecated and has no effect beside %s", old, now)
 		p.remove(c, n, key, v)
 		c.mean(remove(at, old))
 		return
 	}
-	s, ok := p.scalarSpan(key, now)
-	c.add(s, ok, unclear)
-	c.mean(func(document any) {
-		m, _ := jsonpointer.At(document, at).(map[string]any)
+	p.write(c, key, now)
+	c.mean(within(at, func(m map[string]any) {
 		m[now] = m[old]
 		delete(m, old)
-	})
+	}))
 	if value, wrong := spelled(v); wrong {
-		s, ok := p.scalarSpan(v, value)
-		c.add(s, ok, unclear)
+		p.write(c, v, value)
 		c.mean(set(at, now, value))
 	}
 	for i, o := range items(v) {
 		_, a := entry(o, "action")
 		if value, wrong := spelled(a); wrong {
-			s, ok := p.scalarSpan(a, value)
-			c.add(s, ok, unclear)
+			p.write(c, a, value)
 			c.mean(set(fmt.Sprintf("%s/%s/%d", at, now, i), "action", value))
 		}
 	}
@@ -212,17 +212,13 @@ func (p *planner) conditions(at string, parent *yaml.Node, field string) {
 	each := func(at string, list *yaml.Node) {
 		for i, c := range items(list) {
 			_, v := entry(c, "operator")
-			now, old := "", false
-			if v != nil {
-				now, old = operators[v.Value]
-			}
-			if !old {
+			if v == nil || operators[v.Value] == "" {
 				continue
 			}
+			now := operators[v.Value]
 			here := fmt.Sprintf("%s/%d", at, i)
 			c := p.change(here+"/operator", v, "the operator %s is deprecated and now %s", v.Value, now)
-			s, ok := p.scalarSpan(v, now)
-			c.add(s, ok, unclear)
+			p.write(c, v, now)
 			c.mean(set(here, "operator", now))
 		}
 	}
@@ -239,7 +235,7 @@ func (p *planner) conditions(at string, parent *yaml.Node, field string) {
 	if len(list) == 0 {
 		return
 	}
-	if k, _ := entry(list[0], "operator"); k == nil {
+	if !has(list[0], "operator") {
 		for i, b := range list {
 			block(fmt.Sprintf("%s/%d", at, i), b)
 		}
@@ -248,34 +244,21 @@ func (p *planner) conditions(at string, parent *yaml.Node, field string) {
 	each(at, n)
 	c := p.change(at, key, "a list of conditions is deprecated and now stands under %s.all", field)
 	p.under(c, key, raw, "all")
-	up, name := at[:strings.LastIndex(at, "/")], field
-	c.mean(func(document any) {
-		if m, ok := jsonpointer.At(document, up).(map[string]any); ok {
-			m[name] = map[string]any{"all": m[name]}
-		}
-	})
+	c.mean(within(strings.TrimSuffix(at, "/"+field), func(m map[string]any) {
+		m[field] = map[string]any{"all": m[field]}
+	}))
 }
 
 // filter puts a filter that is written directly under match or exclude into a list.
 func (p *planner) filter(at string, rule *yaml.Node, block string) {
 	key, raw := entry(rule, block)
 	n := source.Deref(raw)
-	if !isMapping(n) {
-		return
-	}
-	if k, _ := entry(n, "any"); k != nil {
-		return
-	}
-	if k, _ := entry(n, "all"); k != nil {
+	if !isMapping(n) || has(n, "any", "all") {
 		return
 	}
 	c := p.change(at+"/"+block, key, "a filter directly under %s is deprecated and now stands in %s.any", block, block)
 	p.listed(c, raw, "any")
-	c.mean(func(document any) {
-		if m, ok := jsonpointer.At(document, at).(map[string]any); ok {
-			m[block] = map[string]any{"any": []any{m[block]}}
-		}
-	})
+	c.mean(within(at, func(m map[string]any) { m[block] = map[string]any{"any": []any{m[block]}} }))
 }
 
 // failureAction moves the failure action and its overrides from the spec to the rules that have none.

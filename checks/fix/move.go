@@ -1,6 +1,7 @@
 package fix
 
 import (
+	"cmp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -23,20 +24,7 @@ func (p *planner) move(c *change, from, key, value *yaml.Node, to []target, name
 		return
 	}
 	c.mean(remove("/spec", key.Value))
-	moved := source.Value(value, true)
 	raw := p.present(c, value, end)
-	if s, ok := moved.(string); ok {
-		moved, _ = spelled(&yaml.Node{Kind: yaml.ScalarNode, Value: s})
-	}
-	if list, ok := moved.([]any); ok {
-		for _, o := range list {
-			if m, ok := o.(map[string]any); ok {
-				if s, ok := m["action"].(string); ok {
-					m["action"], _ = spelled(&yaml.Node{Kind: yaml.ScalarNode, Value: s})
-				}
-			}
-		}
-	}
 	comments := p.remove(c, from, key, value)
 	if c.unsafe != "" {
 		return
@@ -45,7 +33,7 @@ func (p *planner) move(c *change, from, key, value *yaml.Node, to []target, name
 	carried := false
 	written := map[*yaml.Node]bool{} // an alias repeats what is written once
 	for _, t := range to {
-		c.mean(set(t.pointer, name, clone(moved)))
+		c.mean(set(t.pointer, name, presentValue(value)))
 		if written[t.node] {
 			continue
 		}
@@ -72,12 +60,7 @@ func (p *planner) present(c *change, value *yaml.Node, end int) string {
 	inner := &change{}
 	respell := func(n *yaml.Node) {
 		if now, wrong := spelled(n); wrong {
-			s, ok := p.scalarSpan(n, now)
-			if !ok {
-				c.unsafe = unclear
-				return
-			}
-			inner.spans = append(inner.spans, span{s.start - start, s.end - start, s.text})
+			p.write(inner, n, now)
 		}
 	}
 	respell(value)
@@ -85,29 +68,33 @@ func (p *planner) present(c *change, value *yaml.Node, end int) string {
 		_, a := entry(o, "action")
 		respell(a)
 	}
+	for i := range inner.spans {
+		inner.spans[i].start -= start
+		inner.spans[i].end -= start
+	}
 	out, ok := splice(p.data[start:end], []*change{inner})
-	if !ok {
+	if !ok || inner.unsafe != "" {
 		c.unsafe = unclear
 	}
 	return string(out)
 }
 
-func clone(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k, e := range v {
-			out[k] = clone(e)
+// presentValue is the value of a node, its failure actions spelled as they are today.
+func presentValue(n *yaml.Node) any {
+	respell := func(v any) any {
+		if s, ok := v.(string); ok {
+			return cmp.Or(presentAction(s), s)
 		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, e := range v {
-			out[i] = clone(e)
-		}
-		return out
+		return v
 	}
-	return v
+	value := source.Value(n, true)
+	list, _ := value.([]any)
+	for _, o := range list {
+		if m, ok := o.(map[string]any); ok && m["action"] != nil {
+			m["action"] = respell(m["action"])
+		}
+	}
+	return respell(value)
 }
 
 // comments are those that belong to a field: the lines before it, and the one behind it.
@@ -211,9 +198,7 @@ func (p *planner) insert(c *change, t target, f field) {
 			return
 		}
 		var b strings.Builder
-		for _, line := range f.comments.before {
-			b.WriteString(strings.Repeat(" ", indent) + line + p.newline)
-		}
+		b.WriteString(comments{before: f.comments.before}.lines(indent, p.newline))
 		b.WriteString(strings.Repeat(" ", indent) + f.name + ":")
 		if f.block {
 			b.WriteString(p.newline + shift(f.raw, max(0, indent-f.source)))

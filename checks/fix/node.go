@@ -69,19 +69,19 @@ func isMapping(n *yaml.Node) bool {
 
 func isFlow(n *yaml.Node) bool { return n.Style&yaml.FlowStyle != 0 }
 
-// set and remove change a field of the document.
-func set(parent, field string, value any) func(any) {
+// within changes the mapping that a document has at a pointer; set and remove change a field of it.
+func within(pointer string, do func(map[string]any)) func(any) {
 	return func(document any) {
-		if m, ok := jsonpointer.At(document, parent).(map[string]any); ok {
-			m[field] = value
+		if m, ok := jsonpointer.At(document, pointer).(map[string]any); ok {
+			do(m)
 		}
 	}
 }
 
+func set(parent, field string, value any) func(any) {
+	return within(parent, func(m map[string]any) { m[field] = value })
+}
+
 func remove(parent, field string) func(any) {
-	return func(document any) {
-		if m, ok := jsonpointer.At(document, parent).(map[string]any); ok {
-			delete(m, field)
-		}
-	}
+	return within(parent, func(m map[string]any) { delete(m, field) })
 }

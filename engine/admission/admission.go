@@ -8,6 +8,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
 )
 
 // Operation is the verb of an admission request, as the Kubernetes API server spells it
@@ -74,11 +76,7 @@ func (i Identity) APIVersion() string {
 func IdentityOf(o Object) Identity {
 	var id Identity
 	apiVersion, _ := o["apiVersion"].(string)
-	if g, v, ok := strings.Cut(apiVersion, "/"); ok {
-		id.Group, id.Version = g, v
-	} else {
-		id.Version = apiVersion
-	}
+	id.Group, id.Version = SplitVersion(apiVersion)
 	id.Kind, _ = o["kind"].(string)
 	if m, ok := o["metadata"].(map[string]any); ok {
 		id.Name, _ = m["name"].(string)
@@ -90,7 +88,28 @@ func IdentityOf(o Object) Identity {
 	return id
 }
 
-// Cluster answers look-ups of other objects from what the repository declares. Implementations are safe
+// SplitVersion returns the group and the version that an apiVersion has; kinds of the core have no group.
+func SplitVersion(apiVersion string) (group, version string) {
+	if group, version, ok := strings.Cut(apiVersion, "/"); ok {
+		return group, version
+	}
+	return "", apiVersion
+}
+
+// LabelsOf returns the labels of an object, of those that are text; never nil, and the caller's own.
+func LabelsOf(o Object) labels.Set {
+	out := labels.Set{}
+	meta, _ := o["metadata"].(map[string]any)
+	in, _ := meta["labels"].(map[string]any)
+	for k, v := range in {
+		if s, ok := v.(string); ok {
+			out[k] = s
+		}
+	}
+	return out
+}
+
+// Cluster looks up other objects in what the repository declares. Implementations are safe
 // for concurrent use and never ask a network.
 type Cluster interface {
 	// Get returns the declared object, or nil and false where the repository declares none: whether

@@ -213,12 +213,8 @@ func wrapValidate(v map[string]any, path []string) (pivot string, ok bool) {
 			list[i] = wrap(list[i], path)
 		}
 		return "", true
-	case v["foreach"] != nil:
-		return "", true
-	case v["cel"] != nil:
-		return "", true
 	}
-	return "", false
+	return "", v["foreach"] != nil || v["cel"] != nil
 }
 
 func mutate(rule map[string]any, path []string) bool {
@@ -298,22 +294,14 @@ func replacer(path []string, isCEL bool) func(string) string {
 		prefix = "" // there, the object is also a variable of its own
 	}
 	at := strings.Join(path, ".")
-	var pairs [][2]string
+	var pairs []string
 	for _, part := range []string{"spec", "metadata"} {
 		for _, object := range []string{"object", "oldObject"} {
 			old := prefix + object + "." + part
-			pairs = append(pairs, [2]string{old, prefix + object + "." + at + "." + part})
+			pairs = append(pairs, old, prefix+object+"."+at+"."+part)
 		}
 	}
-	return func(s string) string {
-		if !strings.Contains(s, "bject.") {
-			return s
-		}
-		for _, p := range pairs {
-			s = strings.ReplaceAll(s, p[0], p[1])
-		}
-		return s
-	}
+	return strings.NewReplacer(pairs...).Replace
 }
 
 // rewrite copies a tree with f applied to all its strings, keys too.

@@ -124,9 +124,10 @@ func (a *activation) compute(name string) (any, bool) {
 		return s.need("whether a user is authorized"), true
 	case "image", "imageData":
 		return methods{s.imageData}, true
-	}
-	if what, ok := services()[name]; ok {
-		return s.need(what), true
+	case "http":
+		return s.need("an HTTP call"), true
+	case "globalContext":
+		return s.need("a global context entry"), true
 	}
 	return nil, false
 }
@@ -254,7 +255,7 @@ func (s *evaluation) namespaceValue() any {
 			whole: func() ref.Val { return s.undecidable(&admission.NeedsClusterError{What: what}) },
 		}
 	}
-	labels := partial(map[string]any{"kubernetes.io/metadata.name": id.Namespace})
+	labels := partial(map[string]any{nameLabel: id.Namespace})
 	return partial(map[string]any{
 		"apiVersion": "v1", "kind": "Namespace",
 		"metadata": partial(map[string]any{"name": id.Namespace, "labels": labels}),

@@ -81,6 +81,8 @@ func TestAdmissionPolicy(t *testing.T) {
 			[]string{"v pass enforced", "v fail enforced"}},
 		"no parameters": {limited, []string{"{policyName: v, validationActions: [Deny], paramRef: {name: limits}}"},
 			declared{}, []string{"v unknown enforced"}},
+		"parameters that cannot be selected": {limited, []string{"{policyName: v, validationActions: [Deny], paramRef: " +
+			"{selector: {matchExpressions: [{key: a, operator: Near}]}}}"}, declared{}, []string{"v error enforced"}},
 		"error, ignored": {deployments + "  failurePolicy: Ignore\n" +
 			"  validations: [{expression: 'object.spec.nothing == 1'}]\n",
 			[]string{"{policyName: v, validationActions: [Deny]}"}, nil, []string{"v error"}},

@@ -19,10 +19,11 @@ func (c *compiler) controllers(m *policy.MatchResources, a *policy.CELAutogen) [
 		!slices.Equal(rule.APIVersions, []string{"v1"}) || !slices.Equal(rule.Resources, []string{"pods"}) {
 		return nil
 	}
-	known := []struct {
+	type controller struct {
 		group, plural string
 		view          view
-	}{
+	}
+	known := []controller{
 		{"apps", "daemonsets", workload}, {"apps", "deployments", workload}, {"apps", "replicasets", workload},
 		{"apps", "statefulsets", workload}, {"batch", "jobs", workload}, {"batch", "cronjobs", scheduled},
 	}
@@ -31,12 +32,7 @@ func (c *compiler) controllers(m *policy.MatchResources, a *policy.CELAutogen) [
 	if !all {
 		wanted = a.PodControllers.Controllers
 		for i, w := range wanted {
-			if !slices.ContainsFunc(known, func(k struct {
-				group, plural string
-				view          view
-			}) bool {
-				return k.plural == w
-			}) {
+			if !slices.ContainsFunc(known, func(k controller) bool { return k.plural == w }) {
 				c.problem("/spec/autogen/podControllers/controllers/"+itoa(i),
 					"%q is no pod controller: use daemonsets, deployments, replicasets, statefulsets, jobs or cronjobs", w)
 			}
@@ -47,7 +43,7 @@ func (c *compiler) controllers(m *policy.MatchResources, a *policy.CELAutogen) [
 		if !all && !slices.Contains(wanted, k.plural) {
 			continue
 		}
-		out = append(out, target{&matcher{lang: c.lang, rules: []policy.ResourceRule{{
+		out = append(out, target{&matcher{rules: []policy.ResourceRule{{
 			Operations: rule.Operations, APIGroups: []string{k.group}, APIVersions: []string{"v1"},
 			Resources: []string{k.plural},
 		}}}, k.view})

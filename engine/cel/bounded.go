@@ -11,21 +11,17 @@ const maxAdditions = 6
 
 // bounded reports whether the work of an expression follows from the number of its iterations and the size of
 // what it reads: it calls no function whose result can be much larger than what goes into it, and few that add.
-func bounded(e ast.Expr, sofar int) bool {
+func bounded(e ast.Expr, before int) bool {
 	ok := true
 	ast.PreOrderVisit(e, ast.NewExprVisitor(func(e ast.Expr) {
 		switch e.Kind() {
 		case ast.CallKind:
-			name := e.AsCall().FunctionName()
-			ok = ok && !grows(name)
-			if name == operators.Add {
-				sofar++
-			}
+			ok = ok && !grows(e.AsCall().FunctionName())
 		case ast.StructKind:
 			ok = false
 		}
 	}))
-	return ok && sofar <= maxAdditions
+	return ok && before+additions(e) <= maxAdditions
 }
 
 func additions(e ast.Expr) int {

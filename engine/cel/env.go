@@ -1,7 +1,6 @@
 package cel
 
 import (
-	"slices"
 	"sync"
 
 	"github.com/google/cel-go/cel"
@@ -124,10 +123,11 @@ func newEnv() (*cel.Env, error) {
 			engineReceiver("random", "random", "__random", 0), engineReceiver("random", "random", "__random", 1),
 			engineReceiver("time", "now", callNow, 0)),
 	)
-	for _, name := range slices.Concat([]string{
+	for _, name := range []string{
 		identObject, identOldObject, identRequest, identNamespace, identVariables, identParams, identImages,
 		identExceptions, identKyverno, identResource, identEngine, "json", "yaml", "image", "imageData",
-	}, sortedKeys(services())) {
+		"http", "globalContext",
+	} {
 		options = append(options, cel.Variable(name, cel.DynType))
 	}
 	options = append(options, imageFunctions()...)
@@ -136,14 +136,6 @@ func newEnv() (*cel.Env, error) {
 	options = append(options, bounds()...)
 	options = append(options, library.JSONPatch(), mutationTypes())
 	return cel.NewEnv(options...)
-}
-
-// services are the names whose values only a cluster or a network has.
-func services() map[string]string {
-	return map[string]string{
-		"http":          "an HTTP call",
-		"globalContext": "a global context entry",
-	}
 }
 
 // quickOptions are those of programs that are bounded by the number of their iterations.
@@ -188,12 +180,8 @@ func hasMacro() cel.Macro {
 }
 
 func isAllowedValues(e ast.Expr) bool {
-	if e.Kind() != ast.SelectKind {
-		return false
-	}
-	s := e.AsSelect()
-	return s.FieldName() == "allowedValues" && s.Operand().Kind() == ast.IdentKind &&
-		(s.Operand().AsIdent() == identKyverno || s.Operand().AsIdent() == identExceptions)
+	return e.Kind() == ast.SelectKind && e.AsSelect().FieldName() == "allowedValues" &&
+		isExceptions(e.AsSelect().Operand())
 }
 
 // engineMacro turns a function that needs the evaluation (its time, its seed) into a method of it.

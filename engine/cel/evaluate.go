@@ -139,24 +139,28 @@ func (p *program) state(r *admission.Request, env Env, v view, params any, excep
 	return s
 }
 
-// conditionsHold evaluates the match conditions. One that is false decides, whatever errors the others have
+// conditionsHold evaluates the match conditions; the verdict is that where they do not hold.
+func (p *program) conditionsHold(a *activation) (out verdict, done bool) {
+	holds, err := hold(a, p.conditions)
+	return verdict{err: err, inCondition: err != nil, skipped: err == nil, index: -1}, !holds
+}
+
+// hold reports whether all conditions hold. One that is false decides, whatever errors the others have
 // (https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#matching-requests-matchconditions).
-func (p *program) conditionsHold(a *activation) (verdict, bool) {
+// The error is a *admission.NeedsClusterError where the cluster would know better.
+func hold(a *activation, conditions []*expression) (bool, error) {
 	var failed error
-	for _, x := range p.conditions {
+	for _, x := range conditions {
 		holds, err := x.truth(a)
-		if err != nil {
-			failed = errors.Join(failed, err)
-			continue
+		if err == nil && !holds {
+			return false, nil
 		}
-		if !holds {
-			return verdict{skipped: true, index: -1}, true
-		}
+		failed = errors.Join(failed, err)
 	}
-	if failed != nil {
-		return verdict{err: failed, inCondition: true, index: -1}, true
+	if needs := (*admission.NeedsClusterError)(nil); errors.As(failed, &needs) {
+		return false, needs
 	}
-	return verdict{}, false
+	return failed == nil, failed
 }
 
 // maxMessage is how many bytes of a message expression the API server takes

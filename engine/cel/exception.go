@@ -26,46 +26,42 @@ type Exception struct {
 
 // CompileException compiles an exception. It is nil where a problem is more than a warning.
 func CompileException(doc policy.Document, e policy.CELException) (*Exception, []policy.Problem) {
-	c, err := newCompiler(doc)
-	if err != nil {
-		return nil, []policy.Problem{doc.Problem("", "%v", err)}
-	}
-	out := &Exception{name: doc.Name, refs: e.Spec.PolicyRefs, images: e.Spec.Images}
-	if doc.Namespace != "" {
-		out.name = doc.Namespace + "/" + doc.Name
-	}
-	if len(e.Spec.PolicyRefs) == 0 {
-		c.problem("/spec/policyRefs", "the exception names no policy")
-	}
-	for i, ref := range e.Spec.PolicyRefs {
-		if ref.Name == "" || ref.Kind == "" {
-			c.problem("/spec/policyRefs/"+itoa(i), "a policy reference needs a name and a kind")
+	return compileDocument(doc, func(c *compiler) *Exception {
+		out := &Exception{name: doc.Name, refs: e.Spec.PolicyRefs, images: e.Spec.Images}
+		if doc.Namespace != "" {
+			out.name = doc.Namespace + "/" + doc.Name
 		}
-	}
-	for i, m := range e.Spec.MatchConditions {
-		if x := c.compile("/spec/matchConditions/"+itoa(i)+"/expression", m.Expression, cel.BoolType); x != nil {
-			out.conditions = append(out.conditions, x)
+		if len(e.Spec.PolicyRefs) == 0 {
+			c.problem("/spec/policyRefs", "the exception names no policy")
 		}
-	}
-	if err := out.values.read(e.Spec.AllowedValues); err != nil {
-		c.problem("/spec/allowedValues", "%v", err)
-	}
-	switch e.Spec.ReportResult {
-	case "", "skip":
-	case "pass":
-		out.asPass = true
-	default:
-		c.problem("/spec/reportResult", "reportResult is skip or pass, not %q", e.Spec.ReportResult)
-	}
-	if s := e.Spec.ExpiresAt; s != "" {
-		if out.expires, err = time.Parse(time.RFC3339, s); err != nil {
-			c.problem("/spec/expiresAt", "expiresAt is a date-time like 2026-01-31T00:00:00Z")
+		for i, ref := range e.Spec.PolicyRefs {
+			if ref.Name == "" || ref.Kind == "" {
+				c.problem("/spec/policyRefs/"+itoa(i), "a policy reference needs a name and a kind")
+			}
 		}
-	}
-	if policy.HasErrors(c.problems) {
-		return nil, c.problems
-	}
-	return out, c.problems
+		for i, m := range e.Spec.MatchConditions {
+			if x := c.compile("/spec/matchConditions/"+itoa(i)+"/expression", m.Expression, cel.BoolType); x != nil {
+				out.conditions = append(out.conditions, x)
+			}
+		}
+		if err := out.values.read(e.Spec.AllowedValues); err != nil {
+			c.problem("/spec/allowedValues", "%v", err)
+		}
+		switch e.Spec.ReportResult {
+		case "", "skip":
+		case "pass":
+			out.asPass = true
+		default:
+			c.problem("/spec/reportResult", "reportResult is skip or pass, not %q", e.Spec.ReportResult)
+		}
+		if s := e.Spec.ExpiresAt; s != "" {
+			var err error
+			if out.expires, err = time.Parse(time.RFC3339, s); err != nil {
+				c.problem("/spec/expiresAt", "expiresAt is a date-time like 2026-01-31T00:00:00Z")
+			}
+		}
+		return out
+	})
 }
 
 // read takes a list of strings, or a map of lists of strings.
@@ -136,27 +132,9 @@ func (e *Exception) Whole() bool {
 // Matches reports whether the exception is about the request: all its conditions hold. One that does not hold decides,
 // whatever errors the others have; an error is a *admission.NeedsClusterError where the cluster would know better.
 func (e *Exception) Matches(ctx context.Context, r *admission.Request, env Env) (bool, error) {
-	lang, err := shared()
-	if err != nil {
-		return false, err
-	}
-	a := &activation{ctx: ctx, state: &evaluation{lang: lang, request: r, env: env, object: plain.see(r.Object),
-		oldObject: plain.see(r.OldObject)}}
-	var failed error
-	for _, x := range e.conditions {
-		holds, err := x.truth(a)
-		if err != nil {
-			if needs := (*admission.NeedsClusterError)(nil); errors.As(err, &needs) {
-				return false, needs
-			}
-			failed = errors.Join(failed, err)
-			continue
-		}
-		if !holds {
-			return false, nil
-		}
-	}
-	return failed == nil, failed
+	return hold(&activation{ctx: ctx, state: &evaluation{
+		request: r, env: env, object: plain.see(r.Object), oldObject: plain.see(r.OldObject),
+	}}, e.conditions)
 }
 
 // aggregate is what several exceptions let through together.

@@ -3,6 +3,7 @@ package cel
 import (
 	"errors"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -69,12 +70,8 @@ func explain(a *activation, e *expression, v view) ([]string, bool) {
 		found = x.blame(f, e.checked.Expr(), got)
 	}
 	old := a.state.request.Object == nil
-	for _, p := range found {
-		if !p.old {
-			old = false
-			break
-		}
-		old = true
+	if len(found) > 0 {
+		old = !slices.ContainsFunc(found, func(p place) bool { return !p.old })
 	}
 	var out []string
 	for _, p := range found {
@@ -170,15 +167,12 @@ func (x *explainer) blameCall(f frame, e ast.Expr, got bool) []place {
 			}
 		}
 		if isAnd || got {
-			return deepest(flat(out)) // each of them has to change
+			return deepest(slices.Concat(out...)) // each of them has to change
 		}
 		return x.oneOf(out)
 	case operators.Conditional:
-		if v, err := x.truth(f, args[0]); err == nil {
-			if v {
-				return x.blame(f, args[1], got)
-			}
-			return x.blame(f, args[2], got)
+		if branch, ok := x.branch(f, args); ok {
+			return x.blame(f, branch, got)
 		}
 	case operators.Equals, operators.NotEquals:
 		for i, arg := range args {
@@ -198,6 +192,15 @@ func (x *explainer) blameCall(f frame, e ast.Expr, got bool) []place {
 		return x.entry(f, args[0], args[1])
 	}
 	return deepest(x.reads(f, e).places)
+}
+
+// branch is the one that the arguments of ?: choose.
+func (x *explainer) branch(f frame, args []ast.Expr) (ast.Expr, bool) {
+	chosen, err := x.truth(f, args[0])
+	if chosen {
+		return args[1], true
+	}
+	return args[2], err == nil
 }
 
 // operands are those of a chain of the same operator.
@@ -247,7 +250,7 @@ func step(in []place, key ref.Val) []place {
 // that is not; else what contains all of the things that are not.
 func (x *explainer) oneOf(ways [][]place) []place {
 	var written, absent []place
-	for _, p := range flat(ways) {
+	for _, p := range slices.Concat(ways...) {
 		if _, ok := x.a.state.lookup(p); ok {
 			written = append(written, p)
 		} else {
@@ -330,27 +333,16 @@ func children(e ast.Expr) []ast.Expr {
 
 // variable is the frame of a variable of the policy, where the part is a use of one.
 func (x *explainer) variable(e ast.Expr) (frame, bool) {
-	if e.Kind() != ast.SelectKind || e.AsSelect().IsTestOnly() {
-		return frame{}, false
-	}
-	s := e.AsSelect()
-	if s.Operand().Kind() != ast.IdentKind || s.Operand().AsIdent() != identVariables {
+	name, ok := variableName(e)
+	if !ok {
 		return frame{}, false
 	}
 	for _, v := range x.a.state.variables {
-		if v.name == s.FieldName() {
+		if v.name == name {
 			return frame{expr: v.expr}, true
 		}
 	}
 	return frame{}, false
-}
-
-func flat(in [][]place) []place {
-	var out []place
-	for _, p := range in {
-		out = append(out, p...)
-	}
-	return out
 }
 
 // deepest drops places that contain another one: has(a) && a.b == 1 is about a.b.

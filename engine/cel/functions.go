@@ -16,6 +16,7 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 )
 
@@ -25,35 +26,31 @@ const maxDocument = 1 << 20
 // functions declares what Kyverno adds to the language besides images. Functions of the time, of randomness
 // and of look-ups are methods of values that the evaluation supplies.
 func functions() []cel.EnvOption {
-	dyn, str := cel.DynType, cel.StringType
+	dyn, str, list := cel.DynType, cel.StringType, cel.ListType(cel.DynType)
+	objects, one, two := []*cel.Type{list, list, str, str}, []*cel.Type{str}, []*cel.Type{str, str}
 	out := []cel.EnvOption{
 		cel.Function(callHasIndex, hasIndexOverload()),
-		cel.Function("parseServiceAccount", cel.Overload("parse_service_account_string", []*cel.Type{str}, dyn,
-			text1(parseServiceAccount))),
-		cel.Function("math.round", cel.Overload("math_round_double_int", []*cel.Type{cel.DoubleType, cel.IntType},
-			cel.DoubleType, cel.BinaryBinding(round))),
-		cel.Function("listObjToMap", cel.Overload("list_obj_to_map", []*cel.Type{cel.ListType(dyn), cel.ListType(dyn), str,
-			str}, cel.MapType(str, dyn), cel.FunctionBinding(listToMap))),
-		cel.Function("time_parse", cel.Overload("time_parse_string_string", []*cel.Type{str, str}, str,
-			text2(func(layout, value string) ref.Val {
-				t, err := time.Parse(layout, value)
-				return rfc3339(t, err)
-			}))),
-		cel.Function("time_add", cel.Overload("time_add_string_string", []*cel.Type{str, str}, str,
-			text2(func(at, by string) ref.Val {
-				t, err := time.Parse(time.RFC3339, at)
-				if err != nil {
-					return types.WrapErr(err)
-				}
-				d, err := time.ParseDuration(by)
-				return rfc3339(t.Add(d), err)
-			}))),
-		cel.Function("time_diff", cel.Overload("time_diff_string_string", []*cel.Type{str, str}, str,
-			instants(func(a, b time.Time) ref.Val { return types.String(b.Sub(a).String()) }))),
-		cel.Function("time_before", cel.Overload("time_before_string_string", []*cel.Type{str, str}, cel.BoolType,
-			instants(func(a, b time.Time) ref.Val { return types.Bool(a.Before(b)) }))),
-		cel.Function("time_after", cel.Overload("time_after_string_string", []*cel.Type{str, str}, cel.BoolType,
-			instants(func(a, b time.Time) ref.Val { return types.Bool(a.After(b)) }))),
+		function("parseServiceAccount", one, dyn, text1(parseServiceAccount)),
+		function("math.round", []*cel.Type{cel.DoubleType, cel.IntType}, cel.DoubleType, cel.BinaryBinding(round)),
+		function("listObjToMap", objects, cel.MapType(str, dyn), cel.FunctionBinding(listToMap)),
+		function("time_parse", two, str, text2(func(layout, value string) ref.Val {
+			t, err := time.Parse(layout, value)
+			return rfc3339(t, err)
+		})),
+		function("time_add", two, str, text2(func(at, by string) ref.Val {
+			t, err := time.Parse(time.RFC3339, at)
+			if err != nil {
+				return types.WrapErr(err)
+			}
+			d, err := time.ParseDuration(by)
+			return rfc3339(t.Add(d), err)
+		})),
+		function("time_diff", two, str,
+			instants(func(a, b time.Time) ref.Val { return types.String(b.Sub(a).String()) })),
+		function("time_before", two, cel.BoolType,
+			instants(func(a, b time.Time) ref.Val { return types.Bool(a.Before(b)) })),
+		function("time_after", two, cel.BoolType,
+			instants(func(a, b time.Time) ref.Val { return types.Bool(a.After(b)) })),
 	}
 	for name, sum := range map[string]func([]byte) []byte{
 		"md5":    func(b []byte) []byte { s := md5.Sum(b); return s[:] },  //nolint:gosec // see the import
@@ -61,9 +58,7 @@ func functions() []cel.EnvOption {
 		"sha256": func(b []byte) []byte { s := sha256.Sum256(b); return s[:] },
 	} {
 		hash := text1(func(s string) ref.Val { return types.String(hex.EncodeToString(sum([]byte(s)))) })
-		out = append(out,
-			cel.Function(name, cel.Overload(name+"_string", []*cel.Type{str}, str, hash)),
-			cel.Function("hash."+name, cel.Overload("hash_"+name+"_string", []*cel.Type{str}, str, hash)))
+		out = append(out, function(name, one, str, hash), function("hash."+name, one, str, hash))
 	}
 	// The methods of json, yaml, resource and the services, for each number of arguments: which one it is
 	// depends on the value it is called on.
@@ -88,6 +83,11 @@ func functions() []cel.EnvOption {
 		out = append(out, cel.Function(name, overloads...))
 	}
 	return out
+}
+
+// function declares a function with a single overload.
+func function(name string, args []*cel.Type, result *cel.Type, binding cel.OverloadOpt) cel.EnvOption {
+	return cel.Function(name, cel.Overload("kyverno_"+name, args, result, binding))
 }
 
 // methods is a value that is asked only by calling it.
@@ -172,11 +172,10 @@ func hasIndex(m, key ref.Val) ref.Val {
 }
 
 func parseServiceAccount(s string) ref.Val {
-	name, namespace := "", ""
-	if rest, ok := strings.CutPrefix(s, "system:serviceaccount:"); ok {
-		if ns, n, ok := strings.Cut(rest, ":"); ok {
-			namespace, name = ns, n
-		}
+	account, isAccount := strings.CutPrefix(s, "system:serviceaccount:")
+	namespace, name, isWhole := strings.Cut(account, ":")
+	if !isAccount || !isWhole {
+		namespace, name = "", ""
 	}
 	return types.DefaultTypeAdapter.NativeToValue(map[string]string{"Name": name, "Namespace": namespace, "name": name,
 		"namespace": namespace})
@@ -228,14 +227,13 @@ func documents() methods {
 		if len(args) == 1 && strings.EqualFold(name, "marshal") {
 			return marshal(args[0])
 		}
-		s, ok := any(nil), false
-		if len(args) == 1 {
-			s, ok = args[0].Value().(string)
+		if len(args) != 1 {
+			return types.NoSuchOverloadErr()
 		}
+		text, ok := args[0].Value().(string)
 		if !ok {
 			return types.NoSuchOverloadErr()
 		}
-		text := s.(string)
 		if len(text) > maxDocument {
 			return types.NewErr("the document is larger than %d bytes", maxDocument)
 		}
@@ -245,12 +243,12 @@ func documents() methods {
 		var v any
 		data, err := yaml.YAMLToJSON([]byte(text))
 		if err == nil {
-			err = json.Unmarshal(data, &v)
+			err = utiljson.Unmarshal(data, &v)
 		}
 		if err != nil {
 			return types.NewErr("the document is not valid JSON or YAML")
 		}
-		return types.DefaultTypeAdapter.NativeToValue(whole(v))
+		return types.DefaultTypeAdapter.NativeToValue(v)
 	}}
 }
 
@@ -258,23 +256,4 @@ func documents() methods {
 // are let through.
 func aliases(text string) bool {
 	return !json.Valid([]byte(text)) && strings.Contains(text, "*")
-}
-
-// whole turns numbers without a fraction into int64, as objects have them.
-func whole(v any) any {
-	switch x := v.(type) {
-	case map[string]any:
-		for k := range x {
-			x[k] = whole(x[k])
-		}
-	case []any:
-		for i := range x {
-			x[i] = whole(x[i])
-		}
-	case float64:
-		if x == math.Trunc(x) && math.Abs(x) < 1<<53 {
-			return int64(x)
-		}
-	}
-	return v
 }

@@ -124,18 +124,12 @@ func imageFunctions() []cel.EnvOption {
 		return img
 	})
 	out := []cel.EnvOption{
-		cel.Function("image", cel.Overload("image_dyn", []*cel.Type{cel.DynType}, imageType, parse)),
-		cel.Function("parseImageReference", cel.Overload("parse_image_reference_dyn", []*cel.Type{cel.DynType}, imageType,
-			parse)),
-		cel.Function("isImage", cel.Overload("is_image_string", []*cel.Type{cel.StringType}, cel.BoolType,
-			cel.UnaryBinding(func(arg ref.Val) ref.Val {
-				s, ok := arg.(types.String)
-				if !ok {
-					return types.MaybeNoSuchOverloadErr(arg)
-				}
-				_, err := parseImage(string(s))
-				return types.Bool(err == nil)
-			}))),
+		function("image", []*cel.Type{cel.DynType}, imageType, parse),
+		function("parseImageReference", []*cel.Type{cel.DynType}, imageType, parse),
+		function("isImage", []*cel.Type{cel.StringType}, cel.BoolType, text1(func(s string) ref.Val {
+			_, err := parseImage(s)
+			return types.Bool(err == nil)
+		})),
 	}
 	ask := func(name string, result *cel.Type, of func(image) ref.Val) {
 		out = append(out, cel.Function(name, cel.MemberOverload("image_"+name, []*cel.Type{imageType}, result,

@@ -3,14 +3,9 @@ package cel
 import (
 	"bytes"
 	"compress/gzip"
-	"crypto/rsa"
-	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"io"
-	"strconv"
-	"time"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common"
@@ -18,6 +13,7 @@ import (
 	"github.com/google/cel-go/common/overloads"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+	"github.com/lintel-bot/lintel/engine/jmespath"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
@@ -25,19 +21,16 @@ import (
 // also known by a short one (https://kyverno.io/docs/policy-types/cel-libraries/).
 func libraryFunctions() []cel.EnvOption {
 	dyn, str, list := cel.DynType, cel.StringType, cel.ListType(cel.DynType)
+	one, objects := []*cel.Type{str}, []*cel.Type{list, list, str, str}
 	return []cel.EnvOption{
-		cel.Function("time.truncate", cel.Overload("time_truncate", []*cel.Type{cel.TimestampType, cel.DurationType},
-			cel.TimestampType, cel.BinaryBinding(truncate))),
-		cel.Function("time.toCron", cel.Overload("time_to_cron", []*cel.Type{cel.TimestampType}, str,
-			cel.UnaryBinding(toCron))),
-		cel.Function("gzip.compress", cel.Overload("gzip_compress", []*cel.Type{dyn}, cel.BytesType, text1(compress))),
-		cel.Function("gzip.decompress", cel.Overload("gzip_decompress", []*cel.Type{cel.BytesType}, str,
-			cel.UnaryBinding(decompress))),
-		cel.Function("x509.decode", cel.Overload("x509_decode_string", []*cel.Type{str}, dyn, text1(decodeCertificate))),
-		cel.Function("user.parseServiceAccount", cel.Overload("user_parse_service_account_string", []*cel.Type{str}, dyn,
-			text1(parseServiceAccount))),
-		cel.Function("transform.listObjToMap", cel.Overload("transform_list_obj_to_map", []*cel.Type{list, list, str, str},
-			cel.MapType(str, dyn), cel.FunctionBinding(listToMap))),
+		function("time.truncate", []*cel.Type{cel.TimestampType, cel.DurationType}, cel.TimestampType,
+			cel.BinaryBinding(truncate)),
+		function("time.toCron", []*cel.Type{cel.TimestampType}, str, cel.UnaryBinding(toCron)),
+		function("gzip.compress", []*cel.Type{dyn}, cel.BytesType, text1(compress)),
+		function("gzip.decompress", []*cel.Type{cel.BytesType}, str, cel.UnaryBinding(decompress)),
+		function("x509.decode", one, dyn, text1(decodeCertificate)),
+		function("user.parseServiceAccount", one, dyn, text1(parseServiceAccount)),
+		function("transform.listObjToMap", objects, cel.MapType(str, dyn), cel.FunctionBinding(listToMap)),
 	}
 }
 
@@ -45,7 +38,7 @@ func libraryFunctions() []cel.EnvOption {
 func engineReceiver(library, name, method string, args int) cel.Macro {
 	return cel.ReceiverMacro(name, args,
 		func(eh cel.MacroExprFactory, target ast.Expr, args []ast.Expr) (ast.Expr, *common.Error) {
-			if target.Kind() != ast.IdentKind || target.AsIdent() != library {
+			if !isIdent(target, library) {
 				return nil, nil
 			}
 			call := eh.NewMemberCall(method, eh.NewIdent(identEngine), args...)
@@ -71,14 +64,7 @@ func toCron(at ref.Val) ref.Val {
 	if !ok {
 		return types.MaybeNoSuchOverloadErr(at)
 	}
-	var b []byte
-	for i, n := range []int{t.Minute(), t.Hour(), t.Day(), int(t.Month()), int(t.Weekday())} {
-		if i > 0 {
-			b = append(b, ' ')
-		}
-		b = strconv.AppendInt(b, int64(n), 10)
-	}
-	return types.String(b)
+	return types.String(fmt.Sprintf("%d %d %d %d %d", t.Minute(), t.Hour(), t.Day(), t.Month(), t.Weekday()))
 }
 
 func compress(s string) ref.Val {
@@ -112,62 +98,17 @@ func decompress(arg ref.Val) ref.Val {
 	return types.String(out)
 }
 
-// decodeCertificate reads a certificate or a certificate request in PEM form into the fields of the types of
-// crypto/x509, as x509.decode of Kyverno does. Like there, keys have to be of RSA.
+// decodeCertificate is x509.decode, of which Kyverno has one for JMESPath, too.
 func decodeCertificate(text string) ref.Val {
-	block, _ := pem.Decode([]byte(text))
-	if block == nil {
-		return types.NewErr("failed to decode PEM block")
-	}
-	var fields any
-	var key any
-	switch block.Type {
-	case "CERTIFICATE":
-		c, err := x509.ParseCertificate(block.Bytes)
-		if err != nil {
-			return types.NewErr("the certificate cannot be read")
-		}
-		fields, key = c, c.PublicKey
-		c.PublicKey = nil // its numbers are too large for JSON
-	case "CERTIFICATE REQUEST":
-		c, err := x509.ParseCertificateRequest(block.Bytes)
-		if err != nil {
-			return types.NewErr("the certificate request cannot be read")
-		}
-		fields, key = c, c.PublicKey
-		c.PublicKey = nil // its numbers are too large for JSON
-	default:
-		return types.NewErr("PEM block neither contains a CERTIFICATE or CERTIFICATE REQUEST")
-	}
-	public, ok := key.(*rsa.PublicKey)
-	if !ok {
-		return types.NewErr("certificate should use rsa algorithm")
-	}
-	out, err := asJSON(fields)
+	data, err := jmespath.CertificateJSON(text)
 	if err != nil {
-		return types.NewErr("the certificate cannot be read")
+		return types.WrapErr(err)
 	}
-	out["PublicKey"] = map[string]any{"N": public.N.String(), "E": int64(public.E)}
-	for _, k := range []string{"NotBefore", "NotAfter"} {
-		if s, ok := out[k].(string); ok {
-			if t, err := time.Parse(time.RFC3339Nano, s); err == nil {
-				out[k] = t.UTC().Format(time.RFC3339)
-			}
-		}
+	var out any
+	if err := utiljson.Unmarshal(data, &out); err != nil {
+		return types.WrapErr(err)
 	}
 	return types.DefaultTypeAdapter.NativeToValue(out)
-}
-
-func asJSON(v any) (map[string]any, error) {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return nil, fmt.Errorf("write as JSON: %w", err)
-	}
-	var out map[string]any
-	if err := utiljson.Unmarshal(data, &out); err != nil {
-		return nil, fmt.Errorf("read as JSON: %w", err)
-	}
-	return out, nil
 }
 
 // marshal is json.marshal(value).

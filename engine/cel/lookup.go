@@ -9,6 +9,7 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/kinds"
 )
 
@@ -27,7 +28,7 @@ func (a *activation) lookUp(name string, args []ref.Val) ref.Val {
 		if !ok1 || !ok2 {
 			return types.NoSuchOverloadErr()
 		}
-		g, v := splitVersion(string(version))
+		g, v := admission.SplitVersion(string(version))
 		return types.DefaultTypeAdapter.NativeToValue(map[string]string{"group": g, "version": v,
 			"resource": kinds.PluralOf(g, string(kind))})
 	case "get":
@@ -64,7 +65,7 @@ func (a *activation) lookUp(name string, args []ref.Val) ref.Val {
 		}
 		items := make([]any, 0, len(objects))
 		for _, o := range objects {
-			if selector == nil || selector.Matches(labelsOf(o)) {
+			if selector == nil || selector.Matches(admission.LabelsOf(o)) {
 				items = append(items, o)
 			}
 		}
@@ -118,7 +119,7 @@ func (s *evaluation) imageData(name string, args []ref.Val) ref.Val {
 }
 
 // kindOf is the kind with a plural name: that of Kubernetes, or that of a custom resource that the repository
-// declares, or a guess.
+// declares, or a guess in lower case: the plural does not tell how the kind is capitalized.
 func (s *evaluation) kindOf(group, plural string) string {
 	if r, ok := s.env.Cluster.(interface {
 		KindOf(group, resource string) string
@@ -127,7 +128,17 @@ func (s *evaluation) kindOf(group, plural string) string {
 			return kind
 		}
 	}
-	return kindOf(group, plural)
+	if kind := kinds.Kind(group, plural); kind != "" {
+		return kind
+	}
+	switch {
+	case strings.HasSuffix(plural, "ies"):
+		return plural[:len(plural)-3] + "y"
+	case strings.HasSuffix(plural, "ches"), strings.HasSuffix(plural, "shes"), strings.HasSuffix(plural, "sses"),
+		strings.HasSuffix(plural, "xes"):
+		return plural[:len(plural)-2]
+	}
+	return strings.TrimSuffix(plural, "s")
 }
 
 // labelArgument takes the labels that resource.List may be given last.
@@ -160,7 +171,7 @@ func (s *evaluation) groupResource(args []ref.Val) (group, plural string, rest [
 		if !isText {
 			return "", "", nil, false
 		}
-		group, _ = splitVersion(string(version))
+		group, _ = admission.SplitVersion(string(version))
 		plural, skip = string(name), 2
 	} else if gvr, err := args[0].ConvertToNative(stringMap); err == nil {
 		m := gvr.(map[string]string) //nolint:forcetypeassert // ConvertToNative was asked for it
@@ -176,11 +187,4 @@ func (s *evaluation) groupResource(args []ref.Val) (group, plural string, rest [
 		rest = append(rest, string(text))
 	}
 	return group, plural, rest, true
-}
-
-func splitVersion(apiVersion string) (group, version string) {
-	if g, v, ok := strings.Cut(apiVersion, "/"); ok {
-		return g, v
-	}
-	return "", apiVersion
 }

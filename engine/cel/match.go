@@ -14,7 +14,6 @@ import (
 
 // matcher is a compiled MatchResources block: immutable.
 type matcher struct {
-	lang               *language
 	rules, exclude     []policy.ResourceRule
 	object, namespaces labels.Selector // nil means all
 	// namespaceNameOnly is set where the namespace selector asks for nothing but the name of the namespace,
@@ -36,21 +35,16 @@ func (c *compiler) constraints(m *policy.MatchResources) target {
 
 // matching compiles a MatchResources block; nil matches everything.
 func (c *compiler) matching(pointer string, m *policy.MatchResources) *matcher {
-	out := &matcher{lang: c.lang}
+	out := &matcher{}
 	if m == nil {
 		return out
 	}
 	out.rules, out.exclude = m.ResourceRules, m.ExcludeResourceRules
 	out.object = c.selector(pointer+"/objectSelector", m.ObjectSelector)
 	out.namespaces = c.selector(pointer+"/namespaceSelector", m.NamespaceSelector)
-	if s := m.NamespaceSelector; s != nil {
-		out.namespaceNameOnly = true
-		for k := range s.MatchLabels {
-			out.namespaceNameOnly = out.namespaceNameOnly && k == nameLabel
-		}
-		for _, e := range s.MatchExpressions {
-			out.namespaceNameOnly = out.namespaceNameOnly && e.Key == nameLabel
-		}
+	if out.namespaces != nil {
+		asked, _ := out.namespaces.Requirements()
+		out.namespaceNameOnly = !slices.ContainsFunc(asked, func(r labels.Requirement) bool { return r.Key() != nameLabel })
 	}
 	switch m.MatchPolicy {
 	case "", "Exact", "Equivalent":
@@ -72,7 +66,7 @@ func (c *compiler) matching(pointer string, m *policy.MatchResources) *matcher {
 }
 
 func (c *compiler) selector(pointer string, s *policy.Selector) labels.Selector {
-	if s == nil || len(s.MatchLabels) == 0 && len(s.MatchExpressions) == 0 {
+	if !selects(s) {
 		return nil
 	}
 	out, err := v1.LabelSelectorAsSelector(labelSelector(s))
@@ -101,11 +95,8 @@ func labelSelector(s *policy.Selector) *v1.LabelSelector {
 // that depends on labels of a namespace that the repository does not declare.
 func (m *matcher) matches(r *admission.Request) (bool, error) {
 	id := admission.IdentityOf(r.Subject())
-	if len(m.rules) > 0 && !slices.ContainsFunc(m.rules,
-		func(rule policy.ResourceRule) bool { return m.rule(rule, r, id) }) {
-		return false, nil
-	}
-	if slices.ContainsFunc(m.exclude, func(rule policy.ResourceRule) bool { return m.rule(rule, r, id) }) {
+	about := func(rule policy.ResourceRule) bool { return inRule(rule, r, id) }
+	if len(m.rules) > 0 && !slices.ContainsFunc(m.rules, about) || slices.ContainsFunc(m.exclude, about) {
 		return false, nil
 	}
 	if m.object != nil && !m.selects(r.Object) && !m.selects(r.OldObject) {
@@ -116,21 +107,23 @@ func (m *matcher) matches(r *admission.Request) (bool, error) {
 
 // selects reports whether the object selector selects an object. One that is not there has no labels, and is
 // not selected by a selector that asks for their absence either.
-func (m *matcher) selects(o admission.Object) bool { return o != nil && m.object.Matches(labelsOf(o)) }
+func (m *matcher) selects(o admission.Object) bool {
+	return o != nil && m.object.Matches(admission.LabelsOf(o))
+}
 
 func (m *matcher) inNamespace(r *admission.Request, id admission.Identity) (bool, error) {
 	switch {
 	case m.namespaces == nil:
 		return true, nil
 	case id.Kind == "Namespace" && id.Group == "":
-		set := labelsOf(r.Subject())
+		set := admission.LabelsOf(r.Subject())
 		set[nameLabel] = id.Name
 		return m.namespaces.Matches(set), nil
 	case id.Namespace == "":
 		// The selector says nothing about what is in no namespace.
 		return true, nil
 	case r.Namespace != nil:
-		set := labelsOf(r.Namespace)
+		set := admission.LabelsOf(r.Namespace)
 		set[nameLabel] = id.Namespace
 		return m.namespaces.Matches(set), nil
 	case m.namespaceNameOnly:
@@ -139,21 +132,8 @@ func (m *matcher) inNamespace(r *admission.Request, id admission.Identity) (bool
 	return false, &admission.NeedsClusterError{What: "Namespace " + id.Namespace}
 }
 
-func labelsOf(o admission.Object) labels.Set {
-	out := labels.Set{}
-	meta, _ := o["metadata"].(map[string]any)
-	in, _ := meta["labels"].(map[string]any)
-	for k, v := range in {
-		if s, ok := v.(string); ok {
-			out[k] = s
-		}
-	}
-	return out
-}
-
-// rule applies one line of resourceRules. Lists that are absent match everything, except resources.
-func (m *matcher) rule(rule policy.ResourceRule, r *admission.Request, id admission.Identity) bool {
-	namespaced, known := kinds.Namespaced(id.Group, id.Kind)
+// inRule applies one line of resourceRules. Lists that are absent match everything, except resources.
+func inRule(rule policy.ResourceRule, r *admission.Request, id admission.Identity) bool {
 	if !listed(rule.Operations, string(r.Operation)) || !listed(rule.APIGroups, id.Group) ||
 		!listed(rule.APIVersions, id.Version) {
 		return false
@@ -161,15 +141,15 @@ func (m *matcher) rule(rule policy.ResourceRule, r *admission.Request, id admiss
 	if len(rule.ResourceNames) > 0 && !slices.Contains(rule.ResourceNames, id.Name) {
 		return false
 	}
-	cluster := known && !namespaced || !known && id.Namespace == ""
+	namespaced, known := kinds.Namespaced(id.Group, id.Kind)
 	switch rule.Scope {
 	case "Cluster":
-		if !cluster {
+		if known && namespaced || !known && id.Namespace != "" {
 			return false
 		}
 	case "Namespaced":
 		// A custom resource without a namespace may be a namespaced one that is not yet told which.
-		if known && cluster {
+		if known && !namespaced {
 			return false
 		}
 	}

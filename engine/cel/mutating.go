@@ -13,6 +13,7 @@ import (
 	"github.com/google/cel-go/common/types"
 
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/mutate"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
@@ -56,25 +57,21 @@ func (c *compiler) mutations(at string, list []policy.CELMutation) []mutation {
 	for i, m := range list {
 		pointer := at + "/" + itoa(i)
 		line, _ := c.doc.Position(pointer)
-		switch m.PatchType {
-		case "ApplyConfiguration":
-			if m.ApplyConfiguration == nil || m.JSONPatch != nil {
-				c.problem(pointer, "a mutation of the patch type ApplyConfiguration has applyConfiguration and not jsonPatch")
-				continue
-			}
+		switch apply, patch := m.ApplyConfiguration != nil, m.JSONPatch != nil; {
+		case m.PatchType == "ApplyConfiguration" && apply && !patch:
 			if x := c.compile(pointer+"/applyConfiguration/expression", m.ApplyConfiguration.Expression,
 				types.NewObjectType(objectTypeName)); x != nil {
 				out = append(out, mutation{applyConfiguration, x, line})
 			}
-		case "JSONPatch":
-			if m.JSONPatch == nil || m.ApplyConfiguration != nil {
-				c.problem(pointer, "a mutation of the patch type JSONPatch has jsonPatch and not applyConfiguration")
-				continue
-			}
+		case m.PatchType == "JSONPatch" && patch && !apply:
 			if x := c.compile(pointer+"/jsonPatch/expression", m.JSONPatch.Expression,
 				cel.ListType(types.NewObjectType(patchTypeName)), cel.ListType(cel.DynType)); x != nil {
 				out = append(out, mutation{jsonPatch, x, line})
 			}
+		case m.PatchType == "ApplyConfiguration":
+			c.problem(pointer, "a mutation of the patch type ApplyConfiguration has applyConfiguration and not jsonPatch")
+		case m.PatchType == "JSONPatch":
+			c.problem(pointer, "a mutation of the patch type JSONPatch has jsonPatch and not applyConfiguration")
 		default:
 			c.problem(pointer+"/patchType", "unknown patch type %q: use ApplyConfiguration or JSONPatch", m.PatchType)
 		}
@@ -104,34 +101,30 @@ func ChangesOthers(p policy.MutatingPolicy) bool {
 // generates for a policy on Pods. It is nil where a problem is more than a warning, and where the policy is not
 // evaluated at admission.
 func CompileMutatingPolicy(doc policy.Document, p policy.MutatingPolicy) (*Mutating, []policy.Problem) {
-	c, err := newCompiler(doc)
-	if err != nil {
-		return nil, []policy.Problem{doc.Problem("", "%v", err)}
-	}
-	spec := p.Spec
-	out := &Mutating{Policy: Policy{kind: doc.Kind, name: doc.Name, enforce: true}}
-	if doc.Kind == "NamespacedMutatingPolicy" {
-		out.namespace = doc.Namespace
-	}
-	out.program = c.body("/spec", spec.FailurePolicy, spec.Variables, nil, nil, spec.AuditAnnotations)
-	c.conditions(out.program, "/spec/matchConditions/", spec.MatchConditions) // which may use the variables here
-	out.program.namespace = out.namespace
-	out.mutations = c.mutations("/spec/mutations", spec.Mutations)
-	c.reinvocation(spec.ReinvocationPolicy)
-	out.targets = append([]target{c.constraints(spec.MatchConstraints)},
-		c.controllers(spec.MatchConstraints, spec.Autogen)...)
-	if policy.HasErrors(c.problems) {
-		return nil, c.problems
-	}
-	out.finish()
-	if e := spec.Evaluation; e != nil {
-		out.replace = e.UseServerSideApply
-		if e.Admission != nil && e.Admission.Enabled != nil && !*e.Admission.Enabled {
-			return nil, append(c.problems, doc.Warning("/spec/evaluation/admission",
-				"%s %s is off at admission: it is not evaluated before merge", doc.Kind, doc.Name))
+	return compileDocument(doc, func(c *compiler) *Mutating {
+		spec := p.Spec
+		out := &Mutating{Policy: Policy{kind: doc.Kind, name: doc.Name, enforce: true}}
+		if doc.Kind == "NamespacedMutatingPolicy" {
+			out.namespace = doc.Namespace
 		}
-	}
-	return out, c.problems
+		out.program = c.body("/spec", spec.FailurePolicy, spec.Variables, nil, nil, spec.AuditAnnotations)
+		c.conditions(out.program, "/spec/matchConditions/", spec.MatchConditions) // which may use the variables here
+		out.program.namespace = out.namespace
+		out.mutations = c.mutations("/spec/mutations", spec.Mutations)
+		c.reinvocation(spec.ReinvocationPolicy)
+		out.targets = append([]target{c.constraints(spec.MatchConstraints)},
+			c.controllers(spec.MatchConstraints, spec.Autogen)...)
+		out.finish()
+		if e := spec.Evaluation; e != nil {
+			out.replace = e.UseServerSideApply
+			if e.Admission != nil && e.Admission.Enabled != nil && !*e.Admission.Enabled {
+				c.problems = append(c.problems, doc.Warning("/spec/evaluation/admission",
+					"%s %s is off at admission: it is not evaluated before merge", doc.Kind, doc.Name))
+				return nil
+			}
+		}
+		return out
+	})
 }
 
 // CompileMutatingAdmissionPolicy compiles a MutatingAdmissionPolicy with the bindings that name it
@@ -139,29 +132,24 @@ func CompileMutatingPolicy(doc policy.Document, p policy.MutatingPolicy) (*Mutat
 // binding changes all that it matches, as Kyverno evaluates it. It is nil where a problem is more than a warning.
 func CompileMutatingAdmissionPolicy(doc policy.Document, p policy.MutatingAdmissionPolicy,
 	bindings []policy.MutatingAdmissionPolicyBinding) (*Mutating, []policy.Problem) {
-	c, err := newCompiler(doc)
-	if err != nil {
-		return nil, []policy.Problem{doc.Problem("", "%v", err)}
-	}
-	spec := p.Spec
-	out := &Mutating{Policy: Policy{
-		kind: doc.Kind, name: doc.Name, rule: doc.Name, enforce: true, paramKind: spec.ParamKind,
-	}, again: true}
-	out.program = c.body("/spec", spec.FailurePolicy, spec.Variables, spec.MatchConditions, nil, nil)
-	out.mutations = c.mutations("/spec/mutations", spec.Mutations)
-	c.reinvocation(spec.ReinvocationPolicy)
-	out.targets = []target{c.constraints(spec.MatchConstraints)}
-	for _, b := range bindings {
-		if b.Spec.PolicyName == doc.Name {
-			out.bindings = append(out.bindings, binding{match: c.matching("", b.Spec.MatchResources), enforce: true,
-				params: b.Spec.ParamRef})
+	return compileDocument(doc, func(c *compiler) *Mutating {
+		spec := p.Spec
+		out := &Mutating{Policy: Policy{
+			kind: doc.Kind, name: doc.Name, rule: doc.Name, enforce: true, paramKind: spec.ParamKind,
+		}, again: true}
+		out.program = c.body("/spec", spec.FailurePolicy, spec.Variables, spec.MatchConditions, nil, nil)
+		out.mutations = c.mutations("/spec/mutations", spec.Mutations)
+		c.reinvocation(spec.ReinvocationPolicy)
+		out.targets = []target{c.constraints(spec.MatchConstraints)}
+		for _, b := range bindings {
+			if b.Spec.PolicyName == doc.Name {
+				out.bindings = append(out.bindings, binding{match: c.matching("", b.Spec.MatchResources), enforce: true,
+					params: b.Spec.ParamRef})
+			}
 		}
-	}
-	if policy.HasErrors(c.problems) {
-		return nil, c.problems
-	}
-	out.finish()
-	return out, c.problems
+		out.finish()
+		return out
+	})
 }
 
 // Evaluate says what the policy makes of the object of the request: nothing where it does not match, else one
@@ -222,29 +210,17 @@ func (m *Mutating) excepted(ctx context.Context, r *admission.Request, env Env) 
 
 func (m *Mutating) bound(ctx context.Context, r *admission.Request, env Env) []Mutation {
 	var out []Mutation
-	for _, b := range m.bindings {
-		ok, err := b.match.matches(r)
-		if err == nil && !ok {
-			continue
-		}
-		var params []any
+	request := *r
+	m.eachBinding(ctx, &request, env, func(_ binding, param any, err error) {
+		next := Mutation{Result: m.judge(verdict{err: err, index: -1}, true)}
 		if err == nil {
-			params, err = m.program.params(ctx, r, env, m.paramKind, b.params)
+			next = m.apply(ctx, &request, env, plain, param, nil)
 		}
-		if err != nil {
-			out = append(out, Mutation{Result: m.judge(verdict{err: err, index: -1}, true)})
-			continue
+		out = append(out, next)
+		if next.Patched != nil {
+			request.Object = next.Patched
 		}
-		for _, param := range params {
-			next := m.apply(ctx, r, env, plain, param, nil)
-			out = append(out, next)
-			if next.Patched != nil {
-				request := *r
-				request.Object = next.Patched
-				r = &request
-			}
-		}
-	}
+	})
 	return out
 }
 
@@ -272,6 +248,7 @@ func (m *Mutating) apply(ctx context.Context, r *admission.Request, env Env, v v
 		}
 		next, err := m.patch(at, mu, object)
 		if err != nil {
+			err = fmt.Errorf("mutation '%s' resulted in error: %w", firstLine(strings.TrimSpace(mu.expr.source)), err)
 			return Mutation{Result: m.judge(verdict{err: err, index: -1, line: mu.line}, true)}
 		}
 		object = next
@@ -292,44 +269,30 @@ func (m *Mutating) apply(ctx context.Context, r *admission.Request, env Env, v v
 }
 
 func (m *Mutating) patch(a *activation, mu mutation, object admission.Object) (admission.Object, error) {
-	fail := func(err error) (admission.Object, error) {
-		return nil, fmt.Errorf("mutation '%s' resulted in error: %w", firstLine(strings.TrimSpace(mu.expr.source)), err)
-	}
 	v, err := mu.expr.eval(a)
 	if err != nil {
-		return fail(err)
+		return nil, err
 	}
 	if mu.kind == jsonPatch {
 		ops, err := exportPatch(v)
 		if err != nil {
-			return fail(err)
+			return nil, err
 		}
-		out, err := mutate.JSONPatch(object, ops)
-		if err != nil {
-			return fail(err)
-		}
-		return out, nil
+		return mutate.JSONPatch(object, ops)
 	}
 	configuration, err := exportObject(v)
 	if err != nil {
-		return fail(err)
+		return nil, err
 	}
 	for _, k := range []string{"apiVersion", "kind"} {
 		delete(configuration, k) // the API server sets them to those of the object
 	}
-	out, err := mutate.Configuration(object, a.state.where.place(configuration), m.replace)
-	if err != nil {
-		return fail(err)
-	}
-	return out, nil
+	return mutate.Configuration(object, a.state.where.place(configuration), m.replace)
 }
 
 // place puts an apply configuration for a pod where the view has the pod.
 func (v view) place(configuration map[string]any) map[string]any {
-	if v == plain {
-		return configuration
-	}
-	for _, key := range slices.Backward(strings.Split(strings.TrimPrefix(string(v), "/"), "/")) {
+	for _, key := range slices.Backward(slices.Collect(jsonpointer.Tokens(string(v)))) {
 		configuration = map[string]any{key: configuration}
 	}
 	return configuration

@@ -313,7 +313,7 @@ func TestMutatingAllowances(t *testing.T) {
 	}
 	r := &admission.Request{Operation: admission.Create, Object: object(t, mutatedPod)}
 	got := p.Evaluate(t.Context(), r, Env{Exceptions: []*Exception{exception("  images: [a, b]\n")}})
-	if len(got) != 1 || got[0].Patched == nil || labelsOf(got[0].Patched)["images"] != "a,b" {
+	if len(got) != 1 || got[0].Patched == nil || admission.LabelsOf(got[0].Patched)["images"] != "a,b" {
 		t.Errorf("%+v", got)
 	}
 	got = p.Evaluate(t.Context(), r, Env{Exceptions: []*Exception{exception("  matchConditions: [{name: c, expression: " +

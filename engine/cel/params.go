@@ -18,7 +18,7 @@ func (p *program) params(ctx context.Context, r *admission.Request, env Env, kin
 	if kind == nil || ref == nil {
 		return []any{nil}, nil
 	}
-	group, _ := splitVersion(kind.APIVersion)
+	group, _ := admission.SplitVersion(kind.APIVersion)
 	namespace := ref.Namespace
 	if namespace == "" && !kinds.ClusterScoped(group, kind.Kind) {
 		namespace = admission.IdentityOf(r.Subject()).Namespace
@@ -42,7 +42,7 @@ func (p *program) params(ctx context.Context, r *admission.Request, env Env, kin
 	}
 	var out []any
 	for _, o := range env.Cluster.List(ctx, group, kind.Kind, namespace) {
-		if selector.Matches(labelsOf(o)) {
+		if selector.Matches(admission.LabelsOf(o)) {
 			out = append(out, o)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 var stringMap = reflect.TypeFor[map[string]string]()
@@ -54,20 +55,13 @@ func (v view) see(o admission.Object) any {
 }
 
 func (v view) template(o admission.Object) map[string]any {
-	m := map[string]any(o)
-	for key := range strings.SplitSeq(strings.TrimPrefix(string(v), "/"), "/") {
-		m, _ = m[key].(map[string]any)
-	}
-	return m
+	template, _ := jsonpointer.At(o, string(v)).(map[string]any)
+	return template
 }
 
 // pod is the pod spec that the object is or has a template of.
 func (v view) pod(o admission.Object) map[string]any {
-	holder := map[string]any(o)
-	if v != plain {
-		holder = v.template(o)
-	}
-	spec, _ := holder["spec"].(map[string]any)
+	spec, _ := v.template(o)["spec"].(map[string]any)
 	if _, has := spec["containers"]; has || v != plain {
 		return spec
 	}

@@ -57,24 +57,26 @@ type Policy struct {
 	paramKind                   *policy.ParamKind
 	defaultMessage              func(index int, source string) string
 	errorsFail                  bool // an error of a validation is a violation
-	kinds                       []string
+	plurals                     []string
 }
 
-// Kinds are those of the objects that the policy can be about, nil where that can be any.
-func (p *Policy) Kinds() []string { return p.kinds }
+// Plurals are the plural names of the kinds that the policy can be about, nil where that can be any.
+func (p *Policy) Plurals() []string { return p.plurals }
 
-// finish collects the kinds that the policy can be about.
+// finish collects the plurals.
 func (p *Policy) finish() {
 	var plurals []string
 	for _, t := range p.targets {
-		if len(t.match.rules) == 0 {
-			return
-		}
 		for _, r := range t.match.rules {
-			plurals = append(plurals, r.Resources...)
+			for _, resource := range r.Resources {
+				plural, _, _ := strings.Cut(resource, "/")
+				plurals = append(plurals, plural)
+			}
 		}
 	}
-	p.kinds = kindsOf(plurals)
+	if !slices.Contains(plurals, "*") {
+		p.plurals = plurals
+	}
 }
 
 // body compiles what all kinds have in common. Pointers are those of spec.
@@ -137,41 +139,37 @@ func (c *compiler) validations(p *program, at string, validations []policy.CELVa
 // controllers that Kyverno generates for a policy on Pods. It is nil where a problem is more than a warning,
 // and for evaluation modes other than Kubernetes, which are warned of.
 func CompileValidatingPolicy(doc policy.Document, p policy.ValidatingPolicy) (*Policy, []policy.Problem) {
-	c, err := newCompiler(doc)
-	if err != nil {
-		return nil, []policy.Problem{doc.Problem("", "%v", err)}
-	}
-	spec := p.Spec
-	if e := spec.Evaluation; e != nil && e.Mode != "" && e.Mode != "Kubernetes" {
-		return nil, []policy.Problem{doc.Warning("/spec/evaluation/mode",
-			"policies of the evaluation mode %q are not evaluated before merge", e.Mode)}
-	}
-	out := &Policy{
-		kind: doc.Kind, name: doc.Name,
-		enforce: c.enforces("/spec/validationActions", spec.ValidationActions, true),
-		defaultMessage: func(i int, _ string) string {
-			return fmt.Sprintf("CEL expression validation failed at index %d", i)
-		},
-	}
-	if doc.Kind == "NamespacedValidatingPolicy" {
-		out.namespace = doc.Namespace
-	}
-	if e := spec.Evaluation; e != nil && e.Admission != nil && e.Admission.Enabled != nil && !*e.Admission.Enabled {
-		out.enforce = false
-	}
-	out.program = c.body("/spec", spec.FailurePolicy, spec.Variables, spec.MatchConditions, spec.Validations,
-		spec.AuditAnnotations)
-	out.program.namespace, out.program.verbatim = out.namespace, true
-	if len(spec.Validations) == 0 {
-		c.problem("/spec/validations", "the policy validates nothing")
-	}
-	out.targets = append([]target{c.constraints(spec.MatchConstraints)},
-		c.controllers(spec.MatchConstraints, spec.Autogen)...)
-	if policy.HasErrors(c.problems) {
-		return nil, c.problems
-	}
-	out.finish()
-	return out, c.problems
+	return compileDocument(doc, func(c *compiler) *Policy {
+		spec := p.Spec
+		if e := spec.Evaluation; e != nil && e.Mode != "" && e.Mode != "Kubernetes" {
+			c.problems = append(c.problems, doc.Warning("/spec/evaluation/mode",
+				"policies of the evaluation mode %q are not evaluated before merge", e.Mode))
+			return nil
+		}
+		out := &Policy{
+			kind: doc.Kind, name: doc.Name,
+			enforce: c.enforces("/spec/validationActions", spec.ValidationActions, true),
+			defaultMessage: func(i int, _ string) string {
+				return fmt.Sprintf("CEL expression validation failed at index %d", i)
+			},
+		}
+		if doc.Kind == "NamespacedValidatingPolicy" {
+			out.namespace = doc.Namespace
+		}
+		if e := spec.Evaluation; e != nil && e.Admission != nil && e.Admission.Enabled != nil && !*e.Admission.Enabled {
+			out.enforce = false
+		}
+		out.program = c.body("/spec", spec.FailurePolicy, spec.Variables, spec.MatchConditions, spec.Validations,
+			spec.AuditAnnotations)
+		out.program.namespace, out.program.verbatim = out.namespace, true
+		if len(spec.Validations) == 0 {
+			c.problem("/spec/validations", "the policy validates nothing")
+		}
+		out.targets = append([]target{c.constraints(spec.MatchConstraints)},
+			c.controllers(spec.MatchConstraints, spec.Autogen)...)
+		out.finish()
+		return out
+	})
 }
 
 // enforces reads validationActions; without any, fallback says.
@@ -191,33 +189,28 @@ func (c *compiler) enforces(pointer string, actions []string, fallback bool) boo
 // binding is evaluated for all that it matches and enforces nothing. It is nil where a problem is more than a warning.
 func CompileAdmissionPolicy(doc policy.Document, p policy.ValidatingAdmissionPolicy,
 	bindings []policy.ValidatingAdmissionPolicyBinding) (*Policy, []policy.Problem) {
-	c, err := newCompiler(doc)
-	if err != nil {
-		return nil, []policy.Problem{doc.Problem("", "%v", err)}
-	}
-	spec := p.Spec
-	out := &Policy{
-		kind: doc.Kind, name: doc.Name, rule: doc.Name, paramKind: spec.ParamKind, errorsFail: true,
-		defaultMessage: func(_ int, source string) string { return "failed expression: " + strings.TrimSpace(source) },
-	}
-	out.program = c.body("/spec", spec.FailurePolicy, spec.Variables, spec.MatchConditions, spec.Validations,
-		spec.AuditAnnotations)
-	out.targets = []target{c.constraints(spec.MatchConstraints)}
-	for _, b := range bindings {
-		if b.Spec.PolicyName != doc.Name {
-			continue
+	return compileDocument(doc, func(c *compiler) *Policy {
+		spec := p.Spec
+		out := &Policy{
+			kind: doc.Kind, name: doc.Name, rule: doc.Name, paramKind: spec.ParamKind, errorsFail: true,
+			defaultMessage: func(_ int, source string) string { return "failed expression: " + strings.TrimSpace(source) },
 		}
-		out.bindings = append(out.bindings, binding{
-			match:   c.matching("", b.Spec.MatchResources),
-			enforce: c.enforces("", b.Spec.ValidationActions, false),
-			params:  b.Spec.ParamRef,
-		})
-	}
-	if policy.HasErrors(c.problems) {
-		return nil, c.problems
-	}
-	out.finish()
-	return out, c.problems
+		out.program = c.body("/spec", spec.FailurePolicy, spec.Variables, spec.MatchConditions, spec.Validations,
+			spec.AuditAnnotations)
+		out.targets = []target{c.constraints(spec.MatchConstraints)}
+		for _, b := range bindings {
+			if b.Spec.PolicyName != doc.Name {
+				continue
+			}
+			out.bindings = append(out.bindings, binding{
+				match:   c.matching("", b.Spec.MatchResources),
+				enforce: c.enforces("", b.Spec.ValidationActions, false),
+				params:  b.Spec.ParamRef,
+			})
+		}
+		out.finish()
+		return out
+	})
 }
 
 // Evaluate says what the policy says about the request: nothing where it does not match, else one result, or
@@ -249,25 +242,36 @@ func (p *Policy) bound(ctx context.Context, r *admission.Request, env Env) []Res
 		return []Result{p.judge(p.program.evaluate(ctx, r, env, plain, nil, nil), false)}
 	}
 	var out []Result
+	p.eachBinding(ctx, r, env, func(b binding, param any, err error) {
+		v := verdict{err: err, index: -1}
+		if err == nil {
+			v = p.program.evaluate(ctx, r, env, plain, param, nil)
+		}
+		out = append(out, p.judge(v, b.enforce))
+	})
+	return out
+}
+
+// eachBinding calls do for each binding that matches and each object that its paramRef selects, or once with what
+// keeps these from being known.
+func (p *Policy) eachBinding(ctx context.Context, r *admission.Request, env Env, do func(binding, any, error)) {
 	for _, b := range p.bindings {
 		ok, err := b.match.matches(r)
-		if err != nil {
-			out = append(out, Result{Rule: p.rule, Outcome: admission.Unknown, Enforce: b.enforce, Message: err.Error()})
+		if err == nil && !ok {
 			continue
 		}
-		if !ok {
-			continue
+		var params []any
+		if err == nil {
+			params, err = p.program.params(ctx, r, env, p.paramKind, b.params)
 		}
-		params, err := p.program.params(ctx, r, env, p.paramKind, b.params)
 		if err != nil {
-			out = append(out, p.judge(verdict{err: err}, b.enforce))
+			do(b, nil, err)
 			continue
 		}
 		for _, param := range params {
-			out = append(out, p.judge(p.program.evaluate(ctx, r, env, plain, param, nil), b.enforce))
+			do(b, param, nil)
 		}
 	}
-	return out
 }
 
 // one evaluates a ValidatingPolicy with the exceptions that are about the request.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/lintel-bot/lintel/engine/admission"
@@ -28,10 +29,10 @@ func object(t testing.TB, text string) admission.Object {
 		t.Fatal(err)
 	}
 	var v any
-	if err := json.Unmarshal(data, &v); err != nil {
+	if err := utiljson.Unmarshal(data, &v); err != nil {
 		t.Fatal(err)
 	}
-	return whole(v).(map[string]any)
+	return v.(map[string]any)
 }
 
 func document(t testing.TB, text string) policy.Document {
@@ -378,6 +379,19 @@ func TestExceptions(t *testing.T) {
 				t.Fatalf("%+v", got)
 			}
 		})
+	}
+}
+
+// A condition that does not hold decides, also behind one that only the cluster could answer.
+func TestExceptionThatDoesNotMatchAnyway(t *testing.T) {
+	e := exceptionOf(t, "x", "  matchConditions:\n"+
+		"  - {name: cluster, expression: \"namespaceObject.metadata.labels.team == 'a'\"}\n"+
+		"  - {name: other, expression: \"object.metadata.name == 'other'\"}\n")
+	pod := object(t, "apiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: prod}\n")
+	results := mustVP(t, podPolicy(validates("false"))).Evaluate(context.Background(),
+		&admission.Request{Operation: admission.Create, Object: pod}, Env{Exceptions: []*Exception{e}})
+	if len(results) != 1 || results[0].Outcome != admission.Fail {
+		t.Errorf("got %+v", results)
 	}
 }
 

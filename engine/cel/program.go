@@ -46,10 +46,20 @@ type compiler struct {
 
 func newCompiler(doc policy.Document) (*compiler, error) {
 	lang, err := shared()
+	return &compiler{lang: lang, doc: doc, declared: map[string]bool{}}, err
+}
+
+// compileDocument builds what a document says; nil where a problem is more than a warning.
+func compileDocument[T any](doc policy.Document, build func(*compiler) *T) (*T, []policy.Problem) {
+	c, err := newCompiler(doc)
 	if err != nil {
-		return nil, fmt.Errorf("build the expression language: %w", err)
+		return nil, []policy.Problem{doc.Problem("", "build the expression language: %v", err)}
 	}
-	return &compiler{lang: lang, doc: doc, declared: map[string]bool{}}, nil
+	out := build(c)
+	if policy.HasErrors(c.problems) {
+		return nil, c.problems
+	}
+	return out, c.problems
 }
 
 func (c *compiler) problem(pointer, format string, args ...any) {
@@ -116,23 +126,27 @@ func (l *language) plan(source string, checked *ast.AST, additions int) (*expres
 func (c *compiler) declaredOnly(pointer string, a *ast.AST) bool {
 	ok := true
 	ast.PreOrderVisit(a.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
-		if e.Kind() != ast.SelectKind {
-			return
-		}
-		s := e.AsSelect()
-		if s.IsTestOnly() || s.Operand().Kind() != ast.IdentKind || s.Operand().AsIdent() != identVariables ||
-			c.declared[s.FieldName()] {
+		name, isVariable := variableName(e)
+		if !isVariable || c.declared[name] {
 			return
 		}
 		at := a.SourceInfo().GetStartLocation(e.ID())
-		message := fmt.Sprintf("the variable %q is not defined before this place", s.FieldName())
-		if near := policy.Nearest(s.FieldName(), sortedKeys(c.declared)); near != "" {
+		message := fmt.Sprintf("the variable %q is not defined before this place", name)
+		if near := policy.Nearest(name, sortedKeys(c.declared)); near != "" {
 			message += fmt.Sprintf("; did you mean %q?", near)
 		}
 		c.located(pointer, at.Line(), at.Column()+1, message)
 		ok = false
 	}))
 	return ok
+}
+
+// variableName is the name of the variable of the policy that an expression is.
+func variableName(e ast.Expr) (name string, ok bool) {
+	if e.Kind() != ast.SelectKind || e.AsSelect().IsTestOnly() || !isIdent(e.AsSelect().Operand(), identVariables) {
+		return "", false
+	}
+	return e.AsSelect().FieldName(), true
 }
 
 // eval runs the expression. A *admission.NeedsClusterError, and the error of the context, can be found in

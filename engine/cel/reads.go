@@ -59,7 +59,7 @@ func (x *explainer) reads(f frame, e ast.Expr) source {
 }
 
 func (x *explainer) readsSelect(f frame, s ast.SelectExpr) source {
-	if s.Operand().Kind() == ast.IdentKind && s.Operand().AsIdent() == identRequest {
+	if isIdent(s.Operand(), identRequest) {
 		switch s.FieldName() {
 		case identObject:
 			return source{[]place{{}}, true}
@@ -101,11 +101,8 @@ func (x *explainer) readsCall(f frame, c ast.CallExpr) source {
 			return source{places: x.reads(f, c.Target()).places}
 		}
 	case operators.Conditional:
-		if v, err := x.truth(f, args[0]); err == nil {
-			if v {
-				return x.reads(f, args[1])
-			}
-			return x.reads(f, args[2])
+		if branch, ok := x.branch(f, args); ok {
+			return x.reads(f, branch)
 		}
 	}
 	if c.IsMemberFunction() {
@@ -149,7 +146,7 @@ func bodyOf(c ast.ComprehensionExpr) shape {
 	}
 	call := step.AsCall()
 	args := call.Args()
-	isAccu := func(e ast.Expr) bool { return e.Kind() == ast.IdentKind && e.AsIdent() == c.AccuVar() }
+	isAccu := func(e ast.Expr) bool { return isIdent(e, c.AccuVar()) }
 	appended := func(e ast.Expr) ast.Expr { // of accu + [e]
 		if e.Kind() != ast.CallKind || e.AsCall().FunctionName() != operators.Add || !isAccu(e.AsCall().Args()[0]) {
 			return nil
@@ -175,7 +172,7 @@ func bodyOf(c ast.ComprehensionExpr) shape {
 		}
 	case operators.Conditional:
 		if e := appended(args[1]); e != nil && isAccu(args[2]) {
-			if e.Kind() == ast.IdentKind && e.AsIdent() == c.IterVar() {
+			if isIdent(e, c.IterVar()) {
 				return shape{kind: filtering, predicate: args[0], result: e}
 			}
 			return shape{kind: mapping, predicate: args[0], result: e}
@@ -353,11 +350,8 @@ func (x *explainer) originsCall(f frame, c ast.CallExpr) []source {
 		}
 		return part(args[0])
 	case operators.Conditional:
-		if v, err := x.truth(f, args[0]); err == nil {
-			if v {
-				return part(args[1])
-			}
-			return part(args[2])
+		if branch, ok := x.branch(f, args); ok {
+			return part(branch)
 		}
 	}
 	return nil

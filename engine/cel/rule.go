@@ -1,8 +1,8 @@
 package cel
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -28,41 +28,39 @@ type RuleSpec struct {
 
 // Rule is a compiled validate.cel rule: immutable and safe for concurrent use.
 type Rule struct {
-	name, message string
-	program       *program
-	paramKind     *policy.ParamKind
-	paramRef      *policy.ParamRef
+	as       Policy // which differs in words
+	paramRef *policy.ParamRef
 }
 
 // CompileRule compiles a validate.cel rule. It is nil where a problem is more than a warning.
 func CompileRule(doc policy.Document, spec RuleSpec) (*Rule, []policy.Problem) {
-	c, err := newCompiler(doc)
-	if err != nil {
-		return nil, []policy.Problem{doc.Problem("", "%v", err)}
-	}
-	p := c.body(spec.Pointer, "", spec.Variables, nil, nil, spec.AuditAnnotations)
-	c.conditions(p, spec.PreconditionsAt+"/", spec.Preconditions)
-	c.validations(p, spec.Pointer+"/expressions/", spec.Expressions)
-	if len(spec.Expressions) == 0 {
-		c.problem(spec.Pointer+"/expressions", "the rule has no expressions")
-	}
-	if policy.HasErrors(c.problems) {
-		return nil, c.problems
-	}
-	return &Rule{name: spec.Name, message: strings.TrimSpace(spec.Message), program: p, paramKind: spec.ParamKind,
-		paramRef: spec.ParamRef}, c.problems
+	return compileDocument(doc, func(c *compiler) *Rule {
+		p := c.body(spec.Pointer, "", spec.Variables, nil, nil, spec.AuditAnnotations)
+		c.conditions(p, spec.PreconditionsAt+"/", spec.Preconditions)
+		c.validations(p, spec.Pointer+"/expressions/", spec.Expressions)
+		if len(spec.Expressions) == 0 {
+			c.problem(spec.Pointer+"/expressions", "the rule has no expressions")
+		}
+		return &Rule{paramRef: spec.ParamRef, as: Policy{
+			rule: spec.Name, program: p, paramKind: spec.ParamKind,
+			errorsFail: true, // Kyverno reports an expression that cannot be evaluated as a violation
+			defaultMessage: func(_ int, source string) string {
+				return cmp.Or(strings.TrimSpace(spec.Message), "failed expression: "+strings.TrimSpace(source))
+			},
+		}}
+	})
 }
 
 // Evaluate returns one result. Whether the rule matches the request, and whether an exception takes it away,
 // is the caller's to say, as is Enforce.
 func (r *Rule) Evaluate(ctx context.Context, req *admission.Request, env Env) Result {
-	params, err := r.program.params(ctx, req, env, r.paramKind, r.paramRef)
+	params, err := r.as.program.params(ctx, req, env, r.as.paramKind, r.paramRef)
 	if err != nil {
 		return r.judge(verdict{err: err, index: -1})
 	}
 	var out Result
 	for _, param := range params {
-		if out = r.judge(r.program.evaluate(ctx, req, env, plain, param, nil)); out.Outcome != admission.Pass {
+		if out = r.judge(r.as.program.evaluate(ctx, req, env, plain, param, nil)); out.Outcome != admission.Pass {
 			break
 		}
 	}
@@ -70,29 +68,13 @@ func (r *Rule) Evaluate(ctx context.Context, req *admission.Request, env Env) Re
 }
 
 func (r *Rule) judge(v verdict) Result {
-	out := Result{Rule: r.name, Line: v.line}
-	needs := (*admission.NeedsClusterError)(nil)
-	switch {
-	case errors.As(v.err, &needs):
-		out.Outcome, out.Message = admission.Unknown, needs.Error()
-	case v.err != nil:
-		// Kyverno reports an expression that cannot be evaluated as a violation.
-		out.Outcome, out.Message, out.Fields, out.Old = admission.Error, v.err.Error(), v.fields, v.old
-		if v.index >= 0 && !v.canceled() {
-			out.Outcome = admission.Fail
-		}
-	case v.skipped:
-		out.Outcome, out.Message = admission.Skip, "cel preconditions not met"
-	case v.failed:
-		out.Outcome, out.Fields, out.Old = admission.Fail, v.fields, v.old
-		for _, out.Message = range []string{strings.TrimSpace(v.message), r.message,
-			"failed expression: " + strings.TrimSpace(r.program.validations[v.index].expr.source)} {
-			if out.Message != "" {
-				break
-			}
-		}
-	default:
-		out.Outcome, out.Message = admission.Pass, fmt.Sprintf("Validation rule '%s' passed.", r.name)
+	out := r.as.judge(v, false)
+	out.Enforce = false
+	switch out.Outcome {
+	case admission.Skip:
+		out.Message = "cel preconditions not met"
+	case admission.Pass:
+		out.Message = fmt.Sprintf("Validation rule '%s' passed.", out.Rule)
 	}
 	return out
 }

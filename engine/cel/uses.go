@@ -16,9 +16,14 @@ type Allowances struct {
 	Values []string
 }
 
-// Allowances returns what the variables, validations and mutations of the policy can use of an exception; nothing
-// for the kinds of Kubernetes, which know no exceptions.
-func (p *Policy) Allowances() Allowances {
+// Allowances returns what the variables and validations of the policy can use of an exception; nothing for the kinds of
+// Kubernetes, which know no exceptions.
+func (p *Policy) Allowances() Allowances { return p.allowances(nil) }
+
+// Allowances returns what the variables and mutations of the policy can use of an exception.
+func (m *Mutating) Allowances() Allowances { return m.allowances(m.mutations) }
+
+func (p *Policy) allowances(mutations []mutation) Allowances {
 	var out Allowances
 	if p.rule != "" {
 		return out
@@ -29,26 +34,12 @@ func (p *Policy) Allowances() Allowances {
 	for _, v := range p.program.validations {
 		out.read(v.expr)
 	}
-	out.sort()
-	return out
-}
-
-// Allowances returns what the variables and mutations of the policy can use of an exception.
-func (m *Mutating) Allowances() Allowances {
-	out := m.Policy.Allowances()
-	if m.rule != "" {
-		return out
+	for _, m := range mutations {
+		out.read(m.expr)
 	}
-	for _, mu := range m.mutations {
-		out.read(mu.expr)
-	}
-	out.sort()
+	slices.Sort(out.Values)
+	out.Values = slices.Compact(out.Values)
 	return out
-}
-
-func (a *Allowances) sort() {
-	slices.Sort(a.Values)
-	a.Values = slices.Compact(a.Values)
 }
 
 // read notes what an expression reads.
@@ -75,7 +66,7 @@ func (a *Allowances) read(x *expression) {
 }
 
 func isExceptions(e ast.Expr) bool {
-	return e.Kind() == ast.IdentKind && (e.AsIdent() == identKyverno || e.AsIdent() == identExceptions)
+	return isIdent(e, identKyverno) || isIdent(e, identExceptions)
 }
 
 // field takes a read of a field apart: a.b, a["b"], a.?b and a[?"b"]; has(a.b) is none, but has(a[b]) is.
@@ -114,7 +105,7 @@ func (e *Exception) ReadsRequest() (found bool) {
 	for _, x := range e.conditions {
 		known := map[int64]bool{}
 		ast.PreOrderVisit(x.checked.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
-			if of, name, ok := fieldOrTest(e); ok && of.Kind() == ast.IdentKind && of.AsIdent() == identRequest {
+			if of, name, ok := fieldOrTest(e); ok && isIdent(of, identRequest) {
 				known[of.ID()] = slices.Contains(seesOnlyObject, name)
 			}
 			if e.Kind() == ast.IdentKind && !known[e.ID()] {

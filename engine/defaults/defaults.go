@@ -17,7 +17,7 @@ import (
 type object = map[string]any
 
 // Apply returns an object with its defaults. The given one is not changed; objects of kinds without defaults are
-// answered as they are. Fields of unexpected types are left alone: the API server refuses them.
+// returned as they are. Fields of unexpected types are left alone: the API server refuses them.
 func Apply(o admission.Object) admission.Object {
 	id := admission.IdentityOf(o)
 	give := rules(id.Group, id.Kind)

@@ -119,12 +119,17 @@ func deployment(o object) {
 	spec := child(o, "spec")
 	set(spec, "revisionHistoryLimit", int64(10))
 	set(spec, "progressDeadlineSeconds", int64(600))
-	strategy := child(spec, "strategy")
+	rolling(spec, "strategy", object{"maxSurge": "25%", "maxUnavailable": "25%"})
+}
+
+// rolling makes an update strategy one that rolls, with limits, unless another one is chosen.
+func rolling(spec object, field string, limits object) {
+	strategy := child(spec, field)
 	set(strategy, "type", "RollingUpdate")
 	if strategy["type"] == "RollingUpdate" {
-		rolling := child(strategy, "rollingUpdate")
-		set(rolling, "maxSurge", "25%")
-		set(rolling, "maxUnavailable", "25%")
+		for name, limit := range limits {
+			set(child(strategy, "rollingUpdate"), name, limit)
+		}
 	}
 }
 
@@ -137,11 +142,7 @@ func statefulSet(o object) {
 	retention := child(spec, "persistentVolumeClaimRetentionPolicy")
 	set(retention, "whenDeleted", "Retain")
 	set(retention, "whenScaled", "Retain")
-	strategy := child(spec, "updateStrategy")
-	set(strategy, "type", "RollingUpdate")
-	if strategy["type"] == "RollingUpdate" {
-		set(child(strategy, "rollingUpdate"), "partition", int64(0))
-	}
+	rolling(spec, "updateStrategy", object{"partition": int64(0)})
 	each(spec, "volumeClaimTemplates", claim)
 }
 
@@ -150,13 +151,7 @@ func daemonSet(o object) {
 	spec := child(o, "spec")
 	template(existing(spec, "template"))
 	set(spec, "revisionHistoryLimit", int64(10))
-	strategy := child(spec, "updateStrategy")
-	set(strategy, "type", "RollingUpdate")
-	if strategy["type"] == "RollingUpdate" {
-		rolling := child(strategy, "rollingUpdate")
-		set(rolling, "maxSurge", int64(0))
-		set(rolling, "maxUnavailable", int64(1))
-	}
+	rolling(spec, "updateStrategy", object{"maxSurge": int64(0), "maxUnavailable": int64(1)})
 }
 
 // https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/job-v1/

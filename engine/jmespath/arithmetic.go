@@ -16,11 +16,11 @@ import (
 func numberFunctions() []function {
 	two := []kind{kindAny, kindAny}
 	return []function{
-		{name: "add", params: two, run: func(c *call) (any, error) { return c.operate(add) }},
-		{name: "subtract", params: two, run: func(c *call) (any, error) { return c.operate(subtract) }},
-		{name: "multiply", params: two, run: func(c *call) (any, error) { return c.operate(multiply) }},
-		{name: "divide", params: two, run: func(c *call) (any, error) { return c.operate(divide) }},
-		{name: "modulo", params: two, run: func(c *call) (any, error) { return c.operate(modulo) }},
+		{name: "add", params: two, run: operate(add)},
+		{name: "subtract", params: two, run: operate(subtract)},
+		{name: "multiply", params: two, run: operate(multiply)},
+		{name: "divide", params: two, run: operate(divide)},
+		{name: "modulo", params: two, run: operate(modulo)},
 		{name: "sum", params: []kind{kindArray}, run: sum},
 		{name: "round", params: []kind{kindNumber, kindNumber}, run: round},
 	}
@@ -67,7 +67,9 @@ func parseQuantity(s string) (resource.Quantity, bool) {
 // operation computes; ok is false where the types of the two sides do not fit.
 type operation func(c *call, a, b operand) (result any, ok bool, err error)
 
-func (c *call) operate(do operation) (any, error) { return c.apply(do, c.args[0], c.args[1]) }
+func operate(do operation) func(*call) (any, error) {
+	return func(c *call) (any, error) { return c.apply(do, c.args[0], c.args[1]) }
+}
 
 func (c *call) apply(do operation, x, y any) (any, error) {
 	a, okA := parseOperand(x)
@@ -264,10 +266,7 @@ func scalarDec(n number) (*inf.Dec, bool) {
 		text = strconv.FormatFloat(n.f, 'g', -1, 64)
 	}
 	q, ok := parseQuantity(text)
-	if !ok {
-		return nil, false
-	}
-	return q.AsDec(), true
+	return q.AsDec(), ok
 }
 
 // seconds is a duration as Go writes it.

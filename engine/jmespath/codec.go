@@ -7,9 +7,10 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
+	"fmt"
 )
 
 // codecFunctions encode, decode, hash and draw
@@ -30,18 +31,11 @@ func codecFunctions() []function {
 			}
 			return c.made(string(raw))
 		}},
-		{name: "sha256", params: s, run: func(c *call) (any, error) {
-			sum := sha256.Sum256([]byte(c.str(0)))
-			return hex.EncodeToString(sum[:]), nil
-		}},
-		{name: "sha1", params: s, run: func(c *call) (any, error) {
-			sum := sha1.Sum([]byte(c.str(0))) //nolint:gosec // see the import
-			return hex.EncodeToString(sum[:]), nil
-		}},
-		{name: "md5", params: s, run: func(c *call) (any, error) {
-			sum := md5.Sum([]byte(c.str(0))) //nolint:gosec // see the import
-			return hex.EncodeToString(sum[:]), nil
-		}},
+		{name: "sha256", params: s, run: of(func(s string) any { return fmt.Sprintf("%x", sha256.Sum256([]byte(s))) })},
+		//nolint:gosec // see the imports
+		{name: "sha1", params: s, run: of(func(s string) any { return fmt.Sprintf("%x", sha1.Sum([]byte(s))) })},
+		//nolint:gosec // see the imports
+		{name: "md5", params: s, run: of(func(s string) any { return fmt.Sprintf("%x", md5.Sum([]byte(s))) })},
 		{name: "x509_decode", params: s, run: decodeX509},
 		{name: "random", params: s, run: random},
 	}
@@ -53,43 +47,11 @@ type publicKey struct {
 	E int
 }
 
-// decodeX509 gives the fields of a PEM certificate or certificate request as crypto/x509 names them. Only
-// RSA keys are supported, as in Kyverno.
+// decodeX509 gives the fields of a PEM certificate or certificate request.
 func decodeX509(c *call) (any, error) {
-	block, _ := pem.Decode([]byte(c.str(0)))
-	if block == nil {
-		return nil, c.fail("argument #1 has no PEM block")
-	}
-	var decoded any
-	switch block.Type {
-	case "CERTIFICATE":
-		cert, err := x509.ParseCertificate(block.Bytes)
-		if err != nil {
-			return nil, c.fail("argument #1 is not a certificate")
-		}
-		key, ok := cert.PublicKey.(*rsa.PublicKey)
-		if !ok {
-			return nil, c.fail("certificate should use rsa algorithm")
-		}
-		cert.PublicKey = publicKey{N: key.N.String(), E: key.E}
-		decoded = cert
-	case "CERTIFICATE REQUEST":
-		request, err := x509.ParseCertificateRequest(block.Bytes)
-		if err != nil {
-			return nil, c.fail("argument #1 is not a certificate request")
-		}
-		key, ok := request.PublicKey.(*rsa.PublicKey)
-		if !ok {
-			return nil, c.fail("certificate should use rsa algorithm")
-		}
-		request.PublicKey = publicKey{N: key.N.String(), E: key.E}
-		decoded = request
-	default:
-		return nil, c.fail("argument #1 is neither a CERTIFICATE nor a CERTIFICATE REQUEST")
-	}
-	text, err := json.Marshal(decoded)
+	text, err := CertificateJSON(c.str(0))
 	if err != nil {
-		return nil, c.fail("the certificate cannot be written as JSON")
+		return nil, c.fail("argument #1 has no PEM block that can be read: %v", err)
 	}
 	if err := c.grow(len(text)); err != nil {
 		return nil, err
@@ -99,4 +61,37 @@ func decodeX509(c *call) (any, error) {
 		return nil, c.fail("the certificate cannot be written as JSON")
 	}
 	return v, nil
+}
+
+// CertificateJSON returns the fields of a PEM certificate or certificate request as crypto/x509 names them, in JSON.
+// It is an error where the text is neither. Only RSA keys are supported, as in Kyverno.
+func CertificateJSON(text string) ([]byte, error) {
+	block, _ := pem.Decode([]byte(text))
+	if block == nil {
+		return nil, errors.New("failed to decode PEM block")
+	}
+	var decoded any
+	var key *any
+	switch block.Type {
+	case "CERTIFICATE":
+		cert, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, errors.New("the text is not a certificate")
+		}
+		decoded, key = cert, &cert.PublicKey
+	case "CERTIFICATE REQUEST":
+		request, err := x509.ParseCertificateRequest(block.Bytes)
+		if err != nil {
+			return nil, errors.New("the text is not a certificate request")
+		}
+		decoded, key = request, &request.PublicKey
+	default:
+		return nil, errors.New("PEM block neither contains a CERTIFICATE or CERTIFICATE REQUEST")
+	}
+	public, ok := (*key).(*rsa.PublicKey)
+	if !ok {
+		return nil, errors.New("certificate should use rsa algorithm")
+	}
+	*key = publicKey{N: public.N.String(), E: public.E}
+	return json.Marshal(decoded)
 }

@@ -20,10 +20,9 @@ func compile(source string, d dialect) (root *node, err error) {
 		return nil, scanErr
 	}
 	ast, err := parse(text)
-	if err != nil {
-		return nil, located(err, back, len(source))
+	if err == nil {
+		root, err = d.translate(&ast, 0)
 	}
-	root, err = d.translate(&ast, 0)
 	if err != nil {
 		return nil, located(err, back, len(source))
 	}
@@ -60,14 +59,24 @@ var comparators = map[parsing.TokType]op{
 	parsing.TOKLTE: opLessEqual, parsing.TOKGT: opGreater, parsing.TOKGTE: opGreaterEqual,
 }
 
+// simpleNodes maps types of nodes, whose own type the library does not export, to operations that need nothing but
+// their operands.
+var simpleNodes = map[any]op{
+	parsing.ASTCurrentNode: opCurrent, parsing.ASTIdentity: opCurrent, parsing.ASTSubexpression: opSub,
+	parsing.ASTIndexExpression: opSub, parsing.ASTPipe: opPipe, parsing.ASTMultiSelectList: opList,
+	parsing.ASTOrExpression: opOr, parsing.ASTAndExpression: opAnd, parsing.ASTNotExpression: opNot,
+	parsing.ASTFlatten: opFlatten, parsing.ASTProjection: opProject, parsing.ASTFilterProjection: opFilter,
+	parsing.ASTValueProjection: opValues, parsing.ASTExpRef: opExpref,
+}
+
 func (d dialect) translate(ast *parsing.ASTNode, depth int) (*node, error) {
 	if depth > maxDepth {
 		return nil, &SyntaxError{Message: fmt.Sprintf("expression is nested deeper than %d", maxDepth)}
 	}
 	n := &node{}
+	simple := false
+	n.op, simple = simpleNodes[ast.NodeType]
 	switch ast.NodeType {
-	case parsing.ASTCurrentNode, parsing.ASTIdentity:
-		n.op = opCurrent
 	case parsing.ASTField:
 		n.op, n.name = opField, ast.Value.(string)
 		if d != assertions {
@@ -75,10 +84,6 @@ func (d dialect) translate(ast *parsing.ASTNode, depth int) (*node, error) {
 		}
 	case parsing.ASTLiteral:
 		n.op, n.value = opLiteral, wholeNumbers(ast.Value)
-	case parsing.ASTSubexpression, parsing.ASTIndexExpression:
-		n.op = opSub
-	case parsing.ASTPipe:
-		n.op = opPipe
 	case parsing.ASTIndex:
 		n.op, n.index = opIndex, ast.Value.(int)
 	case parsing.ASTSlice:
@@ -87,8 +92,6 @@ func (d dialect) translate(ast *parsing.ASTNode, depth int) (*node, error) {
 		if step := n.slice[2]; step != nil && *step == 0 {
 			return nil, &SyntaxError{Message: "SyntaxError: the step of a slice cannot be 0"}
 		}
-	case parsing.ASTMultiSelectList:
-		n.op = opList
 	case parsing.ASTMultiSelectHash:
 		n.op = opHash
 		for i := range ast.Children {
@@ -96,24 +99,8 @@ func (d dialect) translate(ast *parsing.ASTNode, depth int) (*node, error) {
 		}
 	case parsing.ASTKeyValPair:
 		return d.translate(&ast.Children[0], depth+1)
-	case parsing.ASTOrExpression:
-		n.op = opOr
-	case parsing.ASTAndExpression:
-		n.op = opAnd
-	case parsing.ASTNotExpression:
-		n.op = opNot
 	case parsing.ASTComparator:
 		n.op = comparators[ast.Value.(parsing.TokType)]
-	case parsing.ASTFlatten:
-		n.op = opFlatten
-	case parsing.ASTProjection:
-		n.op = opProject
-	case parsing.ASTFilterProjection:
-		n.op = opFilter
-	case parsing.ASTValueProjection:
-		n.op = opValues
-	case parsing.ASTExpRef:
-		n.op = opExpref
 	case parsing.ASTFunctionExpression:
 		n.op = opCall
 		if err := resolveFunction(n, ast); err != nil {
@@ -134,7 +121,9 @@ func (d dialect) translate(ast *parsing.ASTNode, depth int) (*node, error) {
 	case parsing.ASTLetExpression, parsing.ASTBinding, parsing.ASTBindings, parsing.ASTRootNode:
 		return nil, &SyntaxError{Message: "SyntaxError: let expressions and $ are not part of Kyverno's JMESPath"}
 	default:
-		return nil, &SyntaxError{Message: "SyntaxError: Incomplete expression"}
+		if !simple {
+			return nil, &SyntaxError{Message: "SyntaxError: Incomplete expression"}
+		}
 	}
 	for i := range ast.Children {
 		kid, err := d.translate(&ast.Children[i], depth+1)
@@ -163,11 +152,11 @@ func resolveFunction(n *node, ast *parsing.ASTNode) error {
 	for i := range ast.Children {
 		isRef := ast.Children[i].NodeType == parsing.ASTExpRef
 		if wantRef := n.fn.param(i)&kindExpref != 0; isRef != wantRef {
+			rule := "cannot be an expression reference"
 			if wantRef {
-				return &SyntaxError{Message: fmt.Sprintf("function %s: argument %d must be an expression reference (&...)", name,
-					i+1)}
+				rule = "must be an expression reference (&...)"
 			}
-			return &SyntaxError{Message: fmt.Sprintf("function %s: argument %d cannot be an expression reference", name, i+1)}
+			return &SyntaxError{Message: fmt.Sprintf("function %s: argument %d %s", name, i+1, rule)}
 		}
 	}
 	return nil

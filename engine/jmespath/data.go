@@ -1,15 +1,13 @@
 package jmespath
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"io"
 	"net"
 	"net/url"
+	"strconv"
 	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/lintel-bot/lintel/engine/admission"
@@ -25,7 +23,7 @@ func dataFunctions() []function {
 		{name: "items", params: []kind{kindObject | kindArray, kindString, kindString}, run: items},
 		{name: "object_from_lists", params: []kind{kindArray, kindArray}, run: objectFromLists},
 		{name: "label_match", params: []kind{kindObject, kindObject}, run: labelMatch},
-		{name: "image_normalize", params: []kind{kindString}, run: func(c *call) (any, error) { return normalizeImage(c) }},
+		{name: "image_normalize", params: []kind{kindString}, run: normalizeImage},
 		{name: "is_external_url", params: []kind{kindString}, run: isExternalURL},
 	}
 }
@@ -42,45 +40,9 @@ func parseJSON(c *call) (any, error) {
 }
 
 // decodeJSON reads one document and gives whole numbers as int64.
-func decodeJSON(text []byte) (any, error) {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
-		return nil, err
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("more than one document")
-	}
-	return fromNumbers(v)
-}
-
-func fromNumbers(v any) (any, error) {
-	var err error
-	switch v := v.(type) {
-	case json.Number:
-		if i, err := v.Int64(); err == nil {
-			return i, nil
-		}
-		f, err := v.Float64()
-		if err != nil {
-			return nil, err
-		}
-		return wholeIfExact(f), nil
-	case []any:
-		for i := range v {
-			if v[i], err = fromNumbers(v[i]); err != nil {
-				return nil, err
-			}
-		}
-	case map[string]any:
-		for k := range v {
-			if v[k], err = fromNumbers(v[k]); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return v, nil
+func decodeJSON(text []byte) (v any, err error) {
+	err = json.Unmarshal(text, &v)
+	return wholeNumbers(v), err
 }
 
 // parseYAML measures a document with aliases before it expands them: a few lines can stand for gigabytes.
@@ -199,10 +161,7 @@ func scalarText(v any) (string, bool) {
 	case string:
 		return v, true
 	case bool:
-		if v {
-			return "true", true
-		}
-		return "false", true
+		return strconv.FormatBool(v), true
 	}
 	n, ok := asNumber(v)
 	return formatNumber(n), ok

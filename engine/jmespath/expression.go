@@ -61,9 +61,7 @@ func compileAs(source string, d dialect) (*Expression, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Expression{source: source, root: root, builds: root.builds()}
-	e.roots = findRoots(root)
-	return e, nil
+	return &Expression{source: source, root: root, roots: findRoots(root), builds: root.builds()}, nil
 }
 
 // String is the source of the expression.

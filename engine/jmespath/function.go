@@ -3,6 +3,7 @@ package jmespath
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -54,12 +55,7 @@ func isString(v any) bool { _, ok := v.(string); return ok }
 func isNumber(v any) bool { _, ok := asNumber(v); return ok }
 
 func all(list []any, is func(any) bool) bool {
-	for _, v := range list {
-		if !is(v) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(list, func(v any) bool { return !is(v) })
 }
 
 // function is one entry of the table. A variadic function takes its last parameter once or more often.
@@ -143,6 +139,15 @@ func (c *call) regexp() (*regexp.Regexp, error) {
 		return nil, c.fail("argument #1 is not a regular expression")
 	}
 	return re, nil
+}
+
+// of runs a function of one string, and ofTwo one of two strings, whose results need no accounting.
+func of(do func(s string) any) func(*call) (any, error) {
+	return func(c *call) (any, error) { return do(c.str(0)), nil }
+}
+
+func ofTwo[T any](do func(s, t string) T) func(*call) (any, error) {
+	return func(c *call) (any, error) { return do(c.str(0), c.str(1)), nil }
 }
 
 // functions is the table of all functions; it is never changed.

@@ -2,6 +2,7 @@ package jmespath
 
 import (
 	"context"
+	"maps"
 	"slices"
 )
 
@@ -81,13 +82,10 @@ func (m *machine) evalSoft(n *node, v any) (any, error) {
 // error as null; those that say the answer is not known stay errors.
 func (m *machine) evalList(n *node, v any) (any, error) {
 	result, err := m.eval(n, v)
-	if err != nil {
-		if fatal(err) {
-			return nil, err
-		}
+	if err != nil && !fatal(err) {
 		return nil, nil
 	}
-	return result, nil
+	return result, err
 }
 
 func (m *machine) eval(n *node, v any) (any, error) {
@@ -201,9 +199,8 @@ func (m *machine) compare(n *node, v any) (any, error) {
 		return c <= 0, nil
 	case opGreater:
 		return c > 0, nil
-	default:
-		return c >= 0, nil
 	}
+	return c >= 0, nil
 }
 
 func (m *machine) selectList(n *node, v any) (any, error) {
@@ -385,11 +382,8 @@ func (m *machine) flatten(list []any) (any, error) {
 	return out, nil
 }
 
-func sortedKeys(o map[string]any) []string {
-	keys := make([]string, 0, len(o))
-	for k := range o {
-		keys = append(keys, k)
-	}
+func sortedKeys[V any](o map[string]V) []string {
+	keys := slices.AppendSeq(make([]string, 0, len(o)), maps.Keys(o))
 	slices.Sort(keys)
 	return keys
 }

@@ -1,6 +1,9 @@
 package jmespath
 
-import "regexp"
+import (
+	"regexp"
+	"slices"
+)
 
 // op says what a node does.
 type op uint8
@@ -55,10 +58,5 @@ func (n *node) builds() bool {
 	case opList, opHash, opCall:
 		return true
 	}
-	for _, k := range n.kids {
-		if k.builds() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(n.kids, (*node).builds)
 }

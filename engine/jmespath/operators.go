@@ -22,12 +22,9 @@ func (m *machine) arithmetic(n *node, v any) (any, error) {
 		}
 		x, ok := asNumber(value)
 		if !ok {
-			return nil, &FunctionError{Function: operatorName(n.arithmetic), Message: "the operand is no number"}
+			return nil, &FunctionError{Function: operatorName(n.arithmetic), Message: "the operand is not a number"}
 		}
-		operands[i] = x.f
-		if x.whole {
-			operands[i] = float64(x.i)
-		}
+		operands[i] = x.float()
 	}
 	if len(operands) == 1 {
 		if n.arithmetic == '-' {

@@ -7,8 +7,9 @@ import (
 
 // orderFunctions are the standard functions that compare elements of a list.
 func orderFunctions() []function {
+	values, by := []kind{kindStrings | kindNumbers}, []kind{kindArray, kindExpref}
 	return []function{
-		{name: "sort", params: []kind{kindStrings | kindNumbers}, run: func(c *call) (any, error) {
+		{name: "sort", params: values, run: func(c *call) (any, error) {
 			out := slices.Clone(c.list(0))
 			if err := c.grow(16 * len(out)); err != nil {
 				return nil, err
@@ -16,13 +17,11 @@ func orderFunctions() []function {
 			slices.SortStableFunc(out, compareKeys)
 			return out, nil
 		}},
-		{name: "sort_by", params: []kind{kindArray, kindExpref}, run: sortBy},
-		{name: "max", params: []kind{kindStrings | kindNumbers},
-			run: func(c *call) (any, error) { return extreme(c.list(0), 1), nil }},
-		{name: "min", params: []kind{kindStrings | kindNumbers},
-			run: func(c *call) (any, error) { return extreme(c.list(0), -1), nil }},
-		{name: "max_by", params: []kind{kindArray, kindExpref}, run: func(c *call) (any, error) { return extremeBy(c, 1) }},
-		{name: "min_by", params: []kind{kindArray, kindExpref}, run: func(c *call) (any, error) { return extremeBy(c, -1) }},
+		{name: "sort_by", params: by, run: sortBy},
+		{name: "max", params: values, run: func(c *call) (any, error) { return extreme(c, slices.MaxFunc) }},
+		{name: "min", params: values, run: func(c *call) (any, error) { return extreme(c, slices.MinFunc) }},
+		{name: "max_by", params: by, run: func(c *call) (any, error) { return extremeBy(c, slices.MaxFunc) }},
+		{name: "min_by", params: by, run: func(c *call) (any, error) { return extremeBy(c, slices.MinFunc) }},
 		{name: "reverse", params: []kind{kindArray | kindString}, run: reverse},
 	}
 }
@@ -38,21 +37,17 @@ func compareKeys(a, b any) int {
 	return compareNumbers(x, y)
 }
 
-func extreme(list []any, sign int) any {
-	if len(list) == 0 {
-		return nil
+func extreme(c *call, of func([]any, func(a, b any) int) any) (any, error) {
+	if len(c.list(0)) == 0 {
+		return nil, nil
 	}
-	best := list[0]
-	for _, v := range list[1:] {
-		if compareKeys(v, best)*sign > 0 {
-			best = v
-		}
-	}
-	return best
+	return of(c.list(0), compareKeys), nil
 }
 
 // keyed is an element with what it is ordered by.
 type keyed struct{ item, key any }
+
+func compareEntries(a, b keyed) int { return compareKeys(a.key, b.key) }
 
 // keysOf evaluates the expression for every element; the keys must be all strings or all numbers.
 func keysOf(c *call) ([]keyed, error) {
@@ -79,7 +74,7 @@ func sortBy(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(entries, func(a, b keyed) int { return compareKeys(a.key, b.key) })
+	slices.SortStableFunc(entries, compareEntries)
 	out := make([]any, len(entries))
 	for i, e := range entries {
 		out[i] = e.item
@@ -87,18 +82,12 @@ func sortBy(c *call) (any, error) {
 	return out, nil
 }
 
-func extremeBy(c *call, sign int) (any, error) {
+func extremeBy(c *call, of func([]keyed, func(a, b keyed) int) keyed) (any, error) {
 	entries, err := keysOf(c)
 	if err != nil || len(entries) == 0 {
 		return nil, err
 	}
-	best := entries[0]
-	for _, e := range entries[1:] {
-		if compareKeys(e.key, best.key)*sign > 0 {
-			best = e
-		}
-	}
-	return best.item, nil
+	return of(entries, compareEntries).item, nil
 }
 
 func reverse(c *call) (any, error) {

@@ -23,12 +23,7 @@ import (
 func (e *Expression) Reads(data any) []string {
 	r := &reader{m: &machine{ctx: context.Background()}, found: map[string]bool{}}
 	r.record(r.walk(e.root, place{known: true, value: data}))
-	out := make([]string, 0, len(r.found))
-	for p := range r.found {
-		out = append(out, p)
-	}
-	slices.Sort(out)
-	return deepest(out)
+	return deepest(sortedKeys(r.found))
 }
 
 // deepest drops pointers that lie above others of the sorted list.
@@ -159,16 +154,9 @@ func (r *reader) walk(n *node, at place) place {
 			items = append(items, list[i])
 		}
 		return newList(items, at, nil)
-	case opOr:
+	case opOr, opAnd:
 		left := r.walk(n.kids[0], at)
-		if !falsy(left.value) {
-			return left
-		}
-		r.record(left)
-		return r.walk(n.kids[1], at)
-	case opAnd:
-		left := r.walk(n.kids[0], at)
-		if falsy(left.value) {
+		if falsy(left.value) == (n.op == opAnd) {
 			return left
 		}
 		r.record(left)
@@ -183,14 +171,12 @@ func (r *reader) walk(n *node, at place) place {
 		}
 		return newList(items, place{}, nil)
 	case opHash:
-		out := place{fields: make(map[string]place, len(n.kids))}
-		values := make(map[string]any, len(n.kids))
+		fields, values := make(map[string]place, len(n.kids)), make(map[string]any, len(n.kids))
 		for i, kid := range n.kids {
 			p := r.walk(kid, at)
-			out.fields[n.keys[i]], values[n.keys[i]] = p, p.value
+			fields[n.keys[i]], values[n.keys[i]] = p, p.value
 		}
-		out.value = values
-		return out
+		return place{fields: fields, value: values}
 	case opFlatten, opProject, opFilter, opValues:
 		return r.project(n, at)
 	case opCall:
@@ -241,11 +227,11 @@ func (r *reader) project(n *node, at place) place {
 	case opFlatten:
 		var flat []place
 		for _, item := range list {
-			if inner, ok := item.elements(); ok {
-				flat = append(flat, inner...)
-				continue
+			inner, ok := item.elements()
+			if !ok {
+				inner = []place{item}
 			}
-			flat = append(flat, item)
+			flat = append(flat, inner...)
 		}
 		return newList(flat, left, nil)
 	case opFilter:

@@ -1,7 +1,5 @@
 package jmespath
 
-import "slices"
-
 // whole is the root that says the data as a whole is read.
 const whole = "@"
 
@@ -9,12 +7,7 @@ const whole = "@"
 func findRoots(root *node) []string {
 	found := map[string]bool{}
 	collectRoots(root, found)
-	out := make([]string, 0, len(found))
-	for name := range found {
-		out = append(out, name)
-	}
-	slices.Sort(out)
-	return out
+	return sortedKeys(found)
 }
 
 // collectRoots visits the nodes whose current value is the data.

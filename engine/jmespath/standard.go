@@ -14,12 +14,8 @@ import (
 func standardFunctions() []function {
 	return []function{
 		{name: "length", params: []kind{kindString | kindArray | kindObject}, run: length},
-		{name: "starts_with", params: []kind{kindString, kindString}, run: func(c *call) (any, error) {
-			return strings.HasPrefix(c.str(0), c.str(1)), nil
-		}},
-		{name: "ends_with", params: []kind{kindString, kindString}, run: func(c *call) (any, error) {
-			return strings.HasSuffix(c.str(0), c.str(1)), nil
-		}},
+		{name: "starts_with", params: []kind{kindString, kindString}, run: ofTwo(strings.HasPrefix)},
+		{name: "ends_with", params: []kind{kindString, kindString}, run: ofTwo(strings.HasSuffix)},
 		{name: "contains", params: []kind{kindString | kindArray, kindAny}, run: contains},
 		{name: "abs", params: []kind{kindNumber}, run: func(c *call) (any, error) {
 			n := c.num(0)

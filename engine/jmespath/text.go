@@ -14,13 +14,10 @@ import (
 // (https://kyverno.io/docs/policy-types/cluster-policy/jmespath/#custom-filters).
 func stringFunctions() []function {
 	s := kindString
+	two := []kind{s, s}
 	return []function{
-		{name: "compare", params: []kind{s, s}, run: func(c *call) (any, error) {
-			return int64(strings.Compare(c.str(0), c.str(1))), nil
-		}},
-		{name: "equal_fold", params: []kind{s, s}, run: func(c *call) (any, error) {
-			return strings.EqualFold(c.str(0), c.str(1)), nil
-		}},
+		{name: "compare", params: two, run: ofTwo(func(a, b string) int64 { return int64(strings.Compare(a, b)) })},
+		{name: "equal_fold", params: two, run: ofTwo(strings.EqualFold)},
 		{name: "replace", params: []kind{s, s, s, kindNumber}, run: func(c *call) (any, error) {
 			count, ok := c.num(3).toInt()
 			if !ok {
@@ -31,12 +28,9 @@ func stringFunctions() []function {
 		{name: "replace_all", params: []kind{s, s, s}, run: func(c *call) (any, error) { return replace(c, -1) }},
 		{name: "to_upper", params: []kind{s}, run: func(c *call) (any, error) { return c.made(strings.ToUpper(c.str(0))) }},
 		{name: "to_lower", params: []kind{s}, run: func(c *call) (any, error) { return c.made(strings.ToLower(c.str(0))) }},
-		{name: "trim", params: []kind{s, s},
-			run: func(c *call) (any, error) { return strings.Trim(c.str(0), c.str(1)), nil }},
-		{name: "trim_prefix", params: []kind{s, s}, run: func(c *call) (any, error) {
-			return strings.TrimPrefix(c.str(0), c.str(1)), nil
-		}},
-		{name: "split", params: []kind{s, s}, run: split},
+		{name: "trim", params: two, run: ofTwo(strings.Trim)},
+		{name: "trim_prefix", params: two, run: ofTwo(strings.TrimPrefix)},
+		{name: "split", params: two, run: split},
 		{name: "truncate", params: []kind{s, kindNumber}, run: truncate},
 		{name: "pattern_match", params: []kind{s, s | kindNumber}, run: func(c *call) (any, error) {
 			return pattern.Wildcard(c.str(0), c.text(1)), nil
@@ -56,7 +50,7 @@ func stringFunctions() []function {
 			}
 			return path.Clean(c.str(0)), nil
 		}},
-		{name: "semver_compare", params: []kind{s, s}, run: semverCompare},
+		{name: "semver_compare", params: two, run: semverCompare},
 	}
 }
 

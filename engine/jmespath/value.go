@@ -1,6 +1,7 @@
 package jmespath
 
 import (
+	"cmp"
 	"math"
 	"reflect"
 )
@@ -125,22 +126,9 @@ func (n number) toInt() (int, bool) {
 
 func compareNumbers(a, b number) int {
 	if a.whole && b.whole {
-		switch {
-		case a.i < b.i:
-			return -1
-		case a.i > b.i:
-			return 1
-		}
-		return 0
+		return cmp.Compare(a.i, b.i)
 	}
-	x, y := a.float(), b.float()
-	switch {
-	case x < y:
-		return -1
-	case x > y:
-		return 1
-	}
-	return 0
+	return cmp.Compare(a.float(), b.float())
 }
 
 // equal compares two values deeply; 1 and 1.0 are equal.

@@ -60,9 +60,6 @@ func Plural(kind string) string {
 // Kind returns the kind behind a plural name, empty for one that is not known.
 func Kind(group, plural string) string { return all().byPlural[name{group, plural}] }
 
-// OfPlural returns the kinds of any group that have a plural name, nil for one that is not known.
-func OfPlural(plural string) []string { return all().anyGroup[plural] }
-
 // name is that of a kind, or of its plural, in its group.
 type name struct{ group, name string }
 
@@ -75,19 +72,15 @@ type resource struct {
 type index struct {
 	byKind   map[name]resource
 	byPlural map[name]string
-	anyGroup map[string][]string
 }
 
 var all = sync.OnceValue(func() index {
-	out := index{byKind: map[name]resource{}, byPlural: map[name]string{}, anyGroup: map[string][]string{}}
+	out := index{byKind: map[name]resource{}, byPlural: map[name]string{}}
 	add := func(group, kinds string, namespaced bool) {
 		for kind := range strings.FieldsSeq(kinds) {
 			plural := Plural(kind)
 			out.byKind[name{group, kind}] = resource{plural, namespaced}
 			out.byPlural[name{group, plural}] = kind
-			if !slices.Contains(out.anyGroup[plural], kind) {
-				out.anyGroup[plural] = append(out.anyGroup[plural], kind)
-			}
 		}
 	}
 	for _, list := range [][]apiGroup{kubernetes, custom} {

@@ -127,11 +127,3 @@ func TestHasNamespace(t *testing.T) {
 		}
 	}
 }
-
-func TestOfPlural(t *testing.T) {
-	for plural, want := range map[string][]string{"pods": {"Pod"}, "ingresses": {"Ingress"}, "things": nil} {
-		if got := OfPlural(plural); !slices.Equal(got, want) {
-			t.Errorf("%s: got %s", plural, got)
-		}
-	}
-}

@@ -40,12 +40,12 @@ func NewTarget(r *admission.Request) *Target {
 		ClusterRoles: r.ClusterRoles,
 	}
 	meta, _ := object["metadata"].(map[string]any)
-	t.Labels = Labels(object)
+	t.Labels = admission.LabelsOf(object)
 	t.Annotations = stringMap(meta["annotations"])
 	t.NamespaceLabels = map[string]string{}
 	if r.Namespace != nil {
 		nsMeta, _ := r.Namespace["metadata"].(map[string]any)
-		maps.Copy(t.NamespaceLabels, Labels(r.Namespace))
+		maps.Copy(t.NamespaceLabels, admission.LabelsOf(r.Namespace))
 		if name, ok := nsMeta["name"].(string); ok && name != "" {
 			t.NamespaceLabels[nameLabel] = name
 		}
@@ -61,12 +61,6 @@ func NewTarget(r *admission.Request) *Target {
 func (t *Target) anonymous() bool {
 	return t.User.Username == "" && t.User.UID == "" && len(t.User.Groups) == 0 && len(t.Roles) == 0 &&
 		len(t.ClusterRoles) == 0
-}
-
-// Labels returns the labels of an object.
-func Labels(object admission.Object) map[string]string {
-	meta, _ := object["metadata"].(map[string]any)
-	return stringMap(meta["labels"])
 }
 
 func stringMap(v any) map[string]string {

@@ -109,15 +109,10 @@ func sysctls(ctl control, pod *corev1.Pod) []violation {
 
 func appArmor(ctl control, pod *corev1.Pod) []violation {
 	var out []violation
-	allowed := func(p *corev1.AppArmorProfile) bool {
-		return p == nil || p.Type == corev1.AppArmorProfileTypeRuntimeDefault || p.Type == corev1.AppArmorProfileTypeLocalhost
-	}
-	if sc := pod.Spec.SecurityContext; sc != nil && !allowed(sc.AppArmorProfile) {
-		out = append(out, bad(path{"spec", "securityContext", "appArmorProfile", "type"}, string(sc.AppArmorProfile.Type)))
-	}
-	for _, c := range containersOf(pod) {
-		if sc := c.SecurityContext; sc != nil && !allowed(sc.AppArmorProfile) {
-			out = append(out, bad(c.path("securityContext", "appArmorProfile", "type"), string(sc.AppArmorProfile.Type)))
+	for _, sc := range contextsOf(pod) {
+		if p := sc.AppArmorProfile; p != nil && p.Type != corev1.AppArmorProfileTypeRuntimeDefault &&
+			p.Type != corev1.AppArmorProfileTypeLocalhost {
+			out = append(out, bad(sc.path("appArmorProfile", "type"), string(p.Type)))
 		}
 	}
 	for _, k := range slices.Sorted(maps.Keys(pod.Annotations)) {
@@ -130,25 +125,18 @@ func appArmor(ctl control, pod *corev1.Pod) []violation {
 
 func seccomp(ctl control, pod *corev1.Pod) []violation {
 	var out []violation
-	valid := func(p *corev1.SeccompProfile) bool {
-		return p.Type == corev1.SeccompProfileTypeRuntimeDefault || p.Type == corev1.SeccompProfileTypeLocalhost
-	}
 	podSet := false
-	if sc := pod.Spec.SecurityContext; sc != nil && sc.SeccompProfile != nil {
-		if podSet = valid(sc.SeccompProfile); !podSet {
-			out = append(out, bad(path{"spec", "securityContext", "seccompProfile", "type"}, string(sc.SeccompProfile.Type)))
-		}
-	}
-	for _, c := range containersOf(pod) {
-		p := c.path("securityContext", "seccompProfile", "type")
-		sc := c.SecurityContext
-		switch {
-		case sc != nil && sc.SeccompProfile != nil:
-			if !valid(sc.SeccompProfile) {
-				out = append(out, bad(p, string(sc.SeccompProfile.Type)))
+	for _, sc := range contextsOf(pod) {
+		at := sc.path("seccompProfile", "type")
+		switch p := sc.SeccompProfile; {
+		case p == nil:
+			if !sc.isPod && !podSet && ctl.id == "seccompProfile_restricted" {
+				out = append(out, missing(at))
 			}
-		case !podSet && ctl.id == "seccompProfile_restricted":
-			out = append(out, missing(p))
+		case p.Type != corev1.SeccompProfileTypeRuntimeDefault && p.Type != corev1.SeccompProfileTypeLocalhost:
+			out = append(out, bad(at, string(p.Type)))
+		default:
+			podSet = podSet || sc.isPod
 		}
 	}
 	// Before 1.19 the profiles were annotations.
@@ -170,9 +158,10 @@ func seccomp(ctl control, pod *corev1.Pod) []violation {
 
 func seLinux(ctl control, pod *corev1.Pod) []violation {
 	var out []violation
-	options := func(at path, o *corev1.SELinuxOptions) {
+	for _, sc := range contextsOf(pod) {
+		o := sc.SELinuxOptions
 		if o == nil {
-			return
+			continue
 		}
 		for _, f := range []struct {
 			name, value string
@@ -183,16 +172,8 @@ func seLinux(ctl control, pod *corev1.Pod) []violation {
 			{"role", o.Role, corev1.SELinuxOptions{Role: o.Role}},
 		} {
 			if ctl.breaks(nil, corev1.PodSpec{SecurityContext: &corev1.PodSecurityContext{SELinuxOptions: &f.only}}) {
-				out = append(out, bad(append(slices.Clone(at), f.name), f.value))
+				out = append(out, bad(sc.path("seLinuxOptions", f.name), f.value))
 			}
-		}
-	}
-	if sc := pod.Spec.SecurityContext; sc != nil {
-		options(path{"spec", "securityContext", "seLinuxOptions"}, sc.SELinuxOptions)
-	}
-	for _, c := range containersOf(pod) {
-		if c.SecurityContext != nil {
-			options(c.path("securityContext", "seLinuxOptions"), c.SecurityContext.SELinuxOptions)
 		}
 	}
 	return out
@@ -201,20 +182,17 @@ func seLinux(ctl control, pod *corev1.Pod) []violation {
 func runAsNonRoot(pod *corev1.Pod) []violation {
 	var out []violation
 	podSet := false
-	if sc := pod.Spec.SecurityContext; sc != nil && sc.RunAsNonRoot != nil {
-		if podSet = *sc.RunAsNonRoot; !podSet {
-			out = append(out, bad(path{"spec", "securityContext", "runAsNonRoot"}, false))
-		}
-	}
-	for _, c := range containersOf(pod) {
-		p := c.path("securityContext", "runAsNonRoot")
-		switch sc := c.SecurityContext; {
-		case sc != nil && sc.RunAsNonRoot != nil:
-			if !*sc.RunAsNonRoot {
-				out = append(out, bad(p, false))
+	for _, sc := range contextsOf(pod) {
+		at := sc.path("runAsNonRoot")
+		switch set := sc.RunAsNonRoot; {
+		case set == nil:
+			if !sc.isPod && !podSet {
+				out = append(out, missing(at))
 			}
-		case !podSet:
-			out = append(out, missing(p))
+		case !*set:
+			out = append(out, bad(at, false))
+		default:
+			podSet = podSet || sc.isPod
 		}
 	}
 	return out
@@ -222,12 +200,9 @@ func runAsNonRoot(pod *corev1.Pod) []violation {
 
 func runAsUser(pod *corev1.Pod) []violation {
 	var out []violation
-	if sc := pod.Spec.SecurityContext; sc != nil && sc.RunAsUser != nil && *sc.RunAsUser == 0 {
-		out = append(out, bad(path{"spec", "securityContext", "runAsUser"}, 0))
-	}
-	for _, c := range containersOf(pod) {
-		if sc := c.SecurityContext; sc != nil && sc.RunAsUser != nil && *sc.RunAsUser == 0 {
-			out = append(out, bad(c.path("securityContext", "runAsUser"), 0))
+	for _, sc := range contextsOf(pod) {
+		if sc.RunAsUser != nil && *sc.RunAsUser == 0 {
+			out = append(out, bad(sc.path("runAsUser"), 0))
 		}
 	}
 	return out
@@ -235,15 +210,9 @@ func runAsUser(pod *corev1.Pod) []violation {
 
 func hostProcess(pod *corev1.Pod) []violation {
 	var out []violation
-	on := func(o *corev1.WindowsSecurityContextOptions) bool {
-		return o != nil && o.HostProcess != nil && *o.HostProcess
-	}
-	if sc := pod.Spec.SecurityContext; sc != nil && on(sc.WindowsOptions) {
-		out = append(out, bad(path{"spec", "securityContext", "windowsOptions", "hostProcess"}, true))
-	}
-	for _, c := range containersOf(pod) {
-		if sc := c.SecurityContext; sc != nil && on(sc.WindowsOptions) {
-			out = append(out, bad(c.path("securityContext", "windowsOptions", "hostProcess"), true))
+	for _, sc := range contextsOf(pod) {
+		if o := sc.WindowsOptions; o != nil && o.HostProcess != nil && *o.HostProcess {
+			out = append(out, bad(sc.path("windowsOptions", "hostProcess"), true))
 		}
 	}
 	return out

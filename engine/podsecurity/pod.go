@@ -2,11 +2,13 @@ package podsecurity
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 // located is a pod and the pointer of the object that its metadata and spec are in.
@@ -17,16 +19,16 @@ type located struct {
 
 // podOf reads the pod that an object is or is a template of, nil where there is none.
 func podOf(object admission.Object) (*located, error) {
-	holder, pointer := object, ""
-	switch kind, _ := object["kind"].(string); kind {
+	pointer := "/spec/template"
+	switch object["kind"] {
 	case "Pod":
+		pointer = ""
 	case "CronJob":
-		holder, pointer = descend(object, "spec", "jobTemplate", "spec", "template"), "/spec/jobTemplate/spec/template"
+		pointer = "/spec/jobTemplate/spec/template"
 	case "PodTemplate":
-		holder, pointer = descend(object, "template"), "/template"
-	default:
-		holder, pointer = descend(object, "spec", "template"), "/spec/template"
+		pointer = "/template"
 	}
+	holder, _ := jsonpointer.At(object, pointer).(map[string]any)
 	spec, ok := holder["spec"].(map[string]any)
 	if !ok {
 		return nil, nil
@@ -47,13 +49,6 @@ func podOf(object admission.Object) (*located, error) {
 		}
 	}
 	return out, nil
-}
-
-func descend(o map[string]any, keys ...string) map[string]any {
-	for _, k := range keys {
-		o, _ = o[k].(map[string]any)
-	}
-	return o
 }
 
 // container is one container of a pod and the list it is in.
@@ -79,6 +74,36 @@ func containersOf(pod *corev1.Pod) []container {
 	for i := range pod.Spec.EphemeralContainers {
 		c := corev1.Container(pod.Spec.EphemeralContainers[i].EphemeralContainerCommon)
 		out = append(out, container{"ephemeralContainers", i, &c})
+	}
+	return out
+}
+
+// context is the security context of a pod, with the fields that containers have too, or of one of its containers;
+// empty where it is not set.
+type context struct {
+	at    path
+	isPod bool
+	corev1.SecurityContext
+}
+
+func (c context) path(tail ...any) path { return append(slices.Clone(c.at), tail...) }
+
+// contextsOf lists the security contexts of a pod, its own first.
+func contextsOf(pod *corev1.Pod) []context {
+	own := context{at: path{"spec", "securityContext"}, isPod: true}
+	if sc := pod.Spec.SecurityContext; sc != nil {
+		own.SecurityContext = corev1.SecurityContext{
+			SELinuxOptions: sc.SELinuxOptions, WindowsOptions: sc.WindowsOptions, RunAsUser: sc.RunAsUser,
+			RunAsNonRoot: sc.RunAsNonRoot, SeccompProfile: sc.SeccompProfile, AppArmorProfile: sc.AppArmorProfile,
+		}
+	}
+	out := []context{own}
+	for _, c := range containersOf(pod) {
+		of := context{at: c.path("securityContext")}
+		if c.SecurityContext != nil {
+			of.SecurityContext = *c.SecurityContext
+		}
+		out = append(out, of)
 	}
 	return out
 }

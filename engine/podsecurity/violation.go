@@ -38,17 +38,11 @@ func (p path) text(index func(int) string) string {
 
 // pointer is the path as RFC 6901 writes it.
 func (p path) pointer() string {
-	var b strings.Builder
-	for _, step := range p {
-		b.WriteByte('/')
-		switch s := step.(type) {
-		case int:
-			b.WriteString(strconv.Itoa(s))
-		case string:
-			b.WriteString(jsonpointer.Escape(s))
-		}
+	tokens := make([]string, len(p))
+	for i, step := range p {
+		tokens[i] = fmt.Sprint(step)
 	}
-	return b.String()
+	return jsonpointer.Join(tokens...)
 }
 
 // violation is one field that breaks a control.
