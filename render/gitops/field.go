@@ -188,6 +188,20 @@ func (f *field) present(keys ...string) bool {
 	return f != nil && (f.fields != nil || f.list || f.scalar != nil)
 }
 
+// settled returns f without the fields whose values depend on what only the cluster has.
+func (f *field) settled() *field {
+	if f.fields == nil {
+		return f
+	}
+	out := &field{fields: map[string]*field{}, where: f.where}
+	for _, k := range f.keys {
+		if v := f.fields[k]; v.fields != nil || !hasUnknown(v) {
+			out.put(k, v.settled())
+		}
+	}
+	return out
+}
+
 // position is the field's place, or the place of the nearest field around it that exists.
 func (f *field) position(keys ...string) Position {
 	at := f

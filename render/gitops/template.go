@@ -53,10 +53,11 @@ func (t *templates) render(f *field, s set) (*field, error) {
 			if err != nil {
 				return nil, err
 			}
-			key, _, err := t.text(k, s)
+			key, unknown, err := t.text(k, s)
 			if err != nil {
 				return nil, located(f.fields[k], err)
 			}
+			out.unknown = out.unknown || unknown
 			out.put(key, v)
 		}
 		return out, nil
