@@ -241,6 +241,6 @@ func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 // Kinds lists the kinds of the objects that Deployments looks at: those that deploy, and those that it only looks up
 // for Flux.
 func Kinds() (deploy, context []string) {
-	return []string{"Application", "ApplicationSet", "Kustomization"},
+	return []string{"Application", "ApplicationSet", "Kustomization", "HelmRelease"},
 		[]string{"ConfigMap", "GitRepository", "ArtifactGenerator"}
 }
