@@ -193,11 +193,12 @@ func texts(m map[string]Value) map[string]string {
 // reader collects the results of one call of Deployments.
 type reader struct {
 	Options
-	byKind   map[string][]Object
+	byKind   map[string][]*field // all objects
 	found    []Deployment
 	problems []Problem
-	object   Reference // the one at hand
-	unknown  *need     // what the Application at hand depends on and only the cluster has; nil: nothing
+	said     map[source.Error]bool // the problems
+	object   Reference             // the one at hand
+	unknown  *need                 // what the Application at hand depends on and only the cluster has; nil: nothing
 }
 
 // Deployments returns what the Argo CD and Flux objects among the given ones deploy from this repository, sorted
@@ -205,16 +206,15 @@ type reader struct {
 // GitRepository objects that say which repository a Kustomization reads.
 func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 	o.Limits = o.Limits.withDefaults()
-	r := &reader{Options: o, byKind: map[string][]Object{}}
-	for _, object := range objects {
-		kind, _ := object.Value["kind"].(string)
-		r.byKind[kind] = append(r.byKind[kind], object)
+	r := &reader{Options: o, byKind: map[string][]*field{}, said: map[source.Error]bool{}}
+	roots := make([]*field, len(objects))
+	for i, object := range objects {
+		roots[i] = fieldOfValue(object.Value, object.Where, "", 0)
+		kind := roots[i].text("kind")
+		r.byKind[kind] = append(r.byKind[kind], roots[i])
 	}
-	for _, object := range objects {
-		apiVersion, _ := object.Value["apiVersion"].(string)
-		kind, _ := object.Value["kind"].(string)
-		group, _, _ := strings.Cut(apiVersion, "/")
-		root := fieldOf(object)
+	for _, root := range roots {
+		kind, group := root.text("kind"), root.group()
 		r.object, r.unknown = Reference{kind, root.text("metadata", "namespace"), root.text("metadata", "name")}, nil
 		switch {
 		case group == argoGroup && kind == "Application":
@@ -231,10 +231,7 @@ func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.ID(), b.ID()))
 	})
 	// The same object may be read from its file and from a rendering of it: the first stands.
-	r.found = slices.CompactFunc(r.found, func(a, b Deployment) bool {
-		return a.ID() == b.ID() &&
-			a.Digest() == b.Digest()
-	})
+	r.found = slices.CompactFunc(r.found, func(a, b Deployment) bool { return a.ID() == b.ID() && a.Digest() == b.Digest() })
 	return r.found, r.problems
 }
 

@@ -26,8 +26,6 @@ type field struct {
 // maxDepth bounds the nesting of values: what is deeper is left out.
 const maxDepth = 100
 
-func fieldOf(o Object) *field { return fieldOfValue(o.Value, o.Where, "", 0) }
-
 func fieldOfValue(v any, where func(string) Position, pointer string, depth int) *field {
 	f := &field{where: func() Position {
 		if where == nil {
@@ -163,15 +161,16 @@ func textOf(v any) string {
 
 func (f *field) truth(keys ...string) bool {
 	f = f.get(keys...)
-	b, ok := f.value().(bool)
-	return ok && b
+	return f != nil && f.scalar == true
 }
 
-func (f *field) value() any {
-	if f == nil {
-		return nil
+// group is the API group of an object.
+func (f *field) group() string {
+	group, _, ok := strings.Cut(f.text("apiVersion"), "/")
+	if !ok {
+		return ""
 	}
-	return f.scalar
+	return group
 }
 
 // elements lists a list's items, none where the field is missing.

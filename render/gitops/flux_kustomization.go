@@ -116,14 +116,8 @@ func named(name, namespace string) func(*field) bool {
 // to the file that names it; several that are equally near are ambiguous.
 func (r *reader) nearest(group, kind, near string, is func(*field) bool) (found *field, ambiguous bool) {
 	best := -1
-	for _, o := range r.byKind[kind] {
-		apiVersion, _ := o.Value["apiVersion"].(string)
-		have, _, grouped := strings.Cut(apiVersion, "/")
-		if grouped && have != group || !grouped && group != "" {
-			continue
-		}
-		f := fieldOf(o)
-		if !is(f) {
+	for _, f := range r.byKind[kind] {
+		if f.group() != group || !is(f) {
 			continue
 		}
 		switch n := shared(f.position("metadata", "name").Path, near); {
