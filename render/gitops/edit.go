@@ -138,12 +138,9 @@ func (v *Virtual) edit(root *yaml.Node, t Tree, d *Deployment) []Problem {
 		// Flow style, or anchors that would be lost: the whole file is written anew.
 		v.Data, v.lines, changed = nil, nil, current.keys
 	}
-	w := &writer{}
-	for _, key := range changed {
-		w.entry(0, key, current.fields[key])
+	if err := v.append(current, changed); err != nil {
+		problems = append(problems, problemAt(Position{Path: v.Path}, Broken, "cannot be written: %s", err))
 	}
-	v.Data = append(v.Data, w.out.String()...)
-	v.lines = append(v.lines, w.lines...)
 	return problems
 }
 
