@@ -219,9 +219,7 @@ func (r *reader) argoOverrides(k, s, app *field) Overrides {
 	var o Overrides
 	env := buildEnvironment(s, app)
 	for _, key := range []string{"namePrefix", "nameSuffix"} {
-		if k.text(key) != "" {
-			o.add(edit{op: setField, key: key, value: k.get(key)})
-		}
+		o.take(setField, key, k.get(key), flags{})
 	}
 	if images := k.elements("images"); len(images) > 0 {
 		value := &field{list: true, where: k.get("images").where}
@@ -252,16 +250,9 @@ func (r *reader) argoOverrides(k, s, app *field) Overrides {
 		o.add(edit{op: addPairs, key: "commonAnnotations", value: annotations,
 			flags: flags{force: k.truth("forceCommonAnnotations")}})
 	}
-	if k.text("namespace") != "" {
-		o.add(edit{op: setField, key: "namespace", value: k.get("namespace")})
-	}
-	if patches := k.get("patches"); len(patches.elements()) > 0 {
-		o.add(edit{op: appendItems, key: "patches", value: patches})
-	}
-	if components := k.get("components"); len(components.elements()) > 0 {
-		o.add(edit{op: appendItems, key: "components", value: components,
-			flags: flags{optional: k.truth("ignoreMissingComponents")}})
-	}
+	o.take(setField, "namespace", k.get("namespace"), flags{})
+	o.take(appendItems, "patches", k.get("patches"), flags{})
+	o.take(appendItems, "components", k.get("components"), flags{optional: k.truth("ignoreMissingComponents")})
 	return o
 }
 

@@ -2,7 +2,6 @@ package gitops
 
 import (
 	"errors"
-	"fmt"
 	"path"
 	"regexp"
 	"slices"
@@ -239,6 +238,3 @@ func (r *ignoreRules) match(p string, folder bool) bool {
 	}
 	return false
 }
-
-// String helps a failing test.
-func (p Position) String() string { return fmt.Sprintf("%s:%d:%d", p.Path, p.Line, p.Column) }

@@ -11,6 +11,13 @@ type Overrides struct{ edits []edit }
 
 func (o *Overrides) add(e edit) { o.edits = append(o.edits, e) }
 
+// take adds an edit with the value of a field, if it is there: a text to set, or a list.
+func (o *Overrides) take(op operation, key string, value *field, options flags) {
+	if op == setField && value.text() != "" || op != setField && len(value.elements()) > 0 {
+		o.add(edit{op, key, value, options})
+	}
+}
+
 // operation is how an edit changes a field of a kustomization.
 type operation int
 

@@ -206,35 +206,42 @@ func cleanTemplateError(err error) string {
 	return fmt.Sprintf("%.120s", text)
 }
 
+// children lists the parts of a node of a template.
+func children(n parse.Node) (list []parse.Node) {
+	branch := func(b parse.BranchNode) []parse.Node { return []parse.Node{b.Pipe, b.List, b.ElseList} }
+	switch n := n.(type) {
+	case *parse.ListNode:
+		if n != nil {
+			return n.Nodes
+		}
+	case *parse.ActionNode:
+		return []parse.Node{n.Pipe}
+	case *parse.PipeNode:
+		if n != nil {
+			for _, cmd := range n.Cmds {
+				list = append(list, cmd)
+			}
+		}
+	case *parse.CommandNode:
+		return n.Args
+	case *parse.ChainNode:
+		return []parse.Node{n.Node}
+	case *parse.IfNode:
+		return branch(n.BranchNode)
+	case *parse.WithNode:
+		return branch(n.BranchNode)
+	case *parse.RangeNode:
+		return branch(n.BranchNode)
+	}
+	return list
+}
+
 // inspect notes what a template reads and refuses what is not evaluated.
 func (c *compiled) inspect(n parse.Node, depth int) error {
 	if depth > 1000 {
 		return unknown("a template is nested too deeply")
 	}
-	var children []parse.Node
 	switch n := n.(type) {
-	case *parse.ListNode:
-		if n != nil {
-			children = n.Nodes
-		}
-	case *parse.ActionNode:
-		children = []parse.Node{n.Pipe}
-	case *parse.PipeNode:
-		if n != nil {
-			for _, cmd := range n.Cmds {
-				children = append(children, cmd)
-			}
-		}
-	case *parse.CommandNode:
-		children = n.Args
-	case *parse.ChainNode:
-		children = []parse.Node{n.Node}
-	case *parse.IfNode:
-		children = []parse.Node{n.Pipe, n.List, n.ElseList}
-	case *parse.WithNode:
-		children = []parse.Node{n.Pipe, n.List, n.ElseList}
-	case *parse.RangeNode:
-		children = []parse.Node{n.Pipe, n.List, n.ElseList}
 	case *parse.TemplateNode:
 		return unknown("a template calls another one, which Lintel does not evaluate")
 	case *parse.DotNode:
@@ -243,11 +250,8 @@ func (c *compiled) inspect(n parse.Node, depth int) error {
 		c.reads = append(c.reads, n.Ident)
 	case *parse.VariableNode:
 		if n.Ident[0] == "$" {
-			if len(n.Ident) == 1 {
-				c.whole = true
-			} else {
-				c.reads = append(c.reads, n.Ident[1:])
-			}
+			c.whole = c.whole || len(n.Ident) == 1
+			c.reads = append(c.reads, n.Ident[1:])
 		}
 	case *parse.IdentifierNode:
 		if err := checkFunction(n.Ident); err != nil {
@@ -255,7 +259,7 @@ func (c *compiled) inspect(n parse.Node, depth int) error {
 		}
 		c.calls, c.mutates = append(c.calls, n.Ident), c.mutates || mutator(n.Ident)
 	}
-	for _, child := range children {
+	for _, child := range children(n) {
 		if err := c.inspect(child, depth+1); err != nil {
 			return err
 		}
@@ -284,26 +288,15 @@ func newGuards() guards {
 
 // guard puts a step in front of every loop's body, and a look at its size behind every value that is printed.
 func guard(n parse.Node, g guards) {
+	for _, child := range children(n) {
+		guard(child, g)
+	}
 	switch n := n.(type) {
-	case *parse.ListNode:
-		if n != nil {
-			for _, child := range n.Nodes {
-				guard(child, g)
-			}
-		}
 	case *parse.ActionNode:
 		if len(n.Pipe.Decl) == 0 {
 			n.Pipe.Cmds = append(n.Pipe.Cmds, g.size)
 		}
-	case *parse.IfNode:
-		guard(n.List, g)
-		guard(n.ElseList, g)
-	case *parse.WithNode:
-		guard(n.List, g)
-		guard(n.ElseList, g)
 	case *parse.RangeNode:
-		guard(n.List, g)
-		guard(n.ElseList, g)
 		n.List.Nodes = append([]parse.Node{g.step}, n.List.Nodes...)
 	}
 }
