@@ -26,10 +26,7 @@ func (b *Build) place(by mark, chain []link) Place {
 		}
 		l := Link{Path: m.path, StartLine: m.line, EndLine: m.end, Role: m.role}
 		if m.node != nil {
-			l.StartLine, l.EndLine = m.node.Line, max(m.node.Line, lastLine(m.node))
-			if m.node.Kind != yaml.ScalarNode {
-				l.EndLine = l.StartLine
-			}
+			l.StartLine, l.EndLine = m.node.Line, m.node.Line+blockLines(m.node)
 		}
 		if l != last {
 			last = l

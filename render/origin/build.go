@@ -90,27 +90,9 @@ func (b *Build) sameScalar(n *yaml.Node) (Place, bool) {
 	if !ok {
 		return Place{}, false
 	}
-	found, ok := b.source(path, line, column)
-	if !ok || found.Value != n.Value {
+	found := b.text(path).scalar(position{line, column})
+	if found == nil || found.Value != n.Value {
 		return Place{}, false
 	}
 	return b.span(path, line, column, found), true
-}
-
-// source finds the scalar at a position of a file. Inside a kustomization it may be a line of a patch
-// in a block scalar, which is parsed for itself.
-func (b *Build) source(path string, line, column int) (*yaml.Node, bool) {
-	t := b.text(path)
-	if found, ok := t.index[position{line, column}]; ok && found.value.Kind == yaml.ScalarNode {
-		return found.value, true
-	}
-	if line < 1 || line > len(t.lines) {
-		return nil, false
-	}
-	if inner := t.block(line); inner != nil {
-		if found, ok := inner.index[position{line, column}]; ok && found.value.Kind == yaml.ScalarNode {
-			return found.value, true
-		}
-	}
-	return nil, false
 }

@@ -76,7 +76,7 @@ func keepsName(id identity) bool {
 	return false
 }
 
-// text is the value of a scalar field at a path of keys.
+// textAt is the value of a scalar field at a path of keys.
 func textAt(n *yaml.Node, keys ...string) string {
 	for _, key := range keys[:len(keys)-1] {
 		_, n = source.Field(n, key)

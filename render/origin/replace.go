@@ -89,7 +89,7 @@ func (s *simulation) replacementSource(c config, items []*item) *value {
 	if _, options := source.Field(from, "options"); options != nil {
 		if delimiter := source.Text(options, "delimiter"); delimiter != "" {
 			parts := strings.Split(v.text, delimiter)
-			if k := index(cmpDefault(source.Text(options, "index"), "0")); k >= 0 && k < len(parts) {
+			if k := index(cmp.Or(source.Text(options, "index"), "0")); k >= 0 && k < len(parts) {
 				if v.by.node != nil && v.by.node.Value == v.text {
 					v.by = v.by.only(strings.Join(append(slices.Clone(parts[:k]), ""), delimiter), parts[k])
 				}
@@ -101,13 +101,6 @@ func (s *simulation) replacementSource(c config, items []*item) *value {
 		v.by.how, v.by.role, v.by.step = Writer, c.role, s.step
 	}
 	return v
-}
-
-func cmpDefault(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }
 
 // selectedExactly returns the one item that a replacement's source names: no regular expressions.
@@ -149,7 +142,7 @@ func (s *simulation) assign(root *value, path []string, from *value, options *ya
 		}
 		text := from.text
 		if delimiter != "" {
-			k, err := strconv.Atoi(cmpDefault(source.Text(options, "index"), "0"))
+			k, err := strconv.Atoi(cmp.Or(source.Text(options, "index"), "0"))
 			parts := strings.Split(to.text, delimiter)
 			switch {
 			case err != nil:

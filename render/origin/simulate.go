@@ -127,6 +127,11 @@ func (s *simulation) mark(c config, n *yaml.Node) mark {
 	return mark{path: c.path, node: n, how: Writer, role: c.role, step: s.step}
 }
 
+// whole marks what an entry makes without a place of its own in it.
+func (s *simulation) whole(c config) mark {
+	return mark{path: c.path, line: c.node.Line, end: c.node.Line, how: Writer, role: c.role, step: s.step}
+}
+
 // room reports whether the simulation may hold more.
 func (s *simulation) room() bool { return s.copied <= maxValues }
 
