@@ -78,7 +78,7 @@ func (b *Build) field(i *item, steps []step) (Place, bool) {
 			return p, true
 		}
 	}
-	if _, _, _, any := b.position(last.value); ok || any && v == nil {
+	if _, _, _, any := b.files.Position(last.value.Line, last.value.Column); ok || any && v == nil {
 		if p, found := b.carried(last); found {
 			return p, true
 		}

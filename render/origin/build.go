@@ -78,15 +78,10 @@ func (b *Build) parsed(path string) []*yaml.Node {
 	return nodes
 }
 
-// position returns where a rendered node stands in its file, if it came from one.
-func (b *Build) position(n *yaml.Node) (path string, line, column int, ok bool) {
-	return b.files.Position(n.Line, n.Column)
-}
-
 // sameScalar returns the place of a rendered scalar whose source still says the same. A node that kustomize
 // changed in place keeps the line of what it was.
 func (b *Build) sameScalar(n *yaml.Node) (Place, bool) {
-	path, line, column, ok := b.position(n)
+	path, line, column, ok := b.files.Position(n.Line, n.Column)
 	if !ok {
 		return Place{}, false
 	}

@@ -183,9 +183,8 @@ func (s *simulation) generatorData(c config, root *value, kind string) {
 	if _, env := source.Field(c.node, "env"); env != nil && env.Value != "" {
 		envs = append(envs, env)
 	}
-	dir := path.Dir(c.path)
 	for _, env := range envs {
-		name := c.layer.real(path.Join(dir, env.Value))
+		name := c.file(env.Value)
 		for i, line := range s.b.text(name).lines {
 			line = strings.TrimLeft(strings.TrimPrefix(line, "\ufeff"), " \t")
 			key, text, _ := strings.Cut(line, "=")
@@ -204,7 +203,7 @@ func (s *simulation) generatorData(c config, root *value, kind string) {
 		if !renamed {
 			key, name = path.Base(f.Value), f.Value
 		}
-		name = c.layer.real(path.Join(dir, name))
+		name = c.file(name)
 		lines := s.b.text(name).lines
 		by := mark{path: name, line: 1, end: max(1, len(lines)-1), how: Writer, role: c.role, step: s.step}
 		holder := "data"

@@ -2,7 +2,6 @@ package origin
 
 import (
 	"cmp"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +19,7 @@ func (s *simulation) replacement(c config, items []*item) {
 		s.replaceOne(c, items)
 		return
 	}
-	name := c.layer.real(path.Join(path.Dir(c.path), file))
+	name := c.file(file)
 	for _, d := range s.b.text(name).docs {
 		list := []*yaml.Node{d}
 		if d.Kind == yaml.SequenceNode {

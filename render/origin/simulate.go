@@ -1,6 +1,7 @@
 package origin
 
 import (
+	"path"
 	"slices"
 	"strings"
 
@@ -119,6 +120,9 @@ type config struct {
 }
 
 func (c config) with(n *yaml.Node) config { c.key, c.node = nil, n; return c }
+
+// file is the file that a path in the configuration leads to.
+func (c config) file(name string) string { return c.layer.real(path.Join(path.Dir(c.path), name)) }
 
 // field is the configuration that stands in a field; its node is nil where there is none.
 func (c config) field(name string) config { c.key, c.node = source.Field(c.node, name); return c }
@@ -240,7 +244,7 @@ func (s *simulation) resolve(items []*item, rendered []*yaml.Node) map[*yaml.Nod
 		}
 	}
 	for n, i := range owner {
-		_, _, _, ok := s.b.position(n)
+		_, _, _, ok := s.b.files.Position(n.Line, n.Column)
 		i.reparsed = !ok
 	}
 	return owner
