@@ -2,10 +2,8 @@ package gitops
 
 import (
 	"cmp"
-	"maps"
 	"path"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -284,14 +282,13 @@ func buildEnvironment(s, app *field) func(string) string {
 		"ARGOCD_APP_PROJECT_NAME": app.text("spec", "project"), "ARGOCD_APP_SOURCE_PATH": s.text("path"),
 		"ARGOCD_APP_SOURCE_REPO_URL": s.text("repoURL"), "ARGOCD_APP_SOURCE_TARGET_REVISION": s.text("targetRevision"),
 	}
-	names := slices.Collect(maps.Keys(values))
 	return func(text string) string {
 		return environmentName.ReplaceAllStringFunc(text, func(match string) string {
 			if match == "$$" {
 				return "$"
 			}
-			if name := strings.Trim(match, "${}"); slices.Contains(names, name) {
-				return values[name]
+			if value, ok := values[strings.Trim(match, "${}")]; ok {
+				return value
 			}
 			return match
 		})

@@ -61,14 +61,8 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	for _, d := range []struct {
-		of *int
-		to int
-	}{{&l.Sets, 5000}, {&l.Files, 100_000}, {&l.Steps, 2_000_000}, {&l.TextBytes, 1 << 20}} {
-		if *d.of <= 0 {
-			*d.of = d.to
-		}
-	}
+	l.Sets, l.Files = cmp.Or(l.Sets, 5000), cmp.Or(l.Files, 100_000)
+	l.Steps, l.TextBytes = cmp.Or(l.Steps, 2_000_000), cmp.Or(l.TextBytes, 1<<20)
 	return l
 }
 

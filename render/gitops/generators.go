@@ -235,32 +235,24 @@ func (e *expander) files(g *field, needs *need) ([]set, error) {
 // pathspec lists the files that "git ls-files -- <pathspec>" would.
 func (e *expander) pathspec(spec string) ([]string, error) {
 	folder, isWild := wild(spec)
-	if !isWild {
-		clean, ok := tree.Clean(spec)
-		if !ok {
-			return nil, errors.New("the path leads out of the repository")
-		}
-		if entry, found := e.entry(clean); !found {
-			return nil, nil
-		} else if entry.Kind != tree.Dir {
-			return []string{clean}, nil
-		}
-		return e.walk(clean, nil, nil, 0)
-	}
-	re, err := pathspecGlob.compile(strings.TrimPrefix(spec, "./"))
-	if err != nil {
-		return nil, err
-	}
 	clean, ok := tree.Clean(folder)
 	if !ok {
 		return nil, errors.New("the path leads out of the repository")
 	}
-	return e.walk(clean, re, nil, 0)
-}
-
-func (e *expander) entry(p string) (tree.Entry, bool) {
-	_, entry, err := e.Tree.Lookup(p)
-	return entry, err == nil
+	if isWild {
+		re, err := pathspecGlob.compile(strings.TrimPrefix(spec, "./"))
+		if err != nil {
+			return nil, err
+		}
+		return e.walk(clean, re, nil, 0)
+	}
+	switch _, entry, err := e.Tree.Lookup(clean); {
+	case err != nil:
+		return nil, nil
+	case entry.Kind != tree.Dir:
+		return []string{clean}, nil
+	}
+	return e.walk(clean, nil, nil, 0)
 }
 
 func (e *expander) walk(dir string, re *regexp.Regexp, hits []string, depth int) ([]string, error) {

@@ -131,14 +131,13 @@ func columns(line []rune, column int, n *yaml.Node) (int, int) {
 			}
 		}
 		return 0, 0
-	case strings.HasPrefix(string(line[start:]), n.Value):
-		return column, column + len([]rune(n.Value))
-	default: // a tag or an anchor stands before the value
-		if i := strings.Index(string(line[start:]), n.Value); i > 0 && n.Value != "" {
-			at := column + len([]rune(string(line[start:])[:i]))
-			return at, at + len([]rune(n.Value))
+	default: // a tag or an anchor may stand before the value
+		before, _, ok := strings.Cut(string(line[start:]), n.Value)
+		if !ok {
+			return 0, 0
 		}
-		return 0, 0
+		at := column + utf8.RuneCountInString(before)
+		return at, at + utf8.RuneCountInString(n.Value)
 	}
 }
 
