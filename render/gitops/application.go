@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/render/kustomization"
-	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -196,20 +195,12 @@ func (r *reader) sourceFiles(s *field, dir, name string) *field {
 
 // readFile parses a YAML or JSON file of the repository.
 func (r *reader) readFile(p string) ([]*field, *Problem) {
-	data, _, err := r.Tree.ReadFile(p)
-	if err != nil {
-		problem := problemAt(Position{Path: p}, Broken, "cannot be read")
-		return nil, &problem
-	}
-	documents, err := source.Parse(p, data, r.Limits.Source)
-	if err != nil {
-		return nil, &Problem{Error: *asSourceError(p, err), Cause: Broken}
-	}
+	_, nodes, problem := documents(r.Tree, p, r.Limits)
 	var list []*field
-	for _, d := range documents {
+	for _, d := range nodes {
 		list = append(list, fieldOfNode(p, d, 0))
 	}
-	return list, nil
+	return list, problem
 }
 
 // argoOverrides turns an Application's kustomize options into edits, in the order in which Argo CD makes them.
