@@ -23,17 +23,14 @@ type Position struct {
 	EndLine int // last line of the value; 0: the same as Line
 }
 
-// Object is a manifest of the repository, as written or as rendered.
-type Object struct {
-	Value map[string]any                // JSON values
-	Where func(pointer string) Position // place of the field at a JSON Pointer (RFC 6901), or the nearest one around it
-}
+// Object is a manifest of the repository, as written. Each of its fields knows its place.
+type Object struct{ root *field }
 
 // FromNode returns the object of one YAML document of a file.
-func FromNode(path string, n *yaml.Node) Object {
-	value, _ := fieldOfNode(path, n, 0).plain().(map[string]any)
-	return Object{Value: value, Where: func(pointer string) Position { return nodeAt(path, n, pointer) }}
-}
+func FromNode(path string, n *yaml.Node) Object { return Object{fieldOfNode(path, n, 0)} }
+
+// Kind returns the object's kind, empty where it has none.
+func (o Object) Kind() string { return o.root.text("kind") }
 
 // Tree is what is read of a repository: render/tree.Tree has it. Paths are slash-separated; an absent path
 // gives an error that is tree.ErrNotExist.
@@ -201,14 +198,11 @@ type reader struct {
 func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 	o.Limits = o.Limits.withDefaults()
 	r := &reader{Options: o, byKind: map[string][]*field{}, said: map[source.Error]bool{}}
-	roots := make([]*field, len(objects))
-	for i, object := range objects {
-		roots[i] = fieldOfValue(object.Value, object.Where, "", 0)
-		kind := roots[i].text("kind")
-		r.byKind[kind] = append(r.byKind[kind], roots[i])
+	for _, object := range objects {
+		r.byKind[object.Kind()] = append(r.byKind[object.Kind()], object.root)
 	}
-	for _, root := range roots {
-		kind, group := root.text("kind"), root.group()
+	for _, object := range objects {
+		root, kind, group := object.root, object.Kind(), object.root.group()
 		r.object, r.unknown = Reference{kind, root.text("metadata", "namespace"), root.text("metadata", "name")}, nil
 		switch {
 		case group == argoGroup && kind == "Application":

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-openapi/jsonpointer"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/render/source"
@@ -26,37 +25,24 @@ type field struct {
 // maxDepth bounds the nesting of values: what is deeper is left out.
 const maxDepth = 100
 
-func fieldOfValue(v any, where func(string) Position, pointer string, depth int) *field {
-	f := &field{where: func() Position {
-		if where == nil {
-			return Position{}
-		}
-		return where(pointer)
-	}}
-	if depth > maxDepth {
-		return f
-	}
+// made is a value that no file holds as such: it stands where what it was made from is written.
+func made(v any, where func() Position) *field {
+	f := &field{where: where}
 	switch v := v.(type) {
 	case map[string]any:
 		f.fields = make(map[string]*field, len(v))
-		f.keys = slices.Sorted(maps.Keys(v))
-		for _, k := range f.keys {
-			f.fields[k] = fieldOfValue(v[k], where, pointer+"/"+jsonpointer.Escape(k), depth+1)
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			f.put(k, made(v[k], where))
 		}
 	case []any:
 		f.list = true
-		for i, item := range v {
-			f.items = append(f.items, fieldOfValue(item, where, pointer+"/"+strconv.Itoa(i), depth+1))
+		for _, item := range v {
+			f.items = append(f.items, made(item, where))
 		}
 	default:
 		f.scalar = v
 	}
 	return f
-}
-
-// made is a value that no file holds as such: it stands where what it was made from is written.
-func made(v any, at func() Position) *field {
-	return fieldOfValue(v, func(string) Position { return at() }, "", 0)
 }
 
 // fieldOfNode converts a node whose aliases are known to end (source.Parse).
@@ -100,29 +86,6 @@ func nodePosition(path string, n *yaml.Node) Position {
 		p.EndLine = n.Line + strings.Count(strings.TrimRight(n.Value, "\n"), "\n") + 1
 	}
 	return p
-}
-
-// nodeAt walks a pointer as far as it exists.
-func nodeAt(path string, n *yaml.Node, pointer string) Position {
-	parts := strings.Split(pointer, "/")
-	for _, part := range parts[1:] {
-		token := jsonpointer.Unescape(part)
-		at := source.Deref(n)
-		var next *yaml.Node
-		switch at.Kind {
-		case yaml.MappingNode:
-			_, next = source.Field(at, token)
-		case yaml.SequenceNode:
-			if i, err := strconv.Atoi(token); err == nil && i >= 0 && i < len(at.Content) {
-				next = at.Content[i]
-			}
-		}
-		if next == nil {
-			break
-		}
-		n = next
-	}
-	return nodePosition(path, source.Deref(n))
 }
 
 // get returns a field by its keys, nil where it is missing.

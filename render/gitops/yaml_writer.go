@@ -40,7 +40,7 @@ func (f *field) node() *yaml.Node {
 	switch {
 	case f != nil && f.fields != nil:
 		n := &yaml.Node{Kind: yaml.MappingNode}
-		for _, k := range f.keys {
+		for _, k := range slices.Sorted(slices.Values(f.keys)) {
 			n.Content = append(n.Content, scalarNode(k), f.fields[k].node())
 		}
 		return n
