@@ -218,8 +218,9 @@ func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 	slices.SortStableFunc(r.found, func(a, b Deployment) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.ID(), b.ID()))
 	})
-	// The same object may be read from its file and from a rendering of it: the first stands.
-	r.found = slices.CompactFunc(r.found, func(a, b Deployment) bool { return a.ID() == b.ID() && a.Digest() == b.Digest() })
+	// The same object may be written twice in a file: the first stands.
+	same := func(a, b Deployment) bool { return a.ID() == b.ID() && a.Digest() == b.Digest() }
+	r.found = slices.CompactFunc(r.found, same)
 	return r.found, r.problems
 }
 

@@ -153,31 +153,30 @@ const maxTemplate = 64 << 10 // bytes of one template's source
 
 // compile parses a Go template once. Functions that are not pure (dates, random numbers) are refused here.
 func (t *templates) compile(text string) *compiled {
-	if c, ok := t.compiled[text]; ok {
-		return c
+	c := t.compiled[text]
+	if c == nil {
+		c = &compiled{}
+		c.err = c.parse(text, t)
+		t.compiled[text] = c
 	}
-	c := &compiled{}
-	t.compiled[text] = c
+	return c
+}
+
+func (c *compiled) parse(text string, t *templates) error {
 	if len(text) > maxTemplate {
-		c.err = unknown("a template is longer than 64 KiB")
-		return c
+		return unknown("a template is longer than 64 KiB")
 	}
 	probe := parse.New("template")
 	probe.Mode = parse.SkipFuncCheck
 	trees := map[string]*parse.Tree{}
 	if _, err := probe.Parse(text, "", "", trees); err != nil {
-		c.err = errors.New("a template is not valid: " + cleanTemplateError(err))
-		return c
+		return errors.New("a template is not valid: " + cleanTemplateError(err))
 	}
 	if len(trees) > 1 {
-		c.err = unknown("a template defines another one, which Lintel does not evaluate")
-		return c
+		return unknown("a template defines another one, which Lintel does not evaluate")
 	}
-	if probe.Root == nil {
-		probe.Root = &parse.ListNode{}
-	}
-	if c.err = c.inspect(probe.Root, 0); c.err != nil {
-		return c
+	if err := c.inspect(probe.Root, 0); err != nil {
+		return err
 	}
 	main := template.New("template").Funcs(t.bounded(c.calls))
 	for _, option := range t.options {
@@ -185,16 +184,16 @@ func (t *templates) compile(text string) *compiled {
 		case "missingkey=error", "missingkey=zero", "missingkey=default", "missingkey=invalid":
 			main = main.Option(option)
 		default:
-			c.err = errors.New("goTemplateOptions has an option that does not exist")
-			return c
+			return errors.New("goTemplateOptions has an option that does not exist")
 		}
 	}
-	if c.tree, c.err = main.Parse(text); c.err != nil {
-		c.err = errors.New("a template is not valid: " + cleanTemplateError(c.err))
-		return c
+	tree, err := main.Parse(text)
+	if err != nil {
+		return errors.New("a template is not valid: " + cleanTemplateError(err))
 	}
-	guard(c.tree.Root, newGuards())
-	return c
+	guard(tree.Root, newGuards())
+	c.tree = tree
+	return nil
 }
 
 // cleanTemplateError keeps the reason: the rest is the name that templates have here, and the position in it.

@@ -23,8 +23,8 @@ const (
 	costly   = "it takes more work than a check spends, so what is deployed is not known before the merge"
 )
 
-// refusedFunctions returns the functions of sprig that are not called, and why. Those of dates read the clock or the time
-// zone of the machine, unless they are given a date, which only another of them can make.
+// refusedFunctions returns the functions of sprig that are not called, and why. Those of dates read the clock or the
+// time zone of the machine, unless they are given a date, which only another of them can make.
 var refusedFunctions = sync.OnceValue(func() map[string]string {
 	refused := map[string]string{}
 	for reason, names := range map[string]string{

@@ -61,8 +61,8 @@ func (t *text) add(n *yaml.Node) {
 	}
 }
 
-// scalar returns the scalar at a position of the file, nil where there is none. It may be a line of a block scalar, as a
-// patch in a kustomization is, which is parsed for itself.
+// scalar returns the scalar at a position of the file, nil where there is none. It may be a line of a block scalar, as
+// a patch in a kustomization is, which is parsed for itself.
 func (t *text) scalar(at position) *yaml.Node {
 	if n := t.index[at]; n != nil {
 		return n
