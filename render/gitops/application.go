@@ -2,15 +2,12 @@ package gitops
 
 import (
 	"cmp"
-	"maps"
 	"path"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/lintel-bot/lintel/render/kustomization"
-	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -198,20 +195,12 @@ func (r *reader) sourceFiles(s *field, dir, name string) *field {
 
 // readFile parses a YAML or JSON file of the repository.
 func (r *reader) readFile(p string) ([]*field, *Problem) {
-	data, _, err := r.Tree.ReadFile(p)
-	if err != nil {
-		problem := problemAt(Position{Path: p}, Broken, "cannot be read")
-		return nil, &problem
-	}
-	documents, err := source.Parse(p, data, r.Limits.Source)
-	if err != nil {
-		return nil, &Problem{Error: *asSourceError(p, err), Cause: Broken}
-	}
+	_, nodes, problem := documents(r.Tree, p, r.Limits)
 	var list []*field
-	for _, d := range documents {
+	for _, d := range nodes {
 		list = append(list, fieldOfNode(p, d, 0))
 	}
-	return list, nil
+	return list, problem
 }
 
 // argoOverrides turns an Application's kustomize options into edits, in the order in which Argo CD makes them.
@@ -219,9 +208,7 @@ func (r *reader) argoOverrides(k, s, app *field) Overrides {
 	var o Overrides
 	env := buildEnvironment(s, app)
 	for _, key := range []string{"namePrefix", "nameSuffix"} {
-		if k.text(key) != "" {
-			o.add(edit{op: setField, key: key, value: k.get(key)})
-		}
+		o.take(setField, key, k.get(key), flags{})
 	}
 	if images := k.elements("images"); len(images) > 0 {
 		value := &field{list: true, where: k.get("images").where}
@@ -252,16 +239,9 @@ func (r *reader) argoOverrides(k, s, app *field) Overrides {
 		o.add(edit{op: addPairs, key: "commonAnnotations", value: annotations,
 			flags: flags{force: k.truth("forceCommonAnnotations")}})
 	}
-	if k.text("namespace") != "" {
-		o.add(edit{op: setField, key: "namespace", value: k.get("namespace")})
-	}
-	if patches := k.get("patches"); len(patches.elements()) > 0 {
-		o.add(edit{op: appendItems, key: "patches", value: patches})
-	}
-	if components := k.get("components"); len(components.elements()) > 0 {
-		o.add(edit{op: appendItems, key: "components", value: components,
-			flags: flags{optional: k.truth("ignoreMissingComponents")}})
-	}
+	o.take(setField, "namespace", k.get("namespace"), flags{})
+	o.take(appendItems, "patches", k.get("patches"), flags{})
+	o.take(appendItems, "components", k.get("components"), flags{optional: k.truth("ignoreMissingComponents")})
 	return o
 }
 
@@ -293,14 +273,13 @@ func buildEnvironment(s, app *field) func(string) string {
 		"ARGOCD_APP_PROJECT_NAME": app.text("spec", "project"), "ARGOCD_APP_SOURCE_PATH": s.text("path"),
 		"ARGOCD_APP_SOURCE_REPO_URL": s.text("repoURL"), "ARGOCD_APP_SOURCE_TARGET_REVISION": s.text("targetRevision"),
 	}
-	names := slices.Collect(maps.Keys(values))
 	return func(text string) string {
 		return environmentName.ReplaceAllStringFunc(text, func(match string) string {
 			if match == "$$" {
 				return "$"
 			}
-			if name := strings.Trim(match, "${}"); slices.Contains(names, name) {
-				return values[name]
+			if value, ok := values[strings.Trim(match, "${}")]; ok {
+				return value
 			}
 			return match
 		})

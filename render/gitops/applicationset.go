@@ -153,15 +153,15 @@ func (e *expander) generate(entry *field, parent *set, depth int) ([]set, error)
 }
 
 func (e *expander) one(key string, g *field, parent *set, depth int) ([]set, error) {
-	if parent != nil && len(parent.values) > 0 && key != "matrix" && key != "merge" {
+	if parent != nil && (len(parent.values) > 0 || parent.needs != nil) && key != "matrix" && key != "merge" {
 		filled, err := e.interpolate(g, *parent)
 		if err != nil {
 			return nil, err
 		}
 		g = filled
 	}
-	needs := &need{g.position(), "the " + key + " generator needs the cluster"}
-	if parent != nil && parent.needs != nil {
+	var needs *need // what the values of g depend on
+	if parent != nil {
 		needs = parent.needs
 	}
 	switch key {
@@ -174,6 +174,7 @@ func (e *expander) one(key string, g *field, parent *set, depth int) ([]set, err
 	case "merge":
 		return e.merge(g, depth)
 	case "clusters", "clusterDecisionResource", "pullRequest", "scmProvider", "plugin":
+		needs = cmp.Or(needs, &need{g.position(), "the " + key + " generator needs the cluster"})
 		return []set{{values: e.ownValues(g), needs: needs}}, nil
 	}
 	return nil, fmt.Errorf("there is no generator of the name %.40q", key)

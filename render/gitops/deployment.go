@@ -23,17 +23,14 @@ type Position struct {
 	EndLine int // last line of the value; 0: the same as Line
 }
 
-// Object is a manifest of the repository, as written or as rendered.
-type Object struct {
-	Value map[string]any                // JSON values
-	Where func(pointer string) Position // place of the field at a JSON Pointer (RFC 6901), or the nearest one around it
-}
+// Object is a manifest of the repository, as written. Each of its fields knows its place.
+type Object struct{ root *field }
 
 // FromNode returns the object of one YAML document of a file.
-func FromNode(path string, n *yaml.Node) Object {
-	value, _ := fieldOfNode(path, n, 0).plain().(map[string]any)
-	return Object{Value: value, Where: func(pointer string) Position { return nodeAt(path, n, pointer) }}
-}
+func FromNode(path string, n *yaml.Node) Object { return Object{fieldOfNode(path, n, 0)} }
+
+// Kind returns the object's kind, empty where it has none.
+func (o Object) Kind() string { return o.root.text("kind") }
 
 // Tree is what is read of a repository: render/tree.Tree has it. Paths are slash-separated; an absent path
 // gives an error that is tree.ErrNotExist.
@@ -61,14 +58,8 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	for _, d := range []struct {
-		of *int
-		to int
-	}{{&l.Sets, 5000}, {&l.Files, 100_000}, {&l.Steps, 2_000_000}, {&l.TextBytes, 1 << 20}} {
-		if *d.of <= 0 {
-			*d.of = d.to
-		}
-	}
+	l.Sets, l.Files = cmp.Or(l.Sets, 5000), cmp.Or(l.Files, 100_000)
+	l.Steps, l.TextBytes = cmp.Or(l.Steps, 2_000_000), cmp.Or(l.TextBytes, 1<<20)
 	return l
 }
 
@@ -193,11 +184,12 @@ func texts(m map[string]Value) map[string]string {
 // reader collects the results of one call of Deployments.
 type reader struct {
 	Options
-	byKind   map[string][]Object
+	byKind   map[string][]*field // all objects
 	found    []Deployment
 	problems []Problem
-	object   Reference // the one at hand
-	unknown  *need     // what the Application at hand depends on and only the cluster has; nil: nothing
+	said     map[source.Error]bool // the problems
+	object   Reference             // the one at hand
+	unknown  *need                 // what the Application at hand depends on and only the cluster has; nil: nothing
 }
 
 // Deployments returns what the Argo CD and Flux objects among the given ones deploy from this repository, sorted
@@ -205,16 +197,12 @@ type reader struct {
 // GitRepository objects that say which repository a Kustomization reads.
 func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 	o.Limits = o.Limits.withDefaults()
-	r := &reader{Options: o, byKind: map[string][]Object{}}
+	r := &reader{Options: o, byKind: map[string][]*field{}, said: map[source.Error]bool{}}
 	for _, object := range objects {
-		kind, _ := object.Value["kind"].(string)
-		r.byKind[kind] = append(r.byKind[kind], object)
+		r.byKind[object.Kind()] = append(r.byKind[object.Kind()], object.root)
 	}
 	for _, object := range objects {
-		apiVersion, _ := object.Value["apiVersion"].(string)
-		kind, _ := object.Value["kind"].(string)
-		group, _, _ := strings.Cut(apiVersion, "/")
-		root := fieldOf(object)
+		root, kind, group := object.root, object.Kind(), object.root.group()
 		r.object, r.unknown = Reference{kind, root.text("metadata", "namespace"), root.text("metadata", "name")}, nil
 		switch {
 		case group == argoGroup && kind == "Application":
@@ -230,17 +218,15 @@ func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 	slices.SortStableFunc(r.found, func(a, b Deployment) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.ID(), b.ID()))
 	})
-	// The same object may be read from its file and from a rendering of it: the first stands.
-	r.found = slices.CompactFunc(r.found, func(a, b Deployment) bool {
-		return a.ID() == b.ID() &&
-			a.Digest() == b.Digest()
-	})
+	// The same object may be written twice in a file: the first stands.
+	same := func(a, b Deployment) bool { return a.ID() == b.ID() && a.Digest() == b.Digest() }
+	r.found = slices.CompactFunc(r.found, same)
 	return r.found, r.problems
 }
 
 // Kinds lists the kinds of the objects that Deployments looks at: those that deploy, and those that it only looks up
 // for Flux.
 func Kinds() (deploy, context []string) {
-	return []string{"Application", "ApplicationSet", "Kustomization"},
+	return []string{"Application", "ApplicationSet", "Kustomization", "HelmRelease"},
 		[]string{"ConfigMap", "GitRepository", "ArtifactGenerator"}
 }

@@ -65,19 +65,16 @@ func Edit(t Tree, d *Deployment, limits Limits) (*Virtual, []Problem) {
 		if len(d.Overrides.edits) == 0 {
 			return nil, nil
 		}
-		data, _, err := t.ReadFile(file)
-		if err != nil {
-			return nil, []Problem{problemAt(Position{Path: file}, Broken, "cannot be read").of(d.Object)}
+		data, list, problem := documents(t, file, limits)
+		if problem != nil {
+			problem.Object = d.Object
+			return nil, []Problem{*problem}
 		}
-		v.keep(file, data)
-		documents, err := source.Parse(file, data, limits.Source)
-		if err != nil {
-			return nil, []Problem{{Error: *asSourceError(file, err), Cause: Broken, Object: d.Object}}
-		}
-		if len(documents) != 1 || documents[0].Kind != yaml.MappingNode {
+		if len(list) != 1 || list[0].Kind != yaml.MappingNode {
 			return nil, nil // the build says what is wrong with it
 		}
-		root = documents[0]
+		v.keep(file, data)
+		root = list[0]
 	}
 	problems := v.edit(root, t, d)
 	for i := range problems {
@@ -86,13 +83,18 @@ func Edit(t Tree, d *Deployment, limits Limits) (*Virtual, []Problem) {
 	return v, problems
 }
 
-// asSourceError gives a parser's error the form that has a place.
-func asSourceError(file string, err error) *source.Error {
-	var e *source.Error
-	if errors.As(err, &e) {
-		return e
+// documents reads a YAML or JSON file of the repository.
+func documents(t Tree, file string, limits Limits) (data []byte, list []*yaml.Node, _ *Problem) {
+	data, _, err := t.ReadFile(file)
+	if err == nil {
+		list, err = source.Parse(file, data, limits.Source)
 	}
-	return &source.Error{Path: file, Message: "cannot be read"}
+	if err == nil {
+		return data, list, nil
+	}
+	e := &source.Error{Path: file, Message: "cannot be read"}
+	errors.As(err, &e)
+	return nil, nil, &Problem{Error: *e, Cause: Broken}
 }
 
 // keep starts from a file's own lines.
@@ -138,12 +140,9 @@ func (v *Virtual) edit(root *yaml.Node, t Tree, d *Deployment) []Problem {
 		// Flow style, or anchors that would be lost: the whole file is written anew.
 		v.Data, v.lines, changed = nil, nil, current.keys
 	}
-	w := &writer{}
-	for _, key := range changed {
-		w.entry(0, key, current.fields[key])
+	if err := v.append(current, changed); err != nil {
+		problems = append(problems, problemAt(Position{Path: v.Path}, Broken, "cannot be written: %s", err))
 	}
-	v.Data = append(v.Data, w.out.String()...)
-	v.lines = append(v.lines, w.lines...)
 	return problems
 }
 

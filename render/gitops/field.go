@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-openapi/jsonpointer"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/render/source"
@@ -26,39 +25,24 @@ type field struct {
 // maxDepth bounds the nesting of values: what is deeper is left out.
 const maxDepth = 100
 
-func fieldOf(o Object) *field { return fieldOfValue(o.Value, o.Where, "", 0) }
-
-func fieldOfValue(v any, where func(string) Position, pointer string, depth int) *field {
-	f := &field{where: func() Position {
-		if where == nil {
-			return Position{}
-		}
-		return where(pointer)
-	}}
-	if depth > maxDepth {
-		return f
-	}
+// made is a value that no file holds as such: it stands where what it was made from is written.
+func made(v any, where func() Position) *field {
+	f := &field{where: where}
 	switch v := v.(type) {
 	case map[string]any:
 		f.fields = make(map[string]*field, len(v))
-		f.keys = slices.Sorted(maps.Keys(v))
-		for _, k := range f.keys {
-			f.fields[k] = fieldOfValue(v[k], where, pointer+"/"+jsonpointer.Escape(k), depth+1)
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			f.put(k, made(v[k], where))
 		}
 	case []any:
 		f.list = true
-		for i, item := range v {
-			f.items = append(f.items, fieldOfValue(item, where, pointer+"/"+strconv.Itoa(i), depth+1))
+		for _, item := range v {
+			f.items = append(f.items, made(item, where))
 		}
 	default:
 		f.scalar = v
 	}
 	return f
-}
-
-// made is a value that no file holds as such: it stands where what it was made from is written.
-func made(v any, at func() Position) *field {
-	return fieldOfValue(v, func(string) Position { return at() }, "", 0)
 }
 
 // fieldOfNode converts a node whose aliases are known to end (source.Parse).
@@ -104,29 +88,6 @@ func nodePosition(path string, n *yaml.Node) Position {
 	return p
 }
 
-// nodeAt walks a pointer as far as it exists.
-func nodeAt(path string, n *yaml.Node, pointer string) Position {
-	parts := strings.Split(pointer, "/")
-	for _, part := range parts[1:] {
-		token := jsonpointer.Unescape(part)
-		at := source.Deref(n)
-		var next *yaml.Node
-		switch at.Kind {
-		case yaml.MappingNode:
-			_, next = source.Field(at, token)
-		case yaml.SequenceNode:
-			if i, err := strconv.Atoi(token); err == nil && i >= 0 && i < len(at.Content) {
-				next = at.Content[i]
-			}
-		}
-		if next == nil {
-			break
-		}
-		n = next
-	}
-	return nodePosition(path, source.Deref(n))
-}
-
 // get returns a field by its keys, nil where it is missing.
 func (f *field) get(keys ...string) *field {
 	for _, k := range keys {
@@ -163,15 +124,16 @@ func textOf(v any) string {
 
 func (f *field) truth(keys ...string) bool {
 	f = f.get(keys...)
-	b, ok := f.value().(bool)
-	return ok && b
+	return f != nil && f.scalar == true
 }
 
-func (f *field) value() any {
-	if f == nil {
-		return nil
+// group is the API group of an object.
+func (f *field) group() string {
+	group, _, ok := strings.Cut(f.text("apiVersion"), "/")
+	if !ok {
+		return ""
 	}
-	return f.scalar
+	return group
 }
 
 // elements lists a list's items, none where the field is missing.
@@ -186,6 +148,20 @@ func (f *field) elements(keys ...string) []*field {
 func (f *field) present(keys ...string) bool {
 	f = f.get(keys...)
 	return f != nil && (f.fields != nil || f.list || f.scalar != nil)
+}
+
+// settled returns f without the fields whose values depend on what only the cluster has.
+func (f *field) settled() *field {
+	if f.fields == nil {
+		return f
+	}
+	out := &field{fields: map[string]*field{}, where: f.where}
+	for _, k := range f.keys {
+		if v := f.fields[k]; v.fields != nil || !hasUnknown(v) {
+			out.put(k, v.settled())
+		}
+	}
+	return out
 }
 
 // position is the field's place, or the place of the nearest field around it that exists.

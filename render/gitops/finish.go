@@ -1,7 +1,6 @@
 package gitops
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -142,31 +141,20 @@ func unique(names []string) []string {
 // scalar replaces in one value. Flux replaces in the printed manifest and reads that again, so a value can change
 // its type: a text that is printed without quotes becomes a number, a boolean, a list, or null.
 func (f *finisher) scalar(n *yaml.Node, pointer string) {
-	var printed []byte
-	err := error(nil)
-	if printed, err = sigsyaml.Marshal(map[string]string{"v": n.Value}); err != nil {
+	printed, err := sigsyaml.Marshal(map[string]string{"v": n.Value})
+	if err != nil {
 		return
 	}
 	text, by, changed := f.replace(string(printed), pointer)
 	if !changed {
 		return
 	}
-	invalid := Issue{Pointer: pointer, Cause: Broken,
-		Message: "is not valid YAML once its variables are replaced: quote the value"}
-	if source.Vet("", []byte(text), f.limits.Source) != nil {
-		f.issues = append(f.issues, invalid)
-		return
-	}
-	data, err := sigsyaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		f.issues = append(f.issues, invalid)
-		return
-	}
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.UseNumber()
+	useNumber := func(d *json.Decoder) *json.Decoder { d.UseNumber(); return d }
 	var outer map[string]any
-	if decoder.Decode(&outer) != nil || len(outer) != 1 || !has(outer, "v") {
-		f.issues = append(f.issues, invalid)
+	if source.Vet("", []byte(text), f.limits.Source) != nil ||
+		sigsyaml.Unmarshal([]byte(text), &outer, useNumber) != nil || len(outer) != 1 || !has(outer, "v") {
+		f.issues = append(f.issues, Issue{Pointer: pointer, Cause: Broken,
+			Message: "is not valid YAML once its variables are replaced: quote the value"})
 		return
 	}
 	become(n, outer["v"])

@@ -116,14 +116,8 @@ func named(name, namespace string) func(*field) bool {
 // to the file that names it; several that are equally near are ambiguous.
 func (r *reader) nearest(group, kind, near string, is func(*field) bool) (found *field, ambiguous bool) {
 	best := -1
-	for _, o := range r.byKind[kind] {
-		apiVersion, _ := o.Value["apiVersion"].(string)
-		have, _, grouped := strings.Cut(apiVersion, "/")
-		if grouped && have != group || !grouped && group != "" {
-			continue
-		}
-		f := fieldOf(o)
-		if !is(f) {
+	for _, f := range r.byKind[kind] {
+		if f.group() != group || !is(f) {
 			continue
 		}
 		switch n := shared(f.position("metadata", "name").Path, near); {
@@ -187,19 +181,11 @@ func valuesOf(f *field) map[string]Value {
 // fluxOverrides turns a Kustomization's fields into edits of the folder's kustomization.
 func fluxOverrides(spec *field) Overrides {
 	var o Overrides
-	for _, name := range [][2]string{{"targetNamespace", "namespace"}, {"namePrefix", "namePrefix"},
-		{"nameSuffix", "nameSuffix"}} {
-		if spec.text(name[0]) != "" {
-			o.add(edit{op: setField, key: name[1], value: spec.get(name[0])})
-		}
-	}
-	if patches := spec.elements("patches"); len(patches) > 0 {
-		o.add(edit{op: appendItems, key: "patches", value: spec.get("patches")})
-	}
-	if components := spec.elements("components"); len(components) > 0 {
-		o.add(edit{op: appendItems, key: "components", value: spec.get("components"),
-			flags: flags{optional: spec.truth("ignoreMissingComponents")}})
-	}
+	o.take(setField, "namespace", spec.get("targetNamespace"), flags{})
+	o.take(setField, "namePrefix", spec.get("namePrefix"), flags{})
+	o.take(setField, "nameSuffix", spec.get("nameSuffix"), flags{})
+	o.take(appendItems, "patches", spec.get("patches"), flags{})
+	o.take(appendItems, "components", spec.get("components"), flags{optional: spec.truth("ignoreMissingComponents")})
 	// The two older lists hold the patches as values; a kustomization wants them as text.
 	if patches := spec.get("patchesStrategicMerge"); len(patches.elements()) > 0 {
 		o.add(edit{op: appendItems, key: "patchesStrategicMerge", value: &field{list: true, items: encoded(patches.items),
@@ -215,9 +201,7 @@ func fluxOverrides(spec *field) Overrides {
 		}
 		o.add(edit{op: appendItems, key: "patchesJson6902", value: value})
 	}
-	if images := spec.elements("images"); len(images) > 0 {
-		o.add(edit{op: mergeByName, key: "images", value: spec.get("images")})
-	}
+	o.take(mergeByName, "images", spec.get("images"), flags{})
 	return o
 }
 

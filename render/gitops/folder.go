@@ -2,7 +2,6 @@ package gitops
 
 import (
 	"errors"
-	"fmt"
 	"path"
 	"regexp"
 	"slices"
@@ -157,23 +156,23 @@ func (v *Virtual) generate(t Tree, d *Deployment, limits Limits) *Problem {
 		p := problemAt(d.PathWhere, causeOf(err), "the folder %s %s", d.Path, err)
 		return &p
 	}
-	var out strings.Builder
-	add := func(text string) {
-		out.WriteString(text + "\n")
-		v.lines = append(v.lines, line{at: d.PathWhere, moved: true})
-	}
-	add("apiVersion: kustomize.config.k8s.io/v1beta1")
-	add("kind: Kustomization")
+	v.Includes = resources
+	file := map[string]any{"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
 	switch {
 	case len(resources) > 0:
-		add("resources:")
+		list := make([]any, len(resources))
+		for i, p := range resources {
+			list[i] = "./" + strings.TrimPrefix(strings.TrimPrefix(p, d.Path), "/")
+		}
+		file["resources"] = list
 	case !slices.ContainsFunc(d.Overrides.edits, func(e edit) bool { return e.key == "namespace" }):
-		add("namespace: _placeholder") // what Flux writes, so that kustomize takes the file for one that is not empty
+		file["namespace"] = "_placeholder" // what Flux writes, so that kustomize takes the file for one that is not empty
 	}
-	for _, p := range resources {
-		add("- " + quoted("./"+strings.TrimPrefix(strings.TrimPrefix(p, d.Path), "/")))
+	written := made(file, func() Position { return d.PathWhere })
+	if err := v.append(written, written.keys); err != nil {
+		p := problemAt(d.PathWhere, Broken, "the folder %s cannot be written as a kustomization: %s", d.Path, err)
+		return &p
 	}
-	v.Data, v.Includes = []byte(out.String()), resources
 	return nil
 }
 
@@ -239,6 +238,3 @@ func (r *ignoreRules) match(p string, folder bool) bool {
 	}
 	return false
 }
-
-// String helps a failing test.
-func (p Position) String() string { return fmt.Sprintf("%s:%d:%d", p.Path, p.Line, p.Column) }

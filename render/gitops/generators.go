@@ -19,7 +19,10 @@ import (
 func (e *expander) list(g *field, needs *need) ([]set, error) {
 	var sets []set
 	for _, element := range g.elements("elements") {
-		values, _ := asJSON(element.plain()).(map[string]any)
+		values, ok := asJSON(element.settled().plain()).(map[string]any)
+		if !ok && element.present() {
+			return nil, located(element, errors.New("an element of a list generator is a map"))
+		}
 		if !e.templates.goTemplate {
 			flat := map[string]any{}
 			for k, v := range values {
@@ -48,7 +51,11 @@ func (e *expander) list(g *field, needs *need) ([]set, error) {
 		if err != nil || len(documents) == 0 {
 			return nil, located(g.get("elementsYaml"), errors.New("elementsYaml is not valid YAML once it is filled in"))
 		}
-		for _, element := range fieldOfNode("", documents[0], 0).elements() {
+		list := fieldOfNode("", documents[0], 0)
+		if list.present() && !list.list {
+			return nil, located(g.get("elementsYaml"), errors.New("elementsYaml is not a list once it is filled in"))
+		}
+		for _, element := range list.items {
 			values, ok := asJSON(element.plain()).(map[string]any)
 			if !ok {
 				return nil, located(g.get("elementsYaml"), errors.New("elementsYaml is not a list of maps once it is filled in"))
@@ -90,9 +97,9 @@ func (e *expander) git(g *field, needs *need) ([]set, error) {
 	}
 	switch {
 	case len(g.elements("directories")) > 0:
-		return e.directories(g)
+		return e.directories(g, needs)
 	case len(g.elements("files")) > 0:
-		return e.files(g)
+		return e.files(g, needs)
 	}
 	return nil, errors.New("a git generator names directories or files")
 }
@@ -105,7 +112,7 @@ func hasUnknown(f *field) bool {
 		slices.ContainsFunc(slices.Collect(maps.Values(f.fields)), hasUnknown)
 }
 
-func (e *expander) directories(g *field) ([]set, error) {
+func (e *expander) directories(g *field, needs *need) ([]set, error) {
 	found := map[string]bool{}
 	var excludes []string
 	for _, item := range g.elements("directories") {
@@ -120,7 +127,7 @@ func (e *expander) directories(g *field) ([]set, error) {
 		if slices.ContainsFunc(excludes, func(p string) bool { ok, _ := path.Match(p, dir); return ok }) {
 			continue
 		}
-		s, err := e.pathSet(g, map[string]any{}, dir, "")
+		s, err := e.pathSet(g, set{map[string]any{}, needs}, dir, "")
 		if err != nil {
 			return nil, err
 		}
@@ -172,7 +179,7 @@ func (e *expander) readDir(dir string) ([]tree.Entry, error) {
 }
 
 // files reads the files that match git pathspecs; each holds one set or a list of them.
-func (e *expander) files(g *field) ([]set, error) {
+func (e *expander) files(g *field, needs *need) ([]set, error) {
 	matched := map[string]bool{}
 	for _, exclude := range []bool{false, true} {
 		for _, item := range g.elements("files") {
@@ -213,7 +220,7 @@ func (e *expander) files(g *field) ([]set, error) {
 			if !e.templates.goTemplate {
 				values = flatten(values)
 			}
-			s, err := e.pathSet(g, values, path.Dir(file), path.Base(file))
+			s, err := e.pathSet(g, set{values, needs}, path.Dir(file), path.Base(file))
 			if err != nil {
 				return nil, err
 			}
@@ -228,32 +235,24 @@ func (e *expander) files(g *field) ([]set, error) {
 // pathspec lists the files that "git ls-files -- <pathspec>" would.
 func (e *expander) pathspec(spec string) ([]string, error) {
 	folder, isWild := wild(spec)
-	if !isWild {
-		clean, ok := tree.Clean(spec)
-		if !ok {
-			return nil, errors.New("the path leads out of the repository")
-		}
-		if entry, found := e.entry(clean); !found {
-			return nil, nil
-		} else if entry.Kind != tree.Dir {
-			return []string{clean}, nil
-		}
-		return e.walk(clean, nil, nil, 0)
-	}
-	re, err := pathspecGlob.compile(strings.TrimPrefix(spec, "./"))
-	if err != nil {
-		return nil, err
-	}
 	clean, ok := tree.Clean(folder)
 	if !ok {
 		return nil, errors.New("the path leads out of the repository")
 	}
-	return e.walk(clean, re, nil, 0)
-}
-
-func (e *expander) entry(p string) (tree.Entry, bool) {
-	_, entry, err := e.Tree.Lookup(p)
-	return entry, err == nil
+	if isWild {
+		re, err := pathspecGlob.compile(strings.TrimPrefix(spec, "./"))
+		if err != nil {
+			return nil, err
+		}
+		return e.walk(clean, re, nil, 0)
+	}
+	switch _, entry, err := e.Tree.Lookup(clean); {
+	case err != nil:
+		return nil, nil
+	case entry.Kind != tree.Dir:
+		return []string{clean}, nil
+	}
+	return e.walk(clean, nil, nil, 0)
 }
 
 func (e *expander) walk(dir string, re *regexp.Regexp, hits []string, depth int) ([]string, error) {
@@ -278,9 +277,9 @@ func (e *expander) walk(dir string, re *regexp.Regexp, hits []string, depth int)
 	return hits, nil
 }
 
-// pathSet adds the values that tell where a folder or file is, and the generator's own values.
-func (e *expander) pathSet(g *field, values map[string]any, dir, file string) (set, error) {
-	prefix := g.text("pathParamPrefix")
+// pathSet adds the values that tell where a folder or file is, and the generator's own values as far as they are known.
+func (e *expander) pathSet(g *field, s set, dir, file string) (set, error) {
+	values, prefix := s.values, g.text("pathParamPrefix")
 	if e.templates.goTemplate {
 		about := map[string]any{"path": dir, "basename": path.Base(dir), "basenameNormalized": normalize(path.Base(dir))}
 		var segments []any
@@ -310,7 +309,6 @@ func (e *expander) pathSet(g *field, values map[string]any, dir, file string) (s
 			values[name+"["+strconv.Itoa(i)+"]"] = s
 		}
 	}
-	s := set{values: values}
 	own := g.get("values")
 	if own == nil {
 		return s, nil
@@ -318,12 +316,13 @@ func (e *expander) pathSet(g *field, values map[string]any, dir, file string) (s
 	added := map[string]any{}
 	for _, k := range own.keys {
 		v, err := e.templates.render(own.fields[k], s)
-		if err != nil {
+		switch {
+		case err != nil:
 			return set{}, err
-		}
-		if e.templates.goTemplate {
+		case v.unknown:
+		case e.templates.goTemplate:
 			added[k] = v.text()
-		} else {
+		default:
 			values["values."+k] = v.text()
 		}
 	}

@@ -131,11 +131,11 @@ func class(s string) (int, string, bool) {
 }
 
 // wild reports whether a pathspec has signs that match more than themselves, and returns the folder in front of the
-// first.
+// first, else the pathspec itself.
 func wild(pathspec string) (folder string, ok bool) {
 	i := strings.IndexAny(pathspec, `*?[\`)
 	if i < 0 {
-		return "", false
+		return pathspec, false
 	}
 	if slash := strings.LastIndexByte(pathspec[:i], '/'); slash >= 0 {
 		return pathspec[:slash], true

@@ -11,6 +11,13 @@ type Overrides struct{ edits []edit }
 
 func (o *Overrides) add(e edit) { o.edits = append(o.edits, e) }
 
+// take adds an edit with the value of a field, if it is there: a text to set, or a list.
+func (o *Overrides) take(op operation, key string, value *field, options flags) {
+	if op == setField && value.text() != "" || op != setField && len(value.elements()) > 0 {
+		o.add(edit{op, key, value, options})
+	}
+}
+
 // operation is how an edit changes a field of a kustomization.
 type operation int
 
@@ -42,27 +49,22 @@ type edit struct {
 func imageArgument(text string, where func() Position) *field {
 	name, image, renamed := strings.Cut(text, "=")
 	if !renamed {
-		name, image = "", text
+		image = text
 	}
 	image, digest, _ := strings.Cut(image, "@")
 	tag := ""
 	if i := strings.LastIndexByte(image, ':'); i >= 0 && !strings.Contains(image[i:], "/") {
 		image, tag = image[:i], image[i+1:]
 	}
+	if !renamed {
+		name, image = image, ""
+	}
 	out := &field{fields: map[string]*field{}, where: where}
-	put := func(key, v string) {
-		if v != "" {
-			out.put(key, made(v, where))
+	for _, part := range [][2]string{{"name", name}, {"newTag", tag}, {"digest", digest}, {"newName", image}} {
+		if part[1] != "" {
+			out.put(part[0], made(part[1], where))
 		}
 	}
-	if !renamed {
-		name = image
-	} else {
-		defer put("newName", image)
-	}
-	put("name", name)
-	put("newTag", tag)
-	put("digest", digest)
 	return out
 }
 

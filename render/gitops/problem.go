@@ -3,7 +3,6 @@ package gitops
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -61,8 +60,8 @@ func (e *unknowable) Error() string { return e.reason }
 func unknown(format string, args ...any) error { return &unknowable{fmt.Sprintf(format, args...)} }
 
 func (r *reader) problem(p Problem) {
-	p = p.of(r.object)
-	if !slices.ContainsFunc(r.problems, func(q Problem) bool { return q.Error == p.Error }) {
+	if p = p.of(r.object); !r.said[p.Error] {
+		r.said[p.Error] = true
 		r.problems = append(r.problems, p)
 	}
 }

@@ -24,6 +24,9 @@ func TestProblems(t *testing.T) {
 		"'{{.name}}'}\n    spec: {source: {path: apps/a}, destination: {namespace: x}}"
 	list := "  - list: {elements: [{name: a}]}\n"
 	goSet := func(generators, template string) string { return appSet("  goTemplate: true\n", generators, template) }
+	ofClusters := func(generator string) string {
+		return "  - matrix:\n      generators:\n      - clusters: {}\n      - " + generator + "\n"
+	}
 	patched := strings.Replace(goSet(clusters, plain), "  template:\n", "  templatePatch: '{{ .server }}'\n  template:\n",
 		1)
 	kustomization := func(spec string) string { return fluxKind(fluxGroup+"/v1", "Kustomization", spec) }
@@ -65,6 +68,22 @@ func TestProblems(t *testing.T) {
 			"'x'}\n    spec: {source: {path: 'apps/{{ .repository }}'}}"), ClusterOnly, "set.yaml:7: the clusters"},
 		"git elsewhere": {goSet("  - git: {repoURL: 'https://x/y', files: [{path: a}]}\n",
 			strings.Replace(plain, "apps/a", "'{{.a}}'", 1)), ClusterOnly, "another repository"},
+		"an element that is a text": {goSet("  - list: {elements: [a]}\n", plain), Broken,
+			"set.yaml:7: this ApplicationSet cannot be expanded: an element"},
+		"elementsYaml that is a map": {goSet("  - list: {elementsYaml: 'a: b'}\n", plain), Broken,
+			"set.yaml:7: this ApplicationSet cannot be expanded: elementsYaml is not a list"},
+		"an element that needs the cluster": {goSet(ofClusters("list: {elements: [{a: '{{.name}}-x'}]}"),
+			"'x'}\n    spec: {source: {path: 'apps/{{.a}}'}}"), ClusterOnly, "set.yaml:9: the clusters generator needs"},
+		"a namespace of such an element": {goSet(ofClusters("list: {elements: [{a: '{{.name}}-x'}]}"),
+			"'x'}\n    spec: {source: {path: apps/a}, destination: {namespace: '{{.a}}'}}"), ClusterOnly,
+			"set.yaml:9: the clusters generator needs"},
+		"a value that needs the cluster": {appSet("  goTemplate: true\n  goTemplateOptions: [missingkey=error]\n",
+			ofClusters("git: {directories: [{path: apps/a}], values: {x: '{{.name}}'}}"),
+			"x}\n    spec: {source: {path: '{{.path.path}}'}, destination: {namespace: '{{.values.x}}'}}"), ClusterOnly,
+			"set.yaml:10: the clusters generator needs"},
+		"a key that needs the cluster": {goSet(clusters,
+			"x}\n    spec: {source: {path: apps/a, kustomize: {commonLabels: {'{{.name}}': x}}}}"), ClusterOnly,
+			"set.yaml:7: the clusters generator needs"},
 		"unknown patch": {patched, ClusterOnly, "the clusters generator needs"},
 		"unknown pattern": {goSet(clusters,
 			"x}\n    spec: {source: {path: apps/b, directory: {include: '{{ .name }}'}}}"), ClusterOnly,

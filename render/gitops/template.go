@@ -53,10 +53,11 @@ func (t *templates) render(f *field, s set) (*field, error) {
 			if err != nil {
 				return nil, err
 			}
-			key, _, err := t.text(k, s)
+			key, unknown, err := t.text(k, s)
 			if err != nil {
 				return nil, located(f.fields[k], err)
 			}
+			out.unknown = out.unknown || unknown
 			out.put(key, v)
 		}
 		return out, nil
@@ -152,31 +153,30 @@ const maxTemplate = 64 << 10 // bytes of one template's source
 
 // compile parses a Go template once. Functions that are not pure (dates, random numbers) are refused here.
 func (t *templates) compile(text string) *compiled {
-	if c, ok := t.compiled[text]; ok {
-		return c
+	c := t.compiled[text]
+	if c == nil {
+		c = &compiled{}
+		c.err = c.parse(text, t)
+		t.compiled[text] = c
 	}
-	c := &compiled{}
-	t.compiled[text] = c
+	return c
+}
+
+func (c *compiled) parse(text string, t *templates) error {
 	if len(text) > maxTemplate {
-		c.err = unknown("a template is longer than 64 KiB")
-		return c
+		return unknown("a template is longer than 64 KiB")
 	}
 	probe := parse.New("template")
 	probe.Mode = parse.SkipFuncCheck
 	trees := map[string]*parse.Tree{}
 	if _, err := probe.Parse(text, "", "", trees); err != nil {
-		c.err = errors.New("a template is not valid: " + cleanTemplateError(err))
-		return c
+		return errors.New("a template is not valid: " + cleanTemplateError(err))
 	}
 	if len(trees) > 1 {
-		c.err = unknown("a template defines another one, which Lintel does not evaluate")
-		return c
+		return unknown("a template defines another one, which Lintel does not evaluate")
 	}
-	if probe.Root == nil {
-		probe.Root = &parse.ListNode{}
-	}
-	if c.err = c.inspect(probe.Root, 0); c.err != nil {
-		return c
+	if err := c.inspect(probe.Root, 0); err != nil {
+		return err
 	}
 	main := template.New("template").Funcs(t.bounded(c.calls))
 	for _, option := range t.options {
@@ -184,16 +184,16 @@ func (t *templates) compile(text string) *compiled {
 		case "missingkey=error", "missingkey=zero", "missingkey=default", "missingkey=invalid":
 			main = main.Option(option)
 		default:
-			c.err = errors.New("goTemplateOptions has an option that does not exist")
-			return c
+			return errors.New("goTemplateOptions has an option that does not exist")
 		}
 	}
-	if c.tree, c.err = main.Parse(text); c.err != nil {
-		c.err = errors.New("a template is not valid: " + cleanTemplateError(c.err))
-		return c
+	tree, err := main.Parse(text)
+	if err != nil {
+		return errors.New("a template is not valid: " + cleanTemplateError(err))
 	}
-	guard(c.tree.Root, newGuards())
-	return c
+	guard(tree.Root, newGuards())
+	c.tree = tree
+	return nil
 }
 
 // cleanTemplateError keeps the reason: the rest is the name that templates have here, and the position in it.
@@ -205,35 +205,42 @@ func cleanTemplateError(err error) string {
 	return fmt.Sprintf("%.120s", text)
 }
 
+// children lists the parts of a node of a template.
+func children(n parse.Node) (list []parse.Node) {
+	branch := func(b parse.BranchNode) []parse.Node { return []parse.Node{b.Pipe, b.List, b.ElseList} }
+	switch n := n.(type) {
+	case *parse.ListNode:
+		if n != nil {
+			return n.Nodes
+		}
+	case *parse.ActionNode:
+		return []parse.Node{n.Pipe}
+	case *parse.PipeNode:
+		if n != nil {
+			for _, cmd := range n.Cmds {
+				list = append(list, cmd)
+			}
+		}
+	case *parse.CommandNode:
+		return n.Args
+	case *parse.ChainNode:
+		return []parse.Node{n.Node}
+	case *parse.IfNode:
+		return branch(n.BranchNode)
+	case *parse.WithNode:
+		return branch(n.BranchNode)
+	case *parse.RangeNode:
+		return branch(n.BranchNode)
+	}
+	return list
+}
+
 // inspect notes what a template reads and refuses what is not evaluated.
 func (c *compiled) inspect(n parse.Node, depth int) error {
 	if depth > 1000 {
 		return unknown("a template is nested too deeply")
 	}
-	var children []parse.Node
 	switch n := n.(type) {
-	case *parse.ListNode:
-		if n != nil {
-			children = n.Nodes
-		}
-	case *parse.ActionNode:
-		children = []parse.Node{n.Pipe}
-	case *parse.PipeNode:
-		if n != nil {
-			for _, cmd := range n.Cmds {
-				children = append(children, cmd)
-			}
-		}
-	case *parse.CommandNode:
-		children = n.Args
-	case *parse.ChainNode:
-		children = []parse.Node{n.Node}
-	case *parse.IfNode:
-		children = []parse.Node{n.Pipe, n.List, n.ElseList}
-	case *parse.WithNode:
-		children = []parse.Node{n.Pipe, n.List, n.ElseList}
-	case *parse.RangeNode:
-		children = []parse.Node{n.Pipe, n.List, n.ElseList}
 	case *parse.TemplateNode:
 		return unknown("a template calls another one, which Lintel does not evaluate")
 	case *parse.DotNode:
@@ -242,11 +249,8 @@ func (c *compiled) inspect(n parse.Node, depth int) error {
 		c.reads = append(c.reads, n.Ident)
 	case *parse.VariableNode:
 		if n.Ident[0] == "$" {
-			if len(n.Ident) == 1 {
-				c.whole = true
-			} else {
-				c.reads = append(c.reads, n.Ident[1:])
-			}
+			c.whole = c.whole || len(n.Ident) == 1
+			c.reads = append(c.reads, n.Ident[1:])
 		}
 	case *parse.IdentifierNode:
 		if err := checkFunction(n.Ident); err != nil {
@@ -254,7 +258,7 @@ func (c *compiled) inspect(n parse.Node, depth int) error {
 		}
 		c.calls, c.mutates = append(c.calls, n.Ident), c.mutates || mutator(n.Ident)
 	}
-	for _, child := range children {
+	for _, child := range children(n) {
 		if err := c.inspect(child, depth+1); err != nil {
 			return err
 		}
@@ -283,26 +287,15 @@ func newGuards() guards {
 
 // guard puts a step in front of every loop's body, and a look at its size behind every value that is printed.
 func guard(n parse.Node, g guards) {
+	for _, child := range children(n) {
+		guard(child, g)
+	}
 	switch n := n.(type) {
-	case *parse.ListNode:
-		if n != nil {
-			for _, child := range n.Nodes {
-				guard(child, g)
-			}
-		}
 	case *parse.ActionNode:
 		if len(n.Pipe.Decl) == 0 {
 			n.Pipe.Cmds = append(n.Pipe.Cmds, g.size)
 		}
-	case *parse.IfNode:
-		guard(n.List, g)
-		guard(n.ElseList, g)
-	case *parse.WithNode:
-		guard(n.List, g)
-		guard(n.ElseList, g)
 	case *parse.RangeNode:
-		guard(n.List, g)
-		guard(n.ElseList, g)
 		n.List.Nodes = append([]parse.Node{g.step}, n.List.Nodes...)
 	}
 }

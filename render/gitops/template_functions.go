@@ -23,9 +23,9 @@ const (
 	costly   = "it takes more work than a check spends, so what is deployed is not known before the merge"
 )
 
-// refusedFunctions are the functions of sprig that are not called, and why. Those of dates read the clock or the time
-// zone of the machine, unless they are given a date, which only another of them can make.
-func refusedFunctions() map[string]string {
+// refusedFunctions returns the functions of sprig that are not called, and why. Those of dates read the clock or the
+// time zone of the machine, unless they are given a date, which only another of them can make.
+var refusedFunctions = sync.OnceValue(func() map[string]string {
 	refused := map[string]string{}
 	for reason, names := range map[string]string{
 		changing: "now ago date date_in_zone date_modify dateInZone dateModify htmlDate htmlDateInZone must_date_modify " +
@@ -39,7 +39,7 @@ func refusedFunctions() map[string]string {
 		}
 	}
 	return refused
-}
+})
 
 // templateFunctions returns the functions that templates may call, by name: those of Argo CD, which are sprig's
 // (https://masterminds.github.io/sprig/) without what tells of its environment, and a few of its own

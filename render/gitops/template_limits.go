@@ -30,17 +30,16 @@ func (t *templates) spend(n int) error {
 
 // spendValue counts the values in a value, and fails where it is large.
 func (t *templates) spendValue(v reflect.Value) error {
-	n := 0
-	if err := measure(v, &n, 0); err != nil {
+	n, err := sizeOf(v)
+	if err != nil {
 		return err
 	}
 	return t.spend(n)
 }
 
 // sizeOf counts the values in a value, and fails where it is large, deep or a text that is long.
-func sizeOf(v any) (int, error) {
-	n := 0
-	err := measure(reflect.ValueOf(v), &n, 0)
+func sizeOf(v reflect.Value) (n int, err error) {
+	err = measure(v, &n, 0)
 	return n, err
 }
 
@@ -158,7 +157,7 @@ func lengthOf(v any) int {
 
 // pairs is the work of comparing all of a list with n values.
 func pairs(list any, n int) (int, error) {
-	size, err := sizeOf(list)
+	size, err := sizeOf(reflect.ValueOf(list))
 	return size * n / 32, err
 }
 
@@ -199,7 +198,7 @@ func checkFormat(format string, args []any) error {
 		}
 	}
 	for _, arg := range args {
-		n, err := sizeOf(arg)
+		n, err := sizeOf(reflect.ValueOf(arg))
 		if n *= 256; err != nil || verbs > 100 || verbs*n > 256*maxValueBytes {
 			return errTooLarge
 		}

@@ -1,6 +1,7 @@
 package gitops
 
 import (
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -111,3 +112,6 @@ func one(t testing.TB, archive string) (files, *Deployment) {
 	}
 	return f, &list[0]
 }
+
+// String is for the messages of failing tests.
+func (p Position) String() string { return fmt.Sprintf("%s:%d:%d", p.Path, p.Line, p.Column) }

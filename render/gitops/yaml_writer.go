@@ -1,149 +1,103 @@
 package gitops
 
 import (
-	"encoding/json"
-	"strconv"
+	"bytes"
+	"cmp"
+	"regexp"
+	"slices"
 	"strings"
 	"unicode"
+
+	"go.yaml.in/yaml/v3"
 )
 
-// writer writes values as block YAML, one scalar a line, and notes where each line comes from.
-type writer struct {
-	out   strings.Builder
-	lines []line
+// append writes fields of a map behind what the file has, and notes where each line of them comes from. A value that
+// YAML cannot hold is an error.
+func (v *Virtual) append(f *field, keys []string) error {
+	n := &yaml.Node{Kind: yaml.MappingNode}
+	for _, key := range keys {
+		n.Content = append(n.Content, scalarNode(key), f.fields[key].node())
+	}
+	var out bytes.Buffer
+	encoder := yaml.NewEncoder(&out)
+	encoder.SetIndent(2)
+	if err := encoder.Encode(n); err != nil {
+		return err
+	}
+	var written yaml.Node // with the lines on which the nodes stand
+	if err := yaml.Unmarshal(out.Bytes(), &written); err != nil {
+		return err
+	}
+	lines := slices.Repeat([]line{{at: f.position(), moved: true}}, bytes.Count(out.Bytes(), []byte("\n")))
+	f.places(written.Content[0], lines)
+	v.Data = append(v.Data, out.Bytes()...)
+	v.lines = append(v.lines, lines...)
+	return nil
 }
 
-func (w *writer) line(text string, at Position) {
-	w.out.WriteString(text + "\n")
-	w.lines = append(w.lines, line{at: at, moved: true})
-}
-
-// entry writes "key: value".
-func (w *writer) entry(indent int, key string, f *field) {
-	w.value(strings.Repeat(" ", indent)+quoted(key)+":", indent+2, f)
-}
-
-// value writes a value behind what stands on its first line already.
-func (w *writer) value(head string, indent int, f *field) {
-	pad := strings.Repeat(" ", indent)
+// node returns a value as YAML.
+func (f *field) node() *yaml.Node {
 	switch {
-	case f == nil:
-		w.line(head+" null", Position{})
-	case f.fields != nil && len(f.keys) == 0:
-		w.line(head+" {}", f.position())
-	case f.list && len(f.items) == 0:
-		w.line(head+" []", f.position())
-	case f.fields != nil:
-		w.line(head, f.position())
-		for _, k := range f.keys {
-			w.entry(indent, k, f.fields[k])
+	case f != nil && f.fields != nil:
+		n := &yaml.Node{Kind: yaml.MappingNode}
+		for _, k := range slices.Sorted(slices.Values(f.keys)) {
+			n.Content = append(n.Content, scalarNode(k), f.fields[k].node())
 		}
-	case f.list:
-		w.line(head, f.position())
+		return n
+	case f != nil && f.list:
+		n := &yaml.Node{Kind: yaml.SequenceNode}
 		for _, item := range f.items {
-			if item.fields == nil || len(item.keys) == 0 {
-				w.value(pad+"-", indent+2, item)
-				continue
-			}
-			for i, k := range item.keys {
-				start := pad + "  "
-				if i == 0 {
-					start = pad + "- "
-				}
-				w.value(start+quoted(k)+":", indent+4, item.fields[k])
-			}
+			n.Content = append(n.Content, item.node())
 		}
-	default:
-		w.scalar(head, pad, f)
+		return n
 	}
+	return scalarNode(f.plain())
 }
 
-func (w *writer) scalar(head, pad string, f *field) {
+// plainText is a text that no YAML takes for anything else; yaml.v3 itself quotes true, false and null.
+var plainText = regexp.MustCompile(`\A[A-Za-z][A-Za-z0-9_/-]{3,63}\z`)
+
+func scalarNode(v any) *yaml.Node {
+	text, ok := v.(string)
+	if !ok {
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: cmp.Or(textOf(v), "null")}
+	}
+	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: strings.ToValidUTF8(text, "\ufffd"),
+		Style: yaml.DoubleQuotedStyle}
+	strange := func(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsPrint(r) }
+	switch {
+	case plainText.MatchString(text):
+		n.Style = 0
+	case strings.Contains(strings.TrimRight(text, "\n"), "\n") && !strings.ContainsFunc(text, strange) &&
+		!strings.HasPrefix(strings.TrimLeft(text, " \n"), "\t"): // what a block would not give back as it is
+		n.Style = yaml.LiteralStyle
+	}
+	return n
+}
+
+// places notes of each line of a written value where it comes from.
+func (f *field) places(n *yaml.Node, lines []line) {
 	at := f.position()
-	text, ok := f.scalar.(string)
-	if !ok || !blockable(text) {
-		w.line(head+" "+scalarText(f.scalar), at)
-		return
-	}
-	body := strings.TrimRight(text, "\n")
-	trailing := len(text) - len(body)
-	mark := " |"
-	if strings.HasPrefix(body, " ") || strings.HasPrefix(body, "\n") {
-		mark += "2"
-	}
-	switch trailing {
-	case 0:
-		mark += "-"
-	case 1:
-	default:
-		mark += "+"
-		body += strings.Repeat("\n", trailing-1)
-	}
-	w.line(head+mark, at)
-	for i, part := range strings.Split(body, "\n") {
-		from := Position{Path: at.Path, Line: at.Line}
-		if at.EndLine > at.Line {
-			from.Line = min(at.Line+1+i, at.EndLine) // the text of a block starts below its mark
+	lines[n.Line-1].at = at
+	switch {
+	case n.Kind == yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			value := f.fields[n.Content[i].Value]
+			lines[n.Content[i].Line-1].at = value.position()
+			value.places(n.Content[i+1], lines)
 		}
-		if part != "" {
-			part = pad + part
+	case n.Kind == yaml.SequenceNode:
+		for i, item := range n.Content {
+			f.items[i].places(item, lines)
 		}
-		w.line(part, from)
-	}
-}
-
-// blockable reports whether a text can be written as a literal block: it has several lines and nothing that YAML
-// would not keep as it is.
-func blockable(text string) bool {
-	if !strings.Contains(strings.TrimRight(text, "\n"), "\n") {
-		return false
-	}
-	for _, r := range text {
-		if r != '\n' && r != '\t' && !unicode.IsPrint(r) {
-			return false
+	case n.Style&yaml.LiteralStyle != 0:
+		// The text of a block starts below its mark, here and, if it is one there, in the source.
+		for i := range lines[n.Line:min(len(lines), n.Line+strings.Count(n.Value, "\n")+1)] {
+			from := Position{Path: at.Path, Line: at.Line}
+			if at.EndLine > at.Line {
+				from.Line = min(at.Line+1+i, at.EndLine)
+			}
+			lines[n.Line+i].at = from
 		}
 	}
-	return !strings.HasPrefix(strings.TrimLeft(text, " \n"), "\t")
-}
-
-func scalarText(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return "null"
-	case string:
-		return quoted(v)
-	case float64:
-		return strconv.FormatFloat(v, 'g', -1, 64)
-	}
-	return textOf(v)
-}
-
-// quoted writes a text in double quotes, which JSON and YAML share, unless it is a plain word.
-func quoted(s string) string {
-	if plainWord(s) {
-		return s
-	}
-	data, err := json.Marshal(s)
-	if err != nil {
-		return `""`
-	}
-	return string(data)
-}
-
-// plainWord reports whether a text is a string in YAML without quotes: a name that is neither a number nor one of
-// the words for true, false and null.
-func plainWord(s string) bool {
-	if len(s) < 3 || len(s) > 64 || !unicode.IsLetter(rune(s[0])) {
-		return false
-	}
-	for _, c := range s {
-		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_' && c != '/' {
-			return false
-		}
-	}
-	switch strings.ToLower(s) {
-	case "true", "false", "yes", "off", "null", "nan", "inf":
-		return false
-	}
-	return true
 }

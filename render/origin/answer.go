@@ -26,10 +26,7 @@ func (b *Build) place(by mark, chain []link) Place {
 		}
 		l := Link{Path: m.path, StartLine: m.line, EndLine: m.end, Role: m.role}
 		if m.node != nil {
-			l.StartLine, l.EndLine = m.node.Line, max(m.node.Line, lastLine(m.node))
-			if m.node.Kind != yaml.ScalarNode {
-				l.EndLine = l.StartLine
-			}
+			l.StartLine, l.EndLine = m.node.Line, m.node.Line+blockLines(m.node)
 		}
 		if l != last {
 			last = l
@@ -81,7 +78,7 @@ func (b *Build) field(i *item, steps []step) (Place, bool) {
 			return p, true
 		}
 	}
-	if _, _, _, any := b.position(last.value); ok || any && v == nil {
+	if _, _, _, any := b.files.Position(last.value.Line, last.value.Column); ok || any && v == nil {
 		if p, found := b.carried(last); found {
 			return p, true
 		}

@@ -78,39 +78,16 @@ func (b *Build) parsed(path string) []*yaml.Node {
 	return nodes
 }
 
-// position returns where a rendered node stands in its file, if it came from one.
-func (b *Build) position(n *yaml.Node) (path string, line, column int, ok bool) {
-	return b.files.Position(n.Line, n.Column)
-}
-
 // sameScalar returns the place of a rendered scalar whose source still says the same. A node that kustomize
 // changed in place keeps the line of what it was.
 func (b *Build) sameScalar(n *yaml.Node) (Place, bool) {
-	path, line, column, ok := b.position(n)
+	path, line, column, ok := b.files.Position(n.Line, n.Column)
 	if !ok {
 		return Place{}, false
 	}
-	found, ok := b.source(path, line, column)
-	if !ok || found.Value != n.Value {
+	found := b.text(path).scalar(position{line, column})
+	if found == nil || found.Value != n.Value {
 		return Place{}, false
 	}
 	return b.span(path, line, column, found), true
-}
-
-// source finds the scalar at a position of a file. Inside a kustomization it may be a line of a patch
-// in a block scalar, which is parsed for itself.
-func (b *Build) source(path string, line, column int) (*yaml.Node, bool) {
-	t := b.text(path)
-	if found, ok := t.index[position{line, column}]; ok && found.value.Kind == yaml.ScalarNode {
-		return found.value, true
-	}
-	if line < 1 || line > len(t.lines) {
-		return nil, false
-	}
-	if inner := t.block(line); inner != nil {
-		if found, ok := inner.index[position{line, column}]; ok && found.value.Kind == yaml.ScalarNode {
-			return found.value, true
-		}
-	}
-	return nil, false
 }

@@ -11,7 +11,6 @@ import (
 	"bytes"
 	"cmp"
 	"regexp"
-	"slices"
 	"sort"
 	"strings"
 
@@ -188,14 +187,4 @@ func (s *FileSet) Position(line, column int) (path string, realLine, realColumn 
 		return "", 0, 0, false
 	}
 	return seg.path, seg.real + line - seg.start, column + seg.indent, true
-}
-
-// Paths lists the files that were given lines, sorted.
-func (s *FileSet) Paths() []string {
-	var list []string
-	for _, seg := range s.segments {
-		list = append(list, seg.path)
-	}
-	slices.Sort(list)
-	return slices.Compact(list)
 }

@@ -37,7 +37,7 @@ func (s *simulation) generators(l *Layer, items []*item) []*item {
 func (s *simulation) policy(c config) *item {
 	_, account := source.Field(c.node, "kubernetesService")
 	_, cloud := source.Field(c.node, "serviceAccount")
-	whole := mark{path: c.path, line: c.node.Line, end: c.node.Line, how: Writer, role: c.role, step: s.step}
+	whole := s.whole(c)
 	root := mapValue(whole)
 	root.put("apiVersion", scalarValue("v1", whole))
 	root.put("kind", scalarValue("ServiceAccount", whole))
@@ -61,7 +61,7 @@ func (s *simulation) generate(c config, global *yaml.Node, items []*item) []*ite
 	if c.role == "secretGenerator" || source.Text(c.node, "kind") == "SecretGenerator" {
 		kind = "Secret"
 	}
-	whole := mark{path: c.path, line: c.node.Line, end: c.node.Line, how: Writer, role: c.role, step: s.step}
+	whole := s.whole(c)
 	root := mapValue(whole)
 	root.put("apiVersion", scalarValue("v1", whole))
 	root.put("kind", scalarValue(kind, whole))
@@ -177,16 +177,14 @@ func (s *simulation) generatorData(c config, root *value, kind string) {
 		if kind == "Secret" {
 			v.text = base64.StdEncoding.EncodeToString([]byte(text))
 		}
-		root.ensure(mark{path: c.path, line: c.node.Line, end: c.node.Line, how: Writer, role: c.role, step: s.step},
-			holder).put(key, v)
+		root.ensure(s.whole(c), holder).put(key, v)
 	}
 	envs := source.Items(c.node, "envs")
 	if _, env := source.Field(c.node, "env"); env != nil && env.Value != "" {
 		envs = append(envs, env)
 	}
-	dir := path.Dir(c.path)
 	for _, env := range envs {
-		name := c.layer.real(path.Join(dir, env.Value))
+		name := c.file(env.Value)
 		for i, line := range s.b.text(name).lines {
 			line = strings.TrimLeft(strings.TrimPrefix(line, "\ufeff"), " \t")
 			key, text, _ := strings.Cut(line, "=")
@@ -205,7 +203,7 @@ func (s *simulation) generatorData(c config, root *value, kind string) {
 		if !renamed {
 			key, name = path.Base(f.Value), f.Value
 		}
-		name = c.layer.real(path.Join(dir, name))
+		name = c.file(name)
 		lines := s.b.text(name).lines
 		by := mark{path: name, line: 1, end: max(1, len(lines)-1), how: Writer, role: c.role, step: s.step}
 		holder := "data"

@@ -14,7 +14,7 @@ func (t *text) inner(n *yaml.Node) *text {
 	if in, ok := t.inlay[n]; ok {
 		return in
 	}
-	in := &text{index: map[position]indexed{}}
+	in := &text{index: map[position]*yaml.Node{}}
 	if t.inlay == nil {
 		t.inlay = map[*yaml.Node]*text{}
 	}
@@ -27,7 +27,7 @@ func (t *text) inner(n *yaml.Node) *text {
 	done := map[*yaml.Node]bool{}
 	for _, d := range docs {
 		relocate(d, move, done)
-		in.add(nil, d)
+		in.add(d)
 	}
 	in.docs = docs
 	return in

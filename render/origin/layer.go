@@ -51,9 +51,7 @@ func (b *Build) manifests(l *Layer) (list []document) {
 			list = append(list, b.manifests(part.Layer)...)
 			continue
 		}
-		for _, n := range b.parsed(part.Path) {
-			list = append(list, document{part.Path, n})
-		}
+		list = append(list, inFile(part.Path, b.parsed(part.Path))...)
 	}
 	return list
 }
@@ -62,6 +60,14 @@ func (b *Build) manifests(l *Layer) (list []document) {
 type document struct {
 	path string
 	node *yaml.Node
+}
+
+func inFile(path string, nodes []*yaml.Node) []document {
+	list := make([]document, len(nodes))
+	for i, n := range nodes {
+		list[i] = document{path, n}
+	}
+	return list
 }
 
 // keepsName reports whether kustomize's prefix and suffix leave a kind alone
@@ -76,7 +82,7 @@ func keepsName(id identity) bool {
 	return false
 }
 
-// text is the value of a scalar field at a path of keys.
+// textAt is the value of a scalar field at a path of keys.
 func textAt(n *yaml.Node, keys ...string) string {
 	for _, key := range keys[:len(keys)-1] {
 		_, n = source.Field(n, key)

@@ -133,7 +133,7 @@ func (b *Build) carried(s step) (Place, bool) {
 		}
 		return p, ok
 	}
-	path, line, column, ok := b.position(n)
+	path, line, column, ok := b.files.Position(n.Line, n.Column)
 	if !ok {
 		return Place{}, false
 	}
@@ -160,7 +160,7 @@ func (b *Build) whole(resource *yaml.Node, i *item) Place {
 	}
 	if resource != nil && resource.Kind == yaml.MappingNode {
 		for i := 0; i+1 < len(resource.Content); i += 2 {
-			if path, line, _, ok := b.position(resource.Content[i]); ok {
+			if path, line, _, ok := b.files.Position(resource.Content[i].Line, resource.Content[i].Column); ok {
 				return Place{Path: path, StartLine: line, EndLine: line, How: Identity, Role: b.role(path)}
 			}
 		}

@@ -18,25 +18,21 @@ func (s *simulation) operations(w writer, patch *yaml.Node, i *item) {
 		if len(to) == 0 || !s.room() {
 			continue
 		}
-		switch source.Text(op, "op") {
-		case "add":
+		switch name := source.Text(op, "op"); name {
+		case "add", "replace":
 			if key, n := source.Field(op, "value"); n != nil {
-				insert(i.root, to, s.made(w.value(n, key)))
-			}
-		case "replace":
-			if key, n := source.Field(op, "value"); n != nil {
-				replace(i.root, to, s.made(w.value(n, key)))
+				insert(i.root, to, s.made(w.value(n, key)), name == "replace")
 			}
 		case "remove":
 			remove(i.root, to)
 		case "move":
 			if v := remove(i.root, pointer(source.Text(op, "from"))); v != nil {
-				insert(i.root, to, v)
+				insert(i.root, to, v, false)
 			}
 		case "copy":
 			if v := lookup(i.root, pointer(source.Text(op, "from"))); v != nil {
 				if v = s.copyOf(v); v != nil {
-					insert(i.root, to, v)
+					insert(i.root, to, v, false)
 				}
 			}
 		}
@@ -87,32 +83,21 @@ func parent(root *value, path []string) (*value, string) {
 	return lookup(root, path[:len(path)-1]), path[len(path)-1]
 }
 
-func insert(root *value, path []string, v *value) {
+// insert puts a value at a path: into a list in front of what is there, or in its place.
+func insert(root *value, path []string, v *value, instead bool) {
 	holder, token := parent(root, path)
-	switch {
+	switch k := index(token); {
 	case holder == nil:
 	case holder.kind == yaml.MappingNode:
 		holder.set(token, v)
+	case instead && k >= 0 && k < len(holder.items):
+		v.replaces(holder.items[k])
+		holder.items[k] = v
+	case instead:
 	case token == "-":
 		holder.items = append(holder.items, v)
-	default:
-		if k := index(token); k >= 0 && k <= len(holder.items) {
-			holder.items = slices.Insert(holder.items, k, v)
-		}
-	}
-}
-
-func replace(root *value, path []string, v *value) {
-	holder, token := parent(root, path)
-	switch {
-	case holder == nil:
-	case holder.kind == yaml.MappingNode:
-		holder.set(token, v)
-	default:
-		if k := index(token); k >= 0 && k < len(holder.items) {
-			v.replaces(holder.items[k])
-			holder.items[k] = v
-		}
+	case k >= 0 && k <= len(holder.items):
+		holder.items = slices.Insert(holder.items, k, v)
 	}
 }
 
@@ -121,16 +106,11 @@ func remove(root *value, path []string) *value {
 	if holder == nil {
 		return nil
 	}
+	v := lookup(holder, path[len(path)-1:])
 	if holder.kind == yaml.MappingNode {
-		v := holder.get(token)
 		holder.drop(token)
-		return v
+	} else if k := index(token); v != nil {
+		holder.items = slices.Delete(holder.items, k, k+1)
 	}
-	k := index(token)
-	if k < 0 || k >= len(holder.items) {
-		return nil
-	}
-	v := holder.items[k]
-	holder.items = slices.Delete(holder.items, k, k+1)
 	return v
 }

@@ -1,7 +1,6 @@
 package origin
 
 import (
-	"path"
 	"slices"
 	"strings"
 
@@ -41,20 +40,15 @@ func (s *simulation) patchWith(c config, inline *yaml.Node, file string, target 
 }
 
 // patchDocuments reads the documents of a patch: those of a file if it names one, else those in the scalar.
-func (s *simulation) patchDocuments(c config, inline *yaml.Node, file string) (list []document) {
+func (s *simulation) patchDocuments(c config, inline *yaml.Node, file string) []document {
 	if file != "" && !strings.Contains(file, "\n") && !strings.Contains(file, ": ") {
-		name := c.layer.real(path.Join(path.Dir(c.path), file))
-		for _, n := range s.b.text(name).docs {
-			list = append(list, document{name, n})
-		}
-		return list
+		name := c.file(file)
+		return inFile(name, s.b.text(name).docs)
 	}
 	if inline != nil && inline.Kind == yaml.ScalarNode {
-		for _, n := range s.b.text(c.path).inner(inline).docs {
-			list = append(list, document{c.path, n})
-		}
+		return inFile(c.path, s.b.text(c.path).inner(inline).docs)
 	}
-	return list
+	return nil
 }
 
 // merge runs one strategic-merge patch. It never changes what identifies the resource, unless its options say so.

@@ -24,13 +24,9 @@ func (s *simulation) plugins(l *Layer, field string) (list []document) {
 		case listed && part.Layer != nil:
 			list = append(list, s.b.manifests(part.Layer)...)
 		case listed:
-			for _, n := range s.b.text(part.Path).docs {
-				list = append(list, document{part.Path, n})
-			}
+			list = append(list, inFile(part.Path, s.b.text(part.Path).docs)...)
 		case entry.Kind == yaml.ScalarNode:
-			for _, n := range s.b.text(l.File.Path).inner(entry).docs {
-				list = append(list, document{l.File.Path, n})
-			}
+			list = append(list, inFile(l.File.Path, s.b.text(l.File.Path).inner(entry).docs)...)
 		}
 	}
 	return list

@@ -2,7 +2,6 @@ package origin
 
 import (
 	"cmp"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +19,7 @@ func (s *simulation) replacement(c config, items []*item) {
 		s.replaceOne(c, items)
 		return
 	}
-	name := c.layer.real(path.Join(path.Dir(c.path), file))
+	name := c.file(file)
 	for _, d := range s.b.text(name).docs {
 		list := []*yaml.Node{d}
 		if d.Kind == yaml.SequenceNode {
@@ -89,7 +88,7 @@ func (s *simulation) replacementSource(c config, items []*item) *value {
 	if _, options := source.Field(from, "options"); options != nil {
 		if delimiter := source.Text(options, "delimiter"); delimiter != "" {
 			parts := strings.Split(v.text, delimiter)
-			if k := index(cmpDefault(source.Text(options, "index"), "0")); k >= 0 && k < len(parts) {
+			if k := index(cmp.Or(source.Text(options, "index"), "0")); k >= 0 && k < len(parts) {
 				if v.by.node != nil && v.by.node.Value == v.text {
 					v.by = v.by.only(strings.Join(append(slices.Clone(parts[:k]), ""), delimiter), parts[k])
 				}
@@ -101,13 +100,6 @@ func (s *simulation) replacementSource(c config, items []*item) *value {
 		v.by.how, v.by.role, v.by.step = Writer, c.role, s.step
 	}
 	return v
-}
-
-func cmpDefault(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }
 
 // selectedExactly returns the one item that a replacement's source names: no regular expressions.
@@ -149,7 +141,7 @@ func (s *simulation) assign(root *value, path []string, from *value, options *ya
 		}
 		text := from.text
 		if delimiter != "" {
-			k, err := strconv.Atoi(cmpDefault(source.Text(options, "index"), "0"))
+			k, err := strconv.Atoi(cmp.Or(source.Text(options, "index"), "0"))
 			parts := strings.Split(to.text, delimiter)
 			switch {
 			case err != nil:

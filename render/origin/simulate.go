@@ -1,6 +1,7 @@
 package origin
 
 import (
+	"path"
 	"slices"
 	"strings"
 
@@ -120,11 +121,19 @@ type config struct {
 
 func (c config) with(n *yaml.Node) config { c.key, c.node = nil, n; return c }
 
+// file is the file that a path in the configuration leads to.
+func (c config) file(name string) string { return c.layer.real(path.Join(path.Dir(c.path), name)) }
+
 // field is the configuration that stands in a field; its node is nil where there is none.
 func (c config) field(name string) config { c.key, c.node = source.Field(c.node, name); return c }
 
 func (s *simulation) mark(c config, n *yaml.Node) mark {
 	return mark{path: c.path, node: n, how: Writer, role: c.role, step: s.step}
+}
+
+// whole marks what an entry makes without a place of its own in it.
+func (s *simulation) whole(c config) mark {
+	return mark{path: c.path, line: c.node.Line, end: c.node.Line, how: Writer, role: c.role, step: s.step}
 }
 
 // room reports whether the simulation may hold more.
@@ -235,7 +244,7 @@ func (s *simulation) resolve(items []*item, rendered []*yaml.Node) map[*yaml.Nod
 		}
 	}
 	for n, i := range owner {
-		_, _, _, ok := s.b.position(n)
+		_, _, _, ok := s.b.files.Position(n.Line, n.Column)
 		i.reparsed = !ok
 	}
 	return owner

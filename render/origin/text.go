@@ -22,20 +22,18 @@ type text struct {
 	lines  []string
 	binary bool
 	docs   []*yaml.Node
-	index  map[position]indexed
-	blocks []*yaml.Node         // literal block scalars
-	inlay  map[*yaml.Node]*text // scalars that hold YAML, parsed
+	index  map[position]*yaml.Node // scalars
+	blocks []*yaml.Node            // literal block scalars
+	inlay  map[*yaml.Node]*text    // scalars that hold YAML, parsed
 }
 
 type position struct{ line, column int }
-
-type indexed struct{ key, value *yaml.Node }
 
 func (x *texts) text(path string) *text {
 	if t, ok := x.known[path]; ok {
 		return t
 	}
-	t := &text{index: map[position]indexed{}}
+	t := &text{index: map[position]*yaml.Node{}}
 	x.known[path] = t
 	data, err := x.read(path)
 	if err != nil {
@@ -45,40 +43,33 @@ func (x *texts) text(path string) *text {
 	t.lines = strings.Split(strings.ReplaceAll(strings.TrimPrefix(string(data), byteOrderMark), "\r\n", "\n"), "\n")
 	t.docs, _ = source.Parse(path, data, source.Limits{})
 	for _, d := range t.docs {
-		t.add(nil, d)
+		t.add(d)
 	}
 	return t
 }
 
-// add indexes every node by where it stands; of nodes at the same place (a map and its first key) the scalar counts.
-func (t *text) add(key, n *yaml.Node) {
-	at := position{n.Line, n.Column}
-	if n.Kind == yaml.ScalarNode && n.Style&yaml.LiteralStyle != 0 {
-		t.blocks = append(t.blocks, n)
-	}
-	if n.Kind == yaml.ScalarNode || n.Kind == yaml.AliasNode {
-		t.index[at] = indexed{key, n}
-	} else if _, ok := t.index[at]; !ok {
-		t.index[at] = indexed{key, n}
-	}
-	switch n.Kind {
-	case yaml.MappingNode:
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			t.index[position{n.Content[i].Line, n.Content[i].Column}] = indexed{n.Content[i], n.Content[i]}
-			t.add(n.Content[i], n.Content[i+1])
+// add indexes every scalar by where it stands.
+func (t *text) add(n *yaml.Node) {
+	if n.Kind == yaml.ScalarNode {
+		t.index[position{n.Line, n.Column}] = n
+		if n.Style&yaml.LiteralStyle != 0 {
+			t.blocks = append(t.blocks, n)
 		}
-	case yaml.SequenceNode:
-		for _, c := range n.Content {
-			t.add(nil, c)
-		}
+	}
+	for _, c := range n.Content {
+		t.add(c)
 	}
 }
 
-// block returns the index of the YAML inside the block scalar that a line lies in.
-func (t *text) block(line int) *text {
+// scalar returns the scalar at a position of the file, nil where there is none. It may be a line of a block scalar, as
+// a patch in a kustomization is, which is parsed for itself.
+func (t *text) scalar(at position) *yaml.Node {
+	if n := t.index[at]; n != nil {
+		return n
+	}
 	for _, n := range t.blocks {
-		if n.Line < line && line <= n.Line+strings.Count(n.Value, "\n")+1 {
-			return t.inner(n)
+		if n.Line < at.line && at.line <= n.Line+strings.Count(n.Value, "\n")+1 {
+			return t.inner(n).index[at]
 		}
 	}
 	return nil
@@ -86,14 +77,12 @@ func (t *text) block(line int) *text {
 
 // at is the place of a node that stands in its file as it is.
 func (x *texts) at(path string, n *yaml.Node, how How, role string) Place {
-	line, column := n.Line, n.Column
-	scalar := n
-	if n.Kind != yaml.ScalarNode {
-		p := Place{Path: path, StartLine: line, EndLine: line, How: how, Role: role}
-		x.flow(&p, column)
-		return p
+	p := Place{Path: path, StartLine: n.Line, EndLine: n.Line}
+	if n.Kind == yaml.ScalarNode {
+		p = x.span(path, n.Line, n.Column, n)
+	} else {
+		x.flow(&p, n.Column)
 	}
-	p := x.span(path, line, column, scalar)
 	p.How, p.Role = how, role
 	return p
 }
@@ -114,16 +103,10 @@ func (x *texts) span(path string, line, column int, n *yaml.Node) Place {
 	if line < 1 || line > len(t.lines) {
 		return p
 	}
-	switch {
-	case n.Kind != yaml.ScalarNode:
-		p.EndLine = max(line, lastLine(n))
-	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
-		p.EndLine = min(len(t.lines), line+strings.Count(strings.TrimRight(n.Value, "\n"), "\n")+1)
-	default:
+	if below := blockLines(n); below > 0 {
+		p.EndLine = min(len(t.lines), line+below)
+	} else {
 		p.StartColumn, p.EndColumn = columns([]rune(t.lines[line-1]), column, n)
-		if p.EndColumn == 0 { // a flow scalar over several lines
-			p.StartColumn = 0
-		}
 	}
 	return p
 }
@@ -148,14 +131,13 @@ func columns(line []rune, column int, n *yaml.Node) (int, int) {
 			}
 		}
 		return 0, 0
-	case strings.HasPrefix(string(line[start:]), n.Value):
-		return column, column + len([]rune(n.Value))
-	default: // a tag or an anchor stands before the value
-		if i := strings.Index(string(line[start:]), n.Value); i > 0 && n.Value != "" {
-			at := column + len([]rune(string(line[start:])[:i]))
-			return at, at + len([]rune(n.Value))
+	default: // a tag or an anchor may stand before the value
+		before, _, ok := strings.Cut(string(line[start:]), n.Value)
+		if !ok {
+			return 0, 0
 		}
-		return 0, 0
+		at := column + utf8.RuneCountInString(before)
+		return at, at + utf8.RuneCountInString(n.Value)
 	}
 }
 
@@ -187,14 +169,10 @@ func flowEnd(line []rune, column int) int {
 	return 0
 }
 
-// lastLine is the highest line of a node's content, aliases not followed.
-func lastLine(n *yaml.Node) int {
-	line := n.Line
-	if n.Kind == yaml.ScalarNode && n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
-		line += strings.Count(strings.TrimRight(n.Value, "\n"), "\n") + 1
+// blockLines is how many lines a scalar has below its mark, 0 where it is no block.
+func blockLines(n *yaml.Node) int {
+	if n.Kind != yaml.ScalarNode || n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) == 0 {
+		return 0
 	}
-	for _, c := range n.Content {
-		line = max(line, lastLine(c))
-	}
-	return line
+	return strings.Count(strings.TrimRight(n.Value, "\n"), "\n") + 1
 }

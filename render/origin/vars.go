@@ -1,6 +1,7 @@
 package origin
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,8 +22,7 @@ func (s *simulation) collectVars(l *Layer, items []*item) {
 	for _, n := range source.Items(l.File.Node, "vars") {
 		_, ref := source.Field(n, "objref")
 		v := variable{name: source.Text(n, "name"),
-			field: cmpDefault(textAt(n, "fieldref", "fieldpath"), textAt(n, "fieldref", "fieldPath"))}
-		v.field = cmpDefault(v.field, "metadata.name")
+			field: cmp.Or(textAt(n, "fieldref", "fieldpath"), textAt(n, "fieldref", "fieldPath"), "metadata.name")}
 		for _, i := range items {
 			if namespace := source.Text(ref, "namespace"); i.id().kind == source.Text(ref, "kind") &&
 				i.known(source.Text(ref, "name")) &&

@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -242,11 +243,6 @@ func renames(files map[string][]string, token, to string, not edit) (list []edit
 			}
 		}
 	}
-	slices.SortFunc(list, func(a, b edit) int {
-		if a.path != b.path {
-			return strings.Compare(a.path, b.path)
-		}
-		return a.line - b.line
-	})
+	slices.SortFunc(list, func(a, b edit) int { return cmp.Or(strings.Compare(a.path, b.path), a.line-b.line) })
 	return list
 }

@@ -29,7 +29,7 @@ var (
 	otherNumber = regexp.MustCompile(`^[-+]?[0-9.][0-9_a-fA-FxXoO.+-]*$`)
 )
 
-// flips holds the words that YAML 1.1 takes for booleans.
+// flip returns the opposite of a word that YAML 1.1 takes for a boolean, and false for others.
 func flip(word string) (string, bool) {
 	switch word {
 	case "true", "True", "TRUE", "yes", "Yes", "on":

@@ -254,6 +254,19 @@ func (p *prover) single(ctx context.Context, t *trial) error {
 	return nil
 }
 
+// sameWithoutOrigins reports whether kustomize prints the same bytes for the files as they are.
+func (p *prover) sameWithoutOrigins(ctx context.Context, with *render.Rendering) (bool, error) {
+	plain, err := p.renderer.Unmarked(ctx, p.root)
+	if err != nil {
+		return false, err
+	}
+	have, err := with.YAML()
+	if err != nil {
+		return false, err
+	}
+	return string(have) == string(plain), nil
+}
+
 // flatten makes a rendering's fields comparable.
 func flatten(r *render.Rendering) *rendered {
 	out := &rendered{}

@@ -101,7 +101,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// The proof itself finds wrong places: it must not confirm whatever it is given.
+// Only the roots of the folder are tried, and no more fields of each than asked for.
 func TestOnly(t *testing.T) {
 	report, err := proof.Prove(t.Context(), samples(t), proof.Options{Only: "images", Fields: 12})
 	if err != nil {

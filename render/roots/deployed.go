@@ -82,7 +82,7 @@ func (d *deployments) ensure(files []string) {
 		found := d.objects(p, data, func(kind string) bool { return slices.Contains(kindsThatDeploy(), kind) })
 		objects = append(objects, found...)
 		substituted = substituted || bytes.Contains(data, []byte("substituteFrom"))
-		flux = flux || slices.ContainsFunc(found, func(o gitops.Object) bool { return o.Value["kind"] == "Kustomization" })
+		flux = flux || slices.ContainsFunc(found, func(o gitops.Object) bool { return o.Kind() == "Kustomization" })
 	}
 	if len(objects) == 0 {
 		return

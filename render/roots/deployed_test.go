@@ -296,3 +296,14 @@ func TestProblems(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// A release of a chart deploys no folder, and is not left out in silence.
+func TestHelmReleaseIsAProblem(t *testing.T) {
+	repo := treetest.New(t)
+	set := open(t, repo.Tree(repo.Commit("-- redis.yaml --\napiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\n"+
+		"metadata: {name: redis}\nspec: {chart: {spec: {chart: redis}}}\n")))
+	set.Reach([]string{"redis.yaml"}, nil)
+	if got := set.Problems(); len(got) != 1 || got[0].Line != 4 || got[0].Object.Kind != "HelmRelease" {
+		t.Errorf("got %+v", got)
+	}
+}

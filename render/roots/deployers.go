@@ -24,8 +24,10 @@ const (
 	substituted = "\x00substituted" // the file's objects replace variables by what others hold
 )
 
-// deploymentMarks are the groups of the objects that deploy folders.
-func deploymentMarks() []string { return []string{"argoproj.io/", "kustomize.toolkit.fluxcd.io/"} }
+// deploymentMarks are the groups of the objects that deploy something.
+func deploymentMarks() []string {
+	return []string{"argoproj.io/", "kustomize.toolkit.fluxcd.io/", "helm.toolkit.fluxcd.io/"}
+}
 
 // deployerNotes records which folders the objects of Argo CD and Flux in a file may deploy, and errs on the side of too
 // many: every value of a field called path counts, whatever it is the path of.
@@ -60,6 +62,9 @@ func noteDeployer(n *yaml.Node, note func(string)) {
 		_, spec := source.Field(n, "spec")
 		_, ref := source.Field(spec, "sourceRef")
 		unclear = source.Text(ref, "kind") == "ExternalArtifact" // it says which folder of it is one of the repository
+	case group == "helm.toolkit.fluxcd.io" && kind == "HelmRelease":
+		note(anyFolder) // it deploys a chart, which no folder is known to be
+		return
 	default:
 		return
 	}
