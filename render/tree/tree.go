@@ -202,28 +202,13 @@ func (t *Tree) ReadDir(p string) ([]Entry, error) {
 // Walk calls visit for every file and symlink of the tree, in order of their paths, without following links. An error
 // of visit ends the walk and is returned. A tree beyond the limits gives *TooManyError or *TooDeepError.
 func (t *Tree) Walk(visit func(p string, e Entry) error) error {
-	return t.walk("", t.root, t.objects.newBudget(), visit)
-}
-
-func (t *Tree) walk(dir, id string, b *budget, visit func(string, Entry) error) error {
-	list, err := t.objects.entries(id)
-	if err == nil {
-		err = b.spend(dir, len(list))
-	}
-	if err != nil {
+	var stop error
+	c := comparison{t.objects, t.objects.newBudget(), func(d Difference) error {
+		stop = visit(d.Path, *d.New)
+		return stop
+	}}
+	if err := c.folders("", "", t.root); stop == nil {
 		return t.objects.remember(err)
 	}
-	for _, e := range list {
-		p := dir + e.Name
-		switch e.Kind {
-		case Dir:
-			err = t.walk(p+"/", e.ID, b, visit)
-		case File, Symlink:
-			err = visit(p, e)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return stop
 }
