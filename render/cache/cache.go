@@ -36,8 +36,8 @@ type Disk struct {
 }
 
 // Open uses a folder, which is made when the first entry is. A limit of 0 bytes means DefaultLimit; each process may
-// go over it by a sixteenth before it makes room. The error
-// says that the running program cannot be told from others, so that nothing may be kept.
+// go over it by a sixteenth before it makes room. The error says that the running program cannot be told from others,
+// so that nothing may be kept.
 func Open(dir string, limit int64) (*Disk, error) {
 	version, err := programVersion()
 	if err != nil {
@@ -47,10 +47,7 @@ func Open(dir string, limit int64) (*Disk, error) {
 }
 
 func open(dir string, limit int64, version string) *Disk {
-	if limit <= 0 {
-		limit = DefaultLimit
-	}
-	return &Disk{dir: dir, version: version, limit: limit}
+	return &Disk{dir: dir, version: version, limit: cmp.Or(max(0, limit), DefaultLimit)}
 }
 
 // Scope is the name of a set of entries that follow from the same settings: a digest of the parts and of the
