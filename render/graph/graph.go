@@ -104,7 +104,3 @@ func IsManifestName(p string) bool {
 	}
 	return false
 }
-
-func tooLarge(p string, e *tree.TooLargeError) error {
-	return &source.Error{Path: p, Message: e.Error()}
-}

@@ -170,15 +170,7 @@ func (s *scanner) throughLink(p string) bool {
 
 // words records what a file holds that somebody may look for.
 func (s *scanner) words(p string, data []byte, out *facts) {
-	if !kustomization.IsFileName(p) &&
-		slices.ContainsFunc(s.options.Marks, func(m string) bool { return bytes.Contains(data, []byte(m)) }) {
-		out.add(mentions, marked, p)
-	}
-	if !kustomization.IsFileName(p) {
-		for _, n := range s.options.Notes {
-			n.Read(p, data, func(key string) { out.add(noted, noteKey(n.Of, key), p) })
-		}
-	}
+	holds := func(text string) bool { return bytes.Contains(data, []byte(text)) }
 	seen := map[string]bool{}
 	add := func(word string) {
 		switch {
@@ -201,10 +193,17 @@ func (s *scanner) words(p string, data []byte, out *facts) {
 	})
 	if kustomization.IsFileName(p) {
 		for kind, field := range map[string]string{"ConfigMap": "configMapGenerator", "Secret": "secretGenerator"} {
-			if bytes.Contains(data, []byte(field)) {
+			if holds(field) {
 				add(kind)
 			}
 		}
+		return
+	}
+	if slices.ContainsFunc(s.options.Marks, holds) {
+		out.add(mentions, marked, p)
+	}
+	for _, n := range s.options.Notes {
+		n.Read(p, data, func(key string) { out.add(noted, noteKey(n.Of, key), p) })
 	}
 }
 

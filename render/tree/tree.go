@@ -44,12 +44,12 @@ func (t *Tree) BlobLimit() int64 { return t.objects.blobLimit() }
 // Blobs is Objects.Blobs.
 func (t *Tree) Blobs(ids []string) []Content { return t.objects.Blobs(ids) }
 
+// Empty is Objects.Empty.
+func (t *Tree) Empty() *Tree { return t.objects.Empty() }
+
 // Sibling opens another tree of the same repository by its object id. The error is ErrNoObject where the
-// repository does not have it (any more). An empty id is the empty tree.
+// repository does not have it (any more).
 func (t *Tree) Sibling(id string) (*Tree, error) {
-	if id == "" {
-		return t.objects.Empty(), nil
-	}
 	if _, err := t.objects.entries(id); err != nil {
 		return nil, err
 	}
