@@ -266,11 +266,7 @@ func TestOf(t *testing.T) {
 	} {
 		var got []string
 		for _, root := range set.Of(name) {
-			kind, err := root.Kind.MarshalText()
-			if err != nil {
-				t.Fatal(err)
-			}
-			got = append(got, string(kind)+" "+root.Path+" "+set.Name(root))
+			got = append(got, root.Kind.String()+" "+root.Path+" "+set.Name(root))
 		}
 		if strings.Join(got, ", ") != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"path"
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -24,14 +23,11 @@ const (
 	substituted = "\x00substituted" // the file's objects replace variables by what others hold
 )
 
-// deploymentMarks are the groups of the objects that deploy folders.
-func deploymentMarks() []string { return []string{"argoproj.io/", "kustomize.toolkit.fluxcd.io/"} }
-
 // deployerNotes records which folders the objects of Argo CD and Flux in a file may deploy, and errs on the side of too
 // many: every value of a field called path counts, whatever it is the path of.
 func deployerNotes(limits source.Limits) graph.Notes {
 	return graph.Notes{Of: deployers, Read: func(p string, data []byte, note func(string)) {
-		if !slices.ContainsFunc(deploymentMarks(), func(mark string) bool { return bytes.Contains(data, []byte(mark)) }) {
+		if !bytes.Contains(data, []byte("argoproj.io/")) && !bytes.Contains(data, []byte("kustomize.toolkit.fluxcd.io/")) {
 			return
 		}
 		documents, err := source.Parse(p, data, limits)
@@ -106,8 +102,7 @@ func folderOf(n *yaml.Node) (string, bool) {
 		return "", false
 	}
 	folder, ok := tree.Clean(strings.TrimLeft(path.Clean("/"+n.Value), "/"))
-	folder = cmp.Or(folder, ".")
-	return folder, ok
+	return cmp.Or(folder, "."), ok
 }
 
 // deployer reports whether a file has such objects.

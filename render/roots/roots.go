@@ -71,7 +71,8 @@ func newSet(g *graph.Graph, o Options) (*Set, error) {
 		return nil, err
 	}
 	s := &Set{Graph: g, filter: f, deploys: len(g.Noted(deployers, anyFolder)) > 0}
-	s.deployed = newDeployments(s, gitops.RepoHint{URLs: o.Repository}, gitops.Limits{Source: o.Limits})
+	s.deployed = &deployments{set: s, repo: gitops.RepoHint{URLs: o.Repository}, limits: gitops.Limits{Source: o.Limits},
+		read: map[string]bool{}, byPath: map[string][]*Deployment{}, byID: map[string]*Deployment{}}
 	return s, nil
 }
 
