@@ -9,8 +9,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"maps"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -230,7 +232,7 @@ func (r *Renderer) kustomize(root roots.Root, p *plan) (*Rendering, []source.Err
 // what the error names.
 func (r *Renderer) explain(root roots.Root, p *plan, failure error) []source.Error {
 	var list []source.Error
-	for name := range p.manifests {
+	for _, name := range slices.Sorted(maps.Keys(p.manifests)) {
 		data, _, err := r.read(name)
 		if err != nil {
 			continue
