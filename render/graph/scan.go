@@ -248,9 +248,7 @@ func afterKind(data []byte) bool {
 // it has several.
 func locate(t *tree.Tree, dir string) (p string, at tree.Entry, err error) {
 	count := 0
-	names := kustomization.FileNames()
-	slices.Sort(names) // the last one is named
-	for _, name := range names {
+	for _, name := range kustomization.FileNames() {
 		candidate := path.Join(dir, name)
 		e, err := t.Entry(candidate)
 		switch {
@@ -258,8 +256,9 @@ func locate(t *tree.Tree, dir string) (p string, at tree.Entry, err error) {
 		case err != nil:
 			return "", at, err
 		case e.Kind == tree.File || e.Kind == tree.Symlink:
-			p, at = candidate, e
-			count++
+			if count++; candidate > p { // of several, the last one is named
+				p, at = candidate, e
+			}
 		}
 	}
 	if count > 1 {

@@ -159,11 +159,7 @@ func (t *Tree) lookup(p string, follow bool, links *int) (string, Entry, error) 
 		if strings.HasPrefix(string(target), "/") {
 			return "", Entry{}, fmt.Errorf("%s is a symlink out of the repository: %w", path.Join(here, name), ErrNotExist)
 		}
-		next := here + "/" + string(target)
-		if rest := parts[i+1:]; len(rest) > 0 {
-			next += "/" + strings.Join(rest, "/")
-		}
-		return t.lookup(next, follow, links)
+		return t.lookup(strings.Join(append([]string{here, string(target)}, parts[i+1:]...), "/"), follow, links)
 	}
 	return here, at, nil
 }
