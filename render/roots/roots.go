@@ -128,13 +128,6 @@ func (s *Set) Has(root Root) bool {
 	switch {
 	case !s.Selects(root):
 		return false
-	case root.Object != "":
-		one := s.deployed.of(root)
-		if one == nil {
-			return false
-		}
-		own, ok := s.deployed.root(one)
-		return ok && own == root
 	case !s.deploys:
 		return s.stands(root)
 	}
