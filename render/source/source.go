@@ -205,12 +205,10 @@ func deepLine(data []byte, limit int) int {
 func lineOf(data []byte, offset int) int { return 1 + bytes.Count(data[:offset], []byte("\n")) }
 
 func invalidAt(data []byte) int {
-	for i := 0; i < len(data); {
-		r, size := utf8.DecodeRune(data[i:])
-		if r == utf8.RuneError && size <= 1 {
+	for i, r := range string(data) {
+		if r == utf8.RuneError && !bytes.HasPrefix(data[i:], []byte(string(r))) {
 			return i
 		}
-		i += size
 	}
 	return 0
 }

@@ -59,9 +59,6 @@ type Call struct {
 	Watch   func() error // called now and then while git runs; an error stops it. Nil: nothing
 }
 
-// ErrNotInstalled means that there is no git on this machine.
-var ErrNotInstalled = errors.New("git is not installed, or not on the PATH")
-
 // Find returns the absolute path of git: the given one where it is absolute, else one of the usual places, which are
 // there also for a process without a PATH, else the one on the PATH.
 func Find(git string) (string, error) {
@@ -76,7 +73,7 @@ func Find(git string) (string, error) {
 	if p, err := exec.LookPath("git"); err == nil && filepath.IsAbs(p) {
 		return p, nil
 	}
-	return "", ErrNotInstalled
+	return "", errors.New("git is not installed, or not on the PATH")
 }
 
 // Isolated is an environment in which neither the machine nor the user configures git, and nobody is asked for
