@@ -95,11 +95,8 @@ func (r *Renderer) With(files map[string][]byte) *Renderer {
 // read returns the content and the object id of a file. A file of the overlay has the id of the one that it hides.
 func (r *Renderer) read(name string) ([]byte, string, error) {
 	if len(r.overlay) > 0 {
-		real, e, err := r.tree.Lookup(name)
-		if err != nil {
-			real = name
-		}
-		if data, ok := r.overlay[real]; ok {
+		real, e, err := r.lookup(name)
+		if data, ok := r.overlay[real]; ok && err == nil {
 			return data, e.ID, nil
 		}
 	}

@@ -21,6 +21,9 @@ const (
 	Submodule
 )
 
+// kinds are those of git's modes; any other mode is that of a file.
+var kinds = map[string]Kind{"40000": Dir, "120000": Symlink, "160000": Submodule}
+
 // Entry is one name in a folder.
 type Entry struct {
 	Name string
@@ -61,23 +64,11 @@ func parseTree(data []byte, idLen int) ([]Entry, error) {
 	var list []Entry
 	for len(data) > 0 {
 		head, rest, ok := bytes.Cut(data, []byte{0})
-		if !ok || len(rest) < idLen {
+		mode, name, _ := strings.Cut(string(head), " ")
+		if !ok || len(rest) < idLen || name == "" || name == "." || name == ".." || strings.Contains(name, "/") {
 			return nil, errors.New("a folder object of the repository is damaged")
 		}
-		mode, name, ok := strings.Cut(string(head), " ")
-		if !ok || name == "" || name == "." || name == ".." || strings.Contains(name, "/") {
-			return nil, errors.New("a folder object of the repository is damaged")
-		}
-		e := Entry{Name: name, ID: hex.EncodeToString(rest[:idLen])}
-		switch mode {
-		case "40000":
-			e.Kind = Dir
-		case "120000":
-			e.Kind = Symlink
-		case "160000":
-			e.Kind = Submodule
-		}
-		list = append(list, e)
+		list = append(list, Entry{Name: name, Kind: kinds[mode], ID: hex.EncodeToString(rest[:idLen])})
 		data = rest[idLen:]
 	}
 	slices.SortFunc(list, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
