@@ -13,7 +13,7 @@ import (
 type Field struct {
 	Pointer string     // RFC 6901, into the resource
 	Node    *yaml.Node // the value, aliases replaced by what they stand for. Do not change it.
-	plain   bool       // see toJSON
+	plain   bool       // see source.Value
 }
 
 // Scalar reports whether the field holds neither a map nor a list.

@@ -22,9 +22,7 @@ var errReadOnly = errors.New("the repository is read-only while it is rendered")
 // fileSystem shows a tree to kustomize, with the files as transform leaves them. It holds nothing but the
 // repository, so neither ".." nor a symlink leads anywhere else.
 type fileSystem struct {
-	tree      *tree.Tree
-	find      func(p string) (string, tree.Entry, error) // where a path leads
-	read      func(p string) (data []byte, id string, err error)
+	renderer  *Renderer                          // where paths lead, and what is there
 	transform func(p string, data []byte) []byte // p: path in the repository, links resolved
 	reads     map[string]string                  // path -> object id; "" for paths that were probed and do not exist
 	links     map[string]string                  // path -> where it led, for paths that met a symlink; nil: not recorded
@@ -32,21 +30,13 @@ type fileSystem struct {
 
 var _ filesys.FileSystem = (*fileSystem)(nil)
 
-// inside returns the path within the repository.
-func (f *fileSystem) inside(p string) (string, bool) {
-	p = path.Clean(p)
-	if p == mount {
-		return ".", true
-	}
-	return strings.CutPrefix(p, mount+"/")
-}
-
 func (f *fileSystem) lookup(p string) (string, tree.Entry, error) {
-	in, ok := f.inside(p)
+	in, ok := strings.CutPrefix(path.Clean(p)+"/", mount+"/")
 	if !ok {
 		return "", tree.Entry{}, fs.ErrNotExist
 	}
-	real, e, err := f.find(in)
+	in = path.Clean(in) // within the repository
+	real, e, err := f.renderer.lookup(in)
 	if errors.Is(err, tree.ErrNotExist) {
 		f.reads[in] = ""
 		return "", tree.Entry{}, fmt.Errorf("%s: %w", in, fs.ErrNotExist)
@@ -75,7 +65,7 @@ func (f *fileSystem) ReadDir(p string) ([]string, error) {
 	if e.Kind != tree.Dir {
 		return nil, fmt.Errorf("%s is not a folder", real)
 	}
-	list, err := f.tree.ReadDir(real)
+	list, err := f.renderer.tree.ReadDir(real)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +97,7 @@ func (f *fileSystem) ReadFile(p string) ([]byte, error) {
 	if e.Kind != tree.File {
 		return nil, fmt.Errorf("%s is not a file", real)
 	}
-	data, id, err := f.read(real)
+	data, id, err := f.renderer.read(real)
 	if err != nil {
 		return nil, err
 	}
@@ -115,22 +105,8 @@ func (f *fileSystem) ReadFile(p string) ([]byte, error) {
 	return f.transform(real, data), nil
 }
 
-// Glob is asked by no step of a build that Lintel runs; it looks within one folder.
-func (f *fileSystem) Glob(pattern string) ([]string, error) {
-	names, err := f.ReadDir(path.Dir(pattern))
-	if err != nil {
-		return nil, nil
-	}
-	var list []string
-	for _, name := range names {
-		if ok, err := path.Match(path.Base(pattern), name); err != nil {
-			return nil, err
-		} else if ok {
-			list = append(list, path.Join(path.Dir(pattern), name))
-		}
-	}
-	return list, nil
-}
+// Glob is not asked by any step of a build that Lintel runs.
+func (f *fileSystem) Glob(string) ([]string, error) { return nil, errors.ErrUnsupported }
 
 func (f *fileSystem) Open(string) (filesys.File, error)    { return nil, errReadOnly }
 func (f *fileSystem) Create(string) (filesys.File, error)  { return nil, errReadOnly }

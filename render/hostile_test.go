@@ -101,6 +101,24 @@ func TestCycle(t *testing.T) {
 	}
 }
 
+// Problems come in the same order each time.
+func TestOrder(t *testing.T) {
+	r := treetest.New(t)
+	archive, want := "-- app/kustomization.yaml --\nresources: [h.yaml, g.yaml, f.yaml, e.yaml, d.yaml, c.yaml]\n", ""
+	for _, name := range []string{"c", "d", "e", "f", "g", "h"} {
+		archive += "-- app/" + name + ".yaml --\nkind: A\n  b: c\n"
+		want += " app/" + name + ".yaml"
+	}
+	_, problems := tryRoot(t, r, r.Commit(archive), "app")
+	got := ""
+	for _, p := range problems {
+		got += " " + p.Path
+	}
+	if got != want {
+		t.Errorf("got%s, want%s", got, want)
+	}
+}
+
 func TestSymlinks(t *testing.T) {
 	r := treetest.New(t)
 	r.Symlink("../shared/a.yaml", "app/a.yaml")

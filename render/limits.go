@@ -1,6 +1,10 @@
 package render
 
-import "github.com/lintel-bot/lintel/render/source"
+import (
+	"cmp"
+
+	"github.com/lintel-bot/lintel/render/source"
+)
 
 // Limits bound what one root may cost. The zero value means the defaults; real repositories stay far below.
 type Limits struct {
@@ -11,14 +15,8 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	if l.Layers <= 0 {
-		l.Layers = 2000
-	}
-	if l.Depth <= 0 {
-		l.Depth = 32
-	}
-	if l.Resources <= 0 {
-		l.Resources = 20_000
-	}
+	l.Layers = cmp.Or(max(0, l.Layers), 2000)
+	l.Depth = cmp.Or(max(0, l.Depth), 32)
+	l.Resources = cmp.Or(max(0, l.Resources), 20_000)
 	return l
 }

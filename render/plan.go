@@ -44,6 +44,11 @@ func (p *plan) problem(e source.Error) {
 	}
 }
 
+// refuse adds the problem of a node of a file.
+func (p *plan) refuse(path string, at *yaml.Node, format string, args ...any) {
+	p.problem(source.Error{Path: path, Line: at.Line, Column: at.Column, Message: fmt.Sprintf(format, args...)})
+}
+
 // layer walks one kustomization and what it includes. missing is the problem to report where the folder has
 // no kustomization.
 func (r *Renderer) layer(p *plan, dir string, above []string, missing source.Error) *origin.Layer {
@@ -69,25 +74,22 @@ func (r *Renderer) layer(p *plan, dir string, above []string, missing source.Err
 	p.kustomizations[f.Path] = f
 	p.openAPI = p.openAPI || f.OpenAPI
 	for _, chart := range f.Helm {
-		p.problem(source.Error{Path: f.Path, Line: chart.Line, Column: chart.Column, Message: "uses helmCharts, which " +
-			"need the helm program: Lintel does not run it, so this root is not checked; render the chart into a file, or " +
-			"exclude the root in .lintel.yaml"})
+		p.refuse(f.Path, chart, "uses helmCharts, which need the helm program: Lintel does not run it, so this root is not "+
+			"checked; render the chart into a file, or exclude the root in .lintel.yaml")
 	}
 	for _, in := range f.Inline {
 		documents, err := source.Parse(f.Path, []byte(in.Node.Value), r.limits.Source)
 		var e *source.Error
 		if errors.As(err, &e) {
-			p.problem(source.Error{Path: f.Path, Line: in.Node.Line, Column: in.Node.Column, Message: in.Field + ": " +
-				e.Message})
+			p.refuse(f.Path, in.Node, "%s: %s", in.Field, e.Message)
 		}
 		for _, d := range documents {
-			if at := fetched(d); in.Role == kustomization.Plugin && at != nil {
-				p.problem(source.Error{Path: f.Path, Line: in.Node.Line, Column: in.Node.Column,
-					Message: fmt.Sprintf(notFetched, in.Field, at.Value)})
+			if at := fetched(d, false); in.Role == kustomization.Plugin && at != nil {
+				p.refuse(f.Path, in.Node, notFetched, in.Field, at.Value)
 			}
 		}
 	}
-	layer := layerOf(f)
+	layer := &origin.Layer{File: f}
 	above = append(above, dir)
 	for _, ref := range f.Refs {
 		if p.layers > r.limits.Layers {
@@ -132,11 +134,9 @@ func (r *Renderer) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, abov
 	switch {
 	case folder && (ref.Role == kustomization.Resource || ref.Role == kustomization.Component ||
 		ref.Role == kustomization.Plugin):
-		for _, dir := range above {
-			if dir == real {
-				fail("%s: %q includes itself: %s", ref.Field, ref.Value, strings.Join(append(above, real), " -> "))
-				return
-			}
+		if slices.Contains(above, real) {
+			fail("%s: %q includes itself: %s", ref.Field, ref.Value, strings.Join(append(above, real), " -> "))
+			return
 		}
 		if len(above) >= r.limits.Depth {
 			fail("%s: %q is more than %d bases deep", ref.Field, ref.Value, r.limits.Depth)
@@ -185,20 +185,15 @@ func (r *Renderer) plugin(p *plan, name string, fail func(string, ...any)) {
 		p.problem(*e)
 	}
 	for _, d := range documents {
-		if at := fetched(d); at != nil {
-			p.problem(source.Error{Path: name, Line: at.Line, Column: at.Column,
-				Message: fmt.Sprintf(notFetched, "path", at.Value)})
+		if at := fetched(d, false); at != nil {
+			p.refuse(name, at, notFetched, "path", at.Value)
 		}
 		if kind := source.Text(d, "kind"); strings.HasPrefix(kind, "HelmChart") {
-			p.problem(source.Error{Path: name, Line: d.Line, Column: d.Column, Message: fmt.Sprintf(
-				"the generator %s needs the helm program: Lintel does not run it, so what includes this is not checked; render "+
-					"the chart into a file, or exclude the root in .lintel.yaml", kind)})
-			continue
-		}
-		if apiVersion := source.Text(d, "apiVersion"); apiVersion != "builtin" {
-			p.problem(source.Error{Path: name, Line: d.Line, Column: d.Column, Message: fmt.Sprintf(
-				"configures the plugin %q, which is a program: Lintel does not run it, so what includes this is not checked; "+
-					"exclude the root in .lintel.yaml", source.Text(d, "kind"))})
+			p.refuse(name, d, "the generator %s needs the helm program: Lintel does not run it, so what includes this is not "+
+				"checked; render the chart into a file, or exclude the root in .lintel.yaml", kind)
+		} else if source.Text(d, "apiVersion") != "builtin" {
+			p.refuse(name, d, "configures the plugin %q, which is a program: Lintel does not run it, so what includes this is "+
+				"not checked; exclude the root in .lintel.yaml", kind)
 		}
 	}
 }
@@ -210,36 +205,32 @@ const notFetched = "%s: %q is not in this repository: Lintel does not fetch anyt
 // (https://kubectl.docs.kubernetes.io/references/kustomize/builtins/).
 var loaded = []string{"path", "paths", "files", "envs", "env"}
 
-// fetched returns a scalar of a plugin's configuration that kustomize would fetch, nil where there is none.
-func fetched(n *yaml.Node) *yaml.Node {
-	var found *yaml.Node
-	var walk func(n *yaml.Node, named bool)
-	walk = func(n *yaml.Node, named bool) {
-		if n = source.Deref(n); found != nil {
-			return
+// fetched returns a scalar of a plugin's configuration that kustomize would fetch, nil where there is none. A field
+// around the node names files, or it does not.
+func fetched(n *yaml.Node, named bool) *yaml.Node {
+	n = source.Deref(n)
+	if n.Kind == yaml.ScalarNode {
+		value := source.Key(n)
+		_, after, _ := strings.Cut(value, "=")
+		if named && (kustomization.Address(after) || kustomization.Address(value)) {
+			return n
 		}
-		switch n.Kind {
-		case yaml.ScalarNode:
-			value := source.Key(n)
-			if _, after, ok := strings.Cut(value, "="); ok && kustomization.Address(after) || kustomization.Address(value) {
-				if named {
-					found = n
-				}
+		return nil
+	}
+	for i, c := range n.Content {
+		below := named
+		if n.Kind == yaml.MappingNode {
+			if i%2 == 0 {
+				continue
 			}
-		case yaml.MappingNode:
-			for i := 0; i+1 < len(n.Content); i += 2 {
-				name := source.Key(n.Content[i])
-				walk(n.Content[i+1], named ||
-					slices.ContainsFunc(loaded, func(l string) bool { return strings.EqualFold(l, name) }))
-			}
-		default:
-			for _, c := range n.Content {
-				walk(c, named)
-			}
+			name := source.Key(n.Content[i-1])
+			below = named || slices.ContainsFunc(loaded, func(l string) bool { return strings.EqualFold(l, name) })
+		}
+		if at := fetched(c, below); at != nil {
+			return at
 		}
 	}
-	walk(n, false)
-	return found
+	return nil
 }
 
 // manifest vets a file that kustomize will parse: what multiplies or cannot be parsed must not reach it.

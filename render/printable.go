@@ -8,38 +8,30 @@ import (
 	"github.com/lintel-bot/lintel/render/source"
 )
 
-// unprintable returns what keeps a built resource from being printed, and where, nil where nothing does: kustomize
-// builds it and fails when it writes the result.
-func unprintable(n *yaml.Node) (at *yaml.Node, why string) { return unprintableBelow(n, true) }
-
-func unprintableBelow(n *yaml.Node, top bool) (at *yaml.Node, why string) {
+// unprintable returns what keeps a built resource, or what is in one, from being printed, empty where nothing does:
+// kustomize builds it and fails when it writes the result.
+func unprintable(n *yaml.Node, top bool) (why string) {
 	n = source.Deref(n)
 	switch n.Kind {
 	case yaml.MappingNode:
-		if at, why := badKeys(n, top); at != nil {
-			return at, why
-		}
+		why = badKey(n, top)
 	case yaml.ScalarNode:
-		if n.Style&yaml.TaggedStyle != 0 {
-			var v any
-			if n.Decode(&v) != nil {
-				return n, fmt.Sprintf("is tagged %s but is none", n.ShortTag())
-			}
+		var v any
+		if n.Style&yaml.TaggedStyle != 0 && n.Decode(&v) != nil {
+			return fmt.Sprintf("is tagged %s but is none", n.ShortTag())
 		}
-		return nil, ""
+		return ""
 	}
-	for _, c := range n.Content {
-		if at, why := unprintableBelow(c, false); at != nil {
-			return at, why
-		}
+	for i := 0; why == "" && i < len(n.Content); i++ {
+		why = unprintable(n.Content[i], false)
 	}
-	return nil, ""
+	return why
 }
 
 // few is up to how many keys it costs less to compare them all than to make a map.
 const few = 8
 
-func badKeys(n *yaml.Node, top bool) (at *yaml.Node, why string) {
+func badKey(n *yaml.Node, top bool) (why string) {
 	var seen map[string]bool
 	if len(n.Content) > 2*few {
 		seen = make(map[string]bool, len(n.Content)/2)
@@ -48,20 +40,20 @@ func badKeys(n *yaml.Node, top bool) (at *yaml.Node, why string) {
 		key := source.Deref(n.Content[i])
 		// Below the top, keys are not turned into text (kyaml, RNode.MarshalJSON).
 		if key.Kind != yaml.ScalarNode || key.ShortTag() != "!!str" && !top && !source.IsMerge(n.Content[i]) {
-			return n.Content[i], "has a key that is no text: put it in quotes"
+			return "has a key that is no text: put it in quotes"
 		}
 		twice := seen[key.Value]
 		for j := 0; seen == nil && j < i; j += 2 {
 			twice = twice || source.Deref(n.Content[j]).Value == key.Value
 		}
 		if twice {
-			return n.Content[i], fmt.Sprintf("sets %q twice: keep one", key.Value)
+			return fmt.Sprintf("sets %q twice: keep one", key.Value)
 		}
 		if seen != nil {
 			seen[key.Value] = true
 		}
 	}
-	return nil, ""
+	return ""
 }
 
 // ambiguous returns the first key that stands above a merge key which brings the same: the map's own value counts for

@@ -9,13 +9,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"maps"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 
 	"go.yaml.in/yaml/v3"
-	"sigs.k8s.io/kustomize/api/krusty"
 
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/origin"
@@ -34,7 +35,7 @@ type Resource struct {
 
 	locator Locator
 	node    *yaml.Node // nil where the rendering was recalled
-	plain   bool       // read from a file as it is, not built: see toJSON
+	plain   bool       // read from a file as it is, not built: see source.Value
 }
 
 // Rendering is what one root deploys.
@@ -78,7 +79,7 @@ func New(s *roots.Set, c Config) *Renderer {
 // counts is how much a renderer, and those made from it, did.
 type counts struct{ built, recalled atomic.Int64 }
 
-// Counts returns how many kustomizations were built, and how many kept renderings were used in place of that.
+// Counts returns how many kustomizations were built, and how many remembered renderings were used in place of that.
 func (r *Renderer) Counts() (built, recalled int) {
 	return int(r.counts.built.Load()), int(r.counts.recalled.Load())
 }
@@ -94,11 +95,8 @@ func (r *Renderer) With(files map[string][]byte) *Renderer {
 // read returns the content and the object id of a file. A file of the overlay has the id of the one that it hides.
 func (r *Renderer) read(name string) ([]byte, string, error) {
 	if len(r.overlay) > 0 {
-		real, e, err := r.tree.Lookup(name)
-		if err != nil {
-			real = name
-		}
-		if data, ok := r.overlay[real]; ok {
+		real, e, err := r.lookup(name)
+		if data, ok := r.overlay[real]; ok && err == nil {
 			return data, e.ID, nil
 		}
 	}
@@ -117,16 +115,11 @@ func (r *Renderer) lookup(name string) (string, tree.Entry, error) {
 // kustomization returns the parsed file of a folder, nil where it has none.
 func (r *Renderer) kustomization(dir string) (*kustomization.File, error) {
 	f, err := r.set.Kustomization(dir)
-	if f == nil {
-		for _, name := range kustomization.FileNames() {
-			if data, ok := r.overlay[path.Join(dir, name)]; ok && err == nil {
-				return kustomization.Parse(path.Join(dir, name), data, r.limits.Source)
-			}
+	for _, name := range kustomization.FileNames() {
+		p := path.Join(dir, name)
+		if data, ok := r.overlay[p]; ok && err == nil && (f == nil || f.Path == p) {
+			return kustomization.Parse(p, data, r.limits.Source)
 		}
-		return f, err
-	}
-	if data, ok := r.overlay[f.Path]; ok {
-		return kustomization.Parse(f.Path, data, r.limits.Source)
 	}
 	return f, err
 }
@@ -186,7 +179,7 @@ func (r *Renderer) built(root roots.Root) (*Rendering, []source.Error, error) {
 
 func (r *Renderer) kustomize(root roots.Root, p *plan) (*Rendering, []source.Error, error) {
 	files := origin.NewFileSet()
-	fsys := &fileSystem{tree: r.tree, find: r.lookup, read: r.read, reads: p.reads, links: map[string]string{},
+	fsys := &fileSystem{renderer: r, reads: p.reads, links: map[string]string{},
 		transform: func(name string, data []byte) []byte {
 			switch {
 			case p.kustomizations[name] != nil:
@@ -196,8 +189,7 @@ func (r *Renderer) kustomize(root roots.Root, p *plan) (*Rendering, []source.Err
 			}
 			return data
 		}}
-	options := krusty.MakeDefaultOptions()
-	result, failure := runKustomize(options, fsys, path.Join(mount, root.Path), p.openAPI)
+	result, failure := runKustomize(fsys, root.Path, p.openAPI)
 	if failure != nil {
 		return &Rendering{Root: root, Reads: p.reads}, r.explain(root, p, failure), nil
 	}
@@ -215,7 +207,7 @@ func (r *Renderer) kustomize(root roots.Root, p *plan) (*Rendering, []source.Err
 			continue
 		}
 		res := &Resource{Object: object, node: node, locator: written{build, node}}
-		if at, why := unprintable(node); at != nil {
+		if why := unprintable(node, true); why != "" {
 			res.issue(Unprintable, "", "is or becomes a resource that kustomize cannot print: it "+why)
 		}
 		if embeds(object) {
@@ -230,7 +222,7 @@ func (r *Renderer) kustomize(root roots.Root, p *plan) (*Rendering, []source.Err
 // what the error names.
 func (r *Renderer) explain(root roots.Root, p *plan, failure error) []source.Error {
 	var list []source.Error
-	for name := range p.manifests {
+	for _, name := range slices.Sorted(maps.Keys(p.manifests)) {
 		data, _, err := r.read(name)
 		if err != nil {
 			continue
@@ -288,8 +280,7 @@ func (r *Renderer) files(ctx context.Context, root roots.Root, names []string) (
 		}
 		out.Resources = append(out.Resources, list...)
 		if len(out.Resources) > r.limits.Resources {
-			problem := tooMany(name, r.limits.Resources)
-			return &Rendering{Root: root, Reads: out.Reads}, append(problems, problem), nil
+			return &Rendering{Root: root, Reads: out.Reads}, append(problems, tooMany(name, r.limits.Resources)), nil
 		}
 	}
 	return out, problems, nil
@@ -309,15 +300,14 @@ func (r *Renderer) Manifest(name string) ([]*Resource, string, *source.Error, er
 		return nil, "", nil, err
 	}
 	documents, err := source.Parse(name, data, r.limits.Source)
-	if err != nil {
-		var e *source.Error
-		if !errors.As(err, &e) {
-			return nil, id, nil, err
-		}
-		if !looksLikeManifest(data) {
-			return nil, id, nil, nil
-		}
+	var e *source.Error
+	switch {
+	case errors.As(err, &e) && !looksLikeManifest(data):
+		return nil, id, nil, nil
+	case e != nil:
 		return nil, id, e, nil
+	case err != nil:
+		return nil, id, nil, err
 	}
 	file := origin.NewFile(name, data)
 	var list []*Resource
@@ -361,6 +351,3 @@ func deployable(o map[string]any) bool {
 	group, _, _ := strings.Cut(apiVersion, "/")
 	return group != "kustomize.config.k8s.io" && group != "cli.kyverno.io"
 }
-
-// layerOf is the plan's view of one kustomization for the origin package.
-func layerOf(f *kustomization.File) *origin.Layer { return &origin.Layer{File: f} }

@@ -2,6 +2,7 @@ package render
 
 import (
 	"errors"
+	"path"
 
 	"go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kustomize/api/krusty"
@@ -12,29 +13,29 @@ import (
 var errCrashed = errors.New(
 	"kustomize crashed on this kustomization: look for fields that are null or of the wrong type")
 
-// runKustomize runs one build, alone in the process if it sets a schema of its own. A panic of kustomize is its
-// error; whatever it left in the global schema is reset.
-func runKustomize(o *krusty.Options, fsys *fileSystem, root string, ownSchema bool) ([]*yaml.Node, error) {
+// runKustomize builds the kustomization of a folder, alone in the process if it sets a schema of its own. A panic of
+// kustomize is its error; whatever it left in the global schema is reset.
+func runKustomize(fsys *fileSystem, dir string, ownSchema bool) ([]*yaml.Node, error) {
 	run := kubeschema.Shared
 	if ownSchema {
 		run = kubeschema.Alone
 	}
 	var nodes []*yaml.Node
 	var err error
-	run(func() { nodes, err = build(o, fsys, root) })
+	run(func() { nodes, err = build(fsys, dir) })
 	if errors.Is(err, errCrashed) && !ownSchema {
 		kubeschema.Reset()
 	}
 	return nodes, err
 }
 
-func build(o *krusty.Options, fsys *fileSystem, root string) (nodes []*yaml.Node, err error) {
+func build(fsys *fileSystem, dir string) (nodes []*yaml.Node, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			nodes, err = nil, errCrashed
 		}
 	}()
-	result, err := krusty.MakeKustomizer(o).Run(fsys, root)
+	result, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(fsys, path.Join(mount, dir))
 	if err != nil {
 		return nil, err
 	}

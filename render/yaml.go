@@ -5,10 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 
 	"go.yaml.in/yaml/v3"
-	"sigs.k8s.io/kustomize/api/krusty"
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 	sigsyaml "sigs.k8s.io/yaml"
 
@@ -55,14 +53,6 @@ func stream[T any](list []T, print func(T) ([]byte, error)) ([]byte, error) {
 // Unmarked returns what "kustomize build" prints for the kustomization of a root: the files are handed to it as
 // they are. It is there to compare with Render, which must print the same.
 func (r *Renderer) Unmarked(ctx context.Context, root roots.Root) ([]byte, error) {
-	nodes, err := r.unmarked(ctx, root)
-	if err != nil {
-		return nil, err
-	}
-	return stream(nodes, nodeYAML)
-}
-
-func (r *Renderer) unmarked(ctx context.Context, root roots.Root) ([]*yaml.Node, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -73,12 +63,16 @@ func (r *Renderer) unmarked(ctx context.Context, root roots.Root) ([]*yaml.Node,
 	if len(p.problems) > 0 {
 		return nil, &p.problems[0]
 	}
-	return r.alone(root, p.openAPI)
+	nodes, err := r.alone(root, p.openAPI)
+	if err != nil {
+		return nil, err
+	}
+	return stream(nodes, nodeYAML)
 }
 
 // alone runs kustomize and nothing else on the files as they are.
 func (r *Renderer) alone(root roots.Root, ownSchema bool) ([]*yaml.Node, error) {
-	fsys := &fileSystem{tree: r.tree, find: r.lookup, read: r.read, reads: map[string]string{},
+	fsys := &fileSystem{renderer: r, reads: map[string]string{},
 		transform: func(_ string, data []byte) []byte { return data }}
-	return runKustomize(krusty.MakeDefaultOptions(), fsys, path.Join(mount, root.Path), ownSchema)
+	return runKustomize(fsys, root.Path, ownSchema)
 }

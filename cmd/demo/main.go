@@ -11,9 +11,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -76,7 +76,7 @@ func run(ctx context.Context, out io.Writer, binary, sample, change string) (err
 			err = stopped
 		}
 		if err != nil {
-			err = fmt.Errorf("%w\n\nlintel serve logged:\n%s", err, server.logs())
+			err = fmt.Errorf("%w\n\nlintel serve logged:\n%s", err, server.log.String())
 		}
 	}()
 	hub.SetHook(server.url + "/webhook")
@@ -112,17 +112,12 @@ func run(ctx context.Context, out io.Writer, binary, sample, change string) (err
 func readFolder(folder string) (map[string]string, error) {
 	files := map[string]string{}
 	root := os.DirFS(folder)
-	err := filepath.WalkDir(folder, func(path string, entry os.DirEntry, err error) error {
+	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		name, err := filepath.Rel(folder, path)
-		if err != nil {
-			return err
-		}
-		name = filepath.ToSlash(name)
-		data, err := readFile(root, name)
-		files[name] = data
+		data, err := fs.ReadFile(root, name)
+		files[name] = string(data)
 		return err
 	})
 	if err == nil && len(files) == 0 {

@@ -98,24 +98,22 @@ func (p printer) checkRun(run githubtest.Run, where string, source func(path str
 func (p printer) file(path string, lines []string, list []githubtest.Annotation) {
 	p.line("\n  %s", p.style(bold, path))
 	shown := 0 // last line that was printed
-	for i, a := range list {
-		from := max(a.StartLine-contextLines, shown+1)
-		if shown > 0 && from > shown+1 {
-			p.line("  %s", p.style(dim, "   ⋮"))
+	for n := 1; n <= max(len(lines), list[len(list)-1].EndLine); n++ {
+		near := func(margin int) bool {
+			return slices.ContainsFunc(list, func(a githubtest.Annotation) bool {
+				return a.StartLine-margin <= n && n <= a.EndLine+margin
+			})
 		}
-		for n := from; n <= min(a.EndLine, len(lines)); n++ {
-			p.source(lines, n, n >= a.StartLine)
+		if n <= len(lines) && near(contextLines) {
+			if shown > 0 && n > shown+1 {
+				p.line("  %s", p.style(dim, "   ⋮"))
+			}
+			p.source(lines, n, near(0))
 			shown = n
 		}
-		p.note(a)
-		if next := i + 1; next == len(list) || list[next].StartLine > a.EndLine {
-			limit := a.EndLine + contextLines
-			if next < len(list) {
-				limit = min(limit, list[next].StartLine-1)
-			}
-			for n := max(shown, a.EndLine) + 1; n <= min(limit, len(lines)); n++ {
-				p.source(lines, n, false)
-				shown = n
+		for _, a := range list {
+			if a.EndLine == n {
+				p.note(a)
 			}
 		}
 	}

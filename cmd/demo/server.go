@@ -69,7 +69,7 @@ func startServer(ctx context.Context, binary string, hub *githubtest.Server) (*s
 	}
 	go func() { s.done <- s.cmd.Wait() }()
 	if err := s.waitReady(ctx); err != nil {
-		return nil, fmt.Errorf("%w\n\nlintel serve logged:\n%s", errors.Join(err, s.stop()), s.logs())
+		return nil, fmt.Errorf("%w\n\nlintel serve logged:\n%s", errors.Join(err, s.stop()), &s.log)
 	}
 	return s, nil
 }
@@ -84,7 +84,7 @@ func freeAddress() (string, error) {
 	return l.Addr().String(), nil
 }
 
-// waitReady asks /readyz until it answers 200.
+// waitReady asks /readyz until the status is 200.
 func (s *server) waitReady(ctx context.Context) error {
 	tick := time.NewTicker(readyPoll)
 	defer tick.Stop()
@@ -128,8 +128,6 @@ func (s *server) stop() error {
 	}
 	return errors.Join(err, os.RemoveAll(s.dir))
 }
-
-func (s *server) logs() string { return s.log.String() }
 
 // tail keeps the end of what is written to it.
 type tail struct {

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 
@@ -14,11 +13,6 @@ import (
 var broken = map[string]string{
 	"disallow-privileged": "privileged: true",
 	"disallow-latest-tag": ":latest",
-}
-
-func readFile(root fs.FS, name string) (string, error) {
-	data, err := fs.ReadFile(root, name)
-	return string(data), err
 }
 
 // verify returns how the check run differs from what it should be: a failure whose annotations are on

@@ -35,8 +35,12 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	stderr := os.Stderr // where kustomize says in every build which fields are deprecated
+	if null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0); err == nil {
+		os.Stderr = null
+	}
 	if err := replay(ctx, os.Stdout, o); err != nil {
-		fmt.Fprintln(os.Stderr, "replay:", err)
+		fmt.Fprintln(stderr, "replay:", err)
 		os.Exit(1)
 	}
 }
@@ -72,7 +76,6 @@ func replay(ctx context.Context, out io.Writer, o options) error {
 	if len(commits) < 2 {
 		return errors.New("the repository has one commit")
 	}
-	defer quiet()()
 	var c checks.Checker
 	done := costs{conclusions: map[report.Conclusion]int{}}
 	for i, head := range commits[1:] {
@@ -122,35 +125,14 @@ func (c *costs) print(w io.Writer) error {
 
 func round(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
 
-// quiet keeps what kustomize says of deprecated fields in every build off the terminal until the function it returns
-// is called.
-func quiet() func() {
-	stderr := os.Stderr
-	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-	if err != nil {
-		return func() {}
-	}
-	os.Stderr = null
-	return func() {
-		os.Stderr = stderr
-		_ = null.Close()
-	}
-}
-
 // resetPeak starts the measurement of peak over; where the system has none, peak is 0 (proc(5), clear_refs).
 func resetPeak() { _ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) }
 
 // peak is the largest resident size since resetPeak, in KiB.
 func peak() int {
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0
-	}
-	for line := range strings.Lines(string(status)) {
-		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			n, _ := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")))
-			return n
-		}
-	}
-	return 0
+	status, _ := os.ReadFile("/proc/self/status")
+	_, rest, _ := strings.Cut(string(status), "VmHWM:")
+	kib := 0
+	_, _ = fmt.Sscan(rest, &kib)
+	return kib
 }

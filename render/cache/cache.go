@@ -15,6 +15,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -36,8 +37,8 @@ type Disk struct {
 }
 
 // Open uses a folder, which is made when the first entry is. A limit of 0 bytes means DefaultLimit; each process may
-// go over it by a sixteenth before it makes room. The error
-// says that the running program cannot be told from others, so that nothing may be kept.
+// go over it by a sixteenth before it makes room. The error says that the running program cannot be told from others,
+// so that nothing may be kept.
 func Open(dir string, limit int64) (*Disk, error) {
 	version, err := programVersion()
 	if err != nil {
@@ -47,10 +48,7 @@ func Open(dir string, limit int64) (*Disk, error) {
 }
 
 func open(dir string, limit int64, version string) *Disk {
-	if limit <= 0 {
-		limit = DefaultLimit
-	}
-	return &Disk{dir: dir, version: version, limit: limit}
+	return &Disk{dir: dir, version: version, limit: cmp.Or(max(0, limit), DefaultLimit)}
 }
 
 // Scope is the name of a set of entries that follow from the same settings: a digest of the parts and of the
@@ -66,15 +64,15 @@ func (d *Disk) Scope(parts ...string) string {
 // suffix is what entries end with: nothing else in the folder is read or removed.
 const suffix = ".entry"
 
-// ErrName is the error for a name that could lead out of the folder.
-var ErrName = errors.New("the name of a cache entry holds other than letters, digits and dashes")
+// errName is the error for a name that could lead out of the folder.
+var errName = errors.New("the name of a cache entry holds other than letters, digits and dashes")
+
+var names = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
 
 func (d *Disk) file(scope, name string) (string, error) {
 	for _, s := range []string{scope, name} {
-		if s == "" || strings.ContainsFunc(s, func(r rune) bool {
-			return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-'
-		}) {
-			return "", ErrName
+		if !names.MatchString(s) {
+			return "", errName
 		}
 	}
 	return filepath.Join(d.dir, scope, name+suffix), nil
@@ -174,13 +172,13 @@ func (d *Disk) Names(scope string) []string {
 	if _, err := d.file(scope, "x"); err != nil {
 		return nil
 	}
-	var names []string
+	var found []string
 	for _, e := range list(filepath.Join(d.dir, scope)) {
 		if name, ok := strings.CutSuffix(filepath.Base(e.path), suffix); ok {
-			names = append(names, name)
+			found = append(found, name)
 		}
 	}
-	return names
+	return found
 }
 
 type entry struct {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lintel-bot/lintel/render/cache"
 	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -71,12 +72,8 @@ func Build(t *tree.Tree, o Options, c *Cache) (*Graph, error) {
 
 // Unindexed returns a graph of a tree that knows the kustomization of each folder (see Kustomization) and nothing of
 // how they hang together: it costs nothing. It is for whoever renders a kustomization and asks for no roots.
-func Unindexed(t *tree.Tree, o Options) (*Graph, error) {
-	empty, err := decode(encode(&facts{}))
-	if err != nil {
-		return nil, err
-	}
-	return &Graph{tree: t, options: o, cache: &Cache{}, base: empty, added: &facts{}}, nil
+func Unindexed(t *tree.Tree, o Options) *Graph {
+	return &Graph{tree: t, options: o, cache: &Cache{}, base: &snapshot{}, added: &facts{}}
 }
 
 // scope names the indexes that can stand for each other: all that an index follows from but the tree.
@@ -109,15 +106,9 @@ func (c *Cache) near(t *tree.Tree, scope string) (known, []tree.Difference, erro
 		}
 	}
 	// The tree itself comes first, if it is there.
-	slices.SortStableFunc(candidates, func(a, b known) int {
-		switch {
-		case a.tree == b.tree || a.tree != t.ID() && b.tree != t.ID():
-			return 0
-		case a.tree == t.ID():
-			return -1
-		}
-		return 1
-	})
+	if i := slices.IndexFunc(candidates, func(k known) bool { return k.tree == t.ID() }); i > 0 {
+		candidates[0], candidates[i] = candidates[i], candidates[0]
+	}
 	for range maxNear {
 		best, differences := nearest(t, candidates[:min(len(candidates), maxNear)])
 		if best < 0 {
@@ -129,16 +120,8 @@ func (c *Cache) near(t *tree.Tree, scope string) (known, []tree.Difference, erro
 		}
 		candidates = slices.Delete(candidates, best, best+1)
 	}
-	empty, err := decode(encode(&facts{}))
-	if err != nil {
-		return known{}, nil, err
-	}
-	none, err := t.Sibling("")
-	if err != nil {
-		return known{}, nil, err
-	}
-	differences, err := tree.Diff(none, t)
-	return known{snapshot: empty}, differences, err
+	differences, err := tree.Diff(t.Empty(), t)
+	return known{snapshot: &snapshot{}}, differences, err
 }
 
 // nearest returns the tree with the fewest differences, -1 where none can be compared.
@@ -202,7 +185,11 @@ func (c *Cache) parse(t *tree.Tree, dir string, o Options) (*kustomization.File,
 	}
 	data, id, err := t.ReadFile(p)
 	if err != nil {
-		return nil, located(p, err)
+		var large *tree.TooLargeError
+		if errors.As(err, &large) {
+			return nil, &source.Error{Path: p, Message: large.Error()}
+		}
+		return nil, err
 	}
 	key := fmt.Sprint(id, " ", o.Limits, " ", p) // positions name the path
 	c.mu.Lock()
@@ -302,13 +289,4 @@ func (g *Graph) below(r relation, dir string) []string {
 		}
 	}
 	return list
-}
-
-// located turns an error about one file into one that names it.
-func located(p string, err error) error {
-	var large *tree.TooLargeError
-	if errors.As(err, &large) {
-		return tooLarge(p, large)
-	}
-	return err
 }

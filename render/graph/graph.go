@@ -64,25 +64,30 @@ func (g *Graph) Patch(p string) bool { return len(g.values(patches, p)) > 0 }
 // Marked lists the files that hold one of the marks of the options and can be manifests by their name, sorted;
 // kustomizations are not among them.
 func (g *Graph) Marked() []string {
-	list := g.values(mentions, marked)
-	slices.Sort(list)
-	return list
+	return g.sorted(mentions, marked)
 }
 
 // Mentions lists the files that hold a word as a value, and so can bring forth an object of the kind of that name:
 // manifests, and kustomizations with a generator or a patch. Symlinks are always listed. A word that does
 // not start with a capital letter is found behind "kind:" only.
 func (g *Graph) Mentions(word string) []string {
-	list := append(g.values(mentions, word), g.values(mentions, link)...)
-	slices.Sort(list)
-	return slices.Compact(list)
+	return g.sorted(mentions, word, link)
 }
 
 // Noted lists the files that were noted under one of the keys, sorted.
 func (g *Graph) Noted(of string, keys ...string) []string {
+	var own []string
+	for _, key := range keys {
+		own = append(own, noteKey(of, key))
+	}
+	return g.sorted(noted, own...)
+}
+
+// sorted lists the paths that a relation has for some keys.
+func (g *Graph) sorted(r relation, keys ...string) []string {
 	var list []string
 	for _, key := range keys {
-		list = append(list, g.values(noted, noteKey(of, key))...)
+		list = append(list, g.values(r, key)...)
 	}
 	slices.Sort(list)
 	return slices.Compact(list)
@@ -103,8 +108,4 @@ func IsManifestName(p string) bool {
 		return true
 	}
 	return false
-}
-
-func tooLarge(p string, e *tree.TooLargeError) error {
-	return &source.Error{Path: p, Message: e.Error()}
 }

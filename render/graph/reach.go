@@ -12,7 +12,6 @@ import (
 // Around lists the folders that a change of the given paths, and of the given symlinks, can change in any way: those
 // of the kustomizations on the way up to the roots, and all folders around them and the paths.
 func (g *Graph) Around(changed, links []string) []string {
-	dirty := g.Touched(changed, links)
 	seen := map[string]bool{".": true}
 	add := func(dir string) {
 		for ; !seen[dir]; dir = path.Dir(dir) {
@@ -22,20 +21,26 @@ func (g *Graph) Around(changed, links []string) []string {
 	for _, p := range changed {
 		add(path.Dir(p))
 	}
-	for dir := range dirty {
+	for dir := range g.climb(g.Touched(changed, links), func(_, _ string) {}) {
 		add(dir)
 	}
-	done := map[string]bool{}
-	for queue := slices.Collect(maps.Keys(dirty)); len(queue) > 0; queue = queue[1:] {
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// climb returns the given folders and all whose kustomization names one of them, or one of these. It calls visit for
+// each of them and each folder whose kustomization names it.
+func (g *Graph) climb(start map[string]bool, visit func(dir, reader string)) map[string]bool {
+	seen := maps.Clone(start)
+	for queue := slices.Collect(maps.Keys(start)); len(queue) > 0; queue = queue[1:] {
 		for _, reader := range g.values(readers, queue[0]) {
-			if !done[reader] {
-				done[reader] = true
-				add(reader)
+			visit(queue[0], reader)
+			if !seen[reader] {
+				seen[reader] = true
 				queue = append(queue, reader)
 			}
 		}
 	}
-	return slices.Sorted(maps.Keys(seen))
+	return seen
 }
 
 // Touched returns the folders whose kustomization a change of the given paths can change, and of the given symlinks:
@@ -94,18 +99,10 @@ func (g *Graph) mark(dirty map[string]bool, p string) {
 func (g *Graph) Tops(start map[string]bool) []string {
 	includes := map[string][]string{} // folder -> folders it includes, as far as they lead to the start
 	included := map[string]bool{}
-	seen := maps.Clone(start)
-	for queue := slices.Collect(maps.Keys(start)); len(queue) > 0; queue = queue[1:] {
-		dir := queue[0]
-		for _, reader := range g.values(readers, dir) {
-			includes[reader] = append(includes[reader], dir)
-			included[dir] = true
-			if !seen[reader] {
-				seen[reader] = true
-				queue = append(queue, reader)
-			}
-		}
-	}
+	seen := g.climb(start, func(dir, reader string) {
+		includes[reader] = append(includes[reader], dir)
+		included[dir] = true
+	})
 	reached := map[string]bool{}
 	var list []string
 	add := func(dir string) {

@@ -170,15 +170,7 @@ func (s *scanner) throughLink(p string) bool {
 
 // words records what a file holds that somebody may look for.
 func (s *scanner) words(p string, data []byte, out *facts) {
-	if !kustomization.IsFileName(p) &&
-		slices.ContainsFunc(s.options.Marks, func(m string) bool { return bytes.Contains(data, []byte(m)) }) {
-		out.add(mentions, marked, p)
-	}
-	if !kustomization.IsFileName(p) {
-		for _, n := range s.options.Notes {
-			n.Read(p, data, func(key string) { out.add(noted, noteKey(n.Of, key), p) })
-		}
-	}
+	holds := func(text string) bool { return bytes.Contains(data, []byte(text)) }
 	seen := map[string]bool{}
 	add := func(word string) {
 		switch {
@@ -201,10 +193,17 @@ func (s *scanner) words(p string, data []byte, out *facts) {
 	})
 	if kustomization.IsFileName(p) {
 		for kind, field := range map[string]string{"ConfigMap": "configMapGenerator", "Secret": "secretGenerator"} {
-			if bytes.Contains(data, []byte(field)) {
+			if holds(field) {
 				add(kind)
 			}
 		}
+		return
+	}
+	if slices.ContainsFunc(s.options.Marks, holds) {
+		out.add(mentions, marked, p)
+	}
+	for _, n := range s.options.Notes {
+		n.Read(p, data, func(key string) { out.add(noted, noteKey(n.Of, key), p) })
 	}
 }
 
@@ -249,9 +248,7 @@ func afterKind(data []byte) bool {
 // it has several.
 func locate(t *tree.Tree, dir string) (p string, at tree.Entry, err error) {
 	count := 0
-	names := kustomization.FileNames()
-	slices.Sort(names) // the last one is named
-	for _, name := range names {
+	for _, name := range kustomization.FileNames() {
 		candidate := path.Join(dir, name)
 		e, err := t.Entry(candidate)
 		switch {
@@ -259,8 +256,9 @@ func locate(t *tree.Tree, dir string) (p string, at tree.Entry, err error) {
 		case err != nil:
 			return "", at, err
 		case e.Kind == tree.File || e.Kind == tree.Symlink:
-			p, at = candidate, e
-			count++
+			if count++; candidate > p { // of several, the last one is named
+				p, at = candidate, e
+			}
 		}
 	}
 	if count > 1 {

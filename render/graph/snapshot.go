@@ -39,26 +39,24 @@ func (r relation) byFolder() bool { return r < mentions }
 // facts collects pairs of the relations while files are read.
 type facts [relations]map[string][]string
 
-func (f *facts) add(r relation, key, value string) {
+func (f *facts) add(r relation, key string, values ...string) {
 	if f[r] == nil {
 		f[r] = map[string][]string{}
 	}
-	f[r][key] = append(f[r][key], value)
+	f[r][key] = append(f[r][key], values...)
 }
 
 func (f *facts) merge(other *facts) {
 	for r, m := range other {
 		for key, values := range m {
-			if f[r] == nil {
-				f[r] = map[string][]string{}
-			}
-			f[r][key] = append(f[r][key], values...)
+			f.add(relation(r), key, values...)
 		}
 	}
 }
 
 // snapshot is the index of a whole tree in one piece of memory, as it is on disk: names in one sorted table, the
-// relations as numbers of names. Nothing is decoded before it is asked for. It is immutable.
+// relations as numbers of names. Nothing is decoded before it is asked for. It is immutable; the zero value is the index
+// of a tree without files.
 type snapshot struct {
 	data    []byte
 	offsets []byte // of the names, count+1 numbers
@@ -216,35 +214,35 @@ func (t *table) find(id int) int {
 // values lists the paths that a relation has for a key.
 func (s *snapshot) values(r relation, key string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		id := s.find(key)
-		if id == s.count || s.name(id) != key {
-			return
-		}
 		t := &s.tables[r]
-		if k := t.find(id); k < t.count && number(t.keys, k) == id {
-			for i := number(t.starts, k); i < number(t.starts, k+1); i++ {
-				if !yield(s.name(number(t.values, i))) {
-					return
-				}
+		for first, end := s.row(r, key); first < end; first++ {
+			if !yield(s.name(number(t.values, first))) {
+				return
 			}
 		}
 	}
 }
 
-// has reports whether a relation leads from a key to a path.
-func (s *snapshot) has(r relation, key, value string) bool {
-	id, want := s.find(key), s.find(value)
-	if id == s.count || s.name(id) != key || want == s.count || s.name(want) != value {
-		return false
+// row returns where in the table of a relation the values of a key begin and end.
+func (s *snapshot) row(r relation, key string) (first, end int) {
+	id := s.find(key)
+	if id == s.count || s.name(id) != key {
+		return 0, 0
 	}
 	t := &s.tables[r]
 	k := t.find(id)
 	if k == t.count || number(t.keys, k) != id {
-		return false
+		return 0, 0
 	}
-	first, end := number(t.starts, k), number(t.starts, k+1)
+	return number(t.starts, k), number(t.starts, k+1)
+}
+
+// has reports whether a relation leads from a key to a path.
+func (s *snapshot) has(r relation, key, value string) bool {
+	first, end := s.row(r, key)
+	want, t := s.find(value), &s.tables[r]
 	i := first + sort.Search(end-first, func(i int) bool { return number(t.values, first+i) >= want })
-	return i < end && number(t.values, i) == want
+	return i < end && s.name(number(t.values, i)) == value
 }
 
 // keys lists the keys of a relation that start with a prefix.

@@ -88,8 +88,6 @@ func Parse(p string, data []byte, limits source.Limits) (*File, error) {
 		return nil, err
 	}
 	f.Component = source.Text(f.Node, "kind") == "Component"
-	_, openapi := source.Field(f.Node, "openapi")
-	f.OpenAPI = openapi != nil
 	f.collect()
 	return f, nil
 }
@@ -144,10 +142,10 @@ func (f *File) collect() {
 			}
 		}
 	}
-	if _, api := source.Field(f.Node, "openapi"); api != nil {
-		if _, p := source.Field(api, "path"); p != nil {
-			f.add("openapi.path", p, p.Value, Config)
-		}
+	_, api := source.Field(f.Node, "openapi")
+	f.OpenAPI = api != nil
+	if _, p := source.Field(api, "path"); p != nil {
+		f.add("openapi.path", p, p.Value, Config)
 	}
 	f.Helm = append(source.Items(f.Node, "helmCharts"), source.Items(f.Node, "helmChartInflationGenerator")...)
 }
@@ -176,17 +174,11 @@ func Address(value string) bool { return remoteStart.MatchString(value) }
 // Remote reports whether kustomize could take a reference for something to fetch: a URL, or one of the spellings of a
 // git repository it knows (https://github.com/kubernetes-sigs/kustomize/blob/master/examples/remoteBuild.md).
 func Remote(value string) bool {
-	if remoteStart.MatchString(value) {
-		return true
-	}
 	v := strings.ToLower(value)
-	for _, mark := range []string{"://", "git::", "git@", "github.com", "?ref=", "?version=", "_git/", ".git/", ".git?",
-		"?timeout=", "?submodules="} {
-		if strings.Contains(v, mark) {
-			return true
-		}
-	}
-	if strings.HasSuffix(v, ".git") || strings.Contains(v, "//") {
+	marks := []string{"//", "git::", "git@", "github.com", "?ref=", "?version=", "_git/", ".git/", ".git?", "?timeout=",
+		"?submodules="}
+	if remoteStart.MatchString(value) || strings.HasSuffix(v, ".git") ||
+		slices.ContainsFunc(marks, func(mark string) bool { return strings.Contains(v, mark) }) {
 		return true
 	}
 	// scp-like "host:path", but not "key=path" or a Windows drive, which no repository path has.

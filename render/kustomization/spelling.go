@@ -18,13 +18,10 @@ import (
 // topFields are those of types.Kustomization; the others are what is read below them.
 var (
 	topFields = []string{"apiVersion", "kind", "metadata", "openapi", "namePrefix", "nameSuffix", "namespace",
-		"commonLabels", "labels",
-		"commonAnnotations", "patchesStrategicMerge", "patchesJson6902", "patches", "images", "imageTags", "replacements",
-		"replicas", "vars",
-		"sortOptions", "resources", "components", "crds", "bases", "configMapGenerator", "secretGenerator", "helmGlobals",
-		"helmCharts",
-		"helmChartInflationGenerator", "generatorOptions", "configurations", "generators", "transformers", "validators",
-		"buildMetadata"}
+		"commonLabels", "labels", "commonAnnotations", "patchesStrategicMerge", "patchesJson6902", "patches", "images",
+		"imageTags", "replacements", "replicas", "vars", "sortOptions", "resources", "components", "crds", "bases",
+		"configMapGenerator", "secretGenerator", "helmGlobals", "helmCharts", "helmChartInflationGenerator",
+		"generatorOptions", "configurations", "generators", "transformers", "validators", "buildMetadata"}
 	patchFields     = []string{"path", "patch", "target", "options"}
 	replacedFields  = []string{"path", "source", "targets"}
 	generatedFields = []string{"namespace", "name", "behavior", "literals", "files", "envs", "env", "options", "type"}

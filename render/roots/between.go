@@ -9,9 +9,7 @@ func Between(base, head *Set, changed, links []string) []Root {
 	if base.deploys || head.deploys {
 		files := append(base.deployed.filesRead(), head.deployed.filesRead()...)
 		for _, side := range []*Set{base, head} {
-			side.deployed.mu.Lock()
 			side.deployed.ensure(slices.DeleteFunc(slices.Clone(files), func(p string) bool { return !side.deployer(p) }))
-			side.deployed.mu.Unlock()
 		}
 		differs := append(differently(base, head, &roots), differently(head, base, &roots)...)
 		// What one side deploys in its own way the other may deploy as it is.

@@ -3,7 +3,7 @@ package roots
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
+	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -12,14 +12,12 @@ import (
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/source"
-	"github.com/lintel-bot/lintel/render/tree"
 )
 
 // deployments are what the objects of Argo CD and Flux in one tree ask for, as far as anybody asked:
 // a file of such objects is read when a folder that it may deploy is of interest. It is safe for concurrent use.
 type deployments struct {
 	set    *Set
-	tree   *tree.Tree
 	repo   gitops.RepoHint
 	limits gitops.Limits
 
@@ -37,11 +35,6 @@ type Deployment struct {
 	Virtual  *gitops.Virtual  // the kustomization that is built in place of the folder's; nil: the folder's own
 	Problems []gitops.Problem // see also Set.Problems
 	once     sync.Once
-}
-
-func newDeployments(s *Set, repo gitops.RepoHint, limits gitops.Limits) *deployments {
-	return &deployments{set: s, tree: s.Tree(), repo: repo, limits: limits,
-		read: map[string]bool{}, byPath: map[string][]*Deployment{}, byID: map[string]*Deployment{}}
 }
 
 // Deployment returns how an object of Argo CD or Flux deploys a root in its own way, nil where none of the tree does.
@@ -63,8 +56,11 @@ func (s *Set) Digest(root Root) string {
 	return ""
 }
 
-// ensure reads files of objects that deploy, if nobody did yet. The lock is held.
+// ensure reads files of objects that deploy, if nobody did yet.
 func (d *deployments) ensure(files []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	deploying, context := gitops.Kinds()
 	var objects []gitops.Object
 	substituted, flux := false, false
 	for _, p := range files {
@@ -75,11 +71,11 @@ func (d *deployments) ensure(files []string) {
 		if !d.set.Manifest(p) {
 			continue
 		}
-		data, _, err := d.tree.ReadFile(p)
+		data, _, err := d.set.Tree().ReadFile(p)
 		if err != nil {
 			continue // who checks the file says why
 		}
-		found := d.objects(p, data, func(kind string) bool { return slices.Contains(kindsThatDeploy(), kind) })
+		found := d.objects(p, data, deploying...)
 		objects = append(objects, found...)
 		substituted = substituted || bytes.Contains(data, []byte("substituteFrom"))
 		flux = flux || slices.ContainsFunc(found, func(o gitops.Object) bool { return o.Kind() == "Kustomization" })
@@ -88,19 +84,18 @@ func (d *deployments) ensure(files []string) {
 		return
 	}
 	if flux {
-		_, context := gitops.Kinds()
 		for _, kind := range context {
 			if kind == "ConfigMap" && !substituted {
 				continue
 			}
 			for _, p := range d.set.Mentions(kind) {
-				if data, _, err := d.tree.ReadFile(p); err == nil && d.set.Manifest(p) {
-					objects = append(objects, d.objects(p, data, func(k string) bool { return k == kind })...)
+				if data, _, err := d.set.Tree().ReadFile(p); err == nil && d.set.Manifest(p) {
+					objects = append(objects, d.objects(p, data, kind)...)
 				}
 			}
 		}
 	}
-	found, problems := gitops.Deployments(objects, gitops.Options{Tree: d.tree, Repo: d.repo, Limits: d.limits})
+	found, problems := gitops.Deployments(objects, gitops.Options{Tree: d.set.Tree(), Repo: d.repo, Limits: d.limits})
 	for _, one := range found {
 		next := &Deployment{Deployment: one}
 		if d.byID[one.ID()] == nil {
@@ -111,13 +106,8 @@ func (d *deployments) ensure(files []string) {
 	d.problems = append(d.problems, problems...)
 }
 
-func kindsThatDeploy() []string {
-	kinds, _ := gitops.Kinds()
-	return kinds
-}
-
 // objects parses the documents of some kinds in a file.
-func (d *deployments) objects(p string, data []byte, wanted func(kind string) bool) []gitops.Object {
+func (d *deployments) objects(p string, data []byte, kinds ...string) []gitops.Object {
 	documents, err := source.Parse(p, data, d.limits.Source)
 	if err != nil {
 		return nil // the file is a root's, which says so
@@ -125,7 +115,7 @@ func (d *deployments) objects(p string, data []byte, wanted func(kind string) bo
 	var list []gitops.Object
 	for _, document := range documents {
 		for _, node := range source.Unlist(document) {
-			if wanted(source.Text(node, "kind")) {
+			if slices.Contains(kinds, source.Text(node, "kind")) {
 				list = append(list, gitops.FromNode(p, node))
 			}
 		}
@@ -149,8 +139,6 @@ func (d *deployments) interesting(folders, changed []string) {
 			files = append(files, d.set.Noted(deployers, substituted)...)
 		}
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	d.ensure(files)
 }
 
@@ -173,10 +161,9 @@ func (d *deployments) of(root Root) *Deployment {
 	if root.Object == "" {
 		return nil
 	}
-	files := d.set.deployersOf(root.Path)
+	d.ensure(d.set.deployersOf(root.Path))
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.ensure(files)
 	return d.byID[root.Object]
 }
 
@@ -185,8 +172,7 @@ func (d *deployments) digest(one *Deployment) string {
 	if one.Virtual == nil {
 		return one.Digest()
 	}
-	sum := sha256.Sum256(one.Virtual.Data)
-	return one.Digest() + hex.EncodeToString(sum[:])
+	return fmt.Sprintf("%s%x", one.Digest(), sha256.Sum256(one.Virtual.Data))
 }
 
 // resolve works out what the folder of a deployment comes to. What is broken stands in the way of rendering it; what
@@ -194,9 +180,9 @@ func (d *deployments) digest(one *Deployment) string {
 func (d *deployments) resolve(one *Deployment) {
 	one.once.Do(func() {
 		if one.Kind == gitops.ArgoDirectory {
-			one.Files, one.Problems = gitops.Files(d.tree, &one.Deployment, d.limits)
+			one.Files, one.Problems = gitops.Files(d.set.Tree(), &one.Deployment, d.limits)
 		} else {
-			one.Virtual, one.Problems = gitops.Edit(d.tree, &one.Deployment, d.limits)
+			one.Virtual, one.Problems = gitops.Edit(d.set.Tree(), &one.Deployment, d.limits)
 		}
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -264,7 +250,7 @@ func (d *deployments) covers(one *Deployment) []string {
 	return list
 }
 
-// includes reports whether a sorted or unsorted list has all of some files.
+// includes reports whether a list has all of some files.
 func includes(list, files []string) bool {
 	return !slices.ContainsFunc(files, func(p string) bool { return !slices.Contains(list, p) })
 }

@@ -181,6 +181,8 @@ func TestDeployerSpellings(t *testing.T) {
 			"  - repoURL: x\n    ref: v\n",
 		"List": "apiVersion: v1\nkind: List\nitems:\n- " + strings.ReplaceAll(head, "\n", "\n  ") +
 			"spec:\n    destination: {namespace: n}\n    source: {repoURL: x, path: apps/x}\n",
+		"typed list": "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationList\nitems:\n- metadata: {name: x}\n" +
+			"  spec: {destination: {namespace: n}, source: {repoURL: x, path: apps/x}}\n",
 		"Flux": "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: x}\n" +
 			"spec: {path: /apps/x, targetNamespace: n, sourceRef: {kind: GitRepository, name: x}}\n",
 		"a set": "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: x}\nspec:\n" +
@@ -266,11 +268,7 @@ func TestOf(t *testing.T) {
 	} {
 		var got []string
 		for _, root := range set.Of(name) {
-			kind, err := root.Kind.MarshalText()
-			if err != nil {
-				t.Fatal(err)
-			}
-			got = append(got, string(kind)+" "+root.Path+" "+set.Name(root))
+			got = append(got, root.Kind.String()+" "+root.Path+" "+set.Name(root))
 		}
 		if strings.Join(got, ", ") != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)

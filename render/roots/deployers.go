@@ -41,19 +41,15 @@ func deployerNotes(limits source.Limits) graph.Notes {
 			return // nothing can be read from it later, either
 		}
 		for _, document := range documents {
-			noteDeployer(document, note)
+			for _, node := range source.Unlist(document) {
+				noteDeployer(node, note)
+			}
 		}
 	}}
 }
 
 func noteDeployer(n *yaml.Node, note func(string)) {
 	kind := source.Text(n, "kind")
-	if strings.HasSuffix(kind, "List") {
-		for _, item := range source.Items(n, "items") {
-			noteDeployer(item, note)
-		}
-		return
-	}
 	group, _, _ := strings.Cut(source.Text(n, "apiVersion"), "/")
 	found, unclear := 0, kind == "ApplicationSet"
 	switch {
@@ -111,8 +107,7 @@ func folderOf(n *yaml.Node) (string, bool) {
 		return "", false
 	}
 	folder, ok := tree.Clean(strings.TrimLeft(path.Clean("/"+n.Value), "/"))
-	folder = cmp.Or(folder, ".")
-	return folder, ok
+	return cmp.Or(folder, "."), ok
 }
 
 // deployer reports whether a file has such objects.

@@ -12,16 +12,15 @@ type filter struct{ include, exclude []*regexp.Regexp }
 
 func newFilter(include, exclude []string) (*filter, error) {
 	f := &filter{}
-	for _, list := range []struct {
-		globs []string
-		into  *[]*regexp.Regexp
-	}{{include, &f.include}, {exclude, &f.exclude}} {
-		for _, g := range list.globs {
-			re, err := Glob(g)
-			if err != nil {
-				return nil, err
-			}
-			*list.into = append(*list.into, re)
+	for i, g := range slices.Concat(include, exclude) {
+		re, err := Glob(g)
+		if err != nil {
+			return nil, err
+		}
+		if i < len(include) {
+			f.include = append(f.include, re)
+		} else {
+			f.exclude = append(f.exclude, re)
 		}
 	}
 	return f, nil

@@ -37,7 +37,7 @@ func (k kind) append(list []Root, s *Set, dirs map[string]bool) []Root {
 // kinds is the one table of the roots that stand in a folder by themselves.
 func kinds() [3]kind {
 	return [...]kind{
-		{Kind: Chart, owns: inChart},
+		{Kind: Chart, owns: func(s *Set, dir string) bool { return s.chartOf(dir) != "" }}, // templates and values
 		{
 			Kind: Kustomization, owns: (*Set).HasKustomization, file: kustomization.IsFileName, touched: (*Set).Touched,
 			among: (*Set).Tops,
@@ -154,20 +154,15 @@ func (s *Set) Chart(p string) string {
 	return s.chartOf(path.Dir(p))
 }
 
-// inChart reports whether a folder is a Helm chart or is in one: its files are templates and values.
-func inChart(s *Set, dir string) bool { return s.chartOf(dir) != "" }
-
 // chartOf returns the nearest folder from dir upwards that is a Helm chart, empty where none is.
 func (s *Set) chartOf(dir string) string {
-	for ; ; dir = path.Dir(dir) {
-		e, err := s.Tree().Entry(path.Join(dir, "Chart.yaml"))
+	for _, at := range upwards(dir) {
+		e, err := s.Tree().Entry(path.Join(at, "Chart.yaml"))
 		if err == nil && (e.Kind == tree.File || e.Kind == tree.Symlink) {
-			return dir
-		}
-		if dir == "." {
-			return ""
+			return at
 		}
 	}
+	return ""
 }
 
 // upwards lists a folder and those that it is in.

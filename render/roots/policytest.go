@@ -32,7 +32,7 @@ func policyTestNotes(limits source.Limits) graph.Notes {
 		for _, document := range documents {
 			for _, field := range []string{"resources", "targetResources"} {
 				for _, item := range source.Items(document, field) {
-					named, ok := tree.Clean(path.Join(dir, source.Deref(item).Value))
+					named, ok := tree.Clean(path.Join(dir, item.Value))
 					if ok && named != dir && (dir == "." || strings.HasPrefix(named, dir+"/")) {
 						note(named)
 					}

@@ -1,12 +1,6 @@
 package roots
 
-import (
-	"path"
-	"slices"
-	"strings"
-
-	"github.com/lintel-bot/lintel/render/tree"
-)
+import "slices"
 
 // Remains reports whether what was a root of an earlier tree is still there, though it may not be one any more:
 // included by another kustomization, made a component, named as data, declared a part of a chart. Whoever deploys the
@@ -29,15 +23,8 @@ func (s *Set) RemainingFiles(before *Set, root Root) []string {
 		return nil
 	}
 	files := s.Files(root)
-	entries, err := s.Tree().ReadDir(root.Path)
-	if err != nil {
-		return files // the folder is gone
-	}
 	for _, p := range before.Files(root) {
-		at, found := slices.BinarySearchFunc(entries, path.Base(p), func(e tree.Entry, name string) int {
-			return strings.Compare(e.Name, name)
-		})
-		if found && entries[at].Kind == tree.File {
+		if s.isFile(p) {
 			files = append(files, p)
 		}
 	}

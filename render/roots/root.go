@@ -22,16 +22,13 @@ const (
 
 var kindNames = [...]string{"Kustomization", "Folder", "Chart", "Application", "ApplicationSet", "FluxKustomization"}
 
-// String returns the name of a kind, which is also its name in JSON.
+// String returns the name of a kind.
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {
 		return kindNames[k]
 	}
 	return fmt.Sprintf("Kind(%d)", k)
 }
-
-// MarshalText implements encoding.TextMarshaler.
-func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 // kindOf returns the kind of the roots that an object of a kind deploys.
 func kindOf(object string) Kind {

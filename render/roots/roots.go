@@ -50,7 +50,8 @@ type Set struct {
 // Flux are read when a folder that they may deploy is asked for. An error means that the repository itself could not
 // be read, or that a glob of the options is not one; errors of single files are kept with their folder.
 func Open(t *tree.Tree, o Options, c *graph.Cache) (*Set, error) {
-	g, err := graph.Build(t, graph.Options{Limits: o.Limits, Marks: o.Marks, Notes: notes(o.Limits)}, c)
+	notes := []graph.Notes{deployerNotes(o.Limits), policyTestNotes(o.Limits)}
+	g, err := graph.Build(t, graph.Options{Limits: o.Limits, Marks: o.Marks, Notes: notes}, c)
 	if err != nil {
 		return nil, err
 	}
@@ -58,13 +59,10 @@ func Open(t *tree.Tree, o Options, c *graph.Cache) (*Set, error) {
 }
 
 // Unindexed returns a set that knows the kustomization of each folder and nothing of how they hang together: it costs
-// nothing. It is for whoever renders a kustomization and asks for no roots. See graph.Unindexed for its errors.
+// nothing. It is for whoever renders a kustomization and asks for no roots. An error means that a glob of the options is
+// not one.
 func Unindexed(t *tree.Tree, o Options) (*Set, error) {
-	g, err := graph.Unindexed(t, graph.Options{Limits: o.Limits})
-	if err != nil {
-		return nil, err
-	}
-	return newSet(g, o)
+	return newSet(graph.Unindexed(t, graph.Options{Limits: o.Limits}), o)
 }
 
 func newSet(g *graph.Graph, o Options) (*Set, error) {
@@ -73,13 +71,9 @@ func newSet(g *graph.Graph, o Options) (*Set, error) {
 		return nil, err
 	}
 	s := &Set{Graph: g, filter: f, deploys: len(g.Noted(deployers, anyFolder)) > 0}
-	s.deployed = newDeployments(s, gitops.RepoHint{URLs: o.Repository}, gitops.Limits{Source: o.Limits})
+	s.deployed = &deployments{set: s, repo: gitops.RepoHint{URLs: o.Repository}, limits: gitops.Limits{Source: o.Limits},
+		read: map[string]bool{}, byPath: map[string][]*Deployment{}, byID: map[string]*Deployment{}}
 	return s, nil
-}
-
-// notes are what is noted of files beyond what kustomizations name.
-func notes(limits source.Limits) []graph.Notes {
-	return []graph.Notes{deployerNotes(limits), policyTestNotes(limits)}
 }
 
 // All lists all roots, sorted: those of the folders, as the objects of Argo CD and Flux deploy them. It looks at the
@@ -134,13 +128,6 @@ func (s *Set) Has(root Root) bool {
 	switch {
 	case !s.Selects(root):
 		return false
-	case root.Object != "":
-		one := s.deployed.of(root)
-		if one == nil {
-			return false
-		}
-		own, ok := s.deployed.root(one)
-		return ok && own == root
 	case !s.deploys:
 		return s.stands(root)
 	}

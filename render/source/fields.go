@@ -16,7 +16,7 @@ func Deref(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// IsMerge says whether a key is the merge key ("<<", https://yaml.org/type/merge.html); a tag alone makes none.
+// IsMerge reports whether a key is the merge key ("<<", https://yaml.org/type/merge.html); a tag alone makes none.
 func IsMerge(key *yaml.Node) bool {
 	return key.Kind == yaml.ScalarNode && key.Value == "<<" &&
 		(key.Tag == "" || key.Tag == "!" || key.ShortTag() == "!!merge")
@@ -28,11 +28,15 @@ func Merged(value *yaml.Node) []*yaml.Node {
 	if value == nil || value.Kind != yaml.SequenceNode {
 		return []*yaml.Node{value}
 	}
-	list := make([]*yaml.Node, len(value.Content))
-	for i, c := range value.Content {
-		list[i] = Deref(c)
+	return derefAll(value.Content)
+}
+
+func derefAll(list []*yaml.Node) []*yaml.Node {
+	values := make([]*yaml.Node, len(list))
+	for i, n := range list {
+		values[i] = Deref(n)
 	}
-	return list
+	return values
 }
 
 // Key is the text of a key or another scalar as the readers of Kubernetes see it: aliases are followed and !!binary
@@ -132,9 +136,5 @@ func Items(n *yaml.Node, name string) []*yaml.Node {
 	if v == nil || v.Kind != yaml.SequenceNode {
 		return nil
 	}
-	items := make([]*yaml.Node, len(v.Content))
-	for i, c := range v.Content {
-		items[i] = Deref(c)
-	}
-	return items
+	return derefAll(v.Content)
 }

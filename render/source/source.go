@@ -7,6 +7,7 @@ package source
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -23,12 +24,8 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	if l.Nodes <= 0 {
-		l.Nodes = 500_000
-	}
-	if l.Depth <= 0 {
-		l.Depth = 100
-	}
+	l.Nodes = cmp.Or(max(0, l.Nodes), 500_000)
+	l.Depth = cmp.Or(max(0, l.Depth), 100)
 	return l
 }
 
@@ -180,7 +177,7 @@ func (m *measure) walk(n *yaml.Node, depth int) *Error {
 	return nil
 }
 
-// deepLine answers the first line whose flow brackets or block indicators open more than limit levels, 0
+// deepLine returns the first line whose flow brackets or block indicators open more than limit levels, 0
 // for none. It counts generously, brackets in strings too.
 func deepLine(data []byte, limit int) int {
 	depth, line, dashes := 0, 1, 0
@@ -208,12 +205,10 @@ func deepLine(data []byte, limit int) int {
 func lineOf(data []byte, offset int) int { return 1 + bytes.Count(data[:offset], []byte("\n")) }
 
 func invalidAt(data []byte) int {
-	for i := 0; i < len(data); {
-		r, size := utf8.DecodeRune(data[i:])
-		if r == utf8.RuneError && size <= 1 {
+	for i, r := range string(data) {
+		if r == utf8.RuneError && !bytes.HasPrefix(data[i:], []byte(string(r))) {
 			return i
 		}
-		i += size
 	}
 	return 0
 }
@@ -233,7 +228,7 @@ func Vet(path string, data []byte, limits Limits) error {
 	return nil
 }
 
-// deepIndent says whether a file may be nested deeper than limit: a line is indented that far, or opens that
+// deepIndent reports whether a file may be nested deeper than limit: a line is indented that far, or opens that
 // many brackets.
 func deepIndent(data []byte, limit int) bool {
 	indent, start, brackets := 0, true, 0

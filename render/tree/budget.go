@@ -1,6 +1,10 @@
 package tree
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+	"strings"
+)
 
 // The bounds of one look at all of a tree. A folder may stand in a tree any number of times, so that a few hundred
 // bytes of objects can make a tree of 10^12 files; and what looks for something in all folders above a file costs the
@@ -40,10 +44,7 @@ type budget struct{ left, limit int }
 func (o *Objects) newBudget() *budget {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	limit := o.files
-	if limit <= 0 {
-		limit = defaultFiles
-	}
+	limit := cmp.Or(max(0, o.files), defaultFiles)
 	return &budget{left: limit, limit: limit}
 }
 
@@ -52,17 +53,7 @@ func (b *budget) spend(dir string, entries int) error {
 	if b.left -= entries; b.left < 0 {
 		return &TooManyError{Limit: b.limit}
 	}
-	deep := len(dir) > maxPath
-	if !deep && len(dir) > maxDepth {
-		depth := 0
-		for _, c := range []byte(dir) {
-			if c == '/' {
-				depth++
-			}
-		}
-		deep = depth > maxDepth
-	}
-	if deep {
+	if len(dir) > maxPath || strings.Count(dir, "/") > maxDepth {
 		return &TooDeepError{Path: dir[:64]}
 	}
 	return nil

@@ -1,6 +1,6 @@
 package tree
 
-import "strings"
+import "cmp"
 
 // Difference is one path whose entry differs between two trees.
 type Difference struct {
@@ -13,82 +13,77 @@ type Difference struct {
 // beyond the limits gives *TooManyError or *TooDeepError.
 func Diff(from, to *Tree) ([]Difference, error) {
 	var list []Difference
-	err := diff(from.objects, "", from.root, to.root, from.objects.newBudget(), &list)
-	return list, err
+	c := comparison{from.objects, from.objects.newBudget(), func(d Difference) error {
+		list = append(list, d)
+		return nil
+	}}
+	return list, c.folders("", from.root, to.root)
 }
 
-func diff(o *Objects, dir, a, b string, left *budget, out *[]Difference) error {
+// comparison is one walk through two trees at once.
+type comparison struct {
+	*Objects
+	left  *budget
+	visit func(Difference) error
+}
+
+func (c comparison) folders(dir, a, b string) error {
 	if a == b {
 		return nil
 	}
-	as, err := o.entries(a)
+	as, err := c.entries(a)
 	if err != nil {
 		return err
 	}
-	bs, err := o.entries(b)
+	bs, err := c.entries(b)
 	if err != nil {
 		return err
 	}
-	if err := left.spend(dir, max(len(as), len(bs))); err != nil {
+	if err := c.left.spend(dir, max(len(as), len(bs))); err != nil {
 		return err
 	}
 	for len(as) > 0 || len(bs) > 0 {
 		var x, y *Entry
-		switch c := compareHeads(as, bs); {
-		case c < 0:
+		if len(bs) == 0 || len(as) > 0 && as[0].Name <= bs[0].Name {
 			x, as = &as[0], as[1:]
-		case c > 0:
-			y, bs = &bs[0], bs[1:]
-		default:
-			x, as = &as[0], as[1:]
+		}
+		if len(bs) > 0 && (x == nil || x.Name == bs[0].Name) {
 			y, bs = &bs[0], bs[1:]
 		}
-		if err := diffEntry(o, dir, x, y, left, out); err != nil {
+		if err := c.entry(dir, x, y); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func compareHeads(as, bs []Entry) int {
-	switch {
-	case len(as) == 0:
-		return 1
-	case len(bs) == 0:
-		return -1
-	default:
-		return strings.Compare(as[0].Name, bs[0].Name)
+func (c comparison) entry(dir string, x, y *Entry) error {
+	if x != nil && y != nil && *x == *y {
+		return nil
 	}
-}
-
-func diffEntry(o *Objects, dir string, x, y *Entry, left *budget, out *[]Difference) error {
-	var xDir, yDir string
-	if x != nil && x.Kind == Dir {
-		xDir = x.ID
+	p := dir + cmp.Or(x, y).Name
+	if leafX, leafY := leaf(x), leaf(y); leafX != nil || leafY != nil {
+		if err := c.visit(Difference{Path: p, Old: leafX, New: leafY}); err != nil {
+			return err
+		}
 	}
-	if y != nil && y.Kind == Dir {
-		yDir = y.ID
-	}
-	name := ""
-	if x != nil {
-		name = x.Name
-	} else {
-		name = y.Name
-	}
-	leafX, leafY := leaf(x), leaf(y)
-	if (leafX != nil || leafY != nil) && (leafX == nil || leafY == nil || *leafX != *leafY) {
-		*out = append(*out, Difference{Path: dir + name, Old: leafX, New: leafY})
-	}
-	if xDir != "" || yDir != "" {
-		return diff(o, dir+name+"/", xDir, yDir, left, out)
+	if a, b := folderID(x), folderID(y); a != b {
+		return c.folders(p+"/", a, b)
 	}
 	return nil
 }
 
-// leaf keeps what Walk would visit.
+// leaf keeps what Walk visits.
 func leaf(e *Entry) *Entry {
 	if e == nil || e.Kind == Dir || e.Kind == Submodule {
 		return nil
 	}
 	return e
+}
+
+func folderID(e *Entry) string {
+	if e == nil || e.Kind != Dir {
+		return ""
+	}
+	return e.ID
 }

@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 	"time"
@@ -20,9 +21,8 @@ func (o *Objects) LastChange(rev, path string) (time.Time, bool) {
 		if err != nil || kind != "commit" {
 			return time.Time{}, false
 		}
-		root, parent, when := parseCommit(string(data))
 		have := ""
-		if e, err := (&Tree{objects: o, root: root}).Entry(path); err == nil {
+		if e, err := (&Tree{objects: o, root: header(data, "tree")}).Entry(path); err == nil {
 			have = e.ID
 		}
 		switch {
@@ -33,31 +33,31 @@ func (o *Objects) LastChange(rev, path string) (time.Time, bool) {
 		case have != want:
 			return at, true
 		}
-		if at = when; parent == "" {
+		at, rev = committed(data), header(data, "parent")
+		if rev == "" {
 			return at, true
 		}
-		rev = parent
 	}
 	return time.Time{}, false
 }
 
-// parseCommit reads the header of a commit object (git-cat-file(1)).
-func parseCommit(data string) (root, parent string, when time.Time) {
-	head, _, _ := strings.Cut(data, "\n\n")
-	for line := range strings.Lines(head) {
-		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		switch {
-		case name == "tree":
-			root = value
-		case name == "parent" && parent == "":
-			parent = value
-		case name == "committer":
-			if fields := strings.Fields(value); len(fields) >= 2 {
-				if seconds, err := strconv.ParseInt(fields[len(fields)-2], 10, 64); err == nil {
-					when = time.Unix(seconds, 0).UTC()
-				}
-			}
+// header returns the first value of a field of a commit or tag (git-cat-file(1)), empty where it has none.
+func header(object []byte, field string) string {
+	head, _, _ := bytes.Cut(object, []byte("\n\n"))
+	for line := range bytes.Lines(head) {
+		if value, ok := bytes.CutPrefix(line, []byte(field+" ")); ok {
+			return string(bytes.TrimSpace(value))
 		}
 	}
-	return root, parent, when
+	return ""
+}
+
+// committed returns the committer's time of a commit, the zero time where it has none.
+func committed(commit []byte) time.Time {
+	if fields := strings.Fields(header(commit, "committer")); len(fields) >= 2 {
+		if seconds, err := strconv.ParseInt(fields[len(fields)-2], 10, 64); err == nil {
+			return time.Unix(seconds, 0).UTC()
+		}
+	}
+	return time.Time{}
 }

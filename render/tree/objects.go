@@ -7,7 +7,6 @@ package tree
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -92,12 +91,9 @@ func Open(ctx context.Context, c Config) (*Objects, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start git: %w", err)
 	}
-	limit := c.BlobLimit
-	if limit <= 0 {
-		limit = defaultBlobLimit
-	}
-	store := cmp.Or(c.Store, &Store{})
-	return &Objects{limit: limit, cmd: cmd, in: in, out: bufio.NewReaderSize(out, 64<<10), store: store}, nil
+	o := &Objects{cmd: cmd, in: in, out: bufio.NewReaderSize(out, 64<<10), store: cmp.Or(c.Store, &Store{})}
+	o.SetBlobLimit(c.BlobLimit)
+	return o, nil
 }
 
 // Close ends the process.
@@ -116,10 +112,7 @@ func (o *Objects) Close() error {
 func (o *Objects) SetBlobLimit(bytes int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if bytes <= 0 {
-		bytes = defaultBlobLimit
-	}
-	o.limit = bytes
+	o.limit = cmp.Or(max(0, bytes), defaultBlobLimit)
 }
 
 // object reads one object by name. The name must not hold white space.
@@ -281,21 +274,10 @@ func (o *Objects) Blob(id string) ([]byte, error) {
 
 // Tree opens the tree of a commit, a tag or a tree.
 func (o *Objects) Tree(rev string) (*Tree, error) {
+	next := map[string]string{"commit": "tree", "tag": "object"}
 	id, kind, data, err := o.object(rev)
-	for err == nil && (kind == "commit" || kind == "tag") {
-		head, _, _ := bytes.Cut(data, []byte("\n\n"))
-		field := "tree "
-		if kind == "tag" {
-			field = "object "
-		}
-		next := ""
-		for line := range strings.Lines(string(head)) {
-			if v, ok := strings.CutPrefix(line, field); ok {
-				next = strings.TrimSpace(v)
-				break
-			}
-		}
-		id, kind, data, err = o.object(next)
+	for err == nil && next[kind] != "" {
+		id, kind, data, err = o.object(header(data, next[kind]))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the tree of %s: %w", rev, err)

@@ -21,6 +21,9 @@ const (
 	Submodule
 )
 
+// kinds are those of git's modes; any other mode is that of a file.
+var kinds = map[string]Kind{"40000": Dir, "120000": Symlink, "160000": Submodule}
+
 // Entry is one name in a folder.
 type Entry struct {
 	Name string
@@ -44,12 +47,12 @@ func (t *Tree) BlobLimit() int64 { return t.objects.blobLimit() }
 // Blobs is Objects.Blobs.
 func (t *Tree) Blobs(ids []string) []Content { return t.objects.Blobs(ids) }
 
+// Empty is Objects.Empty.
+func (t *Tree) Empty() *Tree { return t.objects.Empty() }
+
 // Sibling opens another tree of the same repository by its object id. The error is ErrNoObject where the
-// repository does not have it (any more). An empty id is the empty tree.
+// repository does not have it (any more).
 func (t *Tree) Sibling(id string) (*Tree, error) {
-	if id == "" {
-		return t.objects.Empty(), nil
-	}
 	if _, err := t.objects.entries(id); err != nil {
 		return nil, err
 	}
@@ -61,23 +64,11 @@ func parseTree(data []byte, idLen int) ([]Entry, error) {
 	var list []Entry
 	for len(data) > 0 {
 		head, rest, ok := bytes.Cut(data, []byte{0})
-		if !ok || len(rest) < idLen {
+		mode, name, _ := strings.Cut(string(head), " ")
+		if !ok || len(rest) < idLen || name == "" || name == "." || name == ".." || strings.Contains(name, "/") {
 			return nil, errors.New("a folder object of the repository is damaged")
 		}
-		mode, name, ok := strings.Cut(string(head), " ")
-		if !ok || name == "" || name == "." || name == ".." || strings.Contains(name, "/") {
-			return nil, errors.New("a folder object of the repository is damaged")
-		}
-		e := Entry{Name: name, ID: hex.EncodeToString(rest[:idLen])}
-		switch mode {
-		case "40000":
-			e.Kind = Dir
-		case "120000":
-			e.Kind = Symlink
-		case "160000":
-			e.Kind = Submodule
-		}
-		list = append(list, e)
+		list = append(list, Entry{Name: name, Kind: kinds[mode], ID: hex.EncodeToString(rest[:idLen])})
 		data = rest[idLen:]
 	}
 	slices.SortFunc(list, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
@@ -159,11 +150,7 @@ func (t *Tree) lookup(p string, follow bool, links *int) (string, Entry, error) 
 		if strings.HasPrefix(string(target), "/") {
 			return "", Entry{}, fmt.Errorf("%s is a symlink out of the repository: %w", path.Join(here, name), ErrNotExist)
 		}
-		next := here + "/" + string(target)
-		if rest := parts[i+1:]; len(rest) > 0 {
-			next += "/" + strings.Join(rest, "/")
-		}
-		return t.lookup(next, follow, links)
+		return t.lookup(strings.Join(append([]string{here, string(target)}, parts[i+1:]...), "/"), follow, links)
 	}
 	return here, at, nil
 }
@@ -202,28 +189,13 @@ func (t *Tree) ReadDir(p string) ([]Entry, error) {
 // Walk calls visit for every file and symlink of the tree, in order of their paths, without following links. An error
 // of visit ends the walk and is returned. A tree beyond the limits gives *TooManyError or *TooDeepError.
 func (t *Tree) Walk(visit func(p string, e Entry) error) error {
-	return t.walk("", t.root, t.objects.newBudget(), visit)
-}
-
-func (t *Tree) walk(dir, id string, b *budget, visit func(string, Entry) error) error {
-	list, err := t.objects.entries(id)
-	if err == nil {
-		err = b.spend(dir, len(list))
-	}
-	if err != nil {
+	var stop error
+	c := comparison{t.objects, t.objects.newBudget(), func(d Difference) error {
+		stop = visit(d.Path, *d.New)
+		return stop
+	}}
+	if err := c.folders("", "", t.root); stop == nil {
 		return t.objects.remember(err)
 	}
-	for _, e := range list {
-		p := dir + e.Name
-		switch e.Kind {
-		case Dir:
-			err = t.walk(p+"/", e.ID, b, visit)
-		case File, Symlink:
-			err = visit(p, e)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return stop
 }

@@ -11,7 +11,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -57,9 +59,6 @@ type Call struct {
 	Watch   func() error // called now and then while git runs; an error stops it. Nil: nothing
 }
 
-// ErrNotInstalled means that there is no git on this machine.
-var ErrNotInstalled = errors.New("git is not installed, or not on the PATH")
-
 // Find returns the absolute path of git: the given one where it is absolute, else one of the usual places, which are
 // there also for a process without a PATH, else the one on the PATH.
 func Find(git string) (string, error) {
@@ -74,7 +73,7 @@ func Find(git string) (string, error) {
 	if p, err := exec.LookPath("git"); err == nil && filepath.IsAbs(p) {
 		return p, nil
 	}
-	return "", ErrNotInstalled
+	return "", errors.New("git is not installed, or not on the PATH")
 }
 
 // Isolated is an environment in which neither the machine nor the user configures git, and nobody is asked for
@@ -87,14 +86,14 @@ func Isolated(home string) []string {
 	}
 }
 
-// Run runs git and returns what it wrote, also with an error. The end of ctx kills git with all its children. Errors
-// are *Error, the context's, or that of Watch.
+// Run runs git and returns what it wrote, also where git ended with an exit code other than 0. The end of ctx kills git
+// with all its children. Errors are *Error, the context's, or that of Watch.
 func (c Call) Run(ctx context.Context) ([]byte, error) {
 	parent := ctx
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 
-	cmd := exec.CommandContext(ctx, c.Git, append(append([]string{}, c.Options...), c.Args...)...)
+	cmd := exec.CommandContext(ctx, c.Git, slices.Concat(c.Options, c.Args)...)
 	cmd.Env, cmd.Dir = c.Env, c.Dir
 	if c.Stdin != "" {
 		cmd.Stdin = strings.NewReader(c.Stdin)
@@ -108,17 +107,14 @@ func (c Call) Run(ctx context.Context) ([]byte, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, &Error{Command: c.Args[0], Code: -1, Err: err}
 	}
-	finished := make(chan struct{})
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		c.watch(finished, cancel)
-	}()
+	var watching sync.WaitGroup
+	watching.Go(func() { c.watch(ctx, cancel) })
 	err := cmd.Wait()
-	close(finished)
-	<-watched
+	cause := context.Cause(ctx)
+	cancel(nil)
+	watching.Wait()
 
-	switch cause := context.Cause(ctx); {
+	switch {
 	case parent.Err() != nil:
 		return nil, fmt.Errorf("git %s: %w", c.Args[0], context.Cause(parent))
 	case cause != nil:
@@ -132,7 +128,7 @@ func (c Call) Run(ctx context.Context) ([]byte, error) {
 	return stdout.kept.Bytes(), nil
 }
 
-func (c Call) watch(finished <-chan struct{}, stop context.CancelCauseFunc) {
+func (c Call) watch(ctx context.Context, stop context.CancelCauseFunc) {
 	if c.Watch == nil {
 		return
 	}
@@ -140,7 +136,7 @@ func (c Call) watch(finished <-chan struct{}, stop context.CancelCauseFunc) {
 	defer ticker.Stop()
 	for {
 		select {
-		case <-finished:
+		case <-ctx.Done():
 			return
 		case <-ticker.C:
 			if err := c.Watch(); err != nil {

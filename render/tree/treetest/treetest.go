@@ -56,11 +56,7 @@ func (r *Repo) Commit(archive string) string {
 // Write writes one file of the work tree.
 func (r *Repo) Write(name, data string) {
 	r.t.Helper()
-	p := filepath.Join(r.Dir, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
-		r.t.Fatal(err)
-	}
-	if err := os.WriteFile(p, []byte(data), 0o644); err != nil {
+	if err := os.WriteFile(r.place(name), []byte(data), 0o644); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -68,13 +64,19 @@ func (r *Repo) Write(name, data string) {
 // Symlink makes a symbolic link in the work tree.
 func (r *Repo) Symlink(target, name string) {
 	r.t.Helper()
+	if err := os.Symlink(target, r.place(name)); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// place returns the path of a file of the work tree, for which it makes the folder.
+func (r *Repo) place(name string) string {
+	r.t.Helper()
 	p := filepath.Join(r.Dir, filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
 		r.t.Fatal(err)
 	}
-	if err := os.Symlink(target, p); err != nil {
-		r.t.Fatal(err)
-	}
+	return p
 }
 
 // Snapshot commits the work tree and returns the commit.
