@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lintel-bot/lintel/checks/builtin"
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/parallel"
 	"github.com/lintel-bot/lintel/checks/report"
@@ -106,6 +107,9 @@ func newComparison(before, after *side, states map[string]report.PolicyState) *c
 				keys[i][ruleKey{name, rule}] = true
 			}
 		}
+	}
+	for _, c := range builtin.All() {
+		p.rules[ruleKey{builtin.Policy, c.Info().Name}] = true
 	}
 	for k := range keys[0] {
 		if keys[1][k] {

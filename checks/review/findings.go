@@ -7,6 +7,8 @@ import (
 	"github.com/lintel-bot/lintel/checks/builtin"
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/rules"
+	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
@@ -26,6 +28,12 @@ type View struct {
 	Policies   *engine.Policies       // what a rule expects is asked of them
 	BlockAll   bool                   // what the base had blocks, too
 	Changed    func(path string) bool // whether the change touches a file
+}
+
+// ViewOf returns the view of one version of the rules. changed reports whether the change touches a file.
+func ViewOf(set *rules.Ruleset, exceptions Exceptions, changed func(path string) bool) View {
+	return View{Exceptions: exceptions, Policies: set.Policies, Changed: changed,
+		BlockAll: set.Settings.Block == settings.BlockAll}
 }
 
 // Found is a finding with the result that it is of.
