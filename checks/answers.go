@@ -44,7 +44,7 @@ func ask(ctx context.Context, change report.Change, repo *repository, rules *rul
 	}
 	if change.Drafts {
 		home := exceptions.HomeOf(rules.decision, repo.settings.Exceptions)
-		home.Taken = func(p string) bool { return repo.blob(p) != "" }
+		home.Taken = func(p string) bool { return repo.trees.Head.Blob(p) != "" }
 		out.drafts, err = exceptions.Drafts(ctx, with, home, out.found)
 	}
 	return out, err

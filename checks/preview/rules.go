@@ -29,11 +29,11 @@ func previewRules(ctx context.Context, in Input, p *report.Preview, e *rules.Edi
 	now.Exceptions = keepBroken(now.Exceptions, old.Exceptions, in.After.Exceptions)
 	p.Stats.Policies = len(now.Policies.List())
 
-	a, err := newSide(in, old, decide(in, old.Exceptions, in.Trees.Rules.ID), nil)
+	a, err := newSide(in, old, decide(in, old.Exceptions, func(string) bool { return false }), nil)
 	if err != nil {
 		return nil, err
 	}
-	b, err := newSide(in, now, decide(in, now.Exceptions, in.Trees.Head.ID), a)
+	b, err := newSide(in, now, decide(in, now.Exceptions, in.Trees.Proposes), a)
 	if err != nil {
 		return nil, err
 	}
@@ -81,14 +81,11 @@ func concerned(s *rules.Sources, e *rules.Edits) *rules.Sources {
 	return &rules.Sources{Settings: s.Settings, Policies: e.Concerned(s.Policies), Exceptions: s.Exceptions}
 }
 
-// decide decides which exceptions would count if all were merged. rev is where the history of a file is looked up,
-// unless it is as the rules in effect have it.
-func decide(in Input, list []*engine.Exception, rev string) *exceptions.Decision {
+// decide decides which exceptions would count if all were merged. proposed reports whether a file is as the change has
+// it.
+func decide(in Input, list []*engine.Exception, proposed func(path string) bool) *exceptions.Decision {
 	since := func(x *engine.Exception) (time.Time, bool) {
-		if in.Trees.Rules.ID != "" && !in.Trees.Proposes(x.Path) {
-			return in.LastChange(in.Trees.Rules.ID, x.Path)
-		}
-		return in.LastChange(cmp.Or(rev, in.Trees.Head.ID), x.Path)
+		return in.LastChange(in.Trees.History(proposed(x.Path)), x.Path)
 	}
 	return exceptions.Decide(exceptions.Input{Merged: list, Now: in.Now, Since: since,
 		Blob: func(string) string { return "" }})

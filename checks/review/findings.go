@@ -80,7 +80,7 @@ func (v View) Finding(a *Answer, res engine.Result, field string) report.Finding
 	}
 	f := report.Finding{
 		Policy: res.Policy.FullName(), Rule: res.Rule, Severity: res.Policy.Severity,
-		Resource: ResourceOf(a.Pair.Resource()), Operation: string(a.Pair.Operation),
+		Resource: Named(a.Pair.Resource().Object), Operation: string(a.Pair.Operation),
 		Result: ResultOf(res), Action: report.ActionOf(res.Enforce), Field: field, Message: res.Message,
 		Roots: []string{a.Pair.Root.Path}, New: true,
 		PolicyPath: res.Policy.Path, PolicyLine: res.Policy.Line,
@@ -197,11 +197,6 @@ func (v View) origin(p origin.Place, old bool) *report.Origin {
 		o.Chain = append(o.Chain, report.Place{Path: l.Path, StartLine: l.StartLine, EndLine: l.EndLine, Role: l.Role})
 	}
 	return o
-}
-
-// ResourceOf names a rendered resource.
-func ResourceOf(r *render.Resource) report.Resource {
-	return Named(r.Object)
 }
 
 // Named names an object.
