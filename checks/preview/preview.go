@@ -72,8 +72,7 @@ func Run(ctx context.Context, in Input) (*report.Preview, []report.Problem, erro
 	if !edits.Any() && len(p.Settings) == 0 && p.Tests == nil && len(p.Warnings) == 0 {
 		return nil, problems, nil
 	}
-	head := in.Trees.Head.Tree
-	p.SetNotices(settings.Path, func(path string) bool { _, err := head.Entry(path); return err == nil })
+	p.SetNotices(func(path string) bool { return in.Trees.Head.Blob(path) != "" })
 	for i := range p.Notices {
 		p.Notices[i].Changed = in.Trees.Changed(p.Notices[i].Path)
 	}

@@ -31,8 +31,8 @@ type Reviewer struct {
 	Checks   []builtin.Check   // what is looked at besides the policies
 }
 
-// By returns a reviewer by one version of the rules and the checks that are not policies, with the exceptions that count.
-// user is who asks.
+// By returns a reviewer by one version of the rules and by the checks that are not policies, with the exceptions that
+// count. user is who asks.
 func By(set *rules.Ruleset, user report.User, cluster admission.Cluster, counting []*engine.Exception) *Reviewer {
 	return &Reviewer{User: set.Settings.Requester(user), Cluster: cluster, Checks: builtin.All(),
 		Counting: set.Policies.Bind(counting, cluster)}

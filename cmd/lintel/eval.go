@@ -188,7 +188,7 @@ func (r *fileReader) read(name string) ([]manifest.File, error) {
 	return out, err
 }
 
-// readSource reads one file, as far as it is of a size that is read at all.
+// readSource reads one file, as far as it is of a size that is read at all; of a larger one enough to be refused.
 func readSource(name string) (manifest.File, error) {
 	f, err := os.Open(name)
 	if err != nil {
