@@ -166,7 +166,8 @@ func TestBeyondBuiltinFindings(t *testing.T) {
 	r.Write("exceptions/e.yaml", exception("e", "{exceptions: [{policyName: lintel, ruleNames: ['*']}], "+
 		"match: {any: [{resources: {kinds: [ConfigMap]}}]}}"))
 	rep := check(t, r, report.Change{Base: base, Rules: base, Head: r.Snapshot()})
-	if len(rep.Exceptions) != 1 || rep.Exceptions[0].Beyond.Fails != 1 || rep.Exceptions[0].Beyond.Failing[0].Name != "old" {
+	if len(rep.Exceptions) != 1 || rep.Exceptions[0].Beyond.Fails != 1 ||
+		rep.Exceptions[0].Beyond.Failing[0].Name != "old" {
 		t.Errorf("%+v %+v", rep.Exceptions, rep.Exceptions[0].Beyond)
 	}
 }

@@ -72,10 +72,9 @@ func (t *text) testTable(rows []report.TestRow, id *int, all bool) {
 	}
 	for n, cells := range table {
 		var b strings.Builder
-		for i, c := range cells {
-			padded := c
+		for i, padded := range cells {
 			if i < len(cells)-1 {
-				padded += strings.Repeat(" ", widths[i]-textWidth(c))
+				padded += strings.Repeat(" ", widths[i]-textWidth(padded))
 			}
 			switch {
 			case n == 0:

@@ -171,7 +171,7 @@ func (p *comparison) root(ctx context.Context, root roots.Root) *rootPreview {
 	if ctx.Err() != nil {
 		return nil
 	}
-	out := &rootPreview{tallies: map[string]*policyTally{}, exceptions: map[string]*report.ExceptionPreview{}}
+	out := &rootPreview{tallies: tallies{}, exceptions: map[string]report.ExceptionPreview{}}
 	before, after, err := p.render(ctx, root)
 	if ctx.Err() != nil {
 		return nil

@@ -176,21 +176,19 @@ func (p *comparison) exceptions(ctx context.Context, out *rootPreview, reviews [
 						}
 					}
 				}
-				state := p.bare(bare, res)
-				if state != "" {
+				if state := p.bare(bare, res); state != "" {
 					lets[x.ID()] = lets[x.ID()] || !quietResult(state)
 				}
 			}
 		}
 		for id, does := range lets {
-			if out.exceptions[id] == nil {
-				out.exceptions[id] = &report.ExceptionPreview{}
-			}
+			x := out.exceptions[id]
 			if does {
-				out.exceptions[id].Lets++
+				x.Lets++
 			} else {
-				out.exceptions[id].Needless++
+				x.Needless++
 			}
+			out.exceptions[id] = x
 		}
 	}
 }
@@ -224,10 +222,7 @@ func (p *comparison) listPolicies(all *gathered, e *rules.Edits) []report.Policy
 	}
 	list := []report.PolicyPreview{}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		t := all.tallies[name]
-		if t == nil {
-			t = &policyTally{}
-		}
+		t := all.tallies.of(name)
 		out := t.PolicyPreview
 		out.Policy, out.Action, out.Before, out.State = name, t.after.action(), t.before.action(), p.states[name]
 		out.Edit = cmp.Or(e.Policies[name], report.Unchanged)
@@ -257,10 +252,7 @@ func (p *comparison) listExceptions(all *gathered) []report.ExceptionPreview {
 			if edit == "" || (edit == report.Removed) != (i == 0) || i == 1 && slices.Contains(present, x) {
 				continue
 			}
-			out := report.ExceptionPreview{}
-			if counted := all.exceptions[x.ID()]; counted != nil {
-				out = *counted
-			}
+			out := all.exceptions[x.ID()]
 			out.Exception, out.Edit, out.Path, out.Line = x.FullName(), edit, x.Path, x.Line
 			out.Expired = side.decision.State(x) == report.Expired
 			byID[x.ID()] = out
