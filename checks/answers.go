@@ -4,11 +4,9 @@ import (
 	"context"
 	"slices"
 
-	"github.com/lintel-bot/lintel/checks/builtin"
 	"github.com/lintel-bot/lintel/checks/exceptions"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/review"
-	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
 )
 
@@ -23,7 +21,7 @@ type answers struct {
 
 // ask asks the rules about all pairs. About objects that ask for deployments no policy is asked.
 func ask(ctx context.Context, change report.Change, repo *repository, rules *ruling, pairs *pairs) (*answers, error) {
-	v := reviewer(change, repo, rules, pairs)
+	v := reviewer(change, rules, pairs)
 	out := &answers{usage: exceptions.NewUsage()}
 	var err error
 	if out.list, err = v.All(ctx, pairs.list); err != nil {
@@ -34,8 +32,7 @@ func ask(ctx context.Context, change report.Change, repo *repository, rules *rul
 		return nil, err
 	}
 	out.list = append(out.list, asking...)
-	view := review.View{Exceptions: rules.decision, Policies: rules.Policies, Changed: repo.trees.Changed,
-		BlockAll: repo.settings.Block == settings.BlockAll}
+	view := review.ViewOf(rules.Ruleset, rules.decision, repo.trees.Changed)
 	for i := range out.list {
 		out.found = append(out.found, view.Findings(&out.list[i])...)
 		out.usage.Note(&out.list[i])
@@ -47,24 +44,20 @@ func ask(ctx context.Context, change report.Change, repo *repository, rules *rul
 	}
 	if change.Drafts {
 		home := exceptions.HomeOf(rules.decision, repo.settings.Exceptions)
-		home.Taken = func(p string) bool { return repo.blob(p) != "" }
+		home.Taken = func(p string) bool { return repo.trees.Head.Blob(p) != "" }
 		out.drafts, err = exceptions.Drafts(ctx, with, home, out.found)
 	}
 	return out, err
 }
 
-func reviewer(change report.Change, repo *repository, rules *ruling, pairs *pairs) *review.Reviewer {
-	bind := func(counting []*engine.Exception) *engine.Evaluator {
-		return rules.Policies.Bind(counting, pairs.declared)
-	}
-	decision := rules.decision
-	v := &review.Reviewer{User: repo.settings.Requester(change.User), Cluster: pairs.declared,
-		Counting: bind(decision.Counting), Checks: builtin.All()}
-	if len(decision.Idle) > 0 {
-		v.Idle = bind(slices.Concat(decision.Counting, decision.Idle))
+func reviewer(change report.Change, rules *ruling, pairs *pairs) *review.Reviewer {
+	d := rules.decision
+	v := review.By(rules.Ruleset, change.User, pairs.declared, d.Counting)
+	if len(d.Idle) > 0 {
+		v.Idle = rules.Policies.Bind(slices.Concat(d.Counting, d.Idle), pairs.declared)
 	}
 	if change.All {
-		v.Bare = bind(nil)
+		v.Bare = rules.Policies.Bind(nil, pairs.declared)
 	}
 	return v
 }

@@ -166,7 +166,25 @@ func TestBeyondBuiltinFindings(t *testing.T) {
 	r.Write("exceptions/e.yaml", exception("e", "{exceptions: [{policyName: lintel, ruleNames: ['*']}], "+
 		"match: {any: [{resources: {kinds: [ConfigMap]}}]}}"))
 	rep := check(t, r, report.Change{Base: base, Rules: base, Head: r.Snapshot()})
-	if len(rep.Exceptions) != 1 || rep.Exceptions[0].Beyond.Fails != 1 || rep.Exceptions[0].Beyond.Failing[0].Name != "old" {
+	if len(rep.Exceptions) != 1 || rep.Exceptions[0].Beyond.Fails != 1 ||
+		rep.Exceptions[0].Beyond.Failing[0].Name != "old" {
 		t.Errorf("%+v %+v", rep.Exceptions, rep.Exceptions[0].Beyond)
+	}
+}
+
+// The preview of an exception for what is no policy says what it lets through.
+func TestPreviewOfBuiltinException(t *testing.T) {
+	r := treetest.New(t)
+	r.Write("apps/old.yaml", strings.ReplaceAll(itemsOfNoList, "{name: a}", "{name: old}"))
+	base := r.Commit(pods)
+	r.Write("exceptions/e.yaml", exception("e", "{exceptions: [{policyName: lintel, ruleNames: ['*']}], "+
+		"match: {any: [{resources: {kinds: [ConfigMap]}}]}}"))
+	p := check(t, r, report.Change{Base: base, Rules: base, Head: r.Snapshot()}).Preview
+	if x := p.Exceptions[0]; x.Lets != 1 || x.Roots != 1 || x.Needless != 0 {
+		t.Errorf("got %+v: %s", x, x.Words())
+	}
+	if len(p.Findings) != 1 || p.Findings[0].Effect != report.EffectPasses || p.Findings[0].Rule != "embedded-items" ||
+		p.Findings[0].Exception != "ops/e" || len(p.Policies) != 0 {
+		t.Errorf("got %+v %+v", p.Findings, p.Policies)
 	}
 }

@@ -118,7 +118,8 @@ func TestBroad(t *testing.T) {
 		name, text string
 		want       []string
 	}{
-		{"narrow", exception("e", "{exceptions: [{policyName: pods, ruleNames: [net]}], match: {any: [{resources: {"+narrow+"}}]}}"), []string{"it has no end: it counts until somebody removes it"}},
+		{"narrow", exception("e", "{exceptions: [{policyName: pods, ruleNames: [net]}], match: {any: [{resources: {"+
+			narrow+"}}]}}"), []string{"it has no end: it counts until somebody removes it"}},
 		{"ends", strings.Replace(exception("e", "{exceptions: [{policyName: pods, ruleNames: [net]}], match: {all: "+
 			"[{resources: {kinds: [Pod], names: [a]}}, {resources: {namespaces: [b], operations: [CREATE]}}]}}"),
 			"namespace: ops}", "namespace: ops, labels: {cleanup.kyverno.io/ttl: 2030-01-01}}", 1), nil},
@@ -187,7 +188,8 @@ func TestUnused(t *testing.T) {
 			files: map[string]string{"apps/k/kustomization.yaml": "resources: [missing.yaml]\n"}},
 		{name: "a chart is not rendered", text: one(""),
 			files: map[string]string{"chart/Chart.yaml": "name: x\nversion: 1.0.0\n"}},
-		{name: "a result is not known", text: one(""), files: map[string]string{"apps/svc.yaml": pod("unknown", "  containers: [{name: c, image: 'x:1'}]\n"), "policies/p2.yaml": `
+		{name: "a result is not known", text: one(""), files: map[string]string{
+			"apps/svc.yaml": pod("unknown", "  containers: [{name: c, image: 'x:1'}]\n"), "policies/p2.yaml": `
 apiVersion: kyverno.io/v1
 kind: ClusterPolicy
 metadata: {name: other}

@@ -76,7 +76,9 @@ func TestNothingHides(t *testing.T) {
 			"hostNetwork: true, containers: [{name: c, image: x:1}]}\n"},
 		{"the second of the same name", plain, "-- apps/a.yaml --\n" + goodPod + "---\n" + badPod},
 		{"the first of the same name", plain, "-- apps/a.yaml --\n" + badPod + "---\n" + goodPod},
-		{"JSON after JSON", plain + "-- apps/b.json --\n{}\n", "-- apps/b.json --\n{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"x\"}}{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\"},\"spec\":{\"hostNetwork\":true}}\n"},
+		{"JSON after JSON", plain + "-- apps/b.json --\n{}\n", "-- apps/b.json --\n" +
+			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x"}}` +
+			`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"hostNetwork":true}}` + "\n"},
 
 		// What kustomize takes a field for is what it is.
 		{"resources in capitals", built, "-- apps/b.yaml --\n" + strings.ReplaceAll(badPod, "name: a", "name: b") +

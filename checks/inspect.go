@@ -46,6 +46,6 @@ func inspect(ctx context.Context, change report.Change, repo *repository) (*repo
 	own := rules.NewProposal(repo.trees).Own(head)
 	var merged []*engine.Exception // they do not bear on what waits for approval
 	decision := decide(change, repo, merged, rules.Compile(own, change.Now, nil).Exceptions)
-	out.Exceptions = exceptions.List(decision, exceptions.Known{Blob: repo.blob})
+	out.Exceptions = exceptions.List(decision, exceptions.Known{Blob: repo.trees.Head.Blob})
 	return out, nil
 }

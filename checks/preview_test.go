@@ -191,12 +191,13 @@ spec:
   - name: leave-host
     match: {any: [{resources: {kinds: [Pod]}}]}
     mutate: {patch: {spec: {hostNetwork: false}}}
-` + podsPolicy("Enforce", "Audit") + "-- e.yaml --\n" + fmt.Sprintf(hostException, "host"), errors: "policies/m.yaml:8", want: []string{
-			"new policy no-host has errors, so what it would do is not known",
-			"what policy pods would do is not known, because another policy has errors",
-			"warning policies/m.yaml: what changes for the resources is not known: a policy with errors would change what the " +
-				"other policies see",
-		}},
+` + podsPolicy("Enforce", "Audit") + "-- e.yaml --\n" + fmt.Sprintf(hostException, "host"),
+			errors: "policies/m.yaml:8", want: []string{
+				"new policy no-host has errors, so what it would do is not known",
+				"what policy pods would do is not known, because another policy has errors",
+				"warning policies/m.yaml: what changes for the resources is not known: a policy with errors would change what the " +
+					"other policies see",
+			}},
 		{name: "of a kind for clusters", change: "-- policies/p2.yaml --\napiVersion: kyverno.io/v2\nkind: " +
 			"CleanupPolicy\nmetadata: {name: tidy, namespace: a}\nspec: {schedule: '0 0 * * *', match: {any: [{resources: " +
 			"{kinds: [Pod]}}]}}\n", want: []string{
@@ -265,7 +266,8 @@ spec:
 				"needs none",
 			"passes  apps/pods.yaml:5 warn>skip 1",
 		}},
-		{name: "a policy of the API server and its binding", change: "-- policies/v.yaml --\n" + `apiVersion: admissionregistration.k8s.io/v1
+		{name: "a policy of the API server and its binding", change: "-- policies/v.yaml --" + `
+apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
 metadata: {name: host}
 spec:
@@ -280,7 +282,8 @@ spec: {policyName: host, validationActions: [Deny]}
 			"new policy host (Enforce) would newly fail for 1 resource of 3 in 1 root",
 			"fails host apps/pods.yaml:5 >fail 1",
 		}},
-		{name: "a binding goes, which leaves an audit", base: "-- policies/v.yaml --\n" + `apiVersion: admissionregistration.k8s.io/v1
+		{name: "a binding goes, which leaves an audit", base: "-- policies/v.yaml --" + `
+apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
 metadata: {name: host}
 spec:
@@ -511,7 +514,8 @@ func TestPreviewOutOfTime(t *testing.T) {
 		rep.Conclusion != report.Success {
 		t.Fatalf("%s, preview %+v", rep.Title, p)
 	}
-	if got, want := p.Scope(), "0 resources in 0 roots; time was up for 4 more roots, where there may be other differences"; got != want {
+	want := "0 resources in 0 roots; time was up for 4 more roots, where there may be other differences"
+	if got := p.Scope(); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got, want := p.Policies[0].Words(),

@@ -16,6 +16,7 @@ type repository struct {
 	objects  *tree.Objects
 	trees    *diff.Trees
 	settings *settings.Settings // those in effect
+	proposed *settings.Settings // those of the change; nil where it leaves them alone, or has none that can be read
 	problems []report.Problem   // of the settings, in effect and proposed
 }
 
@@ -68,12 +69,14 @@ func (r *repository) read(change report.Change, k *kept) (err error) {
 	if err := t.Compare(); err != nil {
 		return err
 	}
-	if t.Changed(settings.Path) && t.ProposesRules() {
-		_, proposed, err := settings.Read(t.Head.Tree)
+	if t.ProposesRules() && t.Proposes(settings.Path) {
+		own, problems, err := settings.Read(t.Head.Tree)
 		if err != nil {
 			return err
 		}
-		r.problems = append(r.problems, proposed...)
+		if r.problems = append(r.problems, problems...); len(problems) == 0 {
+			r.proposed = own
+		}
 	}
 	return r.index(change, k)
 }

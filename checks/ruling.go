@@ -8,7 +8,6 @@ import (
 	"github.com/lintel-bot/lintel/checks/exceptions"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/rules"
-	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
 )
 
@@ -53,21 +52,11 @@ func (r *ruling) tell(out *report.Report) {
 func decide(change report.Change, repo *repository, merged, proposed []*engine.Exception) *exceptions.Decision {
 	return exceptions.Decide(exceptions.Input{
 		Merged: merged, Proposed: proposed, Now: change.Now, Reviews: change.Reviews, Approve: change.Approve,
-		Blob: repo.blob,
+		Blob: repo.trees.Head.Blob,
 		Since: func(e *engine.Exception) (time.Time, bool) {
-			rev := change.Rules // the history of the side that the exception is from
-			if rev == "" || slices.Contains(proposed, e) {
-				rev = change.Head
-			}
-			return repo.objects.LastChange(rev, e.Path)
+			return repo.objects.LastChange(repo.trees.History(slices.Contains(proposed, e)), e.Path)
 		},
 	})
-}
-
-// blob is the object id of a file at the head, "" where it has none.
-func (r *repository) blob(path string) string {
-	e, _ := r.trees.Head.Tree.Entry(path)
-	return e.ID
 }
 
 // propose reads the rules of the head: broken ones must not be merged, exceptions may be approved, and what becomes of
@@ -85,9 +74,7 @@ func (out *ruling) propose(ctx context.Context, change report.Change, repo *repo
 		return nil
 	}
 	base := out.before
-	if own, ok, err := repo.proposedSettings(); err != nil {
-		return err
-	} else if ok {
+	if own := repo.proposed; own != nil {
 		if head, err = rules.Find(ctx, t.Head, own); err != nil {
 			return err
 		}
@@ -100,14 +87,4 @@ func (out *ruling) propose(ctx context.Context, change report.Change, repo *repo
 	out.after = proposal.Merge(base, head)
 	out.problems = append(out.problems, rules.Lost(t, out.after.Settings.Policies)...)
 	return nil
-}
-
-// proposedSettings returns the settings of the change; ok is false where it leaves them alone, and where they cannot be
-// read, which fails the check elsewhere.
-func (r *repository) proposedSettings() (own *settings.Settings, ok bool, err error) {
-	if !r.trees.Proposes(settings.Path) {
-		return nil, false, nil
-	}
-	own, problems, err := settings.Read(r.trees.Head.Tree)
-	return own, err == nil && len(problems) == 0, err
 }

@@ -63,7 +63,7 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	out.Sort(repo.trees.Changed)
 	out.Folders = folders(repo.trees.Head.Roots, out.Findings)
 	out.Exceptions = exceptions.List(rules.decision, exceptions.Known{Policies: rules.Policies, Reviews: change.Reviews,
-		Findings: out.Findings, Beyond: answers.beyond, Blob: repo.blob})
+		Findings: out.Findings, Beyond: answers.beyond, Blob: repo.trees.Head.Blob})
 	out.Until = rules.decision.NextEnd()
 	if change.All {
 		whole := len(out.Errors) == 0 && !slices.ContainsFunc(repo.trees.Differences, isChart)

@@ -12,6 +12,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/defaults"
+	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/source"
@@ -56,9 +57,15 @@ var _ admission.Cluster = (*Objects)(nil)
 
 // Get implements admission.Cluster.
 func (d *Objects) Get(ctx context.Context, group, kind, namespace, name string) (admission.Object, bool) {
-	for _, o := range d.all(ctx, group, kind) {
+	return Find(d.all(ctx, group, kind), namespace, name)
+}
+
+// Find returns the object of a name among those of one kind, of any namespace where none is given. What has no
+// namespace is in each only where its kind has none: else it is not known where it will be.
+func Find(list []admission.Object, namespace, name string) (admission.Object, bool) {
+	for _, o := range list {
 		id := admission.IdentityOf(o)
-		if id.Name == name && (namespace == "" || id.Namespace == namespace || id.Namespace == "") {
+		if id.Name == name && (namespace == "" || id.Namespace == namespace || kinds.ClusterScoped(id.Group, id.Kind)) {
 			return o, true
 		}
 	}
@@ -67,11 +74,15 @@ func (d *Objects) Get(ctx context.Context, group, kind, namespace, name string) 
 
 // List implements admission.Cluster.
 func (d *Objects) List(ctx context.Context, group, kind, namespace string) []admission.Object {
-	all := d.all(ctx, group, kind)
+	return In(d.all(ctx, group, kind), namespace)
+}
+
+// In returns the objects of a namespace, all where none is given.
+func In(list []admission.Object, namespace string) []admission.Object {
 	if namespace == "" {
-		return all
+		return list
 	}
-	return slices.DeleteFunc(slices.Clone(all), func(o admission.Object) bool {
+	return slices.DeleteFunc(slices.Clone(list), func(o admission.Object) bool {
 		return admission.IdentityOf(o).Namespace != namespace
 	})
 }

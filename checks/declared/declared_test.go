@@ -40,6 +40,10 @@ metadata: {name: one, labels: {from: context}}
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: extra, namespace: one}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: bare}
 -- .lintel.yaml --
 roots: {exclude: [cluster]}
 `
@@ -70,7 +74,7 @@ func TestLookUp(t *testing.T) {
 		group, kind, namespace string
 		want                   []string
 	}{
-		{"", "ConfigMap", "", []string{"one/shared", "two/shared", "one/extra"}},
+		{"", "ConfigMap", "", []string{"one/shared", "two/shared", "one/extra", "/bare"}},
 		{"", "ConfigMap", "one", []string{"one/shared", "one/extra"}},
 		{"", "ConfigMap", "three", []string{}},
 		{"", "Namespace", "", []string{"/one"}},
@@ -88,12 +92,15 @@ func TestLookUp(t *testing.T) {
 		{"ConfigMap", "two", "shared", true},
 		{"ConfigMap", "two", "extra", false},
 		{"ConfigMap", "", "extra", true},
+		{"ConfigMap", "one", "bare", false},
+		{"ConfigMap", "", "bare", true},
 		{"Namespace", "", "one", true},
+		{"Namespace", "shop", "one", true},
 		{"Namespace", "", "two", false},
 	} {
 		o, ok := d.Get(t.Context(), "", c.kind, c.namespace, c.name)
 		if id := admission.IdentityOf(o); ok != c.want || ok && (id.Name != c.name || c.namespace != "" &&
-			id.Namespace != c.namespace) {
+			id.Namespace != c.namespace && c.kind != "Namespace") {
 			t.Errorf("%+v: got %v %v", c, o, ok)
 		}
 	}

@@ -74,8 +74,9 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 		if len(problems) > 0 && root.Kind != roots.Folder {
 			return out, nil // what could not be read is not deleted
 		}
-		unread := func(r *render.Resource) bool { return in(problems, r) }
-		before = slices.DeleteFunc(slices.Clone(before), unread)
+		if len(problems) > 0 {
+			before = slices.DeleteFunc(slices.Clone(before), func(r *render.Resource) bool { return in(problems, r) })
+		}
 	}
 	out.Pairs = Pairs(root, before, after, s.All)
 	if !inHead { // what another root has now, too, has moved there
@@ -96,9 +97,6 @@ func (s Sides) now(ctx context.Context, root roots.Root, remains bool) (*render.
 
 // in reports whether a resource is written in a file that cannot be read.
 func in(problems []source.Error, r *render.Resource) bool {
-	if len(problems) == 0 {
-		return false
-	}
 	file := r.Origin("").Path
 	return slices.ContainsFunc(problems, func(e source.Error) bool { return e.Path == file })
 }

@@ -14,6 +14,12 @@ type Commit struct {
 	Roots *roots.Set
 }
 
+// Blob returns the object id of a file, "" where there is none.
+func (c Commit) Blob(path string) string {
+	e, _ := c.Tree.Entry(path)
+	return e.ID
+}
+
 // Trees are the three states that a check looks at, and what differs between base and head.
 type Trees struct {
 	Rules Commit // whose settings, policies and exceptions apply
@@ -40,12 +46,18 @@ func (t *Trees) Compare() error {
 // Changed reports whether the change touches a file.
 func (t *Trees) Changed(path string) bool { return t.changed[path] }
 
-// Paths are the files that the change touches.
-func (t *Trees) Paths() map[string]bool { return t.changed }
-
 // ProposesRules reports whether the head is another state than the one whose rules apply: its own rules are then
 // proposals.
 func (t *Trees) ProposesRules() bool { return t.Head.Tree.ID() != t.Rules.Tree.ID() }
+
+// History returns the commit in whose history a file of rules was written: of the head for one that the change
+// proposes, else of the rules in effect.
+func (t *Trees) History(proposed bool) string {
+	if proposed || t.Rules.ID == "" {
+		return t.Head.ID
+	}
+	return t.Rules.ID
+}
 
 // Proposes reports whether a file is as the change has it, and not as the base branch has it now. Without a merge base
 // all of the head is.

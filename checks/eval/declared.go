@@ -3,6 +3,7 @@ package eval
 import (
 	"context"
 
+	"github.com/lintel-bot/lintel/checks/declared"
 	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/kinds"
@@ -92,30 +93,19 @@ func (c *Objects) Get(_ context.Context, group, kind, namespace, name string) (a
 }
 
 func (c *Objects) get(group, of, namespace, name string) (admission.Object, bool) {
-	if c == nil {
-		return nil, false
-	}
-	for _, o := range c.kinds[kind{group, of}] {
-		id := admission.IdentityOf(o)
-		if id.Name == name && (namespace == "" || id.Namespace == namespace || id.Namespace == "") {
-			return o, true
-		}
-	}
-	return nil, false
+	return declared.Find(c.all(group, of), namespace, name)
 }
 
 // List implements admission.Cluster.
 func (c *Objects) List(_ context.Context, group, of, namespace string) []admission.Object {
+	return declared.In(c.all(group, of), namespace)
+}
+
+func (c *Objects) all(group, of string) []admission.Object {
 	if c == nil {
 		return nil
 	}
-	var out []admission.Object
-	for _, o := range c.kinds[kind{group, of}] {
-		if namespace == "" || admission.IdentityOf(o).Namespace == namespace {
-			out = append(out, o)
-		}
-	}
-	return out
+	return c.kinds[kind{group, of}]
 }
 
 // Default puts a namespaced object that names no namespace into "default", as kubectl does. Custom resources

@@ -67,7 +67,7 @@ func Run(ctx context.Context, in Input) (*report.Evaluation, error) {
 			Default(o)
 			review := Review{Object: o, Operation: in.Operation}
 			review.find(old, declared)
-			r.add(admission.IdentityOf(o), src.Path, reviewer.Review(ctx, review))
+			r.add(o, src.Path, reviewer.Review(ctx, review))
 		}
 	}
 	if err := ctx.Err(); err != nil {

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/review"
+	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/policy"
@@ -14,24 +16,18 @@ type recorder struct{ report.Evaluation }
 
 // problems adds problems to the errors and the warnings.
 func (r *recorder) problems(list ...policy.Problem) {
-	for _, p := range list {
-		q := report.Problem{Path: p.Path, Line: p.Line, Column: p.Column, Message: p.Message}
-		if p.Warning {
-			r.Warnings = append(r.Warnings, q)
-		} else {
-			r.Errors = append(r.Errors, q)
-		}
-	}
+	errs, warnings := rules.Problems(list)
+	r.Errors, r.Warnings = append(r.Errors, errs...), append(r.Warnings, warnings...)
 }
 
 // add adds the answers about an object.
-func (r *recorder) add(id admission.Identity, path string, answers []engine.Result) {
+func (r *recorder) add(o admission.Object, path string, answers []engine.Result) {
 	r.Stats.Resources++
 	if cap(r.Results)-len(r.Results) < len(answers) {
 		// Twofold: there is one result for each rule and object.
 		r.Results = slices.Grow(r.Results, len(r.Results)+len(answers))
 	}
-	resource := report.Resource{APIVersion: id.APIVersion(), Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
+	resource := review.Named(o)
 	for i := range answers {
 		a := &answers[i]
 		out := report.EvaluationResult{

@@ -53,7 +53,7 @@ func Beyond(ctx context.Context, in Context, findings []report.Finding) (map[*en
 		return nil, fmt.Errorf("the check was stopped while exceptions were looked at: %w", context.Cause(ctx))
 	}
 	for i, a := range answers {
-		resource := review.ResourceOf(resources[i])
+		resource := review.Named(resources[i].Object)
 		for _, res := range a.with {
 			fails := slices.ContainsFunc(a.without, func(other engine.Result) bool {
 				return res.ID() == other.ID() && review.Violated(other)

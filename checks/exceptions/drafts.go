@@ -79,7 +79,7 @@ func Drafts(ctx context.Context, in Context, home Home, found []review.Found) (d
 	var order []subject
 	groups := map[subject][]blocked{}
 	for _, b := range blockedOf(found) {
-		s := subject{b.res.Policy, review.ResourceOf(b.pair.Resource()), b.pair.Operation == admission.Delete}
+		s := subject{b.res.Policy, review.Named(b.pair.Resource().Object), b.pair.Operation == admission.Delete}
 		if groups[s] == nil {
 			order = append(order, s)
 		}

@@ -236,7 +236,7 @@ func TestBeyond(t *testing.T) {
 	}
 	e := exception(t, "e.yaml", "", spec("net", "kinds: [Pod]"))
 	in := context(t, p, decide(nil, []*engine.Exception{e}), all...)
-	mine := report.Finding{Resource: review.ResourceOf(host("mine")), Exemption: &report.Exemption{Exception: "ops/e",
+	mine := report.Finding{Resource: review.Named(host("mine").Object), Exemption: &report.Exemption{Exception: "ops/e",
 		Path: "e.yaml"}}
 	got, err := exceptions.Beyond(t.Context(), in, []report.Finding{mine})
 	if err != nil {

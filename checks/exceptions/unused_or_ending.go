@@ -30,7 +30,7 @@ func NewUsage() *Usage {
 
 // Note counts one resource: an exception is needed when the rule it takes away would not pass without it.
 func (u *Usage) Note(a *review.Answer) {
-	resource := review.ResourceOf(a.Pair.Resource())
+	resource := review.Named(a.Pair.Resource().Object)
 	for _, res := range a.Results {
 		if res.Outcome == engine.Unknown || res.Outcome == engine.Error {
 			u.undecided[res.Policy.FullName()] = true

@@ -313,7 +313,11 @@ func plain(text string) (any, bool) {
 			return true, true
 		case "false":
 			return false, true
+		case "null", "Null", "NULL":
+			return nil, true
 		}
+	case c == '~' && len(text) == 1:
+		return nil, true
 	case c >= '0' && c <= '9':
 		if len(text) < 18 && (c != '0' || len(text) == 1) {
 			if n, err := strconv.ParseInt(text, 10, 64); err == nil {
@@ -321,7 +325,8 @@ func plain(text string) (any, bool) {
 			}
 		}
 		// A prefix makes other digits, two dots or a letter make it a string.
-		if prefixed := c == '0' && len(text) > 1 && letter(text[1]); !prefixed && (strings.IndexFunc(text, notNumeric) >= 0 || strings.Count(text, ".") > 1) {
+		prefixed := c == '0' && len(text) > 1 && letter(text[1])
+		if !prefixed && (strings.IndexFunc(text, notNumeric) >= 0 || strings.Count(text, ".") > 1) {
 			return text, true
 		}
 	case c == '-' && len(text) > 1 && (text[1] == '-' || letter(text[1])):
@@ -337,13 +342,14 @@ func notNumeric(c rune) bool { return !strings.ContainsRune("0123456789eE_.+-:",
 
 // resolved asks the YAML parser what a scalar is.
 func resolved(text string) (any, bool) {
-	var n yaml.Node
-	if err := yaml.Unmarshal([]byte(text), &n); err != nil || n.Kind != yaml.DocumentNode || n.Content[0].Kind != yaml.ScalarNode {
+	documents, err := source.Parse("", []byte(text), source.Limits{})
+	if err != nil || len(documents) != 1 {
 		return nil, false
 	}
-	if n.Content[0].Value != text || n.Content[0].Style != 0 {
+	n := documents[0]
+	if n.Kind != yaml.ScalarNode || n.Value != text || n.Style != 0 {
 		return nil, false
 	}
-	scalar, problem := source.Plain("", n.Content[0])
+	scalar, problem := source.Plain("", n)
 	return policy.Value(scalar), problem == nil
 }

@@ -27,15 +27,15 @@ func facts(e *report.Exception, a *report.Approvers) (out []fact) {
 	if e.Lets == 0 {
 		add("covers no finding of this change")
 	} else {
-		add("lets through " + count(e.Lets, "finding", "findings") + " of this change")
+		add("lets through " + report.Count(e.Lets, "finding", "findings") + " of this change")
 	}
 	if b := e.Beyond; b != nil {
-		looked := fmt.Sprintf("(%s in %d of %s looked at)", count(b.Resources, "resource", "resources"), b.Roots,
-			count(b.OfRoots, "root", "roots"))
+		looked := fmt.Sprintf("(%s in %d of %s looked at)", report.Count(b.Resources, "resource", "resources"), b.Roots,
+			report.Count(b.OfRoots, "root", "roots"))
 		switch {
 		case b.Fails > 0:
-			f := fact{words: "would also cover " + count(b.Fails, "other resource that fails", "other resources that fail") +
-				" its rules today:"}
+			others := report.Count(b.Fails, "other resource that fails", "other resources that fail")
+			f := fact{words: "would also cover " + others + " its rules today:"}
 			for _, r := range b.Failing {
 				f.names = append(f.names, r.String())
 			}
@@ -48,8 +48,8 @@ func facts(e *report.Exception, a *report.Approvers) (out []fact) {
 			add("covers no other resource that fails its rules today " + looked)
 		}
 		if b.Complying > 0 {
-			add("would also cover later violations of " + count(b.Complying, "resource that keeps", "resources that keep") +
-				" its rules today")
+			keep := report.Count(b.Complying, "resource that keeps", "resources that keep")
+			add("would also cover later violations of " + keep + " its rules today")
 		}
 	}
 	if len(e.Broad) > 0 {
@@ -122,7 +122,7 @@ func upkeepWords(u *report.Upkeep) string {
 	}
 	switch {
 	case u.Unused && u.Covers > 0:
-		about := count(u.Covers, "resource", "resources")
+		about := report.Count(u.Covers, "resource", "resources")
 		parts = append(parts, "is not needed any more: what it is about ("+about+") keeps the rules")
 	case u.Unused:
 		parts = append(parts, "covers nothing in this repository any more: remove it")

@@ -18,12 +18,7 @@ func checkJSON(w io.Writer, r *report.Report, _ Options) error {
 	out.Excerpts, out.Work = nil, nil
 	out.Findings = make([]report.Finding, len(r.Findings))
 	for i, f := range r.Findings {
-		f.Roots = append([]string{}, f.Roots...)
-		if f.Origin != nil {
-			origin := *f.Origin
-			origin.Chain = append([]report.Place{}, origin.Chain...)
-			f.Origin = &origin
-		}
+		f.Roots, f.Origin = append([]string{}, f.Roots...), originJSON(f.Origin)
 		out.Findings[i] = f
 	}
 	out.Errors = append([]report.Problem{}, r.Errors...)
@@ -41,13 +36,18 @@ func previewJSON(p *report.Preview) *report.Preview {
 	out.Findings = slices.Clone(p.Findings)
 	for i := range out.Findings {
 		f := &out.Findings[i]
-		f.Roots = append([]string{}, f.Roots...)
-		if f.Origin != nil {
-			origin := *f.Origin
-			origin.Chain = append([]report.Place{}, origin.Chain...)
-			f.Origin = &origin
-		}
+		f.Roots, f.Origin = append([]string{}, f.Roots...), originJSON(f.Origin)
 	}
+	return &out
+}
+
+// originJSON is a place in which no list is null.
+func originJSON(o *report.Origin) *report.Origin {
+	if o == nil {
+		return nil
+	}
+	out := *o
+	out.Chain = append([]report.Place{}, o.Chain...)
 	return &out
 }
 

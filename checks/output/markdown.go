@@ -129,7 +129,7 @@ func (m *markdown) table(title string, list []*report.Finding, folded bool) sect
 	s := section{head: "\n#### " + title + "\n\n", one: "row", many: "rows"}
 	if folded {
 		s.head = fmt.Sprintf("\n<details><summary>%s, not blocking: %s</summary>\n\n", title,
-			count(len(list), "finding", "findings"))
+			report.Count(len(list), "finding", "findings"))
 		s.foot = "\n</details>\n"
 	}
 	s.head += "| | Resource | Policy | Where | What |\n| --- | --- | --- | --- | --- |\n"
@@ -253,7 +253,7 @@ func (m *markdown) upkeep() section {
 func (m *markdown) covered(list []*report.Finding) section {
 	s := section{
 		head: fmt.Sprintf("\n<details><summary>Covered by exceptions: %s</summary>\n\n",
-			count(len(list), "finding", "findings")),
+			report.Count(len(list), "finding", "findings")),
 		foot: "\n</details>\n", one: "line", many: "lines",
 	}
 	for _, f := range list {

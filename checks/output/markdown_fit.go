@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // section is a part of the Markdown that may be shortened row by row. One without rows is not written.
@@ -34,7 +36,9 @@ func (s *section) write(limit int) (string, int) {
 		}
 		return s.head + strings.Join(s.rows, "") + s.foot, 0
 	}
-	note := func(n int) string { return fmt.Sprintf("\n%s left out for lack of space.\n", count(n, s.one, s.many)) }
+	note := func(n int) string {
+		return fmt.Sprintf("\n%s left out for lack of space.\n", report.Count(n, s.one, s.many))
+	}
 	room := limit - len(s.head) - len(s.foot) - len(note(len(s.rows)))
 	fit := 0
 	for fit < len(s.rows) && len(s.rows[fit]) <= room {
@@ -50,15 +54,14 @@ func (s *section) write(limit int) (string, int) {
 // leftOutBytes is room for the line that counts what is left out.
 const leftOutBytes = 80
 
-// assemble joins the parts within limit bytes (0: any number); head, foot and
-// leftOutBytes must fit. What comes second
+// assemble joins the parts within limit bytes (0: any number); head, foot and leftOutBytes must fit. What comes second
 // gets a quarter of the room, or what the first sections leave.
 func assemble(head string, first, second []section, foot string, limit int) string {
 	if limit <= 0 {
 		limit = 1 << 40
 	}
 	tail := func(n int) string {
-		return fmt.Sprintf("\n%s left out for lack of space.\n", count(n, "more entry", "more entries"))
+		return fmt.Sprintf("\n%s left out for lack of space.\n", report.Count(n, "more entry", "more entries"))
 	}
 	one, rows := sizes(first)
 	two, more := sizes(second)

@@ -38,12 +38,12 @@ func (m *markdown) previewTable() section {
 	}
 	s := section{
 		head: fmt.Sprintf("\n<details><summary>Preview: %s that the rules see differently</summary>\n\n",
-			count(len(p.Findings)+p.LeftOut, "place", "places")) +
+			report.Count(len(p.Findings)+p.LeftOut, "place", "places")) +
 			"| | Resource | Policy | Where | Before → after |\n| --- | --- | --- | --- | --- |\n",
 		foot: "\n</details>\n", one: "row", many: "rows",
 	}
 	if p.LeftOut > 0 {
-		s.foot = "\n" + count(p.LeftOut, "more place is", "more places are") + " not listed.\n" + s.foot
+		s.foot = "\n" + report.Count(p.LeftOut, "more place is", "more places are") + " not listed.\n" + s.foot
 	}
 	icons := map[report.Effect]string{report.EffectFails: "❌", report.EffectPasses: "✅", report.EffectUndecided: "❔"}
 	for i := range p.Findings {

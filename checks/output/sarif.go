@@ -150,7 +150,7 @@ func checkSARIF(w io.Writer, r *report.Report, o Options) error {
 	}
 	if over := len(run.Results) - maxResults; over > 0 {
 		run.Results = run.Results[:maxResults]
-		notify("warning", []report.Problem{{Message: count(over, "result is", "results are") +
+		notify("warning", []report.Problem{{Message: report.Count(over, "result is", "results are") +
 			" left out: code scanning takes 25,000"}})
 	}
 	for i := range run.Results {

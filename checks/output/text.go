@@ -61,6 +61,16 @@ func (t *text) line(s string) {
 	t.out.WriteByte('\n')
 }
 
+// rows writes text in as many lines as it needs, each behind an indentation.
+func (t *text) rows(indent, s string) { t.painted(indent, s, func(row string) string { return row }) }
+
+// painted is rows with colors.
+func (t *text) painted(indent, s string, paint func(string) string) {
+	for _, row := range wrap(s, t.width-len(indent)) {
+		t.line(indent + paint(row))
+	}
+}
+
 // blank ends a paragraph.
 func (t *text) blank() {
 	if s := t.out.String(); s != "" && !strings.HasSuffix(s, "\n\n") {
@@ -93,15 +103,7 @@ func (t *text) head(p painter, place string, rest ...string) {
 	}
 	t.line("  " + first)
 	for _, s := range rest[1:] {
-		for _, row := range wrap(s, t.width-2) {
-			t.line("  " + row)
-		}
-	}
-}
-
-func (t *text) message(s string) {
-	for _, row := range wrap(lines(s), t.width-2) {
-		t.line("  " + row)
+		t.rows("  ", s)
 	}
 }
 
@@ -135,7 +137,7 @@ func (t *text) problem(label, tone string, p *report.Problem) {
 		where = line(place(p.Path, p.Line, p.Column))
 	}
 	t.head(paint, where, label)
-	t.message(p.Message)
+	t.rows("  ", lines(p.Message))
 	if p.Line > 0 {
 		t.frame(p.Path, span{startLine: p.Line, endLine: p.Line, start: p.Column}, paint)
 	}
@@ -152,7 +154,7 @@ func (t *text) finding(f *report.Finding, last *report.Origin) {
 		m = "[" + m + "]"
 	}
 	t.head(paint, line(placeOf(f)), line(weight(f)), line(ruleName(f.Policy, f.Rule)), m)
-	t.message(f.Message)
+	t.rows("  ", lines(f.Message))
 	if o := f.Origin; o != nil && (last == nil || !sameSpan(o, last)) {
 		t.frame(o.Path, span{o.StartLine, o.EndLine, o.StartColumn, o.EndColumn}, paint)
 	}
@@ -213,9 +215,7 @@ func (t *text) short(title string, list []*report.Finding) {
 		if f.Exemption != nil {
 			detail += ", " + exemptionWords(f.Exemption)
 		}
-		for _, row := range wrap(line(detail), t.width-4) {
-			t.line("    " + row)
-		}
+		t.rows("    ", line(detail))
 	}
 	t.blank()
 }
@@ -250,33 +250,26 @@ func (t *text) upkeep() {
 	for i := range t.report.Upkeep {
 		u := &t.report.Upkeep[i]
 		t.head(t.paint.with(yellow), "  "+line(place(u.Path, u.Line, 0)), line(u.Name))
-		for _, row := range wrap(line(upkeepWords(u)), t.width-4) {
-			t.line("    " + row)
-		}
+		t.rows("    ", line(upkeepWords(u)))
 	}
 	t.blank()
 }
 
 func (t *text) closing() {
-	tone := red
-	switch t.report.Conclusion {
-	case report.Success:
-		tone = green
-	case report.Neutral, report.ActionRequired:
-		tone = yellow
-	}
-	for _, row := range wrap(counts(t.report), t.width) {
-		t.line(row)
-	}
-	for _, row := range wrap(line(verdict(t.report)), t.width) {
-		t.line(t.paint.with(tone).mark(row))
-	}
+	t.rows("", counts(t.report))
+	t.painted("", line(verdict(t.report)), t.paint.with(toneOf(t.report.Conclusion)).mark)
 	for _, s := range steps(t.report, "above", false) {
-		for _, row := range wrap(line("Next: "+strings.Join(s, "")), t.width) {
-			t.line(row)
-		}
+		t.rows("", line("Next: "+strings.Join(s, "")))
 	}
-	for _, row := range wrap(work(t.report.Stats), t.width) {
-		t.line(t.paint.dim(row))
+	t.painted("", work(t.report.Stats), t.paint.dim)
+}
+
+func toneOf(c report.Conclusion) string {
+	switch c {
+	case report.Success:
+		return green
+	case report.Neutral, report.ActionRequired:
+		return yellow
 	}
+	return red
 }

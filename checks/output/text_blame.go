@@ -144,11 +144,8 @@ func (p *blamePrinter) legend(w *bufio.Writer) {
 			fmt.Fprintln(w)
 			first = false
 		}
-		if p.options.Color {
-			full = "\x1b[2m" + full + "\x1b[0m"
-			name = "\x1b[" + p.colors[path] + "m" + name + "\x1b[0m"
-		}
-		fmt.Fprintf(w, "%s = %s\n", name, full)
+		paint := painter{color: p.options.Color}
+		fmt.Fprintf(w, "%s = %s\n", paint.paint(p.colors[path], name), paint.dim(full))
 	}
 }
 
@@ -165,6 +162,7 @@ func (p *blamePrinter) code(l report.BlamedLine) string {
 
 // row prints one line; what is too long for the terminal goes on below, beside an empty place.
 func (p *blamePrinter) row(w *bufio.Writer, place, code, text string) {
+	paint := painter{color: p.options.Color}
 	room := p.options.Width - p.left - 3
 	rest := []rune(text)
 	for first := true; first || len(rest) > 0; first = false {
@@ -174,14 +172,10 @@ func (p *blamePrinter) row(w *bufio.Writer, place, code, text string) {
 		}
 		rest = rest[len(part):]
 		left := place + strings.Repeat(" ", max(0, p.left-utf8.RuneCountInString(place)))
-		bar := "│"
-		if p.options.Color {
-			bar = "\x1b[2m│\x1b[0m"
-			if code != "" && place != "" {
-				left = "\x1b[" + code + "m" + left + "\x1b[0m"
-			}
+		if code != "" && place != "" {
+			left = paint.paint(code, left)
 		}
-		fmt.Fprintf(w, "%s %s %s\n", left, bar, string(part))
+		fmt.Fprintf(w, "%s %s %s\n", left, paint.dim("│"), string(part))
 		place = ""
 	}
 }

@@ -3,7 +3,6 @@ package output
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
@@ -33,19 +32,8 @@ func evalText(w io.Writer, r *report.Evaluation, o Options) error {
 	for i := range r.Warnings {
 		t.problem("warning", yellow, &r.Warnings[i])
 	}
-	tone := red
-	switch r.Conclusion {
-	case report.Success:
-		tone = green
-	case report.Neutral:
-		tone = yellow
-	}
-	for _, row := range wrap(evalCounts(r), t.width) {
-		t.line(t.paint.with(tone).mark(row))
-	}
-	for _, row := range wrap(evalWork(r.Stats), t.width) {
-		t.line(t.paint.dim(row))
-	}
+	t.painted("", evalCounts(r), t.paint.with(toneOf(r.Conclusion)).mark)
+	t.painted("", evalWork(r.Stats), t.paint.dim)
 	_, err := io.WriteString(w, t.out.String())
 	return err
 }
@@ -60,12 +48,11 @@ func (t *text) evalResult(r *report.EvaluationResult) {
 	}
 	name := ruleName(r.Policy, r.Rule)
 	t.line("  " + paint.mark(string(r.Result)) + strings.Repeat(" ", max(1, 9-len(r.Result))) + line(name))
-	for _, row := range wrap(lines(r.Message), t.width-11) {
-		t.line("           " + row)
-	}
-	fields := slices.DeleteFunc(slices.Clone(r.Fields), func(f string) bool { return f == "" })
-	for _, f := range fields {
-		t.line("           " + t.paint.dim(line(f)))
+	t.rows("           ", lines(r.Message))
+	for _, f := range r.Fields {
+		if f != "" {
+			t.line("           " + t.paint.dim(line(f)))
+		}
 	}
 	if r.Tolerated {
 		t.line("           " + t.paint.dim("the old object is in violation, too: such an update is let through"))
@@ -88,7 +75,7 @@ func evalCounts(r *report.Evaluation) string {
 		{r.Stats.Pass, "pass", "pass"},
 	} {
 		if c.n > 0 {
-			parts = append(parts, count(c.n, c.one, c.many))
+			parts = append(parts, report.Count(c.n, c.one, c.many))
 		}
 	}
 	if len(parts) == 0 {
@@ -98,10 +85,10 @@ func evalCounts(r *report.Evaluation) string {
 }
 
 func evalWork(s report.EvaluationStats) string {
-	out := fmt.Sprintf("%s, %s with %s", count(s.Resources, "resource", "resources"),
-		count(s.Policies, "policy", "policies"), count(s.Rules, "rule", "rules"))
+	out := fmt.Sprintf("%s, %s with %s", report.Count(s.Resources, "resource", "resources"),
+		report.Count(s.Policies, "policy", "policies"), report.Count(s.Rules, "rule", "rules"))
 	if s.Exceptions > 0 {
-		out += ", " + count(s.Exceptions, "exception", "exceptions")
+		out += ", " + report.Count(s.Exceptions, "exception", "exceptions")
 	}
 	return out
 }

@@ -23,7 +23,8 @@ func fixText(w io.Writer, r *report.Fixes, _ Options) error {
 	}
 	switch {
 	case len(r.Edits) > 0:
-		fmt.Fprintf(&b, "%s %s in %s\n", count(len(r.Edits), "place", "places"), done, count(len(r.Files), "file", "files"))
+		fmt.Fprintf(&b, "%s %s in %s\n", report.Count(len(r.Edits), "place", "places"), done,
+			report.Count(len(r.Files), "file", "files"))
 	case len(r.Left) == 0:
 		b.WriteString("nothing is deprecated\n")
 	}

@@ -17,9 +17,7 @@ func (t *text) preview() {
 	}
 	t.blank()
 	t.line(t.paint.bold(previewTitle))
-	for _, row := range wrap(line(previewIntro(p)), t.width) {
-		t.line(row)
-	}
+	t.rows("", line(previewIntro(p)))
 	t.blank()
 	for _, item := range previewItems(p) {
 		for i, row := range wrap(line(item.words), t.width-4) {
@@ -38,12 +36,10 @@ func (t *text) preview() {
 		where := placeOf(&report.Finding{Origin: f.Origin})
 		t.head(t.paint.with(previewTone(f.Effect)), "  "+line(where), line(string(f.Effect)),
 			line(ruleName(f.Policy, f.Rule)))
-		for _, row := range wrap(line(previewResources(&f)+": "+becomes(&f)), t.width-4) {
-			t.line("    " + row)
-		}
+		t.rows("    ", line(previewResources(&f)+": "+becomes(&f)))
 	}
 	if n := len(p.Findings) - previewLines + p.LeftOut; n > 0 && len(p.Findings) >= previewLines {
-		t.line(fmt.Sprintf("  and %s", count(n, "more place", "more places")))
+		t.line(fmt.Sprintf("  and %s", report.Count(n, "more place", "more places")))
 	}
 	t.blank()
 }

@@ -34,10 +34,10 @@ func testText(w io.Writer, r *report.TestRun, o Options) error {
 	}
 	words := fmt.Sprintf("%d passed, %d failed, %d excluded (nothing was compared)", s.Passed, s.Failed, s.Excluded)
 	if n := len(r.Errors); n > 0 {
-		words += ", " + count(n, "error", "errors")
+		words += ", " + report.Count(n, "error", "errors")
 	}
 	t.line(t.paint.with(tone).mark(words))
-	t.line(t.paint.dim(count(s.Files, "test file", "test files")))
+	t.line(t.paint.dim(report.Count(s.Files, "test file", "test files")))
 	_, err := io.WriteString(w, t.out.String())
 	return err
 }
@@ -72,10 +72,9 @@ func (t *text) testTable(rows []report.TestRow, id *int, all bool) {
 	}
 	for n, cells := range table {
 		var b strings.Builder
-		for i, c := range cells {
-			padded := c
+		for i, padded := range cells {
 			if i < len(cells)-1 {
-				padded += strings.Repeat(" ", widths[i]-textWidth(c))
+				padded += strings.Repeat(" ", widths[i]-textWidth(padded))
 			}
 			switch {
 			case n == 0:

@@ -54,14 +54,6 @@ func placeOf(f *report.Finding) string {
 	return place(f.Origin.Path, f.Origin.StartLine, f.Origin.StartColumn)
 }
 
-// count is "1 error", "2 errors".
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
-
 // counts is one line about everything in the report: "2 blocking, 1 warning; 1 error".
 func counts(r *report.Report) string {
 	var n [excepted + 1]int
@@ -71,7 +63,7 @@ func counts(r *report.Report) string {
 	var parts []string
 	add := func(n int, one, many string) {
 		if n > 0 {
-			parts = append(parts, count(n, one, many))
+			parts = append(parts, report.Count(n, one, many))
 		}
 	}
 	add(len(r.Errors), "error", "errors")
@@ -107,15 +99,15 @@ func verdict(r *report.Report) string {
 func work(s report.Stats) string {
 	rest := ""
 	if s.Unchecked > 0 {
-		rest = ", " + count(s.Unchecked, "changed Helm chart", "changed Helm charts") + " not checked"
+		rest = ", " + report.Count(s.Unchecked, "changed Helm chart", "changed Helm charts") + " not checked"
 	}
 	if s.Mutated > 0 {
-		rest += ", " + count(s.Mutated, "resource", "resources") + " changed by mutate rules first"
+		rest += ", " + report.Count(s.Mutated, "resource", "resources") + " changed by mutate rules first"
 	}
 	return fmt.Sprintf("%s in %s, %s with %s, %s passed%s",
-		count(s.Resources, "resource", "resources"), count(s.Roots, "root", "roots"),
-		count(s.Policies, "policy", "policies"), count(s.Rules, "rule", "rules"),
-		count(s.Passed, "check", "checks"), rest)
+		report.Count(s.Resources, "resource", "resources"), report.Count(s.Roots, "root", "roots"),
+		report.Count(s.Policies, "policy", "policies"), report.Count(s.Rules, "rule", "rules"),
+		report.Count(s.Passed, "check", "checks"), rest)
 }
 
 // exemptionWords is "security/allow-web (exceptions/web.yaml): pending".
@@ -147,7 +139,7 @@ func approverWords(a *report.Approvers) string {
 	if len(who) == 0 {
 		who = append(who, "anyone with write access")
 	}
-	return fmt.Sprintf("%s by %s", count(max(a.Count, 1), "approving review", "approving reviews"),
+	return fmt.Sprintf("%s by %s", report.Count(max(a.Count, 1), "approving review", "approving reviews"),
 		strings.Join(who, " or "))
 }
 

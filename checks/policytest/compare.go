@@ -8,6 +8,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/review"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 )
@@ -25,7 +26,7 @@ func (c *loaded) compare(file string, line int, want *expectation) []report.Test
 		if c.Match != nil && !c.Match(want.Policy, want.Rule, id.Name) {
 			continue
 		}
-		row.Resource = report.Resource{APIVersion: id.APIVersion(), Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
+		row.Resource = review.Named(o)
 		answered := false
 		for i := range c.answers {
 			a := &c.answers[i]

@@ -12,6 +12,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/eval"
 	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/policy"
@@ -35,11 +36,8 @@ func (f *file) name(p string) string {
 }
 
 func (f *file) problem(list ...policy.Problem) {
-	for _, p := range list {
-		if !p.Warning {
-			f.errors = append(f.errors, report.Problem{Path: p.Path, Line: p.Line, Column: p.Column, Message: p.Message})
-		}
-	}
+	errs, _ := rules.Problems(list)
+	f.errors = append(f.errors, errs...)
 }
 
 // run runs the tests of the file. A bug that a test sets off ends this file, not the others.

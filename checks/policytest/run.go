@@ -11,8 +11,9 @@ import (
 	"io/fs"
 	"path"
 	"runtime"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render/roots"
@@ -48,39 +49,27 @@ func Find(files fs.FS, dir string) ([]string, error) {
 // Run runs tests, several at a time. What is wrong with their files is in the report, and the other tests still
 // run; the error is that of the context.
 func Run(ctx context.Context, in Input) (*report.TestRun, error) {
-	type result struct {
-		rows   []report.TestRow
-		errors []report.Problem
-	}
-	results := make([]result, len(in.Tests))
-	next := make(chan int)
-	var workers sync.WaitGroup
-	count := cmp.Or(in.Workers, runtime.GOMAXPROCS(0))
-	for range min(count, len(in.Tests)) {
-		workers.Go(func() {
-			for i := range next {
-				f := file{Input: &in, path: in.Tests[i]}
+	results := make([]report.TestRun, len(in.Tests))
+	var workers errgroup.Group
+	workers.SetLimit(cmp.Or(in.Workers, runtime.GOMAXPROCS(0)))
+	for i, path := range in.Tests {
+		workers.Go(func() error {
+			if ctx.Err() == nil {
+				f := file{Input: &in, path: path}
 				f.run(ctx)
-				results[i] = result{f.rows, f.errors}
+				results[i] = report.TestRun{Rows: f.rows, Errors: f.errors} // and not what the file has read
 			}
+			return ctx.Err()
 		})
 	}
-	for i := range in.Tests {
-		if ctx.Err() != nil {
-			break
-		}
-		next <- i
-	}
-	close(next)
-	workers.Wait()
-	if err := ctx.Err(); err != nil {
+	if err := workers.Wait(); err != nil {
 		return nil, err
 	}
 	out := &report.TestRun{Rows: []report.TestRow{}, Errors: []report.Problem{}}
 	out.Summary.Files = len(in.Tests)
 	for _, r := range results {
-		out.Rows = append(out.Rows, r.rows...)
-		out.Errors = append(out.Errors, r.errors...)
+		out.Rows = append(out.Rows, r.Rows...)
+		out.Errors = append(out.Errors, r.Errors...)
 	}
 	// Several tests often share a broken policy.
 	out.Errors = report.SortProblems(out.Errors)

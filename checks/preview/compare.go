@@ -139,7 +139,7 @@ func (p *comparison) compare(out *rootPreview, before, after *review.Answer) {
 		if of.worst != "" {
 			applies[k.policy] = true
 		}
-		t := out.tally(k.policy)
+		t := out.tallies.of(k.policy)
 		t.before, t.after = t.before.with(a.actions), t.after.with(b.actions)
 		still[k.policy] = still[k.policy] || !quietResult(b.worst)
 		for _, d := range p.differences(k, a, b, before, after) {
@@ -151,13 +151,13 @@ func (p *comparison) compare(out *rootPreview, before, after *review.Answer) {
 		}
 	}
 	for policy := range applies {
-		out.tally(policy).Applies++
+		out.tallies.of(policy).Applies++
 	}
 	for policy := range p.mutate(before, after) {
-		out.tally(policy).Mutates++
+		out.tallies.of(policy).Mutates++
 	}
 	for policy, list := range effects {
-		out.tally(policy).add(list, still[policy])
+		out.tallies.of(policy).add(list, still[policy])
 	}
 }
 
@@ -284,17 +284,21 @@ type rootPreview struct {
 	resources   int
 	unrendered  bool
 	problems    []report.Problem // what keeps it from being rendered after the merge only
-	tallies     map[string]*policyTally
+	tallies     tallies
 	differences []ruleDifference
-	exceptions  map[string]*report.ExceptionPreview
+	exceptions  map[string]report.ExceptionPreview
 	err         error
 }
 
-func (o *rootPreview) tally(policy string) *policyTally {
-	t := o.tallies[policy]
+// tallies are those of policies by name.
+type tallies map[string]*policyTally
+
+// of returns the tally of a policy, which may be its first.
+func (all tallies) of(policy string) *policyTally {
+	t := all[policy]
 	if t == nil {
 		t = &policyTally{}
-		o.tallies[policy] = t
+		all[policy] = t
 	}
 	return t
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lintel-bot/lintel/checks/builtin"
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/parallel"
 	"github.com/lintel-bot/lintel/checks/report"
@@ -71,8 +72,7 @@ func Run(ctx context.Context, in Input) (*report.Preview, []report.Problem, erro
 	if !edits.Any() && len(p.Settings) == 0 && p.Tests == nil && len(p.Warnings) == 0 {
 		return nil, problems, nil
 	}
-	head := in.Trees.Head.Tree
-	p.SetNotices(settings.Path, func(path string) bool { _, err := head.Entry(path); return err == nil })
+	p.SetNotices(func(path string) bool { return in.Trees.Head.Blob(path) != "" })
 	for i := range p.Notices {
 		p.Notices[i].Changed = in.Trees.Changed(p.Notices[i].Path)
 	}
@@ -106,6 +106,9 @@ func newComparison(before, after *side, states map[string]report.PolicyState) *c
 				keys[i][ruleKey{name, rule}] = true
 			}
 		}
+	}
+	for _, c := range builtin.All() {
+		p.rules[ruleKey{builtin.Policy, c.Info().Name}] = true
 	}
 	for k := range keys[0] {
 		if keys[1][k] {
@@ -168,7 +171,7 @@ func (p *comparison) root(ctx context.Context, root roots.Root) *rootPreview {
 	if ctx.Err() != nil {
 		return nil
 	}
-	out := &rootPreview{tallies: map[string]*policyTally{}, exceptions: map[string]*report.ExceptionPreview{}}
+	out := &rootPreview{tallies: tallies{}, exceptions: map[string]report.ExceptionPreview{}}
 	before, after, err := p.render(ctx, root)
 	if ctx.Err() != nil {
 		return nil

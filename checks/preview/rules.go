@@ -29,11 +29,11 @@ func previewRules(ctx context.Context, in Input, p *report.Preview, e *rules.Edi
 	now.Exceptions = keepBroken(now.Exceptions, old.Exceptions, in.After.Exceptions)
 	p.Stats.Policies = len(now.Policies.List())
 
-	a, err := newSide(in, old, decide(in, old.Exceptions, in.Trees.Rules.ID), nil)
+	a, err := newSide(in, old, decide(in, old.Exceptions, func(string) bool { return false }), nil)
 	if err != nil {
 		return nil, err
 	}
-	b, err := newSide(in, now, decide(in, now.Exceptions, in.Trees.Head.ID), a)
+	b, err := newSide(in, now, decide(in, now.Exceptions, in.Trees.Proposes), a)
 	if err != nil {
 		return nil, err
 	}
@@ -81,14 +81,11 @@ func concerned(s *rules.Sources, e *rules.Edits) *rules.Sources {
 	return &rules.Sources{Settings: s.Settings, Policies: e.Concerned(s.Policies), Exceptions: s.Exceptions}
 }
 
-// decide decides which exceptions would count if all were merged. rev is where the history of a file is looked up,
-// unless it is as the rules in effect have it.
-func decide(in Input, list []*engine.Exception, rev string) *exceptions.Decision {
+// decide decides which exceptions would count if all were merged. proposed reports whether a file is as the change has
+// it.
+func decide(in Input, list []*engine.Exception, proposed func(path string) bool) *exceptions.Decision {
 	since := func(x *engine.Exception) (time.Time, bool) {
-		if in.Trees.Rules.ID != "" && !in.Trees.Proposes(x.Path) {
-			return in.LastChange(in.Trees.Rules.ID, x.Path)
-		}
-		return in.LastChange(cmp.Or(rev, in.Trees.Head.ID), x.Path)
+		return in.LastChange(in.Trees.History(proposed(x.Path)), x.Path)
 	}
 	return exceptions.Decide(exceptions.Input{Merged: list, Now: in.Now, Since: since,
 		Blob: func(string) string { return "" }})
@@ -179,21 +176,19 @@ func (p *comparison) exceptions(ctx context.Context, out *rootPreview, reviews [
 						}
 					}
 				}
-				state := p.bare(bare, res)
-				if state != "" {
+				if state := p.bare(bare, res); state != "" {
 					lets[x.ID()] = lets[x.ID()] || !quietResult(state)
 				}
 			}
 		}
 		for id, does := range lets {
-			if out.exceptions[id] == nil {
-				out.exceptions[id] = &report.ExceptionPreview{}
-			}
+			x := out.exceptions[id]
 			if does {
-				out.exceptions[id].Lets++
+				x.Lets++
 			} else {
-				out.exceptions[id].Needless++
+				x.Needless++
 			}
+			out.exceptions[id] = x
 		}
 	}
 }
@@ -227,10 +222,7 @@ func (p *comparison) listPolicies(all *gathered, e *rules.Edits) []report.Policy
 	}
 	list := []report.PolicyPreview{}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		t := all.tallies[name]
-		if t == nil {
-			t = &policyTally{}
-		}
+		t := all.tallies.of(name)
 		out := t.PolicyPreview
 		out.Policy, out.Action, out.Before, out.State = name, t.after.action(), t.before.action(), p.states[name]
 		out.Edit = cmp.Or(e.Policies[name], report.Unchanged)
@@ -260,10 +252,7 @@ func (p *comparison) listExceptions(all *gathered) []report.ExceptionPreview {
 			if edit == "" || (edit == report.Removed) != (i == 0) || i == 1 && slices.Contains(present, x) {
 				continue
 			}
-			out := report.ExceptionPreview{}
-			if counted := all.exceptions[x.ID()]; counted != nil {
-				out = *counted
-			}
+			out := all.exceptions[x.ID()]
 			out.Exception, out.Edit, out.Path, out.Line = x.FullName(), edit, x.Path, x.Line
 			out.Expired = side.decision.State(x) == report.Expired
 			byID[x.ID()] = out

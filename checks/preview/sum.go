@@ -12,8 +12,8 @@ import (
 
 // gathered is what all roots say differently.
 type gathered struct {
-	tallies    map[string]*policyTally
-	exceptions map[string]*report.ExceptionPreview
+	tallies    tallies
+	exceptions map[string]report.ExceptionPreview
 	groups     map[differenceKind][]report.Finding
 	left       map[uint64]bool // places there was no room for
 }
@@ -25,28 +25,22 @@ type differenceKind struct {
 }
 
 func newGathered() *gathered {
-	return &gathered{tallies: map[string]*policyTally{}, exceptions: map[string]*report.ExceptionPreview{},
+	return &gathered{tallies: tallies{}, exceptions: map[string]report.ExceptionPreview{},
 		groups: map[differenceKind][]report.Finding{}, left: map[uint64]bool{}}
 }
 
 func (g *gathered) add(one *rootPreview) {
 	for name, t := range one.tallies {
-		if g.tallies[name] == nil {
-			g.tallies[name] = &policyTally{}
-		}
-		g.tallies[name].sum(t)
+		g.tallies.of(name).sum(t)
 	}
 	for id, x := range one.exceptions {
 		all := g.exceptions[id]
-		if all == nil {
-			all = &report.ExceptionPreview{}
-			g.exceptions[id] = all
-		}
 		all.Lets += x.Lets
 		all.Needless += x.Needless
 		if x.Lets > 0 {
 			all.Roots++
 		}
+		g.exceptions[id] = all
 	}
 	grown := map[differenceKind]bool{}
 	for _, d := range one.differences {

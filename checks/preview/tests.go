@@ -58,8 +58,8 @@ func previewTests(ctx context.Context, in Input, p *report.Preview, e *rules.Edi
 // beside or below a policy or an exception that it edits, and those that name one.
 func testFiles(t *diff.Trees, e *rules.Edits) ([]string, error) {
 	found := map[string]bool{}
-	for p := range t.Paths() {
-		name := path.Join(path.Dir(p), roots.PolicyTestName)
+	for _, d := range t.Differences {
+		name := path.Join(path.Dir(d.Path), roots.PolicyTestName)
 		if entry, err := t.Head.Tree.Entry(name); err == nil && entry.Kind == tree.File && t.ProposesRules() {
 			found[name] = true
 		}

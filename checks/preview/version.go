@@ -11,7 +11,6 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/review"
 	"github.com/lintel-bot/lintel/checks/rules"
-	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render"
@@ -54,14 +53,12 @@ func newSide(in Input, set *rules.Ruleset, decision *exceptions.Decision, like *
 		s.declared = declared.New(s.sides.Trees.Head.Roots, s.sides.Head, set.Settings.Context)
 	}
 	s.reviewer = s.reviewerWith(decision.Counting)
-	s.view = review.View{Exceptions: decision, Policies: set.Policies, Changed: in.Trees.Changed,
-		BlockAll: set.Settings.Block == settings.BlockAll}
+	s.view = review.ViewOf(set, decision, in.Trees.Changed)
 	return s, nil
 }
 
 func (s *side) reviewerWith(counting []*engine.Exception) *review.Reviewer {
-	return &review.Reviewer{User: s.rules.Settings.Requester(report.User{}), Cluster: s.declared,
-		Counting: s.rules.Policies.Bind(counting, s.declared)}
+	return review.By(s.rules, report.User{}, s.declared, counting)
 }
 
 func (s *side) render(ctx context.Context, root roots.Root) (*diff.Root, error) {

@@ -72,7 +72,7 @@ func (r *Report) title() string {
 	var parts []string
 	add := func(n int, one, many, more string) {
 		if n > 0 {
-			parts = append(parts, counted(n, one, many)+more)
+			parts = append(parts, Count(n, one, many)+more)
 		}
 	}
 	add(len(r.Errors), "error", "errors", "")
@@ -87,7 +87,7 @@ func (r *Report) title() string {
 	add(len(r.NotChecked)-r.Stats.Unchecked, "deployment is not checked", "deployments are not checked", "")
 	add(unknown, "rule needs the cluster", "rules need the cluster", "")
 	if n := len(r.Upkeep); n > 0 && len(parts) == 0 {
-		parts = append(parts, "No violations, "+counted(n, "exception", "exceptions")+" to look after")
+		parts = append(parts, "No violations, "+Count(n, "exception", "exceptions")+" to look after")
 	}
 	switch {
 	case len(parts) > 0:
@@ -99,7 +99,7 @@ func (r *Report) title() string {
 	case r.Stats.PreExisting > 0:
 		return fmt.Sprintf("No new violations (%d in the base already)", r.Stats.PreExisting)
 	}
-	return counted(r.Stats.Resources, "resource", "resources") + " checked, no violations"
+	return Count(r.Stats.Resources, "resource", "resources") + " checked, no violations"
 }
 
 // where says in how many overlays, or folders of plain manifests, something is.
@@ -116,9 +116,9 @@ func (r *Report) where(roots []string) string {
 	case len(roots) == 0:
 		return ""
 	case plain == 0:
-		return " in " + counted(len(roots), "overlay", "overlays")
+		return " in " + Count(len(roots), "overlay", "overlays")
 	case plain == len(roots):
-		return " in " + counted(plain, "folder", "folders")
+		return " in " + Count(plain, "folder", "folders")
 	}
 	return fmt.Sprintf(" in %d places", len(roots))
 }

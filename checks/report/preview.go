@@ -9,7 +9,7 @@ type Preview struct {
 	Exceptions []ExceptionPreview `json:"exceptions,omitempty"`
 	RootsIn    []string           `json:"rootsIn,omitempty"`  // roots that are checked only after the merge
 	RootsOut   []string           `json:"rootsOut,omitempty"` // roots that are no longer checked
-	Findings   []PreviewFinding   `json:"findings"`           // what is said differently, at most maxPreviewed
+	Findings   []PreviewFinding   `json:"findings"`           // what is said differently, at most 200
 	LeftOut    int                `json:"leftOut"`            // differences that are counted in Policies only
 	Tests      *PreviewTests      `json:"tests,omitempty"`
 	Warnings   []Problem          `json:"warnings,omitempty"` // and what the preview does not show
@@ -103,8 +103,8 @@ type PreviewFinding struct {
 	Policy    string     `json:"policy"`
 	Rule      string     `json:"rule"`
 	Resource  Resource   `json:"resource"`
-	Resources []Resource `json:"resources,omitempty"` // further ones with the same change, at most maxNamed
-	Roots     []string   `json:"roots"`               // at most maxNamed
+	Resources []Resource `json:"resources,omitempty"` // further ones with the same change, at most 50
+	Roots     []string   `json:"roots"`               // at most 50
 	More      struct {
 		Resources int `json:"resources"`
 		Roots     int `json:"roots"`
@@ -124,5 +124,5 @@ type PreviewTests struct {
 	Failed   int       `json:"failed"`
 	Excluded int       `json:"excluded"` // rows where nothing was compared
 	Errors   int       `json:"errors"`   // what could not be read; it is in Report.Errors
-	Rows     []TestRow `json:"rows"`     // those that failed, at most maxPreviewed
+	Rows     []TestRow `json:"rows"`     // those that failed, at most 200
 }

@@ -32,12 +32,12 @@ func (p *PolicyPreview) words() string {
 	subject := p.subject()
 	switch {
 	case p.Edit == Removed && p.Mutates > 0:
-		return subject + " is removed: it changes " + counted(p.Mutates, "resource", "resources") + " now"
+		return subject + " is removed: it changes " + Count(p.Mutates, "resource", "resources") + " now"
 	case p.Edit == Removed && p.Passes == 0:
 		return subject + " is removed; nothing here violates it"
 	case p.Edit == Removed:
 		return fmt.Sprintf("%s is removed: nobody would report %s in %s any more", subject,
-			counted(p.Passes, "resource that violates it", "resources that violate it"), counted(p.Roots, "root", "roots"))
+			Count(p.Passes, "resource that violates it", "resources that violate it"), Count(p.Roots, "root", "roots"))
 	}
 	var parts []string
 	add := func(n int, words string) {
@@ -49,22 +49,22 @@ func (p *PolicyPreview) words() string {
 	if p.Fails < p.Applies && p.Warns < p.Applies {
 		of = fmt.Sprintf(" of %d", p.Applies)
 	}
-	add(p.Fails, "newly fail for "+counted(p.Fails, "resource", "resources")+of)
-	add(p.Warns, "newly warn for "+counted(p.Warns, "resource", "resources")+of)
-	add(p.Undecided, "not be decidable for "+counted(p.Undecided, "resource", "resources"))
-	add(p.Relaxed, "only warn for "+counted(p.Relaxed, "resource that fails now", "resources that fail now"))
-	add(p.Passes, "no longer report "+counted(p.Passes, "resource", "resources"))
+	add(p.Fails, "newly fail for "+Count(p.Fails, "resource", "resources")+of)
+	add(p.Warns, "newly warn for "+Count(p.Warns, "resource", "resources")+of)
+	add(p.Undecided, "not be decidable for "+Count(p.Undecided, "resource", "resources"))
+	add(p.Relaxed, "only warn for "+Count(p.Relaxed, "resource that fails now", "resources that fail now"))
+	add(p.Passes, "no longer report "+Count(p.Passes, "resource", "resources"))
 	switch {
 	case len(parts) > 0:
-		return subject + " would " + enumerate(parts) + " in " + counted(p.Roots, "root", "roots")
+		return subject + " would " + enumerate(parts) + " in " + Count(p.Roots, "root", "roots")
 	case p.Mutates > 0:
-		return subject + " would change " + counted(p.Mutates, "resource", "resources") + " before the other policies look"
+		return subject + " would change " + Count(p.Mutates, "resource", "resources") + " before the other policies look"
 	case p.Applies == 0:
 		return subject + " applies to nothing in this repository"
 	case p.Edit == Added:
-		return subject + " holds for all it applies to: " + counted(p.Applies, "resource", "resources")
+		return subject + " holds for all it applies to: " + Count(p.Applies, "resource", "resources")
 	}
-	return subject + " would say the same as now about " + counted(p.Applies, "resource", "resources")
+	return subject + " would say the same as now about " + Count(p.Applies, "resource", "resources")
 }
 
 func (p *PolicyPreview) subject() string {
@@ -95,8 +95,8 @@ func (x *ExceptionPreview) words() string {
 	case x.Edit == Removed && x.Lets == 0:
 		return subject + " is removed; nothing here needs it"
 	case x.Edit == Removed:
-		return fmt.Sprintf("%s is removed: it lets through %s in %s now", subject, counted(x.Lets, "resource", "resources"),
-			counted(x.Roots, "root", "roots"))
+		return fmt.Sprintf("%s is removed: it lets through %s in %s now", subject, Count(x.Lets, "resource", "resources"),
+			Count(x.Roots, "root", "roots"))
 	case x.Expired:
 		return subject + " has expired: it lets nothing through"
 	case x.Lets+x.Needless == 0:
@@ -108,10 +108,10 @@ func (x *ExceptionPreview) words() string {
 	words := subject + " would let nothing through that violates a rule"
 	if x.Lets > 0 {
 		words = fmt.Sprintf("%s would let through %s in %s", subject,
-			counted(x.Lets, "resource that violates a rule", "resources that violate a rule"), counted(x.Roots, "root", "roots"))
+			Count(x.Lets, "resource that violates a rule", "resources that violate a rule"), Count(x.Roots, "root", "roots"))
 	}
 	if x.Needless > 0 {
-		words += ", and covers " + counted(x.Needless, "resource that needs", "resources that need") + " none"
+		words += ", and covers " + Count(x.Needless, "resource that needs", "resources that need") + " none"
 	}
 	return words
 }
@@ -124,10 +124,10 @@ func (p *Preview) SettingsWords() string {
 	words := "the settings change (" + strings.Join(p.Settings, ", ") + ")"
 	var parts []string
 	if n := len(p.RootsOut); n > 0 {
-		parts = append(parts, counted(n, "root is", "roots are")+" no longer checked: "+some(p.RootsOut))
+		parts = append(parts, Count(n, "root is", "roots are")+" no longer checked: "+some(p.RootsOut))
 	}
 	if n := len(p.RootsIn); n > 0 {
-		parts = append(parts, counted(n, "root is", "roots are")+" checked from then on: "+some(p.RootsIn))
+		parts = append(parts, Count(n, "root is", "roots are")+" checked from then on: "+some(p.RootsIn))
 	}
 	if len(parts) > 0 {
 		words += ": " + strings.Join(parts, "; ")
@@ -146,7 +146,7 @@ func (p *Preview) TestWords() string {
 		words += fmt.Sprintf(", %d compared nothing", t.Excluded)
 	}
 	if t.Errors > 0 {
-		words += ", " + counted(t.Errors, "error", "errors")
+		words += ", " + Count(t.Errors, "error", "errors")
 	}
 	return words
 }
@@ -154,22 +154,21 @@ func (p *Preview) TestWords() string {
 // Scope says what the preview looked at, and what it did not.
 func (p *Preview) Scope() string {
 	s := p.Stats
-	words := fmt.Sprintf("%s in %s", counted(s.Resources, "resource", "resources"),
-		counted(s.Roots-s.Unseen, "root", "roots"))
+	words := fmt.Sprintf("%s in %s", Count(s.Resources, "resource", "resources"),
+		Count(s.Roots-s.Unseen, "root", "roots"))
 	if s.Unseen > 0 {
 		words += fmt.Sprintf("; time was up for %s, where there may be other differences",
-			counted(s.Unseen, "more root", "more roots"))
+			Count(s.Unseen, "more root", "more roots"))
 	}
 	if s.Unrendered > 0 {
-		words += "; " + counted(s.Unrendered, "root cannot be rendered and is", "roots cannot be rendered and are") +
+		words += "; " + Count(s.Unrendered, "root cannot be rendered and is", "roots cannot be rendered and are") +
 			" left out"
 	}
 	return words
 }
 
-// SetNotices puts the sentences of a preview at the lines they are about, as far as the head has them; settings is the
-// path of the settings.
-func (p *Preview) SetNotices(settings string, has func(path string) bool) {
+// SetNotices puts the sentences of a preview at the lines they are about, as far as the head has them.
+func (p *Preview) SetNotices(has func(path string) bool) {
 	var list []Problem
 	for i := range p.Policies {
 		if o := &p.Policies[i]; o.Edit == Added || o.Edit == Changed {
@@ -181,8 +180,8 @@ func (p *Preview) SetNotices(settings string, has func(path string) bool) {
 			list = append(list, Problem{Path: x.Path, Line: x.Line, Message: "Once this is merged: " + x.Words()})
 		}
 	}
-	if len(p.RootsIn)+len(p.RootsOut) > 0 && has(settings) {
-		list = append(list, Problem{Path: settings, Line: 1, Message: "Once this is merged: " + p.SettingsWords()})
+	if len(p.RootsIn)+len(p.RootsOut) > 0 && has(SettingsPath) {
+		list = append(list, Problem{Path: SettingsPath, Line: 1, Message: "Once this is merged: " + p.SettingsWords()})
 	}
 	p.Notices = list
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// counted is "1 error", "2 errors".
-func counted(n int, one, many string) string {
+// Count returns a number with what it counts: "1 error", "2 errors".
+func Count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}

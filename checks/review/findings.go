@@ -7,6 +7,8 @@ import (
 	"github.com/lintel-bot/lintel/checks/builtin"
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/rules"
+	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
@@ -26,6 +28,12 @@ type View struct {
 	Policies   *engine.Policies       // what a rule expects is asked of them
 	BlockAll   bool                   // what the base had blocks, too
 	Changed    func(path string) bool // whether the change touches a file
+}
+
+// ViewOf returns the view of one version of the rules. changed reports whether the change touches a file.
+func ViewOf(set *rules.Ruleset, exceptions Exceptions, changed func(path string) bool) View {
+	return View{Exceptions: exceptions, Policies: set.Policies, Changed: changed,
+		BlockAll: set.Settings.Block == settings.BlockAll}
 }
 
 // Found is a finding with the result that it is of.
@@ -72,7 +80,7 @@ func (v View) Finding(a *Answer, res engine.Result, field string) report.Finding
 	}
 	f := report.Finding{
 		Policy: res.Policy.FullName(), Rule: res.Rule, Severity: res.Policy.Severity,
-		Resource: ResourceOf(a.Pair.Resource()), Operation: string(a.Pair.Operation),
+		Resource: Named(a.Pair.Resource().Object), Operation: string(a.Pair.Operation),
 		Result: ResultOf(res), Action: report.ActionOf(res.Enforce), Field: field, Message: res.Message,
 		Roots: []string{a.Pair.Root.Path}, New: true,
 		PolicyPath: res.Policy.Path, PolicyLine: res.Policy.Line,
@@ -189,11 +197,6 @@ func (v View) origin(p origin.Place, old bool) *report.Origin {
 		o.Chain = append(o.Chain, report.Place{Path: l.Path, StartLine: l.StartLine, EndLine: l.EndLine, Role: l.Role})
 	}
 	return o
-}
-
-// ResourceOf names a rendered resource.
-func ResourceOf(r *render.Resource) report.Resource {
-	return Named(r.Object)
 }
 
 // Named names an object.

@@ -13,6 +13,8 @@ import (
 	"github.com/lintel-bot/lintel/checks/builtin"
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/parallel"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
@@ -27,6 +29,13 @@ type Reviewer struct {
 	Idle     *engine.Evaluator // with those that do not count, too; nil where there are none
 	Bare     *engine.Evaluator // with no exceptions; nil where nobody wants to know
 	Checks   []builtin.Check   // what is looked at besides the policies
+}
+
+// By returns a reviewer by one version of the rules and by the checks that are not policies, with the exceptions that
+// count. user is who asks.
+func By(set *rules.Ruleset, user report.User, cluster admission.Cluster, counting []*engine.Exception) *Reviewer {
+	return &Reviewer{User: set.Settings.Requester(user), Cluster: cluster, Checks: builtin.All(),
+		Counting: set.Policies.Bind(counting, cluster)}
 }
 
 // Answer is what the policies say about one pair.

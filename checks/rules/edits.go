@@ -38,9 +38,9 @@ func Compare(before, after *Sources) *Edits {
 		Touched: map[string]bool{}, names: map[string]bool{}, Places: map[string]report.Problem{},
 	}
 	for _, exceptions := range []bool{false, true} {
-		old, now := before.Policies, after.Policies
+		old, now, into, key := before.Policies, after.Policies, e.Policies, engine.RuleDocument.FullName
 		if exceptions {
-			old, now = before.Exceptions, after.Exceptions
+			old, now, into, key = before.Exceptions, after.Exceptions, e.Exceptions, engine.RuleDocument.ID
 		}
 		old, now = differing(old, now)
 		a, b := Documents(old, exceptions), Documents(now, exceptions)
@@ -61,23 +61,17 @@ func Compare(before, after *Sources) *Edits {
 				}
 			}
 		}
-		into := e.Policies
-		if exceptions {
-			into = e.Exceptions
-		}
 		for _, d := range gone {
-			if d.Binding {
-				continue
+			if !d.Binding {
+				into[key(d)] = report.Removed
 			}
-			into[e.key(&d)] = report.Removed
 		}
 		for _, d := range come {
-			if d.Binding {
-				continue
-			}
-			if k := e.key(&d); into[k] == report.Removed {
+			switch k := key(d); {
+			case d.Binding:
+			case into[k] == report.Removed:
 				into[k] = report.Changed
-			} else if into[k] == "" {
+			case into[k] == "":
 				into[k] = report.Added
 			}
 		}
@@ -85,13 +79,6 @@ func Compare(before, after *Sources) *Edits {
 	a, b := before.Settings, after.Settings
 	e.all = e.all || !reflect.DeepEqual(a.Roots, b.Roots) || a.Limits != b.Limits || !slices.Equal(a.Context, b.Context)
 	return e
-}
-
-func (e *Edits) key(d *engine.RuleDocument) string {
-	if d.Exception {
-		return d.ID()
-	}
-	return d.FullName()
 }
 
 // Any reports whether the resources have to be looked at.

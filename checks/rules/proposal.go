@@ -61,16 +61,11 @@ func (p *Proposal) Any() bool {
 func (p *Proposal) Own(head *Sources) *Sources {
 	own := func(list []Source, has func(Source) bool) []Source {
 		return slices.DeleteFunc(slices.Clone(list), func(s Source) bool {
-			return !has(s) || s.Folder == "" && blob(p.trees.Head, s.Path) == blob(p.trees.Rules, s.Path)
+			return !has(s) || s.Folder == "" && p.trees.Head.Blob(s.Path) == p.trees.Rules.Blob(s.Path)
 		})
 	}
 	return &Sources{Settings: head.Settings, Policies: own(head.Policies, p.policy),
 		Exceptions: own(head.Exceptions, p.exception)}
-}
-
-func blob(c diff.Commit, path string) string {
-	e, _ := c.Tree.Entry(path)
-	return e.ID
 }
 
 // Merge returns the rules as the merge leaves them: of what the change touches, the head's version; of everything else

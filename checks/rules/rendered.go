@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/engine"
@@ -11,7 +13,7 @@ import (
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/roots"
-	"gopkg.in/yaml.v3"
+	"github.com/lintel-bot/lintel/render/source"
 )
 
 // render renders a folder of policies. What stands in the way is a problem: its policies are not in effect.
@@ -58,8 +60,8 @@ const placedDepth = 4
 
 // renderedLines returns where the lines of a rendered policy stand in the file that it is mostly from.
 func renderedLines(res *render.Resource, data []byte, file string, start int) func(int) int {
-	var document yaml.Node
-	if yaml.Unmarshal(data, &document) != nil {
+	documents, err := source.Parse(file, data, source.Limits{Nodes: 1 << 30, Depth: 1 << 20})
+	if err != nil || len(documents) != 1 {
 		return func(int) int { return start }
 	}
 	lines := map[int]int{}
@@ -84,12 +86,10 @@ func renderedLines(res *render.Resource, data []byte, file string, start int) fu
 			case n.Kind == yaml.SequenceNode:
 				at := fmt.Sprintf("%s/%d", pointer, i)
 				walk(c, at, depth+1, set(c, at, depth+1, line))
-			case n.Kind == yaml.DocumentNode:
-				walk(c, pointer, depth, line)
 			}
 		}
 	}
-	walk(&document, "", 0, start)
+	walk(documents[0], "", 0, start)
 	return func(line int) int {
 		for ; line > 0; line-- { // a text of several lines stands where it begins
 			if at, ok := lines[line]; ok {

@@ -99,14 +99,15 @@ func (o evalOptions) input(cmd *cobra.Command) (in eval.Input, problems []policy
 	}
 	in = eval.Input{Operation: operation, Now: time.Now().UTC()}
 	reader := fileReader{ctx: cmd.Context(), stdin: cmd.InOrStdin()}
+	var values, users []manifest.File
 	for _, list := range []struct {
 		flag  string
 		paths []string
 		into  *[]manifest.File
 	}{
 		{"--policy", o.policies, &in.Policies}, {"--resource", o.resources, &in.Resources},
-		{"--exception", o.exceptions, &in.Exceptions},
-		{"--cluster", o.cluster, &in.Cluster}, {"--old", o.old, &in.Old},
+		{"--exception", o.exceptions, &in.Exceptions}, {"--cluster", o.cluster, &in.Cluster}, {"--old", o.old, &in.Old},
+		{"--values", given(o.values), &values}, {"--userinfo", given(o.userInfo), &users},
 	} {
 		for _, p := range list.paths {
 			sources, err := reader.read(p)
@@ -116,27 +117,21 @@ func (o evalOptions) input(cmd *cobra.Command) (in eval.Input, problems []policy
 			*list.into = append(*list.into, sources...)
 		}
 	}
-	if o.values != "" {
-		sources, err := reader.read(o.values)
-		if err != nil {
-			return in, nil, fmt.Errorf("--values: %w", err)
-		}
-		for _, s := range sources {
-			values, bad := eval.ParseValues(s)
-			in.Values, problems = values, append(problems, bad...)
-		}
+	var bad []policy.Problem
+	for _, s := range values {
+		in.Values, bad = eval.ParseValues(s)
+		problems = append(problems, bad...)
 	}
-	if o.userInfo != "" {
-		sources, err := reader.read(o.userInfo)
-		if err != nil {
-			return in, nil, fmt.Errorf("--userinfo: %w", err)
-		}
-		for _, s := range sources {
-			user, bad := eval.ParseUser(s)
-			in.User, problems = user, append(problems, bad...)
-		}
+	for _, s := range users {
+		in.User, bad = eval.ParseUser(s)
+		problems = append(problems, bad...)
 	}
 	return in, problems, nil
+}
+
+// given lists the value of a flag, if it has one.
+func given(value string) []string {
+	return slices.DeleteFunc([]string{value}, func(s string) bool { return s == "" })
 }
 
 // fileReader reads what flags name.
@@ -188,7 +183,7 @@ func (r *fileReader) read(name string) ([]manifest.File, error) {
 	return out, err
 }
 
-// readSource reads one file, as far as it is of a size that is read at all.
+// readSource reads one file, as far as it is of a size that is read at all; of a larger one enough to be refused.
 func readSource(name string) (manifest.File, error) {
 	f, err := os.Open(name)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lintel-bot/lintel/checks/fix"
-	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/checks/output"
 	"github.com/lintel-bot/lintel/checks/report"
 )
@@ -56,14 +54,14 @@ func runFix(cmd *cobra.Command, args []string, o fixOptions) error {
 		if err := cmd.Context().Err(); err != nil {
 			return err
 		}
-		data, err := readPolicy(name)
+		file, err := readSource(name)
 		if err != nil {
 			return err
 		}
-		if !bytes.Contains(data, []byte("kyverno.io")) {
+		if !bytes.Contains(file.Data, []byte("kyverno.io")) {
 			continue
 		}
-		r := fix.File(manifest.File{Path: filepath.ToSlash(name), Data: data})
+		r := fix.File(file)
 		for _, l := range r.Left {
 			broken = broken || !l.Warning
 			fixes.Left = append(fixes.Left, report.FixLeft{Path: l.Path, Line: l.Line, Column: l.Column, Message: l.Message})
@@ -118,16 +116,6 @@ func fixFiles(args []string) ([]string, error) {
 	}
 	slices.Sort(files)
 	return slices.Compact(files), nil
-}
-
-// readPolicy reads a file up to the size that policies can have; of a larger one enough is read to be refused.
-func readPolicy(name string) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, manifest.MaxBytes+1))
 }
 
 // replaceFile writes a file at once or not at all, and keeps its mode. A symbolic link stays one.

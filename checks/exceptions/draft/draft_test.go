@@ -130,7 +130,8 @@ func FuzzYAML(f *testing.F) {
 	f.Add("\u2028: &a *b", "---", "```", true)
 	f.Fuzz(func(t *testing.T, name, namespace, policyName string, rules bool) {
 		x := target()
-		x.Name, x.Namespace, x.Policy = strings.ToValidUTF8(name, "?"), strings.ToValidUTF8(namespace, "?"), strings.ToValidUTF8(policyName, "?")
+		x.Name, x.Namespace = strings.ToValidUTF8(name, "?"), strings.ToValidUTF8(namespace, "?")
+		x.Policy = strings.ToValidUTF8(policyName, "?")
 		if !rules {
 			x.PolicyAPIVersion, x.PolicyKind = "policies.kyverno.io/v1", "ValidatingPolicy"
 		}
@@ -138,7 +139,8 @@ func FuzzYAML(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, problems := engine.CompileExceptions(manifest.Sources([]manifest.File{{Path: "x.yaml", Data: []byte(text)}}), engine.Options{}); len(problems) > 1 {
+		sources := manifest.Sources([]manifest.File{{Path: "x.yaml", Data: []byte(text)}})
+		if _, problems := engine.CompileExceptions(sources, engine.Options{}); len(problems) > 1 {
 			t.Logf("%v", problems)
 		}
 		var got struct {
@@ -155,7 +157,8 @@ func FuzzYAML(f *testing.F) {
 			t.Fatalf("%v\n%s", err, text)
 		}
 		if rules {
-			if r := got.Spec.Match.Any[0].Resources; r.Names[0] != x.Name || x.Namespace != "" && r.Namespaces[0] != x.Namespace {
+			r := got.Spec.Match.Any[0].Resources
+			if r.Names[0] != x.Name || x.Namespace != "" && r.Namespaces[0] != x.Namespace {
 				t.Errorf("%q in %q reads back as %+v", x.Name, x.Namespace, r)
 			}
 		} else if len(got.Spec.MatchConditions) != 1 {
