@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lintel-bot/lintel/bot/datadir"
 	"github.com/lintel-bot/lintel/bot/github"
 )
 
@@ -38,25 +39,25 @@ type session struct {
 func (s *session) prepare(ctx context.Context) error {
 	if _, err := os.Stat(filepath.Join(s.dir, "HEAD")); errors.Is(err, fs.ErrNotExist) {
 		if err := os.RemoveAll(s.dir); err != nil {
-			return fmt.Errorf("a mirror of %s: %w", s.repo, pathless(err))
+			return fmt.Errorf("a mirror of %s: %w", s.repo, datadir.WithoutPath(err))
 		}
 		// In two steps, so that a folder with the final name is always a whole repository.
 		fresh := s.dir + ".new"
 		if err := os.RemoveAll(fresh); err != nil {
-			return fmt.Errorf("a mirror of %s: %w", s.repo, pathless(err))
+			return fmt.Errorf("a mirror of %s: %w", s.repo, datadir.WithoutPath(err))
 		}
 		if _, err := s.m.git.run(ctx, call{args: []string{"init", "--quiet", "--bare", "--template=", fresh},
 			hide: []string{fresh}}); err != nil {
 			return err
 		}
 		if err := os.Rename(fresh, s.dir); err != nil {
-			return fmt.Errorf("a mirror of %s: %w", s.repo, pathless(err))
+			return fmt.Errorf("a mirror of %s: %w", s.repo, datadir.WithoutPath(err))
 		}
 	} else if err := s.sweep(); err != nil {
-		return fmt.Errorf("a mirror of %s: %w", s.repo, pathless(err))
+		return fmt.Errorf("a mirror of %s: %w", s.repo, datadir.WithoutPath(err))
 	}
 	if err := os.WriteFile(filepath.Join(s.dir, usedFile), nil, 0o600); err != nil {
-		return fmt.Errorf("a mirror of %s: %w", s.repo, pathless(err))
+		return fmt.Errorf("a mirror of %s: %w", s.repo, datadir.WithoutPath(err))
 	}
 	return nil
 }
@@ -226,7 +227,7 @@ func (s *session) served(ctx context.Context, sha string) (bool, error) {
 	scratch := s.dir + ".probe"
 	defer os.RemoveAll(scratch)
 	if err := os.RemoveAll(scratch); err != nil {
-		return false, fmt.Errorf("a mirror of %s: %w", s.repo, pathless(err))
+		return false, fmt.Errorf("a mirror of %s: %w", s.repo, datadir.WithoutPath(err))
 	}
 	if _, err := s.m.git.run(ctx, call{args: []string{"init", "--quiet", "--bare", "--template=", scratch},
 		hide: []string{scratch}}); err != nil {
@@ -338,7 +339,7 @@ func (s *session) withinSize() error {
 		return nil
 	})
 	if err != nil {
-		return pathless(err)
+		return datadir.WithoutPath(err)
 	}
 	if size > s.m.maxBytes {
 		return &TooLarge{Repo: s.repo.String(), Limit: s.m.maxBytes}

@@ -20,6 +20,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lintel-bot/lintel/bot/datadir"
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
@@ -165,7 +166,7 @@ func (m *Mirrors) Fetch(ctx context.Context, repo github.Repo, want Want) (State
 		return state, err
 	}
 	if err := os.RemoveAll(m.gitDir(repo)); err != nil {
-		return State{}, fmt.Errorf("removing a corrupted mirror of %s: %w", repo, pathless(err))
+		return State{}, fmt.Errorf("removing a corrupted mirror of %s: %w", repo, datadir.WithoutPath(err))
 	}
 	return m.fetch(ctx, repo, want)
 }
@@ -226,7 +227,7 @@ func (m *Mirrors) Discard(ctx context.Context, repo github.Repo) error {
 	}
 	defer unlock()
 	if err := os.RemoveAll(m.gitDir(repo)); err != nil {
-		return fmt.Errorf("removing the mirror of %s: %w", repo, pathless(err))
+		return fmt.Errorf("removing the mirror of %s: %w", repo, datadir.WithoutPath(err))
 	}
 	return nil
 }
@@ -239,7 +240,7 @@ const packs = 30
 func (m *Mirrors) Maintain(ctx context.Context, unusedSince time.Time) error {
 	entries, err := os.ReadDir(m.dir)
 	if err != nil {
-		return fmt.Errorf("the folder for mirrors: %w", pathless(err))
+		return fmt.Errorf("the folder for mirrors: %w", datadir.WithoutPath(err))
 	}
 	var problems []error
 	for _, e := range entries {
@@ -263,7 +264,7 @@ func (m *Mirrors) Maintain(ctx context.Context, unusedSince time.Time) error {
 
 func (m *Mirrors) maintain(ctx context.Context, dir string, unusedSince time.Time) error {
 	if info, err := os.Stat(filepath.Join(dir, usedFile)); err != nil || info.ModTime().Before(unusedSince) {
-		return pathless(os.RemoveAll(dir))
+		return datadir.WithoutPath(os.RemoveAll(dir))
 	}
 	found, err := filepath.Glob(filepath.Join(dir, "objects", "pack", "*.pack"))
 	if err != nil || len(found) <= packs {
