@@ -34,7 +34,7 @@ type Client interface {
 // Config is what New needs.
 type Config struct {
 	Dir      string            // where the mirrors are kept; made if absent, for this user only
-	Git      string            // absolute path of git; looked up on PATH if empty
+	Git      string            // absolute path of git; empty: as gitcmd.Find finds it
 	Client   Client            // required
 	MaxBytes int64             // size of one mirror on disk at which a fetch is stopped; 0: 4 GiB
 	Timeout  time.Duration     // of one git process that uses the network; 0: 10 minutes
@@ -66,21 +66,16 @@ func New(c Config) (*Mirrors, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the folder for mirrors: %w", err)
 	}
-	git := c.Git
-	if git == "" {
-		if git, err = gitcmd.Find(""); err != nil {
-			return nil, err
-		}
-	}
-	if git, err = filepath.Abs(git); err != nil {
-		return nil, fmt.Errorf("the path of git: %w", err)
+	git, err := gitcmd.Find(c.Git)
+	if err != nil {
+		return nil, err
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("the folder for mirrors: %w", err)
 	}
 	m := &Mirrors{dir: dir, client: c.Client, git: runner{path: git, home: dir}, maxBytes: cmp.Or(c.MaxBytes, 4<<30),
-		timeout: cmp.Or(c.Timeout, 10*time.Minute), http: c.HTTP, locks: map[int64]chan struct{}{}}
-	m.http = cmp.Or(m.http, http.DefaultTransport)
+		timeout: cmp.Or(c.Timeout, 10*time.Minute), http: cmp.Or(c.HTTP, http.DefaultTransport),
+		locks: map[int64]chan struct{}{}}
 	return m, nil
 }
 

@@ -20,11 +20,10 @@ type runner struct {
 
 // call is one run of git.
 type call struct {
-	dir    string // git directory
-	args   []string
-	stdin  string
-	max    int64    // bytes of output that are accepted; 0: 1 MB
-	config []string // "key", "value", ... handed over in the environment
+	dir   string // git directory
+	args  []string
+	stdin string
+	max   int64 // bytes of output that are accepted; 0: 1 MB
 
 	origin, token string       // set: this call may use the network, with this token, at this server only
 	hide          []string     // further texts to keep out of errors
@@ -117,7 +116,6 @@ func (r runner) environment(c call) []string {
 		// Limited to the server's address: git sends it to no other.
 		config = append(config, "http."+c.origin+"/.extraHeader", "Authorization: Basic "+basic(c.token))
 	}
-	config = append(config, c.config...)
 	for i := 0; i+1 < len(config); i += 2 {
 		n := strconv.Itoa(i / 2)
 		env = append(env, "GIT_CONFIG_KEY_"+n+"="+config[i], "GIT_CONFIG_VALUE_"+n+"="+config[i+1])
