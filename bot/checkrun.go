@@ -50,7 +50,7 @@ func (c *check) tidy(ctx context.Context) error {
 			continue
 		}
 		runs, err := c.Client.CheckRuns(ctx, c.repo, head)
-		if err != nil && !isGone(err) {
+		if err != nil && !github.IsGone(err) {
 			return fmt.Errorf("looking for check runs of an earlier head: %w", err)
 		}
 		for _, run := range runs {
@@ -58,7 +58,7 @@ func (c *check) tidy(ctx context.Context) error {
 				continue
 			}
 			run.HeadSHA = head
-			if err := c.cancel(ctx, &run); err != nil && !isGone(err) {
+			if err := c.cancel(ctx, &run); err != nil && !github.IsGone(err) {
 				return err
 			}
 		}
@@ -202,7 +202,7 @@ func (c *check) finish(ctx context.Context) error {
 func (c *check) abandon(ctx context.Context) error {
 	c.log.Info("the pull request moved on")
 	if c.run.ID != 0 {
-		if err := c.cancel(ctx, &c.run); err != nil && !isGone(err) {
+		if err := c.cancel(ctx, &c.run); err != nil && !github.IsGone(err) {
 			return err
 		}
 	}

@@ -67,7 +67,7 @@ func (c *check) otherPulls(ctx context.Context) (numbers []int, _ error) {
 		}
 		// The list may be older than the pull request.
 		pr, err := c.Client.PullRequest(ctx, c.repo, number)
-		if err != nil && !isGone(err) {
+		if err != nil && !github.IsGone(err) {
 			return nil, fmt.Errorf("reading a pull request with the same head: %w", err)
 		}
 		if err == nil && pr.State == "open" && pr.HeadSHA == c.head {

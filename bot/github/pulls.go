@@ -56,7 +56,7 @@ func (a *Client) PullRequest(ctx context.Context, repo Repo, number int) (*PullR
 	switch {
 	case err == nil:
 		pr.BaseSHA = sha
-	case !missing(err):
+	case !IsGone(err):
 		return nil, err
 	}
 	return pr, nil

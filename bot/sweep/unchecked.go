@@ -62,8 +62,7 @@ func (s *Sweeper) installation(ctx context.Context, i github.Installation) error
 			return errors.Join(append(errs, errSpent)...)
 		}
 		err := s.repository(ctx, repo)
-		var gone *github.Gone
-		if err == nil || errors.As(err, &gone) {
+		if err == nil || github.IsGone(err) {
 			continue
 		}
 		errs = append(errs, fmt.Errorf("%s: %w", repo, err))
