@@ -456,4 +456,7 @@ func TestBudgets(t *testing.T) {
 	if got := a.Budgets()[testInst]; got.Remaining != 5000 {
 		t.Errorf("in the next window: %+v", got)
 	}
+	if got, known := a.Budget(testInst); !known || got.Remaining != 5000 {
+		t.Errorf("of one, in the next window: %+v, %v", got, known)
+	}
 }

@@ -83,8 +83,8 @@ func (s *Sweeper) spent(installation int64) bool {
 	if s.config.Budget == nil {
 		return false
 	}
-	remaining, limit, known := s.config.Budget(installation)
-	return known && remaining < limit/2
+	b, known := s.config.Budget(installation)
+	return known && b.Remaining < b.Limit/2
 }
 
 func (s *Sweeper) repository(ctx context.Context, repo github.Repo) error {
