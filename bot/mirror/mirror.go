@@ -79,7 +79,7 @@ func New(c Config) (*Mirrors, error) {
 	return m, nil
 }
 
-// Want says which commits are needed.
+// Want are the commits that are needed.
 type Want struct {
 	Number  int    // of the pull request; 0: none (a merge group, a branch)
 	BaseRef string // name of the base branch; empty: BaseSHA alone
