@@ -37,7 +37,7 @@ func (c *check) sharedHead(ctx context.Context) (*sharedHead, error) {
 			s.newest = run
 		}
 		id, err := runid.Parse(run.ExternalID)
-		if _, known := s.results[id.Subject]; known || err != nil || run.Conclusion == conclusionCancelled {
+		if _, known := s.results[id.Subject]; known || err != nil || run.Conclusion == github.Cancelled {
 			continue
 		}
 		s.results[id.Subject] = report.Conclusion(cmp.Or(id.Own, run.Conclusion))
