@@ -51,7 +51,7 @@ func (a *Client) runsOf(ctx context.Context, repo Repo, headSHA string) ([]*gh.C
 	if unprocessable(err) { // "No commit found for SHA"
 		return nil, &Gone{What: "commit " + headSHA + " of " + repo.String(), Err: err}
 	}
-	slices.SortFunc(all, func(x, y *gh.CheckRun) int { return int(max(-1, min(1, y.GetID()-x.GetID()))) })
+	slices.SortFunc(all, func(x, y *gh.CheckRun) int { return cmp.Compare(y.GetID(), x.GetID()) })
 	return all, err
 }
 
@@ -83,8 +83,9 @@ func (a *Client) partOf(name string) string {
 // the newest run, if it has the same ExternalID, is continued behind the annotations it has; if it is an unfinished one
 // of the same subject and demand (package runid), it is taken over, so that a job which died after its first message
 // leaves no run open behind it; while the digest of the result is not known, any run of theirs is, and keeps its own.
-// An older run never gets a result. GitHub cannot remove annotations; a run that has some of another ExternalID is left
-// alone (and cancelled if it is unfinished) in favor of a new one. A commit that GitHub does not have (any more) is a *Gone.
+// An older run never gets a result. GitHub cannot remove annotations; a run that has some of another ExternalID is
+// left alone (and cancelled if it is unfinished) in favor of a new one. A commit that GitHub does not have
+// (any more) is a *Gone.
 func (a *Client) Publish(ctx context.Context, repo Repo, run *CheckRun) error {
 	if err := validate(run); err != nil {
 		return err

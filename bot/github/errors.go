@@ -133,10 +133,7 @@ func (a *Client) classifyToken(what string, e *ghinstallation.HTTPError) error {
 	var body struct {
 		Message string `json:"message"`
 	}
-	data, err := io.ReadAll(io.LimitReader(e.Response.Body, 64<<10))
-	if err == nil && json.Unmarshal(data, &body) != nil {
-		body.Message = ""
-	}
+	_ = json.NewDecoder(io.LimitReader(e.Response.Body, 64<<10)).Decode(&body) // without it, the status says enough
 	status := e.Response.StatusCode
 	// 422 means here that the repository is not (or no longer) among those of the installation.
 	if status == http.StatusUnprocessableEntity {

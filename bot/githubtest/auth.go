@@ -80,6 +80,9 @@ func (s *Server) checkJWT(tok string) string {
 	return ""
 }
 
+const foreignRepo = "There is at least one repository that does not exist or is not accessible to the parent " +
+	"installation."
+
 // createToken is POST /app/installations/{id}/access_tokens.
 func (s *Server) createToken(c *call) {
 	var in struct {
@@ -112,15 +115,13 @@ func (s *Server) createToken(c *call) {
 		if r := s.repos[strings.ToLower(inst.account+"/"+name)]; r != nil {
 			t.repos = append(t.repos, r.id)
 		} else {
-			c.refuse(http.StatusUnprocessableEntity, "There is at least one repository that does not exist or is not "+
-				"accessible to the parent installation.")
+			c.refuse(http.StatusUnprocessableEntity, foreignRepo)
 			return
 		}
 	}
 	for _, id := range in.RepositoryIDs {
 		if r := s.repoByID(id); r == nil || !strings.EqualFold(r.owner, inst.account) {
-			c.refuse(http.StatusUnprocessableEntity, "There is at least one repository that does not exist or is not "+
-				"accessible to the parent installation.")
+			c.refuse(http.StatusUnprocessableEntity, foreignRepo)
 			return
 		}
 	}

@@ -229,8 +229,8 @@ func (s *Server) Runs(fullName string) []Run {
 // copy is a Run that later updates leave alone.
 func (run *Run) copy() Run {
 	c := *run
-	c.Annotations = append([]Annotation(nil), run.Annotations...)
-	c.History = append([]string(nil), run.History...)
+	c.Annotations = slices.Clone(run.Annotations)
+	c.History = slices.Clone(run.History)
 	return c
 }
 
@@ -246,9 +246,9 @@ func (s *Server) WaitRun(ctx context.Context, fullName, sha string, met func(Run
 		if r == nil {
 			return false
 		}
-		for i := len(r.runs) - 1; i >= 0; i-- {
-			if r.runs[i].HeadSHA == sha {
-				found = r.runs[i].copy()
+		for _, run := range slices.Backward(r.runs) {
+			if run.HeadSHA == sha {
+				found = run.copy()
 				return met(found)
 			}
 		}
