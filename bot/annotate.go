@@ -10,14 +10,8 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-const (
-	levelFailure = "failure"
-	levelWarning = "warning"
-	levelNotice  = "notice"
-
-	// maxNames is how many resources or roots one annotation lists.
-	maxNames = 20
-)
+// maxNames is how many resources or roots one annotation lists.
+const maxNames = 20
 
 // place is what makes two findings one annotation.
 type place struct {
@@ -70,7 +64,7 @@ func annotate(rep *report.Report) []github.Annotation {
 	for _, n := range rep.NotChecked {
 		if n.Changed {
 			a := problem(n.Problem())
-			a.Level, a.Title = levelWarning, "Lintel: not checked"
+			a.Level, a.Title = github.LevelWarning, "Lintel: not checked"
 			list = append(list, a)
 		}
 	}
@@ -83,22 +77,22 @@ func annotate(rep *report.Report) []github.Annotation {
 }
 
 func rank(level string) int {
-	return slices.Index([]string{levelFailure, levelWarning, levelNotice}, level)
+	return slices.Index([]string{github.LevelFailure, github.LevelWarning, github.LevelNotice}, level)
 }
 
 // levelOf is "" for a finding that needs nobody's attention.
 func levelOf(f *report.Finding) string {
 	switch {
 	case f.Blocks:
-		return levelFailure
+		return github.LevelFailure
 	case f.Exemption != nil && f.Exemption.State == report.Pending:
-		return levelWarning
+		return github.LevelWarning
 	case f.Result == report.Skip:
 		return ""
 	case !f.New, f.Result == report.Warn && (f.Severity == "low" || f.Severity == "info"):
-		return levelNotice
+		return github.LevelNotice
 	}
-	return levelWarning
+	return github.LevelWarning
 }
 
 // placeOf gives columns only on one line, and lines that GitHub takes.
@@ -185,7 +179,7 @@ func advice(f *report.Finding) string {
 
 func problem(p report.Problem) github.Annotation {
 	line := max(p.Line, 1)
-	a := github.Annotation{Path: p.Path, StartLine: line, EndLine: line, Level: levelFailure,
+	a := github.Annotation{Path: p.Path, StartLine: line, EndLine: line, Level: github.LevelFailure,
 		Title: "Could not be checked", Message: p.Message}
 	if p.Line > 0 && p.Column > 0 {
 		a.StartColumn, a.EndColumn = p.Column, p.Column

@@ -16,7 +16,7 @@ func previewNotes(p *report.Preview, errors []report.Problem) []github.Annotatio
 	var list []github.Annotation
 	for _, n := range p.Notices {
 		a := problem(n)
-		a.Level, a.Title = levelNotice, "Preview"
+		a.Level, a.Title = github.LevelNotice, "Preview"
 		list = append(list, a)
 	}
 	if p.Tests == nil {

@@ -30,7 +30,7 @@ func (c *check) teams(ctx context.Context, all []string) (member []string, _ err
 	}
 	for _, team := range all {
 		is, err := c.Client.TeamMember(ctx, c.repo, team, c.change.User.Login)
-		if err != nil && !isGone(err) {
+		if err != nil && !github.IsGone(err) {
 			return nil, fmt.Errorf("asking for the members of a team: %w", err)
 		}
 		if is {

@@ -20,7 +20,7 @@ func (w *Worker) branch(ctx context.Context, t Task, log *slog.Logger) error {
 		tip, err = w.Client.Branch(ctx, repo, name)
 	}
 	switch {
-	case isGone(err) && !w.early(t):
+	case github.IsGone(err) && !w.early(t):
 		log.Warn("the branch is out of reach; nothing to do")
 		return t.Ledger.SetNote(ctx, "")
 	case err != nil:
@@ -42,7 +42,7 @@ func (w *Worker) branch(ctx context.Context, t Task, log *slog.Logger) error {
 	c.want.BaseRef, c.want.BaseSHA = name, tip
 	c.moved = func(ctx context.Context) (bool, error) {
 		now, err := w.Client.Branch(ctx, repo, name)
-		if isGone(err) {
+		if github.IsGone(err) {
 			return true, nil
 		}
 		if err != nil {

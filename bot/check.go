@@ -44,7 +44,7 @@ func (c *check) see(ctx context.Context) error {
 		return nil
 	}
 	err := c.do(ctx)
-	if c.task.exhausted() && isGone(err) {
+	if c.task.exhausted() && github.IsGone(err) {
 		c.log.Warn("there is nothing left to report to", "error", scrub(err.Error()))
 		return c.task.Ledger.SetNote(ctx, "")
 	}

@@ -13,14 +13,6 @@ import (
 	"github.com/lintel-bot/lintel/bot/webhook"
 )
 
-const (
-	statusQueued     = "queued"
-	statusInProgress = "in_progress"
-	statusCompleted  = "completed"
-
-	conclusionCancelled = "cancelled"
-)
-
 // id completes the id of a check run of ours. Two pull requests can share a head, and so the list of its check runs;
 // and who demands a fresh run gets one, even if its result is the same.
 func (c *check) id(id runid.ID) runid.ID {
@@ -50,15 +42,15 @@ func (c *check) tidy(ctx context.Context) error {
 			continue
 		}
 		runs, err := c.Client.CheckRuns(ctx, c.repo, head)
-		if err != nil && !isGone(err) {
+		if err != nil && !github.IsGone(err) {
 			return fmt.Errorf("looking for check runs of an earlier head: %w", err)
 		}
 		for _, run := range runs {
-			if _, ours := c.ours(run); !ours || run.Status == statusCompleted {
+			if _, ours := c.ours(run); !ours || run.Status == github.Completed {
 				continue
 			}
 			run.HeadSHA = head
-			if err := c.cancel(ctx, &run); err != nil && !isGone(err) {
+			if err := c.cancel(ctx, &run); err != nil && !github.IsGone(err) {
 				return err
 			}
 		}
@@ -83,14 +75,14 @@ func (c *check) open(ctx context.Context) (wanted bool, _ error) {
 		if !ours {
 			continue
 		}
-		if run.Status != statusCompleted || id.State == runid.GaveUp {
+		if run.Status != github.Completed || id.State == runid.GaveUp {
 			c.run, c.gave = run, id.Times
 			continue
 		}
 		if c.gave > 0 {
 			c.run = github.CheckRun{Part: c.part} // a later run has the result
 		}
-		if run.Conclusion == conclusionCancelled {
+		if run.Conclusion == github.Cancelled {
 			continue // of a head that came back
 		}
 		c.known = id.Outcome()
@@ -99,7 +91,7 @@ func (c *check) open(ctx context.Context) (wanted bool, _ error) {
 			fresh = false
 		}
 	}
-	if c.run.Status == statusCompleted && (fresh || c.task.exhausted()) {
+	if c.run.Status == github.Completed && (fresh || c.task.exhausted()) {
 		// Who asks for a fresh run gets one; and what cannot be checked is reported once.
 		if c.task.exhausted() {
 			return false, c.task.Ledger.SetNote(ctx, "")
@@ -117,7 +109,7 @@ func (c *check) open(ctx context.Context) (wanted bool, _ error) {
 	if c.run.ID != 0 {
 		return true, nil
 	}
-	c.run.Status = statusQueued
+	c.run.Status = github.Queued
 	c.run.ExternalID = c.id(runid.ID{State: runid.Begun, Job: c.task.Sequence}).String()
 	c.run.Title, c.run.Summary = "Waiting to check", "The commits are being fetched."
 	if err := c.Client.Publish(ctx, c.repo, &c.run); err != nil {
@@ -129,10 +121,10 @@ func (c *check) open(ctx context.Context) (wanted bool, _ error) {
 
 // progress tells people that the check runs. Without an open run there is nothing to tell.
 func (c *check) progress(ctx context.Context) error {
-	if c.run.ID == 0 || c.run.Status == statusInProgress {
+	if c.run.ID == 0 || c.run.Status == github.InProgress {
 		return nil
 	}
-	c.run.Status, c.run.StartedAt = statusInProgress, c.Now()
+	c.run.Status, c.run.StartedAt = github.InProgress, c.Now()
 	c.run.Conclusion, c.run.CompletedAt = "", time.Time{}
 	c.run.Title, c.run.Summary = "Checking", "The manifests are being rendered and evaluated."
 	if err := c.Client.Publish(ctx, c.repo, &c.run); err != nil {
@@ -175,7 +167,7 @@ func (c *check) setAlarm(result runid.ID) { c.Alarm.Set(c.task.Key, c.repo, resu
 
 func (c *check) finish(ctx context.Context) error {
 	started := c.Now()
-	c.run.Status, c.run.CompletedAt = statusCompleted, started
+	c.run.Status, c.run.CompletedAt = github.Completed, started
 	if c.run.StartedAt.IsZero() {
 		c.run.StartedAt = started
 	}
@@ -202,7 +194,7 @@ func (c *check) finish(ctx context.Context) error {
 func (c *check) abandon(ctx context.Context) error {
 	c.log.Info("the pull request moved on")
 	if c.run.ID != 0 {
-		if err := c.cancel(ctx, &c.run); err != nil && !isGone(err) {
+		if err := c.cancel(ctx, &c.run); err != nil && !github.IsGone(err) {
 			return err
 		}
 	}
@@ -211,13 +203,13 @@ func (c *check) abandon(ctx context.Context) error {
 
 // cancel completes a run that has no result because nobody needs it any more.
 func (c *check) cancel(ctx context.Context, run *github.CheckRun) error {
-	run.Status, run.Conclusion, run.CompletedAt = statusCompleted, conclusionCancelled, c.Now()
+	run.Status, run.Conclusion, run.CompletedAt = github.Completed, github.Cancelled, c.Now()
 	run.Title = "Not finished: the pull request moved on"
 	run.Summary = "The pull request has another head commit by now, or was closed, so this commit was not checked to " +
 		"the end."
 	if err := c.Client.Publish(ctx, c.repo, run); err != nil {
 		return fmt.Errorf("canceling a check run: %w", err)
 	}
-	c.Metrics.check(conclusionCancelled, 0)
+	c.Metrics.check(github.Cancelled, 0)
 	return nil
 }

@@ -3,7 +3,6 @@ package bot
 import (
 	"context"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,7 +20,7 @@ const scrapeTimeout = 3 * time.Second
 type Metrics struct {
 	registry *prometheus.Registry
 	webhooks *prometheus.CounterVec
-	answers  prometheus.Histogram
+	answers  *prometheus.HistogramVec
 	jobs     *prometheus.CounterVec
 	checks   *prometheus.CounterVec
 	duration prometheus.Histogram
@@ -37,9 +36,9 @@ func NewMetrics(depth func(context.Context) (queue.Depth, error), restarts func(
 		registry: prometheus.NewRegistry(),
 		webhooks: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lintel_webhook_answers_total",
 			Help: "Answers to webhook deliveries by status code."}, []string{"code"}),
-		answers: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "lintel_webhook_duration_seconds",
+		answers: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "lintel_webhook_duration_seconds",
 			Help:    "Time until a webhook delivery was answered.",
-			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, 1, 5, 10}}),
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, 1, 5, 10}}, nil),
 		jobs: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lintel_jobs_total", Help: "Deliveries of jobs to " +
 			"workers by outcome: done, postponed, failed (to be tried again), handed_back."}, []string{"outcome"}),
 		checks: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lintel_checks_total",
@@ -51,6 +50,7 @@ func NewMetrics(depth func(context.Context) (queue.Depth, error), restarts func(
 		stages: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "lintel_stage_duration_seconds",
 			Help: "Time of one stage of a check: fetch, inspect, review, check, report.", Buckets: slow}, []string{"stage"}),
 	}
+	m.answers.WithLabelValues() // there from the start
 	m.registry.MustRegister(m.webhooks, m.answers, m.jobs, m.checks, m.duration, m.stages, m.rendered,
 		depthCollector{depth},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -64,6 +64,11 @@ func NewMetrics(depth func(context.Context) (queue.Depth, error), restarts func(
 // Handler answers scrapes.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry})
+}
+
+// countAnswers counts what a handler answers.
+func (m *Metrics) countAnswers(h http.Handler) http.Handler {
+	return promhttp.InstrumentHandlerDuration(m.answers, promhttp.InstrumentHandlerCounter(m.webhooks, h))
 }
 
 func (m *Metrics) job(outcome string) {
@@ -94,13 +99,6 @@ func (m *Metrics) work(w *report.Work) {
 	}
 	m.rendered.WithLabelValues("built").Add(float64(w.Rendered))
 	m.rendered.WithLabelValues("cached").Add(float64(w.Recalled))
-}
-
-func (m *Metrics) answer(code int, took time.Duration) {
-	if m != nil {
-		m.webhooks.WithLabelValues(strconv.Itoa(code)).Inc()
-		m.answers.Observe(took.Seconds())
-	}
 }
 
 // depthCollector asks the queue at each scrape and leaves the figures out when it does not answer.

@@ -40,7 +40,7 @@ type Mirror interface {
 	Commits(ctx context.Context, gitDir, old, now string) ([]string, error)
 }
 
-// Approvals says what the reviews of a pull request say about the exceptions that wait for approval;
+// Approvals finds the reviews of a pull request that bear on the exceptions that wait for approval;
 // *approvals.Approvals is one.
 type Approvals interface {
 	Decide(ctx context.Context, repo github.Repo, pr *github.PullRequest, gitDir, rulesCommit string,

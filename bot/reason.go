@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/sandbox"
 )
@@ -95,9 +94,4 @@ func verdictExhausted(tries int) verdict {
 		summary: fmt.Sprintf("Nothing was decided about this commit: the check was begun %d times and never came to an "+
 			"end. The server's log has the details.", tries) + askAgain,
 	}
-}
-
-func isGone(err error) bool {
-	var gone *github.Gone
-	return errors.As(err, &gone)
 }

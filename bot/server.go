@@ -41,11 +41,7 @@ type Server struct {
 // Handler serves /webhook, /healthz (the process answers), /readyz (its parts answer) and /metrics.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("/webhook", func(w http.ResponseWriter, r *http.Request) {
-		begun, answer := time.Now(), &recorder{ResponseWriter: w, code: http.StatusOK}
-		s.Webhook.ServeHTTP(answer, r)
-		s.Metrics.answer(answer.code, time.Since(begun))
-	})
+	mux.Handle("/webhook", s.Metrics.countAnswers(s.Webhook))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
 	mux.HandleFunc("GET /readyz", s.ready)
 	mux.Handle("GET /metrics", s.Metrics.Handler())
@@ -67,21 +63,6 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	}
 	_, _ = io.WriteString(w, "ok\n")
 }
-
-// recorder remembers the status code of an answer.
-type recorder struct {
-	http.ResponseWriter
-	code int
-}
-
-// WriteHeader implements http.ResponseWriter.
-func (r *recorder) WriteHeader(code int) {
-	r.code = code
-	r.ResponseWriter.WriteHeader(code)
-}
-
-// Unwrap lets http.ResponseController, and so http.MaxBytesReader, reach the connection.
-func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 // Run serves on the listener, works and sweeps until ctx ends. Then it takes no more webhooks, hands the
 // jobs in work back, and returns nil. An error means that a part ended by itself.

@@ -80,7 +80,7 @@ func TestPaths(t *testing.T) {
 		return errors.New("open /data/x: no")
 	}}
 	if code, body := get(t, h, http.MethodGet, "/readyz"); code != 503 || body != "not ready: sandbox\n" {
-		t.Errorf("broken box: %d %q", code, body)
+		t.Errorf("broken sandbox: %d %q", code, body)
 	}
 	s.Ready = nil
 	s.Queue.Close()

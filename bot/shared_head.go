@@ -37,7 +37,7 @@ func (c *check) sharedHead(ctx context.Context) (*sharedHead, error) {
 			s.newest = run
 		}
 		id, err := runid.Parse(run.ExternalID)
-		if _, known := s.results[id.Subject]; known || err != nil || run.Conclusion == conclusionCancelled {
+		if _, known := s.results[id.Subject]; known || err != nil || run.Conclusion == github.Cancelled {
 			continue
 		}
 		s.results[id.Subject] = report.Conclusion(cmp.Or(id.Own, run.Conclusion))
@@ -67,7 +67,7 @@ func (c *check) otherPulls(ctx context.Context) (numbers []int, _ error) {
 		}
 		// The list may be older than the pull request.
 		pr, err := c.Client.PullRequest(ctx, c.repo, number)
-		if err != nil && !isGone(err) {
+		if err != nil && !github.IsGone(err) {
 			return nil, fmt.Errorf("reading a pull request with the same head: %w", err)
 		}
 		if err == nil && pr.State == "open" && pr.HeadSHA == c.head {

@@ -14,7 +14,7 @@ import (
 // asked for, for whatever else has a check run of ours on it.
 func (w *Worker) ofCommit(ctx context.Context, t Task, log *slog.Logger) error {
 	numbers, err := w.Client.PullRequestsOfCommit(ctx, t.repo(), t.Key.Commit)
-	if isGone(err) && !w.early(t) {
+	if github.IsGone(err) && !w.early(t) {
 		log.Warn("the commit is out of reach; nothing to do")
 		return nil
 	}
@@ -27,7 +27,7 @@ func (w *Worker) ofCommit(ctx context.Context, t Task, log *slog.Logger) error {
 	}
 	var runs []github.CheckRun
 	if t.Message.Fresh || t.Message.Missing {
-		if runs, err = w.Client.CheckRuns(ctx, t.repo(), t.Key.Commit); err != nil && !isGone(err) {
+		if runs, err = w.Client.CheckRuns(ctx, t.repo(), t.Key.Commit); err != nil && !github.IsGone(err) {
 			return fmt.Errorf("looking for check runs of a commit: %w", err)
 		}
 	}
@@ -50,7 +50,7 @@ func (w *Worker) everything(ctx context.Context, t Task, log *slog.Logger) error
 	message := queue.Message{Delivery: t.Message.Delivery, Event: t.Message.Event, Missing: true, At: t.Message.At}
 	if t.Key.Repository == 0 {
 		repos, err := w.Client.Repositories(ctx, t.Key.Installation)
-		if isGone(err) && !w.early(t) {
+		if github.IsGone(err) && !w.early(t) {
 			log.Warn("the installation is out of reach; nothing to do")
 			return nil
 		}
@@ -68,7 +68,7 @@ func (w *Worker) everything(ctx context.Context, t Task, log *slog.Logger) error
 	}
 	message.Owner, message.Name = t.Message.Owner, t.Message.Name
 	settings, err := w.Client.Repository(ctx, t.repo())
-	if isGone(err) && !w.early(t) {
+	if github.IsGone(err) && !w.early(t) {
 		log.Warn("the repository is out of reach; nothing to do")
 		return nil
 	}

@@ -56,7 +56,7 @@ func (w *Worker) Do(ctx context.Context, t Task) error {
 		"job", t.Key.String(), "try", t.Try)
 	err := w.route(ctx, t, log)
 	var vanished *mirror.Vanished
-	if (isGone(err) || errors.As(err, &vanished)) && w.early(t) {
+	if (github.IsGone(err) || errors.As(err, &vanished)) && w.early(t) {
 		err = &queue.Later{After: w.untilFound(t), Err: err}
 	}
 	var limit *github.RetryLater
@@ -116,7 +116,7 @@ func (w *Worker) pull(ctx context.Context, t Task, log *slog.Logger) error {
 	repo := t.repo()
 	pr, err := w.Client.PullRequest(ctx, repo, t.Key.Number)
 	switch {
-	case isGone(err) && !w.early(t):
+	case github.IsGone(err) && !w.early(t):
 		log.Warn("the pull request is out of reach; nothing to do")
 		return t.Ledger.SetNote(ctx, "")
 	case err != nil:
@@ -143,7 +143,7 @@ func (w *Worker) check(t Task, log *slog.Logger) *check {
 // pullMoved reports whether the pull request has left the head that was checked.
 func (c *check) pullMoved(ctx context.Context) (bool, error) {
 	pr, err := c.Client.PullRequest(ctx, c.repo, c.pr.Number)
-	if isGone(err) {
+	if github.IsGone(err) {
 		return true, nil
 	}
 	if err != nil {

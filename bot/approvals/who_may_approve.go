@@ -2,7 +2,6 @@ package approvals
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
@@ -82,8 +81,7 @@ func (d *decision) member(ctx context.Context, team, login string) (bool, error)
 		return known, nil
 	}
 	member, err := d.client.TeamMember(ctx, d.repo, team, login)
-	var gone *github.Gone
-	if err != nil && !errors.As(err, &gone) {
+	if err != nil && !github.IsGone(err) {
 		return false, err
 	}
 	d.teams[key] = member && err == nil
@@ -95,12 +93,10 @@ func (d *decision) writes(ctx context.Context, login string) (bool, error) {
 	permission, ok := d.permissions[key]
 	if !ok {
 		var err error
-		if permission, err = d.client.Permission(ctx, d.repo, login); err != nil {
-			var gone *github.Gone
-			if !errors.As(err, &gone) {
-				return false, err
-			}
+		if permission, err = d.client.Permission(ctx, d.repo, login); github.IsGone(err) {
 			permission = "none"
+		} else if err != nil {
+			return false, err
 		}
 		d.permissions[key] = permission
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"time"
@@ -143,5 +144,5 @@ func (a *Client) GitToken(ctx context.Context, repo Repo) (string, error) {
 
 // CloneURL is where git finds the repository, without credentials.
 func (a *Client) CloneURL(repo Repo) string {
-	return a.web + "/" + escape(repo.Owner) + "/" + escape(repo.Name) + ".git"
+	return a.web + "/" + url.PathEscape(repo.Owner) + "/" + url.PathEscape(repo.Name) + ".git"
 }

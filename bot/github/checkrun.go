@@ -14,8 +14,6 @@ import (
 	"github.com/lintel-bot/lintel/bot/runid"
 )
 
-const statusCompleted = "completed"
-
 // CheckRuns returns the check runs that this App made for a commit under its name, newest first, without
 // annotations. A commit that GitHub does not have is a *Gone.
 func (a *Client) CheckRuns(ctx context.Context, repo Repo, headSHA string) ([]CheckRun, error) {
@@ -53,7 +51,7 @@ func (a *Client) runsOf(ctx context.Context, repo Repo, headSHA string) ([]*gh.C
 	if unprocessable(err) { // "No commit found for SHA"
 		return nil, &Gone{What: "commit " + headSHA + " of " + repo.String(), Err: err}
 	}
-	slices.SortFunc(all, func(x, y *gh.CheckRun) int { return int(max(-1, min(1, y.GetID()-x.GetID()))) })
+	slices.SortFunc(all, func(x, y *gh.CheckRun) int { return cmp.Compare(y.GetID(), x.GetID()) })
 	return all, err
 }
 
@@ -85,8 +83,9 @@ func (a *Client) partOf(name string) string {
 // the newest run, if it has the same ExternalID, is continued behind the annotations it has; if it is an unfinished one
 // of the same subject and demand (package runid), it is taken over, so that a job which died after its first message
 // leaves no run open behind it; while the digest of the result is not known, any run of theirs is, and keeps its own.
-// An older run never gets a result. GitHub cannot remove annotations; a run that has some of another ExternalID is left alone (and cancelled if it is unfinished) in
-// favor of a new one. A commit that GitHub does not have (any more) is a *Gone.
+// An older run never gets a result. GitHub cannot remove annotations; a run that has some of another ExternalID is
+// left alone (and cancelled if it is unfinished) in favor of a new one. A commit that GitHub does not have
+// (any more) is a *Gone.
 func (a *Client) Publish(ctx context.Context, repo Repo, run *CheckRun) error {
 	if err := validate(run); err != nil {
 		return err
@@ -111,13 +110,13 @@ func (a *Client) Publish(ctx context.Context, repo Repo, run *CheckRun) error {
 
 func validate(run *CheckRun) error {
 	switch run.Status {
-	case "queued", "in_progress":
+	case Queued, InProgress:
 		if run.Conclusion != "" {
 			return fmt.Errorf("a check run that is %s has no conclusion", run.Status)
 		}
-	case statusCompleted:
+	case Completed:
 		switch run.Conclusion {
-		case "success", "failure", "neutral", "cancelled", "skipped", "timed_out", "action_required":
+		case "success", "failure", "neutral", Cancelled, "skipped", "timed_out", "action_required":
 		default:
 			return fmt.Errorf("a check run cannot conclude with %q", run.Conclusion)
 		}
@@ -201,7 +200,7 @@ func (p *publication) finish(ctx context.Context, todo []Annotation) error {
 func (p *publication) locate(ctx context.Context) (leftover int64, err error) {
 	var found *gh.CheckRun
 	switch {
-	case p.run.ID != 0 && len(p.run.Annotations) == 0 && p.run.Status != statusCompleted:
+	case p.run.ID != 0 && len(p.run.Annotations) == 0 && p.run.Status != Completed:
 		return 0, nil
 	case p.run.ID != 0:
 		found, _, err = p.client.of(p.repo).Checks.GetCheckRun(ctx, p.repo.Owner, p.repo.Name, p.run.ID)
@@ -221,7 +220,7 @@ func (p *publication) locate(ctx context.Context) (leftover int64, err error) {
 	has := found.GetOutput().GetAnnotationsCount()
 	if found.GetExternalID() != p.run.ExternalID && has > 0 && !p.open() {
 		p.run.ID = 0
-		if found.GetStatus() != statusCompleted {
+		if found.GetStatus() != Completed {
 			leftover = found.GetID()
 		}
 		return leftover, nil
@@ -233,7 +232,7 @@ func (p *publication) locate(ctx context.Context) (leftover int64, err error) {
 // open reports whether the result that the run will have is not known yet.
 func (p *publication) open() bool {
 	id, err := runid.Parse(p.run.ExternalID)
-	return err == nil && id.Outcome() == "" && p.run.Status != statusCompleted && len(p.run.Annotations) == 0
+	return err == nil && id.Outcome() == "" && p.run.Status != Completed && len(p.run.Annotations) == 0
 }
 
 // choose picks the run to go on with from ours for the commit, newest first: none but the newest of its name, which is
@@ -247,7 +246,7 @@ func (p *publication) choose(runs []*gh.CheckRun) (found *gh.CheckRun, leftover 
 		}
 		id, foreign := runid.Parse(r.GetExternalID())
 		same := err == nil && foreign == nil && id.Subject == wanted.Subject && id.Demand == wanted.Demand
-		unfinished := r.GetStatus() != statusCompleted
+		unfinished := r.GetStatus() != Completed
 		switch {
 		case newest && (r.GetExternalID() == p.run.ExternalID || same && (unfinished || p.open())):
 			found = r
@@ -274,8 +273,8 @@ func (p *publication) partial(batch []Annotation) message {
 		Summary:     gh.String(fmt.Sprintf("%d annotations are being written …", len(p.run.Annotations))),
 		Annotations: annotations(batch),
 	}}
-	if p.status != statusCompleted {
-		m.status = "in_progress"
+	if p.status != Completed {
+		m.status = InProgress
 	}
 	return m
 }
@@ -326,7 +325,7 @@ func (p *publication) send(ctx context.Context, m message) error {
 	opts := gh.UpdateCheckRunOptions{Name: p.client.nameOf(p.run.Part), Output: m.output,
 		ExternalID: optional(p.run.ExternalID), Status: optional(m.status),
 		Conclusion: optional(m.conclusion), DetailsURL: optional(m.details)}
-	if m.status == statusCompleted {
+	if m.status == Completed {
 		at := p.run.CompletedAt
 		if at.IsZero() {
 			at = p.client.now()
@@ -375,7 +374,7 @@ func optional(s string) *string {
 // cancel concludes a run that cannot be continued, so that it does not stay open.
 func (p *publication) cancel(ctx context.Context, id int64) error {
 	_, _, err := p.client.of(p.repo).Checks.UpdateCheckRun(ctx, p.repo.Owner, p.repo.Name, id, gh.UpdateCheckRunOptions{
-		Name: p.client.nameOf(p.run.Part), Status: gh.String(statusCompleted), Conclusion: gh.String("cancelled"),
+		Name: p.client.nameOf(p.run.Part), Status: gh.String(Completed), Conclusion: gh.String(Cancelled),
 		CompletedAt: &gh.Timestamp{Time: p.client.now().UTC()},
 		Output: &gh.CheckRunOutput{Title: gh.String("Superseded"),
 			Summary: gh.String("A newer check run of this commit has the result.")},

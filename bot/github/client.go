@@ -164,28 +164,26 @@ type Budget struct {
 	Reset     time.Time // by GitHub's clock
 }
 
-// Budget returns the rate window of an installation as of its latest answer; false before the first one.
+// Budget returns the rate window of an installation as of its latest answer; false before the first one. One whose
+// window has ended since has its whole limit.
 func (a *Client) Budget(installation int64) (Budget, bool) {
-	return a.installed(installation).conn.gate.budget()
+	b, known := a.installed(installation).conn.gate.budget()
+	if !a.now().Add(a.skew.value()).Before(b.Reset) {
+		b.Remaining = b.Limit
+	}
+	return b, known
 }
 
-// Budgets returns the rate windows of all installations that were asked for something since the start, by their ids.
-// One whose window has ended since has its whole limit.
+// Budgets returns what Budget does of all installations that were asked for something since the start, by their ids.
 func (a *Client) Budgets() map[int64]Budget {
 	a.mu.Lock()
 	known := maps.Clone(a.installations)
 	a.mu.Unlock()
-	now := a.now().Add(a.skew.value())
 	all := map[int64]Budget{}
-	for id, in := range known {
-		b, ok := in.conn.gate.budget()
-		if !ok {
-			continue
+	for id := range known {
+		if b, ok := a.Budget(id); ok {
+			all[id] = b
 		}
-		if !now.Before(b.Reset) {
-			b.Remaining = b.Limit
-		}
-		all[id] = b
 	}
 	return all
 }

@@ -66,7 +66,7 @@ func TestGitToken(t *testing.T) {
 	for status, gone := range map[int]bool{404: true, 403: true, 422: true, 500: false, 401: false} {
 		h.answer("POST token", status, map[string]string{"message": "no"})
 		_, err := a.GitToken(t.Context(), testRepo)
-		if err == nil || missing(err) != gone {
+		if err == nil || IsGone(err) != gone {
 			t.Errorf("%d: %v", status, err)
 		}
 	}
@@ -166,8 +166,8 @@ func TestErrorsByStatus(t *testing.T) {
 			if errors.As(err, &later) != (tt.max > 0) || later != nil && (later.After < tt.min || later.After > tt.max) {
 				t.Errorf("%v", err)
 			}
-			if missing(err) != tt.gone {
-				t.Errorf("*Gone: %v", missing(err))
+			if IsGone(err) != tt.gone {
+				t.Errorf("*Gone: %v", IsGone(err))
 			}
 			before := h.requests
 			_, err = a.Reviews(t.Context(), testRepo, 1)
@@ -215,7 +215,7 @@ func TestBrokenAnswers(t *testing.T) {
 	}
 	_, err := h.app().Reviews(t.Context(), testRepo, 1)
 	var later *RetryLater
-	if err == nil || missing(err) || errors.As(err, &later) {
+	if err == nil || IsGone(err) || errors.As(err, &later) {
 		t.Errorf("a truncated answer: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -355,7 +355,7 @@ func TestMembers(t *testing.T) {
 			t.Errorf("%s: %v, %v", login, got, err)
 		}
 	}
-	if _, err := a.TeamMember(t.Context(), testRepo, "octo/ops", "eve"); !missing(err) {
+	if _, err := a.TeamMember(t.Context(), testRepo, "octo/ops", "eve"); !IsGone(err) {
 		t.Errorf("no permission to read members: %v", err)
 	}
 	for login, want := range map[string]string{"alice": "write", "nobody": "none", "a/b": "none"} {
@@ -394,12 +394,12 @@ func TestDeliveries(t *testing.T) {
 	if err := h.app().Redeliver(t.Context(), 8); err != nil {
 		t.Error(err)
 	}
-	if err := h.app().Redeliver(t.Context(), 99); !missing(err) {
+	if err := h.app().Redeliver(t.Context(), 99); !IsGone(err) {
 		t.Errorf("a delivery that is not there: %v", err)
 	}
 	h.answer("POST /app/hook/deliveries/7/attempts", 422,
 		map[string]any{"message": "This delivery is too old to be redelivered."})
-	if err := h.app().Redeliver(t.Context(), 7); !missing(err) {
+	if err := h.app().Redeliver(t.Context(), 7); !IsGone(err) {
 		t.Errorf("a delivery that is too old: %v", err)
 	}
 	h.set(func() { h.ahead = -2 * time.Hour })
@@ -455,5 +455,8 @@ func TestBudgets(t *testing.T) {
 	later.Store(int64(2 * time.Minute))
 	if got := a.Budgets()[testInst]; got.Remaining != 5000 {
 		t.Errorf("in the next window: %+v", got)
+	}
+	if got, known := a.Budget(testInst); !known || got.Remaining != 5000 {
+		t.Errorf("of one, in the next window: %+v, %v", got, known)
 	}
 }

@@ -38,6 +38,12 @@ type Gone struct {
 func (e *Gone) Error() string { return e.What + " is not there or the App has no access to it" }
 func (e *Gone) Unwrap() error { return e.Err }
 
+// IsGone reports whether an error is a *Gone.
+func IsGone(err error) bool {
+	var gone *Gone
+	return errors.As(err, &gone)
+}
+
 // TooMany is returned in place of a list that is longer than anything a check can work with. A list is
 // never cut silently, because what is missing could be the one entry that matters.
 type TooMany struct {
@@ -70,16 +76,10 @@ func unprocessable(err error) bool {
 // statusOf is the status of the answer behind a *Gone, zero if unknown.
 func statusOf(err error) int {
 	var response *gh.ErrorResponse
-	if missing(err) && errors.As(err, &response) && response.Response != nil {
+	if IsGone(err) && errors.As(err, &response) && response.Response != nil {
 		return response.Response.StatusCode
 	}
 	return 0
-}
-
-// missing reports whether the error is a *Gone.
-func missing(err error) bool {
-	var g *Gone
-	return errors.As(err, &g)
 }
 
 // classify turns an error of the client libraries into one of this package's. what names the thing asked
@@ -133,10 +133,7 @@ func (a *Client) classifyToken(what string, e *ghinstallation.HTTPError) error {
 	var body struct {
 		Message string `json:"message"`
 	}
-	data, err := io.ReadAll(io.LimitReader(e.Response.Body, 64<<10))
-	if err == nil && json.Unmarshal(data, &body) != nil {
-		body.Message = ""
-	}
+	_ = json.NewDecoder(io.LimitReader(e.Response.Body, 64<<10)).Decode(&body) // without it, the status says enough
 	status := e.Response.StatusCode
 	// 422 means here that the repository is not (or no longer) among those of the installation.
 	if status == http.StatusUnprocessableEntity {
@@ -177,7 +174,7 @@ func transient(err error) bool {
 		many   *TooMany
 	)
 	switch {
-	case err == nil, missing(err), errors.As(err, &later), errors.As(err, &many), errors.Is(err, context.Canceled),
+	case err == nil, IsGone(err), errors.As(err, &later), errors.As(err, &many), errors.Is(err, context.Canceled),
 		errors.Is(err, context.DeadlineExceeded):
 		return false
 	case errors.As(err, &status):

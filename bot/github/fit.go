@@ -140,9 +140,9 @@ func FitAnnotation(a Annotation) (Annotation, bool) {
 		a.StartColumn, a.EndColumn = 0, 0
 	}
 	switch a.Level {
-	case "notice", "warning", "failure":
+	case LevelNotice, LevelWarning, LevelFailure:
 	default:
-		a.Level = "warning"
+		a.Level = LevelWarning
 	}
 	a.Title = FitTitle(a.Title)
 	a.Message = cutBytes(clean(a.Message), MaxMessage)

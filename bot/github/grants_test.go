@@ -45,7 +45,7 @@ func TestMembersNeedPermission(t *testing.T) {
 		t.Errorf("another organization: %v, %v", is, err)
 	}
 	for range 2 {
-		if _, err := a.TeamMember(t.Context(), testRepo, "octo/ops", "alice"); !missing(err) {
+		if _, err := a.TeamMember(t.Context(), testRepo, "octo/ops", "alice"); !IsGone(err) {
 			t.Errorf("without the permission: %v", err)
 		}
 		later.Add(int64(2 * time.Second))
@@ -73,7 +73,7 @@ func TestForbiddenWithAnOldToken(t *testing.T) {
 			reply(w, 200, map[string]any{"default_branch": "main"})
 		}
 	})
-	if _, err := a.Repository(t.Context(), testRepo); !missing(err) {
+	if _, err := a.Repository(t.Context(), testRepo); !IsGone(err) {
 		t.Errorf("with a new token: %v", err)
 	}
 	later.Store(int64(time.Minute))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -56,7 +57,7 @@ func (a *Client) PullRequest(ctx context.Context, repo Repo, number int) (*PullR
 	switch {
 	case err == nil:
 		pr.BaseSHA = sha
-	case !missing(err):
+	case !IsGone(err):
 		return nil, err
 	}
 	return pr, nil
@@ -204,7 +205,7 @@ func (a *Client) Permission(ctx context.Context, repo Repo, login string) (strin
 	if !loginPattern.MatchString(login) {
 		return "none", nil
 	}
-	level, _, err := a.of(repo).Repositories.GetPermissionLevel(ctx, repo.Owner, repo.Name, escape(login))
+	level, _, err := a.of(repo).Repositories.GetPermissionLevel(ctx, repo.Owner, repo.Name, url.PathEscape(login))
 	if err = a.classify("permission of "+login+" on "+repo.String(), err); err != nil {
 		if statusOf(err) == http.StatusNotFound {
 			return "none", nil
@@ -234,7 +235,7 @@ func (a *Client) TeamMember(ctx context.Context, repo Repo, team, login string) 
 	if !a.installed(repo.Installation).may(ctx, "members") {
 		return false, &Gone{What: "members of team " + team, Err: errors.New("the installation does not grant it")}
 	}
-	membership, _, err := a.of(repo).Teams.GetTeamMembershipBySlug(ctx, m[1], m[2], escape(login))
+	membership, _, err := a.of(repo).Teams.GetTeamMembershipBySlug(ctx, m[1], m[2], url.PathEscape(login))
 	if err = a.classify("members of team "+team, err); err != nil {
 		if statusOf(err) == http.StatusNotFound {
 			return false, nil

@@ -50,7 +50,7 @@ func NewRegistrar(address string, transport http.RoundTripper) (*Registrar, erro
 func (r *Registrar) FormURL(organization, state string) string {
 	account := ""
 	if organization != "" {
-		account = "/organizations/" + escape(organization)
+		account = "/organizations/" + url.PathEscape(organization)
 	}
 	return r.web + account + "/settings/apps/new?" + url.Values{"state": {state}}.Encode()
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -288,6 +287,3 @@ func (c *conn) once(t http.RoundTripper, req *http.Request) (*http.Response, err
 	}
 	return resp, nil
 }
-
-// escape keeps a name from being read as more than one path segment.
-func escape(s string) string { return url.PathEscape(s) }

@@ -34,13 +34,21 @@ type Settings struct {
 	Archived      bool // takes no check runs
 }
 
+// The states of a check run, and the conclusion of one that nobody needs any more.
+const (
+	Queued     = "queued"
+	InProgress = "in_progress"
+	Completed  = "completed"
+	Cancelled  = "cancelled"
+)
+
 // CheckRun is a check run to create or update. ID is zero before it is created.
 type CheckRun struct {
 	ID int64
 	// what the run's name says behind the App's, in parentheses; "" for the run that merging may require
 	Part        string
 	HeadSHA     string
-	Status      string // queued, in_progress or completed
+	Status      string // Queued, InProgress or Completed
 	Conclusion  string // with completed
 	ExternalID  string
 	DetailsURL  string
@@ -53,6 +61,13 @@ type CheckRun struct {
 	Actions     []Action     // at most 3
 }
 
+// The levels of an annotation.
+const (
+	LevelNotice  = "notice"
+	LevelWarning = "warning"
+	LevelFailure = "failure"
+)
+
 // Annotation is a note on lines of a file.
 type Annotation struct {
 	Path        string
@@ -60,7 +75,7 @@ type Annotation struct {
 	EndLine     int
 	StartColumn int // only sent when StartLine equals EndLine
 	EndColumn   int
-	Level       string // notice, warning or failure
+	Level       string
 	Title       string
 	Message     string
 	RawDetails  string

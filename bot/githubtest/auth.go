@@ -1,11 +1,7 @@
 package githubtest
 
 import (
-	"crypto"
 	"crypto/rand"
-	"crypto/rsa"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"net/http"
@@ -13,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/golang-jwt/jwt/v4"
 )
 
 // The longest life of an App's JWT and the life of an installation token
@@ -27,9 +25,8 @@ var appPermissions = map[string]string{"checks": "write", "contents": "read", "p
 	"metadata": "read", "members": "read"}
 
 type installation struct {
-	id        int64
-	account   string
-	suspended bool
+	id      int64
+	account string
 }
 
 type token struct {
@@ -64,47 +61,27 @@ func bearer(r *http.Request) (user, tok string) {
 
 // checkJWT returns what is wrong with an App's JSON Web Token, or "".
 func (s *Server) checkJWT(tok string) string {
-	parts := strings.Split(tok, ".")
-	if len(parts) != 3 {
+	var claims jwt.RegisteredClaims
+	parser := jwt.NewParser(jwt.WithValidMethods([]string{"RS256"}), jwt.WithoutClaimsValidation())
+	_, err := parser.ParseWithClaims(tok, &claims, func(*jwt.Token) (any, error) { return &s.key.PublicKey, nil })
+	switch now := s.now(); {
+	case err != nil || claims.ExpiresAt == nil || claims.IssuedAt == nil:
 		return "A JSON web token could not be decoded"
-	}
-	var header struct {
-		Alg string `json:"alg"`
-	}
-	var claims struct {
-		Iss any   `json:"iss"`
-		Iat int64 `json:"iat"`
-		Exp int64 `json:"exp"`
-	}
-	sig, err := base64.RawURLEncoding.DecodeString(parts[2])
-	if err != nil || !decodePart(parts[0], &header) || !decodePart(parts[1], &claims) || header.Alg != "RS256" {
-		return "A JSON web token could not be decoded"
-	}
-	sum := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
-	if rsa.VerifyPKCS1v15(&s.key.PublicKey, crypto.SHA256, sum[:], sig) != nil {
-		return "A JSON web token could not be decoded"
-	}
-	id := strconv.FormatInt(s.app.ID, 10)
-	if number, ok := claims.Iss.(float64); claims.Iss != id && (!ok || int64(number) != s.app.ID) {
+	case claims.Issuer != strconv.FormatInt(s.app.ID, 10):
 		return "Integration not found"
-	}
-	now := s.now()
-	switch {
-	case time.Unix(claims.Exp, 0).Before(now):
+	case claims.ExpiresAt.Before(now):
 		return "'Expiration time' claim ('exp') must be a numeric value representing the future time at which the " +
 			"assertion expires"
-	case time.Unix(claims.Exp, 0).After(now.Add(maxJWTLife + time.Second)):
+	case claims.ExpiresAt.After(now.Add(maxJWTLife + time.Second)):
 		return "'Expiration time' claim ('exp') is too far in the future"
-	case time.Unix(claims.Iat, 0).After(now.Add(time.Second)):
+	case claims.IssuedAt.After(now.Add(time.Second)):
 		return "'Issued at' claim ('iat') must be an Integer representing the time that the assertion was issued"
 	}
 	return ""
 }
 
-func decodePart(part string, into any) bool {
-	data, err := base64.RawURLEncoding.DecodeString(part)
-	return err == nil && json.Unmarshal(data, into) == nil
-}
+const foreignRepo = "There is at least one repository that does not exist or is not accessible to the parent " +
+	"installation."
 
 // createToken is POST /app/installations/{id}/access_tokens.
 func (s *Server) createToken(c *call) {
@@ -117,15 +94,9 @@ func (s *Server) createToken(c *call) {
 		c.refuse(http.StatusBadRequest, "Problems parsing JSON")
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	inst := s.installationByID(c.r.PathValue("id"))
-	switch {
-	case inst == nil:
-		c.refuse(http.StatusNotFound, "Not Found")
-		return
-	case inst.suspended:
-		c.refuse(http.StatusForbidden, "This installation has been suspended")
+	if inst == nil {
+		notFound(c)
 		return
 	}
 	t := &token{installation: inst, permissions: s.permissions, repos: in.RepositoryIDs, expires: s.now().Add(tokenLife)}
@@ -144,15 +115,13 @@ func (s *Server) createToken(c *call) {
 		if r := s.repos[strings.ToLower(inst.account+"/"+name)]; r != nil {
 			t.repos = append(t.repos, r.id)
 		} else {
-			c.refuse(http.StatusUnprocessableEntity, "There is at least one repository that does not exist or is not "+
-				"accessible to the parent installation.")
+			c.refuse(http.StatusUnprocessableEntity, foreignRepo)
 			return
 		}
 	}
 	for _, id := range in.RepositoryIDs {
 		if r := s.repoByID(id); r == nil || !strings.EqualFold(r.owner, inst.account) {
-			c.refuse(http.StatusUnprocessableEntity, "There is at least one repository that does not exist or is not "+
-				"accessible to the parent installation.")
+			c.refuse(http.StatusUnprocessableEntity, foreignRepo)
 			return
 		}
 	}
@@ -162,13 +131,6 @@ func (s *Server) createToken(c *call) {
 	s.tokens[name] = t
 	c.answer(http.StatusCreated, object{"token": name, "expires_at": t.expires.UTC().Format(time.RFC3339),
 		"permissions": t.permissions, "repository_selection": "all"})
-}
-
-// ExpireTokens ends the life of all installation tokens.
-func (s *Server) ExpireTokens() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	clear(s.tokens)
 }
 
 func (s *Server) installationByID(id string) *installation {

@@ -124,7 +124,9 @@ func (s *Server) createRun(c *call) {
 }
 
 func (s *Server) updateRun(c *call) {
+	s.mu.Lock()
 	run := s.runOf(c)
+	s.mu.Unlock()
 	if run == nil {
 		return
 	}
@@ -140,11 +142,9 @@ func (s *Server) updateRun(c *call) {
 	c.answer(http.StatusOK, s.runObject(c.repo, run))
 }
 
-// runOf finds the check run of the path.
+// runOf finds the check run of the path; the caller holds the lock.
 func (s *Server) runOf(c *call) *Run {
 	id, _ := strconv.ParseInt(c.r.PathValue("id"), 10, 64)
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	run := c.repo.run(id)
 	if run == nil {
 		notFound(c)
@@ -190,23 +190,11 @@ func set[T any](to *T, from *T) {
 
 func (s *Server) getRun(c *call) {
 	if run := s.runOf(c); run != nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
 		c.answer(http.StatusOK, s.runObject(c.repo, run))
 	}
 }
 
-func (s *Server) listAnnotations(c *call) {
-	if run := s.runOf(c); run != nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		c.answer(http.StatusOK, page(c, run.Annotations))
-	}
-}
-
 func (s *Server) listRuns(c *call) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	query, out, seen := c.r.URL.Query(), []object{}, map[string]bool{}
 	for _, run := range slices.Backward(c.repo.runs) {
 		if run.HeadSHA != c.r.PathValue("sha") || query.Get("check_name") != "" && query.Get("check_name") != run.Name ||
@@ -241,8 +229,8 @@ func (s *Server) Runs(fullName string) []Run {
 // copy is a Run that later updates leave alone.
 func (run *Run) copy() Run {
 	c := *run
-	c.Annotations = append([]Annotation(nil), run.Annotations...)
-	c.History = append([]string(nil), run.History...)
+	c.Annotations = slices.Clone(run.Annotations)
+	c.History = slices.Clone(run.History)
 	return c
 }
 
@@ -258,9 +246,9 @@ func (s *Server) WaitRun(ctx context.Context, fullName, sha string, met func(Run
 		if r == nil {
 			return false
 		}
-		for i := len(r.runs) - 1; i >= 0; i-- {
-			if r.runs[i].HeadSHA == sha {
-				found = r.runs[i].copy()
+		for _, run := range slices.Backward(r.runs) {
+			if run.HeadSHA == sha {
+				found = run.copy()
 				return met(found)
 			}
 		}

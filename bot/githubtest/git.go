@@ -24,7 +24,7 @@ func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	t, repo := s.tokens[tok], s.repos[strings.ToLower(repoPath)]
-	live := t != nil && t.expires.After(s.now()) && !t.installation.suspended
+	live := t != nil && t.expires.After(s.now())
 	s.mu.Unlock()
 	switch {
 	case !live:

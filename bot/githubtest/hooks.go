@@ -33,16 +33,6 @@ type delivery struct {
 	signature  string
 }
 
-// Delivery is a webhook as it went out and was answered.
-type Delivery struct {
-	ID         int64
-	GUID       string
-	Event      string
-	Action     string
-	Redelivery bool
-	Status     int // the App's answer; 0 while under way, 502 when there was none
-}
-
 // HookFault disturbs webhooks.
 type HookFault struct {
 	Event  string // "" matches every event
@@ -70,17 +60,6 @@ func (s *Server) TamperHook(f HookFault) {
 	s.tampers = append(s.tampers, &f)
 }
 
-// Deliveries lists the webhooks so far, oldest first.
-func (s *Server) Deliveries() []Delivery {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var out []Delivery
-	for _, d := range s.deliveries {
-		out = append(out, Delivery{d.id, d.guid, d.event, d.action, d.redelivery, d.status})
-	}
-	return out
-}
-
 // WaitHooks waits until every webhook has been answered or given up.
 func (s *Server) WaitHooks(ctx context.Context) error {
 	return s.wait(ctx, func() bool { return s.pending == 0 })
@@ -95,23 +74,6 @@ func (s *Server) send(event string, r *repository, sender string, payload object
 	payload["installation"] = object{"id": inst.id}
 	payload["sender"] = userObject(sender)
 	s.enqueue(event, payload)
-}
-
-// SendInstallation sends the webhook installation with an action (created, suspend ...) for an account.
-func (s *Server) SendInstallation(account, action string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	inst := s.installations[strings.ToLower(account)]
-	if inst == nil {
-		return fmt.Errorf("the App is not installed on %s", account)
-	}
-	var repos []object
-	for _, r := range s.sortedRepos(inst) {
-		repos = append(repos, object{"id": r.id, "name": r.name, "full_name": r.fullName()})
-	}
-	s.enqueue("installation", object{"action": action, "installation": s.installationObject(inst), "repositories": repos,
-		"sender": userObject("olga")})
-	return nil
 }
 
 // enqueue makes a delivery; the caller holds the lock.

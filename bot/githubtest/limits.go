@@ -28,44 +28,49 @@ var (
 	levels      = []string{"notice", "warning", "failure"}
 )
 
+// wrong is what GitHub refuses.
+type wrong []string
+
+func (w *wrong) add(bad bool, format string, args ...any) {
+	if bad {
+		*w = append(*w, fmt.Sprintf(format, args...))
+	}
+}
+
 // problems lists everything GitHub refuses about a check run.
 func (in *runInput) problems(create bool) []string {
-	var out []string
-	add := func(bad bool, format string, args ...any) {
-		if bad {
-			out = append(out, fmt.Sprintf(format, args...))
-		}
-	}
-	add(create && (in.Name == nil || *in.Name == ""), `"name" wasn't supplied.`)
-	add(create && (in.HeadSHA == nil || !isSHA(*in.HeadSHA)), `"head_sha" wasn't supplied or is no commit id.`)
-	add(!create && in.HeadSHA != nil, `"head_sha" is not a permitted key.`)
-	add(in.Status != nil && !slices.Contains(statuses, *in.Status), "status %q is not one of %v", value(in.Status),
+	var out wrong
+	out.add(create && (in.Name == nil || *in.Name == ""), `"name" wasn't supplied.`)
+	out.add(create && (in.HeadSHA == nil || !isSHA(*in.HeadSHA)), `"head_sha" wasn't supplied or is no commit id.`)
+	out.add(!create && in.HeadSHA != nil, `"head_sha" is not a permitted key.`)
+	out.add(in.Status != nil && !slices.Contains(statuses, *in.Status), "status %q is not one of %v", value(in.Status),
 		statuses)
-	add(in.Conclusion != nil && !slices.Contains(conclusions, *in.Conclusion), "conclusion %q is not one of %v",
+	out.add(in.Conclusion != nil && !slices.Contains(conclusions, *in.Conclusion), "conclusion %q is not one of %v",
 		value(in.Conclusion), conclusions)
-	add(in.Conclusion == nil && value(in.Status) == "completed", "a completed check run needs a conclusion")
-	add(in.Conclusion != nil && in.Status != nil && *in.Status != "completed",
+	out.add(in.Conclusion == nil && value(in.Status) == "completed", "a completed check run needs a conclusion")
+	out.add(in.Conclusion != nil && in.Status != nil && *in.Status != "completed",
 		"a check run with a conclusion is completed, not %s", value(in.Status))
 	if in.DetailsURL != nil {
 		u, err := url.Parse(*in.DetailsURL)
-		add(err != nil || u.Scheme != "http" && u.Scheme != "https" ||
+		out.add(err != nil || u.Scheme != "http" && u.Scheme != "https" ||
 			u.Host == "", "details_url must use http or https scheme")
 	}
 	if o := in.Output; o != nil {
-		add(create && (o.Title == nil || *o.Title == ""), `"output.title" wasn't supplied.`)
-		add(o.Summary == nil || *o.Summary == "", `"output.summary" wasn't supplied.`)
-		add(len(value(o.Summary)) > maxText, "output.summary has %d bytes, the limit is %d", len(value(o.Summary)), maxText)
-		add(len(value(o.Text)) > maxText, "output.text has %d bytes, the limit is %d", len(value(o.Text)), maxText)
-		add(len(o.Annotations) > maxAnnotations, "%d annotations, the limit is %d a request", len(o.Annotations),
+		out.add(create && (o.Title == nil || *o.Title == ""), `"output.title" wasn't supplied.`)
+		out.add(o.Summary == nil || *o.Summary == "", `"output.summary" wasn't supplied.`)
+		summary := len(value(o.Summary))
+		out.add(summary > maxText, "output.summary has %d bytes, the limit is %d", summary, maxText)
+		out.add(len(value(o.Text)) > maxText, "output.text has %d bytes, the limit is %d", len(value(o.Text)), maxText)
+		out.add(len(o.Annotations) > maxAnnotations, "%d annotations, the limit is %d a request", len(o.Annotations),
 			maxAnnotations)
 		for i, a := range o.Annotations {
 			for _, p := range a.problems() {
-				add(true, "annotations/%d: %s", i, p)
+				out.add(true, "annotations/%d: %s", i, p)
 			}
 		}
 	}
 	if in.Actions != nil {
-		add(len(*in.Actions) > maxActions, "%d actions, the limit is %d", len(*in.Actions), maxActions)
+		out.add(len(*in.Actions) > maxActions, "%d actions, the limit is %d", len(*in.Actions), maxActions)
 		for i, a := range *in.Actions {
 			for _, part := range []struct {
 				name, text string
@@ -73,7 +78,7 @@ func (in *runInput) problems(create bool) []string {
 			}{{"label", a.Label, maxLabel}, {"description", a.Description, maxDescription},
 				{"identifier", a.Identifier, maxIdentifier}} {
 				n := utf8.RuneCountInString(part.text)
-				add(n == 0 || n > part.limit, "actions/%d/%s has %d characters, between 1 and %d are allowed", i, part.name, n,
+				out.add(n == 0 || n > part.limit, "actions/%d/%s has %d characters, between 1 and %d are allowed", i, part.name, n,
 					part.limit)
 			}
 		}
@@ -82,28 +87,23 @@ func (in *runInput) problems(create bool) []string {
 }
 
 func (a *Annotation) problems() []string {
-	var out []string
-	add := func(bad bool, format string, args ...any) {
-		if bad {
-			out = append(out, fmt.Sprintf(format, args...))
-		}
-	}
-	add(strings.TrimSpace(a.Path) == "", "path is blank")
-	add(strings.HasPrefix(a.Path, "/") || strings.HasPrefix(a.Path, "./"), "path %q is not relative to the repository",
+	var out wrong
+	out.add(strings.TrimSpace(a.Path) == "", "path is blank")
+	out.add(strings.HasPrefix(a.Path, "/") || strings.HasPrefix(a.Path, "./"), "path %q is not relative to the repository",
 		a.Path)
-	add(a.StartLine < 1, "start_line is %d, lines count from 1", a.StartLine)
-	add(a.EndLine < a.StartLine, "end_line %d is before start_line %d", a.EndLine, a.StartLine)
-	add(!slices.Contains(levels, a.Level), "annotation_level %q is not one of %v", a.Level, levels)
-	add(strings.TrimSpace(a.Message) == "", "message is blank")
-	add(len(a.Message) > maxMessage, "message has %d bytes, the limit is %d", len(a.Message), maxMessage)
-	add(len(a.RawDetails) > maxMessage, "raw_details has %d bytes, the limit is %d", len(a.RawDetails), maxMessage)
-	add(utf8.RuneCountInString(a.Title) > maxTitle, "title has %d characters, the limit is %d",
+	out.add(a.StartLine < 1, "start_line is %d, lines count from 1", a.StartLine)
+	out.add(a.EndLine < a.StartLine, "end_line %d is before start_line %d", a.EndLine, a.StartLine)
+	out.add(!slices.Contains(levels, a.Level), "annotation_level %q is not one of %v", a.Level, levels)
+	out.add(strings.TrimSpace(a.Message) == "", "message is blank")
+	out.add(len(a.Message) > maxMessage, "message has %d bytes, the limit is %d", len(a.Message), maxMessage)
+	out.add(len(a.RawDetails) > maxMessage, "raw_details has %d bytes, the limit is %d", len(a.RawDetails), maxMessage)
+	out.add(utf8.RuneCountInString(a.Title) > maxTitle, "title has %d characters, the limit is %d",
 		utf8.RuneCountInString(a.Title), maxTitle)
 	if a.StartColumn != nil || a.EndColumn != nil {
-		add(a.StartLine != a.EndLine, "columns are given for more than one line")
-		add(a.StartColumn == nil || a.EndColumn == nil, "only one of start_column and end_column is given")
+		out.add(a.StartLine != a.EndLine, "columns are given for more than one line")
+		out.add(a.StartColumn == nil || a.EndColumn == nil, "only one of start_column and end_column is given")
 		if a.StartColumn != nil && a.EndColumn != nil {
-			add(*a.StartColumn < 1 || *a.EndColumn < *a.StartColumn, "columns %d to %d: they count from 1 and are in order",
+			out.add(*a.StartColumn < 1 || *a.EndColumn < *a.StartColumn, "columns %d to %d: they count from 1 and are in order",
 				*a.StartColumn, *a.EndColumn)
 		}
 	}

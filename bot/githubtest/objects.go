@@ -1,6 +1,7 @@
 package githubtest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -75,13 +76,9 @@ func reviewObject(v *review) object {
 }
 
 func (s *Server) installationObject(i *installation) object {
-	out := object{"id": i.id, "account": object{"login": i.account, "id": accountID(i.account), "type": "Organization"},
+	return object{"id": i.id, "account": object{"login": i.account, "id": accountID(i.account), "type": "Organization"},
 		"app_id": 4711, "target_type": "Organization",
 		"permissions": s.permissions, "repository_selection": "all", "suspended_at": nil}
-	if i.suspended {
-		out["suspended_at"] = "2026-01-01T00:00:00Z"
-	}
-	return out
 }
 
 func (s *Server) appObject() object {
@@ -123,6 +120,6 @@ func (s *Server) sortedRepos(i *installation) []*repository {
 			out = append(out, r)
 		}
 	}
-	slices.SortFunc(out, func(a, b *repository) int { return int(a.id - b.id) })
+	slices.SortFunc(out, func(a, b *repository) int { return cmp.Compare(a.id, b.id) })
 	return out
 }

@@ -150,28 +150,6 @@ func (s *Server) Review(fullName string, number int, login, state string) (int64
 	return v.id, nil
 }
 
-// DismissReview dismisses a review; the webhook pull_request_review dismissed is sent.
-func (s *Server) DismissReview(fullName string, number int, id int64) error {
-	r, p, err := s.pull(fullName, number)
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	var found *review
-	for _, v := range p.reviews {
-		if v.id == id {
-			found = v
-			v.state = "DISMISSED"
-		}
-	}
-	s.mu.Unlock()
-	if found == nil {
-		return fmt.Errorf("pull request %d has no review %d", number, id)
-	}
-	s.sendReview("dismissed", r, p, found, "olga")
-	return nil
-}
-
 func (s *Server) sendReview(action string, r *repository, p *pull, v *review, sender string) {
 	s.mu.Lock()
 	payload := object{"action": action, "review": reviewObject(v), "pull_request": s.pullObject(r, p)}

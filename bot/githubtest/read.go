@@ -22,15 +22,7 @@ func (s *Server) tip(r *repository, branch string) string {
 	return sha
 }
 
-func (s *Server) getApp(c *call) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c.answer(http.StatusOK, s.appObject())
-}
-
 func (s *Server) listInstallations(c *call) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	out := []object{}
 	for _, name := range slices.Sorted(maps.Keys(s.installations)) {
 		out = append(out, s.installationObject(s.installations[name]))
@@ -38,25 +30,7 @@ func (s *Server) listInstallations(c *call) {
 	c.answer(http.StatusOK, page(c, out))
 }
 
-func (s *Server) getInstallation(c *call) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if i := s.installationByID(c.r.PathValue("id")); i != nil {
-		c.answer(http.StatusOK, s.installationObject(i))
-		return
-	}
-	notFound(c)
-}
-
-func (s *Server) getRepoInstallation(c *call) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c.answer(http.StatusOK, s.installationObject(s.installations[strings.ToLower(c.repo.owner)]))
-}
-
 func (s *Server) listRepos(c *call) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	out := []object{}
 	for _, r := range s.sortedRepos(c.token.installation) {
 		if c.token.covers(r) {
@@ -69,8 +43,6 @@ func (s *Server) listRepos(c *call) {
 func (s *Server) getRepo(c *call) { c.answer(http.StatusOK, s.repoObject(c.repo)) }
 
 func (s *Server) listPulls(c *call) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	query, out := c.r.URL.Query(), []object{}
 	for _, p := range slices.Backward(c.repo.pulls) { // newest first
 		state := query.Get("state")
@@ -95,8 +67,6 @@ func (c *call) pull() *pull {
 }
 
 func (s *Server) getPull(c *call) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if p := c.pull(); p != nil {
 		out := s.pullObject(c.repo, p)
 		out["mergeable"], out["merged"] = nil, false
@@ -105,8 +75,6 @@ func (s *Server) getPull(c *call) {
 }
 
 func (s *Server) listReviews(c *call) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if p := c.pull(); p != nil {
 		out := []object{}
 		for _, v := range p.reviews {
@@ -155,40 +123,6 @@ func (s *Server) listCommits(c *call) {
 	c.answer(http.StatusOK, page(c, out))
 }
 
-func (s *Server) getCommit(c *call) {
-	sha, err := s.run(c.r.Context(), c.repo, "", nil, "rev-parse", "--verify", "--quiet", c.r.PathValue("sha")+"^{commit}")
-	if err != nil {
-		c.refuse(http.StatusUnprocessableEntity, "No commit found for SHA: %s", c.r.PathValue("sha"))
-		return
-	}
-	out, err := s.commitObject(c.r.Context(), c.repo, sha)
-	if err != nil {
-		notFound(c)
-		return
-	}
-	c.answer(http.StatusOK, out)
-}
-
-func (s *Server) commitPulls(c *call) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := []object{}
-	for _, p := range c.repo.pulls {
-		if p.headSHA == c.r.PathValue("sha") {
-			out = append(out, s.pullObject(c.repo, p))
-		}
-	}
-	c.answer(http.StatusOK, page(c, out))
-}
-
-func (s *Server) getBranch(c *call) {
-	if sha := s.tip(c.repo, c.r.PathValue("branch")); sha != "" {
-		c.answer(http.StatusOK, object{"name": c.r.PathValue("branch"), "protected": false, "commit": object{"sha": sha}})
-		return
-	}
-	c.refuse(http.StatusNotFound, "Branch not found")
-}
-
 func (s *Server) getRef(c *call) {
 	if sha := s.tip(c.repo, c.r.PathValue("branch")); sha != "" {
 		c.answer(http.StatusOK, object{"ref": "refs/heads/" + c.r.PathValue("branch"),
@@ -198,20 +132,7 @@ func (s *Server) getRef(c *call) {
 	notFound(c)
 }
 
-func (s *Server) compare(c *call) {
-	base, head, _ := strings.Cut(c.r.PathValue("basehead"), "...")
-	sha, err := s.run(c.r.Context(), c.repo, "", nil, "merge-base", base, head)
-	if err != nil {
-		notFound(c)
-		return
-	}
-	c.answer(http.StatusOK, object{"status": "diverged", "merge_base_commit": object{"sha": sha},
-		"base_commit": object{"sha": base}})
-}
-
 func (s *Server) getPermission(c *call) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	level, ok := c.repo.permissions[strings.ToLower(c.r.PathValue("login"))]
 	if !ok {
 		level = "read"
@@ -219,32 +140,13 @@ func (s *Server) getPermission(c *call) {
 	c.answer(http.StatusOK, object{"permission": level, "role_name": level, "user": userObject(c.r.PathValue("login"))})
 }
 
-func (s *Server) team(c *call) map[string]bool {
-	return s.teams[strings.ToLower(c.r.PathValue("org")+"/"+c.r.PathValue("slug"))]
-}
-
 func (s *Server) getMembership(c *call) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.team(c)[strings.ToLower(c.r.PathValue("login"))] {
+	team := s.teams[strings.ToLower(c.r.PathValue("org")+"/"+c.r.PathValue("slug"))]
+	if team[strings.ToLower(c.r.PathValue("login"))] {
 		c.answer(http.StatusOK, object{"state": "active", "role": "member", "url": s.http.URL})
 		return
 	}
 	notFound(c)
-}
-
-func (s *Server) listMembers(c *call) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.team(c) == nil {
-		notFound(c)
-		return
-	}
-	out := []object{}
-	for _, login := range slices.Sorted(maps.Keys(s.team(c))) {
-		out = append(out, userObject(login))
-	}
-	c.answer(http.StatusOK, page(c, out))
 }
 
 func deliveryObject(d *delivery) object {
@@ -259,8 +161,6 @@ func deliveryObject(d *delivery) object {
 
 // listDeliveries is paged with a cursor, newest first; those under way are not in GitHub's log yet.
 func (s *Server) listDeliveries(c *call) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	var done []object
 	for _, d := range slices.Backward(s.deliveries) {
 		if d.status != 0 {
@@ -292,18 +192,8 @@ func (s *Server) deliveryOf(c *call) *delivery {
 	return nil
 }
 
-func (s *Server) getDelivery(c *call) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if d := s.deliveryOf(c); d != nil {
-		c.answer(http.StatusOK, deliveryObject(d))
-	}
-}
-
 // redeliver sends a webhook again: a new id, the same GUID.
 func (s *Server) redeliver(c *call) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if d := s.deliveryOf(c); d != nil {
 		s.line(&delivery{id: s.id(), guid: d.guid, event: d.event, action: d.action, payload: d.payload, at: s.now(),
 			signature: s.sign(d.payload), redelivery: true})

@@ -77,8 +77,6 @@ func (s *Server) registerApp(w http.ResponseWriter, r *http.Request) {
 
 // convert is POST /app-manifests/{code}/conversions.
 func (s *Server) convert(c *call) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	code := c.r.PathValue("code")
 	end, known := s.codes[code]
 	delete(s.codes, code)

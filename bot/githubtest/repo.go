@@ -300,18 +300,6 @@ func (s *Server) SetTeam(team string, members ...string) {
 	s.teams[strings.ToLower(team)] = set
 }
 
-// Suspend stops or resumes the installation of an account.
-func (s *Server) Suspend(account string, suspended bool) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	i := s.installations[strings.ToLower(account)]
-	if i == nil {
-		return fmt.Errorf("the App is not installed on %s", account)
-	}
-	i.suspended = suspended
-	return nil
-}
-
 // timestamp writes times as the API does.
 func timestamp(t time.Time) any {
 	if t.IsZero() {

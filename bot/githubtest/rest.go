@@ -50,17 +50,10 @@ func page[T any](c *call, list []T) []T {
 	from, to := min((number-1)*size, len(list)), min(number*size, len(list))
 	if to < len(list) {
 		query.Set("page", strconv.Itoa(number+1))
-		c.header.Set("Link", fmt.Sprintf(`<http://%s%s?%s>; rel="next"`, c.r.Host,
-			c.r.RequestURI[:len(c.r.RequestURI)-len(c.r.URL.RawQuery)-questionMark(c.r)], query.Encode()))
+		path, _, _ := strings.Cut(c.r.RequestURI, "?") // that of the URL has lost its prefix
+		c.header.Set("Link", fmt.Sprintf(`<http://%s%s?%s>; rel="next"`, c.r.Host, path, query.Encode()))
 	}
 	return append([]T{}, list[from:to]...) // never null in JSON
-}
-
-func questionMark(r *http.Request) int {
-	if strings.Contains(r.RequestURI, "?") {
-		return 1
-	}
-	return 0
 }
 
 // route is an operation of the API: who may call it and what it does.
@@ -68,44 +61,35 @@ type route struct {
 	jwt        bool   // called with the App's JWT instead of a token
 	open       bool   // called by anyone
 	permission string // of the token, such as "checks:write"
+	unlocked   bool   // serve is called without the lock, as it takes it itself
 	serve      func(*call)
 }
 
 // handler serves the API below /api/v3 and at the top, and git.
 func (s *Server) handler() http.Handler {
 	routes := map[string]route{
-		"GET /app":                                   {jwt: true, serve: s.getApp},
 		"GET /app/installations":                     {jwt: true, serve: s.listInstallations},
-		"GET /app/installations/{id}":                {jwt: true, serve: s.getInstallation},
 		"POST /app/installations/{id}/access_tokens": {jwt: true, serve: s.createToken},
 		"GET /app/hook/deliveries":                   {jwt: true, serve: s.listDeliveries},
-		"GET /app/hook/deliveries/{id}":              {jwt: true, serve: s.getDelivery},
 		"POST /app/hook/deliveries/{id}/attempts":    {jwt: true, serve: s.redeliver},
-		"GET /repos/{owner}/{repo}/installation":     {jwt: true, serve: s.getRepoInstallation},
 		"POST /app-manifests/{code}/conversions":     {open: true, serve: s.convert},
 		"GET /installation/repositories":             {permission: "metadata:read", serve: s.listRepos},
 		"GET /repos/{owner}/{repo}":                  {permission: "metadata:read", serve: s.getRepo},
-		"GET /repositories/{id}":                     {permission: "metadata:read", serve: s.getRepo},
 		"GET /repos/{owner}/{repo}/pulls":            {permission: "pull_requests:read", serve: s.listPulls},
 		"GET /repos/{owner}/{repo}/pulls/{number}":   {permission: "pull_requests:read", serve: s.getPull},
 		"GET /repos/{owner}/{repo}/pulls/{number}/reviews": {permission: "pull_requests:read",
 			serve: s.listReviews},
 		"GET /repos/{owner}/{repo}/pulls/{number}/commits": {permission: "pull_requests:read",
-			serve: s.listCommits},
-		"GET /repos/{owner}/{repo}/commits/{sha}/pulls": {permission: "pull_requests:read",
-			serve: s.commitPulls},
-		"GET /repos/{owner}/{repo}/branches/{branch}":                {permission: "contents:read", serve: s.getBranch},
-		"GET /repos/{owner}/{repo}/git/ref/heads/{branch}":           {permission: "contents:read", serve: s.getRef},
-		"GET /repos/{owner}/{repo}/compare/{basehead}":               {permission: "contents:read", serve: s.compare},
-		"GET /repos/{owner}/{repo}/commits/{sha}":                    {permission: "contents:read", serve: s.getCommit},
+			unlocked: true, serve: s.listCommits},
+		"GET /repos/{owner}/{repo}/git/ref/heads/{branch...}":        {permission: "contents:read", serve: s.getRef},
 		"GET /repos/{owner}/{repo}/collaborators/{login}/permission": {permission: "metadata:read", serve: s.getPermission},
 		"GET /orgs/{org}/teams/{slug}/memberships/{login}":           {permission: "members:read", serve: s.getMembership},
-		"GET /orgs/{org}/teams/{slug}/members":                       {permission: "members:read", serve: s.listMembers},
-		"POST /repos/{owner}/{repo}/check-runs":                      {permission: "checks:write", serve: s.createRun},
-		"PATCH /repos/{owner}/{repo}/check-runs/{id}":                {permission: "checks:write", serve: s.updateRun},
-		"GET /repos/{owner}/{repo}/check-runs/{id}":                  {permission: "checks:read", serve: s.getRun},
-		"GET /repos/{owner}/{repo}/check-runs/{id}/annotations":      {permission: "checks:read", serve: s.listAnnotations},
-		"GET /repos/{owner}/{repo}/commits/{sha}/check-runs":         {permission: "checks:read", serve: s.listRuns},
+		"POST /repos/{owner}/{repo}/check-runs": {permission: "checks:write",
+			unlocked: true, serve: s.createRun},
+		"PATCH /repos/{owner}/{repo}/check-runs/{id}": {permission: "checks:write",
+			unlocked: true, serve: s.updateRun},
+		"GET /repos/{owner}/{repo}/check-runs/{id}":          {permission: "checks:read", serve: s.getRun},
+		"GET /repos/{owner}/{repo}/commits/{sha}/check-runs": {permission: "checks:read", serve: s.listRuns},
 	}
 	api := http.NewServeMux()
 	for pattern, rt := range routes {
@@ -168,67 +152,59 @@ func (s *Server) endpoint(rt route) http.Handler {
 				"User-Agent header")
 			return
 		}
-		_, tok := bearer(r)
-		if rt.open {
-			rt.serve(c)
+		if !s.admit(c, rt) || !s.findRepo(c) {
 			return
 		}
-		if rt.jwt {
-			if wrong := s.checkJWT(tok); wrong != "" {
-				s.violate("warning", r, "%s", wrong)
-				c.refuse(http.StatusUnauthorized, "%s", wrong)
-				return
-			}
-		} else if !s.admit(c, tok, rt.permission) {
-			return
-		}
-		if !s.findRepo(c) {
-			return
+		if !rt.unlocked {
+			s.mu.Lock()
+			defer s.mu.Unlock()
 		}
 		rt.serve(c)
 	})
 }
 
-// admit checks an installation token and what it permits.
-func (s *Server) admit(c *call, tok, permission string) bool {
+// admit checks the App's JWT, or an installation token and what it permits.
+func (s *Server) admit(c *call, rt route) bool {
+	_, tok := bearer(c.r)
+	if rt.open {
+		return true
+	}
+	if rt.jwt {
+		wrong := s.checkJWT(tok)
+		if wrong != "" {
+			s.violate("warning", c.r, "%s", wrong)
+			c.refuse(http.StatusUnauthorized, "%s", wrong)
+		}
+		return wrong == ""
+	}
 	s.mu.Lock()
 	t := s.tokens[tok]
 	live := t != nil && t.expires.After(s.now())
-	suspended := live && t.installation.suspended
 	s.mu.Unlock()
 	switch {
 	case !live:
 		s.violate("warning", c.r, "bad credentials")
 		c.refuse(http.StatusUnauthorized, "Bad credentials")
 		return false
-	case suspended:
-		c.refuse(http.StatusForbidden, "This installation has been suspended")
-		return false
-	case !t.may(permission):
-		s.violate("error", c.r, "the token lacks the permission %s", permission)
+	case !t.may(rt.permission):
+		s.violate("error", c.r, "the token lacks the permission %s", rt.permission)
 		c.refuse(http.StatusForbidden, "Resource not accessible by integration")
 		return false
 	}
 	c.token = t
-	s.use(permission)
+	s.use(rt.permission)
 	return true
 }
 
 // findRepo finds the repository of the path, when it names one, and refuses what the token does not cover.
 func (s *Server) findRepo(c *call) bool {
 	owner, name := c.r.PathValue("owner"), c.r.PathValue("repo")
-	byID := strings.HasPrefix(c.r.URL.Path, "/repositories/")
-	if name == "" && !byID {
+	if name == "" {
 		return true
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if byID {
-		id, _ := strconv.ParseInt(c.r.PathValue("id"), 10, 64)
-		c.repo = s.repoByID(id)
-	} else {
-		c.repo = s.repos[strings.ToLower(owner+"/"+name)]
-	}
+	c.repo = s.repos[strings.ToLower(owner+"/"+name)]
 	if c.repo == nil || c.token != nil && !c.token.covers(c.repo) {
 		notFound(c)
 		return false

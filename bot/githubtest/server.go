@@ -28,9 +28,6 @@ import (
 
 // Config says how a Server is set up. The zero value works.
 type Config struct {
-	HookURL string           // where webhooks go; none are sent while empty, see SetHook
-	Secret  string           // of webhooks; default "secret of the tests"
-	Slug    string           // of the App; default "lintel"
 	Now     func() time.Time // default time.Now
 	KeyBits int              // size of the App's key; default 2048
 }
@@ -79,7 +76,7 @@ type Server struct {
 func New(c Config) (*Server, error) {
 	s := &Server{
 		now: c.Now, closed: make(chan struct{}), hooks: make(chan *delivery, 4096), changed: make(chan struct{}),
-		lastID: 1000, hookURL: c.HookURL,
+		lastID:      1000,
 		permissions: appPermissions, used: map[string]string{}, codes: map[string]time.Time{},
 		installations: map[string]*installation{}, tokens: map[string]*token{}, repos: map[string]*repository{},
 		teams: map[string]map[string]bool{},
@@ -87,20 +84,17 @@ func New(c Config) (*Server, error) {
 	if s.now == nil {
 		s.now = time.Now
 	}
-	c.Secret = cmp.Or(c.Secret, "secret of the tests")
-	c.Slug = cmp.Or(c.Slug, "lintel")
-	c.KeyBits = cmp.Or(c.KeyBits, 2048)
 	var err error
 	if s.git, err = gitcmd.Find(""); err != nil {
 		return nil, err
 	}
-	if s.key, err = rsa.GenerateKey(rand.Reader, c.KeyBits); err != nil {
+	if s.key, err = rsa.GenerateKey(rand.Reader, cmp.Or(c.KeyBits, 2048)); err != nil {
 		return nil, fmt.Errorf("making the App's key: %w", err)
 	}
 	if s.dir, err = os.MkdirTemp("", "githubtest-"); err != nil {
 		return nil, err
 	}
-	s.app = App{ID: 4711, Slug: c.Slug, Secret: c.Secret,
+	s.app = App{ID: 4711, Slug: "lintel", Secret: "secret of the tests",
 		PrivateKey: pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(s.key)})}
 	s.http = httptest.NewServer(s.handler())
 	s.client = &http.Client{Timeout: hookTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
@@ -124,7 +118,7 @@ func (s *Server) URL() string { return s.http.URL }
 // App is the registered App with its credentials.
 func (s *Server) App() App { return s.app }
 
-// SetHook sets where webhooks go from now on.
+// SetHook sets where webhooks go from now on; none are sent before.
 func (s *Server) SetHook(url string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,10 +1,7 @@
 package mirror
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"strings"
 )
 
@@ -91,17 +88,4 @@ func reason(stderr string, secrets []string) string {
 		text = string(r[:499]) + "…"
 	}
 	return text
-}
-
-// pathless takes the path of this machine out of an error of the file system.
-func pathless(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return path.Err
-	}
-	var link *os.LinkError
-	if errors.As(err, &link) {
-		return link.Err
-	}
-	return err
 }

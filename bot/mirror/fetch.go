@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lintel-bot/lintel/bot/datadir"
 	"github.com/lintel-bot/lintel/bot/github"
 )
 
@@ -36,29 +37,41 @@ type session struct {
 // prepare makes an empty mirror where there is none, and clears what a killed git left behind: nobody else
 // can be writing.
 func (s *session) prepare(ctx context.Context) error {
-	if _, err := os.Stat(filepath.Join(s.dir, "HEAD")); errors.Is(err, fs.ErrNotExist) {
-		if err := os.RemoveAll(s.dir); err != nil {
-			return fmt.Errorf("a mirror of %s: %w", s.repo, pathless(err))
-		}
-		// In two steps, so that a folder with the final name is always a whole repository.
-		fresh := s.dir + ".new"
-		if err := os.RemoveAll(fresh); err != nil {
-			return fmt.Errorf("a mirror of %s: %w", s.repo, pathless(err))
-		}
-		if _, err := s.m.git.run(ctx, call{args: []string{"init", "--quiet", "--bare", "--template=", fresh},
-			hide: []string{fresh}}); err != nil {
-			return err
-		}
-		if err := os.Rename(fresh, s.dir); err != nil {
-			return fmt.Errorf("a mirror of %s: %w", s.repo, pathless(err))
-		}
-	} else if err := s.sweep(); err != nil {
-		return fmt.Errorf("a mirror of %s: %w", s.repo, pathless(err))
+	var err error
+	if _, absent := os.Stat(filepath.Join(s.dir, "HEAD")); errors.Is(absent, fs.ErrNotExist) {
+		err = s.create(ctx)
+	} else {
+		err = s.sweep()
 	}
-	if err := os.WriteFile(filepath.Join(s.dir, usedFile), nil, 0o600); err != nil {
-		return fmt.Errorf("a mirror of %s: %w", s.repo, pathless(err))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(s.dir, usedFile), nil, 0o600)
 	}
-	return nil
+	var failed *Failed
+	if err == nil || errors.As(err, &failed) {
+		return err
+	}
+	return fmt.Errorf("a mirror of %s: %w", s.repo, datadir.WithoutPath(err))
+}
+
+// create makes the mirror in two steps, so that a folder with the final name is always a whole repository.
+func (s *session) create(ctx context.Context) error {
+	if err := os.RemoveAll(s.dir); err != nil {
+		return err
+	}
+	fresh := s.dir + ".new"
+	if err := s.initRepo(ctx, fresh); err != nil {
+		return err
+	}
+	return os.Rename(fresh, s.dir)
+}
+
+// initRepo makes an empty repository in place of what is there.
+func (s *session) initRepo(ctx context.Context, dir string) error {
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	_, err := s.m.git.run(ctx, call{args: []string{"init", "--quiet", "--bare", "--template=", dir}, hide: []string{dir}})
+	return err
 }
 
 // sweep removes stale lock files and unfinished packs.
@@ -225,12 +238,8 @@ const servedTries = 2
 func (s *session) served(ctx context.Context, sha string) (bool, error) {
 	scratch := s.dir + ".probe"
 	defer os.RemoveAll(scratch)
-	if err := os.RemoveAll(scratch); err != nil {
-		return false, fmt.Errorf("a mirror of %s: %w", s.repo, pathless(err))
-	}
-	if _, err := s.m.git.run(ctx, call{args: []string{"init", "--quiet", "--bare", "--template=", scratch},
-		hide: []string{scratch}}); err != nil {
-		return false, err
+	if err := s.initRepo(ctx, scratch); err != nil {
+		return false, datadir.WithoutPath(err)
 	}
 	c := s.network([]string{"fetch", "--quiet", "--no-tags", "--depth=1", "--filter=tree:0", "--end-of-options",
 		s.address, sha})
@@ -325,7 +334,7 @@ func (s *session) network(args []string) call {
 		hide: []string{s.address, u.Scheme + "://" + u.Host}}
 }
 
-// withinSize reports whether the mirror is within the limit, unfinished packs included.
+// withinSize returns a *TooLarge if the mirror, unfinished packs included, is over the limit.
 func (s *session) withinSize() error {
 	var size int64
 	err := filepath.WalkDir(filepath.Join(s.dir, "objects"), func(_ string, d fs.DirEntry, err error) error {
@@ -338,7 +347,7 @@ func (s *session) withinSize() error {
 		return nil
 	})
 	if err != nil {
-		return pathless(err)
+		return datadir.WithoutPath(err)
 	}
 	if size > s.m.maxBytes {
 		return &TooLarge{Repo: s.repo.String(), Limit: s.m.maxBytes}

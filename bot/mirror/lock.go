@@ -8,10 +8,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"time"
-)
 
-// errLocked is when a mirror is in use.
-var errLocked = errors.New("the mirror is in use")
+	"github.com/lintel-bot/lintel/bot/datadir"
+)
 
 // lockPoll is how often a lock that another process has is tried again.
 const lockPoll = 50 * time.Millisecond
@@ -30,7 +29,7 @@ func (m *Mirrors) lock(ctx context.Context, id int64) (unlock func(), err error)
 		if err == nil {
 			return func() { f.Close(); <-held }, nil
 		}
-		if !errors.Is(err, errLocked) {
+		if !errors.Is(err, datadir.ErrLocked) {
 			<-held
 			return nil, err
 		}
@@ -45,13 +44,13 @@ func (m *Mirrors) lock(ctx context.Context, id int64) (unlock func(), err error)
 	}
 }
 
-// tryLock is lock without waiting; errLocked if somebody has it.
+// tryLock is lock without waiting; datadir.ErrLocked if somebody has it.
 func (m *Mirrors) tryLock(id int64) (unlock func(), err error) {
 	held := m.slot(id)
 	select {
 	case held <- struct{}{}:
 	default:
-		return nil, errLocked
+		return nil, datadir.ErrLocked
 	}
 	f, err := m.lockFile(id)
 	if err != nil {
@@ -72,19 +71,10 @@ func (m *Mirrors) slot(id int64) chan struct{} {
 	return held
 }
 
-// lockFile opens and locks the lock file, which stays for good: removing it would let two have it.
 func (m *Mirrors) lockFile(id int64) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(m.dir, strconv.FormatInt(id, 10)+".lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := datadir.Lock(filepath.Join(m.dir, strconv.FormatInt(id, 10)+".lock"))
 	if err != nil {
-		return nil, fmt.Errorf("the lock of a mirror: %w", pathless(err))
+		return nil, fmt.Errorf("the lock of a mirror: %w", err)
 	}
-	got, err := flock(f)
-	if err == nil && got {
-		return f, nil
-	}
-	f.Close()
-	if err != nil {
-		return nil, fmt.Errorf("the lock of a mirror: %w", pathless(err))
-	}
-	return nil, errLocked
+	return f, nil
 }

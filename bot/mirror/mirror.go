@@ -20,6 +20,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lintel-bot/lintel/bot/datadir"
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
@@ -33,7 +34,7 @@ type Client interface {
 // Config is what New needs.
 type Config struct {
 	Dir      string            // where the mirrors are kept; made if absent, for this user only
-	Git      string            // absolute path of git; looked up on PATH if empty
+	Git      string            // absolute path of git; empty: as gitcmd.Find finds it
 	Client   Client            // required
 	MaxBytes int64             // size of one mirror on disk at which a fetch is stopped; 0: 4 GiB
 	Timeout  time.Duration     // of one git process that uses the network; 0: 10 minutes
@@ -65,25 +66,20 @@ func New(c Config) (*Mirrors, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the folder for mirrors: %w", err)
 	}
-	git := c.Git
-	if git == "" {
-		if git, err = gitcmd.Find(""); err != nil {
-			return nil, err
-		}
-	}
-	if git, err = filepath.Abs(git); err != nil {
-		return nil, fmt.Errorf("the path of git: %w", err)
+	git, err := gitcmd.Find(c.Git)
+	if err != nil {
+		return nil, err
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("the folder for mirrors: %w", err)
 	}
 	m := &Mirrors{dir: dir, client: c.Client, git: runner{path: git, home: dir}, maxBytes: cmp.Or(c.MaxBytes, 4<<30),
-		timeout: cmp.Or(c.Timeout, 10*time.Minute), http: c.HTTP, locks: map[int64]chan struct{}{}}
-	m.http = cmp.Or(m.http, http.DefaultTransport)
+		timeout: cmp.Or(c.Timeout, 10*time.Minute), http: cmp.Or(c.HTTP, http.DefaultTransport),
+		locks: map[int64]chan struct{}{}}
 	return m, nil
 }
 
-// Want says which commits are needed.
+// Want are the commits that are needed.
 type Want struct {
 	Number  int    // of the pull request; 0: none (a merge group, a branch)
 	BaseRef string // name of the base branch; empty: BaseSHA alone
@@ -165,7 +161,7 @@ func (m *Mirrors) Fetch(ctx context.Context, repo github.Repo, want Want) (State
 		return state, err
 	}
 	if err := os.RemoveAll(m.gitDir(repo)); err != nil {
-		return State{}, fmt.Errorf("removing a corrupted mirror of %s: %w", repo, pathless(err))
+		return State{}, fmt.Errorf("removing a corrupted mirror of %s: %w", repo, datadir.WithoutPath(err))
 	}
 	return m.fetch(ctx, repo, want)
 }
@@ -226,7 +222,7 @@ func (m *Mirrors) Discard(ctx context.Context, repo github.Repo) error {
 	}
 	defer unlock()
 	if err := os.RemoveAll(m.gitDir(repo)); err != nil {
-		return fmt.Errorf("removing the mirror of %s: %w", repo, pathless(err))
+		return fmt.Errorf("removing the mirror of %s: %w", repo, datadir.WithoutPath(err))
 	}
 	return nil
 }
@@ -239,7 +235,7 @@ const packs = 30
 func (m *Mirrors) Maintain(ctx context.Context, unusedSince time.Time) error {
 	entries, err := os.ReadDir(m.dir)
 	if err != nil {
-		return fmt.Errorf("the folder for mirrors: %w", pathless(err))
+		return fmt.Errorf("the folder for mirrors: %w", datadir.WithoutPath(err))
 	}
 	var problems []error
 	for _, e := range entries {
@@ -263,7 +259,7 @@ func (m *Mirrors) Maintain(ctx context.Context, unusedSince time.Time) error {
 
 func (m *Mirrors) maintain(ctx context.Context, dir string, unusedSince time.Time) error {
 	if info, err := os.Stat(filepath.Join(dir, usedFile)); err != nil || info.ModTime().Before(unusedSince) {
-		return pathless(os.RemoveAll(dir))
+		return datadir.WithoutPath(os.RemoveAll(dir))
 	}
 	found, err := filepath.Glob(filepath.Join(dir, "objects", "pack", "*.pack"))
 	if err != nil || len(found) <= packs {

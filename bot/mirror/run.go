@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/lintel-bot/lintel/bot/datadir"
 	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
@@ -19,11 +20,10 @@ type runner struct {
 
 // call is one run of git.
 type call struct {
-	dir    string // git directory
-	args   []string
-	stdin  string
-	max    int64    // bytes of output that are accepted; 0: 1 MB
-	config []string // "key", "value", ... handed over in the environment
+	dir   string // git directory
+	args  []string
+	stdin string
+	max   int64 // bytes of output that are accepted; 0: 1 MB
 
 	origin, token string       // set: this call may use the network, with this token, at this server only
 	hide          []string     // further texts to keep out of errors
@@ -91,7 +91,7 @@ func (r runner) run(ctx context.Context, c call) ([]byte, error) {
 		return out, &Failed{Command: failed.Command, Code: -1, Reason: failed.Err.Error(), Err: failed.Err}
 	case failed.Err != nil:
 		reason := "git could not be started"
-		return out, &Failed{Command: failed.Command, Code: -1, Reason: reason, Err: pathless(failed.Err)}
+		return out, &Failed{Command: failed.Command, Code: -1, Reason: reason, Err: datadir.WithoutPath(failed.Err)}
 	}
 	return out, &Failed{Command: failed.Command, Code: failed.Code, Reason: reason(failed.Stderr, r.secrets(c))}
 }
@@ -116,7 +116,6 @@ func (r runner) environment(c call) []string {
 		// Limited to the server's address: git sends it to no other.
 		config = append(config, "http."+c.origin+"/.extraHeader", "Authorization: Basic "+basic(c.token))
 	}
-	config = append(config, c.config...)
 	for i := 0; i+1 < len(config); i += 2 {
 		n := strconv.Itoa(i / 2)
 		env = append(env, "GIT_CONFIG_KEY_"+n+"="+config[i], "GIT_CONFIG_VALUE_"+n+"="+config[i+1])

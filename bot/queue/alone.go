@@ -26,6 +26,7 @@ func (j *Job) Alone(ctx context.Context, key Key, do func(ctx context.Context) e
 	working, lose := context.WithCancelCause(ctx)
 	defer lose(nil)
 	beating, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end() // also when do panics: the turn then ends by itself, and not with the process
 	var heart sync.WaitGroup
 	heart.Go(func() { q.heartbeat(beating, held, func() { lose(errLost) }) })
 	err = do(working)

@@ -66,3 +66,21 @@ func TestAloneGivesUp(t *testing.T) {
 		t.Errorf("after its end: %v", err)
 	}
 }
+
+// A turn whose holder panics ends, so that the key is not lost to everybody for as long as the process lives.
+func TestAloneEndsWithAPanic(t *testing.T) {
+	q := open(t, Config{AckWait: 400 * time.Millisecond})
+	shared := Key{Installation: 7, Repository: 11, Commit: "0123456789abcdef0123456789abcdef01234567"}
+	job := &Job{Key: one, queue: q, seq: 1}
+	if err := guard(t.Context(), job, func(ctx context.Context, j *Job) error {
+		return j.Alone(ctx, shared, func(context.Context) error { panic("a defect") })
+	}); err == nil {
+		t.Fatal("no panic")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	next := &Job{Key: one, queue: q, seq: 2}
+	if err := next.Alone(ctx, shared, func(context.Context) error { return nil }); err != nil {
+		t.Errorf("the next one: %v", err)
+	}
+}

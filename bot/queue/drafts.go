@@ -34,8 +34,8 @@ func (q *Queue) DraftsAsked(ctx context.Context, repository int64, head string) 
 }
 
 func draftsName(repository int64, head string) (string, error) {
-	if !isObjectID(head) {
-		return "", fmt.Errorf("%q is no object id", head)
+	if !IsObjectID(head) {
+		return "", fmt.Errorf("%q is not an object id", head)
 	}
 	return fmt.Sprintf("drafts.%d.%s", repository, head), nil
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/lintel-bot/lintel/bot/datadir"
 )
 
 // ErrLocked means that another process uses the folder of the embedded queue.
@@ -30,11 +32,15 @@ func startEmbedded(dir string) (*embedded, error) {
 		return nil, errors.New("the embedded job queue needs a data directory")
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("the data directory cannot be made: %w", withoutPath(err))
+		return nil, fmt.Errorf("the data directory cannot be made: %w", datadir.WithoutPath(err))
 	}
-	lock, err := lockFile(filepath.Join(dir, "lock"))
+	// Two embedded servers on one folder would destroy each other's files.
+	lock, err := datadir.Lock(filepath.Join(dir, "lock"))
+	if errors.Is(err, datadir.ErrLocked) {
+		return nil, ErrLocked
+	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the data directory cannot be used: %w", err)
 	}
 	s, err := server.NewServer(&server.Options{
 		ServerName:         "lintel",
@@ -64,13 +70,4 @@ func (e *embedded) stop() {
 	e.server.Shutdown()
 	e.server.WaitForShutdown()
 	e.lock.Close()
-}
-
-// withoutPath keeps the reason of a file error and leaves out the path.
-func withoutPath(err error) error {
-	var pathError *os.PathError
-	if errors.As(err, &pathError) {
-		return pathError.Err
-	}
-	return err
 }

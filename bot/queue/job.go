@@ -10,19 +10,14 @@ type Job struct {
 	Key     Key
 	Message Message
 	Try     int // 1 for the first delivery that counts
-	Tries   int // how many count before the job is given up; the first deaths of a process add to it
+	// how many tries count; the first deaths of a process add to it. What the last of them cannot do has to be reported
+	// at once; beyond it (the process died, or its report failed) the work is not tried again, only reported.
+	Tries int
 
 	queue  *Queue
 	seq    uint64
 	demand uint64 // revision of the demand that it meets; zero for none
 }
-
-// Last reports whether no further try follows a failure of this one: what the worker cannot do now, it must report now.
-func (j *Job) Last() bool { return j.Try >= j.Tries }
-
-// Exhausted reports whether the process died, or its report failed, in the last try: the work itself must
-// not be tried again, only be reported.
-func (j *Job) Exhausted() bool { return j.Try > j.Tries }
 
 // Sequence is the job's number in the queue: the same for each delivery of it, another for each publication.
 func (j *Job) Sequence() uint64 { return j.seq }
@@ -53,7 +48,7 @@ func (j *Job) SetMark(ctx context.Context, text string) error {
 
 // Handler works on one job. Nil means done. A *Later puts the job back without counting the try. When ctx
 // has ended, the job is handed back whatever the error. Any other error counts: the job is delivered
-// again after a pause, for ever, so a handler must conclude what is Exhausted.
+// again after a pause, for ever, so a handler must conclude what is beyond its Tries.
 type Handler func(ctx context.Context, job *Job) error
 
 // Later asks to deliver the job again after a while; the try does not count.

@@ -27,7 +27,7 @@ import (
 // prefix is the first token of all subjects of jobs.
 const prefix = "check."
 
-// Key says what is to be checked or looked at. Exactly one of Number, Commit, Branch, Group and All is set.
+// Key is what is to be checked or looked at. Exactly one of Number, Commit, Branch, Group and All is set.
 type Key struct {
 	Installation int64
 	Repository   int64  // zero only with All: every repository of the installation
@@ -82,9 +82,9 @@ func (k Key) Validate() error {
 		return fmt.Errorf("pull request number %d is not positive", k.Number)
 	case kinds > 1:
 		return fmt.Errorf("a key has one of pull request, commit, branch, group and all")
-	case k.Commit != "" && !isObjectID(k.Commit):
+	case k.Commit != "" && !IsObjectID(k.Commit):
 		return fmt.Errorf("%q is not an object id", k.Commit)
-	case k.Group != "" && !isObjectID(k.Group):
+	case k.Group != "" && !IsObjectID(k.Group):
 		return fmt.Errorf("%q is not an object id", k.Group)
 	case len(k.Branch) > maxBranch:
 		return fmt.Errorf("the name of the branch has %d bytes", len(k.Branch))
@@ -138,8 +138,8 @@ func parseKey(subject string) (Key, error) {
 	return k, k.Validate()
 }
 
-// isObjectID accepts SHA-1 and SHA-256 object ids in lower case.
-func isObjectID(s string) bool {
+// IsObjectID reports whether a text is a full SHA-1 or SHA-256 object id in lower case.
+func IsObjectID(s string) bool {
 	if len(s) != 40 && len(s) != 64 {
 		return false
 	}

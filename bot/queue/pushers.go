@@ -29,8 +29,8 @@ func (q *Queue) AddPusher(ctx context.Context, repository int64, number int, log
 
 // AddTip remembers, on disk before it returns, that an account pushed a commit as the tip of a branch.
 func (q *Queue) AddTip(ctx context.Context, repository int64, commit, login string) error {
-	if !isObjectID(commit) {
-		return fmt.Errorf("remembering who pushed: %q is no object id", commit)
+	if !IsObjectID(commit) {
+		return fmt.Errorf("remembering who pushed: %q is not an object id", commit)
 	}
 	return q.addPusher(ctx, tipName(repository, commit), login)
 }

@@ -196,7 +196,7 @@ func TestTriesAreCounted(t *testing.T) {
 	calls := 0
 	stop := work(t, q, 1, func(_ context.Context, j *Job) error {
 		calls++
-		got <- seen{j.Try, j.Last(), j.Exhausted()}
+		got <- seen{j.Try, j.Try >= j.Tries, j.Try > j.Tries}
 		switch calls {
 		case 1, 3:
 			return errors.New("failed")

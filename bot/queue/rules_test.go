@@ -70,8 +70,8 @@ func TestDeathsAreForgivenAtFirst(t *testing.T) {
 	} {
 		job := &Job{}
 		job.Try, job.Tries = counts{Begun: c.begun, Errors: c.errors, Pardons: c.pardons}.try(3)
-		if job.Try != c.try || job.Last() != c.last || job.Exhausted() != c.exhausted {
-			t.Errorf("%+v: try %d of %d, last %v, exhausted %v", c, job.Try, job.Tries, job.Last(), job.Exhausted())
+		if job.Try != c.try || job.Try >= job.Tries != c.last || job.Try > job.Tries != c.exhausted {
+			t.Errorf("%+v: try %d of %d", c, job.Try, job.Tries)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// Crash says that the child died or had to be ended: by a limit, a fault, or a broken answer. The next
+// Crash means that the child died or had to be ended: by a limit, a fault, or a broken answer. The next
 // job gets a new child. Whether the same change crashes again is not known.
 type Crash struct {
 	Reason string // for people, without host paths: "ran out of its memory limit of 2 GiB"

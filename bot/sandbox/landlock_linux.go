@@ -102,8 +102,8 @@ const (
 
 // confineThread puts the calling thread, and what it starts from now on, under the part of the sandbox that
 // is inherited and needs no paths: no new privileges through exec(2), no TCP, no signals and abstract sockets
-// to processes outside. It is for good, so the thread must be locked and end with its goroutine. The answer
-// says what this kernel cannot do, in words for people.
+// to processes outside. It is for good, so the thread must be locked and end with its goroutine. It returns
+// what this kernel cannot do, in words for people.
 //
 // These rules are set before the child exists, and not by the child, because Landlock works by thread: a
 // process of several threads would get as many domains, and its threads could not signal what others
@@ -130,7 +130,7 @@ func confineThread() (lacks []string) {
 	return l.lacks
 }
 
-// confineFiles restricts the process for good to the files that its jobs need. The answer says what is
+// confineFiles restricts the process for good to the files that its jobs need. It returns what is
 // missing, in words for people.
 func confineFiles(s setup) (lacks []string) {
 	l, err := findLandlock()

@@ -17,13 +17,13 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/exec"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 
 // The defaults of Config.
@@ -52,7 +52,7 @@ type Config struct {
 	Said *sync.Map
 
 	// What jobs may use of the machine. All paths are absolute; a job that names others cannot read them.
-	Git          string   // the git program, also of jobs that name none; default: the one on the PATH
+	Git          string   // the git program, also of jobs that name none; default: as gitcmd.Find finds it
 	Repositories []string // what may be read: git directories, object folders, or folders of them
 	Cache        string   // what may be written: the folder of the jobs' caches, made when absent. Empty: none
 }
@@ -86,9 +86,7 @@ func New(cfg Config) *Sandbox {
 	}
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	cfg.Said = cmp.Or(cfg.Said, &sync.Map{})
-	if cfg.Git == "" {
-		cfg.Git, _ = exec.LookPath("git") // without one, jobs say so
-	}
+	cfg.Git, _ = gitcmd.Find(cfg.Git) // without one, jobs say so
 	return &Sandbox{cfg: cfg, slot: make(chan struct{}, 1), done: make(chan struct{})}
 }
 

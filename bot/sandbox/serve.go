@@ -146,8 +146,8 @@ func (denied) RoundTrip(r *http.Request) (*http.Response, error) {
 // Isolate takes the network and the programs of the machine from the libraries that would use the process-wide
 // defaults; kustomize does: it fetches files over HTTP and repositories with the git it finds. It changes the whole
 // process, for good, and on Linux what it starts later: there, a filter of system calls refuses sockets, whatever a
-// library uses. A sandbox has further walls behind that; a command that renders without a sandbox has this alone. The
-// answer says what this system cannot do, in words for people.
+// library uses. A sandbox has further walls behind that; a command that renders without a sandbox has this alone. It
+// returns what this system cannot do, in words for people.
 func Isolate() (lacks []string) {
 	http.DefaultTransport = denied{}
 	net.DefaultResolver = &net.Resolver{PreferGo: true,

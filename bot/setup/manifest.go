@@ -13,7 +13,7 @@ type Manifest struct {
 	Events      []string          `json:"default_events"`
 }
 
-// Hook says where GitHub sends webhooks.
+// Hook is where GitHub sends webhooks.
 type Hook struct {
 	URL    string `json:"url"`
 	Active bool   `json:"active"`

@@ -231,9 +231,8 @@ func (s *Setup) callback(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	app, err := s.config.Registrar.Convert(context.WithoutCancel(r.Context()), query.Get("code"))
-	var gone *github.Gone
 	switch {
-	case errors.As(err, &gone):
+	case github.IsGone(err):
 		s.config.Log.Warn("the GitHub App was not registered", "error", err)
 		s.show(w, http.StatusBadRequest, page{Title: "GitHub does not know this code",
 			Text: "It was used before, or is older than an hour. " +

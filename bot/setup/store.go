@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/lintel-bot/lintel/bot/datadir"
 )
 
 // Credentials are what a server needs to be a GitHub App. They must not be logged.
@@ -38,12 +40,12 @@ func Load(dataDir string) (*Credentials, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the stored credentials of the App cannot be read: %w", withoutPath(err))
+		return nil, fmt.Errorf("the stored credentials of the App cannot be read: %w", datadir.WithoutPath(err))
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxCredentials+1))
 	if err != nil {
-		return nil, fmt.Errorf("the stored credentials of the App cannot be read: %w", withoutPath(err))
+		return nil, fmt.Errorf("the stored credentials of the App cannot be read: %w", datadir.WithoutPath(err))
 	}
 	return decode(data)
 }
@@ -64,7 +66,7 @@ func store(dataDir string, c *Credentials) error {
 		err = write(dataDir, fileName, append(data, '\n'))
 	}
 	if err != nil {
-		return fmt.Errorf("storing the App's credentials: %w", withoutPath(err))
+		return fmt.Errorf("storing the App's credentials: %w", datadir.WithoutPath(err))
 	}
 	return nil
 }
@@ -77,7 +79,7 @@ func probe(dataDir string) error {
 		err = os.Remove(filepath.Join(dataDir, folderName, name))
 	}
 	if err != nil {
-		return fmt.Errorf("the App's credentials could not be stored in the data directory: %w", withoutPath(err))
+		return fmt.Errorf("the App's credentials could not be stored in the data directory: %w", datadir.WithoutPath(err))
 	}
 	return nil
 }
@@ -127,17 +129,4 @@ func syncFolder(folder string) error {
 	}
 	defer f.Close()
 	return f.Sync()
-}
-
-// withoutPath keeps the reason of a file error and leaves out the path.
-func withoutPath(err error) error {
-	var path *fs.PathError
-	var link *os.LinkError
-	switch {
-	case errors.As(err, &path):
-		return path.Err
-	case errors.As(err, &link):
-		return link.Err
-	}
-	return err
 }

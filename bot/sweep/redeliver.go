@@ -81,9 +81,8 @@ func (s *Sweeper) number(ctx context.Context, d github.Delivery) (claim string, 
 
 func (s *Sweeper) again(ctx context.Context, d github.Delivery, claims ...string) error {
 	err := s.config.Client.Redeliver(ctx, d.ID)
-	var gone *github.Gone
 	switch {
-	case errors.As(err, &gone): // too old by now; the look at the heads makes up for it
+	case github.IsGone(err): // too old by now; the look at the heads makes up for it
 	case err != nil:
 		err = fmt.Errorf("asking for a redelivery: %w", err)
 		for _, claim := range claims {

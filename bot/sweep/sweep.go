@@ -45,8 +45,8 @@ type Client interface {
 type Config struct {
 	Client Client
 	Queue  Queue
-	// Budget is how many requests an installation has left of how many an hour; false if unknown. Default: unknown.
-	Budget func(installation int64) (remaining, limit int, known bool)
+	// Budget is what an installation has left of its hourly limit; false if unknown. Default: unknown.
+	Budget func(installation int64) (github.Budget, bool)
 	// Ends is told when a result that stands may become another by itself. Nil: nobody wants to know.
 	Ends     func(key queue.Key, repo github.Repo, at time.Time)
 	Interval time.Duration                        // default: DefaultInterval

@@ -311,9 +311,9 @@ func TestSweepLeavesBudget(t *testing.T) {
 	}
 	s, j, _ := newSweeper(h)
 	left := 2
-	s.config.Budget = func(int64) (int, int, bool) {
+	s.config.Budget = func(int64) (github.Budget, bool) {
 		left--
-		return map[bool]int{true: 4000, false: 2000}[left >= 0], 5000, true
+		return github.Budget{Remaining: map[bool]int{true: 4000, false: 2000}[left >= 0], Limit: 5000}, true
 	}
 	if err := s.Sweep(t.Context()); !errors.Is(err, errSpent) || len(j.published) != 2 {
 		t.Fatalf("%d jobs, %v; want to stop after two", len(j.published), err)

@@ -62,8 +62,7 @@ func (s *Sweeper) installation(ctx context.Context, i github.Installation) error
 			return errors.Join(append(errs, errSpent)...)
 		}
 		err := s.repository(ctx, repo)
-		var gone *github.Gone
-		if err == nil || errors.As(err, &gone) {
+		if err == nil || github.IsGone(err) {
 			continue
 		}
 		errs = append(errs, fmt.Errorf("%s: %w", repo, err))
@@ -84,8 +83,8 @@ func (s *Sweeper) spent(installation int64) bool {
 	if s.config.Budget == nil {
 		return false
 	}
-	remaining, limit, known := s.config.Budget(installation)
-	return known && remaining < limit/2
+	b, known := s.config.Budget(installation)
+	return known && b.Remaining < b.Limit/2
 }
 
 func (s *Sweeper) repository(ctx context.Context, repo github.Repo) error {
@@ -141,7 +140,7 @@ func (s *Sweeper) checked(repo github.Repo, h head, runs []github.CheckRun) (set
 	for _, run := range runs { // newest first
 		id, err := runid.Parse(run.ExternalID)
 		// A canceled one says nothing about a head that came back.
-		if err == nil && id.Subject == h.key.Subject() && run.Conclusion != "cancelled" {
+		if err == nil && id.Subject == h.key.Subject() && run.Conclusion != github.Cancelled {
 			if settled, final = isSettled(run, id, s.config.Now()); final && s.config.Ends != nil && id.Until != 0 {
 				s.config.Ends(h.key, repo, id.Ends())
 			}
@@ -153,7 +152,7 @@ func (s *Sweeper) checked(repo github.Repo, h head, runs []github.CheckRun) (set
 
 // isSettled is about a run of ours. One that was given up is final only after the last retry.
 func isSettled(run github.CheckRun, id runid.ID, now time.Time) (settled, final bool) {
-	if run.Status != "completed" {
+	if run.Status != github.Completed {
 		return false, false
 	}
 	pause, again := id.Retry()

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"strings"
 	"time"
 
@@ -199,11 +198,9 @@ func address(r *gh.Repository) (owner, name string) {
 	return owner, r.GetName()
 }
 
-var objectIDs = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
-
 // objectID keeps hints tame.
 func objectID(s string) string {
-	if objectIDs.MatchString(s) {
+	if queue.IsObjectID(s) {
 		return s
 	}
 	return ""

@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -20,7 +19,6 @@ import (
 
 	"github.com/lintel-bot/lintel/bot"
 	"github.com/lintel-bot/lintel/bot/approvals"
-	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/queue"
 	"github.com/lintel-bot/lintel/bot/sandbox"
@@ -202,7 +200,7 @@ func (o *serveOptions) server(app *identity, jobs *queue.Queue,
 	metrics := bot.NewMetrics(jobs.Depth, sandboxes.restarts)
 	metrics.WatchBudgets(app.client.Budgets)
 	alarm := bot.NewAlarm(jobs, time.Now, time.After, log)
-	sweeper := sweep.New(sweep.Config{Client: app.client, Queue: jobs, Budget: budget(app.client), Ends: alarm.Set,
+	sweeper := sweep.New(sweep.Config{Client: app.client, Queue: jobs, Budget: app.client.Budget, Ends: alarm.Set,
 		Interval: o.sweepInterval, Log: log})
 	return &bot.Server{
 		Webhook: intake, Metrics: metrics, Queue: jobs, Workers: o.workers, Log: log,
@@ -242,14 +240,6 @@ func upkeep(ctx context.Context, mirrors *mirror.Mirrors, sweep func(context.Con
 	}
 }
 
-// budget is what GitHub said last about the rate limit of an installation.
-func budget(client *github.Client) func(int64) (int, int, bool) {
-	return func(installation int64) (int, int, bool) {
-		b, known := client.Budget(installation)
-		return b.Remaining, b.Limit, known && time.Now().Before(b.Reset) // a full one follows
-	}
-}
-
 func summary(rep *report.Report, blob bot.BlobURL) string {
 	return output.Markdown(rep, output.MarkdownOptions{BlobURL: blob, MaxBytes: maxSummary, Button: true})
 }
@@ -265,7 +255,7 @@ func queueKind(natsURL string) string {
 	return "nats"
 }
 
-// runnable reports whether a sandbox could be started: a binary that was replaced or removed cannot.
+// runnable returns why a sandbox could not be started: a binary that was replaced or removed cannot.
 func runnable(executable string) error {
 	info, err := os.Stat(executable)
 	if err == nil && info.Mode()&0o111 == 0 {
@@ -276,15 +266,6 @@ func runnable(executable string) error {
 
 // engineVersion tells builds apart; results of another engine are checked anew.
 func engineVersion() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	version := info.Main.Version
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" || s.Key == "vcs.modified" {
-			version += " " + s.Value
-		}
-	}
-	return version
+	b := version()
+	return fmt.Sprintf("%s %s %t", b.Number, b.Commit, b.Modified)
 }

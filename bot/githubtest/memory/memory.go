@@ -175,7 +175,7 @@ func (g *GitHub) Publish(_ context.Context, _ github.Repo, run *github.CheckRun)
 	}
 	g.Runs[run.ID-1] = *run
 	state := run.Status
-	if state == "completed" {
+	if state == github.Completed {
 		state = run.Conclusion
 	}
 	g.history = append(g.history, strconv.FormatInt(run.ID, 10)+" "+state)
