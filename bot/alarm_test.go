@@ -47,7 +47,7 @@ func TestAlarm(t *testing.T) {
 		a.Set(key(4), repo, begun.Add(time.Minute))  // two things end: the later check
 		a.Set(key(4), repo, begun.Add(2*time.Hour))  // tells of both
 		a.Set(key(5), repo, begun.Add(-time.Second)) // in the past
-		time.Sleep(3 * time.Hour)
+		time.Sleep(3*time.Hour + time.Second)
 		jobs.left = 1 // the queue does not answer
 		a.Set(key(6), repo, begun.Add(3*time.Hour))
 		time.Sleep(time.Minute)
@@ -61,7 +61,7 @@ func TestAlarm(t *testing.T) {
 		for i, k := range jobs.keys {
 			got = append(got, ring{k.Number, jobs.at[i].Sub(begun)})
 		}
-		want := []ring{{5, 0}, {2, time.Minute}, {1, time.Hour}, {4, 2 * time.Hour}, {6, 3*time.Hour + alarmRetry}}
+		want := []ring{{5, 0}, {2, time.Minute}, {1, time.Hour}, {4, 2 * time.Hour}, {6, 3*time.Hour + time.Second + alarmRetry}}
 		if len(got) != len(want) {
 			t.Fatalf("rang %v, want %v", got, want)
 		}
