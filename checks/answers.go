@@ -72,7 +72,7 @@ func (a *answers) findings() []report.Finding {
 
 // tell puts the answers into the report.
 func (a *answers) tell(out *report.Report) {
-	out.Findings, out.Drafts = a.findings(), a.drafts
+	out.Findings, out.Drafts = append(out.Findings, a.findings()...), append(out.Drafts, a.drafts...)
 	for i := range a.list {
 		a.list[i].Count(&out.Stats)
 		out.Mutations = append(out.Mutations, a.list[i].Mutated()...)

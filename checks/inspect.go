@@ -2,6 +2,7 @@ package checks
 
 import (
 	"context"
+	"slices"
 
 	"github.com/lintel-bot/lintel/checks/exceptions"
 	"github.com/lintel-bot/lintel/checks/report"
@@ -28,24 +29,48 @@ func (c *Checker) Inspect(ctx context.Context, change report.Change) (*report.In
 
 func inspect(ctx context.Context, change report.Change, repo *repository) (*report.Inspection, error) {
 	out := &report.Inspection{Approvers: repo.settings.Whom(), Teams: repo.settings.Teams()}
+	for _, cluster := range append([]string{""}, repo.settings.ClusterNames()...) {
+		if err := inspectCluster(ctx, change, repo.in(cluster), out); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// inspectCluster adds what is to be known of one cluster; of the top level in a repository without any.
+func inspectCluster(ctx context.Context, change report.Change, repo *repository, out *report.Inspection) error {
 	if change.All {
 		found, err := rules.Find(ctx, repo.trees.Rules, repo.settings)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		out.Rules, out.LooksUp = found.Version(repo.trees.Rules.Tree)
-		return out, nil
+		version, looksUp := found.Version(repo.trees.Rules.Tree)
+		out.Rules, out.LooksUp = out.Rules+version, out.LooksUp || looksUp
+		return nil
 	}
 	if !repo.trees.ProposesRules() {
-		return out, nil
+		return nil
 	}
 	head, err := rules.FindExceptions(repo.trees.Head, repo.settings)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	own := rules.NewProposal(repo.trees).Own(head)
 	var merged []*engine.Exception // they do not bear on what waits for approval
 	decision := decide(change, repo, merged, rules.Compile(own, change.Now, nil).Exceptions)
-	out.Exceptions = exceptions.List(decision, exceptions.Known{Blob: repo.trees.Head.Blob})
-	return out, nil
+	out.Exceptions = addExceptions(out.Exceptions, exceptions.List(decision, exceptions.Known{Blob: repo.trees.Head.Blob}))
+	return nil
+}
+
+// addExceptions adds those that are not listed; clusters may share some.
+func addExceptions(list, more []report.Exception) []report.Exception {
+	for _, e := range more {
+		i := slices.IndexFunc(list, func(x report.Exception) bool { return x.Path == e.Path && x.Line == e.Line })
+		if i < 0 {
+			list = append(list, e)
+		} else if list[i].Beyond == nil {
+			list[i].Beyond = e.Beyond
+		}
+	}
+	return list
 }

@@ -41,11 +41,11 @@ func rule(ctx context.Context, change report.Change, repo *repository, k *kept) 
 	return out, nil
 }
 
-// tell puts what is wrong with the rules into the report, and how many there are.
-func (r *ruling) tell(out *report.Report) {
+// tell puts what is wrong with the rules into the report, and how many there are that were not seen.
+func (r *ruling) tell(out *report.Report, seen map[string]bool) {
 	out.Fail(r.problems...)
 	out.Warnings = append(out.Warnings, r.Warnings...)
-	r.Count(&out.Stats)
+	r.Count(&out.Stats, seen)
 }
 
 // decide decides which exceptions count.

@@ -5,8 +5,6 @@ import (
 	"path"
 	"slices"
 
-	"github.com/lintel-bot/lintel/checks/exceptions"
-	"github.com/lintel-bot/lintel/checks/preview"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
@@ -32,42 +30,37 @@ func (c *Checker) Run(ctx context.Context, change report.Change) (*report.Report
 	return out, nil
 }
 
-// check is the way of a change through the rooms: the rules, the pairs, the answers, the report.
+// check is the way of a change through the rooms: the pairs, and in each cluster the rules, the answers and the preview;
+// then the report.
 func (c *Checker) check(ctx context.Context, change report.Change, repo *repository, k *kept) (*report.Report, error) {
-	rules, err := rule(ctx, change, repo, k)
-	if err != nil {
-		return nil, err
-	}
 	pairs, err := pair(ctx, change, repo, k)
 	if err != nil {
 		return nil, err
 	}
-	answers, err := ask(ctx, change, repo, rules, pairs)
-	if err != nil {
-		return nil, err
-	}
-	next, problems, err := preview.Run(ctx, preview.Input{
-		Trees: repo.trees, Before: rules.before, After: rules.after, Now: change.Now, Repository: change.Repository,
-		Graphs: &k.graphs, Renderings: &k.renderings, Limit: c.PreviewTime, LastChange: repo.objects.LastChange,
-	})
-	if err != nil {
-		return nil, err
+	var outcomes []*outcome
+	for _, s := range scopes(repo, pairs) {
+		one, err := c.judge(ctx, change, s, k)
+		if err != nil {
+			return nil, err
+		}
+		outcomes = append(outcomes, one)
 	}
 	whom := repo.settings.Whom()
-	out := &report.Report{All: change.All, Approvers: &whom, Teams: repo.settings.Teams(), Preview: next}
+	out := &report.Report{All: change.All, Approvers: &whom, Teams: repo.settings.Teams()}
 	out.Fail(repo.problems...)
-	rules.tell(out)
 	pairs.tell(out)
-	answers.tell(out)
-	out.Fail(problems...)
+	seen := map[string]bool{}
+	for _, one := range outcomes {
+		one.tell(out, seen)
+	}
 	out.Sort(repo.trees.Changed)
 	out.Folders = folders(repo.trees.Head.Roots, out.Findings)
-	out.Exceptions = exceptions.List(rules.decision, exceptions.Known{Policies: rules.Policies, Reviews: change.Reviews,
-		Findings: out.Findings, Beyond: answers.beyond, Blob: repo.trees.Head.Blob})
-	out.Until = rules.decision.NextEnd()
+	for _, one := range outcomes {
+		one.tellExceptions(out, change)
+	}
 	if change.All {
 		whole := len(out.Errors) == 0 && !slices.ContainsFunc(repo.trees.Differences, isChart)
-		out.Upkeep = answers.usage.Upkeep(rules.decision, rules.Policies, whole, change.Now)
+		out.Upkeep = upkeep(outcomes, whole, change.Now)
 	}
 	out.Conclude()
 	out.Excerpts = excerpts(repo.trees, out)

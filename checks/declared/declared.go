@@ -21,6 +21,9 @@ import (
 // Objects are what one tree declares, and the files that the settings name. Only the roots that can hold an object of
 // the kind asked for are rendered, when it is first asked for. They are safe for concurrent use.
 type Objects struct {
+	// In reports whether a root is of the cluster that is asked; nil: all are.
+	In func(roots.Root) bool
+
 	set      *roots.Set
 	renderer *render.Renderer
 	context  []string // files and folders from the settings
@@ -104,6 +107,9 @@ func (d *Objects) all(ctx context.Context, group, kind string) []admission.Objec
 	}
 	files := d.set.Mentions(kind)
 	reached := d.set.Reach(files, nil)
+	if d.In != nil {
+		reached = slices.DeleteFunc(reached, func(r roots.Root) bool { return !d.In(r) })
+	}
 	d.render(ctx, reached)
 	for _, root := range reached {
 		add(d.roots[root])

@@ -18,6 +18,9 @@ const sampleBatch = 8
 // others in their order as long as neither bound is met; and how many roots that were, of how many.
 func (d *Objects) Sample(ctx context.Context, maxRoots, maxObjects int) (list []*render.Resource, looked, all int) {
 	every := d.set.All()
+	if d.In != nil {
+		every = slices.DeleteFunc(every, func(r roots.Root) bool { return !d.In(r) })
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	chosen := slices.SortedFunc(maps.Keys(d.roots), roots.Compare)

@@ -69,6 +69,9 @@ func (u *Usage) Upkeep(d *Decision, policies *engine.Policies, whole bool, now t
 	return list
 }
 
+// Needed reports whether something would fail without a merged exception.
+func (u *Usage) Needed(e *engine.Exception) bool { return u.needed[e] }
+
 // judged reports whether a whole check tells all about an exception: every policy it names was evaluated, and it is not
 // about who makes a request or which operation, of which a check of what is there sees only creations.
 func (u *Usage) judged(e *engine.Exception, policies *engine.Policies) bool {

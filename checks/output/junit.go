@@ -64,7 +64,7 @@ func checkJUnit(w io.Writer, r *report.Report, _ Options) error {
 			Skipped: &junitCause{Message: line(p.Message)}})
 	}
 	if len(r.Errors) == 0 {
-		check.add(junitCase{Name: "check", Class: "lintel", Output: line(work(r.Stats))})
+		check.add(junitCase{Name: "check", Class: "lintel", Output: line(work(r))})
 	}
 	all := &junitSuites{Name: "lintel", Suites: []*junitSuite{check}}
 	suites := map[string]*junitSuite{}

@@ -51,7 +51,7 @@ func Markdown(r *report.Report, o MarkdownOptions) string {
 		report.ActionRequired: "⏳"}[r.Conclusion]
 	head := fmt.Sprintf("**%s %s**\n\n%s\n", cmp.Or(icon, "❌"), prose(clip(verdict(r), 300)), prose(counts(r))) +
 		next(r, o.Button)
-	foot := "\n<sub>" + prose(work(r.Stats)) + "</sub>\n"
+	foot := "\n<sub>" + prose(work(r)) + "</sub>\n"
 	whole := assemble(head, first, second, foot, 0)
 	switch {
 	case o.MaxBytes <= 0 || len(whole) <= o.MaxBytes:

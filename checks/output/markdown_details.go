@@ -92,6 +92,7 @@ func (m *markdown) fold(f *report.Finding) string {
 		}
 	}
 	row("Rendered by", codes(f.Roots, 10))
+	row("Clusters", codes(f.Clusters, 10))
 	if f.PolicyPath != "" {
 		row("Policy", code(place(f.PolicyPath, f.PolicyLine, 0)))
 	}

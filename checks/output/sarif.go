@@ -253,6 +253,9 @@ func sarifFinding(f *report.Finding) sarifResult {
 	if len(f.Roots) > 0 {
 		r.Properties["roots"] = f.Roots
 	}
+	if len(f.Clusters) > 0 {
+		r.Properties["clusters"] = f.Clusters
+	}
 	if e := f.Exemption; e != nil {
 		status := map[report.State]string{report.Merged: "accepted", report.Approved: "accepted",
 			report.Pending: "underReview"}[e.State]

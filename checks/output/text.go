@@ -186,6 +186,7 @@ func (t *text) facts(f *report.Finding) {
 		t.fact("also", strings.Join(names, ", "))
 	}
 	t.fact("roots", strings.Join(f.Roots, ", "))
+	t.fact("clusters", strings.Join(f.Clusters, ", "))
 	if o := f.Origin; o != nil {
 		t.fact("missing", o.Missing)
 		if o.Side == report.Base {
@@ -261,7 +262,7 @@ func (t *text) closing() {
 	for _, s := range steps(t.report, "above", false) {
 		t.rows("", line("Next: "+strings.Join(s, "")))
 	}
-	t.painted("", work(t.report.Stats), t.paint.dim)
+	t.painted("", work(t.report), t.paint.dim)
 }
 
 func toneOf(c report.Conclusion) string {

@@ -96,10 +96,13 @@ func verdict(r *report.Report) string {
 }
 
 // work is one line about what was looked at.
-func work(s report.Stats) string {
-	rest := ""
+func work(r *report.Report) string {
+	s, rest := r.Stats, ""
+	if len(r.Clusters) > 0 {
+		rest = ", in " + strings.Join(r.Clusters, ", ")
+	}
 	if s.Unchecked > 0 {
-		rest = ", " + report.Count(s.Unchecked, "changed Helm chart", "changed Helm charts") + " not checked"
+		rest += ", " + report.Count(s.Unchecked, "changed Helm chart", "changed Helm charts") + " not checked"
 	}
 	if s.Mutated > 0 {
 		rest += ", " + report.Count(s.Mutated, "resource", "resources") + " changed by mutate rules first"

@@ -40,7 +40,8 @@ type Input struct {
 	Trees         *diff.Trees
 	Before, After *rules.Sources // the rules in effect, and as the merge leaves them
 	Now           time.Time
-	Repository    []string // names of the repository, see roots.Options
+	Repository    []string              // names of the repository, see roots.Options
+	Has           func(roots.Root) bool // the roots to look at; nil: all
 	Graphs        *graph.Cache
 	Renderings    *render.Cache
 	Limit         time.Duration // how long it may look at resources; 0: 90 s, negative: not at all
@@ -82,6 +83,7 @@ func Run(ctx context.Context, in Input) (*report.Preview, []report.Problem, erro
 // comparison compares two versions of the rules.
 type comparison struct {
 	sides    [2]*side
+	has      func(roots.Root) bool            // see Input
 	policies [2]map[string]*engine.PolicyInfo // by name; the first of a name
 	rules    map[ruleKey]bool                 // those that both versions have
 	states   map[string]report.PolicyState    // of the policies that cannot be compared
@@ -121,13 +123,19 @@ func newComparison(before, after *side, states map[string]report.PolicyState) *c
 // roots lists what either version checks, and of which folders one of them alone has any.
 func (p *comparison) roots() (all []roots.Root, in, out []string) {
 	before, after := p.sides[0], p.sides[1]
+	a := p.chosen(before.sides.Reached())
 	if before.sides == after.sides {
-		return before.sides.Reached(), nil, nil
+		return a, nil, nil
 	}
-	a, b := before.sides.Reached(), after.sides.Reached()
+	b := p.chosen(after.sides.Reached())
 	all = append(slices.Clone(a), b...)
 	slices.SortFunc(all, roots.Compare)
 	return slices.Compact(all), rootsBetween(b, a), rootsBetween(a, b)
+}
+
+// chosen leaves out the roots that are not to be looked at.
+func (p *comparison) chosen(list []roots.Root) []roots.Root {
+	return slices.DeleteFunc(list, func(r roots.Root) bool { return p.has != nil && !p.has(r) })
 }
 
 // run looks at all roots and puts what they say differently into a preview, in a fixed order whatever the number of

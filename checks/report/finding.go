@@ -67,6 +67,7 @@ type Finding struct {
 	Message    string     `json:"message"`
 	Origin     *Origin    `json:"origin,omitempty"`
 	Roots      []string   `json:"roots"`               // the roots whose render has it
+	Clusters   []string   `json:"clusters,omitempty"`  // those that deploy them, where the settings know any
 	Resources  []Resource `json:"resources,omitempty"` // further resources that fail at the same place for the same reason
 	Exemption  *Exemption `json:"exemption,omitempty"`
 	New        bool       `json:"new"`                // false: the base had it, too
@@ -164,6 +165,11 @@ func Merge(list []Finding) []Finding {
 		for _, root := range f.Roots {
 			if !slices.Contains(into.Roots, root) {
 				into.Roots = append(into.Roots, root)
+			}
+		}
+		for _, cluster := range f.Clusters {
+			if !slices.Contains(into.Clusters, cluster) {
+				into.Clusters = append(into.Clusters, cluster)
 			}
 		}
 		for _, r := range append([]Resource{f.Resource}, f.Resources...) {

@@ -1,5 +1,7 @@
 package report
 
+import "slices"
+
 // Preview is what a change of policies, exceptions or settings does once it is merged: the rules before and after are
 // asked about every root of the head, as the check of the branch does, and what they say differently is listed. It
 // has no say in the conclusion; only tests of policies that fail have (they are in Report.Errors, too).
@@ -15,6 +17,43 @@ type Preview struct {
 	Warnings   []Problem          `json:"warnings,omitempty"` // and what the preview does not show
 	Notices    []Problem          `json:"notices,omitempty"`  // its sentences, at the lines of the change they are about
 	Stats      PreviewStats       `json:"stats"`
+}
+
+// With returns a preview of two, of clusters with rules of their own; nil where both are. What both say is said once.
+func (p *Preview) With(q *Preview) *Preview {
+	switch {
+	case p == nil:
+		return q
+	case q == nil:
+		return p
+	}
+	both := *p
+	both.Settings = joined(p.Settings, q.Settings, func(s string) string { return s })
+	both.Policies = append(slices.Clone(p.Policies), q.Policies...)
+	both.Exceptions = append(slices.Clone(p.Exceptions), q.Exceptions...)
+	both.RootsIn = joined(p.RootsIn, q.RootsIn, func(s string) string { return s })
+	both.RootsOut = joined(p.RootsOut, q.RootsOut, func(s string) string { return s })
+	both.Findings = append(slices.Clone(p.Findings), q.Findings...)
+	both.LeftOut += q.LeftOut
+	both.Warnings = joined(p.Warnings, q.Warnings, Problem.String)
+	both.Notices = joined(p.Notices, q.Notices, Problem.String)
+	both.Stats.Roots += q.Stats.Roots
+	both.Stats.Resources += q.Stats.Resources
+	both.Stats.Unseen += q.Stats.Unseen
+	both.Stats.Unrendered += q.Stats.Unrendered
+	both.Stats.Policies += q.Stats.Policies
+	return &both
+}
+
+// joined appends what of a second list the first does not say.
+func joined[T any](a, b []T, says func(T) string) []T {
+	list := slices.Clone(a)
+	for _, x := range b {
+		if !slices.ContainsFunc(a, func(y T) bool { return says(x) == says(y) }) {
+			list = append(list, x)
+		}
+	}
+	return list
 }
 
 // PreviewStats counts what a preview looked at.

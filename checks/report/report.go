@@ -30,6 +30,7 @@ type Report struct {
 	Folders    []string     `json:"folders,omitempty"`    // the findings' roots that have no kustomization
 	Preview    *Preview     `json:"preview,omitempty"`    // what the change does to the rules themselves, once merged
 	Until      time.Time    `json:"until,omitzero"`       // when the result may become another by itself: an exception ends
+	Clusters   []string     `json:"clusters,omitempty"`   // those that the change touches, where the settings know any
 	Stats      Stats        `json:"stats"`
 
 	// Work is what the check cost. "-o json" leaves it out, since it says nothing about the change.

@@ -182,7 +182,7 @@ func TestRulesetCounts(t *testing.T) {
 	got, _ := find(t, file("p.yaml", policyOf("a", "x")+"---\n"+two)+file("e.yaml", exceptionOf("e", "a")))
 	set := rules.Compile(got, time.Time{}, nil)
 	stats := report.Stats{Resources: 7}
-	set.Count(&stats)
+	set.Count(&stats, map[string]bool{})
 	// Rules about Pods stand for those about their controllers, too: r, autogen-r and autogen-cronjob-r.
 	if want := (report.Stats{Policies: 2, Rules: 7, Exceptions: 1, Resources: 7}); stats != want {
 		t.Errorf("%+v, want %+v", stats, want)

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/lintel-bot/lintel/checks/manifest"
@@ -34,13 +35,25 @@ func Compile(s *Sources, now time.Time, known *Compiler) *Ruleset {
 	return set
 }
 
-// Count adds the rules to the numbers of a report.
-func (set *Ruleset) Count(s *report.Stats) {
-	for _, p := range set.Policies.List() {
-		s.Policies++
-		s.Rules += len(p.Rules)
+// Count adds the rules to the numbers of a report, but for those that were seen, which it notes: clusters may share some.
+func (set *Ruleset) Count(s *report.Stats, seen map[string]bool) {
+	first := func(path string, line int) bool {
+		place := fmt.Sprintf("%s:%d", path, line)
+		known := seen[place]
+		seen[place] = true
+		return !known
 	}
-	s.Exceptions = len(set.Exceptions)
+	for _, p := range set.Policies.List() {
+		if first(p.Path, p.Line) {
+			s.Policies++
+			s.Rules += len(p.Rules)
+		}
+	}
+	for _, e := range set.Exceptions {
+		if first(e.Path, e.Line) {
+			s.Exceptions++
+		}
+	}
 }
 
 func bare(sources []Source) []manifest.File {

@@ -44,21 +44,21 @@ func Find(ctx context.Context, c diff.Commit, s *settings.Settings) (*Sources, e
 	}
 	out.Exceptions = out.Policies
 	if len(s.Policies) > 0 || len(s.Exceptions) > 0 {
-		out.Exceptions, err = files(c, s.Exceptions)
+		out.Exceptions, err = files(c, s, s.Exceptions)
 	}
 	return out, err
 }
 
 // FindExceptions is Find for exceptions alone, which are never rendered.
 func FindExceptions(c diff.Commit, s *settings.Settings) (*Sources, error) {
-	list, err := files(c, s.Exceptions)
+	list, err := files(c, s, s.Exceptions)
 	return &Sources{Settings: s, Exceptions: list}, err
 }
 
 func (out *Sources) policies(ctx context.Context, c diff.Commit) (err error) {
 	named := out.Settings.Policies
 	if len(named) == 0 {
-		out.Policies, err = files(c, nil)
+		out.Policies, err = files(c, out.Settings, nil)
 		return err
 	}
 	var plain []string
@@ -84,7 +84,7 @@ func (out *Sources) policies(ctx context.Context, c diff.Commit) (err error) {
 		rendered = append(rendered, list...)
 	}
 	if len(plain) > 0 {
-		if out.Policies, err = files(c, plain); err != nil {
+		if out.Policies, err = files(c, out.Settings, plain); err != nil {
 			return err
 		}
 	}
@@ -92,11 +92,12 @@ func (out *Sources) policies(ctx context.Context, c diff.Commit) (err error) {
 	return nil
 }
 
-// files finds the files that may hold policies or exceptions: those that are named, or every manifest.
-func files(c diff.Commit, named []string) ([]Source, error) {
+// files finds the files that may hold policies or exceptions: those that are named, or every manifest that is not another
+// cluster's.
+func files(c diff.Commit, set *settings.Settings, named []string) ([]Source, error) {
 	var sources []Source
 	for _, p := range c.Roots.Marked() {
-		if c.Roots.Patch(p) || len(named) > 0 && !settings.Under(p, named) || len(named) == 0 && !c.Roots.Manifest(p) {
+		if c.Roots.Patch(p) || len(named) > 0 && !settings.Under(p, named) || len(named) == 0 && (!c.Roots.Manifest(p) || set.Elsewhere(p)) {
 			continue
 		}
 		data, _, err := c.Tree.ReadFile(p)

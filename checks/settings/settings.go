@@ -36,6 +36,10 @@ type Settings struct {
 	Identities Identities `yaml:"identities"`
 	Block      Block      `yaml:"block"`
 	Limits     Limits     `yaml:"limits"`
+	// Clusters by name. Without any, everything is one.
+	Clusters map[string]Cluster `yaml:"clusters"`
+
+	elsewhere []string // files and folders of rules that are other clusters' own
 }
 
 // Block is what fails a check.
@@ -173,14 +177,26 @@ func parseSettings(data []byte, s *Settings) []report.Problem {
 		{"policies", s.Policies}, {"exceptions", s.Exceptions}, {"context", s.Context},
 	} {
 		for _, g := range list.globs {
-			if _, ok := tree.Clean(g); !ok {
-				fail(list.field, "%q leads out of the repository", g)
-			} else if _, err := roots.Glob(g); err != nil {
-				fail(list.field, "%v", err)
+			if problem := globProblem(g); problem != "" {
+				fail(list.field, "%s", problem)
 			}
 		}
 	}
+	for _, problem := range s.clusterProblems() {
+		fail("clusters", "%s", problem)
+	}
 	return problems
+}
+
+// globProblem returns what is wrong with a glob, empty for nothing.
+func globProblem(glob string) string {
+	if _, ok := tree.Clean(glob); !ok {
+		return fmt.Sprintf("%q leads out of the repository", glob)
+	}
+	if _, err := roots.Glob(glob); err != nil {
+		return err.Error()
+	}
+	return ""
 }
 
 var (
@@ -215,6 +231,9 @@ func Edits(a, b *Settings) []string {
 	var fields []string
 	x, y := reflect.ValueOf(*a), reflect.ValueOf(*b)
 	for i := range x.NumField() {
+		if !x.Type().Field(i).IsExported() {
+			continue
+		}
 		if !reflect.DeepEqual(x.Field(i).Interface(), y.Field(i).Interface()) {
 			fields = append(fields, x.Type().Field(i).Tag.Get("yaml"))
 		}

@@ -1,0 +1,165 @@
+package checks
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/lintel-bot/lintel/checks/declared"
+	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/exceptions"
+	"github.com/lintel-bot/lintel/checks/preview"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/render/roots"
+)
+
+// scope is what a check is about in one cluster: its settings, and what the change does to its objects.
+type scope struct {
+	cluster string // "": what belongs to none of the clusters that the settings know, or all where they know none
+	repo    *repository
+	pairs   *pairs
+	has     func(roots.Root) bool
+}
+
+// scopes divides a change among the clusters: those whose objects or rules it may touch. A root that several clusters
+// deploy is part of each.
+func scopes(repo *repository, whole *pairs) []scope {
+	if len(repo.settings.Clusters) == 0 {
+		return []scope{{repo: repo, pairs: whole, has: func(roots.Root) bool { return true }}}
+	}
+	clustersOf := repo.clusters()
+	every := append([]string{""}, repo.settings.ClusterNames()...)
+	var list []scope
+	for _, cluster := range every {
+		has := func(r roots.Root) bool { return slices.Contains(clustersOf(r), cluster) }
+		own := whole.in(has, repo.settings.In(cluster).Context)
+		if own.empty() && !repo.trees.ProposesRules() && cluster != "" {
+			continue
+		}
+		list = append(list, scope{cluster, repo.in(cluster), own, has})
+	}
+	return list
+}
+
+// clusters returns a function that lists the clusters of a root, which it remembers.
+func (r *repository) clusters() func(roots.Root) []string {
+	belongs := r.settings.Belongs()
+	known := map[roots.Root][]string{}
+	return func(root roots.Root) []string {
+		if list, ok := known[root]; ok {
+			return list
+		}
+		paths := []string{root.Path}
+		for _, c := range []diff.Commit{r.trees.Head, r.trees.Base} {
+			paths = append(paths, c.Roots.DeployedBy(root)...)
+		}
+		known[root] = belongs(paths...)
+		return known[root]
+	}
+}
+
+// in returns the repository as one cluster has it.
+func (r *repository) in(cluster string) *repository {
+	own := *r
+	own.settings = r.settings.In(cluster)
+	if r.proposed != nil {
+		own.proposed = r.proposed.In(cluster)
+	}
+	return &own
+}
+
+// in returns the pairs of some roots, with what these roots and files declare.
+func (p *pairs) in(has func(roots.Root) bool, named []string) *pairs {
+	keep := func(list []*diff.Pair) []*diff.Pair {
+		return slices.DeleteFunc(slices.Clone(list), func(pair *diff.Pair) bool { return !has(pair.Root) })
+	}
+	own := *p
+	own.list, own.asking = keep(p.list), keep(p.asking)
+	own.declared = declared.New(p.sides.Trees.Head.Roots, p.sides.Head, named)
+	own.declared.In = has
+	for _, r := range p.roots {
+		if r.Known && has(r.Root) {
+			own.declared.Rendered(r.Root, r.Deployed)
+		}
+	}
+	return &own
+}
+
+func (p *pairs) empty() bool { return len(p.list)+len(p.asking) == 0 }
+
+// outcome is what a check comes to in one cluster.
+type outcome struct {
+	scope
+	rules    *ruling
+	answers  *answers
+	preview  *report.Preview
+	problems []report.Problem // of the preview
+}
+
+// judge is the way through the rooms in one cluster: the rules, the answers, the preview.
+func (c *Checker) judge(ctx context.Context, change report.Change, s scope, k *kept) (*outcome, error) {
+	out := &outcome{scope: s}
+	var err error
+	if out.rules, err = rule(ctx, change, s.repo, k); err != nil {
+		return nil, err
+	}
+	if out.answers, err = ask(ctx, change, s.repo, out.rules, s.pairs); err != nil {
+		return nil, err
+	}
+	out.preview, out.problems, err = preview.Run(ctx, preview.Input{
+		Trees: s.repo.trees, Before: out.rules.before, After: out.rules.after, Now: change.Now,
+		Repository: change.Repository, Has: s.has, Graphs: &k.graphs, Renderings: &k.renderings, Limit: c.PreviewTime,
+		LastChange: s.repo.objects.LastChange,
+	})
+	return out, err
+}
+
+// tell puts the outcome of one cluster into the report. Rules that were seen were counted before.
+func (o *outcome) tell(out *report.Report, seen map[string]bool) {
+	before := len(out.Findings)
+	o.rules.tell(out, seen)
+	o.answers.tell(out)
+	if o.cluster != "" {
+		for i := range out.Findings[before:] {
+			out.Findings[before+i].Clusters = []string{o.cluster}
+		}
+		if !o.pairs.empty() {
+			out.Clusters = append(out.Clusters, o.cluster)
+		}
+	}
+	out.Fail(o.problems...)
+	out.Preview = out.Preview.With(o.preview)
+	if end := o.rules.decision.NextEnd(); out.Until.IsZero() || !end.IsZero() && end.Before(out.Until) {
+		out.Until = end
+	}
+}
+
+// tellExceptions puts what became of the exceptions into a report that has the findings of all clusters.
+func (o *outcome) tellExceptions(out *report.Report, change report.Change) {
+	out.Exceptions = addExceptions(out.Exceptions, exceptions.List(o.rules.decision, exceptions.Known{
+		Policies: o.rules.Policies, Reviews: change.Reviews, Findings: out.Findings, Beyond: o.answers.beyond,
+		Blob: o.repo.trees.Head.Blob}))
+}
+
+// upkeep lists the merged exceptions that somebody should look at. One that several clusters have is unused where none
+// of them uses it.
+func upkeep(outcomes []*outcome, whole bool, now time.Time) (list []report.Upkeep) {
+	used := func(x report.Upkeep) bool {
+		return slices.ContainsFunc(outcomes, func(o *outcome) bool {
+			return slices.ContainsFunc(o.rules.Exceptions, func(e *engine.Exception) bool {
+				return e.Path == x.Path && e.Line == x.Line && o.answers.usage.Needed(e)
+			})
+		})
+	}
+	for _, o := range outcomes {
+		for _, x := range o.answers.usage.Upkeep(o.rules.decision, o.rules.Policies, whole, now) {
+			x.Unused = x.Unused && !used(x)
+			known := slices.ContainsFunc(list, func(y report.Upkeep) bool { return y.Path == x.Path && y.Line == x.Line })
+			if !known && (x.Expired || x.Soon || x.Unused) {
+				list = append(list, x)
+			}
+		}
+	}
+	return list
+}

@@ -1,0 +1,108 @@
+package settings
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+
+	"github.com/lintel-bot/lintel/render/roots"
+)
+
+// Cluster is one of the clusters that a repository holds. What is given is in place of the top level's.
+type Cluster struct {
+	// Roots are globs over root paths, and over the files of the objects of Argo CD and Flux: what these deploy
+	// belongs to the cluster as well.
+	Roots      []string `yaml:"roots"`
+	Policies   []string `yaml:"policies"`
+	Exceptions []string `yaml:"exceptions"`
+	Context    []string `yaml:"context"`
+	// What charts are to be rendered for: accepted, and of no effect as long as charts are not rendered.
+	Kubernetes  string   `yaml:"kubernetes"`
+	APIVersions []string `yaml:"apiVersions"`
+}
+
+// ClusterNames lists the clusters, sorted.
+func (s *Settings) ClusterNames() []string { return slices.Sorted(maps.Keys(s.Clusters)) }
+
+// In returns the settings as one cluster has them; those of the top level for a name that is not one of a cluster.
+func (s *Settings) In(cluster string) *Settings {
+	c := s.Clusters[cluster]
+	own := *s
+	own.elsewhere = nil
+	for name, other := range s.Clusters {
+		if name != cluster {
+			own.elsewhere = append(append(own.elsewhere, other.Policies...), other.Exceptions...)
+		}
+	}
+	for _, list := range []struct {
+		of   *[]string
+		have []string
+	}{{&own.Policies, c.Policies}, {&own.Exceptions, c.Exceptions}, {&own.Context, c.Context}} {
+		if list.have != nil {
+			*list.of = list.have
+		}
+	}
+	return &own
+}
+
+// Elsewhere reports whether a file holds rules of other clusters only: where it is not said which files hold rules, these
+// do not count.
+func (s *Settings) Elsewhere(path string) bool { return len(s.elsewhere) > 0 && Under(path, s.elsewhere) }
+
+// Belongs returns a function that lists the clusters of a root, given its path and the files of the objects that deploy
+// it: sorted, and the empty name where it is of none.
+func (s *Settings) Belongs() func(paths ...string) []string {
+	globs := map[string][]*regexp.Regexp{}
+	for name, c := range s.Clusters {
+		for _, g := range c.Roots {
+			if re, err := roots.Glob(g); err == nil { // parseSettings refused others
+				globs[name] = append(globs[name], re)
+			}
+		}
+	}
+	names := s.ClusterNames()
+	return func(paths ...string) []string {
+		var list []string
+		for _, name := range names {
+			if slices.ContainsFunc(globs[name], func(re *regexp.Regexp) bool {
+				return slices.ContainsFunc(paths, re.MatchString)
+			}) {
+				list = append(list, name)
+			}
+		}
+		if len(list) == 0 {
+			return []string{""}
+		}
+		return list
+	}
+}
+
+var kubernetesVersion = regexp.MustCompile(`^v?[0-9]+\.[0-9]+(\.[0-9]+)?$`)
+
+// clusterProblems returns what is wrong with the clusters, in words behind their name.
+func (s *Settings) clusterProblems() (problems []string) {
+	for _, name := range s.ClusterNames() {
+		c := s.Clusters[name]
+		switch {
+		case name == "":
+			problems = append(problems, "a cluster needs a name")
+		case len(c.Roots) == 0:
+			problems = append(problems, fmt.Sprintf("%s: roots is missing: say which roots, or files of Argo CD and Flux objects, "+
+				"belong to the cluster", name))
+		}
+		if c.Kubernetes != "" && !kubernetesVersion.MatchString(c.Kubernetes) {
+			problems = append(problems, fmt.Sprintf("%s: kubernetes: %q is not a version: write it like \"1.33\"", name,
+				c.Kubernetes))
+		}
+		for _, list := range [][]string{c.Roots, c.Policies, c.Exceptions, c.Context} {
+			for _, g := range list {
+				if problem := globProblem(g); problem != "" {
+					problems = append(problems, cmp.Or(name, "?")+": "+problem)
+				}
+			}
+		}
+	}
+	return problems
+}
