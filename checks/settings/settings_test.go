@@ -28,6 +28,12 @@ func TestParseSettings(t *testing.T) {
 		{"absolute", "context: [/etc]\n", `.lintel.yaml:1: context: "/etc" leads out of the repository`},
 		{"two documents", "block: new\n---\nblock: all\n", ".lintel.yaml:3: holds more than one document"},
 		{"list", "- a\n", ".lintel.yaml:1: cannot unmarshal"},
+		{"cluster without roots", "block: all\nclusters: {prod: {policies: [p]}}\n",
+			".lintel.yaml:2: clusters: prod: roots is missing"},
+		{"cluster outside", "clusters: {prod: {roots: [a], policies: [../p]}}\n",
+			`.lintel.yaml:1: clusters: prod: "../p" leads out of the repository`},
+		{"cluster version", "clusters: {prod: {roots: [a], kubernetes: latest}}\n", `"latest" is not a version`},
+		{"unknown field of a cluster", "clusters:\n  prod:\n    rots: [a]\n", `.lintel.yaml:3: the field "rots" is not known`},
 		{"count", "approvers: {count: -1}\n", "count cannot be negative"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
