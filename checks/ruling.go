@@ -45,7 +45,30 @@ func rule(ctx context.Context, change report.Change, repo *repository, k *kept) 
 func (r *ruling) tell(out *report.Report, seen map[string]bool) {
 	out.Fail(r.problems...)
 	out.Warnings = append(out.Warnings, r.Warnings...)
+	switch {
+	case out.All:
+		out.Warnings = append(out.Warnings, onceAKind(r.Deprecated)...)
+	case r.own != nil:
+		out.Warnings = append(out.Warnings, r.own.Deprecated...)
+	}
 	r.Count(&out.Stats, seen)
+}
+
+// onceAKind keeps of the problems of one message the first, which says how many there are.
+func onceAKind(list []report.Problem) (kinds []report.Problem) {
+	list = report.SortProblems(slices.Clone(list))
+	more := map[string]int{}
+	for _, p := range list {
+		if more[p.Message]++; more[p.Message] == 1 {
+			kinds = append(kinds, p)
+		}
+	}
+	for i := range kinds {
+		if n := more[kinds[i].Message] - 1; n > 0 {
+			kinds[i].Message += " (and in " + report.Count(n, "place", "places") + " more)"
+		}
+	}
+	return kinds
 }
 
 // decide decides which exceptions count.

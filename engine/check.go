@@ -38,7 +38,7 @@ func outdated(d policy.Document) []policy.Problem {
 	if d.Group() != "kyverno.io" || d.Version() != "v2alpha1" {
 		return nil
 	}
-	return []policy.Problem{d.Warning("/apiVersion", "kyverno.io/v2alpha1 is deprecated: use kyverno.io/v2")}
+	return []policy.Problem{d.Deprecation("/apiVersion", "kyverno.io/v2alpha1 is deprecated: use kyverno.io/v2")}
 }
 
 // checkException finds what the API server and Kyverno would refuse in an exception of kyverno.io

@@ -13,7 +13,7 @@ const fixes = ` ("lintel fix" rewrites it)`
 func deprecated(d policy.Document, p *policy.ClusterPolicy) []policy.Problem {
 	var out []policy.Problem
 	warn := func(pointer, old, now string) {
-		out = append(out, d.Warning(pointer, "%s is deprecated: use %s", old, now))
+		out = append(out, d.Deprecation(pointer, "%s is deprecated: use %s", old, now))
 	}
 	s := &p.Spec
 	fields := []struct {

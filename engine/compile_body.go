@@ -157,8 +157,8 @@ func (c *ruleCompiler) conditions(at string, raw any) *condition.Set {
 				return
 			}
 			if instead, old := condition.IsDeprecated(operator); old {
-				c.problems = append(c.problems, c.doc.Warning(c.at(pointer), "the operator %s is deprecated: use %s", operator,
-					instead))
+				c.problems = append(c.problems, c.doc.Deprecation(c.at(pointer), "the operator %s is deprecated: use %s",
+					operator, instead))
 			}
 		})
 	}

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lintel-bot/lintel/checks/manifest"
@@ -18,7 +19,9 @@ type Ruleset struct {
 	Exceptions []*engine.Exception
 
 	Errors   []report.Problem // what keeps a rule from being in effect
-	Warnings []report.Problem // what is said beside: deprecated fields, policies that are not evaluated before merge
+	Warnings []report.Problem // what is said beside: policies that are not evaluated before merge, for one
+	// What still works, and is to be written otherwise; the message is the same wherever that is.
+	Deprecated []report.Problem
 }
 
 // Compile compiles rules. A compiler that has seen the same policies before spares the work; nil is one that has not.
@@ -29,8 +32,12 @@ func Compile(s *Sources, now time.Time, known *Compiler) *Ruleset {
 	exceptions, more := engine.CompileExceptions(manifest.Sources(bare(s.Exceptions)), options)
 	set.Policies, set.Exceptions = policies, exceptions
 	for _, list := range [][]policy.Problem{problems, policies.Unsupported(), more} {
-		errs, warnings := Problems(list)
+		old := slices.DeleteFunc(slices.Clone(list), func(p policy.Problem) bool { return !p.Deprecated })
+		rest := slices.DeleteFunc(slices.Clone(list), func(p policy.Problem) bool { return p.Deprecated })
+		errs, warnings := Problems(rest)
 		set.Errors, set.Warnings = append(set.Errors, errs...), append(set.Warnings, warnings...)
+		_, warnings = Problems(old)
+		set.Deprecated = append(set.Deprecated, warnings...)
 	}
 	return set
 }

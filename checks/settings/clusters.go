@@ -49,7 +49,9 @@ func (s *Settings) In(cluster string) *Settings {
 
 // Elsewhere reports whether a file holds rules of other clusters only: where it is not said which files hold rules, these
 // do not count.
-func (s *Settings) Elsewhere(path string) bool { return len(s.elsewhere) > 0 && Under(path, s.elsewhere) }
+func (s *Settings) Elsewhere(path string) bool {
+	return len(s.elsewhere) > 0 && Under(path, s.elsewhere)
+}
 
 // Belongs returns a function that lists the clusters of a root, given its path and the files of the objects that deploy
 // it: sorted, and the empty name where it is of none.

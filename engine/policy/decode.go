@@ -27,6 +27,13 @@ func (d Document) Warning(pointer, format string, args ...any) Problem {
 	return p
 }
 
+// Deprecation is like [Document.Warning] for what still works, and is to be written otherwise.
+func (d Document) Deprecation(pointer, format string, args ...any) Problem {
+	p := d.Warning(pointer, format, args...)
+	p.Deprecated = true
+	return p
+}
+
 // Decode reads a document into a struct with json tags, strictly: a field that the struct does not have and a
 // value of another type are problems, all of them in one go, each with the nearest name or the way to write
 // it. A field of type any takes any JSON. What is not a problem is decoded.

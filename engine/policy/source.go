@@ -23,11 +23,12 @@ type Source struct {
 // count from 1; zero means that the file as a whole is meant. A problem that is no Warning keeps the policy
 // or exception it is in from being used.
 type Problem struct {
-	Path    string
-	Line    int
-	Column  int
-	Warning bool
-	Message string
+	Path       string
+	Line       int
+	Column     int
+	Warning    bool
+	Deprecated bool // a warning of what still works: the message is the same wherever that is written
+	Message    string
 }
 
 // String is the problem as compilers write one: path:line:column: message.
