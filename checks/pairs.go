@@ -2,12 +2,15 @@ package checks
 
 import (
 	"context"
+	"slices"
 
 	"github.com/lintel-bot/lintel/checks/builtin"
 	"github.com/lintel-bot/lintel/checks/declared"
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/parallel"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render"
 )
@@ -70,7 +73,17 @@ func (p *pairs) render(ctx context.Context) error {
 
 // tell puts what stood in the way into the report, and what was looked at.
 func (p *pairs) tell(out *report.Report) {
-	out.Stats.Roots, out.Stats.Resources, out.Stats.Unchecked = len(p.roots), len(p.list), p.charts
+	out.Stats.Unchecked = p.charts
+	for _, pair := range p.list {
+		if !isRule(pair) {
+			out.Stats.Resources++
+		}
+	}
+	for _, r := range p.roots {
+		if len(r.Pairs) == 0 || !all(r.Pairs, isRule) {
+			out.Stats.Roots++
+		}
+	}
 	out.NotChecked = p.notChecked
 	out.Warnings = append(out.Warnings, p.warnings...)
 	for _, r := range p.roots {
@@ -83,4 +96,15 @@ func (p *pairs) tell(out *report.Report) {
 	}
 	out.Work = p.sides.Work()
 	out.Warnings = append(out.Warnings, p.declared.Warnings()...)
+}
+
+// isRule reports whether a pair is of a policy, a binding or an exception. They are judged as everything is, and are no
+// workload: who reads the numbers wants to know of that.
+func isRule(p *diff.Pair) bool {
+	id := admission.IdentityOf(p.Resource().Object)
+	return engine.IsRule(id.Group, id.Kind)
+}
+
+func all(list []*diff.Pair, is func(*diff.Pair) bool) bool {
+	return !slices.ContainsFunc(list, func(p *diff.Pair) bool { return !is(p) })
 }
