@@ -144,8 +144,13 @@ func (s *scanner) link(f *kustomization.File, out *facts) error {
 		}
 		for _, target := range targets {
 			out.add(readers, target, f.Dir)
-			if ref.Role == kustomization.Patch || ref.Role == kustomization.Data {
+			switch ref.Role {
+			case kustomization.Resource, kustomization.Component:
+				out.add(parents, target, f.Dir)
+			case kustomization.Patch:
 				out.add(patches, target, f.Dir)
+			case kustomization.Plugin:
+				out.add(plugins, target, f.Dir)
 			}
 		}
 		traits[plugin] = traits[plugin] || ref.Role == kustomization.Plugin

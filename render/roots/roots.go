@@ -43,6 +43,7 @@ type Set struct {
 	*graph.Graph
 	filter   *filter
 	deploys  bool // there are objects of Argo CD or Flux
+	contents contents
 	deployed *deployments
 }
 
