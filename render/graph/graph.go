@@ -73,6 +73,9 @@ func (g *Graph) Marked() []string {
 	return g.sorted(mentions, marked)
 }
 
+// HasMark reports whether a file holds one of the marks of the options (see Marked).
+func (g *Graph) HasMark(p string) bool { return g.has(mentions, marked, p) }
+
 // Mentions lists the files that hold a word as a value, and so can bring forth an object of the kind of that name:
 // manifests, and kustomizations with a generator or a patch. Symlinks are always listed. A word that does
 // not start with a capital letter is found behind "kind:" only.
