@@ -21,7 +21,7 @@ type naive struct {
 	broken   map[string]bool
 	includes map[string][]string
 	readers  map[string][]string
-	patched  map[string]bool
+	takers   map[string][]string // those of the readers that take over what they name
 	plugins  []string
 	plain    map[string][]string
 	charts   map[string]bool
@@ -32,7 +32,7 @@ type naive struct {
 
 func newNaive(t *testing.T, tr *tree.Tree) *naive {
 	n := &naive{files: map[string]*kustomization.File{}, broken: map[string]bool{}, includes: map[string][]string{},
-		readers: map[string][]string{}, patched: map[string]bool{}, plain: map[string][]string{}, charts: map[string]bool{},
+		readers: map[string][]string{}, takers: map[string][]string{}, plain: map[string][]string{}, charts: map[string]bool{},
 		unread: map[string]bool{}, texts: map[string]string{}}
 	var manifests []string
 	err := tr.Walk(func(p string, e tree.Entry) error {
@@ -68,9 +68,9 @@ func newNaive(t *testing.T, tr *tree.Tree) *naive {
 	}
 	for _, p := range manifests {
 		switch dir := path.Dir(p); {
-		case len(n.readers[p]) > 0 || n.chartOf(dir) != "":
+		case n.taken(p) || n.ofChart(p) || len(n.readers[p]) > 0 && !n.deployable(p):
 		case n.has(dir):
-			n.unread[p] = true
+			n.unread[p] = len(n.readers[p]) == 0
 		default:
 			n.plain[dir] = append(n.plain[dir], p)
 		}
@@ -81,15 +81,42 @@ func newNaive(t *testing.T, tr *tree.Tree) *naive {
 
 func (n *naive) has(dir string) bool { return n.files[dir] != nil || n.broken[dir] }
 
-func (n *naive) chartOf(dir string) string {
-	for ; ; dir = path.Dir(dir) {
-		if n.charts[dir] {
-			return dir
+// ofChart reports whether a file is a chart's: a template, or below one and no manifest.
+func (n *naive) ofChart(p string) bool {
+	for dir := path.Dir(p); ; dir = path.Dir(dir) {
+		if n.charts[dir] && (!n.deployable(p) || strings.HasPrefix(strings.TrimPrefix(p, dir+"/"), "templates/")) {
+			return true
 		}
 		if dir == "." {
-			return ""
+			return false
 		}
 	}
+}
+
+func (n *naive) deployable(p string) bool { return strings.Contains(n.texts[p], "apiVersion") }
+
+// taken reports whether something that is no component, or that leads to what is none, takes a file over.
+func (n *naive) taken(p string) bool {
+	live := func(dir string) bool {
+		for _, top := range n.tops() {
+			if n.below(top, map[string]bool{})[dir] {
+				return true
+			}
+		}
+		return false
+	}
+	return slices.ContainsFunc(n.takers[p], live)
+}
+
+// tops lists what can be deployed by itself.
+func (n *naive) tops() []string {
+	list := slices.Collect(maps.Keys(n.broken))
+	for dir, f := range n.files {
+		if !f.Component {
+			list = append(list, dir)
+		}
+	}
+	return list
 }
 
 func (n *naive) link(tr *tree.Tree, f *kustomization.File) {
@@ -103,14 +130,16 @@ func (n *naive) link(tr *tree.Tree, f *kustomization.File) {
 			if real != named {
 				targets = append(targets, real)
 			}
-			if e.Kind == tree.Dir {
+			takes := ref.Role == kustomization.Resource || ref.Role == kustomization.Component || ref.Role == kustomization.Plugin
+			if e.Kind == tree.Dir && takes {
 				n.includes[f.Dir] = append(n.includes[f.Dir], real)
 			}
 		}
 		for _, target := range targets {
 			n.readers[target] = append(n.readers[target], f.Dir)
-			if ref.Role == kustomization.Patch || ref.Role == kustomization.Data {
-				n.patched[target] = true
+			switch ref.Role {
+			case kustomization.Resource, kustomization.Component, kustomization.Plugin:
+				n.takers[target] = append(n.takers[target], f.Dir)
 			}
 		}
 		if ref.Role == kustomization.Plugin {
@@ -131,10 +160,13 @@ func (n *naive) below(dir string, into map[string]bool) map[string]bool {
 }
 
 func (n *naive) findRoots() {
-	included, reached := map[string]bool{}, map[string]bool{}
-	for _, targets := range n.includes {
+	included, reached, live := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, dir := range n.tops() {
+		n.below(dir, live)
+	}
+	for from, targets := range n.includes {
 		for _, dir := range targets {
-			included[dir] = true
+			included[dir] = included[dir] || live[from]
 		}
 	}
 	add := func(dir string) {

@@ -3,8 +3,10 @@ package roots
 import (
 	"path"
 	"slices"
-	"strings"
 
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -41,12 +43,23 @@ func inChart(s *Set, dir string) bool {
 	return false
 }
 
-// ofChart reports whether a file is a Helm chart's own: in one of its folders, or beside its Chart.yaml with the name of
-// one that Helm knows, or of values.
+// ofChart reports whether a file is a Helm chart's own: in one of its folders, or below its Chart.yaml and none that
+// anybody could deploy, as values are.
 func (s *Set) ofChart(p string) bool {
-	name := path.Base(p)
-	known := strings.Contains(name, "values") || slices.Contains([]string{"Chart.yaml", "requirements.yaml"}, name)
-	return known && s.hasChart(path.Dir(p)) || inChart(s, path.Dir(p))
+	dir := path.Dir(p)
+	return inChart(s, dir) || slices.ContainsFunc(upwards(dir), s.hasChart) && !s.holdsObjects(p)
+}
+
+// holdsObjects reports whether a file holds what a cluster may take. Of one that cannot be read it may.
+func (s *Set) holdsObjects(p string) bool {
+	data, _, err := s.Tree().ReadFile(p)
+	if err != nil {
+		return true
+	}
+	documents, err := source.Parse(p, data, s.deployed.limits.Source)
+	return err != nil || slices.ContainsFunc(documents, func(d *yaml.Node) bool {
+		return source.Text(d, "apiVersion") != "" && source.Text(d, "kind") != ""
+	})
 }
 
 // hasChart reports whether a folder is that of a Helm chart.

@@ -129,11 +129,11 @@ func (s *Set) manifests(dir string, limit int) []string {
 }
 
 // loose reports whether a path has a manifest's name and is nobody else's: no kustomization takes it over, and neither a
-// policy test nor a chart has it for its own. Being data of a generator hides nothing: who deploys the file does not know
-// of that.
+// policy test nor a chart has it for its own. Being data of a generator hides no manifest: who deploys the file does not
+// know of that.
 func (s *Set) loose(p string) bool {
 	return graph.IsManifestName(p) && !kustomization.IsFileName(p) && !hidden(p) && !s.ofChart(p) && !s.taken(p) &&
-		s.PolicyTest(p) == ""
+		s.PolicyTest(p) == "" && (!s.Named(p) || s.holdsObjects(p))
 }
 
 // taken reports whether a kustomization that is part of a root takes a file over as a resource or uses it as a patch.

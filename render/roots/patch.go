@@ -1,7 +1,6 @@
 package roots
 
 import (
-	"errors"
 	"path"
 	"slices"
 	"strings"
@@ -131,8 +130,8 @@ func (s *Set) addRef(out *content, f *kustomization.File, ref kustomization.Ref,
 	}
 	real, e, err := s.Tree().Lookup(named)
 	switch {
-	case err != nil:
-		out.open = out.open || !errors.Is(err, tree.ErrNotExist)
+	case err != nil: // what makes it knows what it holds
+		out.open = true
 	case e.Kind == tree.File:
 		out.list = append(out.list, s.identities(real)...)
 	case e.Kind == tree.Dir:
