@@ -148,3 +148,45 @@ func TestNamedByOthers(t *testing.T) {
 		})
 	}
 }
+
+// What names a policy turns none off.
+func TestNamedPolicies(t *testing.T) {
+	const named = "-- .lintel.yaml --\npolicies: [policies]\n"
+	const plain = "-- apps/a.yaml --\n" + goodPod
+	for _, c := range []struct{ name, base string }{
+		{"data", "-- kustomization.yaml --\nconfigMapGenerator: [{name: g, files: [policies/p.yaml]}]\n"},
+		{"data, settings name the folder",
+			named + "-- kustomization.yaml --\nconfigMapGenerator: [{name: g, files: [policies/p.yaml]}]\n"},
+		{"data, settings name the file", "-- .lintel.yaml --\npolicies: [policies/p.yaml]\n" +
+			"-- kustomization.yaml --\nconfigMapGenerator: [{name: g, files: [policies/p.yaml]}]\n"},
+		{"patch of nothing", named + "-- kustomization.yaml --\nconfigMapGenerator: [{name: g}]\n" +
+			"patches: [{path: policies/p.yaml, target: {kind: Nothing}}]\n"},
+		{"patch of another", named + "-- kustomization.yaml --\nresources: [q.yaml]\npatches: [{path: policies/p.yaml, " +
+			"target: {name: none}}]\n-- q.yaml --\napiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: q}\n" +
+			"spec: {rules: []}\n"},
+		{"patch of nothing, excluded", named + "roots: {exclude: [.]}\n-- kustomization.yaml --\npatches: [{path: " +
+			"policies/p.yaml}]\nconfigMapGenerator: [{name: g}]\n"},
+		{"patch, by kind", "-- kustomization.yaml --\nconfigMapGenerator: [{name: g}]\n" +
+			"patches: [{path: policies/p.yaml, target: {kind: Nothing}}]\n"},
+		{"chart beside", "-- policies/Chart.yaml --\nname: x\n"},
+		{"chart above", "-- Chart.yaml --\nname: x\n"},
+		{"chart above, named", named + "-- Chart.yaml --\nname: x\n"},
+		{"resource of a policy test", "-- policies/kyverno-test.yaml --\napiVersion: cli.kyverno.io/v1alpha1\nkind: " +
+			"Test\nmetadata: {name: t}\nresources: [p.yaml]\n"},
+		{"in an excluded folder", "-- .lintel.yaml --\nroots: {exclude: [policies/**]}\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := treetest.New(t)
+			base := r.Commit(pods + plain + c.base)
+			head := r.Commit("-- apps/a.yaml --\n" + badPod)
+			rep := check(t, r, report.Change{Rules: base, Base: base, Head: head})
+			violated := false
+			for _, f := range rep.Findings {
+				violated = violated || f.Blocks && f.Policy == "pods"
+			}
+			if !violated {
+				t.Errorf("%s: %s: %q\nerrors: %s", rep.Conclusion, rep.Title, lines(rep), problems(rep.Errors))
+			}
+		})
+	}
+}
