@@ -190,3 +190,39 @@ func TestNamedPolicies(t *testing.T) {
 		})
 	}
 }
+
+// A document that cannot be read does not hide the others of its file.
+func TestHiddenByTemplates(t *testing.T) {
+	const twice = "---\napiVersion: v1\nkind: Pod\nmetadata: {name: t}\nspec: &s {a: *s}\n"
+	deep := "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: t}\ndata: " + strings.Repeat("[", 200) +
+		strings.Repeat("]", 200) + "\n"
+	for _, c := range []struct {
+		name, head string
+		want       report.Conclusion
+	}{
+		{"what only we refuse", "# {{\n" + badPod + twice, report.Failure},
+		{"what is too deep", "# {{\n" + badPod + deep, report.Failure},
+		{"a template in a comment", "# {{\n" + badPod + "---\napiVersion: v1\nkind: Pod\nx: [\n", report.Failure},
+		{"a template at the end of a line", badPod + "---\napiVersion: v1\nkind: Pod # {{\nx: [\n", report.Failure},
+		{"a template in another document", badPod + "---\napiVersion: v1\nkind: Pod\nx: '{{'\n---\nkind: Pod\nx: [\n",
+			report.Failure},
+		{"a template beside a manifest", badPod + "---\napiVersion: v1\nkind: Pod\n{{ if x }}\n", report.Neutral},
+		{"a template before a manifest", "apiVersion: v1\nkind: Pod\n{% if x %}\n---\n" + badPod, report.Neutral},
+		{"a template", "apiVersion: v1\nkind: Pod\n{{ if x }}\n", report.Success},
+		{"no manifest", "x: [\n", report.Success},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := treetest.New(t)
+			base := r.Commit(pods + "-- apps/b.yaml --\nx: 1\n")
+			head := r.Commit("-- apps/b.yaml --\n" + c.head)
+			rep := check(t, r, report.Change{Rules: base, Base: base, Head: head})
+			if rep.Conclusion != c.want {
+				t.Errorf("%s, want %s: %s: %q\nerrors: %s\nnot checked: %v", rep.Conclusion, c.want, rep.Title, lines(rep),
+					problems(rep.Errors), rep.NotChecked)
+			}
+			if c.want == report.Neutral && (len(rep.NotChecked) != 1 || rep.NotChecked[0].Line < 2) {
+				t.Errorf("not checked: %v", rep.NotChecked)
+			}
+		})
+	}
+}

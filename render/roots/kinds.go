@@ -72,7 +72,7 @@ func touchedFolders(s *Set, changed, _ []string) map[string]bool {
 	for _, p := range changed {
 		dir := path.Dir(p)
 		// A kustomization comes, and takes the manifests over, or it went.
-		if !dirs[dir] && (kustomization.IsFileName(p) || s.loose(p) && s.isFile(p) && s.owner(dir) == Folder) {
+		if !dirs[dir] && (kustomization.IsFileName(p) || s.Loose(p)) {
 			dirs[dir] = true
 		}
 	}
@@ -134,6 +134,11 @@ func (s *Set) manifests(dir string, limit int) []string {
 func (s *Set) loose(p string) bool {
 	return graph.IsManifestName(p) && !kustomization.IsFileName(p) && !hidden(p) && !s.ofChart(p) && !s.taken(p) &&
 		s.PolicyTest(p) == "" && (!s.Named(p) || s.holdsObjects(p))
+}
+
+// Loose reports whether a file looks like a manifest by its name and place and is part of its folder's own root.
+func (s *Set) Loose(p string) bool {
+	return s.loose(p) && s.isFile(p) && s.owner(path.Dir(p)) == Folder
 }
 
 // taken reports whether a kustomization that is part of a root takes a file over as a resource or uses it as a patch.
