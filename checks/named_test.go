@@ -226,3 +226,74 @@ func TestHiddenByTemplates(t *testing.T) {
 		})
 	}
 }
+
+// What is read through a symlink is checked where nobody else does.
+func TestSymlinks(t *testing.T) {
+	const quiet = "-- .lintel.yaml --\nroots: {exclude: [hidden/**]}\n"
+	for _, c := range []struct {
+		name, base   string
+		link, target string
+		head         string
+		want         report.Conclusion
+	}{
+		{"to a file that is no manifest by its name", "-- apps/b.yaml --\nx: 1\n-- data/a.txt --\n" + goodPod,
+			"apps/a.yaml", "../data/a.txt", "-- data/a.txt --\n" + badPod, report.Failure},
+		{"to a file in a hidden folder", "-- .data/a.yaml --\n" + goodPod, "apps/a.yaml", "../.data/a.yaml",
+			"-- .data/a.yaml --\n" + badPod, report.Failure},
+		{"to a hidden folder", "-- .data/a.yaml --\n" + goodPod, "apps/link", "../.data", "-- .data/a.yaml --\n" + badPod,
+			report.Failure},
+		{"to a folder in a hidden folder", "-- .data/x/y/a.yaml --\n" + goodPod, "apps", ".data/x",
+			"-- .data/x/y/a.yaml --\n" + badPod, report.Failure},
+		{"to an excluded folder", quiet + "-- hidden/a.yaml --\n" + goodPod, "apps/link", "../hidden",
+			"-- hidden/a.yaml --\n" + badPod, report.Failure},
+		{"to a folder that a kustomization mends", "-- k/kustomization.yaml --\nresources: [m/a.yaml]\n" + repair +
+			"-- k/m/a.yaml --\n" + goodPod, "apps", "k/m", "-- k/m/a.yaml --\n" + badPod, report.Failure},
+		{"to a folder that is checked anyway", "-- other/a.yaml --\n" + goodPod, "apps", "other", "-- other/a.yaml --\n" +
+			badPod, report.Failure},
+		{"to the top", "-- apps/a.yaml --\n" + goodPod, "apps/link", "..", "-- apps/a.yaml --\n" + badPod, report.Failure},
+		{"to what is no manifest", "-- .data/a.yaml --\nx: 1\n", "apps/link", "../.data", "-- .data/a.yaml --\nx: 2\n",
+			report.Success},
+	} {
+		for _, late := range []bool{false, true} {
+			t.Run(c.name, func(t *testing.T) {
+				r := treetest.New(t)
+				if !late {
+					r.Symlink(c.target, c.link)
+				}
+				base := r.Commit(pods + c.base)
+				if late {
+					r.Symlink(c.target, c.link)
+				}
+				head := r.Commit(c.head)
+				rep := check(t, r, report.Change{Rules: base, Base: base, Head: head})
+				if rep.Conclusion != c.want {
+					t.Errorf("%s, want %s: %s: %q\nerrors: %s\nnot checked: %v", rep.Conclusion, c.want, rep.Title, lines(rep),
+						problems(rep.Errors), rep.NotChecked)
+				}
+				for _, f := range rep.Findings {
+					if f.Origin.Path == c.link || strings.HasPrefix(f.Origin.Path, c.link+"/") && c.link != "apps/link" {
+						t.Errorf("the place is the link %s", f.Origin.Path)
+					}
+				}
+			})
+		}
+	}
+	for _, c := range []struct {
+		link, target string
+		want         report.Conclusion
+	}{
+		{"apps/a.yaml", "/etc/a.yaml", report.Neutral}, {"apps/a.yaml", "../../out.yaml", report.Neutral},
+		{"apps/more", "../../out", report.Neutral}, {"apps/a.yaml", "gone.yaml", report.Neutral},
+		{"apps/a.yaml", "a.yaml", report.Neutral}, {".tool/a.yaml", "/etc/a.yaml", report.Success},
+		{"docs/README.md", "/etc/x", report.Success},
+	} {
+		r := treetest.New(t)
+		base := r.Commit(pods + "-- apps/b.yaml --\n" + goodPod)
+		r.Symlink(c.target, c.link)
+		head := r.Snapshot()
+		rep := check(t, r, report.Change{Rules: base, Base: base, Head: head})
+		if rep.Conclusion != c.want || (c.want == report.Neutral) != (len(rep.NotChecked) == 1) {
+			t.Errorf("%s -> %s: %s: %s %v", c.link, c.target, rep.Conclusion, rep.Title, rep.NotChecked)
+		}
+	}
+}

@@ -10,7 +10,6 @@ import (
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/kustomization"
-	"github.com/lintel-bot/lintel/render/tree"
 )
 
 // unchecked finds what of the change is not checked.
@@ -21,7 +20,10 @@ func (p *pairs) unchecked() error {
 	}
 	charts := map[string]bool{}
 	for _, d := range s.Trees.Differences {
-		if d.New == nil || d.New.Kind != tree.File || kustomization.IsFileName(d.Path) {
+		if d.New != nil && s.Trees.Head.Roots.Dangling(d.Path) {
+			p.not(path.Dir(d.Path), d.Path, "this symlink leads out of the repository, or to nothing in it")
+		}
+		if d.New == nil || kustomization.IsFileName(d.Path) {
 			continue
 		}
 		if chart := s.Trees.Head.Roots.Chart(d.Path); chart != "" && !charts[chart] {

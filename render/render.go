@@ -269,7 +269,11 @@ func (r *Renderer) files(ctx context.Context, root roots.Root, names []string) (
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
-		list, id, problem, err := r.Manifest(name)
+		real, _, err := r.lookup(name)
+		if err != nil {
+			real = name
+		}
+		list, id, problem, err := r.Manifest(real)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -73,6 +73,9 @@ func (g *Graph) Marked() []string {
 	return g.sorted(mentions, marked)
 }
 
+// Links lists the symlinks of the tree, sorted.
+func (g *Graph) Links() []string { return g.sorted(mentions, links) }
+
 // HasMark reports whether a file holds one of the marks of the options (see Marked).
 func (g *Graph) HasMark(p string) bool { return g.has(mentions, marked, p) }
 

@@ -54,7 +54,10 @@ func (s *scanner) scan(dirs, files []string) (*facts, error) {
 		case err != nil:
 			return nil, err
 		case e.Kind == tree.Symlink:
-			out.add(mentions, link, p)
+			out.add(mentions, links, p)
+			if IsManifestName(p) || kustomization.IsFileName(p) {
+				out.add(mentions, link, p)
+			}
 		default:
 			jobs = append(jobs, job{path: p, id: e.ID})
 		}

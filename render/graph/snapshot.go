@@ -33,6 +33,7 @@ const (
 
 	marked = "\x00marked" // the file holds one of Options.Marks
 	link   = "\x00link"   // a symlink with the name of a manifest or kustomization
+	links  = "\x00links"  // a symlink of any name
 )
 
 // byFolder reports whether the values of a relation are folders, which hide with their kustomization file.
@@ -73,7 +74,7 @@ type table struct {
 	count                int
 }
 
-const magic = "lintel graph 5\x00\x00"
+const magic = "lintel graph 6\x00\x00"
 
 func number(b []byte, i int) int { return int(binary.LittleEndian.Uint32(b[4*i:])) }
 

@@ -67,9 +67,9 @@ func tops(s *Set, dirs map[string]bool) []string { return s.Tops(dirs, s.counts)
 func (s *Set) counts(dir string) bool { return s.filter.match(dir) }
 
 // touchedFolders returns the folders whose manifests by themselves a change of paths is one of.
-func touchedFolders(s *Set, changed, _ []string) map[string]bool {
+func touchedFolders(s *Set, changed, links []string) map[string]bool {
 	dirs := map[string]bool{}
-	for _, p := range changed {
+	for _, p := range append(s.aliases(changed, links), changed...) {
 		dir := path.Dir(p)
 		// A kustomization comes, and takes the manifests over, or it went.
 		if !dirs[dir] && (kustomization.IsFileName(p) || s.Loose(p)) {
@@ -121,7 +121,7 @@ func (s *Set) manifests(dir string, limit int) []string {
 		if len(list) == limit {
 			break
 		}
-		if p := path.Join(dir, e.Name); e.Kind == tree.File && s.loose(p) {
+		if p := path.Join(dir, e.Name); e.Kind != tree.Dir && s.loose(p) && s.isFile(p) && !s.elsewhere(p) {
 			list = append(list, p)
 		}
 	}
@@ -149,7 +149,7 @@ func (s *Set) taken(p string) bool {
 }
 
 func (s *Set) isFile(p string) bool {
-	e, err := s.Tree().Entry(p)
+	_, e, err := s.Tree().Lookup(p)
 	return err == nil && e.Kind == tree.File
 }
 
