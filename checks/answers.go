@@ -76,7 +76,7 @@ func (a *answers) findings() []report.Finding {
 
 // tell puts the answers into the report.
 func (a *answers) tell(out *report.Report) {
-out.Findings = append(append(out.Findings, a.findings()...), a.alone...)
+	out.Findings = append(append(out.Findings, a.findings()...), a.alone...)
 	out.Drafts = append(out.Drafts, a.drafts...)
 	for i := range a.list {
 		a.list[i].Count(&out.Stats)
