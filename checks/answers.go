@@ -17,6 +17,7 @@ type answers struct {
 	usage  *exceptions.Usage                    // of the merged exceptions
 	beyond map[*engine.Exception]*report.Beyond // of the proposed ones
 	drafts []report.Draft
+	alone  []report.Finding // what kustomizations violate by themselves and those that include them mend
 }
 
 // ask asks the rules about all pairs. About objects that ask for deployments no policy is asked.
@@ -36,6 +37,9 @@ func ask(ctx context.Context, change report.Change, repo *repository, rules *rul
 	for i := range out.list {
 		out.found = append(out.found, view.Findings(&out.list[i])...)
 		out.usage.Note(&out.list[i])
+	}
+	if out.alone, err = alone(ctx, v, view, pairs.alone, out.found); err != nil {
+		return nil, err
 	}
 	with := exceptions.Context{Policies: rules.Policies, Decision: rules.decision, Declared: pairs.declared, Reviewer: v,
 		Now: change.Now}
@@ -72,7 +76,8 @@ func (a *answers) findings() []report.Finding {
 
 // tell puts the answers into the report.
 func (a *answers) tell(out *report.Report) {
-	out.Findings, out.Drafts = append(out.Findings, a.findings()...), append(out.Drafts, a.drafts...)
+	out.Findings = append(append(out.Findings, a.findings()...), a.alone...)
+	out.Drafts = append(out.Drafts, a.drafts...)
 	for i := range a.list {
 		a.list[i].Count(&out.Stats)
 		out.Mutations = append(out.Mutations, a.list[i].Mutated()...)

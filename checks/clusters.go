@@ -75,7 +75,7 @@ func (p *pairs) in(has func(roots.Root) bool, named []string) *pairs {
 		return slices.DeleteFunc(slices.Clone(list), func(pair *diff.Pair) bool { return !has(pair.Root) })
 	}
 	own := *p
-	own.list, own.asking = keep(p.list), keep(p.asking)
+	own.list, own.asking, own.alone = keep(p.list), keep(p.asking), keep(p.alone)
 	own.declared = declared.New(p.sides.Trees.Head.Roots, p.sides.Head, named)
 	own.declared.In = has
 	for _, r := range p.roots {
@@ -86,7 +86,7 @@ func (p *pairs) in(has func(roots.Root) bool, named []string) *pairs {
 	return &own
 }
 
-func (p *pairs) empty() bool { return len(p.list)+len(p.asking) == 0 }
+func (p *pairs) empty() bool { return len(p.list)+len(p.asking)+len(p.alone) == 0 }
 
 // outcome is what a check comes to in one cluster.
 type outcome struct {

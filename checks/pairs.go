@@ -22,7 +22,9 @@ type pairs struct {
 	roots    []*diff.Root
 	list     []*diff.Pair
 	asking   []*diff.Pair // the objects that ask for deployments in vain, of which little is known
+	alone    []*diff.Pair // what the change does to kustomizations that others include, by themselves
 
+	context    []string // files and folders that the settings name
 	notChecked []report.NotChecked
 	charts     int // how many of these are Helm charts
 	warnings   []report.Problem
@@ -34,7 +36,7 @@ func pair(ctx context.Context, change report.Change, repo *repository, k *kept) 
 		Limits: repo.settings.Limits.Render(), Namespaced: kinds.HasNamespace, Cache: &k.renderings,
 	}
 	t := repo.trees
-	out := &pairs{sides: &diff.Sides{
+	out := &pairs{context: repo.settings.Context, sides: &diff.Sides{
 		Trees: t, All: change.All, Base: render.New(t.Base.Roots, config), Head: render.New(t.Head.Roots, config),
 	}}
 	out.declared = declared.New(t.Head.Roots, out.sides.Head, repo.settings.Context)
@@ -68,7 +70,9 @@ func (p *pairs) render(ctx context.Context) error {
 		list, moved = append(list, r.Pairs...), append(moved, r.Moved...)
 	}
 	p.list = diff.Join(list, moved)
-	return nil
+	var err error
+	p.alone, err = p.sides.Alone(ctx, p.roots)
+	return err
 }
 
 // tell puts what stood in the way into the report, and what was looked at.

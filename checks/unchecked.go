@@ -1,10 +1,15 @@
 package checks
 
 import (
-	"github.com/lintel-bot/lintel/checks/diff"
+	"path"
+	"slices"
+
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/settings"
+	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/kustomization"
-	"github.com/lintel-bot/lintel/render/tree"
 )
 
 // unchecked finds what of the change is not checked.
@@ -15,7 +20,10 @@ func (p *pairs) unchecked() error {
 	}
 	charts := map[string]bool{}
 	for _, d := range s.Trees.Differences {
-		if d.New == nil || d.New.Kind != tree.File || kustomization.IsFileName(d.Path) {
+		if d.New != nil && s.Trees.Head.Roots.Dangling(d.Path) {
+			p.not(path.Dir(d.Path), d.Path, "this symlink leads out of the repository, or to nothing in it")
+		}
+		if d.New == nil || kustomization.IsFileName(d.Path) {
 			continue
 		}
 		if chart := s.Trees.Head.Roots.Chart(d.Path); chart != "" && !charts[chart] {
@@ -24,29 +32,82 @@ func (p *pairs) unchecked() error {
 			p.notChecked = append(p.notChecked, report.NotChecked{Root: chart, Path: d.Path,
 				Reason: "this Helm chart changes, and Lintel does not render charts"})
 		}
-		why, err := unread(s, d.Path)
-		if err != nil {
+		if err := p.unread(d.Path); err != nil {
 			return err
 		}
-		if why != "" {
-			p.warnings = append(p.warnings, report.Problem{Path: d.Path, Message: why})
+	}
+	return p.excluded()
+}
+
+// unread tells of a changed file that looks like a manifest and is not checked.
+func (p *pairs) unread(file string) error {
+	set := p.sides.Trees.Head.Roots
+	if set.Loose(file) || set.Deploys(file) {
+		if line := p.sides.Head.Template(file); line > 0 {
+			p.notChecked = append(p.notChecked, report.NotChecked{Root: path.Dir(file), Path: file, Line: line, Reason: "this " +
+				"file has a template in it, so no cluster takes it as it is: move what is none into a file of its own"})
 		}
+	}
+	test := set.PolicyTest(file)
+	if test == "" && !set.Unread(file) {
+		return nil
+	}
+	resources, _, problem, err := p.sides.Head.Manifest(file)
+	if err != nil || len(resources) == 0 && problem == nil || set.Deploys(file) {
+		return err
+	}
+	switch root := path.Dir(file); {
+	case problem == nil && rulesOnly(resources): // they are in effect as rules, wherever they lie
+		p.warnings = append(p.warnings, report.Problem{Path: file, Message: "no kustomization includes this file, so it is " +
+			"not checked as something that is deployed"})
+	case test == "":
+		p.not(root, file, "no kustomization includes this file: list it under resources, or remove it")
+	case set.Fixture(file):
+		p.warnings = append(p.warnings, report.Problem{Path: file, Message: "is a resource of the policy test " + test +
+			", so it is not checked as something that is deployed"})
+	default:
+		p.not(root, file, "is a resource of the policy test "+test+", though what is beside it is deployed: move what is for "+
+			"tests into a folder of its own")
 	}
 	return nil
 }
 
-// unread returns why a changed file that looks like a manifest is not checked; "" for one that is, and for others.
-func unread(s *diff.Sides, p string) (why string, _ error) {
-	set := s.Trees.Head.Roots
-	if test := set.PolicyTest(p); test != "" {
-		return "is a resource of the policy test " + test + ", so it is not checked as something that is deployed", nil
+// excluded tells of the roots that the settings leave out though the change reaches them. What the settings name as
+// context, and rules, are looked at for what they are.
+func (p *pairs) excluded() error {
+	t := p.sides.Trees
+	var changed []string
+	_, links := t.Touched()
+	for _, d := range t.Differences {
+		if settings.Under(d.Path, p.context) {
+			continue
+		}
+		if d.New != nil && t.Head.Roots.HasMark(d.Path) {
+			resources, _, problem, err := p.sides.Head.Manifest(d.Path)
+			if err != nil {
+				return err
+			}
+			if problem == nil && rulesOnly(resources) {
+				continue
+			}
+		}
+		changed = append(changed, d.Path)
 	}
-	if !set.Unread(p) {
-		return "", nil
+	for _, root := range t.Head.Roots.Excluded(changed, links) {
+		p.not(root.Path, settings.Path, "the settings exclude this root, which the change reaches (roots.exclude)")
 	}
-	resources, _, problem, err := s.Head.Manifest(p)
-	if err != nil || len(resources) == 0 && problem == nil {
-		return "", err
-	}
-	return "no kustomization includes this file, so it is not checked: list it under resources, or remove it", nil
+	return nil
+}
+
+// rulesOnly reports whether some resources are policies and exceptions, and nothing else.
+func rulesOnly(resources []*render.Resource) bool {
+	return len(resources) > 0 && !slices.ContainsFunc(resources, func(r *render.Resource) bool {
+		id := admission.IdentityOf(r.Object)
+		return !engine.IsRule(id.Group, id.Kind)
+	})
+}
+
+// not adds something that is not checked.
+func (p *pairs) not(root, file, reason string) {
+	p.notChecked = append(p.notChecked, report.NotChecked{Root: root, Path: file, Reason: reason})
 }

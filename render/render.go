@@ -6,7 +6,6 @@
 package render
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"maps"
@@ -270,7 +269,11 @@ func (r *Renderer) files(ctx context.Context, root roots.Root, names []string) (
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
-		list, id, problem, err := r.Manifest(name)
+		real, _, err := r.lookup(name)
+		if err != nil {
+			real = name
+		}
+		list, id, problem, err := r.Manifest(real)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -302,10 +305,8 @@ func (r *Renderer) Manifest(name string) ([]*Resource, string, *source.Error, er
 	documents, err := source.Parse(name, data, r.limits.Source)
 	var e *source.Error
 	switch {
-	case errors.As(err, &e) && !looksLikeManifest(data):
-		return nil, id, nil, nil
-	case e != nil:
-		return nil, id, e, nil
+	case errors.As(err, &e):
+		return nil, id, r.refused(name, data), nil
 	case err != nil:
 		return nil, id, nil, err
 	}
@@ -329,15 +330,6 @@ func (r *Renderer) Manifest(name string) ([]*Resource, string, *source.Error, er
 		}
 	}
 	return list, id, nil, nil
-}
-
-var manifestLine = regexp.MustCompile(`(?m)(?:^|[{,]\s*)["']?(apiVersion|kind)["']?\s*:`)
-
-// looksLikeManifest reports whether broken YAML was meant to be deployed. Templates (Helm, Jinja) are not: as they are,
-// no cluster takes them.
-func looksLikeManifest(data []byte) bool {
-	template := bytes.Contains(data, []byte("{{")) || bytes.Contains(data, []byte("{%"))
-	return !template && len(manifestLine.FindAll(data, 2)) == 2
 }
 
 // deployable reports whether an object is one that a cluster stores: configuration of kustomize and of the

@@ -9,7 +9,6 @@ import (
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/source"
-	"github.com/lintel-bot/lintel/render/tree"
 )
 
 // Sides render both sides of a change. They are safe for concurrent use.
@@ -34,14 +33,44 @@ func (s Sides) Reached() []roots.Root {
 	if s.All {
 		return s.Trees.Head.Roots.All()
 	}
-	var paths, links []string
-	for _, d := range s.Trees.Differences {
-		paths = append(paths, d.Path)
-		if d.Old != nil && d.Old.Kind == tree.Symlink || d.New != nil && d.New.Kind == tree.Symlink {
-			links = append(links, d.Path)
+	paths, links := s.Trees.Touched()
+	return roots.Between(s.Trees.Base.Roots, s.Trees.Head.Roots, paths, links)
+}
+
+// Alone renders the kustomizations of the head that the change reaches and that are no roots, and of which nothing says
+// who deploys them (see roots.Set.Alone). It returns what the change does to each of them by itself; one that does not
+// render has nothing, since whatever includes it does not render either. The known roots are left out. Where everything
+// counts there are none: what each base lacks that its overlays have is of no use to anybody.
+func (s Sides) Alone(ctx context.Context, known []*Root) (pairs []*Pair, _ error) {
+	if s.All {
+		return nil, nil
+	}
+	for _, root := range s.Trees.Head.Roots.Alone(s.Trees.Touched()) {
+		if slices.ContainsFunc(known, func(r *Root) bool { return r.Root == root }) {
+			continue
+		}
+		var before []*render.Resource
+		if f, err := s.Trees.Base.Roots.Kustomization(root.Path); f != nil && err == nil {
+			old, problems, err := s.Base.Render(ctx, root)
+			if err != nil {
+				return nil, err
+			}
+			if before = old.Resources; len(problems) == 0 && old.Same(s.Head) {
+				continue
+			}
+		}
+		now, problems, err := s.Head.Render(ctx, root)
+		if err != nil {
+			return nil, err
+		}
+		if len(problems) == 0 {
+			pairs = append(pairs, Pairs(root, before, now.Resources, false)...)
 		}
 	}
-	return roots.Between(s.Trees.Base.Roots, s.Trees.Head.Roots, paths, links)
+	for _, p := range pairs {
+		p.Old, p.New = admitted(p.Old), admitted(p.New)
+	}
+	return pairs, nil
 }
 
 // Render renders one root on both sides and pairs what they deploy. The error is that of the repository or of the

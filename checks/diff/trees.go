@@ -46,6 +46,17 @@ func (t *Trees) Compare() error {
 // Changed reports whether the change touches a file.
 func (t *Trees) Changed(path string) bool { return t.changed[path] }
 
+// Touched lists the paths that differ between base and head, and those of them that are symlinks on either side.
+func (t *Trees) Touched() (paths, links []string) {
+	for _, d := range t.Differences {
+		paths = append(paths, d.Path)
+		if d.Old != nil && d.Old.Kind == tree.Symlink || d.New != nil && d.New.Kind == tree.Symlink {
+			links = append(links, d.Path)
+		}
+	}
+	return paths, links
+}
+
 // ProposesRules reports whether the head is another state than the one whose rules apply: its own rules are then
 // proposals.
 func (t *Trees) ProposesRules() bool { return t.Head.Tree.ID() != t.Rules.Tree.ID() }

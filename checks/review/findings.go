@@ -43,6 +43,12 @@ type Found struct {
 	Result engine.Result
 }
 
+// Same reports whether another finding says the same of the same place, whatever the object is called by then.
+func (f Found) Same(other Found) bool {
+	return f.Policy == other.Policy && f.Rule == other.Rule && f.Resource.Kind == other.Resource.Kind &&
+		f.Origin.Path == other.Origin.Path && f.Origin.StartLine == other.Origin.StartLine && f.Origin.Side == other.Origin.Side
+}
+
 // Findings returns the findings of one answer, one for each failing field.
 func (v View) Findings(a *Answer) (list []Found) {
 	for _, res := range a.Results {

@@ -19,6 +19,9 @@ const (
 // fluxKustomization reads one Kustomization of Flux (https://fluxcd.io/flux/components/kustomize/kustomizations/).
 func (r *reader) fluxKustomization(root *field) {
 	spec := root.get("spec")
+	if spec.truth("suspend") {
+		return // Flux leaves what it deploys alone until somebody resumes it
+	}
 	object := r.object
 	at := spec.position("path")
 	// Flux joins the path below the source's root, wherever it points.

@@ -134,11 +134,15 @@ func TestHandled(t *testing.T) {
 		"  template:\n", "  strategy: {type: RollingSync}\n  syncPolicy: {applicationsSync: create-only}\n  template:\n", 1)
 	for name, archive := range map[string]string{
 		"values of others": argoApp("sources: [{repoURL: o/r, ref: values}, {path: apps/a}]"), "progressive sync": set,
-		"suspended": fluxKind(fluxGroup+"/v1", "Kustomization", "path: apps/a\nsuspend: true"),
-		"artifact":  fluxKind(fluxGroup+"/v1", "Kustomization", "path: apps/a\nsourceRef: {kind: OCIRepository, name: x}"),
+		"artifact": fluxKind(fluxGroup+"/v1", "Kustomization", "path: apps/a\nsourceRef: {kind: OCIRepository, name: x}"),
 	} {
 		if _, found, problems := read(t, archive); len(found) != 1 || len(problems) > 0 {
 			t.Errorf("%s: %d deployments, %s", name, len(found), messages(problems))
 		}
+	}
+	// What is suspended is left as it is in the cluster, whatever it asks for.
+	suspended := fluxKind(fluxGroup+"/v1", "Kustomization", "path: apps/a\nsuspend: true")
+	if _, found, problems := read(t, suspended); len(found) > 0 || len(problems) > 0 {
+		t.Errorf("suspended: %d deployments, %s", len(found), messages(problems))
 	}
 }

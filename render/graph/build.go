@@ -216,7 +216,7 @@ func (g *Graph) derive(from known, differences []tree.Difference) error {
 		if kustomization.IsFileName(d.Path) {
 			g.hiddenFolders[path.Dir(d.Path)] = true
 		}
-		if kustomization.IsFileName(d.Path) || IsManifestName(d.Path) {
+		if kustomization.IsFileName(d.Path) || IsManifestName(d.Path) || d.New != nil && d.New.Kind == tree.Symlink {
 			g.hiddenFiles[d.Path] = true
 		}
 	}

@@ -58,14 +58,26 @@ func (g *Graph) Kustomization(dir string) (*kustomization.File, error) {
 // Named reports whether a kustomization names a file or folder.
 func (g *Graph) Named(p string) bool { return len(g.values(readers, p)) > 0 }
 
-// Patch reports whether a kustomization uses a file as a patch or as data: it is not a manifest by itself.
-func (g *Graph) Patch(p string) bool { return len(g.values(patches, p)) > 0 }
+// Patching lists the folders whose kustomization uses a file as a patch, sorted.
+func (g *Graph) Patching(p string) []string { return g.sorted(patches, p) }
+
+// Taking lists the folders whose kustomization takes a file or folder over: as a resource, a base or a component, or as
+// the configuration of a plugin. What is data of a generator is taken over by nobody.
+func (g *Graph) Taking(p string) []string {
+	return append(g.values(parents, p), g.values(plugins, p)...)
+}
 
 // Marked lists the files that hold one of the marks of the options and can be manifests by their name, sorted;
 // kustomizations are not among them.
 func (g *Graph) Marked() []string {
 	return g.sorted(mentions, marked)
 }
+
+// Links lists the symlinks of the tree, sorted.
+func (g *Graph) Links() []string { return g.sorted(mentions, links) }
+
+// HasMark reports whether a file holds one of the marks of the options (see Marked).
+func (g *Graph) HasMark(p string) bool { return g.has(mentions, marked, p) }
 
 // Mentions lists the files that hold a word as a value, and so can bring forth an object of the kind of that name:
 // manifests, and kustomizations with a generator or a patch. Symlinks are always listed. A word that does

@@ -21,25 +21,30 @@ type naive struct {
 	broken   map[string]bool
 	includes map[string][]string
 	readers  map[string][]string
-	patched  map[string]bool
+	takers   map[string][]string // those of the readers that take over what they name
 	plugins  []string
 	plain    map[string][]string
 	charts   map[string]bool
 	unread   map[string]bool
 	texts    map[string]string
+	aliases  map[string][]string // where else a file is read, through links
+	tree     *tree.Tree
 	roots    []roots.Root
 }
 
 func newNaive(t *testing.T, tr *tree.Tree) *naive {
 	n := &naive{files: map[string]*kustomization.File{}, broken: map[string]bool{}, includes: map[string][]string{},
-		readers: map[string][]string{}, patched: map[string]bool{}, plain: map[string][]string{}, charts: map[string]bool{},
-		unread: map[string]bool{}, texts: map[string]string{}}
-	var manifests []string
+		readers: map[string][]string{}, takers: map[string][]string{}, plain: map[string][]string{}, charts: map[string]bool{},
+		unread: map[string]bool{}, texts: map[string]string{}, aliases: map[string][]string{}, tree: tr}
+	var manifests, all, links []string
 	err := tr.Walk(func(p string, e tree.Entry) error {
 		data, _, err := tr.ReadFile(p)
 		if e.Kind == tree.File {
 			n.texts[p] = string(data)
+		} else {
+			links = append(links, p)
 		}
+		all = append(all, p)
 		switch dir := path.Dir(p); {
 		case kustomization.IsFileName(p):
 			if n.has(dir) {
@@ -67,29 +72,99 @@ func newNaive(t *testing.T, tr *tree.Tree) *naive {
 		n.link(tr, n.files[dir])
 	}
 	for _, p := range manifests {
-		switch dir := path.Dir(p); {
-		case len(n.readers[p]) > 0 || n.chartOf(dir) != "":
-		case n.has(dir):
-			n.unread[p] = true
-		default:
-			n.plain[dir] = append(n.plain[dir], p)
+		n.place(p)
+	}
+	whole := maps.Clone(n.plain)
+	for _, alias := range n.follow(all, links) {
+		real, e, err := tr.Lookup(alias)
+		if err != nil || e.Kind != tree.File || kustomization.IsFileName(alias) || !graph.IsManifestName(alias) ||
+			strings.HasPrefix(alias, ".") || strings.Contains(alias, "/.") || slices.Contains(whole[path.Dir(real)], real) {
+			continue
 		}
+		n.place(alias)
+	}
+	for dir := range n.plain {
+		slices.Sort(n.plain[dir])
+		n.plain[dir] = slices.Compact(n.plain[dir])
 	}
 	n.findRoots()
 	return n
 }
 
-func (n *naive) has(dir string) bool { return n.files[dir] != nil || n.broken[dir] }
+// place says whose a file with the name of a manifest is.
+func (n *naive) place(p string) {
+	switch dir := path.Dir(p); {
+	case n.taken(p) || n.ofChart(p) || len(n.readers[p]) > 0 && !n.deployable(p):
+	case n.has(n.real(dir)):
+		n.unread[p] = len(n.readers[p]) == 0
+	default:
+		n.plain[dir] = append(n.plain[dir], p)
+	}
+}
 
-func (n *naive) chartOf(dir string) string {
-	for ; ; dir = path.Dir(dir) {
-		if n.charts[dir] {
-			return dir
+// follow lists the paths of files through symlinks.
+func (n *naive) follow(all, links []string) (list []string) {
+	for _, l := range links {
+		real := n.real(l)
+		if real == "." || strings.HasPrefix(l, real+"/") || real == l {
+			continue
 		}
-		if dir == "." {
-			return ""
+		for _, p := range append(slices.Clone(all), real) {
+			if rest, ok := strings.CutPrefix(p, real); ok && (rest == "" || rest[0] == '/') {
+				list = append(list, l+rest)
+				n.aliases[p] = append(n.aliases[p], l+rest)
+			}
 		}
 	}
+	return list
+}
+
+// real is where a path leads.
+func (n *naive) real(p string) string {
+	if real, _, err := n.tree.Lookup(p); err == nil {
+		return real
+	}
+	return p
+}
+
+func (n *naive) has(dir string) bool { return n.files[dir] != nil || n.broken[dir] }
+
+// ofChart reports whether a file is a chart's: a template, or below one and no manifest.
+func (n *naive) ofChart(p string) bool {
+	for dir := path.Dir(p); ; dir = path.Dir(dir) {
+		if n.charts[n.real(dir)] && (!n.deployable(p) || strings.HasPrefix(strings.TrimPrefix(p, dir+"/"), "templates/")) {
+			return true
+		}
+		if dir == "." {
+			return false
+		}
+	}
+}
+
+func (n *naive) deployable(p string) bool { return strings.Contains(n.texts[n.real(p)], "apiVersion") }
+
+// taken reports whether something that is no component, or that leads to what is none, takes a file over.
+func (n *naive) taken(p string) bool {
+	live := func(dir string) bool {
+		for _, top := range n.tops() {
+			if n.below(top, map[string]bool{})[dir] {
+				return true
+			}
+		}
+		return false
+	}
+	return slices.ContainsFunc(n.takers[p], live)
+}
+
+// tops lists what can be deployed by itself.
+func (n *naive) tops() []string {
+	list := slices.Collect(maps.Keys(n.broken))
+	for dir, f := range n.files {
+		if !f.Component {
+			list = append(list, dir)
+		}
+	}
+	return list
 }
 
 func (n *naive) link(tr *tree.Tree, f *kustomization.File) {
@@ -103,14 +178,16 @@ func (n *naive) link(tr *tree.Tree, f *kustomization.File) {
 			if real != named {
 				targets = append(targets, real)
 			}
-			if e.Kind == tree.Dir {
+			takes := ref.Role == kustomization.Resource || ref.Role == kustomization.Component || ref.Role == kustomization.Plugin
+			if e.Kind == tree.Dir && takes {
 				n.includes[f.Dir] = append(n.includes[f.Dir], real)
 			}
 		}
 		for _, target := range targets {
 			n.readers[target] = append(n.readers[target], f.Dir)
-			if ref.Role == kustomization.Patch || ref.Role == kustomization.Data {
-				n.patched[target] = true
+			switch ref.Role {
+			case kustomization.Resource, kustomization.Component, kustomization.Plugin:
+				n.takers[target] = append(n.takers[target], f.Dir)
 			}
 		}
 		if ref.Role == kustomization.Plugin {
@@ -131,10 +208,13 @@ func (n *naive) below(dir string, into map[string]bool) map[string]bool {
 }
 
 func (n *naive) findRoots() {
-	included, reached := map[string]bool{}, map[string]bool{}
-	for _, targets := range n.includes {
+	included, reached, live := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, dir := range n.tops() {
+		n.below(dir, live)
+	}
+	for from, targets := range n.includes {
 		for _, dir := range targets {
-			included[dir] = true
+			included[dir] = included[dir] || live[from]
 		}
 	}
 	add := func(dir string) {
@@ -185,7 +265,10 @@ func (n *naive) reach(changed []string) []roots.Root {
 				dirty[reader] = true
 			}
 		}
-		plain[dir] = plain[dir] || slices.Contains(n.plain[dir], p) || kustomization.IsFileName(p) && len(n.plain[dir]) > 0
+		for _, p := range append(slices.Clone(n.aliases[p]), p) {
+			dir := path.Dir(p)
+			plain[dir] = plain[dir] || slices.Contains(n.plain[dir], p) || kustomization.IsFileName(p) && len(n.plain[dir]) > 0
+		}
 	}
 	var list []roots.Root
 	for _, r := range n.roots {

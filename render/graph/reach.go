@@ -21,19 +21,21 @@ func (g *Graph) Around(changed, links []string) []string {
 	for _, p := range changed {
 		add(path.Dir(p))
 	}
-	for dir := range g.climb(g.Touched(changed, links), func(_, _ string) {}) {
+	for dir := range g.climb(g.Touched(changed, links), nil) {
 		add(dir)
 	}
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// climb returns the given folders and all whose kustomization names one of them, or one of these. It calls visit for
-// each of them and each folder whose kustomization names it.
+// climb returns the given folders and all whose kustomization takes one of them over, or one of these. It calls visit,
+// if there is one, for each of them and each folder whose kustomization takes it over.
 func (g *Graph) climb(start map[string]bool, visit func(dir, reader string)) map[string]bool {
 	seen := maps.Clone(start)
 	for queue := slices.Collect(maps.Keys(start)); len(queue) > 0; queue = queue[1:] {
-		for _, reader := range g.values(readers, queue[0]) {
-			visit(queue[0], reader)
+		for _, reader := range g.Taking(queue[0]) {
+			if visit != nil {
+				visit(queue[0], reader)
+			}
 			if !seen[reader] {
 				seen[reader] = true
 				queue = append(queue, reader)
@@ -91,18 +93,60 @@ func (g *Graph) mark(dirty map[string]bool, p string) {
 	}
 }
 
-// Tops lists the folders whose kustomization no other one includes, and which includes one of the given folders or is
-// in one. Of kustomizations that include each other in a circle it lists one, so that rendering it says so.
+// Stands reports whether a folder has a kustomization that can be deployed by itself: it is no component.
+func (g *Graph) Stands(dir string) bool {
+	return g.HasKustomization(dir) && !g.has(folders, component, dir)
+}
+
+// Live reports whether the kustomization of a folder is one that counts and can be deployed by itself, or leads to one
+// by those that take it over.
+func (g *Graph) Live(dir string, counts func(dir string) bool) bool {
+	for up := range g.climb(map[string]bool{dir: true}, nil) {
+		if g.Stands(up) && counts(up) {
+			return true
+		}
+	}
+	return false
+}
+
+// Above lists the folders whose kustomization takes one of the given folders over, directly or not, and those folders
+// themselves, sorted.
+func (g *Graph) Above(start map[string]bool) []string {
+	return slices.Sorted(maps.Keys(g.climb(start, nil)))
+}
+
+// Tops lists the folders whose kustomization counts, which no other live one takes over (see Live), and which takes over
+// one of the given folders or is in one. Of kustomizations that include each other in a circle it lists one, so that
+// rendering it says so.
 //
-// A folder's readers are all that is asked of the index: all ways from a top down to a folder pass through readers of
-// readers of that folder.
-func (g *Graph) Tops(start map[string]bool) []string {
+// Who takes a folder over is all that is asked of the index: all ways from a top down to a folder pass through those.
+func (g *Graph) Tops(start map[string]bool, counts func(dir string) bool) []string {
 	includes := map[string][]string{} // folder -> folders it includes, as far as they lead to the start
-	included := map[string]bool{}
 	seen := g.climb(start, func(dir, reader string) {
 		includes[reader] = append(includes[reader], dir)
-		included[dir] = true
 	})
+	live := map[string]bool{}
+	var below func(dir string)
+	below = func(dir string) {
+		if live[dir] {
+			return
+		}
+		live[dir] = true
+		for _, next := range includes[dir] {
+			below(next)
+		}
+	}
+	for dir := range seen {
+		if g.Stands(dir) && counts(dir) {
+			below(dir)
+		}
+	}
+	included := map[string]bool{}
+	for dir := range live {
+		for _, next := range includes[dir] {
+			included[next] = true
+		}
+	}
 	reached := map[string]bool{}
 	var list []string
 	add := func(dir string) {
@@ -119,7 +163,7 @@ func (g *Graph) Tops(start map[string]bool) []string {
 	var circles []string
 	for _, dir := range slices.Sorted(maps.Keys(seen)) {
 		switch {
-		case g.has(folders, component, dir) || !g.HasKustomization(dir):
+		case !g.Stands(dir) || !counts(dir):
 		case !included[dir]:
 			add(dir)
 		case !g.has(folders, broken, dir):

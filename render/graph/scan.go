@@ -54,7 +54,10 @@ func (s *scanner) scan(dirs, files []string) (*facts, error) {
 		case err != nil:
 			return nil, err
 		case e.Kind == tree.Symlink:
-			out.add(mentions, link, p)
+			out.add(mentions, links, p)
+			if IsManifestName(p) || kustomization.IsFileName(p) {
+				out.add(mentions, link, p)
+			}
 		default:
 			jobs = append(jobs, job{path: p, id: e.ID})
 		}
@@ -144,8 +147,13 @@ func (s *scanner) link(f *kustomization.File, out *facts) error {
 		}
 		for _, target := range targets {
 			out.add(readers, target, f.Dir)
-			if ref.Role == kustomization.Patch || ref.Role == kustomization.Data {
+			switch ref.Role {
+			case kustomization.Resource, kustomization.Component:
+				out.add(parents, target, f.Dir)
+			case kustomization.Patch:
 				out.add(patches, target, f.Dir)
+			case kustomization.Plugin:
+				out.add(plugins, target, f.Dir)
 			}
 		}
 		traits[plugin] = traits[plugin] || ref.Role == kustomization.Plugin

@@ -15,7 +15,9 @@ type relation int
 
 const (
 	readers  relation = iota // a file or folder -> the folders whose kustomization names it
-	patches                  // a file -> the folders whose kustomization uses it as a patch or as data
+	parents                  // a file or folder -> those that take it over as a resource, a base or a component
+	patches                  // a file -> those that use it as a patch
+	plugins                  // a file or folder -> those that it configures a plugin for
 	folders                  // what is said of a folder's kustomization (see the trait keys) -> the folders
 	mentions                 // a word -> the files that hold it as a value; and the marks of files
 	noted                    // a key of Options.Notes, behind what they are of -> the files that were noted
@@ -31,6 +33,7 @@ const (
 
 	marked = "\x00marked" // the file holds one of Options.Marks
 	link   = "\x00link"   // a symlink with the name of a manifest or kustomization
+	links  = "\x00links"  // a symlink of any name
 )
 
 // byFolder reports whether the values of a relation are folders, which hide with their kustomization file.
@@ -71,7 +74,7 @@ type table struct {
 	count                int
 }
 
-const magic = "lintel graph 4\x00\x00"
+const magic = "lintel graph 6\x00\x00"
 
 func number(b []byte, i int) int { return int(binary.LittleEndian.Uint32(b[4*i:])) }
 

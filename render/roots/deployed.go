@@ -213,7 +213,7 @@ func (d *deployments) covered(r Root) bool {
 	bare, other := false, false
 	for _, one := range d.above(r.Path) {
 		switch {
-		case one.Kind == gitops.ArgoHelm:
+		case one.Kind == gitops.ArgoHelm || !d.live(one.Where.Path):
 		case one.Bare():
 			bare = bare || one.Path == r.Path
 		case r.Kind != Folder && one.Path == r.Path:
@@ -233,6 +233,13 @@ func (d *deployments) covered(r Root) bool {
 		}
 	}
 	return other && !bare
+}
+
+// has reports whether a file is among those that an object deploys from a folder without a kustomization.
+func (d *deployments) has(one *Deployment, p string) bool {
+	d.resolve(one)
+	return slices.Contains(one.Files, p) ||
+		one.Virtual != nil && one.Virtual.Generated && slices.Contains(one.Virtual.Includes, p)
 }
 
 // covers lists the files by whose change the graph knows the roots that a deployment takes the place of.
@@ -294,9 +301,10 @@ func (d *deployments) merge(roots []Root, folders map[string]bool) []Root {
 }
 
 // Problems lists what stands in the way of knowing what objects of Argo CD and Flux deploy, of those that were read so
-// far.
+// far. What nobody deploys is left out.
 func (s *Set) Problems() []gitops.Problem {
 	s.deployed.mu.Lock()
-	defer s.deployed.mu.Unlock()
-	return slices.Clone(s.deployed.problems)
+	problems := slices.Clone(s.deployed.problems)
+	s.deployed.mu.Unlock()
+	return slices.DeleteFunc(problems, func(p gitops.Problem) bool { return s.deployer(p.Path) && !s.deployed.live(p.Path) })
 }

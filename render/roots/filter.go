@@ -27,8 +27,13 @@ func newFilter(include, exclude []string) (*filter, error) {
 }
 
 func (f *filter) match(p string) bool {
-	matches := func(re *regexp.Regexp) bool { return re.MatchString(p) }
-	return !slices.ContainsFunc(f.exclude, matches) && (len(f.include) == 0 || slices.ContainsFunc(f.include, matches))
+	return !f.excludes(p) && (len(f.include) == 0 || matchesAny(f.include, p))
+}
+
+func (f *filter) excludes(p string) bool { return matchesAny(f.exclude, p) }
+
+func matchesAny(list []*regexp.Regexp, p string) bool {
+	return slices.ContainsFunc(list, func(re *regexp.Regexp) bool { return re.MatchString(p) })
 }
 
 // Glob compiles a path pattern: "*" and "?" stay within a path element, "**" crosses any number of them, and

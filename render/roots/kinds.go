@@ -2,6 +2,7 @@ package roots
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/render/graph"
@@ -20,7 +21,7 @@ type kind struct {
 	file func(p string) bool
 	// touched returns the folders for whose root a change of paths, and of the symlinks among them, can count.
 	touched func(s *Set, changed, links []string) map[string]bool
-	// among returns the folders that are roots among the given ones, and the roots that include one of them.
+	// among returns the folders that are roots among the given ones, and the roots that take one of them over.
 	among func(s *Set, dirs map[string]bool) []string
 }
 
@@ -37,10 +38,10 @@ func (k kind) append(list []Root, s *Set, dirs map[string]bool) []Root {
 // kinds is the one table of the roots that stand in a folder by themselves.
 func kinds() [3]kind {
 	return [...]kind{
-		{Kind: Chart, owns: func(s *Set, dir string) bool { return s.chartOf(dir) != "" }}, // templates and values
+		{Kind: Chart, owns: inChart},
 		{
 			Kind: Kustomization, owns: (*Set).HasKustomization, file: kustomization.IsFileName, touched: (*Set).Touched,
-			among: (*Set).Tops,
+			among: tops,
 		},
 		{
 			Kind: Folder, owns: func(*Set, string) bool { return true }, file: graph.IsManifestName,
@@ -59,13 +60,19 @@ func (s *Set) owner(dir string) Kind {
 	return Folder
 }
 
+// tops returns the kustomizations that no other takes over among some folders, and those that take one of them over.
+func tops(s *Set, dirs map[string]bool) []string { return s.Tops(dirs, s.counts) }
+
+// counts reports whether the options choose the root of a folder.
+func (s *Set) counts(dir string) bool { return s.filter.match(dir) }
+
 // touchedFolders returns the folders whose manifests by themselves a change of paths is one of.
-func touchedFolders(s *Set, changed, _ []string) map[string]bool {
+func touchedFolders(s *Set, changed, links []string) map[string]bool {
 	dirs := map[string]bool{}
-	for _, p := range changed {
+	for _, p := range append(s.aliases(changed, links), changed...) {
 		dir := path.Dir(p)
 		// A kustomization comes, and takes the manifests over, or it went.
-		if !dirs[dir] && (kustomization.IsFileName(p) || s.loose(p) && s.isFile(p) && s.owner(dir) == Folder) {
+		if !dirs[dir] && (kustomization.IsFileName(p) || s.Loose(p)) {
 			dirs[dir] = true
 		}
 	}
@@ -114,56 +121,52 @@ func (s *Set) manifests(dir string, limit int) []string {
 		if len(list) == limit {
 			break
 		}
-		if p := path.Join(dir, e.Name); e.Kind == tree.File && s.loose(p) {
+		if p := path.Join(dir, e.Name); e.Kind != tree.Dir && s.loose(p) && s.isFile(p) && !s.elsewhere(p) {
 			list = append(list, p)
 		}
 	}
 	return list
 }
 
-// loose reports whether a path has a manifest's name and neither a kustomization nor a policy test names it.
+// loose reports whether a path has a manifest's name and is nobody else's: no kustomization takes it over, and neither a
+// policy test nor a chart has it for its own. Being data of a generator hides no manifest: who deploys the file does not
+// know of that.
 func (s *Set) loose(p string) bool {
-	return graph.IsManifestName(p) && !kustomization.IsFileName(p) && !hidden(p) && !s.Named(p) && s.PolicyTest(p) == ""
+	return graph.IsManifestName(p) && !kustomization.IsFileName(p) && !hidden(p) && !s.ofChart(p) && !s.taken(p) &&
+		s.PolicyTest(p) == "" && (!s.Named(p) || s.holdsObjects(p))
+}
+
+// Loose reports whether a file looks like a manifest by its name and place and is part of its folder's own root.
+func (s *Set) Loose(p string) bool {
+	return s.loose(p) && s.isFile(p) && s.owner(path.Dir(p)) == Folder
+}
+
+// taken reports whether a kustomization that is part of a root takes a file over as a resource or uses it as a patch.
+func (s *Set) taken(p string) bool {
+	live := func(dir string) bool { return s.Live(dir, s.counts) }
+	return slices.ContainsFunc(s.Taking(p), live) ||
+		slices.ContainsFunc(s.Patching(p), func(dir string) bool { return live(dir) && s.aimed(dir, p) })
 }
 
 func (s *Set) isFile(p string) bool {
-	e, err := s.Tree().Entry(p)
+	_, e, err := s.Tree().Lookup(p)
 	return err == nil && e.Kind == tree.File
 }
 
 // Unread reports whether a file looks like a manifest by its name and place, but no kustomization names it though its
 // folder has one.
 func (s *Set) Unread(p string) bool {
-	return s.loose(p) && s.isFile(p) && s.owner(path.Dir(p)) == Kustomization
+	return s.loose(p) && s.isFile(p) && s.owner(path.Dir(p)) == Kustomization && !s.Named(p)
 }
 
 // Manifest reports whether a file can be a manifest by its name and place: not hidden, not part of a Helm chart, not a
 // patch.
 func (s *Set) Manifest(p string) bool {
-	return graph.IsManifestName(p) && !hidden(p) && !s.Patch(p) && s.owner(path.Dir(p)) != Chart
+	return graph.IsManifestName(p) && !hidden(p) && !s.Patch(p) && !s.ofChart(p)
 }
 
 // hidden reports whether a path has an element that starts with a dot: tools' own files, test fixtures.
 func hidden(p string) bool { return strings.HasPrefix(p, ".") || strings.Contains(p, "/.") }
-
-// Chart returns the folder of the Helm chart that a file is part of, empty where it is part of none.
-func (s *Set) Chart(p string) string {
-	if hidden(p) {
-		return ""
-	}
-	return s.chartOf(path.Dir(p))
-}
-
-// chartOf returns the nearest folder from dir upwards that is a Helm chart, empty where none is.
-func (s *Set) chartOf(dir string) string {
-	for _, at := range upwards(dir) {
-		e, err := s.Tree().Entry(path.Join(at, "Chart.yaml"))
-		if err == nil && (e.Kind == tree.File || e.Kind == tree.Symlink) {
-			return at
-		}
-	}
-	return ""
-}
 
 // upwards lists a folder and those that it is in.
 func upwards(dir string) []string {

@@ -43,6 +43,7 @@ type Set struct {
 	*graph.Graph
 	filter   *filter
 	deploys  bool // there are objects of Argo CD or Flux
+	contents contents
 	deployed *deployments
 }
 
@@ -93,6 +94,13 @@ func (s *Set) All() []Root {
 		}
 		return nil
 	})
+	for _, p := range s.aliases(nil, s.Links()) {
+		for i, k := range rows {
+			if k.Kind == Folder && k.file(p) {
+				dirs[i][path.Dir(p)] = true
+			}
+		}
+	}
 	var list []Root
 	for i, k := range rows {
 		list = k.append(list, s, dirs[i])

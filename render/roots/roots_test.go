@@ -101,7 +101,7 @@ func TestRoots(t *testing.T) {
 	}{
 		{"all", roots.Options{}, all},
 		{"include", roots.Options{Include: []string{"env/**"}}, []string{"env/dev", "env/plug", "env/prod"}},
-		{"exclude", roots.Options{Exclude: []string{"env/*", "**/sub", "ring/**"}}, []string{"late", "plain/*"}},
+		{"exclude", roots.Options{Exclude: []string{"env/*", "**/sub", "ring/**"}}, []string{"base", "late", "plain/*"}},
 		{"exact", roots.Options{Include: []string{"env/prod"}}, []string{"env/prod"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

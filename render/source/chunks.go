@@ -24,7 +24,19 @@ func (c chunk) syntaxError(path string, err error) *Error {
 		text = strings.TrimPrefix(text, m[0]+": ")
 	}
 	last := 1 + bytes.Count(bytes.TrimRight(c.text, "\n"), []byte("\n")) // the parser may mean the end of the file
-	return &Error{Path: path, Line: min(max(line, 1), last) + c.line, Message: "is not valid YAML: " + text}
+	return &Error{Path: path, Line: min(max(line, 1), last) + c.line, Message: "is not valid YAML: " + text,
+		Syntax: true}
+}
+
+// DocumentAt returns the text of the document that a line of a file is in.
+func DocumentAt(data []byte, line int) []byte {
+	var found []byte
+	for _, c := range chunks(data) {
+		if found == nil || c.line < line {
+			found = c.text
+		}
+	}
+	return found
 }
 
 // chunks cuts a stream at its document markers, so that a broken document does not hide the problems of the

@@ -35,6 +35,7 @@ type Error struct {
 	Line    int // 0: the whole file
 	Column  int
 	Message string
+	Syntax  bool // no reader of YAML takes it; of another, Lintel has its own reasons
 }
 
 func (e *Error) Error() string {

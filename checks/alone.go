@@ -1,0 +1,34 @@
+package checks
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/review"
+)
+
+// alone returns what blocks in kustomizations by themselves and in none of those that include them: a warning, since
+// nothing says whether anybody deploys them so.
+func alone(ctx context.Context, v *review.Reviewer, view review.View, pairs []*diff.Pair, found []review.Found) (
+	list []report.Finding, _ error,
+) {
+	answers, err := v.All(ctx, pairs)
+	if err != nil {
+		return nil, err
+	}
+	for i := range answers {
+		for _, f := range view.Findings(&answers[i]) {
+			if !f.Blocks || f.Waits() || slices.ContainsFunc(found, f.Same) {
+				continue
+			}
+			f.Finding.Result, f.Blocks = report.Warn, false
+			f.Message += fmt.Sprintf(" (%s relies on its overlay: what includes it mends this, and nothing says that nobody "+
+				"deploys it as it is)", f.Roots[0])
+			list = append(list, f.Finding)
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,80 @@
+package roots
+
+import (
+	"errors"
+	"path"
+	"strings"
+
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// maxAliases is how many files below links to folders are looked at.
+const maxAliases = 20_000
+
+// aliases lists the paths by which changed files are read through symlinks, and the files that symlinks which changed
+// themselves lead to. A link to a folder that it is in leads to nothing new.
+func (s *Set) aliases(changed, links []string) (list []string) {
+	is := map[string]bool{}
+	for _, l := range links {
+		is[l] = true
+	}
+	for _, l := range s.Links() {
+		real, e, err := s.Tree().Lookup(l)
+		if err != nil || real == "." || strings.HasPrefix(l, real+"/") {
+			continue
+		}
+		switch {
+		case is[l] && e.Kind == tree.Dir:
+			s.filesBelow(l, &list)
+		case is[l] && e.Kind == tree.File:
+			list = append(list, l)
+		}
+		for _, p := range changed {
+			if rest, below := strings.CutPrefix(p, real+"/"); below {
+				list = append(list, path.Join(l, rest))
+			} else if p == real {
+				list = append(list, l)
+			}
+		}
+	}
+	return list
+}
+
+// filesBelow adds the files of a folder and of those in it.
+func (s *Set) filesBelow(dir string, list *[]string) {
+	entries, err := s.Tree().ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		switch p := path.Join(dir, e.Name); {
+		case len(*list) >= maxAliases:
+			return
+		case e.Kind == tree.Dir:
+			s.filesBelow(p, list)
+		default:
+			*list = append(*list, p)
+		}
+	}
+}
+
+// elsewhere reports whether a path leads through a symlink to a manifest that is part of a root where it lies.
+func (s *Set) elsewhere(p string) bool {
+	real, _, err := s.Tree().Lookup(p)
+	return err == nil && real != p && s.counts(path.Dir(real)) && s.Loose(real)
+}
+
+// Dangling reports whether a path is a symlink that would be read as a manifest, or as a folder of them, and leads to
+// nothing in the repository.
+func (s *Set) Dangling(p string) bool {
+	e, err := s.Tree().Entry(p)
+	if err != nil || e.Kind != tree.Symlink || hidden(p) || s.ofChart(p) {
+		return false
+	}
+	_, _, err = s.Tree().Lookup(p)
+	if !errors.Is(err, tree.ErrNotExist) {
+		return false
+	}
+	dir := path.Dir(p)
+	return s.owner(dir) == Folder && (s.loose(p) || path.Ext(p) == "" && len(s.manifests(dir, 1)) > 0)
+}

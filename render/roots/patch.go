@@ -1,0 +1,219 @@
+package roots
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/resid"
+
+	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// Patch reports whether a kustomization, be it part of a root or not, uses a file as a patch of something that it has.
+// A patch that changes nothing is no patch: kustomize passes over a target that matches nothing.
+func (s *Set) Patch(p string) bool {
+	return slices.ContainsFunc(s.Patching(p), func(dir string) bool { return s.aimed(dir, p) })
+}
+
+// aimed reports whether a file that a folder's kustomization uses as a patch can change something there.
+func (s *Set) aimed(dir, p string) bool {
+	f, err := s.Kustomization(dir)
+	if f == nil || err != nil {
+		return false // it is not built, either
+	}
+	has := s.content(dir)
+	for _, item := range source.Items(f.Node, "patchesStrategicMerge") {
+		if s.names(f, item, p) && has.any(s.identities(p)) {
+			return true
+		}
+	}
+	for _, field := range []string{"patches", "patchesJson6902"} {
+		for _, item := range source.Items(f.Node, field) {
+			_, named := source.Field(item, "path")
+			if !s.names(f, named, p) {
+				continue
+			}
+			if _, target := source.Field(item, "target"); target != nil && has.selected(target) ||
+				target == nil && has.any(s.identities(p)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// names reports whether an entry of a kustomization leads to a file.
+func (s *Set) names(f *kustomization.File, entry *yaml.Node, p string) bool {
+	if entry == nil || entry.Kind != yaml.ScalarNode {
+		return false
+	}
+	named, ok := tree.Clean(path.Join(f.Dir, entry.Value))
+	if !ok || named == p {
+		return ok
+	}
+	real, _, err := s.Tree().Lookup(named)
+	return err == nil && real == p
+}
+
+// content is what a kustomization has before its own transformers run, as far as its text says.
+type content struct {
+	list []identity
+	open bool // it has more than is known
+}
+
+// identity is what a patch finds an object by.
+type identity struct {
+	gvk                     resid.Gvk
+	name, namespace         string
+	labels, annotations     map[string]string
+	renamed, moved, labeled bool // a kustomization on the way changes the name, the namespace, the labels
+}
+
+// contents keeps the content of kustomizations. It is safe for concurrent use.
+type contents struct {
+	mu    sync.Mutex
+	known map[string]*content
+}
+
+func (s *Set) content(dir string) *content {
+	s.contents.mu.Lock()
+	defer s.contents.mu.Unlock()
+	return s.contentOf(dir, map[string]bool{})
+}
+
+// contentOf is content; the lock is held. Above are the folders on the way down to this one.
+func (s *Set) contentOf(dir string, above map[string]bool) *content {
+	if known := s.contents.known[dir]; known != nil {
+		return known
+	}
+	out := &content{}
+	f, err := s.Kustomization(dir)
+	if f == nil || err != nil || above[dir] {
+		return out
+	}
+	out.open = f.Component // it changes what those have that include it
+	above[dir] = true
+	defer delete(above, dir)
+	for _, ref := range f.Refs {
+		if ref.Role == kustomization.Resource || ref.Role == kustomization.Component {
+			s.addRef(out, f, ref, above)
+		}
+		out.open = out.open || ref.Role == kustomization.Plugin
+	}
+	for field, kind := range map[string]string{"configMapGenerator": "ConfigMap", "secretGenerator": "Secret"} {
+		for _, item := range source.Items(f.Node, field) {
+			out.list = append(out.list, identity{gvk: resid.Gvk{Version: "v1", Kind: kind}, name: source.Text(item, "name"),
+				namespace: source.Text(item, "namespace"), labeled: true})
+		}
+	}
+	out.open = out.open || len(f.Helm) > 0 || len(f.Inline) > 0
+	if s.contents.known == nil {
+		s.contents.known = map[string]*content{}
+	}
+	s.contents.known[dir] = out
+	return out
+}
+
+// addRef adds what an entry of a kustomization brings.
+func (s *Set) addRef(out *content, f *kustomization.File, ref kustomization.Ref, above map[string]bool) {
+	named, ok := tree.Clean(path.Join(f.Dir, ref.Value))
+	if kustomization.Remote(ref.Value) || !ok {
+		out.open = true
+		return
+	}
+	real, e, err := s.Tree().Lookup(named)
+	switch {
+	case err != nil: // what makes it knows what it holds
+		out.open = true
+	case e.Kind == tree.File:
+		out.list = append(out.list, s.identities(real)...)
+	case e.Kind == tree.Dir:
+		below := s.contentOf(real, above)
+		out.open = out.open || below.open
+		changed := func(fields ...string) bool {
+			k, err := s.Kustomization(real)
+			return k != nil && err == nil && slices.ContainsFunc(fields, func(name string) bool {
+				_, v := source.Field(k.Node, name)
+				return v != nil
+			})
+		}
+		renamed, moved := changed("namePrefix", "nameSuffix"), changed("namespace")
+		labeled := changed("labels", "commonLabels", "commonAnnotations", "patches", "patchesStrategicMerge", "components")
+		for _, one := range below.list {
+			one.renamed, one.moved, one.labeled = one.renamed || renamed, one.moved || moved, one.labeled || labeled
+			out.list = append(out.list, one)
+		}
+	}
+}
+
+// identities lists what a file holds.
+func (s *Set) identities(p string) (list []identity) {
+	data, _, err := s.Tree().ReadFile(p)
+	if err != nil {
+		return nil
+	}
+	documents, err := source.Parse(p, data, s.deployed.limits.Source)
+	if err != nil {
+		return nil
+	}
+	for _, document := range documents {
+		for _, node := range source.Unlist(document) {
+			_, metadata := source.Field(node, "metadata")
+			group, version := resid.ParseGroupVersion(source.Text(node, "apiVersion"))
+			list = append(list, identity{gvk: resid.Gvk{Group: group, Version: version, Kind: source.Text(node, "kind")},
+				name: source.Text(metadata, "name"), namespace: source.Text(metadata, "namespace"),
+				labels: texts(metadata, "labels"), annotations: texts(metadata, "annotations")})
+		}
+	}
+	return list
+}
+
+func texts(n *yaml.Node, field string) map[string]string {
+	out := map[string]string{}
+	_, m := source.Field(n, field)
+	for key, value := range source.Fields(m) {
+		out[source.Key(key)] = source.Deref(value).Value
+	}
+	return out
+}
+
+// any reports whether one of the objects that patches without a target name can be there.
+func (c *content) any(patches []identity) bool {
+	return c.open || slices.ContainsFunc(patches, func(p identity) bool {
+		return slices.ContainsFunc(c.list, func(o identity) bool {
+			return o.gvk.Kind == p.gvk.Kind && o.gvk.Group == p.gvk.Group && (o.renamed || o.name == p.name)
+		})
+	})
+}
+
+// selected reports whether a patch's target can match something
+// (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/patches/).
+func (c *content) selected(target *yaml.Node) bool {
+	text := func(name string) string { return strings.TrimSpace(source.Text(target, name)) }
+	selector := types.Selector{
+		ResId: resid.ResId{Gvk: resid.Gvk{Group: text("group"), Version: text("version"), Kind: text("kind")},
+			Name: text("name"), Namespace: text("namespace")},
+		LabelSelector: text("labelSelector"), AnnotationSelector: text("annotationSelector"),
+	}
+	match, err := types.NewSelectorRegex(&selector)
+	if err != nil {
+		return true // building it says so
+	}
+	return c.open || slices.ContainsFunc(c.list, func(o identity) bool {
+		return match.MatchGvk(o.gvk) && (o.renamed || match.MatchName(o.name)) &&
+			(o.moved || match.MatchNamespace(o.namespace)) &&
+			(o.labeled || matches(selector.LabelSelector, o.labels) && matches(selector.AnnotationSelector, o.annotations))
+	})
+}
+
+func matches(selector string, values map[string]string) bool {
+	s, err := labels.Parse(selector)
+	return err != nil || s.Matches(labels.Set(values))
+}

@@ -1,0 +1,61 @@
+package render
+
+import (
+	"bytes"
+	"regexp"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/render/source"
+)
+
+var (
+	manifestLine = regexp.MustCompile(`(?m)(?:^|[{,]\s*)["']?(apiVersion|kind)["']?\s*:`)
+	comment      = regexp.MustCompile(`(?m)(?:^|[ \t])#.*$`)
+)
+
+// refused returns what is wrong with a file that cannot be read, nil where it was not meant to be deployed: it looks
+// like no manifest, or it is a template (Helm, Jinja), which no cluster takes as it is.
+func (r *Renderer) refused(name string, data []byte) *source.Error {
+	if len(manifestLine.FindAll(data, 2)) < 2 {
+		return nil
+	}
+	_, problems := source.Documents(name, data, r.limits.Source)
+	for _, p := range problems {
+		if !templated(data, p) {
+			return &p
+		}
+	}
+	return nil
+}
+
+// templated reports whether a document cannot be read since it is a template: what Lintel alone refuses, and what only
+// its comments say, does not count.
+func templated(data []byte, problem source.Error) bool {
+	if !problem.Syntax {
+		return false
+	}
+	text := comment.ReplaceAll(source.DocumentAt(data, problem.Line), nil)
+	return bytes.Contains(text, []byte("{{")) || bytes.Contains(text, []byte("{%"))
+}
+
+// Template returns the line of the document for which a file is passed over as a template though another one in it could
+// be deployed, 0 where it is not.
+func (r *Renderer) Template(name string) int {
+	data, _, err := r.read(name)
+	if err != nil || r.refused(name, data) != nil {
+		return 0
+	}
+	documents, problems := source.Documents(name, data, r.limits.Source)
+	for _, d := range documents {
+		if object, ok := plainObject(d); ok && len(problems) > 0 && deployable(object) {
+			return max(1, problems[0].Line)
+		}
+	}
+	return 0
+}
+
+func plainObject(n *yaml.Node) (map[string]any, bool) {
+	object, ok := source.Value(n, true).(map[string]any)
+	return object, ok
+}
