@@ -63,10 +63,10 @@ func (p *pairs) unread(file string) error {
 	case test == "":
 		p.not(root, file, "no kustomization includes this file: list it under resources, or remove it")
 	case set.Fixture(file):
-		p.warnings = append(p.warnings, report.Problem{Path: file, Message: "is a resource of the policy test " + test +
+		p.warnings = append(p.warnings, report.Problem{Path: file, Message: "is a resource of the test " + test +
 			", so it is not checked as something that is deployed"})
 	default:
-		p.not(root, file, "is a resource of the policy test "+test+", though what is beside it is deployed: move what is for "+
+		p.not(root, file, "is a resource of the test "+test+", though what is beside it is deployed: move what is for "+
 			"tests into a folder of its own")
 	}
 	return nil

@@ -24,18 +24,34 @@ const policyTests = "policy test"
 // named is the key of what policy tests name, in front of its path.
 const named = "\x00named "
 
-// policyTestNotes reads policy tests. The resources that lie beside or below a test are there for it; of those
-// elsewhere it does not decide what they are.
+// fixtureFields returns the fields in which a test names what is there for it: those of a policy test, of a test of
+// Chainsaw (https://kyverno.github.io/chainsaw/latest/configuration/), wherever they stand, and the folders of a suite of
+// KUTTL (https://kuttl.dev/docs/testing/reference.html). None for a file that is no test by its name.
+func fixtureFields(p string) []string {
+	switch path.Base(p) {
+	case PolicyTestName:
+		return []string{"resources", "targetResources"}
+	case "chainsaw-test.yaml", "chainsaw-test.yml":
+		return []string{"file"}
+	case "kuttl-test.yaml", "kuttl-test.yml":
+		return []string{"testDirs"}
+	}
+	return nil
+}
+
+// policyTestNotes reads policy tests, and those of clusters. The resources that lie beside or below a test are there for
+// it; of those elsewhere it does not decide what they are.
 func policyTestNotes(limits source.Limits) graph.Notes {
 	return graph.Notes{Of: policyTests, Read: func(p string, data []byte, note func(string)) {
-		if path.Base(p) != PolicyTestName {
+		fields := fixtureFields(p)
+		if fields == nil {
 			return
 		}
 		documents, err := source.Parse(p, data, limits)
 		if err != nil {
 			return
 		}
-		dir := path.Dir(p)
+		dir, chainsaw := path.Dir(p), slices.Contains(fields, "file")
 		for _, document := range documents {
 			below := func(n *yaml.Node, key string) {
 				at, ok := tree.Clean(path.Join(dir, n.Value))
@@ -43,11 +59,11 @@ func policyTestNotes(limits source.Limits) graph.Notes {
 					note(key + at)
 				}
 			}
-			for _, field := range []string{"resources", "targetResources"} {
-				for _, item := range source.Items(document, field) {
-					below(item, "")
+			eachField(document, !chainsaw, func(name string, value *yaml.Node) {
+				if slices.Contains(fields, name) {
+					eachScalar(value, func(item *yaml.Node) { below(item, "") })
 				}
-			}
+			})
 			eachScalar(document, func(n *yaml.Node) {
 				if graph.IsManifestName(n.Value) {
 					below(n, named)
@@ -55,6 +71,18 @@ func policyTestNotes(limits source.Limits) graph.Notes {
 			})
 		}
 	}}
+}
+
+// eachField visits the fields of a document, those inside others only where top is not set.
+func eachField(n *yaml.Node, top bool, visit func(name string, value *yaml.Node)) {
+	for i, c := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 1 {
+			visit(n.Content[i-1].Value, c)
+		}
+		if !top || n.Kind == yaml.DocumentNode {
+			eachField(c, top, visit)
+		}
+	}
 }
 
 func eachScalar(n *yaml.Node, visit func(*yaml.Node)) {

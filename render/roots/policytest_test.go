@@ -86,3 +86,54 @@ kind: Pod
 		t.Errorf("reaches %v", got)
 	}
 }
+
+// What tests of clusters name is there for them; what they do not name may be deployed.
+func TestFixturesOfClusterTests(t *testing.T) {
+	r := treetest.New(t)
+	set := open(t, r.Tree(r.Commit(`
+-- e2e/web/chainsaw-test.yaml --
+apiVersion: chainsaw.kyverno.io/v1alpha1
+kind: Test
+spec:
+  steps:
+  - try:
+    - apply: {file: pod.yaml}
+    - create: {file: more/job.yaml}
+    - assert: {file: ../../apps/app.yaml}
+-- e2e/web/pod.yaml --
+apiVersion: v1
+kind: Pod
+-- e2e/web/more/job.yaml --
+apiVersion: v1
+kind: Pod
+-- e2e/web/deployed.yaml --
+apiVersion: v1
+kind: Pod
+-- apps/app.yaml --
+apiVersion: v1
+kind: Pod
+-- kuttl/kuttl-test.yaml --
+kind: TestSuite
+testDirs: [./cases]
+-- kuttl/cases/one/00-install.yaml --
+apiVersion: v1
+kind: Pod
+-- kuttl/other.yaml --
+apiVersion: v1
+kind: Pod
+`)))
+	for p, want := range map[string]string{
+		"e2e/web/pod.yaml": "e2e/web/chainsaw-test.yaml", "e2e/web/more/job.yaml": "e2e/web/chainsaw-test.yaml",
+		"kuttl/cases/one/00-install.yaml": "kuttl/kuttl-test.yaml",
+		"e2e/web/deployed.yaml":           "", "apps/app.yaml": "", "kuttl/other.yaml": "",
+	} {
+		if got := set.PolicyTest(p); got != want {
+			t.Errorf("%s is of the test %q, want %q", p, got, want)
+		}
+	}
+	for _, dir := range []string{"e2e/web/more", "kuttl/cases/one"} {
+		if set.Has(roots.Root{Path: dir, Kind: roots.Folder}) {
+			t.Errorf("%s is a root", dir)
+		}
+	}
+}
