@@ -133,7 +133,7 @@ func TestRulesOfBodies(t *testing.T) {
 		{"mutating foreach", "mutate: {foreach: [{list: 'request.object.spec.containers', patchStrategicMerge: {spec: {a: " +
 			"1}}}]}",
 			"list:request.object.spec.template.spec.containers patchStrategicMerge:map[spec:map[template:map[spec:map[a:1]]]]"},
-		{"assert is not generated", "validate: {assert: {spec: 1}}", ""},
+		{"generation", "generate: {kind: ConfigMap}", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
