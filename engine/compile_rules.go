@@ -33,6 +33,10 @@ func compileRules(d policy.Document, _ *bindings) (compiled, []policy.Problem, [
 	}
 	g.report = p.Spec.Admission != nil && !*p.Spec.Admission
 	g.warn = p.Spec.EmitWarning != nil && *p.Spec.EmitWarning
+	g.ignore = p.Spec.FailurePolicy == "Ignore"
+	if w := p.Spec.WebhookConfiguration; w != nil && w.FailurePolicy != "" {
+		g.ignore = w.FailurePolicy == "Ignore"
+	}
 	if len(p.Spec.Rules) == 0 {
 		problems = append(problems, d.Problem("/spec/rules", "the policy has no rules: add spec.rules"))
 	}

@@ -85,6 +85,9 @@ func (v *review) result(r *rule, d verdict) Result {
 		// A mutate rule that cannot be applied denies the request, whatever the policy audits.
 		Enforce: r.mutation != nil || !r.policy.report && r.action.enforced(v.target),
 	}
+	if d.outcome == Error && r.policy.ignore && v.ctx.Err() == nil {
+		out.Enforce = false // a cluster lets pass what it cannot evaluate
+	}
 	if d.outcome == Fail || d.outcome == Error || d.outcome == Unknown {
 		out.Warn = r.policy.warn
 		out.Fields = d.fields

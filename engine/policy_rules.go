@@ -17,6 +17,7 @@ type rulePolicy struct {
 	applyOne   bool   // only the first rule that applies counts
 	report     bool   // the policy is not evaluated at admission: its failures never block
 	warn       bool   // failures warn whoever makes the request
+	ignore     bool   // the failure policy is Ignore: what cannot be evaluated does not block
 	conditions *cel.Rule
 	rules      []*rule
 }
@@ -166,7 +167,7 @@ func (v *review) conditions(p *rulePolicy) (met bool) {
 		Old: v.request.Object == nil,
 	}
 	for _, rule := range p.rules {
-		r.Enforce = r.Enforce || rule.action.enforced(v.target)
+		r.Enforce = r.Enforce || rule.action.enforced(v.target) && !(p.ignore && res.Outcome == Error)
 	}
 	v.add(r)
 	return false
