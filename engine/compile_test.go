@@ -212,8 +212,6 @@ func TestExceptionProblems(t *testing.T) {
 		{"no references", "  match: {any: [{resources: {kinds: [Pod]}}]}\n", "e.yaml:4:1: the exception names no policy"},
 		{"no rules", "  exceptions: [{policyName: p}]\n  match: {any: [{resources: {kinds: [Pod]}}]}\n",
 			"e.yaml:5:16: the entry has no ruleNames"},
-		{"wildcard for a policy", "  exceptions: [{policyName: p*, ruleNames: [r]}]\n" +
-			"  match: {any: [{resources: {kinds: [Pod]}}]}\n", "e.yaml:5:17: policyName takes no wildcards"},
 		{"unknown control", "  exceptions: [{policyName: p, ruleNames: [r]}]\n" +
 			"  match: {any: [{resources: {kinds: [Pod]}}]}\n  podSecurity: [{controlName: Nothing}]\n", "e.yaml:7:18: "},
 	}
