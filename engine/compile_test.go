@@ -226,3 +226,26 @@ func TestExceptionProblems(t *testing.T) {
 		})
 	}
 }
+
+// Kyverno takes names of policies as they are: an entry with a wildcard is about no policy, and the others hold.
+func TestExceptionNamesNoPolicyByWildcard(t *testing.T) {
+	p := mustCompile(t, ruleOf("validate: {failureAction: Enforce, deny: {}}"))
+	for names, want := range map[string]engine.Outcome{
+		"{policyName: '*', ruleNames: ['*']}":                                    engine.Fail,
+		"{policyName: 'p*', ruleNames: [r]}, {policyName: '?', ruleNames: [r]}":  engine.Fail,
+		"{policyName: 'p*', ruleNames: [r]}, {policyName: p, ruleNames: ['r*']}": engine.Skip,
+	} {
+		list, problems := engine.CompileExceptions([]policy.Source{{Path: "e.yaml", Documents: yamltest.Documents(
+			"apiVersion: kyverno.io/v2\nkind: PolicyException\nmetadata: {name: x, namespace: ns}\nspec:\n  exceptions: [" +
+				names + "]\n  match: {any: [{resources: {kinds: [Pod]}}]}\n")}}, engine.Options{})
+		if len(list) != 1 || policy.HasErrors(problems) || len(problems) != strings.Count(names, "policyName: '") ||
+			!strings.Contains(problems[0].Message, "covers nothing") {
+			t.Fatalf("%s: %v", names, problems)
+		}
+		got := p.Bind(list, nil).Evaluate(t.Context(), &admission.Request{Operation: admission.Create,
+			Object: object(t, badPod)})
+		if len(got) != 1 || got[0].Outcome != want {
+			t.Errorf("%s: %+v", names, got)
+		}
+	}
+}

@@ -116,7 +116,9 @@ func references(d policy.Document, refs []policy.ExceptionRef) []policy.Problem 
 			problems = append(problems, d.Problem(at, "the entry has no policyName: add it"))
 		}
 		if strings.ContainsAny(r.PolicyName, "*?") {
-			problems = append(problems, d.Problem(at+"/policyName", "policyName takes no wildcards: name the policy"))
+			// Kyverno takes the name as it is, so that the entry is about no policy; the others still hold.
+			problems = append(problems, d.Warning(at+"/policyName",
+				"policyName takes no wildcards, so this covers nothing: name the policy"))
 		}
 		if len(r.RuleNames) == 0 {
 			problems = append(problems, d.Problem(at, "the entry has no ruleNames: add them, \"*\" for all"))
