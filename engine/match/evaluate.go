@@ -88,7 +88,7 @@ func (b *Block) eval(t *Target, as role) answer {
 }
 
 func (f *filter) eval(t *Target, as role) answer {
-	user := f.hasUser() && (as != asMatch || !t.anonymous())
+	user := f.hasUser() && (as != asMatch || !t.anonymous() || f.user(t))
 	if !user && !f.hasResources() {
 		return no
 	}

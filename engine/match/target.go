@@ -2,6 +2,7 @@ package match
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/lintel-bot/lintel/engine/admission"
 )
@@ -57,10 +58,10 @@ func NewTarget(r *admission.Request) *Target {
 	return t
 }
 
-// anonymous reports whether nothing at all is known about who makes the request.
+// anonymous reports whether nothing is known about who makes the request, but what is true of everybody.
 func (t *Target) anonymous() bool {
-	return t.User.Username == "" && t.User.UID == "" && len(t.User.Groups) == 0 && len(t.Roles) == 0 &&
-		len(t.ClusterRoles) == 0
+	return t.User.Username == "" && t.User.UID == "" && len(t.Roles) == 0 && len(t.ClusterRoles) == 0 &&
+		!slices.ContainsFunc(t.User.Groups, func(g string) bool { return g != admission.Authenticated })
 }
 
 func stringMap(v any) map[string]string {
