@@ -144,6 +144,10 @@ func (c *ruleCompiler) rule(r *policy.Rule) *rule {
 	if len(r.ImageExtractors) > 0 {
 		out.extractors = c.extractors(r.ImageExtractors)
 	}
+	for _, part := range []string{"/context", "/preconditions", "/validate", "/mutate"} {
+		out.namespace = out.namespace || !(part == "/validate" && r.Validate != nil && r.Validate.CEL != nil) &&
+			readsNamespace(jsonpointer.At(c.tree, part))
+	}
 	out.body.context = c.context("/context", r.Context)
 	out.body.preconditions = c.conditions("/preconditions", r.Preconditions)
 	bodies := map[string]bool{"validate": r.Validate != nil, "mutate": r.Mutate != nil, "generate": r.Generate != nil,

@@ -34,6 +34,7 @@ type Exception struct {
 	celSpec    *policy.CELExceptionSpec // of policies.kyverno.io
 	match      *match.Block
 	conditions *condition.Set
+	namespace  bool // the conditions read the namespace of the object
 	security   []podsecurity.Exclude
 	cel        *cel.Exception
 }
@@ -153,7 +154,7 @@ func (x *Exception) selects(d policy.Document, s policy.ExceptionSpec) []policy.
 			pointer, message := located(err)
 			problems = append(problems, d.Problem(pointer, "%s", message))
 		}
-		x.conditions = c
+		x.conditions, x.namespace = c, readsNamespace(jsonpointer.At(d.Value(), "/spec/conditions"))
 	}
 	x.security = excludes(s.PodSecurity)
 	if err := podsecurity.Validate(x.security); err != nil {
@@ -206,8 +207,11 @@ func (v *review) excepted(f *frame, candidates []*Exception) (covering []*Except
 			met, _, e := x.conditions.Holds(f.scope)
 			// Conditions that cannot be evaluated do not cover, as in Kyverno; those that need a cluster might.
 			ok = e == nil && met
-			if e != nil && needsCluster(e) {
+			switch {
+			case e != nil && needsCluster(e):
 				err = e
+			case x.namespace && v.target.Unplaced:
+				err = admission.NeedsNamespace(v.target.Identity)
 			}
 		}
 		switch {

@@ -119,6 +119,8 @@ func (m *matcher) inNamespace(r *admission.Request, id admission.Identity) (bool
 		set := admission.LabelsOf(r.Subject())
 		set[nameLabel] = id.Name
 		return m.namespaces.Matches(set), nil
+	case kinds.Unplaced(id.Group, id.Kind, id.Namespace):
+		return false, admission.NeedsNamespace(id)
 	case id.Namespace == "":
 		// The selector says nothing about what is in no namespace.
 		return true, nil

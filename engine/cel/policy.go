@@ -1,6 +1,7 @@
 package cel
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/cel-go/cel"
 
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
@@ -216,23 +218,34 @@ func CompileAdmissionPolicy(doc policy.Document, p policy.ValidatingAdmissionPol
 // Evaluate says what the policy says about the request: nothing where it does not match, else one result, or
 // one for each binding of a ValidatingAdmissionPolicy that matches.
 func (p *Policy) Evaluate(ctx context.Context, r *admission.Request, env Env) []Result {
-	if p.namespace != "" && admission.IdentityOf(r.Subject()).Namespace != p.namespace {
+	t, err := p.about(r)
+	switch {
+	case t == nil:
 		return nil
+	case err != nil:
+		return []Result{{Rule: p.rule, Outcome: admission.Unknown, Enforce: p.enforce, Message: err.Error()}}
+	case p.rule == "":
+		return []Result{p.one(ctx, r, env, t.view)}
 	}
-	for _, t := range p.targets {
-		ok, err := t.match.matches(r)
-		if err != nil {
-			return []Result{{Rule: p.rule, Outcome: admission.Unknown, Enforce: p.enforce, Message: err.Error()}}
+	return p.bound(ctx, r, env)
+}
+
+// about finds the target that the request belongs to, nil for none. The error is a *admission.NeedsClusterError where
+// whether it does is not known.
+func (p *Policy) about(r *admission.Request) (*target, error) {
+	var elsewhere error // the policy may be one of another namespace
+	if id := admission.IdentityOf(r.Subject()); p.namespace != "" && id.Namespace != p.namespace {
+		if !kinds.Unplaced(id.Group, id.Kind, id.Namespace) {
+			return nil, nil
 		}
-		if !ok {
-			continue
-		}
-		if p.rule == "" {
-			return []Result{p.one(ctx, r, env, t.view)}
-		}
-		return p.bound(ctx, r, env)
+		elsewhere = admission.NeedsNamespace(id)
 	}
-	return nil
+	for i := range p.targets {
+		if ok, err := p.targets[i].match.matches(r); ok || err != nil {
+			return &p.targets[i], cmp.Or(err, elsewhere)
+		}
+	}
+	return nil, nil
 }
 
 // bound evaluates a ValidatingAdmissionPolicy once for each binding that matches, and for each object that

@@ -27,6 +27,12 @@ func ClusterScoped(group, kind string) bool {
 	return known && !namespaced
 }
 
+// Unplaced reports whether an object of a kind, which names no namespace, is in one that is not known. Of a kind of
+// which nothing is known it may be.
+func Unplaced(group, kind, namespace string) bool {
+	return namespace == "" && !ClusterScoped(group, kind)
+}
+
 // HasNamespace reports whether objects of a kind live in a namespace, as those of kinds do of which nothing is known.
 func HasNamespace(apiVersion, kind string) bool {
 	group, _, ok := strings.Cut(apiVersion, "/")
