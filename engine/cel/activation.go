@@ -38,6 +38,7 @@ type evaluation struct {
 	namespace string // the policy's own, of a NamespacedValidatingPolicy
 
 	known   map[string]any
+	asked   map[[2]string]string // the kinds that ToGVR gave plural names to, by group and plural
 	results map[string]ref.Val
 
 	iterations int // that a quick program has left

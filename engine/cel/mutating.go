@@ -159,7 +159,7 @@ func (m *Mutating) Evaluate(ctx context.Context, r *admission.Request, env Env) 
 	if r.Object == nil {
 		return nil
 	}
-	t, err := m.about(r)
+	t, err := m.about(ctx, r, env)
 	switch {
 	case t == nil:
 		return nil

@@ -72,13 +72,14 @@ func (p *Policy) finish() {
 		for _, r := range t.match.rules {
 			for _, resource := range r.Resources {
 				plural, _, _ := strings.Cut(resource, "/")
+				if !kinds.Known(r.APIGroups, plural) {
+					return // all, or a custom resource, whose definition says which kind it is
+				}
 				plurals = append(plurals, plural)
 			}
 		}
 	}
-	if !slices.Contains(plurals, "*") {
-		p.plurals = plurals
-	}
+	p.plurals = plurals
 }
 
 // body compiles what all kinds have in common. Pointers are those of spec.
@@ -218,7 +219,7 @@ func CompileAdmissionPolicy(doc policy.Document, p policy.ValidatingAdmissionPol
 // Evaluate says what the policy says about the request: nothing where it does not match, else one result, or
 // one for each binding of a ValidatingAdmissionPolicy that matches.
 func (p *Policy) Evaluate(ctx context.Context, r *admission.Request, env Env) []Result {
-	t, err := p.about(r)
+	t, err := p.about(ctx, r, env)
 	switch {
 	case t == nil:
 		return nil
@@ -232,7 +233,7 @@ func (p *Policy) Evaluate(ctx context.Context, r *admission.Request, env Env) []
 
 // about finds the target that the request belongs to, nil for none. The error is a *admission.NeedsClusterError where
 // whether it does is not known.
-func (p *Policy) about(r *admission.Request) (*target, error) {
+func (p *Policy) about(ctx context.Context, r *admission.Request, env Env) (*target, error) {
 	var elsewhere error // the policy may be one of another namespace
 	if id := admission.IdentityOf(r.Subject()); p.namespace != "" && id.Namespace != p.namespace {
 		if !kinds.Unplaced(id.Group, id.Kind, id.Namespace) {
@@ -241,7 +242,7 @@ func (p *Policy) about(r *admission.Request) (*target, error) {
 		elsewhere = admission.NeedsNamespace(id)
 	}
 	for i := range p.targets {
-		if ok, err := p.targets[i].match.matches(r); ok || err != nil {
+		if ok, err := p.targets[i].match.matches(ctx, r, env.Cluster); ok || err != nil {
 			return &p.targets[i], cmp.Or(err, elsewhere)
 		}
 	}
@@ -269,7 +270,7 @@ func (p *Policy) bound(ctx context.Context, r *admission.Request, env Env) []Res
 // keeps these from being known.
 func (p *Policy) eachBinding(ctx context.Context, r *admission.Request, env Env, do func(binding, any, error)) {
 	for _, b := range p.bindings {
-		ok, err := b.match.matches(r)
+		ok, err := b.match.matches(ctx, r, env.Cluster)
 		if err == nil && !ok {
 			continue
 		}

@@ -66,6 +66,14 @@ func Plural(kind string) string {
 // Kind returns the kind behind a plural name, empty for one that is not known.
 func Kind(group, plural string) string { return all().byPlural[name{group, plural}] }
 
+// Known reports whether a plural name is one of a kind of which something is known, in one of the groups; "*" stands for
+// any.
+func Known(groups []string, plural string) bool {
+	return slices.ContainsFunc(groups, func(group string) bool {
+		return Kind(group, plural) != "" || group == "*" && all().plurals[plural]
+	})
+}
+
 // name is that of a kind, or of its plural, in its group.
 type name struct{ group, name string }
 
@@ -78,15 +86,17 @@ type resource struct {
 type index struct {
 	byKind   map[name]resource
 	byPlural map[name]string
+	plurals  map[string]bool // of any group
 }
 
 var all = sync.OnceValue(func() index {
-	out := index{byKind: map[name]resource{}, byPlural: map[name]string{}}
+	out := index{byKind: map[name]resource{}, byPlural: map[name]string{}, plurals: map[string]bool{}}
 	add := func(group, kinds string, namespaced bool) {
 		for kind := range strings.FieldsSeq(kinds) {
 			plural := Plural(kind)
 			out.byKind[name{group, kind}] = resource{plural, namespaced}
 			out.byPlural[name{group, plural}] = kind
+			out.plurals[plural] = true
 		}
 	}
 	for _, list := range [][]apiGroup{kubernetes, custom} {
