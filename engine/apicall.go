@@ -95,7 +95,7 @@ func (e *entry) loadAPICall(s *variable.Scope) (any, error) {
 // is then not known.
 func (l lookupPath) answer(s *variable.Scope) any {
 	cluster := s.Cluster()
-	kind := kindOfResource(cluster, l.group, l.resource)
+	kind := kinds.In(s.Context(), cluster, l.group, l.resource)
 	if cluster == nil || kind == "" {
 		return nil
 	}
@@ -121,20 +121,4 @@ func (l lookupPath) answer(s *variable.Scope) any {
 	id := admission.Identity{Group: l.group, Version: l.version}
 	return map[string]any{"apiVersion": id.APIVersion(), "kind": kind + "List", "metadata": map[string]any{},
 		"items": items}
-}
-
-// A KindResolver is a Cluster that knows how the kinds of resources are spelled, custom ones too.
-type KindResolver interface {
-	// KindOf returns the kind of a plural resource name, empty when it does not know.
-	KindOf(group, resource string) string
-}
-
-// kindOfResource is the kind behind the plural name of a resource, empty when it is not known.
-func kindOfResource(cluster admission.Cluster, group, resource string) string {
-	if r, ok := cluster.(KindResolver); ok {
-		if kind := r.KindOf(group, resource); kind != "" {
-			return kind
-		}
-	}
-	return kinds.Kind(group, resource)
 }

@@ -33,6 +33,10 @@ func compileRules(d policy.Document, _ *bindings) (compiled, []policy.Problem, [
 	}
 	g.report = p.Spec.Admission != nil && !*p.Spec.Admission
 	g.warn = p.Spec.EmitWarning != nil && *p.Spec.EmitWarning
+	g.ignore = p.Spec.FailurePolicy == "Ignore"
+	if w := p.Spec.WebhookConfiguration; w != nil && w.FailurePolicy != "" {
+		g.ignore = w.FailurePolicy == "Ignore"
+	}
 	if len(p.Spec.Rules) == 0 {
 		problems = append(problems, d.Problem("/spec/rules", "the policy has no rules: add spec.rules"))
 	}
@@ -139,6 +143,10 @@ func (c *ruleCompiler) rule(r *policy.Rule) *rule {
 	c.noVariables("/exclude")
 	if len(r.ImageExtractors) > 0 {
 		out.extractors = c.extractors(r.ImageExtractors)
+	}
+	for _, part := range []string{"/context", "/preconditions", "/validate", "/mutate"} {
+		out.namespace = out.namespace || !(part == "/validate" && r.Validate != nil && r.Validate.CEL != nil) &&
+			readsNamespace(jsonpointer.At(c.tree, part))
 	}
 	out.body.context = c.context("/context", r.Context)
 	out.body.preconditions = c.conditions("/preconditions", r.Preconditions)

@@ -212,8 +212,6 @@ func TestExceptionProblems(t *testing.T) {
 		{"no references", "  match: {any: [{resources: {kinds: [Pod]}}]}\n", "e.yaml:4:1: the exception names no policy"},
 		{"no rules", "  exceptions: [{policyName: p}]\n  match: {any: [{resources: {kinds: [Pod]}}]}\n",
 			"e.yaml:5:16: the entry has no ruleNames"},
-		{"wildcard for a policy", "  exceptions: [{policyName: p*, ruleNames: [r]}]\n" +
-			"  match: {any: [{resources: {kinds: [Pod]}}]}\n", "e.yaml:5:17: policyName takes no wildcards"},
 		{"unknown control", "  exceptions: [{policyName: p, ruleNames: [r]}]\n" +
 			"  match: {any: [{resources: {kinds: [Pod]}}]}\n  podSecurity: [{controlName: Nothing}]\n", "e.yaml:7:18: "},
 	}
@@ -226,5 +224,28 @@ func TestExceptionProblems(t *testing.T) {
 				t.Errorf("got %v", problems)
 			}
 		})
+	}
+}
+
+// Kyverno takes names of policies as they are: an entry with a wildcard is about no policy, and the others hold.
+func TestExceptionNamesNoPolicyByWildcard(t *testing.T) {
+	p := mustCompile(t, ruleOf("validate: {failureAction: Enforce, deny: {}}"))
+	for names, want := range map[string]engine.Outcome{
+		"{policyName: '*', ruleNames: ['*']}":                                    engine.Fail,
+		"{policyName: 'p*', ruleNames: [r]}, {policyName: '?', ruleNames: [r]}":  engine.Fail,
+		"{policyName: 'p*', ruleNames: [r]}, {policyName: p, ruleNames: ['r*']}": engine.Skip,
+	} {
+		list, problems := engine.CompileExceptions([]policy.Source{{Path: "e.yaml", Documents: yamltest.Documents(
+			"apiVersion: kyverno.io/v2\nkind: PolicyException\nmetadata: {name: x, namespace: ns}\nspec:\n  exceptions: [" +
+				names + "]\n  match: {any: [{resources: {kinds: [Pod]}}]}\n")}}, engine.Options{})
+		if len(list) != 1 || policy.HasErrors(problems) || len(problems) != strings.Count(names, "policyName: '") ||
+			!strings.Contains(problems[0].Message, "covers nothing") {
+			t.Fatalf("%s: %v", names, problems)
+		}
+		got := p.Bind(list, nil).Evaluate(t.Context(), &admission.Request{Operation: admission.Create,
+			Object: object(t, badPod)})
+		if len(got) != 1 || got[0].Outcome != want {
+			t.Errorf("%s: %+v", names, got)
+		}
 	}
 }

@@ -51,12 +51,16 @@ func (v *review) rule(s *ruleStep) (out Result, more []verdict, ok bool) {
 	if !matched && undecided == nil {
 		return Result{}, nil, false
 	}
+	if undecided == nil {
+		undecided = v.gate.undecided
+	}
+	v.gate.doubtful = undecided != nil
 	if err := v.ctx.Err(); err != nil {
 		return v.result(r, verdict{outcome: Error, message: "the evaluation was stopped: " + err.Error()}), nil, true
 	}
 	d := verdict{outcome: Fail, message: "the rule may change the object"}
 	if undecided == nil || r.mutation == nil {
-		d = v.decide(s)
+		d = v.placed(r, v.decide(s))
 	}
 	if d.outcome == "" {
 		return Result{}, nil, false
@@ -84,6 +88,9 @@ func (v *review) result(r *rule, d verdict) Result {
 		Mutation: r.mutation != nil, Patched: d.patched, Old: v.request.Object == nil,
 		// A mutate rule that cannot be applied denies the request, whatever the policy audits.
 		Enforce: r.mutation != nil || !r.policy.report && r.action.enforced(v.target),
+	}
+	if d.outcome == Error && r.policy.ignore && v.ctx.Err() == nil {
+		out.Enforce = false // a cluster lets pass what it cannot evaluate
 	}
 	if d.outcome == Fail || d.outcome == Error || d.outcome == Unknown {
 		out.Warn = r.policy.warn

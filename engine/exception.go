@@ -34,6 +34,7 @@ type Exception struct {
 	celSpec    *policy.CELExceptionSpec // of policies.kyverno.io
 	match      *match.Block
 	conditions *condition.Set
+	namespace  bool // the conditions read the namespace of the object
 	security   []podsecurity.Exclude
 	cel        *cel.Exception
 }
@@ -116,7 +117,9 @@ func references(d policy.Document, refs []policy.ExceptionRef) []policy.Problem 
 			problems = append(problems, d.Problem(at, "the entry has no policyName: add it"))
 		}
 		if strings.ContainsAny(r.PolicyName, "*?") {
-			problems = append(problems, d.Problem(at+"/policyName", "policyName takes no wildcards: name the policy"))
+			// Kyverno takes the name as it is, so that the entry is about no policy; the others still hold.
+			problems = append(problems, d.Warning(at+"/policyName",
+				"policyName takes no wildcards, so this covers nothing: name the policy"))
 		}
 		if len(r.RuleNames) == 0 {
 			problems = append(problems, d.Problem(at, "the entry has no ruleNames: add them, \"*\" for all"))
@@ -151,7 +154,7 @@ func (x *Exception) selects(d policy.Document, s policy.ExceptionSpec) []policy.
 			pointer, message := located(err)
 			problems = append(problems, d.Problem(pointer, "%s", message))
 		}
-		x.conditions = c
+		x.conditions, x.namespace = c, readsNamespace(jsonpointer.At(d.Value(), "/spec/conditions"))
 	}
 	x.security = excludes(s.PodSecurity)
 	if err := podsecurity.Validate(x.security); err != nil {
@@ -204,8 +207,11 @@ func (v *review) excepted(f *frame, candidates []*Exception) (covering []*Except
 			met, _, e := x.conditions.Holds(f.scope)
 			// Conditions that cannot be evaluated do not cover, as in Kyverno; those that need a cluster might.
 			ok = e == nil && met
-			if e != nil && needsCluster(e) {
+			switch {
+			case e != nil && needsCluster(e):
 				err = e
+			case x.namespace && v.target.Unplaced:
+				err = admission.NeedsNamespace(v.target.Identity)
 			}
 		}
 		switch {

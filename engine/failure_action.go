@@ -71,20 +71,13 @@ func (a action) or(b action) action {
 	return a
 }
 
-// enforced reports whether a failure of a request blocks. An override that depends on labels of a
-// namespace that is not declared counts only if it enforces.
+// enforced reports whether a failure of a request blocks. An override that depends on a namespace that is not known, or
+// on labels of one that is not declared, counts only if it enforces.
 func (a *action) enforced(t *match.Target) bool {
 	for _, o := range a.overrides {
-		if !o.names(t.Identity.Namespace) {
-			continue
+		if about, known := o.about(t); known && about || !known && o.enforce {
+			return o.enforce
 		}
-		if o.selector != nil {
-			ok, known := t.SelectsNamespace(o.selector)
-			if known && !ok || !known && !o.enforce {
-				continue
-			}
-		}
-		return o.enforce
 	}
 	if a.set || a.next == nil {
 		return a.enforce
@@ -92,10 +85,16 @@ func (a *action) enforced(t *match.Target) bool {
 	return a.next.enforced(t)
 }
 
-// names reports whether an override is about a namespace; without a list it is about those it selects.
-func (o *override) names(namespace string) bool {
-	if len(o.namespaces) == 0 {
-		return o.selector != nil
+// about reports whether an override is about the namespace of a request; without a list it is about those it selects,
+// and without either about none.
+func (o *override) about(t *match.Target) (about, known bool) {
+	if len(o.namespaces) == 0 && o.selector == nil {
+		return false, true
 	}
-	return match.AnyWildcard(o.namespaces, namespace)
+	in, known := t.InNamespace(o.namespaces)
+	if o.selector == nil || known && !in {
+		return in, known
+	}
+	selected, labels := t.SelectsNamespace(o.selector)
+	return in && selected, known && labels || labels && !selected
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/cel"
+	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/engine/match"
 	"github.com/lintel-bot/lintel/engine/mutate"
 	"github.com/lintel-bot/lintel/engine/podsecurity"
@@ -17,6 +18,7 @@ type rulePolicy struct {
 	applyOne   bool   // only the first rule that applies counts
 	report     bool   // the policy is not evaluated at admission: its failures never block
 	warn       bool   // failures warn whoever makes the request
+	ignore     bool   // the failure policy is Ignore: what cannot be evaluated does not block
 	conditions *cel.Rule
 	rules      []*rule
 }
@@ -33,6 +35,8 @@ type rule struct {
 	action         action
 
 	extractors map[string][]extractor // by kind, nil for most rules
+
+	namespace bool // it reads the namespace of the object
 
 	tolerant bool // an update of an object that violates already may go on violating
 	mutation *mutate.Mutation
@@ -105,7 +109,9 @@ func (s *ruleStep) phase() phase {
 func (s *ruleStep) evaluate(v *review) {
 	if v.gate.policy != s.policy {
 		v.gate = gate{policy: s.policy}
-		v.gate.shut = !s.policy.applies(v.request) || s.policy.conditions != nil && !v.conditions(s.policy)
+		var applies bool
+		applies, v.gate.undecided = s.policy.applies(v.request)
+		v.gate.shut = !applies || s.policy.conditions != nil && !v.conditions(s.policy)
 	}
 	if v.gate.shut {
 		return
@@ -120,27 +126,36 @@ func (s *ruleStep) evaluate(v *review) {
 		next.Message, next.Fields = d.message, d.fields
 		v.add(next)
 	}
-	v.gate.shut = s.policy.applyOne && r.Outcome != Skip
+	v.gate.shut = s.policy.applyOne && r.Outcome != Skip && !v.gate.doubtful
 }
 
 // gate is shut while no rules of a policy are evaluated, whose turn it is: it is not about the request, or one rule
 // was enough.
 type gate struct {
-	policy *rulePolicy
-	shut   bool
+	policy    *rulePolicy
+	shut      bool
+	doubtful  bool  // whether the last rule is about the request is not known
+	undecided error // whether the policy is about the request is not known: why
 }
 
-// applies reports whether a namespaced policy is about a request; the others are about all.
-func (p *rulePolicy) applies(r *admission.Request) bool {
+// applies reports whether a namespaced policy is about a request, or may be, and then what would have to be known; the
+// others are about all.
+func (p *rulePolicy) applies(r *admission.Request) (bool, error) {
 	if p.namespace == "" {
-		return true
+		return true, nil
 	}
+	var undecided error
 	for _, o := range []admission.Object{r.Object, r.OldObject} {
-		if o != nil && admission.IdentityOf(o).Namespace != p.namespace {
-			return false
+		id := admission.IdentityOf(o)
+		switch {
+		case o == nil || id.Namespace == p.namespace:
+		case kinds.Unplaced(id.Group, id.Kind, id.Namespace):
+			undecided = admission.NeedsNamespace(id)
+		default:
+			return false, nil
 		}
 	}
-	return true
+	return true, undecided
 }
 
 // conditions reports whether the match conditions of a policy's webhook are met. One that cannot be evaluated
@@ -166,7 +181,7 @@ func (v *review) conditions(p *rulePolicy) (met bool) {
 		Old: v.request.Object == nil,
 	}
 	for _, rule := range p.rules {
-		r.Enforce = r.Enforce || rule.action.enforced(v.target)
+		r.Enforce = r.Enforce || rule.action.enforced(v.target) && !(p.ignore && res.Outcome == Error)
 	}
 	v.add(r)
 	return false

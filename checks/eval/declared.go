@@ -1,7 +1,10 @@
 package eval
 
 import (
+	"cmp"
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/lintel-bot/lintel/checks/declared"
 	"github.com/lintel-bot/lintel/checks/manifest"
@@ -94,6 +97,19 @@ func (c *Objects) Get(_ context.Context, group, kind, namespace, name string) (a
 
 func (c *Objects) get(group, of, namespace, name string) (admission.Object, bool) {
 	return declared.Find(c.all(group, of), namespace, name)
+}
+
+// KindOf returns the kind of the declared objects of a group that have a plural name, empty for none.
+func (c *Objects) KindOf(group, plural string) string {
+	if c == nil {
+		return ""
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(c.kinds), func(a, b kind) int { return cmp.Compare(a.kind, b.kind) }) {
+		if k.group == group && kinds.PluralOf(group, k.kind) == plural {
+			return k.kind
+		}
+	}
+	return ""
 }
 
 // List implements admission.Cluster.

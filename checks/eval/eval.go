@@ -48,6 +48,7 @@ func Run(ctx context.Context, in Input) (*report.Evaluation, error) {
 	r.problems(problems...)
 	old, problems := Declare(in.Old...)
 	r.problems(problems...)
+	in.User.Info = in.User.Info.Completed()
 	reviewer := NewReviewer(Setup{
 		Policies: policies, Exceptions: r.exceptions(in, options), Cluster: declared, Values: in.Values, User: in.User,
 		Namespaces: namespacesOf(in.Resources),

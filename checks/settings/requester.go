@@ -14,7 +14,7 @@ type Requester struct {
 }
 
 // Requester maps the author's account and teams by the settings. An account that is not listed is a user of the
-// cluster by the same name.
+// cluster by the same name; all are in the groups that every user is in.
 func (s *Settings) Requester(u report.User) Requester {
 	r := Requester{Info: admission.UserInfo{Username: u.Login}}
 	add := func(i Identity) {
@@ -31,6 +31,7 @@ func (s *Settings) Requester(u report.User) Requester {
 		add(i)
 	}
 	add(s.Identities.Users[u.Login])
+	r.Info = r.Info.Completed()
 	for _, list := range []*[]string{&r.Info.Groups, &r.Roles, &r.ClusterRoles} {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)

@@ -71,12 +71,17 @@ func TestUser(t *testing.T) {
 		Teams: map[string]Identity{"o/ops": {Username: "ignored", Groups: []string{"a", "ops"}}},
 	}}
 	r := s.Requester(report.User{Login: "olga", Teams: []string{"o/ops", "o/none"}}).Request(admission.Create)
-	if r.UserInfo.Username != "olga@x" || !slices.Equal(r.UserInfo.Groups, []string{"a", "b", "ops"}) ||
+	if r.UserInfo.Username != "olga@x" || !slices.Equal(r.UserInfo.Groups, []string{"a", "b", "ops", "system:authenticated"}) ||
 		!slices.Equal(r.ClusterRoles, []string{"view"}) {
 		t.Errorf("got %+v", r)
 	}
 	if r := s.Requester(report.User{Login: "bob"}).Request(admission.Create); r.UserInfo.Username != "bob" ||
-		len(r.UserInfo.Groups) > 0 {
+		!slices.Equal(r.UserInfo.Groups, []string{"system:authenticated"}) {
+		t.Errorf("got %+v", r)
+	}
+	s.Identities.Users["bob"] = Identity{Username: "system:serviceaccount:ci:bob"}
+	if r := s.Requester(report.User{Login: "bob"}).Request(admission.Create); !slices.Equal(r.UserInfo.Groups,
+		[]string{"system:authenticated", "system:serviceaccounts", "system:serviceaccounts:ci"}) {
 		t.Errorf("got %+v", r)
 	}
 }

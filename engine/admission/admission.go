@@ -119,6 +119,11 @@ type Cluster interface {
 	List(ctx context.Context, group, kind, namespace string) []Object
 }
 
+// NeedsNamespace says that a decision needs the namespace that an object comes to be in: nothing names it.
+func NeedsNamespace(id Identity) *NeedsClusterError {
+	return &NeedsClusterError{What: "the namespace of " + id.Kind + " " + id.Name}
+}
+
 // NeedsClusterError says that a decision needs something that is not in the repository. A rule that
 // meets one is "unknown", never pass or fail.
 type NeedsClusterError struct {

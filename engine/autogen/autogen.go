@@ -213,8 +213,27 @@ func wrapValidate(v map[string]any, path []string) (pivot string, ok bool) {
 			list[i] = wrap(list[i], path)
 		}
 		return "", true
+	case v["assert"] != nil:
+		v["assert"] = wrapAssertion(v["assert"], path)
+		return "", true
 	}
 	return "", v["foreach"] != nil || v["cel"] != nil
+}
+
+// wrapAssertion moves what an assertion tree says about the objects of a request below path. Whatever else it says
+// stays: about other parts of the request, and what is written as an expression, even one of the objects.
+func wrapAssertion(tree any, path []string) any {
+	m, ok := tree.(map[string]any)
+	if !ok {
+		return tree
+	}
+	out := maps.Clone(m)
+	for _, key := range []string{"object", "oldObject"} {
+		if below, ok := m[key].(map[string]any); ok {
+			out[key] = wrap(below, path)
+		}
+	}
+	return out
 }
 
 func mutate(rule map[string]any, path []string) bool {

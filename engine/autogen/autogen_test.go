@@ -133,7 +133,13 @@ func TestRulesOfBodies(t *testing.T) {
 		{"mutating foreach", "mutate: {foreach: [{list: 'request.object.spec.containers', patchStrategicMerge: {spec: {a: " +
 			"1}}}]}",
 			"list:request.object.spec.template.spec.containers patchStrategicMerge:map[spec:map[template:map[spec:map[a:1]]]]"},
-		{"assert is not generated", "validate: {assert: {spec: 1}}", ""},
+		{"assert", "validate: {assert: {object: {spec: {a: 1}}, oldObject: {metadata: {b: 2}}, operation: CREATE}}",
+			"assert:map[object:map[spec:map[template:map[spec:map[a:1]]]] " +
+				"oldObject:map[spec:map[template:map[metadata:map[b:2]]]] operation:CREATE]"},
+		{"an assertion as an expression", "validate: {assert: {(request.object.spec.a): 1, object: (x)}}",
+			"assert:map[(request.object.spec.template.spec.a):1 object:(x)]"},
+		{"an assertion about no object", "validate: {assert: {spec: 1}}", "assert:map[spec:1]"},
+		{"generation", "generate: {kind: ConfigMap}", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -38,6 +38,7 @@ type evaluation struct {
 	namespace string // the policy's own, of a NamespacedValidatingPolicy
 
 	known   map[string]any
+	asked   map[[2]string]string // the kinds that ToGVR gave plural names to, by group and plural
 	results map[string]ref.Val
 
 	iterations int // that a quick program has left
@@ -220,9 +221,12 @@ func (s *evaluation) requestValue() any {
 		extra[k] = v
 	}
 	user["extra"] = extra
-	namespace := id.Namespace
-	if id.Kind == "Namespace" && id.Group == "" {
+	var namespace any = id.Namespace
+	switch {
+	case id.Kind == "Namespace" && id.Group == "":
 		namespace = id.Name // as the API server has it
+	case kinds.Unplaced(id.Group, id.Kind, id.Namespace):
+		namespace = types.WrapErr(admission.NeedsNamespace(id))
 	}
 	return map[string]any{
 		"uid": "", "kind": kind, "resource": plural, "subResource": r.SubResource,
@@ -240,20 +244,30 @@ func (s *evaluation) namespaceValue() any {
 		return s.request.Namespace
 	}
 	id := admission.IdentityOf(s.subject())
+	needs := &admission.NeedsClusterError{What: "Namespace " + id.Namespace}
 	if id.Namespace == "" {
-		return types.NullValue
+		namespaced, known := kinds.Namespaced(id.Group, id.Kind)
+		needs = admission.NeedsNamespace(id)
+		switch {
+		case !known:
+			return types.WrapErr(needs)
+		case !namespaced:
+			return types.NullValue
+		}
 	}
-	what := "Namespace " + id.Namespace
 	partial := func(known map[string]any) *lookup {
 		return &lookup{
 			find: func(key string) (ref.Val, bool) {
 				if v, ok := known[key]; ok {
 					return types.DefaultTypeAdapter.NativeToValue(v), true
 				}
-				return s.need(what), true
+				return types.WrapErr(needs), true
 			},
-			whole: func() ref.Val { return s.undecidable(&admission.NeedsClusterError{What: what}) },
+			whole: func() ref.Val { return s.undecidable(needs) },
 		}
+	}
+	if id.Namespace == "" {
+		return partial(map[string]any{"apiVersion": "v1", "kind": "Namespace"})
 	}
 	labels := partial(map[string]any{nameLabel: id.Namespace})
 	return partial(map[string]any{

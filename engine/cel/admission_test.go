@@ -182,7 +182,7 @@ func TestMatching(t *testing.T) {
 			if tt.operation == admission.Delete {
 				r.Operation, r.Object, r.OldObject = tt.operation, nil, r.Object
 			}
-			got, err := c.matching("/m", &m).matches(r)
+			got, err := c.matching("/m", &m).matches(t.Context(), r, nil)
 			if err != nil || got != tt.want || len(c.problems) > 0 {
 				t.Errorf("got %v, %v, %v", got, err, c.problems)
 			}

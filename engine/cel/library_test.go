@@ -86,11 +86,36 @@ func TestLibraries(t *testing.T) {
 		{`string(resource.List("v1", "configmaps", "team").items.size())`, "2"},
 		{`resource.List("v1", "configmaps", "team", {"app": "two"}).items.map(i, i.metadata.name)[0]`, "two"},
 		{`resource.Get("example.com/v1", "oddities", "team", "odd").spec`, "strange"},
+		// by the definition of the kind
+		{`resource.Get("example.com/v1", "externaldatabases", "team", "db").spec`, "big"},
+		{`string(resource.List("example.com/v1", "externaldatabases", "team").items.size())`, "1"},
+		{`resource.Get("example.com/v1", "externaldatabases", "team", "no")`,
+			"error: needs the cluster: ExternalDatabase team/no"},
+		{`resource.Get("other.com/v1", "externaldatabases", "team", "db")`, "error: needs the cluster"},
+		// by its name, in one word
+		{`resource.Get("example.com/v1", "databases", "team", "db").spec`, "small"},
+		{`resource.Get("example.com/v1", "policies", "team", "p").spec`, "strict"},
+		{`resource.Get("example.com/v1", "boxes", "team", "b").spec`, "square"},
+		{`resource.Get("example.com/v1", "cases", "team", "c").spec`, "closed"},
+		// by the kind itself
+		{`resource.Get(resource.ToGVR("example.com/v1", "TwoWords"), "team", "w").spec`, "both"},
+		// not to be mapped
+		{`resource.Get("example.com/v1", "twowordses", "team", "w")`, "error: needs the cluster"},
+		{`resource.Get("example.com/v1", "s", "team", "w")`, "error: needs the cluster"},
+		{`resource.List("example.com/v1", "twowordses", "team")`, "error: needs the cluster: list of twowordses team"},
 	}
 	cluster := custom{declared{
 		object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: team}, data: {key: k1}}`),
 		object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: two, namespace: team, labels: {app: two}}}`),
 		object(t, `{apiVersion: example.com/v1, kind: OddThing, metadata: {name: odd, namespace: team}, spec: strange}`),
+		object(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: e}, `+
+			`spec: {group: example.com, names: {plural: externaldatabases, kind: ExternalDatabase}}}`),
+		object(t, `{apiVersion: example.com/v1, kind: ExternalDatabase, metadata: {name: db, namespace: team}, spec: big}`),
+		object(t, `{apiVersion: example.com/v1, kind: Database, metadata: {name: db, namespace: team}, spec: small}`),
+		object(t, `{apiVersion: example.com/v1, kind: Policy, metadata: {name: p, namespace: team}, spec: strict}`),
+		object(t, `{apiVersion: example.com/v1, kind: Box, metadata: {name: b, namespace: team}, spec: square}`),
+		object(t, `{apiVersion: example.com/v1, kind: Case, metadata: {name: c, namespace: team}, spec: closed}`),
+		object(t, `{apiVersion: example.com/v1, kind: TwoWords, metadata: {name: w, namespace: team}, spec: both}`),
 	}}
 	for _, tt := range tests {
 		if got := result(t, tt.source, cluster); got != tt.want &&

@@ -1,7 +1,7 @@
 package cel
 
 import (
-	"context"
+	"cmp"
 	"strings"
 
 	"github.com/google/cel-go/common/types"
@@ -29,8 +29,12 @@ func (a *activation) lookUp(name string, args []ref.Val) ref.Val {
 			return types.NoSuchOverloadErr()
 		}
 		g, v := admission.SplitVersion(string(version))
-		return types.DefaultTypeAdapter.NativeToValue(map[string]string{"group": g, "version": v,
-			"resource": kinds.PluralOf(g, string(kind))})
+		plural := kinds.PluralOf(g, string(kind))
+		if s.asked == nil {
+			s.asked = map[[2]string]string{}
+		}
+		s.asked[[2]string{g, plural}] = string(kind)
+		return types.DefaultTypeAdapter.NativeToValue(map[string]string{"group": g, "version": v, "resource": plural})
 	case "get":
 		if !ok || len(rest) < 1 || len(rest) > 2 {
 			return types.NoSuchOverloadErr()
@@ -39,7 +43,7 @@ func (a *activation) lookUp(name string, args []ref.Val) ref.Val {
 		if len(rest) == 2 {
 			namespace = rest[0]
 		}
-		return s.get(a.ctx, group, plural, namespace, rest[len(rest)-1])
+		return a.get(group, plural, namespace, rest[len(rest)-1])
 	case "list":
 		selector, args := labelArgument(args)
 		if selector != nil {
@@ -55,10 +59,11 @@ func (a *activation) lookUp(name string, args []ref.Val) ref.Val {
 		if s.env.Cluster == nil {
 			return s.need("list of " + plural)
 		}
-		objects := s.env.Cluster.List(a.ctx, group, s.kindOf(group, plural), namespace)
+		kind := a.kindOf(group, plural)
+		objects := s.env.Cluster.List(a.ctx, group, kind, namespace)
 		switch {
 		case len(objects) > 0:
-		case s.whole() && len(s.env.Cluster.List(a.ctx, group, s.kindOf(group, plural), "")) == 0:
+		case s.whole() && len(s.env.Cluster.List(a.ctx, group, kind, "")) == 0:
 			return types.NewErr("%s resource not found", plural)
 		case !s.whole():
 			return s.need(strings.TrimSpace("list of " + plural + " " + namespace))
@@ -76,21 +81,21 @@ func (a *activation) lookUp(name string, args []ref.Val) ref.Val {
 	return types.NoSuchOverloadErr()
 }
 
-func (s *evaluation) get(ctx context.Context, group, plural, namespace, name string) ref.Val {
-	kind := s.kindOf(group, plural)
+func (a *activation) get(group, plural, namespace, name string) ref.Val {
+	s := a.state
+	kind := a.kindOf(group, plural)
 	if s.env.Cluster != nil {
-		if o, ok := s.env.Cluster.Get(ctx, group, kind, namespace, name); ok {
+		if o, ok := s.env.Cluster.Get(a.ctx, group, kind, namespace, name); ok {
 			return types.DefaultTypeAdapter.NativeToValue(o)
 		}
 	}
 	if s.whole() {
 		return types.NullValue // which is what Kyverno gives for what does not exist
 	}
-	what := kind + " " + name
 	if namespace != "" {
-		what = kind + " " + namespace + "/" + name
+		name = namespace + "/" + name
 	}
-	return s.need(what)
+	return s.need(cmp.Or(kind, plural) + " " + name)
 }
 
 // whole reports whether the cluster is known to hold nothing but what is declared.
@@ -118,27 +123,13 @@ func (s *evaluation) imageData(name string, args []ref.Val) ref.Val {
 	return s.need("the metadata of an image")
 }
 
-// kindOf is the kind with a plural name: that of Kubernetes, or that of a custom resource that the repository
-// declares, or a guess in lower case: the plural does not tell how the kind is capitalized.
-func (s *evaluation) kindOf(group, plural string) string {
-	if r, ok := s.env.Cluster.(interface {
-		KindOf(group, resource string) string
-	}); ok {
-		if kind := r.KindOf(group, plural); kind != "" {
-			return kind
-		}
-	}
-	if kind := kinds.Kind(group, plural); kind != "" {
+// kindOf is the kind with a plural name: the one that ToGVR was asked for, or one that is declared; empty where nothing
+// says, and what is looked up is then not known.
+func (a *activation) kindOf(group, plural string) string {
+	if kind := a.state.asked[[2]string{group, plural}]; kind != "" {
 		return kind
 	}
-	switch {
-	case strings.HasSuffix(plural, "ies"):
-		return plural[:len(plural)-3] + "y"
-	case strings.HasSuffix(plural, "ches"), strings.HasSuffix(plural, "shes"), strings.HasSuffix(plural, "sses"),
-		strings.HasSuffix(plural, "xes"):
-		return plural[:len(plural)-2]
-	}
-	return strings.TrimSuffix(plural, "s")
+	return kinds.In(a.ctx, a.state.env.Cluster, group, plural)
 }
 
 // labelArgument takes the labels that resource.List may be given last.

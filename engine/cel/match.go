@@ -1,6 +1,7 @@
 package cel
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -93,9 +94,10 @@ func labelSelector(s *policy.Selector) *v1.LabelSelector {
 
 // matches reports whether the block selects the request. The error is a *admission.NeedsClusterError where
 // that depends on labels of a namespace that the repository does not declare.
-func (m *matcher) matches(r *admission.Request) (bool, error) {
+func (m *matcher) matches(ctx context.Context, r *admission.Request, cluster admission.Cluster) (bool, error) {
 	id := admission.IdentityOf(r.Subject())
-	about := func(rule policy.ResourceRule) bool { return inRule(rule, r, id) }
+	custom := func(plural string) bool { return kinds.Defined(ctx, cluster, id.Group, id.Kind, plural) }
+	about := func(rule policy.ResourceRule) bool { return inRule(rule, r, id, custom) }
 	if len(m.rules) > 0 && !slices.ContainsFunc(m.rules, about) || slices.ContainsFunc(m.exclude, about) {
 		return false, nil
 	}
@@ -119,6 +121,8 @@ func (m *matcher) inNamespace(r *admission.Request, id admission.Identity) (bool
 		set := admission.LabelsOf(r.Subject())
 		set[nameLabel] = id.Name
 		return m.namespaces.Matches(set), nil
+	case kinds.Unplaced(id.Group, id.Kind, id.Namespace):
+		return false, admission.NeedsNamespace(id)
 	case id.Namespace == "":
 		// The selector says nothing about what is in no namespace.
 		return true, nil
@@ -132,8 +136,9 @@ func (m *matcher) inNamespace(r *admission.Request, id admission.Identity) (bool
 	return false, &admission.NeedsClusterError{What: "Namespace " + id.Namespace}
 }
 
-// inRule applies one line of resourceRules. Lists that are absent match everything, except resources.
-func inRule(rule policy.ResourceRule, r *admission.Request, id admission.Identity) bool {
+// inRule applies one line of resourceRules. Lists that are absent match everything, except resources. custom reports
+// whether a plural name, other than the usual one, is that of the object's kind.
+func inRule(rule policy.ResourceRule, r *admission.Request, id admission.Identity, custom func(string) bool) bool {
 	if !listed(rule.Operations, string(r.Operation)) || !listed(rule.APIGroups, id.Group) ||
 		!listed(rule.APIVersions, id.Version) {
 		return false
@@ -156,13 +161,10 @@ func inRule(rule policy.ResourceRule, r *admission.Request, id admission.Identit
 	plural := kinds.PluralOf(id.Group, id.Kind)
 	return slices.ContainsFunc(rule.Resources, func(s string) bool {
 		name, sub, hasSub := strings.Cut(s, "/")
-		if name != "*" && name != plural {
+		if !hasSub && r.SubResource != "" || hasSub && sub != "*" && sub != r.SubResource {
 			return false
 		}
-		if !hasSub {
-			return r.SubResource == ""
-		}
-		return sub == "*" || sub == r.SubResource
+		return name == "*" || name == plural || custom(name)
 	})
 }
 

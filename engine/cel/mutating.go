@@ -156,28 +156,25 @@ func CompileMutatingAdmissionPolicy(doc policy.Document, p policy.MutatingAdmiss
 // mutation, or one for each binding of a MutatingAdmissionPolicy that matches, each of what the one before it
 // left. The request is not changed.
 func (m *Mutating) Evaluate(ctx context.Context, r *admission.Request, env Env) []Mutation {
-	if r.Object == nil || m.namespace != "" && admission.IdentityOf(r.Subject()).Namespace != m.namespace {
+	if r.Object == nil {
 		return nil
 	}
-	for _, t := range m.targets {
-		ok, err := t.match.matches(r)
-		switch {
-		case err != nil:
-			return []Mutation{{Result: Result{Rule: m.rule, Outcome: admission.Unknown, Enforce: true, Message: err.Error()}}}
-		case !ok:
-		case m.rule == "":
-			matched, skip := m.excepted(ctx, r, env)
-			if skip != nil {
-				return []Mutation{{Result: *skip}}
-			}
-			return []Mutation{m.apply(ctx, r, env, t.view, nil, matched)}
-		case len(m.bindings) == 0:
-			return []Mutation{m.apply(ctx, r, env, plain, nil, nil)}
-		default:
-			return m.bound(ctx, r, env)
+	t, err := m.about(ctx, r, env)
+	switch {
+	case t == nil:
+		return nil
+	case err != nil:
+		return []Mutation{{Result: Result{Rule: m.rule, Outcome: admission.Unknown, Enforce: true, Message: err.Error()}}}
+	case m.rule == "":
+		matched, skip := m.excepted(ctx, r, env)
+		if skip != nil {
+			return []Mutation{{Result: *skip}}
 		}
+		return []Mutation{m.apply(ctx, r, env, t.view, nil, matched)}
+	case len(m.bindings) == 0:
+		return []Mutation{m.apply(ctx, r, env, plain, nil, nil)}
 	}
-	return nil
+	return m.bound(ctx, r, env)
 }
 
 // excepted is the result of a request that an exception takes from the policy as a whole, or for which that is

@@ -21,7 +21,11 @@ func (p *program) params(ctx context.Context, r *admission.Request, env Env, kin
 	group, _ := admission.SplitVersion(kind.APIVersion)
 	namespace := ref.Namespace
 	if namespace == "" && !kinds.ClusterScoped(group, kind.Kind) {
-		namespace = admission.IdentityOf(r.Subject()).Namespace
+		id := admission.IdentityOf(r.Subject())
+		if kinds.Unplaced(id.Group, id.Kind, id.Namespace) {
+			return nil, admission.NeedsNamespace(id)
+		}
+		namespace = id.Namespace
 	}
 	needs := &admission.NeedsClusterError{What: kind.Kind + " for the parameters of the policy"}
 	if env.Cluster == nil {

@@ -5,8 +5,11 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/google/cel-go/common/types"
+
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
+	"github.com/lintel-bot/lintel/engine/kinds"
 )
 
 var stringMap = reflect.TypeFor[map[string]string]()
@@ -30,6 +33,7 @@ func (v view) see(o admission.Object) any {
 	if o == nil {
 		return nil
 	}
+	o = unplaced(o)
 	if v == plain {
 		return o
 	}
@@ -50,6 +54,24 @@ func (v view) see(o admission.Object) any {
 			meta[k] = s
 		}
 	}
+	out["metadata"] = meta
+	return out
+}
+
+// unplaced shows an object that names no namespace, and may come to be in one, with a namespace that is not known: what
+// reads it fails. Other objects are shown as they are.
+func unplaced(o admission.Object) admission.Object {
+	id := admission.IdentityOf(o)
+	if !kinds.Unplaced(id.Group, id.Kind, id.Namespace) {
+		return o
+	}
+	meta, _ := o["metadata"].(map[string]any)
+	meta = maps.Clone(meta)
+	if meta == nil {
+		meta = map[string]any{}
+	}
+	meta["namespace"] = types.WrapErr(admission.NeedsNamespace(id))
+	out := maps.Clone(o)
 	out["metadata"] = meta
 	return out
 }

@@ -1,6 +1,7 @@
 package cel
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/cel-go/cel"
 
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/engine/policy"
 )
 
@@ -70,13 +72,14 @@ func (p *Policy) finish() {
 		for _, r := range t.match.rules {
 			for _, resource := range r.Resources {
 				plural, _, _ := strings.Cut(resource, "/")
+				if !kinds.Known(r.APIGroups, plural) {
+					return // all, or a custom resource, whose definition says which kind it is
+				}
 				plurals = append(plurals, plural)
 			}
 		}
 	}
-	if !slices.Contains(plurals, "*") {
-		p.plurals = plurals
-	}
+	p.plurals = plurals
 }
 
 // body compiles what all kinds have in common. Pointers are those of spec.
@@ -216,23 +219,34 @@ func CompileAdmissionPolicy(doc policy.Document, p policy.ValidatingAdmissionPol
 // Evaluate says what the policy says about the request: nothing where it does not match, else one result, or
 // one for each binding of a ValidatingAdmissionPolicy that matches.
 func (p *Policy) Evaluate(ctx context.Context, r *admission.Request, env Env) []Result {
-	if p.namespace != "" && admission.IdentityOf(r.Subject()).Namespace != p.namespace {
+	t, err := p.about(ctx, r, env)
+	switch {
+	case t == nil:
 		return nil
+	case err != nil:
+		return []Result{{Rule: p.rule, Outcome: admission.Unknown, Enforce: p.enforce, Message: err.Error()}}
+	case p.rule == "":
+		return []Result{p.one(ctx, r, env, t.view)}
 	}
-	for _, t := range p.targets {
-		ok, err := t.match.matches(r)
-		if err != nil {
-			return []Result{{Rule: p.rule, Outcome: admission.Unknown, Enforce: p.enforce, Message: err.Error()}}
+	return p.bound(ctx, r, env)
+}
+
+// about finds the target that the request belongs to, nil for none. The error is a *admission.NeedsClusterError where
+// whether it does is not known.
+func (p *Policy) about(ctx context.Context, r *admission.Request, env Env) (*target, error) {
+	var elsewhere error // the policy may be one of another namespace
+	if id := admission.IdentityOf(r.Subject()); p.namespace != "" && id.Namespace != p.namespace {
+		if !kinds.Unplaced(id.Group, id.Kind, id.Namespace) {
+			return nil, nil
 		}
-		if !ok {
-			continue
-		}
-		if p.rule == "" {
-			return []Result{p.one(ctx, r, env, t.view)}
-		}
-		return p.bound(ctx, r, env)
+		elsewhere = admission.NeedsNamespace(id)
 	}
-	return nil
+	for i := range p.targets {
+		if ok, err := p.targets[i].match.matches(ctx, r, env.Cluster); ok || err != nil {
+			return &p.targets[i], cmp.Or(err, elsewhere)
+		}
+	}
+	return nil, nil
 }
 
 // bound evaluates a ValidatingAdmissionPolicy once for each binding that matches, and for each object that
@@ -256,7 +270,7 @@ func (p *Policy) bound(ctx context.Context, r *admission.Request, env Env) []Res
 // keeps these from being known.
 func (p *Policy) eachBinding(ctx context.Context, r *admission.Request, env Env, do func(binding, any, error)) {
 	for _, b := range p.bindings {
-		ok, err := b.match.matches(r)
+		ok, err := b.match.matches(ctx, r, env.Cluster)
 		if err == nil && !ok {
 			continue
 		}

@@ -65,8 +65,16 @@ func TestOperators(t *testing.T) {
 		{"0.5", "Equals", "500m", true},
 		{"5", "Equals", "5.0", true},
 		{"5", "Equals", "x", false},
-		{"5", "NotEquals", "x", true},
 		{"5", "NotEquals", "", true},
+		{"5", "NotEquals", "x", false}, // and with other text it cannot be compared
+		{"5", "NotEquals", "*", false},
+		{"100Mi", "NotEquals", "*Mi", false},
+		{"1e3", "NotEquals", "1e3x", false},
+		{"5", "NotEquals", "6", true},
+		{"5", "NotEquals", int64(5), true},
+		{"5", "NotEquals", nil, true},
+		{"5", "NotEqual", "five", false},
+		{"5x", "NotEquals", "five", true},
 		{"5", "Equals", "*", false}, // a quantity is compared with quantities only
 		// durations
 		{"1h", "Equals", "60m", true},
@@ -327,6 +335,9 @@ func TestOppositeOperators(t *testing.T) {
 			for _, value := range values {
 				if value == any("1-10") && opposites[0] == "In" {
 					continue // no list: neither holds
+				}
+				if _, isText := value.(string); isText && key == "1Gi" && opposites[0] == "Equals" {
+					continue // a quantity and none
 				}
 				if is(value)(key) == isNot(value)(key) {
 					t.Errorf("%v %s %v and %s agree", key, opposites[0], value, opposites[1])

@@ -27,6 +27,12 @@ func ClusterScoped(group, kind string) bool {
 	return known && !namespaced
 }
 
+// Unplaced reports whether an object of a kind, which names no namespace, is in one that is not known. Of a kind of
+// which nothing is known it may be.
+func Unplaced(group, kind, namespace string) bool {
+	return namespace == "" && !ClusterScoped(group, kind)
+}
+
 // HasNamespace reports whether objects of a kind live in a namespace, as those of kinds do of which nothing is known.
 func HasNamespace(apiVersion, kind string) bool {
 	group, _, ok := strings.Cut(apiVersion, "/")
@@ -60,6 +66,14 @@ func Plural(kind string) string {
 // Kind returns the kind behind a plural name, empty for one that is not known.
 func Kind(group, plural string) string { return all().byPlural[name{group, plural}] }
 
+// Known reports whether a plural name is one of a kind of which something is known, in one of the groups; "*" stands for
+// any.
+func Known(groups []string, plural string) bool {
+	return slices.ContainsFunc(groups, func(group string) bool {
+		return Kind(group, plural) != "" || group == "*" && all().plurals[plural]
+	})
+}
+
 // name is that of a kind, or of its plural, in its group.
 type name struct{ group, name string }
 
@@ -72,15 +86,17 @@ type resource struct {
 type index struct {
 	byKind   map[name]resource
 	byPlural map[name]string
+	plurals  map[string]bool // of any group
 }
 
 var all = sync.OnceValue(func() index {
-	out := index{byKind: map[name]resource{}, byPlural: map[name]string{}}
+	out := index{byKind: map[name]resource{}, byPlural: map[name]string{}, plurals: map[string]bool{}}
 	add := func(group, kinds string, namespaced bool) {
 		for kind := range strings.FieldsSeq(kinds) {
 			plural := Plural(kind)
 			out.byKind[name{group, kind}] = resource{plural, namespaced}
 			out.byPlural[name{group, plural}] = kind
+			out.plurals[plural] = true
 		}
 	}
 	for _, list := range [][]apiGroup{kubernetes, custom} {

@@ -88,7 +88,7 @@ func (b *Block) eval(t *Target, as role) answer {
 }
 
 func (f *filter) eval(t *Target, as role) answer {
-	user := f.hasUser() && (as != asMatch || !t.anonymous())
+	user := f.hasUser() && (as != asMatch || !t.anonymous() || f.user(t))
 	if !user && !f.hasResources() {
 		return no
 	}
@@ -102,11 +102,8 @@ func (f *filter) eval(t *Target, as role) answer {
 	if f.name != "" && !wild(f.name, t.Identity.Name) || !AnyWildcard(f.names, t.Identity.Name) {
 		return no
 	}
-	namespace := t.Identity.Namespace
-	if t.Identity.Kind == "Namespace" {
-		namespace = t.Identity.Name
-	}
-	if !AnyWildcard(f.namespaces, namespace) {
+	in, known := t.InNamespace(f.namespaces)
+	if known && !in {
 		return no
 	}
 	for _, p := range f.annotations {
@@ -120,6 +117,9 @@ func (f *filter) eval(t *Target, as role) answer {
 	if user && !f.user(t) {
 		return no
 	}
+	if !known {
+		return answer{needs: admission.NeedsNamespace(t.Identity)}
+	}
 	if f.namespaceSelector != nil {
 		return f.namespace(t, as)
 	}
@@ -131,7 +131,10 @@ func (f *filter) namespace(t *Target, as role) answer {
 		return answer{yes: as == asException}
 	}
 	selected, known := t.SelectsNamespace(f.namespaceSelector)
-	if !known {
+	switch {
+	case !known && t.Unplaced:
+		return answer{needs: admission.NeedsNamespace(t.Identity)}
+	case !known:
 		return answer{needs: &admission.NeedsClusterError{What: "the labels of Namespace " + t.Identity.Namespace}}
 	}
 	return answer{yes: selected}
@@ -168,9 +171,20 @@ func (f *filter) user(t *Target) bool {
 }
 
 // SelectsNamespace reports whether a selector takes the request's namespace. It is not known where that depends
-// on labels of a namespace that is not declared.
+// on labels of a namespace that is not declared, or is not known itself.
 func (t *Target) SelectsNamespace(s *Selector) (selected, known bool) {
-	return s.Matches(t.NamespaceLabels), t.NamespaceKnown || s.only(nameLabel)
+	return s.Matches(t.NamespaceLabels), t.NamespaceKnown || s.everything() || !t.Unplaced && s.only(nameLabel)
+}
+
+// InNamespace reports whether the request is in a namespace that one of the patterns takes, as a Namespace is in itself.
+// It is not known for an object whose namespace is not.
+func (t *Target) InNamespace(patterns []string) (in, known bool) {
+	namespace := t.Identity.Namespace
+	if t.Identity.Kind == "Namespace" {
+		namespace = t.Identity.Name
+	}
+	in = AnyWildcard(patterns, namespace)
+	return in, in || !t.Unplaced
 }
 
 // AnyWildcard reports whether one of the patterns takes s; no patterns take everything.

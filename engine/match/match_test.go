@@ -72,10 +72,14 @@ var jane = admission.Request{
 	ClusterRoles: []string{"view", "custom-controller:edit"},
 }
 
+var authenticated = policy.UserInfo{Subjects: []policy.Subject{{Kind: "Group", Name: "system:authenticated"}}}
+
 func TestMatches(t *testing.T) {
 	robot := jane
 	robot.UserInfo = admission.UserInfo{Username: "system:serviceaccount:ci:deployer"}
 	nobody := admission.Request{Operation: admission.Create, Object: pod("team")}
+	somebody := nobody
+	somebody.UserInfo = admission.UserInfo{}.Completed()
 	namespace := admission.Request{Operation: admission.Create, Object: map[string]any{
 		"apiVersion": "v1", "kind": "Namespace",
 		"metadata": map[string]any{"name": "team", "labels": map[string]any{"env": "prod"}}}}
@@ -139,6 +143,12 @@ func TestMatches(t *testing.T) {
 		{"cluster role", jane, user(policy.UserInfo{ClusterRoles: []string{"admin", "view"}}), true},
 		{"cluster role with wildcard", jane, user(policy.UserInfo{ClusterRoles: []string{"custom-controller:*"}}), true},
 		{"all lists of the user", jane, user(policy.UserInfo{ClusterRoles: []string{"view"}, Roles: []string{"x"}}), false},
+		{"everybody", somebody, policy.Match{All: []policy.ResourceFilter{
+			{Resources: policy.Resources{Kinds: []string{"Pod"}}}, {UserInfo: authenticated}}}, true},
+		{"somebody in particular", somebody, user(policy.UserInfo{Subjects: []policy.Subject{{Kind: "Group", Name: "x"}}}),
+			false},
+		{"somebody of whom no more is known", somebody, policy.Match{Any: []policy.ResourceFilter{{
+			Resources: policy.Resources{Kinds: []string{"Pod"}}, UserInfo: policy.UserInfo{Roles: []string{"x"}}}}}, true},
 		{"unknown user is not looked at", nobody, policy.Match{Any: []policy.ResourceFilter{{
 			Resources: policy.Resources{Kinds: []string{"Pod"}}, UserInfo: policy.UserInfo{Roles: []string{"x"}}}}}, true},
 	}
@@ -155,6 +165,8 @@ func TestMatches(t *testing.T) {
 func TestExclude(t *testing.T) {
 	pods := compile(t, resources(policy.Resources{Kinds: []string{"Pod"}}))
 	nobody := admission.Request{Operation: admission.Create, Object: pod("team")}
+	somebody := nobody
+	somebody.UserInfo = admission.UserInfo{}.Completed()
 	tests := []struct {
 		name    string
 		request admission.Request
@@ -166,6 +178,10 @@ func TestExclude(t *testing.T) {
 		{"namespace", jane, resources(policy.Resources{Namespaces: []string{"team"}}), false},
 		{"other namespace", jane, resources(policy.Resources{Namespaces: []string{"x"}}), true},
 		{"cluster role", jane, user(policy.UserInfo{ClusterRoles: []string{"view"}}), false},
+		{"everybody", somebody, user(authenticated), false},
+		{"everybody of a group of the system", somebody,
+			user(policy.UserInfo{Subjects: []policy.Subject{{Kind: "Group", Name: "system:*"}}}), false},
+		{"somebody of whom no more is known", somebody, user(policy.UserInfo{ClusterRoles: []string{"view"}}), true},
 		{"unknown user is not excluded", nobody, user(policy.UserInfo{ClusterRoles: []string{"view"}}), true},
 		{"all of them", jane, policy.Match{All: []policy.ResourceFilter{{Resources: policy.Resources{Name: "web-1"}},
 			{Resources: policy.Resources{Name: "x"}}}}, true},

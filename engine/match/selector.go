@@ -138,6 +138,9 @@ func anyPair(p pair, in map[string]string) bool {
 	return false
 }
 
+// everything reports whether the selector asks for nothing.
+func (s *Selector) everything() bool { return len(s.labels)+len(s.requirements) == 0 }
+
 // only reports whether the selector reads no label but this one.
 func (s *Selector) only(key string) bool {
 	for _, p := range s.labels {

@@ -2,8 +2,10 @@ package match
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/kinds"
 )
 
 // nameLabel is the label that every namespace has, declared or not
@@ -26,6 +28,9 @@ type Target struct {
 	// does not declare it; only the label with its name is then there.
 	NamespaceLabels map[string]string
 	NamespaceKnown  bool
+	// Unplaced is set where the object names no namespace and is not known to be in none: which one it is in is then
+	// not known.
+	Unplaced bool
 }
 
 // NewTarget takes what blocks look at out of a request, for the object that is its subject.
@@ -52,15 +57,16 @@ func NewTarget(r *admission.Request) *Target {
 	} else if t.Identity.Namespace != "" {
 		t.NamespaceLabels[nameLabel] = t.Identity.Namespace
 	}
-	// An object without a namespace has no namespace labels, which is something known.
-	t.NamespaceKnown = r.Namespace != nil || t.Identity.Namespace == ""
+	t.Unplaced = kinds.Unplaced(t.Identity.Group, t.Identity.Kind, t.Identity.Namespace)
+	// An object in no namespace has no namespace labels, which is something known.
+	t.NamespaceKnown = r.Namespace != nil || t.Identity.Namespace == "" && !t.Unplaced
 	return t
 }
 
-// anonymous reports whether nothing at all is known about who makes the request.
+// anonymous reports whether nothing is known about who makes the request, but what is true of everybody.
 func (t *Target) anonymous() bool {
-	return t.User.Username == "" && t.User.UID == "" && len(t.User.Groups) == 0 && len(t.Roles) == 0 &&
-		len(t.ClusterRoles) == 0
+	return t.User.Username == "" && t.User.UID == "" && len(t.Roles) == 0 && len(t.ClusterRoles) == 0 &&
+		!slices.ContainsFunc(t.User.Groups, func(g string) bool { return g != admission.Authenticated })
 }
 
 func stringMap(v any) map[string]string {

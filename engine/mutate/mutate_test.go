@@ -98,6 +98,39 @@ func TestApply(t *testing.T) {
 			set:     map[string]any{"/metadata/labels/c": "d", "/spec/containers/1/name": "w"},
 			written: []string{"/metadata/labels/c"},
 		},
+		"global, and the list is absent": {
+			rule: `mutate: {patchStrategicMerge: {metadata: {labels: {c: d}}, spec: {volumes: [{<(emptyDir): {}}]}}}`,
+		},
+		"global below an absent list": {
+			rule: `mutate: {patchStrategicMerge: {metadata: {labels: {c: d}}, spec: {volumes: [{secret: {<(name): a}}]}}}`,
+		},
+		"global in an absent list of an element": {
+			rule: `mutate: {patchStrategicMerge: {metadata: {labels: {c: d}}, spec: {containers: [{envFrom: [{<(prefix): A}]}]}}}`,
+		},
+		"global in an absent list of an absent map": {
+			rule: `mutate: {patchStrategicMerge: {metadata: {labels: {c: d}}, spec: {template: {volumes: [{<(a): b}]}}}}`,
+		},
+		"global, and the list is empty": {
+			rule:    `mutate: {patchStrategicMerge: {metadata: {labels: {c: d}}, spec: {volumes: [{<(emptyDir): {}}]}}}`,
+			object:  "apiVersion: v1\nkind: Pod\nmetadata: {name: p, labels: {}}\nspec: {volumes: []}",
+			set:     map[string]any{"/metadata/labels/c": "d", "/spec/volumes": []any{}},
+			written: []string{"/metadata/labels/c"},
+		},
+		"conditional, and the list is absent": {
+			rule:    `mutate: {patchStrategicMerge: {metadata: {labels: {c: d}}, spec: {volumes: [{(emptyDir): {}, a: b}]}}}`,
+			set:     map[string]any{"/metadata/labels/c": "d", "/spec/volumes": nil},
+			written: []string{"/metadata/labels/c"},
+		},
+		"a global condition counts for more": {
+			rule: `mutate: {patchStrategicMerge: {metadata: {labels: {c: d}}, ` +
+				`spec: {containers: [{(name): other, <(image): "ghcr.io/*"}]}}}`,
+		},
+		"what stands beside a global condition of an element": {
+			rule: `mutate: {patchStrategicMerge: {metadata: {labels: {c: d}}, ` +
+				`spec: {containers: [{<(image): "*:latest", tty: true}]}}}`,
+			set:     map[string]any{"/metadata/labels/c": "d", "/spec/containers/0/tty": nil, "/spec/containers/1/tty": nil},
+			written: []string{"/metadata/labels/c"},
+		},
 		"new element": {
 			rule: `mutate: {patchStrategicMerge: {spec: {containers: [{name: z, image: z}, {name: w, image: q}]}}}`,
 			set: map[string]any{"/spec/containers/0/name": "z", "/spec/containers/1/image": "q",

@@ -88,21 +88,8 @@ func (m merger) conditions(patch, object any, at field, depth int) (any, verdict
 func (m merger) mapConditions(p map[string]any, object any, at field, depth int) (any, verdict, error) {
 	have, _ := object.(map[string]any)
 	keys := slices.Sorted(maps.Keys(p))
-	for _, key := range keys {
-		anchor, name := anchorOf(key)
-		if anchor != conditional && anchor != global {
-			continue
-		}
-		ok, err := chosen(p[key], have, name)
-		if err != nil {
-			return nil, met, fmt.Errorf("the condition %q: %w", key, err)
-		}
-		if !ok && anchor == global {
-			return nil, stopped, nil
-		}
-		if !ok {
-			return nil, unmet, nil
-		}
+	if verdict, err := selected(p, have, keys); err != nil || verdict != met {
+		return nil, verdict, err
 	}
 	out := make(map[string]any, len(p))
 	for _, key := range keys {
@@ -139,6 +126,29 @@ func (m merger) mapConditions(p map[string]any, object any, at field, depth int)
 		out[name] = value
 	}
 	return out, met, nil
+}
+
+// selected checks the conditions of a map itself: the global ones first, which count for more.
+func selected(p, have map[string]any, keys []string) (verdict, error) {
+	for _, kind := range []struct {
+		anchor byte
+		not    verdict
+	}{{global, stopped}, {conditional, unmet}} {
+		for _, key := range keys {
+			anchor, name := anchorOf(key)
+			if anchor != kind.anchor {
+				continue
+			}
+			ok, err := chosen(p[key], have, name)
+			if err != nil {
+				return met, fmt.Errorf("the condition %q: %w", key, err)
+			}
+			if !ok {
+				return kind.not, nil
+			}
+		}
+	}
+	return met, nil
 }
 
 // conditionOf is a condition without what is to be added.
@@ -229,9 +239,13 @@ func holds(want any, have map[string]any, name string) (bool, error) {
 }
 
 // listConditions applies an element of the patch that has anchors to each element of the object's list for
-// which its conditions hold.
+// which its conditions hold. An element with a global condition only decides whether the patch is applied. Against a
+// list that is not there it is held once, so that such a condition is not met; an empty list has no element to ask.
 func (m merger) listConditions(p []any, object any, at field, depth int) (any, verdict, error) {
-	have, _ := object.([]any)
+	targets, _ := object.([]any)
+	if object == nil {
+		targets = []any{nil}
+	}
 	out := make([]any, 0, len(p))
 	for _, item := range p {
 		element, isMap := item.(map[string]any)
@@ -240,8 +254,9 @@ func (m merger) listConditions(p []any, object any, at field, depth int) (any, v
 			continue
 		}
 		passed, stops := false, false
+		decides := object == nil || anchored(element, 0, "<")
 		settled := copyMaps(element)
-		for _, target := range have {
+		for _, target := range targets {
 			if err := settle(settled, target, depth+1); err != nil {
 				return nil, met, err
 			}
@@ -254,11 +269,9 @@ func (m merger) listConditions(p []any, object any, at field, depth int) (any, v
 				continue
 			}
 			passed = true
-			v, _ := value.(map[string]any)
-			if len(v) == 0 {
-				continue
+			if v, _ := value.(map[string]any); len(v) > 0 && !decides {
+				out = append(out, m.aimed(v, target, at))
 			}
-			out = append(out, m.aimed(v, target, at))
 		}
 		if stops && !passed {
 			return nil, stopped, nil

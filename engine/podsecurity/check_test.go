@@ -87,6 +87,45 @@ func TestEvaluate(t *testing.T) {
 
 		"excluded": {level: "baseline", object: podWith("  hostIPC: true\n", ""),
 			exclude: []Exclude{{ControlName: "Host Namespaces"}}},
+		"volume types by values": {level: "restricted",
+			object: podWith("  volumes: [{name: w, nfs: {server: s, path: /}}]\n", ""),
+			exclude: []Exclude{{ControlName: "Volume Types", RestrictedField: "spec.volumes[*].nfs",
+				Values: []string{"neither"}}}},
+		"volume types by values, another source": {level: "restricted",
+			object: podWith("  volumes: [{name: w, nfs: {server: s, path: /}}, "+
+				"{name: v, rbd: {image: i, monitors: [m]}}]\n", ""),
+			exclude: []Exclude{{ControlName: "Volume Types", RestrictedField: "spec.volumes[*].nfs",
+				Values: []string{"server", "path"}}},
+			fields: []string{"/spec/volumes/1/rbd"},
+			message: `It violates PodSecurity "restricted:latest": (Forbidden reason: restricted volume types, ` +
+				`field error list: [spec.volumes[1].rbd: Forbidden])`},
+		"host path by values": {level: "baseline",
+			object: podWith("  volumes: [{name: a, hostPath: {path: /var/log/x}}]\n", ""),
+			exclude: []Exclude{{ControlName: "HostPath Volumes", RestrictedField: "spec.volumes[*].hostPath",
+				Values: []string{"/var/log/*"}}}},
+		"host path by other values": {level: "baseline",
+			object:  podWith("  volumes: [{name: a, hostPath: {path: /var/log/x}}, {name: b, hostPath: {path: /etc}}]\n", ""),
+			exclude: []Exclude{{ControlName: "HostPath Volumes", Values: []string{"/var/log/*", "path"}}},
+			fields:  []string{"/spec/volumes/1/hostPath"},
+			message: `It violates PodSecurity "baseline:latest": (Forbidden reason: hostPath volumes, ` +
+				`field error list: [spec.volumes[1].hostPath is forbidden, forbidden values found: /etc])`},
+		"missing has no value": {level: "restricted", object: podWith("", "[{name: a, image: x, "+
+			strings.Replace(good, "runAsNonRoot: true, ", "", 1)+"}]"),
+			exclude: []Exclude{{ControlName: "Running as Non-root", Images: []string{"x"}, Values: []string{"other"}}}},
+		"escalation that is not set": {level: "restricted", object: podWith("", "[{name: a, image: x, "+
+			strings.Replace(good, "allowPrivilegeEscalation: false, ", "", 1)+"}]"),
+			exclude: []Exclude{{ControlName: "Privilege Escalation", Images: []string{"x"}, Values: []string{"true"}}},
+			fields:  []string{"/spec/containers/0/securityContext/allowPrivilegeEscalation"}},
+		"by name alone, two containers": {level: "restricted", object: podWith("",
+			"[{name: a, "+strings.Replace(good, "runAsNonRoot: true, ", "", 1)+"}, {name: b, "+
+				strings.Replace(good, "runAsNonRoot: true, ", "", 1)+"}]"),
+			exclude: []Exclude{{ControlName: "Running as Non-root"}},
+			fields:  []string{"/spec/containers/1/securityContext/runAsNonRoot"}},
+		"all profiles that are wrong": {level: "restricted", object: podWith("  securityContext: {seccompProfile: {type: "+
+			"Unconfined}}\n", "[{name: a, "+strings.Replace(good, "seccompProfile: {type: RuntimeDefault}", "runAsUser: 1", 1)+
+			"}]"),
+			exclude: []Exclude{{ControlName: "Seccomp", RestrictedField: "spec.securityContext.seccompProfile.type",
+				Values: []string{"Unconfined"}}}},
 		"other excluded": {level: "baseline", object: podWith("  hostIPC: true\n  hostPID: true\n", ""),
 			exclude: []Exclude{{ControlName: "Host Namespaces", RestrictedField: "spec.hostPID", Values: []string{"true"}}},
 			fields:  []string{"/spec/hostIPC"}},

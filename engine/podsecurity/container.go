@@ -24,8 +24,10 @@ func inContainer(ctl control, c container) []violation {
 	case "allowPrivilegeEscalation":
 		p := c.path("securityContext", "allowPrivilegeEscalation")
 		switch {
-		case sc.AllowPrivilegeEscalation == nil:
+		case c.SecurityContext == nil:
 			return []violation{missing(p)}
+		case sc.AllowPrivilegeEscalation == nil:
+			return []violation{bad(p, "nil")}
 		case *sc.AllowPrivilegeEscalation:
 			return []violation{bad(p, true)}
 		}

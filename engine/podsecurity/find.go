@@ -65,10 +65,17 @@ func hostNamespaces(pod *corev1.Pod) []violation {
 	return out
 }
 
+// volumes locates volumes by their sources. Kyverno compares the path of a hostPath with the values of an exclusion
+// where hostPaths are what is forbidden; of other sources it knows no value.
 func volumes(ctl control, pod *corev1.Pod) []violation {
 	var out []violation
 	for i, volume := range pod.Spec.Volumes {
 		if !ctl.breaks(nil, corev1.PodSpec{Volumes: []corev1.Volume{volume}}) {
+			continue
+		}
+		at := path{"spec", "volumes", i}
+		if ctl.id == "hostPathVolumes" {
+			out = append(out, bad(append(at, "hostPath"), volume.HostPath.Path))
 			continue
 		}
 		var fields map[string]any
@@ -76,19 +83,11 @@ func volumes(ctl control, pod *corev1.Pod) []violation {
 			_ = json.Unmarshal(data, &fields) // what was just written can be read
 		}
 		delete(fields, "name")
-		if ctl.id == "hostPathVolumes" {
-			fields = map[string]any{"hostPath": fields["hostPath"]}
-		}
 		for _, name := range slices.Sorted(maps.Keys(fields)) {
-			v := violation{path: path{"spec", "volumes", i, name}, shown: fields[name]}
-			// Kyverno compares the keys of the volume source with the values of an exclusion.
-			if source, ok := fields[name].(map[string]any); ok {
-				v.values = slices.Sorted(maps.Keys(source))
-			}
-			out = append(out, v)
+			out = append(out, violation{path: append(slices.Clone(at), name)})
 		}
 		if len(fields) == 0 {
-			out = append(out, violation{path: path{"spec", "volumes", i}, shown: volume.Name, values: []string{volume.Name}})
+			out = append(out, violation{path: at})
 		}
 	}
 	return out

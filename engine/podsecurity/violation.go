@@ -49,15 +49,18 @@ func (p path) pointer() string {
 type violation struct {
 	path    path
 	missing bool     // the field has to be set and is not
-	shown   any      // the value as messages print it
-	values  []string // the values to compare with those of an exclusion
+	shown   any      // the value as messages print it, nil for none
+	values  []string // the values to compare with those of an exclusion; none are compared with nothing
 	items   []int    // which elements of the list at path are wrong
 }
 
 // String is the violation in Kyverno's words.
 func (v violation) String() string {
-	if v.missing {
+	switch {
+	case v.missing:
 		return v.path.String() + ": Required value"
+	case v.shown == nil:
+		return v.path.String() + ": Forbidden"
 	}
 	return fmt.Sprintf("%s is forbidden, forbidden values found: %+v", v.path, v.shown)
 }
@@ -77,46 +80,48 @@ func (v violation) inContainer() bool { return len(v.path) > 2 && containerField
 
 // exempt takes away the violations that an exclusion covers.
 //
-// An exclusion without images is about the pod. Kyverno tests it on the pod with one bare container in place
-// of its own, and what that container lacks is exempt in every regular container: this is how a control like
-// "Running as Non-root" is excluded by its name alone, while initContainers always need images.
+// An exclusion without images is about the pod. Kyverno tests it on the pod with one bare container in place of its
+// own, and each violation of that container takes one away from the regular containers, whatever their values are: this
+// is how a control like "Running as Non-root" is excluded by its name alone where there is one container. More of them,
+// and initContainers, need images.
 func exempt(ctl control, pod *corev1.Pod, e Exclude, violations []violation) []violation {
-	var bare []string
+	bare := map[string]int{}
 	if len(e.Images) == 0 {
 		probe := corev1.Pod{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec}
 		probe.Spec.Containers = []corev1.Container{{Name: "bare"}}
 		probe.Spec.InitContainers, probe.Spec.EphemeralContainers = nil, nil
 		for _, v := range find(ctl, &probe) {
-			bare = append(bare, v.path.generic())
+			bare[v.path.generic()]++
 		}
 	}
 	images := map[string]string{}
 	for _, c := range containersOf(pod) {
 		images[c.path().String()] = c.Image
 	}
-	return slices.DeleteFunc(slices.Clone(violations), func(v violation) bool {
+	return settled(ctl, violations, slices.DeleteFunc(slices.Clone(violations), func(v violation) bool {
 		generic := v.path.generic()
-		if e.RestrictedField != "" && e.RestrictedField != generic {
+		switch {
+		case e.RestrictedField != "" && e.RestrictedField != generic:
+			return false
+		case len(e.Images) == 0 && v.inContainer():
+			bare[generic]--
+			return bare[generic] >= 0
+		case len(e.Images) > 0 && (!v.inContainer() || !matchesAny(e.Images, images[v.path[:3].String()])):
 			return false
 		}
-		switch {
-		case len(e.Images) == 0 && v.inContainer():
-			if !slices.Contains(bare, generic) {
-				return false
-			}
-		case len(e.Images) > 0:
-			if !v.inContainer() || !matchesAny(e.Images, images[v.path[:3].String()]) {
-				return false
-			}
-		}
-		if len(e.Values) == 0 {
-			return true
-		}
-		if v.missing {
-			return matchesAny(e.Values, "")
-		}
-		return !slices.ContainsFunc(v.values, func(s string) bool { return !matchesAny(e.Values, s) })
-	})
+		return len(e.Values) == 0 ||
+			!slices.ContainsFunc(v.values, func(s string) bool { return !matchesAny(e.Values, s) })
+	}))
+}
+
+// settled is what is left of violations. As long as a seccomp profile is wrong, those that are missing are none to
+// Kyverno: an exclusion of all that are wrong settles these, too.
+func settled(ctl control, before, left []violation) []violation {
+	wrong := func(v violation) bool { return !v.missing }
+	if ctl.id == "seccompProfile_restricted" && slices.ContainsFunc(before, wrong) && !slices.ContainsFunc(left, wrong) {
+		return nil
+	}
+	return left
 }
 
 // containerField reports whether a field of the form of restrictedField is one of containers.

@@ -1,0 +1,61 @@
+package kinds
+
+import (
+	"context"
+	"strings"
+)
+
+// Cluster is what is asked for the kinds that a repository declares: an admission.Cluster. It may also have a method
+// KindOf(group, plural string) string that knows more kinds.
+type Cluster interface {
+	List(ctx context.Context, group, kind, namespace string) []map[string]any
+}
+
+// In returns the kind behind a plural name: one of Kubernetes, or one that the cluster knows, or that a
+// CustomResourceDefinition in it defines, or a kind of one word of which it has objects: how others are capitalized a
+// plural does not tell. It is empty where nothing says; cluster may be nil.
+func In(ctx context.Context, cluster Cluster, group, plural string) string {
+	if c, ok := cluster.(interface {
+		KindOf(group, plural string) string
+	}); ok {
+		if kind := c.KindOf(group, plural); kind != "" {
+			return kind
+		}
+	}
+	if kind := Kind(group, plural); kind != "" || cluster == nil {
+		return kind
+	}
+	if kind := defined(ctx, cluster, group, plural); kind != "" {
+		return kind
+	}
+	for _, ending := range []struct{ plural, singular string }{{"ies", "y"}, {"s", ""}, {"es", ""}, {"", ""}} {
+		stem, ok := strings.CutSuffix(plural, ending.plural)
+		if singular := stem + ending.singular; ok && singular != "" {
+			kind := strings.ToUpper(singular[:1]) + singular[1:]
+			if len(cluster.List(ctx, group, kind, "")) > 0 {
+				return kind
+			}
+		}
+	}
+	return ""
+}
+
+// defined returns the kind with a plural name that a CustomResourceDefinition defines.
+func defined(ctx context.Context, cluster Cluster, group, plural string) string {
+	for _, d := range cluster.List(ctx, "apiextensions.k8s.io", "CustomResourceDefinition", "") {
+		spec, _ := d["spec"].(map[string]any)
+		names, _ := spec["names"].(map[string]any)
+		if spec["group"] == group && names["plural"] == plural {
+			kind, _ := names["kind"].(string)
+			return kind
+		}
+	}
+	return ""
+}
+
+// Defined reports whether a kind of which nothing is known has a plural name that only a CustomResourceDefinition in the
+// cluster can have given it.
+func Defined(ctx context.Context, cluster Cluster, group, kind, plural string) bool {
+	_, known := Namespaced(group, kind)
+	return !known && cluster != nil && !Known([]string{"*"}, plural) && defined(ctx, cluster, group, plural) == kind
+}
