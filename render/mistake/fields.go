@@ -6,7 +6,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -67,7 +66,7 @@ func (r *reader) report(at *yaml.Node, format string, args ...any) {
 		Message: fmt.Sprintf(format, args...)})
 }
 
-// value compares a value with a type. where is its path: patches[0].target.
+// value compares a value with a type. where is its path: patches[].target.
 func (r *reader) value(n *yaml.Node, t reflect.Type, where string) {
 	n = source.Deref(n)
 	value := source.Value(n, true)
@@ -100,8 +99,8 @@ func (r *reader) value(n *yaml.Node, t reflect.Type, where string) {
 			wrong(`a list: write each entry on a line of its own that begins with "- "`)
 			return
 		}
-		for i, item := range n.Content {
-			r.value(item, t.Elem(), where+"["+strconv.Itoa(i)+"]")
+		for _, item := range n.Content {
+			r.value(item, t.Elem(), where+"[]")
 		}
 	case reflect.String:
 		_, ok := value.(string)

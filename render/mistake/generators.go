@@ -104,7 +104,7 @@ func (s *search) sameKey(c culprit, item *yaml.Node, value string) []source.Erro
 			}
 			for _, own := range []string{"literals", "files"} {
 				if slices.Contains(source.Items(c.node, own), item) && keyOf(own, value) == keyOf(field, other.Value) {
-					return c.says(item, "the key %q is given twice, here and in line %d: remove one", keyOf(own, value), other.Line)
+					return c.says(item, "the key %q is given twice: remove one", keyOf(own, value))
 				}
 			}
 		}

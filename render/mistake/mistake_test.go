@@ -26,11 +26,11 @@ var broken = []struct{ name, archive, want string }{
 			"Kustomization of Flux (kustomize.toolkit.fluxcd.io), which is another kind of file"},
 	{"misspelled field below", "-- app/kustomization.yaml --\nresources: [web.yaml]\nimages:\n- name: nginx\n" +
 		"  newtags: \"2\"\n" + web,
-		"app/kustomization.yaml:4: kustomize knows no field \"newtags\" in images[0]: did you mean \"newTag\"?"},
+		"app/kustomization.yaml:4: kustomize knows no field \"newtags\" in images[]: did you mean \"newTag\"?"},
 	{"several fields", "-- app/kustomization.yaml --\nresource: [web.yaml]\nimage: []\npatches:\n- file: x.yaml\n" + web,
 		"app/kustomization.yaml:1: kustomize knows no field \"resource\": did you mean " +
 			"\"resources\"?\napp/kustomization.yaml:2: kustomize knows no field \"image\": did you mean " +
-			"\"images\"?\napp/kustomization.yaml:4: kustomize knows no field \"file\" in patches[0]: there are options, " +
+			"\"images\"?\napp/kustomization.yaml:4: kustomize knows no field \"file\" in patches[]: there are options, " +
 			"patch, path, target"},
 	{"resources are text", "-- app/kustomization.yaml --\nresources: web.yaml\n" + web,
 		"app/kustomization.yaml:1: resources is text and must be a list: write each entry on a line of its own that " +
@@ -39,7 +39,7 @@ var broken = []struct{ name, archive, want string }{
 		"app/kustomization.yaml:2: resources is a map and must be a list: write each entry on a line of its own that " +
 			"begins with \"- \""},
 	{"an entry is a map", "-- app/kustomization.yaml --\nresources:\n- web.yaml\n- path: other.yaml\n" + web,
-		"app/kustomization.yaml:3: resources[1] is a map and must be text"},
+		"app/kustomization.yaml:3: resources[] is a map and must be text"},
 	{"labels are a map", "-- app/kustomization.yaml --\nresources: [web.yaml]\nlabels:\n  app: web\n" + web,
 		"app/kustomization.yaml:3: labels is a map and must be a list: write each entry on a line of its own that " +
 			"begins with \"- \""},
@@ -49,12 +49,12 @@ var broken = []struct{ name, archive, want string }{
 		"app/kustomization.yaml:3: commonLabels.on is true or false and must be text: put it in quotes, \"true\""},
 	{"a tag is a number", "-- app/kustomization.yaml --\nresources: [web.yaml]\nimages:\n- name: nginx\n  newTag: 1.25\n" +
 		web,
-		"app/kustomization.yaml:4: images[0].newTag is a number and must be text: put it in quotes, \"1.25\""},
+		"app/kustomization.yaml:4: images[].newTag is a number and must be text: put it in quotes, \"1.25\""},
 	{"a count is text", "-- app/kustomization.yaml --\nresources: [web.yaml]\nreplicas:\n- name: web\n  count: \"3\"\n" +
 		web,
-		"app/kustomization.yaml:4: replicas[0].count is text and must be a whole number, without quotes"},
+		"app/kustomization.yaml:4: replicas[].count is text and must be a whole number, without quotes"},
 	{"image entries are text", "-- app/kustomization.yaml --\nresources: [web.yaml]\nimages:\n- nginx:2\n" + web,
-		"app/kustomization.yaml:3: images[0] is text and must be a map with digest, name, newName, newTag, tagSuffix"},
+		"app/kustomization.yaml:3: images[] is text and must be a map with digest, name, newName, newTag, tagSuffix"},
 	{"another kind", "-- app/kustomization.yaml --\napiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomizaton\n" +
 		"resources: [web.yaml]\n" + web,
 		"app/kustomization.yaml:2: the kind of a kustomization file is Kustomization or Component, not " +
@@ -115,7 +115,7 @@ var broken = []struct{ name, archive, want string }{
 			"off the list of resources"},
 	{"duplicate in two files", "-- app/kustomization.yaml --\nresources:\n- web.yaml\n- more.yaml\n-- app/more.yaml --\n" +
 		webPatch + web,
-		"app/more.yaml:4: Deployment \"web\" is already part of this kustomization, by app/web.yaml:4: remove one, " +
+		"app/more.yaml:4: Deployment \"web\" is already part of this kustomization, by app/web.yaml: remove one, " +
 			"or give it another name or namespace (to change it, write a patch)"},
 	{"duplicate in one file", "-- app/kustomization.yaml --\nresources:\n- more.yaml\n-- app/more.yaml --\n" + webPatch +
 		"---\n" + webPatch,
@@ -240,10 +240,10 @@ var broken = []struct{ name, archive, want string }{
 		"  - c\n",
 		"app/kustomization.yaml:5: configMapGenerator: this literal must have the form name=value"},
 	{"literals are a map", "-- app/kustomization.yaml --\nconfigMapGenerator:\n- name: a\n  literals:\n    a: b\n",
-		"app/kustomization.yaml:4: configMapGenerator[0].literals is a map and must be a list: write each entry on a " +
+		"app/kustomization.yaml:4: configMapGenerator[].literals is a map and must be a list: write each entry on a " +
 			"line of its own that begins with \"- \""},
 	{"key twice", "-- app/kustomization.yaml --\nsecretGenerator:\n- name: a\n  literals:\n  - a=b\n  - a=c\n",
-		"app/kustomization.yaml:5: secretGenerator: the key \"a\" is given twice, here and in line 4: remove one"},
+		"app/kustomization.yaml:5: secretGenerator: the key \"a\" is given twice: remove one"},
 	{"generated twice", "-- app/kustomization.yaml --\nconfigMapGenerator:\n- name: a\n- name: a\n",
 		"app/kustomization.yaml:3: configMapGenerator: ConfigMap \"a\" is already part of this kustomization: write " +
 			"behavior: merge to add to it, or give it another name"},

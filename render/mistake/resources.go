@@ -183,34 +183,29 @@ func (s *search) twice(c culprit, file string, at *yaml.Node, i id, what string)
 		if e.node.Value == c.node.Value {
 			return c.says(c.node, "%q is listed twice: remove one of the two", e.node.Value)
 		}
-		if line, brings := s.brings(real, found, i); brings && line > 0 {
-			words += fmt.Sprintf(", by %s:%d", real, line)
-			break
-		} else if brings {
-			words += ", by the kustomization in " + real
+		if s.brings(real, found, i) {
+			if found.Kind == tree.Dir {
+				real = "the kustomization in " + real
+			}
+			words += ", by " + real
 			break
 		}
 	}
 	return said(file, at, words+": remove one, or give it another name or namespace (to change it, write a patch)")
 }
 
-// brings reports whether an entry of resources brings a resource, and for a file the line.
-func (s *search) brings(real string, e tree.Entry, i id) (int, bool) {
+// brings reports whether an entry of resources brings a resource.
+func (s *search) brings(real string, e tree.Entry, i id) bool {
 	if e.Kind == tree.Dir {
 		objects, err := s.repo.Build(real, nil)
-		return 0, err == nil && slices.ContainsFunc(idsOf(objects), i.same)
+		return err == nil && slices.ContainsFunc(idsOf(objects), i.same)
 	}
 	data, err := s.repo.Read(real)
 	if err != nil {
-		return 0, false
+		return false
 	}
 	documents, _ := source.Documents(real, data, s.finder.Limits)
-	for _, d := range documents {
-		for _, object := range source.Unlist(d) {
-			if idOf(object).same(i) {
-				return nameOf(object).Line, true
-			}
-		}
-	}
-	return 0, false
+	return slices.ContainsFunc(documents, func(d *yaml.Node) bool {
+		return slices.ContainsFunc(source.Unlist(d), func(n *yaml.Node) bool { return idOf(n).same(i) })
+	})
 }
