@@ -96,8 +96,8 @@ func (p *pairs) tell(out *report.Report) {
 			out.Warnings = append(out.Warnings, report.Problem{Path: e.Path, Line: e.Line, Message: "the base could not be " +
 				"rendered, so everything in " + r.Path + " counts as new: " + e.Message})
 		}
-		out.Fail(diff.Problems("", r.Head...)...)
 	}
+	out.Fail(diff.Failures(p.roots)...)
 	out.Work = p.sides.Work()
 	out.Warnings = append(out.Warnings, p.declared.Warnings()...)
 }

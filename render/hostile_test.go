@@ -41,7 +41,7 @@ func TestRefused(t *testing.T) {
 			`app/kustomization.yaml:3: is not valid YAML`},
 		{"unknown field", "-- app/kustomization.yaml --\nresources: [a.yaml]\nresorces: [b.yaml]\n-- app/a.yaml --\n" +
 			deployment,
-			`app/kustomization.yaml:1: kustomize cannot build this: invalid Kustomization: json: unknown field "resorces"`},
+			`app/kustomization.yaml:2: kustomize knows no field "resorces": did you mean "resources"?`},
 		{"broken manifest", "-- app/kustomization.yaml --\nresources: [a.yaml]\n-- app/a.yaml --\nkind: A\n  b: c\n",
 			`app/a.yaml:2: is not valid YAML`},
 		{"two kustomizations", "-- app/kustomization.yaml --\nresources: []\n-- app/kustomization.yml --\nresources: []\n",
@@ -65,10 +65,10 @@ func TestRefused(t *testing.T) {
 		{"null replacement target",
 			"-- app/kustomization.yaml --\nresources: [a.yaml]\nreplacements:\n- source: {kind: Deployment}\n" +
 				"  targets: [null]\n-- app/a.yaml --\n" + deployment,
-			`app/kustomization.yaml:1: kustomize c`},
+			`app/kustomization.yaml:4: replacements: this target selects nothing`},
 		{"no name", "-- app/kustomization.yaml --\nresources: [a.yaml]\n-- app/a.yaml --\napiVersion: v1\nkind: Secret\n" +
 			"stringData: {password: hunter2}\n",
-			`app/kustomization.yaml:1: kustomize cannot build this`},
+			`app/a.yaml:1: this Secret has no name: write metadata.name`},
 		{"doubling bases", doublingBases(20), `is one of more than 2000 kustomizations`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

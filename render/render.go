@@ -8,16 +8,14 @@ package render
 import (
 	"context"
 	"errors"
-	"maps"
 	"path"
-	"regexp"
-	"slices"
 	"strings"
 	"sync/atomic"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/mistake"
 	"github.com/lintel-bot/lintel/render/origin"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/source"
@@ -64,11 +62,13 @@ type Renderer struct {
 	namespaced func(apiVersion, kind string) bool
 	counts     *counts
 	overlay    map[string][]byte // by path, links resolved
+	mistakes   *mistake.Finder   // for the files as this renderer sees them
 }
 
 // New returns a renderer of the roots of one tree.
 func New(s *roots.Set, c Config) *Renderer {
-	r := &Renderer{tree: s.Tree(), set: s, limits: c.Limits.withDefaults(), namespaced: c.Namespaced, counts: &counts{}}
+	r := &Renderer{tree: s.Tree(), set: s, limits: c.Limits.withDefaults(), namespaced: c.Namespaced, counts: &counts{},
+		mistakes: &mistake.Finder{Limits: c.Limits.withDefaults().Source}}
 	if c.Cache != nil && c.Cache.Disk != nil {
 		r.cache = c.Cache
 	}
@@ -87,7 +87,7 @@ func (r *Renderer) Counts() (built, recalled int) {
 // does not have must be kustomizations. The graph stays that of the tree.
 func (r *Renderer) With(files map[string][]byte) *Renderer {
 	other := *r
-	other.overlay = files
+	other.overlay, other.mistakes = files, &mistake.Finder{Limits: r.limits.Source}
 	return &other
 }
 
@@ -215,50 +215,6 @@ func (r *Renderer) kustomize(root roots.Root, p *plan) (*Rendering, []source.Err
 		out.Resources = append(out.Resources, res)
 	}
 	return out, nil, nil
-}
-
-// explain turns kustomize's error into problems with lines: first by parsing what the root reads, then by
-// what the error names.
-func (r *Renderer) explain(root roots.Root, p *plan, failure error) []source.Error {
-	var list []source.Error
-	for _, name := range slices.Sorted(maps.Keys(p.manifests)) {
-		data, _, err := r.read(name)
-		if err != nil {
-			continue
-		}
-		var e *source.Error
-		if _, err := source.Parse(name, data, r.limits.Source); errors.As(err, &e) {
-			list = append(list, *e)
-		}
-	}
-	if len(list) > 0 {
-		return list
-	}
-	return []source.Error{{Path: p.root.File.Path, Line: 1, Message: "kustomize cannot build this: " +
-		cleanError(failure.Error())}}
-}
-
-var (
-	configDump = regexp.MustCompile("(?s) with config: `.*`")
-	mountPath  = regexp.MustCompile(regexp.QuoteMeta(mount) + `/?`)
-	deepest    = regexp.MustCompile(`^(?:accumulating (?:resources|components): |` +
-		`accumulation err='[^']*': |accumulateDirectory: |couldn't make target for path '[^']*': )+`)
-)
-
-// cleanError keeps of kustomize's error what a person needs: the innermost reason, without the file system's
-// own root and without the resource dumps some errors carry.
-func cleanError(text string) string {
-	text = configDump.ReplaceAllString(text, "")
-	text = deepest.ReplaceAllString(mountPath.ReplaceAllString(text, ""), "")
-	text, _, _ = strings.Cut(text, "\n")
-	if i := strings.IndexAny(text, "{"); i > 0 {
-		text = strings.TrimRight(text[:i], " :") + " ..."
-	}
-	const limit = 400
-	if len(text) > limit {
-		text = strings.ToValidUTF8(text[:limit], "") + " ..."
-	}
-	return text
 }
 
 // files reads manifests as they are.

@@ -150,11 +150,3 @@ func (s Sides) Work() *report.Work {
 	}
 	return work
 }
-
-// Problems returns what rendering says as problems of a report, with words before each message.
-func Problems(words string, list ...source.Error) (problems []report.Problem) {
-	for _, e := range list {
-		problems = append(problems, report.Problem{Path: e.Path, Line: e.Line, Column: e.Column, Message: words + e.Message})
-	}
-	return problems
-}

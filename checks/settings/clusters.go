@@ -1,12 +1,14 @@
 package settings
 
 import (
-	"cmp"
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
@@ -83,25 +85,30 @@ func (s *Settings) Belongs() func(paths ...string) []string {
 
 var kubernetesVersion = regexp.MustCompile(`^v?[0-9]+\.[0-9]+(\.[0-9]+)?$`)
 
-// clusterProblems returns what is wrong with the clusters, in words behind their name.
-func (s *Settings) clusterProblems() (problems []string) {
+// clusterProblems returns what is wrong with the clusters.
+func (s *Settings) clusterProblems(written *yaml.Node) (problems []report.Problem) {
 	for _, name := range s.ClusterNames() {
 		c := s.Clusters[name]
+		fail := func(value, field, format string, args ...any) {
+			where := strings.TrimSuffix("clusters."+name+"."+field, ".")
+			problems = append(problems, problemAt(place(written, value, "clusters", name, field), where, format, args...))
+		}
 		switch {
 		case name == "":
-			problems = append(problems, "a cluster needs a name")
+			fail("", "", "a cluster needs a name")
 		case len(c.Roots) == 0:
-			problems = append(problems, fmt.Sprintf("%s: roots is missing: say which roots, or files of Argo CD and Flux objects, "+
-				"belong to the cluster", name))
+			fail("", "roots", "is missing: say which roots, or files of Argo CD and Flux objects, belong to the cluster")
 		}
 		if c.Kubernetes != "" && !kubernetesVersion.MatchString(c.Kubernetes) {
-			problems = append(problems, fmt.Sprintf("%s: kubernetes: %q is not a version: write it like \"1.33\"", name,
-				c.Kubernetes))
+			fail(c.Kubernetes, "kubernetes", "%q is not a version: write it like \"1.33\"", c.Kubernetes)
 		}
-		for _, list := range [][]string{c.Roots, c.Policies, c.Exceptions, c.Context} {
-			for _, g := range list {
+		for _, list := range []struct {
+			field string
+			globs []string
+		}{{"roots", c.Roots}, {"policies", c.Policies}, {"exceptions", c.Exceptions}, {"context", c.Context}} {
+			for _, g := range list.globs {
 				if problem := globProblem(g); problem != "" {
-					problems = append(problems, cmp.Or(name, "?")+": "+problem)
+					fail(g, list.field, "%s", problem)
 				}
 			}
 		}

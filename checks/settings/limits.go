@@ -1,15 +1,11 @@
 package settings
 
 import (
-	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/checks/report"
-	"github.com/lintel-bot/lintel/engine/policy"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/source"
 )
@@ -40,7 +36,7 @@ func (l Limits) Render() render.Limits {
 		Resources: l.Resources}
 }
 
-// limitProblems judges the limits of a settings file: each is known, and a number that makes sense.
+// limitProblems judges the limits of a settings file: each is a number that makes sense.
 func limitProblems(settings *yaml.Node) []report.Problem {
 	_, limits := source.Field(settings, "limits")
 	if limits == nil || limits.Kind != yaml.MappingNode {
@@ -50,23 +46,14 @@ func limitProblems(settings *yaml.Node) []report.Problem {
 	known := most()
 	for i := 0; i+1 < len(limits.Content); i += 2 {
 		key, value := limits.Content[i], source.Deref(limits.Content[i+1])
-		fail := func(at *yaml.Node, format string, args ...any) {
-			problems = append(problems, report.Problem{Path: Path, Line: at.Line, Column: at.Column,
-				Message: "limits: " + fmt.Sprintf(format, args...)})
-		}
 		limit, ok := known[key.Value]
 		if !ok {
-			names := slices.Sorted(maps.Keys(known))
-			if near := policy.Nearest(key.Value, names); near != "" {
-				fail(key, "%q is not known: did you mean %q?", key.Value, near)
-			} else {
-				fail(key, "%q is not known: there are %q", key.Value, names)
-			}
-			continue
+			continue // the form says so
 		}
 		if n, err := strconv.ParseInt(value.Value, 10, 64); value.Kind != yaml.ScalarNode || value.ShortTag() != "!!int" ||
 			err != nil || n < 1 || n > limit {
-			fail(value, "%s must be a whole number from 1 to %d; leave it out for the default", key.Value, limit)
+			problems = append(problems, problemAt(value, "limits."+key.Value,
+				"must be a whole number from 1 to %d; leave it out for the default", limit))
 		}
 	}
 	return problems

@@ -8,9 +8,7 @@ import (
 	"maps"
 	"path"
 	"reflect"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -137,55 +135,55 @@ func parseSettings(data []byte, s *Settings) []report.Problem {
 	if len(documents) == 0 {
 		return nil
 	}
-	if problems := limitProblems(documents[0]); len(problems) > 0 {
+	if documents[0].Kind != yaml.MappingNode {
+		return []report.Problem{problemAt(documents[0], "", "must be a map with the fields %s",
+			strings.Join(fieldNames(reflect.TypeFor[Settings]()), ", "))}
+	}
+	if problems := append(formProblems(documents[0]), limitProblems(documents[0])...); len(problems) > 0 {
 		return problems
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	decoder.KnownFields(true)
 	if err := decoder.Decode(s); err != nil {
-		return settingsProblems(err)
+		return []report.Problem{{Path: Path, Message: "cannot be read: " + strings.TrimPrefix(err.Error(), "yaml: ")}}
 	}
-	var problems []report.Problem
-	fail := func(field, format string, args ...any) {
-		key, _ := source.Field(documents[0], field)
-		p := report.Problem{Path: Path, Message: field + ": " + fmt.Sprintf(format, args...)}
-		if key != nil {
-			p.Line, p.Column = key.Line, key.Column
-		}
-		problems = append(problems, p)
+	return s.judge(documents[0])
+}
+
+// judge returns what is wrong with the values of settings, and fills in what blocks.
+func (s *Settings) judge(written *yaml.Node) (problems []report.Problem) {
+	fail := func(value, field, format string, args ...any) {
+		problems = append(problems, problemAt(place(written, value, strings.Split(field, ".")...), field, format, args...))
 	}
 	switch s.Block {
 	case "":
 		s.Block = BlockNew
 	case BlockNew, BlockAll:
 	default:
-		fail("block", "%q is not known: write new or all", s.Block)
+		fail(string(s.Block), "block", "%q is not known: write new or all", s.Block)
 	}
 	if s.Approvers.Count < 0 {
-		fail("approvers", "count cannot be negative")
+		fail("", "approvers.count", "cannot be negative: write 1 or more")
 	}
 	for _, team := range s.Approvers.Teams {
 		if org, slug, ok := strings.Cut(team, "/"); !ok || org == "" || slug == "" {
-			fail("approvers", "the team %q needs the form org/team", team)
+			fail(team, "approvers.teams", "%q needs the form organization/team", team)
 		}
 	}
 	for _, list := range []struct {
 		field string
 		globs []string
 	}{
-		{"roots", slices.Concat(s.Roots.Include, s.Roots.Exclude)},
+		{"roots.include", s.Roots.Include}, {"roots.exclude", s.Roots.Exclude},
 		{"policies", s.Policies}, {"exceptions", s.Exceptions}, {"context", s.Context},
 	} {
 		for _, g := range list.globs {
 			if problem := globProblem(g); problem != "" {
-				fail(list.field, "%s", problem)
+				fail(g, list.field, "%s", problem)
 			}
 		}
 	}
-	for _, problem := range s.clusterProblems() {
-		fail("clusters", "%s", problem)
-	}
-	return problems
+	return append(problems, s.clusterProblems(written)...)
 }
 
 // globProblem returns what is wrong with a glob, empty for nothing.
@@ -197,33 +195,6 @@ func globProblem(glob string) string {
 		return err.Error()
 	}
 	return ""
-}
-
-var (
-	settingsLine  = regexp.MustCompile(`^line (\d+): (.*)$`)
-	settingsField = regexp.MustCompile(`^field (\S+) not found in type \S+$`)
-)
-
-// settingsProblems splits the decoder's error into one problem a line.
-func settingsProblems(err error) []report.Problem {
-	var typed *yaml.TypeError
-	if !errors.As(err, &typed) {
-		return []report.Problem{{Path: Path, Message: "cannot be read: " + strings.TrimPrefix(err.Error(), "yaml: ")}}
-	}
-	var problems []report.Problem
-	for _, text := range typed.Errors {
-		text, _, _ = strings.Cut(text, " into ") // a Go type, which is nobody's business
-		p := report.Problem{Path: Path, Message: text}
-		if m := settingsLine.FindStringSubmatch(text); m != nil {
-			p.Line, _ = strconv.Atoi(m[1])
-			p.Message = m[2]
-		}
-		if m := settingsField.FindStringSubmatch(p.Message); m != nil {
-			p.Message = fmt.Sprintf("the field %q is not known: see the settings in the README", m[1])
-		}
-		problems = append(problems, p)
-	}
-	return problems
 }
 
 // Edits names the fields that differ between two versions of the settings.

@@ -1,0 +1,184 @@
+package settings
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/engine/policy"
+	"github.com/lintel-bot/lintel/render/source"
+)
+
+// form compares a settings file with the type it is decoded into: it says of each field that is not known, not of its
+// type or written twice where it stands and what is allowed there. Values are judged later.
+type form struct{ problems []report.Problem }
+
+// formProblems returns what is wrong with the form of a settings file.
+func formProblems(settings *yaml.Node) []report.Problem {
+	f := &form{}
+	f.value(settings, reflect.TypeFor[Settings](), "")
+	return f.problems
+}
+
+func problemAt(n *yaml.Node, where, format string, args ...any) report.Problem {
+	message := fmt.Sprintf(format, args...)
+	if where != "" {
+		message = where + ": " + message
+	}
+	return report.Problem{Path: Path, Line: n.Line, Column: n.Column, Message: message}
+}
+
+func (f *form) report(n *yaml.Node, where, format string, args ...any) {
+	f.problems = append(f.problems, problemAt(n, where, format, args...))
+}
+
+// value compares a value with a type. where is the path of its fields.
+func (f *form) value(n *yaml.Node, t reflect.Type, where string) {
+	at := n
+	n = source.Deref(n)
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[yaml.Unmarshaler]()) || n.ShortTag() == "!!null" {
+		return
+	}
+	scalar := n.Kind == yaml.ScalarNode
+	switch t.Kind() {
+	case reflect.Struct:
+		if n.Kind != yaml.MappingNode {
+			f.report(at, where, "must be a map with the fields %s", strings.Join(fieldNames(t), ", "))
+			return
+		}
+		f.fields(n, t, where)
+	case reflect.Map:
+		if n.Kind != yaml.MappingNode {
+			f.report(at, where, "must be a map from names to what belongs to them")
+			return
+		}
+		f.twice(n, where)
+		for key, value := range source.Fields(n) {
+			f.value(value, t.Elem(), where+"."+source.Key(key))
+		}
+	case reflect.Slice:
+		switch {
+		case n.Kind == yaml.SequenceNode:
+			for _, item := range n.Content {
+				f.value(item, t.Elem(), where)
+			}
+		case scalar && t.Elem().Kind() == reflect.String:
+			f.report(at, where, "must be a list: write [%s]", quoted(n.Value))
+		default:
+			f.report(at, where, "must be a list")
+		}
+	case reflect.String:
+		if !scalar {
+			f.report(at, where, "must be text")
+		}
+	case reflect.Bool:
+		if !scalar || n.ShortTag() != "!!bool" {
+			f.report(at, where, "must be true or false")
+		}
+	case reflect.Int, reflect.Int64:
+		limit := strings.HasPrefix(where, "limits.") // limitProblems says more of these
+		if !limit && (!scalar || n.ShortTag() != "!!int") {
+			f.report(at, where, "must be a whole number, without quotes")
+		}
+	}
+}
+
+// fields compares the fields of a map with those of a struct.
+func (f *form) fields(n *yaml.Node, t reflect.Type, where string) {
+	f.twice(n, where)
+	known := map[string]reflect.Type{}
+	for i := range t.NumField() {
+		if name := t.Field(i).Tag.Get("yaml"); name != "" {
+			known[name] = t.Field(i).Type
+		}
+	}
+	for key, value := range source.Fields(n) {
+		name := source.Key(key)
+		if of, ok := known[name]; ok {
+			f.value(value, of, strings.TrimPrefix(where+"."+name, "."))
+			continue
+		}
+		f.report(key, where, "%s", unknownField(name, slices.Sorted(maps.Keys(known))))
+	}
+}
+
+// unknownField says that there is no such field, and which there are.
+func unknownField(name string, names []string) string {
+	if near := policy.Nearest(name, names); near != "" {
+		return fmt.Sprintf("the field %q is not known: did you mean %q?", name, near)
+	}
+	return fmt.Sprintf("the field %q is not known: there are %s", name, strings.Join(names, ", "))
+}
+
+// twice reports keys that are written twice.
+func (f *form) twice(n *yaml.Node, where string) {
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		name := source.Key(n.Content[i])
+		if seen[name] && !source.IsMerge(n.Content[i]) {
+			f.report(n.Content[i], where, "%q is written twice: keep one", name)
+		}
+		seen[name] = true
+	}
+}
+
+func fieldNames(t reflect.Type) (names []string) {
+	for i := range t.NumField() {
+		if name := t.Field(i).Tag.Get("yaml"); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// quoted is a text as an entry of a list in brackets.
+func quoted(s string) string {
+	if strings.ContainsAny(s, "*&!|>{}[],#?:-'\"%@` ") {
+		return "'" + strings.ReplaceAll(s, "'", "''") + "'"
+	}
+	return s
+}
+
+// place returns the scalar with a value below a field, the key of the field where there is none, and the settings
+// where there is no such field.
+func place(settings *yaml.Node, value string, fields ...string) *yaml.Node {
+	at, below := settings, settings
+	for _, field := range fields {
+		key, v := source.Field(below, field)
+		if key == nil {
+			break
+		}
+		at, below = key, v
+	}
+	if n := scalarWith(below, value); n != nil && value != "" {
+		return n
+	}
+	return at
+}
+
+func scalarWith(n *yaml.Node, value string) *yaml.Node {
+	n = source.Deref(n)
+	if n == nil || n.Kind == yaml.ScalarNode {
+		if n != nil && n.Value == value {
+			return n
+		}
+		return nil
+	}
+	for i, c := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 {
+			continue
+		}
+		if found := scalarWith(c, value); found != nil {
+			return found
+		}
+	}
+	return nil
+}

@@ -1,0 +1,41 @@
+package render
+
+import (
+	"maps"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// explain turns kustomize's error into problems with lines and words for people.
+func (r *Renderer) explain(root roots.Root, p *plan, failure error) []source.Error {
+	return r.mistakes.Find(trial{r, p.openAPI}, root.Path, p.kustomizations, p.manifests, failure)
+}
+
+// trial builds parts of a repository to find out what is wrong in it: it implements mistake.Repository.
+type trial struct {
+	*Renderer
+	openAPI bool
+}
+
+func (t trial) Build(dir string, files map[string][]byte) ([]*yaml.Node, error) {
+	overlay := maps.Clone(t.overlay)
+	if overlay == nil {
+		overlay = map[string][]byte{}
+	}
+	maps.Copy(overlay, files)
+	return t.With(overlay).alone(roots.Root{Path: dir}, t.openAPI)
+}
+
+func (t trial) Read(name string) ([]byte, error) {
+	data, _, err := t.read(name)
+	return data, err
+}
+
+func (t trial) Kustomization(dir string) (*kustomization.File, error) { return t.kustomization(dir) }
+
+func (t trial) Lookup(name string) (string, tree.Entry, error) { return t.lookup(name) }
