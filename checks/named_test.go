@@ -297,3 +297,41 @@ func TestSymlinks(t *testing.T) {
 		}
 	}
 }
+
+// A kustomization below a folder of policies counts as it renders, and what it does not read as it is.
+func TestPoliciesBelow(t *testing.T) {
+	audit := strings.ReplaceAll(strings.TrimPrefix(pods, "\n-- policies/p.yaml --\n"), "Enforce", "Audit")
+	const enforce = `patches:
+- target: {kind: ClusterPolicy}
+  patch: |-
+    [{"op": "replace", "path": "/spec/rules/0/validate/failureAction", "value": "Enforce"}]
+`
+	const sub = "-- policies/sub/kustomization.yaml --\n"
+	for _, c := range []struct {
+		name, base string
+		blocks     bool
+	}{
+		{"raw", "policies: [policies]\n", false},
+		{"rendered", "policies: [policies]\n" + sub + "resources: [p.yaml]\n" + enforce, true},
+		{"rendered, by a glob of folders", "policies: [policies/**]\n" + sub + "resources: [p.yaml]\n" + enforce, true},
+		{"a glob of files", "policies: [policies/**/*.yaml]\n" + sub + "resources: [p.yaml]\n" + enforce, false},
+		{"rendered twice over", "policies: [policies]\n" + sub + "resources: [p.yaml]\n" +
+			"-- policies/over/kustomization.yaml --\nresources: [../sub]\n" + enforce, true},
+		{"an overlay elsewhere", "policies: [policies]\n" + sub + "resources: [p.yaml]\n" +
+			"-- clusters/kustomization.yaml --\nresources: [../policies/sub]\n" + enforce, false},
+		{"does not render", "policies: [policies]\n" + sub + "resources: [p.yaml, gone.yaml]\n" + enforce, false},
+		{"taken out", "policies: [policies]\n" + sub + "configMapGenerator: [{name: g}]\n", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := treetest.New(t)
+			base := r.Commit("-- policies/sub/p.yaml --\n" + audit + "-- apps/a.yaml --\n" + goodPod + "-- .lintel.yaml --\n" +
+				c.base)
+			head := r.Commit("-- apps/a.yaml --\n" + badPod)
+			rep := check(t, r, report.Change{Rules: base, Base: base, Head: head})
+			if len(rep.Findings) != 1 || rep.Findings[0].Blocks != c.blocks || len(rep.Errors) > 0 ||
+				(c.name == "does not render") != (len(rep.Warnings) == 1) {
+				t.Errorf("%s: %q\nerrors: %s\nwarnings: %s", rep.Title, lines(rep), problems(rep.Errors), problems(rep.Warnings))
+			}
+		})
+	}
+}

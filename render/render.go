@@ -72,6 +72,7 @@ func New(s *roots.Set, c Config) *Renderer {
 	if c.Cache != nil && c.Cache.Disk != nil {
 		r.cache = c.Cache
 	}
+	s.BuildWith(r.objects)
 	return r
 }
 

@@ -93,7 +93,7 @@ func TestFind(t *testing.T) {
 		{"a file", "policies: [a/p.yaml]\nexceptions: [b]", []string{"a/p.yaml"}, []string{"b/e.yaml"}, ""},
 		{"a folder", "policies: [a/]\nexceptions: [b/]", []string{"a/deep/q.yaml", "a/p.yaml"}, []string{"b/e.yaml"}, ""},
 		{"a glob", "policies: ['a/*.yaml']\nexceptions: [b]", []string{"a/p.yaml"}, []string{"b/e.yaml"}, ""},
-		{"a glob is no folder", "policies: ['k*/**']\nexceptions: [b]", []string{"k/e.yaml", "k/p.yaml"},
+		{"a glob of folders", "policies: ['k*/**']\nexceptions: [b]", []string{"k/e.yaml", "k/p.yaml < k"},
 			[]string{"b/e.yaml"}, ""},
 		{"a kustomization", "policies: [k/, a]\nexceptions: [k]", []string{"a/deep/q.yaml", "a/p.yaml", "k/p.yaml < k"},
 			[]string{"k/e.yaml", "k/p.yaml"}, ""},

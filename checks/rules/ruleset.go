@@ -26,7 +26,7 @@ type Ruleset struct {
 
 // Compile compiles rules. A compiler that has seen the same policies before spares the work; nil is one that has not.
 func Compile(s *Sources, now time.Time, known *Compiler) *Ruleset {
-	set := &Ruleset{Settings: s.Settings}
+	set := &Ruleset{Settings: s.Settings, Warnings: slices.Clone(s.Warnings)}
 	options := engine.Options{Now: now}
 	policies, problems := known.policies(bare(s.Policies), options)
 	exceptions, more := engine.CompileExceptions(manifest.Sources(bare(s.Exceptions)), options)

@@ -29,12 +29,13 @@ type Sources struct {
 	Settings             *settings.Settings
 	Policies, Exceptions []Source
 	Problems             []report.Problem // why policies that the settings name are not in effect
+	Warnings             []report.Problem
 
 	folders map[string]map[string]string // what the rendering of each folder of policies read
 }
 
 // Find finds the rules of a commit as the settings have it: where they name files or folders, only those count, and
-// folders with a kustomization count as they render; else every manifest that is not a patch, a template or hidden. The
+// what is below a kustomization there counts as it renders; else every manifest that is not a patch, a template or hidden. The
 // error is that of the repository or the context.
 func Find(ctx context.Context, c diff.Commit, s *settings.Settings) (*Sources, error) {
 	out := &Sources{Settings: s, folders: map[string]map[string]string{}}
@@ -87,9 +88,56 @@ func (out *Sources) policies(ctx context.Context, c diff.Commit) (err error) {
 		if out.Policies, err = files(c, out.Settings, plain); err != nil {
 			return err
 		}
+		below, err := out.below(ctx, c, plain)
+		if err != nil {
+			return err
+		}
+		rendered = append(rendered, below...)
 	}
 	out.Policies = append(out.Policies, rendered...)
 	return nil
+}
+
+// below renders the kustomizations with policies below the folders that the settings name, and takes the files that they
+// read out of those that count as they are. Where one does not render, its files count as they are.
+func (out *Sources) below(ctx context.Context, c diff.Commit, named []string) (rendered []Source, _ error) {
+	inside := func(dir string) bool { return settings.Under(dir, named) }
+	dirs := map[string]bool{}
+	for _, s := range out.Policies {
+		for dir := path.Dir(s.Path); inside(dir); dir = path.Dir(dir) {
+			if c.Roots.HasKustomization(dir) {
+				dirs[dir] = true
+				break
+			}
+			if dir == "." {
+				break
+			}
+		}
+	}
+	for _, dir := range c.Roots.Tops(dirs, inside) {
+		if out.folders[dir] != nil {
+			continue
+		}
+		renderer := render.New(c.Roots, render.Config{Limits: out.Settings.Limits.Render(), Namespaced: kinds.HasNamespace})
+		problems := len(out.Problems)
+		list, err := out.render(ctx, renderer, dir)
+		if err != nil {
+			return nil, err
+		}
+		if broken := out.Problems[problems:]; len(broken) > 0 {
+			out.Warnings = append(out.Warnings, report.Problem{Path: broken[0].Path, Line: broken[0].Line, Message: "the " +
+				"policies of " + dir + " are in effect as their files have them, since it does not render"})
+			out.Problems = out.Problems[:problems]
+			delete(out.folders, dir)
+			continue
+		}
+		out.Policies = slices.DeleteFunc(out.Policies, func(s Source) bool {
+			_, read := out.folders[dir][s.Path]
+			return read && s.Folder == ""
+		})
+		rendered = append(rendered, list...)
+	}
+	return rendered, nil
 }
 
 // files finds the files that may hold policies or exceptions: those that are named, or every manifest that is not another
@@ -97,7 +145,8 @@ func (out *Sources) policies(ctx context.Context, c diff.Commit) (err error) {
 func files(c diff.Commit, set *settings.Settings, named []string) ([]Source, error) {
 	var sources []Source
 	for _, p := range c.Roots.Marked() {
-		if c.Roots.Patch(p) || len(named) > 0 && !settings.Under(p, named) || len(named) == 0 && (!c.Roots.Manifest(p) || set.Elsewhere(p)) {
+		if c.Roots.Patch(p) || len(named) > 0 && !settings.Under(p, named) ||
+			len(named) == 0 && (!c.Roots.Manifest(p) || set.Elsewhere(p)) {
 			continue
 		}
 		data, _, err := c.Tree.ReadFile(p)

@@ -23,11 +23,29 @@ type Position struct {
 	EndLine int // last line of the value; 0: the same as Line
 }
 
-// Object is a manifest of the repository, as written. Each of its fields knows its place.
-type Object struct{ root *field }
+// Object is a manifest of the repository, as written or as rendered. Each of its fields knows its place.
+type Object struct {
+	root *field
+	from string // the root that it is rendered from; empty: its file
+}
 
 // FromNode returns the object of one YAML document of a file.
-func FromNode(path string, n *yaml.Node) Object { return Object{fieldOfNode(path, n, 0)} }
+func FromNode(path string, n *yaml.Node) Object { return Object{root: fieldOfNode(path, n, 0)} }
+
+// FromRoot returns an object as a root renders it, and where its fields are written by their JSON Pointers (RFC 6901).
+func FromRoot(root string, value map[string]any, where func(pointer string) Position) Object {
+	return Object{fieldOfValue(value, where, "", 0), root}
+}
+
+// Substitutes lists the ConfigMaps that a Kustomization of Flux takes variables from.
+func (o Object) Substitutes() (names []string) {
+	for _, from := range o.root.get("spec", "postBuild").elements("substituteFrom") {
+		if from.text("kind") == "ConfigMap" {
+			names = append(names, from.text("name"))
+		}
+	}
+	return names
+}
 
 // Kind returns the object's kind, empty where it has none.
 func (o Object) Kind() string { return o.root.text("kind") }
@@ -120,6 +138,8 @@ type Deployment struct {
 	Metadata   Metadata     // Flux' commonMetadata: see Finish
 	Substitute Substitution // Flux' postBuild: see Finish
 
+	From      string   // the root that the object is rendered from; empty: it is as its file has it
+	Nth       int      // among those of one file and name that differ
 	Where     Position // the object
 	PathWhere Position // its path field
 }
@@ -151,8 +171,12 @@ func (s Substitution) Active() bool { return s.Always || len(s.Variables) > 0 ||
 
 // ID names a deployment within its tree: the same object, source and file have the same ID in the next commit.
 func (d *Deployment) ID() string {
-	return fmt.Sprintf("%s/%s/%s/%s[%d]:%s@%s", strings.ToLower(d.Object.Kind), d.Object.Namespace, d.Object.Name, d.Name,
-		d.Source, d.Path, d.Where.Path)
+	id := fmt.Sprintf("%s/%s/%s/%s[%d]:%s@%s", strings.ToLower(d.Object.Kind), d.Object.Namespace, d.Object.Name, d.Name,
+		d.Source, d.Path, cmp.Or(d.From, d.Where.Path))
+	if d.Nth > 0 {
+		id += fmt.Sprintf("#%d", d.Nth)
+	}
+	return id
 }
 
 // Bare reports whether rendering the folder's kustomization as it is gives what is deployed.
@@ -203,6 +227,7 @@ func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 	}
 	for _, object := range objects {
 		root, kind, group := object.root, object.Kind(), object.root.group()
+		first := len(r.found)
 		r.object, r.unknown = Reference{kind, root.text("metadata", "namespace"), root.text("metadata", "name")}, nil
 		switch {
 		case group == argoGroup && kind == "Application":
@@ -214,13 +239,26 @@ func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 		case group == helmGroup && kind == "HelmRelease":
 			r.helmRelease(root)
 		}
+		for i := first; i < len(r.found); i++ {
+			r.found[i].From = object.from
+		}
 	}
 	slices.SortStableFunc(r.found, func(a, b Deployment) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.ID(), b.ID()))
 	})
-	// The same object may be written twice in a file: the first stands.
+	// The same object may be written twice in a file. Where the two differ the cluster has the one that is applied last:
+	// each counts as deployed, so that neither hides the other.
 	same := func(a, b Deployment) bool { return a.ID() == b.ID() && a.Digest() == b.Digest() }
 	r.found = slices.CompactFunc(r.found, same)
+	for i, n := 1, 0; i < len(r.found); i++ {
+		before := r.found[i-1]
+		if before.Nth = 0; before.ID() != r.found[i].ID() {
+			n = 0
+			continue
+		}
+		n++
+		r.found[i].Nth = n
+	}
 	return r.found, r.problems
 }
 

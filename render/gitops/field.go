@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-openapi/jsonpointer"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/render/source"
@@ -69,6 +70,29 @@ func fieldOfNode(path string, n *yaml.Node, depth int) *field {
 		}
 	default:
 		f.scalar = source.Value(n, true)
+	}
+	return f
+}
+
+// fieldOfValue converts a JSON value whose fields' places are known by their pointers.
+func fieldOfValue(v any, where func(string) Position, pointer string, depth int) *field {
+	f := &field{where: func() Position { return where(pointer) }}
+	if depth > maxDepth {
+		return f
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		f.fields = make(map[string]*field, len(v))
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			f.put(k, fieldOfValue(v[k], where, pointer+"/"+jsonpointer.Escape(k), depth+1))
+		}
+	case []any:
+		f.list = true
+		for i, item := range v {
+			f.items = append(f.items, fieldOfValue(item, where, pointer+"/"+strconv.Itoa(i), depth+1))
+		}
+	default:
+		f.scalar = v
 	}
 	return f
 }

@@ -1,7 +1,6 @@
 package roots
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"maps"
@@ -23,6 +22,8 @@ type deployments struct {
 
 	mu       sync.Mutex
 	read     map[string]bool // files that were read
+	rendered map[Root]rendered
+	added    map[Root]bool // those of them whose objects are known
 	byPath   map[string][]*Deployment
 	byID     map[string]*Deployment
 	problems []gitops.Problem
@@ -62,7 +63,8 @@ func (d *deployments) ensure(files []string) {
 	defer d.mu.Unlock()
 	deploying, context := gitops.Kinds()
 	var objects []gitops.Object
-	substituted, flux := false, false
+	var substituted []string // ConfigMaps
+	flux := false
 	for _, p := range files {
 		if d.read[p] {
 			continue
@@ -71,13 +73,18 @@ func (d *deployments) ensure(files []string) {
 		if !d.set.Manifest(p) {
 			continue
 		}
-		data, _, err := d.set.Tree().ReadFile(p)
-		if err != nil {
-			continue // who checks the file says why
+		found, whole := d.shaped(p, d.added, deploying...)
+		if !whole {
+			data, _, err := d.set.Tree().ReadFile(p)
+			if err != nil {
+				continue // who checks the file says why
+			}
+			found = append(found, d.objects(p, data, deploying...)...)
 		}
-		found := d.objects(p, data, deploying...)
 		objects = append(objects, found...)
-		substituted = substituted || bytes.Contains(data, []byte("substituteFrom"))
+		for _, o := range found {
+			substituted = append(substituted, o.Substitutes()...)
+		}
 		flux = flux || slices.ContainsFunc(found, func(o gitops.Object) bool { return o.Kind() == "Kustomization" })
 	}
 	if len(objects) == 0 {
@@ -85,12 +92,25 @@ func (d *deployments) ensure(files []string) {
 	}
 	if flux {
 		for _, kind := range context {
-			if kind == "ConfigMap" && !substituted {
+			if kind == "ConfigMap" && len(substituted) == 0 {
 				continue
 			}
+			added := map[Root]bool{}
 			for _, p := range d.set.Mentions(kind) {
-				if data, _, err := d.set.Tree().ReadFile(p); err == nil && d.set.Manifest(p) {
-					objects = append(objects, d.objects(p, data, kind)...)
+				if !d.set.Manifest(p) || kustomization.IsFileName(p) {
+					continue
+				}
+				found, whole := d.shaped(p, added, kind)
+				if data, _, err := d.set.Tree().ReadFile(p); err == nil && !whole {
+					found = append(found, d.objects(p, data, kind)...)
+				}
+				objects = append(objects, found...)
+			}
+			if kind == "ConfigMap" {
+				for _, root := range d.set.generating(substituted) {
+					if found, _ := d.built(root, kind); !added[root] {
+						objects = append(objects, found...)
+					}
 				}
 			}
 		}
@@ -126,7 +146,10 @@ func (d *deployments) objects(p string, data []byte, kinds ...string) []gitops.O
 // interesting reads the files that can say how any of the folders is deployed, and those of the changed files that
 // are such themselves.
 func (d *deployments) interesting(folders, changed []string) {
-	files := d.set.deployersOf(folders...)
+	files := append(d.set.deployersOf(folders...), d.set.shapedDeployers()...)
+	if len(changed) > 0 && d.set.generates(changed) {
+		files = append(files, d.set.Noted(deployers, substituted)...)
+	}
 	for _, p := range changed {
 		if d.set.deployer(p) {
 			files = append(files, p)

@@ -1,6 +1,11 @@
 package roots
 
-import "slices"
+import (
+	"path"
+	"slices"
+
+	"github.com/lintel-bot/lintel/render/kustomization"
+)
 
 // DeployedBy lists the files with objects of Argo CD and Flux that deploy a root, sorted: those that name it, those of
 // the folder above that it is deployed with, and those that deploy such an object in turn. The list is empty where nobody
@@ -38,6 +43,10 @@ func (d *deployments) filesOf(root Root) (files []string) {
 		own, is := d.root(one)
 		with := one.Bare() && !is // everything below the folder
 		if is && own == root || with && root.Object == "" || root.Object != "" && one.ID() == root.Object {
+			if one.From != "" {
+				files = append(files, path.Join(one.From, kustomization.FileNames()[0]))
+				continue
+			}
 			files = append(files, one.Where.Path)
 		}
 	}

@@ -44,6 +44,7 @@ type Set struct {
 	filter   *filter
 	deploys  bool // there are objects of Argo CD or Flux
 	contents contents
+	builds   builds
 	deployed *deployments
 }
 
@@ -73,7 +74,7 @@ func newSet(g *graph.Graph, o Options) (*Set, error) {
 	}
 	s := &Set{Graph: g, filter: f, deploys: len(g.Noted(deployers, anyFolder)) > 0}
 	s.deployed = &deployments{set: s, repo: gitops.RepoHint{URLs: o.Repository}, limits: gitops.Limits{Source: o.Limits},
-		read: map[string]bool{}, byPath: map[string][]*Deployment{}, byID: map[string]*Deployment{}}
+		read: map[string]bool{}, rendered: map[Root]rendered{}, added: map[Root]bool{}, byPath: map[string][]*Deployment{}, byID: map[string]*Deployment{}}
 	return s, nil
 }
 

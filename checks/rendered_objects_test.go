@@ -1,0 +1,84 @@
+package checks_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/render/tree/treetest"
+)
+
+// What Argo CD and Flux are told is what kustomizations render to, not what files say.
+func TestRenderedObjects(t *testing.T) {
+	const (
+		app = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web}\nspec:\n  destination: {namespace: n}\n" +
+			"  source: {repoURL: https://example.com/r, path: PATH}\n"
+		flux = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: web, namespace: f}\nspec:\n" +
+			"  path: ./apps\n  sourceRef: {kind: GitRepository, name: f}\n"
+		apps    = "-- apps/kustomization.yaml --\nresources: [a.yaml]\n-- apps/a.yaml --\n" + goodPod
+		base    = "-- argo/base/kustomization.yaml --\nresources: [web.yaml]\n-- argo/base/web.yaml --\n"
+		overlay = "-- argo/prod/kustomization.yaml --\nresources: [../base]\n"
+		latest  = `patches: [{target: {kind: Application}, patch: '[{"op": "add", "path": "/spec/source/kustomize", "value": ` +
+			`{"images": ["x=x:latest"]}}]'}]` + "\n"
+		older = `patches: [{target: {kind: Application}, patch: '[{"op": "add", "path": "/spec/source/kustomize", "value": ` +
+			`{"images": ["x=x:0"]}}]'}]` + "\n"
+		variables = "  postBuild: {substituteFrom: [{kind: ConfigMap, name: vars}]}\n"
+		generator = "-- flux/kustomization.yaml --\nresources: [web.yaml]\ngeneratorOptions: {disableNameSuffixHash: " +
+			"true}\nconfigMapGenerator: [{name: vars, namespace: f, envs: [vars.env]}]\n"
+		tagged = "-- apps/a.yaml --\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: c, image: " +
+			"\"x:${TAG}\"}]}\n"
+	)
+	web := strings.ReplaceAll(app, "PATH", "apps")
+	for _, c := range []struct {
+		name, base, head string
+		want             report.Conclusion
+		place            string
+	}{
+		{"an image that an overlay patches in", apps + base + web + overlay + older, overlay + latest, report.Failure,
+			"argo/prod/kustomization.yaml"},
+		{"a first patch", apps + base + web + overlay, overlay + latest, report.Failure, "argo/prod/kustomization.yaml"},
+		{"a patch of a base", apps + base + web + "-- argo/mid/kustomization.yaml --\nresources: [../base]\n" + older +
+			"-- argo/prod/kustomization.yaml --\nresources: [../mid]\n", "-- argo/mid/kustomization.yaml --\nresources: " +
+			"[../base]\n" + latest, report.Failure, "argo/mid/kustomization.yaml"},
+		{"a folder that an overlay patches in", apps + "-- old/kustomization.yaml --\nresources: []\n" + base +
+			strings.ReplaceAll(app, "PATH", "old") + overlay + `patches: [{target: {kind: Application}, patch: '[{"op": ` +
+			`"replace", "path": "/spec/source/path", "value": "apps"}]'}]` + "\n", "-- apps/a.yaml --\n" + badPod,
+			report.Failure, "apps/a.yaml"},
+		{"two overlays, one of which is bad", apps + base + web + overlay + older +
+			"-- argo/dev/kustomization.yaml --\nresources: [../base]\n" + older,
+			"-- argo/dev/kustomization.yaml --\nresources: [../base]\n" + latest, report.Failure, "argo/dev/kustomization.yaml"},
+		{"an overlay that is left alone", apps + base + web + overlay + latest, "-- apps/a.yaml --\n" +
+			strings.Replace(goodPod, "{containers",
+				"{dnsPolicy: None, containers", 1), report.Success, ""},
+		{"variables from a generated ConfigMap", tagged + generator + "-- flux/vars.env --\nTAG=1\n-- flux/web.yaml --\n" + flux +
+			variables, "-- flux/vars.env --\nTAG=latest\n", report.Failure, "apps/a.yaml"},
+		{"variables from a generated ConfigMap that stay", tagged + generator + "-- flux/vars.env --\nTAG=1\n-- flux/web.yaml " +
+			"--\n" + flux + variables, "-- apps/a.yaml --\napiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {x: y}}\nspec: " +
+			"{containers: [{name: c, image: \"x:${TAG}\"}]}\n", report.Success, ""},
+		{"two objects of one name, the last bad", apps + "-- argo/web.yaml --\n" + web + "---\n" + web,
+			"-- argo/web.yaml --\n" + web + "---\n" + strings.TrimSuffix(web, "}\n") + ", kustomize: {images: [\"x=x:latest\"]}}\n",
+			report.Failure, "argo/web.yaml"},
+		{"two objects of one name, the first bad", apps + "-- argo/web.yaml --\n" + web + "---\n" + web,
+			"-- argo/web.yaml --\n" + strings.TrimSuffix(web, "}\n") + ", kustomize: {images: [\"x=x:latest\"]}}\n---\n" + web,
+			report.Failure, "argo/web.yaml"},
+		{"below an excluded folder", apps + "-- .lintel.yaml --\nroots: {exclude: [apps/**]}\n-- argo/web.yaml --\n" + web,
+			"-- apps/a.yaml --\n" + badPod, report.Neutral, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := treetest.New(t)
+			base := r.Commit(pods + c.base)
+			head := r.Commit(c.head)
+			rep := check(t, r, report.Change{Rules: base, Base: base, Head: head})
+			place := ""
+			for _, f := range rep.Findings {
+				if f.Blocks {
+					place = f.Origin.Path
+				}
+			}
+			if rep.Conclusion != c.want || place != c.place {
+				t.Errorf("%s, want %s: %s: %q\nerrors: %s\nwarnings: %s\nnot checked: %v", rep.Conclusion, c.want, rep.Title,
+					lines(rep), problems(rep.Errors), problems(rep.Warnings), rep.NotChecked)
+			}
+		})
+	}
+}

@@ -1,0 +1,194 @@
+package roots
+
+import (
+	"path"
+	"slices"
+	"sync"
+
+	"github.com/lintel-bot/lintel/render/gitops"
+	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// Builder renders a kustomization and returns the objects that it comes to; false where it does not render.
+type Builder func(root Root) (objects []gitops.Object, ok bool)
+
+// builds are the kustomizations of which the objects of Argo CD and Flux count as they render. It is safe for concurrent
+// use.
+type builds struct {
+	mu      sync.Mutex
+	builder Builder
+	shapes  map[string]bool // by folder: see shapes
+
+	once   sync.Once
+	shaped []string // files with objects that deploy, of which a kustomization changes the content
+}
+
+// BuildWith has the objects of Argo CD and Flux that kustomizations change counted as these render. Without a builder they
+// count as their files have them.
+func (s *Set) BuildWith(b Builder) {
+	s.builds.mu.Lock()
+	defer s.builds.mu.Unlock()
+	s.builds.builder = b
+}
+
+func (s *Set) builder() Builder {
+	s.builds.mu.Lock()
+	defer s.builds.mu.Unlock()
+	return s.builds.builder
+}
+
+// shaping are the fields of a kustomization by which it changes what its resources say, beyond their names.
+var shaping = []string{"patches", "patchesStrategicMerge", "patchesJson6902", "replacements", "transformers", "vars",
+	"configurations", "components"}
+
+// shapes reports whether the kustomization of a folder, or one that it takes over, changes what its resources say.
+func (s *Set) shapes(dir string) bool {
+	s.builds.mu.Lock()
+	defer s.builds.mu.Unlock()
+	return s.shapesBelow(dir)
+}
+
+// shapesBelow is shapes; the lock is held.
+func (s *Set) shapesBelow(dir string) bool {
+	if known, ok := s.builds.shapes[dir]; ok {
+		return known
+	}
+	if s.builds.shapes == nil {
+		s.builds.shapes = map[string]bool{}
+	}
+	s.builds.shapes[dir] = false // a circle changes nothing
+	f, err := s.Kustomization(dir)
+	if f == nil || err != nil {
+		return false
+	}
+	shapes := slices.ContainsFunc(shaping, func(name string) bool {
+		_, v := source.Field(f.Node, name)
+		return v != nil
+	})
+	for _, ref := range f.Refs {
+		if shapes {
+			break
+		}
+		if named, ok := tree.Clean(path.Join(dir, ref.Value)); ok && ref.Role == kustomization.Resource {
+			real, e, err := s.Tree().Lookup(named)
+			shapes = err == nil && e.Kind == tree.Dir && s.shapesBelow(real)
+		}
+	}
+	s.builds.shapes[dir] = shapes
+	return shapes
+}
+
+// buildsOf lists the roots that change what a file says on its way to the cluster, none where all take it as it is.
+func (s *Set) buildsOf(p string) []Root {
+	taking := map[string]bool{}
+	for _, dir := range s.Taking(p) {
+		if s.Live(dir, s.counts) {
+			taking[dir] = true
+		}
+	}
+	if len(taking) == 0 {
+		return nil
+	}
+	return slices.DeleteFunc(s.rootsOver(taking), func(r Root) bool { return !s.shapes(r.Path) })
+}
+
+// rootsOver lists the kustomizations that are roots by themselves and have some folders.
+func (s *Set) rootsOver(dirs map[string]bool) (list []Root) {
+	for _, dir := range s.Tops(dirs, s.counts) {
+		list = append(list, Root{Path: dir})
+	}
+	return list
+}
+
+// shapedDeployers lists the files with objects that deploy and that a kustomization changes: which folders those deploy,
+// the files do not say.
+func (s *Set) shapedDeployers() []string {
+	if s.builder() == nil {
+		return nil
+	}
+	s.builds.once.Do(func() {
+		for _, p := range s.Noted(deployers, anyFolder) {
+			if len(s.buildsOf(p)) > 0 {
+				s.builds.shaped = append(s.builds.shaped, p)
+			}
+		}
+	})
+	return s.builds.shaped
+}
+
+// generating lists the roots with a kustomization that generates a ConfigMap of one of some names.
+func (s *Set) generating(names []string) []Root {
+	dirs := map[string]bool{}
+	for _, p := range s.Mentions("ConfigMap") {
+		if !kustomization.IsFileName(p) {
+			continue
+		}
+		dir := path.Dir(p)
+		f, err := s.Kustomization(dir)
+		if f == nil || err != nil {
+			continue
+		}
+		for _, item := range source.Items(f.Node, "configMapGenerator") {
+			if slices.Contains(names, source.Text(item, "name")) {
+				dirs[dir] = true
+			}
+		}
+	}
+	return s.rootsOver(dirs)
+}
+
+// generates reports whether a change of some files changes what a kustomization generates ConfigMaps from.
+func (s *Set) generates(changed []string) bool {
+	for dir := range s.Touched(changed, nil) {
+		if f, err := s.Kustomization(dir); f != nil && err == nil && s.Holds(f.Path, "ConfigMap") {
+			return true
+		}
+	}
+	return false
+}
+
+// built returns the objects of some kinds that a root renders to, each root once.
+func (d *deployments) built(root Root, kinds ...string) (list []gitops.Object, ok bool) {
+	build := d.set.builder()
+	if build == nil {
+		return nil, false
+	}
+	known, found := d.rendered[root]
+	if !found {
+		known.objects, known.ok = build(root)
+		d.rendered[root] = known
+	}
+	for _, o := range known.objects {
+		if slices.Contains(kinds, o.Kind()) {
+			list = append(list, o)
+		}
+	}
+	return list, known.ok
+}
+
+type rendered struct {
+	objects []gitops.Object
+	ok      bool
+}
+
+// shaped returns the objects of some kinds that the roots which change a file render to, but for those roots that were
+// added already. Whole is false where the file is to be read as it is, too.
+func (d *deployments) shaped(p string, added map[Root]bool, kinds ...string) (list []gitops.Object, whole bool) {
+	if d.set.builder() == nil {
+		return nil, false
+	}
+	roots := d.set.buildsOf(p)
+	for _, root := range roots {
+		objects, ok := d.built(root, kinds...)
+		if !ok {
+			return nil, false
+		}
+		if !added[root] {
+			added[root] = true
+			list = append(list, objects...)
+		}
+	}
+	return list, len(roots) > 0
+}
