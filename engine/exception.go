@@ -215,6 +215,8 @@ func (v *review) excepted(f *frame, candidates []*Exception) (covering []*Except
 			}
 		}
 		switch {
+		case v.target.Unplaced && err != nil:
+			// Who names no namespace must not have the exceptions of all of them.
 		case err != nil:
 			pending = fmt.Errorf("exception %s may cover it: %w", x.FullName(), err)
 		case ok:

@@ -141,15 +141,15 @@ func TestUnplacedByKind(t *testing.T) {
 	}
 }
 
-// Whether an exception for a namespace covers such an object is not known either.
+// An exception for a namespace does not cover such an object: else whoever names no namespace has those of all of them.
 func TestUnplacedException(t *testing.T) {
 	p := mustCompile(t, ruleOf(hostPID))
 	for spec, want := range map[string]engine.Outcome{
-		"match: {any: [{resources: {kinds: [Pod], namespaces: [dev]}}]}": engine.Unknown,
+		"match: {any: [{resources: {kinds: [Pod], namespaces: [dev]}}]}": engine.Fail,
 		"match: {any: [{resources: {kinds: [Pod], names: [other]}}]}":    engine.Fail,
 		"match: {any: [{resources: {kinds: [Pod]}}]}":                    engine.Skip,
 		"match: {any: [{resources: {kinds: [Pod]}}]}\n  conditions: {all: [{key: '{{ request.namespace }}', " +
-			"operator: Equals, value: ''}]}": engine.Unknown,
+			"operator: Equals, value: ''}]}": engine.Fail,
 	} {
 		list, problems := engine.CompileExceptions([]policy.Source{{Path: "e.yaml", Documents: yamltest.Documents(
 			"apiVersion: kyverno.io/v2\nkind: PolicyException\nmetadata: {name: x, namespace: ns}\nspec:\n" +
