@@ -21,6 +21,7 @@ import (
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/policy"
+	"github.com/lintel-bot/lintel/render"
 )
 
 const (
@@ -89,12 +90,13 @@ func Drafts(ctx context.Context, in Context, home Home, found []review.Found) (d
 		return cmp.Or(cmp.Compare(a.policy.FullName(), b.policy.FullName()),
 			cmp.Compare(a.resource.String(), b.resource.String()))
 	})
+	known, _, _ := in.Declared.Sample(ctx, beyondRoots, beyondObjects)
 	taken := map[string]bool{}
 	for i, s := range order {
 		if i == maxDrafts {
 			return append(drafts, report.Draft{Why: fmt.Sprintf("%d more are left out", len(order)-i)}), nil
 		}
-		d := &drafter{Context: in, home: home, subject: s, blocked: groups[s]}
+		d := &drafter{Context: in, home: home, subject: s, blocked: groups[s], known: known}
 		out := d.draft(ctx, taken)
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("the check was stopped while exceptions were drafted: %w", context.Cause(ctx))
@@ -111,6 +113,7 @@ type drafter struct {
 	subject subject
 	blocked []blocked
 	target  draft.Target
+	known   []*render.Resource // what else is deployed
 }
 
 func (d *drafter) draft(ctx context.Context, taken map[string]bool) report.Draft {
@@ -143,6 +146,10 @@ func (d *drafter) draft(ctx context.Context, taken map[string]bool) report.Draft
 	if _, err := d.target.YAML(); err != nil {
 		out.Why = err.Error()
 		return out
+	}
+	alone, blocked := d.target, d.blocked
+	if d.withMade(ctx); len(d.target.Made) > 0 && !d.suffices(ctx) {
+		d.target, d.blocked = alone, blocked
 	}
 	if !d.suffices(ctx) {
 		out.Why = "no exception for just this resource lets it through: the policy fails before it looks at exceptions, or " +
