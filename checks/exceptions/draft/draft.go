@@ -65,10 +65,12 @@ const maxID = 63
 
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 
-// DefaultID is a name for the exception, made of those of the policy and the resource: at most 63 characters,
-// letters of the lower case, digits and dashes.
-func (t Target) DefaultID() string {
-	whole := strings.Join([]string{t.Policy, t.Kind, t.Namespace, t.Name}, "-")
+// DefaultID is a name for the exception, made of those of the policy and the resource: see [ID].
+func (t Target) DefaultID() string { return ID(t.Policy, t.Kind, t.Namespace, t.Name) }
+
+// ID makes one name of several: at most 63 characters, letters of the lower case, digits and dashes.
+func ID(names ...string) string {
+	whole := strings.Join(names, "-")
 	id := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(whole), "-"), "-")
 	if len(id) <= maxID {
 		return id
