@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/lintel-bot/lintel/checks/report"
@@ -73,7 +74,14 @@ func TestDrafts(t *testing.T) {
 	b.Worker.Drafts = func(_ context.Context, repository int64, head string) (bool, error) {
 		return repository == 11 && head == asked, nil
 	}
-	b.Text = func(r *report.Report, _ BlobURL) string { return fmt.Sprint(len(r.Drafts), " drafts") }
+	b.Text = func(r *report.Report, _ BlobURL, create NewFileURL) string {
+		text := fmt.Sprint(len(r.Drafts), " drafts")
+		for _, d := range r.Drafts {
+			text += " " + create(d.Path, d.YAML) + create("long", strings.Repeat("y", maxAddress))
+		}
+		return text
+	}
+	b.pr.HeadRef, b.pr.HeadRepo = "fix/web", "fork/r"
 	buttons := func() (list []string) {
 		for _, a := range b.last(t).Actions {
 			if len(a.Label) > 20 || len(a.Description) > 40 || len(a.Identifier) > 20 {
@@ -96,7 +104,8 @@ func TestDrafts(t *testing.T) {
 	asked = headA
 	b.demand("d-2")
 	do()
-	if run := b.last(t); run.ID != 2 || run.Text != "1 drafts" {
+	if run := b.last(t); run.ID != 2 || !strings.HasPrefix(run.Text, "1 drafts ") || !strings.HasSuffix(run.Text,
+		"/fork/r/new/fix/web?filename=exceptions%2Fa.yaml&value=kind%3A%20PolicyException%0A") {
 		t.Errorf("asked for: run %d, %q", run.ID, run.Text)
 	}
 	b.pr.HeadSHA = headB

@@ -34,7 +34,7 @@ func (c *check) post(ctx context.Context, rep *report.Report, id runid.ID) error
 	c.run.Title = rep.Title
 	c.run.Summary = c.Summary(rep, c.blobURL)
 	if c.Text != nil {
-		c.run.Text = c.Text(rep, c.blobURL)
+		c.run.Text = c.Text(rep, c.blobURL, c.newFileURL)
 	}
 	c.draftable = slices.ContainsFunc(rep.Findings, func(f report.Finding) bool {
 		return f.Blocks && !f.Waits()

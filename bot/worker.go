@@ -26,6 +26,10 @@ const (
 // BlobURL is the web address of a line of a file at the head; line 0 is the file.
 type BlobURL func(path string, line int) string
 
+// NewFileURL is the web address of GitHub's form for a new file on the branch of the head, filled in; "" for what is too
+// long for an address, and where there is no such branch.
+type NewFileURL func(path, content string) string
+
 // Worker turns jobs into check runs. All fields but Text, Drafts, Cache, Alarm, Log and Metrics are required; it is safe for
 // concurrent use.
 type Worker struct {
@@ -35,7 +39,8 @@ type Worker struct {
 	Approvals Approvals
 	Jobs      Publisher
 	Summary   func(rep *report.Report, blob BlobURL) string // markdown for the check run
-	Text      func(rep *report.Report, blob BlobURL) string // markdown below the summary
+	// markdown below the summary
+	Text func(rep *report.Report, blob BlobURL, create NewFileURL) string
 	// whether drafts are wanted for a commit
 	Drafts func(ctx context.Context, repository int64, head string) (bool, error)
 	// of the engine; part of what a result depends on
@@ -158,6 +163,28 @@ func (c *check) blobURL(path string, line int) string {
 	address := strings.TrimSuffix(c.Client.CloneURL(c.repo), ".git") + "/blob/" + c.head + "/" + escaped
 	if line > 0 {
 		address += "#L" + strconv.Itoa(line)
+	}
+	return address
+}
+
+// maxAddress is how long an address may be: GitHub and the proxies before it take 8 KiB for the whole first line of a
+// request.
+const maxAddress = 7000
+
+// newFileURL is a NewFileURL.
+func (c *check) newFileURL(path, content string) string {
+	if c.pr == nil || c.pr.HeadRef == "" {
+		return ""
+	}
+	owner, name, ok := strings.Cut(c.pr.HeadRepo, "/")
+	if !ok {
+		return ""
+	}
+	query := func(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
+	address := strings.TrimSuffix(c.Client.CloneURL(github.Repo{Owner: owner, Name: name}), ".git") + "/new/" +
+		(&url.URL{Path: c.pr.HeadRef}).EscapedPath() + "?filename=" + query(path) + "&value=" + query(content)
+	if len(address) > maxAddress {
+		return ""
 	}
 	return address
 }

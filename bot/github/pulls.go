@@ -91,7 +91,8 @@ func pullRequest(p *gh.PullRequest) *PullRequest {
 	return &PullRequest{
 		Number: p.GetNumber(), State: p.GetState(), Draft: p.GetDraft(), Author: p.GetUser().GetLogin(),
 		BaseRef: base.GetRef(), BaseSHA: base.GetSHA(), HeadRef: head.GetRef(), HeadSHA: head.GetSHA(),
-		Updated: p.GetUpdatedAt().Time,
+		HeadRepo: head.GetRepo().GetFullName(),
+		Updated:  p.GetUpdatedAt().Time,
 		// The head's repository is null when the fork was deleted.
 		Fork: head.GetRepo().GetID() == 0 || head.GetRepo().GetID() != base.GetRepo().GetID(),
 	}

@@ -24,8 +24,10 @@ type PullRequest struct {
 	BaseSHA string // tip of the base branch as GitHub knows it
 	HeadSHA string
 	HeadRef string
-	Fork    bool
-	Updated time.Time // by GitHub's clock; older than an event's tells that GitHub answers from the past
+	// HeadRepo is where the head's branch is, "owner/name"; empty where that is gone.
+	HeadRepo string
+	Fork     bool
+	Updated  time.Time // by GitHub's clock; older than an event's tells that GitHub answers from the past
 }
 
 // Settings of a repository, as far as a check depends on them.

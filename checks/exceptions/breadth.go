@@ -19,8 +19,9 @@ func Breadth(e *engine.Exception, policies *engine.Policies) []string {
 	switch {
 	case rules != nil:
 		out = broadRules(*rules, policies)
-		for _, f := range filters(rules.Match) {
-			out = append(out, broadFilter(f)...)
+		list := filters(rules.Match)
+		for _, f := range list {
+			out = append(out, broadFilter(f, named(list))...)
 		}
 	case expressions != nil:
 		out = broadCEL(*expressions, policies)
@@ -61,14 +62,43 @@ func filters(m policy.Match) []policy.ResourceFilter {
 	return []policy.ResourceFilter{one}
 }
 
-// broadFilter looks at one alternative of a match block.
-func broadFilter(f policy.ResourceFilter) (out []string) {
+// named lists the names without wildcards of match blocks.
+func named(list []policy.ResourceFilter) (names []string) {
+	for _, f := range list {
+		for _, n := range append(slices.Clone(f.Resources.Names), f.Resources.Name) {
+			if n != "" && !strings.ContainsAny(n, "*?") {
+				names = append(names, n)
+			}
+		}
+	}
+	return names
+}
+
+// madeOf reports whether a wildcard is for names of what controllers make of a resource that is named: its name and a
+// dash, of a long name the beginning.
+func madeOf(wildcard string, kinds, named []string) bool {
+	generated := len(kinds) > 0 && !slices.ContainsFunc(kinds, func(s string) bool {
+		k, ok := match.ParseKind(s)
+		return !ok || k.Kind != "Pod" && k.Kind != "ReplicaSet" && k.Kind != "Job"
+	})
+	begins := wildcard[:strings.IndexAny(wildcard, "*?")]
+	base, dashed := strings.CutSuffix(begins, "-")
+	return generated && dashed && slices.ContainsFunc(named, func(n string) bool {
+		return n == base || len(base) > 50 && strings.HasPrefix(n, base)
+	})
+}
+
+// broadFilter looks at one alternative of a match block. other are names that the alternatives say in full.
+func broadFilter(f policy.ResourceFilter, other []string) (out []string) {
 	d := f.Resources
 	names := d.Names
 	if d.Name != "" {
 		names = append(slices.Clone(names), d.Name)
 	}
-	labeled := d.Selector != nil || len(d.Annotations) > 0
+	names = slices.DeleteFunc(slices.Clone(names), func(n string) bool {
+		return strings.ContainsAny(n, "*?") && madeOf(n, d.Kinds, other)
+	})
+	labeled := len(names) < len(d.Names) || d.Selector != nil || len(d.Annotations) > 0
 	out = append(out, open("kind", d.Kinds, false)...)
 	out = append(out, open("name", names, labeled)...)
 	cluster := len(d.Kinds) > 0 && !slices.ContainsFunc(d.Kinds, func(s string) bool {

@@ -21,6 +21,7 @@ import (
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/policy"
+	"github.com/lintel-bot/lintel/render"
 )
 
 const (
@@ -73,8 +74,8 @@ type subject struct {
 	delete   bool
 }
 
-// Drafts writes an exception for each resource and policy that blocks. Each is tried out: it is returned only if it
-// lets exactly that through. The error says that the context ended before.
+// Drafts writes a file for each resource that blocks, with an exception for each policy. Each is tried out: it is
+// returned only if it lets exactly that through. The error says that the context ended before.
 func Drafts(ctx context.Context, in Context, home Home, found []review.Found) (drafts []report.Draft, _ error) {
 	var order []subject
 	groups := map[subject][]blocked{}
@@ -85,37 +86,96 @@ func Drafts(ctx context.Context, in Context, home Home, found []review.Found) (d
 		}
 		groups[s] = append(groups[s], b)
 	}
+	if len(order) == 0 {
+		return nil, nil
+	}
 	slices.SortStableFunc(order, func(a, b subject) int {
-		return cmp.Or(cmp.Compare(a.policy.FullName(), b.policy.FullName()),
-			cmp.Compare(a.resource.String(), b.resource.String()))
+		return cmp.Or(cmp.Compare(a.resource.String(), b.resource.String()),
+			cmp.Compare(a.policy.FullName(), b.policy.FullName()))
 	})
-	taken := map[string]bool{}
+	known, _, _ := in.Declared.Sample(ctx, beyondRoots, beyondObjects)
+	ids, files := in.ids(), &files{home: home, at: map[subject]int{}}
 	for i, s := range order {
 		if i == maxDrafts {
-			return append(drafts, report.Draft{Why: fmt.Sprintf("%d more are left out", len(order)-i)}), nil
+			return append(files.list, report.Draft{Why: fmt.Sprintf("%d more are left out", len(order)-i)}), nil
 		}
-		d := &drafter{Context: in, home: home, subject: s, blocked: groups[s]}
-		out := d.draft(ctx, taken)
+		d := &drafter{Context: in, home: home, subject: s, blocked: groups[s], known: known}
+		cover, text, why := d.draft(ctx, ids)
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("the check was stopped while exceptions were drafted: %w", context.Cause(ctx))
 		}
-		drafts = append(drafts, out)
+		files.add(s, cover, text, why)
 	}
-	return drafts, nil
+	return files.list, nil
 }
 
-// drafter makes one draft.
+// ids are the names that exceptions have already.
+func (c *Context) ids() map[string]bool {
+	taken := map[string]bool{}
+	for _, e := range slices.Concat(c.Decision.Counting, c.Decision.Idle) {
+		taken[e.Name] = true
+	}
+	return taken
+}
+
+// files puts the exceptions of one resource into one file.
+type files struct {
+	home Home
+	list []report.Draft
+	at   map[subject]int // in the list, by subjects without policies
+}
+
+func (f *files) add(s subject, cover report.Covered, text, why string) {
+	if text == "" {
+		f.list = append(f.list, report.Draft{Resource: s.resource, Covers: []report.Covered{cover}, Why: why})
+		return
+	}
+	s.policy = engine.PolicyRef{}
+	i, ok := f.at[s]
+	if !ok {
+		i = len(f.list)
+		f.at[s] = i
+		f.list = append(f.list, report.Draft{Path: f.path(s), Resource: s.resource})
+	} else {
+		text = "---\n" + text
+	}
+	f.list[i].YAML += text
+	f.list[i].Covers = append(f.list[i].Covers, cover)
+}
+
+// path is where the file of a resource goes.
+func (f *files) path(s subject) string {
+	names := []string{s.resource.Kind, s.resource.Namespace, s.resource.Name}
+	if s.delete {
+		names = append(names, "removed")
+	}
+	base := cmp.Or(draft.ID(names...), "exception")
+	for n := 1; ; n++ {
+		id := base
+		if n > 1 {
+			id = fmt.Sprintf("%s-%d", base, n)
+		}
+		p := path.Join(f.home.Folder, id+".yaml")
+		if !f.home.Taken(p) && !slices.ContainsFunc(f.list, func(d report.Draft) bool { return d.Path == p }) {
+			return p
+		}
+	}
+}
+
+// drafter makes one exception.
 type drafter struct {
 	Context
 	home    Home
 	subject subject
 	blocked []blocked
 	target  draft.Target
+	known   []*render.Resource // what else is deployed
 }
 
-func (d *drafter) draft(ctx context.Context, taken map[string]bool) report.Draft {
+// draft returns what an exception is for and the exception, or why there is none.
+func (d *drafter) draft(ctx context.Context, taken map[string]bool) (out report.Covered, text, why string) {
 	s := d.subject
-	out := report.Draft{Policy: s.policy.FullName(), Resource: s.resource}
+	out.Policy = s.policy.FullName()
 	for _, b := range d.blocked {
 		if b.res.Rule != "" && !slices.Contains(out.Rules, b.res.Rule) {
 			out.Rules = append(out.Rules, b.res.Rule)
@@ -131,28 +191,25 @@ func (d *drafter) draft(ctx context.Context, taken map[string]bool) report.Draft
 		d.target.PolicyAPIVersion = "kyverno.io/v1"
 	}
 	base := cmp.Or(d.target.DefaultID(), "exception")
-	for n := 1; ; n++ {
-		if d.target.ID = base; n > 1 {
-			d.target.ID = fmt.Sprintf("%s-%d", base, n)
-		}
-		out.Path = path.Join(d.home.Folder, d.target.ID+".yaml")
-		if !taken[out.Path] && !d.home.Taken(out.Path) {
-			break
-		}
+	d.target.ID = base
+	for n := 2; taken[d.target.ID]; n++ {
+		d.target.ID = fmt.Sprintf("%s-%d", base, n)
 	}
 	if _, err := d.target.YAML(); err != nil {
-		out.Why = err.Error()
-		return out
+		return out, "", err.Error()
+	}
+	alone, blocked := d.target, d.blocked
+	if d.withMade(ctx); len(d.target.Made) > 0 && !d.suffices(ctx) {
+		d.target, d.blocked = alone, blocked
 	}
 	if !d.suffices(ctx) {
-		out.Why = "no exception for just this resource lets it through: the policy fails before it looks at exceptions, or " +
-			"something only the cluster has decides"
-		return out
+		return out, "", "no exception for just this resource lets it through: the policy fails before it looks at " +
+			"exceptions, or something only the cluster has decides"
 	}
 	d.narrow(ctx)
-	out.YAML, _ = d.target.YAML() // it was written before
-	taken[out.Path] = true
-	return out
+	taken[d.target.ID] = true
+	text, _ = d.target.YAML() // it was written before
+	return out, text, ""
 }
 
 // HomeOf returns where new exceptions go: where those of the base are, else where the settings say.

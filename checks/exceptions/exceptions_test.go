@@ -275,13 +275,13 @@ func TestDrafts(t *testing.T) {
 		if err != nil || len(drafts) != 2 {
 			t.Fatalf("%+v %v", drafts, err)
 		}
-		if d := drafts[0]; d.Policy != builtin.Policy || d.Resource.Name != "odd" || !slices.Equal(d.Rules,
-			[]string{"embedded-items"}) ||
+		if d := drafts[0]; d.Covers[0].Policy != builtin.Policy || d.Resource.Name != "odd" ||
+			!slices.Equal(d.Covers[0].Rules, []string{"embedded-items"}) ||
 			!strings.Contains(d.YAML, "policyName: lintel") || (d.Path == first) {
 			t.Errorf("%v: %+v", again, d)
 		}
-		if d := drafts[1]; d.Policy != "pods" || d.Resource.Name != "web" || !slices.Equal(d.Rules, []string{"net"}) ||
-			d.YAML == "" {
+		if d := drafts[1]; d.Covers[0].Policy != "pods" || d.Resource.Name != "web" ||
+			!slices.Equal(d.Covers[0].Rules, []string{"net"}) || d.YAML == "" {
 			t.Errorf("%+v", d)
 		}
 		first = drafts[0].Path

@@ -140,9 +140,9 @@ func rich() *report.Report {
 			{Name: "security/unused", Path: "exceptions/unused.yaml", Line: 4, Unused: true},
 		},
 		Drafts: []report.Draft{
-			{Path: "exceptions/web.yaml", Policy: "disallow-latest-tag", Resource: deployment("shop", "web"),
-				YAML: "# Drafted.\nkind: PolicyException\n"},
-			{Policy: "protect", Resource: deployment("shop", "web"),
+			{Path: "exceptions/web.yaml", Covers: []report.Covered{{Policy: "disallow-latest-tag"}},
+				Resource: deployment("shop", "web"), YAML: "# Drafted.\nkind: PolicyException\n"},
+			{Covers: []report.Covered{{Policy: "protect"}}, Resource: deployment("shop", "web"),
 				Why: "a ValidatingAdmissionPolicy knows no exceptions: fix the value"},
 		},
 		Approvers: &report.Approvers{Users: []string{"octocat"}, Teams: []string{"org/security"}, CodeOwners: true, Count: 2},
@@ -196,8 +196,8 @@ func hostileReport(s string) *report.Report {
 				Review: &report.Review{Needed: 9, Who: []string{s}, Approved: []report.Vote{{User: s, Commit: s}},
 					Refused: []report.Vote{{User: s}}, Ignored: []report.Vote{{User: s, Why: s}}}}},
 		Upkeep: []report.Upkeep{{Name: s, Path: path, Line: 1, Unused: true}},
-		Drafts: []report.Draft{{Path: path, Policy: s, Resource: resource, YAML: s},
-			{Path: path, Policy: s, Resource: resource, Why: s}},
+		Drafts: []report.Draft{{Path: path, Covers: []report.Covered{{Policy: s}}, Resource: resource, YAML: s},
+			{Path: path, Covers: []report.Covered{{Policy: s}}, Resource: resource, Why: s}},
 		Approvers: &report.Approvers{Users: []string{s}, Teams: []string{s}},
 		Preview:   hostilePreview(s),
 		Excerpts:  map[string]map[int]string{path: {1: s, 2: s, 3: s}}}

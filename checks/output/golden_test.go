@@ -59,7 +59,8 @@ func TestGolden(t *testing.T) {
 	checkText(&color, rich(), Options{Color: true})
 	golden(t, "rich.color.text", color.String())
 	golden(t, "rich.links.markdown", Markdown(rich(), MarkdownOptions{BlobURL: blobURL}))
-	golden(t, "rich.details.markdown", Details(rich(), MarkdownOptions{BlobURL: blobURL}))
+	golden(t, "rich.details.markdown", Details(rich(), MarkdownOptions{BlobURL: blobURL,
+		NewFileURL: func(path, _ string) string { return "https://github.com/org/repo/new/fix?filename=" + path }}))
 	golden(t, "rich.short.markdown", Markdown(rich(), MarkdownOptions{BlobURL: blobURL, MaxBytes: 3000}))
 }
 

@@ -15,6 +15,9 @@ type MarkdownOptions struct {
 	// BlobURL is the web address of a line of a file at the head commit; line 0 is the file. May be nil,
 	// or return "" where there is none.
 	BlobURL func(path string, line int) string
+	// NewFileURL is the web address of a form for a new file at the head that is filled in. May be nil where there
+	// is no such form, or return "" for what is too long for it.
+	NewFileURL func(path, content string) string
 	// MaxBytes bounds the result, in bytes; GitHub takes 65,535 for the summary of a check run
 	// (https://docs.github.com/en/rest/checks/runs). 0 means no limit.
 	MaxBytes int

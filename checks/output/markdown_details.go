@@ -33,22 +33,34 @@ func fence(language, text string) string {
 // drafts are the exceptions that somebody asked for.
 func (m *markdown) drafts() section {
 	s := section{one: "draft", many: "drafts", head: "\n#### Drafted exceptions\n\n" +
-		"Each lets through one policy on one resource and nothing else; that was tried out. " +
-		"Commit those you need to this pull request under the paths given, say why in the first line, and ask for a " +
-		"review.\n\n"}
+		"Each file lets one resource through, and what the cluster makes of it, past the policies that it names and no " +
+		"others; that was tried out. Commit those you need to this pull request under the paths given, say why in the " +
+		"first line, and ask for a review.\n\n"}
 	for i := range m.report.Drafts {
 		d := &m.report.Drafts[i]
 		if d.YAML == "" {
 			what := ""
-			if d.Policy != "" {
-				what = code(d.Resource.String()) + ", " + code(d.Policy) + ": "
+			if names := d.Policies(); len(names) > 0 {
+				what = code(d.Resource.String()) + ", " + codes(names, 10) + ": "
 			}
 			s.rows = append(s.rows, "- No draft: "+what+prose(d.Why)+"\n\n")
 			continue
 		}
-		s.rows = append(s.rows, code(d.Path)+"\n\n"+fence("yaml", lines(d.YAML))+"\n")
+		s.rows = append(s.rows, code(d.Path)+": "+codes(d.Policies(), 10)+m.newFile(d)+"\n\n"+fence("yaml", lines(d.YAML))+
+			"\n")
 	}
 	return s
+}
+
+// newFile is a link that fills in a draft as a new file.
+func (m *markdown) newFile(d *report.Draft) string {
+	if m.o.NewFileURL == nil {
+		return ""
+	}
+	if address := m.o.NewFileURL(d.Path, d.YAML); address != "" {
+		return " (" + link("add this file", address) + ")"
+	}
+	return " (too long for a link that fills it in: copy it)"
 }
 
 // folds are the findings by resource and policy, folded.

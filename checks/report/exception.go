@@ -97,15 +97,28 @@ type Upkeep struct {
 	Covers  int       `json:"covers,omitempty"`  // with Unused: how many resources it is about all the same
 }
 
-// Draft is a ready exception, as narrow as could be, for the findings of one policy on one resource. That it
-// lets them through was tried out.
+// Draft is a file with ready exceptions, as narrow as could be, for what blocks one resource: one for each policy. That
+// they let that through was tried out.
 type Draft struct {
-	Path     string   `json:"path"` // where in the repository it could go
-	Policy   string   `json:"policy"`
-	Rules    []string `json:"rules,omitempty"` // empty: the policy has no named rules
-	Resource Resource `json:"resource"`
-	YAML     string   `json:"yaml,omitempty"`
-	Why      string   `json:"why,omitempty"` // with no YAML: why there can be none
+	Path     string    `json:"path"` // where in the repository it could go
+	Resource Resource  `json:"resource"`
+	Covers   []Covered `json:"covers,omitempty"`
+	YAML     string    `json:"yaml,omitempty"`
+	Why      string    `json:"why,omitempty"` // with no YAML: why there can be none
+}
+
+// Covered is a policy that a drafted exception is for.
+type Covered struct {
+	Policy string   `json:"policy"`
+	Rules  []string `json:"rules,omitempty"` // empty: the policy has no named rules
+}
+
+// Policies names the policies that a draft is for.
+func (d *Draft) Policies() (names []string) {
+	for _, c := range d.Covers {
+		names = append(names, c.Policy)
+	}
+	return names
 }
 
 // Approvers are the people whose review makes an exception count (settings, "approvers").

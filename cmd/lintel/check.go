@@ -53,8 +53,8 @@ func newCheckCommand() *cobra.Command {
 	f.BoolVar(&o.noCache, "no-cache", false, "neither use nor keep what other checks left in the user's cache folder")
 	f.StringArrayVar(&o.approve, "approve", nil, "treat this exception file of the change as approved (may be repeated)")
 	f.StringVar(&o.drafts, "draft-exceptions", "",
-		"write exceptions for what blocks to this file, - for the standard output; "+
-			"the report then goes to the standard error")
+		"write exceptions for what blocks to this file, one file for each resource below this folder (DIR/), or - for the "+
+			"standard output; the report then goes to the standard error")
 	addOutputFlag[*report.Report](cmd, &o.output)
 	addColorFlag(cmd, &o.color, "color the text")
 	f.DurationVar(&o.timeout, "timeout", sandbox.DefaultTimeout, "end the check after this time")
@@ -107,20 +107,31 @@ func runCheck(cmd *cobra.Command, o checkOptions) error {
 	return nil
 }
 
-// writeDrafts writes drafted exceptions as one stream of YAML, each with the path it is meant for, and says why some
-// findings have none.
+// writeDrafts writes drafted exceptions: to a folder as one file for each resource, else as one stream of YAML, each with
+// the path it is meant for. It says why some findings have none.
 func writeDrafts(cmd *cobra.Command, file string, drafts []report.Draft) error {
 	if file == "" {
 		return nil
 	}
+	info, err := os.Stat(file)
+	folder := strings.HasSuffix(file, "/") || err == nil && info.IsDir()
 	var b strings.Builder
 	for _, d := range drafts {
+		if d.YAML != "" && folder {
+			if err := writeDraft(cmd, file, &d); err != nil {
+				return err
+			}
+			continue
+		}
 		if d.YAML == "" {
 			fmt.Fprintln(cmd.ErrOrStderr(), "lintel: no draft for",
-				strconv.Quote(strings.TrimSpace(d.Policy+" "+d.Resource.Kind+" "+d.Resource.Name))+":", d.Why)
+				strconv.Quote(strings.TrimSpace(strings.Join(d.Policies(), " ")+" "+d.Resource.Kind+" "+d.Resource.Name))+":", d.Why)
 			continue
 		}
 		fmt.Fprintf(&b, "---\n# %s\n%s", strings.Trim(strconv.Quote(d.Path), `"`), d.YAML)
+	}
+	if folder {
+		return nil
 	}
 	if file == "-" {
 		_, err := fmt.Fprint(cmd.OutOrStdout(), b.String())
@@ -129,6 +140,27 @@ func writeDrafts(cmd *cobra.Command, file string, drafts []report.Draft) error {
 	if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
 		return fmt.Errorf("the drafts could not be written: %w", err)
 	}
+	return nil
+}
+
+// writeDraft writes one file of drafts under a folder, and says where. A file that is there stays.
+func writeDraft(cmd *cobra.Command, folder string, d *report.Draft) error {
+	if !filepath.IsLocal(filepath.FromSlash(d.Path)) {
+		return fmt.Errorf("the drafts could not be written: %q leads out of the folder", d.Path)
+	}
+	name := filepath.Join(folder, filepath.FromSlash(d.Path))
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return fmt.Errorf("the drafts could not be written: %w", err)
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return fmt.Errorf("the drafts could not be written: %w", err)
+	}
+	_, err = f.WriteString(d.YAML)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("the drafts could not be written: %w", err)
+	}
+	fmt.Fprintln(cmd.ErrOrStderr(), "lintel: wrote", strconv.Quote(name))
 	return nil
 }
 

@@ -244,8 +244,8 @@ func summary(rep *report.Report, blob bot.BlobURL) string {
 	return output.Markdown(rep, output.MarkdownOptions{BlobURL: blob, MaxBytes: maxSummary, Button: true})
 }
 
-func details(rep *report.Report, blob bot.BlobURL) string {
-	return output.Details(rep, output.MarkdownOptions{BlobURL: blob, MaxBytes: maxSummary})
+func details(rep *report.Report, blob bot.BlobURL, create bot.NewFileURL) string {
+	return output.Details(rep, output.MarkdownOptions{BlobURL: blob, NewFileURL: create, MaxBytes: maxSummary})
 }
 
 func queueKind(natsURL string) string {

@@ -28,6 +28,9 @@ type Target struct {
 	APIVersion, Kind, Namespace, Name string // of the resource
 	Delete                            bool   // it is its removal that is to be let through
 
+	Made   []Made // what controllers make of the resource and the policy blocks as well
+	Narrow bool   // with Made.Narrow in place of Made.Names
+
 	Images   []string            // for policies that read kyverno.excludedImages or exceptions.allowedImages
 	Values   map[string][]string // likewise allowedValues, by name; "" is the list without names
 	Controls []Control           // for podSecurity rules
@@ -62,10 +65,12 @@ const maxID = 63
 
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 
-// DefaultID is a name for the exception, made of those of the policy and the resource: at most 63 characters,
-// letters of the lower case, digits and dashes.
-func (t Target) DefaultID() string {
-	whole := strings.Join([]string{t.Policy, t.Kind, t.Namespace, t.Name}, "-")
+// DefaultID is a name for the exception, made of those of the policy and the resource: see [ID].
+func (t Target) DefaultID() string { return ID(t.Policy, t.Kind, t.Namespace, t.Name) }
+
+// ID makes one name of several: at most 63 characters, letters of the lower case, digits and dashes.
+func ID(names ...string) string {
+	whole := strings.Join(names, "-")
 	id := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(whole), "-"), "-")
 	if len(id) <= maxID {
 		return id
@@ -183,6 +188,14 @@ func (t Target) rules(meta metadata) rules {
 		in.Operations = []string{"DELETE"}
 	}
 	out.Spec.Match.Any = []filter{{in}}
+	for _, m := range t.Made {
+		made := in
+		made.Kinds, made.Names = []string{m.APIVersion + "/" + m.Kind}, m.Names
+		if t.Narrow {
+			made.Names = m.Narrow
+		}
+		out.Spec.Match.Any = append(out.Spec.Match.Any, filter{made})
+	}
 	out.Spec.PodSecurity = t.Controls
 	return out
 }
@@ -197,8 +210,22 @@ func (t Target) expressions(meta metadata) expressions {
 	if t.Delete {
 		object = "oldObject"
 	}
-	parts := []string{object + ".apiVersion == " + quote(t.APIVersion), object + ".kind == " + quote(t.Kind),
-		object + ".metadata.name == " + quote(t.Name)}
+	which := object + ".apiVersion == " + quote(t.APIVersion) + " && " + object + ".kind == " + quote(t.Kind) + " && " +
+		object + ".metadata.name == " + quote(t.Name)
+	if len(t.Made) > 0 {
+		which = "(" + which
+		for _, m := range t.Made {
+			name := ".metadata.name.startsWith(" + quote(m.beginning()) + ")"
+			if t.Narrow {
+				name = ".metadata.name.matches(" + quote("^"+regexp.QuoteMeta(strings.TrimSuffix(m.beginning(), "-"))+m.Pattern+
+					"$") + ")"
+			}
+			which += " || " + object + ".apiVersion == " + quote(m.APIVersion) + " && " + object + ".kind == " + quote(m.Kind) +
+				" && " + object + name
+		}
+		which += ")"
+	}
+	parts := []string{which}
 	switch {
 	case t.Namespace != "":
 		parts = append(parts, object+".metadata.namespace == "+quote(t.Namespace))
@@ -231,10 +258,6 @@ func quote(s string) string {
 	return strconv.Quote(s)
 }
 
-// makesPods are the kinds whose pods the cluster checks once more, each on its own.
-var makesPods = []string{"DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet",
-	"CronJob"}
-
 // comment is what to do with the draft before it is committed.
 func (t Target) comment() string {
 	var b strings.Builder
@@ -242,15 +265,13 @@ func (t Target) comment() string {
 	if t.Namespace == "" && kinds.HasNamespace(t.APIVersion, t.Kind) {
 		b.WriteString("# The namespace is not known from Git, so this covers the name in each of them: add the namespace.\n")
 	}
-	for _, kind := range makesPods {
-		if kind == t.Kind && !t.Delete && plain.MatchString(t.Name) {
-			fmt.Fprintf(&b, "# A cluster checks the pods of this %s, too. If the policy blocks them, add the kind Pod with "+
-				"the name %s-*", kind, t.Name)
-			if len(t.Rules) > 0 {
-				b.WriteString(",\n# and the rule's name without autogen-")
-			}
-			b.WriteString(".\n")
+	if len(t.Made) > 0 {
+		var made []string
+		for _, m := range t.Made {
+			made = append(made, m.Kind+"s")
 		}
+		fmt.Fprintf(&b, "# A cluster makes %s of it and checks them by themselves, so they are named, too.\n",
+			strings.Join(made, " and "))
 	}
 	return b.String()
 }

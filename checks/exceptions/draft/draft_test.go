@@ -32,8 +32,6 @@ func TestYAML(t *testing.T) {
 		want   string
 	}{
 		"rules": {rules, `# Drafted by Lintel. Say here why it is needed and who looks after it; shorten its time if you can.
-# A cluster checks the pods of this Deployment, too. If the policy blocks them, add the kind Pod with the name web-*,
-# and the rule's name without autogen-.
 apiVersion: kyverno.io/v2
 kind: PolicyException
 metadata:
@@ -165,4 +163,36 @@ func FuzzYAML(f *testing.F) {
 			t.Errorf("%q gives %+v", x.Name, got.Spec.MatchConditions)
 		}
 	})
+}
+
+// What controllers make of a resource is named in a filter, or an alternative, of its own.
+func TestMade(t *testing.T) {
+	made := draft.MadeOf(map[string]any{"kind": "Deployment", "metadata": map[string]any{"name": "web"}})
+	if len(made) != 2 || made[1].Object["kind"] != "Pod" {
+		t.Fatalf("got %+v", made)
+	}
+	rules := target()
+	rules.Made = made[1:]
+	expressions := rules
+	expressions.PolicyAPIVersion, expressions.PolicyKind, expressions.Rules = "policies.kyverno.io/v1", "ValidatingPolicy",
+		nil
+	narrow, narrowRules := expressions, rules
+	narrow.Narrow, narrowRules.Narrow = true, true
+	for _, c := range []struct {
+		target draft.Target
+		want   string
+	}{
+		{rules, "      - resources:\n          kinds:\n            - v1/Pod\n          namespaces:\n            - shop\n" +
+			"          names:\n            - web-*\n"},
+		{narrowRules, "          names:\n            - web-????????-?????\n            - web-?????????-?????\n" +
+			"            - web-??????????-?????\n"},
+		{expressions, "(object.apiVersion == 'apps/v1' && object.kind == 'Deployment' && object.metadata.name == 'web' || " +
+			"object.apiVersion == 'v1' && object.kind == 'Pod' && object.metadata.name.startsWith('web-')) && " +
+			"object.metadata.namespace == 'shop'"},
+		{narrow, `object.metadata.name.matches("^web-[a-z0-9]{8,10}-[a-z0-9]{5}$")`},
+	} {
+		if text, err := c.target.YAML(); err != nil || !strings.Contains(text, c.want) {
+			t.Errorf("%v\n%s\nwant %s", err, text, c.want)
+		}
+	}
 }

@@ -1,0 +1,69 @@
+package exceptions
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/exceptions/draft"
+	"github.com/lintel-bot/lintel/checks/review"
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/defaults"
+	"github.com/lintel-bot/lintel/render"
+)
+
+// This file has drafts hold in a cluster: controllers make Pods of a Deployment, and a cluster checks these, too.
+
+// withMade adds what controllers make of the resource to the target, as far as the same rules block it, and the names
+// that the rules have for it.
+func (d *drafter) withMade(ctx context.Context) {
+	if d.subject.delete {
+		return
+	}
+	var rules []string // without what generated rules are called
+	for _, b := range d.blocked {
+		rules = append(rules, writtenRule(b.res.Rule))
+	}
+	pair := d.blocked[0].pair
+	evaluator := d.Policies.Bind(d.Decision.Counting, d.Declared)
+	for _, m := range draft.MadeOf(pair.Resource().Object) {
+		made := &diff.Pair{Root: pair.Root, Operation: admission.Create,
+			New: render.NewResource(defaults.Apply(m.Object), nil)}
+		blocks := false
+		for _, res := range d.Reviewer.Ask(ctx, evaluator, made) {
+			if res.Policy != d.subject.policy || !review.Violated(res) || !slices.Contains(rules, writtenRule(res.Rule)) {
+				continue
+			}
+			blocks = true
+			d.blocked = append(d.blocked, blocked{made, res})
+			if res.Rule != "" && !slices.Contains(d.target.Rules, res.Rule) {
+				d.target.Rules = append(slices.Clone(d.target.Rules), res.Rule)
+			}
+		}
+		if blocks {
+			d.target.Made = append(d.target.Made, m)
+			d.target.Narrow = d.target.Narrow || d.crowded(m)
+		}
+	}
+	slices.Sort(d.target.Rules)
+}
+
+// writtenRule is the name of a rule as its policy has it, of one that was generated for pod controllers, too.
+func writtenRule(name string) string {
+	if rest, ok := strings.CutPrefix(name, "autogen-cronjob-"); ok {
+		return rest
+	}
+	return strings.TrimPrefix(name, "autogen-")
+}
+
+// crowded reports whether something else that is deployed, or that is made of it, has a name like those of what is made
+// of the resource.
+func (d *drafter) crowded(m draft.Made) bool {
+	begins := strings.TrimSuffix(m.Names[0], "*")
+	return slices.ContainsFunc(d.known, func(r *render.Resource) bool {
+		id := admission.IdentityOf(r.Object)
+		return (id.Namespace == "" || d.target.Namespace == "" || id.Namespace == d.target.Namespace) &&
+			strings.HasPrefix(id.Name, begins) && (id.Kind == m.Kind || len(draft.MadeOf(r.Object)) > 0)
+	})
+}
