@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sync"
 
 	kjson "sigs.k8s.io/json"
 
@@ -22,6 +23,9 @@ import (
 type Cache struct {
 	Disk       *cache.Disk
 	Repository string // tells repositories apart, so that they do not push out each other's renderings
+
+	mu    sync.Mutex
+	built map[roots.Root]*builtObjects // in memory: what Argo CD and Flux look at, of each check
 }
 
 const (

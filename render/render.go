@@ -59,6 +59,7 @@ type Renderer struct {
 	set        *roots.Set
 	limits     Limits
 	cache      *Cache // nil: renderings are not remembered
+	memory     *Cache // nil: not in memory, either
 	namespaced func(apiVersion, kind string) bool
 	counts     *counts
 	overlay    map[string][]byte // by path, links resolved
@@ -72,6 +73,7 @@ func New(s *roots.Set, c Config) *Renderer {
 	if c.Cache != nil && c.Cache.Disk != nil {
 		r.cache = c.Cache
 	}
+	r.memory = c.Cache
 	s.BuildWith(r.objects)
 	return r
 }

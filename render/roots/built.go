@@ -25,12 +25,14 @@ type builds struct {
 	shaped []string // files with objects that deploy, of which a kustomization changes the content
 }
 
-// BuildWith has the objects of Argo CD and Flux that kustomizations change counted as these render. Without a builder they
-// count as their files have them.
+// BuildWith has the objects of Argo CD and Flux that kustomizations change counted as these render; the first builder
+// stands. Without one they count as their files have them.
 func (s *Set) BuildWith(b Builder) {
 	s.builds.mu.Lock()
 	defer s.builds.mu.Unlock()
-	s.builds.builder = b
+	if s.builds.builder == nil {
+		s.builds.builder = b
+	}
 }
 
 func (s *Set) builder() Builder {
