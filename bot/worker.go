@@ -26,8 +26,8 @@ const (
 // BlobURL is the web address of a line of a file at the head; line 0 is the file.
 type BlobURL func(path string, line int) string
 
-// NewFileURL is the web address of GitHub's form for a new file on the branch of the head, filled in; "" for what is too
-// long for an address, and where there is no such branch.
+// NewFileURL is the web address of GitHub's form for a new file on the branch of the head, filled in; "" for what is
+// too long for an address, and where there is no such branch.
 type NewFileURL func(path, content string) string
 
 // Worker turns jobs into check runs. All fields but Text, Drafts, Cache, Alarm, Log and Metrics are required; it is safe for

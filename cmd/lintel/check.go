@@ -107,8 +107,8 @@ func runCheck(cmd *cobra.Command, o checkOptions) error {
 	return nil
 }
 
-// writeDrafts writes drafted exceptions: to a folder as one file for each resource, else as one stream of YAML, each with
-// the path it is meant for. It says why some findings have none.
+// writeDrafts writes drafted exceptions: to a folder as one file for each resource, else as one stream of YAML, each
+// with the path it is meant for. It says why some findings have none.
 func writeDrafts(cmd *cobra.Command, file string, drafts []report.Draft) error {
 	if file == "" {
 		return nil
@@ -124,8 +124,8 @@ func writeDrafts(cmd *cobra.Command, file string, drafts []report.Draft) error {
 			continue
 		}
 		if d.YAML == "" {
-			fmt.Fprintln(cmd.ErrOrStderr(), "lintel: no draft for",
-				strconv.Quote(strings.TrimSpace(strings.Join(d.Policies(), " ")+" "+d.Resource.Kind+" "+d.Resource.Name))+":", d.Why)
+			what := strings.TrimSpace(strings.Join(append(d.Policies(), d.Resource.Kind, d.Resource.Name), " "))
+			fmt.Fprintln(cmd.ErrOrStderr(), "lintel: no draft for", strconv.Quote(what)+":", d.Why)
 			continue
 		}
 		fmt.Fprintf(&b, "---\n# %s\n%s", strings.Trim(strconv.Quote(d.Path), `"`), d.YAML)

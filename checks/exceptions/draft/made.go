@@ -41,7 +41,9 @@ func MadeOf(object map[string]any) []Made {
 		return nil
 	}
 	template := at(object, "spec", "template")
-	made := func(apiVersion, kind string, template map[string]any, spec any, sample, pattern string, narrow ...string) Made {
+	made := func(apiVersion, kind string, template map[string]any, spec any, sample, pattern string,
+		narrow ...string,
+	) Made {
 		base := name
 		if kind == "Pod" && len(base) >= maxPodBase {
 			base = base[:maxPodBase-1]
@@ -98,7 +100,8 @@ func jobPod(job map[string]any, pod func(map[string]any, string, string, ...stri
 	}
 	template := at(job, "spec", "template")
 	if at(job, "spec")["completionMode"] == "Indexed" {
-		return pod(template, sample+"-0-x2v9k", pattern+"-[0-9]+"+anyPod, end+"-?"+podEnd, end+"-??"+podEnd, end+"-???"+podEnd)
+		return pod(template, sample+"-0-x2v9k", pattern+"-[0-9]+"+anyPod, end+"-?"+podEnd, end+"-??"+podEnd,
+			end+"-???"+podEnd)
 	}
 	return pod(template, sample+"-x2v9k", pattern+anyPod, end+podEnd)
 }
