@@ -62,7 +62,7 @@ func (c *check) reviews(ctx context.Context, state mirror.State,
 			return nil, err
 		}
 		for _, r := range found {
-			i := slices.IndexFunc(all, func(a report.Review) bool { return a.Path == r.Path && a.Blob == r.Blob })
+			i := slices.IndexFunc(all, func(a report.Review) bool { return a.Of(r.Path, r.Blob, r.With) })
 			if i < 0 {
 				all = append(all, r)
 			} else if weight(r) > weight(all[i]) {

@@ -1,6 +1,9 @@
 package report
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // State is how far an exception has come.
 type State string
@@ -19,7 +22,8 @@ type Exception struct {
 	Name  string   `json:"name"` // namespace/name
 	Path  string   `json:"path"`
 	Line  int      `json:"line"`
-	Blob  string   `json:"blob"` // git object id of the file at the head
+	Blob  string   `json:"blob"`           // git object id of the file at the head
+	With  []File   `json:"with,omitempty"` // what else the change touches that makes it what it is
 	State State    `json:"state"`
 	By    []string `json:"by,omitempty"`
 	Lets  int      `json:"lets"` // how many findings of this change it covers
@@ -45,6 +49,7 @@ type Beyond struct {
 type Review struct {
 	Path     string   `json:"path"`
 	Blob     string   `json:"blob"` // content that was judged
+	With     []File   `json:"with,omitempty"`
 	Needed   int      `json:"needed"`
 	Who      []string `json:"who"`                // who may approve: logins and teams with an @, or words
 	Approved []Vote   `json:"approved,omitempty"` // that count, oldest first
@@ -57,6 +62,17 @@ type Vote struct {
 	User   string `json:"user"`
 	Commit string `json:"commit"`
 	Why    string `json:"why,omitempty"` // it does not count
+}
+
+// File is a file with its content at the head.
+type File struct {
+	Path string `json:"path"`
+	Blob string `json:"blob,omitempty"` // git object id; empty: it is not there
+}
+
+// Of reports whether a review is about an exception, or something else that waits, with this content.
+func (r *Review) Of(path, blob string, with []File) bool {
+	return r.Path == path && r.Blob == blob && slices.Equal(r.With, with)
 }
 
 // State is Approved, Refused or Pending. Changes that one asked for outweigh the approval of others.
