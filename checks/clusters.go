@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lintel-bot/lintel/checks/declared"
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/exceptions"
 	"github.com/lintel-bot/lintel/checks/preview"
@@ -76,8 +75,7 @@ func (p *pairs) in(has func(roots.Root) bool, named []string) *pairs {
 	}
 	own := *p
 	own.list, own.asking, own.alone = keep(p.list), keep(p.asking), keep(p.alone)
-	own.declared = declared.New(p.sides.Trees.Head.Roots, p.sides.Head, named)
-	own.declared.In = has
+	own.declared = p.objects(named, has)
 	for _, r := range p.roots {
 		if r.Known && has(r.Root) {
 			own.declared.Rendered(r.Root, r.Deployed)
@@ -140,6 +138,7 @@ func (o *outcome) tellExceptions(out *report.Report, change report.Change) {
 	out.Exceptions = addExceptions(out.Exceptions, exceptions.List(o.rules.decision, exceptions.Known{
 		Policies: o.rules.Policies, Reviews: change.Reviews, Findings: out.Findings, Beyond: o.answers.beyond,
 		Blob: o.repo.trees.Head.Blob, With: o.rules.brought.With}))
+	out.Exceptions = addExceptions(out.Exceptions, o.answers.lookups.list(out.Findings))
 }
 
 // upkeep lists the merged exceptions that somebody should look at. One that several clusters have is unused where none

@@ -74,7 +74,9 @@ func inspectCluster(ctx context.Context, change report.Change, repo *repository,
 // addExceptions adds those that are not listed; clusters may share some.
 func addExceptions(list, more []report.Exception) []report.Exception {
 	for _, e := range more {
-		i := slices.IndexFunc(list, func(x report.Exception) bool { return x.Path == e.Path && x.Line == e.Line })
+		i := slices.IndexFunc(list, func(x report.Exception) bool {
+			return x.Path == e.Path && x.Line == e.Line && x.Name == e.Name
+		})
 		if i < 0 {
 			list = append(list, e)
 		} else if list[i].Beyond == nil {

@@ -19,14 +19,15 @@ const (
 
 // Exception is the state of an exception that the change adds or edits, and how much it opens.
 type Exception struct {
-	Name  string   `json:"name"` // namespace/name
-	Path  string   `json:"path"`
-	Line  int      `json:"line"`
-	Blob  string   `json:"blob"`           // git object id of the file at the head
-	With  []File   `json:"with,omitempty"` // what else the change touches that makes it what it is
-	State State    `json:"state"`
-	By    []string `json:"by,omitempty"`
-	Lets  int      `json:"lets"` // how many findings of this change it covers
+	Name   string   `json:"name"` // namespace/name
+	Path   string   `json:"path"`
+	Line   int      `json:"line"`
+	Blob   string   `json:"blob"`           // git object id of the file at the head
+	With   []File   `json:"with,omitempty"` // what else the change touches that makes it what it is
+	State  State    `json:"state"`
+	By     []string `json:"by,omitempty"`
+	Object bool     `json:"object,omitempty"` // not an exception: an object that policies look up, and that opens as much
+	Lets   int      `json:"lets"`             // how many findings of this change it covers
 
 	Expires time.Time `json:"expires,omitzero"` // zero: never
 	Broad   []string  `json:"broad,omitempty"`  // what it leaves open for no visible reason, in words
