@@ -61,7 +61,7 @@ func (a *Approvals) Decide(ctx context.Context, repo github.Repo, pr *github.Pul
 	in *report.Inspection) ([]report.Review, error) {
 	var waiting []report.Exception
 	for _, e := range in.Exceptions {
-		if e.State == report.Pending && e.Path != "" && e.Blob != "" &&
+		if e.State == report.Pending && e.Path != "" && (e.Blob != "" || e.Object) &&
 			!slices.ContainsFunc(waiting, func(w report.Exception) bool { return sameSubject(w, e) }) {
 			waiting = append(waiting, e)
 		}
