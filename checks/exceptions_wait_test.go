@@ -197,8 +197,9 @@ func TestExceptionsInForce(t *testing.T) {
 			false},
 		{"an excluded kustomization", map[string]string{".lintel.yaml": "roots: {exclude: [old]}\n", "old/a.yaml": covering,
 			"old/kustomization.yaml": kustomization("resources: [a.yaml]\n")}, false},
-		{"an excluded folder that another root includes", map[string]string{".lintel.yaml": "roots: {exclude: [old]}\n",
-			"old/a.yaml": covering, "old/kustomization.yaml": kustomization("resources: [a.yaml]\n"),
+		{"an excluded folder that another root includes", map[string]string{
+			".lintel.yaml": "roots: {exclude: [old]}\n",
+			"old/a.yaml":   covering, "old/kustomization.yaml": kustomization("resources: [a.yaml]\n"),
 			"k/kustomization.yaml": kustomization("resources: [../old]\n")}, true},
 		{"an excluded folder of policies that the settings name", map[string]string{
 			".lintel.yaml": "policies: [policies]\nroots: {exclude: ['policies/**']}\n", "policies/a.yaml": covering}, true},

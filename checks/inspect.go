@@ -11,8 +11,8 @@ import (
 )
 
 // Inspect returns whom to ask for approval of what before the change is checked. It reads the settings and the
-// exceptions of both sides, and renders only what these come from; of a whole branch it returns the version of its rules,
-// for which folders of policies are rendered. Errors are those of [Checker.Run].
+// exceptions of both sides, and renders only what these come from; of a whole branch it returns the version of its
+// rules, for which folders of policies are rendered. Errors are those of [Checker.Run].
 func (c *Checker) Inspect(ctx context.Context, change report.Change) (*report.Inspection, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

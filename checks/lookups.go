@@ -12,8 +12,8 @@ import (
 	"github.com/lintel-bot/lintel/render"
 )
 
-// lookups are the objects that the change alters and by which alone a policy lets something pass: they wait for approval
-// as exceptions do. They are safe for concurrent use.
+// lookups are the objects that the change alters and by which alone a policy lets something pass: they wait for
+// approval as exceptions do. They are safe for concurrent use.
 type lookups struct {
 	change report.Change
 	trees  *diff.Trees

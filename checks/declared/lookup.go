@@ -38,8 +38,8 @@ func (d *Objects) Since(tip *Objects, touched []roots.Root) {
 	}
 }
 
-// Lookups are what a rule asked for in one evaluation, as far as it matters what the change does to it. They are safe for
-// concurrent use.
+// Lookups are what a rule asked for in one evaluation, as far as it matters what the change does to it. They are safe
+// for concurrent use.
 type Lookups struct {
 	root roots.Root
 
@@ -97,8 +97,8 @@ func askingOf(ctx context.Context) asking {
 	return a
 }
 
-// Get implements admission.Cluster. The root of the object that is judged answers first, then the files of the settings,
-// then other roots; where several of these differ, nobody knows.
+// Get implements admission.Cluster. The root of the object that is judged answers first, then the files of the
+// settings, then other roots; where several of these differ, nobody knows.
 func (d *Objects) Get(ctx context.Context, group, kind, namespace, name string) (admission.Object, bool) {
 	a := askingOf(ctx)
 	was, now := d.seen(ctx, group, kind)
@@ -234,8 +234,8 @@ func (a asking) listed(was, now *view, namespace string) {
 	}
 }
 
-// seen returns what is declared of a kind before the change and with it; the same where there is but one tree. What other
-// roots have that the change adds as a whole answers nobody but themselves.
+// seen returns what is declared of a kind before the change and with it; the same where there is but one tree. What
+// other roots have that the change adds as a whole answers nobody but themselves.
 func (d *Objects) seen(ctx context.Context, group, kind string) (was, now *view) {
 	a := askingOf(ctx)
 	own := d.all(ctx, group, kind)
