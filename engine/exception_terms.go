@@ -67,8 +67,6 @@ func (t terms) within(old terms) bool {
 		reflect.DeepEqual(now.PodSecurity, was.PodSecurity) && celWithin(now.CELExceptionSpec, was.CELExceptionSpec)
 }
 
-func equalOr[T any](a, b T) bool { return reflect.DeepEqual(a, b) }
-
 // addedOnly reports whether a condition is the same, or stands where there was none.
 func addedOnly(now, old any) bool { return old == nil || reflect.DeepEqual(now, old) }
 
