@@ -23,6 +23,38 @@ func (c *check) ask(ctx context.Context, state mirror.State, in *report.Inspecti
 	return err
 }
 
+// askAgain adds what the reviews say about objects by which alone policies let something pass, which only a check finds
+// out. It reports whether something was decided about them, so that the change is to be checked again.
+func (c *check) askAgain(ctx context.Context, state mirror.State, in *report.Inspection, change *report.Change,
+	rep *report.Report) (decided bool, err error) {
+	relied := &report.Inspection{Approvers: in.Approvers}
+	for _, e := range rep.Exceptions {
+		if e.Object && e.Review == nil {
+			relied.Exceptions = append(relied.Exceptions, e)
+		}
+	}
+	if len(relied.Exceptions) == 0 {
+		return false, nil
+	}
+	begun := c.Now()
+	defer func() { c.Metrics.stage(stageReview, c.Now().Sub(begun)) }()
+	reviews, err := c.reviews(ctx, state, relied)
+	if err != nil {
+		return false, err
+	}
+	change.Reviews = append(change.Reviews, reviews...)
+	for i := range rep.Exceptions {
+		e := &rep.Exceptions[i]
+		at := slices.IndexFunc(reviews, func(r report.Review) bool { return e.Object && r.Of(e.Path, e.Blob, e.With) })
+		if at >= 0 {
+			e.Review = &reviews[at]
+			decided = decided || reviews[at].State() != report.Pending
+		}
+	}
+	rep.Conclude()
+	return decided, nil
+}
+
 // teams are those that the author is a member of. A team that the App may not see has no members.
 func (c *check) teams(ctx context.Context, all []string) (member []string, _ error) {
 	if c.change.User.Login == "" {
@@ -62,7 +94,7 @@ func (c *check) reviews(ctx context.Context, state mirror.State,
 			return nil, err
 		}
 		for _, r := range found {
-			i := slices.IndexFunc(all, func(a report.Review) bool { return a.Path == r.Path && a.Blob == r.Blob })
+			i := slices.IndexFunc(all, func(a report.Review) bool { return a.Of(r.Path, r.Blob, r.With) })
 			if i < 0 {
 				all = append(all, r)
 			} else if weight(r) > weight(all[i]) {

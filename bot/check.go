@@ -70,9 +70,9 @@ func (c *check) do(ctx context.Context) error {
 	if err != nil {
 		return c.fail(ctx, stageReport, err)
 	}
+	var in *report.Inspection
 	if c.reviewed() {
-		in, err := c.inspect(ctx, change)
-		if err != nil {
+		if in, err = c.inspect(ctx, change); err != nil {
 			return c.fail(ctx, stageInspect, err)
 		}
 		if err := c.ask(ctx, state, in, &change); err != nil {
@@ -82,6 +82,17 @@ func (c *check) do(ctx context.Context) error {
 	rep, err := c.evaluate(ctx, change)
 	if err != nil {
 		return c.fail(ctx, stageCheck, err)
+	}
+	if c.reviewed() {
+		decided, err := c.askAgain(ctx, state, in, &change, rep)
+		if err != nil {
+			return c.fail(ctx, stageReview, err)
+		}
+		if decided {
+			if rep, err = c.evaluate(ctx, change); err != nil {
+				return c.fail(ctx, stageCheck, err)
+			}
+		}
 	}
 	return c.post(ctx, rep, c.result(state, change, rep))
 }

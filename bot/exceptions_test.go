@@ -122,3 +122,44 @@ func TestDrafts(t *testing.T) {
 		t.Errorf("all of it waits, and there are %v", buttons())
 	}
 }
+
+// What a policy passes by alone is known after the check only: the reviews are asked then, and the change is checked
+// again where they decided.
+func TestReviewsOfWhatPoliciesLookUp(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		votes  []report.Vote
+		checks int
+		want   string
+	}{
+		{"nobody approved", nil, 1, "action_required"},
+		{"approved", []report.Vote{{User: "bob", Commit: headA}}, 2, "success"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t)
+			b.approvals.reviews = []report.Review{{Path: "cm.yaml", Blob: "7", Needed: 1, Who: []string{"@org/ops"},
+				Approved: c.votes}}
+			b.sandbox.run = func(_ context.Context, change report.Change) (*report.Report, error) {
+				e := report.Exception{Name: "ConfigMap ops/allowed", Path: "cm.yaml", Blob: "7", Object: true, Lets: 1,
+					State: report.Pending}
+				for _, r := range change.Reviews {
+					if r.Of(e.Path, e.Blob, e.With) {
+						e.State, e.Review = r.State(), &r
+					}
+				}
+				rep := &report.Report{Exceptions: []report.Exception{e}}
+				rep.Conclude()
+				return rep, nil
+			}
+			var shown *report.Report
+			b.Summary = func(r *report.Report, _ BlobURL) string { shown = r; return "summary" }
+			if err := b.Do(t.Context(), b.task); err != nil {
+				t.Fatal(err)
+			}
+			if got := b.last(t).Conclusion; got != c.want || len(b.sandbox.changes) != c.checks ||
+				shown.Exceptions[0].Review == nil {
+				t.Errorf("%s after %d checks, want %s after %d; %+v", got, len(b.sandbox.changes), c.want, c.checks, shown)
+			}
+		})
+	}
+}

@@ -12,12 +12,13 @@ import (
 
 // answers are what the rules say about the pairs.
 type answers struct {
-	list   []review.Answer
-	found  []review.Found
-	usage  *exceptions.Usage                    // of the merged exceptions
-	beyond map[*engine.Exception]*report.Beyond // of the proposed ones
-	drafts []report.Draft
-	alone  []report.Finding // what kustomizations violate by themselves and those that include them mend
+	list    []review.Answer
+	found   []review.Found
+	usage   *exceptions.Usage                    // of the merged exceptions
+	beyond  map[*engine.Exception]*report.Beyond // of the proposed ones
+	drafts  []report.Draft
+	lookups *lookups
+	alone   []report.Finding // what kustomizations violate by themselves and those that include them mend
 }
 
 // ask asks the rules about all pairs. About objects that ask for deployments no policy is asked.
@@ -34,6 +35,8 @@ func ask(ctx context.Context, change report.Change, repo *repository, rules *rul
 	}
 	out.list = append(out.list, asking...)
 	view := review.ViewOf(rules.Ruleset, rules.decision, repo.trees.Changed)
+	out.lookups = newLookups(change, repo.trees, pairs)
+	view.Altered = out.lookups.exemption
 	for i := range out.list {
 		out.found = append(out.found, view.Findings(&out.list[i])...)
 		out.usage.Note(&out.list[i])

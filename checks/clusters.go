@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lintel-bot/lintel/checks/declared"
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/exceptions"
 	"github.com/lintel-bot/lintel/checks/preview"
@@ -62,7 +61,7 @@ func (r *repository) clusters() func(roots.Root) []string {
 // in returns the repository as one cluster has it.
 func (r *repository) in(cluster string) *repository {
 	own := *r
-	own.settings = r.settings.In(cluster)
+	own.cluster, own.settings = cluster, r.settings.In(cluster)
 	if r.proposed != nil {
 		own.proposed = r.proposed.In(cluster)
 	}
@@ -76,8 +75,7 @@ func (p *pairs) in(has func(roots.Root) bool, named []string) *pairs {
 	}
 	own := *p
 	own.list, own.asking, own.alone = keep(p.list), keep(p.asking), keep(p.alone)
-	own.declared = declared.New(p.sides.Trees.Head.Roots, p.sides.Head, named)
-	own.declared.In = has
+	own.declared = p.objects(named, has)
 	for _, r := range p.roots {
 		if r.Known && has(r.Root) {
 			own.declared.Rendered(r.Root, r.Deployed)
@@ -110,7 +108,7 @@ func (c *Checker) judge(ctx context.Context, change report.Change, s scope, k *k
 	out.preview, out.problems, err = preview.Run(ctx, preview.Input{
 		Trees: s.repo.trees, Before: out.rules.before, After: out.rules.after, Now: change.Now,
 		Repository: change.Repository, Has: s.has, Graphs: &k.graphs, Renderings: &k.renderings, Limit: c.PreviewTime,
-		LastChange: s.repo.objects.LastChange,
+		Objects: s.repo.objects,
 	})
 	return out, err
 }
@@ -139,7 +137,8 @@ func (o *outcome) tell(out *report.Report, seen map[string]bool) {
 func (o *outcome) tellExceptions(out *report.Report, change report.Change) {
 	out.Exceptions = addExceptions(out.Exceptions, exceptions.List(o.rules.decision, exceptions.Known{
 		Policies: o.rules.Policies, Reviews: change.Reviews, Findings: out.Findings, Beyond: o.answers.beyond,
-		Blob: o.repo.trees.Head.Blob}))
+		Blob: o.repo.trees.Head.Blob, With: o.rules.brought.With}))
+	out.Exceptions = addExceptions(out.Exceptions, o.answers.lookups.list(out.Findings))
 }
 
 // upkeep lists the merged exceptions that somebody should look at. One that several clusters have is unused where none

@@ -11,8 +11,8 @@ import (
 )
 
 // Inspect returns whom to ask for approval of what before the change is checked. It reads the settings and the
-// exceptions of both sides, and renders nothing; of a whole branch it returns the version of its rules, for which
-// folders of policies are rendered. Errors are those of [Checker.Run].
+// exceptions of both sides, and renders only what these come from; of a whole branch it returns the version of its
+// rules, for which folders of policies are rendered. Errors are those of [Checker.Run].
 func (c *Checker) Inspect(ctx context.Context, change report.Change) (*report.Inspection, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -51,21 +51,32 @@ func inspectCluster(ctx context.Context, change report.Change, repo *repository,
 	if !repo.trees.ProposesRules() {
 		return nil
 	}
-	head, err := rules.FindExceptions(repo.trees.Head, repo.settings)
+	tip, err := rules.FindExceptions(ctx, repo.trees.Rules, repo.settings)
 	if err != nil {
 		return err
 	}
-	own := rules.NewProposal(repo.trees).Own(head)
+	head, err := rules.FindExceptions(ctx, repo.trees.Head, repo.settings)
+	if err != nil {
+		return err
+	}
+	by, err := repo.bring(ctx, tip, head)
+	if err != nil {
+		return err
+	}
+	own := rules.Compile(&rules.Sources{Settings: repo.settings, Exceptions: by.Sources}, change.Now, nil)
 	var merged []*engine.Exception // they do not bear on what waits for approval
-	decision := decide(change, repo, merged, rules.Compile(own, change.Now, nil).Exceptions)
-	out.Exceptions = addExceptions(out.Exceptions, exceptions.List(decision, exceptions.Known{Blob: repo.trees.Head.Blob}))
+	decision := decide(change, repo, merged, brought(own.Exceptions, by), by)
+	out.Exceptions = addExceptions(out.Exceptions, exceptions.List(decision, exceptions.Known{
+		Blob: repo.trees.Head.Blob, With: by.With}))
 	return nil
 }
 
 // addExceptions adds those that are not listed; clusters may share some.
 func addExceptions(list, more []report.Exception) []report.Exception {
 	for _, e := range more {
-		i := slices.IndexFunc(list, func(x report.Exception) bool { return x.Path == e.Path && x.Line == e.Line })
+		i := slices.IndexFunc(list, func(x report.Exception) bool {
+			return x.Path == e.Path && x.Line == e.Line && x.Name == e.Name
+		})
 		if i < 0 {
 			list = append(list, e)
 		} else if list[i].Beyond == nil {

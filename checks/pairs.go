@@ -13,18 +13,21 @@ import (
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/roots"
 )
 
 // pairs are what a change does to the objects that are deployed, and what the head declares.
 type pairs struct {
 	sides    *diff.Sides
 	declared *declared.Objects
+	touched  []roots.Root
 	roots    []*diff.Root
 	list     []*diff.Pair
 	asking   []*diff.Pair // the objects that ask for deployments in vain, of which little is known
 	alone    []*diff.Pair // what the change does to kustomizations that others include, by themselves
 
-	context    []string // files and folders that the settings name
+	tip        *render.Renderer // of the tip of the base branch
+	context    []string         // files and folders that the settings name
 	notChecked []report.NotChecked
 	charts     int // how many of these are Helm charts
 	warnings   []report.Problem
@@ -39,7 +42,11 @@ func pair(ctx context.Context, change report.Change, repo *repository, k *kept) 
 	out := &pairs{context: repo.settings.Context, sides: &diff.Sides{
 		Trees: t, All: change.All, Base: render.New(t.Base.Roots, config), Head: render.New(t.Head.Roots, config),
 	}}
-	out.declared = declared.New(t.Head.Roots, out.sides.Head, repo.settings.Context)
+	out.tip = out.sides.Base
+	if t.Rules.Tree.ID() != t.Base.Tree.ID() {
+		out.tip = render.New(t.Rules.Roots, config)
+	}
+	out.declared = out.objects(repo.settings.Context, nil)
 	if err := out.render(ctx); err != nil {
 		return nil, err
 	}
@@ -52,8 +59,37 @@ func pair(ctx context.Context, change report.Change, repo *repository, k *kept) 
 	return out, nil
 }
 
+// objects are what is declared: by the files that the settings name, and by roots; nil: by all.
+func (p *pairs) objects(named []string, in func(roots.Root) bool) *declared.Objects {
+	t := p.sides.Trees
+	d := declared.New(t.Head.Roots, p.sides.Head, named)
+	d.In = in
+	if !p.sides.All && t.ProposesRules() {
+		d.Since(declared.New(t.Rules.Roots, p.tip, named), p.reached())
+	}
+	return d
+}
+
+// reached lists the roots that the change reaches.
+func (p *pairs) reached() []roots.Root {
+	if p.touched == nil {
+		p.touched = p.sides.Reached()
+	}
+	return p.touched
+}
+
+// reads is what was read for a root on either side.
+func (p *pairs) reads(root roots.Root) map[string]string {
+	for _, r := range p.roots {
+		if r.Root == root {
+			return r.Reads
+		}
+	}
+	return nil
+}
+
 func (p *pairs) render(ctx context.Context) error {
-	reached := p.sides.Reached()
+	reached := p.reached()
 	errs := make([]error, len(reached))
 	p.roots = make([]*diff.Root, len(reached))
 	parallel.Each(len(reached), func(i int) {

@@ -3,10 +3,13 @@ package checks
 import (
 	"context"
 	"fmt"
+	"reflect"
 
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/checks/settings"
+	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -18,6 +21,10 @@ type repository struct {
 	settings *settings.Settings // those in effect
 	proposed *settings.Settings // those of the change; nil where it leaves them alone, or has none that can be read
 	problems []report.Problem   // of the settings, in effect and proposed
+
+	cluster string   // that the settings are of; see in
+	names   []string // of the repository, see roots.Options
+	graphs  *graph.Cache
 }
 
 // open opens the repository of a change: its trees, its settings, and what differs.
@@ -27,7 +34,7 @@ func open(ctx context.Context, change report.Change, k *kept) (*repository, erro
 	if err != nil {
 		return nil, err
 	}
-	r := &repository{objects: objects}
+	r := &repository{objects: objects, names: change.Repository, graphs: &k.graphs}
 	if err := r.read(change, k); err != nil {
 		_ = objects.Close()
 		return nil, err
@@ -85,6 +92,7 @@ func (r *repository) read(change report.Change, k *kept) (err error) {
 func (r *repository) index(change report.Change, k *kept) (err error) {
 	known := map[string]*roots.Set{}
 	for _, c := range []*diff.Commit{&r.trees.Rules, &r.trees.Base, &r.trees.Head} {
+		c.Renderings = &k.renderings
 		if c.Roots = known[c.Tree.ID()]; c.Roots != nil {
 			continue
 		}
@@ -94,4 +102,30 @@ func (r *repository) index(change report.Change, k *kept) (err error) {
 		known[c.Tree.ID()] = c.Roots
 	}
 	return nil
+}
+
+// under returns a commit with the roots that it has by other settings than those in effect.
+func (r *repository) under(c diff.Commit, s *settings.Settings) (_ diff.Commit, err error) {
+	if !reflect.DeepEqual(s.Roots, r.settings.Roots) || s.Limits != r.settings.Limits {
+		c.Roots, err = roots.Open(c.Tree, s.RootOptions(r.names), r.graphs)
+	}
+	return c, err
+}
+
+// find finds the rules of a commit by settings.
+func (r *repository) find(ctx context.Context, c diff.Commit, s *settings.Settings) (*rules.Sources, error) {
+	c, err := r.under(c, s)
+	if err != nil {
+		return nil, err
+	}
+	return rules.Find(ctx, c, s)
+}
+
+// exceptions is find for exceptions alone.
+func (r *repository) exceptions(ctx context.Context, c diff.Commit, s *settings.Settings) (*rules.Sources, error) {
+	c, err := r.under(c, s)
+	if err != nil {
+		return nil, err
+	}
+	return rules.FindExceptions(ctx, c, s)
 }

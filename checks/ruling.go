@@ -8,6 +8,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/exceptions"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/rules"
+	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
 )
 
@@ -15,6 +16,7 @@ import (
 type ruling struct {
 	*rules.Ruleset                // in effect
 	own            *rules.Ruleset // those of the head that the change adds or edits; nil where none can be
+	brought        *rules.Brought
 	decision       *exceptions.Decision
 	before, after  *rules.Sources   // before and after the merge; after is nil where the change cannot touch rules
 	problems       []report.Problem // why rules are not, or would not be, in effect
@@ -23,7 +25,7 @@ type ruling struct {
 // rule finds and compiles the rules of both sides.
 func rule(ctx context.Context, change report.Change, repo *repository, k *kept) (*ruling, error) {
 	t := repo.trees
-	out := &ruling{problems: rules.Missing(t.Rules.Tree, repo.settings.Policies)}
+	out := &ruling{problems: rules.Missing(t.Rules.Tree, repo.settings.Policies), brought: &rules.Brought{}}
 	var err error
 	if out.before, err = rules.Find(ctx, t.Rules, repo.settings); err != nil {
 		return nil, err
@@ -37,7 +39,7 @@ func rule(ctx context.Context, change report.Change, repo *repository, k *kept) 
 		}
 		proposed = out.own.Exceptions
 	}
-	out.decision = decide(change, repo, out.Exceptions, proposed)
+	out.decision = decide(change, repo, out.Exceptions, proposed, out.brought)
 	return out, nil
 }
 
@@ -72,12 +74,13 @@ func onceAKind(list []report.Problem) (kinds []report.Problem) {
 }
 
 // decide decides which exceptions count.
-func decide(change report.Change, repo *repository, merged, proposed []*engine.Exception) *exceptions.Decision {
+func decide(change report.Change, repo *repository, merged, proposed []*engine.Exception,
+	brought *rules.Brought) *exceptions.Decision {
 	return exceptions.Decide(exceptions.Input{
 		Merged: merged, Proposed: proposed, Now: change.Now, Reviews: change.Reviews, Approve: change.Approve,
-		Blob: repo.trees.Head.Blob,
+		Blob: repo.trees.Head.Blob, With: brought.With,
 		Since: func(e *engine.Exception) (time.Time, bool) {
-			return repo.objects.LastChange(repo.trees.History(slices.Contains(proposed, e)), e.Path)
+			return rules.Since(repo.objects, repo.trees.History(slices.Contains(proposed, e)), e)
 		},
 	})
 }
@@ -90,24 +93,76 @@ func (out *ruling) propose(ctx context.Context, change report.Change, repo *repo
 	if err != nil {
 		return err
 	}
+	if out.brought, err = repo.bring(ctx, out.before, head); err != nil {
+		return err
+	}
 	proposal := rules.NewProposal(t, out.before, head)
-	out.own = rules.Compile(proposal.Own(head), change.Now, nil)
+	own := &rules.Sources{Settings: head.Settings, Policies: proposal.Own(head), Exceptions: out.brought.Sources}
+	out.own = rules.Compile(own, change.Now, nil)
+	out.own.Exceptions = brought(out.own.Exceptions, out.brought)
 	out.problems = append(append(out.problems, head.Problems...), out.own.Errors...)
-	if !proposal.Any() {
+	if !proposal.Any() && !out.brought.Differs {
 		return nil
 	}
-	base := out.before
-	if own := repo.proposed; own != nil {
-		if head, err = rules.Find(ctx, t.Head, own); err != nil {
+	tip, with := out.before, repo.settings
+	if repo.proposed != nil {
+		with = repo.proposed
+		if head, err = repo.find(ctx, t.Head, with); err != nil {
 			return err
 		}
-		if base, err = rules.Find(ctx, t.Rules, own); err != nil {
+		if tip, err = repo.find(ctx, t.Rules, with); err != nil {
 			return err
 		}
-		proposal = rules.NewProposal(t, base, head)
-		out.problems = append(append(out.problems, head.Problems...), base.Problems...)
+		proposal = rules.NewProposal(t, tip, head)
+		out.problems = append(append(out.problems, head.Problems...), tip.Problems...)
 	}
-	out.after = proposal.Merge(base, head)
+	var base *rules.Sources
+	if t.Base.ID != "" {
+		if base, err = repo.exceptions(ctx, t.Base, with); err != nil {
+			return err
+		}
+	}
+	out.after = proposal.Merge(tip, head, base)
 	out.problems = append(out.problems, rules.Lost(t, out.after.Settings.Policies)...)
 	return nil
+}
+
+// brought keeps the exceptions that the change brings.
+func brought(list []*engine.Exception, by *rules.Brought) []*engine.Exception {
+	return slices.DeleteFunc(list, func(e *engine.Exception) bool { return !by.Has(e) })
+}
+
+// bring finds out which exceptions the change brings into force. What it would do by its own settings counts, and what
+// was in force where the head left the base branch, by the settings that held there, it does not bring.
+func (r *repository) bring(ctx context.Context, tip, head *rules.Sources) (*rules.Brought, error) {
+	t := r.trees
+	heads, bases := []*rules.Sources{head}, []*rules.Sources(nil)
+	if r.proposed != nil {
+		own, err := r.exceptions(ctx, t.Head, r.proposed)
+		if err != nil {
+			return nil, err
+		}
+		heads = append(heads, own)
+	}
+	if t.Base.ID == "" {
+		return rules.Bring(t, heads, tip), nil
+	}
+	by := []*settings.Settings{r.settings}
+	if t.Base.Blob(settings.Path) != t.Rules.Blob(settings.Path) {
+		was, problems, err := settings.Read(t.Base.Tree)
+		if err != nil {
+			return nil, err
+		}
+		if len(problems) == 0 {
+			by = append(by, was.In(r.cluster))
+		}
+	}
+	for _, s := range by {
+		base, err := r.exceptions(ctx, t.Base, s)
+		if err != nil {
+			return nil, err
+		}
+		bases = append(bases, base)
+	}
+	return rules.Bring(t, heads, tip, bases...), nil
 }

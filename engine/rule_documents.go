@@ -20,6 +20,8 @@ type RuleDocument struct {
 	// Content is what the document says: where two are equal, the documents are the same rule, whatever their
 	// files and comments.
 	Content string
+	// Terms are what of an exception bears on what it lets through: its spec, its time to live, and which one it is.
+	Terms string
 	// Policies are the names, as results have them, of the policy it is or, of an exception, of those it is for.
 	Policies  []string
 	Exception bool // it is a PolicyException
@@ -81,8 +83,10 @@ func ruleDocument(d policy.Document, s policy.Source) RuleDocument {
 		out.Policies = []string{out.FullName()}
 		return out
 	}
-	if bytes.Contains(data, []byte(ttlLabel)) {
-		out.Content += s.Path + s.Digest // its time starts with the last change of the file
+	ttl := jsonpointer.At(value, "/metadata/labels/"+jsonpointer.Escape(ttlLabel))
+	said, err := json.Marshal(map[string]any{"id": out.ID(), "ttl": ttl, "spec": jsonpointer.At(value, "/spec")})
+	if out.Terms = string(said); err != nil {
+		out.Terms = out.Content
 	}
 	for _, list := range []string{"/spec/exceptions", "/spec/policyRefs"} {
 		refs, _ := jsonpointer.At(value, list).([]any)

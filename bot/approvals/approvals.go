@@ -50,6 +50,10 @@ func New(client Client, git Git, pushes Pushes) *Approvals {
 	return &Approvals{client: client, git: git, pushes: pushes}
 }
 
+func sameSubject(a, b report.Exception) bool {
+	return a.Path == b.Path && a.Blob == b.Blob && slices.Equal(a.With, b.With)
+}
+
 // Decide finds the reviews of every exception file of the inspection that waits for approval, in its order. rulesCommit
 // is where CODEOWNERS is read: the tip of the base branch. Errors are those of the client, and of git where it
 // fails on what it has.
@@ -57,8 +61,8 @@ func (a *Approvals) Decide(ctx context.Context, repo github.Repo, pr *github.Pul
 	in *report.Inspection) ([]report.Review, error) {
 	var waiting []report.Exception
 	for _, e := range in.Exceptions {
-		if e.State == report.Pending && e.Path != "" && e.Blob != "" &&
-			!slices.ContainsFunc(waiting, func(w report.Exception) bool { return w.Path == e.Path && w.Blob == e.Blob }) {
+		if e.State == report.Pending && e.Path != "" && (e.Blob != "" || e.Object) &&
+			!slices.ContainsFunc(waiting, func(w report.Exception) bool { return sameSubject(w, e) }) {
 			waiting = append(waiting, e)
 		}
 	}

@@ -291,3 +291,39 @@ func TestWhoPushedIsUnknown(t *testing.T) {
 		t.Error("a record that cannot be read was taken for an empty one")
 	}
 }
+
+// What a kustomization changes is approved with all that the change touches of it.
+func TestApprovalsWithOtherFiles(t *testing.T) {
+	with := []report.File{{Path: "k/gone.yaml"}, {Path: "k/patch.yaml", Blob: "p2"}}
+	for _, c := range []struct {
+		name     string
+		files    map[string]string // of the reviewed commit
+		approved bool
+	}{
+		{"all the same", map[string]string{exceptionPath: "new", "k/patch.yaml": "p2"}, true},
+		{"the patch changed since", map[string]string{exceptionPath: "new", "k/patch.yaml": "p1"}, false},
+		{"the patch came since", map[string]string{exceptionPath: "new"}, false},
+		{"a file went since", map[string]string{exceptionPath: "new", "k/patch.yaml": "p2", "k/gone.yaml": "x"}, false},
+		{"the exception changed since", map[string]string{exceptionPath: "old", "k/patch.yaml": "p2"}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			hub := &memory.GitHub{Rights: map[string]string{"wendy": "write"},
+				Said: []github.Review{{User: "wendy", State: "APPROVED", CommitSHA: "now"}}}
+			git := &fakeGit{commits: map[string]map[string]string{"now": c.files, "rules": {}}}
+			in := &report.Inspection{Exceptions: []report.Exception{
+				{Path: exceptionPath, Blob: "new", With: with, State: report.Pending},
+				{Path: "removed.yaml", Object: true, State: report.Pending}}}
+			reviews, err := New(hub, git, pushLog{1: {}}).Decide(t.Context(), github.Repo{}, &github.PullRequest{Number: 1,
+				Author: "author"}, "", "rules", in)
+			if err != nil || len(reviews) != 2 {
+				t.Fatal(reviews, err)
+			}
+			if approved := reviews[0].State() == report.Approved; approved != c.approved {
+				t.Errorf("approved %v: %+v", approved, reviews[0])
+			}
+			if reviews[1].State() != report.Approved {
+				t.Errorf("what is looked up and removed: %+v", reviews[1])
+			}
+		})
+	}
+}

@@ -61,7 +61,7 @@ func (d *decision) gather(ctx context.Context, rulesCommit string) error {
 // review finds the reviews that bear on an exception.
 func (d *decision) review(ctx context.Context, e report.Exception) (report.Review, error) {
 	owners := d.owners.Owners(e.Path)
-	out := report.Review{Path: e.Path, Blob: e.Blob, Needed: max(d.rules.Count, 1), Who: d.who(owners)}
+	out := report.Review{Path: e.Path, Blob: e.Blob, With: e.With, Needed: max(d.rules.Count, 1), Who: d.who(owners)}
 	for _, r := range d.reviews {
 		vote := report.Vote{User: r.User, Commit: r.CommitSHA}
 		if r.State == refuses {

@@ -3,6 +3,7 @@ package approvals
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/lintel-bot/lintel/bot/github"
@@ -33,9 +34,22 @@ func (d *decision) objection(ctx context.Context, e report.Exception, r github.R
 // gone is the objection against a review of which nothing can be found out.
 const gone = "the reviewed commit is not on GitHub any more"
 
-// sameContent compares the file that was reviewed with the present one.
+// sameContent compares the files that were reviewed with the present ones.
 func (d *decision) sameContent(ctx context.Context, e report.Exception, r github.Review) (string, error) {
-	id, err := d.git.BlobID(ctx, d.gitDir, r.CommitSHA, e.Path)
+	why, err := d.sameFile(ctx, report.File{Path: e.Path, Blob: e.Blob}, r)
+	for _, f := range e.With {
+		if why != "" || err != nil {
+			return why, err
+		}
+		if why, err = d.sameFile(ctx, f, r); why != "" && why != gone {
+			why = fmt.Sprintf("%s, on which it depends, changed after the review", f.Path)
+		}
+	}
+	return why, err
+}
+
+func (d *decision) sameFile(ctx context.Context, f report.File, r github.Review) (string, error) {
+	id, err := d.git.BlobID(ctx, d.gitDir, r.CommitSHA, f.Path)
 	var vanished *mirror.Vanished
 	if errors.As(err, &vanished) {
 		// Pushed over since, and this mirror is younger.
@@ -46,17 +60,19 @@ func (d *decision) sameContent(ctx context.Context, e report.Exception, r github
 		if err != nil {
 			return "", err
 		}
-		if id, err = d.git.BlobID(ctx, d.gitDir, r.CommitSHA, e.Path); errors.As(err, &vanished) {
+		if id, err = d.git.BlobID(ctx, d.gitDir, r.CommitSHA, f.Path); errors.As(err, &vanished) {
 			return gone, nil
 		}
 	}
 	var none *mirror.NoFile
 	switch {
+	case errors.As(err, &none) && f.Blob == "":
+		return "", nil
 	case errors.As(err, &none):
 		return "the file was not in the reviewed commit", nil
 	case err != nil:
 		return "", err
-	case id != e.Blob:
+	case id != f.Blob:
 		return "the file changed after the review", nil
 	}
 	return "", nil

@@ -29,15 +29,19 @@ type Objects struct {
 	context  []string // files and folders from the settings
 
 	mu    sync.Mutex
-	kinds map[string][]admission.Object     // by group/kind
+	kinds map[string][]entry                // by group/kind
 	roots map[roots.Root][]*render.Resource // without what their places are known by
 	blind []source.Error                    // why roots that were looked into declare nothing
+
+	tip     *Objects // of the tip of the base branch; nil: there is but one tree
+	touched map[roots.Root]bool
+	views   map[string]*view // by side, group/kind
 }
 
 // New returns the objects that the roots of a tree declare. named are the files and folders of the settings.
 func New(set *roots.Set, renderer *render.Renderer, named []string) *Objects {
 	return &Objects{set: set, renderer: renderer, context: named,
-		kinds: map[string][]admission.Object{}, roots: map[roots.Root][]*render.Resource{}}
+		kinds: map[string][]entry{}, views: map[string]*view{}, roots: map[roots.Root][]*render.Resource{}}
 }
 
 // Rendered notes what a root renders to, so that it is not rendered again.
@@ -58,26 +62,18 @@ func bare(resources []*render.Resource) []*render.Resource {
 
 var _ admission.Cluster = (*Objects)(nil)
 
-// Get implements admission.Cluster.
-func (d *Objects) Get(ctx context.Context, group, kind, namespace, name string) (admission.Object, bool) {
-	return Find(d.all(ctx, group, kind), namespace, name)
-}
-
 // Find returns the object of a name among those of one kind, of any namespace where none is given. What has no
 // namespace is in each only where its kind has none: else it is not known where it will be.
 func Find(list []admission.Object, namespace, name string) (admission.Object, bool) {
-	for _, o := range list {
-		id := admission.IdentityOf(o)
-		if id.Name == name && (namespace == "" || id.Namespace == namespace || kinds.ClusterScoped(id.Group, id.Kind)) {
-			return o, true
-		}
+	i := slices.IndexFunc(list, func(o admission.Object) bool { return is(admission.IdentityOf(o), namespace, name) })
+	if i < 0 {
+		return nil, false
 	}
-	return nil, false
+	return list[i], true
 }
 
-// List implements admission.Cluster.
-func (d *Objects) List(ctx context.Context, group, kind, namespace string) []admission.Object {
-	return In(d.all(ctx, group, kind), namespace)
+func is(id admission.Identity, namespace, name string) bool {
+	return id.Name == name && (namespace == "" || id.Namespace == namespace || kinds.ClusterScoped(id.Group, id.Kind))
 }
 
 // In returns the objects of a namespace, all where none is given.
@@ -91,33 +87,33 @@ func In(list []admission.Object, namespace string) []admission.Object {
 }
 
 // all returns every declared object of a kind, in order of the roots; the settings' files come last.
-func (d *Objects) all(ctx context.Context, group, kind string) []admission.Object {
+func (d *Objects) all(ctx context.Context, group, kind string) []entry {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if list, ok := d.kinds[group+"/"+kind]; ok {
 		return list
 	}
-	var list []admission.Object
-	add := func(resources []*render.Resource) {
+	var list []entry
+	add := func(resources []*render.Resource, root roots.Root, named bool) {
 		for _, r := range resources {
 			if id := admission.IdentityOf(r.Object); id.Kind == kind && id.Group == group {
-				list = append(list, defaults.Apply(r.Object))
+				list = append(list, entry{id: id, object: defaults.Apply(r.Object), root: root, named: named})
 			}
 		}
 	}
 	files := d.set.Mentions(kind)
 	reached := d.set.Reach(files, nil)
-	if d.In != nil {
-		reached = slices.DeleteFunc(reached, func(r roots.Root) bool { return !d.In(r) })
-	}
+	reached = slices.DeleteFunc(reached, func(r roots.Root) bool {
+		return d.In != nil && !d.In(r) || d.tip != nil && !d.touched[r] // of the others the tip tells
+	})
 	d.render(ctx, reached)
 	for _, root := range reached {
-		add(d.roots[root])
+		add(d.roots[root], root, false)
 	}
 	for _, p := range files {
-		if settings.Under(p, d.context) {
+		if d.tip == nil && settings.Under(p, d.context) {
 			if resources, _, _, err := d.renderer.Manifest(p); err == nil {
-				add(resources)
+				add(resources, roots.Root{}, true)
 			}
 		}
 	}
@@ -151,5 +147,9 @@ func (d *Objects) render(ctx context.Context, list []roots.Root) {
 func (d *Objects) Warnings() []report.Problem {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return diff.Problems("policies that look up other objects do not see what is deployed from here: ", d.blind...)
+	list := diff.Problems("policies that look up other objects do not see what is deployed from here: ", d.blind...)
+	if d.tip != nil {
+		list = append(list, d.tip.Warnings()...)
+	}
+	return list
 }

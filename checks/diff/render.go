@@ -2,6 +2,7 @@ package diff
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/lintel-bot/lintel/checks/report"
@@ -26,6 +27,7 @@ type Root struct {
 	Base, Head []source.Error     // what stands in the way of rendering either side
 	Deployed   []*render.Resource // what the head deploys from here
 	Known      bool               // Deployed is all of it
+	Reads      map[string]string  // what was read for either side, "" for what is not there
 }
 
 // Reached lists the roots of either side that the change reaches; all of the head where everything counts.
@@ -84,7 +86,7 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 		if err != nil {
 			return nil, err
 		}
-		before, out.Base = old.Resources, problems
+		before, out.Base, out.Reads = old.Resources, problems, maps.Clone(old.Reads)
 		if inHead && len(problems) == 0 && old.Same(s.Head) {
 			out.Deployed, out.Known = before, true
 			return out, nil // nothing that it reads changed
@@ -97,6 +99,10 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 			return nil, err
 		}
 		after, out.Head = now.Resources, problems
+		if out.Reads == nil {
+			out.Reads = map[string]string{}
+		}
+		maps.Copy(out.Reads, now.Reads)
 		if inHead {
 			out.Deployed, out.Known = after, true
 		}

@@ -3,6 +3,7 @@
 package diff
 
 import (
+	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -12,6 +13,8 @@ type Commit struct {
 	ID    string // the commit, as the change names it; "" for the state before everything
 	Tree  *tree.Tree
 	Roots *roots.Set
+
+	Renderings *render.Cache // where what is rendered of it is remembered; nil: nowhere
 }
 
 // Blob returns the object id of a file, "" where there is none.

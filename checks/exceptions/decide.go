@@ -16,6 +16,7 @@ type Input struct {
 	Merged   []*engine.Exception // in effect at the tip of the base branch
 	Proposed []*engine.Exception // in files that the change adds or edits
 	Blob     func(path string) string
+	With     func(e *engine.Exception) []report.File // what else a proposed one depends on; nil: nothing
 	Reviews  []report.Review
 	Approve  []string // files that count as approved, whatever they hold
 	Now      time.Time
@@ -59,6 +60,9 @@ func (d *Decision) NextEnd() (first time.Time) {
 func Decide(in Input) *Decision {
 	d := &Decision{Proposed: in.Proposed, states: map[*engine.Exception]report.State{},
 		by: map[*engine.Exception][]string{}, ends: map[*engine.Exception]time.Time{}}
+	if in.With == nil {
+		in.With = func(*engine.Exception) []report.File { return nil }
+	}
 	replaced := map[string]bool{}
 	for _, e := range in.Proposed {
 		state := report.Pending
@@ -66,7 +70,8 @@ func Decide(in Input) *Decision {
 			state, d.by[e] = report.Approved, []string{"--approve"}
 		}
 		for _, r := range in.Reviews {
-			if verdict := r.State(); verdict != report.Pending && r.Path == e.Path && r.Blob != "" && r.Blob == in.Blob(e.Path) {
+			verdict := r.State()
+			if verdict != report.Pending && r.Blob != "" && r.Of(e.Path, in.Blob(e.Path), in.With(e)) {
 				state, d.by[e] = verdict, r.By()
 			}
 		}

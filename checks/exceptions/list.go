@@ -15,19 +15,20 @@ type Known struct {
 	Findings []report.Finding
 	Beyond   map[*engine.Exception]*report.Beyond
 	Blob     func(path string) string // git object id of a file at the head
+	With     func(e *engine.Exception) []report.File
 }
 
 // List describes the exceptions that a change proposes, by place.
 func List(d *Decision, known Known) (list []report.Exception) {
 	for _, e := range d.Proposed {
 		x := report.Exception{
-			Name: e.FullName(), Path: e.Path, Line: e.Line, Blob: known.Blob(e.Path), State: d.State(e), By: d.By(e),
-			Expires: d.Ends(e), Beyond: known.Beyond[e],
+			Name: e.FullName(), Path: e.Path, Line: e.Line, Blob: known.Blob(e.Path), With: known.With(e),
+			State: d.State(e), By: d.By(e), Expires: d.Ends(e), Beyond: known.Beyond[e],
 		}
 		if known.Policies != nil {
 			x.Broad = Breadth(e, known.Policies)
 		}
-		i := slices.IndexFunc(known.Reviews, func(r report.Review) bool { return r.Path == x.Path && r.Blob == x.Blob })
+		i := slices.IndexFunc(known.Reviews, func(r report.Review) bool { return r.Of(x.Path, x.Blob, x.With) })
 		if i >= 0 {
 			x.Review = &known.Reviews[i]
 		}

@@ -24,6 +24,16 @@ func (f fact) plain() string {
 func facts(e *report.Exception, a *report.Approvers) (out []fact) {
 	add := func(words string, names ...string) { out = append(out, fact{words: words, names: names}) }
 	out = append(out, decision(e, a)...)
+	if e.Object {
+		add("is looked up by policies, which pass only as this change has it")
+	}
+	if len(e.With) > 0 {
+		var paths []string
+		for _, f := range e.With {
+			paths = append(paths, f.Path)
+		}
+		add("also depends on what this change does to", paths...)
+	}
 	if e.Lets == 0 {
 		add("covers no finding of this change")
 	} else {

@@ -21,6 +21,7 @@ import (
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/tree"
 )
 
 const (
@@ -45,7 +46,7 @@ type Input struct {
 	Graphs        *graph.Cache
 	Renderings    *render.Cache
 	Limit         time.Duration // how long it may look at resources; 0: 90 s, negative: not at all
-	LastChange    func(rev, path string) (time.Time, bool)
+	Objects       *tree.Objects // of the repository
 }
 
 // Run previews the change of the rules; nil where it changes nothing. The problems are those of the check: proposed

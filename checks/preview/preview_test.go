@@ -68,8 +68,7 @@ func run(t *testing.T, limit time.Duration, before, after string, was, will sett
 		return out
 	}
 	p, _, err := preview.Run(t.Context(), preview.Input{Trees: trees, Before: of(&was, before), After: of(&will, after),
-		Limit: limit, Graphs: &graph.Cache{}, Renderings: &render.Cache{},
-		LastChange: func(string, string) (time.Time, bool) { return time.Time{}, false }})
+		Limit: limit, Graphs: &graph.Cache{}, Renderings: &render.Cache{}, Objects: r.Objects()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,10 +86,9 @@ func concerned(s *rules.Sources, e *rules.Edits) *rules.Sources {
 // it.
 func decide(in Input, list []*engine.Exception, proposed func(path string) bool) *exceptions.Decision {
 	since := func(x *engine.Exception) (time.Time, bool) {
-		return in.LastChange(in.Trees.History(proposed(x.Path)), x.Path)
+		return rules.Since(in.Objects, in.Trees.History(proposed(x.Path)), x)
 	}
-	return exceptions.Decide(exceptions.Input{Merged: list, Now: in.Now, Since: since,
-		Blob: func(string) string { return "" }})
+	return exceptions.Decide(exceptions.Input{Merged: list, Now: in.Now, Since: since})
 }
 
 // documentStates finds the policies that are not in use after the merge though their files have them: broken ones, and

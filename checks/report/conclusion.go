@@ -13,9 +13,11 @@ type Conclusion string
 // The conclusions, worst first.
 const (
 	// Failure is a new enforced violation, or something that could not be decided by our fault or the change's.
-	Failure        Conclusion = "failure"
-	ActionRequired Conclusion = "action_required" // all that blocks waits for the approval of an exception
-	Neutral        Conclusion = "neutral"         // warnings and unknowns only
+	Failure Conclusion = "failure"
+	// ActionRequired is an exception of the change that waits for approval, also where nothing needs it yet: all that blocks
+	// does no more once it is approved.
+	ActionRequired Conclusion = "action_required"
+	Neutral        Conclusion = "neutral" // warnings and unknowns only
 	Success        Conclusion = "success"
 )
 
@@ -35,6 +37,9 @@ func (r *Report) conclusion() Conclusion {
 		case f.New && (f.Result == Unknown || f.Result == Warn || f.Result == Error):
 			weak = true
 		}
+	}
+	for _, e := range r.Exceptions {
+		pending = pending || e.State == Pending || e.State == Refused
 	}
 	switch {
 	case len(r.Errors) > 0:
@@ -69,6 +74,15 @@ func (r *Report) title() string {
 			warnings++
 		}
 	}
+	refused := 0
+	for _, e := range r.Exceptions {
+		switch e.State {
+		case Pending:
+			waits[e.Path+"\x00"+e.Name] = true
+		case Refused:
+			refused++
+		}
+	}
 	var parts []string
 	add := func(n int, one, many, more string) {
 		if n > 0 {
@@ -82,6 +96,7 @@ func (r *Report) title() string {
 	}
 	add(blocking, what, what+"s", r.where(places))
 	add(len(waits), "exception waits", "exceptions wait", r.awaited(waits))
+	add(refused, "exception was refused", "exceptions were refused", "")
 	add(warnings, "warning", "warnings", "")
 	add(r.Stats.Unchecked, "Helm chart is not checked", "Helm charts are not checked", "")
 	add(len(r.NotChecked)-r.Stats.Unchecked, "deployment is not checked", "deployments are not checked", "")

@@ -1,6 +1,9 @@
 package report
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // State is how far an exception has come.
 type State string
@@ -16,13 +19,15 @@ const (
 
 // Exception is the state of an exception that the change adds or edits, and how much it opens.
 type Exception struct {
-	Name  string   `json:"name"` // namespace/name
-	Path  string   `json:"path"`
-	Line  int      `json:"line"`
-	Blob  string   `json:"blob"` // git object id of the file at the head
-	State State    `json:"state"`
-	By    []string `json:"by,omitempty"`
-	Lets  int      `json:"lets"` // how many findings of this change it covers
+	Name   string   `json:"name"` // namespace/name
+	Path   string   `json:"path"`
+	Line   int      `json:"line"`
+	Blob   string   `json:"blob"`           // git object id of the file at the head
+	With   []File   `json:"with,omitempty"` // what else the change touches that makes it what it is
+	State  State    `json:"state"`
+	By     []string `json:"by,omitempty"`
+	Object bool     `json:"object,omitempty"` // not an exception: an object that policies look up, and that opens as much
+	Lets   int      `json:"lets"`             // how many findings of this change it covers
 
 	Expires time.Time `json:"expires,omitzero"` // zero: never
 	Broad   []string  `json:"broad,omitempty"`  // what it leaves open for no visible reason, in words
@@ -45,6 +50,7 @@ type Beyond struct {
 type Review struct {
 	Path     string   `json:"path"`
 	Blob     string   `json:"blob"` // content that was judged
+	With     []File   `json:"with,omitempty"`
 	Needed   int      `json:"needed"`
 	Who      []string `json:"who"`                // who may approve: logins and teams with an @, or words
 	Approved []Vote   `json:"approved,omitempty"` // that count, oldest first
@@ -57,6 +63,17 @@ type Vote struct {
 	User   string `json:"user"`
 	Commit string `json:"commit"`
 	Why    string `json:"why,omitempty"` // it does not count
+}
+
+// File is a file with its content at the head.
+type File struct {
+	Path string `json:"path"`
+	Blob string `json:"blob,omitempty"` // git object id; empty: it is not there
+}
+
+// Of reports whether a review is about an exception, or something else that waits, with this content.
+func (r *Review) Of(path, blob string, with []File) bool {
+	return r.Path == path && r.Blob == blob && slices.Equal(r.With, with)
 }
 
 // State is Approved, Refused or Pending. Changes that one asked for outweigh the approval of others.

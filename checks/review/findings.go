@@ -2,6 +2,7 @@ package review
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/builtin"
@@ -28,6 +29,9 @@ type View struct {
 	Policies   *engine.Policies       // what a rule expects is asked of them
 	BlockAll   bool                   // what the base had blocks, too
 	Changed    func(path string) bool // whether the change touches a file
+	// Altered says how far what the change alters and a policy looked up has come, as if it were an exception; nil where
+	// nothing is asked for of which there are two versions.
+	Altered func(a *Answer) *report.Exemption
 }
 
 // ViewOf returns the view of one version of the rules. changed reports whether the change touches a file.
@@ -60,6 +64,40 @@ func (v View) Findings(a *Answer) (list []Found) {
 			f.Expected = v.Policies.Expected(res, field)
 			list = append(list, Found{f, a.Pair, res})
 		}
+	}
+	for _, res := range a.Before {
+		if !res.Mutation && (Violated(res) || Undecided(res)) && !a.answered(res) {
+			list = append(list, v.loosened(a, res)...)
+		}
+	}
+	return list
+}
+
+// answered reports whether the results speak of a violation, or of what is not known, as much as an earlier one does.
+func (a *Answer) answered(before engine.Result) bool {
+	return slices.ContainsFunc(a.Results, func(r engine.Result) bool {
+		return r.ID() == before.ID() && (Violated(r) || Undecided(r) && Undecided(before))
+	})
+}
+
+// loosened returns the findings of what a rule said before the change altered what it looks up. What it violates then
+// waits as for an exception; what was not known then is not known.
+func (v View) loosened(a *Answer, res engine.Result) (list []Found) {
+	var names []string
+	for _, r := range a.Altered {
+		names = append(names, r.String())
+	}
+	for _, field := range FieldsOf(res) {
+		f := v.Finding(a, res, field)
+		f.Message += " (relies on " + strings.Join(names, ", ") + ", which this change brings or alters)"
+		if Violated(res) && f.Exemption == nil && v.Altered != nil {
+			f.Exemption = v.Altered(a)
+		}
+		if x := f.Exemption; x != nil && x.State == report.Approved {
+			f.Result, f.Blocks = report.Skip, false
+		}
+		f.Expected = v.Policies.Expected(res, field)
+		list = append(list, Found{f, a.Pair, res})
 	}
 	return list
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/lintel-bot/lintel/checks/builtin"
+	"github.com/lintel-bot/lintel/checks/declared"
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/parallel"
 	"github.com/lintel-bot/lintel/checks/report"
@@ -46,6 +47,9 @@ type Answer struct {
 	Old       []engine.Result // what they say about the old object of an update; asked only when something fails
 	Idle      []engine.Result // what they would say with the exceptions that do not count (yet, or any more)
 	Bare      []engine.Result // what they would say with no exception; asked only where one has a part
+
+	Altered []report.Resource // what the policies looked up and the change alters
+	Before  []engine.Result   // what they say where these are as they were; asked only where there are any
 }
 
 // All reviews all pairs, on all processors. The answers are in the order of the pairs; the error says that the context
@@ -68,19 +72,35 @@ func (v *Reviewer) WithoutPolicies(counting []*engine.Exception) *Reviewer {
 // Review asks about one pair.
 func (v *Reviewer) Review(ctx context.Context, p *diff.Pair) Answer {
 	request := v.Request(p)
+	ctx, lookups := declared.For(ctx, p.Root)
+	was := ctx
 	out := Answer{Pair: p, Results: v.ask(ctx, v.Counting, p, request)}
+	if out.Altered = lookups.Altered(); len(out.Altered) > 0 {
+		was = lookups.Before(ctx)
+		out.Before = v.ask(was, v.Counting, p, v.Request(p))
+	}
+	for _, list := range [][]engine.Result{out.Results, out.Before} {
+		for i, r := range list {
+			if why := lookups.Why(r.Message); why != "" && Undecided(r) {
+				list[i].Message += " (" + why + ")"
+			}
+		}
+	}
 	if v.Bare != nil && slices.ContainsFunc(out.Results, func(r engine.Result) bool { return len(r.Exceptions) > 0 }) {
 		out.Bare = v.ask(ctx, v.Bare, p, request)
 	}
 	out.Mutations = mutationsOf(p, out.Results)
-	if !slices.ContainsFunc(out.Results, compared) {
+	if !slices.ContainsFunc(out.Results, compared) && !slices.ContainsFunc(out.Before, compared) {
 		return out
 	}
 	if p.Operation == admission.Update {
 		// Did the base violate it, too? The old object takes the place of the new one.
 		before := v.User.Request(admission.Update)
-		before.Object, before.OldObject, before.Namespace = p.Old.Object, p.Old.Object, request.Namespace
-		out.Old = append(v.Evaluate(ctx, v.Counting, before), v.look(ctx, v.Counting, p.Old, before)...)
+		before.Object, before.OldObject = p.Old.Object, p.Old.Object
+		if len(out.Altered) == 0 {
+			before.Namespace = request.Namespace
+		}
+		out.Old = append(v.Evaluate(was, v.Counting, before), v.look(was, v.Counting, p.Old, before)...)
 	}
 	if v.Idle != nil {
 		out.Idle = v.ask(ctx, v.Idle, p, request)
@@ -105,6 +125,7 @@ func (v *Reviewer) look(ctx context.Context, rules *engine.Evaluator, r *render.
 
 // Ask returns what one set of rules says about a pair.
 func (v *Reviewer) Ask(ctx context.Context, rules *engine.Evaluator, p *diff.Pair) []engine.Result {
+	ctx, _ = declared.For(ctx, p.Root)
 	return v.ask(ctx, rules, p, v.Request(p))
 }
 

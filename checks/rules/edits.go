@@ -129,11 +129,11 @@ func (e *Edits) Concerned(sources []Source) []Source {
 	if e.all {
 		return sources
 	}
-	keep := map[string]bool{}
-	for _, d := range Documents(sources, false) {
-		if d.Mutates || e.names[d.FullName()] || e.names[d.Name] || e.admission && d.Admission {
-			keep[d.Path] = true
-		}
+	concerns := func(d engine.RuleDocument) bool {
+		return !d.Exception && (d.Mutates || e.names[d.FullName()] || e.names[d.Name] || e.admission && d.Admission)
 	}
-	return slices.DeleteFunc(slices.Clone(sources), func(s Source) bool { return !keep[s.Path] })
+	return slices.DeleteFunc(slices.Clone(sources), func(s Source) bool {
+		documents := engine.RuleDocuments(manifest.Sources(bare([]Source{s})))
+		return len(documents) > 0 && !slices.ContainsFunc(documents, concerns) // else perhaps it cannot be read
+	})
 }

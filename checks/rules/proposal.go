@@ -1,6 +1,9 @@
 package rules
 
 import (
+	"bytes"
+	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -41,13 +44,10 @@ func NewProposal(t *diff.Trees, sides ...*Sources) *Proposal {
 // or loses its kustomization, all of it is.
 func (p *Proposal) policy(s Source) bool {
 	if s.Folder == "" {
-		return p.exception(s) || settings.Under(s.Path, p.turned)
+		return p.trees.Proposes(s.Path) || settings.Under(s.Path, p.turned)
 	}
 	return p.trees.Base.ID == "" || p.touched[s.Folder]
 }
-
-// exception is policy for an exception, which is never rendered.
-func (p *Proposal) exception(s Source) bool { return p.trees.Proposes(s.Path) }
 
 // Any reports, without reading a file, whether the change can touch rules at all.
 func (p *Proposal) Any() bool {
@@ -56,31 +56,55 @@ func (p *Proposal) Any() bool {
 		slices.ContainsFunc(t.Rules.Roots.Marked(), t.Changed) || slices.ContainsFunc(t.Head.Roots.Marked(), t.Changed))
 }
 
-// Own keeps of the head's rules those that the change adds or edits: broken ones must not be merged, and exceptions may
-// be approved.
-func (p *Proposal) Own(head *Sources) *Sources {
-	own := func(list []Source, has func(Source) bool) []Source {
-		return slices.DeleteFunc(slices.Clone(list), func(s Source) bool {
-			return !has(s) || s.Folder == "" && p.trees.Head.Blob(s.Path) == p.trees.Rules.Blob(s.Path)
-		})
-	}
-	return &Sources{Settings: head.Settings, Policies: own(head.Policies, p.policy),
-		Exceptions: own(head.Exceptions, p.exception)}
+// Own keeps of the head's policies those that the change adds or edits: broken ones must not be merged.
+func (p *Proposal) Own(head *Sources) []Source {
+	return slices.DeleteFunc(slices.Clone(head.Policies), func(s Source) bool {
+		return !p.policy(s) || s.Folder == "" && p.trees.Head.Blob(s.Path) == p.trees.Rules.Blob(s.Path)
+	})
 }
 
 // Merge returns the rules as the merge leaves them: of what the change touches, the head's version; of everything else
-// that of the base branch, which may have moved on since the head left it.
-func (p *Proposal) Merge(base, head *Sources) *Sources {
-	merge := func(base, head []Source, has func(Source) bool) []Source {
-		all := slices.DeleteFunc(slices.Clone(base), has)
-		for _, s := range head {
-			if has(s) {
-				all = append(all, s)
-			}
+// that of the tip of the base branch, which may have moved on since the head left it. base are the rules where the head
+// left it, nil where it never was one.
+func (p *Proposal) Merge(tip, head, base *Sources) *Sources {
+	all := slices.DeleteFunc(slices.Clone(tip.Policies), p.policy)
+	for _, s := range head.Policies {
+		if p.policy(s) {
+			all = append(all, s)
 		}
-		slices.SortStableFunc(all, func(a, b Source) int { return strings.Compare(a.Path, b.Path) })
-		return all
 	}
-	return &Sources{Settings: head.Settings, Policies: merge(base.Policies, head.Policies, p.policy),
-		Exceptions: merge(base.Exceptions, head.Exceptions, p.exception)}
+	slices.SortStableFunc(all, func(a, b Source) int { return strings.Compare(a.Path, b.Path) })
+	out := &Sources{Settings: head.Settings, Policies: all, Exceptions: head.Exceptions, Warnings: head.Warnings}
+	if base != nil {
+		out.Exceptions = merge(base.Exceptions, tip.Exceptions, head.Exceptions)
+	}
+	return out
+}
+
+// merge takes the head's version of what differs between base and head, and the tip's of everything else. What a root
+// makes of a file is one thing.
+func merge(base, tip, head []Source) (all []Source) {
+	type key struct{ path, folder string }
+	group := func(list []Source) map[key][]Source {
+		m := map[key][]Source{}
+		for _, s := range list {
+			k := key{s.Path, s.Folder}
+			m[k] = append(m[k], s)
+		}
+		return m
+	}
+	same := func(a, b Source) bool { return bytes.Equal(a.Data, b.Data) }
+	was, is, will := group(base), group(tip), group(head)
+	keys := slices.AppendSeq(slices.Collect(maps.Keys(is)), maps.Keys(will))
+	slices.SortFunc(keys, func(a, b key) int {
+		return cmp.Or(cmp.Compare(a.path, b.path), cmp.Compare(a.folder, b.folder))
+	})
+	for _, k := range slices.Compact(keys) {
+		if slices.EqualFunc(was[k], will[k], same) {
+			all = append(all, is[k]...)
+		} else {
+			all = append(all, will[k]...)
+		}
+	}
+	return all
 }

@@ -104,10 +104,10 @@ func TestProposal(t *testing.T) {
 			if got := proposal.Any(); got != c.any {
 				t.Errorf("any: %v, want %v", got, c.any)
 			}
-			if got := says(proposal.Own(after).Policies); !slices.Equal(got, c.own) {
+			if got := says(proposal.Own(after)); !slices.Equal(got, c.own) {
 				t.Errorf("own: %q, want %q", got, c.own)
 			}
-			if got := says(proposal.Merge(before, after).Policies); !slices.Equal(got, c.merged) {
+			if got := says(proposal.Merge(before, after, nil).Policies); !slices.Equal(got, c.merged) {
 				t.Errorf("merged: %q, want %q", got, c.merged)
 			}
 		})

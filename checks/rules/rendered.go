@@ -3,6 +3,7 @@ package rules
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"go.yaml.in/yaml/v3"
 
@@ -11,41 +12,51 @@ import (
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
+	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/source"
 )
 
 // render renders a folder of policies. What stands in the way is a problem: its policies are not in effect.
-func (out *Sources) render(ctx context.Context, renderer *render.Renderer, dir string) (list []Source, _ error) {
-	rendering, problems, err := renderer.Render(ctx, roots.Root{Path: dir})
-	if err != nil {
-		return nil, err
-	}
-	if out.folders[dir] = rendering.Reads; rendering.Reads == nil {
-		out.folders[dir] = map[string]string{}
-	}
-	problems = append(problems, rendering.Broken()...)
+func (out *Sources) render(ctx context.Context, c diff.Commit, dir string) ([]Source, error) {
+	list, problems, err := out.renderRoot(ctx, c, roots.Root{Path: dir})
+	out.folders[dir] = out.reads[dir]
 	words := "the policies of " + dir + " are not in effect, since it does not render: "
 	out.Problems = append(out.Problems, diff.Problems(words, problems...)...)
-	if len(problems) > 0 {
-		return nil, nil
+	return list, err
+}
+
+// renderRoot renders the rules of a root; none where problems stand in the way.
+func (out *Sources) renderRoot(ctx context.Context, c diff.Commit, root roots.Root) (list []Source,
+	problems []source.Error, _ error) {
+	config := render.Config{Limits: out.Settings.Limits.Render(), Namespaced: kinds.HasNamespace, Cache: c.Renderings}
+	rendering, problems, err := render.New(c.Roots, config).Render(ctx, root)
+	if err != nil {
+		return nil, nil, err
+	}
+	if out.reads[root.Path] == nil {
+		out.reads[root.Path] = map[string]string{}
+	}
+	maps.Copy(out.reads[root.Path], rendering.Reads)
+	if problems = append(problems, rendering.Broken()...); len(problems) > 0 {
+		return nil, problems, nil
 	}
 	for _, res := range rendering.Resources {
 		if id := admission.IdentityOf(res.Object); !engine.IsRule(id.Group, id.Kind) {
 			continue
 		}
-		s, err := policySource(res)
+		s, err := ruleSource(res)
 		if err != nil {
-			return nil, fmt.Errorf("read the policies of %s: %w", dir, err)
+			return nil, nil, fmt.Errorf("read the rules of %s: %w", root.Path, err)
 		}
-		list = append(list, Source{File: s, Folder: dir})
+		list = append(list, Source{File: s, Folder: root.Path})
 	}
-	return list, nil
+	return list, nil, nil
 }
 
-// policySource returns a rendered policy as a source.
-func policySource(res *render.Resource) (manifest.File, error) {
+// ruleSource returns a rendered rule as a source.
+func ruleSource(res *render.Resource) (manifest.File, error) {
 	data, err := res.YAML()
 	if err != nil {
 		return manifest.File{}, err

@@ -13,8 +13,6 @@ import (
 	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
-	"github.com/lintel-bot/lintel/engine/kinds"
-	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
@@ -29,31 +27,27 @@ type Sources struct {
 	Settings             *settings.Settings
 	Policies, Exceptions []Source
 	Problems             []report.Problem // why policies that the settings name are not in effect
-	Warnings             []report.Problem
+	Warnings             []report.Problem // why policies count as their files have them, or exceptions do not
 
 	folders map[string]map[string]string // what the rendering of each folder of policies read
+	reads   map[string]map[string]string // that of each folder of exceptions
 }
 
 // Find finds the rules of a commit as the settings have it: where they name files or folders, only those count, and
-// what is below a kustomization there counts as it renders; else every manifest that is not a patch, a template or hidden. The
-// error is that of the repository or the context.
+// what is below a kustomization there counts as it renders; else every manifest that is not a patch, a template or
+// hidden, of exceptions only what a root is made of, as it renders. The error is that of the repository or the context.
 func Find(ctx context.Context, c diff.Commit, s *settings.Settings) (*Sources, error) {
-	out := &Sources{Settings: s, folders: map[string]map[string]string{}}
-	err := out.policies(ctx, c)
+	out, err := FindExceptions(ctx, c, s)
 	if err != nil {
 		return nil, err
 	}
-	out.Exceptions = out.Policies
-	if len(s.Policies) > 0 || len(s.Exceptions) > 0 {
-		out.Exceptions, err = files(c, s, s.Exceptions)
-	}
-	return out, err
+	return out, out.policies(ctx, c)
 }
 
-// FindExceptions is Find for exceptions alone, which are never rendered.
-func FindExceptions(c diff.Commit, s *settings.Settings) (*Sources, error) {
-	list, err := files(c, s, s.Exceptions)
-	return &Sources{Settings: s, Exceptions: list}, err
+// FindExceptions is Find for exceptions alone.
+func FindExceptions(ctx context.Context, c diff.Commit, s *settings.Settings) (*Sources, error) {
+	out := &Sources{Settings: s, folders: map[string]map[string]string{}, reads: map[string]map[string]string{}}
+	return out, out.exceptions(ctx, c)
 }
 
 func (out *Sources) policies(ctx context.Context, c diff.Commit) (err error) {
@@ -65,20 +59,15 @@ func (out *Sources) policies(ctx context.Context, c diff.Commit) (err error) {
 	var plain []string
 	var rendered []Source
 	for _, n := range named {
-		dir := path.Clean(strings.TrimSuffix(n, "/"))
-		if strings.ContainsAny(n, "*?") {
-			plain = append(plain, n)
-			continue
-		}
-		if k, err := c.Roots.Kustomization(dir); k == nil && err == nil {
+		dir, ok := kustomized(c, n)
+		if !ok {
 			plain = append(plain, n)
 			continue
 		}
 		if out.folders[dir] != nil {
 			continue
 		}
-		renderer := render.New(c.Roots, render.Config{Limits: out.Settings.Limits.Render(), Namespaced: kinds.HasNamespace})
-		list, err := out.render(ctx, renderer, dir)
+		list, err := out.render(ctx, c, dir)
 		if err != nil {
 			return err
 		}
@@ -118,9 +107,8 @@ func (out *Sources) below(ctx context.Context, c diff.Commit, named []string) (r
 		if out.folders[dir] != nil {
 			continue
 		}
-		renderer := render.New(c.Roots, render.Config{Limits: out.Settings.Limits.Render(), Namespaced: kinds.HasNamespace})
 		problems := len(out.Problems)
-		list, err := out.render(ctx, renderer, dir)
+		list, err := out.render(ctx, c, dir)
 		if err != nil {
 			return nil, err
 		}
@@ -140,8 +128,7 @@ func (out *Sources) below(ctx context.Context, c diff.Commit, named []string) (r
 	return rendered, nil
 }
 
-// files finds the files that may hold policies or exceptions: those that are named, or every manifest that is not another
-// cluster's.
+// files finds the files that may hold policies: those that are named, or every manifest that is not another cluster's.
 func files(c diff.Commit, set *settings.Settings, named []string) ([]Source, error) {
 	var sources []Source
 	for _, p := range c.Roots.Marked() {

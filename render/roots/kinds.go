@@ -159,6 +159,11 @@ func (s *Set) Unread(p string) bool {
 	return s.loose(p) && s.isFile(p) && s.owner(path.Dir(p)) == Kustomization && !s.Named(p)
 }
 
+// Plain reports whether a file is a manifest of a folder without a kustomization, as far as its name and place say.
+func (s *Set) Plain(p string) bool {
+	return s.loose(p) && s.isFile(p) && s.owner(path.Dir(p)) == Folder
+}
+
 // Manifest reports whether a file can be a manifest by its name and place: not hidden, not part of a Helm chart, not a
 // patch.
 func (s *Set) Manifest(p string) bool {

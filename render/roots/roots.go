@@ -52,7 +52,7 @@ type Set struct {
 // Flux are read when a folder that they may deploy is asked for. An error means that the repository itself could not
 // be read, or that a glob of the options is not one; errors of single files are kept with their folder.
 func Open(t *tree.Tree, o Options, c *graph.Cache) (*Set, error) {
-	notes := []graph.Notes{deployerNotes(o.Limits), policyTestNotes(o.Limits)}
+	notes := []graph.Notes{deployerNotes(o.Limits), policyTestNotes(o.Limits), exceptionNotes(o.Limits)}
 	g, err := graph.Build(t, graph.Options{Limits: o.Limits, Marks: o.Marks, Notes: notes}, c)
 	if err != nil {
 		return nil, err
@@ -156,6 +156,9 @@ func (s *Set) stands(root Root) bool {
 
 // Selects reports whether the options choose a root.
 func (s *Set) Selects(root Root) bool { return s.filter.match(root.Path) }
+
+// Excludes reports whether the options leave the root of a folder out by name.
+func (s *Set) Excludes(dir string) bool { return s.filter.excludes(dir) }
 
 // Of lists the roots that a name stands for, sorted: those of the folder of this path, and those that an Application or
 // Flux Kustomization of this name deploys in a way of its own. It reads every object that deploys something.

@@ -10,30 +10,20 @@ import (
 // maxHistory bounds how many commits LastChange looks at.
 const maxHistory = 20_000
 
-// LastChange returns the committer's time of the commit that gave a path the content it has at a commit,
-// following first parents. It returns false for a path that is not there, for a revision that is not a commit, and
-// where the history is longer than the limit or cut off.
-func (o *Objects) LastChange(rev, path string) (time.Time, bool) {
-	var at time.Time
-	want := ""
+// LastChange returns the committer's time of the commit since which something holds, following first parents: the
+// oldest of those up to rev that holds reports true for, without one between that it does not. It returns false where
+// it does not hold at rev, for a revision that is not a commit, and where the history is longer than the limit or cut
+// off.
+func (o *Objects) LastChange(rev string, holds func(*Tree) bool) (at time.Time, found bool) {
 	for range maxHistory {
 		_, kind, data, err := o.object(rev)
 		if err != nil || kind != "commit" {
 			return time.Time{}, false
 		}
-		have := ""
-		if e, err := (&Tree{objects: o, root: header(data, "tree")}).Entry(path); err == nil {
-			have = e.ID
+		if !holds(&Tree{objects: o, root: header(data, "tree")}) {
+			return at, found
 		}
-		switch {
-		case want == "" && have == "":
-			return time.Time{}, false
-		case want == "":
-			want = have
-		case have != want:
-			return at, true
-		}
-		at, rev = committed(data), header(data, "parent")
+		at, found, rev = committed(data), true, header(data, "parent")
 		if rev == "" {
 			return at, true
 		}

@@ -140,11 +140,17 @@ func TestLastChange(t *testing.T) {
 	r := treetest.New(t)
 	r.Commit("-- a --\n1\n-- b --\n1\n")
 	head := r.Commit("-- b --\n2\n")
-	if at, ok := r.Objects().LastChange(head, "a"); !ok || at.Year() != 2024 {
+	has := func(path string) func(*tree.Tree) bool {
+		return func(t *tree.Tree) bool { _, err := t.Entry(path); return err == nil }
+	}
+	if at, ok := r.Objects().LastChange(head, has("a")); !ok || at.Year() != 2024 {
 		t.Errorf("got %v, %v", at, ok)
 	}
-	if _, ok := r.Objects().LastChange(head, "none"); ok {
-		t.Error("a missing file has a time")
+	if _, ok := r.Objects().LastChange(head, has("none")); ok {
+		t.Error("what never was has a time")
+	}
+	if _, ok := r.Objects().LastChange(r.Git("rev-parse", head+"^{tree}"), has("a")); ok {
+		t.Error("a tree has a time")
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 type Repo struct {
 	Dir    string // the work tree
 	GitDir string
+	Date   string // of commits
 	t      testing.TB
 }
 
@@ -24,7 +25,7 @@ type Repo struct {
 func New(t testing.TB) *Repo {
 	t.Helper()
 	dir := t.TempDir()
-	r := &Repo{Dir: dir, GitDir: filepath.Join(dir, ".git"), t: t}
+	r := &Repo{Dir: dir, GitDir: filepath.Join(dir, ".git"), Date: "2024-01-02T03:04:05Z", t: t}
 	r.Git("init", "--quiet", "--initial-branch=main")
 	return r
 }
@@ -36,7 +37,7 @@ func (r *Repo) Git(args ...string) string {
 		append([]string{"-C", r.Dir, "-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false"},
 			args...)...)
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
-		"GIT_AUTHOR_DATE=2024-01-02T03:04:05Z", "GIT_COMMITTER_DATE=2024-01-02T03:04:05Z")
+		"GIT_AUTHOR_DATE="+r.Date, "GIT_COMMITTER_DATE="+r.Date)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		r.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)

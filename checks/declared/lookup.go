@@ -1,0 +1,293 @@
+package declared
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/render/roots"
+)
+
+// entry is one object that is declared.
+type entry struct {
+	id     admission.Identity
+	object admission.Object
+	root   roots.Root
+	named  bool // by the settings' files, and not by a root
+}
+
+// view is what is declared of one kind, before the change or with it.
+type view struct {
+	order []admission.Identity
+	by    map[admission.Identity][]entry
+	names map[string][]admission.Identity
+}
+
+// Since has a change judged: what it leaves alone, and the files of the settings, are those of the tip of the base
+// branch, and what it touches is answered as it was, too. touched are the roots that it reaches.
+func (d *Objects) Since(tip *Objects, touched []roots.Root) {
+	d.tip, d.touched = tip, map[roots.Root]bool{}
+	tip.In = d.In
+	for _, root := range touched {
+		d.touched[root] = true
+	}
+}
+
+// Lookups are what a rule asked for in one evaluation, as far as it matters what the change does to it. They are safe
+// for concurrent use.
+type Lookups struct {
+	root roots.Root
+
+	mu      sync.Mutex
+	altered map[report.Resource]bool
+	differ  map[string]string // why an answer is not known, by the name of what was asked for
+}
+
+type asking struct {
+	*Lookups
+	before bool // the change does not count
+}
+
+type askingKey struct{}
+
+// For returns a context in which look-ups are those of an object of a root, and what was looked up in it.
+func For(ctx context.Context, root roots.Root) (context.Context, *Lookups) {
+	l := &Lookups{root: root, altered: map[report.Resource]bool{}, differ: map[string]string{}}
+	return context.WithValue(ctx, askingKey{}, asking{l, false}), l
+}
+
+// Before returns a context in which the same look-ups are answered as before the change.
+func (l *Lookups) Before(ctx context.Context) context.Context {
+	return context.WithValue(ctx, askingKey{}, asking{l, true})
+}
+
+// Altered lists what was asked for and is another by the change, sorted.
+func (l *Lookups) Altered() (list []report.Resource) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for r := range l.altered {
+		list = append(list, r)
+	}
+	slices.SortFunc(list, func(a, b report.Resource) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	return list
+}
+
+// Why returns why the answer that a message asks for is not known, though it is declared; "" where nothing says so.
+func (l *Lookups) Why(message string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for what, why := range l.differ {
+		if strings.Contains(message, what) {
+			return why
+		}
+	}
+	return ""
+}
+
+func askingOf(ctx context.Context) asking {
+	a, ok := ctx.Value(askingKey{}).(asking)
+	if !ok {
+		a.Lookups = &Lookups{altered: map[report.Resource]bool{}, differ: map[string]string{}}
+	}
+	return a
+}
+
+// Get implements admission.Cluster. The root of the object that is judged answers first, then the files of the
+// settings, then other roots; where several of these differ, nobody knows.
+func (d *Objects) Get(ctx context.Context, group, kind, namespace, name string) (admission.Object, bool) {
+	a := askingOf(ctx)
+	was, now := d.seen(ctx, group, kind)
+	find := func(v *view) (admission.Object, bool) {
+		var candidates []entry
+		for _, id := range v.names[name] {
+			if is(id, namespace, name) {
+				candidates = append(candidates, v.by[id]...)
+			}
+		}
+		return a.choose(candidates)
+	}
+	after, ok := find(now)
+	if was == now {
+		return after, ok
+	}
+	before, had := find(was)
+	if ok != had || !reflect.DeepEqual(before, after) {
+		for _, id := range slices.Concat(was.names[name], now.names[name]) {
+			if is(id, namespace, name) {
+				a.alter(id)
+			}
+		}
+	}
+	if a.before {
+		return before, had
+	}
+	return after, ok
+}
+
+// List implements admission.Cluster. Where one of the objects is not known, the list is not.
+func (d *Objects) List(ctx context.Context, group, kind, namespace string) []admission.Object {
+	a := askingOf(ctx)
+	was, now := d.seen(ctx, group, kind)
+	find := func(v *view) (list []admission.Object) {
+		for _, id := range v.order {
+			if namespace != "" && id.Namespace != namespace {
+				continue
+			}
+			o, ok := a.choose(v.by[id])
+			if !ok && len(v.by[id]) > 0 && a.uncertain(v.by[id]) {
+				return nil
+			}
+			if ok {
+				list = append(list, o)
+			}
+		}
+		return list
+	}
+	after := find(now)
+	if was == now {
+		return after
+	}
+	before := find(was)
+	if !reflect.DeepEqual(before, after) {
+		a.listed(was, now, namespace)
+	}
+	if a.before {
+		return before
+	}
+	return after
+}
+
+// choose returns the object that answers, false where there is none or several differ.
+func (a asking) choose(candidates []entry) (admission.Object, bool) {
+	for _, mine := range []func(entry) bool{
+		func(e entry) bool { return !e.named && e.root == a.root },
+		func(e entry) bool { return e.named },
+		func(e entry) bool { return !e.named },
+	} {
+		var found []entry
+		for _, e := range candidates {
+			if mine(e) && !slices.ContainsFunc(found, func(f entry) bool { return reflect.DeepEqual(f.object, e.object) }) {
+				found = append(found, e)
+			}
+		}
+		switch len(found) {
+		case 0:
+			continue
+		case 1:
+			return found[0].object, true
+		}
+		a.unclear(found)
+		return nil, false
+	}
+	return nil, false
+}
+
+func (a asking) uncertain(candidates []entry) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.differ[candidates[0].id.Name] != ""
+}
+
+func (a asking) unclear(found []entry) {
+	id := found[0].id
+	var places []string
+	for _, e := range found {
+		if !e.named {
+			places = append(places, e.root.Path)
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	why := fmt.Sprintf("several roots declare %s %s, and they differ: %s", id.Kind, report.Name(id.Namespace, id.Name),
+		strings.Join(places, ", "))
+	if len(places) == 0 {
+		why = fmt.Sprintf("several files of the settings' context declare %s %s, and they differ", id.Kind,
+			report.Name(id.Namespace, id.Name))
+	}
+	a.differ[id.Name] = why
+}
+
+func (a asking) alter(id admission.Identity) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.altered[report.Resource{APIVersion: id.Group, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}] = true
+}
+
+// listed notes the objects of a list that the change alters.
+func (a asking) listed(was, now *view, namespace string) {
+	for _, v := range []*view{was, now} {
+		for _, id := range v.order {
+			if namespace != "" && id.Namespace != namespace {
+				continue
+			}
+			before, had := a.choose(was.by[id])
+			after, has := a.choose(now.by[id])
+			if had != has || !reflect.DeepEqual(before, after) {
+				a.alter(id)
+			}
+		}
+	}
+}
+
+// seen returns what is declared of a kind before the change and with it; the same where there is but one tree. What
+// other roots have that the change adds as a whole answers nobody but themselves.
+func (d *Objects) seen(ctx context.Context, group, kind string) (was, now *view) {
+	a := askingOf(ctx)
+	own := d.all(ctx, group, kind)
+	if d.tip == nil {
+		was = d.viewed(ctx, "", group, kind, own)
+		return was, was
+	}
+	before := d.tip.all(ctx, group, kind)
+	same := !slices.ContainsFunc(own, func(e entry) bool { return d.touched[e.root] }) &&
+		!slices.ContainsFunc(before, func(e entry) bool { return d.touched[e.root] })
+	was = d.viewed(ctx, "before", group, kind, before)
+	if same {
+		return was, was
+	}
+	var after []entry
+	for _, e := range own {
+		if !e.named && d.touched[e.root] && (e.root == a.root || d.tip.set.Has(e.root)) {
+			after = append(after, e)
+		}
+	}
+	for _, e := range before {
+		if e.named || !d.touched[e.root] {
+			after = append(after, e)
+		}
+	}
+	side := "after"
+	if !d.tip.set.Has(a.root) {
+		side += " " + a.root.Path + a.root.Kind.String() + a.root.Object
+	}
+	return was, d.viewed(ctx, side, group, kind, after)
+}
+
+// viewed indexes what is declared, once for each side.
+func (d *Objects) viewed(ctx context.Context, side, group, kind string, list []entry) *view {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	key := side + " " + group + "/" + kind
+	if v := d.views[key]; v != nil {
+		return v
+	}
+	v := &view{by: map[admission.Identity][]entry{}, names: map[string][]admission.Identity{}}
+	for _, e := range list {
+		id := e.id
+		id.Version = ""
+		if len(v.by[id]) == 0 {
+			v.order = append(v.order, id)
+			v.names[id.Name] = append(v.names[id.Name], id)
+		}
+		v.by[id] = append(v.by[id], e)
+	}
+	if ctx.Err() == nil {
+		d.views[key] = v
+	}
+	return v
+}

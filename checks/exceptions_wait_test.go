@@ -1,0 +1,320 @@
+package checks_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/render/tree/treetest"
+)
+
+// narrow is an exception for one Pod, for the rule about the network.
+func narrow(name, pod string) string {
+	return exception(name, "{exceptions: [{policyName: pods, ruleNames: [net]}], match: {any: [{resources: "+
+		"{kinds: [Pod], names: ["+pod+"]}}]}}")
+}
+
+// edit writes files; those with no content are removed.
+func edit(t *testing.T, r *treetest.Repo, files map[string]string) {
+	t.Helper()
+	for name, data := range files {
+		if data == "" {
+			r.Git("rm", "-q", "--ignore-unmatch", name)
+		} else {
+			r.Write(name, data)
+		}
+	}
+}
+
+// waiting are the places of the exceptions that wait for approval, as both calls of the server see it.
+func waiting(t *testing.T, r *treetest.Repo, change report.Change) (list []string, rep *report.Report) {
+	t.Helper()
+	rep = check(t, r, change)
+	if diff := cmp.Diff(known(rep.Exceptions), known(inspect(t, r, change).Exceptions)); diff != "" {
+		t.Errorf("(-run +inspect):\n%s", diff)
+	}
+	for _, e := range rep.Exceptions {
+		if e.State == report.Pending {
+			list = append(list, fmt.Sprintf("%s:%d %s", e.Path, e.Line, e.Name))
+		}
+	}
+	if waits := len(list) > 0; waits != (rep.Conclusion == report.ActionRequired) {
+		t.Errorf("%s with %q waiting, errors %s", rep.Conclusion, list, problems(rep.Errors))
+	}
+	if len(list) > 0 && !strings.Contains(rep.Title, "for approval") {
+		t.Errorf("title %q", rep.Title)
+	}
+	return list, rep
+}
+
+// What a change brings into force waits for approval by itself, also when nothing needs it yet; what says the same or
+// less does not.
+func TestExceptionsWait(t *testing.T) {
+	kustomization := func(lines string) string {
+		return "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n" + lines
+	}
+	patched := kustomization("resources: [a.yaml]\npatches:\n- patch: '- {op: replace, path: " +
+		"/spec/match/any/0/resources/names/0, value: NAME}'\n  target: {kind: PolicyException}\n")
+	policyTest := "apiVersion: cli.kyverno.io/v1alpha1\nkind: Test\nmetadata: {name: t}\npolicies: []\nresources: []\n" +
+		"results: []\nexceptions: [a.yaml]\n"
+	two := narrow("a", "x") + "---\n" + narrow("b", "other")
+	for _, c := range []struct {
+		name       string
+		base, head map[string]string
+		waits      []string
+	}{
+		{"a new one", nil, map[string]string{"e/a.yaml": narrow("a", "x")}, []string{"e/a.yaml:1 ops/a"}},
+		{"one that names more", map[string]string{"e/a.yaml": narrow("a", "x")},
+			map[string]string{"e/a.yaml": narrow("a", "x, z")}, []string{"e/a.yaml:1 ops/a"}},
+		{"one that says something else", map[string]string{"e/a.yaml": narrow("a", "x")},
+			map[string]string{"e/a.yaml": narrow("a", "z")}, []string{"e/a.yaml:1 ops/a"}},
+		{"another name", map[string]string{"e/a.yaml": narrow("a", "x")},
+			map[string]string{"e/a.yaml": narrow("other", "x")}, []string{"e/a.yaml:1 ops/other"}},
+		{"one less name", map[string]string{"e/a.yaml": narrow("a", "x, z")},
+			map[string]string{"e/a.yaml": narrow("a", "z")}, nil},
+		{"a comment", map[string]string{"e/a.yaml": narrow("a", "x")},
+			map[string]string{"e/a.yaml": "# why\n" + narrow("a", "x")}, nil},
+		{"its formatting", map[string]string{"e/a.yaml": narrow("a", "x")},
+			map[string]string{"e/a.yaml": strings.Replace(narrow("a", "x"), "names: [x]", "\"names\":   ['x']", 1)}, nil},
+		{"another document of its file", map[string]string{"e/a.yaml": two},
+			map[string]string{"e/a.yaml": narrow("new", "z") + "---\n" + two}, []string{"e/a.yaml:1 ops/new"}},
+		{"a document less", map[string]string{"e/a.yaml": two}, map[string]string{"e/a.yaml": narrow("b", "other")}, nil},
+		{"a removed one", map[string]string{"e/a.yaml": two}, map[string]string{"e/a.yaml": ""}, nil},
+		{"a time to live, where there was none", map[string]string{"e/a.yaml": narrow("a", "x")},
+			map[string]string{"e/a.yaml": strings.Replace(narrow("a", "x"), "namespace: ops",
+				"namespace: ops, labels: {cleanup.kyverno.io/ttl: '2030-01-01'}", 1)}, nil},
+		{"no end any more", map[string]string{"e/a.yaml": strings.Replace(narrow("a", "x"), "namespace: ops",
+			"namespace: ops, labels: {cleanup.kyverno.io/ttl: '2030-01-01'}", 1)},
+			map[string]string{"e/a.yaml": narrow("a", "x")}, []string{"e/a.yaml:1 ops/a"}},
+		{"one that ended before it came", nil, map[string]string{"e/a.yaml": strings.Replace(narrow("a", "x"),
+			"namespace: ops", "namespace: ops, labels: {cleanup.kyverno.io/ttl: '2020-01-01'}", 1)}, nil},
+		{"a moved one: others may own the new place", map[string]string{"e/a.yaml": narrow("a", "x")},
+			map[string]string{"e/a.yaml": "", "mine/a.yaml": narrow("a", "x")}, []string{"mine/a.yaml:1 ops/a"}},
+		{"a hidden one", nil, map[string]string{".e/a.yaml": narrow("a", "x")}, nil},
+
+		{"one that no kustomization lists", nil,
+			map[string]string{"k/kustomization.yaml": kustomization(""), "k/a.yaml": narrow("a", "x")}, nil},
+		{"one that a kustomization lists at last",
+			map[string]string{"k/kustomization.yaml": kustomization("resources: []\n"), "k/a.yaml": narrow("a", "x")},
+			map[string]string{"k/kustomization.yaml": kustomization("resources: [a.yaml]\n")}, []string{"k/a.yaml:1 ops/a"}},
+		{"one whose kustomization goes",
+			map[string]string{"k/kustomization.yaml": kustomization("resources: []\n"), "k/a.yaml": narrow("a", "x")},
+			map[string]string{"k/kustomization.yaml": ""}, []string{"k/a.yaml:1 ops/a"}},
+		{"one that a kustomization takes as it is", map[string]string{"k/a.yaml": narrow("a", "x")},
+			map[string]string{"k/kustomization.yaml": kustomization("resources: [a.yaml]\n")}, nil},
+		{"one that a kustomization broadens",
+			map[string]string{"k/kustomization.yaml": kustomization("resources: [a.yaml]\n"), "k/a.yaml": narrow("a", "x")},
+			map[string]string{"k/kustomization.yaml": strings.Replace(patched, "NAME", "\"*\"", 1)},
+			[]string{"k/a.yaml:1 ops/a"}},
+		{"one that a new root broadens", map[string]string{"k/a.yaml": narrow("a", "x")},
+			map[string]string{"up/kustomization.yaml": kustomization("resources: [../k]\nnamespace: other\n"),
+				"k/kustomization.yaml": kustomization("resources: [a.yaml]\n")}, []string{"k/a.yaml:1 other/a"}},
+		{"the original of a patched one is not there, its patch is what counts",
+			map[string]string{"k/kustomization.yaml": strings.Replace(patched, "NAME", "z", 1), "k/a.yaml": narrow("a", "x")},
+			map[string]string{"k/a.yaml": narrow("a", "q")}, nil},
+
+		{"one of an excluded folder", map[string]string{".lintel.yaml": "roots: {exclude: ['old/**']}\n"},
+			map[string]string{"old/a.yaml": narrow("a", "x")}, nil},
+		{"one that moves out of an excluded folder",
+			map[string]string{".lintel.yaml": "roots: {exclude: ['old/**']}\n", "old/a.yaml": narrow("a", "x")},
+			map[string]string{"old/a.yaml": "", "e/a.yaml": narrow("a", "x")}, []string{"e/a.yaml:1 ops/a"}},
+		{"one whose folder is excluded no more",
+			map[string]string{".lintel.yaml": "roots: {exclude: ['old/**']}\n", "old/a.yaml": narrow("a", "x")},
+			map[string]string{".lintel.yaml": "{}\n"}, []string{"old/a.yaml:1 ops/a"}},
+		{"one of an excluded folder that the settings name",
+			map[string]string{".lintel.yaml": "roots: {exclude: ['old/**']}\nexceptions: [old]\n"},
+			map[string]string{"old/a.yaml": narrow("a", "x")}, []string{"old/a.yaml:1 ops/a"}},
+		{"one that the settings name at last",
+			map[string]string{".lintel.yaml": "exceptions: [e]\n", "other/a.yaml": narrow("a", "x")},
+			map[string]string{".lintel.yaml": "exceptions: [e, other]\n"}, []string{"other/a.yaml:1 ops/a"}},
+		{"one that the settings leave out from now on",
+			map[string]string{".lintel.yaml": "exceptions: [e, other]\n", "other/a.yaml": narrow("a", "x")},
+			map[string]string{".lintel.yaml": "exceptions: [e]\n"}, nil},
+		{"settings that come, and change nothing", map[string]string{"e/a.yaml": narrow("a", "x")},
+			map[string]string{".lintel.yaml": "exceptions: [e]\n"}, nil},
+		{"one of a policy test", map[string]string{"t/kyverno-test.yaml": policyTest},
+			map[string]string{"t/a.yaml": narrow("a", "x")}, nil},
+		{"one whose policy test goes", map[string]string{"t/kyverno-test.yaml": policyTest, "t/a.yaml": narrow("a", "x")},
+			map[string]string{"t/kyverno-test.yaml": ""}, []string{"t/a.yaml:1 ops/a"}},
+		{"one that a policy test has and the settings name", map[string]string{".lintel.yaml": "exceptions: [t]\n",
+			"t/kyverno-test.yaml": policyTest}, map[string]string{"t/a.yaml": narrow("a", "x")}, []string{"t/a.yaml:1 ops/a"}},
+		{"chosen roots do not say what there is", map[string]string{".lintel.yaml": "roots: {include: ['apps/**']}\n"},
+			map[string]string{"e/a.yaml": narrow("a", "x")}, []string{"e/a.yaml:1 ops/a"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := treetest.New(t)
+			r.Commit(pods)
+			edit(t, r, c.base)
+			base := r.Snapshot()
+			edit(t, r, c.head)
+			got, rep := waiting(t, r, report.Change{Base: base, Rules: base, Head: r.Snapshot()})
+			if !slices.Equal(got, c.waits) {
+				t.Errorf("%q waits, want %q; %s, errors %s, warnings %s", got, c.waits, rep.Title, problems(rep.Errors),
+					problems(rep.Warnings))
+			}
+		})
+	}
+}
+
+// Which exceptions count: a new Pod that one of the base would cover fails where that one is in no cluster.
+func TestExceptionsInForce(t *testing.T) {
+	kustomization := func(lines string) string { return "kind: Kustomization\n" + lines }
+	covering := narrow("a", "new")
+	for _, c := range []struct {
+		name   string
+		base   map[string]string
+		counts bool
+	}{
+		{"a plain folder", map[string]string{"e/a.yaml": covering}, true},
+		{"among the policies", map[string]string{"policies/a.yaml": covering}, true},
+		{"a listed one", map[string]string{"k/kustomization.yaml": kustomization("resources: [a.yaml]\n"),
+			"k/a.yaml": covering}, true},
+		{"one that is not listed", map[string]string{"k/kustomization.yaml": kustomization("resources: []\n"),
+			"k/a.yaml": covering}, false},
+		{"one that is not listed, named by its file", map[string]string{".lintel.yaml": "exceptions: [k/a.yaml]\n",
+			"k/kustomization.yaml": kustomization("resources: []\n"), "k/a.yaml": covering}, true},
+		{"a folder with a kustomization, by the settings", map[string]string{".lintel.yaml": "exceptions: [k]\n",
+			"k/kustomization.yaml": kustomization("resources: [a.yaml]\n"), "k/a.yaml": covering}, true},
+		{"a base of it", map[string]string{".lintel.yaml": "exceptions: [k]\n", "b/a.yaml": covering,
+			"k/kustomization.yaml": kustomization("resources: [../b]\n"),
+			"b/kustomization.yaml": kustomization("resources: [a.yaml]\n")}, true},
+		{"the original that a kustomization changes", map[string]string{"k/a.yaml": covering,
+			"k/kustomization.yaml": kustomization("resources: [a.yaml]\npatches:\n- patch: '- {op: replace, path: " +
+				"/spec/match/any/0/resources/names/0, value: old}'\n  target: {kind: PolicyException}\n")}, false},
+		{"one that a kustomization makes of another", map[string]string{"k/a.yaml": narrow("a", "old"),
+			"k/kustomization.yaml": kustomization("resources: [a.yaml]\npatches:\n- patch: '- {op: replace, path: " +
+				"/spec/match/any/0/resources/names/0, value: new}'\n  target: {kind: PolicyException}\n")}, true},
+		{"one that a kustomization removes", map[string]string{"k/a.yaml": covering,
+			"k/kustomization.yaml": kustomization("resources: [a.yaml]\npatches:\n- patch: '{apiVersion: kyverno.io/v2, " +
+				"kind: PolicyException, metadata: {name: a, namespace: ops}, $patch: delete}'\n")}, false},
+		{"a kustomization that does not render", map[string]string{"k/a.yaml": covering,
+			"k/kustomization.yaml": kustomization("resources: [a.yaml, gone.yaml]\n")}, false},
+		{"an excluded folder", map[string]string{".lintel.yaml": "roots: {exclude: [old]}\n", "old/a.yaml": covering},
+			false},
+		{"an excluded kustomization", map[string]string{".lintel.yaml": "roots: {exclude: [old]}\n", "old/a.yaml": covering,
+			"old/kustomization.yaml": kustomization("resources: [a.yaml]\n")}, false},
+		{"an excluded folder that another root includes", map[string]string{
+			".lintel.yaml": "roots: {exclude: [old]}\n",
+			"old/a.yaml":   covering, "old/kustomization.yaml": kustomization("resources: [a.yaml]\n"),
+			"k/kustomization.yaml": kustomization("resources: [../old]\n")}, true},
+		{"an excluded folder of policies that the settings name", map[string]string{
+			".lintel.yaml": "policies: [policies]\nroots: {exclude: ['policies/**']}\n", "policies/a.yaml": covering}, true},
+		{"a resource of a policy test", map[string]string{"t/a.yaml": covering, "t/kyverno-test.yaml": "kind: Test\n" +
+			"metadata: {name: t}\nresources: [a.yaml]\n"}, false},
+		{"an exception of a policy test", map[string]string{"t/in/a.yaml": covering, "t/kyverno-test.yaml": "kind: Test\n" +
+			"metadata: {name: t}\nexceptions: [in/a.yaml]\n"}, false},
+		{"one beside, that a policy test uses", map[string]string{"e/a.yaml": covering, "t/kyverno-test.yaml": "kind: Test\n" +
+			"metadata: {name: t}\nexceptions: [../e/a.yaml]\n"}, true},
+		{"a template of a chart", map[string]string{"c/Chart.yaml": "name: c\nversion: 1.0.0\n",
+			"c/templates/a.yaml": covering}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := treetest.New(t)
+			r.Commit(pods)
+			edit(t, r, c.base)
+			base := r.Snapshot()
+			r.Write("apps/new.yaml", pod("new", hostNetwork))
+			rep := check(t, r, report.Change{Base: base, Rules: base, Head: r.Snapshot()})
+			counts := !slices.ContainsFunc(rep.Findings, func(f report.Finding) bool { return f.Blocks })
+			if counts != c.counts {
+				t.Errorf("counts %v, want %v: %q, errors %s, warnings %s", counts, c.counts, lines(rep), problems(rep.Errors),
+					problems(rep.Warnings))
+			}
+		})
+	}
+}
+
+// A time to live counts from the commit in which an exception got its present terms.
+func TestTimeToLive(t *testing.T) {
+	lives := func(ttl, names string) string {
+		return strings.Replace(narrow("a", names), "namespace: ops", "namespace: ops, labels: {cleanup.kyverno.io/ttl: "+
+			ttl+"}", 1)
+	}
+	day := func(n int) string { return now.AddDate(0, 0, n).Format("2006-01-02T15:04:05Z") }
+	for _, c := range []struct {
+		name  string
+		steps []string // content of its file, one each day: the last is today's
+		ends  int      // in how many days; 0: it has ended
+	}{
+		{"as it is", []string{lives("10d", "new")}, 10},
+		{"touched", []string{lives("10d", "new"), "# x\n" + lives("10d", "new")}, 9},
+		{"another document", []string{lives("10d", "new"), lives("10d", "new") + "---\n" + narrow("b", "b")}, 9},
+		{"moved in its file", []string{lives("10d", "new"), narrow("b", "b") + "---\n" + lives("10d", "new")}, 9},
+		{"touched after its end", []string{lives("2d", "new"), lives("2d", "new"), "# x\n" + lives("2d", "new")}, 0},
+		{"formatted each day", []string{lives("3d", "new"), " " + strings.ReplaceAll(lives("3d", "new"), "\n", "\n "),
+			"\n" + lives("3d", "new")}, 1},
+		{"an annotation", []string{lives("10d", "new"), strings.Replace(lives("10d", "new"), "name: a",
+			"name: a, annotations: {why: x}", 1)}, 9},
+		{"broadened", []string{lives("10d", "new"), lives("10d", "new, more")}, 10},
+		{"narrowed", []string{lives("10d", "new, more"), lives("10d", "new")}, 9},
+		{"shorter", []string{lives("10d", "new"), lives("9d", "new")}, 8},
+		{"longer", []string{lives("10d", "new"), lives("20d", "new")}, 20},
+		{"limited at last", []string{narrow("a", "new"), lives("10d", "new")}, 10},
+		{"removed, and added again", []string{lives("10d", "new"), narrow("b", "b"), lives("10d", "new")}, 10},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := treetest.New(t)
+			r.Commit(pods)
+			for i, text := range c.steps {
+				r.Date = day(i - len(c.steps) + 1)
+				r.Write("e/a.yaml", text)
+				r.Snapshot()
+			}
+			base := r.Git("rev-parse", "HEAD")
+			r.Write("apps/new.yaml", pod("new", hostNetwork))
+			rep := check(t, r, report.Change{Base: base, Rules: base, Head: r.Snapshot()})
+			if want := now.AddDate(0, 0, c.ends); c.ends > 0 && !rep.Until.Equal(want) || c.ends == 0 && !rep.Until.IsZero() {
+				t.Errorf("it ends %s, want %s", rep.Until, want)
+			}
+			if ended := rep.Conclusion == report.Failure; ended != (c.ends == 0) {
+				t.Errorf("%s %q", rep.Conclusion, lines(rep))
+			}
+		})
+	}
+}
+
+// What the base branch has moved on is not the change's.
+func TestExceptionsOfTheBaseAreNotProposed(t *testing.T) {
+	for _, c := range []struct {
+		name            string
+		base, tip, head map[string]string
+		waits           []string
+	}{
+		{name: "the base broadened it", base: map[string]string{"e/a.yaml": narrow("a", "x")},
+			tip: map[string]string{"e/a.yaml": narrow("a", "x, z")}},
+		{name: "the base removed it", base: map[string]string{"e/a.yaml": narrow("a", "x")},
+			tip: map[string]string{"e/a.yaml": ""}},
+		{name: "the base moved it", base: map[string]string{"e/a.yaml": narrow("a", "x")},
+			tip: map[string]string{"e/a.yaml": "", "f/a.yaml": narrow("a", "x")}},
+		{name: "the base excludes it", base: map[string]string{"e/a.yaml": narrow("a", "x")},
+			tip: map[string]string{".lintel.yaml": "exceptions: [f]\n"}},
+		{name: "the base has it, too", tip: map[string]string{"e/a.yaml": narrow("a", "x")},
+			head: map[string]string{"e/a.yaml": narrow("a", "x")}},
+		{name: "the base has a broader one", tip: map[string]string{"e/a.yaml": narrow("a", "x, z")},
+			head: map[string]string{"e/a.yaml": narrow("a", "x")}},
+		{name: "the base has a narrower one", tip: map[string]string{"e/a.yaml": narrow("a", "x")},
+			head: map[string]string{"e/a.yaml": narrow("a", "x, z")}, waits: []string{"e/a.yaml:1 ops/a"}},
+		{name: "the base took it out, the change edits it", base: map[string]string{"e/a.yaml": narrow("a", "x, z")},
+			tip: map[string]string{"e/a.yaml": ""}, head: map[string]string{"e/a.yaml": narrow("a", "x")},
+			waits: []string{"e/a.yaml:1 ops/a"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := treetest.New(t)
+			r.Commit(pods)
+			edit(t, r, c.base)
+			base := r.Snapshot()
+			edit(t, r, c.tip)
+			tip := r.Snapshot()
+			r.Git("checkout", "-q", base)
+			edit(t, r, c.head)
+			r.Write("apps/x.txt", "x")
+			if got, _ := waiting(t, r, report.Change{Base: base, Rules: tip, Head: r.Snapshot()}); !slices.Equal(got, c.waits) {
+				t.Errorf("%q waits, want %q", got, c.waits)
+			}
+		})
+	}
+}

@@ -1,0 +1,178 @@
+package checks_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/render/tree/treetest"
+)
+
+// allowed is a policy that lets Pods have what a ConfigMap lists, and one that asks for a label of their namespace.
+const allowed = `
+-- policies/p.yaml --
+apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: allowed}
+spec:
+  rules:
+  - name: team
+    match: {any: [{resources: {kinds: [Pod]}}]}
+    context: [{name: allowed, configMap: {name: allowed, namespace: ops}}]
+    validate:
+      failureAction: Enforce
+      message: Not allowed.
+      deny: {conditions: {all: [{key: "{{ request.object.metadata.labels.team }}", operator: NotEquals,
+        value: "{{ allowed.data.team }}"}]}}
+-- policies/n.yaml --
+apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: restricted}
+spec:
+  rules:
+  - name: net
+    match: {any: [{resources: {kinds: [Pod], namespaceSelector: {matchLabels: {level: restricted}}}}]}
+    validate:
+      failureAction: Enforce
+      message: No host network.
+      pattern: {spec: {=(hostNetwork): false}}
+`
+
+func configMap(team string) string {
+	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: allowed, namespace: ops}\ndata: {team: " + team + "}\n"
+}
+
+func namespaceOf(name, level string) string {
+	return "apiVersion: v1\nkind: Namespace\nmetadata: {name: " + name + ", labels: {level: " + level + "}}\n"
+}
+
+func podOf(namespace, team, spec string) string {
+	return "apiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: " + namespace + ", labels: {team: " + team +
+		"}}\nspec: {containers: [{name: c, image: 'x:1'}]" + spec + "}\n"
+}
+
+// A change does not loosen its own check by what policies look up, and nobody else's objects answer.
+func TestLookups(t *testing.T) {
+	const host = ", hostNetwork: true"
+	kustomization := func(lines string) string { return "kind: Kustomization\n" + lines }
+	for _, c := range []struct {
+		name       string
+		base, head map[string]string
+		conclusion report.Conclusion
+		says       string // part of a finding's message
+		waits      string // the file that is to be approved
+	}{
+		{"left alone, and allowed", map[string]string{"ops/cm.yaml": configMap("red")},
+			map[string]string{"apps/pod.yaml": podOf("shop", "red", "")}, report.Success, "", ""},
+		{"left alone, and not allowed", map[string]string{"ops/cm.yaml": configMap("red")},
+			map[string]string{"apps/pod.yaml": podOf("shop", "blue", "")}, report.Failure, "Not allowed", ""},
+		{"loosened by the change", map[string]string{"ops/cm.yaml": configMap("red")},
+			map[string]string{"apps/pod.yaml": podOf("shop", "blue", ""), "ops/cm.yaml": configMap("blue")},
+			report.ActionRequired, "relies on ConfigMap ops/allowed", "ops/cm.yaml"},
+		{"tightened by the change", map[string]string{"ops/cm.yaml": configMap("red")},
+			map[string]string{"apps/pod.yaml": podOf("shop", "red", ""), "ops/cm.yaml": configMap("blue")},
+			report.Failure, "Not allowed", ""},
+		{"loosened, and nothing needs it", map[string]string{"ops/cm.yaml": configMap("red")},
+			map[string]string{"ops/cm.yaml": configMap("blue")}, report.Success, "", ""},
+		{"touched", map[string]string{"ops/cm.yaml": configMap("red")},
+			map[string]string{"apps/pod.yaml": podOf("shop", "red", ""), "ops/cm.yaml": "# x\n" + configMap("red")},
+			report.Success, "", ""},
+		{"removed by the change", map[string]string{"ops/cm.yaml": configMap("red")},
+			map[string]string{"apps/pod.yaml": podOf("shop", "blue", ""), "ops/cm.yaml": ""}, report.ActionRequired,
+			"relies on ConfigMap ops/allowed", "ops/cm.yaml"},
+		{"a decoy in a new folder", map[string]string{"ops/cm.yaml": configMap("red")},
+			map[string]string{"apps/pod.yaml": podOf("shop", "blue", ""), "a/cm.yaml": configMap("blue")},
+			report.Failure, "Not allowed", ""},
+		{"a decoy in its own root", map[string]string{"ops/cm.yaml": configMap("red"), "apps/x.yaml": namespaceOf("x", "y")},
+			map[string]string{"apps/pod.yaml": podOf("shop", "blue", ""), "apps/cm.yaml": configMap("blue")},
+			report.ActionRequired, "relies on ConfigMap ops/allowed", "apps/cm.yaml"},
+		{"a decoy in a root of the base", map[string]string{"ops/cm.yaml": configMap("red"),
+			"a/x.yaml": namespaceOf("x", "y")},
+			map[string]string{"apps/pod.yaml": podOf("shop", "blue", ""), "a/cm.yaml": configMap("blue")},
+			report.ActionRequired, "relies on ConfigMap ops/allowed", "a/cm.yaml"},
+		{"a decoy for what nobody declares", nil,
+			map[string]string{"apps/pod.yaml": podOf("shop", "blue", ""), "apps/cm.yaml": configMap("blue")},
+			report.Neutral, "relies on ConfigMap ops/allowed", ""},
+		{"a patch loosens it", map[string]string{"ops/cm.yaml": configMap("red"),
+			"ops/kustomization.yaml": kustomization("resources: [cm.yaml]\n")},
+			map[string]string{"apps/pod.yaml": podOf("shop", "blue", ""), "ops/kustomization.yaml": kustomization(
+				"resources: [cm.yaml]\npatches:\n- patch: '- {op: replace, path: /data/team, value: blue}'\n" +
+					"  target: {kind: ConfigMap}\n")}, report.ActionRequired, "relies on ConfigMap ops/allowed",
+			"ops/kustomization.yaml"},
+		{"the settings' context answers before other roots", map[string]string{
+			".lintel.yaml": "context: [cluster]\nroots: {exclude: [cluster]}\n", "cluster/cm.yaml": configMap("red"),
+			"ops/cm.yaml": configMap("blue")},
+			map[string]string{"apps/pod.yaml": podOf("shop", "blue", "")}, report.Failure, "Not allowed", ""},
+		{"the settings' context is the base's", map[string]string{
+			".lintel.yaml": "context: [cluster]\nroots: {exclude: [cluster]}\n", "cluster/cm.yaml": configMap("red")},
+			map[string]string{"apps/pod.yaml": podOf("shop", "blue", ""), "cluster/cm.yaml": configMap("blue")},
+			report.Failure, "Not allowed", ""},
+		{"several roots differ", map[string]string{"dev/cm.yaml": configMap("red"), "prod/cm.yaml": configMap("blue")},
+			map[string]string{"apps/pod.yaml": podOf("shop", "red", "")}, report.Neutral,
+			"several roots declare ConfigMap ops/allowed, and they differ: dev, prod", ""},
+		{"several roots say the same", map[string]string{"dev/cm.yaml": configMap("red"), "prod/cm.yaml": configMap("red")},
+			map[string]string{"apps/pod.yaml": podOf("shop", "blue", "")}, report.Failure, "Not allowed", ""},
+		{"dev's namespace is not prod's", map[string]string{"dev/ns.yaml": namespaceOf("shop", "open"),
+			"prod/ns.yaml": namespaceOf("shop", "restricted"), "cm.yaml": configMap("red")},
+			map[string]string{"prod/pod.yaml": podOf("shop", "red", host)}, report.Failure, "No host network", ""},
+		{"prod's namespace is not dev's", map[string]string{"dev/ns.yaml": namespaceOf("shop", "open"),
+			"prod/ns.yaml": namespaceOf("shop", "restricted"), "cm.yaml": configMap("red")},
+			map[string]string{"dev/pod.yaml": podOf("shop", "red", host)}, report.Success, "", ""},
+		{"a namespace that the change opens", map[string]string{"prod/ns.yaml": namespaceOf("shop", "restricted"),
+			"cm.yaml": configMap("red")}, map[string]string{"prod/pod.yaml": podOf("shop", "red", host),
+			"prod/ns.yaml": namespaceOf("shop", "open")}, report.ActionRequired, "relies on Namespace shop", "prod/ns.yaml"},
+		{"what has no namespace does not answer", map[string]string{"ops/cm.yaml": strings.Replace(configMap("blue"),
+			", namespace: ops", "", 1)}, map[string]string{"apps/pod.yaml": podOf("shop", "blue", "")}, report.Neutral, "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := treetest.New(t)
+			r.Commit(allowed)
+			edit(t, r, c.base)
+			base := r.Snapshot()
+			edit(t, r, c.head)
+			change := report.Change{Base: base, Rules: base, Head: r.Snapshot()}
+			rep := check(t, r, change)
+			said := c.says == "" || slices.ContainsFunc(rep.Findings, func(f report.Finding) bool {
+				return strings.Contains(f.Message, c.says)
+			})
+			if rep.Conclusion != c.conclusion || !said {
+				t.Fatalf("%s (%s), want %s and %q: %+v, errors %s", rep.Conclusion, rep.Title, c.conclusion, c.says, rep.Findings,
+					problems(rep.Errors))
+			}
+			if c.waits == "" {
+				if len(rep.Exceptions) > 0 {
+					t.Errorf("%+v", rep.Exceptions)
+				}
+				return
+			}
+			if len(rep.Exceptions) != 1 || rep.Exceptions[0].Path != c.waits || rep.Exceptions[0].State != report.Pending {
+				t.Fatalf("%+v", rep.Exceptions)
+			}
+			e := rep.Exceptions[0]
+			review := report.Review{Path: e.Path, Blob: e.Blob, With: e.With, Needed: 1, Who: []string{"@a"},
+				Approved: []report.Vote{{User: "a"}}}
+			change.Reviews = []report.Review{review}
+			if rep := check(t, r, change); rep.Conclusion == report.ActionRequired || rep.Conclusion == report.Failure ||
+				rep.Exceptions[0].State != report.Approved {
+				t.Errorf("approved: %s %+v", rep.Conclusion, rep.Exceptions)
+			}
+			change.Reviews[0].Refused = []report.Vote{{User: "a"}}
+			if rep := check(t, r, change); rep.Conclusion != report.Failure {
+				t.Errorf("refused: %s %+v", rep.Conclusion, rep.Exceptions)
+			}
+		})
+	}
+}
+
+// What the base branch has moved on with answers, where the change leaves it alone.
+func TestLookupsAtTheTip(t *testing.T) {
+	r := treetest.New(t)
+	base := r.Commit(allowed + "-- ops/cm.yaml --\n" + configMap("red"))
+	tip := r.Commit("-- ops/cm.yaml --\n" + configMap("blue"))
+	r.Git("checkout", "-q", base)
+	r.Write("apps/pod.yaml", podOf("shop", "red", ""))
+	if rep := check(t, r, report.Change{Base: base, Rules: tip, Head: r.Snapshot()}); rep.Conclusion != report.Failure {
+		t.Errorf("%s %q", rep.Conclusion, lines(rep))
+	}
+}

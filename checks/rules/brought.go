@@ -1,0 +1,123 @@
+package rules
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/engine"
+)
+
+// Brought are the exceptions that a change brings into force: those that are new, that say something else than before,
+// or that count by it though nobody edits them. Narrower ones and comments are none.
+type Brought struct {
+	Sources []Source // the files that hold them, and those of exceptions that the change edits
+	Differs bool     // whether the change makes any difference to which exceptions are in force
+
+	with map[brought][]report.File
+}
+
+// brought is one of them.
+type brought struct {
+	path string
+	line int
+	id   string
+}
+
+// Bring finds out what a change brings: what is in force at the head by one of several versions of the settings, and
+// neither at the tip of the base branch nor where the head left it, which may be judged by several versions as well.
+func Bring(t *diff.Trees, heads []*Sources, tip *Sources, bases ...*Sources) *Brought {
+	out := &Brought{with: map[brought][]report.File{}}
+	before := newInventory([]*Sources{tip})
+	left := newInventory(bases)
+	for _, head := range heads {
+		for _, s := range head.Exceptions {
+			if !before.differs(s) || !left.differs(s) {
+				out.Differs = out.Differs || len(bases) > 0 && left.differs(s)
+				continue
+			}
+			out.Differs = true
+			out.take(t, head, s, before, left)
+		}
+	}
+	for _, base := range bases {
+		now := newInventory(heads)
+		out.Differs = out.Differs || slices.ContainsFunc(base.Exceptions, now.differs)
+	}
+	return out
+}
+
+func (out *Brought) take(t *diff.Trees, head *Sources, s Source, before, left *inventory) {
+	keep := s.Folder == "" && t.Proposes(s.Path) && t.Head.Blob(s.Path) != t.Rules.Blob(s.Path)
+	for _, d := range Documents([]Source{s}, true) {
+		if before.has(d, d.Within) || left.has(d, d.SameTerms) {
+			continue
+		}
+		keep = true
+		out.with[brought{d.Path, d.Line, d.ID()}] = out.files(t, head, s)
+	}
+	if keep && !slices.ContainsFunc(out.Sources, func(o Source) bool {
+		return o.Path == s.Path && bytes.Equal(o.Data, s.Data)
+	}) {
+		out.Sources = append(out.Sources, s)
+	}
+}
+
+// files are those besides its own that the change touches and on which an exception depends that a kustomization
+// renders.
+func (out *Brought) files(t *diff.Trees, head *Sources, s Source) (list []report.File) {
+	if s.Folder == "" {
+		return nil
+	}
+	for p := range head.reads[s.Folder] {
+		if p != s.Path && !strings.HasSuffix(p, "/") && t.Changed(p) {
+			list = append(list, report.File{Path: p, Blob: t.Head.Blob(p)})
+		}
+	}
+	slices.SortFunc(list, func(a, b report.File) int { return strings.Compare(a.Path, b.Path) })
+	return list
+}
+
+// Has reports whether the change brings an exception.
+func (out *Brought) Has(e *engine.Exception) bool {
+	_, ok := out.with[brought{e.Path, e.Line, e.ID()}]
+	return ok
+}
+
+// With returns the files besides its own on which an exception depends that the change brings.
+func (out *Brought) With(e *engine.Exception) []report.File {
+	return out.with[brought{e.Path, e.Line, e.ID()}]
+}
+
+// inventory is what is in force somewhere, by path.
+type inventory struct {
+	sources   map[string][]Source
+	documents map[string][]engine.RuleDocument // read when they are asked for
+}
+
+func newInventory(list []*Sources) *inventory {
+	out := &inventory{sources: map[string][]Source{}, documents: map[string][]engine.RuleDocument{}}
+	for _, of := range list {
+		for _, s := range of.Exceptions {
+			out.sources[s.Path] = append(out.sources[s.Path], s)
+		}
+	}
+	return out
+}
+
+// differs reports whether a file is not in force with the same content.
+func (v *inventory) differs(s Source) bool {
+	return !slices.ContainsFunc(v.sources[s.Path], func(o Source) bool { return bytes.Equal(o.Data, s.Data) })
+}
+
+// has reports whether an exception is in force from the same file that compares well.
+func (v *inventory) has(d engine.RuleDocument, well func(engine.RuleDocument) bool) bool {
+	list, ok := v.documents[d.Path]
+	if !ok {
+		list = Documents(v.sources[d.Path], true)
+		v.documents[d.Path] = list
+	}
+	return slices.ContainsFunc(list, func(o engine.RuleDocument) bool { return o.ID() == d.ID() && well(o) })
+}

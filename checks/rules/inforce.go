@@ -1,0 +1,159 @@
+package rules
+
+import (
+	"bytes"
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/manifest"
+	"github.com/lintel-bot/lintel/checks/settings"
+	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/render/roots"
+)
+
+// exceptionMark is in every file that holds an exception.
+var exceptionMark = []byte("PolicyException")
+
+// inForce finds the exceptions of a commit that a cluster has: those of files that the settings name or that a root is
+// made of, as they render where a kustomization is on the way.
+type inForce struct {
+	*Sources
+	commit diff.Commit
+	plain  []string            // what the settings name, but for folders with a kustomization
+	done   map[roots.Root]bool // rendered
+	seen   map[string]bool     // by place and content
+}
+
+// exceptions fills in the exceptions. The error is that of the repository or the context.
+func (out *Sources) exceptions(ctx context.Context, c diff.Commit) error {
+	f := &inForce{Sources: out, commit: c, done: map[roots.Root]bool{}, seen: map[string]bool{}}
+	named := out.Settings.Exceptions
+	if len(named) == 0 {
+		named = out.Settings.Policies // what lies among the rules that the settings name is a rule
+	}
+	var rendered []string
+	for _, n := range named {
+		if dir, ok := kustomized(c, n); ok {
+			rendered = append(rendered, dir)
+			if err := f.render(ctx, roots.Root{Path: dir}); err != nil {
+				return err
+			}
+		} else {
+			f.plain = append(f.plain, n)
+		}
+	}
+	for _, p := range c.Roots.Marked() {
+		anywhere := len(out.Settings.Exceptions) == 0 && c.Roots.Manifest(p) && !out.Settings.Elsewhere(p)
+		if c.Roots.Patch(p) || !anywhere && !settings.Under(p, f.plain) || !anywhere && settings.Under(p, rendered) {
+			continue
+		}
+		data, _, err := c.Tree.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		if !bytes.Contains(data, exceptionMark) {
+			continue
+		}
+		if err := f.file(ctx, Source{File: manifest.File{Path: p, Data: data}}); err != nil {
+			return err
+		}
+	}
+	slices.SortStableFunc(out.Exceptions, func(a, b Source) int { return strings.Compare(a.Path, b.Path) })
+	return nil
+}
+
+// kustomized returns the folder that an entry of the settings names, if it has a kustomization.
+func kustomized(c diff.Commit, name string) (dir string, ok bool) {
+	dir = path.Clean(strings.TrimSuffix(name, "/"))
+	if strings.ContainsAny(name, "*?") {
+		return dir, false
+	}
+	k, err := c.Roots.Kustomization(dir)
+	return dir, k != nil || err != nil
+}
+
+// file adds what becomes of the exceptions of a file.
+func (f *inForce) file(ctx context.Context, s Source) error {
+	set := f.commit.Roots
+	as := false
+	reached := set.Reach([]string{s.Path}, nil)
+	for _, root := range reached {
+		if root.Kind == roots.Folder && root.Object == "" {
+			as = true
+		} else if err := f.render(ctx, root); err != nil {
+			return err
+		}
+	}
+	if as || len(reached) == 0 {
+		if f.asItIs(s.Path, len(reached) > 0) {
+			f.add(s)
+		}
+	}
+	return nil
+}
+
+// asItIs reports whether a file counts as it is written, of which no root is built that changes it. deployed is whether
+// its folder is a root.
+func (f *inForce) asItIs(p string, deployed bool) bool {
+	set := f.commit.Roots
+	named := settings.Under(p, f.plain)
+	for _, n := range f.plain {
+		if path.Clean(n) == p {
+			return true
+		}
+	}
+	if test := set.PolicyTestHas(p); test != "" && !f.namedBelow(p, path.Dir(test)) {
+		return false
+	}
+	switch {
+	case deployed:
+		return true
+	case set.Unread(p):
+		return false // its folder has a kustomization that does not list it
+	case named:
+		return true
+	}
+	// Roots that are chosen say what to check, not what there is.
+	return len(f.Settings.Roots.Include) > 0 && set.Plain(p) && !set.Excludes(path.Dir(p))
+}
+
+// namedBelow reports whether the settings name a file by a path that is in a folder, or is that folder.
+func (f *inForce) namedBelow(p, dir string) bool {
+	return slices.ContainsFunc(f.plain, func(n string) bool {
+		at := path.Clean(strings.TrimSuffix(n, "/"))
+		return settings.Under(p, []string{n}) && (dir == "." || at == dir || strings.HasPrefix(at, dir+"/"))
+	})
+}
+
+// render adds the exceptions of a root as they render. Of one that does not, none is in force.
+func (f *inForce) render(ctx context.Context, root roots.Root) error {
+	if f.done[root] {
+		return nil
+	}
+	f.done[root] = true
+	list, problems, err := f.renderRoot(ctx, f.commit, root)
+	if err != nil {
+		return err
+	}
+	words := "the exceptions of " + root.Path + " are not in effect, since it does not render: "
+	f.Warnings = append(f.Warnings, diff.Problems(words, problems...)...)
+	for _, s := range list {
+		if slices.ContainsFunc(engine.RuleDocuments(manifest.Sources(bare([]Source{s}))), isException) {
+			f.add(s)
+		}
+	}
+	return nil
+}
+
+func isException(d engine.RuleDocument) bool { return d.Exception }
+
+func (f *inForce) add(s Source) {
+	key := s.Path + "\x00" + string(s.Data)
+	if !f.seen[key] {
+		f.seen[key] = true
+		f.Exceptions = append(f.Exceptions, s)
+	}
+}

@@ -1,0 +1,194 @@
+package engine
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lintel-bot/lintel/engine/match"
+	"github.com/lintel-bot/lintel/engine/policy"
+)
+
+// SameTerms reports whether two documents of exceptions say the same: which of them it is, what it lets through, and
+// for how long. What else its metadata has says nothing about that.
+func (d RuleDocument) SameTerms(other RuleDocument) bool {
+	return d.Exception && d.Terms == other.Terms
+}
+
+// Within reports whether an exception lets nothing through that an earlier version of it did not, for no longer. It
+// errs on the side of false: what cannot be told from both texts alone is not within.
+func (d RuleDocument) Within(earlier RuleDocument) bool {
+	if d.SameTerms(earlier) {
+		return true
+	}
+	if !d.Exception || !earlier.Exception || d.ID() != earlier.ID() {
+		return false
+	}
+	var now, old terms
+	if json.Unmarshal([]byte(d.Terms), &now) != nil || json.Unmarshal([]byte(earlier.Terms), &old) != nil {
+		return false
+	}
+	return endsWithin(now, old) && now.within(old)
+}
+
+// Continues reports whether the time to live of an exception went on from an earlier version of it: where it says the
+// same, or is within one that had a duration, too. A shorter duration does not start anew.
+func (d RuleDocument) Continues(earlier RuleDocument) bool {
+	if d.SameTerms(earlier) {
+		return true
+	}
+	var old terms
+	return d.Within(earlier) && json.Unmarshal([]byte(earlier.Terms), &old) == nil && old.lasts()
+}
+
+// lasts reports whether the terms hold for a duration.
+func (t terms) lasts() bool {
+	label, _ := t.TTL.(string)
+	x := &Exception{}
+	return x.ends(label) == nil && x.TTL > 0
+}
+
+// terms are what an exception comes to, of either group.
+type terms struct {
+	ID   string
+	TTL  any
+	Spec struct {
+		policy.ExceptionSpec
+		policy.CELExceptionSpec
+	}
+}
+
+func (t terms) within(old terms) bool {
+	now, was := t.Spec, old.Spec
+	return reflect.DeepEqual(now.Background, was.Background) && refsWithin(now.Exceptions, was.Exceptions) &&
+		filtersWithin(now.Match, was.Match) && addedOnly(now.Conditions, was.Conditions) &&
+		reflect.DeepEqual(now.PodSecurity, was.PodSecurity) && celWithin(now.CELExceptionSpec, was.CELExceptionSpec)
+}
+
+// addedOnly reports whether a condition is the same, or stands where there was none.
+func addedOnly(now, old any) bool { return old == nil || reflect.DeepEqual(now, old) }
+
+// endsWithin compares the times of two versions. A duration counts from the first of versions that are each within the
+// one before, so that a shorter one ends earlier.
+func endsWithin(now, old terms) bool {
+	a, b := &Exception{}, &Exception{}
+	for _, side := range []struct {
+		of terms
+		to *Exception
+	}{{now, a}, {old, b}} {
+		if label, ok := side.of.TTL.(string); side.of.TTL != nil && (!ok || side.to.ends(label) != nil) {
+			return false
+		}
+		if at := side.of.Spec.ExpiresAt; at != "" {
+			t, err := time.Parse(time.RFC3339, at)
+			if err != nil {
+				return false
+			}
+			side.to.Expires = t
+		}
+	}
+	return (b.TTL == 0 || a.TTL > 0 && a.TTL <= b.TTL) &&
+		(b.Expires.IsZero() || !a.Expires.IsZero() && !a.Expires.After(b.Expires))
+}
+
+// refsWithin reports whether every rule that is named was named before.
+func refsWithin(now, old []policy.ExceptionRef) bool {
+	named := func(policyName, rule string) bool {
+		return slices.ContainsFunc(old, func(r policy.ExceptionRef) bool {
+			return r.PolicyName == policyName && (slices.Contains(r.RuleNames, rule) ||
+				len(r.RuleNames) > 0 && !strings.ContainsAny(rule, "*?") && match.AnyWildcard(r.RuleNames, rule))
+		})
+	}
+	for _, r := range now {
+		for _, rule := range r.RuleNames {
+			if !named(r.PolicyName, rule) {
+				return false
+			}
+		}
+	}
+	return len(now) > 0 == (len(old) > 0)
+}
+
+// filtersWithin reports whether every alternative of a match block is within one that there was before.
+func filtersWithin(now, old policy.Match) bool {
+	if reflect.DeepEqual(now, old) {
+		return true
+	}
+	if len(now.All)+len(old.All) > 0 || !reflect.DeepEqual(now.ResourceFilter, old.ResourceFilter) {
+		return false
+	}
+	for _, f := range now.Any {
+		if !slices.ContainsFunc(old.Any, func(o policy.ResourceFilter) bool { return filterWithin(f, o) }) {
+			return false
+		}
+	}
+	return len(now.Any) > 0
+}
+
+func filterWithin(now, old policy.ResourceFilter) bool {
+	a, b := now.Resources, old.Resources
+	return listWithin(a.Kinds, b.Kinds) && listWithin(a.Names, b.Names) && listWithin(a.Namespaces, b.Namespaces) &&
+		listWithin(a.Operations, b.Operations) && (b.Name == "" || a.Name == b.Name) &&
+		(len(b.Annotations) == 0 || reflect.DeepEqual(a.Annotations, b.Annotations)) &&
+		(b.Selector == nil || reflect.DeepEqual(a.Selector, b.Selector)) &&
+		(b.NamespaceSelector == nil || reflect.DeepEqual(a.NamespaceSelector, b.NamespaceSelector)) &&
+		listWithin(now.Roles, old.Roles) && listWithin(now.ClusterRoles, old.ClusterRoles) &&
+		listWithin(now.Subjects, old.Subjects)
+}
+
+// listWithin reports whether a list that chooses chooses no more than before. An empty one chooses everything.
+func listWithin[T comparable](now, old []T) bool {
+	if len(old) == 0 {
+		return true
+	}
+	return len(now) > 0 && !slices.ContainsFunc(now, func(v T) bool { return !slices.Contains(old, v) })
+}
+
+// celWithin is within for what only exceptions of policies.kyverno.io have. Conditions hold together. One with neither
+// images nor values takes the policy away as a whole.
+func celWithin(now, old policy.CELExceptionSpec) bool {
+	conditions := func(list []policy.MatchCondition) (texts []string) {
+		for _, c := range list {
+			texts = append(texts, c.Expression)
+		}
+		return texts
+	}
+	for _, text := range conditions(old.MatchConditions) {
+		if !slices.Contains(conditions(now.MatchConditions), text) {
+			return false
+		}
+	}
+	for _, ref := range now.PolicyRefs {
+		if !slices.Contains(old.PolicyRefs, ref) {
+			return false
+		}
+	}
+	if len(now.PolicyRefs) > 0 != (len(old.PolicyRefs) > 0) || now.ReportResult != old.ReportResult {
+		return false
+	}
+	fine := func(s policy.CELExceptionSpec) bool { return len(s.Images) > 0 || !isEmpty(s.AllowedValues) }
+	if !fine(old) {
+		return !fine(now) || len(old.PolicyRefs) > 0
+	}
+	return fine(now) && listWithinNone(now.Images, old.Images) &&
+		(isEmpty(now.AllowedValues) || reflect.DeepEqual(now.AllowedValues, old.AllowedValues))
+}
+
+// listWithinNone is listWithin for lists of which an empty one holds nothing.
+func listWithinNone[T comparable](now, old []T) bool {
+	return !slices.ContainsFunc(now, func(v T) bool { return !slices.Contains(old, v) })
+}
+
+func isEmpty(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		return len(v) == 0
+	}
+	return false
+}
