@@ -46,6 +46,8 @@ type Answer struct {
 	Old       []engine.Result // what they say about the old object of an update; asked only when something fails
 	Idle      []engine.Result // what they would say with the exceptions that do not count (yet, or any more)
 	Bare      []engine.Result // what they would say with no exception; asked only where one has a part
+
+	advice []map[string]engine.Advice // of the results
 }
 
 // All reviews all pairs, on all processors. The answers are in the order of the pairs; the error says that the context
@@ -76,6 +78,7 @@ func (v *Reviewer) Review(ctx context.Context, p *diff.Pair) Answer {
 	if !slices.ContainsFunc(out.Results, compared) {
 		return out
 	}
+	out.advise(ctx, v.Counting, *request)
 	if p.Operation == admission.Update {
 		// Did the base violate it, too? The old object takes the place of the new one.
 		before := v.User.Request(admission.Update)
