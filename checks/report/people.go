@@ -27,7 +27,7 @@ func FieldName(pointer string) string {
 		switch {
 		case err == nil:
 			b.WriteString("[" + token + "]")
-		case strings.ContainsAny(token, "./[]\" \n"):
+		case b.Len() > 0 && strings.ContainsAny(token, "./[]\" \n"):
 			fmt.Fprintf(&b, "[%q]", token)
 		case b.Len() > 0:
 			b.WriteString("." + token)

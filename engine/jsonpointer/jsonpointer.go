@@ -123,7 +123,7 @@ func Dotted(pointer string) string {
 		switch {
 		case isIndex:
 			b.WriteString("[" + token + "]")
-		case strings.ContainsAny(token, "./[]\" "):
+		case b.Len() > 0 && strings.ContainsAny(token, "./[]\" "):
 			fmt.Fprintf(&b, "[%q]", token)
 		case b.Len() > 0:
 			b.WriteString("." + token)
