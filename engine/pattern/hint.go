@@ -103,7 +103,7 @@ func (n *node) example(depth int) (value any, example, ok bool) {
 	case shapeMap:
 		return n.exampleMap(depth)
 	case shapeListOfMaps:
-		value, example, ok = n.elements[0].example(depth + 1)
+		value, _, ok = n.elements[0].example(depth + 1)
 		return []any{value}, true, ok
 	}
 	return nil, false, false
