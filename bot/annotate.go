@@ -125,13 +125,16 @@ func (n *note) add(f *report.Finding) {
 
 func (n *note) annotation() github.Annotation {
 	f := &n.finding
-	lines := []string{f.Message, ""}
+	lines := []string{f.Reason(), ""}
 	lines = append(lines, "What to do: "+advice(f))
 	if f.Expected != "" {
 		lines = append(lines, "Expected: "+f.Expected)
 	}
+	if rows := f.Write(); rows != nil {
+		lines = append(append(lines, "", writeWords(f.Suggestion)), append(rows, "")...)
+	}
 	if f.Field != "" {
-		lines = append(lines, "Field: "+f.Field)
+		lines = append(lines, "Field: "+report.FieldName(f.Field))
 	}
 	lines = append(lines, names("Resource", n.resources))
 	if len(n.roots) > 0 {
@@ -142,8 +145,16 @@ func (n *note) annotation() github.Annotation {
 	}
 	return github.Annotation{
 		Path: n.path, StartLine: n.startLine, EndLine: n.endLine, StartColumn: n.startCol, EndColumn: n.endCol,
-		Level: n.level, Title: f.Policy + " / " + f.Rule, Message: strings.Join(lines, "\n"),
+		Level: n.level, Title: strings.TrimSuffix(f.Policy+" / "+report.RuleName(f.Rule), " / "), Message: strings.Join(lines, "\n"),
 	}
+}
+
+// writeWords is the line above what to write.
+func writeWords(s *report.Suggestion) string {
+	if s.Example {
+		return "Write, for example:"
+	}
+	return "Write:"
 }
 
 // advice says what the reader of a finding can do.
@@ -169,7 +180,7 @@ func advice(f *report.Finding) string {
 	case f.Operation == "DELETE":
 		edit = "keep what is removed here"
 	case f.Origin.Missing != "":
-		edit = "add " + strings.TrimPrefix(f.Origin.Missing, "/") + " at this place"
+		edit = "add " + report.FieldName(f.Origin.Missing) + " at this place"
 	}
 	if f.Result == report.Warn {
 		return "better " + edit + "; the policy only audits, so this does not block."

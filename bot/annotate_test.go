@@ -30,7 +30,7 @@ func TestAnnotation(t *testing.T) {
 		Title: "disallow-latest / tag",
 		Message: "no latest\n\nWhat to do: change the value here so that the rule holds, or add an exception and have it " +
 			"approved (the button Draft exceptions writes one).\n" +
-			"Expected: at most 3\nField: /spec/x\n" +
+			"Expected: at most 3\nField: spec.x\n" +
 			"Resource: Deployment shop/web\nRendered by: overlays/prod\nPolicy: policies/p.yaml:4"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

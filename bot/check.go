@@ -18,6 +18,7 @@ type check struct {
 	log  *slog.Logger
 
 	head   string
+	rules  string              // the commit that the rules are read from
 	part   string              // of the check run's name
 	closed bool                // nothing is to be checked any more
 	pr     *github.PullRequest // nil for a branch and a merge group
@@ -105,6 +106,7 @@ func (c *check) describe(ctx context.Context, state mirror.State) (change report
 	if change.All {
 		change.Rules, change.Base = c.head, ""
 	}
+	c.rules = change.Rules
 	if c.Drafts != nil {
 		change.Drafts, err = c.Drafts(ctx, c.repo.ID, c.head)
 	}

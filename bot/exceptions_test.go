@@ -24,7 +24,7 @@ func TestRefusedExceptions(t *testing.T) {
 		return reviewed(ctx, c)
 	}
 	var shown *report.Report
-	b.Summary = func(r *report.Report, _ BlobURL) string { shown = r; return "summary" }
+	b.Summary = func(r *report.Report, _, _ BlobURL) string { shown = r; return "summary" }
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestDrafts(t *testing.T) {
 	b.Worker.Drafts = func(_ context.Context, repository int64, head string) (bool, error) {
 		return repository == 11 && head == asked, nil
 	}
-	b.Text = func(r *report.Report, _ BlobURL, create NewFileURL) string {
+	b.Text = func(r *report.Report, _, _ BlobURL, create NewFileURL) string {
 		text := fmt.Sprint(len(r.Drafts), " drafts")
 		for _, d := range r.Drafts {
 			text += " " + create(d.Path, d.YAML) + create("long", strings.Repeat("y", maxAddress))

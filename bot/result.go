@@ -32,9 +32,9 @@ func (c *check) post(ctx context.Context, rep *report.Report, id runid.ID) error
 	}
 	c.run.Conclusion = string(rep.Conclusion)
 	c.run.Title = rep.Title
-	c.run.Summary = c.Summary(rep, c.blobURL)
+	c.run.Summary = c.Summary(rep, c.blobURL(c.head), c.blobURL(c.rules))
 	if c.Text != nil {
-		c.run.Text = c.Text(rep, c.blobURL, c.newFileURL)
+		c.run.Text = c.Text(rep, c.blobURL(c.head), c.blobURL(c.rules), c.newFileURL)
 	}
 	c.draftable = slices.ContainsFunc(rep.Findings, func(f report.Finding) bool {
 		return f.Blocks && !f.Waits()

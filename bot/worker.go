@@ -23,7 +23,7 @@ const (
 	lagLimit = time.Minute
 )
 
-// BlobURL is the web address of a line of a file at the head; line 0 is the file.
+// BlobURL is the web address of a line of a file at a commit; line 0 is the file.
 type BlobURL func(path string, line int) string
 
 // NewFileURL is the web address of GitHub's form for a new file on the branch of the head, filled in; "" for what is
@@ -38,9 +38,10 @@ type Worker struct {
 	Sandbox   Sandbox
 	Approvals Approvals
 	Jobs      Publisher
-	Summary   func(rep *report.Report, blob BlobURL) string // markdown for the check run
-	// markdown below the summary
-	Text func(rep *report.Report, blob BlobURL, create NewFileURL) string
+	// Summary is the markdown for a check run, Text what stands below it; of files at the head and at the commit that the
+	// rules are read from.
+	Summary func(rep *report.Report, head, rules BlobURL) string
+	Text    func(rep *report.Report, head, rules BlobURL, create NewFileURL) string
 	// whether drafts are wanted for a commit
 	Drafts func(ctx context.Context, repository int64, head string) (bool, error)
 	// of the engine; part of what a result depends on
@@ -157,14 +158,16 @@ func (c *check) pullMoved(ctx context.Context) (bool, error) {
 	return pr.HeadSHA != c.head || pr.State != "open", nil
 }
 
-// blobURL is a BlobURL.
-func (c *check) blobURL(path string, line int) string {
-	escaped := (&url.URL{Path: path}).EscapedPath()
-	address := strings.TrimSuffix(c.Client.CloneURL(c.repo), ".git") + "/blob/" + c.head + "/" + escaped
-	if line > 0 {
-		address += "#L" + strconv.Itoa(line)
+// blobURL returns the BlobURL of a commit.
+func (c *check) blobURL(commit string) BlobURL {
+	return func(path string, line int) string {
+		escaped := (&url.URL{Path: path}).EscapedPath()
+		address := strings.TrimSuffix(c.Client.CloneURL(c.repo), ".git") + "/blob/" + commit + "/" + escaped
+		if line > 0 {
+			address += "#L" + strconv.Itoa(line)
+		}
+		return address
 	}
-	return address
 }
 
 // maxAddress is how long an address may be: GitHub and the proxies before it take 8 KiB for the whole first line of a

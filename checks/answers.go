@@ -77,6 +77,21 @@ func (a *answers) findings() []report.Finding {
 	return list
 }
 
+// why adds what the policies of the findings say about themselves.
+func (a *answers) why(out map[string]report.About, policies *engine.Policies) map[string]report.About {
+	for _, f := range a.found {
+		about := report.About(policies.About(f.Result.Policy))
+		if about == (report.About{}) {
+			continue
+		}
+		if out == nil {
+			out = map[string]report.About{}
+		}
+		out[f.Policy] = about
+	}
+	return out
+}
+
 // tell puts the answers into the report.
 func (a *answers) tell(out *report.Report) {
 	out.Findings = append(append(out.Findings, a.findings()...), a.alone...)

@@ -118,6 +118,7 @@ func (o *outcome) tell(out *report.Report, seen map[string]bool) {
 	before := len(out.Findings)
 	o.rules.tell(out, seen)
 	o.answers.tell(out)
+	out.About = o.answers.why(out.About, o.rules.Policies)
 	if o.cluster != "" {
 		for i := range out.Findings[before:] {
 			out.Findings[before+i].Clusters = []string{o.cluster}

@@ -271,7 +271,8 @@ spec:
 		"/spec/template/metadata/labels/team": "any value that is not empty",
 		"/spec/template/metadata/labels/tier": "gold, or silver",
 		"/spec/template/spec/hostNetwork":     "false", "/spec/template/spec/containers/0/image": "anything but *:latest",
-		"/spec/template/spec/containers/0/resources/limits/memory": "at most 1Gi", "/spec/template/spec/restartPolicy": "",
+		"/spec/template/spec/containers/0/resources/limits/memory": "at most 1Gi",
+		"/spec/template/spec/restartPolicy":                        "Always",
 	}
 	seen := 0
 	for _, f := range rep.Findings {

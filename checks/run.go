@@ -64,6 +64,7 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	}
 	out.Conclude()
 	out.Excerpts = excerpts(repo.trees, out)
+	suggestLines(repo.trees.Head.Tree, out.Findings)
 	return out, nil
 }
 

@@ -66,6 +66,9 @@ func (f *frame) assertion(t *assert.Tree) verdict {
 		if len(fields) == 0 {
 			fields = []string{""}
 		}
+		for _, field := range fields {
+			f.sheet.Add(field, x.Hint)
+		}
 		if last := len(out) - 1; len(out) == maxResponses {
 			out[last].message = fmt.Sprintf("%d more assertions do not hold", len(failures)-last)
 			out[last].fields = append(out[last].fields, fields...)

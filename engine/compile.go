@@ -11,7 +11,7 @@ import (
 // returns every problem of every file in one go. A policy with a problem that is not a warning is not in the
 // set. The set is never nil.
 func CompilePolicies(sources []policy.Source, o Options) (*Policies, []policy.Problem) {
-	out := &Policies{options: o, byRef: map[PolicyRef]compiled{}}
+	out := &Policies{options: o, byRef: map[PolicyRef]compiled{}, about: map[PolicyRef]About{}}
 	var problems []policy.Problem
 	var bound bindings
 	type item struct {
@@ -62,6 +62,7 @@ func CompilePolicies(sources []policy.Source, o Options) (*Policies, []policy.Pr
 		if g != nil && d.Name != "" {
 			out.list = append(out.list, g)
 			out.byRef[g.reference()] = g
+			out.about[g.reference()] = aboutOf(d)
 		}
 	}
 	return out, sorted(problems)
@@ -74,6 +75,15 @@ func sorted(problems []policy.Problem) []policy.Problem {
 			cmp.Compare(a.Message, b.Message))
 	})
 	return slices.Compact(problems)
+}
+
+func aboutOf(d policy.Document) (a About) {
+	var annotations map[string]any
+	_ = policy.DecodeAt(d, "/metadata/annotations", &annotations) // reported where the document is compiled
+	a.Title, _ = annotations["policies.kyverno.io/title"].(string)
+	a.Description, _ = annotations["policies.kyverno.io/description"].(string)
+	a.Category, _ = annotations["policies.kyverno.io/category"].(string)
+	return a
 }
 
 func referenceTo(d policy.Document) PolicyRef {

@@ -56,6 +56,7 @@ func (f *frame) pattern(a *alternative, subject any) verdict {
 	case out.Path == "":
 		return verdict{outcome: Error, message: f.patternMessage("execution error: " + out.Message)}
 	}
+	f.explain(p, subject)
 	return failed(f.patternMessage("failed at path "+out.Path), f.place(out.Fields))
 }
 
@@ -97,6 +98,7 @@ func (f *frame) anyPattern(a *alternatives, subject any) verdict {
 	}
 	var failures, skips []string
 	var fields []string
+	nearest := 0
 	for i, p := range patterns {
 		out := p.Match(subject)
 		switch {
@@ -112,8 +114,11 @@ func (f *frame) anyPattern(a *alternatives, subject any) verdict {
 		}
 		// The alternative with the fewest failing fields is the one that was most likely meant.
 		if len(out.Fields) > 0 && (fields == nil || len(out.Fields) < len(fields)) {
-			fields = out.Fields
+			fields, nearest = out.Fields, i
 		}
+	}
+	if len(failures) > 0 {
+		f.explain(patterns[nearest], subject, patterns...)
 	}
 	if len(failures) == 0 {
 		if len(skips) == 0 {
@@ -145,6 +150,9 @@ func (f *frame) deny(b *body) verdict {
 		if !met {
 			return verdict{outcome: Pass, message: fmt.Sprintf("validation rule '%s' passed.", f.rule.name)}
 		}
+		if f.sheet != nil {
+			f.wish(d.conditions.Wishes(f.scope))
+		}
 		// Most objects violate nothing: only for those that do is it found out what they violate.
 		out, err := d.conditions.Evaluate(f.scope)
 		if err != nil {
@@ -153,6 +161,9 @@ func (f *frame) deny(b *body) verdict {
 		message, reads = out.Message, out.Reads
 	}
 	fields := f.trace(reads)
+	if d.conditions == nil {
+		f.denied(b, fields)
+	}
 	if b.preconditions != nil && len(fields) == 1 && fields[0] == "" {
 		// What denies reads nothing of the object: then it is what the preconditions ask for that denies.
 		if out, err := b.preconditions.Evaluate(f.scope); err == nil {

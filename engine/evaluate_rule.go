@@ -193,7 +193,7 @@ func (f *frame) security(excepted []*Exception) verdict {
 		return verdict{}
 	}
 	check, subject := f.rule.security, f.request.Subject()
-	out := check.Evaluate(subject, nil)
+	out := check.Explain(subject, nil, f.sheet)
 	if out.Err != nil {
 		return broken("Error while getting new resource", out.Err)
 	}

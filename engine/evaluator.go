@@ -9,6 +9,7 @@ import (
 
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/cel"
+	"github.com/lintel-bot/lintel/engine/hint"
 	"github.com/lintel-bot/lintel/engine/jmespath"
 	"github.com/lintel-bot/lintel/engine/match"
 	"github.com/lintel-bot/lintel/engine/variable"
@@ -112,6 +113,7 @@ type review struct {
 	places  map[uintptr]string // where the maps of the object are, built at first use
 	prior   bool               // the old object is looked at, as if it were created
 	visited int                // elements of foreach so far
+	sheet   *hint.Sheet        // takes what is asked of the fields that fail, see Advise; nil mostly
 
 	results []placed // so far
 	policy  int      // whose turn it is

@@ -93,7 +93,7 @@ func (f *frame) follow(read string, out []string, depth int) []string {
 	}
 	for _, e := range slices.Backward(f.entries) {
 		if e.name == jsonpointer.Unescape(name) {
-			for _, r := range e.reads(f) {
+			for _, r := range f.ofElement(name, rest, e.reads(f)) {
 				out = f.follow(r, out, depth+1)
 			}
 			break
@@ -153,13 +153,54 @@ func (e *entry) reads(f *frame) []string {
 	var out []string
 	if e.value != nil {
 		out = e.value.Reads(f.scope)
-	} else if e.path != nil && e.path.fixed != nil {
-		out = f.scope.Reads(e.path.fixed)
+	} else if e.path != nil {
+		if asked, err := e.path.expression(f.scope, e.name); err == nil {
+			out = f.scope.Reads(asked)
+		}
 	}
-	if e.path != nil && e.path.tree != nil {
+	if e.path != nil && e.path.tree != nil && len(out) == 0 {
 		out = append(out, e.path.tree.Reads(f.scope)...)
 	}
 	return out
+}
+
+// ofElement are those of the pointers that an element of a list was computed from: where the list is just what they hold,
+// the ones that hold the same. rest is the pointer into the list.
+func (f *frame) ofElement(name, rest string, reads []string) []string {
+	list, _ := f.scope.Value(jsonpointer.Unescape(name))
+	token, _, _ := strings.Cut(strings.TrimPrefix(rest, "/"), "/")
+	all, isList := list.([]any)
+	i, ok := jsonpointer.Index(token, len(all))
+	if !isList || !ok {
+		return reads
+	}
+	if len(reads) == 1 && reflect.DeepEqual(f.valueAt(reads[0]), list) {
+		return []string{reads[0] + rest}
+	}
+	var out []string
+	for _, r := range reads {
+		value := f.valueAt(r)
+		if !slices.ContainsFunc(all, func(e any) bool { return reflect.DeepEqual(e, value) }) {
+			return reads // an expression changed what was read
+		}
+		if reflect.DeepEqual(value, all[i]) {
+			out = append(out, r)
+		}
+	}
+	if len(out) == 0 {
+		return reads
+	}
+	return out
+}
+
+// valueAt is the value of a field of the variables.
+func (f *frame) valueAt(pointer string) any {
+	name, rest, _ := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
+	value, _ := f.scope.Value(jsonpointer.Unescape(name))
+	if rest == "" {
+		return value
+	}
+	return jsonpointer.At(value, "/"+rest)
 }
 
 // locate says where in the object an element of a list is: a mapping by its identity, since expressions hand out the

@@ -11,9 +11,16 @@ import (
 type Policies struct {
 	list        []compiled
 	byRef       map[PolicyRef]compiled
+	about       map[PolicyRef]About
 	unsupported []policy.Problem
 	options     Options
 }
+
+// About is what a policy says about itself in its annotations policies.kyverno.io/title, /description and /category.
+type About struct{ Title, Description, Category string }
+
+// About returns what a policy of the set says about itself.
+func (p *Policies) About(ref PolicyRef) About { return p.about[ref] }
 
 // At returns the same policies with another clock. Policies are compiled once for many checks.
 func (p *Policies) At(now time.Time) *Policies {

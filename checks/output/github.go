@@ -21,13 +21,22 @@ func checkGitHub(w io.Writer, r *report.Report, _ Options) error {
 	for _, f := range only(byPlace(r.Findings), blocking, pending, warning, before) {
 		name := map[standing]string{blocking: "error", pending: "error", before: "notice"}[standingOf(f)]
 		name = cmp.Or(name, "warning")
-		message := f.Message
+		message := f.Reason()
 		if m := mark(f); m != "" {
 			message += "\n(" + m + ")"
 		}
 		message += "\n" + f.Resource.String()
 		if f.Field != "" {
-			message += ", field " + f.Field
+			message += ", field " + report.FieldName(f.Field)
+		}
+		if f.Expected != "" {
+			message += "\nexpected: " + f.Expected
+		}
+		if rows := f.Write(); rows != nil {
+			message += "\n" + strings.Join(rows, "\n")
+		}
+		if w := why(r, f.Policy); w != "" {
+			message += "\nwhy: " + w
 		}
 		command(&b, name, ruleName(f.Policy, f.Rule), message, f.Origin)
 	}

@@ -105,12 +105,20 @@ func junitProblem(name string, p *report.Problem) junitCase {
 }
 
 func junitFinding(f *report.Finding) junitCase {
-	name := strings.TrimSpace(f.Rule + " " + f.Resource.String() + " " + f.Field)
+	name := strings.TrimSpace(report.RuleName(f.Rule) + " " + f.Resource.String() + " " +
+		report.FieldName(f.Field))
 	c := junitCase{Name: line(name), Class: line(f.Policy)}
 	if f.Origin != nil {
 		c.File, c.Line = line(f.Origin.Path), f.Origin.StartLine
 	}
-	cause := &junitCause{Message: line(f.Message), Type: string(f.Result), Text: lines(placeOf(f) + "\n" + f.Message)}
+	text := placeOf(f) + "\n" + f.Reason()
+	if f.Expected != "" {
+		text += "\nexpected: " + f.Expected
+	}
+	if rows := f.Write(); rows != nil {
+		text += "\n" + strings.Join(rows, "\n")
+	}
+	cause := &junitCause{Message: line(f.Reason()), Type: string(f.Result), Text: lines(text)}
 	if m := mark(f); m != "" {
 		cause.Message = m + ": " + cause.Message
 	}

@@ -15,6 +15,8 @@ type MarkdownOptions struct {
 	// BlobURL is the web address of a line of a file at the head commit; line 0 is the file. May be nil,
 	// or return "" where there is none.
 	BlobURL func(path string, line int) string
+	// PolicyURL is the same at the commit that the policies are read from. May be nil.
+	PolicyURL func(path string, line int) string
 	// NewFileURL is the web address of a form for a new file at the head that is filled in. May be nil where there
 	// is no such form, or return "" for what is too long for it.
 	NewFileURL func(path, content string) string
@@ -26,7 +28,7 @@ type MarkdownOptions struct {
 }
 
 // messageRunes is how much of a message a table shows; annotations have the whole.
-const messageRunes = 300
+const messageRunes = 1000
 
 // Markdown writes the report for the summary of a check run: the verdict, errors, a row for each resource
 // and policy, what GitHub does not show beside the changed lines, exceptions and what they lack,
@@ -181,13 +183,16 @@ func (m *markdown) row(res report.Resource, list []*report.Finding) string {
 	icon := icons[loudest(list)]
 	var rules, places, messages []string
 	for _, f := range list {
-		rules = append(rules, strings.TrimSpace(code(f.Rule)+" "+prose(weight(f))))
+		rules = append(rules, strings.TrimSpace(m.policy(f)+" "+prose(weight(f))))
 		if f.Origin != nil {
 			places = append(places, m.origin(f.Origin))
 		}
-		message := prose(clip(reason(f), messageRunes))
+		message := prose(clip(f.Reason(), messageRunes))
 		if f.Expected != "" {
-			message += " Expected: " + prose(clip(f.Expected, messageRunes)) + "."
+			message += " Expected: " + prose(f.Expected) + "."
+		}
+		if a := f.Advice(); a != "" {
+			message += " To do: " + code(a) + "."
 		}
 		if mk := mark(f); mk != "" {
 			message += " _(" + mk + ")_"
@@ -196,6 +201,15 @@ func (m *markdown) row(res report.Resource, list []*report.Finding) string {
 	}
 	return fmt.Sprintf("| %s | %s | %s<br>%s | %s | %s |\n", icon, code(res.String()), code(list[0].Policy),
 		few(rules, 4), few(places, 4), few(messages, 3))
+}
+
+// policy links the name of a finding's rule to where it is written, at the commit that the rules are of.
+func (m *markdown) policy(f *report.Finding) string {
+	address := ""
+	if m.o.PolicyURL != nil && f.PolicyPath != "" {
+		address = m.o.PolicyURL(f.PolicyPath, max(f.PolicyLine, 1))
+	}
+	return link(cmp.Or(report.RuleName(f.Rule), f.Policy), address)
 }
 
 // few joins the different items as lines of a cell, and counts those beyond the limit.
@@ -221,7 +235,7 @@ func (m *markdown) outside(list []*report.Finding) section {
 			continue
 		}
 		s.rows = append(s.rows, fmt.Sprintf("- %s: %s, %s: %s\n", m.origin(f.Origin), code(ruleName(f.Policy, f.Rule)),
-			code(f.Resource.String()), prose(clip(reason(f), messageRunes))))
+			code(f.Resource.String()), prose(clip(f.Reason(), messageRunes))))
 	}
 	return s
 }

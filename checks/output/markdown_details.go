@@ -1,7 +1,6 @@
 package output
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
@@ -91,14 +90,23 @@ func (m *markdown) fold(f *report.Finding) string {
 			fmt.Fprintf(&b, "  - %s: %s\n", label, text)
 		}
 	}
-	name := cmp.Or(f.Rule, f.Policy)
-	fmt.Fprintf(&b, "- %s (%s): %s\n", code(name), prose(weight(f)), prose(clip(reason(f), 4*messageRunes)))
+	fmt.Fprintf(&b, "- %s (%s): %s\n", m.policy(f), prose(weight(f)), prose(clip(f.Reason(), 4*messageRunes)))
 	row("State", prose(mark(f)))
-	row("Field", code(f.Field))
+	row("Field", code(report.FieldName(f.Field)))
 	row("Expected", prose(f.Expected))
+	if rows := f.Write(); rows != nil {
+		words := "Write"
+		if f.Suggestion.Example {
+			words += ", for example"
+		}
+		if d := f.Suggestion.Diff; d != nil {
+			words += " " + m.at(f.Origin.Path, d.Line, 0)
+		}
+		b.WriteString("  - " + words + ":\n\n" + indented(fence("diff", lines(strings.Join(rows, "\n")))) + "\n")
+	}
 	if o := f.Origin; o != nil {
 		row("Edit", m.origin(o))
-		row("Missing there", code(strings.TrimPrefix(o.Missing, "/")))
+		row("Missing there", code(report.FieldName(o.Missing)))
 		for _, c := range o.Chain {
 			row("Over", m.at(c.Path, c.StartLine, 0)+" ("+prose(c.Role)+")")
 		}
@@ -106,12 +114,22 @@ func (m *markdown) fold(f *report.Finding) string {
 	row("Rendered by", codes(f.Roots, 10))
 	row("Clusters", codes(f.Clusters, 10))
 	if f.PolicyPath != "" {
-		row("Policy", code(place(f.PolicyPath, f.PolicyLine, 0)))
+		address := ""
+		if m.o.PolicyURL != nil {
+			address = m.o.PolicyURL(f.PolicyPath, max(f.PolicyLine, 1))
+		}
+		row("Policy", link(place(f.PolicyPath, f.PolicyLine, 0), address))
 	}
+	row("Why", prose(clip(why(m.report, f.Policy), messageRunes)))
 	if f.Exemption != nil {
 		row("Exception", code(exemptionWords(f.Exemption)))
 	}
 	return b.String()
+}
+
+// indented puts text into an item of a list of the second level.
+func indented(s string) string {
+	return "    " + strings.ReplaceAll(strings.TrimSuffix(s, "\n"), "\n", "\n    ") + "\n"
 }
 
 // codes are names as code, those beyond the limit counted.

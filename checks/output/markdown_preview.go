@@ -51,7 +51,7 @@ func (m *markdown) previewTable() section {
 		icon := cmp.Or(icons[f.Effect], "⚠️")
 		s.rows = append(s.rows, fmt.Sprintf("| %s | %s | %s<br>%s | %s | %s<br>%s |\n", icon, prose(previewResources(f)),
 			code(f.Policy), code(f.Rule),
-			m.origin(f.Origin), prose(becomes(f)), prose(clip(f.Message, messageRunes))))
+			m.origin(f.Origin), prose(becomes(f)), prose(clip(report.Reason(f.Rule, f.Message), messageRunes))))
 	}
 	return s
 }

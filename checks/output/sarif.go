@@ -171,14 +171,25 @@ func sarifRules(r *report.Report) ([]sarifRule, map[string]int) {
 	byID := map[string]sarifRule{}
 	for i := range r.Findings {
 		f := &r.Findings[i]
-		short, where := "Rule "+f.Rule+" of policy "+f.Policy, ""
+		short, where := "Rule "+report.RuleName(f.Rule)+" of policy "+f.Policy, ""
 		if f.Rule == "" {
 			short = "Policy " + f.Policy
 		}
 		if f.PolicyPath != "" {
 			where = ", written in " + f.PolicyPath // no line: rules should seldom change
 		}
-		rule := newSARIFRule(ruleID(f), short, short+where+". Its action is "+string(f.Action)+".", "warning")
+		full := short + where + ". Its action is " + string(f.Action) + "."
+		about := r.About[f.Policy]
+		if about.Description != "" {
+			full = line(about.Description) + " " + full
+		}
+		if about.Title != "" {
+			short = about.Title + ": " + short
+		}
+		rule := newSARIFRule(ruleID(f), short, full, "warning")
+		if about.Category != "" {
+			rule.Properties["tags"] = []string{"kubernetes", "policy", about.Category}
+		}
 		if f.Action == report.Enforce {
 			rule.Configuration.Level = "error"
 		}
@@ -229,12 +240,24 @@ func sarifProblem(p *report.Problem) sarifResult {
 		Fingerprints: map[string]string{fingerprintName: digest(errorRule, p.Path, message)}}
 }
 
+// sarifWords is the message of a finding with what is expected and what to write.
+func sarifWords(f *report.Finding) string {
+	words := cmp.Or(f.Reason(), ruleName(f.Policy, f.Rule))
+	if f.Expected != "" {
+		words += "\nExpected: " + f.Expected
+	}
+	if rows := f.Write(); rows != nil {
+		words += "\n" + strings.Join(rows, "\n")
+	}
+	return words
+}
+
 func sarifFinding(f *report.Finding) sarifResult {
 	r := sarifResult{
 		RuleID:       ruleID(f),
 		Kind:         "fail",
 		Level:        "error",
-		Message:      sarifMessage(cmp.Or(f.Message, ruleName(f.Policy, f.Rule))),
+		Message:      sarifMessage(sarifWords(f)),
 		Fingerprints: map[string]string{fingerprintName: fingerprint(f)},
 		Suppressions: []sarifSuppression{},
 		Baseline:     "unchanged",

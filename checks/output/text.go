@@ -154,11 +154,40 @@ func (t *text) finding(f *report.Finding, last *report.Origin) {
 		m = "[" + m + "]"
 	}
 	t.head(paint, line(placeOf(f)), line(weight(f)), line(ruleName(f.Policy, f.Rule)), m)
-	t.rows("  ", lines(f.Message))
+	t.rows("  ", lines(f.Reason()))
 	if o := f.Origin; o != nil && (last == nil || !sameSpan(o, last)) {
 		t.frame(o.Path, span{o.StartLine, o.EndLine, o.StartColumn, o.EndColumn}, paint)
 	}
+	t.write(f)
 	t.facts(f)
+	t.blank()
+}
+
+// write shows what to write, as a difference of the source where its lines are known.
+func (t *text) write(f *report.Finding) {
+	rows := f.Write()
+	if rows == nil || standingOf(f) != blocking && standingOf(f) != warning {
+		return
+	}
+	words := "  write"
+	if f.Suggestion.Example {
+		words += ", for example"
+	}
+	if d := f.Suggestion.Diff; d != nil {
+		words += fmt.Sprintf(" (%s)", place(f.Origin.Path, d.Line, 0))
+	}
+	t.line(t.paint.dim(line(words) + ":"))
+	t.blank()
+	for _, row := range rows {
+		row = "    " + line(row)
+		switch {
+		case strings.HasPrefix(row, "    +"):
+			row = t.paint.with(green).mark(row)
+		case strings.HasPrefix(row, "    -"):
+			row = t.paint.with(red).mark(row)
+		}
+		t.line(row)
+	}
 	t.blank()
 }
 
@@ -172,8 +201,12 @@ func (t *text) facts(f *report.Finding) {
 	if f.Operation != "" {
 		resource += ", " + strings.ToLower(f.Operation)
 	}
-	t.fact("field", f.Field)
+	t.fact("field", report.FieldName(f.Field))
 	t.fact("expected", f.Expected)
+	t.fact("why", why(t.report, f.Policy))
+	if f.PolicyPath != "" {
+		t.fact("policy", place(f.PolicyPath, f.PolicyLine, 0))
+	}
 	t.fact("resource", resource)
 	if n := len(f.Resources); n > 0 {
 		var names []string
@@ -188,7 +221,7 @@ func (t *text) facts(f *report.Finding) {
 	t.fact("roots", strings.Join(f.Roots, ", "))
 	t.fact("clusters", strings.Join(f.Clusters, ", "))
 	if o := f.Origin; o != nil {
-		t.fact("missing", o.Missing)
+		t.fact("missing", report.FieldName(o.Missing))
 		if o.Side == report.Base {
 			t.fact("note", "the place is in the base; the change deletes it")
 		} else if o.How == report.Enclosing && o.Missing == "" {

@@ -48,10 +48,10 @@ func (t *text) evalResult(r *report.EvaluationResult) {
 	}
 	name := ruleName(r.Policy, r.Rule)
 	t.line("  " + paint.mark(string(r.Result)) + strings.Repeat(" ", max(1, 9-len(r.Result))) + line(name))
-	t.rows("           ", lines(r.Message))
+	t.rows("           ", lines(report.Reason(r.Rule, r.Message)))
 	for _, f := range r.Fields {
 		if f != "" {
-			t.line("           " + t.paint.dim(line(f)))
+			t.line("           " + t.paint.dim(line(report.FieldName(f))))
 		}
 	}
 	if r.Tolerated {

@@ -2,21 +2,11 @@ package output
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
 )
-
-// reason is a finding's message without what Kyverno repeats in it: the name of the rule and the path.
-func reason(f *report.Finding) string {
-	text := strings.TrimPrefix(f.Message, "validation error: ")
-	suffix := " rule " + f.Rule + " failed at path "
-	i := strings.LastIndex(text, suffix)
-	if f.Rule != "" && i > 0 && !strings.ContainsAny(text[i+len(suffix):], " \n") {
-		return text[:i]
-	}
-	return text
-}
 
 // weight is severity and action: "high/enforce".
 func weight(f *report.Finding) string {
@@ -26,12 +16,20 @@ func weight(f *report.Finding) string {
 	return f.Severity + "/" + string(f.Action)
 }
 
+// why is what a policy says about itself in one line, "" where it says nothing.
+func why(r *report.Report, policy string) string {
+	about := r.About[policy]
+	return strings.Join(slices.DeleteFunc([]string{about.Title, line(about.Description)}, func(s string) bool {
+		return s == ""
+	}), ": ")
+}
+
 // ruleName is "policy / rule", or the policy alone where it has no rules.
 func ruleName(policy, rule string) string {
 	if rule == "" {
 		return policy
 	}
-	return policy + " / " + rule
+	return policy + " / " + report.RuleName(rule)
 }
 
 // place is "path:line:column" with what is known.

@@ -74,7 +74,49 @@ type Finding struct {
 	Blocks     bool       `json:"blocks"`             // whether this finding alone fails the check
 	PolicyPath string     `json:"policyPath"`         // where the policy is written
 	PolicyLine int        `json:"policyLine"`         // of the rule, where it has one
-	Expected   string     `json:"expected,omitempty"` // what the policy's pattern asks of the field, as people say it
+	Expected   string     `json:"expected,omitempty"` // what the rule asks of the field, as people say it
+
+	Suggestion *Suggestion `json:"suggestion,omitempty"` // what to write, where that is known
+}
+
+// Suggestion is a change after which the rule has nothing against the field any more; it was tried out.
+type Suggestion struct {
+	Field   string `json:"field"`             // what to write: the field of the finding, or what is missing around or below it
+	YAML    string `json:"yaml,omitempty"`    // the value; "<value>" stands for what a person has to choose
+	Remove  bool   `json:"remove,omitempty"`  // the field has to go
+	Example bool   `json:"example,omitempty"` // other values do as well
+	Was     string `json:"was,omitempty"`     // the value now, where it is a scalar
+	Diff    *Diff  `json:"diff,omitempty"`    // the lines to edit, where they are known
+}
+
+// Diff is an edit of a source file, the one of the finding's origin.
+type Diff struct {
+	Line    int      `json:"line"`              // the first line taken out, or the one before which the others go
+	Above   string   `json:"above,omitempty"`   // the line above, where nothing is taken out
+	Removed []string `json:"removed,omitempty"` // as the file has them
+	Added   []string `json:"added,omitempty"`
+}
+
+// Lines returns the edit as a unified difference shows it: each line behind a space, a minus or a plus.
+func (d *Diff) Lines() []string {
+	var out []string
+	if d.Above != "" {
+		out = append(out, " "+d.Above)
+	}
+	for _, s := range d.Removed {
+		out = append(out, "-"+s)
+	}
+	for _, s := range d.Added {
+		out = append(out, "+"+s)
+	}
+	return out
+}
+
+// About is what a policy says about itself in its annotations policies.kyverno.io/title, /description and /category.
+type About struct {
+	Title       string `json:"title,omitempty"`
+	Description string `json:"description,omitempty"`
+	Category    string `json:"category,omitempty"`
 }
 
 // Waits reports whether an exception that waits for approval covers the finding.

@@ -33,6 +33,9 @@ type Report struct {
 	Clusters   []string     `json:"clusters,omitempty"`   // those that the change touches, where the settings know any
 	Stats      Stats        `json:"stats"`
 
+	// About says why there are the policies of the findings, by their names.
+	About map[string]About `json:"about,omitempty"`
+
 	// Work is what the check cost. "-o json" leaves it out, since it says nothing about the change.
 	Work *Work `json:"work,omitempty"`
 

@@ -55,13 +55,15 @@ func (f Found) Same(other Found) bool {
 
 // Findings returns the findings of one answer, one for each failing field.
 func (v View) Findings(a *Answer) (list []Found) {
-	for _, res := range a.Results {
+	for i, res := range a.Results {
 		if Quiet(res) {
 			continue
 		}
 		for _, field := range FieldsOf(res) {
 			f := v.Finding(a, res, field)
-			f.Expected = v.Policies.Expected(res, field)
+			if i < len(a.advice) {
+				a.suggest(&f, a.advice[i][field])
+			}
 			list = append(list, Found{f, a.Pair, res})
 		}
 	}

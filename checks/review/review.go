@@ -50,6 +50,8 @@ type Answer struct {
 
 	Altered []report.Resource // what the policies looked up and the change alters
 	Before  []engine.Result   // what they say where these are as they were; asked only where there are any
+
+	advice []map[string]engine.Advice // of the results
 }
 
 // All reviews all pairs, on all processors. The answers are in the order of the pairs; the error says that the context
@@ -93,6 +95,7 @@ func (v *Reviewer) Review(ctx context.Context, p *diff.Pair) Answer {
 	if !slices.ContainsFunc(out.Results, compared) && !slices.ContainsFunc(out.Before, compared) {
 		return out
 	}
+	out.advise(ctx, v.Counting, *request)
 	if p.Operation == admission.Update {
 		// Did the base violate it, too? The old object takes the place of the new one.
 		before := v.User.Request(admission.Update)

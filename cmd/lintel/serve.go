@@ -240,12 +240,13 @@ func upkeep(ctx context.Context, mirrors *mirror.Mirrors, sweep func(context.Con
 	}
 }
 
-func summary(rep *report.Report, blob bot.BlobURL) string {
-	return output.Markdown(rep, output.MarkdownOptions{BlobURL: blob, MaxBytes: maxSummary, Button: true})
+func summary(rep *report.Report, head, rules bot.BlobURL) string {
+	return output.Markdown(rep, output.MarkdownOptions{BlobURL: head, PolicyURL: rules, MaxBytes: maxSummary, Button: true})
 }
 
-func details(rep *report.Report, blob bot.BlobURL, create bot.NewFileURL) string {
-	return output.Details(rep, output.MarkdownOptions{BlobURL: blob, NewFileURL: create, MaxBytes: maxSummary})
+func details(rep *report.Report, head, rules bot.BlobURL, create bot.NewFileURL) string {
+	return output.Details(rep, output.MarkdownOptions{BlobURL: head, PolicyURL: rules, NewFileURL: create,
+		MaxBytes: maxSummary})
 }
 
 func queueKind(natsURL string) string {

@@ -11,14 +11,16 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/lintel-bot/lintel/engine/hint"
 	"github.com/lintel-bot/lintel/engine/jmespath"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
 // Failure is one assertion that does not hold.
 type Failure struct {
-	Message string   // with the path of the assertion, in the form of the API server's field errors
-	Fields  []string // RFC 6901 pointers into the payload of what is asserted about, or was read for it
+	Message string    // with the path of the assertion, in the form of the API server's field errors
+	Fields  []string  // RFC 6901 pointers into the payload of what is asserted about, or was read for it
+	Hint    hint.Hint // what the tree asks of them
 }
 
 // Check evaluates the tree on a payload, which stays as it is. The bindings of env are those of the rule. An
@@ -59,8 +61,8 @@ type checker struct {
 	failures []Failure
 }
 
-func (c *checker) fail(e *field.Error, v value) {
-	c.failures = append(c.failures, Failure{Message: e.Error(), Fields: v.fields})
+func (c *checker) fail(e *field.Error, v value, h hint.Hint) {
+	c.failures = append(c.failures, Failure{Message: e.Error(), Fields: v.fields, Hint: h})
 }
 
 func (c *checker) search(e *jmespath.Expression, data any, b bindings) (any, error) {
@@ -81,7 +83,7 @@ func (e *brokenError) Unwrap() error { return e.err }
 func (m mapping) check(c *checker, at path, v value, b bindings, depth int) error {
 	if len(m) == 0 {
 		if v.data == nil {
-			c.fail(field.Invalid(at, nil, "invalid value, must not be null"), v)
+			c.fail(field.Invalid(at, nil, "invalid value, must not be null"), v, absent(nil))
 		}
 		return nil
 	}
@@ -99,7 +101,7 @@ func (c *checker) entry(e entry, at path, v value, b bindings, depth int) error 
 	case err != nil:
 		return &brokenError{at, err}
 	case !found:
-		c.fail(field.Required(at, "field not found in the input object"), next)
+		c.fail(field.Required(at, "field not found in the input object"), next, absent(e.below))
 		return nil
 	}
 	if e.binds != "" {
@@ -190,7 +192,7 @@ func computed(e *jmespath.Expression, v value, data any) value {
 
 func (l list) check(c *checker, at path, v value, b bindings, depth int) error {
 	if v.data == nil {
-		c.fail(field.Invalid(at, nil, "value is null"), v)
+		c.fail(field.Invalid(at, nil, "value is null"), v, l.unlike())
 		return nil
 	}
 	items, ok := v.data.([]any)
@@ -198,7 +200,7 @@ func (l list) check(c *checker, at path, v value, b bindings, depth int) error {
 		return field.TypeInvalid(at, v.data, "expected a slice")
 	}
 	if len(items) != len(l) {
-		c.fail(field.Invalid(at, v.data, "lengths of slices don't match"), v)
+		c.fail(field.Invalid(at, v.data, "lengths of slices don't match"), v, l.unlike())
 		return nil
 	}
 	for i, n := range l {
@@ -222,7 +224,7 @@ func (l leaf) check(c *checker, at path, v value, b bindings, _ int) error {
 	case err != nil:
 		return &brokenError{at, err}
 	case !same:
-		c.fail(field.Invalid(at, v.data, expected(want)), v)
+		c.fail(field.Invalid(at, v.data, expected(want)), v, asks(at, v, want))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/hint"
 )
 
 // Result is what a policy says about a request.
@@ -41,4 +42,5 @@ type Env struct {
 	// Now, are left out.
 	Exceptions []*Exception
 	Now        time.Time
+	Sheet      *hint.Sheet // takes what is asked of the fields that fail; nil where nobody wants to know
 }

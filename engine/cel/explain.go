@@ -42,6 +42,8 @@ type explainer struct {
 	a     *activation
 	steps int
 	cost  uint64
+
+	where view // where the object that the policy sees is in the real one
 }
 
 // frame is an expression and the variables of the comprehensions around the part that is looked at.
@@ -63,6 +65,7 @@ type source struct {
 func explain(a *activation, e *expression, v view) ([]string, bool) {
 	x := &explainer{a: a}
 	f := frame{expr: e}
+	x.where = v
 	var found []place
 	if got, err := x.truth(f, e.checked.Expr()); err != nil {
 		found = x.blameError(f, e.checked.Expr())
@@ -79,6 +82,7 @@ func explain(a *activation, e *expression, v view) ([]string, bool) {
 			out = append(out, v.pointer(p.pointer))
 		}
 	}
+	x.tellRest(e)
 	if len(out) == 0 {
 		return []string{""}, old
 	}
@@ -141,11 +145,11 @@ func (x *explainer) blame(f frame, e ast.Expr, got bool) []place {
 			return x.blame(inner, inner.expr.checked.Expr(), got)
 		}
 	case ast.ComprehensionKind:
-		return x.blameComprehension(f, e.AsComprehension(), got)
+		return x.blameComprehension(f, e, got)
 	case ast.CallKind:
 		return x.blameCall(f, e, got)
 	}
-	return x.reads(f, e).places
+	return x.tell(f, e, got, x.reads(f, e).places)
 }
 
 func (x *explainer) blameCall(f frame, e ast.Expr, got bool) []place {
@@ -185,13 +189,13 @@ func (x *explainer) blameCall(f frame, e ast.Expr, got bool) []place {
 		}
 	case operators.In:
 		if left := x.reads(f, args[0]).places; len(left) > 0 {
-			return left
+			return x.tell(f, e, got, left)
 		}
-		return x.entry(f, args[1], args[0])
+		return x.tell(f, e, got, x.entry(f, args[1], args[0]))
 	case callHasIndex:
-		return x.entry(f, args[0], args[1])
+		return x.tell(f, e, got, x.entry(f, args[0], args[1]))
 	}
-	return deepest(x.reads(f, e).places)
+	return x.tell(f, e, got, deepest(x.reads(f, e).places))
 }
 
 // branch is the one that the arguments of ?: choose.
@@ -286,6 +290,14 @@ func (s *evaluation) lookup(p place) (any, bool) {
 
 // blameError finds the innermost part that cannot be evaluated: mostly a field that is not there.
 func (x *explainer) blameError(f frame, e ast.Expr) []place {
+	out := x.broken(f, e)
+	if asksSomething(e) {
+		x.tell(f, e, false, out)
+	}
+	return out
+}
+
+func (x *explainer) broken(f frame, e ast.Expr) []place {
 	if inner, ok := x.variable(e); ok {
 		return x.blameError(inner, inner.expr.checked.Expr())
 	}

@@ -196,12 +196,13 @@ func (x *explainer) binding(f frame, c ast.ComprehensionExpr) (frame, bool) {
 }
 
 // blameComprehension explains all, exists and what is built of them.
-func (x *explainer) blameComprehension(f frame, c ast.ComprehensionExpr, got bool) []place {
+func (x *explainer) blameComprehension(f frame, e ast.Expr, got bool) []place {
+	c := e.AsComprehension()
 	if inner, ok := x.binding(f, c); ok {
 		return x.blame(inner, c.Result(), got)
 	}
 	body := bodyOf(c)
-	over := func() []place { return x.reads(f, c.IterRange()).places }
+	over := func() []place { return x.tell(f, e, got, x.reads(f, c.IterRange()).places) }
 	// An all() that holds and an exists() that does not are about the list as a whole.
 	if body.kind != every && body.kind != some || (body.kind == some) != got {
 		return over()

@@ -139,6 +139,7 @@ func (c *compiler) condition(raw map[string]any, at string) (condition, error) {
 		}
 	}
 	one := condition{at: at}
+	one.source, _ = raw["key"].(string)
 	name, ok := raw["operator"].(string)
 	if !ok {
 		return condition{}, jsonpointer.Errorf(at+"/operator", "the operator must be a string")
@@ -147,6 +148,7 @@ func (c *compiler) condition(raw map[string]any, at string) (condition, error) {
 		return condition{}, jsonpointer.Errorf(at+"/operator", "unknown operator %s: use one of %s", pattern.Quote(name),
 			operatorNames)
 	}
+	one.name = name
 	var err error
 	if one.key, err = variable.Parse(c.document, at+"/key"); err != nil {
 		return condition{}, err

@@ -34,6 +34,8 @@ type condition struct {
 	key      *variable.Tree
 	value    *variable.Tree
 	operator operator
+	name     string         // of the operator
+	source   string         // the key as written
 	message  *variable.Tree // nil where there is none
 	raw      string         // the message as written
 	fixed    test           // the comparison with a value that holds no variables

@@ -1,7 +1,9 @@
 package condition
 
 import (
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
@@ -68,6 +70,11 @@ func valueAt(sc *variable.Scope, pointer string) any {
 // narrow keeps the pointers to the elements of the list that decided. It keeps all where the list is not
 // simply the values that were read, because an expression changed them on the way.
 func narrow(sc *variable.Scope, pointers []string, list []any, decides func(element any) bool) []string {
+	if len(pointers) == 1 {
+		if same := valueAt(sc, pointers[0]); reflect.DeepEqual(same, any(list)) {
+			return elementsThat(pointers[0], list, decides)
+		}
+	}
 	var kept []string
 	present := 0
 	values := make(map[string]bool, len(list))
@@ -91,4 +98,18 @@ func narrow(sc *variable.Scope, pointers []string, list []any, decides func(elem
 		return pointers
 	}
 	return kept
+}
+
+// elementsThat are the pointers to the elements of a list that decide, or to the list where none does by itself.
+func elementsThat(list string, values []any, decides func(element any) bool) []string {
+	var out []string
+	for i, v := range values {
+		if decides(v) {
+			out = append(out, list+"/"+strconv.Itoa(i))
+		}
+	}
+	if len(out) == 0 {
+		return []string{list}
+	}
+	return out
 }

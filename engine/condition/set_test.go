@@ -148,7 +148,7 @@ func TestEvaluate(t *testing.T) {
 			true, []string{object + "/spec/containers/0/image", object + "/spec/containers/1/image",
 				object + "/spec/containers/2/image"}},
 		{`{all: [` + c("{{ request.object.spec.ports }}", "AnyIn", `"8000-9000"`) + `]}`, true,
-			[]string{object + "/spec/ports"}},
+			[]string{object + "/spec/ports/1"}},
 		{`{all: [` + c("{{ request.object.spec.ports[] }}", "AnyIn", `"8000-9000"`) + `]}`, true,
 			[]string{object + "/spec/ports/1"}},
 		{`{all: [` + c("{{ request.object.spec.containers[].securityContext.privileged }}", "AnyIn", `[true]`) + `]}`,

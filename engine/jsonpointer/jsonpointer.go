@@ -114,3 +114,22 @@ func (e *Error) Error() string {
 	}
 	return e.Pointer + ": " + e.Message
 }
+
+// Dotted returns an RFC 6901 pointer as people write a field: spec.containers[0].image, labels["app.kubernetes.io/name"].
+func Dotted(pointer string) string {
+	var b strings.Builder
+	for token := range Tokens(pointer) {
+		_, isIndex := Index(token, 1<<30)
+		switch {
+		case isIndex:
+			b.WriteString("[" + token + "]")
+		case b.Len() > 0 && strings.ContainsAny(token, "./[]\" "):
+			fmt.Fprintf(&b, "[%q]", token)
+		case b.Len() > 0:
+			b.WriteString("." + token)
+		default:
+			b.WriteString(token)
+		}
+	}
+	return b.String()
+}

@@ -1,6 +1,10 @@
 package pattern
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/lintel-bot/lintel/engine/hint"
+)
 
 // matchExistence requires that each element of the pattern matches at least one element of the list.
 func (e *entry) matchExistence(value any, r *recorder) verdict {
@@ -27,6 +31,7 @@ func (e *entry) matchExistence(value any, r *recorder) verdict {
 			if r == nil {
 				return fail
 			}
+			r.wants(func() hint.Hint { return item.oneMore(len(list)) })
 			return r.fail(r.here(), "existence anchor validation failed at path ", r.here())
 		}
 	}

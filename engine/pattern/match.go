@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/lintel-bot/lintel/engine/hint"
 )
 
 // verdict is the answer of a part of a pattern.
@@ -33,6 +35,7 @@ func (n *node) match(value any, r *recorder) verdict {
 			if r == nil {
 				return fail
 			}
+			r.wants(n.hint)
 			return r.fail(r.here(), "pattern and resource have different structures. Path: ", r.here(),
 				fmt.Sprintf(". Expected map[string]interface {}, found %T", value))
 		}
@@ -43,11 +46,13 @@ func (n *node) match(value any, r *recorder) verdict {
 	list, ok := value.([]any)
 	switch {
 	case !ok:
+		r.wants(n.hint)
 		return structureMismatch(r)
 	case n.shape == shapeEmptyList:
 		if r == nil {
 			return fail
 		}
+		r.wants(n.hint)
 		return r.fail(r.here(), "pattern Array empty")
 	}
 	return n.matchElements(list, r)
@@ -65,6 +70,7 @@ func structureMismatch(r *recorder) verdict {
 func (n *node) matchScalar(value any, r *recorder) verdict {
 	list, isList := value.([]any)
 	if n.list && !isList {
+		r.wants(n.hint)
 		return structureMismatch(r)
 	}
 	if n.scalar.Matches(value) {
@@ -76,11 +82,13 @@ func (n *node) matchScalar(value any, r *recorder) verdict {
 	path := r.here()
 	text := "resource value '" + show(value) + "' does not match '" + show(n.scalar.raw) + "' at path " + path
 	if !isList || r.muted > 0 {
+		r.wants(func() hint.Hint { return n.scalar.hint(value, r.stringly()) })
 		return r.fail(path, text)
 	}
 	for i, element := range list {
 		if !n.scalar.matchOne(element) {
 			m := r.enterIndex(i)
+			r.wants(func() hint.Hint { return n.scalar.hint(element, false) })
 			r.fail(path, text)
 			r.leave(m)
 		}
@@ -275,10 +283,15 @@ func (e *entry) matchPlain(value any, present bool, parent mark, r *recorder) ve
 		// No key could be named: the map that should hold one is the field.
 		r.pointer = r.pointer[:parent.pointer]
 	}
+	if !present && e.wild {
+		r.wants(e.someKey)
+		defer r.silence()()
+	}
 	if e.anything {
 		if value != nil {
 			return pass
 		}
+		r.wants(anyValue)
 		path := string(r.printed[:parent.printed])
 		return r.fail(path, path, "/", e.name, " not found")
 	}
@@ -310,6 +323,7 @@ func negated(r *recorder) verdict {
 	}
 	r.text, r.where = negationMatched+r.here()+" is not allowed", r.here()
 	if r.muted == 0 {
+		r.wants(absent)
 		r.fields = append(r.fields, string(r.pointer))
 		r.report(true)
 	}

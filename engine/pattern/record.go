@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/lintel-bot/lintel/engine/hint"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
@@ -22,6 +23,9 @@ type recorder struct {
 
 	first failure
 	found bool // first is set
+
+	// sheet takes what the parts that fail ask for; nil where nobody wants to know.
+	sheet *hint.Sheet
 
 	// anchors are those that were met, and whether the resource had the field anywhere. Kyverno keys
 	// them by their text alone and so do we: see printedPath.
@@ -90,6 +94,20 @@ func (r *recorder) fail(path string, text ...string) verdict {
 	r.fields = append(r.fields, string(r.pointer))
 	r.report(false)
 	return fail
+}
+
+// wants writes down what a part of the pattern asks of the value here, which fails it.
+func (r *recorder) wants(what func() hint.Hint) {
+	if r.collecting() && r.sheet != nil {
+		r.sheet.Add(string(r.pointer), what())
+	}
+}
+
+// silence takes no more of what is asked for until the function it returns is called.
+func (r *recorder) silence() (end func()) {
+	sheet := r.sheet
+	r.sheet = nil
+	return func() { r.sheet = sheet }
 }
 
 // report makes the last reason the first failure unless there is one.

@@ -75,6 +75,12 @@ func (t *term) words() string {
 		return "any value"
 	case t.op == equal && t.operand == "?*":
 		return "any value that is not empty"
+	case t.op == equal && t.operand == "":
+		return "nothing, or an empty value"
+	case t.op == equal && t.wild:
+		return "a value like " + t.operand
+	case t.op == notEqual && (t.operand == "*" || t.operand == "?*"):
+		return "nothing: no value is allowed"
 	}
 	return map[operator]string{
 		notEqual: "anything but ", more: "more than ", less: "less than ", moreEqual: "at least ", lessEqual: "at most ",

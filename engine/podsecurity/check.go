@@ -16,6 +16,7 @@ import (
 	"k8s.io/pod-security-admission/policy"
 
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/hint"
 	"github.com/lintel-bot/lintel/engine/pattern"
 )
 
@@ -142,6 +143,11 @@ func Validate(exclude []Exclude) error {
 // PodTemplate, or another kind with spec.template.spec. Exclusions of exceptions come in extra and are
 // expected to be valid. An object without a pod is allowed.
 func (c *Check) Evaluate(object admission.Object, extra []Exclude) Outcome {
+	return c.Explain(object, extra, nil)
+}
+
+// Explain is Evaluate, and writes down what the level asks of each field that violates it.
+func (c *Check) Explain(object admission.Object, extra []Exclude, sheet *hint.Sheet) Outcome {
 	if len(c.controls) == 0 {
 		return Outcome{Allowed: true}
 	}
@@ -178,6 +184,9 @@ func (c *Check) Evaluate(object admission.Object, extra []Exclude) Outcome {
 			texts = append(texts, v.String())
 			for _, p := range v.where() {
 				fields = append(fields, found.pointer+p)
+				if sheet != nil {
+					sheet.Add(found.pointer+p, v.hint(ctl))
+				}
 			}
 		}
 		if !located {

@@ -306,17 +306,41 @@ func (t *template) reads(s *Scope, found map[string]bool) {
 		if p.variable == nil {
 			continue
 		}
+		var own []string
+		if _, e, err := p.variable.expression(s, t.path, 0); err == nil { // the resolution tells errors
+			own = s.Reads(e)
+		}
 		if p.variable.body != nil {
-			p.variable.body.reads(s, found)
+			p.variable.body.content(len(own) > 0).reads(s, found)
 		}
-		_, e, err := p.variable.expression(s, t.path, 0)
-		if err != nil {
-			continue // the resolution says so
-		}
-		for _, pointer := range s.Reads(e) {
+		for _, pointer := range own {
 			found[pointer] = true
 		}
 	}
+}
+
+// content is the text of an expression without the variables that only choose a field by its name: in
+// images.containers."{{ element.name }}".tag it is the tag that is looked at. Without names it is all of it.
+func (t *template) content(names bool) *template {
+	if !names {
+		return t
+	}
+	out := *t
+	out.pieces = nil
+	literal := false // within backticks
+	before := ""
+	for _, p := range t.pieces {
+		if p.variable == nil {
+			if strings.Count(p.text, "`")%2 == 1 {
+				literal = !literal
+			}
+			before = p.text
+		} else if !literal && (strings.HasSuffix(before, `."`) || strings.HasSuffix(before, ".")) {
+			continue
+		}
+		out.pieces = append(out.pieces, p)
+	}
+	return &out
 }
 
 // textOf is a value inside a longer string.

@@ -301,9 +301,9 @@ func TestTreeReads(t *testing.T) {
 		t.Fatal(err)
 	}
 	for operation, want := range map[string][]string{
-		"UPDATE": {"/element/web", "/key", "/request/object/metadata/name", "/request/object/spec/replicas",
+		"UPDATE": {"/element/web", "/key", "/request/object/spec/replicas",
 			"/request/object/spec/x"},
-		"DELETE": {"/element/old", "/key", "/request/oldObject/metadata/name", "/request/oldObject/spec/replicas",
+		"DELETE": {"/element/old", "/key", "/request/oldObject/spec/replicas",
 			"/request/oldObject/spec/x"},
 	} {
 		got := tree.Reads(testScope(t, operation))

@@ -1,0 +1,52 @@
+package review
+
+import (
+	"context"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/builtin"
+	"github.com/lintel-bot/lintel/checks/patch"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
+)
+
+// advise asks of the rules that are violated what they expect.
+func (a *Answer) advise(ctx context.Context, rules *engine.Evaluator, request admission.Request) {
+	if a.Pair.New == nil {
+		return
+	}
+	request.Object = a.Object()
+	a.advice = make([]map[string]engine.Advice, len(a.Results))
+	for i, res := range a.Results {
+		if res.Policy.Kind != builtin.Kind {
+			a.advice[i] = rules.Advise(ctx, &request, res)
+		}
+	}
+}
+
+// suggest puts advice into a finding.
+func (a *Answer) suggest(f *report.Finding, advice engine.Advice) {
+	f.Expected = advice.Expected
+	e := advice.Edit
+	if e == nil {
+		return
+	}
+	s := &report.Suggestion{Field: e.Field, Remove: e.Remove, Example: e.Example}
+	if !e.Remove {
+		text, ok := patch.Text(e.Value)
+		if !ok {
+			return
+		}
+		s.YAML = strings.TrimSuffix(text, "\n")
+	}
+	switch was := jsonpointer.At(a.Object(), e.Field).(type) {
+	case nil, map[string]any, []any:
+	default:
+		if text, ok := patch.Text(was); ok {
+			s.Was = strings.TrimSuffix(text, "\n")
+		}
+	}
+	f.Suggestion = s
+}

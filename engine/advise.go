@@ -1,0 +1,330 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/condition"
+	"github.com/lintel-bot/lintel/engine/hint"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
+	"github.com/lintel-bot/lintel/engine/pattern"
+)
+
+// Advice is what a rule asks of a field that fails it.
+type Advice struct {
+	Expected string // in words, "" where nothing is known
+	Edit     *Edit  // nil where no value is known to help
+}
+
+// Edit is a change of an object after which a field does not fail any more. It was tried out.
+type Edit struct {
+	Field   string // RFC 6901 pointer to what is written or removed; what is missing above it has to be made
+	Value   any    // nil where Remove is set
+	Remove  bool
+	Example bool // the rule takes other values as well, or the value holds a placeholder (see package hint)
+}
+
+// maxAdvised bounds how many fields of one result advice is tried out for.
+const maxAdvised = 50
+
+// Advise returns what a rule asks of the fields of a result, by field. request is the one that the result is of, with
+// the object as mutate rules left it. Only failures get advice, and none where the field is one of an old object.
+func (e *Evaluator) Advise(ctx context.Context, request *admission.Request, r Result) map[string]Advice {
+	if r.Outcome != Fail || r.Old || r.Mutation || request.Object == nil {
+		return nil
+	}
+	a := &advisor{Evaluator: e, ctx: ctx, request: request, result: r}
+	for i, s := range e.steps {
+		if e.policies.list[s.policy].reference() == r.Policy && about(s.step, r) {
+			a.steps = append(a.steps, i)
+		}
+	}
+	sheet := &hint.Sheet{}
+	if _, failing := a.ask(request.Object, sheet); !failing {
+		return nil
+	}
+	out := make(map[string]Advice, len(r.Fields))
+	for i, field := range r.Fields {
+		hints := hintsAbout(sheet, field)
+		slices.SortStableFunc(hints, func(a, b hint.Hint) int { return removes(a) - removes(b) })
+		advice := Advice{Expected: join(hints)}
+		if i < maxAdvised {
+			advice.Edit = a.try(field, hints)
+		}
+		out[field] = advice
+	}
+	return out
+}
+
+// about reports whether a step is what gave a result.
+func about(s step, r Result) bool {
+	rule, ok := s.(*ruleStep)
+	return !ok || rule.name == r.Rule && (rule.line == r.Line || rule.cel != nil)
+}
+
+// hintsAbout are the hints about a field, or else about what is below it, or else about the object as a whole.
+func hintsAbout(sheet *hint.Sheet, field string) []hint.Hint {
+	if hints := slices.Clone(sheet.At(field)); len(hints) > 0 && (field != "" || len(sheet.Fields()) == 1) {
+		return hints
+	}
+	var out []hint.Hint
+	for _, other := range sheet.Fields() {
+		rest, ok := jsonpointer.Below(other, field)
+		if !ok || rest == "" {
+			continue
+		}
+		for _, h := range sheet.At(other) {
+			below := hint.Hint{Words: jsonpointer.Dotted(rest) + ": " + h.Words}
+			for _, e := range h.Edits {
+				e.Below = rest + e.Below
+				below.Edits = append(below.Edits, e)
+			}
+			out = append(out, below)
+		}
+	}
+	if len(out) == 0 {
+		return slices.Clone(sheet.At(""))
+	}
+	return out
+}
+
+// maxHints is how many hints about one field are told.
+const maxHints = 3
+
+// removes is 1 for a hint that can only take the field away, which is the last that people want to do.
+func removes(h hint.Hint) int {
+	if len(h.Edits) > 0 && h.Edits[0].Remove && !h.Edits[0].Element {
+		return 1
+	}
+	return 0
+}
+
+func join(hints []hint.Hint) string {
+	if len(hints) > 1 && removes(hints[0]) == 0 {
+		hints = slices.DeleteFunc(slices.Clone(hints), func(h hint.Hint) bool { return removes(h) == 1 })
+	}
+	var words []string
+	for _, h := range hints[:min(len(hints), maxHints)] {
+		if !slices.Contains(words, h.Words) {
+			words = append(words, h.Words)
+		}
+	}
+	return strings.Join(words, "; ")
+}
+
+// advisor tries out what may help.
+type advisor struct {
+	*Evaluator
+	ctx     context.Context
+	request *admission.Request
+	result  Result
+	steps   []int
+}
+
+// ask returns the fields that fail with an object in place of the one of the request; failing is false where the rule
+// has nothing against it.
+func (a *advisor) ask(object admission.Object, sheet *hint.Sheet) (fields []string, failing bool) {
+	request := *a.request
+	request.Object = object
+	with := *a.Evaluator
+	with.celEnv.Sheet = sheet
+	v := with.newReview(a.ctx, &request)
+	v.sheet, v.prior = sheet, true // whether the old object violates it, too, is known
+	for _, p := range v.run(a.steps) {
+		if p.Outcome == Pass || p.Outcome == Skip || p.Mutation {
+			continue
+		}
+		fields, failing = append(fields, p.Fields...), true
+		if p.Outcome != Fail {
+			fields = append(fields, "")
+		}
+	}
+	return fields, failing
+}
+
+// try returns the first edit after which the field does not fail any more, and nothing else fails that did not before.
+func (a *advisor) try(field string, hints []hint.Hint) *Edit {
+	for _, h := range hints {
+		for _, e := range h.Edits {
+			edit := Edit{Field: field + e.Below, Value: e.Value, Remove: e.Remove, Example: e.Example}
+			if e.Element && !isElement(edit.Field) || slices.Contains(identity(), edit.Field) {
+				continue
+			}
+			object, ok := edit.Apply(a.request.Object)
+			if !ok {
+				continue
+			}
+			if a.helps(field, edit, object) {
+				return &edit
+			}
+		}
+	}
+	return nil
+}
+
+// identity are the fields that say which object it is: with others it is another one, which proves nothing.
+func identity() []string {
+	return []string{"/apiVersion", "/kind", "/metadata/name", "/metadata/namespace"}
+}
+
+func (a *advisor) helps(field string, edit Edit, object admission.Object) bool {
+	now, failing := a.ask(object, nil)
+	if !failing {
+		return true
+	}
+	if edit.Remove && isElement(edit.Field) {
+		return len(now) < len(a.result.Fields) // what follows moves up
+	}
+	return !slices.ContainsFunc(now, func(f string) bool {
+		_, below := jsonpointer.Below(f, field)
+		return f == "" || f == field || below || !slices.Contains(a.result.Fields, f)
+	})
+}
+
+// isElement reports whether a pointer is one to an element of a list.
+func isElement(pointer string) bool {
+	_, ok := jsonpointer.Index(pointer[strings.LastIndexByte(pointer, '/')+1:], 1<<30)
+	return ok
+}
+
+// Apply returns an object with the edit made; the object stays as it is. It is not ok where the edit cannot be made
+// because something else than a mapping or a list stands above it, or nothing is there to remove.
+func (e Edit) Apply(object admission.Object) (admission.Object, bool) {
+	if e.Field == "" {
+		return nil, false
+	}
+	out, ok := e.apply(map[string]any(object), slices.Collect(jsonpointer.Tokens(e.Field)))
+	if !ok {
+		return nil, false
+	}
+	m, ok := out.(map[string]any)
+	return m, ok
+}
+
+func (e Edit) apply(at any, tokens []string) (any, bool) {
+	if len(tokens) == 0 {
+		return e.Value, true
+	}
+	last := len(tokens) == 1
+	switch v := at.(type) {
+	case nil:
+		if e.Remove {
+			return nil, false
+		}
+		if tokens[0] == "0" {
+			child, ok := e.apply(nil, tokens[1:])
+			return []any{child}, ok
+		}
+		child, ok := e.apply(nil, tokens[1:])
+		return map[string]any{tokens[0]: child}, ok
+	case map[string]any:
+		out := make(map[string]any, len(v)+1)
+		for k, x := range v {
+			out[k] = x
+		}
+		if last && e.Remove {
+			_, had := out[tokens[0]]
+			delete(out, tokens[0])
+			return out, had
+		}
+		child, ok := e.apply(v[tokens[0]], tokens[1:])
+		out[tokens[0]] = child
+		return out, ok
+	case []any:
+		i, ok := jsonpointer.Index(tokens[0], len(v)+1)
+		if !ok || e.Remove && i == len(v) {
+			return nil, false
+		}
+		out := slices.Clone(v)
+		if last && e.Remove {
+			return slices.Delete(out, i, i+1), true
+		}
+		if i == len(v) {
+			out = append(out, nil)
+		}
+		out[i], ok = e.apply(out[i], tokens[1:])
+		return out, ok
+	}
+	return nil, false
+}
+
+// explain writes down what a pattern asks of what it was compared with; what the others that would do as well ask is
+// added in words.
+func (f *frame) explain(p *pattern.Pattern, subject any, others ...*pattern.Pattern) {
+	if f.sheet == nil {
+		return
+	}
+	found := &hint.Sheet{}
+	p.Explain(subject, found)
+	or := ""
+	for _, other := range others {
+		if other != p {
+			or += ", or instead " + summary(other, subject)
+		}
+	}
+	for _, field := range found.Fields() {
+		for _, h := range found.At(field) {
+			if or != "" {
+				h.Words += or
+				for i := range h.Edits {
+					h.Edits[i].Example = true
+				}
+			}
+			for _, at := range f.place([]string{field}) {
+				f.sheet.Add(at, h)
+			}
+		}
+	}
+}
+
+// summary is what a pattern asks of all that fails it.
+func summary(p *pattern.Pattern, subject any) string {
+	found := &hint.Sheet{}
+	p.Explain(subject, found)
+	var parts []string
+	for _, field := range found.Fields() {
+		parts = append(parts, jsonpointer.Dotted(field)+": "+join(found.At(field)))
+	}
+	const few = 3
+	if more := len(parts) - few; more > 0 {
+		parts = append(parts[:few], fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// wish writes down what the conditions of a deny ask for.
+func (f *frame) wish(list []condition.Wish) {
+	for _, w := range list {
+		for _, read := range w.Reads {
+			for _, at := range f.trace([]string{read}) {
+				h := w.Hint
+				if at == "" && !strings.HasPrefix(h.Words, w.Key) {
+					h = hint.Hint{Words: w.Key + " to be " + h.Words}
+				}
+				f.sheet.Add(at, h)
+			}
+		}
+		for _, at := range f.trace(w.Value) {
+			if len(w.Value) > 0 || len(w.Reads) == 0 {
+				f.sheet.Add(at, hint.Hint{Words: w.Hint.Words})
+			}
+		}
+	}
+}
+
+// denied writes down what a deny without conditions asks for: that what leads to it is not so.
+func (f *frame) denied(b *body, fields []string) {
+	if f.sheet == nil {
+		return
+	}
+	if b.preconditions != nil {
+		f.wish(b.preconditions.Wishes(f.scope))
+	}
+	for _, at := range fields {
+		f.sheet.Add(at, hint.Hint{Words: "nothing like it: the rule denies every " + f.target.Identity.Kind +
+			" that it is about"})
+	}
+}

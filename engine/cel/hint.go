@@ -1,0 +1,318 @@
+package cel
+
+import (
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+
+	"github.com/lintel-bot/lintel/engine/hint"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
+)
+
+// maxSource is how much of an expression words quote.
+const maxSource = 160
+
+// tell writes down what would make a part of an expression that is got the opposite, about the places that it is
+// blamed on, and returns these.
+func (x *explainer) tell(f frame, e ast.Expr, got bool, places []place) []place {
+	sheet := x.a.state.env.Sheet
+	if sheet == nil || len(places) == 0 {
+		return places
+	}
+	h, subject := x.ask(f, e, got)
+	targets := places
+	if subject != nil {
+		targets = x.reads(f, subject).places
+	}
+	for _, p := range places {
+		if p.old {
+			continue
+		}
+		sheet.Add(x.where.pointer(p.pointer), below(h, p, targets))
+	}
+	return places
+}
+
+// below is a hint about a place whose edits are at the target that is there or below it; without one there are none.
+func below(h hint.Hint, p place, targets []place) hint.Hint {
+	out := hint.Hint{Words: h.Words}
+	for _, t := range targets {
+		rest, ok := jsonpointer.Below(t.pointer, p.pointer)
+		if t.pointer == p.pointer {
+			rest, ok = "", true
+		}
+		if !ok {
+			continue
+		}
+		if rest != "" {
+			out.Words = jsonpointer.Dotted(rest) + ": " + h.Words
+		}
+		for _, edit := range h.Edits {
+			edit.Below = rest + edit.Below
+			out.Edits = append(out.Edits, edit)
+		}
+		break
+	}
+	return out
+}
+
+// tellRest says what the expression as a whole asks, for places that nothing narrower is known about.
+func (x *explainer) tellRest(e *expression) {
+	if sheet := x.a.state.env.Sheet; sheet != nil {
+		sheet.Add("", hint.Hint{Words: "that " + quoted(e.source) + " holds"})
+	}
+}
+
+func quoted(source string) string {
+	source = strings.Join(strings.Fields(source), " ")
+	if r := []rune(source); len(r) > maxSource {
+		source = string(r[:maxSource-1]) + "…"
+	}
+	return "`" + source + "`"
+}
+
+// asksSomething reports whether a part compares a value with what it has to be.
+func asksSomething(e ast.Expr) bool {
+	if e.Kind() == ast.SelectKind {
+		return e.AsSelect().IsTestOnly()
+	}
+	if e.Kind() != ast.CallKind {
+		return false
+	}
+	switch e.AsCall().FunctionName() {
+	case operators.Equals, operators.NotEquals, operators.In, operators.Less, operators.LessEquals, operators.Greater,
+		operators.GreaterEquals, "startsWith", "endsWith", "contains", "matches":
+		return true
+	}
+	return false
+}
+
+// ask says what would make a part the opposite of what it is, and which part of it the edits are about; nil where that
+// is what the part reads.
+func (x *explainer) ask(f frame, e ast.Expr, got bool) (hint.Hint, ast.Expr) {
+	switch e.Kind() {
+	case ast.SelectKind:
+		if e.AsSelect().IsTestOnly() {
+			return presence(got), nil
+		}
+		return boolean(got), nil
+	case ast.IdentKind:
+		return boolean(got), nil
+	case ast.CallKind:
+		if h, subject := x.askCall(f, e.AsCall(), got); h.Words != "" {
+			return h, subject
+		}
+	}
+	text, err := cel.ExprToString(e, f.expr.checked.SourceInfo())
+	if err != nil {
+		text = f.expr.source
+	}
+	holds := " holds"
+	if got {
+		holds = " does not hold"
+	}
+	return hint.Hint{Words: "that " + quoted(text) + holds}, nil
+}
+
+func boolean(got bool) hint.Hint { return hint.Write(!got) }
+
+func presence(got bool) hint.Hint {
+	if got {
+		return hint.Hint{Words: "nothing: the field must not be set", Edits: []hint.Edit{{Remove: true}}}
+	}
+	return hint.Hint{Words: "that it is set", Edits: []hint.Edit{{Value: hint.Placeholder, Example: true}}}
+}
+
+func (x *explainer) askCall(f frame, c ast.CallExpr, got bool) (hint.Hint, ast.Expr) {
+	name, args := c.FunctionName(), c.Args()
+	if c.IsMemberFunction() {
+		args = append([]ast.Expr{c.Target()}, args...)
+	}
+	switch name {
+	case callHasIndex:
+		return presence(got), nil
+	case "hasValue":
+		return presence(got), args[0]
+	case operators.Index, operators.OptIndex, operators.OptSelect, "orValue":
+		return boolean(got), nil
+	}
+	if len(args) != 2 {
+		return hint.Hint{}, nil
+	}
+	subject, value, turned, ok := x.sides(f, args)
+	if !ok {
+		return hint.Hint{}, nil
+	}
+	size := ""
+	if subject.Kind() == ast.CallKind && subject.AsCall().FunctionName() == "size" {
+		size = "a size of "
+	}
+	h := asked(name, value, got, turned)
+	if h.Words == "" {
+		return h, nil
+	}
+	if size != "" {
+		inner := subject.AsCall()
+		subject = append(inner.Args(), inner.Target())[0]
+		return sized(h, name, value, got, turned), subject
+	}
+	if subject.Kind() == ast.CallKind && !reader(subject.AsCall().FunctionName()) {
+		text, err := cel.ExprToString(subject, f.expr.checked.SourceInfo())
+		if err != nil {
+			return hint.Hint{}, nil
+		}
+		return hint.Hint{Words: quoted(text) + " to be " + h.Words}, subject
+	}
+	return h, subject
+}
+
+// reader reports whether a function hands out what it is given.
+func reader(name string) bool {
+	switch name {
+	case operators.Index, operators.OptIndex, operators.OptSelect, "orValue", "or", "value", "dyn":
+		return true
+	}
+	return false
+}
+
+// sides tells the side of a comparison that reads the object from the one that is known without; turned says that they
+// stand the other way round.
+func (x *explainer) sides(f frame, args []ast.Expr) (subject ast.Expr, value any, turned, ok bool) {
+	for i, arg := range args {
+		other := args[1-i]
+		if len(x.reads(f, arg).places) == 0 || len(x.reads(f, other).places) > 0 {
+			continue
+		}
+		v, err := x.eval(f, other)
+		if err != nil {
+			continue
+		}
+		if value, ok = native(v, 0); ok {
+			return arg, value, i == 1, true
+		}
+	}
+	return nil, nil, false, false
+}
+
+// asked is what a comparison with a value asks for to become the opposite of what it is.
+func asked(name string, value any, got, turned bool) hint.Hint {
+	list, isList := value.([]any)
+	text := hint.Text(value)
+	not := ""
+	if got {
+		not = "not "
+	}
+	switch name {
+	case operators.Equals, operators.NotEquals:
+		if got == (name == operators.NotEquals) {
+			return hint.Write(value)
+		}
+		if b, ok := value.(bool); ok {
+			return hint.Write(!b)
+		}
+		if value == "" {
+			return hint.Hint{Words: "a value that is not empty",
+				Edits: []hint.Edit{{Value: hint.Placeholder, Example: true}}}
+		}
+		return hint.Hint{Words: "anything but " + text}
+	case operators.In:
+		switch {
+		case !isList && turned:
+			return hint.Hint{Words: "a list or mapping with" + map[bool]string{true: "out "}[got] + map[bool]string{false: " "}[got] + text}
+		case !isList:
+			return hint.Hint{}
+		case got:
+			return hint.Hint{Words: hint.NoneOf(list), Edits: []hint.Edit{{Remove: true, Element: true}}}
+		case len(list) == 0:
+			return hint.Hint{Words: "nothing: no value is allowed", Edits: []hint.Edit{{Remove: true}}}
+		}
+		return hint.Hint{Words: hint.OneOf(list), Edits: append(hint.Choose(list...), hint.Edit{Remove: true, Element: true})}
+	case "startsWith":
+		return hint.Hint{Words: "a value that does " + not + "begin with " + text}
+	case "endsWith":
+		return hint.Hint{Words: "a value that does " + not + "end in " + text}
+	case "contains":
+		return hint.Hint{Words: "a value that does " + not + "contain " + text}
+	case "matches":
+		return hint.Hint{Words: "a value that does " + not + "match the regular expression " + text}
+	}
+	return compared(name, value, got, turned)
+}
+
+// compared is the hint of <, <=, > and >=.
+func compared(name string, value any, got, turned bool) hint.Hint {
+	signs := []string{operators.Less, operators.LessEquals, operators.GreaterEquals, operators.Greater}
+	at := -1
+	for i, s := range signs {
+		if s == name {
+			at = i
+		}
+	}
+	if at < 0 {
+		return hint.Hint{}
+	}
+	if turned {
+		at = 3 - at
+	}
+	if got { // the opposite: < becomes >=
+		at = (at + 2) % 4
+	}
+	words := []string{"less than ", "at most ", "at least ", "more than "}[at] + hint.Text(value)
+	n, ok := value.(int64)
+	if !ok {
+		return hint.Hint{Words: words}
+	}
+	n += []int64{-1, 0, 0, 1}[at]
+	return hint.Hint{Words: words, Edits: []hint.Edit{{Value: n, Example: true}}}
+}
+
+// sized is a hint about how many elements or characters there are.
+func sized(h hint.Hint, name string, value any, got, turned bool) hint.Hint {
+	out := hint.Hint{Words: "a size of " + h.Words}
+	some := name == operators.Greater && !got && !turned && value == int64(0) ||
+		name == operators.GreaterEquals && !got && !turned && value == int64(1) ||
+		name == operators.NotEquals && !got && value == int64(0) || name == operators.Equals && got && value == int64(0)
+	none := (name == operators.Equals && !got || name == operators.NotEquals && got) && value == int64(0)
+	switch {
+	case some:
+		out = hint.Hint{Words: "a value that is not empty",
+			Edits: []hint.Edit{{Value: hint.Placeholder, Example: true}, {Value: []any{hint.Placeholder}, Example: true}}}
+	case none:
+		out = hint.Hint{Words: "nothing: it must be empty", Edits: []hint.Edit{{Remove: true}}}
+	}
+	return out
+}
+
+// native is a value of an expression as JSON has it.
+func native(v ref.Val, depth int) (any, bool) {
+	switch v := v.(type) {
+	case types.Bool:
+		return bool(v), true
+	case types.Int:
+		return int64(v), true
+	case types.Double:
+		return float64(v), true
+	case types.String:
+		return string(v), true
+	case types.Null:
+		return nil, true
+	case traits.Lister:
+		n, ok := v.Size().(types.Int)
+		if !ok || n > 100 || depth > 5 {
+			return nil, false
+		}
+		out := make([]any, n)
+		for i := range n {
+			if out[i], ok = native(v.Get(i), depth+1); !ok {
+				return nil, false
+			}
+		}
+		return out, true
+	}
+	return nil, false
+}

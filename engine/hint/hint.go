@@ -1,0 +1,170 @@
+// Package hint is what a rule asks of the fields that fail it: in words, and as values to try.
+//
+// Whoever compares (patterns, conditions, expressions, controls) writes hints on a sheet while it looks at an object
+// again; the engine tries the values out before anybody is told.
+package hint
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Placeholder stands in a value for what a person has to choose.
+const Placeholder = "<value>"
+
+// Hint is what one comparison asks of a field. Words complete "expected: ...".
+type Hint struct {
+	Words string
+	Edits []Edit // worth trying, the best first
+}
+
+// Edit is a value to write, or a field to remove.
+type Edit struct {
+	Below   string // RFC 6901, from the field that the hint is about to what is edited; mostly ""
+	Value   any
+	Remove  bool
+	Element bool // only where the field is an element of a list
+	Example bool // other values do as well
+}
+
+// Write is the hint of a field that must have one value.
+func Write(value any) Hint { return Hint{Words: Text(value), Edits: []Edit{{Value: value}}} }
+
+// Choose returns the edits that write one of several values; each is an example where there are several.
+func Choose(values ...any) []Edit {
+	var out []Edit
+	for _, v := range values[:min(len(values), maxChoices)] {
+		out = append(out, Edit{Value: v, Example: len(values) > 1})
+	}
+	return out
+}
+
+const maxChoices = 4
+
+// Sheet collects hints by the pointer of the field they are about. The nil sheet takes none.
+type Sheet struct {
+	fields map[string][]Hint
+	order  []string
+}
+
+// Add writes a hint down, each once.
+func (s *Sheet) Add(field string, h Hint) {
+	if s == nil || h.Words == "" {
+		return
+	}
+	if s.fields == nil {
+		s.fields = map[string][]Hint{}
+	}
+	for _, known := range s.fields[field] {
+		if known.Words == h.Words {
+			return
+		}
+	}
+	if len(s.fields[field]) == 0 {
+		s.order = append(s.order, field)
+	}
+	s.fields[field] = append(s.fields[field], h)
+}
+
+// At returns the hints about a field.
+func (s *Sheet) At(field string) []Hint { return s.fields[field] }
+
+// Fields returns the fields that have hints, in the order in which the first of each was written.
+func (s *Sheet) Fields() []string { return s.order }
+
+// maxText is how much of a value is shown in words.
+const maxText = 200
+
+// Text is a value as people read it in a sentence.
+func Text(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return "nothing"
+	case string:
+		if v == "" {
+			return `""`
+		}
+		return clip(v)
+	case []any:
+		return List(v)
+	case map[string]any:
+		var parts []string
+		for _, k := range sorted(v) {
+			parts = append(parts, k+": "+nested(v[k]))
+		}
+		return clip(strings.Join(parts, ", "))
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	return clip(fmt.Sprint(value))
+}
+
+// nested is a value within another.
+func nested(value any) string {
+	switch v := value.(type) {
+	case map[string]any:
+		return "{" + Text(v) + "}"
+	case []any:
+		return "[" + Text(v) + "]"
+	}
+	return Text(value)
+}
+
+func sorted(m map[string]any) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// List is a few of many values, and how many there are.
+func List(values []any) string {
+	const few = 8
+	var parts []string
+	for _, v := range values[:min(len(values), few)] {
+		parts = append(parts, nested(v))
+	}
+	if more := len(values) - few; more > 0 {
+		parts = append(parts, fmt.Sprintf("%d more", more))
+	}
+	return clip(strings.Join(parts, ", "))
+}
+
+// OneOf is "one of a, b", or the value alone where there is one.
+func OneOf(values []any) string {
+	values = unique(values)
+	if len(values) == 1 {
+		return Text(values[0])
+	}
+	return "one of " + List(values)
+}
+
+// NoneOf is "none of a, b", or "anything but a".
+func NoneOf(values []any) string {
+	values = unique(values)
+	if len(values) == 1 {
+		return "anything but " + Text(values[0])
+	}
+	return "none of " + List(values)
+}
+
+func unique(values []any) (out []any) {
+	for _, v := range values {
+		if !slices.ContainsFunc(out, func(o any) bool { return reflect.DeepEqual(o, v) }) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+func clip(s string) string {
+	if r := []rune(s); len(r) > maxText {
+		return string(r[:maxText-1]) + "…"
+	}
+	return s
+}
