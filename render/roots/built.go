@@ -120,6 +120,26 @@ func (s *Set) shapedDeployers() []string {
 	return s.builds.shaped
 }
 
+// near lists the files with objects that deploy and whose roots a change reaches: only these are rendered.
+func (d *deployments) near(changed []string) (files []string) {
+	if len(changed) == 0 || d.set.builder() == nil {
+		return nil
+	}
+	reached := d.set.Above(d.set.Touched(changed, nil))
+	for _, p := range d.set.shapedDeployers() {
+		over := d.set.buildsOf(p)
+		if slices.ContainsFunc(over, func(r Root) bool { return slices.Contains(reached, r.Path) }) {
+			files = append(files, p)
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, p := range files {
+		d.reshaped[p] = true
+	}
+	return files
+}
+
 // generating lists the roots with a kustomization that generates a ConfigMap of one of some names.
 func (s *Set) generating(names []string) []Root {
 	dirs := map[string]bool{}

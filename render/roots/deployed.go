@@ -22,6 +22,7 @@ type deployments struct {
 
 	mu       sync.Mutex
 	read     map[string]bool // files that were read
+	reshaped map[string]bool // those of them that count as roots render them
 	rendered map[Root]rendered
 	added    map[Root]bool // those of them whose objects are known
 	byPath   map[string][]*Deployment
@@ -73,7 +74,11 @@ func (d *deployments) ensure(files []string) {
 		if !d.set.Manifest(p) {
 			continue
 		}
-		found, whole := d.shaped(p, d.added, deploying...)
+		var found []gitops.Object
+		whole := false
+		if d.reshaped[p] {
+			found, whole = d.shaped(p, d.added, deploying...)
+		}
 		if !whole {
 			data, _, err := d.set.Tree().ReadFile(p)
 			if err != nil {
@@ -146,7 +151,7 @@ func (d *deployments) objects(p string, data []byte, kinds ...string) []gitops.O
 // interesting reads the files that can say how any of the folders is deployed, and those of the changed files that
 // are such themselves.
 func (d *deployments) interesting(folders, changed []string) {
-	files := append(d.set.deployersOf(folders...), d.set.shapedDeployers()...)
+	files := append(d.set.deployersOf(folders...), d.near(changed)...)
 	if len(changed) > 0 && d.set.generates(changed) {
 		files = append(files, d.set.Noted(deployers, substituted)...)
 	}
