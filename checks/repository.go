@@ -17,7 +17,8 @@ type repository struct {
 	trees    *diff.Trees
 	settings *settings.Settings // those in effect
 	proposed *settings.Settings // those of the change; nil where it leaves them alone, or has none that can be read
-	problems []report.Problem   // of the settings, in effect and proposed
+	problems []report.Problem   // of the proposed settings, as far as the change brings them
+	standing []report.Problem   // of the settings in effect that the change does not mend
 }
 
 // open opens the repository of a change: its trees, its settings, and what differs.
@@ -61,7 +62,7 @@ func (r *repository) read(change report.Change, k *kept) (err error) {
 			return err
 		}
 	}
-	if r.settings, r.problems, err = settings.Read(t.Rules.Tree); err != nil {
+	if r.settings, r.standing, err = settings.Read(t.Rules.Tree); err != nil {
 		return err
 	}
 	r.objects.SetBlobLimit(r.settings.Limits.FileBytes)
@@ -74,9 +75,11 @@ func (r *repository) read(change report.Change, k *kept) (err error) {
 		if err != nil {
 			return err
 		}
-		if r.problems = append(r.problems, problems...); len(problems) == 0 {
+		if len(problems) == 0 {
 			r.proposed = own
 		}
+		r.problems = brought(r.standing, problems)
+		r.standing = stays(r.standing, problems, func(report.Problem) bool { return true })
 	}
 	return r.index(change, k)
 }

@@ -17,19 +17,22 @@ type ruling struct {
 	own            *rules.Ruleset // those of the head that the change adds or edits; nil where none can be
 	decision       *exceptions.Decision
 	before, after  *rules.Sources   // before and after the merge; after is nil where the change cannot touch rules
-	problems       []report.Problem // why rules are not, or would not be, in effect
+	problems       []report.Problem // why rules are not, or would not be, in effect by the change
+	standing       []report.Problem // why rules of the base branch are not in effect, whatever the change does
+	missing        []report.Problem // policies that its settings name and that are nowhere, not at the head either
 }
 
 // rule finds and compiles the rules of both sides.
 func rule(ctx context.Context, change report.Change, repo *repository, k *kept) (*ruling, error) {
 	t := repo.trees
-	out := &ruling{problems: rules.Missing(t.Rules.Tree, repo.settings.Policies)}
+	out := &ruling{}
 	var err error
 	if out.before, err = rules.Find(ctx, t.Rules, repo.settings); err != nil {
 		return nil, err
 	}
 	out.Ruleset = rules.Compile(out.before, change.Now, &k.compiler)
-	out.problems = append(append(out.problems, out.before.Problems...), out.Errors...)
+	out.missing = rules.Missing(t.Rules, repo.settings.Policies)
+	out.standing = slices.Concat(out.before.Problems, out.Errors)
 	var proposed []*engine.Exception
 	if t.ProposesRules() {
 		if err := out.propose(ctx, change, repo); err != nil {
@@ -92,22 +95,43 @@ func (out *ruling) propose(ctx context.Context, change report.Change, repo *repo
 	}
 	proposal := rules.NewProposal(t, out.before, head)
 	out.own = rules.Compile(proposal.Own(head), change.Now, nil)
-	out.problems = append(append(out.problems, head.Problems...), out.own.Errors...)
+	own := slices.Concat(head.Problems, out.own.Errors)
+	defer func() { out.compare(repo, head, own) }()
 	if !proposal.Any() {
 		return nil
 	}
 	base := out.before
-	if own := repo.proposed; own != nil {
-		if head, err = rules.Find(ctx, t.Head, own); err != nil {
+	if next := repo.proposed; next != nil {
+		if head, err = rules.Find(ctx, t.Head, next); err != nil {
 			return err
 		}
-		if base, err = rules.Find(ctx, t.Rules, own); err != nil {
+		if base, err = rules.Find(ctx, t.Rules, next); err != nil {
 			return err
 		}
 		proposal = rules.NewProposal(t, base, head)
-		out.problems = append(append(out.problems, head.Problems...), base.Problems...)
+		own = slices.Concat(own, head.Problems, base.Problems)
 	}
 	out.after = proposal.Merge(base, head)
-	out.problems = append(out.problems, rules.Lost(t, out.after.Settings.Policies)...)
+	own = append(own, rules.Lost(t, out.after.Settings.Policies)...)
 	return nil
+}
+
+// compare tells what the change brings of what is wrong with rules from what the base branch has, and what it mends of
+// that. own is what is wrong at the head with what is the change's.
+func (out *ruling) compare(repo *repository, head *rules.Sources, own []report.Problem) {
+	t := repo.trees
+	gone := func(p report.Problem) bool {
+		if hasProblem(out.before.Problems, p) {
+			return !hasProblem(head.Problems, p)
+		}
+		return t.Changed(p.Path)
+	}
+	base := slices.Concat(out.standing, out.missing)
+	out.problems, out.standing = brought(base, own), stays(out.standing, own, gone)
+	named := repo.settings
+	if repo.proposed != nil {
+		named = repo.proposed
+	}
+	missing := rules.Missing(t.Head, named.Policies)
+	out.missing = stays(out.missing, own, func(p report.Problem) bool { return !hasProblem(missing, p) })
 }

@@ -63,10 +63,10 @@ func TestLeaveOut(t *testing.T) {
 			"  kind: Gen\n  metadata: {name: g}\n"), []string{"a"}, []string{`?4 plugin "Gen"`}},
 		{"remote base of a base", "-- over/kustomization.yaml --\nresources: [../app]\nnameSuffix: -x\n" +
 			strings.ReplaceAll(kust("resources:\n- "+remote+"\n- a.yaml\n"), "-- app/k", "-- app/k"), nil, nil},
-		{"patches of what is not there", kust("resources:\n- a.yaml\n- " + remote + "\nreplicas:\n- {name: there, count: 3}\n" +
-			"patches:\n- path: p.yaml\n- target: {kind: Deployment, name: there}\n  patch: |\n" +
-			"    - {op: remove, path: /spec/replicas}\n" +
-			"patchesStrategicMerge:\n- |-\n  apiVersion: apps/v1\n  kind: Deployment\n  metadata: {name: there}\n" +
+		{"patches of what is not there", kust("resources:\n- a.yaml\n- "+remote+"\nreplicas:\n- {name: there, count: 3}\n"+
+			"patches:\n- path: p.yaml\n- target: {kind: Deployment, name: there}\n  patch: |\n"+
+			"    - {op: remove, path: /spec/replicas}\n"+
+			"patchesStrategicMerge:\n- |-\n  apiVersion: apps/v1\n  kind: Deployment\n  metadata: {name: there}\n"+
 			"configMapGenerator:\n- {name: there, behavior: merge, literals: [a=b]}\nnamePrefix: x-\n") +
 			"-- app/p.yaml --\n" + deployment("there"), []string{"x-a"}, []string{`?3 ` + remote}},
 		{"patches of what is there", kust("resources:\n- a.yaml\n- " + remote + "\npatches:\n- patch: |\n" +

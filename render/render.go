@@ -165,9 +165,6 @@ func (r *Renderer) RenderRemains(ctx context.Context, before *roots.Set, root ro
 		return r.Render(ctx, root)
 	}
 	out, problems, err := r.built(root)
-	for i := range problems {
-		problems[i].Message += "; this folder was a root at the base, so it is also checked by itself"
-	}
 	return out, problems, err
 }
 
@@ -181,12 +178,19 @@ func (r *Renderer) built(root roots.Root) (*Rendering, []source.Error, error) {
 // nothing did.
 func (r *Renderer) build(root roots.Root, failed map[string][]source.Error) (*Rendering, []source.Error) {
 	p := r.plan(root.Path)
+	for name := range p.manifests {
+		if _, id, err := r.read(name); err == nil {
+			p.reads[name] = id
+		}
+	}
 	nothing := &Rendering{Root: root, Reads: p.reads}
 	for r.leave(p) {
 		out, failure := r.kustomize(root, p)
 		switch {
 		case failure == nil:
-			out.Partial = len(p.left) > 0
+			if out.Partial = len(p.left) > 0; out.Partial {
+				out.links = nil // what it lacks may come without a change of what it read
+			}
 			return out, p.problems
 		case r.culprits(p, failed):
 		case len(p.problems) == 0:
@@ -269,6 +273,7 @@ func (r *Renderer) files(ctx context.Context, root roots.Root, names []string) (
 			return &Rendering{Root: root, Reads: out.Reads}, append(problems, tooMany(name, r.limits.Resources)), nil
 		}
 	}
+	out.Partial = len(problems) > 0
 	return out, problems, nil
 }
 

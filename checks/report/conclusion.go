@@ -37,11 +37,11 @@ func (r *Report) conclusion() Conclusion {
 		}
 	}
 	switch {
-	case len(r.Errors) > 0:
+	case len(r.Errors) > 0, slices.ContainsFunc(r.NotChecked, func(n NotChecked) bool { return n.Fails }):
 		return Failure
 	case pending:
 		return ActionRequired
-	case weak, len(r.NotChecked) > 0, r.Stats.Unchecked > 0:
+	case weak, len(r.NotChecked) > 0, r.Stats.Unchecked > 0, r.Stats.Policies == 0:
 		return Neutral
 	}
 	return Success
@@ -51,7 +51,12 @@ func (r *Report) conclusion() Conclusion {
 func (r *Report) title() string {
 	var old, warnings, unknown int
 	var places []string
-	blocking := 0
+	blocking, rules := 0, 0
+	for _, n := range r.NotChecked {
+		if n.Rules {
+			rules++
+		}
+	}
 	waits := map[string]bool{}
 	for _, f := range r.Findings {
 		switch {
@@ -84,7 +89,10 @@ func (r *Report) title() string {
 	add(len(waits), "exception waits", "exceptions wait", r.awaited(waits))
 	add(warnings, "warning", "warnings", "")
 	add(r.Stats.Unchecked, "Helm chart is not checked", "Helm charts are not checked", "")
-	add(len(r.NotChecked)-r.Stats.Unchecked, "deployment is not checked", "deployments are not checked", "")
+	add(len(r.NotChecked)-r.Stats.Unchecked-rules, "deployment is not checked", "deployments are not checked", "")
+	if rules > 0 {
+		parts = append(parts, "the policies or settings of the base branch have errors")
+	}
 	add(unknown, "rule needs the cluster", "rules need the cluster", "")
 	if n := len(r.Upkeep); n > 0 && len(parts) == 0 {
 		parts = append(parts, "No violations, "+Count(n, "exception", "exceptions")+" to look after")
@@ -98,6 +106,16 @@ func (r *Report) title() string {
 		return "No deployed manifest changes"
 	case r.Stats.PreExisting > 0:
 		return fmt.Sprintf("No new violations (%d in the base already)", r.Stats.PreExisting)
+	case r.Stats.Met == 0 && r.All:
+		return "No rule is about any of " + Count(r.Stats.Resources, "resource", "resources")
+	case r.Stats.Met == 0:
+		return "No violations: no rule is about what changes (" + Count(r.Stats.Resources, "resource", "resources") + ")"
+	case r.Stats.Met < r.Stats.Resources:
+		what := "changed "
+		if r.All {
+			what = ""
+		}
+		return fmt.Sprintf("No violations: %d of %d %sresources met a rule", r.Stats.Met, r.Stats.Resources, what)
 	}
 	return Count(r.Stats.Resources, "resource", "resources") + " checked, no violations"
 }

@@ -43,7 +43,7 @@ type Answer struct {
 	Pair      *diff.Pair
 	Mutations *Mutations // nil where no mutate rule changed anything
 	Results   []engine.Result
-	Old       []engine.Result // what they say about the old object of an update; asked only when something fails
+	Old       []engine.Result // what they say about the object before; asked only when something fails
 	Idle      []engine.Result // what they would say with the exceptions that do not count (yet, or any more)
 	Bare      []engine.Result // what they would say with no exception; asked only where one has a part
 }
@@ -76,11 +76,11 @@ func (v *Reviewer) Review(ctx context.Context, p *diff.Pair) Answer {
 	if !slices.ContainsFunc(out.Results, compared) {
 		return out
 	}
-	if p.Operation == admission.Update {
+	if old := p.Earlier(); old != nil {
 		// Did the base violate it, too? The old object takes the place of the new one.
 		before := v.User.Request(admission.Update)
-		before.Object, before.OldObject, before.Namespace = p.Old.Object, p.Old.Object, request.Namespace
-		out.Old = append(v.Evaluate(ctx, v.Counting, before), v.look(ctx, v.Counting, p.Old, before)...)
+		before.Object, before.OldObject, before.Namespace = old.Object, old.Object, request.Namespace
+		out.Old = append(v.Evaluate(ctx, v.Counting, before), v.look(ctx, v.Counting, old, before)...)
 	}
 	if v.Idle != nil {
 		out.Idle = v.ask(ctx, v.Idle, p, request)
