@@ -64,7 +64,7 @@ func (s Sides) Alone(ctx context.Context, known []*Root) (pairs []*Pair, _ error
 		if err != nil {
 			return nil, err
 		}
-		if len(problems) == 0 {
+		if len(problems) == 0 || now.Partial {
 			pairs = append(pairs, Pairs(root, before, now.Resources, false)...)
 		}
 	}

@@ -142,9 +142,9 @@ type Stats struct {
 	Policies    int `json:"policies"`
 	Rules       int `json:"rules"`
 	Exceptions  int `json:"exceptions"`
-	Roots       int `json:"roots"`     // roots that the change reaches
-	Resources   int `json:"resources"` // resources that were evaluated
-	Met         int `json:"met"`       // those of them that a rule was about
+	Roots       int `json:"roots"`         // roots that the change reaches
+	Resources   int `json:"resources"`     // resources that were evaluated
+	Met         int `json:"met,omitempty"` // those of them that a rule was about
 	Passed      int `json:"passed"`
 	Failed      int `json:"failed"`
 	Warned      int `json:"warned"`
