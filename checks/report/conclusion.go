@@ -106,18 +106,23 @@ func (r *Report) title() string {
 		return "No deployed manifest changes"
 	case r.Stats.PreExisting > 0:
 		return fmt.Sprintf("No new violations (%d in the base already)", r.Stats.PreExisting)
-	case r.Stats.Met == 0 && r.All:
-		return "No rule is about any of " + Count(r.Stats.Resources, "resource", "resources")
-	case r.Stats.Met == 0:
-		return "No violations: no rule is about what changes (" + Count(r.Stats.Resources, "resource", "resources") + ")"
-	case r.Stats.Met < r.Stats.Resources:
-		what := "changed "
-		if r.All {
-			what = ""
-		}
-		return fmt.Sprintf("No violations: %d of %d %sresources met a rule", r.Stats.Met, r.Stats.Resources, what)
 	}
-	return Count(r.Stats.Resources, "resource", "resources") + " checked, no violations"
+	return Count(r.Stats.Resources, "resource", "resources") + " checked, no violations" + r.met()
+}
+
+// met says how many of the resources any rule was about, where it was not about all of them.
+func (r *Report) met() string {
+	changed, changes := "changed ", "what changes"
+	if r.All {
+		changed, changes = "", "any of them"
+	}
+	switch {
+	case r.Stats.Met == 0:
+		return ": no rule is about " + changes
+	case r.Stats.Met < r.Stats.Resources:
+		return fmt.Sprintf(": %d of %d %sresources met a rule", r.Stats.Met, r.Stats.Resources, changed)
+	}
+	return ""
 }
 
 // where says in how many overlays, or folders of plain manifests, something is.
