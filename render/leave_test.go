@@ -46,7 +46,7 @@ func TestLeaveOut(t *testing.T) {
 			[]string{"a"}, []string{`1 not valid YAML`}},
 		{"base that does not build", kust("resources:\n- a.yaml\n- ../bad\n") +
 			"-- bad/c.yaml --\n" + deployment("c") + "-- bad/kustomization.yaml --\nresources: [c.yaml, c.yaml]\n",
-			[]string{"a"}, []string{`1 cannot build`}},
+			[]string{"a"}, []string{`1 is listed twice`}},
 		{"missing component", kust("resources:\n- a.yaml\ncomponents:\n- ../gone\nnamePrefix: x-\n"), []string{"x-a"},
 			[]string{`4 "../gone" does not exist`}},
 		{"missing patch", kust("resources:\n- a.yaml\npatches:\n- path: gone.yaml\n- patch: |\n    apiVersion: apps/v1\n" +
@@ -75,7 +75,7 @@ func TestLeaveOut(t *testing.T) {
 		{"a value of what is not there", kust("resources:\n- a.yaml\n- " + remote + "\nreplacements:\n" +
 			"- source: {kind: ConfigMap, name: there, fieldPath: data.a}\n  targets:\n  - select: {kind: Deployment}\n" +
 			"    fieldPaths: [metadata.namespace]\n"), nil, []string{`?3 ` + remote}},
-		{"nothing but wrong", kust("resources:\n- a.yaml\n- a.yaml\n"), nil, []string{`1 cannot build`}},
+		{"nothing but wrong", kust("resources:\n- a.yaml\n- a.yaml\n"), nil, []string{`3 is listed twice`}},
 		{"itself", kust("resources:\n- a.yaml\n- ../app\n"), nil, []string{`3 includes itself`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
