@@ -90,7 +90,8 @@ func (a *answers) tell(out *report.Report) {
 // met adds the resources that a policy's rule was about.
 func (a *answers) met(resources map[*render.Resource]bool) {
 	for _, one := range a.list {
-		if !isRule(one.Pair) && slices.ContainsFunc(one.Results, func(r engine.Result) bool { return r.Policy.Kind != builtin.Kind }) {
+		met := func(r engine.Result) bool { return r.Policy.Kind != builtin.Kind }
+		if !isRule(one.Pair) && slices.ContainsFunc(one.Results, met) {
 			resources[one.Pair.Resource()] = true
 		}
 	}
