@@ -4,10 +4,12 @@ import (
 	"context"
 	"slices"
 
+	"github.com/lintel-bot/lintel/checks/builtin"
 	"github.com/lintel-bot/lintel/checks/exceptions"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/review"
 	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/render"
 )
 
 // answers are what the rules say about the pairs.
@@ -100,5 +102,15 @@ func (a *answers) tell(out *report.Report) {
 		a.list[i].Count(&out.Stats)
 		out.Mutations = append(out.Mutations, a.list[i].Mutated()...)
 		out.Warnings = append(out.Warnings, a.list[i].Combined()...)
+	}
+}
+
+// met adds the resources that a policy's rule was about.
+func (a *answers) met(resources map[*render.Resource]bool) {
+	for _, one := range a.list {
+		met := func(r engine.Result) bool { return r.Policy.Kind != builtin.Kind }
+		if !isRule(one.Pair) && slices.ContainsFunc(one.Results, met) {
+			resources[one.Pair.Resource()] = true
+		}
 	}
 }

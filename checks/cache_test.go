@@ -134,8 +134,8 @@ resources: [a.yaml]
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := len(rep.Errors) > 0; got != c.errors {
-			t.Errorf("errors: %v", rep.Errors)
+		if got := len(rep.NotChecked) > 0; got != c.errors {
+			t.Errorf("not checked: %v", rep.NotChecked)
 		}
 	}
 }

@@ -71,7 +71,15 @@ func (r *repository) in(cluster string) *repository {
 // in returns the pairs of some roots, with what these roots and files declare.
 func (p *pairs) in(has func(roots.Root) bool, named []string) *pairs {
 	keep := func(list []*diff.Pair) []*diff.Pair {
-		return slices.DeleteFunc(slices.Clone(list), func(pair *diff.Pair) bool { return !has(pair.Root) })
+		list = slices.DeleteFunc(slices.Clone(list), func(pair *diff.Pair) bool { return !has(pair.Root) })
+		for i, pair := range list {
+			if pair.Before != nil && !has(pair.From) && pair.From != (roots.Root{}) { // it comes from another cluster
+				moved := *pair
+				moved.Before = nil
+				list[i] = &moved
+			}
+		}
+		return list
 	}
 	own := *p
 	own.list, own.asking, own.alone = keep(p.list), keep(p.asking), keep(p.alone)
@@ -127,7 +135,11 @@ func (o *outcome) tell(out *report.Report, seen map[string]bool) {
 			out.Clusters = append(out.Clusters, o.cluster)
 		}
 	}
-	out.Fail(o.problems...)
+	for _, p := range o.problems {
+		if !hasProblem(o.rules.standing, p) {
+			out.Fail(p)
+		}
+	}
 	out.Preview = out.Preview.With(o.preview)
 	if end := o.rules.decision.NextEnd(); out.Until.IsZero() || !end.IsZero() && end.Before(out.Until) {
 		out.Until = end

@@ -104,7 +104,7 @@ func TestNamedByOthers(t *testing.T) {
 		{"resource of a policy test, and of a kustomization", good + "-- kyverno-test.yaml --\nkind: Test\nresources: " +
 			"[apps/a.yaml]\n-- kustomization.yaml --\nresources: [apps/a.yaml]\n", bad, report.Failure},
 		{"resource of a policy test, and of an object", good + "-- kyverno-test.yaml --\nkind: Test\nresources: " +
-			"[apps/a.yaml]\n-- flux/apps.yaml --\n" + flux + "  targetNamespace: n\n", bad, report.Failure},
+			"[apps/a.yaml]\n-- flux/apps.yaml --\n" + flux + "  targetNamespace: team\n", bad, report.Failure},
 		{"resource of a policy test among what is deployed", good + "-- apps/b.yaml --\n" +
 			strings.ReplaceAll(goodPod, "name: a", "name: b") + "-- kyverno-test.yaml --\nkind: Test\nresources: [apps/a.yaml]\n",
 			bad, report.Neutral},
@@ -126,7 +126,7 @@ func TestNamedByOthers(t *testing.T) {
 		{"object that is data", built + "-- argo/apps.yaml --\n" + app +
 			"-- argo/kustomization.yaml --\nconfigMapGenerator: [{name: g, files: [apps.yaml]}]\n", bad, report.Failure},
 		{"object that deploys itself only", built + "-- x/apps.yaml --\n" + app + "-- x/self.yaml --\n" +
-			strings.NewReplacer("./apps", "./x", "name: apps", "name: self").Replace(flux) + "  targetNamespace: n\n" + exclude,
+			strings.NewReplacer("./apps", "./x", "name: apps", "name: self").Replace(flux) + "  targetNamespace: team\n" + exclude,
 			bad, report.Failure},
 	} {
 		t.Run(c.name, func(t *testing.T) {

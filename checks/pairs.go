@@ -105,7 +105,7 @@ func (p *pairs) render(ctx context.Context) error {
 		}
 		list, moved = append(list, r.Pairs...), append(moved, r.Moved...)
 	}
-	p.list = diff.Join(list, moved)
+	p.list = diff.Join(list, moved, p.sides.Trees.Head.Roots.Has)
 	var err error
 	p.alone, err = p.sides.Alone(ctx, p.roots)
 	return err
@@ -126,14 +126,7 @@ func (p *pairs) tell(out *report.Report) {
 	}
 	out.NotChecked = p.notChecked
 	out.Warnings = append(out.Warnings, p.warnings...)
-	for _, r := range p.roots {
-		if len(r.Base) > 0 && p.sides.Trees.Head.Roots.Has(r.Root) {
-			e := r.Base[0]
-			out.Warnings = append(out.Warnings, report.Problem{Path: e.Path, Line: e.Line, Message: "the base could not be " +
-				"rendered, so everything in " + r.Path + " counts as new: " + e.Message})
-		}
-	}
-	out.Fail(diff.Failures(p.roots)...)
+	p.tellObstacles(out)
 	out.Work = p.sides.Work()
 	out.Warnings = append(out.Warnings, p.declared.Warnings()...)
 }
@@ -147,4 +140,40 @@ func isRule(p *diff.Pair) bool {
 
 func all(list []*diff.Pair, is func(*diff.Pair) bool) bool {
 	return !slices.ContainsFunc(list, func(p *diff.Pair) bool { return !is(p) })
+}
+
+// tellObstacles says what stood in the way of rendering the roots. What the change brings and is wrong fails the check.
+// What the base has in the same way, and what only others have, is not checked; everything else of the root is.
+func (p *pairs) tellObstacles(out *report.Report) {
+	gone := p.sides.Gone(p.roots)
+	var failing []*diff.Root
+	known := map[report.NotChecked]int{} // without the root -> index
+	for _, r := range p.roots {
+		if r.Unseen != nil && p.sides.Trees.Head.Roots.Has(r.Root) && len(r.Head) == 0 {
+			e := r.Base[len(r.Base)-1]
+			out.Warnings = append(out.Warnings, report.Problem{Path: e.Path, Line: e.Line, Message: "the base could not be " +
+				"rendered, so everything in " + r.Path + " counts as new, except what stands in files that were part of it and " +
+				"did not change: " + e.Message})
+		}
+		brought := &diff.Root{Root: r.Root}
+		failing = append(failing, brought)
+		for _, o := range r.Obstacles(gone) {
+			if !o.Before && !o.Unknown {
+				brought.Head = append(brought.Head, o.Error)
+				continue
+			}
+			n := report.NotChecked{Path: o.Path, Line: o.Line, Reason: o.Message, Before: o.Before}
+			if o.Before {
+				n.Reason += " (also so in the base)"
+			}
+			if i, ok := known[n]; ok {
+				out.NotChecked[i].Root += ", " + r.Path
+				continue
+			}
+			known[n] = len(out.NotChecked)
+			n.Root = r.Path
+			out.NotChecked = append(out.NotChecked, n)
+		}
+	}
+	out.Fail(diff.Failures(failing)...)
 }

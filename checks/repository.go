@@ -20,7 +20,8 @@ type repository struct {
 	trees    *diff.Trees
 	settings *settings.Settings // those in effect
 	proposed *settings.Settings // those of the change; nil where it leaves them alone, or has none that can be read
-	problems []report.Problem   // of the settings, in effect and proposed
+	problems []report.Problem   // of the proposed settings, as far as the change brings them
+	standing []report.Problem   // of the settings in effect that the change does not mend
 
 	cluster string   // that the settings are of; see in
 	names   []string // of the repository, see roots.Options
@@ -68,7 +69,7 @@ func (r *repository) read(change report.Change, k *kept) (err error) {
 			return err
 		}
 	}
-	if r.settings, r.problems, err = settings.Read(t.Rules.Tree); err != nil {
+	if r.settings, r.standing, err = settings.Read(t.Rules.Tree); err != nil {
 		return err
 	}
 	r.objects.SetBlobLimit(r.settings.Limits.FileBytes)
@@ -81,9 +82,11 @@ func (r *repository) read(change report.Change, k *kept) (err error) {
 		if err != nil {
 			return err
 		}
-		if r.problems = append(r.problems, problems...); len(problems) == 0 {
+		if len(problems) == 0 {
 			r.proposed = own
 		}
+		r.problems = broughtProblems(r.standing, problems)
+		r.standing = stays(r.standing, problems, func(report.Problem) bool { return true })
 	}
 	return r.index(change, k)
 }

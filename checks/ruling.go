@@ -19,19 +19,22 @@ type ruling struct {
 	brought        *rules.Brought
 	decision       *exceptions.Decision
 	before, after  *rules.Sources   // before and after the merge; after is nil where the change cannot touch rules
-	problems       []report.Problem // why rules are not, or would not be, in effect
+	problems       []report.Problem // why rules are not, or would not be, in effect by the change
+	standing       []report.Problem // why rules of the base branch are not in effect, whatever the change does
+	missing        []report.Problem // policies that its settings name and that are nowhere, not at the head either
 }
 
 // rule finds and compiles the rules of both sides.
 func rule(ctx context.Context, change report.Change, repo *repository, k *kept) (*ruling, error) {
 	t := repo.trees
-	out := &ruling{problems: rules.Missing(t.Rules.Tree, repo.settings.Policies), brought: &rules.Brought{}}
+	out := &ruling{brought: &rules.Brought{}}
 	var err error
 	if out.before, err = rules.Find(ctx, t.Rules, repo.settings); err != nil {
 		return nil, err
 	}
 	out.Ruleset = rules.Compile(out.before, change.Now, &k.compiler)
-	out.problems = append(append(out.problems, out.before.Problems...), out.Errors...)
+	out.missing = rules.Missing(t.Rules, repo.settings.Policies)
+	out.standing = slices.Concat(out.before.Problems, out.Errors)
 	var proposed []*engine.Exception
 	if t.ProposesRules() {
 		if err := out.propose(ctx, change, repo); err != nil {
@@ -100,7 +103,8 @@ func (out *ruling) propose(ctx context.Context, change report.Change, repo *repo
 	own := &rules.Sources{Settings: head.Settings, Policies: proposal.Own(head), Exceptions: out.brought.Sources}
 	out.own = rules.Compile(own, change.Now, nil)
 	out.own.Exceptions = brought(out.own.Exceptions, out.brought)
-	out.problems = append(append(out.problems, head.Problems...), out.own.Errors...)
+	wrong := slices.Concat(head.Problems, out.own.Errors)
+	defer func() { out.compare(repo, head, wrong) }()
 	if !proposal.Any() && !out.brought.Differs {
 		return nil
 	}
@@ -114,7 +118,7 @@ func (out *ruling) propose(ctx context.Context, change report.Change, repo *repo
 			return err
 		}
 		proposal = rules.NewProposal(t, tip, head)
-		out.problems = append(append(out.problems, head.Problems...), tip.Problems...)
+		wrong = slices.Concat(wrong, head.Problems, tip.Problems)
 	}
 	var base *rules.Sources
 	if t.Base.ID != "" {
@@ -123,7 +127,7 @@ func (out *ruling) propose(ctx context.Context, change report.Change, repo *repo
 		}
 	}
 	out.after = proposal.Merge(tip, head, base)
-	out.problems = append(out.problems, rules.Lost(t, out.after.Settings.Policies)...)
+	wrong = append(wrong, rules.Lost(t, out.after.Settings.Policies)...)
 	return nil
 }
 
@@ -165,4 +169,24 @@ func (r *repository) bring(ctx context.Context, tip, head *rules.Sources) (*rule
 		bases = append(bases, base)
 	}
 	return rules.Bring(t, heads, tip, bases...), nil
+}
+
+// compare tells what the change brings of what is wrong with rules from what the base branch has, and what it mends of
+// that. own is what is wrong at the head with what is the change's.
+func (out *ruling) compare(repo *repository, head *rules.Sources, own []report.Problem) {
+	t := repo.trees
+	gone := func(p report.Problem) bool {
+		if hasProblem(out.before.Problems, p) {
+			return !hasProblem(head.Problems, p)
+		}
+		return t.Changed(p.Path)
+	}
+	base := slices.Concat(out.standing, out.missing)
+	out.problems, out.standing = broughtProblems(base, own), stays(out.standing, own, gone)
+	named := repo.settings
+	if repo.proposed != nil {
+		named = repo.proposed
+	}
+	missing := rules.Missing(t.Head, named.Policies)
+	out.missing = stays(out.missing, own, func(p report.Problem) bool { return !hasProblem(missing, p) })
 }

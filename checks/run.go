@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/settings"
+	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -50,9 +52,15 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	out.Fail(repo.problems...)
 	pairs.tell(out)
 	seen := map[string]bool{}
+	met := map[*render.Resource]bool{}
+	standing, missing := repo.standing, []report.Problem(nil)
 	for _, one := range outcomes {
 		one.tell(out, seen)
+		standing, missing = append(standing, one.rules.standing...), append(missing, one.rules.missing...)
+		one.answers.met(met)
 	}
+	out.Stats.Met = len(met)
+	tellStanding(out, standing, missing)
 	out.Sort(repo.trees.Changed)
 	out.Folders = folders(repo.trees.Head.Roots, out.Findings)
 	for _, one := range outcomes {
@@ -62,10 +70,21 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 		whole := len(out.Errors) == 0 && !slices.ContainsFunc(repo.trees.Differences, isChart)
 		out.Upkeep = upkeep(outcomes, whole, change.Now)
 	}
+	raise(out, repo.settings)
 	out.Conclude()
 	out.Excerpts = excerpts(repo.trees, out)
 	suggestLines(repo.trees.Head.Tree, out.Findings)
 	return out, nil
+}
+
+// raise lets what is not checked fail the check where the settings ask for it: what the change brings or edits, and
+// with block: all also what it only reaches.
+func raise(out *report.Report, s *settings.Settings) {
+	for i := range out.NotChecked {
+		n := &out.NotChecked[i]
+		n.Fails = s.Unrendered == settings.UnrenderedFailure && !n.Rules &&
+			(n.Changed || !n.Before || s.Block == settings.BlockAll)
+	}
 }
 
 // isChart reports whether a file makes its folder a Helm chart.

@@ -27,16 +27,51 @@ type plan struct {
 	problems       []source.Error
 	layers         int
 	reported       map[string]bool
+
+	whole  bool                                // a problem is of the root as a whole: none of it can be rendered
+	left   map[string][]kustomization.Position // the entries to leave out, by the file of the kustomization
+	named  map[string][]entry                  // the entries that name a manifest, a patch or a folder
+	broken map[string]*source.Error            // the manifests and patches that were looked at, with what is wrong
+	texts  map[string][]byte                   // of the kustomizations without what is left out
+}
+
+// entry is an entry of a kustomization's list.
+type entry struct {
+	file string
+	at   kustomization.Position
+}
+
+func entryOf(f *kustomization.File, ref kustomization.Ref) entry {
+	return entry{f.Path, kustomization.Position{Line: ref.Line, Column: ref.Column}}
+}
+
+func entryAt(f *kustomization.File, n *yaml.Node) entry {
+	return entry{f.Path, kustomization.Position{Line: n.Line, Column: n.Column}}
 }
 
 func (r *Renderer) plan(dir string) *plan {
 	p := &plan{kustomizations: map[string]*kustomization.File{}, manifests: map[string]bool{}, reads: map[string]string{},
-		reported: map[string]bool{}}
-	p.root = r.layer(p, dir, nil, source.Error{Path: dir, Message: "has no kustomization file"})
+		reported: map[string]bool{}, left: map[string][]kustomization.Position{}, named: map[string][]entry{},
+		broken: map[string]*source.Error{}}
+	p.root = r.layer(p, dir, nil, source.Error{Path: dir, Message: "has no kustomization file"}, p.problem)
 	return p
 }
 
+// problem adds what stands in the way of the root as a whole.
 func (p *plan) problem(e source.Error) {
+	p.whole = true
+	p.report(e)
+}
+
+// without adds what stands in the way of an entry: the rest can be rendered without it.
+func (p *plan) without(at entry, e source.Error) {
+	if !slices.Contains(p.left[at.file], at.at) {
+		p.left[at.file] = append(p.left[at.file], at.at)
+	}
+	p.report(e)
+}
+
+func (p *plan) report(e source.Error) {
 	key := e.Error()
 	if !p.reported[key] {
 		p.reported[key] = true
@@ -44,25 +79,21 @@ func (p *plan) problem(e source.Error) {
 	}
 }
 
-// refuse adds the problem of a node of a file.
-func (p *plan) refuse(path string, at *yaml.Node, format string, args ...any) {
-	p.problem(source.Error{Path: path, Line: at.Line, Column: at.Column, Message: fmt.Sprintf(format, args...)})
-}
-
 // layer walks one kustomization and what it includes. missing is the problem to report where the folder has
-// no kustomization.
-func (r *Renderer) layer(p *plan, dir string, above []string, missing source.Error) *origin.Layer {
+// no kustomization; fail reports what keeps all of the layer from being rendered.
+func (r *Renderer) layer(p *plan, dir string, above []string, missing source.Error,
+	fail func(source.Error)) *origin.Layer {
 	f, err := r.kustomization(dir)
 	if err != nil {
 		var e *source.Error
 		if !errors.As(err, &e) {
 			e = &source.Error{Path: dir, Message: err.Error()}
 		}
-		p.problem(*e)
+		fail(*e)
 		return nil
 	}
 	if f == nil {
-		p.problem(missing)
+		fail(missing)
 		return nil
 	}
 	if p.layers++; p.layers > r.limits.Layers {
@@ -73,20 +104,24 @@ func (r *Renderer) layer(p *plan, dir string, above []string, missing source.Err
 	}
 	p.kustomizations[f.Path] = f
 	p.openAPI = p.openAPI || f.OpenAPI
+	refuse := func(at *yaml.Node, unknown bool, format string, args ...any) {
+		p.without(entryAt(f, at), source.Error{Path: f.Path, Line: at.Line, Column: at.Column,
+			Message: fmt.Sprintf(format, args...), Unknown: unknown})
+	}
 	for _, chart := range f.Helm {
-		p.refuse(f.Path, chart, "uses helmCharts, which need the helm program: Lintel does not run it, so this root is not "+
-			"checked; render the chart into a file, or exclude the root in .lintel.yaml")
+		refuse(chart, true, "uses helmCharts, which need the helm program: Lintel does not run it, so this chart is not "+
+			"checked; render it into a file")
 	}
 	for _, in := range f.Inline {
 		documents, err := source.Parse(f.Path, []byte(in.Node.Value), r.limits.Source)
 		var e *source.Error
 		if errors.As(err, &e) {
-			p.refuse(f.Path, in.Node, "%s: %s", in.Field, e.Message)
+			refuse(in.Node, false, "%s: %s", in.Field, e.Message)
 		}
-		for _, d := range documents {
-			if at := fetched(d, false); in.Role == kustomization.Plugin && at != nil {
-				p.refuse(f.Path, in.Node, notFetched, in.Field, at.Value)
-			}
+		if in.Role == kustomization.Plugin {
+			p.plugins(documents, in.Field, func(_ *yaml.Node, unknown bool, format string, args ...any) {
+				refuse(in.Node, unknown, format, args...)
+			})
 		}
 	}
 	layer := &origin.Layer{File: f}
@@ -102,11 +137,18 @@ func (r *Renderer) layer(p *plan, dir string, above []string, missing source.Err
 
 func (r *Renderer) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, above []string) {
 	f := layer.File
-	fail := func(format string, args ...any) {
-		p.problem(source.Error{Path: f.Path, Line: ref.Line, Column: ref.Column, Message: fmt.Sprintf(format, args...)})
+	report := p.problem
+	if ref.Role != kustomization.Config {
+		report = func(e source.Error) { p.without(entryOf(f, ref), e) }
 	}
+	errorOf := func(format string, args ...any) source.Error {
+		return source.Error{Path: f.Path, Line: ref.Line, Column: ref.Column, Message: fmt.Sprintf(format, args...)}
+	}
+	fail := func(format string, args ...any) { report(errorOf(format, args...)) }
 	if kustomization.Remote(ref.Value) {
-		fail(notFetched, ref.Field, ref.Value)
+		e := errorOf(notFetched, ref.Field, ref.Value)
+		e.Unknown = true
+		report(e)
 		return
 	}
 	named, ok := tree.Clean(path.Join(f.Dir, ref.Value))
@@ -114,7 +156,7 @@ func (r *Renderer) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, abov
 		fail("%s: %q leads out of the repository", ref.Field, ref.Value)
 		return
 	}
-	real, entry, err := r.tree.Lookup(named)
+	real, found, err := r.tree.Lookup(named)
 	switch {
 	case errors.Is(err, tree.ErrNotExist):
 		p.reads[named] = ""
@@ -130,20 +172,21 @@ func (r *Renderer) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, abov
 		}
 		layer.Links[named] = real
 	}
-	folder := entry.Kind == tree.Dir
+	folder := found.Kind == tree.Dir
 	switch {
 	case folder && (ref.Role == kustomization.Resource || ref.Role == kustomization.Component ||
 		ref.Role == kustomization.Plugin):
 		if slices.Contains(above, real) {
-			fail("%s: %q includes itself: %s", ref.Field, ref.Value, strings.Join(append(above, real), " -> "))
+			p.problem(errorOf("%s: %q includes itself: %s", ref.Field, ref.Value, strings.Join(append(above, real), " -> ")))
 			return
 		}
 		if len(above) >= r.limits.Depth {
-			fail("%s: %q is more than %d bases deep", ref.Field, ref.Value, r.limits.Depth)
+			p.problem(errorOf("%s: %q is more than %d bases deep", ref.Field, ref.Value, r.limits.Depth))
 			return
 		}
-		child := r.layer(p, real, above, source.Error{Path: f.Path, Line: ref.Line, Column: ref.Column,
-			Message: fmt.Sprintf("%s: the folder %q has no kustomization file", ref.Field, ref.Value)})
+		missing := errorOf("%s: the folder %q has no kustomization file", ref.Field, ref.Value)
+		p.named[real] = append(p.named[real], entryOf(f, ref))
+		child := r.layer(p, real, above, missing, report)
 		if child == nil {
 			return
 		}
@@ -158,48 +201,58 @@ func (r *Renderer) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, abov
 		}
 	case folder:
 		fail("%s: %q is a folder, but a file is expected", ref.Field, ref.Value)
-	case entry.Kind != tree.File:
-		fail("%s: %q is a git submodule, which Lintel does not read", ref.Field, ref.Value)
+	case found.Kind != tree.File:
+		e := errorOf("%s: %q is a git submodule, which Lintel does not read", ref.Field, ref.Value)
+		e.Unknown = true
+		report(e)
 	case ref.Role == kustomization.Component:
 		fail("%s: %q is a file, but a component is a folder", ref.Field, ref.Value)
 	case ref.Role == kustomization.Resource || ref.Role == kustomization.Patch:
-		r.manifest(p, layer, ref, real, fail)
+		r.manifest(p, layer, ref, real, errorOf)
 	case ref.Role == kustomization.Plugin:
 		layer.Plugins = append(layer.Plugins,
 			origin.Plugin{Field: ref.Field, Entry: ref.Value, Part: origin.Part{Path: real}})
-		r.plugin(p, real, fail)
+		r.plugin(p, real, report, errorOf)
 	}
 }
 
 // plugin refuses configurations of plugins that are programs: only kustomize's own are run
 // (https://kubectl.docs.kubernetes.io/references/kustomize/glossary/#plugin).
-func (r *Renderer) plugin(p *plan, name string, fail func(string, ...any)) {
+func (r *Renderer) plugin(p *plan, name string, report func(source.Error), errorOf func(string, ...any) source.Error) {
 	data, _, err := r.read(name)
 	if err != nil {
-		fail("%s cannot be read", name)
+		report(errorOf("%s cannot be read", name))
 		return
 	}
 	documents, err := source.Parse(name, data, r.limits.Source)
 	var e *source.Error
 	if errors.As(err, &e) {
-		p.problem(*e)
+		report(*e)
 	}
+	p.plugins(documents, "path", func(at *yaml.Node, unknown bool, format string, args ...any) {
+		report(source.Error{Path: name, Line: at.Line, Column: at.Column, Message: fmt.Sprintf(format, args...),
+			Unknown: unknown})
+	})
+}
+
+// plugins refuses what configurations of plugins would fetch or run. field is where they stand.
+func (p *plan) plugins(documents []*yaml.Node, field string, refuse func(*yaml.Node, bool, string, ...any)) {
 	for _, d := range documents {
 		if at := fetched(d, false); at != nil {
-			p.refuse(name, at, notFetched, "path", at.Value)
+			refuse(at, true, notFetched, field, at.Value)
 		}
 		if kind := source.Text(d, "kind"); strings.HasPrefix(kind, "HelmChart") {
-			p.refuse(name, d, "the generator %s needs the helm program: Lintel does not run it, so what includes this is not "+
-				"checked; render the chart into a file, or exclude the root in .lintel.yaml", kind)
+			refuse(d, true, "the generator %s needs the helm program: Lintel does not run it, so what it brings is not "+
+				"checked; render the chart into a file", kind)
 		} else if source.Text(d, "apiVersion") != "builtin" {
-			p.refuse(name, d, "configures the plugin %q, which is a program: Lintel does not run it, so what includes this is "+
-				"not checked; exclude the root in .lintel.yaml", kind)
+			refuse(d, true, "configures the plugin %q, which is a program: Lintel does not run it, so what it does is not "+
+				"checked", kind)
 		}
 	}
 }
 
-const notFetched = "%s: %q is not in this repository: Lintel does not fetch anything; copy it into the repository, " +
-	"or exclude the root in .lintel.yaml"
+const notFetched = "%s: %q is not in this repository, and Lintel does not fetch anything: copy it into the repository " +
+	"to have it checked"
 
 // loaded are the fields of the built-in plugins' configurations that name files; letter case does not count in them
 // (https://kubectl.docs.kubernetes.io/references/kustomize/builtins/).
@@ -235,31 +288,42 @@ func fetched(n *yaml.Node, named bool) *yaml.Node {
 
 // manifest vets a file that kustomize will parse: what multiplies or cannot be parsed must not reach it.
 func (r *Renderer) manifest(p *plan, layer *origin.Layer, ref kustomization.Ref, name string,
-	fail func(string, ...any)) {
-	if ref.Role == kustomization.Resource {
+	errorOf func(string, ...any) source.Error) {
+	at := entryOf(layer.File, ref)
+	p.named[name] = append(p.named[name], at)
+	p.manifests[name] = true
+	problem, known := p.broken[name]
+	if !known {
+		problem = r.vet(name, ref, errorOf)
+		p.broken[name] = problem
+	}
+	switch {
+	case problem != nil:
+		p.without(at, *problem)
+	case ref.Role == kustomization.Resource:
 		layer.Resources = append(layer.Resources, origin.Part{Path: name})
 	}
-	if p.manifests[name] {
-		return
-	}
-	p.manifests[name] = true
+}
+
+// vet returns what keeps kustomize from reading a manifest or a patch.
+func (r *Renderer) vet(name string, ref kustomization.Ref, errorOf func(string, ...any) source.Error) *source.Error {
 	data, _, err := r.read(name)
 	var large *tree.TooLargeError
 	switch {
 	case errors.As(err, &large):
-		p.problem(source.Error{Path: name, Message: large.Error()})
-		return
+		return &source.Error{Path: name, Message: large.Error()}
 	case err != nil:
-		fail("%s: %q cannot be read", ref.Field, ref.Value)
-		return
+		e := errorOf("%s: %q cannot be read", ref.Field, ref.Value)
+		return &e
 	}
 	var e *source.Error
 	if err := source.Vet(name, data, r.limits.Source); errors.As(err, &e) {
-		p.problem(*e)
+		return e
 	}
 	// Kustomize takes for JSON what starts with a bracket, and does not see it behind our blank lines.
 	if ref.Role == kustomization.Patch && len(data) > 0 && data[0] == '[' && !json.Valid(data) {
-		p.problem(source.Error{Path: name, Line: 1, Message: "starts like JSON and is none: put quotes around names and " +
-			"texts, or write it as YAML"})
+		return &source.Error{Path: name, Line: 1, Message: "starts like JSON and is none: put quotes around names and " +
+			"texts, or write it as YAML"}
 	}
+	return nil
 }

@@ -40,6 +40,7 @@ type Rendering struct {
 	Root      roots.Root
 	Resources []*Resource
 	Reads     map[string]string // every file that was read, by object id; "" for a path that was probed and is absent
+	Partial   bool              // there are problems, and the resources are what is deployed without what they are about
 	links     map[string]string // where paths led that met a symlink
 	digest    string            // of how the root is deployed
 }
@@ -126,8 +127,8 @@ func (r *Renderer) kustomization(dir string) (*kustomization.File, error) {
 	return f, err
 }
 
-// Render renders one root. The problems are what a person must mend first; a rendering that has some is
-// incomplete. What is wrong with single resources is not among them: see Resource.Issues. The error
+// Render renders one root. The problems are what stands in the way of rendering all of it; where they are about parts
+// of it, the rest is rendered (see Rendering.Partial). What is wrong with single resources is not among them: see Resource.Issues. The error
 // is about the repository or the context, not about what is written in it.
 func (r *Renderer) Render(ctx context.Context, root roots.Root) (*Rendering, []source.Error, error) {
 	if err := ctx.Err(); err != nil {
@@ -164,25 +165,51 @@ func (r *Renderer) RenderRemains(ctx context.Context, before *roots.Set, root ro
 		return r.Render(ctx, root)
 	}
 	out, problems, err := r.built(root)
-	for i := range problems {
-		problems[i].Message += "; this folder was a root at the base, so it is also checked by itself"
-	}
 	return out, problems, err
 }
 
-// built renders a kustomization.
+// built renders a kustomization: all of it, or what can be rendered without the entries that stand in the way.
 func (r *Renderer) built(root roots.Root) (*Rendering, []source.Error, error) {
-	p := r.plan(root.Path)
-	if len(p.problems) > 0 {
-		return &Rendering{Root: root, Reads: p.reads}, p.problems, nil
-	}
-	return r.kustomize(root, p)
+	out, problems := r.build(root, map[string][]source.Error{})
+	return out, problems, nil
 }
 
-func (r *Renderer) kustomize(root roots.Root, p *plan) (*Rendering, []source.Error, error) {
+// build is built for one of several folders; failed says of those that were built what kept them from it, nil where
+// nothing did.
+func (r *Renderer) build(root roots.Root, failed map[string][]source.Error) (*Rendering, []source.Error) {
+	p := r.plan(root.Path)
+	for name := range p.manifests {
+		if _, id, err := r.read(name); err == nil {
+			p.reads[name] = id
+		}
+	}
+	nothing := &Rendering{Root: root, Reads: p.reads}
+	for r.leave(p) {
+		out, failure := r.kustomize(root, p)
+		switch {
+		case failure == nil:
+			if out.Partial = len(p.left) > 0; out.Partial {
+				out.links = nil // what it lacks may come without a change of what it read
+			}
+			return out, p.problems
+		case r.culprits(p, failed):
+		case len(p.problems) == 0:
+			return nothing, r.explain(root, p, failure)
+		default: // perhaps it is only for what is left out
+			return nothing, append(p.problems, source.Error{Path: p.root.File.Path, Line: 1, Unknown: true,
+				Message: "kustomize cannot build the rest without what is missing, so none of it is checked"})
+		}
+	}
+	return nothing, p.problems
+}
+
+func (r *Renderer) kustomize(root roots.Root, p *plan) (*Rendering, error) {
 	files := origin.NewFileSet()
 	fsys := &fileSystem{renderer: r, reads: p.reads, links: map[string]string{},
 		transform: func(name string, data []byte) []byte {
+			if text, ok := p.texts[name]; ok {
+				data = text
+			}
 			switch {
 			case p.kustomizations[name] != nil:
 				return files.PadInline(p.kustomizations[name], data)
@@ -193,10 +220,11 @@ func (r *Renderer) kustomize(root roots.Root, p *plan) (*Rendering, []source.Err
 		}}
 	result, failure := runKustomize(fsys, root.Path, p.openAPI)
 	if failure != nil {
-		return &Rendering{Root: root, Reads: p.reads}, r.explain(root, p, failure), nil
+		return nil, failure
 	}
 	if len(result) > r.limits.Resources {
-		return &Rendering{Root: root, Reads: p.reads}, []source.Error{tooMany(p.root.File.Path, r.limits.Resources)}, nil
+		e := tooMany(p.root.File.Path, r.limits.Resources)
+		return nil, &e
 	}
 	build := origin.NewBuild(files, p.root, result, func(name string) ([]byte, error) {
 		data, _, err := r.read(name)
@@ -217,7 +245,7 @@ func (r *Renderer) kustomize(root roots.Root, p *plan) (*Rendering, []source.Err
 		}
 		out.Resources = append(out.Resources, res)
 	}
-	return out, nil, nil
+	return out, nil
 }
 
 // files reads manifests as they are.
@@ -245,6 +273,7 @@ func (r *Renderer) files(ctx context.Context, root roots.Root, names []string) (
 			return &Rendering{Root: root, Reads: out.Reads}, append(problems, tooMany(name, r.limits.Resources)), nil
 		}
 	}
+	out.Partial = len(problems) > 0
 	return out, problems, nil
 }
 

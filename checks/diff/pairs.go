@@ -16,7 +16,28 @@ type Pair struct {
 	Root      roots.Root
 	Operation admission.Operation
 	Old, New  *render.Resource // nil on the side that has none
+
+	// Before is what a created object was before, though it is not updated: in a root of the base that is gone (From),
+	// or under another name that the cluster gave it. What it violated then, it violated before.
+	Before *render.Resource
+	From   roots.Root
+
+	unseen map[string]string // see Root.Unseen
 }
+
+// Earlier returns what the object was before the change, nil where it was not.
+func (p *Pair) Earlier() *render.Resource {
+	switch p.Operation {
+	case admission.Update:
+		return p.Old
+	case admission.Create:
+		return p.Before
+	}
+	return nil
+}
+
+// Read reports whether the root was made of a file at the base, too, where it had no result that could be compared.
+func (p *Pair) Read(path string) bool { return p.unseen[path] != "" }
 
 // Resource returns the one that the review is about: the new one, or of a deletion the old one.
 func (p *Pair) Resource() *render.Resource {
@@ -37,6 +58,8 @@ func KeyOf(r *render.Resource) Key {
 
 // Pairs matches the resources of one root at both commits. What did not change is left out, unless all is set.
 func Pairs(root roots.Root, before, after []*render.Resource, all bool) []*Pair {
+	before, looseOld := named(before)
+	after, looseNew := named(after)
 	olds := map[Key]*render.Resource{}
 	for _, r := range before {
 		olds[KeyOf(r)] = r
@@ -59,7 +82,54 @@ func Pairs(root roots.Root, before, after []*render.Resource, all bool) []*Pair 
 			list = append(list, &Pair{Root: root, Operation: admission.Delete, Old: r})
 		}
 	}
+	return append(list, unnamed(root, looseOld, looseNew)...)
+}
+
+// named splits resources into those that have a name and those that get one in the cluster (generateName): no two of
+// these are the same object.
+func named(list []*render.Resource) (with, without []*render.Resource) {
+	for _, r := range list {
+		if !hasName(r) {
+			without = append(without, r)
+		} else {
+			with = append(with, r)
+		}
+	}
+	return with, without
+}
+
+// unnamed matches resources without a name: one that changed is created again, whatever was there before.
+func unnamed(root roots.Root, before, after []*render.Resource) (list []*Pair) {
+	before = slices.Clone(before)
+	take := func(is func(*render.Resource) bool) *render.Resource {
+		i := slices.IndexFunc(before, is)
+		if i < 0 {
+			return nil
+		}
+		r := before[i]
+		before = slices.Delete(before, i, i+1)
+		return r
+	}
+	for _, r := range after {
+		if take(func(old *render.Resource) bool { return same(old, r) }) == nil {
+			list = append(list, &Pair{Root: root, Operation: admission.Create, New: r})
+		}
+	}
+	for _, p := range list {
+		p.Before = take(func(old *render.Resource) bool {
+			return KeyOf(old) == KeyOf(p.New) // the name is the prefix
+		})
+	}
+	for _, r := range before {
+		list = append(list, &Pair{Root: root, Operation: admission.Delete, Old: r})
+	}
 	return list
+}
+
+func hasName(r *render.Resource) bool {
+	metadata, _ := r.Object["metadata"].(map[string]any)
+	name, _ := metadata["name"].(string)
+	return name != ""
 }
 
 // same reports whether there is nothing to say about a resource that was not said before.
@@ -76,31 +146,38 @@ func Both(before, after []*render.Resource) []*render.Resource {
 	return slices.DeleteFunc(slices.Clone(before), func(r *render.Resource) bool { return !seen[KeyOf(r)] })
 }
 
-// Join turns a removal in one root and an addition of the same object in another into the move it is: an
-// update, if anything changed at all. Objects that several roots add or remove stay as they are, since
-// which of them moved is anybody's guess. Of the removals in moved, those that are not part of a move do not count.
-func Join(list, moved []*Pair) []*Pair {
+// Join matches the removal of an object in one root with its addition in another. Where the first is no root any more
+// and the object is still written in the same file, or the other stands in its folder, nothing moved but who deploys it:
+// that is an update, if anything changed at all. Else the cluster deletes it in one place and creates it in another; of a
+// root that is gone, what it violated before is known (see Pair.Before). Objects that several roots add or remove stay
+// as they are, since which of them moved is anybody's guess. Of the removals in moved, those that are not part of a move
+// do not count. stays reports whether the head has a root.
+func Join(list, moved []*Pair, stays func(roots.Root) bool) []*Pair {
 	created, deleted := map[Key][]*Pair{}, map[Key][]*Pair{}
 	for _, p := range slices.Concat(list, moved) {
-		switch p.Operation {
-		case admission.Create:
+		switch {
+		case !hasName(p.Resource()):
+		case p.Operation == admission.Create:
 			created[KeyOf(p.New)] = append(created[KeyOf(p.New)], p)
-		case admission.Delete:
+		case p.Operation == admission.Delete:
 			deleted[KeyOf(p.Old)] = append(deleted[KeyOf(p.Old)], p)
 		}
 	}
 	drop := map[*Pair]bool{}
-	for k, from := range deleted {
-		to := created[k]
-		if len(from) != 1 || len(to) != 1 {
+	for k, gone := range deleted {
+		if len(gone) != 1 || len(created[k]) != 1 || stays(gone[0].Root) {
 			continue
 		}
-		drop[from[0]] = true
-		if same(from[0].Old, to[0].New) {
-			drop[to[0]] = true
-			continue
+		from, to := gone[0], created[k][0]
+		switch {
+		case from.Root.Path != to.Root.Path && from.Old.Origin("").Path != to.New.Origin("").Path:
+			to.Before, to.From = from.Old, from.Root
+		case same(from.Old, to.New):
+			drop[from], drop[to] = true, true
+		default:
+			drop[from] = true
+			to.Operation, to.Old = admission.Update, from.Old
 		}
-		to[0].Operation, to[0].Old = admission.Update, from[0].Old
 	}
 	var out []*Pair
 	for _, p := range list {

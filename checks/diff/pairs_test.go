@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/origin"
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
@@ -48,17 +49,95 @@ func TestPairs(t *testing.T) {
 	}
 }
 
+// inFile returns resources as a file has them.
+func inFile(file string, list ...*render.Resource) (out []*render.Resource) {
+	for _, r := range list {
+		out = append(out, render.NewResource(r.Object, placed(file), r.Issues...))
+	}
+	return out
+}
+
+type placed string
+
+func (p placed) Locate(string) origin.Place { return origin.Place{Path: string(p), StartLine: 1} }
+
+// What moves to another root is deleted and created; where the first root is gone, what it was before is known.
 func TestJoin(t *testing.T) {
 	root := func(p string) roots.Root { return roots.Root{Path: p} }
-	from := Pairs(root("old"), []*render.Resource{object("A", "", "moved", "1"), object("A", "", "edited", "1"),
-		object("A", "", "gone", "1"), object("A", "", "twice", "1")}, nil, false)
-	to := Pairs(root("new"), nil, []*render.Resource{object("A", "", "moved", "1"), object("A", "", "edited", "2"),
-		object("A", "", "twice", "1")}, false)
-	again := Pairs(root("third"), nil, []*render.Resource{object("A", "", "twice", "1")}, false)
-	got := operations(Join(append(append(from, to...), again...), nil))
-	want := []string{"DELETE old gone", "DELETE old twice", "UPDATE new edited", "CREATE new twice", "CREATE third twice"}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
+	olds := inFile("old/a.yaml", object("A", "", "moved", "1"), object("A", "", "edited", "1"), object("A", "", "gone", "1"),
+		object("A", "", "twice", "1"))
+	news := []*render.Resource{object("A", "", "moved", "1"), object("A", "", "edited", "2"), object("A", "", "twice", "1")}
+	for _, c := range []struct {
+		name, file string
+		to         roots.Root
+		stays      bool
+		want       []string
+	}{
+		{"another file", "new/a.yaml", root("new"), false, []string{"DELETE old moved", "DELETE old edited", "DELETE old gone",
+			"DELETE old twice", "CREATE new moved before", "CREATE new edited before", "CREATE new twice", "CREATE third twice"}},
+		{"to another root", "new/a.yaml", root("new"), true, []string{"DELETE old moved", "DELETE old edited",
+			"DELETE old gone", "DELETE old twice", "CREATE new moved", "CREATE new edited", "CREATE new twice",
+			"CREATE third twice"}},
+		{"the same file to another root", "old/a.yaml", root("new"), true, []string{"DELETE old moved", "DELETE old edited",
+			"DELETE old gone", "DELETE old twice", "CREATE new moved", "CREATE new edited", "CREATE new twice",
+			"CREATE third twice"}},
+		{"included elsewhere", "old/a.yaml", root("new"), false, []string{"DELETE old gone", "DELETE old twice",
+			"UPDATE new edited before", "CREATE new twice", "CREATE third twice"}},
+		{"deployed in another way", "old/b.yaml", roots.Root{Path: "old", Object: "x"}, false, []string{"DELETE old gone",
+			"DELETE old twice", "UPDATE old edited before", "CREATE old twice", "CREATE third twice"}},
+	} {
+		list := Pairs(root("old"), olds, nil, false)
+		list = append(list, Pairs(c.to, nil, inFile(c.file, news...), false)...)
+		list = append(list, Pairs(root("third"), nil, inFile("x", object("A", "", "twice", "1")), false)...)
+		var got []string
+		for _, p := range Join(list, nil, func(roots.Root) bool { return c.stays }) {
+			word := operations([]*Pair{p})[0]
+			if p.Earlier() != nil {
+				word += " before"
+			}
+			got = append(got, word)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// Objects that get their names in the cluster are created by themselves, however many there are of a prefix.
+func TestPairsWithoutNames(t *testing.T) {
+	job := func(prefix, value string) *render.Resource {
+		r := object("A", "n", "", value)
+		r.Object["metadata"] = map[string]any{"namespace": "n", "generateName": prefix}
+		return r
+	}
+	for _, c := range []struct {
+		name     string
+		old, now []*render.Resource
+		want     []string
+	}{
+		{"the same", []*render.Resource{job("a-", "1"), job("a-", "2")}, []*render.Resource{job("a-", "2"), job("a-", "1")},
+			nil},
+		{"one more", []*render.Resource{job("a-", "1")}, []*render.Resource{job("a-", "2"), job("a-", "1")},
+			[]string{"CREATE"}},
+		{"one edited", []*render.Resource{job("a-", "1"), job("a-", "2")}, []*render.Resource{job("a-", "1"),
+			job("a-", "3")}, []string{"CREATE before"}},
+		{"one less", []*render.Resource{job("a-", "1"), job("a-", "2")}, []*render.Resource{job("a-", "2")},
+			[]string{"DELETE"}},
+		{"another prefix", []*render.Resource{job("a-", "1")}, []*render.Resource{job("b-", "1")},
+			[]string{"CREATE", "DELETE"}},
+		{"twice the same", nil, []*render.Resource{job("a-", "1"), job("a-", "1")}, []string{"CREATE", "CREATE"}},
+	} {
+		var got []string
+		for _, p := range Pairs(roots.Root{}, c.old, c.now, false) {
+			word := string(p.Operation)
+			if p.Earlier() != nil {
+				word += " before"
+			}
+			got = append(got, word)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
 	}
 }
 
@@ -80,11 +159,11 @@ func TestStableField(t *testing.T) {
 	}
 }
 
-// An issue that appears or goes is a difference, though the object is the same; also where it moves.
+// An issue that appears or goes is a difference, though the object is the same; also where another deploys it.
 func TestPairsOfIssues(t *testing.T) {
 	issue := render.Issue{Check: render.ControllerRejects, Message: "is wrong"}
 	sound, wrong := object("A", "n", "a", "1"), render.NewResource(object("A", "n", "a", "1").Object, nil, issue)
-	from, to := roots.Root{Path: "from"}, roots.Root{Path: "to"}
+	from, to := roots.Root{Path: "from"}, roots.Root{Path: "from", Object: "x"}
 	for _, c := range []struct {
 		name     string
 		old, now *render.Resource
@@ -95,8 +174,9 @@ func TestPairsOfIssues(t *testing.T) {
 		if got := len(Pairs(from, old, now, false)) > 0; got != c.want {
 			t.Errorf("%s: %v", c.name, got)
 		}
-		if got := len(Join(append(Pairs(from, old, nil, false), Pairs(to, nil, now, false)...), nil)) > 0; got != c.want {
-			t.Errorf("%s and the object moves: %v", c.name, got)
+		list := append(Pairs(from, old, nil, false), Pairs(to, nil, now, false)...)
+		if got := len(Join(list, nil, func(roots.Root) bool { return false })) > 0; got != c.want {
+			t.Errorf("%s and another deploys the object: %v", c.name, got)
 		}
 	}
 }

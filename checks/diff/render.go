@@ -24,7 +24,8 @@ type Root struct {
 	roots.Root
 	Pairs      []*Pair
 	Moved      []*Pair            // removals that count only where another root has the object now
-	Base, Head []source.Error     // what stands in the way of rendering either side
+	Base, Head []source.Error     // what stands in the way of rendering either side, or parts of it
+	Unseen     map[string]string  // what the base's rendering would have read, by object id, where it has no result
 	Deployed   []*render.Resource // what the head deploys from here
 	Known      bool               // Deployed is all of it
 	Reads      map[string]string  // what was read for either side, "" for what is not there
@@ -65,7 +66,7 @@ func (s Sides) Alone(ctx context.Context, known []*Root) (pairs []*Pair, _ error
 		if err != nil {
 			return nil, err
 		}
-		if len(problems) == 0 {
+		if len(problems) == 0 || now.Partial {
 			pairs = append(pairs, Pairs(root, before, now.Resources, false)...)
 		}
 	}
@@ -87,6 +88,9 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 			return nil, err
 		}
 		before, out.Base, out.Reads = old.Resources, problems, maps.Clone(old.Reads)
+		if len(problems) > 0 && !old.Partial {
+			out.Unseen = old.Reads
+		}
 		if inHead && len(problems) == 0 && old.Same(s.Head) {
 			out.Deployed, out.Known = before, true
 			return out, nil // nothing that it reads changed
@@ -106,19 +110,25 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 		if inHead {
 			out.Deployed, out.Known = after, true
 		}
-		if len(problems) > 0 && root.Kind != roots.Folder {
-			return out, nil // what could not be read is not deleted
-		}
-		if len(problems) > 0 {
+		switch { // what could not be read is not deleted
+		case len(problems) == 0:
+		case !now.Partial:
+			return out, nil
+		case root.Kind == roots.Folder:
 			before = slices.DeleteFunc(slices.Clone(before), func(r *render.Resource) bool { return in(problems, r) })
+		case len(out.brought()) > 0:
+			before = Both(before, after)
 		}
 	}
 	out.Pairs = Pairs(root, before, after, s.All)
+	for _, p := range out.Pairs {
+		p.unseen = out.Unseen
+	}
 	if !inHead { // what another root has now, too, has moved there
 		out.Moved = Pairs(root, Both(before, after), nil, false)
 	}
 	for _, p := range slices.Concat(out.Pairs, out.Moved) {
-		p.Old, p.New = admitted(p.Old), admitted(p.New)
+		p.Old, p.New, p.Before = admitted(p.Old), admitted(p.New), admitted(p.Before)
 	}
 	return out, nil
 }

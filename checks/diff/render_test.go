@@ -62,7 +62,9 @@ func TestRender(t *testing.T) {
 			[]string{"DELETE app a"}, ""},
 		{"base broken", "-- app/kustomization.yaml --\nresources: [a.yaml, gone.yaml]\n" + file("app/a.yaml", configMap("a",
 			"x")),
-			kustomization, nil, []string{"app"}, []string{"CREATE app a"}, "base"},
+			kustomization, nil, []string{"app"}, []string{}, "base"},
+		{"base broken as a whole", "-- app/kustomization.yaml --\nresources: [a.yaml, a.yaml]\n" + file("app/a.yaml",
+			configMap("a", "x")), kustomization, nil, []string{"app"}, []string{"CREATE app a"}, "base"},
 		{"head broken: nothing is deleted", app, "-- app/kustomization.yaml --\nresources: [gone.yaml]\n", nil,
 			[]string{"app"},
 			[]string{}, "head"},
@@ -73,10 +75,12 @@ func TestRender(t *testing.T) {
 		{"a folder loses a file", plain, "", []string{"app/a.yaml"}, []string{"app"}, []string{"DELETE app a"}, ""},
 		{"a moved root", app, file("new/kustomization.yaml", "resources: [a.yaml]\n") + file("new/a.yaml", configMap("a",
 			"x")),
-			[]string{"app/a.yaml", "app/kustomization.yaml"}, []string{"app", "new"}, []string{}, ""},
+			[]string{"app/a.yaml", "app/kustomization.yaml"}, []string{"app", "new"}, []string{"CREATE new a",
+				"DELETE app a"}, ""},
 		{"a moved root, edited", app, file("new/kustomization.yaml", "resources: [a.yaml]\n") + file("new/a.yaml",
 			configMap("a", "y")),
-			[]string{"app/a.yaml", "app/kustomization.yaml"}, []string{"app", "new"}, []string{"UPDATE new a"}, ""},
+			[]string{"app/a.yaml", "app/kustomization.yaml"}, []string{"app", "new"}, []string{"CREATE new a",
+				"DELETE app a"}, ""},
 		{"included elsewhere, it remains", app, file("all/kustomization.yaml", "resources: [../app]\nnamePrefix: x-\n") +
 			file("app/a.yaml", configMap("a", "y")), nil, []string{"all", "app"}, []string{"CREATE all x-a", "UPDATE app a"},
 			""},
@@ -107,7 +111,7 @@ func TestRender(t *testing.T) {
 					t.Errorf("%s: known is %v", root.Path, out.Known)
 				}
 			}
-			if got := words(diff.Join(list, moved)); !slices.Equal(got, c.pairs) {
+			if got := words(diff.Join(list, moved, s.Trees.Head.Roots.Has)); !slices.Equal(got, c.pairs) {
 				t.Errorf("got %q, want %q", got, c.pairs)
 			}
 			if !slices.Equal(reached, c.reached) || broken != c.broken {

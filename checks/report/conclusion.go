@@ -42,11 +42,11 @@ func (r *Report) conclusion() Conclusion {
 		pending = pending || e.State == Pending || e.State == Refused
 	}
 	switch {
-	case len(r.Errors) > 0:
+	case len(r.Errors) > 0, slices.ContainsFunc(r.NotChecked, func(n NotChecked) bool { return n.Fails }):
 		return Failure
 	case pending:
 		return ActionRequired
-	case weak, len(r.NotChecked) > 0, r.Stats.Unchecked > 0:
+	case weak, len(r.NotChecked) > 0, r.Stats.Unchecked > 0, r.Stats.Policies == 0:
 		return Neutral
 	}
 	return Success
@@ -56,7 +56,12 @@ func (r *Report) conclusion() Conclusion {
 func (r *Report) title() string {
 	var old, warnings, unknown int
 	var places []string
-	blocking := 0
+	blocking, rules := 0, 0
+	for _, n := range r.NotChecked {
+		if n.Rules {
+			rules++
+		}
+	}
 	waits := map[string]bool{}
 	for _, f := range r.Findings {
 		switch {
@@ -99,7 +104,10 @@ func (r *Report) title() string {
 	add(refused, "exception was refused", "exceptions were refused", "")
 	add(warnings, "warning", "warnings", "")
 	add(r.Stats.Unchecked, "Helm chart is not checked", "Helm charts are not checked", "")
-	add(len(r.NotChecked)-r.Stats.Unchecked, "deployment is not checked", "deployments are not checked", "")
+	add(len(r.NotChecked)-r.Stats.Unchecked-rules, "deployment is not checked", "deployments are not checked", "")
+	if rules > 0 {
+		parts = append(parts, "the policies or settings of the base branch have errors")
+	}
 	add(unknown, "rule needs the cluster", "rules need the cluster", "")
 	if n := len(r.Upkeep); n > 0 && len(parts) == 0 {
 		parts = append(parts, "No violations, "+Count(n, "exception", "exceptions")+" to look after")
@@ -114,7 +122,22 @@ func (r *Report) title() string {
 	case r.Stats.PreExisting > 0:
 		return fmt.Sprintf("No new violations (%d in the base already)", r.Stats.PreExisting)
 	}
-	return Count(r.Stats.Resources, "resource", "resources") + " checked, no violations"
+	return Count(r.Stats.Resources, "resource", "resources") + " checked, no violations" + r.met()
+}
+
+// met says how many of the resources any rule was about, where it was not about all of them.
+func (r *Report) met() string {
+	changed, changes := "changed ", "what changes"
+	if r.All {
+		changed, changes = "", "any of them"
+	}
+	switch {
+	case r.Stats.Met == 0:
+		return ": no rule is about " + changes
+	case r.Stats.Met < r.Stats.Resources:
+		return fmt.Sprintf(": %d of %d %sresources met a rule", r.Stats.Met, r.Stats.Resources, changed)
+	}
+	return ""
 }
 
 // where says in how many overlays, or folders of plain manifests, something is.

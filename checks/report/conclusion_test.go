@@ -9,7 +9,7 @@ func TestConclude(t *testing.T) {
 	warning := Finding{Result: Warn, New: true}
 	unknown := Finding{Result: Unknown, New: true}
 	old := Finding{Result: Fail}
-	checked := Stats{Policies: 1, Resources: 2}
+	checked := Stats{Policies: 1, Resources: 2, Met: 2}
 	for _, c := range []struct {
 		name   string
 		report Report
@@ -17,7 +17,17 @@ func TestConclude(t *testing.T) {
 		title  string
 	}{
 		{"clean", Report{Stats: checked}, Success, "2 resources checked, no violations"},
-		{"no policies", Report{Stats: Stats{Resources: 2}}, Success, "No policies in this repository: nothing was checked"},
+		{"no rule met", Report{Stats: Stats{Policies: 1, Resources: 2}}, Success,
+			"2 resources checked, no violations: no rule is about what changes"},
+		{"not all met a rule", Report{Stats: Stats{Policies: 1, Resources: 4, Met: 3}}, Success,
+			"4 resources checked, no violations: 3 of 4 changed resources met a rule"},
+		{"not all of everything", Report{All: true, Stats: Stats{Policies: 1, Resources: 4, Met: 3}}, Success,
+			"4 resources checked, no violations: 3 of 4 resources met a rule"},
+		{"broken policies", Report{Stats: checked, NotChecked: []NotChecked{{Rules: true}, {}}}, Neutral,
+			"1 deployment is not checked, the policies or settings of the base branch have errors"},
+		{"raised", Report{Stats: checked, NotChecked: []NotChecked{{}, {Fails: true}}}, Failure,
+			"2 deployments are not checked"},
+		{"no policies", Report{Stats: Stats{Resources: 2}}, Neutral, "No policies in this repository: nothing was checked"},
 		{"nothing changed", Report{Stats: Stats{Policies: 1}}, Success, "No deployed manifest changes"},
 		{"violation", Report{Stats: checked, Findings: []Finding{blocking, waiting, warning}}, Failure,
 			"1 new violation, 1 exception waits for approval, 1 warning"},

@@ -120,10 +120,16 @@ type NotChecked struct {
 	Line    int    `json:"line"` // 0: the file
 	Reason  string `json:"reason"`
 	Changed bool   `json:"changed,omitempty"` // whether the change touches this file
+	Before  bool   `json:"before,omitempty"`  // the base has it in the same way
+	Rules   bool   `json:"rules,omitempty"`   // it is about rules of the base branch that are not in effect
+	Fails   bool   `json:"fails,omitempty"`   // the settings let it fail the check
 }
 
 // Problem is what is not checked as a problem with a place.
 func (n NotChecked) Problem() Problem {
+	if n.Rules {
+		return Problem{Path: n.Path, Line: n.Line, Message: n.Reason, Changed: n.Changed}
+	}
 	return Problem{Path: n.Path, Line: n.Line, Message: n.Root + " is not checked: " + n.Reason, Changed: n.Changed}
 }
 
@@ -139,8 +145,9 @@ type Stats struct {
 	Policies    int `json:"policies"`
 	Rules       int `json:"rules"`
 	Exceptions  int `json:"exceptions"`
-	Roots       int `json:"roots"`     // roots that the change reaches
-	Resources   int `json:"resources"` // resources that were evaluated
+	Roots       int `json:"roots"`         // roots that the change reaches
+	Resources   int `json:"resources"`     // resources that were evaluated
+	Met         int `json:"met,omitempty"` // those of them that a rule was about
 	Passed      int `json:"passed"`
 	Failed      int `json:"failed"`
 	Warned      int `json:"warned"`

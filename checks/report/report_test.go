@@ -47,7 +47,7 @@ func TestConclusionOnlyGetsWorse(t *testing.T) {
 	order := []Conclusion{Success, Neutral, ActionRequired, Failure}
 	seen := map[Conclusion]bool{}
 	for range 2000 {
-		r := Report{Findings: findingsOf(random, random.IntN(4))}
+		r := Report{Findings: findingsOf(random, random.IntN(4)), Stats: Stats{Policies: 1}}
 		r.Conclude()
 		before := r.Conclusion
 		seen[before] = true

@@ -139,7 +139,7 @@ func (v View) Finding(a *Answer, res engine.Result, field string) report.Finding
 	case len(res.Exceptions) > 0:
 		f.Exemption = v.exemption(res.Exceptions)
 	case compared(res):
-		f.New = !before(a, res, side, field)
+		f.New = !before(a, res, side, field) && !v.stood(a, f.Origin)
 		f.Exemption = v.idle(a, res)
 	}
 	blocking := Violated(res) && res.Enforce
@@ -156,14 +156,21 @@ func intolerant(res engine.Result) bool {
 // before reports whether the base violated the same rule at the same field. Kyverno lets an update pass that still
 // violates what the object violated before; a violation at another field is a new one.
 func before(a *Answer, res engine.Result, side *render.Resource, field string) bool {
-	if a.Pair.Operation != admission.Update {
+	earlier := a.Pair.Earlier()
+	if earlier == nil {
 		return false
 	}
-	object, was := side.Object, patched(a.Pair.Old.Object, a.Old)
+	object, was := side.Object, patched(earlier.Object, a.Old)
 	if side == a.Pair.New {
 		object = a.Object()
 	}
-	want := diff.StableField(object, field)
+	want, ok := field, true
+	if side != a.Pair.Old {
+		want, ok = diff.Earlier(map[string]any(was), map[string]any(object), field)
+	}
+	if !ok {
+		return false
+	}
 	for _, old := range a.Old {
 		if !compared(old) || old.Outcome != res.Outcome || old.Rule != res.Rule || old.Policy != res.Policy {
 			continue
@@ -172,12 +179,18 @@ func before(a *Answer, res engine.Result, side *render.Resource, field string) b
 			return true
 		}
 		for _, f := range old.Fields {
-			if diff.StableField(was, f) == want && sameBelow(res, was, f, object, field) {
+			if f == want && sameBelow(res, was, f, object, field) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// stood reports whether a violation stands in a file that the root was made of before, and that the change leaves
+// alone, where the base had no result to compare with: the change mends that, it did not write this.
+func (v View) stood(a *Answer, at *report.Origin) bool {
+	return a.Pair.Operation == admission.Create && at != nil && !at.Changed && a.Pair.Read(at.Path)
 }
 
 // sameBelow reports whether a check that is no policy complains about what the base had, and not about something else

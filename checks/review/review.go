@@ -44,7 +44,7 @@ type Answer struct {
 	Pair      *diff.Pair
 	Mutations *Mutations // nil where no mutate rule changed anything
 	Results   []engine.Result
-	Old       []engine.Result // what they say about the old object of an update; asked only when something fails
+	Old       []engine.Result // what they say about the object before; asked only when something fails
 	Idle      []engine.Result // what they would say with the exceptions that do not count (yet, or any more)
 	Bare      []engine.Result // what they would say with no exception; asked only where one has a part
 
@@ -96,14 +96,14 @@ func (v *Reviewer) Review(ctx context.Context, p *diff.Pair) Answer {
 		return out
 	}
 	out.advise(ctx, v.Counting, *request)
-	if p.Operation == admission.Update {
+	if old := p.Earlier(); old != nil {
 		// Did the base violate it, too? The old object takes the place of the new one.
 		before := v.User.Request(admission.Update)
-		before.Object, before.OldObject = p.Old.Object, p.Old.Object
+		before.Object, before.OldObject = old.Object, old.Object
 		if len(out.Altered) == 0 {
 			before.Namespace = request.Namespace
 		}
-		out.Old = append(v.Evaluate(was, v.Counting, before), v.look(was, v.Counting, p.Old, before)...)
+		out.Old = append(v.Evaluate(was, v.Counting, before), v.look(was, v.Counting, old, before)...)
 	}
 	if v.Idle != nil {
 		out.Idle = v.ask(ctx, v.Idle, p, request)

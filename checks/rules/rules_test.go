@@ -155,7 +155,8 @@ func TestMissingAndLost(t *testing.T) {
 	}{
 		{"there", with, with, with, []string{"policies/", "policies/p.yaml"}, 0, 0},
 		{"misspelled", with, with, with, []string{"polices/"}, 1, 1},
-		{"globs may match nothing", with, with, with, []string{"polices/*"}, 0, 0},
+		{"a glob", with, with, with, []string{"polic*/*"}, 0, 0},
+		{"a glob that matches nothing", with, with, with, []string{"polices/*"}, 1, 1},
 		{"removed", with, with, without, []string{"policies/"}, 1, 1},
 		{"never there", without, without, without, []string{"policies/"}, 1, 1},
 		{"the base got it after the head left", with, without, without, []string{"policies/"}, 1, 0},
@@ -164,7 +165,7 @@ func TestMissingAndLost(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			trees, _ := difftest.Trees(t, r, c.rules, c.base, c.head)
-			if got := rules.Missing(trees.Head.Tree, c.named); len(got) != c.missing {
+			if got := rules.Missing(trees.Head, c.named); len(got) != c.missing {
 				t.Errorf("missing: %v, want %d", got, c.missing)
 			}
 			if got := rules.Lost(trees, c.named); len(got) != c.lost {

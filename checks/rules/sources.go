@@ -3,17 +3,13 @@ package rules
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
-	"github.com/lintel-bot/lintel/render/tree"
 )
 
 // Source is a file of rules, or what a folder with a kustomization renders to.
@@ -145,30 +141,14 @@ func files(c diff.Commit, set *settings.Settings, named []string) ([]Source, err
 	return sources, nil
 }
 
-// Missing lists policies that the settings name and the tree does not have: a misspelled folder would turn
-// them all off. A missing folder of exceptions or context loosens nothing, and git keeps no empty ones.
-func Missing(t *tree.Tree, named []string) []report.Problem {
-	var problems []report.Problem
-	for _, n := range named {
-		if strings.ContainsAny(n, "*?") {
-			continue
-		}
-		if _, _, err := t.Lookup(n); errors.Is(err, tree.ErrNotExist) {
-			problems = append(problems, report.Problem{Path: settings.Path,
-				Message: fmt.Sprintf("policies: %q does not exist in the repository", n)})
-		}
-	}
-	return problems
-}
-
 // Lost lists the policies that the settings name and that are gone once the head is merged. What the base branch got
 // after the head left it is not lost.
 func Lost(t *diff.Trees, named []string) []report.Problem {
-	lost := Missing(t.Head.Tree, named)
+	lost := Missing(t.Head, named)
 	if t.Base.ID == "" {
 		return lost
 	}
-	never, now := Missing(t.Base.Tree, named), Missing(t.Rules.Tree, named)
+	never, now := Missing(t.Base, named), Missing(t.Rules, named)
 	return slices.DeleteFunc(lost, func(p report.Problem) bool {
 		return slices.Contains(never, p) && !slices.Contains(now, p)
 	})

@@ -33,6 +33,7 @@ type Settings struct {
 	Context    []string   `yaml:"context"` // files with objects that policies may look up beyond what is deployed
 	Identities Identities `yaml:"identities"`
 	Block      Block      `yaml:"block"`
+	Unrendered Unrendered `yaml:"unrendered"` // what comes of what only the cluster or others have
 	Limits     Limits     `yaml:"limits"`
 	// Clusters by name. Without any, everything is one.
 	Clusters map[string]Cluster `yaml:"clusters"`
@@ -49,8 +50,18 @@ const (
 	BlockAll Block = "all" // those that it had, too
 )
 
+// Unrendered is what a check comes to by what cannot be checked, since only the cluster, the operator or another
+// repository has it.
+type Unrendered string
+
+// What comes of it.
+const (
+	UnrenderedNeutral Unrendered = "neutral" // it is named; the default
+	UnrenderedFailure Unrendered = "failure" // it fails what brings or edits it, and with block: all whatever reaches it
+)
+
 // Default returns the settings of a repository that has none.
-func Default() *Settings { return &Settings{Block: BlockNew} }
+func Default() *Settings { return &Settings{Block: BlockNew, Unrendered: UnrenderedNeutral} }
 
 // Approvers say whose review makes an exception count.
 type Approvers struct {
@@ -161,6 +172,13 @@ func (s *Settings) judge(written *yaml.Node) (problems []report.Problem) {
 	case BlockNew, BlockAll:
 	default:
 		fail(string(s.Block), "block", "%q is not known: write new or all", s.Block)
+	}
+	switch s.Unrendered {
+	case "":
+		s.Unrendered = UnrenderedNeutral
+	case UnrenderedNeutral, UnrenderedFailure:
+	default:
+		fail(string(s.Unrendered), "unrendered", "%q is not known: write neutral or failure", s.Unrendered)
 	}
 	if s.Approvers.Count < 0 {
 		fail("", "approvers.count", "cannot be negative: write 1 or more")

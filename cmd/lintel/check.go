@@ -101,6 +101,10 @@ func runCheck(cmd *cobra.Command, o checkOptions) error {
 	if err := writeDrafts(cmd, o.drafts, rep.Drafts); err != nil {
 		return err
 	}
+	if file := repo.uncommittedRules(ctx); rep.Stats.Policies == 0 && !o.worktree && file != "" {
+		fmt.Fprintln(cmd.ErrOrStderr(), "lintel: "+strconv.Quote(file)+" is not committed, so it was not looked at: use "+
+			"--worktree to check the files as they are now, with --all by their own policies")
+	}
 	if rep.Conclusion == report.Failure || rep.Conclusion == report.ActionRequired {
 		return exitBlocked
 	}

@@ -36,6 +36,10 @@ type Error struct {
 	Column  int
 	Message string
 	Syntax  bool // no reader of YAML takes it; of another, Lintel has its own reasons
+
+	// Unknown says that nothing is wrong with what is written: only the cluster, the operator or another repository has
+	// what it asks for, or Lintel does not evaluate it.
+	Unknown bool
 }
 
 func (e *Error) Error() string {

@@ -1,0 +1,62 @@
+package diff
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+
+	"github.com/lintel-bot/lintel/render/source"
+)
+
+// Obstacle is what stands in the way of rendering a root of the head, or a part of it.
+type Obstacle struct {
+	source.Error
+	Before bool // the base has it in the same way
+}
+
+// Obstacles lists what stands in the way at the head. gone is what stood in the way of roots that the head does not
+// have any more: a root that moved takes it along. An obstacle is the same where the same is wrong with the same file of
+// the root, on whichever line.
+func (r *Root) Obstacles(gone []Wrong) (list []Obstacle) {
+	before := append(wrongs(r.Path, r.Base), gone...)
+	for _, e := range r.Head {
+		list = append(list, Obstacle{e, slices.Contains(before, wrong(r.Path, e))})
+	}
+	return list
+}
+
+// Wrong is what is wrong, without its place in the repository and without its line.
+type Wrong struct{ file, message string }
+
+// Gone lists what stood in the way of those of the roots that the head does not have.
+func (s Sides) Gone(list []*Root) (gone []Wrong) {
+	for _, r := range list {
+		if len(r.Base) > 0 && !s.Trees.Head.Roots.Has(r.Root) {
+			gone = append(gone, wrongs(r.Path, r.Base)...)
+		}
+	}
+	return gone
+}
+
+func wrongs(root string, list []source.Error) []Wrong {
+	out := make([]Wrong, len(list))
+	for i, e := range list {
+		out[i] = wrong(root, e)
+	}
+	return out
+}
+
+var numbered = regexp.MustCompile(`\b(line|column) \d+`)
+
+func wrong(root string, e source.Error) Wrong {
+	file, err := filepath.Rel(root, e.Path)
+	if err != nil {
+		file = e.Path
+	}
+	return Wrong{filepath.ToSlash(file), numbered.ReplaceAllString(e.Message, "$1")}
+}
+
+// brought lists what stands in the way at the head and did not at the base.
+func (r *Root) brought() (list []Obstacle) {
+	return slices.DeleteFunc(r.Obstacles(nil), func(o Obstacle) bool { return o.Before })
+}

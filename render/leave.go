@@ -1,0 +1,252 @@
+package render
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/origin"
+	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/source"
+)
+
+// leave leaves out of a plan the entries that stand in the way, and what depends on them: patches and the like of what
+// is not there would end the build. It returns false where the rest cannot be rendered without them.
+func (r *Renderer) leave(p *plan) bool {
+	if p.whole || p.root == nil || len(p.left) == 0 {
+		return !p.whole && p.root != nil
+	}
+	d := &dependants{renderer: r, plan: p, kept: map[entry]bool{}, dropped: map[entry]bool{}}
+	d.layer(p.root, nil, false)
+	if d.unclear {
+		return false
+	}
+	without := map[string]*kustomization.File{}
+	p.texts = map[string][]byte{}
+	for file, at := range p.left {
+		data, _, err := r.read(file)
+		if err != nil {
+			return false
+		}
+		f, text, ok := p.kustomizations[file].Without(data, at)
+		if !ok {
+			return false
+		}
+		without[file], p.texts[file] = f, text
+	}
+	p.prune(p.root, without)
+	return true
+}
+
+// prune takes what is left out out of the layers.
+func (p *plan) prune(l *origin.Layer, without map[string]*kustomization.File) {
+	if f := without[l.File.Path]; f != nil {
+		l.File = f
+		l.Plugins = slices.DeleteFunc(l.Plugins, func(one origin.Plugin) bool {
+			return !slices.ContainsFunc(f.Refs, func(ref kustomization.Ref) bool {
+				return ref.Field == one.Field && ref.Value == one.Entry
+			})
+		})
+	}
+	l.Resources = slices.DeleteFunc(l.Resources, func(part origin.Part) bool {
+		return part.Layer == nil && p.broken[part.Path] != nil || part.Layer != nil && p.broken[part.Layer.File.Dir] != nil
+	})
+	for _, part := range l.Resources {
+		if part.Layer != nil {
+			p.prune(part.Layer, without)
+		}
+	}
+	for _, c := range l.Components {
+		p.prune(c, without)
+	}
+}
+
+// culprits finds what a build failed for: files that cannot be read, or folders that do not build by themselves. It
+// returns false where it found nothing new that could be left out.
+func (r *Renderer) culprits(p *plan, failed map[string][]source.Error) bool {
+	found := false
+	blame := func(name string, list ...source.Error) {
+		if p.broken[name] != nil || len(p.named[name]) == 0 || len(list) == 0 {
+			return
+		}
+		p.broken[name], found = &list[0], true
+		for _, at := range p.named[name] {
+			for _, e := range list {
+				p.without(at, e)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.manifests)) {
+		data, _, err := r.read(name)
+		if err != nil {
+			continue
+		}
+		var e *source.Error
+		if _, err := source.Parse(name, data, r.limits.Source); errors.As(err, &e) {
+			blame(name, *e)
+		}
+	}
+	if found {
+		return true
+	}
+	for _, part := range p.root.Resources {
+		if part.Layer == nil {
+			continue
+		}
+		dir := part.Layer.File.Dir
+		list, known := failed[dir]
+		if !known {
+			if out, problems := r.build(roots.Root{Path: dir}, failed); !out.Partial {
+				list = problems
+			}
+			failed[dir] = list
+		}
+		blame(dir, list...)
+	}
+	return found
+}
+
+// object names an object as a manifest or a patch does.
+type object struct{ kind, name string }
+
+// dependants looks for what cannot be built without what is left out.
+type dependants struct {
+	renderer *Renderer
+	plan     *plan
+	kept     map[entry]bool // entries that are needed somewhere
+	dropped  map[entry]bool
+	unclear  bool // what the rest would be without it cannot be told
+}
+
+// layer returns the objects that a layer has, and whether something of it is missing. around is what those have that
+// include it as a component.
+func (d *dependants) layer(l *origin.Layer, around []object, lacks bool) (own []object, missing bool) {
+	p := d.plan
+	missing = len(p.left[l.File.Path]) > 0
+	for _, part := range l.Resources {
+		if part.Layer == nil {
+			own = append(own, d.written(part.Path)...)
+			continue
+		}
+		below, lacking := d.layer(part.Layer, nil, false)
+		own, missing = append(own, below...), missing || lacking
+	}
+	for field, kind := range generated {
+		for _, item := range source.Items(l.File.Node, field) {
+			if behavior := source.Text(item, "behavior"); behavior == "" || behavior == "create" {
+				own = append(own, object{kind, source.Text(item, "name")})
+			}
+		}
+	}
+	known := slices.Concat(around, own)
+	for _, c := range l.Components {
+		below, lacking := d.layer(c, known, lacks || missing)
+		own, known, missing = append(own, below...), append(known, below...), missing || lacking
+	}
+	if missing || lacks {
+		d.entries(l, known)
+	}
+	return own, missing
+}
+
+var generated = map[string]string{"configMapGenerator": "ConfigMap", "secretGenerator": "Secret"}
+
+// entries leaves out the entries of a layer that need objects which are not there.
+func (d *dependants) entries(l *origin.Layer, known []object) {
+	judge := func(item *yaml.Node, needs ...object) {
+		at := entryAt(l.File, item)
+		absent := slices.DeleteFunc(slices.Clone(needs), func(o object) bool { return has(known, o) })
+		switch {
+		case !d.dropped[at] && slices.Contains(d.plan.left[at.file], at.at):
+		case len(absent) == 0:
+			d.unclear = d.unclear || d.dropped[at]
+			d.kept[at] = true
+		case len(absent) < len(needs) || d.kept[at]:
+			d.unclear = true // it is needed, too
+		case !d.dropped[at]:
+			d.dropped[at] = true
+			d.plan.left[at.file] = append(d.plan.left[at.file], at.at)
+		}
+	}
+	n := l.File.Node
+	for _, item := range source.Items(n, "patchesStrategicMerge") {
+		judge(item, d.patched(l, item)...)
+	}
+	for _, item := range source.Items(n, "patches") {
+		if _, target := source.Field(item, "target"); target == nil {
+			_, patch := source.Field(item, "patch")
+			if _, file := source.Field(item, "path"); file != nil {
+				patch = file
+			}
+			judge(item, d.patched(l, patch)...)
+		}
+	}
+	for _, item := range source.Items(n, "patchesJson6902") {
+		_, target := source.Field(item, "target")
+		judge(item, nameOf(target))
+	}
+	for _, item := range source.Items(n, "replicas") {
+		judge(item, object{"", source.Text(item, "name")})
+	}
+	for field, kind := range generated {
+		for _, item := range source.Items(n, field) {
+			if behavior := source.Text(item, "behavior"); behavior == "merge" || behavior == "replace" {
+				judge(item, object{kind, source.Text(item, "name")})
+			}
+		}
+	}
+	for _, item := range source.Items(n, "replacements") {
+		if _, from := source.Field(item, "source"); from != nil && !has(known, nameOf(from)) {
+			d.unclear = true // what it would have written is not known
+		}
+	}
+}
+
+func nameOf(n *yaml.Node) object { return object{source.Text(n, "kind"), source.Text(n, "name")} }
+
+// has reports whether there may be an object of a name: a prefix or suffix may have come to what is written.
+func has(known []object, o object) bool {
+	return slices.ContainsFunc(known, func(k object) bool {
+		return (o.kind == "" || k.kind == o.kind) && (o.name == "" || k.name != "" && strings.Contains(o.name, k.name))
+	})
+}
+
+// patched lists the objects that a strategic merge patch is of: the documents of a file, or those written in its place.
+func (d *dependants) patched(l *origin.Layer, patch *yaml.Node) []object {
+	if patch == nil {
+		return nil
+	}
+	for _, in := range l.File.Refs {
+		if in.Role == kustomization.Patch && in.Line == patch.Line && in.Column == patch.Column {
+			return d.written(l.File.Dir + "/" + in.Value)
+		}
+	}
+	documents, _ := source.Parse(l.File.Path, []byte(patch.Value), d.renderer.limits.Source)
+	return objectsOf(documents)
+}
+
+// written lists the objects of a file.
+func (d *dependants) written(name string) []object {
+	data, _, err := d.renderer.read(name)
+	if err != nil {
+		return nil
+	}
+	documents, _ := source.Parse(name, data, d.renderer.limits.Source)
+	return objectsOf(documents)
+}
+
+func objectsOf(documents []*yaml.Node) (list []object) {
+	for _, document := range documents {
+		for _, n := range source.Unlist(document) {
+			_, metadata := source.Field(n, "metadata")
+			if kind := source.Text(n, "kind"); kind != "" {
+				list = append(list, object{kind, source.Text(metadata, "name")})
+			}
+		}
+	}
+	return list
+}
