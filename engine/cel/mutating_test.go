@@ -118,7 +118,7 @@ func TestMutating(t *testing.T) {
 		{"an atomic list by server-side apply", "evaluation: {useServerSideApply: true}\n" +
 			applies(`Object{spec: Object.spec{tolerations: [{"key": "k"}]}}`), mutatedPod, Pass, "success",
 			"/spec/tolerations/0/key", `k`},
-		{"a pod controller", applies(`Object{metadata: Object.metadata{labels: {"new": object.metadata.labels.x}}, ` +
+		{"a pod controller", applies(`Object{metadata: {"labels": {"new": object.metadata.labels.x}}, ` +
 			`spec: Object.spec{hostPID: false}}`), mutatedDeployment, Pass, "success",
 			"/spec/template", `{metadata: {labels: {x: v, new: v}}, spec: {hostPID: false, containers: [{name: a}]}}`},
 		{"a JSON patch is not rewritten", jsonPatches(
