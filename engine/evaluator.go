@@ -77,7 +77,7 @@ func (e *Evaluator) WithValues(v Values) *Evaluator {
 // look, as in a cluster. Results are in the order of policies and their rules; rules that are not about the
 // request give none. When ctx ends, what is left gives error results.
 func (e *Evaluator) Evaluate(ctx context.Context, r *admission.Request) []Result {
-	id := admission.IdentityOf(r.Subject())
+	id := r.Identity()
 	v := e.newReview(ctx, r)
 	mutating := e.mutate.of(id.Kind)
 	var first []placed

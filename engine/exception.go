@@ -206,12 +206,10 @@ func (v *review) excepted(f *frame, candidates []*Exception) (covering []*Except
 		if err == nil && ok && x.conditions != nil {
 			met, _, e := x.conditions.Holds(f.scope)
 			// Conditions that cannot be evaluated do not cover, as in Kyverno; those that need a cluster might.
-			ok = e == nil && met
-			switch {
-			case e != nil && needsCluster(e):
+			// Those about a namespace that nobody knows do not either: else whoever leaves it out is excepted.
+			ok = e == nil && met && !(x.namespace && v.target.Unplaced)
+			if e != nil && needsCluster(e) {
 				err = e
-			case x.namespace && v.target.Unplaced:
-				err = admission.NeedsNamespace(v.target.Identity)
 			}
 		}
 		switch {

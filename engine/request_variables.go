@@ -15,7 +15,8 @@ func rootOf(r *admission.Request) map[string]any {
 	subject := r.Subject()
 	id := admission.IdentityOf(subject)
 	gvk := map[string]any{"group": id.Group, "version": id.Version, "kind": id.Kind}
-	gvr := map[string]any{"group": id.Group, "version": id.Version, "resource": kinds.PluralOf(id.Group, id.Kind)}
+	of := r.Identity()
+	gvr := map[string]any{"group": of.Group, "version": of.Version, "resource": kinds.PluralOf(of.Group, of.Kind)}
 	user := map[string]any{}
 	if r.UserInfo.Username != "" {
 		user["username"] = r.UserInfo.Username

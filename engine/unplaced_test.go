@@ -146,8 +146,10 @@ func TestUnplacedException(t *testing.T) {
 	p := mustCompile(t, ruleOf(hostPID))
 	for spec, want := range map[string]engine.Outcome{
 		"match: {any: [{resources: {kinds: [Pod], namespaces: [dev]}}]}": engine.Fail,
-		"match: {any: [{resources: {kinds: [Pod], names: [other]}}]}":    engine.Fail,
-		"match: {any: [{resources: {kinds: [Pod]}}]}":                    engine.Skip,
+		"match: {any: [{resources: {kinds: [Pod], namespaceSelector: {matchExpressions: [{key: a, " +
+			"operator: DoesNotExist}]}}}]}": engine.Fail,
+		"match: {any: [{resources: {kinds: [Pod], names: [other]}}]}": engine.Fail,
+		"match: {any: [{resources: {kinds: [Pod]}}]}":                 engine.Skip,
 		"match: {any: [{resources: {kinds: [Pod]}}]}\n  conditions: {all: [{key: '{{ request.namespace }}', " +
 			"operator: Equals, value: ''}]}": engine.Fail,
 	} {

@@ -38,6 +38,7 @@ func (r *Reviewer) request(v Review, values map[string]any) *admission.Request {
 	case admission.Delete:
 		req.Object, req.OldObject = nil, o
 	}
+	r.Values.subresource(req)
 	req.Namespace = r.namespace(admission.IdentityOf(o).Namespace)
 	return req
 }

@@ -15,7 +15,42 @@ type Values struct {
 	Policies     []PolicyValues     `json:"policies"`
 	Selectors    []NamespaceLabels  `json:"namespaceSelector"`
 	Namespaces   []admission.Object `json:"namespaces"` // whole Namespaces; they win over namespaceSelector
-	Subresources []any              `json:"subresources"`
+	Subresources []Subresource      `json:"subresources"`
+}
+
+// Subresource says of which kind objects of another kind are a subresource: a Scale of a Deployment.
+type Subresource struct {
+	Subresource    APIResource `json:"subresource"`
+	ParentResource APIResource `json:"parentResource"`
+}
+
+// APIResource is a resource as the discovery of an API describes it (APIResource of k8s.io/apimachinery/pkg/apis/meta/v1).
+type APIResource struct {
+	Name               string   `json:"name"` // of a subresource with that of its parent: "deployments/scale"
+	SingularName       string   `json:"singularName"`
+	Namespaced         bool     `json:"namespaced"`
+	Group              string   `json:"group"`
+	Version            string   `json:"version"`
+	Kind               string   `json:"kind"`
+	Verbs              []string `json:"verbs"`
+	ShortNames         []string `json:"shortNames"`
+	Categories         []string `json:"categories"`
+	StorageVersionHash string   `json:"storageVersionHash"`
+}
+
+// subresource makes a request for an object that is one of the subresources the request that it is.
+func (v *Values) subresource(r *admission.Request) {
+	if v == nil {
+		return
+	}
+	id := admission.IdentityOf(r.Subject())
+	for _, s := range v.Subresources {
+		if s.Subresource.Group == id.Group && s.Subresource.Version == id.Version && s.Subresource.Kind == id.Kind {
+			p := s.ParentResource
+			r.Parent = admission.Identity{Group: p.Group, Version: p.Version, Kind: p.Kind}
+			_, r.SubResource, _ = strings.Cut(s.Subresource.Name, "/")
+		}
+	}
 }
 
 // PolicyValues are the values of one policy.

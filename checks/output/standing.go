@@ -34,6 +34,9 @@ func standingOf(f *report.Finding) standing {
 	return warning
 }
 
+// deniedWords is said of what the base had, where a cluster does not tolerate that.
+const deniedWords = "which a cluster denies all the same"
+
 // mark is what is said about a finding besides its message, or "".
 func mark(f *report.Finding) string {
 	var marks []string
@@ -51,6 +54,9 @@ func mark(f *report.Finding) string {
 	}
 	if !f.New {
 		marks = append(marks, "already in the base")
+	}
+	if f.Denied {
+		marks = append(marks, deniedWords)
 	}
 	return strings.Join(marks, ", ")
 }

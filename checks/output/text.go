@@ -249,6 +249,9 @@ func (t *text) short(title string, list []*report.Finding) {
 		if f.Exemption != nil {
 			detail += ", " + exemptionWords(f.Exemption)
 		}
+		if f.Denied {
+			detail += ", " + deniedWords
+		}
 		t.rows("    ", line(detail))
 	}
 	t.blank()

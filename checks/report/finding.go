@@ -71,6 +71,7 @@ type Finding struct {
 	Resources  []Resource `json:"resources,omitempty"` // further resources that fail at the same place for the same reason
 	Exemption  *Exemption `json:"exemption,omitempty"`
 	New        bool       `json:"new"`                // false: the base had it, too
+	Denied     bool       `json:"denied,omitempty"`   // not new, and a cluster refuses the update all the same
 	Blocks     bool       `json:"blocks"`             // whether this finding alone fails the check
 	PolicyPath string     `json:"policyPath"`         // where the policy is written
 	PolicyLine int        `json:"policyLine"`         // of the rule, where it has one
@@ -220,6 +221,7 @@ func Merge(list []Finding) []Finding {
 			}
 		}
 		into.Blocks = into.Blocks || f.Blocks
+		into.Denied = into.Denied || f.Denied
 	}
 	return out
 }

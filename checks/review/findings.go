@@ -144,6 +144,7 @@ func (v View) Finding(a *Answer, res engine.Result, field string) report.Finding
 	}
 	blocking := Violated(res) && res.Enforce
 	f.Blocks = blocking && (f.New || v.BlockAll || intolerant(res))
+	f.Denied = blocking && !f.New && !res.Tolerated && res.Policy.Kind != builtin.Kind
 	return f
 }
 

@@ -42,6 +42,9 @@ type Request struct {
 	Object      Object // nil for DELETE
 	OldObject   Object // nil for CREATE
 	SubResource string // "scale", "ephemeralcontainers"; empty for the object itself
+	// Parent is the kind that SubResource is of, where the object is not of that kind itself: a Scale of a Deployment.
+	// Only its group, version and kind are set.
+	Parent Identity
 
 	UserInfo     UserInfo
 	Roles        []string // "namespace:name", as Kyverno writes them
@@ -57,6 +60,15 @@ func (r *Request) Subject() Object {
 		return r.Object
 	}
 	return r.OldObject
+}
+
+// Identity names what the request is about: its object, as one of the kind whose subresource that is.
+func (r *Request) Identity() Identity {
+	id := IdentityOf(r.Subject())
+	if r.Parent.Kind != "" {
+		id.Group, id.Version, id.Kind = r.Parent.Group, r.Parent.Version, r.Parent.Kind
+	}
+	return id
 }
 
 // Identity names an object.

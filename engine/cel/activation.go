@@ -211,7 +211,8 @@ func (s *evaluation) requestValue() any {
 	r := s.request
 	id := admission.IdentityOf(s.subject())
 	kind := map[string]any{"group": id.Group, "version": id.Version, "kind": id.Kind}
-	plural := map[string]any{"group": id.Group, "version": id.Version, "resource": kinds.PluralOf(id.Group, id.Kind)}
+	of := r.Identity()
+	plural := map[string]any{"group": of.Group, "version": of.Version, "resource": kinds.PluralOf(of.Group, of.Kind)}
 	user := map[string]any{"username": r.UserInfo.Username, "uid": r.UserInfo.UID, "groups": r.UserInfo.Groups}
 	if r.UserInfo.Groups == nil {
 		user["groups"] = []string{}

@@ -132,9 +132,14 @@ func (e *Exception) Whole() bool {
 // Matches reports whether the exception is about the request: all its conditions hold. One that does not hold decides,
 // whatever errors the others have; an error is a *admission.NeedsClusterError where the cluster would know better.
 func (e *Exception) Matches(ctx context.Context, r *admission.Request, env Env) (bool, error) {
-	return hold(&activation{ctx: ctx, state: &evaluation{
+	ok, err := hold(&activation{ctx: ctx, state: &evaluation{
 		request: r, env: env, object: plain.see(r.Object), oldObject: plain.see(r.OldObject),
 	}}, e.conditions)
+	needs := (*admission.NeedsClusterError)(nil)
+	if errors.As(err, &needs) && *needs == *admission.NeedsNamespace(r.Identity()) {
+		return false, nil // an exception has to be one for an object: else whoever leaves its namespace out is excepted
+	}
+	return ok, err
 }
 
 // aggregate is what several exceptions let through together.

@@ -95,7 +95,7 @@ func labelSelector(s *policy.Selector) *v1.LabelSelector {
 // matches reports whether the block selects the request. The error is a *admission.NeedsClusterError where
 // that depends on labels of a namespace that the repository does not declare.
 func (m *matcher) matches(ctx context.Context, r *admission.Request, cluster admission.Cluster) (bool, error) {
-	id := admission.IdentityOf(r.Subject())
+	id := r.Identity()
 	custom := func(plural string) bool { return kinds.Defined(ctx, cluster, id.Group, id.Kind, plural) }
 	about := func(rule policy.ResourceRule) bool { return inRule(rule, r, id, custom) }
 	if len(m.rules) > 0 && !slices.ContainsFunc(m.rules, about) || slices.ContainsFunc(m.exclude, about) {

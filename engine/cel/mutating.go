@@ -277,7 +277,7 @@ func (m *Mutating) patch(a *activation, mu mutation, object admission.Object) (a
 		}
 		return mutate.JSONPatch(object, ops)
 	}
-	configuration, err := exportObject(v)
+	configuration, err := exportObject(v, a.state.where)
 	if err != nil {
 		return nil, err
 	}

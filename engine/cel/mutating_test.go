@@ -118,9 +118,17 @@ func TestMutating(t *testing.T) {
 		{"an atomic list by server-side apply", "evaluation: {useServerSideApply: true}\n" +
 			applies(`Object{spec: Object.spec{tolerations: [{"key": "k"}]}}`), mutatedPod, Pass, "success",
 			"/spec/tolerations/0/key", `k`},
-		{"a pod controller", applies(`Object{metadata: Object.metadata{labels: {"new": object.metadata.labels.x}}, ` +
+		{"a pod controller", applies(`Object{metadata: {"labels": {"new": object.metadata.labels.x}}, ` +
 			`spec: Object.spec{hostPID: false}}`), mutatedDeployment, Pass, "success",
 			"/spec/template", `{metadata: {labels: {x: v, new: v}}, spec: {hostPID: false, containers: [{name: a}]}}`},
+		{"metadata by its type", applies(`Object{metadata: Object.metadata{labels: {"new": "x"}}}`), mutatedPod, Pass,
+			"success", "/metadata/labels/new", `x`},
+		{"metadata by its type, of a pod controller", applies(`Object{metadata: Object.metadata{labels: {"new": "x"}}}`),
+			mutatedDeployment, Error,
+			"type mismatch: the type is Object.metadata where Object.spec.template.metadata is expected", "", ""},
+		{"metadata by its type and labels by theirs, of a pod controller",
+			applies(`Object{metadata: Object.metadata{labels: Object.metadata.labels{new: "x"}}}`), mutatedDeployment, Error,
+			"type mismatch", "", ""},
 		{"a JSON patch is not rewritten", jsonPatches(
 			`[JSONPatch{op: "replace", path: "/spec/replicas", value: object.spec.replicas + 1}]`), mutatedDeployment, Pass,
 			"success", "/spec/replicas", `2`},

@@ -76,6 +76,13 @@ func unplaced(o admission.Object) admission.Object {
 	return out
 }
 
+// leaves reports whether a type of apply configurations is left as it is where Kyverno rewrites those for pods to ones
+// for the templates of controllers: it then fits nowhere. Of metadata it only moves labels and annotations.
+func (v view) leaves(typeName string) bool {
+	rest, ok := strings.CutPrefix(typeName, objectTypeName+".metadata")
+	return v != plain && ok && !strings.HasPrefix(rest, ".labels") && !strings.HasPrefix(rest, ".annotations")
+}
+
 func (v view) template(o admission.Object) map[string]any {
 	template, _ := jsonpointer.At(o, string(v)).(map[string]any)
 	return template

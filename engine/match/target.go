@@ -37,7 +37,7 @@ type Target struct {
 func NewTarget(r *admission.Request) *Target {
 	object := r.Subject()
 	t := &Target{
-		Identity:     admission.IdentityOf(object),
+		Identity:     r.Identity(),
 		SubResource:  r.SubResource,
 		Operation:    r.Operation,
 		User:         r.UserInfo,
