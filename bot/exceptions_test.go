@@ -147,12 +147,12 @@ func TestReviewsOfWhatPoliciesLookUp(t *testing.T) {
 						e.State, e.Review = r.State(), &r
 					}
 				}
-				rep := &report.Report{Exceptions: []report.Exception{e}}
+				rep := &report.Report{Exceptions: []report.Exception{e}, Stats: report.Stats{Policies: 1}}
 				rep.Conclude()
 				return rep, nil
 			}
 			var shown *report.Report
-			b.Summary = func(r *report.Report, _ BlobURL) string { shown = r; return "summary" }
+			b.Summary = func(r *report.Report, _, _ BlobURL) string { shown = r; return "summary" }
 			if err := b.Do(t.Context(), b.task); err != nil {
 				t.Fatal(err)
 			}
