@@ -96,11 +96,7 @@ func plantedException(t *testing.T, binary string) {
 	clean(t, hub)
 }
 
-var draftBlock = regexp.MustCompile("(?s)`(exceptions/[^`]+)`: [^
-]*
-
-```yaml
-(.*?)```")
+var draftBlock = regexp.MustCompile("(?s)`(exceptions/[^`]+)`: [^\n]*\n\n```yaml\n(.*?)```")
 
 // draftsOf are the drafts in the text of a check run, by path.
 func draftsOf(text string) map[string]string {
