@@ -74,7 +74,7 @@ func (a *again) resource(index int) (*Resource, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(problems) > 0 {
+		if len(problems) > 0 && !out.Partial {
 			return nil, &problems[0]
 		}
 		a.rendering = out

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lintel-bot/lintel/render/cache"
 	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/source"
 )
 
 // Cache is where renderings are remembered from one check to the next. One is recalled only while every file that the
@@ -41,6 +42,9 @@ type remembered struct {
 	Links  map[string]string `json:"links"`
 	Digest string            `json:"digest"`
 	Issues map[int][]Issue   `json:"issues,omitempty"` // by the index of the resource
+
+	Partial  bool           `json:"partial,omitempty"`
+	Problems []source.Error `json:"problems,omitempty"` // of a partial one
 }
 
 // version is one remembered rendering. Its parts are read one by one: of most, the head says that they are out of date.
@@ -80,38 +84,39 @@ func (r *Renderer) versions(root roots.Root) []version {
 }
 
 // recall returns a remembered rendering of a root that is what rendering it would give; nil where there is none.
-func (r *Renderer) recall(ctx context.Context, root roots.Root) *Rendering {
+func (r *Renderer) recall(ctx context.Context, root roots.Root) (*Rendering, []source.Error) {
 	if r.cache == nil {
-		return nil
+		return nil, nil
 	}
 	for _, v := range r.versions(root) {
 		var k remembered
 		if json.Unmarshal(v.head, &k) != nil || k.Links == nil {
 			continue
 		}
-		out := &Rendering{Root: root, Reads: k.Reads, links: k.Links, digest: k.Digest}
+		out := &Rendering{Root: root, Reads: k.Reads, Partial: k.Partial, links: k.Links, digest: k.Digest}
 		if !out.Same(r) {
 			continue
 		}
 		var objects []map[string]any
 		if kjson.UnmarshalCaseSensitivePreserveInts(v.objects, &objects) != nil {
-			return nil
+			return nil, nil
 		}
 		again := &again{ctx: ctx, renderer: r, root: root}
 		for i, object := range objects {
 			out.Resources = append(out.Resources, &Resource{Object: object, Issues: k.Issues[i], locator: recalled{again, i}})
 		}
-		return out
+		return out, k.Problems
 	}
-	return nil
+	return nil, nil
 }
 
-// remember remembers a rendering without problems.
-func (r *Renderer) remember(out *Rendering) {
+// remember remembers a rendering. Of a partial one, no problem may go away without a change of what it read.
+func (r *Renderer) remember(out *Rendering, problems []source.Error) {
 	if r.cache == nil || out == nil || out.links == nil || len(r.overlay) > 0 {
 		return
 	}
-	k := remembered{Reads: out.Reads, Links: out.links, Digest: out.digest, Issues: map[int][]Issue{}}
+	k := remembered{Reads: out.Reads, Links: out.links, Digest: out.digest, Issues: map[int][]Issue{},
+		Partial: out.Partial, Problems: problems}
 	objects := make([]map[string]any, len(out.Resources))
 	for i, res := range out.Resources {
 		objects[i] = res.Object

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"path"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -128,8 +129,8 @@ func (r *Renderer) kustomization(dir string) (*kustomization.File, error) {
 }
 
 // Render renders one root. The problems are what stands in the way of rendering all of it; where they are about parts
-// of it, the rest is rendered (see Rendering.Partial). What is wrong with single resources is not among them: see Resource.Issues. The error
-// is about the repository or the context, not about what is written in it.
+// of it, the rest is rendered (see Rendering.Partial). What is wrong with single resources is not among them: see
+// Resource.Issues. The error is about the repository or the context, not about what is written in it.
 func (r *Renderer) Render(ctx context.Context, root roots.Root) (*Rendering, []source.Error, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
@@ -137,9 +138,9 @@ func (r *Renderer) Render(ctx context.Context, root roots.Root) (*Rendering, []s
 	if root.Kind == roots.Folder {
 		return r.files(ctx, root, r.set.Files(root))
 	}
-	if out := r.recall(ctx, root); out != nil {
+	if out, problems := r.recall(ctx, root); out != nil {
 		r.counts.recalled.Add(1)
-		return out, nil, nil
+		return out, problems, nil
 	}
 	r.counts.built.Add(1)
 	render := func() (*Rendering, []source.Error, error) { return r.built(root) }
@@ -147,8 +148,8 @@ func (r *Renderer) Render(ctx context.Context, root roots.Root) (*Rendering, []s
 		render = func() (*Rendering, []source.Error, error) { return r.deployed(ctx, root) }
 	}
 	out, problems, err := render()
-	if err == nil && len(problems) == 0 {
-		r.remember(out)
+	if err == nil && (len(problems) == 0 || out.Partial) {
+		r.remember(out, problems)
 	}
 	return out, problems, err
 }
@@ -188,7 +189,8 @@ func (r *Renderer) build(root roots.Root, failed map[string][]source.Error) (*Re
 		out, failure := r.kustomize(root, p)
 		switch {
 		case failure == nil:
-			if out.Partial = len(p.left) > 0; out.Partial {
+			out.Partial = len(p.left) > 0
+			if slices.ContainsFunc(p.problems, func(e source.Error) bool { return !e.Unknown }) {
 				out.links = nil // what it lacks may come without a change of what it read
 			}
 			return out, p.problems

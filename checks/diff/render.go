@@ -91,8 +91,8 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 		if len(problems) > 0 && !old.Partial {
 			out.Unseen = old.Reads
 		}
-		if inHead && len(problems) == 0 && old.Same(s.Head) {
-			out.Deployed, out.Known = before, true
+		if inHead && (len(problems) == 0 || old.Partial) && old.Same(s.Head) {
+			out.Deployed, out.Known, out.Base = before, len(problems) == 0, nil
 			return out, nil // nothing that it reads changed
 		}
 	}
