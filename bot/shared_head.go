@@ -131,8 +131,8 @@ func (c *check) share(ctx context.Context, s *sharedHead) error {
 		they = "have"
 		does = strings.NewReplacer("fails", "fail", "waits", "wait", "is ", "are ").Replace(does)
 	}
-	c.run.Summary = fmt.Sprintf("%s %s this commit as head, too, and %s. One commit has one result, so the worst one counts. "+
-		"By itself, this would be: **%s** (%s).\n\n", who, they, does, c.run.Title, own) + c.run.Summary
+	c.run.Summary = fmt.Sprintf("%s %s this commit as head, too, and %s. One commit has one result, so the worst one "+
+		"counts. By itself, this would be: **%s** (%s).\n\n", who, they, does, c.run.Title, own) + c.run.Summary
 	c.run.Title = fmt.Sprintf("%s with the same head commit %s", who, does)
 	c.run.Conclusion = string(cmp.Or(result, report.ActionRequired))
 	if result != "" {

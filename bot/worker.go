@@ -30,8 +30,8 @@ type BlobURL func(path string, line int) string
 // too long for an address, and where there is no such branch.
 type NewFileURL func(path, content string) string
 
-// Worker turns jobs into check runs. All fields but Text, Drafts, Cache, Alarm, Log and Metrics are required; it is safe for
-// concurrent use.
+// Worker turns jobs into check runs. All fields but Text, Drafts, Cache, Alarm, Log and Metrics are required; it is
+// safe for concurrent use.
 type Worker struct {
 	Client    Client
 	Mirror    Mirror

@@ -32,8 +32,8 @@ func (c *Checker) Run(ctx context.Context, change report.Change) (*report.Report
 	return out, nil
 }
 
-// check is the way of a change through the rooms: the pairs, and in each cluster the rules, the answers and the preview;
-// then the report.
+// check is the way of a change through the rooms: the pairs, and in each cluster the rules, the answers and the
+// preview; then the report.
 func (c *Checker) check(ctx context.Context, change report.Change, repo *repository, k *kept) (*report.Report, error) {
 	pairs, err := pair(ctx, change, repo, k)
 	if err != nil {

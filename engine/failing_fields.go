@@ -164,8 +164,8 @@ func (e *entry) reads(f *frame) []string {
 	return out
 }
 
-// ofElement are those of the pointers that an element of a list was computed from: where the list is just what they hold,
-// the ones that hold the same. rest is the pointer into the list.
+// ofElement are those of the pointers that an element of a list was computed from: where the list is just what they
+// hold, the ones that hold the same. rest is the pointer into the list.
 func (f *frame) ofElement(name, rest string, reads []string) []string {
 	list, _ := f.scope.Value(jsonpointer.Unescape(name))
 	token, _, _ := strings.Cut(strings.TrimPrefix(rest, "/"), "/")

@@ -15,8 +15,8 @@ var (
 	namespaceKey  = regexp.MustCompile(`/[=^<+X]?\(?metadata\)?/[=^<+X]?\(?namespace\)?$`)
 )
 
-// readsNamespace reports whether what is evaluated of a tree reads the namespace of the object: messages only show it, and
-// CEL asks for it when it is evaluated.
+// readsNamespace reports whether what is evaluated of a tree reads the namespace of the object: messages only show it,
+// and CEL asks for it when it is evaluated.
 func readsNamespace(tree any) (reads bool) {
 	walkStrings(tree, "", func(at, s string) {
 		reads = reads || !strings.HasSuffix(at, "/message") && (namespaceRead.MatchString(s) || namespaceKey.MatchString(at))

@@ -39,8 +39,8 @@ func templated(data []byte, problem source.Error) bool {
 	return bytes.Contains(text, []byte("{{")) || bytes.Contains(text, []byte("{%"))
 }
 
-// Template returns the line of the document for which a file is passed over as a template though another one in it could
-// be deployed, 0 where it is not.
+// Template returns the line of the document for which a file is passed over as a template though another one in it
+// could be deployed, 0 where it is not.
 func (r *Renderer) Template(name string) int {
 	data, _, err := r.read(name)
 	if err != nil || r.refused(name, data) != nil {

@@ -55,7 +55,7 @@ type ID struct {
 	Job     uint64 // unless it is a result: the number of the job
 	Times   int    // with GaveUp: how often that has happened to this head, from 1
 	Digest  string // of a result: of all that it depends on; of a failure: of its words. It is hexadecimal
-	Own     string // of a result: its conclusion, where the run shows another's; "" elsewhere. It consists of letters and _
+	Own     string // of a result: its conclusion, where the run shows another's; "" elsewhere. Letters and _
 	Until   int64  // of a result: the Unix time at which it may become another by itself; zero for never
 }
 
@@ -90,7 +90,8 @@ const (
 	gaveUp = "gave-up-"
 )
 
-// Outcome is the part of the id that depends on what the run came to, and not on who asked for it or what else is there.
+// Outcome is the part of the id that depends on what the run came to, and not on who asked for it or what else is
+// there.
 func (id ID) Outcome() string {
 	job := strconv.FormatUint(id.Job, 10)
 	switch id.State {

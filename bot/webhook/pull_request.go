@@ -9,8 +9,8 @@ import (
 )
 
 // pullRequest: a new base is wanted fresh: until it is checked, what the old base gave must not stand. A closed pull
-// request ends the work on it. A head that it leaves may be that of others, whose result it had a part in. Who opens one
-// again has not pushed to it, and what was pushed meanwhile has events of its own.
+// request ends the work on it. A head that it leaves may be that of others, whose result it had a part in. Who opens
+// one again has not pushed to it, and what was pushed meanwhile has events of its own.
 func pullRequest(from origin, e *gh.PullRequestEvent) (Work, error) {
 	fresh, pushed, left := false, false, ""
 	switch from.action {

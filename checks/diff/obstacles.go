@@ -15,8 +15,8 @@ type Obstacle struct {
 }
 
 // Obstacles lists what stands in the way at the head. gone is what stood in the way of roots that the head does not
-// have any more: a root that moved takes it along. An obstacle is the same where the same is wrong with the same file of
-// the root, on whichever line.
+// have any more: a root that moved takes it along. An obstacle is the same where the same is wrong with the same file
+// of the root, on whichever line.
 func (r *Root) Obstacles(gone []Wrong) (list []Obstacle) {
 	before := append(wrongs(r.Path, r.Base), gone...)
 	for _, e := range r.Head {

@@ -147,11 +147,11 @@ func Both(before, after []*render.Resource) []*render.Resource {
 }
 
 // Join matches the removal of an object in one root with its addition in another. Where the first is no root any more
-// and the object is still written in the same file, or the other stands in its folder, nothing moved but who deploys it:
-// that is an update, if anything changed at all. Else the cluster deletes it in one place and creates it in another; of a
-// root that is gone, what it violated before is known (see Pair.Before). Objects that several roots add or remove stay
-// as they are, since which of them moved is anybody's guess. Of the removals in moved, those that are not part of a move
-// do not count. stays reports whether the head has a root.
+// and the object is still written in the same file, or the other stands in its folder, nothing moved but who deploys
+// it: that is an update, if anything changed at all. Else the cluster deletes it in one place and creates it in
+// another; of a root that is gone, what it violated before is known (see Pair.Before). Objects that several roots add
+// or remove stay as they are, since which of them moved is anybody's guess. Of the removals in moved, those that are
+// not part of a move do not count. stays reports whether the head has a root.
 func Join(list, moved []*Pair, stays func(roots.Root) bool) []*Pair {
 	created, deleted := map[Key][]*Pair{}, map[Key][]*Pair{}
 	for _, p := range slices.Concat(list, moved) {

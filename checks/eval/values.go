@@ -24,7 +24,8 @@ type Subresource struct {
 	ParentResource APIResource `json:"parentResource"`
 }
 
-// APIResource is a resource as the discovery of an API describes it (APIResource of k8s.io/apimachinery/pkg/apis/meta/v1).
+// APIResource is a resource as the discovery of an API describes it (APIResource of
+// k8s.io/apimachinery/pkg/apis/meta/v1).
 type APIResource struct {
 	Name               string   `json:"name"` // of a subresource with that of its parent: "deployments/scale"
 	SingularName       string   `json:"singularName"`

@@ -14,8 +14,8 @@ type Conclusion string
 const (
 	// Failure is a new enforced violation, or something that could not be decided by our fault or the change's.
 	Failure Conclusion = "failure"
-	// ActionRequired is an exception of the change that waits for approval, also where nothing needs it yet: all that blocks
-	// does no more once it is approved.
+	// ActionRequired is an exception of the change that waits for approval, also where nothing needs it yet: all that
+	// blocks does no more once it is approved.
 	ActionRequired Conclusion = "action_required"
 	Neutral        Conclusion = "neutral" // warnings and unknowns only
 	Success        Conclusion = "success"

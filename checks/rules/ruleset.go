@@ -42,7 +42,8 @@ func Compile(s *Sources, now time.Time, known *Compiler) *Ruleset {
 	return set
 }
 
-// Count adds the rules to the numbers of a report, but for those that were seen, which it notes: clusters may share some.
+// Count adds the rules to the numbers of a report, but for those that were seen, which it notes: clusters may share
+// some.
 func (set *Ruleset) Count(s *report.Stats, seen map[string]bool) {
 	first := func(path string, line int) bool {
 		place := fmt.Sprintf("%s:%d", path, line)

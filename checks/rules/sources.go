@@ -83,8 +83,8 @@ func (out *Sources) policies(ctx context.Context, c diff.Commit) (err error) {
 	return nil
 }
 
-// below renders the kustomizations with policies below the folders that the settings name, and takes the files that they
-// read out of those that count as they are. Where one does not render, its files count as they are.
+// below renders the kustomizations with policies below the folders that the settings name, and takes the files that
+// they read out of those that count as they are. Where one does not render, its files count as they are.
 func (out *Sources) below(ctx context.Context, c diff.Commit, named []string) (rendered []Source, _ error) {
 	inside := func(dir string) bool { return settings.Under(dir, named) }
 	dirs := map[string]bool{}

@@ -11,9 +11,10 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// Version returns a digest of the rules that a commit has: equal where the settings, the policies and the exceptions say
-// the same, whatever their comments, and where a policy is built, whatever it is built from. looksUp reports whether a
-// policy may ask for objects besides the one that it judges: then a version judges by what else the commit declares.
+// Version returns a digest of the rules that a commit has: equal where the settings, the policies and the exceptions
+// say the same, whatever their comments, and where a policy is built, whatever it is built from. looksUp reports
+// whether a policy may ask for objects besides the one that it judges: then a version judges by what else the commit
+// declares.
 func (out *Sources) Version(t *tree.Tree) (digest string, looksUp bool) {
 	h := sha256.New()
 	if data, _, err := t.ReadFile(settings.Path); err == nil {

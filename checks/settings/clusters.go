@@ -49,8 +49,8 @@ func (s *Settings) In(cluster string) *Settings {
 	return &own
 }
 
-// Elsewhere reports whether a file holds rules of other clusters only: where it is not said which files hold rules, these
-// do not count.
+// Elsewhere reports whether a file holds rules of other clusters only: where it is not said which files hold rules,
+// these do not count.
 func (s *Settings) Elsewhere(path string) bool {
 	return len(s.elsewhere) > 0 && Under(path, s.elsewhere)
 }

@@ -115,7 +115,8 @@ func (e *Error) Error() string {
 	return e.Pointer + ": " + e.Message
 }
 
-// Dotted returns an RFC 6901 pointer as people write a field: spec.containers[0].image, labels["app.kubernetes.io/name"].
+// Dotted returns an RFC 6901 pointer as people write a field: spec.containers[0].image,
+// labels["app.kubernetes.io/name"].
 func Dotted(pointer string) string {
 	var b strings.Builder
 	for token := range Tokens(pointer) {

@@ -53,8 +53,8 @@ func defined(ctx context.Context, cluster Cluster, group, plural string) string 
 	return ""
 }
 
-// Defined reports whether a kind of which nothing is known has a plural name that only a CustomResourceDefinition in the
-// cluster can have given it.
+// Defined reports whether a kind of which nothing is known has a plural name that only a CustomResourceDefinition in
+// the cluster can have given it.
 func Defined(ctx context.Context, cluster Cluster, group, kind, plural string) bool {
 	_, known := Namespaced(group, kind)
 	return !known && cluster != nil && !Known([]string{"*"}, plural) && defined(ctx, cluster, group, plural) == kind

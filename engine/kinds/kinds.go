@@ -66,8 +66,8 @@ func Plural(kind string) string {
 // Kind returns the kind behind a plural name, empty for one that is not known.
 func Kind(group, plural string) string { return all().byPlural[name{group, plural}] }
 
-// Known reports whether a plural name is one of a kind of which something is known, in one of the groups; "*" stands for
-// any.
+// Known reports whether a plural name is one of a kind of which something is known, in one of the groups; "*" stands
+// for any.
 func Known(groups []string, plural string) bool {
 	return slices.ContainsFunc(groups, func(group string) bool {
 		return Kind(group, plural) != "" || group == "*" && all().plurals[plural]

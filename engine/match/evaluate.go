@@ -176,8 +176,8 @@ func (t *Target) SelectsNamespace(s *Selector) (selected, known bool) {
 	return s.Matches(t.NamespaceLabels), t.NamespaceKnown || s.everything() || !t.Unplaced && s.only(nameLabel)
 }
 
-// InNamespace reports whether the request is in a namespace that one of the patterns takes, as a Namespace is in itself.
-// It is not known for an object whose namespace is not.
+// InNamespace reports whether the request is in a namespace that one of the patterns takes, as a Namespace is in
+// itself. It is not known for an object whose namespace is not.
 func (t *Target) InNamespace(patterns []string) (in, known bool) {
 	namespace := t.Identity.Namespace
 	if t.Identity.Kind == "Namespace" {

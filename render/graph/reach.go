@@ -115,9 +115,9 @@ func (g *Graph) Above(start map[string]bool) []string {
 	return slices.Sorted(maps.Keys(g.climb(start, nil)))
 }
 
-// Tops lists the folders whose kustomization counts, which no other live one takes over (see Live), and which takes over
-// one of the given folders or is in one. Of kustomizations that include each other in a circle it lists one, so that
-// rendering it says so.
+// Tops lists the folders whose kustomization counts, which no other live one takes over (see Live), and which takes
+// over one of the given folders or is in one. Of kustomizations that include each other in a circle it lists one, so
+// that rendering it says so.
 //
 // Who takes a folder over is all that is asked of the index: all ways from a top down to a folder pass through those.
 func (g *Graph) Tops(start map[string]bool, counts func(dir string) bool) []string {

@@ -58,8 +58,8 @@ func (f *facts) merge(other *facts) {
 }
 
 // snapshot is the index of a whole tree in one piece of memory, as it is on disk: names in one sorted table, the
-// relations as numbers of names. Nothing is decoded before it is asked for. It is immutable; the zero value is the index
-// of a tree without files.
+// relations as numbers of names. Nothing is decoded before it is asked for. It is immutable; the zero value is the
+// index of a tree without files.
 type snapshot struct {
 	data    []byte
 	offsets []byte // of the names, count+1 numbers

@@ -33,7 +33,8 @@ func (s *Set) Deploys(p string) bool {
 	return slices.ContainsFunc(s.deployed.above(path.Dir(p)), func(one *Deployment) bool { return s.deployed.has(one, p) })
 }
 
-// said reports whether an object that is itself deployed deploys the kustomization of a folder, or one that takes it over.
+// said reports whether an object that is itself deployed deploys the kustomization of a folder, or one that takes it
+// over.
 func (d *deployments) said(dir string) bool {
 	above := d.set.Above(map[string]bool{dir: true})
 	d.interesting(above, nil)
@@ -45,10 +46,10 @@ func (d *deployments) said(dir string) bool {
 	})
 }
 
-// Alone lists the kustomizations that a change of the given paths and symlinks is in, that others take over, and of which
-// nothing says who deploys them: neither the objects of Argo CD and Flux nor the options, which leave out what somebody
-// else deploys. What such a kustomization breaks by itself, one that takes it over may mend; whether all that deploy it
-// do, nobody knows.
+// Alone lists the kustomizations that a change of the given paths and symlinks is in, that others take over, and of
+// which nothing says who deploys them: neither the objects of Argo CD and Flux nor the options, which leave out what
+// somebody else deploys. What such a kustomization breaks by itself, one that takes it over may mend; whether all that
+// deploy it do, nobody knows.
 func (s *Set) Alone(changed, links []string) []Root {
 	seen := map[string]bool{}
 	var list []Root

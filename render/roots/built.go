@@ -14,8 +14,8 @@ import (
 // Builder renders a kustomization and returns the objects that it comes to; false where it does not render.
 type Builder func(root Root) (objects []gitops.Object, ok bool)
 
-// builds are the kustomizations of which the objects of Argo CD and Flux count as they render. It is safe for concurrent
-// use.
+// builds are the kustomizations of which the objects of Argo CD and Flux count as they render. It is safe for
+// concurrent use.
 type builds struct {
 	mu      sync.Mutex
 	builder Builder
@@ -104,8 +104,8 @@ func (s *Set) rootsOver(dirs map[string]bool) (list []Root) {
 	return list
 }
 
-// shapedDeployers lists the files with objects that deploy and that a kustomization changes: which folders those deploy,
-// the files do not say.
+// shapedDeployers lists the files with objects that deploy and that a kustomization changes: which folders those
+// deploy, the files do not say.
 func (s *Set) shapedDeployers() []string {
 	if s.builder() == nil {
 		return nil

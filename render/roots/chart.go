@@ -29,8 +29,8 @@ func (s *Set) Chart(p string) string {
 }
 
 // ownFolders are the folders of a chart whose files are its own (https://helm.sh/docs/topics/charts/): templates, custom
-// resource definitions, the charts that it depends on, and files that templates read. What else lies below a chart, Helm
-// does not deploy: somebody else does, or nobody.
+// resource definitions, the charts that it depends on, and files that templates read. What else lies below a chart,
+// Helm does not deploy: somebody else does, or nobody.
 var ownFolders = []string{"templates", "crds", "charts", "files"}
 
 // inChart reports whether a folder is one of a Helm chart's own.

@@ -8,8 +8,8 @@ import (
 )
 
 // DeployedBy lists the files with objects of Argo CD and Flux that deploy a root, sorted: those that name it, those of
-// the folder above that it is deployed with, and those that deploy such an object in turn. The list is empty where nobody
-// says who deploys it.
+// the folder above that it is deployed with, and those that deploy such an object in turn. The list is empty where
+// nobody says who deploys it.
 func (s *Set) DeployedBy(root Root) []string {
 	seen := map[string]bool{}
 	asked := map[Root]bool{}

@@ -128,9 +128,9 @@ func (s *Set) manifests(dir string, limit int) []string {
 	return list
 }
 
-// loose reports whether a path has a manifest's name and is nobody else's: no kustomization takes it over, and neither a
-// policy test nor a chart has it for its own. Being data of a generator hides no manifest: who deploys the file does not
-// know of that.
+// loose reports whether a path has a manifest's name and is nobody else's: no kustomization takes it over, and neither
+// a policy test nor a chart has it for its own. Being data of a generator hides no manifest: who deploys the file does
+// not know of that.
 func (s *Set) loose(p string) bool {
 	return graph.IsManifestName(p) && !kustomization.IsFileName(p) && !hidden(p) && !s.ofChart(p) && !s.taken(p) &&
 		s.PolicyTest(p) == "" && (!s.Named(p) || s.holdsObjects(p))

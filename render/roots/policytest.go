@@ -39,8 +39,8 @@ func fixtureFields(p string) []string {
 	return nil
 }
 
-// policyTestNotes reads policy tests, and those of clusters. The resources that lie beside or below a test are there for
-// it; of those elsewhere it does not decide what they are.
+// policyTestNotes reads policy tests, and those of clusters. The resources that lie beside or below a test are there
+// for it; of those elsewhere it does not decide what they are.
 func policyTestNotes(limits source.Limits) graph.Notes {
 	return graph.Notes{Of: policyTests, Read: func(p string, data []byte, note func(string)) {
 		fields := fixtureFields(p)

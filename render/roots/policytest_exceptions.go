@@ -35,8 +35,8 @@ func exceptionNotes(limits source.Limits) graph.Notes {
 	}}
 }
 
-// PolicyTestHas returns the policy test that has a file, beside or below it, as a resource or as an exception that it is
-// about; empty where none does.
+// PolicyTestHas returns the policy test that has a file, beside or below it, as a resource or as an exception that it
+// is about; empty where none does.
 func (s *Set) PolicyTestHas(p string) string {
 	for at := p; at != "."; at = path.Dir(at) {
 		if tests := s.Noted(policyTestExceptions, at); len(tests) > 0 {

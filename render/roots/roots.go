@@ -61,8 +61,8 @@ func Open(t *tree.Tree, o Options, c *graph.Cache) (*Set, error) {
 }
 
 // Unindexed returns a set that knows the kustomization of each folder and nothing of how they hang together: it costs
-// nothing. It is for whoever renders a kustomization and asks for no roots. An error means that a glob of the options is
-// not one.
+// nothing. It is for whoever renders a kustomization and asks for no roots. An error means that a glob of the options
+// is not one.
 func Unindexed(t *tree.Tree, o Options) (*Set, error) {
 	return newSet(graph.Unindexed(t, graph.Options{Limits: o.Limits}), o)
 }
