@@ -145,7 +145,8 @@ func (n *note) annotation() github.Annotation {
 	}
 	return github.Annotation{
 		Path: n.path, StartLine: n.startLine, EndLine: n.endLine, StartColumn: n.startCol, EndColumn: n.endCol,
-		Level: n.level, Title: strings.TrimSuffix(f.Policy+" / "+report.RuleName(f.Rule), " / "), Message: strings.Join(lines, "\n"),
+		Level: n.level, Title: strings.TrimSuffix(f.Policy+" / "+report.RuleName(f.Rule), " / "),
+		Message: strings.Join(lines, "\n"),
 	}
 }
 

@@ -241,7 +241,8 @@ func upkeep(ctx context.Context, mirrors *mirror.Mirrors, sweep func(context.Con
 }
 
 func summary(rep *report.Report, head, rules bot.BlobURL) string {
-	return output.Markdown(rep, output.MarkdownOptions{BlobURL: head, PolicyURL: rules, MaxBytes: maxSummary, Button: true})
+	return output.Markdown(rep, output.MarkdownOptions{BlobURL: head, PolicyURL: rules, MaxBytes: maxSummary,
+		Button: true})
 }
 
 func details(rep *report.Report, head, rules bot.BlobURL, create bot.NewFileURL) string {

@@ -223,7 +223,8 @@ func asked(name string, value any, got, turned bool) hint.Hint {
 	case operators.In:
 		switch {
 		case !isList && turned:
-			return hint.Hint{Words: "a list or mapping with" + map[bool]string{true: "out "}[got] + map[bool]string{false: " "}[got] + text}
+			with := map[bool]string{true: "without ", false: "with "}[got]
+			return hint.Hint{Words: "a list or mapping " + with + text}
 		case !isList:
 			return hint.Hint{}
 		case got:
