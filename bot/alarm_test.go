@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,13 +18,12 @@ import (
 // refusing is a publisher that cannot store the first jobs.
 type refusing struct {
 	publisher
-	left int
+	left atomic.Int32
 	at   []time.Time
 }
 
 func (p *refusing) Publish(ctx context.Context, key queue.Key, m queue.Message, id string) error {
-	if p.left > 0 {
-		p.left--
+	if p.left.Add(-1) >= 0 {
 		return errors.New("no answer")
 	}
 	p.at = append(p.at, time.Now())
@@ -48,7 +48,7 @@ func TestAlarm(t *testing.T) {
 		a.Set(key(4), repo, begun.Add(2*time.Hour))  // tells of both
 		a.Set(key(5), repo, begun.Add(-time.Second)) // in the past
 		time.Sleep(3*time.Hour + time.Second)
-		jobs.left = 1 // the queue does not answer
+		jobs.left.Store(1) // the queue does not answer
 		a.Set(key(6), repo, begun.Add(3*time.Hour))
 		time.Sleep(time.Minute)
 		stop()

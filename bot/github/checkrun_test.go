@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -52,10 +53,10 @@ func TestPublishLostAnswers(t *testing.T) {
 	for lost := range 6 {
 		for _, carriedOut := range []bool{true, false} {
 			h := newHub(t)
-			writes := 0
+			var writes atomic.Int32 // a request whose answer is lost ends when it likes
 			h.fault = func(_ int, w http.ResponseWriter, r *http.Request, next http.HandlerFunc) {
 				if (r.Method == "POST" || r.Method == "PATCH") && strings.Contains(r.URL.Path, "/check-runs") {
-					if writes++; writes == lost+1 {
+					if int(writes.Add(1)) == lost+1 {
 						if carriedOut {
 							next(httptest.NewRecorder(), r)
 						}
