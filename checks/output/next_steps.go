@@ -49,14 +49,17 @@ func steps(r *report.Report, where string, button bool) (out []step) {
 		out = append(out, step{"Changes were requested on ", strings.Join(names, ", "),
 			": edit it as asked, or fix what it was to cover."})
 	}
-	if n[pending] > 0 {
-		names := inState(r, report.Pending)
+	if names := inState(r, report.Pending); n[pending] > 0 || len(names) > 0 {
 		it := "it"
 		if len(names) > 1 {
 			it = "them"
 		}
 		out = append(out, step{"Ask for a review of ", strings.Join(names, ", "),
 			". Nothing else is to do: when enough approvers have approved " + it + ", this check succeeds by itself."})
+	}
+	if r.Stats.Policies == 0 && len(r.Errors) == 0 {
+		out = append(out, step{"Add policies to the base branch, anywhere in the repository, or name their files and folders " +
+			"under ", "policies", " in .lintel.yaml."})
 	}
 	return out
 }
