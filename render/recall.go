@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"slices"
 	"sync"
 
@@ -27,6 +28,13 @@ type Cache struct {
 
 	mu    sync.Mutex
 	built map[roots.Root]*builtObjects // in memory: what Argo CD and Flux look at, of each check
+	busy  [64]sync.Mutex               // see alone
+}
+
+// alone returns what to lock while something of a name is rendered and remembered, so that it is not rendered twice at
+// the same time. Others may wait, too.
+func (c *Cache) alone(name string) *sync.Mutex {
+	return &c.busy[crc32.ChecksumIEEE([]byte(name))%uint32(len(c.busy))]
 }
 
 const (
@@ -41,21 +49,27 @@ type remembered struct {
 	Reads  map[string]string `json:"reads"`
 	Links  map[string]string `json:"links"`
 	Digest string            `json:"digest"`
+	Object string            `json:"object,omitempty"` // of the root: the places are those of its rendering
 	Issues map[int][]Issue   `json:"issues,omitempty"` // by the index of the resource
 
 	Partial  bool           `json:"partial,omitempty"`
 	Problems []source.Error `json:"problems,omitempty"` // of a partial one
 }
 
-// version is one remembered rendering. Its parts are read one by one: of most, the head says that they are out of date.
+// version is one remembered rendering. Its parts are read one by one: of most, the head says that they are out of
+// date, and hardly any is asked for places.
 type version struct {
-	head, objects []byte // JSON
+	head, objects, places []byte // JSON
 }
 
-// rememberedAt returns under which names the renderings of a root are remembered.
+// parts lists the parts in their order.
+func (v *version) parts() []*[]byte { return []*[]byte{&v.head, &v.objects, &v.places} }
+
+// rememberedAt returns under which names the renderings of a root are remembered: those of all objects of Argo CD and
+// Flux that deploy a folder in the same way are one.
 func (r *Renderer) rememberedAt(root roots.Root) (scope, name string) {
 	scope = r.cache.Disk.Scope("render", r.cache.Repository, fmt.Sprint(r.limits, r.tree.BlobLimit()))
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %v %q", root.Path, root.Kind, root.Object))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %v %t %q", root.Path, root.Kind, root.Object != "", r.set.Digest(root)))
 	return scope, hex.EncodeToString(sum[:16])
 }
 
@@ -74,8 +88,11 @@ func (r *Renderer) versions(root roots.Root) []version {
 	}
 	var list []version
 	for len(data) > 0 {
-		v := version{head: part(), objects: part()}
-		if v.objects == nil {
+		var v version
+		for _, p := range v.parts() {
+			*p = part()
+		}
+		if v.places == nil {
 			break
 		}
 		list = append(list, v)
@@ -93,6 +110,9 @@ func (r *Renderer) recall(ctx context.Context, root roots.Root) (*Rendering, []s
 		if json.Unmarshal(v.head, &k) != nil || k.Links == nil {
 			continue
 		}
+		if k.Object != root.Object && len(k.Problems) > 0 {
+			continue // they stand where the other object is written
+		}
 		out := &Rendering{Root: root, Reads: k.Reads, Partial: k.Partial, links: k.Links, digest: k.Digest}
 		if !out.Same(r) {
 			continue
@@ -105,6 +125,13 @@ func (r *Renderer) recall(ctx context.Context, root roots.Root) (*Rendering, []s
 		for i, object := range objects {
 			out.Resources = append(out.Resources, &Resource{Object: object, Issues: k.Issues[i], locator: recalled{again, i}})
 		}
+		if k.Object != root.Object {
+			return out, nil
+		}
+		out.located = sync.OnceValue(func() (known places) {
+			_ = json.Unmarshal(v.places, &known) // what is not known is found by rendering
+			return known
+		})
 		return out, k.Problems
 	}
 	return nil, nil
@@ -115,8 +142,8 @@ func (r *Renderer) remember(out *Rendering, problems []source.Error) {
 	if r.cache == nil || out == nil || out.links == nil || len(r.overlay) > 0 {
 		return
 	}
-	k := remembered{Reads: out.Reads, Links: out.links, Digest: out.digest, Issues: map[int][]Issue{},
-		Partial: out.Partial, Problems: problems}
+	k := remembered{Reads: out.Reads, Links: out.links, Digest: out.digest, Object: out.Root.Object,
+		Issues: map[int][]Issue{}, Partial: out.Partial, Problems: problems}
 	objects := make([]map[string]any, len(out.Resources))
 	for i, res := range out.Resources {
 		objects[i] = res.Object
@@ -133,13 +160,17 @@ func (r *Renderer) remember(out *Rendering, problems []source.Error) {
 	if err != nil || bytes.Contains(body, []byte(`\ufffd`)) {
 		return
 	}
+	where, err := json.Marshal(r.placesToRemember(out))
+	if err != nil {
+		return
+	}
 	var data []byte
-	for i, v := range slices.Insert(r.versions(out.Root), 0, version{head, body}) {
-		if i == maxVersions || len(data)+len(v.head)+len(v.objects) > maxRemembered {
+	for i, v := range slices.Insert(r.versions(out.Root), 0, version{head, body, where}) {
+		if i == maxVersions || len(data)+len(v.head)+len(v.objects)+len(v.places) > maxRemembered {
 			break
 		}
-		for _, part := range [][]byte{v.head, v.objects} {
-			data = append(binary.AppendUvarint(data, uint64(len(part))), part...)
+		for _, part := range v.parts() {
+			data = append(binary.AppendUvarint(data, uint64(len(*part))), *part...)
 		}
 	}
 	if len(data) > 0 {

@@ -44,6 +44,7 @@ type Rendering struct {
 	Partial   bool              // there are problems, and the resources are what is deployed without what they are about
 	links     map[string]string // where paths led that met a symlink
 	digest    string            // of how the root is deployed
+	located   func() places     // those that were remembered; nil: none
 }
 
 // Config says how a renderer works. The zero value means the defaults.
@@ -137,6 +138,12 @@ func (r *Renderer) Render(ctx context.Context, root roots.Root) (*Rendering, []s
 	}
 	if root.Kind == roots.Folder {
 		return r.files(ctx, root, r.set.Files(root))
+	}
+	if r.cache != nil {
+		_, name := r.rememberedAt(root)
+		alone := r.cache.alone(name)
+		alone.Lock()
+		defer alone.Unlock()
 	}
 	if out, problems := r.recall(ctx, root); out != nil {
 		r.counts.recalled.Add(1)

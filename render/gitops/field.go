@@ -23,8 +23,8 @@ type field struct {
 	where   func() Position
 }
 
-// maxDepth bounds the nesting of values: what is deeper is left out.
-const maxDepth = 100
+// MaxDepth bounds the nesting of values: what is deeper is left out.
+const MaxDepth = 100
 
 // made is a value that no file holds as such: it stands where what it was made from is written.
 func made(v any, where func() Position) *field {
@@ -49,7 +49,7 @@ func made(v any, where func() Position) *field {
 // fieldOfNode converts a node whose aliases are known to end (source.Parse).
 func fieldOfNode(path string, n *yaml.Node, depth int) *field {
 	n = source.Deref(n)
-	if n == nil || depth > maxDepth {
+	if n == nil || depth > MaxDepth {
 		return &field{where: func() Position { return Position{Path: path} }}
 	}
 	f := &field{where: func() Position { return nodePosition(path, n) }}
@@ -77,7 +77,7 @@ func fieldOfNode(path string, n *yaml.Node, depth int) *field {
 // fieldOfValue converts a JSON value whose fields' places are known by their pointers.
 func fieldOfValue(v any, where func(string) Position, pointer string, depth int) *field {
 	f := &field{where: func() Position { return where(pointer) }}
-	if depth > maxDepth {
+	if depth > MaxDepth {
 		return f
 	}
 	switch v := v.(type) {

@@ -83,7 +83,7 @@ type finisher struct {
 
 // node replaces in the keys and the scalars of a tree. An alias shows what its anchor becomes.
 func (f *finisher) node(n *yaml.Node, pointer string, depth int) {
-	if n.Kind == yaml.AliasNode || depth > maxDepth || f.done[n] {
+	if n.Kind == yaml.AliasNode || depth > MaxDepth || f.done[n] {
 		return
 	}
 	f.done[n] = true

@@ -68,7 +68,7 @@ type folderWalk struct {
 }
 
 func (w *folderWalk) walk(dir string, depth int, visit func(p string) error) error {
-	if depth > maxDepth {
+	if depth > MaxDepth {
 		return errTooManyFiles
 	}
 	list, err := w.tree.ReadDir(dir)

@@ -257,8 +257,8 @@ func (e *expander) pathspec(spec string) ([]string, error) {
 
 func (e *expander) walk(dir string, re *regexp.Regexp, hits []string, depth int) ([]string, error) {
 	list, err := e.readDir(dir)
-	if depth > maxDepth {
-		err = unknown("it looks at folders more than %d levels deep", maxDepth)
+	if depth > MaxDepth {
+		err = unknown("it looks at folders more than %d levels deep", MaxDepth)
 	}
 	if err != nil {
 		return nil, err

@@ -44,7 +44,7 @@ func sizeOf(v reflect.Value) (n int, err error) {
 }
 
 func measure(v reflect.Value, n *int, depth int) error {
-	if *n++; *n > maxValueNodes || depth > maxDepth {
+	if *n++; *n > maxValueNodes || depth > MaxDepth {
 		return errTooLarge
 	}
 	switch v.Kind() {

@@ -1,6 +1,7 @@
 package roots
 
 import (
+	"fmt"
 	"path"
 	"slices"
 	"sync"
@@ -11,8 +12,9 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// Builder renders a kustomization and returns the objects that it comes to; false where it does not render.
-type Builder func(root Root) (objects []gitops.Object, ok bool)
+// Builder renders a kustomization and returns the objects of some kinds that it comes to; false where it does not
+// render.
+type Builder func(root Root, kinds []string) (objects []gitops.Object, ok bool)
 
 // builds are the kustomizations of which the objects of Argo CD and Flux count as they render. It is safe for
 // concurrent use.
@@ -177,17 +179,13 @@ func (d *deployments) built(root Root, kinds ...string) (list []gitops.Object, o
 	if build == nil {
 		return nil, false
 	}
-	known, found := d.rendered[root]
+	key := fmt.Sprint(root, kinds)
+	known, found := d.rendered[key]
 	if !found {
-		known.objects, known.ok = build(root)
-		d.rendered[root] = known
+		known.objects, known.ok = build(root, kinds)
+		d.rendered[key] = known
 	}
-	for _, o := range known.objects {
-		if slices.Contains(kinds, o.Kind()) {
-			list = append(list, o)
-		}
-	}
-	return list, known.ok
+	return known.objects, known.ok
 }
 
 type rendered struct {

@@ -21,10 +21,10 @@ type deployments struct {
 	limits gitops.Limits
 
 	mu       sync.Mutex
-	read     map[string]bool // files that were read
-	reshaped map[string]bool // those of them that count as roots render them
-	rendered map[Root]rendered
-	added    map[Root]bool // those of them whose objects are known
+	read     map[string]bool     // files that were read
+	reshaped map[string]bool     // those of them that count as roots render them
+	rendered map[string]rendered // by root and kinds
+	added    map[Root]bool       // those of them whose objects are known
 	byPath   map[string][]*Deployment
 	byID     map[string]*Deployment
 	problems []gitops.Problem

@@ -121,3 +121,7 @@ func (s *Set) deployersOf(folders ...string) []string {
 	}
 	return s.Noted(deployers, append([]string{anywhere}, folders...)...)
 }
+
+// Substitutes reports whether objects of Flux in the tree replace variables by what others hold, as far as their files
+// say.
+func (s *Set) Substitutes() bool { return len(s.Noted(deployers, substituted)) > 0 }

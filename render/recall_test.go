@@ -1,0 +1,158 @@
+package render_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/cache"
+	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/tree"
+	"github.com/lintel-bot/lintel/render/tree/treetest"
+)
+
+// cached returns a renderer of a tree, as a process of its own would with the same cache on disk.
+func cached(t *testing.T, at *tree.Tree, disk *cache.Disk) (*roots.Set, *render.Renderer) {
+	t.Helper()
+	set, err := roots.Open(at, roots.Options{}, &graph.Cache{Disk: disk})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set, render.New(set, render.Config{Cache: &render.Cache{Disk: disk}})
+}
+
+const deployedTwice = `
+-- flux/a.yaml --
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: a, namespace: flux-system}
+spec:
+  path: app
+  targetNamespace: prod
+-- flux/b.yaml --
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: b, namespace: flux-system}
+spec:
+  path: app
+
+  targetNamespace: prod
+-- flux/c.yaml --
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: c, namespace: flux-system}
+spec:
+  path: app
+  targetNamespace: dev
+-- app/kustomization.yaml --
+resources: [config.yaml]
+-- app/config.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: config}
+data: {mode: fast}
+`
+
+// What several objects deploy in the same way is built once, and each finding stands where its own object is written.
+func TestDeployedAlikeIsBuiltOnce(t *testing.T) {
+	r := treetest.New(t)
+	at := r.Tree(r.Commit(deployedTwice))
+	disk, err := cache.Open(t.TempDir(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"dev at flux/c.yaml:6", "prod at flux/a.yaml:6", "prod at flux/b.yaml:7"}
+	for round, wantRecalled := range []int{1, 3} {
+		set, renderer := cached(t, at, disk)
+		var got []string
+		for _, root := range set.All() {
+			if root.Path != "app" {
+				continue
+			}
+			out, problems, err := renderer.Render(t.Context(), root)
+			if err != nil || len(problems) > 0 || len(out.Resources) != 1 {
+				t.Fatal(root, err, problems)
+			}
+			p := out.Resources[0].Origin("/metadata/namespace")
+			got = append(got, fmt.Sprintf("%s at %s:%d", out.Resources[0].Object["metadata"].(map[string]any)["namespace"],
+				p.Path, p.StartLine))
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+		if _, recalled := renderer.Counts(); recalled != wantRecalled {
+			t.Errorf("round %d: %d recalled, want %d", round, recalled, wantRecalled)
+		}
+	}
+}
+
+const patchedApplications = `
+-- apps/base/app.yaml --
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: web}
+spec:
+  source: {repoURL: https://example.com/a/repo, path: svc/base}
+  destination: {namespace: base}
+-- apps/base/kustomization.yaml --
+resources: [app.yaml]
+-- apps/prod/kustomization.yaml --
+resources: [../base]
+patches:
+- path: to-prod.yaml
+-- apps/prod/to-prod.yaml --
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: web}
+spec:
+  source:
+    path: svc/prod
+  destination:
+    namespace: prod
+-- svc/base/config.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: base}
+-- svc/prod/kustomization.yaml --
+resources: [config.yaml]
+-- svc/prod/config.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: prod}
+`
+
+// Where the fields of an Application are written is remembered with its rendering: nothing is built to find it again.
+func TestPlacesAreRemembered(t *testing.T) {
+	r := treetest.New(t)
+	at := r.Tree(r.Commit(patchedApplications))
+	disk, err := cache.Open(t.TempDir(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before string
+	for round := range 2 {
+		set, renderer := cached(t, at, disk)
+		set.Reach([]string{"apps/prod/to-prod.yaml"}, nil)
+		var got []string
+		for _, root := range set.All() {
+			if one := set.Deployment(root); one != nil {
+				got = append(got, fmt.Sprint(root, one.PathWhere, one.NamespaceWhere))
+			}
+		}
+		if built, _ := renderer.Counts(); round == 1 && built > 0 {
+			t.Errorf("%d built again", built)
+		}
+		now := strings.Join(got, "\n")
+		if !strings.Contains(now, "{apps/prod/to-prod.yaml 6 11 6} {apps/prod/to-prod.yaml 8 16 8}") {
+			t.Errorf("places are not those of the patch:\n%s", now)
+		}
+		if round == 1 && now != before {
+			t.Errorf("before\n%s\nnow\n%s", before, now)
+		}
+		before = now
+	}
+}
