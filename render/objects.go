@@ -12,14 +12,15 @@ import (
 // objects of theirs, and generate what they take variables from.
 func (r *Renderer) objects(root roots.Root, kinds []string) ([]gitops.Object, bool) {
 	if known := r.memory.of(root); known != nil && slices.Equal(known.kinds, kinds) && known.rendering.Same(r) {
-		return known.objects, true
+		return known.objects, !known.rendering.Partial
 	}
 	out, problems, err := r.Render(context.Background(), root)
-	if err != nil || len(problems) > 0 {
+	if err != nil {
 		return nil, false
 	}
 	next := &builtObjects{kinds: kinds,
-		rendering: &Rendering{Root: root, Reads: out.Reads, links: out.links, digest: out.digest}}
+		rendering: &Rendering{Root: root, Reads: out.Reads, Partial: out.Partial || len(problems) > 0, links: out.links,
+			digest: out.digest}}
 	for i, res := range out.Resources {
 		if kind, _ := res.Object["kind"].(string); slices.Contains(kinds, kind) {
 			at := out.places(i)
@@ -28,7 +29,7 @@ func (r *Renderer) objects(root roots.Root, kinds []string) ([]gitops.Object, bo
 		}
 	}
 	r.memory.keep(root, next)
-	return next.objects, true
+	return next.objects, !next.rendering.Partial
 }
 
 // builtObjects are the objects of some kinds in a rendering, with their places.

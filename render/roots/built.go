@@ -3,8 +3,12 @@ package roots
 import (
 	"fmt"
 	"path"
+	"runtime"
 	"slices"
+	"strings"
 	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/kustomization"
@@ -12,9 +16,9 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// Builder renders a kustomization and returns the objects of some kinds that it comes to; false where it does not
-// render.
-type Builder func(root Root, kinds []string) (objects []gitops.Object, ok bool)
+// Builder renders a kustomization and returns the objects of some kinds that it comes to. Whole is false where it does
+// not render, or something is missing in it.
+type Builder func(root Root, kinds []string) (objects []gitops.Object, whole bool)
 
 // builds are the kustomizations of which the objects of Argo CD and Flux count as they render. It is safe for
 // concurrent use.
@@ -122,25 +126,37 @@ func (s *Set) shapedDeployers() []string {
 	return s.builds.shaped
 }
 
-// near lists the files with objects that deploy and whose roots a change reaches: only these are rendered.
-func (d *deployments) near(changed []string) (files []string) {
-	if len(changed) == 0 || d.set.builder() == nil {
-		return nil
-	}
-	reached := d.set.Above(d.set.Touched(changed, nil))
-	for _, p := range d.set.shapedDeployers() {
-		over := d.set.buildsOf(p)
-		if slices.ContainsFunc(over, func(r Root) bool { return slices.Contains(reached, r.Path) }) {
-			files = append(files, p)
+// prepare renders what changes some files on their way to the cluster, several at a time.
+func (d *deployments) prepare(shaped []string, kinds []string) {
+	build := d.set.builder()
+	wanted := map[Root]bool{}
+	d.mu.Lock()
+	for _, p := range shaped {
+		if !d.read[p] {
+			for _, root := range d.set.buildsOf(p) {
+				if _, ok := d.rendered[renderedKey(root, kinds)]; !ok {
+					wanted[root] = true
+				}
+			}
 		}
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, p := range files {
-		d.reshaped[p] = true
+	d.mu.Unlock()
+	var all errgroup.Group
+	all.SetLimit(runtime.GOMAXPROCS(0))
+	for root := range wanted {
+		all.Go(func() error {
+			var one rendered
+			one.objects, one.whole = build(root, kinds)
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			d.rendered[renderedKey(root, kinds)] = one
+			return nil
+		})
 	}
-	return files
+	_ = all.Wait() // no function returns an error
 }
+
+func renderedKey(root Root, kinds []string) string { return fmt.Sprint(root, kinds) }
 
 // generating lists the roots with a kustomization that generates a ConfigMap of one of some names.
 func (s *Set) generating(names []string) []Root {
@@ -155,7 +171,9 @@ func (s *Set) generating(names []string) []Root {
 			continue
 		}
 		for _, item := range source.Items(f.Node, "configMapGenerator") {
-			if slices.Contains(names, source.Text(item, "name")) {
+			// The name that is asked for may end with a hash, or have what an overlay writes around it.
+			own := source.Text(item, "name")
+			if slices.ContainsFunc(names, func(name string) bool { return strings.Contains(name, own) }) {
 				dirs[dir] = true
 			}
 		}
@@ -173,24 +191,25 @@ func (s *Set) generates(changed []string) bool {
 	return false
 }
 
-// built returns the objects of some kinds that a root renders to, each root once.
-func (d *deployments) built(root Root, kinds ...string) (list []gitops.Object, ok bool) {
+// built returns the objects of some kinds that a root renders to, each root once. Whole is false where the root does
+// not render, or something is missing in it.
+func (d *deployments) built(root Root, kinds ...string) (list []gitops.Object, whole bool) {
 	build := d.set.builder()
 	if build == nil {
 		return nil, false
 	}
-	key := fmt.Sprint(root, kinds)
+	key := renderedKey(root, kinds)
 	known, found := d.rendered[key]
 	if !found {
-		known.objects, known.ok = build(root, kinds)
+		known.objects, known.whole = build(root, kinds)
 		d.rendered[key] = known
 	}
-	return known.objects, known.ok
+	return known.objects, known.whole
 }
 
 type rendered struct {
 	objects []gitops.Object
-	ok      bool
+	whole   bool
 }
 
 // shaped returns the objects of some kinds that the roots which change a file render to, but for those roots that were
@@ -200,15 +219,14 @@ func (d *deployments) shaped(p string, added map[Root]bool, kinds ...string) (li
 		return nil, false
 	}
 	roots := d.set.buildsOf(p)
+	whole = len(roots) > 0
 	for _, root := range roots {
 		objects, ok := d.built(root, kinds...)
-		if !ok {
-			return nil, false
-		}
+		whole = whole && ok
 		if !added[root] {
 			added[root] = true
 			list = append(list, objects...)
 		}
 	}
-	return list, len(roots) > 0
+	return list, whole
 }

@@ -22,7 +22,6 @@ type deployments struct {
 
 	mu       sync.Mutex
 	read     map[string]bool     // files that were read
-	reshaped map[string]bool     // those of them that count as roots render them
 	rendered map[string]rendered // by root and kinds
 	added    map[Root]bool       // those of them whose objects are known
 	byPath   map[string][]*Deployment
@@ -58,11 +57,15 @@ func (s *Set) Digest(root Root) string {
 	return ""
 }
 
-// ensure reads files of objects that deploy, if nobody did yet.
+// ensure reads files of objects that deploy, if nobody did yet. Those that kustomizations change count as these render
+// them, so which folders they deploy only that says: they are read in any case.
 func (d *deployments) ensure(files []string) {
+	deploying, context := gitops.Kinds()
+	shaped := d.set.shapedDeployers()
+	files = slices.Concat(files, shaped)
+	d.prepare(shaped, deploying)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	deploying, context := gitops.Kinds()
 	var objects []gitops.Object
 	var substituted []string // ConfigMaps
 	flux := false
@@ -76,7 +79,7 @@ func (d *deployments) ensure(files []string) {
 		}
 		var found []gitops.Object
 		whole := false
-		if d.reshaped[p] {
+		if _, ok := slices.BinarySearch(shaped, p); ok {
 			found, whole = d.shaped(p, d.added, deploying...)
 		}
 		if !whole {
@@ -151,7 +154,7 @@ func (d *deployments) objects(p string, data []byte, kinds ...string) []gitops.O
 // interesting reads the files that can say how any of the folders is deployed, and those of the changed files that
 // are such themselves.
 func (d *deployments) interesting(folders, changed []string) {
-	files := append(d.set.deployersOf(folders...), d.near(changed)...)
+	files := d.set.deployersOf(folders...)
 	if len(changed) > 0 && d.set.generates(changed) {
 		files = append(files, d.set.Noted(deployers, substituted)...)
 	}

@@ -74,7 +74,7 @@ func newSet(g *graph.Graph, o Options) (*Set, error) {
 	}
 	s := &Set{Graph: g, filter: f, deploys: len(g.Noted(deployers, anyFolder)) > 0}
 	s.deployed = &deployments{set: s, repo: gitops.RepoHint{URLs: o.Repository}, limits: gitops.Limits{Source: o.Limits},
-		read: map[string]bool{}, reshaped: map[string]bool{}, rendered: map[string]rendered{}, added: map[Root]bool{},
+		read: map[string]bool{}, rendered: map[string]rendered{}, added: map[Root]bool{},
 		byPath: map[string][]*Deployment{}, byID: map[string]*Deployment{}}
 	return s, nil
 }
