@@ -121,3 +121,24 @@ func TestRestructured(t *testing.T) {
 		})
 	}
 }
+
+// Policies are found by kind however the file spells it, and whatever it is called where a kustomization has it.
+func TestPoliciesAreFoundByKind(t *testing.T) {
+	policy := strings.TrimPrefix(pods, "\n-- policies/p.yaml --\n")
+	for name, base := range map[string]string{
+		"escaped":          "-- p.yaml --\n" + strings.NewReplacer("kyverno.io/v1", `"kyv\x65rno.\u0069o/v1"`).Replace(policy),
+		"escaped kind":     "-- p.yaml --\n" + strings.NewReplacer("ClusterPolicy", `"ClusterP\u006flicy"`).Replace(policy),
+		"a line goes on":   "-- p.yaml --\n" + strings.NewReplacer("kyverno.io/v1", "\"kyver\\\n  no.io/v1\"").Replace(policy),
+		"without a suffix": "-- p/kustomization.yaml --\nresources: [rules]\n-- p/rules --\n" + policy,
+		"hidden":           "-- p/kustomization.yaml --\nresources: [.rules.yaml]\n-- p/.rules.yaml --\n" + policy,
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := treetest.New(t)
+			base := r.Commit("\n" + base + "-- app/a.yaml --\n" + goodPod)
+			head := r.Commit("-- app/a.yaml --\n" + badPod)
+			if rep := check(t, r, report.Change{Rules: base, Base: base, Head: head}); rep.Conclusion != report.Failure {
+				t.Errorf("%s: %s: %q", rep.Conclusion, rep.Title, lines(rep))
+			}
+		})
+	}
+}

@@ -29,6 +29,11 @@ func TestRenderedObjects(t *testing.T) {
 			"\"x:${TAG}\"}]}\n"
 	)
 	web := strings.ReplaceAll(app, "PATH", "apps")
+	bad := strings.Replace(web, "path: apps", "path: apps, kustomize: {images: [\"x=x:latest\"]}", 1)
+	escape := strings.NewReplacer("argoproj.io/v1alpha1", `"argoproj\u002eio\x2fv1alpha1"`, "kind: App", `"k\u0069nd": App`)
+	hashed := "-- flux/kustomization.yaml --\nresources: [web.yaml]\nconfigMapGenerator: [{name: vars, namespace: f, envs: " +
+		"[vars.env]}]\nconfigurations: [names.yaml]\n-- flux/names.yaml --\nnameReference:\n- kind: ConfigMap\n  " +
+		"fieldSpecs:\n  - {kind: Kustomization, group: kustomize.toolkit.fluxcd.io, path: spec/postBuild/substituteFrom/name}\n"
 	for _, c := range []struct {
 		name, base, head string
 		want             report.Conclusion
@@ -61,6 +66,21 @@ func TestRenderedObjects(t *testing.T) {
 		{"two objects of one name, the first bad", apps + "-- argo/web.yaml --\n" + web + "---\n" + web,
 			"-- argo/web.yaml --\n" + strings.TrimSuffix(web, "}\n") + ", kustomize: {images: [\"x=x:latest\"]}}\n---\n" + web,
 			report.Failure, "argo/web.yaml"},
+		{"a resource without a suffix", apps + "-- argo/kustomization.yaml --\nresources: [web]\n-- argo/web --\n" + web,
+			"-- argo/web --\n" + bad, report.Failure, "argo/web"},
+		{"a resource of a hidden name", apps + "-- argo/kustomization.yaml --\nresources: [.web.yaml]\n-- argo/.web.yaml --\n" +
+			web, "-- argo/.web.yaml --\n" + bad, report.Failure, "argo/.web.yaml"},
+		{"a resource without a suffix that comes", apps + "-- argo/kustomization.yaml --\nresources: []\n-- argo/web --\n" + bad,
+			"-- argo/kustomization.yaml --\nresources: [web]\n", report.Failure, "argo/web"},
+		{"an escaped group", apps + "-- argo/web.yaml --\n" + escape.Replace(web), "-- argo/web.yaml --\n" + escape.Replace(bad),
+			report.Failure, "argo/web.yaml"},
+		{"a folder and an image that only a patch names", apps + base + strings.ReplaceAll(app, "PATH", "elsewhere") + overlay +
+			`patches: [{target: {kind: Application}, patch: '[{"op": "replace", "path": "/spec/source", "value": {"repoURL": "r", ` +
+			`"path": "apps", "kustomize": {"images": ["x=x:latest"]}}}]'}]` + "\n", "-- apps/kustomization.yaml --\n" +
+			"resources: [a.yaml, b.yaml]\n-- apps/b.yaml --\n" + strings.ReplaceAll(goodPod, "name: a", "name: b"), report.Failure,
+			"argo/prod/kustomization.yaml"},
+		{"variables from a ConfigMap of a hashed name", tagged + hashed + "-- flux/vars.env --\nTAG=1\n-- flux/web.yaml --\n" +
+			flux + variables, "-- flux/vars.env --\nTAG=latest\n", report.Failure, "apps/a.yaml"},
 		{"below an excluded folder", apps + "-- .lintel.yaml --\nroots: {exclude: [apps/**]}\n-- argo/web.yaml --\n" + web,
 			"-- apps/a.yaml --\n" + badPod, report.Neutral, ""},
 	} {
@@ -80,5 +100,20 @@ func TestRenderedObjects(t *testing.T) {
 					lines(rep), problems(rep.Errors), problems(rep.Warnings), rep.NotChecked)
 			}
 		})
+	}
+}
+
+// The check of a whole branch, too, takes objects as overlays render them.
+func TestRenderedObjectsOfABranch(t *testing.T) {
+	r := treetest.New(t)
+	head := r.Commit(pods + "-- apps/kustomization.yaml --\nresources: [a.yaml]\n-- apps/a.yaml --\n" + goodPod +
+		"-- argo/base/kustomization.yaml --\nresources: [web.yaml]\n-- argo/base/web.yaml --\n" +
+		"apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web}\nspec:\n" +
+		"  destination: {namespace: n}\n  source: {repoURL: https://example.com/r, path: apps}\n" +
+		"-- argo/prod/kustomization.yaml --\nresources: [../base]\npatches: [{target: {kind: Application}, patch: '[{\"op\": " +
+		`"add", "path": "/spec/source/kustomize", "value": {"images": ["x=x:latest"]}}]'}]` + "\n")
+	rep := check(t, r, report.Change{Rules: head, Head: head, All: true})
+	if len(rep.Findings) != 1 || !rep.Findings[0].Blocks || rep.Findings[0].Origin.Path != "argo/prod/kustomization.yaml" {
+		t.Errorf("%s: %q", rep.Conclusion, lines(rep))
 	}
 }

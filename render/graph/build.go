@@ -216,7 +216,8 @@ func (g *Graph) derive(from known, differences []tree.Difference) error {
 		if kustomization.IsFileName(d.Path) {
 			g.hiddenFolders[path.Dir(d.Path)] = true
 		}
-		if kustomization.IsFileName(d.Path) || IsManifestName(d.Path) || d.New != nil && d.New.Kind == tree.Symlink {
+		if kustomization.IsFileName(d.Path) || IsManifestName(d.Path) || d.New != nil && d.New.Kind == tree.Symlink ||
+			g.base.any(parents, d.Path) {
 			g.hiddenFiles[d.Path] = true
 		}
 	}
@@ -228,6 +229,22 @@ func (g *Graph) derive(from known, differences []tree.Difference) error {
 	s := scanner{tree: g.tree, options: g.options}
 	added, err := s.scan(slices.Sorted(maps.Keys(g.hiddenFolders)), slices.Sorted(maps.Keys(g.hiddenFiles)))
 	g.added = added
+	if err != nil {
+		return err
+	}
+	// A kustomization can take over a file of any name as a resource.
+	var others []string
+	for p := range added[parents] {
+		if !IsManifestName(p) && !kustomization.IsFileName(p) && !g.hiddenFiles[p] {
+			others = append(others, p)
+			g.hiddenFiles[p] = true
+		}
+	}
+	slices.Sort(others)
+	more, err := s.scan(nil, others)
+	if err == nil {
+		added.merge(more)
+	}
 	return err
 }
 
@@ -237,7 +254,7 @@ func (g *Graph) settle() error {
 	for r := range relations {
 		for key := range g.base.keys(r, "") {
 			for value := range g.base.values(r, key) {
-				if !g.hidden(r, value) {
+				if !g.hidden(r, value) && g.counts(r, value) {
 					all.add(r, key, value)
 				}
 			}
@@ -252,6 +269,16 @@ func (g *Graph) settle() error {
 	return nil
 }
 
+// counts reports whether a file that the index holds is one that counts: one of a name that says nothing does while a
+// kustomization names it as a resource.
+func (g *Graph) counts(r relation, p string) bool {
+	if r.byFolder() || IsManifestName(p) || kustomization.IsFileName(p) || g.IsResource(p) {
+		return true
+	}
+	e, err := g.tree.Entry(p)
+	return err == nil && e.Kind == tree.Symlink
+}
+
 // hidden reports whether a value of the index no longer counts.
 func (g *Graph) hidden(r relation, value string) bool {
 	if r.byFolder() {
@@ -264,7 +291,7 @@ func (g *Graph) hidden(r relation, value string) bool {
 func (g *Graph) values(r relation, key string) []string {
 	var list []string
 	for v := range g.base.values(r, key) {
-		if !g.hidden(r, v) {
+		if !g.hidden(r, v) && g.counts(r, v) {
 			list = append(list, v)
 		}
 	}
@@ -276,7 +303,7 @@ func (g *Graph) has(r relation, key, value string) bool {
 	if slices.Contains(g.added[r][key], value) {
 		return true
 	}
-	return !g.hidden(r, value) && g.base.has(r, key, value)
+	return !g.hidden(r, value) && g.base.has(r, key, value) && g.counts(r, value)
 }
 
 // below lists the keys of a relation that are paths below a folder, the folder included. Some may have no values.

@@ -17,15 +17,16 @@ import (
 // Options say what is read.
 type Options struct {
 	Limits source.Limits
-	Marks  []string // texts; Marked lists the manifests that hold one
+	Marks  []string // texts; Marked lists the manifests that hold one, however it is written
 	Notes  []Notes
 }
 
 // Notes are what manifests say beyond what kustomizations name. Read calls note with each key under which the file is
 // to be found (see Noted); the same content of the same path must give the same keys.
 type Notes struct {
-	Of   string // tells them apart
-	Read func(p string, data []byte, note func(key string))
+	Of    string   // tells them apart
+	Marks []string // Read is called for files that hold one of these texts, however it is written; none: for all
+	Read  func(p string, data []byte, note func(key string))
 }
 
 // Graph is what one tree's kustomizations refer to. It is immutable, safe for concurrent use, and good for as long
@@ -66,6 +67,9 @@ func (g *Graph) Patching(p string) []string { return g.sorted(patches, p) }
 func (g *Graph) Taking(p string) []string {
 	return append(g.values(parents, p), g.values(plugins, p)...)
 }
+
+// IsResource reports whether a kustomization names a file or folder as one of its resources, bases or components.
+func (g *Graph) IsResource(p string) bool { return len(g.values(parents, p)) > 0 }
 
 // Marked lists the files that hold one of the marks of the options and can be manifests by their name, sorted;
 // kustomizations are not among them.

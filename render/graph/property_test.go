@@ -97,6 +97,7 @@ func (e editor) edit(t *testing.T) {
 	default:
 		_ = os.Remove(full) // it may be a link
 		text := pick(e.Rand, []string{"kind: Namespace\n", "kind: \"ConfigMap\"\n", "MARK\n",
+			"kind: \"Name\\x73pace\"\n", "\"M\\u0041RK\": 1\n",
 			"{\"kind\":\"Secret\",\"MARK\":1}\n", "a: 1\n",
 			"apiVersion: v1\nkind: Pod\n"})
 		if kustomization.IsFileName(name) {
@@ -172,11 +173,12 @@ func compare(t *testing.T, g *roots.Set, n *naive, tr *tree.Tree, r *rand.Rand) 
 	var paths, marked, namespaces []string
 	_ = tr.Walk(func(p string, e tree.Entry) error {
 		paths = append(paths, p)
-		manifest := graph.IsManifestName(p) && !kustomization.IsFileName(p)
-		if manifest && strings.Contains(n.texts[p], "MARK") {
+		manifest := (graph.IsManifestName(p) || e.Kind == tree.File && g.IsResource(p)) && !kustomization.IsFileName(p)
+		text := strings.NewReplacer(`\x73`, "s", `\u0041`, "A").Replace(n.texts[p])
+		if manifest && strings.Contains(text, "MARK") {
 			marked = append(marked, p)
 		}
-		if manifest && (e.Kind == tree.Symlink || strings.Contains(n.texts[p], "Namespace")) ||
+		if manifest && (e.Kind == tree.Symlink || strings.Contains(text, "Namespace")) ||
 			kustomization.IsFileName(p) && e.Kind == tree.Symlink {
 			namespaces = append(namespaces, p)
 		}

@@ -178,7 +178,8 @@ func (s *scanner) throughLink(p string) bool {
 
 // words records what a file holds that somebody may look for.
 func (s *scanner) words(p string, data []byte, out *facts) {
-	holds := func(text string) bool { return bytes.Contains(data, []byte(text)) }
+	text := plain(p, data, s.options.Limits)
+	holds := func(word string) bool { return bytes.Contains(text, []byte(word)) }
 	seen := map[string]bool{}
 	add := func(word string) {
 		switch {
@@ -191,7 +192,7 @@ func (s *scanner) words(p string, data []byte, out *facts) {
 			out.add(mentions, word, p)
 		}
 	}
-	values(data, func(word string) {
+	values(text, func(word string) {
 		add(word)
 		for _, suffix := range []string{"List", "Generator"} { // their items and products have the kind itself
 			if kind, ok := strings.CutSuffix(word, suffix); ok && kind != "" {
@@ -211,6 +212,9 @@ func (s *scanner) words(p string, data []byte, out *facts) {
 		out.add(mentions, marked, p)
 	}
 	for _, n := range s.options.Notes {
+		if len(n.Marks) > 0 && !slices.ContainsFunc(n.Marks, holds) {
+			continue
+		}
 		n.Read(p, data, func(key string) { out.add(noted, noteKey(n.Of, key), p) })
 	}
 }

@@ -240,6 +240,12 @@ func (s *snapshot) row(r relation, key string) (first, end int) {
 	return number(t.starts, k), number(t.starts, k+1)
 }
 
+// any reports whether a relation leads from a key to anything.
+func (s *snapshot) any(r relation, key string) bool {
+	first, end := s.row(r, key)
+	return first < end
+}
+
 // has reports whether a relation leads from a key to a path.
 func (s *snapshot) has(r relation, key, value string) bool {
 	first, end := s.row(r, key)

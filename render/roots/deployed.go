@@ -154,7 +154,7 @@ func (d *deployments) objects(p string, data []byte, kinds ...string) []gitops.O
 // interesting reads the files that can say how any of the folders is deployed, and those of the changed files that
 // are such themselves.
 func (d *deployments) interesting(folders, changed []string) {
-	files := d.set.deployersOf(folders...)
+	files := append(d.set.deployersOf(folders...), d.set.deployersBelow(changed)...)
 	if len(changed) > 0 && d.set.generates(changed) {
 		files = append(files, d.set.Noted(deployers, substituted)...)
 	}

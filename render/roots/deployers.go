@@ -1,7 +1,6 @@
 package roots
 
 import (
-	"bytes"
 	"cmp"
 	"path"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -32,10 +32,7 @@ func deploymentMarks() []string {
 // deployerNotes records which folders the objects of Argo CD and Flux in a file may deploy, and errs on the side of too
 // many: every value of a field called path counts, whatever it is the path of.
 func deployerNotes(limits source.Limits) graph.Notes {
-	return graph.Notes{Of: deployers, Read: func(p string, data []byte, note func(string)) {
-		if !slices.ContainsFunc(deploymentMarks(), func(mark string) bool { return bytes.Contains(data, []byte(mark)) }) {
-			return
-		}
+	return graph.Notes{Of: deployers, Marks: deploymentMarks(), Read: func(p string, data []byte, note func(string)) {
 		documents, err := source.Parse(p, data, limits)
 		if err != nil {
 			return // nothing can be read from it later, either
@@ -120,6 +117,30 @@ func (s *Set) deployersOf(folders ...string) []string {
 		return s.Noted(deployers, anyFolder)
 	}
 	return s.Noted(deployers, append([]string{anywhere}, folders...)...)
+}
+
+// deployersBelow lists the files with objects that deploy and that one of some changed kustomizations takes over,
+// directly or not: it may be what brings them to a cluster.
+func (s *Set) deployersBelow(changed []string) (files []string) {
+	var dirs []string
+	for _, p := range changed {
+		if kustomization.IsFileName(p) {
+			dirs = append(dirs, path.Dir(p))
+		}
+	}
+	if len(dirs) == 0 {
+		return nil
+	}
+	for _, p := range s.Noted(deployers, anyFolder) {
+		taking := map[string]bool{}
+		for _, dir := range s.Taking(p) {
+			taking[dir] = true
+		}
+		if slices.ContainsFunc(s.Above(taking), func(up string) bool { return slices.Contains(dirs, up) }) {
+			files = append(files, p)
+		}
+	}
+	return files
 }
 
 // Substitutes reports whether objects of Flux in the tree replace variables by what others hold, as far as their files

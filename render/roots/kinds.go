@@ -164,10 +164,10 @@ func (s *Set) Plain(p string) bool {
 	return s.loose(p) && s.isFile(p) && s.owner(path.Dir(p)) == Folder
 }
 
-// Manifest reports whether a file can be a manifest by its name and place: not hidden, not part of a Helm chart, not a
-// patch.
+// Manifest reports whether a file can be a manifest: a kustomization has it as a resource, or its name and place say so:
+// not hidden, not part of a Helm chart, not a patch.
 func (s *Set) Manifest(p string) bool {
-	return graph.IsManifestName(p) && !hidden(p) && !s.Patch(p) && !s.ofChart(p)
+	return s.IsResource(p) || graph.IsManifestName(p) && !hidden(p) && !s.Patch(p) && !s.ofChart(p)
 }
 
 // hidden reports whether a path has an element that starts with a dot: tools' own files, test fixtures.
