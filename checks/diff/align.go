@@ -1,22 +1,44 @@
 package diff
 
 import (
+	"encoding/json"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
-// Earlier returns the pointer that a field of an object has in an earlier version of it: elements of lists come and go,
-// so that an index alone says nothing. It returns false where the field is in an element that the earlier version does
-// not have.
-func Earlier(was, object any, pointer string) (string, bool) {
+// Versions are two versions of an object. They are safe for concurrent use.
+type Versions struct {
+	was, now any
+
+	mu      sync.Mutex
+	aligned map[string][]int // by the pointer of a list
+}
+
+// NewVersions returns an object and what it was before.
+func NewVersions(was, now map[string]any) *Versions {
+	return &Versions{was: was, now: now, aligned: map[string][]int{}}
+}
+
+// Was returns the earlier version.
+func (v *Versions) Was() map[string]any { return v.was.(map[string]any) }
+
+// Earlier returns the pointer that a field has in the earlier version: elements of lists come and go, so that an index
+// alone says nothing. It returns false where the field is in an element that the earlier version does not have.
+func (v *Versions) Earlier(pointer string) (string, bool) {
+	object, was := v.now, v.was
 	parts := strings.Split(pointer, "/")
+	at := ""
 	for i := 1; i < len(parts); i++ {
 		token := jsonpointer.Unescape(parts[i])
+		list := at
+		at += "/" + parts[i]
 		switch now := object.(type) {
 		case map[string]any:
 			before, _ := was.(map[string]any)
@@ -27,12 +49,12 @@ func Earlier(was, object any, pointer string) (string, bool) {
 			if !ok {
 				return strings.Join(parts, "/"), true
 			}
-			at := Align(before, now)[k]
-			if at < 0 {
+			from := v.align(list, before, now)[k]
+			if from < 0 {
 				return "", false
 			}
-			parts[i] = strconv.Itoa(at)
-			object, was = now[k], before[at]
+			parts[i] = strconv.Itoa(from)
+			object, was = now[k], before[from]
 		default:
 			return strings.Join(parts, "/"), true
 		}
@@ -40,9 +62,21 @@ func Earlier(was, object any, pointer string) (string, bool) {
 	return strings.Join(parts, "/"), true
 }
 
-// maxAligned is up to how many comparisons lists are aligned by the longest common sequence; beyond that, elements of
-// the same content are the same.
-const maxAligned = 1 << 20
+// align aligns a list once.
+func (v *Versions) align(pointer string, before, now []any) []int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	known, ok := v.aligned[pointer]
+	if !ok {
+		known = Align(before, now)
+		v.aligned[pointer] = known
+	}
+	return known
+}
+
+// maxAligned is up to how many comparisons lists are aligned by the longest common sequence, and elements that were
+// edited by how much they are alike; beyond that, it is their content and their order alone that tell.
+const maxAligned = 1 << 16
 
 // Align returns for each element of a list which one of an earlier version it is, -1 for one that is new: the one of
 // the same name; without a name, the one of the same content, in order; of those that were edited, the most alike.
@@ -79,7 +113,8 @@ func nameOf(e any) string {
 
 // alignSame matches elements of the same content.
 func alignSame(before, now []any, olds, news []int, out []int) {
-	same := func(k, i int) bool { return reflect.DeepEqual(before[k], now[i]) }
+	old, new := texts(before, olds), texts(now, news)
+	same := func(k, i int) bool { return old[k] == new[i] }
 	for len(olds) > 0 && len(news) > 0 && same(olds[0], news[0]) {
 		out[news[0]] = olds[0]
 		olds, news = olds[1:], news[1:]
@@ -88,9 +123,42 @@ func alignSame(before, now []any, olds, news []int, out []int) {
 		out[news[len(news)-1]] = olds[len(olds)-1]
 		olds, news = olds[:len(olds)-1], news[:len(news)-1]
 	}
-	if len(olds)*len(news) > maxAligned {
-		return
+	if len(olds)*len(news) <= maxAligned {
+		alignCommon(olds, news, same, out)
 	}
+	// What moved is the same, too.
+	free := map[string][]int{}
+	taken := map[int]bool{}
+	for _, i := range news {
+		taken[out[i]] = true
+	}
+	for _, k := range olds {
+		if !taken[k] {
+			free[old[k]] = append(free[old[k]], k)
+		}
+	}
+	for _, i := range news {
+		if list := free[new[i]]; out[i] < 0 && len(list) > 0 {
+			out[i], free[new[i]] = list[0], list[1:]
+		}
+	}
+}
+
+// texts returns the content of some elements as text, by their index.
+func texts(list []any, chosen []int) map[int]string {
+	out := make(map[int]string, len(chosen))
+	for _, i := range chosen {
+		text, err := json.Marshal(list[i])
+		if err != nil {
+			text = fmt.Appendf(nil, "%#v", list[i]) // no JSON value: there is none such in an object
+		}
+		out[i] = string(text)
+	}
+	return out
+}
+
+// alignCommon matches the elements of the longest common sequence.
+func alignCommon(olds, news []int, same func(k, i int) bool, out []int) {
 	length := make([][]int, len(olds)+1) // of the longest common sequence of what follows
 	for k := range length {
 		length[k] = make([]int, len(news)+1)
@@ -111,14 +179,6 @@ func alignSame(before, now []any, olds, news []int, out []int) {
 			k++
 		default:
 			i++
-		}
-	}
-	// What moved is the same, too.
-	for _, i := range news {
-		for _, k := range olds {
-			if out[i] < 0 && !slices.Contains(out, k) && same(k, i) {
-				out[i] = k
-			}
 		}
 	}
 }
@@ -149,26 +209,31 @@ func alignEdited(before, now []any, olds, out []int) {
 			next = out[i]
 		}
 		free := slices.DeleteFunc(slices.Clone(olds), func(k int) bool { return taken[k] || k <= last || k >= next })
-		for len(gap) > 0 && len(free) > 0 {
-			g, f := mostAlike(before, now, free, gap)
-			out[gap[g]] = free[f]
-			taken[free[f]] = true
-			gap, free = slices.Delete(gap, g, g+1), slices.Delete(free, f, f+1)
+		for _, pair := range byLikeness(before, now, free, gap) {
+			if k, i := pair[0], pair[1]; out[i] < 0 && !taken[k] {
+				out[i], taken[k] = k, true
+			}
 		}
 	}
 }
 
-// mostAlike returns which of some new and old elements are most alike; of equals the first.
-func mostAlike(before, now []any, free, gap []int) (g, f int) {
-	best := -1
-	for i := range gap {
-		for k := range free {
-			if n := alike(before[free[k]], now[gap[i]]); n > best {
-				best, g, f = n, i, k
-			}
+// byLikeness lists the pairs of some old and new elements, those that are most alike first; of equals in order.
+func byLikeness(before, now []any, olds, news []int) (pairs [][2]int) {
+	if len(olds)*len(news) > maxAligned {
+		for n := range min(len(olds), len(news)) {
+			pairs = append(pairs, [2]int{olds[n], news[n]})
+		}
+		return pairs
+	}
+	score := map[[2]int]int{}
+	for _, i := range news {
+		for _, k := range olds {
+			pairs = append(pairs, [2]int{k, i})
+			score[[2]int{k, i}] = alike(before[k], now[i])
 		}
 	}
-	return g, f
+	slices.SortStableFunc(pairs, func(a, b [2]int) int { return score[b] - score[a] })
+	return pairs
 }
 
 // alike counts what two values have in common.

@@ -39,16 +39,38 @@ func TestAlign(t *testing.T) {
 }
 
 func TestEarlier(t *testing.T) {
-	var was, object any
+	var was, object map[string]any
 	_ = json.Unmarshal([]byte(`{"rules":[{"host":"old","paths":["/x"]}]}`), &was)
 	_ = json.Unmarshal([]byte(`{"rules":[{"host":"new","paths":[]},{"host":"old","paths":["/new","/x"]}]}`), &object)
+	versions := diff.NewVersions(was, object)
 	for pointer, want := range map[string]string{
 		"/rules/0/host": "", "/rules/1/host": "/rules/0/host", "/rules/1/tls/a~1b": "/rules/0/tls/a~1b",
 		"/rules/1/paths/0": "", "/rules/1/paths/1": "/rules/0/paths/0", "": "", "/rules": "/rules", "/other/0": "/other/0",
 	} {
-		got, ok := diff.Earlier(was, object, pointer)
+		got, ok := versions.Earlier(pointer)
 		if got != want || ok != (want != "" || pointer == "") {
 			t.Errorf("%s: got %q %v, want %q", pointer, got, ok, want)
+		}
+	}
+}
+
+// Long lists of which every element was edited, or moved, take no longer than it takes to look at them.
+func TestAlignLong(t *testing.T) {
+	const n = 20_000
+	edited, moved, now := make([]any, n), make([]any, n), make([]any, n)
+	for i := range n {
+		edited[i] = map[string]any{"v": int64(-i), "w": int64(1)}
+		now[i] = map[string]any{"v": int64(i + 1), "w": int64(1)}
+		moved[n-1-i] = now[i]
+	}
+	for i, from := range diff.Align(edited, now) {
+		if from != i {
+			t.Fatalf("edited: %d is %d", i, from)
+		}
+	}
+	for i, from := range diff.Align(moved, now) {
+		if from != n-1-i {
+			t.Fatalf("moved: %d is %d", i, from)
 		}
 	}
 }

@@ -157,17 +157,16 @@ func intolerant(res engine.Result) bool {
 // before reports whether the base violated the same rule at the same field. Kyverno lets an update pass that still
 // violates what the object violated before; a violation at another field is a new one.
 func before(a *Answer, res engine.Result, side *render.Resource, field string) bool {
-	earlier := a.Pair.Earlier()
-	if earlier == nil {
+	if a.versions == nil {
 		return false
 	}
-	object, was := side.Object, patched(earlier.Object, a.Old)
+	object, was := side.Object, a.versions.Was()
 	if side == a.Pair.New {
 		object = a.Object()
 	}
 	want, ok := field, true
 	if side != a.Pair.Old {
-		want, ok = diff.Earlier(map[string]any(was), map[string]any(object), field)
+		want, ok = a.versions.Earlier(field)
 	}
 	if !ok {
 		return false

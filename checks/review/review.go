@@ -51,7 +51,8 @@ type Answer struct {
 	Altered []report.Resource // what the policies looked up and the change alters
 	Before  []engine.Result   // what they say where these are as they were; asked only where there are any
 
-	advice []map[string]engine.Advice // of the results
+	advice   []map[string]engine.Advice // of the results
+	versions *diff.Versions             // of the object, as mutate rules leave it; nil where there was none before
 }
 
 // All reviews all pairs, on all processors. The answers are in the order of the pairs; the error says that the context
@@ -104,6 +105,7 @@ func (v *Reviewer) Review(ctx context.Context, p *diff.Pair) Answer {
 			before.Namespace = request.Namespace
 		}
 		out.Old = append(v.Evaluate(was, v.Counting, before), v.look(was, v.Counting, old, before)...)
+		out.versions = diff.NewVersions(patched(old.Object, out.Old), out.Object())
 	}
 	if v.Idle != nil {
 		out.Idle = v.ask(ctx, v.Idle, p, request)

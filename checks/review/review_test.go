@@ -366,14 +366,18 @@ func TestPure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	two, err := v.All(t.Context(), pairs)
+	if err != nil || !reflect.DeepEqual(one, two) {
+		t.Errorf("another time it says\n%s\nand then\n%s, %v", text(one), text(two), err)
+	}
 	with := view(p, states{waits: report.Pending})
+	was := text(one)
 	var found []review.Found
 	for i := range one {
 		found = append(found, with.Findings(&one[i])...)
 	}
-	two, err := v.All(t.Context(), pairs)
-	if err != nil || !reflect.DeepEqual(one, two) {
-		t.Errorf("another time it says\n%s\nand then\n%s, %v", text(one), text(two), err)
+	if now := text(one); now != was {
+		t.Errorf("the findings changed the answers:\n%s\nand then\n%s", was, now)
 	}
 	var again []review.Found
 	for i := range one { // the same answers, a second time
