@@ -67,7 +67,7 @@ func (p *plan) prune(l *origin.Layer, without map[string]*kustomization.File) {
 
 // culprits finds what a build failed for: files that cannot be read, or folders that do not build by themselves. It
 // returns false where it found nothing new that could be left out.
-func (r *Renderer) culprits(p *plan, failed map[string][]source.Error) bool {
+func (r *Renderer) culprits(p *plan) bool {
 	found := false
 	blame := func(name string, list ...source.Error) {
 		if p.broken[name] != nil || len(p.named[name]) == 0 || len(list) == 0 {
@@ -98,16 +98,22 @@ func (r *Renderer) culprits(p *plan, failed map[string][]source.Error) bool {
 			continue
 		}
 		dir := part.Layer.File.Dir
-		list, known := failed[dir]
-		if !known {
-			if out, problems := r.build(roots.Root{Path: dir}, failed); !out.Partial {
-				list = problems
-			}
-			failed[dir] = list
-		}
-		blame(dir, list...)
+		blame(dir, r.obstacles(dir)...)
 	}
 	return found
+}
+
+// obstacles returns what keeps a folder that others include from being built, nil where nothing does. Often many
+// include one, so it is built once.
+func (r *Renderer) obstacles(dir string) (list []source.Error) {
+	if known, ok := r.failed.Load(dir); ok {
+		return known.([]source.Error)
+	}
+	if out, problems := r.build(roots.Root{Path: dir}); !out.Partial {
+		list = problems
+	}
+	r.failed.Store(dir, list)
+	return list
 }
 
 // object names an object as a manifest or a patch does.

@@ -11,6 +11,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"go.yaml.in/yaml/v3"
@@ -67,12 +68,13 @@ type Renderer struct {
 	counts     *counts
 	overlay    map[string][]byte // by path, links resolved
 	mistakes   *mistake.Finder   // for the files as this renderer sees them
+	failed     *sync.Map         // likewise, by folder: []source.Error, see obstacles
 }
 
 // New returns a renderer of the roots of one tree.
 func New(s *roots.Set, c Config) *Renderer {
 	r := &Renderer{tree: s.Tree(), set: s, limits: c.Limits.withDefaults(), namespaced: c.Namespaced, counts: &counts{},
-		mistakes: &mistake.Finder{Limits: c.Limits.withDefaults().Source}}
+		failed: &sync.Map{}, mistakes: &mistake.Finder{Limits: c.Limits.withDefaults().Source}}
 	if c.Cache != nil && c.Cache.Disk != nil {
 		r.cache = c.Cache
 	}
@@ -93,7 +95,7 @@ func (r *Renderer) Counts() (built, recalled int) {
 // does not have must be kustomizations. The graph stays that of the tree.
 func (r *Renderer) With(files map[string][]byte) *Renderer {
 	other := *r
-	other.overlay, other.mistakes = files, &mistake.Finder{Limits: r.limits.Source}
+	other.overlay, other.failed, other.mistakes = files, &sync.Map{}, &mistake.Finder{Limits: r.limits.Source}
 	return &other
 }
 
@@ -178,13 +180,12 @@ func (r *Renderer) RenderRemains(ctx context.Context, before *roots.Set, root ro
 
 // built renders a kustomization: all of it, or what can be rendered without the entries that stand in the way.
 func (r *Renderer) built(root roots.Root) (*Rendering, []source.Error, error) {
-	out, problems := r.build(root, map[string][]source.Error{})
+	out, problems := r.build(root)
 	return out, problems, nil
 }
 
-// build is built for one of several folders; failed says of those that were built what kept them from it, nil where
-// nothing did.
-func (r *Renderer) build(root roots.Root, failed map[string][]source.Error) (*Rendering, []source.Error) {
+// build is built without what kept kustomize from the folders that it includes: these are built by themselves.
+func (r *Renderer) build(root roots.Root) (*Rendering, []source.Error) {
 	p := r.plan(root.Path)
 	for name := range p.manifests {
 		if _, id, err := r.read(name); err == nil {
@@ -201,7 +202,7 @@ func (r *Renderer) build(root roots.Root, failed map[string][]source.Error) (*Re
 				out.links = nil // what it lacks may come without a change of what it read
 			}
 			return out, p.problems
-		case r.culprits(p, failed):
+		case r.culprits(p):
 		case len(p.problems) == 0:
 			return nothing, r.explain(root, p, failure)
 		default: // perhaps it is only for what is left out
