@@ -70,9 +70,13 @@ func (b *Build) field(i *item, steps []step) (Place, bool) {
 	switch {
 	case agrees && ok && written(v.by) &&
 		(!forgets(steps) || v.by.path == carried.Path && v.by.node != nil && v.by.node.Line == carried.StartLine):
-		return b.withChain(carried, v), true
+		p := b.withChain(carried, v)
+		p.Spans = b.spans(v)
+		return p, true
 	case agrees:
-		return b.place(v.by, v.chain), true
+		p := b.place(v.by, v.chain)
+		p.Spans = b.spans(v)
+		return p, true
 	default:
 		if p, found := b.reference(steps, v, text); found {
 			return p, true

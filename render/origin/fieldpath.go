@@ -88,7 +88,8 @@ func (f fieldPath) find(v *value, path []string) []*value {
 		if len(list) == 0 && f.create != 0 {
 			by := f.by
 			if before, _, ok := strings.Cut(by.node.Value, "="+want+"]"); ok {
-				by = by.only(before+"=", want)
+				from := len(before) + len("=")
+				by = by.within(by.node.Value, from, from+len(want))
 			}
 			item := scalarValue(want, by)
 			if key != "" {

@@ -22,6 +22,7 @@ type Place struct {
 	Role    string
 	Missing string // the end of the pointer that does not exist below this place
 	Chain   []Link // what the value replaced, nearest layer first
+	Spans   []Span // of a text that several wrote; the place itself is then of the last of them
 }
 
 // Link is one earlier writer of the same field.

@@ -40,11 +40,11 @@ func (s *simulation) transformer(c config, items []*item) []*item {
 	switch source.Text(c.node, "kind") {
 	case "PrefixTransformer":
 		if n := get("prefix"); n != nil {
-			s.affix(c.with(n), specs, func(name string) string { return n.Value + name }, items)
+			s.affix(c.with(n), specs, true, items)
 		}
 	case "SuffixTransformer":
 		if n := get("suffix"); n != nil {
-			s.affix(c.with(n), specs, func(name string) string { return name + n.Value }, items)
+			s.affix(c.with(n), specs, false, items)
 		}
 	case "LabelTransformer":
 		s.pairs(c.field("labels"), specs, items)

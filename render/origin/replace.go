@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -87,20 +86,26 @@ func (s *simulation) replacementSource(c config, items []*item) *value {
 	}
 	if _, options := source.Field(from, "options"); options != nil {
 		if delimiter := source.Text(options, "delimiter"); delimiter != "" {
-			parts := strings.Split(v.text, delimiter)
-			if k := index(cmp.Or(source.Text(options, "index"), "0")); k >= 0 && k < len(parts) {
-				if v.by.node != nil && v.by.node.Value == v.text {
-					v.by = v.by.only(strings.Join(append(slices.Clone(parts[:k]), ""), delimiter), parts[k])
-				}
-				v.text = parts[k]
+			k := index(cmp.Or(source.Text(options, "index"), "0"))
+			if start, end, ok := elementIn(v.text, delimiter, k); ok {
+				v.text, v.pieces = v.text[start:end], cut(v.parts(), start, end)
 			}
 		}
 	}
 	if v.kind == yaml.ScalarNode && v.by.known() {
-		v.by.how, v.by.role, v.by.step = Writer, c.role, s.step
+		v.pieces = slices.Clone(v.parts())
+		for k := range v.pieces {
+			s.read(c, &v.pieces[k].by)
+		}
+		if s.read(c, &v.by); len(v.pieces) == 1 {
+			v.by, v.pieces = v.pieces[0].by, nil
+		}
 	}
 	return v
 }
+
+// read makes the mark of a value that of a replacement that reads it.
+func (s *simulation) read(c config, by *mark) { by.how, by.role, by.step = Writer, c.role, s.step }
 
 // selectedExactly returns the one item that a replacement's source names: no regular expressions.
 func selectedExactly(from *yaml.Node, items []*item) *item {
@@ -139,28 +144,35 @@ func (s *simulation) assign(root *value, path []string, from *value, options *ya
 			}
 			continue
 		}
-		text := from.text
+		pieces := from.parts()
 		if delimiter != "" {
-			k, err := strconv.Atoi(cmp.Or(source.Text(options, "index"), "0"))
-			parts := strings.Split(to.text, delimiter)
-			switch {
-			case err != nil:
-			case k < 0:
-				parts = append([]string{text}, parts...)
-			case k >= len(parts):
-				parts = append(parts, text)
-			default:
-				parts[k] = text
-			}
-			text = strings.Join(parts, delimiter)
+			pieces = spliced(to, pieces, delimiter, cmp.Or(source.Text(options, "index"), "0"))
 		}
 		old := to.by
-		to.write(text, from.by)
+		to.compose(pieces, from.by)
 		if !old.known() {
 			to.chain = nil
 		}
 		to.chain = append(slices.Clone(from.chain), to.chain...)
 	}
+}
+
+// spliced returns a text with other pieces in place of its element with an index, counted by a delimiter: in front of
+// it where the index is negative, behind it where it has fewer.
+func spliced(to *value, pieces []piece, delimiter, at string) []piece {
+	k, err := strconv.Atoi(at)
+	if err != nil {
+		return to.parts()
+	}
+	between := []piece{{text: delimiter, by: to.by}}
+	start, end, ok := elementIn(to.text, delimiter, k)
+	switch {
+	case k < 0:
+		return slices.Concat(pieces, between, to.parts())
+	case !ok:
+		return slices.Concat(to.parts(), between, pieces)
+	}
+	return slices.Concat(cut(to.parts(), 0, start), pieces, cut(to.parts(), end, len(to.text)))
 }
 
 // scalarAbove returns the scalar that a field path leads into, nil if none.

@@ -165,10 +165,10 @@ func (s *simulation) transform(l *Layer, items []*item, custom specs) []*item {
 	each("patches", "patch", func(c config) { items = s.patch(c, items) })
 	one("namespace", func(c config) { s.namespace(c, namespacing{specs: specs("namespace")}, items) })
 	one("namePrefix", func(c config) {
-		s.affix(c, specs("namePrefix"), func(name string) string { return c.node.Value + name }, items)
+		s.affix(c, specs("namePrefix"), true, items)
 	})
 	one("nameSuffix", func(c config) {
-		s.affix(c, specs("nameSuffix"), func(name string) string { return name + c.node.Value }, items)
+		s.affix(c, specs("nameSuffix"), false, items)
 	})
 	each("labels", "labels", func(c config) { s.labels(c, specs, items) })
 	one("commonLabels", func(c config) { s.pairs(c, specs("commonLabels"), items) })

@@ -60,12 +60,20 @@ func (s *simulation) namespace(c config, o namespacing, items []*item) {
 	}
 }
 
-// affix adds a prefix or a suffix to names.
-func (s *simulation) affix(c config, specs []fieldSpec, add func(string) string, items []*item) {
+// affix adds a prefix, or else a suffix, to names.
+func (s *simulation) affix(c config, specs []fieldSpec, prefix bool, items []*item) {
 	if c.node.Value == "" {
 		return
 	}
 	by := s.mark(c, c.node)
+	own := []piece{{c.node.Value, by}}
+	add := func(v *value) {
+		if prefix {
+			v.compose(slices.Concat(own, v.parts()), by)
+		} else {
+			v.compose(slices.Concat(v.parts(), own), by)
+		}
+	}
 	for _, i := range items {
 		if keepsName(i.ids[0]) {
 			continue
@@ -73,7 +81,7 @@ func (s *simulation) affix(c config, specs []fieldSpec, add func(string) string,
 		for _, f := range specs {
 			if f.selects(i.ids[0]) {
 				i.remember()
-				f.apply(i, yaml.ScalarNode, by, func(v *value) { v.write(add(v.text), by) })
+				f.apply(i, yaml.ScalarNode, by, add)
 				i.remember()
 			}
 		}
@@ -172,8 +180,8 @@ func (s *simulation) images(c config, specs []fieldSpec, items []*item) {
 		if v.kind != yaml.ScalarNode || !re.MatchString(v.text) {
 			return
 		}
-		if text, by, ok := s.image(c, v.text); ok {
-			v.write(text, by)
+		if pieces, by := s.image(c, v); len(pieces) > 0 {
+			v.compose(pieces, by)
 		}
 	}
 	for _, i := range items {
@@ -203,40 +211,38 @@ func containers(v *value, visit func(*value)) {
 	}
 }
 
-// image returns what an entry of images makes of an image, and which of its fields says so.
-func (s *simulation) image(c config, ref string) (string, mark, bool) {
-	get := func(field string) *yaml.Node {
+// image returns what an entry of images makes of an image, and which of its fields says so last; nothing where none
+// says anything.
+func (s *simulation) image(c config, v *value) (pieces []piece, by mark) {
+	name, tag, digest := SplitImage(v.text)
+	old := v.parts()
+	ofName, ofTag, ofDigest := cut(old, 0, len(name)), []piece(nil), []piece(nil)
+	sign := ":" // in front of a tag
+	if tag != "" {
+		ofTag, sign = cut(old, len(name), len(name)+len(":"+tag)), ""
+	}
+	if digest != "" {
+		ofDigest = cut(old, len(v.text)-len("@"+digest), len(v.text))
+	}
+	entry := func(field, sign string) []piece {
 		if _, n := source.Field(c.node, field); n != nil && n.Value != "" {
-			return n
+			by = s.mark(c, n)
+			return []piece{{sign + n.Value, by}}
 		}
 		return nil
 	}
-	name, tag, digest := SplitImage(ref)
-	newName, newTag, newDigest, tagSuffix := get("newName"), get("newTag"), get("digest"), get("tagSuffix")
-	var by *yaml.Node
-	if newName != nil {
-		name, by = newName.Value, newName
+	if own := entry("newName", ""); own != nil {
+		ofName = own
 	}
-	switch {
-	case newTag != nil && newDigest != nil:
-		tag, digest, by = newTag.Value, newDigest.Value, newDigest
-	case newTag != nil:
-		tag, digest, by = newTag.Value, "", newTag
-	case newDigest != nil:
-		tag, digest, by = "", newDigest.Value, newDigest
-	case tagSuffix != nil:
-		tag, digest, by = tag+tagSuffix.Value, "", tagSuffix
+	if newTag, newDigest := entry("newTag", ":"), entry("digest", "@"); newTag != nil || newDigest != nil {
+		ofTag, ofDigest = newTag, newDigest
+	} else if suffix := entry("tagSuffix", sign); suffix != nil {
+		ofTag, ofDigest = append(ofTag, suffix...), nil
 	}
-	if by == nil {
-		return "", mark{}, false
+	if !by.known() {
+		return nil, by
 	}
-	if tag != "" {
-		name += ":" + tag
-	}
-	if digest != "" {
-		name += "@" + digest
-	}
-	return name, s.mark(c, by), true
+	return slices.Concat(ofName, ofTag, ofDigest), by
 }
 
 // SplitImage takes an image reference apart: name, tag and digest, empty where it has none.

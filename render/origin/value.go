@@ -3,7 +3,6 @@ package origin
 import (
 	"slices"
 	"strconv"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -24,15 +23,6 @@ type mark struct {
 // part is a piece of a scalar's text, in runes.
 type part struct{ from, to int }
 
-// only narrows a mark to the piece of its node's text that is between two others.
-func (m mark) only(before, text string) mark {
-	if m.part == (part{}) && m.node != nil && text != "" && strings.HasPrefix(m.node.Value, before+text) {
-		m.part.from = len([]rune(before))
-		m.part.to = m.part.from + len([]rune(text))
-	}
-	return m
-}
-
 func (m mark) known() bool { return m.path != "" }
 
 // value is a field on its way through the steps of a build: what it holds, and who wrote it.
@@ -45,7 +35,8 @@ type value struct {
 	fields []field
 	items  []*value
 	by     mark
-	chain  []link // what it replaced, the nearest first
+	pieces []piece // of a scalar that several wrote: who wrote which part of the text
+	chain  []link  // what it replaced, the nearest first
 }
 
 // link is a value that was replaced: who wrote it, and what it was.
@@ -176,7 +167,7 @@ func (v *value) replaces(old *value) {
 // write changes a scalar in place.
 func (v *value) write(text string, by mark) {
 	v.chain = v.history()
-	v.text, v.by, v.null, v.loose = text, by, false, false
+	v.text, v.by, v.null, v.loose, v.pieces = text, by, false, false, nil
 }
 
 func (v *value) clone() *value {

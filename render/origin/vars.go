@@ -80,8 +80,25 @@ func (s *simulation) resolveVar(v *value) {
 		if v.text == reference {
 			v.write(found[0].text, by)
 		} else {
+			v.pieces = substituted(v, reference, piece{found[0].text, by})
 			v.text = strings.ReplaceAll(v.text, reference, found[0].text)
 			v.chain = append([]link{{by, found[0].text}}, v.chain...)
 		}
 	}
+}
+
+// substituted returns the pieces of a text with another one in place of a reference; nil where there are too many.
+func substituted(v *value, reference string, to piece) (pieces []piece) {
+	if strings.Count(v.text, reference) > maxPieces {
+		return nil
+	}
+	at := 0
+	for between := range strings.SplitSeq(v.text, reference) {
+		if at > 0 {
+			pieces = append(pieces, to)
+		}
+		pieces = append(pieces, cut(v.parts(), at, at+len(between))...)
+		at += len(between) + len(reference)
+	}
+	return pieces
 }

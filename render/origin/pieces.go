@@ -1,0 +1,125 @@
+package origin
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Span is a part of a field's text that one of several wrote: the tag of an image whose name an overlay replaced.
+type Span struct {
+	From, To int // bytes of the text
+	Place    Place
+}
+
+// Within returns the place of the bytes of the field's text from one to another: that of the span that holds them all,
+// else the place itself.
+func (p Place) Within(from, to int) Place {
+	for _, s := range p.Spans {
+		if from < to && s.From <= from && to <= s.To {
+			return s.Place
+		}
+	}
+	return p
+}
+
+// piece is a part of a scalar's text with who wrote it.
+type piece struct {
+	text string
+	by   mark
+}
+
+// parts lists the pieces of a scalar's text in order.
+func (v *value) parts() []piece {
+	if v.pieces != nil {
+		return v.pieces
+	}
+	return []piece{{v.text, v.by}}
+}
+
+// compose changes a scalar in place to a text of several pieces, of which by wrote the last.
+func (v *value) compose(pieces []piece, by mark) {
+	v.write(join(pieces), by)
+	if len(pieces) <= maxPieces {
+		v.pieces = pieces
+	}
+}
+
+// maxPieces bounds what is known of one text: replacements can make much of little.
+const maxPieces = 64
+
+func join(pieces []piece) string {
+	var text strings.Builder
+	for _, p := range pieces {
+		text.WriteString(p.text)
+	}
+	return text.String()
+}
+
+// cut returns what a text has from one byte to another.
+func cut(pieces []piece, from, to int) (out []piece) {
+	at := 0
+	for _, p := range pieces {
+		start, end := max(from-at, 0), min(to-at, len(p.text))
+		if at += len(p.text); start < end {
+			out = append(out, piece{p.text[start:end], p.by.within(p.text, start, end)})
+		}
+	}
+	return out
+}
+
+// within narrows a mark whose node, or part of it, holds a text to the bytes of that from one to another.
+func (m mark) within(text string, from, to int) mark {
+	if m.node == nil || from == 0 && to == len(text) {
+		return m
+	}
+	whole := []rune(m.node.Value)
+	p := m.part
+	if p == (part{}) {
+		p.to = len(whole)
+	}
+	if p.to > len(whole) || string(whole[p.from:p.to]) != text {
+		return m
+	}
+	p.from += utf8.RuneCountInString(text[:from])
+	p.to = p.from + utf8.RuneCountInString(text[from:to])
+	m.part = p
+	return m
+}
+
+// elementIn returns where a text has its element with an index, counted by a delimiter; the last one where it has fewer.
+// It is not ok where it has fewer.
+func elementIn(text, delimiter string, index int) (from, to int, ok bool) {
+	for i := 0; ; i++ {
+		length := strings.Index(text[from:], delimiter)
+		switch {
+		case length < 0:
+			return from, len(text), i == index
+		case i == index:
+			return from, from + length, true
+		}
+		from += length + len(delimiter)
+	}
+}
+
+// spans returns the spans of a scalar, nil where the same wrote them all.
+func (b *Build) spans(v *value) []Span {
+	if v == nil || len(v.pieces) < 2 || join(v.pieces) != v.text {
+		return nil
+	}
+	history := v.history()
+	var out []Span
+	at := 0
+	for _, p := range v.pieces {
+		from := at
+		if at += len(p.text); !p.by.known() {
+			continue
+		}
+		var before []link
+		if k := slices.IndexFunc(history, func(l link) bool { return l.node == p.by.node && l.path == p.by.path }); k >= 0 {
+			before = history[k+1:]
+		}
+		out = append(out, Span{from, at, b.place(p.by, before)})
+	}
+	return out
+}
