@@ -17,6 +17,8 @@ import (
 type Advice struct {
 	Expected string // in words, "" where nothing is known
 	Edit     *Edit  // nil where no value is known to help
+	// Part is what of the text of the field is wrong.
+	Part hint.Part
 }
 
 // Edit is a change of an object after which a field does not fail any more. It was tried out.
@@ -51,6 +53,9 @@ func (e *Evaluator) Advise(ctx context.Context, request *admission.Request, r Re
 		hints := hintsAbout(sheet, field)
 		slices.SortStableFunc(hints, func(a, b hint.Hint) int { return removes(a) - removes(b) })
 		advice := Advice{Expected: join(hints)}
+		if text, ok := jsonpointer.At(request.Object, field).(string); ok && len(hints) > 0 {
+			advice.Part = hints[0].In(text)
+		}
 		if i < maxAdvised {
 			advice.Edit = a.try(field, hints)
 		}
@@ -298,9 +303,12 @@ func summary(p *pattern.Pattern, subject any) string {
 // wish writes down what the conditions of a deny ask for.
 func (f *frame) wish(list []condition.Wish) {
 	for _, w := range list {
-		for _, read := range w.Reads {
+		for i, read := range w.Reads {
 			for _, at := range f.trace([]string{read}) {
 				h := w.Hint
+				if have, ok := w.Have[i].(string); ok {
+					h.Of, h.Part = have, w.Wrong(have)
+				}
 				if at == "" && !strings.HasPrefix(h.Words, w.Key) {
 					h = hint.Hint{Words: w.Key + " to be " + h.Words}
 				}

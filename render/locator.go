@@ -108,6 +108,7 @@ func (f finished) Locate(pointer string) origin.Place {
 	for i, at := range by.By {
 		links[i] = origin.Link{Path: at.Path, StartLine: max(1, at.Line), EndLine: max(at.Line, at.EndLine, 1), Role: by.Role}
 	}
+	own.Spans = nil
 	if by.Partly {
 		own.Chain = append(links, own.Chain...)
 		return own
@@ -135,6 +136,10 @@ func (f finished) real(p origin.Place) origin.Place {
 		if start.Column == 0 || end.Column == 0 {
 			p.StartColumn, p.EndColumn = 0, 0
 		}
+	}
+	p.Spans = slices.Clone(p.Spans)
+	for i, s := range p.Spans {
+		p.Spans[i].Place = f.real(s.Place)
 	}
 	p.Chain = slices.Clone(p.Chain)
 	for i, l := range p.Chain {

@@ -171,6 +171,101 @@ func TestOrigin(t *testing.T) {
 	}
 }
 
+// parted is a root whose images and names several wrote.
+const parted = `
+-- base/all.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: versions, annotations: {made: "$(WHO) did"}}
+data: {tag: "7", where: mirror.example.com/team}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  containers:
+  - {name: tag, image: "docker.io/team/app:1.0"}
+  - {name: registry, image: "docker.io/team/app:1.0"}
+  - {name: renamed, image: "old/app:1.0"}
+  - {name: version, image: "new/app:1.0"}
+  - {name: pinned, image: "pin/app:1.0@sha256:aaaa"}
+  - {name: pair, image: "pair/app:1.0"}
+  - {name: bare, image: bare}
+  - {name: self, image: "self/app:1.0"}
+-- base/kustomization.yaml --
+resources: [all.yaml]
+namePrefix: a-
+images:
+- {name: pair/app, newTag: "2.0"}
+vars:
+- {name: WHO, objref: {apiVersion: v1, kind: Pod, name: web}}
+-- top/kustomization.yaml --
+resources: [../base]
+namePrefix: b-
+nameSuffix: -c
+images:
+- {name: old/app, newName: new/old}
+- {name: new/app, newTag: "3.0"}
+- {name: pin/app, newName: new/pin}
+- {name: pair/app, newName: new/pair}
+- {name: bare, newName: new/bare}
+- {name: self/app, newName: new/self, newTag: "4.0"}
+replacements:
+- source: {kind: ConfigMap, name: versions, fieldPath: data.tag}
+  targets:
+  - select: {kind: Pod}
+    fieldPaths: ["spec.containers.[name=tag].image"]
+    options: {delimiter: ":", index: 1}
+- source: {kind: ConfigMap, name: versions, fieldPath: data.where, options: {delimiter: /}}
+  targets:
+  - select: {kind: Pod}
+    fieldPaths: ["spec.containers.[name=registry].image"]
+    options: {delimiter: /}
+-- plain/kustomization.yaml --
+resources: [../top]
+`
+
+// The parts of a text that several wrote are written where each of them wrote.
+func TestOriginWithin(t *testing.T) {
+	r := treetest.New(t)
+	rendering := renderRoot(t, r, r.Commit(parted), "plain")
+	for _, c := range []struct{ resource, pointer, text, part, want string }{
+		{"Pod b-a-web-c", "/spec/containers/0/image", "docker.io/team/app:7", "7", "base/all.yaml:4:13-16 writer"},
+		{"Pod b-a-web-c", "/spec/containers/0/image", "docker.io/team/app:7", "docker.io", "base/all.yaml:11:25-43"},
+		{"Pod b-a-web-c", "/spec/containers/0/image", "docker.io/team/app:7", "app:7", "base/all.yaml:4:13-16 writer"},
+		{"Pod b-a-web-c", "/spec/containers/1/image", "mirror.example.com/team/app:1.0", "mirror.example.com",
+			"base/all.yaml:4:25-43 writer"},
+		{"Pod b-a-web-c", "/spec/containers/1/image", "mirror.example.com/team/app:1.0", "1.0", "base/all.yaml:12:40-52"},
+		{"Pod b-a-web-c", "/spec/containers/2/image", "new/old:1.0", "new/old", "top/kustomization.yaml:5:28-35 writer"},
+		{"Pod b-a-web-c", "/spec/containers/2/image", "new/old:1.0", "1.0", "base/all.yaml:13:37-40"},
+		{"Pod b-a-web-c", "/spec/containers/3/image", "new/app:3.0", "3.0", "top/kustomization.yaml:6:27-32 writer"},
+		{"Pod b-a-web-c", "/spec/containers/3/image", "new/app:3.0", "new", "base/all.yaml:14:29-36"},
+		{"Pod b-a-web-c", "/spec/containers/4/image", "new/pin:1.0@sha256:aaaa", "new/pin", "top/kustomization.yaml:7:28-35"},
+		{"Pod b-a-web-c", "/spec/containers/4/image", "new/pin:1.0@sha256:aaaa", "1.0", "base/all.yaml:15:36-39"},
+		{"Pod b-a-web-c", "/spec/containers/4/image", "new/pin:1.0@sha256:aaaa", "sha256:aaaa", "base/all.yaml:15:40-51"},
+		{"Pod b-a-web-c", "/spec/containers/5/image", "new/pair:2.0", "2.0", "base/kustomization.yaml:4:28-33 writer"},
+		{"Pod b-a-web-c", "/spec/containers/5/image", "new/pair:2.0", "new", "top/kustomization.yaml:8:29-37 writer"},
+		{"Pod b-a-web-c", "/spec/containers/6/image", "new/bare", "bare", "top/kustomization.yaml:9:25-33 writer"},
+		{"Pod b-a-web-c", "/spec/containers/7/image", "new/self:4.0", "4.0", "top/kustomization.yaml:10:47-52 writer"},
+		{"Pod b-a-web-c", "/spec/containers/7/image", "new/self:4.0", "self", "top/kustomization.yaml:10:29-37 writer"},
+		{"Pod b-a-web-c", "/metadata/name", "b-a-web-c", "b-", "top/kustomization.yaml:2:13-15 writer"},
+		{"Pod b-a-web-c", "/metadata/name", "b-a-web-c", "a", "base/kustomization.yaml:2:13-15 writer"},
+		{"Pod b-a-web-c", "/metadata/name", "b-a-web-c", "web", "base/all.yaml:8:18-21"},
+		{"Pod b-a-web-c", "/metadata/name", "b-a-web-c", "c", "top/kustomization.yaml:3:13-15 writer"},
+	} {
+		t.Run(c.pointer+" "+c.part, func(t *testing.T) {
+			from := strings.LastIndex(c.text, c.part)
+			if strings.HasPrefix(c.text, c.part) {
+				from = 0
+			}
+			got := describe(find(t, rendering, c.resource).Origin(c.pointer).Within(from, from+len(c.part)))
+			if !strings.HasPrefix(got, c.want) {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
 func TestOriginPlain(t *testing.T) {
 	r := treetest.New(t)
 	rev := r.Commit(`

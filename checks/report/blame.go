@@ -26,6 +26,13 @@ type BlamedPlace struct {
 	Role        string       `json:"role"`
 	Missing     string       `json:"missing,omitempty"`
 	Chain       []BlamedLink `json:"chain,omitempty"` // what it replaced, nearest layer first
+	Parts       []BlamedPart `json:"parts,omitempty"` // of a text that several wrote; the place is then of the last
+}
+
+// BlamedPart is a part of a text, with the place that it alone comes from.
+type BlamedPart struct {
+	Text string `json:"text"`
+	BlamedPlace
 }
 
 // BlamedLink is a place whose value was replaced.

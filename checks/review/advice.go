@@ -9,6 +9,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/hint"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 )
 
@@ -24,6 +25,16 @@ func (a *Answer) advise(ctx context.Context, rules *engine.Evaluator, request ad
 			a.advice[i] = rules.Advise(ctx, &request, res)
 		}
 	}
+}
+
+// wrong is what of the text of a field a result is about.
+func (a *Answer) wrong(res engine.Result, field string) hint.Part {
+	for i, other := range a.Results {
+		if i < len(a.advice) && a.advice[i] != nil && other.ID() == res.ID() && other.Line == res.Line {
+			return a.advice[i][field].Part
+		}
+	}
+	return hint.Part{}
 }
 
 // suggest puts advice into a finding.

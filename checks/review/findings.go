@@ -12,6 +12,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/hint"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/origin"
@@ -134,7 +135,7 @@ func (v View) Finding(a *Answer, res engine.Result, field string) report.Finding
 	if res.Line > 0 {
 		f.PolicyLine = res.Line
 	}
-	f.Origin = v.place(a, side, field, old)
+	f.Origin = v.place(a, side, field, a.wrong(res, field), old)
 	switch {
 	case len(res.Exceptions) > 0:
 		f.Exemption = v.exemption(res.Exceptions)
@@ -230,16 +231,18 @@ func (v View) idle(a *Answer, res engine.Result) *report.Exemption {
 	return nil
 }
 
-// place is where a finding's field is written: in the sources, or in the mutate rule that wrote it.
-func (v View) place(a *Answer, side *render.Resource, field string, old bool) *report.Origin {
+// place is where a finding's field, or the part of its text that is wrong, is written: in the sources, or in the mutate
+// rule that wrote it.
+func (v View) place(a *Answer, side *render.Resource, field string, wrong hint.Part, old bool) *report.Origin {
 	if a.Mutations == nil || old {
-		return v.origin(side.Origin(field), old)
+		return v.origin(side.Origin(field).Within(wrong.From, wrong.To), old)
 	}
-	source := v.origin(side.Origin(a.Mutations.rendered(field)), old)
+	at := side.Origin(a.Mutations.rendered(field))
 	w, ok := a.Mutations.writer(field)
 	if !ok {
-		return source
+		return v.origin(at.Within(wrong.From, wrong.To), old)
 	}
+	source := v.origin(at, old)
 	line := max(1, w.line)
 	rendered := report.Place{Path: source.Path, StartLine: source.StartLine, EndLine: source.EndLine, Role: "rendered"}
 	return &report.Origin{Path: w.policy.Path, StartLine: line, EndLine: line, How: string(origin.Writer),

@@ -34,14 +34,25 @@ func blamed(resources []*render.Resource) ([]report.BlamedResource, error) {
 		for _, f := range res.Fields() {
 			if f.Scalar() {
 				p := originOf(f.Pointer)
-				one.Fields = append(one.Fields, report.BlamedField{Field: f.Pointer, Value: f.Value(), Origin: report.BlamedPlace{
-					Path: p.Path, StartLine: p.StartLine, EndLine: p.EndLine, StartColumn: p.StartColumn, EndColumn: p.EndColumn,
-					How: string(p.How), Role: p.Role, Missing: p.Missing, Chain: blameLinks(p)}})
+				one.Fields = append(one.Fields, report.BlamedField{Field: f.Pointer, Value: f.Value(),
+					Origin: blamedPlace(p, f.Node.Value)})
 			}
 		}
 		out = append(out, one)
 	}
 	return out, nil
+}
+
+// blamedPlace is the place of a scalar with a text.
+func blamedPlace(p origin.Place, text string) report.BlamedPlace {
+	out := report.BlamedPlace{Path: p.Path, StartLine: p.StartLine, EndLine: p.EndLine, StartColumn: p.StartColumn,
+		EndColumn: p.EndColumn, How: string(p.How), Role: p.Role, Missing: p.Missing, Chain: blameLinks(p)}
+	for _, s := range p.Spans {
+		if s.To <= len(text) {
+			out.Parts = append(out.Parts, report.BlamedPart{Text: text[s.From:s.To], BlamedPlace: blamedPlace(s.Place, "")})
+		}
+	}
+	return out
 }
 
 func blameLinks(p origin.Place) (links []report.BlamedLink) {

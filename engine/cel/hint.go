@@ -1,6 +1,7 @@
 package cel
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/google/cel-go/cel"
@@ -40,7 +41,7 @@ func (x *explainer) tell(f frame, e ast.Expr, got bool, places []place) []place 
 
 // below is a hint about a place whose edits are at the target that is there or below it; without one there are none.
 func below(h hint.Hint, p place, targets []place) hint.Hint {
-	out := hint.Hint{Words: h.Words}
+	out := hint.Hint{Words: h.Words, Of: h.Of, Part: h.Part}
 	for _, t := range targets {
 		rest, ok := jsonpointer.Below(t.pointer, p.pointer)
 		if t.pointer == p.pointer {
@@ -156,6 +157,11 @@ func (x *explainer) askCall(f frame, c ast.CallExpr, got bool) (hint.Hint, ast.E
 	if h.Words == "" {
 		return h, nil
 	}
+	if v, err := x.eval(f, subject); err == nil {
+		if text, ok := native(v, 0); ok {
+			h.Of, h.Part = wrong(name, text, value, got)
+		}
+	}
 	if size != "" {
 		inner := subject.AsCall()
 		subject = append(inner.Args(), inner.Target())[0]
@@ -166,9 +172,36 @@ func (x *explainer) askCall(f frame, c ast.CallExpr, got bool) (hint.Hint, ast.E
 		if err != nil {
 			return hint.Hint{}, nil
 		}
-		return hint.Hint{Words: quoted(text) + " to be " + h.Words}, subject
+		return hint.Hint{Words: quoted(text) + " to be " + h.Words, Of: h.Of, Part: h.Part}, subject
 	}
 	return h, subject
+}
+
+// wrong returns the text that a comparison looked at, and what of it made the comparison what it is.
+func wrong(name string, have, value any, got bool) (string, hint.Part) {
+	text, ok := have.(string)
+	want, isText := value.(string)
+	if !ok || !isText {
+		return text, hint.Part{}
+	}
+	if name == "matches" {
+		re, err := regexp.Compile(want)
+		if at := []int(nil); err == nil && got {
+			if at = re.FindStringIndex(text); at != nil {
+				return text, hint.Like(text, "*"+text[at[0]:at[1]]+"*")
+			}
+		}
+		return text, hint.Part{}
+	}
+	like, known := map[string]string{"startsWith": want + "*", "endsWith": "*" + want, "contains": "*" + want + "*",
+		operators.Equals: want, operators.NotEquals: want}[name]
+	switch {
+	case !known:
+		return text, hint.Part{}
+	case got == (name != operators.NotEquals):
+		return text, hint.Like(text, like)
+	}
+	return text, hint.Against(text, like)
 }
 
 // reader reports whether a function hands out what it is given.

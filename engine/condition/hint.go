@@ -15,6 +15,9 @@ type Wish struct {
 	Reads []string // what the key reads, as in [Outcome]
 	Hint  hint.Hint
 	Key   string // the key as sentences quote it; the hint says it where the key is more than one field
+	Have  []any  // the values at Reads
+	// Wrong returns what of one of them, which is a text, is wrong.
+	Wrong func(have string) hint.Part
 	// Value is what the value of the condition reads: another way is to change that.
 	Value []string
 }
@@ -61,7 +64,27 @@ func (c *condition) wish(sc *variable.Scope) (Wish, bool) {
 		words, edits = w.Key+" to be "+words, only(edits)
 	}
 	w.Hint = hint.Hint{Words: words, Edits: edits}
+	for _, r := range w.Reads {
+		w.Have = append(w.Have, valueAt(sc, r))
+	}
+	w.Wrong = func(have string) hint.Part { return c.wrong(value, have) }
 	return w, words != ""
+}
+
+// wrong is the part of a text for which a condition with a value is met.
+func (c *condition) wrong(value any, have string) hint.Part {
+	var parts []hint.Part
+	for _, v := range listOf(value) {
+		text, ok := v.(string)
+		switch {
+		case !ok:
+		case strings.Contains(c.name, "Not"):
+			parts = append(parts, hint.Against(have, text))
+		case pattern.Wildcard(text, have):
+			parts = append(parts, hint.Like(have, text))
+		}
+	}
+	return hint.Furthest(parts...)
 }
 
 // elements reports whether all that is read are elements of the list.

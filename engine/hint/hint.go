@@ -19,6 +19,9 @@ const Placeholder = "<value>"
 type Hint struct {
 	Words string
 	Edits []Edit // worth trying, the best first
+	// Of is the text that was looked at, of the field or of what is a part of it, and Part what of it is wrong.
+	Of   string
+	Part Part
 }
 
 // Edit is a value to write, or a field to remove.

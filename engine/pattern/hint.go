@@ -177,7 +177,30 @@ func (r *recorder) stringly() bool {
 
 // hint is what a leaf asks of a value; stringly values are strings whatever they look like.
 func (s *Scalar) hint(have any, stringly bool) hint.Hint {
-	return hint.Hint{Words: s.words(), Edits: s.edits(have, stringly)}
+	h := hint.Hint{Words: s.words(), Edits: s.edits(have, stringly)}
+	if text, ok := have.(string); ok {
+		h.Of, h.Part = text, s.wrong(text)
+	}
+	return h
+}
+
+// wrong is the part of a text that keeps a leaf from matching it.
+func (s *Scalar) wrong(text string) hint.Part {
+	var parts []hint.Part
+	for _, terms := range s.alternatives {
+		for i := range terms {
+			switch t := &terms[i]; {
+			case t.match(text):
+				continue
+			case t.op == equal:
+				parts = append(parts, hint.Against(text, t.operand))
+			case t.op == notEqual:
+				parts = append(parts, hint.Like(text, t.operand))
+			}
+			break
+		}
+	}
+	return hint.Furthest(parts...)
 }
 
 func (s *Scalar) edits(have any, stringly bool) []hint.Edit {

@@ -76,6 +76,9 @@ func (s *simulation) merge(c config, d document, target *yaml.Node, items []*ite
 			items = slices.DeleteFunc(slices.Clone(items), func(other *item) bool { return other == i })
 			continue
 		}
+		if patch.str("$patch") == "replace" {
+			continue // kustomize replaces a copy
+		}
 		group, _ := splitVersion(i.id().apiVersion)
 		patch.drop("apiVersion")
 		if !options("allowKindChange") {
@@ -144,7 +147,7 @@ func mergeMaps(into, patch *value, lists bool) {
 	}
 	switch patch.str("$patch") {
 	case "replace":
-		into.fields = nil
+		into.fields, into.by = nil, patch.by
 	case "delete":
 		into.fields = nil
 		return
@@ -213,7 +216,9 @@ func mergeLists(into, patch *value, keys []string) {
 		case at >= 0:
 			v := into.items[at]
 			into.items = slices.Delete(into.items, at, at+1)
-			mergeMaps(v, p, true)
+			if p.str("$patch") != "replace" { // which kustomize undoes for elements with a name
+				mergeMaps(v, p, true)
+			}
 			first = append(first, v)
 		default:
 			first = append(first, strip(p))

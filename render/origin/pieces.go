@@ -3,6 +3,7 @@ package origin
 import (
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -112,8 +113,13 @@ func (b *Build) spans(v *value) []Span {
 	at := 0
 	for _, p := range v.pieces {
 		from := at
-		if at += len(p.text); !p.by.known() {
-			continue
+		first, last := strings.IndexFunc(p.text, isWord), strings.LastIndexFunc(p.text, isWord)
+		if at += len(p.text); !p.by.known() || first < 0 {
+			continue // nobody's, or a sign in front of what somebody else wrote
+		}
+		if p.by.part != (part{}) { // the signs around what others wrote stay as they are
+			_, size := utf8.DecodeRuneInString(p.text[last:])
+			p.by = p.by.within(p.text, first, last+size)
 		}
 		var before []link
 		if k := slices.IndexFunc(history, func(l link) bool { return l.node == p.by.node && l.path == p.by.path }); k >= 0 {
@@ -123,3 +129,5 @@ func (b *Build) spans(v *value) []Span {
 	}
 	return out
 }
+
+func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }

@@ -86,6 +86,7 @@ func TestSamples(t *testing.T) {
 		"manifest list", "manifest missing", "patch missing", "manifest removed", "patch removed", "patch chain",
 		"namePrefix chain",
 		"namespace chain", "replicas chain", "images chain", "nameSuffix chain", "manifest link",
+		"manifest span", "images span", "replacements span",
 	} {
 		if roles[role] < 10 {
 			t.Errorf("%s: %d confirmed fields, want 10", role, roles[role])

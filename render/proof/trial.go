@@ -31,6 +31,7 @@ const (
 	removed question = " removed" // the entry taken away: is the field gone, or what it was before?
 	chain   question = " chain"   // the layers taken away that wrote the field: is it what the chain says?
 	link    question = " link"    // does the place of a link hold what the field was?
+	span    question = " span"    // another text at the place of a part: does that part change, and nothing else?
 )
 
 // attempt is one question about one field.
@@ -40,6 +41,8 @@ type attempt struct {
 	question question
 	kind     yaml.Kind
 	want     string // of a chain, the value of the field afterwards
+	front    string // of a span, what stands in front of it
+	back     string // and behind it
 }
 
 // expected is the pointer at which an edit's mark shows.
@@ -64,6 +67,9 @@ func (a *attempt) judge(before, after *rendered, e edit) Outcome {
 	now, ok := after.fields[a.resource][a.Pointer]
 	good := !ok || now != before.fields[a.resource][a.Pointer]
 	switch a.question {
+	case span:
+		// What names an image by its name does not know it by another one: then what it wrote goes, too.
+		good = good && strings.HasPrefix(now, a.front) && (e.carries(now) || strings.HasSuffix(now, a.back))
 	case missing:
 		if e.drop == 0 {
 			good = after.fields[a.resource][a.expected(e)] == e.mark
@@ -127,6 +133,10 @@ func (p *prover) collect(rendering *render.Rendering) {
 			switch {
 			case f.Scalar():
 				add(i, f, value, place, place.Role, "")
+				for _, s := range place.Spans {
+					a := add(i, f, span, s.Place, s.Place.Role, "")
+					a.front, a.back = f.Node.Value[:s.From], f.Node.Value[s.To:]
+				}
 				for k, l := range place.Chain {
 					if l.Value == "" || !prints(l.Role) {
 						break
@@ -219,6 +229,10 @@ func (p *prover) tries(a *attempt, id int) (tries [][]edit) {
 			if len(edits) > 0 {
 				tries = append(tries, slices.Compact(edits))
 			}
+		}
+	case span:
+		if e, ok := newEdit(lines, a.Place, id); ok {
+			tries = append(tries, []edit{e})
 		}
 	case value, list:
 		e, ok := newEdit(lines, a.Place, id)

@@ -1,0 +1,121 @@
+package hint
+
+import (
+	"strings"
+	"unicode"
+)
+
+// Part is a part of a text, in bytes. The zero value is all of it, or a part that is not known.
+type Part struct{ From, To int }
+
+// In returns where in the text of a field the part is that a hint is about: what the rule looked at may be a part of
+// the text itself, as the tag of an image is.
+func (h Hint) In(text string) Part {
+	if h.Of == "" || text == "" {
+		return Part{}
+	}
+	at := placeOf(h.Of, text)
+	if at == (Part{}) || h.Part == (Part{}) {
+		return at.unless(len(text))
+	}
+	return Part{at.From + h.Part.From, at.From + h.Part.To}.unless(len(text))
+}
+
+// unless is the zero value where the part is all of a text.
+func (p Part) unless(length int) Part {
+	if p.From <= 0 && p.To >= length || p.From >= p.To {
+		return Part{}
+	}
+	return p
+}
+
+// placeOf returns where a text has one of its parts.
+func placeOf(part, text string) Part {
+	at := strings.Index(text, part)
+	switch {
+	case at < 0 && (part == "docker.io" || part == "index.docker.io"): // of an image that names no registry
+		name, _, _ := strings.Cut(text, "@")
+		if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {
+			name = name[:i]
+		}
+		return Part{0, len(name)}
+	case at < 0:
+		return Part{}
+	case at == strings.LastIndex(text, part):
+	case strings.HasSuffix(text, ":"+part):
+		at = len(text) - len(part)
+	case strings.HasPrefix(text, part+"/"):
+	default:
+		return Part{}
+	}
+	return Part{at, at + len(part)}
+}
+
+// Against returns what of a text keeps it from being like a pattern with wildcards: the first character that the
+// pattern begins otherwise with, or else the last that it ends otherwise in.
+func Against(text, pattern string) Part {
+	first, last := strings.IndexAny(pattern, "*?"), strings.LastIndexAny(pattern, "*?")
+	begin, end := pattern, pattern
+	if first >= 0 {
+		begin, end = pattern[:first], pattern[last+1:]
+	}
+	from := 0
+	for from < min(len(text), len(begin)) && text[from] == begin[from] {
+		from++
+	}
+	to := 0
+	for to < min(len(text)-from, len(end)) && text[len(text)-1-to] == end[len(end)-1-to] {
+		to++
+	}
+	switch {
+	case first < 0:
+		return Part{from, len(text) - to}.unless(len(text))
+	case from < len(begin) && from < len(text):
+		return Part{from, from + 1}
+	case from == len(begin) && to < len(end) && to < len(text):
+		return Part{len(text) - to - 1, len(text) - to}
+	}
+	return Part{}
+}
+
+// Like returns what of a text makes it like a pattern with wildcards: from the first to the last thing that the
+// pattern says, without the signs around it.
+func Like(text, pattern string) Part {
+	words := strings.FieldsFunc(pattern, func(r rune) bool { return r == '*' || r == '?' })
+	from, to := len(text), 0
+	for i, w := range words {
+		at := strings.Index(text[to:], w) + to
+		if i == len(words)-1 && strings.HasSuffix(pattern, w) {
+			at = len(text) - len(w)
+		}
+		if at < to {
+			return Part{}
+		}
+		from, to = min(from, at), at+len(w)
+	}
+	for from < to && isSign(text[from]) {
+		from++
+	}
+	for from < to && isSign(text[to-1]) {
+		to--
+	}
+	return Part{from, to}.unless(len(text))
+}
+
+func isSign(c byte) bool {
+	return c < unicode.MaxASCII && !unicode.IsLetter(rune(c)) && !unicode.IsDigit(rune(c))
+}
+
+// Furthest returns the part that the most of a text stands in front of: where several patterns would do, it is the
+// one that was most likely meant. It is the zero value where one of them has it.
+func Furthest(parts ...Part) (out Part) {
+	for i, p := range parts {
+		if p == (Part{}) {
+			return p
+		}
+		if i == 0 || p.From > out.From {
+			out = p
+		}
+	}
+	return out
+}
