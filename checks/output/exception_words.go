@@ -20,6 +20,9 @@ func (f fact) plain() string {
 	return strings.TrimSpace(f.words + " " + strings.Join(f.names, ", ") + f.after)
 }
 
+// objectsTitle is the heading of what else waits for approval as exceptions do.
+const objectsTitle = "Objects of this change that policies look up"
+
 // facts are what a reviewer has to know of an exception of the change, the most important first.
 func facts(e *report.Exception, a *report.Approvers) (out []fact) {
 	add := func(words string, names ...string) { out = append(out, fact{words: words, names: names}) }

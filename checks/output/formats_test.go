@@ -116,14 +116,14 @@ func TestSARIF(t *testing.T) {
 		got[x.RuleID] = x.Kind + " " + x.Level + " " + x.Baseline + s
 	}
 	want := map[string]string{
-		"disallow-host-path/host-path":                       "fail error new underReview",
-		"disallow-latest-tag/require-image-tag":              "fail warning new",
-		"disallow-latest-tag/validate-image-tag":             "fail error new",
-		"protect-namespaces/no-delete":                       "fail warning new",
-		"require-labels/team":                                "fail error unchanged",
-		"require-probes/liveness":                            "fail error new accepted",
-		"require-requests-limits/autogen-validate-resources": "fail error new",
-		"shop/allowed-registries/check":                      "open none new",
+		"disallow-host-path/host-path":               "fail error new underReview",
+		"disallow-latest-tag/require-image-tag":      "fail warning new",
+		"disallow-latest-tag/validate-image-tag":     "fail error new",
+		"protect-namespaces/no-delete":               "fail warning new",
+		"require-labels/team":                        "fail error unchanged",
+		"require-probes/liveness":                    "fail error new accepted",
+		"require-requests-limits/validate-resources": "fail error new",
+		"shop/allowed-registries/check":              "open none new",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

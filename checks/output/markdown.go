@@ -42,7 +42,8 @@ func Markdown(r *report.Report, o MarkdownOptions) string {
 		m.problems("Not checked", notChecked(r)),
 		m.table("Findings", active, false),
 		m.outside(active),
-		m.exceptions(),
+		m.exceptions("Exceptions of this change", false),
+		m.exceptions(objectsTitle, true),
 		m.upkeep(),
 		m.preview(),
 	}
@@ -179,6 +180,10 @@ func loudest(list []*report.Finding) standing {
 // icons are what a row begins with.
 var icons = map[standing]string{blocking: "❌", pending: "⏳", warning: "⚠️", before: "▫️"}
 
+// cellLines is how many lines a cell has at most: more than the rules and fields that one policy finds wrong with one
+// resource in practice.
+const cellLines = 40
+
 func (m *markdown) row(res report.Resource, list []*report.Finding) string {
 	icon := icons[loudest(list)]
 	var rules, places, messages []string
@@ -200,7 +205,7 @@ func (m *markdown) row(res report.Resource, list []*report.Finding) string {
 		messages = append(messages, message)
 	}
 	return fmt.Sprintf("| %s | %s | %s<br>%s | %s | %s |\n", icon, code(res.String()), code(list[0].Policy),
-		few(rules, 4), few(places, 4), few(messages, 3))
+		few(rules, cellLines), few(places, cellLines), few(messages, cellLines))
 }
 
 // policy links the name of a finding's rule to where it is written, at the commit that the rules are of.
@@ -240,10 +245,14 @@ func (m *markdown) outside(list []*report.Finding) section {
 	return s
 }
 
-func (m *markdown) exceptions() section {
-	s := section{head: "\n#### Exceptions of this change\n\n", one: "line", many: "lines"}
+// exceptions lists the exceptions of the change, or the objects that wait as if they were some.
+func (m *markdown) exceptions(title string, objects bool) section {
+	s := section{head: "\n#### " + title + "\n\n", one: "line", many: "lines"}
 	for i := range m.report.Exceptions {
 		e := &m.report.Exceptions[i]
+		if e.Object != objects {
+			continue
+		}
 		icon := map[report.State]string{
 			report.Approved: "✅", report.Pending: "⏳", report.Expired: "⌛", report.Refused: "❌",
 		}[e.State]

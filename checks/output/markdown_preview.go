@@ -50,7 +50,7 @@ func (m *markdown) previewTable() section {
 		f := &p.Findings[i]
 		icon := cmp.Or(icons[f.Effect], "⚠️")
 		s.rows = append(s.rows, fmt.Sprintf("| %s | %s | %s<br>%s | %s | %s<br>%s |\n", icon, prose(previewResources(f)),
-			code(f.Policy), code(f.Rule),
+			code(f.Policy), code(report.RuleName(f.Rule)),
 			m.origin(f.Origin), prose(becomes(f)), prose(clip(report.Reason(f.Rule, f.Message), messageRunes))))
 	}
 	return s

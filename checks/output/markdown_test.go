@@ -195,3 +195,55 @@ func TestMarkdownCountsWhatIsMissing(t *testing.T) {
 		}
 	}
 }
+
+// A row tells everything that one policy has against one resource; nothing of it stands elsewhere alone.
+func TestMarkdownRowTellsAllMessages(t *testing.T) {
+	r := &report.Report{}
+	for i := range 12 {
+		r.Findings = append(r.Findings, report.Finding{Policy: "p", Rule: fmt.Sprintf("autogen-r%d", i), Message: "no",
+			Resource: report.Resource{Kind: "Deployment", Name: "web"}, Result: report.Fail, Action: report.Enforce, New: true,
+			Blocks: true, Expected: fmt.Sprintf("at most %dGi", i), Origin: &report.Origin{Path: "a.yaml", StartLine: i + 1}})
+	}
+	text := Markdown(r, MarkdownOptions{})
+	for i := range 12 {
+		for _, want := range []string{fmt.Sprintf("Expected: at most %dGi", i), fmt.Sprintf("`r%d`", i),
+			fmt.Sprintf("`a.yaml:%d`", i+1)} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%q is missing in\n%s", want, text)
+			}
+		}
+	}
+}
+
+// What policies look up is no exception, though it waits for approval like one.
+func TestLookedUpObjectsHaveTheirOwnHeading(t *testing.T) {
+	exception := report.Exception{Name: "ops/e", Path: "e.yaml", Line: 1, State: report.Pending}
+	object := report.Exception{Name: "ConfigMap ops/list", Path: "l.yaml", Line: 1, State: report.Pending, Object: true}
+	for _, c := range []struct {
+		list              []report.Exception
+		markdown, text    bool // whether there is a heading of exceptions
+		objectsInMarkdown bool
+	}{
+		{[]report.Exception{exception}, true, true, false},
+		{[]report.Exception{object}, false, false, true},
+		{[]report.Exception{object, exception}, true, true, true},
+	} {
+		r := &report.Report{Exceptions: c.list}
+		var plain strings.Builder
+		if err := checkText(&plain, r, Options{Width: 100}); err != nil {
+			t.Fatal(err)
+		}
+		m := Markdown(r, MarkdownOptions{})
+		for _, has := range []struct {
+			text, heading string
+			want          bool
+		}{
+			{m, "Exceptions of this change", c.markdown}, {m, objectsTitle, c.objectsInMarkdown},
+			{plain.String(), "Exceptions that this change adds or edits", c.text}, {plain.String(), objectsTitle, c.objectsInMarkdown},
+		} {
+			if strings.Contains(has.text, has.heading) != has.want {
+				t.Errorf("%q: want %v in\n%s", has.heading, has.want, has.text)
+			}
+		}
+	}
+}

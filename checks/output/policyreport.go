@@ -72,7 +72,8 @@ func checkPolicyReport(w io.Writer, r *report.Report, _ Options) error {
 			Properties: properties("path", p.Path, "line", number(p.Line), "undecided", "true")})
 	}
 	for _, f := range byPlace(r.Findings) {
-		p := policyResult{Policy: yamlText(f.Policy), Rule: yamlText(f.Rule), Result: f.Result, Message: yamlText(f.Message)}
+		p := policyResult{Policy: yamlText(f.Policy), Rule: yamlText(report.RuleName(f.Rule)), Result: f.Result,
+			Message: yamlText(f.Reason())}
 		switch f.Severity {
 		case "critical", "high", "medium", "low", "info":
 			p.Severity = f.Severity

@@ -164,7 +164,10 @@ func checkSARIF(w io.Writer, r *report.Report, o Options) error {
 // (SARIF 2.1.0, 3.11.6), and what a change holds must not plant any.
 func sarifMessage(s string) sarifText { return sarifText{strings.ReplaceAll(s, "](", "] (")} }
 
-func ruleID(f *report.Finding) string { return strings.TrimSuffix(f.Policy+"/"+f.Rule, "/") }
+// ruleID names a rule as its author does, whether it is met at a Pod or at what makes Pods.
+func ruleID(f *report.Finding) string {
+	return strings.TrimSuffix(f.Policy+"/"+report.RuleName(f.Rule), "/")
+}
 
 // sarifRules are the rules that have results, sorted, and where each is.
 func sarifRules(r *report.Report) ([]sarifRule, map[string]int) {
@@ -187,6 +190,9 @@ func sarifRules(r *report.Report) ([]sarifRule, map[string]int) {
 			short = about.Title + ": " + short
 		}
 		rule := newSARIFRule(ruleID(f), short, full, "warning")
+		if about.Title != "" {
+			rule.Help = sarifMessage(about.Title + ". " + full)
+		}
 		if about.Category != "" {
 			rule.Properties["tags"] = []string{"kubernetes", "policy", about.Category}
 		}

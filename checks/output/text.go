@@ -32,7 +32,8 @@ func checkText(w io.Writer, r *report.Report, o Options) error {
 	for i := range r.Warnings {
 		t.problem("warning", yellow, &r.Warnings[i])
 	}
-	t.exceptions()
+	t.exceptions("Exceptions that this change adds or edits", false)
+	t.exceptions(objectsTitle, true)
 	t.upkeep()
 	t.preview()
 	t.closing()
@@ -257,14 +258,19 @@ func (t *text) short(title string, list []*report.Finding) {
 	t.blank()
 }
 
-func (t *text) exceptions() {
-	if len(t.report.Exceptions) == 0 {
+// exceptions writes about the exceptions of the change, or about the objects that wait as if they were some.
+func (t *text) exceptions(title string, objects bool) {
+	first := slices.IndexFunc(t.report.Exceptions, func(e report.Exception) bool { return e.Object == objects })
+	if first < 0 {
 		return
 	}
-	t.line(t.paint.bold("Exceptions that this change adds or edits:"))
+	t.line(t.paint.bold(title + ":"))
 	t.blank()
 	for i := range t.report.Exceptions {
 		e := &t.report.Exceptions[i]
+		if e.Object != objects {
+			continue
+		}
 		t.head(t.paint.with(yellow), "  "+line(place(e.Path, e.Line, 0)), line(string(e.State)), line(e.Name))
 		for _, f := range facts(e, t.report.Approvers) {
 			for i, row := range wrap(line(f.plain()), t.width-6) {
