@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/condition"
@@ -32,32 +34,59 @@ type Edit struct {
 // maxAdvised bounds how many fields of one result advice is tried out for.
 const maxAdvised = 50
 
-// Advise returns what a rule asks of the fields of a result, by field. request is the one that the result is of, with
-// the object as mutate rules left it. Only failures get advice, and none where the field is one of an old object.
-func (e *Evaluator) Advise(ctx context.Context, request *admission.Request, r Result) map[string]Advice {
-	if r.Outcome != Fail || r.Old || r.Mutation || request.Object == nil {
-		return nil
+// Advise returns what rules ask of the fields of results, by field, for each result. request is the one that the
+// results are of, with the object as mutate rules left it. Only failures get advice, and none where the field is one of
+// an old object.
+func (e *Evaluator) Advise(ctx context.Context, request *admission.Request, results []Result) []map[string]Advice {
+	out := make([]map[string]Advice, len(results))
+	asked := map[ruleAt]*advisor{}
+	for i, r := range results {
+		if r.Outcome != Fail || r.Old || r.Mutation || request.Object == nil {
+			continue
+		}
+		at := ruleAt{r.Policy, r.Rule, r.Line}
+		if asked[at] == nil {
+			asked[at] = e.advisor(ctx, request, r)
+		}
+		out[i] = asked[at].advise(r)
 	}
-	a := &advisor{Evaluator: e, ctx: ctx, request: request, result: r}
+	return out
+}
+
+// ruleAt is a rule, or a part of one that is told apart by its line.
+type ruleAt struct {
+	policy PolicyRef
+	rule   string
+	line   int
+}
+
+// advisor asks a rule what it wants of the object that fails it.
+func (e *Evaluator) advisor(ctx context.Context, request *admission.Request, r Result) *advisor {
+	a := &advisor{Evaluator: e, ctx: ctx, request: request, at: ruleAt{r.Policy, r.Rule, r.Line}, sheet: &hint.Sheet{}}
 	for i, s := range e.steps {
 		if e.policies.list[s.policy].reference() == r.Policy && about(s.step, r) {
 			a.steps = append(a.steps, i)
 		}
 	}
-	sheet := &hint.Sheet{}
-	if _, failing := a.ask(request.Object, sheet); !failing {
+	_, a.failing = a.ask(request.Object, a.sheet)
+	return a
+}
+
+func (a *advisor) advise(r Result) map[string]Advice {
+	if !a.failing {
 		return nil
 	}
+	a.fields = r.Fields
 	out := make(map[string]Advice, len(r.Fields))
 	for i, field := range r.Fields {
-		hints := hintsAbout(sheet, field)
+		hints := hintsAbout(a.sheet, field)
 		slices.SortStableFunc(hints, func(a, b hint.Hint) int { return removes(a) - removes(b) })
 		advice := Advice{Expected: join(hints)}
-		if text, ok := jsonpointer.At(request.Object, field).(string); ok && len(hints) > 0 {
+		if text, ok := jsonpointer.At(a.request.Object, field).(string); ok && len(hints) > 0 {
 			advice.Part = hints[0].In(text)
 		}
 		if i < maxAdvised {
-			advice.Edit = a.try(field, hints)
+			advice.Edit = a.remembered(field, hints)
 		}
 		out[field] = advice
 	}
@@ -125,8 +154,11 @@ type advisor struct {
 	*Evaluator
 	ctx     context.Context
 	request *admission.Request
-	result  Result
+	at      ruleAt
 	steps   []int
+	sheet   *hint.Sheet // what it asks for
+	failing bool
+	fields  []string // of the result that is looked at
 }
 
 // ask returns the fields that fail with an object in place of the one of the request; failing is false where the rule
@@ -150,11 +182,54 @@ func (a *advisor) ask(object admission.Object, sheet *hint.Sheet) (fields []stri
 	return fields, failing
 }
 
-// try returns the first edit after which the field does not fail any more, and nothing else fails that did not before.
-func (a *advisor) try(field string, hints []hint.Hint) *Edit {
-	for _, h := range hints {
-		for _, e := range h.Edits {
-			edit := Edit{Field: field + e.Below, Value: e.Value, Remove: e.Remove, Example: e.Example}
+// question is what is asked where edits are tried: of objects that differ in nothing of it the answer is the same.
+type question struct {
+	ruleAt
+	kind, field, fields, hints string
+}
+
+// maxTried bounds how many answers an evaluator keeps.
+const maxTried = 10_000
+
+// tried remembers which edits helped: in a large repository the same is wrong with many objects. It is safe for
+// concurrent use.
+type tried struct {
+	helped sync.Map // question -> [2]int: hint and edit, or -1
+	kept   atomic.Int32
+}
+
+// remembered returns what try does, which is asked once for each kind of object that fails in the same way.
+func (a *advisor) remembered(field string, hints []hint.Hint) *Edit {
+	var asks strings.Builder
+	for _, h := range hints { // not the text of the field, which is written over
+		fmt.Fprintf(&asks, "%q %#v\n", h.Words, h.Edits)
+	}
+	q := question{a.at, admission.IdentityOf(a.request.Object).Kind, field, strings.Join(a.fields, "\n"), asks.String()}
+	if found, ok := a.tried.helped.Load(q); ok {
+		at, _ := found.([2]int)
+		if at[0] < 0 {
+			return nil
+		}
+		edit := editOf(field, hints[at[0]].Edits[at[1]])
+		return &edit
+	}
+	at, edit := a.try(field, hints)
+	if a.tried.kept.Add(1) <= maxTried {
+		a.tried.helped.Store(q, at)
+	}
+	return edit
+}
+
+func editOf(field string, e hint.Edit) Edit {
+	return Edit{Field: field + e.Below, Value: e.Value, Remove: e.Remove, Example: e.Example}
+}
+
+// try returns the first edit after which the field does not fail any more, and nothing else fails that did not before,
+// and of which hint it is; -1 where there is none.
+func (a *advisor) try(field string, hints []hint.Hint) (at [2]int, found *Edit) {
+	for i, h := range hints {
+		for j, e := range h.Edits {
+			edit := editOf(field, e)
 			if e.Element && !isElement(edit.Field) || slices.Contains(identity(), edit.Field) {
 				continue
 			}
@@ -163,11 +238,11 @@ func (a *advisor) try(field string, hints []hint.Hint) *Edit {
 				continue
 			}
 			if a.helps(field, edit, object) {
-				return &edit
+				return [2]int{i, j}, &edit
 			}
 		}
 	}
-	return nil
+	return [2]int{-1, -1}, nil
 }
 
 // identity are the fields that say which object it is: with others it is another one, which proves nothing.
@@ -181,11 +256,11 @@ func (a *advisor) helps(field string, edit Edit, object admission.Object) bool {
 		return true
 	}
 	if edit.Remove && isElement(edit.Field) {
-		return len(now) < len(a.result.Fields) // what follows moves up
+		return len(now) < len(a.fields) // what follows moves up
 	}
 	return !slices.ContainsFunc(now, func(f string) bool {
 		_, below := jsonpointer.Below(f, field)
-		return f == "" || f == field || below || !slices.Contains(a.result.Fields, f)
+		return f == "" || f == field || below || !slices.Contains(a.fields, f)
 	})
 }
 

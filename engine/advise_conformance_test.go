@@ -65,7 +65,7 @@ func eachAdvised(t *testing.T, do func(advised)) {
 				if r.Outcome != engine.Fail {
 					continue
 				}
-				advice := by.Advise(context.Background(), request, r)
+				advice := by.Advise(context.Background(), request, []engine.Result{r})[0]
 				for _, field := range r.Fields {
 					do(advised{bodies.of(r), field, r, advice[field], request, by})
 				}

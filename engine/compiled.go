@@ -10,7 +10,6 @@ type compiled interface {
 	// bind returns what is evaluated of the policy, in order, with the exceptions that may be about it.
 	bind(exceptions []*Exception) []step
 	// expected returns what a rule asks of a field, see [Policies.Expected].
-	expected(r Result, field string) string
 	// uses returns what a rule can use of exceptions.
 	uses(rule string) Uses
 }
@@ -37,9 +36,8 @@ const (
 // whole is what policies that are CEL as a whole have in common: they are one rule, without a pattern.
 type whole struct{ ref PolicyRef }
 
-func (w *whole) reference() PolicyRef           { return w.ref }
-func (w *whole) ruleNames() []string            { return nil }
-func (w *whole) expected(Result, string) string { return "" }
+func (w *whole) reference() PolicyRef { return w.ref }
+func (w *whole) ruleNames() []string  { return nil }
 
 // panicked is the result of a policy that failed in a way nobody foresaw.
 func (w *whole) panicked(x any, mutation bool) []Result {

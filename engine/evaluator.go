@@ -27,6 +27,7 @@ type Evaluator struct {
 	celEnv     cel.Env
 	celOf      map[*cel.Exception]*Exception
 	values     Values
+	tried      *tried
 }
 
 // boundStep is a step with the place of its policy in the set.
@@ -42,7 +43,8 @@ type Values func(policy, rule string) map[string]any
 // Bind makes an evaluator. Exceptions are taken as they are: whether one is approved or has expired is
 // for the caller to decide. cluster may be nil: nothing is then declared.
 func (p *Policies) Bind(exceptions []*Exception, cluster admission.Cluster) *Evaluator {
-	e := &Evaluator{policies: p, exceptions: exceptions, cluster: cluster, celOf: map[*cel.Exception]*Exception{}}
+	e := &Evaluator{policies: p, exceptions: exceptions, cluster: cluster, celOf: map[*cel.Exception]*Exception{},
+		tried: &tried{}}
 	e.celEnv = cel.Env{Cluster: cluster, Now: p.options.Now}
 	for _, x := range exceptions {
 		if x.cel != nil {
@@ -69,7 +71,7 @@ func (p *Policies) Bind(exceptions []*Exception, cluster admission.Cluster) *Eva
 // WithValues is the evaluator with variables that stand in for what a cluster would answer.
 func (e *Evaluator) WithValues(v Values) *Evaluator {
 	out := *e
-	out.values = v
+	out.values, out.tried = v, &tried{}
 	return &out
 }
 

@@ -168,27 +168,15 @@ func celWithin(now, old policy.CELExceptionSpec) bool {
 	if len(now.PolicyRefs) > 0 != (len(old.PolicyRefs) > 0) || now.ReportResult != old.ReportResult {
 		return false
 	}
-	fine := func(s policy.CELExceptionSpec) bool { return len(s.Images) > 0 || !isEmpty(s.AllowedValues) }
+	fine := func(s policy.CELExceptionSpec) bool { return len(s.Images) > 0 || s.HasValues() }
 	if !fine(old) {
 		return !fine(now) || len(old.PolicyRefs) > 0
 	}
 	return fine(now) && listWithinNone(now.Images, old.Images) &&
-		(isEmpty(now.AllowedValues) || reflect.DeepEqual(now.AllowedValues, old.AllowedValues))
+		(!now.HasValues() || reflect.DeepEqual(now.AllowedValues, old.AllowedValues))
 }
 
 // listWithinNone is listWithin for lists of which an empty one holds nothing.
 func listWithinNone[T comparable](now, old []T) bool {
 	return !slices.ContainsFunc(now, func(v T) bool { return !slices.Contains(old, v) })
-}
-
-func isEmpty(v any) bool {
-	switch v := v.(type) {
-	case nil:
-		return true
-	case []any:
-		return len(v) == 0
-	case map[string]any:
-		return len(v) == 0
-	}
-	return false
 }

@@ -38,7 +38,7 @@ func TestExpected(t *testing.T) {
 	want := map[string]string{
 		"/metadata/labels/team": "any value that is not empty", "/metadata/labels/tier": "gold, or silver",
 		"/spec/hostNetwork": "false", "/spec/containers/0/image": "anything but *:latest",
-		"/spec/containers/0/resources/limits/memory": "at most 2Gi", "/spec/restartPolicy": "",
+		"/spec/containers/0/resources/limits/memory": "at most 2Gi", "/spec/restartPolicy": "Always",
 	}
 	p := mustCompile(t, wants)
 	template := "spec: {template: " + unwanted + "}}"
@@ -48,13 +48,15 @@ func TestExpected(t *testing.T) {
 		"{apiVersion: batch/v1, kind: CronJob, spec: {jobTemplate: {" + template + "}}}": "/spec/jobTemplate/spec/template",
 	} {
 		request := &admission.Request{Operation: admission.Create, Object: object(t, head)}
-		results := p.Bind(nil, nil).Evaluate(t.Context(), request)
+		by := p.Bind(nil, nil)
+		results := by.Evaluate(t.Context(), request)
 		if len(results) != 1 || len(results[0].Fields) != len(want) {
 			t.Fatalf("%s: %+v", at, results)
 		}
+		advice := by.Advise(t.Context(), request, results)[0]
 		for _, field := range results[0].Fields {
 			words, ok := want[field[len(at):]]
-			if got := p.Expected(results[0], field); !ok || got != words {
+			if got := advice[field].Expected; !ok || got != words {
 				t.Errorf("%s: %q, want %q", field, got, words)
 			}
 		}
@@ -70,42 +72,50 @@ func TestExpectedOfARenderedPolicy(t *testing.T) {
 		t.Fatal(problems)
 	}
 	memory := "/spec/containers/0/resources/limits/memory"
-	results := p.Bind(nil, nil).Evaluate(t.Context(), &admission.Request{Operation: admission.Create, Object: object(t, `
+	request := &admission.Request{Operation: admission.Create, Object: object(t, `
 apiVersion: v1
 kind: Pod
 metadata: {labels: {team: a, tier: gold}}
 spec: {restartPolicy: Always, containers: [{name: c, image: 'x:1', resources: {limits: {memory: 3Gi}}}]}
-`)})
+`)}
+	by := p.Bind(nil, nil)
+	results := by.Evaluate(t.Context(), request)
 	if len(results) != 1 || !slices.Equal(results[0].Fields, []string{memory}) {
 		t.Fatalf("%+v", results)
 	}
-	if got := p.Expected(results[0], memory); got != "at most 2Gi" {
+	if got := by.Advise(t.Context(), request, results)[0][memory].Expected; got != "at most 2Gi" {
 		t.Errorf("%q", got)
 	}
 }
 
-func TestExpectedIsEmpty(t *testing.T) {
-	pod := object(t, "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {x: 1}\n")
-	for name, body := range map[string]string{
-		"more than one alternative": "anyPattern: [{spec: {x: 2}}, {spec: {x: 3}}]",
-		"no pattern":                "deny: {}",
-		"a foreach":                 "foreach: [{list: 'request.object.[spec]', pattern: {x: 2}}]",
-		"a whole pattern":           "pattern: {spec: '{{ request.object.metadata.name }}'}",
+// Whatever a rule is made of, it says what it expects; what is no result of the set gets no advice.
+func TestExpectedOfEveryBody(t *testing.T) {
+	pod := object(t, "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {x: 1, hostNetwork: true}\n")
+	for body, want := range map[string]string{
+		"anyPattern: [{spec: {x: 2}}, {spec: {x: 3}}]": "2, or instead spec.x: 3",
+		"deny: {}": "nothing like it: the rule denies every Pod that it is about",
+		"foreach: [{list: 'request.object.[spec]', pattern: {x: 2}}]":                                 "2",
+		"pattern: {spec: '{{ request.object.metadata.name }}'}":                                       "a",
+		"assert: {object: {spec: {x: 2}}}":                                                            "2",
+		"cel: {expressions: [{expression: 'object.spec.x == 2'}]}":                                    "2",
+		"podSecurity: {level: restricted, version: v1.30}":                                            "",
+		"deny: {conditions: {any: [{key: '{{request.object.spec.x}}', operator: Equals, value: 1}]}}": "anything but 1",
 	} {
-		p := mustCompile(t, ruleOf("validate: {"+body+"}"))
-		results := p.Bind(nil, nil).Evaluate(t.Context(), &admission.Request{Operation: admission.Create, Object: pod})
-		if len(results) != 1 || results[0].Outcome != engine.Fail {
-			t.Fatalf("%s: %+v", name, results)
+		by := mustCompile(t, ruleOf("validate: {"+body+"}")).Bind(nil, nil)
+		request := &admission.Request{Operation: admission.Create, Object: pod}
+		results := by.Evaluate(t.Context(), request)
+		if len(results) == 0 || results[0].Outcome != engine.Fail {
+			t.Fatalf("%s: %+v", body, results)
 		}
-		for _, field := range append(results[0].Fields, "", "/spec/x") {
-			if got := p.Expected(results[0], field); got != "" {
-				t.Errorf("%s: %s: %q", name, field, got)
+		for field, advice := range by.Advise(t.Context(), request, results)[0] {
+			if got := advice.Expected; got == "" || want != "" && got != want {
+				t.Errorf("%s: %s: %q, want %q", body, field, got, want)
 			}
 		}
-	}
-	p := mustCompile(t, wants)
-	if got := p.Expected(engine.Result{Outcome: engine.Fail, Rule: "all"}, "/spec/hostNetwork"); got != "" {
-		t.Errorf("a rule of no policy of the set: %q", got)
+		stranger := engine.Result{Outcome: engine.Fail, Rule: "all", Fields: []string{"/spec/x"}}
+		if advice := by.Advise(t.Context(), request, []engine.Result{stranger})[0]; len(advice) > 0 {
+			t.Errorf("a rule of no policy of the set: %+v", advice)
+		}
 	}
 }
 

@@ -70,7 +70,8 @@ func (p *celPolicy) results(v *review) (out []Result) {
 	for _, r := range p.cel.Evaluate(v.ctx, v.request, v.celEnv) {
 		out = append(out, v.fromCEL(p.ref, r))
 	}
-	if v.request.Operation == admission.Update && v.request.OldObject != nil && !v.prior && slices.ContainsFunc(out, failing) {
+	update := v.request.Operation == admission.Update && v.request.OldObject != nil
+	if update && !v.prior && slices.ContainsFunc(out, failing) {
 		old := *v.request
 		old.Operation, old.Object, old.OldObject = admission.Create, v.request.OldObject, nil
 		before := p.cel.Evaluate(v.ctx, &old, v.celEnv)

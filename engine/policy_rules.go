@@ -84,14 +84,6 @@ func (p *rulePolicy) rule(name string, line int) *rule {
 	return p.rules[i]
 }
 
-func (p *rulePolicy) expected(res Result, field string) string {
-	r := p.rule(res.Rule, res.Line)
-	if r == nil || r.body.pattern == nil {
-		return ""
-	}
-	return r.body.pattern.expects(field)
-}
-
 func (p *rulePolicy) uses(name string) Uses {
 	r := p.rule(name, 0)
 	return Uses{Controls: r != nil && r.security != nil}

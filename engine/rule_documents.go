@@ -105,8 +105,8 @@ func ruleDocument(d policy.Document, s policy.Source) RuleDocument {
 // selectors of namespaces, parameters of policies, and the libraries and variables of CEL
 // (https://kyverno.io/docs/policy-types/cel-libraries/).
 func lookUpMarks() []string {
-	return []string{`"configMap"`, `"apiCall"`, `"globalReference"`, `"imageRegistry"`, `"namespaceSelector"`, `"paramKind"`,
-		"namespaceObject", "resource.", "http.", "globalContext.", "parseServiceAccount", "authorizer"}
+	return []string{`"configMap"`, `"apiCall"`, `"globalReference"`, `"imageRegistry"`, `"namespaceSelector"`,
+		`"paramKind"`, "namespaceObject", "resource.", "http.", "globalContext.", "parseServiceAccount", "authorizer"}
 }
 
 // hasMutation reports whether a policy of kyverno.io has a rule that changes objects.

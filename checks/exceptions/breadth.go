@@ -193,7 +193,7 @@ func broadCEL(spec policy.CELExceptionSpec, policies *engine.Policies) (out []st
 			out = append(out, "every image like "+image)
 		}
 	}
-	if len(spec.Images) > 0 || !isEmptyValues(spec.AllowedValues) {
+	if len(spec.Images) > 0 || spec.HasValues() {
 		return out
 	}
 	for _, ref := range spec.PolicyRefs {
@@ -215,16 +215,4 @@ func usesOf(ref policy.CELPolicyRef, policies *engine.Policies) engine.Uses {
 		}
 	}
 	return engine.Uses{}
-}
-
-func isEmptyValues(v any) bool {
-	switch v := v.(type) {
-	case nil:
-		return true
-	case []any:
-		return len(v) == 0
-	case map[string]any:
-		return len(v) == 0
-	}
-	return false
 }

@@ -263,7 +263,7 @@ func TestDrafts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	view := review.View{Exceptions: in.Decision, Policies: p, Changed: func(string) bool { return true }}
+	view := review.View{Exceptions: in.Decision, Changed: func(string) bool { return true }}
 	var found []review.Found
 	for i := range answers {
 		found = append(found, view.Findings(&answers[i])...)

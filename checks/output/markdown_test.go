@@ -239,7 +239,8 @@ func TestLookedUpObjectsHaveTheirOwnHeading(t *testing.T) {
 			want          bool
 		}{
 			{m, "Exceptions of this change", c.markdown}, {m, objectsTitle, c.objectsInMarkdown},
-			{plain.String(), "Exceptions that this change adds or edits", c.text}, {plain.String(), objectsTitle, c.objectsInMarkdown},
+			{plain.String(), "Exceptions that this change adds or edits", c.text},
+			{plain.String(), objectsTitle, c.objectsInMarkdown},
 		} {
 			if strings.Contains(has.text, has.heading) != has.want {
 				t.Errorf("%q: want %v in\n%s", has.heading, has.want, has.text)

@@ -6,6 +6,7 @@ package patch
 
 import (
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,8 +21,10 @@ const maxBytes = 1 << 20
 
 // File is a source file, read once for all suggestions in it.
 type File struct {
-	lines []string
-	at    map[position][]spot
+	lines  []string
+	at     map[position][]spot
+	counts map[string]int // see count
+	read   int            // lines that were read again
 }
 
 type position struct{ line, column int }
@@ -43,7 +46,7 @@ func Read(data []byte) *File {
 	if !ok {
 		return nil
 	}
-	f := &File{lines: strings.Split(text, "\n"), at: map[position][]spot{}}
+	f := &File{lines: strings.Split(text, "\n"), at: map[position][]spot{}, counts: map[string]int{}}
 	for _, d := range documents {
 		f.index(d, nil)
 	}
@@ -281,13 +284,10 @@ func (f *File) checked(d *report.Diff) *report.Diff {
 	if d.Line > len(f.lines)+1 {
 		return nil
 	}
-	var rows []string
-	rows = append(rows, f.lines[:d.Line-1]...)
-	rows = append(rows, d.Added...)
-	rows = append(rows, f.lines[d.Line-1+len(d.Removed):]...)
-	before, _ := parse(strings.Join(f.lines, "\n"))
-	after, ok := parse(strings.Join(rows, "\n"))
-	if !ok || len(before) != len(after) {
+	from, to := f.document(d.Line - 1)
+	old := f.lines[from:to]
+	rows := slices.Concat(old[:d.Line-1-from], d.Added, old[d.Line-1-from+len(d.Removed):])
+	if before, after := f.count(from, old), f.count(from, rows); after < 0 || before != after {
 		return nil
 	}
 	for _, row := range append(append([]string{d.Above}, d.Removed...), d.Added...) {
@@ -297,6 +297,48 @@ func (f *File) checked(d *report.Diff) *report.Diff {
 	}
 	return d
 }
+
+// count returns how many documents some lines are that begin at a line of the file; -1 where they are no YAML, or too
+// much was read already. What several findings suggest is read once.
+func (f *File) count(from int, lines []string) int {
+	text := strings.Join(lines, "\n")
+	key := strconv.Itoa(from) + "\n" + text
+	if n, ok := f.counts[key]; ok {
+		return n
+	}
+	n := -1
+	if f.read += len(lines); f.read <= maxRead {
+		if documents, ok := parse(text); ok {
+			n = len(documents)
+		}
+	}
+	if len(text) < maxKept {
+		f.counts[key] = n
+	}
+	return n
+}
+
+// maxKept is the size of the texts that are kept.
+const maxKept = 16 << 10
+
+// document returns the lines of the document around a line, from 0; the line behind the last is the last one's.
+func (f *File) document(line int) (from, to int) {
+	for from = min(line, len(f.lines)-1); from > 0 && !marks(f.lines[from]); from-- {
+	}
+	if from == line && from > 0 && marks(f.lines[from]) { // what is added there stands behind the document before
+		for from--; from > 0 && !marks(f.lines[from]); from-- {
+		}
+		return from, line
+	}
+	for to = from + 1; to < len(f.lines) && !marks(f.lines[to]); to++ {
+	}
+	return from, max(to, min(line, len(f.lines)))
+}
+
+func marks(line string) bool { return strings.HasPrefix(line, "---") || strings.HasPrefix(line, "...") }
+
+// maxRead is how many lines of one file are read again to look whether they still are YAML.
+const maxRead = 1 << 20
 
 // maxLine is how long a line may be that is shown.
 const maxLine = 300

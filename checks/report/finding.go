@@ -82,7 +82,7 @@ type Finding struct {
 
 // Suggestion is a change after which the rule has nothing against the field any more; it was tried out.
 type Suggestion struct {
-	Field   string `json:"field"`             // what to write: the field of the finding, or what is missing around or below it
+	Field   string `json:"field"`             // what to write: the finding's field, or what is missing around or below it
 	YAML    string `json:"yaml,omitempty"`    // the value; "<value>" stands for what a person has to choose
 	Remove  bool   `json:"remove,omitempty"`  // the field has to go
 	Example bool   `json:"example,omitempty"` // other values do as well

@@ -29,7 +29,7 @@ type Report struct {
 	Drafts     []Draft      `json:"drafts,omitempty"`     // with Change.Drafts: exceptions for what blocks
 	Folders    []string     `json:"folders,omitempty"`    // the findings' roots that have no kustomization
 	Preview    *Preview     `json:"preview,omitempty"`    // what the change does to the rules themselves, once merged
-	Until      time.Time    `json:"until,omitzero"`       // when the result may become another by itself: an exception ends
+	Until      time.Time    `json:"until,omitzero"`       // when the result may change by itself: an exception ends
 	Clusters   []string     `json:"clusters,omitempty"`   // those that the change touches, where the settings know any
 	Stats      Stats        `json:"stats"`
 

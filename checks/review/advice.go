@@ -2,6 +2,7 @@ package review
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/builtin"
@@ -14,17 +15,24 @@ import (
 )
 
 // advise asks of the rules that are violated what they expect.
-func (a *Answer) advise(ctx context.Context, rules *engine.Evaluator, request admission.Request) {
+func (a *Answer) advise(ctx, was context.Context, rules *engine.Evaluator, request admission.Request) {
 	if a.Pair.New == nil {
 		return
 	}
 	request.Object = a.Object()
-	a.advice = make([]map[string]engine.Advice, len(a.Results))
-	for i, res := range a.Results {
-		if res.Policy.Kind != builtin.Kind {
-			a.advice[i] = rules.Advise(ctx, &request, res)
+	a.advice = rules.Advise(ctx, &request, policies(a.Results))
+	a.before = rules.Advise(was, &request, policies(a.Before))
+}
+
+// policies are the results of policies, in their places: other checks know themselves what they expect.
+func policies(results []engine.Result) []engine.Result {
+	out := slices.Clone(results)
+	for i := range out {
+		if out[i].Policy.Kind == builtin.Kind {
+			out[i] = engine.Result{}
 		}
 	}
+	return out
 }
 
 // wrong is what of the text of a field a result is about.

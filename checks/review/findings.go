@@ -27,7 +27,6 @@ type Exceptions interface {
 // View is what answers become findings by.
 type View struct {
 	Exceptions Exceptions
-	Policies   *engine.Policies       // what a rule expects is asked of them
 	BlockAll   bool                   // what the base had blocks, too
 	Changed    func(path string) bool // whether the change touches a file
 	// Altered says how far what the change alters and a policy looked up has come, as if it were an exception; nil where
@@ -37,7 +36,7 @@ type View struct {
 
 // ViewOf returns the view of one version of the rules. changed reports whether the change touches a file.
 func ViewOf(set *rules.Ruleset, exceptions Exceptions, changed func(path string) bool) View {
-	return View{Exceptions: exceptions, Policies: set.Policies, Changed: changed,
+	return View{Exceptions: exceptions, Changed: changed,
 		BlockAll: set.Settings.Block == settings.BlockAll}
 }
 
@@ -50,8 +49,9 @@ type Found struct {
 
 // Same reports whether another finding says the same of the same place, whatever the object is called by then.
 func (f Found) Same(other Found) bool {
+	at, there := f.Origin, other.Origin
 	return f.Policy == other.Policy && f.Rule == other.Rule && f.Resource.Kind == other.Resource.Kind &&
-		f.Origin.Path == other.Origin.Path && f.Origin.StartLine == other.Origin.StartLine && f.Origin.Side == other.Origin.Side
+		at.Path == there.Path && at.StartLine == there.StartLine && at.Side == there.Side
 }
 
 // Findings returns the findings of one answer, one for each failing field.
@@ -68,9 +68,9 @@ func (v View) Findings(a *Answer) (list []Found) {
 			list = append(list, Found{f, a.Pair, res})
 		}
 	}
-	for _, res := range a.Before {
+	for i, res := range a.Before {
 		if !res.Mutation && (Violated(res) || Undecided(res)) && !a.answered(res) {
-			list = append(list, v.loosened(a, res)...)
+			list = append(list, v.loosened(a, i)...)
 		}
 	}
 	return list
@@ -85,7 +85,8 @@ func (a *Answer) answered(before engine.Result) bool {
 
 // loosened returns the findings of what a rule said before the change altered what it looks up. What it violates then
 // waits as for an exception; what was not known then is not known.
-func (v View) loosened(a *Answer, res engine.Result) (list []Found) {
+func (v View) loosened(a *Answer, i int) (list []Found) {
+	res := a.Before[i]
 	var names []string
 	for _, r := range a.Altered {
 		names = append(names, r.String())
@@ -99,7 +100,9 @@ func (v View) loosened(a *Answer, res engine.Result) (list []Found) {
 		if x := f.Exemption; x != nil && x.State == report.Approved {
 			f.Result, f.Blocks = report.Skip, false
 		}
-		f.Expected = v.Policies.Expected(res, field)
+		if i < len(a.before) {
+			a.suggest(&f, a.before[i][field])
+		}
 		list = append(list, Found{f, a.Pair, res})
 	}
 	return list

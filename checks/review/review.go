@@ -51,8 +51,8 @@ type Answer struct {
 	Altered []report.Resource // what the policies looked up and the change alters
 	Before  []engine.Result   // what they say where these are as they were; asked only where there are any
 
-	advice   []map[string]engine.Advice // of the results
-	versions *diff.Versions             // of the object, as mutate rules leave it; nil where there was none before
+	advice, before []map[string]engine.Advice // of the results, and of what was said before
+	versions       *diff.Versions             // of the object, as mutate rules leave it; nil where there was none before
 }
 
 // All reviews all pairs, on all processors. The answers are in the order of the pairs; the error says that the context
@@ -96,7 +96,7 @@ func (v *Reviewer) Review(ctx context.Context, p *diff.Pair) Answer {
 	if !slices.ContainsFunc(out.Results, compared) && !slices.ContainsFunc(out.Before, compared) {
 		return out
 	}
-	out.advise(ctx, v.Counting, *request)
+	out.advise(ctx, was, v.Counting, *request)
 	if old := p.Earlier(); old != nil {
 		// Did the base violate it, too? The old object takes the place of the new one.
 		before := v.User.Request(admission.Update)

@@ -97,8 +97,8 @@ func (s states) State(e *engine.Exception) report.State {
 
 func (s states) By(e *engine.Exception) []string { return []string{"olga"} }
 
-func view(p *engine.Policies, s states) review.View {
-	return review.View{Exceptions: s, Policies: p, Changed: func(path string) bool { return path == "pod.yaml" }}
+func view(s states) review.View {
+	return review.View{Exceptions: s, Changed: func(path string) bool { return path == "pod.yaml" }}
 }
 
 // TestNew: what the base violated at the same field is old, whatever the list around it does.
@@ -140,7 +140,7 @@ func TestNew(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			p := policies(t, clusterPolicy(c.policy))
 			v := &review.Reviewer{Counting: p.Bind(nil, nil)}
-			with := view(p, nil)
+			with := view(nil)
 			with.BlockAll = c.all
 			answer := v.Review(t.Context(), c.pair)
 			var got []string
@@ -173,7 +173,7 @@ func TestNewIssue(t *testing.T) {
 		want bool
 	}{{nil, true}, {[]render.Issue{issue}, false}} {
 		answer := v.Review(t.Context(), update(resource(object, c.old...), resource(object, issue)))
-		list := view(p, nil).Findings(&answer)
+		list := view(nil).Findings(&answer)
 		if len(list) != 1 || list[0].New != c.want || list[0].Rule != string(issue.Check) {
 			t.Errorf("old %v: %+v", c.old, list)
 		}
@@ -186,7 +186,7 @@ func TestPlaces(t *testing.T) {
 	v := &review.Reviewer{Counting: p.Bind(nil, nil)}
 	answer := v.Review(t.Context(), &diff.Pair{Operation: admission.Create, New: pod("a=x:latest")})
 	got := map[string]string{}
-	for _, f := range view(p, nil).Findings(&answer) {
+	for _, f := range view(nil).Findings(&answer) {
 		got[f.Field] = fmt.Sprintf("%s:%d %s %v %v", f.Origin.Path, f.Origin.StartLine, f.Origin.How, f.Origin.Changed,
 			f.Origin.Chain)
 	}
@@ -209,7 +209,7 @@ func TestPlaceBehindARemoval(t *testing.T) {
 	p := policies(t, clusterPolicy(removal, tag))
 	v := &review.Reviewer{Counting: p.Bind(nil, nil)}
 	answer := v.Review(t.Context(), &diff.Pair{Operation: admission.Create, New: pod("a=x:1", "b=y:latest")})
-	list := view(p, nil).Findings(&answer)
+	list := view(nil).Findings(&answer)
 	if len(list) != 1 || list[0].Field != "/spec/containers/0/image" ||
 		list[0].Origin.Missing != "/spec/containers/1/image" {
 		t.Errorf("%+v", list)
@@ -261,7 +261,7 @@ func TestExemption(t *testing.T) {
 				v.Idle = p.Bind(append(slices.Clone(c.counting), c.idle...), nil)
 			}
 			answer := v.Review(t.Context(), &diff.Pair{Operation: admission.Create, New: pod("a=x:latest")})
-			list := view(p, c.states).Findings(&answer)
+			list := view(c.states).Findings(&answer)
 			if len(list) != 1 {
 				t.Fatalf("%+v", list)
 			}
@@ -333,7 +333,7 @@ func TestNamespaceOfTheOldObject(t *testing.T) {
 	now := pod("a=x:latest")
 	now.Object["metadata"].(map[string]any)["labels"] = map[string]any{"tier": "gold"}
 	answer := v.Review(t.Context(), update(pod("a=x:latest"), now))
-	list := view(p, nil).Findings(&answer)
+	list := view(nil).Findings(&answer)
 	if len(list) != 1 || list[0].New {
 		t.Errorf("%+v", list)
 	}
@@ -370,7 +370,7 @@ func TestPure(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(one, two) {
 		t.Errorf("another time it says\n%s\nand then\n%s, %v", text(one), text(two), err)
 	}
-	with := view(p, states{waits: report.Pending})
+	with := view(states{waits: report.Pending})
 	was := text(one)
 	var found []review.Found
 	for i := range one {

@@ -2,50 +2,8 @@ package pattern
 
 import (
 	"fmt"
-	"slices"
-	"strconv"
 	"strings"
 )
-
-// Expects returns in words what the pattern asks of the value that the tokens of a pointer lead to: "at most
-// 1Gi", "any value that is not empty". It returns "" where the pattern has no leaf there, where its list names
-// several elements, and for a leaf that still holds a variable.
-func (p *Pattern) Expects(tokens ...string) string { return p.root.expects(tokens) }
-
-func (n *node) expects(tokens []string) string {
-	switch n.shape {
-	case shapeMap:
-		if len(tokens) == 0 {
-			return ""
-		}
-		// Plain keys come first: an anchor for the same field only says when they count.
-		for _, e := range slices.Concat(n.fields, n.anchors) {
-			// What a negation asks for is that the key is absent, which its value does not tell.
-			if e.name == tokens[0] && e.value != nil && e.anchor != anchorNegation {
-				return e.value.expects(tokens[1:])
-			}
-		}
-	case shapeListOfMaps, shapeListOfLists:
-		if len(tokens) > 0 && len(n.elements) == 1 && isIndex(tokens[0]) {
-			return n.elements[0].expects(tokens[1:])
-		}
-	case shapeScalar:
-		if n.list && (n.more || len(tokens) == 0 || !isIndex(tokens[0])) {
-			return ""
-		} else if n.list {
-			tokens = tokens[1:]
-		}
-		if len(tokens) == 0 {
-			return n.scalar.words()
-		}
-	}
-	return ""
-}
-
-func isIndex(token string) bool {
-	_, err := strconv.ParseUint(token, 10, 31)
-	return err == nil
-}
 
 // words says what a leaf asks for.
 func (s *Scalar) words() string {

@@ -21,6 +21,19 @@ type CELExceptionSpec struct {
 	ExpiresAt string `json:"expiresAt"`
 }
 
+// HasValues reports whether the exception allows values.
+func (s CELExceptionSpec) HasValues() bool {
+	switch v := s.AllowedValues.(type) {
+	case nil:
+		return false
+	case []any:
+		return len(v) > 0
+	case map[string]any:
+		return len(v) > 0
+	}
+	return true
+}
+
 // CELPolicyRef names a policy of policies.kyverno.io.
 type CELPolicyRef struct {
 	Name string `json:"name"`

@@ -88,8 +88,8 @@ func (m mark) within(text string, from, to int) mark {
 	return m
 }
 
-// elementIn returns where a text has its element with an index, counted by a delimiter; the last one where it has fewer.
-// It is not ok where it has fewer.
+// elementIn returns where a text has its element with an index, counted by a delimiter. It is not ok where it has
+// fewer.
 func elementIn(text, delimiter string, index int) (from, to int, ok bool) {
 	for i := 0; ; i++ {
 		length := strings.Index(text[from:], delimiter)

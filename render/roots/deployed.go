@@ -337,5 +337,7 @@ func (s *Set) Problems() []gitops.Problem {
 	s.deployed.mu.Lock()
 	problems := slices.Clone(s.deployed.problems)
 	s.deployed.mu.Unlock()
-	return slices.DeleteFunc(problems, func(p gitops.Problem) bool { return s.deployer(p.Path) && !s.deployed.live(p.Path) })
+	return slices.DeleteFunc(problems, func(p gitops.Problem) bool {
+		return s.deployer(p.Path) && !s.deployed.live(p.Path)
+	})
 }
