@@ -91,12 +91,12 @@ type Identity struct {
 	ClusterRoles []string `yaml:"clusterRoles"`
 }
 
-// RootOptions is what the settings say about roots, and about the files that may hold rules. The repository's names are
-// those of roots.Options.
-func (s *Settings) RootOptions(repository []string) roots.Options {
+// RootOptions is what the settings say about roots, and about the files that may hold rules. The names of the
+// repository and of the branch are those of roots.Options.
+func (s *Settings) RootOptions(repository, branches []string) roots.Options {
 	return roots.Options{
 		Include: s.Roots.Include, Exclude: s.Roots.Exclude, Limits: s.Limits.Render().Source,
-		Marks: engine.RuleMarks(), Repository: repository,
+		Marks: engine.RuleMarks(), Repository: repository, Branches: branches,
 	}
 }
 
