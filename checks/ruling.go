@@ -33,7 +33,7 @@ func rule(ctx context.Context, change report.Change, repo *repository, k *kept) 
 		return nil, err
 	}
 	out.Ruleset = rules.Compile(out.before, change.Now, &k.compiler)
-	out.missing = rules.Missing(t.Rules, repo.settings.Policies)
+	out.missing = rules.Missing(t.Rules, repo.settings.PolicyGlobs())
 	out.standing = slices.Concat(out.before.Problems, out.Errors)
 	var proposed []*engine.Exception
 	if t.ProposesRules() {
@@ -127,7 +127,7 @@ func (out *ruling) propose(ctx context.Context, change report.Change, repo *repo
 		}
 	}
 	out.after = proposal.Merge(tip, head, base)
-	wrong = append(wrong, rules.Lost(t, out.after.Settings.Policies)...)
+	wrong = append(wrong, rules.Lost(t, out.after.Settings.PolicyGlobs())...)
 	return nil
 }
 
@@ -187,6 +187,6 @@ func (out *ruling) compare(repo *repository, head *rules.Sources, own []report.P
 	if repo.proposed != nil {
 		named = repo.proposed
 	}
-	missing := rules.Missing(t.Head, named.Policies)
+	missing := rules.Missing(t.Head, named.PolicyGlobs())
 	out.missing = stays(out.missing, own, func(p report.Problem) bool { return !hasProblem(missing, p) })
 }

@@ -32,7 +32,7 @@ func (s *Settings) ClusterNames() []string { return slices.Sorted(maps.Keys(s.Cl
 func (s *Settings) In(cluster string) *Settings {
 	c := s.Clusters[cluster]
 	own := *s
-	own.elsewhere = nil
+	own.elsewhere, own.cluster, own.whole = nil, cluster, s
 	for name, other := range s.Clusters {
 		if name != cluster {
 			own.elsewhere = append(append(own.elsewhere, other.Policies...), other.Exceptions...)

@@ -38,7 +38,10 @@ type Settings struct {
 	// Clusters by name. Without any, everything is one.
 	Clusters map[string]Cluster `yaml:"clusters"`
 
-	elsewhere []string // files and folders of rules that are other clusters' own
+	elsewhere []string          // files and folders of rules that are other clusters' own
+	cluster   string            // whose settings these are, see In
+	whole     *Settings         // those that these are one cluster's of
+	lines     map[[2]string]int // of what is named, by field and text
 }
 
 // Block is what fails a check.
@@ -158,6 +161,7 @@ func parseSettings(data []byte, s *Settings) []report.Problem {
 	if err := decoder.Decode(s); err != nil {
 		return []report.Problem{{Path: Path, Message: "cannot be read: " + strings.TrimPrefix(err.Error(), "yaml: ")}}
 	}
+	s.locate(documents[0])
 	return s.judge(documents[0])
 }
 
