@@ -55,6 +55,19 @@ func (s *Settings) Elsewhere(path string) bool {
 	return len(s.elsewhere) > 0 && Under(path, s.elsewhere)
 }
 
+// Others returns a function that reports whether a root is of other clusters only than the one whose settings these
+// are, given what Belongs is; nil where there are no clusters.
+func (s *Settings) Others() func(paths ...string) bool {
+	if len(s.Clusters) == 0 {
+		return nil
+	}
+	belongs := s.Belongs()
+	return func(paths ...string) bool {
+		of := belongs(paths...)
+		return of[0] != "" && !slices.Contains(of, s.cluster)
+	}
+}
+
 // Belongs returns a function that lists the clusters of a root, given its path and the files of the objects that deploy
 // it: sorted, and the empty name where it is of none.
 func (s *Settings) Belongs() func(paths ...string) []string {
