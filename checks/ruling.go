@@ -42,7 +42,7 @@ func rule(ctx context.Context, change report.Change, repo *repository, k *kept) 
 		}
 		proposed = out.own.Exceptions
 	}
-	out.decision = decide(change, repo, out.Exceptions, proposed, out.brought)
+	out.decision = decide(change, repo, out.Exceptions, proposed, out.before, out.brought)
 	return out, nil
 }
 
@@ -77,13 +77,18 @@ func onceAKind(list []report.Problem) (kinds []report.Problem) {
 }
 
 // decide decides which exceptions count.
-func decide(change report.Change, repo *repository, merged, proposed []*engine.Exception,
+func decide(change report.Change, repo *repository, merged, proposed []*engine.Exception, before *rules.Sources,
 	brought *rules.Brought) *exceptions.Decision {
 	return exceptions.Decide(exceptions.Input{
 		Merged: merged, Proposed: proposed, Now: change.Now, Reviews: change.Reviews, Approve: change.Approve,
 		Blob: repo.trees.Head.Blob, With: brought.With,
 		Since: func(e *engine.Exception) (time.Time, bool) {
-			return rules.Since(repo.objects, repo.trees.History(slices.Contains(proposed, e)), e)
+			own := slices.Contains(proposed, e)
+			from := before.RenderedFrom
+			if own {
+				from = brought.RenderedFrom
+			}
+			return rules.Since(repo.objects, repo.trees.History(own), e, from(e))
 		},
 	})
 }
