@@ -309,7 +309,8 @@ func TestTimeToLiveOfAPatch(t *testing.T) {
 				r.Write("e/p.yaml", patch)
 				r.Write("e/kustomization.yaml", "resources: [a.yaml]\n")
 				if patch != "" {
-					r.Write("e/kustomization.yaml", "resources: [a.yaml]\npatches: [{path: p.yaml, target: {kind: PolicyException}}]\n")
+					r.Write("e/kustomization.yaml", "resources: [a.yaml]\n"+
+						"patches: [{path: p.yaml, target: {kind: PolicyException}}]\n")
 				}
 				r.Snapshot()
 			}

@@ -13,8 +13,8 @@ import (
 
 // Since returns the time of the commit in which an exception got its present terms, in the history of a commit: a
 // comment, its formatting and what else is in its file do not count, and neither does a narrower version of it. Of one
-// that a kustomization changes, what its own file says counts, and its duration from where that is written; with are the
-// files that it is rendered from. It returns false where that is not known (see [tree.Objects.LastChange]).
+// that a kustomization changes, what its own file says counts, and its duration from where that is written; with are
+// the files that it is rendered from. It returns false where that is not known (see [tree.Objects.LastChange]).
 func Since(objects *tree.Objects, rev string, e *engine.Exception, with []string) (time.Time, bool) {
 	at, err := objects.Tree(rev)
 	if err != nil {
