@@ -40,6 +40,7 @@ func (w *Worker) branch(ctx context.Context, t Task, log *slog.Logger) error {
 	c := w.check(t, log)
 	c.head, c.part, c.change.All = tip, "branch", true
 	c.want.BaseRef, c.want.BaseSHA = name, tip
+	c.change.Branches = []string{name}
 	c.moved = func(ctx context.Context) (bool, error) {
 		now, err := w.Client.Branch(ctx, repo, name)
 		if github.IsGone(err) {

@@ -36,6 +36,9 @@ func (w *Worker) group(ctx context.Context, t Task, log *slog.Logger) error {
 	}
 	c := w.check(t, log.With("merge_group", t.Key.Group, "head", t.Key.Group))
 	c.head = t.Key.Group
+	if about.BaseRef != "" {
+		c.change.Branches = []string{about.BaseRef}
+	}
 	c.want.BaseSHA = about.Base
 	c.moved = func(context.Context) (bool, error) { return false, nil }
 	c.reviewedPulls = func(ctx context.Context, state mirror.State) ([]*github.PullRequest, error) {

@@ -133,6 +133,7 @@ func (w *Worker) pull(ctx context.Context, t Task, log *slog.Logger) error {
 	c := w.check(t, log.With("pull_request", pr.Number, "head", pr.HeadSHA))
 	c.pr, c.head, c.closed, c.change.User.Login = pr, pr.HeadSHA, pr.State != "open", pr.Author
 	c.want.Number, c.want.BaseRef, c.want.BaseSHA = pr.Number, pr.BaseRef, pr.BaseSHA
+	c.change.Branches = []string{pr.BaseRef}
 	c.moved = c.pullMoved
 	return c.see(ctx)
 }

@@ -115,7 +115,8 @@ func (c *Checker) judge(ctx context.Context, change report.Change, s scope, k *k
 	}
 	out.preview, out.problems, err = preview.Run(ctx, preview.Input{
 		Trees: s.repo.trees, Before: out.rules.before, After: out.rules.after, Now: change.Now,
-		Repository: change.Repository, Has: s.has, Graphs: &k.graphs, Renderings: &k.renderings, Limit: c.PreviewTime,
+		Repository: change.Repository, Branches: change.Branches, Has: s.has, Graphs: &k.graphs, Renderings: &k.renderings,
+		Limit:   c.PreviewTime,
 		Objects: s.repo.objects,
 	})
 	return out, err

@@ -277,6 +277,53 @@ func TestTimeToLive(t *testing.T) {
 	}
 }
 
+// Where a patch says how long an exception lives, that counts from when the patch does, and not from when the file came.
+func TestTimeToLiveOfAPatch(t *testing.T) {
+	day := func(n int) string { return now.AddDate(0, 0, n).Format("2006-01-02T15:04:05Z") }
+	merge := func(ttl string) string {
+		return "apiVersion: kyverno.io/v2\nkind: PolicyException\nmetadata: {name: a, namespace: ops, labels: " +
+			"{cleanup.kyverno.io/ttl: " + ttl + "}}\n"
+	}
+	operation := func(ttl string) string {
+		return "- {op: add, path: /metadata/labels, value: {}}\n- op: add\n  path: " +
+			"/metadata/labels/cleanup.kyverno.io~1ttl\n  value: " + ttl + "\n"
+	}
+	for _, c := range []struct {
+		name  string
+		steps []string // what the patch is, one each day: the last is today's; "": there is none
+		ends  int      // in how many days
+	}{
+		{"as old as its file", []string{merge("10d"), merge("10d")}, 9},
+		{"set at last", []string{"", "", merge("10d")}, 10},
+		{"set yesterday", []string{"", merge("10d"), "# x\n" + merge("10d")}, 9},
+		{"an operation", []string{"", "", operation("10d"), operation("10d")}, 9},
+		{"longer", []string{merge("10d"), merge("20d")}, 20},
+		{"shorter", []string{merge("10d"), merge("9d")}, 8},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := treetest.New(t)
+			r.Commit(pods)
+			for i, patch := range c.steps {
+				r.Date = day(i - len(c.steps) + 1)
+				r.Write("e/a.yaml", narrow("a", "new"))
+				r.Write("e/p.yaml", patch)
+				r.Write("e/kustomization.yaml", "resources: [a.yaml]\n")
+				if patch != "" {
+					r.Write("e/kustomization.yaml", "resources: [a.yaml]\n"+
+						"patches: [{path: p.yaml, target: {kind: PolicyException}}]\n")
+				}
+				r.Snapshot()
+			}
+			base := r.Git("rev-parse", "HEAD")
+			r.Write("apps/new.yaml", pod("new", hostNetwork))
+			rep := check(t, r, report.Change{Base: base, Rules: base, Head: r.Snapshot()})
+			if want := now.AddDate(0, 0, c.ends); !rep.Until.Equal(want) {
+				t.Errorf("it ends %s, want %s: %s %q", rep.Until, want, rep.Conclusion, problems(rep.Warnings))
+			}
+		})
+	}
+}
+
 // What the base branch has moved on is not the change's.
 func TestExceptionsOfTheBaseAreNotProposed(t *testing.T) {
 	for _, c := range []struct {

@@ -65,7 +65,7 @@ func inspectCluster(ctx context.Context, change report.Change, repo *repository,
 	}
 	own := rules.Compile(&rules.Sources{Settings: repo.settings, Exceptions: by.Sources}, change.Now, nil)
 	var merged []*engine.Exception // they do not bear on what waits for approval
-	decision := decide(change, repo, merged, brought(own.Exceptions, by), by)
+	decision := decide(change, repo, merged, brought(own.Exceptions, by), tip, by)
 	out.Exceptions = addExceptions(out.Exceptions, exceptions.List(decision, exceptions.Known{
 		Blob: repo.trees.Head.Blob, With: by.With}))
 	return nil

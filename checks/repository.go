@@ -23,9 +23,10 @@ type repository struct {
 	problems []report.Problem   // of the proposed settings, as far as the change brings them
 	standing []report.Problem   // of the settings in effect that the change does not mend
 
-	cluster string   // that the settings are of; see in
-	names   []string // of the repository, see roots.Options
-	graphs  *graph.Cache
+	cluster  string   // that the settings are of; see in
+	names    []string // of the repository, see roots.Options; likewise of the branch
+	branches []string
+	graphs   *graph.Cache
 }
 
 // open opens the repository of a change: its trees, its settings, and what differs.
@@ -35,7 +36,7 @@ func open(ctx context.Context, change report.Change, k *kept) (*repository, erro
 	if err != nil {
 		return nil, err
 	}
-	r := &repository{objects: objects, names: change.Repository, graphs: &k.graphs}
+	r := &repository{objects: objects, names: change.Repository, branches: change.Branches, graphs: &k.graphs}
 	if err := r.read(change, k); err != nil {
 		_ = objects.Close()
 		return nil, err
@@ -94,12 +95,13 @@ func (r *repository) read(change report.Change, k *kept) (err error) {
 // index finds the roots of the three trees, once for each tree.
 func (r *repository) index(change report.Change, k *kept) (err error) {
 	known := map[string]*roots.Set{}
+	options := r.settings.RootOptions(change.Repository, change.Branches)
 	for _, c := range []*diff.Commit{&r.trees.Rules, &r.trees.Base, &r.trees.Head} {
 		c.Renderings = &k.renderings
 		if c.Roots = known[c.Tree.ID()]; c.Roots != nil {
 			continue
 		}
-		if c.Roots, err = roots.Open(c.Tree, r.settings.RootOptions(change.Repository), &k.graphs); err != nil {
+		if c.Roots, err = roots.Open(c.Tree, options, &k.graphs); err != nil {
 			return err
 		}
 		known[c.Tree.ID()] = c.Roots
@@ -110,7 +112,7 @@ func (r *repository) index(change report.Change, k *kept) (err error) {
 // under returns a commit with the roots that it has by other settings than those in effect.
 func (r *repository) under(c diff.Commit, s *settings.Settings) (_ diff.Commit, err error) {
 	if !reflect.DeepEqual(s.Roots, r.settings.Roots) || s.Limits != r.settings.Limits {
-		c.Roots, err = roots.Open(c.Tree, s.RootOptions(r.names), r.graphs)
+		c.Roots, err = roots.Open(c.Tree, s.RootOptions(r.names, r.branches), r.graphs)
 	}
 	return c, err
 }

@@ -33,7 +33,7 @@ func rule(ctx context.Context, change report.Change, repo *repository, k *kept) 
 		return nil, err
 	}
 	out.Ruleset = rules.Compile(out.before, change.Now, &k.compiler)
-	out.missing = rules.Missing(t.Rules, repo.settings.Policies)
+	out.missing = rules.Missing(t.Rules, repo.settings.PolicyGlobs())
 	out.standing = slices.Concat(out.before.Problems, out.Errors)
 	var proposed []*engine.Exception
 	if t.ProposesRules() {
@@ -42,7 +42,7 @@ func rule(ctx context.Context, change report.Change, repo *repository, k *kept) 
 		}
 		proposed = out.own.Exceptions
 	}
-	out.decision = decide(change, repo, out.Exceptions, proposed, out.brought)
+	out.decision = decide(change, repo, out.Exceptions, proposed, out.before, out.brought)
 	return out, nil
 }
 
@@ -77,13 +77,18 @@ func onceAKind(list []report.Problem) (kinds []report.Problem) {
 }
 
 // decide decides which exceptions count.
-func decide(change report.Change, repo *repository, merged, proposed []*engine.Exception,
+func decide(change report.Change, repo *repository, merged, proposed []*engine.Exception, before *rules.Sources,
 	brought *rules.Brought) *exceptions.Decision {
 	return exceptions.Decide(exceptions.Input{
 		Merged: merged, Proposed: proposed, Now: change.Now, Reviews: change.Reviews, Approve: change.Approve,
 		Blob: repo.trees.Head.Blob, With: brought.With,
 		Since: func(e *engine.Exception) (time.Time, bool) {
-			return rules.Since(repo.objects, repo.trees.History(slices.Contains(proposed, e)), e)
+			own := slices.Contains(proposed, e)
+			from := before.RenderedFrom
+			if own {
+				from = brought.RenderedFrom
+			}
+			return rules.Since(repo.objects, repo.trees.History(own), e, from(e))
 		},
 	})
 }
@@ -127,7 +132,7 @@ func (out *ruling) propose(ctx context.Context, change report.Change, repo *repo
 		}
 	}
 	out.after = proposal.Merge(tip, head, base)
-	wrong = append(wrong, rules.Lost(t, out.after.Settings.Policies)...)
+	wrong = append(wrong, rules.Lost(t, out.after.Settings.PolicyGlobs())...)
 	return nil
 }
 
@@ -187,6 +192,6 @@ func (out *ruling) compare(repo *repository, head *rules.Sources, own []report.P
 	if repo.proposed != nil {
 		named = repo.proposed
 	}
-	missing := rules.Missing(t.Head, named.Policies)
+	missing := rules.Missing(t.Head, named.PolicyGlobs())
 	out.missing = stays(out.missing, own, func(p report.Problem) bool { return !hasProblem(missing, p) })
 }

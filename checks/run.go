@@ -61,6 +61,7 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	}
 	out.Stats.Met = len(met)
 	tellStanding(out, standing, missing)
+	repo.unmatched().tell(out)
 	out.Sort(repo.trees.Changed)
 	out.Folders = folders(repo.trees.Head.Roots, out.Findings)
 	for _, one := range outcomes {

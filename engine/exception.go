@@ -184,6 +184,16 @@ func (x *Exception) ends(value string) error {
 			return nil
 		}
 	}
+	d, ok := TimeToLive(value)
+	if !ok {
+		return fmt.Errorf("%q is neither a date nor a duration: write for example 2027-01-31 or 36h", value)
+	}
+	x.TTL = d
+	return nil
+}
+
+// TimeToLive reads a duration as the label for how long an object lives has it. It returns false for what is none.
+func TimeToLive(value string) (time.Duration, bool) {
 	d, err := time.ParseDuration(value)
 	if days, rest, ok := strings.Cut(value, "d"); ok {
 		// Kyverno also takes days: "2d" and "1d12h".
@@ -191,11 +201,7 @@ func (x *Exception) ends(value string) error {
 		d, err = time.ParseDuration(cmp.Or(rest, "0"))
 		d, err = d+time.Duration(n)*24*time.Hour, errors.Join(dayErr, err)
 	}
-	if err != nil || d <= 0 {
-		return fmt.Errorf("%q is neither a date nor a duration: write for example 2027-01-31 or 36h", value)
-	}
-	x.TTL = d
-	return nil
+	return d, err == nil && d > 0
 }
 
 // excepted finds the exceptions that cover the request. pending is set when one might, which depends on

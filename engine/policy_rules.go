@@ -5,7 +5,6 @@ import (
 
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/cel"
-	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/engine/match"
 	"github.com/lintel-bot/lintel/engine/mutate"
 	"github.com/lintel-bot/lintel/engine/podsecurity"
@@ -141,7 +140,7 @@ func (p *rulePolicy) applies(r *admission.Request) (bool, error) {
 		id := admission.IdentityOf(o)
 		switch {
 		case o == nil || id.Namespace == p.namespace:
-		case kinds.Unplaced(id.Group, id.Kind, id.Namespace):
+		case r.Unplaced(id):
 			undecided = admission.NeedsNamespace(id)
 		default:
 			return false, nil

@@ -2,6 +2,8 @@ package builtin
 
 import (
 	"path"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/diff"
@@ -14,21 +16,19 @@ import (
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
-// Deployments sorts what is wrong with, or not known of, the objects of Argo CD and Flux that a change reaches, unless
-// that is as it was in the base and stands in a file that the change leaves alone. What the change brings and that
-// would not deploy either is one pair for each, about the object that asks. What only the cluster or the operator
-// knows, and what the base lacked already, is not checked. Advice is for reading.
+// Deployments sorts what is wrong with, or not known of, the objects of Argo CD and Flux that a change reaches. What it
+// leaves as it was is left out: what the object asks for, and whatever that reads, is the same. What the change brings
+// and that would not deploy either is one pair for each, about the object that asks. What only the cluster or the
+// operator knows, and what the base lacked already, is not checked. Advice is for reading.
 func Deployments(s *diff.Sides) (pairs []*diff.Pair, not []report.NotChecked, advice []report.Problem) {
-	type problem struct{ path, message string }
-	before := map[problem]bool{}
-	for _, p := range s.Trees.Base.Roots.Problems() {
-		before[problem{p.Path, p.Message}] = true
-	}
-	for _, p := range s.Trees.Head.Roots.Problems() {
-		known := !s.All && before[problem{p.Path, p.Message}]
+	now := s.Trees.Head.Roots.Problems()
+	before := knownProblems(s.Trees.Base.Roots.Problems(), now)
+	for _, p := range now {
+		old, known := before(p)
+		known = known && !s.All
 		reason := strings.TrimSuffix(p.Message, " ("+p.Object.String()+")") // the object is named beside it
 		switch {
-		case known && !s.Trees.Changed(p.Path):
+		case known && old.State == p.State && old.Path == p.Path:
 		case p.Cause == gitops.Advice:
 			advice = append(advice, report.Problem{Path: p.Path, Line: p.Line, Column: p.Column, Message: p.Message})
 		case p.Cause == gitops.Broken && !known:
@@ -38,6 +38,79 @@ func Deployments(s *diff.Sides) (pairs []*diff.Pair, not []report.NotChecked, ad
 		}
 	}
 	return pairs, not, advice
+}
+
+// knownProblems returns what finds a problem of now among those of before: in the same file, or in one that does not
+// have it any more, since it was moved.
+func knownProblems(before, now []gitops.Problem) func(gitops.Problem) (gitops.Problem, bool) {
+	type place struct{ path, message string }
+	type asks struct {
+		object  gitops.Reference
+		message string
+	}
+	still := map[place]bool{}
+	for _, p := range now {
+		still[place{p.Path, p.Message}] = true
+	}
+	here, gone := map[place]gitops.Problem{}, map[asks]gitops.Problem{}
+	for _, p := range before {
+		at := place{p.Path, p.Message}
+		here[at] = p
+		if !still[at] {
+			gone[asks{p.Object, p.Message}] = p
+		}
+	}
+	return func(p gitops.Problem) (gitops.Problem, bool) {
+		old, ok := here[place{p.Path, p.Message}]
+		if !ok {
+			old, ok = gone[asks{p.Object, p.Message}]
+		}
+		return old, ok
+	}
+}
+
+// Unrendered lists what a change does to objects that deploy what Lintel does not render, as they are once they are
+// rendered themselves: overlays and substitutions change them.
+func Unrendered(pairs []*diff.Pair, known []report.NotChecked) (not []report.NotChecked) {
+	for _, p := range pairs {
+		if p.New == nil {
+			continue
+		}
+		words, field := unrendered(p.New.Object)
+		spec, _ := p.New.Object["spec"].(map[string]any)
+		if words == "" || spec["suspend"] == true || p.Old != nil && reflect.DeepEqual(p.Old.Object["spec"], any(spec)) {
+			continue
+		}
+		id, at := admission.IdentityOf(p.New.Object), p.New.Origin(field)
+		n := report.NotChecked{Root: gitops.Reference{Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}.String(),
+			Path: at.Path, Line: at.StartLine, Reason: words}
+		if !slices.ContainsFunc(slices.Concat(known, not), func(m report.NotChecked) bool {
+			return m.Path == n.Path && m.Line == n.Line
+		}) {
+			not = append(not, n)
+		}
+	}
+	return not
+}
+
+// unrendered says why what an object deploys is not rendered, and which of its fields says what that is; empty for any
+// other object.
+func unrendered(o admission.Object) (words, field string) {
+	id := admission.IdentityOf(o)
+	chart := "Lintel renders no charts: what this " + id.Kind + " deploys is not checked"
+	switch id.Group + "/" + id.Kind {
+	case "helm.toolkit.fluxcd.io/HelmRelease":
+		if spec, _ := o["spec"].(map[string]any); spec["chartRef"] != nil {
+			return chart, "/spec/chartRef/name"
+		}
+		return chart, "/spec/chart/spec/chart"
+	case "helm.cattle.io/HelmChart", "fleet.cattle.io/HelmOp":
+		return chart, "/spec/chart"
+	case "fleet.cattle.io/GitRepo", "fleet.cattle.io/Bundle", "fluxcd.controlplane.io/ResourceSet",
+		"fluxcd.controlplane.io/FluxInstance":
+		return "Lintel does not render what a " + id.Kind + " deploys: it is not checked", "/spec"
+	}
+	return "", ""
 }
 
 // pairOf is the object that asks for a deployment, as far as a problem names it.

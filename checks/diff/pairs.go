@@ -179,6 +179,7 @@ func Join(list, moved []*Pair, stays func(roots.Root) bool) []*Pair {
 			to.Operation, to.Old = admission.Update, from.Old
 		}
 	}
+	placeless(created, deleted, stays)
 	var out []*Pair
 	for _, p := range list {
 		if !drop[p] {
@@ -186,6 +187,38 @@ func Join(list, moved []*Pair, stays func(roots.Root) bool) []*Pair {
 		}
 	}
 	return out
+}
+
+// placeless tells objects what they violated before where a root that is gone had them of the same file in another
+// namespace: who deploys the file says into which, and that is what changed.
+func placeless(created, deleted map[Key][]*Pair, stays func(roots.Root) bool) {
+	type written struct {
+		Key
+		file string
+	}
+	at := func(r *render.Resource) written {
+		k := KeyOf(r)
+		k.Namespace = ""
+		return written{k, r.Origin("").Path}
+	}
+	gone := map[written][]*Pair{}
+	for k, list := range deleted {
+		for _, p := range list {
+			if len(created[k]) == 0 && !stays(p.Root) {
+				gone[at(p.Old)] = append(gone[at(p.Old)], p)
+			}
+		}
+	}
+	if len(gone) == 0 {
+		return
+	}
+	for _, list := range created {
+		for _, p := range list {
+			if from := gone[at(p.New)]; len(from) == 1 && p.Before == nil && p.Operation == admission.Create {
+				p.Before, p.From = from[0].Old, from[0].Root
+			}
+		}
+	}
 }
 
 // StableField rewrites a pointer so that it survives other elements of a list coming and going: an index becomes the

@@ -120,11 +120,17 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 			before = Both(before, after)
 		}
 	}
-	out.Pairs = Pairs(root, before, after, s.All)
+	unseen := inBase && !inHead && s.Trees.Head.Roots.Unseen(s.Trees.Base.Roots, root)
+	if !unseen {
+		out.Pairs = Pairs(root, before, after, s.All)
+	}
 	for _, p := range out.Pairs {
 		p.unseen = out.Unseen
 	}
-	if !inHead { // what another root has now, too, has moved there
+	switch {
+	case unseen: // it may all be there still
+		out.Moved = Pairs(root, before, nil, false)
+	case !inHead: // what another root has now, too, has moved there
 		out.Moved = Pairs(root, Both(before, after), nil, false)
 	}
 	for _, p := range slices.Concat(out.Pairs, out.Moved) {

@@ -41,7 +41,8 @@ type Input struct {
 	Trees         *diff.Trees
 	Before, After *rules.Sources // the rules in effect, and as the merge leaves them
 	Now           time.Time
-	Repository    []string              // names of the repository, see roots.Options
+	Repository    []string // names of the repository, see roots.Options; likewise of the branch
+	Branches      []string
 	Has           func(roots.Root) bool // the roots to look at; nil: all
 	Graphs        *graph.Cache
 	Renderings    *render.Cache

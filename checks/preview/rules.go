@@ -29,11 +29,11 @@ func previewRules(ctx context.Context, in Input, p *report.Preview, e *rules.Edi
 	now.Exceptions = keepBroken(now.Exceptions, old.Exceptions, in.After.Exceptions)
 	p.Stats.Policies = len(now.Policies.List())
 
-	a, err := newSide(in, old, decide(in, old.Exceptions, func(string) bool { return false }), nil)
+	a, err := newSide(in, old, decide(in, old.Exceptions, func(string) bool { return false }, in.Before), nil)
 	if err != nil {
 		return nil, err
 	}
-	b, err := newSide(in, now, decide(in, now.Exceptions, in.Trees.Proposes), a)
+	b, err := newSide(in, now, decide(in, now.Exceptions, in.Trees.Proposes, in.After), a)
 	if err != nil {
 		return nil, err
 	}
@@ -84,9 +84,10 @@ func concerned(s *rules.Sources, e *rules.Edits) *rules.Sources {
 
 // decide decides which exceptions would count if all were merged. proposed reports whether a file is as the change has
 // it.
-func decide(in Input, list []*engine.Exception, proposed func(path string) bool) *exceptions.Decision {
+func decide(in Input, list []*engine.Exception, proposed func(path string) bool,
+	of *rules.Sources) *exceptions.Decision {
 	since := func(x *engine.Exception) (time.Time, bool) {
-		return rules.Since(in.Objects, in.Trees.History(proposed(x.Path)), x)
+		return rules.Since(in.Objects, in.Trees.History(proposed(x.Path)), x, of.RenderedFrom(x))
 	}
 	return exceptions.Decide(exceptions.Input{Merged: list, Now: in.Now, Since: since})
 }

@@ -40,7 +40,8 @@ func newSide(in Input, set *rules.Ruleset, decision *exceptions.Decision, like *
 		if !reflect.DeepEqual(set.Settings.Roots, in.Before.Settings.Roots) ||
 			set.Settings.Limits != in.Before.Settings.Limits {
 			var err error
-			if head.Roots, err = roots.Open(head.Tree, set.Settings.RootOptions(in.Repository), in.Graphs); err != nil {
+			options := set.Settings.RootOptions(in.Repository, in.Branches)
+			if head.Roots, err = roots.Open(head.Tree, options, in.Graphs); err != nil {
 				return nil, err
 			}
 		}

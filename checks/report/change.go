@@ -19,6 +19,9 @@ type Change struct {
 	// Repository is by which objects of Argo CD and Flux know the repository: its clone URLs, "owner/name" or name. Where
 	// there are none, a folder counts that exists.
 	Repository []string `json:"repository,omitempty"`
+	// Branches are the names of the branch that the change goes to: what objects of Argo CD and Flux deploy from other
+	// revisions is not checked. Where there are none, each revision that may be a branch counts as this one.
+	Branches []string `json:"branches,omitempty"`
 
 	User    User      `json:"user"`
 	Reviews []Review  `json:"reviews,omitempty"` // what the reviews of the pull request say about its exceptions

@@ -56,10 +56,13 @@ func (r *Report) conclusion() Conclusion {
 func (r *Report) title() string {
 	var old, warnings, unknown int
 	var places []string
-	blocking, rules := 0, 0
+	blocking, rules, standing := 0, 0, 0
 	for _, n := range r.NotChecked {
 		if n.Rules {
 			rules++
+			if !n.Changed {
+				standing++
+			}
 		}
 	}
 	waits := map[string]bool{}
@@ -105,8 +108,10 @@ func (r *Report) title() string {
 	add(warnings, "warning", "warnings", "")
 	add(r.Stats.Unchecked, "Helm chart is not checked", "Helm charts are not checked", "")
 	add(len(r.NotChecked)-r.Stats.Unchecked-rules, "deployment is not checked", "deployments are not checked", "")
-	if rules > 0 {
+	if standing > 0 {
 		parts = append(parts, "the policies or settings of the base branch have errors")
+	} else if rules > 0 {
+		parts = append(parts, "the settings name what is nowhere")
 	}
 	add(unknown, "rule needs the cluster", "rules need the cluster", "")
 	if n := len(r.Upkeep); n > 0 && len(parts) == 0 {

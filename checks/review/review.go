@@ -19,6 +19,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render"
 )
 
@@ -151,8 +152,8 @@ func (v *Reviewer) Request(p *diff.Pair) *admission.Request {
 	return request
 }
 
-// Evaluate asks one set of rules. The Namespace of a request, which costs a look through the repository, is looked up
-// only for one that cannot be decided without; the request then has it.
+// Evaluate asks one set of rules. The Namespace of a request, and whether its kind has any, which cost a look through
+// the repository, are looked up only for one that cannot be decided without; the request then has it.
 func (v *Reviewer) Evaluate(ctx context.Context, rules *engine.Evaluator, r *admission.Request) []engine.Result {
 	results := rules.Evaluate(ctx, r)
 	if r.Namespace != nil || !slices.ContainsFunc(results, Undecided) {
@@ -160,6 +161,10 @@ func (v *Reviewer) Evaluate(ctx context.Context, rules *engine.Evaluator, r *adm
 	}
 	id := admission.IdentityOf(r.Subject())
 	if id.Namespace == "" {
+		if r.Unplaced(id) && kinds.DefinedClusterScoped(ctx, v.Cluster, id.Group, id.Kind) {
+			r.ClusterScoped = true
+			return rules.Evaluate(ctx, r)
+		}
 		return results
 	}
 	namespace, ok := v.Cluster.Get(ctx, "", "Namespace", "", id.Namespace)

@@ -16,7 +16,8 @@ type Brought struct {
 	Sources []Source // the files that hold them, and those of exceptions that the change edits
 	Differs bool     // whether the change makes any difference to which exceptions are in force
 
-	with map[brought][]report.File
+	with  map[brought][]report.File
+	heads []*Sources
 }
 
 // brought is one of them.
@@ -29,7 +30,7 @@ type brought struct {
 // Bring finds out what a change brings: what is in force at the head by one of several versions of the settings, and
 // neither at the tip of the base branch nor where the head left it, which may be judged by several versions as well.
 func Bring(t *diff.Trees, heads []*Sources, tip *Sources, bases ...*Sources) *Brought {
-	out := &Brought{with: map[brought][]report.File{}}
+	out := &Brought{with: map[brought][]report.File{}, heads: heads}
 	before := newInventory([]*Sources{tip})
 	left := newInventory(bases)
 	for _, head := range heads {
@@ -89,6 +90,28 @@ func (out *Brought) Has(e *engine.Exception) bool {
 // With returns the files besides its own on which an exception depends that the change brings.
 func (out *Brought) With(e *engine.Exception) []report.File {
 	return out.with[brought{e.Path, e.Line, e.ID()}]
+}
+
+// RenderedFrom lists the files that an exception which the change brings is rendered from.
+func (out *Brought) RenderedFrom(e *engine.Exception) (list []string) {
+	for _, head := range out.heads {
+		list = append(list, head.RenderedFrom(e)...)
+	}
+	return list
+}
+
+// RenderedFrom lists the files that an exception is rendered from, none where it counts as its file has it.
+func (out *Sources) RenderedFrom(e *engine.Exception) (list []string) {
+	for _, s := range out.Exceptions {
+		if s.Path == e.Path && s.Folder != "" {
+			for p := range out.reads[s.Folder] {
+				if p != e.Path && !strings.HasSuffix(p, "/") {
+					list = append(list, p)
+				}
+			}
+		}
+	}
+	return list
 }
 
 // inventory is what is in force somewhere, by path.

@@ -25,11 +25,13 @@ type inForce struct {
 	plain  []string            // what the settings name, but for folders with a kustomization
 	done   map[roots.Root]bool // rendered
 	seen   map[string]bool     // by place and content
+	others func(paths ...string) bool
 }
 
 // exceptions fills in the exceptions. The error is that of the repository or the context.
 func (out *Sources) exceptions(ctx context.Context, c diff.Commit) error {
-	f := &inForce{Sources: out, commit: c, done: map[roots.Root]bool{}, seen: map[string]bool{}}
+	f := &inForce{Sources: out, commit: c, done: map[roots.Root]bool{}, seen: map[string]bool{},
+		others: out.Settings.Others()}
 	named := out.Settings.Exceptions
 	if len(named) == 0 {
 		named = out.Settings.Policies // what lies among the rules that the settings name is a rule
@@ -80,6 +82,14 @@ func (f *inForce) file(ctx context.Context, s Source) error {
 	set := f.commit.Roots
 	as := false
 	reached := set.Reach([]string{s.Path}, nil)
+	if f.others != nil && len(reached) > 0 && !settings.Under(s.Path, f.plain) {
+		reached = slices.DeleteFunc(reached, func(r roots.Root) bool {
+			return f.others(append(set.DeployedBy(r), r.Path)...)
+		})
+		if len(reached) == 0 {
+			return nil // other clusters have it
+		}
+	}
 	for _, root := range reached {
 		if root.Kind == roots.Folder && root.Object == "" {
 			as = true

@@ -11,38 +11,67 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine/policy"
+	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// Missing lists policies that the settings name and the commit does not have: a misspelled folder would turn them all
-// off. A missing folder of exceptions or context loosens nothing, and git keeps no empty ones.
-func Missing(c diff.Commit, named []string) (problems []report.Problem) {
-	for _, n := range named {
+// Missing lists what the settings name and the commit does not have: a misspelled folder would turn all policies off,
+// or leave everything out.
+func Missing(c diff.Commit, named []settings.Glob) (problems []report.Problem) {
+	for _, g := range named {
 		message := ""
-		if strings.ContainsAny(n, "*?") {
-			if !slices.ContainsFunc(c.Roots.Marked(), func(p string) bool { return settings.Under(p, []string{n}) }) {
-				message = fmt.Sprintf("policies: no policy is at %q", n)
-			}
-		} else if _, _, err := c.Tree.Lookup(n); errors.Is(err, tree.ErrNotExist) {
-			message = fmt.Sprintf("policies: %q does not exist in the repository", n)
-		}
-		if message == "" {
+		switch _, _, err := c.Tree.Lookup(g.Text); {
+		case wildcard(g.Text) && !matches(c, g), err == nil && ofRoots(g) && !matches(c, g):
+			message = fmt.Sprintf("%s: no %s is at %q", g.Field, g.Names, g.Text)
+		case !wildcard(g.Text) && errors.Is(err, tree.ErrNotExist):
+			message = fmt.Sprintf("%s: %q does not exist in the repository", g.Field, g.Text)
+		default:
 			continue
 		}
-		if near := Near(c.Tree, n); near != "" {
+		near := Near(c.Tree, g.Text)
+		if below := strings.TrimSuffix(g.Text, "/") + "/**"; near == "" && ofRoots(g) && !wildcard(g.Text) &&
+			matches(c, settings.Glob{Names: g.Names, Text: below}) {
+			near = below
+		}
+		if near != "" {
 			message += fmt.Sprintf(": did you mean %q?", near)
 		}
-		problems = append(problems, report.Problem{Path: settings.Path, Message: message})
+		problems = append(problems, report.Problem{Path: settings.Path, Line: g.Line, Message: message})
 	}
 	return problems
 }
 
-// Near returns the existing path that is most like one that does not exist, up to its first wildcard; "" where none is
-// like it.
+func wildcard(text string) bool { return strings.ContainsAny(text, "*?") }
+
+func ofRoots(g settings.Glob) bool {
+	return g.Names == settings.NamesRoots || g.Names == settings.NamesClusters || g.Names == settings.NamesExcluded
+}
+
+// matches reports whether a commit has what a glob names. It looks no further than to the first.
+func matches(c diff.Commit, g settings.Glob) bool {
+	switch g.Names {
+	case settings.NamesPolicies, settings.NamesExceptions:
+		return slices.ContainsFunc(c.Roots.Marked(), func(p string) bool { return settings.Under(p, []string{g.Text}) })
+	case settings.NamesContext:
+		return roots.Walk(c.Tree, g.Text, func(p string, e tree.Entry) bool {
+			return e.Kind != tree.Dir && settings.Under(p, []string{g.Text})
+		})
+	case settings.NamesExcluded:
+		return roots.Walk(c.Tree, g.Text, nil)
+	case settings.NamesClusters:
+		return c.Roots.Matches(g.Text) || c.Roots.MatchesDeployer(g.Text)
+	}
+	return c.Roots.Matches(g.Text)
+}
+
+// Near returns the existing path that is most like one that does not exist, with what follows its first wildcard as it
+// is; "" where none is like it.
 func Near(t *tree.Tree, name string) string {
 	at, found := ".", false
-	for part := range strings.SplitSeq(path.Clean(name), "/") {
-		if strings.ContainsAny(part, "*?") {
+	parts := strings.Split(path.Clean(name), "/")
+	for i, part := range parts {
+		if wildcard(part) {
+			at = path.Join(at, strings.Join(parts[i:], "/"))
 			break
 		}
 		next := path.Join(at, part)

@@ -165,10 +165,11 @@ func TestMissingAndLost(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			trees, _ := difftest.Trees(t, r, c.rules, c.base, c.head)
-			if got := rules.Missing(trees.Head, c.named); len(got) != c.missing {
+			named := (&settings.Settings{Policies: c.named}).Globs()
+			if got := rules.Missing(trees.Head, named); len(got) != c.missing {
 				t.Errorf("missing: %v, want %d", got, c.missing)
 			}
-			if got := rules.Lost(trees, c.named); len(got) != c.lost {
+			if got := rules.Lost(trees, named); len(got) != c.lost {
 				t.Errorf("lost: %v, want %d", got, c.lost)
 			}
 		})

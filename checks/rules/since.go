@@ -1,7 +1,9 @@
 package rules
 
 import (
+	"bytes"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lintel-bot/lintel/checks/manifest"
@@ -11,9 +13,9 @@ import (
 
 // Since returns the time of the commit in which an exception got its present terms, in the history of a commit: a
 // comment, its formatting and what else is in its file do not count, and neither does a narrower version of it. Of one
-// that a kustomization changes, what its own file says counts. It returns false where that is not known (see
-// [tree.Objects.LastChange]).
-func Since(objects *tree.Objects, rev string, e *engine.Exception) (time.Time, bool) {
+// that a kustomization changes, what its own file says counts, and its duration from where that is written; with are
+// the files that it is rendered from. It returns false where that is not known (see [tree.Objects.LastChange]).
+func Since(objects *tree.Objects, rev string, e *engine.Exception, with []string) (time.Time, bool) {
 	at, err := objects.Tree(rev)
 	if err != nil {
 		return time.Time{}, false
@@ -21,6 +23,14 @@ func Since(objects *tree.Objects, rev string, e *engine.Exception) (time.Time, b
 	now, ok := present(exceptionsIn(at, e.Path), e)
 	if !ok {
 		return time.Time{}, false
+	}
+	var timed []string // the files that say how long, where its own does not
+	if !saysHowLong(at, e.Path, e.TTL) {
+		for _, p := range with {
+			if saysHowLong(at, p, e.TTL) {
+				timed = append(timed, p)
+			}
+		}
 	}
 	known := map[string]bool{} // by object id
 	return objects.LastChange(rev, func(t *tree.Tree) bool {
@@ -33,7 +43,23 @@ func Since(objects *tree.Objects, rev string, e *engine.Exception) (time.Time, b
 			same = slices.ContainsFunc(exceptionsIn(t, e.Path), now.Continues)
 			known[entry.ID] = same
 		}
-		return same
+		return same && (len(timed) == 0 ||
+			slices.ContainsFunc(timed, func(p string) bool { return saysHowLong(t, p, e.TTL) }))
+	})
+}
+
+// saysHowLong reports whether a file sets the label for how long something lives to a duration or a longer one, as far
+// as its text shows.
+func saysHowLong(t *tree.Tree, path string, ttl time.Duration) bool {
+	data, _, err := t.ReadFile(path)
+	if err != nil || !bytes.Contains(data, []byte("cleanup.kyverno.io/ttl")) &&
+		!bytes.Contains(data, []byte("cleanup.kyverno.io~1ttl")) {
+		return false
+	}
+	words := bytes.FieldsFunc(data, func(r rune) bool { return strings.ContainsRune(" \t\r\n,:'\"{}[]", r) })
+	return slices.ContainsFunc(words, func(word []byte) bool {
+		d, ok := engine.TimeToLive(string(word))
+		return ok && d >= ttl
 	})
 }
 

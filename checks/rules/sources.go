@@ -143,7 +143,7 @@ func files(c diff.Commit, set *settings.Settings, named []string) ([]Source, err
 
 // Lost lists the policies that the settings name and that are gone once the head is merged. What the base branch got
 // after the head left it is not lost.
-func Lost(t *diff.Trees, named []string) []report.Problem {
+func Lost(t *diff.Trees, named []settings.Glob) []report.Problem {
 	lost := Missing(t.Head, named)
 	if t.Base.ID == "" {
 		return lost

@@ -32,7 +32,7 @@ func (s *Settings) ClusterNames() []string { return slices.Sorted(maps.Keys(s.Cl
 func (s *Settings) In(cluster string) *Settings {
 	c := s.Clusters[cluster]
 	own := *s
-	own.elsewhere = nil
+	own.elsewhere, own.cluster, own.whole = nil, cluster, s
 	for name, other := range s.Clusters {
 		if name != cluster {
 			own.elsewhere = append(append(own.elsewhere, other.Policies...), other.Exceptions...)
@@ -53,6 +53,19 @@ func (s *Settings) In(cluster string) *Settings {
 // these do not count.
 func (s *Settings) Elsewhere(path string) bool {
 	return len(s.elsewhere) > 0 && Under(path, s.elsewhere)
+}
+
+// Others returns a function that reports whether a root is of other clusters only than the one whose settings these
+// are, given what Belongs is; nil where there are no clusters.
+func (s *Settings) Others() func(paths ...string) bool {
+	if len(s.Clusters) == 0 {
+		return nil
+	}
+	belongs := s.Belongs()
+	return func(paths ...string) bool {
+		of := belongs(paths...)
+		return of[0] != "" && !slices.Contains(of, s.cluster)
+	}
 }
 
 // Belongs returns a function that lists the clusters of a root, given its path and the files of the objects that deploy

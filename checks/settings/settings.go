@@ -38,7 +38,10 @@ type Settings struct {
 	// Clusters by name. Without any, everything is one.
 	Clusters map[string]Cluster `yaml:"clusters"`
 
-	elsewhere []string // files and folders of rules that are other clusters' own
+	elsewhere []string          // files and folders of rules that are other clusters' own
+	cluster   string            // whose settings these are, see In
+	whole     *Settings         // those that these are one cluster's of
+	lines     map[[2]string]int // of what is named, by field and text
 }
 
 // Block is what fails a check.
@@ -91,12 +94,12 @@ type Identity struct {
 	ClusterRoles []string `yaml:"clusterRoles"`
 }
 
-// RootOptions is what the settings say about roots, and about the files that may hold rules. The repository's names are
-// those of roots.Options.
-func (s *Settings) RootOptions(repository []string) roots.Options {
+// RootOptions is what the settings say about roots, and about the files that may hold rules. The names of the
+// repository and of the branch are those of roots.Options.
+func (s *Settings) RootOptions(repository, branches []string) roots.Options {
 	return roots.Options{
 		Include: s.Roots.Include, Exclude: s.Roots.Exclude, Limits: s.Limits.Render().Source,
-		Marks: engine.RuleMarks(), Repository: repository,
+		Marks: engine.RuleMarks(), Repository: repository, Branches: branches,
 	}
 }
 
@@ -158,6 +161,7 @@ func parseSettings(data []byte, s *Settings) []report.Problem {
 	if err := decoder.Decode(s); err != nil {
 		return []report.Problem{{Path: Path, Message: "cannot be read: " + strings.TrimPrefix(err.Error(), "yaml: ")}}
 	}
+	s.locate(documents[0])
 	return s.judge(documents[0])
 }
 

@@ -183,7 +183,7 @@ func blame(ctx context.Context, t *tree.Tree, repo *repository, root, as string,
 			}
 		}
 	}
-	set, err := roots.Open(t, roots.Options{Repository: repo.names(ctx)}, &graph.Cache{})
+	set, err := roots.Open(t, roots.Options{Repository: repo.names(ctx), Branches: repo.branches(ctx, "")}, &graph.Cache{})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -173,7 +173,7 @@ func localChange(ctx context.Context, repo *repository, o checkOptions) (report.
 	nothing := func() {}
 	change := report.Change{GitDir: repo.gitDir, Git: repo.git, All: o.all, User: report.User{Login: o.user},
 		Now: time.Now().UTC()}
-	change.Repository = repo.names(ctx)
+	change.Repository, change.Branches = repo.names(ctx), repo.branches(ctx, o.base)
 	for _, file := range o.approve {
 		name, err := repo.inside(ctx, file)
 		if err != nil {
@@ -194,7 +194,7 @@ func localChange(ctx context.Context, repo *repository, o checkOptions) (report.
 	case o.all:
 		change.Rules = head
 	default:
-		if change.Rules, err = repo.defaultBranch(ctx); err != nil {
+		if change.Rules, _, err = repo.defaultBranch(ctx); err != nil {
 			return report.Change{}, nothing, err
 		}
 	}

@@ -63,15 +63,44 @@ func (r *repository) commit(ctx context.Context, rev string) (string, error) {
 
 // defaultBranch finds the branch that pull requests go to: what the remote calls its head, else a branch of
 // one of the usual names.
-func (r *repository) defaultBranch(ctx context.Context) (string, error) {
+func (r *repository) defaultBranch(ctx context.Context) (id, ref string, err error) {
 	candidates := []string{"refs/remotes/origin/HEAD", "refs/remotes/origin/main", "refs/remotes/origin/master",
 		"refs/heads/main", "refs/heads/master"}
 	for _, ref := range candidates {
 		if id, err := r.commit(ctx, ref); err == nil {
-			return id, nil
+			return id, ref, nil
 		}
 	}
-	return "", errors.New("cannot tell the default branch: name the base with --base")
+	return "", "", errors.New("cannot tell the default branch: name the base with --base")
+}
+
+// branches returns what objects of Argo CD and Flux may call the branch that a change goes to: the base, where that is
+// the name of a branch, and the default branch; where there is none, the one that is checked out.
+func (r *repository) branches(ctx context.Context, base string) (list []string) {
+	name := func(ref string) {
+		full, err := r.run(ctx, nil, "rev-parse", "--symbolic-full-name", "--end-of-options", ref)
+		if lines := strings.Split(full, "\n"); err == nil {
+			full = lines[len(lines)-1]
+		}
+		branch, local := strings.CutPrefix(full, "refs/heads/")
+		if !local {
+			if full, local = strings.CutPrefix(full, "refs/remotes/"); local {
+				_, branch, local = strings.Cut(full, "/")
+			}
+		}
+		if local && branch != "" && branch != "HEAD" {
+			list = append(list, branch)
+		}
+	}
+	if base != "" && !strings.HasPrefix(base, "HEAD") {
+		name(base)
+	}
+	if _, ref, err := r.defaultBranch(ctx); err == nil {
+		name(ref)
+	} else {
+		name("HEAD")
+	}
+	return list
 }
 
 // names returns what the remotes call the repository, without their owners: a fork has another than the repository

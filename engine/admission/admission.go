@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/lintel-bot/lintel/engine/kinds"
 )
 
 // Operation is the verb of an admission request, as the Kubernetes API server spells it
@@ -52,6 +54,14 @@ type Request struct {
 
 	// Namespace is the Namespace object the request is in, nil where the repository declares none.
 	Namespace Object
+	// ClusterScoped is set where the objects are known to be in no namespace, though little is known of their kind: a
+	// CustomResourceDefinition says so.
+	ClusterScoped bool
+}
+
+// Unplaced reports whether an object of the request, which names no namespace, is in one that is not known.
+func (r *Request) Unplaced(id Identity) bool {
+	return !r.ClusterScoped && kinds.Unplaced(id.Group, id.Kind, id.Namespace)
 }
 
 // Subject is the object the request is about: the new one, or the old one of a DELETE.

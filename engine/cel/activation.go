@@ -226,7 +226,7 @@ func (s *evaluation) requestValue() any {
 	switch {
 	case id.Kind == "Namespace" && id.Group == "":
 		namespace = id.Name // as the API server has it
-	case kinds.Unplaced(id.Group, id.Kind, id.Namespace):
+	case r.Unplaced(id):
 		namespace = types.WrapErr(admission.NeedsNamespace(id))
 	}
 	return map[string]any{

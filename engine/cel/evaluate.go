@@ -131,7 +131,7 @@ func (p *program) selected(a *activation, v view, out verdict) ([]string, bool) 
 func (p *program) state(r *admission.Request, env Env, v view, params any, exceptions []*Exception) *evaluation {
 	s := &evaluation{
 		lang: p.lang, request: r, env: env, where: v, params: params, variables: p.variables, namespace: p.namespace,
-		object: v.see(r.Object), oldObject: v.see(r.OldObject),
+		object: v.see(r, r.Object), oldObject: v.see(r, r.OldObject),
 	}
 	if len(exceptions) > 0 {
 		s.images, s.values = aggregate(exceptions)

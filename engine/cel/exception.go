@@ -133,7 +133,7 @@ func (e *Exception) Whole() bool {
 // whatever errors the others have; an error is a *admission.NeedsClusterError where the cluster would know better.
 func (e *Exception) Matches(ctx context.Context, r *admission.Request, env Env) (bool, error) {
 	ok, err := hold(&activation{ctx: ctx, state: &evaluation{
-		request: r, env: env, object: plain.see(r.Object), oldObject: plain.see(r.OldObject),
+		request: r, env: env, object: plain.see(r, r.Object), oldObject: plain.see(r, r.OldObject),
 	}}, e.conditions)
 	needs := (*admission.NeedsClusterError)(nil)
 	if errors.As(err, &needs) && *needs == *admission.NeedsNamespace(r.Identity()) {

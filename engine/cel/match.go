@@ -121,7 +121,7 @@ func (m *matcher) inNamespace(r *admission.Request, id admission.Identity) (bool
 		set := admission.LabelsOf(r.Subject())
 		set[nameLabel] = id.Name
 		return m.namespaces.Matches(set), nil
-	case kinds.Unplaced(id.Group, id.Kind, id.Namespace):
+	case r.Unplaced(id):
 		return false, admission.NeedsNamespace(id)
 	case id.Namespace == "":
 		// The selector says nothing about what is in no namespace.

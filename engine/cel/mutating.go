@@ -249,7 +249,7 @@ func (m *Mutating) apply(ctx context.Context, r *admission.Request, env Env, v v
 			return Mutation{Result: m.judge(verdict{err: err, index: -1, line: mu.line}, true)}
 		}
 		object = next
-		a.state.replaceObject(v.see(object), m.again)
+		a.state.replaceObject(v.see(a.state.request, object), m.again)
 		if whole != nil {
 			whole.state.replaceObject(object, m.again)
 		}

@@ -22,7 +22,7 @@ func (p *program) params(ctx context.Context, r *admission.Request, env Env, kin
 	namespace := ref.Namespace
 	if namespace == "" && !kinds.ClusterScoped(group, kind.Kind) {
 		id := admission.IdentityOf(r.Subject())
-		if kinds.Unplaced(id.Group, id.Kind, id.Namespace) {
+		if r.Unplaced(id) {
 			return nil, admission.NeedsNamespace(id)
 		}
 		namespace = id.Namespace

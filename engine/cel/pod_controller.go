@@ -9,7 +9,6 @@ import (
 
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/jsonpointer"
-	"github.com/lintel-bot/lintel/engine/kinds"
 )
 
 var stringMap = reflect.TypeFor[map[string]string]()
@@ -28,12 +27,12 @@ const (
 	scheduled view = "/spec/jobTemplate/spec/template"
 )
 
-// see shows an object through the view, nil for nil. The object is not changed.
-func (v view) see(o admission.Object) any {
+// see shows an object of a request through the view, nil for nil. The object is not changed.
+func (v view) see(r *admission.Request, o admission.Object) any {
 	if o == nil {
 		return nil
 	}
-	o = unplaced(o)
+	o = unplaced(r, o)
 	if v == plain {
 		return o
 	}
@@ -60,9 +59,9 @@ func (v view) see(o admission.Object) any {
 
 // unplaced shows an object that names no namespace, and may come to be in one, with a namespace that is not known: what
 // reads it fails. Other objects are shown as they are.
-func unplaced(o admission.Object) admission.Object {
+func unplaced(r *admission.Request, o admission.Object) admission.Object {
 	id := admission.IdentityOf(o)
-	if !kinds.Unplaced(id.Group, id.Kind, id.Namespace) {
+	if !r.Unplaced(id) {
 		return o
 	}
 	meta, _ := o["metadata"].(map[string]any)

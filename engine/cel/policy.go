@@ -236,7 +236,7 @@ func (p *Policy) Evaluate(ctx context.Context, r *admission.Request, env Env) []
 func (p *Policy) about(ctx context.Context, r *admission.Request, env Env) (*target, error) {
 	var elsewhere error // the policy may be one of another namespace
 	if id := admission.IdentityOf(r.Subject()); p.namespace != "" && id.Namespace != p.namespace {
-		if !kinds.Unplaced(id.Group, id.Kind, id.Namespace) {
+		if !r.Unplaced(id) {
 			return nil, nil
 		}
 		elsewhere = admission.NeedsNamespace(id)

@@ -53,6 +53,34 @@ func defined(ctx context.Context, cluster Cluster, group, plural string) string 
 	return ""
 }
 
+// DefinedClusterScoped reports whether a CustomResourceDefinition in the cluster says that objects of a kind, of which
+// nothing is known, have no namespace.
+func DefinedClusterScoped(ctx context.Context, cluster interface {
+	Cluster
+	Get(ctx context.Context, group, kind, namespace, name string) (map[string]any, bool)
+}, group, kind string) bool {
+	if _, known := Namespaced(group, kind); known || group == "" {
+		return false
+	}
+	scoped := func(d map[string]any) (is, says bool) {
+		spec, _ := d["spec"].(map[string]any)
+		names, _ := spec["names"].(map[string]any)
+		return spec["scope"] == "Cluster", spec["group"] == group && names["kind"] == kind
+	}
+	const apiextensions, definition = "apiextensions.k8s.io", "CustomResourceDefinition"
+	if d, ok := cluster.Get(ctx, apiextensions, definition, "", Plural(kind)+"."+group); ok {
+		if is, says := scoped(d); says {
+			return is
+		}
+	}
+	for _, d := range cluster.List(ctx, apiextensions, definition, "") {
+		if is, says := scoped(d); says {
+			return is
+		}
+	}
+	return false
+}
+
 // Defined reports whether a kind of which nothing is known has a plural name that only a CustomResourceDefinition in
 // the cluster can have given it.
 func Defined(ctx context.Context, cluster Cluster, group, kind, plural string) bool {

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/lintel-bot/lintel/engine/admission"
-	"github.com/lintel-bot/lintel/engine/kinds"
 )
 
 // nameLabel is the label that every namespace has, declared or not
@@ -57,7 +56,7 @@ func NewTarget(r *admission.Request) *Target {
 	} else if t.Identity.Namespace != "" {
 		t.NamespaceLabels[nameLabel] = t.Identity.Namespace
 	}
-	t.Unplaced = kinds.Unplaced(t.Identity.Group, t.Identity.Kind, t.Identity.Namespace)
+	t.Unplaced = r.Unplaced(t.Identity)
 	// An object in no namespace has no namespace labels, which is something known.
 	t.NamespaceKnown = r.Namespace != nil || t.Identity.Namespace == "" && !t.Unplaced
 	return t

@@ -30,7 +30,35 @@ func (r *reader) application(app *field) {
 		r.problem(problemAt(app.position("spec"), Broken, "this Application names no source"))
 	}
 	for i, s := range sources {
+		r.askFor(app, s)
 		r.argoSource(app, s, i)
+	}
+}
+
+// askFor begins what one source of an Application asks for.
+func (r *reader) askFor(app, s *field) {
+	r.ask(app.get("metadata", "name"), app.get("spec", "destination"), s)
+	for _, file := range append(s.elements("helm", "valueFiles"), s.elements("helm", "fileParameters")...) {
+		name := cmp.Or(file.text(), file.text("path"))
+		if ref, inside, ok := strings.Cut(name, "/"); ok && strings.HasPrefix(ref, "$") {
+			for _, other := range app.elements("spec", "sources") {
+				if "$"+other.text("ref") != ref {
+					continue
+				}
+				r.also(other)
+				if clean, ok := tree.Clean(fixed(inside)); ok && r.ours(other.text("repoURL"), clean) {
+					r.reads(clean)
+				}
+			}
+		} else if s.text("chart") == "" {
+			clean, ok := tree.Clean(fixed(path.Join(s.text("path"), name)))
+			if inside, whole := strings.CutPrefix(name, "/"); whole {
+				clean, ok = tree.Clean(fixed(inside))
+			}
+			if ok {
+				r.reads(clean)
+			}
+		}
 	}
 }
 
@@ -62,6 +90,12 @@ func (r *reader) argoSource(app, s *field, index int) {
 		r.elsewhere(s.position("repoURL"), s.text("repoURL"))
 		return
 	}
+	if hasUnknown(s.get("repoURL")) || hasUnknown(s.get("targetRevision")) {
+		r.needed()
+	} else if revision := s.text("targetRevision"); !r.Repo.current(revision) {
+		r.another(s.position("targetRevision"), revision)
+		return
+	}
 	switch {
 	case !ok:
 		r.problem(problemAt(at, Broken, "the path leads out of the repository"))
@@ -75,6 +109,7 @@ func (r *reader) argoSource(app, s *field, index int) {
 	}
 	name := app.text("metadata", "name")
 	s = r.sourceFiles(s, dir, name)
+	r.askFor(app, s)
 	d := Deployment{
 		Path: dir, Object: object, Name: name, Source: index, Revision: known(s, "targetRevision"),
 		Where: app.position("metadata", "name"), PathWhere: at,
@@ -82,6 +117,7 @@ func (r *reader) argoSource(app, s *field, index int) {
 	d.Cluster, d.Namespace, d.NamespaceWhere = argoDestination(app)
 	switch kind := r.argoKind(s, dir); kind {
 	case "":
+		r.reads(dir)
 		r.problem(problemAt(s.position("plugin"), ClusterOnly, "a config management plugin renders this source: Lintel does "+
 			"not run it, so what it deploys is not known"))
 		return
@@ -94,12 +130,20 @@ func (r *reader) argoSource(app, s *field, index int) {
 					"the pattern is malformed: Argo CD takes it for one that matches nothing"))
 			}
 		}
+		r.also(s.get("directory", "jsonnet"))
+		for _, lib := range s.elements("directory", "jsonnet", "libs") {
+			if clean, ok := tree.Clean(lib.text()); ok {
+				r.reads(clean)
+			}
+		}
+		d.Directory.state = r.state()
 		d.Kind = kind
 	case ArgoKustomize:
 		d.Overrides = r.argoOverrides(s.get("kustomize"), s, app)
 		d.Kind = kind
 	default:
 		d.Kind = kind
+		r.readsChart(dir)
 		r.problem(problemAt(at, ClusterOnly,
 			"the folder %s is a Helm chart, which Lintel does not render: what it deploys is "+
 				"not checked", dir))
@@ -119,6 +163,12 @@ func (r *reader) elsewhere(at Position, repository string) {
 	r.problem(problemAt(at, ClusterOnly,
 		"the source is another repository, %.200s: what is deployed from it is not checked",
 		cmp.Or(repository, "which nothing here names")))
+}
+
+// another reports a source that is another state of this repository.
+func (r *reader) another(at Position, revision string) {
+	r.problem(problemAt(at, ClusterOnly, "the source is another revision of this repository, %.200s, and not what is "+
+		"to be merged here: what is deployed from it is not checked", revision))
 }
 
 // known is a text that does not depend on the cluster, empty otherwise.

@@ -29,10 +29,14 @@ func (r *reader) applicationSet(root *field) {
 	}
 	e := &expander{reader: r, templates: newTemplates(spec.truth("goTemplate"), plainTexts(spec.get("goTemplateOptions")),
 		r.Limits)}
+	r.needs = map[need]bool{}
 	for _, generator := range spec.elements("generators") {
 		sets, err := e.generate(generator, nil, 0)
 		if err != nil {
-			r.problem(e.explain(generator, err))
+			p := e.explain(generator, err)
+			r.ask(spec)
+			r.reads(p.Path)
+			r.problem(p)
 			continue
 		}
 		template := spec.get("template")
@@ -45,6 +49,7 @@ func (r *reader) applicationSet(root *field) {
 		}
 		for _, s := range sets {
 			r.unknown = s.needs
+			r.ask(generator, template, spec.get("templatePatch"), s.values)
 			app, err := e.templates.render(template, s)
 			if err == nil {
 				app, err = e.patch(app, spec.get("templatePatch"), s)
@@ -55,6 +60,12 @@ func (r *reader) applicationSet(root *field) {
 			}
 			r.application(app)
 		}
+		values := make([]any, len(sets))
+		for i, s := range sets {
+			values[i] = s.values
+		}
+		r.ask(generator, template, spec.get("templatePatch"), values)
+		r.tellNeeds(sets)
 	}
 }
 

@@ -37,15 +37,27 @@ func FromRoot(root string, value map[string]any, where func(pointer string) Posi
 	return Object{fieldOfValue(value, where, "", 0), root}
 }
 
-// Substitutes lists the ConfigMaps that a Kustomization of Flux takes variables from.
-func (o Object) Substitutes() (names []string) {
-	for _, from := range o.root.get("spec", "postBuild").elements("substituteFrom") {
-		if from.text("kind") == "ConfigMap" {
-			names = append(names, from.text("name"))
+// Reads lists the names of the objects of some kinds that an object of Flux reads: where its source is, and the
+// ConfigMaps and Secrets that it takes variables and values from.
+func (o Object) Reads() map[string][]string {
+	kinds := map[string][]string{}
+	add := func(ref *field) {
+		if kind, name := ref.text("kind"), ref.text("name"); kind != "" && name != "" {
+			kinds[kind] = append(kinds[kind], name)
 		}
 	}
-	return names
+	spec := o.root.get("spec")
+	for _, ref := range slices.Concat(spec.elements("postBuild", "substituteFrom"), spec.elements("valuesFrom")) {
+		add(ref)
+	}
+	for _, ref := range []*field{spec.get("sourceRef"), spec.get("chartRef"), spec.get("chart", "spec", "sourceRef")} {
+		add(ref)
+	}
+	return kinds
 }
+
+// Name returns the object's name.
+func (o Object) Name() string { return o.root.text("metadata", "name") }
 
 // Kind returns the object's kind, empty where it has none.
 func (o Object) Kind() string { return o.root.text("kind") }
@@ -64,6 +76,9 @@ type RepoHint struct {
 	// URLs are clone URLs in any spelling, "owner/name", or a name, which stands for that of any owner: forks have
 	// another.
 	URLs []string
+	// Branches are what the objects may call the branch that the tree is a state of. Where there are none, each revision
+	// that may be a branch counts as this one.
+	Branches []string
 }
 
 // Limits bound what reading the objects may cost. The zero value means the defaults.
@@ -148,6 +163,7 @@ type Deployment struct {
 type Directory struct {
 	Recurse          bool
 	Include, Exclude string // globs over paths below the folder; "*" crosses folders, {a,b} are alternatives
+	state            string // of what asks for it
 }
 
 // Metadata is set on every object of a deployment.
@@ -211,9 +227,11 @@ type reader struct {
 	byKind   map[string][]*field // all objects
 	found    []Deployment
 	problems []Problem
-	said     map[source.Error]bool // the problems
-	object   Reference             // the one at hand
-	unknown  *need                 // what the Application at hand depends on and only the cluster has; nil: nothing
+	said     map[source.Error]int // the problems -> index
+	object   Reference            // the one at hand
+	asked    []any                // what it asks for and reads, see ask
+	unknown  *need                // what the Application at hand depends on and only the cluster has; nil: nothing
+	needs    map[need]bool        // those that folders or namespaces of the ApplicationSet at hand depend on
 }
 
 // Deployments returns what the Argo CD and Flux objects among the given ones deploy from this repository, sorted
@@ -221,7 +239,7 @@ type reader struct {
 // GitRepository objects that say which repository a Kustomization reads.
 func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 	o.Limits = o.Limits.withDefaults()
-	r := &reader{Options: o, byKind: map[string][]*field{}, said: map[source.Error]bool{}}
+	r := &reader{Options: o, byKind: map[string][]*field{}, said: map[source.Error]int{}}
 	for _, object := range objects {
 		r.byKind[object.Kind()] = append(r.byKind[object.Kind()], object.root)
 	}
@@ -263,8 +281,9 @@ func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 }
 
 // Kinds lists the kinds of the objects that Deployments looks at: those that deploy, and those that it only looks up
-// for Flux.
+// for Flux: where something comes from, and the values that are put in.
 func Kinds() (deploy, context []string) {
 	return []string{"Application", "ApplicationSet", "Kustomization", "HelmRelease"},
-		[]string{"ConfigMap", "GitRepository", "ArtifactGenerator"}
+		[]string{"GitRepository", "ArtifactGenerator", "OCIRepository", "HelmRepository", "Bucket", "HelmChart", "ConfigMap",
+			"Secret"}
 }

@@ -150,12 +150,14 @@ path: elsewhere
     spec: {source: {path: apps/a}}`), "  template:\n", "  templatePatch: |\n    spec: {destination: {namespace: '{{.ns}}'}}\n  template:\n", 1), want: []string{"argo kustomize apps/a one ns=q cluster="}},
 		"clusters, path known": {archive: appSet("",
 			"  - matrix: {generators: [{clusters: {}}, {git: {directories: [{path: apps/a}]}}]}\n", `'{{name}}'}
-    spec: {source: {path: '{{path}}'}, destination: {server: '{{server}}', namespace: fixed}}`), want: []string{"argo kustomize apps/a {{name}} ns=fixed cluster="}},
+    spec: {source: {path: '{{path}}'}, destination: {server: '{{server}}', namespace: fixed}}`), want: []string{"argo kustomize apps/a {{name}} ns=fixed cluster="},
+			problem: "set.yaml:6: the clusters generator needs the cluster: which Applications"},
 		"clusters, path unknown": {archive: appSet("  goTemplate: true\n", "  - clusters: {}\n", `'{{.name}}'}
     spec: {source: {path: 'apps/{{.name}}'}}`), problem: "set.yaml:7: the clusters generator needs the cluster"},
 		"clusters overridden by name": {archive: appSet("",
 			"  - merge: {mergeKeys: [name], generators: [{clusters: {values: {dir: a}}}, {list: {elements: [{name: east, values.dir: b}]}}]}\n", `'{{name}}'}
-    spec: {source: {path: 'apps/{{values.dir}}'}}`), want: []string{"argo kustomize apps/a {{name}} ns= cluster=", "argo directory apps/b east ns= cluster="}},
+    spec: {source: {path: 'apps/{{values.dir}}'}}`), want: []string{"argo kustomize apps/a {{name}} ns= cluster=", "argo directory apps/b east ns= cluster="},
+			problem: "set.yaml:6: the clusters generator needs the cluster: which Applications"},
 		"impure function": {archive: appSet("  goTemplate: true\n", "  - list: {elements: [{n: one}]}\n", `'{{ now }}'}
     spec: {source: {path: apps/a}}`), problem: `function "now" is not one that Lintel evaluates`},
 		"flux": {archive: `

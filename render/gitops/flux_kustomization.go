@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	fluxGroup = "kustomize.toolkit.fluxcd.io"
-	helmGroup = "helm.toolkit.fluxcd.io"
+	fluxGroup   = "kustomize.toolkit.fluxcd.io"
+	helmGroup   = "helm.toolkit.fluxcd.io"
+	sourceGroup = "source.toolkit.fluxcd.io"
 )
 
 // fluxKustomization reads one Kustomization of Flux (https://fluxcd.io/flux/components/kustomize/kustomizations/).
@@ -41,15 +42,27 @@ func (r *reader) fluxKustomization(root *field) {
 		}
 	}
 	near := root.position("metadata", "name").Path
-	repository, inside, known := r.fluxSource(spec, object.Namespace, dir, near)
-	if !known {
+	from := r.fluxSource(spec.get("sourceRef"), object.Namespace, dir, near)
+	r.ask(object.Name, spec)
+	r.also(from.says...)
+	switch {
+	case from.packed:
+		r.problem(problemAt(spec.position("sourceRef", "name"), ClusterOnly, "the source is %.40s %q, an artifact that is "+
+			"packed elsewhere: what is deployed from it is not checked", spec.text("sourceRef", "kind"),
+			spec.text("sourceRef", "name")))
+		return
+	case !from.known:
 		r.problem(problemAt(spec.position("sourceRef"), ClusterOnly, "the artifact that Kustomization %q reads holds no "+
 			"single folder of this repository at its path: what is deployed from it is not known", object.Name))
 		return
 	}
-	if dir = inside; !r.ours(repository, dir) {
-		r.elsewhere(spec.position("sourceRef", "name"), cmp.Or(repository,
+	if dir = from.inside; !r.ours(from.repository, dir) {
+		r.elsewhere(spec.position("sourceRef", "name"), cmp.Or(from.repository,
 			strings.TrimSpace(spec.text("sourceRef", "kind")+" "+spec.text("sourceRef", "name"))))
+		return
+	}
+	if !r.Repo.current(from.revision) {
+		r.another(spec.position("sourceRef", "name"), from.revision)
 		return
 	}
 	if !isKind(r.Tree, dir, tree.Dir) {
@@ -70,16 +83,6 @@ func (r *reader) fluxKustomization(root *field) {
 	r.found = append(r.found, d)
 }
 
-// helmRelease reports a release of a chart (https://fluxcd.io/flux/components/helm/helmreleases/).
-func (r *reader) helmRelease(root *field) {
-	spec := root.get("spec")
-	at := spec.position("chart", "spec", "chart")
-	if spec.present("chartRef") {
-		at = spec.position("chartRef", "name")
-	}
-	r.problem(problemAt(at, ClusterOnly, "Lintel renders no charts: what this HelmRelease deploys is not checked"))
-}
-
 // clusterFolder returns the folder after "clusters", where Flux' guide has one for each cluster
 // (https://fluxcd.io/flux/guides/repository-structure/).
 func clusterFolder(p string) string {
@@ -90,23 +93,43 @@ func clusterFolder(p string) string {
 	return ""
 }
 
-// fluxSource returns the address of the repository that a Kustomization reads, and the folder in it. The address is
-// empty where no object of this repository says it: bootstrap, for one, writes it to the cluster.
-func (r *reader) fluxSource(spec *field, namespace, dir, near string) (repository, inside string, known bool) {
-	ref := spec.get("sourceRef")
-	namespace = cmp.Or(ref.text("namespace"), namespace)
-	switch ref.text("kind") {
-	case "GitRepository":
-		return r.gitRepository(ref.text("name"), namespace, near), dir, true
-	case "ExternalArtifact":
-		return r.artifact(ref.text("name"), namespace, dir, near)
-	}
-	return "", dir, true // an artifact that may be packed from here: its path decides
+// fluxSource is where a Kustomization of Flux, or the chart of a HelmRelease, comes from.
+type fluxSource struct {
+	repository string // its address; empty where no object of this repository says it: bootstrap writes it to the cluster
+	revision   string // of it, empty for the default branch
+	inside     string // the folder in it
+	known      bool   // whether that is known
+	packed     bool   // an artifact that is no repository
+	says       []any  // what says so
 }
 
-func (r *reader) gitRepository(name, namespace, near string) string {
-	f, _ := r.nearest("source.toolkit.fluxcd.io", "GitRepository", near, named(name, namespace))
-	return f.text("spec", "url")
+// fluxSource reads what a reference leads to.
+func (r *reader) fluxSource(ref *field, namespace, dir, near string) fluxSource {
+	name, kind := ref.text("name"), ref.text("kind")
+	namespace = cmp.Or(ref.text("namespace"), namespace)
+	switch kind {
+	case "", "GitRepository":
+		return r.gitRepository(name, namespace, dir, near)
+	case "ExternalArtifact":
+		return r.artifact(name, namespace, dir, near)
+	}
+	f, _ := r.nearest(sourceGroup, kind, near, named(name, namespace))
+	return fluxSource{packed: true, says: []any{f.get("spec")}}
+}
+
+func (r *reader) gitRepository(name, namespace, dir, near string) fluxSource {
+	f, _ := r.nearest(sourceGroup, "GitRepository", near, named(name, namespace))
+	return fluxSource{repository: f.text("spec", "url"), revision: revisionOf(f.get("spec", "ref")), inside: dir,
+		known: true, says: []any{f.get("spec")}}
+}
+
+// revisionOf returns what the ref of a GitRepository comes to
+// (https://fluxcd.io/flux/components/source/gitrepositories/#reference).
+func revisionOf(ref *field) string {
+	if tag := ref.text("tag"); tag != "" && ref.text("commit")+ref.text("name")+ref.text("semver") == "" {
+		return "refs/tags/" + tag
+	}
+	return cmp.Or(ref.text("commit"), ref.text("name"), ref.text("semver"), ref.text("branch"))
 }
 
 func named(name, namespace string) func(*field) bool {
@@ -135,15 +158,16 @@ func (r *reader) nearest(group, kind, near string, is func(*field) bool) (found 
 
 // artifact finds the folder that an ArtifactGenerator copies to a path of an artifact
 // (https://fluxcd.io/flux/components/source/artifactgenerators/).
-func (r *reader) artifact(name, namespace, dir, near string) (repository, inside string, known bool) {
+func (r *reader) artifact(name, namespace, dir, near string) fluxSource {
 	isNamed := func(a *field) bool { return a.text("name") == name }
 	generator, ambiguous := r.nearest("source.extensions.fluxcd.io", "ArtifactGenerator", near, func(f *field) bool {
 		return sameNamespace(f.text("metadata", "namespace"), namespace) &&
 			slices.ContainsFunc(f.elements("spec", "artifacts"), isNamed)
 	})
 	if generator == nil || ambiguous {
-		return "", dir, !ambiguous
+		return fluxSource{inside: dir, known: !ambiguous}
 	}
+	says := generator.get("spec")
 	artifacts := generator.elements("spec", "artifacts")
 	for _, c := range slices.Backward(artifacts[slices.IndexFunc(artifacts, isNamed)].elements("copy")) {
 		alias, from, _ := strings.Cut(strings.TrimPrefix(c.text("from"), "@"), "/")
@@ -160,11 +184,13 @@ func (r *reader) artifact(name, namespace, dir, near string) (repository, inside
 		}
 		for _, s := range generator.elements("spec", "sources") {
 			if s.text("alias") == alias && s.text("kind") == "GitRepository" {
-				return r.gitRepository(s.text("name"), cmp.Or(s.text("namespace"), namespace), near), inside, true
+				from := r.gitRepository(s.text("name"), cmp.Or(s.text("namespace"), namespace), inside, near)
+				from.says = append(from.says, says)
+				return from
 			}
 		}
 	}
-	return "", "", false
+	return fluxSource{says: []any{says}}
 }
 
 // sameNamespace takes an object whose file names no namespace for one of any: its kustomization sets it.
@@ -243,8 +269,8 @@ func (r *reader) substitution(post *field, namespace, near string) Substitution 
 	for _, from := range post.elements("substituteFrom") {
 		kind, name := from.text("kind"), from.text("name")
 		at := from.position("name")
+		found, ambiguous := r.nearest("", kind, near, named(name, namespace))
 		if kind == "ConfigMap" {
-			found, ambiguous := r.nearest("", "ConfigMap", near, named(name, namespace))
 			switch {
 			case ambiguous:
 				r.problem(problemAt(at, ClusterOnly, "several ConfigMaps of the repository have the name %q: which of them the "+
@@ -254,10 +280,12 @@ func (r *reader) substitution(post *field, namespace, near string) Substitution 
 				continue
 			case found == nil && from.truth("optional"):
 			default:
+				r.also(found)
 				r.problem(problemAt(at, ClusterOnly, "the variables of ConfigMap %q are in the cluster, not in the repository",
 					name))
 			}
 		} else if !from.truth("optional") {
+			r.also(found)
 			r.problem(problemAt(at, ClusterOnly, "the variables of %.40s %q are in the cluster: they are not known before merge",
 				kind, name))
 		}

@@ -22,6 +22,7 @@ func Files(t Tree, d *Deployment, limits Limits) ([]string, []Problem) {
 		return nil, nil
 	}
 	var problems []Problem
+	jsonnet := []any{d.Directory.state}
 	// A malformed pattern matches nothing, as in Argo CD.
 	include, _ := directoryGlob.compile(d.Directory.Include)
 	exclude, _ := directoryGlob.compile(d.Directory.Exclude)
@@ -29,6 +30,9 @@ func Files(t Tree, d *Deployment, limits Limits) ([]string, []Problem) {
 	w := &folderWalk{tree: t, left: limits.withDefaults().Files, enter: func(string) bool { return d.Directory.Recurse }}
 	err := w.walk(d.Path, 0, func(p string) error {
 		name := strings.TrimPrefix(strings.TrimPrefix(p, d.Path), "/")
+		if ext := path.Ext(p); ext == ".jsonnet" || ext == ".libsonnet" {
+			jsonnet = append(jsonnet, p, idOf(t, p))
+		}
 		switch {
 		case !slices.Contains([]string{".yaml", ".yml", ".json", ".jsonnet"}, path.Ext(p)):
 		case d.Directory.Exclude != "" && exclude != nil && exclude.MatchString(name):
@@ -54,6 +58,7 @@ func Files(t Tree, d *Deployment, limits Limits) ([]string, []Problem) {
 	}
 	for i := range problems {
 		problems[i] = problems[i].of(d.Object)
+		problems[i].State = digest(append(jsonnet, w.entries)...)
 	}
 	return files, problems
 }
@@ -65,6 +70,7 @@ type folderWalk struct {
 	enter func(dir string) bool // whether to go into a folder
 
 	submodules []string // met where a folder would have been gone into
+	entries    []string // their object ids
 }
 
 func (w *folderWalk) walk(dir string, depth int, visit func(p string) error) error {
@@ -84,7 +90,7 @@ func (w *folderWalk) walk(dir string, depth int, visit func(p string) error) err
 		case e.Kind == tree.Dir && w.enter(p):
 			err = w.walk(p, depth+1, visit)
 		case e.Kind == tree.Submodule && w.enter(p):
-			w.submodules = append(w.submodules, p)
+			w.submodules, w.entries = append(w.submodules, p), append(w.entries, e.ID)
 		case e.Kind == tree.File, e.Kind == tree.Symlink && isKind(w.tree, p, tree.File):
 			err = visit(p)
 		}

@@ -86,13 +86,17 @@ func asJSON(v any) any {
 // git gives a set for each folder or file of a repository that its patterns match
 // (https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/Generators-Git/).
 func (e *expander) git(g *field, needs *need) ([]set, error) {
-	for _, key := range []string{"repoURL", "directories", "files"} {
+	for _, key := range []string{"repoURL", "revision", "directories", "files"} {
 		if hasUnknown(g.get(key)) {
 			return []set{{values: map[string]any{}, needs: needs}}, nil
 		}
 	}
 	if repository := g.text("repoURL"); len(e.Repo.URLs) > 0 && repository != "" && !e.Repo.match(repository) {
 		needs := &need{g.position("repoURL"), "the git generator reads another repository"}
+		return []set{{values: map[string]any{}, needs: needs}}, nil
+	}
+	if revision := g.text("revision"); !e.Repo.current(revision) {
+		needs := &need{g.position("revision"), "the git generator reads another revision of this repository"}
 		return []set{{values: map[string]any{}, needs: needs}}, nil
 	}
 	switch {

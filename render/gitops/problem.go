@@ -28,6 +28,7 @@ type Problem struct {
 	source.Error
 	Cause  Cause
 	Object Reference // the object that asks
+	State  string    // another one where what is asked for is, or what that reads: see reader.ask
 }
 
 func problemAt(p Position, cause Cause, format string, args ...any) Problem {
@@ -59,11 +60,16 @@ func (e *unknowable) Error() string { return e.reason }
 
 func unknown(format string, args ...any) error { return &unknowable{fmt.Sprintf(format, args...)} }
 
+// problem adds a problem of what is asked at the moment. What several ask in the same words is one problem.
 func (r *reader) problem(p Problem) {
-	if p = p.of(r.object); !r.said[p.Error] {
-		r.said[p.Error] = true
-		r.problems = append(r.problems, p)
+	p = p.of(r.object)
+	p.State = r.state()
+	if i, ok := r.said[p.Error]; ok {
+		r.problems[i].State = digest(r.problems[i].State, p.State)
+		return
 	}
+	r.said[p.Error] = len(r.problems)
+	r.problems = append(r.problems, p)
 }
 
 // need is something that sets of parameters depend on and that is not in this repository.
@@ -75,7 +81,22 @@ type need struct {
 // needed reports that something of the Application at hand depends on such a thing.
 func (r *reader) needed() {
 	if r.unknown != nil {
-		r.problem(problemAt(r.unknown.at, ClusterOnly, "%s: folders or namespaces that this ApplicationSet deploys "+
-			"depend on it and are not known before merge", r.unknown.why))
+		r.needs[*r.unknown] = true
+	}
+}
+
+// tellNeeds adds a problem for each thing that sets of an ApplicationSet depend on: what it makes of them is not known.
+func (r *reader) tellNeeds(sets []set) {
+	told := map[need]bool{}
+	for _, s := range sets {
+		if s.needs == nil || told[*s.needs] {
+			continue
+		}
+		told[*s.needs] = true
+		message := "which Applications this ApplicationSet makes is not known before merge"
+		if r.needs[*s.needs] {
+			message = "folders or namespaces that this ApplicationSet deploys depend on it and are not known before merge"
+		}
+		r.problem(problemAt(s.needs.at, ClusterOnly, "%s: %s", s.needs.why, message))
 	}
 }

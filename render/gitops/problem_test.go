@@ -97,8 +97,11 @@ func TestProblems(t *testing.T) {
 			"x}\n    spec: {source: {path: apps/a}, destination: {namespace: '{{gone}}'}}"), Broken,
 			"the namespace keeps a template"},
 		"Flux, elsewhere": {kustomization("path: gone\nsourceRef: {kind: OCIRepository, name: x}"), ClusterOnly,
-			"k.yaml:6: the source is another repository, OCIRepository x"},
-		"Flux, bucket":   {kustomization("path: gone\nsourceRef: {kind: Bucket, name: x}"), ClusterOnly, "Bucket x"},
+			`k.yaml:6: the source is OCIRepository "x"`},
+		"Flux, bucket": {kustomization("path: gone\nsourceRef: {kind: Bucket, name: x}"), ClusterOnly,
+			`Bucket "x", an artifact that is packed elsewhere`},
+		"Flux, artifact at a path of ours": {kustomization("path: apps/a\nsourceRef: {kind: OCIRepository, name: x}"),
+			ClusterOnly, "k.yaml:6: the source is OCIRepository"},
 		"Flux, variable": {kustomization("path: ${x}"), ClusterOnly, "the path has a variable"},
 		"Flux, own overrides": {kustomization("path: apps/a\ntargetNamespace: ${x}"), ClusterOnly,
 			"k.yaml:6: targetNamespace has a variable"},
@@ -134,7 +137,6 @@ func TestHandled(t *testing.T) {
 		"  template:\n", "  strategy: {type: RollingSync}\n  syncPolicy: {applicationsSync: create-only}\n  template:\n", 1)
 	for name, archive := range map[string]string{
 		"values of others": argoApp("sources: [{repoURL: o/r, ref: values}, {path: apps/a}]"), "progressive sync": set,
-		"artifact": fluxKind(fluxGroup+"/v1", "Kustomization", "path: apps/a\nsourceRef: {kind: OCIRepository, name: x}"),
 	} {
 		if _, found, problems := read(t, archive); len(found) != 1 || len(problems) > 0 {
 			t.Errorf("%s: %d deployments, %s", name, len(found), messages(problems))

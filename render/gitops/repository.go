@@ -4,6 +4,8 @@ import (
 	"errors"
 	"net/url"
 	"path"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/render/tree"
@@ -40,6 +42,22 @@ func (h RepoHint) match(repository string) bool {
 	}
 	return false
 }
+
+// current reports whether a revision of this repository is that of the tree, as far as its name says. Variables and
+// templates that nothing fills in may be.
+func (h RepoHint) current(revision string) bool {
+	revision = strings.TrimPrefix(revision, "refs/heads/")
+	switch {
+	case revision == "", revision == "HEAD", strings.Contains(revision, "${"), strings.Contains(revision, "{{"):
+		return true
+	case len(h.Branches) > 0:
+		return slices.Contains(h.Branches, revision)
+	}
+	return !noBranch.MatchString(revision)
+}
+
+// noBranch matches commits, versions, ranges of versions, and references to what is not a branch.
+var noBranch = regexp.MustCompile(`\A([0-9a-f]{7,64}|v?[0-9]+(\.[0-9x*]+)*([-+].*)?|[~^<>=*].*|.*\*.*|refs/.*)\z`)
 
 // ours reports whether a source is this repository. A path of a source counts where nobody said which repository
 // this is, or where the source's address is not known.

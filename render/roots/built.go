@@ -158,10 +158,21 @@ func (d *deployments) prepare(shaped []string, kinds []string) {
 
 func renderedKey(root Root, kinds []string) string { return fmt.Sprint(root, kinds) }
 
-// generating lists the roots with a kustomization that generates a ConfigMap of one of some names.
-func (s *Set) generating(names []string) []Root {
+// generator returns the field of a kustomization that generates objects of a kind, empty where none does.
+func generator(kind string) string {
+	switch kind {
+	case "ConfigMap":
+		return "configMapGenerator"
+	case "Secret":
+		return "secretGenerator"
+	}
+	return ""
+}
+
+// generating lists the roots with a kustomization that generates a ConfigMap or Secret of one of some names.
+func (s *Set) generating(kind string, names []string) []Root {
 	dirs := map[string]bool{}
-	for _, p := range s.Mentions("ConfigMap") {
+	for _, p := range s.Mentions(kind) {
 		if !kustomization.IsFileName(p) {
 			continue
 		}
@@ -170,7 +181,7 @@ func (s *Set) generating(names []string) []Root {
 		if f == nil || err != nil {
 			continue
 		}
-		for _, item := range source.Items(f.Node, "configMapGenerator") {
+		for _, item := range source.Items(f.Node, generator(kind)) {
 			// The name that is asked for may end with a hash, or have what an overlay writes around it.
 			own := source.Text(item, "name")
 			if slices.ContainsFunc(names, func(name string) bool { return strings.Contains(name, own) }) {
@@ -181,14 +192,22 @@ func (s *Set) generating(names []string) []Root {
 	return s.rootsOver(dirs)
 }
 
-// generates reports whether a change of some files changes what a kustomization generates ConfigMaps from.
-func (s *Set) generates(changed []string) bool {
+// generated lists the names of the ConfigMaps and Secrets that a change of some files may generate otherwise, and
+// reports whether it may change any such as they are built.
+func (s *Set) generated(changed []string) (names []string, values bool) {
 	for dir := range s.Touched(changed, nil) {
-		if f, err := s.Kustomization(dir); f != nil && err == nil && s.Holds(f.Path, "ConfigMap") {
-			return true
+		f, err := s.Kustomization(dir)
+		if f == nil || err != nil {
+			continue
+		}
+		for _, kind := range []string{"ConfigMap", "Secret"} {
+			values = values || s.Holds(f.Path, kind)
+			for _, item := range source.Items(f.Node, generator(kind)) {
+				names = append(names, source.Text(item, "name"))
+			}
 		}
 	}
-	return false
+	return names, values
 }
 
 // built returns the objects of some kinds that a root renders to, each root once. Whole is false where the root does

@@ -1,6 +1,7 @@
 package roots
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"maps"
@@ -67,7 +68,7 @@ func (d *deployments) ensure(files []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var objects []gitops.Object
-	var substituted []string // ConfigMaps
+	wanted := map[string][]string{} // by kind, the names of what these read
 	flux := false
 	for _, p := range files {
 		if d.read[p] {
@@ -91,37 +92,17 @@ func (d *deployments) ensure(files []string) {
 		}
 		objects = append(objects, found...)
 		for _, o := range found {
-			substituted = append(substituted, o.Substitutes()...)
+			for kind, names := range o.Reads() {
+				wanted[kind] = append(wanted[kind], names...)
+			}
+			flux = flux || o.Kind() == "Kustomization" || o.Kind() == "HelmRelease"
 		}
-		flux = flux || slices.ContainsFunc(found, func(o gitops.Object) bool { return o.Kind() == "Kustomization" })
 	}
 	if len(objects) == 0 {
 		return
 	}
 	if flux {
-		for _, kind := range context {
-			if kind == "ConfigMap" && len(substituted) == 0 {
-				continue
-			}
-			added := map[Root]bool{}
-			for _, p := range d.set.Mentions(kind) {
-				if !d.set.Manifest(p) || kustomization.IsFileName(p) {
-					continue
-				}
-				found, whole := d.shaped(p, added, kind)
-				if data, _, err := d.set.Tree().ReadFile(p); err == nil && !whole {
-					found = append(found, d.objects(p, data, kind)...)
-				}
-				objects = append(objects, found...)
-			}
-			if kind == "ConfigMap" {
-				for _, root := range d.set.generating(substituted) {
-					if found, _ := d.built(root, kind); !added[root] {
-						objects = append(objects, found...)
-					}
-				}
-			}
-		}
+		objects = append(objects, d.lookUp(context, wanted)...)
 	}
 	found, problems := gitops.Deployments(objects, gitops.Options{Tree: d.set.Tree(), Repo: d.repo, Limits: d.limits})
 	for _, one := range found {
@@ -132,6 +113,50 @@ func (d *deployments) ensure(files []string) {
 		}
 	}
 	d.problems = append(d.problems, problems...)
+}
+
+// lookUp reads the objects of some kinds that others of Flux read: those of the wanted names, by kind. What an
+// ArtifactGenerator or a HelmChart reads in turn is known only by reading it.
+func (d *deployments) lookUp(kinds []string, wanted map[string][]string) (objects []gitops.Object) {
+	for _, kind := range kinds {
+		names := wanted[kind]
+		all := kind == "GitRepository" || kind == "ArtifactGenerator" || len(wanted["HelmChart"]) > 0 && !isValues(kind)
+		switch {
+		case all:
+			names = nil
+		case len(names) == 0:
+			continue
+		}
+		added := map[Root]bool{}
+		for _, p := range d.set.Mentions(kind) {
+			if !d.set.Manifest(p) || kustomization.IsFileName(p) {
+				continue
+			}
+			found, whole := d.shaped(p, added, kind)
+			if data, _, err := d.set.Tree().ReadFile(p); err == nil && !whole && holdsAny(data, names) {
+				found = append(found, d.objects(p, data, kind)...)
+			}
+			objects = append(objects, found...)
+		}
+		if !isValues(kind) {
+			continue
+		}
+		for _, root := range d.set.generating(kind, names) {
+			if found, _ := d.built(root, kind); !added[root] {
+				objects = append(objects, found...)
+			}
+		}
+	}
+	return objects
+}
+
+// isValues reports whether objects of a kind hold values for others.
+func isValues(kind string) bool { return generator(kind) != "" }
+
+// holdsAny reports whether a text has one of some names in it; it does where there are none.
+func holdsAny(data []byte, names []string) bool {
+	holds := func(name string) bool { return bytes.Contains(data, []byte(name)) }
+	return len(names) == 0 || slices.ContainsFunc(names, holds)
 }
 
 // objects parses the documents of some kinds in a file.
@@ -155,8 +180,12 @@ func (d *deployments) objects(p string, data []byte, kinds ...string) []gitops.O
 // are such themselves.
 func (d *deployments) interesting(folders, changed []string) {
 	files := append(d.set.deployersOf(folders...), d.set.deployersBelow(changed)...)
-	if len(changed) > 0 && d.set.generates(changed) {
-		files = append(files, d.set.Noted(deployers, substituted)...)
+	if len(changed) > 0 {
+		names, values := d.set.generated(changed)
+		files = append(files, d.naming(names)...)
+		if values {
+			files = append(files, d.set.Noted(deployers, substituted)...)
+		}
 	}
 	for _, p := range changed {
 		if d.set.deployer(p) {
@@ -169,8 +198,36 @@ func (d *deployments) interesting(folders, changed []string) {
 		if d.set.Holds(p, "ConfigMap") {
 			files = append(files, d.set.Noted(deployers, substituted)...)
 		}
+		files = append(files, d.readers(p)...)
 	}
 	d.ensure(files)
+}
+
+// readers lists the files with objects that deploy and read objects of a changed file.
+func (d *deployments) readers(p string) []string {
+	_, kinds := gitops.Kinds()
+	kinds = slices.DeleteFunc(kinds, func(kind string) bool { return !d.set.Holds(p, kind) })
+	if len(kinds) == 0 || !d.set.Manifest(p) {
+		return nil
+	}
+	data, _, err := d.set.Tree().ReadFile(p)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, o := range d.objects(p, data, kinds...) {
+		names = append(names, o.Name())
+	}
+	return d.naming(names)
+}
+
+// naming lists the files with objects that deploy and read an object of one of some names.
+func (d *deployments) naming(names []string) []string {
+	keys := make([]string, len(names))
+	for i, name := range names {
+		keys[i] = naming + name
+	}
+	return d.set.Noted(deployers, keys...)
 }
 
 // known returns the deployments that were read so far, by ID.
@@ -329,6 +386,15 @@ func (d *deployments) merge(roots []Root, folders map[string]bool) []Root {
 		}
 	}
 	return d.set.chosen(roots)
+}
+
+// Unseen reports whether an object of Argo CD or Flux that deployed a root of an earlier tree is there now, and what it
+// deploys is not known: nobody can tell that anything of that goes.
+func (s *Set) Unseen(before *Set, root Root) bool {
+	one := before.deployed.of(root)
+	return one != nil && slices.ContainsFunc(s.Problems(), func(p gitops.Problem) bool {
+		return p.Cause == gitops.ClusterOnly && p.Object == one.Object
+	})
 }
 
 // Problems lists what stands in the way of knowing what objects of Argo CD and Flux deploy, of those that were read so

@@ -22,6 +22,7 @@ const (
 	anyFolder   = "\x00any"         // all such files
 	anywhere    = "\x00anywhere"    // which folders the file's objects deploy cannot be told from its text
 	substituted = "\x00substituted" // the file's objects replace variables by what others hold
+	naming      = "\x00naming "     // and a name: the file's objects read an object of this name
 )
 
 // deploymentMarks are the groups of the objects that deploy something.
@@ -56,7 +57,7 @@ func noteDeployer(n *yaml.Node, note func(string)) {
 		_, ref := source.Field(spec, "sourceRef")
 		unclear = source.Text(ref, "kind") == "ExternalArtifact" // it says which folder of it is one of the repository
 	case group == "helm.toolkit.fluxcd.io" && kind == "HelmRelease":
-		note(anyFolder) // it deploys a chart, which no folder is known to be
+		noteRelease(n, note)
 		return
 	default:
 		return
@@ -82,8 +83,13 @@ func noteDeployer(n *yaml.Node, note func(string)) {
 						note(folder)
 					}
 					unclear = unclear || !ok
+				case "helm":
+					noteValues(n, c, note)
 				case "substituteFrom":
 					note(substituted)
+					noteNames(c, note)
+				case "sourceRef":
+					noteName(c, note)
 				}
 			}
 			walk(c)
@@ -92,6 +98,75 @@ func noteDeployer(n *yaml.Node, note func(string)) {
 	walk(n)
 	if unclear || found == 0 { // without a path, Flux deploys the whole repository
 		note(anywhere)
+	}
+}
+
+// noteRelease records what a HelmRelease reads: it deploys a chart, and what changes that may be the chart's folder,
+// its values, or what says where it comes from.
+func noteRelease(n *yaml.Node, note func(string)) {
+	note(anyFolder)
+	_, spec := source.Field(n, "spec")
+	_, template := source.Field(spec, "chart")
+	_, chart := source.Field(template, "spec")
+	_, from := source.Field(chart, "sourceRef")
+	_, ref := source.Field(spec, "chartRef")
+	_, values := source.Field(spec, "valuesFrom")
+	noteName(from, note)
+	noteName(ref, note)
+	noteNames(values, note)
+	if kind := source.Text(from, "kind"); kind == "" || kind == "GitRepository" {
+		if folder, ok := folderOf(&yaml.Node{Kind: yaml.ScalarNode, Value: source.Text(chart, "chart")}); ok {
+			note(folder)
+		}
+		for _, file := range append(source.Items(chart, "valuesFiles"), fieldOf(chart, "valuesFile")) {
+			if folder, ok := folderOf(file); ok {
+				note(path.Dir(folder))
+			}
+		}
+	}
+}
+
+func fieldOf(n *yaml.Node, name string) *yaml.Node {
+	_, v := source.Field(n, name)
+	return v
+}
+
+// noteName records the name of an object that is referred to.
+func noteName(ref *yaml.Node, note func(string)) {
+	if name := source.Text(ref, "name"); name != "" {
+		note(naming + name)
+	}
+}
+
+// noteNames is noteName for a list.
+func noteNames(list *yaml.Node, note func(string)) {
+	if list = source.Deref(list); list == nil || list.Kind != yaml.SequenceNode {
+		return
+	}
+	for _, ref := range list.Content {
+		noteName(source.Deref(ref), note)
+	}
+}
+
+// noteValues records the folders of the files of values that a source of Argo CD reads.
+func noteValues(n, helm *yaml.Node, note func(string)) {
+	for _, file := range source.Items(source.Deref(helm), "valueFiles") {
+		if file = source.Deref(file); file == nil || file.Kind != yaml.ScalarNode {
+			continue
+		}
+		name := file.Value
+		if _, inside, ok := strings.Cut(name, "/"); ok && strings.HasPrefix(name, "$") {
+			name = inside
+		} else if !strings.HasPrefix(name, "/") {
+			name = path.Join(source.Text(n, "path"), name)
+		}
+		folder, wild, _ := strings.Cut(name, "*")
+		if wild != "" {
+			folder += "x"
+		}
+		if folder, ok := folderOf(&yaml.Node{Kind: yaml.ScalarNode, Value: path.Dir(folder)}); ok {
+			note(folder)
+		}
 	}
 }
 

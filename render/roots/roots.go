@@ -35,6 +35,8 @@ type Options struct {
 	// Repository is its clone URLs, "owner/name" or name. They tell its own folders from those of others where
 	// objects of Argo CD and Flux name them; without any, a folder counts that exists.
 	Repository []string
+	// Branches are the names of the branch that the tree is a state of; see gitops.RepoHint.
+	Branches []string
 }
 
 // Set is the roots of one tree, with the index of what its files refer to. It is safe for concurrent use, and good for
@@ -73,8 +75,9 @@ func newSet(g *graph.Graph, o Options) (*Set, error) {
 		return nil, err
 	}
 	s := &Set{Graph: g, filter: f, deploys: len(g.Noted(deployers, anyFolder)) > 0}
-	s.deployed = &deployments{set: s, repo: gitops.RepoHint{URLs: o.Repository}, limits: gitops.Limits{Source: o.Limits},
-		read: map[string]bool{}, rendered: map[string]rendered{}, added: map[Root]bool{},
+	s.deployed = &deployments{set: s, repo: gitops.RepoHint{URLs: o.Repository, Branches: o.Branches},
+		limits: gitops.Limits{Source: o.Limits},
+		read:   map[string]bool{}, rendered: map[string]rendered{}, added: map[Root]bool{},
 		byPath: map[string][]*Deployment{}, byID: map[string]*Deployment{}}
 	return s, nil
 }

@@ -44,7 +44,7 @@ func Trees(t testing.TB, r *treetest.Repo, rules, base, head string) (*diff.Tree
 // Roots finds the roots of a tree.
 func Roots(t testing.TB, at *tree.Tree, s *settings.Settings) *roots.Set {
 	t.Helper()
-	set, err := roots.Open(at, s.RootOptions(nil), &graph.Cache{})
+	set, err := roots.Open(at, s.RootOptions(nil, nil), &graph.Cache{})
 	if err != nil {
 		t.Fatal(err)
 	}

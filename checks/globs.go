@@ -1,0 +1,87 @@
+package checks
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/rules"
+	"github.com/lintel-bot/lintel/checks/settings"
+)
+
+// unmatched is what the settings name and that is nowhere. Of policies the ruling tells, too: without them a change
+// must not be merged.
+type unmatched struct {
+	standing []report.Problem // on the base branch, and the change does not mend it
+	brought  []report.Problem // by the change
+	notes    []report.Problem // what harms nothing
+}
+
+// unmatched looks for what the settings name.
+func (r *repository) unmatched() (out unmatched) {
+	t := r.trees
+	now, notes := missed(t.Rules, r.settings)
+	out.standing, out.notes = now, notes
+	if !t.ProposesRules() {
+		return out
+	}
+	named := r.settings
+	if r.proposed != nil {
+		named = r.proposed
+	}
+	head, _ := missed(t.Head, named)
+	out.standing = stays(now, head, func(report.Problem) bool { return true })
+	if out.brought = broughtProblems(now, head); len(out.brought) == 0 || t.Base.ID == "" {
+		return out
+	}
+	never, _ := missed(t.Base, named)
+	tip, _ := missed(t.Rules, named)
+	out.brought = slices.DeleteFunc(out.brought, func(p report.Problem) bool { // what the base branch got meanwhile
+		return hasProblem(never, p) && !hasProblem(tip, p)
+	})
+	return out
+}
+
+// missed lists what the settings name, policies apart, and a commit does not have. What is left out is not missed, and
+// neither are exceptions where there are none of any: git keeps no empty folders.
+func missed(c diff.Commit, s *settings.Settings) (list, notes []report.Problem) {
+	for _, g := range s.Globs() {
+		if g.Names == settings.NamesPolicies {
+			continue
+		}
+		for _, p := range rules.Missing(c, []settings.Glob{g}) {
+			next := "edit or remove it"
+			switch g.Names {
+			case settings.NamesExceptions:
+				next = "edit the settings, or add the folder: until then no exception there counts"
+			case settings.NamesContext:
+				next = "edit the settings, or add the files: until then policies find nothing there"
+			case settings.NamesRoots:
+				next = "edit the settings: until then it has nothing checked"
+			case settings.NamesClusters:
+				next = "edit the settings: until then nothing belongs to the cluster by it"
+			}
+			harmless := g.Names == settings.NamesExcluded || g.Names == settings.NamesExceptions &&
+				len(c.Roots.Mentions("PolicyException")) == 0 && !strings.Contains(p.Message, "did you mean")
+			p.Message += " (" + next + ")"
+			if harmless {
+				notes = append(notes, p)
+			} else {
+				list = append(list, p)
+			}
+		}
+	}
+	return list, notes
+}
+
+// tell puts what is nowhere into the report.
+func (u unmatched) tell(out *report.Report) {
+	for _, p := range append(u.standing, u.brought...) {
+		out.NotChecked = append(out.NotChecked, report.NotChecked{Root: "settings", Path: p.Path, Line: p.Line,
+			Reason: p.Message, Rules: true})
+	}
+	if out.All {
+		out.Warnings = append(out.Warnings, u.notes...)
+	}
+}

@@ -1,0 +1,76 @@
+package settings
+
+import (
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Names is what a glob of the settings chooses among.
+type Names string
+
+// What globs choose among.
+const (
+	NamesPolicies   Names = "policy"
+	NamesExceptions Names = "exception"
+	NamesContext    Names = "file"
+	NamesRoots      Names = "root"
+	NamesExcluded   Names = "folder"
+	NamesClusters   Names = "root, or file of Argo CD and Flux objects,"
+)
+
+// Glob is a file, a folder or a glob that the settings name.
+type Glob struct {
+	Names Names
+	Field string // as people write it: "clusters.production.roots"
+	Text  string
+	Line  int // in the settings; 0: not known
+}
+
+// Globs lists what the settings name in the repository.
+func (s *Settings) Globs() (list []Glob) {
+	s.eachGlob(func(g Glob, _ []string) { list = append(list, g) })
+	return list
+}
+
+// PolicyGlobs lists what the settings name as policies: those of the cluster whose settings these are.
+func (s *Settings) PolicyGlobs() []Glob {
+	field := "policies"
+	if s.Clusters[s.cluster].Policies != nil {
+		field = "clusters." + s.cluster + ".policies"
+	}
+	return slices.DeleteFunc(s.Globs(), func(g Glob) bool { return g.Field != field })
+}
+
+func (s *Settings) eachGlob(visit func(g Glob, keys []string)) {
+	add := func(names Names, globs []string, keys ...string) {
+		field := strings.Join(keys, ".")
+		for _, text := range globs {
+			visit(Glob{names, field, text, s.lines[[2]string{field, text}]}, keys)
+		}
+	}
+	top := s
+	if s.whole != nil {
+		top = s.whole
+	}
+	add(NamesPolicies, top.Policies, "policies")
+	add(NamesExceptions, top.Exceptions, "exceptions")
+	add(NamesContext, top.Context, "context")
+	add(NamesRoots, top.Roots.Include, "roots", "include")
+	add(NamesExcluded, top.Roots.Exclude, "roots", "exclude")
+	for _, name := range s.ClusterNames() {
+		c := s.Clusters[name]
+		add(NamesPolicies, c.Policies, "clusters", name, "policies")
+		add(NamesExceptions, c.Exceptions, "clusters", name, "exceptions")
+		add(NamesContext, c.Context, "clusters", name, "context")
+		add(NamesClusters, c.Roots, "clusters", name, "roots")
+	}
+}
+
+// locate notes on which lines the globs are written.
+func (s *Settings) locate(written *yaml.Node) {
+	lines := map[[2]string]int{}
+	s.eachGlob(func(g Glob, keys []string) { lines[[2]string{g.Field, g.Text}] = place(written, g.Text, keys...).Line })
+	s.lines = lines
+}
