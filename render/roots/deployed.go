@@ -207,7 +207,7 @@ func (d *deployments) interesting(folders, changed []string) {
 func (d *deployments) readers(p string) []string {
 	_, kinds := gitops.Kinds()
 	kinds = slices.DeleteFunc(kinds, func(kind string) bool { return !d.set.Holds(p, kind) })
-	if len(kinds) == 0 || !d.set.Manifest(p) {
+	if len(kinds) == 0 || len(d.naming([]string{""})) == 0 || !d.set.Manifest(p) {
 		return nil
 	}
 	data, _, err := d.set.Tree().ReadFile(p)

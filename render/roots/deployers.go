@@ -22,7 +22,7 @@ const (
 	anyFolder   = "\x00any"         // all such files
 	anywhere    = "\x00anywhere"    // which folders the file's objects deploy cannot be told from its text
 	substituted = "\x00substituted" // the file's objects replace variables by what others hold
-	naming      = "\x00naming "     // and a name: the file's objects read an object of this name
+	naming      = "\x00naming "     // and a name: the file's objects read an object of this name; without one: of any
 )
 
 // deploymentMarks are the groups of the objects that deploy something.
@@ -134,6 +134,7 @@ func fieldOf(n *yaml.Node, name string) *yaml.Node {
 // noteName records the name of an object that is referred to.
 func noteName(ref *yaml.Node, note func(string)) {
 	if name := source.Text(ref, "name"); name != "" {
+		note(naming)
 		note(naming + name)
 	}
 }
