@@ -35,6 +35,12 @@ func (p *pairs) unchecked() error {
 		if err := p.unread(d.Path); err != nil {
 			return err
 		}
+		if err := p.foreign(d.Path); err != nil {
+			return err
+		}
+	}
+	if err := p.submodules(); err != nil {
+		return err
 	}
 	return p.excluded()
 }

@@ -127,7 +127,7 @@ func (s *Set) Reach(changed, links []string) []Root {
 	if !s.deploys {
 		return list
 	}
-	folders := s.Around(changed, links)
+	folders := s.Around(append(s.aliases(changed, links), changed...), links) // Argo CD and Flux follow symlinks
 	s.deployed.interesting(folders, changed)
 	around := map[string]bool{}
 	for _, dir := range folders {
