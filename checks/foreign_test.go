@@ -115,11 +115,7 @@ func TestForeignFiles(t *testing.T) {
 			base := r.Commit(pods + "-- apps/a.yaml --\n" + goodPod)
 			c.after(r)
 			rep := check(t, r, report.Change{Rules: base, Base: base, Head: r.Snapshot()})
-			var told strings.Builder
-			for _, n := range rep.NotChecked {
-				told.WriteString(n.Path + ": " + n.Reason + "\n")
-			}
-			all := told.String() + problems(rep.Errors) + strings.Join(lines(rep), "\n")
+			all := toldOf(rep)
 			if rep.Conclusion != c.want || !strings.Contains(all, c.mentions) {
 				t.Errorf("%s, %s, want %s and %q:\n%s", rep.Conclusion, rep.Title, c.want, c.mentions, all)
 			}
