@@ -167,8 +167,16 @@ func (s *Set) Plain(p string) bool {
 // Manifest reports whether a file can be a manifest: a kustomization has it as a resource, or its name and place say so:
 // not hidden, not part of a Helm chart, not a patch.
 func (s *Set) Manifest(p string) bool {
-	return s.IsResource(p) || graph.IsManifestName(p) && !s.concealed(p) && !s.Patch(p) && !s.ofChart(p)
+	return s.IsResource(p) || s.ManifestOrPatch(p) && !s.Patch(p)
 }
+
+// ManifestOrPatch reports whether a file can be a manifest, or a patch of one.
+func (s *Set) ManifestOrPatch(p string) bool {
+	return s.IsResource(p) || graph.IsManifestName(p) && !s.concealed(p) && !s.ofChart(p)
+}
+
+// Lives reports whether the kustomization of a folder is one of a root that the options choose, or part of one.
+func (s *Set) Lives(dir string) bool { return s.Live(dir, s.counts) }
 
 // hidden reports whether a path has an element that starts with a dot: tools' own files, test fixtures.
 func hidden(p string) bool { return strings.HasPrefix(p, ".") || strings.Contains(p, "/.") }
