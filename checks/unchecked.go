@@ -32,9 +32,16 @@ func (p *pairs) unchecked() error {
 			p.notChecked = append(p.notChecked, report.NotChecked{Root: chart, Path: d.Path,
 				Reason: "this Helm chart changes, and Lintel does not render charts"})
 		}
+		p.claimed(d.Path)
 		if err := p.unread(d.Path); err != nil {
 			return err
 		}
+		if err := p.foreign(d.Path); err != nil {
+			return err
+		}
+	}
+	if err := p.submodules(); err != nil {
+		return err
 	}
 	return p.excluded()
 }
@@ -62,7 +69,7 @@ func (p *pairs) unread(file string) error {
 			"not checked as something that is deployed"})
 	case test == "":
 		p.not(root, file, "no kustomization includes this file: list it under resources, or remove it")
-	case set.Fixture(file):
+	case set.Fixture(p.sides.Trees.Base.Roots, file):
 		p.warnings = append(p.warnings, report.Problem{Path: file, Message: "is a resource of the test " + test +
 			", so it is not checked as something that is deployed"})
 	default:
@@ -70,6 +77,15 @@ func (p *pairs) unread(file string) error {
 			"tests into a folder of its own")
 	}
 	return nil
+}
+
+// claimed tells of what was deployed and is a test's from now on, since the test names it.
+func (p *pairs) claimed(test string) {
+	t := p.sides.Trees
+	for _, file := range t.Head.Roots.Claimed(t.Base.Roots, test) {
+		p.not(path.Dir(file), file, "the test "+test+" names this file, which was checked as part of a folder that is "+
+			"deployed: what the test has is not checked from now on, so give it files of its own")
+	}
 }
 
 // excluded tells of the roots that the settings leave out though the change reaches them. What the settings name as

@@ -10,14 +10,16 @@ import (
 )
 
 var (
-	manifestLine = regexp.MustCompile(`(?m)(?:^|[{,]\s*)["']?(apiVersion|kind)["']?\s*:`)
-	comment      = regexp.MustCompile(`(?m)(?:^|[ \t])#.*$`)
+	// A manifest has two of these. A key that is written with escapes can be any.
+	manifestLine = regexp.MustCompile(`(?m)(?:^[ \t?-]*|[{,]\s*)` +
+		`(?:["']?(?:apiVersion|kind)["']?|"[^"\n]*\\[ux][^"\n]*")\s*:`)
+	comment = regexp.MustCompile(`(?m)(?:^|[ \t])#.*$`)
 )
 
 // refused returns what is wrong with a file that cannot be read, nil where it was not meant to be deployed: it looks
 // like no manifest, or it is a template (Helm, Jinja), which no cluster takes as it is.
 func (r *Renderer) refused(name string, data []byte) *source.Error {
-	if len(manifestLine.FindAll(data, 2)) < 2 {
+	if text, _ := source.Narrow(data); len(manifestLine.FindAll(text, 2)) < 2 {
 		return nil
 	}
 	_, problems := source.Documents(name, data, r.limits.Source)

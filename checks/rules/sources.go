@@ -5,11 +5,15 @@ import (
 	"context"
 	"path"
 	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/manifest"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
+	"github.com/lintel-bot/lintel/render/source"
 )
 
 // Source is a file of rules, or what a folder with a kustomization renders to.
@@ -127,18 +131,61 @@ func (out *Sources) below(ctx context.Context, c diff.Commit, named []string) (r
 // files finds the files that may hold policies: those that are named, or every manifest that is not another cluster's.
 func files(c diff.Commit, set *settings.Settings, named []string) ([]Source, error) {
 	var sources []Source
+	linked := throughLinks(c, named)
 	for _, p := range c.Roots.Marked() {
-		if c.Roots.Patch(p) || len(named) > 0 && !settings.Under(p, named) ||
-			len(named) == 0 && (!c.Roots.Manifest(p) || set.Elsewhere(p)) {
+		if len(named) > 0 && !settings.Under(p, named) && !linked[p] ||
+			len(named) == 0 && (!c.Roots.ManifestOrPatch(p) || set.Elsewhere(p)) {
 			continue
 		}
 		data, _, err := c.Tree.ReadFile(p)
 		if err != nil {
 			return nil, err
 		}
+		if c.Roots.Patch(p) && (ownPatch(c, named, p) || !whole(p, data)) {
+			continue
+		}
 		sources = append(sources, Source{File: manifest.File{Path: p, Data: data}})
 	}
 	return sources, nil
+}
+
+// throughLinks returns the files that may hold policies and that lie, by a symlink, where the settings name.
+func throughLinks(c diff.Commit, named []string) map[string]bool {
+	out := map[string]bool{}
+	if len(named) == 0 {
+		return out
+	}
+	for _, link := range c.Roots.Links() {
+		real, _, err := c.Tree.Lookup(link)
+		if err != nil {
+			continue
+		}
+		for _, p := range c.Roots.Marked() {
+			rest, below := strings.CutPrefix(p, real)
+			if below && (rest == "" || rest[0] == '/') && settings.Under(link+rest, named) {
+				out[p] = true
+			}
+		}
+	}
+	return out
+}
+
+// ownPatch reports whether a file is a patch of the policies: of a kustomization among those that the settings name, or
+// of one that is deployed. What else uses it as a patch does not take it out of effect.
+func ownPatch(c diff.Commit, named []string, p string) bool {
+	return c.Roots.PatchIn(p, func(dir string) bool {
+		return len(named) == 0 && c.Roots.Lives(dir) || settings.Under(dir, named)
+	})
+}
+
+// whole reports whether a file says all that a policy needs to, as a patch seldom does.
+func whole(p string, data []byte) bool {
+	documents, err := source.Parse(p, data, source.Limits{})
+	return err != nil || slices.ContainsFunc(documents, func(d *yaml.Node) bool {
+		_, spec := source.Field(d, "spec")
+		return slices.ContainsFunc([]string{"rules", "validations", "mutations", "matchConstraints", "policyName"},
+			func(name string) bool { _, v := source.Field(spec, name); return v != nil })
+	})
 }
 
 // Lost lists the policies that the settings name and that are gone once the head is merged. What the base branch got

@@ -107,6 +107,7 @@ func (r *reader) argoSource(app, s *field, index int) {
 		r.problem(problemAt(at, Broken, "the path of %s %q is not a folder of this repository", object.Kind, object.Name))
 		return
 	}
+	dir = resolved(r.Tree, dir)
 	name := app.text("metadata", "name")
 	s = r.sourceFiles(s, dir, name)
 	r.askFor(app, s)

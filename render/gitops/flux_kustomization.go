@@ -69,6 +69,7 @@ func (r *reader) fluxKustomization(root *field) {
 		r.problem(problemAt(at, Broken, "the path of Kustomization %q is not a folder of this repository", object.Name))
 		return
 	}
+	dir = resolved(r.Tree, dir)
 	d := Deployment{
 		Kind: Flux, Path: dir, Object: object, Name: object.Name, Where: root.position("metadata", "name"), PathWhere: at,
 		Metadata: Metadata{valuesOf(spec.get("commonMetadata", "labels")),

@@ -75,6 +75,14 @@ func exists(t Tree, p string) bool {
 	return !errors.Is(err, tree.ErrNotExist)
 }
 
+// resolved returns the folder that a path leads to by way of symlinks.
+func resolved(t Tree, dir string) string {
+	if real, _, err := t.Lookup(dir); err == nil {
+		return real
+	}
+	return dir
+}
+
 func isKind(t Tree, p string, kind tree.Kind) bool {
 	_, e, err := t.Lookup(p)
 	return err == nil && e.Kind == kind

@@ -71,6 +71,9 @@ func (g *Graph) Taking(p string) []string {
 // IsResource reports whether a kustomization names a file or folder as one of its resources, bases or components.
 func (g *Graph) IsResource(p string) bool { return len(g.values(parents, p)) > 0 }
 
+// Odd lists the folders whose kustomization has objects of kinds that no manifest says: patches change them.
+func (g *Graph) Odd() []string { return g.sorted(folders, odd) }
+
 // Marked lists the files that hold one of the marks of the options and can be manifests by their name, sorted;
 // kustomizations are not among them.
 func (g *Graph) Marked() []string {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lintel-bot/lintel/render/kustomization"
@@ -125,7 +126,7 @@ func (s *scanner) one(j job, c tree.Content, out *facts) error {
 // link records what a kustomization names. What does not exist is recorded under the name as written, so that a
 // change which adds it reaches the kustomization.
 func (s *scanner) link(f *kustomization.File, out *facts) error {
-	traits := map[string]bool{component: f.Component}
+	traits := map[string]bool{component: f.Component, odd: changesKinds(f)}
 	for _, ref := range f.Refs {
 		if kustomization.Remote(ref.Value) {
 			continue
@@ -164,6 +165,15 @@ func (s *scanner) link(f *kustomization.File, out *facts) error {
 		}
 	}
 	return nil
+}
+
+// changesKinds reports whether a kustomization allows a patch to change the kind of an object.
+func changesKinds(f *kustomization.File) bool {
+	return slices.ContainsFunc(source.Items(f.Node, "patches"), func(item *yaml.Node) bool {
+		_, options := source.Field(item, "options")
+		_, allowed := source.Field(options, "allowKindChange")
+		return allowed != nil
+	})
 }
 
 // throughLink reports whether a path that leads nowhere meets a symlink on its way.

@@ -30,6 +30,7 @@ const (
 	broken    = "broken"    // cannot be read
 	plugin    = "plugin"    // has plugin configurations, which may name further files
 	linked    = "linked"    // what it names depends on symlinks
+	odd       = "odd"       // patches change the kinds of its objects
 
 	marked = "\x00marked" // the file holds one of Options.Marks
 	link   = "\x00link"   // a symlink with the name of a manifest or kustomization
@@ -74,7 +75,7 @@ type table struct {
 	count                int
 }
 
-const magic = "lintel graph 6\x00\x00"
+const magic = "lintel graph 7\x00\x00"
 
 func number(b []byte, i int) int { return int(binary.LittleEndian.Uint32(b[4*i:])) }
 

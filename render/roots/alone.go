@@ -33,6 +33,10 @@ func (s *Set) Deploys(p string) bool {
 	return slices.ContainsFunc(s.deployed.above(path.Dir(p)), func(one *Deployment) bool { return s.deployed.has(one, p) })
 }
 
+// MayDeploy reports whether somebody may deploy the files of a folder as they lie there: it has manifests of its own, or
+// an object of Argo CD or Flux deploys a folder of theirs.
+func (s *Set) MayDeploy(dir string) bool { return s.deploys || len(s.manifests(dir, 1)) > 0 }
+
 // said reports whether an object that is itself deployed deploys the kustomization of a folder, or one that takes it
 // over.
 func (d *deployments) said(dir string) bool {

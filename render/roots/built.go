@@ -71,7 +71,7 @@ func (s *Set) shapesBelow(dir string) bool {
 	if f == nil || err != nil {
 		return false
 	}
-	shapes := slices.ContainsFunc(shaping, func(name string) bool {
+	shapes := slices.Contains(s.Odd(), dir) || slices.ContainsFunc(shaping, func(name string) bool {
 		_, v := source.Field(f.Node, name)
 		return v != nil
 	})

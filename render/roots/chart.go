@@ -13,7 +13,7 @@ import (
 // Chart returns the folder of the Helm chart that a file is part of, empty where it is part of none. A file that a root
 // is made of is not, wherever it lies.
 func (s *Set) Chart(p string) string {
-	if hidden(p) {
+	if s.concealed(p) {
 		return ""
 	}
 	dir := path.Dir(p)

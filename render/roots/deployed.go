@@ -63,7 +63,7 @@ func (s *Set) Digest(root Root) string {
 func (d *deployments) ensure(files []string) {
 	deploying, context := gitops.Kinds()
 	shaped := d.set.shapedDeployers()
-	files = slices.Concat(files, shaped)
+	files = slices.Concat(files, shaped, d.set.linkedDeployers())
 	d.prepare(shaped, deploying)
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -96,6 +96,13 @@ func (d *deployments) ensure(files []string) {
 				wanted[kind] = append(wanted[kind], names...)
 			}
 			flux = flux || o.Kind() == "Kustomization" || o.Kind() == "HelmRelease"
+		}
+	}
+	for _, root := range d.set.oddRoots() {
+		if found, _ := d.built(root, deploying...); !d.added[root] {
+			d.added[root] = true
+			objects = append(objects, found...)
+			flux = flux || slices.ContainsFunc(found, func(o gitops.Object) bool { return o.Kind() == "Kustomization" })
 		}
 	}
 	if len(objects) == 0 {
@@ -168,7 +175,7 @@ func (d *deployments) objects(p string, data []byte, kinds ...string) []gitops.O
 	var list []gitops.Object
 	for _, document := range documents {
 		for _, node := range source.Unlist(document) {
-			if slices.Contains(kinds, source.Text(node, "kind")) {
+			if slices.Contains(kinds, source.Text(node, "kind")) && !d.set.dropped(p, node) {
 				list = append(list, gitops.FromNode(p, node))
 			}
 		}

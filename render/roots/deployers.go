@@ -75,7 +75,7 @@ func noteDeployer(n *yaml.Node, note func(string)) {
 		}
 		for i, c := range n.Content {
 			if n.Kind == yaml.MappingNode && i%2 == 1 {
-				switch n.Content[i-1].Value {
+				switch source.Key(n.Content[i-1]) {
 				case "path":
 					found++
 					folder, ok := folderOf(source.Deref(c))
@@ -176,7 +176,8 @@ const maxDeployerNodes = 20_000
 
 // folderOf returns the folder that the value of a path field names, and false where it takes more than that to know.
 func folderOf(n *yaml.Node) (string, bool) {
-	if n == nil || n.Kind != yaml.ScalarNode || strings.Contains(n.Value, "{{") || strings.Contains(n.Value, "$") {
+	if n == nil || n.Kind != yaml.ScalarNode || n.ShortTag() == "!!binary" ||
+		strings.Contains(n.Value, "{{") || strings.Contains(n.Value, "$") {
 		return "", false
 	}
 	folder, ok := tree.Clean(strings.TrimLeft(path.Clean("/"+n.Value), "/"))
@@ -192,7 +193,15 @@ func (s *Set) deployersOf(folders ...string) []string {
 	if len(folders) == 0 {
 		return s.Noted(deployers, anyFolder)
 	}
-	return s.Noted(deployers, append([]string{anywhere}, folders...)...)
+	keys := append([]string{anywhere}, folders...)
+	for _, l := range s.links() {
+		for _, dir := range folders {
+			if rest, below := strings.CutPrefix(dir, l.real); below && (rest == "" || rest[0] == '/') {
+				keys = append(keys, l.path+rest)
+			}
+		}
+	}
+	return s.Noted(deployers, keys...)
 }
 
 // deployersBelow lists the files with objects that deploy and that one of some changed kustomizations takes over,

@@ -132,7 +132,7 @@ func (s *Set) manifests(dir string, limit int) []string {
 // a policy test nor a chart has it for its own. Being data of a generator hides no manifest: who deploys the file does
 // not know of that.
 func (s *Set) loose(p string) bool {
-	return graph.IsManifestName(p) && !kustomization.IsFileName(p) && !hidden(p) && !s.ofChart(p) && !s.taken(p) &&
+	return graph.IsManifestName(p) && !kustomization.IsFileName(p) && !s.concealed(p) && !s.ofChart(p) && !s.taken(p) &&
 		s.PolicyTest(p) == "" && (!s.Named(p) || s.holdsObjects(p))
 }
 
@@ -167,11 +167,26 @@ func (s *Set) Plain(p string) bool {
 // Manifest reports whether a file can be a manifest: a kustomization has it as a resource, or its name and place say so:
 // not hidden, not part of a Helm chart, not a patch.
 func (s *Set) Manifest(p string) bool {
-	return s.IsResource(p) || graph.IsManifestName(p) && !hidden(p) && !s.Patch(p) && !s.ofChart(p)
+	return s.IsResource(p) || s.ManifestOrPatch(p) && !s.Patch(p)
 }
+
+// ManifestOrPatch reports whether a file can be a manifest, or a patch of one.
+func (s *Set) ManifestOrPatch(p string) bool {
+	return s.IsResource(p) || graph.IsManifestName(p) && !s.concealed(p) && !s.ofChart(p)
+}
+
+// Lives reports whether the kustomization of a folder is one of a root that the options choose, or part of one.
+func (s *Set) Lives(dir string) bool { return s.Live(dir, s.counts) }
 
 // hidden reports whether a path has an element that starts with a dot: tools' own files, test fixtures.
 func hidden(p string) bool { return strings.HasPrefix(p, ".") || strings.Contains(p, "/.") }
+
+// Hidden reports whether a file lies below a folder whose name starts with a dot.
+func Hidden(p string) bool { return hidden(path.Dir(p)) && path.Dir(p) != "." }
+
+// concealed reports whether a path is hidden and not deployed with what lies beside it. What deploys a folder takes a
+// file of objects whatever its name begins with; hidden folders are tools' own.
+func (s *Set) concealed(p string) bool { return hidden(p) && (Hidden(p) || !s.holdsObjects(p)) }
 
 // upwards lists a folder and those that it is in.
 func upwards(dir string) []string {

@@ -68,7 +68,7 @@ func (s *Set) elsewhere(p string) bool {
 // nothing in the repository.
 func (s *Set) Dangling(p string) bool {
 	e, err := s.Tree().Entry(p)
-	if err != nil || e.Kind != tree.Symlink || hidden(p) || s.ofChart(p) {
+	if err != nil || e.Kind != tree.Symlink || s.concealed(p) || s.ofChart(p) {
 		return false
 	}
 	_, _, err = s.Tree().Lookup(p)

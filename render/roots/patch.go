@@ -18,8 +18,11 @@ import (
 
 // Patch reports whether a kustomization, be it part of a root or not, uses a file as a patch of something that it has.
 // A patch that changes nothing is no patch: kustomize passes over a target that matches nothing.
-func (s *Set) Patch(p string) bool {
-	return slices.ContainsFunc(s.Patching(p), func(dir string) bool { return s.aimed(dir, p) })
+func (s *Set) Patch(p string) bool { return s.PatchIn(p, func(string) bool { return true }) }
+
+// PatchIn is Patch for the kustomizations of some folders.
+func (s *Set) PatchIn(p string, in func(dir string) bool) bool {
+	return slices.ContainsFunc(s.Patching(p), func(dir string) bool { return in(dir) && s.aimed(dir, p) })
 }
 
 // aimed reports whether a file that a folder's kustomization uses as a patch can change something there.

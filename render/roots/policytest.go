@@ -43,34 +43,45 @@ func fixtureFields(p string) []string {
 // for it; of those elsewhere it does not decide what they are.
 func policyTestNotes(limits source.Limits) graph.Notes {
 	return graph.Notes{Of: policyTests, Read: func(p string, data []byte, note func(string)) {
-		fields := fixtureFields(p)
-		if fields == nil {
-			return
-		}
-		documents, err := source.Parse(p, data, limits)
-		if err != nil {
-			return
-		}
-		dir, chainsaw := path.Dir(p), slices.Contains(fields, "file")
-		for _, document := range documents {
-			below := func(n *yaml.Node, key string) {
-				at, ok := tree.Clean(path.Join(dir, n.Value))
-				if ok && at != dir && (dir == "." || strings.HasPrefix(at, dir+"/")) {
-					note(key + at)
-				}
+		eachNamed(p, data, limits, func(at string, resource bool) {
+			if resource {
+				note(at)
+			} else {
+				note(named + at)
 			}
-			eachField(document, !chainsaw, func(name string, value *yaml.Node) {
-				if slices.Contains(fields, name) {
-					eachScalar(value, func(item *yaml.Node) { below(item, "") })
-				}
-			})
-			eachScalar(document, func(n *yaml.Node) {
-				if graph.IsManifestName(n.Value) {
-					below(n, named)
-				}
-			})
-		}
+		})
 	}}
+}
+
+// eachNamed visits what a test names beside or below it: its resources, and all that has the name of a manifest.
+func eachNamed(p string, data []byte, limits source.Limits, visit func(at string, resource bool)) {
+	fields := fixtureFields(p)
+	if fields == nil {
+		return
+	}
+	documents, err := source.Parse(p, data, limits)
+	if err != nil {
+		return
+	}
+	dir, chainsaw := path.Dir(p), slices.Contains(fields, "file")
+	for _, document := range documents {
+		below := func(n *yaml.Node, resource bool) {
+			at, ok := tree.Clean(path.Join(dir, n.Value))
+			if ok && at != dir && (dir == "." || strings.HasPrefix(at, dir+"/")) {
+				visit(at, resource)
+			}
+		}
+		eachField(document, !chainsaw, func(name string, value *yaml.Node) {
+			if slices.Contains(fields, name) {
+				eachScalar(value, func(item *yaml.Node) { below(item, true) })
+			}
+		})
+		eachScalar(document, func(n *yaml.Node) {
+			if graph.IsManifestName(n.Value) {
+				below(n, false)
+			}
+		})
+	}
 }
 
 // eachField visits the fields of a document, those inside others only where top is not set.
@@ -106,9 +117,9 @@ func (s *Set) PolicyTest(p string) string {
 }
 
 // Fixture reports whether a resource of a policy test is certainly there for tests only: a test names the file itself,
-// and all that a cluster could take from its folder.
-func (s *Set) Fixture(p string) bool {
-	if len(s.Noted(policyTests, p)) == 0 {
+// and all that a cluster could take from its folder, and nothing of that was deployed in an earlier tree.
+func (s *Set) Fixture(before *Set, p string) bool {
+	if len(s.Noted(policyTests, p)) == 0 || slices.ContainsFunc(before.manifests(path.Dir(p), -1), before.untested) {
 		return false
 	}
 	entries, err := s.Tree().ReadDir(path.Dir(p))
@@ -117,6 +128,42 @@ func (s *Set) Fixture(p string) bool {
 		return graph.IsManifestName(other) && !kustomization.IsFileName(other) && s.PolicyTest(other) == "" &&
 			len(s.Noted(policyTests, named+other)) == 0 && slices.ContainsFunc(s.identities(other), deployable)
 	})
+}
+
+// untested reports whether a file holds what a cluster may take and no test names it.
+func (s *Set) untested(p string) bool {
+	return s.PolicyTest(p) == "" && len(s.Noted(policyTests, named+p)) == 0 &&
+		slices.ContainsFunc(s.identities(p), deployable)
+}
+
+// Claimed lists, of what a test names, the files that were deployed from their folder in an earlier tree, when no test
+// named them. By the next change their folder is one of a test.
+func (s *Set) Claimed(before *Set, test string) (files []string) {
+	if fixtureFields(test) == nil {
+		return nil
+	}
+	data, _, err := s.Tree().ReadFile(test)
+	if err != nil {
+		return nil
+	}
+	seen := map[string]bool{}
+	add := func(p string) {
+		if !seen[p] && s.isFile(p) && before.Loose(p) && before.untested(p) {
+			files = append(files, p)
+		}
+		seen[p] = true
+	}
+	eachNamed(test, data, s.deployed.limits.Source, func(at string, resource bool) {
+		var below []string
+		if _, e, err := s.Tree().Lookup(at); err == nil && e.Kind == tree.Dir && resource && !seen[at] {
+			seen[at] = true
+			s.filesBelow(at, &below)
+		}
+		for _, p := range append(below, at) {
+			add(p)
+		}
+	})
+	return files
 }
 
 // deployable reports whether a cluster may take an object as a workload: not a policy, nor what configures its tests.

@@ -44,9 +44,11 @@ type Options struct {
 type Set struct {
 	*graph.Graph
 	filter   *filter
+	limits   source.Limits
 	deploys  bool // there are objects of Argo CD or Flux
 	contents contents
 	builds   builds
+	unnoted  unnoted
 	deployed *deployments
 }
 
@@ -74,7 +76,8 @@ func newSet(g *graph.Graph, o Options) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Set{Graph: g, filter: f, deploys: len(g.Noted(deployers, anyFolder)) > 0}
+	s := &Set{Graph: g, filter: f, limits: o.Limits}
+	s.deploys = len(g.Noted(deployers, anyFolder)) > 0 || len(g.Odd()) > 0 || len(s.linkedDeployers()) > 0
 	s.deployed = &deployments{set: s, repo: gitops.RepoHint{URLs: o.Repository, Branches: o.Branches},
 		limits: gitops.Limits{Source: o.Limits},
 		read:   map[string]bool{}, rendered: map[string]rendered{}, added: map[Root]bool{},
@@ -127,7 +130,7 @@ func (s *Set) Reach(changed, links []string) []Root {
 	if !s.deploys {
 		return list
 	}
-	folders := s.Around(changed, links)
+	folders := s.Around(append(s.aliases(changed, links), changed...), links) // Argo CD and Flux follow symlinks
 	s.deployed.interesting(folders, changed)
 	around := map[string]bool{}
 	for _, dir := range folders {

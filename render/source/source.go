@@ -8,10 +8,12 @@ package source
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -92,6 +94,10 @@ func Documents(path string, data []byte, limits Limits) (documents []*yaml.Node,
 func read(path string, data []byte) iter.Seq2[*yaml.Node, *Error] {
 	return func(yield func(*yaml.Node, *Error) bool) {
 		data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+		if _, wide := Narrow(data); wide {
+			yield(nil, &Error{Path: path, Line: 1, Message: "is written in UTF-16: save the file as UTF-8"})
+			return
+		}
 		if i := bytes.IndexByte(data, 0); i >= 0 {
 			yield(nil, &Error{Path: path, Line: lineOf(data, i), Message: "holds a NUL byte: this is not a text file"})
 			return
@@ -125,6 +131,23 @@ func read(path string, data []byte) iter.Seq2[*yaml.Node, *Error] {
 			}
 		}
 	}
+}
+
+// Narrow returns the content of a file as UTF-8 where it says that it is UTF-16, which kubectl, Argo CD and kustomize
+// read, too; false where it does not say so.
+func Narrow(data []byte) ([]byte, bool) {
+	var order binary.ByteOrder = binary.LittleEndian
+	switch {
+	case bytes.HasPrefix(data, []byte("\xfe\xff")):
+		order = binary.BigEndian
+	case !bytes.HasPrefix(data, []byte("\xff\xfe")):
+		return data, false
+	}
+	units := make([]uint16, 0, len(data)/2)
+	for at := 2; at+1 < len(data); at += 2 {
+		units = append(units, order.Uint16(data[at:]))
+	}
+	return []byte(string(utf16.Decode(units))), true
 }
 
 // decode turns a panic of the parser into an error: it happens on some malformed input.

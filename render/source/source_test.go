@@ -26,7 +26,7 @@ func TestParse(t *testing.T) {
 		{"undefined alias", "a: *x\n", 0, "is not valid YAML: unknown anchor 'x' referenced"},
 		{"self", "a: &a\n  b: *a\n", 0, "f:2: has an alias inside the value it stands for"},
 		{"NUL", "a: 1\nb: \x00\n", 0, "f:2: holds a NUL byte"},
-		{"UTF-16", "\xff\xfea\x00", 0, "f:1: holds a NUL byte"},
+		{"UTF-16", "\xff\xfea\x00", 0, "f:1: is written in UTF-16"},
 		{"latin1", "a: caf\xe9\n", 0, "f:1: is not valid UTF-8"},
 		{"brackets", strings.Repeat("[", 5000), 0, "nested more than 100 levels deep"},
 		{"dashes", strings.Repeat("- ", 5000) + "a", 0, "nested more than 100 levels deep"},

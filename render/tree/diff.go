@@ -13,7 +13,18 @@ type Difference struct {
 // beyond the limits gives *TooManyError or *TooDeepError.
 func Diff(from, to *Tree) ([]Difference, error) {
 	var list []Difference
-	c := comparison{from.objects, from.objects.newBudget(), func(d Difference) error {
+	c := comparison{from.objects, from.objects.newBudget(), leaf, func(d Difference) error {
+		list = append(list, d)
+		return nil
+	}}
+	return list, c.folders("", from.root, to.root)
+}
+
+// Submodules lists the submodules that differ between two trees, sorted by path. Diff has none of them: their files are
+// in other repositories.
+func Submodules(from, to *Tree) ([]Difference, error) {
+	var list []Difference
+	c := comparison{from.objects, from.objects.newBudget(), submodule, func(d Difference) error {
 		list = append(list, d)
 		return nil
 	}}
@@ -24,6 +35,7 @@ func Diff(from, to *Tree) ([]Difference, error) {
 type comparison struct {
 	*Objects
 	left  *budget
+	keep  func(*Entry) *Entry // what is visited, nil for the rest
 	visit func(Difference) error
 }
 
@@ -62,8 +74,8 @@ func (c comparison) entry(dir string, x, y *Entry) error {
 		return nil
 	}
 	p := dir + cmp.Or(x, y).Name
-	if leafX, leafY := leaf(x), leaf(y); leafX != nil || leafY != nil {
-		if err := c.visit(Difference{Path: p, Old: leafX, New: leafY}); err != nil {
+	if old, now := c.keep(x), c.keep(y); old != nil || now != nil {
+		if err := c.visit(Difference{Path: p, Old: old, New: now}); err != nil {
 			return err
 		}
 	}
@@ -76,6 +88,13 @@ func (c comparison) entry(dir string, x, y *Entry) error {
 // leaf keeps what Walk visits.
 func leaf(e *Entry) *Entry {
 	if e == nil || e.Kind == Dir || e.Kind == Submodule {
+		return nil
+	}
+	return e
+}
+
+func submodule(e *Entry) *Entry {
+	if e == nil || e.Kind != Submodule {
 		return nil
 	}
 	return e

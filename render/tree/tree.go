@@ -190,7 +190,7 @@ func (t *Tree) ReadDir(p string) ([]Entry, error) {
 // of visit ends the walk and is returned. A tree beyond the limits gives *TooManyError or *TooDeepError.
 func (t *Tree) Walk(visit func(p string, e Entry) error) error {
 	var stop error
-	c := comparison{t.objects, t.objects.newBudget(), func(d Difference) error {
+	c := comparison{t.objects, t.objects.newBudget(), leaf, func(d Difference) error {
 		stop = visit(d.Path, *d.New)
 		return stop
 	}}

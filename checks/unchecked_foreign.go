@@ -1,0 +1,73 @@
+package checks
+
+import (
+	"bytes"
+	"errors"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/render/gitops"
+	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// lfsPointer begins a file that Git LFS keeps elsewhere
+// (https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md#the-pointer).
+var lfsPointer = []byte("version https://git-lfs.github.com/spec/")
+
+// foreign tells of a changed file that is deployed as something else than it is here.
+func (p *pairs) foreign(file string) error {
+	set, dir := p.sides.Trees.Head.Roots, path.Dir(file)
+	if set.Excludes(dir) {
+		return nil
+	}
+	if ext := path.Ext(file); ext == ".jsonnet" || ext == ".libsonnet" {
+		told := func(problem gitops.Problem) bool { return problem.Path == file }
+		if set.MayDeploy(dir) && !slices.ContainsFunc(set.Problems(), told) {
+			p.not(dir, file, "is Jsonnet, which Argo CD deploys and Lintel does not evaluate: what comes of it is not checked")
+		}
+		return nil
+	}
+	if !graph.IsManifestName(file) && !set.Named(file) {
+		return nil
+	}
+	data, _, err := p.sides.Trees.Head.Tree.ReadFile(file)
+	var large *tree.TooLargeError
+	switch {
+	case errors.As(err, &large) || errors.Is(err, tree.ErrNotExist):
+		return nil // who reads it says so
+	case err != nil:
+		return err
+	case bytes.HasPrefix(data, lfsPointer):
+		p.not(dir, file, "Git LFS keeps the content of this file elsewhere, and Lintel does not fetch it: what is deployed "+
+			"from it is not checked")
+		return nil
+	case !roots.Hidden(file) || strings.HasPrefix(file, ".github/") || !graph.IsManifestName(file) ||
+		set.Deploys(file) || set.Named(file) || set.PolicyTest(file) != "":
+		return nil
+	}
+	resources, _, _, err := p.sides.Head.Manifest(file)
+	if err == nil && len(resources) > 0 && !rulesOnly(resources) {
+		p.not(dir, file, "lies in a hidden folder, and nothing here says who deploys it: have an object of Argo CD or Flux "+
+			"name the folder, give it a kustomization, or move the file")
+	}
+	return err
+}
+
+// submodules tells of the submodules that the change brings or moves on.
+func (p *pairs) submodules() error {
+	t := p.sides.Trees
+	list, err := tree.Submodules(t.Base.Tree, t.Head.Tree)
+	if err != nil {
+		return err
+	}
+	for _, d := range list {
+		if d.New != nil && !t.Head.Roots.Excludes(d.Path) {
+			p.not(path.Dir(d.Path), d.Path, "is a submodule, whose files are in another repository: what is deployed from it "+
+				"is not checked")
+		}
+	}
+	return nil
+}
