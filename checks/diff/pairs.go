@@ -50,9 +50,19 @@ func (p *Pair) Resource() *render.Resource {
 // Key identifies an object across versions of its API, as the API server does: by group, kind, namespace and name.
 type Key struct{ Group, Kind, Namespace, Name string }
 
+// fromExtensions are the groups that have the kinds now which were in the group "extensions" (until Kubernetes 1.22 the API
+// server served the same objects in both).
+var fromExtensions = map[string]string{
+	"DaemonSet": "apps", "Deployment": "apps", "ReplicaSet": "apps",
+	"Ingress": "networking.k8s.io", "NetworkPolicy": "networking.k8s.io", "PodSecurityPolicy": "policy",
+}
+
 // KeyOf returns the key of a resource.
 func KeyOf(r *render.Resource) Key {
 	id := admission.IdentityOf(r.Object)
+	if group := fromExtensions[id.Kind]; group != "" && id.Group == "extensions" {
+		id.Group = group
+	}
 	return Key{id.Group, id.Kind, id.Namespace, id.Name}
 }
 

@@ -57,6 +57,20 @@ const (
 		", mutate: {patchesJson6902: '[{\"op\": \"remove\", \"path\": \"/spec/containers/0\"}]'}}"
 )
 
+const (
+	deployments = "{name: tag, match: {any: [{resources: {kinds: [apps/v1/Deployment]}}]}, validate: {failureAction: " +
+		"Enforce, message: m, pattern: {spec: {template: {spec: {containers: [{image: '!*:latest'}]}}}}}}"
+	gone = "{name: gone, match: {any: [{resources: {kinds: [apps/v1beta2/Deployment]}}]}, validate: {failureAction: " +
+		"Enforce, message: m, deny: {}}}"
+)
+
+// deployment is a Deployment of a version of its API.
+func deployment(version, image string) *render.Resource {
+	containers := []any{map[string]any{"name": "c", "image": image}}
+	return resource(map[string]any{"apiVersion": version, "kind": "Deployment", "metadata": map[string]any{"name": "a"},
+		"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"containers": containers}}}})
+}
+
 // pod is a Pod with containers "name=image".
 func pod(containers ...string) *render.Resource {
 	list := []any{}
@@ -134,6 +148,16 @@ func TestNew(t *testing.T) {
 			[]string{"/spec/containers/0/image", "/spec/containers/1/image"}},
 		{"and one that is new besides", sidecar + "\n  - " + tag, update(pod("a=x:1"), pod("a=x:latest")), false,
 			[]string{"/spec/containers/0/image", "/spec/containers/1/image new blocks"}},
+		{"another version, of which a rule is the only one", deployments, update(deployment("apps/v1beta2", "x:latest"),
+			deployment("apps/v1", "x:latest")), false, []string{"/spec/template/spec/containers/0/image"}},
+		{"another version, and a violation", deployments, update(deployment("apps/v1beta2", "x:1"),
+			deployment("apps/v1", "x:latest")), false, []string{"/spec/template/spec/containers/0/image new blocks"}},
+		{"a version back", deployments, update(deployment("apps/v1", "x:latest"), deployment("apps/v1beta2", "x:latest")),
+			false, nil},
+		{"a version that is refused as such", gone, update(deployment("apps/v1", "x:1"),
+			deployment("apps/v1beta2", "x:1")), false, []string{" new blocks"}},
+		{"a version that was refused as such", gone, update(deployment("apps/v1beta2", "x:1"),
+			deployment("apps/v1beta2", "x:2")), false, []string{""}},
 		{"an element that a mutate rule takes away", removal + "\n  - " + tag,
 			update(pod("a=x:1", "b=y:latest"), pod("a=x:2", "b=y:latest")), false, []string{"/spec/containers/0/image"}},
 	} {
