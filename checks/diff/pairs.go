@@ -92,7 +92,37 @@ func Pairs(root roots.Root, before, after []*render.Resource, all bool) []*Pair 
 			list = append(list, &Pair{Root: root, Operation: admission.Delete, Old: r})
 		}
 	}
-	return append(list, unnamed(root, looseOld, looseNew)...)
+	return renamed(list, unnamed(root, looseOld, looseNew))
+}
+
+// renamed joins the pairs of resources that have a name and of those that have none. One that gets its name from the
+// cluster no more, or from now on, was there before: it was created each time, and is.
+func renamed(with, without []*Pair) []*Pair {
+	stem := func(r *render.Resource) Key {
+		k := KeyOf(r)
+		k.Name = strings.TrimRight(k.Name, "-.")
+		return k
+	}
+	match := func(created *Pair, list []*Pair) int {
+		if created.Operation != admission.Create || created.Before != nil {
+			return -1
+		}
+		return slices.IndexFunc(list, func(p *Pair) bool {
+			return p.Operation == admission.Delete && stem(p.Old) == stem(created.New)
+		})
+	}
+	for _, p := range without {
+		if i := match(p, with); i >= 0 {
+			p.Before = with[i].Old
+		}
+	}
+	for _, p := range with {
+		if i := match(p, without); i >= 0 {
+			p.Before = without[i].Old
+			without = slices.Delete(without, i, i+1)
+		}
+	}
+	return append(with, without...)
 }
 
 // named splits resources into those that have a name and those that get one in the cluster (generateName): no two of

@@ -125,6 +125,12 @@ func TestPairsWithoutNames(t *testing.T) {
 			[]string{"DELETE"}},
 		{"another prefix", []*render.Resource{job("a-", "1")}, []*render.Resource{job("b-", "1")},
 			[]string{"CREATE", "DELETE"}},
+		{"a name", []*render.Resource{job("a-", "1"), job("a-", "2")}, []*render.Resource{object("A", "n", "a", "1")},
+			[]string{"CREATE before", "DELETE"}},
+		{"a name no more", []*render.Resource{object("A", "n", "a", "1")}, []*render.Resource{job("a-", "1")},
+			[]string{"DELETE", "CREATE before"}},
+		{"another name", []*render.Resource{job("a-", "1")}, []*render.Resource{object("A", "n", "b", "1")},
+			[]string{"CREATE", "DELETE"}},
 		{"twice the same", nil, []*render.Resource{job("a-", "1"), job("a-", "1")}, []string{"CREATE", "CREATE"}},
 	} {
 		var got []string
