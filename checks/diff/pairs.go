@@ -50,8 +50,8 @@ func (p *Pair) Resource() *render.Resource {
 // Key identifies an object across versions of its API, as the API server does: by group, kind, namespace and name.
 type Key struct{ Group, Kind, Namespace, Name string }
 
-// fromExtensions are the groups that have the kinds now which were in the group "extensions" (until Kubernetes 1.22 the API
-// server served the same objects in both).
+// fromExtensions are the groups that have the kinds now which were in the group "extensions": the API server served the
+// same objects in both, until Kubernetes 1.22.
 var fromExtensions = map[string]string{
 	"DaemonSet": "apps", "Deployment": "apps", "ReplicaSet": "apps",
 	"Ingress": "networking.k8s.io", "NetworkPolicy": "networking.k8s.io", "PodSecurityPolicy": "policy",

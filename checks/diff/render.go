@@ -29,6 +29,8 @@ type Root struct {
 	Deployed   []*render.Resource // what the head deploys from here
 	Known      bool               // Deployed is all of it
 	Reads      map[string]string  // what was read for either side, "" for what is not there
+
+	rest func() []source.Error // see render.Rendering.Rest; of the base
 }
 
 // Reached lists the roots of either side that the change reaches; all of the head where everything counts.
@@ -87,7 +89,7 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 		if err != nil {
 			return nil, err
 		}
-		before, out.Base, out.Reads = old.Resources, problems, maps.Clone(old.Reads)
+		before, out.Base, out.rest, out.Reads = old.Resources, problems, old.Rest, maps.Clone(old.Reads)
 		if len(problems) > 0 && !old.Partial {
 			out.Unseen = old.Reads
 		}
