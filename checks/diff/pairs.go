@@ -190,9 +190,10 @@ func Both(before, after []*render.Resource) []*render.Resource {
 // and the object is still written in the same file, or the other stands in its folder, nothing moved but who deploys
 // it: that is an update, if anything changed at all. Else the cluster deletes it in one place and creates it in
 // another; of a root that is gone, what it violated before is known (see Pair.Before). Objects that several roots add
-// or remove stay as they are, since which of them moved is anybody's guess. Of the removals in moved, those that are
-// not part of a move do not count. stays reports whether the head has a root.
-func Join(list, moved []*Pair, stays func(roots.Root) bool) []*Pair {
+// or remove stay as they are, since which of them moved is anybody's guess, unless one of the roots took another over
+// (see Trees.TookOver). Of the removals in moved, those that are not part of a move do not count. stays reports whether
+// the head has a root.
+func Join(list, moved []*Pair, stays func(roots.Root) bool, tookOver func(from, to *Pair) bool) []*Pair {
 	created, deleted := map[Key][]*Pair{}, map[Key][]*Pair{}
 	for _, p := range slices.Concat(list, moved) {
 		switch {
@@ -204,20 +205,17 @@ func Join(list, moved []*Pair, stays func(roots.Root) bool) []*Pair {
 		}
 	}
 	drop := map[*Pair]bool{}
+	done := takenOver(created, deleted, tookOver, drop)
 	for k, gone := range deleted {
-		if len(gone) != 1 || len(created[k]) != 1 || stays(gone[0].Root) {
+		if len(gone) != 1 || len(created[k]) != 1 || stays(gone[0].Root) || done[gone[0]] {
 			continue
 		}
 		from, to := gone[0], created[k][0]
-		switch {
-		case from.Root.Path != to.Root.Path && from.Old.Origin("").Path != to.New.Origin("").Path:
+		if from.Root.Path != to.Root.Path && from.Old.Origin("").Path != to.New.Origin("").Path {
 			to.Before, to.From = from.Old, from.Root
-		case same(from.Old, to.New):
-			drop[from], drop[to] = true, true
-		default:
-			drop[from] = true
-			to.Operation, to.Old = admission.Update, from.Old
+			continue
 		}
+		update(from, to, drop)
 	}
 	placeless(created, deleted, stays)
 	var out []*Pair
