@@ -127,6 +127,11 @@ func TestRestructured(t *testing.T) {
 				"-- more/kustomization.yaml --\nresources: [../other, ../apps]\n"},
 		{"included no more", many + "-- all/kustomization.yaml --\nresources: [../other, ../apps]\n",
 			"-- all/kustomization.yaml --\nresources: [../other]\n"},
+		{"replaced by another", many + "-- all/kustomization.yaml --\nresources: [../apps]\n-- new/a.yaml --\n" + badPod +
+			"-- new/kustomization.yaml --\nresources: [a.yaml]\ncommonLabels: {a: b}\n",
+			"-- all/kustomization.yaml --\nresources: [../new]\n"},
+		{"replaced by the same", many + "-- all/kustomization.yaml --\nresources: [../apps]\n-- new/a.yaml --\n" + badPod +
+			"-- new/kustomization.yaml --\nresources: [a.yaml]\n", "-- all/kustomization.yaml --\nresources: [../new]\n"},
 		{"a file of a folder below", "-- apps/b.yaml --\n" + otherPod + "-- apps/more/a.yaml --\n" + badPod +
 			"-- apps/kustomization.yaml --\nresources: [b.yaml]\n",
 			"-- apps/kustomization.yaml --\nresources: [b.yaml, more/a.yaml]\n"},

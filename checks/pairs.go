@@ -113,6 +113,7 @@ func (p *pairs) render(ctx context.Context) error {
 	stays := p.sides.Trees.Head.Roots.Has
 	gone := slices.DeleteFunc(slices.Concat(list, moved), func(p *diff.Pair) bool { return p.New != nil })
 	p.list = diff.Join(list, moved, stays, p.tookOver)
+	diff.Keep(p.list, p.roots, p.tookOver)
 	alone, err := p.sides.Alone(ctx, p.roots)
 	p.alone = diff.Join(alone, gone, stays, p.tookOver)
 	return err

@@ -30,7 +30,8 @@ type Root struct {
 	Known      bool               // Deployed is all of it
 	Reads      map[string]string  // what was read for either side, "" for what is not there
 
-	rest func() []source.Error // see render.Rendering.Rest; of the base
+	before []*render.Resource    // what the base deploys from here
+	rest   func() []source.Error // see render.Rendering.Rest; of the base
 }
 
 // Reached lists the roots of either side that the change reaches; all of the head where everything counts.
@@ -89,7 +90,8 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 		if err != nil {
 			return nil, err
 		}
-		before, out.Base, out.rest, out.Reads = old.Resources, problems, old.Rest, maps.Clone(old.Reads)
+		before, out.before = old.Resources, old.Resources
+		out.Base, out.rest, out.Reads = problems, old.Rest, maps.Clone(old.Reads)
 		if len(problems) > 0 && !old.Partial {
 			out.Unseen = old.Reads
 		}

@@ -2,6 +2,7 @@ package diff
 
 import (
 	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
@@ -50,6 +51,29 @@ func takenOver(created, deleted map[Key][]*Pair, tookOver func(from, to *Pair) b
 		}
 	}
 	return done
+}
+
+// Keep tells objects what they were before where a root gave up what deploys them, and has others of the same names now.
+func Keep(list []*Pair, known []*Root, tookOver func(from, to *Pair) bool) {
+	for _, r := range known {
+		var before map[Key]*render.Resource
+		for _, to := range list {
+			from := &Pair{Root: r.Root, Operation: admission.Delete}
+			if to.Operation != admission.Create || to.Before != nil || !hasName(to.New) || r.Root == to.Root {
+				continue
+			}
+			if before == nil {
+				before = map[Key]*render.Resource{}
+				for _, was := range r.before {
+					before[KeyOf(was)] = was
+				}
+			}
+			from.Old = before[KeyOf(to.New)]
+			if from.Old != nil && from.Old.Origin("").Path == to.New.Origin("").Path && tookOver(from, to) {
+				to.Before, to.From = admitted(from.Old), r.Root
+			}
+		}
+	}
 }
 
 // update makes one pair of the removal of an object and of its addition, or none where it is the same.
