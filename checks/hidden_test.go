@@ -49,8 +49,8 @@ func TestNothingHides(t *testing.T) {
 			"-- x/kustomization.yaml --\nresources: [b.yaml]\n"},
 		{"what repairs it does no more, for another that includes it", "-- apps/a.yaml --\n" + badPod +
 			"-- apps/kustomization.yaml --\nresources: [a.yaml]\n-- x/kustomization.yaml --\nresources: [../apps]\n" + harden,
-			"-- all/kustomization.yaml --\nresources: [../x]\npatches: [{patch: '[{op: add, path: /spec/hostNetwork, value: " +
-				"true}]', target: {kind: Pod}}]\n"},
+			"-- all/kustomization.yaml --\nresources: [../x]\npatches: [{patch: '{apiVersion: v1, kind: Pod, metadata: " +
+				"{name: a}, spec: {hostNetwork: true}}'}]\n"},
 		{"declared a chart", plain, "-- apps/a.yaml --\n" + badPod + "-- apps/Chart.yaml --\nname: x\n"},
 		{"everything declared a chart", plain, "-- apps/a.yaml --\n" + badPod + "-- Chart.yaml --\nname: x\n"},
 
@@ -127,11 +127,12 @@ func TestRestructured(t *testing.T) {
 				"-- more/kustomization.yaml --\nresources: [../other, ../apps]\n"},
 		{"included no more", many + "-- all/kustomization.yaml --\nresources: [../other, ../apps]\n",
 			"-- all/kustomization.yaml --\nresources: [../other]\n"},
-		{"replaced by another", many + "-- all/kustomization.yaml --\nresources: [../apps]\n-- new/a.yaml --\n" + badPod +
-			"-- new/kustomization.yaml --\nresources: [a.yaml]\ncommonLabels: {a: b}\n",
+		{"replaced by another", many + "-- all/kustomization.yaml --\nresources: [../apps]\n-- new/a.yaml --\n" +
+			badPod + "-- new/kustomization.yaml --\nresources: [a.yaml]\ncommonLabels: {a: b}\n",
 			"-- all/kustomization.yaml --\nresources: [../new]\n"},
-		{"replaced by the same", many + "-- all/kustomization.yaml --\nresources: [../apps]\n-- new/a.yaml --\n" + badPod +
-			"-- new/kustomization.yaml --\nresources: [a.yaml]\n", "-- all/kustomization.yaml --\nresources: [../new]\n"},
+		{"replaced by the same", many + "-- all/kustomization.yaml --\nresources: [../apps]\n-- new/a.yaml --\n" +
+			badPod + "-- new/kustomization.yaml --\nresources: [a.yaml]\n",
+			"-- all/kustomization.yaml --\nresources: [../new]\n"},
 		{"a file of a folder below", "-- apps/b.yaml --\n" + otherPod + "-- apps/more/a.yaml --\n" + badPod +
 			"-- apps/kustomization.yaml --\nresources: [b.yaml]\n",
 			"-- apps/kustomization.yaml --\nresources: [b.yaml, more/a.yaml]\n"},
@@ -173,5 +174,24 @@ func TestPoliciesAreFoundByKind(t *testing.T) {
 				t.Errorf("%s: %s: %q", rep.Conclusion, rep.Title, lines(rep))
 			}
 		})
+	}
+}
+
+// A folder of several overlays gets another name: each is what it was.
+func TestRenamedFolder(t *testing.T) {
+	r := treetest.New(t)
+	base := r.Commit(pods + "-- apps/base/a.yaml --\n" + badPod + "-- apps/base/kustomization.yaml --\nresources: " +
+		"[a.yaml]\n-- apps/dev/kustomization.yaml --\nresources: [../base]\nlabels: [{pairs: {a: dev}}]\n" +
+		"-- apps/prod/kustomization.yaml --\nresources: [../base]\n")
+	r.Git("mv", "apps", "applications")
+	rep := check(t, r, report.Change{Base: base, Rules: base, Head: r.Snapshot()})
+	if rep.Conclusion != report.Success || rep.Stats.PreExisting == 0 {
+		t.Errorf("%s, %s: %q", rep.Conclusion, rep.Title, lines(rep))
+	}
+	r.Write("applications/prod/kustomization.yaml", "resources: [../base]\nimages: [{name: x, newTag: latest}]\n")
+	rep = check(t, r, report.Change{Base: base, Rules: base, Head: r.Snapshot()})
+	got := strings.Join(lines(rep), ", ")
+	if rep.Conclusion != report.Failure || strings.Count(got, " old") != len(rep.Findings)-1 || len(rep.Errors) > 0 {
+		t.Errorf("%s, %s: %s", rep.Conclusion, rep.Title, got)
 	}
 }

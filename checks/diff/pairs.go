@@ -191,8 +191,8 @@ func Both(before, after []*render.Resource) []*render.Resource {
 // it: that is an update, if anything changed at all. Else the cluster deletes it in one place and creates it in
 // another; of a root that is gone, what it violated before is known (see Pair.Before). Objects that several roots add
 // or remove stay as they are, since which of them moved is anybody's guess, unless one of the roots took another over
-// (see Trees.TookOver). Of the removals in moved, those that are not part of a move do not count. stays reports whether
-// the head has a root.
+// (see Trees.TookOver) or their paths tell (see renamedFolders). Of the removals in moved, those that are not part of a
+// move do not count. stays reports whether the head has a root.
 func Join(list, moved []*Pair, stays func(roots.Root) bool, tookOver func(from, to *Pair) bool) []*Pair {
 	created, deleted := map[Key][]*Pair{}, map[Key][]*Pair{}
 	for _, p := range slices.Concat(list, moved) {
@@ -207,7 +207,11 @@ func Join(list, moved []*Pair, stays func(roots.Root) bool, tookOver func(from, 
 	drop := map[*Pair]bool{}
 	done := takenOver(created, deleted, tookOver, drop)
 	for k, gone := range deleted {
-		if len(gone) != 1 || len(created[k]) != 1 || stays(gone[0].Root) || done[gone[0]] {
+		if len(gone) != 1 || len(created[k]) != 1 {
+			renamedFolders(gone, created[k], stays)
+			continue
+		}
+		if stays(gone[0].Root) || done[gone[0]] {
 			continue
 		}
 		from, to := gone[0], created[k][0]

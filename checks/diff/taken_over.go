@@ -53,7 +53,8 @@ func takenOver(created, deleted map[Key][]*Pair, tookOver func(from, to *Pair) b
 	return done
 }
 
-// Keep tells objects what they were before where a root gave up what deploys them, and has others of the same names now.
+// Keep tells objects what they were before where a root gave up what deploys them, and has others of the same names
+// now.
 func Keep(list []*Pair, known []*Root, tookOver func(from, to *Pair) bool) {
 	for _, r := range known {
 		var before map[Key]*render.Resource

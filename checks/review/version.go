@@ -33,7 +33,7 @@ func contents(results []engine.Result) (list []engine.Result) {
 				fields = append(fields, f)
 			}
 		}
-		if r.Fields = fields; len(fields) > 0 {
+		if r.Fields = fields; len(fields) > 0 && !r.Mutation {
 			list = append(list, r)
 		}
 	}
