@@ -64,6 +64,18 @@ const (
 		"Enforce, message: m, deny: {}}}"
 )
 
+const readOnly = "{name: ro, " + pods + ", validate: {failureAction: Enforce, message: m, " +
+	"pattern: {spec: {containers: [{securityContext: {readOnlyRootFilesystem: true}}]}}}}"
+
+// secured is a Pod whose container has a securityContext, none where it is nil.
+func secured(context map[string]any) *render.Resource {
+	r := pod("a=x:1")
+	if context != nil {
+		r.Object["spec"].(map[string]any)["containers"].([]any)[0].(map[string]any)["securityContext"] = context
+	}
+	return r
+}
+
 // deployment is a Deployment of a version of its API.
 func deployment(version, image string) *render.Resource {
 	containers := []any{map[string]any{"name": "c", "image": image}}
@@ -158,6 +170,16 @@ func TestNew(t *testing.T) {
 			deployment("apps/v1beta2", "x:1")), false, []string{" new blocks"}},
 		{"a version that was refused as such", gone, update(deployment("apps/v1beta2", "x:1"),
 			deployment("apps/v1beta2", "x:2")), false, []string{""}},
+		{"a part of what both lack", readOnly, update(secured(nil), secured(map[string]any{"privileged": false})), false,
+			[]string{"/spec/containers/0/securityContext/readOnlyRootFilesystem"}},
+		{"a part of what only the new one lacks", readOnly, update(secured(map[string]any{"readOnlyRootFilesystem": true}),
+			secured(map[string]any{"privileged": false})), false,
+			[]string{"/spec/containers/0/securityContext/readOnlyRootFilesystem new blocks"}},
+		{"what is put where there was nothing", readOnly, update(secured(nil), secured(map[string]any{
+			"readOnlyRootFilesystem": false})), false, []string{"/spec/containers/0/securityContext/readOnlyRootFilesystem " +
+			"new blocks"}},
+		{"a part of another element", readOnly, update(pod("b=x:1"), secured(map[string]any{"privileged": false})), false,
+			[]string{"/spec/containers/0/securityContext/readOnlyRootFilesystem new blocks"}},
 		{"an element that a mutate rule takes away", removal + "\n  - " + tag,
 			update(pod("a=x:1", "b=y:latest"), pod("a=x:2", "b=y:latest")), false, []string{"/spec/containers/0/image"}},
 	} {
