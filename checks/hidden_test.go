@@ -13,6 +13,8 @@ const (
 	goodPod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: c, image: x:1}]}\n"
 	badPod  = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {hostNetwork: true, containers: [{name: c, image: " +
 		"x:1}]}\n"
+	// otherPod is a good one, too.
+	otherPod = "apiVersion: v1\nkind: Pod\nmetadata: {name: b}\nspec: {containers: [{name: c, image: x:1}]}\n"
 	// repair is a kustomization's patch that makes badPod a good one.
 	repair = `patches: [{patch: '[{"op": "remove", "path": "/spec/hostNetwork"}]', target: {kind: Pod}}]
 `
@@ -42,6 +44,13 @@ func TestNothingHides(t *testing.T) {
 			"-- kustomization.yaml --\nconfigMapGenerator: [{name: g, files: [apps/a.yaml]}]\n"},
 		{"a file included and repaired above", plain,
 			"-- apps/a.yaml --\n" + badPod + "-- kustomization.yaml --\nresources: [apps/a.yaml]\n" + repair},
+		{"what repairs it goes", "-- apps/a.yaml --\n" + badPod + "-- apps/kustomization.yaml --\nresources: [a.yaml]\n" +
+			"-- x/b.yaml --\n" + otherPod + "-- x/kustomization.yaml --\nresources: [../apps, b.yaml]\n" + harden,
+			"-- x/kustomization.yaml --\nresources: [b.yaml]\n"},
+		{"what repairs it does no more, for another that includes it", "-- apps/a.yaml --\n" + badPod +
+			"-- apps/kustomization.yaml --\nresources: [a.yaml]\n-- x/kustomization.yaml --\nresources: [../apps]\n" + harden,
+			"-- all/kustomization.yaml --\nresources: [../x]\npatches: [{patch: '{apiVersion: v1, kind: Pod, metadata: " +
+				"{name: a}, spec: {hostNetwork: true}}'}]\n"},
 		{"declared a chart", plain, "-- apps/a.yaml --\n" + badPod + "-- apps/Chart.yaml --\nname: x\n"},
 		{"everything declared a chart", plain, "-- apps/a.yaml --\n" + badPod + "-- Chart.yaml --\nname: x\n"},
 
@@ -101,10 +110,35 @@ func TestNothingHides(t *testing.T) {
 
 // What moved for good reasons stays green: no finding where nothing changed, and none twice.
 func TestRestructured(t *testing.T) {
+	const many = "-- apps/a.yaml --\n" + badPod + "-- apps/kustomization.yaml --\nresources: [a.yaml]\n" +
+		"-- other/kustomization.yaml --\nresources: [p.yaml]\n-- other/p.yaml --\n" + otherPod +
+		"-- all/kustomization.yaml --\nresources: [../other]\n"
 	for _, c := range []struct{ name, base, head string }{
 		{"included elsewhere", "-- apps/a.yaml --\n" + badPod + "-- apps/kustomization.yaml --\nresources: [a.yaml]\n",
 			"-- apps/a.yaml --\n" + strings.ReplaceAll(badPod, "x:1", "x:2") +
 				"-- all/kustomization.yaml --\nresources: [../apps]\n"},
+		{"included as it is", many, "-- all/kustomization.yaml --\nresources: [../other, ../apps]\n"},
+		{"included by one below another", many + "-- top/kustomization.yaml --\nresources: [../all]\n",
+			"-- all/kustomization.yaml --\nresources: [../other, ../apps]\n"},
+		{"included with what changes it", many, "-- all/kustomization.yaml --\nresources: [../other, ../apps]\n" +
+			"commonLabels: {a: b}\n"},
+		{"included twice", many + "-- more/kustomization.yaml --\nresources: [../other]\n",
+			"-- all/kustomization.yaml --\nresources: [../other, ../apps]\n" +
+				"-- more/kustomization.yaml --\nresources: [../other, ../apps]\n"},
+		{"included no more", many + "-- all/kustomization.yaml --\nresources: [../other, ../apps]\n",
+			"-- all/kustomization.yaml --\nresources: [../other]\n"},
+		{"replaced by another", many + "-- all/kustomization.yaml --\nresources: [../apps]\n-- new/a.yaml --\n" +
+			badPod + "-- new/kustomization.yaml --\nresources: [a.yaml]\ncommonLabels: {a: b}\n",
+			"-- all/kustomization.yaml --\nresources: [../new]\n"},
+		{"replaced by the same", many + "-- all/kustomization.yaml --\nresources: [../apps]\n-- new/a.yaml --\n" +
+			badPod + "-- new/kustomization.yaml --\nresources: [a.yaml]\n",
+			"-- all/kustomization.yaml --\nresources: [../new]\n"},
+		{"a file of a folder below", "-- apps/b.yaml --\n" + otherPod + "-- apps/more/a.yaml --\n" + badPod +
+			"-- apps/kustomization.yaml --\nresources: [b.yaml]\n",
+			"-- apps/kustomization.yaml --\nresources: [b.yaml, more/a.yaml]\n"},
+		{"a file of a folder below, which keeps others", "-- apps/b.yaml --\n" + otherPod + "-- apps/more/a.yaml --\n" +
+			badPod + "-- apps/more/c.yaml --\n" + otherPod + "-- apps/kustomization.yaml --\nresources: [b.yaml]\n",
+			"-- apps/kustomization.yaml --\nresources: [b.yaml, more/a.yaml]\n"},
 		{"given a kustomization", "-- apps/a.yaml --\n" + badPod, "-- apps/kustomization.yaml --\nresources: [a.yaml]\n"},
 		{"given a kustomization that repairs", "-- apps/a.yaml --\n" + badPod,
 			"-- apps/kustomization.yaml --\nresources: [a.yaml]\n" + harden},
@@ -140,5 +174,24 @@ func TestPoliciesAreFoundByKind(t *testing.T) {
 				t.Errorf("%s: %s: %q", rep.Conclusion, rep.Title, lines(rep))
 			}
 		})
+	}
+}
+
+// A folder of several overlays gets another name: each is what it was.
+func TestRenamedFolder(t *testing.T) {
+	r := treetest.New(t)
+	base := r.Commit(pods + "-- apps/base/a.yaml --\n" + badPod + "-- apps/base/kustomization.yaml --\nresources: " +
+		"[a.yaml]\n-- apps/dev/kustomization.yaml --\nresources: [../base]\nlabels: [{pairs: {a: dev}}]\n" +
+		"-- apps/prod/kustomization.yaml --\nresources: [../base]\n")
+	r.Git("mv", "apps", "applications")
+	rep := check(t, r, report.Change{Base: base, Rules: base, Head: r.Snapshot()})
+	if rep.Conclusion != report.Success || rep.Stats.PreExisting == 0 {
+		t.Errorf("%s, %s: %q", rep.Conclusion, rep.Title, lines(rep))
+	}
+	r.Write("applications/prod/kustomization.yaml", "resources: [../base]\nimages: [{name: x, newTag: latest}]\n")
+	rep = check(t, r, report.Change{Base: base, Rules: base, Head: r.Snapshot()})
+	got := strings.Join(lines(rep), ", ")
+	if rep.Conclusion != report.Failure || strings.Count(got, " old") != len(rep.Findings)-1 || len(rep.Errors) > 0 {
+		t.Errorf("%s, %s: %s", rep.Conclusion, rep.Title, got)
 	}
 }

@@ -26,8 +26,9 @@ type pairs struct {
 	asking   []*diff.Pair // the objects that ask for deployments in vain, of which little is known
 	alone    []*diff.Pair // what the change does to kustomizations that others include, by themselves
 
-	tip        *render.Renderer // of the tip of the base branch
-	context    []string         // files and folders that the settings name
+	clusters   func(roots.Root) []string // those of a root; nil: the settings know none
+	tip        *render.Renderer          // of the tip of the base branch
+	context    []string                  // files and folders that the settings name
 	notChecked []report.NotChecked
 	charts     int // how many of these are Helm charts
 	warnings   []report.Problem
@@ -45,6 +46,9 @@ func pair(ctx context.Context, change report.Change, repo *repository, k *kept) 
 	out.tip = out.sides.Base
 	if t.Rules.Tree.ID() != t.Base.Tree.ID() {
 		out.tip = render.New(t.Rules.Roots, config)
+	}
+	if len(repo.settings.Clusters) > 0 {
+		out.clusters = repo.clusters()
 	}
 	out.declared = out.objects(repo.settings.Context, nil)
 	if err := out.render(ctx); err != nil {
@@ -106,10 +110,19 @@ func (p *pairs) render(ctx context.Context) error {
 		}
 		list, moved = append(list, r.Pairs...), append(moved, r.Moved...)
 	}
-	p.list = diff.Join(list, moved, p.sides.Trees.Head.Roots.Has)
-	var err error
-	p.alone, err = p.sides.Alone(ctx, p.roots)
+	stays := p.sides.Trees.Head.Roots.Has
+	gone := slices.DeleteFunc(slices.Concat(list, moved), func(p *diff.Pair) bool { return p.New != nil })
+	p.list = diff.Join(list, moved, stays, p.tookOver)
+	diff.Keep(p.list, p.roots, p.tookOver)
+	alone, err := p.sides.Alone(ctx, p.roots)
+	p.alone = diff.Join(alone, gone, stays, p.tookOver)
 	return err
+}
+
+// tookOver is diff.Trees.TookOver within a cluster.
+func (p *pairs) tookOver(from, to *diff.Pair) bool {
+	return p.sides.Trees.TookOver(from, to) &&
+		(p.clusters == nil || slices.Equal(p.clusters(from.Root), p.clusters(to.Root)))
 }
 
 // tell puts what stood in the way into the report, and what was looked at.

@@ -201,6 +201,39 @@ func TestBrokenSides(t *testing.T) {
 	}
 }
 
+// Who mends one thing is not told off for another that was there before, and that nobody could see.
+func TestMendedInPart(t *testing.T) {
+	const outside = "-- shared/a.yaml --\n{kind: A, apiVersion: v1, metadata: {name: a}}\n"
+	const app = "-- app/kustomization.yaml --\n"
+	const b = "{kind: B, apiVersion: v1, metadata: {name: b}}\n"
+	for name, c := range map[string]struct{ base, head, want string }{
+		"outside of the folder": {outside + app + "resources: [../shared/a.yaml, b.yaml]\n", "-- app/b.yaml --\n" + b,
+			"neutral shared/a.yaml is not in or below"},
+		"twice the same": {"-- app/a.yaml --\n" + b + "-- app/c.yaml --\n" + b + app +
+			"resources: [a.yaml, c.yaml, b.yaml]\n", "-- app/b.yaml --\n" + outside[20:],
+			`neutral B "b" is already part`},
+		"and another mistake besides": {outside + app + "resources: [../shared/a.yaml, b.yaml]\n", "-- app/b.yaml --\n" + b +
+			app + "resources: [../shared/a.yaml, b.yaml, gone.yaml]\n", `failure "gone.yaml" does not exist`},
+		"nothing but what was missing": {app + "resources: [b.yaml]\n", "-- app/b.yaml --\n" + b, "success "},
+		"outside of the folder now": {outside + app + "resources: [b.yaml]\n", "-- app/b.yaml --\n" + b + app +
+			"resources: [../shared/a.yaml, b.yaml]\n", "failure shared/a.yaml is not in or below"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := treetest.New(t)
+			base := r.Commit(pods + c.base)
+			rep := check(t, r, report.Change{Base: base, Rules: base, Head: r.Commit(c.head)})
+			got := string(rep.Conclusion) + " " + problems(rep.Errors)
+			for _, n := range rep.NotChecked {
+				got += " " + n.Reason
+			}
+			conclusion, message, _ := strings.Cut(c.want, " ")
+			if !strings.HasPrefix(got, conclusion+" ") || !strings.Contains(got, message) {
+				t.Errorf("got %s", got)
+			}
+		})
+	}
+}
+
 func TestWarnings(t *testing.T) {
 	r := treetest.New(t)
 	base := r.Commit(pods + "-- app/kustomization.yaml --\nresources: []\n-- charts/web/Chart.yaml --\nname: web\n")

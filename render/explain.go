@@ -16,6 +16,14 @@ func (r *Renderer) explain(root roots.Root, p *plan, failure error) []source.Err
 	return r.mistakes.Find(trial{r, p.openAPI}, root.Path, p.kustomizations, p.manifests, failure)
 }
 
+// without returns a renderer that sees kustomizations as they are without what is left out, and all else as this one.
+func (r *Renderer) without(texts map[string][]byte) *Renderer {
+	overlay := map[string][]byte{}
+	maps.Copy(overlay, r.overlay)
+	maps.Copy(overlay, texts)
+	return r.With(overlay)
+}
+
 // trial builds parts of a repository to find out what is wrong in it: it implements mistake.Repository.
 type trial struct {
 	*Renderer

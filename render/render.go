@@ -46,6 +46,10 @@ type Rendering struct {
 	links     map[string]string // where paths led that met a symlink
 	digest    string            // of how the root is deployed
 	located   func() places     // those that were remembered; nil: none
+
+	// Rest finds what kustomize says against the rest of a root of which nothing is rendered because a part is missing. It
+	// may be only that the part is missing, so this is no problem by itself. nil: there is nothing to find.
+	Rest func() []source.Error
 }
 
 // Config says how a renderer works. The zero value means the defaults.
@@ -206,6 +210,7 @@ func (r *Renderer) build(root roots.Root) (*Rendering, []source.Error) {
 		case len(p.problems) == 0:
 			return nothing, r.explain(root, p, failure)
 		default: // perhaps it is only for what is left out
+			nothing.Rest = func() []source.Error { return r.without(p.texts).explain(root, p, failure) }
 			return nothing, append(p.problems, source.Error{Path: p.root.File.Path, Line: 1, Unknown: true,
 				Message: "kustomize cannot build the rest without what is missing, so none of it is checked"})
 		}

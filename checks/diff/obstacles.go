@@ -16,11 +16,15 @@ type Obstacle struct {
 
 // Obstacles lists what stands in the way at the head. gone is what stood in the way of roots that the head does not
 // have any more: a root that moved takes it along. An obstacle is the same where the same is wrong with the same file
-// of the root, on whichever line.
+// of the root, on whichever line; at the base something else may have been in the way, too, so that nobody saw it.
 func (r *Root) Obstacles(gone []Wrong) (list []Obstacle) {
-	before := append(wrongs(r.Path, r.Base), gone...)
+	before, rest := append(wrongs(r.Path, r.Base), gone...), r.rest
 	for _, e := range r.Head {
-		list = append(list, Obstacle{e, slices.Contains(before, wrong(r.Path, e))})
+		was := wrong(r.Path, e)
+		if rest != nil && !e.Unknown && !slices.Contains(before, was) {
+			before, rest = append(before, wrongs(r.Path, rest())...), nil
+		}
+		list = append(list, Obstacle{e, slices.Contains(before, was)})
 	}
 	return list
 }

@@ -50,9 +50,19 @@ func (p *Pair) Resource() *render.Resource {
 // Key identifies an object across versions of its API, as the API server does: by group, kind, namespace and name.
 type Key struct{ Group, Kind, Namespace, Name string }
 
+// fromExtensions are the groups that have the kinds now which were in the group "extensions": the API server served the
+// same objects in both, until Kubernetes 1.22.
+var fromExtensions = map[string]string{
+	"DaemonSet": "apps", "Deployment": "apps", "ReplicaSet": "apps",
+	"Ingress": "networking.k8s.io", "NetworkPolicy": "networking.k8s.io", "PodSecurityPolicy": "policy",
+}
+
 // KeyOf returns the key of a resource.
 func KeyOf(r *render.Resource) Key {
 	id := admission.IdentityOf(r.Object)
+	if group := fromExtensions[id.Kind]; group != "" && id.Group == "extensions" {
+		id.Group = group
+	}
 	return Key{id.Group, id.Kind, id.Namespace, id.Name}
 }
 
@@ -82,7 +92,37 @@ func Pairs(root roots.Root, before, after []*render.Resource, all bool) []*Pair 
 			list = append(list, &Pair{Root: root, Operation: admission.Delete, Old: r})
 		}
 	}
-	return append(list, unnamed(root, looseOld, looseNew)...)
+	return renamed(list, unnamed(root, looseOld, looseNew))
+}
+
+// renamed joins the pairs of resources that have a name and of those that have none. One that gets its name from the
+// cluster no more, or from now on, was there before: it was created each time, and is.
+func renamed(with, without []*Pair) []*Pair {
+	stem := func(r *render.Resource) Key {
+		k := KeyOf(r)
+		k.Name = strings.TrimRight(k.Name, "-.")
+		return k
+	}
+	match := func(created *Pair, list []*Pair) int {
+		if created.Operation != admission.Create || created.Before != nil {
+			return -1
+		}
+		return slices.IndexFunc(list, func(p *Pair) bool {
+			return p.Operation == admission.Delete && stem(p.Old) == stem(created.New)
+		})
+	}
+	for _, p := range without {
+		if i := match(p, with); i >= 0 {
+			p.Before = with[i].Old
+		}
+	}
+	for _, p := range with {
+		if i := match(p, without); i >= 0 {
+			p.Before = without[i].Old
+			without = slices.Delete(without, i, i+1)
+		}
+	}
+	return append(with, without...)
 }
 
 // named splits resources into those that have a name and those that get one in the cluster (generateName): no two of
@@ -150,9 +190,10 @@ func Both(before, after []*render.Resource) []*render.Resource {
 // and the object is still written in the same file, or the other stands in its folder, nothing moved but who deploys
 // it: that is an update, if anything changed at all. Else the cluster deletes it in one place and creates it in
 // another; of a root that is gone, what it violated before is known (see Pair.Before). Objects that several roots add
-// or remove stay as they are, since which of them moved is anybody's guess. Of the removals in moved, those that are
-// not part of a move do not count. stays reports whether the head has a root.
-func Join(list, moved []*Pair, stays func(roots.Root) bool) []*Pair {
+// or remove stay as they are, since which of them moved is anybody's guess, unless one of the roots took another over
+// (see Trees.TookOver) or their paths tell (see renamedFolders). Of the removals in moved, those that are not part of a
+// move do not count. stays reports whether the head has a root.
+func Join(list, moved []*Pair, stays func(roots.Root) bool, tookOver func(from, to *Pair) bool) []*Pair {
 	created, deleted := map[Key][]*Pair{}, map[Key][]*Pair{}
 	for _, p := range slices.Concat(list, moved) {
 		switch {
@@ -164,20 +205,21 @@ func Join(list, moved []*Pair, stays func(roots.Root) bool) []*Pair {
 		}
 	}
 	drop := map[*Pair]bool{}
+	done := takenOver(created, deleted, tookOver, drop)
 	for k, gone := range deleted {
-		if len(gone) != 1 || len(created[k]) != 1 || stays(gone[0].Root) {
+		if len(gone) != 1 || len(created[k]) != 1 {
+			renamedFolders(gone, created[k], stays)
+			continue
+		}
+		if stays(gone[0].Root) || done[gone[0]] {
 			continue
 		}
 		from, to := gone[0], created[k][0]
-		switch {
-		case from.Root.Path != to.Root.Path && from.Old.Origin("").Path != to.New.Origin("").Path:
+		if from.Root.Path != to.Root.Path && from.Old.Origin("").Path != to.New.Origin("").Path {
 			to.Before, to.From = from.Old, from.Root
-		case same(from.Old, to.New):
-			drop[from], drop[to] = true, true
-		default:
-			drop[from] = true
-			to.Operation, to.Old = admission.Update, from.Old
+			continue
 		}
+		update(from, to, drop)
 	}
 	placeless(created, deleted, stays)
 	var out []*Pair

@@ -61,6 +61,9 @@ type placed string
 
 func (p placed) Locate(string) origin.Place { return origin.Place{Path: string(p), StartLine: 1} }
 
+// apart says that no root took another over.
+func apart(_, _ *Pair) bool { return false }
+
 // What moves to another root is deleted and created; where the first root is gone, what it was before is known.
 func TestJoin(t *testing.T) {
 	root := func(p string) roots.Root { return roots.Root{Path: p} }
@@ -90,7 +93,7 @@ func TestJoin(t *testing.T) {
 		list = append(list, Pairs(c.to, nil, inFile(c.file, news...), false)...)
 		list = append(list, Pairs(root("third"), nil, inFile("x", object("A", "", "twice", "1")), false)...)
 		var got []string
-		for _, p := range Join(list, nil, func(roots.Root) bool { return c.stays }) {
+		for _, p := range Join(list, nil, func(roots.Root) bool { return c.stays }, apart) {
 			word := operations([]*Pair{p})[0]
 			if p.Earlier() != nil {
 				word += " before"
@@ -124,6 +127,12 @@ func TestPairsWithoutNames(t *testing.T) {
 		{"one less", []*render.Resource{job("a-", "1"), job("a-", "2")}, []*render.Resource{job("a-", "2")},
 			[]string{"DELETE"}},
 		{"another prefix", []*render.Resource{job("a-", "1")}, []*render.Resource{job("b-", "1")},
+			[]string{"CREATE", "DELETE"}},
+		{"a name", []*render.Resource{job("a-", "1"), job("a-", "2")}, []*render.Resource{object("A", "n", "a", "1")},
+			[]string{"CREATE before", "DELETE"}},
+		{"a name no more", []*render.Resource{object("A", "n", "a", "1")}, []*render.Resource{job("a-", "1")},
+			[]string{"DELETE", "CREATE before"}},
+		{"another name", []*render.Resource{job("a-", "1")}, []*render.Resource{object("A", "n", "b", "1")},
 			[]string{"CREATE", "DELETE"}},
 		{"twice the same", nil, []*render.Resource{job("a-", "1"), job("a-", "1")}, []string{"CREATE", "CREATE"}},
 	} {
@@ -175,7 +184,7 @@ func TestPairsOfIssues(t *testing.T) {
 			t.Errorf("%s: %v", c.name, got)
 		}
 		list := append(Pairs(from, old, nil, false), Pairs(to, nil, now, false)...)
-		if got := len(Join(list, nil, func(roots.Root) bool { return false })) > 0; got != c.want {
+		if got := len(Join(list, nil, func(roots.Root) bool { return false }, apart)) > 0; got != c.want {
 			t.Errorf("%s and another deploys the object: %v", c.name, got)
 		}
 	}

@@ -29,6 +29,9 @@ type Root struct {
 	Deployed   []*render.Resource // what the head deploys from here
 	Known      bool               // Deployed is all of it
 	Reads      map[string]string  // what was read for either side, "" for what is not there
+
+	before []*render.Resource    // what the base deploys from here
+	rest   func() []source.Error // see render.Rendering.Rest; of the base
 }
 
 // Reached lists the roots of either side that the change reaches; all of the head where everything counts.
@@ -87,7 +90,8 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 		if err != nil {
 			return nil, err
 		}
-		before, out.Base, out.Reads = old.Resources, problems, maps.Clone(old.Reads)
+		before, out.before = old.Resources, old.Resources
+		out.Base, out.rest, out.Reads = problems, old.Rest, maps.Clone(old.Reads)
 		if len(problems) > 0 && !old.Partial {
 			out.Unseen = old.Reads
 		}
@@ -132,6 +136,8 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 		out.Moved = Pairs(root, before, nil, false)
 	case !inHead: // what another root has now, too, has moved there
 		out.Moved = Pairs(root, Both(before, after), nil, false)
+	case root.Kind == roots.Folder:
+		out.Moved = Pairs(root, outside(Both(before, after), s.Trees.Head.Roots.Files(root)), nil, false)
 	}
 	for _, p := range slices.Concat(out.Pairs, out.Moved) {
 		p.Old, p.New, p.Before = admitted(p.Old), admitted(p.New), admitted(p.Before)
@@ -150,6 +156,11 @@ func (s Sides) now(ctx context.Context, root roots.Root, remains bool) (*render.
 func in(problems []source.Error, r *render.Resource) bool {
 	file := r.Origin("").Path
 	return slices.ContainsFunc(problems, func(e source.Error) bool { return e.Path == file })
+}
+
+// outside lists the resources that are written in none of some files.
+func outside(list []*render.Resource, files []string) []*render.Resource {
+	return slices.DeleteFunc(list, func(r *render.Resource) bool { return slices.Contains(files, r.Origin("").Path) })
 }
 
 // admitted returns a resource as policies see it in a cluster: with the API server's defaults.

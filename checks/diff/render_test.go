@@ -111,7 +111,8 @@ func TestRender(t *testing.T) {
 					t.Errorf("%s: known is %v", root.Path, out.Known)
 				}
 			}
-			if got := words(diff.Join(list, moved, s.Trees.Head.Roots.Has)); !slices.Equal(got, c.pairs) {
+			if got := words(diff.Join(list, moved, s.Trees.Head.Roots.Has,
+				s.Trees.TookOver)); !slices.Equal(got, c.pairs) {
 				t.Errorf("got %q, want %q", got, c.pairs)
 			}
 			if !slices.Equal(reached, c.reached) || broken != c.broken {

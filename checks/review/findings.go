@@ -171,6 +171,9 @@ func before(a *Answer, res engine.Result, side *render.Resource, field string) b
 	want, ok := field, true
 	if side != a.Pair.Old {
 		want, ok = a.versions.Earlier(field)
+		if lacked(a, res, object, field) {
+			return true
+		}
 	}
 	if !ok {
 		return false
@@ -186,6 +189,34 @@ func before(a *Answer, res engine.Result, side *render.Resource, field string) b
 			if f == want && sameBelow(res, was, f, object, field) {
 				return true
 			}
+		}
+	}
+	return false
+}
+
+// lacked reports whether the base violated the same rule since it had nothing at all where the object still lacks the
+// field: what was put around it leaves that as it was.
+func lacked(a *Answer, res engine.Result, object admission.Object, field string) bool {
+	if _, written := jsonpointer.Lookup(map[string]any(object), field); written || res.Policy.Kind == builtin.Kind {
+		return false
+	}
+	for at := field; strings.LastIndexByte(at, '/') > 0; {
+		at = at[:strings.LastIndexByte(at, '/')]
+		if _, list := jsonpointer.At(map[string]any(object), at).([]any); list {
+			return false // its elements are new
+		}
+		was, ok := a.versions.Earlier(at)
+		if !ok {
+			continue
+		}
+		if _, present := jsonpointer.Lookup(map[string]any(a.versions.Was()), was); present {
+			return false
+		}
+		if slices.ContainsFunc(a.Old, func(old engine.Result) bool {
+			return old.Outcome == res.Outcome && old.Rule == res.Rule && old.Policy == res.Policy &&
+				slices.Contains(old.Fields, was)
+		}) {
+			return true
 		}
 	}
 	return false

@@ -107,6 +107,10 @@ func (v *Reviewer) Review(ctx context.Context, p *diff.Pair) Answer {
 		}
 		out.Old = append(v.Evaluate(was, v.Counting, before), v.look(was, v.Counting, old, before)...)
 		out.versions = diff.NewVersions(patched(old.Object, out.Old), out.Object())
+		if as := served(old, p.New); !sameVersion(as, old.Object) {
+			before.Object, before.OldObject = as, as
+			out.Old = append(out.Old, contents(v.Evaluate(was, v.Counting, before))...)
+		}
 	}
 	if v.Idle != nil {
 		out.Idle = v.ask(ctx, v.Idle, p, request)
@@ -147,7 +151,7 @@ func (v *Reviewer) Request(p *diff.Pair) *admission.Request {
 		request.Object = p.New.Object
 	}
 	if p.Old != nil {
-		request.OldObject = p.Old.Object
+		request.OldObject = served(p.Old, p.New)
 	}
 	return request
 }

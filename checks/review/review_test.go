@@ -57,6 +57,32 @@ const (
 		", mutate: {patchesJson6902: '[{\"op\": \"remove\", \"path\": \"/spec/containers/0\"}]'}}"
 )
 
+const (
+	deployments = "{name: tag, match: {any: [{resources: {kinds: [apps/v1/Deployment]}}]}, validate: {failureAction: " +
+		"Enforce, message: m, pattern: {spec: {template: {spec: {containers: [{image: '!*:latest'}]}}}}}}"
+	gone = "{name: gone, match: {any: [{resources: {kinds: [apps/v1beta2/Deployment]}}]}, validate: {failureAction: " +
+		"Enforce, message: m, deny: {}}}"
+)
+
+const readOnly = "{name: ro, " + pods + ", validate: {failureAction: Enforce, message: m, " +
+	"pattern: {spec: {containers: [{securityContext: {readOnlyRootFilesystem: true}}]}}}}"
+
+// secured is a Pod whose container has a securityContext, none where it is nil.
+func secured(context map[string]any) *render.Resource {
+	r := pod("a=x:1")
+	if context != nil {
+		r.Object["spec"].(map[string]any)["containers"].([]any)[0].(map[string]any)["securityContext"] = context
+	}
+	return r
+}
+
+// deployment is a Deployment of a version of its API.
+func deployment(version, image string) *render.Resource {
+	containers := []any{map[string]any{"name": "c", "image": image}}
+	return resource(map[string]any{"apiVersion": version, "kind": "Deployment", "metadata": map[string]any{"name": "a"},
+		"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"containers": containers}}}})
+}
+
 // pod is a Pod with containers "name=image".
 func pod(containers ...string) *render.Resource {
 	list := []any{}
@@ -134,6 +160,26 @@ func TestNew(t *testing.T) {
 			[]string{"/spec/containers/0/image", "/spec/containers/1/image"}},
 		{"and one that is new besides", sidecar + "\n  - " + tag, update(pod("a=x:1"), pod("a=x:latest")), false,
 			[]string{"/spec/containers/0/image", "/spec/containers/1/image new blocks"}},
+		{"another version, of which a rule is the only one", deployments, update(deployment("apps/v1beta2", "x:latest"),
+			deployment("apps/v1", "x:latest")), false, []string{"/spec/template/spec/containers/0/image"}},
+		{"another version, and a violation", deployments, update(deployment("apps/v1beta2", "x:1"),
+			deployment("apps/v1", "x:latest")), false, []string{"/spec/template/spec/containers/0/image new blocks"}},
+		{"a version back", deployments, update(deployment("apps/v1", "x:latest"), deployment("apps/v1beta2", "x:latest")),
+			false, nil},
+		{"a version that is refused as such", gone, update(deployment("apps/v1", "x:1"),
+			deployment("apps/v1beta2", "x:1")), false, []string{" new blocks"}},
+		{"a version that was refused as such", gone, update(deployment("apps/v1beta2", "x:1"),
+			deployment("apps/v1beta2", "x:2")), false, []string{""}},
+		{"a part of what both lack", readOnly, update(secured(nil), secured(map[string]any{"privileged": false})), false,
+			[]string{"/spec/containers/0/securityContext/readOnlyRootFilesystem"}},
+		{"a part of what only the new one lacks", readOnly, update(secured(map[string]any{"readOnlyRootFilesystem": true}),
+			secured(map[string]any{"privileged": false})), false,
+			[]string{"/spec/containers/0/securityContext/readOnlyRootFilesystem new blocks"}},
+		{"what is put where there was nothing", readOnly, update(secured(nil), secured(map[string]any{
+			"readOnlyRootFilesystem": false})), false, []string{"/spec/containers/0/securityContext/readOnlyRootFilesystem " +
+			"new blocks"}},
+		{"a part of another element", readOnly, update(pod("b=x:1"), secured(map[string]any{"privileged": false})), false,
+			[]string{"/spec/containers/0/securityContext/readOnlyRootFilesystem new blocks"}},
 		{"an element that a mutate rule takes away", removal + "\n  - " + tag,
 			update(pod("a=x:1", "b=y:latest"), pod("a=x:2", "b=y:latest")), false, []string{"/spec/containers/0/image"}},
 	} {

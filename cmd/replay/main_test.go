@@ -27,15 +27,24 @@ func TestReplay(t *testing.T) {
 	}
 	before := r.Git("count-objects")
 	var out strings.Builder
-	if err := replay(t.Context(), &out, options{repo: r.Dir, policies: policies, n: 9, verbose: true}); err != nil {
+	reports := filepath.Join(t.TempDir(), "reports")
+	if err := replay(t.Context(), &out, options{repo: r.Dir, policies: policies, head: "HEAD", n: 9, verbose: true,
+		reports: reports}); err != nil {
 		t.Fatal(err)
 	}
-	want := regexp.MustCompile(`(?s)^[0-9a-f]{10} .* 1 roots +1 resources 1 resource checked, no violations\n` +
-		`[0-9a-f]{10} .* 1 new violation in 1 folder\n` +
+	want := regexp.MustCompile(`(?s)^[0-9a-f]{10} .* 1 roots +1 resources success: 1 resource checked, no violations\n` +
+		`[0-9a-f]{10} .* failure: 1 new violation in 1 folder\n` +
 		`first check \S+ \(nothing known\)\n2 checks, 2 roots, 2 resources, map\[failure:1 success:1\]\n` +
-		`time    median \S+  p95 \S+  max \S+\nmemory  median \d+ MiB  p95 \d+ MiB  max \d+ MiB\n$`)
+		`time    median \S+  p95 \S+  max \S+\n` +
+		`cpu     median \S+  p95 \S+  max \S+\nmemory  median \d+ MiB  p95 \d+ MiB  max \d+ MiB\n$`)
 	if !want.MatchString(out.String()) {
 		t.Error(out.String())
+	}
+	for _, suffix := range []string{".txt", ".json"} {
+		data, err := os.ReadFile(filepath.Join(reports, r.Git("rev-parse", "HEAD")[:10]+suffix))
+		if err != nil || !strings.Contains(string(data), "app/pod.yaml") {
+			t.Errorf("the report is %q: %v", data, err)
+		}
 	}
 	if after := r.Git("count-objects"); after != before {
 		t.Errorf("the repository has %s, had %s", after, before)

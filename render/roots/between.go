@@ -3,9 +3,11 @@ package roots
 import "slices"
 
 // Between lists the roots of two trees that the change from one to the other reaches, sorted: those that the changed
-// files are part of, and those that objects of Argo CD and Flux deploy differently. See Reach for links.
+// files are part of, those that a changed kustomization takes over or gives up, and those that objects of Argo CD and
+// Flux deploy differently. See Reach for links.
 func Between(base, head *Set, changed, links []string) []Root {
 	roots := append(base.Reach(changed, links), head.Reach(changed, links)...)
+	roots = append(roots, takenOver(base, head, changed)...)
 	if base.deploys || head.deploys {
 		files := append(base.deployed.filesRead(), head.deployed.filesRead()...)
 		for _, side := range []*Set{base, head} {

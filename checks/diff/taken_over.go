@@ -1,0 +1,98 @@
+package diff
+
+import (
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/roots"
+)
+
+// TookOver reports whether an object that a root of the base removes is the one that another root of the head adds: the
+// change lets a kustomization take the other's folder over, or give it up, and nothing moved but who deploys it. A file
+// that a folder has by itself on one side may be part of a kustomization on the other.
+func (t *Trees) TookOver(from, to *Pair) bool {
+	a, b := from.Root, to.Root
+	switch {
+	case a == b || a.Object != "" || b.Object != "":
+		return false
+	case a.Kind == roots.Folder || b.Kind == roots.Folder:
+		return from.Old.Origin("").Path == to.New.Origin("").Path
+	}
+	return t.Head.Roots.TakesOver(b, a) || t.Base.Roots.TakesOver(a, b)
+}
+
+// takenOver matches the objects of roots that the change takes over, or gives up, as Join does with others. It returns
+// those that have their match.
+func takenOver(created, deleted map[Key][]*Pair, tookOver func(from, to *Pair) bool, drop map[*Pair]bool,
+) map[*Pair]bool {
+	done := map[*Pair]bool{}
+	for k, gone := range deleted {
+		takers := map[*Pair][]*Pair{}
+		for _, to := range created[k] {
+			var of []*Pair
+			for _, from := range gone {
+				if tookOver(from, to) {
+					of = append(of, from)
+				}
+			}
+			if len(of) > 0 && alikeAll(of) {
+				takers[of[0]] = append(takers[of[0]], to)
+				done[to] = true
+			}
+		}
+		for from, list := range takers {
+			done[from] = true
+			if len(list) == 1 {
+				update(from, list[0], drop)
+				continue
+			}
+			for _, to := range list { // once more, and more
+				to.Before, to.From = from.Old, from.Root
+			}
+		}
+	}
+	return done
+}
+
+// Keep tells objects what they were before where a root gave up what deploys them, and has others of the same names
+// now.
+func Keep(list []*Pair, known []*Root, tookOver func(from, to *Pair) bool) {
+	for _, r := range known {
+		var before map[Key]*render.Resource
+		for _, to := range list {
+			from := &Pair{Root: r.Root, Operation: admission.Delete}
+			if to.Operation != admission.Create || to.Before != nil || !hasName(to.New) || r.Root == to.Root {
+				continue
+			}
+			if before == nil {
+				before = map[Key]*render.Resource{}
+				for _, was := range r.before {
+					before[KeyOf(was)] = was
+				}
+			}
+			from.Old = before[KeyOf(to.New)]
+			if from.Old != nil && from.Old.Origin("").Path == to.New.Origin("").Path && tookOver(from, to) {
+				to.Before, to.From = admitted(from.Old), r.Root
+			}
+		}
+	}
+}
+
+// update makes one pair of the removal of an object and of its addition, or none where it is the same.
+func update(from, to *Pair, drop map[*Pair]bool) {
+	drop[from] = true
+	if same(from.Old, to.New) {
+		drop[to] = true
+		return
+	}
+	to.Operation, to.Old = admission.Update, from.Old
+}
+
+// alikeAll reports whether all pairs remove the same.
+func alikeAll(list []*Pair) bool {
+	for _, p := range list[1:] {
+		if !same(list[0].Old, p.Old) {
+			return false
+		}
+	}
+	return true
+}
