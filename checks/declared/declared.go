@@ -32,16 +32,19 @@ type Objects struct {
 	kinds map[string][]entry                // by group/kind
 	roots map[roots.Root][]*render.Resource // without what their places are known by
 	blind []source.Error                    // why roots that were looked into declare nothing
+	// unseen is blind by root.
+	unseen map[roots.Root][]source.Error
 
 	tip     *Objects // of the tip of the base branch; nil: there is but one tree
 	touched map[roots.Root]bool
+	keeps   bool             // what is found is kept on disk: this is the tip
 	views   map[string]*view // by side, group/kind
 }
 
 // New returns the objects that the roots of a tree declare. named are the files and folders of the settings.
 func New(set *roots.Set, renderer *render.Renderer, named []string) *Objects {
 	return &Objects{set: set, renderer: renderer, context: named,
-		kinds: map[string][]entry{}, views: map[string]*view{}, roots: map[roots.Root][]*render.Resource{}}
+		unseen: map[roots.Root][]source.Error{}, kinds: map[string][]entry{}, views: map[string]*view{}, roots: map[roots.Root][]*render.Resource{}}
 }
 
 // Rendered notes what a root renders to, so that it is not rendered again.
@@ -93,20 +96,34 @@ func (d *Objects) all(ctx context.Context, group, kind string) []entry {
 	if list, ok := d.kinds[group+"/"+kind]; ok {
 		return list
 	}
-	var list []entry
-	add := func(resources []*render.Resource, root roots.Root, named bool) {
-		for _, r := range resources {
-			if id := admission.IdentityOf(r.Object); id.Kind == kind && id.Group == group {
-				list = append(list, entry{id: id, object: defaults.Apply(r.Object), root: root, named: named})
-			}
-		}
-	}
 	files := d.set.Mentions(kind)
 	reached := d.set.Reach(files, nil)
 	reached = slices.DeleteFunc(reached, func(r roots.Root) bool {
 		return d.In != nil && !d.In(r) || d.tip != nil && !d.touched[r] // of the others the tip tells
 	})
-	d.render(ctx, reached)
+	name := d.keptAt(group, kind, reached)
+	if d.keeps {
+		if list, blind, ok := d.recall(name); ok {
+			d.kinds[group+"/"+kind] = list
+			for _, e := range blind {
+				if !slices.Contains(d.blind, e) {
+					d.blind = append(d.blind, e)
+				}
+			}
+			return list
+		}
+	}
+	var list []entry
+	var keep []keptEntry
+	add := func(resources []*render.Resource, root roots.Root, named bool) {
+		for _, r := range resources {
+			if id := admission.IdentityOf(r.Object); id.Kind == kind && id.Group == group {
+				list = append(list, entry{id: id, object: defaults.Apply(r.Object), root: root, named: named})
+				keep = append(keep, keptEntry{root, named, r.Object})
+			}
+		}
+	}
+	whole := d.render(ctx, reached)
 	for _, root := range reached {
 		add(d.roots[root], root, false)
 	}
@@ -117,6 +134,13 @@ func (d *Objects) all(ctx context.Context, group, kind string) []entry {
 			}
 		}
 	}
+	if d.keeps && whole && ctx.Err() == nil {
+		var blind []source.Error
+		for _, root := range reached {
+			blind = append(blind, d.unseen[root]...)
+		}
+		d.keep(name, keep, blind)
+	}
 	if ctx.Err() == nil {
 		d.kinds[group+"/"+kind] = list
 	}
@@ -124,23 +148,28 @@ func (d *Objects) all(ctx context.Context, group, kind string) []entry {
 }
 
 // render renders those of the roots that nobody rendered yet. The lock is held. A root that does not render declares
-// nothing, which is remembered.
-func (d *Objects) render(ctx context.Context, list []roots.Root) {
+// nothing, which is remembered. It returns false where the repository could not be read.
+func (d *Objects) render(ctx context.Context, list []roots.Root) bool {
+	whole := true
 	list = slices.DeleteFunc(slices.Clone(list), func(r roots.Root) bool { _, ok := d.roots[r]; return ok })
 	found, blind := make([][]*render.Resource, len(list)), make([][]source.Error, len(list))
+	errs := make([]error, len(list))
 	parallel.Each(len(list), func(i int) {
 		out, problems, err := d.renderer.Render(ctx, list[i])
-		if err == nil {
+		if errs[i] = err; err == nil {
 			found[i], blind[i] = bare(out.Resources), append(problems, out.Broken()...)
 		}
 	})
 	if ctx.Err() != nil {
-		return
+		return false
 	}
 	for i, root := range list {
+		whole = whole && errs[i] == nil
 		d.roots[root] = found[i]
-		d.blind = append(d.blind, blind[i][:min(len(blind[i]), 1)]...)
+		d.unseen[root] = blind[i][:min(len(blind[i]), 1)]
+		d.blind = append(d.blind, d.unseen[root]...)
 	}
+	return whole
 }
 
 // Warnings lists what the look-ups of policies did not see.

@@ -32,7 +32,7 @@ type view struct {
 // branch, and what it touches is answered as it was, too. touched are the roots that it reaches.
 func (d *Objects) Since(tip *Objects, touched []roots.Root) {
 	d.tip, d.touched = tip, map[roots.Root]bool{}
-	tip.In = d.In
+	tip.In, tip.keeps = d.In, true
 	for _, root := range touched {
 		d.touched[root] = true
 	}

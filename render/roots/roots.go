@@ -16,6 +16,8 @@
 package roots
 
 import (
+	"encoding/json"
+	"fmt"
 	"path"
 	"slices"
 
@@ -43,6 +45,7 @@ type Options struct {
 // as long as its tree can be read: when what it returns counts, ask tree.Objects.Err whether they are whole.
 type Set struct {
 	*graph.Graph
+	options  string
 	filter   *filter
 	limits   source.Limits
 	deploys  bool // there are objects of Argo CD or Flux
@@ -76,13 +79,24 @@ func newSet(g *graph.Graph, o Options) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Set{Graph: g, filter: f, limits: o.Limits}
+	s := &Set{Graph: g, options: describe(o), filter: f, limits: o.Limits}
 	s.deploys = len(g.Noted(deployers, anyFolder)) > 0 || len(g.Odd()) > 0 || len(s.linkedDeployers()) > 0
 	s.deployed = &deployments{set: s, repo: gitops.RepoHint{URLs: o.Repository, Branches: o.Branches},
 		limits: gitops.Limits{Source: o.Limits},
 		read:   map[string]bool{}, rendered: map[string]rendered{}, added: map[Root]bool{},
 		byPath: map[string][]*Deployment{}, byID: map[string]*Deployment{}}
 	return s, nil
+}
+
+// Options tells sets that were opened with different options apart, in text.
+func (s *Set) Options() string { return s.options }
+
+func describe(o Options) string {
+	text, err := json.Marshal(o)
+	if err != nil {
+		return fmt.Sprint(o) // options are texts and numbers
+	}
+	return string(text)
 }
 
 // All lists all roots, sorted: those of the folders, as the objects of Argo CD and Flux deploy them. It looks at the

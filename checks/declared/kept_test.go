@@ -1,0 +1,84 @@
+package declared_test
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/lintel-bot/lintel/checks/declared"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/cache"
+	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/tree"
+	"github.com/lintel-bot/lintel/render/tree/treetest"
+)
+
+// What the tip of the base branch declares is found out once, and is the same for whoever asks later; of another tree,
+// other roots and other files of the settings it is found out again.
+func TestKept(t *testing.T) {
+	r := treetest.New(t)
+	first := r.Tree(r.Commit(repository + `
+-- broken/kustomization.yaml --
+resources: [missing.yaml, namespace.yaml]
+-- broken/namespace.yaml --
+apiVersion: v1
+kind: Namespace
+metadata: {name: broken}
+`))
+	second := r.Tree(r.Commit("-- svc/service.yaml --\napiVersion: v1\nkind: Service\nmetadata: {name: other}\n"))
+	disk, err := cache.Open(t.TempDir(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(at *tree.Tree, options roots.Options, context ...string) (services, namespaces []admission.Object,
+		warnings []report.Problem, rendered int) {
+		t.Helper()
+		set, err := roots.Open(at, options, &graph.Cache{Disk: disk})
+		if err != nil {
+			t.Fatal(err)
+		}
+		renderer := render.New(set, render.Config{Cache: &render.Cache{Disk: disk}})
+		tip := declared.New(set, renderer, context)
+		head := declared.New(set, renderer, context)
+		head.Since(tip, nil)
+		services = head.List(t.Context(), "", "Service", "")
+		namespaces = head.List(t.Context(), "", "Namespace", "")
+		built, recalled := renderer.Counts()
+		return services, namespaces, head.Warnings(), built + recalled
+	}
+	type answer struct {
+		services, namespaces []admission.Object
+		warnings             []report.Problem
+	}
+	var want answer
+	for i, c := range []struct {
+		at      *tree.Tree
+		options roots.Options
+		context []string
+		renders bool
+	}{
+		{at: first, renders: true},
+		{at: first},
+		{at: second, renders: true},
+		{at: first, options: roots.Options{Exclude: []string{"broken"}}, renders: true},
+		{at: first, context: []string{"cluster"}, renders: true},
+		{at: first},
+	} {
+		services, namespaces, warnings, rendered := ask(c.at, c.options, c.context...)
+		if (rendered > 0) != c.renders {
+			t.Errorf("%d: rendered %d", i, rendered)
+		}
+		got := answer{services, namespaces, warnings}
+		if i == 0 {
+			want = got
+			if len(got.services) == 0 || len(got.namespaces) == 0 || len(got.warnings) == 0 {
+				t.Fatalf("found %v", got)
+			}
+		}
+		if same := c.at == first && len(c.context) == 0 && len(c.options.Exclude) == 0; same && !reflect.DeepEqual(got, want) {
+			t.Errorf("%d: got\n%v\nwant\n%v", i, got, want)
+		}
+	}
+}
