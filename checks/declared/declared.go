@@ -96,11 +96,17 @@ func (d *Objects) all(ctx context.Context, group, kind string) []entry {
 	if list, ok := d.kinds[group+"/"+kind]; ok {
 		return list
 	}
-	files := d.set.Mentions(kind)
-	reached := d.set.Reach(files, nil)
-	reached = slices.DeleteFunc(reached, func(r roots.Root) bool {
-		return d.In != nil && !d.In(r) || d.tip != nil && !d.touched[r] // of the others the tip tells
-	})
+	var files []string
+	var reached []roots.Root
+	look := func() {
+		files = d.set.Mentions(kind)
+		reached = slices.DeleteFunc(d.set.Reach(files, nil), func(r roots.Root) bool {
+			return d.In != nil && !d.In(r) || d.tip != nil && !d.touched[r] // of the others the tip tells
+		})
+	}
+	if d.In != nil || !d.keeps {
+		look() // else the tree and the settings say which they are
+	}
 	name := d.keptAt(group, kind, reached)
 	if d.keeps {
 		if list, blind, ok := d.recall(name); ok {
@@ -111,6 +117,9 @@ func (d *Objects) all(ctx context.Context, group, kind string) []entry {
 				}
 			}
 			return list
+		}
+		if d.In == nil {
+			look()
 		}
 	}
 	var list []entry

@@ -8,6 +8,7 @@ package graph
 import (
 	"path"
 	"slices"
+	"sync"
 
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/source"
@@ -39,6 +40,8 @@ type Graph struct {
 	base                       *snapshot
 	hiddenFolders, hiddenFiles map[string]bool // of which the index is out of date
 	added                      *facts          // and what is true in its place
+
+	located sync.Map // by folder, what HasKustomization found
 }
 
 // Tree returns the tree of the graph.
@@ -46,8 +49,13 @@ func (g *Graph) Tree() *tree.Tree { return g.tree }
 
 // HasKustomization reports whether a folder has a kustomization file, be it readable or not.
 func (g *Graph) HasKustomization(dir string) bool {
+	if known, ok := g.located.Load(dir); ok {
+		return known.(bool)
+	}
 	p, _, err := locate(g.tree, dir)
-	return p != "" || err != nil
+	has := p != "" || err != nil
+	g.located.Store(dir, has)
+	return has
 }
 
 // Kustomization returns the parsed file of a folder, or why it could not be read. Both are nil where the
