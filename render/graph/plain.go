@@ -2,25 +2,35 @@ package graph
 
 import (
 	"bytes"
-	"regexp"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/render/source"
 )
 
-// escape is what a letter, digit or slash can be written as in a double-quoted scalar, and the end of a line that goes
-// on in the next (https://yaml.org/spec/1.2.2/#57-escaped-characters).
-var escape = regexp.MustCompile(`\\(x[0-9A-Fa-f]|u[0-9A-Fa-f]|U[0-9A-Fa-f]|/|\r?\n)`)
+// escapes reports whether a text may have a letter, digit or slash written as an escape in a double-quoted scalar, or a
+// line that goes on in the next (https://yaml.org/spec/1.2.2/#57-escaped-characters).
+func escapes(data []byte) bool {
+	for i := bytes.IndexByte(data, '\\'); i >= 0; {
+		data = data[i+1:]
+		if len(data) > 0 && bytes.IndexByte([]byte("xuU/\r\n"), data[0]) >= 0 {
+			return true
+		}
+		i = bytes.IndexByte(data, '\\')
+	}
+	return false
+}
 
-// base64Tag is the end of the tag of a scalar in base64 (https://yaml.org/type/binary.html).
-var base64Tag = regexp.MustCompile(`[!:]binary\b`)
+// encodes reports whether a scalar may be in base64 by its tag (https://yaml.org/type/binary.html).
+func encodes(data []byte) bool {
+	return bytes.Contains(data, []byte("!binary")) || bytes.Contains(data, []byte(":binary"))
+}
 
 // plain returns the text of a file in which each of its scalars can be found: where some of them may be written with
 // escapes or in base64, or the file is not UTF-8, with all of them behind it, each on a line of its own.
 func plain(p string, data []byte, limits source.Limits) []byte {
 	wide := bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff"))
-	if !wide && !escape.Match(data) && !base64Tag.Match(data) {
+	if !wide && !escapes(data) && !encodes(data) {
 		return data
 	}
 	documents, err := source.Parse(p, data, limits)
