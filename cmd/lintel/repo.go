@@ -221,7 +221,7 @@ func (r *repository) snapshot(ctx context.Context) (tree, objects string, err er
 	index := filepath.Join(temp, "index")
 	// The real index knows which files are unchanged, so that they are not read again.
 	if path, err := r.run(ctx, nil, "rev-parse", "--path-format=absolute", "--git-path", "index"); err == nil {
-		if err := copyFile(path, index); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := copyIndex(path, index); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return "", "", err
 		}
 	}
@@ -234,6 +234,19 @@ func (r *repository) snapshot(ctx context.Context) (tree, objects string, err er
 		return "", "", fmt.Errorf("read the work tree: %w", err)
 	}
 	return tree, objects, nil
+}
+
+// copyIndex copies an index with its time: git reads those files again that changed no earlier than their index, since
+// neither their times nor their sizes need to differ (https://git-scm.com/docs/racy-git).
+func copyIndex(from, to string) error {
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	if err := copyFile(from, to); err != nil {
+		return err
+	}
+	return os.Chtimes(to, info.ModTime(), info.ModTime())
 }
 
 func copyFile(from, to string) error {
