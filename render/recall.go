@@ -41,7 +41,7 @@ const (
 	// maxVersions is how many renderings of one root are remembered: those of some pull requests and of their base.
 	maxVersions = 4
 	// maxRemembered is the size in bytes up to which the renderings of a root are worth remembering.
-	maxRemembered = 8 << 20
+	maxRemembered = 32 << 20
 )
 
 // remembered is what is known of a rendering beside its objects.
