@@ -1,6 +1,7 @@
 package checks_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -115,5 +116,44 @@ func TestRenderedObjectsOfABranch(t *testing.T) {
 	rep := check(t, r, report.Change{Rules: head, Head: head, All: true})
 	if len(rep.Findings) != 1 || !rep.Findings[0].Blocks || rep.Findings[0].Origin.Path != "argo/prod/kustomization.yaml" {
 		t.Errorf("%s: %q", rep.Conclusion, lines(rep))
+	}
+}
+
+// Objects of Argo CD that come to deploy what the repository deploys already bring only what they change of it, be they
+// one or several.
+func TestDeployedByOthersNow(t *testing.T) {
+	application := func(name, kustomize string) string {
+		return "-- argo/" + name + ".yaml --\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: " + name +
+			"}\nspec:\n  destination: {namespace: shop}\n  source: {repoURL: https://example.com/r, path: apps" + kustomize + "}\n"
+	}
+	const latest = `, kustomize: {images: ["x=x:latest"]}`
+	r := treetest.New(t)
+	base := r.Commit(pods + "-- apps/kustomization.yaml --\nnamespace: shop\nresources: [a.yaml]\n-- apps/a.yaml --\n" +
+		pod("a", "  hostNetwork: true\n  containers: [{name: c, image: 'x:1'}]\n"))
+	for _, c := range []struct {
+		name, head string
+		blocking   []string
+	}{
+		{"one", application("one", ""), nil},
+		{"two", application("one", "") + application("two", ""), nil},
+		{"two, one of which changes an image", application("one", "") + application("two", latest),
+			[]string{"argo/two.yaml tag"}},
+		{"two that change it", application("one", latest) + application("two", latest),
+			[]string{"argo/one.yaml tag", "argo/two.yaml tag"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r.Git("checkout", "--quiet", "--force", base)
+			rep := check(t, r, report.Change{Rules: base, Base: base, Head: r.Commit(c.head)})
+			var blocking []string
+			for _, f := range rep.Findings {
+				if f.Blocks {
+					blocking = append(blocking, f.Origin.Path+" "+f.Rule)
+				}
+			}
+			slices.Sort(blocking)
+			if !slices.Equal(slices.Compact(blocking), c.blocking) {
+				t.Errorf("got %q, want %q: %s: %q", blocking, c.blocking, rep.Title, lines(rep))
+			}
+		})
 	}
 }

@@ -7,12 +7,16 @@ import (
 )
 
 // TookOver reports whether an object that a root of the base removes is the one that another root of the head adds: the
-// change lets a kustomization take the other's folder over, or give it up, and nothing moved but who deploys it. A file
-// that a folder has by itself on one side may be part of a kustomization on the other.
+// change lets a kustomization take the other's folder over, or give it up, or others deploy the folder, and nothing moved
+// but who deploys it. A file that a folder has by itself on one side may be part of a kustomization on the other.
 func (t *Trees) TookOver(from, to *Pair) bool {
 	a, b := from.Root, to.Root
 	switch {
-	case a == b || a.Object != "" || b.Object != "":
+	case a == b:
+		return false
+	case a.Path == b.Path && a.Object != b.Object:
+		return true
+	case a.Object != "" || b.Object != "":
 		return false
 	case a.Kind == roots.Folder || b.Kind == roots.Folder:
 		return from.Old.Origin("").Path == to.New.Origin("").Path
