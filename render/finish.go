@@ -39,16 +39,13 @@ func (r *Renderer) deployed(ctx context.Context, root roots.Root) (*Rendering, [
 				problems[i].Path, problems[i].Line, problems[i].Column = at.Path, at.Line, at.Column
 			}
 		}
-		if one.Virtual.Generated && out != nil {
-			out.links = nil // which files it lists is not among what was read
-		}
 	default:
 		out, problems, err = r.built(root)
 	}
 	if err != nil || out == nil {
 		return out, problems, err
 	}
-	out.digest = r.set.Digest(root)
+	out.digest = r.set.Digest(root) // with the kustomization that was built, and so with which files one lists
 	for _, res := range out.Resources {
 		r.finish(res, one)
 	}
