@@ -392,7 +392,11 @@ func (f *frame) wish(list []condition.Wish) {
 		}
 		for _, at := range f.trace(w.Value) {
 			if len(w.Value) > 0 || len(w.Reads) == 0 {
-				f.sheet.Add(at, hint.Hint{Words: w.Hint.Words})
+				h := w.AtValue
+				if h.Words == "" || len(w.Value) > 1 {
+					h = hint.Hint{Words: w.Hint.Words}
+				}
+				f.sheet.Add(at, h)
 			}
 		}
 	}

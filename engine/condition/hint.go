@@ -3,9 +3,11 @@ package condition
 import (
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/lintel-bot/lintel/engine/hint"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
 	"github.com/lintel-bot/lintel/engine/pattern"
 	"github.com/lintel-bot/lintel/engine/variable"
 )
@@ -18,8 +20,10 @@ type Wish struct {
 	Have  []any  // the values at Reads
 	// Wrong returns what of one of them, which is a text, is wrong.
 	Wrong func(have string) hint.Part
-	// Value is what the value of the condition reads: another way is to change that.
-	Value []string
+	// Value is what the value of the condition reads: another way is to change that. AtValue is said there; without
+	// words, Hint is.
+	Value   []string
+	AtValue hint.Hint
 }
 
 // Wishes returns what would make a set that is met not met: the opposite of each of its conditions that are met.
@@ -59,6 +63,11 @@ func (c *condition) wish(sc *variable.Scope) (Wish, bool) {
 		w.Hint = hint.Hint{Words: words}
 		return w, words != ""
 	}
+	if len(w.Reads) == 0 && len(w.Value) > 0 && strings.HasSuffix(c.name, "In") && !strings.Contains(c.source, "{{") {
+		w.AtValue = c.member(sc, listOf(key), value, w.Value[0])
+		w.Hint = hint.Hint{Words: w.AtValue.Words}
+		return w, true
+	}
 	w.Key = short(c.source)
 	if !plain && c.source != "" {
 		words, edits = w.Key+" to be "+words, only(edits)
@@ -69,6 +78,36 @@ func (c *condition) wish(sc *variable.Scope) (Wish, bool) {
 	}
 	w.Wrong = func(have string) hint.Part { return c.wrong(value, have) }
 	return w, words != ""
+}
+
+// member is what has to be in a list of the object, or must not be: a name that the rule asks for is among its elements,
+// or among the fields of a mapping.
+func (c *condition) member(sc *variable.Scope, names []any, value any, read string) hint.Hint {
+	list, isList := valueAt(sc, read).([]any)
+	m, isMap := valueAt(sc, read).(map[string]any)
+	lacks := strings.Contains(c.name, "Not")
+	all := hint.List(names)
+	switch {
+	case isMap && lacks:
+		var edits []hint.Edit
+		for _, n := range names {
+			if name, ok := n.(string); ok && m[name] == nil {
+				edits = append(edits, hint.Edit{Below: "/" + jsonpointer.Escape(name), Value: hint.Placeholder, Example: true})
+			}
+		}
+		return hint.Hint{Words: "a field " + all, Edits: edits}
+	case isMap:
+		return hint.Hint{Words: "no field " + all}
+	case lacks && len(names) == 1 && (isList || valueAt(sc, read) == nil):
+		edit := hint.Edit{Value: []any{names[0]}}
+		if isList {
+			edit = hint.Edit{Below: "/" + strconv.Itoa(len(list)), Value: names[0]}
+		}
+		return hint.Hint{Words: "a list that has " + all, Edits: []hint.Edit{edit}}
+	case lacks:
+		return hint.Hint{Words: "a list that has " + all}
+	}
+	return hint.Hint{Words: "a list without " + all}
 }
 
 // wrong is the part of a text for which a condition with a value is met.
