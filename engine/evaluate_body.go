@@ -279,7 +279,7 @@ func (f *frame) element(e *forEach, list []any, i int) verdict {
 	in := *f
 	in.scope = f.scope.Child()
 	depth := len(f.elements)
-	in.elements = append(f.elements[:depth:depth], element{e, list, i})
+	in.elements = append(f.elements[:depth:depth], element{e, list, i, f})
 	in.scope.Set("element", value)
 	in.scope.Set(fmt.Sprintf("element%d", depth), value)
 	in.scope.Set("elementIndex", int64(i))

@@ -266,6 +266,7 @@ type element struct {
 	entry *forEach
 	list  []any
 	index int
+	outer *frame // in which the list was computed: its innermost element is the one around
 }
 
 func (e element) value() any { return e.list[e.index] }

@@ -215,8 +215,8 @@ func (f *frame) locate(e element) (pointer string, ok bool) {
 		return pointer, ok
 	}
 	var spots []string
-	for _, r := range f.scope.Reads(e.entry.list) {
-		for _, p := range f.follow(r, nil, 0) {
+	for _, r := range e.outer.scope.Reads(e.entry.list) {
+		for _, p := range e.outer.follow(r, nil, 0) {
 			if l, ok := jsonpointer.At(f.request.Subject(), p).([]any); ok {
 				for j := range l {
 					spots = append(spots, p+"/"+strconv.Itoa(j))

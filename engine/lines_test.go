@@ -60,6 +60,22 @@ spec:
 		"AnyIn of a variable with a default": {
 			"deny: {conditions: {any: [{key: '{{ withDefault }}', operator: AnyIn, value: '{{ denied }}'}]}}",
 			[]string{"/spec/tolerations/1/key", "/spec/tolerations/3/key"}},
+		"AnyNotIn of two lists together": {"deny: {conditions: {any: [{key: '{{ images.[initContainers, containers][].*.tag[] }}', " +
+			"operator: AnyNotIn, value: ['1']}]}}", []string{"/spec/containers/1/image", "/spec/initContainers/0/image"}},
+		"AllNotIn of a variable": {
+			"deny: {conditions: {any: [{key: '{{ keys }}', operator: AllNotIn, value: [other]}]}}",
+			[]string{"/spec/tolerations/0/key", "/spec/tolerations/1/key", "/spec/tolerations/2/key", "/spec/tolerations/3/key"}},
+		"AnyIn in nested foreach": {
+			"foreach: [{list: request.object.spec.containers, foreach: [{list: 'element.args || `[]`', deny: {conditions: {any: [" +
+				"{key: '{{ element }}', operator: AnyIn, value: [b, c]}]}}}]}]",
+			[]string{"/spec/containers/1/args/1", "/spec/containers/1/args/2"}},
+		"AnyIn of a list in foreach": {
+			"foreach: [{list: request.object.spec.containers, deny: {conditions: {any: [" +
+				"{key: '{{ element.args || `[]` }}', operator: AnyIn, value: [b]}]}}}]",
+			[]string{"/spec/containers/1/args/1"}},
+		"AnyIn of the keys of a mapping": {
+			"deny: {conditions: {any: [{key: '{{ request.object.metadata.labels.keys(@) }}', operator: AnyIn, value: [team]}]}}",
+			[]string{"/metadata/labels/team"}},
 	} {
 		p := mustCompile(t, clusterPolicy("p", `  rules:
   - name: r

@@ -71,8 +71,15 @@ func valueAt(sc *variable.Scope, pointer string) any {
 // simply the values that were read, because an expression changed them on the way.
 func narrow(sc *variable.Scope, pointers []string, list []any, decides func(element any) bool) []string {
 	if len(pointers) == 1 {
-		if same := valueAt(sc, pointers[0]); reflect.DeepEqual(same, any(list)) {
-			return elementsThat(pointers[0], list, decides)
+		switch same := valueAt(sc, pointers[0]).(type) {
+		case []any:
+			if reflect.DeepEqual(same, list) {
+				return elementsThat(pointers[0], list, decides)
+			}
+		case map[string]any:
+			if areKeys(same, list) {
+				return keysThat(pointers[0], list, decides)
+			}
 		}
 	}
 	var kept []string
@@ -98,6 +105,29 @@ func narrow(sc *variable.Scope, pointers []string, list []any, decides func(elem
 		return pointers
 	}
 	return kept
+}
+
+// areKeys reports whether a list is that of the names of a mapping.
+func areKeys(m map[string]any, list []any) bool {
+	return len(list) > 0 && len(list) == len(m) && !slices.ContainsFunc(list, func(v any) bool {
+		name, ok := v.(string)
+		_, has := m[name]
+		return !ok || !has
+	})
+}
+
+// keysThat are the pointers to the fields of a mapping whose names decide, or to the mapping where none does by itself.
+func keysThat(mapping string, names []any, decides func(name any) bool) (out []string) {
+	for _, name := range names {
+		if decides(name) {
+			out = append(out, mapping+"/"+jsonpointer.Escape(name.(string)))
+		}
+	}
+	slices.Sort(out)
+	if len(out) == 0 {
+		return []string{mapping}
+	}
+	return out
 }
 
 // elementsThat are the pointers to the elements of a list that decide, or to the list where none does by itself.
