@@ -14,7 +14,7 @@ func (r *Renderer) objects(root roots.Root, kinds []string) ([]gitops.Object, bo
 	if known := r.memory.of(root); known != nil && slices.Equal(known.kinds, kinds) && known.rendering.Same(r) {
 		return known.objects, !known.rendering.Partial
 	}
-	out, problems, err := r.Render(context.Background(), root)
+	out, problems, err := r.once(context.Background(), root)
 	if err != nil {
 		return nil, false
 	}

@@ -151,6 +151,12 @@ func (r *Renderer) Render(ctx context.Context, root roots.Root) (*Rendering, []s
 		alone.Lock()
 		defer alone.Unlock()
 	}
+	return r.once(ctx, root)
+}
+
+// once renders a root that is not a plain folder, perhaps at the same time as somebody else does. The set of roots calls
+// it while it is locked (see objects), and whoever holds the lock of Cache.alone asks the set: so it takes no such lock.
+func (r *Renderer) once(ctx context.Context, root roots.Root) (*Rendering, []source.Error, error) {
 	if out, problems := r.recall(ctx, root); out != nil {
 		r.counts.recalled.Add(1)
 		return out, problems, nil
