@@ -82,6 +82,10 @@ func TestRenderedObjects(t *testing.T) {
 			"argo/prod/kustomization.yaml"},
 		{"variables from a ConfigMap of a hashed name", tagged + hashed + "-- flux/vars.env --\nTAG=1\n-- flux/web.yaml --\n" +
 			flux + variables, "-- flux/vars.env --\nTAG=latest\n", report.Failure, "apps/a.yaml"},
+		{"variables from a ConfigMap whose name is escaped", tagged + "-- flux/web.yaml --\n" + flux + variables +
+			"-- flux/vars.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"v\\x61rs\", namespace: f}\ndata: {TAG: \"1\"}\n",
+			"-- flux/vars.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"v\\x61rs\", namespace: f}\ndata: {TAG: latest}\n",
+			report.Failure, "apps/a.yaml"},
 		{"below an excluded folder", apps + "-- .lintel.yaml --\nroots: {exclude: [apps/**]}\n-- argo/web.yaml --\n" + web,
 			"-- apps/a.yaml --\n" + badPod, report.Neutral, ""},
 	} {

@@ -103,17 +103,18 @@ func renamed(with, without []*Pair) []*Pair {
 		k.Name = strings.TrimRight(k.Name, "-.")
 		return k
 	}
+	used := map[*Pair]bool{} // one that goes was one object
 	match := func(created *Pair, list []*Pair) int {
 		if created.Operation != admission.Create || created.Before != nil {
 			return -1
 		}
 		return slices.IndexFunc(list, func(p *Pair) bool {
-			return p.Operation == admission.Delete && stem(p.Old) == stem(created.New)
+			return p.Operation == admission.Delete && !used[p] && stem(p.Old) == stem(created.New)
 		})
 	}
 	for _, p := range without {
 		if i := match(p, with); i >= 0 {
-			p.Before = with[i].Old
+			p.Before, used[with[i]] = with[i].Old, true
 		}
 	}
 	for _, p := range with {

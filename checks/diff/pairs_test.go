@@ -132,6 +132,8 @@ func TestPairsWithoutNames(t *testing.T) {
 			[]string{"CREATE before", "DELETE"}},
 		{"a name no more", []*render.Resource{object("A", "n", "a", "1")}, []*render.Resource{job("a-", "1")},
 			[]string{"DELETE", "CREATE before"}},
+		{"a name no more, and one more", []*render.Resource{object("A", "n", "a", "1")}, []*render.Resource{job("a-", "1"),
+			job("a-", "1")}, []string{"DELETE", "CREATE before", "CREATE"}},
 		{"another name", []*render.Resource{job("a-", "1")}, []*render.Resource{object("A", "n", "b", "1")},
 			[]string{"CREATE", "DELETE"}},
 		{"twice the same", nil, []*render.Resource{job("a-", "1"), job("a-", "1")}, []string{"CREATE", "CREATE"}},

@@ -26,9 +26,9 @@ func encodes(data []byte) bool {
 	return bytes.Contains(data, []byte("!binary")) || bytes.Contains(data, []byte(":binary"))
 }
 
-// plain returns the text of a file in which each of its scalars can be found: where some of them may be written with
+// Plain returns the text of a file in which each of its scalars can be found: where some of them may be written with
 // escapes or in base64, or the file is not UTF-8, with all of them behind it, each on a line of its own.
-func plain(p string, data []byte, limits source.Limits) []byte {
+func Plain(p string, data []byte, limits source.Limits) []byte {
 	wide := bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff"))
 	if !wide && !escapes(data) && !encodes(data) {
 		return data

@@ -188,7 +188,7 @@ func (s *scanner) throughLink(p string) bool {
 
 // words records what a file holds that somebody may look for.
 func (s *scanner) words(p string, data []byte, out *facts) {
-	text := plain(p, data, s.options.Limits)
+	text := Plain(p, data, s.options.Limits)
 	holds := func(word string) bool { return bytes.Contains(text, []byte(word)) }
 	seen := map[string]bool{}
 	add := func(word string) {

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/lintel-bot/lintel/render/gitops"
+	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/source"
 )
@@ -140,7 +141,8 @@ func (d *deployments) lookUp(kinds []string, wanted map[string][]string) (object
 				continue
 			}
 			found, whole := d.shaped(p, added, kind)
-			if data, _, err := d.set.Tree().ReadFile(p); err == nil && !whole && holdsAny(data, names) {
+			if data, _, err := d.set.Tree().ReadFile(p); err == nil && !whole &&
+				holdsAny(graph.Plain(p, data, d.limits.Source), names) {
 				found = append(found, d.objects(p, data, kind)...)
 			}
 			objects = append(objects, found...)
