@@ -194,4 +194,16 @@ func TestRenamedFolder(t *testing.T) {
 	if rep.Conclusion != report.Failure || strings.Count(got, " old") != len(rep.Findings)-1 || len(rep.Errors) > 0 {
 		t.Errorf("%s, %s: %s", rep.Conclusion, rep.Title, got)
 	}
+	// What is deployed once more than before is new, though it comes from folders that end alike.
+	r.Git("checkout", "--quiet", "--force", base)
+	for _, to := range []string{"east", "west"} {
+		for _, f := range []string{"base/a.yaml", "base/kustomization.yaml", "dev/kustomization.yaml", "prod/kustomization.yaml"} {
+			r.Write(to+"/"+f, r.Git("show", base+":apps/"+f))
+		}
+	}
+	r.Git("rm", "-r", "--quiet", "apps")
+	rep = check(t, r, report.Change{Base: base, Rules: base, Head: r.Snapshot()})
+	if rep.Conclusion != report.Failure {
+		t.Errorf("copied: %s, %s: %q", rep.Conclusion, rep.Title, lines(rep))
+	}
 }

@@ -8,8 +8,14 @@ import (
 )
 
 // renamedFolders tells objects what they were before where a folder above several roots got another name: of the roots
-// that are gone, each has its successor where the end of the path is most alike.
+// that are gone, each has its successor where the end of the path is most alike. One that is gone has one successor: what
+// else is deployed like it is new.
 func renamedFolders(gone, created []*Pair, stays func(roots.Root) bool) {
+	type successor struct {
+		to     *Pair
+		shared int
+	}
+	of := map[*Pair]successor{}
 	for _, to := range created {
 		if to.Operation != admission.Create || to.Before != nil {
 			continue
@@ -26,8 +32,17 @@ func renamedFolders(gone, created []*Pair, stays func(roots.Root) bool) {
 				found = nil
 			}
 		}
-		if found != nil {
-			to.Before, to.From = found.Old, found.Root
+		switch known := of[found]; {
+		case found == nil || most < known.shared:
+		case most == known.shared:
+			of[found] = successor{nil, most} // which of them it is, is anybody's guess
+		default:
+			of[found] = successor{to, most}
+		}
+	}
+	for from, next := range of {
+		if next.to != nil {
+			next.to.Before, next.to.From = from.Old, from.Root
 		}
 	}
 }
