@@ -1,0 +1,183 @@
+// Package remote says what a repository takes from outside of it, and reads what was fetched of that.
+//
+// Nothing here fetches. Whoever renders asks Sources for a want; what is not there is noted, somebody outside of the
+// sandbox fetches it into a store (see package fetch), and the rendering runs again with a lock that has it. Everything
+// from outside is a tree of git objects, whatever it was packed in: the commit of a repository, the files of a chart, a
+// single file.
+package remote
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// Kind is what is wanted.
+type Kind string
+
+// The kinds.
+const (
+	Git   Kind = "git"   // the files of a git repository at a revision
+	Chart Kind = "chart" // the files of a Helm chart, its Chart.yaml at the top
+	File  Kind = "file"  // one file over https; the tree has it as FileName
+)
+
+// FileName is the name of the only entry in the tree of a File.
+const FileName = "content"
+
+// Want is one thing from outside. It is comparable: equal wants are one.
+type Want struct {
+	Kind Kind `json:"kind"`
+	// URL is the address: of a git repository as its asker has it (https, ssh, scp-like), of a chart repository
+	// (https), of a chart in a registry, its name included and no tag (oci), or of a file (https).
+	URL string `json:"url"`
+	// Name is that of a chart in a chart repository; else it is empty.
+	Name string `json:"name,omitempty"`
+	// Ref is a branch, a tag, a full reference or a commit of git, or the version of a chart: a range as Helm reads it,
+	// or a digest ("sha256:" and hex). Empty: the default branch, the newest version.
+	Ref string `json:"ref,omitempty"`
+	// Tag says that Ref is a tag of a registry as it is, and no range.
+	Tag bool `json:"tag,omitempty"`
+	// Submodules says that the submodules of a git repository are part of it.
+	Submodules bool `json:"submodules,omitempty"`
+}
+
+// String returns a want in words.
+func (w Want) String() string {
+	switch {
+	case w.Kind == Chart && w.Name != "":
+		return fmt.Sprintf("chart %s %s of %s", w.Name, cmp.Or(w.Ref, "(newest)"), w.URL)
+	case w.Ref != "":
+		return fmt.Sprintf("%s at %s", w.URL, w.Ref)
+	}
+	return w.URL
+}
+
+// Compare orders wants.
+func Compare(a, b Want) int {
+	flag := func(a, b bool) int {
+		switch {
+		case a == b:
+			return 0
+		case b:
+			return -1
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.URL, b.URL), cmp.Compare(a.Name, b.Name),
+		cmp.Compare(a.Ref, b.Ref), flag(a.Tag, b.Tag), flag(a.Submodules, b.Submodules))
+}
+
+// Failure says why a want could not be had. It is an error. Its message is one sentence without the want's address and
+// without anything secret.
+type Failure struct {
+	Message string `json:"message"`
+	// Broken says that what is asked for does not exist (404, no such version or revision, not a chart, a wrong digest):
+	// it would not deploy either. Otherwise only the operator or the cluster can tell: credentials, the allow-list, no
+	// answer, limits.
+	Broken bool `json:"broken,omitempty"`
+}
+
+// Error implements error.
+func (f *Failure) Error() string { return f.Message }
+
+// Entry is what one want came to.
+type Entry struct {
+	Want     Want   `json:"want"`
+	Tree     string `json:"tree,omitempty"`     // the git object id of the tree in the store
+	Revision string `json:"revision,omitempty"` // the commit, or the chart's version
+	Digest   string `json:"digest,omitempty"`   // of a packed chart or a file as it was received: "sha256:" and hex
+	// Changed says that the same exact version or digest had another content when it was first fetched: that digest.
+	Changed string   `json:"changed,omitempty"`
+	Failure *Failure `json:"failure,omitempty"` // nil: Tree is there
+}
+
+// Lock is what wants came to at one moment. Both sides of a change are rendered with one lock, so that a reference that
+// moves is the same for both.
+type Lock []Entry
+
+// ErrWanted means that nobody has tried to fetch a want yet. It is noted in Sources.Wanted.
+var ErrWanted = errors.New("has not been fetched")
+
+// Source is something from outside that is there.
+type Source struct {
+	Entry
+	Tree *tree.Tree
+}
+
+// Sources reads what a lock names and notes what it lacks. It is safe for concurrent use. The nil Sources has nothing
+// and notes nothing.
+type Sources struct {
+	trees  func(id string) (*tree.Tree, error)
+	known  map[Want]Entry
+	mu     sync.Mutex
+	wanted map[Want]bool
+}
+
+// New returns what a lock names. trees opens a tree of the store by its object id.
+func New(lock Lock, trees func(id string) (*tree.Tree, error)) *Sources {
+	s := &Sources{trees: trees, known: map[Want]Entry{}, wanted: map[Want]bool{}}
+	for _, e := range lock {
+		s.known[e.Want] = e
+	}
+	return s
+}
+
+// Get returns what a want came to. The error is ErrWanted where nobody has fetched it, a *Failure where it could not be
+// had, and another one where the store cannot be read.
+func (s *Sources) Get(w Want) (*Source, error) {
+	if s == nil {
+		return nil, ErrWanted
+	}
+	e, ok := s.known[w]
+	switch {
+	case !ok:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.wanted[w] = true
+		return nil, ErrWanted
+	case e.Failure != nil:
+		return nil, e.Failure
+	}
+	t, err := s.trees(e.Tree)
+	if err != nil {
+		return nil, fmt.Errorf("reading what was fetched of %s: %w", w, err)
+	}
+	return &Source{Entry: e, Tree: t}, nil
+}
+
+// Digest tells what a want came to apart from anything else that it could have come to; it asks for nothing.
+func (s *Sources) Digest(w Want) string {
+	if s == nil {
+		return ""
+	}
+	e, ok := s.known[w]
+	if !ok {
+		return ""
+	}
+	data, err := json.Marshal(e)
+	if err != nil {
+		return "" // an entry is texts
+	}
+	return string(data)
+}
+
+// Wanted lists what was asked for and not there, sorted.
+func (s *Sources) Wanted() []Want {
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []Want
+	for w := range s.wanted {
+		list = append(list, w)
+	}
+	slices.SortFunc(list, Compare)
+	return list
+}
