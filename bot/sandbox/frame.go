@@ -13,7 +13,7 @@ import (
 
 // protocol is the version of the frames; both sides are the same binary, so a difference means that
 // something else answers.
-const protocol = 3
+const protocol = 4
 
 // maxRequest bounds a frame to the child.
 const maxRequest = 16 << 20
@@ -37,16 +37,18 @@ type ready struct {
 	Lacks    []string `json:"lacks,omitempty"` // what the sandbox lacks, as far as the child sets it up
 }
 
-// request is a job.
+// request is a job: a change or a query.
 type request struct {
 	Inspect bool           `json:"inspect,omitempty"` // in place of checking it
-	Change  *report.Change `json:"change"`
+	Change  *report.Change `json:"change,omitempty"`
+	Query   *report.Query  `json:"query,omitempty"`
 }
 
-// answer is what a job came to: exactly one of Inspection, Report and Failed.
+// answer is what a job came to: exactly one of Inspection, Report, Showing and Failed.
 type answer struct {
 	Inspection *report.Inspection `json:"inspection,omitempty"`
 	Report     *report.Report     `json:"report,omitempty"`
+	Showing    *report.Showing    `json:"showing,omitempty"`
 	Failed     *Failed            `json:"failed,omitempty"`
 	Memory     int64              `json:"memory"` // bytes the child holds after the job
 }

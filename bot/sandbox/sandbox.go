@@ -116,6 +116,16 @@ func (s *Sandbox) Run(ctx context.Context, change report.Change) (*report.Report
 	return a.Report, nil
 }
 
+// Show has the child say what a tree deploys. Its limits and errors are those of Run.
+func (s *Sandbox) Show(ctx context.Context, query report.Query) (*report.Showing, error) {
+	query.Git = cmp.Or(query.Git, s.cfg.Git)
+	a, err := s.job(ctx, request{Query: &query})
+	if err != nil {
+		return nil, err
+	}
+	return a.Showing, nil
+}
+
 // job has the child do what is asked, with a change that the caller does not use meanwhile.
 func (s *Sandbox) job(ctx context.Context, q request) (*answer, error) {
 	if err := s.acquire(ctx); err != nil {
@@ -138,7 +148,9 @@ func (s *Sandbox) job(ctx context.Context, q request) (*answer, error) {
 			return nil, s.explain(ctx, err)
 		}
 	}
-	q.Change.Git = cmp.Or(q.Change.Git, s.cfg.Git)
+	if q.Change != nil {
+		q.Change.Git = cmp.Or(q.Change.Git, s.cfg.Git)
+	}
 	c := s.child
 	c.stderr.reset()
 	var a answer
@@ -162,7 +174,8 @@ func (s *Sandbox) settle(q request, a *answer) error {
 			s.retire("it panicked") // globals of the libraries may be half-written
 		}
 		return a.Failed
-	case q.Inspect && a.Inspection == nil, !q.Inspect && a.Report == nil:
+	case q.Query != nil && a.Showing == nil, q.Query == nil && q.Inspect && a.Inspection == nil,
+		q.Query == nil && !q.Inspect && a.Report == nil:
 		s.retire("it answered without a report")
 		return &Crash{Reason: reasonProtocol}
 	case a.Memory > s.cfg.MemoryLimit/2:

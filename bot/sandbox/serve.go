@@ -22,6 +22,7 @@ var ErrNetwork = errors.New("network access is denied while a check runs: remote
 
 // Checker does the jobs of the child; *checks.Checker is one.
 type Checker interface {
+	Show(ctx context.Context, query report.Query) (*report.Showing, error)
 	Inspect(ctx context.Context, change report.Change) (*report.Inspection, error)
 	Run(ctx context.Context, change report.Change) (*report.Report, error)
 }
@@ -61,7 +62,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, checker Checker) er
 			return nil
 		case err != nil:
 			return fmt.Errorf("reading a job: %w", err)
-		case q.Change == nil:
+		case q.Change == nil && q.Query == nil:
 			return fmt.Errorf("reading a job: %w", errNotFrame)
 		}
 		if s.Confine {
@@ -103,15 +104,18 @@ func work(ctx context.Context, q request, checker Checker) (a answer) {
 		a = answer{Failed: &Failed{Message: "the check panicked, which is a defect of Lintel: " + what, Panicked: true}}
 	}()
 	var err error
-	if q.Inspect {
+	switch {
+	case q.Query != nil:
+		a.Showing, err = checker.Show(ctx, *q.Query)
+	case q.Inspect:
 		a.Inspection, err = checker.Inspect(ctx, *q.Change)
-	} else {
+	default:
 		a.Report, err = checker.Run(ctx, *q.Change)
 	}
 	switch {
 	case err != nil:
 		return answer{Failed: &Failed{Message: err.Error()}}
-	case a.Report == nil && a.Inspection == nil:
+	case a.Report == nil && a.Inspection == nil && a.Showing == nil:
 		return answer{Failed: &Failed{Message: "the check ended without a report"}}
 	}
 	return a

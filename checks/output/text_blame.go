@@ -34,11 +34,14 @@ func blameText(w io.Writer, resources []report.BlamedResource, o Options) error 
 func rootsText(w io.Writer, roots []report.ListedRoot, _ Options) error {
 	out := bufio.NewWriter(w)
 	for _, r := range roots {
-		as := ""
-		if r.As != "" {
-			as = " --as " + r.As
+		fmt.Fprintf(out, "%-17s  %s", r.Kind, Visible(r.Name))
+		if r.Path != r.Name {
+			fmt.Fprintf(out, "  (%s)", Visible(r.Path))
 		}
-		fmt.Fprintf(out, "%-14s %s%s\n", r.Kind, Visible(r.Path), Visible(as))
+		if r.Reason != "" {
+			fmt.Fprintf(out, "\n%19s%s", "", Visible(r.Reason))
+		}
+		fmt.Fprintln(out)
 	}
 	return out.Flush()
 }

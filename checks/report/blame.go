@@ -55,10 +55,15 @@ type BlamedLine struct {
 
 // ListedRoot is a root of a repository.
 type ListedRoot struct {
-	Kind string // kustomization, manifests, application, applicationset or flux
-	Path string
-	As   string // the object that deploys it in a way of its own, if there is one
+	Name   string `json:"name"` // its path, or KIND/NAMESPACE/NAME of the object that deploys it
+	Kind   string `json:"kind"` // Kustomization, Folder, Chart, Application, ApplicationSet, FluxKustomization, HelmRelease
+	Path   string `json:"path"`
+	OK     bool   `json:"ok"`               // it renders, all of it
+	Reason string `json:"reason,omitempty"` // why not
 }
+
+// Object is one that a root deploys, as JSON.
+type Object map[string]any
 
 // Build is what a binary was built from, and for what.
 type Build struct {

@@ -53,8 +53,9 @@ func newRootCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	checker := &checks.Checker{}
+	checker := worker{&checks.Checker{}}
 	root.AddCommand(newCheckCommand(), newEvalCommand(), newTestCommand(), newFixCommand(), newBlameCommand(),
+		newRootsCommand(), newRenderCommand(),
 		newServeCommand(), newVersionCommand(), newSandboxCommand(checker))
 	return root
 }

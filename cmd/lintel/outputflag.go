@@ -16,7 +16,11 @@ import (
 // exist ends the command before it begins.
 func addOutputFlag[V output.Value](cmd *cobra.Command, name *string) {
 	names := output.Names[V]()
-	cmd.Flags().StringVarP(name, "output", "o", "text", "one of "+strings.Join(names, ", "))
+	def := "text"
+	if !slices.Contains(names, def) {
+		def = names[len(names)-1]
+	}
+	cmd.Flags().StringVarP(name, "output", "o", def, "one of "+strings.Join(names, ", "))
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if !slices.Contains(names, *name) {

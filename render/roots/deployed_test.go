@@ -268,7 +268,7 @@ func TestOf(t *testing.T) {
 	} {
 		var got []string
 		for _, root := range set.Of(name) {
-			got = append(got, root.Kind.String()+" "+root.Path+" "+set.Name(root))
+			got = append(got, root.Kind.String()+" "+root.Path+" "+set.DeployedAs(root))
 		}
 		if strings.Join(got, ", ") != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)

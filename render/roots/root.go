@@ -14,13 +14,15 @@ type Kind uint8
 const (
 	Kustomization     Kind = iota
 	Folder                 // manifests without a kustomization
-	Chart                  // a Helm chart: no root yet, but its files are nobody else's
+	Chart                  // the folder of a Helm chart
 	Application            // of Argo CD
 	ApplicationSet         // what one of Argo CD brings forth
 	FluxKustomization      // of Flux
+	HelmRelease            // of Flux
 )
 
-var kindNames = [...]string{"Kustomization", "Folder", "Chart", "Application", "ApplicationSet", "FluxKustomization"}
+var kindNames = [...]string{"Kustomization", "Folder", "Chart", "Application", "ApplicationSet", "FluxKustomization",
+	"HelmRelease"}
 
 // String returns the name of a kind.
 func (k Kind) String() string {
@@ -37,6 +39,8 @@ func kindOf(object string) Kind {
 		return Application
 	case "ApplicationSet":
 		return ApplicationSet
+	case "HelmRelease":
+		return HelmRelease
 	}
 	return FluxKustomization
 }

@@ -201,15 +201,6 @@ func (s *Set) Of(name string) []Root {
 	return s.chosen(list)
 }
 
-// Name returns the name of the Application or Flux Kustomization that deploys a root in its own way, also where an
-// ApplicationSet brings it forth; empty where none does.
-func (s *Set) Name(root Root) string {
-	if one := s.deployed.of(root); one != nil {
-		return one.Name
-	}
-	return ""
-}
-
 // chosen sorts roots and leaves out what the options do.
 func (s *Set) chosen(list []Root) []Root {
 	list = slices.DeleteFunc(list, func(r Root) bool { return !s.Selects(r) })

@@ -1,0 +1,37 @@
+package output
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// objectsYAML prints objects as "kustomize build" does: keys sorted, one document each.
+func objectsYAML(w io.Writer, objects []report.Object, _ Options) error {
+	out := bufio.NewWriter(w)
+	for i, o := range objects {
+		data, err := yaml.Marshal(o)
+		if err != nil {
+			return fmt.Errorf("print a rendered resource: %w", err)
+		}
+		if i > 0 {
+			fmt.Fprint(out, "---\n")
+		}
+		_, _ = out.Write(data) // Flush says what went wrong
+	}
+	return out.Flush()
+}
+
+// objectsJSON prints objects as one list.
+func objectsJSON(w io.Writer, objects []report.Object, _ Options) error {
+	return writeJSON(w, append([]report.Object{}, objects...))
+}
+
+// rootsJSON prints the roots of a repository as one list.
+func rootsJSON(w io.Writer, roots []report.ListedRoot, _ Options) error {
+	return writeJSON(w, append([]report.ListedRoot{}, roots...))
+}

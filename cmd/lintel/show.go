@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lintel-bot/lintel/bot/sandbox"
+	"github.com/lintel-bot/lintel/checks/output"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// showOptions are what the commands that show a tree have in common.
+type showOptions struct{ repo, rev, output string }
+
+func (o *showOptions) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.repo, "repo", ".", "a folder of the repository")
+	f.StringVar(&o.rev, "rev", "", "the commit to read (default: the work tree)")
+}
+
+// runShow asks a sandbox what a tree deploys, and prints the answer.
+func runShow(cmd *cobra.Command, o showOptions, q report.Query) error {
+	ctx := cmd.Context()
+	repo, err := openRepository(ctx, o.repo)
+	if err != nil {
+		return err
+	}
+	cleanup, err := repo.ask(ctx, o.rev, &q)
+	if err != nil {
+		return err
+	}
+	defer cleanup()
+	q.Output = o.output
+	child := sandbox.New(sandbox.Config{Git: repo.git, Repositories: append(repo.folders(ctx), q.Alternates...)})
+	defer child.Close()
+	out, err := child.Show(ctx, q)
+	switch {
+	case err != nil:
+		return fmt.Errorf("the repository could not be rendered: %w", err)
+	case out.Unable != "":
+		return errors.New(visible(out.Unable))
+	}
+	if _, err := io.WriteString(cmd.OutOrStdout(), out.Text); err != nil {
+		return err
+	}
+	for _, said := range out.Said {
+		fmt.Fprintf(cmd.ErrOrStderr(), "lintel: %s\n", output.Visible(said))
+	}
+	if len(out.Said) > 0 {
+		return exitUnable
+	}
+	return nil
+}
+
+// visible is output.Visible for each line.
+func visible(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = output.Visible(line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// ask fills in which tree a query is about: a revision, or the work tree (of a bare repository: its head). The caller
+// runs the clean-up.
+func (r *repository) ask(ctx context.Context, rev string, q *report.Query) (cleanup func(), err error) {
+	q.GitDir, q.Git, q.Repository, q.Branches = r.gitDir, r.git, r.names(ctx), r.branches(ctx, "")
+	q.Paths = r.paths(ctx, q.Root)
+	inside, err := r.run(ctx, nil, "rev-parse", "--is-inside-work-tree")
+	if rev != "" || err != nil || inside != "true" {
+		if rev == "" {
+			rev = "HEAD"
+		}
+		q.Tree, err = r.commit(ctx, rev)
+		return func() {}, err
+	}
+	id, objects, err := r.snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	q.Tree, q.Alternates = id, []string{objects}
+	return func() { _ = os.RemoveAll(filepath.Dir(objects)) }, nil
+}
+
+// paths returns what the user's words may mean, in the order to try: a path from the folder the user named, and one
+// from the top of the repository.
+func (r *repository) paths(ctx context.Context, root string) []string {
+	prefix, _ := r.run(ctx, nil, "rev-parse", "--show-prefix")
+	if filepath.IsAbs(root) {
+		if top, err := r.run(ctx, nil, "rev-parse", "--show-toplevel"); err == nil {
+			if real, err := filepath.EvalSymlinks(root); err == nil {
+				root = real
+			}
+			if inside, err := filepath.Rel(top, root); err == nil {
+				root, prefix = inside, ""
+			}
+		}
+	}
+	var list []string
+	for _, p := range []string{path.Join(prefix, filepath.ToSlash(root)), filepath.ToSlash(root)} {
+		if clean, ok := tree.Clean(p); ok {
+			if kustomization.IsFileName(clean) {
+				clean = path.Dir(clean)
+			}
+			list = append(list, clean)
+		}
+	}
+	return list
+}
+
+// list joins names.
+func list(names []string) string { return strings.Join(names, ", ") }

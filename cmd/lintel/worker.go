@@ -1,0 +1,228 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+
+	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/output"
+	"github.com/lintel-bot/lintel/checks/parallel"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/engine/kinds"
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// worker does the jobs of a sandbox.
+type worker struct{ *checks.Checker }
+
+// Show implements sandbox.Checker.
+func (worker) Show(ctx context.Context, q report.Query) (*report.Showing, error) {
+	objects, err := tree.Open(ctx, tree.Config{GitDir: q.GitDir, Alternates: q.Alternates, Git: q.Git})
+	if err != nil {
+		return nil, err
+	}
+	defer objects.Close()
+	t, err := objects.Tree(q.Tree)
+	if err != nil {
+		return nil, err
+	}
+	s := &shower{Query: q, tree: t, config: render.Config{Namespaced: kinds.HasNamespace}}
+	out, err := s.show(ctx)
+	if err == nil {
+		err = objects.Err()
+	}
+	return out, err
+}
+
+// shower answers one query.
+type shower struct {
+	report.Query
+	tree   *tree.Tree
+	config render.Config
+}
+
+func (s *shower) show(ctx context.Context) (*report.Showing, error) {
+	out := &report.Showing{}
+	var text bytes.Buffer
+	options := output.Options{Chain: s.Chain, Color: s.Color, Width: s.Width}
+	if s.Show == report.ShowRoots || s.Show == report.ShowNames {
+		list, err := s.roots(ctx)
+		if err != nil {
+			return nil, err
+		}
+		err = output.Write(s.Output, &text, list, options)
+		out.Text = text.String()
+		return out, err
+	}
+	rendering, problems, err := s.render(ctx)
+	var unable *unableError
+	switch {
+	case errors.As(err, &unable):
+		out.Unable = unable.Error()
+		return out, nil
+	case err != nil:
+		return nil, err
+	}
+	if s.Show == report.ShowObjects {
+		list := make([]report.Object, len(rendering.Resources))
+		for i, r := range rendering.Resources {
+			list[i] = r.Object
+		}
+		err = output.Write(s.Output, &text, list, options)
+	} else {
+		var list []report.BlamedResource
+		if list, err = blamed(rendering.Resources); err == nil {
+			err = output.Write(s.Output, &text, list, options)
+		}
+	}
+	for _, p := range append(problems, rendering.Broken()...) {
+		out.Said = append(out.Said, p.Error())
+	}
+	out.Text = text.String()
+	return out, err
+}
+
+// unableError says why what was asked for cannot be shown.
+type unableError struct{ error }
+
+func unable(format string, args ...any) error { return &unableError{fmt.Errorf(format, args...)} }
+
+// open finds the roots of the tree.
+func (s *shower) open() (*roots.Set, *render.Renderer, error) {
+	set, err := roots.Open(s.tree, roots.Options{Repository: s.Repository, Branches: s.Branches}, &graph.Cache{})
+	if err != nil {
+		return nil, nil, err
+	}
+	return set, render.New(set, s.config), nil
+}
+
+// roots lists the roots, and renders them where that is asked for.
+func (s *shower) roots(ctx context.Context) ([]report.ListedRoot, error) {
+	set, renderer, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	list := set.List()
+	out := make([]report.ListedRoot, len(list))
+	errs := make([]error, len(list))
+	parallel.Each(len(list), func(i int) {
+		out[i] = report.ListedRoot{Name: list[i].Name, Kind: list[i].As.String(), Path: list[i].Path, OK: true}
+		if s.Show == report.ShowNames {
+			return
+		}
+		rendering, problems, err := renderer.Render(ctx, list[i].Root)
+		if errs[i] = err; err != nil {
+			return
+		}
+		if problems = append(problems, rendering.Broken()...); len(problems) > 0 {
+			out[i].OK, out[i].Reason = false, problems[0].Error()
+			if n := len(problems) - 1; n > 0 {
+				out[i].Reason += fmt.Sprintf(" (and %d more)", n)
+			}
+		}
+	})
+	return out, errors.Join(errs...)
+}
+
+// render renders the root that was asked for: as it is, or as an object of a name deploys it. The repository as a whole
+// is looked at only where the root is not a kustomization.
+func (s *shower) render(ctx context.Context) (*render.Rendering, []source.Error, error) {
+	if s.As == "" {
+		set, err := roots.Unindexed(s.tree, roots.Options{})
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, p := range s.Paths {
+			if f, broken := set.Kustomization(p); f != nil || broken != nil {
+				return render.New(set, s.config).Render(ctx, roots.Root{Path: p})
+			}
+			if _, e, err := s.tree.Lookup(p); err == nil && (e.Kind == tree.File || e.Kind == tree.Dir) {
+				break
+			}
+		}
+	}
+	set, renderer, err := s.open()
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case s.As != "":
+		return s.deployed(ctx, set, renderer)
+	}
+	return s.plain(ctx, set, renderer)
+}
+
+// plain renders the first of the paths that is a folder of manifests or a manifest, or what is called as the user wrote.
+func (s *shower) plain(ctx context.Context, set *roots.Set, renderer *render.Renderer) (
+	*render.Rendering, []source.Error, error,
+) {
+	for _, p := range s.Paths {
+		folder := roots.Root{Path: p, Kind: roots.Folder}
+		if f, broken := set.Kustomization(p); f != nil || broken != nil {
+			return renderer.Render(ctx, roots.Root{Path: p})
+		}
+		if len(set.Files(folder)) > 0 {
+			return renderer.Render(ctx, folder)
+		}
+		if real, e, err := s.tree.Lookup(p); err == nil && e.Kind == tree.File {
+			list, _, problem, err := renderer.Manifest(real)
+			out := &render.Rendering{Root: folder, Resources: list}
+			switch {
+			case err != nil:
+				return nil, nil, err
+			case problem != nil:
+				return out, []source.Error{*problem}, nil
+			case len(list) > 0:
+				return out, nil, nil
+			}
+			return nil, nil, unable("%s holds no manifest", p)
+		}
+	}
+	if len(s.Paths) == 0 {
+		return nil, nil, unable("the root must be a path in the repository, or a name that \"lintel roots\" lists")
+	}
+	var first error
+	for _, name := range slices.Compact(append([]string{path.Clean(s.Root)}, s.Paths...)) {
+		root, err := set.Find(name)
+		var ambiguous *roots.AmbiguousNameError
+		switch {
+		case err == nil:
+			return renderer.Render(ctx, root)
+		case errors.As(err, &ambiguous):
+			return nil, nil, &unableError{err}
+		}
+		first = cmp.Or(first, err)
+	}
+	_, err := set.Find(s.Paths[0])
+	return nil, nil, &unableError{cmp.Or(err, first)}
+}
+
+// deployed renders a folder as the object of a name deploys it.
+func (s *shower) deployed(ctx context.Context, set *roots.Set, renderer *render.Renderer) (
+	*render.Rendering, []source.Error, error,
+) {
+	var names []string
+	for _, p := range slices.Compact(slices.Clone(s.Paths)) {
+		for _, root := range set.Of(p) {
+			switch name := set.DeployedAs(root); {
+			case root.Object == "" || root.Path != p:
+			case name == s.As:
+				return renderer.Render(ctx, root)
+			default:
+				names = append(names, name)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return nil, nil, unable("no Application or Flux Kustomization deploys this folder in a way of its own")
+	}
+	return nil, nil, unable("%q does not deploy this folder; these do: %s", s.As, list(slices.Compact(names)))
+}

@@ -1,0 +1,214 @@
+package roots
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// Listed is a root with what all commands call it.
+type Listed struct {
+	Root
+	Name string // no other root of the tree has it
+	As   Kind   // what deploys it: an object of Argo CD or Flux may deploy a kustomization as it is
+}
+
+// Name returns what people call a root: its path, or KIND/NAMESPACE/NAME of the object that deploys it. Others may be
+// called the same: see List.
+func (s *Set) Name(root Root) string {
+	if one := s.deployed.of(root); one != nil {
+		return nameOf(one)
+	}
+	return root.Path
+}
+
+// nameOf names a deployment: of what an ApplicationSet brings forth, that is the Application's name.
+func nameOf(one *Deployment) string {
+	parts := []string{kindOf(one.Object.Kind).String(), one.Object.Namespace, cmp.Or(one.Name, one.Object.Name)}
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "/")
+}
+
+// List lists all roots as people call them, sorted by name: where two would have the same name, the cluster or the path
+// stands in front. What an object deploys as it is stands there by its path and by the object. It looks at the whole
+// tree.
+func (s *Set) List() []Listed {
+	var list []Listed
+	objects := map[int]*Deployment{} // by index
+	all := s.All()
+	for _, root := range all {
+		if one := s.deployed.of(root); one != nil {
+			objects[len(list)] = one
+		}
+		list = append(list, Listed{Root: root, As: root.Kind})
+	}
+	for _, one := range s.deployed.sorted() {
+		if root, ok := s.deployed.root(one); ok && root.Object == "" && slices.Contains(all, root) && s.deployed.live(one.Where.Path) {
+			objects[len(list)] = one
+			list = append(list, Listed{Root: root, As: kindOf(one.Object.Kind)})
+		}
+	}
+	spell := []func(i int) string{
+		func(i int) string {
+			if one := objects[i]; one != nil {
+				return nameOf(one)
+			}
+			return list[i].Path
+		},
+		func(i int) string {
+			if one := objects[i]; one != nil && one.Cluster != "" && !strings.ContainsAny(one.Cluster, "/:") {
+				return one.Cluster + "/" + nameOf(one)
+			}
+			return list[i].Name
+		},
+		func(i int) string {
+			if one := objects[i]; one != nil {
+				return path.Join(one.Path, nameOf(one))
+			}
+			return list[i].Name
+		},
+		func(i int) string {
+			if one := objects[i]; one != nil {
+				return path.Join(cmp.Or(one.From, one.Where.Path), nameOf(one))
+			}
+			return list[i].Name
+		},
+		func(i int) string {
+			if one := objects[i]; one != nil {
+				return one.ID()
+			}
+			return list[i].Name
+		},
+	}
+	open := make([]int, len(list))
+	for i := range list {
+		open[i] = i
+	}
+	for _, of := range spell {
+		count := map[string]int{}
+		for _, i := range open {
+			count[of(i)]++
+		}
+		var rest []int
+		for _, i := range open {
+			name := of(i)
+			if list[i].Name = name; count[name] > 1 {
+				rest = append(rest, i)
+			}
+		}
+		open = rest
+	}
+	slices.SortFunc(list, func(a, b Listed) int { return cmp.Or(strings.Compare(a.Name, b.Name), Compare(a.Root, b.Root)) })
+	return list
+}
+
+// UnknownNameError says that a name stands for no root.
+type UnknownNameError struct {
+	Name  string
+	Below []string // the roots below the folder of this name
+}
+
+func (e *UnknownNameError) Error() string {
+	message := e.Name + " has neither a kustomization nor manifests"
+	if first, _, _ := strings.Cut(e.Name, "/"); slices.Contains(kindNames[:], first) {
+		message = "nothing that deploys something is called " + e.Name
+	}
+	if n := len(e.Below); n > 0 {
+		const most = 8
+		message += "; roots below it:\n  " + strings.Join(e.Below[:min(n, most)], "\n  ")
+		if n > most {
+			message += fmt.Sprintf("\n  and %d more", n-most)
+		}
+	}
+	return message
+}
+
+// AmbiguousNameError says that a name stands for several roots.
+type AmbiguousNameError struct {
+	Name string
+	Of   []string // names that stand for one
+}
+
+func (e *AmbiguousNameError) Error() string {
+	return fmt.Sprintf("%s may be one of several roots: name one of\n  %s", e.Name, strings.Join(e.Of, "\n  "))
+}
+
+// Find returns the root that a name stands for: one as List has it, KIND/NAMESPACE/NAME where only one has that, without
+// the namespace, too, or with the kind as it is in Kubernetes. The error is *UnknownNameError or *AmbiguousNameError.
+func (s *Set) Find(name string) (Root, error) {
+	if dir, ok := tree.Clean(name); ok {
+		name = dir
+	}
+	list := s.List()
+	if i := slices.IndexFunc(list, func(l Listed) bool { return l.Name == name }); i >= 0 {
+		return list[i].Root, nil
+	}
+	var found []Listed
+	for _, l := range list {
+		if l.As == l.Kind && l.Object == "" {
+			continue
+		}
+		if slices.ContainsFunc(s.spellings(l), func(spelling string) bool { return spelling == name }) {
+			found = append(found, l)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0].Root, nil
+	case 0:
+		e := &UnknownNameError{Name: name}
+		for _, l := range list {
+			if strings.HasPrefix(l.Path, name+"/") || name == "." {
+				e.Below = append(e.Below, l.Name)
+			}
+		}
+		return Root{}, e
+	}
+	e := &AmbiguousNameError{Name: name}
+	for _, l := range found {
+		e.Of = append(e.Of, l.Name)
+	}
+	return Root{}, e
+}
+
+// spellings lists how else people may call what an object deploys.
+func (s *Set) spellings(l Listed) (list []string) {
+	for _, one := range s.deployed.sorted() {
+		if root, ok := s.deployed.root(one); !ok || root != l.Root || kindOf(one.Object.Kind) != l.As {
+			continue
+		}
+		kinds := []string{kindOf(one.Object.Kind).String(), one.Object.Kind}
+		if one.Object.Kind == "ApplicationSet" {
+			kinds = append(kinds, "Application")
+		}
+		for _, kind := range kinds {
+			for _, n := range []string{one.Name, one.Object.Name} {
+				list = append(list, kind+"/"+one.Object.Namespace+"/"+n, kind+"/"+n)
+			}
+		}
+	}
+	return list
+}
+
+// sorted lists the deployments that were read so far by ID.
+func (d *deployments) sorted() []*Deployment {
+	known := d.known()
+	list := make([]*Deployment, 0, len(known))
+	for _, one := range known {
+		list = append(list, one)
+	}
+	slices.SortFunc(list, func(a, b *Deployment) int { return strings.Compare(a.ID(), b.ID()) })
+	return list
+}
+
+// DeployedAs returns the name of the Application or Flux Kustomization that deploys a root in its own way, also where an
+// ApplicationSet brings it forth; empty where none does.
+func (s *Set) DeployedAs(root Root) string {
+	if one := s.deployed.of(root); one != nil {
+		return one.Name
+	}
+	return ""
+}
