@@ -62,7 +62,9 @@ var sink [][]byte
 // whole does real checks; nobody asks it to show anything.
 type whole struct{ *checks.Checker }
 
-func (whole) Show(context.Context, report.Query) (*report.Showing, error) { return nil, errors.New("not here") }
+func (whole) Show(context.Context, report.Query) (*report.Showing, error) {
+	return nil, errors.New("not here")
+}
 
 // actor is a Checker from a function; what it inspects has the title for the only team.
 type actor func(ctx context.Context, c report.Change) (*report.Report, error)
