@@ -35,9 +35,21 @@ require (
 	sigs.k8s.io/yaml v1.6.0
 )
 
-require github.com/fluxcd/pkg/envsubst v1.8.0
+require (
+	github.com/fluxcd/pkg/envsubst v1.8.0
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
+	helm.sh/helm/v4 v4.3.1
+)
 
-require helm.sh/helm/v4 v4.3.1 // indirect
+require (
+	github.com/cyphar/filepath-securejoin v0.7.0 // indirect
+	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect
+	github.com/emicklei/go-restful/v3 v3.13.0 // indirect
+	github.com/gobwas/glob v0.2.3 // indirect
+	golang.org/x/oauth2 v0.36.0 // indirect
+	k8s.io/apiextensions-apiserver v0.37.1 // indirect
+	k8s.io/client-go v0.37.1 // indirect
+)
 
 require (
 	cel.dev/expr v0.25.1 // indirect

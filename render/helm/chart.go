@@ -1,0 +1,76 @@
+package helm
+
+import (
+	"cmp"
+	"time"
+
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+)
+
+// File is a file of a chart.
+type File struct {
+	Name string // slash path inside the chart's folder: "Chart.yaml" is at the top
+	Data []byte
+}
+
+// Limits bound what a chart may cost. The zero value means the defaults; real charts stay far below.
+type Limits struct {
+	Files  int           // with those of packed subcharts; default 10,000
+	Bytes  int64         // of all files, unpacked; default 100 MiB
+	Depth  int           // of subcharts in subcharts; default 16
+	Output int           // bytes that one render prints, and that one call of a function makes; default 64 MiB
+	Time   time.Duration // of one render; default 30 s
+}
+
+func (l Limits) withDefaults() Limits {
+	l.Files = cmp.Or(max(0, l.Files), 10_000)
+	l.Bytes = cmp.Or(max(0, l.Bytes), 100<<20)
+	l.Depth = cmp.Or(max(0, l.Depth), 16)
+	l.Output = cmp.Or(max(0, l.Output), 64<<20)
+	l.Time = cmp.Or(max(0, l.Time), 30*time.Second)
+	return l
+}
+
+// Chart is a loaded chart. It never changes and is safe for concurrent use: load once, render often.
+type Chart struct {
+	chart   *chart.Chart
+	limits  Limits
+	files   map[string][]byte
+	sources map[*byte]string // by the first byte of a file: its name; files out of packed subcharts have none
+}
+
+// Dependency is one that a chart declares.
+type Dependency struct {
+	Name          string
+	Alias         string // how the chart calls it, if not by its name
+	Version       string // the range that is asked for
+	LockedVersion string // what Chart.lock (requirements.lock) has for it, if anything
+	Repository    string // as it is written: https, oci, file, "@name", "alias:name" or empty
+	Condition     string // paths of values that turn it off or on, as written
+	Tags          []string
+	File          string // where it is declared: Chart.yaml or requirements.yaml
+	Line          int
+}
+
+// Key returns the name by which values and Chart.With know a dependency: its alias, or else its name.
+func (d Dependency) Key() string { return cmp.Or(d.Alias, d.Name) }
+
+// Name returns the name that a chart's Chart.yaml has.
+func (c *Chart) Name() string { return c.chart.Metadata.Name }
+
+// Version returns the version that a chart's Chart.yaml has.
+func (c *Chart) Version() string { return c.chart.Metadata.Version }
+
+// Type returns "application" or "library".
+func (c *Chart) Type() string { return cmp.Or(c.chart.Metadata.Type, "application") }
+
+// Values returns the default values of a chart as they are written, with the name of their file; it is empty if the
+// chart has none.
+func (c *Chart) Values() File { return c.file("values.yaml") }
+
+func (c *Chart) file(name string) File {
+	if data, ok := c.files[name]; ok {
+		return File{Name: name, Data: data}
+	}
+	return File{}
+}
