@@ -101,6 +101,8 @@ type Options struct {
 	Tree   Tree
 	Repo   RepoHint
 	Limits Limits
+	// Releases has charts as Deployments with a Release. Without it they are Problems.
+	Releases bool
 }
 
 // Kind is what renders a deployment.
@@ -110,8 +112,9 @@ type Kind string
 const (
 	ArgoDirectory Kind = "argo directory" // manifests as they are: see Files
 	ArgoKustomize Kind = "argo kustomize"
-	ArgoHelm      Kind = "helm" // a chart, which Lintel does not render
+	ArgoHelm      Kind = "helm" // a chart: see Release
 	Flux          Kind = "flux"
+	FluxHelm      Kind = "flux helm" // a HelmRelease: see Release
 )
 
 // Reference names the object that asks for a deployment.
@@ -133,10 +136,10 @@ func (r Reference) APIVersion() string {
 	return "kustomize.toolkit.fluxcd.io/v1"
 }
 
-// Deployment is one folder of the repository that a controller applies to a cluster.
+// Deployment is one folder of the repository, or a release of a chart, that a controller applies to a cluster.
 type Deployment struct {
 	Kind     Kind
-	Path     string    // folder in the repository, "." for its root
+	Path     string    // folder in the repository, "." for its root; the object's file where a Release has none
 	Object   Reference // Application, ApplicationSet or Kustomization
 	Name     string    // of the Application or Kustomization; of the one that an ApplicationSet generates
 	Source   int       // index in spec.sources
@@ -152,6 +155,7 @@ type Deployment struct {
 	Overrides  Overrides    // what is changed in the folder's kustomization: see Edit
 	Metadata   Metadata     // Flux' commonMetadata: see Finish
 	Substitute Substitution // Flux' postBuild: see Finish
+	Release    *Release     // of a chart: see Options.Releases
 
 	From      string   // the root that the object is rendered from; empty: it is as its file has it
 	Nth       int      // among those of one file and name that differ
