@@ -1,0 +1,176 @@
+package kustomization
+
+import (
+	"net/url"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Repo is a folder of a git repository elsewhere, as kustomize reads it from an entry.
+type Repo struct {
+	URL        string // what it hands to "git fetch"
+	Folder     string // in the repository, as written; may be empty
+	Ref        string // empty: HEAD
+	Submodules bool
+	// Marked says that the address is made for kustomize: it has a revision, or it says where the repository ends and the
+	// folder begins. What it has no marks of may as well be the address of a file.
+	Marked bool
+}
+
+// Disk reports whether the repository is a folder of whoever builds.
+func (r Repo) Disk() bool { return strings.HasPrefix(r.URL, "file://") }
+
+var (
+	schemes  = []string{"ssh://", "https://", "http://", "file://"}
+	userName = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9-]*@`)
+)
+
+// ParseRepo reads an entry as kustomize does where it expects a folder. It returns false for one that is no address of a
+// git repository: such an entry is a path beside the kustomization.
+func ParseRepo(entry string) (Repo, bool) {
+	if strings.HasPrefix(entry, "/") {
+		return Repo{}, false
+	}
+	address, query, _ := strings.Cut(entry, "?")
+	r := Repo{Submodules: true}
+	r.query(query)
+	host, rest, ok := splitHost(address)
+	if !ok {
+		return Repo{}, false
+	}
+	repository, folder, marked, ok := splitFolder(rest, host == "file://")
+	if !ok || repository == "" || leaves(folder) {
+		return Repo{}, false
+	}
+	r.URL, r.Folder = host+repository, strings.TrimPrefix(folder, "/")
+	r.Marked = marked || r.Ref != "" || host == "https://github.com/" && !rawOfGitHub(folder)
+	return r, true
+}
+
+// query reads what stands behind the question mark; one that cannot be read says nothing.
+func (r *Repo) query(query string) {
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return
+	}
+	if r.Ref = values.Get("ref"); r.Ref == "" {
+		r.Ref = values.Get("version")
+	}
+	if with, err := strconv.ParseBool(values.Get("submodules")); err == nil {
+		r.Submodules = with
+	}
+}
+
+// splitHost takes the part up to the host's end off an address. GitHub's is brought to one of two forms.
+func splitHost(address string) (host, rest string, ok bool) {
+	address, _ = cutFold(address, "git::")
+	scheme, user := "", ""
+	for _, s := range schemes {
+		if after, found := cutFold(address, s); found {
+			scheme, address = s, after
+			break
+		}
+	}
+	user = userName.FindString(address)
+	address = address[len(user):]
+	if scheme == "file://" {
+		return scheme, user + address, true
+	}
+	lower := strings.ToLower(address)
+	github := strings.HasPrefix(lower, "github.com/") || strings.HasPrefix(lower, "github.com:")
+	scp := scheme == "" && (user != "" || github) // host:path
+	if scheme == "" && !scp {
+		return "", "", false
+	}
+	end := strings.IndexByte(address, '/')
+	if colon := strings.IndexByte(address, ':'); scp && (end < 0 || colon > 0 && colon < end) {
+		end = colon
+	}
+	host, rest = address[:end+1], address[end+1:]
+	if end < 0 {
+		host, rest = address, ""
+	}
+	switch {
+	case github && (scheme == "ssh://" || user != ""):
+		return user + "github.com:", rest, true
+	case github:
+		return "https://github.com/", rest, true
+	}
+	return scheme + user + host, rest, host != ""
+}
+
+// splitFolder takes the rest of an address apart into the repository's and the folder's path. It is marked where the
+// address says so itself.
+func splitFolder(rest string, whole bool) (repository, folder string, marked, ok bool) {
+	const azure = "_git/"
+	if at := strings.Index(rest, azure); at >= 0 {
+		at += len(azure)
+		name, folder, _ := strings.Cut(rest[at:], "/")
+		return rest[:at] + name, folder, true, true
+	}
+	if before, after, found := strings.Cut(rest, "//"); found {
+		return before, after, true, true
+	}
+	if at := strings.Index(rest, ".git"); at >= 0 {
+		at += len(".git")
+		return rest[:at], rest[at:], true, true
+	}
+	if whole {
+		return rest, "", true, true
+	}
+	parts := strings.SplitN(rest, "/", 3)
+	switch len(parts) {
+	case 1:
+		return "", "", false, false
+	case 2:
+		return rest, "", false, true
+	}
+	return parts[0] + "/" + parts[1], parts[2], false, true
+}
+
+// leaves reports whether a folder is outside of its repository.
+func leaves(folder string) bool {
+	clean := path.Clean(strings.TrimPrefix(folder, "/"))
+	return clean == ".." || strings.HasPrefix(clean, "../")
+}
+
+// rawOfGitHub reports whether a path behind a repository of GitHub is of files that it serves.
+func rawOfGitHub(folder string) bool {
+	first, _, _ := strings.Cut(folder, "/")
+	return first == "raw" || first == "releases" || first == "archive"
+}
+
+// cutFold is strings.CutPrefix for a prefix in lower case, in any letter case.
+func cutFold(s, prefix string) (string, bool) {
+	if len(s) >= len(prefix) && strings.ToLower(s[:len(prefix)]) == prefix {
+		return s[len(prefix):], true
+	}
+	return s, false
+}
+
+// FileURL returns the address that kustomize would get an entry from where it expects a file, and false for one that is
+// a path.
+func FileURL(entry string) (string, bool) {
+	if u, err := url.Parse(entry); err != nil || u.Scheme != "http" && u.Scheme != "https" {
+		return "", false
+	}
+	u, err := url.ParseRequestURI(entry)
+	if err != nil {
+		return "", false
+	}
+	return u.String(), true
+}
+
+// FileFirst reports whether the address of a file or a repository is rather a file's: kustomize asks for the file first
+// and takes the repository only where there is none, or it is not YAML. Of an address that is made for a repository a
+// server has no file.
+func FileFirst(entry string, r Repo) bool {
+	address, _, _ := strings.Cut(entry, "?")
+	switch path.Ext(address) {
+	case ".yaml", ".yml", ".json":
+		return true
+	}
+	return !r.Marked
+}
