@@ -32,7 +32,7 @@ func (r *Renderer) leave(p *plan) bool {
 		if err != nil {
 			return false
 		}
-		f, text, ok := p.kustomizations[file].Without(data, at)
+		f, text, ok := p.kustomizations[file].Edit(data, kustomization.Edits{Without: at})
 		if !ok {
 			return false
 		}

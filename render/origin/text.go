@@ -106,39 +106,9 @@ func (x *texts) span(path string, line, column int, n *yaml.Node) Place {
 	if below := blockLines(n); below > 0 {
 		p.EndLine = min(len(t.lines), line+below)
 	} else {
-		p.StartColumn, p.EndColumn = columns([]rune(t.lines[line-1]), column, n)
+		p.StartColumn, p.EndColumn = source.Columns([]rune(t.lines[line-1]), column, n)
 	}
 	return p
-}
-
-// columns finds the end of a flow scalar that starts at a column.
-func columns(line []rune, column int, n *yaml.Node) (int, int) {
-	start := column - 1
-	if start < 0 || start >= len(line) {
-		return 0, 0
-	}
-	switch {
-	case n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 && (line[start] == '"' || line[start] == '\''):
-		quote := line[start]
-		for i := start + 1; i < len(line); i++ {
-			switch {
-			case line[i] == '\\' && quote == '"':
-				i++
-			case line[i] == quote && quote == '\'' && i+1 < len(line) && line[i+1] == quote:
-				i++
-			case line[i] == quote:
-				return column, i + 2
-			}
-		}
-		return 0, 0
-	default: // a tag or an anchor may stand before the value
-		before, _, ok := strings.Cut(string(line[start:]), n.Value)
-		if !ok {
-			return 0, 0
-		}
-		at := column + utf8.RuneCountInString(before)
-		return at, at + utf8.RuneCountInString(n.Value)
-	}
 }
 
 // flowEnd returns the column behind a map or list in flow style that starts at a column and ends on the same line, 0

@@ -1,0 +1,68 @@
+package kustomization_test
+
+import (
+	"testing"
+
+	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/source"
+)
+
+// What is edited in place keeps all lines; what cannot be is written anew behind everything, and its lines are blank.
+func TestEdit(t *testing.T) {
+	const url = "https://h/o/r.git"
+	for _, c := range []struct {
+		name, data string
+		components []string
+		without    []kustomization.Position
+		want       string
+	}{
+		{name: "plain", data: "resources:\n- a\n- " + url + " # why\nnamePrefix: x\n",
+			want: "resources:\n- a\n- \"new\" # why\nnamePrefix: x\n"},
+		{name: "quoted", data: "resources:\n- '" + url + "'\n- \"" + url + "\"\n", want: "resources:\n- \"new\"\n- \"new\"\n"},
+		{name: "flow", data: "resources: [a, " + url + ", \"" + url + "\"]\n", want: "resources: [a, \"new\", \"new\"]\n"},
+		{name: "a map", data: "patches:\n- path: " + url + "\n  target: {}\n",
+			want: "patches:\n- path: \"new\"\n  target: {}\n"},
+		{name: "a part", data: "configMapGenerator:\n- files: [k=" + url + "]\n",
+			want: "configMapGenerator:\n- files: [\"k=new\"]\n"},
+		{name: "folded", data: "resources:\n- >-\n  " + url + "\n- a\nnamePrefix: x\n",
+			want: "\n\n\n\nnamePrefix: x\n\nresources:\n    - >-\n      new\n    - a\n"},
+		{name: "tagged", data: "resources:\n- !!str '" + url + "'\n", want: "\n\n\nresources:\n    - !!str 'new'\n"},
+		{name: "JSON", data: `{"resources": ["` + url + `", "b"], "namePrefix": "x"}`,
+			want: "\"resources\": [\"new\", \"b\"]\n\"namePrefix\": \"x\"\n"},
+		{name: "one left out", data: "resources:\n- a\n- " + url + "\n", without: []kustomization.Position{{Line: 2, Column: 3}},
+			want: "resources:\n\n- \"new\"\n"},
+		{name: "one left out of a flow list", data: "resources: [a, " + url + "]\n",
+			without: []kustomization.Position{{Line: 1, Column: 13}}, want: "\n\nresources: [new]\n"},
+		{name: "components", data: "components:\n- a\nresources:\n- b\n", components: []string{"x", "y"},
+			want: "\n\nresources:\n- b\n\ncomponents:\n    - x\n    - y\n    - a\n"},
+		{name: "the first components", data: "resources: [" + url + "]\n", components: []string{"x"},
+			want: "resources: [\"new\"]\n\ncomponents:\n    - x\n"},
+		{name: "components in JSON", data: `{"components": ["a"]}`, components: []string{"x"},
+			want: "\"components\":\n    - x\n    - \"a\"\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f, err := kustomization.Parse("k", []byte(c.data), source.Limits{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			values := map[kustomization.Position]kustomization.Value{}
+			for _, ref := range f.Refs {
+				if ref.Value == url {
+					values[kustomization.Position{Line: ref.Line, Column: ref.Column}] = kustomization.Value{Old: url, New: "new"}
+				}
+			}
+			_, text, ok := f.Edit([]byte(c.data),
+				kustomization.Edits{Values: values, Components: c.components, Without: c.without})
+			if !ok || string(text) != c.want {
+				t.Errorf("got %v\n%s\nwant\n%s", ok, text, c.want)
+			}
+		})
+	}
+	f, err := kustomization.Parse("k", []byte("x: &a b\nresources: [*a]\n"), source.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, ok := f.Edit(nil, kustomization.Edits{}); ok {
+		t.Error("a file with aliases was edited")
+	}
+}
