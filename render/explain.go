@@ -18,6 +18,9 @@ func (r *Renderer) explain(root roots.Root, p *plan, failure error) []source.Err
 
 // without returns a renderer that sees kustomizations as they are without what is left out, and all else as this one.
 func (r *Renderer) without(texts map[string][]byte) *Renderer {
+	if len(texts) == 0 {
+		return r
+	}
 	overlay := map[string][]byte{}
 	maps.Copy(overlay, r.overlay)
 	maps.Copy(overlay, texts)

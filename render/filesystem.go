@@ -13,14 +13,14 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// mount is where the repository stands in the file system that kustomize sees. A path that leads out of the
+// mountPoint is where the repository stands in the file system that kustomize sees. A path that leads out of the
 // repository leads to nothing.
-const mount = "/repository"
+const mountPoint = "/repository"
 
 var errReadOnly = errors.New("the repository is read-only while it is rendered")
 
-// fileSystem shows a tree to kustomize, with the files as transform leaves them. It holds nothing but the
-// repository, so neither ".." nor a symlink leads anywhere else.
+// fileSystem shows a tree to kustomize, with the files as transform leaves them. It holds nothing but the repository and
+// what its kustomizations bring in (see outside), so neither ".." nor a symlink leads anywhere else.
 type fileSystem struct {
 	renderer  *Renderer                          // where paths lead, and what is there
 	transform func(p string, data []byte) []byte // p: path in the repository, links resolved
@@ -31,20 +31,35 @@ type fileSystem struct {
 var _ filesys.FileSystem = (*fileSystem)(nil)
 
 func (f *fileSystem) lookup(p string) (string, tree.Entry, error) {
-	in, ok := strings.CutPrefix(path.Clean(p)+"/", mount+"/")
-	if !ok {
-		return "", tree.Entry{}, fs.ErrNotExist
-	}
-	in = path.Clean(in) // within the repository
+	in := within(p)
 	real, e, err := f.renderer.lookup(in)
 	if errors.Is(err, tree.ErrNotExist) {
-		f.reads[in] = ""
+		if from, ok := f.renderer.outside.beside(in); ok {
+			return f.renderer.lookup(from)
+		}
+		f.note(in, "")
 		return "", tree.Entry{}, fmt.Errorf("%s: %w", in, fs.ErrNotExist)
 	}
 	if err == nil && real != in && f.links != nil {
 		f.links[in] = real
 	}
 	return real, e, err
+}
+
+// within returns the path that files have in this package for one that kustomize sees.
+func within(p string) string {
+	p = path.Clean(p)
+	if in, ok := strings.CutPrefix(p+"/", mountPoint+"/"); ok {
+		return path.Clean(in)
+	}
+	return p
+}
+
+// note notes what was read of the repository. What is outside of it is known by what it was asked for as.
+func (f *fileSystem) note(name, id string) {
+	if !isOutside(name) {
+		f.reads[name] = id
+	}
 }
 
 func (f *fileSystem) IsDir(p string) bool {
@@ -65,11 +80,11 @@ func (f *fileSystem) ReadDir(p string) ([]string, error) {
 	if e.Kind != tree.Dir {
 		return nil, fmt.Errorf("%s is not a folder", real)
 	}
-	list, err := f.renderer.tree.ReadDir(real)
+	list, err := f.renderer.readDir(real)
 	if err != nil {
 		return nil, err
 	}
-	f.reads[real+"/"] = e.ID
+	f.note(real+"/", e.ID)
 	names := make([]string, len(list))
 	for i, entry := range list {
 		names[i] = entry.Name
@@ -82,7 +97,10 @@ func (f *fileSystem) CleanedAbs(p string) (filesys.ConfirmedDir, string, error) 
 	if err != nil {
 		return "", "", err
 	}
-	full := path.Join(mount, real)
+	full := place(real)
+	if from, ok := f.renderer.outside.beside(within(p)); ok && from == real {
+		full = path.Clean(p) // kustomize reads no file that is elsewhere
+	}
 	if e.Kind == tree.Dir {
 		return filesys.ConfirmedDir(full), "", nil
 	}
@@ -101,7 +119,7 @@ func (f *fileSystem) ReadFile(p string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.reads[real] = id
+	f.note(real, id)
 	return f.transform(real, data), nil
 }
 

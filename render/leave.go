@@ -17,26 +17,36 @@ import (
 // leave leaves out of a plan the entries that stand in the way, and what depends on them: patches and the like of what
 // is not there would end the build. It returns false where the rest cannot be rendered without them.
 func (r *Renderer) leave(p *plan) bool {
-	if p.whole || p.root == nil || len(p.left) == 0 {
+	if p.whole || p.root == nil || len(p.left) == 0 && len(p.values) == 0 {
 		return !p.whole && p.root != nil
 	}
 	d := &dependants{renderer: r, plan: p, kept: map[entry]bool{}, dropped: map[entry]bool{}}
-	d.layer(p.root, nil, false)
+	if len(p.left) > 0 {
+		d.layer(p.root, nil, false)
+	}
 	if d.unclear {
 		return false
 	}
 	without := map[string]*kustomization.File{}
 	p.texts = map[string][]byte{}
-	for file, at := range p.left {
+	for file, f := range p.kustomizations {
+		edits := kustomization.Edits{Without: p.left[file], Values: p.values[file]}
+		if len(edits.Without) == 0 && len(edits.Values) == 0 {
+			continue
+		}
 		data, _, err := r.read(file)
 		if err != nil {
 			return false
 		}
-		f, text, ok := p.kustomizations[file].Edit(data, kustomization.Edits{Without: at})
+		f, text, ok := f.Edit(data, edits)
 		if !ok {
+			p.report(source.Error{Path: file, Line: 1, Unknown: true, Message: "has aliases (*), and something that is not " +
+				"in this repository: write out what the aliases stand for to have the rest checked"})
 			return false
 		}
-		without[file], p.texts[file] = f, text
+		if p.texts[file] = text; len(edits.Without) > 0 {
+			without[file] = f
+		}
 	}
 	p.prune(p.root, without)
 	return true

@@ -32,7 +32,11 @@ type plan struct {
 	left   map[string][]kustomization.Position // the entries to leave out, by the file of the kustomization
 	named  map[string][]entry                  // the entries that name a manifest, a patch or a folder
 	broken map[string]*source.Error            // the manifests and patches that were looked at, with what is wrong
-	texts  map[string][]byte                   // of the kustomizations without what is left out
+	texts  map[string][]byte                   // of the kustomizations as kustomize sees them, where it is not as they are
+
+	values   map[string]map[kustomization.Position]kustomization.Value // what their entries are there, by their file
+	wants    wants
+	fleeting bool // a problem may go away without a change of anything
 }
 
 // entry is an entry of a kustomization's list.
@@ -52,7 +56,8 @@ func entryAt(f *kustomization.File, n *yaml.Node) entry {
 func (r *Renderer) plan(dir string) *plan {
 	p := &plan{kustomizations: map[string]*kustomization.File{}, manifests: map[string]bool{}, reads: map[string]string{},
 		reported: map[string]bool{}, left: map[string][]kustomization.Position{}, named: map[string][]entry{},
-		broken: map[string]*source.Error{}}
+		broken: map[string]*source.Error{}, values: map[string]map[kustomization.Position]kustomization.Value{},
+		wants: wants{}}
 	p.root = r.layer(p, dir, nil, source.Error{Path: dir, Message: "has no kustomization file"}, p.problem)
 	return p
 }
@@ -145,26 +150,24 @@ func (r *Renderer) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, abov
 		return source.Error{Path: f.Path, Line: ref.Line, Column: ref.Column, Message: fmt.Sprintf(format, args...)}
 	}
 	fail := func(format string, args ...any) { report(errorOf(format, args...)) }
-	if kustomization.Remote(ref.Value) {
-		e := errorOf(notFetched, ref.Field, ref.Value)
-		e.Unknown = true
-		report(e)
+	named, ok := r.bring(p, layer, ref, report, errorOf)
+	if !ok {
 		return
 	}
-	named, ok := tree.Clean(path.Join(f.Dir, ref.Value))
-	if !ok || strings.HasPrefix(ref.Value, "/") {
-		fail("%s: %q leads out of the repository", ref.Field, ref.Value)
-		return
-	}
-	real, found, err := r.tree.Lookup(named)
+	real, found, err := r.find(named)
 	switch {
 	case errors.Is(err, tree.ErrNotExist):
-		p.reads[named] = ""
+		if !isOutside(named) {
+			p.reads[named] = ""
+		}
 		fail("%s: %q does not exist", ref.Field, ref.Value)
 		return
 	case err != nil:
 		fail("%s: %q cannot be read", ref.Field, ref.Value)
 		return
+	}
+	if named != path.Join(f.Dir, ref.Value) {
+		named = path.Join(f.Dir, ref.Value) // what the entry itself seems to say
 	}
 	if real != named {
 		if layer.Links == nil {

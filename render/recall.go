@@ -51,6 +51,7 @@ type remembered struct {
 	Digest string            `json:"digest"`
 	Object string            `json:"object,omitempty"` // of the root: the places are those of its rendering
 	Issues map[int][]Issue   `json:"issues,omitempty"` // by the index of the resource
+	Wants  []rememberedWant  `json:"wants,omitempty"`
 
 	Partial  bool           `json:"partial,omitempty"`
 	Problems []source.Error `json:"problems,omitempty"` // of a partial one
@@ -68,7 +69,7 @@ func (v *version) parts() []*[]byte { return []*[]byte{&v.head, &v.objects, &v.p
 // rememberedAt returns under which names the renderings of a root are remembered: those of all objects of Argo CD and
 // Flux that deploy a folder in the same way are one.
 func (r *Renderer) rememberedAt(root roots.Root) (scope, name string) {
-	scope = r.cache.Disk.Scope("render", r.cache.Repository, fmt.Sprint(r.limits, r.tree.BlobLimit()))
+	scope = r.cache.Disk.Scope("render", r.cache.Repository, fmt.Sprint(r.limits, r.tree.BlobLimit(), r.outside.sources != nil))
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %v %t %q", root.Path, root.Kind, root.Object != "", r.set.Digest(root)))
 	return scope, hex.EncodeToString(sum[:16])
 }
@@ -113,7 +114,8 @@ func (r *Renderer) recall(ctx context.Context, root roots.Root) (*Rendering, []s
 		if k.Object != root.Object && len(k.Problems) > 0 {
 			continue // they stand where the other object is written
 		}
-		out := &Rendering{Root: root, Reads: k.Reads, Partial: k.Partial, links: k.Links, digest: k.Digest}
+		out := &Rendering{Root: root, Reads: k.Reads, Partial: k.Partial, links: k.Links, digest: k.Digest,
+			wants: recalledWants(k.Wants)}
 		if !out.Same(r) {
 			continue
 		}
@@ -143,7 +145,7 @@ func (r *Renderer) remember(out *Rendering, problems []source.Error) {
 		return
 	}
 	k := remembered{Reads: out.Reads, Links: out.links, Digest: out.digest, Object: out.Root.Object,
-		Issues: map[int][]Issue{}, Partial: out.Partial, Problems: problems}
+		Issues: map[int][]Issue{}, Wants: out.wants.list(), Partial: out.Partial, Problems: problems}
 	objects := make([]map[string]any, len(out.Resources))
 	for i, res := range out.Resources {
 		objects[i] = res.Object

@@ -8,6 +8,7 @@ package render
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/mistake"
 	"github.com/lintel-bot/lintel/render/origin"
+	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
@@ -45,6 +47,7 @@ type Rendering struct {
 	Partial   bool              // there are problems, and the resources are what is deployed without what they are about
 	links     map[string]string // where paths led that met a symlink
 	digest    string            // of how the root is deployed
+	wants     wants             // what was asked for from outside
 	located   func() places     // those that were remembered; nil: none
 
 	// Rest finds what kustomize says against the rest of a root of which nothing is rendered because a part is missing. It
@@ -56,6 +59,8 @@ type Rendering struct {
 type Config struct {
 	Limits Limits
 	Cache  *Cache // where renderings are remembered; nil: nowhere
+	// Sources is what was fetched from outside of the repository; nil: nothing is looked for there.
+	Sources *remote.Sources
 	// Namespaced reports whether objects of a kind live in a namespace; nil: kustomize is asked.
 	Namespaced func(apiVersion, kind string) bool
 }
@@ -70,6 +75,7 @@ type Renderer struct {
 	memory     *Cache // nil: not in memory, either
 	namespaced func(apiVersion, kind string) bool
 	counts     *counts
+	outside    *outside          // what is brought in
 	overlay    map[string][]byte // by path, links resolved
 	mistakes   *mistake.Finder   // for the files as this renderer sees them
 	failed     *sync.Map         // likewise, by folder: []source.Error, see obstacles
@@ -78,7 +84,8 @@ type Renderer struct {
 // New returns a renderer of the roots of one tree.
 func New(s *roots.Set, c Config) *Renderer {
 	r := &Renderer{tree: s.Tree(), set: s, limits: c.Limits.withDefaults(), namespaced: c.Namespaced, counts: &counts{},
-		failed: &sync.Map{}, mistakes: &mistake.Finder{Limits: c.Limits.withDefaults().Source}}
+		failed: &sync.Map{}, mistakes: &mistake.Finder{Limits: c.Limits.withDefaults().Source},
+		outside: &outside{sources: c.Sources}}
 	if c.Cache != nil && c.Cache.Disk != nil {
 		r.cache = c.Cache
 	}
@@ -111,11 +118,33 @@ func (r *Renderer) read(name string) ([]byte, string, error) {
 			return data, e.ID, nil
 		}
 	}
+	if isOutside(name) {
+		m, in, ok := r.outside.of(name)
+		if !ok {
+			return nil, "", fmt.Errorf("%s: %w", name, tree.ErrNotExist)
+		}
+		return m.read(in)
+	}
 	return r.tree.ReadFile(name)
+}
+
+// readDir lists a folder.
+func (r *Renderer) readDir(name string) ([]tree.Entry, error) {
+	if m, in, ok := r.outside.of(name); ok && m.file == "" {
+		return m.source.Tree.ReadDir(in)
+	}
+	return r.tree.ReadDir(name)
 }
 
 // lookup returns where a path leads, and what is there.
 func (r *Renderer) lookup(name string) (string, tree.Entry, error) {
+	if isOutside(name) {
+		m, in, ok := r.outside.of(name)
+		if !ok {
+			return "", tree.Entry{}, fmt.Errorf("%s: %w", name, tree.ErrNotExist)
+		}
+		return m.lookup(in)
+	}
 	real, e, err := r.tree.Lookup(name)
 	if _, ok := r.overlay[name]; ok && err != nil {
 		return name, tree.Entry{Name: path.Base(name), Kind: tree.File}, nil
@@ -125,7 +154,13 @@ func (r *Renderer) lookup(name string) (string, tree.Entry, error) {
 
 // kustomization returns the parsed file of a folder, nil where it has none.
 func (r *Renderer) kustomization(dir string) (*kustomization.File, error) {
-	f, err := r.set.Kustomization(dir)
+	var f *kustomization.File
+	var err error
+	if m, in, ok := r.outside.of(dir); ok {
+		f, err = m.kustomization(in, r.limits.Source)
+	} else {
+		f, err = r.set.Kustomization(dir)
+	}
 	for _, name := range kustomization.FileNames() {
 		p := path.Join(dir, name)
 		if data, ok := r.overlay[p]; ok && err == nil && (f == nil || f.Path == p) {
@@ -198,30 +233,32 @@ func (r *Renderer) built(root roots.Root) (*Rendering, []source.Error, error) {
 func (r *Renderer) build(root roots.Root) (*Rendering, []source.Error) {
 	p := r.plan(root.Path)
 	for name := range p.manifests {
-		if _, id, err := r.read(name); err == nil {
+		if _, id, err := r.read(name); err == nil && !isOutside(name) {
 			p.reads[name] = id
 		}
 	}
-	nothing := &Rendering{Root: root, Reads: p.reads}
+	nothing := &Rendering{Root: root, Reads: p.reads, wants: p.wants}
 	for r.leave(p) {
 		out, failure := r.kustomize(root, p)
 		switch {
 		case failure == nil:
 			out.Partial = len(p.left) > 0
-			if slices.ContainsFunc(p.problems, func(e source.Error) bool { return !e.Unknown }) {
+			if p.fleeting || slices.ContainsFunc(p.problems, func(e source.Error) bool { return !e.Unknown }) {
 				out.links = nil // what it lacks may come without a change of what it read
 			}
-			return out, p.problems
+			return out, r.outside.problems(p.problems)
 		case r.culprits(p):
 		case len(p.problems) == 0:
-			return nothing, r.explain(root, p, failure)
+			return nothing, r.outside.problems(r.without(p.texts).explain(root, p, failure))
 		default: // perhaps it is only for what is left out
-			nothing.Rest = func() []source.Error { return r.without(p.texts).explain(root, p, failure) }
-			return nothing, append(p.problems, source.Error{Path: p.root.File.Path, Line: 1, Unknown: true,
-				Message: "kustomize cannot build the rest without what is missing, so none of it is checked"})
+			nothing.Rest = func() []source.Error {
+				return r.outside.problems(r.without(p.texts).explain(root, p, failure))
+			}
+			return nothing, r.outside.problems(append(p.problems, source.Error{Path: p.root.File.Path, Line: 1, Unknown: true,
+				Message: "kustomize cannot build the rest without what is missing, so none of it is checked"}))
 		}
 	}
-	return nothing, p.problems
+	return nothing, r.outside.problems(p.problems)
 }
 
 func (r *Renderer) kustomize(root roots.Root, p *plan) (*Rendering, error) {
@@ -251,13 +288,16 @@ func (r *Renderer) kustomize(root roots.Root, p *plan) (*Rendering, error) {
 		data, _, err := r.read(name)
 		return data, err
 	})
-	out := &Rendering{Root: root, Reads: p.reads, links: fsys.links}
+	out := &Rendering{Root: root, Reads: p.reads, links: fsys.links, wants: p.wants}
 	for _, node := range result {
 		object, ok := source.Value(node, false).(map[string]any)
 		if !ok {
 			continue
 		}
 		res := &Resource{Object: object, node: node, locator: written{build, node}}
+		if len(p.wants) > 0 {
+			res.locator = brought{res.locator, r.outside}
+		}
 		if why := unprintable(node, true); why != "" {
 			res.issue(Unprintable, "", "is or becomes a resource that kustomize cannot print: it "+why)
 		}

@@ -2,7 +2,6 @@ package render
 
 import (
 	"errors"
-	"path"
 
 	"go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kustomize/api/krusty"
@@ -35,7 +34,7 @@ func build(fsys *fileSystem, dir string) (nodes []*yaml.Node, err error) {
 			nodes, err = nil, errCrashed
 		}
 	}()
-	result, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(fsys, path.Join(mount, dir))
+	result, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(fsys, place(dir))
 	if err != nil {
 		return nil, err
 	}

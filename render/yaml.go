@@ -63,7 +63,10 @@ func (r *Renderer) Unmarked(ctx context.Context, root roots.Root) ([]byte, error
 	if len(p.problems) > 0 {
 		return nil, &p.problems[0]
 	}
-	nodes, err := r.alone(root, p.openAPI)
+	if !r.leave(p) {
+		return nil, &p.problems[0]
+	}
+	nodes, err := r.without(p.texts).alone(root, p.openAPI)
 	if err != nil {
 		return nil, err
 	}

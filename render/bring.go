@@ -1,0 +1,286 @@
+package render
+
+import (
+	"errors"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/origin"
+	"github.com/lintel-bot/lintel/render/remote"
+	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// bring returns the path of what an entry of a kustomization names. What is outside of the repository is brought in,
+// and the entry is to be read by kustomize as the path of that.
+func (r *Renderer) bring(p *plan, layer *origin.Layer, ref kustomization.Ref, report func(source.Error),
+	errorOf func(string, ...any) source.Error) (string, bool) {
+	unknown := func(format string, args ...any) (string, bool) {
+		e := errorOf(format, args...)
+		e.Unknown = true
+		report(e)
+		return "", false
+	}
+	if r.outside.sources == nil && kustomization.Remote(ref.Value) {
+		return unknown(notFetched, ref.Field, ref.Value)
+	}
+	named, inside := join(layer.File.Dir, ref.Value)
+	if r.outside.sources != nil {
+		b := &bringing{renderer: r, plan: p, layer: layer, ref: ref}
+		name, err := b.name(named, inside)
+		var failure *remote.Failure
+		var refused *refusedError
+		switch {
+		case err == nil && name != "":
+			return name, true
+		case err == nil:
+		case errors.Is(err, remote.ErrWanted):
+			return unknown("%s: %q has not been fetched", ref.Field, ref.Value)
+		case errors.As(err, &failure) && failure.Broken:
+			report(errorOf("%s: %q: %s", ref.Field, ref.Value, failure.Message))
+			return "", false
+		case errors.As(err, &failure):
+			return unknown("%s: %q: %s", ref.Field, ref.Value, failure.Message)
+		case errors.As(err, &refused) && refused.cycle:
+			p.problem(errorOf("%s: %q %s", ref.Field, ref.Value, refused.message))
+			return "", false
+		case errors.As(err, &refused):
+			return unknown("%s: %q %s", ref.Field, ref.Value, refused.message)
+		default:
+			p.fleeting = true
+			return unknown("%s: %q cannot be read: %s", ref.Field, ref.Value, err)
+		}
+	}
+	if !inside {
+		report(errorOf("%s: %q leads out of the repository", ref.Field, ref.Value))
+	}
+	return named, inside
+}
+
+// refusedError says why something from outside is not asked for.
+type refusedError struct {
+	message string
+	cycle   bool
+}
+
+func (e *refusedError) Error() string { return e.message }
+
+// join returns the path that an entry of a kustomization in a folder names. It returns false for one that leads out of
+// the repository, or of what the folder was brought in with.
+func join(dir, entry string) (string, bool) {
+	if strings.HasPrefix(entry, "/") {
+		return "", false
+	}
+	if !isOutside(dir) {
+		return tree.Clean(path.Join(dir, entry))
+	}
+	parts := strings.SplitN(dir, "/", 4) // "", the root, the number, and what is in there
+	in := ""
+	if len(parts) == 4 {
+		in = parts[3]
+	}
+	named, ok := tree.Clean(path.Join(in, entry))
+	return path.Join(strings.Join(parts[:3], "/"), named), ok
+}
+
+// find is lookup without an overlay: an entry names what is there.
+func (r *Renderer) find(name string) (string, tree.Entry, error) {
+	if isOutside(name) {
+		return r.lookup(name)
+	}
+	return r.tree.Lookup(name)
+}
+
+// bringing is an entry of a kustomization that may name something from outside.
+type bringing struct {
+	renderer *Renderer
+	plan     *plan
+	layer    *origin.Layer
+	ref      kustomization.Ref
+}
+
+// name returns the path of what the entry brings in, empty where kustomize takes it for a path. named is that path.
+// Kustomize gets a file where the entry is an address of one; where a folder may stand it takes the entry for that of a
+// repository next (KustTarget.accumulateResources), and a component is a folder at once.
+func (b *bringing) name(named string, inside bool) (string, error) {
+	address, isFile := kustomization.FileURL(b.ref.Value)
+	repo, isRepo := kustomization.ParseRepo(b.ref.Value)
+	switch b.ref.Role {
+	case kustomization.Resource, kustomization.Plugin:
+		if !isFile && inside {
+			if _, found, err := b.renderer.find(named); err == nil && found.Kind == tree.File {
+				return "", nil
+			}
+		}
+	case kustomization.Component:
+		isFile = false
+	default:
+		isRepo = false
+	}
+	switch {
+	case isFile && isRepo && kustomization.FileFirst(b.ref.Value, repo):
+		return b.first(func() (string, error) { return b.file(address) }, func() (string, error) { return b.repo(repo) })
+	case isFile && isRepo:
+		return b.first(func() (string, error) { return b.repo(repo) }, func() (string, error) { return b.file(address) })
+	case isFile:
+		return b.file(address)
+	case isRepo:
+		return b.repo(repo)
+	}
+	return "", nil
+}
+
+// first is the first of two ways that leads somewhere. Where both fail, the first one says why.
+func (b *bringing) first(one, other func() (string, error)) (string, error) {
+	name, err := one()
+	var failure *remote.Failure
+	if !errors.As(err, &failure) {
+		return name, err
+	}
+	if name, next := other(); next == nil || errors.Is(next, remote.ErrWanted) {
+		return name, next
+	}
+	return "", err
+}
+
+// get asks for something from outside.
+func (b *bringing) get(want remote.Want) (*remote.Source, error) {
+	sources := b.renderer.outside.sources
+	b.plan.wants[want] = sources.Digest(want)
+	return sources.Get(want)
+}
+
+// repo brings in a git repository and returns the path of the folder in it.
+func (b *bringing) repo(repo kustomization.Repo) (string, error) {
+	if repo.Disk() {
+		return "", &refusedError{message: "is a repository on the disk of whoever builds, which Lintel does not read"}
+	}
+	around, _, _ := b.renderer.outside.of(b.layer.File.Path)
+	for m := around; m != nil; m = m.above {
+		if m.raw != "" && strings.HasPrefix(m.raw, b.ref.Value) {
+			return "", &refusedError{cycle: true, message: "includes itself: it is brought in by " + redacted(m.raw)}
+		}
+	}
+	want := remote.Want{Kind: remote.Git, URL: repo.URL, Ref: repo.Ref, Submodules: repo.Submodules}
+	found, err := b.get(want)
+	if err != nil {
+		return "", err
+	}
+	m := b.mount(want, found)
+	name := path.Join(m.prefix, repo.Folder)
+	if _, e, err := m.lookup(path.Clean(repo.Folder)); err == nil && e.Kind == tree.File {
+		return "", &remote.Failure{Broken: true, Message: "is a file of a repository, but a folder is expected"}
+	}
+	b.rewrite(m, name)
+	return name, nil
+}
+
+// file brings in a single file and returns its path.
+func (b *bringing) file(address string) (string, error) {
+	beside, _ := join(b.layer.File.Dir, besideName)
+	if _, _, err := b.renderer.find(beside); err == nil {
+		return "", &refusedError{message: "cannot be brought in beside " + besideName + ": give that another name"}
+	}
+	want := remote.Want{Kind: remote.File, URL: address}
+	found, err := b.get(want)
+	if err != nil {
+		return "", err
+	}
+	if b.ref.Role == kustomization.Resource || b.ref.Role == kustomization.Plugin {
+		if err := b.readable(found); err != nil {
+			return "", err
+		}
+	}
+	m := b.mount(want, found)
+	b.rewrite(m, "")
+	return path.Join(m.prefix, m.file), nil
+}
+
+// readable returns a failure where a file is not one of resources, as a page for people is not.
+func (b *bringing) readable(found *remote.Source) error {
+	data, _, err := found.Tree.ReadFile(remote.FileName)
+	var large *tree.TooLargeError
+	if errors.As(err, &large) {
+		return nil // it is said when the file is read
+	}
+	if err != nil {
+		return err
+	}
+	documents, err := source.Parse("", data, b.renderer.limits.Source)
+	if err == nil && !slices.ContainsFunc(documents, func(d *yaml.Node) bool { return source.Text(d, "kind") == "" }) {
+		return nil
+	}
+	var e *source.Error
+	if errors.As(err, &e) && !e.Syntax {
+		return nil // likewise
+	}
+	return &remote.Failure{Broken: true, Message: "what is there is not YAML of resources"}
+}
+
+// mount returns the mount of the entry.
+func (b *bringing) mount(want remote.Want, found *remote.Source) *mount {
+	f, ref := b.layer.File, b.ref
+	end := b.end()
+	key := mountKey{at: entryOf(f, ref), want: want}
+	return b.renderer.outside.mount(key, func(m *mount) {
+		m.field, _, _ = strings.Cut(ref.Field, ".")
+		m.source = found
+		m.end = end
+		if want.Kind == remote.File {
+			m.file = path.Base(ref.Value)
+			return
+		}
+		m.raw = ref.Value
+	})
+}
+
+// end returns the column behind the entry, 0 where it does not stand on one line.
+func (b *bringing) end() int {
+	data, _, err := b.renderer.read(b.layer.File.Path)
+	lines := strings.Split(string(data), "\n")
+	n := scalarAt(b.layer.File.Node, b.ref.Line, b.ref.Column)
+	if err != nil || n == nil || n.Line > len(lines) {
+		return 0
+	}
+	_, end := source.Columns([]rune(lines[n.Line-1]), n.Column, n)
+	return end
+}
+
+// scalarAt returns the scalar at a position of a file.
+func scalarAt(n *yaml.Node, line, column int) *yaml.Node {
+	if n.Kind == yaml.ScalarNode && n.Line == line && n.Column == column {
+		return n
+	}
+	for _, c := range n.Content {
+		if found := scalarAt(c, line, column); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// rewrite has kustomize read the entry as the path of what it brings in.
+func (b *bringing) rewrite(m *mount, name string) {
+	at := entryOf(b.layer.File, b.ref)
+	values := b.plan.values[at.file]
+	if values == nil {
+		values = map[kustomization.Position]kustomization.Value{}
+		b.plan.values[at.file] = values
+	}
+	values[at.at] = kustomization.Value{Old: b.ref.Value, New: m.entryPath(name)}
+}
+
+// redacted is an address without what may be a password in it.
+func redacted(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.User == nil {
+		return address
+	}
+	u.User = nil
+	return u.String()
+}
