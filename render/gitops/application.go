@@ -64,6 +64,8 @@ func (r *reader) askFor(app, s *field) {
 
 func (r *reader) argoSource(app, s *field, index int) {
 	switch {
+	case r.Releases && r.argoChart(app, s, index):
+		return
 	case s.text("chart") != "":
 		r.problem(problemAt(s.position("chart"), ClusterOnly,
 			"the chart %.80q is not in this repository, and Lintel renders "+
@@ -142,8 +144,16 @@ func (r *reader) argoSource(app, s *field, index int) {
 	case ArgoKustomize:
 		d.Overrides = r.argoOverrides(s.get("kustomize"), s, app)
 		d.Kind = kind
-	default:
+	case ArgoHelm:
 		d.Kind = kind
+		if r.Releases {
+			chart := Chart{Folder: dir, Where: at, Named: at, Source: s.position("repoURL")}
+			if !r.charted(chart, d) {
+				return
+			}
+			d.Release = r.argoRelease(app, s, chart)
+			break
+		}
 		r.readsChart(dir)
 		r.problem(problemAt(at, ClusterOnly,
 			"the folder %s is a Helm chart, which Lintel does not render: what it deploys is "+
@@ -152,7 +162,7 @@ func (r *reader) argoSource(app, s *field, index int) {
 	if strings.Contains(d.Namespace, "{{") {
 		r.problem(problemAt(d.NamespaceWhere, Broken, "the namespace keeps a template that nothing fills in"))
 	}
-	if hasUnknown(s.get("kustomize")) || hasUnknown(s.get("directory")) ||
+	if hasUnknown(s.get("kustomize")) || hasUnknown(s.get("directory")) || r.Releases && hasUnknown(s.get("helm")) ||
 		hasUnknown(app.get("spec", "destination", "namespace")) {
 		r.needed()
 	}

@@ -101,6 +101,9 @@ type fluxSource struct {
 	inside     string // the folder in it
 	known      bool   // whether that is known
 	packed     bool   // an artifact that is no repository
+	submodules bool   // of the repository are part of it
+	semver     bool   // revision is a range of versions
+	missing    bool   // no object of this repository has the name
 	says       []any  // what says so
 }
 
@@ -121,7 +124,8 @@ func (r *reader) fluxSource(ref *field, namespace, dir, near string) fluxSource 
 func (r *reader) gitRepository(name, namespace, dir, near string) fluxSource {
 	f, _ := r.nearest(sourceGroup, "GitRepository", near, named(name, namespace))
 	return fluxSource{repository: f.text("spec", "url"), revision: revisionOf(f.get("spec", "ref")), inside: dir,
-		known: true, says: []any{f.get("spec")}}
+		known: true, says: []any{f.get("spec")}, submodules: f.truth("spec", "recurseSubmodules"), missing: f == nil,
+		semver: f.text("spec", "ref", "semver") != "" && f.text("spec", "ref", "commit")+f.text("spec", "ref", "name") == ""}
 }
 
 // revisionOf returns what the ref of a GitRepository comes to

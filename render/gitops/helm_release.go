@@ -13,6 +13,10 @@ func (r *reader) helmRelease(root *field) {
 	if spec.truth("suspend") {
 		return // Flux leaves what it deploys alone until somebody resumes it
 	}
+	if r.Releases {
+		r.fluxRelease(root)
+		return
+	}
 	near := root.position("metadata", "name").Path
 	at := spec.position("chart", "spec", "chart")
 	r.ask(r.object.Name, spec)

@@ -1,6 +1,11 @@
 package gitops
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+
 	"github.com/lintel-bot/lintel/render/remote"
 )
 
@@ -15,19 +20,23 @@ type Release struct {
 
 	// Layers are the sources of the user's values, weakest first: see Values.
 	Layers []Layer
-	// Defaults are files that take the place of the chart's own values.yaml, weakest first; empty: it counts. Flux has
+	// Defaults are files that take the place of the chart's own values.yaml, weakest first; none: it counts. Flux has
 	// them as valuesFiles: see ChartValues.
 	Defaults []Layer
 	rule     rule
+	limits   Limits
 
 	Kubernetes  string   // version of Kubernetes that the object asks for; empty: the cluster's
 	APIVersions []string // that the object asks for in place of the cluster's
 	SkipCRDs    bool     // what is in crds/ is not applied
+	KeepCRDs    bool     // it is applied when the chart is installed, and stays as it is when the chart changes
 	SkipTests   bool
 	SkipSchema  bool // values.schema.json does not count
 	// PostRender are the kustomizations that the output goes through, in their order: see Overrides.Kustomization. What
 	// Flux puts on every object after that (commonMetadata, its own labels) is Deployment.Metadata.
 	PostRender []Overrides
+	// PostRenderHooks has hooks go through PostRender, too.
+	PostRenderHooks bool
 
 	// Reads are the files and folders of this repository that it reads, those included that are not there.
 	Reads []string
@@ -52,55 +61,91 @@ func (c Chart) Here() bool { return c.Want.Kind == "" }
 type rule int
 
 const (
-	argoRule rule = iota // Helm's own, as its program has it
+	argoRule rule = iota // as Helm's program has them
 	fluxRule
 )
 
-// Layer is one source of values.
-type Layer struct {
-	// Name says what it is, for people: "spec.values", "ConfigMap app-values", "values-prod.yaml", "parameter image.tag".
-	Name string
-	// Where is the field that holds the values, or that names what holds them.
-	Where Position
-	// File is the path of the file that holds them, in this repository unless Want or OfChart says otherwise.
-	File    string
-	Want    remote.Want // the repository or the file it is in
-	OfChart bool        // File is of the chart: a path in the folder of the chart's files
-	// Unknown says why nobody knows what it holds, in a few words; empty: it is known.
-	Unknown string
+// shape lists what a release depends on and no file of its reads has.
+func (r *Release) shape() []any {
+	if r == nil {
+		return nil
+	}
+	var layers, renderers []any
+	for _, l := range slices.Concat(r.Layers, r.Defaults) {
+		layers = append(layers, l.shape())
+	}
+	for _, o := range r.PostRender {
+		renderers = append(renderers, o.shape())
+	}
+	return []any{r.Chart.Want, r.Chart.Folder, r.Name, r.Namespace, r.NameUnknown, layers, len(r.Defaults), r.rule,
+		r.Kubernetes, r.APIVersions, r.SkipCRDs, r.KeepCRDs, r.SkipTests, r.SkipSchema, renderers, r.PostRenderHooks}
 }
 
-// Unknown is something in the values that nobody knows before merge.
-type Unknown struct {
-	Path   []string // in the values; nil: any of them that no stronger layer sets
-	Where  Position // what asks for it
-	Reason string   // "Secret app-secrets is encrypted"
+func (o Overrides) shape() []any {
+	edits := make([]any, len(o.edits))
+	for i, e := range o.edits {
+		edits[i] = []any{e.op, e.key, e.flags, e.value.plain()}
+	}
+	return edits
 }
 
-// Values are the user's values of a release, merged.
-type Values struct {
-	// Map is what Helm is given. Whoever reads it does not change it.
-	Map     map[string]any
-	Unknown []Unknown
-	Reads   []string // files of this repository that were read
+// reads notes files of this repository.
+func (r *Release) reads(paths ...string) {
+	for _, p := range paths {
+		if !slices.Contains(r.Reads, p) {
+			r.Reads = append(r.Reads, p)
+		}
+	}
 }
 
-// Values merges the layers as the release's controller does. t is this repository, chart has the files of the chart's
-// folder. An error is a *Problem, or what a source of sources gives (see remote.Sources.Get).
-func (r *Release) Values(t Tree, chart Tree, sources *remote.Sources) (*Values, error) { return nil, nil }
+// PlaceholderPrefix begins each text that stands in the values for one that nobody knows.
+const PlaceholderPrefix = "lintel-unknown-"
 
-// ChartValues merges Defaults; it returns nil where the chart's own values count.
-func (r *Release) ChartValues(t Tree, chart Tree, sources *remote.Sources) (*Values, error) { return nil, nil }
+// placeholder names what it stands for with the signs that a name in Kubernetes may have.
+func placeholder(parts ...string) string {
+	clean := func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' {
+			return c
+		}
+		return '-'
+	}
+	name := strings.Trim(strings.Map(clean, strings.ToLower(strings.Join(parts, "-"))), "-")
+	return strings.Trim(PlaceholderPrefix+name[:min(len(name), 63-len(PlaceholderPrefix))], "-")
+}
 
-// Origin returns where the value at a path of the merged values is written: keys of maps and indexes of lists. Where the
-// path is not among the user's values it is the nearest one around it that is, and exact is false.
-func (v *Values) Origin(path []string) (at Position, exact bool) { return Position{}, false }
+// maxReleaseName is how long a name of a release may be.
+const maxReleaseName = 53
 
-// Chain lists where the values stand that the one at a path takes the place of, strongest first, itself not included.
-func (v *Values) Chain(path []string) []Position { return nil }
+// shortName is the name that Flux gives a release whose own is too long
+// (https://fluxcd.io/flux/components/helm/helmreleases/#release-name).
+func shortName(name string) string {
+	if len(name) <= maxReleaseName {
+		return name
+	}
+	const digits = 12
+	sum := sha256.Sum256([]byte(name))
+	return name[:maxReleaseName-digits-1] + "-" + hex.EncodeToString(sum[:])[:digits]
+}
 
-// Unsure returns what nobody knows that may decide the value at a path.
-func (v *Values) Unsure(path []string) (Unknown, bool) { return Unknown{}, false }
-
-// Kustomization writes a kustomization of its own that does to resources what o says.
-func (o Overrides) Kustomization(file string, resources ...string) *Virtual { return nil }
+// Kustomization writes a kustomization of its own that does to resources what o says, and where its lines come from.
+func (o Overrides) Kustomization(file string, resources ...string) (*Virtual, error) {
+	at := func() Position { return Position{Path: file} }
+	if len(o.edits) > 0 {
+		at = o.edits[0].value.where
+	}
+	list := make([]any, len(resources))
+	for i, p := range resources {
+		list[i] = p
+	}
+	f := made(map[string]any{"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization",
+		"resources": list}, at)
+	for _, e := range o.edits {
+		value, problem := e.apply(f.get(e.key), func(string) bool { return false })
+		if problem != nil {
+			return nil, &problem.Error
+		}
+		f = f.with(value, e.key)
+	}
+	v := &Virtual{Path: file, Generated: true}
+	return v, v.append(f, f.keys)
+}

@@ -52,8 +52,9 @@ func idOf(t Tree, p string) string {
 	return e.ID
 }
 
-// readsChart adds the folder of a chart to what is asked, and those of this repository that it depends on.
-func (r *reader) readsChart(dir string) {
+// readsChart adds the folder of a chart to what is asked, and those of this repository that it depends on. It returns
+// them.
+func (r *reader) readsChart(dir string) (folders []string) {
 	seen := map[string]bool{}
 	for queue := []string{dir}; len(queue) > 0 && len(seen) < MaxDepth; queue = queue[1:] {
 		dir := queue[0]
@@ -61,6 +62,7 @@ func (r *reader) readsChart(dir string) {
 			continue
 		}
 		seen[dir] = true
+		folders = append(folders, dir)
 		r.reads(dir)
 		for _, file := range []string{"Chart.yaml", "requirements.yaml"} {
 			data, _, err := r.Tree.ReadFile(path.Join(dir, file))
@@ -80,6 +82,7 @@ func (r *reader) readsChart(dir string) {
 			}
 		}
 	}
+	return folders
 }
 
 // fixed returns the part of a pattern's path before its first wildcard.

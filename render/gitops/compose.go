@@ -1,0 +1,181 @@
+package gitops
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"helm.sh/helm/v4/pkg/strvals"
+)
+
+// merge makes one map of layers, with a *leaf in place of each scalar where it is asked for. Both go the same way: what
+// decides are maps, lists and paths, and these are the same.
+func (r rule) merge(parts []*part, tagged bool) (map[string]any, error) {
+	if r == fluxRule {
+		return mergeFlux(parts, tagged)
+	}
+	out := map[string]any{}
+	for _, p := range parts {
+		if p.kind == mergeLayer {
+			out = mergeMaps(out, p.tree(tagged))
+		} else if err := p.set(out, tagged); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// mergeFlux merges the references in their order and then spec.values, which is the last layer if it is there. A value
+// with a target path is put into what the values in place are merged into by then; as maps are shared and not copied,
+// these may change with it (https://github.com/fluxcd/pkg/tree/main/chartutil).
+func mergeFlux(parts []*part, tagged bool) (map[string]any, error) {
+	var values map[string]any
+	if n := len(parts); n > 0 && parts[n-1].last {
+		values, parts = parts[n-1].tree(tagged), parts[:n-1]
+	}
+	out := map[string]any{}
+	for _, p := range parts {
+		if p.kind == mergeLayer {
+			out = mergeMaps(out, p.tree(tagged))
+			continue
+		}
+		out = mergeMaps(out, values)
+		if err := p.set(out, tagged); err != nil {
+			return nil, err
+		}
+	}
+	return mergeMaps(out, values), nil
+}
+
+// mergeMaps returns a with b over it. Maps that only one of them has are shared with it, as Helm and Flux have it.
+func mergeMaps(a, b map[string]any) map[string]any {
+	out := make(map[string]any, len(a))
+	maps.Copy(out, a)
+	for k, v := range b {
+		below, isMap := v.(map[string]any)
+		under, both := out[k].(map[string]any)
+		if isMap && both {
+			out[k] = mergeMaps(under, below)
+		} else {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// set puts the value of a layer at its path.
+func (p *part) set(out map[string]any, tagged bool) (err error) {
+	defer func() {
+		if recover() != nil { // what is there already is of another kind
+			err = fmt.Errorf("%s", "")
+		}
+		if err != nil {
+			err = brokenAt(p.Where, fmt.Sprintf("the values cannot take %q: it is not a path that Helm reads, or what is "+
+				"there is of another kind", p.path))
+		}
+	}()
+	text, kind := p.text, p.kind
+	switch kind {
+	case fluxLayer:
+		kind = setLayer
+		if quoted(text, `'`) || quoted(text, `"`) {
+			text, kind = strings.Trim(text, `'"`), stringLayer
+		}
+	case literalLayer:
+		text, kind = literal.Replace(text), stringLayer
+	case fileLayer:
+		reader := func([]rune) (any, error) { return p.text, nil }
+		if tagged {
+			reader = p.tag
+		}
+		return p.sweep(out, tagged, strvals.ParseIntoFile(p.path+"=x", out, reader))
+	}
+	switch {
+	case tagged:
+		err = strvals.ParseIntoFile(p.path+"="+text, out, p.tag)
+	case kind == stringLayer:
+		err = strvals.ParseIntoString(p.path+"="+text, out)
+	default:
+		err = strvals.ParseInto(p.path+"="+text, out)
+	}
+	return p.sweep(out, tagged, err)
+}
+
+func (p *part) tag([]rune) (any, error) { return p.leaf(), nil }
+
+func (p *part) leaf() *leaf {
+	return &leaf{place: &place{where: func() Position { return p.Where }, reason: cmp.Or(p.Unknown, p.unsure)}, layer: p.index, exact: true}
+}
+
+// sweep has a leaf for what Helm's parser writes by itself: an empty text, and null where a list has to grow.
+func (p *part) sweep(out map[string]any, tagged bool, err error) error {
+	if err != nil || !tagged {
+		return err
+	}
+	var walk func(v any) any
+	walk = func(v any) any {
+		switch v := v.(type) {
+		case map[string]any:
+			for k, value := range v {
+				v[k] = walk(value)
+			}
+		case []any:
+			for i, value := range v {
+				v[i] = walk(value)
+			}
+		case *leaf:
+		default:
+			return p.leaf()
+		}
+		return v
+	}
+	walk(out)
+	return nil
+}
+
+func quoted(text, sign string) bool {
+	return strings.HasPrefix(text, sign) && strings.HasSuffix(text, sign)
+}
+
+// literal keeps Helm's parser from seeing anything in a text.
+var literal = strings.NewReplacer(`\`, `\\`, `,`, `\,`, `[`, `\[`, `]`, `\]`, `{`, `\{`, `}`, `\}`)
+
+// listed writes a value of a parameter as Argo CD does: a comma ends it only in a list
+// (https://argo-cd.readthedocs.io/en/stable/user-guide/helm/#helm-parameters).
+func listed(value string) string {
+	if strings.HasPrefix(value, "{") && strings.HasSuffix(value, "}") {
+		return value
+	}
+	var b strings.Builder
+	for i := range len(value) {
+		if value[i] == ',' && (i == 0 || value[i-1] != '\\') {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(value[i])
+	}
+	return b.String()
+}
+
+// sorted yields what is in a map or a list, by keys and indexes.
+func sorted(v any) iter.Seq2[string, any] {
+	return func(yield func(string, any) bool) {
+		switch v := v.(type) {
+		case map[string]any:
+			for _, k := range slices.Sorted(maps.Keys(v)) {
+				if !yield(k, v[k]) {
+					return
+				}
+			}
+		case []any:
+			for i, value := range v {
+				if !yield(strconv.Itoa(i), value) {
+					return
+				}
+			}
+		}
+	}
+}

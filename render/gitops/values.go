@@ -1,0 +1,242 @@
+package gitops
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/lintel-bot/lintel/render/remote"
+	"github.com/lintel-bot/lintel/render/source"
+)
+
+// Unknown is something in the values that nobody knows before merge.
+type Unknown struct {
+	Path   []string // in the values; nil: any that no stronger layer sets
+	Where  Position // what asks for it
+	Reason string   // "the Secret app-secrets is encrypted"
+}
+
+// Values are values of a release, merged.
+type Values struct {
+	// Map is what Helm is given. Whoever reads it does not change it.
+	Map     map[string]any
+	Unknown []Unknown
+	Layers  []Layer // those that there are: a pattern stands as the files that it matches
+
+	tagged map[string]any // Map with a *leaf in place of each scalar; nil: it could not be made
+	parts  []*part
+}
+
+// leaf stands in for a scalar while layers are merged.
+type leaf struct {
+	*place
+	layer int
+	exact bool // the place is the scalar's own
+}
+
+// Values merges the layers as the release's controller does. t is this repository. An error is a *source.Error, or what
+// a source gives for a want (see remote.Sources.Get).
+func (r *Release) Values(t Tree, sources *remote.Sources) (*Values, error) {
+	return r.compose(r.Layers, t, sources)
+}
+
+// ChartValues merges Defaults. It returns nil where the chart's own values count.
+func (r *Release) ChartValues(t Tree, sources *remote.Sources) (*Values, error) {
+	if len(r.Defaults) == 0 {
+		return nil, nil
+	}
+	return r.compose(r.Defaults, t, sources)
+}
+
+func (r *Release) compose(layers []Layer, t Tree, sources *remote.Sources) (*Values, error) {
+	l := &loader{tree: t, sources: sources, limits: r.limits.withDefaults(), seen: map[layerFile]bool{},
+		lines: map[string][]string{}}
+	for _, layer := range layers {
+		if err := l.load(layer); err != nil {
+			return nil, err
+		}
+	}
+	v := &Values{parts: l.parts}
+	for _, p := range l.parts {
+		v.Layers = append(v.Layers, p.Layer)
+		if p.Unknown != "" && p.kind == mergeLayer {
+			v.Unknown = append(v.Unknown, Unknown{Where: p.Where, Reason: p.Unknown})
+		}
+	}
+	var err error
+	if v.Map, err = r.rule.merge(l.parts, false); err != nil {
+		return nil, err
+	}
+	if tagged, err := r.rule.merge(l.parts, true); err == nil && alike(v.Map, tagged) {
+		v.tagged = tagged
+	}
+	v.unknown(v.tagged, nil)
+	return v, nil
+}
+
+// alike reports whether a tagged value has the shape of the real one.
+func alike(real, tagged any) bool {
+	switch real := real.(type) {
+	case map[string]any:
+		m, ok := tagged.(map[string]any)
+		if !ok || len(m) != len(real) {
+			return false
+		}
+		for k, v := range real {
+			if tag, ok := m[k]; !ok || !alike(v, tag) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		list, ok := tagged.([]any)
+		if !ok || len(list) != len(real) {
+			return false
+		}
+		for i, v := range real {
+			if !alike(v, list[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	_, ok := tagged.(*leaf)
+	return ok
+}
+
+// unknown lists the leaves that nobody knows, in the order of their paths.
+func (v *Values) unknown(tagged any, path []string) {
+	for key, value := range sorted(tagged) {
+		here := append(slices.Clip(path), key)
+		if l, ok := value.(*leaf); ok && l.reason != "" {
+			v.Unknown = append(v.Unknown, Unknown{Path: here, Where: l.where(), Reason: l.reason})
+		}
+		v.unknown(value, here)
+	}
+}
+
+// look goes down a path as far as it leads.
+func look(tagged any, path []string) (found any, steps int) {
+	for i, key := range path {
+		next, ok := step(tagged, key)
+		if !ok {
+			return tagged, i
+		}
+		tagged = next
+	}
+	return tagged, len(path)
+}
+
+func step(v any, key string) (any, bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		next, ok := v[key]
+		return next, ok
+	case []any:
+		if i, err := strconv.Atoi(key); err == nil && i >= 0 && i < len(v) {
+			return v[i], true
+		}
+	}
+	return nil, false
+}
+
+// Origin returns where the value at a path of the merged values is written: keys of maps and indexes of lists. Where
+// nothing is at the path, exact is false and the place is that of the nearest value around it; at the top that is the
+// strongest layer. The zero Position stands for no values at all.
+func (v *Values) Origin(path []string) (at Position, exact bool) {
+	found, steps := look(v.tagged, path)
+	if l, ok := found.(*leaf); ok {
+		return l.where(), l.exact && steps == len(path)
+	}
+	if v.tagged == nil {
+		steps = 0
+	}
+	for ; steps > 0; steps-- {
+		container, _ := look(v.tagged, path[:steps])
+		if i := v.layerOf(container, path[:steps]); i >= 0 {
+			if p := v.parts[i].place().at(path[:steps]); p != nil {
+				return p.where(), steps == len(path)
+			}
+		}
+	}
+	for _, p := range slices.Backward(v.parts) {
+		if p.kind == mergeLayer && p.Unknown == "" {
+			return p.Where, false
+		}
+	}
+	if len(v.parts) > 0 {
+		return v.parts[len(v.parts)-1].Where, false
+	}
+	return Position{}, false
+}
+
+// layerOf returns the strongest layer that a map or a list is of, -1 where none is.
+func (v *Values) layerOf(container any, path []string) int {
+	best := -1
+	var below func(any)
+	below = func(value any) {
+		if l, ok := value.(*leaf); ok && l.layer > best && v.parts[l.layer].place().at(path) != nil {
+			best = l.layer
+		}
+		for _, next := range sorted(value) {
+			below(next)
+		}
+	}
+	if below(container); best >= 0 {
+		return best
+	}
+	for i, p := range slices.Backward(v.parts) {
+		if p.place().at(path) != nil {
+			return i
+		}
+	}
+	return -1
+}
+
+// Chain lists where the other layers have a value at a path, strongest first: what stands there does not count.
+func (v *Values) Chain(path []string) (chain []Position) {
+	found, steps := look(v.tagged, path)
+	winner, ok := found.(*leaf)
+	if !ok || steps < len(path) {
+		return nil
+	}
+	for i, p := range slices.Backward(v.parts) {
+		if one := p.place().at(path); one != nil && i != winner.layer {
+			chain = append(chain, one.where())
+		}
+	}
+	return chain
+}
+
+// Inside returns what a value comes from and where it stands there, if that is not this repository: Origin gives the
+// place that names it.
+func (v *Values) Inside(path []string) (want remote.Want, at Position, ok bool) {
+	found, _ := look(v.tagged, path)
+	l, isLeaf := found.(*leaf)
+	if !isLeaf || l.inside == nil {
+		return remote.Want{}, Position{}, false
+	}
+	return v.parts[l.layer].Want, l.inside(), true
+}
+
+// Unsure returns what nobody knows that may decide the value at a path, or one below it.
+func (v *Values) Unsure(path []string) (Unknown, bool) {
+	found, steps := look(v.tagged, path)
+	l, isLeaf := found.(*leaf)
+	for _, u := range v.Unknown {
+		if u.Path != nil && steps <= len(u.Path) && slices.Equal(u.Path[:steps], path[:steps]) &&
+			(steps == len(path) || isLeaf) {
+			return u, true
+		}
+	}
+	for i, p := range slices.Backward(v.parts) {
+		if p.Unknown != "" && p.kind == mergeLayer && !(isLeaf && l.layer > i) {
+			return Unknown{Where: p.Where, Reason: p.Unknown}, true
+		}
+	}
+	return Unknown{}, false
+}
+
+// brokenAt is an error of a layer.
+func brokenAt(at Position, message string) error {
+	return &source.Error{Path: at.Path, Line: at.Line, Column: at.Column, Message: message}
+}
