@@ -70,6 +70,10 @@ func (e *InvalidError) Error() string {
 	return fmt.Sprintf("exclude[%d].%s: %s", e.Index, e.Field, e.Message)
 }
 
+// latestMinor is that of the version 1.N that "latest" stands for: Kyverno's own. What a later version of the standards
+// lets through, Kyverno still denies.
+const latestMinor = 36
+
 // Compile prepares a check of a level (privileged, baseline or restricted) as of a version ("latest", or
 // "v1.N" with or without the v; empty means latest). Its errors are of type *InvalidError.
 func Compile(level, version string, exclude []Exclude) (*Check, error) {
@@ -85,6 +89,9 @@ func Compile(level, version string, exclude []Exclude) (*Check, error) {
 	v, err := api.ParseVersion(spelled)
 	if err != nil {
 		return nil, &InvalidError{Field: "version", Index: -1, Message: err.Error()}
+	}
+	if v.Latest() {
+		v = api.MajorMinorVersion(1, latestMinor)
 	}
 	if err := Validate(exclude); err != nil {
 		return nil, err

@@ -208,6 +208,20 @@ func TestVersions(t *testing.T) {
 	}
 }
 
+// Kubernetes 1.37 lets two sysctls more through. Kyverno does not know that version of the standards yet.
+func TestLatestIsWhatKyvernoKnows(t *testing.T) {
+	o := object(t, podWith("  securityContext: {sysctls: [{name: net.ipv4.tcp_notsent_lowat, value: '1'}]}\n", ""))
+	for version, allowed := range map[string]bool{"latest": false, "": false, "v1.36": false, "v1.37": true} {
+		c, err := Compile("baseline", version, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.Evaluate(o, nil); got.Allowed != allowed {
+			t.Errorf("%q: %+v", version, got)
+		}
+	}
+}
+
 func TestInvalid(t *testing.T) {
 	for _, tt := range []struct {
 		level, version string
