@@ -3,7 +3,7 @@ package kinds
 // apiGroup is an API group with the kinds that have a namespace and those that have none.
 type apiGroup struct{ name, namespaced, cluster string }
 
-// kubernetes are the kinds of Kubernetes itself: those of k8s.io/api 0.36 by their markers +genclient:nonNamespaced
+// kubernetes are the kinds of Kubernetes itself: those of k8s.io/api 0.37 by their markers +genclient:nonNamespaced
 // (their tests read these), with the kinds of API server extensions and of groups that are gone.
 var kubernetes = []apiGroup{
 	{"", "Binding ConfigMap Endpoints Event LimitRange PersistentVolumeClaim Pod PodTemplate ReplicationController" +
@@ -27,13 +27,14 @@ var kubernetes = []apiGroup{
 	{"flowcontrol.apiserver.k8s.io", "", "FlowSchema PriorityLevelConfiguration"},
 	{"imagepolicy.k8s.io", "", "ImageReview"},
 	{"internal.apiserver.k8s.io", "", "StorageVersion"},
+	{"lifecycle.k8s.io", "Eviction EvictionRequest", ""},
 	{"networking.k8s.io", "Ingress NetworkPolicy", "IPAddress IngressClass ServiceCIDR"},
 	{"node.k8s.io", "", "RuntimeClass"},
 	{"policy", "PodDisruptionBudget", "PodSecurityPolicy"},
 	{"rbac.authorization.k8s.io", "Role RoleBinding", "ClusterRole ClusterRoleBinding"},
 	{"resource.k8s.io", "ResourceClaim ResourceClaimTemplate",
 		"DeviceClass DeviceTaintRule ResourcePoolStatusRequest ResourceSlice"},
-	{"scheduling.k8s.io", "PodGroup Workload", "PriorityClass"},
+	{"scheduling.k8s.io", "CompositePodGroup PodGroup Workload", "PriorityClass"},
 	{"storage.k8s.io", "CSIStorageCapacity", "CSIDriver CSINode StorageClass VolumeAttachment VolumeAttributesClass"},
 	{"storagemigration.k8s.io", "", "StorageVersionMigration"},
 }
