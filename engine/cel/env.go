@@ -71,7 +71,10 @@ func (l *language) planner(e ast.Expr) *cel.Env {
 
 // dialect is what the language is apart from its functions.
 func dialect() []cel.EnvOption {
-	return []cel.EnvOption{cel.DefaultUTCTimeZone(true), cel.CrossTypeNumericComparisons(true), cel.OptionalTypes()}
+	return []cel.EnvOption{
+		cel.DefaultUTCTimeZone(true), cel.CrossTypeNumericComparisons(true),
+		cel.Lib(alternatives{}), cel.OptionalTypes(),
+	}
 }
 
 // The names that expressions may use.
