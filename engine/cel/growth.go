@@ -63,7 +63,10 @@ func bounds() []cel.EnvOption {
 	}
 }
 
-func isIdent(e ast.Expr, name string) bool { return e.Kind() == ast.IdentKind && e.AsIdent() == name }
+func isIdent(e ast.Expr, name string) bool { return e.Kind() == ast.IdentKind && identName(e) == name }
+
+// identName is a name without the dot that stands before it where the variable of a comprehension would hide it.
+func identName(e ast.Expr) string { return strings.TrimPrefix(e.AsIdent(), ".") }
 
 // replaceMacro is for text.replace(old, new) and text.replace(old, new, n), and for regex.replace, which has the
 // text as its first argument.

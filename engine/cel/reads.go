@@ -17,7 +17,7 @@ func (x *explainer) reads(f frame, e ast.Expr) source {
 	}
 	switch e.Kind() {
 	case ast.IdentKind:
-		switch name := e.AsIdent(); name {
+		switch name := identName(e); name {
 		case identObject:
 			return source{[]place{{}}, true}
 		case identOldObject:

@@ -58,8 +58,8 @@ func (a *Allowances) read(x *expression) {
 		case !isExceptions(of):
 		case name == "allowedValues":
 			a.Values = append(a.Values, "")
-		case name == "excludedImages" && of.AsIdent() == identKyverno,
-			name == "allowedImages" && of.AsIdent() == identExceptions:
+		case name == "excludedImages" && isIdent(of, identKyverno),
+			name == "allowedImages" && isIdent(of, identExceptions):
 			a.Images = true
 		}
 	}))
@@ -109,7 +109,7 @@ func (e *Exception) ReadsRequest() (found bool) {
 				known[of.ID()] = slices.Contains(seesOnlyObject, name)
 			}
 			if e.Kind() == ast.IdentKind && !known[e.ID()] {
-				found = found || slices.Contains(beyondObject, e.AsIdent())
+				found = found || slices.Contains(beyondObject, identName(e))
 			}
 		}))
 	}

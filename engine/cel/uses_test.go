@@ -54,7 +54,8 @@ func TestExceptionReadsRequest(t *testing.T) {
 		"request.object.spec.operation == 'x'": false, "request.operation == 'CREATE'": true,
 		"has(request.userInfo)": true,
 		"oldObject == null":     true, "request.userInfo.username == 'x'": true, "request == object": true,
-		"request['kind'].kind == 'Pod'": false,
+		"request['kind'].kind == 'Pod'":                       false,
+		"[1].all(request, .request.userInfo.username == 'x')": true, "[1].all(object, .object.x == object)": false,
 	} {
 		e := exceptionOf(t, "e", "  matchConditions: [{name: c, expression: \""+condition+"\"}]\n")
 		if got := e.ReadsRequest(); got != want {
