@@ -46,9 +46,6 @@ type evaluation struct {
 	undecided error
 }
 
-// interrupted is the name by which programs ask, at each iteration, whether they have to stop.
-const interrupted = "#interrupted"
-
 // activation resolves the names of one expression.
 type activation struct {
 	ctx   context.Context

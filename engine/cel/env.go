@@ -117,7 +117,7 @@ func newEnv() (*cel.Env, error) {
 		library.IP(), library.CIDR(), library.Format(),
 		library.SemverLib(library.SemverVersion(1)),
 		ext.Strings(ext.StringsVersion(2)), ext.Sets(), ext.TwoVarComprehensions(), ext.Lists(ext.ListsVersion(3)),
-		ext.Encoders(), ext.Math(),
+		ext.Encoders(ext.EncodersVersion(0)), ext.Math(),
 		ext.Bindings(), ext.Regex(ext.RegexVersion(1)),
 		cel.Variable(identAuthorizer, library.AuthorizerType),
 		cel.Variable(identAuthorizedResource, library.ResourceCheckType),
@@ -141,9 +141,9 @@ func newEnv() (*cel.Env, error) {
 	return cel.NewEnv(options...)
 }
 
-// quickOptions are those of programs that are bounded by the number of their iterations.
-func quickOptions() []cel.ProgramOption {
-	return []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize), cel.InterruptCheckFrequency(interruptEvery)}
+// quickOptions are those of the program of an expression that is bounded by the number of its iterations.
+func quickOptions(e ast.Expr) []cel.ProgramOption {
+	return []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize), cel.CustomDecoratorV2(countIterations(e))}
 }
 
 func programOptions() []cel.ProgramOption {

@@ -102,7 +102,7 @@ func (x *explainer) eval(f frame, e ast.Expr) (ref.Val, error) {
 		part := ast.NewCheckedAST(ast.NewAST(e, all.SourceInfo()), all.TypeMap(), all.ReferenceMap())
 		options := append(programOptions(), cel.CostLimit(partCost))
 		if f.expr.quick != nil {
-			options = quickOptions()
+			options = quickOptions(e)
 		}
 		planned, err := x.a.state.lang.planner(e).PlanProgram(part, options...)
 		if err != nil {

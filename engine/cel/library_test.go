@@ -204,6 +204,27 @@ func TestCostIsStillBounded(t *testing.T) {
 		"cost limit") {
 		t.Errorf("a loop of 64 million iterations: got %q", got)
 	}
+	short := "[" + strings.Repeat("1, ", 150) + "1]"
+	for _, loops := range []string{
+		"#.all(a, #.all(b, #.all(c, a + b + c > 0)))",
+		"#.exists(a, #.exists(b, #.exists(c, a + b + c < 0)))",
+		"#.exists_one(a, #.exists_one(b, #.exists_one(c, a + b + c < 0)))",
+		"#.map(a, #.map(b, #.map(c, a + b + c).size()).size()).size() > 0",
+		"#.filter(a, #.filter(b, #.filter(c, a + b + c > 0).size() > 0).size() > 0).size() > 0",
+		"#.all(i, a, #.all(j, b, #.all(k, c, a + b + c + i > 0)))",
+		"#.exists(i, a, #.exists(j, b, #.exists(k, c, a + b + c + i < 0)))",
+		"#.existsOne(i, a, #.existsOne(j, b, #.existsOne(k, c, a + b + c + i < 0)))",
+		"#.transformList(i, a, #.transformList(j, b, #.transformList(k, c, a + b).size()).size()).size() > 0",
+		"#.transformMap(i, a, #.transformMap(j, b, #.transformMap(k, c, a + b).size()).size()).size() > 0",
+		"#.transformMapEntry(i, a, #.transformMapEntry(j, b, #.transformMapEntry(k, c, {k: a}).size() > 0, {j: b})" +
+			".size() > 0, {i: a}).size() > 0",
+		"cel.bind(l, #, l.all(a, l.all(b, l.all(c, a + b + c > 0))))",
+		"#.all(a, #.all(b, #.all(c, !(a + b + c > 0) || true)))",
+	} {
+		if got := result(t, strings.ReplaceAll(loops, "#", short), nil); !strings.Contains(got, "cost limit") {
+			t.Errorf("three million iterations of %s: got %q", loops, got)
+		}
+	}
 	long := `"` + strings.Repeat("a", 20000) + `"`
 	for source, want := range map[string]string{
 		"lists.range(2000000000).size()":                         "at most 100000 elements",
@@ -223,6 +244,7 @@ func TestCostIsStillBounded(t *testing.T) {
 		`"%s and %d".format(["x", 3])`:                           "x and 3",
 		`"%.999999999f".format([3.14159])`:                       "at most 100 digits",
 		`dyn(1).replace("a", "b")`:                               "no such overload",
+		`json.encode({"a": 1})`:                                  "undeclared reference",
 	} {
 		if got := result(t, source, nil); !strings.Contains(got, want) {
 			t.Errorf("%.60s: got %.200q, want %q", source, got, want)

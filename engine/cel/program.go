@@ -118,7 +118,7 @@ func (l *language) plan(source string, checked *ast.AST, additions int) (*expres
 		return x, err
 	}
 	var err error
-	x.quick, err = l.planner(checked.Expr()).PlanProgram(checked, quickOptions()...)
+	x.quick, err = l.planner(checked.Expr()).PlanProgram(checked, quickOptions(checked.Expr())...)
 	return x, err
 }
 
@@ -175,37 +175,6 @@ func (e *expression) run(a *activation) (ref.Val, error) {
 	}
 	out, _, err := run(a, p)
 	return out, err
-}
-
-// quick runs a program that tracks no cost. It is not done where it takes too many iterations: the cost then decides.
-//
-//nolint:revive // done reports whether there is an error at all
-func (a *activation) quick(p cel.Program) (out ref.Val, err error, done bool) {
-	before := a.state.iterations
-	a.state.iterations = maxIterations
-	v, _, err := p.Eval(a)
-	exceeded := a.state.iterations < 0
-	a.state.iterations = before
-	if cause := context.Cause(a.ctx); cause != nil {
-		return nil, cause, true
-	}
-	if exceeded {
-		return nil, nil, false
-	}
-	if err != nil {
-		return nil, err, true
-	}
-	if types.IsUnknown(v) {
-		return nil, errUnknown, true
-	}
-	return v, nil, true
-}
-
-// tick counts an iteration of a comprehension, and reports whether the evaluation has to stop.
-func (a *activation) tick() bool {
-	s := a.state
-	s.iterations--
-	return s.iterations < 0 || s.iterations%interruptEvery == 0 && a.ctx.Err() != nil
 }
 
 var errUnknown = errors.New("the result is unknown")
