@@ -7,6 +7,7 @@ import (
 
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/mirror"
+	"github.com/lintel-bot/lintel/bot/sources"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
@@ -137,7 +138,7 @@ func (c *check) inspect(ctx context.Context, change report.Change) (*report.Insp
 func (c *check) evaluate(ctx context.Context, change report.Change) (*report.Report, error) {
 	begun := c.Now()
 	defer func() { c.Metrics.stage(stageCheck, c.Now().Sub(begun)) }()
-	rep, err := c.Sandbox.Run(ctx, change)
+	rep, err := c.sources().Run(ctx, c.Sandbox, change)
 	if err == nil && rep == nil {
 		err = errors.New("the sandbox answered with nothing")
 	}
@@ -145,4 +146,12 @@ func (c *check) evaluate(ctx context.Context, change report.Change) (*report.Rep
 		c.Metrics.work(rep.Work)
 	}
 	return rep, err
+}
+
+// sources is what gets things from outside for this check, nil where nothing does.
+func (c *check) sources() *sources.Store {
+	if c.Sources == nil {
+		return nil
+	}
+	return c.Sources(c.repo, c.pr)
 }

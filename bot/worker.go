@@ -14,6 +14,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/queue"
+	"github.com/lintel-bot/lintel/bot/sources"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
@@ -44,6 +45,8 @@ type Worker struct {
 	Text    func(rep *report.Report, head, rules BlobURL, create NewFileURL) string
 	// whether drafts are wanted for a commit
 	Drafts func(ctx context.Context, repository int64, head string) (bool, error)
+	// Sources is what gets things from outside for a check; the pull request is nil for a branch. Nil: nothing does.
+	Sources func(repo github.Repo, pr *github.PullRequest) *sources.Store
 	// of the engine; part of what a result depends on
 	Version string
 	// folder that checks may use, absolute; empty: none

@@ -29,6 +29,7 @@ const maxKept = 4
 type kept struct {
 	gitDir, cache string
 	blobs         tree.Store
+	fetched       tree.Store // of the store of what was fetched
 	graphs        graph.Cache
 	renderings    render.Cache
 	compiler      rules.Compiler

@@ -40,12 +40,14 @@ func pair(ctx context.Context, change report.Change, repo *repository, k *kept) 
 		Limits: repo.settings.Limits.Render(), Namespaced: kinds.HasNamespace, Cache: &k.renderings,
 	}
 	t := repo.trees
+	base, head := config, config
+	base.Sources, head.Sources = repo.outside.sources()
 	out := &pairs{context: repo.settings.Context, sides: &diff.Sides{
-		Trees: t, All: change.All, Base: render.New(t.Base.Roots, config), Head: render.New(t.Head.Roots, config),
+		Trees: t, All: change.All, Base: render.New(t.Base.Roots, base), Head: render.New(t.Head.Roots, head),
 	}}
 	out.tip = out.sides.Base
 	if t.Rules.Tree.ID() != t.Base.Tree.ID() {
-		out.tip = render.New(t.Rules.Roots, config)
+		out.tip = render.New(t.Rules.Roots, base)
 	}
 	if len(repo.settings.Clusters) > 0 {
 		out.clusters = repo.clusters()

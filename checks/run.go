@@ -39,6 +39,9 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	if err != nil {
 		return nil, err
 	}
+	if wanted, err := repo.outside.wanted(); wanted != nil || err != nil {
+		return &report.Report{Wanted: wanted}, err
+	}
 	var outcomes []*outcome
 	for _, s := range scopes(repo, pairs) {
 		one, err := c.judge(ctx, change, s, k)

@@ -26,7 +26,9 @@ type Cache struct {
 	Disk       *cache.Disk
 	Repository string // tells repositories apart, so that they do not push out each other's renderings
 
-	mu    sync.Mutex
+	mu     sync.Mutex
+	charts charts
+
 	built map[roots.Root]*builtObjects // in memory: what Argo CD and Flux look at, of each check
 	busy  [64]sync.Mutex               // see alone
 }

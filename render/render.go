@@ -198,6 +198,9 @@ func (r *Renderer) once(ctx context.Context, root roots.Root) (*Rendering, []sou
 	}
 	r.counts.built.Add(1)
 	render := func() (*Rendering, []source.Error, error) { return r.built(root) }
+	if root.Kind == roots.Chart && root.Object == "" {
+		render = func() (*Rendering, []source.Error, error) { return r.release(ctx, root, r.asRoot(root)) }
+	}
 	if root.Object != "" {
 		render = func() (*Rendering, []source.Error, error) { return r.deployed(ctx, root) }
 	}

@@ -22,6 +22,8 @@ type Change struct {
 	// Branches are the names of the branch that the change goes to: what objects of Argo CD and Flux deploy from other
 	// revisions is not checked. Where there are none, each revision that may be a branch counts as this one.
 	Branches []string `json:"branches,omitempty"`
+	// Sources is what was fetched from outside of the repository; nil: nothing is, and what comes from there is not checked.
+	Sources *Sources `json:"sources,omitempty"`
 
 	User    User      `json:"user"`
 	Reviews []Review  `json:"reviews,omitempty"` // what the reviews of the pull request say about its exceptions

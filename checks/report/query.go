@@ -47,4 +47,6 @@ type Showing struct {
 type Sources struct {
 	GitDir string          `json:"gitDir"` // of the store, absolute
 	Lock   json.RawMessage `json:"lock"`   // a render/remote.Lock: this package knows nothing of it
+	// Last says that nothing more will be fetched. Otherwise whoever wants more says so and does nothing else.
+	Last bool `json:"last,omitempty"`
 }

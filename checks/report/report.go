@@ -5,6 +5,7 @@
 package report
 
 import (
+	"encoding/json"
 	"cmp"
 	"fmt"
 	"slices"
@@ -38,6 +39,9 @@ type Report struct {
 
 	// Work is what the check cost. "-o json" leaves it out, since it says nothing about the change.
 	Work *Work `json:"work,omitempty"`
+
+	// Wanted is what is to be fetched before the check can be done: a list of render/remote.Want. All else is empty then.
+	Wanted json.RawMessage `json:"wanted,omitempty"`
 
 	// Excerpts holds the source lines around the findings and errors, by path and line number, for
 	// code frames. "-o json" leaves it out.

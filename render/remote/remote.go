@@ -47,6 +47,12 @@ type Want struct {
 	Submodules bool `json:"submodules,omitempty"`
 }
 
+// Asked is a want with who asks.
+type Asked struct {
+	Want Want `json:"want"`
+	Base bool `json:"base,omitempty"` // the base names it, whatever the change does
+}
+
 // String returns a want in words.
 func (w Want) String() string {
 	switch {

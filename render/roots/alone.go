@@ -4,7 +4,6 @@ import (
 	"path"
 	"slices"
 
-	"github.com/lintel-bot/lintel/render/gitops"
 )
 
 // live reports whether the objects in a file are themselves deployed: as part of a root, or by another object that is.
@@ -45,7 +44,7 @@ func (d *deployments) said(dir string) bool {
 	return slices.ContainsFunc(above, func(up string) bool {
 		d.interesting(upwards(up), nil)
 		return slices.ContainsFunc(d.above(up), func(one *Deployment) bool {
-			return one.Kind != gitops.ArgoHelm && (one.Path == up || d.has(one, up)) && d.live(one.Where.Path)
+			return one.Release == nil && (one.Path == up || d.has(one, up)) && d.live(one.Where.Path)
 		})
 	})
 }

@@ -28,6 +28,42 @@ func (s *Set) Chart(p string) string {
 	return ""
 }
 
+// touchedCharts returns the folders of the charts that a change of paths is in.
+func touchedCharts(s *Set, changed, links []string) map[string]bool {
+	dirs := map[string]bool{}
+	for _, p := range append(s.aliases(changed, links), changed...) {
+		for _, dir := range upwards(path.Dir(p)) {
+			if s.hasChart(dir) {
+				dirs[dir] = true
+			}
+		}
+	}
+	return dirs
+}
+
+// charts returns those of some folders that have a chart which is nobody's part: what lies in the folders of another
+// chart is that one's.
+func charts(s *Set, dirs map[string]bool) []string {
+	var list []string
+	for dir := range dirs {
+		if s.hasChart(dir) && !inChart(s, dir) && !s.concealed(path.Join(dir, "Chart.yaml")) && !s.isLibrary(dir) {
+			list = append(list, dir)
+		}
+	}
+	return list
+}
+
+// isLibrary reports whether a chart is a library: it has no resources, and nobody can install it.
+func (s *Set) isLibrary(dir string) bool {
+	p := path.Join(dir, "Chart.yaml")
+	data, _, err := s.Tree().ReadFile(p)
+	if err != nil {
+		return false
+	}
+	documents, err := source.Parse(p, data, s.deployed.limits.Source)
+	return err == nil && len(documents) > 0 && source.Text(documents[0], "type") == "library"
+}
+
 // ownFolders are the folders of a chart whose files are its own (https://helm.sh/docs/topics/charts/): templates, custom
 // resource definitions, the charts that it depends on, and files that templates read. What else lies below a chart,
 // Helm does not deploy: somebody else does, or nobody.

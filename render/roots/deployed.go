@@ -3,6 +3,7 @@ package roots
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"path"
@@ -112,8 +113,12 @@ func (d *deployments) ensure(files []string) {
 	if flux {
 		objects = append(objects, d.lookUp(context, wanted)...)
 	}
-	found, problems := gitops.Deployments(objects, gitops.Options{Tree: d.set.Tree(), Repo: d.repo, Limits: d.limits})
+	found, problems := gitops.Deployments(objects, gitops.Options{Tree: d.set.Tree(), Repo: d.repo, Limits: d.limits,
+		Releases: true})
 	for _, one := range found {
+		if one.Release != nil && !one.Release.Chart.Here() {
+			one.Path = path.Dir(one.Path) // it is that of a file
+		}
 		next := &Deployment{Deployment: one}
 		if d.byID[one.ID()] == nil {
 			d.byID[one.ID()] = next
@@ -266,16 +271,32 @@ func (d *deployments) of(root Root) *Deployment {
 
 func (d *deployments) digest(one *Deployment) string {
 	d.resolve(one)
+	if one.Release != nil {
+		return one.Digest() + d.contents(one.Release)
+	}
 	if one.Virtual == nil {
 		return one.Digest()
 	}
 	return fmt.Sprintf("%s%x", one.Digest(), sha256.Sum256(one.Virtual.Data))
 }
 
+// contents tells what the files come to that a release reads.
+func (d *deployments) contents(release *gitops.Release) string {
+	h := sha256.New()
+	for _, p := range release.Reads {
+		_, e, _ := d.set.Tree().Lookup(p) // what is not there has no id
+		fmt.Fprintf(h, "%q %s\n", p, e.ID)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
 // resolve works out what the folder of a deployment comes to. What is broken stands in the way of rendering it; what
 // else is not known is among the problems of the tree.
 func (d *deployments) resolve(one *Deployment) {
 	one.once.Do(func() {
+		if one.Release != nil {
+			return
+		}
 		if one.Kind == gitops.ArgoDirectory {
 			one.Files, one.Problems = gitops.Files(d.set.Tree(), &one.Deployment, d.limits)
 		} else {
@@ -293,10 +314,7 @@ func (d *deployments) resolve(one *Deployment) {
 
 // root returns the root that a deployment is; false where it adds none to what the folder is anyway.
 func (d *deployments) root(one *Deployment) (Root, bool) {
-	if one.Kind == gitops.ArgoHelm {
-		return Root{}, false
-	}
-	if !one.Bare() {
+	if one.Release != nil || !one.Bare() {
 		return Root{Path: one.Path, Kind: kindOf(one.Object.Kind), Object: one.ID()}, true
 	}
 	if k, err := d.set.Kustomization(one.Path); k == nil && err == nil {
@@ -310,7 +328,9 @@ func (d *deployments) covered(r Root) bool {
 	bare, other := false, false
 	for _, one := range d.above(r.Path) {
 		switch {
-		case one.Kind == gitops.ArgoHelm || !d.live(one.Where.Path):
+		case !d.live(one.Where.Path):
+		case one.Release != nil:
+			other = other || r.Kind == Chart && one.Release.Chart.Here() && one.Release.Chart.Folder == r.Path
 		case one.Bare():
 			bare = bare || one.Path == r.Path
 		case r.Kind != Folder && one.Path == r.Path:
@@ -341,7 +361,10 @@ func (d *deployments) has(one *Deployment, p string) bool {
 
 // covers lists the files by whose change the graph knows the roots that a deployment takes the place of.
 func (d *deployments) covers(one *Deployment) []string {
-	if one.Bare() || one.Kind == gitops.ArgoHelm {
+	if one.Release != nil {
+		return []string{path.Join(one.Path, "Chart.yaml")}
+	}
+	if one.Bare() {
 		return nil
 	}
 	d.resolve(one)

@@ -40,13 +40,13 @@ func deployerNotes(limits source.Limits) graph.Notes {
 		}
 		for _, document := range documents {
 			for _, node := range source.Unlist(document) {
-				noteDeployer(node, note)
+				noteDeployer(p, node, note)
 			}
 		}
 	}}
 }
 
-func noteDeployer(n *yaml.Node, note func(string)) {
+func noteDeployer(file string, n *yaml.Node, note func(string)) {
 	kind := source.Text(n, "kind")
 	group, _, _ := strings.Cut(source.Text(n, "apiVersion"), "/")
 	found, unclear := 0, kind == "ApplicationSet"
@@ -58,6 +58,7 @@ func noteDeployer(n *yaml.Node, note func(string)) {
 		unclear = source.Text(ref, "kind") == "ExternalArtifact" // it says which folder of it is one of the repository
 	case group == "helm.toolkit.fluxcd.io" && kind == "HelmRelease":
 		noteRelease(n, note)
+		note(path.Dir(file))
 		return
 	default:
 		return
@@ -83,6 +84,9 @@ func noteDeployer(n *yaml.Node, note func(string)) {
 						note(folder)
 					}
 					unclear = unclear || !ok
+				case "chart":
+					found++
+					note(path.Dir(file))
 				case "helm":
 					noteValues(n, c, note)
 				case "substituteFrom":

@@ -38,7 +38,10 @@ func (k kind) append(list []Root, s *Set, dirs map[string]bool) []Root {
 // kinds is the one table of the roots that stand in a folder by themselves.
 func kinds() [3]kind {
 	return [...]kind{
-		{Kind: Chart, owns: inChart},
+		{
+			Kind: Chart, owns: inChart, file: func(p string) bool { return path.Base(p) == "Chart.yaml" },
+			touched: touchedCharts, among: charts,
+		},
 		{
 			Kind: Kustomization, owns: (*Set).HasKustomization, file: kustomization.IsFileName, touched: (*Set).Touched,
 			among: tops,

@@ -1,0 +1,275 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"sync"
+
+	"github.com/lintel-bot/lintel/render/helm"
+	"github.com/lintel-bot/lintel/render/remote"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// charts are those that were loaded, by what they were loaded from: templates are parsed once for both sides of a change.
+// It is safe for concurrent use; the zero value is ready.
+type charts struct {
+	mu     sync.Mutex
+	loaded map[string]*loadedChart
+}
+
+type loadedChart struct {
+	once  sync.Once
+	chart *helm.Chart
+	err   error
+}
+
+// maxCharts is how many charts are kept.
+const maxCharts = 64
+
+// load loads a chart once for a key; an empty key is never kept.
+func (c *charts) load(key string, load func() (*helm.Chart, error)) (*helm.Chart, error) {
+	if c == nil || key == "" {
+		return load()
+	}
+	c.mu.Lock()
+	if c.loaded == nil || len(c.loaded) >= maxCharts && c.loaded[key] == nil {
+		c.loaded = map[string]*loadedChart{}
+	}
+	one := c.loaded[key]
+	if one == nil {
+		one = &loadedChart{}
+		c.loaded[key] = one
+	}
+	c.mu.Unlock()
+	one.once.Do(func() { one.chart, one.err = load() })
+	return one.chart, one.err
+}
+
+// chartFolder is where the files of a chart are.
+type chartFolder struct {
+	tree *tree.Tree
+	dir  string
+	here bool // tree is the repository
+	// packed says that the chart was one file, in which .helmignore means nothing.
+	packed bool
+}
+
+// maxChartFiles and maxChartBytes bound what is read of a chart's folder before Helm's own limits count.
+const (
+	maxChartFiles = 10_000
+	maxChartBytes = 100 << 20
+)
+
+// files reads the files below a folder. linked says that symlinks were followed, so that the folder's object id does not
+// say what was read.
+func (f chartFolder) files() (list []helm.File, linked bool, err error) {
+	bytes := 0
+	var walk func(dir, name string, depth int) error
+	walk = func(dir, name string, depth int) error {
+		entries, err := f.tree.ReadDir(dir)
+		if err != nil {
+			return err
+		}
+		if depth > 64 {
+			return &helm.Error{Cause: helm.CauseLimit, Message: "the chart has folders in more than 64 folders"}
+		}
+		for _, e := range entries {
+			at, inside := path.Join(dir, e.Name), path.Join(name, e.Name)
+			if e.Kind == tree.Symlink {
+				linked = true
+				real, to, err := f.tree.Lookup(at)
+				if errors.Is(err, tree.ErrNotExist) {
+					return &helm.Error{Cause: helm.CauseInvalid, File: inside, Message: "is a symlink to nowhere"}
+				}
+				if err != nil {
+					return err
+				}
+				at, e = real, to
+			}
+			switch e.Kind {
+			case tree.Dir:
+				if err := walk(at, inside, depth+1); err != nil {
+					return err
+				}
+			case tree.File:
+				data, _, err := f.tree.ReadFile(at)
+				var large *tree.TooLargeError
+				if errors.As(err, &large) {
+					return &helm.Error{Cause: helm.CauseLimit, File: inside, Message: large.Error()}
+				}
+				if err != nil {
+					return err
+				}
+				if bytes += len(data); bytes > maxChartBytes || len(list) >= maxChartFiles {
+					return &helm.Error{Cause: helm.CauseLimit, Message: fmt.Sprintf("the chart has more than %d MiB or %d files",
+						maxChartBytes>>20, maxChartFiles)}
+				}
+				list = append(list, helm.File{Name: inside, Data: data})
+			}
+		}
+		return nil
+	}
+	return list, linked, walk(f.dir, "", 0)
+}
+
+// chartReader loads the charts of one release and notes what it read.
+type chartReader struct {
+	renderer *Renderer
+	out      *Rendering
+	depth    int
+}
+
+// maxChartDepth is how deep charts may depend on charts that are not packed in them.
+const maxChartDepth = 16
+
+// chart loads the chart of a folder with what it depends on. defaults take the place of its values.yaml; nil: they do not.
+func (c *chartReader) chart(f chartFolder, defaults []byte) (*helm.Chart, error) {
+	if c.depth++; c.depth > maxChartDepth {
+		return nil, &helm.Error{Cause: helm.CauseLimit,
+			Message: fmt.Sprintf("charts depend on each other more than %d deep", maxChartDepth)}
+	}
+	defer func() { c.depth-- }()
+	real, e, err := f.tree.Lookup(f.dir)
+	if err != nil {
+		return nil, err
+	}
+	if f.here {
+		if e.Kind == tree.Dir {
+			c.out.Reads[real+"/"] = e.ID
+		}
+		if real != f.dir {
+			c.out.links[f.dir] = real
+		}
+	}
+	key := fmt.Sprint(e.ID, f.packed)
+	var charts *charts
+	if c.renderer.memory != nil && defaults == nil {
+		charts = &c.renderer.memory.charts
+	}
+	linked := false
+	chart, err := charts.load(key, func() (*helm.Chart, error) {
+		list, followed, err := f.files()
+		if linked = followed; err != nil {
+			return nil, err
+		}
+		if defaults != nil {
+			list = withDefaults(list, defaults)
+		}
+		if f.packed {
+			return helm.LoadPackage(list, helm.Limits{})
+		}
+		return helm.Load(list, helm.Limits{})
+	})
+	if linked && f.here {
+		c.out.links = nil // what the links lead to is not part of the folder's object id
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.complete(f, chart)
+}
+
+// withDefaults puts another values.yaml in a chart.
+func withDefaults(list []helm.File, defaults []byte) []helm.File {
+	out := []helm.File{{Name: "values.yaml", Data: defaults}}
+	for _, file := range list {
+		if file.Name != "values.yaml" {
+			out = append(out, file)
+		}
+	}
+	return out
+}
+
+// complete gets what a chart declares and does not have in it.
+func (c *chartReader) complete(f chartFolder, chart *helm.Chart) (*helm.Chart, error) {
+	missing := chart.Missing()
+	if len(missing) == 0 {
+		return chart, nil
+	}
+	deps := map[string]*helm.Chart{}
+	var wanted error
+	for _, d := range missing {
+		from, err := c.dependency(f, d)
+		if err == nil {
+			var one *helm.Chart
+			if one, err = c.chart(from, nil); err == nil {
+				deps[d.Key()] = one
+				continue
+			}
+		}
+		if !errors.Is(err, remote.ErrWanted) {
+			return nil, err
+		}
+		wanted = err // the others are wanted, too
+	}
+	if wanted != nil {
+		return nil, wanted
+	}
+	return chart.With(deps)
+}
+
+// dependency returns where a chart is that another one depends on.
+func (c *chartReader) dependency(f chartFolder, d helm.Dependency) (chartFolder, error) {
+	refused := func(format string, args ...any) error {
+		return &helm.Error{Cause: helm.CauseMissing, File: d.File, Line: d.Line, Message: fmt.Sprintf(format, args...),
+			Names: []string{d.Key()}}
+	}
+	version := d.LockedVersion
+	if version == "" {
+		version = d.Version
+	}
+	switch repository := d.Repository; {
+	case strings.HasPrefix(repository, "file://"):
+		dir, ok := tree.Clean(path.Join(f.dir, strings.TrimPrefix(repository, "file://")))
+		if !ok || f.packed {
+			return chartFolder{}, refused("the dependency %s lies out of the repository", d.Key())
+		}
+		if _, _, err := f.tree.Lookup(path.Join(dir, "Chart.yaml")); err != nil {
+			if errors.Is(err, tree.ErrNotExist) {
+				return chartFolder{}, refused("the dependency %s is not there: %s is no chart", d.Key(), dir)
+			}
+			return chartFolder{}, err
+		}
+		return chartFolder{tree: f.tree, dir: dir, here: f.here}, nil
+	case strings.HasPrefix(repository, "oci://"):
+		return c.fetched(remote.Want{Kind: remote.Chart, URL: strings.TrimSuffix(repository, "/") + "/" + d.Name, Ref: version})
+	case strings.HasPrefix(repository, "https://"), strings.HasPrefix(repository, "http://"):
+		return c.fetched(remote.Want{Kind: remote.Chart, URL: repository, Name: d.Name, Ref: version})
+	case repository == "":
+		return chartFolder{}, refused("the dependency %s is neither in charts/ nor has it a repository", d.Key())
+	}
+	return chartFolder{}, refused("the repository %.80q of the dependency %s is a name that only somebody's Helm knows: write "+
+		"its address, or pack the chart into charts/", d.Repository, d.Key())
+}
+
+// fetched returns what a chart from outside came to.
+func (c *chartReader) fetched(w remote.Want) (chartFolder, error) {
+	src, err := c.renderer.fetched(c.out, w)
+	if err != nil {
+		return chartFolder{}, &outsideError{w, err}
+	}
+	return chartFolder{tree: src.Tree, dir: ".", packed: true}, nil
+}
+
+// outsideError says that something from outside is not there.
+type outsideError struct {
+	want remote.Want
+	err  error
+}
+
+func (e *outsideError) Error() string {
+	if errors.Is(e.err, remote.ErrWanted) {
+		return e.want.String() + " has not been fetched"
+	}
+	return e.want.String() + ": " + e.err.Error()
+}
+
+func (e *outsideError) Unwrap() error { return e.err }
+
+// unknown reports whether only the operator, or the cluster, can tell what is there.
+func (e *outsideError) unknown() bool {
+	var f *remote.Failure
+	return !errors.As(e.err, &f) || !f.Broken
+}

@@ -1,0 +1,253 @@
+package render
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/lintel-bot/lintel/render/gitops"
+	"github.com/lintel-bot/lintel/render/helm"
+	"github.com/lintel-bot/lintel/render/remote"
+	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// release is one release of a chart as it is rendered.
+type release struct {
+	renderer *Renderer
+	root     roots.Root
+	spec     *gitops.Release
+	values   *gitops.Values // of the user
+	chart    *helm.Chart
+	options  helm.Options
+	output   *helm.Output
+	folder   string // of the chart, in this repository; empty: it comes from elsewhere
+}
+
+// fetched returns what something from outside came to, and notes that a rendering depends on it.
+func (r *Renderer) fetched(out *Rendering, w remote.Want) (*remote.Source, error) {
+	out.wants[w] = r.outside.sources.Digest(w)
+	return r.outside.sources.Get(w)
+}
+
+// release renders a release of a chart: the bytes are Helm's.
+func (r *Renderer) release(ctx context.Context, root roots.Root, spec *gitops.Release) (*Rendering, []source.Error, error) {
+	out := &Rendering{Root: root, Reads: map[string]string{}, links: map[string]string{}, wants: wants{}}
+	s := &release{renderer: r, root: root, spec: spec}
+	s.reads(out)
+	err := s.load(out)
+	if err == nil {
+		s.output, err = s.chart.Render(ctx, s.options)
+	}
+	if ctx.Err() != nil {
+		return nil, nil, ctx.Err()
+	}
+	var problems []source.Error
+	if err == nil {
+		problems, err = s.resources(out)
+	}
+	if err != nil {
+		problem, err := s.problem(err)
+		if err != nil {
+			return nil, nil, err
+		}
+		return &Rendering{Root: root, Reads: out.Reads, wants: out.wants}, []source.Error{problem}, nil
+	}
+	problems = append(problems, s.unknown()...)
+	out.Partial = len(problems) > 0
+	return out, problems, nil
+}
+
+// reads notes the files of this repository that the release names.
+func (s *release) reads(out *Rendering) {
+	for _, p := range s.spec.Reads {
+		real, e, err := s.renderer.tree.Lookup(p)
+		switch {
+		case err != nil:
+			out.Reads[p] = ""
+			continue
+		case e.Kind == tree.Dir:
+			out.Reads[real+"/"] = e.ID
+		default:
+			out.Reads[real] = e.ID
+		}
+		if real != p {
+			out.links[p] = real
+		}
+	}
+}
+
+// load loads the chart and merges the values.
+func (s *release) load(out *Rendering) (err error) {
+	r := s.renderer
+	from := chartFolder{tree: r.tree, dir: s.spec.Chart.Folder, here: true}
+	if s.spec.Chart.Here() {
+		s.folder = s.spec.Chart.Folder
+	} else {
+		src, err := r.fetched(out, s.spec.Chart.Want)
+		if err != nil {
+			return &outsideError{s.spec.Chart.Want, err}
+		}
+		from = chartFolder{tree: src.Tree, dir: s.spec.Chart.Folder, packed: s.spec.Chart.Want.Kind == remote.Chart}
+		if from.dir == "" {
+			from.dir = "."
+		}
+	}
+	for _, l := range append(s.spec.Layers[:len(s.spec.Layers):len(s.spec.Layers)], s.spec.Defaults...) {
+		if l.Want.Kind != "" {
+			out.wants[l.Want] = r.outside.sources.Digest(l.Want)
+		}
+	}
+	defaults, err := s.spec.ChartValues(r.tree, r.outside.sources)
+	if err != nil {
+		return err
+	}
+	var instead []byte
+	if defaults != nil {
+		if instead, err = sigsyaml.Marshal(defaults.Map); err != nil {
+			return fmt.Errorf("writing down values: %w", err)
+		}
+	}
+	reader := &chartReader{renderer: r, out: out}
+	if s.chart, err = reader.chart(from, instead); err != nil {
+		return err
+	}
+	if s.values, err = s.spec.Values(r.tree, r.outside.sources); err != nil {
+		return err
+	}
+	s.options = helm.Options{
+		Name: s.spec.Name, Namespace: s.spec.Namespace, Values: s.values.Map, Kubernetes: s.spec.Kubernetes,
+		APIVersions: s.spec.APIVersions, SkipCRDs: s.spec.SkipCRDs, SkipSchema: s.spec.SkipSchema,
+	}
+	return nil
+}
+
+// resources turns Helm's output into resources.
+func (s *release) resources(out *Rendering) (problems []source.Error, err error) {
+	for i, m := range s.output.Manifests {
+		documents, err := source.Parse(m.Template, []byte(m.Text), s.renderer.limits.Source)
+		var e *source.Error
+		if errors.As(err, &e) {
+			return nil, &helm.Error{Cause: helm.CauseOutput, File: m.File, Template: m.Template,
+				Message: fmt.Sprintf("what it prints cannot be read: line %d %s", e.Line, e.Message)}
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, document := range documents {
+			for _, node := range source.Unlist(document) {
+				object, ok := source.Value(node, true).(map[string]any)
+				if !ok || !deployable(object) {
+					continue
+				}
+				res := &Resource{Object: object, node: node, plain: true, locator: released{s, i, node}}
+				s.placeholders(res, node, "")
+				if embeds(object) {
+					res.issue(EmbeddedItems, "/items", embedded)
+				}
+				out.Resources = append(out.Resources, res)
+			}
+		}
+		if len(out.Resources) > s.renderer.limits.Resources {
+			return nil, &helm.Error{Cause: helm.CauseLimit,
+				Message: fmt.Sprintf("the chart has more than %d resources", s.renderer.limits.Resources)}
+		}
+	}
+	return problems, nil
+}
+
+// placeholders marks the fields that depend on a value that nobody knows before merge.
+func (s *release) placeholders(res *Resource, n *yaml.Node, pointer string) {
+	for _, f := range res.Fields() {
+		if f.Scalar() && strings.Contains(f.Node.Value, gitops.PlaceholderPrefix) {
+			res.issue(ControllerUnknown, f.Pointer, "depends on a value that only the cluster has")
+		}
+	}
+}
+
+// unknown says which values are not known, each once.
+func (s *release) unknown() (problems []source.Error) {
+	seen := map[gitops.Position]bool{}
+	for _, u := range s.values.Unknown {
+		if u.Path == nil && !seen[u.Where] {
+			seen[u.Where] = true
+			problems = append(problems, source.Error{Path: u.Where.Path, Line: u.Where.Line, Column: u.Where.Column, Unknown: true,
+				Message: u.Reason + ", so what its values change is not checked"})
+		}
+	}
+	return problems
+}
+
+// problem says what stood in the way of rendering, at the line of this repository that a person must edit. The error is
+// of the repository.
+func (s *release) problem(err error) (source.Error, error) {
+	at := s.spec.Chart.Where
+	out := source.Error{Path: at.Path, Line: at.Line, Column: at.Column}
+	var outside *outsideError
+	var failure *remote.Failure
+	var written *source.Error
+	var failed *helm.Error
+	switch {
+	case errors.As(err, &outside):
+		out.Message, out.Unknown = outside.Error(), outside.unknown()
+	case errors.As(err, &failure):
+		out.Message, out.Unknown = failure.Message, !failure.Broken
+	case errors.Is(err, remote.ErrWanted):
+		out.Message, out.Unknown = "not all values have been fetched", true
+	case errors.As(err, &written):
+		out = *written
+	case errors.As(err, &failed):
+		s.failed(&out, failed)
+	case errors.Is(err, tree.ErrNotExist):
+		out.Message = "the chart is not there: " + s.spec.Chart.Folder + " is no folder of " + s.spec.Chart.Want.URL
+	default:
+		return out, err
+	}
+	return out, nil
+}
+
+// failed says why Helm did not render the chart.
+func (s *release) failed(out *source.Error, e *helm.Error) {
+	out.Message = e.Message
+	where := e.File
+	if where == "" {
+		where = e.Template
+	}
+	switch {
+	case e.Cause == helm.CauseSchema && len(e.Paths) > 0 && s.values != nil:
+		if at, _ := s.values.Origin(e.Paths[0]); at.Path != "" {
+			out.Path, out.Line, out.Column = at.Path, at.Line, at.Column
+		}
+	case s.folder != "" && e.File != "":
+		asked := ""
+		if out.Path != s.folder {
+			asked = fmt.Sprintf(" (deployed by %s:%d)", out.Path, out.Line)
+		}
+		out.Path, out.Line, out.Column = path.Join(s.folder, e.File), e.Line, 0
+		out.Message += asked
+	case where != "" && e.Line > 0:
+		out.Message = fmt.Sprintf("the chart does not render: %s (%s, line %d)", e.Message, where, e.Line)
+	case where != "":
+		out.Message = fmt.Sprintf("the chart does not render: %s (%s)", e.Message, where)
+	}
+	asked := s.values != nil && len(s.values.Unknown) > 0 // with the values that the cluster has it may render
+	out.Unknown = e.Cause == helm.CauseLimit || asked || e.Cause == helm.CauseVersion && s.spec.Kubernetes == "" ||
+		s.root.Kind == roots.Chart // nobody says that it is deployed with no more than its own values
+}
+
+// asRoot is a chart of the repository that no object deploys: it is rendered with its own values.
+func (r *Renderer) asRoot(root roots.Root) *gitops.Release {
+	at := gitops.Position{Path: path.Join(root.Path, "Chart.yaml"), Line: 1}
+	name := path.Base(root.Path)
+	if root.Path == "." {
+		name = "release"
+	}
+	return &gitops.Release{Chart: gitops.Chart{Folder: root.Path, Where: at, Named: at, Source: at}, Name: name,
+		NameWhere: at, NamespaceWhere: at, Reads: []string{root.Path}}
+}
