@@ -38,7 +38,9 @@ require (
 require (
 	github.com/fluxcd/pkg/envsubst v1.8.0
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
+	github.com/opencontainers/image-spec v1.1.1
 	helm.sh/helm/v4 v4.3.1
+	oras.land/oras-go/v2 v2.6.2
 )
 
 require (

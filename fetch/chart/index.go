@@ -1,0 +1,394 @@
+// Package chart reads what chart repositories serve: their index, versions as Helm reads them, and packed charts.
+// Nothing here uses the network, and everything is bounded: what is read was written by strangers.
+package chart
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/fetch/fault"
+)
+
+const (
+	// MaxIndex is how large an index may be.
+	MaxIndex = 50 << 20
+	// maxEntry is how large what an index says of one version may be.
+	maxEntry = 1 << 20
+	// maxOdd is how large an index may be that is not laid out as Helm lays it out: it is parsed as a whole, which takes
+	// many times its size.
+	maxOdd = 2 << 20
+)
+
+// Version is what an index says of one version of a chart.
+type Version struct {
+	Version string
+	URL     string // possibly relative to the repository
+	Digest  string // of the packed chart: "sha256:" and hex; empty: the index has none
+}
+
+// entry is one version in an index: the fields that decide something.
+type entry struct {
+	Name       string   `json:"name"`
+	Version    string   `json:"version"`
+	APIVersion string   `json:"apiVersion"`
+	Type       string   `json:"type"`
+	Digest     string   `json:"digest"`
+	URLs       []string `json:"urls"`
+}
+
+// valid reports whether Helm takes an entry; it leaves others out.
+func (e entry) valid() bool {
+	return e.Name != "" && e.Name != "." && e.Name != ".." && e.Name == path.Base(e.Name) && parses(e.Version) &&
+		(e.Type == "" || e.Type == "application" || e.Type == "library")
+}
+
+// Find returns the version of a chart that Helm takes for a reference: an exact version, a range, or "" for the newest
+// one. Failures are *remote.Failure.
+func Find(index []byte, name, ref string) (*Version, error) {
+	entries, err := entriesOf(index, name)
+	if err != nil {
+		return nil, err
+	}
+	entries = slices.DeleteFunc(entries, func(e entry) bool { return !e.valid() })
+	slices.SortStableFunc(entries, func(a, b entry) int { return newestFirst(a.Version, b.Version) })
+	versions := make([]string, len(entries))
+	for i, e := range entries {
+		versions[i] = e.Version
+	}
+	n, err := Pick(versions, ref)
+	if err != nil {
+		return nil, err
+	}
+	e := entries[n]
+	if len(e.URLs) == 0 || e.URLs[0] == "" {
+		return nil, fault.Broken("the index of the chart repository has no address for version %s", Quote(e.Version))
+	}
+	v := &Version{Version: e.Version, URL: e.URLs[0]}
+	if d := strings.ToLower(strings.TrimPrefix(e.Digest, "sha256:")); len(d) == 64 {
+		v.Digest = "sha256:" + d
+	}
+	return v, nil
+}
+
+var (
+	errNoIndex = fault.Broken("what the chart repository has as index.yaml is not an index of charts")
+	// errLayout means that an index is not laid out as Helm does it, so that the cheap way cannot read it.
+	errLayout = errors.New("the index has another layout")
+)
+
+func entriesOf(index []byte, name string) ([]entry, error) {
+	index = bytes.TrimPrefix(index, []byte("\xef\xbb\xbf"))
+	if trimmed := bytes.TrimLeft(index, " \t\r\n"); len(trimmed) == 0 {
+		return nil, errNoIndex
+	} else if trimmed[0] == '{' {
+		entries, err := jsonEntries(trimmed, name)
+		if !errors.Is(err, errLayout) {
+			return entries, err
+		}
+	} else {
+		entries, err := yamlEntries(index, name)
+		if !errors.Is(err, errLayout) {
+			return entries, err
+		}
+	}
+	return oddEntries(index, name)
+}
+
+func noChart(name string) error {
+	return fault.Broken("the chart repository has no chart %s", Quote(name))
+}
+
+// jsonEntries reads an index that is JSON token by token.
+func jsonEntries(index []byte, name string) (found []entry, err error) {
+	d := json.NewDecoder(bytes.NewReader(index))
+	has, api := false, false
+	err = members(d, func(key string) error {
+		switch key {
+		case "apiVersion":
+			api = true
+		case "entries":
+			return members(d, func(key string) error {
+				if key != name {
+					return skip(d)
+				}
+				has = true
+				return d.Decode(&found)
+			})
+		}
+		return skip(d)
+	})
+	switch {
+	case err != nil:
+		return nil, errLayout
+	case !api:
+		return nil, errNoIndex
+	case !has:
+		return nil, noChart(name)
+	}
+	return found, nil
+}
+
+// members calls do with each key of the object that comes next; do has to read the value.
+func members(d *json.Decoder, do func(key string) error) error {
+	t, err := d.Token()
+	if err != nil || t != json.Delim('{') {
+		return errLayout
+	}
+	for d.More() {
+		t, err := d.Token()
+		if err != nil {
+			return err
+		}
+		key, _ := t.(string)
+		if err := do(key); err != nil {
+			return err
+		}
+	}
+	_, err = d.Token()
+	return err
+}
+
+func skip(d *json.Decoder) error {
+	var raw json.RawMessage
+	return d.Decode(&raw)
+}
+
+// yamlEntries reads an index laid out as Helm and everybody else does: block style, a line for each key. Only what it
+// says of one chart is parsed, version by version.
+func yamlEntries(index []byte, name string) ([]entry, error) {
+	items, err := cut(index, name)
+	if err != nil {
+		return nil, err
+	}
+	var entries []entry
+	for _, item := range items {
+		if len(item) > maxEntry {
+			return nil, fault.Unknown("the index of the chart repository says too much of one version of %s", Quote(name))
+		}
+		var n yaml.Node
+		if err := yaml.Unmarshal(item, &n); err != nil {
+			return nil, errLayout
+		}
+		if n.Kind != yaml.DocumentNode || n.Content[0].Kind != yaml.SequenceNode {
+			return nil, errLayout
+		}
+		for _, e := range n.Content[0].Content {
+			got, err := readEntry(e)
+			if err != nil {
+				return nil, err
+			}
+			entries = append(entries, got)
+		}
+	}
+	return entries, nil
+}
+
+// cut returns the lines about each version of a chart.
+func cut(index []byte, name string) (items [][]byte, err error) {
+	c := cutter{name: name, at: -1}
+	for len(index) > 0 && !c.done {
+		end := bytes.IndexByte(index, '\n') + 1
+		if end == 0 {
+			end = len(index)
+		}
+		if err := c.line(index[:end]); err != nil {
+			return nil, err
+		}
+		index = index[end:]
+	}
+	switch {
+	case !c.seen:
+		return nil, errLayout
+	case !c.api:
+		return nil, errNoIndex
+	case c.found == 0:
+		return nil, noChart(name)
+	case c.found > 1:
+		return nil, fault.Broken("the index of the chart repository has the chart %s twice", Quote(name))
+	}
+	return c.items, nil
+}
+
+// cutter looks at an index line by line.
+type cutter struct {
+	name              string
+	seen, api, inside bool // "entries:" was there; "apiVersion:" was; we are below the former
+	at                int  // how far keys below entries are indented, -1: not known yet
+	found             int  // how often the chart was there
+	mine              bool // we are in the chart
+	dash              int  // how far its items are indented
+	items             [][]byte
+	done              bool
+}
+
+func (c *cutter) line(line []byte) error {
+	text := bytes.TrimLeft(line, " ")
+	indent := len(line) - len(text)
+	text = bytes.TrimRight(text, " \t\r\n")
+	if len(text) == 0 || (text[0] == '#' && !c.mine) {
+		c.add(line)
+		return nil
+	}
+	dash := text[0] == '-' && (len(text) == 1 || text[1] == ' ')
+	switch {
+	case indent == 0:
+		return c.top(text)
+	case !c.inside:
+		return nil
+	case c.at < 0:
+		c.at = indent
+	}
+	switch {
+	case indent < c.at:
+		return errLayout
+	case indent == c.at && !dash:
+		return c.key(text)
+	case !c.mine:
+		return nil
+	case dash && (len(c.items) == 0 || indent == c.dash):
+		c.dash = indent
+		c.items = append(c.items, slices.Clone(line))
+		return nil
+	case len(c.items) == 0 && text[0] != '#':
+		return errLayout
+	}
+	c.add(line)
+	return nil
+}
+
+// top reads a line that is not indented.
+func (c *cutter) top(text []byte) error {
+	if bytes.HasPrefix(text, []byte("---")) || bytes.HasPrefix(text, []byte("%")) {
+		c.done = c.seen
+		return nil
+	}
+	c.inside, c.mine = false, false
+	key, value, ok := bytes.Cut(text, []byte(":"))
+	switch {
+	case !ok:
+		return errLayout
+	case string(key) == "apiVersion":
+		c.api = true
+	case string(key) == "entries":
+		if c.seen || !nothing(value) {
+			return errLayout
+		}
+		c.seen, c.inside = true, true
+	}
+	return nil
+}
+
+// key reads the name of a chart.
+func (c *cutter) key(text []byte) error {
+	key, value, ok := bytes.Cut(text, []byte(":"))
+	if !ok || len(key) == 0 {
+		return errLayout
+	}
+	name := string(key)
+	if q := name[0]; (q == '"' || q == '\'') && len(name) > 2 && name[len(name)-1] == q {
+		name = name[1 : len(name)-1]
+	}
+	if c.mine = name == c.name; c.mine {
+		if !nothing(value) {
+			return errLayout
+		}
+		c.found++
+	}
+	return nil
+}
+
+// nothing reports whether there is no value on the line of a key.
+func nothing(value []byte) bool {
+	value = bytes.TrimSpace(value)
+	return len(value) == 0 || value[0] == '#'
+}
+
+func (c *cutter) add(line []byte) {
+	if n := len(c.items); c.mine && n > 0 {
+		c.items[n-1] = append(c.items[n-1], line...)
+	}
+}
+
+// oddEntries reads any YAML, as long as it is small.
+func oddEntries(index []byte, name string) ([]entry, error) {
+	if len(index) > maxOdd {
+		return nil, fault.Unknown("the index of the chart repository has an unusual layout and is larger than %d MiB",
+			maxOdd>>20)
+	}
+	var top yaml.Node
+	if err := yaml.Unmarshal(index, &top); err != nil || top.Kind != yaml.DocumentNode {
+		return nil, errNoIndex
+	}
+	if field(top.Content[0], "apiVersion") == nil {
+		return nil, errNoIndex
+	}
+	list := field(field(top.Content[0], "entries"), name)
+	if list == nil {
+		return nil, noChart(name)
+	}
+	if list.Kind == yaml.AliasNode {
+		return nil, errAlias
+	}
+	var entries []entry
+	for _, n := range list.Content {
+		e, err := readEntry(n)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
+var errAlias = fault.Unknown("the index of the chart repository uses YAML aliases, which are not followed")
+
+// readEntry reads one version. Aliases are not followed: a few lines of them can stand for gigabytes.
+func readEntry(n *yaml.Node) (e entry, err error) {
+	for name, to := range map[string]*string{"name": &e.Name, "version": &e.Version, "apiVersion": &e.APIVersion,
+		"type": &e.Type, "digest": &e.Digest} {
+		if v := field(n, name); v != nil {
+			if v.Kind == yaml.AliasNode {
+				return e, errAlias
+			}
+			*to = v.Value
+		}
+	}
+	urls := field(n, "urls")
+	if n.Kind == yaml.AliasNode || (urls != nil && urls.Kind == yaml.AliasNode) {
+		return e, errAlias
+	}
+	if urls != nil && len(urls.Content) > 0 {
+		if urls.Content[0].Kind == yaml.AliasNode {
+			return e, errAlias
+		}
+		e.URLs = []string{urls.Content[0].Value}
+	}
+	return e, nil
+}
+
+func field(n *yaml.Node, name string) *yaml.Node {
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == name {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}
+
+// Quote is a name or a version in a sentence: short, and printable.
+func Quote(s string) string {
+	if len(s) > 100 {
+		s = s[:100] + "…"
+	}
+	return fmt.Sprintf("%q", s)
+}

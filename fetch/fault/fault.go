@@ -1,0 +1,29 @@
+// Package fault makes the failures that a want can end in. Everything below package fetch returns those, the end of the
+// context, or an error of the store.
+package fault
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/lintel-bot/lintel/render/remote"
+)
+
+// Broken is a failure of what was asked for: it does not exist, or is not what it has to be.
+func Broken(format string, args ...any) error {
+	return &remote.Failure{Message: fmt.Sprintf(format, args...), Broken: true}
+}
+
+// Unknown is a failure that says nothing about what was asked for: credentials, the allow-list, no answer, limits.
+func Unknown(format string, args ...any) error {
+	return &remote.Failure{Message: fmt.Sprintf(format, args...)}
+}
+
+// Of returns the failure in an error, nil where there is none.
+func Of(err error) *remote.Failure {
+	var f *remote.Failure
+	if errors.As(err, &f) {
+		return f
+	}
+	return nil
+}

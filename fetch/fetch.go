@@ -1,0 +1,208 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lintel-bot/lintel/fetch/fault"
+	"github.com/lintel-bot/lintel/fetch/store"
+	"github.com/lintel-bot/lintel/render/remote"
+)
+
+// Fetch gets what is wanted, or finds out why it cannot be had, and returns an entry for each, sorted. The error is one
+// of the store, or the end of ctx: then nothing is known.
+func (f *Fetcher) Fetch(ctx context.Context, wants []remote.Want) (remote.Lock, error) {
+	wants = slices.Clone(wants)
+	slices.SortFunc(wants, remote.Compare)
+	wants = slices.Compact(wants)
+	lock, err := f.all(ctx, wants)
+	if err != nil {
+		return nil, err
+	}
+	// What a note has can be gone: the machine went down, or somebody cleaned up.
+	gone, err := f.gone(ctx, lock)
+	if err != nil || len(gone) == 0 {
+		return lock, err
+	}
+	again, err := f.all(ctx, gone)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range again {
+		n, _ := slices.BinarySearchFunc(lock, e.Want, func(a remote.Entry, w remote.Want) int {
+			return remote.Compare(a.Want, w)
+		})
+		lock[n] = e
+	}
+	return lock, nil
+}
+
+func (f *Fetcher) all(ctx context.Context, wants []remote.Want) (remote.Lock, error) {
+	lock := make(remote.Lock, len(wants))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(f.o.Parallel)
+	for i, w := range wants {
+		group.Go(func() error {
+			entry, err := f.one(ctx, w)
+			if err == nil {
+				lock[i] = entry
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	if f.store.Due() && !f.o.Offline {
+		if err := f.store.Maintain(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return lock, nil
+}
+
+// gone returns the wants whose trees the store does not have, and has their notes forget them.
+func (f *Fetcher) gone(ctx context.Context, lock remote.Lock) (wants []remote.Want, err error) {
+	var trees []string
+	for _, e := range lock {
+		if e.Tree != "" {
+			trees = append(trees, e.Tree)
+		}
+	}
+	missing, err := f.store.Missing(ctx, trees)
+	if err != nil || len(missing) == 0 {
+		return nil, err
+	}
+	err = f.store.Notes(func(key string, n store.Note, _ time.Time) {
+		if missing[n.Tree] {
+			err = errors.Join(err, f.store.Forget(key, n))
+		}
+	})
+	for _, e := range lock {
+		if missing[e.Tree] {
+			wants = append(wants, e.Want)
+		}
+	}
+	return wants, err
+}
+
+// one gets one want. Every failure is in the entry.
+func (f *Fetcher) one(ctx context.Context, w remote.Want) (remote.Entry, error) {
+	outer := ctx
+	ctx, cancel := context.WithTimeoutCause(ctx, f.o.Timeout, fault.Unknown("it took longer than %s", f.o.Timeout))
+	defer cancel()
+	n, err := f.note(ctx, w)
+	switch failure := fault.Of(err); {
+	case err == nil:
+		return remote.Entry{Want: w, Tree: n.Tree, Revision: n.Revision, Digest: n.Digest, Changed: n.Changed}, nil
+	case outer.Err() != nil:
+		return remote.Entry{}, context.Cause(outer)
+	case failure != nil:
+		return remote.Entry{Want: w, Failure: failure}, nil
+	}
+	return remote.Entry{}, err
+}
+
+// note returns what a want came to, from the store where that is good enough.
+func (f *Fetcher) note(ctx context.Context, w remote.Want) (store.Note, error) {
+	j, err := f.job(ctx, w)
+	if err != nil {
+		return store.Note{}, err
+	}
+	n, err := f.known(ctx, j)
+	if err != nil || n.Tree != "" {
+		return n, err
+	}
+	if err := f.mayAsk(j.url); err != nil {
+		return store.Note{}, err
+	}
+	unlock, err := f.store.Lock(ctx, j.key)
+	if err != nil {
+		return store.Note{}, err
+	}
+	defer unlock()
+	if n, err := f.known(ctx, j); err != nil || n.Tree != "" {
+		return n, err // somebody else got it meanwhile
+	}
+	return f.get(ctx, j)
+}
+
+// known returns the note of a want that need not be asked for, the zero Note where it has to be.
+func (f *Fetcher) known(ctx context.Context, j job) (store.Note, error) {
+	n, err := f.store.Note(j.key)
+	if err != nil {
+		return store.Note{}, err
+	}
+	now := f.store.Now()
+	switch {
+	case n.Failure != nil && now.Sub(n.Failed) < failureFresh && !f.o.Offline:
+		return store.Note{}, n.Failure
+	case n.Tree == "" || !(f.o.Offline || f.onlyKnown(j) || j.good(now.Sub(n.Asked), f.o)):
+		return store.Note{}, nil
+	}
+	if n.Content != "" {
+		content, err := f.store.Note(n.Content)
+		if err != nil || content.Tree == "" {
+			return store.Note{}, err // it was cleaned up
+		}
+		f.store.Used(n.Content)
+	}
+	if err := f.mayUse(ctx, n); err != nil {
+		return store.Note{}, err
+	}
+	f.store.Used(j.key)
+	return n, nil
+}
+
+// get asks for a want, and notes what it came to. The lock of its key is held.
+func (f *Fetcher) get(ctx context.Context, j job) (store.Note, error) {
+	before, err := f.store.Note(j.key)
+	if err != nil {
+		return store.Note{}, err
+	}
+	var n store.Note
+	switch j.want.Kind {
+	case remote.Git:
+		n, err = f.getGit(ctx, j)
+	case remote.File:
+		n, err = f.getFile(ctx, j, before)
+	default:
+		n, err = f.getChart(ctx, j)
+	}
+	now := f.store.Now()
+	if err == nil {
+		n.What, n.Want, n.Asked = j.want.String(), &j.want, now
+		return n, f.store.Put(j.key, n)
+	}
+	failure := fault.Of(err)
+	if failure == nil {
+		return store.Note{}, err
+	}
+	if before.Tree != "" && j.exact && !failure.Broken {
+		return before, f.mayUse(ctx, before) // an exact version that cannot be looked at again is what it was
+	}
+	before.What, before.Want, before.Failure, before.Failed = j.want.String(), &j.want, failure, now
+	return store.Note{}, errors.Join(err, f.store.Put(j.key, before))
+}
+
+// List returns what the store has for wants, and when each was last used.
+func (f *Fetcher) List() (list []Item, err error) {
+	err = f.store.Notes(func(_ string, n store.Note, used time.Time) {
+		if n.Want != nil && n.Tree != "" {
+			list = append(list, Item{Used: used, Asked: n.Asked, Entry: remote.Entry{Want: *n.Want, Tree: n.Tree,
+				Revision: n.Revision, Digest: n.Digest, Changed: n.Changed}})
+		}
+	})
+	slices.SortFunc(list, func(a, b Item) int { return remote.Compare(a.Entry.Want, b.Entry.Want) })
+	return list, err
+}
+
+// Item is one thing that the store has.
+type Item struct {
+	Entry       remote.Entry
+	Asked, Used time.Time // when its source last said so, and when it was last used
+}

@@ -1,0 +1,335 @@
+// Package git gets the files of git repositories at one revision: with the native git, into a repository of its own that
+// is moved into the store when it is whole.
+package git
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/fetch/fault"
+	"github.com/lintel-bot/lintel/fetch/store"
+	"github.com/lintel-bot/lintel/fetch/web"
+	"github.com/lintel-bot/lintel/render/tree/gitcmd"
+)
+
+// Client fetches repositories. It is safe for concurrent use.
+type Client struct {
+	Store *store.Store
+	Web   *web.Client
+	// User has git run with the configuration of whoever runs this program: address rewriting, credential helpers,
+	// proxies, ssh. Git then dials itself, and no address is checked.
+	User bool
+	Max  int64 // bytes of one fetch; 0: 1 GiB
+}
+
+func (c *Client) maxBytes() int64 { return cmp.Or(c.Max, 1<<30) }
+
+// Source is one repository.
+type Source struct {
+	URL           *url.URL // canonical
+	Raw           string   // the address as it was written, for a git of the user's; empty: URL
+	Authorization string   // the header, empty: none
+}
+
+// Commit is what a reference stands for.
+type Commit struct {
+	ID  string
+	Ref string // its full name, "HEAD" for the default branch
+	Tag bool
+}
+
+var commitID = regexp.MustCompile(`^[0-9a-f]{40}$`)
+
+// IsCommit reports whether a reference is the whole id of a commit, which never stands for anything else.
+func IsCommit(ref string) bool { return commitID.MatchString(ref) }
+
+// safeRef keeps names out that git-check-ref-format(1) refuses, or that would be an option or a pattern.
+func safeRef(name string) bool {
+	if name == "" || len(name) > 1024 || strings.HasPrefix(name, "-") || strings.HasPrefix(name, "/") ||
+		strings.HasSuffix(name, "/") || strings.HasSuffix(name, ".") || strings.Contains(name, "..") ||
+		strings.Contains(name, "//") || strings.Contains(name, "@{") {
+		return false
+	}
+	return !strings.ContainsFunc(name, func(r rune) bool {
+		return r <= ' ' || r == 0x7f || strings.ContainsRune("~^:?*[\\", r)
+	})
+}
+
+// session is one use of one repository.
+type session struct {
+	client  *Client
+	scratch *store.Scratch
+	gateway *gateway // nil: git goes its own way
+	address string
+	env     []string
+	options []string
+}
+
+func (c *Client) session(ctx context.Context, src Source) (*session, error) {
+	scratch, err := c.Store.Scratch()
+	if err != nil {
+		return nil, err
+	}
+	s := &session{client: c, scratch: scratch}
+	if c.User {
+		s.address = cmp.Or(src.Raw, src.URL.String())
+		s.env, s.options = c.userEnvironment(ctx), userOptions()
+		return s, nil
+	}
+	if s.gateway, err = c.open(ctx, src); err != nil {
+		scratch.Close()
+		return nil, err
+	}
+	s.address = s.gateway.address()
+	s.env = c.Store.Isolated(slices.Concat(careful, s.gateway.config())...)
+	return s, nil
+}
+
+func (s *session) close() {
+	if s.gateway != nil {
+		s.gateway.close()
+	}
+	s.scratch.Close()
+}
+
+// careful is the configuration of every git that uses the network. Defects that old but honest histories have are
+// allowed; everything else that git-fsck finds refuses the fetch.
+var careful = append([]string{
+	"http.lowSpeedLimit", "1000", "http.lowSpeedTime", "60", "transfer.fsckObjects", "true", "fetch.fsckObjects", "true",
+	"fetch.unpackLimit", "1", "fetch.writeCommitGraph", "false", "fetch.recurseSubmodules", "false",
+	"fetch.showForcedUpdates", "false", "gc.auto", "0", "maintenance.auto", "false", "core.hooksPath", os.DevNull,
+	"protocol.ext.allow", "never",
+}, ignored("zeroPaddedFilemode", "badTimezone", "badDate", "badDateOverflow", "badEmail", "badName", "missingEmail",
+	"missingNameBeforeEmail", "missingSpaceBeforeDate", "missingSpaceBeforeEmail", "multipleAuthors", "zeroPaddedDate",
+	"badFilemode")...)
+
+func ignored(checks ...string) (pairs []string) {
+	for _, c := range checks {
+		pairs = append(pairs, "fetch.fsck."+c, "ignore")
+	}
+	return pairs
+}
+
+// userOptions are careful as arguments: the user's environment may configure git itself.
+func userOptions() (options []string) {
+	for i := 0; i+1 < len(careful); i += 2 {
+		options = append(options, "-c", careful[i]+"="+careful[i+1])
+	}
+	return options
+}
+
+// about are variables that say which repository git works on: those of a hook that runs this program.
+var about = []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY",
+	"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_NAMESPACE", "GIT_COMMON_DIR", "GIT_PREFIX", "GIT_SHALLOW_FILE",
+	"GIT_SSH_COMMAND", "GIT_TERMINAL_PROMPT", "LC_ALL"}
+
+// userEnvironment is that of this process, with nobody to be asked.
+func (c *Client) userEnvironment(ctx context.Context) []string {
+	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.Contains(about, name)
+	})
+	env = append(env, "GIT_TERMINAL_PROMPT=0", "GCM_INTERACTIVE=never", "SSH_ASKPASS_REQUIRE=never", "LC_ALL=C",
+		"GIT_LFS_SKIP_SMUDGE=1")
+	ssh := os.Getenv("GIT_SSH_COMMAND")
+	if ssh == "" && os.Getenv("GIT_SSH") == "" {
+		out, err := gitcmd.Call{Git: c.Store.Git(), Args: []string{"config", "--get", "core.sshCommand"}, Env: env}.Run(ctx)
+		if ssh = strings.TrimSpace(string(out)); err != nil || ssh == "" {
+			ssh = "ssh"
+		}
+	}
+	if ssh != "" {
+		env = append(env, "GIT_SSH_COMMAND="+ssh+" -o BatchMode=yes")
+	}
+	return env
+}
+
+// run runs git with the network. Its failures are those of the server where there is one.
+func (s *session) run(ctx context.Context, args ...string) ([]byte, error) {
+	out, err := s.scratch.Run(ctx, gitcmd.Call{Options: s.options, Args: args, Env: s.env, Max: 64 << 20, Watch: s.small})
+	var failed *gitcmd.Error
+	switch {
+	case err == nil:
+		return out, nil
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case s.gateway != nil && s.gateway.err() != nil:
+		return nil, s.gateway.err()
+	case errors.As(err, &failed) && failed.Err == nil:
+		return nil, &refused{failed.Code}
+	}
+	return nil, err
+}
+
+func (s *session) small() error {
+	if limit := s.client.maxBytes(); s.scratch.Size() > limit {
+		return fault.Unknown("the repository is larger than %d MiB", limit>>20)
+	}
+	return nil
+}
+
+// refused is a git that failed though the server answered.
+type refused struct{ code int }
+
+func (*refused) Error() string { return "git could not fetch it" }
+
+// had makes a failure of a refusal.
+func had(err error, format string, args ...any) error {
+	var r *refused
+	if errors.As(err, &r) {
+		return fault.Unknown(format, args...)
+	}
+	return err
+}
+
+// Resolve asks what a reference stands for now: "" the default branch, a tag before a branch of the same name.
+func (c *Client) Resolve(ctx context.Context, src Source, ref string) (Commit, error) {
+	if ref != "" && !safeRef(ref) {
+		return Commit{}, fault.Broken("the revision is not one that git can have")
+	}
+	names := []string{"HEAD"}
+	switch {
+	case strings.HasPrefix(ref, "refs/"):
+		names = []string{ref}
+	case ref != "" && ref != "HEAD":
+		names = []string{"refs/tags/" + ref, "refs/heads/" + ref, "refs/" + ref}
+	}
+	s, err := c.session(ctx, src)
+	if err != nil {
+		return Commit{}, err
+	}
+	defer s.close()
+	args := []string{"ls-remote", "--quiet", "--end-of-options", s.address}
+	for _, n := range names {
+		args = append(args, n, n+"^{}")
+	}
+	out, err := s.run(ctx, args...)
+	if err != nil {
+		return Commit{}, had(err, "git could not read the references of the repository")
+	}
+	there := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		if id, name, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && IsCommit(id) {
+			there[name] = id
+		}
+	}
+	for _, n := range names {
+		if id := cmp.Or(there[n+"^{}"], there[n]); id != "" {
+			return Commit{ID: id, Ref: n, Tag: strings.HasPrefix(n, "refs/tags/")}, nil
+		}
+	}
+	if ref == "" {
+		return Commit{}, fault.Broken("the repository has no default branch")
+	}
+	return Commit{}, fault.Broken("the repository has no branch or tag of that name")
+}
+
+// Fetched is a tree that the store has.
+type Fetched struct {
+	Tree  string
+	Bytes int64 // that came
+}
+
+// Fetch gets the tree of a commit into the store, where key holds it. Submodules are left as they are.
+func (c *Client) Fetch(ctx context.Context, src Source, at Commit, key string) (*Fetched, error) {
+	s, err := c.session(ctx, src)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	if err := s.fetch(ctx, at); err != nil {
+		return nil, err
+	}
+	out, err := local(ctx, s.scratch, "rev-parse", "--verify", "--quiet", "--end-of-options", at.ID+"^{commit}^{tree}")
+	if err != nil {
+		return nil, had(err, "what the repository has there is not a commit")
+	}
+	f := &Fetched{Tree: strings.TrimSpace(string(out)), Bytes: s.scratch.Size()}
+	return f, s.scratch.Keep(ctx, key, f.Tree)
+}
+
+// fetch gets one commit: by its id, or by the reference that it was found by, or with all that the server has, since not
+// every server gives out any commit.
+func (s *session) fetch(ctx context.Context, at Commit) error {
+	tries := [][]string{{"--depth=1", "--", at.ID + ":refs/heads/wanted"}}
+	if at.Ref != "" {
+		tries = append(tries, []string{"--depth=1", "--", "+" + at.Ref + ":refs/heads/wanted"})
+	}
+	for _, t := range tries {
+		if there, err := s.try(ctx, at, t...); there || err != nil {
+			return err
+		}
+	}
+	// Without files this is cheap, also where the commit turns out to be made up.
+	probe := *s
+	var err error
+	if probe.scratch, err = s.client.Store.Scratch(); err != nil {
+		return err
+	}
+	defer probe.scratch.Close()
+	switch there, err := probe.try(ctx, at, "--filter=tree:0", "--", everyHead, everyTag); {
+	case err != nil:
+		return err
+	case !there:
+		return probe.whyNot(ctx)
+	}
+	there, err := s.try(ctx, at, "--", everyHead, everyTag)
+	if err == nil && !there {
+		err = fault.Unknown("git does not accept what the repository has there")
+	}
+	return err
+}
+
+const (
+	everyHead = "+refs/heads/*:refs/all/heads/*"
+	everyTag  = "+refs/tags/*:refs/all/tags/*"
+)
+
+// try runs one fetch and reports whether the commit is there then. What is before "--" are options.
+func (s *session) try(ctx context.Context, at Commit, what ...string) (bool, error) {
+	args := []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance",
+		"--no-recurse-submodules", "--force"}
+	split := slices.Index(what, "--")
+	args = append(append(args, what[:split]...), "--end-of-options", s.address)
+	_, err := s.run(ctx, append(args, what[split+1:]...)...)
+	var r *refused
+	if err != nil && !errors.As(err, &r) {
+		return false, err
+	}
+	_, err = local(ctx, s.scratch, "cat-file", "-e", at.ID+"^{commit}")
+	if errors.As(err, &r) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// whyNot tells a commit that is not there from a repository that cannot be read: it has references that came.
+func (s *session) whyNot(ctx context.Context) error {
+	theirs, err := s.run(ctx, "ls-remote", "--quiet", "--refs", "--heads", "--end-of-options", s.address)
+	if err != nil {
+		return had(err, "git could not read the repository")
+	}
+	for line := range strings.Lines(string(theirs)) {
+		id, _, _ := strings.Cut(line, "\t")
+		if _, err := local(ctx, s.scratch, "cat-file", "-e", id+"^{commit}"); err != nil {
+			return had(err, "git does not accept what the repository has")
+		}
+	}
+	return fault.Broken("the repository has no such commit")
+}
+
+// local runs git without the network.
+func local(ctx context.Context, s *store.Scratch, args ...string) ([]byte, error) {
+	out, err := s.Run(ctx, gitcmd.Call{Args: args, Max: 256 << 20})
+	var failed *gitcmd.Error
+	if errors.As(err, &failed) && failed.Err == nil {
+		return nil, &refused{failed.Code}
+	}
+	return out, err
+}

@@ -1,0 +1,117 @@
+package git
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/lintel-bot/lintel/fetch/fault"
+	"github.com/lintel-bot/lintel/fetch/store"
+	"github.com/lintel-bot/lintel/render/tree/gitcmd"
+)
+
+// maxModules is how many submodules one repository may have.
+const maxModules = 100
+
+// Submodule is a folder of a tree that is the tree of another repository.
+type Submodule struct {
+	Path   string
+	URL    string // as .gitmodules has it, possibly relative to the repository ("../other")
+	Commit string
+}
+
+// Submodules lists those of a tree of the store that "git submodule update --init" would get.
+func (c *Client) Submodules(ctx context.Context, tree string) ([]Submodule, error) {
+	s, err := c.Store.Scratch()
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	out, err := local(ctx, s, "ls-tree", "-r", "-z", tree)
+	if err != nil {
+		return nil, had(err, "git could not read the files of the repository")
+	}
+	var list []Submodule
+	has := false
+	for line := range strings.SplitSeq(string(out), "\x00") {
+		head, path, _ := strings.Cut(line, "\t")
+		fields := strings.Fields(head)
+		has = has || (path == ".gitmodules" && strings.HasPrefix(head, "100"))
+		if len(fields) == 3 && fields[0] == "160000" {
+			list = append(list, Submodule{Path: path, Commit: fields[2]})
+		}
+	}
+	if len(list) == 0 || !has {
+		return nil, nil
+	}
+	if len(list) > maxModules {
+		return nil, fault.Unknown("the repository has more than %d submodules", maxModules)
+	}
+	return addresses(ctx, s, tree, list)
+}
+
+// addresses reads .gitmodules with git's own parser.
+func addresses(ctx context.Context, s *store.Scratch, tree string, list []Submodule) ([]Submodule, error) {
+	out, err := local(ctx, s, "config", "--blob", tree+":.gitmodules", "--no-includes", "-z", "--list")
+	if err != nil {
+		return nil, had(err, "git could not read .gitmodules of the repository")
+	}
+	path, url, off := map[string]string{}, map[string]string{}, map[string]bool{}
+	for setting := range strings.SplitSeq(string(out), "\x00") {
+		key, value, _ := strings.Cut(setting, "\n")
+		name, ok := strings.CutPrefix(key, "submodule.")
+		dot := strings.LastIndexByte(name, '.')
+		if !ok || dot < 0 {
+			continue
+		}
+		switch name, field := name[:dot], name[dot+1:]; field {
+		case "path":
+			path[strings.TrimSuffix(value, "/")] = name
+		case "url":
+			url[name] = value
+		case "update":
+			off[name] = value == "none"
+		}
+	}
+	var found []Submodule
+	for _, m := range list {
+		name, ok := path[m.Path]
+		if ok && url[name] != "" && !off[name] {
+			m.URL = url[name]
+			found = append(found, m)
+		}
+	}
+	return found, nil
+}
+
+// Compose returns the tree in which submodules stand for the trees that they came to; key holds it.
+func (c *Client) Compose(ctx context.Context, tree string, modules map[string]string, key string) (string, error) {
+	scratch, err := c.Store.Scratch()
+	if err != nil {
+		return "", err
+	}
+	defer scratch.Close()
+	run := func(args ...string) (string, error) {
+		out, err := scratch.Run(ctx, gitcmd.Call{Args: args})
+		if err != nil {
+			return "", fmt.Errorf("composing submodules: %w", err)
+		}
+		return strings.TrimSpace(string(out)), nil
+	}
+	if _, err := run("read-tree", tree); err != nil {
+		return "", err
+	}
+	for path, sub := range modules {
+		if _, err := run("update-index", "--force-remove", "--", path); err != nil {
+			return "", err
+		}
+		if _, err := run("read-tree", "--prefix="+path+"/", sub); err != nil {
+			return "", err
+		}
+	}
+	composed, err := run("write-tree")
+	if err != nil {
+		return "", err
+	}
+	return composed, scratch.Keep(ctx, key, composed)
+}

@@ -1,0 +1,169 @@
+package fetch
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lintel-bot/lintel/fetch/chart"
+	"github.com/lintel-bot/lintel/fetch/fault"
+	"github.com/lintel-bot/lintel/fetch/git"
+	"github.com/lintel-bot/lintel/fetch/policy"
+	"github.com/lintel-bot/lintel/fetch/store"
+	"github.com/lintel-bot/lintel/fetch/web"
+	"github.com/lintel-bot/lintel/render/remote"
+)
+
+// job is a want that may be asked for.
+type job struct {
+	want  remote.Want
+	url   *url.URL // canonical, as an allow-list sees it
+	key   string   // of its note
+	scope string   // of what a token read; empty: anybody could
+	token string
+
+	fixed bool // it stands for the same content for ever
+	exact bool // it should: an exact version
+}
+
+// good reports whether what was said some time ago need not be asked again.
+func (j job) good(age time.Duration, o Options) bool {
+	switch {
+	case j.fixed:
+		return true
+	case j.exact:
+		return o.Recheck == 0 || age < o.Recheck
+	}
+	return age < o.Fresh
+}
+
+// schemes are those that a kind of want may have.
+var schemes = map[remote.Kind][]string{
+	remote.Git:   {"https", "http", "ssh"},
+	remote.Chart: {"https", "http", "oci"},
+	remote.File:  {"https", "http"},
+}
+
+// job looks at a want before anything is done about it: may it be asked for at all?
+func (f *Fetcher) job(ctx context.Context, w remote.Want) (job, error) {
+	u, err := policy.Address(w.URL)
+	if err != nil {
+		return job{}, fault.Unknown("%v", err)
+	}
+	j := job{want: w, url: u}
+	switch {
+	case !slices.Contains(schemes[w.Kind], u.Scheme):
+		return job{}, fault.Unknown("addresses that begin with %s:// are not fetched for this", u.Scheme)
+	case u.Scheme == "http" && !f.o.Policy.PlainHTTP(u):
+		return job{}, fault.Unknown("only https is used, unless the operator's plainHTTP has the address")
+	case !f.o.Policy.Allows(u):
+		return job{}, fault.Unknown("the list of allowed sources does not have it")
+	case w.Kind == remote.Chart && u.Scheme != "oci" && (w.Name == "" || w.Name != path.Base(w.Name) || w.Name == ".."):
+		return job{}, fault.Broken("%s cannot be the name of a chart", chart.Quote(w.Name))
+	case strings.ContainsFunc(w.Ref, func(r rune) bool { return r < ' ' || r == 0x7f }) || len(w.Ref) > 1024:
+		return job{}, fault.Broken("the version or revision is not one that can exist")
+	}
+	switch w.Kind {
+	case remote.Git:
+		return f.gitJob(ctx, j)
+	case remote.Chart:
+		_, digest := pinned(w.Ref)
+		j.fixed, j.exact = digest != "", chart.Exact(w.Ref)
+	}
+	j.key = store.Key("want", string(w.Kind), u.String(), w.Name, w.Ref, fmt.Sprint(w.Tag))
+	return j, nil
+}
+
+// gitJob adds what a repository is read with.
+func (f *Fetcher) gitJob(ctx context.Context, j job) (job, error) {
+	if j.url.Scheme == "ssh" && !f.o.UserGit {
+		j.url = policy.HTTPS(j.url) // there is no key to show; the same repository is there by https
+	}
+	if f.o.Token != nil {
+		if token, ok := f.o.Token(ctx, j.url.String()); ok {
+			j.token, j.scope = token, f.o.Scope
+			if err := f.mayRead(ctx, j.url.String()); err != nil {
+				return job{}, err
+			}
+		}
+	}
+	j.fixed = git.IsCommit(j.want.Ref)
+	// A submodule may be one that only a token can read.
+	scope := j.scope
+	if j.want.Submodules {
+		scope = f.o.Scope
+	}
+	j.key = store.Key("want", "git", j.url.String(), j.want.Ref, fmt.Sprint(j.want.Submodules, j.token != ""), scope)
+	return j, nil
+}
+
+func (f *Fetcher) mayRead(ctx context.Context, address string) error {
+	if f.o.MayRead == nil {
+		return nil
+	}
+	err := f.o.MayRead(ctx, address)
+	if err == nil || fault.Of(err) != nil || ctx.Err() != nil {
+		return err
+	}
+	return fault.Unknown("it is a private repository that the author of this change may not read")
+}
+
+// mayUse reports whether what the store has may be used now: it can have come from further addresses, some of which this
+// policy does not have, and from further repositories that only a token could read.
+func (f *Fetcher) mayUse(ctx context.Context, n store.Note) error {
+	for _, host := range n.Hosts {
+		if u, err := policy.Address(host); err != nil || !f.o.Policy.Allows(u) {
+			return fault.Unknown("it comes from a further host, which the list of allowed sources does not have")
+		}
+	}
+	for _, repository := range n.Private {
+		if err := f.mayRead(ctx, repository); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// onlyKnown reports whether a fork asks for what only the store may answer.
+func (f *Fetcher) onlyKnown(j job) bool { return f.o.Fork && !f.o.Policy.AllowsFork(j.url) }
+
+// mayAsk reports whether the network may be used for an address.
+func (f *Fetcher) mayAsk(u *url.URL) error {
+	switch {
+	case f.o.Offline:
+		return fault.Unknown("the store does not have it, and the network is not used")
+	case f.o.Fork && !f.o.Policy.AllowsFork(u):
+		return fault.Unknown("it is not fetched for a fork's change, and the store does not have it")
+	}
+	return nil
+}
+
+// way is how an address is reached: where it is mirrored, and with the operator's credentials for that.
+func (f *Fetcher) way(u *url.URL) (*url.URL, *policy.Credential, error) {
+	at, err := f.o.Policy.Mirror(u)
+	if err != nil {
+		return nil, nil, fault.Unknown("its mirror's address cannot be used: %v", err)
+	}
+	c, err := f.o.Policy.Credential(at)
+	if err != nil {
+		return nil, nil, fault.Unknown("%v", err)
+	}
+	return at, c, nil
+}
+
+// trip is a way to an address over HTTP.
+func (f *Fetcher) trip(u *url.URL) (*url.URL, *web.Trip, error) {
+	at, c, err := f.way(u)
+	if err != nil {
+		return nil, nil, err
+	}
+	t := f.web.Trip()
+	if c != nil {
+		t.Authorization = c.Header()
+	}
+	return at, t, nil
+}

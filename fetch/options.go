@@ -1,0 +1,90 @@
+package fetch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/lintel-bot/lintel/fetch/chart"
+	"github.com/lintel-bot/lintel/fetch/git"
+	"github.com/lintel-bot/lintel/fetch/policy"
+	"github.com/lintel-bot/lintel/fetch/store"
+	"github.com/lintel-bot/lintel/fetch/web"
+)
+
+// Options are what New needs. Only Store is required.
+type Options struct {
+	Store  *store.Store
+	Policy *policy.Policy // nil: policy.Default()
+
+	// UserGit has git run with the configuration of the user, ssh included: for a laptop.
+	UserGit bool
+	// Offline uses only what the store has, however old.
+	Offline bool
+	// Fork says that a fork's change asks: only what the store has is used, and what the policy's forks.allow has.
+	Fork bool
+
+	// Token returns what git is shown for a repository; false where there is nothing to show. It is asked about https
+	// addresses without credentials. Nil: there is nothing.
+	Token func(ctx context.Context, url string) (token string, ok bool)
+	// MayRead is asked before anything is used that was read with a token, also from the store. An error refuses it.
+	// Nil: everything may be.
+	MayRead func(ctx context.Context, url string) error
+	// Scope keeps what was read with a token apart from what others read with theirs: the installation.
+	Scope string
+
+	// Fresh is for how long what moves (a branch, a tag, a range, the newest version) is not asked for again; 0: 2
+	// minutes.
+	Fresh time.Duration
+	// Recheck is after what time even an exact version is asked for again, to find out that it changed. 0: never.
+	Recheck time.Duration
+	// Timeout is for one thing, everything included; 0: 5 minutes.
+	Timeout time.Duration
+	// Parallel is how many things are got at once; 0: 6.
+	Parallel int
+
+	Charts chart.Limits // the zero value: chart.DefaultLimits()
+	MaxGit int64        // bytes of one fetch of git; 0: 1 GiB
+	Web    web.Options  // Policy is not used
+}
+
+// defaults of Options.
+const (
+	defaultFresh    = 2 * time.Minute
+	defaultTimeout  = 5 * time.Minute
+	defaultParallel = 6
+	// failureFresh is for how long a failure is not tried to overcome again.
+	failureFresh = 30 * time.Second
+	maxFile      = 16 << 20
+)
+
+// Fetcher gets wants. It is safe for concurrent use, also with others on the same store.
+type Fetcher struct {
+	o     Options
+	store *store.Store
+	web   *web.Client
+	git   *git.Client
+}
+
+// New returns a fetcher; Close ends its connections.
+func New(o Options) (*Fetcher, error) {
+	if o.Store == nil {
+		return nil, errors.New("a fetcher needs a store")
+	}
+	if o.Policy == nil {
+		o.Policy = policy.Default()
+	}
+	o.Fresh, o.Timeout = cmp.Or(o.Fresh, defaultFresh), cmp.Or(o.Timeout, defaultTimeout)
+	o.Parallel = cmp.Or(o.Parallel, defaultParallel)
+	if o.Charts == (chart.Limits{}) {
+		o.Charts = chart.DefaultLimits()
+	}
+	o.Web.Policy = o.Policy
+	f := &Fetcher{o: o, store: o.Store, web: web.New(o.Web)}
+	f.git = &git.Client{Store: o.Store, Web: f.web, User: o.UserGit, Max: o.MaxGit}
+	return f, nil
+}
+
+// Close ends the connections that are kept open.
+func (f *Fetcher) Close() { f.web.Close() }

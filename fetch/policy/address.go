@@ -1,0 +1,87 @@
+package policy
+
+import (
+	"errors"
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// maxAddress is how long an address may be.
+const maxAddress = 2048
+
+var (
+	// hostName is what may stand for a host: a name or an address, a port behind it. It never starts like an option.
+	hostName = regexp.MustCompile(`^([a-z0-9_][a-z0-9._-]*|\[[0-9a-f:.]+\])(:[0-9]{1,5})?$`)
+	// scpLike is git's short form of an ssh address: user@host:path.
+	scpLike = regexp.MustCompile(`^(?:[A-Za-z0-9._-]+@)?([A-Za-z0-9_][A-Za-z0-9._-]*):([^/:].*|/[^/].*)$`)
+)
+
+// defaultPorts are left out of an address.
+var defaultPorts = map[string]string{"https": ":443", "http": ":80", "oci": ":443", "ssh": ":22"}
+
+// Address makes an address canonical: scheme and host in lower case, no default port, no user, no password and no
+// fragment. Git's user@host:path is an ssh address. The error says what is wrong with it, and does not repeat it.
+func Address(raw string) (*url.URL, error) {
+	if raw == "" || len(raw) > maxAddress || strings.HasPrefix(raw, "-") || strings.ContainsFunc(raw, notPrintable) {
+		return nil, errors.New("the address is not one that can be fetched")
+	}
+	if m := scpLike.FindStringSubmatch(raw); m != nil && !strings.Contains(raw, "://") {
+		raw = "ssh://" + m[1] + "/" + strings.TrimPrefix(m[2], "/")
+	}
+	u, err := url.Parse(raw)
+	if err != nil || u.Opaque != "" || u.Host == "" {
+		return nil, errors.New("the address is not one that can be fetched")
+	}
+	u.Scheme, u.Host = strings.ToLower(u.Scheme), strings.ToLower(u.Host)
+	switch u.Scheme {
+	case "git+https", "git+ssh", "git+http":
+		u.Scheme = strings.TrimPrefix(u.Scheme, "git+")
+	}
+	port, known := defaultPorts[u.Scheme]
+	if !known {
+		return nil, errors.New("only https and oci addresses are fetched")
+	}
+	u.Host = strings.TrimSuffix(u.Host, port)
+	u.User, u.Fragment, u.RawFragment = nil, "", ""
+	if !hostName.MatchString(u.Host) {
+		return nil, errors.New("the address names no valid host")
+	}
+	for part := range strings.SplitSeq(u.Path, "/") {
+		if part == "." || part == ".." {
+			return nil, errors.New("the address holds a relative path")
+		}
+	}
+	if strings.Contains(strings.ToLower(u.EscapedPath()), "%2f") || strings.Contains(u.Path, `\`) {
+		return nil, errors.New("the address holds an escaped path")
+	}
+	return u, nil
+}
+
+func notPrintable(r rune) bool { return r <= ' ' || r == 0x7f }
+
+// Bare returns an address without its query, which can hold secrets.
+func Bare(u *url.URL) string { return u.Scheme + "://" + u.Host + u.EscapedPath() }
+
+// comparable is an address as patterns and prefixes see it: always with a path.
+func comparable(u *url.URL) string {
+	s := Bare(u)
+	if u.Path == "" {
+		s += "/"
+	}
+	return s
+}
+
+// HTTPS returns the https address of an ssh or http one: the same repository by the custom of all servers of git, and
+// what an allow-list is compared with.
+func HTTPS(u *url.URL) *url.URL {
+	if u.Scheme != "ssh" && u.Scheme != "http" {
+		return u
+	}
+	c := *u
+	if c.Scheme == "ssh" {
+		c.Host, _, _ = strings.Cut(c.Host, ":")
+	}
+	c.Scheme = "https"
+	return &c
+}

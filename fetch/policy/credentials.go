@@ -1,0 +1,145 @@
+package policy
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"strings"
+)
+
+// maxSecret is how large a file with credentials may be.
+const maxSecret = 1 << 20
+
+// credential says where the credentials for a prefix are. Exactly one file is set.
+type credential struct {
+	prefix                            string
+	basicAuthFile, tokenFile, dockerF string
+}
+
+// Credential is what a server is shown.
+type Credential struct {
+	User, Password string // basic
+	Token          string // bearer
+	Identity       string // the refresh token of a registry
+}
+
+// Header returns the value of an Authorization header.
+func (c Credential) Header() string {
+	if c.Token != "" {
+		return "Bearer " + c.Token
+	}
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(c.User+":"+c.Password))
+}
+
+// Credential returns the operator's credentials for an address, nil where there are none: the longest prefix decides.
+// The files are read each time, so that they can be renewed. The error does not name their content.
+func (p *Policy) Credential(u *url.URL) (*Credential, error) {
+	address := comparable(u)
+	for _, c := range p.credentials {
+		if !strings.HasPrefix(address, c.prefix) {
+			continue
+		}
+		got, err := c.read(u.Host)
+		if err != nil {
+			return nil, fmt.Errorf("the operator's credentials cannot be used: %w", err)
+		}
+		return got, nil
+	}
+	return nil, nil
+}
+
+func (c credential) read(host string) (*Credential, error) {
+	switch {
+	case c.basicAuthFile != "":
+		text, err := secret(c.basicAuthFile)
+		if err != nil {
+			return nil, err
+		}
+		user, password, ok := strings.Cut(text, ":")
+		if !ok {
+			return nil, errors.New("the file is not of the form user:password")
+		}
+		return &Credential{User: user, Password: password}, nil
+	case c.tokenFile != "":
+		text, err := secret(c.tokenFile)
+		if err != nil {
+			return nil, err
+		}
+		return &Credential{Token: text}, nil
+	}
+	text, err := secret(c.dockerF)
+	if err != nil {
+		return nil, err
+	}
+	return docker([]byte(text), host)
+}
+
+// secret reads a file with something secret in it. Its errors have no path.
+func secret(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", errors.New("the file cannot be read")
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
+	switch text := strings.TrimSpace(string(data)); {
+	case err != nil:
+		return "", errors.New("the file cannot be read")
+	case len(data) > maxSecret:
+		return "", errors.New("the file is too large")
+	case text == "":
+		return "", errors.New("the file is empty")
+	default:
+		return text, nil
+	}
+}
+
+// docker reads the entry of a host from a configuration of docker. Credential helpers are programs and not started.
+func docker(data []byte, host string) (*Credential, error) {
+	type entry struct {
+		Auth          string `json:"auth"`
+		Username      string `json:"username"`
+		Password      string `json:"password"`
+		IdentityToken string `json:"identitytoken"`
+		RegistryToken string `json:"registrytoken"`
+	}
+	var config struct {
+		Auths map[string]entry `json:"auths"`
+	}
+	if err := json.Unmarshal(data, &config); err != nil {
+		return nil, errors.New("the file is not a configuration of docker")
+	}
+	for name, e := range config.Auths {
+		if dockerHost(name) != dockerHost(host) {
+			continue
+		}
+		c := &Credential{User: e.Username, Password: e.Password, Identity: e.IdentityToken, Token: e.RegistryToken}
+		if e.Auth != "" {
+			both, err := base64.StdEncoding.DecodeString(e.Auth)
+			if err != nil {
+				return nil, errors.New("the entry of the registry is not base64")
+			}
+			c.User, c.Password, _ = strings.Cut(strings.TrimRight(string(both), "\x00"), ":")
+		}
+		return c, nil
+	}
+	return nil, errors.New("the configuration of docker has no entry for this registry")
+}
+
+// dockerHost is the host of an entry, whose key can be an old address.
+func dockerHost(name string) string {
+	_, rest, ok := strings.Cut(name, "://")
+	if !ok {
+		rest = name
+	}
+	host, _, _ := strings.Cut(strings.ToLower(rest), "/")
+	switch host {
+	case "index.docker.io", "registry-1.docker.io", "docker.io":
+		return "docker.io"
+	}
+	return host
+}

@@ -1,0 +1,58 @@
+package policy
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Globs are patterns of addresses: * is anything but a slash, ** is anything.
+type Globs []*regexp.Regexp
+
+// patternForm is scheme://host/path, or scheme://** for all of a scheme. A host is written out to its end: without the
+// slash behind it a pattern would fit longer names as well.
+var patternForm = regexp.MustCompile(`^(https|oci)://(\*\*|[A-Za-z0-9._:*\[\]-]+/.*)$`)
+
+// Compile reads patterns. The error names the first that is not valid.
+func Compile(patterns []string) (Globs, error) {
+	globs := Globs{}
+	for _, p := range patterns {
+		g, err := compile(p)
+		if err != nil {
+			return nil, err
+		}
+		globs = append(globs, g)
+	}
+	return globs, nil
+}
+
+func compile(pattern string) (*regexp.Regexp, error) {
+	m := patternForm.FindStringSubmatch(pattern)
+	if m == nil || (m[2] != "**" && strings.HasPrefix(m[2], "**")) {
+		return nil, fmt.Errorf("%q is not a pattern of addresses: write https://**, oci://registry.example.com/charts/** "+
+			"or the like", pattern)
+	}
+	host, path, _ := strings.Cut(m[2], "/")
+	if host != "**" && strings.Contains(host, "**") {
+		return nil, fmt.Errorf("%q has ** in the host: write *", pattern)
+	}
+	var b strings.Builder
+	b.WriteString("^" + m[1] + "://")
+	if m[2] == "**" {
+		b.WriteString(".*$")
+		return regexp.Compile(b.String())
+	}
+	host = strings.TrimSuffix(strings.ToLower(host), ":443")
+	b.WriteString(strings.ReplaceAll(regexp.QuoteMeta(host), `\*`, `[^/:]*`) + "/")
+	quoted := strings.ReplaceAll(regexp.QuoteMeta(path), `\*\*`, `.*`)
+	b.WriteString(strings.ReplaceAll(quoted, `\*`, `[^/]*`) + "$")
+	return regexp.Compile(b.String())
+}
+
+// Match reports whether one of the patterns fits an address.
+func (g Globs) Match(u *url.URL) bool {
+	address := comparable(HTTPS(u))
+	return slices.ContainsFunc(g, func(re *regexp.Regexp) bool { return re.MatchString(address) })
+}

@@ -1,0 +1,112 @@
+// Package policy reads what the operator, and below that a repository, says about sources from outside: what may be
+// fetched, from where instead, with which credentials, and which addresses may be dialled.
+package policy
+
+import (
+	"cmp"
+	"crypto/x509"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+)
+
+// Policy is what LINTEL_SOURCES says, possibly narrowed. It is immutable.
+type Policy struct {
+	allow       []Globs // all of them have to fit
+	forks       Globs
+	mirrors     []mirror
+	credentials []credential
+	private     []netip.Prefix
+	plain       []string
+	roots       *x509.CertPool
+}
+
+type mirror struct{ from, to string }
+
+// Default allows everything public and has no credentials.
+func Default() *Policy {
+	p, err := Parse("", nil)
+	if err != nil {
+		panic(err) // the empty file is valid
+	}
+	return p
+}
+
+// Narrow returns a policy that also wants one of the patterns to fit; it can take away only. Nil patterns change
+// nothing, an empty list refuses everything.
+func (p *Policy) Narrow(patterns []string) (*Policy, error) {
+	if patterns == nil {
+		return p, nil
+	}
+	globs, err := Compile(patterns)
+	if err != nil {
+		return nil, err
+	}
+	c := *p
+	c.allow = append(slices.Clone(p.allow), globs)
+	return &c, nil
+}
+
+// Allows reports whether an address may be used.
+func (p *Policy) Allows(u *url.URL) bool {
+	return !slices.ContainsFunc(p.allow, func(g Globs) bool { return !g.Match(u) })
+}
+
+// AllowsFork reports whether what a fork's change asks for may be fetched from an address.
+func (p *Policy) AllowsFork(u *url.URL) bool { return p.forks.Match(u) }
+
+// Mirror returns where an address is fetched from: the longest prefix decides. Mirrors are the operator's and need not
+// be allowed.
+func (p *Policy) Mirror(u *url.URL) (*url.URL, error) {
+	for _, address := range []*url.URL{u, HTTPS(u)} {
+		full := comparable(address)
+		for _, m := range p.mirrors {
+			if rest, ok := strings.CutPrefix(full, m.from); ok {
+				to, err := Address(m.to + rest)
+				if err == nil {
+					to.RawQuery = u.RawQuery
+				}
+				return to, err
+			}
+		}
+	}
+	return u, nil
+}
+
+// PlainHTTP reports whether an http address may be used, or an oci one by http.
+func (p *Policy) PlainHTTP(u *url.URL) bool {
+	c := *u
+	c.Scheme = "http"
+	return slices.ContainsFunc(p.plain, func(prefix string) bool { return strings.HasPrefix(comparable(&c), prefix) })
+}
+
+// Private reports whether an address that is not public may be dialled.
+func (p *Policy) Private(a netip.Addr) bool {
+	return slices.ContainsFunc(p.private, func(n netip.Prefix) bool { return n.Contains(a) })
+}
+
+// Roots are the authorities that certificates are checked with: those of the system and the operator's. Nil: those of
+// the system.
+func (p *Policy) Roots() *x509.CertPool { return p.roots }
+
+// readRoots adds the certificates of a file to those of the system.
+func readRoots(path string) (*x509.CertPool, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM(data) {
+		return nil, fmt.Errorf("%s holds no certificate", path)
+	}
+	return pool, nil
+}
+
+// longestFirst orders prefixes so that the first that fits is the one that says most.
+func longestFirst(a, b string) int { return cmp.Compare(len(b), len(a)) }

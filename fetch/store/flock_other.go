@@ -1,0 +1,8 @@
+//go:build !unix
+
+package store
+
+import "os"
+
+// flock does nothing: where there is no flock(2) one process at a time may use a store.
+func flock(*os.File, bool) error { return nil }

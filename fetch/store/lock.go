@@ -1,0 +1,69 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// lockPoll is how often a lock that somebody else has is tried again.
+const lockPoll = 20 * time.Millisecond
+
+// errLocked means that somebody else has a lock.
+var errLocked = errors.New("somebody else has the lock")
+
+// Lock takes the lock of a thing, among goroutines and processes alike. It ends with its process, however that ends.
+func (s *Store) Lock(ctx context.Context, key string) (unlock func(), err error) {
+	return s.wait(ctx, key, false)
+}
+
+// using takes the lock against Maintain: many may write, as long as nobody cleans up.
+func (s *Store) using(ctx context.Context) (unlock func(), err error) {
+	return s.wait(ctx, cleaning, true)
+}
+
+// cleaning is the lock of Maintain.
+const cleaning = "maintain"
+
+func (s *Store) wait(ctx context.Context, key string, shared bool) (func(), error) {
+	for {
+		unlock, err := s.tryLock(key, shared)
+		if !errors.Is(err, errLocked) {
+			return unlock, err
+		}
+		timer := time.NewTimer(lockPoll)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, fmt.Errorf("waiting for somebody else who fetches the same: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// tryLock takes a lock without waiting. The file may be removed by whoever has the lock; so what was locked has to be
+// what has the name still.
+func (s *Store) tryLock(key string, shared bool) (func(), error) {
+	path := filepath.Join(s.o.Dir, locksDir, key)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("locking the store: %w", withoutPath(err))
+	}
+	if err := flock(f, shared); err != nil {
+		f.Close()
+		if errors.Is(err, errLocked) {
+			return nil, err
+		}
+		return nil, fmt.Errorf("locking the store: %w", withoutPath(err))
+	}
+	mine, err1 := f.Stat()
+	there, err2 := os.Stat(path)
+	if err1 != nil || err2 != nil || !os.SameFile(mine, there) {
+		f.Close()
+		return nil, errLocked
+	}
+	return func() { f.Close() }, nil
+}

@@ -1,0 +1,154 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/lintel-bot/lintel/render/tree/gitcmd"
+)
+
+const (
+	// packs is how many packs the store may have before they are joined: each thing that is fetched adds one.
+	packs = 100
+	// forgotten is after what time even the digest of what is not there any more goes.
+	forgotten = 2 * 365 * 24 * time.Hour
+	// abandoned is after what time a scratch repository belongs to nobody: longer than anything may take.
+	abandoned = 6 * time.Hour
+)
+
+// Maintain removes what was not used for long or does not fit any more, and what killed processes left. It waits for
+// those who write, and they for it. Notes stay, so that a version that comes back with another content is found out.
+func (s *Store) Maintain(ctx context.Context) error {
+	unlock, err := s.wait(ctx, cleaning, false)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	s.sweep()
+	gone, err := s.evict()
+	if err != nil {
+		return err
+	}
+	found, err := filepath.Glob(filepath.Join(s.GitDir(), "objects", "pack", "*.pack"))
+	if err != nil || (gone == 0 && len(found) <= packs) {
+		return err
+	}
+	// What nothing holds any more stays for a while: a check that runs may read it.
+	prune := fmt.Sprintf("--prune=%d.seconds.ago", int(s.o.Keep.Seconds()))
+	_, err = gitcmd.Call{Git: s.git, Options: []string{"--git-dir=" + s.GitDir()}, Dir: s.o.Dir, Env: s.Isolated(),
+		Args: []string{"gc", "--quiet", prune}}.Run(ctx)
+	if err != nil {
+		return fmt.Errorf("cleaning the store up: %w", err)
+	}
+	return nil
+}
+
+// Due reports whether Maintain has something to do.
+func (s *Store) Due() bool {
+	found, err := filepath.Glob(filepath.Join(s.GitDir(), "objects", "pack", "*.pack"))
+	return err == nil && (len(found) > packs || size(filepath.Join(s.GitDir(), "objects")) > s.o.MaxBytes)
+}
+
+// sweep removes what killed processes left in the scratch folder, and locks of git that nobody can have now.
+func (s *Store) sweep() {
+	entries, err := os.ReadDir(filepath.Join(s.o.Dir, scratchDir))
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > abandoned {
+			_ = os.RemoveAll(filepath.Join(s.o.Dir, scratchDir, e.Name()))
+		}
+	}
+	stale, _ := filepath.Glob(filepath.Join(s.GitDir(), "*.lock"))
+	for _, path := range stale {
+		_ = os.Remove(path)
+	}
+}
+
+// held is a thing that has a tree.
+type held struct {
+	key  string
+	note Note
+	used time.Time
+}
+
+// evict removes references, and returns how many.
+func (s *Store) evict() (gone int, err error) {
+	var all []held
+	var sum int64
+	var old []string
+	now := s.Now()
+	err = s.Notes(func(key string, n Note, used time.Time) {
+		switch {
+		case n.Tree != "" && n.Content == "":
+			all = append(all, held{key, n, used})
+			sum += n.Bytes
+		case now.Sub(used) > forgotten:
+			old = append(old, key)
+		}
+	})
+	if err != nil {
+		return 0, err
+	}
+	slices.SortFunc(all, func(a, b held) int { return a.used.Compare(b.used) })
+	var problems []error
+	for _, h := range all {
+		unused := now.Sub(h.used)
+		if unused < s.o.Keep || (unused < s.o.MaxAge && sum <= s.o.MaxBytes) {
+			continue
+		}
+		sum -= h.note.Bytes
+		gone++
+		problems = append(problems, s.Forget(h.key, h.note))
+	}
+	for _, key := range old {
+		problems = append(problems, ignoreGone(os.Remove(s.notePath(key))))
+	}
+	s.evictFiles(now)
+	return gone, errors.Join(problems...)
+}
+
+// Forget removes the tree of a thing, and leaves what it was.
+func (s *Store) Forget(key string, n Note) error {
+	n.Tree, n.Bytes, n.Asked, n.ETag = "", 0, time.Time{}, ""
+	if err := s.Put(key, n); err != nil {
+		return err
+	}
+	return ignoreGone(withoutPath(s.dereference(key)))
+}
+
+// dereference removes a reference, wherever git keeps it.
+func (s *Store) dereference(key string) error {
+	name := refsDir + "/" + key
+	_, err := gitcmd.Call{Git: s.git, Options: []string{"--git-dir=" + s.GitDir()}, Dir: s.o.Dir, Env: s.Isolated(),
+		Args: []string{"update-ref", "-d", name}}.Run(context.Background())
+	return err
+}
+
+// evictFiles removes kept files and locks that nobody used for long.
+func (s *Store) evictFiles(now time.Time) {
+	for _, dir := range []string{filesDir, locksDir} {
+		entries, err := os.ReadDir(filepath.Join(s.o.Dir, dir))
+		if err != nil {
+			return
+		}
+		for _, e := range entries {
+			info, err := e.Info()
+			if err != nil || e.Name() == cleaning || now.Sub(info.ModTime()) < s.o.MaxAge {
+				continue
+			}
+			if dir == filesDir {
+				_ = os.Remove(filepath.Join(s.o.Dir, dir, e.Name()))
+			} else if unlock, err := s.tryLock(e.Name(), false); err == nil {
+				_ = os.Remove(filepath.Join(s.o.Dir, dir, e.Name()))
+				unlock()
+			}
+		}
+	}
+}

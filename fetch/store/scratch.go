@@ -1,0 +1,182 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/lintel-bot/lintel/render/tree/gitcmd"
+)
+
+// refsDir has a reference for each thing that has a tree, so that git keeps it.
+const refsDir = "refs/sources"
+
+// isolation is the configuration of every git here: nothing of this machine's or of what was fetched may run.
+var isolation = []string{
+	"core.hooksPath", os.DevNull, "core.fsmonitor", "false", "core.askPass", "", "credential.helper", "",
+	"protocol.allow", "never", "submodule.recurse", "false", "gc.auto", "0", "maintenance.auto", "false",
+	"safe.directory", "*", "core.bigFileThreshold", "16m", "fastimport.unpackLimit", "1", "fetch.unpackLimit", "1",
+	"core.protectNTFS", "false", "core.protectHFS", "false",
+}
+
+// Config is the environment that configures git: pairs of a key and a value. Unlike arguments it cannot be seen by
+// others.
+func Config(pairs ...string) []string {
+	var env []string
+	for i := 0; i+1 < len(pairs); i += 2 {
+		n := strconv.Itoa(i / 2)
+		env = append(env, "GIT_CONFIG_KEY_"+n+"="+pairs[i], "GIT_CONFIG_VALUE_"+n+"="+pairs[i+1])
+	}
+	return append(env, "GIT_CONFIG_COUNT="+strconv.Itoa(len(pairs)/2))
+}
+
+// Isolated is the environment of a git that nothing configures but the given pairs.
+func (s *Store) Isolated(pairs ...string) []string {
+	env := append(gitcmd.Isolated(filepath.Join(s.o.Dir, scratchDir)), "PATH="+filepath.Dir(s.git), "GIT_LFS_SKIP_SMUDGE=1",
+		"GIT_NO_REPLACE_OBJECTS=1", "NO_PROXY=*", "no_proxy=*")
+	return append(env, Config(append(append([]string{}, isolation...), pairs...)...)...)
+}
+
+// Scratch is a repository of its own for what is on its way into the store. What the store has can be read in it.
+type Scratch struct {
+	store *Store
+	Dir   string
+}
+
+// Scratch makes an empty repository; Close removes it.
+func (s *Store) Scratch() (*Scratch, error) {
+	dir, err := os.MkdirTemp(filepath.Join(s.o.Dir, scratchDir), "git-")
+	if err != nil {
+		return nil, fmt.Errorf("writing the store: %w", withoutPath(err))
+	}
+	err = skeleton(dir)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "objects/info/alternates"), []byte(filepath.Join(s.GitDir(), "objects")+"\n"), 0o600)
+	}
+	if err != nil {
+		os.RemoveAll(dir)
+		return nil, fmt.Errorf("writing the store: %w", withoutPath(err))
+	}
+	return &Scratch{store: s, Dir: dir}, nil
+}
+
+// Close removes what was not kept.
+func (s *Scratch) Close() { _ = os.RemoveAll(s.Dir) } // at worst Maintain does
+
+// Run runs git in the scratch repository, isolated.
+func (s *Scratch) Run(ctx context.Context, c gitcmd.Call) ([]byte, error) {
+	c.Git = s.store.git
+	c.Options = append(c.Options, "--literal-pathspecs", "--no-replace-objects", "--git-dir="+s.Dir)
+	c.Dir = s.Dir
+	if c.Env == nil {
+		c.Env = s.store.Isolated()
+	}
+	return c.Run(ctx)
+}
+
+// Size is how many bytes the objects of the scratch repository take.
+func (s *Scratch) Size() int64 { return size(filepath.Join(s.Dir, "objects")) }
+
+func size(dir string) (sum int64) {
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return nil // removed while we look
+		}
+		if info, err := d.Info(); err == nil {
+			sum += info.Size()
+		}
+		return nil
+	})
+	return sum
+}
+
+// Keep moves the objects into the store, where the reference of key then holds a tree or a commit.
+func (s *Scratch) Keep(ctx context.Context, key, id string) error {
+	unlock, err := s.store.using(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := s.move(); err != nil {
+		return fmt.Errorf("writing the store: %w", withoutPath(err))
+	}
+	return s.store.reference(key, id)
+}
+
+// move moves objects and packs; what is in use appears last: the index of a pack after the pack.
+func (s *Scratch) move() error {
+	var first, last []string
+	objects := filepath.Join(s.Dir, "objects")
+	err := filepath.WalkDir(objects, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(objects, path)
+		switch {
+		case err != nil || strings.HasPrefix(name, "info"+string(filepath.Separator)) ||
+			strings.HasPrefix(d.Name(), "tmp_"):
+		case strings.HasSuffix(name, ".idx"):
+			last = append(last, name)
+		default:
+			first = append(first, name)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, name := range append(first, last...) {
+		to := filepath.Join(s.store.GitDir(), "objects", name)
+		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+			return err
+		}
+		if err := os.Rename(filepath.Join(objects, name), to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reference has a key hold an object.
+func (s *Store) reference(key, id string) error {
+	return s.write(filepath.Join(s.GitDir(), filepath.FromSlash(refsDir), key), []byte(id+"\n"))
+}
+
+// Hold has a key hold a tree that the store has already.
+func (s *Store) Hold(ctx context.Context, key, tree string) error {
+	unlock, err := s.using(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return s.reference(key, tree)
+}
+
+// Missing returns those of the trees that the store does not have (any more).
+func (s *Store) Missing(ctx context.Context, trees []string) (map[string]bool, error) {
+	missing := map[string]bool{}
+	if len(trees) == 0 {
+		return missing, nil
+	}
+	out, err := gitcmd.Call{Git: s.git, Options: []string{"--git-dir=" + s.GitDir()}, Dir: s.o.Dir, Env: s.Isolated(),
+		Args: []string{"cat-file", "--batch-check=%(objecttype)"}, Stdin: strings.Join(trees, "\n") + "\n",
+		Max: int64(len(trees))*100 + 1000}.Run(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading the store: %w", err)
+	}
+	lines := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
+	if len(lines) != len(trees) {
+		return nil, errors.New("reading the store: git gave an unexpected answer")
+	}
+	for i, line := range lines {
+		if line != "tree" {
+			missing[trees[i]] = true
+		}
+	}
+	return missing, nil
+}
