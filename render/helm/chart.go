@@ -36,7 +36,14 @@ type Chart struct {
 	chart   *chart.Chart
 	limits  Limits
 	files   map[string][]byte
-	sources map[*byte]string // by the first byte of a file: its name; files out of packed subcharts have none
+	sources map[*byte]origin // by the first byte of a file; what is out of packed subcharts is not here
+	sets    *sets
+}
+
+// origin is the file that a template is.
+type origin struct {
+	owner *Chart
+	file  string
 }
 
 // Dependency is one that a chart declares.

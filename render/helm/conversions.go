@@ -1,0 +1,109 @@
+package helm
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"text/template"
+
+	"github.com/BurntSushi/toml"
+	"sigs.k8s.io/yaml"
+	goyaml "sigs.k8s.io/yaml/goyaml.v3"
+)
+
+// conversions are the functions that Helm's engine has beside those of sprig. They are not exported there; a test
+// compares each with the engine's.
+var conversions = template.FuncMap{
+	"toYaml":        func(v any) string { return strings.TrimSuffix(quiet(yaml.Marshal(v)), "\n") },
+	"mustToYaml":    func(v any) string { return strings.TrimSuffix(loud(yaml.Marshal(v)), "\n") },
+	"toYamlPretty":  func(v any) string { return strings.TrimSuffix(quiet(prettyYAML(v)), "\n") },
+	"fromYaml":      fromYAML,
+	"fromYamlArray": fromYAMLArray,
+	"toJson":        func(v any) string { return quiet(json.Marshal(v)) },
+	"mustToJson":    func(v any) string { return loud(json.Marshal(v)) },
+	"fromJson":      fromJSON,
+	"fromJsonArray": fromJSONArray,
+	"toToml":        toTOML,
+	"mustToToml":    func(v any) string { return loud(encodeTOML(v)) },
+	"fromToml":      fromTOML,
+	"include":       func(string, any) (string, error) { return "", nil },
+	"tpl":           func(string, any) (string, error) { return "", nil },
+}
+
+// quiet swallows errors, as Helm does: the text is empty then.
+func quiet(data []byte, err error) string {
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}
+
+// loud panics, which text/template makes an error of the call.
+func loud(data []byte, err error) string {
+	if err != nil {
+		panic(err)
+	}
+	return string(data)
+}
+
+func prettyYAML(v any) ([]byte, error) {
+	var data bytes.Buffer
+	encoder := goyaml.NewEncoder(&data)
+	encoder.SetIndent(2)
+	err := encoder.Encode(v)
+	return data.Bytes(), err
+}
+
+func fromYAML(text string) map[string]any {
+	m := map[string]any{}
+	if err := yaml.Unmarshal([]byte(text), &m); err != nil {
+		m["Error"] = err.Error()
+	}
+	return m
+}
+
+func fromYAMLArray(text string) []any {
+	list := []any{}
+	if err := yaml.Unmarshal([]byte(text), &list); err != nil {
+		list = []any{err.Error()}
+	}
+	return list
+}
+
+func fromJSON(text string) map[string]any {
+	m := map[string]any{}
+	if err := json.Unmarshal([]byte(text), &m); err != nil {
+		m["Error"] = err.Error()
+	}
+	return m
+}
+
+func fromJSONArray(text string) []any {
+	list := []any{}
+	if err := json.Unmarshal([]byte(text), &list); err != nil {
+		list = []any{err.Error()}
+	}
+	return list
+}
+
+func encodeTOML(v any) ([]byte, error) {
+	var data bytes.Buffer
+	err := toml.NewEncoder(&data).Encode(v)
+	return data.Bytes(), err
+}
+
+func toTOML(v any) string {
+	data, err := encodeTOML(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(data)
+}
+
+func fromTOML(text string) map[string]any {
+	m := map[string]any{}
+	if err := toml.Unmarshal([]byte(text), &m); err != nil {
+		m["Error"] = err.Error()
+	}
+	return m
+}

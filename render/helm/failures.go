@@ -1,0 +1,120 @@
+package helm
+
+import (
+	"errors"
+	"regexp"
+	"strconv"
+	"strings"
+	"text/template"
+)
+
+func asError[T error](err error, target *T) bool { return errors.As(err, target) }
+
+// stopped is the error of required and fail.
+type refusal struct {
+	cause   Cause
+	message string
+}
+
+func (r *refusal) Error() string { return r.message }
+
+// unparsed says why a template cannot be parsed.
+func (in *Input) unparsed(name string, err error) error {
+	if h, ok := errors.AsType[*halt](err); ok {
+		return in.at(h.error, name, 0)
+	}
+	line, message := place(err.Error(), name)
+	return in.at(&Error{Cause: CauseSyntax, Message: sentence(message)}, name, line)
+}
+
+// at completes an error by the file of a template.
+func (in *Input) at(e *Error, name string, line int) error {
+	out := *e
+	out.Template, out.Line = name, line
+	if owner, file := in.Source(name); owner != nil {
+		out.File = file
+	} else if _, inside, ok := strings.Cut(name, "/"); ok {
+		out.File = inside
+	}
+	return &out
+}
+
+// failed says why a template stopped. The place is the innermost: the line that called required, not the lines that
+// include it.
+func (in *Input) failed(name string, err error) error {
+	where, line, message := name, 0, ""
+	for at := err; at != nil; {
+		exec, ok := errors.AsType[template.ExecError](at)
+		if !ok {
+			break
+		}
+		if known, l, m := in.executing(exec.Err.Error()); known != "" {
+			where, line, message = known, l, m
+		}
+		at = errors.Unwrap(exec.Err)
+	}
+	if h, ok := errors.AsType[*halt](err); ok {
+		return in.at(h.error, where, line)
+	}
+	if r, ok := errors.AsType[*refusal](err); ok {
+		return in.at(&Error{Cause: r.cause, Message: sentence(r.message)}, where, line)
+	}
+	if message == "" {
+		message = err.Error()
+	}
+	return in.at(&Error{Cause: CauseTemplate, Message: sentence(quoted.ReplaceAllString(message, "…"))}, where, line)
+}
+
+// executing takes the words of text/template apart: "template: NAME:LINE:COLUMN: executing NAME at <NODE>: MESSAGE".
+func (in *Input) executing(text string) (name string, line int, message string) {
+	rest, ok := strings.CutPrefix(text, "template: ")
+	if !ok {
+		return "", 0, ""
+	}
+	location, rest, ok := strings.Cut(rest, ": executing ")
+	if !ok {
+		return "", 0, ""
+	}
+	if at := strings.LastIndexByte(location, ':'); at >= 0 {
+		location = location[:at]
+	}
+	at := strings.LastIndexByte(location, ':')
+	if at < 0 {
+		return "", 0, ""
+	}
+	line, _ = strconv.Atoi(location[at+1:])
+	name = location[:at]
+	if _, inside, ok := strings.Cut(rest, " at <"); ok {
+		rest = "<" + inside
+	}
+	if name == "gotpl" { // a text of tpl has no file
+		return "", 0, ""
+	}
+	return name, line, rest
+}
+
+// place takes "template: NAME:LINE: MESSAGE" apart.
+func place(text, name string) (line int, message string) {
+	rest, ok := strings.CutPrefix(text, "template: "+name+":")
+	if !ok {
+		return 0, text
+	}
+	number, message, _ := strings.Cut(rest, ": ")
+	number, _, _ = strings.Cut(number, ":")
+	line, _ = strconv.Atoi(number)
+	return line, message
+}
+
+var (
+	quoted = regexp.MustCompile("\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`")
+	spaces = regexp.MustCompile(`\s+`)
+)
+
+// sentence makes one line of a message.
+func sentence(message string) string {
+	message = strings.TrimSpace(spaces.ReplaceAllString(message, " "))
+	if len(message) > 1000 {
+		message = strings.ToValidUTF8(message[:1000], "") + "…"
+	}
+	return message
+}

@@ -1,0 +1,5 @@
+package helm
+
+import "text/template"
+
+func (r *run) frozenFuncs() template.FuncMap { return template.FuncMap{} }

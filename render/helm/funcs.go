@@ -1,0 +1,183 @@
+package helm
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"text/template"
+
+	"github.com/Masterminds/sprig/v3"
+)
+
+// funcs returns all functions of Helm's templates but include and tpl.
+func (r *run) funcs() template.FuncMap {
+	f := sprig.TxtFuncMap()
+	delete(f, "env")
+	delete(f, "expandenv")
+	maps.Copy(f, conversions)
+	f["getHostByName"] = func(string) string { return "" }
+	f["required"] = required
+	f["fail"] = func(message string) (string, error) { return "", &refusal{CauseFail, message} }
+	f["lookup"] = r.lookup
+	f["keys"] = sortedKeys
+	f["values"] = sortedValues
+	maps.Copy(f, r.frozenFuncs())
+	maps.Copy(f, r.boundedFuncs(f))
+	return f
+}
+
+func required(message string, value any) (any, error) {
+	if value == nil || value == "" {
+		return value, &refusal{CauseRequired, message}
+	}
+	return value, nil
+}
+
+func (r *run) lookup(apiVersion, kind, namespace, name string) (map[string]any, error) {
+	if r.options.Lookup != nil {
+		if found, ok := r.options.Lookup(apiVersion, kind, namespace, name); ok {
+			return found, nil
+		}
+	}
+	if len(r.lookups) < manyVersions {
+		r.lookups[Lookup{apiVersion, kind, namespace, name}] = true
+	}
+	return map[string]any{}, nil
+}
+
+// sortedKeys is keys of sprig, which returns them in a random order.
+func sortedKeys(maps_ ...map[string]any) []string {
+	list := []string{}
+	for _, m := range maps_ {
+		list = append(list, slices.Sorted(maps.Keys(m))...)
+	}
+	return list
+}
+
+func sortedValues(m map[string]any) []any {
+	list := []any{}
+	for _, key := range sortedKeys(m) {
+		list = append(list, m[key])
+	}
+	return list
+}
+
+// boundedFuncs returns those functions that can make much of little, with limits.
+func (r *run) boundedFuncs(f template.FuncMap) template.FuncMap {
+	repeat := f["repeat"].(func(int, string) string)
+	until := f["until"].(func(int) []int)
+	untilStep := f["untilStep"].(func(int, int, int) []int)
+	seq := f["seq"].(func(...int) string)
+	replace := f["replace"].(func(string, string, string) string)
+	return template.FuncMap{
+		"repeat": func(count int, text string) (string, error) {
+			if err := r.make(count, len(text)); err != nil {
+				return "", err
+			}
+			return repeat(count, text), nil
+		},
+		"until": func(count int) ([]int, error) {
+			if err := r.make(max(count, -count), 8); err != nil {
+				return nil, err
+			}
+			return until(count), nil
+		},
+		"untilStep": func(start, stop, step int) ([]int, error) {
+			if err := r.steps(start, stop, step); err != nil {
+				return nil, err
+			}
+			return untilStep(start, stop, step), nil
+		},
+		"seq": func(numbers ...int) (string, error) {
+			start, step, stop := 1, 1, 1
+			switch len(numbers) {
+			case 1:
+				stop = numbers[0]
+			case 2:
+				start, stop = numbers[0], numbers[1]
+			case 3:
+				start, step, stop = numbers[0], numbers[1], numbers[2]
+			}
+			if stop < start && step > 0 {
+				step = -step
+			}
+			if err := r.steps(start, stop, step); err != nil {
+				return "", err
+			}
+			return seq(numbers...), nil
+		},
+		"indent": func(spaces int, text string) (string, error) {
+			if err := r.indents(spaces, text); err != nil {
+				return "", err
+			}
+			pad := strings.Repeat(" ", spaces)
+			return pad + strings.ReplaceAll(text, "\n", "\n"+pad), nil
+		},
+		"nindent": func(spaces int, text string) (string, error) {
+			if err := r.indents(spaces, text); err != nil {
+				return "", err
+			}
+			pad := strings.Repeat(" ", spaces)
+			return "\n" + pad + strings.ReplaceAll(text, "\n", "\n"+pad), nil
+		},
+		"replace": func(old, by, text string) (string, error) {
+			if err := r.make(strings.Count(text, old), len(by)); err != nil {
+				return "", err
+			}
+			return replace(old, by, text), nil
+		},
+		"print": func(args ...any) (string, error) { return r.built(args, func() string { return fmt.Sprint(args...) }) },
+		"println": func(args ...any) (string, error) {
+			return r.built(args, func() string { return fmt.Sprintln(args...) })
+		},
+		"printf": func(format string, args ...any) (string, error) {
+			return r.built(args, func() string { return fmt.Sprintf(format, args...) })
+		},
+		"cat": func(args ...any) (string, error) {
+			return r.built(args, func() string { return f["cat"].(func(...any) string)(args...) })
+		},
+	}
+}
+
+func (r *run) indents(spaces int, text string) error {
+	return r.make(1+strings.Count(text, "\n"), spaces)
+}
+
+func (r *run) steps(start, stop, step int) error {
+	distance := float64(stop) - float64(start)
+	if step == 0 || (distance < 0) != (step < 0) {
+		return nil
+	}
+	if distance/float64(step) > float64(r.limits.Output/8) {
+		return halted("builds too large a list")
+	}
+	return r.alive()
+}
+
+// make allows count pieces of a size.
+func (r *run) make(count, size int) error {
+	if count > 0 && size > 0 && count > r.limits.Output/size {
+		return halted("builds too large a text")
+	}
+	if count > 0 && size > 0 && count*size > 1<<16 {
+		return r.print(count * size)
+	}
+	return r.alive()
+}
+
+// built counts a text that was made of others, so that doubling one ends.
+func (r *run) built(args []any, do func() string) (string, error) {
+	size := 0
+	for _, arg := range args {
+		if text, ok := arg.(string); ok {
+			size += len(text)
+		}
+	}
+	if size > 1<<16 {
+		if err := r.print(size); err != nil {
+			return "", err
+		}
+	}
+	return do(), r.alive()
+}

@@ -1,0 +1,239 @@
+package helm
+
+import (
+	"cmp"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	chartapi "helm.sh/helm/v4/pkg/chart"
+	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/chart/common/util"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
+	"helm.sh/helm/v4/pkg/engine"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"bytes"
+	"text/template"
+)
+
+// Template is one template of a chart or of its subcharts.
+type Template struct {
+	Name    string // the engine's: "chart/charts/sub/templates/x.yaml"
+	Text    string
+	Partial bool // is parsed, and not executed by itself
+	// Base is Template.BasePath; Name is Template.Name. Who executes a template sets both in Dot before.
+	Base string
+	// Dot is what it is executed with. Templates of one chart share it, and what they change in it stays changed.
+	Dot map[string]any
+}
+
+// Input is what the engine is given, fresh: templates may change their values on the way.
+type Input struct {
+	// Chart is the chart after its dependencies were processed: those that are off are gone, aliases are names.
+	Chart *chart.Chart
+	// Top is what ToRenderValues made: Chart, Capabilities, Release, Values.
+	Top common.Values
+	// Templates are all templates in the order in which the engine parses and executes them.
+	Templates []Template
+	// Funcs are all functions of templates except include and tpl, which belong to whoever runs the templates: Helm's,
+	// with those replaced that are frozen, bounded, or ask the cluster. They hold state (numbers of calls) and are for
+	// one run.
+	Funcs template.FuncMap
+
+	run     *run
+	sources map[string]origin
+	crds    map[*byte]origin
+	skipped []string
+}
+
+// Begin says which template is executed next: what the frozen functions return depends on it.
+func (in *Input) Begin(template string) { in.run.template = template }
+
+// Source returns the file that a template is, by the engine's name for it, and the chart whose file it is: this one or
+// one that With brought in. The chart is nil for a file in a packed subchart.
+func (in *Input) Source(template string) (*Chart, string) {
+	o := in.sources[template]
+	return o.owner, o.file
+}
+
+// ParseValues reads values as Helm reads a values file: numbers are float64, several documents are merged.
+func ParseValues(data []byte) (map[string]any, error) {
+	return loader.LoadValues(bytes.NewReader(data))
+}
+
+// Input prepares a render as Render does it, for those who run the templates themselves. An error is an *Error.
+func (c *Chart) Input(o Options) (*Input, error) {
+	return guarded(func() (*Input, error) { return c.input(o, newRun(o)) })
+}
+
+func (c *Chart) input(o Options, r *run) (*Input, error) {
+	if err := c.installable(); err != nil {
+		return nil, err
+	}
+	if !shallow(o.Values, 200) {
+		return nil, tooMuch("is given values that are nested too deep")
+	}
+	processed := clone(c.chart)
+	if err := chartutil.ProcessDependencies(processed, o.Values); err != nil {
+		return nil, mismatch(err)
+	}
+	caps, err := capabilities(o)
+	if err != nil {
+		return nil, err
+	}
+	top, err := util.ToRenderValuesWithSchemaValidation(processed, o.Values, common.ReleaseOptions{
+		Name: o.Name, Namespace: cmp.Or(o.Namespace, "default"), Revision: 1, IsInstall: !o.Upgrade, IsUpgrade: o.Upgrade,
+	}, caps, true)
+	if err != nil {
+		return nil, mismatch(err)
+	}
+	in := &Input{Chart: processed, Top: top, run: r, sources: map[string]origin{}, crds: c.sources}
+	if !o.SkipSchema {
+		if in.skipped, err = validate(processed, top["Values"].(common.Values)); err != nil {
+			return nil, err
+		}
+	}
+	if required := processed.Metadata.KubeVersion; required != "" &&
+		!chartutil.IsCompatibleRange(required, caps.KubeVersion.String()) {
+		return nil, &Error{Cause: CauseVersion, File: "Chart.yaml", Message: "requires Kubernetes " + required +
+			" and is rendered for " + caps.KubeVersion.Version}
+	}
+	r.versions = spare(caps.APIVersions)
+	top["Capabilities"] = &seen{KubeVersion: caps.KubeVersion, APIVersions: r.versions, HelmVersion: caps.HelmVersion}
+	in.Funcs = r.funcs()
+	return in, c.templates(in)
+}
+
+func (c *Chart) installable() error {
+	if c.Type() == "library" {
+		return &Error{Cause: CauseLibrary, File: "Chart.yaml", Message: "is a library chart, which cannot be installed"}
+	}
+	if missing := c.Missing(); len(missing) > 0 {
+		e := &Error{Cause: CauseMissing, File: missing[0].File, Line: missing[0].Line}
+		for _, d := range missing {
+			e.Names = append(e.Names, d.Key())
+		}
+		e.Message = "declares dependencies that are not there: " + strings.Join(e.Names, ", ")
+		return e
+	}
+	return nil
+}
+
+// mismatch says that values and charts do not fit together. Helm's words can quote values.
+func mismatch(error) error {
+	return &Error{Cause: CauseValues, Message: "cannot merge the values: where a subchart's are, something else stands"}
+}
+
+// templates collects the templates and what they are executed with. The latter Helm's engine says: it is run over a
+// copy of the chart that has one template for each chart, which hands it out.
+func (c *Chart) templates(in *Input) error {
+	dots := map[string]map[string]any{}
+	e := engine.Engine{CustomTemplateFuncs: template.FuncMap{"hand": func(dot map[string]any) string {
+		name := dot["Template"].(common.Values)["Name"].(string)
+		dots[strings.TrimSuffix(name, "/out")] = dot
+		return ""
+	}}}
+	if _, err := e.Render(probe(in.Chart), in.Top); err != nil {
+		return &Error{Cause: CauseTemplate, Message: "Helm's engine does not take this chart"}
+	}
+	byName := map[string]Template{}
+	in.collect(c, in.Chart, dots, byName)
+	in.Templates = slices.SortedFunc(maps.Values(byName), func(a, b Template) int {
+		return cmp.Or(cmp.Compare(strings.Count(b.Name, "/"), strings.Count(a.Name, "/")), cmp.Compare(b.Name, a.Name))
+	})
+	return nil
+}
+
+// probe returns a copy of a chart with one template.
+func probe(c *chart.Chart) *chart.Chart {
+	out := *c
+	out.Templates = []*common.File{{Name: "out", Data: []byte("{{hand .}}")}}
+	dependencies := make([]*chart.Chart, 0, len(c.Dependencies()))
+	for _, d := range c.Dependencies() {
+		dependencies = append(dependencies, probe(d))
+	}
+	out.SetDependencies(dependencies...)
+	return &out
+}
+
+func (in *Input) collect(c *Chart, of *chart.Chart, dots map[string]map[string]any, into map[string]Template) {
+	for _, d := range of.Dependencies() {
+		in.collect(c, d, dots, into)
+	}
+	accessor, err := chartapi.NewAccessor(of)
+	if err != nil {
+		return
+	}
+	full := of.ChartFullPath()
+	for _, t := range of.Templates {
+		partial := strings.HasPrefix(path.Base(t.Name), "_")
+		if accessor.IsLibraryChart() && !partial {
+			continue
+		}
+		name := path.Join(full, t.Name)
+		into[name] = Template{Name: name, Text: string(t.Data), Partial: partial, Base: path.Join(full, "templates"), Dot: dots[full]}
+		if len(t.Data) > 0 {
+			in.sources[name] = c.sources[&t.Data[0]]
+		}
+	}
+}
+
+// shallow reports whether values are nested at most depth levels.
+func shallow(v any, depth int) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, e := range v {
+			if depth == 0 || !shallow(e, depth-1) {
+				return false
+			}
+		}
+	case []any:
+		for _, e := range v {
+			if depth == 0 || !shallow(e, depth-1) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// What Helm 4.3.1 says of itself in .Capabilities.HelmVersion, whatever this program was built with.
+const (
+	helmVersion       = "v4.3.1"
+	helmGoVersion     = "go1.26.0"
+	helmKubeClient    = "v1.37"
+	DefaultKubernetes = "v1.37.0" // DefaultKubernetes is the version that Helm 4.3.1 assumes without a cluster.
+)
+
+func capabilities(o Options) (*common.Capabilities, error) {
+	version, err := common.ParseKubeVersion(cmp.Or(o.Kubernetes, DefaultKubernetes))
+	if err != nil {
+		return nil, &Error{Cause: CauseVersion, Message: "is rendered for a version of Kubernetes that is not one"}
+	}
+	caps := common.DefaultCapabilities.Copy()
+	caps.KubeVersion = *version
+	caps.APIVersions = append(slices.Clone(caps.APIVersions), o.APIVersions...)
+	caps.HelmVersion.Version = helmVersion
+	caps.HelmVersion.GitCommit, caps.HelmVersion.GitTreeState = "", "clean"
+	caps.HelmVersion.GoVersion = helmGoVersion
+	caps.HelmVersion.KubeClientVersion = helmKubeClient
+	return caps, nil
+}
+
+// KubernetesKinds returns "group/version/Kind" ("v1/Pod") of every kind that the Kubernetes libraries of Helm know,
+// sorted. A cluster has them in its API versions; `helm template` has group versions only.
+func KubernetesKinds() []string {
+	set := map[string]bool{}
+	for kind := range scheme.Scheme.AllKnownTypes() {
+		if strings.HasSuffix(kind.Kind, "List") || strings.HasSuffix(kind.Kind, "Options") || kind.Kind == "WatchEvent" ||
+			kind.Version == "__internal" {
+			continue
+		}
+		set[kind.GroupVersion().String()+"/"+kind.Kind] = true
+	}
+	return slices.Sorted(maps.Keys(set))
+}

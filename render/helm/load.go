@@ -1,0 +1,187 @@
+package helm
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"helm.sh/helm/v4/pkg/chart/loader/archive"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"helm.sh/helm/v4/pkg/ignore"
+
+	"github.com/lintel-bot/lintel/render/source"
+)
+
+// Load reads a chart from its files. Vendored charts in charts/ belong to it, as folders and packed; .helmignore is
+// honoured as for a folder. An error is an *Error.
+func Load(files []File, l Limits) (*Chart, error) {
+	return guarded(func() (*Chart, error) { return load(files, l, true) })
+}
+
+// LoadPackage is Load for the files of a packed chart, in which .helmignore means nothing.
+func LoadPackage(files []File, l Limits) (*Chart, error) {
+	return guarded(func() (*Chart, error) { return load(files, l, false) })
+}
+
+func guarded[T any](do func() (T, error)) (result T, err error) {
+	defer func() {
+		if recover() != nil {
+			err = &Error{Cause: CauseInvalid, Message: "Helm's code breaks on this chart"}
+		}
+	}()
+	return do()
+}
+
+func load(files []File, l Limits, folder bool) (*Chart, error) {
+	l = l.withDefaults()
+	files = slices.Clone(files)
+	slices.SortFunc(files, func(a, b File) int {
+		return slices.Compare(strings.Split(a.Name, "/"), strings.Split(b.Name, "/"))
+	})
+	if err := (&budget{Limits: l}).take(files, 0); err != nil {
+		return nil, err
+	}
+	if folder {
+		var err error
+		if files, err = unignored(files); err != nil {
+			return nil, err
+		}
+	}
+	c := &Chart{limits: l, files: map[string][]byte{}, sources: map[*byte]origin{}, sets: newSets()}
+	buffered := make([]*archive.BufferedFile, 0, len(files))
+	for _, f := range files {
+		data := bytes.TrimPrefix(f.Data, []byte("\xef\xbb\xbf"))
+		if err := vet(f.Name, data); err != nil {
+			return nil, err
+		}
+		c.files[f.Name] = data
+		if len(data) > 0 {
+			c.sources[&data[0]] = origin{c, f.Name}
+		}
+		buffered = append(buffered, &archive.BufferedFile{Name: f.Name, Data: data, ModTime: time.Time{}})
+	}
+	var err error
+	if c.chart, err = loader.LoadFiles(buffered); err != nil {
+		return nil, c.refused(err)
+	}
+	sortCharts(c.chart)
+	return c, nil
+}
+
+// vet refuses YAML that multiplies; what else is wrong with a file is Helm's to say.
+func vet(name string, data []byte) error {
+	if !vetted(name) {
+		return nil
+	}
+	err := source.Vet(name, data, source.Limits{})
+	if e, ok := err.(*source.Error); ok && !e.Syntax {
+		return &Error{Cause: CauseLimit, File: name, Line: e.Line, Message: e.Message}
+	}
+	return nil
+}
+
+// vetted reports whether Helm's loader parses a file as YAML.
+func vetted(name string) bool {
+	switch path.Base(name) {
+	case "Chart.yaml", "Chart.lock", "values.yaml", "requirements.yaml", "requirements.lock":
+		return true
+	}
+	return false
+}
+
+// refused says why Helm does not load a chart. Its words about a broken file may quote the file: they stay out.
+func (c *Chart) refused(err error) error {
+	e := &Error{Cause: CauseInvalid, Message: "is not a chart that Helm loads"}
+	if _, ok := c.files["Chart.yaml"]; !ok {
+		e.Message = "has no Chart.yaml"
+		return e
+	}
+	for _, name := range []string{"Chart.yaml", "values.yaml", "Chart.lock", "requirements.yaml", "requirements.lock"} {
+		if data, ok := c.files[name]; ok {
+			if _, bad := source.Parse(name, data, source.Limits{}); bad != nil {
+				if s, ok := bad.(*source.Error); ok {
+					e.File, e.Line, e.Message = name, s.Line, s.Message
+					return e
+				}
+			}
+		}
+	}
+	var invalid chart.ValidationError
+	if asError(err, &invalid) {
+		e.File = "Chart.yaml"
+		e.Message = strings.TrimPrefix(invalid.Error(), "validation: ")
+		return e
+	}
+	e.Message = sentence(err.Error())
+	return e
+}
+
+// sortCharts puts subcharts in the order of their names: Helm has those that are not declared in a random one.
+func sortCharts(c *chart.Chart) {
+	charts := slices.Clone(c.Dependencies())
+	slices.SortStableFunc(charts, func(a, b *chart.Chart) int {
+		return strings.Compare(a.Name()+"\x00"+a.Metadata.Version, b.Name()+"\x00"+b.Metadata.Version)
+	})
+	for _, d := range charts {
+		sortCharts(d)
+	}
+	c.SetDependencies(charts...)
+}
+
+// unignored leaves out what .helmignore names, and hidden files in templates/ as Helm does.
+func unignored(files []File) ([]File, error) {
+	rules := ignore.Empty()
+	for _, f := range files {
+		if f.Name == ignore.HelmIgnore {
+			r, err := ignore.Parse(bytes.NewReader(f.Data))
+			if err != nil {
+				return nil, &Error{Cause: CauseInvalid, File: f.Name, Message: sentence(err.Error())}
+			}
+			rules = r
+		}
+	}
+	rules.AddDefaults()
+	folders := map[string]bool{}
+	var ignored func(folder string) bool
+	ignored = func(folder string) bool {
+		if folder == "." {
+			return false
+		}
+		is, known := folders[folder]
+		if !known {
+			is = ignored(path.Dir(folder)) || rules.Ignore(folder, entry{folder, true})
+			folders[folder] = is
+		}
+		return is
+	}
+	return slices.DeleteFunc(files, func(f File) bool {
+		return ignored(path.Dir(f.Name)) || rules.Ignore(f.Name, entry{f.Name, false})
+	}), nil
+}
+
+// entry is a file or folder as the rules of .helmignore want to see it.
+type entry struct {
+	name   string
+	folder bool
+}
+
+func (e entry) Name() string       { return path.Base(e.name) }
+func (e entry) Size() int64        { return 0 }
+func (e entry) ModTime() time.Time { return time.Time{} }
+func (e entry) IsDir() bool        { return e.folder }
+func (e entry) Sys() any           { return nil }
+func (e entry) Mode() fs.FileMode {
+	if e.folder {
+		return fs.ModeDir | 0o755
+	}
+	return 0o644
+}
+
+func tooMuch(format string, args ...any) error {
+	return &Error{Cause: CauseLimit, Message: fmt.Sprintf(format, args...)}
+}

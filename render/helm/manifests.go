@@ -1,0 +1,144 @@
+package helm
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	release "helm.sh/helm/v4/pkg/release/v1"
+	releaseutil "helm.sh/helm/v4/pkg/release/v1/util"
+
+	"github.com/lintel-bot/lintel/render/source"
+)
+
+// manifests sorts what the templates printed as Helm does: crds/, then manifests and hooks by kind.
+func (in *Input) manifests(files map[string]string, o Options) ([]Manifest, error) {
+	var list []Manifest
+	if !o.SkipCRDs {
+		for _, crd := range in.Chart.CRDObjects() {
+			m := Manifest{Template: crd.Filename, Text: string(crd.File.Data), Offset: -1, CRD: true}
+			if len(crd.File.Data) > 0 {
+				m.File = in.crds[&crd.File.Data[0]].file
+			}
+			list = append(list, m)
+		}
+	}
+	printed := map[string]string{}
+	for name, text := range files {
+		if strings.HasSuffix(name, "NOTES.txt") {
+			continue
+		}
+		printed[name] = text
+		if err := in.sound(name, text); err != nil {
+			return nil, err
+		}
+	}
+	hooks, manifests, err := releaseutil.SortManifests(printed, nil, releaseutil.InstallOrder)
+	if err != nil {
+		return nil, in.unreadable(printed, err)
+	}
+	offsets := map[[2]string][]int{}
+	for name, text := range printed {
+		split(text, func(offset int, document string) {
+			key := [2]string{name, document}
+			offsets[key] = append(offsets[key], offset)
+		})
+	}
+	add := func(name, text string, hook bool) {
+		m := Manifest{Template: name, Text: text, Hook: hook, Offset: -1}
+		if left := offsets[[2]string{name, text}]; len(left) > 0 {
+			m.Offset, offsets[[2]string{name, text}] = left[0], left[1:]
+		}
+		_, m.File = in.Source(name)
+		list = append(list, m)
+	}
+	for _, m := range manifests {
+		add(m.Name, m.Content, false)
+	}
+	for _, h := range hooks {
+		if !o.SkipHooks && !slices.Contains(h.Events, release.HookTest) {
+			add(h.Path, h.Manifest, true)
+		}
+	}
+	return list, nil
+}
+
+// sound refuses output that costs more to read than it says.
+func (in *Input) sound(name, text string) error {
+	if !multiplies.MatchString(text) {
+		return nil
+	}
+	err := source.Vet(name, []byte(text), source.Limits{})
+	if e, ok := err.(*source.Error); ok && !e.Syntax && !e.Unknown {
+		return in.at(&Error{Cause: CauseLimit, Message: "prints YAML that " + e.Message}, name, 0)
+	}
+	return nil
+}
+
+// multiplies finds text that may have both an anchor and an alias.
+var multiplies = regexp.MustCompile(`(?s)(^|[\s\[{,])&\S.*[\s\[{,]\*\S`)
+
+// unreadable names the template whose output is not YAML.
+func (in *Input) unreadable(files map[string]string, err error) error {
+	for name, text := range files {
+		if _, _, err := releaseutil.SortManifests(map[string]string{name: text}, nil, releaseutil.InstallOrder); err != nil {
+			return in.at(&Error{Cause: CauseOutput, Message: "prints what is not YAML: " + why(err)}, name, 0)
+		}
+	}
+	return &Error{Cause: CauseOutput, Message: "prints what is not YAML"}
+}
+
+// why returns the words of the YAML parser without what they quote.
+func why(err error) string {
+	message := err.Error()
+	if at := strings.Index(message, "error converting YAML to JSON: "); at >= 0 {
+		message = message[at+len("error converting YAML to JSON: "):]
+	}
+	return sentence(quoted.ReplaceAllString(strings.TrimPrefix(message, "yaml: "), "…"))
+}
+
+var separator = regexp.MustCompile(`^---[ \t]*`)
+
+// split finds the documents that Helm splits a text into.
+func split(text string, yield func(offset int, document string)) {
+	documents := releaseutil.SplitManifests(text)
+	at := 0
+	for i := range len(documents) {
+		document := documents[fmt.Sprintf("manifest-%d", i)]
+		for at < len(text) {
+			rest := strings.TrimLeftFunc(text[at:], unicode.IsSpace)
+			at = len(text) - len(rest)
+			mark := separator.FindString(rest)
+			if mark == "" || (at > 0 && text[at-1] != '\n' && strings.TrimSpace(text[:at]) != "") {
+				break
+			}
+			at += len(mark)
+		}
+		if !strings.HasPrefix(text[at:], document) {
+			return
+		}
+		yield(at, document)
+		at += len(document)
+	}
+}
+
+// Text joins manifests as `helm template` prints them.
+func (o *Output) Text() string {
+	var manifests, hooks strings.Builder
+	for _, m := range o.Manifests {
+		to := &manifests
+		if m.Hook {
+			to = &hooks
+		}
+		fmt.Fprintf(to, "---\n# Source: %s\n%s\n", m.Template, m.Text)
+	}
+	return strings.TrimSpace(manifests.String()) + "\n" + hooks.String()
+}
+
+func compareLookups(a, b Lookup) int {
+	return cmp.Or(cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Kind, b.Kind),
+		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
