@@ -38,6 +38,7 @@ type Chart struct {
 	files   map[string][]byte
 	sources map[*byte]origin // by the first byte of a file; what is out of packed subcharts is not here
 	sets    *sets
+	schemas *schemas
 }
 
 // origin is the file that a template is.

@@ -48,7 +48,8 @@ func (c *Chart) With(deps map[string]*Chart) (*Chart, error) {
 	for _, d := range c.Dependencies() {
 		declared[d.Key()] = d
 	}
-	out := &Chart{chart: clone(c.chart), limits: c.limits, files: c.files, sources: maps.Clone(c.sources), sets: newSets()}
+	out := &Chart{chart: clone(c.chart), limits: c.limits, files: c.files, sources: maps.Clone(c.sources), sets: newSets(),
+		schemas: newSchemas()}
 	have := map[string]bool{}
 	for _, key := range slices.Sorted(maps.Keys(deps)) {
 		dep, ok := declared[key]

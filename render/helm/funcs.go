@@ -16,6 +16,7 @@ func (r *run) funcs() template.FuncMap {
 	delete(f, "env")
 	delete(f, "expandenv")
 	maps.Copy(f, conversions)
+	maps.Copy(f, durations)
 	f["getHostByName"] = func(string) string { return "" }
 	f["required"] = required
 	f["fail"] = func(message string) (string, error) { return "", &refusal{CauseFail, message} }

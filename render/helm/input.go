@@ -93,7 +93,7 @@ func (c *Chart) input(o Options, r *run) (*Input, error) {
 	}
 	in := &Input{Chart: processed, Top: top, run: r, sources: map[string]origin{}, crds: c.sources}
 	if !o.SkipSchema {
-		if in.skipped, err = validate(processed, top["Values"].(common.Values)); err != nil {
+		if in.skipped, err = c.schemas.validate(processed, top["Values"].(common.Values)); err != nil {
 			return nil, err
 		}
 	}

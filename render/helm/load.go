@@ -52,7 +52,8 @@ func load(files []File, l Limits, folder bool) (*Chart, error) {
 			return nil, err
 		}
 	}
-	c := &Chart{limits: l, files: map[string][]byte{}, sources: map[*byte]origin{}, sets: newSets()}
+	c := &Chart{limits: l, files: map[string][]byte{}, sources: map[*byte]origin{}, sets: newSets(),
+		schemas: newSchemas()}
 	buffered := make([]*archive.BufferedFile, 0, len(files))
 	for _, f := range files {
 		data := bytes.TrimPrefix(f.Data, []byte("\xef\xbb\xbf"))

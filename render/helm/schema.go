@@ -1,9 +1,177 @@
 package helm
 
 import (
-	chart "helm.sh/helm/v4/pkg/chart/v2"
+	"bytes"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"sync"
 
-	"helm.sh/helm/v4/pkg/chart/common"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"helm.sh/helm/v4/pkg/chart/common/util"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
 )
 
-func validate(c *chart.Chart, values common.Values) (skipped []string, _ error) { return nil, nil }
+// schemas keeps the compiled schemas of a chart and of its subcharts, by their first byte.
+type schemas struct {
+	mu   sync.Mutex
+	kept map[*byte]*schema
+}
+
+type schema struct {
+	compiled *jsonschema.Schema
+	outside  bool // refers to other places than itself
+}
+
+func newSchemas() *schemas { return &schemas{kept: map[*byte]*schema{}} }
+
+// validate asks Helm whether values are what the schemas of a chart and of its subcharts want. Schemas that refer to
+// other places are not asked: Helm would fetch them, or read files of this machine. They are taken out of the chart.
+func (s *schemas) validate(c *chart.Chart, values map[string]any) (skipped []string, _ error) {
+	skipped = s.leaveOut(c)
+	if err := util.ValidateAgainstSchema(c, values); err == nil {
+		return skipped, nil
+	}
+	return nil, s.explain(c, values, nil, "")
+}
+
+func (s *schemas) leaveOut(c *chart.Chart) (skipped []string) {
+	if len(c.Schema) > 0 && s.of(c.Schema).outside {
+		c.Schema = nil
+		skipped = append(skipped, c.ChartFullPath())
+	}
+	for _, d := range c.Dependencies() {
+		skipped = append(skipped, s.leaveOut(d)...)
+	}
+	return skipped
+}
+
+func (s *schemas) of(text []byte) *schema {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := s.kept[&text[0]]
+	if known == nil {
+		known = compileSchema(text)
+		s.kept[&text[0]] = known
+	}
+	return known
+}
+
+// compileSchema compiles a schema as Helm does, but with nothing around it.
+func compileSchema(text []byte) *schema {
+	s := &schema{}
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return s
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.UseLoader(jsonschema.SchemeURLLoader{"file": denied{s}, "http": denied{s}, "https": denied{s}, "urn": anything{}})
+	const name = "file:///values.schema.json"
+	if err := compiler.AddResource(name, document); err == nil {
+		s.compiled, _ = compiler.Compile(name)
+	}
+	return s
+}
+
+// denied loads nothing, and notes that it was asked to.
+type denied struct{ schema *schema }
+
+// Load implements jsonschema.URLLoader.
+func (d denied) Load(string) (any, error) {
+	d.schema.outside = true
+	return nil, errors.New("nothing is fetched")
+}
+
+// anything is what Helm takes a urn for.
+type anything struct{}
+
+// Load implements jsonschema.URLLoader.
+func (anything) Load(string) (any, error) { return true, nil }
+
+// explain says what the schemas refuse, without the values. Helm has only a text for it, which quotes them.
+func (s *schemas) explain(c *chart.Chart, values map[string]any, at []string, folder string) *Error {
+	file := path.Join(folder, "values.schema.json")
+	if len(c.Schema) > 0 {
+		compiled := s.of(c.Schema).compiled
+		if compiled == nil {
+			return &Error{Cause: CauseSchema, File: file, Message: "is not a JSON schema"}
+		}
+		if refused, ok := errors.AsType[*jsonschema.ValidationError](compiled.Validate(values)); ok {
+			e := &Error{Cause: CauseSchema, File: file}
+			var words []string
+			for _, leaf := range leaves(refused, nil) {
+				where := slices.Concat(at, leaf.InstanceLocation)
+				e.Paths = append(e.Paths, where)
+				if len(words) < 5 {
+					words = append(words, strings.TrimSpace(strings.Join(where, ".")+" "+wish(leaf.ErrorKind)))
+				}
+			}
+			e.Message = "does not allow the values: " + sentence(strings.Join(words, "; "))
+			return e
+		}
+	}
+	for _, d := range c.Dependencies() {
+		switch below := values[d.Name()].(type) {
+		case nil:
+		case map[string]any:
+			e := s.explain(d, below, append(slices.Clone(at), d.Name()), path.Join(folder, "charts", d.Name()))
+			if e.Message != "" {
+				return e
+			}
+		default:
+			return &Error{Cause: CauseValues, Message: "has values for the subchart " + d.Name() + " that are not a mapping",
+				Paths: [][]string{append(slices.Clone(at), d.Name())}}
+		}
+	}
+	if folder == "" {
+		return &Error{Cause: CauseSchema, File: file, Message: "does not allow the values"}
+	}
+	return &Error{}
+}
+
+// leaves returns the innermost errors; of alternatives each.
+func leaves(e *jsonschema.ValidationError, into []*jsonschema.ValidationError) []*jsonschema.ValidationError {
+	if len(e.Causes) == 0 {
+		return append(into, e)
+	}
+	for _, cause := range e.Causes {
+		into = leaves(cause, into)
+	}
+	return into
+}
+
+// wish says what a schema wants, in words that have nothing of the value.
+func wish(of jsonschema.ErrorKind) string {
+	switch k := of.(type) {
+	case *kind.Type:
+		return fmt.Sprintf("must be %s and is %s", strings.Join(k.Want, " or "), k.Got)
+	case *kind.Required:
+		return "lacks " + strings.Join(k.Missing, ", ")
+	case *kind.AdditionalProperties:
+		return "does not take " + strings.Join(k.Properties, ", ")
+	case *kind.Enum:
+		return fmt.Sprintf("must be one of %v", k.Want)
+	case *kind.Const:
+		return fmt.Sprintf("must be %v", k.Want)
+	case *kind.Pattern:
+		return "must match " + k.Want
+	case *kind.Format:
+		return "must have the format " + k.Want
+	case *kind.Minimum:
+		return "must be at least " + k.Want.RatString()
+	case *kind.Maximum:
+		return "must be at most " + k.Want.RatString()
+	case *kind.MinLength:
+		return fmt.Sprintf("must have at least %d characters", k.Want)
+	case *kind.MaxLength:
+		return fmt.Sprintf("must have at most %d characters", k.Want)
+	case *kind.MinItems:
+		return fmt.Sprintf("must have at least %d items", k.Want)
+	case *kind.FalseSchema:
+		return "is not allowed"
+	}
+	return "violates " + strings.Join(of.KeywordPath(), "/")
+}
