@@ -162,7 +162,7 @@ func (b *bringing) repo(repo kustomization.Repo) (string, error) {
 	}
 	around, _, _ := b.renderer.outside.of(b.layer.File.Path)
 	for m := around; m != nil; m = m.above {
-		if m.raw != "" && strings.HasPrefix(m.raw, b.ref.Value) {
+		if m.file == "" && strings.HasPrefix(m.raw, b.ref.Value) {
 			return "", &refusedError{cycle: true, message: "includes itself: it is brought in by " + redacted(m.raw)}
 		}
 	}
@@ -231,11 +231,10 @@ func (b *bringing) mount(want remote.Want, found *remote.Source) *mount {
 		m.field, _, _ = strings.Cut(ref.Field, ".")
 		m.source = found
 		m.end = end
+		m.raw = ref.Value
 		if want.Kind == remote.File {
 			m.file = path.Base(ref.Value)
-			return
 		}
-		m.raw = ref.Value
 	})
 }
 

@@ -51,7 +51,7 @@ type mount struct {
 	prefix string // the path of its top
 	above  *mount // what that kustomization is in; nil: the repository
 
-	raw    string // the entry, where it is a git repository
+	raw    string // the entry
 	source *remote.Source
 	file   string // the name that the only file has here; empty: it is a tree
 	text   []byte // of a file that was made here; nil: it is in the tree

@@ -287,6 +287,7 @@ func (r *Renderer) kustomize(root roots.Root, p *plan) (*Rendering, error) {
 		e := tooMany(p.root.File.Path, r.limits.Resources)
 		return nil, &e
 	}
+	r.annotated(p, result)
 	build := origin.NewBuild(files, p.root, result, func(name string) ([]byte, error) {
 		data, _, err := r.read(name)
 		return data, err

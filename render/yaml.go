@@ -70,6 +70,7 @@ func (r *Renderer) Unmarked(ctx context.Context, root roots.Root) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
+	r.annotated(p, nodes)
 	return stream(nodes, nodeYAML)
 }
 

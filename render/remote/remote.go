@@ -8,9 +8,12 @@ package remote
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -171,6 +174,19 @@ func (s *Sources) Digest(w Want) string {
 		return "" // an entry is texts
 	}
 	return string(data)
+}
+
+// ID tells what all wants came to apart from anything else that they could have come to. It is empty for the nil
+// Sources.
+func (s *Sources) ID() string {
+	if s == nil {
+		return ""
+	}
+	sum := sha256.New()
+	for _, w := range slices.SortedFunc(maps.Keys(s.known), Compare) {
+		fmt.Fprintln(sum, s.Digest(w))
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // Wanted lists what was asked for and not there, sorted.

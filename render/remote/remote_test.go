@@ -40,6 +40,14 @@ func TestSources(t *testing.T) {
 	}
 }
 
+func TestID(t *testing.T) {
+	a, b := Entry{Want: Want{URL: "a"}, Tree: "1"}, Entry{Want: Want{URL: "b"}, Tree: "2"}
+	id := New(Lock{a, b}, nil).ID()
+	if id == "" || id != New(Lock{b, a}, nil).ID() || id == New(Lock{a}, nil).ID() || (*Sources)(nil).ID() != "" {
+		t.Error("ids")
+	}
+}
+
 func TestNoSources(t *testing.T) {
 	var s *Sources
 	if _, err := s.Get(Want{}); !errors.Is(err, ErrWanted) {

@@ -1,0 +1,85 @@
+package render
+
+import (
+	"path"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/api/resource"
+	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/source"
+)
+
+// annotated turns what kustomize noted about where the resources came from, as buildMetadata asks for, into what it would
+// have noted without mounts (resource.Origin.Append).
+func (r *Renderer) annotated(p *plan, resources []*yaml.Node) {
+	f := p.root.File
+	asked := slices.ContainsFunc(source.Items(f.Node, "buildMetadata"), func(n *yaml.Node) bool {
+		return n.Value == "originAnnotations" || n.Value == "transformerAnnotations"
+	})
+	if !asked || len(p.values) == 0 {
+		return
+	}
+	at := place(f.Dir)
+	for _, n := range resources {
+		_, metadata := source.Field(n, "metadata")
+		_, annotations := source.Field(metadata, "annotations")
+		if _, value := source.Field(annotations, "config.kubernetes.io/origin"); value != nil {
+			var o resource.Origin
+			if kyaml.Unmarshal([]byte(value.Value), &o) == nil {
+				r.outside.origin(at, &o)
+				if text, err := o.String(); err == nil {
+					value.Value = text
+				}
+			}
+		}
+		if _, value := source.Field(annotations, "alpha.config.kubernetes.io/transformations"); value != nil {
+			var list resource.Transformations
+			if kyaml.Unmarshal([]byte(value.Value), &list) == nil {
+				for _, o := range list {
+					r.outside.origin(at, o)
+				}
+				if text, err := list.String(); err == nil {
+					value.Value = text
+				}
+			}
+		}
+	}
+}
+
+// origin turns paths relative to a folder that kustomize sees into those of what is mounted there.
+func (o *outside) origin(at string, origin *resource.Origin) {
+	for _, p := range []*string{&origin.Path, &origin.ConfiguredIn} {
+		if *p == "" {
+			continue
+		}
+		name := within(path.Join(at, *p))
+		if file, ok := o.beside(name); ok {
+			m, _, _ := o.of(file)
+			*p, origin.Repo, origin.Ref = m.noted()
+		} else if m, in, ok := o.of(name); ok {
+			repo, _ := kustomization.ParseRepo(m.raw)
+			if repo.Folder == "" {
+				in = path.Join(uncloned, in)
+			}
+			*p, origin.Repo, origin.Ref = in, repo.URL, repo.Ref
+		}
+	}
+}
+
+// uncloned is what kustomize writes for the top of a repository.
+const uncloned = "notCloned"
+
+// noted is what kustomize notes of a single file.
+func (m *mount) noted() (name, repository, ref string) {
+	repo, ok := kustomization.ParseRepo(m.raw)
+	if !ok {
+		return path.Join(m.raw), "", ""
+	}
+	if repo.Folder == "" {
+		repo.Folder = uncloned
+	}
+	return path.Clean(repo.Folder), repo.URL, repo.Ref
+}
