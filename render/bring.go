@@ -142,7 +142,9 @@ func (b *bringing) first(one, other func() (string, error)) (string, error) {
 	if !errors.As(err, &failure) {
 		return name, err
 	}
-	if name, next := other(); next == nil || errors.Is(next, remote.ErrWanted) {
+	name, next := other()
+	var refused *refusedError
+	if next == nil || errors.Is(next, remote.ErrWanted) || errors.As(next, &refused) {
 		return name, next
 	}
 	return "", err

@@ -74,21 +74,22 @@ func (e *editing) field(i int) bool {
 	if i+2 < len(e.node.Content) {
 		end = e.node.Content[i+2].Line
 	}
-	swaps := len(e.swaps)
-	again := !e.inPlace(value)
+	var gone [][2]int
+	again, swaps := false, len(e.swaps)
 	if value.Kind == yaml.SequenceNode {
-		pruned, gone, block := e.prune(value, end)
-		if (len(gone) > 0 || again) && end < key.Line {
-			return false // a field is written twice
-		}
-		if len(gone) > 0 {
-			again = again || !block || e.node.Style&yaml.FlowStyle != 0 || len(pruned.Content) == 0
+		pruned, lines, block := e.prune(value, end)
+		if gone = lines; len(gone) > 0 {
+			again = !block || e.node.Style&yaml.FlowStyle != 0 || len(pruned.Content) == 0
 			e.node.Content[i+1], value = pruned, pruned
 		}
-		if !again {
-			for _, g := range gone {
-				blank(e.text, g[0], g[1])
-			}
+	}
+	again = !e.inPlace(value) || again
+	if end < key.Line && (again || len(gone) > 0) {
+		return false // a field is written twice
+	}
+	if !again {
+		for _, g := range gone {
+			blank(e.text, g[0], g[1])
 		}
 	}
 	if key.Value == "components" && len(e.Components) > 0 {
@@ -99,7 +100,7 @@ func (e *editing) field(i int) bool {
 		e.anew = append(e.anew, key, value)
 		e.swaps = slices.DeleteFunc(e.swaps[:swaps], func(s swap) bool { return s.line >= key.Line && s.line < end })
 	}
-	return end >= key.Line || !again
+	return true
 }
 
 // prune returns a list without what is left out, where that stands (first line, and the first one behind), and whether
