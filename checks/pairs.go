@@ -41,7 +41,7 @@ func pair(ctx context.Context, change report.Change, repo *repository, k *kept) 
 	}
 	t := repo.trees
 	base, head := config, config
-	base.Sources, head.Sources = repo.outside.sources()
+	base.Sources, head.Sources = repo.outside.Sources()
 	out := &pairs{context: repo.settings.Context, sides: &diff.Sides{
 		Trees: t, All: change.All, Base: render.New(t.Base.Roots, base), Head: render.New(t.Head.Roots, head),
 	}}

@@ -6,6 +6,7 @@ import (
 	"reflect"
 
 	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/outside"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/checks/settings"
@@ -17,7 +18,7 @@ import (
 // repository is what a change is read from.
 type repository struct {
 	objects  *tree.Objects
-	outside  *outside // what was fetched; nil: nothing
+	outside  *outside.Outside // what was fetched; nil: nothing
 	trees    *diff.Trees
 	settings *settings.Settings // those in effect
 	proposed *settings.Settings // those of the change; nil where it leaves them alone, or has none that can be read
@@ -38,12 +39,12 @@ func open(ctx context.Context, change report.Change, k *kept) (*repository, erro
 		return nil, err
 	}
 	r := &repository{objects: objects, names: change.Repository, branches: change.Branches, graphs: &k.graphs}
-	if r.outside, err = openOutside(ctx, change.Sources, change.Git, k); err == nil {
+	if r.outside, err = outside.Open(ctx, change.Sources, change.Git, &k.fetched); err == nil {
 		err = r.read(change, k)
 	}
 	if err != nil {
 		_ = objects.Close()
-		r.outside.close()
+		r.outside.Close()
 		return nil, err
 	}
 	return r, nil
@@ -52,11 +53,11 @@ func open(ctx context.Context, change report.Change, k *kept) (*repository, erro
 // close ends the reading. Its error says that not everything could be read that was asked for: no answer counts then.
 func (r *repository) close() error {
 	defer r.objects.Close()
-	defer r.outside.close()
+	defer r.outside.Close()
 	if err := r.objects.Err(); err != nil {
 		return fmt.Errorf("the repository cannot be read whole: %w", err)
 	}
-	return r.outside.err()
+	return r.outside.Err()
 }
 
 func (r *repository) read(change report.Change, k *kept) (err error) {
@@ -81,7 +82,7 @@ func (r *repository) read(change report.Change, k *kept) (err error) {
 	}
 	r.objects.SetBlobLimit(r.settings.Limits.FileBytes)
 	r.objects.SetFileLimit(r.settings.Limits.Files)
-	r.outside.limit(r.settings.Limits)
+	r.outside.Limit(r.settings.Limits.FileBytes, r.settings.Limits.Files)
 	if err := t.Compare(); err != nil {
 		return err
 	}

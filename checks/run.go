@@ -39,7 +39,7 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	if err != nil {
 		return nil, err
 	}
-	if wanted, err := repo.outside.wanted(); wanted != nil || err != nil {
+	if wanted, err := repo.outside.Wanted(repo.settings.Sources.Allow); wanted != nil || err != nil {
 		return &report.Report{Wanted: wanted}, err
 	}
 	var outcomes []*outcome

@@ -65,7 +65,9 @@ func (r *Renderer) finish(res *Resource, one *roots.Deployment) {
 	}
 	res.locator = finished{before: res.locator, writes: writes, virtual: one.Virtual}
 	if len(writes) > 0 {
-		res.node = node
+		if res.node = node; one.Release != nil {
+			res.made = res.Object
+		}
 		if object, ok := source.Value(node, res.plain).(map[string]any); ok {
 			res.Object = object
 		}

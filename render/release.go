@@ -241,6 +241,16 @@ func (s *release) failed(out *source.Error, e *helm.Error) {
 		s.root.Kind == roots.Chart // nobody says that it is deployed with no more than its own values
 }
 
+// Made returns the object of a release as Helm printed it, after post renderers. Object has what Argo CD, Flux and the
+// API server set besides, and policies look at: the namespace of the release, and Flux' labels. Of other roots it is
+// Object.
+func (r *Resource) Made() map[string]any {
+	if r.made != nil {
+		return r.made
+	}
+	return r.Object
+}
+
 // asRoot is a chart of the repository that no object deploys: it is rendered with its own values.
 func (r *Renderer) asRoot(root roots.Root) *gitops.Release {
 	at := gitops.Position{Path: path.Join(root.Path, "Chart.yaml"), Line: 1}

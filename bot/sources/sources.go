@@ -20,9 +20,18 @@ type Fetcher interface {
 
 // Store is where what was fetched is.
 type Store struct {
-	GitDir string  // absolute
-	Base   Fetcher // of what the base names
-	Head   Fetcher // of what only the change names
+	GitDir string // absolute
+	// Open returns what fetches for one job: what the base names, and what only the change does. Patterns of addresses
+	// narrow what may be fetched, nil do not. close ends the fetchers' connections.
+	Open func(allow []string) (base, head Fetcher, close func(), err error)
+}
+
+// Folders lists what a sandbox must be able to read.
+func (s *Store) Folders() []string {
+	if s == nil {
+		return nil
+	}
+	return []string{s.GitDir}
 }
 
 // maxRounds is how often a job is done. Charts depend on charts and bases on bases; nobody nests them as deep.
@@ -46,11 +55,12 @@ func (s *Store) Until(ctx context.Context, do func(*report.Sources) (wanted json
 		if err != nil || len(wanted) == 0 || round >= maxRounds {
 			return err
 		}
-		var list []remote.Asked
-		if err := json.Unmarshal(wanted, &list); err != nil {
+		var request remote.Request
+		if err := json.Unmarshal(wanted, &request); err != nil {
 			return fmt.Errorf("reading what is wanted from outside: %w", err)
 		}
-		got, err := s.fetch(ctx, slices.DeleteFunc(list, func(a remote.Asked) bool { return known[a.Want] }))
+		request.Wants = slices.DeleteFunc(request.Wants, func(a remote.Asked) bool { return known[a.Want] })
+		got, err := s.fetch(ctx, request)
 		if err != nil {
 			return err
 		}
@@ -63,13 +73,21 @@ func (s *Store) Until(ctx context.Context, do func(*report.Sources) (wanted json
 	}
 }
 
-func (s *Store) fetch(ctx context.Context, list []remote.Asked) (lock remote.Lock, err error) {
+func (s *Store) fetch(ctx context.Context, request remote.Request) (lock remote.Lock, err error) {
+	if len(request.Wants) == 0 {
+		return nil, nil
+	}
+	base, head, done, err := s.Open(request.Allow)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	for _, side := range []struct {
 		Fetcher
 		base bool
-	}{{s.Base, true}, {s.Head, false}} {
+	}{{base, true}, {head, false}} {
 		var wants []remote.Want
-		for _, a := range list {
+		for _, a := range request.Wants {
 			if a.Base == side.base {
 				wants = append(wants, a.Want)
 			}

@@ -5,8 +5,8 @@
 package report
 
 import (
-	"encoding/json"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -40,7 +40,7 @@ type Report struct {
 	// Work is what the check cost. "-o json" leaves it out, since it says nothing about the change.
 	Work *Work `json:"work,omitempty"`
 
-	// Wanted is what is to be fetched before the check can be done: a list of render/remote.Want. All else is empty then.
+	// Wanted is what is to be fetched before the check can be done: a render/remote.Request. All else is empty then.
 	Wanted json.RawMessage `json:"wanted,omitempty"`
 
 	// Excerpts holds the source lines around the findings and errors, by path and line number, for

@@ -22,6 +22,11 @@ type Limits struct {
 	Resources int   `yaml:"resources"` // of one root; default 20,000
 }
 
+// Sources narrow what may be fetched from outside of the repository.
+type Sources struct {
+	Allow []string `yaml:"allow"` // patterns of addresses ("https://github.com/example/**"); nil: what the operator allows
+}
+
 // most is what a repository may set a limit to: what is beyond it, no server has the memory for.
 func most() map[string]int64 {
 	return map[string]int64{

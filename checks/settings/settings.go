@@ -35,6 +35,7 @@ type Settings struct {
 	Block      Block      `yaml:"block"`
 	Unrendered Unrendered `yaml:"unrendered"` // what comes of what only the cluster or others have
 	Limits     Limits     `yaml:"limits"`
+	Sources    Sources    `yaml:"sources"`
 	// Clusters by name. Without any, everything is one.
 	Clusters map[string]Cluster `yaml:"clusters"`
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,6 +25,7 @@ type checkOptions struct {
 	worktree, all, noCache                bool
 	approve                               []string
 	timeout                               time.Duration
+	sources                               sourcesOptions
 }
 
 func newCheckCommand() *cobra.Command {
@@ -57,6 +59,7 @@ func newCheckCommand() *cobra.Command {
 			"standard output; the report then goes to the standard error")
 	addOutputFlag[*report.Report](cmd, &o.output)
 	addColorFlag(cmd, &o.color, "color the text")
+	o.sources.flags(cmd)
 	f.DurationVar(&o.timeout, "timeout", sandbox.DefaultTimeout, "end the check after this time")
 	cmd.MarkFlagsMutuallyExclusive("head", "worktree")
 	return cmd
@@ -82,12 +85,16 @@ func runCheck(cmd *cobra.Command, o checkOptions) error {
 		change.Cache = filepath.Join(dir, "lintel")
 	}
 	change.Drafts = o.drafts != ""
+	outside, err := o.sources.open(ctx, repo.git)
+	if err != nil {
+		return err
+	}
 	child := sandbox.New(sandbox.Config{
 		Timeout: o.timeout, Git: repo.git,
-		Repositories: append(repo.folders(ctx), change.Alternates...), Cache: change.Cache,
+		Repositories: slices.Concat(repo.folders(ctx), change.Alternates, outside.Folders()), Cache: change.Cache,
 	})
 	defer child.Close()
-	rep, err := child.Run(ctx, change)
+	rep, err := outside.Run(ctx, child, change)
 	if err != nil {
 		return fmt.Errorf("the check could not be run: %w", err)
 	}

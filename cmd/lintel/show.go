@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,12 +22,16 @@ import (
 )
 
 // showOptions are what the commands that show a tree have in common.
-type showOptions struct{ repo, rev, output string }
+type showOptions struct {
+	repo, rev, output string
+	sources           sourcesOptions
+}
 
 func (o *showOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.repo, "repo", ".", "a folder of the repository")
 	f.StringVar(&o.rev, "rev", "", "the commit to read (default: the work tree)")
+	o.sources.flags(cmd)
 }
 
 // runShow asks a sandbox what a tree deploys, and prints the answer.
@@ -41,9 +47,22 @@ func runShow(cmd *cobra.Command, o showOptions, q report.Query) error {
 	}
 	defer cleanup()
 	q.Output = o.output
-	child := sandbox.New(sandbox.Config{Git: repo.git, Repositories: append(repo.folders(ctx), q.Alternates...)})
+	outside, err := o.sources.open(ctx, repo.git)
+	if err != nil {
+		return err
+	}
+	child := sandbox.New(sandbox.Config{Git: repo.git,
+		Repositories: slices.Concat(repo.folders(ctx), q.Alternates, outside.Folders())})
 	defer child.Close()
-	out, err := child.Show(ctx, q)
+	var out *report.Showing
+	err = outside.Until(ctx, func(have *report.Sources) (json.RawMessage, error) {
+		var err error
+		q.Sources = have
+		if out, err = child.Show(ctx, q); err != nil {
+			return nil, err
+		}
+		return out.Wanted, nil
+	})
 	switch {
 	case err != nil:
 		return fmt.Errorf("the repository could not be rendered: %w", err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks"
 	"github.com/lintel-bot/lintel/checks/output"
+	"github.com/lintel-bot/lintel/checks/outside"
 	"github.com/lintel-bot/lintel/checks/parallel"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine/kinds"
@@ -35,12 +36,27 @@ func (worker) Show(ctx context.Context, q report.Query) (*report.Showing, error)
 	if err != nil {
 		return nil, err
 	}
-	s := &shower{Query: q, tree: t, config: render.Config{Namespaced: kinds.HasNamespace}}
+	from, err := outside.Open(ctx, q.Sources, q.Git, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer from.Close()
+	have, _ := from.Sources()
+	s := &shower{Query: q, tree: t, config: render.Config{Namespaced: kinds.HasNamespace, Sources: have}}
 	out, err := s.show(ctx)
 	if err == nil {
 		err = objects.Err()
 	}
-	return out, err
+	if err == nil {
+		err = from.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if wanted, err := from.Wanted(nil); wanted != nil || err != nil {
+		return &report.Showing{Wanted: wanted}, err
+	}
+	return out, nil
 }
 
 // shower answers one query.
@@ -75,7 +91,7 @@ func (s *shower) show(ctx context.Context) (*report.Showing, error) {
 	if s.Show == report.ShowObjects {
 		list := make([]report.Object, len(rendering.Resources))
 		for i, r := range rendering.Resources {
-			list[i] = r.Object
+			list[i] = r.Made()
 		}
 		err = output.Write(s.Output, &text, list, options)
 	} else {

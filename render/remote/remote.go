@@ -56,6 +56,13 @@ type Asked struct {
 	Base bool `json:"base,omitempty"` // the base names it, whatever the change does
 }
 
+// Request is what is to be fetched before a rendering can be whole.
+type Request struct {
+	Wants []Asked `json:"wants"`
+	// Allow narrows what may be fetched: one of these patterns of addresses must fit. Nil: nothing is narrowed.
+	Allow []string `json:"allow"`
+}
+
 // String returns a want in words.
 func (w Want) String() string {
 	switch {

@@ -1,0 +1,97 @@
+// Package outside holds what a job of the sandbox takes from outside of the repository: what was fetched, and what is
+// still to be.
+package outside
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/render/remote"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// Outside is what a job takes from outside of the repository, as far as it was fetched. The nil Outside has nothing and
+// wants nothing.
+type Outside struct {
+	objects    *tree.Objects // nil: nothing was fetched
+	base, head *remote.Sources
+	last       bool
+}
+
+// Open opens what was fetched; the result is nil where nothing ever is. held is what was read of the store before.
+func Open(ctx context.Context, s *report.Sources, git string, held *tree.Store) (*Outside, error) {
+	if s == nil {
+		return nil, nil
+	}
+	var lock remote.Lock
+	if err := json.Unmarshal(s.Lock, &lock); err != nil {
+		return nil, fmt.Errorf("reading what was fetched: %w", err)
+	}
+	o := &Outside{last: s.Last}
+	trees := func(string) (*tree.Tree, error) { return nil, tree.ErrNoObject }
+	if len(lock) > 0 {
+		var err error
+		if o.objects, err = tree.Open(ctx, tree.Config{GitDir: s.GitDir, Git: git, Store: held}); err != nil {
+			return nil, err
+		}
+		trees = o.objects.Tree
+	}
+	o.base, o.head = remote.New(lock, trees), remote.New(lock, trees)
+	return o, nil
+}
+
+// Close ends the reading.
+func (o *Outside) Close() {
+	if o != nil && o.objects != nil {
+		_ = o.objects.Close()
+	}
+}
+
+// Err says that not everything could be read that was asked for: no answer counts then.
+func (o *Outside) Err() error {
+	if o == nil || o.objects == nil || o.objects.Err() == nil {
+		return nil
+	}
+	return fmt.Errorf("what was fetched cannot be read whole: %w", o.objects.Err())
+}
+
+// Limit bounds what is read: bytes of one file, and files and folders.
+func (o *Outside) Limit(bytes int64, files int) {
+	if o != nil && o.objects != nil {
+		o.objects.SetBlobLimit(bytes)
+		o.objects.SetFileLimit(files)
+	}
+}
+
+// Sources is what there is to render the base and the head with: the same, but each knows what its side wants.
+func (o *Outside) Sources() (base, head *remote.Sources) {
+	if o == nil {
+		return nil, nil
+	}
+	return o.base, o.head
+}
+
+// Wanted is a remote.Request for what is to be fetched before there can be a result, nil where nothing is. allow is that
+// of the settings.
+func (o *Outside) Wanted(allow []string) (json.RawMessage, error) {
+	if o == nil || o.last {
+		return nil, nil
+	}
+	shared := o.base.Wanted()
+	list := make([]remote.Asked, 0, len(shared))
+	for _, w := range shared {
+		list = append(list, remote.Asked{Want: w, Base: true})
+	}
+	for _, w := range o.head.Wanted() {
+		if !slices.Contains(shared, w) {
+			list = append(list, remote.Asked{Want: w})
+		}
+	}
+	if len(list) == 0 {
+		return nil, nil
+	}
+	return json.Marshal(remote.Request{Wants: list, Allow: allow})
+}
