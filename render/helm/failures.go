@@ -10,7 +10,7 @@ import (
 
 func asError[T error](err error, target *T) bool { return errors.As(err, target) }
 
-// stopped is the error of required and fail.
+// refusal is the error of a call that has its own words.
 type refusal struct {
 	cause   Cause
 	message string
@@ -25,6 +25,15 @@ func (in *Input) unparsed(name string, err error) error {
 	}
 	line, message := place(err.Error(), name)
 	return in.at(&Error{Cause: CauseSyntax, Message: sentence(message)}, name, line)
+}
+
+// unparsedText says why a text given to tpl cannot be parsed, without the text: it is a value.
+func unparsedText(err error) error {
+	if _, ok := errors.AsType[*halt](err); ok {
+		return err
+	}
+	_, message := place(err.Error(), "gotpl")
+	return &refusal{CauseTemplate, "cannot parse the text that is given to tpl: " + quoted.ReplaceAllString(message, "…")}
 }
 
 // at completes an error by the file of a template.
@@ -62,7 +71,7 @@ func (in *Input) failed(name string, err error) error {
 	if message == "" {
 		message = err.Error()
 	}
-	return in.at(&Error{Cause: CauseTemplate, Message: sentence(quoted.ReplaceAllString(message, "…"))}, where, line)
+	return in.at(&Error{Cause: CauseTemplate, Message: sentence(unquote(message))}, where, line)
 }
 
 // executing takes the words of text/template apart: "template: NAME:LINE:COLUMN: executing NAME at <NODE>: MESSAGE".
@@ -91,6 +100,15 @@ func (in *Input) executing(text string) (name string, line int, message string) 
 		return "", 0, ""
 	}
 	return name, line, rest
+}
+
+// unquote leaves out what the words of an error quote, which may be a value. The node is the template's own text.
+func unquote(message string) string {
+	node, words, ok := strings.Cut(message, ">: ")
+	if !ok {
+		return quoted.ReplaceAllString(message, "…")
+	}
+	return node + ">: " + quoted.ReplaceAllString(words, "…")
 }
 
 // place takes "template: NAME:LINE: MESSAGE" apart.

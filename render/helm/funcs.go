@@ -70,6 +70,7 @@ func (r *run) boundedFuncs(f template.FuncMap) template.FuncMap {
 	until := f["until"].(func(int) []int)
 	untilStep := f["untilStep"].(func(int, int, int) []int)
 	seq := f["seq"].(func(...int) string)
+	cat := f["cat"].(func(...any) string)
 	replace := f["replace"].(func(string, string, string) string)
 	return template.FuncMap{
 		"repeat": func(count int, text string) (string, error) {
@@ -135,9 +136,7 @@ func (r *run) boundedFuncs(f template.FuncMap) template.FuncMap {
 		"printf": func(format string, args ...any) (string, error) {
 			return r.built(args, func() string { return fmt.Sprintf(format, args...) })
 		},
-		"cat": func(args ...any) (string, error) {
-			return r.built(args, func() string { return f["cat"].(func(...any) string)(args...) })
-		},
+		"cat": func(args ...any) (string, error) { return r.built(args, func() string { return cat(args...) }) },
 	}
 }
 

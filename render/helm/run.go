@@ -143,6 +143,9 @@ const (
 func (r *run) nesting(t *template.Template, names map[string]int) template.FuncMap {
 	return template.FuncMap{
 		"include": func(name string, dot any) (string, error) {
+			if t.Lookup(name) == nil {
+				return "", &refusal{CauseTemplate, "there is no template with the name " + name}
+			}
 			if names[name] > deepestOfName {
 				return "", halted("has a template that includes itself without end")
 			}
@@ -160,7 +163,7 @@ func (r *run) nesting(t *template.Template, names map[string]int) template.FuncM
 			}
 			own.Option("missingkey=zero").Funcs(r.nesting(own, names))
 			if own, err = parseInto(own.New(t.Name()), text); err != nil {
-				return "", err
+				return "", unparsedText(err)
 			}
 			printed, err := r.nested(func(to *printer) error { return own.Execute(to, dot) })
 			return strings.ReplaceAll(printed, "<no value>", ""), err

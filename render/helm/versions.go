@@ -1,6 +1,7 @@
 package helm
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -12,6 +13,12 @@ type seen struct {
 	KubeVersion common.KubeVersion
 	APIVersions apiVersions
 	HelmVersion any
+}
+
+// Format implements fmt.Formatter. Inside of other values Helm's would print as an address, which is never the same.
+func (s *seen) Format(to fmt.State, _ rune) {
+	type plain seen
+	fmt.Fprintf(to, "&%v", plain(*s))
 }
 
 // apiVersions is common.VersionSet. What it does not have and was asked for is noted behind its end, in the spare
