@@ -3,7 +3,6 @@ package helm
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -68,7 +67,7 @@ func (in *Input) manifests(files map[string]string, o Options) ([]Manifest, erro
 
 // sound refuses output that costs more to read than it says.
 func (in *Input) sound(name, text string) error {
-	if !multiplies.MatchString(text) {
+	if !multiplies(text) {
 		return nil
 	}
 	err := source.Vet(name, []byte(text), source.Limits{})
@@ -78,8 +77,23 @@ func (in *Input) sound(name, text string) error {
 	return nil
 }
 
-// multiplies finds text that may have both an anchor and an alias.
-var multiplies = regexp.MustCompile(`(?s)(^|[\s\[{,])&\S.*[\s\[{,]\*\S`)
+// multiplies reports whether a text may have both an anchor and an alias.
+func multiplies(text string) bool { return marked(text, '&') && marked(text, '*') }
+
+// marked reports whether a mark stands where a value can start, with a name behind it.
+func marked(text string, mark byte) bool {
+	for at := strings.IndexByte(text, mark); at >= 0; {
+		if at+1 < len(text) && text[at+1] > ' ' && (at == 0 || strings.IndexByte(" \t\n[{,:", text[at-1]) >= 0) {
+			return true
+		}
+		next := strings.IndexByte(text[at+1:], mark)
+		if next < 0 {
+			return false
+		}
+		at += 1 + next
+	}
+	return false
+}
 
 // unreadable names the template whose output is not YAML.
 func (in *Input) unreadable(files map[string]string, err error) error {
@@ -100,28 +114,26 @@ func why(err error) string {
 	return sentence(quoted.ReplaceAllString(strings.TrimPrefix(message, "yaml: "), "…"))
 }
 
-var separator = regexp.MustCompile(`^---[ \t]*`)
-
-// split finds the documents that Helm splits a text into.
+// split finds the documents that Helm splits a text into: between lines that start with "---", without the space before.
 func split(text string, yield func(offset int, document string)) {
-	documents := releaseutil.SplitManifests(text)
-	at := 0
-	for i := range len(documents) {
-		document := documents[fmt.Sprintf("manifest-%d", i)]
-		for at < len(text) {
-			rest := strings.TrimLeftFunc(text[at:], unicode.IsSpace)
-			at = len(text) - len(rest)
-			mark := separator.FindString(rest)
-			if mark == "" || (at > 0 && text[at-1] != '\n' && strings.TrimSpace(text[:at]) != "") {
-				break
-			}
-			at += len(mark)
+	after := func(mark int) int {
+		rest := text[mark+len("---"):]
+		return len(text) - len(strings.TrimLeft(rest, " \t"))
+	}
+	at := len(text) - len(strings.TrimLeftFunc(text, unicode.IsSpace))
+	if strings.HasPrefix(text[at:], "---") {
+		at = after(at)
+	}
+	for at >= 0 {
+		end, next := len(text), -1
+		if i := strings.Index(text[at:], "\n---"); i >= 0 {
+			end = at + i + 1
+			next = after(end)
 		}
-		if !strings.HasPrefix(text[at:], document) {
-			return
+		if document := strings.TrimLeftFunc(text[at:end], unicode.IsSpace); document != "" {
+			yield(end-len(document), document)
 		}
-		yield(at, document)
-		at += len(document)
+		at = next
 	}
 }
 
