@@ -1,0 +1,130 @@
+package trace
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// At returns where bytes of a template's output came from: the main origin first, then the others that they are made
+// of, then values that would have been used if they were not empty, then the conditions that they stand under, the
+// innermost first. It returns nil for output that is not accepted.
+func (t *Trace) At(template string, offset, length int) []Origin {
+	f := t.files[template]
+	if f == nil || f.err != nil || offset < 0 || length < 0 || offset+length > len(f.out) {
+		return nil
+	}
+	return t.origins(cut(f.segs, offset, offset+length))
+}
+
+type weighed struct {
+	o    Origin
+	n    int
+	node *node
+}
+
+func (t *Trace) origins(segs []seg) []Origin {
+	var found []weighed
+	at := 0
+	var conds *cond
+	for _, g := range segs {
+		if g.n > 0 {
+			conds = join(conds, g.cond)
+			g.org.leaves(func(n *node) { found = t.weigh(found, n, g, at) })
+		}
+		at += int(g.n)
+	}
+	slices.SortStableFunc(found, func(a, b weighed) int {
+		return cmp.Or(cmp.Compare(rank(a.o), rank(b.o)), -cmp.Compare(a.n, b.n))
+	})
+	var fall, cause []weighed
+	conds.each(func(n *node, fallback bool) {
+		g := seg{off: 0}
+		if fallback {
+			fall = t.weigh(fall, n, g, 0)
+		} else if len(cause) < maxConditions {
+			cause = t.weigh(cause, n, g, 0)
+		}
+	})
+	var out []Origin
+	for _, w := range found {
+		out = append(out, w.o)
+	}
+	for _, w := range fall {
+		w.o.Role = Fallback
+		out = append(out, w.o)
+	}
+	for _, w := range cause {
+		w.o.Role = Condition
+		out = append(out, w.o)
+	}
+	return out
+}
+
+// rank orders origins: what the bytes were copied from before what they were computed of, and then what a person can
+// set before what the chart says.
+func rank(o Origin) int {
+	r := 0
+	if o.Role == Derived {
+		r = 10
+	}
+	switch {
+	case o.Kind == Value:
+		return r
+	case o.Kind == Key:
+		return r + 1
+	case o.Kind == Text && o.Role == Derived: // an argument of a function
+		return r + 4
+	case o.Kind == File || o.Kind == Text:
+		return r + 2
+	}
+	return r + 3
+}
+
+// weigh adds the origin of a piece to those found, or its bytes to what is found of it already.
+func (t *Trace) weigh(found []weighed, n *node, g seg, at int) []weighed {
+	role := Verbatim
+	if g.off < 0 {
+		role = Derived
+	}
+	for i := range found {
+		w := &found[i]
+		if w.node == n && w.o.Role == role && (n.kind != Text || w.o.Offset == n.off+int(max(g.off, 0))) {
+			w.n += int(g.n)
+			return found
+		}
+	}
+	length := int(g.n)
+	if role == Derived {
+		length = 0
+	}
+	o := t.origin(n, int(max(g.off, 0)), length)
+	o.Role, o.At = role, at
+	return append(found, weighed{o, int(g.n), n})
+}
+
+// origin describes a node.
+func (t *Trace) origin(n *node, off, length int) Origin {
+	o := Origin{Kind: n.kind, Offset: off, Length: length}
+	switch n.kind {
+	case Value:
+		o.Path = t.scopes.canonical(n.path())
+	case Key:
+		o.Path = t.scopes.canonical(append(n.up.path(), n.key))
+	case Text:
+		o.Template, o.Offset = n.chart, n.off+off
+		if n.length > 0 {
+			o.Length = n.length
+		}
+		if f := t.sources[n.chart]; o.Offset <= len(f) {
+			o.Line = 1 + strings.Count(f[:o.Offset], "\n")
+		}
+	case File:
+		o.Template, o.Name = n.chart, strings.Join(n.path(), "/")
+	case Release, Chart, Capabilities, Template:
+		o.Template, o.Path = n.chart, n.path()
+	case Random, Lookup:
+		o.Name = n.key
+	}
+	return o
+}

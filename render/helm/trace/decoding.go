@@ -1,0 +1,182 @@
+package trace
+
+import (
+	"reflect"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// fromText gives the values of a decoded text the places of their tokens in it.
+func (c *call) fromText() shade {
+	s, sh := c.subject()
+	c.decoded(s, sh)
+	return shade{org: sh.mix(), cond: sh.conds()}
+}
+
+// decoded records the origins of a decoded document.
+func (c *call) decoded(s string, sh shade) {
+	var doc yaml.Node
+	if yaml.Unmarshal([]byte(s), &doc) != nil || len(doc.Content) != 1 {
+		return
+	}
+	d := &decoder{call: c, s: s, segs: sh.of(len(s)), cond: sh.cond, org: sh.mix()}
+	d.lines = append(d.lines, 0)
+	for i := range len(s) {
+		if s[i] == '\n' {
+			d.lines = append(d.lines, i+1)
+		}
+	}
+	d.node(doc.Content[0], c.out, 0)
+}
+
+type decoder struct {
+	*call
+	s     string
+	segs  []seg
+	cond  *cond
+	org   *node
+	lines []int
+}
+
+// offset returns where a node begins.
+func (d *decoder) offset(n *yaml.Node) int {
+	if n.Line < 1 || n.Line > len(d.lines) {
+		return len(d.s)
+	}
+	at := d.lines[n.Line-1]
+	for range n.Column - 1 {
+		if at >= len(d.s) {
+			break
+		}
+		at++
+		for at < len(d.s) && d.s[at]&0xC0 == 0x80 {
+			at++
+		}
+	}
+	return at
+}
+
+// node records the origins of a decoded value and returns the shade of a scalar.
+func (d *decoder) node(n *yaml.Node, v reflect.Value, depth int) shade {
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	if depth > 100 {
+		return shade{org: d.org, derived: true}
+	}
+	d.step()
+	v = concrete(v)
+	switch {
+	case n.Kind == yaml.MappingNode && v.Kind() == reflect.Map:
+		return d.mapping(n, v, depth)
+	case n.Kind == yaml.SequenceNode && v.Kind() == reflect.Slice:
+		info := &sliceInfo{org: d.org}
+		for i, e := range n.Content {
+			if i >= v.Len() {
+				break
+			}
+			info.elems = append(info.elems, d.node(e, v.Index(i), depth+1))
+		}
+		d.setSlice(v, info)
+		return d.whole(n)
+	case n.Kind == yaml.ScalarNode:
+		return d.scalar(n)
+	}
+	return shade{org: d.org, derived: true}
+}
+
+func (d *decoder) mapping(n *yaml.Node, v reflect.Value, depth int) shade {
+	info := &mapInfo{org: d.org}
+	all := value{rv: v}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		held := d.at(all, key.Value)
+		if key.Tag == "!!merge" || !held.rv.IsValid() {
+			continue
+		}
+		info.set(key.Value, entry{d.scalar(key), d.node(n.Content[i+1], held.rv, depth+1)})
+	}
+	d.setMap(v, info)
+	return d.whole(n)
+}
+
+// whole is the origin of a container: what its entries are of is told by themselves.
+func (d *decoder) whole(n *yaml.Node) shade {
+	at := d.offset(n)
+	if at < len(d.s) {
+		if segs := cut(d.segs, at, at+1); len(segs) > 0 && len(n.Content) == 0 {
+			return shade{org: segs[0].org, cond: join(segs[0].cond, d.cond)}
+		}
+	}
+	return shade{org: d.org, cond: d.cond}
+}
+
+// scalar returns the shade of a scalar: that of its token, cut down to its own bytes where they stand in the text.
+func (d *decoder) scalar(n *yaml.Node) shade {
+	at := d.offset(n)
+	rest := d.s[at:]
+	if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 && rest != "" {
+		if strings.HasPrefix(rest[1:], n.Value) && len(n.Value) > 0 {
+			return d.cut(at+1, at+1+len(n.Value))
+		}
+		return d.mixed(at, at+max(1, quotedLen(rest)))
+	}
+	if n.Style&yaml.LiteralStyle != 0 {
+		return d.literal(n, at)
+	}
+	if n.Value != "" && strings.HasPrefix(rest, n.Value) {
+		return d.cut(at, at+len(n.Value))
+	}
+	return d.mixed(at, min(at+max(1, len(n.Value)), len(d.s)))
+}
+
+func (d *decoder) cut(i, j int) shade {
+	segs := cut(d.segs, i, j)
+	if segs == nil {
+		return shade{org: d.org, cond: d.cond, derived: true}
+	}
+	return shade{segs: segs, cond: d.cond}
+}
+
+// mixed is the shade of a scalar whose bytes are not those of its token.
+func (d *decoder) mixed(i, j int) shade {
+	sh := shade{segs: cut(d.segs, i, j)}
+	return shade{org: sh.mix(), cond: join(sh.conds(), d.cond), derived: true}
+}
+
+// literal follows the lines of a block scalar.
+func (d *decoder) literal(n *yaml.Node, at int) shade {
+	t := &text{}
+	line := n.Line
+	for rest := n.Value; rest != ""; line++ {
+		i := strings.IndexByte(rest, '\n')
+		want := rest
+		if i >= 0 {
+			want = rest[:i]
+		}
+		if line >= len(d.lines) {
+			return d.mixed(at, len(d.s))
+		}
+		from := d.lines[line]
+		src, _, _ := strings.Cut(d.s[from:], "\n")
+		k := strings.Index(src, want)
+		if k < 0 || len(src) != k+len(want) {
+			return d.mixed(at, from)
+		}
+		if i >= 0 {
+			want = rest[:i+1]
+			if from+k+len(want) > len(d.s) {
+				return d.mixed(at, from)
+			}
+		}
+		t.addSegs(cut(d.segs, from+k, from+k+len(want)), nil)
+		rest = rest[len(want):]
+	}
+	sh := t.shade()
+	sh.cond = d.cond
+	if sh.segs == nil {
+		sh.org = d.org
+	}
+	return sh
+}

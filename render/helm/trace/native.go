@@ -1,0 +1,97 @@
+package trace
+
+import (
+	"reflect"
+	"strings"
+)
+
+// maxIncludes is how often Helm lets a template be included in itself.
+const maxIncludes = 1000
+
+// include executes a template by its name and returns what it printed.
+func include(f *frame, args []value) value {
+	name := args[0].rv.String()
+	if f.included[name] > maxIncludes+1 {
+		f.fail("rendering template has a nested reference name: %s", name)
+	}
+	t := f.set.lookup(name)
+	if t == nil {
+		f.fail("no template %q", name)
+	}
+	f.included[name]++
+	data := value{concrete1(args[1].rv), args[1].sh}
+	out := &text{}
+	c := f.cond
+	if org := f.dynamic(args[0]); org != nil {
+		c = join(c, args[0].sh.conds()).under(org, false)
+	}
+	f.execute(f.set, t, data, out, c)
+	f.included[name]--
+	return value{reflect.ValueOf(string(out.buf)), out.shade()}
+}
+
+const maxParsed = 4096
+
+// tpl executes a string as a template that sees all others. What it prints of its text came from the string.
+func tpl(f *frame, args []value) value {
+	body := args[0].rv.String()
+	data := value{concrete1(args[1].rv), args[1].sh}
+	if !strings.Contains(body, "{{") {
+		return withoutNoValue(body, args[0].sh)
+	}
+	src := &source{name: rootName, segs: args[0].sh.of(len(body))}
+	if args[0].sh.cond != nil {
+		segs := make([]seg, len(src.segs))
+		for i, g := range src.segs {
+			g.cond = join(g.cond, args[0].sh.cond)
+			segs[i] = g
+		}
+		src.segs = segs
+	}
+	src.n = len(body)
+	inner := &set{up: f.set, named: map[string]*tmpl{}}
+	own, err := inner.add(rootName, body, src, f.known)
+	if err != nil {
+		f.fail("cannot parse template %q: %w", body, err)
+	}
+	out := &text{}
+	f.execute(inner, own, data, out, join(f.cond, args[0].sh.conds()))
+	return withoutNoValue(string(out.buf), out.shade())
+}
+
+// rootName is the name that Helm gives the template all others belong to.
+const rootName = "gotpl"
+
+// withoutNoValue takes out what text/template prints for nothing, as Helm does in tpl and in files.
+func withoutNoValue(s string, sh shade) value {
+	if !strings.Contains(s, noValue) {
+		return value{reflect.ValueOf(s), sh}
+	}
+	out := &text{}
+	cut := cutter{segs: sh.of(len(s))}
+	skip := &text{}
+	for {
+		i := strings.Index(s, noValue)
+		if i < 0 {
+			break
+		}
+		out.buf = append(out.buf, s[:i]...)
+		cut.next(out, i)
+		skip.segs = skip.segs[:0]
+		cut.next(skip, len(noValue))
+		for _, g := range skip.segs {
+			if g.n == 0 {
+				out.piece(g)
+			}
+		}
+		s = s[i+len(noValue):]
+	}
+	out.buf = append(out.buf, s...)
+	cut.next(out, len(s))
+	sh2 := out.shade()
+	sh2.cond = sh.cond
+	if sh2.segs == nil {
+		sh2.org = sh.mix()
+	}
+	return value{reflect.ValueOf(string(out.buf)), sh2}
+}

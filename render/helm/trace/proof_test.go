@@ -1,0 +1,519 @@
+package trace
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"math/rand"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// leaf is a scalar of a rendered object with its place in the template's output.
+type leaf struct {
+	template, object, path string
+	at, n                  int
+	value                  string
+}
+
+func (l leaf) id() string { return l.template + "\x00" + l.object + "\x00" + l.path }
+
+// leavesOf returns the scalars of what Helm rendered.
+func leavesOf(out map[string]string) []leaf {
+	var all []leaf
+	for _, name := range slices.Sorted(maps.Keys(out)) {
+		if b := path.Base(name); strings.HasPrefix(b, "_") || !strings.HasSuffix(b, "ml") {
+			continue
+		}
+		all = append(all, leavesIn(name, out[name])...)
+	}
+	return all
+}
+
+func leavesIn(name, text string) []leaf {
+	var all []leaf
+	d := &decoder{s: text, lines: []int{0}}
+	for i := range len(text) {
+		if text[i] == '\n' {
+			d.lines = append(d.lines, i+1)
+		}
+	}
+	objects := map[string]int{}
+	dec := yaml.NewDecoder(strings.NewReader(text))
+	for {
+		var doc yaml.Node
+		if err := dec.Decode(&doc); err != nil {
+			break
+		}
+		if len(doc.Content) == 0 {
+			continue
+		}
+		object := field(doc.Content[0], "kind") + "/" + field(doc.Content[0], "metadata", "name")
+		if objects[object]++; objects[object] > 1 {
+			object += fmt.Sprint("#", objects[object])
+		}
+		walkLeaves(doc.Content[0], "", func(p string, n *yaml.Node) {
+			at := d.offset(n)
+			if at >= len(text) || n.Anchor != "" {
+				return
+			}
+			l := leaf{template: name, object: object, path: p, at: at, value: n.Value}
+			rest := text[at:]
+			switch {
+			case n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0:
+				l.n = quotedLen(rest)
+			case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
+				end := min(n.Line+max(1, strings.Count(strings.TrimRight(n.Value, "\n"), "\n")+1), len(d.lines)-1)
+				l.at = min(len(text), d.lines[min(n.Line, len(d.lines)-1)])
+				l.n = max(0, d.lines[end]-l.at)
+			case strings.HasPrefix(rest, n.Value):
+				l.n = len(n.Value)
+			default:
+				l.n = 1
+			}
+			if l.n > 0 {
+				all = append(all, l)
+			}
+		})
+	}
+	return all
+}
+
+func field(n *yaml.Node, names ...string) string {
+	for _, name := range names {
+		var next *yaml.Node
+		for i := 0; i+1 < len(n.Content) && n.Kind == yaml.MappingNode; i += 2 {
+			if n.Content[i].Value == name {
+				next = n.Content[i+1]
+			}
+		}
+		if next == nil {
+			return ""
+		}
+		n = next
+	}
+	return n.Value
+}
+
+func walkLeaves(n *yaml.Node, at string, f func(string, *yaml.Node)) {
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			walkLeaves(n.Content[i+1], at+"/"+n.Content[i].Value, f)
+		}
+	case yaml.SequenceNode:
+		names := map[string]int{}
+		for i, e := range n.Content {
+			id := strconv.Itoa(i)
+			if name := field(e, "name"); name != "" {
+				id = fmt.Sprint("[", name, "#", names[name], "]")
+				names[name]++
+			}
+			walkLeaves(e, at+"/"+id, f)
+		}
+	case yaml.ScalarNode:
+		f(at, n)
+	}
+}
+
+// TestPublicPlaces edits the places that At names, one after the other, renders with Helm, and looks whether the field
+// is another one then.
+func TestPublicPlaces(t *testing.T) {
+	each := 40
+	if s := os.Getenv("LINTEL_PLACES"); s != "" {
+		each, _ = strconv.Atoi(s)
+	}
+	rng := rand.New(rand.NewSource(1))
+	total := map[string]int{}
+	for _, r := range publicReleases(t) {
+		if testing.Short() && rng.Intn(8) > 0 {
+			continue
+		}
+		out, err := r.render(t)
+		if err != nil {
+			continue
+		}
+		tr, err := r.trace(t, out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		leaves := leavesOf(out)
+		total["leaves"] += len(leaves)
+		seen := map[string]bool{}
+		var undecidable []leaf
+		var picked []leaf
+		for _, i := range rng.Perm(len(leaves)) {
+			l := leaves[i]
+			if !tr.Accepted(l.template) {
+				continue
+			}
+			os := tr.At(l.template, l.at, l.n)
+			if len(os) == 0 {
+				total["without origin"]++
+				if total["without origin"] < 20 {
+					t.Logf("without origin: %s: %s %s %s %q", r.label, l.template, l.object, l.path, l.value)
+				}
+				continue
+			}
+			if os[0].Role == Condition || os[0].Role == Fallback {
+				total["only conditions"]++
+				if total["only conditions"] < 20 {
+					t.Logf("only conditions: %s: %s %s %s %q %v", r.label, l.template, l.object, l.path, l.value, os[0])
+				}
+				continue
+			}
+			if !slices.ContainsFunc(os, func(o Origin) bool { return o.Kind == Value || o.Kind == Key || o.Kind == Lookup }) &&
+				len(undecidable) < 200 {
+				undecidable = append(undecidable, l)
+			}
+			key := fmt.Sprint(os[0].Kind, os[0].Path, os[0].Template, os[0].Offset, os[0].Name)
+			if os[0].Kind == Value || os[0].Kind == Key {
+				key = fmt.Sprint(os[0].Kind, os[0].Path)
+			}
+			if !seen[key] && len(picked) < each {
+				seen[key] = true
+				picked = append(picked, l)
+			}
+		}
+		for _, l := range picked {
+			os := tr.At(l.template, l.at, l.n)
+			verdict := r.confirm(t, out, l, os[0])
+			total[verdict]++
+			total[os[0].Kind.String()+" "+verdict]++
+			if verdict != "confirmed" {
+				t.Logf("%s: %s: %s %s %s = %q: %v", verdict, r.label, l.template, l.object, l.path, l.value, os[0])
+			}
+		}
+		r.unmoved(t, rng, out, undecidable, total)
+	}
+	for _, k := range slices.Sorted(maps.Keys(total)) {
+		t.Logf("%s: %d", k, total[k])
+	}
+	if total["refuted"] > 0 {
+		t.Errorf("%d places refuted", total["refuted"])
+	}
+}
+
+// confirm edits a place and reports whether the field changes.
+func (r release) confirm(t *testing.T, out map[string]string, l leaf, o Origin) string {
+	verdict := "undecided"
+	for _, edited := range r.edits(o) {
+		again, err := edited.render(t)
+		if err != nil {
+			continue
+		}
+		if same(again[l.template], l) >= same(out[l.template], l) {
+			verdict = "refuted"
+			continue
+		}
+		return "confirmed"
+	}
+	return verdict
+}
+
+// same counts the fields of objects of one name in a template's output that have a leaf's value.
+func same(text string, l leaf) int {
+	n := 0
+	object, _, _ := strings.Cut(l.object, "#")
+	for _, m := range leavesIn(l.template, text) {
+		if o, _, _ := strings.Cut(m.object, "#"); o == object && m.path == l.path && m.value == l.value {
+			n++
+		}
+	}
+	return n
+}
+
+// edits returns releases that differ in one place, most likely to render first.
+func (r release) edits(o Origin) []release {
+	var out []release
+	switch o.Kind {
+	case Value:
+		values := r.merged()
+		old, _ := lookupPath(values, o.Path)
+		for _, v := range changes(old, o.Offset, o.Length) {
+			m := deep(values).(map[string]any)
+			if setPath(m, o.Path, v) {
+				e := r
+				e.values = m
+				out = append(out, e)
+			}
+		}
+	case Key:
+		m := r.merged()
+		parent, _ := lookupPath(m, o.Path[:len(o.Path)-1])
+		if pm, ok := parent.(map[string]any); ok {
+			k := o.Path[len(o.Path)-1]
+			pm[k+"x"] = pm[k]
+			pm[k] = nil
+			e := r
+			e.values = m
+			out = append(out, e)
+		}
+	case Text, File, Chart:
+		for k := range 3 {
+			if e, ok := r.editChart(o, k); ok {
+				out = append(out, e)
+			}
+		}
+	case Release:
+		e := r
+		switch strings.Join(o.Path, "") {
+		case "Name":
+			e.name += "x"
+		case "Namespace":
+			e.namespace += "x"
+		default:
+			return nil
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// editChart edits a template, a file or the metadata of a chart.
+func (r release) editChart(o Origin, k int) (release, bool) {
+	name := o.Template
+	if o.Kind == File {
+		name += "/" + o.Name
+	}
+	if o.Kind == Chart {
+		name += "/Chart.yaml"
+	}
+	_, name, _ = strings.Cut(name, "/")
+	return r.editFile(name, func(data []byte) ([]byte, bool) {
+		if o.Kind != Chart {
+			return editBytes(data, o.Offset, o.Length, k)
+		}
+		if len(o.Path) == 0 {
+			return nil, false
+		}
+		key := strings.ToLower(o.Path[0][:1]) + o.Path[0][1:]
+		at := regexp.MustCompile(`(?m)^` + key + `: *["']?([^"'\n#]*)`).FindSubmatchIndex(data)
+		if at == nil {
+			return nil, false
+		}
+		return editBytes(data, at[2], at[3]-at[2], k+key2(key))
+	})
+}
+
+// key2 leaves the first digit of a version alone.
+func key2(key string) int {
+	if key == "version" || key == "appVersion" {
+		return 1
+	}
+	return 0
+}
+
+// editFile edits a file of the chart or of a chart in it.
+func (r release) editFile(name string, edit func([]byte) ([]byte, bool)) (release, bool) {
+	e := r
+	e.chart = nil
+	for i, f := range r.files {
+		if f.Name == name {
+			data, ok := edit(f.Data)
+			e.files = slices.Clone(r.files)
+			e.files[i].Data = data
+			return e, ok
+		}
+	}
+	if rest, ok := strings.CutPrefix(name, "charts/"); ok {
+		key, rest, _ := strings.Cut(rest, "/")
+		if d, ok := r.deps[key]; ok {
+			e.deps = maps.Clone(r.deps)
+			e.deps[key], ok = d.editFile(rest, edit)
+			return e, ok
+		}
+	}
+	return e, false
+}
+
+// editBytes changes a letter or digit of a literal.
+func editBytes(data []byte, at, n, k int) ([]byte, bool) {
+	end := min(at+n, len(data))
+	b := bytes.Clone(data)
+	for word, other := range map[string]string{"true": "false", "false": "true"} {
+		if i := bytes.Index(data[at:end], []byte(word)); i >= 0 {
+			return append(append(b[:at+i:at+i], other...), data[at+i+len(word):]...), true
+		}
+	}
+	for i := at; i < end; i++ {
+		c := b[i]
+		switch {
+		case c >= '0' && c <= '8', c >= 'a' && c < 'z', c >= 'A' && c < 'Z':
+			b[i]++
+		case c == '9', c == 'z', c == 'Z':
+			b[i]--
+		default:
+			continue
+		}
+		if k--; k >= 0 {
+			b[i] = data[i]
+			continue
+		}
+		return b, true
+	}
+	for i := end - 1; i >= at && k == 0; i-- {
+		if b[i] <= ' ' {
+			continue
+		}
+		if b[i] == '"' || b[i] == '\'' {
+			return append(append(b[:i:i], 'x'), data[i:]...), true
+		}
+		b[i] = 'x'
+		return b, true
+	}
+	return nil, false
+}
+
+// changes returns values that could stand for a value.
+func changes(v any, at, n int) []any {
+	switch v := v.(type) {
+	case nil:
+		return []any{"x", map[string]any{"zz": "zz"}, []any{"zz"}, true, 7}
+	case bool:
+		return []any{!v}
+	case string:
+		out := []any{v + "x", "x" + v}
+		if n > 0 && at+n <= len(v) {
+			if b, ok := editBytes([]byte(v), at, n, 0); ok {
+				out = append(out, string(b))
+			}
+		}
+		return append(out, v+"1", "1"+v, "", "zz")
+	case float64:
+		return []any{v + 1, v - 1, v * 2}
+	case int64:
+		return []any{v + 1, v - 1}
+	case int:
+		return []any{v + 1}
+	case map[string]any:
+		return []any{with(v, "zz", "zz"), with(v, "zz", map[string]any{"zz": "zz"}), nil}
+	case []any:
+		return []any{append(slices.Clone(v), "zz"), append(slices.Clone(v), map[string]any{"name": "zz"}), []any{}}
+	}
+	return nil
+}
+
+// merged returns the values that templates see.
+func (r release) merged() map[string]any {
+	c, err := r.load()
+	if err != nil {
+		return nil
+	}
+	in, err := c.Input(r.options())
+	if err != nil {
+		return nil
+	}
+	m, _ := deep(in.Top["Values"]).(map[string]any)
+	return m
+}
+
+func with(m map[string]any, k string, v any) map[string]any {
+	c := maps.Clone(m)
+	c[k] = v
+	return c
+}
+
+func lookupPath(v any, p []string) (any, bool) {
+	for _, k := range p {
+		switch m := v.(type) {
+		case map[string]any:
+			v = m[k]
+		case []any:
+			i, err := strconv.Atoi(k)
+			if err != nil || i >= len(m) {
+				return nil, false
+			}
+			v = m[i]
+		default:
+			return nil, false
+		}
+	}
+	return v, true
+}
+
+func setPath(v any, p []string, x any) bool {
+	for i, k := range p {
+		last := i == len(p)-1
+		switch m := v.(type) {
+		case map[string]any:
+			if last {
+				m[k] = x
+				return true
+			}
+			if m[k] == nil {
+				m[k] = map[string]any{}
+			}
+			v = m[k]
+		case []any:
+			j, err := strconv.Atoi(k)
+			if err != nil || j >= len(m) {
+				return false
+			}
+			if last {
+				m[j] = x
+				return true
+			}
+			v = m[j]
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// unmoved changes some of the values: fields of which no value decides stay as they are.
+func (r release) unmoved(t *testing.T, rng *rand.Rand, out map[string]string, fixed []leaf, total map[string]int) {
+	if len(fixed) == 0 {
+		return
+	}
+	var paths [][]string
+	valueLeaves(r.merged(), nil, &paths)
+	for k, i := range rng.Perm(len(paths)) {
+		if k >= 8 {
+			break
+		}
+		edits := r.edits(Origin{Kind: Value, Path: paths[i]})
+		if len(edits) == 0 {
+			continue
+		}
+		again, err := edits[0].render(t)
+		if err != nil {
+			continue
+		}
+		now := map[string]string{}
+		for _, l := range leavesOf(again) {
+			now[l.id()] = l.value
+		}
+		for _, l := range fixed {
+			if v, ok := now[l.id()]; !ok || v != l.value {
+				total["undecided by values: moved"]++
+				t.Logf("moved: %s: %s %s %s = %q by %v", r.label, l.template, l.object, l.path, l.value, paths[i])
+			} else {
+				total["undecided by values: unmoved"]++
+			}
+		}
+	}
+}
+
+func valueLeaves(v any, at []string, out *[][]string) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			valueLeaves(v[k], append(slices.Clone(at), k), out)
+		}
+	case []any:
+		for i, e := range v {
+			valueLeaves(e, append(slices.Clone(at), strconv.Itoa(i)), out)
+		}
+	default:
+		*out = append(*out, at)
+	}
+}

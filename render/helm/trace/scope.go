@@ -1,0 +1,182 @@
+package trace
+
+import (
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v4/pkg/chart/common"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+
+	"github.com/lintel-bot/lintel/render/helm"
+)
+
+// seedScopes records where everything comes from that templates are given. Maps that several scopes share have the
+// origin of the topmost.
+func (e *exec) seedScopes(in *helm.Input) {
+	dots := map[string]map[string]any{}
+	for _, t := range in.Templates {
+		if t.Dot != nil {
+			dots[strings.TrimSuffix(t.Base, "/templates")] = t.Dot
+		}
+	}
+	e.seedScope(in.Chart, dots, &node{kind: Value})
+}
+
+func (e *exec) seedScope(c *chart.Chart, dots map[string]map[string]any, values *node) {
+	full := c.ChartFullPath()
+	if dot := dots[full]; dot != nil {
+		e.seed(dot["Values"], values)
+		e.seedDot(full, dot, values)
+	}
+	for _, d := range c.Dependencies() {
+		e.seedScope(d, dots, values.child(d.Name()))
+	}
+}
+
+// seedDot records the origins of what stands beside the values.
+func (e *exec) seedDot(full string, dot map[string]any, values *node) {
+	roots := map[string]*node{
+		"Chart": {kind: Chart, chart: full}, "Release": {kind: Release}, "Capabilities": {kind: Capabilities},
+		"Files": {kind: File, chart: full}, "Template": {kind: Template}, "Values": values,
+	}
+	info := &mapInfo{}
+	for name, org := range roots {
+		info.set(name, entry{val: shade{org: org}})
+		if name != "Values" && name != "Files" && dot[name] != nil {
+			e.seed(dot[name], org)
+		}
+	}
+	if fs := reflect.ValueOf(dot["Files"]); fs.IsValid() {
+		e.setMap(fs, &mapInfo{org: roots["Files"]})
+	}
+	e.setMap(reflect.ValueOf(dot), info)
+}
+
+// isFiles reports whether a value is .Files, whose type is Helm's own.
+func isFiles(v reflect.Value) bool {
+	return v.Kind() == reflect.Map && v.Type().Elem().Kind() == reflect.Slice && v.MethodByName("AsSecrets").IsValid()
+}
+
+// file returns the origin of what a method of .Files returned.
+func (c *call) file(fs reflect.Value) shade {
+	var all *node
+	if info := c.mapOf(fs); info != nil {
+		all = info.org
+	}
+	one := all
+	var k *cond
+	if len(c.args) > 1 {
+		one = all.child(c.key(1))
+		k = join(c.args[1].sh.conds(), nil).under(c.dynamic(c.args[1]), false)
+	}
+	switch c.name {
+	case "Get", "GetBytes":
+		return shade{org: one, cond: k}
+	case "Glob":
+		c.setMap(c.out, &mapInfo{org: all})
+		return shade{org: all, cond: k}
+	case "Lines":
+		return c.fileLines(one, k)
+	case "AsConfig", "AsSecrets":
+		flat := map[string]string{}
+		info := &mapInfo{}
+		for _, name := range sortedKeys(fs) {
+			base := path.Base(name)
+			flat[base] = string(fs.MapIndex(reflect.ValueOf(name)).Bytes())
+			org := all.child(name)
+			info.set(base, entry{shade{org: org, derived: true}, shade{org: org}})
+		}
+		m := reflect.ValueOf(flat)
+		c.setMap(m, info)
+		return c.yamlShade(c.out.String(), value{rv: m})
+	}
+	return shade{org: all, cond: k, derived: true}
+}
+
+func (c *call) fileLines(org *node, k *cond) shade {
+	info := &sliceInfo{org: org}
+	at := 0
+	for i := range c.out.Len() {
+		n := len(c.out.Index(i).String())
+		sh := shade{org: org, cond: k}
+		if n > 0 {
+			sh = shade{segs: []seg{{n: int32(n), off: int32(at), org: org, cond: k}}}
+		}
+		info.elems = append(info.elems, sh)
+		at += n + 1
+	}
+	c.setSlice(c.out, info)
+	return shade{org: org, cond: k}
+}
+
+// scopeTree is the charts of a release by the keys of their values, for the globals that a chart has from above.
+type scopeTree struct {
+	values map[string]any
+	sub    map[string]scopeTree
+}
+
+func newScopes(c *chart.Chart, values map[string]any) scopeTree {
+	s := scopeTree{values: values, sub: map[string]scopeTree{}}
+	for _, d := range c.Dependencies() {
+		below, _ := asMap(values[d.Name()])
+		s.sub[d.Name()] = newScopes(d, below)
+	}
+	return s
+}
+
+func asMap(v any) (map[string]any, bool) {
+	switch m := v.(type) {
+	case map[string]any:
+		return m, true
+	case common.Values:
+		return m, true
+	}
+	return nil, false
+}
+
+// canonical returns the path where a value is set: a chart has its globals from the topmost chart that has them.
+func (s scopeTree) canonical(path []string) []string {
+	i := slices.Index(path, "global")
+	if i <= 0 || !s.isChart(path[:i]) {
+		return path
+	}
+	charts, rest := path[:i], path[i:]
+	for i := 0; i < len(charts); i++ {
+		if has(s.values, rest) {
+			return append(slices.Clone(charts[:i]), rest...)
+		}
+		s = s.sub[charts[i]]
+	}
+	return path
+}
+
+func (s scopeTree) isChart(path []string) bool {
+	for _, k := range path {
+		sub, ok := s.sub[k]
+		if !ok {
+			return false
+		}
+		s = sub
+	}
+	return true
+}
+
+// has reports whether a path leads to something; what is in a list counts as the list.
+func has(m map[string]any, path []string) bool {
+	for i, k := range path {
+		v := m[k]
+		if v == nil {
+			return false
+		}
+		if i == len(path)-1 {
+			break
+		}
+		var ok bool
+		if m, ok = asMap(v); !ok {
+			break
+		}
+	}
+	return true
+}

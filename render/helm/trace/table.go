@@ -1,0 +1,210 @@
+package trace
+
+import (
+	"reflect"
+	"strconv"
+	"unsafe"
+)
+
+// table has the origins of maps and slices by identity. Its keys keep what they point to alive, so that no address
+// is used twice.
+type table struct {
+	maps   map[unsafe.Pointer]*mapInfo
+	slices map[unsafe.Pointer]*sliceInfo
+}
+
+// mapInfo is where the entries of a map came from: those without an entry of their own from below org.
+type mapInfo struct {
+	org  *node
+	over map[string]entry
+}
+
+type entry struct{ key, val shade }
+
+// sliceInfo is where the elements of a slice came from: those without an element of their own from below org.
+type sliceInfo struct {
+	org   *node
+	elems []shade
+}
+
+func newTable() *table {
+	return &table{maps: map[unsafe.Pointer]*mapInfo{}, slices: map[unsafe.Pointer]*sliceInfo{}}
+}
+
+// concrete returns what is at the end of interfaces and pointers to interfaces; invalid for nil.
+func concrete(v reflect.Value) reflect.Value {
+	for v.Kind() == reflect.Interface {
+		v = v.Elem()
+	}
+	return v
+}
+
+func (t *table) mapOf(v reflect.Value) *mapInfo {
+	v = concrete(v)
+	if v.Kind() != reflect.Map || v.IsNil() {
+		return nil
+	}
+	return t.maps[v.UnsafePointer()]
+}
+
+func (t *table) sliceOf(v reflect.Value) *sliceInfo {
+	v = concrete(v)
+	if v.Kind() != reflect.Slice || v.Len() == 0 {
+		return nil
+	}
+	return t.slices[v.UnsafePointer()]
+}
+
+// track returns the map's record, made with the origin that the value carries if there is none yet.
+func (t *table) track(v value) *mapInfo {
+	rv := concrete(v.rv)
+	if rv.Kind() != reflect.Map || rv.IsNil() {
+		return &mapInfo{org: v.sh.org}
+	}
+	p := rv.UnsafePointer()
+	info := t.maps[p]
+	if info == nil {
+		info = &mapInfo{org: v.sh.org}
+		t.maps[p] = info
+	}
+	return info
+}
+
+func (m *mapInfo) set(key string, e entry) {
+	if m.over == nil {
+		m.over = map[string]entry{}
+	}
+	m.over[key] = e
+}
+
+func (t *table) setMap(v reflect.Value, info *mapInfo) {
+	if v = concrete(v); v.Kind() == reflect.Map && !v.IsNil() {
+		t.maps[v.UnsafePointer()] = info
+	}
+}
+
+func (t *table) setSlice(v reflect.Value, info *sliceInfo) {
+	if v = concrete(v); v.Kind() == reflect.Slice && v.Len() > 0 {
+		t.slices[v.UnsafePointer()] = info
+	}
+}
+
+// seed records that a tree of values comes from below an origin. Maps met before keep what they have.
+func (t *table) seed(v any, org *node) {
+	type item struct {
+		v   any
+		org *node
+	}
+	queue := []item{{v, org}}
+	for len(queue) > 0 {
+		it := queue[0]
+		queue = queue[1:]
+		rv := reflect.ValueOf(it.v)
+		switch rv.Kind() {
+		case reflect.Map:
+			if rv.IsNil() || t.maps[rv.UnsafePointer()] != nil {
+				continue
+			}
+			t.maps[rv.UnsafePointer()] = &mapInfo{org: it.org}
+			for _, k := range rv.MapKeys() {
+				e := concrete(rv.MapIndex(k))
+				if (e.Kind() == reflect.Map || e.Kind() == reflect.Slice) && k.Kind() == reflect.String {
+					queue = append(queue, item{e.Interface(), it.org.child(k.String())})
+				}
+			}
+		case reflect.Slice:
+			if rv.Len() == 0 || t.slices[rv.UnsafePointer()] != nil || rv.Type().Elem().Kind() == reflect.Uint8 {
+				continue
+			}
+			t.slices[rv.UnsafePointer()] = &sliceInfo{org: it.org}
+			for i := range rv.Len() {
+				e := concrete(rv.Index(i))
+				if e.Kind() == reflect.Map || e.Kind() == reflect.Slice {
+					queue = append(queue, item{e.Interface(), it.org.child(strconv.Itoa(i))})
+				}
+			}
+		}
+	}
+}
+
+// entry returns the shades of a map's key and of what it holds, whether or not the key is there.
+func (t *table) entry(m value, key string) entry {
+	info := t.mapOf(m.rv)
+	if info != nil {
+		if e, ok := info.over[key]; ok {
+			return e
+		}
+		return entry{shade{org: info.org.keyNode(key), cond: m.sh.cond}, shade{org: info.org.child(key), cond: m.sh.cond}}
+	}
+	org := m.sh.mix()
+	return entry{shade{org: org.keyNode(key), cond: m.sh.cond, derived: org != nil && org.kind != Value},
+		shade{org: org.child(key), cond: m.sh.cond, derived: org != nil && org.kind == 0}}
+}
+
+// elem returns the shade of an element of a slice.
+func (t *table) elem(l value, i int) shade {
+	info := t.sliceOf(l.rv)
+	if info != nil {
+		if i < len(info.elems) {
+			return info.elems[i]
+		}
+		return shade{org: info.org.child(strconv.Itoa(i)), cond: l.sh.cond}
+	}
+	org := l.sh.mix()
+	return shade{org: org.child(strconv.Itoa(i)), cond: l.sh.cond, derived: org != nil && org.kind == 0}
+}
+
+// at returns a map's entry as a value; the zero Value if there is none.
+func (t *table) at(m value, key string) value {
+	rv := concrete(m.rv)
+	if rv.Kind() != reflect.Map || rv.Type().Key().Kind() != reflect.String {
+		return value{}
+	}
+	return value{rv.MapIndex(reflect.ValueOf(key).Convert(rv.Type().Key())), t.entry(m, key).val}
+}
+
+// index returns an element of a slice as a value.
+func (t *table) index(l value, i int) value {
+	return value{concrete(l.rv).Index(i), t.elem(l, i)}
+}
+
+// origin returns the origin of a value as a whole: of a map made by the template that of its entries.
+func (t *table) origin(v value) *node {
+	var m mixer
+	t.collect(&m, v, 0)
+	return m.node()
+}
+
+const maxCollect = 6
+
+func (t *table) collect(m *mixer, v value, depth int) {
+	if len(m.parts) >= maxParts || depth > maxCollect {
+		return
+	}
+	rv := concrete(v.rv)
+	switch rv.Kind() {
+	case reflect.Map:
+		info := t.mapOf(rv)
+		if info == nil {
+			break
+		}
+		m.add(info.org)
+		for _, k := range sortedKeys(rv) {
+			if e, ok := info.over[k]; ok {
+				t.collect(m, value{rv.MapIndex(reflect.ValueOf(k).Convert(rv.Type().Key())), e.val}, depth+1)
+			}
+		}
+		return
+	case reflect.Slice:
+		info := t.sliceOf(rv)
+		if info == nil {
+			break
+		}
+		m.add(info.org)
+		for i := range min(len(info.elems), rv.Len()) {
+			t.collect(m, value{rv.Index(i), info.elems[i]}, depth+1)
+		}
+		return
+	}
+	m.add(v.sh.mix())
+}

@@ -1,0 +1,115 @@
+package trace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"helm.sh/helm/v4/pkg/chart/common"
+
+	"github.com/lintel-bot/lintel/render/helm"
+)
+
+// Trace tells where the bytes of a release's files came from. It is safe for concurrent use only after Run returned
+// and as long as nobody calls its methods at the same time: origins are completed as they are asked for.
+type Trace struct {
+	files   map[string]*traced
+	sources map[string]string // of templates, by name
+	scopes  scopeTree
+	exec    *exec
+}
+
+// traced is the output of one template.
+type traced struct {
+	out  string
+	segs []seg
+	err  error
+}
+
+// errDiffers is why a file is not accepted whose shadow ran to its end.
+var errDiffers = errors.New("the shadow execution printed other bytes than Helm")
+
+// Run executes the templates of a release once more and compares what they print with what Helm printed: out is what
+// the chart rendered with these options. An error means that nothing could be executed; a single file that could not
+// is one that Accepted denies.
+func Run(ctx context.Context, c *helm.Chart, o helm.Options, out *helm.Output) (*Trace, error) {
+	in, err := c.Input(o)
+	if err != nil {
+		return nil, fmt.Errorf("preparing the shadow execution: %w", err)
+	}
+	return run(ctx, in, out.Files, Limits{})
+}
+
+// run is Run of what is prepared.
+func run(ctx context.Context, in *helm.Input, want map[string]string, l Limits) (t *Trace, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			t, err = nil, fmt.Errorf("shadow execution: %v", r)
+		}
+	}()
+	e := &exec{table: newTable(), ctx: ctx, limits: l.filled(), included: map[string]int{}}
+	e.funcs, e.known = functions(in.Funcs)
+	e.seedScopes(in)
+	values, _ := asMap(in.Top["Values"])
+	t = &Trace{files: map[string]*traced{}, sources: map[string]string{}, exec: e, scopes: newScopes(in.Chart, values)}
+	templates := &set{named: map[string]*tmpl{}}
+	for _, f := range in.Templates {
+		src := &source{name: f.Name, file: &node{kind: Text, chart: f.Name}}
+		if _, err := templates.add(f.Name, f.Text, src, e.known); err != nil {
+			return nil, fmt.Errorf("parsing %s: %w", f.Name, err)
+		}
+		t.sources[f.Name] = f.Text
+	}
+	for _, f := range in.Templates {
+		if f.Partial {
+			continue
+		}
+		in.Begin(f.Name)
+		text, ok := want[f.Name]
+		t.files[f.Name] = e.file(templates, f, text)
+		if !ok {
+			t.files[f.Name].err = errors.New("Helm printed nothing of it")
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+	return t, nil
+}
+
+// file executes one file.
+func (e *exec) file(templates *set, f helm.Template, want string) (out *traced) {
+	defer func() {
+		if r := recover(); r != nil {
+			fl, ok := r.(failure)
+			if !ok {
+				fl.err = fmt.Errorf("%s: %v", f.Name, r)
+			}
+			out = &traced{err: fl.err}
+			clear(e.included)
+			e.depth = 0
+		}
+	}()
+	f.Dot["Template"] = common.Values{"Name": f.Name, "BasePath": f.Base}
+	e.seed(f.Dot["Template"], &node{kind: Template})
+	txt := &text{}
+	e.execute(templates, templates.lookup(f.Name), value{rv: reflect.ValueOf(f.Dot)}, txt, nil)
+	v := withoutNoValue(string(txt.buf), txt.shade())
+	out = &traced{out: v.rv.String(), segs: v.sh.segs}
+	if out.out != want {
+		out.err = errDiffers
+	}
+	return out
+}
+
+// Accepted reports whether the shadow's bytes of a template's output are Helm's.
+func (t *Trace) Accepted(template string) bool { return t.Why(template) == nil }
+
+// Why returns why a template's output is not accepted; nil if it is.
+func (t *Trace) Why(template string) error {
+	if f := t.files[template]; f != nil {
+		return f.err
+	}
+	return fmt.Errorf("there is no output of a template %q", template)
+}
