@@ -21,7 +21,9 @@ func handlers() map[string]handler {
 	h := map[string]handler{
 		"quote": (*call).quoted, "squote": (*call).quoted, "indent": (*call).indented, "nindent": (*call).indented,
 		"replace": (*call).replaced, "printf": (*call).formatted, "print": (*call).printed, "toString": (*call).same,
-		"cat":        (*call).catted,
+		"cat":             (*call).catted,
+		"regexReplaceAll": (*call).expanded, "regexReplaceAllLiteral": (*call).expanded,
+		"mustRegexReplaceAll": (*call).expanded, "mustRegexReplaceAllLiteral": (*call).expanded,
 		"trimPrefix": (*call).suffixOf, "trimSuffix": (*call).prefixOf, "trim": (*call).within, "trimAll": (*call).within,
 		"trimall": (*call).within, "trunc": (*call).truncated, "substr": (*call).truncated,
 		"lower": (*call).sameLength, "upper": (*call).sameLength, "title": (*call).sameLength,

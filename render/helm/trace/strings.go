@@ -3,6 +3,7 @@ package trace
 import (
 	"fmt"
 	"reflect"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -425,4 +426,38 @@ func (c *call) ternary() shade {
 func (c *call) lookedUp() shade {
 	sh := c.mixed()
 	return shade{org: &node{kind: Lookup, key: c.name}, cond: sh.cond.under(sh.org, false)}
+}
+
+// expanded follows regexReplaceAll: what no match took stays as it is.
+func (c *call) expanded() shade {
+	pattern, ok1 := c.strArg(0)
+	s, ok2 := c.strArg(1)
+	with, ok3 := c.strArg(2)
+	re, err := regexp.Compile(pattern)
+	if !ok1 || !ok2 || !ok3 || err != nil {
+		return c.mixed()
+	}
+	t, dropped := &text{}, &text{}
+	pieces := cutter{segs: c.args[1].sh.of(len(s))}
+	at := 0
+	for _, m := range re.FindAllStringSubmatchIndex(s, -1) {
+		t.buf = append(t.buf, s[at:m[0]]...)
+		pieces.next(t, m[0]-at)
+		pieces.next(dropped, m[1]-m[0])
+		if strings.Contains(c.name, "Literal") {
+			t.add(with, c.args[2].sh, nil)
+		} else {
+			made := re.ExpandString(nil, with, s, m)
+			var mix mixer
+			mix.add(c.args[2].sh.mix())
+			mix.add(c.args[1].sh.sub(len(s), m[0], m[1]).mix())
+			t.plain(string(made), mix.node(), c.args[1].sh.conds())
+		}
+		at = m[1]
+	}
+	t.buf = append(t.buf, s[at:]...)
+	pieces.next(t, len(s)-at)
+	out := c.finish(t)
+	out.cond = join(out.cond, join(c.args[1].sh.cond, c.args[2].sh.cond))
+	return out
 }

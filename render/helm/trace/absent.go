@@ -1,0 +1,216 @@
+package trace
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Candidate is a value that would print a field which is not there.
+type Candidate struct {
+	// Path is what to set, from the values of the top chart. It ends with those of the field's keys that the template
+	// does not spell itself.
+	Path []string
+	// Needs are the values that have to count as true too, because the block that prints the field asks for them.
+	Needs [][]string
+	// Switch says that Path is such a value itself: the template spells the field's value.
+	Switch bool
+
+	score int
+}
+
+// The worth of what candidates are found by. A key that the template spells is worth keyScore.
+const (
+	ownScore   = 100 // other keys of the mapping are printed of it
+	holeScore  = 50  // it would be printed where the field belongs
+	litScore   = 30  // it switches text on that has the key
+	keyScore   = 10
+	nameScore  = 5 // its name is like the key's
+	needsScore = 2
+)
+
+// Absent returns the values that would print a field which is not in a template's output, the likeliest first, or
+// nothing if the chart has none. The field is told by the nearest mapping above it that is there, as a range of bytes
+// of the output that begins with its first key (or is "{}"), and the keys that are missing below it.
+func (t *Trace) Absent(template string, offset, length int, keys []string) []Candidate {
+	f := t.files[template]
+	if f == nil || f.err != nil || offset < 0 || length < 0 || offset+length > len(f.out) || len(keys) == 0 {
+		return nil
+	}
+	from, to := widen(f.out, offset, offset+length)
+	a := &absence{trace: t, keys: keys}
+	a.siblings(f, offset, offset+length)
+	a.holes(f, from, to)
+	slices.SortStableFunc(a.found, func(x, y Candidate) int { return cmp.Compare(y.score, x.score) })
+	return a.found
+}
+
+// widen takes the blanks around a range into it: a block that was skipped leaves its hole there.
+func widen(s string, from, to int) (int, int) {
+	for from > 0 && strings.IndexByte(" \n\t-", s[from-1]) >= 0 {
+		from--
+	}
+	for to < len(s) && strings.IndexByte(" \n\t", s[to]) >= 0 {
+		to++
+	}
+	return from, to
+}
+
+type absence struct {
+	trace *Trace
+	keys  []string
+	found []Candidate
+}
+
+// add takes a candidate: a value and the keys that are missing below it.
+func (a *absence) add(n *node, rest []string, needs []*node, on bool, score int) {
+	if n == nil || n.kind != Value || n.up == nil {
+		return
+	}
+	c := Candidate{Path: a.trace.scopes.canonical(append(n.path(), rest...)), Switch: on, score: score}
+	last := strings.ToLower(n.key)
+	if k := strings.ToLower(a.keys[0]); strings.Contains(last, k) || strings.Contains(k, last) {
+		c.score += nameScore
+	}
+	for _, need := range needs {
+		if need == nil || need.kind != Value || need.up == nil {
+			continue
+		}
+		p := a.trace.scopes.canonical(need.path())
+		if !prefix(p, c.Path) && !slices.ContainsFunc(c.Needs, func(q []string) bool { return slices.Equal(p, q) }) {
+			c.Needs = append(c.Needs, p)
+			c.score -= needsScore
+		}
+	}
+	for i := range a.found {
+		if slices.Equal(a.found[i].Path, c.Path) {
+			if c.score > a.found[i].score {
+				a.found[i] = c
+			}
+			return
+		}
+	}
+	a.found = append(a.found, c)
+}
+
+func prefix(p, of []string) bool { return len(p) <= len(of) && slices.Equal(p, of[:len(p)]) }
+
+// siblings looks at the mapping's own keys: where they are keys of values, so will others be.
+func (a *absence) siblings(f *traced, from, to int) {
+	col := from - (strings.LastIndexByte(f.out[:from], '\n') + 1)
+	at := 0
+	for _, g := range f.segs {
+		i := at
+		at += int(g.n)
+		if i < from || i >= to || g.n == 0 || g.org == nil {
+			continue
+		}
+		if i-(strings.LastIndexByte(f.out[:i], '\n')+1) != col {
+			continue
+		}
+		switch {
+		case g.org.kind == Key && g.off >= 0:
+			a.add(g.org.up, a.keys, nil, false, ownScore)
+		case g.org.kind == Value && i == from && slices.Contains([]string{"{}", "null", "[]"}, f.out[from:to]):
+			a.add(g.org, a.keys, nil, false, ownScore)
+		}
+	}
+}
+
+// holes looks at the blocks that were skipped and at the actions that printed nothing.
+func (a *absence) holes(f *traced, from, to int) {
+	at := 0
+	seen := map[*hole]bool{}
+	for _, g := range f.segs {
+		if at > to {
+			break
+		}
+		if g.hole != nil && at >= from && !seen[g.hole] {
+			seen[g.hole] = true
+			a.match(a.trace.exec.imagine(g.hole))
+		}
+		at += int(g.n)
+	}
+}
+
+// match finds the missing keys in what a hole would print.
+func (a *absence) match(events []event) {
+	matched := 0
+	indent := -1
+	pending := false // the last key was spelled and nothing after it yet
+	for _, e := range events {
+		if e.text != "" {
+			for {
+				next, deep, rest, ok := a.spelled(e.text, matched, indent)
+				if !ok {
+					break
+				}
+				matched, indent, pending = next, deep, strings.TrimSpace(rest) == ""
+				e.text = rest
+				if line, _, _ := strings.Cut(rest, "\n"); strings.TrimSpace(line) != "" {
+					for _, n := range e.needs {
+						a.add(n, nil, nil, true, litScore+matched*keyScore)
+					}
+				}
+			}
+			if strings.TrimSpace(e.text) != "" && !strings.HasSuffix(strings.TrimRight(e.text, " \n\t"), ":") {
+				pending = pending && strings.Trim(e.text, " \n\t\"'|-") == ""
+			}
+			continue
+		}
+		rest := a.keys[matched:]
+		switch {
+		case matched > 0 && pending:
+			for _, n := range e.reads {
+				a.add(n, undecimal(rest), e.needs, false, holeScore+matched*keyScore)
+			}
+			pending = len(rest) > 0
+		case matched == 0 && e.yaml:
+			for _, n := range e.reads {
+				a.add(n, rest, e.needs, false, holeScore)
+			}
+		case matched > 0 && e.yaml:
+			for _, n := range e.reads {
+				a.add(n, rest, e.needs, false, holeScore+matched*keyScore-nameScore)
+			}
+		}
+	}
+	if matched > 0 && len(a.found) == 0 && len(events) > 0 {
+		for _, n := range events[0].needs {
+			a.add(n, nil, nil, true, litScore)
+		}
+	}
+}
+
+// undecimal leaves out the indexes of lists at the beginning: what a template prints in an element of its own list.
+func undecimal(keys []string) []string {
+	for len(keys) > 0 {
+		if _, err := strconv.Atoi(keys[0]); err != nil {
+			break
+		}
+		keys = keys[1:]
+	}
+	return keys
+}
+
+// spelled finds the next missing key in a text, deeper than the last.
+func (a *absence) spelled(text string, matched, indent int) (next, deep int, rest string, ok bool) {
+	for next = matched; next < len(a.keys); next++ {
+		if _, err := strconv.Atoi(a.keys[next]); err == nil {
+			continue
+		}
+		re, err := regexp.Compile(`(?m)^([ \t]*(?:- )?)["']?` + regexp.QuoteMeta(a.keys[next]) + `["']?:`)
+		if err != nil {
+			return 0, 0, "", false
+		}
+		for _, m := range re.FindAllStringSubmatchIndex(text, -1) {
+			if n := m[3] - m[2]; n > indent || indent < 0 {
+				return next + 1, n, text[m[1]:], true
+			}
+		}
+		return 0, 0, "", false
+	}
+	return 0, 0, "", false
+}

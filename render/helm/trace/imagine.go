@@ -1,0 +1,311 @@
+package trace
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"text/template/parse"
+)
+
+// event is a part of what a block would print: text, or something that is read of values.
+type event struct {
+	text  string
+	reads []*node
+	yaml  bool // a whole value is printed, by toYaml
+	needs []*node
+}
+
+// idea is a value that an expression would have, as far as it can be told without executing it.
+type idea struct {
+	v    value
+	dict map[string]idea
+	more []*node // what else it may come from
+}
+
+// dream walks parse trees of blocks that were not executed.
+type dream struct {
+	*exec
+	set    *set
+	events []event
+	needs  []*node
+	steps  int
+	depth  int
+}
+
+const (
+	maxDreamSteps = 20_000
+	maxDreamDepth = 12
+)
+
+// imagine returns what a hole would print if its conditions were true.
+func (e *exec) imagine(h *hole) []event {
+	d := &dream{exec: e, set: h.set}
+	vars := make([]dreamt, len(h.vars))
+	for i, v := range h.vars {
+		vars[i] = dreamt{v.name, idea{v: v.v}}
+	}
+	dot := idea{v: h.dot}
+	switch n := h.node.(type) {
+	case *parse.ActionNode:
+		d.action(n, dot, &vars)
+	case *parse.BranchNode:
+		d.branch(n, h.with, dot, vars)
+	}
+	return d.events
+}
+
+type dreamt struct {
+	name string
+	v    idea
+}
+
+func (d *dream) tired() bool {
+	d.steps++
+	return d.steps > maxDreamSteps || d.depth > maxDreamDepth
+}
+
+func (d *dream) list(l *parse.ListNode, dot idea, vars []dreamt) {
+	if l == nil {
+		return
+	}
+	vars = slices.Clone(vars)
+	for _, n := range l.Nodes {
+		if d.tired() {
+			return
+		}
+		switch n := n.(type) {
+		case *parse.TextNode:
+			d.events = append(d.events, event{text: string(n.Text), needs: slices.Clone(d.needs)})
+		case *parse.ActionNode:
+			d.action(n, dot, &vars)
+		case *parse.IfNode:
+			d.branch(&n.BranchNode, false, dot, vars)
+		case *parse.WithNode:
+			d.branch(&n.BranchNode, true, dot, vars)
+		case *parse.RangeNode:
+			d.branch(&n.BranchNode, true, dot, vars)
+		case *parse.TemplateNode:
+			d.include(n.Name, d.pipe(n.Pipe, dot, vars))
+		}
+	}
+}
+
+// branch imagines that the condition holds; else branches are what is printed now.
+func (d *dream) branch(n *parse.BranchNode, with bool, dot idea, vars []dreamt) {
+	on := d.pipe(n.Pipe, dot, vars)
+	mark := len(d.needs)
+	d.needs = append(d.needs, d.sources(on)...)
+	vars = slices.Clone(vars)
+	inner := dot
+	if n.NodeType == parse.NodeRange {
+		over := on
+		inner = d.look(over, "0")
+		if concrete(over.v.rv).Kind() == reflect.Map {
+			inner = idea{v: value{sh: over.v.sh}}
+		}
+		if k := len(n.Pipe.Decl); k > 0 {
+			vars = append(vars, dreamt{n.Pipe.Decl[k-1].Ident[0], inner})
+		}
+	} else {
+		if with {
+			inner = on
+		}
+		for _, decl := range n.Pipe.Decl {
+			vars = append(vars, dreamt{decl.Ident[0], on})
+		}
+	}
+	d.list(n.List, inner, vars)
+	d.needs = d.needs[:mark]
+}
+
+func (d *dream) action(n *parse.ActionNode, dot idea, vars *[]dreamt) {
+	if len(n.Pipe.Decl) > 0 {
+		v := d.pipe(n.Pipe, dot, *vars)
+		for _, decl := range n.Pipe.Decl {
+			*vars = append(*vars, dreamt{decl.Ident[0], v})
+		}
+		return
+	}
+	if name, arg, ok := d.included(n.Pipe, dot, *vars); ok {
+		d.include(name, arg)
+		return
+	}
+	v := d.pipe(n.Pipe, dot, *vars)
+	text := n.Pipe.String()
+	d.events = append(d.events, event{reads: d.sources(v), needs: slices.Clone(d.needs),
+		yaml: strings.Contains(text, "oYaml") || strings.Contains(text, "tplvalues") || strings.Contains(text, "tpl ")})
+}
+
+// included returns the template that a pipeline includes and what it gives it.
+func (d *dream) included(p *parse.PipeNode, dot idea, vars []dreamt) (string, idea, bool) {
+	c := p.Cmds[0]
+	if len(c.Args) == 1 {
+		if in, ok := c.Args[0].(*parse.PipeNode); ok {
+			return d.included(in, dot, vars)
+		}
+	}
+	id, ok := c.Args[0].(*parse.IdentifierNode)
+	if !ok || id.Ident != "include" || len(c.Args) != 3 {
+		return "", idea{}, false
+	}
+	name, ok := c.Args[1].(*parse.StringNode)
+	if !ok {
+		return "", idea{}, false
+	}
+	return name.Text, d.arg(c.Args[2], dot, vars), true
+}
+
+func (d *dream) include(name string, dot idea) {
+	t := d.set.lookup(name)
+	if t == nil || t.root == nil || d.tired() {
+		return
+	}
+	d.depth++
+	before := len(d.events)
+	d.list(t.root, dot, []dreamt{{"$", dot}})
+	d.depth--
+	// A helper that prints a value that it is given, like common.tplvalues.render.
+	if v, ok := dot.dict["value"]; ok && len(d.sources(v)) > 0 {
+		d.events = append(d.events[:before], event{reads: d.sources(v), needs: slices.Clone(d.needs), yaml: true})
+	}
+}
+
+// sources returns the values that an idea would be read of.
+func (d *dream) sources(v idea) []*node {
+	var m mixer
+	if v.dict == nil {
+		m.add(d.origin(v.v))
+	}
+	for _, n := range v.more {
+		m.add(n)
+	}
+	return slices.DeleteFunc(m.parts, func(n *node) bool { return n.kind != Value })
+}
+
+// look follows a field of something that may not be there.
+func (d *dream) look(v idea, name string) idea {
+	if f, ok := v.dict[name]; ok {
+		return f
+	}
+	rv := concrete(v.v.rv)
+	switch rv.Kind() {
+	case reflect.Map:
+		return idea{v: value{d.at(value{rv, v.v.sh}, name).rv, d.entry(value{rv, v.v.sh}, name).val}}
+	case reflect.Slice:
+		if rv.Len() > 0 && name == "0" {
+			return idea{v: d.index(value{rv, v.v.sh}, 0)}
+		}
+	}
+	return idea{v: value{sh: shade{org: v.v.sh.org.child(name)}}}
+}
+
+func (d *dream) fields(v idea, names []string) idea {
+	for _, n := range names {
+		v = d.look(v, n)
+	}
+	return v
+}
+
+func (d *dream) pipe(p *parse.PipeNode, dot idea, vars []dreamt) idea {
+	if p == nil || d.tired() {
+		return idea{}
+	}
+	var v idea
+	for i, c := range p.Cmds {
+		v = d.command(c, dot, vars, v, i > 0)
+	}
+	return v
+}
+
+func (d *dream) command(c *parse.CommandNode, dot idea, vars []dreamt, final idea, piped bool) idea {
+	id, ok := c.Args[0].(*parse.IdentifierNode)
+	if !ok {
+		return d.arg(c.Args[0], dot, vars)
+	}
+	var args []idea
+	var words []string
+	for _, a := range c.Args[1:] {
+		args = append(args, d.arg(a, dot, vars))
+		word := ""
+		if s, ok := a.(*parse.StringNode); ok {
+			word = s.Text
+		}
+		words = append(words, word)
+	}
+	if piped {
+		args, words = append(args, final), append(words, "")
+	}
+	return d.apply(id.Ident, args, words)
+}
+
+func (d *dream) apply(name string, args []idea, words []string) idea {
+	switch name {
+	case "dict":
+		out := idea{dict: map[string]idea{}}
+		for i := 0; i+1 < len(args); i += 2 {
+			if words[i] != "" {
+				out.dict[words[i]] = args[i+1]
+			}
+		}
+		return out
+	case "index", "get":
+		if len(args) == 0 {
+			return idea{}
+		}
+		out := args[0]
+		for _, w := range words[1:] {
+			if w != "" {
+				out = d.look(out, w)
+			}
+		}
+		return out
+	case "toYaml", "tpl", "nindent", "indent", "quote", "toString", "default", "deepCopy", "trim", "required", "int",
+		"omit", "fromYaml", "toJson":
+		return d.through(name, args)
+	}
+	var out idea
+	for i := len(args) - 1; i >= 0; i-- {
+		out.more = append(out.more, d.sources(args[i])...)
+	}
+	return out
+}
+
+// through returns the argument that a function passes on: most take it last, tpl and omit first.
+func (d *dream) through(name string, args []idea) idea {
+	if len(args) == 0 {
+		return idea{}
+	}
+	if name == "tpl" || name == "omit" {
+		return args[0]
+	}
+	last := args[len(args)-1]
+	if name == "default" && len(args) > 1 {
+		last.more = append(slices.Clone(last.more), d.sources(args[0])...)
+	}
+	return last
+}
+
+func (d *dream) arg(n parse.Node, dot idea, vars []dreamt) idea {
+	if d.tired() {
+		return idea{}
+	}
+	switch n := n.(type) {
+	case *parse.DotNode:
+		return dot
+	case *parse.FieldNode:
+		return d.fields(dot, n.Ident)
+	case *parse.VariableNode:
+		for i := len(vars) - 1; i >= 0; i-- {
+			if vars[i].name == n.Ident[0] {
+				return d.fields(vars[i].v, n.Ident[1:])
+			}
+		}
+	case *parse.PipeNode:
+		return d.pipe(n, dot, vars)
+	case *parse.ChainNode:
+		return d.fields(d.arg(n.Node, dot, vars), n.Field)
+	case *parse.IdentifierNode:
+		return d.apply(n.Ident, nil, nil)
+	}
+	return idea{}
+}
