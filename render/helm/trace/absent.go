@@ -40,7 +40,8 @@ func (t *Trace) Absent(template string, offset, length int, keys []string) []Can
 		return nil
 	}
 	from, to := widen(f.out, offset, offset+length)
-	a := &absence{trace: t, keys: keys}
+	col := offset - (strings.LastIndexByte(f.out[:offset], '\n') + 1)
+	a := &absence{trace: t, keys: keys, template: template, col: col}
 	a.siblings(f, offset, offset+length)
 	a.holes(f, from, to)
 	slices.SortStableFunc(a.found, func(x, y Candidate) int { return cmp.Compare(y.score, x.score) })
@@ -59,9 +60,11 @@ func widen(s string, from, to int) (int, int) {
 }
 
 type absence struct {
-	trace *Trace
-	keys  []string
-	found []Candidate
+	trace    *Trace
+	keys     []string
+	template string
+	col      int // where the keys of the mapping begin
+	found    []Candidate
 }
 
 // add takes a candidate: a value and the keys that are missing below it.
@@ -99,7 +102,6 @@ func prefix(p, of []string) bool { return len(p) <= len(of) && slices.Equal(p, o
 
 // siblings looks at the mapping's own keys: where they are keys of values, so will others be.
 func (a *absence) siblings(f *traced, from, to int) {
-	col := from - (strings.LastIndexByte(f.out[:from], '\n') + 1)
 	at := 0
 	for _, g := range f.segs {
 		i := at
@@ -107,7 +109,7 @@ func (a *absence) siblings(f *traced, from, to int) {
 		if i < from || i >= to || g.n == 0 || g.org == nil {
 			continue
 		}
-		if i-(strings.LastIndexByte(f.out[:i], '\n')+1) != col {
+		if i-(strings.LastIndexByte(f.out[:i], '\n')+1) != a.col {
 			continue
 		}
 		switch {
@@ -129,7 +131,7 @@ func (a *absence) holes(f *traced, from, to int) {
 		}
 		if g.hole != nil && at >= from && !seen[g.hole] {
 			seen[g.hole] = true
-			a.match(a.trace.exec.imagine(g.hole))
+			a.match(a.trace.exec.imagine(g.hole, a.template))
 		}
 		at += int(g.n)
 	}
@@ -137,50 +139,69 @@ func (a *absence) holes(f *traced, from, to int) {
 
 // match finds the missing keys in what a hole would print.
 func (a *absence) match(events []event) {
-	matched := 0
-	indent := -1
-	pending := false // the last key was spelled and nothing after it yet
+	m := matching{absence: a, indent: -1}
 	for _, e := range events {
 		if e.text != "" {
-			for {
-				next, deep, rest, ok := a.spelled(e.text, matched, indent)
-				if !ok {
-					break
-				}
-				matched, indent, pending = next, deep, strings.TrimSpace(rest) == ""
-				e.text = rest
-				if line, _, _ := strings.Cut(rest, "\n"); strings.TrimSpace(line) != "" {
-					for _, n := range e.needs {
-						a.add(n, nil, nil, true, litScore+matched*keyScore)
-					}
-				}
-			}
-			if strings.TrimSpace(e.text) != "" && !strings.HasSuffix(strings.TrimRight(e.text, " \n\t"), ":") {
-				pending = pending && strings.Trim(e.text, " \n\t\"'|-") == ""
-			}
-			continue
-		}
-		rest := a.keys[matched:]
-		switch {
-		case matched > 0 && pending:
-			for _, n := range e.reads {
-				a.add(n, undecimal(rest), e.needs, false, holeScore+matched*keyScore)
-			}
-			pending = len(rest) > 0
-		case matched == 0 && e.yaml:
-			for _, n := range e.reads {
-				a.add(n, rest, e.needs, false, holeScore)
-			}
-		case matched > 0 && e.yaml:
-			for _, n := range e.reads {
-				a.add(n, rest, e.needs, false, holeScore+matched*keyScore-nameScore)
-			}
+			m.text(e)
+		} else {
+			m.read(e)
 		}
 	}
-	if matched > 0 && len(a.found) == 0 && len(events) > 0 {
+	if m.matched > 0 && len(a.found) == 0 && len(events) > 0 {
 		for _, n := range events[0].needs {
 			a.add(n, nil, nil, true, litScore)
 		}
+	}
+}
+
+// matching is how far the missing keys were found in what a hole would print.
+type matching struct {
+	*absence
+	matched int
+	indent  int
+	pending bool // the last key that was found has nothing behind it yet
+	other   bool // another key stands in front
+}
+
+func (m *matching) text(e event) {
+	text := e.text
+	for {
+		next, deep, rest, ok := m.spelled(text, e.shift, m.matched, m.indent)
+		if !ok {
+			break
+		}
+		m.matched, m.indent, m.pending = next, deep, strings.TrimSpace(rest) == ""
+		text = rest
+		if line, _, _ := strings.Cut(rest, "\n"); strings.TrimSpace(line) != "" {
+			for _, n := range e.needs {
+				m.add(n, nil, nil, true, litScore+m.matched*keyScore)
+			}
+		}
+	}
+	s := strings.TrimSpace(text)
+	if s == "" {
+		return
+	}
+	m.other = strings.HasSuffix(s, ":")
+	m.pending = m.pending && strings.Trim(s, "\"'|-") == ""
+}
+
+func (m *matching) read(e event) {
+	rest := m.keys[m.matched:]
+	score := holeScore + m.matched*keyScore
+	switch {
+	case m.matched > 0 && m.pending:
+		if !e.yaml {
+			rest = undecimal(rest)
+			m.pending = len(rest) > 0
+		}
+	case !e.yaml || m.other || m.matched == 0 && e.shift >= 0 && e.shift != m.col:
+		return
+	default:
+		score -= nameScore
+	}
+	for _, n := range e.reads {
+		m.add(n, rest, e.needs, false, score)
 	}
 }
 
@@ -195,8 +216,9 @@ func undecimal(keys []string) []string {
 	return keys
 }
 
-// spelled finds the next missing key in a text, deeper than the last.
-func (a *absence) spelled(text string, matched, indent int) (next, deep int, rest string, ok bool) {
+// spelled finds the next missing key in a text, deeper than the last. The first has to stand where the mapping's keys
+// stand, if the text's column is known.
+func (a *absence) spelled(text string, shift, matched, indent int) (next, deep int, rest string, ok bool) {
 	for next = matched; next < len(a.keys); next++ {
 		if _, err := strconv.Atoi(a.keys[next]); err == nil {
 			continue
@@ -206,7 +228,11 @@ func (a *absence) spelled(text string, matched, indent int) (next, deep int, res
 			return 0, 0, "", false
 		}
 		for _, m := range re.FindAllStringSubmatchIndex(text, -1) {
-			if n := m[3] - m[2]; n > indent || indent < 0 {
+			n := m[3] - m[2]
+			if matched == 0 && next == 0 && shift >= 0 && n+shift != a.col && m[2] > 0 {
+				continue
+			}
+			if n > indent || indent < 0 {
 				return next + 1, n, text[m[1]:], true
 			}
 		}

@@ -13,6 +13,9 @@ type event struct {
 	reads []*node
 	yaml  bool // a whole value is printed, by toYaml
 	needs []*node
+	// shift is how far the text is moved to the right, and of what is read the column where it begins; below 0 if that
+	// is not known.
+	shift int
 }
 
 // idea is a value that an expression would have, as far as it can be told without executing it.
@@ -30,6 +33,7 @@ type dream struct {
 	needs  []*node
 	steps  int
 	depth  int
+	shift  int
 }
 
 const (
@@ -38,8 +42,11 @@ const (
 )
 
 // imagine returns what a hole would print if its conditions were true.
-func (e *exec) imagine(h *hole) []event {
+func (e *exec) imagine(h *hole, template string) []event {
 	d := &dream{exec: e, set: h.set}
+	if h.tmpl.name != template {
+		d.shift = -1
+	}
 	vars := make([]dreamt, len(h.vars))
 	for i, v := range h.vars {
 		vars[i] = dreamt{v.name, idea{v: v.v}}
@@ -75,7 +82,7 @@ func (d *dream) list(l *parse.ListNode, dot idea, vars []dreamt) {
 		}
 		switch n := n.(type) {
 		case *parse.TextNode:
-			d.events = append(d.events, event{text: string(n.Text), needs: slices.Clone(d.needs)})
+			d.events = append(d.events, event{text: string(n.Text), needs: slices.Clone(d.needs), shift: d.shift})
 		case *parse.ActionNode:
 			d.action(n, dot, &vars)
 		case *parse.IfNode:
@@ -126,14 +133,36 @@ func (d *dream) action(n *parse.ActionNode, dot idea, vars *[]dreamt) {
 		}
 		return
 	}
+	outer, by := d.shift, indentOf(n.Pipe)
+	if d.shift >= 0 && by >= 0 {
+		d.shift += by
+	}
 	if name, arg, ok := d.included(n.Pipe, dot, *vars); ok {
 		d.include(name, arg)
+		d.shift = outer
 		return
 	}
 	v := d.pipe(n.Pipe, dot, *vars)
 	text := n.Pipe.String()
-	d.events = append(d.events, event{reads: d.sources(v), needs: slices.Clone(d.needs),
+	at := d.shift
+	if by < 0 {
+		at = -1
+	}
+	d.shift = outer
+	d.events = append(d.events, event{reads: d.sources(v), needs: slices.Clone(d.needs), shift: at,
 		yaml: strings.Contains(text, "oYaml") || strings.Contains(text, "tplvalues") || strings.Contains(text, "tpl ")})
+}
+
+// indentOf returns by how much a pipeline indents what it prints; below 0 if it does not.
+func indentOf(p *parse.PipeNode) int {
+	for _, c := range p.Cmds {
+		if id, ok := c.Args[0].(*parse.IdentifierNode); ok && len(c.Args) > 1 && strings.HasSuffix(id.Ident, "indent") {
+			if n, ok := c.Args[1].(*parse.NumberNode); ok {
+				return int(n.Int64)
+			}
+		}
+	}
+	return -1
 }
 
 // included returns the template that a pipeline includes and what it gives it.
@@ -166,7 +195,8 @@ func (d *dream) include(name string, dot idea) {
 	d.depth--
 	// A helper that prints a value that it is given, like common.tplvalues.render.
 	if v, ok := dot.dict["value"]; ok && len(d.sources(v)) > 0 {
-		d.events = append(d.events[:before], event{reads: d.sources(v), needs: slices.Clone(d.needs), yaml: true})
+		d.events = append(d.events[:before], event{reads: d.sources(v), needs: slices.Clone(d.needs), yaml: true,
+			shift: d.shift})
 	}
 }
 
