@@ -111,9 +111,9 @@ func (p *part) leaf() *leaf {
 	return &leaf{place: &place{where: func() Position { return p.Where }, reason: cmp.Or(p.Unknown, p.unsure)}, layer: p.index, exact: true}
 }
 
-// sweep has a leaf for what Helm's parser writes by itself: an empty text, and null where a list has to grow.
+// sweep has a leaf for the empty text that Helm's parser writes by itself where nothing is left to read.
 func (p *part) sweep(out map[string]any, tagged bool, err error) error {
-	if err != nil || !tagged {
+	if err != nil || !tagged || !strings.HasSuffix(p.path+"="+p.text, "=") {
 		return err
 	}
 	var walk func(v any) any
@@ -127,8 +127,7 @@ func (p *part) sweep(out map[string]any, tagged bool, err error) error {
 			for i, value := range v {
 				v[i] = walk(value)
 			}
-		case *leaf:
-		default:
+		case string:
 			return p.leaf()
 		}
 		return v

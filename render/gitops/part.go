@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strconv"
 
 	"go.yaml.in/yaml/v3"
@@ -72,7 +73,7 @@ func (p *part) tree(tagged bool) map[string]any {
 		}
 		if tagged {
 			for k, v := range m {
-				m[k] = p.tags(v, d.place, k, 0)
+				m[k] = p.tags(v, d.place, k)
 			}
 		}
 		out = mergeMaps(out, m)
@@ -81,7 +82,7 @@ func (p *part) tree(tagged bool) map[string]any {
 }
 
 // tags returns a value with a leaf in place of each scalar. around is the place of what the value is in.
-func (p *part) tags(v any, around *place, key string, depth int) any {
+func (p *part) tags(v any, around *place, key string) any {
 	here := around.at([]string{key})
 	exact := here != nil
 	if !exact {
@@ -90,12 +91,14 @@ func (p *part) tags(v any, around *place, key string, depth int) any {
 	switch v := v.(type) {
 	case map[string]any:
 		for k, value := range v {
-			v[k] = p.tags(value, here, k, depth+1)
+			v[k] = p.tags(value, here, k)
 		}
 		return v
 	case []any:
 		for i, value := range v {
-			v[i] = p.tags(value, here, strconv.Itoa(i), depth+1)
+			if value != nil { // Helm takes null in a list for what is not there yet: see Values.settle
+				v[i] = p.tags(value, here, strconv.Itoa(i))
+			}
 		}
 		return v
 	}
@@ -240,6 +243,8 @@ type loader struct {
 	seen    map[layerFile]bool
 	lines   map[string][]string
 	parts   []*part
+	bytes   int // of texts, so far
+	cells   int // of lists that paths make, so far
 }
 
 func (l *loader) add(layer Layer, p part) {
@@ -254,6 +259,9 @@ const specValues = "spec.values"
 func (l *loader) load(layer Layer) error {
 	if layer.broken != "" {
 		return brokenAt(layer.Where, layer.broken)
+	}
+	if err := l.spend(layer, layer.path, layer.value.text()); err != nil {
+		return err
 	}
 	switch {
 	case layer.Unknown != "" && layer.kind == mergeLayer:
@@ -275,6 +283,36 @@ func (l *loader) load(layer Layer) error {
 	}
 	return nil
 }
+
+// What the layers of one release may hold together.
+const (
+	maxValuesBytes = 32 << 20
+	maxValuesCells = 1 << 18
+)
+
+// spend bounds what a path that a value is set at, and texts, may cost: an index makes a list as long as it says.
+func (l *loader) spend(layer Layer, path string, texts ...string) error {
+	for i, text := range append([]string{path}, texts...) {
+		l.bytes += len(text)
+		if i > 0 && layer.kind != fluxLayer { // it is a value, and nothing else
+			continue
+		}
+		for _, index := range indexes.FindAllStringSubmatch(text, -1) {
+			n, err := strconv.Atoi(index[1])
+			if err != nil {
+				n = maxValuesCells
+			}
+			l.cells += min(n, maxValuesCells)
+		}
+	}
+	if l.bytes > maxValuesBytes || l.cells > maxValuesCells {
+		return &source.Error{Path: layer.Where.Path, Line: layer.Where.Line, Column: layer.Where.Column, Unknown: true,
+			Message: "the values are larger than the limit"}
+	}
+	return nil
+}
+
+var indexes = regexp.MustCompile(`\[([0-9]+)`)
 
 // settle returns a value with names of what is not known in place of what keeps a template.
 func settle(f *field) *field {

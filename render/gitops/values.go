@@ -66,11 +66,35 @@ func (r *Release) compose(layers []Layer, t Tree, sources *remote.Sources) (*Val
 	if v.Map, err = r.rule.merge(l.parts, false); err != nil {
 		return nil, err
 	}
-	if tagged, err := r.rule.merge(l.parts, true); err == nil && alike(v.Map, tagged) {
-		v.tagged = tagged
+	if tagged, err := r.rule.merge(l.parts, true); err == nil {
+		if v.settle(tagged, nil); alike(v.Map, tagged) {
+			v.tagged = tagged
+		}
 	}
 	v.unknown(v.tagged, nil)
 	return v, nil
+}
+
+// settle puts a leaf in place of each null in a list: merging takes them for what is not there yet.
+func (v *Values) settle(tagged any, path []string) {
+	list, isList := tagged.([]any)
+	for key, value := range sorted(tagged) {
+		here := append(slices.Clip(path), key)
+		if i, _ := strconv.Atoi(key); value == nil && isList {
+			list[i] = v.nothing(here)
+		}
+		v.settle(value, here)
+	}
+}
+
+// nothing is the leaf of a null in a list: of the strongest layer that has something there, or that made the list grow.
+func (v *Values) nothing(path []string) *leaf {
+	for i, p := range slices.Backward(v.parts) {
+		if found := p.place().at(path); found != nil {
+			return &leaf{place: found, layer: i, exact: true}
+		}
+	}
+	return &leaf{place: &place{where: func() Position { return Position{} }}}
 }
 
 // alike reports whether a tagged value has the shape of the real one.

@@ -46,6 +46,9 @@ func (l *loader) files(layer Layer) error {
 			return brokenOr(layer, err)
 		}
 		l.seen[id] = true
+		if err := l.spend(layer, "", string(data)); err != nil {
+			return err
+		}
 		one := layer
 		one.File, one.glob = name, false
 		if layer.kind == fileLayer {
