@@ -15,8 +15,11 @@ import (
 // merge makes one map of layers, with a *leaf in place of each scalar where it is asked for. Both go the same way: what
 // decides are maps, lists and paths, and these are the same.
 func (r rule) merge(parts []*part, tagged bool) (map[string]any, error) {
-	if r == fluxRule {
+	switch r {
+	case fluxRule:
 		return mergeFlux(parts, tagged)
+	case overrideRule, underRule:
+		return mergeInline(parts, tagged)
 	}
 	out := map[string]any{}
 	for _, p := range parts {

@@ -27,6 +27,7 @@ type Layer struct {
 	unsure    string      // why what it sets is not known as it is written
 	variables bool        // Flux puts values in for ${} in its texts
 	first     bool        // only the first of several documents counts
+	kustomize bool        // it is kustomize that reads it
 	glob      bool        // File is a pattern
 	named     []layerFile // what other layers name and the pattern leaves to them
 	matched   string      // the files of this repository that a pattern matches

@@ -12,6 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/lintel-bot/lintel/render/remote"
@@ -23,7 +24,7 @@ type part struct {
 	Layer
 	index     int
 	last      bool   // spec.values of Flux
-	text      string // of a value that is set by itself
+	text      string // of a value that is set by itself, or of a file
 	documents []document
 
 	placed *place
@@ -102,7 +103,7 @@ func (p *part) tags(v any, around *place, key string) any {
 		}
 		return v
 	}
-	return &leaf{place: here, layer: p.index, exact: exact}
+	return &leaf{place: here, layer: p.index, exact: exact, null: v == nil}
 }
 
 // place returns where the layer's values are written.
@@ -217,11 +218,11 @@ func placeOfNode(n *yaml.Node, where func(*yaml.Node) Position, variables bool) 
 	case yaml.MappingNode:
 		out.keys = map[string]*place{}
 		for key, value := range source.Fields(n) {
-			name := source.Key(key)
+			below := placeOfNode(value, where, variables)
 			if truth, ok := source.Bool(key); ok {
-				name = strconv.FormatBool(truth) // as those read it that Helm has
+				out.keys[strconv.FormatBool(truth)] = below // as Helm reads it
 			}
-			out.keys[name] = placeOfNode(value, where, variables)
+			out.keys[source.Key(key)] = below
 		}
 	case yaml.SequenceNode:
 		for _, c := range n.Content {
@@ -335,6 +336,25 @@ func settle(f *field) *field {
 	return made(placeholder("value"), f.where)
 }
 
+// json returns what reads a document of the layer makes of it.
+func (l Layer) json(document []byte) ([]byte, error) {
+	if !l.kustomize {
+		return sigsyaml.YAMLToJSON(document)
+	}
+	n, err := kyaml.Parse(string(document))
+	if err != nil {
+		return nil, err
+	}
+	if kyaml.IsMissingOrNull(n) {
+		return []byte("null"), nil
+	}
+	m, err := n.Map()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(m)
+}
+
 // text reads values that are written as a text.
 func (l *loader) text(layer Layer, text string, where func(line, column int) Position) error {
 	documents, err := source.Parse("", []byte(text), l.limits.Source)
@@ -356,7 +376,7 @@ func (l *loader) text(layer Layer, text string, where func(line, column int) Pos
 			}
 			break
 		}
-		data, err := sigsyaml.YAMLToJSON(one)
+		data, err := layer.json(one)
 		if err != nil {
 			return brokenAt(layer.Where, fmt.Sprintf("the values of %s are not YAML that Helm reads", layer.Name))
 		}
@@ -367,7 +387,7 @@ func (l *loader) text(layer Layer, text string, where func(line, column int) Pos
 			break
 		}
 	}
-	p := part{}
+	p := part{text: text}
 	for i, data := range raw {
 		var m map[string]any
 		if json.Unmarshal(data, &m) != nil {

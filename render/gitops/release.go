@@ -63,6 +63,8 @@ type rule int
 const (
 	argoRule rule = iota // as Helm's program has them
 	fluxRule
+	overrideRule // as kustomize has the first two: the second over the first
+	underRule    // the same, for values that fill in what others leave out
 )
 
 // shape lists what a release depends on and no file of its reads has.

@@ -31,6 +31,7 @@ type leaf struct {
 	*place
 	layer int
 	exact bool // the place is the scalar's own
+	null  bool
 }
 
 // Values merges the layers as the release's controller does. t is this repository. An error is a *source.Error, or what
@@ -75,19 +76,24 @@ func (r *Release) compose(layers []Layer, t Tree, sources *remote.Sources) (*Val
 	return v, nil
 }
 
-// settle puts a leaf in place of each null in a list: merging takes them for what is not there yet.
+// settle puts a leaf in place of each null that is left: merging takes them for what is not there.
 func (v *Values) settle(tagged any, path []string) {
-	list, isList := tagged.([]any)
 	for key, value := range sorted(tagged) {
 		here := append(slices.Clip(path), key)
-		if i, _ := strconv.Atoi(key); value == nil && isList {
-			list[i] = v.nothing(here)
+		if value == nil {
+			switch in := tagged.(type) {
+			case map[string]any:
+				in[key] = v.nothing(here)
+			case []any:
+				i, _ := strconv.Atoi(key)
+				in[i] = v.nothing(here)
+			}
 		}
 		v.settle(value, here)
 	}
 }
 
-// nothing is the leaf of a null in a list: of the strongest layer that has something there, or that made the list grow.
+// nothing is the leaf of such a null: of the strongest layer that has something there, or that made the list grow.
 func (v *Values) nothing(path []string) *leaf {
 	for i, p := range slices.Backward(v.parts) {
 		if found := p.place().at(path); found != nil {

@@ -128,6 +128,10 @@ func TestFluxValues(t *testing.T) {
 		"a nested one loses where maps were merged": {"valuesFrom:\n- {kind: ConfigMap, name: a}\n- {kind: ConfigMap, name: a, " +
 			"valuesKey: flat, targetPath: image.tag}\nvalues: {image: {tag: mine}}",
 			"image.pull=\"Always\" maps.yaml:9\nimage.tag=\"mine\" k.yaml:9\nlist.0=\"x\" maps.yaml:11\n"},
+		// Lists are shared, too.
+		"an element of a list in place": {"valuesFrom:\n- {kind: ConfigMap, name: a, valuesKey: flat, targetPath: 'list[0]'}\n- " +
+			"{kind: ConfigMap, name: a, valuesKey: other}\nvalues: {list: [p, q]}",
+			"image.tag=\"two\" maps.yaml:12\nlist.0=\"quick\" maps.yaml:13\nlist.1=\"q\" k.yaml:9\n"},
 		"Secrets": {"valuesFrom:\n- {kind: Secret, name: s, valuesKey: plain.yaml}\n- {kind: Secret, name: s, valuesKey: key, " +
 			"targetPath: password}", "password=\"hunter2\" maps.yaml:31\nsecret=\"plain\" maps.yaml:28\n"},
 		"base64":           {"valuesFrom: [{kind: Secret, name: s}]", "secret=\"base64\" maps.yaml:30\n"},
@@ -231,6 +235,8 @@ func TestBrokenValues(t *testing.T) {
 		"no map":    {argoValuesOf("values: a", ""), "app.yaml:10: the values of helm.values are not a map"},
 		"parameter": {argoValuesOf("values: 'a: b'\nparameters: [{name: a.b.c, value: d}]", ""), `app.yaml:11: the values cannot take "a.b.c"`},
 		"index":     {argoValuesOf("parameters: [{name: 'a[99999999]', value: d}]", ""), `app.yaml:10: the values cannot take`},
+		"a comma": {helmValues("valuesFrom: [{kind: ConfigMap, name: a, valuesKey: commas, targetPath: a}]",
+			strings.Replace(fluxMaps, "data:\n", "data:\n  commas: '[x,y,z]'\n", 1)), "maps.yaml:6: the values cannot take"},
 		"a long list": {argoValuesOf("parameters: [{name: 'a[60000][60000][60000][60000][60000]', value: d}]", ""),
 			"app.yaml:10: the values are larger than the limit"},
 		"no key":     {helmValues("valuesFrom: [{kind: ConfigMap, name: a, valuesKey: x}]", fluxMaps), `k.yaml:6: the ConfigMap "a" has no key "x"`},

@@ -1,0 +1,181 @@
+package gitops
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
+	"sigs.k8s.io/kustomize/kyaml/yaml/merge2"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/lintel-bot/lintel/render/remote"
+)
+
+// ChartEntry are the values of an entry of a kustomization's helmCharts
+// (https://kubectl.docs.kubernetes.io/references/kustomize/builtins/#_helmchartinflationgenerator_).
+type ChartEntry struct {
+	File   Layer   // valuesFile; where there is none, values.yaml of the chart
+	Inline Layer   // valuesInline; its zero value: there is none
+	Merge  string  // valuesMerge: override, merge or replace; empty: override
+	More   []Layer // additionalValuesFiles
+}
+
+// FileLayer is a layer that is a file: of this repository where the want has no kind.
+func FileLayer(name string, where Position, want remote.Want, file string) Layer {
+	return Layer{Name: name, Where: where, Want: want, File: file}
+}
+
+// NodeLayer is a layer that stands in a file; where says of a node of it where it is.
+func NodeLayer(name string, n *yaml.Node, where func(*yaml.Node) Position) Layer {
+	f := fieldOfNode("", n, 0).moved(placeOfNode(n, where, false))
+	return Layer{Name: name, Where: where(n), value: f}
+}
+
+// moved returns a value at other places.
+func (f *field) moved(p *place) *field {
+	if p == nil {
+		return f
+	}
+	out := &field{scalar: f.scalar, keys: f.keys, list: f.list, unknown: f.unknown, where: p.where}
+	if f.fields != nil {
+		out.fields = make(map[string]*field, len(f.fields))
+		for k, v := range f.fields {
+			out.fields[k] = v.moved(p.keys[k])
+		}
+	}
+	for i, item := range f.items {
+		if i < len(p.items) {
+			item = item.moved(p.items[i])
+		}
+		out.items = append(out.items, item)
+	}
+	return out
+}
+
+// Release returns a release with the values of the entry. All else of it is for the caller to set. A Merge that does not
+// exist is an error.
+func (e ChartEntry) Release() (*Release, error) {
+	r := &Release{rule: argoRule, Layers: append([]Layer{e.File}, e.More...)}
+	if e.Inline.value == nil || len(e.Inline.value.fields) == 0 {
+		return r, nil
+	}
+	if e.Merge != "replace" {
+		e.File.kustomize, e.File.first = true, true
+	}
+	switch e.Merge {
+	case "", "override":
+		r.rule, r.Layers = overrideRule, append([]Layer{e.File, e.Inline}, e.More...)
+	case "merge":
+		r.rule, r.Layers = underRule, append([]Layer{e.Inline, e.File}, e.More...)
+	case "replace":
+		r.Layers = append([]Layer{e.Inline}, e.More...)
+	default:
+		return nil, fmt.Errorf("valuesMerge %.40q is none of override, merge and replace", e.Merge)
+	}
+	return r, nil
+}
+
+// mergeInline merges the first two layers by kustomize's own merge, and the others over them by Helm's.
+func mergeInline(parts []*part, tagged bool) (map[string]any, error) {
+	if len(parts) < 2 {
+		return argoRule.merge(parts, tagged)
+	}
+	var leaves []*leaf
+	nodes := make([]*kyaml.RNode, 2)
+	for i, p := range parts[:2] {
+		var err error
+		switch v := any(p.tree(tagged)); {
+		case tagged:
+			v, leaves = nameLeaves(v, leaves)
+			nodes[i], err = kyaml.FromMap(v.(map[string]any))
+		case p.File != "":
+			nodes[i], err = kyaml.Parse(p.text)
+		default:
+			nodes[i], err = kyaml.FromMap(v.(map[string]any))
+		}
+		if err != nil {
+			return nil, brokenAt(p.Where, "kustomize cannot read the values of "+p.Name)
+		}
+	}
+	out, err := mergeNodes(nodes[1], nodes[0])
+	if err != nil {
+		return nil, brokenAt(parts[1].Where, "kustomize cannot merge these values with those of "+parts[0].Name)
+	}
+	if tagged {
+		untagLeaves(out, leaves)
+	}
+	for _, p := range parts[2:] {
+		out = mergeMaps(out, p.tree(tagged))
+	}
+	return out, nil
+}
+
+// mergeNodes merges as kustomize does, and returns what Helm reads of what kustomize writes.
+func mergeNodes(over, under *kyaml.RNode) (out map[string]any, err error) {
+	defer func() {
+		if recover() != nil { // values that are no map
+			err = errors.New("panics")
+		}
+	}()
+	merged, err := merge2.Merge(over, under, kyaml.MergeOptions{})
+	if err != nil {
+		return nil, err
+	}
+	values, err := merged.Map()
+	if err != nil {
+		return nil, err
+	}
+	data, err := sigsyaml.Marshal(values)
+	if err != nil {
+		return nil, err
+	}
+	err = sigsyaml.Unmarshal(data, &out)
+	return out, err
+}
+
+// leafName begins a text that stands for a leaf.
+const leafName = "lintel-leaf-"
+
+// nameLeaves returns a value with texts in place of its leaves. What null does to a merge it does as null.
+func nameLeaves(v any, leaves []*leaf) (any, []*leaf) {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, value := range v {
+			v[k], leaves = nameLeaves(value, leaves)
+		}
+	case []any:
+		for i, value := range v {
+			v[i], leaves = nameLeaves(value, leaves)
+		}
+	case *leaf:
+		if v.null {
+			return nil, leaves
+		}
+		return fmt.Sprintf("%s%d", leafName, len(leaves)), append(leaves, v)
+	}
+	return v, leaves
+}
+
+// untagLeaves puts the leaves back in.
+func untagLeaves(v any, leaves []*leaf) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, value := range v {
+			v[k] = untagLeaves(value, leaves)
+		}
+	case []any:
+		for i, value := range v {
+			v[i] = untagLeaves(value, leaves)
+		}
+	case string:
+		n := 0
+		if number, ok := strings.CutPrefix(v, leafName); ok {
+			if _, err := fmt.Sscan(number, &n); err == nil && n < len(leaves) {
+				return leaves[n]
+			}
+		}
+	}
+	return v
+}
