@@ -47,7 +47,7 @@ func TestRefused(t *testing.T) {
 		{"two kustomizations", "-- app/kustomization.yaml --\nresources: []\n-- app/kustomization.yml --\nresources: []\n",
 			`stands beside another kustomization file`},
 		{"helm", "-- app/kustomization.yaml --\nhelmCharts:\n- name: x\n",
-			`app/kustomization.yaml:2: uses helmCharts`},
+			`app/kustomization.yaml:2: helmCharts: `},
 		{"exec plugin", "-- app/kustomization.yaml --\ngenerators: [g.yaml]\n-- app/g.yaml --\napiVersion: viaduct.ai/v1\n" +
 			"kind: ksops\nmetadata: {name: x}\n",
 			`app/g.yaml:1: configures the plugin "ksops", which is a program`},

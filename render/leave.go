@@ -17,7 +17,7 @@ import (
 // leave leaves out of a plan the entries that stand in the way, and what depends on them: patches and the like of what
 // is not there would end the build. It returns false where the rest cannot be rendered without them.
 func (r *Renderer) leave(p *plan) bool {
-	if p.whole || p.root == nil || len(p.left) == 0 && len(p.values) == 0 {
+	if p.whole || p.root == nil || len(p.left)+len(p.values)+len(p.charts) == 0 {
 		return !p.whole && p.root != nil
 	}
 	d := &dependants{renderer: r, plan: p, kept: map[entry]bool{}, dropped: map[entry]bool{}}
@@ -30,7 +30,15 @@ func (r *Renderer) leave(p *plan) bool {
 	without := map[string]*kustomization.File{}
 	p.texts = map[string][]byte{}
 	for file, f := range p.kustomizations {
-		edits := kustomization.Edits{Without: p.left[file], Values: p.values[file]}
+		edits := kustomization.Edits{Without: slices.Clone(p.left[file]), Values: p.values[file]}
+		for _, at := range p.charts[file] {
+			if !slices.Contains(edits.Without, at) {
+				edits.Without = append(edits.Without, at)
+			}
+		}
+		for _, name := range p.components[file] {
+			edits.Components = append(edits.Components, name)
+		}
 		if len(edits.Without) == 0 && len(edits.Values) == 0 {
 			continue
 		}
@@ -44,7 +52,7 @@ func (r *Renderer) leave(p *plan) bool {
 				"in this repository: write out what the aliases stand for to have the rest checked"})
 			return false
 		}
-		if p.texts[file] = text; len(edits.Without) > 0 {
+		if p.texts[file] = text; len(p.left[file]) > 0 {
 			without[file] = f
 		}
 	}

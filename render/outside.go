@@ -40,7 +40,7 @@ type outside struct {
 type mountKey struct {
 	at   entry
 	want remote.Want
-	text string // the digest of what was made in place of being fetched
+	text string // of a chart, what it is asked for with
 }
 
 // mount is what one entry brings in: a tree or a single file.
@@ -54,7 +54,10 @@ type mount struct {
 	raw    string // the entry
 	source *remote.Source
 	file   string // the name that the only file has here; empty: it is a tree
-	text   []byte // of a file that was made here; nil: it is in the tree
+
+	shown    entry             // of a chart: where it is named, which may be in a file that the kustomization names
+	inflated *inflated         // what the chart came to; nil: it is no chart
+	texts    map[string][]byte // the files of that
 
 	parsed sync.Map // by folder: parsedFile
 }
@@ -146,20 +149,22 @@ func place(name string) string {
 }
 
 func (m *mount) lookup(in string) (string, tree.Entry, error) {
+	if m.inflated != nil {
+		if _, ok := m.texts[in]; ok {
+			return path.Join(m.prefix, in), tree.Entry{Name: path.Base(in), Kind: tree.File}, nil
+		}
+		if in == "." || in == "output" {
+			return path.Join(m.prefix, in), tree.Entry{Name: path.Base(in), Kind: tree.Dir}, nil
+		}
+		return "", tree.Entry{}, fmt.Errorf("%s: %w", in, tree.ErrNotExist)
+	}
 	if m.file != "" {
 		switch in {
 		case ".":
 			return m.prefix, tree.Entry{Name: ".", Kind: tree.Dir}, nil
 		case m.file:
-			e := tree.Entry{Name: m.file, Kind: tree.File}
-			if m.text == nil {
-				_, found, err := m.source.Tree.Lookup(remote.FileName)
-				if err != nil {
-					return "", tree.Entry{}, err
-				}
-				e.ID = found.ID
-			}
-			return path.Join(m.prefix, in), e, nil
+			_, e, err := m.source.Tree.Lookup(remote.FileName)
+			return path.Join(m.prefix, in), e, err
 		}
 		return "", tree.Entry{}, fmt.Errorf("%s: %w", in, tree.ErrNotExist)
 	}
@@ -169,8 +174,11 @@ func (m *mount) lookup(in string) (string, tree.Entry, error) {
 
 func (m *mount) read(in string) ([]byte, string, error) {
 	switch {
-	case m.text != nil:
-		return m.text, "", nil
+	case m.inflated != nil:
+		if data, ok := m.texts[in]; ok {
+			return data, "", nil
+		}
+		return nil, "", fmt.Errorf("%s: %w", in, tree.ErrNotExist)
 	case m.file != "":
 		return m.source.Tree.ReadFile(remote.FileName)
 	}
@@ -215,6 +223,9 @@ func (m *mount) parse(in string, limits source.Limits) (f *kustomization.File, e
 
 // address says where something from outside is, for people: see origin.Link.
 func (m *mount) address(in string) string {
+	if m.inflated != nil {
+		return "the chart"
+	}
 	w := m.source.Want
 	address := w.URL
 	if u, err := url.Parse(w.URL); err == nil && u.User != nil {
@@ -267,15 +278,35 @@ func (o *outside) place(p origin.Place) origin.Place {
 		}
 		return p
 	}
+	if m.inflated != nil && in == "output/"+inflatedFile {
+		var text chartText = m.inflated.text
+		out := text.locate(p.StartLine, p.StartColumn, p.How)
+		out.Missing, out.Chain = p.Missing, append(out.Chain, links...)
+		return out
+	}
+	if m.inflated != nil {
+		out := m.local().place(origin.Enclosing)
+		out.Missing, out.Chain = p.Missing, links
+		return out
+	}
 	out := m.local().place(p.How)
 	out.Missing = p.Missing
 	out.Chain = append([]origin.Link{m.link(in, p.StartLine, p.EndLine, p.Role)}, links...)
 	return out
 }
 
+// here is where a person sees the entry.
+func (m *mount) here() entry {
+	if m.shown.file != "" {
+		return m.shown
+	}
+	return m.at
+}
+
 // place is the entry that brings it in.
 func (m *mount) place(how origin.How) origin.Place {
-	p := origin.Place{Path: m.at.file, StartLine: max(1, m.at.at.Line), EndLine: max(1, m.at.at.Line), How: how, Role: m.field}
+	at := m.here()
+	p := origin.Place{Path: at.file, StartLine: max(1, at.at.Line), EndLine: max(1, at.at.Line), How: how, Role: m.field}
 	if m.end > 0 {
 		p.StartColumn, p.EndColumn = m.at.at.Column, m.end
 	}
@@ -310,7 +341,8 @@ func (o *outside) problems(list []source.Error) (out []source.Error) {
 				at = fmt.Sprintf("%s, line %d", at, e.Line)
 			}
 			top := m.local()
-			e = source.Error{Path: top.at.file, Line: top.at.at.Line, Column: top.at.at.Column, Unknown: e.Unknown,
+			line := top.here()
+			e = source.Error{Path: line.file, Line: line.at.Line, Column: line.at.Column, Unknown: e.Unknown,
 				Message: fmt.Sprintf("%s: what it brings in has a mistake (%s): %s", top.field, at, e.Message)}
 		}
 		if key := e.Error(); !seen[key] {

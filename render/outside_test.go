@@ -27,27 +27,35 @@ import (
 )
 
 // world is a repository with what it takes from outside. Its archive has the repository's files below "app/", other
-// repositories below "git/ORGANIZATION/NAME/" and files over https below "raw/". HOST stands for the host of all.
+// repositories below "git/ORGANIZATION/NAME/", charts of a repository of charts below "charts/NAME/VERSION/" and files over
+// https below "raw/". HOST stands for the host of all.
 type world struct {
-	t     testing.TB
-	host  string
-	repo  *treetest.Repo
-	repos map[string]*treetest.Repo // by "ORGANIZATION/NAME"
-	raw   map[string]string
-	trees map[string]*tree.Tree
-	lock  remote.Lock
-	fails map[string]*remote.Failure // by a part of the want's address
+	t      testing.TB
+	host   string
+	repo   *treetest.Repo
+	repos  map[string]*treetest.Repo // by "ORGANIZATION/NAME"
+	raw    map[string]string
+	charts map[string]map[string]string // by "NAME/VERSION"
+	trees  map[string]*tree.Tree
+	lock   remote.Lock
+	fails  map[string]*remote.Failure // by a part of the want's address
 }
 
 func newWorld(t testing.TB, host, archive string) *world {
 	t.Helper()
 	w := &world{t: t, host: host, repo: treetest.New(t), repos: map[string]*treetest.Repo{}, raw: map[string]string{},
-		trees: map[string]*tree.Tree{}, fails: map[string]*remote.Failure{}}
+		trees: map[string]*tree.Tree{}, charts: map[string]map[string]string{}, fails: map[string]*remote.Failure{}}
 	for _, f := range txtar.Parse([]byte(strings.ReplaceAll(archive, "HOST", host))).Files {
 		parts := strings.SplitN(f.Name, "/", 4)
 		switch parts[0] {
 		case "raw":
 			w.raw[f.Name] = string(f.Data)
+		case "charts":
+			name := parts[1] + "/" + parts[2]
+			if w.charts[name] == nil {
+				w.charts[name] = map[string]string{}
+			}
+			w.charts[name][parts[3]] = string(f.Data)
 		case "git":
 			name := parts[1] + "/" + parts[2]
 			if w.repos[name] == nil {
@@ -81,6 +89,14 @@ func (w *world) fetch(want remote.Want) {
 		r.Write(remote.FileName, w.raw[in])
 		t := r.Tree(r.Snapshot())
 		e.Tree, e.Digest, e.Failure = t.ID(), "sha256:x", nil
+		w.trees[t.ID()] = t
+	} else if files := w.charts[want.Name+"/"+want.Ref]; want.Kind == remote.Chart && in == "charts" && files != nil {
+		r := treetest.New(w.t)
+		for name, text := range files {
+			r.Write(name, text)
+		}
+		t := r.Tree(r.Snapshot())
+		e.Tree, e.Revision, e.Failure = t.ID(), want.Ref, nil
 		w.trees[t.ID()] = t
 	} else if r := w.repos[in]; want.Kind == remote.Git && r != nil {
 		rev := want.Ref
@@ -395,6 +411,10 @@ func TestOutsideAsKustomize(t *testing.T) {
 // serve serves files, and repositories as git's smart protocol has them.
 func (w *world) serve(out http.ResponseWriter, in *http.Request) {
 	p := strings.TrimPrefix(in.URL.Path, "/")
+	if file, ok := strings.CutPrefix(p, "charts/"); ok {
+		w.serveCharts(out, file)
+		return
+	}
 	if text := w.raw[p]; text != "" {
 		fmt.Fprint(out, text)
 		return

@@ -34,9 +34,14 @@ type plan struct {
 	broken map[string]*source.Error            // the manifests and patches that were looked at, with what is wrong
 	texts  map[string][]byte                   // of the kustomizations as kustomize sees them, where it is not as they are
 
-	values   map[string]map[kustomization.Position]kustomization.Value // what their entries are there, by their file
-	wants    wants
-	fleeting bool // a problem may go away without a change of anything
+	values     map[string]map[kustomization.Position]kustomization.Value // what their entries are there, by their file
+	charts     map[string][]kustomization.Position                       // the entries that are inflated, by the file of the kustomization
+	inflated   map[[2]entry]*mount                                       // what they came to
+	components map[string][]string                                       // that bring it in, in order
+	namespace  string                                                    // of the kustomization that is walked, or of those around it
+	links      map[string]string
+	wants      wants
+	fleeting   bool // a problem may go away without a change of anything
 }
 
 // entry is an entry of a kustomization's list.
@@ -57,6 +62,7 @@ func (r *Renderer) plan(dir string) *plan {
 	p := &plan{kustomizations: map[string]*kustomization.File{}, manifests: map[string]bool{}, reads: map[string]string{},
 		reported: map[string]bool{}, left: map[string][]kustomization.Position{}, named: map[string][]entry{},
 		broken: map[string]*source.Error{}, values: map[string]map[kustomization.Position]kustomization.Value{},
+		charts: map[string][]kustomization.Position{}, inflated: map[[2]entry]*mount{}, components: map[string][]string{}, links: map[string]string{},
 		wants: wants{}}
 	p.root = r.layer(p, dir, nil, source.Error{Path: dir, Message: "has no kustomization file"}, p.problem)
 	return p
@@ -113,15 +119,16 @@ func (r *Renderer) layer(p *plan, dir string, above []string, missing source.Err
 		p.without(entryAt(f, at), source.Error{Path: f.Path, Line: at.Line, Column: at.Column,
 			Message: fmt.Sprintf(format, args...), Unknown: unknown})
 	}
-	for _, chart := range f.Helm {
-		refuse(chart, true, "uses helmCharts, which need the helm program: Lintel does not run it, so this chart is not "+
-			"checked; render it into a file")
-	}
+	var inline []*inflation
 	for _, in := range f.Inline {
 		documents, err := source.Parse(f.Path, []byte(in.Node.Value), r.limits.Source)
 		var e *source.Error
 		if errors.As(err, &e) {
 			refuse(in.Node, false, "%s: %s", in.Field, e.Message)
+		}
+		if list := r.generators(f, entryAt(f, in.Node), f.Path, documents); len(list) > 0 && in.Field == "generators" {
+			inline = append(inline, list...)
+			continue
 		}
 		if in.Role == kustomization.Plugin {
 			p.plugins(documents, in.Field, func(_ *yaml.Node, unknown bool, format string, args ...any) {
@@ -131,6 +138,19 @@ func (r *Renderer) layer(p *plan, dir string, above []string, missing source.Err
 	}
 	layer := &origin.Layer{File: f}
 	above = append(above, dir)
+	around := p.namespace
+	defer func() { p.namespace = around }()
+	if own := source.Text(f.Node, "namespace"); own != "" {
+		p.namespace = own
+	}
+	charts, err := r.charts(f)
+	if err != nil {
+		fail(source.Error{Path: f.Path, Line: f.Helm[0].Line, Message: "helmCharts: is not what kustomize expects there"})
+		return nil
+	}
+	for _, chart := range slices.Concat(charts, inline) {
+		r.inflate(p, layer, chart, above)
+	}
 	for _, ref := range f.Refs {
 		if p.layers > r.limits.Layers {
 			break
@@ -213,6 +233,18 @@ func (r *Renderer) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, abov
 	case ref.Role == kustomization.Resource || ref.Role == kustomization.Patch:
 		r.manifest(p, layer, ref, real, errorOf)
 	case ref.Role == kustomization.Plugin:
+		if data, id, err := r.read(real); err == nil && ref.Field == "generators" {
+			documents, err := source.Parse(real, data, r.limits.Source)
+			if list := r.generators(f, entryOf(f, ref), real, documents); err == nil && len(list) > 0 {
+				if !isOutside(real) {
+					p.reads[real] = id // kustomize does not see it
+				}
+				for _, chart := range list {
+					r.inflate(p, layer, chart, above)
+				}
+				return
+			}
+		}
 		layer.Plugins = append(layer.Plugins,
 			origin.Plugin{Field: ref.Field, Entry: ref.Value, Part: origin.Part{Path: real}})
 		r.plugin(p, real, report, errorOf)

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -131,7 +132,7 @@ func (r *Renderer) read(name string) ([]byte, string, error) {
 
 // readDir lists a folder.
 func (r *Renderer) readDir(name string) ([]tree.Entry, error) {
-	if m, in, ok := r.outside.of(name); ok && m.file == "" {
+	if m, in, ok := r.outside.of(name); ok && m.file == "" && m.inflated == nil {
 		return m.source.Tree.ReadDir(in)
 	}
 	return r.tree.ReadDir(name)
@@ -267,7 +268,7 @@ func (r *Renderer) build(root roots.Root) (*Rendering, []source.Error) {
 
 func (r *Renderer) kustomize(root roots.Root, p *plan) (*Rendering, error) {
 	files := origin.NewFileSet()
-	fsys := &fileSystem{renderer: r, reads: p.reads, links: map[string]string{},
+	fsys := &fileSystem{renderer: r, reads: p.reads, links: maps.Clone(p.links),
 		transform: func(name string, data []byte) []byte {
 			if text, ok := p.texts[name]; ok {
 				data = text

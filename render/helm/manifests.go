@@ -58,7 +58,7 @@ func (in *Input) manifests(files map[string]string, o Options) ([]Manifest, erro
 		add(m.Name, m.Content, false)
 	}
 	for _, h := range hooks {
-		if !o.SkipHooks && !slices.Contains(h.Events, release.HookTest) {
+		if !o.SkipHooks && (o.Tests || !slices.Contains(h.Events, release.HookTest)) {
 			add(h.Path, h.Manifest, true)
 		}
 	}

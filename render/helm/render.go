@@ -11,7 +11,8 @@ type Options struct {
 	// "group/version/Kind". KubernetesKinds has the latter for Kubernetes.
 	APIVersions []string
 	SkipCRDs    bool // leaves out what is in crds/
-	SkipHooks   bool // leaves out hooks; those of tests are never in
+	SkipHooks   bool // leaves out hooks
+	Tests       bool // has hooks of tests in it, too
 	SkipSchema  bool // does not ask values.schema.json
 	Upgrade     bool // Release.IsUpgrade instead of IsInstall
 	// Lookup answers what the chart asks the cluster for; a name of "" asks for a list. False: not known. Nil: nothing

@@ -1,0 +1,551 @@
+package render
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"text/template"
+
+	"go.yaml.in/yaml/v3"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"sigs.k8s.io/kustomize/api/konfig"
+	"sigs.k8s.io/kustomize/api/types"
+	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
+	"sigs.k8s.io/kustomize/kyaml/yaml/merge2"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/lintel-bot/lintel/render/helm"
+	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/origin"
+	"github.com/lintel-bot/lintel/render/remote"
+	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// Kustomize runs charts as the last of its built-in generators: behind the resources and the maps of the generators,
+// before the components and all transformers. So what a chart prints is brought in as a component that comes before the
+// others. The annotation keeps the field `namespace` off it.
+const (
+	inflatedFile = "chart.yaml"
+	inflatedRoot = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nresources: [output]\n"
+	inflatedBase = "resources: [" + inflatedFile + "]\ntransformers:\n- |\n  apiVersion: builtin\n" +
+		"  kind: AnnotationsTransformer\n  metadata: {name: chart}\n  annotations: {" + konfig.HelmGeneratedAnnotation +
+		": \"true\"}\n  fieldSpecs: [{path: metadata/annotations, create: true}]\n"
+)
+
+// chartText is what a chart printed, as a file whose lines lead back to templates.
+type chartText interface {
+	// locate returns the place that a person must edit to change what stands at a position of the text.
+	locate(line, column int, how origin.How) origin.Place
+}
+
+// inflation is an entry of a kustomization that brings in a chart.
+type inflation struct {
+	renderer *Renderer
+	file     *kustomization.File
+	at       entry // what is left out of the kustomization's text
+	shown    entry // where the chart is named
+	types.HelmGlobals
+	types.HelmChart
+	root      string // of the kustomization: kustomize reads values from nowhere else
+	generator bool   // it is in generators: nobody gives it a namespace
+	reads     *Rendering
+}
+
+// inflated is what an entry came to. It is made once for one renderer.
+type inflated struct {
+	once  sync.Once
+	reads *Rendering
+	text  *printedChart
+	err   error
+}
+
+// printedChart implements chartText.
+type printedChart struct {
+	shown   *mount
+	folder  string // of the chart in this repository, empty: it is from elsewhere
+	output  *helm.Output
+	text    []byte
+	starts  []int // the first line of each manifest
+	indexes []int // which that is
+}
+
+// charts lists what the kustomization inflates by its own fields.
+func (r *Renderer) charts(f *kustomization.File) ([]*inflation, error) {
+	var list []*inflation
+	var globals types.HelmGlobals
+	_, n := source.Field(f.Node, "helmGlobals")
+	if err := decode(n, &globals); err != nil {
+		return nil, err
+	}
+	for _, n := range source.Items(f.Node, "helmCharts") {
+		i := r.inflation(f, entryAt(f, n), f.Path, n)
+		i.HelmGlobals = globals
+		if err := decode(n, &i.HelmChart); err != nil {
+			return nil, err
+		}
+		list = append(list, i)
+	}
+	var old []types.HelmChartArgs
+	items := source.Items(f.Node, "helmChartInflationGenerator")
+	for _, n := range items {
+		var args types.HelmChartArgs
+		if err := decode(n, &args); err != nil {
+			return nil, err
+		}
+		old = append(old, args)
+	}
+	converted, oldGlobals := types.SplitHelmParameters(old)
+	for k, chart := range converted {
+		i := r.inflation(f, entryAt(f, items[k]), f.Path, items[k])
+		if i.HelmGlobals, i.HelmChart = globals, chart; n == nil {
+			i.HelmGlobals = oldGlobals
+		}
+		list = append(list, i)
+	}
+	return list, nil
+}
+
+// generators lists what a configuration of generators inflates, nil where it is not of charts alone.
+func (r *Renderer) generators(f *kustomization.File, at entry, file string, documents []*yaml.Node) (list []*inflation) {
+	for _, d := range documents {
+		if source.Text(d, "apiVersion") != "builtin" || source.Text(d, "kind") != "HelmChartInflationGenerator" {
+			return nil
+		}
+		i := r.inflation(f, at, file, d)
+		if file == f.Path {
+			i.shown = at // the lines are those of a text in it
+		}
+		i.generator = true
+		if decode(d, &i.HelmGlobals) != nil || decode(d, &i.HelmChart) != nil {
+			return nil
+		}
+		list = append(list, i)
+	}
+	return list
+}
+
+func decode(n *yaml.Node, into any) error {
+	if n == nil {
+		return nil
+	}
+	data, err := yaml.Marshal(n)
+	if err != nil {
+		return err
+	}
+	return sigsyaml.Unmarshal(data, into)
+}
+
+func (r *Renderer) inflation(f *kustomization.File, at entry, file string, n *yaml.Node) *inflation {
+	shown := entry{file, kustomization.Position{Line: n.Line, Column: n.Column}}
+	for _, key := range []string{"name", "chartName", "version", "chartVersion"} {
+		if _, value := source.Field(n, key); value != nil {
+			shown.at = kustomization.Position{Line: value.Line, Column: value.Column}
+		}
+	}
+	return &inflation{renderer: r, file: f, at: at, shown: shown, root: f.Dir}
+}
+
+// inflate brings in what a chart prints.
+func (r *Renderer) inflate(p *plan, layer *origin.Layer, i *inflation, above []string) {
+	if i.Namespace == "" && !i.generator {
+		i.Namespace = p.namespace
+	}
+	i.reads = &Rendering{Reads: map[string]string{}, links: map[string]string{}, wants: wants{}}
+	if r.outside.sources == nil && !i.local() {
+		p.without(i.at, source.Error{Path: i.shown.file, Line: i.shown.at.Line, Column: i.shown.at.Column, Unknown: true,
+			Message: "helmCharts: the chart is not in this repository, and Lintel does not fetch anything"})
+		return
+	}
+	done, m := r.inflated(i)
+	for name, id := range done.reads.Reads {
+		p.reads[name] = id
+	}
+	for want, digest := range done.reads.wants {
+		p.wants[want] = digest
+	}
+	for name, real := range done.reads.links {
+		p.links[name] = real
+	}
+	p.fleeting = p.fleeting || done.reads.links == nil
+	if done.err != nil {
+		e, fleeting := i.problem(done.err)
+		p.fleeting = p.fleeting || fleeting
+		p.without(i.at, e)
+		return
+	}
+	other, twice := p.inflated[[2]entry{i.at, i.shown}]
+	if twice && other != m {
+		p.without(i.at, source.Error{Path: i.shown.file, Line: i.shown.at.Line, Column: i.shown.at.Column, Unknown: true,
+			Message: "the chart is brought into one root with several namespaces, which Lintel does not tell apart"})
+		return
+	}
+	if !twice {
+		p.inflated[[2]entry{i.at, i.shown}] = m
+		p.charts[i.at.file] = append(p.charts[i.at.file], i.at.at)
+		p.components[i.at.file] = append(p.components[i.at.file], relative(place(i.file.Dir), m.prefix))
+	}
+	child := r.layer(p, m.prefix, above, source.Error{}, func(e source.Error) { p.without(i.at, e) })
+	if child != nil {
+		layer.Components = append(layer.Components, child)
+	}
+}
+
+// inflated renders a chart, once for each way in which it is asked for.
+func (r *Renderer) inflated(i *inflation) (*inflated, *mount) {
+	args, _ := sigsyaml.Marshal([]any{i.HelmGlobals, i.HelmChart})
+	key := mountKey{at: i.at, text: fmt.Sprintf("%x %s", sha256.Sum256(args), i.shown.file)}
+	m := r.outside.mount(key, func(m *mount) {
+		m.field, m.shown, m.inflated = "helmCharts", i.shown, &inflated{}
+	})
+	m.inflated.once.Do(func() {
+		m.inflated.reads = i.reads
+		m.inflated.text, m.inflated.err = i.run()
+		if m.inflated.err != nil {
+			return
+		}
+		m.inflated.text.shown = m
+		m.texts = map[string][]byte{"kustomization.yaml": []byte(inflatedRoot), "output/kustomization.yaml": []byte(inflatedBase),
+			"output/" + inflatedFile: m.inflated.text.text}
+	})
+	return m.inflated, m
+}
+
+// home returns the folder that holds the folder of the chart, as it is written, and false where that is not in the
+// repository.
+func (i *inflation) home() (string, bool) {
+	home := i.ChartHome
+	if home == "" {
+		home = types.HelmDefaultHome
+	}
+	if i.Version != "" && i.Repo != "" {
+		home = path.Join(home, i.Name+"-"+i.Version)
+	}
+	return join(i.root, home)
+}
+
+// local reports whether the chart lies in its home. Kustomize asks nobody then.
+func (i *inflation) local() bool {
+	home, ok := i.home()
+	if !ok {
+		return false
+	}
+	dir := path.Join(home, i.Name)
+	_, e, err := i.renderer.find(dir)
+	if err != nil && i.reads != nil && !isOutside(dir) {
+		i.reads.Reads[dir] = ""
+	}
+	return err == nil && e.Kind == tree.Dir
+}
+
+// refusal is an error of what is written.
+func refusal(format string, args ...any) error {
+	return &remote.Failure{Broken: true, Message: fmt.Sprintf(format, args...)}
+}
+
+// run renders the chart as kustomize has it rendered (HelmChartInflationGenerator).
+func (i *inflation) run() (*printedChart, error) {
+	switch {
+	case i.Name == "":
+		return nil, refusal("has no name of a chart")
+	case strings.HasPrefix(i.Name, "-"), strings.HasPrefix(i.ReleaseName, "-"):
+		return nil, refusal("has a name that starts with a dash, which kustomize refuses")
+	case strings.HasPrefix(i.ChartHome, "/"):
+		return nil, &refusedError{message: "has its charts in a folder of whoever builds (chartHome), which Lintel does not read"}
+	case !slices.Contains([]string{"", "override", "merge", "replace"}, i.ValuesMerge):
+		return nil, refusal("valuesMerge is none of override, merge and replace")
+	}
+	from, err := i.folder()
+	if err != nil {
+		return nil, err
+	}
+	values, err := i.values(from)
+	if err != nil {
+		return nil, err
+	}
+	name, err := i.release()
+	if err != nil {
+		return nil, err
+	}
+	chart, err := (&chartReader{renderer: i.renderer, out: i.reads}).chart(from, nil)
+	if err != nil {
+		return nil, err
+	}
+	out, err := chart.Render(context.Background(), helm.Options{
+		Name: name, Namespace: i.Namespace, Values: values, Kubernetes: i.KubeVersion, APIVersions: i.ApiVersions,
+		SkipCRDs: !i.IncludeCRDs, SkipHooks: i.SkipHooks, Tests: !i.SkipTests,
+	})
+	if err != nil {
+		return nil, err
+	}
+	printed := &printedChart{output: out}
+	if from.here {
+		printed.folder = from.dir
+	}
+	printed.print()
+	return printed, nil
+}
+
+// folder returns where the chart is: in its home, or what is pulled into it.
+func (i *inflation) folder() (chartFolder, error) {
+	home, inside := i.home()
+	if i.local() {
+		dir := path.Join(home, i.Name)
+		if m, in, ok := i.renderer.outside.of(dir); ok {
+			return chartFolder{tree: m.source.Tree, dir: in}, nil
+		}
+		return chartFolder{tree: i.renderer.tree, dir: dir, here: true}, nil
+	}
+	want := remote.Want{Kind: remote.Chart, Ref: i.Version}
+	switch {
+	case i.Repo == "" && !inside:
+		return chartFolder{}, refusal("the chart's folder %q leads out of the repository", i.ChartHome)
+	case i.Repo == "":
+		return chartFolder{}, refusal("there is no chart in %s, and no repo is given to get it from", path.Join(home, i.Name))
+	case strings.HasPrefix(i.Repo, "oci://"):
+		want.URL = strings.TrimSuffix(i.Repo, "/") + "/" + i.Name
+	default:
+		want.URL, want.Name = i.Repo, i.Name
+	}
+	if i.Devel && want.Ref == "" {
+		want.Ref = ">0.0.0-0"
+	}
+	found, err := i.renderer.fetched(i.reads, want)
+	if err != nil {
+		return chartFolder{}, &outsideError{want, err}
+	}
+	return chartFolder{tree: found.Tree, dir: ".", packed: true}, nil
+}
+
+// values merges the user's values: those of a file, which are the chart's own where none is named, with those in the
+// kustomization, and those of more files over them.
+func (i *inflation) values(from chartFolder) (map[string]any, error) {
+	read := func() ([]byte, error) {
+		if i.ValuesFile != "" {
+			return i.load("valuesFile", i.ValuesFile)
+		}
+		home, ok := i.home()
+		if !ok || home != i.root && i.root != "." && !strings.HasPrefix(home, i.root+"/") {
+			return nil, refusal("the charts are not below the kustomization (chartHome), so kustomize does not read the chart's " +
+				"values.yaml: name a valuesFile")
+		}
+		data, _, err := from.tree.ReadFile(path.Join(from.dir, "values.yaml"))
+		if errors.Is(err, tree.ErrNotExist) {
+			return nil, refusal("the chart has no values.yaml, and no valuesFile is named: kustomize needs one")
+		}
+		return data, err
+	}
+	var data []byte
+	var err error
+	if len(i.ValuesInline) > 0 {
+		data, err = i.inlined(read)
+	} else {
+		data, err = read()
+	}
+	if err != nil {
+		return nil, err
+	}
+	values, err := helm.ParseValues(data)
+	if err != nil {
+		return nil, refusal("the values cannot be read as YAML of one map")
+	}
+	for _, file := range i.AdditionalValuesFiles {
+		data, err := i.load("additionalValuesFiles", file)
+		if err != nil {
+			return nil, err
+		}
+		more, err := helm.ParseValues(data)
+		if err != nil {
+			return nil, refusal("additionalValuesFiles: %q cannot be read as YAML of one map", file)
+		}
+		values = loader.MergeMaps(values, more)
+	}
+	return values, nil
+}
+
+// inlined merges the values of the kustomization with those of the file.
+func (i *inflation) inlined(read func() ([]byte, error)) ([]byte, error) {
+	values := i.ValuesInline
+	if i.ValuesMerge != "replace" {
+		data, err := read()
+		if err != nil {
+			return nil, err
+		}
+		if err := source.Vet("", data, i.renderer.limits.Source); err != nil {
+			return nil, refusal("the values file cannot be read: %s", message(err))
+		}
+		file, err := kyaml.Parse(string(data))
+		if err != nil {
+			return nil, refusal("the values file cannot be read as YAML")
+		}
+		inline, err := kyaml.FromMap(values)
+		if err != nil {
+			return nil, err
+		}
+		var merged *kyaml.RNode
+		if i.ValuesMerge == "merge" {
+			merged, err = merge2.Merge(file, inline.Copy(), kyaml.MergeOptions{})
+		} else {
+			merged, err = merge2.Merge(inline, file.Copy(), kyaml.MergeOptions{})
+		}
+		if err != nil {
+			return nil, refusal("valuesInline and the values file cannot be merged")
+		}
+		if values, err = merged.Map(); err != nil {
+			return nil, refusal("valuesInline and the values file do not make a map")
+		}
+	}
+	return sigsyaml.Marshal(values)
+}
+
+// message is the words of an error about a file, without the file.
+func message(err error) string {
+	var e *source.Error
+	if errors.As(err, &e) {
+		return e.Message
+	}
+	return err.Error()
+}
+
+// load reads a file as kustomize's loader does: below the kustomization, or over http.
+func (i *inflation) load(field, name string) ([]byte, error) {
+	if address, ok := kustomization.FileURL(name); ok && field == "valuesFile" {
+		want := remote.Want{Kind: remote.File, URL: address}
+		found, err := i.renderer.fetched(i.reads, want)
+		if err != nil {
+			return nil, &outsideError{want, err}
+		}
+		data, _, err := found.Tree.ReadFile(remote.FileName)
+		return data, err
+	}
+	at, ok := join(i.root, name)
+	if !ok {
+		return nil, refusal("%s: %q leads out of the repository", field, name)
+	}
+	real, e, err := i.renderer.find(at)
+	switch {
+	case errors.Is(err, tree.ErrNotExist) || err == nil && e.Kind != tree.File:
+		if !isOutside(at) {
+			i.reads.Reads[at] = ""
+		}
+		return nil, refusal("%s: %q does not exist", field, name)
+	case err != nil:
+		return nil, err
+	case i.root != "." && !strings.HasPrefix(real, i.root+"/"):
+		return nil, refusal("%s: %q is not below the kustomization, and kustomize reads no file from elsewhere", field, name)
+	}
+	data, id, err := i.renderer.read(real)
+	if !isOutside(real) {
+		if i.reads.Reads[real] = id; real != at {
+			i.reads.links[at] = real
+		}
+	}
+	var large *tree.TooLargeError
+	if errors.As(err, &large) {
+		return nil, refusal("%s: %q %s", field, name, large.Error())
+	}
+	return data, err
+}
+
+// generated stands for the time in the name that Helm makes for a release without one.
+const generated0 = "1700000000"
+
+// release returns the name of the release.
+func (i *inflation) release() (string, error) {
+	switch {
+	case i.NameTemplate == "" && i.ReleaseName == "":
+		return i.Name + "-" + generated0, nil
+	case i.NameTemplate == "":
+		return i.ReleaseName, nil
+	case i.ReleaseName != "":
+		return "", refusal("sets both releaseName and nameTemplate, which Helm refuses")
+	}
+	t, err := template.New("name").Parse(i.NameTemplate)
+	var out bytes.Buffer
+	if err == nil {
+		err = t.Execute(&out, nil)
+	}
+	if err != nil {
+		return "", &refusedError{message: "makes the name of the release by functions (nameTemplate), which Lintel does not run"}
+	}
+	return out.String(), nil
+}
+
+// print writes down what Helm printed as `helm template` does.
+func (c *printedChart) print() {
+	var out bytes.Buffer
+	line := 1
+	add := func(index int, m helm.Manifest) {
+		text := fmt.Sprintf("---\n# Source: %s\n", m.Template)
+		c.starts, c.indexes = append(c.starts, line+2), append(c.indexes, index)
+		text += m.Text + "\n"
+		line += strings.Count(text, "\n")
+		out.WriteString(text)
+	}
+	for _, hooks := range []bool{false, true} {
+		for k, m := range c.output.Manifests {
+			if m.Hook == hooks {
+				add(k, m)
+			}
+		}
+	}
+	c.text = out.Bytes()
+}
+
+// locate implements chartText. What of the values or the templates it is, nobody knows yet: the line of the chart is told.
+func (c *printedChart) locate(line, _ int, _ origin.How) origin.Place {
+	p := c.shown.local().place(origin.Enclosing)
+	k, found := slices.BinarySearch(c.starts, line)
+	if !found {
+		k--
+	}
+	if k < 0 {
+		return p
+	}
+	m := c.output.Manifests[c.indexes[k]]
+	if c.folder != "" && m.File != "" {
+		p.Chain = []origin.Link{{Path: path.Join(c.folder, m.File), StartLine: 1, EndLine: 1, Role: "template"}}
+	}
+	return p
+}
+
+// problem says why a chart is not there. It is fleeting where it may go away without a change of anything.
+func (i *inflation) problem(err error) (source.Error, bool) {
+	e := source.Error{Path: i.shown.file, Line: i.shown.at.Line, Column: i.shown.at.Column}
+	var outside *outsideError
+	var failure *remote.Failure
+	var refused *refusedError
+	var failed *helm.Error
+	switch {
+	case errors.As(err, &outside):
+		e.Message, e.Unknown = "helmCharts: "+outside.Error(), outside.unknown()
+	case errors.As(err, &failure):
+		e.Message = "helmCharts: " + failure.Message
+	case errors.As(err, &refused):
+		e.Message, e.Unknown = "helmCharts: "+refused.message, true
+	case errors.As(err, &failed):
+		where := failed.File
+		if where == "" {
+			where = failed.Template
+		}
+		e.Unknown = failed.Cause == helm.CauseLimit
+		switch {
+		case where != "" && failed.Line > 0:
+			e.Message = fmt.Sprintf("the chart %s does not render: %s (%s, line %d)", i.Name, failed.Message, where, failed.Line)
+		case where != "":
+			e.Message = fmt.Sprintf("the chart %s does not render: %s (%s)", i.Name, failed.Message, where)
+		default:
+			e.Message = fmt.Sprintf("the chart %s does not render: %s", i.Name, failed.Message)
+		}
+	default:
+		e.Message, e.Unknown = "helmCharts: cannot be read: "+err.Error(), true
+		return e, true
+	}
+	return e, false
+}
