@@ -3,6 +3,7 @@ package git
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/lintel-bot/lintel/fetch/fault"
@@ -91,25 +92,27 @@ func (c *Client) Compose(ctx context.Context, tree string, modules map[string]st
 		return "", err
 	}
 	defer scratch.Close()
-	run := func(args ...string) (string, error) {
-		out, err := scratch.Run(ctx, gitcmd.Call{Args: args})
+	empty := filepath.Join(scratch.Dir, "refs") // git wants a work tree here, and neither reads nor writes it
+	run := func(stdin string, args ...string) (string, error) {
+		out, err := scratch.Run(ctx, gitcmd.Call{Args: args, Stdin: stdin, Options: []string{"--work-tree=" + empty}})
 		if err != nil {
 			return "", fmt.Errorf("composing submodules: %w", err)
 		}
 		return strings.TrimSpace(string(out)), nil
 	}
-	if _, err := run("read-tree", tree); err != nil {
+	if _, err := run("", "read-tree", tree); err != nil {
 		return "", err
 	}
 	for path, sub := range modules {
-		if _, err := run("update-index", "--force-remove", "--", path); err != nil {
+		removed := "0 " + strings.Repeat("0", 40) + "\t" + path + "\x00"
+		if _, err := run(removed, "update-index", "-z", "--index-info"); err != nil {
 			return "", err
 		}
-		if _, err := run("read-tree", "--prefix="+path+"/", sub); err != nil {
+		if _, err := run("", "read-tree", "--prefix="+path+"/", sub); err != nil {
 			return "", err
 		}
 	}
-	composed, err := run("write-tree")
+	composed, err := run("", "write-tree")
 	if err != nil {
 		return "", err
 	}

@@ -1,0 +1,336 @@
+package fetch
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"io"
+	"log"
+	"net/http"
+	"net/http/cgi"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lintel-bot/lintel/fetch/git"
+	"github.com/lintel-bot/lintel/render/remote"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// forge serves the bare repositories of a folder by git's smart protocol.
+type forge struct {
+	t       *testing.T
+	root    string
+	backend *cgi.Handler
+	token   string // needed for repositories below /private/
+	moved   string // prefix of a path that redirects to the same below /o/
+}
+
+func newForge(t *testing.T) *forge {
+	t.Helper()
+	out, err := exec.Command("git", "--exec-path").Output()
+	if err != nil {
+		t.Skip("git is not installed")
+	}
+	f := &forge{t: t, root: t.TempDir()}
+	f.backend = &cgi.Handler{Path: filepath.Join(strings.TrimSpace(string(out)), "git-http-backend"), Root: "/",
+		Env: []string{"GIT_PROJECT_ROOT=" + f.root, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_NOSYSTEM=1",
+			"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*"},
+		InheritEnv: []string{"PATH"}}
+	return f
+}
+
+func (f *forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if rest, ok := strings.CutPrefix(r.URL.Path, f.moved); f.moved != "" && ok {
+		http.Redirect(w, r, "/o/"+rest+"?"+r.URL.RawQuery, http.StatusMovedPermanently)
+		return
+	}
+	want := "Basic " + base64.StdEncoding.EncodeToString([]byte("x-access-token:"+f.token))
+	if strings.HasPrefix(r.URL.Path, "/private/") && (f.token == "" || r.Header.Get("Authorization") != want) {
+		w.Header().Set("WWW-Authenticate", `Basic realm="git"`)
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	h := *f.backend
+	h.Stderr, h.Logger = io.Discard, log.New(io.Discard, "", 0)
+	h.Env = append(h.Env[:len(h.Env):len(h.Env)], "GIT_PROTOCOL="+r.Header.Get("Git-Protocol"))
+	h.ServeHTTP(w, r)
+}
+
+func (f *forge) git(dir string, args ...string) string {
+	f.t.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=a",
+		"GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com",
+		"GIT_AUTHOR_DATE=2024-01-01T00:00:00Z", "GIT_COMMITTER_DATE=2024-01-01T00:00:00Z")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		f.t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// create makes a repository, as "o/name.git".
+func (f *forge) create(name string) {
+	f.git("", "init", "-q", "--bare", "-b", "main", filepath.Join(f.root, name))
+	f.git("", "init", "-q", "-b", "main", f.work(name))
+}
+
+func (f *forge) work(name string) string { return filepath.Join(f.root, "work", name) }
+
+// commit writes a file and pushes it to a reference; it returns the commit.
+func (f *forge) commit(name, ref, path, text string) string {
+	f.t.Helper()
+	full := filepath.Join(f.work(name), path)
+	if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
+		f.t.Fatal(err)
+	}
+	if err := os.WriteFile(full, []byte(text), 0o644); err != nil {
+		f.t.Fatal(err)
+	}
+	f.git(f.work(name), "add", "-A")
+	return f.push(name, ref)
+}
+
+func (f *forge) push(name, ref string) string {
+	f.git(f.work(name), "commit", "-q", "--allow-empty", "-m", "m")
+	f.git(f.work(name), "push", "-q", "-f", filepath.Join(f.root, name), "HEAD:"+ref)
+	return f.git(f.work(name), "rev-parse", "HEAD")
+}
+
+func gitWant(ref string) remote.Want {
+	return remote.Want{Kind: remote.Git, URL: "https://git.example.com/o/base.git", Ref: ref}
+}
+
+func TestGit(t *testing.T) {
+	n, g := newInternet(t), newForge(t)
+	g.create("o/base.git")
+	first := g.commit("o/base.git", "refs/heads/main", "a.yaml", "one")
+	g.git(filepath.Join(g.root, "o/base.git"), "tag", "-a", "-m", "m", "v1", first)
+	second := g.commit("o/base.git", "refs/heads/main", "a.yaml", "two")
+	branch := g.commit("o/base.git", "refs/heads/feature/x", "a.yaml", "three")
+	hidden := g.commit("o/base.git", "refs/pull/7/head", "a.yaml", "four")
+	n.serve("git.example.com", g)
+	f := n.fetcher("")
+	for _, c := range []struct{ ref, commit, says string }{
+		{"", second, "two"}, {"main", second, "two"}, {"v1", first, "one"}, {"refs/tags/v1", first, "one"},
+		{"refs/heads/main", second, "two"}, {"feature/x", branch, "three"}, {first, first, "one"},
+		{"heads/main", second, "two"}, {"refs/pull/7/head", hidden, "four"}, {"HEAD", second, "two"},
+	} {
+		e := had(t, f, gitWant(c.ref))
+		if got := content(t, f, e, "a.yaml"); got != c.says || e.Revision != c.commit || e.Changed != "" {
+			t.Errorf("%q: %q, %+v", c.ref, got, e)
+		}
+	}
+	refused(t, f, gitWant("absent"), true, "no branch or tag")
+	refused(t, f, gitWant("--upload-pack=/bin/true"), true, "not one that git can have")
+	refused(t, f, gitWant(strings.Repeat("1", 40)), true, "no such commit")
+	gone := gitWant("main")
+	gone.URL = "https://git.example.com/o/absent.git"
+	refused(t, f, gone, true, "404")
+	n.asked()
+	for _, ref := range []string{"", first, "v1"} {
+		had(t, f, gitWant(ref))
+	}
+	if got := n.asked(); len(got) > 0 {
+		t.Errorf("what is known was asked for: %v", got)
+	}
+	n.pass(time.Hour)
+	third := g.commit("o/base.git", "refs/heads/main", "a.yaml", "five")
+	if e := had(t, f, gitWant("main")); e.Revision != third || content(t, f, e, "a.yaml") != "five" {
+		t.Errorf("a branch that moved: %+v", e)
+	}
+	n.asked()
+	if had(t, f, gitWant(first)); len(n.asked()) > 0 {
+		t.Error("a commit was asked for again")
+	}
+}
+
+func TestTagMoves(t *testing.T) {
+	n, g := newInternet(t), newForge(t)
+	g.create("o/base.git")
+	first := g.commit("o/base.git", "refs/tags/v1", "a.yaml", "one")
+	n.serve("git.example.com", g)
+	f := n.fetcher("")
+	if e := had(t, f, gitWant("v1")); e.Changed != "" {
+		t.Errorf("got %+v", e)
+	}
+	second := g.commit("o/base.git", "refs/tags/v1", "a.yaml", "two")
+	if e := had(t, f, gitWant("v1")); e.Revision != first {
+		t.Errorf("within one check it moved: %+v", e)
+	}
+	n.pass(time.Hour)
+	if e := had(t, f, gitWant("v1")); e.Revision != second || e.Changed != first {
+		t.Errorf("got %+v", e)
+	}
+}
+
+// Not every server gives out any commit: then all of its references are fetched.
+func TestCommitRefused(t *testing.T) {
+	n, g := newInternet(t), newForge(t)
+	g.create("o/base.git")
+	first := g.commit("o/base.git", "refs/heads/main", "a.yaml", "one")
+	g.commit("o/base.git", "refs/heads/main", "a.yaml", "two")
+	g.backend.Env = append(g.backend.Env, "GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_1=protocol.version", "GIT_CONFIG_VALUE_1=0")
+	n.serve("git.example.com", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Header.Del("Git-Protocol") // version 0, which refuses what no reference has
+		g.ServeHTTP(w, r)
+	}))
+	f := n.fetcher("")
+	if e := had(t, f, gitWant(first)); content(t, f, e, "a.yaml") != "one" {
+		t.Errorf("got %+v", e)
+	}
+	refused(t, f, gitWant(strings.Repeat("1", 40)), true, "no such commit")
+}
+
+func TestSubmodules(t *testing.T) {
+	n, g := newInternet(t), newForge(t)
+	for _, name := range []string{"o/base.git", "o/sub.git", "o/deep.git"} {
+		g.create(name)
+	}
+	link := func(name, path, commit string) {
+		g.git(g.work(name), "update-index", "--add", "--cacheinfo", "160000,"+commit+","+path)
+	}
+	deep := g.commit("o/deep.git", "refs/heads/main", "d.yaml", "deep")
+	g.commit("o/sub.git", "refs/heads/main", ".gitmodules", "[submodule \"x\"]\n\tpath = d\n\turl = https://git.example.com/o/deep.git\n")
+	link("o/sub.git", "d", deep)
+	sub := g.push("o/sub.git", "refs/heads/main")
+	g.commit("o/base.git", "refs/heads/main", ".gitmodules", "[submodule \"s\"]\n\tpath = vendor/sub\n\turl = ../sub.git\n")
+	link("o/base.git", "vendor/sub", sub)
+	g.push("o/base.git", "refs/heads/main")
+	n.serve("git.example.com", g)
+	f := n.fetcher("")
+	w := gitWant("main")
+	w.Submodules = true
+	for range 2 {
+		if e := had(t, f, w); content(t, f, e, "vendor/sub/d/d.yaml") != "deep" {
+			t.Errorf("got %+v", e)
+		}
+	}
+	plain := had(t, f, gitWant("main"))
+	objects, err := tree.Open(t.Context(), tree.Config{GitDir: f.o.Store.GitDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer objects.Close()
+	top, err := objects.Tree(plain.Tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e, err := top.Entry("vendor/sub"); err != nil || e.Kind != tree.Submodule {
+		t.Errorf("a submodule that nobody asked for: %+v, %v", e, err)
+	}
+	g.commit("o/base.git", "refs/heads/main", ".gitmodules", "[submodule \"s\"]\n\tpath = vendor/sub\n\turl = https://169.254.169.254/x\n")
+	link("o/base.git", "vendor/sub", sub)
+	g.push("o/base.git", "refs/heads/main")
+	n.pass(time.Hour)
+	refused(t, f, w, false, "submodule vendor/sub")
+	g.commit("o/base.git", "refs/heads/main", ".gitmodules", "[submodule \"s\"]\n\tpath = vendor/sub\n\turl = ext::sh -c true\n")
+	link("o/base.git", "vendor/sub", sub)
+	g.push("o/base.git", "refs/heads/main")
+	n.pass(time.Hour)
+	refused(t, f, w, false, "submodule vendor/sub")
+}
+
+func TestPrivateRepository(t *testing.T) {
+	n, g := newInternet(t), newForge(t)
+	g.token = "ghs_secret"
+	g.create("private/base.git")
+	g.commit("private/base.git", "refs/heads/main", "a.yaml", "one")
+	n.serve("git.example.com", g)
+	w := gitWant("main")
+	w.URL = "https://git.example.com/private/base.git"
+	s := n.open(t.TempDir())
+	with := func(scope, token string, mayRead error) *Fetcher {
+		return n.fetcher("", func(o *Options) {
+			o.Store, o.Scope = s, scope
+			o.Token = func(_ context.Context, url string) (string, bool) { return token, token != "" && url == w.URL }
+			o.MayRead = func(context.Context, string) error { return mayRead }
+		})
+	}
+	refused(t, with("1", "", nil), w, false, "401")
+	refused(t, with("1", "ghs_wrong", nil), w, false, "401")
+	n.pass(time.Hour)
+	refused(t, with("1", g.token, errors.New("no")), w, false, "may not read")
+	had(t, with("1", g.token, nil), w)
+	n.asked()
+	had(t, with("1", g.token, nil), w)
+	refused(t, with("1", g.token, errors.New("no")), w, false, "may not read")
+	if got := n.asked(); len(got) > 0 {
+		t.Errorf("asked %v", got)
+	}
+	refused(t, with("1", "", nil), w, false, "401") // what a token read is not there for who has none
+	had(t, with("2", g.token, nil), w)
+	if got := n.asked(); len(got) == 0 {
+		t.Error("another installation was given what this one read")
+	}
+	ssh := w
+	ssh.URL = "git@git.example.com:private/base.git"
+	had(t, with("1", g.token, nil), ssh)
+}
+
+func TestRepositoryMoved(t *testing.T) {
+	n, g := newInternet(t), newForge(t)
+	g.create("o/base.git")
+	g.commit("o/base.git", "refs/heads/main", "a.yaml", "one")
+	g.moved = "/old/"
+	n.serve("git.example.com", g)
+	w := gitWant("main")
+	w.URL = "https://git.example.com/old/base.git"
+	f := n.fetcher("")
+	if e := had(t, f, w); content(t, f, e, "a.yaml") != "one" {
+		t.Errorf("got %+v", e)
+	}
+}
+
+func TestGitIsLarge(t *testing.T) {
+	n, g := newInternet(t), newForge(t)
+	g.create("o/base.git")
+	g.commit("o/base.git", "refs/heads/main", "a.yaml", random(300<<10))
+	n.serve("git.example.com", g)
+	f := n.fetcher("", func(o *Options) { o.MaxGit = 100 << 10 })
+	refused(t, f, gitWant("main"), false, "larger")
+}
+
+// random is text that cannot be packed.
+func random(size int) string {
+	b := make([]byte, size)
+	x := uint32(1)
+	for i := range b {
+		x = x*1664525 + 1013904223
+		b[i] = byte(x >> 24)
+	}
+	return string(b)
+}
+
+func TestUserGit(t *testing.T) {
+	g := newForge(t)
+	g.create("o/base.git")
+	commit := g.commit("o/base.git", "refs/heads/main", "a.yaml", "one")
+	config := filepath.Join(t.TempDir(), "config")
+	text := "[url \"" + g.root + "/o/\"]\n\tinsteadOf = git@git.example.com:o/\n\tinsteadOf = https://git.example.com/o/\n"
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GIT_CONFIG_GLOBAL", config)
+	n := newInternet(t)
+	n.serve("unused.example.com", http.NotFoundHandler())
+	f := n.fetcher("", func(o *Options) { o.UserGit = true })
+	for _, url := range []string{"git@git.example.com:o/base.git", "https://git.example.com/o/base.git"} {
+		for _, ref := range []string{"", "main", commit} {
+			w := remote.Want{Kind: remote.Git, URL: url, Ref: ref}
+			if e := had(t, f, w); e.Revision != commit || content(t, f, e, "a.yaml") != "one" {
+				t.Errorf("%s: %+v", w, e)
+			}
+		}
+	}
+	if !git.IsCommit(commit) {
+		t.Error(commit)
+	}
+	refused(t, f, remote.Want{Kind: remote.Git, URL: "https://git.example.com/o/base.git", Ref: "absent"}, true, "no branch")
+	refused(t, f, remote.Want{Kind: remote.Git, URL: "https://git.example.com/o/absent.git"}, false, "could not read")
+}
