@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -266,3 +267,12 @@ func packed(t *testing.T, name, version, says string) []byte {
 }
 
 func sum(data []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(data)) }
+type ctxt = context.Context
+
+var errEnough = errors.New("enough")
+
+func cancellable(t *testing.T) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	t.Cleanup(func() { cancel(nil) })
+	return ctx, func() { cancel(errEnough) }
+}

@@ -3,6 +3,7 @@ package web
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net/http"
@@ -87,7 +88,8 @@ func (t *Trip) get(ctx context.Context, u *url.URL, etag string, max int64) (*An
 
 // Retry has a failure of the network tried again. What was refused here stays refused.
 func Retry(ctx context.Context, err error) error {
-	if fault.Of(err) != nil || ctx.Err() != nil {
+	var certificate *tls.CertificateVerificationError
+	if fault.Of(err) != nil || ctx.Err() != nil || errors.As(err, &certificate) {
 		return Failure(ctx, err)
 	}
 	return errAgain{Failure(ctx, err)}

@@ -1,0 +1,455 @@
+package fetch
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/lintel-bot/lintel/render/remote"
+)
+
+// Addresses that would be options, programs, files or networks of this machine are refused before anything is done.
+func TestAddresses(t *testing.T) {
+	n := newInternet(t)
+	n.serve("git.example.com", http.NotFoundHandler())
+	f := n.fetcher("")
+	for _, address := range []string{
+		"-oProxyCommand=touch /tmp/x", "--upload-pack=touch", "ssh://-oProxyCommand=touch/x", "https://-x/y",
+		"-oProxyCommand=x:y", "git@-oProxyCommand=x:y", "ext::sh -c touch% /tmp/x", "ext::true", "file:///etc", "/etc",
+		"../x", "git://git.example.com/x", "http://git.example.com/x", "ftp://git.example.com/x", "fd::17/foo",
+		"https://git.example.com/a\nb", "https://git.example.com/../x", "https://git.example.com/a%2f..%2fb",
+		"https://", "https:git.example.com", "", "https://git.example.com\\@127.0.0.1/", "https://git.example.com:99999999/",
+		"https://127.0.0.1/x.git", "https://[::1]/x.git", "https://169.254.169.254/latest", "https://10.1.2.3/x",
+		"https://[::ffff:127.0.0.1]/x", "https://[64:ff9b::7f00:1]/x", "https://[fe80::1%25eth0]/x", "https://0/x",
+		"https://2130706433/x", "https://100.64.0.1/x", "https://[fd00::1]/x", "https://0x7f.1/x", "https://localhost/x",
+		"ssh://127.0.0.1/x", "git@127.0.0.1:x",
+	} {
+		for _, kind := range []remote.Kind{remote.Git, remote.Chart, remote.File} {
+			w := remote.Want{Kind: kind, URL: address, Ref: "1.2.3"}
+			if kind == remote.Chart && !strings.HasPrefix(address, "oci") {
+				w.Name = "app"
+			}
+			if e := get(t, f, w); e.Failure == nil || e.Failure.Broken {
+				t.Errorf("%q: %+v", address, e.Failure)
+			}
+		}
+	}
+	for _, address := range []string{"oci://127.0.0.1/x", "oci://[::1]/x", "oci://registry.example.com/../x", "oci://-x/y"} {
+		if e := get(t, f, remote.Want{Kind: remote.Chart, URL: address, Ref: "1.2.3"}); e.Failure == nil {
+			t.Errorf("%q is there", address)
+		}
+	}
+	if len(n.dialled) > 0 {
+		t.Errorf("dialled %v", n.dialled)
+	}
+}
+
+func TestRedirects(t *testing.T) {
+	for to, words := range map[string]string{
+		"https://127.0.0.1/x":           "no public address",
+		"https://169.254.169.254/x":     "no public address",
+		"https://[::ffff:10.0.0.1]/x":   "no public address",
+		"https://inside.example.com/x":  "no public address",
+		"http://charts.example.com/x":   "only https|https to http",
+		"file:///etc/passwd":            "cannot be used|only https",
+		"https://charts.example.com/go": "redirects more than 5",
+		"https://other.example.org/x":   "list of allowed sources",
+	} {
+		n := newInternet(t)
+		redirect := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, to, http.StatusFound)
+		})
+		n.serve("charts.example.com", redirect)
+		n.names["inside.example.com"] = []netip.Addr{netip.MustParseAddr("10.0.0.1")}
+		f := n.fetcher("allow: ['https://*.example.com/**', 'https://127.0.0.1/**', 'https://169.254.169.254/**', " +
+			"'https://[::ffff:10.0.0.1]/**', 'oci://**']")
+		file := remote.Want{Kind: remote.File, URL: "https://charts.example.com/f.yaml"}
+		repository := remote.Want{Kind: remote.Git, URL: "https://charts.example.com/r.git", Ref: "main"}
+		registry := remote.Want{Kind: remote.Chart, URL: "oci://charts.example.com/app", Ref: "1.2.3"}
+		for _, w := range []remote.Want{file, chartWant("1.2.3"), repository, registry} {
+			e := get(t, f, w)
+			found := false
+			for word := range strings.SplitSeq(words, "|") {
+				found = found || (e.Failure != nil && strings.Contains(e.Failure.Message, word))
+			}
+			if !found || e.Failure.Broken {
+				t.Errorf("%s: %s: %+v", to, w, e.Failure)
+			}
+		}
+		for _, d := range n.dialled {
+			if !strings.HasPrefix(d, "93.184.216.") {
+				t.Errorf("%s: dialled %s", to, d)
+			}
+		}
+	}
+}
+
+// What was checked is what is dialled, however DNS answers the next time.
+func TestNamesChange(t *testing.T) {
+	n := newInternet(t)
+	r := newRepository()
+	r.add(t, "app", "1.2.3", "one", "app-1.2.3.tgz")
+	n.serve("charts.example.com", r)
+	f := n.fetcher("", func(o *Options) {
+		good := o.Web.Resolve
+		o.Web.Resolve = func(ctx ctxt, host string) ([]netip.Addr, error) {
+			list, err := good(ctx, host)
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			n.names[host] = []netip.Addr{netip.MustParseAddr("127.0.0.1")}
+			return list, err
+		}
+	})
+	had(t, f, chartWant("1.2.3"))
+	f.Close()
+	n.pass(time.Hour)
+	refused(t, f, chartWant("1.x"), false, "no public address")
+	for _, d := range n.dialled {
+		if !strings.HasPrefix(d, "93.184.216.") {
+			t.Errorf("dialled %s", d)
+		}
+	}
+	// Of several addresses only public ones are tried.
+	n.names["charts.example.com"] = []netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("93.184.216.1")}
+	f = n.fetcher("")
+	had(t, f, chartWant("1.2.3"))
+	if slices.ContainsFunc(n.dialled, func(d string) bool { return !strings.HasPrefix(d, "93.184.216.") }) {
+		t.Errorf("dialled %v", n.dialled)
+	}
+}
+
+// Credentials are the operator's, for one prefix, and never the tree's.
+func TestCredentials(t *testing.T) {
+	n := newInternet(t)
+	r, other := newRepository(), newRepository()
+	r.add(t, "app", "1.2.3", "one", "https://other.example.com/charts/app-1.2.3.tgz")
+	other.files = r.files
+	n.serve("charts.example.com", r)
+	n.serve("other.example.com", other)
+	n.serve("leads.example.com", http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		http.Redirect(w, q, "https://other.example.com"+q.URL.Path, http.StatusFound)
+	}))
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("me:hunter2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := n.fetcher("credentials:\n- {prefix: 'https://charts.example.com/charts/', basicAuthFile: " + secret + "}\n" +
+		"- {prefix: 'https://leads.example.com/', tokenFile: " + secret + "}")
+	had(t, f, chartWant("1.2.3"))
+	had(t, f, remote.Want{Kind: remote.File, URL: "https://leads.example.com/charts/app-1.2.3.tgz"})
+	had(t, f, remote.Want{Kind: remote.File, URL: "https://tree:password@other.example.com/charts/app-1.2.3.tgz?x=1"})
+	for address, shown := range n.shown() {
+		want := ""
+		switch {
+		case strings.HasPrefix(address, "https://charts.example.com/charts/"):
+			want = "Basic bWU6aHVudGVyMg=="
+		case strings.HasPrefix(address, "https://leads.example.com/"):
+			want = "Bearer me:hunter2"
+		}
+		if shown != want {
+			t.Errorf("%s was shown %q", address, shown)
+		}
+	}
+	if err := os.Remove(secret); err != nil {
+		t.Fatal(err)
+	}
+	e := get(t, f, remote.Want{Kind: remote.File, URL: "https://leads.example.com/other"})
+	if e.Failure == nil || e.Failure.Broken || strings.Contains(e.Failure.Message, secret) {
+		t.Errorf("got %+v", e.Failure)
+	}
+}
+
+// Nothing of an address that could be secret, and nothing of this machine, is in what is said about a failure.
+func TestFailuresKeepSecrets(t *testing.T) {
+	n, g := newInternet(t), newForge(t)
+	g.token = "ghs_verysecret"
+	n.serve("git.example.com", g)
+	n.serve("charts.example.com", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case strings.HasPrefix(r.URL.Path, "/redirect"):
+			http.Redirect(w, r, "https://absent.example.com/x?signature=hunter2", http.StatusFound)
+		case strings.HasPrefix(r.URL.Path, "/broken"):
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err == nil {
+				conn.Close()
+			}
+		default:
+			_, _ = w.Write([]byte("<html>hunter2</html>"))
+		}
+	}))
+	f := n.fetcher("", func(o *Options) { o.Token = func(ctxt, string) (string, bool) { return g.token, true } })
+	for _, w := range []remote.Want{
+		{Kind: remote.Git, URL: "https://me:hunter2@git.example.com/o/absent.git?token=hunter2", Ref: "hunter2"},
+		{Kind: remote.Git, URL: "https://me:hunter2@git.example.com/private/absent.git", Ref: "main"},
+		{Kind: remote.Git, URL: "https://charts.example.com/broken/x?token=hunter2", Ref: "main"},
+		{Kind: remote.Git, URL: "https://charts.example.com/page?token=hunter2", Ref: "main"},
+		{Kind: remote.Git, URL: "https://absent.example.com/hunter2", Ref: "main"},
+		{Kind: remote.File, URL: "https://charts.example.com/redirect?token=hunter2"},
+		{Kind: remote.File, URL: "https://charts.example.com/broken?token=hunter2"},
+		{Kind: remote.Chart, URL: "https://charts.example.com/page?token=hunter2", Name: "app", Ref: "1.2.3"},
+		{Kind: remote.Chart, URL: "oci://charts.example.com/page", Ref: "1.2.3"},
+		{Kind: remote.Chart, URL: "oci://charts.example.com/broken", Ref: "1.x"},
+	} {
+		e := get(t, f, w)
+		if e.Failure == nil {
+			t.Fatalf("%s is there", w)
+		}
+		for _, secret := range []string{"hunter2", g.token, "://", "/tmp", f.o.Store.GitDir(), g.root, "127.0.0.1"} {
+			if strings.Contains(e.Failure.Message, secret) {
+				t.Errorf("%s: %s", w, e.Failure.Message)
+			}
+		}
+	}
+}
+
+// The list of allowed sources is that of the operator, and a repository can only narrow it.
+func TestAllowed(t *testing.T) {
+	n := newInternet(t)
+	r := newRepository()
+	r.add(t, "app", "1.2.3", "one", "app-1.2.3.tgz")
+	n.serve("charts.example.com", r)
+	refused(t, n.fetcher("allow: ['oci://**']"), chartWant("1.2.3"), false, "list of allowed")
+	f := n.fetcher("allow: ['https://charts.example.com/**']")
+	had(t, f, chartWant("1.2.3"))
+	narrow, err := f.o.Policy.Narrow([]string{"https://**", "oci://**"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := n.fetcher("", func(o *Options) { o.Policy = narrow })
+	refused(t, g, remote.Want{Kind: remote.File, URL: "https://other.example.com/x"}, false, "list of allowed")
+	none, err := narrow.Narrow([]string{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Also what the store has is not used.
+	refused(t, n.fetcher("", func(o *Options) { o.Policy, o.Store = none, f.o.Store }), chartWant("1.2.3"), false,
+		"list of allowed")
+}
+
+func TestForks(t *testing.T) {
+	n := newInternet(t)
+	r := newRepository()
+	r.add(t, "app", "1.2.3", "one", "app-1.2.3.tgz")
+	r.add(t, "app", "1.3.0", "three", "app-1.3.0.tgz")
+	n.serve("charts.example.com", r)
+	s := n.open(t.TempDir())
+	fork := func(o *Options) { o.Store, o.Fork = s, true }
+	refused(t, n.fetcher("", fork), chartWant("1.2.3"), false, "fork")
+	had(t, n.fetcher("", func(o *Options) { o.Store = s }), chartWant("1.2.3"))
+	n.asked()
+	n.pass(time.Hour)
+	had(t, n.fetcher("", fork), chartWant("1.2.3"))
+	refused(t, n.fetcher("", fork), chartWant("1.3.0"), false, "fork")
+	if got := n.asked(); len(got) > 0 {
+		t.Errorf("asked %v", got)
+	}
+	had(t, n.fetcher("forks: {allow: ['https://charts.example.com/**']}", fork), chartWant("1.3.0"))
+}
+
+func TestOffline(t *testing.T) {
+	n := newInternet(t)
+	r := newRepository()
+	r.add(t, "app", "1.2.3", "one", "app-1.2.3.tgz")
+	n.serve("charts.example.com", r)
+	s := n.open(t.TempDir())
+	had(t, n.fetcher("", func(o *Options) { o.Store = s }), chartWant("1.x"))
+	n.asked()
+	n.pass(24 * time.Hour)
+	f := n.fetcher("", func(o *Options) { o.Store, o.Offline = s, true })
+	had(t, f, chartWant("1.x"))
+	refused(t, f, chartWant("1.2.3"), false, "network is not used")
+	if list, err := f.List(); err != nil || len(list) != 1 || list[0].Entry.Want != chartWant("1.x") {
+		t.Errorf("got %+v, %v", list, err)
+	}
+	if got := n.asked(); len(got) > 0 {
+		t.Errorf("asked %v", got)
+	}
+}
+
+func TestMirrors(t *testing.T) {
+	n, g := newInternet(t), newForge(t)
+	g.create("o/base.git")
+	g.commit("o/base.git", "refs/heads/main", "a.yaml", "one")
+	r, c := newRegistry(), newRepository()
+	r.push(t, "ghcr/charts/app", "1.2.3", packed(t, "app", "1.2.3", "one"))
+	c.add(t, "app", "1.2.3", "one", "https://elsewhere.example.com/charts/app-1.2.3.tgz")
+	n.serve("git-corp.example.com", g)
+	n.serve("registry-corp.example.com", r)
+	n.serve("charts-corp.example.com", c)
+	f := n.fetcher(`
+mirrors:
+- {from: "https://git.example.com/", to: "https://git-corp.example.com/"}
+- {from: "oci://registry.example.com/", to: "oci://registry-corp.example.com/ghcr/"}
+- {from: "https://charts.example.com/", to: "https://charts-corp.example.com/"}
+- {from: "https://elsewhere.example.com/", to: "https://charts-corp.example.com/"}
+`)
+	had(t, f, gitWant("main"))
+	ssh := gitWant("main")
+	ssh.URL = "git@git.example.com:o/base.git"
+	had(t, f, ssh)
+	had(t, f, ociWant("1.2.3"))
+	had(t, f, chartWant("1.2.3"))
+}
+
+// Private addresses and plain http are the operator's to allow.
+func TestPrivateAddresses(t *testing.T) {
+	r := newRepository()
+	r.add(t, "app", "1.2.3", "one", "app-1.2.3.tgz")
+	server := httptest.NewServer(r)
+	defer server.Close()
+	n := newInternet(t)
+	n.serve("unused.example.com", http.NotFoundHandler())
+	w := chartWant("1.2.3")
+	w.URL = server.URL + "/charts"
+	real := func(o *Options) { o.Web.Dial = (&net.Dialer{}).DialContext }
+	refused(t, n.fetcher("", real), w, false, "only https")
+	plain := "plainHTTP: ['" + server.URL + "/']"
+	refused(t, n.fetcher(plain, real), w, false, "no public address")
+	had(t, n.fetcher(plain+"\nprivate: [127.0.0.0/8]", real), w)
+}
+
+// Behind a proxy it is the proxy that dials; addresses that are written as such are refused all the same.
+func TestProxy(t *testing.T) {
+	var asked []string
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Method+" "+r.Host)
+		w.WriteHeader(http.StatusForbidden)
+	}))
+	defer proxy.Close()
+	at, err := url.Parse(proxy.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := newInternet(t)
+	n.serve("unused.example.com", http.NotFoundHandler())
+	f := n.fetcher("", func(o *Options) { o.Web.Proxy = http.ProxyURL(at) })
+	refused(t, f, remote.Want{Kind: remote.File, URL: "https://169.254.169.254/x"}, false, "no public address")
+	refused(t, f, remote.Want{Kind: remote.File, URL: "https://localhost/x"}, false, "no public address")
+	refused(t, f, remote.Want{Kind: remote.File, URL: "https://files.example.com/x"}, false, "cannot be reached")
+	if !slices.Contains(asked, "CONNECT files.example.com:443") || len(asked) != 3 {
+		t.Errorf("asked %v", asked)
+	}
+}
+
+// What is endless ends.
+func TestEndless(t *testing.T) {
+	n := newInternet(t)
+	var sent atomic.Int64
+	block := make([]byte, 1<<20)
+	for i := range block {
+		block[i] = '#'
+	}
+	n.serve("charts.example.com", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.URL.Path, "announced") {
+			w.Header().Set("Content-Length", fmt.Sprint(1<<30))
+		}
+		for range 1 << 10 {
+			if _, err := w.Write(block); err != nil {
+				return
+			}
+			sent.Add(1 << 20)
+		}
+	}))
+	f := n.fetcher("")
+	refused(t, f, chartWant("1.2.3"), false, "larger than 50 MiB")
+	if sent.Load() > 80<<20 {
+		t.Errorf("%d MiB were sent", sent.Load()>>20)
+	}
+	sent.Store(0)
+	refused(t, f, remote.Want{Kind: remote.File, URL: "https://charts.example.com/announced"}, false, "larger")
+	if sent.Load() > 20<<20 {
+		t.Errorf("%d MiB were sent", sent.Load()>>20)
+	}
+}
+
+func TestSlow(t *testing.T) {
+	n := newInternet(t)
+	n.serve("registry.example.com", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.URL.Path, "trickle") {
+			w.WriteHeader(http.StatusOK)
+			_ = http.NewResponseController(w).Flush()
+		}
+		<-r.Context().Done()
+	}))
+	f := n.fetcher("", func(o *Options) { o.Timeout = 150 * time.Millisecond })
+	for _, w := range []remote.Want{ociWant("1.2.3"), ociWant("1.x"),
+		{Kind: remote.Git, URL: "https://registry.example.com/x", Ref: "main"},
+		{Kind: remote.File, URL: "https://registry.example.com/trickle"}} {
+		refused(t, f, w, false, "took longer than 150ms")
+	}
+}
+
+// An end of the caller is not a failure of what was asked for.
+func TestCallerEnds(t *testing.T) {
+	n := newInternet(t)
+	ctx, cancel := cancellable(t)
+	n.serve("registry.example.com", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		cancel()
+		<-r.Context().Done()
+	}))
+	f := n.fetcher("")
+	if lock, err := f.Fetch(ctx, []remote.Want{ociWant("1.2.3")}); !errors.Is(err, errEnough) || lock != nil {
+		t.Errorf("%v, %v", lock, err)
+	}
+}
+
+func TestArchives(t *testing.T) {
+	n := newInternet(t)
+	r := newRepository()
+	r.add(t, "app", "1.2.3", "one", "app-1.2.3.tgz")
+	n.serve("charts.example.com", r)
+	good := file{name: "app/Chart.yaml", data: "apiVersion: v2\nname: ../../etc/app\nversion: 1.2.3\n"}
+	for _, c := range []struct {
+		name   string
+		data   []byte
+		broken bool
+		words  string
+	}{
+		{"link", pack(t, good, file{name: "app/values.yaml", kind: tar.TypeSymlink, link: "/etc/passwd"}), false, "link"},
+		{"hard link", pack(t, good, file{name: "app/x", kind: tar.TypeLink, link: "app/Chart.yaml"}), false, "link"},
+		{"path", pack(t, good, file{name: "app/../../x", data: "x"}), true, "leads elsewhere"},
+		{"absolute", pack(t, good, file{name: "app//etc/x", data: "x"}), true, "leads elsewhere"},
+		{"device", pack(t, good, file{name: "app/x", kind: tar.TypeChar}), true, "no file"},
+		{"no chart", pack(t, file{name: "app/values.yaml", data: "x"}), true, "no Chart.yaml"},
+		{"no folder", pack(t, file{name: "Chart.yaml", data: "x"}), true, "no folder"},
+		{"bomb", pack(t, good, file{name: "app/x", data: strings.Repeat("0", 3<<20)}), false, "too large"},
+		{"no archive", []byte("hello"), true, "not a packed chart"},
+		{"half an archive", pack(t, good)[:60], true, "not a packed chart"},
+		{"file and folder", pack(t, good, file{name: "app/a", data: "x"}, file{name: "app/a/b", data: "x"}), true, "as a folder"},
+	} {
+		r.mu.Lock()
+		r.index = "apiVersion: v1\nentries:\n  app:\n  - name: app\n    version: 1.2.3\n    urls: [app-1.2.3.tgz]\n"
+		r.files["/charts/app-1.2.3.tgz"] = c.data
+		r.mu.Unlock()
+		f := n.fetcher("", func(o *Options) { o.Charts.Packed, o.Charts.Unpacked, o.Charts.Files = 10<<20, 1<<20, 100 })
+		e := get(t, f, chartWant("1.2.3"))
+		if e.Failure == nil || e.Failure.Broken != c.broken || !strings.Contains(e.Failure.Message, c.words) {
+			t.Errorf("%s: %+v", c.name, e.Failure)
+		}
+	}
+	// The name in Chart.yaml is nothing that anything is written by.
+	odd := file{name: "app/a \"b\"\\x\n.yaml", data: "odd"}
+	r.mu.Lock()
+	r.files["/charts/app-1.2.3.tgz"] = pack(t, good, odd, file{name: "app/.git/config", data: "x"})
+	r.mu.Unlock()
+	f := n.fetcher("")
+	e := had(t, f, chartWant("1.2.3"))
+	if got := content(t, f, e, "Chart.yaml"); got != good.data {
+		t.Errorf("got %q", got)
+	}
+	if got := content(t, f, e, "a \"b\"/x\n.yaml"); got != "odd" {
+		t.Errorf("got %q", got)
+	}
+}
