@@ -267,6 +267,7 @@ func packed(t *testing.T, name, version, says string) []byte {
 }
 
 func sum(data []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(data)) }
+
 type ctxt = context.Context
 
 var errEnough = errors.New("enough")

@@ -95,7 +95,7 @@ func located(name string, err error) error {
 	}
 	m := yamlLine.FindStringSubmatch(said)
 	if m == nil {
-		return fmt.Errorf("%s: %s", name, strings.TrimPrefix(said, "yaml: "))
+		return fmt.Errorf("%s:1: %s", name, strings.TrimPrefix(said, "yaml: ")) // the decoder leaves out the first line
 	}
 	what := unknownField.ReplaceAllString(m[2], `the field "$1" is not known`)
 	what = wrongType.ReplaceAllString(what, "this is not the kind of value that belongs here ($1)")

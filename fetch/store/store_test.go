@@ -1,0 +1,267 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+type clock struct{ now atomic.Int64 }
+
+func newClock() *clock {
+	c := &clock{}
+	c.now.Store(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano())
+	return c
+}
+
+func (c *clock) read() time.Time      { return time.Unix(0, c.now.Load()) }
+func (c *clock) pass(d time.Duration) { c.now.Add(int64(d)) }
+
+func open(t *testing.T, dir string, c *clock, change ...func(*Options)) *Store {
+	t.Helper()
+	o := Options{Dir: dir, Clock: c.read}
+	for _, f := range change {
+		f(&o)
+	}
+	s, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// keep stores one file as a thing.
+func keep(t *testing.T, s *Store, key, text string) string {
+	t.Helper()
+	id, err := s.WriteFiles(t.Context(), key, []File{{Name: "a/b.yaml", Data: []byte(text)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Put(key, Note{What: key, Tree: id, Digest: "d", First: "d", Bytes: 1000, Asked: s.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func read(t *testing.T, s *Store, id string) (string, error) {
+	t.Helper()
+	o, err := tree.Open(t.Context(), tree.Config{GitDir: s.GitDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	top, err := o.Tree(id)
+	if err != nil {
+		return "", err
+	}
+	data, _, err := top.ReadFile("a/b.yaml")
+	return string(data), err
+}
+
+func key(name string) string { return Key("test", name) }
+
+func TestStore(t *testing.T) {
+	c, dir := newClock(), t.TempDir()
+	s := open(t, dir, c)
+	id := keep(t, s, key("x"), "one")
+	again := open(t, dir, c)
+	if got, err := read(t, again, id); err != nil || got != "one" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if n, err := again.Note(key("x")); err != nil || n.Tree != id || !n.Asked.Equal(c.read()) {
+		t.Errorf("%+v, %v", n, err)
+	}
+	if n, err := again.Note(key("y")); err != nil || n.What != "" {
+		t.Errorf("%+v, %v", n, err)
+	}
+	missing, err := s.Missing(t.Context(), []string{id, strings.Repeat("1", 40)})
+	if err != nil || missing[id] || !missing[strings.Repeat("1", 40)] {
+		t.Errorf("%v, %v", missing, err)
+	}
+	if err := s.PutFile("f", []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := s.File("f"); err != nil || string(data) != "x" {
+		t.Errorf("%q, %v", data, err)
+	}
+	if entries, err := os.ReadDir(filepath.Join(dir, scratchDir)); err != nil || len(entries) > 0 {
+		t.Errorf("%v, %v", entries, err)
+	}
+	out, err := exec.Command("git", "--git-dir="+s.GitDir(), "fsck", "--strict").CombinedOutput()
+	if err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+func TestLocks(t *testing.T) {
+	c, dir := newClock(), t.TempDir()
+	a, b := open(t, dir, c), open(t, dir, c)
+	unlock, err := a.Lock(t.Context(), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	enough := errors.New("enough")
+	cancel(enough)
+	if _, err := b.Lock(ctx, "x"); !errors.Is(err, enough) {
+		t.Errorf("got %v", err)
+	}
+	other, err := b.Lock(ctx, "y")
+	if err != nil {
+		t.Errorf("another lock: %v", err)
+	}
+	other()
+	unlock()
+	if unlock, err = b.Lock(ctx, "x"); err != nil {
+		t.Fatal(err)
+	}
+	unlock()
+	// A lock whose file was removed by its owner is not held by who waited for that file.
+	var inside, most atomic.Int32
+	var all sync.WaitGroup
+	for i := range 8 {
+		s := []*Store{a, b}[i%2]
+		all.Go(func() {
+			for range 20 {
+				unlock, err := s.Lock(t.Context(), "z")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if n := inside.Add(1); n > most.Load() {
+					most.Store(n)
+				}
+				inside.Add(-1)
+				_ = os.Remove(filepath.Join(dir, locksDir, "z"))
+				unlock()
+			}
+		})
+	}
+	all.Wait()
+	if most.Load() != 1 {
+		t.Errorf("%d had the lock at once", most.Load())
+	}
+}
+
+func TestMaintain(t *testing.T) {
+	c := newClock()
+	s := open(t, t.TempDir(), c, func(o *Options) { o.MaxBytes, o.Keep = 2500, time.Hour })
+	var ids []string
+	for i := range 4 {
+		ids = append(ids, keep(t, s, key(fmt.Sprint(i)), fmt.Sprint("content ", i)))
+		c.pass(time.Hour)
+	}
+	s.Used(key("0")) // so it is not the one that was not used for longest
+	if err := s.Maintain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []bool{true, false, false, true} {
+		n, err := s.Note(key(fmt.Sprint(i)))
+		if err != nil || (n.Tree != "") != want || n.First != "d" {
+			t.Errorf("%d: %+v, %v", i, n, err)
+		}
+		if _, err := read(t, s, ids[i]); want && err != nil {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+	out, err := exec.Command("git", "--git-dir="+s.GitDir(), "for-each-ref").CombinedOutput()
+	if err != nil || strings.Count(string(out), "\n") != 2 {
+		t.Errorf("%v: %s", err, out)
+	}
+	c.pass(365 * 24 * time.Hour)
+	if err := s.Maintain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := s.Note(key("0")); err != nil || n.Tree != "" || n.First != "d" {
+		t.Errorf("%+v, %v", n, err)
+	}
+	id := keep(t, s, key("0"), "back again")
+	if got, err := read(t, s, id); err != nil || got != "back again" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// Who writes and who cleans up wait for each other, and nobody loses what was just written.
+func TestMaintainWhileWriting(t *testing.T) {
+	c, dir := newClock(), t.TempDir()
+	a, b := open(t, dir, c), open(t, dir, c, func(o *Options) { o.MaxBytes = 1; o.Keep = time.Nanosecond })
+	var all sync.WaitGroup
+	for i := range 3 {
+		all.Go(func() {
+			for j := range 5 {
+				k := key(fmt.Sprint(i, j))
+				id, err := a.WriteFiles(t.Context(), k, []File{{Name: "a/b.yaml", Data: fmt.Append(nil, i, j)}})
+				if err != nil {
+					t.Error(err)
+				} else if got, err := read(t, a, id); err != nil || got != fmt.Sprint(i, j) {
+					t.Errorf("%q, %v", got, err)
+				}
+			}
+		})
+	}
+	all.Go(func() {
+		for range 5 {
+			if err := b.Maintain(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	all.Wait()
+}
+
+// What killed processes left is no hindrance, and goes in time.
+func TestLeftovers(t *testing.T) {
+	c, dir := newClock(), t.TempDir()
+	s := open(t, dir, c)
+	id := keep(t, s, key("x"), "one")
+	for _, name := range []string{"scratch/git-dead/objects/pack/tmp_pack_x", "scratch/file-dead", "locks/dead",
+		"objects.git/objects/pack/pack-1111111111111111111111111111111111111111.pack", "objects.git/packed-refs.lock",
+		"notes/ab/abdead.json"} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old := time.Now().Add(-24 * time.Hour)
+	for _, name := range []string{"scratch/git-dead", "scratch/file-dead"} {
+		if err := os.Chtimes(filepath.Join(dir, name), old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s = open(t, dir, c)
+	if n, err := s.Note("abdead"); err != nil || n.What != "" {
+		t.Errorf("%+v, %v", n, err)
+	}
+	if got, err := read(t, s, id); err != nil || got != "one" {
+		t.Errorf("%q, %v", got, err)
+	}
+	keep(t, s, key("y"), "two")
+	c.pass(200 * 24 * time.Hour)
+	if err := s.Maintain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"scratch/git-dead", "scratch/file-dead", "locks/dead"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); name != "locks/dead" && err == nil {
+			t.Errorf("%s is there still", name)
+		}
+	}
+	// A folder that lost its repository gets a new one.
+	if err := os.RemoveAll(s.GitDir()); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, dir, c)
+	keep(t, s, key("z"), "three")
+}
