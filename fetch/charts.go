@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/fetch/chart"
@@ -26,11 +27,7 @@ func pinned(ref string) (version, digest string) {
 
 func (f *Fetcher) getChart(ctx context.Context, j job) (store.Note, error) {
 	if j.url.Scheme == "oci" {
-		u := *j.url
-		if j.want.Name != "" {
-			u.Path = strings.TrimSuffix(u.Path, "/") + "/" + j.want.Name
-		}
-		return f.getRegistry(ctx, &u, j.want.Ref, j.want.Tag)
+		return f.getRegistry(ctx, j.url, j.want.Ref, j.want.Tag)
 	}
 	return f.getRepository(ctx, j)
 }
@@ -196,15 +193,18 @@ func (f *Fetcher) getRegistry(ctx context.Context, u *url.URL, ref string, isTag
 	return f.unpacked(ctx, p, func(*parcel) ([]byte, error) { return repo.Pull(ctx, manifest, f.o.Charts.Packed) })
 }
 
-// resolveTag returns the tag that stands for a reference, as Helm finds it: a version is taken for a tag as it is, and
-// only ranges and the newest version need a look at all tags.
+// resolveTag returns the tag that stands for a reference. A whole version is taken for a tag as it is. Short ones such as
+// "1.2" are tags for Helm and ranges for Flux: they are a tag where there is one.
 func resolveTag(ctx context.Context, repo *oci.Repository, ref string, isTag bool) (string, error) {
-	if ref != "" && (isTag || chart.IsVersion(ref)) {
+	if isTag && ref != "" || chart.Exact(ref) {
 		return ref, nil
 	}
 	tags, err := repo.Tags(ctx)
 	if err != nil {
 		return "", err
+	}
+	if ref != "" && slices.Contains(tags, chart.Tag(ref)) {
+		return ref, nil
 	}
 	versions := chart.FromTags(tags)
 	n, err := chart.Pick(versions, ref)
@@ -249,6 +249,13 @@ func (f *Fetcher) unpacked(ctx context.Context, p parcel, get func(*parcel) ([]b
 	got := digest(packed)
 	if p.digest != "" && p.digest != got {
 		return store.Note{}, fault.Broken("the packed chart has another digest than its repository says")
+	}
+	// Unpacked charts are large: few at a time.
+	select {
+	case f.unpacking <- struct{}{}:
+		defer func() { <-f.unpacking }()
+	case <-ctx.Done():
+		return store.Note{}, context.Cause(ctx)
 	}
 	files, version, err := chart.Unpack(packed, f.o.Charts)
 	if err != nil {

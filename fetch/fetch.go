@@ -101,6 +101,8 @@ func (f *Fetcher) one(ctx context.Context, w remote.Want) (remote.Entry, error) 
 		return remote.Entry{Want: w, Tree: n.Tree, Revision: n.Revision, Digest: n.Digest, Changed: n.Changed}, nil
 	case outer.Err() != nil:
 		return remote.Entry{}, context.Cause(outer)
+	case failure == nil && ctx.Err() != nil:
+		return remote.Entry{Want: w, Failure: fault.Of(context.Cause(ctx))}, nil
 	case failure != nil:
 		return remote.Entry{Want: w, Failure: failure}, nil
 	}
@@ -183,7 +185,9 @@ func (f *Fetcher) get(ctx context.Context, j job) (store.Note, error) {
 		return store.Note{}, err
 	}
 	if before.Tree != "" && j.exact && !failure.Broken {
-		return before, f.mayUse(ctx, before) // an exact version that cannot be looked at again is what it was
+		// An exact version that cannot be looked at again is what it was.
+		before.Asked = now.Add(failureFresh - f.o.Recheck)
+		return before, errors.Join(f.mayUse(ctx, before), f.store.Put(j.key, before))
 	}
 	before.What, before.Want, before.Failure, before.Failed = j.want.String(), &j.want, failure, now
 	return store.Note{}, errors.Join(err, f.store.Put(j.key, before))

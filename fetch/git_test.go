@@ -132,6 +132,8 @@ func TestGit(t *testing.T) {
 	gone := gitWant("main")
 	gone.URL = "https://git.example.com/o/absent.git"
 	refused(t, f, gone, true, "404")
+	gone.URL = "git@git.example.com:o/absent.git"
+	refused(t, f, gone, false, "key for ssh")
 	n.asked()
 	for _, ref := range []string{"", first, "v1"} {
 		had(t, f, gitWant(ref))

@@ -25,6 +25,7 @@ type job struct {
 	key   string   // of its note
 	scope string   // of what a token read; empty: anybody could
 	token string
+	ssh   bool // the asker has it by ssh
 
 	fixed bool // it stands for the same content for ever
 	exact bool // it should: an exact version
@@ -54,6 +55,11 @@ func (f *Fetcher) job(ctx context.Context, w remote.Want) (job, error) {
 	if err != nil {
 		return job{}, fault.Unknown("%v", err)
 	}
+	u.Path, u.RawPath = strings.TrimSuffix(u.Path, "/"), ""
+	plainName := w.Name == path.Base(w.Name) && w.Name != "." && w.Name != ".."
+	if u.Scheme == "oci" && w.Name != "" && plainName {
+		u.Path += "/" + w.Name
+	}
 	j := job{want: w, url: u}
 	switch {
 	case !slices.Contains(schemes[w.Kind], u.Scheme):
@@ -62,7 +68,7 @@ func (f *Fetcher) job(ctx context.Context, w remote.Want) (job, error) {
 		return job{}, fault.Unknown("only https is used, unless the operator's plainHTTP has the address")
 	case !f.o.Policy.Allows(u):
 		return job{}, fault.Unknown("the list of allowed sources does not have it")
-	case w.Kind == remote.Chart && u.Scheme != "oci" && (w.Name == "" || w.Name != path.Base(w.Name) || w.Name == ".."):
+	case w.Kind == remote.Chart && !plainName && (w.Name != "" || u.Scheme != "oci"):
 		return job{}, fault.Broken("%s cannot be the name of a chart", chart.Quote(w.Name))
 	case strings.ContainsFunc(w.Ref, func(r rune) bool { return r < ' ' || r == 0x7f }) || len(w.Ref) > 1024:
 		return job{}, fault.Broken("the version or revision is not one that can exist")
@@ -81,7 +87,7 @@ func (f *Fetcher) job(ctx context.Context, w remote.Want) (job, error) {
 // gitJob adds what a repository is read with.
 func (f *Fetcher) gitJob(ctx context.Context, j job) (job, error) {
 	if j.url.Scheme == "ssh" && !f.o.UserGit {
-		j.url = policy.HTTPS(j.url) // there is no key to show; the same repository is there by https
+		j.url, j.ssh = policy.HTTPS(j.url), true // there is no key to show; the same repository is there by https
 	}
 	if f.o.Token != nil {
 		if token, ok := f.o.Token(ctx, j.url.String()); ok {
@@ -97,7 +103,7 @@ func (f *Fetcher) gitJob(ctx context.Context, j job) (job, error) {
 	if j.want.Submodules {
 		scope = f.o.Scope
 	}
-	j.key = store.Key("want", "git", j.url.String(), j.want.Ref, fmt.Sprint(j.want.Submodules, j.token != ""), scope)
+	j.key = store.Key("want", "git", j.url.String(), j.want.Ref, fmt.Sprint(j.want.Submodules, j.token != "", j.ssh), scope)
 	return j, nil
 }
 

@@ -65,6 +65,8 @@ type Fetcher struct {
 	store *store.Store
 	web   *web.Client
 	git   *git.Client
+	// unpacking is full while as many charts are unpacked as may be at once.
+	unpacking chan struct{}
 }
 
 // New returns a fetcher; Close ends its connections.
@@ -81,7 +83,8 @@ func New(o Options) (*Fetcher, error) {
 		o.Charts = chart.DefaultLimits()
 	}
 	o.Web.Policy = o.Policy
-	f := &Fetcher{o: o, store: o.Store, web: web.New(o.Web)}
+	f := &Fetcher{o: o, store: o.Store, web: web.New(o.Web),
+		unpacking: make(chan struct{}, 2)}
 	f.git = &git.Client{Store: o.Store, Web: f.web, User: o.UserGit, Max: o.MaxGit}
 	return f, nil
 }

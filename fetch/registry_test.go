@@ -145,7 +145,7 @@ func TestRegistry(t *testing.T) {
 		{"1.2.3@" + digest, false, "1.2.3", "one"}, {"", false, "1.11.0+build.5", "eleven"},
 		{"~1.10", false, "1.10.0", "ten"}, {"1.11.0+build.5", false, "1.11.0+build.5", "eleven"},
 		{"v1.12.0", false, "v1.12.0", "twelve"}, {">=2.0.0-0", false, "2.0.0-rc.1", "next"},
-		{"latest", true, "latest", "latest"},
+		{"latest", true, "latest", "latest"}, {"latest", false, "latest", "latest"}, {"1.2", false, "1.2.3", "one"},
 	} {
 		w := ociWant(c.ref)
 		w.Tag = c.tag
@@ -154,6 +154,11 @@ func TestRegistry(t *testing.T) {
 			t.Errorf("%q: %q, %+v", c.ref, got, e)
 		}
 	}
+	named := ociWant("1.2.3")
+	named.URL, named.Name = "oci://registry.example.com/charts/", "app"
+	had(t, f, named)
+	named.Name = "../app"
+	refused(t, f, named, true, "name of a chart")
 	refused(t, f, ociWant("9.9.9"), true, "404")
 	refused(t, f, ociWant("^9"), true, "no version")
 	refused(t, f, ociWant("sha256:"+strings.Repeat("0", 64)), true, "404")

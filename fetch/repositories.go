@@ -25,7 +25,7 @@ func (f *Fetcher) source(j job) (git.Source, error) {
 	if err != nil {
 		return git.Source{}, err
 	}
-	s := git.Source{URL: at}
+	s := git.Source{URL: at, Unsure: j.ssh && j.token == "" && c == nil}
 	switch {
 	case f.o.UserGit && at == j.url && j.url.Scheme == "ssh":
 		s.Raw = j.want.URL // the user's insteadOf may stand for its beginning
@@ -55,7 +55,7 @@ func (f *Fetcher) getGit(ctx context.Context, j job) (store.Note, error) {
 			return store.Note{}, err
 		}
 	}
-	w := walk{f: f, modules: maxModules}
+	w := walk{f: f, modules: maxModules, hosts: at.Hosts}
 	got, err := w.tree(ctx, j, src, at, maxNested)
 	if err != nil {
 		return store.Note{}, err
@@ -85,7 +85,7 @@ type walk struct {
 	f       *Fetcher
 	modules int      // that may still come
 	private []string // repositories that a token read
-	hosts   []string // addresses of submodules
+	hosts   []string // addresses of submodules, and those that redirects led to
 }
 
 // tree gets a commit's tree, submodules in place.
@@ -202,13 +202,14 @@ func (w *walk) plain(ctx context.Context, j job, src git.Source, at git.Commit) 
 			return store.Note{}, nil, err
 		}
 		n = store.Note{What: "a commit of " + policy.Bare(j.url), Tree: got.Tree, Revision: at.ID, Bytes: got.Bytes,
-			Asked: s.Now()}
+			Hosts: got.Hosts, Asked: s.Now()}
 		if err := s.Put(key, n); err != nil {
 			return store.Note{}, nil, err
 		}
 	} else {
 		s.Used(key)
 	}
+	w.hosts = append(w.hosts, n.Hosts...)
 	if j.want.Submodules {
 		if modules, err = w.f.git.Submodules(ctx, n.Tree); err != nil {
 			return store.Note{}, nil, err

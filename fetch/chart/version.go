@@ -15,10 +15,6 @@ var exact = regexp.MustCompile(`^v?[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.+_-]+)?
 // Exact reports whether a reference is one version and no range: what it comes to does not change.
 func Exact(ref string) bool { return exact.MatchString(ref) }
 
-// IsVersion reports whether a reference is a version as Helm reads it, possibly a short one such as "1.2"; registries
-// are then asked for it as a tag, without a look at their tags.
-func IsVersion(ref string) bool { return parses(ref) }
-
 func parses(version string) bool {
 	_, err := semver.NewVersion(version)
 	return err == nil

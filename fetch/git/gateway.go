@@ -34,6 +34,7 @@ type gateway struct {
 	server *http.Server
 	listen net.Listener
 	max    int64 // bytes of all answers
+	unsure bool  // see Source
 
 	mu       sync.Mutex
 	upstream *url.URL // the repository; changes where info/refs is redirected
@@ -52,7 +53,7 @@ func (c *Client) open(ctx context.Context, src Source) (*gateway, error) {
 	u := *src.URL
 	u.Path, u.RawPath = strings.TrimSuffix(u.Path, "/"), ""
 	g := &gateway{trip: trip, client: c.Web, ctx: ctx, secret: rand.Text(), listen: listener, upstream: &u,
-		max: c.maxBytes(), left: c.maxBytes()}
+		max: c.maxBytes(), unsure: src.Unsure, left: c.maxBytes()}
 	g.server = &http.Server{Handler: g, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx }}
 	go func() { _ = g.server.Serve(listener) }()
@@ -114,6 +115,9 @@ func (g *gateway) refs(w http.ResponseWriter, r *http.Request) {
 		}
 		return err
 	})
+	if f := fault.Of(err); f != nil && f.Broken && g.unsure {
+		err = fault.Unknown("it does not exist, or can only be read with a key for ssh")
+	}
 	if err != nil {
 		g.fail(w, err)
 		return

@@ -35,6 +35,8 @@ type Source struct {
 	URL           *url.URL // canonical
 	Raw           string   // the address as it was written, for a git of the user's; empty: URL
 	Authorization string   // the header, empty: none
+	// Unsure says that a server that does not have it may have it for others: its asker meant it to be read with a key.
+	Unsure bool
 }
 
 // Commit is what a reference stands for.
@@ -42,6 +44,8 @@ type Commit struct {
 	ID  string
 	Ref string // its full name, "HEAD" for the default branch
 	Tag bool
+	// Hosts are further addresses that redirects led to.
+	Hosts []string
 }
 
 var commitID = regexp.MustCompile(`^[0-9a-f]{40}$`)
@@ -96,6 +100,14 @@ func (s *session) close() {
 		s.gateway.close()
 	}
 	s.scratch.Close()
+}
+
+// hosts are further addresses that redirects led to; where git goes its own way nobody knows them.
+func (s *session) hosts() []string {
+	if s.gateway == nil {
+		return nil
+	}
+	return s.gateway.trip.Hosts()
 }
 
 // careful is the configuration of every git that uses the network. Defects that old but honest histories have are
@@ -221,7 +233,7 @@ func (c *Client) Resolve(ctx context.Context, src Source, ref string) (Commit, e
 	}
 	for _, n := range names {
 		if id := cmp.Or(there[n+"^{}"], there[n]); id != "" {
-			return Commit{ID: id, Ref: n, Tag: strings.HasPrefix(n, "refs/tags/")}, nil
+			return Commit{ID: id, Ref: n, Tag: strings.HasPrefix(n, "refs/tags/"), Hosts: s.hosts()}, nil
 		}
 	}
 	if ref == "" {
@@ -233,7 +245,8 @@ func (c *Client) Resolve(ctx context.Context, src Source, ref string) (Commit, e
 // Fetched is a tree that the store has.
 type Fetched struct {
 	Tree  string
-	Bytes int64 // that came
+	Bytes int64    // that came
+	Hosts []string // as Commit has them
 }
 
 // Fetch gets the tree of a commit into the store, where key holds it. Submodules are left as they are.
@@ -250,7 +263,7 @@ func (c *Client) Fetch(ctx context.Context, src Source, at Commit, key string) (
 	if err != nil {
 		return nil, had(err, "what the repository has there is not a commit")
 	}
-	f := &Fetched{Tree: strings.TrimSpace(string(out)), Bytes: s.scratch.Size()}
+	f := &Fetched{Tree: strings.TrimSpace(string(out)), Bytes: s.scratch.Size(), Hosts: s.hosts()}
 	return f, s.scratch.Keep(ctx, key, f.Tree)
 }
 

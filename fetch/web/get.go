@@ -80,6 +80,9 @@ func (t *Trip) get(ctx context.Context, u *url.URL, etag string, max int64) (*An
 		return nil, err
 	}
 	body, err := Read(resp.Body, resp.ContentLength, max)
+	if err == nil && ctx.Err() != nil {
+		err = ctx.Err() // a server that sees the end of the connection can end its answer as if it were whole
+	}
 	if err != nil {
 		return nil, Retry(ctx, err)
 	}
