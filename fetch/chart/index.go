@@ -57,7 +57,7 @@ func Find(index []byte, name, ref string) (*Version, error) {
 		return nil, err
 	}
 	entries = slices.DeleteFunc(entries, func(e entry) bool { return !e.valid() })
-	slices.SortStableFunc(entries, func(a, b entry) int { return newestFirst(a.Version, b.Version) })
+	newestFirst(entries, func(e entry) string { return e.Version })
 	versions := make([]string, len(entries))
 	for i, e := range entries {
 		versions[i] = e.Version

@@ -3,6 +3,7 @@ package chart
 import (
 	"regexp"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
@@ -20,19 +21,30 @@ func parses(version string) bool {
 	return err == nil
 }
 
-// newestFirst orders versions; what is none comes last.
-func newestFirst(a, b string) int {
-	x, errX := semver.NewVersion(a)
-	y, errY := semver.NewVersion(b)
-	switch {
-	case errX != nil && errY != nil:
-		return 0
-	case errX != nil:
-		return 1
-	case errY != nil:
-		return -1
+// newestFirst sorts versions, all of which parse. It is the very call that Helm makes: among versions that differ in
+// their build metadata alone the algorithm decides which is first.
+func newestFirst[T any](list []T, version func(T) string) {
+	c := byVersion[T]{list: list, parsed: make([]*semver.Version, len(list))}
+	for i, e := range list {
+		v, err := semver.NewVersion(version(e))
+		if err != nil {
+			v = &semver.Version{}
+		}
+		c.parsed[i] = v
 	}
-	return y.Compare(x)
+	sort.Sort(sort.Reverse(c))
+}
+
+type byVersion[T any] struct {
+	list   []T
+	parsed []*semver.Version
+}
+
+func (c byVersion[T]) Len() int           { return len(c.list) }
+func (c byVersion[T]) Less(i, j int) bool { return c.parsed[i].LessThan(c.parsed[j]) }
+func (c byVersion[T]) Swap(i, j int) {
+	c.list[i], c.list[j] = c.list[j], c.list[i]
+	c.parsed[i], c.parsed[j] = c.parsed[j], c.parsed[i]
 }
 
 // Pick returns which of the versions, newest first, Helm takes for a reference: the one of exactly that text, else the
@@ -74,7 +86,7 @@ func FromTags(tags []string) []string {
 			versions = append(versions, v.String())
 		}
 	}
-	slices.SortStableFunc(versions, newestFirst)
+	newestFirst(versions, func(v string) string { return v })
 	return versions
 }
 
