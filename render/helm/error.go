@@ -7,7 +7,7 @@ type Cause string
 
 // The causes.
 const (
-	CauseInvalid  Cause = "invalid"  // a chart that Helm does not load: no Chart.yaml, a bad name or version, broken values
+	CauseInvalid  Cause = "invalid"  // Helm does not load it: no Chart.yaml, a bad name or version, broken values
 	CauseLibrary  Cause = "library"  // a library chart, which nobody can install
 	CauseMissing  Cause = "missing"  // dependencies that are declared and not there
 	CauseVersion  Cause = "version"  // the chart does not allow this version of Kubernetes
@@ -21,8 +21,8 @@ const (
 	CauseLimit    Cause = "limit"    // larger, deeper or slower than the limits allow
 )
 
-// Error says why a chart cannot be loaded or rendered. The message is one sentence and has no values in it, except those
-// that the chart itself puts into the words of required and fail.
+// Error says why a chart cannot be loaded or rendered. The message is one sentence and has no values in it, except
+// those that the chart itself puts into the words of required and fail.
 type Error struct {
 	Cause Cause
 	// File is the file in the chart's folder, subcharts by the folder of their name in charts/; empty if it is not one

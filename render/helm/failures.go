@@ -8,8 +8,6 @@ import (
 	"text/template"
 )
 
-func asError[T error](err error, target *T) bool { return errors.As(err, target) }
-
 // refusal is the error of a call that has its own words.
 type refusal struct {
 	cause   Cause
@@ -33,7 +31,8 @@ func unparsedText(err error) error {
 		return err
 	}
 	_, message := place(err.Error(), "gotpl")
-	return &refusal{CauseTemplate, "cannot parse the text that is given to tpl: " + quoted.ReplaceAllString(message, "…")}
+	message = quoted.ReplaceAllString(message, "…")
+	return &refusal{CauseTemplate, "cannot parse the text that is given to tpl: " + message}
 }
 
 // at completes an error by the file of a template.

@@ -365,18 +365,26 @@ func TestLoadErrors(t *testing.T) {
 // TestFunctionsAreHelms compares each function that Helm's engine does not export with the engine.
 func TestFunctionsAreHelms(t *testing.T) {
 	calls := strings.Split(strings.TrimSpace(`
-toYaml .Values | toYaml .Values.s | mustToYaml .Values.l | toYamlPretty .Values | toJson .Values | mustToJson .Values.m
-toToml .Values.m | mustToToml .Values.m | toToml 3 | fromToml "a = 1\nb=[1,2]" | fromToml "a" | fromYaml "a: 1\nb: [x]" | fromYaml "- a"
-fromYaml "a: b: c" | fromYamlArray "- 1\n- a" | fromYamlArray "a: 1" | fromJson "{\"a\": 12345678901}" | fromJson "[" | fromJsonArray "[1]" | fromJsonArray "{}"
-mustToDuration "1h" | mustToDuration 5 | durationSeconds "90m" | durationMilliseconds "2.5" | durationMicroseconds 3 | durationNanoseconds 2.5
-durationMinutes "2h" | durationHours "90m" | durationDays "36h" | durationWeeks "14d" | durationWeeks 1209600 | durationRoundTo "2h13m" "1h" | durationTruncateTo "2h53m" "1h"
-durationRoundTo "2h13m" "x" | durationSeconds nil | durationSeconds .Values.m | durationHours -9223372036854775807 | durationSeconds "1e300" | durationSeconds " 5 "
-indent 2 "a\nb" | nindent 4 "a\nb\n" | nindent 0 "" | repeat 3 "ab" | repeat 0 "a" | until 4 | until -3 | untilStep 0 10 3 | untilStep 5 1 -2 | untilStep 3 1 1
-seq 5 | seq -3 | seq 2 5 | seq 0 2 10 | seq 10 -3 0 | seq 5 1 | replace "a" "bb" "banana" | replace "" "-" "abc" | print "a" 1 2 "b" | println 1 | printf "%s-%d" "x" 3
-cat "a" nil 3 | required "m" 3 | required "m" false | getHostByName "localhost" | keys .Values.m | values .Values.m | htmlDateInZone 0 "UTC"
-date "2006-01-02" 0 | dateInZone "15:04" 3600 "Europe/Berlin" | toDate "2006-01-02" "2024-02-29" | durationRound "400h" | durationRound 100 | ago nil | derivePassword 1 "long" "p" "u" "s"
-tpl "{{ .Values.s }} {{ .x }}" . | tpl "plain" . | tpl "" . | tpl .Values.t . | include "h" . | include "h" nil | lookup "v1" "Pod" "a" "b" | genPrivateKey "none" | randAlpha 0
-tpl "{{ define \"own\" }}O{{ end }}{{ include \"own\" . }}{{ template \"h\" . }}" . | typeOf .Values | kindOf .Files | .Files.Get "f.txt" | (.Files.Glob "*.txt").AsConfig | .Capabilities.APIVersions | .Capabilities | toYaml .Capabilities.KubeVersion
+toYaml .Values | toYaml .Values.s | mustToYaml .Values.l | toYamlPretty .Values | toJson .Values
+mustToJson .Values.m | toToml .Values.m | mustToToml .Values.m | toToml 3 | fromToml "a = 1\nb=[1,2]"
+fromToml "a" | fromYaml "a: 1\nb: [x]" | fromYaml "- a" | fromYaml "a: b: c" | fromYamlArray "- 1\n- a"
+fromYamlArray "a: 1" | fromJson "{\"a\": 12345678901}" | fromJson "[" | fromJsonArray "[1]" | fromJsonArray "{}"
+mustToDuration "1h" | mustToDuration 5 | durationSeconds "90m" | durationMilliseconds "2.5"
+durationMicroseconds 3 | durationNanoseconds 2.5 | durationMinutes "2h" | durationHours "90m"
+durationDays "36h" | durationWeeks "14d" | durationWeeks 1209600 | durationRoundTo "2h13m" "1h"
+durationTruncateTo "2h53m" "1h" | durationRoundTo "2h13m" "x" | durationSeconds nil | durationSeconds .Values.m
+durationHours -9223372036854775807 | durationSeconds "1e300" | durationSeconds " 5 " | indent 2 "a\nb"
+nindent 4 "a\nb\n" | nindent 0 "" | repeat 3 "ab" | repeat 0 "a" | until 4 | until -3 | untilStep 0 10 3
+untilStep 5 1 -2 | untilStep 3 1 1 | seq 5 | seq -3 | seq 2 5 | seq 0 2 10 | seq 10 -3 0 | seq 5 1
+replace "a" "bb" "banana" | replace "" "-" "abc" | print "a" 1 2 "b" | println 1 | printf "%s-%d" "x" 3
+cat "a" nil 3 | required "m" 3 | required "m" false | getHostByName "localhost" | keys .Values.m
+values .Values.m | htmlDateInZone 0 "UTC" | date "2006-01-02" 0 | dateInZone "15:04" 3600 "Europe/Berlin"
+toDate "2006-01-02" "2024-02-29" | durationRound "400h" | durationRound 100 | ago nil
+derivePassword 1 "long" "p" "u" "s" | tpl "{{ .Values.s }} {{ .x }}" . | tpl "plain" . | tpl "" .
+tpl .Values.t . | include "h" . | include "h" nil | lookup "v1" "Pod" "a" "b" | genPrivateKey "none"
+randAlpha 0 | tpl "{{ define \"own\" }}O{{ end }}{{ include \"own\" . }}{{ template \"h\" . }}" .
+typeOf .Values | kindOf .Files | .Files.Get "f.txt" | (.Files.Glob "*.txt").AsConfig | .Capabilities.APIVersions
+.Capabilities | toYaml .Capabilities.KubeVersion
 `), "\n")
 	var templates []string
 	for _, line := range calls {
@@ -392,7 +400,7 @@ tpl "{{ define \"own\" }}O{{ end }}{{ include \"own\" . }}{{ template \"h\" . }}
 		t.Fatal(err)
 	}
 	ours := render(t, c, helm.Options{}).Files
-	helms, err := engine.Engine{}.Render(in.Chart, in.Top)
+	helms, err := engine.Engine{}.RenderWithContext(t.Context(), in.Chart, in.Top)
 	if err != nil {
 		t.Fatal(err)
 	}

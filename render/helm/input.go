@@ -1,11 +1,14 @@
 package helm
 
 import (
+	"bytes"
 	"cmp"
+	"context"
 	"maps"
 	"path"
 	"slices"
 	"strings"
+	"text/template"
 
 	chartapi "helm.sh/helm/v4/pkg/chart"
 	"helm.sh/helm/v4/pkg/chart/common"
@@ -15,9 +18,6 @@ import (
 	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
 	"helm.sh/helm/v4/pkg/engine"
 	"k8s.io/client-go/kubernetes/scheme"
-
-	"bytes"
-	"text/template"
 )
 
 // Template is one template of a chart or of its subcharts.
@@ -137,13 +137,13 @@ func (c *Chart) templates(in *Input) error {
 		dots[strings.TrimSuffix(name, "/out")] = dot
 		return ""
 	}}}
-	if _, err := e.Render(probe(in.Chart), in.Top); err != nil {
+	if _, err := e.RenderWithContext(context.Background(), probe(in.Chart), in.Top); err != nil {
 		return &Error{Cause: CauseTemplate, Message: "Helm's engine does not take this chart"}
 	}
 	byName := map[string]Template{}
 	in.collect(c, in.Chart, dots, byName)
 	in.Templates = slices.SortedFunc(maps.Values(byName), func(a, b Template) int {
-		return cmp.Or(cmp.Compare(strings.Count(b.Name, "/"), strings.Count(a.Name, "/")), cmp.Compare(b.Name, a.Name))
+		return cmp.Or(-cmp.Compare(strings.Count(a.Name, "/"), strings.Count(b.Name, "/")), -cmp.Compare(a.Name, b.Name))
 	})
 	return nil
 }
@@ -175,7 +175,8 @@ func (in *Input) collect(c *Chart, of *chart.Chart, dots map[string]map[string]a
 			continue
 		}
 		name := path.Join(full, t.Name)
-		into[name] = Template{Name: name, Text: string(t.Data), Partial: partial, Base: path.Join(full, "templates"), Dot: dots[full]}
+		into[name] = Template{Name: name, Text: string(t.Data), Partial: partial, Base: path.Join(full, "templates"),
+			Dot: dots[full]}
 		if len(t.Data) > 0 {
 			in.sources[name] = c.sources[&t.Data[0]]
 		}

@@ -2,6 +2,7 @@ package helm
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -113,7 +114,7 @@ func (c *Chart) refused(err error) error {
 		}
 	}
 	var invalid chart.ValidationError
-	if asError(err, &invalid) {
+	if errors.As(err, &invalid) {
 		e.File = "Chart.yaml"
 		e.Message = strings.TrimPrefix(invalid.Error(), "validation: ")
 		return e

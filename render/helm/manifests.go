@@ -114,7 +114,8 @@ func why(err error) string {
 	return sentence(quoted.ReplaceAllString(strings.TrimPrefix(message, "yaml: "), "…"))
 }
 
-// split finds the documents that Helm splits a text into: between lines that start with "---", without the space before.
+// split finds the documents that Helm splits a text into: between lines that start with "---", without the space that
+// they start with.
 func split(text string, yield func(offset int, document string)) {
 	after := func(mark int) int {
 		rest := text[mark+len("---"):]

@@ -68,7 +68,8 @@ func compileSchema(text []byte) *schema {
 		return s
 	}
 	compiler := jsonschema.NewCompiler()
-	compiler.UseLoader(jsonschema.SchemeURLLoader{"file": denied{s}, "http": denied{s}, "https": denied{s}, "urn": anything{}})
+	compiler.UseLoader(jsonschema.SchemeURLLoader{"file": denied{s}, "http": denied{s}, "https": denied{s},
+		"urn": anything{}})
 	const name = "file:///values.schema.json"
 	if err := compiler.AddResource(name, document); err == nil {
 		s.compiled, _ = compiler.Compile(name)
