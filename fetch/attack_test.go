@@ -46,7 +46,8 @@ func TestAddresses(t *testing.T) {
 			}
 		}
 	}
-	for _, address := range []string{"oci://127.0.0.1/x", "oci://[::1]/x", "oci://registry.example.com/../x", "oci://-x/y"} {
+	for _, address := range []string{"oci://127.0.0.1/x", "oci://[::1]/x", "oci://registry.example.com/../x",
+		"oci://-x/y"} {
 		if e := get(t, f, remote.Want{Kind: remote.Chart, URL: address, Ref: "1.2.3"}); e.Failure == nil {
 			t.Errorf("%q is there", address)
 		}
@@ -427,7 +428,8 @@ func TestArchives(t *testing.T) {
 		{"bomb", pack(t, good, file{name: "app/x", data: strings.Repeat("0", 3<<20)}), false, "too large"},
 		{"no archive", []byte("hello"), true, "not a packed chart"},
 		{"half an archive", pack(t, good)[:60], true, "not a packed chart"},
-		{"file and folder", pack(t, good, file{name: "app/a", data: "x"}, file{name: "app/a/b", data: "x"}), true, "as a folder"},
+		{"file and folder", pack(t, good, file{name: "app/a", data: "x"}, file{name: "app/a/b", data: "x"}), true,
+			"as a folder"},
 	} {
 		r.mu.Lock()
 		r.index = "apiVersion: v1\nentries:\n  app:\n  - name: app\n    version: 1.2.3\n    urls: [app-1.2.3.tgz]\n"

@@ -193,8 +193,8 @@ func (f *Fetcher) getRegistry(ctx context.Context, u *url.URL, ref string, isTag
 	return f.unpacked(ctx, p, func(*parcel) ([]byte, error) { return repo.Pull(ctx, manifest, f.o.Charts.Packed) })
 }
 
-// resolveTag returns the tag that stands for a reference. A whole version is taken for a tag as it is. Short ones such as
-// "1.2" are tags for Helm and ranges for Flux: they are a tag where there is one.
+// resolveTag returns the tag that stands for a reference. A whole version is taken for a tag as it is. Short ones such
+// as "1.2" are tags for Helm and ranges for Flux: they are a tag where there is one.
 func resolveTag(ctx context.Context, repo *oci.Repository, ref string, isTag bool) (string, error) {
 	if isTag && ref != "" || chart.Exact(ref) {
 		return ref, nil

@@ -33,7 +33,8 @@ func (r *repository) add(t *testing.T, name, version, says, address string) []by
 	if r.index == "" {
 		r.index = "apiVersion: v1\nentries:\n  " + name + ":\n"
 	}
-	r.index += fmt.Sprintf("  - apiVersion: v2\n    name: %s\n    version: %s\n    digest: %s\n    urls:\n    - %s\n", name,
+	r.index += fmt.Sprintf("  - apiVersion: v2\n    name: %s\n    version: %s\n    digest: %s\n    urls:\n    - %s\n",
+		name,
 		version, strings.TrimPrefix(sum(data), "sha256:"), address)
 	return data
 }

@@ -25,7 +25,8 @@ func TestOneAtATime(t *testing.T) {
 	n.serve("charts.example.com", r)
 	n.serve("git.example.com", g)
 	dir := t.TempDir()
-	wants := []remote.Want{gitWant("main"), gitWant(commit), gitWant(""), chartWant("1.2.3"), chartWant("1.x"), chartWant("")}
+	wants := []remote.Want{gitWant("main"), gitWant(commit), gitWant(""), chartWant("1.2.3"), chartWant("1.x"),
+		chartWant("")}
 	var all sync.WaitGroup
 	for range 6 {
 		s := n.open(dir) // what another process has

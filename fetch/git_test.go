@@ -177,7 +177,8 @@ func TestCommitRefused(t *testing.T) {
 	g.create("o/base.git")
 	first := g.commit("o/base.git", "refs/heads/main", "a.yaml", "one")
 	g.commit("o/base.git", "refs/heads/main", "a.yaml", "two")
-	g.backend.Env = append(g.backend.Env, "GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_1=protocol.version", "GIT_CONFIG_VALUE_1=0")
+	g.backend.Env = append(g.backend.Env, "GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_1=protocol.version",
+		"GIT_CONFIG_VALUE_1=0")
 	n.serve("git.example.com", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Header.Del("Git-Protocol") // version 0, which refuses what no reference has
 		g.ServeHTTP(w, r)
@@ -198,10 +199,12 @@ func TestSubmodules(t *testing.T) {
 		g.git(g.work(name), "update-index", "--add", "--cacheinfo", "160000,"+commit+","+path)
 	}
 	deep := g.commit("o/deep.git", "refs/heads/main", "d.yaml", "deep")
-	g.commit("o/sub.git", "refs/heads/main", ".gitmodules", "[submodule \"x\"]\n\tpath = d\n\turl = https://git.example.com/o/deep.git\n")
+	g.commit("o/sub.git", "refs/heads/main", ".gitmodules",
+		"[submodule \"x\"]\n\tpath = d\n\turl = https://git.example.com/o/deep.git\n")
 	link("o/sub.git", "d", deep)
 	sub := g.push("o/sub.git", "refs/heads/main")
-	g.commit("o/base.git", "refs/heads/main", ".gitmodules", "[submodule \"s\"]\n\tpath = vendor/sub\n\turl = ../sub.git\n")
+	g.commit("o/base.git", "refs/heads/main", ".gitmodules",
+		"[submodule \"s\"]\n\tpath = vendor/sub\n\turl = ../sub.git\n")
 	link("o/base.git", "vendor/sub", sub)
 	g.push("o/base.git", "refs/heads/main")
 	n.serve("git.example.com", g)
@@ -226,12 +229,14 @@ func TestSubmodules(t *testing.T) {
 	if e, err := top.Entry("vendor/sub"); err != nil || e.Kind != tree.Submodule {
 		t.Errorf("a submodule that nobody asked for: %+v, %v", e, err)
 	}
-	g.commit("o/base.git", "refs/heads/main", ".gitmodules", "[submodule \"s\"]\n\tpath = vendor/sub\n\turl = https://169.254.169.254/x\n")
+	g.commit("o/base.git", "refs/heads/main", ".gitmodules",
+		"[submodule \"s\"]\n\tpath = vendor/sub\n\turl = https://169.254.169.254/x\n")
 	link("o/base.git", "vendor/sub", sub)
 	g.push("o/base.git", "refs/heads/main")
 	n.pass(time.Hour)
 	refused(t, f, w, false, "submodule vendor/sub")
-	g.commit("o/base.git", "refs/heads/main", ".gitmodules", "[submodule \"s\"]\n\tpath = vendor/sub\n\turl = ext::sh -c true\n")
+	g.commit("o/base.git", "refs/heads/main", ".gitmodules",
+		"[submodule \"s\"]\n\tpath = vendor/sub\n\turl = ext::sh -c true\n")
 	link("o/base.git", "vendor/sub", sub)
 	g.push("o/base.git", "refs/heads/main")
 	n.pass(time.Hour)
@@ -273,6 +278,30 @@ func TestPrivateRepository(t *testing.T) {
 	ssh := w
 	ssh.URL = "git@git.example.com:private/base.git"
 	had(t, with("1", g.token, nil), ssh)
+}
+
+// The operator's credentials hold for git as well, and only for their prefix.
+func TestGitCredentials(t *testing.T) {
+	n, g := newInternet(t), newForge(t)
+	g.token = "secret"
+	g.create("private/base.git")
+	g.commit("private/base.git", "refs/heads/main", "a.yaml", "one")
+	n.serve("git.example.com", g)
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("x-access-token:secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := gitWant("main")
+	w.URL = "https://git.example.com/private/base.git"
+	for prefix, there := range map[string]bool{"https://git.example.com/private/": true, "https://git.example.com/": true,
+		"https://git.example.com/o/": false, "https://other.example.com/": false} {
+		f := n.fetcher("credentials: [{prefix: '" + prefix + "', basicAuthFile: " + secret + "}]")
+		if there {
+			had(t, f, w)
+		} else {
+			refused(t, f, w, false, "401")
+		}
+	}
 }
 
 func TestRepositoryMoved(t *testing.T) {
@@ -333,6 +362,7 @@ func TestUserGit(t *testing.T) {
 	if !git.IsCommit(commit) {
 		t.Error(commit)
 	}
-	refused(t, f, remote.Want{Kind: remote.Git, URL: "https://git.example.com/o/base.git", Ref: "absent"}, true, "no branch")
+	refused(t, f, remote.Want{Kind: remote.Git, URL: "https://git.example.com/o/base.git", Ref: "absent"}, true,
+		"no branch")
 	refused(t, f, remote.Want{Kind: remote.Git, URL: "https://git.example.com/o/absent.git"}, false, "could not read")
 }

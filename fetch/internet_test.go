@@ -262,7 +262,8 @@ func pack(t *testing.T, files ...file) []byte {
 
 // packed is a chart with one template that says something.
 func packed(t *testing.T, name, version, says string) []byte {
-	return pack(t, file{name: name + "/Chart.yaml", data: "apiVersion: v2\nname: " + name + "\nversion: " + version + "\n"},
+	return pack(t, file{name: name + "/Chart.yaml", data: "apiVersion: v2\nname: " + name + "\nversion: " + version +
+		"\n"},
 		file{name: name + "/templates/cm.yaml", data: says})
 }
 

@@ -103,7 +103,8 @@ func (f *Fetcher) gitJob(ctx context.Context, j job) (job, error) {
 	if j.want.Submodules {
 		scope = f.o.Scope
 	}
-	j.key = store.Key("want", "git", j.url.String(), j.want.Ref, fmt.Sprint(j.want.Submodules, j.token != "", j.ssh), scope)
+	j.key = store.Key("want", "git", j.url.String(), j.want.Ref, fmt.Sprint(j.want.Submodules, j.token != "", j.ssh),
+		scope)
 	return j, nil
 }
 
@@ -118,8 +119,8 @@ func (f *Fetcher) mayRead(ctx context.Context, address string) error {
 	return fault.Unknown("it is a private repository that the author of this change may not read")
 }
 
-// mayUse reports whether what the store has may be used now: it can have come from further addresses, some of which this
-// policy does not have, and from further repositories that only a token could read.
+// mayUse reports whether what the store has may be used now: it can have come from further addresses, some of which
+// this policy does not have, and from further repositories that only a token could read.
 func (f *Fetcher) mayUse(ctx context.Context, n store.Note) error {
 	for _, host := range n.Hosts {
 		if u, err := policy.Address(host); err != nil || !f.o.Policy.Allows(u) {

@@ -18,8 +18,10 @@ func FuzzFind(f *testing.F) {
 		"apiVersion: v1\nentries:\n    a:\n      - {version: 1.0.0, name: a, urls: [x]}\n    b: []\n",
 		`{"apiVersion":"v1","entries":{"a":[{"name":"a","version":"1.0.0","urls":["x"]}]}}`,
 		"apiVersion: v1\nentries: {a: [{name: a, version: 1.0.0, urls: [x]}]}\n",
-		"x: &x [1]\napiVersion: v1\nentries:\n  a: *x\n", "entries:\n", "---\n# c\napiVersion: v1\nentries:\n  'a':\n  -\n    name: a\n",
-		"apiVersion: v1\nentries:\n  a:\n  - name: a\n    description: |\n      - x\n     y: z\n    version: 1.0.0\n    urls: [x]\n",
+		"x: &x [1]\napiVersion: v1\nentries:\n  a: *x\n", "entries:\n",
+		"---\n# c\napiVersion: v1\nentries:\n  'a':\n  -\n    name: a\n",
+		"apiVersion: v1\nentries:\n  a:\n  - name: a\n    description: |\n      - x\n     y: z\n    version: 1.0.0\n    " +
+			"urls: [x]\n",
 	} {
 		f.Add([]byte(seed), "a", "")
 		f.Add([]byte(seed), "a", "1.x")

@@ -12,9 +12,12 @@ import (
 
 func TestFind(t *testing.T) {
 	digest := strings.Repeat("ab", 32)
-	block := "apiVersion: v1\ngenerated: now\nentries:\n  other:\n  - name: other\n    version: 9.0.0\n    urls:\n    - o.tgz\n" +
-		"  a:\n  - name: a\n    version: 1.0.0\n    description: |\n      text\n      - more: x\n\n      end\n    digest: " + digest +
-		"\n    urls:\n    - a-1.tgz\n    - second\n  # a comment\n  - apiVersion: v2\n    name: a\n    version: 1.1.0\n    urls: [a-2.tgz]\n" +
+	block := "apiVersion: v1\ngenerated: now\nentries:\n  other:\n  - name: other\n    version: 9.0.0\n    urls:\n    - " +
+		"o.tgz\n" +
+		"  a:\n  - name: a\n    version: 1.0.0\n    description: |\n      text\n      - more: x\n\n      end\n    digest: " +
+		digest +
+		"\n    urls:\n    - a-1.tgz\n    - second\n  # a comment\n  - apiVersion: v2\n    name: a\n    version: 1.1.0\n    " +
+		"urls: [a-2.tgz]\n" +
 		"  - name: a/b\n    version: 5.0.0\n    urls: [x]\n  - name: a\n    version: none\n    urls: [x]\n" +
 		"  - name: a\n    version: 6.0.0\n    type: odd\n    urls: [x]\n" +
 		"  b:\n    - name: b\n      version: v2.0.0\n      urls:\n        - b.tgz\n  empty: \n\nserverInfo: {}\n"
@@ -23,7 +26,8 @@ func TestFind(t *testing.T) {
 		t.Fatal(err)
 	}
 	json := `{"apiVersion":"v1","entries":{"a":[{"name":"a","version":"1.0.0","urls":["a-1.tgz"],"digest":"` + digest +
-		`"},{"name":"a","version":"1.1.0","urls":["a-2.tgz"],"extra":{"x":[1]}}],"b":[{"name":"b","version":"v2.0.0","urls":["b.tgz"]}]}}`
+		`"},{"name":"a","version":"1.1.0","urls":["a-2.tgz"],"extra":{"x":[1]}}],` +
+		`"b":[{"name":"b","version":"v2.0.0","urls":["b.tgz"]}]}}`
 	flow := strings.ReplaceAll(json, `"apiVersion"`, "# odd\n\"apiVersion\"")
 	for form, index := range map[string]string{"block": block, "crlf": strings.ReplaceAll(block, "\n", "\r\n"),
 		"json": json, "flow": flow, "bom": "\xef\xbb\xbf---\n" + block} {
@@ -32,7 +36,8 @@ func TestFind(t *testing.T) {
 			{"b", "2", "v2.0.0", "b.tgz"}, {"b", "v2.0.0", "v2.0.0", "b.tgz"}, {"b", "2.0.0", "v2.0.0", "b.tgz"},
 		} {
 			v, err := Find([]byte(index), c.name, c.ref)
-			if err != nil || v.Version != c.version || v.URL != c.url || (c.version == "1.0.0") != (v.Digest == "sha256:"+digest) {
+			if err != nil || v.Version != c.version || v.URL != c.url ||
+				(c.version == "1.0.0") != (v.Digest == "sha256:"+digest) {
 				t.Errorf("%s: %s %q: %+v, %v", form, c.name, c.ref, v, err)
 			}
 		}
@@ -45,17 +50,20 @@ func TestFind(t *testing.T) {
 }
 
 func TestNoIndex(t *testing.T) {
-	aliases := "apiVersion: v1\nentries:\n  a:\n  - &a\n    name: a\n    version: 1.0.0\n    urls: &u [x]\n  - name: a\n    version: 2.0.0\n    urls: *u\n"
+	aliases := "apiVersion: v1\nentries:\n  a:\n  - &a\n    name: a\n    version: 1.0.0\n    urls: &u [x]\n  - name: " +
+		"a\n    version: 2.0.0\n    urls: *u\n"
 	bomb := "apiVersion: v1\nx0: &x0 [a, a, a, a, a, a, a, a, a]\n"
 	for i := range 12 {
-		bomb += fmt.Sprintf("x%d: &x%d [%s]\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*x%d, ", i), 9), ", "))
+		bomb += fmt.Sprintf("x%d: &x%d [%s]\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*x%d, ", i), 9),
+			", "))
 	}
 	bomb += "entries:\n  a: *x12\n"
 	for name, c := range map[string]struct {
 		index  string
 		broken bool
 	}{
-		"nothing": {"", true}, "a page": {"<!DOCTYPE html>\n<html>\n</html>\n", true}, "no version": {"entries:\n  a: []\n", true},
+		"nothing": {"", true}, "a page": {"<!DOCTYPE html>\n<html>\n</html>\n", true}, "no version": {"entries:\n  a: []\n",
+			true},
 		"aliases": {aliases, false}, "bomb": {bomb, false}, "a list": {"- a\n", true}, "binary": {"\x00\x01\x02", true},
 		"twice":    {"apiVersion: v1\nentries:\n  a:\n  - name: a\n  a:\n  - name: a\n", true},
 		"odd":      {"apiVersion: v1\nentries: {\n" + strings.Repeat("#\n", 3<<20) + "}\n", false},
@@ -77,7 +85,8 @@ func BenchmarkFind(b *testing.B) {
 	for i := range 200 {
 		fmt.Fprintf(&s, "  chart%d:\n", i)
 		for v := range 300 {
-			fmt.Fprintf(&s, "  - apiVersion: v2\n    name: chart%d\n    version: 1.0.%d\n    description: something long enough to "+
+			fmt.Fprintf(&s, "  - apiVersion: v2\n    name: chart%d\n    version: 1.0.%d\n    description: something long "+
+				"enough to "+
 				"count\n    urls:\n    - https://example.com/chart%d-1.0.%d.tgz\n    digest: %064d\n", i, v, i, v, v)
 		}
 	}

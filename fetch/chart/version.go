@@ -77,8 +77,8 @@ func orAny(ref string) string {
 	return ref
 }
 
-// FromTags returns the versions that tags of a registry stand for, newest first: a tag has "_" for "+". Tags that are no
-// whole versions are left out, as Helm does.
+// FromTags returns the versions that tags of a registry stand for, newest first: a tag has "_" for "+". Tags that are
+// no whole versions are left out, as Helm does.
 func FromTags(tags []string) []string {
 	var versions []string
 	for _, tag := range tags {

@@ -122,6 +122,9 @@ func (r *Repository) Chart(ctx context.Context, reference string) (*Chart, error
 		data, err = content.ReadAll(body, d)
 		return err
 	})
+	if f := fault.Of(err); f != nil && f.Broken && data == nil {
+		return nil, fault.Broken("the registry has no such chart or version: %s", f.Message)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -60,8 +60,8 @@ func Load(path string) (*Policy, error) {
 	return Parse(path, data)
 }
 
-// Parse reads the content of LINTEL_SOURCES; name is for errors and what relative files are next to. Fields that are not
-// known are errors: one that is misspelled would silently allow more than was meant.
+// Parse reads the content of LINTEL_SOURCES; name is for errors and what relative files are next to. Fields that are
+// not known are errors: one that is misspelled would silently allow more than was meant.
 func Parse(name string, data []byte) (*Policy, error) {
 	var f file
 	decoder := yaml.NewDecoder(bytes.NewReader(data))

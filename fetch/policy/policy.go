@@ -1,5 +1,20 @@
 // Package policy reads what the operator, and below that a repository, says about sources from outside: what may be
-// fetched, from where instead, with which credentials, and which addresses may be dialled.
+// fetched, from where instead, with which credentials, and which addresses may be dialled. The operator's file is
+// LINTEL_SOURCES:
+//
+//	allow: ["https://**", "oci://**"]          # the default; * is anything but a slash, ** is anything
+//	forks: {allow: []}                         # what a fork's change may have fetched, and not only read from the store
+//	mirrors: [{from: "oci://ghcr.io/", to: "oci://registry.corp.example/ghcr/"}]
+//	credentials:                               # exactly one file each; the longest prefix decides
+//	- {prefix: "oci://registry.corp.example/", dockerConfig: docker.json}
+//	- {prefix: "https://charts.corp.example/", basicAuthFile: charts}       # user:password
+//	- {prefix: "https://git.corp.example/", tokenFile: token}               # shown as a bearer token
+//	private: [10.0.0.0/8]                      # addresses that may be dialled though they are not public
+//	plainHTTP: ["http://127.0.0.1:5000/"]      # prefixes for which http is used, oci addresses included
+//	caFile: ca.pem                             # authorities besides those of the system
+//
+// Patterns see https addresses also where the tree has an ssh or an http one. Prefixes end with a slash. Files are
+// relative to the folder of LINTEL_SOURCES.
 package policy
 
 import (

@@ -48,7 +48,8 @@ func TestAddress(t *testing.T) {
 			t.Errorf("%q: %v, %v, want %s", raw, u, err, want)
 		}
 	}
-	for _, raw := range []string{"", "x", "/x", "-x", "https://", "https:///x", "https://-x/", "https://a b/", "https://a/\x00",
+	for _, raw := range []string{"", "x", "/x", "-x", "https://", "https:///x", "https://-x/", "https://a b/",
+		"https://a/\x00",
 		"file:///x", "ext::x", "ext::sh -c x", "git://x/y", "https://x/../y", "https://x/a/%2e%2e/b", "https://x/a%2Fb",
 		"https://ex\u00e4mple.com/", "https://x:port/", "mailto:", "javascript:", "https://x/" + strings.Repeat("a", 3000),
 		"ssh://-oProxyCommand=x/y", "-oProxyCommand=x:y", "git@-x:y", "https://x\\y/"} {
@@ -65,16 +66,23 @@ func TestGlobs(t *testing.T) {
 		pattern, address string
 		want             bool
 	}{
-		{"https://**", "https://a.example.com/x/y", true}, {"https://**", "oci://a/x", false}, {"https://**", "https://a", true},
-		{"https://a.example.com/**", "https://a.example.com/x/y", true}, {"https://a.example.com/**", "https://a.example.com", true},
+		{"https://**", "https://a.example.com/x/y", true}, {"https://**", "oci://a/x", false}, {"https://**", "https://a",
+			true},
+		{"https://a.example.com/**", "https://a.example.com/x/y", true}, {"https://a.example.com/**", "https://a.example.com",
+			true},
 		{"https://a.example.com/**", "https://a.example.com.evil.org/x", false},
-		{"https://*.example.com/**", "https://a.example.com/x", true}, {"https://*.example.com/**", "https://evil.org/a.example.com/x", false},
-		{"https://*.example.com/**", "https://example.com/x", false}, {"https://*.example.com/**", "https://a.example.com:8443/x", false},
+		{"https://*.example.com/**", "https://a.example.com/x", true}, {"https://*.example.com/**",
+			"https://evil.org/a.example.com/x", false},
+		{"https://*.example.com/**", "https://example.com/x", false}, {"https://*.example.com/**",
+			"https://a.example.com:8443/x", false},
 		{"https://a.example.com:8443/**", "https://a.example.com:8443/x", true},
-		{"https://github.com/org/*", "https://github.com/org/repo", true}, {"https://github.com/org/*", "https://github.com/org/a/b", false},
-		{"https://github.com/org/**", "git@github.com:org/repo.git", true}, {"https://github.com/org/**", "ssh://git@github.com:22/org/x", true},
+		{"https://github.com/org/*", "https://github.com/org/repo", true}, {"https://github.com/org/*",
+			"https://github.com/org/a/b", false},
+		{"https://github.com/org/**", "git@github.com:org/repo.git", true}, {"https://github.com/org/**",
+			"ssh://git@github.com:22/org/x", true},
 		{"https://github.com/org/**", "https://github.com/organisation/x", false},
-		{"oci://ghcr.io/org/*", "oci://ghcr.io/org/chart", true}, {"https://A.example.com/X", "https://a.example.com/X", true},
+		{"oci://ghcr.io/org/*", "oci://ghcr.io/org/chart", true}, {"https://A.example.com/X", "https://a.example.com/X",
+			true},
 		{"https://a.example.com/**", "https://a.example.com/x?y=z", true},
 	} {
 		g, err := Compile([]string{c.pattern})
@@ -103,7 +111,8 @@ func TestNarrow(t *testing.T) {
 		{nil, "https://a.example.com/x", true}, {nil, "https://b.example.com/x", false},
 		{[]string{"https://**"}, "https://b.example.com/x", false}, {[]string{"https://**"}, "oci://x/y", false},
 		{[]string{"https://a.example.com/x/**"}, "https://a.example.com/x/y", true},
-		{[]string{"https://a.example.com/x/**"}, "https://a.example.com/z", false}, {[]string{}, "https://a.example.com/x", false},
+		{[]string{"https://a.example.com/x/**"}, "https://a.example.com/z", false}, {[]string{}, "https://a.example.com/x",
+			false},
 	} {
 		n, err := p.Narrow(c.patterns)
 		if err != nil {
@@ -125,16 +134,20 @@ func TestFileErrors(t *testing.T) {
 		"allow:\n- https://**\n- nonsense\n": `sources.yaml:3: "nonsense" is not a pattern`,
 		"allow: https://**":                  "sources.yaml:1: this is not the kind of value",
 		"allow:\n- {a: b}":                   "sources.yaml:2: a text is needed here",
-		"mirrors:\n- from: https://a.example.com/x\n  to: https://b.example.com/\n": "sources.yaml:2: the address has to end with /",
-		"mirrors:\n- from: https://a.example.com/\n  to: file:///x/\n":              "sources.yaml:3: the address",
-		"private:\n- 10.0.0.0/8\n- x\n":                                             `sources.yaml:3: "x" is not a network`,
-		"plainHTTP: ['https://x/']":                                                 "sources.yaml:1: the address has to begin with http://",
-		"credentials:\n- prefix: https://x/\n":                                      "sources.yaml:2: credentials need exactly one",
-		"credentials:\n- {prefix: https://x/, tokenFile: a, basicAuthFile: b}\n":    "sources.yaml:2: credentials need exactly one",
-		"caFile: /nonexistent/ca.pem":                                               "sources.yaml:1: caFile",
-		"a: b: c":                                                                   "sources.yaml:1:",
-		"allow: []\n---\nallow: []\n":                                               "more than one document",
-		"- x":                                                                       "sources.yaml:1:",
+		"mirrors:\n- from: https://a.example.com/x\n  to: https://b.example.com/\n": "sources.yaml:2: the address has to " +
+			"end with /",
+		"mirrors:\n- from: https://a.example.com/\n  to: file:///x/\n": "sources.yaml:3: the address",
+		"private:\n- 10.0.0.0/8\n- x\n":                                `sources.yaml:3: "x" is not a network`,
+		"plainHTTP: ['https://x/']": "sources.yaml:1: the address has to " +
+			"begin with http://",
+		"credentials:\n- prefix: https://x/\n": "sources.yaml:2: credentials need " +
+			"exactly one",
+		"credentials:\n- {prefix: https://x/, tokenFile: a, basicAuthFile: b}\n": "sources.yaml:2: credentials need " +
+			"exactly one",
+		"caFile: /nonexistent/ca.pem": "sources.yaml:1: caFile",
+		"a: b: c":                     "sources.yaml:1:",
+		"allow: []\n---\nallow: []\n": "more than one document",
+		"- x":                         "sources.yaml:1:",
 	} {
 		if _, err := Parse("sources.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
@@ -158,9 +171,11 @@ func TestMirror(t *testing.T) {
 - {from: "oci://ghcr.io/", to: "oci://registry.corp.example/ghcr/"}
 `)
 	for from, want := range map[string]string{
-		"https://github.com/a/b?x=y": "https://git.corp.example/github/a/b?x=y", "https://github.com/org/b": "https://git.corp.example/ours/b",
-		"git@github.com:a/b": "https://git.corp.example/github/a/b", "https://github.com.evil.org/a": "https://github.com.evil.org/a",
-		"oci://ghcr.io/a/b": "oci://registry.corp.example/ghcr/a/b", "https://ghcr.io/a": "https://ghcr.io/a",
+		"https://github.com/a/b?x=y":    "https://git.corp.example/github/a/b?x=y",
+		"https://github.com/org/b":      "https://git.corp.example/ours/b",
+		"git@github.com:a/b":            "https://git.corp.example/github/a/b",
+		"https://github.com.evil.org/a": "https://github.com.evil.org/a",
+		"oci://ghcr.io/a/b":             "oci://registry.corp.example/ghcr/a/b", "https://ghcr.io/a": "https://ghcr.io/a",
 	} {
 		if got, err := p.Mirror(address(t, from)); err != nil || got.String() != want {
 			t.Errorf("%s: %v, %v", from, got, err)
@@ -178,19 +193,13 @@ func TestCredential(t *testing.T) {
 	write("basic", "me:pass:word\n")
 	write("token", "tok\n")
 	write("bad", "nothing")
-	write("docker.json", `{"auths":{"https://index.docker.io/v1/":{"auth":"`+base64.StdEncoding.EncodeToString([]byte("hub:pw"))+
+	hub := base64.StdEncoding.EncodeToString([]byte("hub:pw"))
+	write("docker.json", `{"auths":{"https://index.docker.io/v1/":{"auth":"`+hub+
 		`"},"registry.corp.example":{"identitytoken":"refresh"}}}`)
-	p, err := Parse(filepath.Join(dir, "sources.yaml"), []byte(`credentials:
-- {prefix: "https://charts.example.com/", basicAuthFile: basic}
-- {prefix: "https://charts.example.com/team/", tokenFile: token}
-- {prefix: "https://bad.example.com/", basicAuthFile: bad}
-- {prefix: "https://gone.example.com/", tokenFile: gone}
-- {prefix: "oci://", dockerConfig: docker.json}
-`))
-	if err == nil {
+	if _, err := Parse("x", []byte("credentials: [{prefix: 'oci://', dockerConfig: docker.json}]")); err == nil {
 		t.Fatal("a prefix without a host")
 	}
-	p, err = Parse(filepath.Join(dir, "sources.yaml"), []byte(`credentials:
+	p, err := Parse(filepath.Join(dir, "sources.yaml"), []byte(`credentials:
 - {prefix: "https://charts.example.com/", basicAuthFile: basic}
 - {prefix: "https://charts.example.com/team/", tokenFile: token}
 - {prefix: "https://bad.example.com/", basicAuthFile: bad}
@@ -213,13 +222,15 @@ func TestCredential(t *testing.T) {
 			t.Errorf("%s: %+v, %v", at, got, err)
 		}
 	}
-	for _, at := range []string{"https://charts.example.com.evil.org/x", "http://charts.example.com/x", "https://charts.example.com:8443/"} {
+	for _, at := range []string{"https://charts.example.com.evil.org/x", "http://charts.example.com/x",
+		"https://charts.example.com:8443/"} {
 		if got, err := p.Credential(address(t, at)); err != nil || got != nil {
 			t.Errorf("%s: %+v, %v", at, got, err)
 		}
 	}
 	for _, at := range []string{"https://bad.example.com/", "https://gone.example.com/", "oci://other.example.com/x"} {
-		if got, err := p.Credential(address(t, at)); err == nil || strings.Contains(err.Error(), dir) || strings.Contains(err.Error(), "nothing") {
+		if got, err := p.Credential(address(t, at)); err == nil || strings.Contains(err.Error(), dir) ||
+			strings.Contains(err.Error(), "nothing") {
 			t.Errorf("%s: %+v, %v", at, got, err)
 		}
 	}
@@ -227,7 +238,8 @@ func TestCredential(t *testing.T) {
 
 func TestPrivateAndPlain(t *testing.T) {
 	p := parse(t, "private: [10.0.0.0/8, 'fd00::/8', 192.168.1.1]\nplainHTTP: ['http://127.0.0.1:5000/']\n")
-	for a, want := range map[string]bool{"10.1.2.3": true, "11.0.0.1": false, "fd00::1": true, "192.168.1.1": true, "192.168.1.2": false} {
+	for a, want := range map[string]bool{"10.1.2.3": true, "11.0.0.1": false, "fd00::1": true, "192.168.1.1": true,
+		"192.168.1.2": false} {
 		if got := p.Private(netip.MustParseAddr(a)); got != want {
 			t.Errorf("%s: %v", a, got)
 		}

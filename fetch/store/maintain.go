@@ -51,7 +51,8 @@ func (s *Store) Maintain(ctx context.Context) error {
 // Due reports whether Maintain has something to do.
 func (s *Store) Due() bool {
 	found, err := filepath.Glob(filepath.Join(s.GitDir(), "objects", "pack", "*.pack"))
-	return err == nil && (len(found) > packs || size(filepath.Join(s.GitDir(), "objects")) > s.o.MaxBytes)
+	return err == nil && (len(found) > packs || size(filepath.Join(s.GitDir(), "objects")) > s.o.MaxBytes ||
+		size(filepath.Join(s.o.Dir, filesDir)) > s.maxFiles())
 }
 
 // sweep removes what killed processes left in the scratch folder, and locks of git that nobody can have now.
@@ -89,8 +90,8 @@ func (s *Store) evict() (gone int, err error) {
 		case n.Tree != "" && n.Content == "":
 			all = append(all, held{key, n, used})
 			sum += n.Bytes
-		case now.Sub(used) > forgotten:
-			old = append(old, key)
+		case now.Sub(used) > forgotten || (n.First == "" && now.Sub(used) > s.o.MaxAge):
+			old = append(old, key) // a failure, or what a want once came to
 		}
 	})
 	if err != nil {
@@ -131,24 +132,51 @@ func (s *Store) dereference(key string) error {
 	return err
 }
 
-// evictFiles removes kept files and locks that nobody used for long.
+// maxFiles is how many bytes of indexes are kept: they are only there to be asked for less often.
+func (s *Store) maxFiles() int64 { return s.o.MaxBytes / 4 }
+
+// evictFiles removes kept files, oldest first as far as there are too many, and locks that nobody used for long.
 func (s *Store) evictFiles(now time.Time) {
-	for _, dir := range []string{filesDir, locksDir} {
-		entries, err := os.ReadDir(filepath.Join(s.o.Dir, dir))
-		if err != nil {
-			return
-		}
-		for _, e := range entries {
-			info, err := e.Info()
-			if err != nil || e.Name() == cleaning || now.Sub(info.ModTime()) < s.o.MaxAge {
-				continue
-			}
-			if dir == filesDir {
-				_ = os.Remove(filepath.Join(s.o.Dir, dir, e.Name()))
-			} else if unlock, err := s.tryLock(e.Name(), false); err == nil {
-				_ = os.Remove(filepath.Join(s.o.Dir, dir, e.Name()))
-				unlock()
-			}
+	files := s.aged(filesDir)
+	var sum int64
+	for _, f := range files {
+		sum += f.size
+	}
+	for _, f := range files {
+		if sum > s.maxFiles() || now.Sub(f.at) > s.o.MaxAge {
+			_ = os.Remove(filepath.Join(s.o.Dir, filesDir, f.name))
+			sum -= f.size
 		}
 	}
+	for _, f := range s.aged(locksDir) {
+		if f.name == cleaning || now.Sub(f.at) < s.o.MaxAge {
+			continue
+		}
+		if unlock, err := s.tryLock(f.name, false); err == nil {
+			_ = os.Remove(filepath.Join(s.o.Dir, locksDir, f.name))
+			unlock()
+		}
+	}
+}
+
+// aged is a file in one of the folders.
+type aged struct {
+	name string
+	size int64
+	at   time.Time
+}
+
+// aged lists the files of a folder, oldest first.
+func (s *Store) aged(dir string) (list []aged) {
+	entries, err := os.ReadDir(filepath.Join(s.o.Dir, dir))
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil {
+			list = append(list, aged{e.Name(), info.Size(), info.ModTime()})
+		}
+	}
+	slices.SortFunc(list, func(a, b aged) int { return a.at.Compare(b.at) })
+	return list
 }

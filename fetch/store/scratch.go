@@ -37,7 +37,8 @@ func Config(pairs ...string) []string {
 
 // Isolated is the environment of a git that nothing configures but the given pairs.
 func (s *Store) Isolated(pairs ...string) []string {
-	env := append(gitcmd.Isolated(filepath.Join(s.o.Dir, scratchDir)), "PATH="+filepath.Dir(s.git), "GIT_LFS_SKIP_SMUDGE=1",
+	env := append(gitcmd.Isolated(filepath.Join(s.o.Dir, scratchDir)), "PATH="+filepath.Dir(s.git),
+		"GIT_LFS_SKIP_SMUDGE=1",
 		"GIT_NO_REPLACE_OBJECTS=1", "NO_PROXY=*", "no_proxy=*")
 	return append(env, Config(append(append([]string{}, isolation...), pairs...)...)...)
 }
@@ -56,7 +57,8 @@ func (s *Store) Scratch() (*Scratch, error) {
 	}
 	err = skeleton(dir)
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "objects/info/alternates"), []byte(filepath.Join(s.GitDir(), "objects")+"\n"), 0o600)
+		err = os.WriteFile(filepath.Join(dir, "objects/info/alternates"), []byte(filepath.Join(s.GitDir(), "objects")+"\n"),
+			0o600)
 	}
 	if err != nil {
 		os.RemoveAll(dir)

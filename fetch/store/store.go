@@ -1,6 +1,7 @@
-// Package store keeps what came from outside: the trees in one bare git repository, and notes about what each thing came
-// to. Several processes may use one folder at the same time, and one that is killed leaves nothing that misleads: objects
-// arrive in a folder of their own, are moved when they are whole, then get a reference, and the note comes last.
+// Package store keeps what came from outside: the trees in one bare git repository, and notes about what each thing
+// came to. Several processes may use one folder at the same time, and one that is killed leaves nothing that misleads:
+// objects arrive in a folder of their own, are moved when they are whole, then get a reference, and the note comes
+// last.
 package store
 
 import (

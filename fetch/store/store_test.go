@@ -191,6 +191,44 @@ func TestMaintain(t *testing.T) {
 	}
 }
 
+// Indexes and failures are kept for less long than what was seen.
+func TestMaintainFiles(t *testing.T) {
+	c := newClock()
+	s := open(t, t.TempDir(), c, func(o *Options) { o.MaxBytes = 400 })
+	for _, name := range []string{"a", "b", "c"} {
+		if err := s.PutFile(name, make([]byte, 50)); err != nil {
+			t.Fatal(err)
+		}
+		c.pass(time.Minute)
+	}
+	if err := s.Put(key("failed"), Note{What: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Put(key("seen"), Note{What: "x", First: "d"}); err != nil {
+		t.Fatal(err)
+	}
+	if !s.Due() {
+		t.Error("nothing is to be done")
+	}
+	if err := s.Maintain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"a": false, "b": true, "c": true} {
+		if data, err := s.File(name); err != nil || (data != nil) != want {
+			t.Errorf("%s: %d bytes, %v", name, len(data), err)
+		}
+	}
+	c.pass(100 * 24 * time.Hour)
+	if err := s.Maintain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"failed": "", "seen": "x"} {
+		if n, err := s.Note(key(name)); err != nil || n.What != want {
+			t.Errorf("%s: %+v, %v", name, n, err)
+		}
+	}
+}
+
 // Who writes and who cleans up wait for each other, and nobody loses what was just written.
 func TestMaintainWhileWriting(t *testing.T) {
 	c, dir := newClock(), t.TempDir()

@@ -1,6 +1,6 @@
 // Package web gets what is asked for by strangers over HTTP, and reaches nothing else: https only, addresses checked as
-// they are dialled, redirects followed where the first address could have led as well, credentials for one host, bounded
-// answers and time.
+// they are dialled, redirects followed where the first address could have led as well, credentials for one host,
+// bounded answers and time.
 //
 // Where HTTPS_PROXY names a proxy it is the proxy that resolves and dials; what it lets through is up to it. Only
 // addresses that are written as numbers are refused before.
@@ -127,8 +127,6 @@ func (t *Trip) Hosts() []string {
 func (t *Trip) HTTP() *http.Client {
 	return &http.Client{Transport: t, CheckRedirect: t.redirect}
 }
-
-type firstHost struct{}
 
 // RoundTrip implements http.RoundTripper for one request of a chain of redirects.
 func (t *Trip) RoundTrip(r *http.Request) (*http.Response, error) {
