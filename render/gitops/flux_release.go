@@ -258,7 +258,7 @@ func (r *reader) gitChart(chart *field, namespace, near string, c Chart) (Chart,
 	dir = from.inside
 	switch {
 	case !from.known || from.packed:
-		r.problem(problemAt(ref.position("name"), ClusterOnly, "the artifact that the chart comes from holds no single folder "+
+		r.problem(problemAt(orAt(ref.position("name"), c.Named), ClusterOnly, "the artifact that the chart comes from holds no single folder "+
 			"of this repository at its path: what is deployed from it is not known"))
 		return c, false
 	case r.ours(from.repository, dir) && r.Repo.current(from.revision):
@@ -271,11 +271,11 @@ func (r *reader) gitChart(chart *field, namespace, near string, c Chart) (Chart,
 		c.Folder = resolved(r.Tree, dir)
 		return c, true
 	case from.repository == "":
-		r.problem(problemAt(ref.position("name"), ClusterOnly, "no GitRepository of this repository has the name %q: where "+
+		r.problem(problemAt(orAt(ref.position("name"), c.Named), ClusterOnly, "no GitRepository of this repository has the name %q: where "+
 			"the chart comes from is not known", ref.text("name")))
 		return c, false
 	case strings.Contains(from.repository+from.revision, "${"):
-		r.problem(problemAt(ref.position("name"), ClusterOnly, "the repository of the chart depends on a variable that nothing "+
+		r.problem(problemAt(orAt(ref.position("name"), c.Named), ClusterOnly, "the repository of the chart depends on a variable that nothing "+
 			"of this repository puts a value in for: what is deployed is not known"))
 		return c, false
 	}
@@ -363,4 +363,12 @@ func (r *reader) differ(kind, name, near string) bool {
 	}
 	slices.Sort(seen)
 	return len(slices.Compact(seen)) > 1
+}
+
+// orAt is a place, or another one where there is none.
+func orAt(at, other Position) Position {
+	if at.Path == "" {
+		return other
+	}
+	return at
 }

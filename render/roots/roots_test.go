@@ -93,7 +93,7 @@ func names(list []roots.Root) []string {
 }
 
 func TestRoots(t *testing.T) {
-	all := []string{"base/sub/*", "env/dev", "env/plug", "env/prod", "late", "plain/*", "ring/a"}
+	all := []string{"base/sub/*", "chart", "env/dev", "env/plug", "env/prod", "late", "plain/*", "ring/a"}
 	for _, c := range []struct {
 		name    string
 		options roots.Options
@@ -101,7 +101,7 @@ func TestRoots(t *testing.T) {
 	}{
 		{"all", roots.Options{}, all},
 		{"include", roots.Options{Include: []string{"env/**"}}, []string{"env/dev", "env/plug", "env/prod"}},
-		{"exclude", roots.Options{Exclude: []string{"env/*", "**/sub", "ring/**"}}, []string{"base", "late", "plain/*"}},
+		{"exclude", roots.Options{Exclude: []string{"env/*", "**/sub", "ring/**", "chart"}}, []string{"base", "late", "plain/*"}},
 		{"exact", roots.Options{Include: []string{"env/prod"}}, []string{"env/prod"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestReach(t *testing.T) {
 		{"plain/a.yaml", []string{"plain/*"}},
 		{"plain/.hidden/x.yaml", []string{}},
 		{".github/workflows/ci.yaml", []string{}},
-		{"chart/templates/d.yaml", []string{}},
+		{"chart/templates/d.yaml", []string{"chart"}},
 		{"ring/b/kustomization.yaml", []string{"ring/a"}},
 		{"late/missing/kustomization.yaml", []string{"late"}},
 		{"README.md", []string{}},
