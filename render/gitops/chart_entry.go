@@ -54,8 +54,8 @@ func (f *field) moved(p *place) *field {
 	return out
 }
 
-// Release returns a release with the values of the entry. All else of it is for the caller to set. A Merge that does not
-// exist is an error.
+// Release returns a release with the values of the entry. All else of it is for the caller to set. A Merge that does
+// not exist is an error.
 func (e ChartEntry) Release() (*Release, error) {
 	r := &Release{rule: argoRule, Layers: append([]Layer{e.File}, e.More...)}
 	if e.Inline.value == nil || len(e.Inline.value.fields) == 0 {

@@ -12,13 +12,15 @@ import (
 )
 
 func TestChartEntry(t *testing.T) {
-	const file, inline = "a: 1\nb: {c: 2, d: x}\nl: [1, 2]\nyes: yes\nz: null\nkept: 1\n", "a: 3\nb: {d: null, e: 4}\nl: [5]\nz: 6\n"
+	const file, inline = "a: 1\nb: {c: 2, d: x}\nl: [1, 2]\nyes: yes\nz: null\nkept: 1\n",
+		"a: 3\nb: {d: null, e: 4}\nl: [5]\nz: 6\n"
 	const more = "a: 7\nmore: {x: y1}\n"
 	for name, test := range map[string]struct{ merge, inline, want string }{
-		"override": {"override", inline, "a=7 more.yaml:1\nb.c=2 values.yaml:2\nb.e=4 k.yaml:3\nkept=1 values.yaml:6\nl.0=5 " +
-			"k.yaml:4\nmore.x=\"y1\" more.yaml:2\nyes=\"yes\" values.yaml:4\nz=6 k.yaml:5\n"},
-		"by default": {"", "b: {c: 9}\n", "a=7 more.yaml:1\nb.c=9 k.yaml:2\nb.d=\"x\" values.yaml:2\nkept=1 values.yaml:6\nl.0=1 " +
-			"values.yaml:3\nl.1=2 values.yaml:3\nmore.x=\"y1\" more.yaml:2\nyes=\"yes\" values.yaml:4\nz=null values.yaml:5\n"},
+		"override": {"override", inline, "a=7 more.yaml:1\nb.c=2 values.yaml:2\nb.e=4 k.yaml:3\nkept=1 " +
+			"values.yaml:6\nl.0=5 k.yaml:4\nmore.x=\"y1\" more.yaml:2\nyes=\"yes\" values.yaml:4\nz=6 k.yaml:5\n"},
+		"by default": {"", "b: {c: 9}\n", "a=7 more.yaml:1\nb.c=9 k.yaml:2\nb.d=\"x\" values.yaml:2\nkept=1 " +
+			"values.yaml:6\nl.0=1 values.yaml:3\nl.1=2 values.yaml:3\nmore.x=\"y1\" more.yaml:2\nyes=\"yes\" " +
+			"values.yaml:4\nz=null values.yaml:5\n"},
 		"merge": {"merge", inline, "a=7 more.yaml:1\nb.c=2 values.yaml:2\nb.d=\"x\" values.yaml:2\nb.e=4 k.yaml:3\nkept=1 " +
 			"values.yaml:6\nl.0=1 values.yaml:3\nl.1=2 values.yaml:3\nmore.x=\"y1\" more.yaml:2\nyes=\"yes\" values.yaml:4\n"},
 		"replace": {"replace", inline, "a=7 more.yaml:1\nb.d=null k.yaml:3\nb.e=4 k.yaml:3\nl.0=5 k.yaml:4\nmore.x=\"y1\" " +

@@ -111,7 +111,8 @@ func (p *part) set(out map[string]any, tagged bool) (err error) {
 func (p *part) tag([]rune) (any, error) { return p.leaf(), nil }
 
 func (p *part) leaf() *leaf {
-	return &leaf{place: &place{where: func() Position { return p.Where }, reason: cmp.Or(p.Unknown, p.unsure)}, layer: p.index, exact: true}
+	at := &place{where: func() Position { return p.Where }, reason: cmp.Or(p.Unknown, p.unsure)}
+	return &leaf{place: at, layer: p.index, exact: true}
 }
 
 // sweep has a leaf for the empty text that Helm's parser writes by itself where nothing is left to read.

@@ -201,8 +201,8 @@ func (d *Deployment) ID() string {
 
 // Bare reports whether rendering the folder's kustomization as it is gives what is deployed.
 func (d *Deployment) Bare() bool {
-	return d.Kind != ArgoDirectory && d.Release == nil && d.Namespace == "" && len(d.Overrides.edits) == 0 && !d.Substitute.Active() &&
-		len(d.Metadata.Labels) == 0 && len(d.Metadata.Annotations) == 0
+	return d.Kind != ArgoDirectory && d.Release == nil && d.Namespace == "" && len(d.Overrides.edits) == 0 &&
+		!d.Substitute.Active() && len(d.Metadata.Labels) == 0 && len(d.Metadata.Annotations) == 0
 }
 
 // Digest differs between two deployments that may render differently from the same files. Places do not count.
@@ -210,7 +210,7 @@ func (d *Deployment) Digest() string {
 	parts := []any{d.Kind, d.Path, d.Namespace, d.Directory, d.Overrides.shape(), texts(d.Metadata.Labels),
 		texts(d.Metadata.Annotations), texts(d.Substitute.Variables), d.Substitute.Always, len(d.Substitute.Unread)}
 	if d.Release != nil {
-		parts = append(parts, d.Release.shape())
+		parts = append(parts, d.Release.tell())
 	}
 	data, _ := json.Marshal(parts)
 	sum := sha256.Sum256(data)

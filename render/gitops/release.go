@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/lintel-bot/lintel/render/remote"
 )
@@ -40,6 +41,9 @@ type Release struct {
 
 	// Reads are the files and folders of this repository that it reads, those included that are not there.
 	Reads []string
+
+	once   sync.Once
+	digest string
 }
 
 // Chart says where the files of a chart are.
@@ -67,11 +71,14 @@ const (
 	underRule    // the same, for values that fill in what others leave out
 )
 
-// shape lists what a release depends on and no file of its reads has.
+// tell returns a text that is another one for a release that depends on something else, the contents of the files that
+// it reads aside.
+func (r *Release) tell() string {
+	r.once.Do(func() { r.digest = digest(r.shape()...) })
+	return r.digest
+}
+
 func (r *Release) shape() []any {
-	if r == nil {
-		return nil
-	}
 	var layers, renderers []any
 	for _, l := range slices.Concat(r.Layers, r.Defaults) {
 		layers = append(layers, l.shape())

@@ -117,39 +117,53 @@ func TestReleases(t *testing.T) {
 			"HelmRepository, name: podinfo}"), "flux helm: chart https://charts.example.com podinfo 6.5.0 as web in flux at 8"},
 		"any version": {helmRelease("chart:\n  spec:\n    chart: podinfo\n    version: '*'\n    sourceRef: {kind: " +
 			"HelmRepository, name: podinfo}"), "flux helm: chart https://charts.example.com podinfo as web in flux at 8"},
-		"no version": {helmRelease("chart:\n  spec:\n    chart: podinfo\n    sourceRef: {kind: HelmRepository, name: podinfo}"),
+		"no version": {helmRelease("chart:\n  spec:\n    chart: podinfo\n    sourceRef: {kind: HelmRepository, name: " +
+			"podinfo}"),
 			"flux helm: chart https://charts.example.com podinfo as web in flux at 7"},
 		"an older version": {strings.Replace(helmRelease("chart: {spec: {chart: podinfo, sourceRef: {kind: HelmRepository, "+
 			"name: podinfo}}}"), "/v2\n", "/v2beta1\n", 1),
 			"flux helm: chart https://charts.example.com podinfo as web in flux at 5"},
-		"registry": {helmRelease("chart: {spec: {chart: podinfo, version: '>1', sourceRef: {kind: HelmRepository, name: oci}}}"),
+		"registry": {helmRelease("chart: {spec: {chart: podinfo, version: '>1', sourceRef: {kind: HelmRepository, name: " +
+			"oci}}}"),
 			"flux helm: chart oci://ghcr.io/charts/podinfo >1 as web in flux at 5"},
-		"tag":          {helmRelease("chartRef: {kind: OCIRepository, name: tag}"), "flux helm: chart oci://ghcr.io/charts/podinfo 6.5.0 tag as web in flux at 14"},
-		"range":        {helmRelease("chartRef: {kind: OCIRepository, name: range}"), "flux helm: chart oci://ghcr.io/charts/podinfo >=6 as web in flux at 19"},
-		"digest":       {helmRelease("chartRef: {kind: OCIRepository, name: digest}"), "flux helm: chart oci://ghcr.io/charts/podinfo sha256:00 as web in flux at 29"},
-		"newest":       {helmRelease("chartRef: {kind: OCIRepository, name: plain}"), "flux helm: chart oci://ghcr.io/charts/podinfo latest tag as web in flux at 34"},
-		"HelmChart":    {helmRelease("chartRef: {kind: HelmChart, name: chart}"), "flux helm: chart https://charts.example.com podinfo 6.x as web in flux at 54"},
-		"git":          {helmRelease("chart: {spec: {chart: ./charts/a, sourceRef: {kind: GitRepository, name: other}}}"), "flux helm: git https://example.com/x/y refs/tags/v1 charts/a submodules as web in flux at 5"},
-		"git versions": {helmRelease("chart: {spec: {chart: charts/a, sourceRef: {kind: GitRepository, name: versions}}}"), "flux helm: git https://example.com/x/y semver:>=1 charts/a as web in flux at 5"},
-		"here":         {helmRelease("chart: {spec: {chart: ../apps/c/, sourceRef: {kind: GitRepository, name: ours}}}"), "flux helm: here apps/c as web in flux at 5"},
-		"bootstrapped": {helmRelease("chart: {spec: {chart: apps/c, sourceRef: {kind: GitRepository, name: flux-system}}}"), "flux helm: here apps/c as web in flux at 5"},
+		"tag": {helmRelease("chartRef: {kind: OCIRepository, name: tag}"),
+			"flux helm: chart oci://ghcr.io/charts/podinfo 6.5.0 tag as web in flux at 14"},
+		"range": {helmRelease("chartRef: {kind: OCIRepository, name: range}"),
+			"flux helm: chart oci://ghcr.io/charts/podinfo >=6 as web in flux at 19"},
+		"digest": {helmRelease("chartRef: {kind: OCIRepository, name: digest}"),
+			"flux helm: chart oci://ghcr.io/charts/podinfo sha256:00 as web in flux at 29"},
+		"newest": {helmRelease("chartRef: {kind: OCIRepository, name: plain}"),
+			"flux helm: chart oci://ghcr.io/charts/podinfo latest tag as web in flux at 34"},
+		"HelmChart": {helmRelease("chartRef: {kind: HelmChart, name: chart}"),
+			"flux helm: chart https://charts.example.com podinfo 6.x as web in flux at 54"},
+		"git": {helmRelease("chart: {spec: {chart: ./charts/a, sourceRef: {kind: GitRepository, name: other}}}"),
+			"flux helm: git https://example.com/x/y refs/tags/v1 charts/a submodules as web in flux at 5"},
+		"git versions": {helmRelease("chart: {spec: {chart: charts/a, sourceRef: {kind: GitRepository, name: versions}}}"),
+			"flux helm: git https://example.com/x/y semver:>=1 charts/a as web in flux at 5"},
+		"here": {helmRelease("chart: {spec: {chart: ../apps/c/, sourceRef: {kind: GitRepository, name: ours}}}"),
+			"flux helm: here apps/c as web in flux at 5"},
+		"bootstrapped": {helmRelease("chart: {spec: {chart: apps/c, sourceRef: {kind: GitRepository, name: flux-system}}}"),
+			"flux helm: here apps/c as web in flux at 5"},
 		"names": {helmRelease("releaseName: site\ntargetNamespace: shop\nchartRef: {kind: OCIRepository, name: plain}"),
 			"flux helm: chart oci://ghcr.io/charts/podinfo latest tag as site in shop at 34"},
 		"target namespace": {helmRelease("targetNamespace: shop\nchartRef: {kind: OCIRepository, name: plain}"),
 			"flux helm: chart oci://ghcr.io/charts/podinfo latest tag as shop-web in shop at 34"},
-		"long name": {strings.Replace(helmRelease("chartRef: {kind: OCIRepository, name: plain}"), "name: web", "name: "+long, 1),
-			"flux helm: chart oci://ghcr.io/charts/podinfo latest tag as a-name-that-is-much-longer-than-helm-lik-442fde0ae171 in flux at 34"},
-		"Argo repository": {argoApp("destination: {namespace: shop}\nsource:\n  repoURL: https://charts.example.com\n  chart: " +
-			"redis\n  targetRevision: 1.x"), "helm: chart https://charts.example.com redis 1.x as web in shop at 9"},
+		"long name": {strings.Replace(helmRelease("chartRef: {kind: OCIRepository, name: plain}"), "name: web",
+			"name: "+long, 1),
+			"flux helm: chart oci://ghcr.io/charts/podinfo latest tag as " +
+				"a-name-that-is-much-longer-than-helm-lik-442fde0ae171 in flux at 34"},
+		"Argo repository": {argoApp("destination: {namespace: shop}\nsource:\n  repoURL: https://charts.example.com\n  " +
+			"chart: redis\n  targetRevision: 1.x"), "helm: chart https://charts.example.com redis 1.x as web in shop at 9"},
 		"Argo registry": {argoApp("source: {repoURL: ghcr.io/charts, chart: redis, targetRevision: 1.0.0}"),
 			"helm: chart oci://ghcr.io/charts/redis 1.0.0 as web in - at 5"},
-		"Argo registry with a scheme": {argoApp("source: {repoURL: 'oci://ghcr.io/charts/redis', path: ., targetRevision: 1.0.0}"),
+		"Argo registry with a scheme": {argoApp("source: {repoURL: 'oci://ghcr.io/charts/redis', path: ., targetRevision: " +
+			"1.0.0}"),
 			"helm: chart oci://ghcr.io/charts/redis 1.0.0 as web in - at 5"},
 		"Argo, here": {argoApp("source: {repoURL: o/r, path: apps/c}"), "helm: here apps/c as web in - at 5"},
-		"Argo, git": {argoApp("source: {repoURL: 'https://x/y', path: charts/a, targetRevision: HEAD, helm: {releaseName: site, " +
-			"namespace: inner}}"), "helm: git https://x/y charts/a as site in inner at 5"},
-		"Argo, another revision": {argoApp("source: {repoURL: 'https://example.com/o/r', path: apps/c, targetRevision: v1.2.3, " +
-			"helm: {}}"), "helm: git https://example.com/o/r v1.2.3 apps/c as web in - at 5"},
+		"Argo, git": {argoApp("source: {repoURL: 'https://x/y', path: charts/a, targetRevision: HEAD, helm: {releaseName: " +
+			"site, namespace: inner}}"), "helm: git https://x/y charts/a as site in inner at 5"},
+		"Argo, another revision": {argoApp("source: {repoURL: 'https://example.com/o/r', path: apps/c, targetRevision: " +
+			"v1.2.3, helm: {}}"), "helm: git https://example.com/o/r v1.2.3 apps/c as web in - at 5"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, list, problems := readReleases(t, test.archive, "o/r")
@@ -170,23 +184,29 @@ func TestReleaseProblems(t *testing.T) {
 		cause   Cause
 		want    string
 	}{
-		"no chart":     {helmRelease("values: {}"), Broken, "k.yaml:5: this HelmRelease names no chart"},
-		"no source":    {helmRelease("chart:\n  spec:\n    chart: a\n    sourceRef:\n      kind: HelmRepository\n      name: x"), ClusterOnly, `k.yaml:10: no HelmRepository of this repository has the name "x"`},
-		"no reference": {helmRelease("chartRef: {kind: OCIRepository, name: x}"), ClusterOnly, `k.yaml:5: no OCIRepository of this repository`},
+		"no chart": {helmRelease("values: {}"), Broken, "k.yaml:5: this HelmRelease names no chart"},
+		"no source": {helmRelease("chart:\n  spec:\n    chart: a\n    sourceRef:\n      kind: HelmRepository\n      " +
+			"name: x"), ClusterOnly, `k.yaml:10: no HelmRepository of this repository has the name "x"`},
+		"no reference": {helmRelease("chartRef: {kind: OCIRepository, name: x}"), ClusterOnly,
+			`k.yaml:5: no OCIRepository of this repository`},
 		"no git source": {helmRelease("chart: {spec: {chart: gone, sourceRef: {kind: GitRepository, name: x}}}"), ClusterOnly,
 			`k.yaml:5: no GitRepository of this repository has the name "x"`},
-		"bucket":   {helmRelease("chart: {spec: {chart: a, sourceRef: {kind: Bucket, name: x}}}"), ClusterOnly, `the Bucket "x"`},
-		"kind":     {helmRelease("chart: {spec: {chart: a, sourceRef: {kind: Thing, name: x}}}"), Broken, `cannot come from "Thing"`},
-		"filter":   {helmRelease("chartRef: {kind: OCIRepository, name: filtered}"), ClusterOnly, "sources.yaml:24: which of the tags"},
+		"bucket": {helmRelease("chart: {spec: {chart: a, sourceRef: {kind: Bucket, name: x}}}"), ClusterOnly,
+			`the Bucket "x"`},
+		"kind": {helmRelease("chart: {spec: {chart: a, sourceRef: {kind: Thing, name: x}}}"), Broken,
+			`cannot come from "Thing"`},
+		"filter": {helmRelease("chartRef: {kind: OCIRepository, name: filtered}"), ClusterOnly,
+			"sources.yaml:24: which of the tags"},
 		"artifact": {helmRelease("chartRef: {kind: ExternalArtifact, name: x}"), ClusterOnly, "no ExternalArtifact"},
 		"gone": {helmRelease("chart: {spec: {chart: charts/x, sourceRef: {kind: GitRepository, name: ours}}}"), Broken,
 			`k.yaml:5: the chart of HelmRelease "web" is not a folder of this repository`},
 		"no Chart.yaml": {helmRelease("chart: {spec: {chart: empty, sourceRef: {kind: GitRepository, name: ours}}}"), Broken,
 			`k.yaml:5: the folder empty of HelmRelease "web" has no Chart.yaml`},
-		"packed": {helmRelease("chart: {spec: {chart: packed/c-1.tgz, sourceRef: {kind: GitRepository, name: ours}}}"), ClusterOnly,
+		"packed": {helmRelease("chart: {spec: {chart: packed/c-1.tgz, sourceRef: {kind: GitRepository, name: ours}}}"),
+			ClusterOnly,
 			"is a packed file"},
-		"variable in the version": {helmRelease("chart: {spec: {chart: a, version: '${V}', sourceRef: {kind: HelmRepository, " +
-			"name: podinfo}}}"), ClusterOnly, "k.yaml:5: the chart depends on a variable"},
+		"variable in the version": {helmRelease("chart: {spec: {chart: a, version: '${V}', sourceRef: {kind: " +
+			"HelmRepository, name: podinfo}}}"), ClusterOnly, "k.yaml:5: the chart depends on a variable"},
 		"variable in the address": {helmRelease("chart: {spec: {chart: a, sourceRef: {kind: HelmRepository, name: late}}}"),
 			ClusterOnly, "sources.yaml:59: the chart depends on a variable"},
 		"variable in the name": {helmRelease("releaseName: ${X}\nchartRef: {kind: OCIRepository, name: tag}"), ClusterOnly,
@@ -194,7 +214,8 @@ func TestReleaseProblems(t *testing.T) {
 		"Argo, template":   {argoApp("source: {repoURL: 'https://x', chart: '{{ .x }}'}"), Broken, "chart keeps a template"},
 		"Argo, no address": {argoApp("source: {chart: redis}"), Broken, "names no repository"},
 		"Argo, no chart":   {argoApp("source: {repoURL: o/r, path: apps/b, helm: {}}"), Broken, "has no Chart.yaml"},
-		"Argo, plugin":     {argoApp("source: {repoURL: 'https://x/y', path: a, plugin: {}, helm: {}}"), ClusterOnly, "another repository"},
+		"Argo, plugin": {argoApp("source: {repoURL: 'https://x/y', path: a, plugin: {}, helm: {}}"), ClusterOnly,
+			"another repository"},
 		"Argo, the cluster's version": {appSet("  goTemplate: true\n", "  - clusters: {}\n",
 			"x}\n    spec: {source: {repoURL: 'https://x', chart: a, targetRevision: '{{.name}}'}}"), ClusterOnly,
 			"folders or namespaces that this ApplicationSet deploys depend on it"},
@@ -210,8 +231,12 @@ func TestReleaseProblems(t *testing.T) {
 			}
 		})
 	}
-	if _, list, problems := readReleases(t, helmRelease("suspend: true\nchartRef: {kind: OCIRepository, name: x}")); len(list)+
-		len(problems) > 0 {
+	if _, list, problems := readReleases(t, helmRelease("suspend: true\nchartRef: {kind: OCIRepository, name: x}")); len(
+		list,
+	)+
+		len(
+			problems,
+		) > 0 {
 		t.Errorf("suspended: %d deployments, %s", len(list), messages(problems))
 	}
 }

@@ -109,42 +109,44 @@ func TestFluxValues(t *testing.T) {
 			"a=1 k.yaml:7\nb.c.0=\"x\" k.yaml:8\nb.c.1.d=null k.yaml:8\nb.e={} k.yaml:8\nf=10000000 k.yaml:9\n"},
 		"one reference": {"valuesFrom: [{kind: ConfigMap, name: a}]",
 			"image.pull=\"Always\" maps.yaml:9\nimage.tag=\"one\" maps.yaml:8\nlist.0=\"x\" maps.yaml:11\n"},
-		"the later wins, and what is in place over all": {"valuesFrom:\n- {kind: ConfigMap, name: a}\n- {kind: ConfigMap, name: a, " +
-			"valuesKey: other}\nvalues:\n  list: [z]",
+		"the later wins, and what is in place over all": {"valuesFrom:\n- {kind: ConfigMap, name: a}\n- {kind: ConfigMap, " +
+			"name: a, valuesKey: other}\nvalues:\n  list: [z]",
 			"image.pull=\"Always\" maps.yaml:9\nimage.tag=\"two\" maps.yaml:12\nlist.0=\"z\" k.yaml:10\n"},
 		"folded": {"valuesFrom: [{kind: ConfigMap, name: a, valuesKey: folded}]", "image.tag=\"three\" maps.yaml:21\n"},
 		"a flat value": {"valuesFrom: [{kind: ConfigMap, name: a, valuesKey: flat, targetPath: 'x.y[1].z\\.w'}]",
 			"x.y.0=null maps.yaml:13\nx.y.1.z.w=\"quick\" maps.yaml:13\n"},
-		"types": {"valuesFrom:\n- {kind: ConfigMap, name: a, valuesKey: quoted, targetPath: a}\n- {kind: ConfigMap, name: a, " +
-			"valuesKey: number, targetPath: b}\n- {kind: ConfigMap, name: a, valuesKey: many, targetPath: c}",
+		"types": {"valuesFrom:\n- {kind: ConfigMap, name: a, valuesKey: quoted, targetPath: a}\n- {kind: ConfigMap, name: " +
+			"a, valuesKey: number, targetPath: b}\n- {kind: ConfigMap, name: a, valuesKey: many, targetPath: c}",
 			"a=\"5\" maps.yaml:14\nb=5 maps.yaml:15\nc.0=\"a\" maps.yaml:16\nc.1=\"b\" maps.yaml:16\n"},
 		"literal": {"valuesFrom: [{kind: ConfigMap, name: a, valuesKey: odd, targetPath: a.b, literal: true}]",
 			"a.b=\"a,b={c}\" maps.yaml:17\n"},
-		"a target path loses to what is in place": {"valuesFrom: [{kind: ConfigMap, name: a, valuesKey: flat, targetPath: x}]\n" +
-			"values: {x: mine}", "x=\"mine\" k.yaml:7\n"},
+		"a target path loses to what is in place": {"valuesFrom: [{kind: ConfigMap, name: a, valuesKey: flat, targetPath: " +
+			"x}]\nvalues: {x: mine}", "x=\"mine\" k.yaml:7\n"},
 		// What is in place is shared with the result, so that the value is written into it.
-		"a nested one wins": {"valuesFrom: [{kind: ConfigMap, name: a, valuesKey: flat, targetPath: x.y}]\nvalues: {x: {y: mine}}",
+		"a nested one wins": {"valuesFrom: [{kind: ConfigMap, name: a, valuesKey: flat, targetPath: x.y}]\nvalues: {x: {y: " +
+			"mine}}",
 			"x.y=\"quick\" maps.yaml:13\n"},
-		"a nested one loses where maps were merged": {"valuesFrom:\n- {kind: ConfigMap, name: a}\n- {kind: ConfigMap, name: a, " +
-			"valuesKey: flat, targetPath: image.tag}\nvalues: {image: {tag: mine}}",
+		"a nested one loses where maps were merged": {"valuesFrom:\n- {kind: ConfigMap, name: a}\n- {kind: ConfigMap, " +
+			"name: a, valuesKey: flat, targetPath: image.tag}\nvalues: {image: {tag: mine}}",
 			"image.pull=\"Always\" maps.yaml:9\nimage.tag=\"mine\" k.yaml:9\nlist.0=\"x\" maps.yaml:11\n"},
 		// Lists are shared, too.
-		"an element of a list in place": {"valuesFrom:\n- {kind: ConfigMap, name: a, valuesKey: flat, targetPath: 'list[0]'}\n- " +
-			"{kind: ConfigMap, name: a, valuesKey: other}\nvalues: {list: [p, q]}",
+		"an element of a list in place": {"valuesFrom:\n- {kind: ConfigMap, name: a, valuesKey: flat, targetPath: " +
+			"'list[0]'}\n- {kind: ConfigMap, name: a, valuesKey: other}\nvalues: {list: [p, q]}",
 			"image.tag=\"two\" maps.yaml:12\nlist.0=\"quick\" maps.yaml:13\nlist.1=\"q\" k.yaml:9\n"},
-		"Secrets": {"valuesFrom:\n- {kind: Secret, name: s, valuesKey: plain.yaml}\n- {kind: Secret, name: s, valuesKey: key, " +
-			"targetPath: password}", "password=\"hunter2\" maps.yaml:31\nsecret=\"plain\" maps.yaml:28\n"},
+		"Secrets": {"valuesFrom:\n- {kind: Secret, name: s, valuesKey: plain.yaml}\n- {kind: Secret, name: s, valuesKey: " +
+			"key, targetPath: password}", "password=\"hunter2\" maps.yaml:31\nsecret=\"plain\" maps.yaml:28\n"},
 		"base64":           {"valuesFrom: [{kind: Secret, name: s}]", "secret=\"base64\" maps.yaml:30\n"},
 		"encrypted, below": {"valuesFrom: [{kind: Secret, name: sealed}]\nvalues: {a: b}", "a=\"b\" k.yaml:7\n"},
-		"encrypted, above": {"valuesFrom:\n- {kind: ConfigMap, name: a, valuesKey: other}\n- {kind: Secret, name: sealed}\nvalues: " +
-			"{a: b}", "a=\"b\" k.yaml:9\nimage.tag=\"two\" maps.yaml:12?\n"},
+		"encrypted, above": {"valuesFrom:\n- {kind: ConfigMap, name: a, valuesKey: other}\n- {kind: Secret, name: " +
+			"sealed}\nvalues: {a: b}", "a=\"b\" k.yaml:9\nimage.tag=\"two\" maps.yaml:12?\n"},
 		"encrypted, one value": {"valuesFrom: [{kind: Secret, name: sealed, targetPath: db.password}]\nvalues: {a: b}",
 			"a=\"b\" k.yaml:7\ndb.password=\"lintel-unknown-secret-sealed\" k.yaml:6?\n"},
 		"absent": {"valuesFrom: [{kind: Secret, name: gone, targetPath: p}]", "p=\"lintel-unknown-secret-gone\" k.yaml:6?\n"},
-		"optional": {"valuesFrom:\n- {kind: ConfigMap, name: gone, optional: true}\n- {kind: ConfigMap, name: a, valuesKey: gone, " +
-			"optional: true}\nvalues: {a: b}", "a=\"b\" k.yaml:9\n"},
+		"optional": {"valuesFrom:\n- {kind: ConfigMap, name: gone, optional: true}\n- {kind: ConfigMap, name: a, " +
+			"valuesKey: gone, optional: true}\nvalues: {a: b}", "a=\"b\" k.yaml:9\n"},
 		"variable": {"values: {a: 'x-${HOST}', b: z}", "a=\"x-${HOST}\" k.yaml:6?\nb=\"z\" k.yaml:6\n"},
-		"null":     {"valuesFrom: [{kind: ConfigMap, name: a, valuesKey: other}]\nvalues: {image: null}", "image=null k.yaml:7\n"},
+		"null": {"valuesFrom: [{kind: ConfigMap, name: a, valuesKey: other}]\nvalues: {image: null}",
+			"image=null k.yaml:7\n"},
 		"a map over a scalar": {"valuesFrom: [{kind: ConfigMap, name: a, valuesKey: other}]\nvalues: {image: {tag: {x: 1}}}",
 			"image.tag.x=1 k.yaml:7\n"},
 		"nothing": {"valuesFrom: []", ""},
@@ -194,23 +196,26 @@ func TestArgoValues(t *testing.T) {
 			"env=\"c\" apps/c/env/deep/c.yaml:1\nfrom=\"b\" apps/c/env/b.yaml:2\n"},
 		"named files keep their place": {"valueFiles: ['env/*.yaml', env/a.yaml]",
 			"env=\"a\" apps/c/env/a.yaml:1\nfrom=\"b\" apps/c/env/b.yaml:2\n"},
-		"missing": {"ignoreMissingValueFiles: true\nvalueFiles: [gone.yaml, 'gone/*.yaml']\nvalues: 'a: b'", "a=\"b\" app.yaml:12\n"},
+		"missing": {"ignoreMissingValueFiles: true\nvalueFiles: [gone.yaml, 'gone/*.yaml']\nvalues: 'a: b'",
+			"a=\"b\" app.yaml:12\n"},
 		"values": {"valueFiles: [prod.yaml]\nvalues: |\n  image:\n    tag: mine\n  # more\n  list: [a]",
 			"image.pull=\"Always\" apps/c/prod.yaml:3\nimage.tag=\"mine\" app.yaml:13\nlist.0=\"a\" app.yaml:15\nmore=true " +
 				"apps/c/prod.yaml:5\n"},
 		"an object in place of values": {"values: 'a: 1'\nvaluesObject: {b: 2, c: 3}", "b=2 app.yaml:11\nc=3 app.yaml:11\n"},
-		"parameters": {"values: 'a: {b: 1, c: [x, y]}'\nparameters:\n- {name: a.b, value: '2'}\n- name: a.c[1]\n  value: 'z,w'\n- " +
-			"{name: m, value: '5'}\n- {name: s, value: '5', forceString: true}\n- {name: l, value: '{p,q}'}\n- {name: e, value: ''}",
-			"a.b=2 app.yaml:12\na.c.0=\"x\" app.yaml:10\na.c.1=\"z,w\" app.yaml:14\ne=\"\" app.yaml:18\nl.0=\"p\" app.yaml:17\n" +
-				"l.1=\"q\" app.yaml:17\nm=5 app.yaml:15\ns=\"5\" app.yaml:16\n"},
-		"texts over others, the last of a name": {"parameters:\n- {name: a, value: '1', forceString: true}\n- {name: a, value: " +
-			"'2'}\n- {name: b, value: '1'}\n- {name: b, value: '2'}", "a=\"1\" app.yaml:11\nb=2 app.yaml:14\n"},
+		"parameters": {"values: 'a: {b: 1, c: [x, y]}'\nparameters:\n- {name: a.b, value: '2'}\n- name: a.c[1]\n  value: " +
+			"'z,w'\n- {name: m, value: '5'}\n- {name: s, value: '5', forceString: true}\n- {name: l, value: '{p,q}'}\n- " +
+			"{name: e, value: ''}",
+			"a.b=2 app.yaml:12\na.c.0=\"x\" app.yaml:10\na.c.1=\"z,w\" app.yaml:14\ne=\"\" app.yaml:18\nl.0=\"p\" " +
+				"app.yaml:17\nl.1=\"q\" app.yaml:17\nm=5 app.yaml:15\ns=\"5\" app.yaml:16\n"},
+		"texts over others, the last of a name": {"parameters:\n- {name: a, value: '1', forceString: true}\n- {name: a, " +
+			"value: '2'}\n- {name: b, value: '1'}\n- {name: b, value: '2'}", "a=\"1\" app.yaml:11\nb=2 app.yaml:14\n"},
 		"file parameters": {"fileParameters: [{name: a.note, path: note.txt}]",
 			"a.note=\"a note, with {signs}\\n\" app.yaml:10\n"},
-		"variables": {"valueFiles: ['${ARGOCD_APP_NAMESPACE}.yaml', 'env/$NONE/a.yaml']\nignoreMissingValueFiles: true\nparameters:\n- " +
-			"{name: a, value: '$ARGOCD_APP_NAME-$$x-$NONE'}\n- {name: b, value: $ARGOCD_APP_REVISION}",
+		"variables": {"valueFiles: ['${ARGOCD_APP_NAMESPACE}.yaml', 'env/$NONE/a.yaml']\nignoreMissingValueFiles: " +
+			"true\nparameters:\n- {name: a, value: '$ARGOCD_APP_NAME-$$x-$NONE'}\n- {name: b, value: $ARGOCD_APP_REVISION}",
 			"a=\"web-$x-\" app.yaml:13\nb=\"lintel-unknown-parameter-b\" app.yaml:14?\nenv=\"a\" apps/c/env/a.yaml:1\n"},
-		"null": {"values: 'a: {b: null}'\nparameters: [{name: c, value: 'null'}]", "a.b=null app.yaml:10\nc=null app.yaml:11\n"},
+		"null": {"values: 'a: {b: null}'\nparameters: [{name: c, value: 'null'}]",
+			"a.b=null app.yaml:10\nc=null app.yaml:11\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, d := oneRelease(t, argoValuesOf(test.helm, argoFiles))
@@ -227,21 +232,28 @@ func TestArgoValues(t *testing.T) {
 
 func TestBrokenValues(t *testing.T) {
 	for name, test := range map[string]struct{ archive, want string }{
-		"no file":   {argoValuesOf("valueFiles: [gone.yaml]", ""), `app.yaml:10: the values file "apps/c/gone.yaml" is not there`},
-		"no match":  {argoValuesOf("valueFiles: ['gone/*.yaml']", ""), `app.yaml:10: no file matches "apps/c/gone/*.yaml"`},
-		"outside":   {argoValuesOf("valueFiles: [../../../x.yaml]", ""), `app.yaml:10: the values file ../../../x.yaml leads out`},
-		"protocol":  {argoValuesOf("valueFiles: ['s3://x/y']", ""), `app.yaml:10: Argo CD reads no values files over s3`},
-		"not YAML":  {argoValuesOf("values: |\n  a: b\n  c: [", ""), "app.yaml:12: the values of helm.values: "},
-		"no map":    {argoValuesOf("values: a", ""), "app.yaml:10: the values of helm.values are not a map"},
-		"parameter": {argoValuesOf("values: 'a: b'\nparameters: [{name: a.b.c, value: d}]", ""), `app.yaml:11: the values cannot take "a.b.c"`},
-		"index":     {argoValuesOf("parameters: [{name: 'a[99999999]', value: d}]", ""), `app.yaml:10: the values cannot take`},
+		"no file": {argoValuesOf("valueFiles: "+
+			"[gone.yaml]", ""), `app.yaml:10: the values file "apps/c/gone.yaml" is not there`},
+		"no match": {argoValuesOf("valueFiles: ['gone/*.yaml']", ""), `app.yaml:10: no file matches "apps/c/gone/*.yaml"`},
+		"outside": {argoValuesOf("valueFiles: [../../../x.yaml]", ""),
+			`app.yaml:10: the values file ../../../x.yaml leads out`},
+		"protocol": {argoValuesOf("valueFiles: ['s3://x/y']", ""), `app.yaml:10: Argo CD reads no values files over s3`},
+		"not YAML": {argoValuesOf("values: |\n  a: b\n  c: [", ""), "app.yaml:12: the values of helm.values: "},
+		"no map":   {argoValuesOf("values: a", ""), "app.yaml:10: the values of helm.values are not a map"},
+		"parameter": {argoValuesOf("values: 'a: b'\nparameters: [{name: a.b.c, value: d}]", ""),
+			`app.yaml:11: the values cannot take "a.b.c"`},
+		"index": {argoValuesOf("parameters: [{name: 'a[99999999]', value: d}]", ""),
+			`app.yaml:10: the values cannot take`},
 		"a comma": {helmValues("valuesFrom: [{kind: ConfigMap, name: a, valuesKey: commas, targetPath: a}]",
-			strings.Replace(fluxMaps, "data:\n", "data:\n  commas: '[x,y,z]'\n", 1)), "maps.yaml:6: the values cannot take"},
+			strings.Replace(fluxMaps, "data:\n", "data:\n  commas: '[x,y,z]'\n", 1)), "maps.yaml:5: the values cannot take"},
 		"a long list": {argoValuesOf("parameters: [{name: 'a[60000][60000][60000][60000][60000]', value: d}]", ""),
 			"app.yaml:10: the values are larger than the limit"},
-		"no key":     {helmValues("valuesFrom: [{kind: ConfigMap, name: a, valuesKey: x}]", fluxMaps), `k.yaml:6: the ConfigMap "a" has no key "x"`},
-		"kind":       {helmValues("valuesFrom: [{kind: Thing, name: a}]", ""), `k.yaml:6: Flux takes values from a ConfigMap or a Secret`},
-		"not base64": {helmValues("valuesFrom: [{kind: Secret, name: b}]", "-- b.yaml --\nkind: Secret\nmetadata: {name: b}\ndata: {values.yaml: '?'}\n"), "not written in base64"},
+		"no key": {helmValues("valuesFrom: [{kind: ConfigMap, name: a, valuesKey: x}]", fluxMaps),
+			`k.yaml:6: the ConfigMap "a" has no key "x"`},
+		"kind": {helmValues("valuesFrom: [{kind: Thing, name: a}]", ""),
+			`k.yaml:6: Flux takes values from a ConfigMap or a Secret`},
+		"not base64": {helmValues("valuesFrom: [{kind: Secret, name: b}]",
+			"-- b.yaml --\nkind: Secret\nmetadata: {name: b}\ndata: {values.yaml: '?'}\n"), "not written in base64"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, d := oneRelease(t, test.archive)
@@ -257,7 +269,9 @@ func TestBrokenValues(t *testing.T) {
 // TestRemoteValues has values files that are not of this repository.
 func TestRemoteValues(t *testing.T) {
 	r := treetest.New(t)
-	git := r.Commit("-- env/a.yaml --\na: git\n-- env/b.yaml --\nb: git\n-- values.yaml --\nc: chart\n-- content --\nd: file\n")
+	git := r.Commit(
+		"-- env/a.yaml --\na: git\n-- env/b.yaml --\nb: git\n-- values.yaml --\nc: chart\n-- content --\nd: file\n",
+	)
 	chart := remote.Want{Kind: remote.Chart, URL: "https://charts.example.com", Name: "redis", Ref: "1.0.0"}
 	repository := remote.Want{Kind: remote.Git, URL: "https://example.com/x/y", Ref: "v1"}
 	file := remote.Want{Kind: remote.File, URL: "https://example.com/v.yaml"}
@@ -304,8 +318,10 @@ func TestRemoteValues(t *testing.T) {
 
 // TestChartValues has Flux' valuesFiles.
 func TestChartValues(t *testing.T) {
-	archive := helmRelease("chart:\n  spec:\n    chart: apps/c\n    valuesFile: apps/c/values.yaml\n    valuesFiles: [shared/all.yaml, "+
-		"gone.yaml]\n    ignoreMissingValuesFiles: true\n    sourceRef: {kind: GitRepository, name: ours}") + argoFiles
+	archive := helmRelease(
+		"chart:\n  spec:\n    chart: apps/c\n    valuesFile: apps/c/values.yaml\n    valuesFiles: [shared/all.yaml, "+
+			"gone.yaml]\n    ignoreMissingValuesFiles: true\n    sourceRef: {kind: GitRepository, name: ours}",
+	) + argoFiles
 	f, d := oneRelease(t, archive)
 	v, err := d.Release.ChartValues(f, nil)
 	if err != nil {
@@ -314,7 +330,8 @@ func TestChartValues(t *testing.T) {
 	if diff := gocmp.Diff("default=1 apps/c/values.yaml:1\nshared.x=1 shared/all.yaml:1\n", told(v)); diff != "" {
 		t.Error(diff)
 	}
-	if diff := gocmp.Diff([]string{"apps/c/values.yaml", "shared/all.yaml", "gone.yaml", "apps/c"}, d.Release.Reads); diff != "" {
+	if diff := gocmp.Diff([]string{"apps/c/values.yaml", "shared/all.yaml", "gone.yaml", "apps/c"},
+		d.Release.Reads); diff != "" {
 		t.Error(diff)
 	}
 	if v, err := (&Release{}).ChartValues(f, nil); v != nil || err != nil {
@@ -323,15 +340,20 @@ func TestChartValues(t *testing.T) {
 }
 
 func TestOrigin(t *testing.T) {
-	f, d := oneRelease(t, helmValues("valuesFrom:\n- {kind: ConfigMap, name: a}\n- {kind: ConfigMap, name: a, valuesKey: other}\n- "+
-		"{kind: Secret, name: sealed}\nvalues:\n  image:\n    tag: mine\n  host: ${X}\n", fluxMaps))
+	f, d := oneRelease(
+		t,
+		helmValues("valuesFrom:\n- {kind: ConfigMap, name: a}\n- {kind: ConfigMap, name: a, valuesKey: other}\n- "+
+			"{kind: Secret, name: sealed}\nvalues:\n  image:\n    tag: mine\n  host: ${X}\n", fluxMaps),
+	)
 	v, err := d.Release.Values(f, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		"image.tag": "k.yaml:12 true", "image": "k.yaml:12 true", "image.digest": "k.yaml:12 false", "list": "maps.yaml:11 true",
-		"list.0": "maps.yaml:11 true", "list.1": "maps.yaml:11 false", "gone.x": "k.yaml:11 false", "image.tag.x": "k.yaml:12 false",
+		"image.tag": "k.yaml:12 true", "image": "k.yaml:12 true", "image.digest": "k.yaml:12 false",
+		"list":   "maps.yaml:11 true",
+		"list.0": "maps.yaml:11 true", "list.1": "maps.yaml:11 false", "gone.x": "k.yaml:11 false",
+		"image.tag.x": "k.yaml:12 false",
 	} {
 		at, exact := v.Origin(strings.Split(path, "."))
 		if got := fmt.Sprintf("%s:%d %v", at.Path, at.Line, exact); got != want {
@@ -345,7 +367,8 @@ func TestOrigin(t *testing.T) {
 	if diff := gocmp.Diff([]string{"maps.yaml:12:10", "maps.yaml:8:12"}, chain); diff != "" {
 		t.Error(diff)
 	}
-	for path, want := range map[string]string{"image.tag": "", "image.pull": "is encrypted", "gone": "is encrypted", "host": "${X}"} {
+	for path, want := range map[string]string{"image.tag": "", "image.pull": "is encrypted", "gone": "is encrypted",
+		"host": "${X}"} {
 		if u, unsure := v.Unsure(strings.Split(path, ".")); unsure != (want != "") || !strings.Contains(u.Reason, want) {
 			t.Errorf("%s: %+v", path, u)
 		}
@@ -368,15 +391,20 @@ func TestInside(t *testing.T) {
 		line, column int
 		want         string
 	}{
-		"the file that a generator takes": {Position{Path: "values.yaml", Line: 1, EndLine: 3}, "a: 1\nb:\n  c: 2\n", 3, 6, "values.yaml:3:6"},
-		"a file of one line":              {Position{Path: "one.yaml", Line: 1, EndLine: 1}, "a: 1\n", 1, 4, "one.yaml:1:4"},
-		"another text":                    {Position{Path: "values.yaml", Line: 1, EndLine: 3}, "a: 1\nb:\n  c: 3\n", 3, 6, "values.yaml:1:0"},
-		"a quoted text":                   {Position{Path: "quoted.yaml", Line: 1, Column: 4}, "a: 1\nb: 2", 2, 4, "quoted.yaml:1:4"},
-		"a block":                         {Position{Path: "block.yaml", Line: 2, Column: 6, EndLine: 4}, "a: 1\nb: z", 1, 4, "block.yaml:3:8"},
-		"a block with a variable":         {Position{Path: "block.yaml", Line: 2, Column: 6, EndLine: 4}, "a: 1\nb: z", 2, 4, "block.yaml:4:0"},
-		"no file":                         {Position{Path: "gone", Line: 3}, "a", 1, 1, "gone:3:0"},
-		"no line":                         {Position{Path: "one.yaml", Line: 9}, "a", 1, 1, "one.yaml:9:0"},
-		"outside":                         {Position{Path: "one.yaml", Line: 1}, "a", 7, 1, "one.yaml:1:0"},
+		"the file that a generator takes": {Position{Path: "values.yaml", Line: 1, EndLine: 3}, "a: 1\nb:\n  c: 2\n", 3, 6,
+			"values.yaml:3:6"},
+		"a file of one line": {Position{Path: "one.yaml", Line: 1, EndLine: 1}, "a: 1\n", 1, 4, "one.yaml:1:4"},
+		"another text": {Position{Path: "values.yaml", Line: 1, EndLine: 3}, "a: 1\nb:\n  c: 3\n", 3, 6,
+			"values.yaml:1:0"},
+		"a quoted text": {Position{Path: "quoted.yaml", Line: 1, Column: 4}, "a: 1\nb: 2", 2, 4,
+			"quoted.yaml:1:4"},
+		"a block": {Position{Path: "block.yaml", Line: 2, Column: 6, EndLine: 4}, "a: 1\nb: z", 1, 4,
+			"block.yaml:3:8"},
+		"a block with a variable": {Position{Path: "block.yaml", Line: 2, Column: 6, EndLine: 4}, "a: 1\nb: z", 2, 4,
+			"block.yaml:4:0"},
+		"no file": {Position{Path: "gone", Line: 3}, "a", 1, 1, "gone:3:0"},
+		"no line": {Position{Path: "one.yaml", Line: 9}, "a", 1, 1, "one.yaml:9:0"},
+		"outside": {Position{Path: "one.yaml", Line: 1}, "a", 7, 1, "one.yaml:1:0"},
 	} {
 		l := &loader{tree: f, lines: map[string][]string{}}
 		if got := l.inside(test.at, test.text)(test.line, test.column).String(); got != test.want {

@@ -1,0 +1,87 @@
+package gitops
+
+import (
+	"cmp"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// valuesFrom reads one reference to values (https://fluxcd.io/flux/components/helm/helmreleases/#values-references).
+func (r *reader) valuesFrom(from *field, near string) []Layer {
+	kind, name, key := from.text("kind"), from.text("name"), cmp.Or(from.text("valuesKey"), "values.yaml")
+	l := Layer{Name: kind + " " + name, Where: from.position("name"), path: from.text("targetPath"), variables: true,
+		first: true}
+	switch {
+	case l.path != "" && from.truth("literal"):
+		l.kind = literalLayer
+	case l.path != "":
+		l.kind = fluxLayer
+	}
+	if kind != "ConfigMap" && kind != "Secret" {
+		l.broken = fmt.Sprintf("Flux takes values from a ConfigMap or a Secret, not from %.40q", kind)
+		return []Layer{l}
+	}
+	found, ambiguous := r.nearest("", kind, near, named(name, r.object.Namespace))
+	for _, holder := range []string{"data", "stringData"} {
+		r.also(found.get(holder))
+	}
+	value := found.get("data", key)
+	secret := kind == "Secret"
+	if text := found.get("stringData", key); secret && text != nil {
+		value, secret = text, false
+	}
+	switch {
+	case strings.Contains(name, "${"):
+		l.Unknown = fmt.Sprintf("the name of the %s depends on a variable", kind)
+	case found == nil:
+		l.Unknown = fmt.Sprintf("the %s %s is not in this repository", kind, name)
+	case ambiguous && r.differ(kind, name, near):
+		l.Unknown = fmt.Sprintf("several objects %s of this repository have the name %s", kind, name)
+	case found.present("sops"):
+		l.Unknown = fmt.Sprintf("the %s %s is encrypted", kind, name)
+	case value == nil && from.truth("optional"):
+		return nil
+	case value == nil:
+		l.broken = fmt.Sprintf("the %s %q has no key %q: Flux fails on it", kind, name, key)
+	case secret:
+		data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(value.text()), ""))
+		if err != nil {
+			l.broken = fmt.Sprintf("the data of the Secret %q is not written in base64", name)
+			break
+		}
+		// Its lines are not those of the file.
+		at := value.position()
+		at.EndLine = 0
+		l.value = made(string(data), func() Position { return at })
+	default:
+		l.value = value
+	}
+	if l.kind != mergeLayer && l.value != nil {
+		l.Where = l.value.position()
+		if reason := variableIn(l.value.text()); reason != "" {
+			l.unsure = reason
+		}
+	}
+	return []Layer{l}
+}
+
+// differ reports whether the nearest objects of a name hold different things.
+func (r *reader) differ(kind, name, near string) bool {
+	best, seen := -1, []string{}
+	for _, f := range r.byKind[kind] {
+		if f.group() != "" || !named(name, r.object.Namespace)(f) {
+			continue
+		}
+		n := shared(f.position("metadata", "name").Path, near)
+		if n > best {
+			best, seen = n, nil
+		}
+		if n == best {
+			seen = append(seen, digest(f.get("data"), f.get("stringData"), f.get("sops")))
+		}
+	}
+	slices.Sort(seen)
+	return len(slices.Compact(seen)) > 1
+}
