@@ -23,6 +23,12 @@ func (r *reader) fluxRelease(root *field) {
 		Kind: FluxHelm, Path: near, Object: r.object, Name: r.object.Name, Where: root.position("metadata", "name"),
 		Release: out,
 	}
+	for _, from := range spec.elements("valuesFrom") {
+		out.Layers = append(out.Layers, r.valuesFrom(from, near)...)
+	}
+	if values := spec.get("values"); values.present() {
+		out.Layers = append(out.Layers, Layer{Name: specValues, Where: values.position(), value: values, variables: true})
+	}
 	chart, ok := r.fluxChart(root, near, out)
 	if !ok {
 		return
@@ -70,12 +76,6 @@ func (r *reader) fluxRelease(root *field) {
 	// Flux marks what is of a release, whatever commonMetadata says.
 	at.Metadata.Labels[helmGroup+"/name"] = Value{r.object.Name, at.Where}
 	at.Metadata.Labels[helmGroup+"/namespace"] = Value{r.object.Namespace, root.position("metadata", "namespace")}
-	for _, from := range spec.elements("valuesFrom") {
-		out.Layers = append(out.Layers, r.valuesFrom(from, near)...)
-	}
-	if values := spec.get("values"); values.present() {
-		out.Layers = append(out.Layers, Layer{Name: specValues, Where: values.position(), value: values, variables: true})
-	}
 	r.found = append(r.found, at)
 }
 

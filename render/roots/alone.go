@@ -3,7 +3,6 @@ package roots
 import (
 	"path"
 	"slices"
-
 )
 
 // live reports whether the objects in a file are themselves deployed: as part of a root, or by another object that is.
