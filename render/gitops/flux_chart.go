@@ -112,6 +112,10 @@ func newest(version string) string {
 // (https://fluxcd.io/flux/components/source/helmcharts/).
 func (r *reader) helmChart(chart *field, namespace, near string, out *Release) (c Chart, ok bool) {
 	ref := chart.get("sourceRef")
+	if !ref.present("name") {
+		r.problem(problemAt(chart.position("sourceRef", "name"), Broken, "this chart names no source"))
+		return c, false
+	}
 	c = Chart{Named: chart.position("chart"), Where: chart.position("chart")}
 	if !r.settledTexts(chart.get("chart"), chart.get("version"), ref.get("name")) {
 		return c, false
@@ -162,14 +166,14 @@ func (r *reader) helmChart(chart *field, namespace, near string, out *Release) (
 
 // gitChart finds a chart in the files of a source.
 func (r *reader) gitChart(chart *field, namespace, near string, c Chart) (Chart, bool) {
-	ref := chart.get("sourceRef")
+	ref, at := chart.get("sourceRef"), chart.position("sourceRef", "name")
 	dir, _ := tree.Clean(cmp.Or(path.Clean("/" + chart.text("chart"))[1:], "."))
 	from := r.fluxSource(ref, namespace, dir, near)
 	r.also(from.says...)
 	dir = from.inside
 	switch {
 	case !from.known || from.packed:
-		r.problem(problemAt(orAt(ref.position("name"), c.Named), ClusterOnly, "the artifact that the chart comes from holds no single "+
+		r.problem(problemAt(at, ClusterOnly, "the artifact that the chart comes from holds no single "+
 			"folder of this repository at its path: what is deployed from it is not known"))
 		return c, false
 	case r.ours(from.repository, dir) && r.Repo.current(from.revision):
@@ -182,11 +186,11 @@ func (r *reader) gitChart(chart *field, namespace, near string, c Chart) (Chart,
 		c.Folder = resolved(r.Tree, dir)
 		return c, true
 	case from.repository == "":
-		r.problem(problemAt(orAt(ref.position("name"), c.Named), ClusterOnly, "no GitRepository of this repository has the name %q: where "+
+		r.problem(problemAt(at, ClusterOnly, "no GitRepository of this repository has the name %q: where "+
 			"the chart comes from is not known", ref.text("name")))
 		return c, false
 	case strings.Contains(from.repository+from.revision, "${"):
-		r.problem(problemAt(orAt(ref.position("name"), c.Named), ClusterOnly, "the repository of the chart depends on a variable that "+
+		r.problem(problemAt(at, ClusterOnly, "the repository of the chart depends on a variable that "+
 			"nothing of this repository puts a value in for: what is deployed is not known"))
 		return c, false
 	}

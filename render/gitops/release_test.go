@@ -191,6 +191,7 @@ func TestReleaseProblems(t *testing.T) {
 			`k.yaml:5: no OCIRepository of this repository`},
 		"no git source": {helmRelease("chart: {spec: {chart: gone, sourceRef: {kind: GitRepository, name: x}}}"), ClusterOnly,
 			`k.yaml:5: no GitRepository of this repository has the name "x"`},
+		"nothing about a source": {helmRelease("chart: {spec: {chart: a}}"), Broken, "k.yaml:5: this chart names no source"},
 		"bucket": {helmRelease("chart: {spec: {chart: a, sourceRef: {kind: Bucket, name: x}}}"), ClusterOnly,
 			`the Bucket "x"`},
 		"kind": {helmRelease("chart: {spec: {chart: a, sourceRef: {kind: Thing, name: x}}}"), Broken,

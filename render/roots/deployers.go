@@ -118,6 +118,9 @@ func noteRelease(n *yaml.Node, note func(string)) {
 	noteName(from, note)
 	noteName(ref, note)
 	noteNames(values, note)
+	if source.Text(ref, "kind") == "HelmChart" {
+		note(anywhere) // it says where the chart is
+	}
 	if kind := source.Text(from, "kind"); kind == "" || kind == "GitRepository" {
 		if folder, ok := folderOf(&yaml.Node{Kind: yaml.ScalarNode, Value: source.Text(chart, "chart")}); ok {
 			note(folder)
@@ -155,7 +158,12 @@ func noteNames(list *yaml.Node, note func(string)) {
 
 // noteValues records the folders of the files of values that a source of Argo CD reads.
 func noteValues(n, helm *yaml.Node, note func(string)) {
-	for _, file := range source.Items(source.Deref(helm), "valueFiles") {
+	helm = source.Deref(helm)
+	files := source.Items(helm, "valueFiles")
+	for _, parameter := range source.Items(helm, "fileParameters") {
+		files = append(files, fieldOf(source.Deref(parameter), "path"))
+	}
+	for _, file := range files {
 		if file = source.Deref(file); file == nil || file.Kind != yaml.ScalarNode {
 			continue
 		}
@@ -171,6 +179,8 @@ func noteValues(n, helm *yaml.Node, note func(string)) {
 		}
 		if folder, ok := folderOf(&yaml.Node{Kind: yaml.ScalarNode, Value: path.Dir(folder)}); ok {
 			note(folder)
+		} else {
+			note(anywhere) // it has a variable
 		}
 	}
 }
