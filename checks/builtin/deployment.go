@@ -71,7 +71,7 @@ func knownProblems(before, now []gitops.Problem) func(gitops.Problem) (gitops.Pr
 
 // Unrendered lists what a change does to objects that deploy what Lintel does not render, as they are once they are
 // rendered themselves: overlays and substitutions change them.
-func Unrendered(pairs []*diff.Pair, known []report.NotChecked) (not []report.NotChecked) {
+func Unrendered(set *roots.Set, pairs []*diff.Pair, known []report.NotChecked) (not []report.NotChecked) {
 	for _, p := range pairs {
 		if p.New == nil {
 			continue
@@ -82,6 +82,9 @@ func Unrendered(pairs []*diff.Pair, known []report.NotChecked) (not []report.Not
 			continue
 		}
 		id, at := admission.IdentityOf(p.New.Object), p.New.Origin(field)
+		if set.Released(gitops.Reference{Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}) {
+			continue // it is a root of its own
+		}
 		n := report.NotChecked{Root: gitops.Reference{Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}.String(),
 			Path: at.Path, Line: at.StartLine, Reason: words}
 		if !slices.ContainsFunc(slices.Concat(known, not), func(m report.NotChecked) bool {
@@ -97,7 +100,7 @@ func Unrendered(pairs []*diff.Pair, known []report.NotChecked) (not []report.Not
 // other object.
 func unrendered(o admission.Object) (words, field string) {
 	id := admission.IdentityOf(o)
-	chart := "Lintel renders no charts: what this " + id.Kind + " deploys is not checked"
+	chart := "Lintel does not render what this " + id.Kind + " deploys: it is not checked"
 	switch id.Group + "/" + id.Kind {
 	case "helm.toolkit.fluxcd.io/HelmRelease":
 		if spec, _ := o["spec"].(map[string]any); spec["chartRef"] != nil {

@@ -413,6 +413,9 @@ func (d *deployments) merge(roots []Root, folders map[string]bool) []Root {
 	}
 	d.mu.Unlock()
 	for _, one := range here {
+		if folders != nil && one.Release != nil {
+			continue // what it reads tells whether a change reaches it: see Between
+		}
 		if r, ok := d.root(one); ok {
 			roots = append(roots, r)
 		}
