@@ -72,6 +72,11 @@ func (a *absence) add(n *node, rest []string, needs []*node, on bool, score int)
 	if n == nil || n.kind != Value || n.up == nil {
 		return
 	}
+	if len(rest) > 0 && rest[0] == n.key {
+		if _, err := strconv.Atoi(n.key); err == nil { // the element that a range would have is the one that is missing
+			rest = rest[1:]
+		}
+	}
 	c := Candidate{Path: a.trace.scopes.canonical(append(n.path(), rest...)), Switch: on, score: score}
 	last := strings.ToLower(n.key)
 	if k := strings.ToLower(a.keys[0]); strings.Contains(last, k) || strings.Contains(k, last) {
@@ -147,10 +152,18 @@ func (a *absence) match(events []event) {
 			m.read(e)
 		}
 	}
-	if m.matched > 0 && len(a.found) == 0 && len(events) > 0 {
-		for _, n := range events[0].needs {
-			a.add(n, nil, nil, true, litScore)
-		}
+	if len(a.found) == 0 && len(events) > 0 {
+		m.switches(events[0])
+	}
+}
+
+// switches takes what a block asks for as candidates, if the block spells all of the field.
+func (m *matching) switches(e event) {
+	if len(undecimal(m.keys[m.matched:])) > 0 || m.matched == 0 {
+		return
+	}
+	for _, n := range e.needs {
+		m.add(n, nil, nil, true, litScore+m.matched*keyScore)
 	}
 }
 
@@ -173,9 +186,7 @@ func (m *matching) text(e event) {
 		m.matched, m.indent, m.pending = next, deep, strings.TrimSpace(rest) == ""
 		text = rest
 		if line, _, _ := strings.Cut(rest, "\n"); strings.TrimSpace(line) != "" {
-			for _, n := range e.needs {
-				m.add(n, nil, nil, true, litScore+m.matched*keyScore)
-			}
+			m.switches(e)
 		}
 	}
 	s := strings.TrimSpace(text)
@@ -201,8 +212,24 @@ func (m *matching) read(e event) {
 		score -= nameScore
 	}
 	for _, n := range e.reads {
-		m.add(n, rest, e.needs, false, score)
+		if m.matched > 0 || m.trace.mapping(n) {
+			m.add(n, rest, e.needs, false, score)
+		}
 	}
+}
+
+// mapping reports whether a value is a mapping or nothing yet.
+func (t *Trace) mapping(n *node) bool {
+	var v any = t.scopes.values
+	for _, k := range n.path() {
+		m, ok := asMap(v)
+		if !ok {
+			return v == nil
+		}
+		v = m[k]
+	}
+	_, ok := asMap(v)
+	return ok || v == nil
 }
 
 // undecimal leaves out the indexes of lists at the beginning: what a template prints in an element of its own list.

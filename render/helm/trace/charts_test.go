@@ -2,10 +2,13 @@ package trace
 
 import (
 	"fmt"
+	"iter"
+	"math/rand"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -198,6 +201,26 @@ func (r *release) without(name string) {
 		deps, _ := meta["dependencies"].([]any)
 		meta["dependencies"] = slices.DeleteFunc(deps, func(d any) bool { return d.(map[string]any)["name"] == name })
 		r.files[i].Data, _ = yaml.Marshal(meta)
+	}
+}
+
+// sampled returns public releases in a random order, and no more of them after the minutes of LINTEL_MINUTES.
+func sampled(t testing.TB) iter.Seq[release] {
+	all := publicReleases(t)
+	minutes, err := strconv.ParseFloat(os.Getenv("LINTEL_MINUTES"), 64)
+	if err != nil {
+		minutes = 60
+	}
+	until := time.Now().Add(time.Duration(minutes * float64(time.Minute)))
+	return func(yield func(release) bool) {
+		n := 0
+		for _, i := range rand.New(rand.NewSource(7)).Perm(len(all)) {
+			if time.Now().After(until) || !yield(all[i]) {
+				break
+			}
+			n++
+		}
+		t.Logf("%d of %d releases", n, len(all))
 	}
 }
 
