@@ -138,7 +138,7 @@ func TestPublicPlaces(t *testing.T) {
 	rng := rand.New(rand.NewSource(1))
 	total := map[string]int{}
 	seen := map[string]map[string]bool{}
-	for _, r := range sampled(t) {
+	for r := range sampled(t) {
 		out, err := r.render(t)
 		if err != nil {
 			continue
