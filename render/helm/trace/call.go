@@ -66,7 +66,8 @@ func (f *frame) andOr(dot value, or bool, args []parse.Node, final value, piped 
 }
 
 // arguments evaluates the arguments of a call for the types of its parameters.
-func (f *frame) arguments(dot value, typ reflect.Type, name string, args []parse.Node, final value, piped bool) []value {
+func (f *frame) arguments(dot value, typ reflect.Type, name string, args []parse.Node, final value,
+	piped bool) []value {
 	n, fixed := len(args), typ.NumIn()
 	if piped {
 		n++

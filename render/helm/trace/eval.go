@@ -8,72 +8,6 @@ import (
 	"text/template/parse"
 )
 
-// source is the text that a template was parsed from: a file, or a string that was given to tpl.
-type source struct {
-	name string
-	file *node // of a file
-	n    int
-	segs []seg // of a string
-}
-
-// literal returns the shade of n bytes at an offset of the source.
-func (s *source) literal(pos, n int) shade {
-	if s.file == nil {
-		return shade{segs: cut(s.segs, pos, pos+n)}
-	}
-	return shade{segs: []seg{{n: int32(n), off: int32(pos), org: s.file}}}
-}
-
-// origin returns the origin of a literal that is not copied byte by byte.
-func (s *source) origin(pos, n int) *node {
-	if s.file == nil {
-		return shade{segs: cut(s.segs, pos, pos+n)}.mix()
-	}
-	return &node{kind: Text, chart: s.name, off: pos, length: n}
-}
-
-// tmpl is a parsed template, body of a file or of a define.
-type tmpl struct {
-	name string
-	root *parse.ListNode
-	src  *source
-}
-
-// set is the templates that can be seen: those of the chart, and for tpl those of the string in front of them.
-type set struct {
-	up    *set
-	named map[string]*tmpl
-}
-
-func (s *set) lookup(name string) *tmpl {
-	for ; s != nil; s = s.up {
-		if t := s.named[name]; t != nil {
-			return t
-		}
-	}
-	return nil
-}
-
-// add parses a text and adds what it defines; it returns the text's own template.
-func (s *set) add(name, body string, src *source, known map[string]any) (*tmpl, error) {
-	trees := map[string]*parse.Tree{}
-	if _, err := parse.New(name).Parse(body, "", "", trees, known); err != nil {
-		return nil, err
-	}
-	var own *tmpl
-	for n, tree := range trees {
-		t := &tmpl{n, tree.Root, src}
-		if n == name {
-			own = t
-		}
-		// A text of blanks never replaces a template that is there.
-		if s.lookup(n) == nil || !parse.IsEmptyTree(tree.Root) {
-			s.named[n] = t
-		}
-	}
-	return own, nil
-}
-
 // failure ends the execution of a file. Templates cannot catch errors, so that it unwinds to the file.
 type failure struct{ err error }
 
@@ -108,7 +42,6 @@ type exec struct {
 	funcs    map[string]function
 	known    map[string]any
 	included map[string]int
-	parsed   map[string]*set // of tpl's strings, by text; only those of one origin
 }
 
 // function is a function of templates with what knows its origins; fn is invalid for those of text/template that are
@@ -299,104 +232,6 @@ func (f *frame) variable(name string) value {
 	return value{}
 }
 
-// loop executes a range: over numbers, lists, maps in the order of their keys, and iterators.
-func (f *frame) loop(dot value, r *parse.RangeNode) flow {
-	mark, outer := len(f.vars), f.cond
-	defer func() { f.cond, f.vars = outer, f.vars[:mark] }()
-	over := f.pipeline(dot, r.Pipe)
-	over.rv, _ = deref(over.rv)
-	f.cond = f.because(over)
-	top := len(f.vars)
-	ran, stop := false, false
-	one := func(key, elem value) bool {
-		ran = true
-		f.step()
-		f.bindLoop(r.Pipe, key, elem)
-		fl := f.list(elem, r.List)
-		f.vars = f.vars[:top]
-		stop = fl == breaks
-		return !stop
-	}
-	f.iterate(r, over, one)
-	if !ran {
-		f.skipped(dot, &r.BranchNode, over, true)
-		return f.list(dot, r.ElseList)
-	}
-	return next
-}
-
-// bindLoop gives the variables of a range, if it has some, the values of one round.
-func (f *frame) bindLoop(p *parse.PipeNode, key, elem value) {
-	n := len(p.Decl)
-	if n == 0 {
-		return
-	}
-	last, first := elem, key
-	if p.IsAssign {
-		if n > 1 {
-			f.setVar(p.Decl[0].Ident[0], first)
-			f.setVar(p.Decl[1].Ident[0], last)
-		} else {
-			f.setVar(p.Decl[0].Ident[0], last)
-		}
-		return
-	}
-	f.vars[len(f.vars)-1].v = last
-	if n > 1 {
-		f.vars[len(f.vars)-2].v = first
-	}
-}
-
-func (f *frame) iterate(r *parse.RangeNode, over value, one func(key, elem value) bool) {
-	rv := over.rv
-	switch k := rv.Kind(); {
-	case k == reflect.Invalid:
-	case k >= reflect.Int && k <= reflect.Uintptr:
-		if len(r.Pipe.Decl) > 1 {
-			f.fail("can't use %v to iterate over more than one variable", rv)
-		}
-		for v := range rv.Seq() {
-			if !one(value{}, value{v, over.sh}) {
-				return
-			}
-		}
-	case k == reflect.Slice || k == reflect.Array:
-		for i := range rv.Len() {
-			at := value{reflect.ValueOf(i), shade{org: over.sh.org, cond: over.sh.cond}}
-			if !one(at, f.index(over, i)) {
-				return
-			}
-		}
-	case k == reflect.Map:
-		if rv.Len() == 0 {
-			return
-		}
-		keys, ok := orderedKeys(rv)
-		if !ok {
-			f.fail("range over a map with keys of several types")
-		}
-		// The pairs are taken before the first round, which may change the map.
-		vals := make([]reflect.Value, len(keys))
-		for i, key := range keys {
-			vals[i] = rv.MapIndex(key)
-		}
-		for i, key := range keys {
-			k, v := value{key, over.sh}, value{vals[i], over.sh}
-			if key.Kind() == reflect.String {
-				e := f.entry(over, key.String())
-				k.sh, v.sh = e.key, e.val
-			}
-			if !one(k, v) {
-				return
-			}
-		}
-	case k == reflect.Interface || k == reflect.Pointer:
-		f.fail("range can't iterate over %v", rv)
-	default:
-		f.fail("range over %s is not supported", rv.Type())
-	}
-}
-
 // print writes what an action yields.
 func (f *frame) print(dot value, n *parse.ActionNode, v value) {
 	before := len(f.out.buf)
@@ -412,7 +247,8 @@ func (f *frame) print(dot value, n *parse.ActionNode, v value) {
 		f.grow(len(s))
 		if v.rv.IsValid() {
 			org := f.origin(v)
-			f.out.add(s, shade{org: org, cond: v.sh.conds(), derived: v.sh.derived || len(s) > 0 && org != nil && org.kind == 0}, f.cond)
+			derived := v.sh.derived || org != nil && org.kind == 0
+			f.out.add(s, shade{org: org, cond: v.sh.conds(), derived: derived}, f.cond)
 		} else {
 			f.out.add(s, shade{org: v.sh.org, cond: v.sh.cond, derived: true}, f.cond)
 		}

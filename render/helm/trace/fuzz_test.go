@@ -25,7 +25,8 @@ func (s *sentence) expr() string {
 	case 1:
 		return ".Values." + s.of("name", "count", "list", "map", "missing", "none", "empty", "missing.more", "map.sub.z")
 	case 2:
-		return "(" + s.of("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "printf", "print", "index", "hasKey") + " " + e() + " " + e() + ")"
+		return "(" + s.of("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "printf", "print", "index",
+			"hasKey") + " " + e() + " " + e() + ")"
 	case 3:
 		return "(" + e() + " | " + s.of("quote", "upper", "toYaml", "toJson", "len", "not", "trim", "b64enc", "toString",
 			"nindent 2", "indent 3", "trunc 2", "default 5", "list", "first", "int", "keys", "deepCopy", "empty", "html",
@@ -55,8 +56,10 @@ func (s *sentence) expr() string {
 	case 15:
 		return "(dict \"k\" " + e() + ").k"
 	default:
-		return s.of(".Values.name", ".Values.list", ".Values.map", ".Release.Name", ".Chart.Name", "(.Files.Get \"conf/a.txt\")",
-			".Values.count", "$v", "$", ".Values.block", ".Capabilities.KubeVersion.Version", "(.Capabilities.APIVersions.Has \"v1\")")
+		return s.of(".Values.name", ".Values.list", ".Values.map", ".Release.Name", ".Chart.Name",
+			"(.Files.Get \"conf/a.txt\")",
+			".Values.count", "$v", "$", ".Values.block", ".Capabilities.KubeVersion.Version",
+			"(.Capabilities.APIVersions.Has \"v1\")")
 	}
 }
 
@@ -72,7 +75,8 @@ func (s *sentence) body() string {
 		case 1, 2, 3:
 			b.WriteString(s.of("{{ ", "{{- ") + s.expr() + s.of(" }}", " -}}"))
 		case 4:
-			b.WriteString("{{ if " + s.expr() + " }}" + s.body() + s.of("", "{{ else }}"+s.body(), "{{ else if .Values.flag }}"+s.body()) + "{{ end }}")
+			b.WriteString("{{ if " + s.expr() + " }}" + s.body() +
+				s.of("", "{{ else }}"+s.body(), "{{ else if .Values.flag }}"+s.body()) + "{{ end }}")
 		case 5:
 			b.WriteString("{{ with " + s.expr() + " }}" + s.body() + s.of("", "{{ else }}"+s.body()) + "{{ end }}")
 		case 6:

@@ -30,8 +30,6 @@ func include(f *frame, args []value) value {
 	return value{reflect.ValueOf(string(out.buf)), out.shade()}
 }
 
-const maxParsed = 4096
-
 // tpl executes a string as a template that sees all others. What it prints of its text came from the string.
 func tpl(f *frame, args []value) value {
 	body := args[0].rv.String()

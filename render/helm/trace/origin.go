@@ -140,7 +140,6 @@ func (n *node) leaves(f func(*node)) {
 // mixer collects origins in order, each once.
 type mixer struct {
 	parts []*node
-	cond  *cond
 }
 
 func (m *mixer) add(n *node) {

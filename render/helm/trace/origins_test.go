@@ -149,7 +149,8 @@ func TestOriginsOfFunctions(t *testing.T) {
 		{`{{ $x := "a" }}{{ if .Values.flag }}{{ $x = .Values.name }}{{ end }}<{{ $x }}>`, "web", "value name verbatim"},
 		{`{{ with .Values.map }}<{{ .x }}>{{ end }}`, "one", "value map.x verbatim"},
 		{`{{ with $m := .Values.map }}<{{ $m.sub.z }}>{{ end }}`, "deep", "value map.sub.z verbatim"},
-		{`{{ range $i, $e := .Values.list }}{{ if eq $i 1 }}{{ continue }}{{ end }}{{ if eq $i 2 }}<{{ $e }}>{{ break }}{{ end }}{{ end }}`,
+		{`{{ range $i, $e := .Values.list }}{{ if eq $i 1 }}{{ continue }}{{ end }}` +
+			`{{ if eq $i 2 }}<{{ $e }}>{{ break }}{{ end }}{{ end }}`,
 			"c", "value list.2 verbatim"},
 		{`<{{ int .Values.count | add 1 }}>`, "4", "value count derived"},
 		{`<{{ .Values.none | toYaml }}>`, "{}", "value none verbatim"},
@@ -200,7 +201,8 @@ func TestFallbacksAndConditions(t *testing.T) {
 		{`{{ if .Values.flag }}<x>{{ end }}`, "value flag condition"},
 		{`{{ if not .Values.empty }}<x>{{ end }}`, "value empty condition"},
 		{`{{ if .Values.empty }}{{ else }}<x>{{ end }}`, "value empty condition"},
-		{`{{ with .Values.map }}{{ range $.Values.list }}{{ if eq . "b" }}<x>{{ end }}{{ end }}{{ end }}`, "value map condition"},
+		{`{{ with .Values.map }}{{ range $.Values.list }}{{ if eq . "b" }}<x>{{ end }}{{ end }}{{ end }}`,
+			"value map condition"},
 		{`{{ $x := "a" }}{{ if .Values.flag }}{{ $x = "b" }}{{ end }}<{{ $x }}>`, "value flag condition"},
 		{`<{{ ternary "a" "b" .Values.flag }}>`, "value flag condition"},
 		{`<{{ include "name" . }}>`, "release Name verbatim"},
@@ -214,8 +216,10 @@ func TestFallbacksAndConditions(t *testing.T) {
 
 func TestGlobalsOfSubchartsAreTheTops(t *testing.T) {
 	r := example("a: b\n", "global: {registry: r.example}\nsub: {image: i}\n")
-	r.files = append(r.files, helm.File{Name: "charts/sub/Chart.yaml", Data: []byte("apiVersion: v2\nname: sub\nversion: 0.1.0\n")},
-		helm.File{Name: "charts/sub/templates/s.yaml", Data: []byte("x: {{ .Values.global.registry }}/{{ .Values.image }}\n")})
+	r.files = append(r.files, helm.File{Name: "charts/sub/Chart.yaml",
+		Data: []byte("apiVersion: v2\nname: sub\nversion: 0.1.0\n")},
+		helm.File{Name: "charts/sub/templates/s.yaml",
+			Data: []byte("x: {{ .Values.global.registry }}/{{ .Values.image }}\n")})
 	out, err := r.render(t)
 	if err != nil {
 		t.Fatal(err)
@@ -238,12 +242,15 @@ func TestAbsentFields(t *testing.T) {
 		path             string
 		onOff            bool
 	}{
-		{"a:\n  b: 1\n{{- with .Values.none }}\n  sec:\n    {{- toYaml . | nindent 4 }}\n{{- end }}\n", "b: 1", []string{"sec", "run"}, "none.run", false},
+		{"a:\n  b: 1\n{{- with .Values.none }}\n  sec:\n    {{- toYaml . | nindent 4 }}\n{{- end }}\n", "b: 1",
+			[]string{"sec", "run"}, "none.run", false},
 		{"a:\n  {{- toYaml .Values.map | nindent 2 }}\n", "sub:", []string{"new", "k"}, "map.new.k", false},
 		{"a: {{ toYaml .Values.none }}\n", "{}", []string{"cpu"}, "none.cpu", false},
 		{"a:\n  b: 1\n{{- if .Values.empty }}\n  host: true\n{{- end }}\n", "b: 1", []string{"host"}, "empty", true},
-		{"a:\n  b: 1\n{{- if .Values.empty }}\n  host: {{ .Values.hostName }}\n{{- end }}\n", "b: 1", []string{"host"}, "hostName", false},
-		{"a:\n  b: 1\n  {{- include \"x\" . | nindent 2 }}\n{{ define \"x\" }}{{ with .Values.none }}sec: {{ toYaml . | nindent 2 }}{{ end }}{{ end }}", "b: 1", []string{"sec", "run"}, "none.run", false},
+		{"a:\n  b: 1\n{{- if .Values.empty }}\n  host: {{ .Values.hostName }}\n{{- end }}\n", "b: 1",
+			[]string{"host"}, "hostName", false},
+		{"a:\n  b: 1\n  {{- include \"x\" . | nindent 2 }}\n" +
+			"{{ define \"x\" }}{{ with .Values.none }}sec: {{ toYaml . | nindent 2 }}{{ end }}{{ end }}", "b: 1", []string{"sec", "run"}, "none.run", false},
 		{"a:\n  b: 1\n", "b: 1", []string{"sec"}, "", false},
 	} {
 		r := example(test.template, exampleValues)
@@ -279,7 +286,8 @@ func TestBombsEnd(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tr, err := run(t.Context(), in, map[string]string{"top/templates/NOTES.txt": ""}, Limits{Steps: 200_000, Bytes: 1 << 20})
+		want := map[string]string{"top/templates/NOTES.txt": ""}
+		tr, err := run(t.Context(), in, want, Limits{Steps: 200_000, Bytes: 1 << 20})
 		if err == nil && tr.Accepted("top/templates/NOTES.txt") {
 			t.Errorf("%s: accepted", template)
 		}

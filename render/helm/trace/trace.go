@@ -69,7 +69,7 @@ func run(ctx context.Context, in *helm.Input, want map[string]string, l Limits) 
 		text, ok := want[f.Name]
 		t.files[f.Name] = e.file(templates, f, text)
 		if !ok {
-			t.files[f.Name].err = errors.New("Helm printed nothing of it")
+			t.files[f.Name].err = errors.New("nothing was printed of it by Helm")
 		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()

@@ -1,0 +1,98 @@
+package trace
+
+import "reflect"
+
+// before is what a map held and where it came from before a merge changed it.
+type before struct {
+	v    reflect.Value
+	e    entry
+	kids map[string]before
+	own  bool // it is a map
+	org  *node
+}
+
+func (c *call) snapshot(v value, e entry, depth int) before {
+	b := before{v: concrete(v.rv), e: e}
+	if b.v.Kind() != reflect.Map || b.v.Type().Key().Kind() != reflect.String || depth > 100 {
+		return b
+	}
+	c.step()
+	b.own, b.org = true, c.origin2(v)
+	b.kids = make(map[string]before, b.v.Len())
+	for _, k := range sortedKeys(b.v) {
+		ke := c.entry(v, k)
+		b.kids[k] = c.snapshot(value{c.at(v, k).rv, ke.val}, ke, depth+1)
+	}
+	return b
+}
+
+// merging remembers what maps hold before a merge, and returns what finds out afterwards which of them each entry of
+// the result came from.
+func (c *call) merging() func() shade {
+	var from []before
+	for _, a := range c.args {
+		from = append(from, c.snapshot(a, entry{val: a.sh}, 0))
+	}
+	if c.name == "mergeOverwrite" || c.name == "mustMergeOverwrite" {
+		for i, j := 0, len(from)-1; i < j; i, j = i+1, j-1 {
+			from[i], from[j] = from[j], from[i]
+		}
+	}
+	return func() shade {
+		c.merged(value{c.out, shade{}}, from, 0)
+		return c.args[0].sh
+	}
+}
+
+// merged records the origins of a merged map, given those that it was merged of, the strongest first.
+func (c *call) merged(v value, from []before, depth int) {
+	rv := concrete(v.rv)
+	if rv.Kind() != reflect.Map || rv.IsNil() || depth > 100 {
+		return
+	}
+	c.step()
+	info := &mapInfo{}
+	for _, b := range from {
+		if b.org != nil {
+			info.org = b.org
+			break
+		}
+	}
+	for _, k := range sortedKeys(rv) {
+		held := concrete(c.at(value{rv: rv}, k).rv)
+		var with []before
+		for _, b := range from {
+			if kid, ok := b.kids[k]; ok {
+				with = append(with, kid)
+			}
+		}
+		if e, ok := c.winner(held, with, depth); ok {
+			info.set(k, e)
+		}
+	}
+	c.setMap(rv, info)
+}
+
+func (c *call) winner(held reflect.Value, with []before, depth int) (entry, bool) {
+	if held.Kind() == reflect.Map {
+		var maps []before
+		for _, b := range with {
+			if b.own {
+				maps = append(maps, b)
+			}
+		}
+		if len(maps) > 0 {
+			c.merged(value{rv: held}, maps, depth+1)
+			return maps[0].e, true
+		}
+	}
+	for _, b := range with {
+		if identical(held, b.v) {
+			return b.e, true
+		}
+	}
+	if len(with) > 0 {
+		return with[0].e, true
+	}
+	return entry{}, false
+}

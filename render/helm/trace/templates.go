@@ -1,0 +1,69 @@
+package trace
+
+import "text/template/parse"
+
+// source is the text that a template was parsed from: a file, or a string that was given to tpl.
+type source struct {
+	name string
+	file *node // of a file
+	n    int
+	segs []seg // of a string
+}
+
+// literal returns the shade of n bytes at an offset of the source.
+func (s *source) literal(pos, n int) shade {
+	if s.file == nil {
+		return shade{segs: cut(s.segs, pos, pos+n)}
+	}
+	return shade{segs: []seg{{n: int32(n), off: int32(pos), org: s.file}}}
+}
+
+// origin returns the origin of a literal that is not copied byte by byte.
+func (s *source) origin(pos, n int) *node {
+	if s.file == nil {
+		return shade{segs: cut(s.segs, pos, pos+n)}.mix()
+	}
+	return &node{kind: Text, chart: s.name, off: pos, length: n}
+}
+
+// tmpl is a parsed template, body of a file or of a define.
+type tmpl struct {
+	name string
+	root *parse.ListNode
+	src  *source
+}
+
+// set is the templates that can be seen: those of the chart, and for tpl those of the string in front of them.
+type set struct {
+	up    *set
+	named map[string]*tmpl
+}
+
+func (s *set) lookup(name string) *tmpl {
+	for ; s != nil; s = s.up {
+		if t := s.named[name]; t != nil {
+			return t
+		}
+	}
+	return nil
+}
+
+// add parses a text and adds what it defines; it returns the text's own template.
+func (s *set) add(name, body string, src *source, known map[string]any) (*tmpl, error) {
+	trees := map[string]*parse.Tree{}
+	if _, err := parse.New(name).Parse(body, "", "", trees, known); err != nil {
+		return nil, err
+	}
+	var own *tmpl
+	for n, tree := range trees {
+		t := &tmpl{n, tree.Root, src}
+		if n == name {
+			own = t
+		}
+		// A text of blanks never replaces a template that is there.
+		if s.lookup(n) == nil || !parse.IsEmptyTree(tree.Root) {
+			s.named[n] = t
+		}
+	}
+	return own, nil
+}
