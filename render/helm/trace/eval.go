@@ -95,6 +95,12 @@ func (f *frame) step() {
 	}
 }
 
+// What a piece of text and a hole count beside their bytes: about what they take in memory.
+const (
+	pieceCost = 32
+	holeCost  = 256
+)
+
 func (f *frame) grow(n int) {
 	f.bytes += n
 	if f.bytes > f.limits.Bytes {
@@ -133,7 +139,7 @@ func (f *frame) walk(dot value, n parse.Node) flow {
 	f.step()
 	switch n := n.(type) {
 	case *parse.TextNode:
-		f.grow(len(n.Text))
+		f.grow(len(n.Text) + pieceCost)
 		if f.tmpl.src.file != nil {
 			f.out.buf = append(f.out.buf, n.Text...)
 			f.out.piece(seg{n: int32(len(n.Text)), off: int32(n.Pos), org: f.tmpl.src.file, cond: f.cond})
@@ -235,6 +241,7 @@ func (f *frame) variable(name string) value {
 // print writes what an action yields.
 func (f *frame) print(dot value, n *parse.ActionNode, v value) {
 	before := len(f.out.buf)
+	f.grow(pieceCost)
 	if v.rv.Kind() == reflect.String && v.rv.NumMethod() == 0 {
 		s := v.rv.String()
 		f.grow(len(s))

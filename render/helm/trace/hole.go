@@ -21,12 +21,14 @@ type hole struct {
 
 // skipped leaves a hole for a block that was not executed.
 func (f *frame) skipped(dot value, n *parse.BranchNode, v value, with bool) {
+	f.grow(holeCost)
 	f.out.piece(seg{cond: f.cond, hole: &hole{node: n, body: n.List, with: with, v: v, dot: dot,
 		vars: slices.Clone(f.vars), tmpl: f.tmpl, set: f.set, cond: f.cond}})
 }
 
 // printedNothing leaves a hole for an action without output.
 func (f *frame) printedNothing(dot value, n *parse.ActionNode, v value) {
+	f.grow(holeCost)
 	f.out.piece(seg{cond: f.cond, hole: &hole{node: n, v: v, dot: dot,
 		vars: slices.Clone(f.vars), tmpl: f.tmpl, set: f.set, cond: f.cond}})
 }

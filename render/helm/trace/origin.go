@@ -184,12 +184,15 @@ func (c *cond) level() int {
 	return c.depth
 }
 
+// maxChain is how far up conditions are looked for; missing one costs a doubled condition.
+const maxChain = 512
+
 // has reports whether other is c or above it.
 func (c *cond) has(other *cond) bool {
 	if other == nil {
 		return true
 	}
-	for ; c != nil && c.depth >= other.depth; c = c.up {
+	for i := 0; c != nil && c.depth >= other.depth && i < maxChain; c, i = c.up, i+1 {
 		if c == other {
 			return true
 		}
