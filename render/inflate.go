@@ -66,10 +66,18 @@ type inflated struct {
 	err   error
 }
 
+// inflatedEntry is an entry of a kustomization with what it came to.
+type inflatedEntry struct {
+	at        kustomization.Position
+	mount     *mount
+	component string // what the kustomization must name to get it
+}
+
 // printedChart implements chartText.
 type printedChart struct {
 	shown   *mount
-	folder  string // of the chart in this repository, empty: it is from elsewhere
+	from    string // the folder of the chart, or its address
+	here    bool   // it is a folder of this repository
 	output  *helm.Output
 	text    []byte
 	starts  []int // the first line of each manifest
@@ -188,8 +196,7 @@ func (r *Renderer) inflate(p *plan, layer *origin.Layer, i *inflation, above []s
 	}
 	if !twice {
 		p.inflated[[2]entry{i.at, i.shown}] = m
-		p.charts[i.at.file] = append(p.charts[i.at.file], i.at.at)
-		p.components[i.at.file] = append(p.components[i.at.file], relative(place(i.file.Dir), m.prefix))
+		p.charts[i.at.file] = append(p.charts[i.at.file], inflatedEntry{i.at.at, m, relative(place(i.file.Dir), m.prefix)})
 	}
 	child := r.layer(p, m.prefix, above, source.Error{}, func(e source.Error) { p.without(i.at, e) })
 	if child != nil {
@@ -284,9 +291,16 @@ func (i *inflation) run() (*printedChart, error) {
 	if err != nil {
 		return nil, err
 	}
-	printed := &printedChart{output: out}
-	if from.here {
-		printed.folder = from.dir
+	printed := &printedChart{output: out, here: from.here}
+	switch {
+	case from.here:
+		printed.from = from.dir
+	case i.local():
+		home, _ := i.home()
+		m, in, _ := i.renderer.outside.of(path.Join(home, i.Name))
+		printed.from = m.address(in)
+	default:
+		printed.from = strings.TrimSuffix(redacted(i.Repo), "/") + "/" + i.Name + "@" + chart.Version()
 	}
 	printed.print()
 	return printed, nil
@@ -453,14 +467,14 @@ func (i *inflation) load(field, name string) ([]byte, error) {
 	return data, err
 }
 
-// generated stands for the time in the name that Helm makes for a release without one.
-const generated0 = "1700000000"
+// madeUp stands for the time in the name that Helm makes for a release without one.
+const madeUp = "1700000000"
 
 // release returns the name of the release.
 func (i *inflation) release() (string, error) {
 	switch {
 	case i.NameTemplate == "" && i.ReleaseName == "":
-		return i.Name + "-" + generated0, nil
+		return i.Name + "-" + madeUp, nil
 	case i.NameTemplate == "":
 		return i.ReleaseName, nil
 	case i.ReleaseName != "":
@@ -501,18 +515,31 @@ func (c *printedChart) print() {
 // locate implements chartText. What of the values or the templates it is, nobody knows yet: the line of the chart is told.
 func (c *printedChart) locate(line, _ int, _ origin.How) origin.Place {
 	p := c.shown.local().place(origin.Enclosing)
+	if at := c.template(line); at != "" {
+		p.Chain = []origin.Link{{Path: at, StartLine: 1, EndLine: 1, Role: "template"}}
+	}
+	return p
+}
+
+// template returns the file that printed a line: in this repository, or where the chart is from (see origin.Link). It is
+// empty where that is not known.
+func (c *printedChart) template(line int) string {
 	k, found := slices.BinarySearch(c.starts, line)
 	if !found {
 		k--
 	}
 	if k < 0 {
-		return p
+		return ""
 	}
-	m := c.output.Manifests[c.indexes[k]]
-	if c.folder != "" && m.File != "" {
-		p.Chain = []origin.Link{{Path: path.Join(c.folder, m.File), StartLine: 1, EndLine: 1, Role: "template"}}
+	switch m := c.output.Manifests[c.indexes[k]]; {
+	case m.File == "":
+		return c.from
+	case c.here:
+		return path.Join(c.from, m.File)
+	case c.from != "":
+		return c.from + "//" + m.File
 	}
-	return p
+	return ""
 }
 
 // problem says why a chart is not there. It is fleeting where it may go away without a change of anything.

@@ -31,13 +31,13 @@ func (r *Renderer) leave(p *plan) bool {
 	p.texts = map[string][]byte{}
 	for file, f := range p.kustomizations {
 		edits := kustomization.Edits{Without: slices.Clone(p.left[file]), Values: p.values[file]}
-		for _, at := range p.charts[file] {
-			if !slices.Contains(edits.Without, at) {
-				edits.Without = append(edits.Without, at)
+		for _, chart := range p.charts[file] {
+			if !slices.Contains(p.left[file], chart.at) {
+				edits.Components = append(edits.Components, chart.component)
 			}
-		}
-		for _, name := range p.components[file] {
-			edits.Components = append(edits.Components, name)
+			if !slices.Contains(edits.Without, chart.at) {
+				edits.Without = append(edits.Without, chart.at)
+			}
 		}
 		if len(edits.Without) == 0 && len(edits.Values) == 0 {
 			continue
@@ -73,6 +73,7 @@ func (p *plan) prune(l *origin.Layer, without map[string]*kustomization.File) {
 	l.Resources = slices.DeleteFunc(l.Resources, func(part origin.Part) bool {
 		return part.Layer == nil && p.broken[part.Path] != nil || part.Layer != nil && p.broken[part.Layer.File.Dir] != nil
 	})
+	l.Components = slices.DeleteFunc(l.Components, func(c *origin.Layer) bool { return p.broken[c.File.Dir] != nil })
 	for _, part := range l.Resources {
 		if part.Layer != nil {
 			p.prune(part.Layer, without)
@@ -117,6 +118,15 @@ func (r *Renderer) culprits(p *plan) bool {
 		}
 		dir := part.Layer.File.Dir
 		blame(dir, r.obstacles(dir)...)
+	}
+	for file, list := range p.charts {
+		for _, chart := range list {
+			dir := chart.mount.prefix
+			if mistakes := r.obstacles(dir + "/output"); p.broken[dir] == nil && len(mistakes) > 0 {
+				p.broken[dir], found = &mistakes[0], true
+				p.without(entry{file, chart.at}, mistakes[0])
+			}
+		}
 	}
 	return found
 }

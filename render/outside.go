@@ -323,7 +323,11 @@ func (m *mount) link(in string, start, end int, role string) origin.Link {
 func (o *outside) links(list []origin.Link) []origin.Link {
 	var out []origin.Link
 	for _, l := range list {
-		if m, in, ok := o.of(l.Path); ok {
+		if m, in, ok := o.of(l.Path); ok && m.inflated != nil {
+			if l.Path, l.StartLine, l.EndLine = m.inflated.text.template(l.StartLine), 1, 1; l.Path == "" {
+				continue
+			}
+		} else if ok {
 			l.Path = m.address(in)
 		}
 		out = append(out, l)

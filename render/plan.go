@@ -34,14 +34,13 @@ type plan struct {
 	broken map[string]*source.Error            // the manifests and patches that were looked at, with what is wrong
 	texts  map[string][]byte                   // of the kustomizations as kustomize sees them, where it is not as they are
 
-	values     map[string]map[kustomization.Position]kustomization.Value // what their entries are there, by their file
-	charts     map[string][]kustomization.Position                       // the entries that are inflated, by the file of the kustomization
-	inflated   map[[2]entry]*mount                                       // what they came to
-	components map[string][]string                                       // that bring it in, in order
-	namespace  string                                                    // of the kustomization that is walked, or of those around it
-	links      map[string]string
-	wants      wants
-	fleeting   bool // a problem may go away without a change of anything
+	values    map[string]map[kustomization.Position]kustomization.Value // what their entries are there, by their file
+	charts    map[string][]inflatedEntry                                // what is inflated, in order, by the file of the kustomization
+	inflated  map[[2]entry]*mount                                       // what they came to
+	namespace string                                                    // of the kustomization that is walked, or of those around it
+	links     map[string]string
+	wants     wants
+	fleeting  bool // a problem may go away without a change of anything
 }
 
 // entry is an entry of a kustomization's list.
@@ -62,7 +61,7 @@ func (r *Renderer) plan(dir string) *plan {
 	p := &plan{kustomizations: map[string]*kustomization.File{}, manifests: map[string]bool{}, reads: map[string]string{},
 		reported: map[string]bool{}, left: map[string][]kustomization.Position{}, named: map[string][]entry{},
 		broken: map[string]*source.Error{}, values: map[string]map[kustomization.Position]kustomization.Value{},
-		charts: map[string][]kustomization.Position{}, inflated: map[[2]entry]*mount{}, components: map[string][]string{}, links: map[string]string{},
+		charts: map[string][]inflatedEntry{}, inflated: map[[2]entry]*mount{}, links: map[string]string{},
 		wants: wants{}}
 	p.root = r.layer(p, dir, nil, source.Error{Path: dir, Message: "has no kustomization file"}, p.problem)
 	return p
@@ -161,6 +160,9 @@ func (r *Renderer) layer(p *plan, dir string, above []string, missing source.Err
 }
 
 func (r *Renderer) ref(p *plan, layer *origin.Layer, ref kustomization.Ref, above []string) {
+	if strings.HasPrefix(ref.Field, "helmCharts.") {
+		return // kustomize does not see it: see inflation.load
+	}
 	f := layer.File
 	report := p.problem
 	if ref.Role != kustomization.Config {

@@ -147,6 +147,14 @@ func (f *File) collect() {
 	if _, p := source.Field(api, "path"); p != nil {
 		f.add("openapi.path", p, p.Value, Config)
 	}
+	for _, item := range source.Items(f.Node, "helmCharts") {
+		if _, p := source.Field(item, "valuesFile"); p != nil {
+			f.add("helmCharts.valuesFile", p, p.Value, Data)
+		}
+		for _, p := range source.Items(item, "additionalValuesFiles") {
+			f.add("helmCharts.additionalValuesFiles", p, p.Value, Data)
+		}
+	}
 	f.Helm = append(source.Items(f.Node, "helmCharts"), source.Items(f.Node, "helmChartInflationGenerator")...)
 }
 

@@ -25,9 +25,12 @@ var (
 	patchFields     = []string{"path", "patch", "target", "options"}
 	replacedFields  = []string{"path", "source", "targets"}
 	generatedFields = []string{"namespace", "name", "behavior", "literals", "files", "envs", "env", "options", "type"}
-	schemaFields    = []string{"path", "version"}
-	imageFields     = []string{"name", "newName", "tagSuffix", "newTag", "digest"}
-	replicaFields   = []string{"name", "count"}
+	chartFields     = []string{"name", "version", "repo", "releaseName", "namespace", "additionalValuesFiles", "valuesFile",
+		"valuesInline", "valuesMerge", "includeCRDs", "skipHooks", "apiVersions", "kubeVersion", "nameTemplate", "skipTests",
+		"debug", "devel"}
+	schemaFields  = []string{"path", "version"}
+	imageFields   = []string{"name", "newName", "tagSuffix", "newTag", "digest"}
+	replicaFields = []string{"name", "count"}
 )
 
 // spell brings the file to one spelling.
@@ -46,6 +49,7 @@ func (f *File) spell() error {
 		{"patches", patchFields}, {"patchesJson6902", patchFields}, {"replacements", replacedFields},
 		{"images", imageFields}, {"imageTags", imageFields},
 		{"configMapGenerator", generatedFields}, {"secretGenerator", generatedFields}, {"replicas", replicaFields},
+		{"helmCharts", chartFields},
 	} {
 		for _, item := range source.Items(f.Node, list.field) {
 			if err := f.canonical(item, list.names); err != nil {

@@ -1,0 +1,111 @@
+package render_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/lintel-bot/lintel/render/remote"
+)
+
+// A chart that is not there, or does not render, is one problem on the line that names it, and the rest is rendered.
+func TestInflateMissing(t *testing.T) {
+	chart := func(fields string) string {
+		return "-- app/kustomization.yaml --\nresources: [own.yaml]\nhelmCharts:\n- releaseName: r\n  " +
+			strings.ReplaceAll(fields, "; ", "\n  ") + "\n"
+	}
+	for _, c := range []struct{ name, files, problem string }{
+		{"no such chart", chart("name: gone; repo: HOST/charts; version: 9.9.9"),
+			"app/kustomization.yaml:6: helmCharts: chart gone 9.9.9 of HOST/charts: there is no such thing"},
+		{"no access", chart("name: web; repo: HOST/secret; version: 1.0.0"),
+			"?app/kustomization.yaml:6: helmCharts: chart web 1.0.0 of HOST/secret: needs credentials"},
+		{"a registry", chart("name: web; repo: oci://reg.example.com/secret/; version: 1.0.0"),
+			"?app/kustomization.yaml:6: helmCharts: oci://reg.example.com/secret/web at 1.0.0: needs credentials"},
+		{"nowhere", chart("name: gone"), "app/kustomization.yaml:4: helmCharts: there is no chart in app/charts/gone"},
+		{"no name", chart("version: 1.2.3"), "app/kustomization.yaml:4: helmCharts: has no name"},
+		{"a name that is an option", chart("name: --post-renderer=x"), "app/kustomization.yaml:4: helmCharts: has a name that starts"},
+		{"no values", chart("name: local; valuesFile: gone.yaml"), `app/kustomization.yaml:4: helmCharts: valuesFile: "gone.yaml" does not exist`},
+		{"values of others", chart("name: local; valuesFile: ../other.yaml") + "-- other.yaml --\na: b\n",
+			`app/kustomization.yaml:4: helmCharts: valuesFile: "../other.yaml" is not below the kustomization`},
+		{"values that are none", chart("name: local; valuesFile: v.yaml") + "-- app/v.yaml --\n[a\n",
+			"app/kustomization.yaml:4: helmCharts: the values cannot be read"},
+		{"a home elsewhere", chart("name: local") + "helmGlobals: {chartHome: /tmp/charts}\n",
+			"?app/kustomization.yaml:4: helmCharts: has its charts in a folder of whoever builds"},
+		{"fails", chart("name: bad") + "-- app/charts/bad/Chart.yaml --\napiVersion: v2\nname: bad\nversion: 1.0.0\n" +
+			"-- app/charts/bad/values.yaml --\na: b\n-- app/charts/bad/templates/a.yaml --\na: {{ fail \"no luck\" }}\n",
+			"app/kustomization.yaml:4: the chart bad does not render: no luck"},
+		{"no object", chart("name: bad") + "-- app/charts/bad/Chart.yaml --\napiVersion: v2\nname: bad\nversion: 1.0.0\n" +
+			"-- app/charts/bad/values.yaml --\na: b\n-- app/charts/bad/templates/a.yaml --\nkind: A\na: b\n",
+			"app/kustomization.yaml:4: helmCharts: "},
+		{"a map", "-- app/kustomization.yaml --\nresources: [own.yaml]\nhelmCharts:\n- name: {a: b}\n",
+			"app/kustomization.yaml:3: helmCharts: "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, host, c.files+inflatedChart)
+			w.fails = map[string]*remote.Failure{"/secret": {Message: "needs credentials"}}
+			_, out, problems := w.render("app")
+			if c.name != "a map" && (len(out.Resources) != 1 || !out.Partial) {
+				t.Errorf("%d resources, partial: %v", len(out.Resources), out.Partial)
+			}
+			want, unknown := strings.CutPrefix(strings.ReplaceAll(c.problem, "HOST", host), "?")
+			if len(problems) != 1 || !strings.HasPrefix(problems[0].Error(), want) || problems[0].Unknown != unknown {
+				t.Errorf("got %v\nwant %s", problems, want)
+			}
+		})
+	}
+}
+
+// The fields of what a chart prints stand at its line until somebody knows more; what the kustomization writes over them
+// stands where it is written.
+func TestInflatePlaces(t *testing.T) {
+	w := newWorld(t, host, `
+-- app/kustomization.yaml --
+helmCharts:
+- name: local
+  releaseName: r
+- name: web
+  repo: HOST/charts
+  releaseName: s
+  version: 1.2.3
+  skipHooks: true
+images:
+- name: img
+  newTag: "9"
+patches:
+- target: {kind: Deployment}
+  patch: |
+    apiVersion: apps/v1
+    kind: Deployment
+    metadata:
+      name: any
+    spec:
+      replicas: 7
+commonLabels:
+  x: why
+`+inflatedChart)
+	_, out, problems := w.render("app")
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	for _, c := range []struct{ resource, pointer, want string }{
+		{"Deployment r-main", "/spec/template/spec/containers/0/name",
+			"app/kustomization.yaml:2 enclosing < app/charts/local/templates/deployment.yaml:1"},
+		{"Deployment r-main", "/spec/template/spec/containers/0/image", "app/kustomization.yaml:11:11-14 writer < app/charts/local/templates/deployment.yaml:1"},
+		{"Deployment r-main", "/spec/replicas",
+			"app/kustomization.yaml:20:17-18 identity < app/charts/local/templates/deployment.yaml:1"},
+		{"Deployment s-main", "/spec/template/spec/containers/0/name", "app/kustomization.yaml:7 enclosing < https://git.example.com/charts/web@1.2.3//templates/deployment.yaml:1"},
+		{"Service s", "/metadata/labels/x", "app/kustomization.yaml:22:6-9 writer"},
+	} {
+		if got := describe(find(t, out, c.resource).Origin(c.pointer)); got != c.want {
+			t.Errorf("%s %s:\ngot  %s\nwant %s", c.resource, c.pointer, got, c.want)
+		}
+	}
+}
+
+func TestInflateNothing(t *testing.T) {
+	w := newWorld(t, host, "-- app/kustomization.yaml --\nresources: [own.yaml]\nhelmCharts:\n- name: local\n  releaseName: r\n  valuesInline: {enabled: false}\n"+
+		"-- app/own.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: own}\n-- app/charts/local/Chart.yaml --\napiVersion: v2\nname: local\nversion: 1.0.0\n"+
+		"-- app/charts/local/values.yaml --\nenabled: true\n-- app/charts/local/templates/a.yaml --\n{{ if .Values.enabled }}\na: b\n{{ end }}\n")
+	if _, out, problems := w.render("app"); len(problems) > 0 || len(out.Resources) != 1 {
+		t.Error(len(out.Resources), problems)
+	}
+}
