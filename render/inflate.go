@@ -12,12 +12,8 @@ import (
 	"sync"
 	"text/template"
 
-	"go.yaml.in/yaml/v3"
-	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"sigs.k8s.io/kustomize/api/konfig"
 	"sigs.k8s.io/kustomize/api/types"
-	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
-	"sigs.k8s.io/kustomize/kyaml/yaml/merge2"
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/lintel-bot/lintel/render/helm"
@@ -38,12 +34,6 @@ const (
 		"  kind: AnnotationsTransformer\n  metadata: {name: chart}\n  annotations: {" + konfig.HelmGeneratedAnnotation +
 		": \"true\"}\n  fieldSpecs: [{path: metadata/annotations, create: true}]\n"
 )
-
-// chartText is what a chart printed, as a file whose lines lead back to templates.
-type chartText interface {
-	// locate returns the place that a person must edit to change what stands at a position of the text.
-	locate(line, column int, how origin.How) origin.Place
-}
 
 // inflation is an entry of a kustomization that brings in a chart.
 type inflation struct {
@@ -71,93 +61,6 @@ type inflatedEntry struct {
 	at        kustomization.Position
 	mount     *mount
 	component string // what the kustomization must name to get it
-}
-
-// printedChart implements chartText.
-type printedChart struct {
-	shown   *mount
-	from    string // the folder of the chart, or its address
-	here    bool   // it is a folder of this repository
-	output  *helm.Output
-	text    []byte
-	starts  []int // the first line of each manifest
-	indexes []int // which that is
-}
-
-// charts lists what the kustomization inflates by its own fields.
-func (r *Renderer) charts(f *kustomization.File) ([]*inflation, error) {
-	var list []*inflation
-	var globals types.HelmGlobals
-	_, n := source.Field(f.Node, "helmGlobals")
-	if err := decode(n, &globals); err != nil {
-		return nil, err
-	}
-	for _, n := range source.Items(f.Node, "helmCharts") {
-		i := r.inflation(f, entryAt(f, n), f.Path, n)
-		i.HelmGlobals = globals
-		if err := decode(n, &i.HelmChart); err != nil {
-			return nil, err
-		}
-		list = append(list, i)
-	}
-	var old []types.HelmChartArgs
-	items := source.Items(f.Node, "helmChartInflationGenerator")
-	for _, n := range items {
-		var args types.HelmChartArgs
-		if err := decode(n, &args); err != nil {
-			return nil, err
-		}
-		old = append(old, args)
-	}
-	converted, oldGlobals := types.SplitHelmParameters(old)
-	for k, chart := range converted {
-		i := r.inflation(f, entryAt(f, items[k]), f.Path, items[k])
-		if i.HelmGlobals, i.HelmChart = globals, chart; n == nil {
-			i.HelmGlobals = oldGlobals
-		}
-		list = append(list, i)
-	}
-	return list, nil
-}
-
-// generators lists what a configuration of generators inflates, nil where it is not of charts alone.
-func (r *Renderer) generators(f *kustomization.File, at entry, file string, documents []*yaml.Node) (list []*inflation) {
-	for _, d := range documents {
-		if source.Text(d, "apiVersion") != "builtin" || source.Text(d, "kind") != "HelmChartInflationGenerator" {
-			return nil
-		}
-		i := r.inflation(f, at, file, d)
-		if file == f.Path {
-			i.shown = at // the lines are those of a text in it
-		}
-		i.generator = true
-		if decode(d, &i.HelmGlobals) != nil || decode(d, &i.HelmChart) != nil {
-			return nil
-		}
-		list = append(list, i)
-	}
-	return list
-}
-
-func decode(n *yaml.Node, into any) error {
-	if n == nil {
-		return nil
-	}
-	data, err := yaml.Marshal(n)
-	if err != nil {
-		return err
-	}
-	return sigsyaml.Unmarshal(data, into)
-}
-
-func (r *Renderer) inflation(f *kustomization.File, at entry, file string, n *yaml.Node) *inflation {
-	shown := entry{file, kustomization.Position{Line: n.Line, Column: n.Column}}
-	for _, key := range []string{"name", "chartName", "version", "chartVersion"} {
-		if _, value := source.Field(n, key); value != nil {
-			shown.at = kustomization.Position{Line: value.Line, Column: value.Column}
-		}
-	}
-	return &inflation{renderer: r, file: f, at: at, shown: shown, root: f.Dir}
 }
 
 // inflate brings in what a chart prints.
@@ -337,136 +240,6 @@ func (i *inflation) folder() (chartFolder, error) {
 	return chartFolder{tree: found.Tree, dir: ".", packed: true}, nil
 }
 
-// values merges the user's values: those of a file, which are the chart's own where none is named, with those in the
-// kustomization, and those of more files over them.
-func (i *inflation) values(from chartFolder) (map[string]any, error) {
-	read := func() ([]byte, error) {
-		if i.ValuesFile != "" {
-			return i.load("valuesFile", i.ValuesFile)
-		}
-		home, ok := i.home()
-		if !ok || home != i.root && i.root != "." && !strings.HasPrefix(home, i.root+"/") {
-			return nil, refusal("the charts are not below the kustomization (chartHome), so kustomize does not read the chart's " +
-				"values.yaml: name a valuesFile")
-		}
-		data, _, err := from.tree.ReadFile(path.Join(from.dir, "values.yaml"))
-		if errors.Is(err, tree.ErrNotExist) {
-			return nil, refusal("the chart has no values.yaml, and no valuesFile is named: kustomize needs one")
-		}
-		return data, err
-	}
-	var data []byte
-	var err error
-	if len(i.ValuesInline) > 0 {
-		data, err = i.inlined(read)
-	} else {
-		data, err = read()
-	}
-	if err != nil {
-		return nil, err
-	}
-	values, err := helm.ParseValues(data)
-	if err != nil {
-		return nil, refusal("the values cannot be read as YAML of one map")
-	}
-	for _, file := range i.AdditionalValuesFiles {
-		data, err := i.load("additionalValuesFiles", file)
-		if err != nil {
-			return nil, err
-		}
-		more, err := helm.ParseValues(data)
-		if err != nil {
-			return nil, refusal("additionalValuesFiles: %q cannot be read as YAML of one map", file)
-		}
-		values = loader.MergeMaps(values, more)
-	}
-	return values, nil
-}
-
-// inlined merges the values of the kustomization with those of the file.
-func (i *inflation) inlined(read func() ([]byte, error)) ([]byte, error) {
-	values := i.ValuesInline
-	if i.ValuesMerge != "replace" {
-		data, err := read()
-		if err != nil {
-			return nil, err
-		}
-		if err := source.Vet("", data, i.renderer.limits.Source); err != nil {
-			return nil, refusal("the values file cannot be read: %s", message(err))
-		}
-		file, err := kyaml.Parse(string(data))
-		if err != nil {
-			return nil, refusal("the values file cannot be read as YAML")
-		}
-		inline, err := kyaml.FromMap(values)
-		if err != nil {
-			return nil, err
-		}
-		var merged *kyaml.RNode
-		if i.ValuesMerge == "merge" {
-			merged, err = merge2.Merge(file, inline.Copy(), kyaml.MergeOptions{})
-		} else {
-			merged, err = merge2.Merge(inline, file.Copy(), kyaml.MergeOptions{})
-		}
-		if err != nil {
-			return nil, refusal("valuesInline and the values file cannot be merged")
-		}
-		if values, err = merged.Map(); err != nil {
-			return nil, refusal("valuesInline and the values file do not make a map")
-		}
-	}
-	return sigsyaml.Marshal(values)
-}
-
-// message is the words of an error about a file, without the file.
-func message(err error) string {
-	var e *source.Error
-	if errors.As(err, &e) {
-		return e.Message
-	}
-	return err.Error()
-}
-
-// load reads a file as kustomize's loader does: below the kustomization, or over http.
-func (i *inflation) load(field, name string) ([]byte, error) {
-	if address, ok := kustomization.FileURL(name); ok && field == "valuesFile" {
-		want := remote.Want{Kind: remote.File, URL: address}
-		found, err := i.renderer.fetched(i.reads, want)
-		if err != nil {
-			return nil, &outsideError{want, err}
-		}
-		data, _, err := found.Tree.ReadFile(remote.FileName)
-		return data, err
-	}
-	at, ok := join(i.root, name)
-	if !ok {
-		return nil, refusal("%s: %q leads out of the repository", field, name)
-	}
-	real, e, err := i.renderer.find(at)
-	switch {
-	case errors.Is(err, tree.ErrNotExist) || err == nil && e.Kind != tree.File:
-		if !isOutside(at) {
-			i.reads.Reads[at] = ""
-		}
-		return nil, refusal("%s: %q does not exist", field, name)
-	case err != nil:
-		return nil, err
-	case i.root != "." && !strings.HasPrefix(real, i.root+"/"):
-		return nil, refusal("%s: %q is not below the kustomization, and kustomize reads no file from elsewhere", field, name)
-	}
-	data, id, err := i.renderer.read(real)
-	if !isOutside(real) {
-		if i.reads.Reads[real] = id; real != at {
-			i.reads.links[at] = real
-		}
-	}
-	var large *tree.TooLargeError
-	if errors.As(err, &large) {
-		return nil, refusal("%s: %q %s", field, name, large.Error())
-	}
-	return data, err
-}
-
 // madeUp stands for the time in the name that Helm makes for a release without one.
 const madeUp = "1700000000"
 
@@ -489,57 +262,6 @@ func (i *inflation) release() (string, error) {
 		return "", &refusedError{message: "makes the name of the release by functions (nameTemplate), which Lintel does not run"}
 	}
 	return out.String(), nil
-}
-
-// print writes down what Helm printed as `helm template` does.
-func (c *printedChart) print() {
-	var out bytes.Buffer
-	line := 1
-	add := func(index int, m helm.Manifest) {
-		text := fmt.Sprintf("---\n# Source: %s\n", m.Template)
-		c.starts, c.indexes = append(c.starts, line+2), append(c.indexes, index)
-		text += m.Text + "\n"
-		line += strings.Count(text, "\n")
-		out.WriteString(text)
-	}
-	for _, hooks := range []bool{false, true} {
-		for k, m := range c.output.Manifests {
-			if m.Hook == hooks {
-				add(k, m)
-			}
-		}
-	}
-	c.text = out.Bytes()
-}
-
-// locate implements chartText. What of the values or the templates it is, nobody knows yet: the line of the chart is told.
-func (c *printedChart) locate(line, _ int, _ origin.How) origin.Place {
-	p := c.shown.local().place(origin.Enclosing)
-	if at := c.template(line); at != "" {
-		p.Chain = []origin.Link{{Path: at, StartLine: 1, EndLine: 1, Role: "template"}}
-	}
-	return p
-}
-
-// template returns the file that printed a line: in this repository, or where the chart is from (see origin.Link). It is
-// empty where that is not known.
-func (c *printedChart) template(line int) string {
-	k, found := slices.BinarySearch(c.starts, line)
-	if !found {
-		k--
-	}
-	if k < 0 {
-		return ""
-	}
-	switch m := c.output.Manifests[c.indexes[k]]; {
-	case m.File == "":
-		return c.from
-	case c.here:
-		return path.Join(c.from, m.File)
-	case c.from != "":
-		return c.from + "//" + m.File
-	}
-	return ""
 }
 
 // problem says why a chart is not there. It is fleeting where it may go away without a change of anything.

@@ -1,0 +1,80 @@
+package render
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/render/helm"
+	"github.com/lintel-bot/lintel/render/origin"
+)
+
+// chartText is what a chart printed, as a file whose lines lead back to templates.
+type chartText interface {
+	// locate returns the place that a person must edit to change what stands at a position of the text.
+	locate(line, column int, how origin.How) origin.Place
+}
+
+// printedChart implements chartText.
+type printedChart struct {
+	shown   *mount
+	from    string // the folder of the chart, or its address
+	here    bool   // it is a folder of this repository
+	output  *helm.Output
+	text    []byte
+	starts  []int // the first line of each manifest
+	indexes []int // which that is
+}
+
+// print writes down what Helm printed as `helm template` does.
+func (c *printedChart) print() {
+	var out bytes.Buffer
+	line := 1
+	add := func(index int, m helm.Manifest) {
+		text := fmt.Sprintf("---\n# Source: %s\n", m.Template)
+		c.starts, c.indexes = append(c.starts, line+2), append(c.indexes, index)
+		text += m.Text + "\n"
+		line += strings.Count(text, "\n")
+		out.WriteString(text)
+	}
+	for _, hooks := range []bool{false, true} {
+		for k, m := range c.output.Manifests {
+			if m.Hook == hooks {
+				add(k, m)
+			}
+		}
+	}
+	c.text = out.Bytes()
+}
+
+// locate implements chartText. What of the values or the templates it is, nobody knows yet: the line of the chart is told.
+func (c *printedChart) locate(line, _ int, _ origin.How) origin.Place {
+	p := c.shown.local().place(origin.Enclosing)
+	if at := c.template(line); at != "" {
+		p.Chain = []origin.Link{{Path: at, StartLine: 1, EndLine: 1, Role: "template"}}
+	}
+	return p
+}
+
+// template returns the file that printed a line: in this repository, or where the chart is from (see origin.Link). It is
+// empty where that is not known.
+func (c *printedChart) template(line int) string {
+	k, found := slices.BinarySearch(c.starts, line)
+	if !found {
+		k--
+	}
+	if k < 0 {
+		return ""
+	}
+	switch m := c.output.Manifests[c.indexes[k]]; {
+	case m.File == "":
+		return c.from
+	case c.here:
+		return path.Join(c.from, m.File)
+	case c.from != "":
+		return c.from + "//" + m.File
+	}
+	return ""
+}

@@ -1,0 +1,86 @@
+package render
+
+import (
+	"go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/api/types"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/source"
+)
+
+// charts lists what the kustomization inflates by its own fields.
+func (r *Renderer) charts(f *kustomization.File) ([]*inflation, error) {
+	var list []*inflation
+	var globals types.HelmGlobals
+	_, n := source.Field(f.Node, "helmGlobals")
+	if err := decode(n, &globals); err != nil {
+		return nil, err
+	}
+	for _, n := range source.Items(f.Node, "helmCharts") {
+		i := r.inflation(f, entryAt(f, n), f.Path, n)
+		i.HelmGlobals = globals
+		if err := decode(n, &i.HelmChart); err != nil {
+			return nil, err
+		}
+		list = append(list, i)
+	}
+	var old []types.HelmChartArgs
+	items := source.Items(f.Node, "helmChartInflationGenerator")
+	for _, n := range items {
+		var args types.HelmChartArgs
+		if err := decode(n, &args); err != nil {
+			return nil, err
+		}
+		old = append(old, args)
+	}
+	converted, oldGlobals := types.SplitHelmParameters(old)
+	for k, chart := range converted {
+		i := r.inflation(f, entryAt(f, items[k]), f.Path, items[k])
+		if i.HelmGlobals, i.HelmChart = globals, chart; n == nil {
+			i.HelmGlobals = oldGlobals
+		}
+		list = append(list, i)
+	}
+	return list, nil
+}
+
+// generators lists what a configuration of generators inflates, nil where it is not of charts alone.
+func (r *Renderer) generators(f *kustomization.File, at entry, file string, documents []*yaml.Node) (list []*inflation) {
+	for _, d := range documents {
+		if source.Text(d, "apiVersion") != "builtin" || source.Text(d, "kind") != "HelmChartInflationGenerator" {
+			return nil
+		}
+		i := r.inflation(f, at, file, d)
+		if file == f.Path {
+			i.shown = at // the lines are those of a text in it
+		}
+		i.generator = true
+		if decode(d, &i.HelmGlobals) != nil || decode(d, &i.HelmChart) != nil {
+			return nil
+		}
+		list = append(list, i)
+	}
+	return list
+}
+
+func decode(n *yaml.Node, into any) error {
+	if n == nil {
+		return nil
+	}
+	data, err := yaml.Marshal(n)
+	if err != nil {
+		return err
+	}
+	return sigsyaml.Unmarshal(data, into)
+}
+
+func (r *Renderer) inflation(f *kustomization.File, at entry, file string, n *yaml.Node) *inflation {
+	shown := entry{file, kustomization.Position{Line: n.Line, Column: n.Column}}
+	for _, key := range []string{"name", "chartName", "version", "chartVersion"} {
+		if _, value := source.Field(n, key); value != nil {
+			shown.at = kustomization.Position{Line: value.Line, Column: value.Column}
+		}
+	}
+	return &inflation{renderer: r, file: f, at: at, shown: shown, root: f.Dir}
+}

@@ -1,0 +1,148 @@
+package render
+
+import (
+	"errors"
+	"path"
+	"strings"
+
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
+	"sigs.k8s.io/kustomize/kyaml/yaml/merge2"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/lintel-bot/lintel/render/helm"
+	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/remote"
+	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// values merges the user's values: those of a file, which are the chart's own where none is named, with those in the
+// kustomization, and those of more files over them.
+func (i *inflation) values(from chartFolder) (map[string]any, error) {
+	read := func() ([]byte, error) {
+		if i.ValuesFile != "" {
+			return i.load("valuesFile", i.ValuesFile)
+		}
+		home, ok := i.home()
+		if !ok || home != i.root && i.root != "." && !strings.HasPrefix(home, i.root+"/") {
+			return nil, refusal("the charts are not below the kustomization (chartHome), so kustomize does not read the chart's " +
+				"values.yaml: name a valuesFile")
+		}
+		data, _, err := from.tree.ReadFile(path.Join(from.dir, "values.yaml"))
+		if errors.Is(err, tree.ErrNotExist) {
+			return nil, refusal("the chart has no values.yaml, and no valuesFile is named: kustomize needs one")
+		}
+		return data, err
+	}
+	var data []byte
+	var err error
+	if len(i.ValuesInline) > 0 {
+		data, err = i.inlined(read)
+	} else {
+		data, err = read()
+	}
+	if err != nil {
+		return nil, err
+	}
+	values, err := helm.ParseValues(data)
+	if err != nil {
+		return nil, refusal("the values cannot be read as YAML of one map")
+	}
+	for _, file := range i.AdditionalValuesFiles {
+		data, err := i.load("additionalValuesFiles", file)
+		if err != nil {
+			return nil, err
+		}
+		more, err := helm.ParseValues(data)
+		if err != nil {
+			return nil, refusal("additionalValuesFiles: %q cannot be read as YAML of one map", file)
+		}
+		values = loader.MergeMaps(values, more)
+	}
+	return values, nil
+}
+
+// inlined merges the values of the kustomization with those of the file.
+func (i *inflation) inlined(read func() ([]byte, error)) ([]byte, error) {
+	values := i.ValuesInline
+	if i.ValuesMerge != "replace" {
+		data, err := read()
+		if err != nil {
+			return nil, err
+		}
+		if err := source.Vet("", data, i.renderer.limits.Source); err != nil {
+			return nil, refusal("the values file cannot be read: %s", message(err))
+		}
+		file, err := kyaml.Parse(string(data))
+		if err != nil {
+			return nil, refusal("the values file cannot be read as YAML")
+		}
+		inline, err := kyaml.FromMap(values)
+		if err != nil {
+			return nil, err
+		}
+		var merged *kyaml.RNode
+		if i.ValuesMerge == "merge" {
+			merged, err = merge2.Merge(file, inline.Copy(), kyaml.MergeOptions{})
+		} else {
+			merged, err = merge2.Merge(inline, file.Copy(), kyaml.MergeOptions{})
+		}
+		if err != nil {
+			return nil, refusal("valuesInline and the values file cannot be merged")
+		}
+		if values, err = merged.Map(); err != nil {
+			return nil, refusal("valuesInline and the values file do not make a map")
+		}
+	}
+	return sigsyaml.Marshal(values)
+}
+
+// message is the words of an error about a file, without the file.
+func message(err error) string {
+	var e *source.Error
+	if errors.As(err, &e) {
+		return e.Message
+	}
+	return err.Error()
+}
+
+// load reads a file as kustomize's loader does: below the kustomization, or over http.
+func (i *inflation) load(field, name string) ([]byte, error) {
+	if address, ok := kustomization.FileURL(name); ok && field == "valuesFile" {
+		want := remote.Want{Kind: remote.File, URL: address}
+		found, err := i.renderer.fetched(i.reads, want)
+		if err != nil {
+			return nil, &outsideError{want, err}
+		}
+		data, _, err := found.Tree.ReadFile(remote.FileName)
+		return data, err
+	}
+	at, ok := join(i.root, name)
+	if !ok {
+		return nil, refusal("%s: %q leads out of the repository", field, name)
+	}
+	real, e, err := i.renderer.find(at)
+	switch {
+	case errors.Is(err, tree.ErrNotExist) || err == nil && e.Kind != tree.File:
+		if !isOutside(at) {
+			i.reads.Reads[at] = ""
+		}
+		return nil, refusal("%s: %q does not exist", field, name)
+	case err != nil:
+		return nil, err
+	case i.root != "." && !strings.HasPrefix(real, i.root+"/"):
+		return nil, refusal("%s: %q is not below the kustomization, and kustomize reads no file from elsewhere", field, name)
+	}
+	data, id, err := i.renderer.read(real)
+	if !isOutside(real) {
+		if i.reads.Reads[real] = id; real != at {
+			i.reads.links[at] = real
+		}
+	}
+	var large *tree.TooLargeError
+	if errors.As(err, &large) {
+		return nil, refusal("%s: %q %s", field, name, large.Error())
+	}
+	return data, err
+}
