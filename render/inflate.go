@@ -227,8 +227,11 @@ func (i *inflation) folder() (chartFolder, error) {
 		return chartFolder{}, refusal("there is no chart in %s, and no repo is given to get it from", path.Join(home, i.Name))
 	case strings.HasPrefix(i.Repo, "oci://"):
 		want.URL = strings.TrimSuffix(i.Repo, "/") + "/" + i.Name
-	default:
+	case strings.HasPrefix(i.Repo, "https://"), strings.HasPrefix(i.Repo, "http://"):
 		want.URL, want.Name = i.Repo, i.Name
+	default:
+		return chartFolder{}, refusal("there is no chart in %s, and repo %q is no address to get it from",
+			path.Join(home, i.Name), i.Repo)
 	}
 	if i.Devel && want.Ref == "" {
 		want.Ref = ">0.0.0-0"

@@ -21,6 +21,8 @@ func TestInflateMissing(t *testing.T) {
 		{"a registry", chart("name: web; repo: oci://reg.example.com/secret/; version: 1.0.0"),
 			"?app/kustomization.yaml:6: helmCharts: oci://reg.example.com/secret/web at 1.0.0: needs credentials"},
 		{"nowhere", chart("name: gone"), "app/kustomization.yaml:4: helmCharts: there is no chart in app/charts/gone"},
+		{"from a folder", chart("name: gone; repo: ../charts"),
+			"app/kustomization.yaml:4: helmCharts: there is no chart in app/charts/gone, and repo \"../charts\" is no address"},
 		{"no name", chart("version: 1.2.3"), "app/kustomization.yaml:4: helmCharts: has no name"},
 		{"a name that is an option", chart("name: --post-renderer=x"), "app/kustomization.yaml:4: helmCharts: has a name that starts"},
 		{"no values", chart("name: local; valuesFile: gone.yaml"), `app/kustomization.yaml:4: helmCharts: valuesFile: "gone.yaml" does not exist`},
