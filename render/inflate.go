@@ -121,7 +121,8 @@ func (r *Renderer) inflated(i *inflation) (*inflated, *mount) {
 			return
 		}
 		m.inflated.text.shown = m
-		m.texts = map[string][]byte{"kustomization.yaml": []byte(inflatedRoot), "output/kustomization.yaml": []byte(inflatedBase),
+		m.texts = map[string][]byte{"kustomization.yaml": []byte(inflatedRoot),
+			"output/kustomization.yaml": []byte(inflatedBase),
 			"output/" + inflatedFile: m.inflated.text.text}
 	})
 	return m.inflated, m
@@ -167,7 +168,8 @@ func (i *inflation) run() (*printedChart, error) {
 	case strings.HasPrefix(i.Name, "-"), strings.HasPrefix(i.ReleaseName, "-"):
 		return nil, refusal("has a name that starts with a dash, which kustomize refuses")
 	case strings.HasPrefix(i.ChartHome, "/"):
-		return nil, &refusedError{message: "has its charts in a folder of whoever builds (chartHome), which Lintel does not read"}
+		return nil, &refusedError{message: "has its charts in a folder of whoever builds (chartHome), which Lintel does not " +
+			"read"}
 	case !slices.Contains([]string{"", "override", "merge", "replace"}, i.ValuesMerge):
 		return nil, refusal("valuesMerge is none of override, merge and replace")
 	}
@@ -262,7 +264,8 @@ func (i *inflation) release() (string, error) {
 		err = t.Execute(&out, nil)
 	}
 	if err != nil {
-		return "", &refusedError{message: "makes the name of the release by functions (nameTemplate), which Lintel does not run"}
+		return "", &refusedError{message: "makes the name of the release by functions (nameTemplate), which Lintel does " +
+			"not run"}
 	}
 	return out.String(), nil
 }

@@ -49,7 +49,8 @@ func (c *printedChart) print() {
 	c.text = out.Bytes()
 }
 
-// locate implements chartText. What of the values or the templates it is, nobody knows yet: the line of the chart is told.
+// locate implements chartText. What of the values or the templates it is, nobody knows yet: the line of the
+// chart is told.
 func (c *printedChart) locate(line, _ int, _ origin.How) origin.Place {
 	p := c.shown.local().place(origin.Enclosing)
 	if at := c.template(line); at != "" {
@@ -58,8 +59,8 @@ func (c *printedChart) locate(line, _ int, _ origin.How) origin.Place {
 	return p
 }
 
-// template returns the file that printed a line: in this repository, or where the chart is from (see origin.Link). It is
-// empty where that is not known.
+// template returns the file that printed a line: in this repository, or where the chart is from (see origin.Link). It
+// is empty where that is not known.
 func (c *printedChart) template(line int) string {
 	k, found := slices.BinarySearch(c.starts, line)
 	if !found {

@@ -46,7 +46,8 @@ func (r *Renderer) charts(f *kustomization.File) ([]*inflation, error) {
 }
 
 // generators lists what a configuration of generators inflates, nil where it is not of charts alone.
-func (r *Renderer) generators(f *kustomization.File, at entry, file string, documents []*yaml.Node) (list []*inflation) {
+func (r *Renderer) generators(f *kustomization.File, at entry, file string, documents []*yaml.Node,
+) (list []*inflation) {
 	for _, d := range documents {
 		if source.Text(d, "apiVersion") != "builtin" || source.Text(d, "kind") != "HelmChartInflationGenerator" {
 			return nil

@@ -26,8 +26,8 @@ func (i *inflation) values(from chartFolder) (map[string]any, error) {
 		}
 		home, ok := i.home()
 		if !ok || home != i.root && i.root != "." && !strings.HasPrefix(home, i.root+"/") {
-			return nil, refusal("the charts are not below the kustomization (chartHome), so kustomize does not read the chart's " +
-				"values.yaml: name a valuesFile")
+			return nil, refusal("the charts are not below the kustomization (chartHome), so kustomize does not read the " +
+				"chart's values.yaml: name a valuesFile")
 		}
 		data, _, err := from.tree.ReadFile(path.Join(from.dir, "values.yaml"))
 		if errors.Is(err, tree.ErrNotExist) {

@@ -12,8 +12,8 @@ import (
 	"github.com/lintel-bot/lintel/render/source"
 )
 
-// annotated turns what kustomize noted about where the resources came from, as buildMetadata asks for, into what it would
-// have noted without mounts (resource.Origin.Append).
+// annotated turns what kustomize noted about where the resources came from, as buildMetadata asks for, into what it
+// would have noted without mounts (resource.Origin.Append).
 func (r *Renderer) annotated(p *plan, resources []*yaml.Node) {
 	f := p.root.File
 	asked := slices.ContainsFunc(source.Items(f.Node, "buildMetadata"), func(n *yaml.Node) bool {

@@ -27,8 +27,8 @@ var (
 	userName = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9-]*@`)
 )
 
-// ParseRepo reads an entry as kustomize does where it expects a folder. It returns false for one that is no address of a
-// git repository: such an entry is a path beside the kustomization.
+// ParseRepo reads an entry as kustomize does where it expects a folder. It returns false for one that is not an address
+// of a git repository: such an entry is a path beside the kustomization.
 func ParseRepo(entry string) (Repo, bool) {
 	if strings.HasPrefix(entry, "/") {
 		return Repo{}, false
