@@ -123,7 +123,7 @@ func (r *Renderer) inflated(i *inflation) (*inflated, *mount) {
 		m.inflated.text.shown = m
 		m.texts = map[string][]byte{"kustomization.yaml": []byte(inflatedRoot),
 			"output/kustomization.yaml": []byte(inflatedBase),
-			"output/" + inflatedFile: m.inflated.text.text}
+			"output/" + inflatedFile:    m.inflated.text.text}
 	})
 	return m.inflated, m
 }

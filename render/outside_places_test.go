@@ -201,8 +201,8 @@ func TestOutsideIsRecalled(t *testing.T) {
 		}
 	}
 	w.fetch(w.wanted("app"))
-	out := try(w.sources(), 2, 0)
-	out = try(w.sources(), 2, 1)
+	try(w.sources(), 2, 0)
+	out := try(w.sources(), 2, 1)
 	if got := describe(find(t, out, "ConfigMap whole").Origin("/kind")); !strings.HasPrefix(got, "app/kustomization.yaml:3:3-") {
 		t.Error(got)
 	}
