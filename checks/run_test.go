@@ -236,14 +236,15 @@ func TestMendedInPart(t *testing.T) {
 
 func TestWarnings(t *testing.T) {
 	r := treetest.New(t)
-	base := r.Commit(pods + "-- app/kustomization.yaml --\nresources: []\n-- charts/web/Chart.yaml --\nname: web\n")
+	base := r.Commit(pods + "-- app/kustomization.yaml --\nresources: []\n-- charts/web/Chart.yaml --\n"+
+		"apiVersion: v2\nname: web\nversion: 1.0.0\ntype: library\n")
 	head := r.Commit("-- app/loose.yaml --\nkind: Pod\napiVersion: v1\n-- app/notes.yaml --\nhello: world\n-- " +
 		"charts/web/templates/a.yaml --\n{{ x }}\n")
 	rep := check(t, r, report.Change{Base: base, Rules: base, Head: head})
 	all := problems(rep.Warnings)
 	if want := []report.NotChecked{{Root: "app", Path: "app/loose.yaml", Changed: true, Reason: "no kustomization includes " +
 		"this file: list it under resources, or remove it"}, {Root: "charts/web", Path: "charts/web/templates/a.yaml", Changed: true,
-		Reason: "this Helm chart changes, and Lintel does not render charts"}}; !slices.Equal(rep.NotChecked, want) {
+		Reason: "this Helm chart changes, and nothing that is deployed from here renders it"}}; !slices.Equal(rep.NotChecked, want) {
 		t.Errorf("not checked: %+v", rep.NotChecked)
 	}
 	if strings.Contains(all, "notes.yaml") || rep.Conclusion != report.Neutral {

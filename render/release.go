@@ -226,7 +226,7 @@ func (s *release) failed(out *source.Error, e *helm.Error) {
 		}
 	case s.folder != "" && e.File != "":
 		asked := ""
-		if out.Path != s.folder {
+		if s.root.Kind != roots.Chart {
 			asked = fmt.Sprintf(" (deployed by %s:%d)", out.Path, out.Line)
 		}
 		out.Path, out.Line, out.Column = path.Join(s.folder, e.File), e.Line, 0
