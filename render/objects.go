@@ -24,7 +24,7 @@ func (r *Renderer) objects(root roots.Root, kinds []string) ([]gitops.Object, bo
 	for i, res := range out.Resources {
 		if kind, _ := res.Object["kind"].(string); slices.Contains(kinds, kind) {
 			at := out.places(i)
-			next.objects = append(next.objects, gitops.FromRoot(root.Path, res.Object,
+			next.objects = append(next.objects, gitops.FromRoot(roots.From(root), res.Object,
 				func(pointer string) gitops.Position { return at[pointer] }))
 		}
 	}

@@ -59,6 +59,9 @@ func (o Object) Reads() map[string][]string {
 // Name returns the object's name.
 func (o Object) Name() string { return o.root.text("metadata", "name") }
 
+// File returns the path of the file that the object's name is written in.
+func (o Object) File() string { return o.root.position("metadata", "name").Path }
+
 // Kind returns the object's kind, empty where it has none.
 func (o Object) Kind() string { return o.root.text("kind") }
 
@@ -233,6 +236,7 @@ type reader struct {
 	problems []Problem
 	said     map[source.Error]int // the problems -> index
 	object   Reference            // the one at hand
+	from     string               // what it is rendered from
 	asked    []any                // what it asks for and reads, see ask
 	unknown  *need                // what the Application at hand depends on and only the cluster has; nil: nothing
 	needs    map[need]bool        // those that folders or namespaces of the ApplicationSet at hand depend on
@@ -250,6 +254,7 @@ func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 	for _, object := range objects {
 		root, kind, group := object.root, object.Kind(), object.root.group()
 		first := len(r.found)
+		r.from = object.from
 		r.object, r.unknown = Reference{kind, root.text("metadata", "namespace"), root.text("metadata", "name")}, nil
 		switch {
 		case group == argoGroup && kind == "Application":

@@ -28,6 +28,7 @@ type Problem struct {
 	source.Error
 	Cause  Cause
 	Object Reference // the object that asks
+	From   string    // as in Deployment
 	State  string    // another one where what is asked for is, or what that reads: see reader.ask
 }
 
@@ -63,7 +64,7 @@ func unknown(format string, args ...any) error { return &unknowable{fmt.Sprintf(
 // problem adds a problem of what is asked at the moment. What several ask in the same words is one problem.
 func (r *reader) problem(p Problem) {
 	p = p.of(r.object)
-	p.State = r.state()
+	p.State, p.From = r.state(), r.from
 	if i, ok := r.said[p.Error]; ok {
 		r.problems[i].State = digest(r.problems[i].State, p.State)
 		return

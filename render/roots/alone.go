@@ -3,6 +3,7 @@ package roots
 import (
 	"path"
 	"slices"
+	"strings"
 )
 
 // live reports whether the objects in a file are themselves deployed: as part of a root, or by another object that is.
@@ -25,6 +26,24 @@ func (d *deployments) alive(p string, passed map[string]bool) bool {
 	})
 }
 
+// isLive is live for the object of a deployment: what is deployed brings it, too, where that renders it.
+func (d *deployments) isLive(one *Deployment) bool {
+	for range maxFollowed {
+		_, id, brought := strings.Cut(one.From, by)
+		if !brought {
+			return d.live(one.Where.Path)
+		}
+		d.mu.Lock()
+		next := d.byID[id]
+		d.mu.Unlock()
+		if next == nil {
+			return false
+		}
+		one = next
+	}
+	return false
+}
+
 // Deploys reports whether an object of Argo CD or Flux deploys a file by its folder, whatever else names it.
 func (s *Set) Deploys(p string) bool {
 	s.deployed.interesting(upwards(path.Dir(p)), nil)
@@ -43,7 +62,7 @@ func (d *deployments) said(dir string) bool {
 	return slices.ContainsFunc(above, func(up string) bool {
 		d.interesting(upwards(up), nil)
 		return slices.ContainsFunc(d.above(up), func(one *Deployment) bool {
-			return one.Release == nil && (one.Path == up || d.has(one, up)) && d.live(one.Where.Path)
+			return one.Release == nil && (one.Path == up || d.has(one, up)) && d.isLive(one)
 		})
 	})
 }

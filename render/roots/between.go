@@ -13,6 +13,7 @@ func Between(base, head *Set, changed, links []string) []Root {
 		for _, side := range []*Set{base, head} {
 			side.deployed.ensure(slices.DeleteFunc(slices.Clone(files), func(p string) bool { return !side.deployer(p) }))
 		}
+		followReleases(base, head)
 		differs := append(differently(base, head, &roots), differently(head, base, &roots)...)
 		// What one side deploys in its own way the other may deploy as it is.
 		roots = append(roots, base.Reach(differs, nil)...)
@@ -20,6 +21,36 @@ func Between(base, head *Set, changed, links []string) []Root {
 	}
 	slices.SortFunc(roots, Compare)
 	return slices.Compact(roots)
+}
+
+// followReleases reads the objects that charts print which one side releases otherwise than the other, until there are no
+// more.
+func followReleases(base, head *Set) {
+	for range maxFollowed {
+		more := false
+		for _, sides := range [][2]*Set{{base, head}, {head, base}} {
+			theirs := sides[1].deployed.known()
+			for _, one := range sides[0].deployed.sorted() {
+				same := theirs[one.ID()]
+				if one.Release == nil || same != nil &&
+					sides[1].deployed.digest(same) == sides[0].deployed.digest(one) {
+					continue
+				}
+				for _, d := range []struct {
+					*deployments
+					one *Deployment
+				}{{sides[0].deployed, one}, {sides[1].deployed, same}} {
+					if d.one != nil && !d.isFollowed(d.one) {
+						more = true
+						d.follow([]*Deployment{d.one}, true)
+					}
+				}
+			}
+		}
+		if !more {
+			return
+		}
+	}
 }
 
 // differently adds the roots that objects of one tree deploy, but those of the other do not or in another way, and

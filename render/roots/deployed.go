@@ -27,6 +27,7 @@ type deployments struct {
 	read     map[string]bool     // files that were read
 	rendered map[string]rendered // by root and kinds
 	added    map[Root]bool       // those of them whose objects are known
+	followed map[string]bool     // by ID: the deployments whose objects are known
 	byPath   map[string][]*Deployment
 	byID     map[string]*Deployment
 	problems []gitops.Problem
@@ -62,16 +63,17 @@ func (s *Set) Digest(root Root) string {
 
 // ensure reads files of objects that deploy, if nobody did yet. Those that kustomizations change count as these render
 // them, so which folders they deploy only that says: they are read in any case.
-func (d *deployments) ensure(files []string) {
-	deploying, context := gitops.Kinds()
+func (d *deployments) ensure(files []string) { d.follow(d.readFiles(files), false) }
+
+// readFiles reads files of objects that deploy, if nobody did yet, and returns what is new.
+func (d *deployments) readFiles(files []string) []*Deployment {
+	deploying, _ := gitops.Kinds()
 	shaped := d.set.shapedDeployers()
 	files = slices.Concat(files, shaped, d.set.linkedDeployers())
 	d.prepare(shaped, deploying)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var objects []gitops.Object
-	wanted := map[string][]string{} // by kind, the names of what these read
-	flux := false
 	for _, p := range files {
 		if d.read[p] {
 			continue
@@ -93,39 +95,17 @@ func (d *deployments) ensure(files []string) {
 			found = append(found, d.objects(p, data, deploying...)...)
 		}
 		objects = append(objects, found...)
-		for _, o := range found {
-			for kind, names := range o.Reads() {
-				wanted[kind] = append(wanted[kind], names...)
-			}
-			flux = flux || o.Kind() == "Kustomization" || o.Kind() == "HelmRelease"
-		}
 	}
 	for _, root := range d.set.oddRoots() {
 		if found, _ := d.built(root, deploying...); !d.added[root] {
 			d.added[root] = true
 			objects = append(objects, found...)
-			flux = flux || slices.ContainsFunc(found, func(o gitops.Object) bool { return o.Kind() == "Kustomization" })
 		}
 	}
 	if len(objects) == 0 {
-		return
+		return nil
 	}
-	if flux {
-		objects = append(objects, d.lookUp(context, wanted)...)
-	}
-	found, problems := gitops.Deployments(objects, gitops.Options{Tree: d.set.Tree(), Repo: d.repo, Limits: d.limits,
-		Releases: true})
-	for _, one := range found {
-		if one.Release != nil && !one.Release.Chart.Here() {
-			one.Path = path.Dir(one.Path) // it is that of a file
-		}
-		next := &Deployment{Deployment: one}
-		if d.byID[one.ID()] == nil {
-			d.byID[one.ID()] = next
-			d.byPath[one.Path] = append(d.byPath[one.Path], next)
-		}
-	}
-	d.problems = append(d.problems, problems...)
+	return d.add(objects)
 }
 
 // lookUp reads the objects of some kinds that others of Flux read: those of the wanted names, by kind. What an
@@ -328,7 +308,7 @@ func (d *deployments) covered(r Root) bool {
 	bare, other := false, false
 	for _, one := range d.above(r.Path) {
 		switch {
-		case !d.live(one.Where.Path):
+		case !d.isLive(one):
 		case one.Release != nil:
 			other = other || r.Kind == Chart && one.Release.Chart.Here() && one.Release.Chart.Folder == r.Path
 		case one.Bare():

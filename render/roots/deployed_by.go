@@ -3,6 +3,7 @@ package roots
 import (
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/lintel-bot/lintel/render/kustomization"
 )
@@ -44,7 +45,8 @@ func (d *deployments) filesOf(root Root) (files []string) {
 		with := one.Bare() && !is // everything below the folder
 		if is && own == root || with && root.Object == "" || root.Object != "" && one.ID() == root.Object {
 			if one.From != "" {
-				files = append(files, path.Join(one.From, kustomization.FileNames()[0]))
+				from, _, _ := strings.Cut(one.From, by)
+				files = append(files, path.Join(from, kustomization.FileNames()[0]))
 				continue
 			}
 			files = append(files, one.Where.Path)

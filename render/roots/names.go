@@ -46,7 +46,7 @@ func (s *Set) List() []Listed {
 		list = append(list, Listed{Root: root, As: root.Kind})
 	}
 	for _, one := range s.deployed.sorted() {
-		if root, ok := s.deployed.root(one); ok && root.Object == "" && slices.Contains(all, root) && s.deployed.live(one.Where.Path) {
+		if root, ok := s.deployed.root(one); ok && root.Object == "" && slices.Contains(all, root) && s.deployed.isLive(one) {
 			objects[len(list)] = one
 			list = append(list, Listed{Root: root, As: kindOf(one.Object.Kind)})
 		}

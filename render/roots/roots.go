@@ -83,7 +83,7 @@ func newSet(g *graph.Graph, o Options) (*Set, error) {
 	s.deploys = len(g.Noted(deployers, anyFolder)) > 0 || len(g.Odd()) > 0 || len(s.linkedDeployers()) > 0
 	s.deployed = &deployments{set: s, repo: gitops.RepoHint{URLs: o.Repository, Branches: o.Branches},
 		limits: gitops.Limits{Source: o.Limits},
-		read:   map[string]bool{}, rendered: map[string]rendered{}, added: map[Root]bool{},
+		read:   map[string]bool{}, rendered: map[string]rendered{}, added: map[Root]bool{}, followed: map[string]bool{},
 		byPath: map[string][]*Deployment{}, byID: map[string]*Deployment{}}
 	return s, nil
 }
@@ -128,6 +128,7 @@ func (s *Set) All() []Root {
 		list = k.append(list, s, dirs[i])
 	}
 	s.deployed.interesting(nil, nil)
+	s.deployed.follow(s.deployed.sorted(), true)
 	return s.deployed.merge(s.chosen(list), nil)
 }
 

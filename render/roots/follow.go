@@ -1,0 +1,167 @@
+package roots
+
+import (
+	"bytes"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/render/gitops"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// Objects of Argo CD and Flux may come to a cluster by way of others: Flux puts variables in and patches what it deploys,
+// and a chart may print Applications. What counts is what arrives, so what is deployed in a way of its own is rendered
+// where it holds such objects.
+
+// maxFollowed is how far objects that deploy objects that deploy are followed.
+const maxFollowed = 16
+
+// by joins the path of a root and the object that deploys it, for gitops.Deployment.From.
+const by = " by "
+
+// From names a root for what is deployed by its objects: see gitops.FromRoot.
+func From(root Root) string {
+	if root.Object == "" {
+		return root.Path
+	}
+	return root.Path + by + root.Object
+}
+
+// follow reads the objects that deployments bring. With charts, those that come from elsewhere count, too: they cannot be
+// looked into without rendering them.
+func (d *deployments) follow(found []*Deployment, charts bool) {
+	for depth := 0; len(found) > 0 && depth < maxFollowed; depth++ {
+		var next []*Deployment
+		for _, one := range found {
+			next = append(next, d.followOne(one, charts)...)
+		}
+		found = next
+	}
+}
+
+// isFollowed reports whether the objects of a deployment are known, as far as it has any.
+func (d *deployments) isFollowed(one *Deployment) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.followed[one.ID()]
+}
+
+// followOne reads the objects that one deployment brings, once.
+func (d *deployments) followOne(one *Deployment, charts bool) []*Deployment {
+	build := d.set.builder()
+	root, ok := d.root(one)
+	if build == nil || !ok || root.Object == "" || !d.set.Selects(root) {
+		return nil
+	}
+	if d.isFollowed(one) {
+		return nil
+	}
+	holds := d.holdsDeployers(one, charts)
+	if !holds && !charts {
+		return nil
+	}
+	d.mu.Lock()
+	seen := d.followed[one.ID()]
+	d.followed[one.ID()] = true
+	d.mu.Unlock()
+	if seen || !holds {
+		return nil
+	}
+	deploying, _ := gitops.Kinds()
+	objects, _ := build(root, deploying)
+	if len(objects) == 0 {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	arrived := func(o gitops.Reference, file, from string) bool {
+		return (from == "" || !strings.Contains(from, by)) && slices.ContainsFunc(objects, func(as gitops.Object) bool {
+			return as.Kind() == o.Kind && as.Name() == o.Name && as.File() == file
+		})
+	}
+	for id, raw := range d.byID {
+		if raw != one && arrived(raw.Object, raw.Where.Path, raw.From) {
+			delete(d.byID, id)
+			d.byPath[raw.Path] = slices.DeleteFunc(d.byPath[raw.Path], func(other *Deployment) bool { return other == raw })
+		}
+	}
+	d.problems = slices.DeleteFunc(d.problems, func(p gitops.Problem) bool { return arrived(p.Object, p.Path, p.From) })
+	return d.add(objects)
+}
+
+// holdsDeployers reports whether what a deployment renders may hold objects that deploy.
+func (d *deployments) holdsDeployers(one *Deployment, charts bool) bool {
+	if one.Release != nil {
+		return !one.Release.Chart.Here() && charts ||
+			one.Release.Chart.Here() && d.chartHolds(one.Release.Chart.Folder, map[string]bool{})
+	}
+	if one.Kind == gitops.ArgoDirectory {
+		return false // its files are read as they are
+	}
+	generated := one.Virtual != nil && one.Virtual.Generated
+	for _, p := range d.set.Noted(deployers, anyFolder) {
+		if generated && (one.Path == "." || strings.HasPrefix(p, one.Path+"/")) {
+			return true
+		}
+		taking := map[string]bool{}
+		for _, dir := range d.set.Taking(p) {
+			taking[dir] = true
+		}
+		if len(taking) > 0 && slices.Contains(d.set.Above(taking), one.Path) {
+			return true
+		}
+	}
+	return false
+}
+
+// chartHolds reports whether a file of a chart's folder names a group of objects that deploy.
+func (d *deployments) chartHolds(dir string, seen map[string]bool) bool {
+	t := d.set.Tree()
+	real, e, err := t.Lookup(dir)
+	if err != nil || seen[real] {
+		return false
+	}
+	seen[real] = true
+	if e.Kind != tree.Dir {
+		data, _, err := t.ReadFile(real)
+		return err == nil && slices.ContainsFunc(deploymentMarks(), func(mark string) bool {
+			return bytes.Contains(data, []byte(mark))
+		})
+	}
+	list, err := t.ReadDir(real)
+	return err == nil && slices.ContainsFunc(list, func(e tree.Entry) bool {
+		return d.chartHolds(path.Join(real, e.Name), seen)
+	})
+}
+
+// add adds what objects deploy; the lock is held. It returns what is new.
+func (d *deployments) add(objects []gitops.Object) (added []*Deployment) {
+	_, context := gitops.Kinds()
+	wanted := map[string][]string{} // by kind, the names of what these read
+	flux := false
+	for _, o := range objects {
+		for kind, names := range o.Reads() {
+			wanted[kind] = append(wanted[kind], names...)
+		}
+		flux = flux || o.Kind() == "Kustomization" || o.Kind() == "HelmRelease"
+	}
+	if flux {
+		objects = append(objects, d.lookUp(context, wanted)...)
+	}
+	found, problems := gitops.Deployments(objects, gitops.Options{Tree: d.set.Tree(), Repo: d.repo, Limits: d.limits,
+		Releases: true})
+	for _, one := range found {
+		if one.Release != nil && !one.Release.Chart.Here() {
+			one.Path = path.Dir(one.Path) // it is that of a file
+		}
+		next := &Deployment{Deployment: one}
+		if d.byID[one.ID()] == nil {
+			d.byID[one.ID()] = next
+			d.byPath[one.Path] = append(d.byPath[one.Path], next)
+			added = append(added, next)
+		}
+	}
+	d.problems = append(d.problems, problems...)
+	return added
+}
