@@ -39,11 +39,14 @@ func (o *sourcesOptions) open(ctx context.Context, git string) (*sources.Store, 
 	if err != nil {
 		return nil, nil // there is no place to keep anything in: what comes from outside is not checked, which is said
 	}
-	kept, err := store.Open(ctx, store.Options{Dir: filepath.Join(dir, "lintel", "sources"), Git: git})
-	if err != nil {
-		return nil, fmt.Errorf("what was fetched cannot be opened: %w", err)
-	}
-	return &sources.Store{GitDir: kept.GitDir(), Open: func(allow []string) (base, head sources.Fetcher, done func(), err error) {
+	options := store.Options{Dir: filepath.Join(dir, "lintel", "sources"), Git: git}
+	return &sources.Store{GitDir: options.GitDir(), Open: func(allow []string) (base, head sources.Fetcher, done func(),
+		err error,
+	) {
+		kept, err := store.Open(ctx, options) // not before there is something to put in
+		if err != nil {
+			return nil, nil, nil, fmt.Errorf("what was fetched cannot be opened: %w", err)
+		}
 		narrowed, err := rules.Narrow(allow)
 		if err != nil {
 			return nil, nil, nil, fmt.Errorf("sources.allow in the settings: %w", err)

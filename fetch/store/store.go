@@ -84,7 +84,10 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 }
 
 // GitDir is the absolute path of the repository that has the trees; it is to be read only.
-func (s *Store) GitDir() string { return filepath.Join(s.o.Dir, objectsDir) }
+func (s *Store) GitDir() string { return s.o.GitDir() }
+
+// GitDir is the git directory that a store of these options has.
+func (o Options) GitDir() string { return filepath.Join(o.Dir, objectsDir) }
 
 // Git is the absolute path of git.
 func (s *Store) Git() string { return s.git }

@@ -239,11 +239,20 @@ func (n *naive) findRoots() {
 	for dir := range n.plain {
 		n.roots = append(n.roots, roots.Root{Path: dir, Kind: roots.Folder})
 	}
+	for dir := range n.charts {
+		own := strings.HasPrefix(dir, ".") && dir != "." || strings.Contains(dir, "/.")
+		for up := dir; up != "."; up = path.Dir(up) {
+			own = own || slices.Contains([]string{"templates", "crds", "charts", "files"}, path.Base(up)) && n.charts[path.Dir(up)]
+		}
+		if !own {
+			n.roots = append(n.roots, roots.Root{Path: dir, Kind: roots.Chart})
+		}
+	}
 	slices.SortFunc(n.roots, roots.Compare)
 }
 
 func (n *naive) reach(changed []string) []roots.Root {
-	dirty, plain := map[string]bool{}, map[string]bool{}
+	dirty, plain, charts := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	mark := func(p string) {
 		for _, reader := range n.readers[p] {
 			dirty[reader] = true
@@ -265,8 +274,18 @@ func (n *naive) reach(changed []string) []roots.Root {
 				dirty[reader] = true
 			}
 		}
+		for dir := range n.charts {
+			if real, _, err := n.tree.Lookup(path.Join(dir, "Chart.yaml")); err == nil && real == p {
+				charts[dir] = true
+			}
+		}
 		for _, p := range append(slices.Clone(n.aliases[p]), p) {
 			dir := path.Dir(p)
+			for up := dir; ; up = path.Dir(up) {
+				if charts[up] = true; up == "." {
+					break
+				}
+			}
 			plain[dir] = plain[dir] || slices.Contains(n.plain[dir], p) || kustomization.IsFileName(p) && len(n.plain[dir]) > 0
 		}
 	}
@@ -276,7 +295,8 @@ func (n *naive) reach(changed []string) []roots.Root {
 		for dir := range n.below(r.Path, map[string]bool{}) {
 			reaches = reaches || dirty[dir]
 		}
-		if r.Kind == roots.Folder && plain[r.Path] || r.Kind != roots.Folder && reaches {
+		if r.Kind == roots.Folder && plain[r.Path] || r.Kind == roots.Chart && charts[r.Path] ||
+			r.Kind == roots.Kustomization && reaches {
 			list = append(list, r)
 		}
 	}
