@@ -190,7 +190,7 @@ func TestFailuresKeepSecrets(t *testing.T) {
 			_, _ = w.Write([]byte("<html>hunter2</html>"))
 		}
 	}))
-	f := n.fetcher("", func(o *Options) { o.Token = func(ctxt, string) (string, bool) { return g.token, true } })
+	f := n.fetcher("", func(o *Options) { o.Token = func(ctxt, string) (string, error) { return g.token, nil } })
 	for _, w := range []remote.Want{
 		{Kind: remote.Git, URL: "https://me:hunter2@git.example.com/o/absent.git?token=hunter2", Ref: "hunter2"},
 		{Kind: remote.Git, URL: "https://me:hunter2@git.example.com/private/absent.git", Ref: "main"},

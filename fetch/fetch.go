@@ -95,6 +95,11 @@ func (f *Fetcher) one(ctx context.Context, w remote.Want) (remote.Entry, error) 
 	outer := ctx
 	ctx, cancel := context.WithTimeoutCause(ctx, f.o.Timeout, fault.Unknown("it took longer than %s", f.o.Timeout))
 	defer cancel()
+	if !f.o.Deadline.IsZero() {
+		ctx, cancel = context.WithDeadlineCause(ctx, f.o.Deadline, fault.Unknown("the time for what comes from outside "+
+			"was over"))
+		defer cancel()
+	}
 	n, err := f.note(ctx, w)
 	switch failure := fault.Of(err); {
 	case err == nil:

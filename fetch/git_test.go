@@ -252,32 +252,82 @@ func TestPrivateRepository(t *testing.T) {
 	w := gitWant("main")
 	w.URL = "https://git.example.com/private/base.git"
 	s := n.open(t.TempDir())
-	with := func(scope, token string, mayRead error) *Fetcher {
+	with := func(scope, token string, mayRead bool) *Fetcher {
 		return n.fetcher("", func(o *Options) {
 			o.Store, o.Scope = s, scope
-			o.Token = func(_ context.Context, url string) (string, bool) { return token, token != "" && url == w.URL }
-			o.MayRead = func(context.Context, string) error { return mayRead }
+			o.Token = func(_ context.Context, url string) (string, error) {
+				if url != w.URL {
+					return "", nil
+				}
+				return token, nil
+			}
+			o.MayRead = func(context.Context, string) (bool, error) { return mayRead, nil }
 		})
 	}
-	refused(t, with("1", "", nil), w, false, "401")
-	refused(t, with("1", "ghs_wrong", nil), w, false, "401")
+	refused(t, with("1", "", true), w, false, "401")
+	refused(t, with("1", "ghs_wrong", true), w, false, "401")
 	n.pass(time.Hour)
-	refused(t, with("1", g.token, errors.New("no")), w, false, "may not read")
-	had(t, with("1", g.token, nil), w)
+	refused(t, with("1", g.token, false), w, false, "may not read")
+	had(t, with("1", g.token, true), w)
 	n.asked()
-	had(t, with("1", g.token, nil), w)
-	refused(t, with("1", g.token, errors.New("no")), w, false, "may not read")
+	had(t, with("1", g.token, true), w)
+	refused(t, with("1", g.token, false), w, false, "may not read")
 	if got := n.asked(); len(got) > 0 {
 		t.Errorf("asked %v", got)
 	}
-	refused(t, with("1", "", nil), w, false, "401") // what a token read is not there for who has none
-	had(t, with("2", g.token, nil), w)
+	refused(t, with("1", "", true), w, false, "401") // what a token read is not there for who has none
+	had(t, with("2", g.token, true), w)
 	if got := n.asked(); len(got) == 0 {
 		t.Error("another installation was given what this one read")
 	}
 	ssh := w
 	ssh.URL = "git@git.example.com:private/base.git"
-	had(t, with("1", g.token, nil), ssh)
+	had(t, with("1", g.token, true), ssh)
+}
+
+// What cannot be found out about a repository ends the fetching: nothing is known of the repository then.
+func TestTokenTrouble(t *testing.T) {
+	n, g := newInternet(t), newForge(t)
+	n.serve("git.example.com", g)
+	trouble := errors.New("asked too often")
+	for _, change := range []func(o *Options){
+		func(o *Options) { o.Token = func(ctxt, string) (string, error) { return "", trouble } },
+		func(o *Options) {
+			o.Token = func(ctxt, string) (string, error) { return "ghs_secret", nil }
+			o.MayRead = func(ctxt, string) (bool, error) { return false, trouble }
+		},
+	} {
+		if _, err := n.fetcher("", change).Fetch(t.Context(), []remote.Want{gitWant("main")}); !errors.Is(err, trouble) {
+			t.Errorf("%v", err)
+		}
+	}
+	if got := n.asked(); len(got) > 0 {
+		t.Errorf("asked %v", got)
+	}
+}
+
+// A deadline ends what is not there yet; what the store has is used.
+func TestDeadline(t *testing.T) {
+	n := newInternet(t)
+	r := newRepository()
+	r.add(t, "app", "1.2.3", "one", "app-1.2.3.tgz")
+	n.serve("charts.example.com", r)
+	hang := make(chan struct{})
+	t.Cleanup(func() { close(hang) })
+	n.serve("slow.example.com", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-hang:
+		case <-r.Context().Done():
+		}
+	}))
+	s := n.open(t.TempDir())
+	had(t, n.fetcher("", func(o *Options) { o.Store = s }), chartWant("1.2.3"))
+	f := n.fetcher("", func(o *Options) { o.Store, o.Deadline = s, time.Now().Add(300*time.Millisecond) })
+	slow := remote.Want{Kind: remote.File, URL: "https://slow.example.com/x"}
+	refused(t, f, slow, false, "time for what comes from outside was over")
+	had(t, f, chartWant("1.2.3"))
+	slow.URL += "y"
+	refused(t, f, slow, false, "time for what comes from outside was over")
 }
 
 // The operator's credentials hold for git as well, and only for their prefix.

@@ -90,7 +90,11 @@ func (f *Fetcher) gitJob(ctx context.Context, j job) (job, error) {
 		j.url, j.ssh = policy.HTTPS(j.url), true // there is no key to show; the same repository is there by https
 	}
 	if f.o.Token != nil {
-		if token, ok := f.o.Token(ctx, j.url.String()); ok {
+		token, err := f.o.Token(ctx, j.url.String())
+		if err != nil {
+			return job{}, err
+		}
+		if token != "" {
 			j.token, j.scope = token, f.o.Scope
 			if err := f.mayRead(ctx, j.url.String()); err != nil {
 				return job{}, err
@@ -112,11 +116,11 @@ func (f *Fetcher) mayRead(ctx context.Context, address string) error {
 	if f.o.MayRead == nil {
 		return nil
 	}
-	err := f.o.MayRead(ctx, address)
-	if err == nil || fault.Of(err) != nil || ctx.Err() != nil {
-		return err
+	may, err := f.o.MayRead(ctx, address)
+	if err == nil && !may {
+		err = fault.Unknown("it is a private repository that the author of this change may not read")
 	}
-	return fault.Unknown("it is a private repository that the author of this change may not read")
+	return err
 }
 
 // mayUse reports whether what the store has may be used now: it can have come from further addresses, some of which

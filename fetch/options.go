@@ -25,12 +25,13 @@ type Options struct {
 	// Fork says that a fork's change asks: only what the store has is used, and what the policy's forks.allow has.
 	Fork bool
 
-	// Token returns what git is shown for a repository; false where there is nothing to show. It is asked about https
-	// addresses without credentials. Nil: there is nothing.
-	Token func(ctx context.Context, url string) (token string, ok bool)
-	// MayRead is asked before anything is used that was read with a token, also from the store. An error refuses it.
-	// Nil: everything may be.
-	MayRead func(ctx context.Context, url string) error
+	// Token returns what git is shown for a repository; empty where there is nothing to show. It is asked about https
+	// addresses without credentials. An error that is no *remote.Failure ends the whole fetching: it says nothing about
+	// the repository. Nil: there is nothing.
+	Token func(ctx context.Context, url string) (token string, err error)
+	// MayRead reports, before anything is used that was read with a token, also from the store, whether whoever asks may
+	// see it. Its errors are like those of Token. Nil: everything may be.
+	MayRead func(ctx context.Context, url string) (bool, error)
 	// Scope keeps what was read with a token apart from what others read with theirs: the installation.
 	Scope string
 
@@ -41,6 +42,9 @@ type Options struct {
 	Recheck time.Duration
 	// Timeout is for one thing, everything included; 0: 5 minutes.
 	Timeout time.Duration
+	// Deadline is when no source is waited for any longer: what has not come by then is not to be had. The zero time:
+	// never.
+	Deadline time.Time
 	// Parallel is how many things are got at once; 0: 6.
 	Parallel int
 
