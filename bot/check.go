@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"path/filepath"
+	"strconv"
+	"time"
 
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/mirror"
@@ -28,6 +31,9 @@ type check struct {
 	moved  func(ctx context.Context) (bool, error)
 	// reviewedPulls are those whose reviews count; nil: pr.
 	reviewedPulls func(ctx context.Context, state mirror.State) ([]*github.PullRequest, error)
+
+	outside *sources.Store // nil: nothing comes from outside
+	waited  time.Duration  // for that
 
 	draftable bool // something blocks that exceptions can be drafted for
 
@@ -72,6 +78,9 @@ func (c *check) do(ctx context.Context) error {
 	if err != nil {
 		return c.fail(ctx, stageReport, err)
 	}
+	if c.outside, err = c.sources(ctx, state); err != nil {
+		return c.fail(ctx, stageSources, err)
+	}
 	var in *report.Inspection
 	if c.reviewed() {
 		if in, err = c.inspect(ctx, change); err != nil {
@@ -83,7 +92,7 @@ func (c *check) do(ctx context.Context) error {
 	}
 	rep, err := c.evaluate(ctx, change)
 	if err != nil {
-		return c.fail(ctx, stageCheck, err)
+		return c.fail(ctx, stageOf(err), err)
 	}
 	if c.reviewed() {
 		decided, err := c.askAgain(ctx, state, in, &change, rep)
@@ -92,7 +101,7 @@ func (c *check) do(ctx context.Context) error {
 		}
 		if decided {
 			if rep, err = c.evaluate(ctx, change); err != nil {
-				return c.fail(ctx, stageCheck, err)
+				return c.fail(ctx, stageOf(err), err)
 			}
 		}
 	}
@@ -102,7 +111,8 @@ func (c *check) do(ctx context.Context) error {
 // describe is the change as far as GitHub need not be asked for it.
 func (c *check) describe(ctx context.Context, state mirror.State) (change report.Change, err error) {
 	change = c.change
-	change.GitDir, change.Cache, change.Head, change.Now = state.GitDir, c.Cache, c.head, c.Now()
+	change.GitDir, change.Head, change.Now = state.GitDir, c.head, c.Now()
+	change.Owner, change.Cache = c.owner(c.repo)
 	change.Rules, change.Base = state.BaseTip, state.MergeBase
 	if change.All {
 		change.Rules, change.Base = c.head, ""
@@ -112,6 +122,15 @@ func (c *check) describe(ctx context.Context, state mirror.State) (change report
 		change.Drafts, err = c.Drafts(ctx, c.repo.ID, c.head)
 	}
 	return change, err
+}
+
+// owner is whose a repository is, and the folder of the owner's cache.
+func (w *Worker) owner(repo github.Repo) (name, cache string) {
+	name = strconv.FormatInt(repo.Installation, 10)
+	if w.Cache != "" {
+		cache = filepath.Join(w.Cache, name)
+	}
+	return name, cache
 }
 
 // reviewed reports whether the change has an author or reviews, of which GitHub could be asked; a branch has neither.
@@ -136,9 +155,9 @@ func (c *check) inspect(ctx context.Context, change report.Change) (*report.Insp
 }
 
 func (c *check) evaluate(ctx context.Context, change report.Change) (*report.Report, error) {
-	begun := c.Now()
-	defer func() { c.Metrics.stage(stageCheck, c.Now().Sub(begun)) }()
-	rep, err := c.sources().Run(ctx, c.Sandbox, change)
+	begun, waited := c.Now(), c.waited
+	defer func() { c.Metrics.stage(stageCheck, c.Now().Sub(begun)-(c.waited-waited)) }()
+	rep, err := c.outside.Run(ctx, c.Sandbox, change)
 	if err == nil && rep == nil {
 		err = errors.New("the sandbox answered with nothing")
 	}
@@ -146,12 +165,4 @@ func (c *check) evaluate(ctx context.Context, change report.Change) (*report.Rep
 		c.Metrics.work(rep.Work)
 	}
 	return rep, err
-}
-
-// sources is what gets things from outside for this check, nil where nothing does.
-func (c *check) sources() *sources.Store {
-	if c.Sources == nil {
-		return nil
-	}
-	return c.Sources(c.repo, c.pr)
 }

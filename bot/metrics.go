@@ -26,6 +26,7 @@ type Metrics struct {
 	duration prometheus.Histogram
 	stages   *prometheus.HistogramVec
 	rendered *prometheus.CounterVec
+	sources  *prometheus.CounterVec
 }
 
 // NewMetrics makes a registry of its own. Depth is asked at each scrape; restarts, if not nil, counts how
@@ -47,11 +48,14 @@ func NewMetrics(depth func(context.Context) (queue.Depth, error), restarts func(
 			Help: "Time from the event to the completed check run.", Buckets: slow}),
 		rendered: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lintel_renderings_total", Help: "Kustomizations " +
 			"that checks needed: built, or cached (taken from an earlier check)."}, []string{"source"}),
+		sources: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lintel_sources_total", Help: "Things from outside " +
+			"that checks wanted, by kind (git, chart, file) and outcome: had, failed."}, []string{"kind", "outcome"}),
 		stages: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "lintel_stage_duration_seconds",
-			Help: "Time of one stage of a check: fetch, inspect, review, check, report.", Buckets: slow}, []string{"stage"}),
+			Help:    "Time of one stage of a check: fetch, inspect, review, check, sources, report.",
+			Buckets: slow}, []string{"stage"}),
 	}
 	m.answers.WithLabelValues() // there from the start
-	m.registry.MustRegister(m.webhooks, m.answers, m.jobs, m.checks, m.duration, m.stages, m.rendered,
+	m.registry.MustRegister(m.webhooks, m.answers, m.jobs, m.checks, m.duration, m.stages, m.rendered, m.sources,
 		depthCollector{depth},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if restarts != nil {
@@ -90,6 +94,12 @@ func (m *Metrics) check(conclusion string, took time.Duration) {
 func (m *Metrics) stage(name string, took time.Duration) {
 	if m != nil {
 		m.stages.WithLabelValues(name).Observe(took.Seconds())
+	}
+}
+
+func (m *Metrics) source(kind, outcome string) {
+	if m != nil {
+		m.sources.WithLabelValues(kind, outcome).Inc()
 	}
 }
 

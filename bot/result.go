@@ -57,10 +57,11 @@ func (c *check) result(state mirror.State, change report.Change, rep *report.Rep
 		Drafts                             bool
 		Conclusion                         report.Conclusion
 		Exceptions                         []exception
-		Until                              int64 // of the exceptions in effect: one that ended changes findings
+		Outside                            string `json:",omitempty"` // what was fetched: a tag may have moved
+		Until                              int64  // of the exceptions in effect: one that ended changes findings
 	}{Version: c.Version, Head: change.Head, Rules: state.BaseTip, Base: state.MergeBase, Author: change.User.Login,
 		Teams: change.User.Teams, Branches: change.Branches, Reviews: slices.Clone(change.Reviews),
-		Drafts: change.Drafts, Conclusion: rep.Conclusion,
+		Drafts: change.Drafts, Conclusion: rep.Conclusion, Outside: c.outside.ID(),
 		Until: rep.Until.Unix()}
 	slices.SortFunc(inputs.Reviews, func(a, b report.Review) int { return strings.Compare(a.Path+a.Blob, b.Path+b.Blob) })
 	for _, e := range rep.Exceptions {

@@ -31,7 +31,8 @@ func (w *Worker) rulesChanged(ctx context.Context, t Task, seen, tip string) (bo
 	}
 	var sides [2]*report.Inspection
 	for i, commit := range []string{seen, tip} {
-		change := report.Change{GitDir: state.GitDir, Cache: w.Cache, Head: commit, Rules: commit, All: true, Now: w.Now()}
+		change := report.Change{GitDir: state.GitDir, Head: commit, Rules: commit, All: true, Now: w.Now()}
+		change.Owner, change.Cache = w.owner(t.repo())
 		if sides[i], err = w.Sandbox.Inspect(ctx, change); err != nil || sides[i] == nil {
 			return unknown(ctx, err)
 		}

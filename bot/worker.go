@@ -45,11 +45,11 @@ type Worker struct {
 	Text    func(rep *report.Report, head, rules BlobURL, create NewFileURL) string
 	// whether drafts are wanted for a commit
 	Drafts func(ctx context.Context, repository int64, head string) (bool, error)
-	// Sources is what gets things from outside for a check; the pull request is nil for a branch. Nil: nothing does.
-	Sources func(repo github.Repo, pr *github.PullRequest) *sources.Store
+	// Sources is what gets things from outside for a check. Nil: nothing does.
+	Sources func(ctx context.Context, change sources.Change) (*sources.Store, error)
 	// of the engine; part of what a result depends on
 	Version string
-	// folder that checks may use, absolute; empty: none
+	// folder that has one for the checks of each installation, absolute; empty: none
 	Cache   string
 	Alarm   *Alarm
 	Now     func() time.Time

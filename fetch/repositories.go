@@ -29,7 +29,7 @@ func (f *Fetcher) source(j job) (git.Source, error) {
 	switch {
 	case f.o.UserGit && at == j.url && j.url.Scheme == "ssh":
 		s.Raw = j.want.URL // the user's insteadOf may stand for its beginning
-	case j.token != "":
+	case j.token != "" && at == j.url: // a mirror is not what the token is for
 		s.Authorization = "Basic " + base64.StdEncoding.EncodeToString([]byte("x-access-token:"+j.token))
 	case c != nil:
 		s.Authorization = c.Header()

@@ -83,7 +83,8 @@ func (a *Client) Repository(ctx context.Context, repo Repo) (*Settings, error) {
 	if err != nil {
 		return nil, a.classify("repository "+repo.String(), err)
 	}
-	return &Settings{DefaultBranch: r.GetDefaultBranch(), Archived: r.GetArchived() || r.GetDisabled()}, nil
+	return &Settings{ID: r.GetID(), Private: r.GetPrivate(), DefaultBranch: r.GetDefaultBranch(),
+		Archived: r.GetArchived() || r.GetDisabled()}, nil
 }
 
 func pullRequest(p *gh.PullRequest) *PullRequest {

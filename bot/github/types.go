@@ -32,6 +32,8 @@ type PullRequest struct {
 
 // Settings of a repository, as far as a check depends on them.
 type Settings struct {
+	ID            int64
+	Private       bool // not everybody may read it
 	DefaultBranch string
 	Archived      bool // takes no check runs
 }

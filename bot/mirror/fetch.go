@@ -58,6 +58,12 @@ func (s *session) create(ctx context.Context) error {
 	if err := os.RemoveAll(s.dir); err != nil {
 		return err
 	}
+	if err := os.MkdirAll(filepath.Dir(s.dir), 0o700); err != nil {
+		return err
+	}
+	if os.Rename(s.m.formerDir(s.repo), s.dir) == nil {
+		return s.sweep()
+	}
 	fresh := s.dir + ".new"
 	if err := s.initRepo(ctx, fresh); err != nil {
 		return err

@@ -135,7 +135,17 @@ func safeBranch(name string) bool {
 	return true
 }
 
+// Folder is where the mirrors of an installation are; it may not be there yet.
+func (m *Mirrors) Folder(installation int64) string {
+	return filepath.Join(m.dir, strconv.FormatInt(installation, 10))
+}
+
 func (m *Mirrors) gitDir(repo github.Repo) string {
+	return filepath.Join(m.Folder(repo.Installation), strconv.FormatInt(repo.ID, 10)+".git")
+}
+
+// formerDir is where the mirror was before each installation had a folder of its own.
+func (m *Mirrors) formerDir(repo github.Repo) string {
 	return filepath.Join(m.dir, strconv.FormatInt(repo.ID, 10)+".git")
 }
 
@@ -233,22 +243,25 @@ const packs = 30
 // Maintain removes the mirrors that were not used since a time and packs those that had many fetches. It skips a mirror
 // in use. Objects that nothing refers to stay for two weeks, so that a check that is running keeps what it reads.
 func (m *Mirrors) Maintain(ctx context.Context, unusedSince time.Time) error {
-	entries, err := os.ReadDir(m.dir)
-	if err != nil {
-		return fmt.Errorf("the folder for mirrors: %w", datadir.WithoutPath(err))
+	var all []string
+	for _, pattern := range []string{"*.git", filepath.Join("*", "*.git")} {
+		found, err := filepath.Glob(filepath.Join(m.dir, pattern))
+		if err != nil {
+			return fmt.Errorf("the folder for mirrors: %w", err)
+		}
+		all = append(all, found...)
 	}
 	var problems []error
-	for _, e := range entries {
-		name, ok := strings.CutSuffix(e.Name(), ".git")
-		id, err := strconv.ParseInt(name, 10, 64)
-		if !ok || err != nil || !e.IsDir() {
+	for _, dir := range all {
+		id, err := strconv.ParseInt(strings.TrimSuffix(filepath.Base(dir), ".git"), 10, 64)
+		if err != nil {
 			continue
 		}
 		unlock, err := m.tryLock(id)
 		if err != nil {
 			continue
 		}
-		problems = append(problems, m.maintain(ctx, filepath.Join(m.dir, e.Name()), unusedSince))
+		problems = append(problems, m.maintain(ctx, dir, unusedSince))
 		unlock()
 		if ctx.Err() != nil {
 			return ctx.Err()

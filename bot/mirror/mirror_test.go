@@ -32,7 +32,7 @@ func TestFetch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(State{GitDir: filepath.Join(m.dir, "42.git"), MergeBase: fork, BaseTip: tip}, got); diff != "" {
+	if diff := cmp.Diff(State{GitDir: m.gitDir(testRepo), MergeBase: fork, BaseTip: tip}, got); diff != "" {
 		t.Errorf("the base moved since (-want +got):\n%s", diff)
 	}
 	before := s.count()
@@ -481,6 +481,38 @@ func TestMaintain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(got.GitDir); err == nil {
+		t.Error("an unused mirror is still there")
+	}
+}
+
+// A mirror from before installations had folders of their own is taken over, and what nobody takes over goes.
+func TestFormerFolder(t *testing.T) {
+	s := newServer(t)
+	base := s.commit("main", mainRef, "a", "1")
+	m := s.mirrors()
+	got, err := m.Fetch(t.Context(), testRepo, wantOf(base, base))
+	if err != nil {
+		t.Fatal(err)
+	}
+	former := filepath.Join(m.dir, "42.git")
+	if err := os.Rename(got.GitDir, former); err != nil {
+		t.Fatal(err)
+	}
+	before := s.count()
+	again, err := m.Fetch(t.Context(), testRepo, wantOf(base, base))
+	if err != nil || again != got || s.count() != before {
+		t.Errorf("%+v, %v, %d requests", again, err, s.count()-before)
+	}
+	if filepath.Dir(again.GitDir) != m.Folder(testRepo.Installation) {
+		t.Errorf("it is at %s", again.GitDir)
+	}
+	if err := os.Rename(got.GitDir, former); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Maintain(t.Context(), time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(former); err == nil {
 		t.Error("an unused mirror is still there")
 	}
 }

@@ -55,12 +55,15 @@ type Config struct {
 	Git          string   // the git program, also of jobs that name none; default: as gitcmd.Find finds it
 	Repositories []string // what may be read: git directories, object folders, or folders of them
 	Cache        string   // what may be written: the folder of the jobs' caches, made when absent. Empty: none
+	// Owned returns what may be read and written besides for the changes of one owner, made where it is absent. A child
+	// serves one owner only and is replaced for the next. Nil: there are no owners.
+	Owned func(owner string) (read []string, write string)
 }
 
 // Sandbox runs checks in a child process, one at a time. It is safe for concurrent use: further jobs wait.
 type Sandbox struct {
 	cfg      Config
-	slot     chan struct{} // holds a token while a job runs; guards child, started and places
+	slot     chan struct{} // holds a token while a job runs; guards child, started, places and owner
 	done     chan struct{} // closed by Close
 	closing  sync.Once
 	child    *child
@@ -68,6 +71,7 @@ type Sandbox struct {
 	restarts atomic.Int64
 	plain    bool // namespaces were refused once; guarded by slot
 	places   []place
+	owner    string // whom the child serves
 }
 
 // New returns a Sandbox. The child is not started before the first Run. Close it after use.
@@ -88,6 +92,17 @@ func New(cfg Config) *Sandbox {
 	cfg.Said = cmp.Or(cfg.Said, &sync.Map{})
 	cfg.Git, _ = gitcmd.Find(cfg.Git) // without one, jobs say so
 	return &Sandbox{cfg: cfg, slot: make(chan struct{}, 1), done: make(chan struct{})}
+}
+
+// of is the configuration of a child that serves an owner.
+func (c Config) of(owner string) Config {
+	if c.Owned == nil || owner == "" {
+		return c
+	}
+	read, write := c.Owned(owner)
+	c.Repositories = slices.Concat(c.Repositories, read)
+	c.Cache = cmp.Or(write, c.Cache)
+	return c
 }
 
 // Restarts counts how often a child was started in place of an earlier one.
@@ -142,8 +157,16 @@ func (s *Sandbox) job(ctx context.Context, q request) (*answer, error) {
 	if s.child != nil && slices.ContainsFunc(s.places, place.moved) { // the child may only use what is gone
 		s.retire("a folder that it may use was replaced")
 	}
+	owner := ""
+	if q.Change != nil && s.cfg.Owned != nil {
+		owner = q.Change.Owner
+	}
+	if s.child != nil && s.owner != owner {
+		s.child.stop()
+		s.child, s.started = nil, false // which is no failure
+	}
 	if s.child == nil {
-		if err := s.start(job); err != nil {
+		if err := s.start(job, owner); err != nil {
 			s.retire("it could not be started")
 			return nil, s.explain(ctx, err)
 		}
@@ -221,7 +244,7 @@ func (s *Sandbox) acquire(ctx context.Context) error {
 }
 
 // start starts the child and shakes hands with it. On an error s.child may be set; the caller retires it.
-func (s *Sandbox) start(ctx context.Context) error {
+func (s *Sandbox) start(ctx context.Context, owner string) error {
 	exe := s.cfg.Executable
 	if exe == "" {
 		var err error
@@ -232,11 +255,12 @@ func (s *Sandbox) start(ctx context.Context) error {
 	if s.started {
 		s.restarts.Add(1)
 	}
-	s.started = true
-	s.places = findPlaces(s.cfg)
-	c, err := launch(exe, s.cfg, s.plain)
+	s.started, s.owner = true, owner
+	cfg := s.cfg.of(owner)
+	s.places = findPlaces(cfg)
+	c, err := launch(exe, cfg, s.plain)
 	if err != nil && !s.plain && namespacesRefused(err) {
-		if c, err = launch(exe, s.cfg, true); err == nil {
+		if c, err = launch(exe, cfg, true); err == nil {
 			s.plain = true
 			s.warn("its own user and network namespace: the kernel refuses them")
 		}
@@ -247,7 +271,7 @@ func (s *Sandbox) start(ctx context.Context) error {
 	s.child = c
 	s.warn(c.lacks...)
 	var r ready
-	if err := s.exchange(ctx, c, newSetup(s.cfg, c.home), &r); err != nil {
+	if err := s.exchange(ctx, c, newSetup(cfg, c.home), &r); err != nil {
 		return s.diagnose(c, err)
 	}
 	if r.Protocol != protocol {

@@ -6,8 +6,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"slices"
 
+	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render/remote"
 )
@@ -18,13 +20,44 @@ type Fetcher interface {
 	Fetch(ctx context.Context, wants []remote.Want) (remote.Lock, error)
 }
 
-// Store is where what was fetched is.
+// Store gets things from outside for one check or command, and remembers what they came to: asked again, it answers the
+// same. It is not safe for concurrent use. The nil Store has nothing.
 type Store struct {
 	GitDir string // absolute
-	// Open returns what fetches for one job: what the base names, and what only the change does. Patterns of addresses
-	// narrow what may be fetched, nil do not. close ends the fetchers' connections.
-	Open func(allow []string) (base, head Fetcher, close func(), err error)
+	// Open returns what fetches: what the base names, and what only the change does. close ends the fetchers' connections.
+	Open func(a Asking) (base, head Fetcher, close func(), err error)
+	// Watch is called when a fetching begins, and what it returns when that is over; nil: nobody watches.
+	Watch func() (done func(got remote.Lock))
+
+	lock  remote.Lock
+	named []string
 }
+
+// Change is on whose behalf things are fetched.
+type Change struct {
+	Repo github.Repo
+	// Authors returns who wrote what only the change has. Nil: it is on a branch of the repository already.
+	Authors func(ctx context.Context) ([]string, error)
+	Fork    bool // the change comes from a fork
+	Log     *slog.Logger
+}
+
+// Asking is what is known about what is to be fetched.
+type Asking struct {
+	// Allow narrows what may be fetched by patterns of addresses; nil does not.
+	Allow []string
+	// Named are the addresses of all repositories that the base names, as it has them.
+	Named []string
+}
+
+// Error is one of fetching: of the store, or of whoever decides what may be fetched. It says nothing about what was
+// wanted.
+type Error struct{ Err error }
+
+func (e *Error) Error() string {
+	return "what comes from outside could not be fetched: " + e.Err.Error()
+}
+func (e *Error) Unwrap() error { return e.Err }
 
 // Folders lists what a sandbox must be able to read.
 func (s *Store) Folders() []string {
@@ -34,20 +67,36 @@ func (s *Store) Folders() []string {
 	return []string{s.GitDir}
 }
 
+// Lock is what everything came to that was wanted so far.
+func (s *Store) Lock() remote.Lock {
+	if s == nil {
+		return nil
+	}
+	return slices.Clone(s.lock)
+}
+
+// ID tells what everything came to apart from anything else that it could have come to; it is empty where nothing was
+// wanted.
+func (s *Store) ID() string {
+	if s == nil || len(s.lock) == 0 {
+		return ""
+	}
+	return remote.New(s.lock, nil).ID()
+}
+
 // maxRounds is how often a job is done. Charts depend on charts and bases on bases; nobody nests them as deep.
 const maxRounds = 24
 
 // Until calls do with what was fetched so far, until it wants nothing more. Where it wants more and more, the last call
-// is told that it is the last: what it lacks then, it names. A nil Store has nothing: do is called once.
+// is told that it is the last: what it lacks then, it names. A nil Store has nothing: do is called once. The error is
+// that of do, or *Error.
 func (s *Store) Until(ctx context.Context, do func(*report.Sources) (wanted json.RawMessage, err error)) error {
 	if s == nil {
 		_, err := do(nil)
 		return err
 	}
-	lock := remote.Lock{}
-	known := map[remote.Want]bool{} // what the lock has
 	for round := 1; ; round++ {
-		data, err := json.Marshal(lock)
+		data, err := json.Marshal(s.lock)
 		if err != nil {
 			return fmt.Errorf("writing down what was fetched: %w", err)
 		}
@@ -59,43 +108,51 @@ func (s *Store) Until(ctx context.Context, do func(*report.Sources) (wanted json
 		if err := json.Unmarshal(wanted, &request); err != nil {
 			return fmt.Errorf("reading what is wanted from outside: %w", err)
 		}
-		request.Wants = slices.DeleteFunc(request.Wants, func(a remote.Asked) bool { return known[a.Want] })
 		got, err := s.fetch(ctx, request)
 		if err != nil {
-			return err
+			return &Error{err}
 		}
-		for _, e := range got {
-			known[e.Want] = true
-		}
-		if lock = append(lock, got...); len(got) == 0 { // it was told what became of each
+		if s.lock = append(s.lock, got...); len(got) == 0 { // it was told what became of each
 			round = maxRounds - 1
 		}
 	}
 }
 
 func (s *Store) fetch(ctx context.Context, request remote.Request) (lock remote.Lock, err error) {
-	if len(request.Wants) == 0 {
+	var base, head []remote.Want
+	for _, a := range request.Wants {
+		if a.Base && a.Want.Kind == remote.Git {
+			s.named = append(s.named, a.Want.URL)
+		}
+		known := func(e remote.Entry) bool { return e.Want == a.Want }
+		switch {
+		case slices.ContainsFunc(s.lock, known):
+		case a.Base:
+			base = append(base, a.Want)
+		default:
+			head = append(head, a.Want)
+		}
+	}
+	if len(base)+len(head) == 0 {
 		return nil, nil
 	}
-	base, head, done, err := s.Open(request.Allow)
+	if s.Watch != nil {
+		done := s.Watch()
+		defer func() { done(lock) }()
+	}
+	ofBase, ofHead, end, err := s.Open(Asking{Allow: request.Allow, Named: s.named})
 	if err != nil {
 		return nil, err
 	}
-	defer done()
+	defer end()
 	for _, side := range []struct {
 		Fetcher
-		base bool
-	}{{base, true}, {head, false}} {
-		var wants []remote.Want
-		for _, a := range request.Wants {
-			if a.Base == side.base {
-				wants = append(wants, a.Want)
-			}
-		}
-		if len(wants) == 0 {
+		wants []remote.Want
+	}{{ofBase, base}, {ofHead, head}} {
+		if len(side.wants) == 0 {
 			continue
 		}
-		got, err := side.Fetch(ctx, wants)
+		got, err := side.Fetch(ctx, side.wants)
 		if err != nil {
 			return nil, err
 		}

@@ -25,6 +25,9 @@ type Change struct {
 	// Sources is what was fetched from outside of the repository; nil: nothing is, and what comes from there is not checked.
 	Sources *Sources `json:"sources,omitempty"`
 
+	// Owner is whose the repository is, for a sandbox that serves several: none sees what is another's. No check reads it.
+	Owner string `json:"-"`
+
 	User    User      `json:"user"`
 	Reviews []Review  `json:"reviews,omitempty"` // what the reviews of the pull request say about its exceptions
 	Approve []string  `json:"approve,omitempty"` // exception files that count as approved, whatever they hold (--approve)

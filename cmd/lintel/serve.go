@@ -40,11 +40,11 @@ const (
 
 // serveOptions is what "lintel serve" was told, by flags or the environment.
 type serveOptions struct {
-	listen, dataDir, publicURL, githubURL, appID, keyFile, secret, secretFile, natsURL string
-	workers                                                                            int
-	sweepInterval                                                                      time.Duration
-	checkTimeout                                                                       time.Duration
-	checkMemory                                                                        int
+	listen, dataDir, publicURL, githubURL, appID, keyFile, secret, secretFile, natsURL, sources string
+	workers                                                                                     int
+	sweepInterval                                                                               time.Duration
+	checkTimeout                                                                                time.Duration
+	checkMemory                                                                                 int
 }
 
 func newServeCommand() *cobra.Command {
@@ -69,8 +69,8 @@ func newServeCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.listen, "listen", ":8080", "address to listen on")
-	f.StringVar(&o.dataDir, "data-dir", "", "folder for the mirrors, the embedded job queue and the App's credentials "+
-		"(required)")
+	f.StringVar(&o.dataDir, "data-dir", "", "folder for the mirrors, what was fetched, the embedded job queue and the "+
+		"App's credentials (required)")
 	f.StringVar(&o.publicURL, "public-url", "", "address at which GitHub reaches this server, to register an App; "+
 		"empty: asked for then")
 	f.StringVar(&o.githubURL, "github-url", "https://github.com", "address of GitHub or of an Enterprise Server")
@@ -80,6 +80,8 @@ func newServeCommand() *cobra.Command {
 	f.StringVar(&o.secret, "github-webhook-secret", "", "the App's webhook secret")
 	f.StringVar(&o.secretFile, "github-webhook-secret-file", "", "file with that secret, in place of it")
 	f.StringVar(&o.natsURL, "nats-url", "", "NATS server or cluster that keeps the jobs; empty: embedded")
+	f.StringVar(&o.sources, "sources", "", "file that says what may be fetched from outside of the repositories, and how; "+
+		"empty: everything public")
 	f.IntVar(&o.workers, "workers", 2, "pull requests that are checked at a time")
 	f.DurationVar(&o.checkTimeout, "check-timeout", sandbox.DefaultTimeout, "end a check after this time")
 	f.IntVar(&o.checkMemory, "check-memory", sandbox.DefaultMemoryLimit>>20, "MiB of memory that one check may take")
@@ -184,6 +186,11 @@ func (o *serveOptions) server(app *identity, jobs *queue.Queue,
 	if err != nil {
 		return nil, nil, fmt.Errorf("LINTEL_DATA_DIR cannot be used: %w", err)
 	}
+	outside, err := o.supply(dataDir, app, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	kept := stocks{mirrors, outside, cache}
 	executable, err := os.Executable()
 	if err != nil {
 		return nil, nil, fmt.Errorf("the running program cannot be found: %w", err)
@@ -195,7 +202,7 @@ func (o *serveOptions) server(app *identity, jobs *queue.Queue,
 	}
 	sandboxes := newSandboxPool(o.workers, sandbox.Config{
 		Executable: executable, Timeout: o.checkTimeout, MemoryLimit: int64(o.checkMemory) << 20, Log: log, Said: &sync.Map{},
-		Repositories: []string{repositories}, Cache: cache,
+		Owned: kept.owned(log),
 	})
 	metrics := bot.NewMetrics(jobs.Depth, sandboxes.restarts)
 	metrics.WatchBudgets(app.client.Budgets)
@@ -204,40 +211,15 @@ func (o *serveOptions) server(app *identity, jobs *queue.Queue,
 		Interval: o.sweepInterval, Log: log})
 	return &bot.Server{
 		Webhook: intake, Metrics: metrics, Queue: jobs, Workers: o.workers, Log: log,
-		Sweep: func(ctx context.Context) { upkeep(ctx, mirrors, sweeper.Run, log) },
+		Sweep: func(ctx context.Context) { upkeep(ctx, kept, sweeper.Run, log) },
 		Worker: &bot.Worker{
 			Client: app.client, Mirror: mirrors, Sandbox: sandboxes, Approvals: approvals.New(app.client, mirrors, jobs),
 			Jobs: jobs, Summary: summary, Text: details, Drafts: jobs.DraftsAsked, Cache: cache, Alarm: alarm,
+			Sources: outside.For,
 			Version: engineVersion(), Now: time.Now, Log: log, Metrics: metrics,
 		},
 		Ready: map[string]func(context.Context) error{"sandbox": func(context.Context) error { return runnable(executable) }},
 	}, sandboxes.close, nil
-}
-
-const (
-	// tidyEvery is between looks for copies of repositories that nobody needs any more.
-	tidyEvery = time.Hour
-	// keepUnused is how long a copy stays without a check of its repository.
-	keepUnused = 14 * 24 * time.Hour
-)
-
-// upkeep sweeps, and keeps the copies of repositories from filling the disk, until ctx ends.
-func upkeep(ctx context.Context, mirrors *mirror.Mirrors, sweep func(context.Context), log *slog.Logger) {
-	var sweeping sync.WaitGroup
-	defer sweeping.Wait()
-	sweeping.Go(func() { sweep(ctx) })
-	ticker := time.NewTicker(tidyEvery)
-	defer ticker.Stop()
-	for {
-		if err := mirrors.Maintain(ctx, time.Now().Add(-keepUnused)); err != nil && ctx.Err() == nil {
-			log.Warn("the copies of repositories could not be tidied", "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-	}
 }
 
 func summary(rep *report.Report, head, rules bot.BlobURL) string {

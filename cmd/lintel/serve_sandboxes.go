@@ -14,12 +14,13 @@ type sandboxPool struct {
 	all  []*sandbox.Sandbox
 	free chan struct{} // holds a token for each of idle
 
-	mu   sync.Mutex
-	idle []*sandbox.Sandbox // the one used last is at the end: it may know the repository
+	mu     sync.Mutex
+	idle   []*sandbox.Sandbox          // the one used last is at the end: it may know the repository
+	owners map[*sandbox.Sandbox]string // whose change each had last
 }
 
 func newSandboxPool(size int, config sandbox.Config) *sandboxPool {
-	p := &sandboxPool{free: make(chan struct{}, size)}
+	p := &sandboxPool{free: make(chan struct{}, size), owners: map[*sandbox.Sandbox]string{}}
 	for range size {
 		p.all = append(p.all, sandbox.New(config))
 		p.free <- struct{}{}
@@ -30,27 +31,26 @@ func newSandboxPool(size int, config sandbox.Config) *sandboxPool {
 
 // Inspect implements bot.Sandbox.
 func (p *sandboxPool) Inspect(ctx context.Context, change report.Change) (in *report.Inspection, err error) {
-	err = p.use(ctx, func(s *sandbox.Sandbox) error { in, err = s.Inspect(ctx, change); return err })
+	err = p.use(ctx, change.Owner, func(s *sandbox.Sandbox) error { in, err = s.Inspect(ctx, change); return err })
 	return in, err
 }
 
 // Run implements bot.Sandbox.
 func (p *sandboxPool) Run(ctx context.Context, change report.Change) (rep *report.Report, err error) {
-	err = p.use(ctx, func(s *sandbox.Sandbox) error { rep, err = s.Run(ctx, change); return err })
+	err = p.use(ctx, change.Owner, func(s *sandbox.Sandbox) error { rep, err = s.Run(ctx, change); return err })
 	return rep, err
 }
 
-// use waits for an idle sandbox and lends it to do.
-func (p *sandboxPool) use(ctx context.Context, do func(*sandbox.Sandbox) error) error {
+// use waits for an idle sandbox and lends it to do: the one that served the owner last, else one that served nobody, else
+// the one that has been idle for longest, as a sandbox that serves another one starts anew.
+func (p *sandboxPool) use(ctx context.Context, owner string, do func(*sandbox.Sandbox) error) error {
 	select {
 	case <-p.free:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	p.mu.Lock()
-	last := len(p.idle) - 1
-	s := p.idle[last]
-	p.idle = p.idle[:last]
+	s := p.take(owner)
 	p.mu.Unlock()
 	defer func() {
 		p.mu.Lock()
@@ -59,6 +59,22 @@ func (p *sandboxPool) use(ctx context.Context, do func(*sandbox.Sandbox) error) 
 		p.free <- struct{}{}
 	}()
 	return do(s)
+}
+
+// take removes the sandbox for an owner from those that are idle, which are some.
+func (p *sandboxPool) take(owner string) *sandbox.Sandbox {
+	at := 0
+	for i, s := range p.idle {
+		had, used := p.owners[s]
+		before, usedBefore := p.owners[p.idle[at]]
+		if used && had == owner || !used && usedBefore && before != owner {
+			at = i
+		}
+	}
+	s := p.idle[at]
+	p.idle = slices.Delete(p.idle, at, at+1)
+	p.owners[s] = owner
+	return s
 }
 
 func (p *sandboxPool) restarts() (sum float64) {

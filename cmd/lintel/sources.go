@@ -40,14 +40,14 @@ func (o *sourcesOptions) open(ctx context.Context, git string) (*sources.Store, 
 		return nil, nil // there is no place to keep anything in: what comes from outside is not checked, which is said
 	}
 	options := store.Options{Dir: filepath.Join(dir, "lintel", "sources"), Git: git}
-	return &sources.Store{GitDir: options.GitDir(), Open: func(allow []string) (base, head sources.Fetcher, done func(),
+	return &sources.Store{GitDir: options.GitDir(), Open: func(a sources.Asking) (base, head sources.Fetcher, done func(),
 		err error,
 	) {
 		kept, err := store.Open(ctx, options) // not before there is something to put in
 		if err != nil {
 			return nil, nil, nil, fmt.Errorf("what was fetched cannot be opened: %w", err)
 		}
-		narrowed, err := rules.Narrow(allow)
+		narrowed, err := rules.Narrow(a.Allow)
 		if err != nil {
 			return nil, nil, nil, fmt.Errorf("sources.allow in the settings: %w", err)
 		}

@@ -36,6 +36,7 @@ type Policy struct {
 	credentials []credential
 	private     []netip.Prefix
 	plain       []string
+	own         *url.URL // nil: none
 	roots       *x509.CertPool
 }
 
@@ -91,10 +92,33 @@ func (p *Policy) Mirror(u *url.URL) (*url.URL, error) {
 	return u, nil
 }
 
+// WithHost returns a policy under which the host of an address may be reached as that has it: at whatever address, and
+// by http where it begins with that. It is the operator's own host of git. What may be fetched from it stays the same.
+func (p *Policy) WithHost(u *url.URL) *Policy {
+	c := *p
+	c.own = u
+	return &c
+}
+
+// Own reports whether a host and port are those of WithHost.
+func (p *Policy) Own(hostPort string) bool {
+	if p.own == nil {
+		return false
+	}
+	own := strings.ToLower(p.own.Host)
+	if p.own.Port() == "" {
+		own += defaultPorts[p.own.Scheme]
+	}
+	return strings.EqualFold(hostPort, own)
+}
+
 // PlainHTTP reports whether an http address may be used, or an oci one by http.
 func (p *Policy) PlainHTTP(u *url.URL) bool {
 	c := *u
 	c.Scheme = "http"
+	if p.own != nil && p.own.Scheme == "http" && p.own.Host == c.Host {
+		return true
+	}
 	return slices.ContainsFunc(p.plain, func(prefix string) bool { return strings.HasPrefix(comparable(&c), prefix) })
 }
 

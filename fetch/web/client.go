@@ -148,7 +148,8 @@ func (t *Trip) RoundTrip(r *http.Request) (*http.Response, error) {
 		return c.direct.RoundTrip(r)
 	}
 	host := r.URL.Hostname()
-	if a, err := netip.ParseAddr(host); (err == nil && !c.mayDial(a)) || host == "localhost" {
+	a, err := netip.ParseAddr(host)
+	if ((err == nil && !c.mayDial(a)) || host == "localhost") && !c.policy.Own(net.JoinHostPort(host, r.URL.Port())) {
 		return nil, notPublic()
 	}
 	return c.proxied.RoundTrip(r)

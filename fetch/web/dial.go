@@ -37,7 +37,7 @@ func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, e
 	}
 	var usable []netip.Addr
 	for _, a := range addresses {
-		if c.mayDial(a) {
+		if c.mayDial(a) || c.policy.Own(address) {
 			usable = append(usable, a.Unmap())
 		}
 	}

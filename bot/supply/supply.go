@@ -1,0 +1,142 @@
+// Package supply gets what checks take from outside of their repositories. Each installation of the App has a store of
+// its own: what one of them may read is not there for another.
+//
+// Git on the App's own host is read with the installation's token where that is needed, everything else with what the
+// operator's LINTEL_SOURCES has. What a change alone names is fetched only if its authors may read it; what the base
+// names counts as shared with all readers of the repository.
+package supply
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/lintel-bot/lintel/bot/datadir"
+	"github.com/lintel-bot/lintel/bot/github"
+	"github.com/lintel-bot/lintel/bot/sources"
+	"github.com/lintel-bot/lintel/fetch"
+	"github.com/lintel-bot/lintel/fetch/policy"
+	"github.com/lintel-bot/lintel/fetch/store"
+)
+
+// Client knows the repositories of the App's host; *github.Client is one.
+type Client interface {
+	CloneURL(repo github.Repo) string
+	Repository(ctx context.Context, repo github.Repo) (*github.Settings, error)
+	GitToken(ctx context.Context, repo github.Repo) (string, error)
+	Permission(ctx context.Context, repo github.Repo, login string) (string, error)
+}
+
+// Config is what New needs.
+type Config struct {
+	Dir    string         // where the stores are
+	Client Client         // required
+	Policy *policy.Policy // the operator's; nil: policy.Default()
+	// Budget is for all that one check waits for, and half of it for one thing; 0: 5 minutes.
+	Budget time.Duration
+	Log    *slog.Logger // nil: none
+	// Fetch has further options of the fetchers, for tests.
+	Fetch fetch.Options
+}
+
+// Supply opens the stores of installations. It is safe for concurrent use.
+type Supply struct {
+	c    Config
+	home *url.URL // the App's host
+
+	mu     sync.Mutex
+	stores map[int64]*store.Store
+}
+
+// New returns a supply. It makes no folder and no request.
+func New(c Config) (*Supply, error) {
+	home, err := policy.Address(c.Client.CloneURL(github.Repo{Owner: "o", Name: "n"}))
+	if err != nil {
+		return nil, fmt.Errorf("the address of GitHub: %w", err)
+	}
+	c.Policy = cmp.Or(c.Policy, policy.Default()).WithHost(home)
+	c.Budget = cmp.Or(c.Budget, 5*time.Minute)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	return &Supply{c: c, home: home, stores: map[int64]*store.Store{}}, nil
+}
+
+// Folder returns what the sandboxes of an installation may read of its store, made where there is none.
+func (s *Supply) Folder(ctx context.Context, installation int64) (string, error) {
+	kept, err := s.store(ctx, installation)
+	if err != nil {
+		return "", err
+	}
+	return kept.GitDir(), nil
+}
+
+// For returns what gets things for one check. An error is of the store's folder.
+func (s *Supply) For(ctx context.Context, change sources.Change) (*sources.Store, error) {
+	kept, err := s.store(ctx, change.Repo.Installation)
+	if err != nil {
+		return nil, err
+	}
+	asker := &asker{Supply: s, change: change, log: cmp.Or(change.Log, s.c.Log), repos: map[string]*hosted{}}
+	left := s.c.Budget
+	return &sources.Store{GitDir: kept.GitDir(), Open: func(a sources.Asking) (sources.Fetcher, sources.Fetcher, func(),
+		error) {
+		return asker.open(kept, a, &left)
+	}}, nil
+}
+
+func (s *Supply) store(ctx context.Context, installation int64) (*store.Store, error) {
+	if installation <= 0 {
+		return nil, errors.New("nothing is fetched without an installation")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if kept := s.stores[installation]; kept != nil {
+		if _, err := os.Stat(kept.GitDir()); err == nil {
+			return kept, nil
+		}
+	}
+	kept, err := store.Open(ctx, store.Options{Dir: s.dir(installation)})
+	if err != nil {
+		return nil, datadir.WithoutPath(err)
+	}
+	s.stores[installation] = kept
+	return kept, nil
+}
+
+func (s *Supply) dir(installation int64) string {
+	return filepath.Join(s.c.Dir, strconv.FormatInt(installation, 10))
+}
+
+// Maintain removes from all stores what was not used for long or does not fit any more. What a check reads stays.
+func (s *Supply) Maintain(ctx context.Context) error {
+	entries, err := os.ReadDir(s.c.Dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("the folder of what was fetched: %w", datadir.WithoutPath(err))
+	}
+	var problems []error
+	for _, e := range entries {
+		installation, err := strconv.ParseInt(e.Name(), 10, 64)
+		if err != nil || !e.IsDir() || s.dir(installation) != filepath.Join(s.c.Dir, e.Name()) {
+			continue
+		}
+		kept, err := s.store(ctx, installation)
+		if err == nil {
+			err = kept.Maintain(ctx)
+		}
+		problems = append(problems, err)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return errors.Join(problems...)
+}
