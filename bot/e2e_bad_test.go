@@ -2,6 +2,8 @@ package bot_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -51,7 +53,7 @@ var badInputs = []bad{
 		change: map[string]string{"platform/namespaces.yaml": "apiVersion: v1\nkind: Namespace\n\tmetadata: {}\n"}},
 	{name: "missing file", conclusion: "failure", says: []string{"missing.yaml"}, at: "apps/new/kustomization.yaml:4",
 		change: map[string]string{"apps/new/kustomization.yaml": fmt.Sprintf(badBase, "missing.yaml")}},
-	{name: "remote base", conclusion: "neutral", says: []string{"does not fetch", "octo-org/other"},
+	{name: "remote base", conclusion: "neutral", says: []string{"the list of allowed sources does not have it", "octo-org/other"},
 		at: "apps/new/kustomization.yaml:4",
 		change: map[string]string{"apps/new/kustomization.yaml": fmt.Sprintf(badBase,
 			"https://github.com/octo-org/other//base?ref=v1")}},
@@ -75,7 +77,11 @@ var badInputs = []bad{
 // badInput: each answer is a completed check run with words that a person understands, none of them a pass by silence.
 func badInput(t *testing.T, binary string) {
 	hub := newHub(t)
-	p := serve(t, binary, hostingOf(hub), t.TempDir())
+	rules := filepath.Join(t.TempDir(), "sources.yaml")
+	if err := os.WriteFile(rules, []byte("allow: []\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := serve(t, binary, hostingOf(hub), t.TempDir(), "LINTEL_SOURCES="+rules)
 	hub.SetHook(p.url + "/webhook")
 	for i, tc := range badInputs {
 		t.Run(tc.name, func(t *testing.T) {

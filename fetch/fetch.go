@@ -202,7 +202,12 @@ func (f *Fetcher) get(ctx context.Context, j job) (store.Note, error) {
 func (f *Fetcher) List() (list []Item, err error) {
 	err = f.store.Notes(func(_ string, n store.Note, used time.Time) {
 		if n.Want != nil && n.Tree != "" {
-			list = append(list, Item{Used: used, Asked: n.Asked, Entry: remote.Entry{Want: *n.Want, Tree: n.Tree,
+			size := n.Bytes
+			if n.Content != "" {
+				content, _ := f.store.Note(n.Content) // at worst no size is shown
+				size = content.Bytes
+			}
+			list = append(list, Item{Used: used, Bytes: size, Asked: n.Asked, Entry: remote.Entry{Want: *n.Want, Tree: n.Tree,
 				Revision: n.Revision, Digest: n.Digest, Changed: n.Changed}})
 		}
 	})
@@ -213,5 +218,6 @@ func (f *Fetcher) List() (list []Item, err error) {
 // Item is one thing that the store has.
 type Item struct {
 	Entry       remote.Entry
+	Bytes       int64     // of what came, packed
 	Asked, Used time.Time // when its source last said so, and when it was last used
 }

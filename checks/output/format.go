@@ -25,7 +25,7 @@ type Options struct {
 // Value is what a command has to say.
 type Value interface {
 	*report.Report | *report.Evaluation | *report.TestRun | *report.Fixes |
-		[]report.BlamedResource | []report.ListedRoot | []report.Object | report.Build
+		[]report.BlamedResource | []report.ListedRoot | []report.Object | []report.Fetched | report.Build
 }
 
 // format is a form by its name, with how it writes what each command has to say; nil where it does not suit.
@@ -38,6 +38,7 @@ type format struct {
 	blame writer[[]report.BlamedResource]
 	roots writer[[]report.ListedRoot]
 	show  writer[[]report.Object]
+	fetch writer[[]report.Fetched]
 	build writer[report.Build]
 }
 
@@ -47,9 +48,9 @@ type writer[V Value] func(w io.Writer, v V, o Options) error
 func formats() []format {
 	return []format{
 		{name: "text", check: checkText, eval: evalText, test: testText, fix: fixText, blame: blameText, roots: rootsText,
-			build: buildText},
+			fetch: fetchedText, build: buildText},
 		{name: "json", check: checkJSON, eval: evalJSON, test: testJSON, fix: fixJSON, blame: blameJSON,
-			roots: rootsJSON, show: objectsJSON},
+			roots: rootsJSON, show: objectsJSON, fetch: fetchedJSON},
 		{name: "yaml", show: objectsYAML},
 		{name: "sarif", check: checkSARIF},
 		{name: "github", check: checkGitHub},
@@ -61,7 +62,7 @@ func formats() []format {
 
 // writerOf returns how a form writes values of a type, nil where it does not suit them.
 func writerOf[V Value](f format) writer[V] {
-	for _, w := range []any{f.check, f.eval, f.test, f.fix, f.blame, f.roots, f.show, f.build} {
+	for _, w := range []any{f.check, f.eval, f.test, f.fix, f.blame, f.roots, f.show, f.fetch, f.build} {
 		if w, ok := w.(writer[V]); ok {
 			return w
 		}

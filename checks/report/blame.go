@@ -62,6 +62,20 @@ type ListedRoot struct {
 	Reason string `json:"reason,omitempty"` // why not
 }
 
+// Fetched is something from outside of a repository, and what it came to.
+type Fetched struct {
+	Kind     string `json:"kind"` // git, chart, file
+	URL      string `json:"url"`
+	Name     string `json:"name,omitempty"` // of a chart
+	Ref      string `json:"ref,omitempty"`  // what was asked for: a branch, a tag, a version or a range of them
+	OK       bool   `json:"ok"`             // it is there
+	Revision string `json:"revision,omitempty"`
+	Digest   string `json:"digest,omitempty"`  // of what came, or the git object of its tree
+	Changed  string `json:"changed,omitempty"` // the digest, or commit, that the same version had at first
+	Bytes    int64  `json:"bytes,omitempty"`   // packed
+	Reason   string `json:"reason,omitempty"`  // why it is not there
+}
+
 // Object is one that a root deploys, as JSON.
 type Object map[string]any
 

@@ -55,7 +55,7 @@ func newRootCommand() *cobra.Command {
 	}
 	checker := worker{&checks.Checker{}}
 	root.AddCommand(newCheckCommand(), newEvalCommand(), newTestCommand(), newFixCommand(), newBlameCommand(),
-		newRootsCommand(), newRenderCommand(),
+		newRootsCommand(), newRenderCommand(), newFetchCommand(),
 		newServeCommand(), newVersionCommand(), newSandboxCommand(checker))
 	return root
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lintel-bot/lintel/bot/sandbox"
+	"github.com/lintel-bot/lintel/bot/sources"
 	"github.com/lintel-bot/lintel/checks/output"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render/kustomization"
@@ -54,20 +55,9 @@ func runShow(cmd *cobra.Command, o showOptions, q report.Query) error {
 	child := sandbox.New(sandbox.Config{Git: repo.git,
 		Repositories: slices.Concat(repo.folders(ctx), q.Alternates, outside.Folders())})
 	defer child.Close()
-	var out *report.Showing
-	err = outside.Until(ctx, func(have *report.Sources) (json.RawMessage, error) {
-		var err error
-		q.Sources = have
-		if out, err = child.Show(ctx, q); err != nil {
-			return nil, err
-		}
-		return out.Wanted, nil
-	})
-	switch {
-	case err != nil:
-		return fmt.Errorf("the repository could not be rendered: %w", err)
-	case out.Unable != "":
-		return errors.New(visible(out.Unable))
+	out, err := showing(ctx, child, outside, q)
+	if err != nil {
+		return err
 	}
 	if _, err := io.WriteString(cmd.OutOrStdout(), out.Text); err != nil {
 		return err
@@ -79,6 +69,25 @@ func runShow(cmd *cobra.Command, o showOptions, q report.Query) error {
 		return exitUnable
 	}
 	return nil
+}
+
+// showing asks a sandbox until it wants nothing more from outside. What it is unable to show is an error.
+func showing(ctx context.Context, child *sandbox.Sandbox, outside *sources.Store, q report.Query) (out *report.Showing,
+	err error) {
+	err = outside.Until(ctx, func(have *report.Sources) (json.RawMessage, error) {
+		q.Sources = have
+		if out, err = child.Show(ctx, q); err != nil {
+			return nil, err
+		}
+		return out.Wanted, nil
+	})
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the repository could not be rendered: %w", err)
+	case out.Unable != "":
+		return nil, errors.New(visible(out.Unable))
+	}
+	return out, nil
 }
 
 // visible is output.Visible for each line.

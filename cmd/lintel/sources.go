@@ -18,32 +18,34 @@ import (
 
 // sourcesOptions say how a command of a laptop gets what comes from outside of the repository.
 type sourcesOptions struct {
-	file    string
-	offline bool
+	file, store string
+	offline     bool
 }
 
 func (o *sourcesOptions) flags(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.StringVar(&o.file, "sources", os.Getenv("LINTEL_SOURCES"), "the file that says what may be fetched from outside, and how "+
-		"(default: lintel/sources.yaml in the user's configuration folder, if it is there)")
-	f.BoolVar(&o.offline, "offline", false, "use only what was fetched before (see \"lintel fetch\")")
+	o.storeFlags(cmd)
+	cmd.Flags().BoolVar(&o.offline, "offline", false, "use only what was fetched before (see \"lintel fetch\")")
 }
 
-// open opens the user's store.
+// storeFlags are the flags of commands that have to use the network.
+func (o *sourcesOptions) storeFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.file, "sources", os.Getenv("LINTEL_SOURCES"), "the file that says what may be fetched from outside, and "+
+		"how (default: lintel/sources.yaml in the user's configuration folder, if it is there)")
+	f.StringVar(&o.store, "store", os.Getenv("LINTEL_STORE"), "the folder for what is fetched (default: lintel-sources in "+
+		"the user's cache folder)")
+}
+
+// open returns the user's store, nil where there is no place for one: what comes from outside is not checked then, which
+// is said. The folder is made when there is something to put in.
 func (o *sourcesOptions) open(ctx context.Context, git string) (*sources.Store, error) {
-	rules, err := o.policy()
-	if err != nil {
+	options, rules, err := o.place(git)
+	if err != nil || options.Dir == "" {
 		return nil, err
 	}
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return nil, nil // there is no place to keep anything in: what comes from outside is not checked, which is said
-	}
-	options := store.Options{Dir: filepath.Join(dir, "lintel", "sources"), Git: git}
 	return &sources.Store{GitDir: options.GitDir(), Open: func(a sources.Asking) (base, head sources.Fetcher, done func(),
-		err error,
-	) {
-		kept, err := store.Open(ctx, options) // not before there is something to put in
+		err error) {
+		kept, err := store.Open(ctx, options)
 		if err != nil {
 			return nil, nil, nil, fmt.Errorf("what was fetched cannot be opened: %w", err)
 		}
@@ -57,6 +59,38 @@ func (o *sourcesOptions) open(ctx context.Context, git string) (*sources.Store, 
 		}
 		return f, f, f.Close, nil
 	}}, nil
+}
+
+// openStore opens the user's store and reads what may be fetched. The store is nil where there is no place for one.
+func (o *sourcesOptions) openStore(ctx context.Context, git string) (*store.Store, *policy.Policy, error) {
+	options, rules, err := o.place(git)
+	if err != nil || options.Dir == "" {
+		return nil, rules, err
+	}
+	kept, err := store.Open(ctx, options)
+	if err != nil {
+		return nil, nil, fmt.Errorf("what was fetched cannot be opened: %w", err)
+	}
+	return kept, rules, nil
+}
+
+// place says where the store is, and what may be fetched.
+func (o *sourcesOptions) place(git string) (options store.Options, rules *policy.Policy, err error) {
+	if rules, err = o.policy(); err != nil {
+		return options, nil, err
+	}
+	dir := o.store
+	if dir == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return options, rules, nil
+		}
+		dir = filepath.Join(cache, "lintel-sources") // not below the cache, which sandboxes write
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return options, nil, err
+	}
+	return store.Options{Dir: dir, Git: git}, rules, nil
 }
 
 // policy reads what may be fetched.

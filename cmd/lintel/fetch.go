@@ -1,0 +1,126 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lintel-bot/lintel/bot/sandbox"
+	"github.com/lintel-bot/lintel/checks/output"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/fetch"
+	"github.com/lintel-bot/lintel/render/remote"
+)
+
+func newFetchCommand() *cobra.Command {
+	var o showOptions
+	cmd := &cobra.Command{
+		Use:   "fetch [ROOT...]",
+		Short: "Fetch what a repository takes from outside, to use it without network",
+		Long: "Fetch what the roots of a repository (all, or those that are named) take from outside of it: remote bases, " +
+			"charts and\n" +
+			"single files, and what those need. Each is listed with what it came to. Where something cannot be had, the exit " +
+			"code is 2.\n\n" +
+			"The other commands find it in the same folder; with --offline they use nothing else. To use it on a machine " +
+			"without\n" +
+			"network, fetch into a folder of your own, copy that as it is, and name it there:\n\n" +
+			"  lintel fetch --store sources && tar -cf sources.tar sources\n" +
+			"  tar -xf sources.tar && lintel check --offline --store sources",
+		Example: "  lintel fetch\n  lintel fetch --rev main apps/shop/overlays/production -o json",
+		RunE:    func(cmd *cobra.Command, args []string) error { return runFetch(cmd, o, args) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.repo, "repo", ".", "a folder of the repository")
+	f.StringVar(&o.rev, "rev", "", "the commit to read (default: the work tree)")
+	o.sources.storeFlags(cmd)
+	addOutputFlag[[]report.Fetched](cmd, &o.output)
+	return cmd
+}
+
+func runFetch(cmd *cobra.Command, o showOptions, roots []string) error {
+	ctx := cmd.Context()
+	repo, err := openRepository(ctx, o.repo)
+	if err != nil {
+		return err
+	}
+	q := report.Query{Show: report.ShowRoots}
+	cleanup, err := repo.ask(ctx, o.rev, &q)
+	if err != nil {
+		return err
+	}
+	defer cleanup()
+	outside, err := o.sources.open(ctx, repo.git)
+	if err != nil {
+		return err
+	}
+	if outside == nil {
+		return errors.New("there is no folder for what is fetched: name one with --store")
+	}
+	child := sandbox.New(sandbox.Config{Git: repo.git,
+		Repositories: slices.Concat(repo.folders(ctx), q.Alternates, outside.Folders())})
+	defer child.Close()
+	q.Output = "json"
+	if len(roots) == 0 {
+		if _, err := showing(ctx, child, outside, q); err != nil {
+			return err
+		}
+	}
+	for _, root := range roots {
+		q.Show, q.Root, q.Paths = report.ShowObjects, root, repo.paths(ctx, root)
+		if _, err := showing(ctx, child, outside, q); err != nil {
+			return err
+		}
+	}
+	list, missing, err := o.fetched(ctx, repo.git, outside.Lock())
+	if err != nil {
+		return err
+	}
+	if err := output.Write(o.output, cmd.OutOrStdout(), list, output.Options{}); err != nil {
+		return err
+	}
+	switch {
+	case len(list) == 0:
+		fmt.Fprintln(cmd.ErrOrStderr(), "lintel: nothing comes from outside of the repository")
+	case missing > 0:
+		fmt.Fprintf(cmd.ErrOrStderr(), "lintel: %d of %d could not be had\n", missing, len(list))
+		return exitUnable
+	}
+	return nil
+}
+
+// fetched lists what wants came to, and counts those that could not be had.
+func (o *showOptions) fetched(ctx context.Context, git string, lock remote.Lock) (list []report.Fetched, missing int,
+	err error) {
+	kept, _, err := o.sources.openStore(ctx, git)
+	if err != nil {
+		return nil, 0, err
+	}
+	f, err := fetch.New(fetch.Options{Store: kept})
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Close()
+	items, err := f.List()
+	if err != nil {
+		return nil, 0, err
+	}
+	sizes := map[remote.Want]int64{}
+	for _, item := range items {
+		sizes[item.Entry.Want] = item.Bytes
+	}
+	slices.SortFunc(lock, func(a, b remote.Entry) int { return remote.Compare(a.Want, b.Want) })
+	for _, e := range lock {
+		one := report.Fetched{Kind: string(e.Want.Kind), URL: e.Want.URL, Name: e.Want.Name, Ref: e.Want.Ref,
+			Revision: e.Revision, Digest: cmp.Or(e.Digest, e.Tree), Changed: e.Changed, Bytes: sizes[e.Want], OK: true}
+		if e.Failure != nil {
+			one.OK, one.Reason = false, e.Failure.Message
+			missing++
+		}
+		list = append(list, one)
+	}
+	return list, missing, nil
+}
