@@ -15,6 +15,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/fetch/policy"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
@@ -35,7 +36,7 @@ type Settings struct {
 	Block      Block      `yaml:"block"`
 	Unrendered Unrendered `yaml:"unrendered"` // what comes of what only the cluster or others have
 	Limits     Limits     `yaml:"limits"`
-	Sources    Sources    `yaml:"sources"`
+	Sources    Sources    `yaml:"sources"` // what may be fetched from outside
 	// Clusters by name. Without any, everything is one.
 	Clusters map[string]Cluster `yaml:"clusters"`
 
@@ -204,6 +205,11 @@ func (s *Settings) judge(written *yaml.Node) (problems []report.Problem) {
 			if problem := globProblem(g); problem != "" {
 				fail(g, list.field, "%s", problem)
 			}
+		}
+	}
+	for _, pattern := range s.Sources.Allow {
+		if _, err := policy.Compile([]string{pattern}); err != nil {
+			fail(pattern, "sources.allow", "%v", err)
 		}
 	}
 	return append(problems, s.clusterProblems(written)...)

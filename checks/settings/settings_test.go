@@ -16,7 +16,16 @@ func TestParseSettings(t *testing.T) {
 		{"all", "policies: [p/]\nexceptions: [e/]\napprovers: {users: [a], teams: [o/t], codeowners: false, count: " +
 			"2}\nroots: {include: ['**'], exclude: ['x/**']}\n" +
 			"context: [c.yaml]\nidentities: {users: {u: {username: n, groups: [g], roles: [], clusterRoles: []}}, teams: " +
-			"{o/t: {groups: [g]}}}\nblock: all\nlimits: {depth: 50}\n", ""},
+			"{o/t: {groups: [g]}}}\nblock: all\nlimits: {depth: 50}\n" +
+			"sources: {allow: ['https://github.com/octo-org/**', 'oci://**']}\n", ""},
+		{"no sources", "sources: {allow: []}\n", ""},
+		{"source", "sources:\n  allow:\n  - https://**\n  - github.com/octo-org\n",
+			`.lintel.yaml:4: sources.allow: "github.com/octo-org" is not a pattern of addresses: write https://**, oci://`},
+		{"source that fits longer names", "sources: {allow: ['https://github.com']}\n", ".lintel.yaml:1: sources.allow: "},
+		{"source for a list", "sources: {allow: 'https://**'}\n",
+			".lintel.yaml:1: sources.allow: must be a list: write ['https://**']"},
+		{"field of sources", "sources:\n  alow: []\n",
+			`.lintel.yaml:2: sources: the field "alow" is not known: did you mean "allow"?`},
 		{"unknown field", "policies: []\nrots: {}\n", `.lintel.yaml:2: the field "rots" is not known: did you mean "roots"?`},
 		{"unknown inner field", "approvers:\n  user: [a]\n",
 			`.lintel.yaml:2: approvers: the field "user" is not known: did you mean "users"?`},

@@ -14,6 +14,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/outside"
 	"github.com/lintel-bot/lintel/checks/parallel"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/graph"
@@ -53,7 +54,11 @@ func (worker) Show(ctx context.Context, q report.Query) (*report.Showing, error)
 	if err != nil {
 		return nil, err
 	}
-	if wanted, err := from.Wanted(nil); wanted != nil || err != nil {
+	rules, _, err := settings.Read(t) // what is wrong with them, a check tells
+	if err != nil {
+		return nil, err
+	}
+	if wanted, err := from.Wanted(rules.Sources.Allow); wanted != nil || err != nil {
 		return &report.Showing{Wanted: wanted}, err
 	}
 	return out, nil
