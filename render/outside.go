@@ -35,6 +35,8 @@ type outside struct {
 	mu     sync.Mutex
 	mounts []*mount
 	known  map[mountKey]*mount
+
+	plain bool // whoever renders knows the paths of mounts: problems are told with them
 }
 
 type mountKey struct {
@@ -337,6 +339,9 @@ func (o *outside) links(list []origin.Link) []origin.Link {
 
 // problems turns what is said about files from outside into what the entries that bring them in bring with them.
 func (o *outside) problems(list []source.Error) (out []source.Error) {
+	if o.plain {
+		return list
+	}
 	seen := map[string]bool{}
 	for _, e := range list {
 		if m, in, ok := o.of(e.Path); ok {

@@ -7,7 +7,6 @@ import (
 	"path"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/lintel-bot/lintel/render/gitops"
@@ -60,7 +59,7 @@ func (r *Renderer) release(ctx context.Context, root roots.Root, spec *gitops.Re
 		return &Rendering{Root: root, Reads: out.Reads, wants: out.wants}, []source.Error{problem}, nil
 	}
 	problems = append(problems, s.unknown()...)
-	out.Partial = len(problems) > 0
+	out.Partial = len(problems) > 0 && out.Resources != nil
 	return out, problems, nil
 }
 
@@ -147,10 +146,6 @@ func (s *release) resources(out *Rendering) (problems []source.Error, err error)
 					continue
 				}
 				res := &Resource{Object: object, node: node, plain: true, locator: released{s, i, node}}
-				s.placeholders(res, node, "")
-				if embeds(object) {
-					res.issue(EmbeddedItems, "/items", embedded)
-				}
 				out.Resources = append(out.Resources, res)
 			}
 		}
@@ -159,11 +154,18 @@ func (s *release) resources(out *Rendering) (problems []source.Error, err error)
 				Message: fmt.Sprintf("the chart has more than %d resources", s.renderer.limits.Resources)}
 		}
 	}
+	out.Resources, problems = s.postRender(out.Resources)
+	for _, res := range out.Resources {
+		s.placeholders(res)
+		if res.plain && embeds(res.Object) {
+			res.issue(EmbeddedItems, "/items", embedded)
+		}
+	}
 	return problems, nil
 }
 
 // placeholders marks the fields that depend on a value that nobody knows before merge.
-func (s *release) placeholders(res *Resource, n *yaml.Node, pointer string) {
+func (s *release) placeholders(res *Resource) {
 	for _, f := range res.Fields() {
 		if f.Scalar() && strings.Contains(f.Node.Value, gitops.PlaceholderPrefix) {
 			res.issue(ControllerUnknown, f.Pointer, "depends on a value that only the cluster has")

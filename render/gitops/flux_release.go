@@ -18,7 +18,8 @@ func (r *reader) fluxRelease(root *field) {
 		}
 	}
 	out := &Release{rule: fluxRule, limits: r.Limits, NameWhere: root.position("metadata", "name"),
-		PostRenderHooks: spec.text("postRenderStrategy") != "" && spec.text("postRenderStrategy") != "nohooks"}
+		PostRenderHooks: spec.text("postRenderStrategy") != "nohooks", // as Helm 4 and Flux 2.9 have it where nothing is said
+		HooksApart:      spec.text("postRenderStrategy") == "separate"}
 	at := Deployment{
 		Kind: FluxHelm, Path: near, Object: r.object, Name: r.object.Name, Where: root.position("metadata", "name"),
 		Release: out,

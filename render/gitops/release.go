@@ -36,8 +36,8 @@ type Release struct {
 	// PostRender are the kustomizations that the output goes through, in their order: see Overrides.Kustomization. What
 	// Flux puts on every object after that (commonMetadata, its own labels) is Deployment.Metadata.
 	PostRender []Overrides
-	// PostRenderHooks has hooks go through PostRender, too.
-	PostRenderHooks bool
+	// PostRenderHooks has hooks go through PostRender, too; HooksApart has them do so by themselves.
+	PostRenderHooks, HooksApart bool
 
 	// Reads are the files and folders of this repository that it reads, those included that are not there.
 	Reads []string
@@ -87,7 +87,8 @@ func (r *Release) shape() []any {
 		renderers = append(renderers, o.shape())
 	}
 	return []any{r.Chart.Want, r.Chart.Folder, r.Name, r.Namespace, r.NameUnknown, layers, len(r.Defaults), r.rule,
-		r.Kubernetes, r.APIVersions, r.SkipCRDs, r.KeepCRDs, r.SkipTests, r.SkipSchema, renderers, r.PostRenderHooks}
+		r.Kubernetes, r.APIVersions, r.SkipCRDs, r.KeepCRDs, r.SkipTests, r.SkipSchema, renderers, r.PostRenderHooks,
+		r.HooksApart}
 }
 
 func (o Overrides) shape() []any {
@@ -157,4 +158,31 @@ func (o Overrides) Kustomization(file string, resources ...string) (*Virtual, er
 	}
 	v := &Virtual{Path: file, Generated: true}
 	return v, v.append(f, f.keys)
+}
+
+// Entry is one entry of a list that Overrides have in the kustomization.
+type Entry struct {
+	Value any // as JSON
+	Where Position
+}
+
+// Entries lists what Overrides put into a list of the kustomization: "patches", "images".
+func (o Overrides) Entries(key string) (list []Entry) {
+	for _, e := range o.edits {
+		if e.key != key {
+			continue
+		}
+		for _, item := range e.value.elements() {
+			list = append(list, Entry{item.plain(), item.position()})
+		}
+	}
+	return list
+}
+
+// Where is the field that the first of Overrides is written in.
+func (o Overrides) Where() Position {
+	if len(o.edits) == 0 {
+		return Position{}
+	}
+	return o.edits[0].value.position()
 }

@@ -1,0 +1,350 @@
+package render
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/go-openapi/jsonpointer"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/render/gitops"
+	"github.com/lintel-bot/lintel/render/mistake"
+	"github.com/lintel-bot/lintel/render/origin"
+	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/source"
+)
+
+// printedFile is the file that a post renderer finds the objects of a release in.
+const printedFile = "helm-output.yaml"
+
+// postRender sends resources through the post renderers of a release, in their order. Flux has what is in crds/ applied
+// without them, and hooks as postRenderStrategy says (https://fluxcd.io/flux/components/helm/helmreleases/). Of what
+// cannot be built nothing is left.
+func (s *release) postRender(list []*Resource) (out []*Resource, problems []source.Error) {
+	if len(s.spec.PostRender) == 0 {
+		return list, nil
+	}
+	var crds, objects, hooks []*Resource
+	for _, res := range list {
+		m := s.output.Manifests[res.locator.(released).manifest]
+		switch {
+		case m.CRD:
+			crds = append(crds, res)
+		case m.Hook && (!s.spec.PostRenderHooks || s.spec.HooksApart):
+			hooks = append(hooks, res)
+		default:
+			objects = append(objects, res)
+		}
+	}
+	idle := map[gitops.Position]int{} // entries that change nothing, by how often
+	runs := 1
+	objects, problems = s.postRendered(objects, idle)
+	if s.spec.PostRenderHooks && s.spec.HooksApart && len(problems) == 0 {
+		runs++
+		hooks, problems = s.postRendered(hooks, idle)
+	}
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	for _, o := range s.spec.PostRender {
+		for _, key := range []string{"patches", "images"} {
+			for _, e := range o.Entries(key) {
+				if idle[e.Where] == runs {
+					problems = append(problems, s.idle(key, e))
+				}
+			}
+		}
+	}
+	return slices.Concat(crds, objects, hooks), problems
+}
+
+// idle says that an entry of a post renderer matches nothing.
+func (s *release) idle(key string, e gitops.Entry) source.Error {
+	value, _ := e.Value.(map[string]any)
+	what := fmt.Sprintf("images: nothing that the chart prints has the image %.200q", value["name"])
+	if key == "patches" {
+		what = "patches: the target matches nothing that the chart prints"
+	}
+	return source.Error{Path: e.Where.Path, Line: e.Where.Line, Column: e.Where.Column, Message: "postRenderers: " + what,
+		Unknown: len(s.values.Unknown) > 0}
+}
+
+// postRendered sends resources through all post renderers, and counts the entries that match none of them.
+func (s *release) postRendered(list []*Resource, idle map[gitops.Position]int) ([]*Resource, []source.Error) {
+	for _, o := range s.spec.PostRender {
+		if len(list) == 0 {
+			break
+		}
+		p, err := newPrinted(list, s)
+		if err != nil {
+			return nil, []source.Error{*err}
+		}
+		out, problems := p.through(s.renderer, o)
+		if len(problems) > 0 {
+			return nil, problems
+		}
+		for _, at := range p.idle(s.renderer, o) {
+			idle[at]++
+		}
+		list = out
+	}
+	return list, nil
+}
+
+// printed are resources as a file that kustomize reads.
+type printed struct {
+	before []*Resource
+	text   strings.Builder
+	starts []int        // the first line of each document
+	nodes  []*yaml.Node // of each resource, with lines of its document
+	of     []int        // which document that is
+	at     gitops.Position
+}
+
+// newPrinted writes resources down: what Helm printed as it is, what a post renderer made as kustomize prints it.
+func newPrinted(list []*Resource, s *release) (*printed, *source.Error) {
+	p := &printed{before: list}
+	line, last := 1, -1
+	add := func(text string) {
+		text = "---\n" + strings.TrimSuffix(text, "\n") + "\n"
+		p.starts = append(p.starts, line+1)
+		line += strings.Count(text, "\n")
+		p.text.WriteString(text)
+	}
+	for _, res := range list {
+		node := res.node
+		if from, ok := res.locator.(released); ok {
+			if from.manifest != last { // several are of one where it prints a list
+				last = from.manifest
+				add(s.output.Manifests[last].Text)
+			}
+		} else {
+			data, err := nodeYAML(res.node)
+			var documents []*yaml.Node
+			if err == nil {
+				documents, err = source.Parse(printedFile, data, s.renderer.limits.Source)
+			}
+			if err != nil || len(documents) != 1 {
+				at := s.spec.PostRender[0].Where()
+				return nil, &source.Error{Path: at.Path, Line: at.Line, Message: "postRenderers: what comes out cannot be printed"}
+			}
+			node = documents[0]
+			add(string(data))
+		}
+		p.nodes, p.of = append(p.nodes, node), append(p.of, len(p.starts)-1)
+	}
+	return p, nil
+}
+
+// kustomizing returns a renderer that sees nothing but the resources and a kustomization of them.
+func (p *printed) kustomizing(r *Renderer, kustomization []byte) (*Renderer, *mount) {
+	own := &Renderer{tree: r.tree, set: r.set, limits: r.limits, counts: &counts{}, failed: &sync.Map{},
+		mistakes: &mistake.Finder{Limits: r.limits.Source}, outside: &outside{plain: true}}
+	m := own.outside.mount(mountKey{}, func(m *mount) { m.inflated = &inflated{} })
+	m.texts = map[string][]byte{"kustomization.yaml": kustomization, printedFile: []byte(p.text.String())}
+	return own, m
+}
+
+// through sends the resources through one post renderer.
+func (p *printed) through(r *Renderer, o gitops.Overrides) ([]*Resource, []source.Error) {
+	p.at = o.Where()
+	virtual, err := o.Kustomization(outsideRoot+"/0/kustomization.yaml", printedFile)
+	if err != nil {
+		return nil, []source.Error{p.problem(source.Error{Message: "cannot be written as a kustomization"})}
+	}
+	own, m := p.kustomizing(r, virtual.Data)
+	out, problems := own.build(roots.Root{Path: m.prefix})
+	for i, e := range problems {
+		if e.Path != virtual.Path {
+			e.Message = "what the chart prints: " + e.Message
+			problems[i] = p.problem(e)
+			continue
+		}
+		at := virtual.Place(e.Line, e.Column)
+		problems[i] = source.Error{Path: at.Path, Line: at.Line, Column: at.Column, Unknown: e.Unknown,
+			Message: "postRenderers: " + e.Message}
+	}
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	for _, res := range out.Resources {
+		res.locator = postRendered{before: finished{before: res.locator, virtual: virtual}, printed: p,
+			file: m.prefix + "/" + printedFile}
+	}
+	return out.Resources, nil
+}
+
+// problem is an error that stands on the post renderer as a whole.
+func (p *printed) problem(e source.Error) source.Error {
+	return source.Error{Path: p.at.Path, Line: p.at.Line, Column: p.at.Column, Unknown: e.Unknown,
+		Message: "postRenderers: " + e.Message}
+}
+
+// Marks of entries that match something.
+const (
+	patchMark = "lintel-mark-"
+	imageMark = "lintel.invalid/mark-"
+)
+
+// idle lists the entries of a post renderer that match none of the resources. Patches without a target are not among
+// them: kustomize itself refuses those. It is kustomize that is asked, with entries in their place that leave marks.
+func (p *printed) idle(r *Renderer, o gitops.Overrides) (list []gitops.Position) {
+	patches, images := o.Entries("patches"), o.Entries("images")
+	mark := func(i int) any {
+		value, _ := patches[i].Value.(map[string]any)
+		if value["target"] == nil {
+			return nil
+		}
+		return map[string]any{"target": value["target"],
+			"patch": fmt.Sprintf(`[{"op": "add", "path": "/%s%d", "value": ""}]`, patchMark, i)}
+	}
+	var marks, named []any
+	for i := range patches {
+		if one := mark(i); one != nil {
+			marks = append(marks, one)
+		}
+	}
+	for i, e := range images {
+		value, _ := e.Value.(map[string]any)
+		named = append(named, map[string]any{"name": value["name"], "newName": fmt.Sprint(imageMark, i), "newTag": "x"})
+	}
+	if len(marks)+len(named) == 0 {
+		return nil
+	}
+	text, ok := p.marked(r, map[string]any{"patches": marks, "images": named})
+	for i, e := range images {
+		if ok && !strings.Contains(text, fmt.Sprint(imageMark, i, ":x")) {
+			list = append(list, e.Where)
+		}
+	}
+	for i, e := range patches {
+		if !ok || mark(i) == nil || strings.Contains(text, fmt.Sprint(patchMark, i, ":")) {
+			continue
+		}
+		before := []any{} // an earlier patch may have made what this one matches
+		for _, other := range patches[:i] {
+			before = append(before, other.Value)
+		}
+		again, ok := p.marked(r, map[string]any{"patches": append(before, mark(i))})
+		if ok && !strings.Contains(again, fmt.Sprint(patchMark, i, ":")) {
+			list = append(list, e.Where)
+		}
+	}
+	return list
+}
+
+// marked is what the resources become by the fields of a kustomization.
+func (p *printed) marked(r *Renderer, fields map[string]any) (string, bool) {
+	fields["apiVersion"], fields["kind"] = "kustomize.config.k8s.io/v1beta1", "Kustomization"
+	fields["resources"] = []any{printedFile}
+	data, err := json.Marshal(fields)
+	if err != nil {
+		return "", false
+	}
+	own, m := p.kustomizing(r, data)
+	nodes, err := own.alone(roots.Root{Path: m.prefix}, false)
+	if err != nil {
+		return "", false
+	}
+	text, err := stream(nodes, nodeYAML)
+	return string(text), err == nil
+}
+
+// postRendered are the fields of a resource after a post renderer: what it did not write is what the resource before has.
+type postRendered struct {
+	before  finished // with places in the post renderer
+	printed *printed
+	file    string // of what it was given
+}
+
+// Locate implements Locator.
+func (l postRendered) Locate(pointer string) origin.Place { return l.place(l.before.Locate(pointer)) }
+
+// place turns a place in what a post renderer was given into that of the field before.
+func (l postRendered) place(p origin.Place) origin.Place {
+	links := l.links(p.Chain)
+	p.Spans = slices.Clone(p.Spans)
+	for i, s := range p.Spans {
+		p.Spans[i].Place = l.place(s.Place)
+	}
+	if p.Path != l.file {
+		p.Chain = links
+		return p
+	}
+	out := l.printed.origin(p.StartLine, p.StartColumn, p.Missing)
+	out.Chain = append(slices.Clip(out.Chain), links...)
+	return out
+}
+
+func (l postRendered) links(list []origin.Link) (out []origin.Link) {
+	for _, link := range list {
+		if link.Path != l.file {
+			out = append(out, link)
+			continue
+		}
+		at := l.printed.origin(link.StartLine, 0, "")
+		out = append(append(out, origin.Link{Path: at.Path, StartLine: at.StartLine, EndLine: at.EndLine, Role: at.Role,
+			Value: link.Value}), at.Chain...)
+	}
+	return out
+}
+
+// origin returns the place of the field that stands at a position of what was printed.
+func (p *printed) origin(line, column int, missing string) origin.Place {
+	k, found := slices.BinarySearch(p.starts, line)
+	if !found {
+		k--
+	}
+	best, at, pointer := -1, 0, ""
+	for i, n := range p.nodes {
+		if p.of[i] != k {
+			continue
+		}
+		if here, inside, ok := nodeAt(n, line-p.starts[k]+1, column); best < 0 || ok && here > at {
+			best, at, pointer = i, here, inside
+		}
+	}
+	if best < 0 {
+		return placeAt(p.at, "postRenderers")
+	}
+	return p.before[best].Origin(pointer + missing)
+}
+
+// nodeAt returns the pointer of the last field that starts at a position or before it, on its line where there is one,
+// and the line that it starts on. A column of 0 is the whole line.
+func nodeAt(n *yaml.Node, line, column int) (at int, pointer string, ok bool) {
+	before := func(n *yaml.Node) bool {
+		return n.Line < line || n.Line == line && (column == 0 || n.Column <= column)
+	}
+	at, ok = n.Line, before(n)
+	if !ok {
+		return 0, "", false
+	}
+	enter := func(token string, start, value *yaml.Node) {
+		if !before(start) || value.Kind == yaml.AliasNode {
+			return
+		}
+		here, inside, ok := nodeAt(value, line, column)
+		if !ok {
+			here, inside = start.Line, ""
+		}
+		if here >= at {
+			at, pointer = here, "/"+jsonpointer.Escape(token)+inside
+		}
+	}
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			enter(n.Content[i].Value, n.Content[i], n.Content[i+1])
+		}
+	case yaml.SequenceNode:
+		for i, item := range n.Content {
+			enter(strconv.Itoa(i), item, item)
+		}
+	}
+	return at, pointer, true
+}

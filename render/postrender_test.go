@@ -1,0 +1,331 @@
+package render_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/lintel-bot/lintel/render"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/tree/treetest"
+)
+
+// flux is a repository with a release of the chart of its folder "chart".
+const fluxRepo = `
+-- flux/source.yaml --
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: flux-system, namespace: flux-system}
+spec:
+  url: https://git.example.com/fleet
+-- chart/Chart.yaml --
+apiVersion: v2
+name: app
+version: 1.0.0
+-- chart/values.yaml --
+image: registry.example.com/app:1
+-- chart/crds/things.yaml --
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: things.example.com}
+spec: {group: example.com, names: {kind: Thing}}
+-- chart/templates/app.yaml --
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: {{ .Release.Name }}
+  labels: {team: "a"}
+spec:
+  replicas: 1
+  template:
+    spec:
+      containers:
+      - name: sidecar
+        image: registry.example.com/sidecar:1
+      - name: app
+        image: {{ .Values.image }}
+---
+apiVersion: v1
+kind: Service
+metadata:
+  name: {{ .Release.Name }}
+-- chart/templates/hook.yaml --
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: hook
+  annotations: {helm.sh/hook: pre-install}
+spec:
+  template:
+    spec:
+      containers: [{name: job, image: "registry.example.com/job:1"}]
+-- flux/app.yaml --
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: app, namespace: shop}
+spec:
+  interval: 1h
+  chart:
+    spec:
+      chart: chart
+      sourceRef: {kind: GitRepository, name: flux-system, namespace: flux-system}
+`
+
+// releases are those of a repository, rendered.
+type releases struct {
+	repo     *treetest.Repo
+	renderer *render.Renderer
+	set      *roots.Set
+	one      *render.Rendering // the last
+	problems []source.Error
+}
+
+func renderReleases(t testing.TB, archive string, c render.Config) *releases {
+	t.Helper()
+	out := &releases{repo: treetest.New(t)}
+	for _, f := range txtar.Parse([]byte(archive)).Files {
+		out.repo.Write(f.Name, string(f.Data))
+	}
+	var err error
+	out.set, err = roots.Open(out.repo.Tree(out.repo.Snapshot()), roots.Options{Repository: []string{"https://git.example.com/fleet"}}, &graph.Cache{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.renderer = render.New(out.set, c)
+	for _, root := range out.set.All() {
+		if root.Kind != roots.HelmRelease && root.Kind != roots.Application {
+			continue
+		}
+		one, problems, err := out.renderer.Render(t.Context(), root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out.one, out.problems = one, append(out.problems, problems...)
+	}
+	if out.one == nil {
+		t.Fatalf("no release: %v", out.set.Problems())
+	}
+	return out
+}
+
+func (r *releases) messages() string {
+	var list []string
+	for _, p := range r.problems {
+		list = append(list, p.Error())
+	}
+	return strings.Join(list, "\n")
+}
+
+type postRenderCase struct{ name, spec string }
+
+var postRenderCases = []postRenderCase{
+	{"patch with a target", `
+  postRenderers:
+  - kustomize:
+      patches:
+      - target: {kind: Deployment}
+        patch: |
+          - op: add
+            path: /spec/replicas
+            value: 3
+`},
+	{"patch by name and images, in two renderers", `
+  postRenderers:
+  - kustomize:
+      patches:
+      - patch: |
+          apiVersion: apps/v1
+          kind: Deployment
+          metadata: {name: app}
+          spec:
+            template:
+              spec:
+                containers:
+                - name: app
+                  env: [{name: A, value: b}]
+      images:
+      - name: registry.example.com/app
+        newName: mirror.example.com/app
+        newTag: "2"
+  - kustomize:
+      images:
+      - name: mirror.example.com/app
+        digest: sha256:0123456789012345678901234567890123456789012345678901234567890123
+`},
+	{"hooks", `
+  postRenderers:
+  - kustomize:
+      images:
+      - name: registry.example.com/job
+        newTag: "7"
+`},
+	{"no hooks", `
+  postRenderStrategy: nohooks
+  postRenderers:
+  - kustomize:
+      patches:
+      - target: {name: app}
+        patch: |
+          - {op: add, path: /metadata/annotations, value: {a: b}}
+`},
+}
+
+// placed describes where fields of a resource are written: "Kind name /pointer: place".
+func (r *releases) placed(t testing.TB, fields ...string) string {
+	var list []string
+	for _, f := range fields {
+		name, pointer, _ := strings.Cut(f, " /")
+		list = append(list, f+": "+describe(find(t, r.one, name).Origin("/"+pointer)))
+	}
+	return strings.Join(list, "\n")
+}
+
+func TestPostRender(t *testing.T) {
+	image := "/spec/template/spec/containers/0/image"
+	for name, want := range map[string]string{
+		"patch with a target": "Deployment app /spec/replicas: flux/app.yaml:18 writer < chart/templates/app.yaml:1\n" +
+			"Deployment app " + image + ": chart/templates/app.yaml:1 enclosing",
+		"patch by name and images, in two renderers": "Deployment app /spec/template/spec/containers/0/env/0/value: " +
+			"flux/app.yaml:23 identity\n" +
+			"Deployment app " + image + ": flux/app.yaml:31 writer < flux/app.yaml:27 < chart/templates/app.yaml:1",
+		"hooks":    "Job hook " + image + ": flux/app.yaml:15 writer < chart/templates/hook.yaml:1",
+		"no hooks": "Deployment app /metadata/annotations/a: flux/app.yaml:16 writer",
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := slices.IndexFunc(postRenderCases, func(c postRenderCase) bool { return c.name == name })
+			r := renderReleases(t, fluxRepo+postRenderCases[k].spec, render.Config{})
+			if len(r.problems) > 0 {
+				t.Fatal(r.messages())
+			}
+			var fields []string
+			for line := range strings.SplitSeq(want, "\n") {
+				field, _, _ := strings.Cut(line, ": ")
+				fields = append(fields, field)
+			}
+			if got := r.placed(t, fields...); got != want {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}
+
+func TestPostRenderProblems(t *testing.T) {
+	for name, c := range map[string]struct{ patches, want string }{
+		"no such target": {`
+      - target: {kind: StatefulSet}
+        patch: '[{"op": "add", "path": "/spec/replicas", "value": 3}]'
+`, "flux/app.yaml:13: postRenderers: patches: the target matches nothing that the chart prints"},
+		"no such object": {`
+      - patch: |
+          apiVersion: apps/v1
+          kind: Deployment
+          metadata: {name: web}
+`, `flux/app.yaml:16: postRenderers: this patch changes nothing: there is no Deployment "web" here: it may be "app"`},
+		"no such image": {`
+      - target: {kind: Service, name: app}
+        patch: '[{"op": "add", "path": "/spec", "value": {}}]'
+      images:
+      - name: registry.example.com/other
+        newTag: "2"
+`, `flux/app.yaml:16: postRenderers: images: nothing that the chart prints has the image "registry.example.com/other"`},
+		"operation that fails": {`
+      - target: {kind: Service}
+        patch: |
+          - op: remove
+            path: /spec/nothing
+`, `flux/app.yaml:16: postRenderers: remove /spec/nothing: in Service "app", the resource has no ` +
+			`field "spec": it has apiVersion, kind, metadata`},
+		"what an earlier one made": {`
+      - target: {kind: Service}
+        patch: |
+          - {op: add, path: /metadata/labels, value: {new: "yes"}}
+      - target: {labelSelector: new=yes}
+        patch: |
+          - {op: add, path: /metadata/labels/more, value: "yes"}
+`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := renderReleases(t, fluxRepo+"  postRenderers:\n  - kustomize:\n      patches:"+c.patches, render.Config{})
+			if got := r.messages(); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+// The programs named by LINTEL_KUSTOMIZE and LINTEL_HELM print the same.
+func TestPostRenderAsKustomize(t *testing.T) {
+	kustomize, helm := os.Getenv("LINTEL_KUSTOMIZE"), os.Getenv("LINTEL_HELM")
+	if kustomize == "" || helm == "" {
+		t.Skip("LINTEL_KUSTOMIZE and LINTEL_HELM do not name the programs")
+	}
+	run := func(program string, args ...string) []byte {
+		var words bytes.Buffer
+		cmd := exec.CommandContext(t.Context(), program, args...)
+		cmd.Stderr = &words
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, &words)
+		}
+		return out
+	}
+	for _, c := range postRenderCases {
+		t.Run(c.name, func(t *testing.T) {
+			r := renderReleases(t, fluxRepo+c.spec, render.Config{})
+			var spec struct {
+				PostRenderStrategy string
+				PostRenderers      []struct{ Kustomize map[string]any }
+			}
+			if err := sigsyaml.Unmarshal([]byte(c.spec), &spec); err != nil {
+				t.Fatal(err)
+			}
+			args := []string{"template", "app", filepath.Join(r.repo.Dir, "chart"), "--namespace", "shop"}
+			if spec.PostRenderStrategy == "nohooks" {
+				args = append(args, "--no-hooks")
+			}
+			want := run(helm, args...)
+			dir := t.TempDir()
+			for _, one := range spec.PostRenderers {
+				one.Kustomize["resources"] = []any{"out.yaml"}
+				file, err := sigsyaml.Marshal(one.Kustomize)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for name, data := range map[string][]byte{"kustomization.yaml": file, "out.yaml": want} {
+					if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+				want = run(kustomize, "build", "--reorder=none", dir)
+			}
+			var got []byte
+			for _, res := range r.one.Resources {
+				kind := res.Object["kind"]
+				if kind == "CustomResourceDefinition" || kind == "Job" && spec.PostRenderStrategy == "nohooks" {
+					continue
+				}
+				data, err := sigsyaml.Marshal(res.Made())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got != nil {
+					got = append(got, "---\n"...)
+				}
+				got = append(got, data...)
+			}
+			if !bytes.Equal(got, want) {
+				t.Errorf("got\n%s\nthe programs print\n%s", got, want)
+			}
+		})
+	}
+}
