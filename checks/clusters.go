@@ -43,19 +43,7 @@ func scopes(repo *repository, whole *pairs) []scope {
 
 // clusters returns a function that lists the clusters of a root, which it remembers.
 func (r *repository) clusters() func(roots.Root) []string {
-	belongs := r.settings.Belongs()
-	known := map[roots.Root][]string{}
-	return func(root roots.Root) []string {
-		if list, ok := known[root]; ok {
-			return list
-		}
-		paths := []string{root.Path}
-		for _, c := range []diff.Commit{r.trees.Head, r.trees.Base} {
-			paths = append(paths, c.Roots.DeployedBy(root)...)
-		}
-		known[root] = belongs(paths...)
-		return known[root]
-	}
+	return r.settings.Of(r.trees.Head.Roots, r.trees.Base.Roots)
 }
 
 // in returns the repository as one cluster has it.

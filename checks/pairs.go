@@ -40,6 +40,8 @@ func pair(ctx context.Context, change report.Change, repo *repository, k *kept) 
 		Limits: repo.settings.Limits.Render(), Namespaced: kinds.HasNamespace, Cache: &k.renderings,
 	}
 	t := repo.trees
+	clusters := repo.clusters()
+	config.Clusters = repo.settings.Rendered(clusters)
 	base, head := config, config
 	base.Sources, head.Sources = repo.outside.Sources()
 	out := &pairs{context: repo.settings.Context, sides: &diff.Sides{
@@ -50,7 +52,7 @@ func pair(ctx context.Context, change report.Change, repo *repository, k *kept) 
 		out.tip = render.New(t.Rules.Roots, base)
 	}
 	if len(repo.settings.Clusters) > 0 {
-		out.clusters = repo.clusters()
+		out.clusters = clusters
 	}
 	out.declared = out.objects(repo.settings.Context, nil)
 	if err := out.render(ctx); err != nil {

@@ -8,8 +8,12 @@ func (r *Renderer) keptIn(name string) (scope, entry string, ok bool) {
 	if r.cache == nil || r.tree.ID() == "" || len(r.overlay) > 0 {
 		return "", "", false
 	}
+	clusters := ""
+	if r.clusters != nil {
+		clusters = r.clusters.ID
+	}
 	scope = r.cache.Disk.Scope("kept", r.cache.Repository, fmt.Sprint(r.limits, r.tree.BlobLimit()), r.set.Options(),
-		r.outside.sources.ID())
+		r.outside.sources.ID(), clusters)
 	return scope, r.tree.ID() + "-" + name, true
 }
 

@@ -15,6 +15,9 @@ func (r *Rendering) Same(other *Renderer) bool {
 	if r.Root.Kind == roots.Folder || r.links == nil || other.set.Digest(r.Root) != r.digest {
 		return false
 	}
+	if r.rendered != "" && other.capabilities(r.Root) != r.rendered {
+		return false
+	}
 	if !r.wants.same(other.outside.sources) {
 		return false
 	}

@@ -29,6 +29,8 @@ type Cache struct {
 	mu     sync.Mutex
 	charts charts
 
+	definitions definitions
+
 	built map[roots.Root]*builtObjects // in memory: what Argo CD and Flux look at, of each check
 	busy  [64]sync.Mutex               // see alone
 }
@@ -48,12 +50,13 @@ const (
 
 // remembered is what is known of a rendering beside its objects.
 type remembered struct {
-	Reads  map[string]string `json:"reads"`
-	Links  map[string]string `json:"links"`
-	Digest string            `json:"digest"`
-	Object string            `json:"object,omitempty"` // of the root: the places are those of its rendering
-	Issues map[int][]Issue   `json:"issues,omitempty"` // by the index of the resource
-	Wants  []rememberedWant  `json:"wants,omitempty"`
+	Reads    map[string]string `json:"reads"`
+	Links    map[string]string `json:"links"`
+	Digest   string            `json:"digest"`
+	Rendered string            `json:"for,omitempty"`
+	Object   string            `json:"object,omitempty"` // of the root: the places are those of its rendering
+	Issues   map[int][]Issue   `json:"issues,omitempty"` // by the index of the resource
+	Wants    []rememberedWant  `json:"wants,omitempty"`
 
 	Partial  bool           `json:"partial,omitempty"`
 	Problems []source.Error `json:"problems,omitempty"` // of a partial one
@@ -117,7 +120,7 @@ func (r *Renderer) recall(ctx context.Context, root roots.Root) (*Rendering, []s
 			continue // they stand where the other object is written
 		}
 		out := &Rendering{Root: root, Reads: k.Reads, Partial: k.Partial, links: k.Links, digest: k.Digest,
-			wants: recalledWants(k.Wants)}
+			rendered: k.Rendered, wants: recalledWants(k.Wants)}
 		if !out.Same(r) {
 			continue
 		}
@@ -146,7 +149,8 @@ func (r *Renderer) remember(out *Rendering, problems []source.Error) {
 	if r.cache == nil || out == nil || out.links == nil || len(r.overlay) > 0 {
 		return
 	}
-	k := remembered{Reads: out.Reads, Links: out.links, Digest: out.digest, Object: out.Root.Object,
+	k := remembered{Reads: out.Reads, Links: out.links, Digest: out.digest, Rendered: out.rendered,
+		Object: out.Root.Object,
 		Issues: map[int][]Issue{}, Wants: out.wants.list(), Partial: out.Partial, Problems: problems}
 	objects := make([]map[string]any, len(out.Resources))
 	for i, res := range out.Resources {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	sigsyaml "sigs.k8s.io/yaml"
@@ -37,7 +38,8 @@ func (r *Renderer) fetched(out *Rendering, w remote.Want) (*remote.Source, error
 
 // release renders a release of a chart: the bytes are Helm's.
 func (r *Renderer) release(ctx context.Context, root roots.Root, spec *gitops.Release) (*Rendering, []source.Error, error) {
-	out := &Rendering{Root: root, Reads: map[string]string{}, links: map[string]string{}, wants: wants{}}
+	out := &Rendering{Root: root, Reads: map[string]string{}, links: map[string]string{}, wants: wants{},
+		rendered: r.capabilities(root)}
 	s := &release{renderer: r, root: root, spec: spec}
 	s.reads(out)
 	err := s.load(out)
@@ -58,9 +60,35 @@ func (r *Renderer) release(ctx context.Context, root roots.Root, spec *gitops.Re
 		}
 		return &Rendering{Root: root, Reads: out.Reads, wants: out.wants}, []source.Error{problem}, nil
 	}
-	problems = append(problems, s.unknown()...)
+	problems = append(append(problems, s.unknown()...), s.elsewhere(ctx)...)
 	out.Partial = len(problems) > 0 && out.Resources != nil
 	return out, problems, nil
+}
+
+// elsewhere says where the clusters that have the release get different things. It is rendered for the first.
+func (s *release) elsewhere(ctx context.Context) []source.Error {
+	clusters := s.renderer.clustersOf(s.root)
+	for _, other := range clusters[1:] {
+		options := s.options
+		if options.Kubernetes, options.APIVersions = s.versions(other); options.Kubernetes == s.options.Kubernetes &&
+			slices.Equal(options.APIVersions, s.options.APIVersions) {
+			continue
+		}
+		out, err := s.chart.Render(ctx, options)
+		if err == nil && slices.Equal(out.Manifests, s.output.Manifests) {
+			continue
+		}
+		words := "the chart prints something else for the cluster %q than for %q, by their versions of Kubernetes or their " +
+			"API versions: only the latter is checked"
+		if err != nil {
+			words = "the chart does not render for the cluster %q, by its version of Kubernetes or its API versions, as it " +
+				"does for %q: only the latter is checked"
+		}
+		at := s.spec.Chart.Where
+		return []source.Error{{Path: at.Path, Line: at.Line, Column: at.Column, Unknown: true,
+			Message: fmt.Sprintf(words, other.Name, clusters[0].Name)}}
+	}
+	return nil
 }
 
 // reads notes the files of this repository that the release names.
@@ -121,9 +149,10 @@ func (s *release) load(out *Rendering) (err error) {
 		return err
 	}
 	s.options = helm.Options{
-		Name: s.spec.Name, Namespace: s.spec.Namespace, Values: s.values.Map, Kubernetes: s.spec.Kubernetes,
-		APIVersions: s.spec.APIVersions, SkipCRDs: s.spec.SkipCRDs, SkipSchema: s.spec.SkipSchema,
+		Name: s.spec.Name, Namespace: s.spec.Namespace, Values: s.values.Map, SkipCRDs: s.spec.SkipCRDs,
+		SkipSchema: s.spec.SkipSchema,
 	}
+	s.options.Kubernetes, s.options.APIVersions = s.versions(r.clustersOf(s.root)[0])
 	return nil
 }
 

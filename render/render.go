@@ -49,6 +49,7 @@ type Rendering struct {
 	Partial   bool              // there are problems, and the resources are what is deployed without what they are about
 	links     map[string]string // where paths led that met a symlink
 	digest    string            // of how the root is deployed
+	rendered  string            // what a release is rendered for, see Renderer.capabilities; empty: it is no release
 	wants     wants             // what was asked for from outside
 	located   func() places     // those that were remembered; nil: none
 
@@ -65,6 +66,8 @@ type Config struct {
 	Sources *remote.Sources
 	// Namespaced reports whether objects of a kind live in a namespace; nil: kustomize is asked.
 	Namespaced func(apiVersion, kind string) bool
+	// Clusters say what releases are rendered for; nil: nothing is known of any cluster.
+	Clusters *Clusters
 }
 
 // Renderer renders roots of one tree. It is safe for concurrent use, and renders a kustomization that sets a schema
@@ -76,6 +79,8 @@ type Renderer struct {
 	cache      *Cache // nil: renderings are not remembered
 	memory     *Cache // nil: not in memory, either
 	namespaced func(apiVersion, kind string) bool
+	clusters   *Clusters
+	declared   func() []string // see findVersions
 	counts     *counts
 	outside    *outside          // what is brought in
 	overlay    map[string][]byte // by path, links resolved
@@ -87,7 +92,8 @@ type Renderer struct {
 func New(s *roots.Set, c Config) *Renderer {
 	r := &Renderer{tree: s.Tree(), set: s, limits: c.Limits.withDefaults(), namespaced: c.Namespaced, counts: &counts{},
 		failed: &sync.Map{}, mistakes: &mistake.Finder{Limits: c.Limits.withDefaults().Source},
-		outside: &outside{sources: c.Sources}}
+		outside: &outside{sources: c.Sources}, clusters: c.Clusters}
+	r.declared = sync.OnceValue(r.findVersions)
 	if c.Cache != nil && c.Cache.Disk != nil {
 		r.cache = c.Cache
 	}
@@ -182,6 +188,7 @@ func (r *Renderer) Render(ctx context.Context, root roots.Root) (*Rendering, []s
 	if root.Kind == roots.Folder {
 		return r.files(ctx, root, r.set.Files(root))
 	}
+	r.askClusters(root)
 	if r.cache != nil {
 		_, name := r.rememberedAt(root)
 		alone := r.cache.alone(name)

@@ -33,7 +33,8 @@ func newSide(in Input, set *rules.Ruleset, decision *exceptions.Decision, like *
 	s := &side{rules: set, decision: decision}
 	switch {
 	case like != nil && reflect.DeepEqual(set.Settings.Roots, like.rules.Settings.Roots) &&
-		set.Settings.Limits == like.rules.Settings.Limits:
+		set.Settings.Limits == like.rules.Settings.Limits &&
+		reflect.DeepEqual(set.Settings.Clusters, like.rules.Settings.Clusters):
 		s.sides = like.sides
 	default:
 		head := in.Trees.Head
@@ -45,7 +46,8 @@ func newSide(in Input, set *rules.Ruleset, decision *exceptions.Decision, like *
 				return nil, err
 			}
 		}
-		config := render.Config{Limits: set.Settings.Limits.Render(), Namespaced: kinds.HasNamespace, Cache: in.Renderings}
+		config := render.Config{Limits: set.Settings.Limits.Render(), Namespaced: kinds.HasNamespace, Cache: in.Renderings,
+			Clusters: set.Settings.Rendered(set.Settings.Of(head.Roots))}
 		s.sides = &diff.Sides{Trees: &diff.Trees{Head: head}, Head: render.New(head.Roots, config), All: true}
 	}
 	if like != nil && s.sides == like.sides && slices.Equal(set.Settings.Context, like.rules.Settings.Context) {

@@ -1,14 +1,17 @@
 package settings
 
 import (
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/roots"
 )
 
@@ -20,7 +23,8 @@ type Cluster struct {
 	Policies   []string `yaml:"policies"`
 	Exceptions []string `yaml:"exceptions"`
 	Context    []string `yaml:"context"`
-	// What charts are to be rendered for: accepted, and of no effect as long as charts are not rendered.
+	// What charts are rendered for: the version of Kubernetes, and API versions ("group/version/Kind") that the cluster
+	// has beside those of Kubernetes and of the custom resource definitions in the repository.
 	Kubernetes  string   `yaml:"kubernetes"`
 	APIVersions []string `yaml:"apiVersions"`
 }
@@ -47,6 +51,48 @@ func (s *Settings) In(cluster string) *Settings {
 		}
 	}
 	return &own
+}
+
+// Of returns a function that lists the clusters of a root of some trees: see Belongs. It remembers them, and is safe for
+// concurrent use.
+func (s *Settings) Of(sets ...*roots.Set) func(roots.Root) []string {
+	belongs := s.Belongs()
+	var mu sync.Mutex
+	known := map[roots.Root][]string{}
+	return func(root roots.Root) []string {
+		mu.Lock()
+		defer mu.Unlock()
+		if list, ok := known[root]; ok {
+			return list
+		}
+		paths := []string{root.Path}
+		for _, set := range sets {
+			paths = append(paths, set.DeployedBy(root)...)
+		}
+		known[root] = belongs(paths...)
+		return known[root]
+	}
+}
+
+// Rendered returns the clusters as charts are rendered for them, given what Of returns; nil where nothing is said of
+// any.
+func (s *Settings) Rendered(of func(roots.Root) []string) *render.Clusters {
+	var said []any
+	for _, name := range s.ClusterNames() {
+		if c := s.Clusters[name]; c.Kubernetes != "" || len(c.APIVersions) > 0 {
+			said = append(said, []any{name, c.Roots, c.Kubernetes, c.APIVersions})
+		}
+	}
+	if said == nil {
+		return nil
+	}
+	return &render.Clusters{ID: fmt.Sprintf("%q", said), Of: func(root roots.Root) (list []render.Cluster) {
+		for _, name := range of(root) {
+			c := s.Clusters[name]
+			list = append(list, render.Cluster{Name: name, Kubernetes: c.Kubernetes, APIVersions: c.APIVersions})
+		}
+		return list
+	}}
 }
 
 // Elsewhere reports whether a file holds rules of other clusters only: where it is not said which files hold rules,

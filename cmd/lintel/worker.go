@@ -123,7 +123,11 @@ func (s *shower) open() (*roots.Set, *render.Renderer, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return set, render.New(set, s.config), nil
+	config := s.config
+	if own, _, err := settings.Read(s.tree); err == nil { // those that count are said
+		config.Clusters = own.Rendered(own.Of(set))
+	}
+	return set, render.New(set, config), nil
 }
 
 // roots lists the roots, and renders them where that is asked for.

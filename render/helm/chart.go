@@ -76,6 +76,14 @@ func (c *Chart) Type() string { return cmp.Or(c.chart.Metadata.Type, "applicatio
 // chart has none.
 func (c *Chart) Values() File { return c.file("values.yaml") }
 
+// CRDs returns the files in crds/ of a chart and of its subcharts, as far as these are there.
+func (c *Chart) CRDs() (list []File) {
+	for _, crd := range c.chart.CRDObjects() {
+		list = append(list, File{Name: crd.Filename, Data: crd.File.Data})
+	}
+	return list
+}
+
 func (c *Chart) file(name string) File {
 	if data, ok := c.files[name]; ok {
 		return File{Name: name, Data: data}

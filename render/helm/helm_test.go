@@ -263,7 +263,7 @@ t: {{ (lookup "v1" "Secret" "ns" "known").data.k }}
 	if !slices.Equal(out.Lookups, []helm.Lookup{{APIVersion: "v1", Kind: "Secret", Namespace: "ns", Name: "s"}}) {
 		t.Errorf("lookups: %v", out.Lookups)
 	}
-	if kinds := helm.KubernetesKinds(); !slices.Contains(kinds, "apps/v1/Deployment") || !slices.Contains(kinds, "v1/Pod") {
+	if kinds := helm.KubernetesKinds(""); !slices.Contains(kinds, "apps/v1/Deployment") || !slices.Contains(kinds, "v1/Pod") {
 		t.Error("kinds of Kubernetes are missing")
 	}
 }
@@ -496,5 +496,26 @@ func TestConcurrentRendersAreEqual(t *testing.T) {
 	group.Wait()
 	if !reflect.DeepEqual(given, values(t, "b: {u: 1}\ns: {on: true}\n")) {
 		t.Error("the values that were given are changed")
+	}
+}
+
+func TestKubernetesKinds(t *testing.T) {
+	for _, c := range []struct {
+		version, kind string
+		want          bool
+	}{
+		{"1.24", "policy/v1beta1/PodDisruptionBudget", true},
+		{"1.25", "policy/v1beta1/PodDisruptionBudget", false},
+		{"1.33", "policy/v1/PodDisruptionBudget", true},
+		{"v1.18.3", "networking.k8s.io/v1/Ingress", false},
+		{"1.19", "networking.k8s.io/v1/Ingress", true},
+		{"1.33", "resource.k8s.io/v1beta1/DeviceClass", false},
+		{"1.33", "v1/Pod", true},
+		{"", "apps/v1/Deployment", true},
+		{"next", "apps/v1/Deployment", false},
+	} {
+		if got := slices.Contains(helm.KubernetesKinds(c.version), c.kind); got != c.want {
+			t.Errorf("Kubernetes %s: %s %t", c.version, c.kind, got)
+		}
 	}
 }

@@ -17,7 +17,6 @@ import (
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
 	"helm.sh/helm/v4/pkg/engine"
-	"k8s.io/client-go/kubernetes/scheme"
 )
 
 // Template is one template of a chart or of its subcharts.
@@ -223,18 +222,4 @@ func capabilities(o Options) (*common.Capabilities, error) {
 	caps.HelmVersion.GoVersion = helmGoVersion
 	caps.HelmVersion.KubeClientVersion = helmKubeClient
 	return caps, nil
-}
-
-// KubernetesKinds returns "group/version/Kind" ("v1/Pod") of every kind that the Kubernetes libraries of Helm know,
-// sorted. A cluster has them in its API versions; `helm template` has group versions only.
-func KubernetesKinds() []string {
-	set := map[string]bool{}
-	for kind := range scheme.Scheme.AllKnownTypes() {
-		if strings.HasSuffix(kind.Kind, "List") || strings.HasSuffix(kind.Kind, "Options") || kind.Kind == "WatchEvent" ||
-			kind.Version == "__internal" {
-			continue
-		}
-		set[kind.GroupVersion().String()+"/"+kind.Kind] = true
-	}
-	return slices.Sorted(maps.Keys(set))
 }

@@ -1,0 +1,198 @@
+package render
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/render/helm"
+	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// Cluster is what is known of a cluster that charts ask for (.Capabilities).
+type Cluster struct {
+	Name        string   // for people; may be empty
+	Kubernetes  string   // its version; empty: Helm's default
+	APIVersions []string // "group/version" and "group/version/Kind" that it has beside those of Kubernetes and the repository
+}
+
+// Clusters say which clusters releases are rendered for.
+type Clusters struct {
+	// Of lists the clusters that a root belongs to, none where nothing is known of any. It is safe for concurrent use.
+	Of func(roots.Root) []Cluster
+	// ID differs between two that may say different things of the same roots.
+	ID string
+
+	known sync.Map // by root: []Cluster
+}
+
+// clustersOf returns the clusters that a release is rendered for: at least one. Nobody may ask while the set of roots is
+// locked (see Renderer.once), so Render asks, and what it was told is kept.
+func (r *Renderer) clustersOf(root roots.Root) []Cluster {
+	if r.clusters != nil {
+		if known, ok := r.clusters.known.Load(root); ok {
+			return known.([]Cluster)
+		}
+	}
+	return []Cluster{{}}
+}
+
+// askClusters asks for the clusters of a release.
+func (r *Renderer) askClusters(root roots.Root) {
+	if r.clusters == nil || !r.releases(root) {
+		return
+	}
+	if _, known := r.clusters.known.Load(root); known {
+		return
+	}
+	if list := r.clusters.Of(root); len(list) > 0 {
+		r.clusters.known.Store(root, list)
+	}
+}
+
+// releases reports whether a root is a release of a chart.
+func (r *Renderer) releases(root roots.Root) bool {
+	if root.Object == "" {
+		return root.Kind == roots.Chart
+	}
+	one := r.set.Deployment(root)
+	return one != nil && one.Release != nil
+}
+
+// capabilities tells what a release is rendered for. What the chart itself installs belongs to the chart.
+func (r *Renderer) capabilities(root roots.Root) string {
+	return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%q %q", r.clustersOf(root), r.declared())))
+}
+
+// versions returns the version of Kubernetes and the API versions that a chart sees in a cluster: those of Kubernetes,
+// those that the cluster is said to have, those that the repository declares, and those that the chart installs before
+// anything else. What the object asks for comes in place of the cluster's.
+func (s *release) versions(c Cluster) (kubernetes string, versions []string) {
+	kubernetes = cmp.Or(s.spec.Kubernetes, c.Kubernetes)
+	if len(s.spec.APIVersions) > 0 {
+		return kubernetes, s.spec.APIVersions
+	}
+	versions = slices.Concat(helm.KubernetesKinds(kubernetes), c.APIVersions, s.renderer.declared())
+	if !s.spec.SkipCRDs {
+		for _, f := range s.chart.CRDs() {
+			versions = append(versions, crdVersions(f.Data)...)
+		}
+	}
+	slices.Sort(versions)
+	return kubernetes, slices.Compact(versions)
+}
+
+// findVersions lists the API versions of the custom resource definitions that the repository declares, sorted.
+func (r *Renderer) findVersions() (list []string) {
+	for _, p := range r.set.Mentions("CustomResourceDefinition") {
+		if !r.set.Manifest(p) {
+			continue
+		}
+		_, e, err := r.tree.Lookup(p)
+		if err != nil || e.Kind != tree.File {
+			continue
+		}
+		list = append(list, r.memory.versionsOf(e.ID, func() []string {
+			data, _, err := r.tree.ReadFile(p)
+			if err != nil {
+				return nil // who checks the file says why
+			}
+			return crdVersions(data)
+		})...)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// definitions are the API versions that files of custom resource definitions declare, by object id.
+type definitions struct {
+	mu    sync.Mutex
+	known map[string][]string
+}
+
+// maxDefinitions is of how many files they are kept.
+const maxDefinitions = 20_000
+
+func (c *Cache) versionsOf(id string, read func() []string) []string {
+	if c == nil {
+		return read()
+	}
+	d := &c.definitions
+	d.mu.Lock()
+	known, ok := d.known[id]
+	d.mu.Unlock()
+	if ok {
+		return known
+	}
+	known = read()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.known == nil || len(d.known) >= maxDefinitions {
+		d.known = map[string][]string{}
+	}
+	d.known[id] = known
+	return known
+}
+
+// crdVersions lists what the custom resource definitions in a file add to the API versions of a cluster.
+func crdVersions(data []byte) (list []string) {
+	if !bytes.Contains(data, []byte("CustomResourceDefinition")) {
+		return nil
+	}
+	documents, err := source.Parse("", shallow(data), source.Limits{})
+	if err != nil {
+		if documents, err = source.Parse("", data, source.Limits{}); err != nil {
+			return nil
+		}
+	}
+	for _, d := range documents {
+		for _, n := range source.Unlist(d) {
+			if source.Text(n, "kind") == "CustomResourceDefinition" {
+				list = append(list, definedVersions(n)...)
+			}
+		}
+	}
+	return list
+}
+
+// shallow is a file without its deep lines. Nearly all of a custom resource definition is its schema, which nobody asks
+// for. Where what is left is no YAML, the file was written in another way than all are.
+func shallow(data []byte) []byte {
+	const deep = "        " // spec: versions: - schema: openAPIV3Schema: description
+	var out bytes.Buffer
+	for line := range bytes.Lines(data) {
+		if !bytes.HasPrefix(line, []byte(deep)) {
+			out.Write(line)
+		}
+	}
+	return out.Bytes()
+}
+
+func definedVersions(crd *yaml.Node) (list []string) {
+	_, spec := source.Field(crd, "spec")
+	_, names := source.Field(spec, "names")
+	group, kind := source.Text(spec, "group"), source.Text(names, "kind")
+	if group == "" || kind == "" {
+		return nil
+	}
+	versions := []string{source.Text(spec, "version")} // as it was before apiextensions.k8s.io/v1
+	for _, v := range source.Items(spec, "versions") {
+		if source.Text(v, "served") != "false" {
+			versions = append(versions, source.Text(v, "name"))
+		}
+	}
+	for _, v := range versions {
+		if v != "" && !strings.ContainsAny(v, "{}") {
+			list = append(list, group+"/"+v, group+"/"+v+"/"+kind)
+		}
+	}
+	return list
+}

@@ -1,0 +1,146 @@
+package render_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/cache"
+	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/tree/treetest"
+)
+
+// asking is a chart that says what it sees.
+const asking = `
+-- chart/templates/seen.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: seen}
+data:
+  kubernetes: {{ .Capabilities.KubeVersion.Version | quote }}
+  thing: {{ .Capabilities.APIVersions.Has "example.com/v1/Thing" | quote }}
+  pod: {{ .Capabilities.APIVersions.Has "v1/Pod" | quote }}
+  monitor: {{ .Capabilities.APIVersions.Has "monitoring.coreos.com/v1/ServiceMonitor" | quote }}
+  old: {{ .Capabilities.APIVersions.Has "policy/v1beta1/PodDisruptionBudget" | quote }}
+`
+
+const serviceMonitors = `
+-- crds/monitors.yaml --
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: servicemonitors.monitoring.coreos.com}
+spec:
+  group: monitoring.coreos.com
+  names:
+    kind: ServiceMonitor
+  versions:
+  - name: v1
+    served: true
+    schema:
+      openAPIV3Schema:
+        description: "a text
+          over two lines"
+        type: object
+`
+
+// saw returns what the chart says that it saw.
+func saw(t *testing.T, out *render.Rendering) map[string]any {
+	t.Helper()
+	data, _ := find(t, out, "ConfigMap seen").Object["data"].(map[string]any)
+	return data
+}
+
+func TestCapabilities(t *testing.T) {
+	crd := strings.Replace(fluxRepo, "{group: example.com, names: {kind: Thing}}",
+		"{group: example.com, names: {kind: Thing}, versions: [{name: v1, served: true}, {name: v2, served: false}]}", 1)
+	cluster := func(list ...render.Cluster) render.Config {
+		return render.Config{Clusters: &render.Clusters{Of: func(roots.Root) []render.Cluster { return list }}}
+	}
+	for name, c := range map[string]struct {
+		archive string
+		config  render.Config
+		want    string
+	}{
+		"nothing is known": {fluxRepo + asking, render.Config{}, "v1.37.0 thing false pod true monitor false old false"},
+		"the chart's own, and the repository's": {crd + asking + serviceMonitors, render.Config{},
+			"v1.37.0 thing true pod true monitor true old false"},
+		"a cluster": {fluxRepo + asking, cluster(render.Cluster{Kubernetes: "1.24",
+			APIVersions: []string{"monitoring.coreos.com/v1/ServiceMonitor"}}),
+			"v1.24 thing false pod true monitor true old true"},
+		"two clusters": {fluxRepo + asking, cluster(render.Cluster{Name: "a", Kubernetes: "1.30"}, render.Cluster{Name: "b",
+			Kubernetes: "1.33"}), "v1.30 thing false pod true monitor false old false\n" +
+			`flux/app.yaml:8: the chart prints something else for the cluster "b" than for "a", by their versions of ` +
+			`Kubernetes or their API versions: only the latter is checked`},
+		"two clusters, no difference": {fluxRepo, cluster(render.Cluster{Name: "a", Kubernetes: "1.30"},
+			render.Cluster{Name: "b", Kubernetes: "1.33"}), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := renderReleases(t, c.archive, c.config)
+			got := ""
+			if strings.Contains(c.archive, asking) {
+				data := saw(t, r.one)
+				got = data["kubernetes"].(string)
+				for _, key := range []string{"thing", "pod", "monitor", "old"} {
+					got += " " + key + " " + data[key].(string)
+				}
+			}
+			for _, p := range r.problems {
+				if got += "\n" + p.Error(); !p.Unknown {
+					t.Errorf("%s: fails", p.Error())
+				}
+			}
+			if got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+// What was rendered for other capabilities is not recalled.
+func TestCapabilitiesRecalled(t *testing.T) {
+	disk, err := cache.Open(t.TempDir(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	repo := treetest.New(t)
+	write := func(archive string) {
+		for _, f := range txtar.Parse([]byte(archive)).Files {
+			repo.Write(f.Name, string(f.Data))
+		}
+	}
+	write(fluxRepo + asking)
+	once := func(kubernetes string) (version any, recalled int) {
+		set, err := roots.Open(repo.Tree(repo.Snapshot()), roots.Options{Repository: []string{"https://git.example.com/fleet"}},
+			&graph.Cache{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := render.New(set, render.Config{Cache: &render.Cache{Disk: disk}, Clusters: &render.Clusters{ID: kubernetes,
+			Of: func(roots.Root) []render.Cluster { return []render.Cluster{{Kubernetes: kubernetes}} }}})
+		root, err := set.Find("HelmRelease/shop/app")
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, problems, err := r.Render(t.Context(), root)
+		if err != nil || len(problems) > 0 {
+			t.Fatal(problems, err)
+		}
+		_, recalled = r.Counts()
+		return saw(t, out)["monitor"].(string) + saw(t, out)["kubernetes"].(string), recalled
+	}
+	for _, c := range []struct {
+		kubernetes, want string
+		recalled         int
+	}{{"1.30", "falsev1.30", 0}, {"1.30", "falsev1.30", 1}, {"1.31", "falsev1.31", 0}, {"1.30", "falsev1.30", 1}} {
+		if version, recalled := once(c.kubernetes); version != c.want || recalled != c.recalled {
+			t.Errorf("%s: %s, recalled %d", c.kubernetes, version, recalled)
+		}
+	}
+	write(serviceMonitors)
+	if version, recalled := once("1.30"); version != "truev1.30" || recalled != 0 {
+		t.Errorf("with a definition more: %s, recalled %d", version, recalled)
+	}
+}
