@@ -46,6 +46,9 @@ func touchedCharts(s *Set, changed, links []string) map[string]bool {
 func charts(s *Set, dirs map[string]bool) []string {
 	var list []string
 	for dir := range dirs {
+		if real, _, err := s.Tree().Lookup(dir); err != nil || real != dir {
+			continue // the folder that a symlink leads to is the root
+		}
 		if s.hasChart(dir) && !inChart(s, dir) && !s.concealed(path.Join(dir, "Chart.yaml")) && !s.isLibrary(dir) {
 			list = append(list, dir)
 		}
