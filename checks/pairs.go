@@ -170,7 +170,7 @@ func (p *pairs) tellObstacles(out *report.Report) {
 		if r.Unseen != nil && p.sides.Trees.Head.Roots.Has(r.Root) && len(r.Head) == 0 {
 			e := r.Base[len(r.Base)-1]
 			out.Warnings = append(out.Warnings, report.Problem{Path: e.Path, Line: e.Line, Message: "the base could not be " +
-				"rendered, so everything in " + r.Path + " counts as new, except what stands in files that were part of it and " +
+				"rendered, so everything in " + r.Name() + " counts as new, except what stands in files that were part of it and " +
 				"did not change: " + e.Message})
 		}
 		brought := &diff.Root{Root: r.Root}
@@ -185,11 +185,11 @@ func (p *pairs) tellObstacles(out *report.Report) {
 				n.Reason += " (also so in the base)"
 			}
 			if i, ok := known[n]; ok {
-				out.NotChecked[i].Root += ", " + r.Path
+				out.NotChecked[i].Root += ", " + r.Name()
 				continue
 			}
 			known[n] = len(out.NotChecked)
-			n.Root = r.Path
+			n.Root = r.Name()
 			out.NotChecked = append(out.NotChecked, n)
 		}
 	}

@@ -34,7 +34,7 @@ func Deployments(s *diff.Sides) (pairs []*diff.Pair, not []report.NotChecked, ad
 		case p.Cause == gitops.Broken && !known:
 			pairs = append(pairs, pairOf(p))
 		default:
-			not = append(not, report.NotChecked{Root: p.Object.String(), Path: p.Path, Line: p.Line, Reason: reason})
+			not = append(not, report.NotChecked{Root: p.Object.Root(), Path: p.Path, Line: p.Line, Reason: reason})
 		}
 	}
 	return pairs, not, advice
@@ -85,7 +85,7 @@ func Unrendered(set *roots.Set, pairs []*diff.Pair, known []report.NotChecked) (
 		if set.Released(gitops.Reference{Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}) {
 			continue // it is a root of its own
 		}
-		n := report.NotChecked{Root: gitops.Reference{Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}.String(),
+		n := report.NotChecked{Root: gitops.Reference{Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}.Root(),
 			Path: at.Path, Line: at.StartLine, Reason: words}
 		if !slices.ContainsFunc(slices.Concat(known, not), func(m report.NotChecked) bool {
 			return m.Path == n.Path && m.Line == n.Line

@@ -30,8 +30,8 @@ func Failures(list []*Root) []report.Problem {
 			if stopped[p] == nil {
 				order = append(order, p)
 			}
-			if !slices.Contains(stopped[p], r.Path) {
-				stopped[p] = append(stopped[p], r.Path)
+			if !slices.Contains(stopped[p], r.Name()) {
+				stopped[p] = append(stopped[p], r.Name())
 			}
 		}
 	}

@@ -7,6 +7,7 @@ type Query struct {
 	GitDir     string   `json:"gitDir"`               // as in Change
 	Alternates []string `json:"alternates,omitempty"` // as in Change
 	Git        string   `json:"git,omitempty"`        // as in Change
+	Cache      string   `json:"cache,omitempty"`      // as in Change
 	Repository []string `json:"repository,omitempty"` // as in Change
 	Branches   []string `json:"branches,omitempty"`   // as in Change
 	Sources    *Sources `json:"sources,omitempty"`    // as in Change

@@ -132,7 +132,7 @@ func (v View) Finding(a *Answer, res engine.Result, field string) report.Finding
 		Policy: res.Policy.FullName(), Rule: res.Rule, Severity: res.Policy.Severity,
 		Resource: Named(a.Pair.Resource().Object), Operation: string(a.Pair.Operation),
 		Result: ResultOf(res), Action: report.ActionOf(res.Enforce), Field: field, Message: res.Message,
-		Roots: []string{a.Pair.Root.Path}, New: true,
+		Roots: []string{a.Pair.Root.Name()}, New: true,
 		PolicyPath: res.Policy.Path, PolicyLine: res.Policy.Line,
 	}
 	if res.Line > 0 {

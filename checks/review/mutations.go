@@ -177,7 +177,7 @@ func (a *Answer) Mutated() (list []report.Mutation) {
 	}
 	for _, w := range a.Mutations.writes {
 		next := report.Mutation{Policy: w.policy.FullName(), Rule: w.rule,
-			Resource: Named(a.Pair.New.Object), Root: a.Pair.Root.Path, PolicyPath: w.policy.Path, PolicyLine: w.line}
+			Resource: Named(a.Pair.New.Object), Root: a.Pair.Root.Name(), PolicyPath: w.policy.Path, PolicyLine: w.line}
 		if n := len(list); n > 0 && sameMutation(list[n-1], next) {
 			list[n-1].Fields = append(list[n-1].Fields, w.field)
 			continue

@@ -60,7 +60,7 @@ func runFetch(cmd *cobra.Command, o showOptions, roots []string) error {
 	if outside == nil {
 		return errors.New("there is no folder for what is fetched: name one with --store")
 	}
-	child := sandbox.New(sandbox.Config{Git: repo.git,
+	child := sandbox.New(sandbox.Config{Git: repo.git, Cache: q.Cache,
 		Repositories: slices.Concat(repo.folders(ctx), q.Alternates, outside.Folders())})
 	defer child.Close()
 	q.Output = "json"

@@ -52,7 +52,7 @@ func runShow(cmd *cobra.Command, o showOptions, q report.Query) error {
 	if err != nil {
 		return err
 	}
-	child := sandbox.New(sandbox.Config{Git: repo.git,
+	child := sandbox.New(sandbox.Config{Git: repo.git, Cache: q.Cache,
 		Repositories: slices.Concat(repo.folders(ctx), q.Alternates, outside.Folders())})
 	defer child.Close()
 	out, err := showing(ctx, child, outside, q)
@@ -104,6 +104,9 @@ func visible(text string) string {
 func (r *repository) ask(ctx context.Context, rev string, q *report.Query) (cleanup func(), err error) {
 	q.GitDir, q.Git, q.Repository, q.Branches = r.gitDir, r.git, r.names(ctx), r.branches(ctx, "")
 	q.Paths = r.paths(ctx, q.Root)
+	if dir, err := os.UserCacheDir(); err == nil {
+		q.Cache = filepath.Join(dir, "lintel")
+	}
 	inside, err := r.run(ctx, nil, "rev-parse", "--is-inside-work-tree")
 	if rev != "" || err != nil || inside != "true" {
 		if rev == "" {

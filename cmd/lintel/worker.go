@@ -17,6 +17,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/cache"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/source"
@@ -119,7 +120,13 @@ func unable(format string, args ...any) error { return &unableError{fmt.Errorf(f
 
 // open finds the roots of the tree.
 func (s *shower) open() (*roots.Set, *render.Renderer, error) {
-	set, err := roots.Open(s.tree, roots.Options{Repository: s.Repository, Branches: s.Branches}, &graph.Cache{})
+	index := &graph.Cache{Repository: s.GitDir}
+	if s.Cache != "" {
+		if disk, err := cache.Open(s.Cache, 0); err == nil { // else it is made again: that costs time only
+			index.Disk = disk
+		}
+	}
+	set, err := roots.Open(s.tree, roots.Options{Repository: s.Repository, Branches: s.Branches}, index)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -128,6 +128,15 @@ func (r Reference) String() string {
 	return r.Kind + " " + strings.TrimPrefix(r.Namespace+"/"+r.Name, "/")
 }
 
+// Root returns what people call what the object deploys: see roots.Root.Name.
+func (r Reference) Root() string {
+	kind := r.Kind
+	if kind == "Kustomization" {
+		kind = "FluxKustomization"
+	}
+	return kind + "/" + strings.TrimPrefix(r.Namespace+"/"+r.Name, "/")
+}
+
 // APIVersion returns the API version that objects of the kind have.
 func (r Reference) APIVersion() string {
 	switch r.Kind {
@@ -200,6 +209,17 @@ func (d *Deployment) ID() string {
 		id += fmt.Sprintf("#%d", d.Nth)
 	}
 	return id
+}
+
+// NameOf returns NAMESPACE/NAME of what an object deploys by its ID: what an ApplicationSet brings forth has the name of
+// the Application.
+func NameOf(id string) string {
+	parts := strings.SplitN(id, "/", 4)
+	if len(parts) < 4 {
+		return id
+	}
+	name, _, _ := strings.Cut(parts[3], "[")
+	return strings.TrimPrefix(parts[1]+"/"+cmp.Or(name, parts[2]), "/")
 }
 
 // Bare reports whether rendering the folder's kustomization as it is gives what is deployed.

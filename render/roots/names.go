@@ -1,7 +1,9 @@
 package roots
 
 import (
+	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -17,28 +19,18 @@ type Listed struct {
 	As   Kind   // what deploys it: an object of Argo CD or Flux may deploy a kustomization as it is
 }
 
-// Name returns what people call a root: its path, or KIND/NAMESPACE/NAME of the object that deploys it. Others may be
-// called the same: see List.
-func (s *Set) Name(root Root) string {
-	if one := s.deployed.of(root); one != nil {
-		return nameOf(one)
-	}
-	return root.Path
-}
-
-// nameOf names a deployment: of what an ApplicationSet brings forth, that is the Application's name.
-func nameOf(one *Deployment) string {
-	parts := []string{kindOf(one.Object.Kind).String(), one.Object.Namespace, cmp.Or(one.Name, one.Object.Name)}
-	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "/")
-}
+// nameOf names a deployment.
+func nameOf(one *Deployment) string { return Root{Kind: kindOf(one.Object.Kind), Object: one.ID()}.Name() }
 
 // List lists all roots as people call them, sorted by name: where two would have the same name, the cluster or the path
 // stands in front. What an object deploys as it is stands there by its path and by the object. It looks at the whole
 // tree.
-func (s *Set) List() []Listed {
+func (s *Set) List() []Listed { return s.list(true) }
+
+func (s *Set) list(charts bool) []Listed {
 	var list []Listed
 	objects := map[int]*Deployment{} // by index
-	all := s.All()
+	all := s.all(charts)
 	for _, root := range all {
 		if one := s.deployed.of(root); one != nil {
 			objects[len(list)] = one
@@ -142,7 +134,43 @@ func (s *Set) Find(name string) (Root, error) {
 	if dir, ok := tree.Clean(name); ok {
 		name = dir
 	}
-	list := s.List()
+	if root, ok := s.near(name); ok {
+		return root, nil
+	}
+	root, err := find(s, s.list(false), name)
+	if unknown := (*UnknownNameError)(nil); errors.As(err, &unknown) {
+		return find(s, s.list(true), name)
+	}
+	return root, err
+}
+
+// near finds the root of a name without a look at all of them: by the files that hold the name of the object, and by
+// what deploys these.
+func (s *Set) near(name string) (Root, bool) {
+	kind, rest, ok := strings.Cut(name, "/")
+	if !ok || !slices.Contains(kindNames[:], kind) {
+		return Root{}, false
+	}
+	var files []string
+	for _, p := range s.Noted(deployers, anyFolder) {
+		if data, _, err := s.Tree().ReadFile(p); err == nil && bytes.Contains(data, []byte(path.Base(rest))) {
+			files = append(files, p)
+		}
+	}
+	s.deployed.interesting(s.Around(files, nil), files)
+	var found []Root
+	for _, one := range s.deployed.sorted() {
+		if root, ok := s.deployed.root(one); ok && nameOf(one) == name && s.Selects(root) && !slices.Contains(found, root) {
+			found = append(found, root)
+		}
+	}
+	if len(found) != 1 {
+		return Root{}, false
+	}
+	return found[0], true
+}
+
+func find(s *Set, list []Listed, name string) (Root, error) {
 	if i := slices.IndexFunc(list, func(l Listed) bool { return l.Name == name }); i >= 0 {
 		return list[i].Root, nil
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+
+	"github.com/lintel-bot/lintel/render/gitops"
 )
 
 // Kind is what a root is. The zero value is a kustomization.
@@ -50,6 +52,15 @@ type Root struct {
 	Path   string // folder, "." for the top
 	Kind   Kind
 	Object string // names the object of Argo CD or Flux that deploys the folder in its own way; empty: deployed as it is
+}
+
+// Name returns what people call a root: its path, or KIND/NAMESPACE/NAME of the object that deploys it. Others may be
+// called the same: see Set.List.
+func (r Root) Name() string {
+	if r.Object == "" {
+		return r.Path
+	}
+	return r.Kind.String() + "/" + gitops.NameOf(r.Object)
 }
 
 // Compare orders roots by path, a kustomization before the plain manifests of the same folder, and both before what

@@ -101,7 +101,10 @@ func describe(o Options) string {
 
 // All lists all roots, sorted: those of the folders, as the objects of Argo CD and Flux deploy them. It looks at the
 // whole tree.
-func (s *Set) All() []Root {
+func (s *Set) All() []Root { return s.all(true) }
+
+// all is All; charts from elsewhere are looked into only if that is asked for: they have to be fetched and rendered.
+func (s *Set) all(charts bool) []Root {
 	rows := kinds()
 	dirs := make([]map[string]bool, len(rows))
 	for i := range rows {
@@ -128,7 +131,7 @@ func (s *Set) All() []Root {
 		list = k.append(list, s, dirs[i])
 	}
 	s.deployed.interesting(nil, nil)
-	s.deployed.follow(s.deployed.sorted(), true)
+	s.deployed.follow(s.deployed.sorted(), charts)
 	return s.deployed.merge(s.chosen(list), nil)
 }
 
