@@ -116,8 +116,8 @@ func (s *Settings) Whom() report.Approvers {
 	return a
 }
 
-// Read returns the settings of a tree. What cannot be read is a problem; the defaults then apply, and the problem fails
-// the check. The error is that of the repository.
+// Read returns the settings of a tree. What cannot be read is a problem; the defaults then apply, but that nothing is
+// fetched where sources are named, and the problem fails the check. The error is that of the repository.
 func Read(t *tree.Tree) (*Settings, []report.Problem, error) {
 	s := Default()
 	data, _, err := t.ReadFile(Path)
@@ -134,6 +134,9 @@ func Read(t *tree.Tree) (*Settings, []report.Problem, error) {
 	problems := parseSettings(data, s)
 	if len(problems) > 0 {
 		s = Default()
+		if bytes.Contains(data, []byte("sources")) {
+			s.Sources.Allow = []string{} // it may be narrower than can be read
+		}
 	}
 	return s, problems, nil
 }

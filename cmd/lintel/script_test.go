@@ -44,7 +44,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"commit": commit, "change": change, "unpack": unpack, "exits": exits,
+			"commit": commit, "change": change, "unpack": unpack, "exits": exits, "outside": startOutside,
 		},
 	})
 }
@@ -57,7 +57,7 @@ func commit(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if _, err := os.Stat(ts.MkAbs(".git")); err != nil {
 		ts.Check(ts.Exec("git", "init", "--quiet", "--initial-branch=main"))
-		ts.Check(os.WriteFile(ts.MkAbs(".git/info/exclude"), []byte("/.next/\n/.want/\n"), 0o600))
+		ts.Check(os.WriteFile(ts.MkAbs(".git/info/exclude"), []byte("/.next/\n/.want/\n/.outside/\n/.store/\n"), 0o600))
 	}
 	ts.Check(ts.Exec("git", "add", "--all"))
 	ts.Check(ts.Exec("git", "commit", "--quiet", "--allow-empty", "--message", "change"))
