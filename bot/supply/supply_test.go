@@ -1,0 +1,280 @@
+package supply
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/lintel-bot/lintel/bot/github"
+	"github.com/lintel-bot/lintel/bot/sources"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/fetch/policy"
+	"github.com/lintel-bot/lintel/render/remote"
+)
+
+// host is the double of GitHub: octo/base is private and installed, octo/open public, octo/other another's.
+type host struct {
+	url     string
+	mu      sync.Mutex
+	calls   []string
+	readers map[string]string
+	trouble error
+}
+
+func (h *host) call(name string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.calls = append(h.calls, name)
+	return h.trouble
+}
+
+func (h *host) CloneURL(r github.Repo) string { return h.url + "/" + r.Owner + "/" + r.Name + ".git" }
+
+func (h *host) Repository(_ context.Context, r github.Repo) (*github.Settings, error) {
+	if err := h.call("repository " + r.String()); err != nil {
+		return nil, err
+	}
+	switch strings.ToLower(r.String()) {
+	case "octo/base":
+		return &github.Settings{ID: 1, Private: true}, nil
+	case "octo/open":
+		return &github.Settings{ID: 2}, nil
+	}
+	return nil, &github.Gone{What: r.String(), Err: errors.New("404")}
+}
+
+func (h *host) GitToken(_ context.Context, r github.Repo) (string, error) {
+	return "ghs_" + r.Name, h.call("token " + r.String())
+}
+
+func (h *host) Permission(_ context.Context, r github.Repo, login string) (string, error) {
+	if level := h.readers[login]; level != "" {
+		return level, h.call("permission " + login)
+	}
+	return "none", h.call("permission " + login)
+}
+
+// newAsker returns who asks for a change by some authors; nil for a branch.
+func newAsker(t *testing.T, h *host, authors []string) *asker {
+	t.Helper()
+	if h.url == "" {
+		h.url = "https://github.com"
+	}
+	s, err := New(Config{Dir: t.TempDir(), Client: h})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &asker{Supply: s, repos: map[string]*hosted{}, change: sources.Change{Repo: github.Repo{Installation: 7}}}
+	if authors != nil {
+		a.change.Authors = func(context.Context) ([]string, error) { return authors, nil }
+	}
+	return a
+}
+
+func TestToken(t *testing.T) {
+	for address, want := range map[string]string{
+		"https://github.com/octo/base":           "ghs_base",
+		"https://github.com/octo/base.git/":      "ghs_base",
+		"https://GitHub.com:443/Octo/Base":       "ghs_Base",
+		"https://github.com/octo/open":           "", // everybody may
+		"https://github.com/octo/other":          "",
+		"https://github.com/octo":                "",
+		"https://github.com/octo/base/extra":     "",
+		"https://github.com.evil.example/o/base": "",
+		"https://evil.example/octo/base":         "",
+		"http://github.com/octo/base":            "", // nothing is shown without encryption
+		"https://github.com:8443/octo/base":      "",
+	} {
+		got, err := newAsker(t, &host{}, nil).token(t.Context(), address)
+		if err != nil || got != want {
+			t.Errorf("%s: %q, %v; want %q", address, got, err, want)
+		}
+	}
+	// A host of one's own may show nothing to strangers.
+	h := &host{url: "https://ghes.example.com"}
+	if got, err := newAsker(t, h, nil).token(t.Context(), "https://ghes.example.com/octo/open"); got != "ghs_open" ||
+		err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	h = &host{trouble: &github.RetryLater{After: time.Minute}}
+	var later *github.RetryLater
+	if _, err := newAsker(t, h, nil).token(t.Context(), "https://github.com/octo/base"); !errors.As(err, &later) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestMayRead(t *testing.T) {
+	readers := map[string]string{"alice": "read", "olga": "admin"}
+	for _, c := range []struct {
+		name, address string
+		authors       []string
+		want          bool
+	}{
+		{"a reader", "https://github.com/octo/base", []string{"alice"}, true},
+		{"readers", "https://github.com/octo/base", []string{"alice", "olga", "alice"}, true},
+		{"a stranger", "https://github.com/octo/base", []string{"mallory"}, false},
+		{"a stranger among readers", "https://github.com/octo/base", []string{"alice", "mallory"}, false},
+		{"an account that is gone", "https://github.com/octo/base", []string{""}, false},
+		{"nobody known", "https://github.com/octo/base", []string{}, false},
+		{"public", "https://github.com/octo/open", []string{"mallory"}, true},
+		{"of another", "https://github.com/octo/other", []string{"olga"}, false},
+		{"of another host", "https://evil.example/octo/base", []string{"olga"}, false},
+	} {
+		h := &host{readers: readers}
+		a := newAsker(t, h, c.authors)
+		for range 2 {
+			if got, err := a.mayRead(t.Context(), c.address); err != nil || got != c.want {
+				t.Errorf("%s: %t, %v", c.name, got, err)
+			}
+		}
+	}
+	a := newAsker(t, &host{readers: readers}, []string{"alice"})
+	if _, err := a.find(t.Context(), "https://github.com/octo/base"); err != nil {
+		t.Fatal(err)
+	}
+	a.c.Client.(*host).trouble = &github.RetryLater{After: time.Minute}
+	var later *github.RetryLater
+	if may, err := a.mayRead(t.Context(), "https://github.com/octo/base"); may || !errors.As(err, &later) {
+		t.Errorf("%t, %v", may, err)
+	}
+}
+
+// web is a server of files that counts what it is asked.
+type web struct {
+	*httptest.Server
+	asked atomic.Int64
+}
+
+func newWeb(t *testing.T, serve http.HandlerFunc) (*web, *policy.Policy) {
+	t.Helper()
+	w := &web{}
+	w.Server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		w.asked.Add(1)
+		serve(rw, r)
+	}))
+	t.Cleanup(w.Close)
+	p, err := policy.Parse("sources.yaml", []byte("private: [127.0.0.0/8]\nplainHTTP: ['"+w.URL+"/']\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w, p
+}
+
+func newSupply(t *testing.T, dir string, p *policy.Policy, budget time.Duration) *Supply {
+	t.Helper()
+	s, err := New(Config{Dir: dir, Client: &host{url: "https://github.com"}, Policy: p, Budget: budget})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// want has a store fetch files, one after the other, and returns what they came to.
+func want(t *testing.T, s *Supply, installation int64, addresses ...string) remote.Lock {
+	t.Helper()
+	kept, err := s.For(t.Context(), sources.Change{Repo: github.Repo{Installation: installation}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = kept.Until(t.Context(), func(*report.Sources) (json.RawMessage, error) {
+		if len(addresses) == 0 {
+			return nil, nil
+		}
+		w := remote.Want{Kind: remote.File, URL: addresses[0]}
+		addresses = addresses[1:]
+		return json.Marshal(remote.Request{Wants: []remote.Asked{{Want: w}}})
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	return kept.Lock()
+}
+
+// A source that never answers, and what comes after it, ends as something that could not be had, within the time.
+func TestSlowSource(t *testing.T) {
+	ended := make(chan struct{})
+	w, p := newWeb(t, func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-r.Context().Done():
+		case <-ended:
+		}
+	})
+	t.Cleanup(func() { close(ended) })
+	s := newSupply(t, t.TempDir(), p, time.Second)
+	begun := time.Now()
+	lock := want(t, s, 7, w.URL+"/a", w.URL+"/b", w.URL+"/c", w.URL+"/d", w.URL+"/e")
+	if took := time.Since(begun); took > 5*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	if len(lock) != 5 {
+		t.Fatalf("%+v", lock)
+	}
+	for _, e := range lock {
+		if e.Failure == nil || e.Failure.Broken || !strings.Contains(e.Failure.Message, "took longer than 500ms") &&
+			!strings.Contains(e.Failure.Message, "was over") {
+			t.Errorf("%s: %+v", e.Want, e.Failure)
+		}
+	}
+}
+
+// Workers that want the same at the same time have it fetched once.
+func TestTwoWorkers(t *testing.T) {
+	w, p := newWeb(t, func(rw http.ResponseWriter, _ *http.Request) {
+		time.Sleep(200 * time.Millisecond)
+		_, _ = rw.Write([]byte("a: b\n"))
+	})
+	dir := t.TempDir()
+	one, other := newSupply(t, dir, p, time.Minute), newSupply(t, dir, p, time.Minute) // as two replicas on one folder
+	var group sync.WaitGroup
+	for _, s := range []*Supply{one, one, other} {
+		group.Go(func() {
+			if lock := want(t, s, 7, w.URL+"/a"); len(lock) != 1 || lock[0].Tree == "" {
+				t.Errorf("%+v", lock)
+			}
+		})
+	}
+	group.Wait()
+	if got := w.asked.Load(); got != 1 {
+		t.Errorf("the source was asked %d times", got)
+	}
+	// Another installation has a store of its own.
+	if lock := want(t, one, 8, w.URL+"/a"); len(lock) != 1 || lock[0].Tree == "" || w.asked.Load() != 2 {
+		t.Errorf("%+v, asked %d times", lock, w.asked.Load())
+	}
+}
+
+// What was fetched before a server went down is there when the job comes back, and a store that somebody removed is made
+// anew.
+func TestRestart(t *testing.T) {
+	w, p := newWeb(t, func(rw http.ResponseWriter, _ *http.Request) { _, _ = rw.Write([]byte("a: b\n")) })
+	dir := t.TempDir()
+	first := want(t, newSupply(t, dir, p, time.Minute), 7, w.URL+"/a")
+	s := newSupply(t, dir, p, time.Minute)
+	again := want(t, s, 7, w.URL+"/a")
+	if len(first) != 1 || len(again) != 1 || first[0] != again[0] || w.asked.Load() != 1 {
+		t.Errorf("%+v, then %+v, asked %d times", first, again, w.asked.Load())
+	}
+	if err := s.Maintain(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := os.RemoveAll(s.dir(7)); err != nil {
+		t.Fatal(err)
+	}
+	if lock := want(t, s, 7, w.URL+"/a"); len(lock) != 1 || lock[0].Tree != first[0].Tree {
+		t.Errorf("%+v", lock)
+	}
+	if err := newSupply(t, dir+"/none", p, time.Minute).Maintain(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.For(t.Context(), sources.Change{}); err == nil {
+		t.Error("something is fetched for nobody")
+	}
+}
