@@ -2,6 +2,7 @@ package supply
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/url"
 	"slices"
@@ -100,6 +101,10 @@ func (a *asker) find(ctx context.Context, address string) (*hosted, error) {
 		return known, nil
 	}
 	found := &hosted{}
+	name := fmt.Sprint(repo.Installation, " ", key(address))
+	if a.isAbsent(name) {
+		return found, nil
+	}
 	settings, err := a.c.Client.Repository(ctx, repo)
 	switch {
 	case err == nil:
@@ -107,6 +112,8 @@ func (a *asker) find(ctx context.Context, address string) (*hosted, error) {
 		found = &hosted{Repo: repo, private: settings.Private}
 	case !github.IsGone(err):
 		return nil, err
+	default:
+		a.setAbsent(name)
 	}
 	// Those that everybody may read are read like everything else, unless the host shows nothing to strangers.
 	if found.private || found.ID != 0 && a.home.Host != "github.com" {
@@ -194,7 +201,7 @@ func (t *told) Fetch(ctx context.Context, wants []remote.Want) (remote.Lock, err
 	lock, err := t.Fetcher.Fetch(ctx, wants)
 	for _, e := range lock {
 		if e.Failure != nil {
-			t.log.Warn("something from outside could not be had", "kind", string(e.Want.Kind), "url", bare(e.Want),
+			t.log.Info("something from outside could not be had", "kind", string(e.Want.Kind), "url", bare(e.Want),
 				"name", e.Want.Name, "reason", e.Failure.Message)
 		}
 		if e.Changed != "" {

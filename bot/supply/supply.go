@@ -54,6 +54,27 @@ type Supply struct {
 
 	mu     sync.Mutex
 	stores map[int64]*store.Store
+	absent map[string]time.Time // repositories that an installation could not see, and when
+}
+
+// absentFor is for how long GitHub is not asked again about a repository that an installation cannot see: such answers
+// count against its hourly limit each time.
+const absentFor = 5 * time.Minute
+
+func (s *Supply) isAbsent(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at, ok := s.absent[name]
+	return ok && time.Since(at) < absentFor
+}
+
+func (s *Supply) setAbsent(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.absent) > 10_000 {
+		clear(s.absent)
+	}
+	s.absent[name] = time.Now()
 }
 
 // New returns a supply. It makes no folder and no request.
@@ -65,7 +86,8 @@ func New(c Config) (*Supply, error) {
 	c.Policy = cmp.Or(c.Policy, policy.Default()).WithHost(home)
 	c.Budget = cmp.Or(c.Budget, 5*time.Minute)
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
-	return &Supply{c: c, home: home, stores: map[int64]*store.Store{}}, nil
+	return &Supply{c: c, home: home, stores: map[int64]*store.Store{},
+		absent: map[string]time.Time{}}, nil
 }
 
 // Folder returns what the sandboxes of an installation may read of its store, made where there is none.
