@@ -67,10 +67,10 @@ func TestStandinPrivateBase(t *testing.T) {
 	var pushed struct{ SHA string }
 	s.control(http.MethodPost, "/repos/octo-org/base/commits?wait=1", fields{"branch": "next", "base": "main", "user": "olga",
 		"message": "Next", "files": base("b:latest")}, nil)
-	s.control(http.MethodPost, "/repos/octo-org/base/commits?wait=1", fields{"branch": "main", "user": "olga",
+	s.control(http.MethodPost, "/repos/octo-org/base/commits?wait=1", fields{"branch": "stable", "base": "main", "user": "olga",
 		"message": "Fixed", "files": base("a:1.0")}, nil)
 	s.control(http.MethodPost, "/repos/"+repo+"/commits?wait=1", fields{"branch": "main", "user": "olga", "message": "Base",
-		"files": naming("base", "main")}, &pushed)
+		"files": naming("base", "stable")}, &pushed)
 	s.completed(repo, pushed.SHA, 1)
 	says(open("bob", "bump", repo, naming("base", "next")), "failure", "disallow-latest-tag", "!may not read")
 	s.control(http.MethodPost, "/repos/octo-org/base/commits?wait=1", fields{"branch": "later", "base": "main", "user": "olga",

@@ -277,6 +277,64 @@ func TestReplacedFolderReplacesTheChild(t *testing.T) {
 	}
 }
 
+// A child serves one owner, and sees nothing of another's. Serving the next is no failure.
+func TestOwnersSeeTheirOwn(t *testing.T) {
+	data := t.TempDir()
+	at := func(name string) string { return filepath.Join(data, name) }
+	b := testSandbox(t, func(c *Config) {
+		c.Owned = func(owner string) ([]string, string) {
+			for _, dir := range []string{"mirrors/" + owner, "cache/" + owner} {
+				if err := os.MkdirAll(at(dir), 0o700); err != nil {
+					t.Error(err)
+				}
+			}
+			return []string{at("mirrors/" + owner)}, at("cache/" + owner)
+		}
+	})
+	attempt := func(owner, what, name string) string {
+		t.Helper()
+		r, err := b.Run(t.Context(), report.Change{Owner: owner, Head: "attempt", Base: what, User: report.User{Login: at(name)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Title
+	}
+	for _, owner := range []string{"7", "8"} {
+		if err := os.MkdirAll(at("mirrors/"+owner), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at("mirrors/"+owner+"/secret"), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		for owner, other := range map[string]string{"7": "8", "8": "7"} {
+			if got := attempt(owner, "read", "mirrors/"+owner+"/secret"); got != "<nil>" {
+				t.Errorf("reading one's own: %s", got)
+			}
+			pid := b.child.pid
+			if got := attempt(owner, "write", "cache/"+owner+"/x"); got != "<nil>" {
+				t.Errorf("writing to one's own cache: %s", got)
+			}
+			if b.child.pid != pid {
+				t.Error("the child was replaced without a reason")
+			}
+			if b.lacks("rules for files") {
+				continue
+			}
+			for what, name := range map[string]string{"read": "mirrors/" + other + "/secret", "write": "cache/" + other + "/x",
+				"list": "mirrors"} {
+				if got := attempt(owner, what, name); !strings.HasSuffix(got, "permission denied") {
+					t.Errorf("%s of %s: %s", what, name, got)
+				}
+			}
+		}
+	}
+	if b.Restarts() != 0 {
+		t.Errorf("%d restarts", b.Restarts())
+	}
+}
+
 // actOnOldKernel makes the kernel one without namespaces, Landlock and seccomp for this process, and runs jobs
 // in two sandboxes that log to the standard output.
 func actOnOldKernel() {

@@ -1,6 +1,7 @@
 package supply
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -18,6 +19,9 @@ import (
 	"github.com/lintel-bot/lintel/fetch/store"
 	"github.com/lintel-bot/lintel/render/remote"
 )
+
+// recheck is after what time a source is asked whether an exact version still has the content that it had.
+const recheck = 24 * time.Hour
 
 // asker fetches for one check. It asks GitHub about each repository once.
 type asker struct {
@@ -49,7 +53,7 @@ func (a *asker) open(kept *store.Store, asking sources.Asking, left *time.Durati
 	}
 	begun := time.Now()
 	o.Deadline, o.Timeout = begun.Add(*left), a.c.Budget/2
-	o.Token = a.token
+	o.Token, o.Recheck = a.token, cmp.Or(o.Recheck, recheck)
 	shared, err := fetch.New(o)
 	if err != nil {
 		return nil, nil, nil, err

@@ -27,6 +27,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/webhook"
 	"github.com/lintel-bot/lintel/checks/output"
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/fetch/policy"
 )
 
 const (
@@ -45,6 +46,7 @@ type serveOptions struct {
 	sweepInterval                                                                               time.Duration
 	checkTimeout                                                                                time.Duration
 	checkMemory                                                                                 int
+	rules                                                                                       *policy.Policy // of sources
 }
 
 func newServeCommand() *cobra.Command {
@@ -130,6 +132,11 @@ func (o *serveOptions) validate() (err error) {
 	}
 	if _, _, err := net.SplitHostPort(o.listen); err != nil {
 		return errors.New("LINTEL_LISTEN is not an address such as :8080")
+	}
+	if o.sources != "" {
+		if o.rules, err = policy.Load(o.sources); err != nil {
+			return fmt.Errorf("LINTEL_SOURCES cannot be used: %w", err)
+		}
 	}
 	return nil
 }

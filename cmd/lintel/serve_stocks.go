@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/supply"
-	"github.com/lintel-bot/lintel/fetch/policy"
 )
 
 // stocks is what the server keeps on disk to do its work with. Each installation has folders of its own.
@@ -26,19 +24,8 @@ type stocks struct {
 
 // supply is what gets things from outside, as LINTEL_SOURCES has it.
 func (o *serveOptions) supply(dataDir string, app *identity, log *slog.Logger) (*supply.Supply, error) {
-	rules := policy.Default()
-	if o.sources != "" {
-		var err error
-		if rules, err = policy.Load(o.sources); err != nil {
-			return nil, fmt.Errorf("LINTEL_SOURCES cannot be used: %w", err)
-		}
-	}
-	s, err := supply.New(supply.Config{Dir: filepath.Join(dataDir, "sources"), Client: app.client, Policy: rules,
+	return supply.New(supply.Config{Dir: filepath.Join(dataDir, "sources"), Client: app.client, Policy: o.rules,
 		Budget: o.checkTimeout, Log: log})
-	if err != nil {
-		return nil, fmt.Errorf("LINTEL_SOURCES cannot be used: %w", err)
-	}
-	return s, nil
 }
 
 // owned returns the folders that the checks of an installation may use: sandbox.Config.Owned.

@@ -2,10 +2,14 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/lintel-bot/lintel/bot/sandbox"
 )
 
 // Each mistake in the configuration ends the start with one sentence that names what to set.
@@ -40,6 +44,8 @@ func TestServeConfiguration(t *testing.T) {
 		{"LINTEL_WORKERS", "0", "LINTEL_WORKERS must be from 1 to 64"},
 		{"LINTEL_WORKERS", "many", "LINTEL_WORKERS is not a valid number"},
 		{"LINTEL_SWEEP_INTERVAL", "5", "LINTEL_SWEEP_INTERVAL is not a valid duration"},
+		{"LINTEL_SOURCES", filepath.Join(dir, "none"), "LINTEL_SOURCES cannot be used: the file about sources: "},
+		{"LINTEL_SOURCES", key, "key.pem:1: "},
 		{"LINTEL_SWEEP_INTERVAL", "1ms", "LINTEL_SWEEP_INTERVAL must be at least a second"},
 	} {
 		t.Run(c.name+"="+c.value, func(t *testing.T) {
@@ -87,5 +93,62 @@ func TestServeFlagWinsOverEnvironment(t *testing.T) {
 	dir, _ := cmd.Flags().GetString("data-dir")
 	if workers != 5 || dir != "/data" {
 		t.Errorf("workers %d, data directory %q", workers, dir)
+	}
+}
+
+// A sandbox is lent to whom it served last; others get one that is new, or has been idle for longest.
+func TestSandboxPoolByOwner(t *testing.T) {
+	p := newSandboxPool(2, sandbox.Config{})
+	lend := func(owner string) *sandbox.Sandbox {
+		t.Helper()
+		var lent *sandbox.Sandbox
+		if err := p.use(t.Context(), owner, func(s *sandbox.Sandbox) error { lent = s; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		return lent
+	}
+	one := lend("1")
+	if lend("1") != one {
+		t.Error("the first owner got another one")
+	}
+	two := lend("2")
+	if two == one {
+		t.Error("the second owner got the first one's, though one was new")
+	}
+	if lend("1") != one || lend("2") != two || lend("1") != one {
+		t.Error("owners got each other's")
+	}
+	if lend("3") != two {
+		t.Error("a third owner got the one that was used last")
+	}
+	if lend("1") != one {
+		t.Error("the first owner lost its own")
+	}
+}
+
+func TestTidyCaches(t *testing.T) {
+	dir := t.TempDir()
+	old := time.Now().Add(-time.Hour)
+	for _, name := range []string{"7/scope/a.entry", "8/scope/a.entry"} {
+		file := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		for p := file; p != dir; p = filepath.Dir(p) {
+			if err := os.Chtimes(p, old, old); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	now := time.Now()
+	if err := os.Chtimes(filepath.Join(dir, "8/scope/a.entry"), now, now); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(tidyCaches(dir, old.Add(time.Minute)), tidyCaches(dir+"/none", old)); err != nil {
+		t.Fatal(err)
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 1 || left[0].Name() != "8" {
+		t.Errorf("%v, %v", left, err)
 	}
 }
