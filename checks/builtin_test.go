@@ -62,7 +62,7 @@ func TestApplicationSetThatCannotBeExpanded(t *testing.T) {
 					rep.NotChecked, rep.Warnings, rep.Errors)
 			}
 			for _, n := range rep.NotChecked {
-				if n.Root != "ApplicationSet argocd/apps" || n.Path != "deploy/set.yaml" || n.Line != 6 {
+				if n.Root != "ApplicationSet/argocd/apps" || n.Path != "deploy/set.yaml" || n.Line != 6 {
 					t.Errorf("%+v", n)
 				}
 			}
