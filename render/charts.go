@@ -54,6 +54,16 @@ type chartFolder struct {
 	here bool // tree is the repository
 	// packed says that the chart was one file, in which .helmignore means nothing.
 	packed bool
+	from   *remote.Source // what it came with; nil: the repository
+}
+
+// file returns where a file of the chart is: in this repository, or see origin.Link.
+func (f chartFolder) file(name string) string {
+	name = path.Join(f.dir, name)
+	if f.from == nil {
+		return name
+	}
+	return addressOf(f.from, name)
 }
 
 // maxChartFiles and maxChartBytes bound what is read of a chart's folder before Helm's own limits count.
@@ -119,6 +129,7 @@ type chartReader struct {
 	renderer *Renderer
 	out      *Rendering
 	depth    int
+	homes    map[*helm.Chart]chartFolder // where those are that were loaded
 }
 
 // maxChartDepth is how deep charts may depend on charts that are not packed in them.
@@ -167,6 +178,12 @@ func (c *chartReader) chart(f chartFolder, defaults []byte) (*helm.Chart, error)
 	}
 	if err != nil {
 		return nil, err
+	}
+	if c.homes == nil {
+		c.homes = map[*helm.Chart]chartFolder{}
+	}
+	if _, known := c.homes[chart]; !known {
+		c.homes[chart] = f
 	}
 	return c.complete(f, chart)
 }
@@ -232,7 +249,7 @@ func (c *chartReader) dependency(f chartFolder, d helm.Dependency) (chartFolder,
 			}
 			return chartFolder{}, err
 		}
-		return chartFolder{tree: f.tree, dir: dir, here: f.here}, nil
+		return chartFolder{tree: f.tree, dir: dir, here: f.here, from: f.from}, nil
 	case strings.HasPrefix(repository, "oci://"):
 		return c.fetched(remote.Want{Kind: remote.Chart, URL: strings.TrimSuffix(repository, "/") + "/" + d.Name, Ref: version})
 	case strings.HasPrefix(repository, "https://"), strings.HasPrefix(repository, "http://"):
@@ -250,7 +267,7 @@ func (c *chartReader) fetched(w remote.Want) (chartFolder, error) {
 	if err != nil {
 		return chartFolder{}, &outsideError{w, err}
 	}
-	return chartFolder{tree: src.Tree, dir: ".", packed: true}, nil
+	return chartFolder{tree: src.Tree, dir: ".", packed: true, from: src}, nil
 }
 
 // outsideError says that something from outside is not there.

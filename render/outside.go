@@ -3,7 +3,6 @@ package render
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"path"
 	"strconv"
 	"strings"
@@ -228,17 +227,21 @@ func (m *mount) address(in string) string {
 	if m.inflated != nil {
 		return "the chart"
 	}
-	w := m.source.Want
-	address := w.URL
-	if u, err := url.Parse(w.URL); err == nil && u.User != nil {
-		u.User = nil
-		address = u.String()
-	}
-	if w.Kind == remote.File {
+	return addressOf(m.source, in)
+}
+
+// addressOf says where a file of a source is, for people: see origin.Link.
+func addressOf(src *remote.Source, in string) string {
+	w := src.Want
+	address := redacted(w.URL)
+	switch {
+	case w.Kind == remote.File:
 		return address
+	case w.Name != "":
+		address = strings.TrimSuffix(address, "/") + "/" + w.Name
 	}
-	if m.source.Revision != "" {
-		address += "@" + m.source.Revision
+	if src.Revision != "" {
+		address += "@" + src.Revision
 	}
 	if in == "." {
 		return address

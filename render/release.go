@@ -28,6 +28,10 @@ type release struct {
 	options  helm.Options
 	output   *helm.Output
 	folder   string // of the chart, in this repository; empty: it comes from elsewhere
+	from     chartFolder
+	reader   *chartReader
+	defaults *gitops.Values // see gitops.Release.ChartValues
+	places   *chartPlaces
 }
 
 // fetched returns what something from outside came to, and notes that a rendering depends on it.
@@ -51,6 +55,7 @@ func (r *Renderer) release(ctx context.Context, root roots.Root, spec *gitops.Re
 	}
 	var problems []source.Error
 	if err == nil {
+		s.places = s.locator(ctx)
 		problems, err = s.resources(out)
 	}
 	if err != nil {
@@ -121,7 +126,8 @@ func (s *release) load(out *Rendering) (err error) {
 		if err != nil {
 			return &outsideError{s.spec.Chart.Want, err}
 		}
-		from = chartFolder{tree: src.Tree, dir: s.spec.Chart.Folder, packed: s.spec.Chart.Want.Kind == remote.Chart}
+		from = chartFolder{tree: src.Tree, dir: s.spec.Chart.Folder, packed: s.spec.Chart.Want.Kind == remote.Chart,
+			from: src}
 		if from.dir == "" {
 			from.dir = "."
 		}
@@ -141,8 +147,8 @@ func (s *release) load(out *Rendering) (err error) {
 			return fmt.Errorf("writing down values: %w", err)
 		}
 	}
-	reader := &chartReader{renderer: r, out: out}
-	if s.chart, err = reader.chart(from, instead); err != nil {
+	s.from, s.defaults, s.reader = from, defaults, &chartReader{renderer: r, out: out}
+	if s.chart, err = s.reader.chart(from, instead); err != nil {
 		return err
 	}
 	if s.values, err = s.spec.Values(r.tree, r.outside.sources); err != nil {
@@ -174,7 +180,7 @@ func (s *release) resources(out *Rendering) (problems []source.Error, err error)
 				if !ok || !deployable(object) {
 					continue
 				}
-				res := &Resource{Object: object, node: node, plain: true, locator: released{s, i, node}}
+				res := &Resource{Object: object, node: node, plain: true, locator: released{s.places, i, node}}
 				out.Resources = append(out.Resources, res)
 			}
 		}

@@ -1,7 +1,7 @@
 package render
 
 import (
-	"path"
+	"context"
 
 	"go.yaml.in/yaml/v3"
 
@@ -11,19 +11,31 @@ import (
 
 // released are the fields of a resource that a chart renders.
 type released struct {
-	release  *release
+	places   *chartPlaces
 	manifest int // index in the output
 	node     *yaml.Node
 }
 
 // Locate implements Locator.
 func (l released) Locate(pointer string) origin.Place {
-	m := l.release.output.Manifests[l.manifest]
-	if l.release.folder != "" && m.File != "" {
-		return origin.Place{Path: path.Join(l.release.folder, m.File), StartLine: 1, EndLine: 1, How: origin.Enclosing,
-			Role: "template"}
+	return l.places.locate(l.manifest, l.node, pointer)
+}
+
+// locator returns what knows the places of a release.
+func (s *release) locator(ctx context.Context) *chartPlaces {
+	advice := "no value of the chart changes this: a patch or an exception does"
+	if s.flux() {
+		advice = "no value of the chart changes this: a post renderer of the HelmRelease (spec.postRenderers) or an exception does"
 	}
-	return placeAt(l.release.spec.Chart.Where, "chart")
+	return &chartPlaces{ctx: ctx, renderer: s.renderer, chart: s.chart, homes: s.reader.homes, top: s.from,
+		options: s.options, output: s.output, values: s.values, defaults: s.defaults,
+		entry: placeAt(s.spec.Chart.Where, "chart"), name: s.spec.NameWhere, space: s.spec.NamespaceWhere, advice: advice}
+}
+
+// flux reports whether Flux installs a release.
+func (s *release) flux() bool {
+	one := s.renderer.set.Deployment(s.root)
+	return one != nil && one.Kind == gitops.FluxHelm
 }
 
 // placeAt is a place around a field.

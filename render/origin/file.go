@@ -1,6 +1,13 @@
 package origin
 
-import "go.yaml.in/yaml/v3"
+import (
+	"strings"
+
+	"github.com/go-openapi/jsonpointer"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/render/source"
+)
 
 // File knows the places of the resources of one manifest that is deployed as it is: every node has its line. It is
 // not safe for concurrent use.
@@ -30,4 +37,117 @@ func (f *File) Locate(resource *yaml.Node, pointer string) Place {
 		p.Missing, p.How = missing, Enclosing
 	}
 	return p
+}
+
+// Entry returns the place of what a position of the file is said to be: a scalar, or the key in front of a map or a
+// list. The position is that of the key or of the value, and the name is the key's, empty where it is not known. What
+// is in a text that is YAML has a place, too. It returns false where nothing begins there.
+func (f *File) Entry(line, column int, name string) (Place, bool) {
+	key, value := f.text(f.path).entry(position{line, column}, name)
+	switch {
+	case value == nil:
+		return Place{}, false
+	case value.Kind == yaml.ScalarNode || key == nil:
+		return f.at(f.path, anchor(step{value: value, key: key}), Writer, ""), true
+	}
+	return f.at(f.path, key, Writer, ""), true
+}
+
+// Key is Entry for the key itself, whatever is behind it.
+func (f *File) Key(line, column int, name string) (Place, bool) {
+	key, _ := f.text(f.path).entry(position{line, column}, name)
+	if key == nil {
+		return Place{}, false
+	}
+	return f.at(f.path, key, Writer, ""), true
+}
+
+// Find returns the place of the value at a path of the file's first document, of what is nearest around it where there
+// is none, and how many of the keys lead there.
+func (f *File) Find(path []string) (p Place, depth int) {
+	t := f.text(f.path)
+	p = Place{Path: f.path, StartLine: 1, EndLine: 1, How: Enclosing}
+	if len(t.docs) == 0 {
+		return p, 0
+	}
+	var pointer strings.Builder
+	for _, key := range path {
+		pointer.WriteString("/" + jsonpointer.Escape(key))
+	}
+	steps, _ := resolve(content(t.docs[0]), pointer.String())
+	if len(steps) > 0 {
+		p = f.at(f.path, anchor(steps[len(steps)-1]), Writer, "")
+	}
+	if len(steps) < len(path) {
+		p.How = Enclosing
+	}
+	return p, len(steps)
+}
+
+// entries are the keys and values of a text by where they begin.
+type entries struct{ byKey, byValue map[position][2]*yaml.Node }
+
+// entry returns what begins at a position: the entry of a name if there is one, whose key or value begins there.
+func (t *text) entry(at position, name string) (key, value *yaml.Node) {
+	if t.entries == nil {
+		t.entries = &entries{map[position][2]*yaml.Node{}, map[position][2]*yaml.Node{}}
+		for _, d := range t.docs {
+			t.entries.add(nil, content(d))
+		}
+	}
+	byKey, byValue := t.entries.byKey[at], t.entries.byValue[at]
+	named := func(e [2]*yaml.Node) bool { return e[0] != nil && e[0].Value == name }
+	switch {
+	case named(byKey):
+		return byKey[0], byKey[1]
+	case byValue[1] != nil:
+		return byValue[0], byValue[1]
+	case byKey[1] != nil:
+		return byKey[0], byKey[1]
+	}
+	for _, n := range t.blocks {
+		if n.Line < at.line && at.line <= n.Line+strings.Count(n.Value, "\n")+1 {
+			return t.inner(n).entry(at, name)
+		}
+	}
+	return nil, nil
+}
+
+func (e *entries) add(key, value *yaml.Node) {
+	if value == nil {
+		return
+	}
+	pair := [2]*yaml.Node{key, value}
+	if at := (position{value.Line, value.Column}); e.byValue[at][1] == nil {
+		e.byValue[at] = pair
+	}
+	if key != nil {
+		e.byKey[position{key.Line, key.Column}] = pair
+	}
+	switch value.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(value.Content); i += 2 {
+			e.add(value.Content[i], value.Content[i+1])
+		}
+	case yaml.SequenceNode:
+		for _, c := range value.Content {
+			e.add(nil, c)
+		}
+	}
+}
+
+// FindKey is Find for the key in front of the value.
+func (f *File) FindKey(path []string) (p Place, depth int) {
+	p, depth = f.Find(path)
+	if depth < len(path) || depth == 0 {
+		return p, depth
+	}
+	n := content(f.text(f.path).docs[0])
+	var key *yaml.Node
+	for _, name := range path {
+		if key, n = source.Field(n, name); n == nil {
+			return p, depth
+		}
+	}
+	return f.at(f.path, key, Writer, ""), depth
 }

@@ -22,7 +22,12 @@ type Place struct {
 	Role    string
 	Missing string // the end of the pointer that does not exist below this place
 	Chain   []Link // what the value replaced, nearest layer first
-	Spans   []Span // of a text that several wrote; the place itself is then of the last of them
+	// Set is the path of the value of a chart that decides the field and that nobody here sets: the place is what is
+	// nearest around it, and Missing are the keys to add there.
+	Set []string
+	// Advice says in words what to do where no line of the repository decides the field; empty: edit the place.
+	Advice string
+	Spans  []Span // of a text that several wrote; the place itself is then of the last of them
 }
 
 // Link is one earlier writer of the same field.

@@ -25,6 +25,8 @@ type text struct {
 	index  map[position]*yaml.Node // scalars
 	blocks []*yaml.Node            // literal block scalars
 	inlay  map[*yaml.Node]*text    // scalars that hold YAML, parsed
+
+	entries *entries // nil: not made yet
 }
 
 type position struct{ line, column int }

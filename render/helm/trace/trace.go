@@ -18,6 +18,7 @@ type Trace struct {
 	sources map[string]string // of templates, by name
 	scopes  scopeTree
 	exec    *exec
+	input   *helm.Input
 }
 
 // traced is the output of one template.
@@ -52,7 +53,8 @@ func run(ctx context.Context, in *helm.Input, want map[string]string, l Limits) 
 	e.funcs, e.known = functions(in.Funcs)
 	e.seedScopes(in)
 	values, _ := asMap(in.Top["Values"])
-	t = &Trace{files: map[string]*traced{}, sources: map[string]string{}, exec: e, scopes: newScopes(in.Chart, values)}
+	t = &Trace{files: map[string]*traced{}, sources: map[string]string{}, exec: e, scopes: newScopes(in.Chart, values),
+		input: in}
 	templates := &set{named: map[string]*tmpl{}}
 	for _, f := range in.Templates {
 		src := &source{name: f.Name, file: &node{kind: Text, chart: f.Name}}
@@ -112,4 +114,17 @@ func (t *Trace) Why(template string) error {
 		return f.err
 	}
 	return fmt.Errorf("there is no output of a template %q", template)
+}
+
+// Source returns the file that a template is: see helm.Input.Source.
+func (t *Trace) Source(template string) (*helm.Chart, string) { return t.input.Source(template) }
+
+// SourceOf returns the file of one of the templates of a chart, told by its full name ("chart/charts/sub").
+func (t *Trace) SourceOf(chart string) (*helm.Chart, string) {
+	for _, f := range t.input.Templates {
+		if f.Base == chart+"/templates" {
+			return t.Source(f.Name)
+		}
+	}
+	return nil, ""
 }

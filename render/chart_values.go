@@ -1,0 +1,241 @@
+package render
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/go-openapi/jsonpointer"
+
+	"github.com/lintel-bot/lintel/render/gitops"
+	"github.com/lintel-bot/lintel/render/helm"
+	"github.com/lintel-bot/lintel/render/helm/trace"
+	"github.com/lintel-bot/lintel/render/origin"
+)
+
+// value returns the place of a value of the merged values, or of its key. It is sure if it is set here.
+func (c *chartPlaces) value(at []string, key bool) (origin.Place, bool) {
+	if c.layers == nil {
+		return c.entry, false
+	}
+	set, ok := c.layers.At(at)
+	if c.values != nil {
+		if u, unsure := c.values.Unsure(userPath(set, at)); unsure {
+			p := placeAt(u.Where, "values")
+			return p, true
+		}
+	}
+	if ok && set.User && c.values != nil {
+		if p, ok := c.user(c.values, set.Path, key, "values"); ok {
+			c.weaker(&p, at, set)
+			return p, true
+		}
+	}
+	if !ok || set.User {
+		return c.settable(at), false
+	}
+	p, here := c.byDefault(set, key)
+	if here {
+		return p, true
+	}
+	open := c.settable(at)
+	open.Chain = append(open.Chain, origin.Link{Path: p.Path, StartLine: p.StartLine, EndLine: p.EndLine, Role: p.Role})
+	return open, false
+}
+
+func userPath(s helm.Setting, at []string) []string {
+	if s.User {
+		return s.Path
+	}
+	return at
+}
+
+// user returns the place of a value that is set in values of this repository.
+func (c *chartPlaces) user(values *gitops.Values, at []string, key bool, role string) (origin.Place, bool) {
+	pos, exact := values.Origin(at)
+	if !exact || pos.Path == "" || isOutside(pos.Path) {
+		return origin.Place{}, false
+	}
+	if _, _, outside := values.Inside(at); outside {
+		return origin.Place{}, false
+	}
+	name := ""
+	if len(at) > 0 {
+		name = at[len(at)-1]
+	}
+	p := c.position(pos, name)
+	if key {
+		if found, ok := c.file(pos.Path).Key(pos.Line, pos.Column, name); ok {
+			p = found
+		}
+	}
+	p.Role = role
+	return p, true
+}
+
+// byDefault returns the place of a value that a chart sets, and whether it is in this repository.
+func (c *chartPlaces) byDefault(set helm.Setting, key bool) (origin.Place, bool) {
+	home, ok := c.homes[set.Chart]
+	if !ok || set.File == "" {
+		return c.entry, false
+	}
+	if c.defaults != nil && set.Chart == c.owner() && set.File == "values.yaml" {
+		if p, ok := c.user(c.defaults, set.Path, key, "values"); ok {
+			return p, true
+		}
+		return c.entry, false
+	}
+	name := home.file(set.File)
+	if home.here {
+		p, depth := c.file(name).Find(set.Path)
+		if key && depth == len(set.Path) {
+			p, _ = c.file(name).FindKey(set.Path)
+		}
+		p.Role = "defaults"
+		return p, depth == len(set.Path)
+	}
+	data, _, _ := home.tree.ReadFile(inFolder(home.dir, set.File))
+	p, _ := origin.NewFile(name, data).Find(set.Path)
+	p.Role = "defaults"
+	return p, false
+}
+
+// owner is the chart whose folder is the top one.
+func (c *chartPlaces) owner() *helm.Chart {
+	for chart, home := range c.homes {
+		if home.tree == c.top.tree && home.dir == c.top.dir {
+			return chart
+		}
+	}
+	return nil
+}
+
+// weaker adds to the place of a value what it replaced.
+func (c *chartPlaces) weaker(p *origin.Place, at []string, set helm.Setting) {
+	for _, pos := range c.values.Chain(set.Path) {
+		l := c.position(pos, "")
+		p.Chain = append(p.Chain, origin.Link{Path: l.Path, StartLine: l.StartLine, EndLine: l.EndLine, Role: "values"})
+	}
+	if by, ok := c.layers.Default(at); ok {
+		d, _ := c.byDefault(by, false)
+		if d.Path != c.entry.Path || d.StartLine != c.entry.StartLine {
+			p.Chain = append(p.Chain, origin.Link{Path: d.Path, StartLine: d.StartLine, EndLine: d.EndLine, Role: "defaults"})
+		}
+	}
+}
+
+// settable returns the place of a value that nobody here sets: what is nearest around it in the values of the user, or
+// else in those of a chart of this repository.
+func (c *chartPlaces) settable(at []string) origin.Place {
+	if set, ok := c.layers.At(at); ok && set.List > 0 && len(at)-(len(set.Path)-set.List) > 0 {
+		at = at[:len(at)-(len(set.Path)-set.List)] // lists are set as a whole
+	}
+	p, depth := c.around(at)
+	p.How, p.Set = origin.Enclosing, at
+	var missing strings.Builder
+	for _, key := range at[min(depth, len(at)):] {
+		missing.WriteString("/" + jsonpointer.Escape(key))
+	}
+	p.Missing = missing.String()
+	p.Advice = "set " + strings.Join(at, ".") + " in the values"
+	return p
+}
+
+func (c *chartPlaces) around(at []string) (p origin.Place, depth int) {
+	p = c.entry
+	depth = -1
+	if c.values != nil {
+		for depth = len(at); depth > 0; depth-- {
+			if found, ok := c.user(c.values, at[:depth], false, "values"); ok {
+				p = found
+				break
+			}
+		}
+		if depth == 0 {
+			if found, ok := c.layer(); ok {
+				p = found
+			} else {
+				depth = -1
+			}
+		}
+	}
+	if depth <= 0 && c.top.here && c.layers != nil {
+		file := c.file(c.top.file("values.yaml"))
+		if found, n := file.Find(at); n > max(depth, 0) || depth < 0 && c.renderer.has(c.top.file("values.yaml")) {
+			found.Role = "defaults"
+			return found, n
+		}
+	}
+	return p, max(depth, 0)
+}
+
+// layer returns the place of the user's strongest values as a whole.
+func (c *chartPlaces) layer() (origin.Place, bool) {
+	pos, _ := c.values.Origin(nil)
+	if pos.Path == "" {
+		return origin.Place{}, false
+	}
+	for _, l := range slices.Backward(c.values.Layers) {
+		if l.Where == pos && l.File != "" && l.Want.Kind == "" {
+			return origin.Place{Path: l.File, StartLine: 1, EndLine: 1, How: origin.Enclosing, Role: "values"}, true
+		}
+	}
+	return c.position(pos, "values"), true
+}
+
+// absent returns the place of a field that is not there: of the value that would print it.
+func (c *chartPlaces) absent(s spot) (origin.Place, bool) {
+	at, length := s.text.mapping(s.value)
+	if length == 0 {
+		return origin.Place{}, false
+	}
+	for _, one := range c.trace.Absent(s.manifest.Template, s.manifest.Offset+at, length, s.keys) {
+		p := c.settable(one.Path)
+		if one.Switch {
+			p.Advice = "turn " + strings.Join(one.Path, ".") + " on in the values"
+		}
+		for i, need := range one.Needs {
+			word := " and "
+			if i == 0 {
+				word = ", with "
+			}
+			p.Advice += word + strings.Join(need, ".")
+		}
+		found := c.at(s, at, length)
+		c.link(&p, s, found[:0])
+		return p, true
+	}
+	return origin.Place{}, false
+}
+
+// spans returns the places of the parts of a text that several origins made.
+func (c *chartPlaces) spans(s spot, found []trace.Origin, at, length int) (spans []origin.Span) {
+	text := s.text.text[at : at+length]
+	from := strings.Index(text, s.value.Value)
+	if from < 0 || s.value.Value == "" {
+		return nil
+	}
+	var pieces []trace.Origin
+	for _, o := range found {
+		if o.Role == trace.Verbatim && o.Length > 0 {
+			pieces = append(pieces, o)
+		}
+	}
+	if len(pieces) < 2 {
+		return nil
+	}
+	slices.SortStableFunc(pieces, func(a, b trace.Origin) int { return a.At - b.At })
+	for i, o := range pieces {
+		begin, end := o.At-from, o.At-from+o.Length
+		if i+1 < len(pieces) {
+			end = min(end, pieces[i+1].At-from)
+		}
+		begin, end = max(begin, 0), min(end, len(s.value.Value))
+		if begin >= end || !strings.ContainsFunc(s.value.Value[begin:end], isWord) {
+			continue
+		}
+		p, _ := c.origin(o)
+		c.link(&p, s, []trace.Origin{o})
+		spans = append(spans, origin.Span{From: begin, To: end, Place: p})
+	}
+	return spans
+}

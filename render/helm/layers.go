@@ -1,0 +1,225 @@
+package helm
+
+import (
+	"slices"
+	"strconv"
+
+	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/chart/common/util"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
+)
+
+// Layers knows of the merged values of a release who set each: Helm itself merges once more, over values in which each
+// scalar and each list is a mark of where it is from. It is safe for concurrent use.
+type Layers struct {
+	user   map[string]any
+	chart  *chart.Chart
+	owner  *Chart
+	merged map[string]any
+	marks  map[string]Setting
+}
+
+// Setting is where a value is set.
+type Setting struct {
+	User  bool   // in the values of the user
+	Chart *Chart // whose file it is; nil: it is the user's, or the file is in a packed subchart
+	File  string // below the folder of that chart
+	Path  []string
+	// List is how many of the keys lead to the list that the value is in; 0: it is in none. Lists are set as a whole.
+	List int
+}
+
+// Layers merges the values of a release. An error is an *Error.
+func (c *Chart) Layers(o Options) (*Layers, error) {
+	return guarded(func() (*Layers, error) {
+		real := clone(c.chart)
+		if err := chartutil.ProcessDependencies(real, o.Values); err != nil {
+			return nil, mismatch(err)
+		}
+		l := &Layers{user: o.Values, chart: c.chart, owner: c, marks: map[string]Setting{}}
+		values, _ := l.mark(o.Values, nil, Setting{User: true}).(map[string]any)
+		marked := l.markChart(c.chart, real)
+		err := chartutil.ProcessDependencies(marked, values)
+		if err == nil {
+			l.merged, err = util.CoalesceValues(marked, values)
+		}
+		if err != nil {
+			return nil, mismatch(err)
+		}
+		return l, nil
+	})
+}
+
+// mark puts marks in place of scalars and lists. What null does to a merge it does as null.
+func (l *Layers) mark(v any, at []string, s Setting) any {
+	switch v := v.(type) {
+	case nil:
+		return nil
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, value := range v {
+			out[k] = l.mark(value, append(slices.Clip(at), k), s)
+		}
+		return out
+	}
+	name := "\x00" + strconv.Itoa(len(l.marks))
+	s.Path = at
+	l.marks[name] = s
+	return name
+}
+
+// markChart copies a chart with marks for its values, and with those of its dependencies that real has: no mark says
+// whether one is off.
+func (l *Layers) markChart(c, real *chart.Chart) *chart.Chart {
+	out, metadata := *c, *c.Metadata
+	out.Values, _ = l.mark(c.Values, nil, l.file(c)).(map[string]any)
+	below := map[string]*chart.Chart{}
+	for _, d := range real.Dependencies() {
+		below[d.Name()] = d
+	}
+	metadata.Dependencies = nil
+	from := map[string]*chart.Chart{} // by the name that the chart has itself
+	declared := map[string]bool{}
+	for _, d := range c.Metadata.Dependencies {
+		if d == nil {
+			continue
+		}
+		declared[d.Name] = true
+		key := d.Name
+		if d.Alias != "" {
+			key = d.Alias
+		}
+		if below[key] == nil {
+			continue
+		}
+		if from[d.Name] == nil {
+			from[d.Name] = below[key]
+		}
+		copied := *d
+		copied.Condition, copied.Tags, copied.ImportValues = "", nil, slices.Clone(d.ImportValues)
+		metadata.Dependencies = append(metadata.Dependencies, &copied)
+	}
+	out.Metadata = &metadata
+	var charts []*chart.Chart
+	for _, d := range c.Dependencies() {
+		as := from[d.Name()]
+		if !declared[d.Name()] {
+			as = below[d.Name()]
+		}
+		if as != nil {
+			charts = append(charts, l.markChart(d, as))
+		}
+	}
+	out.SetDependencies(charts...)
+	return &out
+}
+
+// file returns where the default values of a chart are.
+func (l *Layers) file(c *chart.Chart) Setting {
+	for _, f := range c.Raw {
+		if f.Name == "values.yaml" && len(f.Data) > 0 {
+			from := l.owner.sources[&f.Data[0]]
+			return Setting{Chart: from.owner, File: from.file}
+		}
+	}
+	return Setting{}
+}
+
+// At returns who set the value at a path of the merged values; of a map, who set the first of what is in it that the
+// user set, or else the first. It returns false where nothing is there.
+func (l *Layers) At(path []string) (Setting, bool) {
+	var v any = l.merged
+	for i, key := range path {
+		if name, ok := v.(string); ok {
+			s := l.marks[name]
+			s.List = len(s.Path)
+			s.Path = append(slices.Clip(s.Path), path[i:]...)
+			return s, true
+		}
+		m, ok := asMap(v)
+		if !ok {
+			return Setting{}, false
+		}
+		if v, ok = m[key]; !ok {
+			return Setting{}, false
+		}
+	}
+	if name, ok := v.(string); ok {
+		return l.marks[name], true
+	}
+	return l.within(path)
+}
+
+// within finds who has a map: the user, or the topmost chart.
+func (l *Layers) within(path []string) (Setting, bool) {
+	if lookIn(l.user, path) {
+		return Setting{User: true, Path: path}, true
+	}
+	return l.Default(path)
+}
+
+// Default returns where charts set the value at a path by default, whoever else sets it: the topmost chart counts.
+func (l *Layers) Default(path []string) (Setting, bool) {
+	c, rest := l.chart, path
+	for c != nil {
+		if lookIn(c.Values, rest) {
+			s := l.file(c)
+			s.Path = rest
+			return s, true
+		}
+		if len(rest) == 0 {
+			break
+		}
+		c, rest = below(c, rest[0]), rest[1:]
+	}
+	return Setting{}, false
+}
+
+// below returns the chart that has its values at a key.
+func below(c *chart.Chart, key string) *chart.Chart {
+	name := key
+	for _, d := range c.Metadata.Dependencies {
+		if d != nil && d.Alias == key {
+			name = d.Name
+		}
+	}
+	for _, d := range c.Dependencies() {
+		if d.Name() == name {
+			return d
+		}
+	}
+	return nil
+}
+
+func asMap(v any) (map[string]any, bool) {
+	switch m := v.(type) {
+	case map[string]any:
+		return m, true
+	case common.Values:
+		return m, true
+	}
+	return nil, false
+}
+
+func lookIn(v any, path []string) bool {
+	for _, key := range path {
+		switch in := v.(type) {
+		case map[string]any:
+			next, ok := in[key]
+			if !ok {
+				return false
+			}
+			v = next
+		case []any:
+			i, err := strconv.Atoi(key)
+			if err != nil || i < 0 || i >= len(in) {
+				return false
+			}
+			v = in[i]
+		default:
+			return false
+		}
+	}
+	return true
+}
