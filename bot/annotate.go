@@ -180,6 +180,8 @@ func advice(f *report.Finding) string {
 	switch {
 	case f.Operation == "DELETE":
 		edit = "keep what is removed here"
+	case f.Origin.Advice != "":
+		edit = f.Origin.Advice
 	case f.Origin.Missing != "":
 		edit = "add " + report.FieldName(f.Origin.Missing) + " at this place"
 	}

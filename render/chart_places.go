@@ -29,9 +29,10 @@ type chartPlaces struct {
 	top      chartFolder
 	options  helm.Options
 	output   *helm.Output
-	values   *gitops.Values // of the user; nil: nothing is known of them
-	defaults *gitops.Values // in place of the chart's own values.yaml; nil: that counts
-	entry    origin.Place   // what brings the chart in
+	values   *gitops.Values        // of the user; nil: nothing is known of them
+	load     func() *gitops.Values // makes values, if it is not nil
+	defaults *gitops.Values        // in place of the chart's own values.yaml; nil: that counts
+	entry    origin.Place          // what brings the chart in
 	name     gitops.Position
 	space    gitops.Position // of the release's namespace
 	advice   string          // what helps against what a chart from elsewhere prints
@@ -41,6 +42,8 @@ type chartPlaces struct {
 	trace  *trace.Trace // nil: there is none
 	layers *helm.Layers // likewise
 	files  map[string]*origin.File
+	// objects are those of a manifest, by its index, for those who ask by positions.
+	objects map[int][]*yaml.Node
 }
 
 // maxTraceTime is how long finding out where a chart's output is from may take.
@@ -56,6 +59,9 @@ func (c *chartPlaces) prepare() {
 	defer stop()
 	c.trace, _ = trace.Run(ctx, c.chart, c.options, c.output)
 	c.layers, _ = c.chart.Layers(c.options)
+	if c.load != nil {
+		c.values = c.load()
+	}
 }
 
 // file returns a file of this repository that places are looked for in.
@@ -97,6 +103,64 @@ func (c *chartPlaces) locate(manifest int, object *yaml.Node, pointer string) or
 		}
 	}
 	return p
+}
+
+// printed is locate for what begins at a position of a manifest. It returns false where nothing does.
+func (c *chartPlaces) printed(manifest, line, column int, missing string) (origin.Place, bool) {
+	c.mu.Lock()
+	objects, ok := c.objects[manifest]
+	if !ok {
+		m := c.output.Manifests[manifest]
+		documents, _ := source.Parse(m.Template, []byte(m.Text), c.renderer.limits.Source)
+		for _, d := range documents {
+			objects = append(objects, source.Unlist(d)...)
+		}
+		if c.objects == nil {
+			c.objects = map[int][]*yaml.Node{}
+		}
+		c.objects[manifest] = objects
+	}
+	c.mu.Unlock()
+	for _, object := range objects {
+		if pointer, ok := pointerAt(object, line, column, missing != ""); ok {
+			return c.locate(manifest, object, pointer+missing), true
+		}
+	}
+	return origin.Place{}, false
+}
+
+// pointerAt returns the pointer of the value that begins at a position, or whose key does; column 0: on the line. holder
+// says that it is a map or a list.
+func pointerAt(n *yaml.Node, line, column int, holder bool) (string, bool) {
+	at := func(n *yaml.Node) bool { return n != nil && n.Line == line && (column == 0 || n.Column == column) }
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			key, value := n.Content[i], n.Content[i+1]
+			here := "/" + jsonpointer.Escape(key.Value)
+			scalar := value.Kind == yaml.ScalarNode
+			if (at(key) || at(value) && (scalar || value.Style&yaml.FlowStyle != 0)) && !(holder && scalar) {
+				return here, true
+			}
+			if below, ok := pointerAt(value, line, column, holder); ok {
+				return here + below, true
+			}
+		}
+		if len(n.Content) > 0 && at(n.Content[0]) {
+			return "", true
+		}
+	case yaml.SequenceNode:
+		for i, value := range n.Content {
+			here := "/" + strconv.Itoa(i)
+			if at(value) && value.Kind == yaml.ScalarNode && !holder {
+				return here, true
+			}
+			if below, ok := pointerAt(value, line, column, holder); ok {
+				return here + below, true
+			}
+		}
+	}
+	return "", false
 }
 
 // follow goes down a pointer as far as it leads.

@@ -140,46 +140,36 @@ func (c *chartPlaces) settable(at []string) origin.Place {
 	return p
 }
 
-func (c *chartPlaces) around(at []string) (p origin.Place, depth int) {
-	p = c.entry
-	depth = -1
-	if c.values != nil {
-		for depth = len(at); depth > 0; depth-- {
-			if found, ok := c.user(c.values, at[:depth], false, "values"); ok {
-				p = found
-				break
-			}
-		}
-		if depth == 0 {
-			if found, ok := c.layer(); ok {
-				p = found
-			} else {
-				depth = -1
-			}
-		}
-	}
-	if depth <= 0 && c.top.here && c.layers != nil {
-		file := c.file(c.top.file("values.yaml"))
-		if found, n := file.Find(at); n > max(depth, 0) || depth < 0 && c.renderer.has(c.top.file("values.yaml")) {
+func (c *chartPlaces) around(at []string) (origin.Place, int) {
+	p, depth, ok := c.inValues(at)
+	if file := c.top.file("values.yaml"); c.top.here && c.renderer.has(file) {
+		if found, n := c.file(file).Find(at); !ok || n > depth {
 			found.Role = "defaults"
 			return found, n
 		}
 	}
-	return p, max(depth, 0)
+	if !ok {
+		return c.entry, 0
+	}
+	return p, depth
 }
 
-// layer returns the place of the user's strongest values as a whole.
-func (c *chartPlaces) layer() (origin.Place, bool) {
-	pos, _ := c.values.Origin(nil)
-	if pos.Path == "" {
-		return origin.Place{}, false
+// inValues returns the place of what is nearest around a value in the values of the user that are written here.
+func (c *chartPlaces) inValues(at []string) (origin.Place, int, bool) {
+	if c.values == nil {
+		return origin.Place{}, 0, false
 	}
-	for _, l := range slices.Backward(c.values.Layers) {
-		if l.Where == pos && l.File != "" && l.Want.Kind == "" {
-			return origin.Place{Path: l.File, StartLine: 1, EndLine: 1, How: origin.Enclosing, Role: "values"}, true
-		}
+	pos, layer, depth, ok := c.values.Around(at)
+	if !ok || pos.Path == "" || isOutside(pos.Path) {
+		return origin.Place{}, 0, false
 	}
-	return c.position(pos, "values"), true
+	if depth == 0 && layer.File != "" {
+		return origin.Place{Path: layer.File, StartLine: 1, EndLine: 1, Role: "values"}, 0, true
+	}
+	if depth == 0 {
+		return c.position(layer.Where, "values"), 0, true
+	}
+	return c.position(pos, at[depth-1]), depth, true
 }
 
 // absent returns the place of a field that is not there: of the value that would print it.

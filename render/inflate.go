@@ -12,6 +12,7 @@ import (
 	"sync"
 	"text/template"
 
+	"go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kustomize/api/konfig"
 	"sigs.k8s.io/kustomize/api/types"
 	sigsyaml "sigs.k8s.io/yaml"
@@ -43,8 +44,9 @@ type inflation struct {
 	shown    entry // where the chart is named
 	types.HelmGlobals
 	types.HelmChart
-	root      string // of the kustomization: kustomize reads values from nowhere else
-	generator bool   // it is in generators: nobody gives it a namespace
+	root      string     // of the kustomization: kustomize reads values from nowhere else
+	generator bool       // it is in generators: nobody gives it a namespace
+	node      *yaml.Node // the entry, with the lines of the file that shows it; nil: the lines are others
 	reads     *Rendering
 }
 
@@ -185,18 +187,24 @@ func (i *inflation) run() (*printedChart, error) {
 	if err != nil {
 		return nil, err
 	}
-	chart, err := (&chartReader{renderer: i.renderer, out: i.reads}).chart(from, nil)
+	reader := &chartReader{renderer: i.renderer, out: i.reads}
+	chart, err := reader.chart(from, nil)
 	if err != nil {
 		return nil, err
 	}
-	out, err := chart.Render(context.Background(), helm.Options{
+	options := helm.Options{
 		Name: name, Namespace: i.Namespace, Values: values, Kubernetes: i.KubeVersion, APIVersions: i.ApiVersions,
 		SkipCRDs: !i.IncludeCRDs, SkipHooks: i.SkipHooks, Tests: !i.SkipTests,
-	})
+	}
+	out, err := chart.Render(context.Background(), options)
 	if err != nil {
 		return nil, err
 	}
 	printed := &printedChart{output: out, here: from.here}
+	if !isOutside(i.shown.file) {
+		printed.places = i.places(&chartPlaces{ctx: context.Background(), renderer: i.renderer, chart: chart,
+			homes: reader.homes, top: from, options: options, output: out})
+	}
 	switch {
 	case from.here:
 		printed.from = from.dir
@@ -217,7 +225,7 @@ func (i *inflation) folder() (chartFolder, error) {
 	if i.local() {
 		dir := path.Join(home, i.Name)
 		if m, in, ok := i.renderer.outside.of(dir); ok {
-			return chartFolder{tree: m.source.Tree, dir: in}, nil
+			return chartFolder{tree: m.source.Tree, dir: in, from: m.source}, nil
 		}
 		return chartFolder{tree: i.renderer.tree, dir: dir, here: true}, nil
 	}
@@ -242,7 +250,7 @@ func (i *inflation) folder() (chartFolder, error) {
 	if err != nil {
 		return chartFolder{}, &outsideError{want, err}
 	}
-	return chartFolder{tree: found.Tree, dir: ".", packed: true}, nil
+	return chartFolder{tree: found.Tree, dir: ".", packed: true, from: found}, nil
 }
 
 // madeUp stands for the time in the name that Helm makes for a release without one.

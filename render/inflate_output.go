@@ -13,8 +13,8 @@ import (
 
 // chartText is what a chart printed, as a file whose lines lead back to templates.
 type chartText interface {
-	// locate returns the place that a person must edit to change what stands at a position of the text.
-	locate(line, column int, how origin.How) origin.Place
+	// locate returns the place that a person must edit to change what stands at a place of the text.
+	locate(p origin.Place) origin.Place
 }
 
 // printedChart implements chartText.
@@ -24,8 +24,9 @@ type printedChart struct {
 	here    bool   // it is a folder of this repository
 	output  *helm.Output
 	text    []byte
-	starts  []int // the first line of each manifest
-	indexes []int // which that is
+	places  *chartPlaces // nil: they are not known
+	starts  []int        // the first line of each manifest
+	indexes []int        // which that is
 }
 
 // print writes down what Helm printed as `helm template` does.
@@ -49,27 +50,43 @@ func (c *printedChart) print() {
 	c.text = out.Bytes()
 }
 
-// locate implements chartText. What of the values or the templates it is, nobody knows yet: the line of the
-// chart is told.
-func (c *printedChart) locate(line, _ int, _ origin.How) origin.Place {
-	p := c.shown.local().place(origin.Enclosing)
-	if at := c.template(line); at != "" {
-		p.Chain = []origin.Link{{Path: at, StartLine: 1, EndLine: 1, Role: "template"}}
+// locate implements chartText.
+func (c *printedChart) locate(p origin.Place) origin.Place {
+	if c.places != nil {
+		if k, line := c.manifest(p.StartLine); k >= 0 {
+			if found, ok := c.places.printed(k, line, p.StartColumn, p.Missing); ok {
+				return found
+			}
+		}
 	}
-	return p
+	out := c.shown.local().place(origin.Enclosing)
+	out.Missing = p.Missing
+	if at := c.template(p.StartLine); at != "" {
+		out.Chain = []origin.Link{{Path: at, StartLine: 1, EndLine: 1, Role: "template"}}
+	}
+	return out
 }
 
-// template returns the file that printed a line: in this repository, or where the chart is from (see origin.Link). It
-// is empty where that is not known.
-func (c *printedChart) template(line int) string {
+// manifest returns which manifest a line is of, and its line in there.
+func (c *printedChart) manifest(line int) (index, in int) {
 	k, found := slices.BinarySearch(c.starts, line)
 	if !found {
 		k--
 	}
 	if k < 0 {
+		return -1, 0
+	}
+	return c.indexes[k], line - c.starts[k] + 1
+}
+
+// template returns the file that printed a line: in this repository, or where the chart is from (see origin.Link). It
+// is empty where that is not known.
+func (c *printedChart) template(line int) string {
+	k, _ := c.manifest(line)
+	if k < 0 {
 		return ""
 	}
-	switch m := c.output.Manifests[c.indexes[k]]; {
+	switch m := c.output.Manifests[k]; {
 	case m.File == "":
 		return c.from
 	case c.here:

@@ -54,7 +54,7 @@ func (r *Renderer) generators(f *kustomization.File, at entry, file string, docu
 		}
 		i := r.inflation(f, at, file, d)
 		if file == f.Path {
-			i.shown = at // the lines are those of a text in it
+			i.shown, i.node = at, nil // the lines are those of a text in it
 		}
 		i.generator = true
 		if decode(d, &i.HelmGlobals) != nil || decode(d, &i.HelmChart) != nil {
@@ -83,5 +83,5 @@ func (r *Renderer) inflation(f *kustomization.File, at entry, file string, n *ya
 			shown.at = kustomization.Position{Line: value.Line, Column: value.Column}
 		}
 	}
-	return &inflation{renderer: r, file: f, at: at, shown: shown, root: f.Dir}
+	return &inflation{renderer: r, file: f, at: at, shown: shown, root: f.Dir, node: n}
 }

@@ -285,8 +285,8 @@ func (o *outside) place(p origin.Place) origin.Place {
 	}
 	if m.inflated != nil && in == "output/"+inflatedFile {
 		var text chartText = m.inflated.text
-		out := text.locate(p.StartLine, p.StartColumn, p.How)
-		out.Missing, out.Chain = p.Missing, append(out.Chain, links...)
+		out := text.locate(p)
+		out.Chain = append(out.Chain, links...)
 		return out
 	}
 	if m.inflated != nil {
@@ -329,9 +329,15 @@ func (o *outside) links(list []origin.Link) []origin.Link {
 	var out []origin.Link
 	for _, l := range list {
 		if m, in, ok := o.of(l.Path); ok && m.inflated != nil {
-			if l.Path, l.StartLine, l.EndLine = m.inflated.text.template(l.StartLine), 1, 1; l.Path == "" {
+			if l.Path = m.inflated.text.template(l.StartLine); l.Path == "" {
 				continue
 			}
+			if at := m.inflated.text.locate(origin.Place{StartLine: l.StartLine}); at.How != origin.Enclosing {
+				l.Path, l.StartLine, l.EndLine, l.Role = at.Path, at.StartLine, at.EndLine, at.Role
+				out = append(append(out, l), at.Chain...)
+				continue
+			}
+			l.StartLine, l.EndLine = 1, 1
 		} else if ok {
 			l.Path = m.address(in)
 		}

@@ -21,11 +21,14 @@ func (l released) Locate(pointer string) origin.Place {
 	return l.places.locate(l.manifest, l.node, pointer)
 }
 
+// patchAdvice is what helps against what a chart from elsewhere prints.
+const patchAdvice = "patch what the chart prints by a kustomization, as no value of the chart changes it"
+
 // locator returns what knows the places of a release.
 func (s *release) locator(ctx context.Context) *chartPlaces {
-	advice := "no value of the chart changes this: a patch or an exception does"
+	advice := patchAdvice
 	if s.flux() {
-		advice = "no value of the chart changes this: a post renderer of the HelmRelease (spec.postRenderers) or an exception does"
+		advice = "change it by a post renderer of the HelmRelease (spec.postRenderers), as no value of the chart does"
 	}
 	return &chartPlaces{ctx: ctx, renderer: s.renderer, chart: s.chart, homes: s.reader.homes, top: s.from,
 		options: s.options, output: s.output, values: s.values, defaults: s.defaults,

@@ -308,7 +308,7 @@ func (r *Renderer) kustomize(root roots.Root, p *plan) (*Rendering, error) {
 			continue
 		}
 		res := &Resource{Object: object, node: node, locator: written{build, node}}
-		if len(p.wants) > 0 {
+		if len(p.wants) > 0 || len(p.inflated) > 0 {
 			res.locator = brought{res.locator, r.outside}
 		}
 		if why := unprintable(node, true); why != "" {

@@ -106,7 +106,10 @@ func (m *markdown) fold(f *report.Finding) string {
 	}
 	if o := f.Origin; o != nil {
 		row("Edit", m.origin(o))
-		row("Missing there", code(report.FieldName(o.Missing)))
+		if o.Set == nil {
+			row("Missing there", code(report.FieldName(o.Missing)))
+		}
+		row("Advice", prose(o.Advice))
 		for _, c := range o.Chain {
 			row("Over", m.at(c.Path, c.StartLine, 0)+" ("+prose(c.Role)+")")
 		}

@@ -222,10 +222,13 @@ func (t *text) facts(f *report.Finding) {
 	t.fact("roots", strings.Join(f.Roots, ", "))
 	t.fact("clusters", strings.Join(f.Clusters, ", "))
 	if o := f.Origin; o != nil {
-		t.fact("missing", report.FieldName(o.Missing))
+		if o.Set == nil {
+			t.fact("missing", report.FieldName(o.Missing))
+		}
+		t.fact("advice", o.Advice)
 		if o.Side == report.Base {
 			t.fact("note", "the place is in the base; the change deletes it")
-		} else if o.How == report.Enclosing && o.Missing == "" {
+		} else if o.How == report.Enclosing && o.Missing == "" && o.Advice == "" {
 			t.fact("note", "this is the nearest place that could be found")
 		}
 		for _, c := range o.Chain {

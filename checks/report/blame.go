@@ -25,8 +25,10 @@ type BlamedPlace struct {
 	How         string       `json:"how"`
 	Role        string       `json:"role"`
 	Missing     string       `json:"missing,omitempty"`
-	Chain       []BlamedLink `json:"chain,omitempty"` // what it replaced, nearest layer first
-	Parts       []BlamedPart `json:"parts,omitempty"` // of a text that several wrote; the place is then of the last
+	Set         []string     `json:"set,omitempty"`    // see Origin
+	Advice      string       `json:"advice,omitempty"` // likewise
+	Chain       []BlamedLink `json:"chain,omitempty"`  // what it replaced, nearest layer first
+	Parts       []BlamedPart `json:"parts,omitempty"`  // of a text that several wrote; the place is then of the last
 }
 
 // BlamedPart is a part of a text, with the place that it alone comes from.

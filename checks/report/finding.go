@@ -158,6 +158,10 @@ type Origin struct {
 	Changed     bool    `json:"changed"`           // whether the change touches this file
 	Chain       []Place `json:"chain"`             // what this value replaced, nearest layer first
 	Missing     string  `json:"missing,omitempty"` // the rest of the pointer that does not exist below this place
+	// Set is the value of a chart that decides the field and that nobody here sets, as a path of keys: Missing are then
+	// those of its keys that are to be added at this place.
+	Set    []string `json:"set,omitempty"`
+	Advice string   `json:"advice,omitempty"` // what to do where editing this place is not enough
 }
 
 // Place is a position in the sources with the role it plays.

@@ -285,7 +285,8 @@ func (v View) place(a *Answer, side *render.Resource, field string, wrong hint.P
 
 func (v View) origin(p origin.Place, old bool) *report.Origin {
 	o := &report.Origin{Path: p.Path, StartLine: p.StartLine, EndLine: p.EndLine, StartColumn: p.StartColumn,
-		EndColumn: p.EndColumn, How: string(p.How), Missing: p.Missing, Changed: v.Changed(p.Path)}
+		EndColumn: p.EndColumn, How: string(p.How), Missing: p.Missing, Set: p.Set, Advice: p.Advice,
+		Changed: v.Changed(p.Path)}
 	if old {
 		o.Side = report.Base
 	}

@@ -46,7 +46,8 @@ func blamed(resources []*render.Resource) ([]report.BlamedResource, error) {
 // blamedPlace is the place of a scalar with a text.
 func blamedPlace(p origin.Place, text string) report.BlamedPlace {
 	out := report.BlamedPlace{Path: p.Path, StartLine: p.StartLine, EndLine: p.EndLine, StartColumn: p.StartColumn,
-		EndColumn: p.EndColumn, How: string(p.How), Role: p.Role, Missing: p.Missing, Chain: blameLinks(p)}
+		EndColumn: p.EndColumn, How: string(p.How), Role: p.Role, Missing: p.Missing, Set: p.Set, Advice: p.Advice,
+		Chain: blameLinks(p)}
 	for _, s := range p.Spans {
 		if s.To <= len(text) {
 			out.Parts = append(out.Parts, report.BlamedPart{Text: text[s.From:s.To], BlamedPlace: blamedPlace(s.Place, "")})

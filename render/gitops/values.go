@@ -199,6 +199,23 @@ func (v *Values) Origin(path []string) (at Position, exact bool) {
 	return Position{}, false
 }
 
+// Around returns where this repository has a map that a value at a path can be put in: the deepest that there is, of the
+// strongest layer that has it, and how many of the keys lead to it. With 0 keys it is the layer as a whole. It returns
+// false where no values are written here.
+func (v *Values) Around(path []string) (at Position, layer Layer, depth int, ok bool) {
+	for depth = len(path); depth >= 0; depth-- {
+		for _, p := range slices.Backward(v.parts) {
+			if p.kind != mergeLayer || p.Want.Kind != "" || p.Unknown != "" || len(p.documents) != 1 {
+				continue
+			}
+			if found := p.place().at(path[:depth]); found != nil && (found.keys != nil || depth == 0) {
+				return found.where(), p.Layer, depth, true
+			}
+		}
+	}
+	return Position{}, Layer{}, 0, false
+}
+
 // layerOf returns the strongest layer that a map or a list is of, -1 where none is.
 func (v *Values) layerOf(container any, path []string) int {
 	best := -1
