@@ -111,14 +111,19 @@ func (c *chartPlaces) owner() *helm.Chart {
 
 // weaker adds to the place of a value what it replaced.
 func (c *chartPlaces) weaker(p *origin.Place, at []string, set helm.Setting) {
+	seen := map[origin.Link]bool{{Path: p.Path, StartLine: p.StartLine}: true}
+	add := func(one origin.Place, role string) {
+		if id := (origin.Link{Path: one.Path, StartLine: one.StartLine}); !seen[id] {
+			seen[id] = true
+			p.Chain = append(p.Chain, origin.Link{Path: one.Path, StartLine: one.StartLine, EndLine: one.EndLine, Role: role})
+		}
+	}
 	for _, pos := range c.values.Chain(set.Path) {
-		l := c.position(pos, "")
-		p.Chain = append(p.Chain, origin.Link{Path: l.Path, StartLine: l.StartLine, EndLine: l.EndLine, Role: "values"})
+		add(c.position(pos, ""), "values")
 	}
 	if by, ok := c.layers.Default(at); ok {
-		d, _ := c.byDefault(by, false)
-		if d.Path != c.entry.Path || d.StartLine != c.entry.StartLine {
-			p.Chain = append(p.Chain, origin.Link{Path: d.Path, StartLine: d.StartLine, EndLine: d.EndLine, Role: "defaults"})
+		if d, _ := c.byDefault(by, false); d.Role == "defaults" || d.Role == "values" {
+			add(d, "defaults")
 		}
 	}
 }
