@@ -90,11 +90,11 @@ commonLabels:
 	}
 	for _, c := range []struct{ resource, pointer, want string }{
 		{"Deployment r-main", "/spec/template/spec/containers/0/name",
-			"app/kustomization.yaml:2 enclosing < app/charts/local/templates/deployment.yaml:1"},
-		{"Deployment r-main", "/spec/template/spec/containers/0/image", "app/kustomization.yaml:11:11-14 writer < app/charts/local/templates/deployment.yaml:1"},
+			"app/charts/local/templates/deployment.yaml:11:15-16 writer"},
+		{"Deployment r-main", "/spec/template/spec/containers/0/image", "app/kustomization.yaml:11:11-14 writer < app/charts/local/templates/deployment.yaml:12"},
 		{"Deployment r-main", "/spec/replicas",
-			"app/kustomization.yaml:20:17-18 identity < app/charts/local/templates/deployment.yaml:1"},
-		{"Deployment s-main", "/spec/template/spec/containers/0/name", "app/kustomization.yaml:7 enclosing < https://git.example.com/charts/web@1.2.3//templates/deployment.yaml:1"},
+			"app/kustomization.yaml:20:17-18 identity < app/charts/local/values.yaml:1 < app/charts/local/templates/deployment.yaml:7"},
+		{"Deployment s-main", "/spec/template/spec/containers/0/name", "app/kustomization.yaml:7 enclosing < https://git.example.com/charts/web@1.2.3//templates/deployment.yaml:11"},
 		{"Service s", "/metadata/labels/x", "app/kustomization.yaml:22:6-9 writer"},
 	} {
 		if got := describe(find(t, out, c.resource).Origin(c.pointer)); got != c.want {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -22,7 +23,14 @@ type Options struct {
 	Roots  int    // roots, spread over the repository; 0: all
 	Only   string // the path of the one root to try, or of the folder around several; empty: no limit
 	Limits render.Limits
-	Log    func(string) // told each root, for progress; may be nil
+	// Write makes a tree of another one with other contents of some files, and returns its object id: what charts print
+	// is tried on trees. Nil: roots of charts are left out.
+	Write func(ctx context.Context, tree string, files map[string][]byte) (string, error)
+	// Lock and Store are what was fetched from outside of the repository; nil: nothing.
+	Sources *remote.Sources
+	// Repository are the repository's names: see roots.Options.
+	Repository []string
+	Log        func(string) // told each root, for progress; may be nil
 }
 
 // batch is how many places are changed in one render at most.
@@ -31,22 +39,32 @@ const batch = 128
 // Prove tries the origins of the roots of a tree. An error means that the repository could not be read, or that the
 // context ended; then the report holds what was found until then.
 func Prove(ctx context.Context, t *tree.Tree, o Options) (*Report, error) {
-	g, err := roots.Open(t, roots.Options{Limits: o.Limits.Source}, &graph.Cache{})
+	cache := &graph.Cache{}
+	g, err := roots.Open(t, o.roots(), cache)
 	if err != nil {
 		return nil, err
 	}
 	report := &Report{}
+	memory := &render.Cache{}
 	for _, root := range choose(g.All(), o) {
 		if o.Log != nil {
 			o.Log(root.Path)
 		}
-		p := &prover{tree: t, renderer: render.New(g, render.Config{Limits: o.Limits}), root: root, options: o,
-			report: report, lines: map[string][]string{}}
+		p := &prover{tree: t, renderer: render.New(g, o.config(memory)), root: root, options: o, cache: cache,
+			memory: memory, report: report, lines: map[string][]string{}}
 		if err := p.run(ctx); err != nil {
 			return report, err
 		}
 	}
 	return report, nil
+}
+
+func (o Options) roots() roots.Options {
+	return roots.Options{Limits: o.Limits.Source, Repository: o.Repository}
+}
+
+func (o Options) config(memory *render.Cache) render.Config {
+	return render.Config{Limits: o.Limits, Sources: o.Sources, Cache: memory}
 }
 
 func choose(list []roots.Root, o Options) []roots.Root {
@@ -55,6 +73,7 @@ func choose(list []roots.Root, o Options) []roots.Root {
 			return r.Path != o.Only && !strings.HasPrefix(r.Path, o.Only+"/")
 		})
 	}
+	list = slices.DeleteFunc(list, func(r roots.Root) bool { return o.Write == nil && isRelease(r) })
 	if o.Roots <= 0 || len(list) <= o.Roots {
 		return list
 	}
@@ -76,6 +95,9 @@ type prover struct {
 	lines    map[string][]string // of the source files
 	written  []string            // files that a person may edit together: what the root reads
 	trials   []*trial
+	cache    *graph.Cache
+	memory   *render.Cache
+	charts   bool // a chart prints some of it
 }
 
 // rendered is one rendering of the renderer.
@@ -94,7 +116,11 @@ func (p *prover) run(ctx context.Context) error {
 		return nil
 	}
 	p.report.Roots++
-	if p.root.Kind != roots.Folder {
+	p.charts = isRelease(p.root)
+	for name := range rendering.Reads {
+		p.charts = p.charts || strings.HasSuffix(name, "/") && p.options.Write != nil
+	}
+	if p.root.Kind != roots.Folder && !isRelease(p.root) {
 		if same, err := p.sameWithoutOrigins(ctx, rendering); err != nil {
 			return err
 		} else if !same {
@@ -107,7 +133,15 @@ func (p *prover) run(ctx context.Context) error {
 		}
 	}
 	p.base = flatten(rendering)
+	if p.charts {
+		return p.release(ctx, rendering)
+	}
 	p.collect(rendering)
+	return p.try(ctx)
+}
+
+// try tries what was collected.
+func (p *prover) try(ctx context.Context) error {
 	var together, alone []*trial
 	for _, t := range p.trials {
 		if t.alone || len(t.tries) == 0 || len(t.tries[0]) != 1 || t.tries[0][0].mark == "" {
@@ -166,7 +200,17 @@ func (p *prover) render(ctx context.Context, edits []edit) (*rendered, string, e
 		files[real] = data
 	}
 	p.report.Renders++
-	rendering, problems, err := p.renderer.With(files).Render(ctx, p.root)
+	renderer := p.renderer
+	var err error
+	if p.charts {
+		renderer, err = p.edited(ctx, files)
+	} else {
+		renderer = p.renderer.With(files)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	rendering, problems, err := renderer.Render(ctx, p.root)
 	if err != nil {
 		return nil, "", err
 	}

@@ -35,6 +35,9 @@ func run(ctx context.Context) error {
 	examples := flag.Int("refuted", 20, "how many refuted fields to print")
 	undecided := flag.Int("undecided", 0, "how many undecided fields to print")
 	broken := flag.Bool("broken", false, "print the roots that cannot be rendered")
+	lock := flag.String("lock", "", "a file with what was fetched from outside (JSON of remote.Lock); its trees are in -store")
+	store := flag.String("store", "", "the git directory with the trees of -lock")
+	names := flag.String("names", "", "the repository's addresses, by commas: they tell its folders from those of others")
 	verbose := flag.Bool("v", false, "print each root on standard error")
 	flag.Parse()
 	if *verbose {
@@ -44,14 +47,34 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%s is no git repository: %w", *repo, err)
 	}
-	objects, err := tree.Open(ctx, tree.Config{GitDir: strings.TrimSpace(string(dir))})
+	scratch, err := newScratch(ctx, strings.TrimSpace(string(dir)))
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
+	o.Write = func(ctx context.Context, tree string, files map[string][]byte) (string, error) {
+		return write(ctx, scratch, tree, files)
+	}
+	if *names != "" {
+		o.Repository = strings.Split(*names, ",")
+	}
+	objects, err := tree.Open(ctx, tree.Config{GitDir: scratch})
 	if err != nil {
 		return err
 	}
 	defer objects.Close()
-	t, err := objects.Tree(*rev)
+	commit, err := git(ctx, strings.TrimSpace(string(dir)), "", nil, "rev-parse", "--verify", *rev+"^{commit}")
 	if err != nil {
 		return err
+	}
+	t, err := objects.Tree(commit)
+	if err != nil {
+		return err
+	}
+	if *lock != "" {
+		if o.Sources, err = openLock(ctx, *lock, *store); err != nil {
+			return err
+		}
 	}
 	report, err := proof.Prove(ctx, t, o)
 	if report == nil || err != nil && ctx.Err() == nil {
