@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/lintel-bot/lintel/checks/bump"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/render"
@@ -65,7 +66,12 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	out.Stats.Met = len(met)
 	tellStanding(out, standing, missing)
 	repo.unmatched().tell(out)
+	out.Warnings = append(out.Warnings, bump.Changed(pairs.roots)...)
 	out.Sort(repo.trees.Changed)
+	out.Resolved = bump.Resolved(pairs.roots)
+	if !change.All {
+		out.Bumps = bump.Of(ctx, pairs.sides, pairs.roots, out.Findings)
+	}
 	out.Folders = folders(repo.trees.Head.Roots, out.Findings)
 	for _, one := range outcomes {
 		one.tellExceptions(out, change)

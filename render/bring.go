@@ -153,7 +153,7 @@ func (b *bringing) first(one, other func() (string, error)) (string, error) {
 // get asks for something from outside.
 func (b *bringing) get(want remote.Want) (*remote.Source, error) {
 	sources := b.renderer.outside.sources
-	b.plan.wants[want] = sources.Digest(want)
+	b.plan.wants.add(sources, want, b.renderer.outside.asks(entryOf(b.layer.File, b.ref)))
 	return sources.Get(want)
 }
 

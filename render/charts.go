@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/helm"
 	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/tree"
@@ -128,6 +129,7 @@ func (f chartFolder) files() (list []helm.File, linked bool, err error) {
 type chartReader struct {
 	renderer *Renderer
 	out      *Rendering
+	at       gitops.Position // what asks for the first of them: see asked
 	depth    int
 	homes    map[*helm.Chart]chartFolder // where those are that were loaded
 }
@@ -237,6 +239,10 @@ func (c *chartReader) dependency(f chartFolder, d helm.Dependency) (chartFolder,
 	if version == "" {
 		version = d.Version
 	}
+	at := c.at
+	if f.here {
+		at = gitops.Position{Path: path.Join(f.dir, d.File), Line: d.Line}
+	}
 	switch repository := d.Repository; {
 	case strings.HasPrefix(repository, "file://"):
 		dir, ok := tree.Clean(path.Join(f.dir, strings.TrimPrefix(repository, "file://")))
@@ -251,9 +257,10 @@ func (c *chartReader) dependency(f chartFolder, d helm.Dependency) (chartFolder,
 		}
 		return chartFolder{tree: f.tree, dir: dir, here: f.here, from: f.from}, nil
 	case strings.HasPrefix(repository, "oci://"):
-		return c.fetched(remote.Want{Kind: remote.Chart, URL: strings.TrimSuffix(repository, "/") + "/" + d.Name, Ref: version})
+		return c.fetched(remote.Want{Kind: remote.Chart, URL: strings.TrimSuffix(repository, "/") + "/" + d.Name, Ref: version},
+			at)
 	case strings.HasPrefix(repository, "https://"), strings.HasPrefix(repository, "http://"):
-		return c.fetched(remote.Want{Kind: remote.Chart, URL: repository, Name: d.Name, Ref: version})
+		return c.fetched(remote.Want{Kind: remote.Chart, URL: repository, Name: d.Name, Ref: version}, at)
 	case repository == "":
 		return chartFolder{}, refused("the dependency %s is neither in charts/ nor has it a repository", d.Key())
 	}
@@ -262,8 +269,8 @@ func (c *chartReader) dependency(f chartFolder, d helm.Dependency) (chartFolder,
 }
 
 // fetched returns what a chart from outside came to.
-func (c *chartReader) fetched(w remote.Want) (chartFolder, error) {
-	src, err := c.renderer.fetched(c.out, w)
+func (c *chartReader) fetched(w remote.Want, at gitops.Position) (chartFolder, error) {
+	src, err := c.renderer.fetched(c.out, w, at)
 	if err != nil {
 		return chartFolder{}, &outsideError{w, err}
 	}

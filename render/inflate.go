@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -80,9 +81,7 @@ func (r *Renderer) inflate(p *plan, layer *origin.Layer, i *inflation, above []s
 	for name, id := range done.reads.Reads {
 		p.reads[name] = id
 	}
-	for want, digest := range done.reads.wants {
-		p.wants[want] = digest
-	}
+	maps.Copy(p.wants, done.reads.wants)
 	for name, real := range done.reads.links {
 		p.links[name] = real
 	}
@@ -187,7 +186,7 @@ func (i *inflation) run() (*printedChart, error) {
 	if err != nil {
 		return nil, err
 	}
-	reader := &chartReader{renderer: i.renderer, out: i.reads}
+	reader := &chartReader{renderer: i.renderer, out: i.reads, at: i.renderer.outside.asks(i.shown)}
 	chart, err := reader.chart(from, nil)
 	if err != nil {
 		return nil, err
@@ -246,7 +245,7 @@ func (i *inflation) folder() (chartFolder, error) {
 	if i.Devel && want.Ref == "" {
 		want.Ref = ">0.0.0-0"
 	}
-	found, err := i.renderer.fetched(i.reads, want)
+	found, err := i.renderer.fetched(i.reads, want, i.renderer.outside.asks(i.shown))
 	if err != nil {
 		return chartFolder{}, &outsideError{want, err}
 	}

@@ -111,7 +111,7 @@ func message(err error) string {
 func (i *inflation) load(field, name string) ([]byte, error) {
 	if address, ok := kustomization.FileURL(name); ok && field == "valuesFile" {
 		want := remote.Want{Kind: remote.File, URL: address}
-		found, err := i.renderer.fetched(i.reads, want)
+		found, err := i.renderer.fetched(i.reads, want, i.renderer.outside.asks(i.shown))
 		if err != nil {
 			return nil, &outsideError{want, err}
 		}

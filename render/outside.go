@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/origin"
 	"github.com/lintel-bot/lintel/render/remote"
@@ -306,6 +307,14 @@ func (m *mount) here() entry {
 		return m.shown
 	}
 	return m.at
+}
+
+// asks is the line of this repository that an entry of a kustomization comes from: see asked.
+func (o *outside) asks(at entry) gitops.Position {
+	if m, _, ok := o.of(at.file); ok {
+		at = m.local().here()
+	}
+	return gitops.Position{Path: at.file, Line: at.at.Line, Column: at.at.Column}
 }
 
 // place is the entry that brings it in.

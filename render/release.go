@@ -34,9 +34,10 @@ type release struct {
 	places   *chartPlaces
 }
 
-// fetched returns what something from outside came to, and notes that a rendering depends on it.
-func (r *Renderer) fetched(out *Rendering, w remote.Want) (*remote.Source, error) {
-	out.wants[w] = r.outside.sources.Digest(w)
+// fetched returns what something from outside came to, and notes that a rendering depends on it, and where it is asked
+// for: see asked.
+func (r *Renderer) fetched(out *Rendering, w remote.Want, at gitops.Position) (*remote.Source, error) {
+	out.wants.add(r.outside.sources, w, at)
 	return r.outside.sources.Get(w)
 }
 
@@ -122,7 +123,7 @@ func (s *release) load(out *Rendering) (err error) {
 	if s.spec.Chart.Here() {
 		s.folder = s.spec.Chart.Folder
 	} else {
-		src, err := r.fetched(out, s.spec.Chart.Want)
+		src, err := r.fetched(out, s.spec.Chart.Want, gitops.Position{})
 		if err != nil {
 			return &outsideError{s.spec.Chart.Want, err}
 		}
@@ -134,7 +135,7 @@ func (s *release) load(out *Rendering) (err error) {
 	}
 	for _, l := range append(s.spec.Layers[:len(s.spec.Layers):len(s.spec.Layers)], s.spec.Defaults...) {
 		if l.Want.Kind != "" {
-			out.wants[l.Want] = r.outside.sources.Digest(l.Want)
+			out.wants.add(r.outside.sources, l.Want, gitops.Position{})
 		}
 	}
 	defaults, err := s.spec.ChartValues(r.tree, r.outside.sources)

@@ -29,10 +29,14 @@ type Root struct {
 	Deployed   []*render.Resource // what the head deploys from here
 	Known      bool               // Deployed is all of it
 	Reads      map[string]string  // what was read for either side, "" for what is not there
+	Was, Now   []render.Use       // what either side takes from outside
 
 	before []*render.Resource    // what the base deploys from here
 	rest   func() []source.Error // see render.Rendering.Rest; of the base
 }
+
+// Before is what the base deploys from a root that is rendered on both sides.
+func (r *Root) Before() []*render.Resource { return r.before }
 
 // Reached lists the roots of either side that the change reaches; all of the head where everything counts.
 func (s Sides) Reached() []roots.Root {
@@ -91,12 +95,14 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 			return nil, err
 		}
 		before, out.before = old.Resources, old.Resources
+		out.Was = s.Base.Uses(old)
 		out.Base, out.rest, out.Reads = problems, old.Rest, maps.Clone(old.Reads)
 		if len(problems) > 0 && !old.Partial {
 			out.Unseen = old.Reads
 		}
 		if inHead && (len(problems) == 0 || old.Partial) && old.Same(s.Head) {
 			out.Deployed, out.Known, out.Base = before, len(problems) == 0, nil
+			out.Now = s.Head.Uses(old)
 			return out, nil // nothing that it reads changed
 		}
 	}
@@ -107,6 +113,7 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 			return nil, err
 		}
 		after, out.Head = now.Resources, problems
+		out.Now = s.Head.Uses(now)
 		if out.Reads == nil {
 			out.Reads = map[string]string{}
 		}

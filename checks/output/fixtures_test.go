@@ -132,6 +132,7 @@ func rich() *report.Report {
 			{Name: "security/batch", Path: "exceptions/batch.yaml", Line: 1, Blob: "257cc5642cb1a054f08cc83f2d943e56fd3ebe99",
 				State: report.Approved, By: []string{"jane", "joe"}},
 		},
+		Bumps: bumps(), Resolved: resolved(),
 		Upkeep: []report.Upkeep{
 			{Name: "security/old", Path: "exceptions/old.yaml", Line: 1, Expires: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 				Expired: true},
@@ -195,7 +196,9 @@ func hostileReport(s string) *report.Report {
 				Beyond: &report.Beyond{Failing: []report.Resource{resource}, Fails: 2},
 				Review: &report.Review{Needed: 9, Who: []string{s}, Approved: []report.Vote{{User: s, Commit: s}},
 					Refused: []report.Vote{{User: s}}, Ignored: []report.Vote{{User: s, Why: s}}}}},
-		Upkeep: []report.Upkeep{{Name: s, Path: path, Line: 1, Unused: true}},
+		Bumps:    hostileBumps(s, path),
+		Resolved: []report.Resolved{{Name: s, Ref: s, Revision: s, Path: path, Line: 1}},
+		Upkeep:   []report.Upkeep{{Name: s, Path: path, Line: 1, Unused: true}},
 		Drafts: []report.Draft{{Path: path, Covers: []report.Covered{{Policy: s}}, Resource: resource, YAML: s},
 			{Path: path, Covers: []report.Covered{{Policy: s}}, Resource: resource, Why: s}},
 		Approvers: &report.Approvers{Users: []string{s}, Teams: []string{s}},

@@ -22,6 +22,7 @@ func checkJSON(w io.Writer, r *report.Report, _ Options) error {
 		out.Findings[i] = f
 	}
 	out.Errors = append([]report.Problem{}, r.Errors...)
+	out.Bumps = bumpsJSON(r.Bumps)
 	out.Preview = previewJSON(r.Preview)
 	return writeJSON(w, &out)
 }
@@ -39,6 +40,29 @@ func previewJSON(p *report.Preview) *report.Preview {
 		f.Roots, f.Origin = append([]string{}, f.Roots...), originJSON(f.Origin)
 	}
 	return &out
+}
+
+// bumpsJSON are bumps in which no list is null.
+func bumpsJSON(list []report.Bump) []report.Bump {
+	out := append([]report.Bump{}, list...)
+	for i := range out {
+		b := &out[i]
+		b.Moved, b.Added, b.Removed = append([]report.Moved{}, b.Moved...), listJSON(b.Added), listJSON(b.Removed)
+		b.Changed, b.Images, b.CRDs = listJSON(b.Changed), listJSON(b.Images), listJSON(b.CRDs)
+		b.Grants, b.Values = listJSON(b.Grants), listJSON(b.Values)
+		for k := range b.Moved {
+			b.Moved[k].Links = listJSON(b.Moved[k].Links)
+		}
+	}
+	return out
+}
+
+// listJSON is a list that is not null.
+func listJSON[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
 }
 
 // originJSON is a place in which no list is null.

@@ -45,6 +45,7 @@ func Markdown(r *report.Report, o MarkdownOptions) string {
 		m.exceptions("Exceptions of this change", false),
 		m.exceptions(objectsTitle, true),
 		m.upkeep(),
+		m.bumps(),
 		m.preview(),
 	}
 	second := []section{

@@ -2,19 +2,22 @@ package output
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// Details writes what stands below the summary of a check run: drafted exceptions, and one fold for each resource
-// and policy with what the field holds, what it should, and where it comes from. What does not fit in MaxBytes is
+// Details writes what stands below the summary of a check run: drafted exceptions, one fold for each resource
+// and policy with what the field holds, what it should, and where it comes from, and what other versions of things from
+// outside change. What does not fit in MaxBytes is
 // counted. It is empty where there is nothing to tell.
 func Details(r *report.Report, o MarkdownOptions) string {
 	m := &markdown{report: r, o: o}
 	first := []section{m.drafts()}
-	second := []section{m.folds(only(byPlace(r.Findings), blocking, pending, warning))}
-	if len(first[0].rows)+len(second[0].rows) == 0 {
+	second := []section{m.folds(only(byPlace(r.Findings), blocking, pending, warning)), m.differences(),
+		m.resolved()}
+	if _, rows := sizes(slices.Concat(first, second)); rows == 0 {
 		return ""
 	}
 	return assemble("", first, second, "", o.MaxBytes)

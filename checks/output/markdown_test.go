@@ -103,7 +103,7 @@ func TestDetails(t *testing.T) {
 		for row := range strings.SplitSeq(out, "\n") {
 			switch {
 			case fence == "" && strings.HasPrefix(row, "```"):
-				fence = strings.TrimRight(row, "yaml")
+				fence = strings.TrimRight(row, "yamldif")
 			case fence != "" && row == fence:
 				fence = ""
 			case fence == "":

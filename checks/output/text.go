@@ -35,6 +35,7 @@ func checkText(w io.Writer, r *report.Report, o Options) error {
 	t.exceptions("Exceptions that this change adds or edits", false)
 	t.exceptions(objectsTitle, true)
 	t.upkeep()
+	t.bumps()
 	t.preview()
 	t.closing()
 	_, err := io.WriteString(w, t.out.String())

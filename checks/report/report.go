@@ -22,6 +22,8 @@ type Report struct {
 	Errors     []Problem    `json:"errors"`               // what could not be read, rendered or compiled: it fails
 	Warnings   []Problem    `json:"warnings,omitempty"`   // such as policies that are not evaluated before merge
 	NotChecked []NotChecked `json:"notChecked,omitempty"` // what is deployed and was not looked at
+	Bumps      []Bump       `json:"bumps"`                // what other versions of things from outside change
+	Resolved   []Resolved   `json:"resolved,omitempty"`   // what references that move by themselves came to
 	Exceptions []Exception  `json:"exceptions,omitempty"` // the exceptions that the change itself adds or edits
 	Mutations  []Mutation   `json:"mutations,omitempty"`  // what mutate rules write before the others look
 	Approvers  *Approvers   `json:"approvers,omitempty"`  // who may approve them, from the settings at the base

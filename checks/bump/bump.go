@@ -1,0 +1,140 @@
+// Package bump says what other versions of things from outside (charts, remote bases, files) change in the cluster.
+package bump
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/review"
+	"github.com/lintel-bot/lintel/render"
+)
+
+// maxBumps is how many roots are told of.
+const maxBumps = 200
+
+// Of returns what other versions of things from outside do to the roots that the change reaches. findings are those of
+// the check.
+func Of(ctx context.Context, sides *diff.Sides, roots []*diff.Root, findings []report.Finding) []report.Bump {
+	list := []report.Bump{}
+	room := maxReport
+	for _, r := range roots {
+		if ctx.Err() != nil || len(list) == maxBumps {
+			break
+		}
+		if !sides.Trees.Head.Roots.Has(r.Root) || !sides.Trees.Base.Roots.Has(r.Root) {
+			continue
+		}
+		moved := match(r.Was, r.Now)
+		if len(moved) == 0 {
+			continue
+		}
+		one := report.Bump{Root: r.Name()}
+		for _, m := range moved {
+			one.Moved = append(one.Moved, m.told(sides.Head))
+		}
+		switch {
+		case len(r.Head) > 0 && len(r.Deployed) == 0:
+			one.Problem = "with the new version this does not render"
+		case len(r.Base) > 0 && len(r.Before()) == 0:
+			one.Problem = "with the version before this did not render, so there is nothing to compare with"
+		default:
+			b := &comparison{bump: &one, room: min(room, maxBump)}
+			left := b.room
+			b.resources(diff.Pairs(r.Root, r.Before(), r.Deployed, false))
+			room -= left - b.room
+			one.Values = values(ctx, sides, r)
+			one.Violations = violations(r, one.Root, findings)
+		}
+		list = append(list, one)
+	}
+	return list
+}
+
+// values are those of the user that the new version treats otherwise.
+func values(ctx context.Context, sides *diff.Sides, r *diff.Root) (list []report.ValueChange) {
+	before, now := sides.Base.Charted(r.Root), sides.Head.Charted(r.Root)
+	if before == nil || now == nil {
+		return nil
+	}
+	for _, n := range now.ValueNotes(ctx, before) {
+		list = append(list, report.ValueChange{Name: strings.Join(n.Path, "."), Path: n.Where.Path, Line: n.Where.Line,
+			Gone: n.Gone, Says: sentence(n.Says)})
+	}
+	return list
+}
+
+// violations counts the new findings about what a root deploys.
+func violations(r *diff.Root, name string, findings []report.Finding) (n int) {
+	deployed := map[report.Resource]bool{}
+	for _, res := range r.Deployed {
+		deployed[review.Named(res.Object)] = true
+	}
+	for _, f := range findings {
+		if !f.New || f.Result != report.Fail && f.Result != report.Warn ||
+			!slices.Contains(f.Roots, r.Path) && !slices.Contains(f.Roots, name) {
+			continue
+		}
+		for _, res := range append([]report.Resource{f.Resource}, f.Resources...) {
+			if deployed[res] {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// sentence cuts what a schema says to what people read.
+func sentence(s string) string {
+	const most = 200
+	s = strings.Join(strings.Fields(s), " ")
+	if r := []rune(s); len(r) > most {
+		s = string(r[:most]) + "…"
+	}
+	return s
+}
+
+// Changed warns of exact versions that have another content than when they were first fetched.
+func Changed(roots []*diff.Root) (list []report.Problem) {
+	seen := map[render.Use]bool{}
+	for _, r := range roots {
+		for _, u := range r.Now {
+			if u.Changed == "" || seen[key(u)] {
+				continue
+			}
+			seen[key(u)] = true
+			list = append(list, report.Problem{Path: u.Where.Path, Line: u.Where.Line, Message: nameOf(u.Want) + " " +
+				report.Version{Ref: u.Want.Ref, Revision: u.Revision}.String() + ": this version changed its content since it was " +
+				"first fetched (" + digest(u.Changed) + ", now " + digest(u.Digest, u.Tree) + "): make sure that this is known " +
+				"to who publishes it"})
+		}
+	}
+	return list
+}
+
+// Resolved lists what references that move by themselves came to.
+func Resolved(roots []*diff.Root) (list []report.Resolved) {
+	seen := map[render.Use]bool{}
+	for _, r := range roots {
+		for _, u := range r.Now {
+			if seen[key(u)] || !moves(u) {
+				continue
+			}
+			seen[key(u)] = true
+			list = append(list, report.Resolved{Name: nameOf(u.Want), Ref: u.Want.Ref, Revision: u.Revision,
+				Path: u.Where.Path, Line: u.Where.Line})
+		}
+	}
+	slices.SortFunc(list, func(a, b report.Resolved) int {
+		return strings.Compare(a.Path+"\x00"+a.String(), b.Path+"\x00"+b.String())
+	})
+	return list
+}
+
+// key tells uses apart by what they are of and by their lines.
+func key(u render.Use) render.Use {
+	u.Failure = nil
+	return u
+}

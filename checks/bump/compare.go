@@ -1,0 +1,227 @@
+package bump
+
+import (
+	"maps"
+	"reflect"
+	"strings"
+
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/review"
+	"github.com/lintel-bot/lintel/render"
+)
+
+// What is listed is bounded: the rest is counted.
+const (
+	maxListed    = 100       // of resources, images, kinds and roles each, for one root
+	maxDiffLines = 120       // of one resource
+	maxDiffBytes = 16 << 10  // likewise
+	maxBump      = 128 << 10 // bytes of the differences of one root
+	maxReport    = 1 << 20   // bytes of all differences
+)
+
+// comparison compares what a root deploys on both sides.
+type comparison struct {
+	bump *report.Bump
+	room int // bytes of differences
+}
+
+func (c *comparison) resources(pairs []*diff.Pair) {
+	b := c.bump
+	for _, p := range pairs {
+		var was, now map[string]any
+		if p.Old != nil {
+			was = p.Old.Made()
+		}
+		if p.New != nil {
+			now = p.New.Made()
+		}
+		named := review.Named(p.Resource().Object)
+		switch {
+		case p.Old == nil:
+			listed(c, &b.Added, named)
+		case p.New == nil:
+			listed(c, &b.Removed, named)
+		case reflect.DeepEqual(unversioned(was), unversioned(now)):
+			b.Relabeled++
+		default:
+			listed(c, &b.Changed, c.change(named, p.Old, p.New))
+		}
+		for _, i := range imageChanges(named, was, now) {
+			listed(c, &b.Images, i)
+		}
+		if crd := crdChange(named, was, now); crd != nil {
+			listed(c, &b.CRDs, *crd)
+		}
+		if g := granted(named, was, now); g != nil {
+			listed(c, &b.Grants, *g)
+		}
+	}
+}
+
+// listed adds to a list of the bump, up to its limit.
+func listed[T any](c *comparison, list *[]T, one T) {
+	if len(*list) >= maxListed {
+		c.bump.LeftOut++
+		return
+	}
+	*list = append(*list, one)
+}
+
+// change is a resource with the difference in it.
+func (c *comparison) change(named report.Resource, old, new *render.Resource) report.ResourceChange {
+	was, now := hide(old.Made(), new.Made())
+	out := report.ResourceChange{Resource: named}
+	out.Diff, out.LeftOut = unified(text(was), text(now), maxDiffLines, min(maxDiffBytes, c.room))
+	c.room -= len(out.Diff)
+	return out
+}
+
+func text(object map[string]any) string {
+	data, err := sigsyaml.Marshal(object)
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}
+
+// versionLabels are those that say of which version of a chart something is.
+var versionLabels = map[string]bool{"helm.sh/chart": true, "app.kubernetes.io/version": true, "chart": true}
+
+// unversioned is a value without the labels that say of which version it is.
+func unversioned(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, value := range v {
+			if labels, ok := value.(map[string]any); ok && key == "labels" {
+				labels = maps.Clone(labels)
+				maps.DeleteFunc(labels, func(name string, _ any) bool { return versionLabels[name] })
+				value = labels
+			}
+			out[key] = unversioned(value)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, value := range v {
+			out[i] = unversioned(value)
+		}
+		return out
+	}
+	return v
+}
+
+// What stands in place of what is secret.
+const (
+	hidden  = "(hidden)"
+	changed = "(changed)"
+)
+
+// lastApplied holds a copy of the whole object.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// hide returns two versions of an object without what is secret in them.
+func hide(was, now map[string]any) (a, b map[string]any) {
+	secret := func(o map[string]any) bool { return o["kind"] == "Secret" }
+	if !secret(was) && !secret(now) {
+		return was, now
+	}
+	a, b = maps.Clone(was), maps.Clone(now)
+	for _, field := range []string{"data", "stringData"} {
+		hideField(a, b, field)
+	}
+	for _, o := range []map[string]any{a, b} {
+		meta, _ := o["metadata"].(map[string]any)
+		annotations, _ := meta["annotations"].(map[string]any)
+		if _, ok := annotations[lastApplied]; ok {
+			meta, annotations = maps.Clone(meta), maps.Clone(annotations)
+			annotations[lastApplied] = hidden
+			meta["annotations"], o["metadata"] = annotations, meta
+		}
+	}
+	return a, b
+}
+
+// hideField hides what the keys of a field hold, and tells where that differs.
+func hideField(a, b map[string]any, field string) {
+	was, isMap := a[field].(map[string]any)
+	now, isToo := b[field].(map[string]any)
+	for _, side := range []struct {
+		object map[string]any
+		values map[string]any
+		isMap  bool
+		mark   string
+	}{{a, was, isMap, hidden}, {b, now, isToo, changed}} {
+		if _, there := side.object[field]; !there {
+			continue
+		}
+		if !side.isMap {
+			side.object[field] = side.mark
+			continue
+		}
+		out := make(map[string]any, len(side.values))
+		for key := range side.values {
+			old, before := was[key]
+			new, after := now[key]
+			if out[key] = hidden; before && after && !reflect.DeepEqual(old, new) {
+				out[key] = side.mark
+			}
+		}
+		side.object[field] = out
+	}
+}
+
+// imageChanges are the images of containers that differ.
+func imageChanges(named report.Resource, was, now map[string]any) (list []report.ImageChange) {
+	if named.Kind == crdKind {
+		return nil
+	}
+	old, new := images(was), images(now)
+	for _, at := range sortedKeys(old, new) {
+		if old[at] != new[at] {
+			_, container, _ := strings.Cut(at, "\x00")
+			list = append(list, report.ImageChange{Resource: named, Container: container, From: old[at], To: new[at]})
+		}
+	}
+	return list
+}
+
+// images are those of all pod specs in an object, and others that custom resources name, by where they stand.
+func images(object map[string]any) map[string]string {
+	out := map[string]string{}
+	var walk func(v any, at, name string)
+	walk = func(v any, at, name string) {
+		switch v := v.(type) {
+		case map[string]any:
+			if image, ok := v["image"].(string); ok && image != "" {
+				out[at+"\x00"+name] = image
+			}
+			for key, value := range v {
+				walk(value, at+"/"+key, key)
+			}
+		case []any:
+			for _, value := range v {
+				item, _ := value.(map[string]any)
+				own, _ := item["name"].(string)
+				if own != "" {
+					walk(value, at+"/"+own, own)
+				}
+			}
+		}
+	}
+	walk(object, "", "")
+	return out
+}
+
+func sortedKeys[V any](list ...map[string]V) []string {
+	all := map[string]bool{}
+	for _, m := range list {
+		for key := range m {
+			all[key] = true
+		}
+	}
+	return sorted(all)
+}

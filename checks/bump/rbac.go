@@ -1,0 +1,161 @@
+package bump
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// maxAtoms is up to how many single rights a rule is taken apart.
+const maxAtoms = 20_000
+
+// maxRules is how many rules are listed of one role, and maxNames how many resources of one rule.
+const (
+	maxRules = 20
+	maxNames = 20
+)
+
+func few(list []string) string {
+	text := strings.Join(list[:min(len(list), maxNames)], ", ")
+	if n := len(list) - maxNames; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return text
+}
+
+// rule is a rule of a Role or ClusterRole (https://kubernetes.io/docs/reference/access-authn-authz/rbac/).
+type rule struct{ groups, resources, names, urls, verbs []string }
+
+// right is one thing that a rule allows. Name is empty where it allows it for all names.
+type right struct{ group, resource, name, url, verb string }
+
+// granted is what a role allows that it did not allow before, nil where that is nothing.
+func granted(named report.Resource, was, now map[string]any) *report.Grant {
+	if now == nil || named.Kind != "Role" && named.Kind != "ClusterRole" ||
+		!strings.HasPrefix(named.APIVersion, "rbac.authorization.k8s.io/") {
+		return nil
+	}
+	out := &report.Grant{Resource: named, Added: was == nil}
+	old := rules(was)
+	for _, r := range rules(now) {
+		if slices.ContainsFunc(old, r.equal) {
+			continue
+		}
+		what := map[string][]string{} // resource -> verbs
+		var order []string
+		for _, one := range r.rights() {
+			if slices.ContainsFunc(old, func(o rule) bool { return o.allows(one) }) {
+				continue
+			}
+			on := one.on()
+			if what[on] == nil {
+				order = append(order, on)
+			}
+			what[on] = append(what[on], one.verb)
+		}
+		byVerbs := map[string][]string{}
+		var verbs []string
+		for _, on := range order {
+			key := strings.Join(what[on], ", ")
+			if byVerbs[key] == nil {
+				verbs = append(verbs, key)
+			}
+			byVerbs[key] = append(byVerbs[key], on)
+		}
+		for _, key := range verbs {
+			if len(out.Rules) == maxRules {
+				out.LeftOut++
+				continue
+			}
+			out.Rules = append(out.Rules, key+": "+few(byVerbs[key]))
+		}
+	}
+	if len(out.Rules) == 0 {
+		return nil
+	}
+	return out
+}
+
+func rules(o map[string]any) (out []rule) {
+	list, _ := o["rules"].([]any)
+	for _, v := range list {
+		one, _ := v.(map[string]any)
+		texts := func(key string) (out []string) {
+			items, _ := one[key].([]any)
+			for _, item := range items {
+				if s, ok := item.(string); ok {
+					out = append(out, s)
+				}
+			}
+			return out
+		}
+		out = append(out, rule{texts("apiGroups"), texts("resources"), texts("resourceNames"), texts("nonResourceURLs"),
+			texts("verbs")})
+	}
+	return out
+}
+
+func (r rule) equal(o rule) bool {
+	return slices.Equal(r.groups, o.groups) && slices.Equal(r.resources, o.resources) && slices.Equal(r.names, o.names) &&
+		slices.Equal(r.urls, o.urls) && slices.Equal(r.verbs, o.verbs)
+}
+
+// rights takes a rule apart.
+func (r rule) rights() (list []right) {
+	names := r.names
+	if len(names) == 0 {
+		names = []string{""}
+	}
+	for _, verb := range r.verbs {
+		for _, url := range r.urls {
+			list = append(list, right{url: url, verb: verb})
+		}
+		for _, group := range r.groups {
+			for _, resource := range r.resources {
+				for _, name := range names {
+					if list = append(list, right{group, resource, name, "", verb}); len(list) >= maxAtoms {
+						return list
+					}
+				}
+			}
+		}
+	}
+	return list
+}
+
+// allows reports whether a rule allows something.
+func (r rule) allows(one right) bool {
+	has := func(list []string, s string) bool { return slices.Contains(list, s) || slices.Contains(list, "*") }
+	if !has(r.verbs, one.verb) {
+		return false
+	}
+	if one.url != "" {
+		return slices.ContainsFunc(r.urls, func(u string) bool {
+			start, wild := strings.CutSuffix(u, "*")
+			return u == one.url || wild && strings.HasPrefix(one.url, start)
+		})
+	}
+	resource := has(r.resources, one.resource)
+	if _, sub, ok := strings.Cut(one.resource, "/"); ok {
+		resource = resource || slices.Contains(r.resources, "*/"+sub)
+	}
+	return resource && has(r.groups, one.group) &&
+		(len(r.names) == 0 || one.name != "" && slices.Contains(r.names, one.name))
+}
+
+// on says of what a right is.
+func (r right) on() string {
+	if r.url != "" {
+		return r.url
+	}
+	on := r.resource
+	if r.group != "" {
+		on += "." + r.group
+	}
+	if r.name != "" {
+		on += " named " + r.name
+	}
+	return on
+}

@@ -1,0 +1,88 @@
+package output
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// bumps is a table of what other versions of things from outside change.
+func (m *markdown) bumps() section {
+	s := section{head: "\n#### " + bumpsTitle + "\n\n| Version | Where | Resources | Images | To look at |\n" +
+		"| --- | --- | --- | --- | --- |\n", one: "row", many: "rows"}
+	for i := range m.report.Bumps {
+		b := &m.report.Bumps[i]
+		var moved, places []string
+		for k := range b.Moved {
+			one := &b.Moved[k]
+			words := code(one.Name) + " " + prose(versions(one))
+			for _, l := range one.Links {
+				words += " " + link(l.Text, l.URL)
+			}
+			moved = append(moved, words)
+			places = append(places, m.at(one.Path, one.Line, 0))
+		}
+		counts := prose(bumpCounts(b))
+		if b.Problem != "" {
+			counts = ""
+		}
+		var images, care []string
+		for _, words := range imageWords(b) {
+			images = append(images, code(words))
+		}
+		for _, words := range careWords(b) {
+			care = append(care, prose(clip(words, messageRunes)))
+		}
+		const most = 12
+		s.rows = append(s.rows, fmt.Sprintf("| %s<br>%s | %s | %s | %s | %s |\n", few(moved, most), code(b.Root),
+			few(places, most), counts, few(images, most), few(care, most)))
+	}
+	return s
+}
+
+// resolved lists what references that move by themselves came to.
+func (m *markdown) resolved() section {
+	s := section{head: "\n<details><summary>Moving references: " +
+		report.Count(len(m.report.Resolved), "reference", "references") + "</summary>\n\n", foot: "\n</details>\n",
+		one: "line", many: "lines"}
+	for i := range m.report.Resolved {
+		r := &m.report.Resolved[i]
+		s.rows = append(s.rows, "- "+m.at(r.Path, r.Line, 0)+": "+prose(r.String())+"\n")
+	}
+	return s
+}
+
+// differences are the resources that other versions change, folded.
+func (m *markdown) differences() section {
+	s := section{head: "\n#### " + bumpsTitle + "\n\n", one: "resource", many: "resources"}
+	for i := range m.report.Bumps {
+		b := &m.report.Bumps[i]
+		for _, part := range []struct {
+			what string
+			list []report.Resource
+		}{{"Added", b.Added}, {"Removed", b.Removed}} {
+			if len(part.list) > 0 {
+				var names []string
+				for _, r := range part.list {
+					names = append(names, r.String())
+				}
+				s.rows = append(s.rows, "- "+code(b.Root)+": "+part.what+" "+codes(names, 50)+"\n")
+			}
+		}
+	}
+	for i := range m.report.Bumps {
+		b := &m.report.Bumps[i]
+		for _, c := range b.Changed {
+			var row strings.Builder
+			fmt.Fprintf(&row, "\n<details><summary>%s: %s</summary>\n\n", codeTag(b.Root), codeTag(c.String()))
+			row.WriteString(fence("diff", lines(c.Diff)))
+			if c.LeftOut > 0 {
+				row.WriteString("\n" + report.Count(c.LeftOut, "more line is", "more lines are") + " not shown.\n")
+			}
+			row.WriteString("\n</details>\n")
+			s.rows = append(s.rows, row.String())
+		}
+	}
+	return s
+}

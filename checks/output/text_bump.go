@@ -1,0 +1,47 @@
+package output
+
+import (
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// bumpLines is how many lines the text has of one kind for one bump; JSON has more.
+const bumpLines = 10
+
+// bumps writes what other versions of things from outside change, for people at a terminal.
+func (t *text) bumps() {
+	if len(t.report.Bumps) > 0 {
+		t.line(t.paint.bold(bumpsTitle + ":"))
+		t.blank()
+	}
+	for i := range t.report.Bumps {
+		b := &t.report.Bumps[i]
+		for k := range b.Moved {
+			m := &b.Moved[k]
+			t.head(t.paint.with(cyan), "  "+line(place(m.Path, m.Line, 0)), line(m.Name), line(versions(m)))
+		}
+		t.rows("    ", line("in "+b.Root))
+		if b.Problem == "" {
+			t.rows("    ", line(bumpCounts(b)))
+		}
+		var all []string
+		for _, words := range imageWords(b) {
+			all = append(all, "image "+words)
+		}
+		for _, list := range [][]string{all, careWords(b)} {
+			for _, words := range list[:min(len(list), bumpLines)] {
+				t.rows("    ", line("- "+words))
+			}
+			if n := len(list) - bumpLines; n > 0 {
+				t.rows("    ", "- "+report.Count(n, "more line", "more lines"))
+			}
+		}
+		t.blank()
+	}
+	for i := range t.report.Resolved {
+		r := &t.report.Resolved[i]
+		t.rows("", line(place(r.Path, r.Line, 0)+": "+r.String()))
+	}
+	if len(t.report.Resolved) > 0 {
+		t.blank()
+	}
+}

@@ -1,0 +1,245 @@
+package render
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/render/gitops"
+	"github.com/lintel-bot/lintel/render/helm"
+	"github.com/lintel-bot/lintel/render/roots"
+)
+
+// ValueNote is a value of the user that a chart of another version reads no longer, or that its schema tells to move.
+type ValueNote struct {
+	Path  []string
+	Where gitops.Position
+	Gone  bool   // nothing reads it any more
+	Says  string // what the schema of the chart says about it
+}
+
+// Charted is what a release of a chart is made with.
+type Charted struct{ release *release }
+
+// Charted loads the chart of a root that is a release, and its values. It returns nil for another root, and where the
+// chart cannot be loaded: rendering the root says why.
+func (r *Renderer) Charted(root roots.Root) *Charted {
+	one := r.set.Deployment(root)
+	var spec *gitops.Release
+	switch {
+	case root.Object != "" && one != nil:
+		spec = one.Release
+	case root.Object == "" && root.Kind == roots.Chart:
+		spec = r.asRoot(root)
+	}
+	if spec == nil {
+		return nil
+	}
+	s := &release{renderer: r, root: root, spec: spec}
+	out := &Rendering{Root: root, Reads: map[string]string{}, links: map[string]string{}, wants: wants{}}
+	if s.load(out) != nil {
+		return nil
+	}
+	return &Charted{s}
+}
+
+// maxUntried is up to how many values it is tried out whether anybody reads them: each is rendered twice.
+const maxUntried = 8
+
+// ValueNotes returns what becomes of the user's values when a chart takes the place of an earlier one. That nobody reads
+// a value any more is tried out: the release renders to the same bytes without it, and before it did not, or the chart
+// before had a default for it.
+func (c *Charted) ValueNotes(ctx context.Context, before *Charted) (list []ValueNote) {
+	s := c.release
+	now := newKnownValues(s.chart)
+	was := newKnownValues(before.release.chart)
+	list = now.says(s.values, was)
+	var tries []candidate
+	unread(s.values.Map, was, now, nil, &tries)
+	slices.SortStableFunc(tries, func(a, b candidate) int { return order(a.known, b.known) })
+	if len(tries) == 0 {
+		return list
+	}
+	whole := s.printed(ctx, s.values.Map)
+	if whole == nil {
+		return list
+	}
+	for _, try := range tries[:min(len(tries), maxUntried)] {
+		if !maps.Equal(whole, s.printed(ctx, without(s.values.Map, try.path))) {
+			continue
+		}
+		if !try.known {
+			old := before.release
+			full := old.printed(ctx, old.values.Map)
+			if full == nil || maps.Equal(full, old.printed(ctx, without(old.values.Map, try.path))) {
+				continue
+			}
+		}
+		at, _ := s.values.Origin(try.path)
+		list = append(list, ValueNote{Path: try.path, Where: at, Gone: true, Says: now.advice(try.path)})
+	}
+	return list
+}
+
+// order has true stand before false.
+func order(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}
+
+// printed is what the templates print with some values, nil where they fail.
+func (s *release) printed(ctx context.Context, values map[string]any) map[string]string {
+	o := s.options
+	o.Values = values
+	out, err := s.chart.Render(ctx, o)
+	if err != nil {
+		return nil
+	}
+	return out.Files
+}
+
+// without returns values without what is at a path.
+func without(values map[string]any, path []string) map[string]any {
+	out := maps.Clone(values)
+	if len(path) == 1 {
+		delete(out, path[0])
+		return out
+	}
+	if below, ok := out[path[0]].(map[string]any); ok {
+		out[path[0]] = without(below, path[1:])
+	}
+	return out
+}
+
+// knownValues are those that a chart knows of.
+type knownValues struct {
+	defaults map[string]any
+	schema   map[string]any
+}
+
+func newKnownValues(c *helm.Chart) knownValues {
+	k := knownValues{defaults: c.Defaults()}
+	_ = json.Unmarshal(c.Schema(), &k.schema) // Helm says what is wrong with it
+	return k
+}
+
+// candidate is a value that perhaps nobody reads.
+type candidate struct {
+	path  []string
+	known bool // the earlier chart knew it
+}
+
+// unread lists the values that a chart does not know of, the outermost ones. What stands below an empty map is for the
+// user to name.
+func unread(values map[string]any, was, now knownValues, path []string, list *[]candidate) {
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		here := append(slices.Clip(path), key)
+		around, _ := at(now.defaults, path)
+		if value, ok := around[key]; ok {
+			below, isMap := values[key].(map[string]any)
+			if _, deeper := value.(map[string]any); deeper && isMap {
+				unread(below, was, now, here, list)
+			}
+			continue
+		}
+		if len(path) > 0 && len(around) == 0 || now.property(here) != nil {
+			continue
+		}
+		before, _ := at(was.defaults, path)
+		_, had := before[key]
+		*list = append(*list, candidate{here, had || was.property(here) != nil})
+	}
+}
+
+// at returns the map at a path.
+func at(values map[string]any, path []string) (map[string]any, bool) {
+	for _, key := range path {
+		below, ok := values[key].(map[string]any)
+		if !ok {
+			return nil, false
+		}
+		values = below
+	}
+	return values, true
+}
+
+// property returns what the schema has at a path, nil where it says nothing.
+func (k knownValues) property(path []string) map[string]any {
+	node := k.schema
+	for _, key := range path {
+		properties, _ := k.resolve(node)["properties"].(map[string]any)
+		below, ok := properties[key].(map[string]any)
+		if !ok {
+			return nil
+		}
+		node = below
+	}
+	return k.resolve(node)
+}
+
+// resolve follows references within the schema.
+func (k knownValues) resolve(node map[string]any) map[string]any {
+	for range 8 {
+		ref, _ := node["$ref"].(string)
+		in, ok := strings.CutPrefix(ref, "#/")
+		if !ok {
+			break
+		}
+		next, ok := at(k.schema, strings.Split(in, "/"))
+		if !ok {
+			break
+		}
+		node = next
+	}
+	return node
+}
+
+// moved matches what a schema says of a value that has another place now.
+var moved = regexp.MustCompile(`(?i)\b(deprecated|renamed|no longer|moved to|replaced by|use .+ instead)\b`)
+
+// advice is what the schema says about a value that is to go, empty where it says nothing.
+func (k knownValues) advice(path []string) string {
+	node := k.property(path)
+	if node == nil {
+		return ""
+	}
+	text, _ := node["description"].(string)
+	deprecated, _ := node["deprecated"].(bool)
+	switch {
+	case !deprecated && !moved.MatchString(text):
+		return ""
+	case text == "":
+		return "deprecated"
+	}
+	return text
+}
+
+// says lists the user's values about which the schema gives advice that the one before did not give.
+func (k knownValues) says(v *gitops.Values, was knownValues) (list []ValueNote) {
+	var walk func(values map[string]any, path []string)
+	walk = func(values map[string]any, path []string) {
+		for _, key := range slices.Sorted(maps.Keys(values)) {
+			here := append(slices.Clip(path), key)
+			if text := k.advice(here); text != "" && was.advice(here) != text {
+				where, _ := v.Origin(here)
+				list = append(list, ValueNote{Path: here, Where: where, Says: text})
+				continue
+			}
+			if below, ok := values[key].(map[string]any); ok {
+				walk(below, here)
+			}
+		}
+	}
+	if k.schema != nil {
+		walk(v.Map, nil)
+	}
+	return list
+}
