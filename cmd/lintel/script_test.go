@@ -45,6 +45,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"commit": commit, "change": change, "unpack": unpack, "exits": exits, "outside": startOutside,
+			"charts": charts,
 		},
 	})
 }
