@@ -64,7 +64,7 @@ func (r *Renderer) releases(root roots.Root) bool {
 		return root.Kind == roots.Chart
 	}
 	one := r.set.Deployment(root)
-	return one != nil && one.Release != nil
+	return one != nil && (one.Release != nil || one.Elsewhere != nil && one.Elsewhere.Release != nil)
 }
 
 // capabilities tells what a release is rendered for. What the chart itself installs belongs to the chart.

@@ -29,6 +29,8 @@ func (r *Renderer) deployed(ctx context.Context, root roots.Root) (*Rendering, [
 	}
 	var err error
 	switch {
+	case one.Elsewhere != nil:
+		out, problems, one, err = r.elsewhere(ctx, root, one)
 	case one.Release != nil:
 		out, problems, err = r.release(ctx, root, one.Release)
 	case one.Kind == gitops.ArgoDirectory:

@@ -151,7 +151,11 @@ func (r *Renderer) lookup(name string) (string, tree.Entry, error) {
 		if !ok {
 			return "", tree.Entry{}, fmt.Errorf("%s: %w", name, tree.ErrNotExist)
 		}
-		return m.lookup(in)
+		real, e, err := m.lookup(in)
+		if _, made := r.overlay[name]; made && err != nil {
+			return name, tree.Entry{Name: path.Base(name), Kind: tree.File}, nil
+		}
+		return real, e, err
 	}
 	real, e, err := r.tree.Lookup(name)
 	if _, ok := r.overlay[name]; ok && err != nil {
@@ -308,7 +312,7 @@ func (r *Renderer) kustomize(root roots.Root, p *plan) (*Rendering, error) {
 			continue
 		}
 		res := &Resource{Object: object, node: node, locator: written{build, node}}
-		if len(p.wants) > 0 || len(p.inflated) > 0 {
+		if len(p.wants) > 0 || len(p.inflated) > 0 || isOutside(root.Path) {
 			res.locator = brought{res.locator, r.outside}
 		}
 		if why := unprintable(node, true); why != "" {

@@ -74,8 +74,10 @@ type Use struct {
 // is not among it.
 func (r *Renderer) Uses(out *Rendering) (list []Use) {
 	var release *gitops.Release
+	var elsewhere *gitops.Elsewhere
 	if one := r.set.Deployment(out.Root); out.Root.Object != "" && one != nil {
 		release = one.Release
+		elsewhere = one.Elsewhere
 	}
 	for _, w := range out.wants.list() {
 		var e remote.Entry
@@ -83,8 +85,12 @@ func (r *Renderer) Uses(out *Rendering) (list []Use) {
 			continue
 		}
 		at := gitops.Position{Path: w.Path, Line: w.Line, Column: w.Column}
-		if at.Path == "" && release != nil {
+		switch {
+		case at.Path != "":
+		case release != nil:
 			at = asking(release, w.Want)
+		case elsewhere != nil:
+			at = elsewhere.Where
 		}
 		list = append(list, Use{e, at})
 	}

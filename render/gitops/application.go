@@ -89,13 +89,17 @@ func (r *reader) argoSource(app, s *field, index int) {
 	}
 	dir, ok := tree.Clean(s.text("path"))
 	if !r.ours(s.text("repoURL"), s.text("path")) {
-		r.elsewhere(s.position("repoURL"), s.text("repoURL"))
+		if at := s.position("repoURL"); !r.argoElsewhere(app, s, index, at, elsewhereWords(s.text("repoURL"))) {
+			r.elsewhere(at, s.text("repoURL"))
+		}
 		return
 	}
 	if hasUnknown(s.get("repoURL")) || hasUnknown(s.get("targetRevision")) {
 		r.needed()
 	} else if revision := s.text("targetRevision"); !r.Repo.current(revision) {
-		r.another(s.position("targetRevision"), revision)
+		if at := s.position("targetRevision"); !r.argoElsewhere(app, s, index, at, anotherWords(revision)) {
+			r.another(at, revision)
+		}
 		return
 	}
 	switch {
@@ -171,15 +175,12 @@ func (r *reader) argoSource(app, s *field, index int) {
 
 // elsewhere reports a source that is not of this repository.
 func (r *reader) elsewhere(at Position, repository string) {
-	r.problem(problemAt(at, ClusterOnly,
-		"the source is another repository, %.200s: what is deployed from it is not checked",
-		cmp.Or(repository, "which nothing here names")))
+	r.problem(problemAt(at, ClusterOnly, "%s", elsewhereWords(repository)))
 }
 
 // another reports a source that is another state of this repository.
 func (r *reader) another(at Position, revision string) {
-	r.problem(problemAt(at, ClusterOnly, "the source is another revision of this repository, %.200s, and not what is "+
-		"to be merged here: what is deployed from it is not checked", revision))
+	r.problem(problemAt(at, ClusterOnly, "%s", anotherWords(revision)))
 }
 
 // known is a text that does not depend on the cluster, empty otherwise.
@@ -212,13 +213,7 @@ func (r *reader) argoKind(s *field, dir string) Kind {
 			return k.kind
 		}
 	}
-	switch {
-	case kustomizationIn(r.Tree, dir) != "":
-		return ArgoKustomize
-	case isKind(r.Tree, path.Join(dir, "Chart.yaml"), tree.File):
-		return ArgoHelm
-	}
-	return ArgoDirectory
+	return Detect(r.Tree, dir)
 }
 
 // sourceFiles merges the parameter files of a folder over its source

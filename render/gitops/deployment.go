@@ -104,7 +104,8 @@ type Options struct {
 	Tree   Tree
 	Repo   RepoHint
 	Limits Limits
-	// Releases has charts as Deployments with a Release. Without it they are Problems.
+	// Releases has charts as Deployments with a Release, and what is deployed from other repositories as those with an
+	// Elsewhere. Without it they are Problems.
 	Releases bool
 }
 
@@ -168,6 +169,7 @@ type Deployment struct {
 	Metadata   Metadata     // Flux' commonMetadata: see Finish
 	Substitute Substitution // Flux' postBuild: see Finish
 	Release    *Release     // of a chart: see Options.Releases
+	Elsewhere  *Elsewhere   // the folder is not of this repository, and Path is the object's file; see Options.Releases
 
 	From      string   // the root that the object is rendered from; empty: it is as its file has it
 	Nth       int      // among those of one file and name that differ
@@ -224,7 +226,7 @@ func NameOf(id string) string {
 
 // Bare reports whether rendering the folder's kustomization as it is gives what is deployed.
 func (d *Deployment) Bare() bool {
-	return d.Kind != ArgoDirectory && d.Release == nil && d.Namespace == "" && len(d.Overrides.edits) == 0 &&
+	return d.Kind != ArgoDirectory && d.Release == nil && d.Elsewhere == nil && d.Namespace == "" && len(d.Overrides.edits) == 0 &&
 		!d.Substitute.Active() && len(d.Metadata.Labels) == 0 && len(d.Metadata.Annotations) == 0
 }
 
@@ -234,6 +236,9 @@ func (d *Deployment) Digest() string {
 		texts(d.Metadata.Annotations), texts(d.Substitute.Variables), d.Substitute.Always, len(d.Substitute.Unread)}
 	if d.Release != nil {
 		parts = append(parts, d.Release.tell())
+	}
+	if d.Elsewhere != nil {
+		parts = append(parts, d.Elsewhere.shape())
 	}
 	data, _ := json.Marshal(parts)
 	sum := sha256.Sum256(data)

@@ -56,22 +56,29 @@ func (r *reader) fluxKustomization(root *field) {
 			"single folder of this repository at its path: what is deployed from it is not known", object.Name))
 		return
 	}
-	if dir = from.inside; !r.ours(from.repository, dir) {
-		r.elsewhere(spec.position("sourceRef", "name"), cmp.Or(from.repository,
-			strings.TrimSpace(spec.text("sourceRef", "kind")+" "+spec.text("sourceRef", "name"))))
-		return
-	}
-	if !r.Repo.current(from.revision) {
-		r.another(spec.position("sourceRef", "name"), from.revision)
-		return
-	}
-	if !isKind(r.Tree, dir, tree.Dir) {
+	d := Deployment{Path: near}
+	asked := spec.position("sourceRef", "name")
+	switch dir = from.inside; {
+	case !r.ours(from.repository, dir):
+		named := cmp.Or(from.repository, strings.TrimSpace(spec.text("sourceRef", "kind")+" "+spec.text("sourceRef", "name")))
+		if !r.fluxElsewhere(&d, from, asked, elsewhereWords(named)) {
+			r.elsewhere(asked, named)
+			return
+		}
+	case !r.Repo.current(from.revision):
+		if !r.fluxElsewhere(&d, from, asked, anotherWords(from.revision)) {
+			r.another(asked, from.revision)
+			return
+		}
+	case !isKind(r.Tree, dir, tree.Dir):
 		r.problem(problemAt(at, Broken, "the path of Kustomization %q is not a folder of this repository", object.Name))
 		return
+	default:
+		d.Path = resolved(r.Tree, dir)
 	}
-	dir = resolved(r.Tree, dir)
-	d := Deployment{
-		Kind: Flux, Path: dir, Object: object, Name: object.Name, Where: root.position("metadata", "name"), PathWhere: at,
+	d = Deployment{
+		Kind: Flux, Path: d.Path, Elsewhere: d.Elsewhere, Object: object, Name: object.Name,
+		Where: root.position("metadata", "name"), PathWhere: at,
 		Metadata: Metadata{valuesOf(spec.get("commonMetadata", "labels")),
 			valuesOf(spec.get("commonMetadata", "annotations"))},
 	}
@@ -96,15 +103,16 @@ func clusterFolder(p string) string {
 
 // fluxSource is where a Kustomization of Flux, or the chart of a HelmRelease, comes from.
 type fluxSource struct {
-	repository string // its address; empty where no object of this repository says it: bootstrap writes it to the cluster
-	revision   string // of it, empty for the default branch
-	inside     string // the folder in it
-	known      bool   // whether that is known
-	packed     bool   // an artifact that is no repository
-	submodules bool   // of the repository are part of it
-	semver     bool   // revision is a range of versions
-	missing    bool   // no object of this repository has the name
-	says       []any  // what says so
+	repository string   // its address; empty where no object here says it: bootstrap writes it to the cluster
+	revision   string   // of it, empty for the default branch
+	inside     string   // the folder in it
+	known      bool     // whether that is known
+	packed     bool     // an artifact that is no repository
+	submodules bool     // of the repository are part of it
+	semver     bool     // revision is a range of versions
+	missing    bool     // no object of this repository has the name
+	where      Position // what chooses the revision, else what says the address
+	says       []any    // what says so
 }
 
 // fluxSource reads what a reference leads to.
@@ -124,7 +132,8 @@ func (r *reader) fluxSource(ref *field, namespace, dir, near string) fluxSource 
 func (r *reader) gitRepository(name, namespace, dir, near string) fluxSource {
 	f, _ := r.nearest(sourceGroup, "GitRepository", near, named(name, namespace))
 	return fluxSource{repository: f.text("spec", "url"), revision: revisionOf(f.get("spec", "ref")), inside: dir,
-		known: true, says: []any{f.get("spec")}, submodules: f.truth("spec", "recurseSubmodules"), missing: f == nil,
+		known: true, says: []any{f.get("spec")}, where: revisionWhere(f.get("spec")),
+		submodules: f.truth("spec", "recurseSubmodules"), missing: f == nil,
 		semver: f.text("spec", "ref", "semver") != "" && f.text("spec", "ref", "commit")+f.text("spec", "ref", "name") == ""}
 }
 
@@ -135,6 +144,16 @@ func revisionOf(ref *field) string {
 		return "refs/tags/" + tag
 	}
 	return cmp.Or(ref.text("commit"), ref.text("name"), ref.text("semver"), ref.text("branch"))
+}
+
+// revisionWhere is where the spec of a GitRepository says that, else where it has the address.
+func revisionWhere(spec *field) Position {
+	for _, key := range []string{"commit", "name", "semver", "tag", "branch"} {
+		if spec.text("ref", key) != "" {
+			return spec.position("ref", key)
+		}
+	}
+	return spec.position("url")
 }
 
 func named(name, namespace string) func(*field) bool {

@@ -62,7 +62,7 @@ func (d *deployments) said(dir string) bool {
 	return slices.ContainsFunc(above, func(up string) bool {
 		d.interesting(upwards(up), nil)
 		return slices.ContainsFunc(d.above(up), func(one *Deployment) bool {
-			return one.Release == nil && (one.Path == up || d.has(one, up)) && d.isLive(one)
+			return one.Release == nil && one.Elsewhere == nil && (one.Path == up || d.has(one, up)) && d.isLive(one)
 		})
 	})
 }

@@ -32,7 +32,7 @@ func followReleases(base, head *Set) {
 			theirs := sides[1].deployed.known()
 			for _, one := range sides[0].deployed.sorted() {
 				same := theirs[one.ID()]
-				if one.Release == nil || same != nil &&
+				if one.Release == nil && one.Elsewhere == nil || same != nil &&
 					sides[1].deployed.digest(same) == sides[0].deployed.digest(one) {
 					continue
 				}

@@ -274,7 +274,7 @@ func (d *deployments) contents(release *gitops.Release) string {
 // else is not known is among the problems of the tree.
 func (d *deployments) resolve(one *Deployment) {
 	one.once.Do(func() {
-		if one.Release != nil {
+		if one.Release != nil || one.Elsewhere != nil {
 			return
 		}
 		if one.Kind == gitops.ArgoDirectory {
@@ -308,7 +308,7 @@ func (d *deployments) covered(r Root) bool {
 	bare, other := false, false
 	for _, one := range d.above(r.Path) {
 		switch {
-		case !d.isLive(one):
+		case !d.isLive(one), one.Elsewhere != nil:
 		case one.Release != nil:
 			other = other || r.Kind == Chart && one.Release.Chart.Here() && one.Release.Chart.Folder == r.Path
 		case one.Bare():
@@ -344,7 +344,7 @@ func (d *deployments) covers(one *Deployment) []string {
 	if one.Release != nil {
 		return []string{path.Join(one.Path, "Chart.yaml")}
 	}
-	if one.Bare() {
+	if one.Bare() || one.Elsewhere != nil {
 		return nil
 	}
 	d.resolve(one)
@@ -393,7 +393,7 @@ func (d *deployments) merge(roots []Root, folders map[string]bool) []Root {
 	}
 	d.mu.Unlock()
 	for _, one := range here {
-		if folders != nil && one.Release != nil {
+		if folders != nil && (one.Release != nil || one.Elsewhere != nil) {
 			continue // what it reads tells whether a change reaches it: see Between
 		}
 		if r, ok := d.root(one); ok {
@@ -407,6 +407,13 @@ func (d *deployments) merge(roots []Root, folders map[string]bool) []Root {
 // deploys is not known: nobody can tell that anything of that goes.
 func (s *Set) Unseen(before *Set, root Root) bool {
 	one := before.deployed.of(root)
+	if one != nil && one.Elsewhere == nil {
+		for _, other := range s.deployed.known() {
+			if other.Elsewhere != nil && other.Object == one.Object {
+				return true
+			}
+		}
+	}
 	return one != nil && slices.ContainsFunc(s.Problems(), func(p gitops.Problem) bool {
 		return p.Cause == gitops.ClusterOnly && p.Object == one.Object
 	})

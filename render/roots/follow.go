@@ -28,8 +28,8 @@ func From(root Root) string {
 	return root.Path + by + root.Object
 }
 
-// follow reads the objects that deployments bring. With charts, those that come from elsewhere count, too: they cannot be
-// looked into without rendering them.
+// follow reads the objects that deployments bring. With charts, those that come from elsewhere count, too, and so do
+// other repositories: they cannot be looked into without rendering them.
 func (d *deployments) follow(found []*Deployment, charts bool) {
 	for depth := 0; len(found) > 0 && depth < maxFollowed; depth++ {
 		var next []*Deployment
@@ -96,6 +96,9 @@ func (d *deployments) holdsDeployers(one *Deployment, charts bool) bool {
 		return !one.Release.Chart.Here() && charts ||
 			one.Release.Chart.Here() && d.chartHolds(one.Release.Chart.Folder, map[string]bool{})
 	}
+	if one.Elsewhere != nil {
+		return charts
+	}
 	if one.Kind == gitops.ArgoDirectory {
 		return false // its files are read as they are
 	}
@@ -152,7 +155,7 @@ func (d *deployments) add(objects []gitops.Object) (added []*Deployment) {
 	found, problems := gitops.Deployments(objects, gitops.Options{Tree: d.set.Tree(), Repo: d.repo, Limits: d.limits,
 		Releases: true})
 	for _, one := range found {
-		if one.Release != nil && !one.Release.Chart.Here() {
+		if one.Release != nil && !one.Release.Chart.Here() || one.Elsewhere != nil {
 			one.Path = path.Dir(one.Path) // it is that of a file
 		}
 		next := &Deployment{Deployment: one}

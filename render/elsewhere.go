@@ -1,0 +1,146 @@
+package render
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/render/gitops"
+	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/remote"
+	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// elsewhere renders a root that is a folder of another repository, or of another state of this one, as its controller
+// does. It returns the deployment by which the resources are to be finished, too.
+func (r *Renderer) elsewhere(ctx context.Context, root roots.Root, one *roots.Deployment) (
+	*Rendering, []source.Error, *roots.Deployment, error,
+) {
+	e := one.Elsewhere
+	out := &Rendering{Root: root, Reads: map[string]string{}, links: map[string]string{}, wants: wants{}}
+	found, err := r.fetched(out, e.Want, gitops.Position{})
+	if err != nil {
+		problem, err := missing(e, err)
+		return out, problem, one, err
+	}
+	refused := func(at gitops.Position, unknown bool, format string, args ...any) (
+		*Rendering, []source.Error, *roots.Deployment, error,
+	) {
+		return out, []source.Error{{Path: at.Path, Line: at.Line, Column: at.Column, Unknown: unknown,
+			Message: fmt.Sprintf(format, args...)}}, one, nil
+	}
+	at := entry{e.Where.Path, kustomization.Position{Line: e.Where.Line, Column: e.Where.Column}}
+	m := r.outside.mount(mountKey{at: at, want: e.Want, text: root.Object}, func(m *mount) {
+		m.field, m.source = "source", found
+	})
+	real, top, err := m.lookup(e.Folder)
+	if err != nil || top.Kind != tree.Dir {
+		return refused(one.PathWhere, false, "the path %s is not a folder of %s", e.Folder, m.address("."))
+	}
+	local := &roots.Deployment{Deployment: one.Deployment}
+	if local.Path = strings.TrimPrefix(strings.TrimPrefix(real, m.prefix), "/"); local.Path == "" {
+		local.Path = "."
+	}
+	if one.Kind != gitops.Flux && gitops.HasSourceFile(found.Tree, &one.Deployment, local.Path) {
+		return refused(e.Asked, true, "the folder has an .argocd-source.yaml, which Lintel does not read in another "+
+			"repository: what is deployed from it is not checked")
+	}
+	if e.Detect {
+		local.Kind = gitops.Detect(found.Tree, local.Path)
+	}
+	limits := gitops.Limits{Source: r.limits.Source}
+	var problems []source.Error
+	switch local.Kind {
+	case gitops.ArgoHelm:
+		local.Release = e.Release
+		out, problems, err = r.release(ctx, root, e.Release)
+		return out, problems, local, err
+	case gitops.ArgoDirectory:
+		names, said := gitops.Files(found.Tree, &local.Deployment, limits)
+		for i := range names {
+			names[i] = path.Join(m.prefix, names[i])
+		}
+		var more []source.Error
+		if out, more, err = r.files(ctx, root, names); err != nil {
+			return nil, nil, local, err
+		}
+		for _, res := range out.Resources {
+			res.locator = brought{res.locator, r.outside}
+		}
+		problems = r.outside.problems(append(m.said(said, one), more...))
+		out.Partial = len(problems) > 0
+	default:
+		out, problems = r.builtElsewhere(m, real, local, limits)
+	}
+	out.Root = root
+	if out.wants == nil {
+		out.wants = wants{}
+	}
+	out.wants.add(r.outside.sources, e.Want, gitops.Position{})
+	if out.links == nil && (len(problems) == 0 || local.Kind == gitops.ArgoDirectory) {
+		out.links = map[string]string{}
+	}
+	maps.DeleteFunc(out.links, func(name, _ string) bool { return isOutside(name) })
+	maps.DeleteFunc(out.Reads, func(name, _ string) bool { return isOutside(name) })
+	return out, problems, local, nil
+}
+
+// builtElsewhere builds the kustomization of a folder of a mount as a controller does.
+func (r *Renderer) builtElsewhere(m *mount, dir string, one *roots.Deployment, limits gitops.Limits) (
+	*Rendering, []source.Error,
+) {
+	v, said := gitops.Edit(m.source.Tree, &one.Deployment, limits)
+	others := r.outside.problems(m.said(said, one))
+	if slices.ContainsFunc(said, func(p gitops.Problem) bool { return p.Cause == gitops.Broken }) {
+		return &Rendering{Reads: map[string]string{}}, others
+	}
+	with := r
+	if v != nil {
+		v = v.Below(m.prefix)
+		with = r.With(map[string][]byte{v.Path: v.Data})
+	}
+	out, problems := with.build(roots.Root{Path: dir})
+	for _, res := range out.Resources {
+		if b, ok := res.locator.(brought); ok && v != nil {
+			res.locator = brought{finished{before: b.before, virtual: v}, r.outside}
+		}
+	}
+	return out, append(problems, others...)
+}
+
+// said turns what is said about a deployment into problems: those of files of the mount are told as such.
+func (m *mount) said(list []gitops.Problem, one *roots.Deployment) (problems []source.Error) {
+	for _, p := range list {
+		if p.Cause == gitops.Advice {
+			continue
+		}
+		e := p.Error
+		if e.Unknown = p.Cause != gitops.Broken; e.Path != one.Where.Path && e.Path != one.Elsewhere.Where.Path {
+			e.Path = path.Join(m.prefix, e.Path)
+		}
+		problems = append(problems, e)
+	}
+	return problems
+}
+
+// missing says why a source is not there. The error is of the repository.
+func missing(e *gitops.Elsewhere, err error) ([]source.Error, error) {
+	out := source.Error{Path: e.Asked.Path, Line: e.Asked.Line, Column: e.Asked.Column, Unknown: true, Message: e.Says}
+	var failure *remote.Failure
+	switch {
+	case errors.As(err, &failure) && failure.Broken:
+		out.Path, out.Line, out.Column = e.Where.Path, e.Where.Line, e.Where.Column
+		out.Message, out.Unknown = fmt.Sprintf("the source %s: %s", redacted(e.Want.URL), failure.Message), false
+	case errors.As(err, &failure):
+		out.Message += ": " + failure.Message
+	case !errors.Is(err, remote.ErrWanted):
+		return nil, err
+	}
+	return []source.Error{out}, nil
+}
