@@ -226,3 +226,25 @@ func TestBumpOfBase(t *testing.T) {
 		t.Errorf("nothing moved: %+v", rep.Bumps)
 	}
 }
+
+// So is another tag of the repository that an Application deploys.
+func TestBumpOfApplication(t *testing.T) {
+	f := &fetched{t: t, repo: treetest.New(t)}
+	for _, tag := range []string{"v1.0.0", "v1.1.0"} {
+		f.add(remote.Want{Kind: remote.Git, URL: "https://github.com/acme/app", Ref: tag, Submodules: true},
+			strings.Repeat(tag[3:4], 40), sources{"deploy/pod.yaml": aPod("p", tag)})
+	}
+	app := func(tag string) sources {
+		return sources{"apps/a.yaml": argo("  source:\n    repoURL: https://github.com/acme/app\n    path: deploy\n" +
+			"    targetRevision: " + tag + "\n")}
+	}
+	rep := f.against(app("v1.0.0"), app("v1.1.0"))
+	if len(rep.Bumps) != 1 || len(rep.NotChecked) != 0 {
+		t.Fatalf("%+v\n%s\n%+v", rep.Bumps, problems(rep.Errors), rep.NotChecked)
+	}
+	b, m := rep.Bumps[0], rep.Bumps[0].Moved[0]
+	if b.Root != "Application/argocd/a" || m.Line != 9 || len(b.Images) != 1 || b.Images[0].To != "i:v1.1.0" ||
+		m.Links[0].URL != "https://github.com/acme/app/compare/v1.0.0...v1.1.0" {
+		t.Errorf("%+v", b)
+	}
+}
