@@ -113,6 +113,7 @@ func (p *pairs) render(ctx context.Context) error {
 			return errs[i]
 		}
 		list, moved = append(list, r.Pairs...), append(moved, r.Moved...)
+		p.warnings = append(p.warnings, diff.Problems("", r.Notes...)...)
 	}
 	stays := p.sides.Trees.Head.Roots.Has
 	gone := slices.DeleteFunc(slices.Concat(list, moved), func(p *diff.Pair) bool { return p.New != nil })

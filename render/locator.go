@@ -65,19 +65,35 @@ type again struct {
 	rendering *Rendering
 }
 
+// whole renders.
+func (a *again) whole() error {
+	if a.rendering != nil {
+		return nil
+	}
+	plain := *a.renderer
+	plain.cache = nil
+	out, problems, err := plain.Render(a.ctx, a.root)
+	if err != nil {
+		return err
+	}
+	if len(problems) > 0 && !out.Partial {
+		return &problems[0]
+	}
+	a.rendering = out
+	return nil
+}
+
+func (a *again) notes(ctx context.Context) []source.Error {
+	if a.whole() != nil {
+		return nil
+	}
+	return a.rendering.Notes(ctx)
+}
+
 // resource returns the rendered resource at an index.
 func (a *again) resource(index int) (*Resource, error) {
-	if a.rendering == nil {
-		plain := *a.renderer
-		plain.cache = nil
-		out, problems, err := plain.Render(a.ctx, a.root)
-		if err != nil {
-			return nil, err
-		}
-		if len(problems) > 0 && !out.Partial {
-			return nil, &problems[0]
-		}
-		a.rendering = out
+	if err := a.whole(); err != nil {
+		return nil, err
 	}
 	if index >= len(a.rendering.Resources) {
 		return nil, &source.Error{Path: a.root.Path, Message: "renders fewer resources than before"}

@@ -54,6 +54,7 @@ type remembered struct {
 	Links    map[string]string `json:"links"`
 	Digest   string            `json:"digest"`
 	Rendered string            `json:"for,omitempty"`
+	Noted    bool              `json:"noted,omitempty"`  // there is something to say: see Rendering.Notes
 	Object   string            `json:"object,omitempty"` // of the root: the places are those of its rendering
 	Issues   map[int][]Issue   `json:"issues,omitempty"` // by the index of the resource
 	Wants    []rememberedWant  `json:"wants,omitempty"`
@@ -132,6 +133,9 @@ func (r *Renderer) recall(ctx context.Context, root roots.Root) (*Rendering, []s
 		for i, object := range objects {
 			out.Resources = append(out.Resources, &Resource{Object: object, Issues: k.Issues[i], locator: recalled{again, i}})
 		}
+		if k.Noted {
+			out.notes = again.notes
+		}
 		if k.Object != root.Object {
 			return out, nil
 		}
@@ -150,7 +154,7 @@ func (r *Renderer) remember(out *Rendering, problems []source.Error) {
 		return
 	}
 	k := remembered{Reads: out.Reads, Links: out.links, Digest: out.digest, Rendered: out.rendered,
-		Object: out.Root.Object,
+		Object: out.Root.Object, Noted: out.notes != nil,
 		Issues: map[int][]Issue{}, Wants: out.wants.list(), Partial: out.Partial, Problems: problems}
 	objects := make([]map[string]any, len(out.Resources))
 	for i, res := range out.Resources {

@@ -68,6 +68,7 @@ func (r *Renderer) release(ctx context.Context, root roots.Root, spec *gitops.Re
 	}
 	problems = append(append(problems, s.unknown()...), s.elsewhere(ctx)...)
 	out.Partial = len(problems) > 0 && out.Resources != nil
+	s.noted(out)
 	return out, problems, nil
 }
 

@@ -51,7 +51,8 @@ type Rendering struct {
 	digest    string            // of how the root is deployed
 	rendered  string            // what a release is rendered for, see Renderer.capabilities; empty: it is no release
 	wants     wants             // what was asked for from outside
-	located   func() places     // those that were remembered; nil: none
+	notes     func(context.Context) []source.Error
+	located   func() places // those that were remembered; nil: none
 
 	// Rest finds what kustomize says against the rest of a root of which nothing is rendered because a part is missing. It
 	// may be only that the part is missing, so this is no problem by itself. nil: there is nothing to find.

@@ -28,6 +28,7 @@ type Root struct {
 	Unseen     map[string]string  // what the base's rendering would have read, by object id, where it has no result
 	Deployed   []*render.Resource // what the head deploys from here
 	Known      bool               // Deployed is all of it
+	Notes      []source.Error     // see render.Rendering.Notes; of a head that differs from the base
 	Reads      map[string]string  // what was read for either side, "" for what is not there
 	Was, Now   []render.Use       // what either side takes from outside
 
@@ -112,7 +113,7 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 		if err != nil {
 			return nil, err
 		}
-		after, out.Head = now.Resources, problems
+		after, out.Head, out.Notes = now.Resources, problems, now.Notes(ctx)
 		out.Now = s.Head.Uses(now)
 		if out.Reads == nil {
 			out.Reads = map[string]string{}

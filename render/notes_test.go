@@ -1,0 +1,54 @@
+package render_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/roots"
+)
+
+func TestNotes(t *testing.T) {
+	monitor := func(name, version string) string {
+		return "\n-- chart/templates/" + name + ".yaml --\n{{- if .Capabilities.APIVersions.Has \"" + version + "\" }}\napiVersion: x\n" +
+			"kind: ServiceMonitor\nmetadata: {name: " + name + "}\n{{- end }}\n"
+	}
+	for name, c := range map[string]struct{ more, want string }{
+		"nothing":                   {"", ""},
+		"a version makes no object": {asking, ""},
+		"one version": {monitor("a", "monitoring.coreos.com/v1"), "flux/app.yaml:8: the chart leaves out ServiceMonitor a, " +
+			"because nothing here says that the cluster has monitoring.coreos.com/v1: where it has, list that under " +
+			"clusters.home.apiVersions in .lintel.yaml"},
+		"two versions": {monitor("a", "one/v1") + monitor("b", "two/v1"), "flux/app.yaml:8: the chart leaves out " +
+			"ServiceMonitor a, because nothing here says that the cluster has one/v1: where it has, list that under " +
+			"clusters.home.apiVersions in .lintel.yaml\n" +
+			"flux/app.yaml:8: the chart leaves out ServiceMonitor b, because nothing here says that the cluster has two/v1: where " +
+			"it has, list that under clusters.home.apiVersions in .lintel.yaml"},
+		"a look-up": {`
+-- chart/templates/secret.yaml --
+apiVersion: v1
+kind: Secret
+metadata: {name: s}
+stringData: {a: {{ (lookup "v1" "Secret" "shop" "old").data | default "new" | quote }} }
+`, "flux/app.yaml:8: the chart asks the cluster for Secret shop/old (lookup), which nothing in this repository declares: it " +
+			"is checked as if that were not there"},
+		"a schema that is elsewhere": {`
+-- chart/values.schema.json --
+{"$ref": "https://schemas.example.com/values.json"}
+`, "flux/app.yaml:8: the values were not held against the schema of the chart app: it refers to other places, and nothing " +
+			"is fetched for that"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := renderReleases(t, fluxRepo+c.more, render.Config{Clusters: &render.Clusters{Of: func(roots.Root) []render.Cluster {
+				return []render.Cluster{{Name: "home"}}
+			}}})
+			var list []string
+			for _, e := range r.one.Notes(t.Context()) {
+				list = append(list, e.Error())
+			}
+			if got := strings.Join(list, "\n"); got != c.want || len(r.problems) > 0 {
+				t.Errorf("got  %s\nwant %s\n%s", got, c.want, r.messages())
+			}
+		})
+	}
+}
