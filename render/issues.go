@@ -19,13 +19,15 @@ type Issue struct {
 	Check   Check
 	Pointer string // RFC 6901, into the resource
 	Message string
+	// Value says that the value of the field is what is not known: nothing that depends on it can be decided.
+	Value bool `json:",omitempty"`
 }
 
 // Breaks reports whether the resource cannot be deployed at all, by whomever.
 func (i Issue) Breaks() bool { return i.Check == Unprintable || i.Check == EmbeddedItems }
 
 func (r *Resource) issue(check Check, pointer, message string) {
-	r.Issues = append(r.Issues, Issue{check, pointer, message})
+	r.Issues = append(r.Issues, Issue{Check: check, Pointer: pointer, Message: message})
 }
 
 // Broken lists the resources that cannot be deployed at all, as problems with their places: for whoever needs a

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strings"
 
 	sigsyaml "sigs.k8s.io/yaml"
 
@@ -66,7 +65,7 @@ func (r *Renderer) release(ctx context.Context, root roots.Root, spec *gitops.Re
 		}
 		return &Rendering{Root: root, Reads: out.Reads, wants: out.wants}, []source.Error{problem}, nil
 	}
-	problems = append(append(problems, s.unknown()...), s.elsewhere(ctx)...)
+	problems = slices.Concat(problems, s.unknown(), s.unsure(ctx, out.Resources), s.elsewhere(ctx))
 	out.Partial = len(problems) > 0 && out.Resources != nil
 	s.noted(out)
 	return out, problems, nil
@@ -193,21 +192,11 @@ func (s *release) resources(out *Rendering) (problems []source.Error, err error)
 	}
 	out.Resources, problems = s.postRender(out.Resources)
 	for _, res := range out.Resources {
-		s.placeholders(res)
 		if res.plain && embeds(res.Object) {
 			res.issue(EmbeddedItems, "/items", embedded)
 		}
 	}
 	return problems, nil
-}
-
-// placeholders marks the fields that depend on a value that nobody knows before merge.
-func (s *release) placeholders(res *Resource) {
-	for _, f := range res.Fields() {
-		if f.Scalar() && strings.Contains(f.Node.Value, gitops.PlaceholderPrefix) {
-			res.issue(ControllerUnknown, f.Pointer, "depends on a value that only the cluster has")
-		}
-	}
 }
 
 // unknown says which values are not known, each once.

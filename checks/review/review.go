@@ -141,7 +141,8 @@ func (v *Reviewer) Ask(ctx context.Context, rules *engine.Evaluator, p *diff.Pai
 
 func (v *Reviewer) ask(ctx context.Context, rules *engine.Evaluator, p *diff.Pair,
 	r *admission.Request) []engine.Result {
-	return append(v.Evaluate(ctx, rules, r), v.look(ctx, rules, p.New, r)...)
+	results := v.unsettled(ctx, rules, p.New, r, v.Evaluate(ctx, rules, r))
+	return append(results, v.look(ctx, rules, p.New, r)...)
 }
 
 // Request returns the admission request that a pair is.

@@ -1,0 +1,115 @@
+package review
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lintel-bot/lintel/engine"
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
+	"github.com/lintel-bot/lintel/render"
+)
+
+// unsettled makes unknown of each result that depends on values which only the cluster has: a failure at such a field,
+// below it or around it, and whatever passes, or is not asked for, and is otherwise with another value in its place.
+func (v *Reviewer) unsettled(ctx context.Context, rules *engine.Evaluator, res *render.Resource, r *admission.Request,
+	results []engine.Result) []engine.Result {
+	if res == nil || r.Object == nil {
+		return results
+	}
+	var issues []render.Issue
+	for _, issue := range res.Issues {
+		if issue.Value {
+			issues = append(issues, issue)
+		}
+	}
+	if len(issues) == 0 {
+		return results
+	}
+	for i, one := range results {
+		if !Violated(one) || one.Old {
+			continue
+		}
+		for _, issue := range issues {
+			if slices.ContainsFunc(one.Fields, func(p string) bool { return related(p, issue.Pointer) }) {
+				results[i].Outcome, results[i].Message = engine.Unknown, one.Message+": "+issue.Message
+				break
+			}
+		}
+	}
+	for _, text := range trials {
+		request := *r
+		request.Object, _ = tried(map[string]any(r.Object), "", issues, text).(map[string]any)
+		for _, other := range v.Evaluate(ctx, rules, &request) {
+			if other.Outcome != engine.Fail || other.Old { // an error may be only that the text is of the wrong type
+				continue
+			}
+			at := slices.IndexFunc(results, func(one engine.Result) bool { return sameRule(one, other) })
+			switch {
+			case at < 0:
+				other.Outcome, other.Message = engine.Unknown, other.Message+": "+issues[0].Message
+				results = append(results, other)
+			case !Violated(results[at]) && !Undecided(results[at]):
+				results[at].Outcome, results[at].Fields = engine.Unknown, other.Fields
+				results[at].Message, results[at].Line = other.Message+": "+issues[0].Message, other.Line
+			}
+		}
+	}
+	return results
+}
+
+func sameRule(a, b engine.Result) bool {
+	return a.Policy == b.Policy && a.Rule == b.Rule && a.Mutation == b.Mutation
+}
+
+// related reports whether one of two fields is the other, or in it.
+func related(a, b string) bool {
+	_, below := jsonpointer.Below(a, b)
+	_, above := jsonpointer.Below(b, a)
+	return below || above
+}
+
+// trials are what stands in the place of unknown values: what policies most often are about.
+var trials = []string{"true", "false", "0", "1000000", "", "latest", "root", "*"}
+
+var placeholders = regexp.MustCompile(`lintel-unknown-[a-z0-9-]*|\$\{[^}]*\}`)
+
+// tried returns a value with a text in place of what is not known.
+func tried(v any, pointer string, issues []render.Issue, text string) any {
+	is := slices.ContainsFunc(issues, func(i render.Issue) bool { return i.Pointer == pointer })
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, value := range v {
+			out[k] = tried(value, pointer+"/"+jsonpointer.Escape(k), issues, text)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, value := range v {
+			out[i] = tried(value, pointer+"/"+strconv.Itoa(i), issues, text)
+		}
+		return out
+	case string:
+		switch rest := placeholders.ReplaceAllLiteralString(v, text); {
+		case !is:
+			return v
+		case rest != v && strings.TrimSpace(rest) != text:
+			return rest // it is a part of the text
+		}
+	}
+	if !is {
+		return v
+	}
+	switch text {
+	case "true", "false":
+		return text == "true"
+	case "0", "1000000":
+		n, _ := strconv.ParseInt(text, 10, 64)
+		return n
+	}
+	return text
+}

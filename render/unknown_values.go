@@ -1,0 +1,148 @@
+package render
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-openapi/jsonpointer"
+
+	"github.com/lintel-bot/lintel/render/gitops"
+	"github.com/lintel-bot/lintel/render/source"
+)
+
+// otherTexts stand in a second rendering where the first has the placeholder of a value that nobody knows: a number, so
+// that what a chart makes of it by int differs, too, or a text where the chart takes no number.
+var otherTexts = []string{"30711", "another"}
+
+// unsure marks the fields that depend on values that nobody knows before merge: those that hold a placeholder, and those
+// that are something else when another text stands in its place, as encoded texts, checksums and numbers are.
+func (s *release) unsure(ctx context.Context, list []*Resource) []source.Error {
+	if !slices.ContainsFunc(s.values.Unknown, func(u gitops.Unknown) bool { return u.Path != nil }) {
+		return nil
+	}
+	message := "depends on a value that only the cluster has" + s.reason()
+	for _, res := range list {
+		for _, f := range res.Fields() {
+			if f.Scalar() && strings.Contains(f.Node.Value, gitops.PlaceholderPrefix) {
+				res.unknown(f.Pointer, message)
+			}
+		}
+	}
+	var again *Rendering
+	for _, text := range otherTexts {
+		other := *s
+		other.options.Values, _ = replaced(s.options.Values, text).(map[string]any)
+		out, err := s.chart.Render(ctx, other.options)
+		if err != nil {
+			continue
+		}
+		other.output = out
+		one := &Rendering{}
+		if problems, err := other.resources(one); err == nil && len(problems) == 0 {
+			again = one
+			break
+		}
+	}
+	if again == nil {
+		return nil
+	}
+	if len(again.Resources) != len(list) {
+		at := s.spec.Chart.Where
+		return []source.Error{{Path: at.Path, Line: at.Line, Column: at.Column, Unknown: true,
+			Message: "which resources the chart prints " + message}}
+	}
+	for i, res := range list {
+		differences(res.Object, again.Resources[i].Object, "", func(pointer string) { res.unknown(pointer, message) })
+	}
+	return nil
+}
+
+// reason says why the values are not known, where there is one reason.
+func (s *release) reason() string {
+	reason := ""
+	for _, u := range s.values.Unknown {
+		if reason != "" && u.Reason != reason {
+			return ""
+		}
+		reason = u.Reason
+	}
+	if reason == "" {
+		return ""
+	}
+	return " (" + reason + ")"
+}
+
+// unknown notes that the value of a field is not known, once.
+func (r *Resource) unknown(pointer, message string) {
+	if !slices.ContainsFunc(r.Issues, func(i Issue) bool { return i.Value && i.Pointer == pointer }) {
+		r.Issues = append(r.Issues, Issue{Check: ControllerUnknown, Pointer: pointer, Message: message, Value: true})
+	}
+}
+
+// replaced returns values with another text in place of each that nobody knows.
+func replaced(v any, text string) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, value := range v {
+			out[k] = replaced(value, text)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, value := range v {
+			out[i] = replaced(value, text)
+		}
+		return out
+	case string:
+		at := strings.Index(v, gitops.PlaceholderPrefix)
+		if at < 0 {
+			return v
+		}
+		end := at
+		for end < len(v) && (v[end] == '-' || v[end] >= 'a' && v[end] <= 'z' || v[end] >= '0' && v[end] <= '9') {
+			end++
+		}
+		rest, _ := replaced(v[end:], text).(string)
+		return v[:at] + text + rest
+	}
+	return v
+}
+
+// differences finds the fields in which two values differ: the value around them where one of them lacks a field.
+func differences(a, b any, pointer string, found func(pointer string)) {
+	switch x := a.(type) {
+	case map[string]any:
+		y, ok := b.(map[string]any)
+		if !ok || len(x) != len(y) {
+			found(pointer)
+			return
+		}
+		for k := range x {
+			if _, ok := y[k]; !ok {
+				found(pointer)
+				return
+			}
+		}
+		for k, value := range x {
+			differences(value, y[k], fmt.Sprint(pointer, "/", jsonpointer.Escape(k)), found)
+		}
+	case []any:
+		y, ok := b.([]any)
+		if !ok || len(x) != len(y) {
+			found(pointer)
+			return
+		}
+		for i, value := range x {
+			differences(value, y[i], pointer+"/"+strconv.Itoa(i), found)
+		}
+	default:
+		if !reflect.DeepEqual(a, b) {
+			found(pointer)
+		}
+	}
+}
