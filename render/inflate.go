@@ -292,19 +292,8 @@ func (i *inflation) problem(err error) (source.Error, bool) {
 	case errors.As(err, &refused):
 		e.Message, e.Unknown = "helmCharts: "+refused.message, true
 	case errors.As(err, &failed):
-		where := failed.File
-		if where == "" {
-			where = failed.Template
-		}
-		e.Unknown = failed.Cause == helm.CauseLimit
-		switch {
-		case where != "" && failed.Line > 0:
-			e.Message = fmt.Sprintf("the chart %s does not render: %s (%s, line %d)", i.Name, failed.Message, where, failed.Line)
-		case where != "":
-			e.Message = fmt.Sprintf("the chart %s does not render: %s (%s)", i.Name, failed.Message, where)
-		default:
-			e.Message = fmt.Sprintf("the chart %s does not render: %s", i.Name, failed.Message)
-		}
+		e.Unknown = failed.Cause == helm.CauseLimit || len(failed.Lookups) > 0
+		e.Message = chartWords("the chart "+i.Name, failed) + chartPlace(failed)
 	default:
 		e.Message, e.Unknown = "helmCharts: cannot be read: "+err.Error(), true
 		return e, true

@@ -34,7 +34,7 @@ func TestInflateMissing(t *testing.T) {
 			"?app/kustomization.yaml:4: helmCharts: has its charts in a folder of whoever builds"},
 		{"fails", chart("name: bad") + "-- app/charts/bad/Chart.yaml --\napiVersion: v2\nname: bad\nversion: 1.0.0\n" +
 			"-- app/charts/bad/values.yaml --\na: b\n-- app/charts/bad/templates/a.yaml --\na: {{ fail \"no luck\" }}\n",
-			"app/kustomization.yaml:4: the chart bad does not render: no luck"},
+			"app/kustomization.yaml:4: the chart bad refuses its values: no luck"},
 		{"no object", chart("name: bad") + "-- app/charts/bad/Chart.yaml --\napiVersion: v2\nname: bad\nversion: 1.0.0\n" +
 			"-- app/charts/bad/values.yaml --\na: b\n-- app/charts/bad/templates/a.yaml --\nkind: A\na: b\n",
 			"app/kustomization.yaml:4: helmCharts: "},

@@ -30,7 +30,8 @@ func (s *release) noted(out *Rendering) {
 func (s *release) notes(ctx context.Context) (list []source.Error) {
 	at := s.spec.Chart.Where
 	add := func(format string, args ...any) {
-		list = append(list, source.Error{Path: at.Path, Line: at.Line, Column: at.Column, Message: fmt.Sprintf(format, args...)})
+		list = append(list, source.Error{Path: at.Path, Line: at.Line, Column: at.Column,
+			Message: fmt.Sprintf(format, args...)})
 	}
 	for _, left := range s.leftOut(ctx) {
 		name := s.renderer.clustersOf(s.root)[0].Name
@@ -45,12 +46,12 @@ func (s *release) notes(ctx context.Context) (list []source.Error) {
 		for i, l := range asked {
 			names[i] = lookedUp(l)
 		}
-		add("the chart asks the cluster for %s (lookup), which nothing in this repository declares: it is checked as if that "+
-			"were not there", several(names))
+		add("the chart asks the cluster for %s (lookup), which nothing in this repository declares: it is checked as if "+
+			"that were not there", several(names))
 	}
 	for _, chart := range s.output.Unvalidated {
-		add("the values were not held against the schema of the chart %s: it refers to other places, and nothing is fetched for "+
-			"that", chart)
+		add("the values were not held against the schema of the chart %s: it refers to other places, and nothing is "+
+			"fetched for that", chart)
 	}
 	return list
 }

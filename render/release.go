@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 
 	sigsyaml "sigs.k8s.io/yaml"
 
@@ -170,7 +171,7 @@ func (s *release) resources(out *Rendering) (problems []source.Error, err error)
 		var e *source.Error
 		if errors.As(err, &e) {
 			return nil, &helm.Error{Cause: helm.CauseOutput, File: m.File, Template: m.Template,
-				Message: fmt.Sprintf("what it prints cannot be read: line %d %s", e.Line, e.Message)}
+				Message: fmt.Sprintf("prints what cannot be read: line %d %s", e.Line, e.Message)}
 		}
 		if err != nil {
 			return nil, err
@@ -242,10 +243,12 @@ func (s *release) problem(err error) (source.Error, error) {
 
 // failed says why Helm did not render the chart.
 func (s *release) failed(out *source.Error, e *helm.Error) {
-	out.Message = e.Message
-	where := e.File
-	if where == "" {
-		where = e.Template
+	out.Message = chartWords("the chart", e)
+	for path := valueRead(e); len(path) > 0 && s.values != nil; path = path[:len(path)-1] {
+		if at, exact := s.values.Origin(path); exact && at.Path != "" {
+			out.Message += fmt.Sprintf("; %s is set at %s:%d", strings.Join(path, "."), at.Path, at.Line)
+			break
+		}
 	}
 	switch {
 	case e.Cause == helm.CauseSchema && len(e.Paths) > 0 && s.values != nil:
@@ -253,19 +256,16 @@ func (s *release) failed(out *source.Error, e *helm.Error) {
 			out.Path, out.Line, out.Column = at.Path, at.Line, at.Column
 		}
 	case s.folder != "" && e.File != "":
-		asked := ""
 		if s.root.Kind != roots.Chart {
-			asked = fmt.Sprintf(" (deployed by %s:%d)", out.Path, out.Line)
+			out.Message += fmt.Sprintf(" (deployed by %s:%d)", out.Path, out.Line)
 		}
 		out.Path, out.Line, out.Column = path.Join(s.folder, e.File), e.Line, 0
-		out.Message += asked
-	case where != "" && e.Line > 0:
-		out.Message = fmt.Sprintf("the chart does not render: %s (%s, line %d)", e.Message, where, e.Line)
-	case where != "":
-		out.Message = fmt.Sprintf("the chart does not render: %s (%s)", e.Message, where)
+	default:
+		out.Message += chartPlace(e)
 	}
 	asked := s.values != nil && len(s.values.Unknown) > 0 // with the values that the cluster has it may render
-	out.Unknown = e.Cause == helm.CauseLimit || asked || e.Cause == helm.CauseVersion && s.spec.Kubernetes == "" ||
+	out.Unknown = e.Cause == helm.CauseLimit || asked || e.Cause == helm.CauseVersion && s.options.Kubernetes == "" ||
+		len(e.Lookups) > 0 ||
 		s.root.Kind == roots.Chart // nobody says that it is deployed with no more than its own values
 }
 

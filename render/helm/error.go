@@ -35,6 +35,8 @@ type Error struct {
 	Names []string
 	// Paths has the paths of the values that the schema refuses, from the values of the top chart.
 	Paths [][]string
+	// Lookups has what was asked of the cluster before, and not answered: with the answer it may be no error.
+	Lookups []Lookup
 }
 
 // Error implements error.

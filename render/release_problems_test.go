@@ -1,0 +1,68 @@
+package render_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/lintel-bot/lintel/render"
+)
+
+// argoRepo is an Application of the chart of fluxRepo.
+func argoRepo(helm string) string {
+	chart := fluxRepo[strings.Index(fluxRepo, "-- chart/Chart.yaml"):strings.Index(fluxRepo, "-- flux/app.yaml")]
+	return chart + `
+-- argo/app.yaml --
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: app, namespace: argocd}
+spec:
+  destination: {namespace: shop, server: "https://kubernetes.default.svc"}
+  source:
+    repoURL: https://git.example.com/fleet
+    path: chart
+` + helm
+}
+
+func TestReleaseProblems(t *testing.T) {
+	template := func(text string) string { return "\n-- chart/templates/broken.yaml --\n" + text + "\n" }
+	for name, c := range map[string]struct{ more, want string }{
+		"required": {template("\n" + `a: {{ required "set the host" .Values.host }}`),
+			"chart/templates/broken.yaml:2: the chart asks for a value that is not set: set the host (deployed by APP:8)"},
+		"fail": {template(`{{ fail "no" }}`),
+			"chart/templates/broken.yaml:1: the chart refuses its values: no (deployed by APP:8)"},
+		"schema": {"  values:\n    image: 5\n-- chart/values.schema.json --\n" + `{"properties": {"image": {"type": "string"}}}`,
+			"APP:11: the chart does not allow the values: image must be string and is number"},
+		"template": {"  values:\n    image: 5\n" + template(`{{ .Values.image.name }}`),
+			"chart/templates/broken.yaml:1: a template of the chart fails: <.Values.image.name>: can't evaluate field name in type " +
+				"interface {}; image is set at APP:11 (deployed by APP:8)"},
+		"syntax": {template(`{{ if }}`),
+			"chart/templates/broken.yaml:1: a template of the chart cannot be parsed: missing value for if (deployed by APP:8)"},
+		"output": {template("a: b: c"), "chart/templates/broken.yaml: a template of the chart prints what is not YAML: mapping " +
+			"values are not allowed in this context (deployed by APP:8)"},
+		"library": {"\n-- chart/Chart.yaml --\n{apiVersion: v2, name: app, version: 1.0.0, type: library}\n",
+			"chart/Chart.yaml: the chart is a library chart, which cannot be installed (deployed by APP:8)"},
+		"look-up": {template(`{{ if not (lookup "v1" "Secret" "shop" "old") }}{{ fail "no" }}{{ end }}`),
+			"chart/templates/broken.yaml:1: the chart refuses its values: no; before, it asked the cluster for Secret shop/old " +
+				"(lookup), which nothing here declares (deployed by APP:8)"},
+		"missing dependency": {"\n-- chart/Chart.yaml --\napiVersion: v2\nname: app\nversion: 1.0.0\ndependencies:\n- name: db\n" +
+			"  version: 1.x\n", "chart/Chart.yaml:5: the dependency db is neither in charts/ nor has it a repository (deployed by APP:8)"},
+		"alias": {"\n-- chart/Chart.yaml --\napiVersion: v2\nname: app\nversion: 1.0.0\ndependencies:\n- name: db\n" +
+			"  version: 1.x\n  repository: \"@stable\"\n", `chart/Chart.yaml:5: the repository "@stable" of the dependency db is a ` +
+			"name that only somebody's Helm knows: write its address, or pack the chart into charts/ (deployed by APP:8)"},
+	} {
+		for _, kind := range []string{"flux", "argo"} {
+			t.Run(kind+" "+name, func(t *testing.T) {
+				base, more := fluxRepo, c.more
+				if kind == "argo" {
+					base = argoRepo("")
+					more = strings.Replace(more, "  values:\n    image: 5\n", "    helm:\n      valuesObject:\n        image: 5\n", 1)
+				}
+				r := renderReleases(t, base+more, render.Config{})
+				want := strings.ReplaceAll(c.want, "APP", kind+"/app.yaml")
+				if got := r.messages(); got != want || r.problems[0].Unknown != (name == "look-up") {
+					t.Errorf("got  %s\nwant %s", got, want)
+				}
+			})
+		}
+	}
+}
