@@ -65,16 +65,16 @@ func TestStandinPrivateBase(t *testing.T) {
 
 	// The base names it: whoever changes the branch sees what that comes to.
 	var pushed struct{ SHA string }
-	s.control(http.MethodPost, "/repos/octo-org/base/commits?wait=1", fields{"branch": "next", "base": "main", "user": "olga",
-		"message": "Next", "files": base("b:latest")}, nil)
-	s.control(http.MethodPost, "/repos/octo-org/base/commits?wait=1", fields{"branch": "stable", "base": "main", "user": "olga",
-		"message": "Fixed", "files": base("a:1.0")}, nil)
-	s.control(http.MethodPost, "/repos/"+repo+"/commits?wait=1", fields{"branch": "main", "user": "olga", "message": "Base",
-		"files": naming("base", "stable")}, &pushed)
+	s.control(http.MethodPost, "/repos/octo-org/base/commits?wait=1", fields{"branch": "next", "base": "main",
+		"user": "olga", "message": "Next", "files": base("b:latest")}, nil)
+	s.control(http.MethodPost, "/repos/octo-org/base/commits?wait=1", fields{"branch": "stable", "base": "main",
+		"user": "olga", "message": "Fixed", "files": base("a:1.0")}, nil)
+	s.control(http.MethodPost, "/repos/"+repo+"/commits?wait=1", fields{"branch": "main", "user": "olga",
+		"message": "Base", "files": naming("base", "stable")}, &pushed)
 	s.completed(repo, pushed.SHA, 1)
 	says(open("bob", "bump", repo, naming("base", "next")), "failure", "disallow-latest-tag", "!may not read")
-	s.control(http.MethodPost, "/repos/octo-org/base/commits?wait=1", fields{"branch": "later", "base": "main", "user": "olga",
-		"message": "Later", "files": base("c:latest")}, nil)
+	s.control(http.MethodPost, "/repos/octo-org/base/commits?wait=1", fields{"branch": "later", "base": "main",
+		"user": "olga", "message": "Later", "files": base("c:latest")}, nil)
 	s.control(http.MethodPost, "/repos", fields{"full_name": "mallory/fleet", "fork_of": repo}, nil)
 	says(open("mallory", "fork", "mallory/fleet", naming("base", "later")), "neutral",
 		"it is not fetched for a fork's change", "!disallow-latest-tag")

@@ -293,7 +293,8 @@ func TestOwnersSeeTheirOwn(t *testing.T) {
 	})
 	attempt := func(owner, what, name string) string {
 		t.Helper()
-		r, err := b.Run(t.Context(), report.Change{Owner: owner, Head: "attempt", Base: what, User: report.User{Login: at(name)}})
+		r, err := b.Run(t.Context(), report.Change{Owner: owner, Head: "attempt", Base: what,
+			User: report.User{Login: at(name)}})
 		if err != nil {
 			t.Fatal(err)
 		}

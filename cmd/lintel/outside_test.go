@@ -22,8 +22,8 @@ import (
 // elsewhere are the servers of scripts, by their work folders.
 var elsewhere sync.Map
 
-// startOutside starts what a repository takes things from, and says so in LINTEL_SOURCES: the folders of .outside/charts as a
-// chart repository at https://charts.example.com/, those of .outside/git as repositories with a tag v1 at
+// startOutside starts what a repository takes things from, and says so in LINTEL_SOURCES: the folders of
+// .outside/charts as a chart repository at https://charts.example.com/, those of .outside/git as repositories with a tag v1 at
 // https://git.example.com/NAME. "outside stop" ends it.
 func startOutside(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) > 1 || len(args) == 1 && args[0] != "stop" {
