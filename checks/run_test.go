@@ -236,7 +236,7 @@ func TestMendedInPart(t *testing.T) {
 
 func TestWarnings(t *testing.T) {
 	r := treetest.New(t)
-	base := r.Commit(pods + "-- app/kustomization.yaml --\nresources: []\n-- charts/web/Chart.yaml --\n"+
+	base := r.Commit(pods + "-- app/kustomization.yaml --\nresources: []\n-- charts/web/Chart.yaml --\n" +
 		"apiVersion: v2\nname: web\nversion: 1.0.0\ntype: library\n")
 	head := r.Commit("-- app/loose.yaml --\nkind: Pod\napiVersion: v1\n-- app/notes.yaml --\nhello: world\n-- " +
 		"charts/web/templates/a.yaml --\n{{ x }}\n")
