@@ -78,8 +78,8 @@ func shopFiles(version string, next bool) sources {
 			"  initContainers:\n  - {name: i, image: 'ghcr.io/acme/init" + pick(":1@sha256:aa", ":2@sha256:bb") + "'}\n" +
 			pick("  priority: {{ .Values.old.size }}\n", ""),
 		"templates/same.yaml": "apiVersion: v1\nkind: Service\nmetadata:\n  name: web\n  " + labels + "\nspec: {}\n",
-		"templates/secret.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData:\n  same: hunter2\n  other: " +
-			pick("swordfish", "flounder") + "\n" + pick("", "  more: halibut\n"),
+		"templates/secret.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData:\n" +
+			"  same: hunter2\n  other: " + pick("swordfish", "flounder") + "\n" + pick("", "  more: halibut\n"),
 		"templates/role.yaml": "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: r}\nrules:\n" +
 			"- {apiGroups: ['', apps], resources: [pods, deployments], verbs: [get" + pick("", ", list") + "]}\n" +
 			pick("- {apiGroups: ['*'], resources: ['*'], verbs: [watch]}\n", "- {apiGroups: [''], resources: [nodes], "+
@@ -197,16 +197,17 @@ func TestBumpOfBase(t *testing.T) {
 	f.add(base("v1.1.0"), strings.Repeat("b", 40), files("2")).Changed = "sha256:" + strings.Repeat("c", 64)
 	f.add(base("main"), strings.Repeat("d", 40), files("3"))
 	overlay := func(ref string) sources {
-		return sources{"apps/kustomization.yaml": "namespace: shop\nresources:\n- https://github.com/acme/base//app?ref=" + ref +
-			"\n- more.yaml\n", "apps/more.yaml": aPod("more", "1")}
+		return sources{"apps/kustomization.yaml": "namespace: shop\nresources:\n- https://github.com/acme/base//app?ref=" +
+			ref + "\n- more.yaml\n", "apps/more.yaml": aPod("more", "1")}
 	}
 	rep := f.against(overlay("v1.0.0"), overlay("v1.1.0"))
 	if len(rep.Bumps) != 1 || len(rep.Bumps[0].Moved) != 1 {
 		t.Fatalf("%+v\n%s\n%+v", rep.Bumps, problems(rep.Errors), rep.NotChecked)
 	}
 	b, m := rep.Bumps[0], rep.Bumps[0].Moved[0]
-	if b.Root != "apps" || m.Name != "github.com/acme/base" || m.From.String() != "v1.0.0 (aaaaaaa)" || m.Path != "apps/kustomization.yaml" ||
-		m.Line != 3 || len(m.Links) != 1 || m.Links[0].URL != "https://github.com/acme/base/compare/v1.0.0...v1.1.0" {
+	if b.Root != "apps" || m.Name != "github.com/acme/base" || m.From.String() != "v1.0.0 (aaaaaaa)" ||
+		m.Path != "apps/kustomization.yaml" || m.Line != 3 || len(m.Links) != 1 ||
+		m.Links[0].URL != "https://github.com/acme/base/compare/v1.0.0...v1.1.0" {
 		t.Errorf("%+v", b)
 	}
 	if len(b.Changed) != 1 || len(b.Images) != 1 || b.Images[0].From != "i:1" || b.Images[0].To != "i:2" {

@@ -99,7 +99,7 @@ func TestElsewhere(t *testing.T) {
 		{"a folder", elsewhereApp("a", "    path: plain\n"), "Application/argocd/a", "ConfigMap shop/a apps/a.yaml:8"},
 		{"a folder and those below", elsewhereApp("a", "    path: plain\n    directory: {recurse: true}\n"),
 			"Application/argocd/a", "ConfigMap shop/a apps/a.yaml:8, ConfigMap shop/b apps/a.yaml:8"},
-		{"a chart", elsewhereApp("a", "    path: chart\n"), "Application/argocd/a", "ConfigMap shop/a apps/a.yaml:8"},
+		{"a chart", elsewhereApp("a", "    path: chart\n"), "Application/argocd/a", "ConfigMap shop/a apps/a.yaml:3"},
 		{"of Flux", flux, "Kustomization/flux-system/f", "ConfigMap shop/a apps/source.yaml:7"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

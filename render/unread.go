@@ -49,9 +49,9 @@ func (r *Renderer) Charted(root roots.Root) *Charted {
 // maxUntried is up to how many values it is tried out whether anybody reads them: each is rendered twice.
 const maxUntried = 8
 
-// ValueNotes returns what becomes of the user's values when a chart takes the place of an earlier one. That nobody reads
-// a value any more is tried out: the release renders to the same bytes without it, and before it did not, or the chart
-// before had a default for it.
+// ValueNotes returns what becomes of the user's values when a chart takes the place of an earlier one. That nobody
+// reads a value any more is tried out: the release renders to the same bytes without it, and before it did not, or the
+// chart before had a default for it.
 func (c *Charted) ValueNotes(ctx context.Context, before *Charted) (list []ValueNote) {
 	s := c.release
 	now := newKnownValues(s.chart)

@@ -46,7 +46,7 @@ func Of(ctx context.Context, sides *diff.Sides, roots []*diff.Root, findings []r
 			b.resources(diff.Pairs(r.Root, r.Before(), r.Deployed, false))
 			room -= left - b.room
 			one.Values = values(ctx, sides, r)
-			one.Violations = violations(r, one.Root, findings)
+			one.Violations = violations(r, findings)
 		}
 		list = append(list, one)
 	}
@@ -67,14 +67,14 @@ func values(ctx context.Context, sides *diff.Sides, r *diff.Root) (list []report
 }
 
 // violations counts the new findings about what a root deploys.
-func violations(r *diff.Root, name string, findings []report.Finding) (n int) {
+func violations(r *diff.Root, findings []report.Finding) (n int) {
 	deployed := map[report.Resource]bool{}
 	for _, res := range r.Deployed {
 		deployed[review.Named(res.Object)] = true
 	}
 	for _, f := range findings {
 		if !f.New || f.Result != report.Fail && f.Result != report.Warn ||
-			!slices.Contains(f.Roots, r.Path) && !slices.Contains(f.Roots, name) {
+			!slices.Contains(f.Roots, r.Name()) {
 			continue
 		}
 		for _, res := range append([]report.Resource{f.Resource}, f.Resources...) {
@@ -106,8 +106,8 @@ func Changed(roots []*diff.Root) (list []report.Problem) {
 			}
 			seen[key(u)] = true
 			list = append(list, report.Problem{Path: u.Where.Path, Line: u.Where.Line, Message: nameOf(u.Want) + " " +
-				report.Version{Ref: u.Want.Ref, Revision: u.Revision}.String() + ": this version changed its content since it was " +
-				"first fetched (" + digest(u.Changed) + ", now " + digest(u.Digest, u.Tree) + "): make sure that this is known " +
+				report.Version{Ref: u.Want.Ref, Revision: u.Revision}.String() + ": this version changed its content since it " +
+				"was first fetched (" + digest(u.Changed) + ", now " + digest(u.Digest, u.Tree) + "): make sure that this is known " +
 				"to who publishes it"})
 		}
 	}

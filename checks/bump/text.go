@@ -20,7 +20,8 @@ type edit struct {
 // unified returns the difference of two texts in unified form, without the names of files, at most so many lines and
 // bytes of it, and how many lines are left out.
 func unified(was, now string, maxLines, maxBytes int) (text string, leftOut int) {
-	edits := difference(strings.Split(strings.TrimSuffix(was, "\n"), "\n"), strings.Split(strings.TrimSuffix(now, "\n"), "\n"))
+	linesOf := func(s string) []string { return strings.Split(strings.TrimSuffix(s, "\n"), "\n") }
+	edits := difference(linesOf(was), linesOf(now))
 	var b strings.Builder
 	lines, old, new := 0, 1, 1 // old and new are the numbers of the next lines
 	write := func(s string) {

@@ -60,11 +60,13 @@ func TestUnified(t *testing.T) {
 	now[4], now[30] = "x", "y"
 	now = slices.Insert(now, 31, "z")
 	text, left := unified(strings.Join(was, "\n")+"\n", strings.Join(now, "\n")+"\n", 100, 1000)
-	want := "@@ -2,7 +2,7 @@\n 1\n 2\n 3\n-4\n+x\n 5\n 6\n 7\n@@ -28,7 +28,8 @@\n 27\n 28\n 29\n-30\n+y\n+z\n 31\n 32\n 33\n"
+	want := "@@ -2,7 +2,7 @@\n 1\n 2\n 3\n-4\n+x\n 5\n 6\n 7\n" +
+		"@@ -28,7 +28,8 @@\n 27\n 28\n 29\n-30\n+y\n+z\n 31\n 32\n 33\n"
 	if text != want || left != 0 {
 		t.Errorf("%d left out, %s", left, text)
 	}
-	if text, left := unified(strings.Join(was, "\n"), strings.Join(now, "\n"), 4, 1000); left != 15 || strings.Count(text, "\n") != 4 {
+	text, left = unified(strings.Join(was, "\n"), strings.Join(now, "\n"), 4, 1000)
+	if left != 15 || strings.Count(text, "\n") != 4 {
 		t.Errorf("%d left out, %s", left, text)
 	}
 }

@@ -44,8 +44,9 @@ func resolved() []report.Resolved {
 func hostileBumps(s, path string) []report.Bump {
 	res := report.Resource{APIVersion: s, Kind: s, Namespace: s, Name: s}
 	return []report.Bump{{Root: s, Problem: s, Added: []report.Resource{res}, Removed: []report.Resource{res},
-		Moved: []report.Moved{{Name: s, URL: s, From: report.Version{Ref: s, Revision: s}, To: report.Version{Ref: s, Revision: s},
-			Path: path, Line: 1, Links: []report.Link{{Text: s, URL: s}, {Text: s, URL: "javascript:" + s}}}},
+		Moved: []report.Moved{{Name: s, URL: s, From: report.Version{Ref: s, Revision: s},
+			To: report.Version{Ref: s, Revision: s}, Path: path, Line: 1,
+			Links: []report.Link{{Text: s, URL: s}, {Text: s, URL: "javascript:" + s}}}},
 		Changed: []report.ResourceChange{{Resource: res, Diff: s}},
 		Images:  []report.ImageChange{{Resource: res, Container: s, From: s, To: s}},
 		CRDs:    []report.CRDChange{{Name: s, Says: []string{s}}},
