@@ -44,6 +44,9 @@ type chartPlaces struct {
 	files  map[string]*origin.File
 	// objects are those of a manifest, by its index, for those who ask by positions.
 	objects map[int][]*yaml.Node
+	// confirms and confirming count the renders of confirmed.
+	confirms   int
+	confirming time.Duration
 }
 
 // maxTraceTime is how long finding out where a chart's output is from may take.
@@ -80,6 +83,8 @@ func (c *chartPlaces) file(name string) *origin.File {
 
 // spot is a field of a manifest, found as far as it exists.
 type spot struct {
+	object     *yaml.Node
+	pointer    string
 	manifest   helm.Manifest
 	text       *manifestText
 	key, value *yaml.Node   // key is nil for the element of a list and for the whole
@@ -93,7 +98,7 @@ func (c *chartPlaces) locate(manifest int, object *yaml.Node, pointer string) or
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.prepare()
-	s := spot{manifest: c.output.Manifests[manifest], value: source.Deref(object)}
+	s := spot{manifest: c.output.Manifests[manifest], object: object, pointer: pointer, value: source.Deref(object)}
 	s.text = newManifestText(s.manifest.Text)
 	s.follow(pointer)
 	p := c.field(s)

@@ -184,6 +184,9 @@ func (c *chartPlaces) absent(s spot) (origin.Place, bool) {
 		return origin.Place{}, false
 	}
 	for _, one := range c.trace.Absent(s.manifest.Template, s.manifest.Offset+at, length, s.keys) {
+		if !c.confirmed(s, one) {
+			continue
+		}
 		p := c.settable(one.Path)
 		if one.Switch {
 			p.Advice = "turn " + strings.Join(one.Path, ".") + " on in the values"

@@ -68,7 +68,7 @@ func (p *prover) release(ctx context.Context, rendering *render.Rendering) error
 			switch {
 			case f.Scalar() && place.Set != nil:
 				ask(set, place)
-			case f.Scalar() && place.How == origin.Enclosing && place.Advice != "":
+			case f.Scalar() && place.How == origin.Enclosing:
 				ask(idle, place)
 			case f.Scalar():
 				ask(value, place)
@@ -79,7 +79,7 @@ func (p *prover) release(ctx context.Context, rendering *render.Rendering) error
 					}
 				}
 			case f.Node.Kind == yaml.MappingNode:
-				if at := res.Origin(f.Pointer + "/missing"); at.Set != nil {
+				if at := res.Origin(f.Pointer + "/missing"); at.Set != nil && at.Missing != "" {
 					ask(missing, at)
 				}
 			}

@@ -1,0 +1,107 @@
+package render
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/render/helm/trace"
+	"github.com/lintel-bot/lintel/render/source"
+)
+
+// maxConfirms is how often a chart is rendered again to find out whether values print fields that are not there, and
+// maxConfirmTime how long that may take in all.
+const (
+	maxConfirms    = 24
+	maxConfirmTime = 3 * time.Second
+)
+
+// confirmed reports whether a field is there if a value is set, by rendering.
+func (c *chartPlaces) confirmed(s spot, one trace.Candidate) bool {
+	for _, value := range []any{"lintel", true, float64(7)} {
+		if c.confirms >= maxConfirms || c.confirming > maxConfirmTime {
+			return false
+		}
+		c.confirms++
+		start := time.Now()
+		ok := c.prints(s, one, value)
+		c.confirming += time.Since(start)
+		if ok {
+			return true
+		}
+		if one.Switch {
+			break
+		}
+	}
+	return false
+}
+
+// prints renders with a value and looks for the field.
+func (c *chartPlaces) prints(s spot, one trace.Candidate, value any) bool {
+	if one.Switch {
+		value = true
+	}
+	values := any(c.options.Values)
+	for _, need := range one.Needs {
+		values = with(values, need, true)
+	}
+	options := c.options
+	options.Values, _ = with(values, one.Path, value).(map[string]any)
+	options.SkipSchema = true
+	out, err := c.chart.Render(context.WithoutCancel(c.ctx), options)
+	if err != nil {
+		return false
+	}
+	for _, m := range out.Manifests {
+		if m.Template != s.manifest.Template {
+			continue
+		}
+		documents, _ := source.Parse(m.Template, []byte(m.Text), c.renderer.limits.Source)
+		for _, d := range documents {
+			for _, object := range source.Unlist(d) {
+				again := spot{value: object}
+				if again.follow(s.pointer); again.missing == "" && sameObject(object, s.object) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+func sameObject(a, b *yaml.Node) bool {
+	name := func(n *yaml.Node) string {
+		_, meta := source.Field(n, "metadata")
+		return source.Text(n, "kind") + " " + source.Text(meta, "namespace") + " " + source.Text(meta, "name")
+	}
+	return name(a) == name(b)
+}
+
+// with returns values with another one at a path, in copies of what is on the way. What stands in its way goes.
+func with(values any, at []string, value any) any {
+	if len(at) == 0 {
+		return value
+	}
+	if list, ok := values.([]any); ok {
+		if i, err := strconv.Atoi(at[0]); err == nil && i >= 0 && i <= len(list) {
+			out := append(slices.Clone(list), nil)[:max(len(list), i+1)]
+			out[i] = with(out[i], at[1:], value)
+			return out
+		}
+	}
+	if i, err := strconv.Atoi(at[0]); err == nil && i == 0 {
+		if _, isMap := values.(map[string]any); !isMap {
+			return []any{with(nil, at[1:], value)}
+		}
+	}
+	out := map[string]any{}
+	if m, ok := values.(map[string]any); ok {
+		out = maps.Clone(m)
+	}
+	out[at[0]] = with(out[at[0]], at[1:], value)
+	return out
+}
