@@ -313,6 +313,9 @@ func (c *chartPlaces) decide(found []trace.Origin) (best origin.Place, ok bool) 
 		if o.Role == trace.Condition {
 			break
 		}
+		if o.Role == trace.Derived && found[0].Role == trace.Verbatim {
+			continue // it had a say in what was copied, and another value of it may say the same
+		}
 		p, sure := c.origin(o)
 		if sure {
 			return p, true
@@ -350,10 +353,10 @@ func (c *chartPlaces) origin(o trace.Origin) (p origin.Place, sure bool) {
 		at := c.entry
 		switch {
 		case slices.Equal(o.Path, []string{"Name"}) && c.name.Path != "":
-			at = c.position(c.name, "name")
+			at = c.scalar(c.name, "name")
 			at.Role = "release name"
 		case slices.Equal(o.Path, []string{"Namespace"}) && c.space.Path != "":
-			at = c.position(c.space, "namespace")
+			at = c.scalar(c.space, "namespace")
 			at.Role = "release namespace"
 		default:
 			at.Role = "release"
@@ -482,6 +485,15 @@ func (c *chartPlaces) position(at gitops.Position, name string) origin.Place {
 	}
 	if at.Line > 0 {
 		p.How = origin.Writer
+	}
+	return p
+}
+
+// scalar is position for what is written as a scalar; what stands around it where it is not written is no more than near.
+func (c *chartPlaces) scalar(at gitops.Position, name string) origin.Place {
+	p := c.position(at, name)
+	if at.Column > 0 && !c.file(at.Path).Scalar(at.Line, at.Column, name) {
+		p.How = origin.Enclosing
 	}
 	return p
 }

@@ -62,6 +62,12 @@ func (f *File) Key(line, column int, name string) (Place, bool) {
 	return f.at(f.path, key, Writer, ""), true
 }
 
+// Scalar reports whether what Entry finds is a scalar.
+func (f *File) Scalar(line, column int, name string) bool {
+	_, value := f.text(f.path).entry(position{line, column}, name)
+	return value != nil && value.Kind == yaml.ScalarNode
+}
+
 // Find returns the place of the value at a path of the file's first document, of what is nearest around it where there
 // is none, and how many of the keys lead there.
 func (f *File) Find(path []string) (p Place, depth int) {

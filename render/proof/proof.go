@@ -120,7 +120,7 @@ func (p *prover) run(ctx context.Context) error {
 	for name := range rendering.Reads {
 		p.charts = p.charts || strings.HasSuffix(name, "/") && p.options.Write != nil
 	}
-	if p.root.Kind != roots.Folder && !isRelease(p.root) {
+	if p.root.Kind != roots.Folder && !isRelease(p.root) && p.root.Object == "" {
 		if same, err := p.sameWithoutOrigins(ctx, rendering); err != nil {
 			return err
 		} else if !same {
@@ -200,17 +200,17 @@ func (p *prover) render(ctx context.Context, edits []edit) (*rendered, string, e
 		files[real] = data
 	}
 	p.report.Renders++
-	renderer := p.renderer
+	renderer, root := p.renderer, p.root
 	var err error
-	if p.charts {
-		renderer, err = p.edited(ctx, files)
+	if p.charts || p.root.Object != "" && p.options.Write != nil {
+		renderer, root, err = p.edited(ctx, files)
 	} else {
 		renderer = p.renderer.With(files)
 	}
 	if err != nil {
 		return nil, "", err
 	}
-	rendering, problems, err := renderer.Render(ctx, p.root)
+	rendering, problems, err := renderer.Render(ctx, root)
 	if err != nil {
 		return nil, "", err
 	}

@@ -26,21 +26,31 @@ func isRelease(r roots.Root) bool {
 		r.Kind == roots.Application
 }
 
-// edited returns a renderer of the tree with other contents of some files.
-func (p *prover) edited(ctx context.Context, files map[string][]byte) (*render.Renderer, error) {
+// edited returns a renderer of the tree with other contents of some files, and the root in it: the object that deploys
+// it may have another name there.
+func (p *prover) edited(ctx context.Context, files map[string][]byte) (*render.Renderer, roots.Root, error) {
 	id, err := p.options.Write(ctx, p.tree.ID(), files)
 	if err != nil {
-		return nil, fmt.Errorf("writing a tree: %w", err)
+		return nil, p.root, fmt.Errorf("writing a tree: %w", err)
 	}
 	t, err := p.tree.Sibling(id)
 	if err != nil {
-		return nil, err
+		return nil, p.root, err
 	}
 	g, err := roots.Open(t, p.options.roots(), p.cache)
 	if err != nil {
-		return nil, err
+		return nil, p.root, err
 	}
-	return render.New(g, p.options.config(p.memory)), nil
+	root := p.root
+	if list := g.All(); !slices.Contains(list, root) {
+		list = slices.DeleteFunc(slices.Clone(list), func(r roots.Root) bool {
+			return r.Path != p.root.Path || r.Kind != p.root.Kind
+		})
+		if len(list) == 1 {
+			root = list[0]
+		}
+	}
+	return render.New(g, p.options.config(p.memory)), root, nil
 }
 
 // release tries the fields of a release.
@@ -79,7 +89,7 @@ func (p *prover) release(ctx context.Context, rendering *render.Rendering) error
 					}
 				}
 			case f.Node.Kind == yaml.MappingNode:
-				if at := res.Origin(f.Pointer + "/missing"); at.Set != nil && at.Missing != "" {
+				if at := res.Origin(f.Pointer + "/missing"); at.Set != nil && at.Missing != "" && at.Set[len(at.Set)-1] == "missing" {
 					ask(missing, at)
 				}
 			}
