@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/lintel-bot/lintel/fetch/chart"
 	"github.com/lintel-bot/lintel/fetch/fault"
@@ -34,11 +35,17 @@ func (f *Fetcher) getChart(ctx context.Context, j job) (store.Note, error) {
 
 // getRepository gets a chart of a chart repository.
 func (f *Fetcher) getRepository(ctx context.Context, j job) (store.Note, error) {
-	index, hosts, err := f.index(ctx, j.url)
+	index, hosts, err := f.index(ctx, j.url, f.o.Fresh)
 	if err != nil {
 		return store.Note{}, err
 	}
 	v, err := chart.Find(index, j.want.Name, j.want.Ref)
+	if err != nil { // it may be newer than what was asked for a while ago
+		if index, hosts, err = f.index(ctx, j.url, justNow); err != nil {
+			return store.Note{}, err
+		}
+		v, err = chart.Find(index, j.want.Name, j.want.Ref)
+	}
 	if err != nil {
 		return store.Note{}, err
 	}
@@ -101,8 +108,12 @@ func beside(repository *url.URL, address string) (*url.URL, error) {
 	return policy.Address(to.String())
 }
 
-// index returns the index of a chart repository, and the further hosts that it came from.
-func (f *Fetcher) index(ctx context.Context, repository *url.URL) ([]byte, []string, error) {
+// justNow is how old an index may be that does not have what is asked for: several may ask in one check.
+const justNow = 5 * time.Second
+
+// index returns the index of a chart repository, and the further hosts that it came from. One that is fresh is not asked
+// for again.
+func (f *Fetcher) index(ctx context.Context, repository *url.URL, fresh time.Duration) ([]byte, []string, error) {
 	key := store.Key("index", repository.String())
 	unlock, err := f.store.Lock(ctx, key)
 	if err != nil {
@@ -117,7 +128,7 @@ func (f *Fetcher) index(ctx context.Context, repository *url.URL) ([]byte, []str
 	if err != nil {
 		return nil, nil, err
 	}
-	if data != nil && f.store.Now().Sub(n.Asked) < f.o.Fresh {
+	if data != nil && f.store.Now().Sub(n.Asked) < fresh {
 		return data, n.Hosts, f.mayUse(ctx, n)
 	}
 	from, err := beside(repository, "index.yaml")

@@ -130,6 +130,26 @@ func TestIndexIsKept(t *testing.T) {
 	}
 }
 
+// A version that is newer than the index that was kept is asked for at once: whoever releases a chart uses it next.
+func TestVersionIsNewerThanTheIndex(t *testing.T) {
+	n := newInternet(t)
+	r := newRepository()
+	r.add(t, "app", "1.2.3", "one", "app-1.2.3.tgz")
+	n.serve("charts.example.com", r)
+	f := n.fetcher("")
+	had(t, f, chartWant("1.2.3"))
+	r.add(t, "app", "1.2.4", "two", "app-1.2.4.tgz")
+	n.pass(10 * time.Second)
+	if e := had(t, f, chartWant("1.2.4")); e.Revision != "1.2.4" {
+		t.Errorf("got %+v", e)
+	}
+	n.asked()
+	refused(t, f, chartWant("1.2.5"), true, "no version")
+	if got := n.asked(); len(got) > 0 {
+		t.Errorf("asked again at once: %v", got)
+	}
+}
+
 // A version that comes back with another content says so, whatever was cleaned up in between.
 func TestDigestChanges(t *testing.T) {
 	n := newInternet(t)
