@@ -272,6 +272,9 @@ func (b brought) Locate(pointer string) origin.Place {
 
 // place turns a place from outside into the entry that brings it in, with what it was as the first link of its chain.
 func (o *outside) place(p origin.Place) origin.Place {
+	if o.plain {
+		return p
+	}
 	links := o.links(p.Chain)
 	m, in, ok := o.of(p.Path)
 	if !ok {
