@@ -22,15 +22,12 @@ const (
 
 // confirmed reports whether a field is there if a value is set, by rendering.
 func (c *chartPlaces) confirmed(s spot, one trace.Candidate) bool {
+	there := func(again spot) bool { return again.missing == "" }
 	for _, value := range []any{"lintel", true, float64(7)} {
-		if c.confirms >= maxConfirms || c.confirming > maxConfirmTime {
-			return false
+		if one.Switch {
+			value = true
 		}
-		c.confirms++
-		start := time.Now()
-		ok := c.prints(s, one, value)
-		c.confirming += time.Since(start)
-		if ok {
+		if c.tried(s, one, value, there) {
 			return true
 		}
 		if one.Switch {
@@ -40,11 +37,25 @@ func (c *chartPlaces) confirmed(s spot, one trace.Candidate) bool {
 	return false
 }
 
-// prints renders with a value and looks for the field.
-func (c *chartPlaces) prints(s spot, one trace.Candidate, value any) bool {
-	if one.Switch {
-		value = true
+// changes reports whether a field becomes another one if a value is set, by rendering.
+func (c *chartPlaces) changes(s spot, path []string) bool {
+	other := func(again spot) bool { return again.missing != "" || again.value.Value != s.value.Value }
+	for _, value := range []any{"lintel", true, false, float64(7)} {
+		if c.tried(s, trace.Candidate{Path: path}, value, other) {
+			return true
+		}
 	}
+	return false
+}
+
+// tried renders with a value, as long as that is not too much, and looks at the field.
+func (c *chartPlaces) tried(s spot, one trace.Candidate, value any, good func(spot) bool) bool {
+	if c.confirms >= maxConfirms || c.confirming > maxConfirmTime {
+		return false
+	}
+	c.confirms++
+	start := time.Now()
+	defer func() { c.confirming += time.Since(start) }()
 	values := any(c.options.Values)
 	for _, need := range one.Needs {
 		values = with(values, need, true)
@@ -64,7 +75,7 @@ func (c *chartPlaces) prints(s spot, one trace.Candidate, value any) bool {
 		for _, d := range documents {
 			for _, object := range source.Unlist(d) {
 				again := spot{value: object}
-				if again.follow(s.pointer); again.missing == "" && sameObject(object, s.object) {
+				if again.follow(s.pointer); sameObject(object, s.object) && good(again) {
 					return true
 				}
 			}

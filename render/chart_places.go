@@ -211,7 +211,7 @@ func (c *chartPlaces) field(s spot) origin.Place {
 	}
 	at, length := s.text.extent(s)
 	found := c.at(s, at, length)
-	p, ok := c.decide(wordsFirst(found, s.text.text[at:at+length]))
+	p, ok := c.decide(s, wordsFirst(found, s.text.text[at:at+length]))
 	if !ok {
 		return near
 	}
@@ -307,7 +307,7 @@ func wordsFirst(found []trace.Origin, text string) []trace.Origin {
 }
 
 // decide returns the place of the first origin that a person can edit here, or else of the first.
-func (c *chartPlaces) decide(found []trace.Origin) (best origin.Place, ok bool) {
+func (c *chartPlaces) decide(s spot, found []trace.Origin) (best origin.Place, ok bool) {
 	var open *origin.Place
 	for _, o := range found {
 		if o.Role == trace.Condition {
@@ -316,7 +316,20 @@ func (c *chartPlaces) decide(found []trace.Origin) (best origin.Place, ok bool) 
 		if o.Role == trace.Derived && found[0].Role == trace.Verbatim {
 			continue // it had a say in what was copied, and another value of it may say the same
 		}
+		if o.Role == trace.Fallback && o.Kind != trace.Value {
+			continue // nobody sets a key or a release for it
+		}
 		p, sure := c.origin(o)
+		if o.Role == trace.Derived && (o.Kind == trace.Key || o.Kind == trace.Release) {
+			p.How, sure = origin.Enclosing, false // it chose among what others say, more often than not
+			p.StartColumn, p.EndColumn = 0, 0
+		}
+		if o.Role == trace.Fallback { // of one that is set, something else did not count
+			if p.Set == nil || open != nil && open.Set != nil || !c.changes(s, p.Set) {
+				continue
+			}
+			sure = false
+		}
 		if sure {
 			return p, true
 		}
