@@ -97,11 +97,3 @@ func kustomizationIn(t Tree, dir string) string {
 	}
 	return ""
 }
-
-// orAt is a place, or another one where there is none.
-func orAt(at, other Position) Position {
-	if at.Path == "" {
-		return other
-	}
-	return at
-}

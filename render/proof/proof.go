@@ -200,7 +200,8 @@ func (p *prover) render(ctx context.Context, edits []edit) (*rendered, string, e
 		files[real] = data
 	}
 	p.report.Renders++
-	renderer, root := p.renderer, p.root
+	var renderer *render.Renderer
+	root := p.root
 	var err error
 	if p.charts || p.root.Object != "" && p.options.Write != nil {
 		renderer, root, err = p.edited(ctx, files)
