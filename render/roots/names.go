@@ -20,7 +20,9 @@ type Listed struct {
 }
 
 // nameOf names a deployment.
-func nameOf(one *Deployment) string { return Root{Kind: kindOf(one.Object.Kind), Object: one.ID()}.Name() }
+func nameOf(one *Deployment) string {
+	return Root{Kind: kindOf(one.Object.Kind), Object: one.ID()}.Name()
+}
 
 // List lists all roots as people call them, sorted by name: where two would have the same name, the cluster or the path
 // stands in front. What an object deploys as it is stands there by its path and by the object. It looks at the whole
