@@ -1,6 +1,7 @@
 package main
 
 import (
+	"log/slog"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -21,6 +22,8 @@ func newSandboxCommand(checker sandbox.Checker) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			answers := os.Stdout
 			os.Stdout = os.Stderr // what a library prints must not get between the answers
+			// Helm warns of values that do not fit together, and quotes them: only errors of ours are for a log.
+			slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})))
 			return sandbox.Serve(cmd.Context(), os.Stdin, answers, checker)
 		},
 	}
