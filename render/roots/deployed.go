@@ -121,7 +121,11 @@ func (d *deployments) lookUp(kinds []string, wanted map[string][]string) (object
 			continue
 		}
 		added := map[Root]bool{}
-		for _, p := range d.set.Mentions(kind) {
+		files := d.set.Noted(fluxSources, kind)
+		if isValues(kind) {
+			files = d.set.Mentions(kind)
+		}
+		for _, p := range files {
 			if !d.set.Manifest(p) || kustomization.IsFileName(p) {
 				continue
 			}

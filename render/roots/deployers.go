@@ -185,6 +185,28 @@ func noteValues(n, helm *yaml.Node, note func(string)) {
 	}
 }
 
+// fluxSources notes of each kind of Flux' sources the files with objects of it: whoever refers to one mentions the kind,
+// too, and these are many.
+const fluxSources = "source"
+
+func sourceNotes(limits source.Limits) graph.Notes {
+	return graph.Notes{Of: fluxSources, Marks: []string{"fluxcd.io/"}, Read: func(p string, data []byte,
+		note func(string)) {
+		documents, err := source.Parse(p, data, limits)
+		if err != nil {
+			return // nothing can be read from it later, either
+		}
+		for _, document := range documents {
+			for _, node := range source.Unlist(document) {
+				if group, _, ok := strings.Cut(source.Text(node, "apiVersion"), "/"); ok &&
+					strings.HasSuffix(group, "fluxcd.io") {
+					note(source.Text(node, "kind"))
+				}
+			}
+		}
+	}}
+}
+
 // maxDeployerNodes is how many nodes of an object, aliases counted each time, are looked at.
 const maxDeployerNodes = 20_000
 
