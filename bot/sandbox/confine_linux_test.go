@@ -306,8 +306,10 @@ func TestOwnersSeeTheirOwn(t *testing.T) {
 		return r.Title
 	}
 	for _, owner := range []string{"7", "8"} {
-		if err := os.MkdirAll(at("mirrors/"+owner), 0o700); err != nil {
-			t.Fatal(err)
+		for _, dir := range []string{"mirrors/", "cache/"} { // what is not there is refused in other words
+			if err := os.MkdirAll(at(dir+owner), 0o700); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if err := os.WriteFile(at("mirrors/"+owner+"/secret"), []byte("x"), 0o600); err != nil {
 			t.Fatal(err)
