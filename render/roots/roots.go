@@ -1,18 +1,17 @@
 // Package roots knows which roots a tree has, what a change reaches, and what objects of Argo CD and Flux make of its
 // folders. It reads and renders nothing but what it takes to know that.
 //
-// A root is a kustomization that no other one includes, or a folder of plain manifests that no kustomization reads, as
-// it is or as an object of Argo CD or Flux deploys it. Where it is not certain, a change reaches too much: a root that
+// A root is a kustomization that no other one includes, a folder of plain manifests that no kustomization reads, or a
+// chart, as it is or as an object of Argo CD or Flux deploys it. Where it is not certain, a change reaches too much: a root that
 // renders without need costs time, a root that is left out costs the truth of the check.
 //
-// To add a kind of root (a Helm chart, say):
+// To add a kind of root:
 //   - root.go: its constant and name;
 //   - kinds.go: its row, with functions that say whose files are its own, which folders a change touches and which of
 //     them are roots. All, Has, Reach, Files, Manifest and Unread follow from the rows;
 //   - what an object deploys has no row: kindOf in root.go, and deployed.go where it is not a folder's own root;
 //   - if files must be found by what they say (as a policy test names resources): one more graph.Notes in Open;
-//   - render: its case in Renderer.Render, and a Locator;
-//   - cmd/lintel: its word in the list of roots (listRoots).
+//   - render: its case in Renderer.once, and a Locator.
 package roots
 
 import (
