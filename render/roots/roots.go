@@ -2,8 +2,8 @@
 // folders. It reads and renders nothing but what it takes to know that.
 //
 // A root is a kustomization that no other one includes, a folder of plain manifests that no kustomization reads, or a
-// chart, as it is or as an object of Argo CD or Flux deploys it. Where it is not certain, a change reaches too much: a root that
-// renders without need costs time, a root that is left out costs the truth of the check.
+// chart, as it is or as an object of Argo CD or Flux deploys it. Where it is not certain, a change reaches too much: a
+// root that renders without need costs time, a root that is left out costs the truth of the check.
 //
 // To add a kind of root:
 //   - root.go: its constant and name;
