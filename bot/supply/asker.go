@@ -14,10 +14,10 @@ import (
 
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/sources"
-	"github.com/lintel-bot/lintel/fetch"
-	"github.com/lintel-bot/lintel/fetch/policy"
-	"github.com/lintel-bot/lintel/fetch/store"
 	"github.com/lintel-bot/lintel/render/remote"
+	"github.com/lintel-bot/lintel/render/remote/fetch"
+	"github.com/lintel-bot/lintel/render/remote/fetch/policy"
+	"github.com/lintel-bot/lintel/render/remote/fetch/store"
 )
 
 // recheck is after what time a source is asked whether an exact version still has the content that it had.

@@ -22,9 +22,9 @@ import (
 	"github.com/lintel-bot/lintel/bot/datadir"
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/sources"
-	"github.com/lintel-bot/lintel/fetch"
-	"github.com/lintel-bot/lintel/fetch/policy"
-	"github.com/lintel-bot/lintel/fetch/store"
+	"github.com/lintel-bot/lintel/render/remote/fetch"
+	"github.com/lintel-bot/lintel/render/remote/fetch/policy"
+	"github.com/lintel-bot/lintel/render/remote/fetch/store"
 )
 
 // Client knows the repositories of the App's host; *github.Client is one.

@@ -16,8 +16,8 @@ import (
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/sources"
 	"github.com/lintel-bot/lintel/checks/report"
-	"github.com/lintel-bot/lintel/fetch/policy"
 	"github.com/lintel-bot/lintel/render/remote"
+	"github.com/lintel-bot/lintel/render/remote/fetch/policy"
 )
 
 // host is the double of GitHub: octo/base is private and installed, octo/open public, octo/other another's.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
-	"github.com/lintel-bot/lintel/fetch/policy"
+	"github.com/lintel-bot/lintel/render/remote/fetch/policy"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"

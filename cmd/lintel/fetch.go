@@ -12,8 +12,8 @@ import (
 	"github.com/lintel-bot/lintel/bot/sandbox"
 	"github.com/lintel-bot/lintel/checks/output"
 	"github.com/lintel-bot/lintel/checks/report"
-	"github.com/lintel-bot/lintel/fetch"
 	"github.com/lintel-bot/lintel/render/remote"
+	"github.com/lintel-bot/lintel/render/remote/fetch"
 )
 
 func newFetchCommand() *cobra.Command {

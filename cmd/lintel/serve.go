@@ -27,7 +27,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/webhook"
 	"github.com/lintel-bot/lintel/checks/output"
 	"github.com/lintel-bot/lintel/checks/report"
-	"github.com/lintel-bot/lintel/fetch/policy"
+	"github.com/lintel-bot/lintel/render/remote/fetch/policy"
 )
 
 const (

@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lintel-bot/lintel/bot/sources"
-	"github.com/lintel-bot/lintel/fetch"
-	"github.com/lintel-bot/lintel/fetch/policy"
-	"github.com/lintel-bot/lintel/fetch/store"
+	"github.com/lintel-bot/lintel/render/remote/fetch"
+	"github.com/lintel-bot/lintel/render/remote/fetch/policy"
+	"github.com/lintel-bot/lintel/render/remote/fetch/store"
 )
 
 // sourcesOptions say how a command of a laptop gets what comes from outside of the repository.

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lintel-bot/lintel/fetch/git"
 	"github.com/lintel-bot/lintel/render/remote"
+	"github.com/lintel-bot/lintel/render/remote/fetch/git"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 

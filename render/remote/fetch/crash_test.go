@@ -10,9 +10,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/lintel-bot/lintel/fetch/policy"
-	"github.com/lintel-bot/lintel/fetch/store"
 	"github.com/lintel-bot/lintel/render/remote"
+	"github.com/lintel-bot/lintel/render/remote/fetch/policy"
+	"github.com/lintel-bot/lintel/render/remote/fetch/store"
 )
 
 // However many ask at once, in however many processes, one thing is got once.

@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lintel-bot/lintel/fetch/fault"
-	"github.com/lintel-bot/lintel/fetch/web"
+	"github.com/lintel-bot/lintel/render/remote/fetch/fault"
+	"github.com/lintel-bot/lintel/render/remote/fetch/web"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 
-	"github.com/lintel-bot/lintel/fetch/fault"
+	"github.com/lintel-bot/lintel/render/remote/fetch/fault"
 )
 
 var exact = regexp.MustCompile(`^v?[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.+_-]+)?$`)

@@ -10,7 +10,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/lintel-bot/lintel/fetch/fault"
+	"github.com/lintel-bot/lintel/render/remote/fetch/fault"
 )
 
 const (

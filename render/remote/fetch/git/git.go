@@ -11,9 +11,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lintel-bot/lintel/fetch/fault"
-	"github.com/lintel-bot/lintel/fetch/store"
-	"github.com/lintel-bot/lintel/fetch/web"
+	"github.com/lintel-bot/lintel/render/remote/fetch/fault"
+	"github.com/lintel-bot/lintel/render/remote/fetch/store"
+	"github.com/lintel-bot/lintel/render/remote/fetch/web"
 	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/lintel-bot/lintel/fetch/fault"
-	"github.com/lintel-bot/lintel/fetch/store"
+	"github.com/lintel-bot/lintel/render/remote/fetch/fault"
+	"github.com/lintel-bot/lintel/render/remote/fetch/store"
 	"github.com/lintel-bot/lintel/render/tree/gitcmd"
 )
 

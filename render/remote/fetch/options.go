@@ -6,11 +6,11 @@ import (
 	"errors"
 	"time"
 
-	"github.com/lintel-bot/lintel/fetch/chart"
-	"github.com/lintel-bot/lintel/fetch/git"
-	"github.com/lintel-bot/lintel/fetch/policy"
-	"github.com/lintel-bot/lintel/fetch/store"
-	"github.com/lintel-bot/lintel/fetch/web"
+	"github.com/lintel-bot/lintel/render/remote/fetch/chart"
+	"github.com/lintel-bot/lintel/render/remote/fetch/git"
+	"github.com/lintel-bot/lintel/render/remote/fetch/policy"
+	"github.com/lintel-bot/lintel/render/remote/fetch/store"
+	"github.com/lintel-bot/lintel/render/remote/fetch/web"
 )
 
 // Options are what New needs. Only Store is required.

@@ -12,8 +12,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/fetch/fault"
-	"github.com/lintel-bot/lintel/fetch/store"
+	"github.com/lintel-bot/lintel/render/remote/fetch/fault"
+	"github.com/lintel-bot/lintel/render/remote/fetch/store"
 )
 
 // Limits are what a packed chart may be.

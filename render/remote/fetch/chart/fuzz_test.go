@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lintel-bot/lintel/fetch/fault"
+	"github.com/lintel-bot/lintel/render/remote/fetch/fault"
 )
 
 // Whatever an index is, it is read or refused, and the cheap way reads what the whole parse reads.

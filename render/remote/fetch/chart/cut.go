@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"slices"
 
-	"github.com/lintel-bot/lintel/fetch/fault"
+	"github.com/lintel-bot/lintel/render/remote/fetch/fault"
 )
 
 // cut returns the lines about each version of a chart.

@@ -9,13 +9,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lintel-bot/lintel/fetch/chart"
-	"github.com/lintel-bot/lintel/fetch/fault"
-	"github.com/lintel-bot/lintel/fetch/git"
-	"github.com/lintel-bot/lintel/fetch/policy"
-	"github.com/lintel-bot/lintel/fetch/store"
-	"github.com/lintel-bot/lintel/fetch/web"
 	"github.com/lintel-bot/lintel/render/remote"
+	"github.com/lintel-bot/lintel/render/remote/fetch/chart"
+	"github.com/lintel-bot/lintel/render/remote/fetch/fault"
+	"github.com/lintel-bot/lintel/render/remote/fetch/git"
+	"github.com/lintel-bot/lintel/render/remote/fetch/policy"
+	"github.com/lintel-bot/lintel/render/remote/fetch/store"
+	"github.com/lintel-bot/lintel/render/remote/fetch/web"
 )
 
 // job is a want that may be asked for.

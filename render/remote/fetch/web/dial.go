@@ -7,7 +7,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/lintel-bot/lintel/fetch/fault"
+	"github.com/lintel-bot/lintel/render/remote/fetch/fault"
 )
 
 const (

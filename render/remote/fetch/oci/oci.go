@@ -17,9 +17,9 @@ import (
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
-	"github.com/lintel-bot/lintel/fetch/fault"
-	"github.com/lintel-bot/lintel/fetch/policy"
-	"github.com/lintel-bot/lintel/fetch/web"
+	"github.com/lintel-bot/lintel/render/remote/fetch/fault"
+	"github.com/lintel-bot/lintel/render/remote/fetch/policy"
+	"github.com/lintel-bot/lintel/render/remote/fetch/web"
 )
 
 // What Helm calls the parts of a chart (https://helm.sh/docs/topics/registries/#helm-chart-manifest).

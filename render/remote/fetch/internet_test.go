@@ -21,9 +21,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lintel-bot/lintel/fetch/policy"
-	"github.com/lintel-bot/lintel/fetch/store"
 	"github.com/lintel-bot/lintel/render/remote"
+	"github.com/lintel-bot/lintel/render/remote/fetch/policy"
+	"github.com/lintel-bot/lintel/render/remote/fetch/store"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 

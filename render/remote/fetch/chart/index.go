@@ -13,7 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/lintel-bot/lintel/fetch/fault"
+	"github.com/lintel-bot/lintel/render/remote/fetch/fault"
 )
 
 const (

@@ -20,8 +20,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lintel-bot/lintel/fetch/fault"
-	"github.com/lintel-bot/lintel/fetch/policy"
+	"github.com/lintel-bot/lintel/render/remote/fetch/fault"
+	"github.com/lintel-bot/lintel/render/remote/fetch/policy"
 )
 
 const (
