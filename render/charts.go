@@ -29,9 +29,9 @@ type loadedChart struct {
 // maxCharts is how many charts are kept.
 const maxCharts = 64
 
-// load loads a chart once for a key; an empty key is never kept.
+// load loads a chart once for a key. What keeps it from being loaded is kept, too, where it is the chart's own mistake.
 func (c *charts) load(key string, load func() (*helm.Chart, error)) (*helm.Chart, error) {
-	if c == nil || key == "" {
+	if c == nil {
 		return load()
 	}
 	c.mu.Lock()
@@ -45,6 +45,13 @@ func (c *charts) load(key string, load func() (*helm.Chart, error)) (*helm.Chart
 	}
 	c.mu.Unlock()
 	one.once.Do(func() { one.chart, one.err = load() })
+	if wrong := (*helm.Error)(nil); one.err != nil && !errors.As(one.err, &wrong) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.loaded[key] == one {
+			delete(c.loaded, key)
+		}
+	}
 	return one.chart, one.err
 }
 
@@ -73,23 +80,22 @@ const (
 	maxChartBytes = 100 << 20
 )
 
-// files reads the files below a folder. linked says that symlinks were followed, so that the folder's object id does not
-// say what was read.
-func (f chartFolder) files() (list []helm.File, linked bool, err error) {
-	bytes := 0
+// files reads the files below a folder, symlinks followed.
+func (f chartFolder) files() (list []helm.File, err error) {
+	bytes, folders := 0, 0
 	var walk func(dir, name string, depth int) error
 	walk = func(dir, name string, depth int) error {
 		entries, err := f.tree.ReadDir(dir)
 		if err != nil {
 			return err
 		}
-		if depth > 64 {
-			return &helm.Error{Cause: helm.CauseLimit, Message: "the chart has folders in more than 64 folders"}
+		if folders++; depth > 64 || folders > maxChartFiles { // links may lead back
+			return &helm.Error{Cause: helm.CauseLimit, Message: fmt.Sprintf("the chart has more than %d folders, or some in more "+
+				"than 64 others", maxChartFiles)}
 		}
 		for _, e := range entries {
 			at, inside := path.Join(dir, e.Name), path.Join(name, e.Name)
 			if e.Kind == tree.Symlink {
-				linked = true
 				real, to, err := f.tree.Lookup(at)
 				if errors.Is(err, tree.ErrNotExist) {
 					return &helm.Error{Cause: helm.CauseInvalid, File: inside, Message: "is a symlink to nowhere"}
@@ -122,7 +128,7 @@ func (f chartFolder) files() (list []helm.File, linked bool, err error) {
 		}
 		return nil
 	}
-	return list, linked, walk(f.dir, "", 0)
+	return list, walk(f.dir, "", 0)
 }
 
 // chartReader loads the charts of one release and notes what it read.
@@ -130,41 +136,59 @@ type chartReader struct {
 	renderer *Renderer
 	out      *Rendering
 	at       gitops.Position // what asks for the first of them: see asked
-	depth    int
 	homes    map[*helm.Chart]chartFolder // where those are that were loaded
+
+	whole map[string]*helm.Chart // with what they depend on, by key
+	sizes map[string]int         // of these: how many charts each of them is
+	open  map[string]bool        // those that are being completed
 }
 
-// maxChartDepth is how deep charts may depend on charts that are not packed in them.
-const maxChartDepth = 16
+// maxCharted is of how many charts one may be that were not packed in it, counted each time.
+const maxCharted = 500
 
 // chart loads the chart of a folder with what it depends on. defaults take the place of its values.yaml; nil: they do not.
 func (c *chartReader) chart(f chartFolder, defaults []byte) (*helm.Chart, error) {
-	if c.depth++; c.depth > maxChartDepth {
-		return nil, &helm.Error{Cause: helm.CauseLimit,
-			Message: fmt.Sprintf("charts depend on each other more than %d deep", maxChartDepth)}
-	}
-	defer func() { c.depth-- }()
+	chart, _, err := c.load(f, defaults)
+	return chart, err
+}
+
+// load is chart; it also returns how many charts it is.
+func (c *chartReader) load(f chartFolder, defaults []byte) (*helm.Chart, int, error) {
 	real, e, err := f.tree.Lookup(f.dir)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
+	}
+	links, err := tree.Links(f.tree, f.dir)
+	if err != nil {
+		return nil, 0, err
 	}
 	if f.here {
-		if e.Kind == tree.Dir {
-			c.out.Reads[real+"/"] = e.ID
-		}
-		if real != f.dir {
-			c.out.links[f.dir] = real
+		c.reads(f.dir, real, e)
+		for _, l := range links {
+			if l.Real != "" {
+				c.reads(l.Path, l.Real, l.Entry)
+			}
 		}
 	}
-	key := fmt.Sprint(e.ID, f.packed)
+	key := fmt.Sprint(e.State(links), f.packed, f.tree.BlobLimit())
+	place := fmt.Sprintf("%t %p %s %s", f.here, f.from, real, key) // dependencies are looked for beside it
+	switch {
+	case c.open[place]:
+		return nil, 0, &helm.Error{Cause: helm.CauseInvalid, Message: "depends on itself, by way of " + f.file("Chart.yaml")}
+	case c.whole[place] != nil && defaults == nil:
+		return c.whole[place], c.sizes[place], nil
+	case c.whole == nil:
+		c.whole, c.sizes, c.open = map[string]*helm.Chart{}, map[string]int{}, map[string]bool{}
+	}
+	c.open[place] = true
+	defer delete(c.open, place)
 	var charts *charts
 	if c.renderer.memory != nil && defaults == nil {
 		charts = &c.renderer.memory.charts
 	}
-	linked := false
 	chart, err := charts.load(key, func() (*helm.Chart, error) {
-		list, followed, err := f.files()
-		if linked = followed; err != nil {
+		list, err := f.files()
+		if err != nil {
 			return nil, err
 		}
 		if defaults != nil {
@@ -175,11 +199,8 @@ func (c *chartReader) chart(f chartFolder, defaults []byte) (*helm.Chart, error)
 		}
 		return helm.Load(list, helm.Limits{})
 	})
-	if linked && f.here {
-		c.out.links = nil // what the links lead to is not part of the folder's object id
-	}
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if c.homes == nil {
 		c.homes = map[*helm.Chart]chartFolder{}
@@ -187,7 +208,23 @@ func (c *chartReader) chart(f chartFolder, defaults []byte) (*helm.Chart, error)
 	if _, known := c.homes[chart]; !known {
 		c.homes[chart] = f
 	}
-	return c.complete(f, chart)
+	chart, size, err := c.complete(f, chart)
+	if err == nil && defaults == nil {
+		c.whole[place], c.sizes[place] = chart, size
+	}
+	return chart, size, err
+}
+
+// reads notes that something of this repository was read, by which path.
+func (c *chartReader) reads(p, real string, e tree.Entry) {
+	if e.Kind == tree.Dir {
+		c.out.Reads[real+"/"] = e.ID
+	} else {
+		c.out.Reads[real] = e.ID
+	}
+	if real != p {
+		c.out.links[p] = real
+	}
 }
 
 // withDefaults puts another values.yaml in a chart.
@@ -201,32 +238,38 @@ func withDefaults(list []helm.File, defaults []byte) []helm.File {
 	return out
 }
 
-// complete gets what a chart declares and does not have in it.
-func (c *chartReader) complete(f chartFolder, chart *helm.Chart) (*helm.Chart, error) {
+// complete gets what a chart declares and does not have in it. It returns how many charts that makes.
+func (c *chartReader) complete(f chartFolder, chart *helm.Chart) (*helm.Chart, int, error) {
 	missing := chart.Missing()
 	if len(missing) == 0 {
-		return chart, nil
+		return chart, 1, nil
 	}
-	deps := map[string]*helm.Chart{}
+	deps, size := map[string]*helm.Chart{}, 1
 	var wanted error
 	for _, d := range missing {
 		from, err := c.dependency(f, d)
 		if err == nil {
 			var one *helm.Chart
-			if one, err = c.chart(from, nil); err == nil {
+			var n int
+			if one, n, err = c.load(from, nil); err == nil {
 				deps[d.Key()] = one
+				if size += n; size > maxCharted {
+					return nil, 0, &helm.Error{Cause: helm.CauseLimit,
+						Message: fmt.Sprintf("is made of more than %d charts, counted each time", maxCharted)}
+				}
 				continue
 			}
 		}
 		if !errors.Is(err, remote.ErrWanted) {
-			return nil, err
+			return nil, 0, err
 		}
 		wanted = err // the others are wanted, too
 	}
 	if wanted != nil {
-		return nil, wanted
+		return nil, 0, wanted
 	}
-	return chart.With(deps)
+	out, err := chart.With(deps)
+	return out, size, err
 }
 
 // dependency returns where a chart is that another one depends on.

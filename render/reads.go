@@ -9,8 +9,8 @@ import (
 )
 
 // Same reports whether another renderer would give the same for the root of this rendering, because all that was read
-// is there and the same, all that was absent is absent, and the root is deployed the same way. It is only said of
-// kustomizations that rendered without a problem; of anything else, Same is false.
+// is there and the same, all that was absent is absent, and the root is deployed the same way. It is not said of plain
+// folders, nor of what lacks something that may come without a change of what was read: of these, Same is false.
 func (r *Rendering) Same(other *Renderer) bool {
 	if r.Root.Kind == roots.Folder || r.links == nil || other.set.Digest(r.Root) != r.digest {
 		return false

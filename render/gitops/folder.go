@@ -31,7 +31,7 @@ func Files(t Tree, d *Deployment, limits Limits) ([]string, []Problem) {
 	err := w.walk(d.Path, 0, func(p string) error {
 		name := strings.TrimPrefix(strings.TrimPrefix(p, d.Path), "/")
 		if ext := path.Ext(p); ext == ".jsonnet" || ext == ".libsonnet" {
-			jsonnet = append(jsonnet, p, idOf(t, p))
+			jsonnet = append(jsonnet, p, tree.State(t, p))
 		}
 		switch {
 		case !slices.Contains([]string{".yaml", ".yml", ".json", ".jsonnet"}, path.Ext(p)):

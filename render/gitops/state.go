@@ -23,7 +23,7 @@ func (r *reader) also(parts ...any) { r.asked = append(r.asked, parts...) }
 // reads adds files and folders of the repository to what is asked.
 func (r *reader) reads(paths ...string) {
 	for _, p := range paths {
-		r.asked = append(r.asked, p, idOf(r.Tree, p))
+		r.asked = append(r.asked, p, tree.State(r.Tree, p))
 	}
 }
 
@@ -41,15 +41,6 @@ func digest(parts ...any) string {
 	data, _ := json.Marshal(values)
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
-}
-
-// idOf returns the object id of what is at a path, empty where nothing is.
-func idOf(t Tree, p string) string {
-	_, e, err := t.Lookup(p)
-	if err != nil {
-		return ""
-	}
-	return e.ID
 }
 
 // readsChart adds the folder of a chart to what is asked, and those of this repository that it depends on. It returns

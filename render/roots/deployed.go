@@ -14,6 +14,7 @@ import (
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/tree"
 )
 
 // deployments are what the objects of Argo CD and Flux in one tree ask for, as far as anybody asked:
@@ -268,8 +269,7 @@ func (d *deployments) digest(one *Deployment) string {
 func (d *deployments) contents(release *gitops.Release) string {
 	h := sha256.New()
 	for _, p := range release.Reads {
-		_, e, _ := d.set.Tree().Lookup(p) // what is not there has no id
-		fmt.Fprintf(h, "%q %s\n", p, e.ID)
+		fmt.Fprintf(h, "%q %s\n", p, tree.State(d.set.Tree(), p))
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }

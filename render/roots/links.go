@@ -3,13 +3,17 @@ package roots
 import (
 	"errors"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
 // maxAliases is how many files below links to folders are looked at.
-const maxAliases = 20_000
+const maxAliases = 200_000
+
+// maxLinkSteps is through how many symlinks, each in what the next leads to, a changed file is followed.
+const maxLinkSteps = 8
 
 // aliases lists the paths by which changed files are read through symlinks, and the files that symlinks which changed
 // themselves lead to. A link to a folder that it is in leads to nothing new.
@@ -18,24 +22,40 @@ func (s *Set) aliases(changed, links []string) (list []string) {
 	for _, l := range links {
 		is[l] = true
 	}
+	var leads [][2]string // a link, and where it leads
 	for _, l := range s.Links() {
 		real, e, err := s.Tree().Lookup(l)
 		if err != nil || real == "." || strings.HasPrefix(l, real+"/") {
 			continue
 		}
+		leads = append(leads, [2]string{l, real})
 		switch {
 		case is[l] && e.Kind == tree.Dir:
 			s.filesBelow(l, &list)
 		case is[l] && e.Kind == tree.File:
 			list = append(list, l)
 		}
-		for _, p := range changed {
-			if rest, below := strings.CutPrefix(p, real+"/"); below {
-				list = append(list, path.Join(l, rest))
-			} else if p == real {
-				list = append(list, l)
+	}
+	found := slices.Concat(changed, list)
+	for range maxLinkSteps {
+		var more []string
+		for _, lead := range leads {
+			l, real := lead[0], lead[1]
+			for _, p := range found {
+				if len(list)+len(more) >= maxAliases {
+					return append(list, more...)
+				}
+				if rest, below := strings.CutPrefix(p, real+"/"); below {
+					more = append(more, path.Join(l, rest))
+				} else if p == real {
+					more = append(more, l)
+				}
 			}
 		}
+		if len(more) == 0 {
+			break
+		}
+		list, found = append(list, more...), more
 	}
 	return list
 }

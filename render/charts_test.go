@@ -1,0 +1,123 @@
+package render_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/cache"
+	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/tree/treetest"
+)
+
+// What a symlink in a chart leads to is part of the chart: a change of it reaches the chart's releases, and no rendering
+// or loaded chart of before stands for them.
+func TestChartOfSymlinks(t *testing.T) {
+	const link = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: linked}
+data: {mode: MODE, from: {{ .Values.from }}}
+`
+	for name, c := range map[string]struct {
+		links  [][2]string // target, name
+		change string
+	}{
+		"a template":   {[][2]string{{"../../shared/linked.yaml", "chart/templates/linked.yaml"}}, "shared/linked.yaml"},
+		"a folder":     {[][2]string{{"../../shared", "chart/templates/all"}}, "shared/linked.yaml"},
+		"by two links": {[][2]string{{"../../b", "chart/templates/all"}, {"../shared", "b/more"}}, "shared/linked.yaml"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := treetest.New(t)
+			for _, f := range txtar.Parse([]byte(fluxRepo)).Files {
+				r.Write(f.Name, string(f.Data))
+			}
+			r.Write("chart/values.yaml", "from: here\nreplicas: 1\nimage: nginx\n")
+			for _, l := range c.links {
+				r.Symlink(l[0], l[1])
+			}
+			disk, err := cache.Open(t.TempDir(), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			memory := &render.Cache{Disk: disk}
+			var sets []*roots.Set
+			for _, mode := range []string{"slow", "fast"} {
+				r.Write("shared/linked.yaml", strings.Replace(link, "MODE", mode, 1))
+				set, err := roots.Open(r.Tree(r.Snapshot()), roots.Options{Repository: []string{"https://git.example.com/fleet"}},
+					&graph.Cache{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				sets = append(sets, set)
+			}
+			base, head := render.New(sets[0], render.Config{Cache: memory}), render.New(sets[1], render.Config{Cache: memory})
+			reached := ""
+			for _, root := range roots.Between(sets[0], sets[1], []string{c.change}, nil) {
+				reached += root.Name() + "\n"
+				if root.Kind != roots.HelmRelease {
+					continue
+				}
+				for i, at := range []*render.Renderer{base, head, base} {
+					out, problems, err := at.Render(t.Context(), root)
+					if err != nil || len(problems) > 0 {
+						t.Fatal(problems, err)
+					}
+					want := fmt.Sprint(map[string]any{"mode": []string{"slow", "fast", "slow"}[i], "from": "here"})
+					if got := fmt.Sprint(find(t, out, "ConfigMap linked").Object["data"]); got != want {
+						t.Errorf("rendering %d: got %s, want %s", i, got, want)
+					}
+				}
+			}
+			if !strings.Contains(reached, "HelmRelease") {
+				t.Errorf("the change reaches %s", reached)
+			}
+		})
+	}
+}
+
+// Charts may depend on each other in a circle, or on so many that it takes for ever.
+func TestChartsThatDependOnCharts(t *testing.T) {
+	chart := func(name string, on ...string) string {
+		text := "-- " + name + "/Chart.yaml --\napiVersion: v2\nname: " + strings.ReplaceAll(name, "/", "-") +
+			"\nversion: 1.0.0\n"
+		if len(on) > 0 {
+			text += "dependencies:\n"
+		}
+		for i, dir := range on {
+			text += fmt.Sprintf("- name: %s\n  alias: x%d\n  version: 1.0.0\n  repository: file://../%s\n",
+				strings.ReplaceAll(dir, "/", "-"), i, dir)
+		}
+		return text + "-- " + name + "/templates/a.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name +
+			"-{{ .Chart.Name }}}\n"
+	}
+	twice := "" // each depends twice on the next
+	for i := range 12 {
+		next := fmt.Sprintf("d%d", i+1)
+		name := fmt.Sprintf("d%d", i)
+		if i == 0 {
+			name = "chart"
+		}
+		twice += chart(name, next, next)
+	}
+	twice += chart("d12")
+	for name, c := range map[string]struct{ charts, want string }{
+		"a circle": {chart("chart", "b") + chart("b", "c") + chart("c", "b"),
+			"depends on itself, by way of b/Chart.yaml"},
+		"itself": {chart("chart", "chart"), "depends on itself, by way of chart/Chart.yaml"},
+		"twice":  {chart("chart", "b", "c") + chart("b", "c") + chart("c"), ""},
+		"a tree": {twice, "is made of more than 500 charts, counted each time"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := renderReleases(t, fluxRepo+"\n"+c.charts, render.Config{})
+			got := r.messages()
+			if c.want == "" && got != "" || !strings.Contains(got, "the chart "+c.want) && c.want != "" {
+				t.Errorf("got %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
