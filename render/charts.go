@@ -135,7 +135,7 @@ func (f chartFolder) files() (list []helm.File, err error) {
 type chartReader struct {
 	renderer *Renderer
 	out      *Rendering
-	at       gitops.Position // what asks for the first of them: see asked
+	at       gitops.Position             // what asks for the first of them: see asked
 	homes    map[*helm.Chart]chartFolder // where those are that were loaded
 
 	whole map[string]*helm.Chart // with what they depend on, by key
