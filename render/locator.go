@@ -70,9 +70,7 @@ func (a *again) whole() error {
 	if a.rendering != nil {
 		return nil
 	}
-	plain := *a.renderer
-	plain.cache = nil
-	out, problems, err := plain.Render(a.ctx, a.root)
+	out, problems, err := a.renderer.Fresh().Render(a.ctx, a.root)
 	if err != nil {
 		return err
 	}

@@ -57,6 +57,7 @@ type remembered struct {
 	Noted    bool              `json:"noted,omitempty"`  // there is something to say: see Rendering.Notes
 	Object   string            `json:"object,omitempty"` // of the root: the places are those of its rendering
 	Issues   map[int][]Issue   `json:"issues,omitempty"` // by the index of the resource
+	Made     map[int]int       `json:"made,omitempty"`   // by that index, where the object is as Helm printed it
 	Wants    []rememberedWant  `json:"wants,omitempty"`
 
 	Partial  bool           `json:"partial,omitempty"`
@@ -130,8 +131,12 @@ func (r *Renderer) recall(ctx context.Context, root roots.Root) (*Rendering, []s
 			return nil, nil
 		}
 		again := &again{ctx: ctx, renderer: r, root: root}
-		for i, object := range objects {
-			out.Resources = append(out.Resources, &Resource{Object: object, Issues: k.Issues[i], locator: recalled{again, i}})
+		for i, object := range objects[:max(0, len(objects)-len(k.Made))] {
+			one := &Resource{Object: object, Issues: k.Issues[i], locator: recalled{again, i}}
+			if at, ok := k.Made[i]; ok && at < len(objects) {
+				one.made = objects[at]
+			}
+			out.Resources = append(out.Resources, one)
 		}
 		if k.Noted {
 			out.notes = again.notes
@@ -155,12 +160,18 @@ func (r *Renderer) remember(out *Rendering, problems []source.Error) {
 	}
 	k := remembered{Reads: out.Reads, Links: out.links, Digest: out.digest, Rendered: out.rendered,
 		Object: out.Root.Object, Noted: out.notes != nil,
-		Issues: map[int][]Issue{}, Wants: out.wants.list(), Partial: out.Partial, Problems: problems}
+		Issues: map[int][]Issue{}, Made: map[int]int{}, Wants: out.wants.list(), Partial: out.Partial, Problems: problems}
 	objects := make([]map[string]any, len(out.Resources))
 	for i, res := range out.Resources {
 		objects[i] = res.Object
 		if len(res.Issues) > 0 {
 			k.Issues[i] = res.Issues
+		}
+	}
+	for i, res := range out.Resources {
+		if res.made != nil {
+			k.Made[i] = len(objects)
+			objects = append(objects, res.made)
 		}
 	}
 	head, err := json.Marshal(k)

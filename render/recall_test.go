@@ -2,6 +2,7 @@ package render_test
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -154,5 +155,38 @@ func TestPlacesAreRemembered(t *testing.T) {
 			t.Errorf("before\n%s\nnow\n%s", before, now)
 		}
 		before = now
+	}
+}
+
+// A recalled release is, object by object, what it was: what Argo CD, Flux and the API server make of an object, and what
+// Helm printed.
+func TestReleaseIsRecalledAsMade(t *testing.T) {
+	disk, err := cache.Open(t.TempDir(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before *releases
+	for i, config := range []render.Config{{}, {Cache: &render.Cache{Disk: disk}}, {Cache: &render.Cache{Disk: disk}}} {
+		now := renderReleases(t, fluxRepo, config)
+		if _, recalled := now.renderer.Counts(); (recalled > 0) != (i == 2) {
+			t.Errorf("time %d: %d were recalled", i, recalled)
+		}
+		if before == nil {
+			before = now
+			continue
+		}
+		differ := 0
+		for j, res := range now.one.Resources {
+			was := before.one.Resources[j]
+			if !reflect.DeepEqual(res.Object, was.Object) || !reflect.DeepEqual(res.Made(), was.Made()) {
+				t.Errorf("time %d: %v\n%v\nwere\n%v\n%v", i, res.Object, res.Made(), was.Object, was.Made())
+			}
+			if !reflect.DeepEqual(was.Object, was.Made()) {
+				differ++
+			}
+		}
+		if differ == 0 || len(now.one.Resources) != len(before.one.Resources) {
+			t.Errorf("%d of %d objects are not as Helm printed them", differ, len(now.one.Resources))
+		}
 	}
 }

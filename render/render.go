@@ -103,6 +103,14 @@ func New(s *roots.Set, c Config) *Renderer {
 	return r
 }
 
+// Fresh returns a renderer that renders again what it is asked for, as it takes to say where everything is written. What
+// that reads of other roots may be remembered.
+func (r *Renderer) Fresh() *Renderer {
+	other := *r
+	other.cache = nil
+	return &other
+}
+
 // counts is how much a renderer, and those made from it, did.
 type counts struct{ built, recalled atomic.Int64 }
 

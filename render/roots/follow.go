@@ -73,8 +73,12 @@ func (d *deployments) followOne(one *Deployment, charts bool) []*Deployment {
 	if len(objects) == 0 {
 		return nil
 	}
+	takesOver := d.isLive(one) // what nobody deploys does not
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if !takesOver {
+		return d.add(objects)
+	}
 	arrived := func(o gitops.Reference, file, from string) bool {
 		return (from == "" || !strings.Contains(from, by)) && slices.ContainsFunc(objects, func(as gitops.Object) bool {
 			return as.Kind() == o.Kind && as.Name() == o.Name && as.File() == file
@@ -93,8 +97,7 @@ func (d *deployments) followOne(one *Deployment, charts bool) []*Deployment {
 // holdsDeployers reports whether what a deployment renders may hold objects that deploy.
 func (d *deployments) holdsDeployers(one *Deployment, charts bool) bool {
 	if one.Release != nil {
-		return !one.Release.Chart.Here() && charts ||
-			one.Release.Chart.Here() && d.chartHolds(one.Release.Chart.Folder, map[string]bool{})
+		return charts || one.Release.Chart.Here() && d.chartHolds(one.Release.Chart.Folder, map[string]bool{})
 	}
 	if one.Elsewhere != nil {
 		return charts
@@ -118,7 +121,8 @@ func (d *deployments) holdsDeployers(one *Deployment, charts bool) bool {
 	return false
 }
 
-// chartHolds reports whether a file of a chart's folder names a group of objects that deploy.
+// chartHolds reports whether a file of a chart's folder names a group of objects that deploy. A template may put the name
+// together, so this is only where to look first.
 func (d *deployments) chartHolds(dir string, seen map[string]bool) bool {
 	t := d.set.Tree()
 	real, e, err := t.Lookup(dir)
