@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/cache"
@@ -35,19 +34,19 @@ type kept struct {
 	compiler      rules.Compiler
 }
 
-// of returns what is kept of a change's repository.
-func (c *Checker) of(change report.Change) *kept {
-	i := slices.IndexFunc(c.kept, func(k *kept) bool { return k.gitDir == change.GitDir && k.cache == change.Cache })
-	k := &kept{gitDir: change.GitDir, cache: change.Cache}
+// of returns what is kept of a repository.
+func (c *Checker) of(gitDir, folder string) *kept {
+	i := slices.IndexFunc(c.kept, func(k *kept) bool { return k.gitDir == gitDir && k.cache == folder })
+	k := &kept{gitDir: gitDir, cache: folder}
 	if i >= 0 {
 		k = c.kept[i]
 		c.kept = slices.Delete(c.kept, i, i+1)
 	} else {
-		k.graphs.Repository = change.GitDir
-		if change.Cache != "" {
-			if disk, err := cache.Open(change.Cache, 0); err == nil { // else nothing is kept: that costs time only
+		k.graphs.Repository = gitDir
+		if folder != "" {
+			if disk, err := cache.Open(folder, 0); err == nil { // else nothing is kept: that costs time only
 				k.graphs.Disk = disk
-				k.renderings = render.Cache{Disk: disk, Repository: change.GitDir}
+				k.renderings = render.Cache{Disk: disk, Repository: gitDir}
 			}
 		}
 	}

@@ -16,7 +16,7 @@ import (
 func (c *Checker) Inspect(ctx context.Context, change report.Change) (*report.Inspection, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	repo, err := open(ctx, change, c.of(change))
+	repo, err := open(ctx, change, c.of(change.GitDir, change.Cache))
 	if err != nil {
 		return nil, err
 	}

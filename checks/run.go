@@ -18,7 +18,7 @@ import (
 func (c *Checker) Run(ctx context.Context, change report.Change) (*report.Report, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	k := c.of(change)
+	k := c.of(change.GitDir, change.Cache)
 	repo, err := open(ctx, change, k)
 	if err != nil {
 		return nil, err

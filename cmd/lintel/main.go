@@ -53,9 +53,8 @@ func newRootCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	checker := worker{&checks.Checker{}}
 	root.AddCommand(newCheckCommand(), newEvalCommand(), newTestCommand(), newFixCommand(), newBlameCommand(),
 		newRootsCommand(), newRenderCommand(), newFetchCommand(),
-		newServeCommand(), newVersionCommand(), newSandboxCommand(checker))
+		newServeCommand(), newVersionCommand(), newSandboxCommand(&checks.Checker{}))
 	return root
 }

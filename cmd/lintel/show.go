@@ -148,6 +148,3 @@ func (r *repository) paths(ctx context.Context, root string) []string {
 	}
 	return list
 }
-
-// list joins names.
-func list(names []string) string { return strings.Join(names, ", ") }

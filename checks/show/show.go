@@ -1,4 +1,5 @@
-package main
+// Package show shows what a tree of a repository deploys: its roots, the objects of one, and where these are written.
+package show
 
 import (
 	"bytes"
@@ -8,8 +9,8 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 
-	"github.com/lintel-bot/lintel/checks"
 	"github.com/lintel-bot/lintel/checks/output"
 	"github.com/lintel-bot/lintel/checks/outside"
 	"github.com/lintel-bot/lintel/checks/parallel"
@@ -17,19 +18,23 @@ import (
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/render"
-	"github.com/lintel-bot/lintel/render/cache"
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/source"
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// worker does the jobs of a sandbox.
-type worker struct{ *checks.Checker }
+// Kept is what answering uses of what was read and rendered before.
+type Kept struct {
+	Blobs, Fetched *tree.Store // of the repository, and of the store of what was fetched
+	Graphs         *graph.Cache
+	Renderings     *render.Cache
+}
 
-// Show implements sandbox.Checker.
-func (worker) Show(ctx context.Context, q report.Query) (*report.Showing, error) {
-	objects, err := tree.Open(ctx, tree.Config{GitDir: q.GitDir, Alternates: q.Alternates, Git: q.Git})
+// Answer answers a query. The error is about the repository or the machine; what is wrong with what was asked for is in
+// the answer.
+func Answer(ctx context.Context, q report.Query, kept Kept) (*report.Showing, error) {
+	objects, err := tree.Open(ctx, tree.Config{GitDir: q.GitDir, Alternates: q.Alternates, Git: q.Git, Store: kept.Blobs})
 	if err != nil {
 		return nil, err
 	}
@@ -38,13 +43,18 @@ func (worker) Show(ctx context.Context, q report.Query) (*report.Showing, error)
 	if err != nil {
 		return nil, err
 	}
-	from, err := outside.Open(ctx, q.Sources, q.Git, nil)
+	from, err := outside.Open(ctx, q.Sources, q.Git, kept.Fetched)
 	if err != nil {
 		return nil, err
 	}
 	defer from.Close()
 	have, _ := from.Sources()
-	s := &shower{Query: q, tree: t, config: render.Config{Namespaced: kinds.HasNamespace, Sources: have}}
+	own, _, err := settings.Read(t) // what is wrong with them, a check tells
+	if err != nil {
+		return nil, err
+	}
+	s := &shower{Query: q, tree: t, settings: own, graphs: kept.Graphs,
+		config: render.Config{Namespaced: kinds.HasNamespace, Sources: have, Cache: kept.Renderings}}
 	out, err := s.show(ctx)
 	if err == nil {
 		err = objects.Err()
@@ -55,11 +65,7 @@ func (worker) Show(ctx context.Context, q report.Query) (*report.Showing, error)
 	if err != nil {
 		return nil, err
 	}
-	rules, _, err := settings.Read(t) // what is wrong with them, a check tells
-	if err != nil {
-		return nil, err
-	}
-	if wanted, err := from.Wanted(rules.Sources.Allow); wanted != nil || err != nil {
+	if wanted, err := from.Wanted(own.Sources.Allow); wanted != nil || err != nil {
 		return &report.Showing{Wanted: wanted}, err
 	}
 	return out, nil
@@ -68,8 +74,10 @@ func (worker) Show(ctx context.Context, q report.Query) (*report.Showing, error)
 // shower answers one query.
 type shower struct {
 	report.Query
-	tree   *tree.Tree
-	config render.Config
+	tree     *tree.Tree
+	settings *settings.Settings
+	graphs   *graph.Cache
+	config   render.Config
 }
 
 func (s *shower) show(ctx context.Context) (*report.Showing, error) {
@@ -120,21 +128,21 @@ func unable(format string, args ...any) error { return &unableError{fmt.Errorf(f
 
 // open finds the roots of the tree.
 func (s *shower) open() (*roots.Set, *render.Renderer, error) {
-	index := &graph.Cache{Repository: s.GitDir}
-	if s.Cache != "" {
-		if disk, err := cache.Open(s.Cache, 0); err == nil { // else it is made again: that costs time only
-			index.Disk = disk
-		}
-	}
-	set, err := roots.Open(s.tree, roots.Options{Repository: s.Repository, Branches: s.Branches}, index)
+	set, err := roots.Open(s.tree, roots.Options{Repository: s.Repository, Branches: s.Branches}, s.graphs)
 	if err != nil {
 		return nil, nil, err
 	}
-	config := s.config
-	if own, _, err := settings.Read(s.tree); err == nil { // those that count are said
-		config.Clusters = own.Rendered(own.Of(set))
+	s.config.Clusters = s.settings.Rendered(s.settings.Of(set)) // those that count are said
+	return set, s.renderer(set), nil
+}
+
+// renderer returns what renders the roots of a set.
+func (s *shower) renderer(set *roots.Set) *render.Renderer {
+	out := render.New(set, s.config)
+	if s.Show == report.ShowPlaces {
+		return out.Fresh()
 	}
-	return set, render.New(set, config), nil
+	return out
 }
 
 // roots lists the roots, and renders them where that is asked for.
@@ -175,7 +183,7 @@ func (s *shower) render(ctx context.Context) (*render.Rendering, []source.Error,
 		}
 		for _, p := range s.Paths {
 			if f, broken := set.Kustomization(p); f != nil || broken != nil {
-				return render.New(set, s.config).Render(ctx, roots.Root{Path: p})
+				return s.renderer(set).Render(ctx, roots.Root{Path: p})
 			}
 			if _, e, err := s.tree.Lookup(p); err == nil && (e.Kind == tree.File || e.Kind == tree.Dir) {
 				break
@@ -256,5 +264,5 @@ func (s *shower) deployed(ctx context.Context, set *roots.Set, renderer *render.
 	if len(names) == 0 {
 		return nil, nil, unable("no Application or Flux Kustomization deploys this folder in a way of its own")
 	}
-	return nil, nil, unable("%q does not deploy this folder; these do: %s", s.As, list(slices.Compact(names)))
+	return nil, nil, unable("%q does not deploy this folder; these do: %s", s.As, strings.Join(slices.Compact(names), ", "))
 }
