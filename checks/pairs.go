@@ -21,7 +21,8 @@ type pairs struct {
 	sides    *diff.Sides
 	declared *declared.Objects
 	touched  []roots.Root
-	roots    []*diff.Root
+	roots    []*diff.Root // those that are asked for
+	every    []*diff.Root // these, and all others that the change reaches
 	list     []*diff.Pair
 	asking   []*diff.Pair // the objects that ask for deployments in vain, of which little is known
 	alone    []*diff.Pair // what the change does to kustomizations that others include, by themselves
@@ -31,6 +32,7 @@ type pairs struct {
 	context    []string                  // files and folders that the settings name
 	notChecked []report.NotChecked
 	charts     int // how many of these are Helm charts
+	others     int // how many roots the change reaches that are not asked for
 	warnings   []report.Problem
 }
 
@@ -55,6 +57,13 @@ func pair(ctx context.Context, change report.Change, repo *repository, k *kept) 
 		out.clusters = clusters
 	}
 	out.declared = out.objects(repo.settings.Context, nil)
+	chosen, err := only(t, change.Roots)
+	if err != nil {
+		return nil, err
+	}
+	if change.All && chosen != nil {
+		out.touched = chosen
+	}
 	if err := out.render(ctx); err != nil {
 		return nil, err
 	}
@@ -65,6 +74,9 @@ func pair(ctx context.Context, change report.Change, repo *repository, k *kept) 
 	out.asking, out.notChecked = asking, append(out.notChecked, not...)
 	out.notChecked = append(out.notChecked, builtin.Unrendered(t.Head.Roots, out.list, out.notChecked)...)
 	out.warnings = append(out.warnings, advice...)
+	if out.every = out.roots; chosen != nil {
+		out.narrow(chosen)
+	}
 	return out, nil
 }
 
@@ -132,7 +144,7 @@ func (p *pairs) tookOver(from, to *diff.Pair) bool {
 
 // tell puts what stood in the way into the report, and what was looked at.
 func (p *pairs) tell(out *report.Report) {
-	out.Stats.Unchecked = p.charts
+	out.Stats.Unchecked, out.Stats.Others = p.charts, p.others
 	for _, pair := range p.list {
 		if !isRule(pair) {
 			out.Stats.Resources++
@@ -164,7 +176,7 @@ func all(list []*diff.Pair, is func(*diff.Pair) bool) bool {
 // tellObstacles says what stood in the way of rendering the roots. What the change brings and is wrong fails the check.
 // What the base has in the same way, and what only others have, is not checked; everything else of the root is.
 func (p *pairs) tellObstacles(out *report.Report) {
-	gone := p.sides.Gone(p.roots)
+	gone := p.sides.Gone(p.every)
 	var failing []*diff.Root
 	known := map[report.NotChecked]int{} // without the root -> index
 	for _, r := range p.roots {

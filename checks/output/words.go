@@ -102,6 +102,9 @@ func work(r *report.Report) string {
 	if s.Unchecked > 0 {
 		rest += ", " + report.Count(s.Unchecked, "changed Helm chart", "changed Helm charts") + " not checked"
 	}
+	if s.Others > 0 {
+		rest += ", " + report.Count(s.Others, "other root", "other roots") + " of the change not asked for"
+	}
 	if s.Mutated > 0 {
 		rest += ", " + report.Count(s.Mutated, "resource", "resources") + " changed by mutate rules first"
 	}

@@ -16,6 +16,8 @@ type Change struct {
 	Base       string   `json:"base"`                 // merge base; empty with All
 	Head       string   `json:"head"`                 // commit (or tree) to check
 	All        bool     `json:"all,omitempty"`        // check every root of the head, not only what changed
+	// Roots are those that alone are looked at, of all that the change reaches; empty: all of these.
+	Roots []RootName `json:"roots,omitempty"`
 	// Repository is by which objects of Argo CD and Flux know the repository: its clone URLs, "owner/name" or name. Where
 	// there are none, a folder counts that exists.
 	Repository []string `json:"repository,omitempty"`

@@ -13,15 +13,20 @@ type Query struct {
 	Sources    *Sources `json:"sources,omitempty"`    // as in Change
 	Tree       string   `json:"tree"`                 // a commit or a tree
 
-	Show  Show     `json:"show"`
-	Root  string   `json:"root,omitempty"`  // as the user called it
-	Paths []string `json:"paths,omitempty"` // what that may mean as a path, in the order to try
-	As    string   `json:"as,omitempty"`    // of the object that deploys it
+	Show Show     `json:"show"`
+	Root RootName `json:"root,omitzero"`
+	As   string   `json:"as,omitempty"` // of the object that deploys it
 
 	Output string `json:"output"` // the form of the answer
 	Chain  bool   `json:"chain,omitempty"`
 	Color  bool   `json:"color,omitempty"`
 	Width  int    `json:"width,omitempty"` // in columns; 0: as wide as it gets
+}
+
+// RootName is a root as a user called it.
+type RootName struct {
+	Name  string   `json:"name"`
+	Paths []string `json:"paths,omitempty"` // what that may mean as a path, in the order to try
 }
 
 // Show is what a Query asks for.

@@ -161,6 +161,7 @@ type Stats struct {
 	Errored     int `json:"errored"`
 	Unknown     int `json:"unknown"`
 	PreExisting int `json:"preExisting"`
-	Mutated     int `json:"mutated"`   // resources that mutate rules change before the others look
-	Unchecked   int `json:"unchecked"` // changed Helm charts, which are not rendered
+	Mutated     int `json:"mutated"`          // resources that mutate rules change before the others look
+	Unchecked   int `json:"unchecked"`        // changed Helm charts, which are not rendered
+	Others      int `json:"others,omitempty"` // roots that the change reaches and Change.Roots leaves out
 }

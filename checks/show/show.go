@@ -181,7 +181,7 @@ func (s *shower) render(ctx context.Context) (*render.Rendering, []source.Error,
 		if err != nil {
 			return nil, nil, err
 		}
-		for _, p := range s.Paths {
+		for _, p := range s.Root.Paths {
 			if f, broken := set.Kustomization(p); f != nil || broken != nil {
 				return s.renderer(set).Render(ctx, roots.Root{Path: p})
 			}
@@ -204,7 +204,7 @@ func (s *shower) render(ctx context.Context) (*render.Rendering, []source.Error,
 func (s *shower) plain(ctx context.Context, set *roots.Set, renderer *render.Renderer) (
 	*render.Rendering, []source.Error, error,
 ) {
-	for _, p := range s.Paths {
+	for _, p := range s.Root.Paths {
 		folder := roots.Root{Path: p, Kind: roots.Folder}
 		if f, broken := set.Kustomization(p); f != nil || broken != nil {
 			return renderer.Render(ctx, roots.Root{Path: p})
@@ -226,11 +226,11 @@ func (s *shower) plain(ctx context.Context, set *roots.Set, renderer *render.Ren
 			return nil, nil, unable("%s holds no manifest", p)
 		}
 	}
-	if len(s.Paths) == 0 {
+	if len(s.Root.Paths) == 0 {
 		return nil, nil, unable("the root must be a path in the repository, or a name that \"lintel roots\" lists")
 	}
 	var first error
-	for _, name := range slices.Compact(append([]string{path.Clean(s.Root)}, s.Paths...)) {
+	for _, name := range slices.Compact(append([]string{path.Clean(s.Root.Name)}, s.Root.Paths...)) {
 		root, err := set.Find(name)
 		var ambiguous *roots.AmbiguousNameError
 		switch {
@@ -241,7 +241,7 @@ func (s *shower) plain(ctx context.Context, set *roots.Set, renderer *render.Ren
 		}
 		first = cmp.Or(first, err)
 	}
-	_, err := set.Find(s.Paths[0])
+	_, err := set.Find(s.Root.Paths[0])
 	return nil, nil, &unableError{cmp.Or(err, first)}
 }
 
@@ -250,7 +250,7 @@ func (s *shower) deployed(ctx context.Context, set *roots.Set, renderer *render.
 	*render.Rendering, []source.Error, error,
 ) {
 	var names []string
-	for _, p := range slices.Compact(slices.Clone(s.Paths)) {
+	for _, p := range slices.Compact(slices.Clone(s.Root.Paths)) {
 		for _, root := range set.Of(p) {
 			switch name := set.DeployedAs(root); {
 			case root.Object == "" || root.Path != p:

@@ -33,7 +33,7 @@ func newBlameCommand() *cobra.Command {
 				q.Show = report.ShowNames
 				o.output = "text"
 			} else {
-				q.Root = args[0]
+				q.Root.Name = args[0]
 			}
 			return runShow(cmd, o, q)
 		},

@@ -31,19 +31,20 @@ type checkOptions struct {
 func newCheckCommand() *cobra.Command {
 	var o checkOptions
 	cmd := &cobra.Command{
-		Use:   "check",
+		Use:   "check [ROOT...]",
 		Short: "Check a change of a local repository as the bot would check its pull request",
 		Long: "Check what a branch would change, as if it were a pull request: " +
 			"render what it reaches at both commits, ask the\n" +
 			"policies of the base branch, and print the findings with the lines to edit.\n\n" +
+			"With ROOTs, as \"lintel roots\" lists them, only what the change does to these is looked at.\n\n" +
 			"Exit code 0: nothing blocks. 1: something does. 2: the check could not be run.",
 		Example: "  lintel check                      # this branch against the default branch\n" +
 			"  lintel check --worktree           # what is not committed yet\n" +
 			"  lintel check --base v1 --head v2  # any two commits\n" +
 			"  lintel check --all -o sarif       # every root of the head\n" +
+			"  lintel check HelmRelease/web/shop # one root\n" +
 			"  lintel check --draft-exceptions - # exceptions for what blocks, to be approved in review",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runCheck(cmd, o) },
+		RunE: func(cmd *cobra.Command, args []string) error { return runCheck(cmd, o, args) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.repo, "repo", ".", "a folder of the repository")
@@ -65,7 +66,7 @@ func newCheckCommand() *cobra.Command {
 	return cmd
 }
 
-func runCheck(cmd *cobra.Command, o checkOptions) error {
+func runCheck(cmd *cobra.Command, o checkOptions, names []string) error {
 	ctx := cmd.Context()
 	repo, err := openRepository(ctx, o.repo)
 	if err != nil {
@@ -85,6 +86,9 @@ func runCheck(cmd *cobra.Command, o checkOptions) error {
 		change.Cache = filepath.Join(dir, "lintel")
 	}
 	change.Drafts = o.drafts != ""
+	for _, name := range names {
+		change.Roots = append(change.Roots, report.RootName{Name: name, Paths: repo.paths(ctx, name)})
+	}
 	outside, err := o.sources.open(ctx, repo.git)
 	if err != nil {
 		return err

@@ -70,7 +70,7 @@ func runFetch(cmd *cobra.Command, o showOptions, roots []string) error {
 		}
 	}
 	for _, root := range roots {
-		q.Show, q.Root, q.Paths = report.ShowObjects, root, repo.paths(ctx, root)
+		q.Show, q.Root = report.ShowObjects, report.RootName{Name: root, Paths: repo.paths(ctx, root)}
 		if _, err := showing(ctx, child, outside, q); err != nil {
 			return err
 		}

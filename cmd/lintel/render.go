@@ -18,7 +18,7 @@ func newRenderCommand() *cobra.Command {
 			"  lintel render HelmRelease/media/plex -o json",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runShow(cmd, o, report.Query{Show: report.ShowObjects, Root: args[0]})
+			return runShow(cmd, o, report.Query{Show: report.ShowObjects, Root: report.RootName{Name: args[0]}})
 		},
 	}
 	o.flags(cmd)

@@ -103,7 +103,7 @@ func visible(text string) string {
 // runs the clean-up.
 func (r *repository) ask(ctx context.Context, rev string, q *report.Query) (cleanup func(), err error) {
 	q.GitDir, q.Git, q.Repository, q.Branches = r.gitDir, r.git, r.names(ctx), r.branches(ctx, "")
-	q.Paths = r.paths(ctx, q.Root)
+	q.Root.Paths = r.paths(ctx, q.Root.Name)
 	if dir, err := os.UserCacheDir(); err == nil {
 		q.Cache = filepath.Join(dir, "lintel")
 	}
