@@ -142,96 +142,6 @@ metadata:
 	}
 }
 
-func TestDependencies(t *testing.T) {
-	sub := tree("Chart.yaml", "apiVersion: v2\nname: sub\nversion: 1.0.0\n", "values.yaml", "a: 1\nexports: {d: {got: 7}}\n",
-		"templates/s.yaml", "kind: ConfigMap\nname: {{ .Chart.Name }}\na: {{ .Values.a }}\ng: {{ .Values.global.g }}\n")
-	declared := chartYAML + `dependencies:
-- {name: sub, version: 1.x, repository: "https://charts.example", condition: sub.enabled, import-values: [d]}
-- name: sub
-  version: 1.x
-  repository: "https://charts.example"
-  alias: other
-  tags: [extra]
-`
-	base := []string{"Chart.yaml", declared, "values.yaml", "other: {a: 2}\nglobal: {g: x}\n", "Chart.lock",
-		"dependencies:\n- {name: sub, version: 1.0.0, repository: https://charts.example}\ndigest: sha256:x\n",
-		"templates/t.yaml", "kind: Top\ngot: {{ .Values.got }}\n"}
-	packed := app(t, append(slices.Clone(base), "charts/sub-1.0.0.tgz", pack(t, "sub", sub))...)
-	folder := slices.Clone(base)
-	for _, f := range sub {
-		folder = append(folder, "charts/sub/"+f.Name, string(f.Data))
-	}
-	bare := app(t, base...)
-	missing := bare.Missing()
-	if len(missing) != 2 || missing[0].Line != 5 || missing[1].Line != 6 || missing[1].Key() != "other" ||
-		missing[0].LockedVersion != "1.0.0" || missing[0].Repository != "https://charts.example" {
-		t.Errorf("missing: %+v", missing)
-	}
-	_, err := bare.Render(t.Context(), helm.Options{Name: "rel"})
-	if e := cause(t, err); e.Cause != helm.CauseMissing || !slices.Equal(e.Names, []string{"sub", "other"}) || e.Line != 5 {
-		t.Errorf("missing dependencies are reported as %+v", e)
-	}
-	fetched, err := helm.LoadPackage(sub, helm.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	with, err := bare.With(map[string]*helm.Chart{"sub": fetched, "other": fetched})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := render(t, packed, helm.Options{}).Text()
-	for _, part := range []string{"name: sub\na: 1\ng: x", "name: other\na: 2\ng: x", "got: 7"} {
-		if !strings.Contains(want, part) {
-			t.Errorf("%q is not in\n%s", part, want)
-		}
-	}
-	for name, c := range map[string]*helm.Chart{"folder": app(t, folder...), "with": with} {
-		if got := render(t, c, helm.Options{}).Text(); got != want {
-			t.Errorf("%s: got\n%s, want\n%s", name, got, want)
-		}
-	}
-	in, err := with.Input(helm.Options{Name: "rel"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if owner, file := in.Source("app/charts/other/templates/s.yaml"); owner != fetched || file != "templates/s.yaml" {
-		t.Errorf("the source of a fetched template is %v %q", owner, file)
-	}
-	off := render(t, with, helm.Options{Values: values(t, "sub: {enabled: false}\ntags: {extra: false}\n")})
-	if got := off.Text(); strings.Contains(got, "name:") {
-		t.Errorf("what is off is rendered:\n%s", got)
-	}
-	if _, err := bare.With(map[string]*helm.Chart{"else": fetched}); err == nil {
-		t.Error("a dependency that is not declared is taken")
-	}
-	if again := render(t, with, helm.Options{}).Text(); again != want {
-		t.Error("a chart changed by being rendered")
-	}
-}
-
-func TestRequirementsOfV1(t *testing.T) {
-	c := app(t, "Chart.yaml", "name: old\nversion: 0.1.0\n",
-		"requirements.yaml", "dependencies:\n- name: d\n  version: 1.0.0\n  repository: file://../d\n")
-	missing := c.Missing()
-	if len(missing) != 1 || missing[0].File != "requirements.yaml" || missing[0].Line != 2 ||
-		missing[0].Repository != "file://../d" {
-		t.Errorf("missing: %+v", missing)
-	}
-}
-
-func TestIgnore(t *testing.T) {
-	files := tree("Chart.yaml", chartYAML, ".helmignore", "*.bak\nskip/\n/secret.txt\n",
-		"templates/a.yaml", "{{ range $n, $_ := .Files }}# {{ $n }}\n{{ end }}kind: A",
-		"templates/b.yaml.bak", "{{ broken", "skip/x", "", "docs/secret.txt", "", "secret.txt", "")
-	c := app(t, slices.Concat([]string{}, flat(files))...)
-	if got := render(t, c, helm.Options{}).Files["app/templates/a.yaml"]; got != "# .helmignore\n# docs/secret.txt\nkind: A" {
-		t.Errorf("got %q", got)
-	}
-	if _, err := helm.LoadPackage(files, helm.Limits{}); err != nil {
-		t.Error(err)
-	}
-}
-
 func flat(files []helm.File) (pairs []string) {
 	for _, f := range files {
 		pairs = append(pairs, f.Name, string(f.Data))
@@ -332,31 +242,6 @@ func TestErrors(t *testing.T) {
 			}
 			if strings.Contains(err.Error(), "s3cret") {
 				t.Errorf("%v has a value in it", err)
-			}
-		})
-	}
-}
-
-func TestLoadErrors(t *testing.T) {
-	for name, test := range map[string]struct {
-		files []string
-		want  helm.Cause
-	}{
-		"no Chart.yaml": {[]string{"values.yaml", "a: 1"}, helm.CauseInvalid},
-		"path":          {[]string{"Chart.yaml", "apiVersion: v2\nname: ../x\nversion: 1.0.0\n"}, helm.CauseInvalid},
-		"version":       {[]string{"Chart.yaml", "apiVersion: v2\nname: x\nversion: new\n"}, helm.CauseInvalid},
-		"broken values": {[]string{"Chart.yaml", chartYAML, "values.yaml", "a: [s3cret\n"}, helm.CauseInvalid},
-		"file name":     {[]string{"Chart.yaml", chartYAML, "templates/../../x", ""}, helm.CauseInvalid},
-		"not packed":    {[]string{"Chart.yaml", chartYAML, "charts/x.tgz", "no"}, helm.CauseInvalid},
-		"bad ignore":    {[]string{"Chart.yaml", chartYAML, ".helmignore", "a/**/b"}, helm.CauseInvalid},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := helm.Load(tree(test.files...), helm.Limits{})
-			if err == nil {
-				t.Fatal("no error")
-			}
-			if e := cause(t, err); e.Cause != test.want || strings.Contains(e.Error(), "s3cret") || strings.Contains(e.Message, "\n") {
-				t.Errorf("got %+v", e)
 			}
 		})
 	}
