@@ -57,7 +57,8 @@ func load(files []File, l Limits, folder bool) (*Chart, error) {
 		schemas: newSchemas()}
 	buffered := make([]*archive.BufferedFile, 0, len(files))
 	for _, f := range files {
-		data := bytes.TrimPrefix(f.Data, []byte("\xef\xbb\xbf"))
+		// Where a file's bytes lie says which file it is: two files may be given with the same bytes in one place.
+		data := bytes.Clone(bytes.TrimPrefix(f.Data, []byte("\xef\xbb\xbf")))
 		if err := vet(f.Name, data); err != nil {
 			return nil, err
 		}

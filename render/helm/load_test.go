@@ -122,3 +122,38 @@ func TestLoadErrors(t *testing.T) {
 		})
 	}
 }
+
+// TestFilesOfOneContent has files whose bytes are the same slice, as a store of blobs hands them out.
+func TestFilesOfOneContent(t *testing.T) {
+	text := []byte("kind: A\n")
+	both := func(chart string) []helm.File {
+		return append(tree("Chart.yaml", chart), helm.File{Name: "templates/a.yaml", Data: text},
+			helm.File{Name: "templates/b.yaml", Data: text})
+	}
+	below, err := helm.Load(both("apiVersion: v2\nname: sub\nversion: 1.0.0\n"), helm.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	above, err := helm.Load(both(chartYAML+"dependencies: [{name: sub, version: 1.x, repository: 'https://a.example'}]\n"),
+		helm.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := above.With(map[string]*helm.Chart{"sub": below})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := c.Input(helm.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, template := range in.Templates {
+		owner, want := above, template.Name[len("app/"):]
+		if rest, ok := strings.CutPrefix(want, "charts/sub/"); ok {
+			owner, want = below, rest
+		}
+		if from, file := in.Source(template.Name); from != owner || file != want {
+			t.Errorf("%s is said to be %s of %s", template.Name, file, from.Name())
+		}
+	}
+}
