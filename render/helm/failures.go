@@ -31,8 +31,7 @@ func unparsedText(err error) error {
 		return err
 	}
 	_, message := place(err.Error(), "gotpl")
-	message = quoted.ReplaceAllString(message, "…")
-	return &refusal{CauseTemplate, "cannot parse the text that is given to tpl: " + message}
+	return &refusal{CauseTemplate, "cannot parse the text that is given to tpl: " + withoutValues(message)}
 }
 
 // at completes an error by the file of a template.
@@ -105,9 +104,14 @@ func (in *Input) executing(text string) (name string, line int, message string) 
 func unquote(message string) string {
 	node, words, ok := strings.Cut(message, ">: ")
 	if !ok {
-		return quoted.ReplaceAllString(message, "…")
+		return withoutValues(message)
 	}
-	return node + ">: " + quoted.ReplaceAllString(words, "…")
+	return node + ">: " + withoutValues(words)
+}
+
+// withoutValues leaves out what words quote, and what text/template and the parser of YAML say of a value without quotes.
+func withoutValues(words string) string {
+	return said.ReplaceAllString(quoted.ReplaceAllString(words, "…"), "$1 …")
 }
 
 // place takes "template: NAME:LINE: MESSAGE" apart.
@@ -124,6 +128,7 @@ func place(text, name string) (line int, message string) {
 
 var (
 	quoted = regexp.MustCompile("\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`")
+	said   = regexp.MustCompile(`(?s)(range can't iterate over|if/with can't use|unknown anchor) .*`)
 	spaces = regexp.MustCompile(`\s+`)
 )
 

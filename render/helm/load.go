@@ -120,7 +120,7 @@ func (c *Chart) refused(err error) error {
 		e.Message = strings.TrimPrefix(invalid.Error(), "validation: ")
 		return e
 	}
-	e.Message = sentence(err.Error())
+	e.Message = sentence(withoutValues(err.Error()))
 	return e
 }
 

@@ -107,9 +107,13 @@ func TestLoadErrors(t *testing.T) {
 		"path":          {[]string{"Chart.yaml", "apiVersion: v2\nname: ../x\nversion: 1.0.0\n"}, helm.CauseInvalid},
 		"version":       {[]string{"Chart.yaml", "apiVersion: v2\nname: x\nversion: new\n"}, helm.CauseInvalid},
 		"broken values": {[]string{"Chart.yaml", chartYAML, "values.yaml", "a: [s3cret\n"}, helm.CauseInvalid},
-		"file name":     {[]string{"Chart.yaml", chartYAML, "templates/../../x", ""}, helm.CauseInvalid},
-		"not packed":    {[]string{"Chart.yaml", chartYAML, "charts/x.tgz", "no"}, helm.CauseInvalid},
-		"bad ignore":    {[]string{"Chart.yaml", chartYAML, ".helmignore", "a/**/b"}, helm.CauseInvalid},
+		"broken values below": {[]string{"Chart.yaml", chartYAML, "charts/s/Chart.yaml", chartYAML,
+			"charts/s/values.yaml", "a: *s3cret\n"}, helm.CauseInvalid},
+		"values that are a text": {[]string{"Chart.yaml", chartYAML, "charts/s/Chart.yaml", chartYAML,
+			"charts/s/values.yaml", "s3cret\n"}, helm.CauseInvalid},
+		"file name":  {[]string{"Chart.yaml", chartYAML, "templates/../../x", ""}, helm.CauseInvalid},
+		"not packed": {[]string{"Chart.yaml", chartYAML, "charts/x.tgz", "no"}, helm.CauseInvalid},
+		"bad ignore": {[]string{"Chart.yaml", chartYAML, ".helmignore", "a/**/b"}, helm.CauseInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := helm.Load(tree(test.files...), helm.Limits{})

@@ -111,7 +111,7 @@ func why(err error) string {
 	if at := strings.Index(message, "error converting YAML to JSON: "); at >= 0 {
 		message = message[at+len("error converting YAML to JSON: "):]
 	}
-	return sentence(quoted.ReplaceAllString(strings.TrimPrefix(message, "yaml: "), "…"))
+	return sentence(withoutValues(strings.TrimPrefix(message, "yaml: ")))
 }
 
 // split finds the documents that Helm splits a text into: between lines that start with "---", without the space that
