@@ -47,7 +47,8 @@ func (b *budget) one(name string, size int64, depth int) error {
 // packed reports whether Helm's loader unpacks a file.
 func packed(name string) bool {
 	folder, file := path.Split(name)
-	return path.Ext(file) == ".tgz" && (folder == "charts/" || strings.HasSuffix(folder, "/charts/"))
+	return path.Ext(file) == ".tgz" && strings.IndexAny(file, "_.") != 0 &&
+		(folder == "charts/" || strings.HasSuffix(folder, "/charts/"))
 }
 
 // local reports whether a name is a clean slash path that stays inside.

@@ -75,6 +75,19 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
+// TestHiddenInCharts has what programs leave beside a packed subchart (macOS: "._x.tgz"), which Helm does not unpack.
+func TestHiddenInCharts(t *testing.T) {
+	sub := pack(t, "sub", tree("Chart.yaml", "apiVersion: v2\nname: sub\nversion: 1.0.0\n", "templates/s.yaml", "kind: S"))
+	files := tree("Chart.yaml", chartYAML, "charts/sub-1.0.0.tgz", sub, "charts/._sub-1.0.0.tgz", "no chart", "charts/_x.tgz", "")
+	c, err := helm.LoadPackage(files, helm.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := render(t, c, helm.Options{}).Text(); !strings.Contains(got, "kind: S") {
+		t.Errorf("the subchart is not in\n%s", got)
+	}
+}
+
 func TestRequirementsOfV1(t *testing.T) {
 	c := app(t, "Chart.yaml", "name: old\nversion: 0.1.0\n",
 		"requirements.yaml", "dependencies:\n- name: d\n  version: 1.0.0\n  repository: file://../d\n")
