@@ -92,7 +92,12 @@ func TestLoadBombs(t *testing.T) {
 		"files":  many,
 		"packed files": append(tree("Chart.yaml", chartYAML), helm.File{Name: "charts/a.tgz",
 			Data: []byte(pack(t, "app", many))}),
-		"link": append(tree("Chart.yaml", chartYAML), helm.File{Name: "charts/a.tgz", Data: []byte(packLink(t))}),
+		"packed aliases in a file of another type": append(tree("Chart.yaml", chartYAML), helm.File{Name: "charts/a.tgz",
+			Data: []byte(packed(t, tar.Header{Name: "app/values.yaml", Typeflag: tar.TypeCont}, anchors))}),
+		"packed aliases in a roundabout name": append(tree("Chart.yaml", chartYAML), helm.File{Name: "charts/a.tgz",
+			Data: []byte(packed(t, tar.Header{Name: "app/values.yaml/.", Typeflag: tar.TypeReg}, anchors))}),
+		"link": append(tree("Chart.yaml", chartYAML), helm.File{Name: "charts/a.tgz", Data: []byte(packed(t,
+			tar.Header{Name: "app/values.yaml", Linkname: "/etc/passwd", Typeflag: tar.TypeSymlink}, ""))}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			start := time.Now()
@@ -110,13 +115,16 @@ func TestLoadBombs(t *testing.T) {
 	}
 }
 
-func packLink(t testing.TB) string {
+// packed returns a packed chart that has one file, with its header as it is.
+func packed(t testing.TB, header tar.Header, text string) string {
 	t.Helper()
 	var data bytes.Buffer
 	zipped := gzip.NewWriter(&data)
 	archive := tar.NewWriter(zipped)
-	err := archive.WriteHeader(&tar.Header{Name: "app/values.yaml", Linkname: "/etc/passwd", Typeflag: tar.TypeSymlink})
-	if err := errors.Join(err, archive.Close(), zipped.Close()); err != nil {
+	header.Size = int64(len(text))
+	err := archive.WriteHeader(&header)
+	_, written := archive.Write([]byte(text))
+	if err := errors.Join(err, written, archive.Close(), zipped.Close()); err != nil {
 		t.Fatal(err)
 	}
 	return data.String()

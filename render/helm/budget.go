@@ -80,15 +80,15 @@ func (b *budget) unpack(f File, depth int) error {
 		switch header.Typeflag {
 		case tar.TypeSymlink, tar.TypeLink:
 			return &Error{Cause: CauseLimit, File: f.Name, Message: "has a link in it"}
-		case tar.TypeReg:
-		default:
+		case tar.TypeDir, tar.TypeXGlobalHeader:
 			continue
-		}
+		} // Helm takes everything else for a file.
 		_, name, _ := strings.Cut(strings.ReplaceAll(header.Name, "\\", "/"), "/")
-		if err := b.one(path.Clean(name), header.Size, depth); err != nil {
+		name = path.Clean(name)
+		if err := b.one(name, header.Size, depth); err != nil {
 			return err
 		}
-		if !packed(path.Clean(name)) && !vetted(name) {
+		if !packed(name) && !vetted(name) {
 			continue
 		}
 		data, err := io.ReadAll(archive)
@@ -98,7 +98,7 @@ func (b *budget) unpack(f File, depth int) error {
 		if err := vet(name, data); err != nil {
 			return tooMuch("has YAML in %s that is too large or too deep", f.Name)
 		}
-		if packed(path.Clean(name)) {
+		if packed(name) {
 			inner := depth + strings.Count("/"+name, "/charts/")
 			if err := b.unpack(File{Name: f.Name, Data: data}, inner); err != nil {
 				return err
