@@ -252,6 +252,24 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// TestErrorIsTheSame renders a chart with several errors: which one is told is no matter of chance.
+func TestErrorIsTheSame(t *testing.T) {
+	bomb := "a: &a [x]\nb: &b [" + strings.Repeat("*a,", 50) + "]\nc: &c [" + strings.Repeat("*b,", 50) + "]\nd: [" +
+		strings.Repeat("*c,", 500) + "]\n"
+	for _, text := range []string{"kind: A\n  b: c", bomb} {
+		c := app(t, "templates/a.yaml", text, "templates/b.yaml", text, "templates/c.yaml", text, "templates/d.yaml", text)
+		for range 20 {
+			_, err := c.Render(t.Context(), helm.Options{})
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if e := cause(t, err); e.File != "templates/a.yaml" {
+				t.Fatalf("the first error is %v", e)
+			}
+		}
+	}
+}
+
 // TestFunctionsAreHelms compares each function that Helm's engine does not export with the engine.
 func TestFunctionsAreHelms(t *testing.T) {
 	calls := strings.Split(strings.TrimSpace(`

@@ -3,6 +3,7 @@ package helm
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -26,18 +27,18 @@ func (in *Input) manifests(files map[string]string, o Options) ([]Manifest, erro
 		}
 	}
 	printed := map[string]string{}
-	for name, text := range files {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if strings.HasSuffix(name, "NOTES.txt") {
 			continue
 		}
-		printed[name] = text
-		if err := in.sound(name, text); err != nil {
+		printed[name] = files[name]
+		if err := in.sound(name, files[name]); err != nil {
 			return nil, err
 		}
 	}
 	hooks, manifests, err := releaseutil.SortManifests(printed, nil, releaseutil.InstallOrder)
 	if err != nil {
-		return nil, in.unreadable(printed, err)
+		return nil, in.unreadable(printed)
 	}
 	offsets := map[[2]string][]int{}
 	for name, text := range printed {
@@ -95,10 +96,11 @@ func marked(text string, mark byte) bool {
 	return false
 }
 
-// unreadable names the template whose output is not YAML.
-func (in *Input) unreadable(files map[string]string, err error) error {
-	for name, text := range files {
-		if _, _, err := releaseutil.SortManifests(map[string]string{name: text}, nil, releaseutil.InstallOrder); err != nil {
+// unreadable names the first template whose output is not YAML.
+func (in *Input) unreadable(files map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		one := map[string]string{name: files[name]}
+		if _, _, err := releaseutil.SortManifests(one, nil, releaseutil.InstallOrder); err != nil {
 			return in.at(&Error{Cause: CauseOutput, Message: "prints what is not YAML: " + why(err)}, name, 0)
 		}
 	}
