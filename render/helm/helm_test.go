@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"text/template/parse"
 
 	"helm.sh/helm/v4/pkg/engine"
 
@@ -267,6 +268,29 @@ func TestErrorIsTheSame(t *testing.T) {
 				t.Fatalf("the first error is %v", e)
 			}
 		}
+	}
+}
+
+// TestTemplatesAreParsedOnce asks for the trees of two inputs of one chart.
+func TestTemplatesAreParsedOnce(t *testing.T) {
+	c := app(t, "templates/_h.tpl", `{{ define "h" }}x{{ end }}`, "templates/a.yaml", `a: {{ template "h" }}`)
+	var trees []map[string]*parse.Tree
+	for range 2 {
+		in, err := c.Input(helm.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		of, err := in.Trees()
+		if err != nil {
+			t.Fatal(err)
+		}
+		trees = append(trees, of)
+	}
+	if h := trees[0]["h"]; h == nil || h.ParseName != "app/templates/_h.tpl" || h != trees[1]["h"] {
+		t.Errorf("a template is parsed twice, or is said to be of another file: %v", h)
+	}
+	if a := trees[0]["app/templates/a.yaml"].Root.String(); a != `a: {{include "h" nil}}` {
+		t.Errorf("the action template is %s", a)
 	}
 }
 

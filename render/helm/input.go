@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"text/template"
+	"text/template/parse"
 
 	chartapi "helm.sh/helm/v4/pkg/chart"
 	"helm.sh/helm/v4/pkg/chart/common"
@@ -44,6 +45,7 @@ type Input struct {
 	Funcs template.FuncMap
 
 	run     *run
+	sets    *sets
 	sources map[string]origin
 	crds    map[*byte]origin
 	skipped []string
@@ -57,6 +59,23 @@ func (in *Input) Begin(template string) { in.run.template = template }
 func (in *Input) Source(template string) (*Chart, string) {
 	o := in.sources[template]
 	return o.owner, o.file
+}
+
+// Trees returns what the templates and those that they define were parsed into, by their names: a tree's ParseName is the
+// template whose text it is of. Calls by the action template are calls of include in them. They are shared and never
+// change. An error is an *Error.
+func (in *Input) Trees() (map[string]*parse.Tree, error) {
+	set, err := in.sets.parsed(in)
+	if err != nil {
+		return nil, err
+	}
+	trees := map[string]*parse.Tree{}
+	for _, t := range set.Templates() {
+		if t.Tree != nil {
+			trees[t.Name()] = t.Tree
+		}
+	}
+	return trees, nil
 }
 
 // ParseValues reads values as Helm reads a values file: numbers are float64, several documents are merged.
@@ -90,7 +109,7 @@ func (c *Chart) input(o Options, r *run) (*Input, error) {
 	if err != nil {
 		return nil, mismatch(err)
 	}
-	in := &Input{Chart: processed, Top: top, run: r, sources: map[string]origin{}, crds: c.sources}
+	in := &Input{Chart: processed, Top: top, run: r, sets: c.sets, sources: map[string]origin{}, crds: c.sources}
 	if !o.SkipSchema {
 		if in.skipped, err = c.schemas.validate(processed, top["Values"].(common.Values)); err != nil {
 			return nil, err

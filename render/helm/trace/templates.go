@@ -39,6 +39,21 @@ type set struct {
 	named map[string]*tmpl
 }
 
+// newSet returns the templates of a chart, given what they were parsed into.
+func newSet(trees map[string]*parse.Tree) *set {
+	s := &set{named: make(map[string]*tmpl, len(trees))}
+	sources := map[string]*source{}
+	for name, tree := range trees {
+		src := sources[tree.ParseName]
+		if src == nil {
+			src = &source{name: tree.ParseName, file: &node{kind: Text, chart: tree.ParseName}}
+			sources[tree.ParseName] = src
+		}
+		s.named[name] = &tmpl{name, tree.Root, src}
+	}
+	return s
+}
+
 func (s *set) lookup(name string) *tmpl {
 	for ; s != nil; s = s.up {
 		if t := s.named[name]; t != nil {

@@ -55,12 +55,12 @@ func run(ctx context.Context, in *helm.Input, want map[string]string, l Limits) 
 	values, _ := asMap(in.Top["Values"])
 	t = &Trace{files: map[string]*traced{}, sources: map[string]string{}, exec: e, scopes: newScopes(in.Chart, values),
 		input: in}
-	templates := &set{named: map[string]*tmpl{}}
+	trees, err := in.Trees()
+	if err != nil {
+		return nil, fmt.Errorf("preparing the shadow execution: %w", err)
+	}
+	templates := newSet(trees)
 	for _, f := range in.Templates {
-		src := &source{name: f.Name, file: &node{kind: Text, chart: f.Name}}
-		if _, err := templates.add(f.Name, f.Text, src, e.known); err != nil {
-			return nil, fmt.Errorf("parsing %s: %w", f.Name, err)
-		}
 		t.sources[f.Name] = f.Text
 	}
 	for _, f := range in.Templates {
