@@ -62,6 +62,44 @@ func TestBombs(t *testing.T) {
 	}
 }
 
+// TestBombsOfFunctions has single calls that make much of little. Each is refused before it is done, not when time is up.
+func TestBombsOfFunctions(t *testing.T) {
+	again := func(action string) string { return strings.Repeat("{{ "+action+" }}", 60) }
+	lists := "{{ $x := list 1 }}" + again(`$x = list $x $x`)
+	dicts := "{{ $x := dict }}" + again(`$x = dict "a" $x "b" $x`)
+	texts := `{{ $x := "0123456789" }}`
+	for name, template := range map[string]string{
+		"until":        `{{ until -9223372036854775808 | len }}`,
+		"quote":        texts + again(`$x = quote $x $x`),
+		"b64enc":       texts + strings.Repeat(again(`$x = b64enc $x`), 4),
+		"join":         texts + again(`$x = list $x $x | join $x`),
+		"join much":    `{{ join (repeat 1000000 "x") (until 100000) | len }}`,
+		"wrapWith":     `{{ wrapWith 1 (repeat 1000000 "x") (repeat 1000000 "x") | len }}`,
+		"pattern":      `{{ regexReplaceAll "" (repeat 1000000 "x") (repeat 1000000 "y") | len }}`,
+		"pattern $":    `{{ mustRegexReplaceAll ".*" (repeat 1000000 "x") (repeat 1000000 "$0") | len }}`,
+		"width":        `{{ printf (repeat 100000 "%1000000d") 1 | len }}`,
+		"width *":      `{{ printf "%*d%*d%*d%*d%*d" 1000000 1 1000000 1 1000000 1 1000000 1 1000000 1 | len }}`,
+		"concat":       "{{ $x := list 1 }}" + again(`$x = concat $x $x`),
+		"toJson":       lists + `{{ toJson $x | len }}`,
+		"toYaml":       lists + `{{ toYaml $x | len }}`,
+		"print":        lists + `{{ print $x | len }}`,
+		"quote a dict": dicts + `{{ quote $x | len }}`,
+		"toYamlPretty": dicts + `{{ toYamlPretty $x | len }}`,
+		"in itself":    `{{ $_ := set .Values "v" .Values }}{{ toYamlPretty .Values | len }}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			limits := helm.Limits{Time: 20 * time.Second, Output: 4 << 20}
+			_, err := app(t, "templates/a.yaml", template).Render(t.Context(), helm.Options{Limits: limits})
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if e := cause(t, err); e.Cause != helm.CauseLimit || strings.Contains(e.Message, "too long") {
+				t.Errorf("got %+v", e)
+			}
+		})
+	}
+}
+
 func TestLoadBombs(t *testing.T) {
 	nested := tree("Chart.yaml", chartYAML)
 	for range 20 {
@@ -150,8 +188,10 @@ func TestHostile(t *testing.T) {
 			helm.Options{}, true},
 		"panic":          {[]string{"templates/a.yaml", "a: {{ mustToYaml (dict \"a\" (list 1)) }} {{ div 1 0 }}"}, helm.Options{}, true},
 		"changes itself": {[]string{"templates/a.yaml", "{{ $_ := set .Values \"v\" .Values }}a: {{ len .Values }}"}, helm.Options{}, false},
-		"release name":   {[]string{"templates/a.yaml", "a: {{ .Release.Name | quote }}"}, helm.Options{Name: "--post-renderer=x"}, false},
-		"Kubernetes":     {[]string{"templates/a.yaml", "a: b"}, helm.Options{Kubernetes: "new"}, true},
+		"prints itself": {[]string{"templates/a.yaml", "{{ $_ := set .Values \"v\" .Values }}a: {{ toYaml .Values | quote }}"},
+			helm.Options{}, false},
+		"release name": {[]string{"templates/a.yaml", "a: {{ .Release.Name | quote }}"}, helm.Options{Name: "--post-renderer=x"}, false},
+		"Kubernetes":   {[]string{"templates/a.yaml", "a: b"}, helm.Options{Kubernetes: "new"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := app(t, test.files...).Render(t.Context(), test.options)

@@ -9,8 +9,9 @@
 //
 // A chart is foreign input. Its size, nesting and output are limited, and a panic is an error. When a render takes
 // longer than its limit or its context, Render returns and leaves the goroutine behind: it ends at its next output or
-// call of a bounded function, which a loop without either never makes. A mapping that was put into itself and is then
-// printed ends the process, as it ends Helm. Whoever renders charts of strangers does it in a process that can be ended.
+// call of a bounded function, which a loop without either never makes. A mapping that was put into itself and that an
+// action then prints ends the process, as it ends Helm. Whoever renders charts of strangers does it in a process that
+// can be ended.
 //
 // Helm writes warnings about values to the log of the process, with the values: whoever does not want that sets its
 // output.

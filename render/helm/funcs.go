@@ -3,7 +3,9 @@ package helm
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"text/template"
 
@@ -25,6 +27,7 @@ func (r *run) funcs() template.FuncMap {
 	f["values"] = sortedValues
 	maps.Copy(f, r.frozenFuncs())
 	maps.Copy(f, r.boundedFuncs(f))
+	maps.Copy(f, r.weightyFuncs(f))
 	return f
 }
 
@@ -80,7 +83,11 @@ func (r *run) boundedFuncs(f template.FuncMap) template.FuncMap {
 			return repeat(count, text), nil
 		},
 		"until": func(count int) ([]int, error) {
-			if err := r.make(max(count, -count), 8); err != nil {
+			step := 1
+			if count < 0 {
+				step = -1
+			}
+			if err := r.steps(0, count, step); err != nil {
 				return nil, err
 			}
 			return until(count), nil
@@ -134,10 +141,34 @@ func (r *run) boundedFuncs(f template.FuncMap) template.FuncMap {
 			return r.built(args, func() string { return fmt.Sprintln(args...) })
 		},
 		"printf": func(format string, args ...any) (string, error) {
+			if err := r.widths(format, args); err != nil {
+				return "", err
+			}
 			return r.built(args, func() string { return fmt.Sprintf(format, args...) })
 		},
 		"cat": func(args ...any) (string, error) { return r.built(args, func() string { return cat(args...) }) },
 	}
+}
+
+var widths = regexp.MustCompile(`[0-9]{4,}`)
+
+// widths refuses a format that asks for more blanks and zeros than a render may print: fmt takes up to a million of each.
+func (r *run) widths(format string, args []any) error {
+	size := 0
+	for _, number := range widths.FindAllString(format, -1) {
+		width, err := strconv.Atoi(number)
+		if err != nil || width > 1_000_000 {
+			continue // not one for fmt
+		}
+		size += width
+	}
+	if given := strings.Count(format, "*"); given > 0 {
+		size += min(given, len(args)) * 1_000_000
+	}
+	if size > r.limits.Output {
+		return halted("builds too large a text")
+	}
+	return nil
 }
 
 func (r *run) indents(spaces int, text string) error {
@@ -166,18 +197,14 @@ func (r *run) make(count, size int) error {
 	return r.alive()
 }
 
-// built counts a text that was made of others, so that doubling one ends.
+// built makes a text of values and counts both, so that doubling one ends.
 func (r *run) built(args []any, do func() string) (string, error) {
-	size := 0
+	w := weighing{left: r.limits.Output}
 	for _, arg := range args {
-		if text, ok := arg.(string); ok {
-			size += len(text)
+		if !w.fits(arg, 0) {
+			return "", halted("builds too large a text")
 		}
 	}
-	if size > 1<<16 {
-		if err := r.print(size); err != nil {
-			return "", err
-		}
-	}
-	return do(), r.alive()
+	text := do()
+	return text, r.large(max(r.limits.Output-w.left, len(text)))
 }

@@ -317,6 +317,11 @@ tpl .Values.t . | include "h" . | include "h" nil | lookup "v1" "Pod" "a" "b" | 
 randAlpha 0 | tpl "{{ define \"own\" }}O{{ end }}{{ include \"own\" . }}{{ template \"h\" . }}" .
 typeOf .Values | kindOf .Files | .Files.Get "f.txt" | (.Files.Glob "*.txt").AsConfig | .Capabilities.APIVersions
 .Capabilities | toYaml .Capabilities.KubeVersion
+mustToRawJson .Values.m | toPrettyJson .Values.l | quote .Values.l nil | squote 1 "a" | join "," .Values.l | join "," nil
+join "-" "a" | b64enc "x" | b32enc "x" | wrapWith 3 "-" "abcdefgh" | wrapWith 0 "-" "ab" | concat .Values.l (list 1)
+regexReplaceAll "a(.)" "abac" "${1}x" | regexReplaceAllLiteral "a" "aba" "$0" | mustRegexReplaceAll "(a)" "ba" "$1$1"
+mustRegexReplaceAllLiteral "a" "ba" "$1" | toString .Values.m | mustToPrettyJson .Values.l | toYaml (set (dict) "a" 1)
+toYaml (set (deepCopy .Values.m) "own" (dict "a" 1))
 `), "\n")
 	var templates []string
 	for _, line := range calls {

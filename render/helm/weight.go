@@ -1,0 +1,160 @@
+package helm
+
+import (
+	"reflect"
+	"regexp"
+	"strings"
+	"text/template"
+)
+
+// weightyFuncs returns those functions that print or copy whole values, with limits: a list that holds another one
+// twice, and that a third one twice, is small until it is printed.
+func (r *run) weightyFuncs(f template.FuncMap) template.FuncMap {
+	out := template.FuncMap{}
+	for _, name := range []string{"toYaml", "mustToYaml", "toYamlPretty", "toJson", "mustToJson", "toPrettyJson",
+		"mustToPrettyJson", "toRawJson", "mustToRawJson", "toToml", "mustToToml", "toString"} {
+		switch do := f[name].(type) {
+		case func(any) string:
+			out[name] = func(v any) (string, error) {
+				return r.written(name, v, func() (string, error) { return do(v), nil })
+			}
+		case func(any) (string, error):
+			out[name] = func(v any) (string, error) { return r.written(name, v, func() (string, error) { return do(v) }) }
+		}
+	}
+	for _, name := range []string{"quote", "squote"} {
+		do := f[name].(func(...any) string)
+		out[name] = func(args ...any) (string, error) { return r.built(args, func() string { return do(args...) }) }
+	}
+	for _, name := range []string{"b64enc", "b32enc"} {
+		do := f[name].(func(string) string)
+		out[name] = func(text string) (string, error) {
+			return r.built([]any{text}, func() string { return do(text) })
+		}
+	}
+	join := f["join"].(func(string, any) string)
+	out["join"] = func(by string, list any) (string, error) {
+		if v := reflect.ValueOf(list); v.Kind() == reflect.Slice && v.Len() > r.limits.Output/max(1, len(by)) {
+			return "", halted("builds too large a text")
+		}
+		return r.built([]any{list}, func() string { return join(by, list) })
+	}
+	wrap := f["wrapWith"].(func(int, string, string) string)
+	out["wrapWith"] = func(width int, by, text string) (string, error) {
+		if len(text)/max(1, width) > r.limits.Output/max(1, len(by)) {
+			return "", halted("builds too large a text")
+		}
+		return r.built([]any{text}, func() string { return wrap(width, by, text) })
+	}
+	concat := f["concat"].(func(...any) any)
+	out["concat"] = func(lists ...any) (any, error) {
+		length := 0
+		for _, list := range lists {
+			if v := reflect.ValueOf(list); v.Kind() == reflect.Slice {
+				length += v.Len()
+			}
+		}
+		if length > r.limits.Output/16 {
+			return nil, halted("builds too large a list")
+		}
+		return concat(lists...), r.alive()
+	}
+	r.replacing(f, out)
+	return out
+}
+
+// written writes a value. What is written as JSON, and as YAML by way of it, has an end also if the value is in itself.
+func (r *run) written(function string, v any, do func() (string, error)) (string, error) {
+	w := weighing{left: r.limits.Output}
+	if !w.fits(v, 0) && !(w.endless && (strings.HasSuffix(function, "Json") || strings.HasSuffix(function, "oYaml"))) {
+		return "", halted("builds too large a text")
+	}
+	text, err := do()
+	if err != nil {
+		return "", err
+	}
+	return text, r.large(max(r.limits.Output-w.left, len(text)))
+}
+
+// replacing adds the functions that replace what a pattern matches.
+func (r *run) replacing(f, out template.FuncMap) {
+	for _, name := range []string{"regexReplaceAll", "regexReplaceAllLiteral"} {
+		do := f[name].(func(_, _, _ string) string)
+		out[name] = func(pattern, text, by string) (string, error) {
+			if r.multiplies(pattern, text, by) {
+				return "", halted("builds too large a text")
+			}
+			return r.built([]any{text}, func() string { return do(pattern, text, by) })
+		}
+	}
+	for _, name := range []string{"mustRegexReplaceAll", "mustRegexReplaceAllLiteral"} {
+		do := f[name].(func(_, _, _ string) (string, error))
+		out[name] = func(pattern, text, by string) (string, error) {
+			if r.multiplies(pattern, text, by) {
+				return "", halted("builds too large a text")
+			}
+			made, err := do(pattern, text, by)
+			if err == nil {
+				err = r.large(len(made))
+			}
+			return made, err
+		}
+	}
+}
+
+// multiplies reports whether a replacement makes more than a render may print. Each of its references to what was
+// matched can stand for all of the text, once.
+func (r *run) multiplies(pattern, text, by string) bool {
+	if len(text) < r.limits.Output/(2*len(by)+2) {
+		return false
+	}
+	re, err := regexp.Compile(pattern)
+	return err == nil && len(re.FindAllStringIndex(text, -1))*len(by)+strings.Count(by, "$")*len(text) > r.limits.Output
+}
+
+// large counts a text that was made, if it is large: so that making it larger again and again ends.
+func (r *run) large(size int) error {
+	if size > 1<<16 {
+		return r.print(size)
+	}
+	return r.alive()
+}
+
+// Levels of mappings and lists in a value that is printed: more are of one that is in itself.
+const deepestValue = 5000
+
+// weighing counts about how many bytes values have when they are printed, at least.
+type weighing struct {
+	left    int  // bytes that may be printed
+	endless bool // a value is in itself
+}
+
+// fits reports whether a value fits in what is left, and takes it.
+func (w *weighing) fits(v any, depth int) bool {
+	if w.endless = w.endless || depth > deepestValue; w.endless {
+		return false
+	}
+	w.left--
+	switch v := v.(type) {
+	case string:
+		w.left -= len(v)
+	case []string:
+		for _, e := range v {
+			w.left -= len(e)
+		}
+	case []any:
+		for _, e := range v {
+			if !w.fits(e, depth+1) {
+				return false
+			}
+		}
+	default:
+		m, _ := asMap(v)
+		for key, e := range m {
+			if w.left -= len(key); !w.fits(e, depth+1) {
+				return false
+			}
+		}
+	}
+	return w.left >= 0
+}
