@@ -11,7 +11,6 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
-	"helm.sh/helm/v4/pkg/chart/common/util"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 )
 
@@ -28,14 +27,15 @@ type schema struct {
 
 func newSchemas() *schemas { return &schemas{kept: map[*byte]*schema{}} }
 
-// validate asks Helm whether values are what the schemas of a chart and of its subcharts want. Schemas that refer to
-// other places are not asked: Helm would fetch them, or read files of this machine. They are taken out of the chart.
+// validate reports whether values are what the schemas of a chart and of its subcharts want, as Helm does, which
+// compiles them each time. Schemas that refer to other places are not asked: Helm would fetch them, or read files of this
+// machine. They are taken out of the chart.
 func (s *schemas) validate(c *chart.Chart, values map[string]any) (skipped []string, _ error) {
 	skipped = s.leaveOut(c)
-	if err := util.ValidateAgainstSchema(c, values); err == nil {
-		return skipped, nil
+	if refused := s.refused(c, values, nil, ""); refused != nil {
+		return nil, refused
 	}
-	return nil, s.explain(c, values, nil, "")
+	return skipped, nil
 }
 
 func (s *schemas) leaveOut(c *chart.Chart) (skipped []string) {
@@ -92,25 +92,11 @@ type anything struct{}
 // Load implements jsonschema.URLLoader.
 func (anything) Load(string) (any, error) { return true, nil }
 
-// explain says what the schemas refuse, without the values. Helm has only a text for it, which quotes them.
-func (s *schemas) explain(c *chart.Chart, values map[string]any, at []string, folder string) *Error {
-	file := path.Join(folder, "values.schema.json")
+// refused says what the schemas refuse, without the values; nil: nothing.
+func (s *schemas) refused(c *chart.Chart, values map[string]any, at []string, folder string) *Error {
 	if len(c.Schema) > 0 {
-		compiled := s.of(c.Schema).compiled
-		if compiled == nil {
-			return &Error{Cause: CauseSchema, File: file, Message: "is not a JSON schema"}
-		}
-		if refused, ok := errors.AsType[*jsonschema.ValidationError](compiled.Validate(values)); ok {
-			e := &Error{Cause: CauseSchema, File: file}
-			var words []string
-			for _, leaf := range leaves(refused, nil) {
-				where := slices.Concat(at, leaf.InstanceLocation)
-				e.Paths = append(e.Paths, where)
-				if len(words) < 5 {
-					words = append(words, strings.TrimSpace(strings.Join(where, ".")+" "+wish(leaf.ErrorKind)))
-				}
-			}
-			e.Message = "does not allow the values: " + sentence(strings.Join(words, "; "))
+		if e := s.of(c.Schema).refused(values, at); e != nil {
+			e.Cause, e.File = CauseSchema, path.Join(folder, "values.schema.json")
 			return e
 		}
 	}
@@ -118,8 +104,8 @@ func (s *schemas) explain(c *chart.Chart, values map[string]any, at []string, fo
 		switch below := values[d.Name()].(type) {
 		case nil:
 		case map[string]any:
-			e := s.explain(d, below, append(slices.Clone(at), d.Name()), path.Join(folder, "charts", d.Name()))
-			if e.Message != "" {
+			e := s.refused(d, below, append(slices.Clone(at), d.Name()), path.Join(folder, "charts", d.Name()))
+			if e != nil {
 				return e
 			}
 		default:
@@ -127,10 +113,38 @@ func (s *schemas) explain(c *chart.Chart, values map[string]any, at []string, fo
 				Paths: [][]string{append(slices.Clone(at), d.Name())}}
 		}
 	}
-	if folder == "" {
-		return &Error{Cause: CauseSchema, File: file, Message: "does not allow the values"}
+	return nil
+}
+
+func (s *schema) refused(values map[string]any, at []string) (e *Error) {
+	if s.compiled == nil {
+		return &Error{Message: "is not a JSON schema"}
 	}
-	return &Error{}
+	const message = "does not allow the values"
+	defer func() {
+		if recover() != nil { // as in Helm
+			e = &Error{Message: message}
+		}
+	}()
+	err := s.compiled.Validate(values)
+	if err == nil {
+		return nil
+	}
+	e = &Error{Message: message}
+	refused, ok := errors.AsType[*jsonschema.ValidationError](err)
+	if !ok {
+		return e
+	}
+	var words []string
+	for _, leaf := range leaves(refused, nil) {
+		where := slices.Concat(at, leaf.InstanceLocation)
+		e.Paths = append(e.Paths, where)
+		if len(words) < 5 {
+			words = append(words, strings.TrimSpace(strings.Join(where, ".")+" "+wish(leaf.ErrorKind)))
+		}
+	}
+	e.Message = message + ": " + sentence(strings.Join(words, "; "))
+	return e
 }
 
 // leaves returns the innermost errors; of alternatives each.
