@@ -39,6 +39,7 @@ type Chart struct {
 	sources map[*byte]origin // by the first byte of a file; what is out of packed subcharts is not here
 	sets    *sets
 	schemas *schemas
+	joined  joins
 }
 
 // origin is the file that a template is.

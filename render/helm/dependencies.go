@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
@@ -41,9 +42,42 @@ func (c *Chart) Missing() []Dependency {
 	return slices.DeleteFunc(c.Dependencies(), func(d Dependency) bool { return there[d.Name] })
 }
 
-// With returns a chart that has more dependencies, by their keys (alias, or else name), as if they were vendored. An
-// error is an *Error: a key that is not declared, a chart of another name.
+// With returns a chart that has more dependencies, by their keys (alias, or else name), as if they were vendored; for the
+// same ones the same chart, so that its templates are parsed once. An error is an *Error: a key that is not declared, a
+// chart of another name.
 func (c *Chart) With(deps map[string]*Chart) (*Chart, error) {
+	c.joined.mu.Lock()
+	defer c.joined.mu.Unlock()
+	for _, known := range c.joined.kept {
+		if maps.Equal(known.deps, deps) {
+			return known.chart, nil
+		}
+	}
+	out, err := c.with(deps)
+	if err == nil {
+		if len(c.joined.kept) == keptJoined {
+			c.joined.kept = slices.Delete(c.joined.kept, 0, 1)
+		}
+		c.joined.kept = append(c.joined.kept, joined{maps.Clone(deps), out})
+	}
+	return out, err
+}
+
+// joins are the charts that With made of one, the oldest first.
+type joins struct {
+	mu   sync.Mutex
+	kept []joined
+}
+
+type joined struct {
+	deps  map[string]*Chart
+	chart *Chart
+}
+
+// Charts that With made of one chart which are kept: both sides of a change, and a few more.
+const keptJoined = 4
+
+func (c *Chart) with(deps map[string]*Chart) (*Chart, error) {
 	declared := map[string]Dependency{}
 	for _, d := range c.Dependencies() {
 		declared[d.Key()] = d

@@ -45,6 +45,12 @@ func TestDependencies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if same, err := bare.With(map[string]*helm.Chart{"sub": fetched, "other": fetched}); err != nil || same != with {
+		t.Errorf("the same dependencies make another chart, whose templates are parsed again: %v", err)
+	}
+	if other, err := bare.With(map[string]*helm.Chart{"sub": fetched}); err != nil || other == with {
+		t.Errorf("other dependencies make the same chart: %v", err)
+	}
 	want := render(t, packed, helm.Options{}).Text()
 	for _, part := range []string{"name: sub\na: 1\ng: x", "name: other\na: 2\ng: x", "got: 7"} {
 		if !strings.Contains(want, part) {
