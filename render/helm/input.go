@@ -54,8 +54,8 @@ type Input struct {
 // Begin says which template is executed next: what the frozen functions return depends on it.
 func (in *Input) Begin(template string) { in.run.template = template }
 
-// Source returns the file that a template is, by the engine's name for it, and the chart whose file it is: this one or
-// one that With brought in. The chart is nil for a file in a packed subchart.
+// Source returns the file that a template is, by the engine's name for it, and the chart that was loaded with that file:
+// the one that With was called of, or one that it brought in. The chart is nil for a file in a packed subchart.
 func (in *Input) Source(template string) (*Chart, string) {
 	o := in.sources[template]
 	return o.owner, o.file

@@ -5,7 +5,7 @@ import (
 	"text/template/parse"
 )
 
-// loop executes a range: over numbers, lists, maps in the order of their keys, and iterators.
+// loop executes a range: over numbers, lists, and maps in the order of their keys. Iterators no chart is given.
 func (f *frame) loop(dot value, r *parse.RangeNode) flow {
 	mark, outer := len(f.vars), f.cond
 	defer func() { f.cond, f.vars = outer, f.vars[:mark] }()
