@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/Masterminds/semver/v3"
 	"go.yaml.in/yaml/v3"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
@@ -44,7 +45,7 @@ func (c *Chart) Missing() []Dependency {
 
 // With returns a chart that has more dependencies, by their keys (alias, or else name), as if they were vendored; for the
 // same ones the same chart, so that its templates are parsed once. An error is an *Error: a key that is not declared, a
-// chart of another name.
+// chart of another name or of a version that is not asked for.
 func (c *Chart) With(deps map[string]*Chart) (*Chart, error) {
 	c.joined.mu.Lock()
 	defer c.joined.mu.Unlock()
@@ -94,6 +95,14 @@ func (c *Chart) with(deps map[string]*Chart) (*Chart, error) {
 		case more.Name() != dep.Name:
 			return nil, &Error{Cause: CauseInvalid, File: dep.File, Line: dep.Line, Message: fmt.Sprintf(
 				"asks for a dependency %q, and what its repository has is a chart of another name", dep.Name)}
+		case outOfRange(dep.Version, more.Version()):
+			// Helm would take it for a chart that nobody declared: never off, without its alias.
+			message := fmt.Sprintf("asks for version %s of the dependency %q, and what is there is %s", dep.Version, key,
+				more.Version())
+			if dep.LockedVersion == more.Version() {
+				message += ", which Chart.lock has: they are out of sync"
+			}
+			return nil, &Error{Cause: CauseInvalid, File: dep.File, Line: dep.Line, Message: message}
 		case have[more.Name()+"\x00"+more.Version()]:
 			continue // two aliases of one chart: Helm copies it for each
 		}
@@ -102,6 +111,18 @@ func (c *Chart) with(deps map[string]*Chart) (*Chart, error) {
 		maps.Copy(out.sources, more.sources)
 	}
 	return out, nil
+}
+
+// outOfRange reports whether a version is certainly not one of those that a dependency asks for. One before a release is
+// not certain: who locks it gets it.
+func outOfRange(asked, version string) bool {
+	constraint, err := semver.NewConstraint(asked)
+	if asked == "" || err != nil {
+		return false
+	}
+	constraint.IncludePrerelease = true
+	v, err := semver.NewVersion(version)
+	return err == nil && !constraint.Check(v)
 }
 
 // locked returns the version that the lock has for a dependency.

@@ -81,6 +81,40 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
+// TestLockOutOfSync has a dependency of another version than is asked for, as where only Chart.yaml was bumped.
+func TestLockOutOfSync(t *testing.T) {
+	sub := func(version string) *helm.Chart {
+		c, err := helm.Load(tree("Chart.yaml", "apiVersion: v2\nname: sub\nversion: "+version+"\n"), helm.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	for _, test := range []struct{ asked, version, want string }{
+		{"2.0.0", "1.0.0", `asks for version 2.0.0 of the dependency "db", and what is there is 1.0.0, ` +
+			`which Chart.lock has: they are out of sync`},
+		{"^2", "2.1.0", ""},
+		{">=1.0.0", "1.0.0-rc.1", `asks for version >=1.0.0 of the dependency "db", and what is there is 1.0.0-rc.1`},
+		{">=1.0.0", "1.1.0-rc.1", ""},
+		{"1.x", "1.0.0+build", ""},
+	} {
+		c := app(t, "Chart.yaml", chartYAML+"dependencies:\n- {name: sub, alias: db, version: '"+test.asked+
+			"', repository: 'https://charts.example'}\n", "Chart.lock",
+			"dependencies:\n- {name: sub, version: 1.0.0, repository: 'https://charts.example'}\n")
+		_, err := c.With(map[string]*helm.Chart{"db": sub(test.version)})
+		switch {
+		case test.want == "" && err != nil:
+			t.Errorf("%s for %s: %v", test.version, test.asked, err)
+		case test.want != "" && err == nil:
+			t.Errorf("%s for %s: no error", test.version, test.asked)
+		case test.want != "":
+			if e := cause(t, err); e.Message != test.want || e.File != "Chart.yaml" || e.Line != 5 {
+				t.Errorf("got %+v", e)
+			}
+		}
+	}
+}
+
 // TestHiddenInCharts has what programs leave beside a packed subchart (macOS: "._x.tgz"), which Helm does not unpack.
 func TestHiddenInCharts(t *testing.T) {
 	sub := pack(t, "sub", tree("Chart.yaml", "apiVersion: v2\nname: sub\nversion: 1.0.0\n", "templates/s.yaml", "kind: S"))
