@@ -15,8 +15,9 @@ import (
 )
 
 // otherTexts stand in a second rendering where the first has the placeholder of a value that nobody knows: a number, so
-// that what a chart makes of it by int differs, too, or a text where the chart takes no number.
-var otherTexts = []string{"30711", "another"}
+// that what a chart makes of it by int differs, too, or a text where the chart takes no number, or a long one where it
+// takes no short one.
+var otherTexts = []string{"30711", "another", "another-text-that-is-as-long-as-passwords-are-0123456789"}
 
 // unsure marks the fields that depend on values that nobody knows before merge: those that hold a placeholder, and those
 // that are something else when another text stands in its place, as encoded texts, checksums and numbers are.
@@ -36,24 +37,30 @@ func (s *release) unsure(ctx context.Context, list []*Resource) []source.Error {
 	for _, text := range otherTexts {
 		other := *s
 		other.options.Values, _ = replaced(s.options.Values, text).(map[string]any)
+		other.options.SkipSchema = true // it is only to be seen what becomes of the text
 		out, err := s.chart.Render(ctx, other.options)
 		if err != nil {
 			continue
 		}
 		other.output = out
 		one := &Rendering{}
-		if problems, err := other.resources(one); err == nil && len(problems) == 0 {
+		if problems, err := other.resources(one); err == nil && (len(problems) == 0 || one.Resources != nil) {
 			again = one
 			break
 		}
 	}
-	if again == nil {
-		return nil
+	at := s.spec.Chart.Where
+	said := func(message string) []source.Error {
+		return []source.Error{{Path: at.Path, Line: at.Line, Column: at.Column, Unknown: true, Message: message}}
 	}
-	if len(again.Resources) != len(list) {
-		at := s.spec.Chart.Where
-		return []source.Error{{Path: at.Path, Line: at.Line, Column: at.Column, Unknown: true,
-			Message: "which resources the chart prints " + message}}
+	switch {
+	case again == nil && len(list) == 0:
+		return nil // what stands in the way is said
+	case again == nil:
+		return said("the chart does not render with other texts in place of a value that only the cluster has" + s.reason() +
+			", so what is made of that is checked as if it were known")
+	case len(again.Resources) != len(list):
+		return said("which resources the chart prints " + message)
 	}
 	for i, res := range list {
 		differences(res.Object, again.Resources[i].Object, "", func(pointer string) { res.unknown(pointer, message) })

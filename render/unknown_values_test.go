@@ -56,3 +56,43 @@ stringData:
 		t.Error(got)
 	}
 }
+
+// What a chart makes of a value that nobody knows is found out with texts of several kinds, and where it takes none of
+// them that is said: nothing of it may pass in silence.
+func TestUnknownValuesRefused(t *testing.T) {
+	spec := `
+  valuesFrom: [{kind: Secret, name: hidden, valuesKey: token, targetPath: token}]
+`
+	secret := func(guard string) string {
+		return "-- chart/templates/config.yaml --\n{{- if " + guard + ` }}{{ fail "is refused" }}{{ end }}
+apiVersion: v1
+kind: Secret
+metadata: {name: config}
+data:
+  token: {{ .Values.token | b64enc }}
+`
+	}
+	for _, c := range []struct{ name, files, problem string }{
+		{"short", secret(`lt (len .Values.token) 20`), ""},
+		{"by a schema", secret("false") + "-- chart/values.schema.json --\n" +
+			`{"properties": {"token": {"type": "string", "pattern": "^lintel-"}}}` + "\n", ""},
+		{"beside a post renderer that matches nothing", `  postRenderers: [{kustomize: {images: [{name: nothing, newTag: "1"}]}}]
+` + secret("false"), "flux/app.yaml:12: postRenderers: images: nothing that the chart prints has the image \"nothing\""},
+		{"all", secret(`not (hasPrefix "lintel-" .Values.token)`), "flux/app.yaml:8: the chart does not render with other texts " +
+			"in place of a value that only the cluster has (the Secret hidden is not in this repository), so what is made of " +
+			"that is checked as if it were known"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := renderReleases(t, fluxRepo+spec+c.files, render.Config{})
+			if got := r.messages(); got != c.problem || c.problem != "" && !r.problems[0].Unknown {
+				t.Errorf("got  %s\nwant %s", got, c.problem)
+			}
+			known := !slices.ContainsFunc(find(t, r.one, "Secret config").Issues, func(i render.Issue) bool {
+				return i.Value && i.Pointer == "/data/token"
+			})
+			if known != (c.name == "all") {
+				t.Errorf("known: %v", known)
+			}
+		})
+	}
+}
