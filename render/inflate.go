@@ -73,18 +73,15 @@ func (r *Renderer) inflate(p *plan, layer *origin.Layer, i *inflation, above []s
 	}
 	i.reads = &Rendering{Reads: map[string]string{}, links: map[string]string{}, wants: wants{}}
 	if r.outside.sources == nil && !i.local() {
+		maps.Copy(p.reads, i.reads.Reads) // it may come there
 		p.without(i.at, source.Error{Path: i.shown.file, Line: i.shown.at.Line, Column: i.shown.at.Column, Unknown: true,
 			Message: "helmCharts: the chart is not in this repository, and Lintel does not fetch anything"})
 		return
 	}
 	done, m := r.inflated(i)
-	for name, id := range done.reads.Reads {
-		p.reads[name] = id
-	}
+	maps.Copy(p.reads, done.reads.Reads)
 	maps.Copy(p.wants, done.reads.wants)
-	for name, real := range done.reads.links {
-		p.links[name] = real
-	}
+	maps.Copy(p.links, done.reads.links)
 	p.fleeting = p.fleeting || done.reads.links == nil
 	if done.err != nil {
 		e, fleeting := i.problem(done.err)
@@ -287,6 +284,7 @@ func (i *inflation) problem(err error) (source.Error, bool) {
 	switch {
 	case errors.As(err, &outside):
 		e.Message, e.Unknown = "helmCharts: "+outside.Error(), outside.unknown()
+		return e, !errors.Is(err, remote.ErrWanted) && !errors.As(err, &failure) // the store may be read the next time
 	case errors.As(err, &failure):
 		e.Message = "helmCharts: " + failure.Message
 	case errors.As(err, &refused):
@@ -294,6 +292,7 @@ func (i *inflation) problem(err error) (source.Error, bool) {
 	case errors.As(err, &failed):
 		e.Unknown = failed.Cause == helm.CauseLimit || len(failed.Lookups) > 0
 		e.Message = chartWords("the chart "+i.Name, failed) + chartPlace(failed)
+		return e, failed.Cause == helm.CauseLimit // of time, too
 	default:
 		e.Message, e.Unknown = "helmCharts: cannot be read: "+err.Error(), true
 		return e, true

@@ -1,0 +1,69 @@
+package render_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/cache"
+	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/remote"
+	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// What a chart was not rendered for is not remembered longer than it holds.
+func TestInflateRecalled(t *testing.T) {
+	render := func(w *world, s *remote.Sources, disk *cache.Disk) []source.Error {
+		set, err := roots.Open(w.repo.Tree("HEAD"), roots.Options{}, &graph.Cache{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := render.New(set, render.Config{Sources: s, Cache: &render.Cache{Disk: disk}})
+		_, problems, err := r.Render(t.Context(), roots.Root{Path: "app"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return problems
+	}
+	open := func() *cache.Disk {
+		disk, err := cache.Open(t.TempDir(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return disk
+	}
+	const app = "-- app/kustomization.yaml --\nresources: [own.yaml]\nhelmCharts:\n- {name: local, releaseName: r}\n" +
+		"-- app/own.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: own}\n"
+	t.Run("comes into its folder", func(t *testing.T) {
+		w, disk := newWorld(t, host, app), open()
+		if got := render(w, nil, disk); len(got) != 1 || !got[0].Unknown {
+			t.Fatal(got)
+		}
+		for _, f := range txtar.Parse([]byte(inflatedChart)).Files {
+			if strings.HasPrefix(f.Name, "app/charts/") {
+				w.repo.Write(f.Name, string(f.Data))
+			}
+		}
+		w.repo.Snapshot()
+		if got := render(w, nil, disk); len(got) > 0 {
+			t.Error(got)
+		}
+	})
+	t.Run("can be read again", func(t *testing.T) {
+		w, disk := newWorld(t, host, strings.Replace(app, "local", "web, version: 1.2.3, repo: "+host+"/charts", 1)+
+			inflatedChart), open()
+		w.fetch(remote.Want{Kind: remote.Chart, URL: host + "/charts", Name: "web", Ref: "1.2.3"})
+		broken := remote.New(w.lock, func(string) (*tree.Tree, error) { return nil, errors.New("no such device") })
+		if got := render(w, broken, disk); len(got) != 1 || !got[0].Unknown {
+			t.Fatal(got)
+		}
+		if got := render(w, w.sources(), disk); len(got) > 0 {
+			t.Error(got)
+		}
+	})
+}
