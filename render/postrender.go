@@ -77,7 +77,10 @@ func (s *release) idle(key string, e gitops.Entry) source.Error {
 func (s *release) postRendered(list []*Resource, idle map[gitops.Position]int) ([]*Resource, []source.Error) {
 	for _, o := range s.spec.PostRender {
 		if len(list) == 0 {
-			break
+			for _, e := range slices.Concat(o.Entries("patches"), o.Entries("images")) {
+				idle[e.Where]++
+			}
+			continue
 		}
 		p, err := newPrinted(list, s)
 		if err != nil {

@@ -263,6 +263,27 @@ func TestPostRenderProblems(t *testing.T) {
 	}
 }
 
+// A patch that matches nothing is named where hooks are rendered apart and there are none, too, and where there is
+// nothing at all.
+func TestPostRenderOfNothing(t *testing.T) {
+	const spec = `
+  postRenderStrategy: separate
+  postRenderers:
+  - kustomize:
+      patches:
+      - target: {kind: StatefulSet}
+        patch: '[{"op": "add", "path": "/spec/replicas", "value": 3}]'
+`
+	const want = "flux/app.yaml:15: postRenderers: patches: the target matches nothing that the chart prints"
+	for _, gone := range []string{"", "hook.yaml", "app.yaml"} {
+		archive := txtar.Parse([]byte(fluxRepo + spec))
+		archive.Files = slices.DeleteFunc(archive.Files, func(f txtar.File) bool { return f.Name == "chart/templates/"+gone })
+		if got := renderReleases(t, string(txtar.Format(archive)), render.Config{}).messages(); got != want {
+			t.Errorf("without %q: got %q\nwant %q", gone, got, want)
+		}
+	}
+}
+
 // The programs named by LINTEL_KUSTOMIZE and LINTEL_HELM print the same.
 func TestPostRenderAsKustomize(t *testing.T) {
 	kustomize, helm := os.Getenv("LINTEL_KUSTOMIZE"), os.Getenv("LINTEL_HELM")
