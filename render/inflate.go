@@ -35,12 +35,18 @@ const (
 		": \"true\"}\n  fieldSpecs: [{path: metadata/annotations, create: true}]\n"
 )
 
+// inflationKey tells the charts apart that kustomizations bring in.
+type inflationKey struct {
+	at    entry // what is left out of the kustomization's text
+	shown entry // where the chart is named
+	nth   int   // of those that one configuration of generators brings in
+}
+
 // inflation is an entry of a kustomization that brings in a chart.
 type inflation struct {
 	renderer *Renderer
 	file     *kustomization.File
-	at       entry // what is left out of the kustomization's text
-	shown    entry // where the chart is named
+	inflationKey
 	types.HelmGlobals
 	types.HelmChart
 	root      string     // of the kustomization: kustomize reads values from nowhere else
@@ -87,14 +93,14 @@ func (r *Renderer) inflate(p *plan, layer *origin.Layer, i *inflation, above []s
 		p.without(i.at, e)
 		return
 	}
-	other, twice := p.inflated[[2]entry{i.at, i.shown}]
+	other, twice := p.inflated[i.inflationKey]
 	if twice && other != m {
 		p.without(i.at, source.Error{Path: i.shown.file, Line: i.shown.at.Line, Column: i.shown.at.Column, Unknown: true,
 			Message: "the chart is brought into one root with several namespaces, which Lintel does not tell apart"})
 		return
 	}
 	if !twice {
-		p.inflated[[2]entry{i.at, i.shown}] = m
+		p.inflated[i.inflationKey] = m
 		p.charts[i.at.file] = append(p.charts[i.at.file], inflatedEntry{i.at.at, m, relative(place(i.file.Dir), m.prefix)})
 	}
 	child := r.layer(p, m.prefix, above, source.Error{}, func(e source.Error) { p.without(i.at, e) })

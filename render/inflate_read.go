@@ -48,7 +48,7 @@ func (r *Renderer) charts(f *kustomization.File) ([]*inflation, error) {
 // generators lists what a configuration of generators inflates, nil where it is not of charts alone.
 func (r *Renderer) generators(f *kustomization.File, at entry, file string, documents []*yaml.Node,
 ) (list []*inflation) {
-	for _, d := range documents {
+	for k, d := range documents {
 		if source.Text(d, "apiVersion") != "builtin" || source.Text(d, "kind") != "HelmChartInflationGenerator" {
 			return nil
 		}
@@ -56,7 +56,7 @@ func (r *Renderer) generators(f *kustomization.File, at entry, file string, docu
 		if file == f.Path {
 			i.shown, i.node = at, nil // the lines are those of a text in it
 		}
-		i.generator = true
+		i.generator, i.nth = true, k
 		if decode(d, &i.HelmGlobals) != nil || decode(d, &i.HelmChart) != nil {
 			return nil
 		}
@@ -83,5 +83,5 @@ func (r *Renderer) inflation(f *kustomization.File, at entry, file string, n *ya
 			shown.at = kustomization.Position{Line: value.Line, Column: value.Column}
 		}
 	}
-	return &inflation{renderer: r, file: f, at: at, shown: shown, root: f.Dir, node: n}
+	return &inflation{renderer: r, file: f, inflationKey: inflationKey{at: at, shown: shown}, root: f.Dir, node: n}
 }

@@ -202,6 +202,24 @@ releaseName: g
 namespace: other
 skipTests: true
 `},
+	{"two in a text", `
+-- app/kustomization.yaml --
+generators:
+- |
+  apiVersion: builtin
+  kind: HelmChartInflationGenerator
+  metadata: {name: a}
+  name: local
+  releaseName: one
+  skipHooks: true
+  ---
+  apiVersion: builtin
+  kind: HelmChartInflationGenerator
+  metadata: {name: b}
+  name: local
+  releaseName: two
+  skipHooks: true
+`},
 	{"below", `
 -- app/kustomization.yaml --
 namespace: above

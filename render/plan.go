@@ -36,7 +36,7 @@ type plan struct {
 
 	values    map[string]map[kustomization.Position]kustomization.Value // what their entries are there, by their file
 	charts    map[string][]inflatedEntry                                // what is inflated, in order, by the file of the kustomization
-	inflated  map[[2]entry]*mount                                       // what they came to
+	inflated  map[inflationKey]*mount                                   // what they came to
 	namespace string                                                    // of the kustomization that is walked, or of those around it
 	links     map[string]string
 	wants     wants
@@ -61,7 +61,7 @@ func (r *Renderer) plan(dir string) *plan {
 	p := &plan{kustomizations: map[string]*kustomization.File{}, manifests: map[string]bool{}, reads: map[string]string{},
 		reported: map[string]bool{}, left: map[string][]kustomization.Position{}, named: map[string][]entry{},
 		broken: map[string]*source.Error{}, values: map[string]map[kustomization.Position]kustomization.Value{},
-		charts: map[string][]inflatedEntry{}, inflated: map[[2]entry]*mount{}, links: map[string]string{},
+		charts: map[string][]inflatedEntry{}, inflated: map[inflationKey]*mount{}, links: map[string]string{},
 		wants: wants{}}
 	p.root = r.layer(p, dir, nil, source.Error{Path: dir, Message: "has no kustomization file"}, p.problem)
 	return p
