@@ -3,6 +3,7 @@ package render
 import (
 	"context"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -421,7 +422,7 @@ func (c *chartPlaces) metadata(o trace.Origin) (origin.Place, bool) {
 	if c.trace != nil {
 		home, sub, ok = c.homeOf(o.Template)
 	}
-	if ok && home.here && len(o.Path) > 0 {
+	if ok && home.here && len(o.Path) > 0 && o.Path[0] != "" {
 		key := strings.ToLower(o.Path[0][:1]) + o.Path[0][1:]
 		if p, ok := c.alias(o); ok {
 			return p, p.How == origin.Writer
@@ -474,9 +475,14 @@ func (c *chartPlaces) packed(o trace.Origin) (origin.Place, bool) {
 		p.Role = "file"
 		return p, false
 	}
-	name := home.file(path.Join(sub, o.Name))
-	line := 1
-	if data, _, err := home.tree.ReadFile(path.Join(home.dir, sub, o.Name)); err == nil && o.Offset <= len(data) {
+	data, _, err := home.tree.ReadFile(path.Join(home.dir, sub, o.Name))
+	if err != nil || !filepath.IsLocal(o.Name) {
+		p := c.entry // a template may ask for what is not there
+		p.Role = "file"
+		return p, false
+	}
+	name, line := home.file(path.Join(sub, o.Name)), 1
+	if o.Offset <= len(data) {
 		line += strings.Count(string(data[:o.Offset]), "\n")
 	}
 	if home.here {
