@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -14,10 +13,11 @@ import (
 )
 
 // maxConfirms is how often a chart is rendered again to find out whether values print fields that are not there, and
-// maxConfirmTime how long that may take in all.
+// maxConfirmSteps how many steps its templates may take for that in all, as the shadow counted them: no clock, so that
+// a place is the same on any machine.
 const (
-	maxConfirms    = 24
-	maxConfirmTime = 3 * time.Second
+	maxConfirms     = 24
+	maxConfirmSteps = 2_000_000
 )
 
 // confirmed reports whether a field is there if a value is set, by rendering.
@@ -50,12 +50,10 @@ func (c *chartPlaces) changes(s spot, path []string) bool {
 
 // tried renders with a value, as long as that is not too much, and looks at the field.
 func (c *chartPlaces) tried(s spot, one trace.Candidate, value any, good func(spot) bool) bool {
-	if c.confirms >= maxConfirms || c.confirming > maxConfirmTime {
+	if c.confirms >= maxConfirms || c.confirms*c.trace.Steps() >= maxConfirmSteps {
 		return false
 	}
 	c.confirms++
-	start := time.Now()
-	defer func() { c.confirming += time.Since(start) }()
 	values := any(c.options.Values)
 	for _, need := range one.Needs {
 		values = with(values, need, true)

@@ -44,14 +44,12 @@ type chartPlaces struct {
 	layers *helm.Layers // likewise
 	files  map[string]*origin.File
 	// objects are those of a manifest, by its index, for those who ask by positions.
-	objects map[int][]*yaml.Node
-	// confirms and confirming count the renders of confirmed.
-	confirms   int
-	confirming time.Duration
+	objects  map[int][]*yaml.Node
+	confirms int // how often it was rendered to try a value
 }
 
-// maxTraceTime is how long finding out where a chart's output is from may take.
-const maxTraceTime = 20 * time.Second
+// maxTraceTime ends the shadow of a chart whose functions take very long. What else it does is bounded by its steps.
+const maxTraceTime = time.Minute
 
 // prepare runs the chart's templates once more. It is called with the lock held.
 func (c *chartPlaces) prepare() {

@@ -274,6 +274,27 @@ func TestAbsentFields(t *testing.T) {
 	}
 }
 
+// Steps is what a chart costs on any machine.
+func TestSteps(t *testing.T) {
+	steps := func(template string) int {
+		r := example(template, exampleValues)
+		out, err := r.render(t)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr, err := r.trace(t, out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr.At("top/templates/NOTES.txt", 0, 1) // asking costs nothing
+		return tr.Steps()
+	}
+	short, long := steps(`{{ range 10 }}{{ . }}{{ end }}`), steps(`{{ range 1000 }}{{ . }}{{ end }}`)
+	if again := steps(`{{ range 1000 }}{{ . }}{{ end }}`); short < 10 || long < short+990 || again != long {
+		t.Errorf("%d, %d and %d again", short, long, again)
+	}
+}
+
 func TestBombsEnd(t *testing.T) {
 	for _, template := range []string{
 		`{{ define "b" }}{{ include "b" . }}{{ end }}{{ include "b" . }}`,

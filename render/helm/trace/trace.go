@@ -19,6 +19,7 @@ type Trace struct {
 	scopes  scopeTree
 	exec    *exec
 	input   *helm.Input
+	steps   int // of Run
 }
 
 // traced is the output of one template.
@@ -77,6 +78,7 @@ func run(ctx context.Context, in *helm.Input, want map[string]string, l Limits) 
 			return nil, ctx.Err()
 		}
 	}
+	t.steps = e.steps
 	return t, nil
 }
 
@@ -104,6 +106,10 @@ func (e *exec) file(templates *set, f helm.Template, want string) (out *traced) 
 	}
 	return out
 }
+
+// Steps is how much the templates did: the same for the same chart and options, wherever it runs. It counts nodes,
+// commands and arguments that were evaluated.
+func (t *Trace) Steps() int { return t.steps }
 
 // Accepted reports whether the shadow's bytes of a template's output are Helm's.
 func (t *Trace) Accepted(template string) bool { return t.Why(template) == nil }
