@@ -1,0 +1,118 @@
+package render
+
+import (
+	"path"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/render/helm"
+	"github.com/lintel-bot/lintel/render/helm/trace"
+	"github.com/lintel-bot/lintel/render/origin"
+)
+
+// verbatim is the place of a field that stands in a file of the chart as it is.
+func (c *chartPlaces) verbatim(s spot) origin.Place {
+	n := s.value
+	if s.key != nil && n.Kind != yaml.ScalarNode {
+		n = s.key
+	}
+	if s.manifest.File != "" && c.top.here && c.fileIsOfTop(s.manifest) {
+		name := ""
+		if s.key != nil {
+			name = s.key.Value
+		}
+		p, ok := c.file(c.top.file(s.manifest.File)).Entry(n.Line, n.Column, name)
+		if !ok {
+			p = origin.Place{Path: c.top.file(s.manifest.File), StartLine: n.Line, EndLine: n.Line, How: origin.Enclosing}
+		} else {
+			p.How = origin.Identity
+		}
+		p.Role = "crds"
+		return p
+	}
+	p := c.fixed()
+	if s.manifest.File != "" {
+		p.Chain = []origin.Link{{Path: c.top.file(s.manifest.File), StartLine: n.Line, EndLine: n.Line, Role: "crds"}}
+	}
+	return p
+}
+
+// fileIsOfTop reports whether a manifest's file is in the folder of the chart itself, not in that of one that it was
+// completed with.
+func (c *chartPlaces) fileIsOfTop(m helm.Manifest) bool {
+	_, e, err := c.top.tree.Lookup(path.Join(c.top.dir, m.File))
+	return err == nil && e.ID != ""
+}
+
+// nearest is the place of a field of which nothing more is known: the template, or what brings the chart in.
+func (c *chartPlaces) nearest(m helm.Manifest) origin.Place {
+	at, here := "", false
+	if c.trace != nil {
+		owner, file := c.trace.Source(m.Template)
+		if home, ok := c.homes[owner]; ok && file != "" {
+			at, here = home.file(file), home.here
+		}
+	} else if m.File != "" && c.fileIsOfTop(m) {
+		at, here = c.top.file(m.File), c.top.here
+	}
+	if here {
+		return origin.Place{Path: at, StartLine: 1, EndLine: 1, How: origin.Enclosing, Role: "template"}
+	}
+	p := c.entry
+	if at != "" {
+		p.Chain = []origin.Link{{Path: at, StartLine: 1, EndLine: 1, Role: "template"}}
+	}
+	return p
+}
+
+// fixed is the place of what a chart from elsewhere says and no value changes.
+func (c *chartPlaces) fixed() origin.Place {
+	p := c.entry
+	p.Advice = c.advice
+	return p
+}
+
+// link adds what stands behind a place: the template.
+func (c *chartPlaces) link(p *origin.Place, s spot, found []trace.Origin) {
+	for _, l := range p.Chain {
+		if l.Role == "template" {
+			return
+		}
+	}
+	if p.Role == "template" {
+		return
+	}
+	owner, file := c.trace.Source(s.manifest.Template)
+	home, ok := c.homes[owner]
+	if !ok || file == "" {
+		return
+	}
+	for _, o := range found {
+		if c.linkText(p, o) {
+			return
+		}
+	}
+	for _, key := range slices.Backward(s.above) {
+		at, length := s.text.scalar(key)
+		for _, o := range c.at(s, at, length) {
+			if c.linkText(p, o) {
+				return
+			}
+		}
+	}
+	p.Chain = append(p.Chain, origin.Link{Path: home.file(file), StartLine: 1, EndLine: 1, Role: "template"})
+}
+
+// linkText adds the line of a template's text.
+func (c *chartPlaces) linkText(p *origin.Place, o trace.Origin) bool {
+	if o.Kind != trace.Text || o.Role == trace.Condition {
+		return false
+	}
+	owner, file := c.trace.Source(o.Template)
+	home, ok := c.homes[owner]
+	if ok = ok && file != ""; ok {
+		p.Chain = append(p.Chain, origin.Link{Path: home.file(file), StartLine: o.Line, EndLine: o.Line, Role: "template"})
+	}
+	return ok
+}

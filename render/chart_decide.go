@@ -1,0 +1,97 @@
+package render
+
+import (
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/render/helm/trace"
+	"github.com/lintel-bot/lintel/render/origin"
+)
+
+// field returns the place of a field.
+func (c *chartPlaces) field(s spot) origin.Place {
+	if s.manifest.CRD {
+		return c.verbatim(s)
+	}
+	near := c.nearest(s.manifest)
+	if c.trace == nil || s.manifest.Offset < 0 || !c.trace.Accepted(s.manifest.Template) {
+		return near
+	}
+	if s.missing != "" {
+		if p, ok := c.absent(s); ok {
+			return p
+		}
+	}
+	at, length := s.text.extent(s)
+	found := c.at(s, at, length)
+	p, ok := c.decide(s, wordsFirst(found, s.text.text[at:at+length]))
+	if !ok {
+		return near
+	}
+	if s.value.Kind == yaml.ScalarNode && s.missing == "" {
+		p.Spans = c.spans(s, found, at, length)
+	}
+	c.link(&p, s, found)
+	return p
+}
+
+func (c *chartPlaces) at(s spot, at, length int) []trace.Origin {
+	return c.trace.At(s.manifest.Template, s.manifest.Offset+at, length)
+}
+
+// wordsFirst puts signs that a template spells between what values say behind that.
+func wordsFirst(found []trace.Origin, text string) []trace.Origin {
+	found = slices.Clone(found)
+	sign := func(o trace.Origin) int {
+		if o.Kind == trace.Text && o.Role == trace.Verbatim && o.At >= 0 && o.At+o.Length <= len(text) &&
+			!strings.ContainsFunc(text[o.At:o.At+o.Length], isWord) {
+			return 1
+		}
+		return 0
+	}
+	end := slices.IndexFunc(found, func(o trace.Origin) bool { return o.Role == trace.Condition || o.Role == trace.Fallback })
+	if end < 0 {
+		end = len(found)
+	}
+	slices.SortStableFunc(found[:end], func(a, b trace.Origin) int { return sign(a) - sign(b) })
+	return found
+}
+
+// decide returns the place of the first origin that a person can edit here, or else of the first.
+func (c *chartPlaces) decide(s spot, found []trace.Origin) (best origin.Place, ok bool) {
+	var open *origin.Place
+	for _, o := range found {
+		if o.Role == trace.Condition {
+			break
+		}
+		if o.Role == trace.Derived && found[0].Role == trace.Verbatim {
+			continue // it had a say in what was copied, and another value of it may say the same
+		}
+		if o.Role == trace.Fallback && o.Kind != trace.Value {
+			continue // nobody sets a key or a release for it
+		}
+		p, sure := c.origin(o)
+		if o.Role == trace.Derived && (o.Kind == trace.Key || o.Kind == trace.Release) {
+			p.How, sure = origin.Enclosing, false // it chose among what others say, more often than not
+			p.StartColumn, p.EndColumn = 0, 0
+		}
+		if o.Role == trace.Fallback { // of one that is set, something else did not count
+			if p.Set == nil || open != nil && open.Set != nil || !c.changes(s, p.Set) {
+				continue
+			}
+			sure = false
+		}
+		if sure {
+			return p, true
+		}
+		if open == nil || open.Set == nil && p.Set != nil {
+			open = &p
+		}
+	}
+	if open == nil {
+		return origin.Place{}, false
+	}
+	return *open, true
+}

@@ -1,0 +1,85 @@
+package render
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/go-openapi/jsonpointer"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/render/helm"
+	"github.com/lintel-bot/lintel/render/source"
+)
+
+// spot is a field of a manifest, found as far as it exists.
+type spot struct {
+	object     *yaml.Node
+	pointer    string
+	manifest   helm.Manifest
+	text       *manifestText
+	key, value *yaml.Node   // key is nil for the element of a list and for the whole
+	above      []*yaml.Node // the keys that lead there, the outermost first
+	keys       []string     // that are missing below
+	missing    string       // the same as a JSON Pointer
+}
+
+// follow goes down a pointer as far as it leads.
+func (s *spot) follow(pointer string) {
+	parts := strings.Split(strings.TrimSuffix(pointer, "/"), "/")[1:]
+	for i, part := range parts {
+		token := jsonpointer.Unescape(part)
+		var key, value *yaml.Node
+		switch s.value.Kind {
+		case yaml.MappingNode:
+			key, value = source.Field(s.value, token)
+		case yaml.SequenceNode:
+			if k, err := strconv.Atoi(token); err == nil && k >= 0 && k < len(s.value.Content) {
+				value = s.value.Content[k]
+			}
+		}
+		if value = source.Deref(value); value == nil {
+			s.missing = "/" + strings.Join(parts[i:], "/")
+			for _, part := range parts[i:] {
+				s.keys = append(s.keys, jsonpointer.Unescape(part))
+			}
+			return
+		}
+		if s.key, s.value = key, value; key != nil {
+			s.above = append(s.above, key)
+		}
+	}
+}
+
+// pointerAt returns the pointer of the value that begins at a position, or whose key does; column 0: on the line. holder
+// says that it is a map or a list.
+func pointerAt(n *yaml.Node, line, column int, holder bool) (string, bool) {
+	at := func(n *yaml.Node) bool { return n != nil && n.Line == line && (column == 0 || n.Column == column) }
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			key, value := n.Content[i], n.Content[i+1]
+			here := "/" + jsonpointer.Escape(key.Value)
+			scalar := value.Kind == yaml.ScalarNode
+			if (at(key) || at(value) && (scalar || value.Style&yaml.FlowStyle != 0)) && !(holder && scalar) {
+				return here, true
+			}
+			if below, ok := pointerAt(value, line, column, holder); ok {
+				return here + below, true
+			}
+		}
+		if len(n.Content) > 0 && at(n.Content[0]) {
+			return "", true
+		}
+	case yaml.SequenceNode:
+		for i, value := range n.Content {
+			here := "/" + strconv.Itoa(i)
+			if at(value) && value.Kind == yaml.ScalarNode && !holder {
+				return here, true
+			}
+			if below, ok := pointerAt(value, line, column, holder); ok {
+				return here + below, true
+			}
+		}
+	}
+	return "", false
+}
