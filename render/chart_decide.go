@@ -26,7 +26,7 @@ func (c *chartPlaces) field(s spot) origin.Place {
 	}
 	at, length := s.text.extent(s)
 	found := c.at(s, at, length)
-	p, ok := c.decide(s, wordsFirst(found, s.text.text[at:at+length]))
+	p, ok := c.decide(s, wordsFirst(found, s.text.Text[at:at+length]))
 	if !ok {
 		return near
 	}

@@ -80,7 +80,7 @@ func (c *chartPlaces) locate(manifest int, object *yaml.Node, pointer string) or
 	defer c.mu.Unlock()
 	c.prepare()
 	s := spot{manifest: c.output.Manifests[manifest], object: object, pointer: pointer, value: source.Deref(object)}
-	s.text = newManifestText(s.manifest.Text)
+	s.text = manifestText{source.NewOffsets(s.manifest.Text)}
 	s.follow(pointer)
 	p := c.field(s)
 	if s.missing != "" {

@@ -1,49 +1,21 @@
 package render
 
 import (
+	"cmp"
 	"path"
 	"strings"
 	"unicode"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/render/source"
 )
 
 // manifestText is the text of a manifest with where its lines begin.
-type manifestText struct {
-	text  string
-	lines []int
-}
-
-func newManifestText(text string) *manifestText {
-	t := &manifestText{text: text, lines: []int{0}}
-	for i := range len(text) {
-		if text[i] == '\n' {
-			t.lines = append(t.lines, i+1)
-		}
-	}
-	return t
-}
-
-// offset returns where a node begins.
-func (t *manifestText) offset(n *yaml.Node) int {
-	if n.Line < 1 || n.Line > len(t.lines) {
-		return len(t.text)
-	}
-	at := t.lines[n.Line-1]
-	for range n.Column - 1 {
-		if at >= len(t.text) {
-			break
-		}
-		at++
-		for at < len(t.text) && t.text[at]&0xC0 == 0x80 {
-			at++
-		}
-	}
-	return at
-}
+type manifestText struct{ source.Offsets }
 
 // extent returns the bytes that tell where a field is from: a scalar, or the key in front of a map or a list.
-func (t *manifestText) extent(s spot) (at, length int) {
+func (t manifestText) extent(s spot) (at, length int) {
 	n := s.value
 	if n.Kind != yaml.ScalarNode {
 		switch {
@@ -56,16 +28,16 @@ func (t *manifestText) extent(s spot) (at, length int) {
 		}
 	}
 	at, length = t.scalar(n)
-	return at, min(length, len(t.text)-at)
+	return at, min(length, len(t.Text)-at)
 }
 
 // scalar returns the bytes of a scalar.
-func (t *manifestText) scalar(n *yaml.Node) (at, length int) {
+func (t manifestText) scalar(n *yaml.Node) (at, length int) {
 	if n.Kind != yaml.ScalarNode {
-		return min(t.offset(n), len(t.text)), 0
+		return min(t.Of(n), len(t.Text)), 0
 	}
-	at = min(t.offset(n), len(t.text))
-	rest := t.text[at:]
+	at = min(t.Of(n), len(t.Text))
+	rest := t.Text[at:]
 	if n.Anchor != "" || n.Style&yaml.TaggedStyle != 0 {
 		if i := strings.IndexAny(rest, " \t"); i >= 0 {
 			skipped := len(rest[i:]) - len(strings.TrimLeft(rest[i:], " \t"))
@@ -75,20 +47,20 @@ func (t *manifestText) scalar(n *yaml.Node) (at, length int) {
 	switch {
 	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
 		lines := strings.Count(strings.TrimRight(n.Value, "\n"), "\n") + 1
-		if n.Line >= len(t.lines) {
+		if n.Line >= len(t.Lines) {
 			return at, min(1, len(rest))
 		}
-		begin, end := t.lines[n.Line], len(t.text)
-		if n.Style&yaml.FoldedStyle == 0 && n.Line+lines < len(t.lines) {
-			end = t.lines[n.Line+lines]
-		} else if n.Style&yaml.FoldedStyle != 0 && n.Line+1 < len(t.lines) {
-			end = t.lines[n.Line+1]
+		begin, end := t.Lines[n.Line], len(t.Text)
+		if n.Style&yaml.FoldedStyle == 0 && n.Line+lines < len(t.Lines) {
+			end = t.Lines[n.Line+lines]
+		} else if n.Style&yaml.FoldedStyle != 0 && n.Line+1 < len(t.Lines) {
+			end = t.Lines[n.Line+1]
 		}
-		inner := t.text[begin:end]
+		inner := t.Text[begin:end]
 		trimmed := strings.TrimLeft(inner, " ")
 		return begin + len(inner) - len(trimmed), len(strings.TrimRight(trimmed, "\n"))
 	case n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0:
-		length = quotedLength(rest)
+		length = cmp.Or(source.QuotedLength(rest), len(rest))
 		if length > 2 {
 			return at + 1, length - 2 // without the quotes, which templates spell
 		}
@@ -100,29 +72,10 @@ func (t *manifestText) scalar(n *yaml.Node) (at, length int) {
 	return at, min(1, len(line))
 }
 
-// quotedLength returns how many bytes a quoted scalar has that a text begins with.
-func quotedLength(s string) int {
-	if s == "" {
-		return 0
-	}
-	quote := s[0]
-	for i := 1; i < len(s); i++ {
-		switch {
-		case s[i] == '\\' && quote == '"':
-			i++
-		case s[i] == quote && quote == '\'' && i+1 < len(s) && s[i+1] == quote:
-			i++
-		case s[i] == quote:
-			return i + 1
-		}
-	}
-	return len(s)
-}
-
 // mapping returns the bytes of a map from its first key, or of a flow map or null as a whole.
-func (t *manifestText) mapping(n *yaml.Node) (at, length int) {
-	at = t.offset(n)
-	end := min(t.end(n), len(t.text))
+func (t manifestText) mapping(n *yaml.Node) (at, length int) {
+	at = t.Of(n)
+	end := min(t.end(n), len(t.Text))
 	if at >= end {
 		return at, 0
 	}
@@ -130,8 +83,8 @@ func (t *manifestText) mapping(n *yaml.Node) (at, length int) {
 }
 
 // end returns where what is in a node ends, at the end of its line.
-func (t *manifestText) end(n *yaml.Node) int {
-	at := t.offset(n)
+func (t manifestText) end(n *yaml.Node) int {
+	at := t.Of(n)
 	for _, c := range n.Content {
 		at = max(at, t.end(c))
 	}
@@ -139,9 +92,9 @@ func (t *manifestText) end(n *yaml.Node) int {
 		return at
 	}
 	if n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
-		return t.lines[min(len(t.lines)-1, n.Line+strings.Count(n.Value, "\n"))]
+		return t.Lines[min(len(t.Lines)-1, n.Line+strings.Count(n.Value, "\n"))]
 	}
-	rest, _, _ := strings.Cut(t.text[min(at, len(t.text)):], "\n")
+	rest, _, _ := strings.Cut(t.Text[min(at, len(t.Text)):], "\n")
 	return at + len(rest)
 }
 

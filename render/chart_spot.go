@@ -16,7 +16,7 @@ type spot struct {
 	object     *yaml.Node
 	pointer    string
 	manifest   helm.Manifest
-	text       *manifestText
+	text       manifestText
 	key, value *yaml.Node   // key is nil for the element of a list and for the whole
 	above      []*yaml.Node // the keys that lead there, the outermost first
 	keys       []string     // that are missing below

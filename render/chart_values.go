@@ -207,7 +207,7 @@ func (c *chartPlaces) absent(s spot) (origin.Place, bool) {
 
 // spans returns the places of the parts of a text that several origins made.
 func (c *chartPlaces) spans(s spot, found []trace.Origin, at, length int) (spans []origin.Span) {
-	text := s.text.text[at : at+length]
+	text := s.text.Text[at : at+length]
 	from := strings.Index(text, s.value.Value)
 	if from < 0 || s.value.Value == "" {
 		return nil

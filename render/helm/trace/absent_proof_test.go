@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	yamlsource "github.com/lintel-bot/lintel/render/source"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -47,12 +48,7 @@ func (g gap) path() string { return "/" + strings.Join(append(slices.Clone(g.abo
 
 func gapsIn(name, text string) []gap {
 	var out []gap
-	d := &decoder{s: text, lines: []int{0}}
-	for i := range len(text) {
-		if text[i] == '\n' {
-			d.lines = append(d.lines, i+1)
-		}
-	}
+	d := yamlsource.NewOffsets(text)
 	dec := yaml.NewDecoder(strings.NewReader(text))
 	for {
 		var doc yaml.Node
@@ -89,7 +85,7 @@ func gapsIn(name, text string) []gap {
 			if len(g.keys) == 0 || get(n, g.keys[0]) != nil {
 				continue
 			}
-			g.at = d.offset(n)
+			g.at = d.Of(n)
 			g.n = max(2, end(d, n)-g.at)
 			out = append(out, g)
 		}
@@ -97,8 +93,8 @@ func gapsIn(name, text string) []gap {
 }
 
 // end returns where the last scalar below a node ends, roughly: at the end of its line.
-func end(d *decoder, n *yaml.Node) int {
-	at := d.offset(n)
+func end(d yamlsource.Offsets, n *yaml.Node) int {
+	at := d.Of(n)
 	for _, c := range n.Content {
 		at = max(at, end(d, c))
 	}
@@ -106,9 +102,9 @@ func end(d *decoder, n *yaml.Node) int {
 		return at
 	}
 	if n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
-		return d.lines[min(len(d.lines)-1, n.Line+strings.Count(n.Value, "\n"))]
+		return d.Lines[min(len(d.Lines)-1, n.Line+strings.Count(n.Value, "\n"))]
 	}
-	rest, _, _ := strings.Cut(d.s[min(at, len(d.s)):], "\n")
+	rest, _, _ := strings.Cut(d.Text[min(at, len(d.Text)):], "\n")
 	return at + len(rest)
 }
 

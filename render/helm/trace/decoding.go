@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	yamlsource "github.com/lintel-bot/lintel/render/source"
 )
 
 // fromText gives the values of a decoded text the places of their tokens in it.
@@ -20,41 +22,16 @@ func (c *call) decoded(s string, sh shade) {
 	if yaml.Unmarshal([]byte(s), &doc) != nil || len(doc.Content) != 1 {
 		return
 	}
-	d := &decoder{call: c, s: s, segs: sh.of(len(s)), cond: sh.cond, org: sh.mix()}
-	d.lines = append(d.lines, 0)
-	for i := range len(s) {
-		if s[i] == '\n' {
-			d.lines = append(d.lines, i+1)
-		}
-	}
+	d := &decoder{call: c, Offsets: yamlsource.NewOffsets(s), segs: sh.of(len(s)), cond: sh.cond, org: sh.mix()}
 	d.node(doc.Content[0], c.out, 0)
 }
 
 type decoder struct {
 	*call
-	s     string
-	segs  []seg
-	cond  *cond
-	org   *node
-	lines []int
-}
-
-// offset returns where a node begins.
-func (d *decoder) offset(n *yaml.Node) int {
-	if n.Line < 1 || n.Line > len(d.lines) {
-		return len(d.s)
-	}
-	at := d.lines[n.Line-1]
-	for range n.Column - 1 {
-		if at >= len(d.s) {
-			break
-		}
-		at++
-		for at < len(d.s) && d.s[at]&0xC0 == 0x80 {
-			at++
-		}
-	}
-	return at
+	yamlsource.Offsets
+	segs []seg
+	cond *cond
+	org  *node
 }
 
 // node records the origins of a decoded value and returns the shade of a scalar.
@@ -103,8 +80,8 @@ func (d *decoder) mapping(n *yaml.Node, v reflect.Value, depth int) shade {
 
 // whole is the origin of a container: what its entries are of is told by themselves.
 func (d *decoder) whole(n *yaml.Node) shade {
-	at := d.offset(n)
-	if at < len(d.s) {
+	at := d.Of(n)
+	if at < len(d.Text) {
 		if segs := cut(d.segs, at, at+1); len(segs) > 0 && len(n.Content) == 0 {
 			return shade{org: segs[0].org, cond: join(segs[0].cond, d.cond)}
 		}
@@ -114,13 +91,13 @@ func (d *decoder) whole(n *yaml.Node) shade {
 
 // scalar returns the shade of a scalar: that of its token, cut down to its own bytes where they stand in the text.
 func (d *decoder) scalar(n *yaml.Node) shade {
-	at := d.offset(n)
-	rest := d.s[at:]
+	at := d.Of(n)
+	rest := d.Text[at:]
 	if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 && rest != "" {
 		if strings.HasPrefix(rest[1:], n.Value) && len(n.Value) > 0 {
 			return d.cut(at+1, at+1+len(n.Value))
 		}
-		return d.mixed(at, at+max(1, quotedLen(rest)))
+		return d.mixed(at, at+max(1, yamlsource.QuotedLength(rest)))
 	}
 	if n.Style&yaml.LiteralStyle != 0 {
 		return d.literal(n, at)
@@ -128,7 +105,7 @@ func (d *decoder) scalar(n *yaml.Node) shade {
 	if n.Value != "" && strings.HasPrefix(rest, n.Value) {
 		return d.cut(at, at+len(n.Value))
 	}
-	return d.mixed(at, min(at+max(1, len(n.Value)), len(d.s)))
+	return d.mixed(at, min(at+max(1, len(n.Value)), len(d.Text)))
 }
 
 func (d *decoder) cut(i, j int) shade {
@@ -155,18 +132,18 @@ func (d *decoder) literal(n *yaml.Node, at int) shade {
 		if i >= 0 {
 			want = rest[:i]
 		}
-		if line >= len(d.lines) {
-			return d.mixed(at, len(d.s))
+		if line >= len(d.Lines) {
+			return d.mixed(at, len(d.Text))
 		}
-		from := d.lines[line]
-		src, _, _ := strings.Cut(d.s[from:], "\n")
+		from := d.Lines[line]
+		src, _, _ := strings.Cut(d.Text[from:], "\n")
 		k := strings.Index(src, want)
 		if k < 0 || len(src) != k+len(want) {
 			return d.mixed(at, from)
 		}
 		if i >= 0 {
 			want = rest[:i+1]
-			if from+k+len(want) > len(d.s) {
+			if from+k+len(want) > len(d.Text) {
 				return d.mixed(at, from)
 			}
 		}

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	yamlsource "github.com/lintel-bot/lintel/render/source"
 )
 
 // toYAML finds the tokens of what toYaml printed in the value that it printed.
@@ -184,7 +186,7 @@ func (p *scan) key() (int, string) {
 		return 0, ""
 	}
 	if s[0] == '"' || s[0] == '\'' {
-		n := quotedLen(s)
+		n := yamlsource.QuotedLength(s)
 		if n == 0 || n >= len(s) || s[n] != ':' {
 			return 0, ""
 		}
@@ -206,24 +208,6 @@ func (p *scan) key() (int, string) {
 		}
 	}
 	return 0, ""
-}
-
-// quotedLen returns the length of a quoted token at the beginning of s; 0 if it does not end.
-func quotedLen(s string) int {
-	q := s[0]
-	for i := 1; i < len(s); i++ {
-		switch {
-		case q == '"' && s[i] == '\\':
-			i++
-		case s[i] == q:
-			if q == '\'' && i+1 < len(s) && s[i+1] == q {
-				i++
-				continue
-			}
-			return i + 1
-		}
-	}
-	return 0
 }
 
 // scalar takes a scalar and the line break behind it; lines that are indented more than parent belong to it.

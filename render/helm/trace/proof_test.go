@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	yamlsource "github.com/lintel-bot/lintel/render/source"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -42,12 +43,7 @@ func leavesOf(out map[string]string) []leaf {
 
 func leavesIn(name, text string) []leaf {
 	var all []leaf
-	d := &decoder{s: text, lines: []int{0}}
-	for i := range len(text) {
-		if text[i] == '\n' {
-			d.lines = append(d.lines, i+1)
-		}
-	}
+	d := yamlsource.NewOffsets(text)
 	objects, number := map[string]int{}, 0
 	dec := yaml.NewDecoder(strings.NewReader(text))
 	for {
@@ -64,7 +60,7 @@ func leavesIn(name, text string) []leaf {
 		}
 		number++
 		walkLeaves(doc.Content[0], "", "", func(p, index string, n *yaml.Node) {
-			at := d.offset(n)
+			at := d.Of(n)
 			if at >= len(text) || n.Anchor != "" {
 				return
 			}
@@ -72,11 +68,11 @@ func leavesIn(name, text string) []leaf {
 			rest := text[at:]
 			switch {
 			case n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0:
-				l.n = quotedLen(rest)
+				l.n = yamlsource.QuotedLength(rest)
 			case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
-				end := min(n.Line+max(1, strings.Count(strings.TrimRight(n.Value, "\n"), "\n")+1), len(d.lines)-1)
-				l.at = min(len(text), d.lines[min(n.Line, len(d.lines)-1)])
-				l.n = max(0, d.lines[end]-l.at)
+				end := min(n.Line+max(1, strings.Count(strings.TrimRight(n.Value, "\n"), "\n")+1), len(d.Lines)-1)
+				l.at = min(len(text), d.Lines[min(n.Line, len(d.Lines)-1)])
+				l.n = max(0, d.Lines[end]-l.at)
 			case strings.HasPrefix(rest, n.Value):
 				l.n = len(n.Value)
 			default:
