@@ -2,7 +2,6 @@ package render
 
 import (
 	"errors"
-	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -20,6 +19,7 @@ import (
 // and the entry is to be read by kustomize as the path of that.
 func (r *Renderer) bring(p *plan, layer *origin.Layer, ref kustomization.Ref, report func(source.Error),
 	errorOf func(string, ...any) source.Error) (string, bool) {
+	address := remote.Redacted(ref.Value)
 	unknown := func(format string, args ...any) (string, bool) {
 		e := errorOf(format, args...)
 		e.Unknown = true
@@ -27,7 +27,7 @@ func (r *Renderer) bring(p *plan, layer *origin.Layer, ref kustomization.Ref, re
 		return "", false
 	}
 	if r.outside.sources == nil && kustomization.Remote(ref.Value) {
-		return unknown(notFetched, ref.Field, ref.Value)
+		return unknown(notFetched, ref.Field, address)
 	}
 	named, inside := join(layer.File.Dir, ref.Value)
 	if r.outside.sources != nil {
@@ -40,24 +40,24 @@ func (r *Renderer) bring(p *plan, layer *origin.Layer, ref kustomization.Ref, re
 			return name, true
 		case err == nil:
 		case errors.Is(err, remote.ErrWanted):
-			return unknown("%s: %q has not been fetched", ref.Field, ref.Value)
+			return unknown("%s: %q has not been fetched", ref.Field, address)
 		case errors.As(err, &failure) && failure.Broken:
-			report(errorOf("%s: %q: %s", ref.Field, ref.Value, failure.Message))
+			report(errorOf("%s: %q: %s", ref.Field, address, failure.Message))
 			return "", false
 		case errors.As(err, &failure):
-			return unknown("%s: %q: %s", ref.Field, ref.Value, failure.Message)
+			return unknown("%s: %q: %s", ref.Field, address, failure.Message)
 		case errors.As(err, &refused) && refused.cycle:
-			p.problem(errorOf("%s: %q %s", ref.Field, ref.Value, refused.message))
+			p.problem(errorOf("%s: %q %s", ref.Field, address, refused.message))
 			return "", false
 		case errors.As(err, &refused):
-			return unknown("%s: %q %s", ref.Field, ref.Value, refused.message)
+			return unknown("%s: %q %s", ref.Field, address, refused.message)
 		default:
 			p.fleeting = true
-			return unknown("%s: %q cannot be read: %s", ref.Field, ref.Value, err)
+			return unknown("%s: %q cannot be read: %s", ref.Field, address, err)
 		}
 	}
 	if !inside {
-		report(errorOf("%s: %q leads out of the repository", ref.Field, ref.Value))
+		report(errorOf("%s: %q leads out of the repository", ref.Field, address))
 	}
 	return named, inside
 }
@@ -165,7 +165,7 @@ func (b *bringing) repo(repo kustomization.Repo) (string, error) {
 	around, _, _ := b.renderer.outside.of(b.layer.File.Path)
 	for m := around; m != nil; m = m.above {
 		if m.file == "" && strings.HasPrefix(m.raw, b.ref.Value) {
-			return "", &refusedError{cycle: true, message: "includes itself: it is brought in by " + redacted(m.raw)}
+			return "", &refusedError{cycle: true, message: "includes itself: it is brought in by " + remote.Redacted(m.raw)}
 		}
 	}
 	want := remote.Want{Kind: remote.Git, URL: repo.URL, Ref: repo.Ref, Submodules: repo.Submodules}
@@ -274,14 +274,4 @@ func (b *bringing) rewrite(m *mount, name string) {
 		b.plan.values[at.file] = values
 	}
 	values[at.at] = kustomization.Value{Old: b.ref.Value, New: m.entryPath(name)}
-}
-
-// redacted is an address without what may be a password in it.
-func redacted(address string) string {
-	u, err := url.Parse(address)
-	if err != nil || u.User == nil {
-		return address
-	}
-	u.User = nil
-	return u.String()
 }

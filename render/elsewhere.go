@@ -136,7 +136,7 @@ func missing(e *gitops.Elsewhere, err error) ([]source.Error, error) {
 	switch {
 	case errors.As(err, &failure) && failure.Broken:
 		out.Path, out.Line, out.Column = e.Where.Path, e.Where.Line, e.Where.Column
-		out.Message, out.Unknown = fmt.Sprintf("the source %s: %s", redacted(e.Want.URL), failure.Message), false
+		out.Message, out.Unknown = fmt.Sprintf("the source %s: %s", remote.Redacted(e.Want.URL), failure.Message), false
 	case errors.As(err, &failure):
 		out.Message += ": " + failure.Message
 	case !errors.Is(err, remote.ErrWanted):

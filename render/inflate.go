@@ -213,7 +213,7 @@ func (i *inflation) run() (*printedChart, error) {
 		m, in, _ := i.renderer.outside.of(path.Join(home, i.Name))
 		printed.from = m.address(in)
 	default:
-		printed.from = strings.TrimSuffix(redacted(i.Repo), "/") + "/" + i.Name + "@" + chart.Version()
+		printed.from = strings.TrimSuffix(remote.Redacted(i.Repo), "/") + "/" + i.Name + "@" + chart.Version()
 	}
 	printed.print()
 	return printed, nil

@@ -234,7 +234,7 @@ func (m *mount) address(in string) string {
 // addressOf says where a file of a source is, for people: see origin.Link.
 func addressOf(src *remote.Source, in string) string {
 	w := src.Want
-	address := redacted(w.URL)
+	address := remote.Redacted(w.URL)
 	switch {
 	case w.Kind == remote.File:
 		return address

@@ -87,7 +87,7 @@ func nameOf(w remote.Want) string {
 // told is the move for people.
 func (m move) told(head *render.Renderer) report.Moved {
 	out := report.Moved{
-		Name: nameOf(m.to.Want), URL: redacted(m.to.Want.URL), Path: m.to.Where.Path, Line: m.to.Where.Line,
+		Name: nameOf(m.to.Want), URL: remote.Redacted(m.to.Want.URL), Path: m.to.Where.Path, Line: m.to.Where.Line,
 		From: report.Version{Ref: m.from.Want.Ref, Revision: m.from.Revision},
 		To:   report.Version{Ref: m.to.Want.Ref, Revision: m.to.Revision}, Links: []report.Link{},
 	}
@@ -159,16 +159,6 @@ func moves(u render.Use) bool {
 			strings.TrimPrefix(ref, "v") != strings.TrimPrefix(u.Revision, "v")
 	}
 	return false
-}
-
-// redacted is an address without what may be a password in it.
-func redacted(address string) string {
-	u, err := url.Parse(address)
-	if err != nil || u.User == nil {
-		return address
-	}
-	u.User = nil
-	return u.String()
 }
 
 // digest is the first one that there is, cut to what people compare.

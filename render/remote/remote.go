@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"sync"
 
@@ -63,8 +64,14 @@ type Request struct {
 	Allow []string `json:"allow"`
 }
 
-// String returns a want in words.
+var userInfo = regexp.MustCompile(`://[^/?#\s]*@`)
+
+// Redacted returns an address without what may be a password in it, for people; it need not be one that can be parsed.
+func Redacted(address string) string { return userInfo.ReplaceAllLiteralString(address, "://") }
+
+// String returns a want in words, without what may be a password.
 func (w Want) String() string {
+	w.URL = Redacted(w.URL)
 	switch {
 	case w.Kind == Chart && w.Name != "":
 		return fmt.Sprintf("chart %s %s of %s", w.Name, cmp.Or(w.Ref, "(newest)"), w.URL)

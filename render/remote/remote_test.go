@@ -57,3 +57,20 @@ func TestNoSources(t *testing.T) {
 		t.Error("something is wanted")
 	}
 }
+
+func TestRedacted(t *testing.T) {
+	for address, want := range map[string]string{
+		"https://user:secret@host/a?ref=v@1":     "https://host/a?ref=v@1",
+		"https://user:sec%ret@host/a":            "https://host/a", // no parser takes it
+		"git::https://secret@host/a":             "git::https://host/a",
+		"git@github.com:org/repo//folder?ref=v1": "git@github.com:org/repo//folder?ref=v1",
+		"https://host/a@b":                       "https://host/a@b",
+	} {
+		if got := Redacted(address); got != want {
+			t.Errorf("%s: %s", address, got)
+		}
+		if got := (Want{Kind: Chart, Name: "c", URL: address}).String(); got != "chart c (newest) of "+want {
+			t.Error(got)
+		}
+	}
+}
