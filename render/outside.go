@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -278,12 +280,9 @@ func (o *outside) place(p origin.Place) origin.Place {
 	links := o.links(p.Chain)
 	m, in, ok := o.of(p.Path)
 	if !ok {
-		p.Chain = links
+		p.Chain, p.Spans = links, slices.Clone(p.Spans)
 		for i, s := range p.Spans {
-			if isOutside(s.Place.Path) {
-				p.Spans = append(p.Spans[:i:i], p.Spans[i:]...)
-				p.Spans[i].Place = o.place(s.Place)
-			}
+			p.Spans[i].Place = o.place(s.Place)
 		}
 		return p
 	}
@@ -358,13 +357,30 @@ func (o *outside) links(list []origin.Link) []origin.Link {
 	return out
 }
 
+// mountedPath matches the paths of files from outside in what kustomize says.
+var mountedPath = regexp.MustCompile(outsideRoot + `/[0-9]+(/[^\s'":;,]*)?`)
+
+// shown is a path as a person knows it.
+func (o *outside) shown(name string) string {
+	m, in, ok := o.of(name)
+	switch {
+	case !ok:
+		return name
+	case o.plain:
+		return in
+	}
+	return m.address(in)
+}
+
 // problems turns what is said about files from outside into what the entries that bring them in bring with them.
 func (o *outside) problems(list []source.Error) (out []source.Error) {
-	if o.plain {
-		return list
-	}
 	seen := map[string]bool{}
 	for _, e := range list {
+		e.Message = mountedPath.ReplaceAllStringFunc(e.Message, o.shown)
+		if o.plain {
+			out = append(out, e)
+			continue
+		}
 		if m, in, ok := o.of(e.Path); ok {
 			at := m.address(in)
 			if e.Line > 0 {

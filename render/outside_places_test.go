@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -230,4 +231,46 @@ func (w *world) wanted(dir string) remote.Want {
 		w.t.Fatal(err)
 	}
 	return s.Wanted()[0]
+}
+
+// Nobody sees where something from outside is mounted: neither in the chains of the parts of a text nor in words.
+func TestMountsAreNotSeen(t *testing.T) {
+	w := newWorld(t, host, `
+-- app/kustomization.yaml --
+resources:
+- HOST/o/base//deploy?ref=v1
+images:
+- name: img
+  newTag: v2
+`+outsideBase)
+	_, out, problems := w.render("app")
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	p := find(t, out, "Deployment base-d").Origin("/spec/template/spec/containers/0/image")
+	if len(p.Spans) == 0 || strings.Contains(fmt.Sprintf("%+v", p), "/outside/") {
+		t.Errorf("%+v", p)
+	}
+	for words, files := range map[string]string{
+		"includes itself: app -> HOST/o/b@REVISION//x -> HOST/o/b@REVISION//y -> HOST/o/b@REVISION//x": `
+-- git/o/b/x/kustomization.yaml --
+resources: [../y]
+-- git/o/b/y/kustomization.yaml --
+resources: [../x]
+`, "must build at directory: 'HOST/o/b@REVISION//x/a.yaml'": `
+-- git/o/b/x/kustomization.yaml --
+resources: [a.yaml, a.yaml]
+-- git/o/b/x/a.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a}
+`} {
+		w := newWorld(t, host, "-- app/kustomization.yaml --\nresources: ['HOST/o/b//x?ref=v1']\n"+files)
+		_, _, problems := w.render("app")
+		revision := w.repos["o/b"].Git("rev-parse", "v1")
+		if want := strings.NewReplacer("HOST", host, "REVISION", revision).Replace(words); len(problems) != 1 ||
+			!strings.Contains(problems[0].Message, want) || strings.Contains(problems[0].Message, "/outside/") {
+			t.Errorf("got %v\nwant %s", problems, want)
+		}
+	}
 }
