@@ -2,6 +2,7 @@ package render
 
 import (
 	"context"
+	"path"
 	"sync"
 	"time"
 
@@ -34,9 +35,9 @@ type chartPlaces struct {
 
 	mu     sync.Mutex
 	ready  bool
-	trace  *trace.Trace // nil: there is none
-	layers *helm.Layers // likewise
-	files  map[string]*origin.File
+	trace  *trace.Trace            // nil: there is none
+	layers *helm.Layers            // likewise
+	files  map[string]*origin.File // by path, or address: see chartFolder.file
 	// objects are those of a manifest, by its index, for those who ask by positions.
 	objects  map[int][]*yaml.Node
 	confirms int // how often it was rendered to try a value
@@ -62,9 +63,24 @@ func (c *chartPlaces) prepare() {
 
 // file returns a file of this repository that places are looked for in.
 func (c *chartPlaces) file(name string) *origin.File {
+	return c.parsed(name, func() ([]byte, string, error) { return c.renderer.read(name) })
+}
+
+// fileOf returns a file of a chart that places are looked for in.
+func (c *chartPlaces) fileOf(home chartFolder, name string) *origin.File {
+	if home.here {
+		return c.file(home.file(name))
+	}
+	return c.parsed(home.file(name), func() ([]byte, string, error) {
+		return home.tree.ReadFile(path.Join(home.dir, name))
+	})
+}
+
+// parsed parses a file once for all places; one that cannot be read is empty.
+func (c *chartPlaces) parsed(name string, read func() ([]byte, string, error)) *origin.File {
 	f := c.files[name]
 	if f == nil {
-		data, _, _ := c.renderer.read(name)
+		data, _, _ := read()
 		f = origin.NewFile(name, data)
 		if c.files == nil {
 			c.files = map[string]*origin.File{}

@@ -2,7 +2,6 @@ package render
 
 import (
 	"cmp"
-	"path"
 	"strings"
 	"unicode"
 
@@ -99,9 +98,6 @@ func (t manifestText) end(n *yaml.Node) int {
 }
 
 func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
-
-// inFolder is the path of a file in a folder of a tree.
-func inFolder(dir, name string) string { return path.Join(dir, name) }
 
 // has reports whether the repository has a file.
 func (r *Renderer) has(name string) bool {

@@ -84,19 +84,13 @@ func (c *chartPlaces) byDefault(set helm.Setting, key bool) (origin.Place, bool)
 		}
 		return c.entry, false
 	}
-	name := home.file(set.File)
-	if home.here {
-		p, depth := c.file(name).Find(set.Path)
-		if key && depth == len(set.Path) {
-			p, _ = c.file(name).FindKey(set.Path)
-		}
-		p.Role = "defaults"
-		return p, depth == len(set.Path)
+	file := c.fileOf(home, set.File)
+	p, depth := file.Find(set.Path)
+	if key && home.here && depth == len(set.Path) {
+		p, _ = file.FindKey(set.Path)
 	}
-	data, _, _ := home.tree.ReadFile(inFolder(home.dir, set.File))
-	p, _ := origin.NewFile(name, data).Find(set.Path)
 	p.Role = "defaults"
-	return p, false
+	return p, home.here && depth == len(set.Path)
 }
 
 // owner is the chart whose folder is the top one.
