@@ -69,11 +69,22 @@ func decode(n *yaml.Node, into any) error {
 	if n == nil {
 		return nil
 	}
-	data, err := yaml.Marshal(n)
+	data, err := yaml.Marshal(spelled(n))
 	if err != nil {
 		return err
 	}
 	return sigsyaml.Unmarshal(data, into)
+}
+
+// spelled is a node without aliases.
+func spelled(n *yaml.Node) *yaml.Node {
+	n = source.Deref(n)
+	out := *n
+	out.Anchor, out.Content = "", make([]*yaml.Node, len(n.Content))
+	for i, c := range n.Content {
+		out.Content[i] = spelled(c)
+	}
+	return &out
 }
 
 func (r *Renderer) inflation(f *kustomization.File, at entry, file string, n *yaml.Node) *inflation {

@@ -220,6 +220,24 @@ generators:
   releaseName: two
   skipHooks: true
 `},
+	{"aliases", `
+-- app/kustomization.yaml --
+commonAnnotations: &why
+  why: because
+commonLabels: *why
+helmCharts:
+- name: local
+  releaseName: one
+  skipHooks: true
+  valuesInline: &values
+    name: aliased
+    labels: &labels {q: "17"}
+    more: {<<: *labels, r: "18"}
+- name: local
+  releaseName: two
+  skipHooks: true
+  valuesInline: *values
+`},
 	{"below", `
 -- app/kustomization.yaml --
 namespace: above

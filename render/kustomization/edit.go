@@ -3,6 +3,7 @@ package kustomization
 import (
 	"bytes"
 	"encoding/json"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -27,11 +28,8 @@ type Value struct{ Old, New string }
 
 // Edit returns the file without what is left out, and its text with all edits: what stays keeps its line where it is
 // written in the block style, as nearly everything is. In the file that is returned the values are what they were. It
-// returns false where it cannot be done: an entry is in no list of the file, or the file uses aliases.
+// returns false where it cannot be done: an entry is in no list of the file, or an alias stands for what is edited.
 func (f *File) Edit(data []byte, e Edits) (*File, []byte, bool) {
-	if aliases(f.Node) {
-		return nil, nil, false
-	}
 	out := &File{Path: f.Path, Dir: f.Dir, Component: f.Component}
 	node := *f.Node
 	node.Content = slices.Clone(f.Node.Content)
@@ -48,7 +46,25 @@ func (f *File) Edit(data []byte, e Edits) (*File, []byte, bool) {
 	out.collect()
 	ed.swap()
 	written, err := ed.written()
-	return out, written, err == nil
+	return out, written, err == nil && (!aliases(f.Node) || ed.says(written))
+}
+
+// says reports whether a text says what the edited file does. Where aliases are it may not: what they stand for may be
+// gone, moved behind them, or have another text now.
+func (e *editing) says(text []byte) bool {
+	var got, want map[string]any
+	if yaml.Unmarshal(text, &got) != nil || e.swapped(e.node).Decode(&want) != nil {
+		return false
+	}
+	if len(e.Components) > 0 {
+		var all []any
+		for _, name := range e.Components {
+			all = append(all, name)
+		}
+		own, _ := want["components"].([]any)
+		want["components"] = append(all, own...)
+	}
+	return reflect.DeepEqual(got, want)
 }
 
 // editing is one run of Edit.

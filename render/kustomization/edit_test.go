@@ -39,6 +39,10 @@ func TestEdit(t *testing.T) {
 			want: "resources: [\"new\"]\n\ncomponents:\n    - x\n"},
 		{name: "components in JSON", data: `{"components": ["a"]}`, components: []string{"x"},
 			want: "\"components\":\n    - x\n    - \"a\"\n"},
+		{name: "aliases elsewhere", data: "commonLabels: &l {a: b}\nresources: [" + url + "]\ncommonAnnotations: *l\n",
+			want: "commonLabels: &l {a: b}\nresources: [\"new\"]\ncommonAnnotations: *l\n"},
+		{name: "an alias in what is written anew", data: "namePrefix: &a x-\nresources:\n- >-\n  " + url + "\n- *a\n",
+			want: "namePrefix: &a x-\n\n\n\n\n\nresources:\n    - >-\n      new\n    - *a\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f, err := kustomization.Parse("k", []byte(c.data), source.Limits{})
@@ -58,11 +62,21 @@ func TestEdit(t *testing.T) {
 			}
 		})
 	}
-	f, err := kustomization.Parse("k", []byte("x: &a b\nresources: [*a]\n"), source.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, _, ok := f.Edit(nil, kustomization.Edits{}); ok {
-		t.Error("a file with aliases was edited")
+	for _, data := range []string{
+		"resources: [&a " + url + "]\nnamePrefix: *a\n",                               // would have the new text
+		"resources:\n- &a >-\n  " + url + "\nnamePrefix: *a\n",                        // would stand in front of its anchor
+		"namePrefix: &a x\nresources:\n- >-\n  " + url + "\n- *a\nnameSuffix: &a y\n", // would stand behind another anchor
+	} {
+		f, err := kustomization.Parse("k", []byte(data), source.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		values := map[kustomization.Position]kustomization.Value{}
+		for _, ref := range f.Refs {
+			values[kustomization.Position{Line: ref.Line, Column: ref.Column}] = kustomization.Value{Old: url, New: "new"}
+		}
+		if _, text, ok := f.Edit([]byte(data), kustomization.Edits{Values: values}); ok {
+			t.Errorf("%s\nwas edited:\n%s", data, text)
+		}
 	}
 }
