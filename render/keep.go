@@ -2,8 +2,8 @@ package render
 
 import "fmt"
 
-// keptIn returns under which scope and name something is kept that follows from the tree, from what was fetched and from how the
-// roots are rendered, and from nothing else; false where nothing is.
+// keptIn returns under which scope and name something is kept that follows from the tree, from what was fetched and from
+// how the roots are rendered, and from nothing else; false where nothing is.
 func (r *Renderer) keptIn(name string) (scope, entry string, ok bool) {
 	if r.cache == nil || r.tree.ID() == "" || len(r.overlay) > 0 {
 		return "", "", false
@@ -17,7 +17,8 @@ func (r *Renderer) keptIn(name string) (scope, entry string, ok bool) {
 	return scope, r.tree.ID() + "-" + name, true
 }
 
-// Kept returns what another renderer of the same tree, with the same roots and limits, kept under a name.
+// Kept returns what another renderer of the same tree, with the same roots, limits and clusters and with the same
+// fetched, kept under a name.
 func (r *Renderer) Kept(name string) (data []byte, ok bool) {
 	scope, entry, ok := r.keptIn(name)
 	if !ok {
@@ -26,7 +27,8 @@ func (r *Renderer) Kept(name string) (data []byte, ok bool) {
 	return r.cache.Disk.Get(scope, entry)
 }
 
-// Keep keeps what follows from the tree and the renderings of its roots alone. A name has letters, digits and dashes.
+// Keep keeps what follows from the tree and the renderings of its roots alone, unless something is still to be fetched
+// for them. A name has letters, digits and dashes.
 func (r *Renderer) Keep(name string, data []byte) {
 	if scope, entry, ok := r.keptIn(name); ok && len(r.outside.sources.Wanted()) == 0 {
 		_ = r.cache.Disk.Put(scope, entry, data) // without it the next check finds it out again
