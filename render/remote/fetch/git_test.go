@@ -368,6 +368,34 @@ func TestRepositoryMoved(t *testing.T) {
 	}
 }
 
+// A redirect takes git to another host, and no credentials with it.
+func TestGitRedirectKeepsCredentials(t *testing.T) {
+	n, g := newInternet(t), newForge(t)
+	g.create("o/base.git")
+	g.commit("o/base.git", "refs/heads/main", "a.yaml", "one")
+	n.serve("git.example.com", g)
+	n.serve("leads.example.com", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "https://git.example.com"+r.URL.RequestURI(), http.StatusFound)
+	}))
+	w := gitWant("main")
+	w.URL = "https://leads.example.com/o/base.git"
+	f := n.fetcher("", func(o *Options) { o.Token = func(ctxt, string) (string, error) { return "secret", nil } })
+	had(t, f, w)
+	led := 0
+	for address, shown := range n.shown() {
+		leads := strings.HasPrefix(address, "https://leads.example.com/")
+		if leads != (shown != "") {
+			t.Errorf("%s was shown %q", address, shown)
+		}
+		if strings.HasPrefix(address, "POST") {
+			led++
+		}
+	}
+	if led == 0 {
+		t.Error("nothing was asked for behind the redirect")
+	}
+}
+
 func TestGitIsLarge(t *testing.T) {
 	n, g := newInternet(t), newForge(t)
 	g.create("o/base.git")

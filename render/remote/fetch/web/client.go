@@ -103,13 +103,14 @@ func wait(ctx context.Context, d time.Duration) error {
 // Trip is one thing that is got, by however many requests. It is the only way to make requests.
 type Trip struct {
 	client *Client
-	// Authorization is shown to the host of the first request only.
+	// Authorization is shown where the first request goes only, whatever requests follow.
 	Authorization string
 	// Pinned says that the digest of what comes is known: redirects may then lead to hosts that the allow-list does not
 	// have, such as those where registries keep their content. Addresses are checked all the same.
 	Pinned bool
 
 	mu    sync.Mutex
+	first *url.URL // where the first request went
 	hosts []string // that redirects led to
 }
 
@@ -137,7 +138,7 @@ func (t *Trip) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Set("User-Agent", cmp.Or(r.Header.Get("User-Agent"), agent))
 	r.Header.Set("Accept-Encoding", "identity")
-	if t.Authorization != "" && t.firstHop(r) && r.Header.Get("Authorization") == "" {
+	if began := t.began(r.URL); began && t.Authorization != "" && r.Header.Get("Authorization") == "" {
 		r.Header.Set("Authorization", t.Authorization)
 	}
 	by, err := c.proxy(r)
@@ -155,14 +156,15 @@ func (t *Trip) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.proxied.RoundTrip(r)
 }
 
-// firstHop reports whether a request goes where the trip began. Behind a redirect http.Client keeps the answer that led
-// there.
-func (t *Trip) firstHop(r *http.Request) bool {
-	first := r
-	for first.Response != nil && first.Response.Request != nil {
-		first = first.Response.Request
+// began reports whether an address is where the trip began, and notes the first one. Git goes on by itself behind a
+// redirect.
+func (t *Trip) began(u *url.URL) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.first == nil {
+		t.first = u
 	}
-	return sameOrigin(first.URL, r.URL)
+	return sameOrigin(t.first, u)
 }
 
 func sameOrigin(a, b *url.URL) bool {
