@@ -43,11 +43,11 @@ func (f *Fetcher) Fetch(ctx context.Context, wants []remote.Want) (remote.Lock, 
 
 func (f *Fetcher) all(ctx context.Context, wants []remote.Want) (remote.Lock, error) {
 	lock := make(remote.Lock, len(wants))
-	group, ctx := errgroup.WithContext(ctx)
+	group, together := errgroup.WithContext(ctx)
 	group.SetLimit(f.o.Parallel)
 	for i, w := range wants {
 		group.Go(func() error {
-			entry, err := f.one(ctx, w)
+			entry, err := f.one(together, w)
 			if err == nil {
 				lock[i] = entry
 			}

@@ -1,0 +1,28 @@
+package fetch
+
+import (
+	"testing"
+	"time"
+
+	"github.com/lintel-bot/lintel/render/remote/fetch/store"
+)
+
+// Where nobody else cleans the store up, such as on a laptop, fetching does, and is none the worse for it.
+func TestFetchingMaintains(t *testing.T) {
+	n := newInternet(t)
+	r := newRepository()
+	r.add(t, "app", "1.2.3", "one", "app-1.2.3.tgz")
+	r.add(t, "app", "1.3.0", "three", "app-1.3.0.tgz")
+	n.serve("charts.example.com", r)
+	s, err := store.Open(t.Context(), store.Options{Dir: t.TempDir(), Clock: n.clock, MaxBytes: 1, Keep: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := n.fetcher("", func(o *Options) { o.Store = s })
+	had(t, f, chartWant("1.2.3"))
+	n.pass(2 * time.Hour)
+	had(t, f, chartWant("1.3.0"))
+	offline := n.fetcher("", func(o *Options) { o.Store, o.Offline = s, true })
+	had(t, offline, chartWant("1.3.0"))
+	refused(t, offline, chartWant("1.2.3"), false, "the store does not have it")
+}
