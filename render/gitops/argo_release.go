@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/Masterminds/semver/v3"
+
 	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -27,7 +29,7 @@ func (r *reader) argoChart(app, s *field, index int) bool {
 		c.Named = c.Source
 	case s.present("helm") && !s.present("plugin") && address != "" && s.text("path") != "" && inside &&
 		(!r.ours(address, s.text("path")) || !r.Repo.current(revision)):
-		c.Want = remote.Want{Kind: remote.Git, URL: address, Ref: headless(revision)}
+		c.Want = remote.Want{Kind: remote.Git, URL: address, Ref: argoRevision(revision)}
 		c.Folder, c.Named = dir, s.position("path")
 	default:
 		return false
@@ -67,10 +69,17 @@ func (r *reader) argoChart(app, s *field, index int) bool {
 	return true
 }
 
-// headless is a revision without the name that Argo CD has for the newest of the default branch.
-func headless(revision string) string {
-	if revision == "HEAD" {
+// argoRevision is the reference that a targetRevision of git asks for: a range of versions is one of tags, see
+// https://argo-cd.readthedocs.io/en/stable/user-guide/tracking_strategies/#git.
+func argoRevision(revision string) string {
+	if revision == "" || revision == "HEAD" {
 		return ""
+	}
+	if _, err := semver.NewVersion(revision); err == nil {
+		return revision
+	}
+	if _, err := semver.NewConstraint(revision); err == nil {
+		return remote.ShortVersions + revision
 	}
 	return revision
 }

@@ -74,7 +74,7 @@ func (a *argoValues) file(item *field) Layer {
 		case a.ours(address, name) && a.Repo.current(revision):
 			l.File = name
 		default:
-			l.File, l.Want = name, remote.Want{Kind: remote.Git, URL: address, Ref: headless(revision)}
+			l.File, l.Want = name, remote.Want{Kind: remote.Git, URL: address, Ref: argoRevision(revision)}
 		}
 	} else if text, ok := a.env(written); !ok {
 		l.Unknown = "which file it is depends on what only the cluster has"

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
 
 	"github.com/lintel-bot/lintel/render/remote"
@@ -78,17 +77,6 @@ func anotherWords(revision string) string {
 		"to be merged here: what is deployed from it is not checked", revision)
 }
 
-// ranged matches ranges of versions.
-var ranged = regexp.MustCompile(`[*^~<>=|]|\.[xX]\b| - `)
-
-// tagged is the revision that a range of versions among the tags of a repository is asked for as.
-func tagged(revision string) string {
-	if ranged.MatchString(revision) {
-		return "semver:" + revision
-	}
-	return revision
-}
-
 // argoElsewhere reads a source of an Application that is not this state of this repository. It returns false where what
 // it is cannot be asked for.
 func (r *reader) argoElsewhere(app, s *field, index int, at Position, words string) bool {
@@ -99,7 +87,7 @@ func (r *reader) argoElsewhere(app, s *field, index int, at Position, words stri
 		s.present("plugin") || s.present("helm") || hasUnknown(s.get("repoURL")) || hasUnknown(s.get("targetRevision")) {
 		return false
 	}
-	e := &Elsewhere{Want: remote.Want{Kind: remote.Git, URL: address, Ref: tagged(headless(revision)), Submodules: true},
+	e := &Elsewhere{Want: remote.Want{Kind: remote.Git, URL: address, Ref: argoRevision(revision), Submodules: true},
 		Folder: dir, Where: s.position("targetRevision"), Asked: at, Says: words}
 	if revision == "" {
 		e.Where = s.position("repoURL")
@@ -136,7 +124,7 @@ func (r *reader) fluxElsewhere(d *Deployment, from fluxSource, at Position, word
 	}
 	ref := from.revision
 	if from.semver {
-		ref = "semver:" + ref
+		ref = remote.Versions + ref
 	}
 	d.Elsewhere = &Elsewhere{Want: remote.Want{Kind: remote.Git, URL: from.repository, Ref: ref,
 		Submodules: from.submodules}, Folder: from.inside, Where: from.where, Asked: at, Says: words}

@@ -197,7 +197,7 @@ func (r *reader) gitChart(chart *field, namespace, near string, c Chart) (Chart,
 	c.Folder = dir
 	c.Want = remote.Want{Kind: remote.Git, URL: from.repository, Ref: from.revision, Submodules: from.submodules}
 	if from.semver {
-		c.Want.Ref = "semver:" + from.revision
+		c.Want.Ref = remote.Versions + from.revision
 	}
 	return c, true
 }

@@ -164,6 +164,10 @@ func TestReleases(t *testing.T) {
 			"site, namespace: inner}}"), "helm: git https://x/y charts/a as site in inner at 5"},
 		"Argo, another revision": {argoApp("source: {repoURL: 'https://example.com/o/r', path: apps/c, targetRevision: " +
 			"v1.2.3, helm: {}}"), "helm: git https://example.com/o/r v1.2.3 apps/c as web in - at 5"},
+		"Argo, versions of git": {argoApp("source: {repoURL: 'https://x/y', path: charts/a, targetRevision: '1.2.*', helm: {}}"),
+			"helm: git https://x/y versions:1.2.* charts/a as web in - at 5"},
+		"Argo, a branch like versions": {argoApp("source: {repoURL: 'https://x/y', path: charts/a, targetRevision: " +
+			"release-1.x, helm: {}}"), "helm: git https://x/y release-1.x charts/a as web in - at 5"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, list, problems := readReleases(t, test.archive, "o/r")

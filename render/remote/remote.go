@@ -31,6 +31,13 @@ const (
 	File  Kind = "file"  // one file over https; the tree has it as FileName
 )
 
+// What a Ref begins with that is a range of versions: the tag of the newest in it counts, as it is now. It is one of a
+// git repository, or of a registry in which tags are not what Helm makes of versions. A "v" may stand before a version.
+const (
+	Versions      = "semver:"   // whole versions, as Flux reads tags
+	ShortVersions = "versions:" // short ones as well, as Argo CD does
+)
+
 // FileName is the name of the only entry in the tree of a File.
 const FileName = "content"
 
@@ -43,7 +50,8 @@ type Want struct {
 	// Name is that of a chart in a chart repository; else it is empty.
 	Name string `json:"name,omitempty"`
 	// Ref is a branch, a tag, a full reference or a commit of git, or the version of a chart: a range as Helm reads it,
-	// or a digest ("sha256:" and hex). Empty: the default branch, the newest version.
+	// or a digest ("sha256:" and hex). For both it can be a range of tags, see Versions. Empty: the default branch, the
+	// newest version.
 	Ref string `json:"ref,omitempty"`
 	// Tag says that Ref is a tag of a registry as it is, and no range.
 	Tag bool `json:"tag,omitempty"`

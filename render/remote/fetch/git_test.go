@@ -152,6 +152,34 @@ func TestGit(t *testing.T) {
 	}
 }
 
+// A range of versions stands for the newest tag in it, as Flux and Argo CD read tags.
+func TestVersionsOfTags(t *testing.T) {
+	n, g := newInternet(t), newForge(t)
+	g.create("o/base.git")
+	for _, tag := range []string{"1.2.3", "v1.10.0", "v1.11.0-rc.1", "v2.0.0", "20240101", "1.99", "release-1"} {
+		g.commit("o/base.git", "refs/heads/main", "a.yaml", tag)
+		g.git(filepath.Join(g.root, "o/base.git"), "tag", "-a", "-m", "m", tag, "main")
+	}
+	n.serve("git.example.com", g)
+	f := n.fetcher("")
+	for ref, want := range map[string]string{
+		remote.Versions + "1.x": "v1.10.0", remote.Versions + "1.2.3": "1.2.3", remote.Versions + ">=1.11.0-0 <2": "v1.11.0-rc.1",
+		remote.Versions + "*": "v2.0.0", remote.Versions + ">= 1.0.0, < 3": "v2.0.0",
+		remote.ShortVersions + "1.*": "1.99", remote.ShortVersions + "*": "20240101",
+	} {
+		if e := had(t, f, gitWant(ref)); content(t, f, e, "a.yaml") != want || !git.IsCommit(e.Revision) {
+			t.Errorf("%s: %s, want %s", ref, content(t, f, e, "a.yaml"), want)
+		}
+	}
+	refused(t, f, gitWant(remote.Versions+"^3"), true, `no tag is a version that "^3" fits`)
+	refused(t, f, gitWant(remote.Versions+"main"), true, "not a range of versions")
+	n.pass(time.Hour)
+	g.commit("o/base.git", "refs/tags/v1.12.0", "a.yaml", "v1.12.0")
+	if e := had(t, f, gitWant(remote.Versions+"1.x")); content(t, f, e, "a.yaml") != "v1.12.0" {
+		t.Errorf("a newer tag: %+v", e)
+	}
+}
+
 func TestTagMoves(t *testing.T) {
 	n, g := newInternet(t), newForge(t)
 	g.create("o/base.git")

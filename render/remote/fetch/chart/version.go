@@ -90,5 +90,28 @@ func FromTags(tags []string) []string {
 	return versions
 }
 
+// NewestTag returns the tag with the newest version in a range. A "v" may stand before a version; short says that one of
+// fewer than three numbers counts, too.
+func NewestTag(tags []string, ref string, short bool) (string, error) {
+	constraint, err := semver.NewConstraint(ref)
+	if err != nil {
+		return "", fault.Broken("%s is not a range of versions", Quote(ref))
+	}
+	newest, found := -1, (*semver.Version)(nil)
+	for n, tag := range tags {
+		v, err := semver.StrictNewVersion(strings.TrimPrefix(tag, "v"))
+		if short {
+			v, err = semver.NewVersion(tag)
+		}
+		if err == nil && constraint.Check(v) && (newest < 0 || v.GreaterThan(found)) {
+			newest, found = n, v
+		}
+	}
+	if newest < 0 {
+		return "", fault.Broken("no tag is a version that %s fits", Quote(ref))
+	}
+	return tags[newest], nil
+}
+
 // Tag returns the tag that stands for a version.
 func Tag(version string) string { return strings.ReplaceAll(version, "+", "_") }

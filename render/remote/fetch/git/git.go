@@ -6,11 +6,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/lintel-bot/lintel/render/remote"
+	"github.com/lintel-bot/lintel/render/remote/fetch/chart"
 	"github.com/lintel-bot/lintel/render/remote/fetch/fault"
 	"github.com/lintel-bot/lintel/render/remote/fetch/store"
 	"github.com/lintel-bot/lintel/render/remote/fetch/web"
@@ -64,13 +67,19 @@ func safeRef(name string) bool {
 	})
 }
 
-// Resolve asks what a reference stands for now: "" the default branch, a tag before a branch of the same name.
+// Resolve asks what a reference stands for now: "" the default branch, a tag before a branch of the same name, the newest
+// tag in a range of versions.
 func (c *Client) Resolve(ctx context.Context, src Source, ref string) (Commit, error) {
-	if ref != "" && !safeRef(ref) {
+	versions, whole := strings.CutPrefix(ref, remote.Versions)
+	versions, short := strings.CutPrefix(versions, remote.ShortVersions)
+	ranged := whole || short
+	if ref != "" && !ranged && !safeRef(ref) {
 		return Commit{}, fault.Broken("the revision is not one that git can have")
 	}
 	names := []string{"HEAD"}
 	switch {
+	case ranged:
+		names = nil
 	case strings.HasPrefix(ref, "refs/"):
 		names = []string{ref}
 	case ref != "" && ref != "HEAD":
@@ -82,6 +91,9 @@ func (c *Client) Resolve(ctx context.Context, src Source, ref string) (Commit, e
 	}
 	defer s.close()
 	args := []string{"ls-remote", "--quiet", "--end-of-options", s.address}
+	if ranged {
+		args = append(args, "refs/tags/*")
+	}
 	for _, n := range names {
 		args = append(args, n, n+"^{}")
 	}
@@ -94,6 +106,19 @@ func (c *Client) Resolve(ctx context.Context, src Source, ref string) (Commit, e
 		if id, name, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && IsCommit(id) {
 			there[name] = id
 		}
+	}
+	if ranged {
+		var tags []string
+		for _, name := range slices.Sorted(maps.Keys(there)) {
+			if tag := strings.TrimPrefix(name, "refs/tags/"); !strings.HasSuffix(tag, "^{}") {
+				tags = append(tags, tag)
+			}
+		}
+		tag, err := chart.NewestTag(tags, versions, short)
+		if err != nil {
+			return Commit{}, err
+		}
+		names = []string{"refs/tags/" + tag}
 	}
 	for _, n := range names {
 		if id := cmp.Or(there[n+"^{}"], there[n]); id != "" {
