@@ -76,7 +76,7 @@ func (r *reader) ociRepository(named, f *field) (Chart, bool) {
 	spec, ref := f.get("spec"), f.get("spec", "ref")
 	c := Chart{Named: named.position("name"), Source: spec.position("url"),
 		Want: remote.Want{Kind: remote.Chart, URL: strings.TrimSuffix(spec.text("url"), "/")}}
-	if !r.settledTexts(spec.get("url"), ref.get("digest"), ref.get("semver"), ref.get("tag")) {
+	if !r.settledTexts(spec.get("url"), ref.get("digest"), ref.get("semver"), ref.get("semverFilter"), ref.get("tag")) {
 		return c, false
 	}
 	switch c.Where = spec.position("url"); {
@@ -85,12 +85,9 @@ func (r *reader) ociRepository(named, f *field) (Chart, bool) {
 		return c, false
 	case ref.text("digest") != "":
 		c.Want.Ref, c.Where = ref.text("digest"), ref.position("digest")
-	case ref.text("semver") != "" && ref.text("semverFilter") != "":
-		r.problem(problemAt(ref.position("semverFilter"), ClusterOnly, "which of the tags are left once they are filtered "+
-			"is known in the cluster only: what is deployed is not checked"))
-		return c, false
 	case ref.text("semver") != "":
-		c.Want.Ref, c.Where = newest(ref.text("semver")), ref.position("semver")
+		c.Want.Ref, c.Want.Filter = remote.Versions+ref.text("semver"), ref.text("semverFilter")
+		c.Where = ref.position("semver")
 	default:
 		c.Want.Ref, c.Want.Tag = cmp.Or(ref.text("tag"), "latest"), true
 		if ref.text("tag") != "" {

@@ -29,6 +29,9 @@ func describe(d Deployment) string {
 		chart = "here"
 	}
 	flags := ""
+	if c.Want.Filter != "" {
+		flags = " of " + c.Want.Filter
+	}
 	for name, set := range map[string]bool{"tag": c.Want.Tag, "submodules": c.Want.Submodules} {
 		if set {
 			flags += " " + name
@@ -129,7 +132,9 @@ func TestReleases(t *testing.T) {
 		"tag": {helmRelease("chartRef: {kind: OCIRepository, name: tag}"),
 			"flux helm: chart oci://ghcr.io/charts/podinfo 6.5.0 tag as web in flux at 14"},
 		"range": {helmRelease("chartRef: {kind: OCIRepository, name: range}"),
-			"flux helm: chart oci://ghcr.io/charts/podinfo >=6 as web in flux at 19"},
+			"flux helm: chart oci://ghcr.io/charts/podinfo semver:>=6 as web in flux at 19"},
+		"filter": {helmRelease("chartRef: {kind: OCIRepository, name: filtered}"),
+			"flux helm: chart oci://ghcr.io/charts/podinfo semver:>=6 of .*-rc.* as web in flux at 24"},
 		"digest": {helmRelease("chartRef: {kind: OCIRepository, name: digest}"),
 			"flux helm: chart oci://ghcr.io/charts/podinfo sha256:00 as web in flux at 29"},
 		"newest": {helmRelease("chartRef: {kind: OCIRepository, name: plain}"),
@@ -200,8 +205,6 @@ func TestReleaseProblems(t *testing.T) {
 			`the Bucket "x"`},
 		"kind": {helmRelease("chart: {spec: {chart: a, sourceRef: {kind: Thing, name: x}}}"), Broken,
 			`cannot come from "Thing"`},
-		"filter": {helmRelease("chartRef: {kind: OCIRepository, name: filtered}"), ClusterOnly,
-			"sources.yaml:24: which of the tags"},
 		"artifact": {helmRelease("chartRef: {kind: ExternalArtifact, name: x}"), ClusterOnly, "no ExternalArtifact"},
 		"gone": {helmRelease("chart: {spec: {chart: charts/x, sourceRef: {kind: GitRepository, name: ours}}}"), Broken,
 			`k.yaml:5: the chart of HelmRelease "web" is not a folder of this repository`},

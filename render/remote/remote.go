@@ -55,6 +55,8 @@ type Want struct {
 	Ref string `json:"ref,omitempty"`
 	// Tag says that Ref is a tag of a registry as it is, and no range.
 	Tag bool `json:"tag,omitempty"`
+	// Filter is a regular expression for tags of a registry: others are not there for a range of Versions. Empty: all are.
+	Filter string `json:"filter,omitempty"`
 	// Submodules says that the submodules of a git repository are part of it.
 	Submodules bool `json:"submodules,omitempty"`
 }
@@ -101,7 +103,7 @@ func Compare(a, b Want) int {
 		return 1
 	}
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.URL, b.URL), cmp.Compare(a.Name, b.Name),
-		cmp.Compare(a.Ref, b.Ref), flag(a.Tag, b.Tag), flag(a.Submodules, b.Submodules))
+		cmp.Compare(a.Ref, b.Ref), flag(a.Tag, b.Tag), cmp.Compare(a.Filter, b.Filter), flag(a.Submodules, b.Submodules))
 }
 
 // Failure says why a want could not be had. It is an error. Its message is one sentence without the want's address and

@@ -4,10 +4,12 @@ import (
 	"context"
 	"net/url"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/lintel-bot/lintel/render/remote"
 	"github.com/lintel-bot/lintel/render/remote/fetch/chart"
 	"github.com/lintel-bot/lintel/render/remote/fetch/fault"
 	"github.com/lintel-bot/lintel/render/remote/fetch/oci"
@@ -28,7 +30,7 @@ func pinned(ref string) (version, digest string) {
 
 func (f *Fetcher) getChart(ctx context.Context, j job) (store.Note, error) {
 	if j.url.Scheme == "oci" {
-		return f.getRegistry(ctx, j.url, j.want.Ref, j.want.Tag)
+		return f.getRegistry(ctx, j.url, j.want)
 	}
 	return f.getRepository(ctx, j)
 }
@@ -71,7 +73,7 @@ func (f *Fetcher) getRepository(ctx context.Context, j job) (store.Note, error) 
 		}
 		tag := from.Path[at+1:]
 		from.Path, from.RawPath = from.Path[:at], ""
-		n, err := f.getRegistry(ctx, from, tag, true)
+		n, err := f.getRegistry(ctx, from, remote.Want{Ref: tag, Tag: true})
 		n.Hosts = append(n.Hosts, hosts...)
 		return n, err
 	}
@@ -170,8 +172,8 @@ func inIndex(err error) error {
 	return fault.Unknown("the index of the chart repository: %s", failure.Message)
 }
 
-// getRegistry gets a chart of a registry.
-func (f *Fetcher) getRegistry(ctx context.Context, u *url.URL, ref string, isTag bool) (store.Note, error) {
+// getRegistry gets a chart of a registry. Only what a want says of a version counts.
+func (f *Fetcher) getRegistry(ctx context.Context, u *url.URL, w remote.Want) (store.Note, error) {
 	at, c, err := f.way(u)
 	if err != nil {
 		return store.Note{}, err
@@ -183,10 +185,10 @@ func (f *Fetcher) getRegistry(ctx context.Context, u *url.URL, ref string, isTag
 	if err != nil {
 		return store.Note{}, err
 	}
-	version, exactly := pinned(ref)
+	version, exactly := pinned(w.Ref)
 	reference := exactly
 	if reference == "" {
-		if version, err = resolveTag(ctx, repo, version, isTag); err != nil {
+		if version, err = resolveTag(ctx, repo, w); err != nil {
 			return store.Note{}, err
 		}
 		reference = chart.Tag(version)
@@ -206,13 +208,22 @@ func (f *Fetcher) getRegistry(ctx context.Context, u *url.URL, ref string, isTag
 
 // resolveTag returns the tag that stands for a reference. A whole version is taken for a tag as it is. Short ones such
 // as "1.2" are tags for Helm and ranges for Flux: they are a tag where there is one.
-func resolveTag(ctx context.Context, repo *oci.Repository, ref string, isTag bool) (string, error) {
-	if isTag && ref != "" || chart.Exact(ref) {
+func resolveTag(ctx context.Context, repo *oci.Repository, w remote.Want) (string, error) {
+	ref := w.Ref
+	if w.Tag && ref != "" || chart.Exact(ref) {
 		return ref, nil
 	}
 	tags, err := repo.Tags(ctx)
 	if err != nil {
 		return "", err
+	}
+	if versions, ok := strings.CutPrefix(ref, remote.Versions); ok {
+		fits, err := regexp.Compile(w.Filter)
+		if err != nil {
+			return "", fault.Broken("the filter of tags is not a regular expression")
+		}
+		tags = slices.DeleteFunc(tags, func(tag string) bool { return !fits.MatchString(tag) })
+		return chart.NewestTag(tags, versions, false)
 	}
 	if ref != "" && slices.Contains(tags, chart.Tag(ref)) {
 		return ref, nil

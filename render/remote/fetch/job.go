@@ -70,7 +70,8 @@ func (f *Fetcher) job(ctx context.Context, w remote.Want) (job, error) {
 		return job{}, fault.Unknown("the list of allowed sources does not have it")
 	case w.Kind == remote.Chart && !plainName && (w.Name != "" || u.Scheme != "oci"):
 		return job{}, fault.Broken("%s cannot be the name of a chart", chart.Quote(w.Name))
-	case strings.ContainsFunc(w.Ref, func(r rune) bool { return r < ' ' || r == 0x7f }) || len(w.Ref) > 1024:
+	case strings.ContainsFunc(w.Ref, func(r rune) bool { return r < ' ' || r == 0x7f }) || len(w.Ref) > 1024 ||
+		len(w.Filter) > 1024:
 		return job{}, fault.Broken("the version or revision is not one that can exist")
 	}
 	switch w.Kind {
@@ -80,7 +81,7 @@ func (f *Fetcher) job(ctx context.Context, w remote.Want) (job, error) {
 		_, digest := pinned(w.Ref)
 		j.fixed, j.exact = digest != "", chart.Exact(w.Ref)
 	}
-	j.key = store.Key("want", string(w.Kind), u.String(), w.Name, w.Ref, fmt.Sprint(w.Tag))
+	j.key = store.Key("want", string(w.Kind), u.String(), w.Name, w.Ref, fmt.Sprint(w.Tag), w.Filter)
 	return j, nil
 }
 

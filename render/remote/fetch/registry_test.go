@@ -183,6 +183,32 @@ func TestRegistry(t *testing.T) {
 	}
 }
 
+// Flux takes tags for versions as they are, a "v" before them or not, once they are filtered.
+func TestRegistryTagsOfFlux(t *testing.T) {
+	n := newInternet(t)
+	r := newRegistry()
+	for _, tag := range []string{"1.2.3", "v1.10.0", "1.11.0-rc.1", "1.12.0_build", "1.99", "2.0.0-team-a", "2.0.0-team-b",
+		"latest"} {
+		r.push(t, "charts/app", tag, packed(t, "app", "1.0.0", tag))
+	}
+	n.serve("registry.example.com", r)
+	f := n.fetcher("")
+	for _, c := range []struct{ versions, filter, tag string }{
+		{"1.x", "", "v1.10.0"}, {"*", "", "v1.10.0"}, {"1.10.0", "", "v1.10.0"}, {"1.x", "^[0-9]", "1.2.3"},
+		{">=1.0.0-0", "-rc", "1.11.0-rc.1"}, {">=1.0.0-0", "-team-a$", "2.0.0-team-a"},
+	} {
+		w := ociWant(remote.Versions + c.versions)
+		w.Filter = c.filter
+		if e := had(t, f, w); content(t, f, e, "templates/cm.yaml") != c.tag || e.Revision != c.tag {
+			t.Errorf("%+v: %+v", c, e)
+		}
+	}
+	none, wrong := ociWant(remote.Versions+"1.x"), ociWant(remote.Versions+"1.x")
+	none.Filter, wrong.Filter = "-rc", "("
+	refused(t, f, none, true, "no tag is a version")
+	refused(t, f, wrong, true, "not a regular expression")
+}
+
 func TestRegistryIsNoChart(t *testing.T) {
 	n := newInternet(t)
 	r := newRegistry()
