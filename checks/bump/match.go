@@ -137,7 +137,7 @@ func compareURL(was, now string, from, to report.Version) string {
 		return ""
 	}
 	a, b := from.Ref, to.Ref
-	if a == b || a == "" || b == "" {
+	if a == b || a == "" || b == "" || strings.Contains(a+b, ":") { // no name of git has a colon: it is a range
 		a, b = from.Revision, to.Revision
 	}
 	if a == "" || b == "" || a == b {
