@@ -114,6 +114,8 @@ type Failure struct {
 	// it would not deploy either. Otherwise only the operator or the cluster can tell: credentials, the allow-list, no
 	// answer, limits.
 	Broken bool `json:"broken,omitempty"`
+	// Own says that it is about whoever asks, now: another one may have it.
+	Own bool `json:"-"`
 }
 
 // Error implements error.

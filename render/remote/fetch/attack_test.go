@@ -259,6 +259,60 @@ func TestForks(t *testing.T) {
 	had(t, n.fetcher("forks: {allow: ['https://charts.example.com/**']}", fork), chartWant("1.3.0"))
 }
 
+// What one may not have, or has no time for, says nothing to the next who asks.
+func TestOwnFailures(t *testing.T) {
+	n, g := newInternet(t), newForge(t)
+	r := newRepository()
+	r.add(t, "app", "1.2.3", "one", "https://other.example.com/charts/app-1.2.3.tgz")
+	for _, name := range []string{"o/base.git", "o/sub.git"} {
+		g.create(name)
+		g.commit(name, "refs/heads/main", "a.yaml", "one")
+	}
+	g.git(g.work("o/base.git"), "-c", "protocol.file.allow=always", "submodule", "add", filepath.Join(g.root, "o/sub.git"),
+		"sub")
+	g.git(g.work("o/base.git"), "config", "-f", ".gitmodules", "submodule.sub.url", "https://git.example.com/o/sub.git")
+	g.git(g.work("o/base.git"), "add", "-A")
+	g.push("o/base.git", "refs/heads/main")
+	n.serve("charts.example.com", r)
+	n.serve("other.example.com", r)
+	n.serve("git.example.com", g)
+	n.serve("leads.example.com", http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		http.Redirect(w, q, "https://other.example.com"+q.URL.Path, http.StatusFound)
+	}))
+	leads := remote.Want{Kind: remote.File, URL: "https://leads.example.com/charts/app-1.2.3.tgz"}
+	nested := gitWant("main")
+	nested.Submodules = true
+	without := "allow: ['https://charts.example.com/**', 'https://leads.example.com/**', 'https://git.example.com/o/base.git']"
+	for name, c := range map[string]struct {
+		want    remote.Want
+		sources string
+		asker   func(*Options)
+		words   string
+	}{
+		"an index": {chartWant("1.2.3"), without, func(*Options) {}, "the index leads to"},
+		"a fork": {chartWant("1.2.3"), "forks: {allow: ['https://charts.example.com/**']}",
+			func(o *Options) { o.Fork = true }, "for a fork's change"},
+		"a redirect":  {leads, without, func(*Options) {}, "it redirects to"},
+		"a submodule": {nested, without, func(*Options) {}, "its submodule sub cannot be had: the list"},
+		"a deadline": {gitWant("main"), "", func(o *Options) { o.Deadline = time.Now().Add(-time.Second) },
+			"the time for what comes from outside"},
+		"a submodule that is private": {nested, "", func(o *Options) {
+			o.Token = func(ctxt, string) (string, error) { return "any", nil }
+			o.MayRead = func(_ ctxt, address string) (bool, error) { return !strings.Contains(address, "sub"), nil }
+		}, "may not read"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := n.open(t.TempDir())
+			refused(t, n.fetcher(c.sources, func(o *Options) { o.Store = s }, c.asker), c.want, false, c.words)
+			other := n.fetcher("", func(o *Options) {
+				c.asker(o)
+				o.Store, o.Fork, o.Deadline, o.MayRead = s, false, time.Time{}, nil
+			})
+			had(t, other, c.want)
+		})
+	}
+}
+
 func TestOffline(t *testing.T) {
 	n := newInternet(t)
 	r := newRepository()

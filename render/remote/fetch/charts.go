@@ -58,7 +58,7 @@ func (f *Fetcher) getRepository(ctx context.Context, j job) (store.Note, error) 
 	}
 	if from.Host != j.url.Host || from.Scheme != j.url.Scheme {
 		if !f.o.Policy.Allows(from) {
-			return store.Note{}, fault.Unknown("the index leads to the host %s, which the list of allowed sources does "+
+			return store.Note{}, fault.Refused("the index leads to the host %s, which the list of allowed sources does "+
 				"not have", from.Host)
 		}
 		hosts = append(hosts, policy.Bare(from))
@@ -162,14 +162,12 @@ func (f *Fetcher) index(ctx context.Context, repository *url.URL, fresh time.Dur
 
 // inIndex says that it is the index that could not be had.
 func inIndex(err error) error {
-	failure := fault.Of(err)
-	switch {
-	case failure == nil:
+	if fault.Of(err) == nil {
 		return err
-	case failure.Broken:
-		return fault.Broken("the index of the chart repository: %s", failure.Message)
 	}
-	return fault.Unknown("the index of the chart repository: %s", failure.Message)
+	failure := *fault.Of(err)
+	failure.Message = "the index of the chart repository: " + failure.Message
+	return &failure
 }
 
 // getRegistry gets a chart of a registry. Only what a want says of a version counts.

@@ -96,7 +96,7 @@ func (f *Fetcher) one(ctx context.Context, w remote.Want) (remote.Entry, error) 
 	ctx, cancel := context.WithTimeoutCause(ctx, f.o.Timeout, fault.Unknown("it took longer than %s", f.o.Timeout))
 	defer cancel()
 	if !f.o.Deadline.IsZero() {
-		ctx, cancel = context.WithDeadlineCause(ctx, f.o.Deadline, fault.Unknown("the time for what comes from outside "+
+		ctx, cancel = context.WithDeadlineCause(ctx, f.o.Deadline, fault.Refused("the time for what comes from outside "+
 			"was over"))
 		defer cancel()
 	}
@@ -193,6 +193,9 @@ func (f *Fetcher) get(ctx context.Context, j job) (store.Note, error) {
 		// An exact version that cannot be looked at again is what it was.
 		before.Asked = now.Add(failureFresh - f.o.Recheck)
 		return before, errors.Join(f.mayUse(ctx, before), f.store.Put(j.key, before))
+	}
+	if failure.Own {
+		return store.Note{}, err
 	}
 	before.What, before.Want, before.Failure, before.Failed = j.want.String(), &j.want, failure, now
 	return store.Note{}, errors.Join(err, f.store.Put(j.key, before))

@@ -67,7 +67,7 @@ func (f *Fetcher) job(ctx context.Context, w remote.Want) (job, error) {
 	case u.Scheme == "http" && !f.o.Policy.PlainHTTP(u):
 		return job{}, fault.Unknown("only https is used, unless the operator's plainHTTP has the address")
 	case !f.o.Policy.Allows(u):
-		return job{}, fault.Unknown("the list of allowed sources does not have it")
+		return job{}, fault.Refused("the list of allowed sources does not have it")
 	case w.Kind == remote.Chart && !plainName && (w.Name != "" || u.Scheme != "oci"):
 		return job{}, fault.Broken("%s cannot be the name of a chart", chart.Quote(w.Name))
 	case strings.ContainsFunc(w.Ref, func(r rune) bool { return r < ' ' || r == 0x7f }) || len(w.Ref) > 1024 ||
@@ -119,7 +119,7 @@ func (f *Fetcher) mayRead(ctx context.Context, address string) error {
 	}
 	may, err := f.o.MayRead(ctx, address)
 	if err == nil && !may {
-		err = fault.Unknown("it is a private repository that the author of this change may not read")
+		err = fault.Refused("it is a private repository that the author of this change may not read")
 	}
 	return err
 }
@@ -129,7 +129,7 @@ func (f *Fetcher) mayRead(ctx context.Context, address string) error {
 func (f *Fetcher) mayUse(ctx context.Context, n store.Note) error {
 	for _, host := range n.Hosts {
 		if u, err := policy.Address(host); err != nil || !f.o.Policy.Allows(u) {
-			return fault.Unknown("it comes from a further host, which the list of allowed sources does not have")
+			return fault.Refused("it comes from a further host, which the list of allowed sources does not have")
 		}
 	}
 	for _, repository := range n.Private {
@@ -147,9 +147,9 @@ func (f *Fetcher) onlyKnown(j job) bool { return f.o.Fork && !f.o.Policy.AllowsF
 func (f *Fetcher) mayAsk(u *url.URL) error {
 	switch {
 	case f.o.Offline:
-		return fault.Unknown("the store does not have it, and the network is not used")
+		return fault.Refused("the store does not have it, and the network is not used")
 	case f.o.Fork && !f.o.Policy.AllowsFork(u):
-		return fault.Unknown("it is not fetched for a fork's change, and the store does not have it")
+		return fault.Refused("it is not fetched for a fork's change, and the store does not have it")
 	}
 	return nil
 }

@@ -108,8 +108,9 @@ func (w *walk) tree(ctx context.Context, j job, src git.Source, at git.Commit, n
 		}
 		sub, err := w.submodule(ctx, j, m, nested-1)
 		if failure := fault.Of(err); failure != nil {
-			return n, &remote.Failure{Broken: failure.Broken, Message: "its submodule " + m.Path + " cannot be had: " +
-				failure.Message}
+			of := *failure
+			of.Message = "its submodule " + m.Path + " cannot be had: " + failure.Message
+			return n, &of
 		} else if err != nil {
 			return n, err
 		}

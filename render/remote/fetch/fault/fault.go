@@ -19,6 +19,11 @@ func Unknown(format string, args ...any) error {
 	return &remote.Failure{Message: fmt.Sprintf(format, args...)}
 }
 
+// Refused is a failure that is about who asks: what they may have, and how long they wait.
+func Refused(format string, args ...any) error {
+	return &remote.Failure{Message: fmt.Sprintf(format, args...), Own: true}
+}
+
 // Of returns the failure in an error, nil where there is none.
 func Of(err error) *remote.Failure {
 	var f *remote.Failure

@@ -216,7 +216,7 @@ func (t *Trip) redirect(r *http.Request, via []*http.Request) error {
 		return nil
 	}
 	if !t.client.policy.Allows(to) {
-		return fault.Unknown("it redirects to the host %s, which the list of allowed sources does not have", to.Host)
+		return fault.Refused("it redirects to the host %s, which the list of allowed sources does not have", to.Host)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
