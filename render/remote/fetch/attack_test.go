@@ -239,6 +239,30 @@ func TestAllowed(t *testing.T) {
 		"list of allowed")
 }
 
+// What the store has already is refused as well where it came from a host that the list does not have, asked for the
+// first time or again.
+func TestAllowedContent(t *testing.T) {
+	n := newInternet(t)
+	r := newRepository()
+	r.add(t, "app", "1.2.3", "one", "https://charts.example.com/go/app-1.2.3.tgz")
+	n.serve("charts.example.com", http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if rest, ok := strings.CutPrefix(q.URL.Path, "/go/"); ok {
+			http.Redirect(w, q, "https://other.example.com/charts/"+rest, http.StatusFound)
+			return
+		}
+		r.ServeHTTP(w, q)
+	}))
+	n.serve("other.example.com", r)
+	s := n.open(t.TempDir())
+	store := func(o *Options) { o.Store = s }
+	had(t, n.fetcher("", store), chartWant("1.2.3"))
+	narrow := n.fetcher("allow: ['https://charts.example.com/**']", store)
+	for range 2 {
+		refused(t, narrow, chartWant("1.2.x"), false, "a further host")
+	}
+	had(t, n.fetcher("", store), chartWant("1.2.x"))
+}
+
 func TestForks(t *testing.T) {
 	n := newInternet(t)
 	r := newRepository()

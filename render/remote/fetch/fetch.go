@@ -183,7 +183,8 @@ func (f *Fetcher) get(ctx context.Context, j job) (store.Note, error) {
 	now := f.store.Now()
 	if err == nil {
 		n.What, n.Want, n.Asked = j.want.String(), &j.want, now
-		return n, f.store.Put(j.key, n)
+		// Parts of it can have been in the store, from where this policy does not lead.
+		return n, errors.Join(f.mayUse(ctx, n), f.store.Put(j.key, n))
 	}
 	failure := fault.Of(err)
 	if failure == nil {
