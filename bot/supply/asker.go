@@ -31,6 +31,7 @@ type asker struct {
 
 	mu      sync.Mutex
 	repos   map[string]*hosted
+	readers map[github.Repo]bool // whether all authors are
 	authors []string
 	known   bool // authors is
 }
@@ -164,12 +165,26 @@ func (a *asker) mayRead(ctx context.Context, address string) (bool, error) {
 	case !repo.private:
 		return true, nil
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	may, asked := a.readers[repo.Repo]
+	if !asked {
+		if may, err = a.areReaders(ctx, repo.Repo); err != nil {
+			return false, err
+		}
+		a.readers[repo.Repo] = may
+	}
+	return may, nil
+}
+
+// areReaders asks GitHub whether all authors may read a repository. a.mu is locked.
+func (a *asker) areReaders(ctx context.Context, repo github.Repo) (bool, error) {
 	authors, err := a.who(ctx)
 	if err != nil || len(authors) == 0 {
 		return false, err
 	}
 	for _, login := range authors {
-		level, err := a.c.Client.Permission(ctx, repo.Repo, login)
+		level, err := a.c.Client.Permission(ctx, repo, login)
 		if github.IsGone(err) || err == nil && level == "none" {
 			return false, nil
 		}
@@ -180,10 +195,8 @@ func (a *asker) mayRead(ctx context.Context, address string) (bool, error) {
 	return true, nil
 }
 
-// who returns the authors of the change.
+// who returns the authors of the change. a.mu is locked.
 func (a *asker) who(ctx context.Context) ([]string, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	if !a.known {
 		list, err := a.change.Authors(ctx)
 		if err != nil {

@@ -105,7 +105,8 @@ func (s *Supply) For(ctx context.Context, change sources.Change) (*sources.Store
 	if err != nil {
 		return nil, err
 	}
-	asker := &asker{Supply: s, change: change, log: cmp.Or(change.Log, s.c.Log), repos: map[string]*hosted{}}
+	asker := &asker{Supply: s, change: change, log: cmp.Or(change.Log, s.c.Log), repos: map[string]*hosted{},
+		readers: map[github.Repo]bool{}}
 	left := s.c.Budget
 	return &sources.Store{GitDir: kept.GitDir(), Open: func(a sources.Asking) (sources.Fetcher, sources.Fetcher, func(),
 		error) {

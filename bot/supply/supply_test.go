@@ -72,7 +72,8 @@ func newAsker(t *testing.T, h *host, authors []string) *asker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &asker{Supply: s, repos: map[string]*hosted{}, change: sources.Change{Repo: github.Repo{Installation: 7}}}
+	a := &asker{Supply: s, repos: map[string]*hosted{}, readers: map[github.Repo]bool{},
+		change: sources.Change{Repo: github.Repo{Installation: 7}}}
 	if authors != nil {
 		a.change.Authors = func(context.Context) ([]string, error) { return authors, nil }
 	}
@@ -136,7 +137,17 @@ func TestMayRead(t *testing.T) {
 			}
 		}
 	}
-	a := newAsker(t, &host{readers: readers}, []string{"alice"})
+	h := &host{readers: readers}
+	a := newAsker(t, h, []string{"alice"})
+	for range 3 { // each want of it, and each time
+		if may, err := a.mayRead(t.Context(), "https://github.com/octo/base"); !may || err != nil {
+			t.Errorf("%t, %v", may, err)
+		}
+	}
+	if n := strings.Count(strings.Join(h.calls, "\n"), "permission alice"); n != 1 {
+		t.Errorf("GitHub was asked %d times", n)
+	}
+	a = newAsker(t, &host{readers: readers}, []string{"alice"})
 	if _, err := a.find(t.Context(), "https://github.com/octo/base"); err != nil {
 		t.Fatal(err)
 	}
