@@ -12,8 +12,8 @@ import (
 )
 
 // Alarm has pull requests and branches checked again at the moment at which their result may become another by itself:
-// when an exception ends. It remembers nothing beyond its process; the sweep sets it again for what is open, from the
-// ids of check runs. It is safe for concurrent use.
+// when an exception ends, or when a source that did not answer may. It remembers nothing beyond its process; the sweep
+// sets it again for what is open, from the ids of check runs. It is safe for concurrent use.
 type Alarm struct {
 	jobs  Publisher
 	now   func() time.Time

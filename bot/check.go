@@ -34,6 +34,7 @@ type check struct {
 
 	outside *sources.Store // nil: nothing comes from outside
 	waited  time.Duration  // for that
+	lacking time.Time      // since when results are not for good; zero: the one that stands is
 
 	draftable bool // something blocks that exceptions can be drafted for
 

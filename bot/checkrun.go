@@ -86,6 +86,11 @@ func (c *check) open(ctx context.Context) (wanted bool, _ error) {
 			continue // of a head that came back
 		}
 		c.known = id.Outcome()
+		if id.Until == 0 {
+			c.lacking = time.Time{}
+		} else if c.lacking.IsZero() {
+			c.lacking = run.CompletedAt
+		}
 		// This very job may have posted before its process died.
 		if id.Demand == c.id(runid.ID{}).Demand {
 			fresh = false

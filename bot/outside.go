@@ -1,10 +1,14 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
+	"time"
 
 	"github.com/lintel-bot/lintel/bot/mirror"
+	"github.com/lintel-bot/lintel/bot/runid"
 	"github.com/lintel-bot/lintel/bot/sources"
 	"github.com/lintel-bot/lintel/render/remote"
 )
@@ -59,6 +63,15 @@ func (c *check) watch() func(remote.Lock) {
 		}
 		c.log.Info("fetched from outside", "had", had, "failed", refused, "took", took.String())
 	}
+}
+
+// again is when the check is done once more because something from outside did not answer; the zero time where all did,
+// or had their time.
+func (c *check) again() time.Time {
+	if !slices.ContainsFunc(c.outside.Lock(), func(e remote.Entry) bool { return e.Failure != nil && e.Failure.Passing }) {
+		return time.Time{}
+	}
+	return runid.Again(cmp.Or(c.lacking, c.Now()), c.Now())
 }
 
 // stageOf is the stage that an error of checking belongs to.

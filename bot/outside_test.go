@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/sources"
@@ -19,12 +21,13 @@ type fetcherDouble struct {
 	tree  string
 	err   error
 	asked int
+	fails *remote.Failure
 }
 
 func (f *fetcherDouble) Fetch(_ context.Context, wants []remote.Want) (lock remote.Lock, _ error) {
 	f.asked++
 	for _, w := range wants {
-		lock = append(lock, remote.Entry{Want: w, Tree: f.tree, Revision: "1"})
+		lock = append(lock, remote.Entry{Want: w, Tree: f.tree, Revision: "1", Failure: f.fails})
 	}
 	return lock, f.err
 }
@@ -98,6 +101,44 @@ func TestWhoAsks(t *testing.T) {
 	c := (*changes)[0]
 	if authors, err := c.Authors(t.Context()); err != nil || !c.Fork || !slices.Equal(authors, []string{""}) {
 		t.Errorf("%+v, %q, %v", c, authors, err)
+	}
+}
+
+// What did not answer is asked again by itself, a few times, however it fails; what is refused or gone is not.
+func TestSourceDoesNotAnswer(t *testing.T) {
+	b := newBench(t)
+	f, _ := b.wants(t)
+	now := clock
+	b.Now = func() time.Time { return now }
+	b.Alarm = NewAlarm(b.jobs, nil, nil, nil)
+	var pauses []time.Duration
+	for try := range 10 {
+		f.fails = &remote.Failure{Message: "it fails, another way each time: " + strconv.Itoa(try), Passing: true}
+		b.task.Sequence++
+		if err := b.Do(t.Context(), b.task); err != nil {
+			t.Fatal(err)
+		}
+		at := b.Alarm.set[b.task.Key].at
+		if at.IsZero() {
+			break
+		}
+		pauses = append(pauses, at.Sub(now))
+		now = at
+	}
+	if want := []time.Duration{time.Minute, 10 * time.Minute, time.Hour, 6 * time.Hour}; !slices.Equal(pauses, want) {
+		t.Errorf("tried again after %s, want %s", pauses, want)
+	}
+	for _, failure := range []*remote.Failure{nil, {Message: "it does not exist", Broken: true}, {Message: "not allowed"}} {
+		b := newBench(t)
+		b.Alarm = NewAlarm(b.jobs, nil, nil, nil)
+		f, _ := b.wants(t)
+		f.fails = failure
+		if err := b.Do(t.Context(), b.task); err != nil {
+			t.Fatal(err)
+		}
+		if len(b.Alarm.set) > 0 || strings.Contains(b.last(t).ExternalID, "!") {
+			t.Errorf("%+v is asked for again: %v", failure, b.Alarm.set)
+		}
 	}
 }
 

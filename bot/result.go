@@ -77,5 +77,8 @@ func (c *check) result(state mirror.State, change report.Change, rep *report.Rep
 	if !rep.Until.IsZero() {
 		id.Until = rep.Until.Unix() + 1 // what ends within a second has ended after it
 	}
+	if at := c.again(); !at.IsZero() && (id.Until == 0 || at.Unix() < id.Until) {
+		id.Until = at.Unix()
+	}
 	return id
 }

@@ -114,6 +114,8 @@ type Failure struct {
 	// it would not deploy either. Otherwise only the operator or the cluster can tell: credentials, the allow-list, no
 	// answer, limits.
 	Broken bool `json:"broken,omitempty"`
+	// Passing says that it may be over a while later: the source did not answer, or there was no time for it.
+	Passing bool `json:"passing,omitempty"`
 	// Own says that it is about whoever asks, now: another one may have it.
 	Own bool `json:"-"`
 }

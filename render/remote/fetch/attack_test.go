@@ -306,7 +306,8 @@ func TestOwnFailures(t *testing.T) {
 	leads := remote.Want{Kind: remote.File, URL: "https://leads.example.com/charts/app-1.2.3.tgz"}
 	nested := gitWant("main")
 	nested.Submodules = true
-	without := "allow: ['https://charts.example.com/**', 'https://leads.example.com/**', 'https://git.example.com/o/base.git']"
+	without := "allow: ['https://charts.example.com/**', 'https://leads.example.com/**', " +
+		"'https://git.example.com/o/base.git']"
 	for name, c := range map[string]struct {
 		want    remote.Want
 		sources string
@@ -471,6 +472,29 @@ func TestSlow(t *testing.T) {
 }
 
 // An end of the caller is not a failure of what was asked for.
+// Whether another try may help is known, also of what is noted already.
+func TestPassing(t *testing.T) {
+	n := newInternet(t)
+	n.serve("files.example.com", http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		var code int
+		_, _ = fmt.Sscanf(q.URL.Path, "/%d", &code)
+		if code == 0 {
+			panic(http.ErrAbortHandler)
+		}
+		w.WriteHeader(code)
+	}))
+	f := n.fetcher("")
+	for path, want := range map[string]bool{"503": true, "429": true, "cut": true, "404": false, "401": false,
+		"302": false} {
+		for range 2 {
+			e := get(t, f, remote.Want{Kind: remote.File, URL: "https://files.example.com/" + path})
+			if e.Failure == nil || e.Failure.Passing != want {
+				t.Errorf("%s: %+v", path, e.Failure)
+			}
+		}
+	}
+}
+
 func TestCallerEnds(t *testing.T) {
 	n := newInternet(t)
 	ctx, cancel := cancellable(t)

@@ -93,11 +93,11 @@ func (f *Fetcher) gone(ctx context.Context, lock remote.Lock) (wants []remote.Wa
 // one gets one want. Every failure is in the entry.
 func (f *Fetcher) one(ctx context.Context, w remote.Want) (remote.Entry, error) {
 	outer := ctx
-	ctx, cancel := context.WithTimeoutCause(ctx, f.o.Timeout, fault.Unknown("it took longer than %s", f.o.Timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, f.o.Timeout, fault.Passing("it took longer than %s", f.o.Timeout))
 	defer cancel()
 	if !f.o.Deadline.IsZero() {
-		ctx, cancel = context.WithDeadlineCause(ctx, f.o.Deadline, fault.Refused("the time for what comes from outside "+
-			"was over"))
+		ctx, cancel = context.WithDeadlineCause(ctx, f.o.Deadline, &remote.Failure{Own: true, Passing: true,
+			Message: "the time for what comes from outside was over"})
 		defer cancel()
 	}
 	n, err := f.note(ctx, w)

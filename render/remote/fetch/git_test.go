@@ -163,8 +163,9 @@ func TestVersionsOfTags(t *testing.T) {
 	n.serve("git.example.com", g)
 	f := n.fetcher("")
 	for ref, want := range map[string]string{
-		remote.Versions + "1.x": "v1.10.0", remote.Versions + "1.2.3": "1.2.3", remote.Versions + ">=1.11.0-0 <2": "v1.11.0-rc.1",
-		remote.Versions + "*": "v2.0.0", remote.Versions + ">= 1.0.0, < 3": "v2.0.0",
+		remote.Versions + "1.x": "v1.10.0", remote.Versions + "1.2.3": "1.2.3",
+		remote.Versions + ">=1.11.0-0 <2": "v1.11.0-rc.1",
+		remote.Versions + "*":             "v2.0.0", remote.Versions + ">= 1.0.0, < 3": "v2.0.0",
 		remote.ShortVersions + "1.*": "1.99", remote.ShortVersions + "*": "20240101",
 	} {
 		if e := had(t, f, gitWant(ref)); content(t, f, e, "a.yaml") != want || !git.IsCommit(e.Revision) {

@@ -19,7 +19,12 @@ func Unknown(format string, args ...any) error {
 	return &remote.Failure{Message: fmt.Sprintf(format, args...)}
 }
 
-// Refused is a failure that is about who asks: what they may have, and how long they wait.
+// Passing is a failure that may be over a while later: the source does not answer, or says that it has trouble.
+func Passing(format string, args ...any) error {
+	return &remote.Failure{Message: fmt.Sprintf(format, args...), Passing: true}
+}
+
+// Refused is a failure that is about who asks: what they may have.
 func Refused(format string, args ...any) error {
 	return &remote.Failure{Message: fmt.Sprintf(format, args...), Own: true}
 }

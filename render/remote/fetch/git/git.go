@@ -67,8 +67,8 @@ func safeRef(name string) bool {
 	})
 }
 
-// Resolve asks what a reference stands for now: "" the default branch, a tag before a branch of the same name, the newest
-// tag in a range of versions.
+// Resolve asks what a reference stands for now: "" the default branch, a tag before a branch of the same name, the
+// newest tag in a range of versions.
 func (c *Client) Resolve(ctx context.Context, src Source, ref string) (Commit, error) {
 	versions, whole := strings.CutPrefix(ref, remote.Versions)
 	versions, short := strings.CutPrefix(versions, remote.ShortVersions)

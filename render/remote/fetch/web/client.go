@@ -237,11 +237,11 @@ func Failure(ctx context.Context, err error) error {
 	var certificate *tls.CertificateVerificationError
 	switch {
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return fault.Unknown("its host did not answer in time")
+		return fault.Passing("its host did not answer in time")
 	case errors.As(err, &dns):
-		return fault.Unknown("the name of its host could not be resolved")
+		return fault.Passing("the name of its host could not be resolved")
 	case errors.As(err, &certificate):
 		return fault.Unknown("the certificate of its host is not trusted")
 	}
-	return fault.Unknown("its host cannot be reached, or broke the connection")
+	return fault.Passing("its host cannot be reached, or broke the connection")
 }

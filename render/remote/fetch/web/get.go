@@ -128,7 +128,7 @@ func Status(code int) error {
 	case code == http.StatusUnauthorized || code == http.StatusForbidden || code == http.StatusProxyAuthRequired:
 		return fault.Unknown("it needs credentials that are not there, or refuses them (HTTP %d)", code)
 	case code == http.StatusTooManyRequests || code >= 500:
-		return errAgain{fault.Unknown("its host has trouble (HTTP %d)", code)}
+		return errAgain{fault.Passing("its host has trouble (HTTP %d)", code)}
 	}
 	return fault.Unknown("its host gave an answer that is of no use (HTTP %d)", code)
 }
