@@ -87,9 +87,12 @@ func (s *Store) ID() string {
 // maxRounds is how often a job is done. Charts depend on charts and bases on bases; nobody nests them as deep.
 const maxRounds = 24
 
-// Until calls do with what was fetched so far, until it wants nothing more. Where it wants more and more, the last call
-// is told that it is the last: what it lacks then, it names. A nil Store has nothing: do is called once. The error is
-// that of do, or *Error.
+// maxWants is how many things one check or command gets. Repositories with a thousand releases want a few thousand.
+const maxWants = 10_000
+
+// Until calls do with what was fetched so far, until it wants nothing more. Where it wants more and more, or too much,
+// the last call is told that it is the last: what it lacks then, it names. A nil Store has nothing: do is called once.
+// The error is that of do, or *Error.
 func (s *Store) Until(ctx context.Context, do func(*report.Sources) (wanted json.RawMessage, err error)) error {
 	if s == nil {
 		_, err := do(nil)
@@ -112,24 +115,30 @@ func (s *Store) Until(ctx context.Context, do func(*report.Sources) (wanted json
 		if err != nil {
 			return &Error{err}
 		}
-		if s.lock = append(s.lock, got...); len(got) == 0 { // it was told what became of each
+		s.lock = append(s.lock, got...)
+		if len(got) == 0 || len(s.lock) >= maxWants { // it was told what became of each, or of enough
 			round = maxRounds - 1
 		}
 	}
 }
 
 func (s *Store) fetch(ctx context.Context, request remote.Request) (lock remote.Lock, err error) {
+	known := map[remote.Want]bool{}
+	for _, e := range s.lock {
+		known[e.Want] = true
+	}
 	var base, head []remote.Want
 	for _, a := range request.Wants {
 		if a.Base && a.Want.Kind == remote.Git {
 			s.named = append(s.named, a.Want.URL)
 		}
-		known := func(e remote.Entry) bool { return e.Want == a.Want }
-		switch {
-		case slices.ContainsFunc(s.lock, known):
-		case a.Base:
+		if known[a.Want] || len(known) >= maxWants {
+			continue
+		}
+		known[a.Want] = true
+		if a.Base {
 			base = append(base, a.Want)
-		default:
+		} else {
 			head = append(head, a.Want)
 		}
 	}
