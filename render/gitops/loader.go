@@ -152,7 +152,10 @@ func (l *loader) text(layer Layer, text string, where func(line, column int) Pos
 	}
 	var raw [][]byte
 	for reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader([]byte(text + "\n")))); ; {
-		one, err := reader.Read()
+		one, err := []byte(text), error(nil)
+		if !layer.first { // else what parses it ends with the first: what stands above its mark may be a comment only
+			one, err = reader.Read()
+		}
 		if err != nil {
 			if !errors.Is(err, io.EOF) {
 				return brokenAt(layer.Where, fmt.Sprintf("the values of %s cannot be read", layer.Name))

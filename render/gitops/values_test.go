@@ -101,6 +101,17 @@ kind: Secret
 metadata: {name: sealed, namespace: flux}
 data: {values.yaml: ENC}
 sops: {mac: x}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: headed, namespace: flux}
+data:
+  values.yaml: |
+    # what it is about
+    ---
+    a: 1
+    ---
+    a: 2
 `
 
 func TestFluxValues(t *testing.T) {
@@ -149,6 +160,7 @@ func TestFluxValues(t *testing.T) {
 			"image=null k.yaml:7\n"},
 		"a map over a scalar": {"valuesFrom: [{kind: ConfigMap, name: a, valuesKey: other}]\nvalues: {image: {tag: {x: 1}}}",
 			"image.tag.x=1 k.yaml:7\n"},
+		"a comment above the document": {"valuesFrom: [{kind: ConfigMap, name: headed}]", "a=1 maps.yaml:46\n"},
 		"nothing": {"valuesFrom: []", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
