@@ -2,6 +2,8 @@ package gitops
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"go.yaml.in/yaml/v3"
@@ -57,6 +59,27 @@ func (p *part) place() *place {
 		}
 	}
 	return p.placed
+}
+
+// anyReason says why nobody knows the value, or one in it; empty: all are known.
+func (p *place) anyReason() string {
+	if p == nil {
+		return ""
+	}
+	if p.reason != "" {
+		return p.reason
+	}
+	for _, k := range slices.Sorted(maps.Keys(p.keys)) {
+		if reason := p.keys[k].anyReason(); reason != "" {
+			return reason
+		}
+	}
+	for _, item := range p.items {
+		if reason := item.anyReason(); reason != "" {
+			return reason
+		}
+	}
+	return ""
 }
 
 // over returns a place with another one over it.

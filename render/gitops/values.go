@@ -1,6 +1,7 @@
 package gitops
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -72,8 +73,22 @@ func (r *Release) compose(layers []Layer, t Tree, sources *remote.Sources) (*Val
 			v.tagged = tagged
 		}
 	}
-	v.unknown(v.tagged, nil)
+	if v.unknown(v.tagged, nil); v.tagged == nil {
+		v.anywhere()
+	}
 	return v, nil
+}
+
+// anywhere lists what nobody knows of each layer where it cannot be told which values that is.
+func (v *Values) anywhere() {
+	for _, p := range v.parts {
+		if p.Unknown != "" && p.kind == mergeLayer {
+			continue // it is listed already
+		}
+		if reason := cmp.Or(p.Unknown, p.unsure, p.place().anyReason()); reason != "" {
+			v.Unknown = append(v.Unknown, Unknown{Where: p.Where, Reason: reason})
+		}
+	}
 }
 
 // settle puts a leaf in place of each null that is left: merging takes them for what is not there.
@@ -267,6 +282,9 @@ func (v *Values) Inside(path []string) (want remote.Want, at Position, ok bool) 
 
 // Unsure returns what nobody knows that may decide the value at a path, or one below it.
 func (v *Values) Unsure(path []string) (Unknown, bool) {
+	if v.tagged == nil && len(v.Unknown) > 0 {
+		return v.Unknown[0], true
+	}
 	found, steps := look(v.tagged, path)
 	l, isLeaf := found.(*leaf)
 	for _, u := range v.Unknown {

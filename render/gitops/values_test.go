@@ -161,7 +161,7 @@ func TestFluxValues(t *testing.T) {
 		"a map over a scalar": {"valuesFrom: [{kind: ConfigMap, name: a, valuesKey: other}]\nvalues: {image: {tag: {x: 1}}}",
 			"image.tag.x=1 k.yaml:7\n"},
 		"a comment above the document": {"valuesFrom: [{kind: ConfigMap, name: headed}]", "a=1 maps.yaml:46\n"},
-		"nothing": {"valuesFrom: []", ""},
+		"nothing":                      {"valuesFrom: []", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, d := oneRelease(t, helmValues(test.spec, fluxMaps))
@@ -228,6 +228,10 @@ func TestArgoValues(t *testing.T) {
 			"a=\"web-$x-\" app.yaml:13\nb=\"lintel-unknown-parameter-b\" app.yaml:14?\nenv=\"a\" apps/c/env/a.yaml:1\n"},
 		"null": {"values: 'a: {b: null}'\nparameters: [{name: c, value: 'null'}]",
 			"a.b=null app.yaml:10\nc=null app.yaml:11\n"},
+		// Where the places cannot be told, what is unknown still is.
+		"a list in place of null": {"parameters:\n- {name: a, value: '{null}'}\n- {name: 'a[0][0]', value: '1'}\n- {name: " +
+			"c, value: $ARGOCD_APP_REVISION}",
+			"a.0.0=1 app.yaml:13~?\nc=\"lintel-unknown-parameter-c\" app.yaml:13~?\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, d := oneRelease(t, argoValuesOf(test.helm, argoFiles))
