@@ -76,6 +76,8 @@ func (a *argoValues) file(item *field) Layer {
 		default:
 			l.File, l.Want = name, remote.Want{Kind: remote.Git, URL: address, Ref: argoRevision(revision)}
 		}
+	} else if strings.HasPrefix(ref, "$") && len(a.app.elements("spec", "sources")) > 0 {
+		l.broken = "the values file " + written + ": no source of this Application has the ref " + ref[1:]
 	} else if text, ok := a.env(written); !ok {
 		l.Unknown = "which file it is depends on what only the cluster has"
 	} else if scheme, _, remotely := strings.Cut(text, "://"); remotely {

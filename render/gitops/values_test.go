@@ -253,6 +253,9 @@ func TestBrokenValues(t *testing.T) {
 		"no match": {argoValuesOf("valueFiles: ['gone/*.yaml']", ""), `app.yaml:10: no file matches "apps/c/gone/*.yaml"`},
 		"outside": {argoValuesOf("valueFiles: [../../../x.yaml]", ""),
 			`app.yaml:10: the values file ../../../x.yaml leads out`},
+		"no such ref": {argoApp("sources:\n- repoURL: o/r\n  path: apps/c\n  helm:\n    ignoreMissingValueFiles: true\n" +
+			"    valueFiles: [$vlues/prod.yaml]\n- {repoURL: o/r, ref: values}"),
+			"app.yaml:10: the values file $vlues/prod.yaml: no source of this Application has the ref vlues"},
 		"protocol": {argoValuesOf("valueFiles: ['s3://x/y']", ""), `app.yaml:10: Argo CD reads no values files over s3`},
 		"not YAML": {argoValuesOf("values: |\n  a: b\n  c: [", ""), "app.yaml:12: the values of helm.values: "},
 		"no map":   {argoValuesOf("values: a", ""), "app.yaml:10: the values of helm.values are not a map"},
