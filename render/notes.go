@@ -41,13 +41,21 @@ func (s *release) notes(ctx context.Context) (list []source.Error) {
 		add("the chart leaves out %s, because nothing here says that the cluster has %s: where it has, list that under "+
 			"clusters.%s.apiVersions in .lintel.yaml", several(left.objects), left.version, name)
 	}
-	if asked := s.output.Lookups; len(asked) > 0 {
-		names := make([]string, len(asked))
-		for i, l := range asked {
-			names[i] = lookedUp(l)
+	var missing, lists []string
+	for _, l := range s.output.Lookups {
+		if l.Name == "" {
+			lists = append(lists, lookedUp(l))
+		} else {
+			missing = append(missing, lookedUp(l))
 		}
+	}
+	if len(missing) > 0 {
 		add("the chart asks the cluster for %s (lookup), which nothing in this repository declares: it is checked as if "+
-			"that were not there", several(names))
+			"that were not there", several(missing))
+	}
+	if len(lists) > 0 {
+		add("the chart asks the cluster for %s (lookup): it is checked with those that this repository declares",
+			several(lists))
 	}
 	for _, chart := range s.output.Unvalidated {
 		add("the values were not held against the schema of the chart %s: it refers to other places, and nothing is "+

@@ -18,7 +18,7 @@ func (r *Rendering) Same(other *Renderer) bool {
 	if r.rendered != "" && other.capabilities(r.Root) != r.rendered {
 		return false
 	}
-	if !r.wants.same(other.outside.sources) {
+	if !other.sameAnswers(r.told) || !r.wants.same(other.outside.sources) {
 		return false
 	}
 	t := other.tree

@@ -59,6 +59,7 @@ type remembered struct {
 	Issues   map[int][]Issue   `json:"issues,omitempty"` // by the index of the resource
 	Made     map[int]int       `json:"made,omitempty"`   // by that index, where the object is as Helm printed it
 	Wants    []rememberedWant  `json:"wants,omitempty"`
+	Told     []told            `json:"told,omitempty"`
 
 	Partial  bool           `json:"partial,omitempty"`
 	Problems []source.Error `json:"problems,omitempty"` // of a partial one
@@ -122,7 +123,7 @@ func (r *Renderer) recall(ctx context.Context, root roots.Root) (*Rendering, []s
 			continue // they stand where the other object is written
 		}
 		out := &Rendering{Root: root, Reads: k.Reads, Partial: k.Partial, links: k.Links, digest: k.Digest,
-			rendered: k.Rendered, wants: recalledWants(k.Wants)}
+			rendered: k.Rendered, wants: recalledWants(k.Wants), told: k.Told}
 		if !out.Same(r) {
 			continue
 		}
@@ -160,7 +161,7 @@ func (r *Renderer) remember(out *Rendering, problems []source.Error) {
 	}
 	k := remembered{Reads: out.Reads, Links: out.links, Digest: out.digest, Rendered: out.rendered,
 		Object: out.Root.Object, Noted: out.notes != nil,
-		Issues: map[int][]Issue{}, Made: map[int]int{}, Wants: out.wants.list(), Partial: out.Partial, Problems: problems}
+		Issues: map[int][]Issue{}, Made: map[int]int{}, Wants: out.wants.list(), Told: out.told, Partial: out.Partial, Problems: problems}
 	objects := make([]map[string]any, len(out.Resources))
 	for i, res := range out.Resources {
 		objects[i] = res.Object

@@ -68,6 +68,7 @@ func (r *Renderer) release(ctx context.Context, root roots.Root, spec *gitops.Re
 	}
 	problems = slices.Concat(problems, s.unknown(), s.unsure(ctx, out.Resources), s.elsewhere(ctx))
 	out.Partial = len(problems) > 0 && out.Resources != nil
+	out.told = s.renderer.answers(slices.Concat(s.output.Found, s.output.Lookups)...)
 	s.noted(out)
 	return out, problems, nil
 }
@@ -158,7 +159,7 @@ func (s *release) load(out *Rendering) (err error) {
 	}
 	s.options = helm.Options{
 		Name: s.spec.Name, Namespace: s.spec.Namespace, Values: s.values.Map, SkipCRDs: s.spec.SkipCRDs,
-		SkipSchema: s.spec.SkipSchema,
+		SkipSchema: s.spec.SkipSchema, Lookup: r.lookUp,
 	}
 	s.options.Kubernetes, s.options.APIVersions = s.versions(r.clustersOf(s.root)[0])
 	return nil

@@ -50,6 +50,7 @@ type Rendering struct {
 	links     map[string]string // where paths led that met a symlink
 	digest    string            // of how the root is deployed
 	rendered  string            // what a release is rendered for, see Renderer.capabilities; empty: it is no release
+	told      []told            // what the chart asked the cluster for
 	wants     wants             // what was asked for from outside
 	notes     func(context.Context) []source.Error
 	located   func() places // those that were remembered; nil: none
@@ -83,6 +84,7 @@ type Renderer struct {
 	clusters   *Clusters
 	declared   func() []string // see findVersions
 	counts     *counts
+	lookups    *lookups
 	outside    *outside          // what is brought in
 	overlay    map[string][]byte // by path, links resolved
 	mistakes   *mistake.Finder   // for the files as this renderer sees them
@@ -93,7 +95,7 @@ type Renderer struct {
 func New(s *roots.Set, c Config) *Renderer {
 	r := &Renderer{tree: s.Tree(), set: s, limits: c.Limits.withDefaults(), namespaced: c.Namespaced, counts: &counts{},
 		failed: &sync.Map{}, mistakes: &mistake.Finder{Limits: c.Limits.withDefaults().Source},
-		outside: &outside{sources: c.Sources}, clusters: c.Clusters}
+		outside: &outside{sources: c.Sources}, clusters: c.Clusters, lookups: &lookups{}}
 	r.declared = sync.OnceValue(r.findVersions)
 	if c.Cache != nil && c.Cache.Disk != nil {
 		r.cache = c.Cache
@@ -124,6 +126,7 @@ func (r *Renderer) Counts() (built, recalled int) {
 func (r *Renderer) With(files map[string][]byte) *Renderer {
 	other := *r
 	other.overlay, other.failed, other.mistakes = files, &sync.Map{}, &mistake.Finder{Limits: r.limits.Source}
+	other.lookups = &lookups{}
 	return &other
 }
 

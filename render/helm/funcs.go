@@ -39,15 +39,21 @@ func required(message string, value any) (any, error) {
 }
 
 func (r *run) lookup(apiVersion, kind, namespace, name string) (map[string]any, error) {
+	asked := Lookup{apiVersion, kind, namespace, name}
+	found, all := map[string]any(nil), false
 	if r.options.Lookup != nil {
-		if found, ok := r.options.Lookup(apiVersion, kind, namespace, name); ok {
-			return found, nil
-		}
+		found, all = r.options.Lookup(apiVersion, kind, namespace, name)
 	}
-	if len(r.lookups) < manyVersions {
-		r.lookups[Lookup{apiVersion, kind, namespace, name}] = true
+	if !all && len(r.lookups) < manyVersions {
+		r.lookups[asked] = true
 	}
-	return map[string]any{}, nil
+	if found == nil {
+		return map[string]any{}, nil
+	}
+	if r.found[asked] = true; len(r.found) > manyVersions {
+		return nil, &refusal{CauseLimit, fmt.Sprintf("asks the cluster for more than %d things", manyVersions)}
+	}
+	return found, nil
 }
 
 // sortedKeys is keys of sprig, which returns them in a random order.

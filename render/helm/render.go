@@ -15,8 +15,8 @@ type Options struct {
 	Tests       bool // has hooks of tests in it, too
 	SkipSchema  bool // does not ask values.schema.json
 	Upgrade     bool // Release.IsUpgrade instead of IsInstall
-	// Lookup answers what the chart asks the cluster for; a name of "" asks for a list. False: not known. Nil: nothing
-	// is known.
+	// Lookup answers what the chart asks the cluster for; a name of "" asks for a list. False: not known, or not all of
+	// a list is. Nil: nothing is known.
 	Lookup func(apiVersion, kind, namespace, name string) (map[string]any, bool)
 	Limits Limits // Output and Time
 }
@@ -26,6 +26,7 @@ type Output struct {
 	Manifests []Manifest        // in the order of `helm template`
 	Files     map[string]string // what the engine printed, by the names of templates
 	Lookups   []Lookup          // what lookup was asked for and Options.Lookup did not know, each once, sorted
+	Found     []Lookup          // what Options.Lookup knew, or had a part of, each once, sorted
 	Absent    []string          // what Capabilities.APIVersions.Has was asked for and denied, each once, sorted
 	// Frozen has the functions that are random or read the clock and were called, each once, sorted.
 	Frozen []string

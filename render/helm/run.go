@@ -20,7 +20,8 @@ type run struct {
 	template string // that is executed
 	calls    map[string]int
 	frozen   map[string]bool
-	lookups  map[Lookup]bool
+	lookups  map[Lookup]bool // not answered, or in part
+	found    map[Lookup]bool // answered, or in part
 	versions apiVersions
 	depth    int
 	printed  int
@@ -29,7 +30,7 @@ type run struct {
 
 func newRun(o Options) *run {
 	return &run{options: o, limits: o.Limits.withDefaults(), calls: map[string]int{}, frozen: map[string]bool{},
-		lookups: map[Lookup]bool{}}
+		lookups: map[Lookup]bool{}, found: map[Lookup]bool{}}
 }
 
 // Render renders a chart. An error is an *Error, also when ctx ended.
@@ -91,6 +92,7 @@ func (c *Chart) render(o Options, r *run) (*Output, error) {
 	out.Absent = r.versions.absent()
 	out.Frozen = slices.Sorted(maps.Keys(r.frozen))
 	out.Lookups = slices.SortedFunc(maps.Keys(r.lookups), compareLookups)
+	out.Found = slices.SortedFunc(maps.Keys(r.found), compareLookups)
 	if out.Manifests, err = in.manifests(out.Files, o); err != nil {
 		return nil, err
 	}

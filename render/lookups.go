@@ -1,0 +1,134 @@
+package render
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/lintel-bot/lintel/render/helm"
+)
+
+// Charts may ask the cluster for objects (lookup, https://helm.sh/docs/chart_template_guide/functions_and_pipelines/).
+// What the kustomizations and manifests of the repository declare is there: what other charts print, and what Argo CD
+// and Flux change on the way, is not looked into, since these may ask for what this one prints.
+
+// lookups are what a renderer knows of such objects, by apiVersion and kind.
+type lookups struct {
+	mu    sync.Mutex
+	known map[string]*declaredKind
+}
+
+type declaredKind struct {
+	once    sync.Once
+	objects []declaredObject // by namespace and name
+}
+
+type declaredObject struct {
+	namespace, name string
+	object          map[string]any
+}
+
+// lookUp answers what a chart asks the cluster for; see helm.Options.Lookup. An object that has no namespace is in the
+// one that is asked for: where it goes, whoever applies it says. What two roots declare differently is not known, and
+// neither is what is encrypted. A list has what is known of it.
+func (r *Renderer) lookUp(apiVersion, kind, namespace, name string) (map[string]any, bool) {
+	var found []declaredObject
+	for _, o := range r.declaredKind(apiVersion, kind) {
+		if (name == "" || o.name == name) && (namespace == "" || o.namespace == "" || o.namespace == namespace) {
+			found = append(found, o)
+		}
+	}
+	if name == "" {
+		if len(found) == 0 {
+			return nil, false
+		}
+		items := make([]any, len(found))
+		for i, o := range found {
+			items[i] = runtime.DeepCopyJSON(o.object)
+		}
+		return map[string]any{"apiVersion": apiVersion, "kind": kind + "List", "metadata": map[string]any{"resourceVersion": ""},
+			"items": items}, false
+	}
+	if len(found) == 0 || slices.ContainsFunc(found, func(o declaredObject) bool {
+		return !reflect.DeepEqual(o.object, found[0].object)
+	}) {
+		return nil, false
+	}
+	return runtime.DeepCopyJSON(found[0].object), true // a chart may change what it gets
+}
+
+// declaredKind lists the objects of a kind that the repository declares.
+func (r *Renderer) declaredKind(apiVersion, kind string) []declaredObject {
+	key := apiVersion + " " + kind
+	r.lookups.mu.Lock()
+	one := r.lookups.known[key]
+	if one == nil {
+		one = &declaredKind{}
+		if r.lookups.known == nil {
+			r.lookups.known = map[string]*declaredKind{}
+		}
+		r.lookups.known[key] = one
+	}
+	r.lookups.mu.Unlock()
+	one.once.Do(func() { one.objects = r.findDeclared(apiVersion, kind) })
+	return one.objects
+}
+
+func (r *Renderer) findDeclared(apiVersion, kind string) (list []declaredObject) {
+	add := func(resources []*Resource) {
+		for _, res := range resources {
+			metadata, _ := res.Object["metadata"].(map[string]any)
+			name, _ := metadata["name"].(string)
+			namespace, _ := metadata["namespace"].(string)
+			_, encrypted := res.Object["sops"]
+			if res.Object["apiVersion"] == apiVersion && res.Object["kind"] == kind && name != "" && !encrypted {
+				list = append(list, declaredObject{namespace, name, res.Object})
+			}
+		}
+	}
+	kustomizations, files := r.set.Declaring(kind)
+	for _, root := range kustomizations {
+		if out, _, err := r.once(context.Background(), root); err == nil { // what is wrong with it is said of that root
+			add(out.Resources)
+		}
+	}
+	for _, p := range files {
+		if resources, _, _, err := r.Manifest(p); err == nil {
+			add(resources)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b declaredObject) int {
+		return cmp.Or(strings.Compare(a.namespace, b.namespace), strings.Compare(a.name, b.name))
+	})
+	return list
+}
+
+// told is what a chart asked the cluster for, and a digest of what it was told.
+type told struct {
+	Lookup helm.Lookup `json:"lookup"`
+	Digest string      `json:"digest"`
+}
+
+// answers notes what charts are told that ask the cluster for some things.
+func (r *Renderer) answers(asked ...helm.Lookup) (list []told) {
+	for _, l := range asked {
+		found, _ := r.lookUp(l.APIVersion, l.Kind, l.Namespace, l.Name)
+		data, _ := json.Marshal(found)
+		sum := sha256.Sum256(data)
+		list = append(list, told{l, hex.EncodeToString(sum[:])})
+	}
+	return list
+}
+
+// sameAnswers reports whether this renderer would tell the same.
+func (r *Renderer) sameAnswers(list []told) bool {
+	return !slices.ContainsFunc(list, func(t told) bool { return r.answers(t.Lookup)[0].Digest != t.Digest })
+}
