@@ -450,7 +450,8 @@ func TestUserGit(t *testing.T) {
 	g.create("o/base.git")
 	commit := g.commit("o/base.git", "refs/heads/main", "a.yaml", "one")
 	config := filepath.Join(t.TempDir(), "config")
-	text := "[url \"" + g.root + "/o/\"]\n\tinsteadOf = git@git.example.com:o/\n\tinsteadOf = https://git.example.com/o/\n"
+	text := "[url \"" + g.root + "/o/\"]\n\tinsteadOf = git@git.example.com:o/\n" +
+		"\tinsteadOf = https://git.example.com/o/\n\tinsteadOf = ssh://git@git.example.com/o/\n"
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -464,6 +465,18 @@ func TestUserGit(t *testing.T) {
 			if e := had(t, f, w); e.Revision != commit || content(t, f, e, "a.yaml") != "one" {
 				t.Errorf("%s: %+v", w, e)
 			}
+		}
+	}
+	// Submodules beside it are read by whom it is read by.
+	g.create("o/sub.git")
+	sub := g.commit("o/sub.git", "refs/heads/main", "b.yaml", "two")
+	g.commit("o/base.git", "refs/heads/nested", ".gitmodules", "[submodule \"s\"]\n\tpath = sub\n\turl = ../sub.git\n")
+	g.git(g.work("o/base.git"), "update-index", "--add", "--cacheinfo", "160000,"+sub+",sub")
+	g.push("o/base.git", "refs/heads/nested")
+	for _, url := range []string{"git@git.example.com:o/base.git", "ssh://git@git.example.com/o/base.git"} {
+		w := remote.Want{Kind: remote.Git, URL: url, Ref: "nested", Submodules: true}
+		if e := had(t, f, w); content(t, f, e, "sub/b.yaml") != "two" {
+			t.Errorf("%s: %+v", w, e)
 		}
 	}
 	if !git.IsCommit(commit) {

@@ -128,7 +128,11 @@ func (w *walk) tree(ctx context.Context, j job, src git.Source, at git.Commit, n
 
 // submodule gets the tree of one submodule.
 func (w *walk) submodule(ctx context.Context, parent job, m git.Submodule, nested int) (string, error) {
-	address, err := moduleURL(parent.url, m.URL)
+	above := *parent.url
+	if above.Scheme == "ssh" {
+		above.User = sshUser(parent.want.URL)
+	}
+	address, err := moduleURL(&above, m.URL)
 	if err != nil {
 		return "", err
 	}
@@ -149,6 +153,21 @@ func (w *walk) submodule(ctx context.Context, parent job, m git.Submodule, neste
 	w.hosts = append(w.hosts, policy.Bare(j.url))
 	n, err := w.tree(ctx, j, src, git.Commit{ID: m.Commit}, nested)
 	return n.Tree, err
+}
+
+// sshUser returns whom an ssh address, which may be scp-like, logs in as; nil where it does not say.
+func sshUser(address string) *url.Userinfo {
+	_, rest, ok := strings.Cut(address, "://")
+	if !ok {
+		rest = address
+	}
+	host, _, _ := strings.Cut(rest, "/")
+	user, _, ok := strings.Cut(host, "@")
+	if !ok {
+		return nil
+	}
+	user, _, _ = strings.Cut(user, ":")
+	return url.User(user)
 }
 
 // moduleURL resolves an address relative to that of a repository, as git-submodule(1) says.
