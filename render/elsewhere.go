@@ -40,6 +40,9 @@ func (r *Renderer) elsewhere(ctx context.Context, root roots.Root, one *roots.De
 		m.field, m.source = "source", found
 	})
 	real, top, err := m.lookup(e.Folder)
+	if err != nil && !errors.Is(err, tree.ErrNotExist) {
+		return out, nil, one, err
+	}
 	if err != nil || top.Kind != tree.Dir {
 		return refused(one.PathWhere, false, "the path %s is not a folder of %s", e.Folder, m.address("."))
 	}

@@ -2,6 +2,8 @@ package render_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -144,5 +146,29 @@ func TestElsewhereMissing(t *testing.T) {
 			!strings.HasPrefix(fmt.Sprintf("%s:%d: %s", problems[0].Path, problems[0].Line, problems[0].Message), c.want) {
 			t.Errorf("%s: %+v", c.path, problems)
 		}
+	}
+}
+
+// That a source cannot be read does not say that a folder is not in it.
+func TestElsewhereUnreadable(t *testing.T) {
+	w := newWorld(t, host, elsewhereFiles+elsewhereApp("a", "    path: plain/below\n"))
+	base := w.repos["o/base"]
+	id := base.Git("rev-parse", "v1:plain")
+	if err := os.Remove(filepath.Join(base.Dir, ".git", "objects", id[:2], id[2:])); err != nil {
+		t.Fatal(err)
+	}
+	w.fetch(remote.Want{Kind: remote.Git, URL: host + "/o/base", Ref: "v1", Submodules: true})
+	s := w.sources()
+	set, err := roots.Open(w.repo.Tree("HEAD"), roots.Options{}, &graph.Cache{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := set.Find("Application/argocd/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, problems, err := render.New(set, render.Config{Sources: s}).Render(t.Context(), root)
+	if err == nil || len(problems) > 0 || len(s.Wanted()) > 0 {
+		t.Errorf("%v, problems %v, wanted %v", err, problems, s.Wanted())
 	}
 }
