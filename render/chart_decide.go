@@ -51,7 +51,9 @@ func wordsFirst(found []trace.Origin, text string) []trace.Origin {
 		}
 		return 0
 	}
-	end := slices.IndexFunc(found, func(o trace.Origin) bool { return o.Role == trace.Condition || o.Role == trace.Fallback })
+	end := slices.IndexFunc(found, func(o trace.Origin) bool {
+		return o.Role == trace.Condition || o.Role == trace.Fallback
+	})
 	if end < 0 {
 		end = len(found)
 	}

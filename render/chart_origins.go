@@ -176,7 +176,8 @@ func (c *chartPlaces) position(at gitops.Position, name string) origin.Place {
 	return p
 }
 
-// scalar is position for what is written as a scalar; what stands around it where it is not written is no more than near.
+// scalar is position for what is written as a scalar; what stands around it where it is not written is no more than
+// near.
 func (c *chartPlaces) scalar(at gitops.Position, name string) origin.Place {
 	p := c.position(at, name)
 	if at.Column > 0 && !c.file(at.Path).Scalar(at.Line, at.Column, name) {

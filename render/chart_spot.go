@@ -50,8 +50,8 @@ func (s *spot) follow(pointer string) {
 	}
 }
 
-// pointerAt returns the pointer of the value that begins at a position, or whose key does; column 0: on the line. holder
-// says that it is a map or a list.
+// pointerAt returns the pointer of the value that begins at a position, or whose key does; column 0: on the line.
+// holder says that it is a map or a list.
 func pointerAt(n *yaml.Node, line, column int, holder bool) (string, bool) {
 	at := func(n *yaml.Node) bool { return n != nil && n.Line == line && (column == 0 || n.Column == column) }
 	switch n.Kind {

@@ -32,8 +32,8 @@ func TestInflateMissing(t *testing.T) {
 			"app/kustomization.yaml:4: helmCharts: the values cannot be read"},
 		{"a home elsewhere", chart("name: local") + "helmGlobals: {chartHome: /tmp/charts}\n",
 			"?app/kustomization.yaml:4: helmCharts: has its charts in a folder of whoever builds"},
-		{"a name that is made without end", strings.Replace(chart("name: local; nameTemplate: '{{ range 999999999999 }}name{{ end }}'"),
-			"releaseName: r\n  ", "", 1), "?app/kustomization.yaml:3: helmCharts: makes the name of the release by a template"},
+		{"a name that is made without end", strings.Replace(chart("name: local; nameTemplate: '{{ range 999999999999 }}name"+
+			"{{ end }}'"), "releaseName: r\n  ", "", 1), "?app/kustomization.yaml:3: helmCharts: makes the name of the release by a template"},
 		{"fails", chart("name: bad") + "-- app/charts/bad/Chart.yaml --\napiVersion: v2\nname: bad\nversion: 1.0.0\n" +
 			"-- app/charts/bad/values.yaml --\na: b\n-- app/charts/bad/templates/a.yaml --\na: {{ fail \"no luck\" }}\n",
 			"app/kustomization.yaml:4: the chart bad refuses its values: no luck"},

@@ -2,8 +2,8 @@ package render
 
 import "fmt"
 
-// keptIn returns under which scope and name something is kept that follows from the tree, from what was fetched and from
-// how the roots are rendered, and from nothing else; false where nothing is.
+// keptIn returns under which scope and name something is kept that follows from the tree, from what was fetched and
+// from how the roots are rendered, and from nothing else; false where nothing is.
 func (r *Renderer) keptIn(name string) (scope, entry string, ok bool) {
 	if r.cache == nil || r.tree.ID() == "" || len(r.overlay) > 0 {
 		return "", "", false

@@ -129,8 +129,8 @@ func TestOutsideMissing(t *testing.T) {
 			"f: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\n", nil, 1, []string{"app/kustomization.yaml:3: resources: what it brings in"}},
 		{"a page", "-- app/kustomization.yaml --\nresources:\n- own.yaml\n- HOST/raw/page\n" +
 			"-- raw/page --\n<html><p>no: </p>\n", nil, 1, []string{`"HOST/raw/page": what is there is not YAML of resources`}},
-		{"aliases of what is brought in", "-- app/kustomization.yaml --\nresources:\n- own.yaml\n- &base HOST/o/base//deploy?ref=v1\n" +
-			"commonAnnotations: {from: *base}\n", nil, -1, []string{"?app/kustomization.yaml:1: has aliases"}},
+		{"aliases of what is brought in", "-- app/kustomization.yaml --\nresources:\n- own.yaml\n" +
+			"- &base HOST/o/base//deploy?ref=v1\ncommonAnnotations: {from: *base}\n", nil, -1, []string{"?app/kustomization.yaml:1: has aliases"}},
 		{"taken name", "-- app/kustomization.yaml --\nresources:\n- own.yaml\n- HOST/raw/files/r.yaml\n" +
 			"-- app/.lintel-outside/0/r.yaml --\n", nil, 1, []string{"?app/kustomization.yaml:3: resources: "}},
 	} {

@@ -18,7 +18,8 @@ func TestOffsets(t *testing.T) {
 	offsets := source.NewOffsets(text)
 	top := document.Content[0]
 	list := top.Content[3].Content
-	for n, want := range map[*yaml.Node]string{top.Content[1]: "ä\n", top.Content[2]: "ßb:", list[0]: "'it''s'", list[1]: `"\"q\""`} {
+	for n, want := range map[*yaml.Node]string{top.Content[1]: "ä\n", top.Content[2]: "ßb:",
+		list[0]: "'it''s'", list[1]: `"\"q\""`} {
 		if at := offsets.Of(n); !strings.HasPrefix(text[at:], want) {
 			t.Errorf("%q begins at %d, want %q", n.Value, at, want)
 		}
