@@ -29,7 +29,7 @@ func (r *reader) argoChart(app, s *field, index int) bool {
 		c.Named = c.Source
 	case s.present("helm") && !s.present("plugin") && address != "" && s.text("path") != "" && inside &&
 		(!r.ours(address, s.text("path")) || !r.Repo.current(revision)):
-		c.Want = remote.Want{Kind: remote.Git, URL: address, Ref: argoRevision(revision)}
+		c.Want = argoGit(address, revision)
 		c.Folder, c.Named = dir, s.position("path")
 	default:
 		return false
@@ -67,6 +67,11 @@ func (r *reader) argoChart(app, s *field, index int) bool {
 	d.Release = r.argoRelease(app, s, c)
 	r.found = append(r.found, d)
 	return true
+}
+
+// argoGit is another git repository, or another state of this one, as Argo CD has it: with its submodules.
+func argoGit(address, revision string) remote.Want {
+	return remote.Want{Kind: remote.Git, URL: address, Ref: argoRevision(revision), Submodules: true}
 }
 
 // argoRevision is the reference that a targetRevision of git asks for: a range of versions is one of tags, see

@@ -74,7 +74,7 @@ func (a *argoValues) file(item *field) Layer {
 		case a.ours(address, name) && a.Repo.current(revision):
 			l.File = name
 		default:
-			l.File, l.Want = name, remote.Want{Kind: remote.Git, URL: address, Ref: argoRevision(revision)}
+			l.File, l.Want = name, argoGit(address, revision)
 		}
 	} else if strings.HasPrefix(ref, "$") && len(a.app.elements("spec", "sources")) > 0 {
 		l.broken = "the values file " + written + ": no source of this Application has the ref " + ref[1:]

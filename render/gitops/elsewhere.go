@@ -87,7 +87,7 @@ func (r *reader) argoElsewhere(app, s *field, index int, at Position, words stri
 		s.present("plugin") || s.present("helm") || hasUnknown(s.get("repoURL")) || hasUnknown(s.get("targetRevision")) {
 		return false
 	}
-	e := &Elsewhere{Want: remote.Want{Kind: remote.Git, URL: address, Ref: argoRevision(revision), Submodules: true},
+	e := &Elsewhere{Want: argoGit(address, revision),
 		Folder: dir, Where: s.position("targetRevision"), Asked: at, Says: words}
 	if revision == "" {
 		e.Where = s.position("repoURL")

@@ -166,13 +166,13 @@ func TestReleases(t *testing.T) {
 			"helm: chart oci://ghcr.io/charts/redis 1.0.0 as web in - at 5"},
 		"Argo, here": {argoApp("source: {repoURL: o/r, path: apps/c}"), "helm: here apps/c as web in - at 5"},
 		"Argo, git": {argoApp("source: {repoURL: 'https://x/y', path: charts/a, targetRevision: HEAD, helm: {releaseName: " +
-			"site, namespace: inner}}"), "helm: git https://x/y charts/a as site in inner at 5"},
+			"site, namespace: inner}}"), "helm: git https://x/y charts/a submodules as site in inner at 5"},
 		"Argo, another revision": {argoApp("source: {repoURL: 'https://example.com/o/r', path: apps/c, targetRevision: " +
-			"v1.2.3, helm: {}}"), "helm: git https://example.com/o/r v1.2.3 apps/c as web in - at 5"},
+			"v1.2.3, helm: {}}"), "helm: git https://example.com/o/r v1.2.3 apps/c submodules as web in - at 5"},
 		"Argo, versions of git": {argoApp("source: {repoURL: 'https://x/y', path: charts/a, targetRevision: '1.2.*', helm: {}}"),
-			"helm: git https://x/y versions:1.2.* charts/a as web in - at 5"},
+			"helm: git https://x/y versions:1.2.* charts/a submodules as web in - at 5"},
 		"Argo, a branch like versions": {argoApp("source: {repoURL: 'https://x/y', path: charts/a, targetRevision: " +
-			"release-1.x, helm: {}}"), "helm: git https://x/y release-1.x charts/a as web in - at 5"},
+			"release-1.x, helm: {}}"), "helm: git https://x/y release-1.x charts/a submodules as web in - at 5"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, list, problems := readReleases(t, test.archive, "o/r")

@@ -292,7 +292,7 @@ func TestRemoteValues(t *testing.T) {
 		"-- env/a.yaml --\na: git\n-- env/b.yaml --\nb: git\n-- values.yaml --\nc: chart\n-- content --\nd: file\n",
 	)
 	chart := remote.Want{Kind: remote.Chart, URL: "https://charts.example.com", Name: "redis", Ref: "1.0.0"}
-	repository := remote.Want{Kind: remote.Git, URL: "https://example.com/x/y", Ref: "v1"}
+	repository := remote.Want{Kind: remote.Git, URL: "https://example.com/x/y", Ref: "v1", Submodules: true}
 	file := remote.Want{Kind: remote.File, URL: "https://example.com/v.yaml"}
 	lock := remote.Lock{{Want: chart, Tree: git}, {Want: repository, Tree: git}}
 	archive := argoApp(`sources:
