@@ -124,6 +124,10 @@ func (r *reader) helmChart(chart *field, namespace, near string, out *Release) (
 			return c, false
 		}
 		url := strings.TrimSuffix(f.text("spec", "url"), "/")
+		if url == "" {
+			r.problem(problemAt(f.position("spec"), Broken, "this HelmRepository has no url"))
+			return c, false
+		}
 		c.Source = f.position("spec", "url")
 		c.Want = remote.Want{Kind: remote.Chart, URL: url, Name: chart.text("chart"), Ref: newest(chart.text("version"))}
 		if strings.HasPrefix(url, "oci://") {
@@ -151,7 +155,11 @@ func (r *reader) helmChart(chart *field, namespace, near string, out *Release) (
 	for _, file := range files {
 		l := Layer{Name: file.text(), Where: file.position(), Want: c.Want,
 			optional: chart.truth("ignoreMissingValuesFiles")}
-		l.File = strings.TrimPrefix(path.Clean("/"+file.text()), "/") // below the top of the source, wherever it points
+		if !r.settledTexts(file) {
+			return c, false
+		}
+		// Below the top of the source, wherever it points. What names no file is that top, which is no file either.
+		l.File = cmp.Or(strings.TrimPrefix(path.Clean("/"+file.text()), "/"), ".")
 		if c.Here() {
 			r.reads(l.File)
 			out.reads(l.File)

@@ -103,6 +103,11 @@ apiVersion: source.toolkit.fluxcd.io/v1
 kind: HelmRepository
 metadata: {name: late, namespace: flux}
 spec: {url: "https://${HOST}"}
+---
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: HelmRepository
+metadata: {name: bare, namespace: flux}
+spec: {type: oci}
 -- packed/c-1.tgz --
 x
 -- empty/values.yaml --
@@ -217,6 +222,10 @@ func TestReleaseProblems(t *testing.T) {
 			"HelmRepository, name: podinfo}}}"), ClusterOnly, "k.yaml:5: the chart depends on a variable"},
 		"variable in the address": {helmRelease("chart: {spec: {chart: a, sourceRef: {kind: HelmRepository, name: late}}}"),
 			ClusterOnly, "sources.yaml:59: the chart depends on a variable"},
+		"variable in a values file": {helmRelease("chart: {spec: {chart: apps/c, valuesFiles: ['${ENV}.yaml'], sourceRef: " +
+			"{kind: GitRepository, name: ours}}}"), ClusterOnly, "k.yaml:5: the chart depends on a variable"},
+		"a repository without an address": {helmRelease("chart: {spec: {chart: a, sourceRef: {kind: HelmRepository, name: " +
+			"bare}}}"), Broken, "sources.yaml:64: this HelmRepository has no url"},
 		"variable in the name": {helmRelease("releaseName: ${X}\nchartRef: {kind: OCIRepository, name: tag}"), ClusterOnly,
 			"k.yaml:5: the name or the namespace"},
 		"Argo, template":   {argoApp("source: {repoURL: 'https://x', chart: '{{ .x }}'}"), Broken, "chart keeps a template"},

@@ -256,6 +256,7 @@ func TestBrokenValues(t *testing.T) {
 		"no such ref": {argoApp("sources:\n- repoURL: o/r\n  path: apps/c\n  helm:\n    ignoreMissingValueFiles: true\n" +
 			"    valueFiles: [$vlues/prod.yaml]\n- {repoURL: o/r, ref: values}"),
 			"app.yaml:10: the values file $vlues/prod.yaml: no source of this Application has the ref vlues"},
+		"no name":  {argoValuesOf("valueFiles: ['']", ""), `app.yaml:10: the values file "apps/c" is not there`},
 		"protocol": {argoValuesOf("valueFiles: ['s3://x/y']", ""), `app.yaml:10: Argo CD reads no values files over s3`},
 		"not YAML": {argoValuesOf("values: |\n  a: b\n  c: [", ""), "app.yaml:12: the values of helm.values: "},
 		"no map":   {argoValuesOf("values: a", ""), "app.yaml:10: the values of helm.values are not a map"},
@@ -352,6 +353,10 @@ func TestChartValues(t *testing.T) {
 	if diff := gocmp.Diff([]string{"apps/c/values.yaml", "shared/all.yaml", "gone.yaml", "apps/c"},
 		d.Release.Reads); diff != "" {
 		t.Error(diff)
+	}
+	f, d = oneRelease(t, strings.NewReplacer("gone.yaml", "''", "Files: true", "Files: false").Replace(archive))
+	if v, err := d.Release.ChartValues(f, nil); err == nil || !strings.Contains(err.Error(), "is not there") {
+		t.Errorf("a values file without a name: %v, %v", v, err)
 	}
 	if v, err := (&Release{}).ChartValues(f, nil); v != nil || err != nil {
 		t.Error("a chart's own values do not count")
