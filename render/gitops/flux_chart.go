@@ -200,6 +200,9 @@ func (r *reader) gitChart(chart *field, namespace, near string, c Chart) (Chart,
 		return c, false
 	}
 	c.Folder = dir
+	if from.where.Path != "" { // the chart says nothing of the version: its repository does
+		c.Where, c.Source = from.where, from.address
+	}
 	c.Want = remote.Want{Kind: remote.Git, URL: from.repository, Ref: from.revision, Submodules: from.submodules}
 	if from.semver {
 		c.Want.Ref = remote.Versions + from.revision

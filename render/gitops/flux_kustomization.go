@@ -112,6 +112,7 @@ type fluxSource struct {
 	semver     bool     // revision is a range of versions
 	missing    bool     // no object of this repository has the name
 	where      Position // what chooses the revision, else what says the address
+	address    Position // what says the address
 	says       []any    // what says so
 }
 
@@ -132,7 +133,7 @@ func (r *reader) fluxSource(ref *field, namespace, dir, near string) fluxSource 
 func (r *reader) gitRepository(name, namespace, dir, near string) fluxSource {
 	f, _ := r.nearest(sourceGroup, "GitRepository", near, named(name, namespace))
 	return fluxSource{repository: f.text("spec", "url"), revision: revisionOf(f.get("spec", "ref")), inside: dir,
-		known: true, says: []any{f.get("spec")}, where: revisionWhere(f.get("spec")),
+		known: true, says: []any{f.get("spec")}, where: revisionWhere(f.get("spec")), address: f.position("spec", "url"),
 		submodules: f.truth("spec", "recurseSubmodules"), missing: f == nil,
 		semver: f.text("spec", "ref", "semver") != "" && f.text("spec", "ref", "commit")+f.text("spec", "ref", "name") == ""}
 }
