@@ -3,6 +3,7 @@ package gitops
 import (
 	"cmp"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/render/remote"
@@ -20,18 +21,21 @@ func (r *reader) source(ref *field, namespace, near string) (found *field, ok bo
 			"chart comes from is not known", kind, name))
 		return nil, false
 	}
-	if ambiguous {
-		best := shared(found.position("metadata", "name").Path, near)
-		for _, f := range r.byKind[kind] {
-			if f.group() == sourceGroup && is(f) && shared(f.position("metadata", "name").Path, near) == best &&
-				digest(f.get("spec")) != digest(found.get("spec")) {
-				r.problem(problemAt(ref.position("name"), ClusterOnly, "several objects %.40s of this repository have the name "+
-					"%q: which of them the cluster has is not known", kind, name))
-				return nil, false
-			}
-		}
+	if ambiguous && r.several(kind, near, found, is) {
+		r.problem(problemAt(ref.position("name"), ClusterOnly, "several objects %.40s of this repository have the name "+
+			"%q: which of them the cluster has is not known", kind, name))
+		return nil, false
 	}
 	return found, true
+}
+
+// several reports whether objects that are as near as the one that was found say something else.
+func (r *reader) several(kind, near string, found *field, is func(*field) bool) bool {
+	best := shared(found.position("metadata", "name").Path, near)
+	return slices.ContainsFunc(r.byKind[kind], func(f *field) bool {
+		return f.group() == sourceGroup && is(f) && shared(f.position("metadata", "name").Path, near) == best &&
+			digest(f.get("spec")) != digest(found.get("spec"))
+	})
 }
 
 // fluxChart finds where the chart of a HelmRelease is.
@@ -175,6 +179,11 @@ func (r *reader) gitChart(chart *field, namespace, near string, c Chart) (Chart,
 	dir, _ := tree.Clean(cmp.Or(path.Clean("/" + chart.text("chart"))[1:], "."))
 	from := r.fluxSource(ref, namespace, dir, near)
 	r.also(from.says...)
+	if ref.text("kind") == "GitRepository" && !from.missing {
+		if _, ok := r.source(ref, namespace, near); !ok { // several differ
+			return c, false
+		}
+	}
 	dir = from.inside
 	switch {
 	case !from.known || from.packed:

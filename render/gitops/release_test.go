@@ -114,6 +114,11 @@ x
 a: b
 `
 
+func twice(tag string) string {
+	return "-- " + tag + ".yaml --\napiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\n" +
+		"metadata: {name: twice, namespace: flux}\nspec: {url: https://example.com/x/y, ref: {tag: " + tag + "}}\n"
+}
+
 func helmRelease(spec string) string {
 	return fluxKind(helmGroup+"/v2", "HelmRelease", spec) + fluxSources
 }
@@ -226,6 +231,9 @@ func TestReleaseProblems(t *testing.T) {
 			"{kind: GitRepository, name: ours}}}"), ClusterOnly, "k.yaml:5: the chart depends on a variable"},
 		"a repository without an address": {helmRelease("chart: {spec: {chart: a, sourceRef: {kind: HelmRepository, name: " +
 			"bare}}}"), Broken, "sources.yaml:64: this HelmRepository has no url"},
+		"several repositories": {helmRelease("chart: {spec: {chart: a, sourceRef: {kind: GitRepository, name: twice}}}") +
+			twice("v1") + twice("v2"), ClusterOnly, `k.yaml:5: several objects GitRepository of this repository have the name ` +
+			`"twice"`},
 		"variable in the name": {helmRelease("releaseName: ${X}\nchartRef: {kind: OCIRepository, name: tag}"), ClusterOnly,
 			"k.yaml:5: the name or the namespace"},
 		"Argo, template":   {argoApp("source: {repoURL: 'https://x', chart: '{{ .x }}'}"), Broken, "chart keeps a template"},
