@@ -41,7 +41,7 @@ func Of(ctx context.Context, sides *diff.Sides, roots []*diff.Root, findings []r
 		case len(r.Base) > 0 && len(r.Before()) == 0:
 			one.Problem = "with the version before this did not render, so there is nothing to compare with"
 		default:
-			b := &comparison{bump: &one, room: min(room, maxBump)}
+			b := &comparison{bump: &one, room: min(room, maxBump), work: maxWork}
 			left := b.room
 			b.resources(diff.Pairs(r.Root, r.Before(), r.Deployed, false))
 			room -= left - b.room

@@ -26,6 +26,7 @@ const (
 type comparison struct {
 	bump *report.Bump
 	room int // bytes of differences
+	work int // see maxWork
 }
 
 func (c *comparison) resources(pairs []*diff.Pair) {
@@ -55,7 +56,7 @@ func (c *comparison) resources(pairs []*diff.Pair) {
 		if crd := crdChange(named, was, now); crd != nil {
 			listed(c, &b.CRDs, *crd)
 		}
-		if g := granted(named, was, now); g != nil {
+		if g := granted(named, was, now, &c.work); g != nil {
 			listed(c, &b.Grants, *g)
 		}
 	}

@@ -11,6 +11,9 @@ import (
 // maxAtoms is up to how many single rights a rule is taken apart.
 const maxAtoms = 20_000
 
+// maxWork is how many names are compared to find what the roles of one root allow that they did not.
+const maxWork = 20_000_000
+
 // maxRules is how many rules are listed of one role, and maxNames how many resources of one rule.
 const (
 	maxRules = 20
@@ -31,29 +34,50 @@ type rule struct{ groups, resources, names, urls, verbs []string }
 // right is one thing that a rule allows. Name is empty where it allows it for all names.
 type right struct{ group, resource, name, url, verb string }
 
-// granted is what a role allows that it did not allow before, nil where that is nothing.
-func granted(named report.Resource, was, now map[string]any) *report.Grant {
+// granted is what a role allows that it did not allow before, nil where that is nothing. work is how many names it may
+// compare yet: a rule for which that does not suffice is told as such.
+func granted(named report.Resource, was, now map[string]any, work *int) *report.Grant {
 	if now == nil || named.Kind != "Role" && named.Kind != "ClusterRole" ||
 		!strings.HasPrefix(named.APIVersion, "rbac.authorization.k8s.io/") {
 		return nil
 	}
 	out := &report.Grant{Resource: named, Added: was == nil}
 	old := rules(was)
+	large := 0
+	allowed := func(one right) bool {
+		return slices.ContainsFunc(old, func(o rule) bool {
+			*work -= o.size()
+			return *work > 0 && o.allows(one)
+		})
+	}
 	for _, r := range rules(now) {
 		if slices.ContainsFunc(old, r.equal) {
 			continue
 		}
+		if *work <= 0 {
+			large++
+			continue
+		}
 		what := map[string][]string{} // resource -> verbs
 		var order []string
-		for _, one := range r.rights() {
-			if slices.ContainsFunc(old, func(o rule) bool { return o.allows(one) }) {
+		rights, whole := r.rights()
+		*work -= len(rights)
+		for _, one := range rights {
+			if allowed(one) {
 				continue
+			}
+			if len(old) > 0 && *work <= 0 { // whether it was allowed is not known
+				whole = false
+				break
 			}
 			on := one.on()
 			if what[on] == nil {
 				order = append(order, on)
 			}
 			what[on] = append(what[on], one.verb)
+		}
+		if !whole {
+			large++
 		}
 		byVerbs := map[string][]string{}
 		var verbs []string
@@ -71,6 +95,9 @@ func granted(named report.Resource, was, now map[string]any) *report.Grant {
 			}
 			out.Rules = append(out.Rules, key+": "+few(byVerbs[key]))
 		}
+	}
+	if large > 0 {
+		out.Rules = append(out.Rules, report.Count(large, "rule that is", "rules that are")+" too large to be compared")
 	}
 	if len(out.Rules) == 0 {
 		return nil
@@ -102,8 +129,13 @@ func (r rule) equal(o rule) bool {
 		slices.Equal(r.urls, o.urls) && slices.Equal(r.verbs, o.verbs)
 }
 
-// rights takes a rule apart.
-func (r rule) rights() (list []right) {
+// size is how many names there are in a rule.
+func (r rule) size() int {
+	return len(r.groups) + len(r.resources) + len(r.names) + len(r.urls) + len(r.verbs)
+}
+
+// rights takes a rule apart, up to maxAtoms: whole reports whether that is all of it.
+func (r rule) rights() (list []right, whole bool) {
 	names := r.names
 	if len(names) == 0 {
 		names = []string{""}
@@ -115,14 +147,15 @@ func (r rule) rights() (list []right) {
 		for _, group := range r.groups {
 			for _, resource := range r.resources {
 				for _, name := range names {
-					if list = append(list, right{group, resource, name, "", verb}); len(list) >= maxAtoms {
-						return list
+					if len(list) >= maxAtoms {
+						return list, false
 					}
+					list = append(list, right{group, resource, name, "", verb})
 				}
 			}
 		}
 	}
-	return list
+	return list, true
 }
 
 // allows reports whether a rule allows something.
