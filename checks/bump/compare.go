@@ -175,9 +175,9 @@ func hideField(a, b map[string]any, field string) {
 	}
 }
 
-// imageChanges are the images of containers that differ.
+// imageChanges are the images of containers that differ. A Secret has none, whatever its keys are.
 func imageChanges(named report.Resource, was, now map[string]any) (list []report.ImageChange) {
-	if named.Kind == crdKind {
+	if named.Kind == crdKind || named.Kind == "Secret" {
 		return nil
 	}
 	old, new := images(was), images(now)
