@@ -48,7 +48,11 @@ func (c *comparison) resources(pairs []*diff.Pair) {
 		case reflect.DeepEqual(unversioned(was), unversioned(now)):
 			b.Relabeled++
 		default:
-			listed(c, &b.Changed, c.change(named, p.Old, p.New))
+			if len(b.Changed) >= maxListed {
+				b.LeftOut++ // and nothing is compared for it
+				break
+			}
+			b.Changed = append(b.Changed, c.change(named, p.Old, p.New))
 		}
 		for _, i := range imageChanges(named, was, now) {
 			listed(c, &b.Images, i)
