@@ -53,8 +53,9 @@ func plain(address string) string {
 	return host + "/" + strings.TrimSuffix(strings.Trim(rest, "/"), ".git")
 }
 
-// place splits an address, that of git over ssh included, into its host and the path.
+// place splits an address, that of git over ssh included, into its host and the path. Who asks is in neither.
 func place(address string) (host, rest string) {
+	address = remote.Redacted(address)
 	if u, err := url.Parse(address); err == nil && u.Host != "" {
 		return strings.ToLower(u.Host), strings.TrimPrefix(u.Path, "/")
 	}
