@@ -23,7 +23,7 @@ func match(was, now []render.Use) (moves []move) {
 	now = only(now, was)
 	for _, same := range []func(remote.Want) string{
 		func(w remote.Want) string { return string(w.Kind) + "\x00" + w.Name + "\x00" + plain(w.URL) },
-		func(w remote.Want) string { return string(w.Kind) + "\x00" + masked(w.URL) },
+		func(w remote.Want) string { return string(w.Kind) + "\x00" + w.Name + "\x00" + masked(w.URL) },
 		func(w remote.Want) string { return string(w.Kind) + "\x00" + path.Base(nameOf(w)) },
 	} {
 		now = slices.DeleteFunc(now, func(u render.Use) bool {
@@ -153,8 +153,9 @@ func moves(u render.Use) bool {
 	ref := u.Want.Ref
 	switch u.Want.Kind {
 	case remote.Git:
-		return !versioned.MatchString(ref) && !strings.HasPrefix(ref, "refs/tags/") && u.Revision != "" &&
-			!strings.HasPrefix(u.Revision, ref) || ref == ""
+		isRange := strings.HasPrefix(ref, remote.Versions) || strings.HasPrefix(ref, remote.ShortVersions)
+		settled := versioned.MatchString(ref) && !isRange || strings.HasPrefix(ref, "refs/tags/")
+		return u.Revision != "" && !settled && (ref == "" || !strings.HasPrefix(u.Revision, ref))
 	case remote.Chart:
 		return !strings.HasPrefix(ref, "sha256:") && u.Revision != "" &&
 			strings.TrimPrefix(ref, "v") != strings.TrimPrefix(u.Revision, "v")
