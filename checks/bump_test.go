@@ -3,6 +3,7 @@ package checks_test
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -247,5 +248,26 @@ func TestBumpOfApplication(t *testing.T) {
 	if b.Root != "Application/argocd/a" || m.Line != 9 || len(b.Images) != 1 || b.Images[0].To != "i:v1.1.0" ||
 		m.Links[0].URL != "https://github.com/acme/app/compare/v1.0.0...v1.1.0" {
 		t.Errorf("%+v", b)
+	}
+}
+
+// Roots beyond those that are told of are counted.
+func TestManyBumps(t *testing.T) {
+	f := &fetched{t: t, repo: treetest.New(t)}
+	for _, version := range []string{"1.0.0", "2.0.0"} {
+		f.add(shopChart(version), version, sources{"Chart.yaml": "apiVersion: v2\nname: shop\nversion: " + version + "\n",
+			"templates/a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {v: '" + version + "'}\n"})
+	}
+	apps := func(version string) sources {
+		out := sources{}
+		for i := range 203 {
+			name := "a" + strconv.Itoa(i)
+			out["apps/"+name+".yaml"] = strings.Replace(shopApp(version, "{}"), "name: a,", "name: "+name+",", 1)
+		}
+		return out
+	}
+	rep := f.against(apps("1.0.0"), apps("2.0.0"))
+	if len(rep.Bumps)+rep.MoreBumps != 203 || rep.MoreBumps != 3 {
+		t.Errorf("%d bumps and %d more", len(rep.Bumps), rep.MoreBumps)
 	}
 }

@@ -70,7 +70,7 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	out.Sort(repo.trees.Changed)
 	out.Resolved = bump.Resolved(pairs.roots)
 	if !change.All {
-		out.Bumps = bump.Of(ctx, pairs.sides, pairs.roots, out.Findings)
+		out.Bumps, out.MoreBumps = bump.Of(ctx, pairs.sides, pairs.roots, out.Findings)
 	}
 	out.Folders = folders(repo.trees.Head.Roots, out.Findings)
 	for _, one := range outcomes {

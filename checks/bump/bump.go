@@ -15,13 +15,15 @@ import (
 // maxBumps is how many roots are told of.
 const maxBumps = 200
 
-// Of returns what other versions of things from outside do to the roots that the change reaches. findings are those of
-// the check.
-func Of(ctx context.Context, sides *diff.Sides, roots []*diff.Root, findings []report.Finding) []report.Bump {
-	list := []report.Bump{}
+// Of returns what other versions of things from outside do to the roots that the change reaches, and of how many more
+// it does not tell. findings are those of the check.
+func Of(ctx context.Context, sides *diff.Sides, roots []*diff.Root, findings []report.Finding) (
+	list []report.Bump, more int,
+) {
+	list = []report.Bump{}
 	room := maxReport
 	for _, r := range roots {
-		if ctx.Err() != nil || len(list) == maxBumps {
+		if ctx.Err() != nil {
 			break
 		}
 		if !sides.Trees.Head.Roots.Has(r.Root) || !sides.Trees.Base.Roots.Has(r.Root) {
@@ -29,6 +31,10 @@ func Of(ctx context.Context, sides *diff.Sides, roots []*diff.Root, findings []r
 		}
 		moved := match(r.Was, r.Now)
 		if len(moved) == 0 {
+			continue
+		}
+		if len(list) == maxBumps {
+			more++
 			continue
 		}
 		one := report.Bump{Root: r.Name()}
@@ -50,7 +56,7 @@ func Of(ctx context.Context, sides *diff.Sides, roots []*diff.Root, findings []r
 		}
 		list = append(list, one)
 	}
-	return list
+	return list, more
 }
 
 // values are those of the user that the new version treats otherwise.

@@ -11,6 +11,14 @@ import (
 
 const bumpsTitle = "What other versions change in the cluster"
 
+// moreBumps says how many roots with another version are not told of; empty where that is none.
+func moreBumps(r *report.Report) string {
+	if r.MoreBumps == 0 {
+		return ""
+	}
+	return report.Count(r.MoreBumps, "more root has", "more roots have") + " other versions and are not listed."
+}
+
 // versions is "6.5.0 → 6.6.0".
 func versions(m *report.Moved) string {
 	from, to := m.From.String(), m.To.String()

@@ -132,7 +132,7 @@ func rich() *report.Report {
 			{Name: "security/batch", Path: "exceptions/batch.yaml", Line: 1, Blob: "257cc5642cb1a054f08cc83f2d943e56fd3ebe99",
 				State: report.Approved, By: []string{"jane", "joe"}},
 		},
-		Bumps: bumps(), Resolved: resolved(),
+		Bumps: bumps(), MoreBumps: 7, Resolved: resolved(),
 		Upkeep: []report.Upkeep{
 			{Name: "security/old", Path: "exceptions/old.yaml", Line: 1, Expires: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 				Expired: true},

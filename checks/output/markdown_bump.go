@@ -11,6 +11,9 @@ import (
 func (m *markdown) bumps() section {
 	s := section{head: "\n#### " + bumpsTitle + "\n\n| Version | Where | Resources | Images | To look at |\n" +
 		"| --- | --- | --- | --- | --- |\n", one: "row", many: "rows"}
+	if more := moreBumps(m.report); more != "" {
+		s.foot = "\n" + more + "\n"
+	}
 	for i := range m.report.Bumps {
 		b := &m.report.Bumps[i]
 		var moved, places []string

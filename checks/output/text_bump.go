@@ -37,6 +37,10 @@ func (t *text) bumps() {
 		}
 		t.blank()
 	}
+	if more := moreBumps(t.report); more != "" {
+		t.rows("  ", more)
+		t.blank()
+	}
 	for i := range t.report.Resolved {
 		r := &t.report.Resolved[i]
 		t.rows("", line(place(r.Path, r.Line, 0)+": "+r.String()))

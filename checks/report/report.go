@@ -23,6 +23,7 @@ type Report struct {
 	Warnings   []Problem    `json:"warnings,omitempty"`   // such as policies that are not evaluated before merge
 	NotChecked []NotChecked `json:"notChecked,omitempty"` // what is deployed and was not looked at
 	Bumps      []Bump       `json:"bumps"`                // what other versions of things from outside change
+	MoreBumps  int          `json:"moreBumps,omitempty"`  // roots with another version that Bumps leaves out
 	Resolved   []Resolved   `json:"resolved,omitempty"`   // what references that move by themselves came to
 	Exceptions []Exception  `json:"exceptions,omitempty"` // the exceptions that the change itself adds or edits
 	Mutations  []Mutation   `json:"mutations,omitempty"`  // what mutate rules write before the others look
