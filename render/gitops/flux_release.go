@@ -76,7 +76,9 @@ func (r *reader) fluxRelease(root *field) {
 	}
 	// Flux marks what is of a release, whatever commonMetadata says.
 	at.Metadata.Labels[helmGroup+"/name"] = Value{r.object.Name, at.Where}
-	at.Metadata.Labels[helmGroup+"/namespace"] = Value{r.object.Namespace, root.position("metadata", "namespace")}
+	if r.object.Namespace != "" { // else who applies it decides
+		at.Metadata.Labels[helmGroup+"/namespace"] = Value{r.object.Namespace, root.position("metadata", "namespace")}
+	}
 	r.found = append(r.found, at)
 }
 

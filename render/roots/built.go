@@ -25,7 +25,7 @@ type Builder func(root Root, kinds []string) (objects []gitops.Object, whole boo
 type builds struct {
 	mu      sync.Mutex
 	builder Builder
-	shapes  map[string]bool // by folder: see shapes
+	shapes  map[shapeKey]bool // see shapes
 
 	once   sync.Once
 	shaped []string // files with objects that deploy, of which a kustomization changes the content
@@ -51,22 +51,30 @@ func (s *Set) builder() Builder {
 var shaping = []string{"patches", "patchesStrategicMerge", "patchesJson6902", "replacements", "transformers", "vars",
 	"configurations", "components"}
 
-// shapes reports whether the kustomization of a folder, or one that it takes over, changes what its resources say.
-func (s *Set) shapes(dir string) bool {
+// shapeKey is a folder, and whether the namespace that its kustomization sets counts.
+type shapeKey struct {
+	dir       string
+	namespace bool
+}
+
+// shapes reports whether the kustomization of a folder, or one that it takes over, changes what its resources say. Their
+// namespace counts where it is asked for: a chart is rendered for that of its HelmRelease.
+func (s *Set) shapes(dir string, namespace bool) bool {
 	s.builds.mu.Lock()
 	defer s.builds.mu.Unlock()
-	return s.shapesBelow(dir)
+	return s.shapesBelow(shapeKey{dir, namespace})
 }
 
 // shapesBelow is shapes; the lock is held.
-func (s *Set) shapesBelow(dir string) bool {
-	if known, ok := s.builds.shapes[dir]; ok {
+func (s *Set) shapesBelow(key shapeKey) bool {
+	dir := key.dir
+	if known, ok := s.builds.shapes[key]; ok {
 		return known
 	}
 	if s.builds.shapes == nil {
-		s.builds.shapes = map[string]bool{}
+		s.builds.shapes = map[shapeKey]bool{}
 	}
-	s.builds.shapes[dir] = false // a circle changes nothing
+	s.builds.shapes[key] = false // a circle changes nothing
 	f, err := s.Kustomization(dir)
 	if f == nil || err != nil {
 		return false
@@ -74,17 +82,17 @@ func (s *Set) shapesBelow(dir string) bool {
 	shapes := slices.Contains(s.Odd(), dir) || slices.ContainsFunc(shaping, func(name string) bool {
 		_, v := source.Field(f.Node, name)
 		return v != nil
-	})
+	}) || key.namespace && source.Text(f.Node, "namespace") != ""
 	for _, ref := range f.Refs {
 		if shapes {
 			break
 		}
 		if named, ok := tree.Clean(path.Join(dir, ref.Value)); ok && ref.Role == kustomization.Resource {
 			real, e, err := s.Tree().Lookup(named)
-			shapes = err == nil && e.Kind == tree.Dir && s.shapesBelow(real)
+			shapes = err == nil && e.Kind == tree.Dir && s.shapesBelow(shapeKey{real, key.namespace})
 		}
 	}
-	s.builds.shapes[dir] = shapes
+	s.builds.shapes[key] = shapes
 	return shapes
 }
 
@@ -99,7 +107,8 @@ func (s *Set) buildsOf(p string) []Root {
 	if len(taking) == 0 {
 		return nil
 	}
-	return slices.DeleteFunc(s.rootsOver(taking), func(r Root) bool { return !s.shapes(r.Path) })
+	release := s.Holds(p, "HelmRelease")
+	return slices.DeleteFunc(s.rootsOver(taking), func(r Root) bool { return !s.shapes(r.Path, release) })
 }
 
 // rootsOver lists the kustomizations that are roots by themselves and have some folders.
