@@ -75,7 +75,8 @@ func (r *Renderer) finish(res *Resource, one *roots.Deployment) {
 		}
 	}
 	for _, issue := range issues {
-		res.issue(checkOf(issue.Cause), issue.Pointer, issue.Message)
+		res.Issues = append(res.Issues, Issue{Check: checkOf(issue.Cause), Pointer: issue.Pointer, Message: issue.Message,
+			Value: issue.Value})
 	}
 }
 

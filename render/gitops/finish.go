@@ -29,6 +29,7 @@ type Issue struct {
 	Pointer string
 	Message string
 	Cause   Cause
+	Value   bool // it is the value of the field that is not known
 }
 
 // FinishOptions say what the resources are finished against.
@@ -123,7 +124,7 @@ func (f *finisher) replace(text, pointer string) (string, []Position, bool) {
 			Message: fmt.Sprintf("nothing sets the variable %.80q: Flux puts an empty text in its place", name)})
 	}
 	for _, name := range unique(e.unread) {
-		f.issues = append(f.issues, Issue{Pointer: pointer, Cause: ClusterOnly,
+		f.issues = append(f.issues, Issue{Pointer: pointer, Cause: ClusterOnly, Value: true,
 			Message: fmt.Sprintf("the variable %.80q may be set in the cluster: its value is not known before merge", name)})
 	}
 	var by []Position
