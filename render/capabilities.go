@@ -67,9 +67,51 @@ func (r *Renderer) releases(root roots.Root) bool {
 	return one != nil && (one.Release != nil || one.Elsewhere != nil && one.Elsewhere.Release != nil)
 }
 
-// capabilities tells what a release is rendered for. What the chart itself installs belongs to the chart.
-func (r *Renderer) capabilities(root roots.Root) string {
-	return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%q %q", r.clustersOf(root), r.declared())))
+// askedVersions is what a chart asked of the API versions of its cluster.
+type askedVersions struct {
+	Versions []string `json:"versions,omitempty"` // sorted
+	Listed   bool     `json:"listed,omitempty"`   // it may have looked at all of them
+}
+
+// add adds what one rendering of the chart asked.
+func (a *askedVersions) add(out *helm.Output) {
+	a.Versions = slices.Concat(a.Versions, out.Absent, out.Present)
+	slices.Sort(a.Versions)
+	a.Versions = slices.Compact(a.Versions)
+	a.Listed = a.Listed || out.Listed
+}
+
+// capabilities tells what a release is rendered for, as far as its chart asked. What the chart itself installs belongs to
+// the chart.
+func (r *Renderer) capabilities(root roots.Root, a askedVersions) string {
+	declared := r.declared()
+	if !a.Listed {
+		declared = slices.DeleteFunc(slices.Clone(a.Versions), func(version string) bool {
+			_, has := slices.BinarySearch(r.declared(), version)
+			return !has
+		})
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%q %q", r.clustersOf(root), declared)))
+}
+
+// Reachable lists the releases of two trees for whose charts another API version may be there: where a change of some
+// files changes which custom resource definitions the repository declares.
+func Reachable(base, head *Renderer, changed []string) (list []roots.Root) {
+	defines := func(r *Renderer) bool {
+		files := r.set.Mentions("CustomResourceDefinition")
+		return slices.ContainsFunc(changed, func(p string) bool { return slices.Contains(files, p) })
+	}
+	if !defines(base) && !defines(head) || slices.Equal(base.declared(), head.declared()) {
+		return nil
+	}
+	for _, r := range []*Renderer{base, head} {
+		for _, root := range r.set.All() {
+			if r.releases(root) {
+				list = append(list, root)
+			}
+		}
+	}
+	return list
 }
 
 // versions returns the version of Kubernetes and the API versions that a chart sees in a cluster: those of Kubernetes,

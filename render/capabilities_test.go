@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -142,5 +143,79 @@ func TestCapabilitiesRecalled(t *testing.T) {
 	write(serviceMonitors)
 	if version, recalled := once("1.30"); version != "truev1.30" || recalled != 0 {
 		t.Errorf("with a definition more: %s, recalled %d", version, recalled)
+	}
+}
+
+// A change that declares another API version reaches the releases whose charts ask for it, and what does not ask is
+// recalled.
+func TestReachable(t *testing.T) {
+	disk, err := cache.Open(t.TempDir(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	repo := treetest.New(t)
+	write := func(archive string) {
+		for _, f := range txtar.Parse([]byte(archive)).Files {
+			repo.Write(f.Name, string(f.Data))
+		}
+	}
+	at := func() (*roots.Set, *render.Renderer) {
+		set, err := roots.Open(repo.Tree(repo.Snapshot()), roots.Options{Repository: []string{"https://git.example.com/fleet"}},
+			&graph.Cache{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return set, render.New(set, render.Config{Cache: &render.Cache{Disk: disk}})
+	}
+	write(fluxRepo + asking + `
+-- flux/other.yaml --
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: other, namespace: shop}
+spec:
+  chart: {spec: {chart: other, sourceRef: {kind: GitRepository, name: flux-system, namespace: flux-system}}}
+-- other/Chart.yaml --
+{apiVersion: v2, name: other, version: 1.0.0}
+-- other/templates/a.yaml --
+{apiVersion: v1, kind: ConfigMap, metadata: {name: other}}
+`)
+	_, base := at()
+	for _, step := range []struct{ file, data, reached, thing string }{
+		{"crds/other.yaml", serviceMonitors[strings.Index(serviceMonitors, "apiVersion"):], "app other", "false"},
+		{"crds/other.yaml", serviceMonitors[strings.Index(serviceMonitors, "apiVersion"):] + "# a word\n", "", "false"},
+		{"crds/things.yaml", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: t}, spec:
+  {group: example.com, names: {kind: Thing}, versions: [{name: v1, served: true}]}}`, "app other", "true"},
+		{"readme.txt", "a word", "", "true"},
+	} {
+		repo.Write(step.file, step.data)
+		set, head := at()
+		var reached []string
+		for _, root := range render.Reachable(base, head, []string{step.file}) {
+			if _, name, _ := strings.Cut(root.Name(), "shop/"); !slices.Contains(reached, name) {
+				reached = append(reached, name)
+			}
+		}
+		slices.Sort(reached)
+		if got := strings.Join(reached, " "); got != step.reached {
+			t.Errorf("%s reaches %q, want %q", step.file, got, step.reached)
+		}
+		for _, name := range []string{"app", "other"} {
+			root, err := set.Find("HelmRelease/shop/" + name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			before, _ := head.Counts()
+			out, problems, err := head.Render(t.Context(), root)
+			if err != nil || len(problems) > 0 {
+				t.Fatal(problems, err)
+			}
+			if name == "app" && saw(t, out)["thing"] != step.thing {
+				t.Errorf("%s: the chart saw %v, want %s", step.file, saw(t, out)["thing"], step.thing)
+			}
+			if built, _ := head.Counts(); name == "other" && step.file != "crds/other.yaml" && built > before {
+				t.Errorf("%s: what asks for nothing was rendered again", step.file)
+			}
+		}
+		base = head
 	}
 }

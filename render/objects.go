@@ -20,7 +20,7 @@ func (r *Renderer) objects(root roots.Root, kinds []string) ([]gitops.Object, bo
 	}
 	next := &builtObjects{kinds: kinds,
 		rendering: &Rendering{Root: root, Reads: out.Reads, Partial: out.Partial || len(problems) > 0, links: out.links,
-			digest: out.digest, rendered: out.rendered, wants: out.wants, told: out.told}}
+			digest: out.digest, rendered: out.rendered, asked: out.asked, wants: out.wants, told: out.told}}
 	for i, res := range out.Resources {
 		if kind, _ := res.Object["kind"].(string); slices.Contains(kinds, kind) {
 			at := out.places(i)

@@ -15,7 +15,7 @@ func (r *Rendering) Same(other *Renderer) bool {
 	if r.Root.Kind == roots.Folder || r.links == nil || other.set.Digest(r.Root) != r.digest {
 		return false
 	}
-	if r.rendered != "" && other.capabilities(r.Root) != r.rendered {
+	if r.rendered != "" && other.capabilities(r.Root, r.asked) != r.rendered {
 		return false
 	}
 	if !other.sameAnswers(r.told) || !r.wants.same(other.outside.sources) {

@@ -54,6 +54,7 @@ type remembered struct {
 	Links    map[string]string `json:"links"`
 	Digest   string            `json:"digest"`
 	Rendered string            `json:"for,omitempty"`
+	Asked    askedVersions     `json:"asked,omitzero"`
 	Noted    bool              `json:"noted,omitempty"`  // there is something to say: see Rendering.Notes
 	Object   string            `json:"object,omitempty"` // of the root: the places are those of its rendering
 	Issues   map[int][]Issue   `json:"issues,omitempty"` // by the index of the resource
@@ -123,7 +124,7 @@ func (r *Renderer) recall(ctx context.Context, root roots.Root) (*Rendering, []s
 			continue // they stand where the other object is written
 		}
 		out := &Rendering{Root: root, Reads: k.Reads, Partial: k.Partial, links: k.Links, digest: k.Digest,
-			rendered: k.Rendered, wants: recalledWants(k.Wants), told: k.Told}
+			rendered: k.Rendered, asked: k.Asked, wants: recalledWants(k.Wants), told: k.Told}
 		if !out.Same(r) {
 			continue
 		}
@@ -159,7 +160,7 @@ func (r *Renderer) remember(out *Rendering, problems []source.Error) {
 	if r.cache == nil || out == nil || out.links == nil || len(r.overlay) > 0 {
 		return
 	}
-	k := remembered{Reads: out.Reads, Links: out.links, Digest: out.digest, Rendered: out.rendered,
+	k := remembered{Reads: out.Reads, Links: out.links, Digest: out.digest, Rendered: out.rendered, Asked: out.asked,
 		Object: out.Root.Object, Noted: out.notes != nil,
 		Issues: map[int][]Issue{}, Made: map[int]int{}, Wants: out.wants.list(), Told: out.told, Partial: out.Partial, Problems: problems}
 	objects := make([]map[string]any, len(out.Resources))

@@ -43,8 +43,7 @@ func (r *Renderer) fetched(out *Rendering, w remote.Want, at gitops.Position) (*
 
 // release renders a release of a chart: the bytes are Helm's.
 func (r *Renderer) release(ctx context.Context, root roots.Root, spec *gitops.Release) (*Rendering, []source.Error, error) {
-	out := &Rendering{Root: root, Reads: map[string]string{}, links: map[string]string{}, wants: wants{},
-		rendered: r.capabilities(root)}
+	out := &Rendering{Root: root, Reads: map[string]string{}, links: map[string]string{}, wants: wants{}}
 	s := &release{renderer: r, root: root, spec: spec}
 	s.reads(out)
 	err := s.load(out)
@@ -66,7 +65,9 @@ func (r *Renderer) release(ctx context.Context, root roots.Root, spec *gitops.Re
 		}
 		return &Rendering{Root: root, Reads: out.Reads, wants: out.wants}, []source.Error{problem}, nil
 	}
-	problems = slices.Concat(problems, s.unknown(), s.unsure(ctx, out.Resources), s.elsewhere(ctx))
+	out.asked.add(s.output)
+	problems = slices.Concat(problems, s.unknown(), s.unsure(ctx, out.Resources), s.elsewhere(ctx, out))
+	out.rendered = r.capabilities(root, out.asked)
 	out.Partial = len(problems) > 0 && out.Resources != nil
 	out.told = s.renderer.answers(slices.Concat(s.output.Found, s.output.Lookups)...)
 	s.noted(out)
@@ -74,7 +75,7 @@ func (r *Renderer) release(ctx context.Context, root roots.Root, spec *gitops.Re
 }
 
 // elsewhere says where the clusters that have the release get different things. It is rendered for the first.
-func (s *release) elsewhere(ctx context.Context) []source.Error {
+func (s *release) elsewhere(ctx context.Context, rendering *Rendering) []source.Error {
 	clusters := s.renderer.clustersOf(s.root)
 	for _, other := range clusters[1:] {
 		options := s.options
@@ -83,6 +84,9 @@ func (s *release) elsewhere(ctx context.Context) []source.Error {
 			continue
 		}
 		out, err := s.chart.Render(ctx, options)
+		if err == nil {
+			rendering.asked.add(out)
+		}
 		if err == nil && slices.Equal(out.Manifests, s.output.Manifests) {
 			continue
 		}

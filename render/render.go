@@ -50,6 +50,7 @@ type Rendering struct {
 	links     map[string]string // where paths led that met a symlink
 	digest    string            // of how the root is deployed
 	rendered  string            // what a release is rendered for, see Renderer.capabilities; empty: it is no release
+	asked     askedVersions     // of that
 	told      []told            // what the chart asked the cluster for
 	wants     wants             // what was asked for from outside
 	notes     func(context.Context) []source.Error

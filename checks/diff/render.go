@@ -45,7 +45,10 @@ func (s Sides) Reached() []roots.Root {
 		return s.Trees.Head.Roots.All()
 	}
 	paths, links := s.Trees.Touched()
-	return roots.Between(s.Trees.Base.Roots, s.Trees.Head.Roots, paths, links)
+	list := roots.Between(s.Trees.Base.Roots, s.Trees.Head.Roots, paths, links)
+	list = append(list, render.Reachable(s.Base, s.Head, paths)...)
+	slices.SortFunc(list, roots.Compare)
+	return slices.Compact(list)
 }
 
 // Alone renders the kustomizations of the head that the change reaches and that are no roots, and of which nothing says

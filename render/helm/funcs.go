@@ -47,7 +47,7 @@ func (r *run) lookup(apiVersion, kind, namespace, name string) (map[string]any, 
 	if !all && len(r.lookups) < manyVersions {
 		r.lookups[asked] = true
 	}
-	if found == nil {
+	if found == nil || !all && name != "" {
 		return map[string]any{}, nil
 	}
 	if r.found[asked] = true; len(r.found) > manyVersions {

@@ -150,6 +150,28 @@ func flat(files []helm.File) (pairs []string) {
 	return pairs
 }
 
+// Whoever looks at API versions in another way than by Has may see any of them.
+func TestListed(t *testing.T) {
+	for template, want := range map[string]bool{
+		`{{ .Capabilities.APIVersions.Has "a/v1" }}{{ $.Capabilities.KubeVersion.Minor }}`: false,
+		`a: b`: false,
+		`{{ range .Capabilities.APIVersions }}{{ . }}{{ end }}`:                        true,
+		`{{ $c := .Capabilities }}{{ $c.KubeVersion.Minor }}`:                          true,
+		`{{ toJson .Capabilities }}`:                                                   true,
+		`{{ get .Capabilities "APIVersions" }}`:                                        true,
+		`{{ tpl "{{ .Capabilities.APIVersions | len }}" . }}`:                          true,
+		`{{ tpl .Values.text . }}`:                                                     true,
+		`{{ if false }}{{ has "a/v1" .Capabilities.APIVersions }}{{ end }}`:            true,
+		`{{ (dict "v" .Capabilities.APIVersions.Has).v }}{{/* .APIVersions.Has */ -}}`: false,
+	} {
+		out, err := app(t, "templates/a.yaml", template).Render(t.Context(), helm.Options{
+			Values: map[string]any{"text": `{{ index .Capabilities "APIVersions" | len }}`}})
+		if err == nil && out.Listed != want {
+			t.Errorf("%s: listed is %v", template, out.Listed)
+		}
+	}
+}
+
 func TestNotes(t *testing.T) {
 	c := app(t, "templates/a.yaml", `kind: A
 {{ if .Capabilities.APIVersions.Has "monitoring.coreos.com/v1/ServiceMonitor" }}b: 1{{ end }}
@@ -170,6 +192,9 @@ t: {{ (lookup "v1" "Secret" "ns" "known").data.k }}
 	}
 	if !slices.Equal(out.Absent, []string{"monitoring.coreos.com/v1/ServiceMonitor"}) {
 		t.Errorf("absent: %v", out.Absent)
+	}
+	if !slices.Equal(out.Present, []string{"apps/v1"}) || !out.Listed {
+		t.Errorf("present: %v, listed: %v", out.Present, out.Listed)
 	}
 	if !slices.Equal(out.Lookups, []helm.Lookup{{APIVersion: "v1", Kind: "Secret", Namespace: "ns", Name: "s"}}) {
 		t.Errorf("lookups: %v", out.Lookups)

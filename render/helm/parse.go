@@ -11,10 +11,16 @@ import (
 // sets keeps the parsed templates of a chart, for each set of subcharts that values turn on.
 type sets struct {
 	mu   sync.Mutex
-	kept map[string]*template.Template
+	kept map[string]parsed
 }
 
-func newSets() *sets { return &sets{kept: map[string]*template.Template{}} }
+// parsed are the templates of some charts.
+type parsed struct {
+	set   *template.Template
+	lists bool // see listsVersions
+}
+
+func newSets() *sets { return &sets{kept: map[string]parsed{}} }
 
 // Sets of subcharts that are kept for one chart.
 const keptSets = 8
@@ -26,22 +32,26 @@ func (s *sets) parsed(in *Input) (*template.Template, error) {
 		key.WriteByte(0)
 	}
 	s.mu.Lock()
-	set := s.kept[key.String()]
+	known, ok := s.kept[key.String()]
 	s.mu.Unlock()
-	if set != nil {
-		return set, nil
+	if ok {
+		in.run.listed = in.run.listed || known.lists
+		return known.set, nil
 	}
-	set = template.New("gotpl").Option("missingkey=zero").Funcs(in.Funcs).Funcs(placeholders)
+	lists := false
+	set := template.New("gotpl").Option("missingkey=zero").Funcs(in.Funcs).Funcs(placeholders)
 	for _, t := range in.Templates {
+		lists = lists || listsVersions(t.Text)
 		if _, err := parseInto(set.New(t.Name), t.Text); err != nil {
 			return nil, in.unparsed(t.Name, err)
 		}
 	}
 	set.Funcs(stubs(in.Funcs)) // the run that was first is not to be kept
+	in.run.listed = in.run.listed || lists
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.kept) < keptSets {
-		s.kept[key.String()] = set
+		s.kept[key.String()] = parsed{set, lists}
 	}
 	return set, nil
 }

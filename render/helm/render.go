@@ -28,6 +28,9 @@ type Output struct {
 	Lookups   []Lookup          // what lookup was asked for and Options.Lookup did not know, each once, sorted
 	Found     []Lookup          // what Options.Lookup knew, or had a part of, each once, sorted
 	Absent    []string          // what Capabilities.APIVersions.Has was asked for and denied, each once, sorted
+	Present   []string          // what it was asked for and granted, likewise
+	// Listed says that the chart may have looked at the API versions in another way than by Has.
+	Listed bool
 	// Frozen has the functions that are random or read the clock and were called, each once, sorted.
 	Frozen []string
 	// Unvalidated has the charts (full names, as in the names of templates) whose schema refers to other places and

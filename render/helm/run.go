@@ -23,6 +23,7 @@ type run struct {
 	lookups  map[Lookup]bool // not answered, or in part
 	found    map[Lookup]bool // answered, or in part
 	versions apiVersions
+	listed   bool // see Output.Listed
 	depth    int
 	printed  int
 	stopped  atomic.Bool // nobody waits any more
@@ -89,7 +90,7 @@ func (c *Chart) render(o Options, r *run) (*Output, error) {
 		}
 		out.Files[t.Name] = strings.ReplaceAll(printed.String(), "<no value>", "")
 	}
-	out.Absent = r.versions.absent()
+	out.Absent, out.Present, out.Listed = r.versions.absent(), r.versions.present(), r.listed || r.versions.full()
 	out.Frozen = slices.Sorted(maps.Keys(r.frozen))
 	out.Lookups = slices.SortedFunc(maps.Keys(r.lookups), compareLookups)
 	out.Found = slices.SortedFunc(maps.Keys(r.found), compareLookups)
@@ -164,6 +165,7 @@ func (r *run) nesting(t *template.Template, names map[string]int) template.FuncM
 			if !strings.Contains(text, "{{") {
 				return strings.ReplaceAll(text, "<no value>", ""), r.print(len(text))
 			}
+			r.listed = r.listed || listsVersions(text)
 			own, err := t.Clone()
 			if err != nil {
 				return "", err

@@ -3,7 +3,9 @@ package helm
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
+	"strings"
 
 	"helm.sh/helm/v4/pkg/chart/common"
 )
@@ -21,12 +23,15 @@ func (s *seen) Format(to fmt.State, _ rune) {
 	fmt.Fprintf(to, "&%v", plain(*s))
 }
 
-// apiVersions is common.VersionSet. What it does not have and was asked for is noted behind its end, in the spare
-// capacity of the slice: it must be a slice, because templates range over it, and so has no other place.
+// apiVersions is common.VersionSet. What it was asked for is noted behind its end, in the spare capacity of the slice: it
+// must be a slice, because templates range over it, and so has no other place.
 type apiVersions []string
 
-// Denied questions that are noted.
+// manyVersions is how many questions are noted.
 const manyVersions = 1000
+
+// granted marks a question that was not denied.
+const granted = "+"
 
 func spare(have []string) apiVersions {
 	return append(make(apiVersions, 0, len(have)+manyVersions), have...)
@@ -34,28 +39,49 @@ func spare(have []string) apiVersions {
 
 // Has reports whether a version is in the set.
 func (v apiVersions) Has(version string) bool {
-	if slices.Contains(v, version) {
-		return true
+	has, note := slices.Contains(v, version), version
+	if has {
+		note = granted + version
 	}
 	for i, noted := range v[len(v):cap(v)] {
-		if noted == version {
+		if noted == note {
 			break
 		}
 		if noted == "" {
-			v[:cap(v)][len(v)+i] = version
+			v[:cap(v)][len(v)+i] = note
 			break
 		}
 	}
-	return false
+	return has
 }
 
-// absent returns what was denied.
-func (v apiVersions) absent() []string {
+// absent returns what was denied, present what was granted.
+func (v apiVersions) absent() []string  { return v.noted(false) }
+func (v apiVersions) present() []string { return v.noted(true) }
+
+func (v apiVersions) noted(has bool) []string {
 	set := map[string]bool{}
 	for _, noted := range v[len(v):cap(v)] {
-		if noted != "" {
-			set[noted] = true
+		if version, ok := strings.CutPrefix(noted, granted); ok == has && noted != "" {
+			set[version] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(set))
+}
+
+// full reports whether there was no room to note more.
+func (v apiVersions) full() bool { return cap(v) > len(v) && v[:cap(v)][cap(v)-1] != "" }
+
+// capabilitiesWord finds where a template may get hold of the API versions.
+var capabilitiesWord = regexp.MustCompile(`Capabilities\b(\.(?:KubeVersion|HelmVersion|APIVersions\.Has)\b)?|APIVersions\b(\.Has\b)?`)
+
+// listsVersions reports whether a template may look at API versions in another way than by asking for one: it errs on the
+// side of true.
+func listsVersions(text string) bool {
+	for _, m := range capabilitiesWord.FindAllStringSubmatchIndex(text, -1) {
+		if m[2] < 0 && m[4] < 0 {
+			return true
+		}
+	}
+	return false
 }

@@ -182,6 +182,7 @@ func (d *deployments) interesting(folders, changed []string) {
 	if len(changed) > 0 {
 		names, values := d.set.generated(changed)
 		files = append(files, d.naming(names)...)
+		files = append(files, d.set.deployersOfAsking()...)
 		if values {
 			files = append(files, d.set.Noted(deployers, substituted)...)
 		}
@@ -270,6 +271,9 @@ func (d *deployments) contents(release *gitops.Release) string {
 	h := sha256.New()
 	for _, p := range release.Reads {
 		fmt.Fprintf(h, "%q %s\n", p, tree.State(d.set.Tree(), p))
+	}
+	if release.Chart.Here() {
+		d.askedFor(h, release.Chart.Folder)
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
