@@ -315,7 +315,7 @@ func (c *chartReader) dependency(f chartFolder, d helm.Dependency) (chartFolder,
 func (c *chartReader) fetched(w remote.Want, at gitops.Position) (chartFolder, error) {
 	src, err := c.renderer.fetched(c.out, w, at)
 	if err != nil {
-		return chartFolder{}, &outsideError{w, err}
+		return chartFolder{}, &outsideError{w, at, err}
 	}
 	return chartFolder{tree: src.Tree, dir: ".", packed: true, from: src}, nil
 }
@@ -323,6 +323,7 @@ func (c *chartReader) fetched(w remote.Want, at gitops.Position) (chartFolder, e
 // outsideError says that something from outside is not there.
 type outsideError struct {
 	want remote.Want
+	at   gitops.Position // that asks for it; no path: what the error is about does
 	err  error
 }
 

@@ -248,7 +248,7 @@ func (i *inflation) folder() (chartFolder, error) {
 	}
 	found, err := i.renderer.fetched(i.reads, want, i.renderer.outside.asks(i.shown))
 	if err != nil {
-		return chartFolder{}, &outsideError{want, err}
+		return chartFolder{}, &outsideError{want: want, err: err}
 	}
 	return chartFolder{tree: found.Tree, dir: ".", packed: true, from: found}, nil
 }

@@ -113,7 +113,7 @@ func (i *inflation) load(field, name string) ([]byte, error) {
 		want := remote.Want{Kind: remote.File, URL: address}
 		found, err := i.renderer.fetched(i.reads, want, i.renderer.outside.asks(i.shown))
 		if err != nil {
-			return nil, &outsideError{want, err}
+			return nil, &outsideError{want: want, err: err}
 		}
 		data, _, err := found.Tree.ReadFile(remote.FileName)
 		return data, err

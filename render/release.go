@@ -131,7 +131,7 @@ func (s *release) load(out *Rendering) (err error) {
 	} else {
 		src, err := r.fetched(out, s.spec.Chart.Want, gitops.Position{})
 		if err != nil {
-			return &outsideError{s.spec.Chart.Want, err}
+			return &outsideError{want: s.spec.Chart.Want, err: err}
 		}
 		from = chartFolder{tree: src.Tree, dir: s.spec.Chart.Folder, packed: s.spec.Chart.Want.Kind == remote.Chart,
 			from: src}
@@ -230,6 +230,12 @@ func (s *release) problem(err error) (source.Error, error) {
 	switch {
 	case errors.As(err, &outside):
 		out.Message, out.Unknown = outside.Error(), outside.unknown()
+		if by := outside.at; s.folder != "" && by.Path == path.Join(s.folder, path.Base(by.Path)) {
+			if s.root.Kind != roots.Chart {
+				out.Message += fmt.Sprintf(" (deployed by %s:%d)", out.Path, out.Line)
+			}
+			out.Path, out.Line, out.Column = by.Path, by.Line, by.Column
+		}
 	case errors.As(err, &failure):
 		out.Message, out.Unknown = failure.Message, !failure.Broken
 	case errors.Is(err, remote.ErrWanted):

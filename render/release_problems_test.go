@@ -49,6 +49,9 @@ func TestReleaseProblems(t *testing.T) {
 		"alias": {"\n-- chart/Chart.yaml --\napiVersion: v2\nname: app\nversion: 1.0.0\ndependencies:\n- name: db\n" +
 			"  version: 1.x\n  repository: \"@stable\"\n", `chart/Chart.yaml:5: the repository "@stable" of the dependency db is a ` +
 			"name that only somebody's Helm knows: write its address, or pack the chart into charts/ (deployed by APP:8)"},
+		"not fetched": {"\n-- chart/Chart.yaml --\napiVersion: v2\nname: app\nversion: 1.0.0\ndependencies:\n" +
+			"- name: db\n  version: 1.0.0\n  repository: https://charts.example.com\n", "chart/Chart.yaml:5: chart db 1.0.0 of " +
+			"https://charts.example.com has not been fetched (deployed by APP:8)"},
 	} {
 		for _, kind := range []string{"flux", "argo"} {
 			t.Run(kind+" "+name, func(t *testing.T) {
@@ -59,7 +62,7 @@ func TestReleaseProblems(t *testing.T) {
 				}
 				r := renderReleases(t, base+more, render.Config{})
 				want := strings.ReplaceAll(c.want, "APP", kind+"/app.yaml")
-				if got := r.messages(); got != want || r.problems[0].Unknown != (name == "look-up") {
+				if got := r.messages(); got != want || r.problems[0].Unknown != (name == "look-up" || name == "not fetched") {
 					t.Errorf("got  %s\nwant %s", got, want)
 				}
 			})
