@@ -40,7 +40,8 @@ type chartPlaces struct {
 	files  map[string]*origin.File // by path, or address: see chartFolder.file
 	// objects are those of a manifest, by its index, for those who ask by positions.
 	objects  map[int][]*yaml.Node
-	confirms int // how often it was rendered to try a value
+	texts    map[int]manifestText // by the same index
+	confirms int                  // how often it was rendered to try a value
 }
 
 // maxTraceTime ends the shadow of a chart whose functions take very long. What else it does is bounded by its steps.
@@ -96,7 +97,7 @@ func (c *chartPlaces) locate(manifest int, object *yaml.Node, pointer string) or
 	defer c.mu.Unlock()
 	c.prepare()
 	s := spot{manifest: c.output.Manifests[manifest], object: object, pointer: pointer, value: source.Deref(object)}
-	s.text = manifestText{source.NewOffsets(s.manifest.Text)}
+	s.text = c.text(manifest)
 	s.follow(pointer)
 	p := c.field(s)
 	if s.missing != "" {
@@ -105,6 +106,20 @@ func (c *chartPlaces) locate(manifest int, object *yaml.Node, pointer string) or
 		}
 	}
 	return p
+}
+
+// text returns where the lines of a manifest begin. They are counted once: a place is asked for on each. It is called
+// with the lock held.
+func (c *chartPlaces) text(manifest int) manifestText {
+	t, ok := c.texts[manifest]
+	if !ok {
+		t = manifestText{source.NewOffsets(c.output.Manifests[manifest].Text)}
+		if c.texts == nil {
+			c.texts = map[int]manifestText{}
+		}
+		c.texts[manifest] = t
+	}
+	return t
 }
 
 // printed is locate for what begins at a position of a manifest. It returns false where nothing does.

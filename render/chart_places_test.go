@@ -1,6 +1,9 @@
 package render_test
 
 import (
+	"fmt"
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/lintel-bot/lintel/render"
@@ -28,6 +31,49 @@ data:
 	for _, name := range []string{"chart", "release", "value", "file", "beside"} {
 		if p := find(t, r.one, "ConfigMap config").Origin("/data/" + name); p.How != origin.Enclosing {
 			t.Errorf("%s: %+v", name, p)
+		}
+	}
+}
+
+// What a place costs does not grow with the chart: of a large one, all lines are asked for (lintel blame).
+func TestChartPlacesCost(t *testing.T) {
+	var values, template strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&values, "k%d: %d\n", i, i)
+		fmt.Fprintf(&template, "  k%d: 'x'\n", i)
+	}
+	w := newWorld(t, host, `
+-- app/kustomization.yaml --
+helmCharts:
+- {name: web, version: 1.2.3, repo: HOST/charts, releaseName: web}
+-- charts/web/1.2.3/Chart.yaml --
+{apiVersion: v2, name: web, version: 1.2.3}
+-- charts/web/1.2.3/values.yaml --
+image: app:1
+`+values.String()+`
+-- charts/web/1.2.3/templates/a.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a}
+data:
+  image: {{ .Values.image }}
+`+template.String())
+	_, out, problems := w.render("app")
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	config := find(t, out, "ConfigMap a")
+	for _, pointer := range []string{"/data/image", "/data/k2000"} {
+		config.Origin(pointer) // what is made once
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		const times = 20
+		for range times {
+			config.Origin(pointer)
+		}
+		runtime.ReadMemStats(&after)
+		if each := (after.TotalAlloc - before.TotalAlloc) / times; each > 30_000 {
+			t.Errorf("the place of %s: %d bytes", pointer, each)
 		}
 	}
 }
