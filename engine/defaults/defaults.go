@@ -16,7 +16,8 @@ import (
 // object is a JSON object.
 type object = map[string]any
 
-// Apply returns an object with its defaults. The given one is not changed; objects of kinds without defaults are
+// Apply returns an object with its defaults, and without the fields that are null: for the API server they are not
+// there. The given one is not changed; objects of kinds without defaults are
 // returned as they are. Fields of unexpected types are left alone: the API server refuses them.
 func Apply(o admission.Object) admission.Object {
 	id := admission.IdentityOf(o)
@@ -25,9 +26,33 @@ func Apply(o admission.Object) admission.Object {
 		return o
 	}
 	out, _ := clone(o).(object)
+	dropNulls(out)
 	give(out)
 	return out
 }
+
+// dropNulls takes away the fields that are null, but not the entries of maps that have keys of the user's: there, null
+// is the empty value.
+func dropNulls(v any) {
+	switch v := v.(type) {
+	case object:
+		for key, field := range v {
+			if field == nil {
+				delete(v, key)
+			} else if !userKeys[key] {
+				dropNulls(field)
+			}
+		}
+	case []any:
+		for _, element := range v {
+			dropNulls(element)
+		}
+	}
+}
+
+// userKeys are the fields that are such maps.
+var userKeys = map[string]bool{"labels": true, "annotations": true, "matchLabels": true, "nodeSelector": true,
+	"selector": true, "data": true, "stringData": true, "limits": true, "requests": true, "capacity": true, "parameters": true}
 
 // rules returns what gives objects of a kind their defaults, nil for a kind that has none here.
 func rules(group, kind string) func(object) {

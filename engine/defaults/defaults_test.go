@@ -36,6 +36,9 @@ func TestApply(t *testing.T) {
 			"{apiVersion: v1, kind: Service, spec: {type: ClusterIP, sessionAffinity: None, internalTrafficPolicy: Cluster, " +
 				"ports: [{port: 80, protocol: TCP, targetPort: 80}, {port: 53, protocol: UDP, targetPort: dns}]}}",
 		},
+		{"nulls", "{apiVersion: v1, kind: Secret, immutable: null, metadata: {name: a, labels: null, annotations: {b: null}}, " +
+			"data: {c: null}}",
+			"{apiVersion: v1, kind: Secret, type: Opaque, metadata: {name: a, annotations: {b: null}}, data: {c: null}}"},
 		{
 			"load balancer", "{apiVersion: v1, kind: Service, spec: {type: LoadBalancer, sessionAffinity: ClientIP}}",
 			"{apiVersion: v1, kind: Service, spec: {type: LoadBalancer, sessionAffinity: ClientIP, sessionAffinityConfig: " +
