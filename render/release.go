@@ -175,8 +175,11 @@ func (s *release) resources(out *Rendering) (problems []source.Error, err error)
 		documents, err := source.Parse(m.Template, []byte(m.Text), s.renderer.limits.Source)
 		var e *source.Error
 		if errors.As(err, &e) {
-			return nil, &helm.Error{Cause: helm.CauseOutput, File: m.File, Template: m.Template,
-				Message: fmt.Sprintf("prints what cannot be read: line %d %s", e.Line, e.Message)}
+			message := fmt.Sprintf("prints what cannot be read: line %d %s", e.Line, e.Message)
+			if why, ok := strings.CutPrefix(e.Message, "is not valid YAML: "); ok {
+				message = "prints what is not YAML: " + why
+			}
+			return nil, &helm.Error{Cause: helm.CauseOutput, File: m.File, Template: m.Template, Message: message}
 		}
 		if err != nil {
 			return nil, err

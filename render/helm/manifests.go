@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -36,22 +37,38 @@ func (in *Input) manifests(files map[string]string, o Options) ([]Manifest, erro
 			return nil, err
 		}
 	}
-	hooks, manifests, err := releaseutil.SortManifests(printed, nil, releaseutil.InstallOrder)
+	type document struct {
+		offset int
+		text   string
+	}
+	var documents []document
+	sorted := func(part func(document string) string) ([]*release.Hook, []releaseutil.Manifest, error) {
+		documents = nil
+		heads := map[string]string{}
+		for name, text := range printed {
+			var out strings.Builder
+			split(text, func(offset int, text string) {
+				fmt.Fprintf(&out, "---\n%s%d\n%s\n", indexMark, len(documents), part(text))
+				documents = append(documents, document{offset, text})
+			})
+			heads[name] = out.String()
+		}
+		return releaseutil.SortManifests(heads, nil, releaseutil.InstallOrder)
+	}
+	hooks, manifests, err := sorted(head)
+	if err != nil { // perhaps it is only for the head
+		hooks, manifests, err = sorted(func(document string) string { return document })
+	}
 	if err != nil {
 		return nil, in.unreadable(printed)
 	}
-	offsets := map[[2]string][]int{}
-	for name, text := range printed {
-		split(text, func(offset int, document string) {
-			key := [2]string{name, document}
-			offsets[key] = append(offsets[key], offset)
-		})
-	}
-	add := func(name, text string, hook bool) {
-		m := Manifest{Template: name, Text: text, Hook: hook, Offset: -1}
-		if left := offsets[[2]string{name, text}]; len(left) > 0 {
-			m.Offset, offsets[[2]string{name, text}] = left[0], left[1:]
+	add := func(name, head string, hook bool) {
+		number, _, _ := strings.Cut(strings.TrimPrefix(head, indexMark), "\n")
+		i, err := strconv.Atoi(number)
+		if err != nil || i >= len(documents) {
+			return // Helm does not change what it sorts
 		}
+		m := Manifest{Template: name, Text: documents[i].text, Hook: hook, Offset: documents[i].offset}
 		_, m.File = in.Source(name)
 		list = append(list, m)
 	}
@@ -65,6 +82,9 @@ func (in *Input) manifests(files map[string]string, o Options) ([]Manifest, erro
 	}
 	return list, nil
 }
+
+// indexMark begins the comment that numbers a document.
+const indexMark = "# "
 
 // sound refuses output that costs more to read than it says.
 func (in *Input) sound(name, text string) error {
