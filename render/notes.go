@@ -2,6 +2,9 @@ package render
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,6 +21,27 @@ func (r *Rendering) Notes(ctx context.Context) []source.Error {
 		return nil
 	}
 	return r.notes(ctx)
+}
+
+// keepNotes has what a rendering notes kept on disk with the rendering, of which this is the head.
+func (r *Renderer) keepNotes(out *Rendering, head []byte) {
+	if out.notes == nil {
+		return
+	}
+	find := out.notes
+	scope, name := r.rememberedAt(out.Root)
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %s", r.writtenIn(out.Root), head))
+	name += "-notes-" + hex.EncodeToString(sum[:16])
+	out.notes = func(ctx context.Context) (list []source.Error) {
+		if data, ok := r.cache.Disk.Get(scope, name); ok && json.Unmarshal(data, &list) == nil {
+			return list
+		}
+		list = find(ctx)
+		if data, err := json.Marshal(list); err == nil && ctx.Err() == nil {
+			_ = r.cache.Disk.Put(scope, name, data) // without it the next check finds them again
+		}
+		return list
+	}
 }
 
 // noted has a rendering say what there is to note.
@@ -105,58 +129,87 @@ func (s *release) leftOut(ctx context.Context) (list []left) {
 	if len(absent) == 0 {
 		return nil
 	}
-	own := printedObjects(s.output)
-	more := func(versions ...string) (objects []string) {
+	own := map[string]bool{}
+	for _, m := range s.output.Manifests {
+		own[m.Text] = true
+	}
+	// Only what is printed in another way than before is read: most of a chart is the same.
+	more := func(versions ...string) (objects []printedObject) {
 		options := s.options
 		options.APIVersions = slices.Concat(options.APIVersions, versions)
 		out, err := s.chart.Render(ctx, options)
 		if err != nil {
 			return nil
 		}
-		for _, name := range printedObjects(out) {
-			if !slices.Contains(own, name) && !slices.Contains(objects, name) {
-				objects = append(objects, name)
+		before, now := map[string]bool{}, map[string]bool{}
+		for _, m := range out.Manifests {
+			now[m.Text] = true
+		}
+		for _, m := range s.output.Manifests {
+			if !now[m.Text] {
+				for _, o := range printedObjects(m) {
+					before[o.name] = true // it is printed in another way
+				}
+			}
+		}
+		for _, m := range out.Manifests {
+			if own[m.Text] {
+				continue
+			}
+			for _, o := range printedObjects(m) {
+				if !before[o.name] && !slices.Contains(objects, o) {
+					objects = append(objects, o)
+				}
 			}
 		}
 		return objects
 	}
-	all := more(absent...)
-	if len(all) == 0 {
-		return nil
+	rest := more(absent...)
+	add := func(version string, objects []printedObject) {
+		var names []string
+		for _, o := range objects {
+			names = append(names, o.name)
+		}
+		if len(names) > 0 {
+			list = append(list, left{version, names})
+		}
+	}
+	for _, version := range absent { // nearly always it is that of the object
+		is := func(o printedObject) bool { return o.apiVersion == version || o.apiVersion+"/"+o.kind == version }
+		if len(absent) > 1 {
+			add(version, slices.DeleteFunc(slices.Clone(rest), func(o printedObject) bool { return !is(o) }))
+			rest = slices.DeleteFunc(rest, is)
+		}
 	}
 	if len(absent) > 1 && len(absent) <= maxGranted {
-		rest := slices.Clone(all)
 		for _, version := range absent {
-			objects := more(version)
-			for _, name := range objects {
-				rest = slices.DeleteFunc(rest, func(one string) bool { return one == name })
+			if len(rest) == 0 {
+				break
 			}
-			if len(objects) > 0 {
-				list = append(list, left{version, objects})
-			}
-		}
-		if all = rest; len(all) == 0 {
-			return list
+			objects := slices.DeleteFunc(more(version), func(o printedObject) bool { return !slices.Contains(rest, o) })
+			add(version, objects)
+			rest = slices.DeleteFunc(rest, func(o printedObject) bool { return slices.Contains(objects, o) })
 		}
 	}
-	return append(list, left{several(absent), all})
+	add(several(absent), rest)
+	return list
 }
 
-// printedObjects names the objects that a chart printed, in their order.
-func printedObjects(out *helm.Output) (names []string) {
-	for _, m := range out.Manifests {
-		documents, err := source.Parse(m.Template, []byte(m.Text), source.Limits{})
-		if err != nil {
-			continue
-		}
-		for _, d := range documents {
-			for _, n := range source.Unlist(d) {
-				_, meta := source.Field(n, "metadata")
-				if kind := source.Text(n, "kind"); kind != "" {
-					names = append(names, kind+" "+source.Text(meta, "name"))
-				}
+type printedObject struct{ apiVersion, kind, name string } // name: "ServiceMonitor app"
+
+// printedObjects names the objects in a manifest, in their order.
+func printedObjects(m helm.Manifest) (list []printedObject) {
+	documents, err := source.Parse(m.Template, []byte(m.Text), source.Limits{})
+	if err != nil {
+		return nil
+	}
+	for _, d := range documents {
+		for _, n := range source.Unlist(d) {
+			_, meta := source.Field(n, "metadata")
+			if kind := source.Text(n, "kind"); kind != "" {
+				list = append(list, printedObject{source.Text(n, "apiVersion"), kind, kind + " " + source.Text(meta, "name")})
 			}
 		}
 	}
-	return names
+	return list
 }

@@ -57,6 +57,7 @@ type remembered struct {
 	Asked    askedVersions     `json:"asked,omitzero"`
 	Noted    bool              `json:"noted,omitempty"`  // there is something to say: see Rendering.Notes
 	Object   string            `json:"object,omitempty"` // of the root: the places are those of its rendering
+	Written  string            `json:"written"`          // see writtenIn; the problems stand there
 	Issues   map[int][]Issue   `json:"issues,omitempty"` // by the index of the resource
 	Made     map[int]int       `json:"made,omitempty"`   // by that index, where the object is as Helm printed it
 	Wants    []rememberedWant  `json:"wants,omitempty"`
@@ -81,6 +82,27 @@ func (r *Renderer) rememberedAt(root roots.Root) (scope, name string) {
 	scope = r.cache.Disk.Scope("render", r.cache.Repository, fmt.Sprint(r.limits, r.tree.BlobLimit(), r.outside.sources != nil))
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %v %t %q", root.Path, root.Kind, root.Object != "", r.set.Digest(root)))
 	return scope, hex.EncodeToString(sum[:16])
+}
+
+// writtenIn tells what else is written in the files that say how a root is deployed: where a line of theirs stands.
+func (r *Renderer) writtenIn(root roots.Root) string {
+	one := r.set.Deployment(root)
+	if one == nil {
+		return ""
+	}
+	files := []string{one.Where.Path}
+	if one.Release != nil {
+		files = append(files, one.Release.Chart.Where.Path)
+	}
+	if e := one.Elsewhere; e != nil && e.Release != nil {
+		files = append(files, e.Release.Chart.Where.Path)
+	}
+	text := root.Object
+	for _, p := range files {
+		_, e, _ := r.tree.Lookup(p) // what is not there has no id
+		text += " " + e.ID
+	}
+	return text
 }
 
 // versions reads the remembered renderings of a root, the newest first. What is cut off is left out.
@@ -120,8 +142,8 @@ func (r *Renderer) recall(ctx context.Context, root roots.Root) (*Rendering, []s
 		if json.Unmarshal(v.head, &k) != nil || k.Links == nil {
 			continue
 		}
-		if k.Object != root.Object && len(k.Problems) > 0 {
-			continue // they stand where the other object is written
+		if k.Written != r.writtenIn(root) && len(k.Problems) > 0 {
+			continue // they stand where the object was written then, or another is
 		}
 		out := &Rendering{Root: root, Reads: k.Reads, Partial: k.Partial, links: k.Links, digest: k.Digest,
 			rendered: k.Rendered, asked: k.Asked, wants: recalledWants(k.Wants), told: k.Told}
@@ -142,6 +164,7 @@ func (r *Renderer) recall(ctx context.Context, root roots.Root) (*Rendering, []s
 		}
 		if k.Noted {
 			out.notes = again.notes
+			r.keepNotes(out, v.head)
 		}
 		if k.Object != root.Object {
 			return out, nil
@@ -161,7 +184,7 @@ func (r *Renderer) remember(out *Rendering, problems []source.Error) {
 		return
 	}
 	k := remembered{Reads: out.Reads, Links: out.links, Digest: out.digest, Rendered: out.rendered, Asked: out.asked,
-		Object: out.Root.Object, Noted: out.notes != nil,
+		Object: out.Root.Object, Written: r.writtenIn(out.Root), Noted: out.notes != nil,
 		Issues: map[int][]Issue{}, Made: map[int]int{}, Wants: out.wants.list(), Told: out.told, Partial: out.Partial, Problems: problems}
 	objects := make([]map[string]any, len(out.Resources))
 	for i, res := range out.Resources {
@@ -201,5 +224,6 @@ func (r *Renderer) remember(out *Rendering, problems []source.Error) {
 	if len(data) > 0 {
 		scope, name := r.rememberedAt(out.Root)
 		_ = r.cache.Disk.Put(scope, name, data) // without it the next check renders again
+		r.keepNotes(out, head)
 	}
 }

@@ -190,3 +190,29 @@ func TestReleaseIsRecalledAsMade(t *testing.T) {
 		}
 	}
 }
+
+// What is recalled of a release stands where its object is written now.
+func TestReleaseIsRecalledAtItsLines(t *testing.T) {
+	disk, err := cache.Open(t.TempDir(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asks := "-- chart/templates/asks.yaml --\n# {{ lookup \"v1\" \"Secret\" \"a\" \"b\" }}\n"
+	for _, before := range []string{"", "", "# a word\n", "# a word\n"} {
+		archive := strings.Replace(fluxRepo, "-- flux/app.yaml --\n", "-- flux/app.yaml --\n"+before, 1) +
+			"  values: {image: \"app:2\"}\n  valuesFrom: [{kind: Secret, name: gone}]\n" + asks
+		r := renderReleases(t, archive, render.Config{Cache: &render.Cache{Disk: disk}})
+		moved := strings.Count(before, "\n")
+		at := find(t, r.one, "Deployment app").Origin("/spec/template/spec/containers/1/image")
+		if at.Path != "flux/app.yaml" || at.StartLine != 10+moved {
+			t.Errorf("the image stands at %s:%d, want line %d", at.Path, at.StartLine, 10+moved)
+		}
+		if len(r.problems) != 1 || r.problems[0].Line != 11+moved {
+			t.Errorf("the problems are %v, want line %d", r.problems, 11+moved)
+		}
+		notes := r.one.Notes(t.Context())
+		if len(notes) != 1 || notes[0].Line != 8+moved {
+			t.Errorf("noted is %v, want line %d", notes, 8+moved)
+		}
+	}
+}
