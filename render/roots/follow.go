@@ -105,6 +105,7 @@ func (d *deployments) holdsDeployers(one *Deployment, charts bool) bool {
 	if one.Kind == gitops.ArgoDirectory {
 		return false // its files are read as they are
 	}
+	d.resolve(one)
 	generated := one.Virtual != nil && one.Virtual.Generated
 	for _, p := range d.set.Noted(deployers, anyFolder) {
 		if generated && (one.Path == "." || strings.HasPrefix(p, one.Path+"/")) {
