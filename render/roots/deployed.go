@@ -70,7 +70,7 @@ func (d *deployments) ensure(files []string) { d.follow(d.readFiles(files), fals
 func (d *deployments) readFiles(files []string) []*Deployment {
 	deploying, _ := gitops.Kinds()
 	shaped := d.set.shapedDeployers()
-	files = slices.Concat(files, shaped, d.set.linkedDeployers())
+	files = slices.Concat(files, shaped, d.set.linkedDeployers(), d.set.printers())
 	d.prepare(shaped, deploying)
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -178,6 +178,9 @@ func (d *deployments) objects(p string, data []byte, kinds ...string) []gitops.O
 // interesting reads the files that can say how any of the folders is deployed, and those of the changed files that
 // are such themselves.
 func (d *deployments) interesting(folders, changed []string) {
+	if len(folders) > 0 {
+		folders = d.set.dependents(folders)
+	}
 	files := append(d.set.deployersOf(folders...), d.set.deployersBelow(changed)...)
 	if len(changed) > 0 {
 		names, values := d.set.generated(changed)

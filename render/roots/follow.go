@@ -97,7 +97,10 @@ func (d *deployments) followOne(one *Deployment, charts bool) []*Deployment {
 // holdsDeployers reports whether what a deployment renders may hold objects that deploy.
 func (d *deployments) holdsDeployers(one *Deployment, charts bool) bool {
 	if one.Release != nil {
-		return charts || one.Release.Chart.Here() && d.chartHolds(one.Release.Chart.Folder, map[string]bool{})
+		seen := map[string]bool{}
+		return charts || one.Release.Chart.Here() && slices.ContainsFunc(one.Release.Reads, func(p string) bool {
+			return d.chartHolds(p, seen)
+		})
 	}
 	if one.Elsewhere != nil {
 		return charts
@@ -122,8 +125,8 @@ func (d *deployments) holdsDeployers(one *Deployment, charts bool) bool {
 	return false
 }
 
-// chartHolds reports whether a file of a chart's folder names a group of objects that deploy. A template may put the name
-// together, so this is only where to look first.
+// chartHolds reports whether a file that a release reads, or one of a folder of it, names a group of objects that deploy.
+// A template may put the name together, so this is only where to look first.
 func (d *deployments) chartHolds(dir string, seen map[string]bool) bool {
 	t := d.set.Tree()
 	real, e, err := t.Lookup(dir)

@@ -58,8 +58,8 @@ type Set struct {
 // Flux are read when a folder that they may deploy is asked for. An error means that the repository itself could not
 // be read, or that a glob of the options is not one; errors of single files are kept with their folder.
 func Open(t *tree.Tree, o Options, c *graph.Cache) (*Set, error) {
-	notes := []graph.Notes{deployerNotes(o.Limits), sourceNotes(o.Limits), policyTestNotes(o.Limits), exceptionNotes(o.Limits),
-		askNotes()}
+	notes := []graph.Notes{deployerNotes(o.Limits), sourceNotes(o.Limits), chartNotes(o.Limits), policyTestNotes(o.Limits),
+		exceptionNotes(o.Limits), askNotes()}
 	g, err := graph.Build(t, graph.Options{Limits: o.Limits, Marks: o.Marks, Notes: notes}, c)
 	if err != nil {
 		return nil, err
