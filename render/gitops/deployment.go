@@ -62,6 +62,13 @@ func (o Object) Name() string { return o.root.text("metadata", "name") }
 // File returns the path of the file that the object's name is written in.
 func (o Object) File() string { return o.root.position("metadata", "name").Path }
 
+// Same reports whether another object is what became of this one on its way to the cluster, or the other way round: both
+// are of one kind and name, and of one namespace or file.
+func (o Object) Same(other Object) bool {
+	return o.Kind() == other.Kind() && o.Name() == other.Name() && (o.File() == other.File() ||
+		o.root.text("metadata", "namespace") == other.root.text("metadata", "namespace"))
+}
+
 // Kind returns the object's kind, empty where it has none.
 func (o Object) Kind() string { return o.root.text("kind") }
 

@@ -106,7 +106,7 @@ func (d *deployments) readFiles(files []string) []*Deployment {
 	if len(objects) == 0 {
 		return nil
 	}
-	return d.add(objects)
+	return d.add(objects, nil)
 }
 
 // lookUp reads the objects of some kinds that others of Flux read: those of the wanted names, by kind. What an

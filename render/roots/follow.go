@@ -68,8 +68,7 @@ func (d *deployments) followOne(one *Deployment, charts bool) []*Deployment {
 	if seen || !holds {
 		return nil
 	}
-	deploying, _ := gitops.Kinds()
-	objects, _ := build(root, deploying)
+	objects, values := d.brought(build, root)
 	if len(objects) == 0 {
 		return nil
 	}
@@ -77,7 +76,7 @@ func (d *deployments) followOne(one *Deployment, charts bool) []*Deployment {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !takesOver {
-		return d.add(objects)
+		return d.add(objects, values)
 	}
 	arrived := func(o gitops.Reference, file, from string) bool {
 		return (from == "" || !strings.Contains(from, by)) && slices.ContainsFunc(objects, func(as gitops.Object) bool {
@@ -91,7 +90,21 @@ func (d *deployments) followOne(one *Deployment, charts bool) []*Deployment {
 		}
 	}
 	d.problems = slices.DeleteFunc(d.problems, func(p gitops.Problem) bool { return arrived(p.Object, p.Path, p.From) })
-	return d.add(objects)
+	return d.add(objects, values)
+}
+
+// brought returns the objects that deploy in what a root renders to, and the values for them that come with them.
+func (d *deployments) brought(build Builder, root Root) (deploying, values []gitops.Object) {
+	kinds, context := gitops.Kinds()
+	objects, _ := build(root, slices.Concat(kinds, slices.DeleteFunc(context, func(kind string) bool { return !isValues(kind) })))
+	for _, o := range objects {
+		if isValues(o.Kind()) {
+			values = append(values, o)
+		} else {
+			deploying = append(deploying, o)
+		}
+	}
+	return deploying, values
 }
 
 // holdsDeployers reports whether what a deployment renders may hold objects that deploy.
@@ -146,8 +159,9 @@ func (d *deployments) chartHolds(dir string, seen map[string]bool) bool {
 	})
 }
 
-// add adds what objects deploy; the lock is held. It returns what is new.
-func (d *deployments) add(objects []gitops.Object) (added []*Deployment) {
+// add adds what objects deploy; the lock is held. It returns what is new. Values that came with the objects count, and
+// not what they were made of.
+func (d *deployments) add(objects, values []gitops.Object) (added []*Deployment) {
 	_, context := gitops.Kinds()
 	wanted := map[string][]string{} // by kind, the names of what these read
 	flux := false
@@ -158,7 +172,9 @@ func (d *deployments) add(objects []gitops.Object) (added []*Deployment) {
 		flux = flux || o.Kind() == "Kustomization" || o.Kind() == "HelmRelease"
 	}
 	if flux {
-		objects = append(objects, d.lookUp(context, wanted)...)
+		objects = slices.Concat(objects, values, slices.DeleteFunc(d.lookUp(context, wanted), func(o gitops.Object) bool {
+			return slices.ContainsFunc(values, o.Same)
+		}))
 	}
 	found, problems := gitops.Deployments(objects, gitops.Options{Tree: d.set.Tree(), Repo: d.repo, Limits: d.limits,
 		Releases: true})
