@@ -163,7 +163,7 @@ func (s *release) load(out *Rendering) (err error) {
 	}
 	s.options = helm.Options{
 		Name: s.spec.Name, Namespace: s.spec.Namespace, Values: s.values.Map, SkipCRDs: s.spec.SkipCRDs,
-		SkipSchema: s.spec.SkipSchema, Lookup: r.lookUp,
+		SkipSchema: s.spec.SkipSchema, OtherTests: !s.spec.SkipTests, Lookup: r.lookUp,
 	}
 	s.options.Kubernetes, s.options.APIVersions = s.versions(r.clustersOf(s.root)[0])
 	return nil

@@ -61,7 +61,6 @@ func (r *reader) fluxRelease(root *field) {
 	upgrade := spec.text("upgrade", "crds")
 	out.KeepCRDs = upgrade != "Create" && upgrade != "CreateReplace"
 	out.SkipSchema = spec.truth("install", "disableSchemaValidation")
-	out.SkipTests = true // Flux runs them by itself, if at all
 	at.Cluster = cmp.Or(spec.text("kubeConfig", "secretRef", "name"), spec.text("kubeConfig", "configMapRef", "name"),
 		clusterFolder(near))
 	for _, p := range spec.elements("postRenderers") {

@@ -82,6 +82,20 @@ func pack(t testing.TB, folder string, files []helm.File) string {
 	return data.String()
 }
 
+// Who runs no tests runs a hook that is one of something else, too.
+func TestHooksOfTestsThatRunAtOtherTimes(t *testing.T) {
+	c := app(t, "templates/a.yaml", "kind: A\nmetadata: {annotations: {helm.sh/hook: 'test, post-install'}}\n",
+		"templates/b.yaml", "kind: B\nmetadata: {annotations: {helm.sh/hook: test}}\n")
+	for _, one := range []struct {
+		options helm.Options
+		want    int
+	}{{helm.Options{}, 0}, {helm.Options{OtherTests: true}, 1}, {helm.Options{Tests: true}, 2}} {
+		if out := render(t, c, one.options); len(out.Manifests) != one.want {
+			t.Errorf("%+v: %d manifests, want %d", one.options, len(out.Manifests), one.want)
+		}
+	}
+}
+
 func TestOutputIsThatOfHelmTemplate(t *testing.T) {
 	c := app(t,
 		"values.yaml", "replicas: 2\nname: x\n",

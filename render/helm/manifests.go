@@ -76,7 +76,8 @@ func (in *Input) manifests(files map[string]string, o Options) ([]Manifest, erro
 		add(m.Name, m.Content, false)
 	}
 	for _, h := range hooks {
-		if !o.SkipHooks && (o.Tests || !slices.Contains(h.Events, release.HookTest)) {
+		test := slices.Contains(h.Events, release.HookTest) && !(o.OtherTests && slices.ContainsFunc(h.Events, notTest))
+		if !o.SkipHooks && (o.Tests || !test) {
 			add(h.Path, h.Manifest, true)
 		}
 	}
@@ -85,6 +86,8 @@ func (in *Input) manifests(files map[string]string, o Options) ([]Manifest, erro
 
 // indexMark begins the comment that numbers a document.
 const indexMark = "# "
+
+func notTest(e release.HookEvent) bool { return e != release.HookTest }
 
 // sound refuses output that costs more to read than it says.
 func (in *Input) sound(name, text string) error {

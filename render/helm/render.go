@@ -13,8 +13,10 @@ type Options struct {
 	SkipCRDs    bool // leaves out what is in crds/
 	SkipHooks   bool // leaves out hooks
 	Tests       bool // has hooks of tests in it, too
-	SkipSchema  bool // does not ask values.schema.json
-	Upgrade     bool // Release.IsUpgrade instead of IsInstall
+	// OtherTests has those hooks of tests in it that run at another time, too: who runs no tests runs these.
+	OtherTests bool
+	SkipSchema bool // does not ask values.schema.json
+	Upgrade    bool // Release.IsUpgrade instead of IsInstall
 	// Lookup answers what the chart asks the cluster for; a name of "" asks for a list. False: not known, or not all of
 	// a list is. Nil: nothing is known.
 	Lookup func(apiVersion, kind, namespace, name string) (map[string]any, bool)
