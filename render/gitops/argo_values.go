@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"os"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -57,6 +58,7 @@ func (a *argoValues) file(item *field) Layer {
 	l := Layer{Name: written, Where: item.position()}
 	if item.unknown {
 		l.Unknown = "which file it is depends on what only the cluster has"
+		a.mayBe(written)
 		return l
 	}
 	ref, inside, _ := strings.Cut(written, "/")
@@ -100,6 +102,34 @@ func (a *argoValues) file(item *field) Layer {
 	}
 	return l
 }
+
+// mayBe has the release read all files that a name with something in it that only the cluster has may be of.
+func (a *argoValues) mayBe(written string) {
+	pattern, folder := insideElement.ReplaceAllString(wholeElement.ReplaceAllString(written, "$1**$2"), "*"), ""
+	if ref, inside, ok := strings.Cut(pattern, "/"); ok && strings.HasPrefix(ref, "$") {
+		source := a.sourceOf(ref)
+		if source == nil || !a.ours(source.text("repoURL"), "") || !a.Repo.current(source.text("targetRevision")) {
+			return
+		}
+		pattern = inside
+	} else if !a.release.Chart.Here() {
+		return
+	} else if !strings.HasPrefix(pattern, "/") {
+		folder = a.release.Chart.Folder
+	}
+	if name, in := below(folder, pattern); in && name != "**" {
+		list, err := matching(a.Tree, name, a.Limits)
+		if a.release.reads(list...); err != nil {
+			a.release.reads(fixed(name))
+		}
+	}
+}
+
+// What templates keep in names: as an element of a path, which may be several, or as a part of one.
+var (
+	wholeElement  = regexp.MustCompile(`(^|/)\{\{[^{}]*\}\}(/)`)
+	insideElement = regexp.MustCompile(`\{\{[^{}]*\}\}`)
+)
 
 // below joins a path to a folder, and returns false where it leads out of everything.
 func below(folder, name string) (string, bool) {
