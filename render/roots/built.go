@@ -201,6 +201,41 @@ func (s *Set) generating(kind string, names []string) []Root {
 	return s.rootsOver(dirs)
 }
 
+// reshaped lists the names that objects which others read have in the kustomizations that a change of some files is in
+// and that write over them.
+func (s *Set) reshaped(changed []string) (names []string) {
+	build := s.builder()
+	if build == nil {
+		return nil
+	}
+	_, kinds := gitops.Kinds()
+	dirs := map[string]bool{}
+	for _, kind := range kinds {
+		for _, p := range s.Mentions(kind) {
+			if kustomization.IsFileName(p) {
+				dirs[path.Dir(p)] = true
+				continue
+			}
+			for _, dir := range s.Taking(p) {
+				dirs[dir] = true
+			}
+		}
+	}
+	if len(dirs) == 0 {
+		return nil
+	}
+	above := s.Above(dirs)
+	for _, root := range s.rootsOver(s.Touched(changed, nil)) {
+		if _, holds := slices.BinarySearch(above, root.Path); holds {
+			objects, _ := build(root, kinds)
+			for _, o := range objects {
+				names = append(names, o.Name())
+			}
+		}
+	}
+	return names
+}
+
 // generated lists the names of the ConfigMaps and Secrets that a change of some files may generate otherwise, and
 // reports whether it may change any such as they are built.
 func (s *Set) generated(changed []string) (names []string, values bool) {

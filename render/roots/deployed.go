@@ -184,6 +184,9 @@ func (d *deployments) interesting(folders, changed []string) {
 	files := append(d.set.deployersOf(folders...), d.set.deployersBelow(changed)...)
 	if len(changed) > 0 {
 		names, values := d.set.generated(changed)
+		if len(d.naming([]string{""})) > 0 {
+			names = append(names, d.set.reshaped(changed)...)
+		}
 		files = append(files, d.naming(names)...)
 		files = append(files, d.set.deployersOfAsking()...)
 		if values {
