@@ -96,7 +96,8 @@ func (d *deployments) followOne(one *Deployment, charts bool) []*Deployment {
 // brought returns the objects that deploy in what a root renders to, and the values for them that come with them.
 func (d *deployments) brought(build Builder, root Root) (deploying, values []gitops.Object) {
 	kinds, context := gitops.Kinds()
-	objects, _ := build(root, slices.Concat(kinds, slices.DeleteFunc(context, func(kind string) bool { return !isValues(kind) })))
+	context = slices.DeleteFunc(context, func(kind string) bool { return !isValues(kind) })
+	objects, _ := build(root, slices.Concat(kinds, context))
 	for _, o := range objects {
 		if isValues(o.Kind()) {
 			values = append(values, o)
