@@ -11,12 +11,13 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/source"
 )
 
 // YAML returns the resource as "kustomize build" prints it.
 func (r *Resource) YAML() ([]byte, error) {
 	if r.plain || r.node == nil {
-		return sigsyaml.Marshal(r.Object)
+		return source.Print(r.Object)
 	}
 	return nodeYAML(r.node)
 }

@@ -5,12 +5,11 @@ import (
 	"reflect"
 	"strings"
 
-	sigsyaml "sigs.k8s.io/yaml"
-
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/review"
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/source"
 )
 
 // What is listed is bounded: the rest is counted.
@@ -85,7 +84,7 @@ func (c *comparison) change(named report.Resource, old, new *render.Resource) re
 }
 
 func text(object map[string]any) string {
-	data, err := sigsyaml.Marshal(object)
+	data, err := source.Print(object)
 	if err != nil {
 		return ""
 	}

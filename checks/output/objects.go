@@ -5,16 +5,15 @@ import (
 	"fmt"
 	"io"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/render/source"
 )
 
 // objectsYAML prints objects as "kustomize build" does: keys sorted, one document each.
 func objectsYAML(w io.Writer, objects []report.Object, _ Options) error {
 	out := bufio.NewWriter(w)
 	for i, o := range objects {
-		data, err := yaml.Marshal(o)
+		data, err := source.Print(map[string]any(o))
 		if err != nil {
 			return fmt.Errorf("print a rendered resource: %w", err)
 		}
