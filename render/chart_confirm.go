@@ -69,7 +69,7 @@ func (c *chartPlaces) tried(s spot, one trace.Candidate, value any, good func(sp
 		if m.Template != s.manifest.Template {
 			continue
 		}
-		documents, _ := source.Parse(m.Template, []byte(m.Text), c.renderer.limits.Source)
+		documents, _ := manifestDocuments(m, c.renderer.limits.Source)
 		for _, d := range documents {
 			for _, object := range source.Unlist(d) {
 				again := spot{value: object}

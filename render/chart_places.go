@@ -128,7 +128,7 @@ func (c *chartPlaces) printed(manifest, line, column int, missing string) (origi
 	objects, ok := c.objects[manifest]
 	if !ok {
 		m := c.output.Manifests[manifest]
-		documents, _ := source.Parse(m.Template, []byte(m.Text), c.renderer.limits.Source)
+		documents, _ := manifestDocuments(m, c.renderer.limits.Source)
 		for _, d := range documents {
 			objects = append(objects, source.Unlist(d)...)
 		}

@@ -121,3 +121,16 @@ func TestChartsThatDependOnCharts(t *testing.T) {
 		})
 	}
 }
+
+// Helm ends each manifest with a line break, so a block scalar at its end has one, too.
+func TestBlockScalarAtTheEnd(t *testing.T) {
+	const end = "  text: |\n    one\n    two\n{{- \"\" -}}\n"
+	r := renderReleases(t, fluxRepo+"-- chart/templates/end.yaml --\napiVersion: v1\nkind: ConfigMap\n"+
+		"metadata: {name: end}\ndata:\n"+end+"-- chart/templates/hook-end.yaml --\napiVersion: v1\nkind: ConfigMap\n"+
+		"metadata: {name: hook, annotations: {helm.sh/hook: pre-install}}\ndata:\n"+end, render.Config{})
+	for _, name := range []string{"ConfigMap end", "ConfigMap hook"} {
+		if got := find(t, r.one, name).Object["data"].(map[string]any)["text"]; got != "one\ntwo\n" {
+			t.Errorf("%s: got %q", name, got)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/lintel-bot/lintel/render/gitops"
@@ -172,7 +173,7 @@ func (s *release) load(out *Rendering) (err error) {
 // resources turns Helm's output into resources.
 func (s *release) resources(out *Rendering) (problems []source.Error, err error) {
 	for i, m := range s.output.Manifests {
-		documents, err := source.Parse(m.Template, []byte(m.Text), s.renderer.limits.Source)
+		documents, err := manifestDocuments(m, s.renderer.limits.Source)
 		var e *source.Error
 		if errors.As(err, &e) {
 			message := fmt.Sprintf("prints what cannot be read: line %d %s", e.Line, e.Message)
@@ -206,6 +207,12 @@ func (s *release) resources(out *Rendering) (problems []source.Error, err error)
 		}
 	}
 	return problems, nil
+}
+
+// manifestDocuments reads a manifest as it stands in the release: Helm ends each with a line break, without which a block
+// scalar at the end would lack its own.
+func manifestDocuments(m helm.Manifest, l source.Limits) ([]*yaml.Node, error) {
+	return source.Parse(m.Template, []byte(m.Text+"\n"), l)
 }
 
 // unknown says which values are not known, each once.
