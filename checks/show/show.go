@@ -78,6 +78,7 @@ type shower struct {
 	settings *settings.Settings
 	graphs   *graph.Cache
 	config   render.Config
+	sorted   bool // what is printed is in the order of the program kustomize
 }
 
 func (s *shower) show(ctx context.Context) (*report.Showing, error) {
@@ -103,8 +104,12 @@ func (s *shower) show(ctx context.Context) (*report.Showing, error) {
 		return nil, err
 	}
 	if s.Show == report.ShowObjects {
-		list := make([]report.Object, len(rendering.Resources))
-		for i, r := range rendering.Resources {
+		resources := rendering.Resources
+		if s.sorted {
+			resources = render.InPrintedOrder(resources)
+		}
+		list := make([]report.Object, len(resources))
+		for i, r := range resources {
 			list[i] = r.Made()
 		}
 		err = output.Write(s.Output, &text, list, options)
@@ -183,6 +188,7 @@ func (s *shower) render(ctx context.Context) (*render.Rendering, []source.Error,
 		}
 		for _, p := range s.Root.Paths {
 			if f, broken := set.Kustomization(p); f != nil || broken != nil {
+				s.sorted = f != nil && s.Show == report.ShowObjects && !f.Sorts()
 				return s.renderer(set).Render(ctx, roots.Root{Path: p})
 			}
 			if _, e, err := s.tree.Lookup(p); err == nil && (e.Kind == tree.File || e.Kind == tree.Dir) {

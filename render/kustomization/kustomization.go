@@ -64,6 +64,12 @@ type Inline struct {
 	Node  *yaml.Node
 }
 
+// Sorts reports whether the file has sortOptions, which decide on the order of what is printed.
+func (f *File) Sorts() bool {
+	_, options := source.Field(f.Node, "sortOptions")
+	return options != nil && options.ShortTag() != "!!null"
+}
+
 // Parse reads a kustomization file. An error is a *source.Error.
 func Parse(p string, data []byte, limits source.Limits) (*File, error) {
 	documents, err := source.Parse(p, data, limits)
