@@ -124,7 +124,7 @@ func (s *release) versions(c Cluster) (kubernetes string, versions []string) {
 	}
 	versions = slices.Concat(helm.KubernetesKinds(kubernetes), c.APIVersions, s.renderer.declared())
 	if !s.spec.SkipCRDs {
-		for _, f := range s.chart.CRDs() {
+		for _, f := range s.chart.CRDs(s.values.Map) {
 			versions = append(versions, crdVersions(f.Data)...)
 		}
 	}

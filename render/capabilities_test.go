@@ -54,6 +54,30 @@ func saw(t *testing.T, out *render.Rendering) map[string]any {
 	return data
 }
 
+// thingsOfSubchart is a subchart that has custom resource definitions; the release's values are to follow.
+var thingsOfSubchart = `
+-- chart/Chart.yaml --
+apiVersion: v2
+name: app
+version: 1.0.0
+dependencies: [{name: sub, version: 1.0.0, condition: sub.enabled}]
+-- chart/charts/sub/Chart.yaml --
+apiVersion: v2
+name: sub
+version: 1.0.0
+` + strings.Replace(serviceMonitors, "-- crds/", "-- chart/charts/sub/crds/", 1) + `
+-- flux/app.yaml --
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: app, namespace: shop}
+spec:
+  interval: 1h
+  chart:
+    spec:
+      chart: chart
+      sourceRef: {kind: GitRepository, name: flux-system, namespace: flux-system}
+  `
+
 func TestCapabilities(t *testing.T) {
 	crd := strings.Replace(fluxRepo, "{group: example.com, names: {kind: Thing}}",
 		"{group: example.com, names: {kind: Thing}, versions: [{name: v1, served: true}, {name: v2, served: false}]}", 1)
@@ -68,6 +92,10 @@ func TestCapabilities(t *testing.T) {
 		"nothing is known": {fluxRepo + asking, render.Config{}, "v1.37.0 thing false pod true monitor false old false"},
 		"the chart's own, and the repository's": {crd + asking + serviceMonitors, render.Config{},
 			"v1.37.0 thing true pod true monitor true old false"},
+		"a subchart's": {crd + asking + thingsOfSubchart + "values: {sub: {enabled: true}}\n", render.Config{},
+			"v1.37.0 thing true pod true monitor true old false"},
+		"a disabled subchart's": {crd + asking + thingsOfSubchart + "values: {sub: {enabled: false}}\n", render.Config{},
+			"v1.37.0 thing true pod true monitor false old false"},
 		"a cluster": {fluxRepo + asking, cluster(render.Cluster{Kubernetes: "1.24",
 			APIVersions: []string{"monitoring.coreos.com/v1/ServiceMonitor"}}),
 			"v1.24 thing false pod true monitor true old true"},

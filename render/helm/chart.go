@@ -5,6 +5,7 @@ import (
 	"time"
 
 	chart "helm.sh/helm/v4/pkg/chart/v2"
+	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
 )
 
 // File is a file of a chart.
@@ -77,9 +78,21 @@ func (c *Chart) Type() string { return cmp.Or(c.chart.Metadata.Type, "applicatio
 // chart has none.
 func (c *Chart) Values() File { return c.file("values.yaml") }
 
-// CRDs returns the files in crds/ of a chart and of its subcharts, as far as these are there.
-func (c *Chart) CRDs() (list []File) {
-	for _, crd := range c.chart.CRDObjects() {
+// CRDs returns the files in crds/ that a release with a user's values installs: those of the chart, and those of its
+// subcharts that are there and not disabled. Where the values do not fit the chart, which Render says, it is all of them.
+func (c *Chart) CRDs(values map[string]any) (list []File) {
+	installed := c.chart.CRDObjects()
+	if len(installed) > 0 && len(c.chart.Dependencies()) > 0 && shallow(values, maxValuesDepth) {
+		enabled, err := guarded(func() ([]chart.CRD, error) {
+			processed := clone(c.chart)
+			err := chartutil.ProcessDependencies(processed, values)
+			return processed.CRDObjects(), err
+		})
+		if err == nil {
+			installed = enabled
+		}
+	}
+	for _, crd := range installed {
 		list = append(list, File{Name: crd.Filename, Data: crd.File.Data})
 	}
 	return list

@@ -92,7 +92,7 @@ func (c *Chart) input(o Options, r *run) (*Input, error) {
 	if err := c.installable(); err != nil {
 		return nil, err
 	}
-	if !shallow(o.Values, 200) {
+	if !shallow(o.Values, maxValuesDepth) {
 		return nil, tooMuch("is given values that are nested too deep")
 	}
 	processed := clone(c.chart)
@@ -200,6 +200,9 @@ func (in *Input) collect(c *Chart, of *chart.Chart, dots map[string]map[string]a
 		}
 	}
 }
+
+// maxValuesDepth is how deep values may be nested.
+const maxValuesDepth = 200
 
 // shallow reports whether values are nested at most depth levels.
 func shallow(v any, depth int) bool {
