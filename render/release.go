@@ -209,8 +209,8 @@ func (s *release) resources(out *Rendering) (problems []source.Error, err error)
 	return problems, nil
 }
 
-// manifestDocuments reads a manifest as it stands in the release: Helm ends each with a line break, without which a block
-// scalar at the end would lack its own.
+// manifestDocuments reads a manifest as it stands in the release: Helm ends each with a line break, without which a
+// block scalar at the end would lack its own.
 func manifestDocuments(m helm.Manifest, l source.Limits) ([]*yaml.Node, error) {
 	return source.Parse(m.Template, []byte(m.Text+"\n"), l)
 }

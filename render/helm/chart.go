@@ -79,7 +79,8 @@ func (c *Chart) Type() string { return cmp.Or(c.chart.Metadata.Type, "applicatio
 func (c *Chart) Values() File { return c.file("values.yaml") }
 
 // CRDs returns the files in crds/ that a release with a user's values installs: those of the chart, and those of its
-// subcharts that are there and not disabled. Where the values do not fit the chart, which Render says, it is all of them.
+// subcharts that are there and not disabled. Where the values do not fit the chart, which Render says, it is all of
+// them.
 func (c *Chart) CRDs(values map[string]any) (list []File) {
 	installed := c.chart.CRDObjects()
 	if len(installed) > 0 && len(c.chart.Dependencies()) > 0 && shallow(values, maxValuesDepth) {
