@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/render/helm"
+	"github.com/lintel-bot/lintel/render/roots"
 	"github.com/lintel-bot/lintel/render/source"
 )
 
@@ -46,7 +47,7 @@ func (r *Renderer) keepNotes(out *Rendering, head []byte) {
 
 // noted has a rendering say what there is to note.
 func (s *release) noted(out *Rendering) {
-	if o := s.output; len(o.Absent)+len(o.Lookups)+len(o.Unvalidated) > 0 {
+	if o := s.output; len(o.Absent)+len(o.Lookups)+len(o.Unvalidated) > 0 || o.Phased && s.root.Kind == roots.HelmRelease {
 		out.notes = s.notes
 	}
 }
@@ -80,6 +81,14 @@ func (s *release) notes(ctx context.Context) (list []source.Error) {
 	if len(lists) > 0 {
 		add("the chart asks the cluster for %s (lookup): it is checked with those that this repository declares",
 			several(lists))
+	}
+	if s.output.Phased && s.root.Kind == roots.HelmRelease { // Argo CD installs, always
+		options := s.options
+		options.Upgrade = true
+		if out, err := s.chart.Render(ctx, options); err != nil || !slices.Equal(out.Manifests, s.output.Manifests) {
+			add("the chart prints something else when it is upgraded than when it is installed (.Release.IsUpgrade, " +
+				".Release.Revision): only the latter is checked")
+		}
 	}
 	for _, chart := range s.output.Unvalidated {
 		add("the values were not held against the schema of the chart %s: it refers to other places, and nothing is "+

@@ -32,6 +32,14 @@ metadata: {name: s}
 stringData: {a: {{ (lookup "v1" "Secret" "shop" "old").data | default "new" | quote }} }
 `, "flux/app.yaml:8: the chart asks the cluster for Secret shop/old (lookup), which nothing in this repository declares: it " +
 			"is checked as if that were not there"},
+		"an upgrade": {"\n-- chart/templates/more.yaml --\n{{ if .Release.IsUpgrade }}{apiVersion: v1, kind: Pod, metadata: " +
+			"{name: more}}{{ end }}\n", "flux/app.yaml:8: the chart prints something else when it is upgraded than when it is " +
+			"installed (.Release.IsUpgrade, .Release.Revision): only the latter is checked"},
+		"a later revision": {"\n-- chart/templates/more.yaml --\n{{ if gt (int .Release.Revision) 1 }}{apiVersion: v1, kind: " +
+			"Pod, metadata: {name: more}}{{ end }}\n", "flux/app.yaml:8: the chart prints something else when it is upgraded than " +
+			"when it is installed (.Release.IsUpgrade, .Release.Revision): only the latter is checked"},
+		"an upgrade of no consequence": {"\n-- chart/templates/more.yaml --\n{{ if .Release.IsInstall }}{{ end }}\n" +
+			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: more}\ndata: {a: b}\n", ""},
 		"a schema that is elsewhere": {`
 -- chart/values.schema.json --
 {"$ref": "https://schemas.example.com/values.json"}

@@ -103,8 +103,12 @@ func (c *Chart) input(o Options, r *run) (*Input, error) {
 	if err != nil {
 		return nil, err
 	}
+	revision := 1
+	if o.Upgrade {
+		revision = 2
+	}
 	top, err := util.ToRenderValuesWithSchemaValidation(processed, o.Values, common.ReleaseOptions{
-		Name: o.Name, Namespace: cmp.Or(o.Namespace, "default"), Revision: 1, IsInstall: !o.Upgrade, IsUpgrade: o.Upgrade,
+		Name: o.Name, Namespace: cmp.Or(o.Namespace, "default"), Revision: revision, IsInstall: !o.Upgrade, IsUpgrade: o.Upgrade,
 	}, caps, true)
 	if err != nil {
 		return nil, mismatch(err)

@@ -18,6 +18,7 @@ type sets struct {
 type parsed struct {
 	set   *template.Template
 	lists bool // see listsVersions
+	asks  bool // see Output.Phased
 }
 
 func newSets() *sets { return &sets{kept: map[string]parsed{}} }
@@ -35,23 +36,23 @@ func (s *sets) parsed(in *Input) (*template.Template, error) {
 	known, ok := s.kept[key.String()]
 	s.mu.Unlock()
 	if ok {
-		in.run.listed = in.run.listed || known.lists
+		in.run.listed, in.run.phased = in.run.listed || known.lists, in.run.phased || known.asks
 		return known.set, nil
 	}
-	lists := false
+	lists, asks := false, false
 	set := template.New("gotpl").Option("missingkey=zero").Funcs(in.Funcs).Funcs(placeholders)
 	for _, t := range in.Templates {
-		lists = lists || listsVersions(t.Text)
+		lists, asks = lists || listsVersions(t.Text), asks || phaseWord.MatchString(t.Text)
 		if _, err := parseInto(set.New(t.Name), t.Text); err != nil {
 			return nil, in.unparsed(t.Name, err)
 		}
 	}
 	set.Funcs(stubs(in.Funcs)) // the run that was first is not to be kept
-	in.run.listed = in.run.listed || lists
+	in.run.listed, in.run.phased = in.run.listed || lists, in.run.phased || asks
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.kept) < keptSets {
-		s.kept[key.String()] = parsed{set, lists}
+		s.kept[key.String()] = parsed{set, lists, asks}
 	}
 	return set, nil
 }

@@ -33,6 +33,8 @@ type Output struct {
 	Present   []string          // what it was asked for and granted, likewise
 	// Listed says that the chart may have looked at the API versions in another way than by Has.
 	Listed bool
+	// Phased says that the chart may print something else for an upgrade than for an installation.
+	Phased bool
 	// Frozen has the functions that are random or read the clock and were called, each once, sorted.
 	Frozen []string
 	// Unvalidated has the charts (full names, as in the names of templates) whose schema refers to other places and

@@ -24,6 +24,7 @@ type run struct {
 	found    map[Lookup]bool // answered, or in part
 	versions apiVersions
 	listed   bool // see Output.Listed
+	phased   bool // see Output.Phased
 	depth    int
 	printed  int
 	stopped  atomic.Bool // nobody waits any more
@@ -91,6 +92,7 @@ func (c *Chart) render(o Options, r *run) (*Output, error) {
 		out.Files[t.Name] = strings.ReplaceAll(printed.String(), "<no value>", "")
 	}
 	out.Absent, out.Present, out.Listed = r.versions.absent(), r.versions.present(), r.listed || r.versions.full()
+	out.Phased = r.phased
 	out.Frozen = slices.Sorted(maps.Keys(r.frozen))
 	out.Lookups = slices.SortedFunc(maps.Keys(r.lookups), compareLookups)
 	out.Found = slices.SortedFunc(maps.Keys(r.found), compareLookups)
@@ -165,7 +167,7 @@ func (r *run) nesting(t *template.Template, names map[string]int) template.FuncM
 			if !strings.Contains(text, "{{") {
 				return strings.ReplaceAll(text, "<no value>", ""), r.print(len(text))
 			}
-			r.listed = r.listed || listsVersions(text)
+			r.listed, r.phased = r.listed || listsVersions(text), r.phased || phaseWord.MatchString(text)
 			own, err := t.Clone()
 			if err != nil {
 				return "", err
