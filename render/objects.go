@@ -18,6 +18,7 @@ func (r *Renderer) objects(root roots.Root, kinds []string) ([]gitops.Object, bo
 	if err != nil {
 		return nil, false
 	}
+	r.held.put(root, out, problems)
 	next := &builtObjects{kinds: kinds,
 		rendering: &Rendering{Root: root, Reads: out.Reads, Partial: out.Partial || len(problems) > 0, links: out.links,
 			digest: out.digest, rendered: out.rendered, asked: out.asked, wants: out.wants, told: out.told}}

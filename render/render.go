@@ -86,6 +86,7 @@ type Renderer struct {
 	declared   func() []string // see findVersions
 	counts     *counts
 	lookups    *lookups
+	held       *held
 	outside    *outside          // what is brought in
 	overlay    map[string][]byte // by path, links resolved
 	mistakes   *mistake.Finder   // for the files as this renderer sees them
@@ -96,7 +97,7 @@ type Renderer struct {
 func New(s *roots.Set, c Config) *Renderer {
 	r := &Renderer{tree: s.Tree(), set: s, limits: c.Limits.withDefaults(), namespaced: c.Namespaced, counts: &counts{},
 		failed: &sync.Map{}, mistakes: &mistake.Finder{Limits: c.Limits.withDefaults().Source},
-		outside: &outside{sources: c.Sources}, clusters: c.Clusters, lookups: &lookups{}}
+		outside: &outside{sources: c.Sources}, clusters: c.Clusters, lookups: &lookups{}, held: &held{}}
 	r.declared = sync.OnceValue(r.findVersions)
 	if c.Cache != nil && c.Cache.Disk != nil {
 		r.cache = c.Cache
@@ -110,7 +111,7 @@ func New(s *roots.Set, c Config) *Renderer {
 // that reads of other roots may be remembered.
 func (r *Renderer) Fresh() *Renderer {
 	other := *r
-	other.cache = nil
+	other.cache, other.held = nil, nil
 	return &other
 }
 
@@ -127,7 +128,7 @@ func (r *Renderer) Counts() (built, recalled int) {
 func (r *Renderer) With(files map[string][]byte) *Renderer {
 	other := *r
 	other.overlay, other.failed, other.mistakes = files, &sync.Map{}, &mistake.Finder{Limits: r.limits.Source}
-	other.lookups = &lookups{}
+	other.lookups, other.held = &lookups{}, nil
 	return &other
 }
 
@@ -211,6 +212,10 @@ func (r *Renderer) Render(ctx context.Context, root roots.Root) (*Rendering, []s
 		alone := r.cache.alone(name)
 		alone.Lock()
 		defer alone.Unlock()
+	}
+	// What was rendered without asking for the clusters may be for others.
+	if out, problems := r.held.take(root); out != nil && (out.rendered == "" || out.rendered == r.capabilities(root, out.asked)) {
+		return out, problems, nil
 	}
 	return r.once(ctx, root)
 }
