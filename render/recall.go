@@ -31,8 +31,8 @@ type Cache struct {
 
 	definitions definitions
 
-	built map[roots.Root]*builtObjects // in memory: what Argo CD and Flux look at, of each check
-	busy  [64]sync.Mutex               // see alone
+	built map[builtKey]*builtObjects // in memory: what Argo CD and Flux look at, of each check
+	busy  [64]sync.Mutex             // see alone
 }
 
 // alone returns what to lock while something of a name is rendered and remembered, so that it is not rendered twice at

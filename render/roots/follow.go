@@ -97,13 +97,8 @@ func (d *deployments) followOne(one *Deployment, charts bool) []*Deployment {
 func (d *deployments) brought(build Builder, root Root) (deploying, values []gitops.Object) {
 	kinds, context := gitops.Kinds()
 	context = slices.DeleteFunc(context, func(kind string) bool { return !isValues(kind) })
-	objects, _ := build(root, slices.Concat(kinds, context))
-	for _, o := range objects {
-		if isValues(o.Kind()) {
-			values = append(values, o)
-		} else {
-			deploying = append(deploying, o)
-		}
+	if deploying, _ = build(root, kinds); len(deploying) > 0 {
+		values, _ = build(root, context)
 	}
 	return deploying, values
 }
