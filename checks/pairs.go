@@ -67,7 +67,7 @@ func pair(ctx context.Context, change report.Change, repo *repository, k *kept) 
 	if err := out.render(ctx); err != nil {
 		return nil, err
 	}
-	if err := out.unchecked(); err != nil {
+	if err := out.unchecked(ctx); err != nil {
 		return nil, err
 	}
 	asking, not, advice := builtin.Deployments(out.sides)

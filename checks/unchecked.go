@@ -1,38 +1,30 @@
 package checks
 
 import (
+	"context"
 	"path"
 	"slices"
 
-	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/kustomization"
-	"github.com/lintel-bot/lintel/render/roots"
 )
 
 // unchecked finds what of the change is not checked.
-func (p *pairs) unchecked() error {
+func (p *pairs) unchecked(ctx context.Context) error {
 	s := p.sides
 	if s.All {
 		return nil
 	}
-	charts := map[string]bool{}
 	for _, d := range s.Trees.Differences {
 		if d.New != nil && s.Trees.Head.Roots.Dangling(d.Path) {
 			p.not(path.Dir(d.Path), d.Path, "this symlink leads out of the repository, or to nothing in it")
 		}
 		if d.New == nil || kustomization.IsFileName(d.Path) {
 			continue
-		}
-		if chart := s.Trees.Head.Roots.Chart(d.Path); chart != "" && !charts[chart] && !p.rendersChart(chart, d.Path) {
-			charts[chart] = true
-			p.charts++
-			p.notChecked = append(p.notChecked, report.NotChecked{Root: chart, Path: d.Path,
-				Reason: "this Helm chart changes, and nothing that is deployed from here renders it"})
 		}
 		p.claimed(d.Path)
 		if err := p.unread(d.Path); err != nil {
@@ -45,16 +37,10 @@ func (p *pairs) unchecked() error {
 	if err := p.submodules(); err != nil {
 		return err
 	}
+	if err := p.changedCharts(ctx); err != nil {
+		return err
+	}
 	return p.excluded()
-}
-
-// rendersChart reports whether a root that is checked is made of the chart of a folder, of which a file changed.
-func (p *pairs) rendersChart(chart, file string) bool {
-	return slices.ContainsFunc(p.roots, func(r *diff.Root) bool {
-		_, whole := r.Reads[chart+"/"]
-		_, one := r.Reads[file]
-		return r.Kind == roots.Chart && r.Path == chart || whole || one
-	})
 }
 
 // unread tells of a changed file that looks like a manifest and is not checked.

@@ -63,6 +63,8 @@ type chartFolder struct {
 	// packed says that the chart was one file, in which .helmignore means nothing.
 	packed bool
 	from   *remote.Source // what it came with; nil: the repository
+	// instead has other contents of files of the repository, by path; nil: the file is not there.
+	instead map[string][]byte
 }
 
 // file returns where a file of the chart is: in this repository, or see origin.Link.
@@ -83,6 +85,7 @@ const (
 // files reads the files below a folder, symlinks followed.
 func (f chartFolder) files() (list []helm.File, err error) {
 	bytes, folders := 0, 0
+	seen := map[string]bool{}
 	var walk func(dir, name string, depth int) error
 	walk = func(dir, name string, depth int) error {
 		entries, err := f.tree.ReadDir(dir)
@@ -119,6 +122,12 @@ func (f chartFolder) files() (list []helm.File, err error) {
 				if err != nil {
 					return err
 				}
+				if other, ok := f.instead[at]; ok {
+					if seen[at] = true; other == nil {
+						continue
+					}
+					data = other
+				}
 				if bytes += len(data); bytes > maxChartBytes || len(list) >= maxChartFiles {
 					return &helm.Error{Cause: helm.CauseLimit, Message: fmt.Sprintf("the chart has more than %d MiB or %d files",
 						maxChartBytes>>20, maxChartFiles)}
@@ -128,7 +137,19 @@ func (f chartFolder) files() (list []helm.File, err error) {
 		}
 		return nil
 	}
-	return list, walk(f.dir, "", 0)
+	if err := walk(f.dir, "", 0); err != nil {
+		return nil, err
+	}
+	for at, data := range f.instead {
+		inside, ok := at, f.dir == "."
+		if !ok {
+			inside, ok = strings.CutPrefix(at, f.dir+"/")
+		}
+		if ok && !seen[at] && data != nil {
+			list = append(list, helm.File{Name: inside, Data: data})
+		}
+	}
+	return list, nil
 }
 
 // chartReader loads the charts of one release and notes what it read.
@@ -183,7 +204,7 @@ func (c *chartReader) load(f chartFolder, defaults []byte) (*helm.Chart, int, er
 	c.open[place] = true
 	defer delete(c.open, place)
 	var charts *charts
-	if c.renderer.memory != nil && defaults == nil {
+	if c.renderer.memory != nil && defaults == nil && f.instead == nil {
 		charts = &c.renderer.memory.charts
 	}
 	chart, err := charts.load(key, func() (*helm.Chart, error) {
@@ -298,7 +319,7 @@ func (c *chartReader) dependency(f chartFolder, d helm.Dependency) (chartFolder,
 			}
 			return chartFolder{}, err
 		}
-		return chartFolder{tree: f.tree, dir: dir, here: f.here, from: f.from}, nil
+		return chartFolder{tree: f.tree, dir: dir, here: f.here, from: f.from, instead: f.instead}, nil
 	case strings.HasPrefix(repository, "oci://"):
 		return c.fetched(remote.Want{Kind: remote.Chart, URL: strings.TrimSuffix(repository, "/") + "/" + d.Name, Ref: version},
 			at)

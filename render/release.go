@@ -32,6 +32,7 @@ type release struct {
 	from     chartFolder
 	reader   *chartReader
 	defaults *gitops.Values // see gitops.Release.ChartValues
+	instead  []byte         // the same as a file, in place of the chart's values.yaml; nil: that counts
 	places   *chartPlaces
 }
 
@@ -149,14 +150,13 @@ func (s *release) load(out *Rendering) (err error) {
 	if err != nil {
 		return err
 	}
-	var instead []byte
 	if defaults != nil {
-		if instead, err = sigsyaml.Marshal(defaults.Map); err != nil {
+		if s.instead, err = sigsyaml.Marshal(defaults.Map); err != nil {
 			return fmt.Errorf("writing down values: %w", err)
 		}
 	}
 	s.from, s.defaults, s.reader = from, defaults, &chartReader{renderer: r, out: out}
-	if s.chart, err = s.reader.chart(from, instead); err != nil {
+	if s.chart, err = s.reader.chart(from, s.instead); err != nil {
 		return err
 	}
 	if s.values, err = s.spec.Values(r.tree, r.outside.sources); err != nil {

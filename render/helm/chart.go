@@ -1,9 +1,12 @@
 package helm
 
 import (
+	"bytes"
 	"cmp"
+	"slices"
 	"time"
 
+	"helm.sh/helm/v4/pkg/chart/common"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
 )
@@ -97,6 +100,14 @@ func (c *Chart) CRDs(values map[string]any) (list []File) {
 		list = append(list, File{Name: crd.Filename, Data: crd.File.Data})
 	}
 	return list
+}
+
+// TemplatesHold reports whether a template of a chart, or of one that it depends on, holds a text.
+func (c *Chart) TemplatesHold(text string) bool { return templatesHold(c.chart, []byte(text)) }
+
+func templatesHold(c *chart.Chart, text []byte) bool {
+	return slices.ContainsFunc(c.Templates, func(f *common.File) bool { return bytes.Contains(f.Data, text) }) ||
+		slices.ContainsFunc(c.Dependencies(), func(d *chart.Chart) bool { return templatesHold(d, text) })
 }
 
 func (c *Chart) file(name string) File {

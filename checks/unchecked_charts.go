@@ -1,0 +1,205 @@
+package checks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/source"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// changedCharts tells of the charts that change and that nothing renders, and of the files in them with which nothing does:
+// values of an environment that is deployed from elsewhere, and what templates read only with such values.
+func (p *pairs) changedCharts(ctx context.Context) error {
+	t := p.sides.Trees
+	aside := map[string][]string{}
+	for _, d := range t.Differences {
+		chart := t.Head.Roots.Chart(d.Path)
+		switch {
+		case chart == "":
+		case !p.rendersChart(chart, d.Path):
+			if _, told := aside[chart]; d.New != nil && !told {
+				aside[chart] = nil
+				p.charts++
+				p.not(chart, d.Path, "this Helm chart changes, and nothing that is deployed from here renders it")
+			}
+		case !ownFile(chart, d.Path) && !forPeople(chart, d.Path) && !p.reading(d.Path):
+			aside[chart] = append(aside[chart], d.Path)
+		}
+	}
+	for _, chart := range slices.Sorted(maps.Keys(aside)) {
+		files, err := p.unshown(ctx, chart, aside[chart])
+		if err != nil {
+			return err
+		}
+		p.tellUnshown(chart, files)
+	}
+	return nil
+}
+
+// tellUnshown tells of the files of a chart with which nothing renders it.
+func (p *pairs) tellUnshown(chart string, files []string) {
+	const most = 5
+	if len(files) == 0 {
+		return
+	}
+	words := "nothing that is deployed from here renders the chart with this file"
+	if rest := files[1:]; len(rest) > 0 {
+		words += ", nor with " + strings.Join(rest[:min(len(rest), most)], ", ")
+		if more := len(rest) - most; more > 0 {
+			words += fmt.Sprintf(" and %s more", report.Count(more, "file", "files"))
+		}
+	}
+	p.not(chart, files[0], words)
+}
+
+// rendersChart reports whether a root that is checked is made of the chart of a folder, of which a file changed.
+func (p *pairs) rendersChart(chart, file string) bool {
+	return p.reading(file) || slices.ContainsFunc(p.roots, func(r *diff.Root) bool { return has(r, chart) })
+}
+
+// has reports whether a root is made of the chart of a folder: by itself, or as part of another one.
+func has(r *diff.Root, chart string) bool {
+	_, whole := r.Reads[chart+"/"]
+	return whole || r.Kind == roots.Chart && r.Path == chart
+}
+
+// reading reports whether a root that is checked reads a file by its name, as values are, or by that of a symlink.
+func (p *pairs) reading(file string) bool {
+	names := []string{file}
+	for _, c := range []diff.Commit{p.sides.Trees.Base, p.sides.Trees.Head} {
+		if real, _, err := c.Tree.Lookup(file); err == nil {
+			names = append(names, real)
+		}
+	}
+	return slices.ContainsFunc(p.roots, func(r *diff.Root) bool {
+		return slices.ContainsFunc(names, func(name string) bool {
+			_, ok := r.Reads[name]
+			return ok
+		})
+	})
+}
+
+// unshown lists those of some changed files of a chart whose change is not seen in anything that is checked: somebody
+// may give them as values, or templates read them.
+func (p *pairs) unshown(ctx context.Context, chart string, files []string) ([]string, error) {
+	if len(files) == 0 {
+		return nil, nil
+	}
+	before := map[string][]byte{}
+	for _, file := range files {
+		data, err := contents(p.sides.Trees.Base.Tree, file)
+		if err != nil {
+			return nil, err
+		}
+		before[file] = data
+	}
+	readable := false
+	for _, r := range p.roots {
+		if !has(r, chart) {
+			continue
+		}
+		c := p.sides.Head.Charted(r.Root)
+		if c == nil { // the root says why, or it is a kustomization that renders the chart
+			return nil, nil
+		}
+		if !c.ReadsFiles() {
+			continue
+		}
+		readable = true
+		left := map[string][]byte{}
+		for _, file := range c.Unshown(ctx, before) {
+			left[file] = before[file]
+		}
+		before = left
+	}
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(before)), func(file string) bool {
+		return !readable && !p.mayBeValues(file)
+	}), ctx.Err()
+}
+
+// contents returns what a file has; nil where there is none.
+func contents(t *tree.Tree, file string) ([]byte, error) {
+	data, _, err := t.ReadFile(file)
+	var large *tree.TooLargeError
+	if errors.Is(err, tree.ErrNotExist) || errors.As(err, &large) {
+		return nil, nil
+	}
+	return append([]byte{}, data...), err
+}
+
+// mayBeValues reports whether a file is one that Helm reads as values: a map that is not an object of a cluster.
+func (p *pairs) mayBeValues(file string) bool {
+	t := p.sides.Trees
+	data, err := contents(t.Head.Tree, file)
+	if data == nil {
+		data, err = contents(t.Base.Tree, file)
+	}
+	switch path.Ext(file) {
+	case ".yaml", ".yml", ".json":
+	default:
+		return false
+	}
+	if err != nil {
+		return true
+	}
+	documents, err := source.Parse(file, data, source.Limits{})
+	return err != nil || slices.ContainsFunc(documents, func(d *yaml.Node) bool {
+		return d.Kind == yaml.MappingNode && source.Text(d, "kind") == ""
+	})
+}
+
+// ownFile reports whether a file of a chart is one that Helm reads whatever the values are.
+func ownFile(chart, file string) bool {
+	name := inChart(chart, file)
+	top, _, below := strings.Cut(name, "/")
+	switch top {
+	case "templates", "crds", "charts":
+		return below
+	case "Chart.yaml", "Chart.lock", "values.yaml", "values.schema.json", "requirements.yaml", "requirements.lock":
+		return !below
+	}
+	return false
+}
+
+// forPeople reports whether a file of a chart is for those who write it, read about it or test it, by its name.
+func forPeople(chart, file string) bool {
+	name := inChart(chart, file)
+	folders := strings.Split(path.Dir(name), "/")
+	if slices.ContainsFunc(folders, func(f string) bool {
+		return slices.Contains([]string{"ci", "test", "tests", "docs", "examples"}, f) // ci: test values of chart-testing
+	}) {
+		return true
+	}
+	base := path.Base(name)
+	stem, _, _ := strings.Cut(base, ".")
+	switch path.Ext(base) {
+	case ".md", ".gotmpl", ".png", ".svg", ".adoc", ".rst":
+		return true
+	}
+	switch strings.ToUpper(stem) {
+	case "README", "NOTES", "LICENSE", "LICENCE", "NOTICE", "OWNERS", "CODEOWNERS", "AUTHORS", "MAINTAINERS",
+		"CHANGELOG", "CONTRIBUTING", "MAKEFILE", "DOCKERFILE", "JUSTFILE", "TILTFILE", "CT", "RENOVATE", "SKAFFOLD",
+		"ARTIFACTHUB-REPO", "ARTIFACTHUB-PKG":
+		return true
+	}
+	return strings.HasPrefix(base, ".")
+}
+
+// inChart returns the name that a file has in the folder of a chart.
+func inChart(chart, file string) string {
+	if chart == "." {
+		return file
+	}
+	return strings.TrimPrefix(file, chart+"/")
+}

@@ -1,0 +1,66 @@
+package render
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/lintel-bot/lintel/render/helm"
+)
+
+// ReadsFiles reports whether a template of the chart, or of one that it depends on, reads files of the chart (.Files).
+func (c *Charted) ReadsFiles() bool { return c.release.chart.TemplatesHold(".Files") }
+
+// Unshown lists those of some files of this repository with which the templates print the same as with the contents of
+// instead, by path; nil is a file that is not there. Where it cannot be told, as the chart does not render, there are none.
+func (c *Charted) Unshown(ctx context.Context, instead map[string][]byte) []string {
+	whole, err := c.manifests(ctx, nil)
+	if err != nil {
+		return nil
+	}
+	tries := maxShown
+	var among func(files []string) []string
+	among = func(files []string) []string {
+		some := map[string][]byte{}
+		for _, p := range files {
+			some[p] = instead[p]
+		}
+		tries--
+		other, err := c.manifests(ctx, some)
+		switch {
+		case err == nil && slices.Equal(whole, other):
+			return files
+		case len(files) == 1 || tries <= 0:
+			return nil
+		}
+		half := len(files) / 2
+		return append(among(files[:half:half]), among(files[half:])...)
+	}
+	if len(instead) == 0 {
+		return nil
+	}
+	return among(slices.Sorted(maps.Keys(instead)))
+}
+
+// maxShown is how often a chart is rendered to find out which files show up in it: of those that are left some do.
+const maxShown = 64
+
+// manifests is what the templates print with other contents of some files.
+func (c *Charted) manifests(ctx context.Context, instead map[string][]byte) ([]helm.Manifest, error) {
+	s := c.release
+	chart := s.chart
+	if instead != nil && s.from.here {
+		from, reader := s.from, &chartReader{renderer: s.renderer, out: &Rendering{Reads: map[string]string{},
+			links: map[string]string{}, wants: wants{}}}
+		from.instead = instead
+		var err error
+		if chart, err = reader.chart(from, s.instead); err != nil {
+			return nil, err
+		}
+	}
+	out, err := chart.Render(ctx, s.options)
+	if err != nil {
+		return nil, err
+	}
+	return out.Manifests, nil
+}
