@@ -49,6 +49,15 @@ func TestReleaseProblems(t *testing.T) {
 		"alias": {"\n-- chart/Chart.yaml --\napiVersion: v2\nname: app\nversion: 1.0.0\ndependencies:\n- name: db\n" +
 			"  version: 1.x\n  repository: \"@stable\"\n", `chart/Chart.yaml:5: the repository "@stable" of the dependency db is a ` +
 			"name that only somebody's Helm knows: write its address, or pack the chart into charts/ (deployed by APP:8)"},
+		"no version": {"\n-- chart/Chart.yaml --\napiVersion: v2\nname: app\n",
+			"chart/Chart.yaml:1: the chart has no version, which Helm requires (deployed by APP:8)"},
+		"not a version": {"\n-- chart/Chart.yaml --\napiVersion: v2\nname: app\nversion: new\n",
+			`chart/Chart.yaml:3: the chart version "new" is invalid (deployed by APP:8)`},
+		"no version below": {"\n-- chart/charts/db/Chart.yaml --\napiVersion: v2\nname: db\n",
+			"chart/charts/db/Chart.yaml:1: the chart has no version, which Helm requires (deployed by APP:8)"},
+		"no version beside": {"\n-- chart/Chart.yaml --\napiVersion: v2\nname: app\nversion: 1.0.0\ndependencies:\n- name: db\n" +
+			"  version: 1.x\n  repository: file://../db\n-- db/Chart.yaml --\napiVersion: v2\nname: db\n",
+			"db/Chart.yaml:1: the chart has no version, which Helm requires (deployed by APP:8)"},
 		"not fetched": {"\n-- chart/Chart.yaml --\napiVersion: v2\nname: app\nversion: 1.0.0\ndependencies:\n" +
 			"- name: db\n  version: 1.0.0\n  repository: https://charts.example.com\n", "chart/Chart.yaml:5: chart db 1.0.0 of " +
 			"https://charts.example.com has not been fetched (deployed by APP:8)"},

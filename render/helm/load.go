@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +16,7 @@ import (
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/ignore"
+	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/lintel-bot/lintel/render/source"
 )
@@ -116,13 +119,40 @@ func (c *Chart) refused(err error) error {
 	}
 	var invalid chart.ValidationError
 	if errors.As(err, &invalid) {
-		e.File = "Chart.yaml"
-		e.Message = strings.TrimPrefix(invalid.Error(), "validation: ")
-		return e
+		return c.invalid(invalid)
 	}
 	e.Message = sentence(withoutValues(err.Error()))
 	return e
 }
+
+// invalid says what Helm has against a Chart.yaml, and on which line: of the chart, or of one that lies in it.
+func (c *Chart) invalid(said chart.ValidationError) error {
+	words := strings.TrimPrefix(said.Error(), "validation: ")
+	e := &Error{Cause: CauseInvalid, Message: strings.TrimPrefix(words, "chart.metadata.")}
+	field := metadataField.FindStringSubmatch(words)
+	if field != nil && field[2] != "" {
+		e.Message = "has no " + field[1] + ", which Helm requires"
+	}
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(c.files)), func(name string) bool {
+		return path.Base(name) != "Chart.yaml"
+	})
+	for _, name := range names {
+		var m chart.Metadata
+		if sigsyaml.Unmarshal(c.files[name], &m) != nil || !errors.Is(m.Validate(), said) {
+			continue
+		}
+		e.File, e.Line = name, 1
+		if documents, err := source.Parse(name, c.files[name], source.Limits{}); err == nil && field != nil && len(documents) > 0 {
+			if key, _ := source.Field(documents[0], field[1]); key != nil {
+				e.Line = key.Line
+			}
+		}
+		break
+	}
+	return e
+}
+
+var metadataField = regexp.MustCompile(`^chart\.metadata\.(\w+)( is required$)?`)
 
 // sortCharts puts subcharts in the order of their names: Helm has those that are not declared in a random one.
 func sortCharts(c *chart.Chart) {

@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/render/remote"
 )
 
 // text is a scalar that knows its line.
@@ -130,7 +132,8 @@ func (r *reader) policy(f file) *Policy {
 		got := credential{prefix: r.prefix(c.Prefix, "https", "oci", "http"), basicAuthFile: r.path(c.BasicAuthFile),
 			tokenFile: r.path(c.TokenFile), dockerF: r.path(c.DockerConfig)}
 		if given(got.basicAuthFile)+given(got.tokenFile)+given(got.dockerF) != 1 {
-			r.fail(c.Prefix, "credentials need exactly one of basicAuthFile, tokenFile and dockerConfig")
+			r.fail(c.Prefix, "%q: credentials need exactly one of basicAuthFile, tokenFile and dockerConfig",
+				remote.Redacted(c.Prefix.value))
 		}
 		p.credentials = append(p.credentials, got)
 	}
@@ -174,17 +177,21 @@ func (r *reader) globs(patterns []text) Globs {
 // prefix reads the beginning of addresses. It ends with a slash: without, it would fit longer names as well.
 func (r *reader) prefix(t text, schemes ...string) string {
 	u, err := Address(t.value)
+	fail := func(format string, args ...any) {
+		address, _, _ := strings.Cut(remote.Redacted(t.value), "?")
+		r.fail(t, "%q: %s", address, fmt.Sprintf(format, args...))
+	}
 	switch {
 	case t.value == "":
 		r.fail(t, "an address is missing here")
 	case err != nil:
-		r.fail(t, "%v", err)
+		fail("%v", err)
 	case !slices.Contains(schemes, u.Scheme):
-		r.fail(t, "the address has to begin with %s://", strings.Join(schemes, ":// or "))
+		fail("the address has to begin with %s://", strings.Join(schemes, ":// or "))
 	case u.RawQuery != "":
-		r.fail(t, "the address has a query")
+		fail("the address has a query")
 	case !strings.HasSuffix(comparable(u), "/"):
-		r.fail(t, "the address has to end with /: without, it would fit longer names as well")
+		fail("the address has to end with /: without, it would fit longer names as well")
 	default:
 		return comparable(u)
 	}

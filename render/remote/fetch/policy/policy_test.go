@@ -134,15 +134,18 @@ func TestFileErrors(t *testing.T) {
 		"allow:\n- https://**\n- nonsense\n": `sources.yaml:3: "nonsense" is not a pattern`,
 		"allow: https://**":                  "sources.yaml:1: this is not the kind of value",
 		"allow:\n- {a: b}":                   "sources.yaml:2: a text is needed here",
-		"mirrors:\n- from: https://a.example.com/x\n  to: https://b.example.com/\n": "sources.yaml:2: the address has to " +
-			"end with /",
-		"mirrors:\n- from: https://a.example.com/\n  to: file:///x/\n": "sources.yaml:3: the address",
-		"private:\n- 10.0.0.0/8\n- x\n":                                `sources.yaml:3: "x" is not a network`,
-		"plainHTTP: ['https://x/']": "sources.yaml:1: the address has to " +
-			"begin with http://",
-		"credentials:\n- prefix: https://x/\n": "sources.yaml:2: credentials need " +
+		"mirrors:\n- from: https://a.example.com/x\n  to: https://b.example.com/\n": `sources.yaml:2: ` +
+			`"https://a.example.com/x": the address has to end with /`,
+		"mirrors:\n- from: https://a.example.com/\n  to: file:///x/\n": `sources.yaml:3: "file:///x/": the address`,
+		"mirrors:\n- from: https://u:s3cret@a.example.com/x\n  to: https://b.example.com/\n": `sources.yaml:2: ` +
+			`"https://a.example.com/x": the address has to end with /`,
+		"private: [10.0.0.0/99]":        `sources.yaml:1: "10.0.0.0/99" is not a network`,
+		"private:\n- 10.0.0.0/8\n- x\n": `sources.yaml:3: "x" is not a network`,
+		"plainHTTP: ['https://x/']": `sources.yaml:1: "https://x/": the address has to begin with ` +
+			"http://",
+		"credentials:\n- prefix: https://x/\n": `sources.yaml:2: "https://x/": credentials need ` +
 			"exactly one",
-		"credentials:\n- {prefix: https://x/, tokenFile: a, basicAuthFile: b}\n": "sources.yaml:2: credentials need " +
+		"credentials:\n- {prefix: https://x/, tokenFile: a, basicAuthFile: b}\n": `sources.yaml:2: "https://x/": credentials need ` +
 			"exactly one",
 		"caFile: /nonexistent/ca.pem": "sources.yaml:1: caFile",
 		"a: b: c":                     "sources.yaml:1:",

@@ -1,0 +1,119 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/lintel-bot/lintel/render/gitops"
+	"github.com/lintel-bot/lintel/render/helm"
+	"github.com/lintel-bot/lintel/render/remote"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// complete gets what a chart declares and does not have in it. It returns how many charts that makes.
+func (c *chartReader) complete(f chartFolder, chart *helm.Chart) (*helm.Chart, int, error) {
+	missing := chart.Missing()
+	if len(missing) == 0 {
+		return chart, 1, nil
+	}
+	deps, size := map[string]*helm.Chart{}, 1
+	var wanted error
+	for _, d := range missing {
+		from, err := c.dependency(f, d)
+		if err == nil {
+			var one *helm.Chart
+			var n int
+			if one, n, err = c.load(from, nil); err == nil {
+				deps[d.Key()] = one
+				if size += n; size > maxCharted {
+					return nil, 0, &helm.Error{Cause: helm.CauseLimit,
+						Message: fmt.Sprintf("is made of more than %d charts, counted each time", maxCharted)}
+				}
+				continue
+			}
+		}
+		if !errors.Is(err, remote.ErrWanted) {
+			return nil, 0, f.blames(d, from, err)
+		}
+		wanted = err // the others are wanted, too
+	}
+	if wanted != nil {
+		return nil, 0, wanted
+	}
+	out, err := chart.With(deps)
+	return out, size, err
+}
+
+// blames says what is wrong with a dependency in terms of the chart of f: by its file where that is in this repository,
+// else on the line that declares it.
+func (f chartFolder) blames(d helm.Dependency, from chartFolder, err error) error {
+	wrong, ok := errors.AsType[*helm.Error](err)
+	if !ok || from.tree == nil || f.packed { // without a tree it is the declaration that is wrong
+		return err
+	}
+	e := *wrong
+	if from.here {
+		if inside, err := filepath.Rel(f.dir, from.dir); err == nil && e.File != "" {
+			e.File = path.Join(filepath.ToSlash(inside), e.File)
+		}
+		return &e
+	}
+	separator := ", which "
+	if strings.HasPrefix(e.Message, "the ") {
+		separator = ": "
+	}
+	e.Message = "depends on " + d.Key() + separator + e.Message
+	e.File, e.Line = d.File, d.Line
+	return &e
+}
+
+// dependency returns where a chart is that another one depends on.
+func (c *chartReader) dependency(f chartFolder, d helm.Dependency) (chartFolder, error) {
+	refused := func(format string, args ...any) error {
+		return &helm.Error{Cause: helm.CauseMissing, File: d.File, Line: d.Line, Message: fmt.Sprintf(format, args...),
+			Names: []string{d.Key()}}
+	}
+	version := d.LockedVersion
+	if version == "" {
+		version = d.Version
+	}
+	at := c.at
+	if f.here {
+		at = gitops.Position{Path: path.Join(f.dir, d.File), Line: d.Line}
+	}
+	switch repository := d.Repository; {
+	case strings.HasPrefix(repository, "file://"):
+		dir, ok := tree.Clean(path.Join(f.dir, strings.TrimPrefix(repository, "file://")))
+		if !ok || f.packed {
+			return chartFolder{}, refused("the dependency %s lies out of the repository", d.Key())
+		}
+		if _, _, err := f.tree.Lookup(path.Join(dir, "Chart.yaml")); err != nil {
+			if errors.Is(err, tree.ErrNotExist) {
+				return chartFolder{}, refused("the dependency %s is not there: %s is no chart", d.Key(), dir)
+			}
+			return chartFolder{}, err
+		}
+		return chartFolder{tree: f.tree, dir: dir, here: f.here, from: f.from, instead: f.instead}, nil
+	case strings.HasPrefix(repository, "oci://"):
+		return c.fetched(remote.Want{Kind: remote.Chart, URL: strings.TrimSuffix(repository, "/") + "/" + d.Name, Ref: version},
+			at)
+	case strings.HasPrefix(repository, "https://"), strings.HasPrefix(repository, "http://"):
+		return c.fetched(remote.Want{Kind: remote.Chart, URL: repository, Name: d.Name, Ref: version}, at)
+	case repository == "":
+		return chartFolder{}, refused("the dependency %s is neither in charts/ nor has it a repository", d.Key())
+	}
+	return chartFolder{}, refused("the repository %.80q of the dependency %s is a name that only somebody's Helm knows: write "+
+		"its address, or pack the chart into charts/", d.Repository, d.Key())
+}
+
+// fetched returns what a chart from outside came to.
+func (c *chartReader) fetched(w remote.Want, at gitops.Position) (chartFolder, error) {
+	src, err := c.renderer.fetched(c.out, w, at)
+	if err != nil {
+		return chartFolder{}, &outsideError{w, at, err}
+	}
+	return chartFolder{tree: src.Tree, dir: ".", packed: true, from: src}, nil
+}
