@@ -34,16 +34,36 @@ func Deployments(s *diff.Sides) (pairs []*diff.Pair, not []report.NotChecked, ad
 		case p.Cause == gitops.Broken && !known:
 			pairs = append(pairs, pairOf(p))
 		default:
-			not = append(not, report.NotChecked{Root: p.Object.Root(), Path: p.Path, Line: p.Line, Reason: reason})
+			not = unite(not, report.NotChecked{Root: p.Object.Root(), Path: p.Path, Line: p.Line, Reason: reason})
 		}
 	}
 	return pairs, not, advice
 }
 
-// knownProblems returns what finds a problem of now among those of before: in the same file, or in one that does not
-// have it any more, since it was moved.
+// unite adds something that is not checked. What several objects of one file ask for in the same words is one thing.
+func unite(list []report.NotChecked, n report.NotChecked) []report.NotChecked {
+	i := slices.IndexFunc(list, func(m report.NotChecked) bool {
+		return m.Path == n.Path && m.Line == n.Line && m.Reason == n.Reason
+	})
+	if i < 0 {
+		return append(list, n)
+	}
+	if !slices.Contains(strings.Split(list[i].Root, ", "), n.Root) {
+		list[i].Root += ", " + n.Root
+	}
+	return list
+}
+
+// knownProblems returns what finds a problem of now among those of before: of the same object in the same file, else in
+// that file, or in one that does not have it any more, since it was moved. Several overlays may deploy one file, each
+// with its own namespace.
 func knownProblems(before, now []gitops.Problem) func(gitops.Problem) (gitops.Problem, bool) {
 	type place struct{ path, message string }
+	type own struct {
+		place
+		object gitops.Reference
+		from   string
+	}
 	type asks struct {
 		object  gitops.Reference
 		message string
@@ -52,16 +72,20 @@ func knownProblems(before, now []gitops.Problem) func(gitops.Problem) (gitops.Pr
 	for _, p := range now {
 		still[place{p.Path, p.Message}] = true
 	}
-	here, gone := map[place]gitops.Problem{}, map[asks]gitops.Problem{}
+	same, here, gone := map[own]gitops.Problem{}, map[place]gitops.Problem{}, map[asks]gitops.Problem{}
 	for _, p := range before {
 		at := place{p.Path, p.Message}
-		here[at] = p
+		here[at], same[own{at, p.Object, p.From}] = p, p
 		if !still[at] {
 			gone[asks{p.Object, p.Message}] = p
 		}
 	}
 	return func(p gitops.Problem) (gitops.Problem, bool) {
-		old, ok := here[place{p.Path, p.Message}]
+		at := place{p.Path, p.Message}
+		old, ok := same[own{at, p.Object, p.From}]
+		if !ok {
+			old, ok = here[at]
+		}
 		if !ok {
 			old, ok = gone[asks{p.Object, p.Message}]
 		}

@@ -88,6 +88,11 @@ func (r *reader) argoSource(app, s *field, index int) {
 		return
 	}
 	dir, ok := tree.Clean(s.text("path"))
+	if r.guess && ok && !isKind(r.Tree, dir, tree.Dir) &&
+		(len(r.Repo.URLs) == 0 || r.ours(s.text("repoURL"), s.text("path"))) {
+		r.needed() // nobody knows that there is such an Application
+		return
+	}
 	if !r.ours(s.text("repoURL"), s.text("path")) {
 		if at := s.position("repoURL"); !r.argoElsewhere(app, s, index, at, elsewhereWords(s.text("repoURL"))) {
 			r.elsewhere(at, s.text("repoURL"))

@@ -16,6 +16,7 @@ import (
 type set struct {
 	values map[string]any
 	needs  *need // more values come from what only the cluster has; nil: none do
+	guess  bool  // whether there is such a set, or with these values, only the cluster knows
 }
 
 // applicationSet expands one ApplicationSet (https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/).
@@ -30,6 +31,7 @@ func (r *reader) applicationSet(root *field) {
 	e := &expander{reader: r, templates: newTemplates(spec.truth("goTemplate"), plainTexts(spec.get("goTemplateOptions")),
 		r.Limits)}
 	r.needs = map[need]bool{}
+	var all []set
 	for _, generator := range spec.elements("generators") {
 		sets, err := e.generate(generator, nil, 0)
 		if err != nil {
@@ -48,7 +50,7 @@ func (r *reader) applicationSet(root *field) {
 			}
 		}
 		for _, s := range sets {
-			r.unknown = s.needs
+			r.unknown, r.guess = s.needs, s.guess
 			r.ask(generator, template, spec.get("templatePatch"), s.values)
 			app, err := e.templates.render(template, s)
 			if err == nil {
@@ -60,13 +62,14 @@ func (r *reader) applicationSet(root *field) {
 			}
 			r.application(app)
 		}
-		values := make([]any, len(sets))
-		for i, s := range sets {
-			values[i] = s.values
-		}
-		r.ask(generator, template, spec.get("templatePatch"), values)
-		r.tellNeeds(sets)
+		all = append(all, sets...)
 	}
+	values := make([]any, len(all))
+	for i, s := range all {
+		values[i] = s.values
+	}
+	r.ask(spec.get("generators"), spec.get("template"), spec.get("templatePatch"), values)
+	r.tellNeeds(all)
 }
 
 // patch applies spec.templatePatch.
@@ -256,7 +259,7 @@ func (e *expander) matrix(g *field, parent *set, depth int) ([]set, error) {
 			return nil, err
 		}
 		for _, b := range second {
-			combined := set{needs: cmp.Or(a.needs, b.needs)}
+			combined := set{needs: cmp.Or(a.needs, b.needs), guess: a.guess || b.guess}
 			if e.templates.goTemplate {
 				combined.values = deepMerge(b.values, a.values)
 			} else {
@@ -288,6 +291,7 @@ func (e *expander) merge(g *field, depth int) ([]set, error) {
 		return nil, errors.New("a merge needs two generators or more, and mergeKeys")
 	}
 	var base []set
+	open := false // which sets the first gives is not known
 	for i, child := range children {
 		sets, err := e.generate(child, nil, depth+1)
 		if err != nil {
@@ -298,14 +302,11 @@ func (e *expander) merge(g *field, depth int) ([]set, error) {
 			return nil, located(child, err)
 		}
 		if i == 0 {
-			base = sets
+			base, open = sets, len(sets) == 1 && sets[0].needs != nil
 			continue
 		}
-		if len(base) == 1 && base[0].needs != nil {
-			// Which sets there are is not known, but those that are overridden by name are meant to be.
-			for _, s := range sets {
-				base = append(base, set{values: deepMerge(base[0].values, s.values), needs: base[0].needs})
-			}
+		if open {
+			base = perhaps(base, sets, keys)
 			continue
 		}
 		for k := range base {
@@ -318,10 +319,27 @@ func (e *expander) merge(g *field, depth int) ([]set, error) {
 				base[k].values = maps.Clone(base[k].values)
 				maps.Copy(base[k].values, sets[override].values)
 			}
-			base[k].needs = cmp.Or(base[k].needs, needs)
+			base[k].needs, base[k].guess = cmp.Or(base[k].needs, needs), base[k].guess || needs != nil
 		}
 	}
 	return base, nil
+}
+
+// perhaps merges sets into those of a first generator of which nobody knows the sets: the first of base has what they
+// have in common. Those that are overridden by name are perhaps, and are dropped where they are not; whether one is left
+// that has no override nobody knows, either.
+func perhaps(base, sets []set, keys []string) []set {
+	base[0].guess = true
+	for _, s := range sets {
+		i := slices.IndexFunc(base[1:], func(b set) bool { return keyOf(b, keys) == keyOf(s, keys) }) + 1
+		one := set{values: deepMerge(base[i].values, s.values), needs: base[0].needs, guess: true}
+		if i == 0 {
+			base = append(base, one)
+		} else {
+			base[i] = one
+		}
+	}
+	return base
 }
 
 func keyOf(s set, keys []string) string {

@@ -271,6 +271,7 @@ type reader struct {
 	from     string               // what it is rendered from
 	asked    []any                // what it asks for and reads, see ask
 	unknown  *need                // what the Application at hand depends on and only the cluster has; nil: nothing
+	guess    bool                 // whether it is made at all only the cluster knows
 	needs    map[need]bool        // those that folders or namespaces of the ApplicationSet at hand depend on
 }
 
@@ -287,7 +288,8 @@ func Deployments(objects []Object, o Options) ([]Deployment, []Problem) {
 		root, kind, group := object.root, object.Kind(), object.root.group()
 		first := len(r.found)
 		r.from = object.from
-		r.object, r.unknown = Reference{kind, root.text("metadata", "namespace"), root.text("metadata", "name")}, nil
+		r.object = Reference{kind, root.text("metadata", "namespace"), root.text("metadata", "name")}
+		r.unknown, r.guess = nil, false
 		switch {
 		case group == argoGroup && kind == "Application":
 			r.application(root)

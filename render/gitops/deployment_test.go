@@ -158,6 +158,18 @@ path: elsewhere
 			"  - merge: {mergeKeys: [name], generators: [{clusters: {values: {dir: a}}}, {list: {elements: [{name: east, values.dir: b}]}}]}\n", `'{{name}}'}
     spec: {source: {path: 'apps/{{values.dir}}'}}`), want: []string{"argo kustomize apps/a {{name}} ns= cluster=", "argo directory apps/b east ns= cluster="},
 			problem: "set.yaml:6: the clusters generator needs the cluster: which Applications"},
+		"clusters overridden by name, whose folders are not there": {archive: appSet("",
+			"  - merge: {mergeKeys: [name], generators: [{clusters: {values: {dir: none}}}, {list: {elements: [{name: east, "+
+				"values.dir: b}, {name: west, values.dir: gone}]}}, {list: {elements: [{name: east, values.ns: x}, {name: north, "+
+				"values.dir: absent}]}}]}\n", `'{{name}}'}
+    spec: {source: {path: 'apps/{{values.dir}}'}, destination: {namespace: '{{values.ns}}'}}`),
+			want:    []string{"argo directory apps/b east ns=x cluster="},
+			problem: "set.yaml:6: the clusters generator needs the cluster: folders or namespaces"},
+		"clusters twice": {archive: appSet("", "  - clusters: {selector: {matchLabels: {a: b}}}\n  - clusters: {}\n",
+			`'{{name}}'}
+    spec: {source: {path: apps/a}, destination: {server: '{{server}}'}}`),
+			want:    []string{"argo kustomize apps/a {{name}} ns= cluster="},
+			problem: "set.yaml:6: the clusters generator needs the cluster: which Applications"},
 		"impure function": {archive: appSet("  goTemplate: true\n", "  - list: {elements: [{n: one}]}\n", `'{{ now }}'}
     spec: {source: {path: apps/a}}`), problem: `function "now" is not one that Lintel evaluates`},
 		"flux": {archive: `

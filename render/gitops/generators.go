@@ -131,7 +131,7 @@ func (e *expander) directories(g *field, needs *need) ([]set, error) {
 		if slices.ContainsFunc(excludes, func(p string) bool { ok, _ := path.Match(p, dir); return ok }) {
 			continue
 		}
-		s, err := e.pathSet(g, set{map[string]any{}, needs}, dir, "")
+		s, err := e.pathSet(g, set{values: map[string]any{}, needs: needs}, dir, "")
 		if err != nil {
 			return nil, err
 		}
@@ -224,7 +224,7 @@ func (e *expander) files(g *field, needs *need) ([]set, error) {
 			if !e.templates.goTemplate {
 				values = flatten(values)
 			}
-			s, err := e.pathSet(g, set{values, needs}, path.Dir(file), path.Base(file))
+			s, err := e.pathSet(g, set{values: values, needs: needs}, path.Dir(file), path.Base(file))
 			if err != nil {
 				return nil, err
 			}

@@ -86,17 +86,20 @@ func (r *reader) needed() {
 	}
 }
 
-// tellNeeds adds a problem for each thing that sets of an ApplicationSet depend on: what it makes of them is not known.
+// tellNeeds adds a problem for each kind of thing that sets of an ApplicationSet depend on: what it makes of them is not
+// known.
 func (r *reader) tellNeeds(sets []set) {
-	told := map[need]bool{}
+	told := map[string]bool{}
 	for _, s := range sets {
-		if s.needs == nil || told[*s.needs] {
+		if s.needs == nil || told[s.needs.why] {
 			continue
 		}
-		told[*s.needs] = true
+		told[s.needs.why] = true
 		message := "which Applications this ApplicationSet makes is not known before merge"
-		if r.needs[*s.needs] {
-			message = "folders or namespaces that this ApplicationSet deploys depend on it and are not known before merge"
+		for n := range r.needs {
+			if n.why == s.needs.why {
+				message = "folders or namespaces that this ApplicationSet deploys depend on it and are not known before merge"
+			}
 		}
 		r.problem(problemAt(s.needs.at, ClusterOnly, "%s: %s", s.needs.why, message))
 	}
