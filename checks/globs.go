@@ -59,6 +59,8 @@ func missed(c diff.Commit, s *settings.Settings) (list, notes []report.Problem) 
 				next = "edit the settings, or add the files: until then policies find nothing there"
 			case settings.NamesRoots:
 				next = "edit the settings: until then it has nothing checked"
+			case settings.NamesCharts:
+				next = "edit the settings: until then it has no chart checked"
 			case settings.NamesClusters:
 				next = "edit the settings: until then nothing belongs to the cluster by it"
 			}

@@ -3,7 +3,6 @@ package checks
 import (
 	"context"
 	"fmt"
-	"reflect"
 
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/outside"
@@ -119,7 +118,7 @@ func (r *repository) index(change report.Change, k *kept) (err error) {
 
 // under returns a commit with the roots that it has by other settings than those in effect.
 func (r *repository) under(c diff.Commit, s *settings.Settings) (_ diff.Commit, err error) {
-	if !reflect.DeepEqual(s.Roots, r.settings.Roots) || s.Limits != r.settings.Limits {
+	if !s.SameRoots(r.settings) {
 		c.Roots, err = roots.Open(c.Tree, s.RootOptions(r.names, r.branches), r.graphs)
 	}
 	return c, err

@@ -110,10 +110,10 @@ func (p *pairs) unshown(ctx context.Context, chart string, files []string) ([]st
 			continue
 		}
 		c := p.sides.Head.Charted(r.Root)
-		if c == nil { // the root says why, or it is a kustomization that renders the chart
-			return nil, nil
-		}
-		if !c.ReadsFiles() {
+		switch {
+		case c == nil && (r.Kind == roots.Kustomization || r.Kind == roots.FluxKustomization):
+			return nil, nil // it renders the chart
+		case c == nil, !c.ReadsFiles(): // of a chart that cannot be loaded the root says why
 			continue
 		}
 		readable = true

@@ -241,7 +241,7 @@ func (s *release) problem(err error) (source.Error, error) {
 	case errors.As(err, &outside):
 		out.Message, out.Unknown = outside.Error(), outside.unknown()
 		if by := outside.at; s.folder != "" && by.Path == path.Join(s.folder, path.Base(by.Path)) {
-			if s.root.Kind != roots.Chart {
+			if !s.alone() {
 				out.Message += fmt.Sprintf(" (deployed by %s:%d)", out.Path, out.Line)
 			}
 			out.Path, out.Line, out.Column = by.Path, by.Line, by.Column
@@ -277,7 +277,7 @@ func (s *release) failed(out *source.Error, e *helm.Error) {
 			out.Path, out.Line, out.Column = at.Path, at.Line, at.Column
 		}
 	case s.folder != "" && e.File != "":
-		if s.root.Kind != roots.Chart {
+		if !s.alone() {
 			out.Message += fmt.Sprintf(" (deployed by %s:%d)", out.Path, out.Line)
 		}
 		out.Path, out.Line, out.Column = path.Join(s.folder, e.File), e.Line, 0
@@ -287,7 +287,7 @@ func (s *release) failed(out *source.Error, e *helm.Error) {
 	asked := s.values != nil && len(s.values.Unknown) > 0 // with the values that the cluster has it may render
 	out.Unknown = e.Cause == helm.CauseLimit || asked || e.Cause == helm.CauseVersion && s.options.Kubernetes == "" ||
 		len(e.Lookups) > 0 ||
-		s.root.Kind == roots.Chart // nobody says that it is deployed with no more than its own values
+		s.alone() // nobody says that it is deployed with no more than its own values
 }
 
 // Made returns the object of a release as Helm printed it, after post renderers. Object has what Argo CD, Flux and the
@@ -299,6 +299,9 @@ func (r *Resource) Made() map[string]any {
 	}
 	return r.Object
 }
+
+// alone reports whether nobody says who deploys the chart.
+func (s *release) alone() bool { return s.root.Kind == roots.Chart && s.root.Object == "" }
 
 // asRoot is a chart of the repository that no object deploys: it is rendered with its own values.
 func (r *Renderer) asRoot(root roots.Root) *gitops.Release {

@@ -32,14 +32,12 @@ type side struct {
 func newSide(in Input, set *rules.Ruleset, decision *exceptions.Decision, like *side) (*side, error) {
 	s := &side{rules: set, decision: decision}
 	switch {
-	case like != nil && reflect.DeepEqual(set.Settings.Roots, like.rules.Settings.Roots) &&
-		set.Settings.Limits == like.rules.Settings.Limits &&
+	case like != nil && set.Settings.SameRoots(like.rules.Settings) &&
 		reflect.DeepEqual(set.Settings.Clusters, like.rules.Settings.Clusters):
 		s.sides = like.sides
 	default:
 		head := in.Trees.Head
-		if !reflect.DeepEqual(set.Settings.Roots, in.Before.Settings.Roots) ||
-			set.Settings.Limits != in.Before.Settings.Limits {
+		if !set.Settings.SameRoots(in.Before.Settings) {
 			var err error
 			options := set.Settings.RootOptions(in.Repository, in.Branches)
 			if head.Roots, err = roots.Open(head.Tree, options, in.Graphs); err != nil {

@@ -44,7 +44,7 @@ func Missing(c diff.Commit, named []settings.Glob) (problems []report.Problem) {
 func wildcard(text string) bool { return strings.ContainsAny(text, "*?") }
 
 func ofRoots(g settings.Glob) bool {
-	return g.Names == settings.NamesRoots || g.Names == settings.NamesClusters || g.Names == settings.NamesExcluded
+	return g.Names == settings.NamesRoots || g.Names == settings.NamesCharts || g.Names == settings.NamesClusters || g.Names == settings.NamesExcluded
 }
 
 // matches reports whether a commit has what a glob names. It looks no further than to the first.
@@ -56,6 +56,8 @@ func matches(c diff.Commit, g settings.Glob) bool {
 		return roots.Walk(c.Tree, g.Text, func(p string, e tree.Entry) bool {
 			return e.Kind != tree.Dir && settings.Under(p, []string{g.Text})
 		})
+	case settings.NamesCharts:
+		return c.Roots.MatchesChart(g.Text)
 	case settings.NamesExcluded:
 		return roots.Walk(c.Tree, g.Text, nil)
 	case settings.NamesClusters:

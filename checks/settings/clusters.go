@@ -66,6 +66,9 @@ func (s *Settings) Of(sets ...*roots.Set) func(roots.Root) []string {
 			return list
 		}
 		paths := []string{root.Path}
+		if root.Kind == roots.Chart {
+			paths = append(paths, root.Name())
+		}
 		for _, set := range sets {
 			paths = append(paths, set.DeployedBy(root)...)
 		}

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/render/source"
 )
 
 // Names is what a glob of the settings chooses among.
@@ -16,6 +18,7 @@ const (
 	NamesExceptions Names = "exception"
 	NamesContext    Names = "file"
 	NamesRoots      Names = "root"
+	NamesCharts     Names = "chart"
 	NamesExcluded   Names = "folder"
 	NamesClusters   Names = "root, or file of Argo CD and Flux objects,"
 )
@@ -59,6 +62,9 @@ func (s *Settings) eachGlob(visit func(g Glob, keys []string)) {
 	add(NamesContext, top.Context, "context")
 	add(NamesRoots, top.Roots.Include, "roots", "include")
 	add(NamesExcluded, top.Roots.Exclude, "roots", "exclude")
+	for _, c := range top.Charts {
+		add(NamesCharts, []string{c.Path}, "charts")
+	}
 	for _, name := range s.ClusterNames() {
 		c := s.Clusters[name]
 		add(NamesPolicies, c.Policies, "clusters", name, "policies")
@@ -70,6 +76,11 @@ func (s *Settings) eachGlob(visit func(g Glob, keys []string)) {
 
 // locate notes on which lines the globs are written.
 func (s *Settings) locate(written *yaml.Node) {
+	if _, charts := source.Field(written, "charts"); charts != nil {
+		for _, entry := range source.Deref(charts).Content {
+			s.charts = append(s.charts, entry.Line)
+		}
+	}
 	lines := map[[2]string]int{}
 	s.eachGlob(func(g Glob, keys []string) { lines[[2]string{g.Field, g.Text}] = place(written, g.Text, keys...).Line })
 	s.lines = lines

@@ -31,6 +31,7 @@ type Settings struct {
 	Exceptions []string   `yaml:"exceptions"` // when set, an exception anywhere else does not count
 	Approvers  Approvers  `yaml:"approvers"`
 	Roots      Roots      `yaml:"roots"`
+	Charts     []Chart    `yaml:"charts"`
 	Context    []string   `yaml:"context"` // files with objects that policies may look up beyond what is deployed
 	Identities Identities `yaml:"identities"`
 	Block      Block      `yaml:"block"`
@@ -44,6 +45,7 @@ type Settings struct {
 	cluster   string            // whose settings these are, see In
 	whole     *Settings         // those that these are one cluster's of
 	lines     map[[2]string]int // of what is named, by field and text
+	charts    []int             // the lines of Charts
 }
 
 // Block is what fails a check.
@@ -101,8 +103,13 @@ type Identity struct {
 func (s *Settings) RootOptions(repository, branches []string) roots.Options {
 	return roots.Options{
 		Include: s.Roots.Include, Exclude: s.Roots.Exclude, Limits: s.Limits.Render().Source,
-		Marks: engine.RuleMarks(), Repository: repository, Branches: branches,
+		Marks: engine.RuleMarks(), Charts: s.ChartEntries(), Repository: repository, Branches: branches,
 	}
+}
+
+// SameRoots reports whether other settings give the same roots.
+func (s *Settings) SameRoots(other *Settings) bool {
+	return reflect.DeepEqual(s.Roots, other.Roots) && reflect.DeepEqual(s.Charts, other.Charts) && s.Limits == other.Limits
 }
 
 // Whom returns who may approve exceptions, defaults filled in.
@@ -215,6 +222,7 @@ func (s *Settings) judge(written *yaml.Node) (problems []report.Problem) {
 			fail(pattern, "sources.allow", "%v", err)
 		}
 	}
+	problems = append(problems, s.chartProblems()...)
 	return append(problems, s.clusterProblems(written)...)
 }
 

@@ -133,7 +133,8 @@ func unable(format string, args ...any) error { return &unableError{fmt.Errorf(f
 
 // open finds the roots of the tree.
 func (s *shower) open() (*roots.Set, *render.Renderer, error) {
-	set, err := roots.Open(s.tree, roots.Options{Repository: s.Repository, Branches: s.Branches}, s.graphs)
+	set, err := roots.Open(s.tree, roots.Options{Repository: s.Repository, Branches: s.Branches,
+		Charts: s.settings.ChartEntries()}, s.graphs)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -30,6 +30,9 @@ func (d *deployments) alive(p string, passed map[string]bool) bool {
 func (d *deployments) isLive(one *Deployment) bool {
 	for range maxFollowed {
 		_, id, brought := strings.Cut(one.From, by)
+		if one.Object.Kind == chartEntry {
+			return true
+		}
 		if !brought {
 			return d.live(one.Where.Path)
 		}

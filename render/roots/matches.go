@@ -12,7 +12,7 @@ import (
 // Matches reports whether a glob matches a root. It looks at the folders that the glob can match, up to the first that
 // is one.
 func (s *Set) Matches(glob string) bool {
-	return Walk(s.Tree(), glob, func(dir string, e tree.Entry) bool {
+	return s.matchesEntry(glob) || Walk(s.Tree(), glob, func(dir string, e tree.Entry) bool {
 		return e.Kind == tree.Dir && (s.stands(Root{Path: dir}) || s.stands(Root{Path: dir, Kind: Folder}) ||
 			len(s.Noted(deployers, dir)) > 0)
 	})

@@ -21,7 +21,7 @@ type Listed struct {
 
 // nameOf names a deployment.
 func nameOf(one *Deployment) string {
-	return Root{Kind: kindOf(one.Object.Kind), Object: one.ID()}.Name()
+	return Root{Path: one.Path, Kind: kindOf(one.Object.Kind), Object: one.ID()}.Name()
 }
 
 // List lists all roots as people call them, sorted by name: where two would have the same name, the cluster or the path
@@ -208,6 +208,10 @@ func find(s *Set, list []Listed, name string) (Root, error) {
 func (s *Set) spellings(l Listed) (list []string) {
 	for _, one := range s.deployed.sorted() {
 		if root, ok := s.deployed.root(one); !ok || root != l.Root || kindOf(one.Object.Kind) != l.As {
+			continue
+		}
+		if one.Object.Kind == chartEntry {
+			list = append(list, one.Path)
 			continue
 		}
 		kinds := []string{kindOf(one.Object.Kind).String(), one.Object.Kind}

@@ -43,6 +43,8 @@ func kindOf(object string) Kind {
 		return ApplicationSet
 	case "HelmRelease":
 		return HelmRelease
+	case chartEntry:
+		return Chart
 	}
 	return FluxKustomization
 }
@@ -54,11 +56,14 @@ type Root struct {
 	Object string // names the object of Argo CD or Flux that deploys the folder in its own way; empty: deployed as it is
 }
 
-// Name returns what people call a root: its path, or KIND/NAMESPACE/NAME of the object that deploys it. Others may be
-// called the same: see Set.List.
+// Name returns what people call a root: its path, or KIND/NAMESPACE/NAME of the object that deploys it; PATH@VALUES of a
+// chart with other values than its own. Others may be called the same: see Set.List.
 func (r Root) Name() string {
 	if r.Object == "" {
 		return r.Path
+	}
+	if r.Kind == Chart {
+		return r.Path + "@" + gitops.NameOf(r.Object)
 	}
 	return r.Kind.String() + "/" + gitops.NameOf(r.Object)
 }

@@ -32,6 +32,7 @@ type Options struct {
 	Exclude []string
 	Limits  source.Limits // of one file
 	Marks   []string      // texts; Marked lists the manifests that hold one
+	Charts  []ChartEntry  // how charts are deployed that no object here deploys
 
 	// Repository is its clone URLs, "owner/name" or name. They tell its own folders from those of others where
 	// objects of Argo CD and Flux name them; without any, a folder counts that exists.
@@ -64,7 +65,11 @@ func Open(t *tree.Tree, o Options, c *graph.Cache) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newSet(g, o)
+	s, err := newSet(g, o)
+	if err == nil {
+		s.deployed.enter(o.Charts)
+	}
+	return s, err
 }
 
 // Unindexed returns a set that knows the kustomization of each folder and nothing of how they hang together: it costs
@@ -80,7 +85,7 @@ func newSet(g *graph.Graph, o Options) (*Set, error) {
 		return nil, err
 	}
 	s := &Set{Graph: g, options: describe(o), filter: f, limits: o.Limits}
-	s.deploys = len(g.Noted(deployers, anyFolder)) > 0 || len(g.Odd()) > 0 || len(s.linkedDeployers()) > 0
+	s.deploys = len(o.Charts) > 0 || len(g.Noted(deployers, anyFolder)) > 0 || len(g.Odd()) > 0 || len(s.linkedDeployers()) > 0
 	s.deployed = &deployments{set: s, repo: gitops.RepoHint{URLs: o.Repository, Branches: o.Branches},
 		limits: gitops.Limits{Source: o.Limits},
 		read:   map[string]bool{}, rendered: map[string]rendered{}, added: map[Root]bool{}, followed: map[string]bool{},
