@@ -83,11 +83,32 @@ func (p *pairs) reading(file string) bool {
 		}
 	}
 	return slices.ContainsFunc(p.roots, func(r *diff.Root) bool {
-		return slices.ContainsFunc(names, func(name string) bool {
-			_, ok := r.Reads[name]
-			return ok
-		})
+		return slices.ContainsFunc(names, func(name string) bool { return p.names(r, name) })
 	})
+}
+
+// names reports whether a root reads a file by its name. What a release reads of the chart's folder, also by way of
+// symlinks in it, it does not name.
+func (p *pairs) names(r *diff.Root, file string) bool {
+	if r.Kind == roots.Chart && r.Object == "" {
+		return false
+	}
+	t, released := p.sides.Trees, false
+	for _, c := range []diff.Commit{t.Base, t.Head} {
+		one := c.Roots.Deployment(r.Root)
+		if one == nil || one.Release == nil {
+			continue
+		}
+		released = true
+		if slices.ContainsFunc(one.Release.Reads, func(name string) bool {
+			real, _, err := c.Tree.Lookup(name)
+			return name == file || err == nil && real == file
+		}) {
+			return true
+		}
+	}
+	_, ok := r.Reads[file]
+	return ok && !released
 }
 
 // unshown lists those of some changed files of a chart whose change is not seen in anything that is checked: somebody

@@ -19,6 +19,20 @@ type Listed struct {
 	As   Kind   // what deploys it: an object of Argo CD or Flux may deploy a kustomization as it is
 }
 
+// bringer names what brings the object of a deployment: the root that renders it, with what brings that in turn, or its
+// file.
+func (d *deployments) bringer(one *Deployment) string {
+	_, id, brought := strings.Cut(one.From, by)
+	above := d.known()[id]
+	switch {
+	case !brought || above == nil || strings.Count(one.From, by) > maxFollowed:
+		return cmp.Or(one.From, one.Where.Path)
+	case above.Object.Kind == chartEntry:
+		return nameOf(above)
+	}
+	return path.Join(d.bringer(above), nameOf(above))
+}
+
 // nameOf names a deployment.
 func nameOf(one *Deployment) string {
 	return Root{Path: one.Path, Kind: kindOf(one.Object.Kind), Object: one.ID()}.Name()
@@ -66,7 +80,7 @@ func (s *Set) list(charts bool) []Listed {
 		},
 		func(i int) string {
 			if one := objects[i]; one != nil {
-				return path.Join(cmp.Or(one.From, one.Where.Path), nameOf(one))
+				return path.Join(s.deployed.bringer(one), nameOf(one))
 			}
 			return list[i].Name
 		},
