@@ -18,8 +18,8 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// changedCharts tells of the charts that change and that nothing renders, and of the files in them with which nothing does:
-// values of an environment that is deployed from elsewhere, and what templates read only with such values.
+// changedCharts tells of the charts that change and that nothing renders, and of the files in them with which nothing
+// does: values of an environment that is deployed from elsewhere, and what templates read only with such values.
 func (p *pairs) changedCharts(ctx context.Context) error {
 	t := p.sides.Trees
 	aside := map[string][]string{}

@@ -12,7 +12,8 @@ import (
 func (c *Charted) ReadsFiles() bool { return c.release.chart.TemplatesHold(".Files") }
 
 // Unshown lists those of some files of this repository with which the templates print the same as with the contents of
-// instead, by path; nil is a file that is not there. Where it cannot be told, as the chart does not render, there are none.
+// instead, by path; nil is a file that is not there. Where it cannot be told, as the chart does not render, there are
+// none.
 func (c *Charted) Unshown(ctx context.Context, instead map[string][]byte) []string {
 	whole, err := c.manifests(ctx, nil)
 	if err != nil {

@@ -44,7 +44,8 @@ func Missing(c diff.Commit, named []settings.Glob) (problems []report.Problem) {
 func wildcard(text string) bool { return strings.ContainsAny(text, "*?") }
 
 func ofRoots(g settings.Glob) bool {
-	return g.Names == settings.NamesRoots || g.Names == settings.NamesCharts || g.Names == settings.NamesClusters || g.Names == settings.NamesExcluded
+	return g.Names == settings.NamesRoots || g.Names == settings.NamesCharts ||
+		g.Names == settings.NamesClusters || g.Names == settings.NamesExcluded
 }
 
 // matches reports whether a commit has what a glob names. It looks no further than to the first.

@@ -42,7 +42,8 @@ func (s *Settings) chartProblems() (problems []report.Problem) {
 	for i, c := range s.Charts {
 		line := s.chartLine(i)
 		fail := func(format string, args ...any) {
-			problems = append(problems, report.Problem{Path: Path, Line: line, Message: "charts: " + fmt.Sprintf(format, args...)})
+			problems = append(problems, report.Problem{Path: Path, Line: line,
+				Message: "charts: " + fmt.Sprintf(format, args...)})
 		}
 		id := fmt.Sprintf("%q", []any{strings.Trim(c.Path, "/"), c.Values, c.Name})
 		switch problem := globProblem(c.Path); {

@@ -7,7 +7,8 @@ import (
 
 func TestCharts(t *testing.T) {
 	for _, c := range []struct{ name, data, want string }{
-		{"several", "charts:\n- {path: a, values: [v.yaml]}\n- {path: a, values: [w.yaml]}\n- {path: 'a/*', name: x.y-1}\n", ""},
+		{"several", "charts:\n- {path: a, values: [v.yaml]}\n- {path: a, values: [w.yaml]}\n" +
+			"- {path: 'a/*', name: x.y-1}\n", ""},
 		{"of one file", "charts:\n- {path: a, values: [v.yaml]}\n- {path: a, values: [v.yaml], name: b}\n", ""},
 		{"no path", "charts:\n- {values: [v.yaml]}\n", ".lintel.yaml:2: charts: path is missing"},
 		{"out", "charts: [{path: ../a}]\n", `.lintel.yaml:1: charts: "../a" leads out of the repository`},

@@ -142,7 +142,8 @@ func (c *Chart) invalid(said chart.ValidationError) error {
 			continue
 		}
 		e.File, e.Line = name, 1
-		if documents, err := source.Parse(name, c.files[name], source.Limits{}); err == nil && field != nil && len(documents) > 0 {
+		documents, err := source.Parse(name, c.files[name], source.Limits{})
+		if err == nil && field != nil && len(documents) > 0 {
 			if key, _ := source.Field(documents[0], field[1]); key != nil {
 				e.Line = key.Line
 			}

@@ -61,7 +61,8 @@ func (d *deployments) enterOne(e ChartEntry, dir string, all []ChartEntry) {
 			"source": map[string]any{"path": dir, "helm": map[string]any{"valueFiles": values}}}}
 	at := gitops.Position{Path: e.File, Line: e.Line}
 	objects := []gitops.Object{gitops.FromRoot("", app, func(string) gitops.Position { return at })}
-	found, _ := gitops.Deployments(objects, gitops.Options{Tree: d.set.Tree(), Repo: d.repo, Limits: d.limits, Releases: true})
+	found, _ := gitops.Deployments(objects, gitops.Options{Tree: d.set.Tree(), Repo: d.repo, Limits: d.limits,
+		Releases: true})
 	for _, one := range found {
 		one.Object, one.Name = gitops.Reference{Kind: chartEntry}, e.label(dir, all)
 		if d.byID[one.ID()] == nil {

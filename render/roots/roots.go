@@ -85,7 +85,8 @@ func newSet(g *graph.Graph, o Options) (*Set, error) {
 		return nil, err
 	}
 	s := &Set{Graph: g, options: describe(o), filter: f, limits: o.Limits}
-	s.deploys = len(o.Charts) > 0 || len(g.Noted(deployers, anyFolder)) > 0 || len(g.Odd()) > 0 || len(s.linkedDeployers()) > 0
+	s.deploys = len(o.Charts) > 0 || len(g.Noted(deployers, anyFolder)) > 0 || len(g.Odd()) > 0 ||
+		len(s.linkedDeployers()) > 0
 	s.deployed = &deployments{set: s, repo: gitops.RepoHint{URLs: o.Repository, Branches: o.Branches},
 		limits: gitops.Limits{Source: o.Limits},
 		read:   map[string]bool{}, rendered: map[string]rendered{}, added: map[Root]bool{}, followed: map[string]bool{},
