@@ -185,7 +185,8 @@ func (r *Renderer) remember(out *Rendering, problems []source.Error) {
 	}
 	k := remembered{Reads: out.Reads, Links: out.links, Digest: out.digest, Rendered: out.rendered, Asked: out.asked,
 		Object: out.Root.Object, Written: r.writtenIn(out.Root), Noted: out.notes != nil,
-		Issues: map[int][]Issue{}, Made: map[int]int{}, Wants: out.wants.list(), Told: out.told, Partial: out.Partial, Problems: problems}
+		Issues: map[int][]Issue{}, Made: map[int]int{}, Wants: out.wants.list(), Told: out.told, Partial: out.Partial,
+		Problems: problems}
 	objects := make([]map[string]any, len(out.Resources))
 	for i, res := range out.Resources {
 		objects[i] = res.Object

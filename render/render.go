@@ -214,7 +214,8 @@ func (r *Renderer) Render(ctx context.Context, root roots.Root) (*Rendering, []s
 		defer alone.Unlock()
 	}
 	// What was rendered without asking for the clusters may be for others.
-	if out, problems := r.held.take(root); out != nil && (out.rendered == "" || out.rendered == r.capabilities(root, out.asked)) {
+	out, problems := r.held.take(root)
+	if out != nil && (out.rendered == "" || out.rendered == r.capabilities(root, out.asked)) {
 		return out, problems, nil
 	}
 	return r.once(ctx, root)

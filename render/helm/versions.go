@@ -73,7 +73,8 @@ func (v apiVersions) noted(has bool) []string {
 func (v apiVersions) full() bool { return cap(v) > len(v) && v[:cap(v)][cap(v)-1] != "" }
 
 // capabilitiesWord finds where a template may get hold of the API versions.
-var capabilitiesWord = regexp.MustCompile(`Capabilities\b(\.(?:KubeVersion|HelmVersion|APIVersions\.Has)\b)?|APIVersions\b(\.Has\b)?`)
+var capabilitiesWord = regexp.MustCompile(
+	`Capabilities\b(\.(?:KubeVersion|HelmVersion|APIVersions\.Has)\b)?|APIVersions\b(\.Has\b)?`)
 
 // phaseWord finds where a template may ask whether it is installed or upgraded.
 var phaseWord = regexp.MustCompile(`\bIs(?:Upgrade|Install)\b|\{\{-?\s*(?:else\s+)?(?:if|with)\b[^}]*\bRevision\b`)
