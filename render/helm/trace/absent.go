@@ -24,6 +24,7 @@ type Candidate struct {
 // The worth of what candidates are found by. A key that the template spells is worth keyScore.
 const (
 	ownScore   = 100 // other keys of the mapping are printed of it
+	feedScore  = 80  // other keys of the mapping are of a map that it would have been merged into
 	holeScore  = 50  // it would be printed where the field belongs
 	litScore   = 30  // it switches text on that has the key
 	keyScore   = 10
@@ -136,6 +137,12 @@ func (a *absence) holes(f *traced, from, to int) {
 		}
 		if g.hole != nil && at >= from && !seen[g.hole] {
 			seen[g.hole] = true
+			if g.hole.feed != nil {
+				if indented(f.out, at, a.col) {
+					a.add(g.hole.feed, a.keys, nil, false, feedScore)
+				}
+				continue
+			}
 			a.match(a.trace.exec.imagine(g.hole, a.template))
 		}
 		at += int(g.n)

@@ -18,12 +18,35 @@ func (c *call) fromText() shade {
 
 // decoded records the origins of a decoded document.
 func (c *call) decoded(s string, sh shade) {
+	d := &decoder{call: c, Offsets: yamlsource.NewOffsets(s), segs: sh.of(len(s)), cond: sh.cond, org: sh.mix()}
 	var doc yaml.Node
-	if yaml.Unmarshal([]byte(s), &doc) != nil || len(doc.Content) != 1 {
+	if err := yaml.Unmarshal([]byte(s), &doc); err == nil && len(doc.Content) == 1 {
+		d.node(doc.Content[0], c.out, 0)
+		d.feeds(doc.Content[0].Column - 1)
+	} else if err == nil {
+		d.feeds(0)
+	}
+}
+
+// feeds gives the decoded map the holes of the text that stand between its keys.
+func (d *decoder) feeds(col int) {
+	if rv := concrete(d.out); rv.Kind() != reflect.Map || rv.IsNil() {
 		return
 	}
-	d := &decoder{call: c, Offsets: yamlsource.NewOffsets(s), segs: sh.of(len(s)), cond: sh.cond, org: sh.mix()}
-	d.node(doc.Content[0], c.out, 0)
+	info := d.track(value{rv: d.out})
+	at := 0
+	for _, g := range d.segs {
+		if at += int(g.n); g.hole == nil || !indented(d.Text, at, col) {
+			continue
+		}
+		d.step()
+		h := g.hole
+		if h.feed == nil {
+			moved := *h
+			moved.moved, h = true, &moved
+		}
+		info.feeds = info.feeds.join(feeds{h})
+	}
 }
 
 type decoder struct {
@@ -65,6 +88,7 @@ func (d *decoder) node(n *yaml.Node, v reflect.Value, depth int) shade {
 
 func (d *decoder) mapping(n *yaml.Node, v reflect.Value, depth int) shade {
 	info := &mapInfo{org: d.org}
+	var like mixer
 	all := value{rv: v}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
@@ -72,7 +96,14 @@ func (d *decoder) mapping(n *yaml.Node, v reflect.Value, depth int) shade {
 		if key.Tag == "!!merge" || !held.rv.IsValid() {
 			continue
 		}
-		info.set(key.Value, entry{d.scalar(key), d.node(n.Content[i+1], held.rv, depth+1)})
+		e := entry{d.scalar(key), d.node(n.Content[i+1], held.rv, depth+1)}
+		if len(e.key.segs) == 1 && e.key.segs[0].off >= 0 && e.key.segs[0].org.isKey() {
+			like.add(e.key.segs[0].org.up)
+		}
+		info.set(key.Value, e)
+	}
+	if info.like = like.node(); len(like.parts) > 1 {
+		info.like, info.feeds = nil, info.feeds.add(info.like)
 	}
 	d.setMap(v, info)
 	return d.whole(n)

@@ -114,6 +114,7 @@ func (p *scan) mapping(v value, col, depth int) {
 	for first := true; ; first = false {
 		if !first {
 			if p.pos >= len(p.s) || p.indent() != col || strings.HasPrefix(p.s[p.pos+col:], "- ") {
+				p.feed(&p.out, v)
 				return
 			}
 			p.punct(col)

@@ -2,12 +2,14 @@ package trace
 
 import (
 	"slices"
+	"strings"
 	"text/template/parse"
 )
 
 // hole is a place where a template could have printed something: a block that was skipped, an action that printed
 // nothing. It keeps what is needed to tell which values the parse tree would read there.
 type hole struct {
+	feed *node      // the other fields are empty: keys of this value would be printed there, or have been
 	node parse.Node // *parse.ListNode of a skipped block, *parse.ActionNode
 	body *parse.ListNode
 	with bool // the block would have the condition's value as its dot
@@ -17,6 +19,8 @@ type hole struct {
 	tmpl *tmpl
 	set  *set
 	cond *cond
+	// moved says that what was printed was decoded since and stands elsewhere.
+	moved bool
 }
 
 // skipped leaves a hole for a block that was not executed.
@@ -31,4 +35,56 @@ func (f *frame) printedNothing(dot value, n *parse.ActionNode, v value) {
 	f.grow(holeCost)
 	f.out.piece(seg{cond: f.cond, hole: &hole{node: n, v: v, dot: dot,
 		vars: slices.Clone(f.vars), tmpl: f.tmpl, set: f.set, cond: f.cond}})
+}
+
+// feeds are the holes of what a map was merged or decoded of, each of which would give it entries that it has not.
+type feeds []*hole
+
+const maxFeeds = 16
+
+// add adds values that would give entries.
+func (l feeds) add(n *node) feeds {
+	n.leaves(func(n *node) {
+		if n.kind == Value && len(l) < maxFeeds && !slices.ContainsFunc(l, func(h *hole) bool { return h.feed == n }) {
+			l = append(l, &hole{feed: n})
+		}
+	})
+	return l
+}
+
+// join adds those of another map.
+func (l feeds) join(other feeds) feeds {
+	for _, h := range other {
+		if h.feed != nil {
+			l = l.add(h.feed)
+		} else if len(l) < maxFeeds && !slices.Contains(l, h) {
+			l = append(l, h)
+		}
+	}
+	return l
+}
+
+// instead adds the values that are empty, so that something else is there in their place.
+func (l feeds) instead(c *cond) feeds {
+	if c != nil && c.fallback {
+		l = l.add(c.org)
+	}
+	return l
+}
+
+// feed leaves the holes of a map where its entries were printed.
+func (f *frame) feed(out *text, m value) {
+	if info := f.mapOf(m.rv); info != nil {
+		for _, h := range info.feeds {
+			f.grow(holeCost)
+			out.piece(seg{cond: f.cond, hole: h})
+		}
+	}
+}
+
+// indented reports whether what is printed at a position stands in the block of a mapping whose keys begin at a column.
+func indented(s string, at, col int) bool {
+	line := strings.TrimRight(s[:at], " \n\t")
+	line = line[strings.LastIndexByte(line, '\n')+1:]
+	return len(line)-len(strings.TrimLeft(line, " ")) == col
 }

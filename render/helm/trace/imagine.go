@@ -44,7 +44,7 @@ const (
 // imagine returns what a hole would print if its conditions were true.
 func (e *exec) imagine(h *hole, template string) []event {
 	d := &dream{exec: e, set: h.set}
-	if h.tmpl.name != template {
+	if h.moved || h.tmpl.name != template {
 		d.shift = -1
 	}
 	vars := make([]dreamt, len(h.vars))
@@ -108,7 +108,7 @@ func (d *dream) branch(n *parse.BranchNode, with bool, dot idea, vars []dreamt) 
 		over := on
 		inner = d.look(over, "0")
 		if concrete(over.v.rv).Kind() == reflect.Map {
-			inner = idea{v: value{sh: over.v.sh}}
+			inner = idea{v: value{sh: over.v.sh}, more: d.sources(over)}
 		}
 		if k := len(n.Pipe.Decl); k > 0 {
 			vars = append(vars, dreamt{n.Pipe.Decl[k-1].Ident[0], inner})
@@ -208,6 +208,11 @@ func (d *dream) sources(v idea) []*node {
 	}
 	for _, n := range v.more {
 		m.add(n)
+	}
+	if info := d.mapOf(v.v.rv); info != nil {
+		for _, h := range info.feeds {
+			m.add(h.feed)
+		}
 	}
 	return slices.DeleteFunc(m.parts, func(n *node) bool { return n.kind != Value })
 }

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"bytes"
 	"reflect"
 	"text/template/parse"
 )
@@ -14,6 +15,7 @@ func (f *frame) loop(dot value, r *parse.RangeNode) flow {
 	f.cond = f.because(over)
 	top := len(f.vars)
 	ran, stop := false, false
+	before := len(f.out.buf)
 	one := func(key, elem value) bool {
 		ran = true
 		f.step()
@@ -27,6 +29,9 @@ func (f *frame) loop(dot value, r *parse.RangeNode) flow {
 	if !ran {
 		f.skipped(dot, &r.BranchNode, over, true)
 		return f.list(dot, r.ElseList)
+	}
+	if bytes.ContainsRune(f.out.buf[before:], ':') {
+		f.feed(f.out, over)
 	}
 	return next
 }

@@ -30,8 +30,13 @@ func (c *call) snapshot(v value, e entry, depth int) before {
 // the result came from.
 func (c *call) merging() func() shade {
 	var from []before
+	var more feeds
 	for _, a := range c.args {
 		from = append(from, c.snapshot(a, entry{val: a.sh}, 0))
+		more = more.instead(a.sh.cond)
+		if info := c.mapOf(a.rv); info != nil {
+			more = more.add(info.org).add(info.like).join(info.feeds)
+		}
 	}
 	if c.name == "mergeOverwrite" || c.name == "mustMergeOverwrite" {
 		for i, j := 0, len(from)-1; i < j; i, j = i+1, j-1 {
@@ -40,6 +45,9 @@ func (c *call) merging() func() shade {
 	}
 	return func() shade {
 		c.merged(value{c.out, shade{}}, from, 0)
+		if info := c.mapOf(c.out); info != nil {
+			info.feeds = more
+		}
 		return c.args[0].sh
 	}
 }

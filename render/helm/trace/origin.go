@@ -114,6 +114,8 @@ func (n *node) keyNode(key string) *node {
 	return k
 }
 
+func (n *node) isKey() bool { return n != nil && n.kind == Key }
+
 // path returns the keys from the root to the node.
 func (n *node) path() []string {
 	var p []string

@@ -251,6 +251,19 @@ func TestAbsentFields(t *testing.T) {
 			[]string{"host"}, "hostName", false},
 		{"a:\n  b: 1\n  {{- include \"x\" . | nindent 2 }}\n" +
 			"{{ define \"x\" }}{{ with .Values.none }}sec: {{ toYaml . | nindent 2 }}{{ end }}{{ end }}", "b: 1", []string{"sec", "run"}, "none.run", false},
+		// Maps that are merged with what is empty, whatever prints them.
+		{"a:\n{{- range $k, $v := merge (dict \"x\" \"z\") (.Values.labels | default dict) }}\n  {{ $k }}: {{ $v }}\n" +
+			"{{- end }}\n", "x: z", []string{"team"}, "labels.team", false},
+		{"a:\n  {{- merge (dict \"x\" \"z\") (default dict .Values.labels) | toYaml | nindent 2 }}\n", "x: z",
+			[]string{"team"}, "labels.team", false},
+		{"{{ $o := toYaml .Values.map | fromYaml }}a:\n" +
+			"{{- range $k, $v := merge (dict \"q\" \"z\") ($o.labels | default dict) }}\n" +
+			"  {{ printf \"%s: %s\" $k $v }}\n{{- end }}\n", "q: z", []string{"team"}, "map.labels.team", false},
+		{"a:\n  {{- merge (dict \"q\" \"z\") (include \"g\" . | fromYaml) | toYaml | nindent 2 }}\n" +
+			"{{ define \"g\" }}x: z\n{{ with .Values.none }}{{ toYaml . }}{{ end }}{{ end }}", "q: z\n  x: z",
+			[]string{"team"}, "none.team", false},
+		{"a:\n  b: 1\n{{- with merge (.Values.labels | default dict) (dict) }}\n" +
+			"  labels: {{- toYaml . | nindent 4 }}\n{{- end }}\n", "b: 1", []string{"labels", "team"}, "labels.team", false},
 		{"a:\n  b: 1\n", "b: 1", []string{"sec"}, "", false},
 	} {
 		r := example(test.template, exampleValues)

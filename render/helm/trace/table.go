@@ -15,8 +15,10 @@ type table struct {
 
 // mapInfo is where the entries of a map came from: those without an entry of their own from below org.
 type mapInfo struct {
-	org  *node
-	over map[string]entry
+	org   *node
+	over  map[string]entry
+	feeds feeds // what else would give it entries
+	like  *node // of a decoded map: what its keys are keys of, as others would be
 }
 
 type entry struct{ key, val shade }
@@ -133,6 +135,9 @@ func (t *table) entry(m value, key string) entry {
 	if info != nil {
 		if e, ok := info.over[key]; ok {
 			return e
+		}
+		if info.like != nil {
+			return entry{shade{org: info.like.keyNode(key), cond: m.sh.cond}, shade{org: info.like.child(key), cond: m.sh.cond}}
 		}
 		return entry{shade{org: info.org.keyNode(key), cond: m.sh.cond}, shade{org: info.org.child(key), cond: m.sh.cond}}
 	}
