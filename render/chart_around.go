@@ -3,6 +3,8 @@ package render
 import (
 	"path"
 	"slices"
+	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -59,18 +61,70 @@ func (c *chartPlaces) nearest(m helm.Manifest) origin.Place {
 	if here {
 		return origin.Place{Path: at, StartLine: 1, EndLine: 1, How: origin.Enclosing, Role: "template"}
 	}
-	p := c.entry
+	p := c.brings
 	if at != "" {
 		p.Chain = []origin.Link{{Path: at, StartLine: 1, EndLine: 1, Role: "template"}}
 	}
 	return p
 }
 
+// What fixed says of the values.
+const (
+	byNone    = ", as no value of the chart changes it"
+	byNoFound = ", as no value was found that sets it"
+	byNoTried = ", as no value that was tried sets it, and not all could be"
+	bySome    = ", as the template spells it; that it is there is decided by "
+)
+
 // fixed is the place of what a chart from elsewhere says and no value changes.
 func (c *chartPlaces) fixed() origin.Place {
-	p := c.entry
-	p.Advice = c.advice
+	p := c.brings
+	p.Advice = c.advice + byNone
 	return p
+}
+
+// reasoned says of a place of fixed no more than is known: of a field that is not there, what was tried; of one that
+// stands under conditions, which value decides.
+func (c *chartPlaces) reasoned(p *origin.Place, s spot, missing string, found []trace.Origin) {
+	if p.Advice != c.advice+byNone {
+		return
+	}
+	if s.missing != "" {
+		p.Advice = c.advice + missing
+		return
+	}
+	for _, o := range found {
+		if o.Kind == trace.Value && o.Role >= trace.Fallback && len(o.Path) > 0 {
+			p.Advice = c.advice + bySome + strings.Join(o.Path, ".")
+			return
+		}
+	}
+}
+
+// bringer returns the place of what brings in the chart that printed a manifest: that of the whole, or the entry of a
+// dependency from elsewhere in a chart of this repository.
+func (c *chartPlaces) bringer(m helm.Manifest) origin.Place {
+	inside, ok := strings.CutPrefix(m.Template, c.chart.Name()+"/charts/")
+	if !ok || !c.top.here || c.trace == nil {
+		return c.entry
+	}
+	if owner, _ := c.trace.Source(m.Template); c.homes[owner].here {
+		return c.entry
+	}
+	key, _, _ := strings.Cut(inside, "/")
+	for i, d := range c.chart.Dependencies() {
+		if d.Key() != key {
+			continue
+		}
+		for _, name := range []string{"version", "name"} {
+			at := []string{"dependencies", strconv.Itoa(i), name}
+			if p, depth := c.file(c.top.file(d.File)).Find(at); depth == len(at) {
+				p.How, p.Role = origin.Enclosing, "chart"
+				return p
+			}
+		}
+	}
+	return c.entry
 }
 
 // link adds what stands behind a place: the template.

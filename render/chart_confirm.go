@@ -1,116 +1,170 @@
 package render
 
 import (
-	"context"
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
+	"github.com/go-openapi/jsonpointer"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/lintel-bot/lintel/render/helm/trace"
 	"github.com/lintel-bot/lintel/render/source"
 )
 
-// maxConfirms is how often a chart is rendered again to find out whether values print fields that are not there, and
-// maxConfirmSteps how many steps its templates may take for that in all, as the shadow counted them: no clock, so that
-// a place is the same on any machine.
+// maxTries is how often a chart is rendered again to find out which value prints a field that is not there, and
+// maxCandidates how many values are looked at for that.
 const (
-	maxConfirms     = 24
-	maxConfirmSteps = 2_000_000
+	maxTries      = 40
+	maxCandidates = 16
 )
 
-// confirmed reports whether a field is there if a value is set, by rendering.
-func (c *chartPlaces) confirmed(s spot, one trace.Candidate) bool {
-	there := func(again spot) bool { return again.missing == "" }
-	for _, value := range []any{"lintel", true, float64(7)} {
-		if one.Switch {
-			value = true
+// probes are what values are set to, one after the other, until one prints the field: templates ask for kinds.
+var probes = []any{"lintel", map[string]any{"lintel": "lintel"}, []any{"lintel"}, true, float64(7)}
+
+// proven is a candidate that prints the field, with what it was set to.
+type proven struct {
+	trace.Candidate
+	value any
+	harms string // a field that it changes or takes away besides; empty: there is none
+}
+
+// best returns the value to set for a field that is not there: of those that print it, by rendering, the one that
+// changes least besides, and then the one that is nearest to others that are set. It returns nil if none does. all
+// reports whether each candidate was tried.
+func (c *chartPlaces) best(s spot, list []trace.Candidate) (best *proven, all bool) {
+	all = len(list) <= maxCandidates
+	list = list[:min(len(list), maxCandidates)]
+	tries := 0
+	for i, value := range probes {
+		var good []proven
+		for _, one := range list {
+			if one.Switch {
+				if value = true; i > 0 {
+					continue
+				}
+			}
+			if tries++; tries > maxTries {
+				all = false
+				break
+			}
+			t := c.tried(s, one, value)
+			all = all && t.known
+			if again := t.find(s); again != nil && again.missing == "" {
+				good = append(good, proven{Candidate: one, value: value})
+			}
 		}
-		if c.tried(s, one, value, there) {
-			return true
-		}
-		if one.Switch {
-			break
+		if len(good) > 0 {
+			return c.gentlest(s, good), all
 		}
 	}
-	return false
+	return nil, all
+}
+
+// gentlest returns the one of several values that changes least besides the field.
+func (c *chartPlaces) gentlest(s spot, good []proven) *proven {
+	harm := map[string]int{}
+	name := func(one proven) string { return strings.Join(one.Path, "\x00") }
+	for i, one := range good {
+		t := c.tried(s, one.Candidate, one.value)
+		if len(good) > 1 {
+			t = c.whole(one.Candidate, one.value)
+		}
+		if harm[name(one)], good[i].harms = t.harm(s); t.failed {
+			harm[name(one)] = failWeight
+		}
+	}
+	near := func(one proven) int {
+		_, depth := c.around(one.Path)
+		return depth
+	}
+	slices.SortStableFunc(good, func(a, b proven) int {
+		return cmp.Or(cmp.Compare(harm[name(a)], harm[name(b)]), -cmp.Compare(near(a), near(b)))
+	})
+	return &good[0]
 }
 
 // changes reports whether a field becomes another one if a value is set, by rendering.
 func (c *chartPlaces) changes(s spot, path []string) bool {
-	other := func(again spot) bool { return again.missing != "" || again.value.Value != s.value.Value }
+	if one, ok := c.jointly(s.manifest.Template)[strings.Join(path, "\x00")]; ok && one.prints(s, c.ordinal(s)) {
+		return true
+	}
 	for _, value := range []any{"lintel", true, false, float64(7)} {
-		if c.tried(s, trace.Candidate{Path: path}, value, other) {
+		again := c.tried(s, trace.Candidate{Path: path}, value).find(s)
+		if again != nil && (again.missing != "" || again.value.Value != s.value.Value) {
 			return true
 		}
 	}
 	return false
 }
 
-// tried renders with a value, as long as that is not too much, and looks at the field.
-func (c *chartPlaces) tried(s spot, one trace.Candidate, value any, good func(spot) bool) bool {
-	if c.confirms >= maxConfirms || c.confirms*c.trace.Steps() >= maxConfirmSteps {
-		return false
+// find returns a field as an attempt has it, nil where it is as it was or its object is gone.
+func (t *attempt) find(s spot) *spot {
+	object := t.now[objectName(s.object)]
+	if object == nil {
+		return nil
 	}
-	c.confirms++
-	values := any(c.options.Values)
-	for _, need := range one.Needs {
-		values = with(values, need, true)
-	}
-	options := c.options
-	options.Values, _ = with(values, one.Path, value).(map[string]any)
-	options.SkipSchema = true
-	out, err := c.chart.Render(context.WithoutCancel(c.ctx), options)
-	if err != nil {
-		return false
-	}
-	for _, m := range out.Manifests {
-		if m.Template != s.manifest.Template {
-			continue
+	again := &spot{value: object}
+	again.follow(s.pointer)
+	return again
+}
+
+// lossWeight is what a field that changes or goes counts as, beside one that is added.
+const lossWeight = 10
+
+// failWeight is what it counts as that another template of the chart refuses the value that was tried.
+const failWeight = 10_000
+
+// harm counts what an attempt changes, and returns a field of the object that it changes or takes away. What is in
+// annotations, like checksums, is no harm.
+func (t *attempt) harm(s spot) (count int, field string) {
+	for name, object := range t.now {
+		before, after := leavesOf(t.was[name]), leavesOf(object)
+		for at := range after {
+			if _, ok := before[at]; !ok {
+				count++
+			}
 		}
-		documents, _ := manifestDocuments(m, c.renderer.limits.Source)
-		for _, d := range documents {
-			for _, object := range source.Unlist(d) {
-				again := spot{value: object}
-				if again.follow(s.pointer); sameObject(object, s.object) && good(again) {
-					return true
-				}
+		for _, at := range slices.Sorted(maps.Keys(before)) {
+			if now, ok := after[at]; ok && now == before[at] {
+				continue
+			}
+			count += lossWeight
+			if name == objectName(s.object) && field == "" && !strings.Contains(at, "/metadata/annotations/") {
+				field = at
 			}
 		}
 	}
-	return false
-}
-
-func sameObject(a, b *yaml.Node) bool {
-	name := func(n *yaml.Node) string {
-		_, meta := source.Field(n, "metadata")
-		return source.Text(n, "kind") + " " + source.Text(meta, "namespace") + " " + source.Text(meta, "name")
-	}
-	return name(a) == name(b)
-}
-
-// with returns values with another one at a path, in copies of what is on the way. What stands in its way goes.
-func with(values any, at []string, value any) any {
-	if len(at) == 0 {
-		return value
-	}
-	if list, ok := values.([]any); ok {
-		if i, err := strconv.Atoi(at[0]); err == nil && i >= 0 && i <= len(list) {
-			out := append(slices.Clone(list), nil)[:max(len(list), i+1)]
-			out[i] = with(out[i], at[1:], value)
-			return out
+	for name, object := range t.was {
+		if t.now[name] == nil {
+			count += lossWeight * len(leavesOf(object))
 		}
 	}
-	if i, err := strconv.Atoi(at[0]); err == nil && i == 0 {
-		if _, isMap := values.(map[string]any); !isMap {
-			return []any{with(nil, at[1:], value)}
+	return count, field
+}
+
+// leavesOf returns the scalars of an object by their pointers.
+func leavesOf(object *yaml.Node) map[string]string {
+	out := map[string]string{}
+	var walk func(n *yaml.Node, at string, depth int)
+	walk = func(n *yaml.Node, at string, depth int) {
+		n = source.Deref(n)
+		switch {
+		case n == nil || depth > 100:
+		case n.Kind == yaml.MappingNode:
+			for i := 0; i+1 < len(n.Content); i += 2 {
+				walk(n.Content[i+1], at+"/"+jsonpointer.Escape(n.Content[i].Value), depth+1)
+			}
+		case n.Kind == yaml.SequenceNode:
+			for i, e := range n.Content {
+				walk(e, at+"/"+strconv.Itoa(i), depth+1)
+			}
+		default:
+			out[at] = n.Value
 		}
 	}
-	out := map[string]any{}
-	if m, ok := values.(map[string]any); ok {
-		out = maps.Clone(m)
-	}
-	out[at[0]] = with(out[at[0]], at[1:], value)
+	walk(object, "", 0)
 	return out
 }

@@ -19,9 +19,14 @@ func (c *chartPlaces) field(s spot) origin.Place {
 	if c.trace == nil || s.manifest.Offset < 0 || !c.trace.Accepted(s.manifest.Template) {
 		return near
 	}
+	tried := ""
 	if s.missing != "" {
-		if p, ok := c.absent(s); ok {
+		p, ok, all := c.absent(s)
+		if ok {
 			return p
+		}
+		if tried = byNoFound; !all {
+			tried = byNoTried
 		}
 	}
 	at, length := s.text.extent(s)
@@ -30,6 +35,7 @@ func (c *chartPlaces) field(s spot) origin.Place {
 	if !ok {
 		return near
 	}
+	c.reasoned(&p, s, tried, found)
 	if s.value.Kind == yaml.ScalarNode && s.missing == "" {
 		p.Spans = c.spans(s, found, at, length)
 	}

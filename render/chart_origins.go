@@ -32,7 +32,7 @@ func (c *chartPlaces) origin(o trace.Origin) (p origin.Place, sure bool) {
 		}
 		return c.literal(home.file(file), o), true
 	case trace.Release:
-		at := c.entry
+		at := c.brings
 		switch {
 		case slices.Equal(o.Path, []string{"Name"}) && c.name.Path != "":
 			at = c.scalar(c.name, "name")
@@ -50,7 +50,7 @@ func (c *chartPlaces) origin(o trace.Origin) (p origin.Place, sure bool) {
 	case trace.File:
 		return c.packed(o)
 	}
-	p = c.entry
+	p = c.brings
 	p.Role = o.Kind.String()
 	return p, false
 }
@@ -99,7 +99,7 @@ func (c *chartPlaces) metadata(o trace.Origin) (origin.Place, bool) {
 		p.Role = "chart"
 		return p, depth == 1
 	}
-	p := c.entry
+	p := c.brings
 	if ok {
 		p.Chain = []origin.Link{{Path: home.file(path.Join(sub, "Chart.yaml")), StartLine: 1, EndLine: 1, Role: "chart"}}
 	}
@@ -139,13 +139,13 @@ func (c *chartPlaces) homeOf(full string) (home chartFolder, sub string, ok bool
 func (c *chartPlaces) packed(o trace.Origin) (origin.Place, bool) {
 	home, sub, ok := c.homeOf(o.Template)
 	if !ok || o.Name == "" {
-		p := c.entry
+		p := c.brings
 		p.Role = "file"
 		return p, false
 	}
 	data, _, err := home.tree.ReadFile(path.Join(home.dir, sub, o.Name))
 	if err != nil || !filepath.IsLocal(o.Name) {
-		p := c.entry // a template may ask for what is not there
+		p := c.brings // a template may ask for what is not there
 		p.Role = "file"
 		return p, false
 	}

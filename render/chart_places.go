@@ -32,6 +32,7 @@ type chartPlaces struct {
 	name     gitops.Position
 	space    gitops.Position // of the release's namespace
 	advice   string          // what helps against what a chart from elsewhere prints
+	brings   origin.Place    // what brings in the chart that printed what is asked for now
 
 	mu     sync.Mutex
 	ready  bool
@@ -41,7 +42,7 @@ type chartPlaces struct {
 	// objects are those of a manifest, by its index, for those who ask by positions.
 	objects  map[int][]*yaml.Node
 	texts    map[int]manifestText // by the same index
-	confirms int                  // how often it was rendered to try a value
+	attempts attempts
 }
 
 // maxTraceTime ends the shadow of a chart whose functions take very long. What else it does is bounded by its steps.
@@ -99,6 +100,7 @@ func (c *chartPlaces) locate(manifest int, object *yaml.Node, pointer string) or
 	s := spot{manifest: c.output.Manifests[manifest], object: object, pointer: pointer, value: source.Deref(object)}
 	s.text = c.text(manifest)
 	s.follow(pointer)
+	c.brings = c.bringer(s.manifest)
 	p := c.field(s)
 	if s.missing != "" {
 		if p.How = origin.Enclosing; p.Set == nil {

@@ -15,7 +15,7 @@ import (
 // value returns the place of a value of the merged values, or of its key. It is sure if it is set here.
 func (c *chartPlaces) value(at []string, key bool) (origin.Place, bool) {
 	if c.layers == nil {
-		return c.entry, false
+		return c.brings, false
 	}
 	set, ok := c.layers.At(at)
 	if c.values != nil {
@@ -76,13 +76,13 @@ func (c *chartPlaces) user(values *gitops.Values, at []string, key bool, role st
 func (c *chartPlaces) byDefault(set helm.Setting, key bool) (origin.Place, bool) {
 	home, ok := c.homes[set.Chart]
 	if !ok || set.File == "" {
-		return c.entry, false
+		return c.brings, false
 	}
 	if c.defaults != nil && set.Chart == c.owner() && set.File == "values.yaml" {
 		if p, ok := c.user(c.defaults, set.Path, key, "values"); ok {
 			return p, true
 		}
-		return c.entry, false
+		return c.brings, false
 	}
 	file := c.fileOf(home, set.File)
 	p, depth := file.Find(set.Path)
@@ -148,7 +148,7 @@ func (c *chartPlaces) around(at []string) (origin.Place, int) {
 		}
 	}
 	if !ok {
-		return c.entry, 0
+		return c.brings, 0
 	}
 	return p, depth
 }
@@ -171,32 +171,34 @@ func (c *chartPlaces) inValues(at []string) (origin.Place, int, bool) {
 	return c.position(pos, at[depth-1]), depth, true
 }
 
-// absent returns the place of a field that is not there: of the value that would print it.
-func (c *chartPlaces) absent(s spot) (origin.Place, bool) {
+// absent returns the place of a field that is not there: of the value that would print it. all reports whether every
+// value was tried that may.
+func (c *chartPlaces) absent(s spot) (p origin.Place, ok, all bool) {
 	at, length := s.text.mapping(s.value)
 	if length == 0 {
-		return origin.Place{}, false
+		return origin.Place{}, false, true
 	}
-	for _, one := range c.trace.Absent(s.manifest.Template, s.manifest.Offset+at, length, s.keys) {
-		if !c.confirmed(s, one) {
-			continue
-		}
-		p := c.settable(one.Path)
-		if one.Switch {
-			p.Advice = "turn " + strings.Join(one.Path, ".") + " on in the values"
-		}
-		for i, need := range one.Needs {
-			word := " and "
-			if i == 0 {
-				word = ", with "
-			}
-			p.Advice += word + strings.Join(need, ".")
-		}
-		found := c.at(s, at, length)
-		c.link(&p, s, found[:0])
-		return p, true
+	best, all := c.best(s, c.trace.Absent(s.manifest.Template, s.manifest.Offset+at, length, s.keys))
+	if best == nil {
+		return origin.Place{}, false, all
 	}
-	return origin.Place{}, false
+	p = c.settable(best.Path)
+	if best.Switch {
+		p.Advice = "turn " + strings.Join(best.Path, ".") + " on in the values"
+	}
+	for i, need := range best.Needs {
+		word := " and "
+		if i == 0 {
+			word = ", with "
+		}
+		p.Advice += word + strings.Join(need, ".")
+	}
+	if best.harms != "" {
+		p.Advice += "; it also changes " + best.harms
+	}
+	found := c.at(s, at, length)
+	c.link(&p, s, found[:0])
+	return p, true, all
 }
 
 // spans returns the places of the parts of a text that several origins made.

@@ -19,7 +19,7 @@ func (i *inflation) places(c *chartPlaces) *chartPlaces {
 	c.entry = origin.Place{Path: i.shown.file, StartLine: max(1, i.shown.at.Line), EndLine: max(1, i.shown.at.Line),
 		How: origin.Enclosing, Role: "helmCharts"}
 	c.name, c.space = i.field("releaseName", "name"), i.field("namespace")
-	c.advice = "patch it in the kustomization, as no value of the chart changes it"
+	c.advice = "patch it in the kustomization"
 	c.load = func() *gitops.Values { return i.layers(c) }
 	return c
 }

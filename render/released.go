@@ -7,6 +7,7 @@ import (
 
 	"github.com/lintel-bot/lintel/render/gitops"
 	"github.com/lintel-bot/lintel/render/origin"
+	"github.com/lintel-bot/lintel/render/roots"
 )
 
 // released are the fields of a resource that a chart renders.
@@ -22,17 +23,21 @@ func (l released) Locate(pointer string) origin.Place {
 }
 
 // patchAdvice is what helps against what a chart from elsewhere prints.
-const patchAdvice = "patch what the chart prints by a kustomization, as no value of the chart changes it"
+const patchAdvice = "patch what the chart prints by a kustomization"
 
 // locator returns what knows the places of a release.
 func (s *release) locator(ctx context.Context) *chartPlaces {
 	advice := patchAdvice
 	if s.flux() {
-		advice = "change it by a post renderer of the HelmRelease (spec.postRenderers), as no value of the chart does"
+		advice = "change it by a post renderer of the HelmRelease (spec.postRenderers)"
+	}
+	name, space := s.spec.NameWhere, s.spec.NamespaceWhere
+	if s.root.Kind == roots.Chart { // nobody wrote them
+		name, space = gitops.Position{}, gitops.Position{}
 	}
 	return &chartPlaces{ctx: ctx, renderer: s.renderer, chart: s.chart, homes: s.reader.homes, top: s.from,
 		options: s.options, output: s.output, values: s.values, defaults: s.defaults,
-		entry: placeAt(s.spec.Chart.Where, "chart"), name: s.spec.NameWhere, space: s.spec.NamespaceWhere, advice: advice}
+		entry: placeAt(s.spec.Chart.Where, "chart"), name: name, space: space, advice: advice}
 }
 
 // flux reports whether Flux installs a release.

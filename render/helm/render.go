@@ -20,6 +20,9 @@ type Options struct {
 	// Lookup answers what the chart asks the cluster for; a name of "" asks for a list. False: not known, or not all of
 	// a list is. Nil: nothing is known.
 	Lookup func(apiVersion, kind, namespace, name string) (map[string]any, bool)
+	// Only is the one template that is executed; empty: all are. What the others would have changed in the values it does
+	// not see.
+	Only   string
 	Limits Limits // Output and Time
 }
 

@@ -80,7 +80,7 @@ func (c *Chart) render(o Options, r *run) (*Output, error) {
 	}
 	root.Option("missingkey=zero").Funcs(in.Funcs).Funcs(r.nesting(root, map[string]int{}))
 	for _, t := range in.Templates {
-		if t.Partial {
+		if t.Partial || o.Only != "" && t.Name != o.Only {
 			continue
 		}
 		in.Begin(t.Name)

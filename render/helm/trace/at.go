@@ -17,6 +17,29 @@ func (t *Trace) At(template string, offset, length int) []Origin {
 	return t.origins(cut(f.segs, offset, offset+length))
 }
 
+// Fallbacks returns the values that something in a template's output stands for because they are empty: what At returns
+// in this role of all its parts, in the order of the output, some perhaps several times.
+func (t *Trace) Fallbacks(template string) (paths [][]string) {
+	f := t.files[template]
+	if f == nil || f.err != nil {
+		return nil
+	}
+	seen, last := map[*node]bool{}, (*cond)(nil)
+	for _, g := range f.segs {
+		if g.cond == last || g.n == 0 {
+			continue
+		}
+		last = g.cond
+		g.cond.each(func(n *node, fallback bool) {
+			if fallback && n.kind == Value && !seen[n] {
+				seen[n] = true
+				paths = append(paths, t.scopes.canonical(n.path()))
+			}
+		})
+	}
+	return paths
+}
+
 type weighed struct {
 	o    Origin
 	n    int

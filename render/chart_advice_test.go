@@ -1,0 +1,197 @@
+package render_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/graph"
+	"github.com/lintel-bot/lintel/render/origin"
+	"github.com/lintel-bot/lintel/render/roots"
+	"github.com/lintel-bot/lintel/render/tree/treetest"
+)
+
+// setOf returns the value that is named for a field, and the advice.
+func setOf(t *testing.T, r *releases, resource, pointer string) (set, advice string) {
+	t.Helper()
+	p := find(t, r.one, resource).Origin(pointer)
+	return strings.Join(p.Set, "."), p.Advice
+}
+
+// Many fields that no value prints do not use up what is done for those that one prints, whichever is asked for first.
+func TestAbsentFieldsInAnyOrder(t *testing.T) {
+	var archive strings.Builder
+	archive.WriteString(fluxRepo)
+	names := "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN"
+	for _, n := range names {
+		archive.WriteString("-- chart/templates/" + string(n) + `.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: the-` + string(n) + `
+data:
+  a: b
+  {{- if .Values.more` + string(n) + ` }}
+  extra: {{ if eq .Values.more` + string(n) + ` 5.0 }}{{ fail "no" }}{{ end }}
+  {{- end }}
+  {{- with .Values.data` + string(n) + ` }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+`)
+	}
+	for _, backwards := range []bool{false, true} {
+		r := renderReleases(t, archive.String(), render.Config{})
+		order := strings.Split(names, "")
+		if backwards {
+			slices.Reverse(order)
+		}
+		for _, n := range order {
+			for _, key := range []string{"absent", "other"} {
+				if set, _ := setOf(t, r, "ConfigMap the-"+n, "/data/"+key); set != "data"+n+"."+key {
+					t.Fatalf("%s %s: %q", n, key, set)
+				}
+			}
+		}
+	}
+}
+
+// Of several values that print a field the one is named that changes nothing else.
+func TestAbsentFieldsWithoutHarm(t *testing.T) {
+	r := renderReleases(t, fluxRepo+`
+-- chart/templates/service.yaml --
+apiVersion: v1
+kind: Service
+metadata:
+  name: it
+  labels:
+    {{- if .Values.selectorOverride }}
+    {{- toYaml .Values.selectorOverride | nindent 4 }}
+    {{- else }}
+    app: it
+    {{- end }}
+    {{- with .Values.everywhere }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+    {{- with .Values.labels }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+spec:
+  selector:
+    {{- if .Values.selectorOverride }}
+    {{- toYaml .Values.selectorOverride | nindent 4 }}
+    {{- else }}
+    app: it
+    {{- end }}
+-- chart/templates/other.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: other
+  labels:
+    a: b
+    {{- with .Values.everywhere }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+-- chart/templates/only.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: only
+  labels:
+    {{- if .Values.replaced }}
+    {{- toYaml .Values.replaced | nindent 4 }}
+    {{- else }}
+    app: it
+    {{- end }}
+`, render.Config{})
+	if got := r.messages(); got != "" {
+		t.Fatal(got)
+	}
+	set, advice := setOf(t, r, "Service it", "/metadata/labels/team")
+	if set != "labels.team" || strings.Contains(advice, "also") {
+		t.Errorf("%s: %s", set, advice)
+	}
+	set, advice = setOf(t, r, "ConfigMap only", "/metadata/labels/team")
+	if set != "replaced.team" || !strings.HasSuffix(advice, "; it also changes /metadata/labels/app") {
+		t.Errorf("%s: %s", set, advice)
+	}
+}
+
+// Nothing is said of all values of a chart where not all can have been tried, or where a value decides that the text is
+// there; what dependencies from elsewhere print is told by their entries.
+func TestAdviceOfChartsFromElsewhere(t *testing.T) {
+	w := newWorld(t, host, `
+-- app/kustomization.yaml --
+helmCharts:
+- {name: web, version: 1.2.3, repo: HOST/charts, releaseName: web}
+-- own/kustomization.yaml --
+helmCharts:
+- {name: own, releaseName: own}
+-- own/charts/own/Chart.yaml --
+apiVersion: v2
+name: own
+version: 1.0.0
+dependencies:
+- name: web
+  repository: HOST/charts
+  version: 1.2.3
+-- own/charts/own/values.yaml --
+x: y
+-- charts/web/1.2.3/Chart.yaml --
+{apiVersion: v2, name: web, version: 1.2.3}
+-- charts/web/1.2.3/values.yaml --
+enabled: true
+-- charts/web/1.2.3/templates/a.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a}
+data:
+  always: here
+  {{- if .Values.enabled }}
+  some: times
+  {{- end }}
+`)
+	const advice = "patch it in the kustomization, as "
+	_, out, problems := w.render("app")
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	for pointer, want := range map[string]string{
+		"/data/always": advice + "no value of the chart changes it",
+		"/data/some":   advice + "the template spells it; that it is there is decided by enabled",
+		"/data/none":   advice + "no value was found that sets it",
+	} {
+		if p := find(t, out, "ConfigMap a").Origin(pointer); p.Advice != want {
+			t.Errorf("%s: %q", pointer, p.Advice)
+		}
+	}
+	_, out, problems = w.render("own")
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	if p := find(t, out, "ConfigMap a").Origin("/data/always"); p.Path != "own/charts/own/Chart.yaml" || p.StartLine != 7 {
+		t.Errorf("%s:%d", p.Path, p.StartLine)
+	}
+}
+
+// The name and the namespace of a chart that nothing deploys are written nowhere.
+func TestPlaceOfNameThatNobodyWrote(t *testing.T) {
+	repo := treetest.New(t)
+	repo.Write("chart/Chart.yaml", "apiVersion: v2\nname: app\nversion: 1.0.0\n")
+	repo.Write("chart/templates/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"+
+		"data: {release: '{{ .Release.Name }}', space: '{{ .Release.Namespace }}'}\n")
+	set, err := roots.Open(repo.Tree(repo.Snapshot()), roots.Options{}, &graph.Cache{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, _, err := render.New(set, render.Config{}).Render(t.Context(), set.All()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pointer := range []string{"/data/release", "/data/space"} {
+		if p := find(t, out, "ConfigMap a").Origin(pointer); p.How != origin.Enclosing {
+			t.Errorf("%s: %+v", pointer, p)
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/render/helm"
+	"github.com/lintel-bot/lintel/render/source"
+)
+
+// joint is one of several values that were set at once, each to a word of its own: where the word appears the value is
+// read.
+type joint struct {
+	word    string
+	objects []*yaml.Node // of the template, in the order of its output
+}
+
+// maxJoint is how often a template is rendered to try its values at once: where some together fail, halves of them.
+const maxJoint = 24
+
+// jointly tries the values that a template's output stands for because they are empty, many at once: of a large chart
+// there are a thousand. Those below one key are together, as what turns parts of a template off has another.
+func (c *chartPlaces) jointly(template string) map[string]joint {
+	known, ok := c.attempts.joint[template]
+	if ok {
+		return known
+	}
+	known = map[string]joint{}
+	if c.attempts.joint == nil {
+		c.attempts.joint = map[string]map[string]joint{}
+	}
+	c.attempts.joint[template] = known
+	paths := c.trace.Fallbacks(template)
+	if len(paths) < 2 || !c.isAlone(template) {
+		return known
+	}
+	slices.SortFunc(paths, func(a, b []string) int { return cmp.Or(cmp.Compare(len(a), len(b)), slices.Compare(a, b)) })
+	queue := grouped(paths)
+	for n := 0; n < maxJoint && len(queue) > 0 && c.attempts.spent < maxAttemptSteps; n++ {
+		some := queue[0]
+		queue = queue[1:]
+		values := any(c.options.Values)
+		for i, path := range some { // the longer ones are last, and win
+			values = with(values, path, word(i))
+		}
+		out, err := c.again(template, values)
+		if err != nil {
+			if len(some) > 1 {
+				queue = append(queue, some[:len(some)/2], some[len(some)/2:])
+			}
+			continue
+		}
+		objects := c.inOrder(out, template)
+		for i, path := range some {
+			known[strings.Join(path, "\x00")] = joint{word(i), objects}
+		}
+	}
+	return known
+}
+
+// grouped returns paths by the first key that is not common to all.
+func grouped(paths [][]string) (groups [][][]string) {
+	common := 0
+	for common < len(paths[0])-1 && !slices.ContainsFunc(paths, func(p []string) bool {
+		return len(p) <= common+1 || p[common] != paths[0][common]
+	}) {
+		common++
+	}
+	index := map[string]int{}
+	for _, p := range paths {
+		i, ok := index[p[common]]
+		if !ok {
+			i = len(groups)
+			index[p[common]] = i
+			groups = append(groups, nil)
+		}
+		groups[i] = append(groups[i], p)
+	}
+	return groups
+}
+
+func word(i int) string { return fmt.Sprintf("lintel-%d-lintel", i) }
+
+// prints reports whether a field of the object at an index has the value's word in it.
+func (j joint) prints(s spot, index int) bool {
+	if index < 0 || index >= len(j.objects) || source.Text(j.objects[index], "kind") != source.Text(s.object, "kind") {
+		return false
+	}
+	again := spot{value: j.objects[index]}
+	again.follow(s.pointer)
+	return again.missing == "" && strings.Contains(again.value.Value, j.word)
+}
+
+// ordinal returns the index of an object in the output of its template.
+func (c *chartPlaces) ordinal(s spot) int {
+	template := s.manifest.Template
+	names, ok := c.attempts.order[template]
+	if !ok {
+		for _, object := range c.inOrder(c.output, template) {
+			names = append(names, objectName(object))
+		}
+		if c.attempts.order == nil {
+			c.attempts.order = map[string][]string{}
+		}
+		c.attempts.order[template] = names
+	}
+	return slices.Index(names, objectName(s.object))
+}
+
+// inOrder returns the objects of a template in the order of its output.
+func (c *chartPlaces) inOrder(out *helm.Output, template string) (objects []*yaml.Node) {
+	var list []helm.Manifest
+	for _, m := range out.Manifests {
+		if m.Template == template {
+			list = append(list, m)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b helm.Manifest) int { return a.Offset - b.Offset })
+	for _, m := range list {
+		documents, _ := manifestDocuments(m, c.renderer.limits.Source)
+		for _, d := range documents {
+			objects = append(objects, source.Unlist(d)...)
+		}
+	}
+	return objects
+}
