@@ -69,6 +69,9 @@ func wordsFirst(found []trace.Origin, text string) []trace.Origin {
 
 // decide returns the place of the first origin that a person can edit here, or else of the first.
 func (c *chartPlaces) decide(s spot, found []trace.Origin) (best origin.Place, ok bool) {
+	if p, ok := c.unsure(found); ok {
+		return p, true
+	}
 	var open *origin.Place
 	for _, o := range found {
 		if o.Role == trace.Condition {
@@ -102,4 +105,22 @@ func (c *chartPlaces) decide(s spot, found []trace.Origin) (best origin.Place, o
 		return origin.Place{}, false
 	}
 	return *open, true
+}
+
+// unsure returns the place of a value among others in a text that only the cluster knows: what is said of the text is
+// said because of it.
+func (c *chartPlaces) unsure(found []trace.Origin) (origin.Place, bool) {
+	if c.values == nil || c.layers == nil {
+		return origin.Place{}, false
+	}
+	for _, o := range found {
+		if o.Kind != trace.Value || o.Role > trace.Derived {
+			continue
+		}
+		set, _ := c.layers.At(o.Path)
+		if u, ok := c.values.Unsure(userPath(set, o.Path)); ok {
+			return placeAt(u.Where, "values"), true
+		}
+	}
+	return origin.Place{}, false
 }

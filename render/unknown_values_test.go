@@ -96,3 +96,30 @@ data:
 		})
 	}
 }
+
+// Of a text that holds, among others, a value that nobody knows, the place is where that comes from.
+func TestPlaceOfUnknownInText(t *testing.T) {
+	r := renderReleases(t, fluxRepo+`
+  valuesFrom: [{kind: Secret, name: hidden, valuesKey: token, targetPath: "config.receivers[1].token"}]
+  values:
+    config:
+      long: a text of the user that is the longest of all that are printed here, and known
+      receivers:
+      - name: known
+      - name: other
+-- chart/templates/config.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: config}
+data:
+  config: |
+    {{- toYaml .Values.config | nindent 4 }}
+`, render.Config{})
+	config := find(t, r.one, "ConfigMap config")
+	if len(config.Issues) != 1 || config.Issues[0].Pointer != "/data/config" {
+		t.Fatalf("%+v", config.Issues)
+	}
+	if p := config.Origin("/data/config"); p.Path != "flux/app.yaml" || p.StartLine != 11 {
+		t.Errorf("%+v", p)
+	}
+}
