@@ -35,8 +35,8 @@ type attempt struct {
 }
 
 // maxAttemptSteps is how many steps the templates of a release may take in attempts, as the shadow counted them: no
-// clock, so that a place is the same on any machine. A chart of 130 resources takes 40,000 for one rendering; a template by
-// itself counts as a part of that.
+// clock, so that a place is the same on any machine. A chart of 130 resources takes 40,000 for one rendering; a template
+// by itself counts as a part of that.
 const (
 	maxAttemptSteps = 20_000_000
 	aloneShare      = 8
