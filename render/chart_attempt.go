@@ -34,12 +34,10 @@ type attempt struct {
 	now    map[string]*yaml.Node // these and new ones as they are with it
 }
 
-// maxAttemptSteps is how many steps the templates of a release may take in attempts, as the shadow counted them: no
-// clock, so that a place is the same on any machine. A chart of 130 resources takes 40,000 for one rendering; a template
-// by itself counts as a part of that.
+// attemptSteps is Config.AttemptSteps where nothing is said. A template by itself counts as a part of all.
 const (
-	maxAttemptSteps = 20_000_000
-	aloneShare      = 8
+	attemptSteps = 20_000_000
+	aloneShare   = 8
 )
 
 // manyTemplates is of how many templates a value is tried by themselves before it is tried in all at once.
@@ -86,7 +84,7 @@ func (c *chartPlaces) attempt(only string, one trace.Candidate, value any) *atte
 	}
 	values = with(values, one.Path, value)
 	t := &attempt{}
-	if c.attempts.spent < maxAttemptSteps {
+	if c.attempts.spent < c.renderer.steps {
 		t = c.compared(only, values)
 	}
 	if c.attempts.made == nil {

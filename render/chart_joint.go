@@ -40,7 +40,7 @@ func (c *chartPlaces) jointly(template string) map[string]joint {
 	}
 	slices.SortFunc(paths, func(a, b []string) int { return cmp.Or(cmp.Compare(len(a), len(b)), slices.Compare(a, b)) })
 	queue := grouped(paths)
-	for n := 0; n < maxJoint && len(queue) > 0 && c.attempts.spent < maxAttemptSteps; n++ {
+	for n := 0; n < maxJoint && len(queue) > 0 && c.attempts.spent < c.renderer.steps; n++ {
 		some := queue[0]
 		queue = queue[1:]
 		values := any(c.options.Values)

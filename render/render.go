@@ -6,6 +6,7 @@
 package render
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,6 +70,10 @@ type Config struct {
 	Sources *remote.Sources
 	// Namespaced reports whether objects of a kind live in a namespace; nil: kustomize is asked.
 	Namespaced func(apiVersion, kind string) bool
+	// AttemptSteps is how many steps the templates of a release may take in renderings that only try out which value
+	// decides a field, as the shadow counted them: no clock, so that a place is the same on any machine. A chart of 130
+	// resources takes 40,000 for one. Less makes places less exact. 0: 20,000,000.
+	AttemptSteps int
 	// Clusters say what releases are rendered for; nil: nothing is known of any cluster.
 	Clusters *Clusters
 }
@@ -87,6 +92,7 @@ type Renderer struct {
 	counts     *counts
 	lookups    *lookups
 	held       *held
+	steps      int               // see Config.AttemptSteps
 	outside    *outside          // what is brought in
 	overlay    map[string][]byte // by path, links resolved
 	mistakes   *mistake.Finder   // for the files as this renderer sees them
@@ -97,7 +103,8 @@ type Renderer struct {
 func New(s *roots.Set, c Config) *Renderer {
 	r := &Renderer{tree: s.Tree(), set: s, limits: c.Limits.withDefaults(), namespaced: c.Namespaced, counts: &counts{},
 		failed: &sync.Map{}, mistakes: &mistake.Finder{Limits: c.Limits.withDefaults().Source},
-		outside: &outside{sources: c.Sources}, clusters: c.Clusters, lookups: &lookups{}, held: &held{}}
+		outside: &outside{sources: c.Sources}, clusters: c.Clusters, lookups: &lookups{}, held: &held{},
+		steps: cmp.Or(max(0, c.AttemptSteps), attemptSteps)}
 	r.declared = sync.OnceValue(r.findVersions)
 	if c.Cache != nil && c.Cache.Disk != nil {
 		r.cache = c.Cache

@@ -142,13 +142,18 @@ func (s *shower) open() (*roots.Set, *render.Renderer, error) {
 	return set, s.renderer(set), nil
 }
 
+// placesSteps is render.Config.AttemptSteps where all fields of a release are asked for: of a large chart, finding out
+// more takes many times as long as rendering it.
+const placesSteps = 1_000_000
+
 // renderer returns what renders the roots of a set.
 func (s *shower) renderer(set *roots.Set) *render.Renderer {
-	out := render.New(set, s.config)
-	if s.Show == report.ShowPlaces {
-		return out.Fresh()
+	config := s.config
+	if s.Show != report.ShowPlaces {
+		return render.New(set, config)
 	}
-	return out
+	config.AttemptSteps = placesSteps
+	return render.New(set, config).Fresh()
 }
 
 // roots lists the roots, and renders them where that is asked for.
