@@ -4,6 +4,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/lintel-bot/lintel/render/graph"
 	"github.com/lintel-bot/lintel/render/source"
@@ -16,6 +17,12 @@ const chartFiles = "chart"
 
 // printing is the key of the latter.
 const printing = "\x00printing"
+
+// printers are what Set.printers returns.
+type printers struct {
+	once  sync.Once
+	files []string
+}
 
 func chartNotes(limits source.Limits) graph.Notes {
 	return graph.Notes{Of: chartFiles, Marks: append(deploymentMarks(), fileRepository), Read: func(p string, data []byte,
@@ -70,6 +77,11 @@ func (s *Set) dependents(folders []string) []string {
 // printers lists the files with objects that deploy a chart of the repository which prints such objects in turn: what
 // these deploy only the chart says. A template may put the names together, so there may be more.
 func (s *Set) printers() []string {
+	s.printing.once.Do(func() { s.printing.files = s.findPrinters() })
+	return s.printing.files
+}
+
+func (s *Set) findPrinters() []string {
 	var folders []string
 	for _, p := range s.Noted(chartFiles, printing) {
 		for _, dir := range upwards(path.Dir(p)) {

@@ -21,16 +21,20 @@ type Listed struct {
 
 // bringer names what brings the object of a deployment: the root that renders it, with what brings that in turn, or its
 // file.
-func (d *deployments) bringer(one *Deployment) string {
-	_, id, brought := strings.Cut(one.From, by)
-	above := d.known()[id]
-	switch {
-	case !brought || above == nil || strings.Count(one.From, by) > maxFollowed:
-		return cmp.Or(one.From, one.Where.Path)
-	case above.Object.Kind == chartEntry:
-		return nameOf(above)
+func (d *deployments) bringer(one *Deployment) (name string) {
+	known := d.known()
+	for range maxFollowed {
+		_, id, brought := strings.Cut(one.From, by)
+		above := known[id]
+		switch {
+		case !brought || above == nil:
+			return path.Join(cmp.Or(one.From, one.Where.Path), name)
+		case above.Object.Kind == chartEntry:
+			return path.Join(nameOf(above), name)
+		}
+		one, name = above, path.Join(nameOf(above), name)
 	}
-	return path.Join(d.bringer(above), nameOf(above))
+	return name
 }
 
 // nameOf names a deployment.

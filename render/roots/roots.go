@@ -52,6 +52,7 @@ type Set struct {
 	contents contents
 	builds   builds
 	unnoted  unnoted
+	printing printers
 	deployed *deployments
 }
 
