@@ -68,7 +68,8 @@ func (r *Renderer) finish(res *Resource, one *roots.Deployment) {
 	res.locator = finished{before: res.locator, writes: writes, virtual: one.Virtual}
 	if len(writes) > 0 {
 		if res.node = node; one.Release != nil {
-			res.made = res.Object
+			printed := res.Object
+			res.made = func() map[string]any { return printed }
 		}
 		if object, ok := source.Value(node, res.plain).(map[string]any); ok {
 			res.Object = object

@@ -59,7 +59,7 @@ type remembered struct {
 	Object   string            `json:"object,omitempty"` // of the root: the places are those of its rendering
 	Written  string            `json:"written"`          // see writtenIn; the problems stand there
 	Issues   map[int][]Issue   `json:"issues,omitempty"` // by the index of the resource
-	Made     map[int]int       `json:"made,omitempty"`   // by that index, where the object is as Helm printed it
+	Made     map[int]int       `json:"made,omitempty"`   // by that index, where its object as Helm printed it is in the last part
 	Wants    []rememberedWant  `json:"wants,omitempty"`
 	Told     []told            `json:"told,omitempty"`
 
@@ -70,11 +70,11 @@ type remembered struct {
 // version is one remembered rendering. Its parts are read one by one: of most, the head says that they are out of
 // date, and hardly any is asked for places.
 type version struct {
-	head, objects, places []byte // JSON
+	head, objects, places, made []byte // JSON
 }
 
 // parts lists the parts in their order.
-func (v *version) parts() []*[]byte { return []*[]byte{&v.head, &v.objects, &v.places} }
+func (v *version) parts() []*[]byte { return []*[]byte{&v.head, &v.objects, &v.places, &v.made} }
 
 // rememberedAt returns under which names the renderings of a root are remembered: those of all objects of Argo CD and
 // Flux that deploy a folder in the same way are one.
@@ -124,7 +124,7 @@ func (r *Renderer) versions(root roots.Root) []version {
 		for _, p := range v.parts() {
 			*p = part()
 		}
-		if v.places == nil {
+		if v.made == nil {
 			break
 		}
 		list = append(list, v)
@@ -155,10 +155,19 @@ func (r *Renderer) recall(ctx context.Context, root roots.Root) (*Rendering, []s
 			return nil, nil
 		}
 		again := &again{ctx: ctx, renderer: r, root: root}
-		for i, object := range objects[:max(0, len(objects)-len(k.Made))] {
+		made := sync.OnceValue(func() (list []map[string]any) {
+			_ = kjson.UnmarshalCaseSensitivePreserveInts(v.made, &list) // it is sealed, so it can be read
+			return list
+		})
+		for i, object := range objects {
 			one := &Resource{Object: object, Issues: k.Issues[i], locator: recalled{again, i}}
-			if at, ok := k.Made[i]; ok && at < len(objects) {
-				one.made = objects[at]
+			if at, ok := k.Made[i]; ok {
+				one.made = func() map[string]any {
+					if list := made(); at >= 0 && at < len(list) {
+						return list[at]
+					}
+					return nil
+				}
 			}
 			out.Resources = append(out.Resources, one)
 		}
@@ -194,10 +203,11 @@ func (r *Renderer) remember(out *Rendering, problems []source.Error) {
 			k.Issues[i] = res.Issues
 		}
 	}
+	made := []map[string]any{}
 	for i, res := range out.Resources {
 		if res.made != nil {
-			k.Made[i] = len(objects)
-			objects = append(objects, res.made)
+			k.Made[i] = len(made)
+			made = append(made, res.made())
 		}
 	}
 	head, err := json.Marshal(k)
@@ -209,13 +219,17 @@ func (r *Renderer) remember(out *Rendering, problems []source.Error) {
 	if err != nil || bytes.Contains(body, []byte(`\ufffd`)) {
 		return
 	}
+	printed, err := json.Marshal(made)
+	if err != nil || bytes.Contains(printed, []byte(`\ufffd`)) {
+		return
+	}
 	where, err := json.Marshal(r.placesToRemember(out))
 	if err != nil {
 		return
 	}
 	var data []byte
-	for i, v := range slices.Insert(r.versions(out.Root), 0, version{head, body, where}) {
-		if i == maxVersions || len(data)+len(v.head)+len(v.objects)+len(v.places) > maxRemembered {
+	for i, v := range slices.Insert(r.versions(out.Root), 0, version{head, body, where, printed}) {
+		if i == maxVersions || len(data)+len(v.head)+len(v.objects)+len(v.places)+len(v.made) > maxRemembered {
 			break
 		}
 		for _, part := range v.parts() {

@@ -295,7 +295,9 @@ func (s *release) failed(out *source.Error, e *helm.Error) {
 // Object.
 func (r *Resource) Made() map[string]any {
 	if r.made != nil {
-		return r.made
+		if object := r.made(); object != nil {
+			return object
+		}
 	}
 	return r.Object
 }

@@ -36,7 +36,7 @@ type Resource struct {
 	// Issues are what keeps the resource from being deployed as it is, or is not known of that.
 	Issues []Issue
 
-	made    map[string]any // Object as Helm printed it; nil: there is no difference
+	made    func() map[string]any // Object as Helm printed it; nil: there is no difference
 	locator Locator
 	node    *yaml.Node // nil where the rendering was recalled
 	plain   bool       // read from a file as it is, not built: see source.Value
