@@ -2,8 +2,6 @@ package render
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -24,22 +22,19 @@ func (r *Rendering) Notes(ctx context.Context) []source.Error {
 	return r.notes(ctx)
 }
 
-// keepNotes has what a rendering notes kept on disk with the rendering, of which this is the head.
-func (r *Renderer) keepNotes(out *Rendering, head []byte) {
-	if out.notes == nil {
+// keepNotes has what a rendering notes kept beside it.
+func keepNotes(out *Rendering) {
+	find := out.notes
+	if find == nil {
 		return
 	}
-	find := out.notes
-	scope, name := r.rememberedAt(out.Root)
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %s", r.writtenIn(out.Root), head))
-	name += "-notes-" + hex.EncodeToString(sum[:16])
 	out.notes = func(ctx context.Context) (list []source.Error) {
-		if data, ok := r.cache.Disk.Get(scope, name); ok && json.Unmarshal(data, &list) == nil {
+		if data, ok := out.Beside("notes"); ok && json.Unmarshal(data, &list) == nil {
 			return list
 		}
 		list = find(ctx)
 		if data, err := json.Marshal(list); err == nil && ctx.Err() == nil {
-			_ = r.cache.Disk.Put(scope, name, data) // without it the next check finds them again
+			out.KeepBeside("notes", data)
 		}
 		return list
 	}

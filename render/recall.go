@@ -171,9 +171,10 @@ func (r *Renderer) recall(ctx context.Context, root roots.Root) (*Rendering, []s
 			}
 			out.Resources = append(out.Resources, one)
 		}
+		r.besides(out, v.head)
 		if k.Noted {
 			out.notes = again.notes
-			r.keepNotes(out, v.head)
+			keepNotes(out)
 		}
 		if k.Object != root.Object {
 			return out, nil
@@ -239,6 +240,7 @@ func (r *Renderer) remember(out *Rendering, problems []source.Error) {
 	if len(data) > 0 {
 		scope, name := r.rememberedAt(out.Root)
 		_ = r.cache.Disk.Put(scope, name, data) // without it the next check renders again
-		r.keepNotes(out, head)
+		r.besides(out, head)
+		keepNotes(out)
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 // protocol is the version of the frames; both sides are the same binary, so a difference means that
 // something else answers.
-const protocol = 4
+const protocol = 5
 
 // maxRequest bounds a frame to the child.
 const maxRequest = 16 << 20
@@ -53,6 +53,19 @@ type answer struct {
 	Memory     int64              `json:"memory"` // bytes the child holds after the job
 }
 
+// text is what follows a value in its frame as it is: megabytes of YAML are dear as a string of JSON. nil: nothing may.
+func text(v any) *[]byte {
+	switch a := v.(type) {
+	case answer:
+		return text(&a)
+	case *answer:
+		if a.Showing != nil {
+			return &a.Showing.Text
+		}
+	}
+	return nil
+}
+
 var errNotFrame = errors.New("not a frame of the sandbox")
 
 // tooLargeError is a frame over its limit.
@@ -68,7 +81,7 @@ func (e *tooLargeError) Error() string {
 // magic begins every frame, so that stray output is told from a large frame.
 var magic = [4]byte{'l', 'n', 't', '1'}
 
-// writeFrame writes v as one frame: four bytes of magic, the length as 32 bits big-endian, JSON.
+// writeFrame writes v as one frame: four bytes of magic, the length as 32 bits big-endian, a line of JSON, its text.
 // Nothing is written when it is over the limit.
 func writeFrame(w io.Writer, v any, limit int64) error {
 	var b bytes.Buffer
@@ -78,6 +91,9 @@ func writeFrame(w io.Writer, v any, limit int64) error {
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
 		return err
+	}
+	if t := text(v); t != nil {
+		b.Write(*t)
 	}
 	n := int64(b.Len() - 8)
 	if n > min(limit, 1<<31) {
@@ -112,8 +128,15 @@ func readFrame(r io.Reader, v any, limit int64) error {
 		}
 		return err
 	}
-	if err := json.Unmarshal(b.Bytes(), v); err != nil {
+	line, rest, _ := bytes.Cut(b.Bytes(), []byte("\n")) // of JSON, there is one line
+	if err := json.Unmarshal(line, v); err != nil {
 		return fmt.Errorf("%w: %w", errNotFrame, err)
+	}
+	switch t := text(v); {
+	case t != nil:
+		*t = rest
+	case len(rest) > 0:
+		return fmt.Errorf("%w: something follows", errNotFrame)
 	}
 	return nil
 }

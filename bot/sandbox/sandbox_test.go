@@ -72,7 +72,7 @@ type actor func(ctx context.Context, c report.Change) (*report.Report, error)
 func (a actor) Run(ctx context.Context, c report.Change) (*report.Report, error) { return a(ctx, c) }
 
 func (a actor) Show(_ context.Context, q report.Query) (*report.Showing, error) {
-	return &report.Showing{Text: string(q.Show) + " " + q.Git}, nil
+	return &report.Showing{Text: []byte(string(q.Show) + " " + q.Git)}, nil
 }
 
 func (a actor) Inspect(ctx context.Context, c report.Change) (*report.Inspection, error) {

@@ -6,10 +6,10 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/difference"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/review"
 	"github.com/lintel-bot/lintel/render"
-	"github.com/lintel-bot/lintel/render/source"
 )
 
 // What is listed is bounded: the rest is counted.
@@ -44,8 +44,11 @@ func (c *comparison) resources(pairs []*diff.Pair) {
 			listed(c, &b.Added, named)
 		case p.New == nil:
 			listed(c, &b.Removed, named)
-		case reflect.DeepEqual(unversioned(was), unversioned(now)):
+		case difference.Same(was, now):
+			continue
+		case sameButVersion(was, now):
 			b.Relabeled++
+			continue
 		default:
 			if len(b.Changed) >= maxListed {
 				b.LeftOut++ // and nothing is compared for it
@@ -78,44 +81,79 @@ func listed[T any](c *comparison, list *[]T, one T) {
 func (c *comparison) change(named report.Resource, old, new *render.Resource) report.ResourceChange {
 	was, now := hide(old.Made(), new.Made())
 	out := report.ResourceChange{Resource: named}
-	out.Diff, out.LeftOut = unified(text(was), text(now), maxDiffLines, min(maxDiffBytes, c.room))
+	out.Diff, out.LeftOut = unified(difference.Of(was, now), maxDiffLines, min(maxDiffBytes, c.room))
 	c.room -= len(out.Diff)
 	return out
 }
 
-func text(object map[string]any) string {
-	data, err := source.Print(object)
-	if err != nil {
-		return ""
+// unified prints a difference, at most so many lines and bytes of it, and returns how many lines are left out.
+func unified(hunks []difference.Hunk, maxLines, maxBytes int) (text string, leftOut int) {
+	var b strings.Builder
+	lines := 0
+	write := func(s string) {
+		if leftOut > 0 || lines >= maxLines || b.Len()+len(s) >= maxBytes {
+			leftOut++
+			return
+		}
+		lines++
+		b.WriteString(s + "\n")
 	}
-	return string(data)
+	for _, h := range hunks {
+		write(h.Head())
+		for _, l := range h.Lines {
+			write(string(l.Sign) + l.Text)
+		}
+	}
+	return b.String(), leftOut
 }
 
 // versionLabels are those that say of which version of a chart something is.
 var versionLabels = map[string]bool{"helm.sh/chart": true, "app.kubernetes.io/version": true, "chart": true}
 
-// unversioned is a value without the labels that say of which version it is.
-func unversioned(v any) any {
-	switch v := v.(type) {
+// sameButVersion reports whether two values differ in nothing but the labels that say of which version they are.
+func sameButVersion(a, b any) bool {
+	switch was := a.(type) {
 	case map[string]any:
-		out := make(map[string]any, len(v))
-		for key, value := range v {
-			if labels, ok := value.(map[string]any); ok && key == "labels" {
-				labels = maps.Clone(labels)
-				maps.DeleteFunc(labels, func(name string, _ any) bool { return versionLabels[name] })
-				value = labels
+		now, ok := b.(map[string]any)
+		if !ok {
+			return false
+		}
+		for key, value := range was {
+			other, both := now[key]
+			labels, isMap := value.(map[string]any)
+			others, areMaps := other.(map[string]any)
+			switch {
+			case !both:
+				return false
+			case key == "labels" && isMap && areMaps:
+				if !sameButVersion(unversioned(labels), unversioned(others)) {
+					return false
+				}
+			case !sameButVersion(value, other):
+				return false
 			}
-			out[key] = unversioned(value)
 		}
-		return out
+		return len(was) == len(now)
 	case []any:
-		out := make([]any, len(v))
-		for i, value := range v {
-			out[i] = unversioned(value)
+		now, ok := b.([]any)
+		if !ok || len(was) != len(now) {
+			return false
 		}
-		return out
+		for i, value := range was {
+			if !sameButVersion(value, now[i]) {
+				return false
+			}
+		}
+		return true
 	}
-	return v
+	return difference.Same(a, b)
+}
+
+// unversioned are labels without those that say of which version something is.
+func unversioned(labels map[string]any) map[string]any {
+	labels = maps.Clone(labels)
+	maps.DeleteFunc(labels, func(name string, _ any) bool { return versionLabels[name] })
+	return labels
 }
 
 // What stands in place of what is secret.

@@ -42,7 +42,7 @@ const (
 
 // Showing is the answer to a Query.
 type Showing struct {
-	Text   string   `json:"text"`             // in the form that was asked for
+	Text   []byte   `json:"-"`                // in the form that was asked for
 	Said   []string `json:"said,omitempty"`   // what is wrong with what was asked for, for people
 	Unable string   `json:"unable,omitempty"` // why there is no answer, for people
 

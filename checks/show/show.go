@@ -91,7 +91,7 @@ func (s *shower) show(ctx context.Context) (*report.Showing, error) {
 			return nil, err
 		}
 		err = output.Write(s.Output, &text, list, options)
-		out.Text = text.String()
+		out.Text = text.Bytes()
 		return out, err
 	}
 	rendering, problems, err := s.render(ctx)
@@ -103,27 +103,41 @@ func (s *shower) show(ctx context.Context) (*report.Showing, error) {
 	case err != nil:
 		return nil, err
 	}
-	if s.Show == report.ShowObjects {
-		resources := rendering.Resources
-		if s.sorted {
-			resources = render.InPrintedOrder(resources)
-		}
-		list := make([]report.Object, len(resources))
-		for i, r := range resources {
-			list[i] = r.Made()
-		}
-		err = output.Write(s.Output, &text, list, options)
-	} else {
-		var list []report.BlamedResource
-		if list, err = blamed(rendering.Resources); err == nil {
-			err = output.Write(s.Output, &text, list, options)
-		}
-	}
 	for _, p := range append(problems, rendering.Broken()...) {
 		out.Said = append(out.Said, p.Error())
 	}
-	out.Text = text.String()
+	if s.Show == report.ShowObjects {
+		out.Text, err = s.printed(rendering, options)
+		return out, err
+	}
+	list, err := blamed(rendering.Resources)
+	if err == nil {
+		err = output.Write(s.Output, &text, list, options)
+	}
+	out.Text = text.Bytes()
 	return out, err
+}
+
+// printed prints the objects of a rendering. Of a large chart that takes longer than to recall them, so it is kept.
+func (s *shower) printed(rendering *render.Rendering, options output.Options) ([]byte, error) {
+	kept := fmt.Sprintf("printed-%s-%t", cmp.Or(s.Output, "yaml"), s.sorted)
+	if text, ok := rendering.Beside(kept); ok {
+		return text, nil
+	}
+	resources := rendering.Resources
+	if s.sorted {
+		resources = render.InPrintedOrder(resources)
+	}
+	list := make([]report.Object, len(resources))
+	for i, r := range resources {
+		list[i] = r.Made()
+	}
+	var text bytes.Buffer
+	if err := output.Write(s.Output, &text, list, options); err != nil {
+		return nil, err
+	}
+	rendering.KeepBeside(kept, text.Bytes())
+	return text.Bytes(), nil
 }
 
 // unableError says why what was asked for cannot be shown.

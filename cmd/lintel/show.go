@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -59,7 +58,7 @@ func runShow(cmd *cobra.Command, o showOptions, q report.Query) error {
 	if err != nil {
 		return err
 	}
-	if _, err := io.WriteString(cmd.OutOrStdout(), out.Text); err != nil {
+	if _, err := cmd.OutOrStdout().Write(out.Text); err != nil {
 		return err
 	}
 	for _, said := range out.Said {

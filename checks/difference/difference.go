@@ -1,0 +1,351 @@
+// Package difference finds what differs between two versions of an object, as lines of YAML of which each knows what
+// field it shows. The cost follows what differs: what is the same is compared, and printed only where it stands around.
+package difference
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/diff"
+)
+
+// Line is one line of a difference.
+type Line struct {
+	Sign    byte   // ' ', '-' or '+'
+	Text    string // YAML, indented as in the whole object
+	Pointer string // the field, as JSON Pointer (RFC 6901); of the earlier version where the sign is '-'
+	Part    int    // of a text of several lines, which of them this is, from 1; 0: it is none of such
+}
+
+// Hunk is a part of the object in which something differs, with a few lines around.
+type Hunk struct {
+	Path  string // where that is, for people: spec.template.spec.containers[app]; empty: the top of the object
+	Lines []Line
+}
+
+// around is how many lines that are the same stand before and after what differs.
+const around = 3
+
+// Of returns what differs between two versions of an object, of JSON values. One that is nil is not there.
+func Of(was, now map[string]any) []Hunk {
+	if was == nil {
+		was = map[string]any{}
+	}
+	if now == nil {
+		now = map[string]any{}
+	}
+	var w walk
+	w.maps(node{at: &path{}}, was, now)
+	return w.hunks()
+}
+
+// item is a line, or a part of the object that is the same: it is printed only if it is needed.
+type item struct {
+	line Line
+	at   *path
+	same *node
+}
+
+func (i item) differs() bool { return i.same == nil && i.line.Sign != ' ' }
+
+// head appends the first lines of an item, until there are n.
+func (i item) head(list []Line, n int) []Line {
+	if i.same == nil {
+		return append(list, i.line)
+	}
+	return i.same.head(list, n)
+}
+
+// tail is head for the last lines, in reverse.
+func (i item) tail(list []Line, n int) []Line {
+	if i.same == nil {
+		return append(list, i.line)
+	}
+	return i.same.tail(list, n)
+}
+
+// walk collects what two versions come to.
+type walk struct{ items []item }
+
+func (w *walk) add(sign byte, n node) {
+	for _, l := range n.head(nil, maxLines) {
+		l.Sign = sign
+		w.items = append(w.items, item{line: l, at: n.at})
+	}
+}
+
+// maxLines is how many lines are printed of one field that differs.
+const maxLines = 1 << 20
+
+// values compares what two versions have at one place.
+func (w *walk) values(n node, was, now any) {
+	if Same(was, now) {
+		n.value = now
+		w.items = append(w.items, item{same: &n, at: n.at})
+		return
+	}
+	switch was := was.(type) {
+	case map[string]any:
+		if now, ok := now.(map[string]any); ok && len(was) > 0 && len(now) > 0 {
+			w.maps(w.enter(n, now), was, now)
+			return
+		}
+	case []any:
+		if now, ok := now.([]any); ok && len(was) > 0 && len(now) > 0 {
+			w.lists(w.enter(n, now), was, now)
+			return
+		}
+	case string:
+		if now, ok := now.(string); ok && w.texts(n, was, now) {
+			return
+		}
+	}
+	w.add('-', n.with(was))
+	w.add('+', n.with(now))
+}
+
+// enter prints the line of a container and returns the node in which its elements are.
+func (w *walk) enter(n node, value any) node {
+	n.value = value
+	lines, inner := n.open()
+	for _, l := range lines {
+		w.items = append(w.items, item{line: l, at: n.at})
+	}
+	return inner
+}
+
+// Same reports whether two JSON values are the same.
+func Same(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for key, value := range a {
+			if other, ok := b[key]; !ok || !Same(value, other) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		b, ok := b.([]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for i, value := range a {
+			if !Same(value, b[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	switch b.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	return a == b
+}
+
+func (w *walk) maps(n node, was, now map[string]any) {
+	keys := make([]string, 0, len(now))
+	for key := range now {
+		keys = append(keys, key)
+	}
+	for key := range was {
+		if _, both := now[key]; !both {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	olds, news := 0, 0 // printed
+	for _, key := range keys {
+		old, before := was[key]
+		new, after := now[key]
+		removed, added := n.entry(olds, key).with(old), n.entry(news, key).with(new)
+		switch {
+		case before && after && removed.lead == added.lead:
+			w.values(added, old, new)
+		default: // also where one of them begins an element of a list
+			if before {
+				w.add('-', removed)
+			}
+			if after {
+				w.add('+', added)
+			}
+		}
+		if before {
+			olds++
+		}
+		if after {
+			news++
+		}
+	}
+}
+
+func (w *walk) lists(n node, was, now []any) {
+	from := diff.Align(was, now)
+	stays := rising(from)
+	next := 0
+	remove := func(to int) {
+		for ; next < to; next++ {
+			w.add('-', n.element(next, next, was[next]).with(was[next]))
+		}
+	}
+	for i, value := range now {
+		added := n.element(i, i, value).with(value)
+		if !stays[i] {
+			w.add('+', added)
+			continue
+		}
+		remove(from[i])
+		if removed := n.element(next, next, was[next]).with(was[next]); removed.lead == added.lead {
+			w.values(added, was[next], value)
+		} else {
+			w.add('-', removed)
+			w.add('+', added)
+		}
+		next++
+	}
+	remove(len(was))
+}
+
+// rising says of each element whether it keeps its place: the most that can be said to, where others moved.
+func rising(from []int) []bool {
+	var ends []int // by length - 1: the element that ends the sequence of that length with the lowest origin
+	before := make([]int, len(from))
+	for i, k := range from {
+		if k < 0 {
+			continue
+		}
+		n, _ := slices.BinarySearchFunc(ends, k, func(e, k int) int { return from[e] - k })
+		before[i] = -1
+		if n > 0 {
+			before[i] = ends[n-1]
+		}
+		if n == len(ends) {
+			ends = append(ends, i)
+		}
+		ends[n] = i
+	}
+	stays := make([]bool, len(from))
+	if len(ends) > 0 {
+		for i := ends[len(ends)-1]; i >= 0; i = before[i] {
+			stays[i] = true
+		}
+	}
+	return stays
+}
+
+// texts compares texts of several lines line by line. It returns false for others.
+func (w *walk) texts(n node, was, now string) bool {
+	old, new := n.with(was).block(), n.with(now).block()
+	if old == nil || new == nil {
+		return false
+	}
+	if old[0].Text == new[0].Text {
+		w.items = append(w.items, item{line: new[0], at: n.at})
+	} else {
+		w.items = append(w.items, item{line: signed(old[0], '-'), at: n.at}, item{line: signed(new[0], '+'), at: n.at})
+	}
+	old, new = old[1:], new[1:]
+	text := func(list []Line) []string {
+		out := make([]string, len(list))
+		for i, l := range list {
+			out[i] = l.Text
+		}
+		return out
+	}
+	for _, e := range edits(text(old), text(new)) {
+		line := Line{}
+		switch e {
+		case '-':
+			line, old = old[0], old[1:]
+		case '+':
+			line, new = new[0], new[1:]
+		default:
+			line, old, new = new[0], old[1:], new[1:]
+		}
+		w.items = append(w.items, item{line: signed(line, e), at: n.at})
+	}
+	return true
+}
+
+func signed(l Line, sign byte) Line {
+	l.Sign = sign
+	return l
+}
+
+// hunks puts the items together: what differs, and a few lines around.
+func (w *walk) hunks() (list []Hunk) {
+	items := w.items
+	for len(items) > 0 {
+		n := slices.IndexFunc(items, item.differs)
+		if n < 0 {
+			break
+		}
+		hunk := Hunk{Path: items[n].at.container().String(), Lines: last(items[:n], around)}
+		items = items[n:]
+		for len(items) > 0 {
+			if items[0].differs() {
+				hunk.Lines, items = append(hunk.Lines, items[0].line), items[1:]
+				continue
+			}
+			n := slices.IndexFunc(items, item.differs)
+			if n < 0 {
+				hunk.Lines, items = append(hunk.Lines, first(items, around)...), nil
+				break
+			}
+			between := first(items[:n], 2*around+1)
+			if len(between) > 2*around {
+				hunk.Lines = append(hunk.Lines, between[:around]...)
+				break // items stay: their end is the beginning of the next one
+			}
+			hunk.Lines, items = append(hunk.Lines, between...), items[n:]
+		}
+		list = append(list, hunk)
+	}
+	return list
+}
+
+// first are up to n lines of items.
+func first(items []item, n int) (list []Line) {
+	for _, i := range items {
+		if len(list) >= n {
+			break
+		}
+		list = i.head(list, n)
+	}
+	return list[:min(n, len(list))]
+}
+
+// last are up to n lines at the end of items.
+func last(items []item, n int) (list []Line) {
+	for _, i := range slices.Backward(items) {
+		if len(list) >= n {
+			break
+		}
+		list = i.tail(list, n)
+	}
+	list = list[:min(n, len(list))]
+	slices.Reverse(list)
+	return list
+}
+
+// String is the difference in unified form, without the names of files.
+func (h Hunk) String() string {
+	var b strings.Builder
+	b.WriteString(h.Head() + "\n")
+	for _, l := range h.Lines {
+		b.WriteString(string(l.Sign) + l.Text + "\n")
+	}
+	return b.String()
+}
+
+// Head is the line that begins the hunk in unified form.
+func (h Hunk) Head() string {
+	if h.Path == "" {
+		return "@@ @@"
+	}
+	return "@@ " + h.Path + " @@"
+}

@@ -1,0 +1,87 @@
+package difference
+
+import "slices"
+
+// maxEdits is up to how many lines taken out and put in the shortest difference is looked for.
+const maxEdits = 600
+
+// edits returns how to make one list of lines from another: the sign of each line.
+func edits(was, now []string) []byte {
+	head := 0
+	for head < len(was) && head < len(now) && was[head] == now[head] {
+		head++
+	}
+	tail := 0
+	for tail < len(was)-head && tail < len(now)-head && was[len(was)-1-tail] == now[len(now)-1-tail] {
+		tail++
+	}
+	out := slices.Repeat([]byte{' '}, head)
+	a, b := was[head:len(was)-tail], now[head:len(now)-tail]
+	if middle := shortest(a, b); middle != nil {
+		out = append(out, middle...)
+	} else {
+		out = append(out, slices.Repeat([]byte{'-'}, len(a))...)
+		out = append(out, slices.Repeat([]byte{'+'}, len(b))...)
+	}
+	return append(out, slices.Repeat([]byte{' '}, tail)...)
+}
+
+// shortest finds the shortest difference (Myers, An O(ND) Difference Algorithm), nil where it has more than maxEdits
+// lines.
+func shortest(a, b []string) []byte {
+	limit := min(len(a)+len(b), maxEdits)
+	reach := make([]int, 2*limit+3) // by diagonal: how far in a
+	zero := limit + 1
+	var trace [][]int
+	for d := 0; d <= limit; d++ {
+		trace = append(trace, slices.Clone(reach[zero-d-1:zero+d+2]))
+		for k := -d; k <= d; k += 2 {
+			x := 0
+			if k == -d || k != d && reach[zero+k-1] < reach[zero+k+1] {
+				x = reach[zero+k+1]
+			} else {
+				x = reach[zero+k-1] + 1
+			}
+			for x < len(a) && x-k < len(b) && a[x] == b[x-k] {
+				x++
+			}
+			if reach[zero+k] = x; x >= len(a) && x-k >= len(b) {
+				return back(len(a), len(b), trace)
+			}
+		}
+	}
+	return nil
+}
+
+// back goes back through the steps of shortest.
+func back(x, y int, trace [][]int) []byte {
+	out := []byte{}
+	for d := len(trace) - 1; d >= 0; d-- {
+		at := func(k int) int { return trace[d][k+d+1] }
+		k := x - y
+		before := k - 1
+		if k == -d || k != d && at(k-1) < at(k+1) {
+			before = k + 1
+		}
+		px := at(before)
+		py := px - before
+		if d == 0 {
+			px, py = 0, 0
+		}
+		for x > px && y > py {
+			x, y = x-1, y-1
+			out = append(out, ' ')
+		}
+		switch {
+		case d == 0:
+		case x == px:
+			y--
+			out = append(out, '+')
+		default:
+			x--
+			out = append(out, '-')
+		}
+	}
+	slices.Reverse(out)
+	return out
+}
