@@ -145,7 +145,7 @@ func TestBump(t *testing.T) {
 		diffs.WriteString(c.String() + "\n" + c.Diff)
 	}
 	for _, text := range []string{"-  - image: ghcr.io/acme/web:1.0\n+  - image: ghcr.io/acme/web:latest\n",
-		"-  other: (hidden)\n+  more: (hidden)\n+  other: (changed)\n   same: (hidden)\n"} {
+		"+  more: (hidden)\n-  other: (hidden)\n+  other: (changed)\n   same: (hidden)\n"} {
 		if !strings.Contains(diffs.String(), text) {
 			t.Errorf("%q is not in\n%s", text, diffs.String())
 		}

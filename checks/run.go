@@ -72,6 +72,8 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	if !change.All {
 		out.Bumps, out.MoreBumps = bump.Of(ctx, pairs.sides, pairs.roots, out.Findings)
 	}
+	pairs.sides.Head.KeepPlaces(ctx)
+	pairs.sides.Base.KeepPlaces(ctx)
 	out.Folders = folders(repo.trees.Head.Roots, out.Findings)
 	for _, one := range outcomes {
 		one.tellExceptions(out, change)

@@ -27,7 +27,12 @@ func NewResource(object map[string]any, l Locator, issues ...Issue) *Resource {
 }
 
 // Origin returns the place of a field of the resource: see Locator.
-func (r *Resource) Origin(pointer string) origin.Place { return r.locator.Locate(pointer) }
+func (r *Resource) Origin(pointer string) origin.Place {
+	if r.found != nil {
+		return r.found.place(pointer, r.locator.Locate)
+	}
+	return r.locator.Locate(pointer)
+}
 
 // written are the fields of a resource in the sources of a kustomize build (origin.Build), or in a file that is
 // deployed as it is (origin.File).

@@ -38,6 +38,7 @@ type Resource struct {
 
 	made    func() map[string]any // Object as Helm printed it; nil: there is no difference
 	locator Locator
+	found   *foundAt   // nil: places are not kept
 	node    *yaml.Node // nil where the rendering was recalled
 	plain   bool       // read from a file as it is, not built: see source.Value
 }
@@ -93,6 +94,7 @@ type Renderer struct {
 	counts     *counts
 	lookups    *lookups
 	held       *held
+	finds      *finds
 	steps      int               // see Config.AttemptSteps
 	outside    *outside          // what is brought in
 	overlay    map[string][]byte // by path, links resolved
@@ -104,7 +106,7 @@ type Renderer struct {
 func New(s *roots.Set, c Config) *Renderer {
 	r := &Renderer{tree: s.Tree(), set: s, limits: c.Limits.withDefaults(), namespaced: c.Namespaced, counts: &counts{},
 		failed: &sync.Map{}, mistakes: &mistake.Finder{Limits: c.Limits.withDefaults().Source},
-		outside: &outside{sources: c.Sources}, clusters: c.Clusters, lookups: &lookups{}, held: &held{},
+		outside: &outside{sources: c.Sources}, clusters: c.Clusters, lookups: &lookups{}, held: &held{}, finds: &finds{},
 		steps: cmp.Or(max(0, c.AttemptSteps), attemptSteps)}
 	r.declared = sync.OnceValue(r.findVersions)
 	if c.Cache != nil && c.Cache.Disk != nil {
