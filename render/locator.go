@@ -86,6 +86,16 @@ func (a *again) whole() error {
 	return nil
 }
 
+// Whole returns the rendering with all that is known of how it came about, for those who ask for most of its places: one
+// that was recalled is rendered again. The error is about the repository or the context.
+func (r *Rendering) Whole() (*Rendering, error) {
+	if r.again == nil {
+		return r, nil
+	}
+	err := r.again.whole()
+	return r.again.rendering, err
+}
+
 func (a *again) notes(ctx context.Context) []source.Error {
 	if a.whole() != nil {
 		return nil

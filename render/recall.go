@@ -155,6 +155,7 @@ func (r *Renderer) recall(ctx context.Context, root roots.Root) (*Rendering, []s
 			return nil, nil
 		}
 		again := &again{ctx: ctx, renderer: r, root: root}
+		out.again = again
 		made := sync.OnceValue(func() (list []map[string]any) {
 			_ = kjson.UnmarshalCaseSensitivePreserveInts(v.made, &list) // it is sealed, so it can be read
 			return list

@@ -83,14 +83,13 @@ type shower struct {
 
 func (s *shower) show(ctx context.Context) (*report.Showing, error) {
 	out := &report.Showing{}
-	var text bytes.Buffer
-	options := output.Options{Chain: s.Chain, Color: s.Color, Width: s.Width}
 	if s.Show == report.ShowRoots || s.Show == report.ShowNames {
 		list, err := s.roots(ctx)
 		if err != nil {
 			return nil, err
 		}
-		err = output.Write(s.Output, &text, list, options)
+		var text bytes.Buffer
+		err = output.Write(s.Output, &text, list, output.Options{Color: s.Color, Width: s.Width})
 		out.Text = text.Bytes()
 		return out, err
 	}
@@ -106,35 +105,43 @@ func (s *shower) show(ctx context.Context) (*report.Showing, error) {
 	for _, p := range append(problems, rendering.Broken()...) {
 		out.Said = append(out.Said, p.Error())
 	}
-	if s.Show == report.ShowObjects {
-		out.Text, err = s.printed(rendering, options)
-		return out, err
-	}
-	list, err := blamed(rendering.Resources)
-	if err == nil {
-		err = output.Write(s.Output, &text, list, options)
-	}
-	out.Text = text.Bytes()
+	out.Text, err = s.printed(rendering)
 	return out, err
 }
 
-// printed prints the objects of a rendering. Of a large chart that takes longer than to recall them, so it is kept.
-func (s *shower) printed(rendering *render.Rendering, options output.Options) ([]byte, error) {
-	kept := fmt.Sprintf("printed-%s-%t", cmp.Or(s.Output, "yaml"), s.sorted)
+// printed prints the objects of a rendering, or their places. Of a large chart that takes longer than to recall the
+// rendering, so it is kept.
+func (s *shower) printed(rendering *render.Rendering) ([]byte, error) {
+	kept := fmt.Sprintf("%s-%s-%t-%t-%t-%d", s.Show, cmp.Or(s.Output, "default"), s.sorted, s.Chain, s.Color, s.Width)
 	if text, ok := rendering.Beside(kept); ok {
 		return text, nil
 	}
-	resources := rendering.Resources
-	if s.sorted {
-		resources = render.InPrintedOrder(resources)
-	}
-	list := make([]report.Object, len(resources))
-	for i, r := range resources {
-		list[i] = r.Made()
-	}
 	var text bytes.Buffer
-	if err := output.Write(s.Output, &text, list, options); err != nil {
-		return nil, err
+	options := output.Options{Chain: s.Chain, Color: s.Color, Width: s.Width}
+	if s.Show == report.ShowObjects {
+		resources := rendering.Resources
+		if s.sorted {
+			resources = render.InPrintedOrder(resources)
+		}
+		list := make([]report.Object, len(resources))
+		for i, r := range resources {
+			list[i] = r.Made()
+		}
+		if err := output.Write(s.Output, &text, list, options); err != nil {
+			return nil, err
+		}
+	} else {
+		whole, err := rendering.Whole()
+		if err != nil {
+			return nil, err
+		}
+		list, err := blamed(whole.Resources)
+		if err != nil {
+			return nil, err
+		}
+		if err := output.Write(s.Output, &text, list, options); err != nil {
+			return nil, err
+		}
 	}
 	rendering.KeepBeside(kept, text.Bytes())
 	return text.Bytes(), nil
@@ -167,7 +174,7 @@ func (s *shower) renderer(set *roots.Set) *render.Renderer {
 		return render.New(set, config)
 	}
 	config.AttemptSteps = placesSteps
-	return render.New(set, config).Fresh()
+	return render.New(set, config)
 }
 
 // roots lists the roots, and renders them where that is asked for.

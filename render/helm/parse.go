@@ -42,7 +42,7 @@ func (s *sets) parsed(in *Input) (*template.Template, error) {
 	lists, asks := false, false
 	set := template.New("gotpl").Option("missingkey=zero").Funcs(in.Funcs).Funcs(placeholders)
 	for _, t := range in.Templates {
-		lists, asks = lists || listsVersions(t.Text), asks || phaseWord.MatchString(t.Text)
+		lists, asks = lists || listsVersions(t.Text), asks || asksPhase(t.Text)
 		if _, err := parseInto(set.New(t.Name), t.Text); err != nil {
 			return nil, in.unparsed(t.Name, err)
 		}

@@ -167,7 +167,7 @@ func (r *run) nesting(t *template.Template, names map[string]int) template.FuncM
 			if !strings.Contains(text, "{{") {
 				return strings.ReplaceAll(text, "<no value>", ""), r.print(len(text))
 			}
-			r.listed, r.phased = r.listed || listsVersions(text), r.phased || phaseWord.MatchString(text)
+			r.listed, r.phased = r.listed || listsVersions(text), r.phased || asksPhase(text)
 			own, err := t.Clone()
 			if err != nil {
 				return "", err

@@ -72,19 +72,44 @@ func (v apiVersions) noted(has bool) []string {
 // full reports whether there was no room to note more.
 func (v apiVersions) full() bool { return cap(v) > len(v) && v[:cap(v)][cap(v)-1] != "" }
 
-// capabilitiesWord finds where a template may get hold of the API versions.
+// capabilitiesWords are those by which a template may get hold of the API versions.
+var capabilitiesWords = []string{"Capabilities", "APIVersions"}
+
+// capabilitiesWord tells, where one of them stands, whether nothing but one version is asked for.
 var capabilitiesWord = regexp.MustCompile(
-	`Capabilities\b(\.(?:KubeVersion|HelmVersion|APIVersions\.Has)\b)?|APIVersions\b(\.Has\b)?`)
+	`^(?:Capabilities\b(\.(?:KubeVersion|HelmVersion|APIVersions\.Has)\b)?|APIVersions\b(\.Has\b)?)`)
+
+// maxCapabilitiesWord is more than the longest of what that matches.
+const maxCapabilitiesWord = 64
 
 // phaseWord finds where a template may ask whether it is installed or upgraded.
 var phaseWord = regexp.MustCompile(`\bIs(?:Upgrade|Install)\b|\{\{-?\s*(?:else\s+)?(?:if|with)\b[^}]*\bRevision\b`)
 
+// asksPhase reports whether a template may. The words are looked for first: an expression takes long, of large templates.
+func asksPhase(text string) bool {
+	return (strings.Contains(text, "IsUpgrade") || strings.Contains(text, "IsInstall") ||
+		strings.Contains(text, "Revision")) && phaseWord.MatchString(text)
+}
+
 // listsVersions reports whether a template may look at API versions in another way than by asking for one: it errs on the
 // side of true.
 func listsVersions(text string) bool {
-	for _, m := range capabilitiesWord.FindAllStringSubmatchIndex(text, -1) {
-		if m[2] < 0 && m[4] < 0 {
-			return true
+	for _, word := range capabilitiesWords {
+		for rest := text; ; {
+			i := strings.Index(rest, word)
+			if i < 0 {
+				break
+			}
+			rest = rest[i:]
+			m := capabilitiesWord.FindStringSubmatchIndex(rest[:min(len(rest), maxCapabilitiesWord)])
+			if m != nil && m[2] < 0 && m[4] < 0 {
+				return true
+			}
+			step := len(word)
+			if m != nil {
+				step = m[1]
+			}
+			rest = rest[step:]
 		}
 	}
 	return false
