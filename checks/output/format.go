@@ -1,5 +1,5 @@
 // Package output writes what the commands have to say in the forms people and programs read: text for terminals,
-// JSON, SARIF, GitHub workflow commands, JUnit, a policy report, and Markdown.
+// JSON, SARIF, GitHub workflow commands, JUnit, a policy report, Markdown, and HTML.
 //
 // All of it are pure functions of the data in package report. What that quotes was written by strangers: no form lets
 // it inject control characters, markup, or commands of the form.
@@ -15,11 +15,12 @@ import (
 
 // Options are the options of all forms; each reads its own.
 type Options struct {
-	Color   bool   // text: use ANSI colors
-	Width   int    // text: columns of the terminal; 0 lets the form choose
-	All     bool   // text of tests: show the rows where nothing was compared, too
-	Chain   bool   // text of blame: show what each value replaced
-	Version string // sarif: the version of Lintel, may be empty
+	Color   bool        // text: use ANSI colors
+	Width   int         // text: columns of the terminal; 0 lets the form choose
+	All     bool        // text of tests: show the rows where nothing was compared, too
+	Chain   bool        // text of blame: show what each value replaced
+	Version string      // sarif: the version of Lintel, may be empty
+	Page    PageOptions // html: what it shows besides the report
 }
 
 // Value is what a command has to say.
@@ -57,6 +58,7 @@ func formats() []format {
 		{name: "junit", check: checkJUnit, test: testJUnit},
 		{name: "policyreport", check: checkPolicyReport},
 		{name: "markdown", check: checkMarkdown},
+		{name: "html", check: checkHTML},
 	}
 }
 

@@ -106,7 +106,9 @@ func runCheck(cmd *cobra.Command, o checkOptions, names []string) error {
 	if o.drafts == "-" {
 		out = cmd.ErrOrStderr()
 	}
-	if err := output.Write(o.output, out, rep, outputOptions(o.color)); err != nil {
+	options := outputOptions(o.color)
+	options.Page = repo.pageOptions(ctx, &change, o.worktree)
+	if err := output.Write(o.output, out, rep, options); err != nil {
 		return err
 	}
 	if err := writeDrafts(cmd, o.drafts, rep.Drafts); err != nil {

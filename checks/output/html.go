@@ -1,0 +1,351 @@
+package output
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/page"
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// PageOptions are what a page shows besides its report.
+type PageOptions struct {
+	Name    page.Link   // what was checked
+	Detail  string      // its title, who asks for it
+	Facts   []page.Fact // commits, times
+	Command string      // that shows the same on a laptop
+	// BlobURL and PolicyURL are as those of MarkdownOptions.
+	BlobURL, PolicyURL func(path string, line int) string
+	Button             bool // the reader has the buttons of a check run
+}
+
+// Page returns the report as a page shows it: all of it, however much that is. The caller says how it is served.
+func Page(r *report.Report, o PageOptions) *page.Page {
+	b := &pageOf{report: r, o: o, ids: map[string]int{}}
+	list := byPlace(r.Findings)
+	p := &page.Page{
+		Name: page.Link{Text: line(o.Name.Text), Address: o.Name.Address}, Detail: line(o.Detail),
+		State: string(r.Conclusion), Verdict: line(verdict(r)), Counts: line(counts(r)), Work: line(work(r)),
+		Command: line(o.Command), Facts: append(slices.Clone(o.Facts), b.facts()...),
+		Errors: b.notes(r.Errors), NotChecked: b.notes(notChecked(r)), Warnings: b.notes(r.Warnings),
+	}
+	for _, s := range steps(r, "below", o.Button) {
+		var runs []page.Run
+		for i, text := range s {
+			if text != "" {
+				runs = append(runs, page.Run{Text: line(text), Code: i%2 == 1})
+			}
+		}
+		p.Steps = append(p.Steps, runs)
+	}
+	p.Groups, p.Totals = b.groups(list)
+	for i := range r.Exceptions {
+		p.Exceptions = append(p.Exceptions, b.exception(&r.Exceptions[i]))
+	}
+	for i := range r.Upkeep {
+		u := &r.Upkeep[i]
+		p.Upkeep = append(p.Upkeep, page.Note{Where: b.at(u.Path, u.Line), Text: line(u.Name + " " + upkeepWords(u))})
+	}
+	for i := range r.Bumps {
+		p.Bumps = append(p.Bumps, b.bump(&r.Bumps[i]))
+	}
+	if more := moreBumps(r); more != "" {
+		p.More = append(p.More, line(more))
+	}
+	p.Preview = b.preview()
+	return p
+}
+
+// checkHTML writes the report as one file that asks for nothing else.
+func checkHTML(w io.Writer, r *report.Report, o Options) error {
+	p := Page(r, o.Page)
+	p.Inline = true
+	return page.Write(w, p)
+}
+
+// pageOf makes the parts of a page.
+type pageOf struct {
+	report *report.Report
+	o      PageOptions
+	ids    map[string]int
+}
+
+// at is a place of the head with its address. What is outside of the repository has none.
+func (b *pageOf) at(path string, n int) page.Link {
+	if path == "" {
+		return page.Link{}
+	}
+	l := page.Link{Text: line(place(path, n, 0))}
+	if b.o.BlobURL != nil && !strings.Contains(path, "://") {
+		l.Address = b.o.BlobURL(path, n)
+	}
+	return l
+}
+
+// rule is where a policy or rule is written, at the commit that the rules are of.
+func (b *pageOf) rule(path string, n int) page.Link {
+	if path == "" {
+		return page.Link{}
+	}
+	l := page.Link{Text: line(place(path, n, 0))}
+	if b.o.PolicyURL != nil {
+		l.Address = b.o.PolicyURL(path, max(n, 1))
+	}
+	return l
+}
+
+func (b *pageOf) notes(problems []report.Problem) (list []page.Note) {
+	for _, p := range problems {
+		list = append(list, page.Note{Where: b.at(p.Path, p.Line), Text: line(p.Message), Code: b.code(p.Path, p.Line, p.Line, 0, 0)})
+	}
+	return list
+}
+
+// facts are what the report knows of what was touched.
+func (b *pageOf) facts() (list []page.Fact) {
+	add := func(label string, names []string) {
+		f := page.Fact{Label: label}
+		for _, name := range names {
+			f.Items = append(f.Items, page.Link{Text: line(name)})
+		}
+		if len(names) > 0 {
+			list = append(list, f)
+		}
+	}
+	add("Clusters", b.report.Clusters)
+	var roots []string
+	for i := range b.report.Findings {
+		roots = append(roots, b.report.Findings[i].Roots...)
+	}
+	for i := range b.report.Bumps {
+		roots = append(roots, b.report.Bumps[i].Root)
+	}
+	slices.Sort(roots)
+	add("Deployed by", slices.Compact(roots))
+	return list
+}
+
+// id is an anchor that stays the same from one check to the next as long as what it is about does.
+func (b *pageOf) id(kind string, parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	id := kind + "-" + hex.EncodeToString(sum[:6])
+	if b.ids[id]++; b.ids[id] > 1 {
+		id += fmt.Sprintf("-%d", b.ids[id])
+	}
+	return id
+}
+
+// severities are their order, the worst first.
+var severities = []string{"critical", "high", "medium", "low", "info"}
+
+func severityRank(s string) int {
+	if i := slices.Index(severities, s); i >= 0 {
+		return i
+	}
+	return len(severities)
+}
+
+// groups puts findings together by policy, the loudest and most severe first.
+func (b *pageOf) groups(list []*report.Finding) (groups []page.Group, totals []page.Total) {
+	byPolicy := map[string][]*report.Finding{}
+	var names []string
+	for _, f := range list {
+		if byPolicy[f.Policy] == nil {
+			names = append(names, f.Policy)
+		}
+		byPolicy[f.Policy] = append(byPolicy[f.Policy], f)
+	}
+	slices.SortFunc(names, func(x, y string) int {
+		f, g := byPolicy[x], byPolicy[y]
+		return cmp.Or(cmp.Compare(loudest(f), loudest(g)),
+			cmp.Compare(severityRank(f[0].Severity), severityRank(g[0].Severity)), strings.Compare(x, y))
+	})
+	for _, name := range names {
+		findings := byPolicy[name]
+		first, about := findings[0], b.report.About[name]
+		id := b.id("policy", name)
+		total := page.Total{ID: id, Policy: line(name), Title: line(about.Title), Severity: line(first.Severity),
+			Action: string(first.Action)}
+		group := page.Group{ID: id, Policy: line(name), Title: line(about.Title), Why: line(about.Description),
+			Category: line(about.Category), Source: b.rule(first.PolicyPath, 0), Quiet: loudest(findings) >= before}
+		for _, f := range findings {
+			group.Findings = append(group.Findings, b.finding(f))
+			if f.Action != first.Action {
+				total.Action = string(report.Mixed)
+			}
+			switch standingOf(f) {
+			case blocking:
+				total.Blocking++
+			case pending:
+				total.Waiting++
+			case before:
+				total.Before++
+			case excepted:
+				total.Covered++
+			default:
+				total.Other++
+			}
+		}
+		groups, totals = append(groups, group), append(totals, total)
+	}
+	return groups, totals
+}
+
+// states are the names of the standings, for the styles of the page.
+var states = map[standing]string{blocking: "blocking", pending: "pending", warning: "warning", before: "before",
+	excepted: "excepted"}
+
+func (b *pageOf) finding(f *report.Finding) page.Finding {
+	o := cmp.Or(f.Origin, &report.Origin{})
+	out := page.Finding{
+		State: states[standingOf(f)], Mark: mark(f), Rule: line(report.RuleName(f.Rule)), Weight: line(weight(f)),
+		Source: b.rule(f.PolicyPath, max(f.PolicyLine, 1)), Message: line(f.Reason()), Expected: line(f.Expected),
+		Advice: line(o.Advice), Field: line(report.FieldName(f.Field)),
+		Where: b.at(o.Path, o.StartLine), Code: b.code(o.Path, o.StartLine, o.EndLine, o.StartColumn, o.EndColumn),
+		Roots: each(f.Roots), Clusters: each(f.Clusters),
+		ID: b.id("f", f.Policy, f.Rule, o.Path, fmt.Sprint(o.StartLine, ":", o.StartColumn), f.Field, f.Resource.String(),
+			string(f.Result)),
+	}
+	if o.Side == report.Base {
+		out.Where = page.Link{Text: line(place(o.Path, o.StartLine, 0)) + " (deleted)"}
+	}
+	if out.Mark == "" {
+		out.Mark = map[standing]string{blocking: "blocks", warning: "does not block"}[standingOf(f)]
+	}
+	if o.Set == nil {
+		out.Missing = line(report.FieldName(o.Missing))
+	}
+	for _, c := range o.Chain {
+		out.Chain = append(out.Chain, page.Note{Where: b.at(c.Path, c.StartLine), Text: "(" + line(c.Role) + ")"})
+	}
+	for _, res := range append([]report.Resource{f.Resource}, f.Resources...) {
+		out.Resources = append(out.Resources, line(res.String()))
+	}
+	for _, row := range f.Write() {
+		sign, text := " ", row
+		if row != "" {
+			sign, text = row[:1], row[1:]
+		}
+		out.Write = append(out.Write, page.DiffLine{Sign: sign, Words: []page.Word{{Text: line(text)}}})
+	}
+	if out.Write != nil {
+		out.WriteWords = "Write"
+		if f.Suggestion.Example {
+			out.WriteWords = "Write, for example"
+		}
+	}
+	if f.Exemption != nil {
+		out.Exemption = line(exemptionWords(f.Exemption))
+	}
+	return out
+}
+
+// each makes texts safe to show.
+func each(list []string) []string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = line(s)
+	}
+	return out
+}
+
+// code are the lines around a place; columns count characters from 1, the last one is behind the place.
+func (b *pageOf) code(path string, start, end, from, to int) (list []page.CodeLine) {
+	excerpt := b.report.Excerpts[path]
+	numbers := make([]int, 0, len(excerpt))
+	for n := range excerpt {
+		if n >= start-2 && n <= max(start, end)+2 {
+			numbers = append(numbers, n)
+		}
+	}
+	slices.Sort(numbers)
+	if start < 1 || !slices.Contains(numbers, start) {
+		return nil
+	}
+	for _, n := range numbers {
+		l := page.CodeLine{Number: n, Before: codeText(excerpt[n]), Here: n >= start && n <= max(start, end)}
+		if text := []rune(excerpt[n]); n == start && end <= start && from > 0 && to > from && to <= len(text)+1 {
+			l.Before, l.Marked, l.After = codeText(string(text[:from-1])), codeText(string(text[from-1:to-1])),
+				codeText(string(text[to-1:]))
+		}
+		list = append(list, l)
+	}
+	return list
+}
+
+// codeText is a line of a file, with its tabs.
+func codeText(s string) string {
+	return clean(strings.TrimSuffix(s, "\r"), func(r rune) (string, bool) { return string(r), r == '\t' })
+}
+
+func (b *pageOf) exception(e *report.Exception) page.Exception {
+	out := page.Exception{Name: line(e.Name), State: line(string(e.State)), Where: b.at(e.Path, e.Line)}
+	for _, f := range facts(e, b.report.Approvers) {
+		out.Facts = append(out.Facts, line(f.plain()))
+	}
+	return out
+}
+
+func (b *pageOf) bump(of *report.Bump) page.Bump {
+	out := page.Bump{Root: line(of.Root), Counts: line(bumpCounts(of)), Images: each(imageWords(of)), Care: each(careWords(of))}
+	for i := range of.Moved {
+		m := &of.Moved[i]
+		out.Moved = append(out.Moved, page.Note{Where: b.at(m.Path, m.Line), Text: line(m.Name + " " + versions(m))})
+		for _, l := range m.Links {
+			out.Links = append(out.Links, page.Link{Text: line(l.Text), Address: l.URL})
+		}
+	}
+	names := func(list []report.Resource) (out []string) {
+		for _, r := range list {
+			out = append(out, line(r.String()))
+		}
+		return out
+	}
+	out.Added, out.Removed = names(of.Added), names(of.Removed)
+	for _, c := range of.Changed {
+		one := page.Change{ID: b.id("v", of.Root, c.String()), Resource: line(c.String()), Operation: "changed"}
+		for row := range strings.Lines(c.Diff) {
+			row = strings.TrimSuffix(row, "\n")
+			sign, text := row[:min(1, len(row))], row[min(1, len(row)):]
+			if sign == "@" {
+				text = strings.Trim(row, "@ ")
+			}
+			one.Lines = append(one.Lines, page.DiffLine{Sign: sign, Words: []page.Word{{Text: line(text)}}})
+		}
+		if c.LeftOut > 0 {
+			one.LeftOut = report.Count(c.LeftOut, "more line is", "more lines are") + " not shown."
+		}
+		out.Changed = append(out.Changed, one)
+	}
+	return out
+}
+
+func (b *pageOf) preview() *page.Preview {
+	p := b.report.Preview
+	if p == nil {
+		return nil
+	}
+	out := &page.Preview{Intro: line(previewIntro(p)), Warnings: b.notes(p.Warnings)}
+	for _, i := range previewItems(p) {
+		where := b.at(i.path, i.line)
+		if i.gone {
+			where.Address = ""
+		}
+		out.Items = append(out.Items, page.Note{Where: where, Text: line(i.words)})
+	}
+	for i := range p.Findings {
+		f := &p.Findings[i]
+		o := cmp.Or(f.Origin, &report.Origin{})
+		out.Rows = append(out.Rows, page.PreviewRow{Effect: line(string(f.Effect)), Rule: line(ruleName(f.Policy, f.Rule)),
+			Becomes: line(becomes(f)), Resources: line(previewResources(f)), Where: b.at(o.Path, o.StartLine)})
+	}
+	if p.LeftOut > 0 {
+		out.LeftOut = report.Count(p.LeftOut, "more difference is", "more differences are") + " counted above and not listed."
+	}
+	return out
+}

@@ -1,0 +1,249 @@
+// Package page writes what a check came to as one page of HTML: what to show and in which words is decided before.
+//
+// A page is whole without scripts, which only add search and keys, and asks nothing of other hosts. What a repository
+// wrote is text to it, never markup (html/template escapes it by where it stands), and addresses lead to http and https
+// alone. Inline pages hold their styles and scripts, which their policy (Content Security Policy Level 3,
+// https://www.w3.org/TR/CSP3/) names by digest; others take them from where Assets are served.
+package page
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+)
+
+//go:embed assets
+var assets embed.FS
+
+// Page is all that a page shows, in its order. Texts are as people read them, without control characters.
+type Page struct {
+	Name    Link   // what was checked: a pull request, a branch, a commit
+	Detail  string // its title, who asks for it
+	State   string // a conclusion of package report
+	Verdict string // why, in one sentence
+	Counts  string // of everything
+	Facts   []Fact // commits, times, clusters, what is deployed
+	Steps   [][]Run
+	Totals  []Total
+	Errors  []Note
+	Groups  []Group // findings by policy
+	Changes []Change
+	Images  []Row // image, from, to, how many
+	More    []string
+
+	NotChecked []Note
+	Warnings   []Note
+	Exceptions []Exception
+	Upkeep     []Note
+	Bumps      []Bump
+	Preview    *Preview
+	Work       string
+	Command    string // that shows the same on a laptop
+
+	Inline  bool   // the page is one file
+	Static  string // where the assets are served, else: an address that ends in a slash
+	Reader  string // who is signed in; empty: nobody
+	SignOut string // where the form of the control "Sign out" goes
+}
+
+// Link is a text and where it leads. An address that is empty, or not of http or https, leads nowhere.
+type Link struct{ Text, Address string }
+
+// Fact is something that a reader may want to know: a label, and what it is.
+type Fact struct {
+	Label string
+	Items []Link
+}
+
+// Run is a part of a sentence, or a name or command in it.
+type Run struct {
+	Text string
+	Code bool
+}
+
+// Total is a row of the table of policies.
+type Total struct {
+	ID, Policy, Title, Severity, Action       string
+	Blocking, Waiting, Other, Before, Covered int
+}
+
+// Note is a sentence and the place that it is about.
+type Note struct {
+	Where Link
+	Text  string
+	Code  []CodeLine
+}
+
+// CodeLine is a line of a source file.
+type CodeLine struct {
+	Number                int
+	Before, Marked, After string
+	Here                  bool // the place is on it
+}
+
+// Group is what was found of one policy.
+type Group struct {
+	ID, Policy, Title, Why, Category string
+	Source                           Link
+	Findings                         []Finding
+	Quiet                            bool // nothing in it is new
+}
+
+// Finding is one place.
+type Finding struct {
+	ID, State, Mark, Rule, Weight string
+	Source                        Link // of the rule
+	Where                         Link
+	Code                          []CodeLine
+	Message, Expected, Missing    string
+	Advice, Field                 string
+	Write                         []DiffLine
+	WriteWords                    string
+	Chain                         []Note
+	Resources, Roots, Clusters    []string
+	Exemption                     string
+}
+
+// DiffLine is a line of a difference.
+type DiffLine struct {
+	Sign  string // " ", "-" or "+"; "@" begins a part
+	Words []Word
+	Where Link // where it was written
+}
+
+// Word is a part of a line, which may be all that differs in it.
+type Word struct {
+	Text    string
+	Differs bool
+}
+
+// Change is what becomes of a resource.
+type Change struct {
+	ID, Resource, Operation string
+	Roots, Clusters         []string
+	Lines                   []DiffLine
+	LeftOut                 string
+}
+
+// Row is a row of a table.
+type Row []string
+
+// Exception is an exception of the change, or what waits for approval as one does.
+type Exception struct {
+	Name, State string
+	Where       Link
+	Facts       []string
+}
+
+// Bump is a root with other versions of things from outside.
+type Bump struct {
+	Root    string
+	Moved   []Note
+	Links   []Link
+	Counts  string
+	Images  []string
+	Care    []string
+	Added   []string
+	Removed []string
+	Changed []Change
+}
+
+// Preview is what the change does to the rules.
+type Preview struct {
+	Intro    string
+	Items    []Note
+	Warnings []Note
+	Rows     []PreviewRow
+	LeftOut  string
+}
+
+// PreviewRow is one place that rules see otherwise after the merge.
+type PreviewRow struct {
+	Effect, Rule, Becomes, Resources string
+	Where                            Link
+}
+
+// Asset is a file that pages need.
+type Asset struct {
+	Name string // with a digest, so that it never changes under its name
+	Type string // its media type
+	Data []byte
+}
+
+// Assets returns the files that pages refer to which are not Inline.
+func Assets() []Asset {
+	return []Asset{asset("page.css", "text/css; charset=utf-8"), asset("page.js", "text/javascript; charset=utf-8")}
+}
+
+func asset(name, media string) Asset {
+	data, _ := assets.ReadFile("assets/" + name) // it is part of the program
+	sum := sha256.Sum256(data)
+	base, suffix, _ := strings.Cut(name, ".")
+	return Asset{Name: base + "-" + hex.EncodeToString(sum[:8]) + "." + suffix, Type: media, Data: data}
+}
+
+// Write writes a page. The error is that of w, or says that the page was made wrong.
+func Write(w io.Writer, p *Page) error {
+	t, err := template.New("page.html").Funcs(template.FuncMap{"count": count}).ParseFS(assets, "assets/page.html")
+	if err != nil {
+		return fmt.Errorf("the page's template: %w", err)
+	}
+	style, script := asset("page.css", ""), asset("page.js", "")
+	return t.Execute(w, struct {
+		*Page
+		Style       template.CSS
+		Script      template.JS
+		Policy      string
+		StyleAsset  string
+		ScriptAsset string
+		Sections    []Link
+	}{p, template.CSS(style.Data), template.JS(script.Data), inlinePolicy(style.Data, script.Data),
+		p.Static + style.Name, p.Static + script.Name, p.sections()})
+}
+
+// inlinePolicy is the policy of a page that is one file: nothing is loaded, nothing else is run.
+func inlinePolicy(style, script []byte) string {
+	digest := func(data []byte) string {
+		sum := sha256.Sum256(data)
+		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	return "default-src 'none'; style-src " + digest(style) + "; script-src " + digest(script) +
+		"; base-uri 'none'; form-action 'none'"
+}
+
+// sections are the parts that the page has, for its contents.
+func (p *Page) sections() (list []Link) {
+	add := func(n int, name, id string) {
+		if n > 0 {
+			list = append(list, Link{fmt.Sprintf("%s (%d)", name, n), "#" + id})
+		}
+	}
+	add(len(p.Errors), "Errors", "errors")
+	found := 0
+	for _, g := range p.Groups {
+		found += len(g.Findings)
+	}
+	add(found, "Findings", "findings")
+	add(len(p.Bumps), "Versions", "versions")
+	add(len(p.Changes), "Differences", "differences")
+	add(len(p.Images), "Images", "images")
+	add(len(p.NotChecked), "Not checked", "not-checked")
+	add(len(p.Exceptions)+len(p.Upkeep), "Exceptions", "exceptions")
+	if p.Preview != nil {
+		list = append(list, Link{"Preview", "#preview"})
+	}
+	add(len(p.Warnings), "Warnings", "warnings")
+	return list
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

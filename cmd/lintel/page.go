@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"net/url"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/output"
+	"github.com/lintel-bot/lintel/checks/page"
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// pageOptions are what a page of a local check shows besides the report. Its links lead to GitHub, where the remote
+// "origin" is there and commits are checked: what is not committed is nowhere else.
+func (r *repository) pageOptions(ctx context.Context, change *report.Change, worktree bool) output.PageOptions {
+	var o output.PageOptions
+	remote, _ := r.run(ctx, nil, "config", "--get", "remote.origin.url") // none: no links
+	web := webAddress(remote)
+	commit := func(label, id string) {
+		if id == "" {
+			return
+		}
+		link := page.Link{Text: id[:min(len(id), 10)]}
+		if web != "" {
+			link.Address = web + "/commit/" + id
+		}
+		o.Facts = append(o.Facts, page.Fact{Label: label, Items: []page.Link{link}})
+	}
+	if worktree {
+		o.Facts = append(o.Facts, page.Fact{Label: "Head", Items: []page.Link{{Text: "the work tree"}}})
+	} else {
+		commit("Head", change.Head)
+	}
+	commit("Base", change.Base)
+	if change.Rules != change.Head {
+		commit("Rules", change.Rules)
+	}
+	if o.Name.Text = "a local repository"; web != "" {
+		u, _ := url.Parse(web) // which it was made of
+		o.Name = page.Link{Text: strings.TrimPrefix(u.Path, "/"), Address: web}
+		if !worktree {
+			o.BlobURL = page.Blob(web, change.Head)
+		}
+		if !worktree || change.Rules != change.Head {
+			o.PolicyURL = page.Blob(web, change.Rules)
+		}
+	}
+	return o
+}
+
+// scpLike is git's short form of ssh addresses (https://git-scm.com/docs/git-clone#_git_urls).
+var scpLike = regexp.MustCompile(`^(?:[A-Za-z0-9._-]+@)?([A-Za-z0-9.-]+):([^/].*)$`)
+
+// webAddress returns the address of a repository on GitHub for people, without what a remote has for programs. It is
+// empty for other hosts: how these show a line is not known.
+func webAddress(remote string) string {
+	if m := scpLike.FindStringSubmatch(remote); m != nil && !strings.Contains(remote, "://") {
+		remote = "ssh://" + m[1] + "/" + m[2]
+	}
+	u, err := url.Parse(remote)
+	if err != nil || u.Hostname() == "" {
+		return ""
+	}
+	host := strings.ToLower(u.Hostname())
+	switch u.Scheme {
+	case "https", "ssh", "git", "git+ssh":
+	default:
+		return ""
+	}
+	if host == "ssh.github.com" {
+		host = "github.com" // https://docs.github.com/en/authentication/troubleshooting-ssh/using-ssh-over-the-https-port
+	}
+	if host != "github.com" && !strings.HasPrefix(host, "github.") && !strings.HasSuffix(host, ".ghe.com") {
+		return ""
+	}
+	name := strings.TrimSuffix(strings.Trim(path.Clean(u.Path), "/"), ".git")
+	if strings.Count(name, "/") != 1 {
+		return ""
+	}
+	return (&url.URL{Scheme: "https", Host: host, Path: "/" + name}).String()
+}
