@@ -29,16 +29,16 @@ func Page(r *report.Report, o PageOptions) *page.Page {
 	b := &pageOf{report: r, o: o, ids: map[string]int{}}
 	list := byPlace(r.Findings)
 	p := &page.Page{
-		Name: page.Link{Text: line(o.Name.Text), Address: o.Name.Address}, Detail: line(o.Detail),
-		State: string(r.Conclusion), Verdict: line(verdict(r)), Counts: line(counts(r)), Work: line(work(r)),
-		Command: line(o.Command), Facts: append(slices.Clone(o.Facts), b.facts()...),
+		Name: page.Link{Text: shown(o.Name.Text), Address: o.Name.Address}, Detail: shown(o.Detail),
+		State: string(r.Conclusion), Verdict: shown(verdict(r)), Counts: shown(counts(r)), Work: shown(work(r)),
+		Command: shown(o.Command), Facts: append(slices.Clone(o.Facts), b.facts()...),
 		Errors: b.notes(r.Errors), NotChecked: b.notes(notChecked(r)), Warnings: b.notes(r.Warnings),
 	}
 	for _, s := range steps(r, "below", o.Button) {
 		var runs []page.Run
 		for i, text := range s {
 			if text != "" {
-				runs = append(runs, page.Run{Text: line(text), Code: i%2 == 1})
+				runs = append(runs, page.Run{Text: shown(text), Code: i%2 == 1})
 			}
 		}
 		p.Steps = append(p.Steps, runs)
@@ -49,13 +49,13 @@ func Page(r *report.Report, o PageOptions) *page.Page {
 	}
 	for i := range r.Upkeep {
 		u := &r.Upkeep[i]
-		p.Upkeep = append(p.Upkeep, page.Note{Where: b.at(u.Path, u.Line), Text: line(u.Name + " " + upkeepWords(u))})
+		p.Upkeep = append(p.Upkeep, page.Note{Where: b.at(u.Path, u.Line), Text: shown(u.Name + " " + upkeepWords(u))})
 	}
 	for i := range r.Bumps {
 		p.Bumps = append(p.Bumps, b.bump(&r.Bumps[i]))
 	}
 	if more := moreBumps(r); more != "" {
-		p.More = append(p.More, line(more))
+		p.More = append(p.More, shown(more))
 	}
 	p.Preview = b.preview()
 	return p
@@ -80,7 +80,7 @@ func (b *pageOf) at(path string, n int) page.Link {
 	if path == "" {
 		return page.Link{}
 	}
-	l := page.Link{Text: line(place(path, n, 0))}
+	l := page.Link{Text: shown(place(path, n, 0))}
 	if b.o.BlobURL != nil && !strings.Contains(path, "://") {
 		l.Address = b.o.BlobURL(path, n)
 	}
@@ -92,7 +92,7 @@ func (b *pageOf) rule(path string, n int) page.Link {
 	if path == "" {
 		return page.Link{}
 	}
-	l := page.Link{Text: line(place(path, n, 0))}
+	l := page.Link{Text: shown(place(path, n, 0))}
 	if b.o.PolicyURL != nil {
 		l.Address = b.o.PolicyURL(path, max(n, 1))
 	}
@@ -101,7 +101,7 @@ func (b *pageOf) rule(path string, n int) page.Link {
 
 func (b *pageOf) notes(problems []report.Problem) (list []page.Note) {
 	for _, p := range problems {
-		list = append(list, page.Note{Where: b.at(p.Path, p.Line), Text: line(p.Message), Code: b.code(p.Path, p.Line, p.Line, 0, 0)})
+		list = append(list, page.Note{Where: b.at(p.Path, p.Line), Text: shown(p.Message), Code: b.code(p.Path, p.Line, p.Line, 0, 0)})
 	}
 	return list
 }
@@ -111,7 +111,7 @@ func (b *pageOf) facts() (list []page.Fact) {
 	add := func(label string, names []string) {
 		f := page.Fact{Label: label}
 		for _, name := range names {
-			f.Items = append(f.Items, page.Link{Text: line(name)})
+			f.Items = append(f.Items, page.Link{Text: shown(name)})
 		}
 		if len(names) > 0 {
 			list = append(list, f)
@@ -169,10 +169,10 @@ func (b *pageOf) groups(list []*report.Finding) (groups []page.Group, totals []p
 		findings := byPolicy[name]
 		first, about := findings[0], b.report.About[name]
 		id := b.id("policy", name)
-		total := page.Total{ID: id, Policy: line(name), Title: line(about.Title), Severity: line(first.Severity),
-			Action: string(first.Action)}
-		group := page.Group{ID: id, Policy: line(name), Title: line(about.Title), Why: line(about.Description),
-			Category: line(about.Category), Source: b.rule(first.PolicyPath, 0), Quiet: loudest(findings) >= before}
+		total := page.Total{ID: id, Policy: shown(name), Title: shown(about.Title), Severity: shown(first.Severity),
+			Action: shown(string(first.Action))}
+		group := page.Group{ID: id, Policy: shown(name), Title: shown(about.Title), Why: shown(about.Description),
+			Category: shown(about.Category), Source: b.rule(first.PolicyPath, 0), Quiet: loudest(findings) >= before}
 		for _, f := range findings {
 			group.Findings = append(group.Findings, b.finding(f))
 			if f.Action != first.Action {
@@ -203,35 +203,31 @@ var states = map[standing]string{blocking: "blocking", pending: "pending", warni
 func (b *pageOf) finding(f *report.Finding) page.Finding {
 	o := cmp.Or(f.Origin, &report.Origin{})
 	out := page.Finding{
-		State: states[standingOf(f)], Mark: mark(f), Rule: line(report.RuleName(f.Rule)), Weight: line(weight(f)),
-		Source: b.rule(f.PolicyPath, max(f.PolicyLine, 1)), Message: line(f.Reason()), Expected: line(f.Expected),
-		Advice: line(o.Advice), Field: line(report.FieldName(f.Field)),
+		State: states[standingOf(f)], Mark: mark(f), Rule: shown(report.RuleName(f.Rule)), Weight: shown(weight(f)),
+		Source: b.rule(f.PolicyPath, max(f.PolicyLine, 1)), Message: shown(f.Reason()), Expected: shown(f.Expected),
+		Advice: shown(o.Advice), Field: shown(report.FieldName(f.Field)),
 		Where: b.at(o.Path, o.StartLine), Code: b.code(o.Path, o.StartLine, o.EndLine, o.StartColumn, o.EndColumn),
 		Roots: each(f.Roots), Clusters: each(f.Clusters),
 		ID: b.id("f", f.Policy, f.Rule, o.Path, fmt.Sprint(o.StartLine, ":", o.StartColumn), f.Field, f.Resource.String(),
 			string(f.Result)),
 	}
 	if o.Side == report.Base {
-		out.Where = page.Link{Text: line(place(o.Path, o.StartLine, 0)) + " (deleted)"}
+		out.Where = page.Link{Text: shown(place(o.Path, o.StartLine, 0)) + " (deleted)"}
 	}
 	if out.Mark == "" {
 		out.Mark = map[standing]string{blocking: "blocks", warning: "does not block"}[standingOf(f)]
 	}
 	if o.Set == nil {
-		out.Missing = line(report.FieldName(o.Missing))
+		out.Missing = shown(report.FieldName(o.Missing))
 	}
 	for _, c := range o.Chain {
-		out.Chain = append(out.Chain, page.Note{Where: b.at(c.Path, c.StartLine), Text: "(" + line(c.Role) + ")"})
+		out.Chain = append(out.Chain, page.Note{Where: b.at(c.Path, c.StartLine), Text: "(" + shown(c.Role) + ")"})
 	}
 	for _, res := range append([]report.Resource{f.Resource}, f.Resources...) {
-		out.Resources = append(out.Resources, line(res.String()))
+		out.Resources = append(out.Resources, shown(res.String()))
 	}
 	for _, row := range f.Write() {
-		sign, text := " ", row
-		if row != "" {
-			sign, text = row[:1], row[1:]
-		}
-		out.Write = append(out.Write, page.DiffLine{Sign: sign, Words: []page.Word{{Text: line(text)}}})
+		out.Write = append(out.Write, diffLine(row))
 	}
 	if out.Write != nil {
 		out.WriteWords = "Write"
@@ -240,16 +236,31 @@ func (b *pageOf) finding(f *report.Finding) page.Finding {
 		}
 	}
 	if f.Exemption != nil {
-		out.Exemption = line(exemptionWords(f.Exemption))
+		out.Exemption = shown(exemptionWords(f.Exemption))
 	}
 	return out
 }
+
+// diffLine is a line of a difference in unified form.
+func diffLine(row string) page.DiffLine {
+	sign, text := " ", row
+	switch {
+	case strings.HasPrefix(row, "@@"):
+		sign, text = "@", strings.Trim(row, "@ ")
+	case row != "" && strings.Contains(" +-", row[:1]):
+		sign, text = row[:1], row[1:]
+	}
+	return page.DiffLine{Sign: sign, Words: []page.Word{{Text: codeText(text)}}}
+}
+
+// shown makes text safe to show, also in the log of a CI system that has the page's source.
+func shown(s string) string { return tameTags(line(s)) }
 
 // each makes texts safe to show.
 func each(list []string) []string {
 	out := make([]string, len(list))
 	for i, s := range list {
-		out[i] = line(s)
+		out[i] = shown(s)
 	}
 	return out
 }
@@ -280,42 +291,37 @@ func (b *pageOf) code(path string, start, end, from, to int) (list []page.CodeLi
 
 // codeText is a line of a file, with its tabs.
 func codeText(s string) string {
-	return clean(strings.TrimSuffix(s, "\r"), func(r rune) (string, bool) { return string(r), r == '\t' })
+	return tameTags(clean(strings.TrimSuffix(s, "\r"), func(r rune) (string, bool) { return string(r), r == '\t' }))
 }
 
 func (b *pageOf) exception(e *report.Exception) page.Exception {
-	out := page.Exception{Name: line(e.Name), State: line(string(e.State)), Where: b.at(e.Path, e.Line)}
+	out := page.Exception{Name: shown(e.Name), State: shown(string(e.State)), Where: b.at(e.Path, e.Line)}
 	for _, f := range facts(e, b.report.Approvers) {
-		out.Facts = append(out.Facts, line(f.plain()))
+		out.Facts = append(out.Facts, shown(f.plain()))
 	}
 	return out
 }
 
 func (b *pageOf) bump(of *report.Bump) page.Bump {
-	out := page.Bump{Root: line(of.Root), Counts: line(bumpCounts(of)), Images: each(imageWords(of)), Care: each(careWords(of))}
+	out := page.Bump{Root: shown(of.Root), Counts: shown(bumpCounts(of)), Images: each(imageWords(of)), Care: each(careWords(of))}
 	for i := range of.Moved {
 		m := &of.Moved[i]
-		out.Moved = append(out.Moved, page.Note{Where: b.at(m.Path, m.Line), Text: line(m.Name + " " + versions(m))})
+		out.Moved = append(out.Moved, page.Note{Where: b.at(m.Path, m.Line), Text: shown(m.Name + " " + versions(m))})
 		for _, l := range m.Links {
-			out.Links = append(out.Links, page.Link{Text: line(l.Text), Address: l.URL})
+			out.Links = append(out.Links, page.Link{Text: shown(l.Text), Address: l.URL})
 		}
 	}
 	names := func(list []report.Resource) (out []string) {
 		for _, r := range list {
-			out = append(out, line(r.String()))
+			out = append(out, shown(r.String()))
 		}
 		return out
 	}
 	out.Added, out.Removed = names(of.Added), names(of.Removed)
 	for _, c := range of.Changed {
-		one := page.Change{ID: b.id("v", of.Root, c.String()), Resource: line(c.String()), Operation: "changed"}
+		one := page.Change{ID: b.id("v", of.Root, c.String()), Resource: shown(c.String()), Operation: "changed"}
 		for row := range strings.Lines(c.Diff) {
-			row = strings.TrimSuffix(row, "\n")
-			sign, text := row[:min(1, len(row))], row[min(1, len(row)):]
-			if sign == "@" {
-				text = strings.Trim(row, "@ ")
-			}
-			one.Lines = append(one.Lines, page.DiffLine{Sign: sign, Words: []page.Word{{Text: line(text)}}})
+			one.Lines = append(one.Lines, diffLine(strings.TrimSuffix(row, "\n")))
 		}
 		if c.LeftOut > 0 {
 			one.LeftOut = report.Count(c.LeftOut, "more line is", "more lines are") + " not shown."
@@ -330,19 +336,19 @@ func (b *pageOf) preview() *page.Preview {
 	if p == nil {
 		return nil
 	}
-	out := &page.Preview{Intro: line(previewIntro(p)), Warnings: b.notes(p.Warnings)}
+	out := &page.Preview{Intro: shown(previewIntro(p)), Warnings: b.notes(p.Warnings)}
 	for _, i := range previewItems(p) {
 		where := b.at(i.path, i.line)
 		if i.gone {
 			where.Address = ""
 		}
-		out.Items = append(out.Items, page.Note{Where: where, Text: line(i.words)})
+		out.Items = append(out.Items, page.Note{Where: where, Text: shown(i.words)})
 	}
 	for i := range p.Findings {
 		f := &p.Findings[i]
 		o := cmp.Or(f.Origin, &report.Origin{})
-		out.Rows = append(out.Rows, page.PreviewRow{Effect: line(string(f.Effect)), Rule: line(ruleName(f.Policy, f.Rule)),
-			Becomes: line(becomes(f)), Resources: line(previewResources(f)), Where: b.at(o.Path, o.StartLine)})
+		out.Rows = append(out.Rows, page.PreviewRow{Effect: shown(string(f.Effect)), Rule: shown(ruleName(f.Policy, f.Rule)),
+			Becomes: shown(becomes(f)), Resources: shown(previewResources(f)), Where: b.at(o.Path, o.StartLine)})
 	}
 	if p.LeftOut > 0 {
 		out.LeftOut = report.Count(p.LeftOut, "more difference is", "more differences are") + " counted above and not listed."

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"net/url"
 	"strings"
 )
 
@@ -51,8 +52,22 @@ type Page struct {
 	SignOut string // where the form of the control "Sign out" goes
 }
 
-// Link is a text and where it leads. An address that is empty, or not of http or https, leads nowhere.
+// Link is a text and where it leads: to an address of http or https, or to a path of the same host. Others, and an empty
+// one, lead nowhere.
 type Link struct{ Text, Address string }
+
+// Href is the address as it may stand in a page; empty where the link leads nowhere.
+func (l Link) Href() string {
+	u, err := url.Parse(l.Address)
+	switch {
+	case err != nil:
+		return ""
+	case (u.Scheme == "http" || u.Scheme == "https") && u.Host != "", // an absolute one
+		u.Scheme == "" && u.Host == "" && strings.HasPrefix(u.Path, "/") && !strings.HasPrefix(u.Path, "//"):
+		return u.String()
+	}
+	return ""
+}
 
 // Fact is something that a reader may want to know: a label, and what it is.
 type Fact struct {
@@ -201,7 +216,7 @@ func Write(w io.Writer, p *Page) error {
 		Policy      string
 		StyleAsset  string
 		ScriptAsset string
-		Sections    []Link
+		Sections    []section
 	}{p, template.CSS(style.Data), template.JS(script.Data), inlinePolicy(style.Data, script.Data),
 		p.Static + style.Name, p.Static + script.Name, p.sections()})
 }
@@ -216,11 +231,14 @@ func inlinePolicy(style, script []byte) string {
 		"; base-uri 'none'; form-action 'none'"
 }
 
+// section is a part of the page.
+type section struct{ Title, ID string }
+
 // sections are the parts that the page has, for its contents.
-func (p *Page) sections() (list []Link) {
+func (p *Page) sections() (list []section) {
 	add := func(n int, name, id string) {
 		if n > 0 {
-			list = append(list, Link{fmt.Sprintf("%s (%d)", name, n), "#" + id})
+			list = append(list, section{fmt.Sprintf("%s (%d)", name, n), id})
 		}
 	}
 	add(len(p.Errors), "Errors", "errors")
@@ -235,7 +253,7 @@ func (p *Page) sections() (list []Link) {
 	add(len(p.NotChecked), "Not checked", "not-checked")
 	add(len(p.Exceptions)+len(p.Upkeep), "Exceptions", "exceptions")
 	if p.Preview != nil {
-		list = append(list, Link{"Preview", "#preview"})
+		list = append(list, section{"Preview", "preview"})
 	}
 	add(len(p.Warnings), "Warnings", "warnings")
 	return list
