@@ -29,7 +29,7 @@ func Page(r *report.Report, o PageOptions) *page.Page {
 	b := &pageOf{report: r, o: o, ids: map[string]int{}}
 	list := byPlace(r.Findings)
 	p := &page.Page{
-		Name: page.Link{Text: shown(o.Name.Text), Address: o.Name.Address}, Detail: shown(o.Detail),
+		Frame: page.Frame{Name: page.Link{Text: shown(o.Name.Text), Address: o.Name.Address}, Detail: shown(o.Detail)},
 		State: string(r.Conclusion), Verdict: shown(verdict(r)), Counts: shown(counts(r)), Work: shown(work(r)),
 		Command: shown(o.Command), Facts: append(slices.Clone(o.Facts), b.facts()...),
 		Errors: b.notes(r.Errors), NotChecked: b.notes(notChecked(r)), Warnings: b.notes(r.Warnings),

@@ -23,8 +23,7 @@ var assets embed.FS
 
 // Page is all that a page shows, in its order. Texts are as people read them, without control characters.
 type Page struct {
-	Name    Link   // what was checked: a pull request, a branch, a commit
-	Detail  string // its title, who asks for it
+	Frame          // about what was checked: a pull request, a branch, a commit
 	State   string // a conclusion of package report
 	Verdict string // why, in one sentence
 	Counts  string // of everything
@@ -45,11 +44,6 @@ type Page struct {
 	Preview    *Preview
 	Work       string
 	Command    string // that shows the same on a laptop
-
-	Inline  bool   // the page is one file
-	Static  string // where the assets are served, else: an address that ends in a slash
-	Reader  string // who is signed in; empty: nobody
-	SignOut string // where the form of the control "Sign out" goes
 }
 
 // Link is a text and where it leads: to an address of http or https, or to a path of the same host. Others, and an empty
@@ -204,21 +198,43 @@ func asset(name, media string) Asset {
 
 // Write writes a page. The error is that of w, or says that the page was made wrong.
 func Write(w io.Writer, p *Page) error {
-	t, err := template.New("page.html").Funcs(template.FuncMap{"count": count}).ParseFS(assets, "assets/page.html")
+	return write(w, "page.html", struct {
+		*Page
+		common
+		Sections []section
+	}{p, p.Frame.common(p.Verdict), p.sections()})
+}
+
+// Frame is what is around each page.
+type Frame struct {
+	Name    Link   // what it is about
+	Detail  string // its title, who asks for it
+	Inline  bool   // the page is one file
+	Static  string // where the assets are served, else: an address that ends in a slash
+	Reader  string // who is signed in; empty: nobody
+	SignOut string // where the form of the control "Sign out" goes
+}
+
+// common is what the templates have of each page.
+type common struct {
+	Title                           string
+	Style                           template.CSS
+	Script                          template.JS
+	Policy, StyleAsset, ScriptAsset string
+}
+
+func (f *Frame) common(title string) common {
+	style, script := asset("page.css", ""), asset("page.js", "")
+	return common{title, template.CSS(style.Data), template.JS(script.Data), inlinePolicy(style.Data, script.Data),
+		f.Static + style.Name, f.Static + script.Name}
+}
+
+func write(w io.Writer, name string, data any) error {
+	t, err := template.New(name).Funcs(template.FuncMap{"count": count}).ParseFS(assets, "assets/parts.html", "assets/"+name)
 	if err != nil {
 		return fmt.Errorf("the page's template: %w", err)
 	}
-	style, script := asset("page.css", ""), asset("page.js", "")
-	return t.Execute(w, struct {
-		*Page
-		Style       template.CSS
-		Script      template.JS
-		Policy      string
-		StyleAsset  string
-		ScriptAsset string
-		Sections    []section
-	}{p, template.CSS(style.Data), template.JS(script.Data), inlinePolicy(style.Data, script.Data),
-		p.Static + style.Name, p.Static + script.Name, p.sections()})
+	return t.Execute(w, data)
 }
 
 // inlinePolicy is the policy of a page that is one file: nothing is loaded, nothing else is run.

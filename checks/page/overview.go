@@ -1,0 +1,121 @@
+package page
+
+import (
+	"fmt"
+	"io"
+)
+
+// Overview is a page about a repository, or about those of an organisation.
+type Overview struct {
+	Frame
+	Heading      string
+	Chart        *Chart // nil: there is nothing to draw
+	Policies     []PolicyRow
+	Exceptions   []ExceptionRow
+	NotChecked   []Note
+	Results      []ResultRow // of pull requests, the newest first
+	Repositories []ResultRow
+}
+
+// PolicyRow says how often a policy is violated.
+type PolicyRow struct {
+	Policy, Severity  string
+	Violations, Fewer int // now, and how many fewer than in the first report that is drawn
+}
+
+// ExceptionRow is a merged exception.
+type ExceptionRow struct {
+	Name  string
+	Where Link
+	Ends  string // in words; empty: never
+	Words string // what is the matter with it
+}
+
+// ResultRow is a check with its page.
+type ResultRow struct {
+	Name  Link // what was checked
+	State string
+	Page  Link // its verdict
+	When  string
+	Chart *Chart
+}
+
+// WriteOverview writes the page about a repository or an organisation. The error is that of w, or says that the page was
+// made wrong.
+func WriteOverview(w io.Writer, o *Overview) error {
+	return write(w, "overview.html", struct {
+		*Overview
+		common
+	}{o, o.Frame.common(o.Heading)})
+}
+
+// Chart are bars over time, each of parts.
+type Chart struct {
+	Title  string // of what, for those who do not see it
+	Legend []string
+	Bars   []Bar // the oldest first
+}
+
+// Bar is one time.
+type Bar struct {
+	When  string
+	Link  string // where it leads; may be empty
+	Parts []int  // by the index of the legend
+}
+
+// The size of a chart in units of its drawing.
+const (
+	chartWidth, chartHeight = 720, 120
+	chartSeries             = 6 // colors that the styles have
+)
+
+// ChartPart is a drawn part of a bar.
+type ChartPart struct {
+	X, Y, Width, Height string
+	Class, Title        string
+}
+
+// Drawn returns the parts as they are drawn: as high as the largest bar lets them be.
+func (c *Chart) Drawn() (list []ChartPart) {
+	most := c.Most()
+	if most == 0 || len(c.Bars) == 0 {
+		return nil
+	}
+	step := float64(chartWidth) / float64(max(len(c.Bars), 20))
+	for i, bar := range c.Bars {
+		y := float64(chartHeight)
+		for k, n := range bar.Parts {
+			if n <= 0 || k >= len(c.Legend) {
+				continue
+			}
+			height := float64(n) * (chartHeight - 4) / float64(most)
+			y -= height
+			list = append(list, ChartPart{X: fmt.Sprintf("%.1f", float64(i)*step), Y: fmt.Sprintf("%.1f", y),
+				Width: fmt.Sprintf("%.1f", step*0.85), Height: fmt.Sprintf("%.1f", height),
+				Class: fmt.Sprint("s", min(k, chartSeries-1)), Title: fmt.Sprintf("%s: %s %d", bar.When, c.Legend[k], n)})
+		}
+	}
+	return list
+}
+
+// Most is the height of the largest bar.
+func (c *Chart) Most() (most int) {
+	for _, bar := range c.Bars {
+		most = max(most, bar.Sum())
+	}
+	return most
+}
+
+// Sum is the height of a bar.
+func (b Bar) Sum() (sum int) {
+	for _, n := range b.Parts {
+		sum += max(0, n)
+	}
+	return sum
+}
+
+// Size is the drawing's view box.
+func (c *Chart) Size() string { return fmt.Sprintf("0 0 %d %d", chartWidth, chartHeight) }
+
+// Series is the class of the color of a part of the legend.
+func (c *Chart) Series(i int) string { return fmt.Sprint("s", min(i, chartSeries-1)) }
