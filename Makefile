@@ -14,7 +14,7 @@ POLICIES  ?= testdata/sample/policies
 # for kustomize's Go plugins, which Lintel never loads. The race detector alone needs C.
 export CGO_ENABLED ?= 0
 
-.PHONY: all build test race demo deploy-check bench blame-proof replay lint fmt vet staticcheck fuzz-smoke image clean
+.PHONY: all build test race demo picture deploy-check bench blame-proof replay lint fmt vet staticcheck fuzz-smoke image clean
 
 all: build
 
@@ -33,6 +33,16 @@ race:
 ## demo: a pull request is checked, end to end, on this machine
 demo: build
 	$(GO) run ./cmd/demo -lintel bin/lintel
+
+## picture: the picture of the page in the README, as testdata/page.png (needs chromium)
+picture: build
+	@dir="$$(mktemp -d)" && trap 'rm -rf "$$dir"' EXIT && cp -r testdata/sample "$$dir/fleet" && cd "$$dir/fleet" && \
+	  export GIT_AUTHOR_NAME=l GIT_AUTHOR_EMAIL=l@l.example GIT_COMMITTER_NAME=l GIT_COMMITTER_EMAIL=l@l.example && \
+	  git init -q -b main && git remote add origin https://github.com/octo-org/fleet && git add -A && git commit -q -m base && \
+	  git checkout -q -b change && cp -r "$(CURDIR)/testdata/sample-change/." . && git add -A && git commit -q -m change && \
+	  { "$(CURDIR)/bin/lintel" check --no-cache -o html > "$$dir/page.html" || [ $$? -eq 1 ]; } && \
+	  timeout 120 chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1120,1000 \
+	    --screenshot="$(CURDIR)/testdata/page.png" "file://$$dir/page.html" 2>/dev/null
 
 ## deploy-check: deploy/ keeps deploy/policies: both overlays, every rule decided, every rule known to bite
 deploy-check: build
