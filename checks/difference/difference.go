@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/difference/words"
 )
 
 // Line is one line of a difference.
@@ -256,7 +257,7 @@ func (w *walk) texts(n node, was, now string) bool {
 		}
 		return out
 	}
-	for _, e := range edits(text(old), text(new)) {
+	for _, e := range words.Edits(text(old), text(new)) {
 		line := Line{}
 		switch e {
 		case '-':

@@ -208,13 +208,13 @@ func (n node) block() []Line {
 // plain are texts that YAML has as they are, if they are no word of its own: most are. The library takes long for each.
 var plain = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_./-]*$`)
 
-// words are those that YAML 1.1 reads as something else (https://yaml.org/type/).
-var words = map[string]bool{"y": true, "n": true, "yes": true, "no": true, "on": true, "off": true, "true": true,
+// reserved are words that YAML 1.1 reads as something else (https://yaml.org/type/).
+var reserved = map[string]bool{"y": true, "n": true, "yes": true, "no": true, "on": true, "off": true, "true": true,
 	"false": true, "null": true}
 
 // scalar is a value as YAML on one line.
 func scalar(v any) string {
-	if s, ok := v.(string); ok && len(s) < 64 && plain.MatchString(s) && !words[strings.ToLower(s)] {
+	if s, ok := v.(string); ok && len(s) < 64 && plain.MatchString(s) && !reserved[strings.ToLower(s)] {
 		return s
 	}
 	if v == "<<" {

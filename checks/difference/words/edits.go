@@ -1,12 +1,12 @@
-package difference
+package words
 
 import "slices"
 
-// maxEdits is up to how many lines taken out and put in the shortest difference is looked for.
+// maxEdits is up to how many texts taken out and put in the shortest difference is looked for.
 const maxEdits = 600
 
-// edits returns how to make one list of lines from another: the sign of each line.
-func edits(was, now []string) []byte {
+// Edits returns how to make one list of texts from another: the sign of each, ' ', '-' or '+'.
+func Edits(was, now []string) []byte {
 	head := 0
 	for head < len(was) && head < len(now) && was[head] == now[head] {
 		head++
@@ -27,7 +27,7 @@ func edits(was, now []string) []byte {
 }
 
 // shortest finds the shortest difference (Myers, An O(ND) Difference Algorithm), nil where it has more than maxEdits
-// lines.
+// texts.
 func shortest(a, b []string) []byte {
 	limit := min(len(a)+len(b), maxEdits)
 	reach := make([]int, 2*limit+3) // by diagonal: how far in a

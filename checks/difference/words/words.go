@@ -1,0 +1,178 @@
+// Package words says which words of two texts differ, and which lines of a difference belong together, so that a reader
+// need not compare letters. It knows nothing of what the texts are about.
+package words
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Span is a part of a text.
+type Span struct {
+	Text    string
+	Differs bool // the other text does not have it there
+}
+
+// maxBytes is up to how long a text is compared word by word; of a longer one only the beginning and the end that both
+// have are told from the rest.
+const maxBytes = 8 << 10
+
+// Of splits an earlier and a later text into what they have in common and what differs: the texts of the spans together
+// are the text. Where they have next to nothing in common, what differs is one span.
+func Of(was, now string) (a, b []Span) {
+	if was == now {
+		return spans(run{same: []string{was}})
+	}
+	if len(was) > maxBytes || len(now) > maxBytes {
+		return spans(ends(was, now)...)
+	}
+	old, new := split(was), split(now)
+	var list []run
+	for _, e := range Edits(old, new) {
+		last := len(list) - 1
+		switch e {
+		case ' ':
+			if last < 0 || list[last].differs() {
+				list, last = append(list, run{}), last+1
+			}
+			list[last].same = append(list[last].same, new[0])
+			old, new = old[1:], new[1:]
+			continue
+		case '-', '+':
+			if last < 0 || !list[last].differs() {
+				list, last = append(list, run{}), last+1
+			}
+		}
+		if e == '-' {
+			list[last].old, old = append(list[last].old, old[0]), old[1:]
+		} else {
+			list[last].new, new = append(list[last].new, new[0]), new[1:]
+		}
+	}
+	return spans(joined(list)...)
+}
+
+// run is a part of both texts, in words: what is the same, or what differs.
+type run struct{ same, old, new []string }
+
+func (r run) differs() bool { return r.same == nil }
+
+// add appends another run as something that differs.
+func (r run) add(other run) run {
+	r.old = append(append(r.old, other.same...), other.old...)
+	r.new = append(append(r.new, other.same...), other.new...)
+	return r
+}
+
+// joined makes one of runs that differ with nothing but a dot or the like between them, and of all that differ where
+// there is too little between them to be of use: of two digests it is by chance.
+func joined(list []run) (out []run) {
+	for i, r := range list {
+		last := len(out) - 1
+		between := !r.differs() && last >= 0 && i+1 < len(list) && weight(r.same) == 0 && len(strings.Join(r.same, "")) <= 3
+		if last >= 0 && out[last].differs() && (between || r.differs()) {
+			out[last] = out[last].add(r)
+			continue
+		}
+		out = append(out, r)
+	}
+	first, end := 0, len(out)
+	if first < end && !out[first].differs() {
+		first++
+	}
+	if end > first && !out[end-1].differs() {
+		end--
+	}
+	common, all := 0, 0
+	for _, r := range out[first:end] {
+		common += weight(r.same)
+		all += weight(r.same) + max(weight(r.old), weight(r.new))
+	}
+	if end-first > 1 && common*4 <= all {
+		one := out[first]
+		for _, r := range out[first+1 : end] {
+			one = one.add(r)
+		}
+		out = append(append(out[:first:first], one), out[end:]...)
+	}
+	return out
+}
+
+// weight is how many letters and digits words have.
+func weight(list []string) (n int) {
+	for _, s := range list {
+		if r, _ := utf8.DecodeRuneInString(s); isWord(r) {
+			n += utf8.RuneCountInString(s)
+		}
+	}
+	return n
+}
+
+// spans are the runs as parts of either text.
+func spans(list ...run) (a, b []Span) {
+	add := func(to []Span, words []string, differs bool) []Span {
+		if text := strings.Join(words, ""); text != "" {
+			return append(to, Span{text, differs})
+		}
+		return to
+	}
+	for _, r := range list {
+		if !r.differs() {
+			a, b = add(a, r.same, false), add(b, r.same, false)
+			continue
+		}
+		a, b = add(a, r.old, true), add(b, r.new, true)
+	}
+	return a, b
+}
+
+func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
+
+// split splits a text into words: letters and digits, with the dots of versions and addresses, spaces, and every other
+// character by itself.
+func split(s string) (list []string) {
+	digit := func(i int) bool { return i >= 0 && i < len(s) && s[i] >= '0' && s[i] <= '9' }
+	kind := func(i int, r rune) int {
+		switch {
+		case isWord(r), r == '.' && digit(i-1) && digit(i+1):
+			return 1
+		case r == ' ':
+			return 2
+		}
+		return 0
+	}
+	start, last := 0, 0
+	for i, r := range s {
+		k := kind(i, r)
+		if i > start && (k == 0 || k != last) {
+			list, start = append(list, s[start:i]), i
+		}
+		last = k
+	}
+	if start < len(s) {
+		list = append(list, s[start:])
+	}
+	return list
+}
+
+// ends tells the beginning and the end that two texts have in common from the rest, in whole characters.
+func ends(was, now string) []run {
+	head := 0
+	for head < len(was) && head < len(now) && was[head] == now[head] {
+		head++
+	}
+	for head > 0 && (head < len(was) && !utf8.RuneStart(was[head]) || head < len(now) && !utf8.RuneStart(now[head])) {
+		head--
+	}
+	tail := 0
+	for tail < len(was)-head && tail < len(now)-head && was[len(was)-1-tail] == now[len(now)-1-tail] {
+		tail++
+	}
+	for tail > 0 && !utf8.RuneStart(was[len(was)-tail]) {
+		tail--
+	}
+	return []run{{same: []string{was[:head]}},
+		{old: []string{was[head : len(was)-tail]}, new: []string{now[head : len(now)-tail]}},
+		{same: []string{was[len(was)-tail:]}}}
+}
