@@ -43,6 +43,9 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	if wanted, err := repo.outside.Wanted(repo.settings.Sources.Allow); wanted != nil || err != nil {
 		return &report.Report{Wanted: wanted}, err
 	}
+	if change.OnlyDifferences {
+		return differences(ctx, repo, pairs)
+	}
 	var outcomes []*outcome
 	for _, s := range scopes(repo, pairs) {
 		one, err := c.judge(ctx, change, s, k)
@@ -71,6 +74,11 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	out.Resolved = bump.Resolved(pairs.roots)
 	if !change.All {
 		out.Bumps, out.MoreBumps = bump.Of(ctx, pairs.sides, pairs.roots, out.Findings)
+	}
+	if change.Differences && !change.All {
+		if err := pairs.tellDifferences(ctx, out); err != nil {
+			return nil, err
+		}
 	}
 	pairs.sides.Head.KeepPlaces(ctx)
 	pairs.sides.Base.KeepPlaces(ctx)

@@ -302,6 +302,17 @@ func (r *Resource) Made() map[string]any {
 	return r.Object
 }
 
+// Admitted returns the resource with another object in place of Object, as an API server makes one of it. What Made
+// returns stays.
+func (r *Resource) Admitted(object map[string]any) *Resource {
+	with := *r
+	with.Object = object
+	if made := r.Object; r.made == nil {
+		with.made = func() map[string]any { return made }
+	}
+	return &with
+}
+
 // alone reports whether nobody says who deploys the chart.
 func (s *release) alone() bool { return s.root.Kind == roots.Chart && s.root.Object == "" }
 

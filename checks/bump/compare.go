@@ -46,7 +46,7 @@ func (c *comparison) resources(pairs []*diff.Pair) {
 			listed(c, &b.Removed, named)
 		case difference.Same(was, now):
 			continue
-		case sameButVersion(was, now):
+		case SameButVersion(was, now):
 			b.Relabeled++
 			continue
 		default:
@@ -56,7 +56,7 @@ func (c *comparison) resources(pairs []*diff.Pair) {
 			}
 			b.Changed = append(b.Changed, c.change(named, p.Old, p.New))
 		}
-		for _, i := range imageChanges(named, was, now) {
+		for _, i := range ImageChanges(named, was, now) {
 			listed(c, &b.Images, i)
 		}
 		if crd := crdChange(named, was, now); crd != nil {
@@ -110,8 +110,8 @@ func unified(hunks []difference.Hunk, maxLines, maxBytes int) (text string, left
 // versionLabels are those that say of which version of a chart something is.
 var versionLabels = map[string]bool{"helm.sh/chart": true, "app.kubernetes.io/version": true, "chart": true}
 
-// sameButVersion reports whether two values differ in nothing but the labels that say of which version they are.
-func sameButVersion(a, b any) bool {
+// SameButVersion reports whether two values differ in nothing but the labels that say of which version they are.
+func SameButVersion(a, b any) bool {
 	switch was := a.(type) {
 	case map[string]any:
 		now, ok := b.(map[string]any)
@@ -126,10 +126,10 @@ func sameButVersion(a, b any) bool {
 			case !both:
 				return false
 			case key == "labels" && isMap && areMaps:
-				if !sameButVersion(unversioned(labels), unversioned(others)) {
+				if !SameButVersion(unversioned(labels), unversioned(others)) {
 					return false
 				}
-			case !sameButVersion(value, other):
+			case !SameButVersion(value, other):
 				return false
 			}
 		}
@@ -140,7 +140,7 @@ func sameButVersion(a, b any) bool {
 			return false
 		}
 		for i, value := range was {
-			if !sameButVersion(value, now[i]) {
+			if !SameButVersion(value, now[i]) {
 				return false
 			}
 		}
@@ -216,8 +216,8 @@ func hideField(a, b map[string]any, field string) {
 	}
 }
 
-// imageChanges are the images of containers that differ. A Secret has none, whatever its keys are.
-func imageChanges(named report.Resource, was, now map[string]any) (list []report.ImageChange) {
+// ImageChanges are the images of containers that differ. A Secret has none, whatever its keys are.
+func ImageChanges(named report.Resource, was, now map[string]any) (list []report.ImageChange) {
 	if named.Kind == crdKind || named.Kind == "Secret" {
 		return nil
 	}

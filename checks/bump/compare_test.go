@@ -15,7 +15,7 @@ func TestImagesOfSecrets(t *testing.T) {
 		return map[string]any{"apiVersion": "v1", "kind": "Secret", "data": map[string]any{"image": value}}
 	}
 	named := report.Resource{APIVersion: "v1", Kind: "Secret", Name: "s"}
-	if list := imageChanges(named, secret("aHVudGVyMg=="), secret("c3dvcmRmaXNo")); len(list) > 0 {
+	if list := ImageChanges(named, secret("aHVudGVyMg=="), secret("c3dvcmRmaXNo")); len(list) > 0 {
 		t.Errorf("%+v", list)
 	}
 }

@@ -179,9 +179,7 @@ func admitted(r *render.Resource) *render.Resource {
 	if r == nil {
 		return nil
 	}
-	with := *r
-	with.Object = defaults.Apply(r.Object)
-	return &with
+	return r.Admitted(defaults.Apply(r.Object))
 }
 
 // Work counts what was rendered so far.

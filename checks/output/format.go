@@ -25,7 +25,7 @@ type Options struct {
 
 // Value is what a command has to say.
 type Value interface {
-	*report.Report | *report.Evaluation | *report.TestRun | *report.Fixes |
+	*report.Report | *report.Differences | *report.Evaluation | *report.TestRun | *report.Fixes |
 		[]report.BlamedResource | []report.ListedRoot | []report.Object | []report.Fetched | report.Build
 }
 
@@ -33,6 +33,7 @@ type Value interface {
 type format struct {
 	name  string
 	check writer[*report.Report]
+	diff  writer[*report.Differences]
 	eval  writer[*report.Evaluation]
 	test  writer[*report.TestRun]
 	fix   writer[*report.Fixes]
@@ -48,23 +49,23 @@ type writer[V Value] func(w io.Writer, v V, o Options) error
 // formats are all forms, in the order of the documentation.
 func formats() []format {
 	return []format{
-		{name: "text", check: checkText, eval: evalText, test: testText, fix: fixText, blame: blameText, roots: rootsText,
-			fetch: fetchedText, build: buildText},
-		{name: "json", check: checkJSON, eval: evalJSON, test: testJSON, fix: fixJSON, blame: blameJSON,
+		{name: "text", check: checkText, diff: diffText, eval: evalText, test: testText, fix: fixText, blame: blameText,
+			roots: rootsText, fetch: fetchedText, build: buildText},
+		{name: "json", check: checkJSON, diff: diffJSON, eval: evalJSON, test: testJSON, fix: fixJSON, blame: blameJSON,
 			roots: rootsJSON, show: objectsJSON, fetch: fetchedJSON},
 		{name: "yaml", show: objectsYAML},
 		{name: "sarif", check: checkSARIF},
 		{name: "github", check: checkGitHub},
 		{name: "junit", check: checkJUnit, test: testJUnit},
 		{name: "policyreport", check: checkPolicyReport},
-		{name: "markdown", check: checkMarkdown},
+		{name: "markdown", check: checkMarkdown, diff: diffMarkdown},
 		{name: "html", check: checkHTML},
 	}
 }
 
 // writerOf returns how a form writes values of a type, nil where it does not suit them.
 func writerOf[V Value](f format) writer[V] {
-	for _, w := range []any{f.check, f.eval, f.test, f.fix, f.blame, f.roots, f.show, f.fetch, f.build} {
+	for _, w := range []any{f.check, f.diff, f.eval, f.test, f.fix, f.blame, f.roots, f.show, f.fetch, f.build} {
 		if w, ok := w.(writer[V]); ok {
 			return w
 		}

@@ -22,9 +22,34 @@ func checkJSON(w io.Writer, r *report.Report, _ Options) error {
 		out.Findings[i] = f
 	}
 	out.Errors = append([]report.Problem{}, r.Errors...)
-	out.Bumps = bumpsJSON(r.Bumps)
+	out.Bumps, out.Differences = bumpsJSON(r.Bumps), differencesJSON(r.Differences)
 	out.Preview = previewJSON(r.Preview)
 	return writeJSON(w, &out)
+}
+
+// diffJSON writes what a change does to the rendered resources. Lists are never null.
+func diffJSON(w io.Writer, d *report.Differences, _ Options) error {
+	out := *d
+	out.Differences, out.Images = listJSON(differencesJSON(d.Differences)), listJSON(d.Images)
+	out.Errors = listJSON(d.Errors)
+	return writeJSON(w, &out)
+}
+
+// differencesJSON are differences in which no list is null.
+func differencesJSON(list []report.Difference) []report.Difference {
+	list = slices.Clone(list)
+	for i := range list {
+		d := &list[i]
+		d.Roots, d.Hunks = listJSON(d.Roots), append([]report.DiffHunk{}, d.Hunks...)
+		for k := range d.Hunks {
+			lines := append([]report.DiffLine{}, d.Hunks[k].Lines...)
+			for j := range lines {
+				lines[j].Origin = originJSON(lines[j].Origin)
+			}
+			d.Hunks[k].Lines = lines
+		}
+	}
+	return list
 }
 
 // previewJSON is a preview in which no list is null.

@@ -30,11 +30,16 @@ type Change struct {
 	// Owner is whose the repository is, for a sandbox that serves several: none sees what is another's. No check reads it.
 	Owner string `json:"-"`
 
-	User    User      `json:"user"`
-	Reviews []Review  `json:"reviews,omitempty"` // what the reviews of the pull request say about its exceptions
-	Approve []string  `json:"approve,omitempty"` // exception files that count as approved, whatever they hold (--approve)
-	Drafts  bool      `json:"drafts,omitempty"`  // draft exceptions for what blocks
-	Now     time.Time `json:"now"`               // the clock of the check; no part of it reads another
+	User    User     `json:"user"`
+	Reviews []Review `json:"reviews,omitempty"` // what the reviews of the pull request say about its exceptions
+	Approve []string `json:"approve,omitempty"` // exception files that count as approved, whatever they hold (--approve)
+	Drafts  bool     `json:"drafts,omitempty"`  // draft exceptions for what blocks
+	// Differences asks for what the change does to the rendered resources, OnlyDifferences for nothing else: no rule is
+	// read then. With All there are none.
+	Differences     bool `json:"differences,omitempty"`
+	OnlyDifferences bool `json:"onlyDifferences,omitempty"`
+
+	Now time.Time `json:"now"` // the clock of the check; no part of it reads another
 }
 
 // User is the author of the change on the hosting side.

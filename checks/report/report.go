@@ -37,6 +37,12 @@ type Report struct {
 	Clusters   []string     `json:"clusters,omitempty"`   // those that the change touches, where the settings know any
 	Stats      Stats        `json:"stats"`
 
+	// Differences are what the change does to the rendered resources, where Change.Differences asks for them.
+	Differences     []Difference  `json:"differences,omitempty"`
+	MoreDifferences int           `json:"moreDifferences,omitempty"` // resources that differ and that Differences leaves out
+	Relabeled       int           `json:"relabeled,omitempty"`       // resources of which only the labels of a version differ
+	Images          []ImageChange `json:"images,omitempty"`          // from and to, of all Differences
+
 	// About says why there are the policies of the findings, by their names.
 	About map[string]About `json:"about,omitempty"`
 

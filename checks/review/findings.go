@@ -283,10 +283,13 @@ func (v View) place(a *Answer, side *render.Resource, field string, wrong hint.P
 		Changed: v.Changed(w.policy.Path), Chain: append([]report.Place{rendered}, source.Chain...)}
 }
 
-func (v View) origin(p origin.Place, old bool) *report.Origin {
+func (v View) origin(p origin.Place, old bool) *report.Origin { return OriginOf(p, old, v.Changed) }
+
+// OriginOf is a place in a report, of the base where it is old. changed reports whether the change touches a file.
+func OriginOf(p origin.Place, old bool, changed func(path string) bool) *report.Origin {
 	o := &report.Origin{Path: p.Path, StartLine: p.StartLine, EndLine: p.EndLine, StartColumn: p.StartColumn,
 		EndColumn: p.EndColumn, How: string(p.How), Missing: p.Missing, Set: p.Set, Advice: p.Advice,
-		Changed: v.Changed(p.Path)}
+		Changed: changed(p.Path)}
 	if old {
 		o.Side = report.Base
 	}

@@ -22,6 +22,7 @@ func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 // The exit codes of all commands.
 const (
 	exitBlocked exitCode = 1 // findings that block, or failed tests
+	exitDiffers exitCode = 1 // something differs, where that is asked
 	exitUnable  exitCode = 2 // could not do what was asked
 )
 
@@ -53,7 +54,7 @@ func newRootCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newCheckCommand(), newEvalCommand(), newTestCommand(), newFixCommand(), newBlameCommand(),
+	root.AddCommand(newCheckCommand(), newDiffCommand(), newEvalCommand(), newTestCommand(), newFixCommand(), newBlameCommand(),
 		newRootsCommand(), newRenderCommand(), newFetchCommand(),
 		newServeCommand(), newVersionCommand(), newSandboxCommand(&checks.Checker{}))
 	return root

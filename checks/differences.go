@@ -1,0 +1,62 @@
+package checks
+
+import (
+	"context"
+	"slices"
+
+	"github.com/lintel-bot/lintel/checks/rendered"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/render"
+)
+
+// tellDifferences puts what the change does to the rendered resources into the report.
+func (p *pairs) tellDifferences(ctx context.Context, out *report.Report) error {
+	return rendered.Tell(ctx, rendered.Change{Pairs: p.list, Changed: p.sides.Trees.Changed, Clusters: p.clusters}, out)
+}
+
+// differences is the report of a change that nobody asks the rules about. What a rule, or a check that is none, would
+// say about what is deployed is not in it; what keeps something from being deployed at all is an error.
+func differences(ctx context.Context, repo *repository, p *pairs) (*report.Report, error) {
+	out := &report.Report{}
+	p.tell(out)
+	for _, pair := range p.asking {
+		for _, issue := range pair.New.Issues {
+			out.Fail(issueOf(pair.New, issue))
+		}
+	}
+	for _, pair := range p.list {
+		if pair.New == nil {
+			continue
+		}
+		for _, issue := range pair.New.Issues {
+			switch {
+			case pair.Earlier() != nil && slices.Contains(pair.Earlier().Issues, issue):
+			case issue.Breaks():
+				out.Fail(issueOf(pair.New, issue))
+			default:
+				out.Warnings = append(out.Warnings, issueOf(pair.New, issue))
+			}
+		}
+	}
+	out.Warnings = append(out.Warnings, repo.standing...)
+	out.Sort(repo.trees.Changed)
+	if err := p.tellDifferences(ctx, out); err != nil {
+		return nil, err
+	}
+	for _, d := range out.Differences {
+		for _, cluster := range d.Clusters {
+			if !slices.Contains(out.Clusters, cluster) {
+				out.Clusters = append(out.Clusters, cluster)
+			}
+		}
+	}
+	slices.Sort(out.Clusters)
+	p.sides.Head.KeepPlaces(ctx)
+	p.sides.Base.KeepPlaces(ctx)
+	return out, nil
+}
+
+func issueOf(r *render.Resource, issue render.Issue) report.Problem {
+	at := r.Origin(issue.Pointer)
+	return report.Problem{Path: at.Path, Line: at.StartLine, Column: at.StartColumn, Message: issue.Message}
+}

@@ -1,0 +1,91 @@
+package output
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// placesListed is how many places Markdown names for one resource.
+const placesListed = 30
+
+// diffMarkdown writes what a change does to the rendered resources: a fold for each, with the places where it is written.
+func diffMarkdown(w io.Writer, d *report.Differences, _ Options) error {
+	m := &markdown{report: &report.Report{Errors: d.Errors, NotChecked: d.NotChecked, Warnings: d.Warnings}}
+	head := "**" + prose(diffCounts(d)) + "**\n"
+	for _, words := range []string{unknownWords(d), otherRoots(d)} {
+		if words != "" {
+			head += "\n" + prose(words) + "\n"
+		}
+	}
+	images := section{head: "\n#### Images\n\n", one: "image", many: "images"}
+	for _, s := range imageWords(&report.Bump{Images: d.Images}) {
+		images.rows = append(images.rows, "- "+code(s)+"\n")
+	}
+	sections := []section{m.problems("Errors", d.Errors), m.problems("Not checked", notChecked(m.report)),
+		m.rendered(d.Differences), images}
+	_, err := io.WriteString(w, assemble(head, sections, []section{m.problems("Warnings", d.Warnings)}, "", 0))
+	return err
+}
+
+// rendered are differences of resources, folded.
+func (m *markdown) rendered(list []report.Difference) section {
+	s := section{head: "\n#### Rendered differences\n", one: "resource", many: "resources"}
+	for i := range list {
+		d := &list[i]
+		var b strings.Builder
+		fmt.Fprintf(&b, "\n<details><summary>%s: %s (%s)</summary>\n\n", codeTag(d.Resource.String()), prose(diffWords(d)),
+			codeTag(strings.Join(d.Roots, ", ")))
+		var text strings.Builder
+		for k := range d.Hunks {
+			h := &d.Hunks[k]
+			text.WriteString(tameTags(line(h.Head())) + "\n")
+			for _, r := range rowsOf(h) {
+				text.WriteString(tame(strings.TrimRight(r.sign+r.text, " ")) + "\n")
+			}
+		}
+		if text.Len() > 0 {
+			b.WriteString(fence("diff", text.String()))
+		}
+		if left := leftOutWords(d); left != "" {
+			b.WriteString("\n" + left + ".\n")
+		}
+		if places := m.placesOf(d); len(places) > 0 {
+			if more := len(places) - placesListed; more > 0 {
+				places = append(places[:placesListed], fmt.Sprintf("and %d more", more))
+			}
+			b.WriteString("\nWritten at " + strings.Join(places, ", ") + "\n")
+		}
+		b.WriteString("\n</details>\n")
+		s.rows = append(s.rows, b.String())
+	}
+	return s
+}
+
+// placesOf are where the lines that differ are written, each once: those of the head, then what only the base has.
+func (m *markdown) placesOf(d *report.Difference) (places []string) {
+	seen := map[string]bool{}
+	for _, side := range []report.Side{report.Head, report.Base} {
+		for _, h := range d.Hunks {
+			for _, l := range h.Lines {
+				o := l.Origin
+				if o == nil || o.Side != side {
+					continue
+				}
+				at := place(o.Path, o.StartLine, 0)
+				if seen[at] {
+					continue
+				}
+				seen[at] = true
+				if side == report.Base {
+					places = append(places, code(at)+" (before)")
+				} else {
+					places = append(places, m.at(o.Path, o.StartLine, 0))
+				}
+			}
+		}
+	}
+	return places
+}

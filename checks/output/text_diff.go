@@ -1,0 +1,196 @@
+package output
+
+import (
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/difference/words"
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// Without a terminal, and on one that is wider than people read, the text has so many columns.
+const (
+	diffWidth    = 100
+	maxDiffWidth = 160
+)
+
+// diffText writes what a change does to the rendered resources, for people at a terminal: by root and resource as a
+// unified difference, with the source place of each line that differs. What stands at the end says what is not in it.
+func diffText(w io.Writer, d *report.Differences, o Options) error {
+	if o.Width <= 0 {
+		o.Width = diffWidth
+	}
+	t := &diffWriter{newText(nil, Options{Color: o.Color, Width: min(o.Width, maxDiffWidth)})}
+	var last []string
+	for i := range d.Differences {
+		one := &d.Differences[i]
+		if i == 0 || !slices.Equal(last, one.Roots) {
+			t.painted("", line(strings.Join(one.Roots, ", ")), t.paint.with(cyan).mark)
+			t.blank()
+		}
+		last = one.Roots
+		t.resource(one)
+	}
+	t.images(d)
+	t.painted("", line(diffCounts(d)), t.paint.bold)
+	t.painted("", line(unknownWords(d)), t.paint.with(yellow).mark)
+	t.rows("", line(otherRoots(d)))
+	_, err := io.WriteString(w, strings.TrimLeft(t.out.String(), "\n"))
+	return err
+}
+
+// diffWriter is a text that has differences.
+type diffWriter struct{ *text }
+
+func (t *diffWriter) painted(indent, s string, paint func(string) string) {
+	if s != "" {
+		t.text.painted(indent, s, paint)
+	}
+}
+
+func (t *diffWriter) rows(indent, s string) {
+	t.painted(indent, s, func(row string) string { return row })
+}
+
+func (t *diffWriter) resource(d *report.Difference) {
+	t.painted("", line(d.Resource.String())+": "+line(diffWords(d)), t.paint.bold)
+	for i := range d.Hunks {
+		t.hunk(&d.Hunks[i])
+	}
+	if left := leftOutWords(d); left != "" {
+		t.line(t.paint.dim("… " + left))
+	}
+	t.blank()
+}
+
+// images lists the images that the change brings.
+func (t *diffWriter) images(d *report.Differences) {
+	if len(d.Images) == 0 {
+		return
+	}
+	t.line(t.paint.bold("Images:"))
+	for _, s := range imageWords(&report.Bump{Images: d.Images}) {
+		t.rows("  ", line(s))
+	}
+	t.blank()
+}
+
+// row is one line of a hunk as it is shown.
+type row struct {
+	sign, text, place string
+	parts             []words.Span // nil: it was not edited
+}
+
+func (r row) changed() bool { return r.sign != " " }
+
+// rowsOf are the lines of a hunk, safe to show.
+func rowsOf(h *report.DiffHunk) []row {
+	list := make([]row, len(h.Lines))
+	for i, l := range h.Lines {
+		list[i] = row{sign: signOf(l.Sign), text: tameTags(line(l.Text))}
+		if list[i].changed() {
+			list[i].place = tameTags(line(lineOrigin(l.Origin)))
+		}
+	}
+	pairs := words.Pairs(len(list), func(i int) (sign, text string) { return list[i].sign, list[i].text })
+	for i, k := range pairs {
+		if k > i {
+			list[i].parts, list[k].parts = words.Of(list[i].text, list[k].text)
+		}
+	}
+	return list
+}
+
+// signOf is a sign as a form shows it.
+func signOf(s string) string {
+	if s == "+" || s == "-" {
+		return s
+	}
+	return " "
+}
+
+// hunk writes one part of a resource. The places stand beside the lines where there is room for all of them, else above
+// the lines that come from the same file.
+func (t *diffWriter) hunk(h *report.DiffHunk) {
+	if h.Path != "" { // else it begins at the top
+		t.line(t.paint.paint(cyan, tameTags(line(h.Head()))))
+	}
+	list := rowsOf(h)
+	beside := true
+	for _, r := range list {
+		beside = beside && (r.place == "" || 1+textWidth(r.text)+3+textWidth(r.place) <= t.width)
+	}
+	last := "" // the place that stands above
+	for i, r := range list {
+		if !r.changed() {
+			last = ""
+		} else if !beside && (i == 0 || !sameFile(h.Lines[i-1], h.Lines[i])) {
+			if at := runPlace(h.Lines[i:]); at != last {
+				t.line(t.paint.dim("@ " + tameTags(line(at))))
+				last = at
+			}
+		}
+		tail := ""
+		if beside && r.place != "" {
+			gap := t.width - 1 - textWidth(r.text) - textWidth(r.place)
+			tail = strings.Repeat(" ", gap) + t.paint.dim(r.place)
+		}
+		t.line(t.code(r) + tail)
+	}
+}
+
+// code is a line with its sign, in which what was edited stands out.
+func (t *diffWriter) code(r row) string {
+	tone := green
+	switch {
+	case !r.changed():
+		return " " + r.text
+	case r.sign == "-":
+		tone = red
+	}
+	if r.parts == nil {
+		return t.paint.paint(tone, r.sign+r.text)
+	}
+	text := t.paint.paint(tone, r.sign)
+	for _, s := range r.parts {
+		if s.Differs {
+			text += t.paint.paint("7;"+tone, s.Text)
+		} else {
+			text += t.paint.paint(tone, s.Text)
+		}
+	}
+	return text
+}
+
+// sameFile reports whether two lines are changed in the same way in the same file.
+func sameFile(a, b report.DiffLine) bool {
+	if a.Sign != b.Sign || a.Origin == nil || b.Origin == nil {
+		return a.Sign == b.Sign && a.Origin == b.Origin
+	}
+	return a.Origin.Path == b.Origin.Path
+}
+
+// runPlace is where the lines that the list begins with are written, up to the first of another file.
+func runPlace(list []report.DiffLine) string {
+	if list[0].Origin == nil {
+		return "it is not known where"
+	}
+	o := *list[0].Origin
+	from, to := o.StartLine, o.StartLine
+	for i := 1; i < len(list) && sameFile(list[i-1], list[i]); i++ {
+		if next := list[i].Origin; next != nil {
+			from, to = min(from, next.StartLine), max(to, next.StartLine)
+			if next.How != report.Enclosing {
+				o.How = next.How
+			}
+		}
+	}
+	o.StartLine = from
+	at := lineOrigin(&o)
+	if to > from {
+		at += "-" + strconv.Itoa(to)
+	}
+	return at
+}

@@ -1,0 +1,75 @@
+package report
+
+// Difference is what a change does to one rendered resource.
+type Difference struct {
+	Roots     []string   `json:"roots"` // those that deploy it, all with the same difference
+	Resource  Resource   `json:"resource"`
+	Operation string     `json:"operation"` // as of a Finding
+	Hunks     []DiffHunk `json:"hunks"`
+	LeftOut   int        `json:"leftOut,omitempty"`  // lines that Hunks leaves out for lack of space
+	Clusters  []string   `json:"clusters,omitempty"` // those of the roots, where the settings know any
+}
+
+// DiffHunk is a part of a resource in which something differs, with a few lines around.
+type DiffHunk struct {
+	Path  string     `json:"path"` // where that is, for people: spec.template.spec.containers[app]; empty: at the top
+	Lines []DiffLine `json:"lines"`
+}
+
+// Head is the line that begins the hunk in unified form.
+func (h *DiffHunk) Head() string {
+	if h.Path == "" {
+		return "@@ @@"
+	}
+	return "@@ " + h.Path + " @@"
+}
+
+// DiffLine is one line of a resource as YAML. Secrets are shown without their values.
+type DiffLine struct {
+	Sign  string `json:"sign"`  // " ", "-" or "+"
+	Text  string `json:"text"`  // indented as in the whole resource
+	Field string `json:"field"` // JSON Pointer (RFC 6901), of a line that is taken out into the earlier version
+	// Origin is where a line that differs is written: at the merge base where it is taken out, else at the head. It is nil
+	// where that is not known, and for lines that are the same.
+	Origin *Origin `json:"origin,omitempty"`
+}
+
+// Added counts the lines that are put in, as far as they are listed.
+func (d *Difference) Added() int { return d.count("+") }
+
+// Removed is Added for lines that are taken out.
+func (d *Difference) Removed() int { return d.count("-") }
+
+func (d *Difference) count(sign string) (n int) {
+	for _, h := range d.Hunks {
+		for i := range h.Lines {
+			if h.Lines[i].Sign == sign {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// Differences is what a change does to the rendered resources, and what of that is not known. Its JSON form is the
+// stable output of "lintel diff -o json".
+type Differences struct {
+	Differences []Difference  `json:"differences"`
+	More        int           `json:"moreDifferences,omitempty"`
+	Relabeled   int           `json:"relabeled,omitempty"`
+	Images      []ImageChange `json:"images"`
+	Clusters    []string      `json:"clusters,omitempty"`
+	Others      int           `json:"others,omitempty"` // roots that the change reaches and that were not asked for
+	Errors      []Problem     `json:"errors"`           // what cannot be rendered: its differences are not known
+	NotChecked  []NotChecked  `json:"notChecked,omitempty"`
+	Warnings    []Problem     `json:"warnings,omitempty"`
+}
+
+// Rendered is the part of a report that is about the rendered resources.
+func (r *Report) Rendered() *Differences {
+	return &Differences{Differences: r.Differences, More: r.MoreDifferences, Relabeled: r.Relabeled, Images: r.Images,
+		Clusters: r.Clusters, Others: r.Stats.Others, Errors: r.Errors, NotChecked: r.NotChecked, Warnings: r.Warnings}
+}
+
+// Any reports whether anything differs.
+func (d *Differences) Any() bool { return len(d.Differences)+d.More+d.Relabeled > 0 }

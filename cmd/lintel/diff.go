@@ -1,0 +1,125 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lintel-bot/lintel/bot/sandbox"
+	"github.com/lintel-bot/lintel/checks/output"
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+type diffOptions struct {
+	change   checkOptions // which change it is about
+	output   string
+	color    string
+	exitCode bool
+	timeout  time.Duration
+	sources  sourcesOptions
+}
+
+func newDiffCommand() *cobra.Command {
+	var o diffOptions
+	cmd := &cobra.Command{
+		Use:   "diff [ROOT...]",
+		Short: "Show what a change does to the rendered resources, each line with its source place",
+		Long: "Show what a branch would change in the cluster: render what it reaches at both commits, and print what differs\n" +
+			"in each resource, with the place where each line is written: of lines that go, at the base. No policy is asked.\n" +
+			"Values of Secrets are not shown.\n\n" +
+			"With ROOTs, as \"lintel roots\" lists them, only what the change does to these is looked at.\n\n" +
+			"Exit code 0: it could be rendered. 1: with --exit-code, something differs. 2: it could not be rendered, or not all\n" +
+			"of it; what could not is said.",
+		Example: "  lintel diff                      # this branch against the default branch\n" +
+			"  lintel diff --worktree           # what is not committed yet\n" +
+			"  lintel diff --base v1 --head v2  # any two commits\n" +
+			"  lintel diff apps/shop            # one root\n" +
+			"  lintel diff --exit-code -o json  # for programs",
+		RunE: func(cmd *cobra.Command, args []string) error { return runDiff(cmd, o, args) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.change.repo, "repo", ".", "a folder of the repository")
+	f.StringVar(&o.change.base, "base", "", "the commit the change goes to (default: the default branch)")
+	f.StringVar(&o.change.head, "head", "HEAD", "the commit to show")
+	f.BoolVar(&o.change.worktree, "worktree", false, "show the work tree, with what is not committed yet, in place of --head")
+	f.BoolVar(&o.change.noCache, "no-cache", false,
+		"neither use nor keep what other checks left in the user's cache folder")
+	f.BoolVar(&o.exitCode, "exit-code", false, "end with exit code 1 if anything differs")
+	addOutputFlag[*report.Differences](cmd, &o.output)
+	addColorFlag(cmd, &o.color, "color the text")
+	o.sources.flags(cmd)
+	f.DurationVar(&o.timeout, "timeout", sandbox.DefaultTimeout, "end after this time")
+	cmd.MarkFlagsMutuallyExclusive("head", "worktree")
+	return cmd
+}
+
+func runDiff(cmd *cobra.Command, o diffOptions, names []string) error {
+	ctx := cmd.Context()
+	repo, err := openRepository(ctx, o.change.repo)
+	if err != nil {
+		return err
+	}
+	change, cleanup, err := localChange(ctx, repo, o.change)
+	if err != nil {
+		return err
+	}
+	defer cleanup()
+	if change.Base == change.Head {
+		fmt.Fprintln(cmd.ErrOrStderr(), "lintel: head and base are the same commit, so there is nothing to compare: "+
+			"name a --base, or use --worktree")
+	}
+	if dir, err := os.UserCacheDir(); err == nil && !o.change.noCache {
+		change.Cache = filepath.Join(dir, "lintel")
+	}
+	change.Differences, change.OnlyDifferences = true, true
+	for _, name := range names {
+		change.Roots = append(change.Roots, report.RootName{Name: name, Paths: repo.paths(ctx, name)})
+	}
+	outside, err := o.sources.open(ctx, repo.git)
+	if err != nil {
+		return err
+	}
+	child := sandbox.New(sandbox.Config{
+		Timeout: o.timeout, Git: repo.git,
+		Repositories: slices.Concat(repo.folders(ctx), change.Alternates, outside.Folders()), Cache: change.Cache,
+	})
+	defer child.Close()
+	rep, err := outside.Run(ctx, child, change)
+	if err != nil {
+		return fmt.Errorf("the change could not be rendered: %w", err)
+	}
+	differences := rep.Rendered()
+	if err := output.Write(o.output, cmd.OutOrStdout(), differences, outputOptions(o.color)); err != nil {
+		return err
+	}
+	if o.output == "text" {
+		sayUnknown(cmd, differences)
+	}
+	switch {
+	case len(differences.Errors) > 0:
+		return exitUnable
+	case o.exitCode && differences.Any():
+		return exitDiffers
+	}
+	return nil
+}
+
+// sayUnknown says what could not be rendered: the other forms have it in themselves.
+func sayUnknown(cmd *cobra.Command, d *report.Differences) {
+	say := func(label string, p report.Problem) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "lintel: %s: %s\n", label, visible(p.String()))
+	}
+	for _, p := range d.Errors {
+		say("error", p)
+	}
+	for _, n := range d.NotChecked {
+		say("not rendered", n.Problem())
+	}
+	for _, p := range d.Warnings {
+		say("warning", p)
+	}
+}
