@@ -59,7 +59,7 @@ func formats() []format {
 		{name: "junit", check: checkJUnit, test: testJUnit},
 		{name: "policyreport", check: checkPolicyReport},
 		{name: "markdown", check: checkMarkdown, diff: diffMarkdown},
-		{name: "html", check: checkHTML},
+		{name: "html", check: checkHTML, diff: diffHTML},
 	}
 }
 

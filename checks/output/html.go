@@ -21,7 +21,8 @@ type PageOptions struct {
 	Command string      // that shows the same on a laptop
 	// BlobURL and PolicyURL are as those of MarkdownOptions.
 	BlobURL, PolicyURL func(path string, line int) string
-	Button             bool // the reader has the buttons of a check run
+	BaseURL            func(path string, line int) string // the same at the merge base
+	Button             bool                               // the reader has the buttons of a check run
 }
 
 // Page returns the report as a page shows it: all of it, however much that is. The caller says how it is served.
@@ -58,6 +59,7 @@ func Page(r *report.Report, o PageOptions) *page.Page {
 		p.More = append(p.More, shown(more))
 	}
 	p.Preview = b.preview()
+	b.differences(p, r.Rendered())
 	return p
 }
 
@@ -99,11 +101,23 @@ func (b *pageOf) rule(path string, n int) page.Link {
 	return l
 }
 
+// base is the address of a line at the merge base.
+func (b *pageOf) base(path string, n int) string {
+	if b.o.BaseURL == nil || strings.Contains(path, "://") {
+		return ""
+	}
+	return b.o.BaseURL(path, n)
+}
+
 func (b *pageOf) notes(problems []report.Problem) (list []page.Note) {
 	for _, p := range problems {
-		list = append(list, page.Note{Where: b.at(p.Path, p.Line), Text: shown(p.Message), Code: b.code(p.Path, p.Line, p.Line, 0, 0)})
+		list = append(list, b.note(p))
 	}
 	return list
+}
+
+func (b *pageOf) note(p report.Problem) page.Note {
+	return page.Note{Where: b.at(p.Path, p.Line), Text: shown(p.Message), Code: b.code(p.Path, p.Line, p.Line, 0, 0)}
 }
 
 // facts are what the report knows of what was touched.
@@ -124,6 +138,9 @@ func (b *pageOf) facts() (list []page.Fact) {
 	}
 	for i := range b.report.Bumps {
 		roots = append(roots, b.report.Bumps[i].Root)
+	}
+	for i := range b.report.Differences {
+		roots = append(roots, b.report.Differences[i].Roots...)
 	}
 	slices.Sort(roots)
 	add("Deployed by", slices.Compact(roots))
@@ -212,7 +229,7 @@ func (b *pageOf) finding(f *report.Finding) page.Finding {
 			string(f.Result)),
 	}
 	if o.Side == report.Base {
-		out.Where = page.Link{Text: shown(place(o.Path, o.StartLine, 0)) + " (deleted)"}
+		out.Where = page.Link{Text: shown(place(o.Path, o.StartLine, 0)) + " (deleted)", Address: b.base(o.Path, o.StartLine)}
 	}
 	if out.Mark == "" {
 		out.Mark = map[standing]string{blocking: "blocks", warning: "does not block"}[standingOf(f)]

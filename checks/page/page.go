@@ -137,6 +137,9 @@ type Change struct {
 	Roots, Clusters         []string
 	Lines                   []DiffLine
 	LeftOut                 string
+	Added, Removed          int    // lines
+	Note                    string // where it was before
+	Open                    bool   // it is not folded at first
 }
 
 // Row is a row of a table.

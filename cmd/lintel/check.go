@@ -85,7 +85,7 @@ func runCheck(cmd *cobra.Command, o checkOptions, names []string) error {
 	if dir, err := os.UserCacheDir(); err == nil && !o.noCache {
 		change.Cache = filepath.Join(dir, "lintel")
 	}
-	change.Drafts = o.drafts != ""
+	change.Drafts, change.Differences = o.drafts != "", o.output == "html"
 	for _, name := range names {
 		change.Roots = append(change.Roots, report.RootName{Name: name, Paths: repo.paths(ctx, name)})
 	}

@@ -93,7 +93,9 @@ func runDiff(cmd *cobra.Command, o diffOptions, names []string) error {
 		return fmt.Errorf("the change could not be rendered: %w", err)
 	}
 	differences := rep.Rendered()
-	if err := output.Write(o.output, cmd.OutOrStdout(), differences, outputOptions(o.color)); err != nil {
+	options := outputOptions(o.color)
+	options.Page = repo.pageOptions(ctx, &change, o.change.worktree)
+	if err := output.Write(o.output, cmd.OutOrStdout(), differences, options); err != nil {
 		return err
 	}
 	if o.output == "text" {

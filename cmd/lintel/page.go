@@ -43,6 +43,9 @@ func (r *repository) pageOptions(ctx context.Context, change *report.Change, wor
 		if !worktree {
 			o.BlobURL = page.Blob(web, change.Head)
 		}
+		if change.Base != "" {
+			o.BaseURL = page.Blob(web, change.Base)
+		}
 		if !worktree || change.Rules != change.Head {
 			o.PolicyURL = page.Blob(web, change.Rules)
 		}

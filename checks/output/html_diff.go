@@ -1,0 +1,123 @@
+package output
+
+import (
+	"cmp"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/difference/words"
+	"github.com/lintel-bot/lintel/checks/page"
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// diffHTML writes what a change does to the rendered resources as one file that asks for nothing else.
+func diffHTML(w io.Writer, d *report.Differences, o Options) error {
+	b := &pageOf{report: &report.Report{Clusters: d.Clusters}, o: o.Page, ids: map[string]int{}}
+	p := &page.Page{
+		Frame:  page.Frame{Name: o.Page.Name, Detail: shown(o.Page.Detail), Inline: true},
+		State:  "neutral",
+		Errors: b.notes(d.Errors), Warnings: b.notes(d.Warnings), Facts: append(slices.Clone(o.Page.Facts), b.facts()...),
+		Verdict: shown(diffCounts(d)), Counts: shown(unknownWords(d)), Work: shown(otherRoots(d)), Command: shown(o.Page.Command),
+	}
+	for _, n := range d.NotChecked {
+		p.NotChecked = append(p.NotChecked, b.note(n.Problem()))
+	}
+	if p.Counts == "" {
+		p.State = "success"
+	}
+	b.differences(p, d)
+	for i := range p.Changes {
+		p.Changes[i].Open = len(p.Changes) <= openChanges
+	}
+	return page.Write(w, p)
+}
+
+// openChanges is up to how many differences a page shows unfolded that is about nothing else.
+const openChanges = 20
+
+// differences tells what becomes of the rendered resources and of their images.
+func (b *pageOf) differences(p *page.Page, d *report.Differences) {
+	for i := range d.Differences {
+		one := &d.Differences[i]
+		change := page.Change{ID: b.id("d", append(slices.Clone(one.Roots), one.Resource.String(), one.Operation)...),
+			Resource:  shown(one.Resource.String()),
+			Operation: cmp.Or(operationWords[one.Operation], shown(strings.ToLower(one.Operation))),
+			Roots:     each(one.Roots), Clusters: each(one.Clusters), Added: one.Added(), Removed: one.Removed(),
+			LeftOut: leftOutWords(one)}
+		if one.Replaces != nil {
+			change.Note = "in place of " + shown(one.Replaces.String())
+		}
+		if one.From != "" {
+			change.Note = "deployed by " + shown(one.From) + " before"
+		}
+		for k := range one.Hunks {
+			change.Lines = append(change.Lines, b.hunk(&one.Hunks[k])...)
+		}
+		p.Changes = append(p.Changes, change)
+	}
+	if d.More > 0 {
+		p.More = append(p.More, report.Count(d.More, "more resource differs and is", "more resources differ and are")+" not listed.")
+	}
+	if d.Relabeled > 0 {
+		p.More = append(p.More, report.Count(d.Relabeled, "resource has", "resources have")+
+			" another label of the version only, and no difference otherwise.")
+	}
+	p.Images = images(d.Images)
+}
+
+// hunk are the lines of a part of a difference.
+func (b *pageOf) hunk(h *report.DiffHunk) []page.DiffLine {
+	list := []page.DiffLine{{Sign: "@", Words: []page.Word{{Text: codeText(h.Path)}}}}
+	last := ""
+	for i, l := range h.Lines {
+		one := page.DiffLine{Sign: signOf(l.Sign), Words: []page.Word{{Text: codeText(l.Text)}}}
+		if l.Origin != nil {
+			at := b.at(l.Origin.Path, l.Origin.StartLine)
+			if l.Origin.Side == report.Base || l.Sign == "-" {
+				at.Address = b.base(l.Origin.Path, l.Origin.StartLine)
+			}
+			if at.Text = shown(lineOrigin(l.Origin)); at.Text != last || i == 0 {
+				one.Where = at // of lines of one place, the first one has it
+			}
+			last = at.Text
+		}
+		list = append(list, one)
+	}
+	text := func(i int) string { return codeText(h.Lines[i].Text) }
+	pairs := words.Pairs(len(h.Lines), func(i int) (sign, line string) { return signOf(h.Lines[i].Sign), text(i) })
+	for i, k := range pairs {
+		if k <= i {
+			continue
+		}
+		old, new := words.Of(text(i), text(k))
+		list[i+1].Words, list[k+1].Words = spans(old), spans(new)
+	}
+	return list
+}
+
+// spans are the words of a line.
+func spans(list []words.Span) (out []page.Word) {
+	for _, w := range list {
+		out = append(out, page.Word{Text: w.Text, Differs: w.Differs})
+	}
+	return out
+}
+
+// images are the changes of images, each once, with how many containers have it.
+func images(list []report.ImageChange) (rows []page.Row) {
+	type change struct{ from, to string }
+	where := map[change][]string{}
+	var order []change
+	for _, i := range list {
+		k := change{i.From, i.To}
+		if where[k] == nil {
+			order = append(order, k)
+		}
+		where[k] = append(where[k], i.Resource.String())
+	}
+	for _, k := range order {
+		rows = append(rows, page.Row{shown(cmp.Or(k.from, "(new)")), shown(cmp.Or(k.to, "(gone)")), shown(strings.Join(where[k], ", "))})
+	}
+	return rows
+}
