@@ -24,6 +24,15 @@ func differences(ctx context.Context, repo *repository, p *pairs) (*report.Repor
 			out.Fail(issueOf(pair.New, issue))
 		}
 	}
+	for _, r := range p.roots {
+		if len(r.Head) > 0 || r.Unseen != nil {
+			continue // which is told
+		}
+		for _, e := range r.Base {
+			out.Warnings = append(out.Warnings, report.Problem{Path: e.Path, Line: e.Line, Message: "the base could not be " +
+				"rendered whole, so what it left out of " + r.Name() + " counts as new: " + e.Message})
+		}
+	}
 	for _, pair := range p.list {
 		if pair.New == nil {
 			continue

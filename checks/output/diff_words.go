@@ -13,7 +13,14 @@ var operationWords = map[string]string{"CREATE": "created", "UPDATE": "updated",
 
 // diffWords is "updated, +2 -1, in prod".
 func diffWords(d *report.Difference) string {
-	words := cmp.Or(operationWords[d.Operation], strings.ToLower(d.Operation)) + ","
+	words := cmp.Or(operationWords[d.Operation], strings.ToLower(d.Operation))
+	if d.Replaces != nil {
+		words += " in place of " + d.Replaces.Name
+	}
+	if d.From != "" {
+		words += ", moved from " + d.From
+	}
+	words += ","
 	if n := d.Added(); n > 0 {
 		words += fmt.Sprintf(" +%d", n)
 	}

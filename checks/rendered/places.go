@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/difference"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/review"
@@ -18,27 +17,27 @@ type finder struct {
 	left    int // places that may yet be looked up
 }
 
-// side is a field of one side of a pair.
+// side is a field of one side of an edit.
 type side struct {
 	old     bool
 	pointer string
 }
 
-// places are those of a pair that were looked up.
+// places are those of an edit that were looked up.
 type places struct {
-	pair  *diff.Pair
+	of    *edit
 	known map[side]origin.Place
 }
 
-// part is what of the pairs of a difference is written at the same places.
+// part is what of the edits of a difference is written at the same places.
 type part struct {
-	pairs []*diff.Pair
+	edits []*edit
 	at    places // of the first
 }
 
-// split divides the pairs of a difference by where it is written: overlays may have the same each by a patch of its own.
+// split divides the edits of a difference by where it is written: overlays may have the same each by a patch of its own.
 // The lines that are put in tell, or where there are none those that are taken out. Where it is too much to look, the
-// places of the first pair stand for those of the others.
+// places of the first stand for those of the others.
 func (f *finder) split(e *entry) (parts []*part) {
 	sign := byte('-')
 	for _, h := range e.hunks {
@@ -49,16 +48,16 @@ func (f *finder) split(e *entry) (parts []*part) {
 		}
 	}
 	by := map[string]*part{}
-	for i, p := range e.pairs {
+	for i, p := range e.edits {
 		own := places{p, map[side]origin.Place{}}
 		if i > 0 && f.left <= 0 {
-			parts[0].pairs = append(parts[0].pairs, p)
+			parts[0].edits = append(parts[0].edits, p)
 			continue
 		}
 		var at strings.Builder
 		for _, h := range e.hunks {
 			for _, l := range h.Lines {
-				if len(e.pairs) == 1 || l.Sign != sign {
+				if len(e.edits) == 1 || l.Sign != sign {
 					continue
 				}
 				if o := f.place(own, l); o != nil {
@@ -72,7 +71,7 @@ func (f *finder) split(e *entry) (parts []*part) {
 			by[at.String()] = one
 			parts = append(parts, one)
 		}
-		one.pairs = append(one.pairs, p)
+		one.edits = append(one.edits, p)
 	}
 	return parts
 }
@@ -94,7 +93,7 @@ func (f *finder) located(at places, hunks []difference.Hunk) []report.DiffHunk {
 
 // place is where a line is written, nil where that is not known.
 func (f *finder) place(at places, l difference.Line) *report.Origin {
-	res, other, old := at.pair.New, at.pair.Old, l.Sign == '-'
+	res, other, old := at.of.new, at.of.old, l.Sign == '-'
 	if old {
 		res, other = other, res
 	}

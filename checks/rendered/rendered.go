@@ -39,10 +39,10 @@ type Change struct {
 	Clusters func(root roots.Root) []string // those of a root; nil: the settings know none
 }
 
-// entry is one difference, and the pairs that have it.
+// entry is one difference, and the edits that have it.
 type entry struct {
 	named   report.Resource
-	pairs   []*diff.Pair
+	edits   []*edit
 	hunks   []difference.Hunk
 	leftOut int
 	images  []report.ImageChange
@@ -53,13 +53,14 @@ type entry struct {
 func Tell(ctx context.Context, c Change, out *report.Report) error {
 	l := &listing{entries: map[key]*entry{}, relabeled: map[key]bool{}, lines: maxLines, bytes: maxBytes}
 	// What is updated says more than what is all new or gone: it comes first where there is not room for all.
-	for _, updates := range []bool{true, false} {
-		for _, p := range sorted(c.Pairs) {
+	edits := sorted(editsOf(c.Pairs))
+	for _, both := range []bool{true, false} {
+		for _, e := range edits {
 			if err := ctx.Err(); err != nil {
 				return fmt.Errorf("the check was stopped: %w", errors.Join(err, context.Cause(ctx)))
 			}
-			if updates == (p.Operation == admission.Update) {
-				l.add(p)
+			if both == (e.old != nil && e.new != nil) {
+				l.add(e)
 			}
 		}
 	}
@@ -69,10 +70,17 @@ func Tell(ctx context.Context, c Change, out *report.Report) error {
 			if err := ctx.Err(); err != nil {
 				return fmt.Errorf("the check was stopped: %w", errors.Join(err, context.Cause(ctx)))
 			}
-			d := report.Difference{Resource: e.named, Operation: string(part.pairs[0].Operation), LeftOut: e.leftOut,
-				Hunks: find.located(part.at, e.hunks), Roots: rootsOf(part.pairs)}
+			d := report.Difference{Resource: e.named, Operation: string(e.edits[0].operation), LeftOut: e.leftOut,
+				Hunks: find.located(part.at, e.hunks), Roots: rootsOf(part.edits)}
+			if e.edits[0].moved() {
+				d.From = e.edits[0].from.Name()
+			}
+			if e.edits[0].replaces() {
+				before := review.Named(e.edits[0].old.Object)
+				d.Replaces = &before
+			}
 			if c.Clusters != nil {
-				d.Clusters = clustersOf(part.pairs, c.Clusters)
+				d.Clusters = clustersOf(part.edits, c.Clusters)
 			}
 			out.Differences = append(out.Differences, d)
 		}
@@ -88,16 +96,6 @@ func Tell(ctx context.Context, c Change, out *report.Report) error {
 	return nil
 }
 
-// sorted are pairs in the order in which they are listed: by root, then by resource.
-func sorted(list []*diff.Pair) []*diff.Pair {
-	list = slices.Clone(list)
-	slices.SortStableFunc(list, func(a, b *diff.Pair) int {
-		return cmp.Or(roots.Compare(a.Root, b.Root),
-			compareResources(review.Named(a.Resource().Object), review.Named(b.Resource().Object)))
-	})
-	return list
-}
-
 func compare(a, b report.Difference) int {
 	return cmp.Or(slices.Compare(a.Roots, b.Roots), compareResources(a.Resource, b.Resource))
 }
@@ -111,6 +109,7 @@ func compareResources(a, b report.Resource) int {
 type key struct {
 	named     report.Resource
 	operation admission.Operation
+	from      roots.Root
 	digest    [sha256.Size]byte
 }
 
@@ -124,22 +123,21 @@ type listing struct {
 	bytes     int
 }
 
-// add lists the difference of a pair.
-func (l *listing) add(p *diff.Pair) {
+// add lists the difference that an edit makes.
+func (l *listing) add(one *edit) {
 	var was, now map[string]any
-	if p.Old != nil && p.Operation != admission.Create {
-		was = p.Old.Made()
+	if one.old != nil {
+		was = one.old.Made()
 	}
-	if p.New != nil {
-		now = p.New.Made()
+	if one.new != nil {
+		now = one.new.Made()
 	}
-	if difference.Same(was, now) {
+	if difference.Same(was, now) && !one.moved() {
 		return // only what is not known of it differs
 	}
 	hunks := difference.Of(masked(was, now))
-	named := review.Named(p.Resource().Object)
-	k := key{named, p.Operation, digest(hunks)}
-	if was != nil && now != nil && bump.SameButVersion(was, now) {
+	k := key{one.named(), one.operation, one.from, digest(hunks)}
+	if was != nil && now != nil && !one.moved() && bump.SameButVersion(was, now) {
 		l.relabeled[k] = true
 		return
 	}
@@ -147,7 +145,7 @@ func (l *listing) add(p *diff.Pair) {
 		if known == nil {
 			return
 		}
-		known.pairs = append(known.pairs, p)
+		known.edits = append(known.edits, one)
 		return
 	}
 	if len(l.list) == maxListed {
@@ -155,7 +153,7 @@ func (l *listing) add(p *diff.Pair) {
 		l.more++
 		return
 	}
-	e := &entry{named: named, pairs: []*diff.Pair{p}, images: bump.ImageChanges(named, was, now)}
+	e := &entry{named: k.named, edits: []*edit{one}, images: bump.ImageChanges(k.named, was, now)}
 	e.hunks, e.leftOut = l.cut(hunks)
 	l.entries[k] = e
 	l.list = append(l.list, e)
@@ -190,23 +188,23 @@ func (l *listing) cut(hunks []difference.Hunk) (out []difference.Hunk, leftOut i
 	return out, leftOut
 }
 
-// rootsOf names the roots of pairs, each once. A folder that an object of Argo CD or Flux deploys is named by that.
-func rootsOf(pairs []*diff.Pair) (names []string) {
+// rootsOf names the roots of edits, each once. A folder that an object of Argo CD or Flux deploys is named by that.
+func rootsOf(edits []*edit) (names []string) {
 	deployed := map[string]bool{}
-	for _, p := range pairs {
-		deployed[p.Root.Path] = deployed[p.Root.Path] || p.Root.Object != ""
+	for _, e := range edits {
+		deployed[e.root.Path] = deployed[e.root.Path] || e.root.Object != ""
 	}
-	for _, p := range pairs {
-		if name := p.Root.Name(); !slices.Contains(names, name) && (p.Root.Object != "" || !deployed[p.Root.Path]) {
+	for _, e := range edits {
+		if name := e.root.Name(); !slices.Contains(names, name) && (e.root.Object != "" || !deployed[e.root.Path]) {
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
-func clustersOf(pairs []*diff.Pair, of func(roots.Root) []string) (names []string) {
-	for _, p := range pairs {
-		for _, name := range of(p.Root) {
+func clustersOf(edits []*edit, of func(roots.Root) []string) (names []string) {
+	for _, e := range edits {
+		for _, name := range of(e.root) {
 			if name != "" && !slices.Contains(names, name) {
 				names = append(names, name)
 			}

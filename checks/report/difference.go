@@ -2,12 +2,18 @@ package report
 
 // Difference is what a change does to one rendered resource.
 type Difference struct {
-	Roots     []string   `json:"roots"` // those that deploy it, all with the same difference
-	Resource  Resource   `json:"resource"`
-	Operation string     `json:"operation"` // as of a Finding
-	Hunks     []DiffHunk `json:"hunks"`
-	LeftOut   int        `json:"leftOut,omitempty"`  // lines that Hunks leaves out for lack of space
-	Clusters  []string   `json:"clusters,omitempty"` // those of the roots, where the settings know any
+	Roots     []string `json:"roots"` // those that deploy it, all with the same difference
+	Resource  Resource `json:"resource"`
+	Operation string   `json:"operation"` // as of a Finding
+	// Replaces is the resource that goes and in whose place this one is created, with the difference between the two: a
+	// generated ConfigMap or Secret has a hash of what it holds in its name.
+	Replaces *Resource `json:"replaces,omitempty"`
+	// From is the root that deployed the resource at the base and does so no more, with the difference between the two:
+	// without any, it only moves. Who deploys it may delete it and create it again.
+	From     string     `json:"from,omitempty"`
+	Hunks    []DiffHunk `json:"hunks"`
+	LeftOut  int        `json:"leftOut,omitempty"`  // lines that Hunks leaves out for lack of space
+	Clusters []string   `json:"clusters,omitempty"` // those of the roots, where the settings know any
 }
 
 // DiffHunk is a part of a resource in which something differs, with a few lines around.

@@ -1,0 +1,101 @@
+package rendered
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+
+	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/checks/review"
+	"github.com/lintel-bot/lintel/engine/admission"
+	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/roots"
+)
+
+// edit is what becomes of one resource of a root. old and new are nil where it is not there.
+type edit struct {
+	root      roots.Root
+	operation admission.Operation
+	old, new  *render.Resource
+	from      roots.Root // that deployed it before and gave it up; the zero value: none
+}
+
+// moved reports whether another root deployed the resource before.
+func (e *edit) moved() bool { return e.from != roots.Root{} }
+
+// replaces reports whether the resource is created in place of another, which goes.
+func (e *edit) replaces() bool { return e.operation == admission.Create && e.old != nil && !e.moved() }
+
+func (e *edit) named() report.Resource {
+	if e.new != nil {
+		return review.Named(e.new.Object)
+	}
+	return review.Named(e.old.Object)
+}
+
+// hashed matches the name of a generated object: kustomize appends a hash of what it holds, in an alphabet that makes no
+// words (https://github.com/kubernetes-sigs/kustomize/blob/master/api/hasher/hasher.go).
+var hashed = regexp.MustCompile(`^(.+)-[2456789bcdfghkmt]{10}$`)
+
+// stem is what generated objects have in common that hold different things.
+type stem struct {
+	root                  roots.Root
+	kind, namespace, name string
+}
+
+// left is a resource that a root deploys no more.
+type left struct {
+	root roots.Root
+	diff.Key
+}
+
+// editsOf are pairs as they are shown: a generated object that is there under another name, since it holds something
+// else, is one edit, and so is one that moves from a root that is gone to another.
+func editsOf(pairs []*diff.Pair) (list []*edit) {
+	created, deleted := map[stem][]*edit{}, map[stem][]*edit{}
+	gone := map[left]bool{}
+	for _, p := range pairs {
+		e := &edit{root: p.Root, operation: p.Operation, new: p.New}
+		if p.Operation != admission.Create {
+			e.old = p.Old
+		}
+		if p.Operation == admission.Create && p.Before != nil && p.From != (roots.Root{}) {
+			e.old, e.from = p.Before, p.From
+			gone[left{p.From, diff.KeyOf(p.Before)}] = true
+		}
+		list = append(list, e)
+		named := e.named()
+		match := hashed.FindStringSubmatch(named.Name)
+		if match == nil || named.APIVersion != "v1" || named.Kind != "ConfigMap" && named.Kind != "Secret" {
+			continue
+		}
+		of := stem{p.Root, named.Kind, named.Namespace, match[1]}
+		switch p.Operation {
+		case admission.Create:
+			if e.moved() {
+				break
+			}
+			created[of] = append(created[of], e)
+		case admission.Delete:
+			deleted[of] = append(deleted[of], e)
+		}
+	}
+	drop := map[*edit]bool{}
+	for of, news := range created {
+		if olds := deleted[of]; len(news) == 1 && len(olds) == 1 {
+			news[0].old, drop[olds[0]] = olds[0].old, true
+		}
+	}
+	return slices.DeleteFunc(list, func(e *edit) bool {
+		return drop[e] || e.operation == admission.Delete && gone[left{e.root, diff.KeyOf(e.old)}]
+	})
+}
+
+// sorted puts edits in the order in which they are listed: by root, then by resource.
+func sorted(list []*edit) []*edit {
+	slices.SortStableFunc(list, func(a, b *edit) int {
+		return cmp.Or(roots.Compare(a.root, b.root), compareResources(a.named(), b.named()))
+	})
+	return list
+}
