@@ -87,7 +87,7 @@ func (b *tab) run(t *testing.T, actions ...chromedp.Action) {
 func (b *tab) show(t *testing.T, r *report.Report) (address string) {
 	t.Helper()
 	var data bytes.Buffer
-	if err := checkHTML(&data, r, Options{Page: PageOptions{BlobURL: blobURL, PolicyURL: blobURL}}); err != nil {
+	if err := checkHTML(&data, r, Options{HTML: PageOptions{BlobURL: blobURL, PolicyURL: blobURL}}); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "page.html")

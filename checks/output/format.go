@@ -15,12 +15,18 @@ import (
 
 // Options are the options of all forms; each reads its own.
 type Options struct {
-	Color   bool        // text: use ANSI colors
-	Width   int         // text: columns of the terminal; 0 lets the form choose
-	All     bool        // text of tests: show the rows where nothing was compared, too
-	Chain   bool        // text of blame: show what each value replaced
-	Version string      // sarif: the version of Lintel, may be empty
-	Page    PageOptions // html: what it shows besides the report
+	Color   bool   // text: use ANSI colors
+	Width   int    // text: columns of the terminal; 0 lets the form choose
+	All     bool   // text of tests: show the rows where nothing was compared, too
+	Chain   bool   // text of blame: show what each value replaced
+	Version string // sarif: the version of Lintel, may be empty
+
+	GroupBy   Grouping    // text of checks: what stands together; "" lets the form choose
+	Severity  string      // text of checks: the least of the findings shown; "" is all of them
+	AllPlaces bool        // text of checks: fold nothing
+	Quiet     bool        // text of checks: errors and the verdict only
+	Page      string      // markdown: the web address of a page with everything, may be empty
+	HTML      PageOptions // html: what it shows besides the report
 }
 
 // Value is what a command has to say.

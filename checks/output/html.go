@@ -65,7 +65,7 @@ func Page(r *report.Report, o PageOptions) *page.Page {
 
 // checkHTML writes the report as one file that asks for nothing else.
 func checkHTML(w io.Writer, r *report.Report, o Options) error {
-	p := Page(r, o.Page)
+	p := Page(r, o.HTML)
 	p.Inline = true
 	return page.Write(w, p)
 }

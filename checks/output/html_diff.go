@@ -13,12 +13,12 @@ import (
 
 // diffHTML writes what a change does to the rendered resources as one file that asks for nothing else.
 func diffHTML(w io.Writer, d *report.Differences, o Options) error {
-	b := &pageOf{report: &report.Report{Clusters: d.Clusters}, o: o.Page, ids: map[string]int{}}
+	b := &pageOf{report: &report.Report{Clusters: d.Clusters}, o: o.HTML, ids: map[string]int{}}
 	p := &page.Page{
-		Frame:  page.Frame{Name: o.Page.Name, Detail: shown(o.Page.Detail), Inline: true},
+		Frame:  page.Frame{Name: o.HTML.Name, Detail: shown(o.HTML.Detail), Inline: true},
 		State:  "neutral",
-		Errors: b.notes(d.Errors), Warnings: b.notes(d.Warnings), Facts: append(slices.Clone(o.Page.Facts), b.facts()...),
-		Verdict: shown(diffCounts(d)), Counts: shown(unknownWords(d)), Work: shown(otherRoots(d)), Command: shown(o.Page.Command),
+		Errors: b.notes(d.Errors), Warnings: b.notes(d.Warnings), Facts: append(slices.Clone(o.HTML.Facts), b.facts()...),
+		Verdict: shown(diffCounts(d)), Counts: shown(unknownWords(d)), Work: shown(otherRoots(d)), Command: shown(o.HTML.Command),
 	}
 	for _, n := range d.NotChecked {
 		p.NotChecked = append(p.NotChecked, b.note(n.Problem()))

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
@@ -25,19 +24,48 @@ type MarkdownOptions struct {
 	MaxBytes int
 	// Button says that the reader has the buttons of a check run.
 	Button bool
+	// Page is the web address of a page with everything that the report holds; may be empty.
+	Page string
 }
 
 // messageRunes is how much of a message a table shows; annotations have the whole.
 const messageRunes = 1000
 
-// Markdown writes the report for the summary of a check run: the verdict, errors, a row for each resource
-// and policy, what GitHub does not show beside the changed lines, exceptions and what they lack,
-// warnings, and what the base already had. What does not fit in MaxBytes is counted.
+// Markdown writes the report for the summary of a check run: the verdict, how much each policy found, what to do,
+// errors, a row for all findings that differ in nothing but the resource and the place, what GitHub does not show
+// beside the changed lines, exceptions and what they lack, warnings, and what the base already had. Where MaxBytes asks
+// for it rows name fewer of their places, then there are fewer rows; what is left out is counted.
 func Markdown(r *report.Report, o MarkdownOptions) string {
 	m := &markdown{report: r, o: o}
 	list := byPlace(r.Findings)
+	icon := map[report.Conclusion]string{report.Success: "✅", report.Neutral: "⚠️",
+		report.ActionRequired: "⏳"}[r.Conclusion]
+	head := fmt.Sprintf("**%s %s**\n\n%s\n", cmp.Or(icon, "❌"), prose(clip(verdict(r), 300)), prose(counts(r))) +
+		m.page()
+	foot := "\n<sub>" + prose(work(r)) + "</sub>\n"
+	whole := ""
+	var first, second []section
+	for _, m.places = range []int{20, 10, 5, 3} {
+		first, second = m.sections(list)
+		whole = assemble(head, first, second, foot, 0)
+		if o.MaxBytes <= 0 || len(whole) <= o.MaxBytes {
+			return whole
+		}
+	}
+	if len(head)+len(foot)+leftOutBytes <= o.MaxBytes {
+		return assemble(head, first, second, foot, o.MaxBytes)
+	}
+	// Our own words only: cut markup is no longer inert.
+	return truncate(counts(r)+"; the rest is left out for lack of space\n", o.MaxBytes)
+}
+
+// sections are the parts of the summary, those that matter most first.
+func (m *markdown) sections(list []*report.Finding) (first, second []section) {
+	r := m.report
 	active := only(list, blocking, pending, warning)
-	first := []section{
+	first = []section{
+		m.totals(list),
+		m.next(),
 		m.problems("Errors", r.Errors),
 		m.problems("Not checked", notChecked(r)),
 		m.table("Findings", active, false),
@@ -48,64 +76,97 @@ func Markdown(r *report.Report, o MarkdownOptions) string {
 		m.bumps(),
 		m.preview(),
 	}
-	second := []section{
+	second = []section{
 		m.problems("Warnings", r.Warnings),
 		m.table("Already in the base", only(list, before), true),
 		m.covered(only(list, excepted)),
 		m.previewTable(),
 	}
-	icon := map[report.Conclusion]string{report.Success: "✅", report.Neutral: "⚠️",
-		report.ActionRequired: "⏳"}[r.Conclusion]
-	head := fmt.Sprintf("**%s %s**\n\n%s\n", cmp.Or(icon, "❌"), prose(clip(verdict(r), 300)), prose(counts(r))) +
-		next(r, o.Button)
-	foot := "\n<sub>" + prose(work(r)) + "</sub>\n"
-	whole := assemble(head, first, second, foot, 0)
-	switch {
-	case o.MaxBytes <= 0 || len(whole) <= o.MaxBytes:
-		return whole
-	case len(head)+len(foot)+leftOutBytes <= o.MaxBytes:
-		return assemble(head, first, second, foot, o.MaxBytes)
+	return first, second
+}
+
+// page links the page that has everything.
+func (m *markdown) page() string {
+	address, ok := webAddress(m.o.Page)
+	if !ok {
+		return ""
 	}
-	// Our own words only: cut markup is no longer inert.
-	return truncate(counts(r)+"; the rest is left out for lack of space\n", o.MaxBytes)
+	words := "The whole report"
+	if n := len(m.report.Findings); n > 1 {
+		words = fmt.Sprintf("All %d findings", n)
+	}
+	return "\n" + words + `: <a href="` + address + `">` + references(m.o.Page) + "</a>\n"
+}
+
+// totals is how much each policy found. One finding needs no table.
+func (m *markdown) totals(list []*report.Finding) section {
+	s := section{one: "policy", many: "policies"}
+	if len(list) < 2 {
+		return s
+	}
+	all := totals(list)
+	rows := totalsTable(all)
+	s.head = "\n|"
+	for _, cell := range rows[0] {
+		s.head += " | " + strings.ToUpper(cell[:1]) + cell[1:]
+	}
+	s.head += " |\n| --- | --- | --- | ---" + strings.Repeat(" | ---:", len(rows[0])-3) + " |\n"
+	for i, cells := range rows[1:] {
+		icon := ""
+		cells[0] = "**" + cells[0] + "**"
+		if i < len(all) {
+			icon, cells[0] = icons[all[i].loudest], code(all[i].policy)
+		}
+		for k := range 2 { // severity and action
+			cells[1+k] = prose(strings.TrimPrefix(cells[1+k], "-"))
+		}
+		s.rows = append(s.rows, "| "+icon+" | "+strings.Join(cells, " | ")+" |\n")
+	}
+	return s
 }
 
 // checkMarkdown writes the summary of a check run that has no limit, no links and no buttons.
-func checkMarkdown(w io.Writer, r *report.Report, _ Options) error {
-	_, err := io.WriteString(w, Markdown(r, MarkdownOptions{}))
+func checkMarkdown(w io.Writer, r *report.Report, o Options) error {
+	_, err := io.WriteString(w, Markdown(r, MarkdownOptions{Page: o.Page}))
 	return err
 }
 
 // next says what to do, as a list.
-func next(r *report.Report, button bool) string {
-	var b strings.Builder
-	for _, s := range steps(r, "below", button) {
-		if b.Len() == 0 {
-			b.WriteString("\n**What to do**\n\n")
-		}
+func (m *markdown) next() section {
+	s := section{head: "\n**What to do**\n\n", one: "step", many: "steps"}
+	for _, step := range steps(m.report, "below", m.o.Button) {
+		var b strings.Builder
 		b.WriteString("- ")
-		for i, part := range s {
+		for i, part := range step.words {
 			if i%2 == 1 {
 				part = code(part)
 			}
 			b.WriteString(part)
 		}
-		b.WriteString("\n")
+		if step.command != "" {
+			b.WriteString(" " + code(step.command))
+		}
+		s.rows = append(s.rows, b.String()+"\n")
 	}
-	return b.String()
+	return s
 }
 
 type markdown struct {
 	report *report.Report
 	o      MarkdownOptions
+	places int // files and resources that one row names
 }
 
 func (m *markdown) at(path string, line, column int) string {
-	address := ""
-	if m.o.BlobURL != nil && path != "" {
-		address = m.o.BlobURL(path, line)
+	return link(place(path, line, column), m.blob(path, line))
+}
+
+// blob is the web address of a line, "" where there is none.
+func (m *markdown) blob(path string, line int) string {
+	if m.o.BlobURL == nil || path == "" {
+		return ""
 	}
-	return link(place(path, line, column), address)
+	return m.o.BlobURL(path, line)
 }
 
 // origin links a finding's place; one that only the base has is not a line of the head.
@@ -127,121 +188,6 @@ func (m *markdown) problems(title string, problems []report.Problem) section {
 			where = m.at(p.Path, p.Line, p.Column) + ": "
 		}
 		s.rows = append(s.rows, "- "+where+prose(clip(p.Message, 2*messageRunes))+"\n")
-	}
-	return s
-}
-
-// table has one row for each resource and policy, whatever the rules' actions.
-func (m *markdown) table(title string, list []*report.Finding, folded bool) section {
-	s := section{head: "\n#### " + title + "\n\n", one: "row", many: "rows"}
-	if folded {
-		s.head = fmt.Sprintf("\n<details><summary>%s, not blocking: %s</summary>\n\n", title,
-			report.Count(len(list), "finding", "findings"))
-		s.foot = "\n</details>\n"
-	}
-	s.head += "| | Resource | Policy | Where | What |\n| --- | --- | --- | --- | --- |\n"
-	groups, order := grouped(list)
-	for _, k := range order {
-		s.rows = append(s.rows, m.row(k.resource, groups[k]))
-	}
-	return s
-}
-
-// subject is what one row of a table is about.
-type subject struct {
-	resource report.Resource
-	policy   string
-}
-
-// grouped puts the findings of each resource and policy together, whatever the rules' actions; the loudest first.
-func grouped(list []*report.Finding) (map[subject][]*report.Finding, []subject) {
-	groups := map[subject][]*report.Finding{}
-	var order []subject
-	for _, f := range list {
-		for _, res := range append([]report.Resource{f.Resource}, f.Resources...) {
-			k := subject{res, f.Policy}
-			if groups[k] == nil {
-				order = append(order, k)
-			}
-			groups[k] = append(groups[k], f)
-		}
-	}
-	slices.SortStableFunc(order, func(a, b subject) int { return cmp.Compare(loudest(groups[a]), loudest(groups[b])) })
-	return groups, order
-}
-
-func loudest(list []*report.Finding) standing {
-	s := excepted
-	for _, f := range list {
-		s = min(s, standingOf(f))
-	}
-	return s
-}
-
-// icons are what a row begins with.
-var icons = map[standing]string{blocking: "❌", pending: "⏳", warning: "⚠️", before: "▫️"}
-
-// cellLines is how many lines a cell has at most: more than the rules and fields that one policy finds wrong with one
-// resource in practice.
-const cellLines = 40
-
-func (m *markdown) row(res report.Resource, list []*report.Finding) string {
-	icon := icons[loudest(list)]
-	var rules, places, messages []string
-	for _, f := range list {
-		rules = append(rules, strings.TrimSpace(m.policy(f)+" "+prose(weight(f))))
-		if f.Origin != nil {
-			places = append(places, m.origin(f.Origin))
-		}
-		message := prose(clip(f.Reason(), messageRunes))
-		if f.Expected != "" {
-			message += " Expected: " + prose(f.Expected) + "."
-		}
-		if a := f.Advice(); a != "" {
-			message += " To do: " + code(a) + "."
-		}
-		if mk := mark(f); mk != "" {
-			message += " _(" + mk + ")_"
-		}
-		messages = append(messages, message)
-	}
-	return fmt.Sprintf("| %s | %s | %s<br>%s | %s | %s |\n", icon, code(res.String()), code(list[0].Policy),
-		few(rules, cellLines), few(places, cellLines), few(messages, cellLines))
-}
-
-// policy links the name of a finding's rule to where it is written, at the commit that the rules are of.
-func (m *markdown) policy(f *report.Finding) string {
-	address := ""
-	if m.o.PolicyURL != nil && f.PolicyPath != "" {
-		address = m.o.PolicyURL(f.PolicyPath, max(f.PolicyLine, 1))
-	}
-	return link(cmp.Or(report.RuleName(f.Rule), f.Policy), address)
-}
-
-// few joins the different items as lines of a cell, and counts those beyond the limit.
-func few(items []string, limit int) string {
-	var unique []string
-	for _, s := range items {
-		if !slices.Contains(unique, s) {
-			unique = append(unique, s)
-		}
-	}
-	if n := len(unique) - limit; n > 0 {
-		unique = append(unique[:limit], fmt.Sprintf("and %d more", n))
-	}
-	return strings.Join(unique, "<br>")
-}
-
-// outside lists what GitHub shows no annotation for, because the change does not touch the file.
-func (m *markdown) outside(list []*report.Finding) section {
-	s := section{head: "\n#### Outside the changed files\n\n" +
-		"GitHub shows no annotations there, so here are the lines to edit.\n\n", one: "line", many: "lines"}
-	for _, f := range list {
-		if f.Origin == nil || f.Origin.Changed {
-			continue
-		}
-		s.rows = append(s.rows, fmt.Sprintf("- %s: %s, %s: %s\n", m.origin(f.Origin), code(ruleName(f.Policy, f.Rule)),
-			code(f.Resource.String()), prose(clip(f.Reason(), messageRunes))))
 	}
 	return s
 }
@@ -272,26 +218,6 @@ func (m *markdown) upkeep() section {
 	for i := range m.report.Upkeep {
 		u := &m.report.Upkeep[i]
 		s.rows = append(s.rows, fmt.Sprintf("- %s (%s) %s\n", code(u.Name), m.at(u.Path, u.Line, 0), upkeepWords(u)))
-	}
-	return s
-}
-
-// covered counts what each exception lets through.
-func (m *markdown) covered(list []*report.Finding) section {
-	s := section{
-		head: fmt.Sprintf("\n<details><summary>Covered by exceptions: %s</summary>\n\n",
-			report.Count(len(list), "finding", "findings")),
-		foot: "\n</details>\n", one: "line", many: "lines",
-	}
-	for _, f := range list {
-		row := fmt.Sprintf("- %s, %s", code(f.Resource.String()), code(ruleName(f.Policy, f.Rule)))
-		if e := f.Exemption; e != nil {
-			row += fmt.Sprintf(": %s (%s), %s", code(e.Exception), m.at(e.Path, 0, 0), prose(string(e.State)))
-			if e.By != "" {
-				row += " by " + code(e.By)
-			}
-		}
-		s.rows = append(s.rows, row+"\n")
 	}
 	return s
 }

@@ -8,19 +8,26 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// Details writes what stands below the summary of a check run: drafted exceptions, one fold for each resource
-// and policy with what the field holds, what it should, and where it comes from, and what other versions of things from
-// outside change. What does not fit in MaxBytes is
-// counted. It is empty where there is nothing to tell.
+// Details writes what stands below the summary of a check run: drafted exceptions, one fold for all findings that
+// differ in nothing but the resource and the place, with what the field holds, what it should, and where it comes from,
+// and what other versions of things from outside change. What does not fit in MaxBytes is counted. It is empty where
+// there is nothing to tell.
 func Details(r *report.Report, o MarkdownOptions) string {
 	m := &markdown{report: r, o: o}
-	first := []section{m.drafts()}
-	second := []section{m.folds(only(byPlace(r.Findings), blocking, pending, warning)), m.differences(),
-		m.resolved()}
-	if _, rows := sizes(slices.Concat(first, second)); rows == 0 {
-		return ""
+	list := only(byPlace(r.Findings), blocking, pending, warning)
+	out := ""
+	for _, m.places = range []int{40, 20, 10, 5} {
+		first, second := []section{m.drafts()}, []section{m.folds(list), m.differences(), m.resolved()}
+		bytes, rows := sizes(slices.Concat(first, second))
+		if rows == 0 {
+			return ""
+		}
+		out = assemble("", first, second, "", o.MaxBytes)
+		if o.MaxBytes <= 0 || bytes <= o.MaxBytes {
+			break
+		}
 	}
-	return assemble("", first, second, "", o.MaxBytes)
+	return out
 }
 
 // fence quotes text as a block of code that nothing in it can end.
@@ -65,19 +72,17 @@ func (m *markdown) newFile(d *report.Draft) string {
 	return " (too long for a link that fills it in: copy it)"
 }
 
-// folds are the findings by resource and policy, folded.
+// folds are the findings, those that differ in nothing but the resource and the place as one, folded.
 func (m *markdown) folds(list []*report.Finding) section {
 	s := section{head: "\n#### Details\n\n", one: "entry", many: "entries"}
-	groups, order := grouped(list)
-	for _, k := range order {
-		var b strings.Builder
-		fmt.Fprintf(&b, "<details><summary>%s %s: %s</summary>\n\n", icons[loudest(groups[k])],
-			codeTag(k.resource.String()), codeTag(k.policy))
-		for _, f := range groups[k] {
-			b.WriteString(m.fold(f))
+	for _, e := range entries(list, ByPolicy) {
+		f := e[0]
+		about := e.size()
+		if about == "" {
+			about = codeTag(f.Resource.String())
 		}
-		b.WriteString("\n</details>\n")
-		s.rows = append(s.rows, b.String())
+		s.rows = append(s.rows, fmt.Sprintf("<details><summary>%s %s: %s</summary>\n\n%s\n</details>\n",
+			icons[standingOf(f)], codeTag(ruleName(f.Policy, f.Rule)), about, m.fold(e)))
 	}
 	return s
 }
@@ -85,8 +90,9 @@ func (m *markdown) folds(list []*report.Finding) section {
 // codeTag is text between tags of HTML, where references are all that is read.
 func codeTag(s string) string { return "<code>" + references(clip(line(s), codeRunes)) + "</code>" }
 
-// fold is one finding in full.
-func (m *markdown) fold(f *report.Finding) string {
+// fold is one entry in full. What only one place has is told where there is only one.
+func (m *markdown) fold(e entry) string {
+	f := e[0]
 	var b strings.Builder
 	row := func(label, text string) {
 		if text != "" {
@@ -95,7 +101,7 @@ func (m *markdown) fold(f *report.Finding) string {
 	}
 	fmt.Fprintf(&b, "- %s (%s): %s\n", m.policy(f), prose(weight(f)), prose(clip(f.Reason(), 4*messageRunes)))
 	row("State", prose(mark(f)))
-	row("Field", code(report.FieldName(f.Field)))
+	row("Field", codes(e.fields(), m.places))
 	row("Expected", prose(f.Expected))
 	if rows := f.Write(); rows != nil {
 		words := "Write"
@@ -107,18 +113,26 @@ func (m *markdown) fold(f *report.Finding) string {
 		}
 		b.WriteString("  - " + words + ":\n\n" + indented(fence("diff", lines(strings.Join(rows, "\n")))) + "\n")
 	}
+	if places := m.where(e); f.Origin == nil && len(places) == 1 {
+		row("Resource", places[0])
+	} else if len(places) == 1 {
+		row("Edit", places[0])
+	} else {
+		row("Edit", "\n    - "+strings.Join(places, "\n    - "))
+	}
 	if o := f.Origin; o != nil {
-		row("Edit", m.origin(o))
-		if o.Set == nil {
+		if o.Set == nil && len(e) == 1 {
 			row("Missing there", code(report.FieldName(o.Missing)))
 		}
 		row("Advice", prose(o.Advice))
 		for _, c := range o.Chain {
-			row("Over", m.at(c.Path, c.StartLine, 0)+" ("+prose(c.Role)+")")
+			if len(e) == 1 {
+				row("Over", m.at(c.Path, c.StartLine, 0)+" ("+prose(c.Role)+")")
+			}
 		}
 	}
-	row("Rendered by", codes(f.Roots, 10))
-	row("Clusters", codes(f.Clusters, 10))
+	row("Rendered by", codes(distinct(e, func(f *report.Finding) []string { return f.Roots }), 10))
+	row("Clusters", codes(distinct(e, func(f *report.Finding) []string { return f.Clusters }), 10))
 	if f.PolicyPath != "" {
 		address := ""
 		if m.o.PolicyURL != nil {

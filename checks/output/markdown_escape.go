@@ -106,17 +106,40 @@ func references(s string) string {
 
 // link is text as code, linked to address when that is a web address.
 func link(text, address string) string {
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || strings.ContainsFunc(address, hostile) {
+	href, ok := webAddress(address)
+	if !ok {
 		return code(text)
 	}
 	shown := code(text)
 	if strings.HasPrefix(shown, "`") && !strings.ContainsAny(shown, "[]") && strings.Trim(address, plainAddress) == "" {
 		return "[" + shown + "](" + address + ")"
 	}
-	href := strings.NewReplacer("|", "%7C", "`", "%60", "\\", "%5C", " ", "%20").Replace(address)
 	inert := references(clip(strings.TrimSpace(line(text)), codeRunes))
-	return `<a href="` + html.EscapeString(href) + `"><code>` + inert + "</code></a>"
+	return `<a href="` + href + `"><code>` + inert + "</code></a>"
+}
+
+// breakable is link for the cell of a table, where a browser makes a column as wide as its longest word: a long path
+// may be broken behind each slash.
+func breakable(text, address string) string {
+	const short = 32
+	shown := clip(strings.TrimSpace(line(text)), codeRunes)
+	if textWidth(shown) <= short || !strings.Contains(shown, "/") {
+		return link(text, address)
+	}
+	out := "<code>" + strings.ReplaceAll(references(shown), "&#47;", "&#47;<wbr>") + "</code>"
+	if href, ok := webAddress(address); ok {
+		return `<a href="` + href + `">` + out + "</a>"
+	}
+	return out
+}
+
+// webAddress is an address as the value of an attribute, false for what is none of the web.
+func webAddress(address string) (string, bool) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || strings.ContainsFunc(address, hostile) {
+		return "", false
+	}
+	return html.EscapeString(strings.NewReplacer("|", "%7C", "`", "%60", "\\", "%5C", " ", "%20").Replace(address)), true
 }
 
 // plainAddress are the characters of an address that mean nothing in Markdown's link form.

@@ -39,7 +39,7 @@ func (m *markdown) previewTable() section {
 	s := section{
 		head: fmt.Sprintf("\n<details><summary>Preview: %s that the rules see differently</summary>\n\n",
 			report.Count(len(p.Findings)+p.LeftOut, "place", "places")) +
-			"| | Resource | Policy | Where | Before → after |\n| --- | --- | --- | --- | --- |\n",
+			"| | Policy | Before → after | Where |\n| --- | --- | --- | --- |\n",
 		foot: "\n</details>\n", one: "row", many: "rows",
 	}
 	if p.LeftOut > 0 {
@@ -49,9 +49,9 @@ func (m *markdown) previewTable() section {
 	for i := range p.Findings {
 		f := &p.Findings[i]
 		icon := cmp.Or(icons[f.Effect], "⚠️")
-		s.rows = append(s.rows, fmt.Sprintf("| %s | %s | %s<br>%s | %s | %s<br>%s |\n", icon, prose(previewResources(f)),
-			code(f.Policy), code(report.RuleName(f.Rule)),
-			m.origin(f.Origin), prose(becomes(f)), prose(clip(report.Reason(f.Rule, f.Message), messageRunes))))
+		s.rows = append(s.rows, fmt.Sprintf("| %s | %s<br>%s | %s<br>%s | %s<br>%s |\n", icon, code(f.Policy),
+			code(report.RuleName(f.Rule)), prose(becomes(f)), prose(clip(report.Reason(f.Rule, f.Message), messageRunes)),
+			m.origin(f.Origin), prose(previewResources(f))))
 	}
 	return s
 }

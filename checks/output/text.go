@@ -9,22 +9,28 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// checkText writes the report for people at a terminal: errors first, then the findings by file and line, each
-// with the lines it is about; what the base already had and what exceptions cover comes short and apart;
-// the last lines say what it comes to.
+// checkText writes the report for people at a terminal: how much each policy found, errors, then the findings, each
+// with the lines it is about, those that differ in nothing but the resource as one; what the base already had and what
+// exceptions cover comes short and apart; the last lines say what it comes to. Quiet text is errors and the verdict.
 func checkText(w io.Writer, r *report.Report, o Options) error {
 	t := newText(r, o)
-	for i := range r.Errors {
-		t.problem("error", red, &r.Errors[i])
+	if o.Quiet {
+		t.errors()
+		t.verdict()
+		_, err := io.WriteString(w, t.out.String())
+		return err
 	}
-	list := byPlace(r.Findings)
-	var last *report.Origin
-	for _, f := range only(list, blocking, pending, warning) {
-		t.finding(f, last)
-		last = f.Origin
-	}
+	all := byPlace(r.Findings)
+	list := severe(all, o.Severity)
+	t.totals(list)
+	t.errors()
+	t.findings(only(list, blocking, pending, warning))
 	t.short("Already in the base (these do not block):", only(list, before))
 	t.short("Covered by exceptions:", only(list, excepted))
+	if n := len(all) - len(list); n > 0 {
+		t.rows("", fmt.Sprintf("%s below severity %s not shown.", report.Count(n, "finding is", "findings are"), o.Severity))
+		t.blank()
+	}
 	for _, n := range r.NotChecked {
 		p := n.Problem()
 		t.problem("not checked", yellow, &p)
@@ -44,8 +50,10 @@ func checkText(w io.Writer, r *report.Report, o Options) error {
 
 type text struct {
 	report *report.Report
+	o      Options
 	width  int
 	paint  painter
+	told   map[string]bool // the policies that were said why there are
 	out    strings.Builder
 }
 
@@ -55,7 +63,7 @@ func newText(r *report.Report, o Options) *text {
 	if width <= 0 {
 		width = 80
 	}
-	return &text{report: r, width: max(width, 24), paint: painter{color: o.Color}}
+	return &text{report: r, o: o, width: max(width, 24), paint: painter{color: o.Color}, told: map[string]bool{}}
 }
 
 func (t *text) line(s string) {
@@ -146,122 +154,6 @@ func (t *text) problem(label, tone string, p *report.Problem) {
 	t.blank()
 }
 
-func (t *text) finding(f *report.Finding, last *report.Origin) {
-	paint := t.paint.with(yellow)
-	if standingOf(f) == blocking {
-		paint = t.paint.with(red)
-	}
-	m := mark(f)
-	if m != "" {
-		m = "[" + m + "]"
-	}
-	t.head(paint, line(placeOf(f)), line(weight(f)), line(ruleName(f.Policy, f.Rule)), m)
-	t.rows("  ", lines(f.Reason()))
-	if o := f.Origin; o != nil && (last == nil || !sameSpan(o, last)) {
-		t.frame(o.Path, span{o.StartLine, o.EndLine, o.StartColumn, o.EndColumn}, paint)
-	}
-	t.write(f)
-	t.facts(f)
-	t.blank()
-}
-
-// write shows what to write, as a difference of the source where its lines are known.
-func (t *text) write(f *report.Finding) {
-	rows := f.Write()
-	if rows == nil || standingOf(f) != blocking && standingOf(f) != warning {
-		return
-	}
-	words := "  write"
-	if f.Suggestion.Example {
-		words += ", for example"
-	}
-	if d := f.Suggestion.Diff; d != nil {
-		words += fmt.Sprintf(" (%s)", place(f.Origin.Path, d.Line, 0))
-	}
-	t.line(t.paint.dim(line(words) + ":"))
-	t.blank()
-	for _, row := range rows {
-		row = "    " + line(row)
-		switch {
-		case strings.HasPrefix(row, "    +"):
-			row = t.paint.with(green).mark(row)
-		case strings.HasPrefix(row, "    -"):
-			row = t.paint.with(red).mark(row)
-		}
-		t.line(row)
-	}
-	t.blank()
-}
-
-func sameSpan(a, b *report.Origin) bool {
-	return a.Path == b.Path && a.StartLine == b.StartLine && a.EndLine == b.EndLine &&
-		a.StartColumn == b.StartColumn && a.EndColumn == b.EndColumn
-}
-
-func (t *text) facts(f *report.Finding) {
-	resource := f.Resource.String()
-	if f.Operation != "" {
-		resource += ", " + strings.ToLower(f.Operation)
-	}
-	t.fact("field", report.FieldName(f.Field))
-	t.fact("expected", f.Expected)
-	t.fact("why", why(t.report, f.Policy))
-	if f.PolicyPath != "" {
-		t.fact("policy", place(f.PolicyPath, f.PolicyLine, 0))
-	}
-	t.fact("resource", resource)
-	if n := len(f.Resources); n > 0 {
-		var names []string
-		for _, r := range f.Resources[:min(n, 5)] {
-			names = append(names, r.String())
-		}
-		if n > 5 {
-			names = append(names, fmt.Sprintf("%d more", n-5))
-		}
-		t.fact("also", strings.Join(names, ", "))
-	}
-	t.fact("roots", strings.Join(f.Roots, ", "))
-	t.fact("clusters", strings.Join(f.Clusters, ", "))
-	if o := f.Origin; o != nil {
-		if o.Set == nil {
-			t.fact("missing", report.FieldName(o.Missing))
-		}
-		t.fact("advice", o.Advice)
-		if o.Side == report.Base {
-			t.fact("note", "the place is in the base; the change deletes it")
-		} else if o.How == report.Enclosing && o.Missing == "" && o.Advice == "" {
-			t.fact("note", "this is the nearest place that could be found")
-		}
-		for _, c := range o.Chain {
-			t.fact("over", place(c.Path, c.StartLine, 0)+" ("+c.Role+")")
-		}
-	}
-	if f.Exemption != nil {
-		t.fact("exception", exemptionWords(f.Exemption))
-	}
-}
-
-// short lists findings without their lines of code.
-func (t *text) short(title string, list []*report.Finding) {
-	if len(list) == 0 {
-		return
-	}
-	t.line(t.paint.bold(title))
-	t.blank()
-	for _, f := range list {
-		t.head(t.paint.with(cyan), "  "+line(placeOf(f)), line(weight(f)), line(ruleName(f.Policy, f.Rule)))
-		detail := f.Resource.String()
-		if f.Exemption != nil {
-			detail += ", " + exemptionWords(f.Exemption)
-		}
-		if f.Denied {
-			detail += ", " + deniedWords
-		}
-		t.rows("    ", line(detail))
-	}
-	t.blank()
-}
-
 // exceptions writes about the exceptions of the change, or about the objects that wait as if they were some.
 func (t *text) exceptions(title string, objects bool) {
 	first := slices.IndexFunc(t.report.Exceptions, func(e report.Exception) bool { return e.Object == objects })
@@ -302,11 +194,26 @@ func (t *text) upkeep() {
 	t.blank()
 }
 
+func (t *text) errors() {
+	for i := range t.report.Errors {
+		t.problem("error", red, &t.report.Errors[i])
+	}
+}
+
+func (t *text) verdict() {
+	t.painted("", line(verdict(t.report)), t.paint.with(toneOf(t.report.Conclusion)).mark)
+}
+
 func (t *text) closing() {
 	t.rows("", counts(t.report))
-	t.painted("", line(verdict(t.report)), t.paint.with(toneOf(t.report.Conclusion)).mark)
+	t.verdict()
 	for _, s := range steps(t.report, "above", false) {
-		t.rows("", line("Next: "+strings.Join(s, "")))
+		t.rows("", line("Next: "+strings.Join(s.words, "")))
+		if s.command != "" {
+			t.blank()
+			t.line("    " + s.command) // to be copied: not wrapped
+			t.blank()
+		}
 	}
 	t.painted("", work(t.report), t.paint.dim)
 }

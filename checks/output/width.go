@@ -6,12 +6,12 @@ import (
 )
 
 // wrap breaks text at spaces into lines of at most width columns, keeping its own line ends. Words that
-// are longer stay whole, so that paths can be copied. No row is a command of a log.
+// are longer stay whole, so that paths can be copied, and so do commands of ours. No row is a command of a log.
 func wrap(s string, width int) []string {
 	var out []string
 	for paragraph := range strings.SplitSeq(strings.TrimRight(s, "\n "), "\n") {
 		row, columns := "", 0
-		for _, word := range strings.Fields(paragraph) {
+		for _, word := range units(strings.Fields(paragraph)) {
 			w := textWidth(word)
 			if row != "" && columns+1+w > width {
 				out = append(out, tame(row))
@@ -23,6 +23,24 @@ func wrap(s string, width int) []string {
 			row, columns = row+word, columns+w
 		}
 		out = append(out, tame(row))
+	}
+	return out
+}
+
+// units are words, where "lintel", its command and the flags behind are one.
+func units(words []string) (out []string) {
+	command := 0 // words of it so far
+	for _, w := range words {
+		if command == 1 || command > 1 && strings.HasPrefix(w, "-") {
+			out[len(out)-1] += " " + w
+			command++
+			continue
+		}
+		command = 0
+		if strings.TrimLeft(w, "(`'\"") == "lintel" {
+			command = 1
+		}
+		out = append(out, w)
 	}
 	return out
 }

@@ -107,7 +107,7 @@ func runCheck(cmd *cobra.Command, o checkOptions, names []string) error {
 		out = cmd.ErrOrStderr()
 	}
 	options := outputOptions(o.color)
-	options.Page = repo.pageOptions(ctx, &change, o.worktree)
+	options.HTML = repo.pageOptions(ctx, &change, o.worktree)
 	if err := output.Write(o.output, out, rep, options); err != nil {
 		return err
 	}

@@ -94,7 +94,7 @@ func runDiff(cmd *cobra.Command, o diffOptions, names []string) error {
 	}
 	differences := rep.Rendered()
 	options := outputOptions(o.color)
-	options.Page = repo.pageOptions(ctx, &change, o.change.worktree)
+	options.HTML = repo.pageOptions(ctx, &change, o.change.worktree)
 	if err := output.Write(o.output, cmd.OutOrStdout(), differences, options); err != nil {
 		return err
 	}

@@ -1,0 +1,151 @@
+package output
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// icons are what a row begins with.
+var icons = map[standing]string{blocking: "❌", pending: "⏳", warning: "⚠️", before: "▫️", excepted: "✅"}
+
+// table has one row for each entry. The resource stands with the place: three columns fit beside a conversation.
+func (m *markdown) table(title string, list []*report.Finding, folded bool) section {
+	s := section{head: "\n#### " + title + "\n\n", one: "row", many: "rows"}
+	if folded {
+		s.head = fmt.Sprintf("\n<details><summary>%s, not blocking: %s</summary>\n\n", title,
+			report.Count(len(list), "finding", "findings"))
+		s.foot = "\n</details>\n"
+	}
+	s.head += "| | Policy | What | Where |\n| --- | --- | --- | --- |\n"
+	for _, e := range entries(list, ByPolicy) {
+		s.rows = append(s.rows, m.row(e))
+	}
+	return s
+}
+
+func (m *markdown) row(e entry) string {
+	f := e[0]
+	what := prose(clip(f.Reason(), messageRunes))
+	if f.Expected != "" {
+		what += " Expected: " + prose(f.Expected) + "."
+	}
+	if a := f.Advice(); a != "" && len(e) == 1 {
+		what += " To do: " + code(a) + "."
+	}
+	if mk := mark(f); mk != "" {
+		what += " _(" + mk + ")_"
+	}
+	return fmt.Sprintf("| %s | %s<br>%s | %s | %s |\n", icons[standingOf(f)], code(f.Policy),
+		strings.TrimSpace(m.policy(f)+" "+prose(weight(f))), what, strings.Join(m.where(e), "<br>"))
+}
+
+// where are the places of an entry, each with its resource, below a line that counts several; those beyond what a row
+// names are counted.
+func (m *markdown) where(e entry) (out []string) {
+	list := e.spots()
+	if len(list) > 1 {
+		out = append(out, e.size()+":")
+	}
+	shown := list[:min(len(list), m.places)]
+	for i := range shown {
+		out = append(out, m.spot(&shown[i]))
+	}
+	if n := places(list[len(shown):]); n > 0 {
+		out = append(out, fmt.Sprintf("and %d more", n))
+	}
+	return out
+}
+
+// spot is a place, or the lines of one file, and the resources that are made of it.
+func (m *markdown) spot(s *spot) string {
+	var at []string
+	for i, n := range s.lines[:min(len(s.lines), m.places)] {
+		switch {
+		case s.origin.Side == report.Base:
+			at = append(at, code(place(s.origin.Path, n, 0))+" (deleted)")
+		case i == 0:
+			at = append(at, m.cell(s.origin.Path, n))
+		default:
+			at = append(at, m.line(s.origin.Path, n))
+		}
+	}
+	if n := len(s.lines) - m.places; n > 0 {
+		at = append(at, fmt.Sprintf("and %d more", n))
+	}
+	names := []string{s.resource.String()}
+	for _, r := range s.others {
+		names = append(names, r.String())
+	}
+	return strings.TrimSpace(strings.Join(at, ", ") + " " + codes(names, m.places))
+}
+
+// cell is a place that a narrow column can break.
+func (m *markdown) cell(path string, line int) string {
+	return breakable(place(path, line, 0), m.blob(path, line))
+}
+
+// line is a further line of a file that is named already.
+func (m *markdown) line(path string, n int) string { return link(fmt.Sprint(n), m.blob(path, n)) }
+
+// policy links the name of a finding's rule to where it is written, at the commit that the rules are of.
+func (m *markdown) policy(f *report.Finding) string {
+	address := ""
+	if m.o.PolicyURL != nil && f.PolicyPath != "" {
+		address = m.o.PolicyURL(f.PolicyPath, max(f.PolicyLine, 1))
+	}
+	return link(cmp.Or(report.RuleName(f.Rule), f.Policy), address)
+}
+
+// few joins the different items as lines of a cell, and counts those beyond the limit.
+func few(items []string, limit int) string {
+	var unique []string
+	for _, s := range items {
+		if !slices.Contains(unique, s) {
+			unique = append(unique, s)
+		}
+	}
+	if n := len(unique) - limit; n > 0 {
+		unique = append(unique[:limit], fmt.Sprintf("and %d more", n))
+	}
+	return strings.Join(unique, "<br>")
+}
+
+// outside lists what GitHub shows no annotation for, because the change does not touch the file.
+func (m *markdown) outside(list []*report.Finding) section {
+	s := section{head: "\n#### Outside the changed files\n\n" +
+		"GitHub shows no annotations there, so here are the lines to edit.\n\n", one: "line", many: "lines"}
+	list = slices.DeleteFunc(slices.Clone(list), func(f *report.Finding) bool {
+		return f.Origin == nil || f.Origin.Changed
+	})
+	for _, e := range entries(list, ByPolicy) {
+		f := e[0]
+		s.rows = append(s.rows, fmt.Sprintf("- %s: %s<br>%s\n", code(ruleName(f.Policy, f.Rule)),
+			prose(clip(f.Reason(), messageRunes)), strings.Join(m.where(e), "<br>")))
+	}
+	return s
+}
+
+// covered counts what each exception lets through.
+func (m *markdown) covered(list []*report.Finding) section {
+	s := section{
+		head: fmt.Sprintf("\n<details><summary>Covered by exceptions: %s</summary>\n\n",
+			report.Count(len(list), "finding", "findings")),
+		foot: "\n</details>\n", one: "line", many: "lines",
+	}
+	for _, one := range entries(list, ByPolicy) {
+		f := one[0]
+		row := fmt.Sprintf("- %s, %s", codes(one.resources(), m.places), code(ruleName(f.Policy, f.Rule)))
+		if e := f.Exemption; e != nil {
+			row += fmt.Sprintf(": %s (%s), %s", code(e.Exception), m.at(e.Path, 0, 0), prose(string(e.State)))
+			if e.By != "" {
+				row += " by " + code(e.By)
+			}
+		}
+		s.rows = append(s.rows, row+"\n")
+	}
+	return s
+}

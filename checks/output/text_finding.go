@@ -1,0 +1,265 @@
+package output
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+const (
+	manyFindings = 20 // more than these are told in brief from the fourth entry of a rule on
+	fullEntries  = 3
+	briefEntries = 10 // of a rule, after those in full; the rest is counted
+	manyPlaces   = 8  // more than these are folded
+	fewPlaces    = 5  // shown then
+	fewNames     = 5
+)
+
+// findings writes entries, by policy, file or resource as the options say.
+func (t *text) findings(list []*report.Finding) {
+	by := t.o.GroupBy
+	if by == "" {
+		by = ByPolicy
+	}
+	many := len(list) > manyFindings && !t.o.AllPlaces
+	told := map[string]int{} // entries of each rule
+	left, rule, resource := 0, "", ""
+	var last *report.Origin
+	rest := func() {
+		if left > 0 {
+			t.rows("", fmt.Sprintf("and %s of %s; --all-places lists them", report.Count(left, "more finding", "more findings"),
+				line(rule)))
+			t.blank()
+		}
+		left = 0
+	}
+	for _, e := range entries(list, by) {
+		f := e[0]
+		if name := ruleName(f.Policy, f.Rule); name != rule {
+			rest()
+			rule = name
+		}
+		if name := line(f.Resource.String()); by == ByResource && name != resource {
+			t.line(t.paint.bold(name + ":"))
+			t.blank()
+			resource = name
+		}
+		told[rule]++
+		switch n := told[rule]; {
+		case !many || n <= fullEntries:
+			t.entry(e, last)
+			last = f.Origin
+		case by != ByPolicy || n <= fullEntries+briefEntries:
+			t.brief(e)
+		default:
+			left += len(e)
+		}
+	}
+	rest()
+}
+
+// title writes the first line of an entry, and its message.
+func (t *text) title(e entry) painter {
+	f := e[0]
+	paint := t.paint.with(yellow)
+	if standingOf(f) == blocking {
+		paint = t.paint.with(red)
+	}
+	m := mark(f)
+	if m != "" {
+		m = "[" + m + "]"
+	}
+	size := e.size()
+	if size != "" {
+		size = "(" + size + ")"
+	}
+	t.head(paint, line(placeOf(f)), line(weight(f)), line(ruleName(f.Policy, f.Rule)), m, size)
+	t.rows("  ", lines(f.Reason()))
+	return paint
+}
+
+// entry is what one, or several findings say, in full.
+func (t *text) entry(e entry, last *report.Origin) {
+	paint := t.title(e)
+	f := e[0]
+	if o := f.Origin; o != nil && (last == nil || !sameSpan(o, last)) {
+		t.frame(o.Path, span{o.StartLine, o.EndLine, o.StartColumn, o.EndColumn}, paint)
+	}
+	t.write(f)
+	t.facts(e)
+	t.blank()
+}
+
+// brief is an entry of a rule that was told in full before.
+func (t *text) brief(e entry) {
+	t.title(e)
+	t.places(e)
+	t.blank()
+}
+
+// write shows what to write, as a difference of the source where its lines are known.
+func (t *text) write(f *report.Finding) {
+	rows := f.Write()
+	if rows == nil || standingOf(f) != blocking && standingOf(f) != warning {
+		return
+	}
+	words := "  write"
+	if f.Suggestion.Example {
+		words += ", for example"
+	}
+	if d := f.Suggestion.Diff; d != nil {
+		words += fmt.Sprintf(" (%s)", place(f.Origin.Path, d.Line, 0))
+	}
+	t.line(t.paint.dim(line(words) + ":"))
+	t.blank()
+	for _, row := range rows {
+		row = "    " + line(row)
+		switch {
+		case strings.HasPrefix(row, "    +"):
+			row = t.paint.with(green).mark(row)
+		case strings.HasPrefix(row, "    -"):
+			row = t.paint.with(red).mark(row)
+		}
+		t.line(row)
+	}
+	t.blank()
+}
+
+// facts are what is known of an entry. What only one place has is told where there is only one.
+func (t *text) facts(e entry) {
+	f := e[0]
+	t.fact("field", t.some(e.fields()))
+	t.fact("expected", f.Expected)
+	if !t.told[f.Policy] {
+		t.fact("why", why(t.report, f.Policy))
+		t.told[f.Policy] = true
+	}
+	if f.PolicyPath != "" {
+		t.fact("policy", place(f.PolicyPath, f.PolicyLine, 0))
+	}
+	t.places(e)
+	t.fact("roots", t.some(distinct(e, func(f *report.Finding) []string { return f.Roots })))
+	t.fact("clusters", t.some(distinct(e, func(f *report.Finding) []string { return f.Clusters })))
+	if o := f.Origin; o != nil {
+		if o.Set == nil && len(e) == 1 {
+			t.fact("missing", report.FieldName(o.Missing))
+		}
+		t.fact("advice", o.Advice)
+		if o.Side == report.Base {
+			t.fact("note", "the place is in the base; the change deletes it")
+		} else if o.How == report.Enclosing && o.Missing == "" && o.Advice == "" {
+			t.fact("note", "this is the nearest place that could be found")
+		}
+		for _, c := range o.Chain {
+			if len(e) == 1 {
+				t.fact("over", place(c.Path, c.StartLine, 0)+" ("+c.Role+")")
+			}
+		}
+	}
+	if f.Exemption != nil {
+		t.fact("exception", exemptionWords(f.Exemption))
+	}
+}
+
+// some names a few of many, or all where that is asked for.
+func (t *text) some(names []string) string {
+	if t.o.AllPlaces {
+		return strings.Join(names, ", ")
+	}
+	return first(names, fewNames)
+}
+
+// places names the resource of an entry that has one place, else each place with its resource.
+func (t *text) places(e entry) {
+	f := e[0]
+	if len(e) == 1 {
+		resource := f.Resource.String()
+		if f.Operation != "" {
+			resource += ", " + strings.ToLower(f.Operation)
+		}
+		t.fact("resource", resource)
+		var names []string
+		for _, r := range f.Resources {
+			names = append(names, r.String())
+		}
+		t.fact("also", t.some(names))
+		return
+	}
+	list := e.spots()
+	shown := list
+	if len(list) > manyPlaces && !t.o.AllPlaces {
+		shown = list[:fewPlaces]
+	}
+	label := "places"
+	for i := range shown {
+		t.spot(label, &shown[i])
+		label = ""
+	}
+	if n := places(list[len(shown):]); n > 0 {
+		t.fact("", fmt.Sprintf("and %d more; --all-places lists them", n))
+	}
+}
+
+// spot writes a place with its resource, below each other where they do not fit in one line.
+func (t *text) spot(label string, s *spot) {
+	const indent = 13
+	limit := fewNames
+	if t.o.AllPlaces {
+		limit = len(s.lines)
+	}
+	at := tame(line(s.place(limit)))
+	what := s.resource.String()
+	if n := len(s.others); n > 0 {
+		what += fmt.Sprintf(" and %d more", n)
+	}
+	if s.verb != "" {
+		what += ", " + s.verb
+	}
+	what = tame(line(what))
+	prefix := "  " + t.paint.dim(fmt.Sprintf("%-9s", label)) + "  "
+	if label == "" {
+		prefix = strings.Repeat(" ", indent)
+	}
+	if indent+textWidth(at)+2+textWidth(what) <= t.width {
+		t.line(prefix + t.paint.bold(at) + "  " + what)
+		return
+	}
+	t.line(prefix + t.paint.bold(at))
+	t.rows(strings.Repeat(" ", indent+2), what)
+}
+
+// short lists findings without their lines of code.
+func (t *text) short(title string, list []*report.Finding) {
+	if len(list) == 0 {
+		return
+	}
+	t.line(t.paint.bold(title))
+	t.blank()
+	for _, e := range entries(list, ByPolicy) {
+		f := e[0]
+		size := e.size()
+		if size != "" {
+			size = "(" + size + ")"
+		}
+		t.head(t.paint.with(cyan), "  "+line(placeOf(f)), line(weight(f)), line(ruleName(f.Policy, f.Rule)), size)
+		if t.o.AllPlaces && len(e) > 1 {
+			t.places(e)
+			continue
+		}
+		detail := first(e.resources(), fewNames)
+		if f.Exemption != nil {
+			detail += ", " + exemptionWords(f.Exemption)
+		}
+		if f.Denied {
+			detail += ", " + deniedWords
+		}
+		t.rows("    ", line(detail))
+	}
+	t.blank()
+}
+
+func sameSpan(a, b *report.Origin) bool {
+	return a.Path == b.Path && a.StartLine == b.StartLine && a.EndLine == b.EndLine &&
+		a.StartColumn == b.StartColumn && a.EndColumn == b.EndColumn
+}
