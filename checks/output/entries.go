@@ -178,6 +178,18 @@ func (s *spot) place(limit int) string {
 	return out
 }
 
+// who is "Deployment shop/web and 2 more, update".
+func (s *spot) who() string {
+	out := s.resource.String()
+	if n := len(s.others); n > 0 {
+		out += fmt.Sprintf(" and %d more", n)
+	}
+	if s.verb != "" {
+		out += ", " + s.verb
+	}
+	return out
+}
+
 // places counts those of all spots.
 func places(list []spot) (n int) {
 	for i := range list {

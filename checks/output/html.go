@@ -37,10 +37,13 @@ func Page(r *report.Report, o PageOptions) *page.Page {
 	}
 	for _, s := range steps(r, "below", o.Button) {
 		var runs []page.Run
-		for i, text := range s {
+		for i, text := range s.words {
 			if text != "" {
 				runs = append(runs, page.Run{Text: shown(text), Code: i%2 == 1})
 			}
+		}
+		if s.command != "" {
+			runs = append(runs, page.Run{Text: " "}, page.Run{Text: shown(s.command), Code: true})
 		}
 		p.Steps = append(p.Steps, runs)
 	}
@@ -157,16 +160,6 @@ func (b *pageOf) id(kind string, parts ...string) string {
 	return id
 }
 
-// severities are their order, the worst first.
-var severities = []string{"critical", "high", "medium", "low", "info"}
-
-func severityRank(s string) int {
-	if i := slices.Index(severities, s); i >= 0 {
-		return i
-	}
-	return len(severities)
-}
-
 // groups puts findings together by policy, the loudest and most severe first.
 func (b *pageOf) groups(list []*report.Finding) (groups []page.Group, totals []page.Total) {
 	byPolicy := map[string][]*report.Finding{}
@@ -179,7 +172,7 @@ func (b *pageOf) groups(list []*report.Finding) (groups []page.Group, totals []p
 	}
 	slices.SortFunc(names, func(x, y string) int {
 		f, g := byPolicy[x], byPolicy[y]
-		return cmp.Or(cmp.Compare(loudest(f), loudest(g)),
+		return cmp.Or(cmp.Compare(loud(f), loud(g)),
 			cmp.Compare(severityRank(f[0].Severity), severityRank(g[0].Severity)), strings.Compare(x, y))
 	})
 	for _, name := range names {
@@ -189,7 +182,7 @@ func (b *pageOf) groups(list []*report.Finding) (groups []page.Group, totals []p
 		total := page.Total{ID: id, Policy: shown(name), Title: shown(about.Title), Severity: shown(first.Severity),
 			Action: shown(string(first.Action))}
 		group := page.Group{ID: id, Policy: shown(name), Title: shown(about.Title), Why: shown(about.Description),
-			Category: shown(about.Category), Source: b.rule(first.PolicyPath, 0), Quiet: loudest(findings) >= before}
+			Category: shown(about.Category), Source: b.rule(first.PolicyPath, 0), Quiet: loud(findings) >= before}
 		for _, f := range findings {
 			group.Findings = append(group.Findings, b.finding(f))
 			if f.Action != first.Action {
@@ -211,6 +204,14 @@ func (b *pageOf) groups(list []*report.Finding) (groups []page.Group, totals []p
 		groups, totals = append(groups, group), append(totals, total)
 	}
 	return groups, totals
+}
+
+func loud(list []*report.Finding) standing {
+	s := excepted
+	for _, f := range list {
+		s = min(s, standingOf(f))
+	}
+	return s
 }
 
 // states are the names of the standings, for the styles of the page.

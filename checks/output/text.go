@@ -28,7 +28,8 @@ func checkText(w io.Writer, r *report.Report, o Options) error {
 	t.short("Already in the base (these do not block):", only(list, before))
 	t.short("Covered by exceptions:", only(list, excepted))
 	if n := len(all) - len(list); n > 0 {
-		t.rows("", fmt.Sprintf("%s below severity %s not shown.", report.Count(n, "finding is", "findings are"), o.Severity))
+		t.rows("", fmt.Sprintf("%s less severe than %s and not shown.", report.Count(n, "finding is", "findings are"),
+			o.Severity))
 		t.blank()
 	}
 	for _, n := range r.NotChecked {
@@ -53,7 +54,7 @@ type text struct {
 	o      Options
 	width  int
 	paint  painter
-	told   map[string]bool // the policies that were said why there are
+	told   map[string]bool // what need not be said again: why there is a policy, the reasons of rules
 	out    strings.Builder
 }
 

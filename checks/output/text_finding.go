@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -16,51 +17,61 @@ const (
 	fewNames     = 5
 )
 
-// findings writes entries, by policy, file or resource as the options say.
+// findings writes entries, by policy, file or resource as the options say. Of many findings, the first few of a rule are
+// told in full and the others in brief; by policy, those of a rule that has very many different ones are counted.
 func (t *text) findings(list []*report.Finding) {
-	by := t.o.GroupBy
-	if by == "" {
-		by = ByPolicy
+	by := cmp.Or(t.o.GroupBy, ByPolicy)
+	full := fullEntries
+	if by != ByPolicy {
+		full = 1 // the same rules come again for each file or resource
 	}
-	many := len(list) > manyFindings && !t.o.AllPlaces
+	if len(list) <= manyFindings || t.o.AllPlaces {
+		full = len(list)
+	}
 	told := map[string]int{} // entries of each rule
-	left, rule, resource := 0, "", ""
+	left, rule, group := 0, "", ""
 	var last *report.Origin
 	rest := func() {
 		if left > 0 {
 			t.rows("", fmt.Sprintf("and %s of %s; --all-places lists them", report.Count(left, "more finding", "more findings"),
 				line(rule)))
-			t.blank()
 		}
 		left = 0
 	}
 	for _, e := range entries(list, by) {
 		f := e[0]
+		k := samenessOf(f, by)
 		if name := ruleName(f.Policy, f.Rule); name != rule {
 			rest()
 			rule = name
 		}
-		if name := line(f.Resource.String()); by == ByResource && name != resource {
-			t.line(t.paint.bold(name + ":"))
+		if k.group != group {
 			t.blank()
-			resource = name
+			if group = k.group; by == ByResource {
+				t.line(t.paint.bold(line(group) + ":"))
+				t.blank()
+			}
 		}
 		told[rule]++
 		switch n := told[rule]; {
-		case !many || n <= fullEntries:
+		case n <= full:
+			t.blank()
 			t.entry(e, last)
 			last = f.Origin
-		case by != ByPolicy || n <= fullEntries+briefEntries:
-			t.brief(e)
+		case by != ByPolicy || n <= full+briefEntries:
+			t.brief(e, by)
 		default:
 			left += len(e)
 		}
+		k.group = ""
+		t.told[fmt.Sprint(k)] = true
 	}
 	rest()
+	t.blank()
 }
 
-// title writes the first line of an entry, and its message.
-func (t *text) title(e entry) painter {
+// title writes the first line of an entry.
+func (t *text) title(e entry, at string) painter {
 	f := e[0]
 	paint := t.paint.with(yellow)
 	if standingOf(f) == blocking {
@@ -74,15 +85,15 @@ func (t *text) title(e entry) painter {
 	if size != "" {
 		size = "(" + size + ")"
 	}
-	t.head(paint, line(placeOf(f)), line(weight(f)), line(ruleName(f.Policy, f.Rule)), m, size)
-	t.rows("  ", lines(f.Reason()))
+	t.head(paint, line(at), line(weight(f)), line(ruleName(f.Policy, f.Rule)), m, size)
 	return paint
 }
 
 // entry is what one, or several findings say, in full.
 func (t *text) entry(e entry, last *report.Origin) {
-	paint := t.title(e)
 	f := e[0]
+	paint := t.title(e, placeOf(f))
+	t.rows("  ", lines(f.Reason()))
 	if o := f.Origin; o != nil && (last == nil || !sameSpan(o, last)) {
 		t.frame(o.Path, span{o.StartLine, o.EndLine, o.StartColumn, o.EndColumn}, paint)
 	}
@@ -91,11 +102,23 @@ func (t *text) entry(e entry, last *report.Origin) {
 	t.blank()
 }
 
-// brief is an entry of a rule that was told in full before.
-func (t *text) brief(e entry) {
-	t.title(e)
-	t.places(e)
-	t.blank()
+// brief is an entry of a rule that was told in full before: where it is, and what is new about it.
+func (t *text) brief(e entry, by Grouping) {
+	list := e.spots()
+	at := placeOf(e[0])
+	if len(list) == 1 {
+		at = list[0].place(fewNames)
+	}
+	t.title(e, at)
+	if k := samenessOf(e[0], ByPolicy); !t.told[fmt.Sprint(k)] {
+		t.rows("  ", lines(e[0].Reason()))
+	}
+	switch {
+	case len(list) > 1:
+		t.places(e)
+	case by != ByResource:
+		t.rows("    ", line(list[0].who()))
+	}
 }
 
 // write shows what to write, as a difference of the source where its lines are known.
@@ -209,14 +232,7 @@ func (t *text) spot(label string, s *spot) {
 		limit = len(s.lines)
 	}
 	at := tame(line(s.place(limit)))
-	what := s.resource.String()
-	if n := len(s.others); n > 0 {
-		what += fmt.Sprintf(" and %d more", n)
-	}
-	if s.verb != "" {
-		what += ", " + s.verb
-	}
-	what = tame(line(what))
+	what := tame(line(s.who()))
 	prefix := "  " + t.paint.dim(fmt.Sprintf("%-9s", label)) + "  "
 	if label == "" {
 		prefix = strings.Repeat(" ", indent)

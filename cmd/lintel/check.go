@@ -24,6 +24,7 @@ type checkOptions struct {
 	drafts                                string
 	worktree, all, noCache                bool
 	approve                               []string
+	view                                  viewOptions
 	timeout                               time.Duration
 	sources                               sourcesOptions
 }
@@ -43,6 +44,7 @@ func newCheckCommand() *cobra.Command {
 			"  lintel check --base v1 --head v2  # any two commits\n" +
 			"  lintel check --all -o sarif       # every root of the head\n" +
 			"  lintel check HelmRelease/web/shop # one root\n" +
+			"  lintel check --severity high      # only what is high or critical; the verdict stays\n" +
 			"  lintel check --draft-exceptions - # exceptions for what blocks, to be approved in review",
 		RunE: func(cmd *cobra.Command, args []string) error { return runCheck(cmd, o, args) },
 	}
@@ -60,6 +62,7 @@ func newCheckCommand() *cobra.Command {
 			"standard output; the report then goes to the standard error")
 	addOutputFlag[*report.Report](cmd, &o.output)
 	addColorFlag(cmd, &o.color, "color the text")
+	o.view.flags(cmd)
 	o.sources.flags(cmd)
 	f.DurationVar(&o.timeout, "timeout", sandbox.DefaultTimeout, "end the check after this time")
 	cmd.MarkFlagsMutuallyExclusive("head", "worktree")
@@ -98,7 +101,9 @@ func runCheck(cmd *cobra.Command, o checkOptions, names []string) error {
 		Repositories: slices.Concat(repo.folders(ctx), change.Alternates, outside.Folders()), Cache: change.Cache,
 	})
 	defer child.Close()
+	done := showProgress(cmd.ErrOrStderr(), "checking")
 	rep, err := outside.Run(ctx, child, change)
+	done()
 	if err != nil {
 		return fmt.Errorf("the check could not be run: %w", err)
 	}
@@ -106,7 +111,7 @@ func runCheck(cmd *cobra.Command, o checkOptions, names []string) error {
 	if o.drafts == "-" {
 		out = cmd.ErrOrStderr()
 	}
-	options := outputOptions(o.color)
+	options := o.view.apply(outputOptions(o.color))
 	options.HTML = repo.pageOptions(ctx, &change, o.worktree)
 	if err := output.Write(o.output, out, rep, options); err != nil {
 		return err

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lintel-bot/lintel/checks/output"
+)
+
+// viewOptions say how much of a report text shows, and in which order.
+type viewOptions struct {
+	groupBy, severity string
+	quiet, allPlaces  bool
+}
+
+// flags adds the flags of a view. They are for text: what programs read is always whole, so that they are refused with
+// any other form.
+func (o *viewOptions) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	groupings, severities := output.Groupings(), output.Severities()
+	f.StringVar(&o.groupBy, "group-by", groupings[0], "what stands together in the text: "+enumerated(groupings))
+	f.StringVar(&o.severity, "severity", "", "show findings of this severity and above, and count the others: "+
+		enumerated(severities)+"; none stated is medium")
+	f.BoolVar(&o.allPlaces, "all-places", false, "show every finding and each of its places, however many there are")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "show the verdict and errors only")
+	for name, values := range map[string][]string{"group-by": groupings, "severity": severities} {
+		_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+	}
+	for _, name := range []string{"group-by", "severity", "all-places"} {
+		cmd.MarkFlagsMutuallyExclusive("quiet", name)
+	}
+	before := cmd.PreRunE
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		if err := before(cmd, args); err != nil {
+			return err
+		}
+		if !slices.Contains(groupings, o.groupBy) {
+			return fmt.Errorf("--group-by %q is not known: choose %s", o.groupBy, enumerated(groupings))
+		}
+		if f.Changed("severity") && !slices.Contains(severities, o.severity) {
+			return fmt.Errorf("--severity %q is not known: choose %s", o.severity, enumerated(severities))
+		}
+		form, _ := f.GetString("output")
+		for _, name := range []string{"group-by", "severity", "all-places", "quiet"} {
+			if f.Changed(name) && form != "text" {
+				return fmt.Errorf("--%s is for text: -o %s is always the whole report", name, form)
+			}
+		}
+		return nil
+	}
+}
+
+// apply adds the view to the options of a form.
+func (o *viewOptions) apply(to output.Options) output.Options {
+	to.GroupBy, to.Severity = output.Grouping(o.groupBy), o.severity
+	to.AllPlaces, to.Quiet = o.allPlaces, o.quiet
+	return to
+}
+
+// enumerated is "a, b or c".
+func enumerated(names []string) string {
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
