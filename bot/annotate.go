@@ -3,6 +3,8 @@ package bot
 import (
 	"cmp"
 	"fmt"
+	"html"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -29,12 +31,20 @@ type note struct {
 	listed    map[string]bool // what is in either; there can be thousands
 }
 
+// candidate is an annotation with what decides whether it is among those that are posted.
+type candidate struct {
+	github.Annotation
+	group    string // the policy; what is no policy's is one group by its title
+	severity int    // 0 is the worst
+	old      bool
+}
+
 // annotate turns the findings and problems of a report into annotations: failure for what blocks, notice
 // for what the base had, too, and for what is audited with a low severity, warning for the rest. Only places in files
-// of the head can carry one; the summary tells the others. The worst come first, as the client posts a limited number
-// and counts the rest.
-func annotate(rep *report.Report) []github.Annotation {
-	var list []github.Annotation
+// of the head can carry one; the summary tells the others. There are at most as many as the report says, chosen by
+// choose; left is how many more there would be. The worst come first.
+func annotate(rep *report.Report) (list []github.Annotation, left int) {
+	var all []candidate
 	var notes []*note
 	byPlace := map[place]*note{}
 	for _, f := range rep.Findings {
@@ -52,28 +62,81 @@ func annotate(rep *report.Report) []github.Annotation {
 		n.add(&f)
 	}
 	for _, n := range notes {
-		list = append(list, n.annotation())
+		all = append(all, candidate{n.annotation(), "policy " + n.finding.Policy, report.SeverityRank(n.finding.Severity),
+			!n.finding.New})
 	}
+	add := func(a github.Annotation) { all = append(all, candidate{Annotation: a, group: a.Title}) }
 	for _, p := range rep.Errors {
 		// A problem in a file that the change leaves alone can be one of the base, where the lines differ.
 		if p.Path == "" || !p.Changed {
 			continue
 		}
-		list = append(list, problem(p))
+		add(problem(p))
 	}
 	for _, n := range rep.NotChecked {
 		if n.Changed {
 			a := problem(n.Problem())
 			a.Level, a.Title = github.LevelWarning, "Lintel: not checked"
-			list = append(list, a)
+			add(a)
 		}
 	}
-	list = append(list, previewNotes(rep.Preview, rep.Errors)...)
+	for _, a := range previewNotes(rep.Preview, rep.Errors) {
+		add(a)
+	}
+	chosen := choose(all, rep.MaxAnnotations())
+	for _, c := range chosen {
+		list = append(list, c.Annotation)
+	}
 	slices.SortStableFunc(list, func(a, b github.Annotation) int {
 		return cmp.Or(cmp.Compare(rank(a.Level), rank(b.Level)), strings.Compare(a.Path, b.Path),
 			cmp.Compare(a.StartLine, b.StartLine))
 	})
-	return list
+	return list, len(all) - len(chosen)
+}
+
+// choose picks at most so many annotations: what blocks first, then by severity, what is new before what the base had,
+// then by place; but of each policy one before any gets a second.
+func choose(all []candidate, most int) []candidate {
+	if len(all) <= most {
+		return all
+	}
+	slices.SortStableFunc(all, func(a, b candidate) int {
+		old := func(c candidate) int {
+			if c.old {
+				return 1
+			}
+			return 0
+		}
+		return cmp.Or(cmp.Compare(rank(a.Level), rank(b.Level)), cmp.Compare(a.severity, b.severity),
+			cmp.Compare(old(a), old(b)), strings.Compare(a.Path, b.Path), cmp.Compare(a.StartLine, b.StartLine),
+			cmp.Compare(a.StartColumn, b.StartColumn), strings.Compare(a.Title, b.Title),
+			strings.Compare(a.Message, b.Message))
+	})
+	seen := map[string]bool{}
+	var first, others []candidate
+	for _, c := range all {
+		if seen[c.group] {
+			others = append(others, c)
+			continue
+		}
+		seen[c.group] = true
+		first = append(first, c)
+	}
+	return append(first, others...)[:max(most, 0)]
+}
+
+// unannotated is the end of a summary that counts the annotations that are left out, "" for none. page is the web
+// address of a page that has them; may be empty.
+func unannotated(shown, left int, page string) string {
+	if left == 0 {
+		return ""
+	}
+	words := fmt.Sprintf("\n%s shown on the lines of the files, %d more would be: at most annotations.max in .lintel.yaml.",
+		report.Count(shown, "annotation is", "annotations are"), left)
+	if u, err := url.Parse(page); err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http") {
+		words += fmt.Sprintf(" <a href=\"%s\">All of them</a>", html.EscapeString(page))
+	}
+	return words + "\n"
 }
 
 func rank(level string) int {

@@ -22,7 +22,8 @@ func TestAnnotatePreview(t *testing.T) {
 		},
 	}
 	var got []string
-	for _, a := range annotate(rep) {
+	list, _ := annotate(rep)
+	for _, a := range list {
 		got = append(got, a.Level+" "+a.Path+" "+a.Message)
 	}
 	want := []string{

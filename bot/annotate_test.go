@@ -24,7 +24,7 @@ func finding(change func(*report.Finding)) report.Finding {
 }
 
 func TestAnnotation(t *testing.T) {
-	got := annotate(&report.Report{Findings: []report.Finding{
+	got, _ := annotate(&report.Report{Findings: []report.Finding{
 		finding(func(f *report.Finding) { f.Expected = "at most 3" })}})
 	want := []github.Annotation{{Path: "a.yaml", StartLine: 7, EndLine: 7, StartColumn: 5, EndColumn: 8, Level: "failure",
 		Title: "disallow-latest / tag",
@@ -72,7 +72,7 @@ func TestAnnotationLevels(t *testing.T) {
 		"only in the base": {func(f *report.Finding) { f.Origin.Side = "base" }, "", ""},
 		"nowhere":          {func(f *report.Finding) { f.Origin = nil }, "", ""},
 	} {
-		got := annotate(&report.Report{Findings: []report.Finding{finding(c.change)}})
+		got, _ := annotate(&report.Report{Findings: []report.Finding{finding(c.change)}})
 		switch {
 		case c.level == "":
 			if len(got) != 0 {
@@ -102,7 +102,7 @@ func TestOnePlaceIsOneAnnotation(t *testing.T) {
 		rep.Findings[3].Resources = append(rep.Findings[3].Resources,
 			report.Resource{Kind: "Pod", Name: strings.Repeat("p", i+1)})
 	}
-	got := annotate(rep)
+	got, _ := annotate(rep)
 	if len(got) != 3 {
 		t.Fatalf("%d annotations, want 3: %+v", len(got), got)
 	}
@@ -119,7 +119,7 @@ func TestOnePlaceIsOneAnnotation(t *testing.T) {
 }
 
 func TestProblemsAreAnnotatedWhereTheChangeMadeThem(t *testing.T) {
-	got := annotate(&report.Report{Errors: []report.Problem{
+	got, _ := annotate(&report.Report{Errors: []report.Problem{
 		{Message: "no file"},
 		{Path: "policies/p.yaml", Line: 3, Message: "of the base"},
 		{Path: "k/kustomization.yaml", Message: "no such base", Changed: true},

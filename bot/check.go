@@ -36,7 +36,8 @@ type check struct {
 	waited  time.Duration  // for that
 	lacking time.Time      // since when results are not for good; zero: the one that stands is
 
-	draftable bool // something blocks that exceptions can be drafted for
+	page      string // the web address of a page with all of the result; "" for none
+	draftable bool   // something blocks that exceptions can be drafted for
 
 	run   github.CheckRun // ID zero: none is open
 	known string          // outcome of the completed run that stands, as its id has it; "" for none

@@ -39,7 +39,9 @@ func (c *check) post(ctx context.Context, rep *report.Report, id runid.ID) error
 	c.draftable = slices.ContainsFunc(rep.Findings, func(f report.Finding) bool {
 		return f.Blocks && !f.Waits()
 	})
-	c.run.Annotations = annotate(rep)
+	left := 0
+	c.run.Annotations, left = annotate(rep)
+	c.run.Summary += unannotated(len(c.run.Annotations), left, c.page)
 	return c.complete(ctx, id)
 }
 

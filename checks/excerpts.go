@@ -3,15 +3,18 @@ package checks
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// excerptLines is how many lines around a place are shown, excerptWidth how many bytes of one.
+// excerptLines is how many lines around a place are shown, excerptWidth how many bytes of one, and behind the last
+// column of a place; excerptMost is how many of one in any case.
 const (
 	excerptLines = 2
 	excerptWidth = 300
+	excerptMost  = 16 << 10
 )
 
 // excerpts collects the source lines around the findings and errors. Lines of the base are shown only for files
@@ -39,7 +42,7 @@ func excerpts(trees *diff.Trees, rep *report.Report) map[string]map[int]string {
 		cached[key] = list
 		return list
 	}
-	add := func(path string, start, end int, base bool) {
+	add := func(path string, start, end, column int, base bool) {
 		if path == "" || start < 1 {
 			return
 		}
@@ -48,23 +51,30 @@ func excerpts(trees *diff.Trees, rep *report.Report) map[string]map[int]string {
 			if out[path] == nil {
 				out[path] = map[int]string{}
 			}
-			text := all[n-1]
-			if len(text) > excerptWidth {
-				text = strings.ToValidUTF8(text[:excerptWidth], "") + "…"
+			width := excerptWidth
+			if n == start {
+				width = min(width+column*utf8.UTFMax, excerptMost)
 			}
-			out[path][n] = strings.ToValidUTF8(text, "\uFFFD")
+			text := all[n-1]
+			if len(text) > width {
+				text = strings.ToValidUTF8(text[:width], "") + "…"
+			}
+			// Two places on one line: the longer excerpt has both.
+			if text = strings.ToValidUTF8(text, "\uFFFD"); len(text) > len(out[path][n]) {
+				out[path][n] = text
+			}
 		}
 	}
 	for _, f := range rep.Findings {
 		if f.Result != report.Skip {
-			add(f.Origin.Path, f.Origin.StartLine, f.Origin.EndLine, f.Origin.Side == "base")
+			add(f.Origin.Path, f.Origin.StartLine, f.Origin.EndLine, f.Origin.EndColumn, f.Origin.Side == "base")
 		}
 	}
 	for _, n := range rep.NotChecked {
-		add(n.Path, n.Line, n.Line, false)
+		add(n.Path, n.Line, n.Line, 0, false)
 	}
 	for _, p := range rep.Errors {
-		add(p.Path, p.Line, p.Line, false)
+		add(p.Path, p.Line, p.Line, p.Column, false)
 	}
 	return out
 }

@@ -9,17 +9,6 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// Severities are the levels of severity, the worst first. A policy that states none counts as medium.
-func Severities() []string { return []string{"critical", "high", "medium", "low", "info"} }
-
-// severityRank is 0 for the worst.
-func severityRank(severity string) int {
-	if i := slices.Index(Severities(), strings.ToLower(severity)); i >= 0 {
-		return i
-	}
-	return slices.Index(Severities(), "medium")
-}
-
 // severe keeps the findings of a severity and above; all of them for "".
 func severe(list []*report.Finding, least string) []*report.Finding {
 	if least == "" {
@@ -27,7 +16,7 @@ func severe(list []*report.Finding, least string) []*report.Finding {
 	}
 	var out []*report.Finding
 	for _, f := range list {
-		if severityRank(f.Severity) <= severityRank(least) {
+		if report.SeverityRank(f.Severity) <= report.SeverityRank(least) {
 			out = append(out, f)
 		}
 	}
@@ -72,7 +61,7 @@ func totals(list []*report.Finding) []total {
 		out = append(out, t)
 	}
 	slices.SortFunc(out, func(a, b total) int {
-		return cmp.Or(cmp.Compare(a.loudest, b.loudest), cmp.Compare(severityRank(a.severity), severityRank(b.severity)),
+		return cmp.Or(cmp.Compare(a.loudest, b.loudest), cmp.Compare(report.SeverityRank(a.severity), report.SeverityRank(b.severity)),
 			cmp.Compare(b.new+b.old, a.new+a.old), strings.Compare(a.policy, b.policy))
 	})
 	return out

@@ -45,6 +45,18 @@ func ActionOf(enforced bool) Action {
 	return Audit
 }
 
+// Severities are the levels of severity, the worst first.
+func Severities() []string { return []string{"critical", "high", "medium", "low", "info"} }
+
+// SeverityRank is 0 for the worst severity and higher for those below it. What states none, or none that is known, is
+// medium.
+func SeverityRank(severity string) int {
+	if i := slices.Index(Severities(), strings.ToLower(severity)); i >= 0 {
+		return i
+	}
+	return slices.Index(Severities(), "medium")
+}
+
 // Side is the side of a change that a place is on.
 type Side string
 

@@ -46,6 +46,10 @@ type Report struct {
 	// About says why there are the policies of the findings, by their names.
 	About map[string]About `json:"about,omitempty"`
 
+	// Annotations is how many findings a check run shows on their lines, from the settings at the base; nil is
+	// DefaultAnnotations. "-o json" leaves it out, since it says nothing about the change.
+	Annotations *int `json:"annotations,omitempty"`
+
 	// Work is what the check cost. "-o json" leaves it out, since it says nothing about the change.
 	Work *Work `json:"work,omitempty"`
 
@@ -55,6 +59,18 @@ type Report struct {
 	// Excerpts holds the source lines around the findings and errors, by path and line number, for
 	// code frames. "-o json" leaves it out.
 	Excerpts map[string]map[int]string `json:"excerpts,omitempty"`
+}
+
+// DefaultAnnotations is how many findings a check run shows on their lines where nothing else is asked for: about what
+// a person reads.
+const DefaultAnnotations = 50
+
+// MaxAnnotations is how many findings a check run shows on their lines.
+func (r *Report) MaxAnnotations() int {
+	if r.Annotations == nil {
+		return DefaultAnnotations
+	}
+	return *r.Annotations
 }
 
 // Fail adds what fails the check, each once.

@@ -9,6 +9,7 @@ import (
 	"path"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -38,6 +39,8 @@ type Settings struct {
 	Unrendered Unrendered `yaml:"unrendered"` // what comes of what only the cluster or others have
 	Limits     Limits     `yaml:"limits"`
 	Sources    Sources    `yaml:"sources"` // what may be fetched from outside
+	// Annotations bound what a check run puts beside the lines of a change.
+	Annotations Annotations `yaml:"annotations"`
 	// Clusters by name. Without any, everything is one.
 	Clusters map[string]Cluster `yaml:"clusters"`
 
@@ -97,6 +100,14 @@ type Identity struct {
 	Roles        []string `yaml:"roles"`
 	ClusterRoles []string `yaml:"clusterRoles"`
 }
+
+// Annotations say how many findings are shown on their lines; the others are counted.
+type Annotations struct {
+	Max *int `yaml:"max"` // of one check run; 0 is none, nil is the default
+}
+
+// MostAnnotations is what a repository may set annotations.max to: GitHub takes 50 a request, and each request counts.
+const MostAnnotations = 1000
 
 // RootOptions is what the settings say about roots, and about the files that may hold rules. The names of the
 // repository and of the branch are those of roots.Options.
@@ -198,6 +209,9 @@ func (s *Settings) judge(written *yaml.Node) (problems []report.Problem) {
 	}
 	if s.Approvers.Count < 0 {
 		fail("", "approvers.count", "cannot be negative: write 1 or more")
+	}
+	if n := s.Annotations.Max; n != nil && (*n < 0 || *n > MostAnnotations) {
+		fail(strconv.Itoa(*n), "annotations.max", "must be a whole number from 0 (none) to %d", MostAnnotations)
 	}
 	for _, team := range s.Approvers.Teams {
 		if org, slug, ok := strings.Cut(team, "/"); !ok || org == "" || slug == "" {

@@ -3,12 +3,15 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"html"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/bot/githubtest"
+	"github.com/lintel-bot/lintel/checks/output"
 )
 
 // contextLines is how many lines are shown above and below an annotated one.
@@ -74,7 +77,7 @@ func (p printer) checkRun(run githubtest.Run, where string, source func(path str
 		p.style(dim, fmt.Sprintf("%s, commit %.7s", where, run.HeadSHA)))
 	p.line("   %s\n%s", p.style(bold, run.Title), rule)
 	for _, text := range []string{run.Summary, run.Text} {
-		if text = strings.TrimSpace(text); text != "" {
+		if text = strings.TrimSpace(plain(text)); text != "" {
 			p.line("\n%s", text)
 		}
 	}
@@ -92,6 +95,22 @@ func (p printer) checkRun(run githubtest.Run, where string, source func(path str
 		list = list[n:]
 	}
 	p.line("%s", rule)
+}
+
+// plain is Markdown as a terminal shows it: GitHub reads tags and character references, a terminal does not. Links show
+// their text.
+func plain(markdown string) string {
+	for _, r := range []struct{ found, shown string }{
+		{`<br>`, "; "}, {`<summary>`, "▸ "}, {`</?[a-z]+( [^<>]*)?>`, ""},
+		{"\\[(`[^`]*`)\\]\\([^()\\s]*\\)", "$1"}, {`\\([][*_~$#+=.)-])`, "$1"},
+	} {
+		markdown = regexp.MustCompile(r.found).ReplaceAllString(markdown, r.shown)
+	}
+	var rows []string
+	for row := range strings.SplitSeq(html.UnescapeString(markdown), "\n") {
+		rows = append(rows, output.Visible(row))
+	}
+	return strings.Join(rows, "\n")
 }
 
 // file shows the annotated parts of one file; the annotations are in the order of their last lines.

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lintel-bot/lintel/checks/output"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // viewOptions say how much of a report text shows, and in which order.
@@ -20,7 +21,7 @@ type viewOptions struct {
 // any other form.
 func (o *viewOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	groupings, severities := output.Groupings(), output.Severities()
+	groupings, severities := output.Groupings(), report.Severities()
 	f.StringVar(&o.groupBy, "group-by", groupings[0], "what stands together in the text: "+enumerated(groupings))
 	f.StringVar(&o.severity, "severity", "", "show findings of this severity and above, and count the others: "+
 		enumerated(severities)+"; none stated is medium")
