@@ -60,7 +60,8 @@ func excerpts(trees *diff.Trees, rep *report.Report) map[string]map[int]string {
 				text = strings.ToValidUTF8(text[:width], "") + "…"
 			}
 			// Two places on one line: the longer excerpt has both.
-			if text = strings.ToValidUTF8(text, "\uFFFD"); len(text) > len(out[path][n]) {
+			known, ok := out[path][n]
+			if text = strings.ToValidUTF8(text, "\uFFFD"); !ok || len(text) > len(known) {
 				out[path][n] = text
 			}
 		}
