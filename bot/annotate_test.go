@@ -1,10 +1,13 @@
 package bot
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/checks/report"
@@ -128,5 +131,78 @@ func TestProblemsAreAnnotatedWhereTheChangeMadeThem(t *testing.T) {
 		Title: "Could not be checked", Message: "no such base"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// No more annotations are posted than a person reads: what blocks first, of each policy one, the same ones each time;
+// the rest is counted.
+func TestAnnotationsAreCapped(t *testing.T) {
+	var all []report.Finding
+	add := func(n int, policy, severity string, change func(*report.Finding)) {
+		for i := range n {
+			all = append(all, finding(func(f *report.Finding) {
+				f.Policy, f.Severity = policy, severity
+				o := *f.Origin
+				o.Path, o.StartLine, o.EndLine = fmt.Sprintf("apps/%02d.yaml", i), i+1, i+1
+				f.Origin = &o
+				if change != nil {
+					change(f)
+				}
+			}))
+		}
+	}
+	audited := func(f *report.Finding) { f.Result, f.Blocks = report.Warn, false }
+	old := func(f *report.Finding) { f.New, f.Blocks = false, false }
+	add(60, "medium", "", nil)
+	add(60, "critical", "critical", nil)
+	add(60, "audited", "high", audited)
+	add(60, "old", "critical", old)
+	add(1, "rare", "info", audited)
+	errors := []report.Problem{{Path: "k/kustomization.yaml", Message: "no such base", Changed: true}}
+	zero, some, most := 0, 3, 1000
+	for name, c := range map[string]struct {
+		max  *int
+		want map[string]int
+	}{
+		"default": {nil, map[string]int{"critical / tag": 45, "medium / tag": 1, "audited / tag": 1, "old / tag": 1,
+			"rare / tag": 1, "Could not be checked": 1}},
+		"none": {&zero, map[string]int{}},
+		"few":  {&some, map[string]int{"critical / tag": 1, "medium / tag": 1, "Could not be checked": 1}},
+		"all": {&most, map[string]int{"critical / tag": 60, "medium / tag": 60, "audited / tag": 60, "old / tag": 60,
+			"rare / tag": 1, "Could not be checked": 1}},
+	} {
+		rep := &report.Report{Findings: slices.Clone(all), Errors: errors, Annotations: c.max}
+		list, left := annotate(rep)
+		got := map[string]int{}
+		for _, a := range list {
+			got[a.Title]++
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" || len(list)+left != 242 {
+			t.Errorf("%s: %d posted, %d left (-want +got):\n%s", name, len(list), left, diff)
+		}
+		slices.Reverse(rep.Findings)
+		again, _ := annotate(rep)
+		if diff := cmp.Diff(list, again, cmpopts.SortSlices(func(a, b github.Annotation) bool {
+			return a.Title+a.Path < b.Title+b.Path
+		})); diff != "" {
+			t.Errorf("%s: the order of findings decides:\n%s", name, diff)
+		}
+	}
+}
+
+// What is not posted is counted in the summary, and linked where there is a page of it.
+func TestUnannotated(t *testing.T) {
+	if got := unannotated(50, 0, "https://x/y"); got != "" {
+		t.Errorf("with nothing left: %q", got)
+	}
+	got := unannotated(50, 910, "https://x/y?a=\"<b>")
+	if !strings.Contains(got, "50 annotations are shown") || !strings.Contains(got, "910 more") ||
+		!strings.Contains(got, `<a href="https://x/y?a=&#34;&lt;b&gt;">`) || len(got) > 512 {
+		t.Errorf("%q", got)
+	}
+	for _, page := range []string{"", "javascript:alert(1)"} {
+		if got := unannotated(1, 2, page); strings.Contains(got, "href") {
+			t.Errorf("%q is linked: %q", page, got)
+		}
 	}
 }

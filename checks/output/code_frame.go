@@ -122,16 +122,21 @@ func columnsOf(list []cell) int {
 	return n
 }
 
-// cut is how many columns to leave out on the left so that the marked cells fit in room.
+// cut is how many columns to leave out on the left: none where the marked cells fit in room without that, else so many
+// that they are in the middle; of a mark that is wider than the room, its beginning is shown.
 func cut(line []cell, from, to, room int) int {
 	start, end := columnsOf(line[:from]), columnsOf(line[:to])
-	if end <= room || start <= room/2 && columnsOf(line) <= room {
+	marked := end - start
+	const ellipses = 2
+	switch {
+	case columnsOf(line) <= room, end < room:
+		return 0
+	case marked+ellipses <= room:
+		return max(start-(room-marked)/2, ellipses)
+	case start < room/2:
 		return 0
 	}
-	if start < room*2/3 {
-		return 0
-	}
-	return start - room/3
+	return start - ellipses
 }
 
 // window is the part of a line from column left, at most room wide, with an ellipsis at each cut.

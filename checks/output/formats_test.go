@@ -213,6 +213,27 @@ func TestFrame(t *testing.T) {
 	}
 }
 
+// The window of a long line moves to the mark, with an ellipsis at each end that is cut.
+func TestFrameMovesWithTheMark(t *testing.T) {
+	text := strings.Repeat("a", 390) + "image: web:latest" + strings.Repeat("z", 93)
+	for _, width := range []int{24, 40, 80, 120} {
+		rows := frame(map[int]string{7: text}, span{7, 7, 398, 408}, width, painter{})
+		shown, carets := []rune(rows[0]), []rune(rows[1])
+		at := slices.Index(carets, '^')
+		if n := strings.Count(rows[1], "^"); at < 0 || n != 10 || string(shown[at:at+n]) != "web:latest" {
+			t.Errorf("width %d: not the mark:\n%s", width, strings.Join(rows, "\n"))
+		}
+		if !strings.HasPrefix(rows[0], "> 7 | …") || !strings.HasSuffix(rows[0], "…") || len(shown) > width {
+			t.Errorf("width %d: %q", width, rows[0])
+		}
+	}
+	// A mark that begins in the room and ends behind it is shown whole.
+	rows := frame(map[int]string{7: "        image: registry.example.com/shop/web:latest"}, span{7, 7, 16, 52}, 50, painter{})
+	if !strings.Contains(rows[0], "registry.example.com/shop/web:latest") || strings.Count(rows[1], "^") != 36 {
+		t.Errorf("a mark over the edge:\n%s", strings.Join(rows, "\n"))
+	}
+}
+
 func FuzzFrame(f *testing.F) {
 	f.Add("  image: web:latest", 3, 8, 40)
 	f.Add("日本\t\x1b[31m", 2, 3, 20)
