@@ -226,6 +226,11 @@ func (e entry) size() string {
 	return words
 }
 
+// named reports whether each finding of an entry names its own resource in its reason.
+func (e entry) named() bool {
+	return len(distinct(e, func(f *report.Finding) []string { return []string{f.Reason()} })) > 1
+}
+
 // resources are the names of all that an entry is about, each once.
 func (e entry) resources() []string {
 	return distinct(e, func(f *report.Finding) (names []string) {

@@ -30,6 +30,9 @@ func (m *markdown) table(title string, list []*report.Finding, folded bool) sect
 func (m *markdown) row(e entry) string {
 	f := e[0]
 	what := prose(clip(f.Reason(), messageRunes))
+	if e.named() {
+		what += " _(the others name their own resource)_"
+	}
 	if f.Expected != "" {
 		what += " Expected: " + prose(f.Expected) + "."
 	}

@@ -164,6 +164,9 @@ func (t *text) facts(e entry) {
 	t.places(e)
 	t.fact("roots", t.some(distinct(e, func(f *report.Finding) []string { return f.Roots })))
 	t.fact("clusters", t.some(distinct(e, func(f *report.Finding) []string { return f.Clusters })))
+	if e.named() {
+		t.fact("note", "the message is that of the first; the others name their own resource in it")
+	}
 	if o := f.Origin; o != nil {
 		if o.Set == nil && len(e) == 1 {
 			t.fact("missing", report.FieldName(o.Missing))

@@ -101,9 +101,9 @@ func runCheck(cmd *cobra.Command, o checkOptions, names []string) error {
 		Repositories: slices.Concat(repo.folders(ctx), change.Alternates, outside.Folders()), Cache: change.Cache,
 	})
 	defer child.Close()
-	done := showProgress(cmd.ErrOrStderr(), "checking")
-	rep, err := outside.Run(ctx, child, change)
-	done()
+	line := showProgress(cmd.ErrOrStderr(), "checking")
+	rep, err := outside.Run(ctx, watched{child, line}, change)
+	line.end()
 	if err != nil {
 		return fmt.Errorf("the check could not be run: %w", err)
 	}

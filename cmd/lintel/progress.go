@@ -1,12 +1,17 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/term"
+
+	"github.com/lintel-bot/lintel/bot/sources"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 const (
@@ -14,43 +19,75 @@ const (
 	progressEvery = 500 * time.Millisecond
 )
 
-// showProgress says on a terminal that work is going on, and for how long, until the returned function is called, which
-// clears the line. Elsewhere, and on terminals that cannot clear a line, it is silent. What share of the work is done
-// nobody knows beforehand: how much a change reaches is what the work finds out.
-func showProgress(w io.Writer, what string) (done func()) {
+// progressLine is what a terminal is told of work that goes on.
+type progressLine struct {
+	phase atomic.Value // string
+	stop  func()
+}
+
+// showProgress says on a terminal what is being done, and for how long, until it is ended, which clears the line.
+// Elsewhere, and on terminals that cannot clear a line, it is silent. What share of the work is done nobody knows
+// beforehand: how much a change reaches is what the work finds out.
+func showProgress(w io.Writer, phase string) *progressLine {
+	p := &progressLine{stop: func() {}}
+	p.phase.Store(phase)
 	f, ok := w.(*os.File)
 	if !ok || os.Getenv("TERM") == "dumb" || !term.IsTerminal(int(f.Fd())) {
-		return func() {}
+		return p
 	}
 	started := time.Now()
 	ticker := time.NewTicker(progressEvery)
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
-		progress(w, what, ticker.C, stop, func() time.Duration { return time.Since(started) })
+		p.tell(w, ticker.C, stop, func() time.Duration { return time.Since(started) })
 	}()
-	return func() {
+	p.stop = func() {
 		ticker.Stop()
 		close(stop)
 		<-stopped
 	}
+	return p
 }
 
-// progress writes one line anew at each tick, and clears it at the end.
-func progress(w io.Writer, what string, ticks <-chan time.Time, stop <-chan struct{}, since func() time.Duration) {
-	shown := false
+// end clears the line. It is called once.
+func (p *progressLine) end() { p.stop() }
+
+// tell writes the line anew at each tick that changes it, and clears it at the end.
+func (p *progressLine) tell(w io.Writer, ticks <-chan time.Time, stop <-chan struct{}, since func() time.Duration) {
+	shown := ""
 	for {
 		select {
 		case <-stop:
-			if shown {
+			if shown != "" {
 				fmt.Fprint(w, "\r\x1b[K")
 			}
 			return
 		case <-ticks:
-			if d := since(); d >= progressAfter {
-				fmt.Fprintf(w, "\r\x1b[Klintel: %s, %d s ...", what, int(d.Seconds()))
-				shown = true
+			d := since()
+			if d < progressAfter {
+				continue
+			}
+			if row := fmt.Sprintf("lintel: %s, %d s ...", p.phase.Load(), int(d.Seconds())); row != shown {
+				fmt.Fprint(w, "\r\x1b[K"+row)
+				shown = row
 			}
 		}
 	}
+}
+
+// watched is a sandbox that tells what it does: it checks, until it answers with what is to be fetched first.
+type watched struct {
+	sources.Sandbox
+	line *progressLine
+}
+
+// Run is that of the sandbox.
+func (s watched) Run(ctx context.Context, change report.Change) (*report.Report, error) {
+	s.line.phase.Store("checking")
+	rep, err := s.Sandbox.Run(ctx, change)
+	if err == nil && rep != nil && rep.Wanted != nil {
+		s.line.phase.Store("fetching what comes from outside")
+	}
+	return rep, err
 }

@@ -1,58 +1,83 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/lintel-bot/lintel/bot/sources"
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// The line of progress comes after a second, counts, and is cleared; short work leaves nothing.
+// The line of progress comes after a second, counts, tells what is done, and is cleared; short work leaves nothing.
 func TestProgress(t *testing.T) {
+	const clear = "\r\x1b[K"
 	for _, c := range []struct {
 		name  string
 		ticks []time.Duration
 		want  string
 	}{
 		{"short", []time.Duration{500 * time.Millisecond}, ""},
-		{"long", []time.Duration{500 * time.Millisecond, time.Second, 2600 * time.Millisecond},
-			"\r\x1b[Klintel: checking, 1 s ...\r\x1b[Klintel: checking, 2 s ...\r\x1b[K"},
+		{"long", []time.Duration{500 * time.Millisecond, time.Second, 1500 * time.Millisecond, 2600 * time.Millisecond},
+			clear + "lintel: checking, 1 s ..." + clear + "lintel: fetching, 1 s ..." + clear + "lintel: fetching, 2 s ..." +
+				clear},
 	} {
 		var out strings.Builder
 		ticks, stop, done := make(chan time.Time), make(chan struct{}), make(chan struct{})
+		line := showProgress(&out, "checking")
 		var at atomic.Int64
 		go func() {
 			defer close(done)
-			progress(&out, "checking", ticks, stop, func() time.Duration { return time.Duration(at.Load()) })
+			line.tell(&out, ticks, stop, func() time.Duration { return time.Duration(at.Load()) })
 		}()
 		for _, d := range c.ticks {
 			at.Store(int64(d))
 			ticks <- time.Time{}
-			ticks <- time.Time{} // the first was dealt with
+			ticks <- time.Time{} // the one before was dealt with
+			if d == time.Second {
+				ticks <- time.Time{}
+				line.phase.Store("fetching")
+			}
 		}
 		close(stop)
 		<-done
-		if got := out.String(); dedupe(got) != c.want {
+		if got := out.String(); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
 }
 
-// dedupe drops a line that is written twice.
-func dedupe(s string) string {
-	var out []string
-	for _, part := range strings.SplitAfter(s, "...") {
-		if len(out) == 0 || out[len(out)-1] != part {
-			out = append(out, part)
+// What is wanted from outside is a phase of its own.
+func TestProgressPhases(t *testing.T) {
+	line := showProgress(&strings.Builder{}, "starting")
+	for _, c := range []struct{ wanted, phase string }{{"", "checking"}, {"{}", "fetching what comes from outside"}} {
+		rep := &report.Report{}
+		if c.wanted != "" {
+			rep.Wanted = json.RawMessage(c.wanted)
+		}
+		if _, err := (watched{answering{rep: rep}, line}).Run(t.Context(), report.Change{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := line.phase.Load(); got != c.phase {
+			t.Errorf("%q: %v, want %s", c.wanted, got, c.phase)
 		}
 	}
-	return strings.Join(out, "")
 }
+
+type answering struct {
+	sources.Sandbox
+	rep *report.Report
+}
+
+func (a answering) Run(context.Context, report.Change) (*report.Report, error) { return a.rep, nil }
 
 // What is no terminal gets no line.
 func TestProgressElsewhere(t *testing.T) {
 	var out strings.Builder
-	showProgress(&out, "checking")()
+	showProgress(&out, "checking").end()
 	if out.Len() > 0 {
 		t.Errorf("%q", out.String())
 	}
