@@ -173,7 +173,7 @@ func (b *pageOf) groups(list []*report.Finding) (groups []page.Group, totals []p
 	slices.SortFunc(names, func(x, y string) int {
 		f, g := byPolicy[x], byPolicy[y]
 		return cmp.Or(cmp.Compare(loud(f), loud(g)),
-			cmp.Compare(report.SeverityRank(f[0].Severity), severityRank(g[0].Severity)), strings.Compare(x, y))
+			cmp.Compare(report.SeverityRank(f[0].Severity), report.SeverityRank(g[0].Severity)), strings.Compare(x, y))
 	})
 	for _, name := range names {
 		findings := byPolicy[name]
