@@ -1,7 +1,6 @@
 package checks
 
 import (
-	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -14,33 +13,26 @@ import (
 const (
 	excerptLines = 2
 	excerptWidth = 300
-	excerptMost  = 16 << 10
+	excerptMost  = 16 << 10 // likewise of one in which a place is far to the right
+	maxExcerpt   = 64 << 10 // bytes that are looked through for what Secrets hold
 )
 
-// excerpts collects the source lines around the findings and errors. Lines of the base are shown only for files
-// that the head does not have.
-func excerpts(trees *diff.Trees, rep *report.Report) map[string]map[int]string {
-	out := map[string]map[int]string{}
-	cached := map[string][]string{}
+// excerpts collects the source lines around the findings and errors, without what they say of Secrets. Lines of the base
+// are shown only for files that the head does not have.
+//
+// widths is up to how many bytes they are to be shown, where that is more than usual.
+func excerpts(trees *diff.Trees, files *maskedFiles, rep *report.Report) (out map[string]map[int]string,
+	widths map[string]map[int]int,
+) {
+	out, widths = map[string]map[int]string{}, map[string]map[int]int{}
 	lines := func(path string, base bool) []string {
-		key := fmt.Sprint(base, path)
-		if known, ok := cached[key]; ok {
-			return known
+		if !base {
+			return files.head(path).Lines()
 		}
-		t := trees.Head.Tree
-		if base {
-			if _, err := trees.Head.Tree.Entry(path); err == nil {
-				cached[key] = nil
-				return nil
-			}
-			t = trees.Base.Tree
+		if _, err := trees.Head.Tree.Entry(path); err == nil {
+			return nil
 		}
-		var list []string
-		if data, _, err := t.ReadFile(path); err == nil {
-			list = strings.Split(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n")
-		}
-		cached[key] = list
-		return list
+		return files.file(trees.Base.Tree, path).Lines()
 	}
 	add := func(path string, start, end, column int, base bool) {
 		if path == "" || start < 1 {
@@ -51,18 +43,12 @@ func excerpts(trees *diff.Trees, rep *report.Report) map[string]map[int]string {
 			if out[path] == nil {
 				out[path] = map[int]string{}
 			}
-			width := excerptWidth
+			out[path][n] = all[n-1][:min(len(all[n-1]), maxExcerpt)]
 			if n == start {
-				width = min(width+column*utf8.UTFMax, excerptMost)
-			}
-			text := all[n-1]
-			if len(text) > width {
-				text = strings.ToValidUTF8(text[:width], "") + "…"
-			}
-			// Two places on one line: the longer excerpt has both.
-			known, ok := out[path][n]
-			if text = strings.ToValidUTF8(text, "\uFFFD"); !ok || len(text) > len(known) {
-				out[path][n] = text
+				if widths[path] == nil {
+					widths[path] = map[int]int{}
+				}
+				widths[path][n] = max(widths[path][n], min(excerptWidth+column*utf8.UTFMax, excerptMost))
 			}
 		}
 	}
@@ -77,5 +63,17 @@ func excerpts(trees *diff.Trees, rep *report.Report) map[string]map[int]string {
 	for _, p := range rep.Errors {
 		add(p.Path, p.Line, p.Line, p.Column, false)
 	}
-	return out
+	return out, widths
+}
+
+// cutExcerpts cuts lines to what is shown: not before all is hidden in them that has to be.
+func cutExcerpts(lines map[string]map[int]string, widths map[string]map[int]int) {
+	for path, file := range lines {
+		for n, text := range file {
+			if width := max(excerptWidth, widths[path][n]); len(text) > width {
+				text = strings.ToValidUTF8(text[:width], "") + "…"
+			}
+			file[n] = strings.ToValidUTF8(text, "\uFFFD")
+		}
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/builtin"
 	"github.com/lintel-bot/lintel/checks/declared"
 	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/mask"
 	"github.com/lintel-bot/lintel/checks/parallel"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/engine"
@@ -34,6 +35,8 @@ type pairs struct {
 	charts     int // how many of these are Helm charts
 	others     int // how many roots the change reaches that are not asked for
 	warnings   []report.Problem
+
+	secrets *mask.Values // of the objects that anybody looked at
 }
 
 // pair renders what the change reaches on both sides.
@@ -46,7 +49,7 @@ func pair(ctx context.Context, change report.Change, repo *repository, k *kept) 
 	config.Clusters = repo.settings.Rendered(clusters)
 	base, head := config, config
 	base.Sources, head.Sources = repo.outside.Sources()
-	out := &pairs{context: repo.settings.Context, sides: &diff.Sides{
+	out := &pairs{context: repo.settings.Context, secrets: &mask.Values{}, sides: &diff.Sides{
 		Trees: t, All: change.All, Base: render.New(t.Base.Roots, base), Head: render.New(t.Head.Roots, head),
 	}}
 	out.tip = out.sides.Base
@@ -77,6 +80,7 @@ func pair(ctx context.Context, change report.Change, repo *repository, k *kept) 
 	if out.every = out.roots; chosen != nil {
 		out.narrow(chosen)
 	}
+	out.takeSecrets()
 	return out, nil
 }
 
@@ -84,7 +88,7 @@ func pair(ctx context.Context, change report.Change, repo *repository, k *kept) 
 func (p *pairs) objects(named []string, in func(roots.Root) bool) *declared.Objects {
 	t := p.sides.Trees
 	d := declared.New(t.Head.Roots, p.sides.Head, named)
-	d.In = in
+	d.In, d.Secrets = in, p.secrets
 	if !p.sides.All && t.ProposesRules() {
 		d.Since(declared.New(t.Rules.Roots, p.tip, named), p.reached())
 	}

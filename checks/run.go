@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/lintel-bot/lintel/checks/bump"
+	"github.com/lintel-bot/lintel/checks/mask"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/render"
@@ -92,8 +93,13 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	}
 	raise(out, repo.settings)
 	out.Conclude()
-	out.Excerpts = excerpts(repo.trees, out)
-	suggestLines(repo.trees.Head.Tree, out.Findings)
+	files := newMaskedFiles(repo.trees)
+	var widths map[string]map[int]int
+	out.Excerpts, widths = excerpts(repo.trees, files, out)
+	suggestLines(repo.trees.Head.Tree, files, out.Findings)
+	files.tell(pairs.secrets)
+	mask.Report(out, pairs.secrets) // the last step: what comes behind it may say what is secret
+	cutExcerpts(out.Excerpts, widths)
 	return out, nil
 }
 

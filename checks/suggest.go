@@ -7,8 +7,9 @@ import (
 	"github.com/lintel-bot/lintel/render/tree"
 )
 
-// suggestLines puts what the findings suggest into lines of their files, where these are known.
-func suggestLines(head *tree.Tree, findings []report.Finding) {
+// suggestLines puts what the findings suggest into lines of their files, where these are known and hold no value of a
+// Secret.
+func suggestLines(head *tree.Tree, files *maskedFiles, findings []report.Finding) {
 	byPath := map[string][]*report.Finding{}
 	var paths []string
 	for i := range findings {
@@ -28,7 +29,26 @@ func suggestLines(head *tree.Tree, findings []report.Finding) {
 		}
 		file := patch.Read(data)
 		for _, f := range byPath[paths[i]] {
-			f.Suggestion.Diff = file.Diff(f.Origin, f.Field, f.Suggestion)
+			d := file.Diff(f.Origin, f.Field, f.Suggestion)
+			if d != nil && !files.showable(f.Origin.Path, d) {
+				d = nil
+			}
+			f.Suggestion.Diff = d
 		}
 	})
+}
+
+// showable reports whether nothing is secret in the lines of a file that an edit shows. The line above is shown as
+// excerpts have it.
+func (m *maskedFiles) showable(path string, d *report.Diff) bool {
+	f := m.head(path)
+	for i := range d.Removed {
+		if f.Hides(d.Line + i) {
+			return false
+		}
+	}
+	if lines := f.Lines(); d.Above != "" && d.Line >= 2 && d.Line-2 < len(lines) {
+		d.Above = lines[d.Line-2]
+	}
+	return true
 }

@@ -2,11 +2,11 @@ package bump
 
 import (
 	"maps"
-	"reflect"
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/difference"
+	"github.com/lintel-bot/lintel/checks/mask"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/review"
 	"github.com/lintel-bot/lintel/render"
@@ -79,7 +79,7 @@ func listed[T any](c *comparison, list *[]T, one T) {
 
 // change is a resource with the difference in it.
 func (c *comparison) change(named report.Resource, old, new *render.Resource) report.ResourceChange {
-	was, now := hide(old.Made(), new.Made())
+	was, now := mask.Objects(old.Made(), new.Made())
 	out := report.ResourceChange{Resource: named}
 	out.Diff, out.LeftOut = unified(difference.Of(was, now), maxDiffLines, min(maxDiffBytes, c.room))
 	c.room -= len(out.Diff)
@@ -154,66 +154,6 @@ func unversioned(labels map[string]any) map[string]any {
 	labels = maps.Clone(labels)
 	maps.DeleteFunc(labels, func(name string, _ any) bool { return versionLabels[name] })
 	return labels
-}
-
-// What stands in place of what is secret.
-const (
-	hidden  = "(hidden)"
-	changed = "(changed)"
-)
-
-// lastApplied holds a copy of the whole object.
-const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
-
-// hide returns two versions of an object without what is secret in them.
-func hide(was, now map[string]any) (a, b map[string]any) {
-	secret := func(o map[string]any) bool { return o["kind"] == "Secret" }
-	if !secret(was) && !secret(now) {
-		return was, now
-	}
-	a, b = maps.Clone(was), maps.Clone(now)
-	for _, field := range []string{"data", "stringData"} {
-		hideField(a, b, field)
-	}
-	for _, o := range []map[string]any{a, b} {
-		meta, _ := o["metadata"].(map[string]any)
-		annotations, _ := meta["annotations"].(map[string]any)
-		if _, ok := annotations[lastApplied]; ok {
-			meta, annotations = maps.Clone(meta), maps.Clone(annotations)
-			annotations[lastApplied] = hidden
-			meta["annotations"], o["metadata"] = annotations, meta
-		}
-	}
-	return a, b
-}
-
-// hideField hides what the keys of a field hold, and tells where that differs.
-func hideField(a, b map[string]any, field string) {
-	was, isMap := a[field].(map[string]any)
-	now, isToo := b[field].(map[string]any)
-	for _, side := range []struct {
-		object map[string]any
-		values map[string]any
-		isMap  bool
-		mark   string
-	}{{a, was, isMap, hidden}, {b, now, isToo, changed}} {
-		if _, there := side.object[field]; !there {
-			continue
-		}
-		if !side.isMap {
-			side.object[field] = side.mark
-			continue
-		}
-		out := make(map[string]any, len(side.values))
-		for key := range side.values {
-			old, before := was[key]
-			new, after := now[key]
-			if out[key] = hidden; before && after && !reflect.DeepEqual(old, new) {
-				out[key] = side.mark
-			}
-		}
-		side.object[field] = out
-	}
 }
 
 // ImageChanges are the images of containers that differ. A Secret has none, whatever its keys are.

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/mask"
 	"github.com/lintel-bot/lintel/checks/parallel"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/settings"
@@ -23,6 +24,8 @@ import (
 type Objects struct {
 	// In reports whether a root is of the cluster that is asked; nil: all are.
 	In func(roots.Root) bool
+	// Secrets takes the values of the Secrets that are looked up; nil: nobody does.
+	Secrets *mask.Values
 
 	set      *roots.Set
 	renderer *render.Renderer
@@ -96,6 +99,15 @@ func (d *Objects) all(ctx context.Context, group, kind string) []entry {
 	if list, ok := d.kinds[group+"/"+kind]; ok {
 		return list
 	}
+	list := d.find(ctx, group, kind)
+	for _, e := range list {
+		d.Secrets.Object(e.object)
+	}
+	return list
+}
+
+// find finds the objects of a kind that were not asked for before. The lock is held.
+func (d *Objects) find(ctx context.Context, group, kind string) []entry {
 	var files []string
 	var reached []roots.Root
 	look := func() {

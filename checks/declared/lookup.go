@@ -32,7 +32,7 @@ type view struct {
 // branch, and what it touches is answered as it was, too. touched are the roots that it reaches.
 func (d *Objects) Since(tip *Objects, touched []roots.Root) {
 	d.tip, d.touched = tip, map[roots.Root]bool{}
-	tip.In, tip.keeps = d.In, true
+	tip.In, tip.keeps, tip.Secrets = d.In, true, d.Secrets
 	for _, root := range touched {
 		d.touched[root] = true
 	}

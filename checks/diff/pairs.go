@@ -47,6 +47,15 @@ func (p *Pair) Resource() *render.Resource {
 	return p.Old
 }
 
+// Versions calls a function with each version of the object that there is.
+func (p *Pair) Versions(take func(map[string]any)) {
+	for _, r := range []*render.Resource{p.Old, p.New, p.Before} {
+		if r != nil {
+			take(r.Object)
+		}
+	}
+}
+
 // Key identifies an object across versions of its API, as the API server does: by group, kind, namespace and name.
 type Key struct{ Group, Kind, Namespace, Name string }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/declared"
 	"github.com/lintel-bot/lintel/checks/manifest"
+	"github.com/lintel-bot/lintel/checks/mask"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/kinds"
 	"github.com/lintel-bot/lintel/engine/policy"
@@ -59,6 +60,15 @@ func Declare(sources ...manifest.File) (*Objects, []policy.Problem) {
 		}
 	}
 	return c, problems
+}
+
+// Secrets gives the values of the declared Secrets to those that are hidden.
+func (c *Objects) Secrets(v *mask.Values) {
+	for _, list := range c.kinds {
+		for _, o := range list {
+			v.Object(o)
+		}
+	}
 }
 
 // Complete says that the cluster holds nothing else, as in a test of the kyverno command: what is not declared does

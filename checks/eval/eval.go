@@ -35,7 +35,7 @@ type Input struct {
 
 // Run reviews all objects. What is wrong with the files is in the report; the error is that of the context.
 func Run(ctx context.Context, in Input) (*report.Evaluation, error) {
-	r := &recorder{report.Evaluation{Results: []report.EvaluationResult{}, Errors: []report.Problem{}}}
+	r := &recorder{Evaluation: report.Evaluation{Results: []report.EvaluationResult{}, Errors: []report.Problem{}}}
 	options := engine.Options{Now: in.Now}
 	policies, problems := engine.CompilePolicies(manifest.Sources(in.Policies), options)
 	r.problems(problems...)
@@ -48,6 +48,8 @@ func Run(ctx context.Context, in Input) (*report.Evaluation, error) {
 	r.problems(problems...)
 	old, problems := Declare(in.Old...)
 	r.problems(problems...)
+	declared.Secrets(&r.secrets)
+	old.Secrets(&r.secrets)
 	in.User.Info = in.User.Info.Completed()
 	reviewer := NewReviewer(Setup{
 		Policies: policies, Exceptions: r.exceptions(in, options), Cluster: declared, Values: in.Values, User: in.User,
@@ -65,6 +67,7 @@ func Run(ctx context.Context, in Input) (*report.Evaluation, error) {
 			if isInput(o) {
 				continue // the inputs of this command often lie in one folder
 			}
+			r.secrets.Object(o)
 			Default(o)
 			review := Review{Object: o, Operation: in.Operation}
 			review.find(old, declared)

@@ -3,6 +3,7 @@ package eval
 import (
 	"slices"
 
+	"github.com/lintel-bot/lintel/checks/mask"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/review"
 	"github.com/lintel-bot/lintel/checks/rules"
@@ -12,7 +13,10 @@ import (
 )
 
 // recorder writes down what the policies say.
-type recorder struct{ report.Evaluation }
+type recorder struct {
+	report.Evaluation
+	secrets mask.Values // of all objects
+}
 
 // problems adds problems to the errors and the warnings.
 func (r *recorder) problems(list ...policy.Problem) {
@@ -49,4 +53,5 @@ func (r *recorder) finish() {
 	r.Errors = report.SortProblems(r.Errors)
 	r.Warnings = report.SortProblems(r.Warnings)
 	r.Conclude()
+	mask.Texts(&r.Evaluation, &r.secrets)
 }

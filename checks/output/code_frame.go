@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 const (
@@ -40,13 +42,16 @@ func frame(excerpt map[int]string, s span, width int, p painter) []string {
 	single := s.startLine == s.endLine
 	marked := cells(excerpt[s.startLine])
 	from, to := 0, len(marked)
-	if single && s.start > 0 {
-		from = min(s.start-1, len(marked))
-		to = max(min(max(s.end-1, from+1), len(marked)), from)
-	} else {
+	switch hidden := hiddenAt(marked); {
+	case !single || s.start == 0, hidden >= 0 && hidden < s.start-1: // or the columns are no more those of the file
 		for from < to && strings.TrimSpace(marked[from].text) == "" {
 			from++
 		}
+	case hidden == s.start-1:
+		from, to = hidden, hidden+len(report.Hidden)
+	default:
+		from = min(s.start-1, len(marked))
+		to = max(min(max(s.end-1, from+1), len(marked)), from)
 	}
 	left := cut(marked, from, to, room)
 
@@ -79,6 +84,20 @@ func frame(excerpt map[int]string, s span, width int, p painter) []string {
 		}
 	}
 	return out
+}
+
+// hiddenAt is where in a line something is hidden first, -1 where nothing is.
+func hiddenAt(line []cell) int {
+	for i := range line {
+		n := 0
+		for n < len(report.Hidden) && i+n < len(line) && line[i+n].text == report.Hidden[n:n+1] {
+			n++
+		}
+		if n == len(report.Hidden) {
+			return i
+		}
+	}
+	return -1
 }
 
 // cell is one character of a source line as it is shown.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/eval"
 	"github.com/lintel-bot/lintel/checks/manifest"
+	"github.com/lintel-bot/lintel/checks/mask"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/rules"
 	"github.com/lintel-bot/lintel/engine"
@@ -26,6 +27,8 @@ type file struct {
 	errors []report.Problem
 	read   map[string][]manifest.File // what was read so far: the tests of a file share policies
 	visit  func(*loaded)              // sees every test with its answers; may be nil
+
+	secrets *mask.Values // takes those of the objects; nil: nobody does
 }
 
 func (f *file) name(p string) string {
@@ -112,6 +115,7 @@ func (f *file) load(d policy.Document, t test) *loaded {
 	cluster, problems := eval.Declare(slices.Concat(c.sources("/clusterResources", t.ClusterResources),
 		c.sources("/context", one(t.Context)), c.sources("/paramResources", t.ParamResources))...)
 	f.problem(problems...)
+	cluster.Secrets(f.secrets)
 	cluster.Complete()
 	values := t.Values
 	if values == nil {
@@ -133,6 +137,7 @@ func (f *file) load(d policy.Document, t test) *loaded {
 		if o["metadata"] != nil && !seen[key] {
 			seen[key] = true
 			c.objects = append(c.objects, o)
+			f.secrets.Object(o)
 		}
 	}
 	c.reviewer = eval.NewReviewer(eval.Setup{Policies: policies, Exceptions: exceptions, Cluster: cluster, Values: values,

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/lintel-bot/lintel/checks/mask"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render/roots"
 )
@@ -49,13 +50,14 @@ func Find(files fs.FS, dir string) ([]string, error) {
 // Run runs tests, several at a time. What is wrong with their files is in the report, and the other tests still
 // run; the error is that of the context.
 func Run(ctx context.Context, in Input) (*report.TestRun, error) {
+	secrets := &mask.Values{}
 	results := make([]report.TestRun, len(in.Tests))
 	var workers errgroup.Group
 	workers.SetLimit(cmp.Or(in.Workers, runtime.GOMAXPROCS(0)))
 	for i, path := range in.Tests {
 		workers.Go(func() error {
 			if ctx.Err() == nil {
-				f := file{Input: &in, path: path}
+				f := file{Input: &in, path: path, secrets: secrets}
 				f.run(ctx)
 				results[i] = report.TestRun{Rows: f.rows, Errors: f.errors} // and not what the file has read
 			}
@@ -76,5 +78,6 @@ func Run(ctx context.Context, in Input) (*report.TestRun, error) {
 	for i := range out.Rows {
 		out.Summary.Count(&out.Rows[i])
 	}
+	mask.Texts(out, secrets)
 	return out, nil
 }

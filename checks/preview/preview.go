@@ -12,6 +12,7 @@ import (
 
 	"github.com/lintel-bot/lintel/checks/builtin"
 	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/mask"
 	"github.com/lintel-bot/lintel/checks/parallel"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/review"
@@ -48,6 +49,7 @@ type Input struct {
 	Renderings    *render.Cache
 	Limit         time.Duration // how long it may look at resources; 0: 90 s, negative: not at all
 	Objects       *tree.Objects // of the repository
+	Secrets       *mask.Values  // takes the values of the Secrets that are looked at; nil: nobody does
 }
 
 // Run previews the change of the rules; nil where it changes nothing. The problems are those of the check: proposed
@@ -89,6 +91,7 @@ type comparison struct {
 	policies [2]map[string]*engine.PolicyInfo // by name; the first of a name
 	rules    map[ruleKey]bool                 // those that both versions have
 	states   map[string]report.PolicyState    // of the policies that cannot be compared
+	secrets  *mask.Values                     // see Input
 	without  [2]*review.Reviewer              // without the exceptions that change; nil where none do
 	edited   map[*engine.Exception]report.Edit
 }
@@ -239,6 +242,7 @@ func (p *comparison) resource(ctx context.Context, out *rootPreview, old, now *d
 	var reviews [2]*review.Answer
 	for i, one := range []*diff.Pair{old, now} {
 		if one != nil {
+			one.Versions(p.secrets.Object)
 			v := p.sides[i].reviewer.Review(ctx, one)
 			reviews[i] = &v
 		}

@@ -52,6 +52,7 @@ func newSide(in Input, set *rules.Ruleset, decision *exceptions.Decision, like *
 		s.declared = like.declared
 	} else {
 		s.declared = declared.New(s.sides.Trees.Head.Roots, s.sides.Head, set.Settings.Context)
+		s.declared.Secrets = in.Secrets
 	}
 	s.reviewer = s.reviewerWith(decision.Counting)
 	s.view = review.ViewOf(set, decision, in.Trees.Changed)

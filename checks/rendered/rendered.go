@@ -16,6 +16,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/bump"
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/difference"
+	"github.com/lintel-bot/lintel/checks/mask"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/review"
 	"github.com/lintel-bot/lintel/engine/admission"
@@ -135,7 +136,7 @@ func (l *listing) add(one *edit) {
 	if difference.Same(was, now) && !one.moved() {
 		return // only what is not known of it differs
 	}
-	hunks := difference.Of(masked(was, now))
+	hunks := difference.Of(mask.Objects(was, now))
 	k := key{one.named(), one.operation, one.from, digest(hunks)}
 	if was != nil && now != nil && !one.moved() && bump.SameButVersion(was, now) {
 		l.relabeled[k] = true
@@ -213,6 +214,3 @@ func clustersOf(edits []*edit, of func(roots.Root) []string) (names []string) {
 	slices.Sort(names)
 	return names
 }
-
-// masked returns two versions of an object without what is secret in them.
-func masked(was, now map[string]any) (a, b map[string]any) { return bump.Masked(was, now) }

@@ -28,3 +28,6 @@ func some(list []string) string {
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(list[:few], ", "), len(list)-few)
 }
+
+// Hidden stands in place of a value of a Secret.
+const Hidden = "(hidden)"

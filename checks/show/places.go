@@ -7,6 +7,7 @@ import (
 	"github.com/go-openapi/jsonpointer"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lintel-bot/lintel/checks/mask"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render"
 	"github.com/lintel-bot/lintel/render/origin"
@@ -77,7 +78,10 @@ func blameLines(res *render.Resource, originOf func(pointer string) origin.Place
 	if err != nil {
 		return nil, err
 	}
-	text := strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
+	text, secret := strings.Split(strings.TrimSuffix(string(data), "\n"), "\n"), mask.IsSecret(res.Object)
+	if secret {
+		text = mask.Read("", data, mask.Plain).Lines()[:len(text)]
+	}
 	documents, err := source.Parse("the rendered resource", data, source.Limits{Nodes: 1 << 30, Depth: 1 << 20})
 	if err != nil {
 		return nil, err
@@ -89,10 +93,10 @@ func blameLines(res *render.Resource, originOf func(pointer string) origin.Place
 	}
 	lines := make([]report.BlamedLine, len(text))
 	var place origin.Place
-	first := 0
+	first, at := 0, ""
 	for i, t := range text {
 		if pointer, ok := starts[i+1]; ok {
-			place, first = originOf(pointer), i
+			place, first, at = originOf(pointer), i, pointer
 		}
 		l := report.BlamedLine{Text: t, Path: place.Path, Line: place.StartLine, Near: place.How == origin.Enclosing}
 		if n := i - first; n > 0 && blocks[first+1] {
@@ -105,11 +109,23 @@ func blameLines(res *render.Resource, originOf func(pointer string) origin.Place
 			}
 			l.Line = min(place.StartLine+offset, place.EndLine)
 		} else if n == 0 {
-			l.Chain = blameLinks(place)
+			if l.Chain = blameLinks(place); secret && mask.InData(at) {
+				hideLinks(l.Chain)
+			}
 		}
 		lines[i] = l
 	}
 	return lines, nil
+}
+
+// hideLinks hides what stood where a value of a Secret stands. Who reads the lines wants to know where they come from; the
+// values are in what is deployed ("lintel render"), and in the form for programs.
+func hideLinks(links []report.BlamedLink) {
+	for i := range links {
+		if links[i].Value != "" {
+			links[i].Value = report.Hidden
+		}
+	}
 }
 
 // markLines notes the pointer of what starts on each line below a node, and which lines begin a block scalar.

@@ -112,7 +112,7 @@ func (s *shower) show(ctx context.Context) (*report.Showing, error) {
 // printed prints the objects of a rendering, or their places. Of a large chart that takes longer than to recall the
 // rendering, so it is kept.
 func (s *shower) printed(rendering *render.Rendering) ([]byte, error) {
-	kept := fmt.Sprintf("%s-%s-%t-%t-%t-%d", s.Show, cmp.Or(s.Output, "default"), s.sorted, s.Chain, s.Color, s.Width)
+	kept := fmt.Sprintf("masked-%s-%s-%t-%t-%t-%d", s.Show, cmp.Or(s.Output, "default"), s.sorted, s.Chain, s.Color, s.Width)
 	if text, ok := rendering.Beside(kept); ok {
 		return text, nil
 	}

@@ -1,0 +1,193 @@
+package mask
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/render/source"
+)
+
+// Role is what a kustomization makes of a file.
+type Role int
+
+// The roles, the most secret last.
+const (
+	Plain        Role = iota // what the file says counts
+	Patch                    // a patch of Secrets, or of what may be one
+	Settings                 // lines of KEY=value that become a Secret
+	Confidential             // all of it is a value of a Secret
+)
+
+// File is a source file of which the values of Secrets are hidden.
+type File struct {
+	lines  []string // as they are, with the line breaks of excerpts
+	hidden []string // likewise, without what is secret
+	values []value
+}
+
+// value is one that the file has.
+type value struct {
+	text    string
+	encoded bool
+}
+
+// Read finds the values of Secrets in a file: in Secrets of any spelling, generators of Secrets, patches of them, in
+// texts that hold such documents, and in values that charts and substitutions are given under the name of a password.
+// In what is no YAML it goes by lines, and hides rather more.
+func Read(name string, data []byte, role Role) *File {
+	text := strings.TrimPrefix(strings.ReplaceAll(string(data), "\r\n", "\n"), "\ufeff")
+	f := &File{lines: strings.Split(text, "\n")}
+	f.hidden = slices.Clone(f.lines)
+	switch {
+	case role >= Settings:
+		f.whole(role)
+	case role == Patch, suspicious.MatchString(text):
+		f.read(name, text, role)
+	}
+	return f
+}
+
+// suspicious matches in a file that may hold a value of a Secret. What a tag or an escape spells otherwise has one.
+var suspicious = regexp.MustCompile(`(?im)secret|patch|!binary|\\[ux]|\\$|pass|pwd|token|api_?key|private_?key|credential|dsn`)
+
+// Lines are the lines of the file without what is secret.
+func (f *File) Lines() []string {
+	if f == nil {
+		return nil
+	}
+	return f.hidden
+}
+
+// Hides reports whether something in a line, counted from 1, is secret.
+func (f *File) Hides(line int) bool {
+	return f != nil && line >= 1 && line <= len(f.lines) && f.lines[line-1] != f.hidden[line-1]
+}
+
+// Tell gives the values of the file to those that are known.
+func (f *File) Tell(v *Values) {
+	if f == nil {
+		return
+	}
+	for _, one := range f.values {
+		v.Text(one.text, one.encoded)
+	}
+}
+
+// setting is a line of a file of settings.
+var setting = regexp.MustCompile(`^(\s*(?:export\s+)?[A-Za-z_][\w.-]*\s*=)(.*)$`)
+
+func (f *File) whole(role Role) {
+	for i, line := range f.lines {
+		m := setting.FindStringSubmatch(line)
+		switch {
+		case strings.TrimSpace(line) == "":
+		case role == Settings && m != nil && m[2] != "":
+			f.hidden[i] = m[1] + report.Hidden
+			f.values = append(f.values, value{text: strings.Trim(m[2], `"' `)})
+		case role == Settings && m != nil:
+		default:
+			f.hidden[i] = report.Hidden
+		}
+	}
+	if role == Confidential {
+		f.values = append(f.values, value{text: strings.Join(f.lines, "\n")})
+	}
+}
+
+// limits are those of what is read. It was read before, or is no YAML.
+var limits = source.Limits{}
+
+func (f *File) read(name, text string, role Role) {
+	f.documents(func(from, to int) {
+		part := strings.Join(f.lines[from:to], "\n")
+		nodes, problems := source.Documents(name, []byte(part), limits)
+		switch {
+		case len(problems) > 0 || strings.ContainsAny(part, "\r\u0085\u2028\u2029\ufeff"):
+			// YAML has more line breaks than excerpts, so that it is not known which line a value is on.
+			f.guess(from, to, role)
+		default:
+			for _, n := range nodes {
+				s := newSearch(f, n, from, to)
+				s.document(path.Base(name), role)
+				s.hide()
+			}
+		}
+	})
+}
+
+// documents yields the lines, from 0, of each document of the file.
+func (f *File) documents(yield func(from, to int)) {
+	from := 0
+	for i, line := range f.lines {
+		if i > from && (isMarker(line, "---") || isMarker(line, "...")) {
+			yield(from, i)
+			from = i
+		}
+	}
+	yield(from, len(f.lines))
+}
+
+func isMarker(line, marker string) bool {
+	return strings.HasPrefix(line, marker) && (len(line) == 3 || strings.IndexByte(" \t", line[3]) >= 0)
+}
+
+var (
+	// ofSecrets matches in a document that is no YAML, such as a template, where it is about Secrets.
+	ofSecrets = regexp.MustCompile(`(?i)\bkind["']?\s*:\s*\S*\s*["']?Secret|secretGenerator|!binary`)
+	// structural are lines that say what a document is. What they say is no value.
+	structural = regexp.MustCompile(`^\s*(?:- )?["']?(?:apiVersion|kind|metadata|data|stringData|secretGenerator|literals|envs|` +
+		`files)["']?\s*:\s*[\w./-]*\s*$|^[\s\]}{[,]*$|^---|^\.\.\.|^\s*\{\{[^"]*\}\}\s*$`)
+	keyed = regexp.MustCompile(`^(\s*(?:- )?["']?[\w./-]+["']?\s*[:=]\s*)\S`)
+)
+
+// guess hides what may be a value of a Secret in lines that are no YAML.
+func (f *File) guess(from, to int, role Role) {
+	all := role == Patch || ofSecrets.MatchString(strings.Join(f.lines[from:to], "\n"))
+	for i := from; i < to; i++ {
+		line := f.lines[i]
+		m := keyed.FindStringSubmatch(line)
+		name := ""
+		if m != nil {
+			name = strings.Trim(m[1], " -\"':=\t")
+		}
+		switch {
+		case m != nil && (all && !structural.MatchString(line) || telling(name)):
+			f.hidden[i] = m[1] + report.Hidden
+		case all && !structural.MatchString(line) && !strings.HasSuffix(strings.TrimRight(line, " "), ":"):
+			f.hidden[i] = indentOf(line) + report.Hidden
+		default:
+			continue
+		}
+		if m != nil && telling(name) {
+			f.values = append(f.values, value{text: strings.Trim(line[len(m[1]):], `"', `), encoded: true})
+		}
+	}
+}
+
+func indentOf(line string) string { return line[:len(line)-len(strings.TrimLeft(line, " \t"))] }
+
+// telling reports whether a key is called as passwords are, and holds none of the names and settings around them.
+func telling(key string) bool {
+	return tellingKey.MatchString(key) && !namingKey.MatchString(key)
+}
+
+var (
+	tellingKey = regexp.MustCompile(`(?i)(?:pass|passwd|password|passphrase|pwd|secret|token|api_?-?key|private_?-?key|` +
+		`access_?-?key|secret_?-?key|encryption_?-?key|credentials?|dsn|connection_?string)$`)
+	namingKey = regexp.MustCompile(`(?i)existing|automount|^use|^create|^enable|^generate|^image_?pull`)
+)
+
+// nested reads a text that stands in the file as a document of its own; nil where nothing is secret in it.
+func nested(name, text string, role Role) *File {
+	if role != Patch && !strings.ContainsAny(text, "\n{:") {
+		return nil
+	}
+	f := Read(name, []byte(text), role)
+	if slices.Equal(f.lines, f.hidden) {
+		return nil
+	}
+	return f
+}

@@ -1,0 +1,143 @@
+package mask_test
+
+import (
+	"encoding/base64"
+	"strings"
+	"testing"
+
+	"github.com/lintel-bot/lintel/checks/mask"
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// What a file says stays, but for the values of Secrets.
+func TestRead(t *testing.T) {
+	const secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n"
+	for _, c := range []struct {
+		name, path string
+		role       mask.Role
+		text, want string
+	}{
+		{"block", "a.yaml", mask.Plain, secret + "type: Opaque\nstringData:\n  password: hunter2 # old: hunter1\n  user: \"bob\"\n",
+			secret + "type: Opaque\nstringData:\n  password: (hidden)\n  user: (hidden)\n"},
+		{"the kind comes last", "a.yaml", mask.Plain, "data:\n  a: aHVudGVyMg==\nimmutable: true\nkind: Secret\n",
+			"data:\n  a: (hidden)\nimmutable: true\nkind: Secret\n"},
+		{"flow", "a.yaml", mask.Plain, "{kind: Secret, stringData: {password: hunter2, user: 'b}, b'}, type: Opaque}\n",
+			"{kind: Secret, stringData: {password: (hidden), user: (hidden)}, type: Opaque}\n"},
+		{"JSON", "a.json", mask.Plain, "{\"kind\":\"Secret\",\"data\":{\"a\":\"aHVudGVyMg==\",\"b\":\"eA==\"},\"type\":\"Opaque\"}",
+			"{\"kind\":\"Secret\",\"data\":{\"a\":(hidden),\"b\":(hidden)},\"type\":\"Opaque\"}"},
+		{"JSON in lines", "a.json", mask.Plain, "{\n \"kind\": \"Secret\",\n \"data\": {\n  \"a\": \"aHVudGVyMg==\"\n }\n}\n",
+			"{\n \"kind\": \"Secret\",\n \"data\": {\n  \"a\": (hidden)\n }\n}\n"},
+		{"texts", "a.yaml", mask.Plain, "kind: Secret\nstringData:\n  a: |\n    one\n\n    two\n  b: >-\n    three\n  c: \"four\n    five\"\n  d: six\n   seven\nx: y\n",
+			"kind: Secret\nstringData:\n  a: (hidden)\n    (hidden)\n\n    (hidden)\n  b: (hidden)\n    (hidden)\n  c: (hidden)\n    (hidden)\n  d: (hidden)\n   (hidden)\nx: y\n"},
+		{"alias", "a.yaml", mask.Plain, "x: &p hunter2\ny: &all {a: b1}\nkind: Secret\nstringData:\n  <<: *all\n  password: *p\n  q: &r z\n",
+			"x: (hidden)\ny: &all {a: (hidden)}\nkind: Secret\nstringData:\n  <<: *all\n  password: *p\n  q: (hidden)\n"},
+		{"merged kind", "a.yaml", mask.Plain, "x: &k {kind: Secret}\n<<: *k\nstringData: {a: b1}\n",
+			"x: &k {kind: Secret}\n<<: *k\nstringData: {a: (hidden)}\n"},
+		{"kind in base64", "a.yaml", mask.Plain, "kind: !!binary U2VjcmV0\nstringData: {a: b1}\n",
+			"kind: !!binary U2VjcmV0\nstringData: {a: (hidden)}\n"},
+		{"list", "a.yaml", mask.Plain, "kind: List\nitems:\n- kind: Secret\n  data:\n    a: Yg==\n- kind: ConfigMap\n  data:\n    a: b\n",
+			"kind: List\nitems:\n- kind: Secret\n  data:\n    a: (hidden)\n- kind: ConfigMap\n  data:\n    a: b\n"},
+		{"list of Secrets", "a.yaml", mask.Plain, "kind: SecretList\nitems:\n- data: {a: Yg==}\n",
+			"kind: SecretList\nitems:\n- data: {a: (hidden)}\n"},
+		{"documents", "a.yaml", mask.Plain, "kind: ConfigMap\ndata: {a: b}\n---\nkind: Secret\ndata:\n  a: Yg==\n--- # next\nkind: ConfigMap\ndata: {a: b}\n",
+			"kind: ConfigMap\ndata: {a: b}\n---\nkind: Secret\ndata:\n  a: (hidden)\n--- # next\nkind: ConfigMap\ndata: {a: b}\n"},
+		{"last applied", "a.yaml", mask.Plain, "kind: Secret\nmetadata:\n  annotations:\n    a: b\n    kubectl.kubernetes.io/last-applied-configuration: |\n      {\"stringData\":{\"a\":\"hunter2\"}}\n",
+			"kind: Secret\nmetadata:\n  annotations:\n    a: b\n    kubectl.kubernetes.io/last-applied-configuration: (hidden)\n      (hidden)\n"},
+		{"no Secret", "a.yaml", mask.Plain, "kind: Pod\nspec: {volumes: [{secret: {secretName: data}}]}\ndata: {password: x}\n",
+			"kind: Pod\nspec: {volumes: [{secret: {secretName: data}}]}\ndata: {password: x}\n"},
+		{"line breaks of Windows", "a.yaml", mask.Plain, "kind: Secret\r\ndata:\r\n  a: Yg==\r\n", "kind: Secret\ndata:\n  a: (hidden)\n"},
+		{"line breaks of YAML", "a.yaml", mask.Plain, "kind: Secret\ndata:\u2028  a: Yg==\n  b: Yg==\n",
+			"kind: Secret\ndata:(hidden)\n  b: (hidden)\n"},
+		{"no YAML", "a.yaml", mask.Plain, "kind: Secret\nmetadata:\n  name: s\nstringData:\n  password: {{ .Values.x }} hunter2\n  a: [\n  hunter2\n",
+			"kind: Secret\nmetadata:\n  name: (hidden)\nstringData:\n  password: (hidden)\n  a: (hidden)\n  (hidden)\n"},
+
+		{"literals", "kustomization.yaml", mask.Plain,
+			"secretGenerator:\n- name: s\n  literals:\n  - password=hunter2\n  - \"a=b=c\"\n  - >-\n    x=y\n  files: [x]\nconfigMapGenerator:\n- literals: [a=b]\n",
+			"secretGenerator:\n- name: s\n  literals:\n  - password=(hidden)\n  - \"a=(hidden)\n  - (hidden)\n    (hidden)\n  files: [x]\nconfigMapGenerator:\n- literals: [a=b]\n"},
+		{"literals in a row", "kustomization.yaml", mask.Plain, "secretGenerator: [{name: s, literals: [a=b1, 'c=d'], type: Opaque}]\n",
+			"secretGenerator: [{name: s, literals: [a=(hidden), 'c=(hidden)], type: Opaque}]\n"},
+		{"component", "kustomization.yaml", mask.Plain, "kind: Component\nSecretGenerator:\n- Literals:\n  - a=b\n",
+			"kind: Component\nSecretGenerator:\n- Literals:\n  - a=(hidden)\n"},
+		{"generator", "g.yaml", mask.Plain, "kind: SecretGenerator\nliterals:\n- a=b\n", "kind: SecretGenerator\nliterals:\n- a=(hidden)\n"},
+		{"patch", "kustomization.yaml", mask.Plain,
+			"patches:\n- target: {kind: Secret}\n  patch: |-\n    - op: replace\n      path: /data/a\n      value: Yg==\n    - {op: add, path: /metadata/labels/a, value: b}\n",
+			"patches:\n- target: {kind: Secret}\n  patch: |-\n    - op: replace\n      path: /data/a\n      value: (hidden)\n    - {op: add, path: /metadata/labels/a, value: b}\n"},
+		{"patch of what may be one", "kustomization.yaml", mask.Plain, "patches:\n- patch: '[{op: add, path: /stringData/a, value: b1}]'\n  target: {name: s}\n",
+			"patches:\n- patch: (hidden)\n  target: {name: s}\n"},
+		{"patch of others", "kustomization.yaml", mask.Plain, "patches:\n- patch: '[{op: add, path: /data/a, value: b1}]'\n  target: {kind: ConfigMap}\n",
+			"patches:\n- patch: '[{op: add, path: /data/a, value: b1}]'\n  target: {kind: ConfigMap}\n"},
+		{"merged patch", "kustomization.yaml", mask.Plain, "patchesStrategicMerge:\n- |-\n  kind: Secret\n  metadata: {name: s}\n  stringData:\n    a: b\n",
+			"patchesStrategicMerge:\n- |-\n  kind: Secret\n  metadata: {name: s}\n  stringData:\n    a: (hidden)\n"},
+		{"file of a patch", "p.yaml", mask.Patch, "- op: add\n  path: /stringData\n  value:\n    a: b\n- op: add\n  path: \"\"\n  value: {data: {a: Yg==}}\n",
+			"- op: add\n  path: /stringData\n  value:\n    a: (hidden)\n- op: add\n  path: \"\"\n  value: {data: {a: (hidden)}}\n"},
+		{"settings", "x.env", mask.Settings, "# a\nPASSWORD=hunter2\nEMPTY=\n\nhunter2\n", "(hidden)\nPASSWORD=(hidden)\nEMPTY=\n\n(hidden)\n"},
+		{"data", "x", mask.Confidential, "hunter2\nuser: bob\n", "(hidden)\n(hidden)\n"},
+		{"values of a chart", "values-prod.yaml", mask.Plain, "db:\n  password: hunter2\n  existingSecret: db\n  host: h\n", "db:\n  password: (hidden)\n  existingSecret: db\n  host: h\n"},
+		{"values of a release", "r.yaml", mask.Plain, "kind: HelmRelease\nspec:\n  values:\n    auth: {token: abc, user: x}\n    tokens: 1\n",
+			"kind: HelmRelease\nspec:\n  values:\n    auth: {token: (hidden), user: x}\n    tokens: 1\n"},
+		{"values as a text", "a.yaml", mask.Plain, "kind: Application\nspec: {source: {helm: {\n  parameters: [{name: db.password, value: hunter2}], valuesObject: {apiKey: k}}}}\n---\nkind: Application\nspec:\n  source:\n    helm:\n      values: |\n        replicas: 1\n        password: hunter2\n",
+			"kind: Application\nspec: {source: {helm: {\n  parameters: [{name: db.password, value: (hidden)}], valuesObject: {apiKey: (hidden)}}}}\n---\nkind: Application\nspec:\n  source:\n    helm:\n      values: |\n        replicas: 1\n        password: (hidden)\n"},
+		{"a Secret in a text", "a.yaml", mask.Plain, "kind: ConfigMap\ndata:\n  s.yaml: |\n    kind: Secret\n    stringData:\n      a: b\n  t.yaml: \"kind: Secret\\nstringData: {a: b1}\"\n",
+			"kind: ConfigMap\ndata:\n  s.yaml: |\n    kind: Secret\n    stringData:\n      a: (hidden)\n  t.yaml: (hidden)\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := strings.Join(mask.Read(c.path, []byte(c.text), c.role).Lines(), "\n")
+			if got != c.want {
+				t.Errorf("got\n%s\nwant\n%s", got, c.want)
+			}
+		})
+	}
+}
+
+// Whatever a file is like, reading it does not end in a panic and keeps its lines, and a Secret of plain YAML keeps its
+// value.
+func FuzzRead(f *testing.F) {
+	f.Add("kind: Secret\nstringData:\n  a: |\n    x\n", 0)
+	f.Add("patches:\n- {target: {}, patch: '[{path: /data/a, value: b}]'}\n", 1)
+	f.Add("a: &a [*a]\n\"kind\": \"Secret\"\r\ndata: {a: &b !!str c}\u2028", 2)
+	f.Fuzz(func(t *testing.T, text string, role int) {
+		lines := mask.Read("values.yaml", []byte(text), mask.Role(role&3)).Lines()
+		want := strings.Count(strings.ReplaceAll(text, "\r\n", "\n"), "\n") + 1
+		if len(lines) != want {
+			t.Errorf("%d lines, want %d", len(lines), want)
+		}
+		const secret = "5tr0ng-s3cret"
+		document := "kind: Secret\nstringData:\n  a: " + secret + "\n---\n" + text
+		if got := strings.Join(mask.Read("a.yaml", []byte(document), mask.Plain).Lines()[:3], "\n"); strings.Contains(got, secret) {
+			t.Errorf("shown: %q", got)
+		}
+	})
+}
+
+// A value is found as it is, encoded, and quoted; words that others have are not.
+func TestHide(t *testing.T) {
+	var v mask.Values
+	encode := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+	v.Object(map[string]any{"kind": "Secret", "metadata": map[string]any{"name": "db", "namespace": "shop"},
+		"data": map[string]any{"password": encode("hunter2\n"), "port": encode("5432"), "quoted": encode(`a"b'c`)},
+		"stringData": map[string]any{"url": "postgres://app:corr-horse@db.shop:5432/x", "user": "admin", "pin": 123,
+			"on": "true", "word": "staple"}})
+	v.Object(map[string]any{"kind": "ConfigMap", "data": map[string]any{"a": "visible"}})
+	resource := report.Resource{APIVersion: "v1", Kind: "Secret", Namespace: "shop", Name: "db"}
+	for _, c := range []struct{ text, want, own string }{
+		{text: "it is hunter2", want: "it is (hidden)"},
+		{text: "it is hunter2s", want: "it is (hidden)s"},
+		{text: "it is " + encode("hunter2") + " or " + encode("hunter2\n"), want: "it is (hidden) or (hidden)"},
+		{text: `it is a\"b'c`, want: "it is (hidden)"},
+		{text: "corr-horse", want: "(hidden)"},
+		{text: "staples and staple", want: "staples and (hidden)"},
+		{text: "port 5432, admin, pin 123, visible", want: "port 5432, admin, pin 123, visible",
+			own: "port (hidden), (hidden), pin (hidden), visible"},
+		{text: "Secret shop/db: true, password", want: "Secret shop/db: true, password"},
+	} {
+		if c.own == "" {
+			c.own = c.want
+		}
+		if got := v.Hide(c.text); got != c.want {
+			t.Errorf("%q: %q, want %q", c.text, got, c.want)
+		}
+		if got := v.Hide(c.text, resource); got != c.own {
+			t.Errorf("of the Secret, %q: %q, want %q", c.text, got, c.own)
+		}
+	}
+}

@@ -1,0 +1,79 @@
+// Package mask keeps what Secrets hold out of what a check says: it replaces their values in objects, in the lines of
+// source files, and in texts of which nobody knows where they were put together, such as the messages of policies.
+//
+// Keys, names and the structure of lines stay. What is hidden is shown as [report.Hidden].
+package mask
+
+import (
+	"maps"
+	"reflect"
+
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// changed stands in place of a value that another version of the object has another one of.
+const changed = "(changed)"
+
+// lastApplied is the annotation in which kubectl keeps a copy of the whole object
+// (https://kubernetes.io/docs/reference/labels-annotations-taints/).
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// kind is that of Secrets. Its group is not asked for: nobody is to get around this by a misspelled version.
+const kind = "Secret"
+
+// dataFields are the fields of a Secret that hold its values.
+var dataFields = [...]string{"data", "stringData"}
+
+// Objects returns two versions of an object, either of which may be nil, without what is secret in them. What differs
+// is told by another mark. Objects that are no Secrets are returned as they are, and none is changed.
+func Objects(was, now map[string]any) (a, b map[string]any) {
+	if !IsSecret(was) && !IsSecret(now) {
+		return was, now
+	}
+	a, b = maps.Clone(was), maps.Clone(now)
+	for _, field := range dataFields {
+		hideField(a, b, field)
+	}
+	for _, o := range []map[string]any{a, b} {
+		meta, _ := o["metadata"].(map[string]any)
+		annotations, _ := meta["annotations"].(map[string]any)
+		if _, ok := annotations[lastApplied]; ok {
+			meta, annotations = maps.Clone(meta), maps.Clone(annotations)
+			annotations[lastApplied] = report.Hidden
+			meta["annotations"], o["metadata"] = annotations, meta
+		}
+	}
+	return a, b
+}
+
+// IsSecret reports whether an object is one whose values are hidden.
+func IsSecret(o map[string]any) bool { return o["kind"] == kind }
+
+// hideField hides what the keys of a field hold, and tells where that differs.
+func hideField(a, b map[string]any, field string) {
+	was, isMap := a[field].(map[string]any)
+	now, isToo := b[field].(map[string]any)
+	for _, side := range []struct {
+		object map[string]any
+		values map[string]any
+		isMap  bool
+		mark   string
+	}{{a, was, isMap, report.Hidden}, {b, now, isToo, changed}} {
+		if _, there := side.object[field]; !there {
+			continue
+		}
+		if !side.isMap {
+			side.object[field] = side.mark
+			continue
+		}
+		out := make(map[string]any, len(side.values))
+		for key := range side.values {
+			old, before := was[key]
+			new, after := now[key]
+			if out[key] = report.Hidden; before && after && !reflect.DeepEqual(old, new) {
+				out[key] = side.mark
+			}
+		}
+		side.object[field] = out
+	}
+}

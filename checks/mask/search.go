@@ -1,0 +1,392 @@
+package mask
+
+import (
+	"regexp"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/engine/jsonpointer"
+	"github.com/lintel-bot/lintel/render/source"
+)
+
+// search finds the values of Secrets in one document of a file.
+type search struct {
+	file  *File
+	order []*yaml.Node        // all nodes as they are written
+	at    map[*yaml.Node]int  // likewise
+	flow  map[*yaml.Node]bool // what stands in a collection in brackets
+	first int                 // lines of the file before the document
+	end   int                 // the line behind it, from 0
+	found map[*yaml.Node]int  // scalars to hide -> characters of them that stay
+	seen  map[*yaml.Node]bool
+}
+
+func newSearch(f *File, document *yaml.Node, from, to int) *search {
+	s := &search{file: f, at: map[*yaml.Node]int{}, flow: map[*yaml.Node]bool{}, first: from, end: to,
+		found: map[*yaml.Node]int{}, seen: map[*yaml.Node]bool{}}
+	s.number(document, false)
+	return s
+}
+
+func (s *search) number(n *yaml.Node, flow bool) {
+	s.at[n] = len(s.order)
+	s.order = append(s.order, n)
+	flow = flow || n.Style&yaml.FlowStyle != 0
+	s.flow[n] = flow
+	for _, c := range n.Content {
+		s.number(c, flow)
+	}
+}
+
+// document looks at the document as what a file of a name is.
+func (s *search) document(name string, role Role) {
+	root := s.order[0]
+	if role == Patch {
+		s.patch(root)
+	}
+	if root.Kind == yaml.MappingNode && strings.Contains(strings.ToLower(name), "values") &&
+		source.Text(root, "apiVersion") == "" && source.Text(root, "kind") == "" {
+		s.telling(root)
+	}
+	s.walk(root)
+}
+
+// walk looks at every map and text, wherever it stands.
+func (s *search) walk(n *yaml.Node) {
+	if n == nil || s.seen[n] {
+		return
+	}
+	s.seen[n] = true
+	if n.Kind == yaml.ScalarNode && s.found[n] == 0 {
+		s.text(n, "", Plain)
+	}
+	if n.Kind == yaml.MappingNode {
+		s.object(n)
+		s.generators(n)
+		s.patches(n)
+		s.given(n)
+	}
+	for _, c := range n.Content {
+		s.walk(c)
+	}
+}
+
+// object hides what a map holds that is a Secret, or a list of them.
+func (s *search) object(n *yaml.Node) {
+	is := false
+	for key, v := range source.Fields(n) {
+		if v == nil || source.Key(key) != "kind" || v.Kind != yaml.ScalarNode {
+			continue
+		}
+		switch source.Key(v) {
+		case kind:
+			is = true
+		case kind + "List":
+			for _, item := range source.Items(n, "items") {
+				s.secret(item)
+			}
+		case kind + "Generator":
+			s.generator(n)
+		}
+	}
+	if is {
+		s.secret(n)
+	}
+}
+
+// secret hides what a Secret holds.
+func (s *search) secret(n *yaml.Node) {
+	for key, v := range source.Fields(n) {
+		switch name := source.Key(key); {
+		case strings.EqualFold(name, "data"), strings.EqualFold(name, "stringData"):
+			s.values(v, strings.EqualFold(name, "data"))
+		case name == "metadata":
+			_, annotations := source.Field(v, "annotations")
+			_, copied := source.Field(annotations, lastApplied)
+			s.values(copied, false)
+		}
+	}
+}
+
+// values hides all scalars of a value, also where an alias takes them from.
+func (s *search) values(n *yaml.Node, encoded bool) {
+	switch {
+	case n == nil:
+	case n.Kind == yaml.AliasNode:
+		s.values(n.Alias, encoded)
+	case n.Kind == yaml.MappingNode:
+		for i := 1; i < len(n.Content); i += 2 {
+			s.values(n.Content[i], encoded)
+		}
+	case n.Kind == yaml.SequenceNode:
+		for _, c := range n.Content {
+			s.values(c, encoded)
+		}
+	case n.ShortTag() != "!!null":
+		s.scalar(n, encoded)
+	}
+}
+
+func (s *search) scalar(n *yaml.Node, encoded bool) {
+	if _, known := s.found[n]; !known {
+		s.file.values = append(s.file.values, value{source.Key(n), encoded})
+	}
+	s.found[n] = -1
+}
+
+// generators hides the literals of a kustomization's generators of Secrets.
+func (s *search) generators(n *yaml.Node) {
+	for key, v := range source.Fields(n) {
+		if v == nil || !strings.EqualFold(source.Key(key), "secretGenerator") {
+			continue
+		}
+		for _, item := range v.Content {
+			s.generator(source.Deref(item))
+		}
+	}
+}
+
+func (s *search) generator(n *yaml.Node) {
+	for key, v := range source.Fields(n) {
+		if v == nil || !strings.EqualFold(source.Key(key), "literals") {
+			continue
+		}
+		for _, item := range v.Content {
+			literal := source.Deref(item)
+			name, text, ok := strings.Cut(source.Key(literal), "=")
+			if literal.Kind != yaml.ScalarNode || !ok {
+				s.values(literal, false)
+				continue
+			}
+			s.file.values = append(s.file.values, value{text: strings.Trim(text, `"'`)})
+			s.found[literal] = len([]rune(name)) + 1
+		}
+	}
+}
+
+// patches hides the values in patches of Secrets, as kustomizations and the objects of Argo CD and Flux have them.
+func (s *search) patches(n *yaml.Node) {
+	_, patch := source.Field(n, "patch")
+	if patch == nil || patch.Kind != yaml.ScalarNode {
+		return
+	}
+	if _, target := source.Field(n, "target"); target != nil && Targeted(target) {
+		s.text(patch, "", Patch)
+		s.seen[patch] = true
+	}
+}
+
+// Targeted reports whether the target of a patch may be a Secret. Its kind is a regular expression for the whole name
+// (https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/patches/).
+func Targeted(target *yaml.Node) bool {
+	pattern := source.Text(target, "kind")
+	if pattern == "" {
+		return true
+	}
+	whole, err := regexp.Compile("^(?:" + pattern + ")$")
+	return err != nil || whole.MatchString(kind)
+}
+
+// patch hides the values that a patch writes into a Secret.
+func (s *search) patch(n *yaml.Node) {
+	switch n.Kind {
+	case yaml.MappingNode:
+		s.secret(n) // whatever kind it says: the target counts
+	case yaml.SequenceNode:
+		for _, operation := range n.Content {
+			operation = source.Deref(operation)
+			if operation.Kind != yaml.MappingNode {
+				continue
+			}
+			_, v := source.Field(operation, "value")
+			s.written(source.Text(operation, "path"), v)
+		}
+	}
+}
+
+// written hides what an operation writes at a place of a Secret (RFC 6902).
+func (s *search) written(pointer string, v *yaml.Node) {
+	var tokens []string
+	for t := range jsonpointer.Tokens(pointer) {
+		tokens = append(tokens, t)
+	}
+	switch {
+	case len(tokens) == 0:
+		if v != nil {
+			s.secret(v)
+		}
+	case tokens[0] == "data", tokens[0] == "stringData":
+		s.values(v, tokens[0] == "data")
+	case len(tokens) == 3 && tokens[2] == lastApplied:
+		s.values(v, false)
+	}
+}
+
+// given hides what charts and substitutions are given under the name of a password.
+func (s *search) given(n *yaml.Node) {
+	for key, v := range source.Fields(n) {
+		switch source.Key(key) {
+		case "values", "valuesObject", "valuesInline", "substitute":
+			switch {
+			case v == nil:
+			case v.Kind == yaml.MappingNode:
+				s.telling(v)
+			case v.Kind == yaml.ScalarNode:
+				s.text(v, "values", Plain)
+				s.seen[v] = true
+			}
+		}
+	}
+	if name := source.Text(n, "name"); telling(name) {
+		if _, v := source.Field(n, "value"); v != nil && source.Text(n, "kind") == "" {
+			if v.ShortTag() == "!!str" && v.Value != "" {
+				s.found[v] = -1
+			}
+		}
+	}
+}
+
+// telling hides the texts that stand under the name of a password.
+func (s *search) telling(n *yaml.Node) {
+	for key, v := range source.Fields(n) {
+		switch {
+		case v == nil:
+		case v.Kind == yaml.MappingNode:
+			s.telling(v)
+		case v.Kind == yaml.SequenceNode:
+			for _, c := range v.Content {
+				if c = source.Deref(c); c.Kind == yaml.MappingNode {
+					s.telling(c)
+				}
+			}
+		case v.ShortTag() == "!!str" && v.Value != "" && telling(source.Key(key)):
+			s.found[v] = -1
+		}
+	}
+}
+
+// text looks for documents in a text.
+func (s *search) text(n *yaml.Node, name string, role Role) {
+	text := source.Key(n)
+	inner := nested(name, text, role)
+	if inner == nil {
+		return
+	}
+	s.file.values = append(s.file.values, inner.values...)
+	from := s.first + n.Line // the line behind the indicator, from 0
+	if n.Style&yaml.LiteralStyle == 0 || n.ShortTag() == "!!binary" || !s.inlay(inner, from) {
+		s.found[n] = -1
+	}
+}
+
+// inlay hides what is secret in the lines of a block scalar, if they are those of the text.
+func (s *search) inlay(inner *File, from int) bool {
+	lines := inner.lines
+	if n := len(lines); n > 0 && lines[n-1] == "" {
+		lines = lines[:n-1]
+	}
+	if from+len(lines) > len(s.file.lines) {
+		return false
+	}
+	for i, line := range lines {
+		if !strings.HasSuffix(s.file.lines[from+i], line) {
+			return false
+		}
+	}
+	for i, line := range lines {
+		if whole := s.file.lines[from+i]; inner.hidden[i] != line {
+			s.file.hidden[from+i] = whole[:len(whole)-len(line)] + inner.hidden[i]
+		}
+	}
+	return true
+}
+
+// hide hides what was found.
+func (s *search) hide() {
+	for _, n := range s.order {
+		keep, ok := s.found[n]
+		if !ok || n.Kind != yaml.ScalarNode {
+			continue
+		}
+		from := place{n.Line - 1 + s.first, n.Column - 1}
+		if keep > 0 {
+			from = s.behind(from, keep)
+		}
+		s.file.hide(from, s.next(n), s.flow[n])
+	}
+}
+
+// place is a position in a file, both from 0; the column in characters.
+type place struct{ line, column int }
+
+// next is where the node behind a scalar begins, or the document ends.
+func (s *search) next(n *yaml.Node) place {
+	for _, m := range s.order[s.at[n]+1:] {
+		p := place{m.Line - 1 + s.first, m.Column - 1}
+		if p.line > n.Line-1+s.first || p.line == n.Line-1+s.first && p.column > n.Column-1 {
+			return p
+		}
+	}
+	return place{s.end, 0}
+}
+
+// behind is where a literal's value begins: behind its first equals sign, where its key is written as it is.
+func (s *search) behind(from place, keep int) place {
+	if from.line >= len(s.file.lines) {
+		return from
+	}
+	line := []rune(s.file.lines[from.line])
+	for i := from.column; i < len(line) && i <= from.column+keep; i++ {
+		if line[i] == '=' {
+			return place{from.line, i + 1}
+		}
+	}
+	return from
+}
+
+// hide hides what stands between two places. What closes the collections around a value stays, where there are any.
+func (f *File) hide(from, to place, flow bool) {
+	if from.line >= len(f.lines) {
+		return
+	}
+	for i := from.line; i <= min(to.line, len(f.lines)-1); i++ {
+		// What is hidden already on this line stands before: the nodes come in their order, so the end of the line is as it was.
+		line, was := []rune(f.lines[i]), f.hidden[i]
+		start, end := 0, len(line)
+		if i == from.line {
+			start = min(from.column, end)
+		}
+		if i == to.line {
+			end = max(start, min(to.column, end))
+		}
+		tail := string(line[end:])
+		if flow && i == from.line {
+			tail = closing(line[start:end]) + tail
+		}
+		switch text := strings.TrimSpace(string(line[start:end])); {
+		case i == from.line:
+			head := string(line[:start])
+			if rest := string(line[start:]); strings.HasSuffix(was, rest) { // a part before is hidden
+				head = strings.TrimSuffix(was, rest)
+			}
+			f.hidden[i] = head + report.Hidden + tail
+		case text == "" || strings.Trim(text, "{}[],-?\"'") == "":
+		case strings.HasPrefix(text, "#"):
+			f.hidden[i] = indentOf(string(line)) + "# " + report.Hidden + tail
+		default:
+			f.hidden[i] = indentOf(string(line)) + report.Hidden + tail
+		}
+	}
+}
+
+// closing is what closes the collections around a value, and separates it from the next, at the end of a text: a value
+// in brackets that is not quoted has no such signs.
+func closing(text []rune) string {
+	i := len(text)
+	for i > 0 && strings.ContainsRune(" \t,}]", text[i-1]) {
+		i--
+	}
+	return string(text[i:])
+}

@@ -1,0 +1,124 @@
+package checks
+
+import (
+	"path"
+	"slices"
+	"sync"
+
+	"github.com/lintel-bot/lintel/checks/diff"
+	"github.com/lintel-bot/lintel/checks/mask"
+	"github.com/lintel-bot/lintel/render/kustomization"
+	"github.com/lintel-bot/lintel/render/tree"
+)
+
+// takeSecrets takes the values of the Secrets that a change reaches, on both sides.
+func (p *pairs) takeSecrets() {
+	for _, r := range p.every {
+		for _, res := range slices.Concat(r.Before(), r.Deployed) {
+			p.secrets.Object(res.Object)
+		}
+	}
+	for _, pair := range slices.Concat(p.list, p.asking, p.alone) {
+		pair.Versions(p.secrets.Object)
+	}
+}
+
+// maskedFiles reads source files without the values of Secrets. Only those are read that somebody asks for, and the
+// kustomizations in the folders around them: no other one names a file (kustomize reads none from outside of its
+// folder). They are safe for concurrent use.
+type maskedFiles struct {
+	trees *diff.Trees
+
+	mu    sync.Mutex
+	files map[inTree]*mask.File
+	roles map[inTree]map[string]mask.Role // by folder: of the files that its kustomization names
+}
+
+type inTree struct {
+	tree *tree.Tree
+	path string
+}
+
+func newMaskedFiles(trees *diff.Trees) *maskedFiles {
+	return &maskedFiles{trees: trees, files: map[inTree]*mask.File{}, roles: map[inTree]map[string]mask.Role{}}
+}
+
+// file returns a file of a tree, nil where there is none.
+func (m *maskedFiles) file(t *tree.Tree, name string) *mask.File {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key := inTree{t, name}
+	if f, ok := m.files[key]; ok {
+		return f
+	}
+	m.files[key] = nil
+	if data, real, err := t.ReadFile(name); err == nil {
+		m.files[key] = mask.Read(name, data, max(m.role(t, name), m.role(t, real)))
+	}
+	return m.files[key]
+}
+
+// head returns a file of the head.
+func (m *maskedFiles) head(name string) *mask.File { return m.file(m.trees.Head.Tree, name) }
+
+// tell gives the values in the files that were read to those that are known: what does not render is known from there.
+func (m *maskedFiles) tell(v *mask.Values) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for key := range m.files {
+		if !kustomization.IsFileName(key.path) {
+			continue
+		}
+		for name, role := range m.named(key.tree, path.Dir(key.path)) {
+			if role > mask.Patch {
+				if data, _, err := key.tree.ReadFile(name); err == nil {
+					mask.Read(name, data, role).Tell(v)
+				}
+			}
+		}
+	}
+	for _, f := range m.files {
+		f.Tell(v)
+	}
+}
+
+// role is what the kustomizations around a file make of it.
+func (m *maskedFiles) role(t *tree.Tree, name string) (role mask.Role) {
+	for dir := path.Dir(name); ; dir = path.Dir(dir) {
+		role = max(role, m.named(t, dir)[name])
+		if dir == "." || dir == "/" {
+			return role
+		}
+	}
+}
+
+// named returns what the kustomization of a folder makes of files.
+func (m *maskedFiles) named(t *tree.Tree, dir string) map[string]mask.Role {
+	key := inTree{t, dir}
+	if known, ok := m.roles[key]; ok {
+		return known
+	}
+	out := map[string]mask.Role{}
+	m.roles[key] = out
+	read := func(name string) (list []string) {
+		data, _, err := t.ReadFile(name)
+		if err != nil {
+			return nil
+		}
+		named := mask.Names(name, data)
+		for file, role := range named.Roles {
+			file = path.Join(dir, file)
+			out[file] = max(out[file], role)
+			if real, _, err := t.Lookup(file); err == nil {
+				out[real] = max(out[real], role)
+			}
+		}
+		return named.Generators
+	}
+	for _, base := range kustomization.FileNames() {
+		for _, generator := range read(path.Join(dir, base)) {
+			read(path.Join(dir, generator))
+		}
+	}
+	return out
+}
