@@ -26,7 +26,11 @@ type File struct {
 	lines  []string // as they are, with the line breaks of excerpts
 	hidden []string // likewise, without what is secret
 	values []value
+	depth  int // how many texts it stands in
 }
+
+// maxDepth is how many texts in texts are looked into.
+const maxDepth = 4
 
 // value is one that the file has.
 type value struct {
@@ -37,13 +41,17 @@ type value struct {
 // Read finds the values of Secrets in a file: in Secrets of any spelling, generators of Secrets, patches of them, in
 // texts that hold such documents, and in values that charts and substitutions are given under the name of a password.
 // In what is no YAML it goes by lines, and hides rather more.
-func Read(name string, data []byte, role Role) *File {
+func Read(name string, data []byte, role Role) *File { return read(name, data, role, 0) }
+
+func read(name string, data []byte, role Role, depth int) *File {
 	text := strings.TrimPrefix(strings.ReplaceAll(string(data), "\r\n", "\n"), "\ufeff")
-	f := &File{lines: strings.Split(text, "\n")}
+	f := &File{lines: strings.Split(text, "\n"), depth: depth}
 	f.hidden = slices.Clone(f.lines)
 	switch {
 	case role >= Settings:
 		f.whole(role)
+	case depth > maxDepth && suspicious.MatchString(text):
+		f.whole(Confidential)
 	case role == Patch, suspicious.MatchString(text):
 		f.read(name, text, role)
 	}
@@ -181,13 +189,13 @@ var (
 )
 
 // nested reads a text that stands in the file as a document of its own; nil where nothing is secret in it.
-func nested(name, text string, role Role) *File {
+func (f *File) nested(name, text string, role Role) *File {
 	if role != Patch && !strings.ContainsAny(text, "\n{:") {
 		return nil
 	}
-	f := Read(name, []byte(text), role)
-	if slices.Equal(f.lines, f.hidden) {
+	inner := read(name, []byte(text), role, f.depth+1)
+	if slices.Equal(inner.lines, inner.hidden) {
 		return nil
 	}
-	return f
+	return inner
 }

@@ -94,6 +94,7 @@ func TestRead(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add("kind: Secret\nstringData:\n  a: |\n    x\n", 0)
 	f.Add("patches:\n- {target: {}, patch: '[{path: /data/a, value: b}]'}\n", 1)
+	f.Add("patches:}a", 1)
 	f.Add("a: &a [*a]\n\"kind\": \"Secret\"\r\ndata: {a: &b !!str c}\u2028", 2)
 	f.Fuzz(func(t *testing.T, text string, role int) {
 		lines := mask.Read("values.yaml", []byte(text), mask.Role(role&3)).Lines()

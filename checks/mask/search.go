@@ -270,7 +270,10 @@ func (s *search) telling(n *yaml.Node) {
 // text looks for documents in a text.
 func (s *search) text(n *yaml.Node, name string, role Role) {
 	text := source.Key(n)
-	inner := nested(name, text, role)
+	if n == s.order[0] {
+		return // a text is no manifest
+	}
+	inner := s.file.nested(name, text, role)
 	if inner == nil {
 		return
 	}
