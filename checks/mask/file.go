@@ -59,7 +59,8 @@ func read(name string, data []byte, role Role, depth int) *File {
 }
 
 // suspicious matches in a file that may hold a value of a Secret. What a tag or an escape spells otherwise has one.
-var suspicious = regexp.MustCompile(`(?im)secret|patch|!binary|\\[ux]|\\$|pass|pwd|token|api_?key|private_?key|credential|dsn`)
+var suspicious = regexp.MustCompile(`(?im)secret|patch|!binary|\\[ux]|\\$|` +
+	`pass|pwd|token|api_?-?key|private_?-?key|access_?-?key|encryption_?-?key|credential|dsn|connection_?string`)
 
 // Lines are the lines of the file without what is secret.
 func (f *File) Lines() []string {
@@ -146,8 +147,8 @@ var (
 	// ofSecrets matches in a document that is no YAML, such as a template, where it is about Secrets.
 	ofSecrets = regexp.MustCompile(`(?i)\bkind["']?\s*:\s*\S*\s*["']?Secret|secretGenerator|!binary`)
 	// structural are lines that say what a document is. What they say is no value.
-	structural = regexp.MustCompile(`^\s*(?:- )?["']?(?:apiVersion|kind|metadata|data|stringData|secretGenerator|literals|envs|` +
-		`files)["']?\s*:\s*[\w./-]*\s*$|^[\s\]}{[,]*$|^---|^\.\.\.|^\s*\{\{[^"]*\}\}\s*$`)
+	structural = regexp.MustCompile(`^\s*(?:- )?["']?` +
+		`(?:apiVersion|kind|metadata|data|stringData|secretGenerator|literals|envs|files)["']?\s*:\s*[\w./-]*\s*$|^[\s\]}{[,]*$|^---|^\.\.\.|^\s*\{\{[^"]*\}\}\s*$`)
 	keyed = regexp.MustCompile(`^(\s*(?:- )?["']?[\w./-]+["']?\s*[:=]\s*)\S`)
 )
 

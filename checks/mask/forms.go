@@ -122,7 +122,7 @@ func partsOf(text string) (list []string) {
 		if line = strings.TrimSpace(line); len(line) < len(text) && random(line) {
 			add(line)
 		}
-		for _, word := range strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t=:,;&?@\"'{}[]()<>|", r) }) {
+		for _, word := range strings.FieldsFunc(line, separates) {
 			if len(word) == len(text) || !random(word) {
 				continue
 			}
@@ -138,8 +138,11 @@ func partsOf(text string) (list []string) {
 	return list
 }
 
-// random reports whether a text looks as if it were made by chance: letters and digits mixed, or signs between them that
-// words, paths and names of hosts do not have.
+// separates reports whether a sign stands between the parts of a value.
+func separates(r rune) bool { return strings.ContainsRune(" \t=:,;&?@\"'{}[]()<>|", r) }
+
+// random reports whether a text looks as if it were made by chance: letters and digits mixed, or signs between them
+// that words, paths and names of hosts do not have.
 func random(text string) bool {
 	if utf8.RuneCountInString(text) < longText {
 		return false

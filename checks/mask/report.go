@@ -63,8 +63,8 @@ func InData(field string) bool {
 	return false
 }
 
-// Texts hides values in all texts of a structure, which is given by its address. Where a part of it is about a resource,
-// texts are looked through for what this one holds, too.
+// Texts hides values in all texts of a structure, which is given by its address. Where a part of it is about a
+// resource, texts are looked through for what this one holds, too.
 func Texts(of any, v *Values) {
 	if v == nil || v.known == nil {
 		return

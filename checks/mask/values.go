@@ -106,8 +106,8 @@ func (v *Values) Text(text string, encoded bool) {
 	v.add(nil, text, encoded)
 }
 
-// add takes one value: as it is written, decoded, encoded, and as texts quote it. What it consists of counts, too, where
-// that is as telling.
+// add takes one value: as it is written, decoded, encoded, and as texts quote it. What it consists of counts, too,
+// where that is as telling.
 func (v *Values) add(s *secret, text string, encoded bool) {
 	if v.known == nil {
 		v.known = &index{}

@@ -118,8 +118,8 @@ func blameLines(res *render.Resource, originOf func(pointer string) origin.Place
 	return lines, nil
 }
 
-// hideLinks hides what stood where a value of a Secret stands. Who reads the lines wants to know where they come from; the
-// values are in what is deployed ("lintel render"), and in the form for programs.
+// hideLinks hides what stood where a value of a Secret stands. Who reads the lines wants to know where they come from;
+// the values are in what is deployed ("lintel render"), and in the form for programs.
 func hideLinks(links []report.BlamedLink) {
 	for i := range links {
 		if links[i].Value != "" {
