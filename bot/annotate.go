@@ -131,8 +131,8 @@ func unannotated(shown, left int, page string) string {
 	if left == 0 {
 		return ""
 	}
-	words := fmt.Sprintf("\n%s shown on the lines of the files, %d more would be: at most annotations.max in .lintel.yaml.",
-		report.Count(shown, "annotation is", "annotations are"), left)
+	words := fmt.Sprintf("\n%s shown on the lines of the files, %d more would be: at most annotations.max in "+
+		".lintel.yaml.", report.Count(shown, "annotation is", "annotations are"), left)
 	if u, err := url.Parse(page); err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http") {
 		words += fmt.Sprintf(" <a href=\"%s\">All of them</a>", html.EscapeString(page))
 	}

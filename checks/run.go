@@ -56,7 +56,8 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 		outcomes = append(outcomes, one)
 	}
 	whom := repo.settings.Whom()
-	out := &report.Report{All: change.All, Approvers: &whom, Teams: repo.settings.Teams(), Annotations: repo.settings.Annotations.Max}
+	out := &report.Report{All: change.All, Approvers: &whom, Teams: repo.settings.Teams(),
+		Annotations: repo.settings.Annotations.Max}
 	out.Fail(repo.problems...)
 	pairs.tell(out)
 	seen := map[string]bool{}

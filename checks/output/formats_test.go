@@ -228,7 +228,8 @@ func TestFrameMovesWithTheMark(t *testing.T) {
 		}
 	}
 	// A mark that begins in the room and ends behind it is shown whole.
-	rows := frame(map[int]string{7: "        image: registry.example.com/shop/web:latest"}, span{7, 7, 16, 52}, 50, painter{})
+	rows := frame(map[int]string{7: "        image: registry.example.com/shop/web:latest"}, span{7, 7, 16, 52}, 50,
+		painter{})
 	if !strings.Contains(rows[0], "registry.example.com/shop/web:latest") || strings.Count(rows[1], "^") != 36 {
 		t.Errorf("a mark over the edge:\n%s", strings.Join(rows, "\n"))
 	}

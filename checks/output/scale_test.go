@@ -16,7 +16,8 @@ func many(n int) *report.Report {
 		{"disallow-privileged", "critical", "Privileged containers are not allowed.", "securityContext/privileged", "false"},
 		{"disallow-latest-tag", "high", "Name a version <other than latest>.", "image", "anything but *:latest"},
 		{"require-limits", "medium", "Memory & CPU limits are required.", "resources/limits", "memory: any value"},
-		{"require-ro-rootfs", "", "The root file system must be read-only.", "securityContext/readOnlyRootFilesystem", "true"},
+		{"require-ro-rootfs", "", "The root file system must be read-only.", "securityContext/readOnlyRootFilesystem",
+			"true"},
 		{"require-probes", "low", "A liveness probe is required.", "livenessProbe", "any value"},
 		{"pinned-registries", "info", "The registry of %s is not known.", "image", ""},
 	}
@@ -172,8 +173,8 @@ func TestSeverity(t *testing.T) {
 // No row ends within a command.
 func TestCommandsAreNotBroken(t *testing.T) {
 	for width := 24; width < 90; width++ {
-		for _, row := range wrap("To see it run lintel check --draft-exceptions - --repo and (lintel fix) or `lintel test --all` now",
-			width) {
+		for _, row := range wrap("To see it run lintel check --draft-exceptions - --repo and (lintel fix) or "+
+			"`lintel test --all` now", width) {
 			for _, half := range []string{"lintel", "check", "--draft-exceptions", "(lintel", "`lintel", "test"} {
 				if strings.HasSuffix(row, half) {
 					t.Errorf("width %d breaks a command: %q", width, row)

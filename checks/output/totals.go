@@ -61,7 +61,8 @@ func totals(list []*report.Finding) []total {
 		out = append(out, t)
 	}
 	slices.SortFunc(out, func(a, b total) int {
-		return cmp.Or(cmp.Compare(a.loudest, b.loudest), cmp.Compare(report.SeverityRank(a.severity), report.SeverityRank(b.severity)),
+		return cmp.Or(cmp.Compare(a.loudest, b.loudest),
+			cmp.Compare(report.SeverityRank(a.severity), report.SeverityRank(b.severity)),
 			cmp.Compare(b.new+b.old, a.new+a.old), strings.Compare(a.policy, b.policy))
 	})
 	return out
