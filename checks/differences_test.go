@@ -119,7 +119,8 @@ func TestDifferences(t *testing.T) {
 			head: sources{report.SettingsPath: "clusters:\n  one: {roots: [one]}\n  two: {roots: [two]}\n",
 				"base/kustomization.yaml": "resources: [cm.yaml]\n", "base/cm.yaml": keyed("a", "new"),
 				"one/kustomization.yaml": "resources: [../base]\n", "two/kustomization.yaml": "resources: [../base]\n"},
-			want: []string{"UPDATE ConfigMap a in one, two of one, two", "-key: x base/cm.yaml:4", "+key: new base/cm.yaml:4"},
+			want: []string{"UPDATE ConfigMap a in one, two of one, two", "-key: x base/cm.yaml:4",
+				"+key: new base/cm.yaml:4"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -213,7 +214,8 @@ func BenchmarkDifferences(b *testing.B) {
 	overlays := func(tag string) sources {
 		files := sources{"base/kustomization.yaml": "resources: [web.yaml]\n", "base/web.yaml": deployment(0, tag)}
 		for i := range n {
-			files[fmt.Sprintf("apps/%d/kustomization.yaml", i)] = fmt.Sprintf("resources: [../../base]\nnamespace: n%d\n", i)
+			files[fmt.Sprintf("apps/%d/kustomization.yaml", i)] =
+				fmt.Sprintf("resources: [../../base]\nnamespace: n%d\n", i)
 		}
 		return files
 	}
@@ -223,7 +225,14 @@ func BenchmarkDifferences(b *testing.B) {
 			"shop/templates/all.yaml": fmt.Sprintf("{{ range $i := until %d }}\n---\n%s{{ end }}\n", n, strings.NewReplacer(
 				"app-7", "app-{{ $i }}", "1.2.3", "{{ $.Values.tag }}").Replace(deployment(7, "1.2.3")))}
 	}
-	for name, files := range map[string]func(tag string) sources{"folder": folder, "overlays": overlays, "chart": chart} {
+	added := func(tag string) sources {
+		if tag == "1.0.0" {
+			return sources{"README.md": "\n"}
+		}
+		return chart(tag)
+	}
+	for name, files := range map[string]func(tag string) sources{"folder": folder, "overlays": overlays, "chart": chart,
+		"new chart": added} {
 		b.Run(name, func(b *testing.B) {
 			r := treetest.New(b)
 			before := r.Commit(files("1.0.0").archive())

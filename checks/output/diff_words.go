@@ -70,7 +70,8 @@ func diffCounts(d *report.Differences) string {
 			report.Count(len(roots), "root", "roots"), strings.Join(parts, ", ")))
 	}
 	if d.More > 0 {
-		words = append(words, report.Count(d.More, "more resource differs and is", "more resources differ and are")+" not listed")
+		words = append(words, report.Count(d.More, "more resource differs and is", "more resources differ and are")+
+			" not listed")
 	}
 	if d.Relabeled > 0 {
 		words = append(words, report.Count(d.Relabeled, "resource", "resources")+" with another label of the version only")

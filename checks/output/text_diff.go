@@ -89,7 +89,7 @@ func (r row) changed() bool { return r.sign != " " }
 func rowsOf(h *report.DiffHunk) []row {
 	list := make([]row, len(h.Lines))
 	for i, l := range h.Lines {
-		list[i] = row{sign: signOf(l.Sign), text: tameTags(line(l.Text))}
+		list[i] = row{sign: signOf(l.Sign), text: strings.TrimRight(tameTags(line(l.Text)), " ")}
 		if list[i].changed() {
 			list[i].place = tameTags(line(lineOrigin(l.Origin)))
 		}

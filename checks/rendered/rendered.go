@@ -176,7 +176,8 @@ func (l *listing) cut(hunks []difference.Hunk) (out []difference.Hunk, leftOut i
 		n := 0
 		for n < len(h.Lines) && n < own && l.bytes > 0 && leftOut == 0 {
 			if text := h.Lines[n].Text; len(text) > maxLine {
-				h.Lines[n].Text = strings.ToValidUTF8(text[:maxLine], "") + fmt.Sprintf("… (%d more bytes)", len(text)-maxLine)
+				h.Lines[n].Text = strings.ToValidUTF8(text[:maxLine], "") +
+					fmt.Sprintf("… (%d more bytes)", len(text)-maxLine)
 			}
 			l.bytes -= len(h.Lines[n].Text)
 			n++

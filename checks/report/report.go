@@ -39,8 +39,8 @@ type Report struct {
 
 	// Differences are what the change does to the rendered resources, where Change.Differences asks for them.
 	Differences     []Difference  `json:"differences,omitempty"`
-	MoreDifferences int           `json:"moreDifferences,omitempty"` // resources that differ and that Differences leaves out
-	Relabeled       int           `json:"relabeled,omitempty"`       // resources of which only the labels of a version differ
+	MoreDifferences int           `json:"moreDifferences,omitempty"` // resources that Differences leaves out
+	Relabeled       int           `json:"relabeled,omitempty"`       // resources with another label of a version only
 	Images          []ImageChange `json:"images,omitempty"`          // from and to, of all Differences
 
 	// About says why there are the policies of the findings, by their names.

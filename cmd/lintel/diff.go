@@ -28,12 +28,13 @@ func newDiffCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff [ROOT...]",
 		Short: "Show what a change does to the rendered resources, each line with its source place",
-		Long: "Show what a branch would change in the cluster: render what it reaches at both commits, and print what differs\n" +
-			"in each resource, with the place where each line is written: of lines that go, at the base. No policy is asked.\n" +
+		Long: "Show what a branch would change in the cluster: render what it reaches at both commits, and print what\n" +
+			"differs in each resource, with the place where each line is written: of lines that go, at the base.\n" +
+			"No policy is asked. " +
 			"Values of Secrets are not shown.\n\n" +
 			"With ROOTs, as \"lintel roots\" lists them, only what the change does to these is looked at.\n\n" +
-			"Exit code 0: it could be rendered. 1: with --exit-code, something differs. 2: it could not be rendered, or not all\n" +
-			"of it; what could not is said.",
+			"Exit code 0: it could be rendered. 1: with --exit-code, something differs. 2: it could not be rendered,\n" +
+			"or not all of it; what could not is said.",
 		Example: "  lintel diff                      # this branch against the default branch\n" +
 			"  lintel diff --worktree           # what is not committed yet\n" +
 			"  lintel diff --base v1 --head v2  # any two commits\n" +
@@ -45,7 +46,8 @@ func newDiffCommand() *cobra.Command {
 	f.StringVar(&o.change.repo, "repo", ".", "a folder of the repository")
 	f.StringVar(&o.change.base, "base", "", "the commit the change goes to (default: the default branch)")
 	f.StringVar(&o.change.head, "head", "HEAD", "the commit to show")
-	f.BoolVar(&o.change.worktree, "worktree", false, "show the work tree, with what is not committed yet, in place of --head")
+	f.BoolVar(&o.change.worktree, "worktree", false,
+		"show the work tree, with what is not committed yet, in place of --head")
 	f.BoolVar(&o.change.noCache, "no-cache", false,
 		"neither use nor keep what other checks left in the user's cache folder")
 	f.BoolVar(&o.exitCode, "exit-code", false, "end with exit code 1 if anything differs")
