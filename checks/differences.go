@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/lintel-bot/lintel/checks/mask"
 	"github.com/lintel-bot/lintel/checks/rendered"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render"
@@ -62,6 +63,8 @@ func differences(ctx context.Context, repo *repository, p *pairs) (*report.Repor
 	slices.Sort(out.Clusters)
 	p.sides.Head.KeepPlaces(ctx)
 	p.sides.Base.KeepPlaces(ctx)
+	newMaskedFiles(repo.trees).tell(p.secrets)
+	mask.Report(out, p.secrets) // the last step: what comes behind it may say what is secret
 	return out, nil
 }
 
