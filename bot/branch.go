@@ -39,6 +39,7 @@ func (w *Worker) branch(ctx context.Context, t Task, log *slog.Logger) error {
 	}
 	c := w.check(t, log)
 	c.head, c.part, c.change.All = tip, "branch", true
+	c.settings = settings
 	c.want.BaseRef, c.want.BaseSHA = name, tip
 	c.change.Branches = []string{name}
 	c.moved = func(ctx context.Context) (bool, error) {

@@ -32,6 +32,8 @@ type check struct {
 	// reviewedPulls are those whose reviews count; nil: pr.
 	reviewedPulls func(ctx context.Context, state mirror.State) ([]*github.PullRequest, error)
 
+	settings *github.Settings // of the repository; nil: not asked for yet
+
 	outside *sources.Store // nil: nothing comes from outside
 	waited  time.Duration  // for that
 	lacking time.Time      // since when results are not for good; zero: the one that stands is
@@ -107,7 +109,7 @@ func (c *check) do(ctx context.Context) error {
 			}
 		}
 	}
-	return c.post(ctx, rep, c.result(state, change, rep))
+	return c.post(ctx, change, rep, c.result(state, change, rep))
 }
 
 // describe is the change as far as GitHub need not be asked for it.

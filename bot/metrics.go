@@ -27,6 +27,9 @@ type Metrics struct {
 	stages   *prometheus.HistogramVec
 	rendered *prometheus.CounterVec
 	sources  *prometheus.CounterVec
+	results  *prometheus.CounterVec
+	pages    *prometheus.CounterVec
+	paged    *prometheus.HistogramVec
 }
 
 // NewMetrics makes a registry of its own. Depth is asked at each scrape; restarts, if not nil, counts how
@@ -50,13 +53,21 @@ func NewMetrics(depth func(context.Context) (queue.Depth, error), restarts func(
 			"that checks needed: built, or cached (taken from an earlier check)."}, []string{"source"}),
 		sources: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lintel_sources_total", Help: "Things from outside " +
 			"that checks wanted, by kind (git, chart, file) and outcome: had, failed."}, []string{"kind", "outcome"}),
+		results: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lintel_results_total", Help: "Results by what " +
+			"became of them: stored, reduced (too large, parts were left out), unwanted (nobody could open their page), failed."},
+			[]string{"outcome"}),
+		pages: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lintel_page_answers_total",
+			Help: "Answers to requests for pages by status code."}, []string{"code"}),
+		paged: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "lintel_page_duration_seconds",
+			Help:    "Time until a request for a page was answered.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, 1, 5, 10}}, nil),
 		stages: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "lintel_stage_duration_seconds",
 			Help:    "Time of one stage of a check: fetch, inspect, review, check, sources, report.",
 			Buckets: slow}, []string{"stage"}),
 	}
 	m.answers.WithLabelValues() // there from the start
 	m.registry.MustRegister(m.webhooks, m.answers, m.jobs, m.checks, m.duration, m.stages, m.rendered, m.sources,
-		depthCollector{depth},
+		m.results, m.pages, m.paged, depthCollector{depth},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if restarts != nil {
 		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "lintel_sandbox_restarts_total",
@@ -73,6 +84,17 @@ func (m *Metrics) Handler() http.Handler {
 // countAnswers counts what a handler answers.
 func (m *Metrics) countAnswers(h http.Handler) http.Handler {
 	return promhttp.InstrumentHandlerDuration(m.answers, promhttp.InstrumentHandlerCounter(m.webhooks, h))
+}
+
+// countPages counts what a handler of pages answers.
+func (m *Metrics) countPages(h http.Handler) http.Handler {
+	return promhttp.InstrumentHandlerDuration(m.paged, promhttp.InstrumentHandlerCounter(m.pages, h))
+}
+
+func (m *Metrics) result(outcome string) {
+	if m != nil {
+		m.results.WithLabelValues(outcome).Inc()
+	}
 }
 
 func (m *Metrics) job(outcome string) {

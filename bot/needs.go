@@ -6,6 +6,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/queue"
+	"github.com/lintel-bot/lintel/bot/results"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
@@ -56,6 +57,13 @@ type Ledger interface {
 	SetMark(ctx context.Context, text string) error
 	// calls do while nobody else is alone with the key
 	Alone(ctx context.Context, key queue.Key, do func(ctx context.Context) error) error
+}
+
+// Results keeps results and knows their pages; *results.Keeper is one.
+type Results interface {
+	// stores a result and returns the address of its page; "": it has none, and is not stored
+	Keep(ctx context.Context, r *results.Stored) (address string, err error)
+	Published(ctx context.Context, r *results.Stored, checkRun int64) error
 }
 
 // Publisher stores a job; queue.Queue is one.

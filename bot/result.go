@@ -15,7 +15,7 @@ import (
 )
 
 // post publishes the report, unless the head moved on or exactly this result stands already.
-func (c *check) post(ctx context.Context, rep *report.Report, id runid.ID) error {
+func (c *check) post(ctx context.Context, change report.Change, rep *report.Report, id runid.ID) error {
 	superseded, err := c.task.Ledger.Superseded(ctx)
 	if err != nil {
 		return err
@@ -30,6 +30,10 @@ func (c *check) post(ctx context.Context, rep *report.Report, id runid.ID) error
 			return c.abandon(ctx)
 		}
 	}
+	kept := c.keep(ctx, change, rep, id)
+	if kept != nil {
+		c.page = c.run.DetailsURL
+	}
 	c.run.Conclusion = string(rep.Conclusion)
 	c.run.Title = rep.Title
 	c.run.Summary = c.Summary(rep, c.blobURL(c.head), c.blobURL(c.rules))
@@ -42,7 +46,11 @@ func (c *check) post(ctx context.Context, rep *report.Report, id runid.ID) error
 	left := 0
 	c.run.Annotations, left = annotate(rep)
 	c.run.Summary += unannotated(len(c.run.Annotations), left, c.page)
-	return c.complete(ctx, id)
+	if err := c.complete(ctx, id); err != nil {
+		return err
+	}
+	c.published(ctx, kept)
+	return nil
 }
 
 // result is the id of a result: equal for equal inputs and equal states of the exceptions, which

@@ -83,14 +83,14 @@ func (a *Client) Repository(ctx context.Context, repo Repo) (*Settings, error) {
 	if err != nil {
 		return nil, a.classify("repository "+repo.String(), err)
 	}
-	return &Settings{ID: r.GetID(), Private: r.GetPrivate(), DefaultBranch: r.GetDefaultBranch(),
-		Archived: r.GetArchived() || r.GetDisabled()}, nil
+	return &Settings{ID: r.GetID(), Owner: r.GetOwner().GetLogin(), Name: r.GetName(), Private: r.GetPrivate(),
+		DefaultBranch: r.GetDefaultBranch(), Archived: r.GetArchived() || r.GetDisabled()}, nil
 }
 
 func pullRequest(p *gh.PullRequest) *PullRequest {
 	head, base := p.GetHead(), p.GetBase()
 	return &PullRequest{
-		Number: p.GetNumber(), State: p.GetState(), Draft: p.GetDraft(), Author: p.GetUser().GetLogin(),
+		Number: p.GetNumber(), State: p.GetState(), Draft: p.GetDraft(), Title: p.GetTitle(), Author: p.GetUser().GetLogin(),
 		BaseRef: base.GetRef(), BaseSHA: base.GetSHA(), HeadRef: head.GetRef(), HeadSHA: head.GetSHA(),
 		HeadRepo: head.GetRepo().GetFullName(),
 		Updated:  p.GetUpdatedAt().Time,

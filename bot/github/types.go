@@ -19,6 +19,7 @@ type PullRequest struct {
 	Number  int
 	State   string // open or closed
 	Draft   bool
+	Title   string
 	Author  string
 	BaseRef string // branch name
 	BaseSHA string // tip of the base branch as GitHub knows it
@@ -33,7 +34,8 @@ type PullRequest struct {
 // Settings of a repository, as far as a check depends on them.
 type Settings struct {
 	ID            int64
-	Private       bool // not everybody may read it
+	Owner, Name   string // at present
+	Private       bool   // not everybody may read it
 	DefaultBranch string
 	Archived      bool // takes no check runs
 }

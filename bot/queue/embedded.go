@@ -27,7 +27,7 @@ const (
 	maxStore     = 4 << 30
 )
 
-func startEmbedded(dir string) (*embedded, error) {
+func startEmbedded(dir string, extra int64) (*embedded, error) {
 	if dir == "" {
 		return nil, errors.New("the embedded job queue needs a data directory")
 	}
@@ -49,7 +49,7 @@ func startEmbedded(dir string) (*embedded, error) {
 		StoreDir:           dir,
 		SyncAlways:         true, // an answered webhook must survive a power cut
 		JetStreamMaxMemory: maxMemory,
-		JetStreamMaxStore:  maxStore,
+		JetStreamMaxStore:  maxStore + extra,
 		NoSigs:             true,
 		NoLog:              true,
 	})

@@ -112,7 +112,9 @@ func (q *Queue) bucket(ctx context.Context, c jetstream.StreamConfig) (jetstream
 	c.Name = bucketPrefix + name
 	c.Subjects = []string{"$KV." + name + ".>"}
 	c.MaxMsgsPerSubject = 1
-	c.Discard = jetstream.DiscardNew
+	if c.MaxBytes == 0 {
+		c.Discard = jetstream.DiscardNew
+	}
 	c.AllowRollup = true
 	c.Duplicates = min(2*time.Minute, c.MaxAge)
 	if _, err := q.js.CreateOrUpdateStream(ctx, c); err != nil {

@@ -1,0 +1,144 @@
+// Package results keeps what checks came to and serves the pages about it: of one result, of a repository, of an
+// organisation. It knows neither HTML nor who may see what: a Renderer and a Guard do.
+package results
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// Schema is the version of what is stored. A Stored of another one is shown as far as it can be read.
+const Schema = 1
+
+// ErrNone means that there is no such result, or not any more.
+var ErrNone = errors.New("there is no such result")
+
+// Repository is whose a result is. Owner and Name are those of its newest result; ID stays when they change.
+type Repository struct {
+	ID           int64  `json:"id"`
+	Installation int64  `json:"installation"`
+	Owner        string `json:"owner"`
+	Name         string `json:"name"`
+	Private      bool   `json:"private"` // as it was when the result was stored; a Guard knows better
+}
+
+// String is owner/name.
+func (r Repository) String() string { return r.Owner + "/" + r.Name }
+
+// Pull is the pull request that a result is about.
+type Pull struct {
+	Number   int    `json:"number"`
+	Title    string `json:"title,omitempty"`
+	Author   string `json:"author,omitempty"`
+	BaseRef  string `json:"baseRef,omitempty"` // names of branches
+	HeadRef  string `json:"headRef,omitempty"`
+	HeadRepo string `json:"headRepo,omitempty"` // "owner/name"; empty where it is gone
+	Fork     bool   `json:"fork,omitempty"`
+}
+
+// Meta is what there is to say about a result besides its report.
+type Meta struct {
+	Schema     int        `json:"schema"`
+	ID         string     `json:"id"` // see ID
+	Repository Repository `json:"repository"`
+
+	Pull   *Pull  `json:"pull,omitempty"`   // nil for a branch and a merge group
+	Branch string `json:"branch,omitempty"` // the default branch, which was checked as a whole
+	Group  string `json:"group,omitempty"`  // branch that a merge group goes into
+
+	Head  string `json:"head"`           // commit that was checked
+	Base  string `json:"base,omitempty"` // merge base that it was compared with; empty for a branch
+	Rules string `json:"rules"`          // commit that the policies, exceptions and settings are from
+
+	CheckRun   int64             `json:"checkRun,omitempty"` // GitHub's id of the newest check run that shows it
+	Conclusion report.Conclusion `json:"conclusion"`
+	Title      string            `json:"title"` // the report's line for people
+
+	Asked     time.Time `json:"asked,omitzero"` // when the event came that asked for the check
+	Started   time.Time `json:"started,omitzero"`
+	Completed time.Time `json:"completed"`
+
+	GitHub  string `json:"github"`            // web address of the host, such as https://github.com
+	Command string `json:"command,omitempty"` // what shows the same on a laptop
+	Engine  string `json:"engine,omitempty"`  // version of the program
+
+	LeftOut  []string `json:"leftOut,omitempty"`  // fields of the report that were too large to keep
+	TooLarge bool     `json:"tooLarge,omitempty"` // of the report only the totals were kept
+
+	Parts parts `json:"parts"`
+}
+
+// parts is where the report is.
+type parts struct {
+	Name  string `json:"name"`  // of this writing of it
+	Count int    `json:"count"` // how many values it is in
+	Size  int    `json:"size"`  // of the JSON, in bytes
+	Sum   string `json:"sum"`   // SHA-256 of what is in the values, hexadecimal
+}
+
+// Stored is one result.
+type Stored struct {
+	Meta
+	Report *report.Report // nil: it cannot be read, or is not there any more; to be checked again
+	// Outdated says that another version of the program stored it: what the report lacks may have been said there.
+	Outdated bool
+}
+
+// ID is the id of a result by the external id of its check run: 32 hexadecimal digits, the same whenever the same job
+// comes to the same result, so that what a process stored that died is replaced and not doubled. It is no secret: a
+// Guard decides who may see a page.
+func ID(externalID string) string {
+	sum := sha256.Sum256([]byte(externalID))
+	return hex.EncodeToString(sum[:16])
+}
+
+// Path is the path of the page of a result, below the public address. Each result has one of its own: an older check run
+// goes on to show what it told. ResultsPath has the newest of a commit.
+func (m *Meta) Path() string { return ResultsPath(m.Repository, m.Head) + "/" + m.ID }
+
+// ResultsPath is the path of the page with the newest result of a commit.
+func ResultsPath(r Repository, head string) string {
+	return "/r/" + url.PathEscape(r.Owner) + "/" + url.PathEscape(r.Name) + "/" + head
+}
+
+// RepositoryPath is the path of the page of a repository.
+func RepositoryPath(r Repository) string { return OrganisationPath(r.Owner) + "/" + url.PathEscape(r.Name) }
+
+// OrganisationPath is the path of the page of an account.
+func OrganisationPath(owner string) string { return "/o/" + url.PathEscape(owner) }
+
+// PullURL is the web address of the pull request, "" if there is none.
+func (m *Meta) PullURL() string {
+	if m.Pull == nil {
+		return ""
+	}
+	return m.RepositoryURL() + "/pull/" + strconv.Itoa(m.Pull.Number)
+}
+
+// RepositoryURL is the web address of the repository.
+func (m *Meta) RepositoryURL() string {
+	return strings.TrimRight(m.GitHub, "/") + "/" + url.PathEscape(m.Repository.Owner) + "/" +
+		url.PathEscape(m.Repository.Name)
+}
+
+// CheckRunURL is the web address of the check run, "" if it is not known.
+func (m *Meta) CheckRunURL() string {
+	if m.CheckRun == 0 {
+		return ""
+	}
+	return m.RepositoryURL() + "/runs/" + strconv.FormatInt(m.CheckRun, 10)
+}
+
+var (
+	idForm = regexp.MustCompile(`^[0-9a-f]{32}$`)
+	// headForm is a full object id of git.
+	headForm = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+)
