@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -122,4 +124,9 @@ func decompressAny(data []byte, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("decompressing: %w", err)
 	}
 	return out, nil
+}
+
+func sumOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
 }

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -112,8 +111,7 @@ func (s *Store) Put(ctx context.Context, r *Stored) error {
 	if err != nil {
 		return err
 	}
-	sum := sha256.Sum256(packed)
-	m.Parts = parts{Name: rand.Text(), Size: len(data), Sum: hex.EncodeToString(sum[:])}
+	m.Parts = parts{Name: rand.Text(), Size: len(data), Sum: sumOf(packed)}
 	for piece := range slices.Chunk(packed, chunk) {
 		if err := s.data.Put(ctx, partKey(m.Repository.ID, m.Parts, m.Parts.Count), piece); err != nil {
 			return err
@@ -246,7 +244,7 @@ func (s *Store) Load(ctx context.Context, m *Meta) (*Stored, error) {
 		}
 		packed.Write(piece)
 	}
-	if sum := sha256.Sum256(packed.Bytes()); hex.EncodeToString(sum[:]) != m.Parts.Sum {
+	if sumOf(packed.Bytes()) != m.Parts.Sum {
 		return r, nil
 	}
 	data, err := decompress(packed.Bytes(), m.Parts.Size)

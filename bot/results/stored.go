@@ -110,7 +110,9 @@ func ResultsPath(r Repository, head string) string {
 }
 
 // RepositoryPath is the path of the page of a repository.
-func RepositoryPath(r Repository) string { return OrganisationPath(r.Owner) + "/" + url.PathEscape(r.Name) }
+func RepositoryPath(r Repository) string {
+	return OrganisationPath(r.Owner) + "/" + url.PathEscape(r.Name)
+}
 
 // OrganisationPath is the path of the page of an account.
 func OrganisationPath(owner string) string { return "/o/" + url.PathEscape(owner) }

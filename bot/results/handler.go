@@ -1,0 +1,227 @@
+package results
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Config is what a Handler needs. Store, Renderer and Guard are required.
+type Config struct {
+	Store    *Store
+	Renderer Renderer
+	Guard    Guard
+	// Base is the path of the public address, "" or such as /lintel. Requests may come with or without it: a proxy may take
+	// it away.
+	Base       string
+	Cache      int64            // bytes of pages that are kept; default: 64 MiB
+	Renderings int              // pages that are made at a time; default: 2
+	Readers    int              // requests that are answered at a time; default: 512
+	Now        func() time.Time // default: time.Now
+	Log        *slog.Logger     // default: discard
+}
+
+const (
+	// lookupLife is how long what the store said is taken for true, and what has gone is still shown.
+	lookupLife = 5 * time.Second
+	// overviewLife is likewise for the pages of repositories and accounts.
+	overviewLife = 10 * time.Second
+	// lookups is how many requests to the store wait for an answer at a time, and busyWait how long one waits for its turn.
+	lookups      = 16
+	busyWait     = 2 * time.Second
+	maxLooked    = 32 << 20 // bytes, about
+	retrySeconds = "2"
+	// maxPath is far above any path of ours.
+	maxPath = 1024
+)
+
+// Handler serves the pages:
+//
+//	/r/OWNER/REPO/HEAD             the newest result of a commit
+//	/r/OWNER/REPO/HEAD/ID          one result
+//	/r/OWNER/REPO/HEAD/ID/PART     a part of its page
+//	/o/OWNER                       the repositories of an account
+//	/o/OWNER/REPO                  a repository
+//	/static/NAME                   a file of the Renderer
+//
+// It answers 200, 304, 404 (what is not there and what the reader may not see are the same), 405, 503 with Retry-After
+// where too much is asked at a time, and 500. Pages are made once for all readers.
+type Handler struct {
+	config  Config
+	pages   *shelf[*page]
+	looks   *shelf[looked]
+	assets  map[string]*asset
+	readers chan struct{}
+	missing *page
+	busy    *page
+	failed  *page
+}
+
+// page is a page ready to be sent.
+type page struct {
+	status int
+	plain  []byte
+	packed []byte // compressed
+	tag    string
+}
+
+// New makes a handler. An error means that the renderer has no usable files or messages.
+func New(c Config) (*Handler, error) {
+	c.Cache, c.Renderings, c.Readers = cmp.Or(c.Cache, 64<<20), cmp.Or(c.Renderings, 2), cmp.Or(c.Readers, 512)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	c.Base = strings.TrimRight(c.Base, "/")
+	h := &Handler{config: c, readers: make(chan struct{}, c.Readers),
+		pages: newShelf(c.Cache, c.Renderings, busyWait, c.Now, func(p *page) int64 {
+			return int64(len(p.plain)+len(p.packed)) + 512
+		}),
+		looks: newShelf(maxLooked, lookups, busyWait, c.Now, func(l looked) int64 { return l.size() })}
+	var err error
+	if h.assets, err = readAssets(c.Renderer.Assets()); err != nil {
+		return nil, err
+	}
+	for _, m := range []struct {
+		to *(*page)
+		Message
+	}{
+		{&h.missing, Message{http.StatusNotFound, "Not found", "There is no such page, or you may not see it. Results are " +
+			"kept for a while only: ask for the check again to have a new one."}},
+		{&h.busy, Message{http.StatusServiceUnavailable, "Busy", "Too many pages are asked for at this moment. Try again in " +
+			"a few seconds."}},
+		{&h.failed, Message{http.StatusInternalServerError, "Not shown", "The page could not be made. The log of the server " +
+			"says why."}},
+	} {
+		var b bytes.Buffer
+		if err := c.Renderer.Message(&b, m.Message, View{Base: c.Base}); err != nil {
+			return nil, fmt.Errorf("making the page %q: %w", m.Title, err)
+		}
+		if *m.to, err = newPage(m.Status, b.Bytes()); err != nil {
+			return nil, err
+		}
+	}
+	return h, nil
+}
+
+func newPage(status int, html []byte) (*page, error) {
+	packed, err := compress(html)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(html)
+	return &page{status: status, plain: html, packed: packed, tag: hex.EncodeToString(sum[:12])}, nil
+}
+
+// Patterns are those of http.ServeMux that the handler serves.
+func (h *Handler) Patterns() (all []string) {
+	for _, path := range []string{"/r/", "/o/", "/static/"} {
+		all = append(all, path)
+		if h.config.Base != "" {
+			all = append(all, h.config.Base+path)
+		}
+	}
+	return all
+}
+
+// Headers sets what every answer has: nothing is loaded from elsewhere, run in line, guessed or framed.
+func Headers(h http.Header) {
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "+
+		"connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Referrer-Policy", "same-origin")
+}
+
+// ServeHTTP implements http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	Headers(w.Header())
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		w.Header().Set("Cache-Control", "no-store")
+		http.Error(w, "only GET and HEAD", http.StatusMethodNotAllowed)
+		return
+	}
+	select {
+	case h.readers <- struct{}{}:
+		defer func() { <-h.readers }()
+	default:
+		h.send(w, r, h.busy, "no-store")
+		return
+	}
+	path, ok := h.path(r)
+	if ok && path[0] == "static" {
+		h.asset(w, r, path[1:])
+		return
+	}
+	p, private, err := h.find(r, path, ok)
+	switch {
+	case err == nil && private:
+		h.send(w, r, p, "private, no-store")
+	case err == nil:
+		// Who may see it can change at any moment, so it is asked for again each time.
+		h.send(w, r, p, "private, no-cache")
+	case errors.Is(err, errBusy):
+		h.send(w, r, h.busy, "no-store")
+	case errors.Is(err, errHidden):
+		if !h.config.Guard.Turn(w, r) {
+			h.send(w, r, h.missing, "no-store")
+		}
+	case r.Context().Err() != nil: // the reader is gone
+	default:
+		h.config.Log.Error("a page could not be made", "error", err)
+		h.send(w, r, h.failed, "no-store")
+	}
+}
+
+// path are the decoded parts of a path below Base. Not ok: it cannot be one of ours.
+func (h *Handler) path(r *http.Request) (parts []string, ok bool) {
+	path := r.URL.EscapedPath()
+	if rest, below := strings.CutPrefix(path, h.config.Base+"/"); h.config.Base != "" && below {
+		path = "/" + rest
+	}
+	if len(path) > maxPath {
+		return nil, false
+	}
+	for _, part := range strings.Split(strings.TrimPrefix(path, "/"), "/") {
+		part, err := url.PathUnescape(part)
+		if err != nil || part == "" {
+			return nil, false
+		}
+		parts = append(parts, part)
+	}
+	return parts, len(parts) > 1
+}
+
+// send answers with a page.
+func (h *Handler) send(w http.ResponseWriter, r *http.Request, p *page, cache string) {
+	header := w.Header()
+	header.Set("Cache-Control", cache)
+	header.Set("Content-Type", "text/html; charset=utf-8")
+	header.Set("Vary", "Accept-Encoding, Cookie")
+	if p.status == http.StatusServiceUnavailable {
+		header.Set("Retry-After", retrySeconds)
+	}
+	if p.status != http.StatusOK {
+		write(w, r, p.status, p.plain, p.packed)
+		return
+	}
+	tag := `"` + p.tag + `"`
+	if takesGzip(r) {
+		tag = `"` + p.tag + `-gzip"`
+	}
+	header.Set("ETag", tag)
+	if matches(r.Header.Get("If-None-Match"), p.tag) {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	write(w, r, p.status, p.plain, p.packed)
+}

@@ -1,0 +1,61 @@
+package results
+
+import (
+	"io"
+	"io/fs"
+	"net/http"
+)
+
+// Renderer makes HTML. It is called for one page at a time by up to Config.Renderings goroutines; what it writes is kept
+// and sent to many readers.
+type Renderer interface {
+	// Result writes the page of a result, also of one whose Report is nil.
+	Result(w io.Writer, r *Stored, v View) error
+	// Part writes what the page of a result leaves to be loaded on demand, from an address below its own; ErrNone if there
+	// is no such part.
+	Part(w io.Writer, r *Stored, part string, v View) error
+	// Repository writes the page of a repository, Organisation that of an account, with those of its repositories that the
+	// reader may see.
+	Repository(w io.Writer, o *Overview, v View) error
+	Organisation(w io.Writer, owner string, repositories []*Overview, v View) error
+	// Message writes a page that says why there is no other.
+	Message(w io.Writer, m Message, v View) error
+	// Assets are the files that pages refer to below View.Base + "/static/". Their names change with their content.
+	Assets() fs.FS
+}
+
+// View is what a page has to know of where it stands. A page is kept for all readers for whom it is the same.
+type View struct {
+	Base     string // begins the addresses of all pages: "", or a path such as /lintel
+	Here     string // path of this page, with Base
+	SignedIn bool   // the reader could sign out
+	Others   []Meta // all results of the same commit, newest first
+}
+
+// Message is a page without data.
+type Message struct {
+	Status int
+	Title  string
+	Text   string
+}
+
+// Access is whether somebody may see the pages of a repository.
+type Access int
+
+// Hidden is for who may not, Private for who may and others may not, Public where everybody may.
+const (
+	Hidden Access = iota
+	Private
+	Public
+)
+
+// Guard decides who may see the pages of a repository.
+type Guard interface {
+	// Access is what the sender of a request may see of a repository now. An error counts as Hidden.
+	Access(r *http.Request, repository Repository) (Access, error)
+	// SignedIn reports whether the sender has a session that could be ended.
+	SignedIn(r *http.Request) bool
+	// Turn may answer a request for a page that the sender may not see, or that is not there, which are the same here: it
+	// asks to sign in, say. False: it did not, and the answer is 404.
+	Turn(w http.ResponseWriter, r *http.Request) bool
+}

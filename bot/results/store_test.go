@@ -1,0 +1,400 @@
+package results
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+func newStore(limits Limits) (s *Store, index, data *bucketDouble, now *time.Time) {
+	index, data = newBucket(), newBucket()
+	at := clock
+	now = &at
+	return NewStore(index, data, limits, func() time.Time { return *now }), index, data, now
+}
+
+func TestResultComesBack(t *testing.T) {
+	s, _, _, _ := newStore(Limits{})
+	r := resultOf("pr-12/x", headA, clock)
+	put(t, s, r)
+	got := load(t, s, 11, headA, r.ID)
+	if diff := cmp.Diff(r, got); diff != "" {
+		t.Errorf("another result came back (-stored +got):\n%s", diff)
+	}
+	for name, of := range map[string][3]string{"another repository": {"12", headA, r.ID}, "another head": {"11", headB, r.ID},
+		"another id": {"11", headA, ID("y")}, "no head": {"11", "*", r.ID}, "no id": {"11", headA, ">"}} {
+		var repository int64
+		fmt.Sscan(of[0], &repository)
+		if _, err := s.Meta(t.Context(), repository, of[1], of[2]); !errors.Is(err, ErrNone) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := s.Put(t.Context(), &Stored{Meta: r.Meta}); err == nil {
+		t.Error("a result without a report was stored")
+	}
+}
+
+func TestNewestOfHeadFirst(t *testing.T) {
+	s, _, _, _ := newStore(Limits{})
+	for i, external := range []string{"b", "a", "c"} {
+		put(t, s, resultOf(external, headA, clock.Add(time.Duration(i)*time.Minute)))
+	}
+	put(t, s, resultOf("other", headB, clock.Add(time.Hour)))
+	all, err := s.OfHead(t.Context(), 11, headA)
+	if err != nil || len(all) != 3 || all[0].ID != ID("c") || all[2].ID != ID("b") {
+		t.Errorf("%v, %+v", err, all)
+	}
+	if err := s.Published(t.Context(), 11, headA, ID("c"), 99); err != nil {
+		t.Fatal(err)
+	}
+	if got := load(t, s, 11, headA, ID("c")); got.CheckRun != 99 || got.Report == nil {
+		t.Errorf("after it was published: %+v", got)
+	}
+}
+
+// Whenever the process dies while it stores a result, there is the whole result, the one before, or none; and the next
+// process, which does the job again, stores it.
+func TestDiesWhileStoring(t *testing.T) {
+	for _, before := range []bool{false, true} {
+		for dies := 1; ; dies++ {
+			s, index, data, _ := newStore(Limits{})
+			old, r := resultOf("x", headA, clock), resultOf("x", headA, clock.Add(time.Minute))
+			old.Report.Title, r.Report.Title = "old", "new"
+			noise := make([]byte, 1<<20)
+			for i := range noise {
+				noise[i] = "0123456789abcdef"[rand.N(16)]
+			}
+			r.Report.Findings[0].Message = string(noise) // several parts
+			if before {
+				put(t, s, old)
+			}
+			data.writings, index.writings = 0, 0
+			if data.dies = dies; dies > 2 {
+				data.dies, index.dies = 0, dies-2
+			}
+			err := s.Put(t.Context(), r)
+			if dies > 2 && err == nil {
+				break // it did not get that far
+			}
+			m, none := s.Meta(t.Context(), 11, headA, r.ID)
+			if none == nil {
+				got, err := s.Load(t.Context(), m)
+				if err != nil || got.Report == nil || got.Report.Title != "new" && (!before || got.Report.Title != "old") {
+					t.Errorf("died at %d: %v, %+v", dies, err, got)
+				}
+			} else if !errors.Is(none, ErrNone) || before {
+				t.Errorf("died at %d: %v", dies, none)
+			}
+			data.dies, index.dies = 0, 0
+			put(t, s, r)
+			if got := load(t, s, 11, headA, r.ID); got.Report == nil || got.Report.Title != "new" {
+				t.Errorf("died at %d, then: %+v", dies, got.Report)
+			}
+			if dies > 20 {
+				t.Fatal("it never gets through")
+			}
+		}
+	}
+}
+
+// A report that was taken away because of its size or age, or is damaged, leaves a page that says so.
+func TestReportIsGone(t *testing.T) {
+	s, _, data, _ := newStore(Limits{})
+	r := resultOf("x", headA, clock)
+	put(t, s, r)
+	key := partKey(11, r.Parts, 0)
+	whole := data.values[key]
+	for name, value := range map[string][]byte{"gone": nil, "cut": whole[:len(whole)-1], "other": []byte("x")} {
+		data.values[key] = value
+		if got := load(t, s, 11, headA, r.ID); got.Report != nil || got.Title != "2 violations" {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+func TestAge(t *testing.T) {
+	s, _, _, now := newStore(Limits{Age: 24 * time.Hour})
+	r := resultOf("x", headA, clock)
+	put(t, s, r)
+	*now = clock.Add(25 * time.Hour)
+	if _, err := s.Meta(t.Context(), 11, headA, r.ID); !errors.Is(err, ErrNone) {
+		t.Errorf("an old result: %v", err)
+	}
+	if o, err := s.Overview(t.Context(), 11); err != nil || len(o.Pulls) != 0 {
+		t.Errorf("the overview: %v, %+v", err, o)
+	}
+}
+
+// What is too large loses what is not the finding first, the source lines after all else, and then itself.
+func TestTooLarge(t *testing.T) {
+	large := func(n int) *Stored {
+		r := resultOf("x", headA, clock)
+		r.Report.Bumps = []report.Bump{{Root: strings.Repeat("b", 5000)}}
+		r.Report.Drafts = []report.Draft{{YAML: strings.Repeat("d", 4000)}}
+		r.Report.Excerpts = map[string]map[int]string{"a.yaml": {1: strings.Repeat("e", 6000)}}
+		r.Report.Findings[0].Message = strings.Repeat("m", n)
+		return r
+	}
+	for _, c := range []struct {
+		limit int
+		left  string
+		all   bool
+	}{{100_000, "", false}, {12_000, "bumps", false}, {9_000, "bumps drafts", false}, {3_000, "excerpts", false},
+		{1_500, "", true}} {
+		s, _, _, _ := newStore(Limits{Result: c.limit})
+		r := large(1000)
+		put(t, s, r)
+		got := load(t, s, 11, headA, r.ID)
+		left := strings.Join(got.LeftOut, " ")
+		if !strings.HasSuffix(left, c.left) || c.left == "" && left != "" || got.TooLarge != c.all || got.Parts.Size > c.limit {
+			t.Errorf("limit %d: left out %q, all %t, %d bytes", c.limit, left, got.TooLarge, got.Parts.Size)
+		}
+		if got.Report == nil || got.Report.Title != "2 violations" || (len(got.Report.Findings) == 0) != c.all {
+			t.Errorf("limit %d: %+v", c.limit, got.Report)
+		}
+		if r.Report.Excerpts == nil || len(r.Report.Findings) != 1 {
+			t.Errorf("limit %d: the report itself was changed", c.limit)
+		}
+	}
+}
+
+// What another version stored is shown as far as it can be read.
+func TestOldSchema(t *testing.T) {
+	s, index, data, _ := newStore(Limits{})
+	r := resultOf("x", headA, clock)
+	put(t, s, r)
+	key := resultKey(11, headA, r.ID)
+	change := func(edit func(m, rep map[string]any)) {
+		t.Helper()
+		var m, rep map[string]any
+		packed := data.values[partKey(11, r.Parts, 0)]
+		plain, err := decompress(packed, r.Parts.Size)
+		if err = errors.Join(err, json.Unmarshal(index.values[key], &m), json.Unmarshal(plain, &rep)); err != nil {
+			t.Fatal(err)
+		}
+		edit(m, rep)
+		other := *r
+		var changed report.Report
+		raw, _ := json.Marshal(rep)
+		_ = json.Unmarshal(raw, &changed)
+		other.Report = &changed
+		put(t, s, &other)
+		// as it is, with fields that this version would not write
+		p := m["parts"].(map[string]any)
+		packed, err = compress(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data.values[partKey(11, other.Parts, 0)] = packed
+		p["name"], p["count"], p["size"], p["sum"] = other.Parts.Name, 1, len(raw), sumOf(packed)
+		index.values[key], _ = json.Marshal(m)
+		r.Parts = other.Parts
+		r.Parts.Size = len(raw)
+	}
+	change(func(m, rep map[string]any) {
+		m["schema"], m["pull"] = 0, "12"
+		rep["stats"], rep["later"] = "many", 1
+		rep["bumps"] = map[string]any{}
+	})
+	got := load(t, s, 11, headA, r.ID)
+	if !got.Outdated || got.Report == nil || len(got.Report.Findings) != 1 || got.Report.Title != "2 violations" {
+		t.Errorf("%+v, %+v", got, got.Report)
+	}
+	index.values[key] = []byte("{")
+	if _, err := s.Meta(t.Context(), 11, headA, r.ID); !errors.Is(err, ErrNone) {
+		t.Errorf("a damaged record: %v", err)
+	}
+	index.values[overviewKey(11)] = []byte("{")
+	if _, err := s.Overview(t.Context(), 11); !errors.Is(err, ErrNone) {
+		t.Errorf("a damaged overview: %v", err)
+	}
+	put(t, s, resultOf("x", headA, clock)) // both are written anew
+	if o, err := s.Overview(t.Context(), 11); err != nil || len(o.Pulls) != 1 {
+		t.Errorf("%v, %+v", err, o)
+	}
+}
+
+func TestNamesFollowTheID(t *testing.T) {
+	s, _, _, _ := newStore(Limits{})
+	put(t, s, resultOf("x", headA, clock))
+	r := resultOf("y", headB, clock.Add(time.Minute))
+	r.Repository.Name = "renamed"
+	put(t, s, r)
+	for _, name := range []string{"fleet.gitops", "FLEET.gitops", "renamed"} {
+		if id, err := s.Find(t.Context(), "octo-org", name); err != nil || id != 11 {
+			t.Errorf("%s: %d, %v", name, id, err)
+		}
+	}
+	o, err := s.Overview(t.Context(), 11)
+	if err != nil || o.Repository.Name != "renamed" {
+		t.Errorf("%v, %+v", err, o)
+	}
+	all, err := s.Organisation(t.Context(), "OCTO-ORG")
+	if err != nil || len(all) != 1 {
+		t.Errorf("%v, %d repositories", err, len(all))
+	}
+	for _, none := range []string{"", "octo", "*"} {
+		if all, err := s.Organisation(t.Context(), none); err != nil || len(all) != 0 {
+			t.Errorf("%q: %v, %d repositories", none, err, len(all))
+		}
+	}
+}
+
+func TestDrop(t *testing.T) {
+	of := func(repository, installation int64) *Stored {
+		r := resultOf("x", headA, clock)
+		r.Repository.ID, r.Repository.Installation, r.Repository.Name = repository, installation, fmt.Sprint("r", repository)
+		return r
+	}
+	for name, c := range map[string]struct {
+		drop func(s *Store) error
+		left string
+	}{
+		"repository":   {func(s *Store) error { return s.Drop(t.Context(), 7, 11) }, "12 13"},
+		"installation": {func(s *Store) error { return s.Drop(t.Context(), 7, 0) }, "13"},
+		"unknown":      {func(s *Store) error { return s.Drop(t.Context(), 9, 0) }, "11 12 13"},
+		"moved":        {func(s *Store) error { _ = s.Put(t.Context(), of(12, 8)); return s.Drop(t.Context(), 7, 0) }, "12 13"},
+		"retain": {func(s *Store) error {
+			return s.Retain(t.Context(), func(installation, repository int64) bool { return installation == 8 || repository == 11 })
+		}, "11 13"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, index, data, _ := newStore(Limits{})
+			for _, r := range []*Stored{of(11, 7), of(12, 7), of(13, 8)} {
+				put(t, s, r)
+			}
+			if err := c.drop(s); err != nil {
+				t.Fatal(err)
+			}
+			left := ""
+			for id := range int64(20) {
+				_, err := s.Overview(t.Context(), id)
+				_, gone := s.Meta(t.Context(), id, headA, ID("x"))
+				if (err == nil) != (gone == nil) {
+					t.Errorf("%d: overview %v, result %v", id, err, gone)
+				}
+				if err == nil {
+					left += fmt.Sprint(" ", id)
+				}
+			}
+			if left = strings.TrimSpace(left); left != c.left {
+				t.Errorf("%s are left, want %s", left, c.left)
+			}
+			for _, b := range []*bucketDouble{index, data} {
+				for key := range b.values {
+					if !strings.Contains(c.left, "11") && bytes.Contains([]byte("."+key+"."), []byte(".11.")) {
+						t.Errorf("left: %s", key)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestOverviewOfRepository(t *testing.T) {
+	s, _, _, _ := newStore(Limits{})
+	for i := range maxEntries + 10 {
+		r := resultOf(fmt.Sprint(i), headA, clock.Add(time.Duration(i)*time.Second))
+		r.Pull.Number = i + 1
+		put(t, s, r)
+	}
+	again := resultOf("again", headB, clock.Add(time.Hour))
+	again.Pull.Number = 100
+	put(t, s, again)
+	late := resultOf("late", headA, clock) // of a job that another one overtook
+	late.Pull.Number = 100
+	put(t, s, late)
+	branch := resultOf("branch", headA, clock)
+	branch.Pull, branch.Branch = nil, "main"
+	branch.Report.Findings = append(branch.Report.Findings, report.Finding{Policy: "more", Result: report.Warn},
+		report.Finding{Policy: "let", Result: report.Skip, Exemption: &report.Exemption{Exception: "shop/a", Path: "a.yaml",
+			State: report.Merged}})
+	branch.Report.Upkeep = []report.Upkeep{{Name: "shop/b", Path: "b.yaml", Expires: clock}}
+	for range maxNotChecked + 3 {
+		branch.Report.NotChecked = append(branch.Report.NotChecked, report.NotChecked{Reason: "no"})
+	}
+	put(t, s, branch)
+	older := resultOf("older", headB, clock.Add(-time.Hour))
+	older.Pull, older.Branch = nil, "main"
+	put(t, s, older)
+	o, err := s.Overview(t.Context(), 11)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(o.Pulls) != maxEntries || o.Pulls[0].Pull != 100 || o.Pulls[0].ID != again.ID || o.Pulls[1].Pull != maxEntries+10 {
+		t.Errorf("%d pull requests, the first %+v", len(o.Pulls), o.Pulls[:2])
+	}
+	if len(o.Branch) != 2 || o.Branch[0].ID != branch.ID || len(o.NotChecked) != maxNotChecked || o.MoreNotChecked != 3 {
+		t.Errorf("the branch: %+v, %d and %d not checked", o.Branch, len(o.NotChecked), o.MoreNotChecked)
+	}
+	want := []Violations{{"latest", 2}, {"more", 1}}
+	if e := o.Branch[0]; cmp.Diff(want, e.Violations) != "" || e.Total != 3 || e.Blocking != 2 {
+		t.Errorf("%+v", e)
+	}
+	if diff := cmp.Diff([]Exception{{Name: "shop/b", Path: "b.yaml", Expires: clock},
+		{Name: "shop/a", Path: "a.yaml", Covers: 1}}, o.Exceptions); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Several processes put results into one overview.
+func TestOverviewIsShared(t *testing.T) {
+	s, _, _, _ := newStore(Limits{})
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			r := resultOf(fmt.Sprint(i), headA, clock)
+			r.Pull.Number = i + 1
+			if err := s.Put(t.Context(), r); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if o, err := s.Overview(t.Context(), 11); err != nil || len(o.Pulls) != 8 {
+		t.Errorf("%v, %+v", err, o)
+	}
+}
+
+func TestKeeper(t *testing.T) {
+	s, index, _, now := newStore(Limits{})
+	k := NewKeeper(s, "https://lintel.example.com", false, func() time.Time { return *now })
+	r := resultOf("x", headA, clock)
+	want := "https://lintel.example.com/r/Octo-Org/fleet.gitops/" + headA + "/" + r.ID
+	if got, err := k.Keep(t.Context(), r); err != nil || got != want {
+		t.Errorf("%q, %v; want %q", got, err, want)
+	}
+	r = resultOf("y", headA, clock)
+	r.Repository.Private = true
+	if got, err := k.Keep(t.Context(), r); err != nil || got != "" {
+		t.Errorf("a private repository: %q, %v", got, err)
+	}
+	if _, err := s.Meta(t.Context(), 11, headA, r.ID); !errors.Is(err, ErrNone) {
+		t.Error("what nobody can open was stored")
+	}
+	if got, err := NewKeeper(s, "https://x", true, nil).Keep(t.Context(), r); err != nil || got == "" {
+		t.Errorf("a private repository with a guard: %q, %v", got, err)
+	}
+	index.fail = errors.New("no")
+	if _, err := k.Keep(t.Context(), resultOf("z", headA, clock)); err == nil || errors.Is(err, ErrPaused) {
+		t.Errorf("a store that fails: %v", err)
+	}
+	index.fail = nil
+	if _, err := k.Keep(t.Context(), resultOf("z", headA, clock)); !errors.Is(err, ErrPaused) {
+		t.Errorf("right after: %v", err)
+	}
+	*now = now.Add(storePause)
+	if got, err := k.Keep(t.Context(), resultOf("z", headA, clock)); err != nil || got == "" {
+		t.Errorf("a minute later: %q, %v", got, err)
+	}
+}
