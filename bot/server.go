@@ -26,7 +26,7 @@ const (
 	maxHeader    = 64 << 10
 )
 
-// Server answers HTTP and works on jobs until it is told to stop. All fields but Sweep, Ready and Log are required.
+// Server answers HTTP and works on jobs until it is told to stop. All fields but Sweep, Pages, Ready and Log are required.
 type Server struct {
 	Webhook http.Handler
 	Metrics *Metrics
@@ -34,17 +34,30 @@ type Server struct {
 	Worker  *Worker
 	Workers int                                    // jobs in work at a time
 	Sweep   func(ctx context.Context)              // runs until ctx ends
+	Pages   Pages                                  // nil: there are none
 	Ready   map[string]func(context.Context) error // named parts besides the queue that must answer
 	Log     *slog.Logger
 }
 
-// Handler serves /webhook, /healthz (the process answers), /readyz (its parts answer) and /metrics.
+// Pages serves the pages about results; *results.Handler does.
+type Pages interface {
+	http.Handler
+	Patterns() []string // of http.ServeMux
+}
+
+// Handler serves the pages, /webhook, /healthz (the process answers), /readyz (its parts answer) and /metrics.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/webhook", s.Metrics.countAnswers(s.Webhook))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
 	mux.HandleFunc("GET /readyz", s.ready)
 	mux.Handle("GET /metrics", s.Metrics.Handler())
+	if s.Pages != nil {
+		pages := s.Metrics.countPages(s.Pages)
+		for _, pattern := range s.Pages.Patterns() {
+			mux.Handle(pattern, pages)
+		}
+	}
 	return mux
 }
 

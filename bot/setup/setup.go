@@ -280,6 +280,17 @@ func ParseAddress(raw string) (string, error) {
 	return u.String(), nil
 }
 
+// Confidential reports whether what is sent to an address of ParseAddress cannot be read on the way: it has https, or
+// does not leave this machine.
+func Confidential(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Scheme == "https" || strings.EqualFold(u.Hostname(), "localhost") || ip != nil && ip.IsLoopback()
+}
+
 // Link is the address to open on this machine: below the public address if that is known, otherwise below the one
 // that the server listens on.
 func (s *Setup) Link(listen net.Addr) string {

@@ -48,7 +48,10 @@ type Config struct {
 	// Budget is what an installation has left of its hourly limit; false if unknown. Default: unknown.
 	Budget func(installation int64) (github.Budget, bool)
 	// Ends is told when a result that stands may become another by itself. Nil: nobody wants to know.
-	Ends     func(key queue.Key, repo github.Repo, at time.Time)
+	Ends func(key queue.Key, repo github.Repo, at time.Time)
+	// Reached is called after a round that saw everything, with whether the App reaches a repository. Nil: nobody wants to
+	// know.
+	Reached  func(ctx context.Context, reached func(installation, repository int64) bool) error
 	Interval time.Duration                        // default: DefaultInterval
 	Now      func() time.Time                     // default: time.Now
 	After    func(time.Duration) <-chan time.Time // default: time.After
@@ -61,7 +64,9 @@ type Sweeper struct {
 	since  time.Time       // failed deliveries before this are dealt with
 	done   map[head]uint64 // heads known to be checked, with the last sweep that saw them
 	round  uint64
-	next   map[int64]int // by installation: the repository to go on with
+	// of this round: repositories that the App reaches, and installations that cannot be asked
+	reached, suspended map[int64]bool
+	next               map[int64]int // by installation: the repository to go on with
 }
 
 // New makes a sweeper.

@@ -25,8 +25,10 @@ func (s *Sweeper) unchecked(ctx context.Context) error {
 		return fmt.Errorf("asking for installations: %w", err)
 	}
 	var errs []error
+	s.reached, s.suspended = map[int64]bool{}, map[int64]bool{}
 	for _, i := range installations {
 		if i.Suspended {
+			s.suspended[i.ID] = true
 			continue
 		}
 		if err := s.installation(ctx, i); err != nil {
@@ -34,6 +36,14 @@ func (s *Sweeper) unchecked(ctx context.Context) error {
 		}
 		if ctx.Err() != nil {
 			break
+		}
+	}
+	if len(errs) == 0 && ctx.Err() == nil && s.config.Reached != nil {
+		err := s.config.Reached(ctx, func(installation, repository int64) bool {
+			return s.reached[repository] || s.suspended[installation]
+		})
+		if err != nil {
+			s.config.Log.Warn("the results of what the App does not reach any more were not removed", "error", err)
 		}
 	}
 	if len(errs) == 0 {
@@ -53,6 +63,9 @@ func (s *Sweeper) installation(ctx context.Context, i github.Installation) error
 		return fmt.Errorf("asking for repositories: %w", err)
 	}
 	var errs []error
+	for _, repo := range repos {
+		s.reached[repo.ID] = true
+	}
 	for n := range repos {
 		// Each round goes on where the last one had to stop, so that every repository has its turn.
 		repo := repos[(s.next[i.ID]+n)%len(repos)]

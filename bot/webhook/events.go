@@ -24,6 +24,7 @@ const (
 type Work struct {
 	Jobs   []Job
 	Drop   []Scope // whose jobs nobody needs any more
+	Gone   []Scope // whose results nobody may see any more; they are in Drop, too
 	Pusher *Pusher // to be remembered before the jobs are stored
 	Tip    *Tip    // likewise
 	Drafts *Drafts // likewise

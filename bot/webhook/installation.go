@@ -12,7 +12,9 @@ func installation(from origin) (Work, error) {
 	switch from.action {
 	case "created", "unsuspend", "new_permissions_accepted":
 		return Work{Jobs: []Job{{queue.Key{Installation: id, All: true}, queue.Message{Missing: true}}}}, nil
-	case "deleted", "suspend":
+	case "deleted":
+		return Work{Drop: []Scope{{id, 0}}, Gone: []Scope{{id, 0}}}, nil
+	case "suspend":
 		return Work{Drop: []Scope{{id, 0}}}, nil
 	}
 	return Work{}, nil
@@ -28,6 +30,7 @@ func selected(from origin, e *gh.InstallationRepositoriesEvent) (w Work) {
 	}
 	for _, repo := range e.RepositoriesRemoved {
 		w.Drop = append(w.Drop, Scope{id, repo.GetID()})
+		w.Gone = append(w.Gone, Scope{id, repo.GetID()})
 	}
 	return w
 }
@@ -47,8 +50,12 @@ func repository(from origin, e *gh.RepositoryEvent) (Work, error) {
 	if err != nil {
 		return Work{}, err
 	}
-	if from.action == "archived" || from.action == "deleted" {
-		return Work{Drop: []Scope{{key.Installation, key.Repository}}}, nil
+	scope := []Scope{{key.Installation, key.Repository}}
+	switch from.action {
+	case "archived":
+		return Work{Drop: scope}, nil
+	case "deleted":
+		return Work{Drop: scope, Gone: scope}, nil
 	}
 	key.All = true
 	return Work{Jobs: []Job{{key, queue.Message{Missing: true}}}}, nil

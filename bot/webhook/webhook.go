@@ -35,6 +35,8 @@ const (
 	bodyTimeout = 10 * time.Second
 	// publishTimeout leaves GitHub, which waits ten seconds, time to hear of the failure.
 	publishTimeout = 8 * time.Second
+	// goneTimeout bounds the removal of results, which is no reason to refuse a delivery.
+	goneTimeout = 2 * time.Second
 )
 
 // Config is what a handler needs. Secret and Publish are required.
@@ -49,6 +51,9 @@ type Config struct {
 	Drafts func(ctx context.Context, repository int64, head string) error
 	// removes jobs; repository zero: all of the installation
 	Drop func(ctx context.Context, installation, repository int64) error
+	// removes results of what the App was taken from, or of what was deleted; repository zero: all of the installation. Its
+	// error is logged: what is left is found by the sweep.
+	Gone func(ctx context.Context, installation, repository int64) error
 	Log  *slog.Logger     // default: discard
 	Now  func() time.Time // default: time.Now
 }
@@ -237,7 +242,24 @@ func (h *Handler) store(ctx context.Context, work Work, delivery string, log *sl
 		log.Info("webhook accepted", "action", job.Message.Event, "repository", job.Message.Owner+"/"+job.Message.Name,
 			"job", job.Key.String())
 	}
+	h.remove(ctx, work.Gone, log)
 	return nil
+}
+
+// remove has results removed. What is left, the sweep finds.
+func (h *Handler) remove(ctx context.Context, gone []Scope, log *slog.Logger) {
+	if h.config.Gone == nil || len(gone) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, goneTimeout)
+	defer cancel()
+	for _, scope := range gone {
+		if err := h.config.Gone(ctx, scope.Installation, scope.Repository); err != nil {
+			log.Warn("results not removed yet", "installation", scope.Installation, "repository_id", scope.Repository,
+				"error", err)
+			return
+		}
+	}
 }
 
 // payloadOf takes the JSON out of the two content types GitHub offers

@@ -21,6 +21,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/approvals"
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/queue"
+	"github.com/lintel-bot/lintel/bot/results"
 	"github.com/lintel-bot/lintel/bot/sandbox"
 	"github.com/lintel-bot/lintel/bot/setup"
 	"github.com/lintel-bot/lintel/bot/sweep"
@@ -35,6 +36,8 @@ const (
 	// One check needs about a tenth of the lower bound for the program itself, in MiB.
 	minCheckMemory, maxCheckMemory = 256, 64 << 10
 	openQueue                      = time.Minute
+	minPageBytes, maxPageBytes     = 64 << 20, 1 << 40
+	minPageResult, maxPageResult   = 64 << 10, 256 << 20
 	// maxSummary leaves room, within GitHub's 65,535 bytes, for what the client adds about annotations.
 	maxSummary = 65535 - 512
 )
@@ -46,6 +49,8 @@ type serveOptions struct {
 	sweepInterval                                                                               time.Duration
 	checkTimeout                                                                                time.Duration
 	checkMemory                                                                                 int
+	pageAge                                                                                     time.Duration
+	pageBytes, pageResult                                                                       size
 	rules                                                                                       *policy.Policy // of sources
 }
 
@@ -73,8 +78,8 @@ func newServeCommand() *cobra.Command {
 	f.StringVar(&o.listen, "listen", ":8080", "address to listen on")
 	f.StringVar(&o.dataDir, "data-dir", "", "folder for the mirrors, what was fetched, the embedded job queue and the "+
 		"App's credentials (required)")
-	f.StringVar(&o.publicURL, "public-url", "", "address at which GitHub reaches this server, to register an App; "+
-		"empty: asked for then")
+	f.StringVar(&o.publicURL, "public-url", "", "address at which GitHub and people reach this server: check runs "+
+		"lead to pages below it; empty: there are no pages, and it is asked for to register an App")
 	f.StringVar(&o.githubURL, "github-url", "https://github.com", "address of GitHub or of an Enterprise Server")
 	f.StringVar(&o.appID, "github-app-id", "", "id of the GitHub App; without it, its key and its secret: the App "+
 		"registered here")
@@ -87,6 +92,10 @@ func newServeCommand() *cobra.Command {
 	f.IntVar(&o.workers, "workers", 2, "pull requests that are checked at a time")
 	f.DurationVar(&o.checkTimeout, "check-timeout", sandbox.DefaultTimeout, "end a check after this time")
 	f.IntVar(&o.checkMemory, "check-memory", sandbox.DefaultMemoryLimit>>20, "MiB of memory that one check may take")
+	o.pageBytes, o.pageResult = results.DefaultBytes, results.DefaultResult
+	f.DurationVar(&o.pageAge, "page-max-age", results.DefaultAge, "how long results are kept for their pages")
+	f.Var(&o.pageBytes, "page-max-bytes", "how much all results may take; the oldest go first")
+	f.Var(&o.pageResult, "page-max-result", "how large one report may be; above it, differences are left out")
 	f.DurationVar(&o.sweepInterval, "sweep-interval", sweep.DefaultInterval, "time between searches for lost webhooks")
 	return cmd
 }
@@ -102,7 +111,7 @@ func fromEnvironment(flags *pflag.FlagSet, lookup func(string) (string, bool)) (
 		}
 		if flags.Set(f.Name, value) != nil {
 			err = fmt.Errorf("%s is not a valid %s", name, map[string]string{"int": "number",
-				"duration": "duration (such as 5m)"}[f.Value.Type()])
+				"duration": "duration (such as 5m)", "size": "size (such as 512MiB)"}[f.Value.Type()])
 		}
 	})
 	return err
@@ -121,6 +130,12 @@ func (o *serveOptions) validate() (err error) {
 		return fmt.Errorf("LINTEL_CHECK_MEMORY must be from %d to %d (MiB)", minCheckMemory, maxCheckMemory)
 	case o.sweepInterval < time.Second:
 		return errors.New("LINTEL_SWEEP_INTERVAL must be at least a second")
+	case o.pageAge < time.Hour:
+		return errors.New("LINTEL_PAGE_MAX_AGE must be at least 1h")
+	case o.pageBytes < minPageBytes || o.pageBytes > maxPageBytes:
+		return errors.New("LINTEL_PAGE_MAX_BYTES must be from 64MiB to 1TiB")
+	case o.pageResult < minPageResult || o.pageResult > maxPageResult:
+		return errors.New("LINTEL_PAGE_MAX_RESULT must be from 64KiB to 256MiB")
 	}
 	if u, err := url.Parse(o.githubURL); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
 		return errors.New("LINTEL_GITHUB_URL is not an http or https address")
@@ -128,6 +143,9 @@ func (o *serveOptions) validate() (err error) {
 	if o.publicURL != "" {
 		if o.publicURL, err = setup.ParseAddress(o.publicURL); err != nil {
 			return fmt.Errorf("LINTEL_PUBLIC_URL is not usable: %w", err)
+		}
+		if !setup.Confidential(o.publicURL) {
+			return errors.New("LINTEL_PUBLIC_URL is not usable: the address must begin with https, unless it is of this machine")
 		}
 	}
 	if _, _, err := net.SplitHostPort(o.listen); err != nil {
@@ -164,7 +182,8 @@ func serve(ctx context.Context, o serveOptions, out io.Writer, log *slog.Logger)
 
 	opening, cancel := context.WithTimeout(ctx, openQueue)
 	defer cancel()
-	jobs, err := queue.Open(opening, queue.Config{Dir: filepath.Join(o.dataDir, "queue"), URL: o.natsURL, Log: log})
+	jobs, err := queue.Open(opening, queue.Config{Dir: filepath.Join(o.dataDir, "queue"), URL: o.natsURL,
+		Room: int64(o.pageBytes), Log: log})
 	if err != nil {
 		return err
 	}
@@ -198,12 +217,16 @@ func (o *serveOptions) server(app *identity, jobs *queue.Queue,
 		return nil, nil, err
 	}
 	kept := stocks{mirrors, outside, cache}
+	shown, err := o.newPages(jobs, app.client, log)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the pages cannot be served: %w", err)
+	}
 	executable, err := os.Executable()
 	if err != nil {
 		return nil, nil, fmt.Errorf("the running program cannot be found: %w", err)
 	}
 	intake, err := webhook.New(webhook.Config{Secret: app.secret, Publish: jobs.Publish, Pushed: jobs.AddPusher,
-		Tip: jobs.AddTip, Drafts: jobs.AskDrafts, Drop: jobs.Drop, Log: log})
+		Tip: jobs.AddTip, Drafts: jobs.AskDrafts, Drop: jobs.Drop, Gone: shown.gone(), Log: log})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -214,9 +237,9 @@ func (o *serveOptions) server(app *identity, jobs *queue.Queue,
 	metrics := bot.NewMetrics(jobs.Depth, sandboxes.restarts)
 	metrics.WatchBudgets(app.client.Budgets)
 	alarm := bot.NewAlarm(jobs, time.Now, time.After, log)
-	sweeper := sweep.New(sweep.Config{Client: app.client, Queue: jobs, Budget: app.client.Budget, Ends: alarm.Set,
+	sweeper := sweep.New(sweep.Config{Client: app.client, Queue: jobs, Budget: app.client.Budget, Ends: alarm.Set, Reached: shown.reached(),
 		Interval: o.sweepInterval, Log: log})
-	return &bot.Server{
+	server = &bot.Server{
 		Webhook: intake, Metrics: metrics, Queue: jobs, Workers: o.workers, Log: log,
 		Sweep: func(ctx context.Context) { upkeep(ctx, kept, sweeper.Run, log) },
 		Worker: &bot.Worker{
@@ -226,7 +249,11 @@ func (o *serveOptions) server(app *identity, jobs *queue.Queue,
 			Version: engineVersion(), Now: time.Now, Log: log, Metrics: metrics,
 		},
 		Ready: map[string]func(context.Context) error{"sandbox": func(context.Context) error { return runnable(executable) }},
-	}, sandboxes.close, nil
+	}
+	if shown.handler != nil {
+		server.Pages, server.Worker.Results = shown.handler, shown.keeper
+	}
+	return server, sandboxes.close, nil
 }
 
 func summary(rep *report.Report, head, rules bot.BlobURL) string {
