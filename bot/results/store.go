@@ -68,6 +68,7 @@ type Store struct {
 	index, data Bucket
 	limits      Limits
 	now         func() time.Time
+	chunk       int
 }
 
 // NewStore makes a store in two buckets; a nil now is time.Now.
@@ -77,7 +78,7 @@ func NewStore(index, data Bucket, limits Limits, now func() time.Time) *Store {
 	}
 	limits.Result = cmp.Or(limits.Result, DefaultResult)
 	limits.Age = cmp.Or(limits.Age, DefaultAge)
-	return &Store{index: index, data: data, limits: limits, now: now}
+	return &Store{index: index, data: data, limits: limits, now: now, chunk: chunk}
 }
 
 func resultKey(repository int64, head, id string) string {
@@ -112,7 +113,7 @@ func (s *Store) Put(ctx context.Context, r *Stored) error {
 		return err
 	}
 	m.Parts = parts{Name: rand.Text(), Size: len(data), Sum: sumOf(packed)}
-	for piece := range slices.Chunk(packed, chunk) {
+	for piece := range slices.Chunk(packed, s.chunk) {
 		if err := s.data.Put(ctx, partKey(m.Repository.ID, m.Parts, m.Parts.Count), piece); err != nil {
 			return err
 		}
