@@ -121,6 +121,9 @@ func (s *Store) Put(ctx context.Context, r *Stored) error {
 	}
 	key := resultKey(m.Repository.ID, m.Head, m.ID)
 	before, _ := s.meta(ctx, key) // an unreadable one is replaced, too
+	if before != nil && m.CheckRun == 0 {
+		m.CheckRun = before.CheckRun // the same result again, which needs no other run
+	}
 	record, err := json.Marshal(m)
 	if err != nil {
 		return fmt.Errorf("storing a result: %w", err)

@@ -333,3 +333,33 @@ func TestSweepLeavesBudget(t *testing.T) {
 		t.Errorf("jobs %v, %v; want to go on with the third repository", j.published, err)
 	}
 }
+
+// Only after a round that saw everything is it told what the App does not reach any more.
+func TestWhatIsReached(t *testing.T) {
+	h := &memory.GitHub{Installed: []github.Installation{{ID: 7}, {ID: 8, Suspended: true}},
+		Repos: []github.Repo{{Installation: 7, ID: 11, Owner: "o", Name: "a"}}}
+	s, _, _ := newSweeper(h)
+	told := 0
+	s.config.Reached = func(_ context.Context, reached func(installation, repository int64) bool) error {
+		told++
+		for repository, want := range map[[2]int64]bool{{7, 11}: true, {7, 12}: false, {8, 13}: true, {9, 14}: false,
+			{9, 11}: true} {
+			if got := reached(repository[0], repository[1]); got != want {
+				t.Errorf("repository %d of %d is reached: %t", repository[1], repository[0], got)
+			}
+		}
+		return errors.New("no")
+	}
+	if err := s.Sweep(t.Context()); err != nil || told != 1 {
+		t.Errorf("%v, told %d times", err, told)
+	}
+	for _, call := range []string{"Installations", "Repositories", "OpenPullRequests"} {
+		h.Fail = refuse(call, 0, errors.New("no"))
+		if call == "OpenPullRequests" {
+			h.Fail = refuse(call, 11, errors.New("no"))
+		}
+		if err := s.Sweep(t.Context()); err == nil || told != 1 {
+			t.Errorf("%s fails: %v, told %d times", call, err, told)
+		}
+	}
+}

@@ -146,8 +146,8 @@ func TestRepositoriesComeAndGo(t *testing.T) {
 		second.Message.Name != "b" || !second.Message.Missing {
 		t.Errorf("job %+v", second)
 	}
-	if !slices.Equal(w.Drop, []Scope{{7, 23}}) {
-		t.Errorf("drop %v", w.Drop)
+	if want := []Scope{{7, 23}}; !slices.Equal(w.Drop, want) || !slices.Equal(w.Gone, want) {
+		t.Errorf("drop %v, gone %v", w.Drop, w.Gone)
 	}
 	for event, want := range map[string]Scope{
 		"installation.suspend": {7, 0}, "installation.deleted": {7, 0}, "repository.archived": {7, 11},
@@ -157,6 +157,9 @@ func TestRepositoriesComeAndGo(t *testing.T) {
 		w, err := Jobs(name, []byte(`{"action":"`+action+`",`+where+`}`))
 		if err != nil || len(w.Jobs) > 0 || !slices.Equal(w.Drop, []Scope{want}) {
 			t.Errorf("%s: %+v, %v", event, w, err)
+		}
+		if gone := action == "deleted"; gone != slices.Equal(w.Gone, []Scope{want}) || !gone && len(w.Gone) > 0 {
+			t.Errorf("%s: results of %v are removed", event, w.Gone)
 		}
 	}
 }
