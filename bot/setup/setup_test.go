@@ -101,3 +101,13 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+func TestConfidential(t *testing.T) {
+	for address, want := range map[string]bool{"https://lintel.example.com": true, "http://localhost:8080": true,
+		"http://127.0.0.1:8080/lintel": true, "http://[::1]:80": true, "http://lintel.example.com": false,
+		"http://localhost.example.com": false, "http://10.0.0.1": false} {
+		if Confidential(address) != want {
+			t.Errorf("%s: want %t", address, want)
+		}
+	}
+}

@@ -47,6 +47,12 @@ func TestServeConfiguration(t *testing.T) {
 		{"LINTEL_SOURCES", filepath.Join(dir, "none"), "LINTEL_SOURCES cannot be used: the file about sources: "},
 		{"LINTEL_SOURCES", key, "key.pem:1: "},
 		{"LINTEL_SWEEP_INTERVAL", "1ms", "LINTEL_SWEEP_INTERVAL must be at least a second"},
+		{"LINTEL_PUBLIC_URL", "http://lintel.example.com", "LINTEL_PUBLIC_URL is not usable: the address must begin with https"},
+		{"LINTEL_PUBLIC_URL", "https://lintel.example.com/?a=b", "LINTEL_PUBLIC_URL is not usable: the address must not"},
+		{"LINTEL_PAGE_MAX_AGE", "1m", "LINTEL_PAGE_MAX_AGE must be at least 1h"},
+		{"LINTEL_PAGE_MAX_BYTES", "2 GB", "LINTEL_PAGE_MAX_BYTES is not a valid size (such as 512MiB)"},
+		{"LINTEL_PAGE_MAX_BYTES", "1", "LINTEL_PAGE_MAX_BYTES must be from 64MiB to 1TiB"},
+		{"LINTEL_PAGE_MAX_RESULT", "1KiB", "LINTEL_PAGE_MAX_RESULT must be from 64KiB to 256MiB"},
 	} {
 		t.Run(c.name+"="+c.value, func(t *testing.T) {
 			for _, name := range []string{"LINTEL_GITHUB_URL", "LINTEL_NATS_URL", "LINTEL_WORKERS", "LINTEL_SWEEP_INTERVAL"} {
@@ -123,6 +129,21 @@ func TestSandboxPoolByOwner(t *testing.T) {
 	}
 	if lend("1") != one {
 		t.Error("the first owner lost its own")
+	}
+}
+
+func TestSize(t *testing.T) {
+	for text, want := range map[string]size{"0": 0, "1": 1, "1024": 1 << 10, "16MiB": 16 << 20, "3GiB": 3 << 30,
+		"1TiB": 1 << 40} {
+		var s, again size
+		if err := errors.Join(s.Set(text), again.Set(s.String())); err != nil || s != want || again != want {
+			t.Errorf("%s: %d, %v; %s", text, s, err, s.String())
+		}
+	}
+	for _, text := range []string{"", "MiB", "-1", "1.5GiB", "2GB", "9000000TiB", "99999999999999999999"} {
+		if s := size(7); s.Set(text) == nil || s != 7 {
+			t.Errorf("%q is taken for %d", text, s)
+		}
 	}
 }
 
