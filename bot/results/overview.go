@@ -99,14 +99,14 @@ func entryOf(m *Meta, rep *report.Report) Entry {
 }
 
 // add puts a result into the overview, in place of the same one and of older ones of its pull request. One that is older
-// than what is there of its pull request changes nothing.
-func (o *Overview) add(m *Meta, rep *report.Report) {
+// than what is there of its pull request changes nothing, unless that is from the future: of a clock that was wrong.
+func (o *Overview) add(m *Meta, rep *report.Report, now time.Time) {
 	e := entryOf(m, rep)
 	o.Schema, o.Repository, o.GitHub = Schema, m.Repository, m.GitHub
 	switch {
 	case m.Pull != nil:
 		newer := slices.ContainsFunc(o.Pulls, func(p Entry) bool {
-			return p.Pull == e.Pull && p.Completed.After(e.Completed)
+			return p.Pull == e.Pull && p.Completed.After(e.Completed) && !p.Completed.After(now)
 		})
 		if !newer {
 			o.Pulls = insert(o.Pulls, e, func(p Entry) bool { return p.Pull == e.Pull })

@@ -155,7 +155,7 @@ func (s *Store) enter(ctx context.Context, r *Stored) error {
 		if err != nil {
 			return err
 		}
-		o.add(&r.Meta, r.Report)
+		o.add(&r.Meta, r.Report, s.now())
 		o.prune(s.now().Add(-s.limits.Age))
 		data, err := json.Marshal(o)
 		if err == nil {
@@ -231,8 +231,13 @@ func (s *Store) OfHead(ctx context.Context, repository int64, head string) ([]Me
 			return nil, err
 		}
 	}
+	// GitHub's numbers grow whatever the clocks of servers say, but one that was just stored may lack its own.
+	unnumbered := slices.ContainsFunc(all, func(m Meta) bool { return m.CheckRun == 0 })
 	slices.SortFunc(all, func(a, b Meta) int {
-		return cmp.Or(b.Completed.Compare(a.Completed), cmp.Compare(b.CheckRun, a.CheckRun), cmp.Compare(a.ID, b.ID))
+		if !unnumbered && a.CheckRun != b.CheckRun {
+			return cmp.Compare(b.CheckRun, a.CheckRun)
+		}
+		return cmp.Or(b.Completed.Compare(a.Completed), cmp.Compare(a.ID, b.ID))
 	})
 	return all, nil
 }

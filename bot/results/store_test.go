@@ -300,7 +300,8 @@ func TestDrop(t *testing.T) {
 }
 
 func TestOverviewOfRepository(t *testing.T) {
-	s, _, _, _ := newStore(Limits{})
+	s, _, _, now := newStore(Limits{})
+	*now = clock.Add(2 * time.Hour)
 	for i := range maxEntries + 10 {
 		r := resultOf(fmt.Sprint(i), headA, clock.Add(time.Duration(i)*time.Second))
 		r.Pull.Number = i + 1
@@ -394,5 +395,20 @@ func TestKeeper(t *testing.T) {
 	*now = now.Add(storePause)
 	if got, err := k.Keep(t.Context(), resultOf("z", headA, clock)); err != nil || got == "" {
 		t.Errorf("a minute later: %q, %v", got, err)
+	}
+}
+
+// A server whose clock was ahead does not have the last word for as long.
+func TestWrongClock(t *testing.T) {
+	s, _, _, _ := newStore(Limits{})
+	ahead, r := resultOf("ahead", headA, clock.Add(48*time.Hour)), resultOf("x", headA, clock)
+	ahead.CheckRun, r.CheckRun = 5, 6
+	put(t, s, ahead)
+	put(t, s, r)
+	if o, err := s.Overview(t.Context(), 11); err != nil || len(o.Pulls) != 1 || o.Pulls[0].ID != r.ID {
+		t.Errorf("%v, %+v", err, o.Pulls)
+	}
+	if all, err := s.OfHead(t.Context(), 11, headA); err != nil || len(all) != 2 || all[0].ID != r.ID {
+		t.Errorf("%v, %+v", err, all)
 	}
 }
