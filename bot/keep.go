@@ -85,8 +85,9 @@ func (c *check) stored(change report.Change, rep *report.Report, id runid.ID) *r
 		ID: results.ID(c.id(id).String()), Repository: results.Repository{ID: c.repo.ID, Installation: c.repo.Installation,
 			Owner: c.repo.Owner, Name: c.repo.Name},
 		Branch: c.task.Key.Branch, Head: c.head, Base: change.Base, Rules: c.rules, CheckRun: c.run.ID,
-		Conclusion: rep.Conclusion, Title: rep.Title, Asked: c.task.Message.At, Started: c.run.StartedAt, Completed: c.Now(),
-		GitHub: strings.TrimSuffix(address, "/"+c.repo.String()), Command: laptop(change), Engine: c.Version,
+		Conclusion: rep.Conclusion, Title: rep.Title, Asked: c.task.Message.At, Started: c.run.StartedAt,
+		Completed: c.Now(), GitHub: strings.TrimSuffix(address, "/"+c.repo.String()), Command: laptop(change),
+		Engine: c.Version,
 	}
 	if c.pr != nil {
 		m.Pull = &results.Pull{Number: c.pr.Number, Title: c.pr.Title, Author: c.pr.Author, BaseRef: c.pr.BaseRef,

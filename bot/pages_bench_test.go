@@ -64,7 +64,9 @@ func BenchmarkPagesBesideWebhooks(b *testing.B) {
 		b.Fatal(err)
 	}
 	pages, err := results.New(results.Config{Store: store, Renderer: twoMegabytes{},
-		Guard: results.NewPublicOnly(time.Hour, func(context.Context, results.Repository) (bool, error) { return false, nil }, nil)})
+		Guard: results.NewPublicOnly(time.Hour, func(context.Context, results.Repository) (bool, error) {
+			return false, nil
+		}, nil)})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -72,7 +74,8 @@ func BenchmarkPagesBesideWebhooks(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	server := httptest.NewServer((&Server{Queue: q, Metrics: NewMetrics(q.Depth, nil), Pages: pages, Webhook: intake}).Handler())
+	server := httptest.NewServer((&Server{Queue: q, Metrics: NewMetrics(q.Depth, nil), Pages: pages,
+		Webhook: intake}).Handler())
 	defer server.Close()
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 200, DisableCompression: true}}
 	do := func(req *http.Request) int {

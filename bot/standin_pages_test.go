@@ -23,7 +23,9 @@ type public struct {
 
 func newPublic(t *testing.T) *public {
 	p := &public{}
-	p.Server = httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(p.target.Load()) }})
+	p.Server = httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(p.target.Load())
+	}})
 	t.Cleanup(p.Close)
 	return p
 }
@@ -69,8 +71,8 @@ func (s *standin) details(sha string, count int) string {
 	return ""
 }
 
-// Check runs lead to pages of a public repository: of each head, after a restart, after a renaming, and until the App is
-// taken away. Nothing of a private one is served.
+// Check runs lead to pages of a public repository: of each head, after a restart, after a renaming, and until the App
+// is taken away. Nothing of a private one is served.
 func TestStandinPages(t *testing.T) {
 	skipWithoutStandin(t)
 	t.Parallel()

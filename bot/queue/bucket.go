@@ -15,9 +15,9 @@ import (
 const MaxValue = 768 << 10
 
 // Bucket keeps values by key beside the jobs: in the folder of the embedded server, or in the NATS cluster, where all
-// processes see it. What is too old or too much goes, the oldest first, without being asked. A key consists of tokens of
-// letters, digits, dashes and underscores with dots between them; in a filter * stands for a token and > for all that
-// follow. It is safe for concurrent use.
+// processes see it. What is too old or too much goes, the oldest first, without being asked. A key consists of tokens
+// of letters, digits, dashes and underscores with dots between them; in a filter * stands for a token and > for all
+// that follow. It is safe for concurrent use.
 //
 // It is read without consumers, like the jobs, and from the leader, so that what was stored is seen by every process.
 type Bucket struct {

@@ -19,8 +19,8 @@ type Config struct {
 	Store    *Store
 	Renderer Renderer
 	Guard    Guard
-	// Base is the path of the public address, "" or such as /lintel. Requests may come with or without it: a proxy may take
-	// it away.
+	// Base is the path of the public address, "" or such as /lintel. Requests may come with or without it: a proxy may
+	// take it away.
 	Base       string
 	Cache      int64            // bytes of pages that are kept; default: 64 MiB
 	Renderings int              // pages that are made at a time; default: 2
@@ -34,7 +34,8 @@ const (
 	lookupLife = 5 * time.Second
 	// overviewLife is likewise for the pages of repositories and accounts.
 	overviewLife = 10 * time.Second
-	// lookups is how many requests to the store wait for an answer at a time, and busyWait how long one waits for its turn.
+	// lookups is how many requests to the store wait for an answer at a time, and busyWait how long one waits for its
+	// turn.
 	lookups      = 16
 	busyWait     = 2 * time.Second
 	maxLooked    = 32 << 20 // bytes, about
@@ -94,12 +95,12 @@ func New(c Config) (*Handler, error) {
 		to *(*page)
 		Message
 	}{
-		{&h.missing, Message{http.StatusNotFound, "Not found", "There is no such page, or you may not see it. Results are " +
-			"kept for a while only: ask for the check again to have a new one."}},
-		{&h.busy, Message{http.StatusServiceUnavailable, "Busy", "Too many pages are asked for at this moment. Try again in " +
-			"a few seconds."}},
-		{&h.failed, Message{http.StatusInternalServerError, "Not shown", "The page could not be made. The log of the server " +
-			"says why."}},
+		{&h.missing, Message{http.StatusNotFound, "Not found", "There is no such page, or you may not see it. Results " +
+			"are kept for a while only: ask for the check again to have a new one."}},
+		{&h.busy, Message{http.StatusServiceUnavailable, "Busy", "Too many pages are asked for at this moment. Try " +
+			"again in a few seconds."}},
+		{&h.failed, Message{http.StatusInternalServerError, "Not shown", "The page could not be made. The log of the " +
+			"server says why."}},
 	} {
 		var b bytes.Buffer
 		if err := c.Renderer.Message(&b, m.Message, View{Base: c.Base}); err != nil {

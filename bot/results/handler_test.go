@@ -275,7 +275,8 @@ func TestTrouble(t *testing.T) {
 	put(t, h.store, resultOf("x", headA, clock))
 	at := "/r/Octo-Org/fleet.gitops/" + headA
 	h.renderer.fails = errors.New("no")
-	if w := h.ask(http.MethodGet, at); w.Code != http.StatusInternalServerError || strings.Contains(w.Body.String(), "no") {
+	if w := h.ask(http.MethodGet, at); w.Code != http.StatusInternalServerError ||
+		strings.Contains(w.Body.String(), "no") {
 		t.Errorf("a renderer that fails: %d %s", w.Code, w.Body)
 	}
 	h.renderer.fails = nil
@@ -295,7 +296,8 @@ func TestShelf(t *testing.T) {
 	made := 0
 	get := func(key string, size int) {
 		t.Helper()
-		if got, err := s.get(t.Context(), key, 0, func(context.Context) (int, error) { made++; return size, nil }); err != nil || got != size {
+		got, err := s.get(t.Context(), key, 0, func(context.Context) (int, error) { made++; return size, nil })
+		if err != nil || got != size {
 			t.Fatalf("%d, %v", got, err)
 		}
 	}

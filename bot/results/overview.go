@@ -98,8 +98,9 @@ func entryOf(m *Meta, rep *report.Report) Entry {
 	return e
 }
 
-// add puts a result into the overview, in place of the same one and of older ones of its pull request. One that is older
-// than what is there of its pull request changes nothing, unless that is from the future: of a clock that was wrong.
+// add puts a result into the overview, in place of the same one and of older ones of its pull request. One that is
+// older than what is there of its pull request changes nothing, unless that is from the future: of a clock that was
+// wrong.
 func (o *Overview) add(m *Meta, rep *report.Report, now time.Time) {
 	e := entryOf(m, rep)
 	o.Schema, o.Repository, o.GitHub = Schema, m.Repository, m.GitHub

@@ -19,8 +19,8 @@ import (
 // essential are the fields of a report without which there is no page; the others may be left out of one that is too
 // large, the largest first: rendered differences before all.
 func essential() []string {
-	return []string{"conclusion", "title", "all", "findings", "errors", "warnings", "notChecked", "exceptions", "approvers",
-		"stats", "about", "until", "clusters", "upkeep"}
+	return []string{"conclusion", "title", "all", "findings", "errors", "warnings", "notChecked", "exceptions",
+		"approvers", "stats", "about", "until", "clusters", "upkeep"}
 }
 
 // excerpts is the field that is left out last: the source lines of the findings.
@@ -58,7 +58,8 @@ func pack(m *Meta, rep *report.Report, limit int) ([]byte, error) {
 	}
 	if data, err = json.Marshal(fields); err == nil && len(data) > limit {
 		m.LeftOut, m.TooLarge = nil, true
-		data, err = json.Marshal(&report.Report{Conclusion: rep.Conclusion, Title: rep.Title, All: rep.All, Stats: rep.Stats})
+		data, err = json.Marshal(&report.Report{Conclusion: rep.Conclusion, Title: rep.Title, All: rep.All,
+			Stats: rep.Stats})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("packing a report: %w", err)

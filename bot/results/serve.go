@@ -6,16 +6,16 @@ import (
 	"net/http"
 )
 
-// Renderer makes HTML. It is called for one page at a time by up to Config.Renderings goroutines; what it writes is kept
-// and sent to many readers.
+// Renderer makes HTML. It is called for one page at a time by up to Config.Renderings goroutines; what it writes is
+// kept and sent to many readers.
 type Renderer interface {
 	// Result writes the page of a result, also of one whose Report is nil.
 	Result(w io.Writer, r *Stored, v View) error
-	// Part writes what the page of a result leaves to be loaded on demand, from an address below its own; ErrNone if there
-	// is no such part.
+	// Part writes what the page of a result leaves to be loaded on demand, from an address below its own; ErrNone if
+	// there is no such part.
 	Part(w io.Writer, r *Stored, part string, v View) error
-	// Repository writes the page of a repository, Organisation that of an account, with those of its repositories that the
-	// reader may see.
+	// Repository writes the page of a repository, Organisation that of an account, with those of its repositories that
+	// the reader may see.
 	Repository(w io.Writer, o *Overview, v View) error
 	Organisation(w io.Writer, owner string, repositories []*Overview, v View) error
 	// Message writes a page that says why there is no other.

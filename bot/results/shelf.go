@@ -39,14 +39,16 @@ type attempt[T any] struct {
 	err   error
 }
 
-func newShelf[T any](limit int64, places int, wait time.Duration, now func() time.Time, size func(T) int64) *shelf[T] {
-	return &shelf[T]{limit: limit, size: size, places: make(chan struct{}, places), wait: wait, now: now, order: list.New(),
-		items: map[string]*list.Element{}, making: map[string]*attempt[T]{}}
+func newShelf[T any](limit int64, places int, wait time.Duration, now func() time.Time,
+	size func(T) int64) *shelf[T] {
+	return &shelf[T]{limit: limit, size: size, places: make(chan struct{}, places), wait: wait, now: now,
+		order: list.New(), items: map[string]*list.Element{}, making: map[string]*attempt[T]{}}
 }
 
-// get returns what is kept, or makes it; life is how long it is right, zero for good. What others make is not ended with
-// ctx, which is the reader's.
-func (s *shelf[T]) get(ctx context.Context, key string, life time.Duration, produce func(context.Context) (T, error)) (T, error) {
+// get returns what is kept, or makes it; life is how long it is right, zero for good. What others make is not ended
+// with ctx, which is the reader's.
+func (s *shelf[T]) get(ctx context.Context, key string, life time.Duration,
+	produce func(context.Context) (T, error)) (T, error) {
 	s.mu.Lock()
 	if e := s.items[key]; e != nil {
 		it := e.Value.(*item[T])

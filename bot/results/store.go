@@ -96,8 +96,8 @@ func partKey(repository int64, p parts, n int) string {
 	return fmt.Sprintf("%d.%s.%d", repository, p.Name, n)
 }
 
-// Put stores a result, and puts it into the overview of its repository. It sets r.Schema, and what had to be left out of
-// the report. The same id again replaces the result.
+// Put stores a result, and puts it into the overview of its repository. It sets r.Schema, and what had to be left out
+// of the report. The same id again replaces the result.
 func (s *Store) Put(ctx context.Context, r *Stored) error {
 	m := &r.Meta
 	if m.Repository.ID <= 0 || !headForm.MatchString(m.Head) || !idForm.MatchString(m.ID) || r.Report == nil {

@@ -30,8 +30,9 @@ func TestResultComesBack(t *testing.T) {
 	if diff := cmp.Diff(r, got); diff != "" {
 		t.Errorf("another result came back (-stored +got):\n%s", diff)
 	}
-	for name, of := range map[string][3]string{"another repository": {"12", headA, r.ID}, "another head": {"11", headB, r.ID},
-		"another id": {"11", headA, ID("y")}, "no head": {"11", "*", r.ID}, "no id": {"11", headA, ">"}} {
+	for name, of := range map[string][3]string{"another repository": {"12", headA, r.ID},
+		"another head": {"11", headB, r.ID},
+		"another id":   {"11", headA, ID("y")}, "no head": {"11", "*", r.ID}, "no id": {"11", headA, ">"}} {
 		var repository int64
 		fmt.Sscan(of[0], &repository)
 		if _, err := s.Meta(t.Context(), repository, of[1], of[2]); !errors.Is(err, ErrNone) {
@@ -154,7 +155,8 @@ func TestTooLarge(t *testing.T) {
 		put(t, s, r)
 		got := load(t, s, 11, headA, r.ID)
 		left := strings.Join(got.LeftOut, " ")
-		if !strings.HasSuffix(left, c.left) || c.left == "" && left != "" || got.TooLarge != c.all || got.Parts.Size > c.limit {
+		if !strings.HasSuffix(left, c.left) || c.left == "" && left != "" || got.TooLarge != c.all ||
+			got.Parts.Size > c.limit {
 			t.Errorf("limit %d: left out %q, all %t, %d bytes", c.limit, left, got.TooLarge, got.Parts.Size)
 		}
 		if got.Report == nil || got.Report.Title != "2 violations" || (len(got.Report.Findings) == 0) != c.all {
@@ -263,7 +265,9 @@ func TestDrop(t *testing.T) {
 		"unknown":      {func(s *Store) error { return s.Drop(t.Context(), 9, 0) }, "11 12 13"},
 		"moved":        {func(s *Store) error { _ = s.Put(t.Context(), of(12, 8)); return s.Drop(t.Context(), 7, 0) }, "12 13"},
 		"retain": {func(s *Store) error {
-			return s.Retain(t.Context(), func(installation, repository int64) bool { return installation == 8 || repository == 11 })
+			return s.Retain(t.Context(), func(installation, repository int64) bool {
+				return installation == 8 || repository == 11
+			})
 		}, "11 13"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -330,7 +334,8 @@ func TestOverviewOfRepository(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(o.Pulls) != maxEntries || o.Pulls[0].Pull != 100 || o.Pulls[0].ID != again.ID || o.Pulls[1].Pull != maxEntries+10 {
+	if len(o.Pulls) != maxEntries || o.Pulls[0].Pull != 100 || o.Pulls[0].ID != again.ID ||
+		o.Pulls[1].Pull != maxEntries+10 {
 		t.Errorf("%d pull requests, the first %+v", len(o.Pulls), o.Pulls[:2])
 	}
 	if len(o.Branch) != 2 || o.Branch[0].ID != branch.ID || len(o.NotChecked) != maxNotChecked || o.MoreNotChecked != 3 {

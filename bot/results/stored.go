@@ -100,8 +100,8 @@ func ID(externalID string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Path is the path of the page of a result, below the public address. Each result has one of its own: an older check run
-// goes on to show what it told. ResultsPath has the newest of a commit.
+// Path is the path of the page of a result, below the public address. Each result has one of its own: an older check
+// run goes on to show what it told. ResultsPath has the newest of a commit.
 func (m *Meta) Path() string { return ResultsPath(m.Repository, m.Head) + "/" + m.ID }
 
 // ResultsPath is the path of the page with the newest result of a commit.

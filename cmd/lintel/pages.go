@@ -38,7 +38,8 @@ func (o *serveOptions) newPages(jobs *queue.Queue, client *github.Client, log *s
 		jobs.Bucket("REPORTS", limits.DataBytes(), limits.Age), limits, nil)}
 	p.keeper = results.NewKeeper(p.store, o.publicURL, false, nil)
 	guard := results.NewPublicOnly(publicLife, func(ctx context.Context, r results.Repository) (bool, error) {
-		settings, err := client.Repository(ctx, github.Repo{Installation: r.Installation, ID: r.ID, Owner: r.Owner, Name: r.Name})
+		settings, err := client.Repository(ctx, github.Repo{Installation: r.Installation, ID: r.ID, Owner: r.Owner,
+			Name: r.Name})
 		if err != nil {
 			return false, err
 		}
