@@ -26,13 +26,15 @@ const (
 	maxHeader    = 64 << 10
 )
 
-// Server answers HTTP and works on jobs until it is told to stop. All fields but Sweep, Pages, Ready and Log are required.
+// Server answers HTTP and works on jobs until it is told to stop. All fields but Routes, Sweep, Pages, Ready and Log are
+// required.
 type Server struct {
 	Webhook http.Handler
 	Metrics *Metrics
 	Queue   *queue.Queue
 	Worker  *Worker
 	Workers int                                    // jobs in work at a time
+	Routes  func(mux *http.ServeMux)               // adds what else is served
 	Sweep   func(ctx context.Context)              // runs until ctx ends
 	Pages   Pages                                  // nil: there are none
 	Ready   map[string]func(context.Context) error // named parts besides the queue that must answer
@@ -57,6 +59,9 @@ func (s *Server) Handler() http.Handler {
 		for _, pattern := range s.Pages.Patterns() {
 			mux.Handle(pattern, pages)
 		}
+	}
+	if s.Routes != nil {
+		s.Routes(mux)
 	}
 	return mux
 }

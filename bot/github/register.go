@@ -14,13 +14,15 @@ import (
 	gh "github.com/google/go-github/v62/github"
 )
 
-// Registered is an App as GitHub hands it out, once, when it was registered from a manifest. PrivateKey and
-// WebhookSecret must not be logged.
+// Registered is an App as GitHub hands it out, once, when it was registered from a manifest. PrivateKey,
+// WebhookSecret and ClientSecret must not be logged.
 type Registered struct {
 	ID            int64
 	Slug          string // the App's name in addresses
 	PrivateKey    []byte // PEM; an RSA key, or NewClient refuses it
 	WebhookSecret string
+	ClientID      string // with ClientSecret for the sign-in of readers; empty where GitHub hands out none
+	ClientSecret  string
 	InstallURL    string // where people install the App
 }
 
@@ -90,6 +92,10 @@ func (r *Registrar) Convert(ctx context.Context, code string) (*Registered, erro
 	}
 	out := &Registered{ID: answer.GetID(), Slug: answer.GetSlug(), PrivateKey: []byte(answer.GetPEM()),
 		WebhookSecret: answer.GetWebhookSecret()}
+	if id, secret := answer.GetClientID(), answer.GetClientSecret(); clientIDForm.MatchString(id) && secret != "" &&
+		len(secret) <= maxSecret {
+		out.ClientID, out.ClientSecret = id, secret
+	}
 	if out.ID <= 0 || !slugForm.MatchString(out.Slug) || out.WebhookSecret == "" || len(out.WebhookSecret) > maxSecret {
 		return nil, fmt.Errorf("%s: GitHub's answer lacks the App's id, its slug or its webhook secret", what)
 	}

@@ -25,7 +25,12 @@ func accountID(login string) int64 {
 
 func (s *Server) repoObject(r *repository) object {
 	web := s.http.URL + "/" + r.fullName()
-	return object{"id": r.id, "name": r.name, "full_name": r.fullName(), "private": true, "fork": false,
+	visibility := "private"
+	if r.public {
+		visibility = "public"
+	}
+	return object{"id": r.id, "name": r.name, "full_name": r.fullName(), "private": !r.public,
+		"visibility": visibility, "fork": false,
 		"archived": false, "default_branch": "main",
 		"owner": object{"login": r.owner, "id": accountID(r.owner), "type": "Organization"}, "html_url": web,
 		"clone_url": web + ".git", "url": s.http.URL + "/api/v3/repos/" + r.fullName()}

@@ -133,11 +133,16 @@ func (s *Server) getRef(c *call) {
 }
 
 func (s *Server) getPermission(c *call) {
-	level, ok := c.repo.permissions[strings.ToLower(c.r.PathValue("login"))]
+	login := c.r.PathValue("login")
+	if s.accountID(login) == 0 {
+		c.refuse(http.StatusNotFound, "%s is not a user", login)
+		return
+	}
+	level, ok := c.repo.permissions[strings.ToLower(login)]
 	if !ok {
 		level = "read"
 	}
-	c.answer(http.StatusOK, object{"permission": level, "role_name": level, "user": userObject(c.r.PathValue("login"))})
+	c.answer(http.StatusOK, object{"permission": level, "role_name": level, "user": s.user(login)})
 }
 
 func (s *Server) getMembership(c *call) {

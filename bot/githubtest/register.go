@@ -26,9 +26,10 @@ func (s *Server) registerApp(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	manifest := []byte(r.PostFormValue("manifest"))
 	var in struct {
-		URL      string `json:"url"`
-		Redirect string `json:"redirect_url"`
-		Hook     struct {
+		URL       string   `json:"url"`
+		Redirect  string   `json:"redirect_url"`
+		Callbacks []string `json:"callback_urls"`
+		Hook      struct {
 			URL string `json:"url"`
 		} `json:"hook_attributes"`
 		Permissions map[string]string `json:"default_permissions"`
@@ -64,7 +65,7 @@ func (s *Server) registerApp(w http.ResponseWriter, r *http.Request) {
 	code := rand.Text()
 	s.mu.Lock()
 	s.codes[code] = s.now().Add(codeLife)
-	s.hookURL, s.permissions = in.Hook.URL, in.Permissions
+	s.hookURL, s.permissions, s.callbacks = in.Hook.URL, in.Permissions, in.Callbacks
 	s.mu.Unlock()
 	query := back.Query()
 	query.Set("code", code)
@@ -85,8 +86,8 @@ func (s *Server) convert(c *call) {
 		return
 	}
 	out := s.appObject()
-	maps.Copy(out, object{"html_url": s.http.URL + "/github-apps/" + s.app.Slug, "client_id": "Iv1." + s.app.Slug,
-		"client_secret":  "client secret of the tests",
+	maps.Copy(out, object{"html_url": s.http.URL + "/github-apps/" + s.app.Slug, "client_id": s.app.ClientID,
+		"client_secret":  s.app.ClientSecret,
 		"webhook_secret": s.app.Secret, "pem": string(s.app.PrivateKey)})
 	c.answer(http.StatusCreated, out)
 }

@@ -22,6 +22,7 @@ type repository struct {
 	id          int64
 	owner, name string
 	dir         string
+	public      bool
 	pulls       []*pull
 	runs        []*Run
 	permissions map[string]string // by login, lower case

@@ -75,6 +75,9 @@ func (s *Server) handler() http.Handler {
 		"POST /app-manifests/{code}/conversions":     {open: true, serve: s.convert},
 		"GET /installation/repositories":             {permission: "metadata:read", serve: s.listRepos},
 		"GET /repos/{owner}/{repo}":                  {permission: "metadata:read", serve: s.getRepo},
+		"GET /repositories/{id}":                     {permission: "metadata:read", serve: s.getRepoByID},
+		"GET /user":                                  {open: true, serve: s.getUser},
+		"GET /user/{id}":                             {permission: "metadata:read", serve: s.getAccount},
 		"GET /repos/{owner}/{repo}/pulls":            {permission: "pull_requests:read", serve: s.listPulls},
 		"GET /repos/{owner}/{repo}/pulls/{number}":   {permission: "pull_requests:read", serve: s.getPull},
 		"GET /repos/{owner}/{repo}/pulls/{number}/reviews": {permission: "pull_requests:read",
@@ -97,6 +100,9 @@ func (s *Server) handler() http.Handler {
 	}
 	api.HandleFunc("POST /settings/apps/new", s.registerApp)
 	api.HandleFunc("POST /organizations/{org}/settings/apps/new", s.registerApp)
+	api.HandleFunc("GET /login", s.serveLogin)
+	api.HandleFunc("GET /login/oauth/authorize", s.authorize)
+	api.HandleFunc("POST /login/oauth/access_token", s.accessToken)
 	api.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.violate("error", r, "no such endpoint, or none that a GitHub App for check runs needs")
 		s.write(w, r, &call{r: r, status: http.StatusNotFound, out: object{"message": "Not Found"}, header: http.Header{}})
@@ -205,7 +211,13 @@ func (s *Server) findRepo(c *call) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.repo = s.repos[strings.ToLower(owner+"/"+name)]
-	if c.repo == nil || c.token != nil && !c.token.covers(c.repo) {
+	if id, moved := s.moved[strings.ToLower(owner+"/"+name)]; moved && c.repo == nil && c.r.Method == http.MethodGet {
+		_, rest, _ := strings.Cut(c.r.URL.Path, "/"+name)
+		c.header.Set("Location", s.http.URL+"/api/v3/repositories/"+strconv.FormatInt(id, 10)+rest)
+		c.refuse(http.StatusMovedPermanently, "Moved Permanently")
+		return false
+	}
+	if c.repo == nil || c.token != nil && !c.token.covers(c.repo) && (c.r.Method != http.MethodGet || !c.repo.public) {
 		notFound(c)
 		return false
 	}

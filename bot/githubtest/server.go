@@ -38,6 +38,8 @@ type App struct {
 	Slug       string
 	PrivateKey []byte // PEM, PKCS #1, as GitHub hands it out
 	Secret     string // of webhooks
+	// of the sign-in of people
+	ClientID, ClientSecret string
 }
 
 // Server is the imitation. Its methods are safe for concurrent use.
@@ -64,6 +66,14 @@ type Server struct {
 	tokens        map[string]*token
 	repos         map[string]*repository // by full name, lower case
 	teams         map[string]map[string]bool
+	callbacks     []string             // of the sign-in
+	cancels       bool                 // people who are asked to sign in do not
+	signIns       map[string]signIn    // by code
+	userTokens    map[string]userToken // by token
+	handedOut     []string             // of codes and people's tokens
+	accounts      map[string]int64     // ids by login, lower case, that accountID does not have; 0: nobody
+	logins        map[int64]string     // of accounts that were renamed
+	moved         map[string]int64     // old full names of repositories, lower case
 	violations    []Violation
 	requests      []Request
 	faults        []*Fault
@@ -79,7 +89,8 @@ func New(c Config) (*Server, error) {
 		lastID:      1000,
 		permissions: appPermissions, used: map[string]string{}, codes: map[string]time.Time{},
 		installations: map[string]*installation{}, tokens: map[string]*token{}, repos: map[string]*repository{},
-		teams: map[string]map[string]bool{},
+		teams: map[string]map[string]bool{}, signIns: map[string]signIn{}, userTokens: map[string]userToken{},
+		accounts: map[string]int64{}, logins: map[int64]string{}, moved: map[string]int64{},
 	}
 	if s.now == nil {
 		s.now = time.Now
@@ -94,8 +105,9 @@ func New(c Config) (*Server, error) {
 	if s.dir, err = os.MkdirTemp("", "githubtest-"); err != nil {
 		return nil, err
 	}
-	s.app = App{ID: 4711, Slug: "lintel", Secret: "secret of the tests",
-		PrivateKey: pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(s.key)})}
+	s.app = App{ID: 4711, Slug: "lintel", Secret: "secret of the tests", ClientID: "Iv1.lintel",
+		ClientSecret: "client secret of the tests",
+		PrivateKey:   pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(s.key)})}
 	s.http = httptest.NewServer(s.handler())
 	s.client = &http.Client{Timeout: hookTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
 	s.done.Go(s.deliverAll)

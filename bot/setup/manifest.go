@@ -3,14 +3,16 @@ package setup
 // Manifest describes the App to GitHub
 // (https://docs.github.com/en/apps/sharing-github-apps/registering-a-github-app-from-a-manifest#github-app-manifest-parameters).
 type Manifest struct {
-	Name        string            `json:"name"` // a proposal: the person can change it on GitHub's page
-	URL         string            `json:"url"`
-	Description string            `json:"description"`
-	Public      bool              `json:"public"` // false: only the account that owns the App can install it
-	Hook        Hook              `json:"hook_attributes"`
-	RedirectURL string            `json:"redirect_url"`
-	Permissions map[string]string `json:"default_permissions"`
-	Events      []string          `json:"default_events"`
+	Name        string `json:"name"` // a proposal: the person can change it on GitHub's page
+	URL         string `json:"url"`
+	Description string `json:"description"`
+	Public      bool   `json:"public"` // false: only the account that owns the App can install it
+	Hook        Hook   `json:"hook_attributes"`
+	RedirectURL string `json:"redirect_url"`
+	// where GitHub may send people who sign in to read a private repository's results
+	CallbackURLs []string          `json:"callback_urls"`
+	Permissions  map[string]string `json:"default_permissions"`
+	Events       []string          `json:"default_events"`
 }
 
 // Hook is where GitHub sends webhooks.
@@ -24,11 +26,12 @@ type Hook struct {
 // part of a manifest.
 func NewManifest(address string) Manifest {
 	return Manifest{
-		Name:        "Lintel",
-		URL:         "https://github.com/lintel-bot/lintel",
-		Description: "Checks pull requests of GitOps repositories against your cluster's policies before they merge.",
-		Hook:        Hook{URL: address + "/webhook", Active: true},
-		RedirectURL: address + callbackPath,
+		Name:         "Lintel",
+		URL:          "https://github.com/lintel-bot/lintel",
+		Description:  "Checks pull requests of GitOps repositories against your cluster's policies before they merge.",
+		Hook:         Hook{URL: address + "/webhook", Active: true},
+		RedirectURL:  address + callbackPath,
+		CallbackURLs: []string{address + signInPath},
 		Permissions: map[string]string{
 			"checks":        "write",
 			"contents":      "read",

@@ -133,6 +133,10 @@ func callAll(t *testing.T, client *github.Client, head string, number int) {
 			_ = client.Publish(ctx, repo, &github.CheckRun{HeadSHA: head, Status: "in_progress", Title: "t", Summary: "s",
 				ExternalID: "x"})
 		},
+		"Present": func(ctx context.Context) { _, _ = client.Present(ctx, repo) },
+		"MayRead": func(ctx context.Context) {
+			_, _ = client.MayRead(ctx, repo, github.Account{ID: 1, Login: "alice"})
+		},
 		"GitToken":         func(ctx context.Context) { _, _ = client.GitToken(ctx, repo) },
 		"CloneURL":         func(context.Context) { client.CloneURL(repo) },
 		"Installations":    func(context.Context) {}, // above

@@ -33,6 +33,8 @@ import (
 const (
 	pagePath     = "/setup"
 	callbackPath = "/setup/callback"
+	// signInPath is access.CallbackPath.
+	signInPath = "/auth/callback"
 	// tokenLife is how long the page can be opened.
 	tokenLife = time.Hour
 	// stateLife is as long as GitHub's code lives
@@ -246,7 +248,7 @@ func (s *Setup) callback(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c := &Credentials{GitHubURL: s.config.GitHubURL, AppID: app.ID, Slug: app.Slug, PrivateKey: string(app.PrivateKey),
-		WebhookSecret: app.WebhookSecret}
+		WebhookSecret: app.WebhookSecret, ClientID: app.ClientID, ClientSecret: app.ClientSecret}
 	if err := store(s.config.DataDir, c); err != nil {
 		s.config.Log.Error("the GitHub App was registered, but not kept", "slug", app.Slug, "error", err)
 		s.show(w, http.StatusInternalServerError, page{Title: "The credentials could not be stored", Problem: err.Error(),

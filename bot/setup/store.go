@@ -19,6 +19,9 @@ type Credentials struct {
 	Slug          string `json:"slug"`
 	PrivateKey    string `json:"private_key"` // PEM
 	WebhookSecret string `json:"webhook_secret"`
+	// For the sign-in of readers; empty of an App that was registered before there was one.
+	ClientID     string `json:"client_id,omitempty"`
+	ClientSecret string `json:"client_secret,omitempty"`
 }
 
 const (

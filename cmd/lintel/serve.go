@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/lintel-bot/lintel/bot"
+	"github.com/lintel-bot/lintel/bot/access"
 	"github.com/lintel-bot/lintel/bot/approvals"
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/queue"
@@ -45,6 +46,8 @@ const (
 // serveOptions is what "lintel serve" was told, by flags or the environment.
 type serveOptions struct {
 	listen, dataDir, publicURL, githubURL, appID, keyFile, secret, secretFile, natsURL, sources string
+	clientID, clientSecretFile                                                                  string
+	pageAccessTTL                                                                               time.Duration
 	workers                                                                                     int
 	sweepInterval                                                                               time.Duration
 	checkTimeout                                                                                time.Duration
@@ -86,6 +89,11 @@ func newServeCommand() *cobra.Command {
 	f.StringVar(&o.keyFile, "github-private-key-file", "", "file with the App's private key, PEM")
 	f.StringVar(&o.secret, "github-webhook-secret", "", "the App's webhook secret")
 	f.StringVar(&o.secretFile, "github-webhook-secret-file", "", "file with that secret, in place of it")
+	f.StringVar(&o.clientID, "github-client-id", "", "the App's client id, with which people sign in to see results of "+
+		"private repositories")
+	f.StringVar(&o.clientSecretFile, "github-client-secret-file", "", "file with the App's client secret")
+	f.DurationVar(&o.pageAccessTTL, "page-access-ttl", access.DefaultTTL, "how long it is remembered what GitHub says about "+
+		"who may see a result")
 	f.StringVar(&o.natsURL, "nats-url", "", "NATS server or cluster that keeps the jobs; empty: embedded")
 	f.StringVar(&o.sources, "sources", "", "file that says what may be fetched from outside of the repositories, and how; "+
 		"empty: everything public")
@@ -136,6 +144,8 @@ func (o *serveOptions) validate() (err error) {
 		return errors.New("LINTEL_PAGE_MAX_BYTES must be from 64MiB to 1TiB")
 	case o.pageResult < minPageResult || o.pageResult > maxPageResult:
 		return errors.New("LINTEL_PAGE_MAX_RESULT must be from 64KiB to 256MiB")
+	case o.pageAccessTTL <= 0 || o.pageAccessTTL > access.MaxTTL:
+		return errors.New("LINTEL_PAGE_ACCESS_TTL must be more than 0s and at most 1h")
 	}
 	if u, err := url.Parse(o.githubURL); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
 		return errors.New("LINTEL_GITHUB_URL is not an http or https address")
@@ -191,7 +201,7 @@ func serve(ctx context.Context, o serveOptions, out io.Writer, log *slog.Logger)
 	if page != nil {
 		return o.registerFirst(ctx, listener, page, jobs, out, log)
 	}
-	server, release, err := o.server(app, jobs, log)
+	server, release, err := o.server(opening, app, jobs, log)
 	if err != nil {
 		return err
 	}
@@ -201,7 +211,7 @@ func serve(ctx context.Context, o serveOptions, out io.Writer, log *slog.Logger)
 }
 
 // server puts the server together; release ends its sandboxes.
-func (o *serveOptions) server(app *identity, jobs *queue.Queue,
+func (o *serveOptions) server(ctx context.Context, app *identity, jobs *queue.Queue,
 	log *slog.Logger) (server *bot.Server, release func(), err error) {
 	dataDir, err := filepath.Abs(o.dataDir) // the sandboxes work elsewhere
 	if err != nil {
@@ -213,6 +223,10 @@ func (o *serveOptions) server(app *identity, jobs *queue.Queue,
 		return nil, nil, fmt.Errorf("LINTEL_DATA_DIR cannot be used: %w", err)
 	}
 	outside, err := o.supply(dataDir, app, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	guard, err := o.access(ctx, app, jobs, log)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -241,7 +255,8 @@ func (o *serveOptions) server(app *identity, jobs *queue.Queue,
 		Interval: o.sweepInterval, Log: log})
 	server = &bot.Server{
 		Webhook: intake, Metrics: metrics, Queue: jobs, Workers: o.workers, Log: log,
-		Sweep: func(ctx context.Context) { upkeep(ctx, kept, sweeper.Run, log) },
+		Routes: routes(guard),
+		Sweep:  func(ctx context.Context) { upkeep(ctx, kept, sweeper.Run, log) },
 		Worker: &bot.Worker{
 			Client: app.client, Mirror: mirrors, Sandbox: sandboxes, Approvals: approvals.New(app.client, mirrors, jobs),
 			Jobs: jobs, Summary: summary, Text: details, Drafts: jobs.DraftsAsked, Cache: cache, Alarm: alarm,

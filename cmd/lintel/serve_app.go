@@ -24,7 +24,8 @@ const maxSecretFile = 64 << 10
 // identity is the GitHub App that the server is.
 type identity struct {
 	client *github.Client
-	secret []byte // of webhooks
+	secret []byte         // of webhooks
+	signIn *github.SignIn // of people; nil: they cannot
 }
 
 // app is the App of the settings; without any of those, the one that was registered here; nil: there is none yet.
@@ -74,7 +75,7 @@ func (o *serveOptions) configured() (*identity, error) {
 	if len(secret) == 0 {
 		return nil, errors.New("LINTEL_GITHUB_WEBHOOK_SECRET is not set: without it anybody could send webhooks")
 	}
-	return o.identity(id, key, secret)
+	return o.identity(id, key, secret, nil)
 }
 
 // readSecret is the content of the file that a setting names.
@@ -95,15 +96,19 @@ func (o *serveOptions) registered(c *setup.Credentials) (*identity, error) {
 	if !strings.EqualFold(strings.TrimRight(c.GitHubURL, "/"), strings.TrimRight(o.githubURL, "/")) {
 		return nil, errors.New("LINTEL_GITHUB_URL is not the GitHub that the App in the data directory was registered at")
 	}
-	return o.identity(c.AppID, []byte(c.PrivateKey), []byte(c.WebhookSecret))
+	return o.identity(c.AppID, []byte(c.PrivateKey), []byte(c.WebhookSecret), c)
 }
 
-func (o *serveOptions) identity(id int64, key, secret []byte) (*identity, error) {
+func (o *serveOptions) identity(id int64, key, secret []byte, stored *setup.Credentials) (*identity, error) {
 	client, err := github.NewClient(github.Config{URL: o.githubURL, AppID: id, PrivateKey: key})
 	if err != nil {
 		return nil, fmt.Errorf("the GitHub App cannot be used: %w", err)
 	}
-	return &identity{client, secret}, nil
+	signIn, err := o.signIn(stored)
+	if err != nil {
+		return nil, err
+	}
+	return &identity{client, secret, signIn}, nil
 }
 
 func (o *serveOptions) newSetup(log *slog.Logger) (*setup.Setup, error) {
@@ -135,7 +140,9 @@ func (o *serveOptions) registerFirst(ctx context.Context, listener net.Listener,
 		if err != nil {
 			return err
 		}
-		server, release, err := o.server(app, jobs, log)
+		opening, opened := context.WithTimeout(ctx, openQueue)
+		defer opened()
+		server, release, err := o.server(opening, app, jobs, log)
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lintel-bot/lintel/bot/sandbox"
+	"github.com/lintel-bot/lintel/bot/setup"
 )
 
 // Each mistake in the configuration ends the start with one sentence that names what to set.
@@ -46,6 +47,8 @@ func TestServeConfiguration(t *testing.T) {
 		{"LINTEL_SWEEP_INTERVAL", "5", "LINTEL_SWEEP_INTERVAL is not a valid duration"},
 		{"LINTEL_SOURCES", filepath.Join(dir, "none"), "LINTEL_SOURCES cannot be used: the file about sources: "},
 		{"LINTEL_SOURCES", key, "key.pem:1: "},
+		{"LINTEL_PAGE_ACCESS_TTL", "0s", "LINTEL_PAGE_ACCESS_TTL must be more than 0s"},
+		{"LINTEL_PAGE_ACCESS_TTL", "2h", "LINTEL_PAGE_ACCESS_TTL must be more than 0s and at most 1h"},
 		{"LINTEL_SWEEP_INTERVAL", "1ms", "LINTEL_SWEEP_INTERVAL must be at least a second"},
 		{"LINTEL_PUBLIC_URL", "http://lintel.example.com", "LINTEL_PUBLIC_URL is not usable: the address must begin with https"},
 		{"LINTEL_PUBLIC_URL", "https://lintel.example.com/?a=b", "LINTEL_PUBLIC_URL is not usable: the address must not"},
@@ -79,6 +82,39 @@ func TestServeConfiguration(t *testing.T) {
 				t.Errorf("not one sentence, or with a secret: %s", text)
 			}
 		})
+	}
+}
+
+// People sign in with the client of the settings, else with that of the registration, and not with half of one.
+func TestServeClient(t *testing.T) {
+	dir := t.TempDir()
+	file, empty := filepath.Join(dir, "secret"), filepath.Join(dir, "empty")
+	if err := errors.Join(os.WriteFile(file, []byte("of the settings\n"), 0o600), os.WriteFile(empty, []byte("\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	stored := &setup.Credentials{ClientID: "Iv1.stored", ClientSecret: "stored"}
+	for _, c := range []struct {
+		id, file     string
+		stored       *setup.Credentials
+		want, secret string
+		says         string
+	}{
+		{"", "", nil, "", "", ""},
+		{"", "", &setup.Credentials{}, "", "", ""}, // registered before there was a sign-in
+		{"", "", stored, "Iv1.stored", "stored", ""},
+		{"Iv1.set", file, nil, "Iv1.set", "of the settings", ""},
+		{"Iv1.set", file, stored, "Iv1.set", "of the settings", ""},
+		{"Iv1.set", "", stored, "", "", "LINTEL_GITHUB_CLIENT_SECRET_FILE is not set"},
+		{"", file, stored, "", "", "LINTEL_GITHUB_CLIENT_ID is not set"},
+		{"Iv1.set", empty, stored, "", "", "LINTEL_GITHUB_CLIENT_SECRET_FILE is empty"},
+		{"Iv1.set", filepath.Join(dir, "none"), nil, "", "", "LINTEL_GITHUB_CLIENT_SECRET_FILE cannot be read"},
+	} {
+		o := serveOptions{clientID: c.id, clientSecretFile: c.file}
+		id, secret, err := o.client(c.stored)
+		if id != c.want || secret != c.secret || (err == nil) != (c.says == "") ||
+			err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%+v: %q, %q, %v", c, id, secret, err)
+		}
 	}
 }
 

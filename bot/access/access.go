@@ -1,0 +1,154 @@
+// Package access says who may see a page about a repository: everybody, where GitHub says that it is public; else who
+// signed in through GitHub and may read it there. What GitHub said is remembered for minutes, and never longer.
+//
+//	GET  /auth/login?return=PATH   sends the browser to GitHub
+//	GET  /auth/callback            where GitHub sends it back, with a code and our state
+//	POST /auth/sign-out            ends the session, on every server
+//
+// A sign-in (https://docs.github.com/en/apps/creating-github-apps/authenticating-with-a-github-app/generating-a-user-access-token-for-a-github-app,
+// with PKCE, RFC 7636) tells who somebody is, and nothing else: the user's token is forgotten at once, and what the
+// person may read is asked with the installation's. So nothing is kept that could be stolen but the id of a session,
+// of which the servers know a hash only.
+//
+// What is under way at GitHub is known to the browser alone, in a sealed cookie: a flood of sign-ins that nobody
+// finishes takes no room here, and the browser may come back to another server than it left.
+package access
+
+import (
+	"cmp"
+	"context"
+	"crypto/cipher"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/lintel-bot/lintel/bot/github"
+)
+
+const (
+	loginPath = "/auth/login"
+	// CallbackPath is below the public address, and registered at GitHub as where people come back to.
+	CallbackPath = "/auth/callback"
+	// SignOutPath takes the empty form of a button.
+	SignOutPath = "/auth/sign-out"
+	// DefaultTTL is how long GitHub's word on who may see what is remembered.
+	DefaultTTL = 5 * time.Minute
+	// MaxTTL is the most that can be set.
+	MaxTTL = time.Hour
+)
+
+// Hub is GitHub, asked with the token of an installation; *github.Client is one.
+type Hub interface {
+	Present(ctx context.Context, repo github.Repo) (*github.Present, error)
+	MayRead(ctx context.Context, repo github.Repo, account github.Account) (bool, error)
+	Budget(installation int64) (github.Budget, bool)
+}
+
+// Provider is GitHub's sign-in for people; *github.SignIn is one.
+type Provider interface {
+	AuthorizeURL(redirect, state, challenge string) string
+	Exchange(ctx context.Context, code, verifier, redirect string) (github.Account, error)
+	Key(purpose string) [32]byte
+}
+
+// Store keeps sessions for all servers; *queue.Sessions is one.
+type Store interface {
+	Set(ctx context.Context, name string, data []byte) error
+	Get(ctx context.Context, name string) ([]byte, error)
+	End(ctx context.Context, name string) error
+	Once(ctx context.Context, name string) (bool, error)
+}
+
+// Config is what an Access needs. Hub is required. Without PublicURL or SignIn nobody can sign in, and private
+// repositories have no pages.
+type Config struct {
+	Hub       Hub
+	PublicURL string   // where people reach this server, without a trailing slash; see setup.ParseAddress
+	SignIn    Provider // nil: the App has no client secret
+	Store     Store    // required with SignIn
+	// TTL is how long GitHub's answers are remembered; zero is DefaultTTL.
+	TTL time.Duration
+	Now func() time.Time // nil: time.Now
+	Log *slog.Logger     // nil: none. No address of a request, code, token or cookie is ever logged
+}
+
+// Access decides who may see a page. It is safe for concurrent use.
+type Access struct {
+	config    Config
+	origin    string      // of PublicURL
+	secure    bool        // https
+	seal      cipher.AEAD // of cookies; nil: nobody can sign in
+	exchanges *bucket
+	presences *asker[place, presence]
+	rights    *asker[right, bool]
+}
+
+// New makes an Access. It makes no request.
+func New(c Config) (*Access, error) {
+	c.TTL = cmp.Or(c.TTL, DefaultTTL)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	switch {
+	case c.Hub == nil:
+		return nil, errors.New("access: no Hub")
+	case c.TTL < 0 || c.TTL > MaxTTL:
+		return nil, fmt.Errorf("access: answers can be remembered for at most %s", MaxTTL)
+	}
+	slots := make(chan struct{}, maxQuestions)
+	a := &Access{config: c, exchanges: newBucket(exchangeBurst, exchangeRate, c.Now),
+		presences: newAsker[place, presence](slots, c.Now), rights: newAsker[right, bool](slots, c.Now)}
+	if c.PublicURL == "" || c.SignIn == nil {
+		return a, nil
+	}
+	u, err := url.Parse(c.PublicURL)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || strings.HasSuffix(c.PublicURL, "/") {
+		return nil, errors.New("access: the public address is not one")
+	}
+	if c.Store == nil {
+		return nil, errors.New("access: no Store")
+	}
+	a.origin, a.secure = u.Scheme+"://"+u.Host, u.Scheme == "https"
+	if a.seal, err = newSeal(c.SignIn.Key("cookie of a sign-in")); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// CanSignIn reports whether people can sign in here. Otherwise only public repositories have pages.
+func (a *Access) CanSignIn() bool { return a.seal != nil }
+
+// Routes adds the paths of the sign-in. Without a sign-in there are none.
+func (a *Access) Routes(mux *http.ServeMux) {
+	if !a.CanSignIn() {
+		return
+	}
+	mux.HandleFunc("GET "+loginPath, a.login)
+	mux.HandleFunc("GET "+CallbackPath, a.callback)
+	mux.HandleFunc("POST "+SignOutPath, a.signOut)
+}
+
+// Repository is what a page is about. Owner and Name may be outdated; Private is what was known when the page was
+// stored, and decides only what is said of a repository that is gone.
+type Repository struct {
+	ID             int64
+	InstallationID int64
+	Owner, Name    string
+	Private        bool
+}
+
+// Decision is what to answer to a request for a page.
+type Decision int
+
+// The decisions. What is not decided is Unavailable.
+const (
+	Unavailable Decision = iota // nothing can be said now: 503
+	NotFound                    // the reader may not see it, or there is nothing: the same 404
+	SignIn                      // who the reader is has to be known first: to the sign-in
+	Allowed
+)

@@ -1,0 +1,143 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/lintel-bot/lintel/bot/github"
+)
+
+// presence is what GitHub says about a repository.
+type presence struct {
+	repo    github.Repo
+	gone    bool
+	private bool
+}
+
+// place is a question for a repository. The installation is part of it, because the answer to one that is gone says
+// nothing about the next.
+type place struct{ installation, repository int64 }
+
+// right is a question for permission: may this account read this repository.
+type right struct {
+	place
+	account int64
+}
+
+func of(repo github.Repo) place { return place{repo.Installation, repo.ID} }
+
+// May decides whether who sent a request may see a page about a repository. The error, of Unavailable only, is for the
+// log. It asks GitHub where nothing is remembered, and one question of one kind at a time.
+func (a *Access) May(r *http.Request, repo Repository) (Decision, error) {
+	ctx, cancel := context.WithTimeout(r.Context(), decideTimeout)
+	defer cancel()
+	who, err := a.reader(ctx, r)
+	if err != nil {
+		return Unavailable, err
+	}
+	at := github.Repo{Installation: repo.InstallationID, ID: repo.ID, Owner: repo.Owner, Name: repo.Name}
+	if repo.ID <= 0 || repo.InstallationID <= 0 {
+		return a.Missing(r), nil
+	}
+	var key right
+	if who != nil {
+		key = right{of(at), who.Account.ID}
+		if may, ok := a.rights.recall(key); ok && may {
+			return Allowed, nil // whatever else is remembered is not younger
+		}
+	}
+	now, err := a.presences.ask(ctx, of(at), func(ctx context.Context) (presence, time.Time, error) {
+		return a.present(ctx, at)
+	})
+	switch {
+	case err != nil:
+		return Unavailable, err
+	case now.gone && !repo.Private:
+		return NotFound, nil // that it was there everybody could know
+	case !now.gone && !now.private:
+		return Allowed, nil
+	case who == nil && a.CanSignIn():
+		return SignIn, nil
+	case who == nil || now.gone:
+		return NotFound, nil
+	}
+	may, err := a.rights.ask(ctx, key, func(ctx context.Context) (bool, time.Time, error) {
+		return a.mayRead(ctx, at, who.Account)
+	})
+	switch {
+	case err != nil:
+		return Unavailable, err
+	case !may:
+		return NotFound, nil
+	}
+	return Allowed, nil
+}
+
+// Missing is what May would say about a private repository that does not exist: who is not signed in cannot tell it
+// from one that does.
+func (a *Access) Missing(r *http.Request) Decision {
+	ctx, cancel := context.WithTimeout(r.Context(), decideTimeout)
+	defer cancel()
+	switch who, err := a.reader(ctx, r); {
+	case err != nil:
+		return Unavailable
+	case who == nil && a.CanSignIn():
+		return SignIn
+	}
+	return NotFound
+}
+
+// present asks GitHub for a repository. The answer counts from before it was asked.
+func (a *Access) present(ctx context.Context, repo github.Repo) (presence, time.Time, error) {
+	asked := a.config.Now()
+	if err := a.spare(repo.Installation); err != nil {
+		return presence{}, time.Time{}, err
+	}
+	p, err := a.config.Hub.Present(ctx, repo)
+	switch {
+	case github.IsGone(err):
+		return presence{repo: repo, gone: true}, asked.Add(min(a.config.TTL, refusalTTL)), nil
+	case err != nil:
+		return presence{}, time.Time{}, err
+	}
+	return presence{repo: p.Repo, private: p.Private}, asked.Add(a.config.TTL), nil
+}
+
+// mayRead asks GitHub for a permission. It looks for the repository anew, so that no name counts that was given to
+// another repository since.
+func (a *Access) mayRead(ctx context.Context, repo github.Repo, account github.Account) (bool, time.Time, error) {
+	asked := a.config.Now()
+	now, until, err := a.present(ctx, repo)
+	if err != nil {
+		return false, time.Time{}, err
+	}
+	a.presences.remember(of(repo), now, until)
+	may := false
+	switch {
+	case now.gone:
+	case !now.private:
+		may = true
+	default:
+		if may, err = a.config.Hub.MayRead(ctx, now.repo, account); err != nil && !github.IsGone(err) {
+			return false, time.Time{}, err
+		}
+		may = may && err == nil
+	}
+	if !may {
+		return false, asked.Add(min(a.config.TTL, refusalTTL)), nil
+	}
+	return true, asked.Add(a.config.TTL), nil
+}
+
+var errSpare = errors.New("GitHub's hourly rate limit is nearly used up; what is left is for the checks")
+
+// spare keeps pages from using up what the checks of an installation need.
+func (a *Access) spare(installation int64) error {
+	if b, known := a.config.Hub.Budget(installation); known && b.Remaining*reserve < b.Limit {
+		return fmt.Errorf("installation %d: %w", installation, errSpare)
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+package access
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxTarget is far above the path of any page; the target travels in a cookie.
+const maxTarget = 1024
+
+// target is where a reader goes after signing in: a path of this server with its query, or "/" for anything that is
+// not one, or that one program could read as another path than the next. It is put behind the public address, so it
+// cannot lead elsewhere, and is looked at all the same.
+func target(raw string) string {
+	const home = "/"
+	if len(raw) > maxTarget || !strings.HasPrefix(raw, "/") || !utf8.ValidString(raw) ||
+		strings.ContainsFunc(raw, func(c rune) bool { return c == '\\' || c == '#' || unicode.IsControl(c) || unicode.IsSpace(c) }) {
+		return home
+	}
+	u, err := url.Parse(raw)
+	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Opaque != "" {
+		return home
+	}
+	escaped := strings.ToLower(u.EscapedPath())
+	for _, trick := range []string{"%2f", "%5c", "%25", "%00", "%2e"} { // slashes, escapes and dots that hide
+		if strings.Contains(escaped, trick) {
+			return home
+		}
+	}
+	if strings.ContainsFunc(u.Path, unicode.IsControl) {
+		return home
+	}
+	segments := strings.Split(u.Path, "/")[1:]
+	for i, segment := range segments {
+		if segment == "." || segment == ".." || segment == "" && i < len(segments)-1 {
+			return home
+		}
+	}
+	if segments[0] == "auth" { // it would begin anew
+		return home
+	}
+	if u.RawQuery != "" {
+		return u.EscapedPath() + "?" + u.RawQuery
+	}
+	return u.EscapedPath()
+}
+
+// SignInURL is the address at which the reader of a request signs in and comes back to the same page.
+func (a *Access) SignInURL(r *http.Request) string {
+	return a.config.PublicURL + loginPath + "?" + url.Values{"return": {target(r.URL.RequestURI())}}.Encode()
+}

@@ -1,0 +1,182 @@
+package github
+
+import (
+	"cmp"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Account is a person's account. The login can change, the id stays.
+type Account struct {
+	ID    int64  `json:"id"`
+	Login string `json:"login"`
+}
+
+// SignInConfig is what NewSignIn needs. ClientID and ClientSecret are the App's.
+type SignInConfig struct {
+	URL          string // see Config.URL
+	ClientID     string
+	ClientSecret string
+	HTTP         http.RoundTripper // nil: http.DefaultTransport
+}
+
+// SignIn has people sign in to GitHub in the App's name
+// (https://docs.github.com/en/apps/creating-github-apps/authenticating-with-a-github-app/generating-a-user-access-token-for-a-github-app#using-the-web-application-flow-to-generate-a-user-access-token).
+// It keeps no user token. It is safe for concurrent use.
+type SignIn struct {
+	web        string
+	id, secret string
+	http       *http.Client // to the web site
+	client     *Client      // without an identity: for its client and its judgment of errors
+}
+
+var clientIDForm = regexp.MustCompile(`^[0-9A-Za-z._-]{1,100}$`)
+
+// NewSignIn returns a SignIn. It makes no request; its errors never contain the secret.
+func NewSignIn(c SignInConfig) (*SignIn, error) {
+	web, api, err := addresses(cmp.Or(c.URL, "https://github.com"))
+	switch {
+	case err != nil:
+		return nil, err
+	case !clientIDForm.MatchString(c.ClientID):
+		return nil, errors.New("the GitHub App's client id is not one")
+	case c.ClientSecret == "" || len(c.ClientSecret) > maxSecret:
+		return nil, errors.New("the GitHub App's client secret is empty, or too long")
+	}
+	transport := cmp.Or(c.HTTP, http.DefaultTransport)
+	clock := &skew{now: time.Now}
+	return &SignIn{
+		web: web, id: c.ClientID, secret: c.ClientSecret,
+		http: &http.Client{Transport: transport, Timeout: callTimeout, // the secret goes nowhere else
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		client: &Client{api: api, now: time.Now, skew: clock,
+			wire: &wire{host: api.Host, scheme: api.Scheme, base: &narrow{transport}, skew: clock}},
+	}, nil
+}
+
+// AuthorizeURL is where a browser goes to sign in. GitHub sends it back to redirect, with the state and a code that
+// Exchange takes; challenge is the S256 challenge of the verifier (RFC 7636, section 4.2).
+func (s *SignIn) AuthorizeURL(redirect, state, challenge string) string {
+	return s.web + "/login/oauth/authorize?" + url.Values{"client_id": {s.id}, "redirect_uri": {redirect},
+		"state": {state}, "code_challenge": {challenge}, "code_challenge_method": {"S256"}}.Encode()
+}
+
+// Key is a secret for a purpose that all servers of the App have in common, and that tells nothing about the client
+// secret it is made of.
+func (s *SignIn) Key(purpose string) [sha256.Size]byte {
+	mac := hmac.New(sha256.New, []byte(s.secret))
+	mac.Write([]byte("lintel: " + purpose))
+	return [sha256.Size]byte(mac.Sum(nil))
+}
+
+// SignInRefused means that GitHub took the request for a token and said no. Reason is its error code, such as
+// bad_verification_code
+// (https://docs.github.com/en/apps/oauth-apps/maintaining-oauth-apps/troubleshooting-oauth-app-access-token-request-errors).
+type SignInRefused struct{ Reason string }
+
+func (e *SignInRefused) Error() string {
+	return "GitHub refused to exchange the code of a sign-in: " + e.Reason
+}
+
+// Misconfigured reports whether it is the operator who can mend it, and not the reader by another try.
+func (e *SignInRefused) Misconfigured() bool { return e.Reason != "bad_verification_code" }
+
+var reasonForm = regexp.MustCompile(`^[a-z_]{1,64}$`)
+
+// SignInReason is an error code of GitHub's, as it may be logged: what does not look like one is "unknown".
+func SignInReason(code string) string {
+	if !reasonForm.MatchString(code) {
+		return "unknown"
+	}
+	return code
+}
+
+// maxTokenAnswer bounds GitHub's answer to an exchange.
+const maxTokenAnswer = 64 << 10
+
+// Exchange returns the account of the person who signed in. The token that GitHub hands out for the code is used for
+// this one question and forgotten. A *SignInRefused means that the code was not taken; any other error may pass. No
+// error contains the code, the verifier, the token or the secret.
+func (s *SignIn) Exchange(ctx context.Context, code, verifier, redirect string) (Account, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	token, err := s.token(ctx, code, verifier, redirect)
+	if err != nil {
+		return Account{}, err
+	}
+	const what = "the account of a person who signs in"
+	user, _, err := s.client.client(&asUser{token, s.client.wire}).Users.Get(ctx, "")
+	if err != nil {
+		return Account{}, s.client.classify(what, err)
+	}
+	if user.GetID() <= 0 || !loginPattern.MatchString(user.GetLogin()) {
+		return Account{}, fmt.Errorf("%s: GitHub's answer has no id or no login", what)
+	}
+	return Account{ID: user.GetID(), Login: user.GetLogin()}, nil
+}
+
+// token exchanges the code.
+func (s *SignIn) token(ctx context.Context, code, verifier, redirect string) (string, error) {
+	const what = "exchanging the code of a sign-in"
+	form := url.Values{"client_id": {s.id}, "client_secret": {s.secret}, "code": {code}, "code_verifier": {verifier},
+		"redirect_uri": {redirect}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.web+"/login/oauth/access_token",
+		strings.NewReader(form.Encode()))
+	if err != nil {
+		return "", fmt.Errorf("%s: the request could not be made", what)
+	}
+	req.GetBody = nil // a code is good for one request
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", "lintel")
+	resp, err := s.http.Do(req)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", what, err)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(http.MaxBytesReader(nil, resp.Body, maxTokenAnswer))
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", what, err)
+	}
+	if resp.StatusCode == http.StatusNotFound { // so GitHub answers to a client id that it does not know
+		return "", &SignInRefused{Reason: "unknown_client"}
+	}
+	if resp.StatusCode != http.StatusOK {
+		return "", &refused{what: what, status: resp.StatusCode}
+	}
+	var answer struct {
+		Token string `json:"access_token"`
+		Error string `json:"error"`
+	}
+	switch err := json.Unmarshal(data, &answer); {
+	case err != nil:
+		return "", fmt.Errorf("%s: GitHub's answer is not the JSON that was asked for", what)
+	case answer.Error != "":
+		return "", &SignInRefused{Reason: SignInReason(answer.Error)}
+	case answer.Token == "":
+		return "", fmt.Errorf("%s: GitHub's answer has no token", what)
+	}
+	return answer.Token, nil
+}
+
+// asUser signs requests with a user's token.
+type asUser struct {
+	token string
+	base  http.RoundTripper
+}
+
+func (u *asUser) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.Clone(req.Context())
+	req.Header.Set("Authorization", "Bearer "+u.token)
+	return u.base.RoundTrip(req)
+}

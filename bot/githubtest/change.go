@@ -1,0 +1,86 @@
+package githubtest
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// What owners do to a repository and to the installation. No webhooks are sent for it.
+
+// SetPublic says whether everybody may read a repository; a new one is private.
+func (s *Server) SetPublic(fullName string, public bool) error {
+	r, err := s.repo(fullName)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r.public = public
+	return nil
+}
+
+// RenameRepo gives a repository another name; its old one leads to it until another repository has it.
+func (s *Server) RenameRepo(fullName, name string) error {
+	r, err := s.repo(fullName)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.repos, strings.ToLower(fullName))
+	s.moved[strings.ToLower(fullName)] = r.id
+	r.name = name
+	s.repos[strings.ToLower(r.fullName())] = r
+	return nil
+}
+
+// DeleteRepo deletes a repository.
+func (s *Server) DeleteRepo(fullName string) error {
+	if _, err := s.repo(fullName); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.repos, strings.ToLower(fullName))
+	return nil
+}
+
+// Uninstall takes the App from an account: its tokens end.
+func (s *Server) Uninstall(account string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, t := range s.tokens {
+		if strings.EqualFold(t.installation.account, account) {
+			delete(s.tokens, name)
+		}
+	}
+	delete(s.installations, strings.ToLower(account))
+}
+
+// RepositoryID and InstallationID are the numbers of a repository and of the App's installation on its owner.
+func (s *Server) RepositoryID(fullName string) (repository, installation int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.repos[strings.ToLower(fullName)]; r != nil {
+		repository = r.id
+		if i := s.installations[strings.ToLower(r.owner)]; i != nil {
+			installation = i.id
+		}
+	}
+	return repository, installation
+}
+
+// visible reports whether a token sees that a repository exists.
+func (t *token) visible(r *repository) bool { return r.public || t.covers(r) }
+
+// getRepoByID is GET /repositories/{id}, where redirects from old names lead.
+func (s *Server) getRepoByID(c *call) {
+	id, _ := strconv.ParseInt(c.r.PathValue("id"), 10, 64)
+	r := s.repoByID(id)
+	if r == nil || !c.token.visible(r) {
+		notFound(c)
+		return
+	}
+	c.answer(http.StatusOK, s.repoObject(r))
+}
