@@ -116,6 +116,7 @@ func (s *Server) handler() http.Handler {
 		inner := r.Clone(r.Context())
 		inner.URL.Path, inner.URL.RawPath = path, ""
 		rec := &recorder{ResponseWriter: w}
+		w.Header().Set("Date", s.now().UTC().Format(http.TimeFormat)) // else it would be the system's clock
 		defer func() {
 			s.mu.Lock()
 			s.requests = append(s.requests, Request{r.Method, path, rec.status})

@@ -1,0 +1,344 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lintel-bot/lintel/bot/github"
+	"github.com/lintel-bot/lintel/bot/githubtest"
+)
+
+// A public repository needs no sign-in, and no client; made private it is public for as long as it is remembered.
+func TestPublic(t *testing.T) {
+	for name, change := range map[string]func(*Config){
+		"with a sign-in": nil,
+		"without": func(c *Config) {
+			c.SignIn, c.Store = nil, nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, change)
+			s.public(true)
+			b := s.browser()
+			b.sees("public", http.StatusOK)
+			if b.cookie("lintel-") != "" {
+				t.Error("a cookie for a public page")
+			}
+			s.public(false)
+			s.clock.add(DefaultTTL - time.Second)
+			b.sees("made private, remembered", http.StatusOK)
+			s.clock.add(time.Second)
+			want := http.StatusSeeOther
+			if change != nil {
+				want = http.StatusNotFound
+				if got := b.stop("/auth/login"); got.status != http.StatusNotFound {
+					t.Errorf("a sign-in without a client: %d", got.status)
+				}
+			}
+			got := b.sees("made private", want)
+			if missing := b.stop("/r/none"); missing.status != got.status || missing.body != got.body {
+				t.Errorf("what does not exist is another answer: %d %s", missing.status, missing.body)
+			}
+			s.public(true)
+			s.clock.add(DefaultTTL)
+			b.sees("public again", http.StatusOK)
+			s.clean()
+		})
+	}
+}
+
+// Who may not read a repository, and who asks for what is not there, get the same answer.
+func TestNoAccess(t *testing.T) {
+	s := newScene(t, nil)
+	b := s.as("mallory")
+	got := b.get("/r/fleet")
+	if got.status != http.StatusNotFound || strings.Contains(got.body, result) || strings.Contains(got.body, "fleet") ||
+		!strings.Contains(got.body, "Sign out") {
+		t.Errorf("no access: %d %s", got.status, got.body)
+	}
+	if missing := b.get("/r/none"); missing.status != got.status || missing.body != got.body {
+		t.Errorf("what does not exist is another answer: %d %s", missing.status, missing.body)
+	}
+	// Let in, the person waits half a minute; put out again, at most the TTL.
+	s.permit("mallory", "write")
+	b.sees("a no is remembered", http.StatusNotFound)
+	s.clock.add(refusalTTL)
+	b.sees("let in", http.StatusOK)
+	s.permit("mallory", "none")
+	s.clock.add(DefaultTTL - time.Second)
+	b.sees("removed, remembered", http.StatusOK)
+	s.clock.add(time.Second)
+	b.sees("removed", http.StatusNotFound)
+	s.clean()
+}
+
+// While GitHub does not answer, who was let in stays in for as long as that is remembered, and nobody else comes in.
+func TestTrouble(t *testing.T) {
+	for name, fault := range map[string]githubtest.Fault{
+		"5xx":       {Status: http.StatusBadGateway, Times: -1},
+		"cut off":   {Reset: true, Times: -1},
+		"truncated": {Truncate: true, Times: -1},
+		"limited":   {Status: http.StatusTooManyRequests, Times: -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, nil)
+			alice, bob := s.as("alice"), s.as("bob")
+			if got := alice.get("/r/fleet"); got.status != http.StatusOK {
+				t.Fatalf("signed in: %d %s", got.status, got.body)
+			}
+			if got := bob.get("/"); got.status != http.StatusOK {
+				t.Fatal(got.status)
+			}
+			bob.get("/auth/login")
+			s.clock.add(DefaultTTL - 2*failureTTL)
+			fault.Path = "/octo-org/fleet"
+			s.hub.Inject(fault)
+			alice.sees("remembered", http.StatusOK)
+			bob.sees("not let in before", http.StatusServiceUnavailable)
+			s.clock.add(2 * failureTTL)
+			alice.sees("forgotten", http.StatusServiceUnavailable)
+			s.browser().sees("anybody", http.StatusServiceUnavailable)
+			s.hub.ClearFaults()
+			s.clock.add(2 * time.Minute) // GitHub asked to be left alone for one
+			alice.sees("over", http.StatusOK)
+			bob.sees("over", http.StatusOK)
+		})
+	}
+}
+
+// An App that was taken from the account, and a repository that was deleted, have no pages.
+func TestGone(t *testing.T) {
+	for name, gone := range map[string]func(*scene){
+		"uninstalled": func(s *scene) { s.hub.Uninstall("octo-org") },
+		"deleted":     func(s *scene) { _ = s.hub.DeleteRepo(fleet) },
+	} {
+		for _, public := range []bool{true, false} {
+			t.Run(fmt.Sprint(name, " public ", public), func(t *testing.T) {
+				s := newScene(t, nil)
+				s.public(public)
+				s.repo.Private = !public
+				alice, nobody := s.as("alice"), s.browser()
+				alice.get("/auth/login")
+				alice.sees("before", http.StatusOK)
+				gone(s)
+				s.clock.add(DefaultTTL - time.Second)
+				alice.sees("remembered", http.StatusOK)
+				s.clock.add(time.Second)
+				alice.sees("gone", http.StatusNotFound)
+				want := http.StatusSeeOther
+				if public {
+					want = http.StatusNotFound
+				}
+				nobody.sees("gone, for nobody", want)
+			})
+		}
+	}
+}
+
+// Repositories and people are who they are by their ids, whatever they are called.
+func TestRenamed(t *testing.T) {
+	s := newScene(t, nil)
+	alice := s.as("alice")
+	if got := alice.get("/r/fleet"); got.status != http.StatusOK {
+		t.Fatalf("before: %d", got.status)
+	}
+	again := func() { s.clock.add(DefaultTTL) }
+	if err := s.hub.RenameRepo(fleet, "armada"); err != nil {
+		t.Fatal(err)
+	}
+	again()
+	alice.sees("a repository with a new name", http.StatusOK)
+	// Another repository has the name now, which everybody may read.
+	if _, err := s.hub.AddRepo(t.Context(), fleet, ""); err != nil {
+		t.Fatal(err)
+	}
+	s.public(true)
+	again()
+	alice.sees("whose old name another one has", http.StatusOK)
+	if err := s.hub.SetPermission("octo-org/armada", "alice", "none"); err != nil {
+		t.Fatal(err)
+	}
+	again()
+	alice.sees("which is another one", http.StatusNotFound)
+	s.browser().sees("which is another one, for nobody", http.StatusSeeOther)
+
+	if err := s.hub.SetPermission("octo-org/armada", "ally", "read"); err != nil {
+		t.Fatal(err)
+	}
+	s.hub.RenameAccount("alice", "ally")
+	again()
+	alice.sees("a person with a new login", http.StatusOK)
+	s.hub.TakeLogin("alice")
+	if err := s.hub.SetPermission("octo-org/armada", "alice", "admin"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.hub.SetPermission("octo-org/armada", "ally", "none"); err != nil {
+		t.Fatal(err)
+	}
+	again()
+	alice.sees("whose old login somebody else has", http.StatusNotFound)
+	s.clean()
+}
+
+// Many requests at a time are one question, and many one after the other, too.
+func TestFlood(t *testing.T) {
+	s := newScene(t, nil)
+	alice := s.as("alice")
+	alice.get("/auth/login")
+	s.clock.add(DefaultTTL)
+	id := alice.cookie("lintel-session")
+	var all sync.WaitGroup
+	for range 1000 {
+		all.Go(func() {
+			r := httptest.NewRequest(http.MethodGet, "/r/fleet", nil)
+			r.AddCookie(&http.Cookie{Name: "lintel-session", Value: id})
+			if d, err := s.access.May(r, s.repo); d != Allowed {
+				t.Errorf("%d, %v", d, err)
+			}
+		})
+	}
+	all.Wait()
+	if n := s.asked("/permission"); n != 1 {
+		t.Errorf("GitHub was asked %d times for a permission", n)
+	}
+	if n := s.asked("/repos/octo-org/fleet"); n > 2 {
+		t.Errorf("GitHub was asked %d times for the repository", n)
+	}
+	before := len(s.hub.Requests())
+	for range 1000 {
+		for _, path := range []string{"/auth/login", "/auth/callback?state=x&code=y", "/auth/callback"} {
+			s.pages.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, path, nil))
+		}
+	}
+	if n := len(s.hub.Requests()) - before; n != 0 {
+		t.Errorf("GitHub was asked %d times by sign-ins that nobody finished", n)
+	}
+	s.clean()
+}
+
+// poor is a GitHub that has little left for an installation.
+type poor struct {
+	Hub
+	asked int
+}
+
+func (p *poor) Budget(int64) (github.Budget, bool) {
+	return github.Budget{Limit: 5000, Remaining: 499}, true
+}
+func (p *poor) Present(context.Context, github.Repo) (*github.Present, error) {
+	p.asked++
+	return nil, errors.New("asked")
+}
+
+// What is left of the rate limit is for the checks.
+func TestReserve(t *testing.T) {
+	hub := &poor{}
+	a, err := New(Config{Hub: hub})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := a.May(httptest.NewRequest(http.MethodGet, "/", nil), Repository{ID: 1, InstallationID: 2})
+	if d != Unavailable || !errors.Is(err, errSpare) || hub.asked != 0 {
+		t.Errorf("%d, %v, asked %d times", d, err, hub.asked)
+	}
+}
+
+// Answers are remembered until their time, the most recent ones only, and failures for a second.
+func TestAsker(t *testing.T) {
+	c := &clock{now: time.Unix(1e9, 0)}
+	a := newAsker[int, int](make(chan struct{}, 1), c.Now)
+	asked := 0
+	ask := func(key int, fail error) (int, error) {
+		return a.ask(t.Context(), key, func(context.Context) (int, time.Time, error) {
+			asked++
+			return asked, c.Now().Add(time.Minute), fail
+		})
+	}
+	failure := errors.New("failure")
+	for i, step := range []struct {
+		wait time.Duration
+		fail error
+		want int
+		err  error
+	}{
+		{0, nil, 1, nil},
+		{time.Minute - 1, nil, 1, nil},
+		{1, failure, 2, failure},
+		{failureTTL - 1, nil, 2, failure},
+		{1, nil, 3, nil},
+	} {
+		c.add(step.wait)
+		if got, err := ask(7, step.fail); got != step.want || !errors.Is(err, step.err) {
+			t.Errorf("step %d: %d, %v", i, got, err)
+		}
+	}
+	for key := range maxRemembered {
+		a.remember(1000+key, 1, c.Now().Add(time.Hour))
+	}
+	if len(a.answers) != maxRemembered || a.order.Len() != maxRemembered {
+		t.Errorf("%d answers are remembered", len(a.answers))
+	}
+	if _, ok := a.recall(7); ok {
+		t.Error("the oldest is still there")
+	}
+	// The one who asked goes; the question does not.
+	gone, leave := context.WithCancel(t.Context())
+	release, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		_, err := a.ask(gone, 8, func(ctx context.Context) (int, time.Time, error) {
+			leave()
+			<-release
+			return 8, c.Now().Add(time.Minute), ctx.Err()
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("who went was told %v", err)
+		}
+	}()
+	<-done
+	close(release)
+	if got, err := ask(8, nil); err != nil || got != 8 {
+		t.Errorf("who stayed was told %d, %v", got, err)
+	}
+}
+
+func TestBucket(t *testing.T) {
+	c := &clock{now: time.Unix(1e9, 0)}
+	b := newBucket(3, 2, c.Now)
+	for i, want := range []bool{true, true, true, false} {
+		if got := b.take(); got != want {
+			t.Errorf("%d: %t", i, got)
+		}
+	}
+	c.add(time.Second)
+	for i, want := range []bool{true, true, false} {
+		if got := b.take(); got != want {
+			t.Errorf("a second later, %d: %t", i, got)
+		}
+	}
+	c.add(-time.Hour) // a clock that was set back
+	if b.take() {
+		t.Error("a clock that goes back fills it")
+	}
+}
+
+func TestConfig(t *testing.T) {
+	for name, c := range map[string]Config{
+		"no hub":     {},
+		"long":       {Hub: &poor{}, TTL: MaxTTL + 1},
+		"negative":   {Hub: &poor{}, TTL: -1},
+		"no store":   {Hub: &poor{}, SignIn: &github.SignIn{}, PublicURL: "https://lintel.example.com"},
+		"no address": {Hub: &poor{}, SignIn: &github.SignIn{}, PublicURL: "lintel.example.com"},
+	} {
+		if _, err := New(c); err == nil {
+			t.Errorf("%s: taken", name)
+		}
+	}
+}

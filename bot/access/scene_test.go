@@ -1,0 +1,310 @@
+package access
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lintel-bot/lintel/bot/github"
+	"github.com/lintel-bot/lintel/bot/githubtest"
+	"github.com/lintel-bot/lintel/bot/queue"
+)
+
+const (
+	fleet  = "octo-org/fleet"
+	result = "the result of fleet"
+)
+
+// clock is a clock that a test sets.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) add(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// logs is a log that is written and read at a time.
+type logs struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logs) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logs) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// scene is GitHub with a private repository, and a server with pages about it.
+type scene struct {
+	t      *testing.T
+	hub    *githubtest.Server
+	clock  *clock
+	log    *logs
+	data   string
+	jobs   *queue.Queue
+	url    string
+	access *Access
+	pages  http.Handler
+	repo   Repository // of /r/fleet
+}
+
+func newScene(t *testing.T, change func(*Config)) *scene {
+	t.Helper()
+	s := &scene{t: t, clock: &clock{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}, log: &logs{}, data: t.TempDir()}
+	var err error
+	if s.hub, err = githubtest.New(githubtest.Config{Now: s.clock.Now, KeyBits: 1024}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.hub.Close)
+	if _, err := s.hub.AddRepo(t.Context(), fleet, ""); err != nil {
+		t.Fatal(err)
+	}
+	s.repo = Repository{Owner: "octo-org", Name: "fleet", Private: true}
+	s.repo.ID, s.repo.InstallationID = s.hub.RepositoryID(fleet)
+	s.permit("alice", "read")
+	s.permit("mallory", "none")
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.pages.ServeHTTP(w, r) }))
+	t.Cleanup(server.Close)
+	s.url = server.URL
+	s.hub.SetCallbackURLs(s.url + CallbackPath)
+	s.open()
+	t.Cleanup(func() { s.jobs.Close() })
+	s.access, s.pages = s.serve(change)
+	return s
+}
+
+// open opens the queue of the data folder.
+func (s *scene) open() {
+	s.t.Helper()
+	var err error
+	if s.jobs, err = queue.Open(s.t.Context(), queue.Config{Dir: filepath.Join(s.data, "queue")}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// serve makes a server of its own, as each replica is.
+func (s *scene) serve(change func(*Config)) (*Access, http.Handler) {
+	s.t.Helper()
+	app := s.hub.App()
+	now := make(chan time.Time)
+	close(now)
+	client, err := github.NewClient(github.Config{URL: s.hub.URL(), AppID: app.ID, PrivateKey: app.PrivateKey,
+		Now: s.clock.Now, After: func(time.Duration) <-chan time.Time { return now }})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	signIn, err := github.NewSignIn(github.SignInConfig{URL: s.hub.URL(), ClientID: app.ClientID,
+		ClientSecret: app.ClientSecret})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	sessions, err := s.jobs.Sessions(s.t.Context())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	c := Config{Hub: client, PublicURL: s.url, SignIn: signIn, Store: sessions, Now: s.clock.Now,
+		Log: slog.New(slog.NewJSONHandler(s.log, nil))}
+	if change != nil {
+		change(&c)
+	}
+	a, err := New(c)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	a.Routes(mux)
+	mux.HandleFunc("GET /r/fleet", func(w http.ResponseWriter, r *http.Request) {
+		d, err := a.May(r, s.repo)
+		if err != nil && d != Unavailable {
+			s.t.Errorf("decision %d with %v", d, err)
+		}
+		if d != Allowed {
+			a.Answer(w, r, d)
+			return
+		}
+		login, _ := a.Reader(r)
+		_, _ = io.WriteString(w, result+" for "+login)
+	})
+	mux.HandleFunc("GET /r/", func(w http.ResponseWriter, r *http.Request) { a.Answer(w, r, a.Missing(r)) })
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "home") })
+	return a, mux
+}
+
+func (s *scene) permit(login, permission string) {
+	s.t.Helper()
+	if err := s.hub.SetPermission(fleet, login, permission); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *scene) public(public bool) {
+	s.t.Helper()
+	if err := s.hub.SetPublic(fleet, public); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// asked counts GitHub's requests whose path ends so.
+func (s *scene) asked(suffix string) (n int) {
+	for _, r := range s.hub.Requests() {
+		if strings.HasSuffix(r.Path, suffix) {
+			n++
+		}
+	}
+	return n
+}
+
+// browser keeps cookies, for GitHub and the server alike: both are on one host.
+type browser struct {
+	s      *scene
+	client *http.Client
+	follow bool
+}
+
+func (s *scene) browser() *browser {
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	b := &browser{s: s, follow: true}
+	b.client = &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error {
+		if b.follow {
+			return nil
+		}
+		return http.ErrUseLastResponse
+	}}
+	return b
+}
+
+// as is a browser in which somebody is signed in at GitHub.
+func (s *scene) as(login string) *browser {
+	s.t.Helper()
+	b := s.browser()
+	b.get(s.hub.URL() + "/login?user=" + login + "&return_to=/login")
+	return b
+}
+
+type seen struct {
+	status int
+	header http.Header
+	body   string
+	url    *url.URL
+}
+
+func (b *browser) get(address string) seen { return b.do(http.MethodGet, address, nil) }
+
+// stop is get without following redirects.
+func (b *browser) stop(address string) seen {
+	b.follow = false
+	defer func() { b.follow = true }()
+	return b.get(address)
+}
+
+func (b *browser) do(method, address string, header http.Header) seen {
+	b.s.t.Helper()
+	if strings.HasPrefix(address, "/") {
+		address = b.s.url + address
+	}
+	req, err := http.NewRequestWithContext(context.Background(), method, address, nil)
+	if err != nil {
+		b.s.t.Fatal(err)
+	}
+	for name, values := range header {
+		req.Header[name] = values
+	}
+	resp, err := b.client.Do(req)
+	if err != nil {
+		b.s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		b.s.t.Fatal(err)
+	}
+	return seen{resp.StatusCode, resp.Header, string(data), resp.Request.URL}
+}
+
+// cookie is the value of the server's cookie, "" if there is none.
+func (b *browser) cookie(prefix string) string {
+	u, err := url.Parse(b.s.url)
+	if err != nil {
+		b.s.t.Fatal(err)
+	}
+	for _, c := range b.client.Jar.Cookies(u) {
+		if strings.HasPrefix(c.Name, prefix) {
+			return c.Value
+		}
+	}
+	return ""
+}
+
+func (b *browser) set(name, value string) {
+	u, err := url.Parse(b.s.url)
+	if err != nil {
+		b.s.t.Fatal(err)
+	}
+	b.client.Jar.SetCookies(u, []*http.Cookie{{Name: name, Value: value, Path: "/"}})
+}
+
+// sees requires that the page of the repository is answered so, without redirects.
+func (b *browser) sees(what string, status int) seen {
+	b.s.t.Helper()
+	got := b.stop("/r/fleet")
+	if got.status != status || (status == http.StatusOK) != strings.Contains(got.body, result) {
+		b.s.t.Errorf("%s: %d %s, want %d", what, got.status, got.body, status)
+	}
+	if status != http.StatusOK {
+		b.s.strictly(what, got)
+	}
+	return got
+}
+
+// strictly requires the headers of our own answers.
+func (s *scene) strictly(what string, got seen) {
+	s.t.Helper()
+	for name, want := range map[string]string{"X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin",
+		"Cache-Control": "private, no-store"} {
+		if got.header.Get(name) != want {
+			s.t.Errorf("%s: %s is %q", what, name, got.header.Get(name))
+		}
+	}
+	policy := got.header.Get("Content-Security-Policy")
+	if !strings.HasPrefix(policy, "default-src 'none'; ") || !strings.Contains(policy, "frame-ancestors 'none'") ||
+		strings.Contains(policy, "unsafe") {
+		s.t.Errorf("%s: policy %q", what, policy)
+	}
+}
+
+func (s *scene) clean() {
+	s.t.Helper()
+	for _, v := range s.hub.Violations() {
+		s.t.Error(v)
+	}
+}

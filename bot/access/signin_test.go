@@ -1,0 +1,444 @@
+package access
+
+import (
+	"bytes"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lintel-bot/lintel/bot/githubtest"
+)
+
+// The whole way: from a page to GitHub and back to the same page. Of it nothing is kept but a session.
+func TestSignIn(t *testing.T) {
+	s := newScene(t, nil)
+	alice := s.as("alice")
+	first := alice.stop("/r/fleet?q=%C3%A9#x")
+	if want := s.url + "/auth/login?return=%2Fr%2Ffleet%3Fq%3D%25C3%25A9"; first.status != http.StatusSeeOther ||
+		first.header.Get("Location") != want {
+		t.Fatalf("%d to %s, want %s", first.status, first.header.Get("Location"), want)
+	}
+	second := alice.stop(first.header.Get("Location"))
+	s.strictly("the way to GitHub", second)
+	there, err := url.Parse(second.header.Get("Location"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := there.Query()
+	if there.Path != "/login/oauth/authorize" || query.Get("redirect_uri") != s.url+"/auth/callback" ||
+		len(query.Get("state")) < 16 || query.Get("code_challenge_method") != "S256" || len(query.Get("code_challenge")) != 43 {
+		t.Errorf("GitHub is asked with %s", there)
+	}
+	third := alice.stop(there.String())
+	back, err := url.Parse(third.header.Get("Location"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := alice.stop(back.String())
+	if last.status != http.StatusSeeOther || last.header.Get("Location") != s.url+"/r/fleet?q=%C3%A9" {
+		t.Fatalf("%d to %s: %s", last.status, last.header.Get("Location"), last.body)
+	}
+	s.strictly("the way back", last)
+	for _, c := range append(cookies(second), cookies(last)...) {
+		if !c.HttpOnly || c.SameSite != http.SameSiteLaxMode || c.Path != "/" || c.Domain != "" ||
+			!strings.HasPrefix(c.Name, "lintel-") {
+			t.Errorf("cookie %s", c)
+		}
+	}
+	got := alice.get(last.header.Get("Location"))
+	if got.status != http.StatusOK || got.body != result+" for alice" {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	if alice.cookie("lintel-sign-in") != "" {
+		t.Error("the cookie of the sign-in is still there")
+	}
+	s.clean()
+
+	app := s.hub.App()
+	secrets := append(s.hub.HandedOut(), app.ClientSecret, query.Get("state"), alice.cookie("lintel-session"),
+		back.Query().Get("code"))
+	if len(secrets) != 6 {
+		t.Fatalf("secrets %q", secrets)
+	}
+	s.jobs.Close()
+	err = filepath.WalkDir(s.data, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		for _, secret := range secrets {
+			if secret == "" || bytes.Contains(data, []byte(secret)) {
+				t.Errorf("%s has %q", d.Name(), secret)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range append(secrets, "/auth/callback", "code=") {
+		if strings.Contains(s.log.String(), secret) {
+			t.Errorf("the log has %q", secret)
+		}
+	}
+	s.open()
+}
+
+func cookies(got seen) []*http.Cookie { return (&http.Response{Header: got.header}).Cookies() }
+
+// On https browsers take the cookies from this host only.
+func TestSecureCookies(t *testing.T) {
+	s := newScene(t, func(c *Config) { c.PublicURL = "https://lintel.example.com/base" })
+	w := httptest.NewRecorder()
+	s.pages.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/auth/login?return=/r/fleet", nil))
+	c := w.Result().Cookies()
+	if len(c) != 1 || !strings.HasPrefix(c[0].Name, "__Host-lintel-sign-in-") || !c[0].Secure || !c[0].HttpOnly ||
+		c[0].Path != "/" || c[0].MaxAge != 600 || c[0].SameSite != http.SameSiteLaxMode {
+		t.Errorf("cookies %v", c)
+	}
+	u, err := url.Parse(w.Header().Get("Location"))
+	if err != nil || u.Query().Get("redirect_uri") != "https://lintel.example.com/base/auth/callback" {
+		t.Errorf("to %s", w.Header().Get("Location"))
+	}
+	r := httptest.NewRequest(http.MethodGet, "/r/fleet", nil)
+	r.AddCookie(&http.Cookie{Name: "lintel-session", Value: secret()})
+	if s.access.sessionName(r) != "" {
+		t.Error("a cookie without the prefix counts")
+	}
+}
+
+// A script that asks for part of a page is not sent to another site.
+func TestPartsWithoutSession(t *testing.T) {
+	s := newScene(t, nil)
+	for mode, want := range map[string]int{"navigate": http.StatusSeeOther, "cors": http.StatusUnauthorized,
+		"same-origin": http.StatusUnauthorized} {
+		b := s.browser()
+		b.follow = false
+		if got := b.do(http.MethodGet, "/r/fleet", http.Header{"Sec-Fetch-Mode": {mode}}); got.status != want {
+			t.Errorf("%s: %d", mode, got.status)
+		}
+	}
+}
+
+// A session ends at sign-out and after a day, on every server; it outlives a restart; what is no session is nothing.
+func TestSession(t *testing.T) {
+	s := newScene(t, nil)
+	alice := s.as("alice")
+	alice.get("/auth/login?return=/r/fleet")
+	alice.sees("signed in", http.StatusOK)
+	id := alice.cookie("lintel-session")
+
+	// Another server, and one after a restart, know it, too.
+	_, s.pages = s.serve(nil)
+	alice.sees("at another server", http.StatusOK)
+	s.jobs.Close()
+	s.open()
+	_, s.pages = s.serve(nil)
+	alice.sees("after a restart", http.StatusOK)
+
+	for _, forged := range []string{secret(), id[:42], id + "A", strings.ToUpper(id), "", "*", ">",
+		nameOf("session", id), nameOf("session", id)[8:51], "alice", strings.Repeat("a", 43)} {
+		b := s.browser()
+		b.set("lintel-session", forged)
+		b.sees("forged "+forged, http.StatusSeeOther)
+	}
+
+	// A sign-in anew ends the session that the browser had.
+	alice.get("/auth/login?return=/r/fleet")
+	thief := s.browser()
+	thief.set("lintel-session", id)
+	thief.sees("the session before", http.StatusSeeOther)
+
+	// The clock goes wrong, and right again.
+	s.clock.add(-clocks - time.Minute)
+	alice.sees("a session of the future", http.StatusSeeOther)
+	s.clock.add(clocks + time.Minute)
+	s.clock.add(sessionLife - time.Second)
+	alice.sees("nearly a day later", http.StatusOK)
+	s.clock.add(time.Second)
+	alice.sees("a day later", http.StatusSeeOther)
+
+	// The control ends it, here and for who stole it.
+	alice.get("/auth/login?return=/r/fleet")
+	alice.sees("signed in again", http.StatusOK)
+	thief.set("lintel-session", alice.cookie("lintel-session"))
+	thief.sees("stolen", http.StatusOK)
+	if got := alice.do(http.MethodGet, "/auth/sign-out", nil); got.status != http.StatusMethodNotAllowed {
+		t.Errorf("sign-out by GET: %d", got.status)
+	}
+	for name, header := range map[string]http.Header{
+		"another site":              {"Origin": {"https://evil.example.com"}},
+		"another site's frame":      {"Origin": {"null"}},
+		"another port":              {"Origin": {s.hub.URL()}},
+		"two":                       {"Origin": {s.url, "https://evil.example.com"}},
+		"another site, by its page": {"Referer": {"https://evil.example.com/" + s.url}},
+		"a subdomain":               {"Referer": {s.url + ".evil.example.com/"}},
+		"no address":                {"Referer": {"://"}},
+		"cross-site":                {"Origin": {s.url}, "Sec-Fetch-Site": {"cross-site"}},
+		"same-site":                 {"Sec-Fetch-Site": {"same-site"}},
+	} {
+		if got := alice.do(http.MethodPost, "/auth/sign-out", header); got.status != http.StatusForbidden {
+			t.Errorf("sign-out from %s: %d", name, got.status)
+		}
+		alice.sees("signed out from "+name, http.StatusOK)
+	}
+	got := alice.do(http.MethodPost, "/auth/sign-out", http.Header{"Origin": {s.url}, "Sec-Fetch-Site": {"same-origin"}})
+	if got.status != http.StatusOK || !strings.Contains(got.body, "You are signed out") {
+		t.Errorf("sign-out: %d %s", got.status, got.body)
+	}
+	s.strictly("sign-out", got)
+	if alice.cookie("lintel-session") != "" {
+		t.Error("the cookie is still there")
+	}
+	alice.sees("signed out", http.StatusSeeOther)
+	thief.sees("stolen, and signed out", http.StatusSeeOther)
+	// By a form of our own page, in a browser that names the page only; and without a session.
+	alice.get("/auth/login?return=/r/fleet")
+	for range 2 {
+		got = alice.do(http.MethodPost, "/auth/sign-out", http.Header{"Referer": {s.url + "/r/fleet"}})
+		if got.status != http.StatusOK {
+			t.Errorf("sign-out: %d", got.status)
+		}
+		alice.sees("signed out", http.StatusSeeOther)
+	}
+	s.clean()
+}
+
+// While the store does not answer nobody is sent around in circles.
+func TestStoreTrouble(t *testing.T) {
+	s := newScene(t, nil)
+	alice := s.as("alice")
+	alice.get("/auth/login?return=/r/fleet")
+	s.jobs.Close()
+	alice.sees("no store", http.StatusServiceUnavailable)
+	if got := alice.get("/r/none"); got.status != http.StatusServiceUnavailable {
+		t.Errorf("what is not there: %d", got.status)
+	}
+	got := alice.do(http.MethodPost, "/auth/sign-out", nil)
+	if got.status != http.StatusServiceUnavailable || alice.cookie("lintel-session") == "" {
+		t.Errorf("sign-out: %d %s", got.status, got.body)
+	}
+	if got := s.as("alice").get("/auth/login"); got.status != http.StatusServiceUnavailable {
+		t.Errorf("sign-in: %d", got.status)
+	}
+	s.open()
+}
+
+// returned is the address at which GitHub sends a browser back.
+func (b *browser) returned() *url.URL {
+	b.s.t.Helper()
+	there := b.stop("/auth/login?return=/r/fleet").header.Get("Location")
+	u, err := url.Parse(b.stop(there).header.Get("Location"))
+	if err != nil || u.Query().Get("state") == "" {
+		b.s.t.Fatalf("GitHub sends back to %s", u)
+	}
+	return u
+}
+
+// Only the browser that set out comes back, once, and in time.
+func TestCallbackRefuses(t *testing.T) {
+	s := newScene(t, nil)
+	change := func(u *url.URL, name, value string) string {
+		query := u.Query()
+		query.Del(name)
+		if value != "" {
+			query.Set(name, value)
+		}
+		return "/auth/callback?" + query.Encode()
+	}
+	for name, address := range map[string]func(b *browser) string{
+		"no state":      func(b *browser) string { return change(b.returned(), "state", "") },
+		"another state": func(b *browser) string { return change(b.returned(), "state", secret()) },
+		"short state":   func(b *browser) string { return change(b.returned(), "state", "x") },
+		"another start, same cookie": func(b *browser) string {
+			u := b.returned()
+			return change(u, "state", u.Query().Get("state")[:8]+secret()[8:])
+		},
+		"two states": func(b *browser) string { return b.returned().RequestURI() + "&state=" + secret() },
+		"two codes":  func(b *browser) string { return b.returned().RequestURI() + "&code=x" },
+		"no code":    func(b *browser) string { return change(b.returned(), "code", "") },
+		"odd code":   func(b *browser) string { return change(b.returned(), "code", "../x") },
+		"a code that GitHub does not know": func(b *browser) string {
+			return change(b.returned(), "code", "x")
+		},
+		"somebody else's code": func(b *browser) string { // PKCE: it belongs to another verifier
+			return change(b.returned(), "code", s.as("bob").returned().Query().Get("code"))
+		},
+		"another browser": func(*browser) string { return s.as("alice").returned().RequestURI() },
+		"too late": func(b *browser) string {
+			address := b.returned().RequestURI()
+			s.clock.add(attemptLife)
+			return address
+		},
+		"changed cookie": func(b *browser) string {
+			u := b.returned()
+			name := "sign-in-" + u.Query().Get("state")[:8]
+			b.set("lintel-"+name, "A"+b.cookie("lintel-" + name)[1:])
+			return u.RequestURI()
+		},
+		"cookie of another sign-in": func(b *browser) string {
+			u := b.returned()
+			other := s.as("bob")
+			v := other.returned()
+			b.set("lintel-sign-in-"+u.Query().Get("state")[:8], other.cookie("lintel-sign-in-"+v.Query().Get("state")[:8]))
+			return u.RequestURI()
+		},
+		"nothing": func(*browser) string { return "/auth/callback" },
+		"broken":  func(b *browser) string { return b.returned().RequestURI() + "&x=%zz" },
+		"used": func(b *browser) string {
+			u := b.returned()
+			name := "lintel-sign-in-" + u.Query().Get("state")[:8]
+			kept := b.cookie(name)
+			if got := b.stop(u.String()); got.status != http.StatusSeeOther {
+				t.Errorf("the first time: %d %s", got.status, got.body)
+			}
+			b.do(http.MethodPost, "/auth/sign-out", nil)
+			b.set(name, kept) // the cookie was kept, and GitHub would give another code
+			return change(u, "code", b.returned().Query().Get("code"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := s.as("alice")
+			got := b.stop(address(b))
+			if got.status != http.StatusBadRequest || b.cookie("lintel-session") != "" ||
+				!strings.Contains(got.body, "cannot be completed") {
+				t.Errorf("%d %s", got.status, got.body)
+			}
+			s.strictly(name, got)
+			b.sees(name, http.StatusSeeOther)
+		})
+	}
+	b := s.as("alice")
+	u := b.returned()
+	if got := b.do(http.MethodHead, u.String(), nil); got.status != http.StatusMethodNotAllowed {
+		t.Errorf("HEAD: %d", got.status)
+	}
+	if got := b.get(u.String()); got.status != http.StatusOK || !strings.Contains(got.body, result) {
+		t.Errorf("after HEAD: %d %s", got.status, got.body)
+	}
+}
+
+// Two tabs sign in at a time; of many the cookies do not pile up.
+func TestTabs(t *testing.T) {
+	s := newScene(t, nil)
+	b := s.as("alice")
+	one, two := b.returned(), b.returned()
+	for _, u := range []*url.URL{one, two} {
+		if got := b.get(u.String()); got.status != http.StatusOK || !strings.Contains(got.body, result) {
+			t.Errorf("%d %s", got.status, got.body)
+		}
+	}
+	for range 3 * maxAttempts {
+		b.returned()
+	}
+	u, err := url.Parse(s.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, c := range b.client.Jar.Cookies(u) {
+		if strings.HasPrefix(c.Name, "lintel-sign-in") {
+			n++
+		}
+	}
+	if n > maxAttempts {
+		t.Errorf("%d cookies", n)
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	s := newScene(t, nil)
+	s.hub.CancelSignIn(true)
+	b := s.as("alice")
+	got := b.get("/r/fleet")
+	if got.status != http.StatusOK || !strings.Contains(got.body, "The sign-in was cancelled") ||
+		strings.Contains(got.body, result) || b.cookie("lintel-session") != "" {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	s.strictly("cancelled", got)
+	s.hub.CancelSignIn(false)
+	link := regexp.MustCompile(`href="([^"]*)"`).FindStringSubmatch(got.body)
+	if link == nil {
+		t.Fatal("no link to begin again")
+	}
+	if got := b.get(strings.ReplaceAll(link[1], "&amp;", "&")); got.status != http.StatusOK ||
+		!strings.Contains(got.body, result) {
+		t.Errorf("again: %d %s", got.status, got.body)
+	}
+	// Another reason, with markup.
+	u := b.returned()
+	got = b.stop("/auth/callback?error=<script>alert(1)</script>&state=" + u.Query().Get("state"))
+	if got.status != http.StatusBadGateway || strings.Contains(got.body+s.log.String(), "script>") {
+		t.Errorf("another error: %d %s", got.status, got.body)
+	}
+	s.clean()
+}
+
+// GitHub fails in the middle of a sign-in: nobody is signed in, and another try works.
+func TestSignInTrouble(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault githubtest.Fault
+		want  int
+	}{
+		"no token":       {githubtest.Fault{Path: "/login/oauth/access_token", Status: 502}, 503},
+		"token cut off":  {githubtest.Fault{Path: "/login/oauth/access_token", Reset: true}, 503},
+		"half a token":   {githubtest.Fault{Path: "/login/oauth/access_token", Truncate: true}, 503},
+		"token, no JSON": {githubtest.Fault{Path: "/login/oauth/access_token", Status: 200, Body: "<html>"}, 503},
+		"empty token":    {githubtest.Fault{Path: "/login/oauth/access_token", Status: 200, Body: "{}"}, 503},
+		"no user":        {githubtest.Fault{Path: "/user", Status: 500, Times: -1}, 503},
+		"a user of none": {githubtest.Fault{Path: "/user", Status: 200, Body: `{"login":"alice"}`}, 503},
+		"token expired":  {githubtest.Fault{Path: "/user", Status: 401, Times: -1}, 503},
+		"wrong secret": {githubtest.Fault{Path: "/login/oauth/access_token", Status: 200,
+			Body: `{"error":"incorrect_client_credentials"}`}, 502},
+		"wrong client": {githubtest.Fault{Path: "/login/oauth/access_token", Status: 404}, 502},
+		"redirected": {githubtest.Fault{Path: "/login/oauth/access_token", Status: 307,
+			Header: http.Header{"Location": {"https://evil.example.com/"}}}, 503},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, nil)
+			b := s.as("alice")
+			s.hub.Inject(c.fault)
+			got := b.get("/r/fleet")
+			if got.status != c.want || b.cookie("lintel-session") != "" || strings.Contains(got.body, result) {
+				t.Errorf("%d %s", got.status, got.body)
+			}
+			s.strictly(name, got)
+			for _, secret := range append(s.hub.HandedOut(), s.hub.App().ClientSecret) {
+				if strings.Contains(s.log.String()+got.body, secret) {
+					t.Errorf("%q is in the log or on the page:\n%s", secret, s.log)
+				}
+			}
+			s.hub.ClearFaults()
+			if got := b.get("/r/fleet"); got.status != http.StatusOK {
+				t.Errorf("again: %d %s", got.status, got.body)
+			}
+		})
+	}
+}
+
+// More returns than can be are not passed on to GitHub.
+func TestExchangesAreBounded(t *testing.T) {
+	s := newScene(t, nil)
+	b := s.as("alice")
+	u := b.returned()
+	for s.access.exchanges.take() {
+	}
+	before := s.asked("/access_token")
+	if got := b.get(u.String()); got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	if s.asked("/access_token") != before {
+		t.Error("GitHub was asked")
+	}
+	s.clock.add(time.Second)
+	if got := b.get("/r/fleet"); got.status != http.StatusOK {
+		t.Errorf("a second later: %d", got.status)
+	}
+}

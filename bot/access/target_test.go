@@ -1,0 +1,67 @@
+package access
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// Where a reader goes after signing in is a path of this server, as it stands, or its front page.
+func TestTarget(t *testing.T) {
+	for _, same := range []string{"/", "/r/octo-org/fleet/abc", "/r/octo-org/fleet/abc?q=a%2Fb&x=https://a.example.com",
+		"/o/octo-org/", "/r/%E4%B8%AD?x=%0a", "/authors"} {
+		if got := target(same); got != same {
+			t.Errorf("%q leads to %q", same, got)
+		}
+	}
+	for _, wrong := range wrongTargets {
+		if got := target(wrong); got != "/" {
+			t.Errorf("%q leads to %q", wrong, got)
+		}
+	}
+}
+
+var wrongTargets = []string{"", "x", "//evil.example.com", "///evil.example.com", `/\evil.example.com`,
+	`\\evil.example.com`, `/\/evil.example.com`, "https://evil.example.com", "https:evil.example.com",
+	"javascript:alert(1)", "/x\r\nLocation: https://evil.example.com", "/\tevil.example.com", "/ /evil.example.com",
+	"/\t/evil.example.com", "/%2f%2fevil.example.com", "/%2Fevil.example.com", "/%5cevil.example.com",
+	"/%5C%5Cevil.example.com", "/x/..//evil.example.com", "/..//evil.example.com", "/./x", "/x/%2e%2e/y", "/%2E%2E//x",
+	"/%252f%252fevil.example.com", "/x//y", "/%0d%0aSet-Cookie:a", "/%00", "/%09/evil.example.com", "/\u2028/x",
+	"/auth/login", "/auth/sign-out", "/auth", "/x#y", "/%zz", "/\xff", "/\u00a0/evil.example.com", "@evil.example.com",
+	"/" + strings.Repeat("a", maxTarget), " /x", "/x\x7f"}
+
+// The same, through a sign-in.
+func TestOpenRedirect(t *testing.T) {
+	s := newScene(t, nil)
+	for _, wrong := range wrongTargets {
+		b := s.as("alice")
+		got := b.get("/auth/login?return=" + url.QueryEscape(wrong))
+		if got.status != http.StatusOK || got.body != "home" || got.url.String() != s.url+"/" {
+			t.Errorf("%q: %d at %s", wrong, got.status, got.url)
+		}
+	}
+}
+
+func FuzzTarget(f *testing.F) {
+	for _, wrong := range wrongTargets {
+		f.Add(wrong)
+	}
+	f.Add("/r/x?y=z")
+	base, err := url.Parse("https://lintel.example.com/base/")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, raw string) {
+		got := target(raw)
+		if got != target(got) {
+			t.Errorf("%q leads to %q, and that to %q", raw, got, target(got))
+		}
+		// As a browser reads it by itself, which is more than is asked of it: behind the public address it cannot matter.
+		u, err := base.Parse(got)
+		if err != nil || u.Host != base.Host || u.Scheme != base.Scheme || !strings.HasPrefix(got, "/") ||
+			strings.HasPrefix(got, "//") || strings.ContainsAny(got, "\\\r\n\t") {
+			t.Errorf("%q leads to %q, %v", raw, got, err)
+		}
+	})
+}
