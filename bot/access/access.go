@@ -113,11 +113,20 @@ func New(c Config) (*Access, error) {
 	if c.Store == nil {
 		return nil, errors.New("access: no Store")
 	}
-	a.origin, a.secure = u.Scheme+"://"+u.Host, u.Scheme == "https"
+	a.origin, a.secure = originOf(u), u.Scheme == "https"
 	if a.seal, err = newSeal(c.SignIn.Key("cookie of a sign-in")); err != nil {
 		return nil, err
 	}
 	return a, nil
+}
+
+// originOf is what browsers call the origin of an address (RFC 6454, section 6.2): without the port of the scheme.
+func originOf(u *url.URL) string {
+	host := strings.ToLower(u.Host)
+	if port := u.Port(); port == "443" && u.Scheme == "https" || port == "80" && u.Scheme == "http" {
+		host = strings.TrimSuffix(host, ":"+port)
+	}
+	return strings.ToLower(u.Scheme) + "://" + host
 }
 
 // CanSignIn reports whether people can sign in here. Otherwise only public repositories have pages.

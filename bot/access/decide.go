@@ -34,10 +34,7 @@ func of(repo github.Repo) place { return place{repo.Installation, repo.ID} }
 func (a *Access) May(r *http.Request, repo Repository) (Decision, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), decideTimeout)
 	defer cancel()
-	who, err := a.reader(ctx, r)
-	if err != nil {
-		return Unavailable, err
-	}
+	who, unknown := a.reader(ctx, r) // the error does not matter where everybody may see it
 	at := github.Repo{Installation: repo.InstallationID, ID: repo.ID, Owner: repo.Owner, Name: repo.Name}
 	if repo.ID <= 0 || repo.InstallationID <= 0 {
 		return a.Missing(r), nil
@@ -59,6 +56,8 @@ func (a *Access) May(r *http.Request, repo Repository) (Decision, error) {
 		return NotFound, nil // that it was there everybody could know
 	case !now.gone && !now.private:
 		return Allowed, nil
+	case unknown != nil:
+		return Unavailable, unknown
 	case who == nil && a.CanSignIn():
 		return SignIn, nil
 	case who == nil || now.gone:

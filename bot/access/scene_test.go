@@ -90,7 +90,9 @@ func newScene(t *testing.T, change func(*Config)) *scene {
 	s.repo.ID, s.repo.InstallationID = s.hub.RepositoryID(fleet)
 	s.permit("alice", "read")
 	s.permit("mallory", "none")
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.pages.ServeHTTP(w, r) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.pages.ServeHTTP(w, r) // that of now
+	}))
 	t.Cleanup(server.Close)
 	s.url = server.URL
 	s.hub.SetCallbackURLs(s.url + CallbackPath)

@@ -22,7 +22,8 @@ const (
 
 // login sends a browser to GitHub. It costs nothing but a cookie.
 func (a *Access) login(w http.ResponseWriter, r *http.Request) {
-	t := attempt{State: secret(), Verifier: secret(), Return: target(r.URL.Query().Get("return")), Begun: a.config.Now().UTC()}
+	t := attempt{State: secret(), Verifier: secret(), Return: target(r.URL.Query().Get("return")),
+		Begun: a.config.Now().UTC()}
 	if err := a.start(w, r, t); err != nil {
 		a.config.Log.Error("a sign-in cannot begin", "error", err)
 		a.show(w, http.StatusInternalServerError, page{Title: "The sign-in cannot begin"})
@@ -167,7 +168,7 @@ func (a *Access) own(r *http.Request) bool {
 	}
 	if referer := r.Header.Get("Referer"); referer != "" {
 		u, err := url.Parse(referer)
-		return err == nil && strings.EqualFold(u.Scheme+"://"+u.Host, a.origin)
+		return err == nil && originOf(u) == a.origin
 	}
 	return true
 }

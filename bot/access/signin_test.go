@@ -33,7 +33,8 @@ func TestSignIn(t *testing.T) {
 	}
 	query := there.Query()
 	if there.Path != "/login/oauth/authorize" || query.Get("redirect_uri") != s.url+"/auth/callback" ||
-		len(query.Get("state")) < 16 || query.Get("code_challenge_method") != "S256" || len(query.Get("code_challenge")) != 43 {
+		len(query.Get("state")) < 16 || query.Get("code_challenge_method") != "S256" ||
+		len(query.Get("code_challenge")) != 43 {
 		t.Errorf("GitHub is asked with %s", there)
 	}
 	third := alice.stop(there.String())
@@ -111,6 +112,20 @@ func TestSecureCookies(t *testing.T) {
 	r.AddCookie(&http.Cookie{Name: "lintel-session", Value: secret()})
 	if s.access.sessionName(r) != "" {
 		t.Error("a cookie without the prefix counts")
+	}
+}
+
+func TestOrigin(t *testing.T) {
+	for address, want := range map[string]string{"https://Lintel.example.com:443/base": "https://lintel.example.com",
+		"http://127.0.0.1:80": "http://127.0.0.1", "http://127.0.0.1:443": "http://127.0.0.1:443",
+		"https://[::1]:8443/": "https://[::1]:8443", "https://[::1]:443": "https://[::1]"} {
+		u, err := url.Parse(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := originOf(u); got != want {
+			t.Errorf("%s: %s", address, got)
+		}
 	}
 }
 
@@ -218,6 +233,9 @@ func TestStoreTrouble(t *testing.T) {
 	alice.get("/auth/login?return=/r/fleet")
 	s.jobs.Close()
 	alice.sees("no store", http.StatusServiceUnavailable)
+	s.public(true)
+	s.clock.add(DefaultTTL)
+	alice.sees("no store, public", http.StatusOK)
 	if got := alice.get("/r/none"); got.status != http.StatusServiceUnavailable {
 		t.Errorf("what is not there: %d", got.status)
 	}

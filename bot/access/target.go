@@ -17,11 +17,13 @@ const maxTarget = 1024
 func target(raw string) string {
 	const home = "/"
 	if len(raw) > maxTarget || !strings.HasPrefix(raw, "/") || !utf8.ValidString(raw) ||
-		strings.ContainsFunc(raw, func(c rune) bool { return c == '\\' || c == '#' || unicode.IsControl(c) || unicode.IsSpace(c) }) {
+		strings.ContainsFunc(raw, odd) {
 		return home
 	}
 	u, err := url.Parse(raw)
-	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Opaque != "" {
+	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Opaque != "" ||
+		!strings.HasPrefix(u.Path, "/") { // "//" has none
+
 		return home
 	}
 	escaped := strings.ToLower(u.EscapedPath())
@@ -47,6 +49,9 @@ func target(raw string) string {
 	}
 	return u.EscapedPath()
 }
+
+// odd reports whether a character has no place in an address, or one that programs do not agree about.
+func odd(c rune) bool { return c == '\\' || c == '#' || unicode.IsControl(c) || unicode.IsSpace(c) }
 
 // SignInURL is the address at which the reader of a request signs in and comes back to the same page.
 func (a *Access) SignInURL(r *http.Request) string {

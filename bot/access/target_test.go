@@ -22,7 +22,7 @@ func TestTarget(t *testing.T) {
 	}
 }
 
-var wrongTargets = []string{"", "x", "//evil.example.com", "///evil.example.com", `/\evil.example.com`,
+var wrongTargets = []string{"", "x", "//", "//?x", "//evil.example.com", "///evil.example.com", `/\evil.example.com`,
 	`\\evil.example.com`, `/\/evil.example.com`, "https://evil.example.com", "https:evil.example.com",
 	"javascript:alert(1)", "/x\r\nLocation: https://evil.example.com", "/\tevil.example.com", "/ /evil.example.com",
 	"/\t/evil.example.com", "/%2f%2fevil.example.com", "/%2Fevil.example.com", "/%5cevil.example.com",

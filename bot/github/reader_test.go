@@ -45,7 +45,8 @@ func TestPresentAndMayRead(t *testing.T) {
 	}
 	present("octo-org/armada", false)
 	for _, gone := range []Repo{{Installation: repo.Installation, ID: 1, Owner: "octo-org", Name: "none"},
-		{Installation: repo.Installation, Owner: "octo-org", Name: "none"}, {Installation: 1, ID: repo.ID, Owner: "a", Name: "b"}} {
+		{Installation: repo.Installation, Owner: "octo-org", Name: "none"},
+		{Installation: 1, ID: repo.ID, Owner: "a", Name: "b"}} {
 		if got, err := client.Present(t.Context(), gone); !IsGone(err) {
 			t.Errorf("%+v: %+v, %v", gone, got, err)
 		}

@@ -53,7 +53,7 @@ func TestExchange(t *testing.T) {
 		ok           bool
 	}{
 		"good":         {200, good, `{"id":7,"login":"alice"}`, "", true},
-		"used":         {200, `{"error":"bad_verification_code","error_description":"x"}`, "", "bad_verification_code", false},
+		"used":         {200, `{"error":"bad_verification_code"}`, "", "bad_verification_code", false},
 		"secret":       {200, `{"error":"incorrect_client_credentials"}`, "", "incorrect_client_credentials", false},
 		"odd":          {200, `{"error":"` + code + `!"}`, "", "unknown", false},
 		"unknown":      {404, `{"error":"Not Found"}`, "", "unknown_client", false},

@@ -29,7 +29,9 @@ type Sessions struct{ kv, used jetstream.KeyValue }
 
 // Sessions opens them.
 func (q *Queue) Sessions(ctx context.Context) (*Sessions, error) {
-	info, err := ask(ctx, requestFor, func(ctx context.Context) (*jetstream.StreamInfo, error) { return q.stream.Info(ctx) })
+	info, err := ask(ctx, requestFor, func(ctx context.Context) (*jetstream.StreamInfo, error) {
+		return q.stream.Info(ctx)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("opening the sessions: %w", err)
 	}
@@ -93,8 +95,8 @@ func (s *Sessions) End(ctx context.Context, name string) error {
 	return nil
 }
 
-// Once reports whether nobody called it with this name before, on any server, for a quarter of an hour. When an answer is lost on
-// the way it may say that somebody did.
+// Once reports whether nobody called it with this name before, on any server, for a quarter of an hour. When an answer
+// is lost on the way it may say that somebody did.
 func (s *Sessions) Once(ctx context.Context, name string) (bool, error) {
 	if !sessionName.MatchString(name) {
 		return false, fmt.Errorf("using up a state: %w", errSessionName)

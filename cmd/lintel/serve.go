@@ -92,8 +92,8 @@ func newServeCommand() *cobra.Command {
 	f.StringVar(&o.clientID, "github-client-id", "", "the App's client id, with which people sign in to see results of "+
 		"private repositories")
 	f.StringVar(&o.clientSecretFile, "github-client-secret-file", "", "file with the App's client secret")
-	f.DurationVar(&o.pageAccessTTL, "page-access-ttl", access.DefaultTTL, "how long it is remembered what GitHub says about "+
-		"who may see a result")
+	f.DurationVar(&o.pageAccessTTL, "page-access-ttl", access.DefaultTTL, "how long it is remembered what GitHub says "+
+		"about who may see a result")
 	f.StringVar(&o.natsURL, "nats-url", "", "NATS server or cluster that keeps the jobs; empty: embedded")
 	f.StringVar(&o.sources, "sources", "", "file that says what may be fetched from outside of the repositories, and how; "+
 		"empty: everything public")

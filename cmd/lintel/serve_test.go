@@ -89,7 +89,8 @@ func TestServeConfiguration(t *testing.T) {
 func TestServeClient(t *testing.T) {
 	dir := t.TempDir()
 	file, empty := filepath.Join(dir, "secret"), filepath.Join(dir, "empty")
-	if err := errors.Join(os.WriteFile(file, []byte("of the settings\n"), 0o600), os.WriteFile(empty, []byte("\n"), 0o600)); err != nil {
+	if err := errors.Join(os.WriteFile(file, []byte("of the settings\n"), 0o600),
+		os.WriteFile(empty, []byte("\n"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	stored := &setup.Credentials{ClientID: "Iv1.stored", ClientSecret: "stored"}
