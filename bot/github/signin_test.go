@@ -36,7 +36,7 @@ func TestNewSignIn(t *testing.T) {
 			u.Query().Get("code_challenge_method") != "S256" || strings.Contains(got, "secret") {
 			t.Errorf("%q: %s", address, got)
 		}
-		if s.Key("a") == s.Key("b") || s.Key("a") != s.Key("a") {
+		if again := s.Key("a"); s.Key("a") != again || s.Key("b") == again {
 			t.Error("keys of purposes")
 		}
 	}
