@@ -122,6 +122,7 @@ func (c *check) describe(ctx context.Context, state mirror.State) (change report
 		change.Rules, change.Base = c.head, ""
 	}
 	c.rules = change.Rules
+	change.Differences = c.Results != nil // which the page shows
 	if c.Drafts != nil {
 		change.Drafts, err = c.Drafts(ctx, c.repo.ID, c.head)
 	}

@@ -24,7 +24,7 @@ func TestRefusedExceptions(t *testing.T) {
 		return reviewed(ctx, c)
 	}
 	var shown *report.Report
-	b.Summary = func(r *report.Report, _, _ BlobURL) string { shown = r; return "summary" }
+	b.Summary = func(r *report.Report, _, _ BlobURL, _ string) string { shown = r; return "summary" }
 	if err := b.Do(t.Context(), b.task); err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestReviewsOfWhatPoliciesLookUp(t *testing.T) {
 				return rep, nil
 			}
 			var shown *report.Report
-			b.Summary = func(r *report.Report, _, _ BlobURL) string { shown = r; return "summary" }
+			b.Summary = func(r *report.Report, _, _ BlobURL, _ string) string { shown = r; return "summary" }
 			if err := b.Do(t.Context(), b.task); err != nil {
 				t.Fatal(err)
 			}

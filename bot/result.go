@@ -36,7 +36,7 @@ func (c *check) post(ctx context.Context, change report.Change, rep *report.Repo
 	}
 	c.run.Conclusion = string(rep.Conclusion)
 	c.run.Title = rep.Title
-	c.run.Summary = c.Summary(rep, c.blobURL(c.head), c.blobURL(c.rules))
+	c.run.Summary = c.Summary(rep, c.blobURL(c.head), c.blobURL(c.rules), c.page)
 	if c.Text != nil {
 		c.run.Text = c.Text(rep, c.blobURL(c.head), c.blobURL(c.rules), c.newFileURL)
 	}

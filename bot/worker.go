@@ -41,7 +41,7 @@ type Worker struct {
 	Jobs      Publisher
 	// Summary is the markdown for a check run, Text what stands below it; of files at the head and at the commit that the
 	// rules are read from.
-	Summary func(rep *report.Report, head, rules BlobURL) string
+	Summary func(rep *report.Report, head, rules BlobURL, page string) string
 	Text    func(rep *report.Report, head, rules BlobURL, create NewFileURL) string
 	// whether drafts are wanted for a commit
 	Drafts func(ctx context.Context, repository int64, head string) (bool, error)

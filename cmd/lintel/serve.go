@@ -231,7 +231,7 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *queue.Qu
 		return nil, nil, err
 	}
 	kept := stocks{mirrors, outside, cache}
-	shown, err := o.newPages(jobs, app.client, log)
+	shown, err := o.newPages(jobs, guard, log)
 	if err != nil {
 		return nil, nil, fmt.Errorf("the pages cannot be served: %w", err)
 	}
@@ -251,8 +251,8 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *queue.Qu
 	metrics := bot.NewMetrics(jobs.Depth, sandboxes.restarts)
 	metrics.WatchBudgets(app.client.Budgets)
 	alarm := bot.NewAlarm(jobs, time.Now, time.After, log)
-	sweeper := sweep.New(sweep.Config{Client: app.client, Queue: jobs, Budget: app.client.Budget, Ends: alarm.Set, Reached: shown.reached(),
-		Interval: o.sweepInterval, Log: log})
+	sweeper := sweep.New(sweep.Config{Client: app.client, Queue: jobs, Budget: app.client.Budget, Ends: alarm.Set,
+		Reached: shown.reached(), Interval: o.sweepInterval, Log: log})
 	server = &bot.Server{
 		Webhook: intake, Metrics: metrics, Queue: jobs, Workers: o.workers, Log: log,
 		Routes: routes(guard),
@@ -271,9 +271,9 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *queue.Qu
 	return server, sandboxes.close, nil
 }
 
-func summary(rep *report.Report, head, rules bot.BlobURL) string {
+func summary(rep *report.Report, head, rules bot.BlobURL, page string) string {
 	return output.Markdown(rep, output.MarkdownOptions{BlobURL: head, PolicyURL: rules, MaxBytes: maxSummary,
-		Button: true})
+		Button: true, Page: page})
 }
 
 func details(rep *report.Report, head, rules bot.BlobURL, create bot.NewFileURL) string {
