@@ -19,7 +19,7 @@ import (
 func TestServeSignIn(t *testing.T) {
 	binary := buildLintel(t)
 	hub := newHub(t)
-	const public = "http://lintel.example.com"
+	const public = "http://localhost"
 	hub.SetCallbackURLs(public + "/auth/callback")
 	app, data := hub.App(), t.TempDir()
 	secret := filepath.Join(t.TempDir(), "client-secret")
@@ -42,7 +42,7 @@ func TestServeSignIn(t *testing.T) {
 			return nil
 		},
 		Transport: &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			if strings.HasPrefix(address, "lintel.example.com:") {
+			if strings.HasPrefix(address, "localhost:") {
 				address = server
 			}
 			return (&net.Dialer{}).DialContext(ctx, network, address)
@@ -62,7 +62,7 @@ func TestServeSignIn(t *testing.T) {
 		return resp
 	}
 	session := func() string {
-		u := &url.URL{Scheme: "http", Host: "lintel.example.com"}
+		u := &url.URL{Scheme: "http", Host: "localhost"}
 		for _, c := range jar.Cookies(u) {
 			if c.Name == "lintel-session" {
 				return c.Value

@@ -40,7 +40,7 @@ type Worker struct {
 	Approvals Approvals
 	Jobs      Publisher
 	// Summary is the markdown for a check run, Text what stands below it; of files at the head and at the commit that the
-	// rules are read from.
+	// rules are read from. page is the address of a page with all of it, "" for none.
 	Summary func(rep *report.Report, head, rules BlobURL, page string) string
 	Text    func(rep *report.Report, head, rules BlobURL, create NewFileURL) string
 	// whether drafts are wanted for a commit

@@ -89,6 +89,9 @@ func tame(row string) string {
 
 // tameTags is the part of tame that does not depend on where a text stands.
 func tameTags(s string) string {
+	if !strings.Contains(s, "##") {
+		return s
+	}
 	return strings.NewReplacer("##[", "## [", "##vso[", "## vso[").Replace(s)
 }
 

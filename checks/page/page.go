@@ -233,7 +233,8 @@ func (f *Frame) common(title string) common {
 }
 
 func write(w io.Writer, name string, data any) error {
-	t, err := template.New(name).Funcs(template.FuncMap{"count": count}).ParseFS(assets, "assets/parts.html", "assets/"+name)
+	t, err := template.New(name).Funcs(template.FuncMap{"count": count, "code": codeTable, "diff": diffTable, "place": place,
+		"names": names}).ParseFS(assets, "assets/parts.html", "assets/"+name)
 	if err != nil {
 		return fmt.Errorf("the page's template: %w", err)
 	}

@@ -1,0 +1,48 @@
+package output
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/lintel-bot/lintel/checks/page"
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// BenchmarkPage is a page of 1,000 findings and 200 changed resources.
+func BenchmarkPage(b *testing.B) {
+	r := rich()
+	one := r.Findings[0]
+	r.Findings = nil
+	for i := range 1000 {
+		f := one
+		f.Policy, f.Resource.Name = fmt.Sprintf("policy-%d", i%12), fmt.Sprintf("app-%d", i)
+		r.Findings = append(r.Findings, f)
+	}
+	for i := range 200 {
+		d := report.Difference{Roots: []string{"apps/web"}, Operation: "UPDATE",
+			Resource: report.Resource{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: fmt.Sprintf("app-%d", i)}}
+		h := report.DiffHunk{Path: "spec.template.spec.containers[web]"}
+		for k := range 12 {
+			l := report.DiffLine{Sign: " ", Text: fmt.Sprintf("        - name: ENV_%d", k), Field: "/spec"}
+			if k == 5 || k == 6 {
+				l.Sign, l.Text = []string{"-", "+"}[k-5], fmt.Sprintf("          image: ghcr.io/acme/web:%d.%d", i, k)
+				l.Origin = &report.Origin{Path: "apps/web/kustomization.yaml", StartLine: 3, EndLine: 3}
+			}
+			h.Lines = append(h.Lines, l)
+		}
+		d.Hunks = []report.DiffHunk{h}
+		r.Differences = append(r.Differences, d)
+	}
+	size := 0
+	for b.Loop() {
+		var out bytes.Buffer
+		p := Page(r, PageOptions{BlobURL: blobURL, PolicyURL: blobURL})
+		p.Static = "/static/"
+		if err := page.Write(&out, p); err != nil {
+			b.Fatal(err)
+		}
+		size = out.Len()
+	}
+	b.ReportMetric(float64(size)/(1<<20), "MiB/page")
+}

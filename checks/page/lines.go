@@ -1,0 +1,115 @@
+package page
+
+import (
+	"html/template"
+	"strconv"
+	"strings"
+)
+
+// Most of a page are lines of code, and a template takes many times as long for each of their parts as it takes to
+// write them down. So these are written here: each text by way of text or link, which escape it (template.HTMLEscape is
+// right between tags and in quoted attributes), and all else is ours.
+type lineWriter struct{ strings.Builder }
+
+func (w *lineWriter) text(s string) { template.HTMLEscape(w, []byte(s)) }
+
+func (w *lineWriter) link(l Link) {
+	href := l.Href()
+	if href == "" {
+		w.text(l.Text)
+		return
+	}
+	w.WriteString(`<a href="`)
+	w.text(href)
+	w.WriteString(`">`)
+	w.text(l.Text)
+	w.WriteString(`</a>`)
+}
+
+// codeTable are lines of a source file.
+func codeTable(lines []CodeLine) template.HTML {
+	if len(lines) == 0 {
+		return ""
+	}
+	var w lineWriter
+	w.WriteString(`<div class="scroll" tabindex="0" role="group" aria-label="Source lines"><table class="code"><tbody>`)
+	for _, l := range lines {
+		w.WriteString("\n<tr")
+		if l.Here {
+			w.WriteString(` class="here"`)
+		}
+		w.WriteString(`><th scope="row">` + strconv.Itoa(l.Number) + `</th><td>`)
+		w.text(l.Before)
+		if l.Marked != "" {
+			w.WriteString("<mark>")
+			w.text(l.Marked)
+			w.WriteString("</mark>")
+		}
+		w.text(l.After)
+		w.WriteString("</td></tr>")
+	}
+	w.WriteString("\n</tbody></table></div>")
+	return template.HTML(w.String())
+}
+
+// diffTable are lines of a difference.
+func diffTable(lines []DiffLine) template.HTML {
+	var w lineWriter
+	w.WriteString(`<div class="scroll" tabindex="0" role="group" aria-label="Difference"><table class="code diff"><tbody>`)
+	for _, l := range lines {
+		class, sign := "", " "
+		switch l.Sign {
+		case "+":
+			class, sign = ` class="add"`, "+"
+		case "-":
+			class, sign = ` class="del"`, "-"
+		case "@":
+			class, sign = ` class="part"`, ""
+		}
+		w.WriteString("\n<tr" + class + `><td class="sign">` + sign + `</td><td>`)
+		for _, word := range l.Words {
+			if word.Differs {
+				w.WriteString("<b>")
+				w.text(word.Text)
+				w.WriteString("</b>")
+			} else {
+				w.text(word.Text)
+			}
+		}
+		w.WriteString("</td>")
+		if l.Where.Text != "" {
+			w.WriteString(`<td class="from">`)
+			w.link(l.Where)
+			w.WriteString("</td>")
+		}
+		w.WriteString("</tr>")
+	}
+	w.WriteString("\n</tbody></table></div>")
+	return template.HTML(w.String())
+}
+
+// place is a place in the sources.
+func place(l Link) template.HTML {
+	if l.Text == "" {
+		return ""
+	}
+	var w lineWriter
+	w.WriteString(`<code class="place">`)
+	w.link(l)
+	w.WriteString("</code>")
+	return template.HTML(w.String())
+}
+
+// names are texts as code.
+func names(list []string) template.HTML {
+	var w lineWriter
+	for i, s := range list {
+		if i > 0 {
+			w.WriteString(", ")
+		}
+		w.WriteString("<code>")
+		w.text(s)
+		w.WriteString("</code>")
+	}
+	return template.HTML(w.String())
+}
