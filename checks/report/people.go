@@ -22,7 +22,9 @@ func RuleName(rule string) string {
 func FieldName(pointer string) string {
 	var b strings.Builder
 	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
-		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+		if strings.Contains(token, "~") {
+			token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+		}
 		_, err := strconv.ParseUint(token, 10, 31)
 		switch {
 		case err == nil:
