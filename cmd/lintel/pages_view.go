@@ -48,7 +48,8 @@ func (pageView) Result(w io.Writer, r *results.Stored, v results.View) error {
 		BlobURL: page.Blob(r.RepositoryURL(), r.Head), PolicyURL: page.Blob(r.RepositoryURL(), r.Rules),
 		BaseURL: page.Blob(r.RepositoryURL(), r.Base), Button: r.Pull != nil})
 	around := frame(v, p.Name)
-	around.Detail, p.Frame = p.Detail, around
+	around.Detail = p.Detail
+	p.Frame = around
 	switch {
 	case r.TooLarge:
 		p.More = append(p.More, "The report was too large to be kept: only its totals are here. The command below shows all of it.")
