@@ -19,7 +19,7 @@ type Overview struct {
 
 // PolicyRow says how often a policy is violated.
 type PolicyRow struct {
-	Policy, Severity  string
+	Policy            string
 	Violations, Fewer int // now, and how many fewer than in the first report that is drawn
 }
 
