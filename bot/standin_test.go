@@ -375,6 +375,9 @@ type standinApp struct {
 	ID     int64
 	PEM    string
 	Secret string `json:"webhook_secret"`
+
+	ClientID     string `json:"client_id"`
+	ClientSecret string `json:"client_secret"`
 }
 
 // register registers the App with the manifest of the deployment, as a person does on the form, but without some
