@@ -317,30 +317,3 @@ func TestShelf(t *testing.T) {
 		t.Error("a panic is no error")
 	}
 }
-
-func TestPublicOnly(t *testing.T) {
-	now, private, asked := clock, false, 0
-	var fails error
-	p := NewPublicOnly(time.Minute, func(context.Context, Repository) (bool, error) { asked++; return private, fails },
-		func() time.Time { return now })
-	r := httptest.NewRequest(http.MethodGet, "/", nil)
-	see := func(want Access) {
-		t.Helper()
-		if got, _ := p.Access(r, shop()); got != want {
-			t.Errorf("%d, want %d", got, want)
-		}
-	}
-	see(Public)
-	private = true // after the fact
-	see(Public)
-	now = now.Add(time.Minute)
-	see(Hidden)
-	see(Hidden)
-	if asked != 2 {
-		t.Errorf("asked %d times", asked)
-	}
-	now, private, fails = now.Add(time.Minute), false, errors.New("502")
-	see(Hidden)
-	now, fails = now.Add(time.Minute), nil
-	see(Public)
-}
