@@ -249,19 +249,25 @@ func fetchAxe(t *testing.T) string {
 		t.Skip("axe-core cannot be fetched: ", err)
 	}
 	defer answer.Body.Close()
+	switch {
+	case answer.StatusCode == http.StatusNotFound:
+		t.Fatal("there is no ", axe)
+	case answer.StatusCode != http.StatusOK:
+		t.Skip("axe-core cannot be fetched: ", answer.Status) // a proxy's word
+	}
 	zipped, err := gzip.NewReader(answer.Body)
-	if err != nil || answer.StatusCode != http.StatusOK {
-		t.Skip("axe-core cannot be fetched: ", answer.Status, err)
+	if err != nil {
+		t.Fatal("axe-core cannot be read: ", err)
 	}
 	for files := tar.NewReader(zipped); ; {
 		head, err := files.Next()
 		if err != nil {
-			t.Skip("axe-core cannot be read: ", err)
+			t.Fatal("axe-core cannot be read: ", err)
 		}
 		if head.Name == "package/axe.min.js" {
 			data, err := io.ReadAll(files)
 			if err != nil {
-				t.Skip("axe-core cannot be read: ", err)
+				t.Fatal("axe-core cannot be read: ", err)
 			}
 			return string(data)
 		}

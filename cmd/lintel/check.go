@@ -75,44 +75,19 @@ func runCheck(cmd *cobra.Command, o checkOptions, names []string) error {
 	if err != nil {
 		return err
 	}
-	change, cleanup, err := localChange(ctx, repo, o)
-	if err != nil {
-		return err
-	}
-	defer cleanup()
-	if change.Base == change.Head {
-		fmt.Fprintln(cmd.ErrOrStderr(),
-			"lintel: head and base are the same commit, so there is nothing to compare: "+
-				"name a --base, or use --worktree or --all")
-	}
-	if dir, err := os.UserCacheDir(); err == nil && !o.noCache {
-		change.Cache = filepath.Join(dir, "lintel")
-	}
-	change.Drafts, change.Differences = o.drafts != "", o.output == "html"
-	for _, name := range names {
-		change.Roots = append(change.Roots, report.RootName{Name: name, Paths: repo.paths(ctx, name)})
-	}
-	outside, err := o.sources.open(ctx, repo.git)
-	if err != nil {
-		return err
-	}
-	child := sandbox.New(sandbox.Config{
-		Timeout: o.timeout, Git: repo.git,
-		Repositories: slices.Concat(repo.folders(ctx), change.Alternates, outside.Folders()), Cache: change.Cache,
+	change, rep, err := o.ask(cmd, repo, names, asking{doing: "checking", instead: "use --worktree or --all",
+		failed: "the check could not be run"}, func(c *report.Change) {
+		c.Drafts, c.Differences = o.drafts != "", o.output == "html"
 	})
-	defer child.Close()
-	line := showProgress(cmd.ErrOrStderr(), "checking")
-	rep, err := outside.Run(ctx, watched{child, line}, change)
-	line.end()
 	if err != nil {
-		return fmt.Errorf("the check could not be run: %w", err)
+		return err
 	}
 	out := cmd.OutOrStdout()
 	if o.drafts == "-" {
 		out = cmd.ErrOrStderr()
 	}
 	options := o.view.apply(outputOptions(o.color))
-	options.HTML = repo.pageOptions(ctx, &change, o.worktree)
+	options.HTML = repo.pageOptions(ctx, change, o.worktree)
 	if err := output.Write(o.output, out, rep, options); err != nil {
 		return err
 	}
@@ -127,6 +102,49 @@ func runCheck(cmd *cobra.Command, o checkOptions, names []string) error {
 		return exitBlocked
 	}
 	return nil
+}
+
+// asking are the words of a command that has a change looked at: what it does meanwhile, what helps where there is no
+// change, and what is said when it fails.
+type asking struct{ doing, instead, failed string }
+
+// ask has a sandbox look at the change that the flags and names describe, for what prepare asks of it.
+func (o checkOptions) ask(cmd *cobra.Command, repo *repository, names []string, words asking,
+	prepare func(*report.Change),
+) (*report.Change, *report.Report, error) {
+	ctx := cmd.Context()
+	change, cleanup, err := localChange(ctx, repo, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer cleanup()
+	if change.Base == change.Head {
+		fmt.Fprintln(cmd.ErrOrStderr(), "lintel: head and base are the same commit, so there is nothing to compare: "+
+			"name a --base, or "+words.instead)
+	}
+	if dir, err := os.UserCacheDir(); err == nil && !o.noCache {
+		change.Cache = filepath.Join(dir, "lintel")
+	}
+	prepare(&change)
+	for _, name := range names {
+		change.Roots = append(change.Roots, report.RootName{Name: name, Paths: repo.paths(ctx, name)})
+	}
+	outside, err := o.sources.open(ctx, repo.git)
+	if err != nil {
+		return nil, nil, err
+	}
+	child := sandbox.New(sandbox.Config{
+		Timeout: o.timeout, Git: repo.git,
+		Repositories: slices.Concat(repo.folders(ctx), change.Alternates, outside.Folders()), Cache: change.Cache,
+	})
+	defer child.Close()
+	line := showProgress(cmd.ErrOrStderr(), words.doing)
+	rep, err := outside.Run(ctx, watched{child, line}, change)
+	line.end()
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", words.failed, err)
+	}
+	return &change, rep, nil
 }
 
 // writeDrafts writes drafted exceptions: to a folder as one file for each resource, else as one stream of YAML, each

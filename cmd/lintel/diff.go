@@ -2,10 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,8 +15,6 @@ type diffOptions struct {
 	output   string
 	color    string
 	exitCode bool
-	timeout  time.Duration
-	sources  sourcesOptions
 }
 
 func newDiffCommand() *cobra.Command {
@@ -33,8 +27,8 @@ func newDiffCommand() *cobra.Command {
 			"No policy is asked. " +
 			"Values of Secrets are not shown.\n\n" +
 			"With ROOTs, as \"lintel roots\" lists them, only what the change does to these is looked at.\n\n" +
-			"Exit code 0: it could be rendered. 1: with --exit-code, something differs. 2: it could not be rendered,\n" +
-			"or not all of it; what could not is said.",
+			"Exit code 0: it could be rendered. 1: with --exit-code, something differs. 2: it could not be rendered, or\n" +
+			"with --exit-code nothing differs in what could; what could not is said.",
 		Example: "  lintel diff                      # this branch against the default branch\n" +
 			"  lintel diff --worktree           # what is not committed yet\n" +
 			"  lintel diff --base v1 --head v2  # any two commits\n" +
@@ -53,8 +47,8 @@ func newDiffCommand() *cobra.Command {
 	f.BoolVar(&o.exitCode, "exit-code", false, "end with exit code 1 if anything differs")
 	addOutputFlag[*report.Differences](cmd, &o.output)
 	addColorFlag(cmd, &o.color, "color the text")
-	o.sources.flags(cmd)
-	f.DurationVar(&o.timeout, "timeout", sandbox.DefaultTimeout, "end after this time")
+	o.change.sources.flags(cmd)
+	f.DurationVar(&o.change.timeout, "timeout", sandbox.DefaultTimeout, "end after this time")
 	cmd.MarkFlagsMutuallyExclusive("head", "worktree")
 	return cmd
 }
@@ -65,38 +59,16 @@ func runDiff(cmd *cobra.Command, o diffOptions, names []string) error {
 	if err != nil {
 		return err
 	}
-	change, cleanup, err := localChange(ctx, repo, o.change)
-	if err != nil {
-		return err
-	}
-	defer cleanup()
-	if change.Base == change.Head {
-		fmt.Fprintln(cmd.ErrOrStderr(), "lintel: head and base are the same commit, so there is nothing to compare: "+
-			"name a --base, or use --worktree")
-	}
-	if dir, err := os.UserCacheDir(); err == nil && !o.change.noCache {
-		change.Cache = filepath.Join(dir, "lintel")
-	}
-	change.Differences, change.OnlyDifferences = true, true
-	for _, name := range names {
-		change.Roots = append(change.Roots, report.RootName{Name: name, Paths: repo.paths(ctx, name)})
-	}
-	outside, err := o.sources.open(ctx, repo.git)
-	if err != nil {
-		return err
-	}
-	child := sandbox.New(sandbox.Config{
-		Timeout: o.timeout, Git: repo.git,
-		Repositories: slices.Concat(repo.folders(ctx), change.Alternates, outside.Folders()), Cache: change.Cache,
+	change, rep, err := o.change.ask(cmd, repo, names, asking{doing: "rendering", instead: "use --worktree",
+		failed: "the change could not be rendered"}, func(c *report.Change) {
+		c.Differences, c.OnlyDifferences = true, true
 	})
-	defer child.Close()
-	rep, err := outside.Run(ctx, child, change)
 	if err != nil {
-		return fmt.Errorf("the change could not be rendered: %w", err)
+		return err
 	}
 	differences := rep.Rendered()
 	options := outputOptions(o.color)
-	options.HTML = repo.pageOptions(ctx, &change, o.change.worktree)
+	options.HTML = repo.pageOptions(ctx, change, o.change.worktree)
 	if err := output.Write(o.output, cmd.OutOrStdout(), differences, options); err != nil {
 		return err
 	}
@@ -108,6 +80,8 @@ func runDiff(cmd *cobra.Command, o diffOptions, names []string) error {
 		return exitUnable
 	case o.exitCode && differences.Any():
 		return exitDiffers
+	case o.exitCode && len(differences.NotChecked) > 0:
+		return exitUnable // that nothing differs is not known
 	}
 	return nil
 }
