@@ -7,37 +7,38 @@ import (
 	"net/url"
 
 	"github.com/lintel-bot/lintel/bot/access"
+	"github.com/lintel-bot/lintel/bot/pages"
 	"github.com/lintel-bot/lintel/bot/queue"
 	"github.com/lintel-bot/lintel/bot/results"
 )
 
-// pages is what the server keeps and shows of its results; all is nil without a public address.
-type pages struct {
+// shownResults is what the server keeps and shows of its results; all is nil without a public address.
+type shownResults struct {
 	store   *results.Store
 	keeper  *results.Keeper
 	handler *results.Handler
 }
 
 // newPages puts them together.
-func (o *serveOptions) newPages(jobs *queue.Queue, readers *access.Access, log *slog.Logger) (*pages, error) {
+func (o *serveOptions) newPages(jobs *queue.Queue, readers *access.Access, log *slog.Logger) (*shownResults, error) {
 	if o.publicURL == "" {
-		return &pages{}, nil
+		return &shownResults{}, nil
 	}
 	public, err := url.Parse(o.publicURL)
 	if err != nil {
 		return nil, err // it was validated
 	}
 	limits := o.pageLimits()
-	p := &pages{store: results.NewStore(jobs.Bucket("RESULTS", limits.IndexBytes(), limits.Age),
+	p := &shownResults{store: results.NewStore(jobs.Bucket("RESULTS", limits.IndexBytes(), limits.Age),
 		jobs.Bucket("REPORTS", limits.DataBytes(), limits.Age), limits, nil)}
 	p.keeper = results.NewKeeper(p.store, o.publicURL, readers.CanSignIn(), nil)
-	p.handler, err = results.New(results.Config{Store: p.store, Renderer: pageView{}, Guard: guard{readers},
+	p.handler, err = results.New(results.Config{Store: p.store, Renderer: pages.Renderer{}, Guard: guard{readers},
 		Base: public.EscapedPath(), Log: log})
 	return p, err
 }
 
 // gone removes the results of what the App was taken from.
-func (p *pages) gone() func(ctx context.Context, installation, repository int64) error {
+func (p *shownResults) gone() func(ctx context.Context, installation, repository int64) error {
 	if p.store == nil {
 		return nil
 	}
@@ -45,7 +46,7 @@ func (p *pages) gone() func(ctx context.Context, installation, repository int64)
 }
 
 // reached removes the results of all that the App does not reach any more.
-func (p *pages) reached() func(context.Context, func(installation, repository int64) bool) error {
+func (p *shownResults) reached() func(context.Context, func(installation, repository int64) bool) error {
 	if p.store == nil {
 		return nil
 	}

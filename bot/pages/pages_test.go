@@ -1,4 +1,4 @@
-package main
+package pages
 
 import (
 	"bytes"
@@ -39,7 +39,7 @@ func overview(text string) *results.Overview {
 func TestPagesOfResults(t *testing.T) {
 	view := results.View{Base: "/lintel", Here: "/lintel/r/x", SignedIn: true}
 	var b bytes.Buffer
-	if err := (pageView{}).Result(&b, storedResult("Words"), view); err != nil {
+	if err := (Renderer{}).Result(&b, storedResult("Words"), view); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -56,21 +56,21 @@ func TestPagesOfResults(t *testing.T) {
 	gone := storedResult("Words")
 	gone.Report = nil
 	b.Reset()
-	if err := (pageView{}).Result(&b, gone, results.View{}); err != nil || !strings.Contains(b.String(), "re-run the check") ||
+	if err := (Renderer{}).Result(&b, gone, results.View{}); err != nil || !strings.Contains(b.String(), "re-run the check") ||
 		strings.Contains(b.String(), "Sign out") {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 	large := storedResult("Words")
 	large.LeftOut = []string{"differences"}
 	b.Reset()
-	if err := (pageView{}).Result(&b, large, view); err != nil || !strings.Contains(b.String(), "too large to be kept: differences") {
+	if err := (Renderer{}).Result(&b, large, view); err != nil || !strings.Contains(b.String(), "too large to be kept: differences") {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 }
 
 func TestPagesOfRepositories(t *testing.T) {
 	var b bytes.Buffer
-	if err := (pageView{}).Repository(&b, overview("Words"), results.View{}); err != nil {
+	if err := (Renderer{}).Repository(&b, overview("Words"), results.View{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"ends on 1 June 2026", "covers 2 findings", "and 3 more",
@@ -84,7 +84,7 @@ func TestPagesOfRepositories(t *testing.T) {
 		t.Errorf("%d parts are drawn", n)
 	}
 	b.Reset()
-	if err := (pageView{}).Organisation(&b, "octo", []*results.Overview{overview("Words"), {Repository: results.Repository{Owner: "octo",
+	if err := (Renderer{}).Organisation(&b, "octo", []*results.Overview{overview("Words"), {Repository: results.Repository{Owner: "octo",
 		Name: "new"}}}, results.View{}); err != nil || !strings.Contains(b.String(), `<a href="/o/octo/fleet">octo/fleet</a>`) ||
 		!strings.Contains(b.String(), `<a href="/o/octo/new">octo/new</a>`) {
 		t.Errorf("%v\n%s", err, b.String())
@@ -95,11 +95,11 @@ func TestPagesOfRepositories(t *testing.T) {
 func TestPagesHaveNoMarkupOfOthers(t *testing.T) {
 	const attack = `"><script>pwned()</script><img src=x onerror=pwned()>`
 	for name, write := range map[string]func(b *bytes.Buffer) error{
-		"result":       func(b *bytes.Buffer) error { return pageView{}.Result(b, storedResult(attack), results.View{}) },
-		"repository":   func(b *bytes.Buffer) error { return pageView{}.Repository(b, overview(attack), results.View{}) },
-		"organisation": func(b *bytes.Buffer) error { return pageView{}.Organisation(b, attack, nil, results.View{}) },
+		"result":       func(b *bytes.Buffer) error { return Renderer{}.Result(b, storedResult(attack), results.View{}) },
+		"repository":   func(b *bytes.Buffer) error { return Renderer{}.Repository(b, overview(attack), results.View{}) },
+		"organisation": func(b *bytes.Buffer) error { return Renderer{}.Organisation(b, attack, nil, results.View{}) },
 		"message": func(b *bytes.Buffer) error {
-			return pageView{}.Message(b, results.Message{Title: attack, Text: attack}, results.View{})
+			return Renderer{}.Message(b, results.Message{Title: attack, Text: attack}, results.View{})
 		},
 	} {
 		var b bytes.Buffer
@@ -110,7 +110,7 @@ func TestPagesHaveNoMarkupOfOthers(t *testing.T) {
 }
 
 func TestPageAssets(t *testing.T) {
-	files, err := fs.Glob(pageView{}.Assets(), "*")
+	files, err := fs.Glob(Renderer{}.Assets(), "*")
 	if err != nil || len(files) != 2 {
 		t.Errorf("%q %v", files, err)
 	}

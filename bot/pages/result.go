@@ -1,0 +1,118 @@
+// Package pages shows stored results as web pages: it says what of a result stands where on them.
+package pages
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+	"testing/fstest"
+	"time"
+
+	"github.com/lintel-bot/lintel/bot/access"
+	"github.com/lintel-bot/lintel/bot/results"
+	"github.com/lintel-bot/lintel/checks/output"
+	"github.com/lintel-bot/lintel/checks/page"
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// Renderer is a results.Renderer: it makes the pages of package page.
+type Renderer struct{}
+
+// frame is what is around a page.
+func frame(v results.View, name page.Link) page.Frame {
+	f := page.Frame{Name: name, Static: v.Base + "/static/"}
+	if v.SignedIn {
+		f.SignOut = v.Base + access.SignOutPath
+	}
+	return f
+}
+
+// Result implements results.Renderer.
+func (Renderer) Result(w io.Writer, r *results.Stored, v results.View) error {
+	name := page.Link{Text: r.Repository.String(), Address: r.RepositoryURL()}
+	detail := r.Branch
+	switch {
+	case r.Pull != nil:
+		name = page.Link{Text: fmt.Sprintf("%s #%d", r.Repository, r.Pull.Number), Address: r.PullURL()}
+		detail = r.Pull.Title + " by " + r.Pull.Author
+	case r.Group != "":
+		detail = "a merge queue's group for " + r.Group
+	}
+	if r.Report == nil {
+		return writeMessage(w, frame(v, name), "This result cannot be shown any more",
+			"It was made by another version of Lintel, or its report is gone: re-run the check on GitHub to have a new one.")
+	}
+	p := output.Page(r.Report, output.PageOptions{Name: name, Detail: detail, Facts: resultFacts(r, v), Command: r.Command,
+		BlobURL: page.Blob(r.RepositoryURL(), r.Head), PolicyURL: page.Blob(r.RepositoryURL(), r.Rules),
+		BaseURL: page.Blob(r.RepositoryURL(), r.Base), Button: r.Pull != nil})
+	around := frame(v, p.Name)
+	around.Detail = p.Detail
+	p.Frame = around
+	switch {
+	case r.TooLarge:
+		p.More = append(p.More, "The report was too large to be kept: only its totals are here. The command below shows all of it.")
+	case len(r.LeftOut) > 0:
+		p.More = append(p.More, "Of this report was too large to be kept: "+strings.Join(r.LeftOut, ", ")+
+			". The command below shows all of it.")
+	case r.Outdated:
+		p.More = append(p.More, "This result was made by another version of Lintel: re-run the check on GitHub for all that "+
+			"this one would say.")
+	}
+	return page.Write(w, p)
+}
+
+// resultFacts are what a result knows beside its report.
+func resultFacts(r *results.Stored, v results.View) (facts []page.Fact) {
+	add := func(label string, items ...page.Link) {
+		if len(items) > 0 && items[0].Text != "" {
+			facts = append(facts, page.Fact{Label: label, Items: items})
+		}
+	}
+	commit := func(id string) page.Link {
+		l := page.Link{Text: id[:min(len(id), 10)]}
+		if id != "" {
+			l.Address = r.RepositoryURL() + "/commit/" + id
+		}
+		return l
+	}
+	add("Repository", page.Link{Text: r.Repository.String(), Address: v.Base + results.RepositoryPath(r.Repository)})
+	add("Head", commit(r.Head))
+	add("Base", commit(r.Base))
+	add("Rules", commit(r.Rules))
+	when := r.Completed.UTC().Format("2 January 2006 15:04 UTC")
+	if took := r.Completed.Sub(r.Started); !r.Started.IsZero() && took >= 0 {
+		when += ", in " + took.Round(time.Second/10).String()
+	}
+	add("Checked", page.Link{Text: when, Address: r.CheckRunURL()})
+	var others []page.Link
+	for _, m := range v.Others {
+		if m.ID != r.ID {
+			others = append(others, page.Link{Text: m.Completed.UTC().Format("2 January 15:04"), Address: v.Base + m.Path()})
+		}
+	}
+	add("Other results of this commit", others...)
+	return facts
+}
+
+// Part implements results.Renderer.
+func (Renderer) Part(io.Writer, *results.Stored, string, results.View) error { return results.ErrNone }
+
+// Message implements results.Renderer.
+func (Renderer) Message(w io.Writer, m results.Message, v results.View) error {
+	return writeMessage(w, frame(v, page.Link{}), m.Title, m.Text)
+}
+
+func writeMessage(w io.Writer, f page.Frame, title, text string) error {
+	return page.Write(w, &page.Page{Frame: f, State: string(report.Neutral), Verdict: title, Counts: text})
+}
+
+// Assets implements results.Renderer.
+func (Renderer) Assets() fs.FS {
+	files := fstest.MapFS{} // a file system in memory; that is all that is used of the package
+	for _, a := range page.Assets() {
+		files[path.Clean(a.Name)] = &fstest.MapFile{Data: a.Data, Mode: 0o444}
+	}
+	return files
+}
