@@ -10,6 +10,7 @@ import (
 
 	"github.com/lintel-bot/lintel/bot/github"
 	"github.com/lintel-bot/lintel/bot/mirror"
+	"github.com/lintel-bot/lintel/bot/results"
 	"github.com/lintel-bot/lintel/bot/sources"
 	"github.com/lintel-bot/lintel/checks/report"
 )
@@ -34,7 +35,8 @@ type check struct {
 
 	settings *github.Settings // of the repository; nil: not asked for yet
 
-	outside *sources.Store // nil: nothing comes from outside
+	outside *sources.Store    // nil: nothing comes from outside
+	foreign []results.Foreign // private repositories that the report has lines of
 	waited  time.Duration  // for that
 	lacking time.Time      // since when results are not for good; zero: the one that stands is
 

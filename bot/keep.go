@@ -23,6 +23,7 @@ func (c *check) keep(ctx context.Context, change report.Change, rep *report.Repo
 		return nil
 	}
 	kept := c.stored(change, rep, id)
+	kept.Foreign = c.foreign
 	settings, err := c.settingsNow(ctx)
 	var address string
 	if err == nil {
@@ -51,6 +52,24 @@ func (c *check) keep(ctx context.Context, change report.Change, rep *report.Repo
 	}
 	c.run.DetailsURL = address
 	return kept
+}
+
+// withhold finds out which private repositories the report has lines of. It returns the report as the check run shows
+// it to all who may read this repository: without those.
+func (c *check) withhold(ctx context.Context, rep *report.Report) *report.Report {
+	if c.outside == nil || c.outside.Private == nil {
+		return rep
+	}
+	c.foreign = nil
+	var urls []string
+	for _, o := range rep.Outside {
+		if repo, private := c.outside.Private(ctx, o.URL); private && (repo.ID != c.repo.ID || repo.ID == 0) {
+			urls = append(urls, o.URL)
+			c.foreign = append(c.foreign, results.Foreign{URL: o.URL, Repository: results.Repository{ID: repo.ID,
+				Installation: repo.Installation, Owner: repo.Owner, Name: repo.Name, Private: true}})
+		}
+	}
+	return rep.Withhold(urls)
 }
 
 // published tells the stored result which check run shows it.

@@ -30,10 +30,12 @@ func (c *check) post(ctx context.Context, change report.Change, rep *report.Repo
 			return c.abandon(ctx)
 		}
 	}
+	shown := c.withhold(ctx, rep)
 	kept := c.keep(ctx, change, rep, id)
 	if kept != nil {
 		c.page = c.run.DetailsURL
 	}
+	rep = shown
 	c.run.Conclusion = string(rep.Conclusion)
 	c.run.Title = rep.Title
 	c.run.Summary = c.Summary(rep, c.blobURL(c.head), c.blobURL(c.rules), c.page)

@@ -45,7 +45,7 @@ func (f *fetched) against(base, head sources) *report.Report {
 	r.Git("rm", "-rq", "--ignore-unmatch", ".")
 	after := r.Commit(pods + head.archive())
 	return check(f.t, r, report.Change{Base: before, Rules: before, Head: after, Repository: []string{ownURL},
-		Branches: []string{"main"}, Sources: f.sources()})
+		Branches: []string{"main"}, Sources: f.sources(), Differences: true})
 }
 
 const shopURL = "https://charts.example.com"

@@ -73,7 +73,7 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	repo.unmatched().tell(out)
 	out.Warnings = append(out.Warnings, bump.Changed(pairs.roots)...)
 	out.Sort(repo.trees.Changed)
-	out.Resolved = bump.Resolved(pairs.roots)
+	out.Resolved, out.Outside = bump.Resolved(pairs.roots), bump.Outside(pairs.every)
 	if !change.All {
 		out.Bumps, out.MoreBumps = bump.Of(ctx, pairs.sides, pairs.roots, out.Findings)
 	}

@@ -44,12 +44,15 @@ func (Renderer) Result(w io.Writer, r *results.Stored, v results.View) error {
 		return writeMessage(w, frame(v, name), "This result cannot be shown any more",
 			"It was made by another version of Lintel, or its report is gone: re-run the check on GitHub to have a new one.")
 	}
-	p := output.Page(r.Report, output.PageOptions{Name: name, Detail: detail, Facts: resultFacts(r, v), Command: r.Command,
+	p := output.Page(r.Report.Withhold(v.Withheld), output.PageOptions{Name: name, Detail: detail, Facts: resultFacts(r, v), Command: r.Command,
 		BlobURL: page.Blob(r.RepositoryURL(), r.Head), PolicyURL: page.Blob(r.RepositoryURL(), r.Rules),
 		BaseURL: page.Blob(r.RepositoryURL(), r.Base), Button: r.Pull != nil})
 	around := frame(v, p.Name)
 	around.Detail = p.Detail
 	p.Frame = around
+	if len(v.Withheld) > 0 {
+		p.More = append(p.More, "Lines of "+output.Visible(strings.Join(v.Withheld, ", "))+" are not shown: they are for those who may read it.")
+	}
 	switch {
 	case r.TooLarge:
 		p.More = append(p.More, "The report was too large to be kept: only its totals are here. The command below shows all of it.")

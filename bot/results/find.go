@@ -39,7 +39,7 @@ func (h *Handler) find(r *http.Request, path []string, ok bool) (p *page, privat
 		if err != nil {
 			return nil, false, err
 		}
-		p, err := h.result(r.Context(), o.Repository, path[3:], view)
+		p, err := h.result(r, o.Repository, path[3:], view)
 		if errors.Is(err, ErrNone) {
 			err = errHidden
 		}
@@ -115,8 +115,8 @@ func (h *Handler) organisation(r *http.Request, owner string, view View) (p *pag
 }
 
 // result is a page about a commit: path is HEAD, HEAD/ID or HEAD/ID/PART.
-func (h *Handler) result(ctx context.Context, repository Repository, path []string, view View) (*page, error) {
-	head := path[0]
+func (h *Handler) result(r *http.Request, repository Repository, path []string, view View) (*page, error) {
+	ctx, head := r.Context(), path[0]
 	if !headForm.MatchString(head) || len(path) > 1 && !idForm.MatchString(path[1]) {
 		return nil, ErrNone
 	}
@@ -138,6 +138,11 @@ func (h *Handler) result(ctx context.Context, repository Repository, path []stri
 	shown := *m
 	shown.Repository = repository // as it is called now
 	view.Others, view.Here = others, view.Base+shown.Path()
+	for _, f := range shown.Foreign {
+		if f.Repository.ID == 0 || h.access(r, f.Repository) == Hidden {
+			view.Withheld = append(view.Withheld, f.URL)
+		}
+	}
 	part := strings.Join(path[min(len(path), 2):], "/")
 	ids := sha256.New()
 	for _, other := range others {
@@ -169,7 +174,9 @@ func (h *Handler) meta(ctx context.Context, repository Repository, head, id stri
 }
 
 // key tells pages apart that differ for their readers.
-func key(kind, name string, v View) string { return fmt.Sprintf("%s/%t/%s", kind, v.SignedIn, name) }
+func key(kind, name string, v View) string {
+	return fmt.Sprintf("%s/%t/%q/%s", kind, v.SignedIn, v.Withheld, name)
+}
 
 // page returns a page that is kept, or makes it.
 func (h *Handler) page(ctx context.Context, key string, life time.Duration,

@@ -26,10 +26,11 @@ type Renderer interface {
 
 // View is what a page has to know of where it stands. A page is kept for all readers for whom it is the same.
 type View struct {
-	Base     string // begins the addresses of all pages: "", or a path such as /lintel
-	Here     string // path of this page, with Base
-	SignedIn bool   // the reader could sign out
-	Others   []Meta // all results of the same commit, newest first
+	Base     string   // begins the addresses of all pages: "", or a path such as /lintel
+	Here     string   // path of this page, with Base
+	SignedIn bool     // the reader could sign out
+	Others   []Meta   // all results of the same commit, newest first
+	Withheld []string // URLs of what of Meta.Foreign the reader may not read
 }
 
 // Message is a page without data.

@@ -73,7 +73,17 @@ type Meta struct {
 	LeftOut  []string `json:"leftOut,omitempty"`  // fields of the report that were too large to keep
 	TooLarge bool     `json:"tooLarge,omitempty"` // of the report only the totals were kept
 
+	// Foreign are private repositories that what was checked is made of. Lines of theirs in the report are for those who
+	// may read them.
+	Foreign []Foreign `json:"foreign,omitempty"`
+
 	Parts parts `json:"parts"`
+}
+
+// Foreign is another repository with the address that the report has for it. One without an id nobody may read.
+type Foreign struct {
+	Repository Repository `json:"repository"`
+	URL        string     `json:"url"`
 }
 
 // parts is where the report is.

@@ -28,6 +28,9 @@ type Store struct {
 	Open func(a Asking) (base, head Fetcher, close func(), err error)
 	// Watch is called when a fetching begins, and what it returns when that is over; nil: nobody watches.
 	Watch func() (done func(got remote.Lock))
+	// Private returns the repository of the App's host that is at an address, if it is a private one; nil: none is. Where
+	// that cannot be told, it is one without an id.
+	Private func(ctx context.Context, address string) (github.Repo, bool)
 
 	lock  remote.Lock
 	named []string

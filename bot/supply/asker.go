@@ -130,6 +130,18 @@ func (a *asker) find(ctx context.Context, address string) (*hosted, error) {
 	return found, nil
 }
 
+// private implements sources.Store.Private.
+func (a *asker) private(ctx context.Context, address string) (github.Repo, bool) {
+	repo, err := a.find(ctx, address)
+	if err != nil {
+		named, _ := a.parse(address)
+		a.log.Warn("nobody knows whether a source is private; its lines are shown to nobody", "repository", named.String(),
+			"error", err)
+		return named, true
+	}
+	return repo.Repo, repo.private
+}
+
 // parse returns the repository of an address of the App's host.
 func (a *asker) parse(address string) (github.Repo, bool) {
 	u, err := policy.Address(address)

@@ -111,7 +111,7 @@ func (s *Supply) For(ctx context.Context, change sources.Change) (*sources.Store
 	return &sources.Store{GitDir: kept.GitDir(), Open: func(a sources.Asking) (sources.Fetcher, sources.Fetcher, func(),
 		error) {
 		return asker.open(kept, a, &left)
-	}}, nil
+	}, Private: asker.private}, nil
 }
 
 func (s *Supply) store(ctx context.Context, installation int64) (*store.Store, error) {

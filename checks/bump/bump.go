@@ -10,6 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/review"
 	"github.com/lintel-bot/lintel/render"
+	"github.com/lintel-bot/lintel/render/remote"
 )
 
 // maxBumps is how many roots are told of.
@@ -136,6 +137,29 @@ func Resolved(roots []*diff.Root) (list []report.Resolved) {
 	slices.SortFunc(list, func(a, b report.Resolved) int {
 		return strings.Compare(a.Path+"\x00"+a.String(), b.Path+"\x00"+b.String())
 	})
+	return list
+}
+
+// Outside lists the git repositories that roots are rendered from on either side, besides their own.
+func Outside(roots []*diff.Root) (list []report.Outside) {
+	at := map[string]int{}
+	for _, r := range roots {
+		for _, u := range slices.Concat(r.Was, r.Now) {
+			if u.Want.Kind != remote.Git {
+				continue
+			}
+			address := remote.Redacted(u.Want.URL)
+			i, ok := at[address]
+			if !ok {
+				i = len(list)
+				at[address], list = i, append(list, report.Outside{URL: address})
+			}
+			if name := r.Name(); !slices.Contains(list[i].Roots, name) {
+				list[i].Roots = append(list[i].Roots, name)
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b report.Outside) int { return strings.Compare(a.URL, b.URL) })
 	return list
 }
 

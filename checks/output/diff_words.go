@@ -36,7 +36,10 @@ func diffWords(d *report.Difference) string {
 
 // leftOutWords says how many lines of a difference are not shown; empty where that is none.
 func leftOutWords(d *report.Difference) string {
-	if d.LeftOut == 0 {
+	switch {
+	case d.Withheld > 0:
+		return report.Count(d.Withheld, "line is", "lines are") + " shown only to who may read the repository of origin"
+	case d.LeftOut == 0:
 		return ""
 	}
 	return report.Count(d.LeftOut, "more line is", "more lines are") + " not shown"

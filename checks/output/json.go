@@ -15,7 +15,7 @@ import (
 // checkJSON writes all of the report but the source lines. Lists are never null.
 func checkJSON(w io.Writer, r *report.Report, _ Options) error {
 	out := *r
-	out.Excerpts, out.Work, out.Annotations = nil, nil, nil
+	out.Excerpts, out.Work, out.Annotations, out.Outside = nil, nil, nil, nil
 	out.Findings = make([]report.Finding, len(r.Findings))
 	for i, f := range r.Findings {
 		f.Roots, f.Origin = append([]string{}, f.Roots...), originJSON(f.Origin)

@@ -13,6 +13,7 @@ type Difference struct {
 	From     string     `json:"from,omitempty"`
 	Hunks    []DiffHunk `json:"hunks"`
 	LeftOut  int        `json:"leftOut,omitempty"`  // lines that Hunks leaves out for lack of space
+	Withheld int        `json:"withheld,omitempty"` // lines that the reader may not see: see Report.Withhold
 	Clusters []string   `json:"clusters,omitempty"` // those of the roots, where the settings know any
 }
 

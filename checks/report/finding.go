@@ -154,8 +154,12 @@ func Name(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-// Enclosing is how a place was found that only encloses the field.
-const Enclosing = "enclosing"
+// How a place was found, as far as it matters here: Identity is that the value was carried from its file as it is,
+// Enclosing that the place only encloses the field.
+const (
+	Identity  = "identity"
+	Enclosing = "enclosing"
+)
 
 // Origin is the place a person must edit to change a field. Lines and columns count from 1; EndColumn is
 // the column behind the last character. Zero columns mean whole lines.
@@ -165,7 +169,7 @@ type Origin struct {
 	EndLine     int     `json:"endLine"`
 	StartColumn int     `json:"startColumn"`
 	EndColumn   int     `json:"endColumn"`
-	How         string  `json:"how"` // identity, writer, search or Enclosing
+	How         string  `json:"how"` // Identity, writer, search or Enclosing
 	Side        Side    `json:"side,omitempty"`
 	Changed     bool    `json:"changed"`           // whether the change touches this file
 	Chain       []Place `json:"chain"`             // what this value replaced, nearest layer first

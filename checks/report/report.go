@@ -43,6 +43,11 @@ type Report struct {
 	Relabeled       int           `json:"relabeled,omitempty"`       // resources with another label of a version only
 	Images          []ImageChange `json:"images,omitempty"`          // from and to, of all Differences
 
+	// Outside are the git repositories that roots are rendered from besides their own. "-o json" leaves it out.
+	Outside []Outside `json:"outside,omitempty"`
+	// Withheld are the URLs of those of them that the reader may not read, see Withhold.
+	Withheld []string `json:"withheld,omitempty"`
+
 	// About says why there are the policies of the findings, by their names.
 	About map[string]About `json:"about,omitempty"`
 

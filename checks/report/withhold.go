@@ -1,0 +1,114 @@
+package report
+
+import (
+	"slices"
+	"strings"
+)
+
+// Outside is another git repository that roots are rendered from: a remote base, or what an object of Argo CD or Flux
+// deploys from there.
+type Outside struct {
+	URL   string   `json:"url"` // as it is asked for, without who asks
+	Roots []string `json:"roots"`
+}
+
+// Withhold returns the report as those may see it who may not read some of the repositories in Outside, by their URLs:
+// no line of a root that is made of one is in it unless it is written in the repository that was checked. What rules
+// say about what is rendered stays. A report without such roots is returned as it is; r is not changed.
+func (r *Report) Withhold(urls []string) *Report {
+	hidden := map[string]bool{}
+	var from []string
+	for _, o := range r.Outside {
+		if slices.Contains(urls, o.URL) {
+			from = append(from, o.URL)
+			for _, root := range o.Roots {
+				hidden[root] = true
+			}
+		}
+	}
+	if len(from) == 0 {
+		return r
+	}
+	out := *r
+	out.Withheld = from
+	cut := func(f *Finding) bool {
+		return f.Origin != nil && slices.ContainsFunc(f.Origin.Chain, func(p Place) bool {
+			return slices.ContainsFunc(from, func(url string) bool { return strings.HasPrefix(p.Path, url) })
+		})
+	}
+	of := func(roots []string) bool {
+		return slices.ContainsFunc(roots, func(root string) bool { return hidden[root] })
+	}
+	out.Findings = slices.Clone(r.Findings)
+	for i := range out.Findings {
+		if f := &out.Findings[i]; of(f.Roots) || cut(f) {
+			f.withhold()
+		}
+	}
+	said := map[Resource]bool{}
+	out.Differences = slices.Clone(r.Differences)
+	for i := range out.Differences {
+		if d := &out.Differences[i]; of(d.Roots) || hidden[d.From] {
+			d.withhold()
+			said[d.Resource] = true
+		}
+	}
+	out.Bumps = slices.Clone(r.Bumps)
+	for i, b := range r.Bumps {
+		if hidden[b.Root] {
+			for _, list := range [][]Resource{b.Added, b.Removed} {
+				for _, res := range list {
+					said[res] = true
+				}
+			}
+			out.Bumps[i] = Bump{Root: b.Root, Moved: b.Moved, Violations: b.Violations,
+				Problem: "what it changes is shown to those who may read the repository that it is from"}
+		}
+	}
+	out.Images = slices.DeleteFunc(slices.Clone(r.Images), func(i ImageChange) bool { return said[i.Resource] })
+	return &out
+}
+
+// elsewhere reports whether a path is of another repository or a chart.
+func elsewhere(path string) bool { return strings.Contains(path, "://") }
+
+// own reports whether a value stands as it is in the repository that was checked, and nothing from elsewhere is behind
+// it. One that a transformer wrote may be copied from anywhere.
+func (o *Origin) own() bool {
+	return o != nil && o.How == Identity && o.Path != "" && !elsewhere(o.Path) &&
+		!slices.ContainsFunc(o.Chain, func(p Place) bool { return elsewhere(p.Path) })
+}
+
+// withhold takes away what is not written in the repository that was checked.
+func (f *Finding) withhold() {
+	if f.Origin.own() {
+		return
+	}
+	if s := f.Suggestion; s != nil && s.Diff == nil {
+		f.Suggestion = nil
+	} else if s != nil {
+		kept := *s
+		kept.Was = ""
+		f.Suggestion = &kept
+	}
+	if f.Origin != nil {
+		o := *f.Origin
+		o.Chain = slices.DeleteFunc(slices.Clone(o.Chain), func(p Place) bool { return elsewhere(p.Path) })
+		f.Origin = &o
+	}
+}
+
+// withhold takes away the lines that are not written in the repository that was checked.
+func (d *Difference) withhold() {
+	var hunks []DiffHunk
+	for _, h := range d.Hunks {
+		lines := slices.DeleteFunc(slices.Clone(h.Lines), func(l DiffLine) bool { return !l.Origin.own() })
+		d.Withheld += len(h.Lines) - len(lines)
+		if len(lines) == len(h.Lines) {
+			hunks = append(hunks, h)
+		} else if len(lines) > 0 {
+			hunks = append(hunks, DiffHunk{Lines: lines}) // its path may be what is withheld
+		}
+	}
+	d.Hunks, d.LeftOut = hunks, 0
+}
