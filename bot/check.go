@@ -37,8 +37,8 @@ type check struct {
 
 	outside *sources.Store    // nil: nothing comes from outside
 	foreign []results.Foreign // private repositories that the report has lines of
-	waited  time.Duration  // for that
-	lacking time.Time      // since when results are not for good; zero: the one that stands is
+	waited  time.Duration     // for that
+	lacking time.Time         // since when results are not for good; zero: the one that stands is
 
 	page      string // the web address of a page with all of the result; "" for none
 	draftable bool   // something blocks that exceptions can be drafted for

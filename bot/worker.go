@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/mirror"
 	"github.com/lintel-bot/lintel/bot/queue"
 	"github.com/lintel-bot/lintel/bot/sources"
+	"github.com/lintel-bot/lintel/checks/page"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
@@ -166,14 +166,7 @@ func (c *check) pullMoved(ctx context.Context) (bool, error) {
 
 // blobURL returns the BlobURL of a commit.
 func (c *check) blobURL(commit string) BlobURL {
-	return func(path string, line int) string {
-		escaped := (&url.URL{Path: path}).EscapedPath()
-		address := strings.TrimSuffix(c.Client.CloneURL(c.repo), ".git") + "/blob/" + commit + "/" + escaped
-		if line > 0 {
-			address += "#L" + strconv.Itoa(line)
-		}
-		return address
-	}
+	return page.Blob(strings.TrimSuffix(c.Client.CloneURL(c.repo), ".git"), commit)
 }
 
 // maxAddress is how long an address may be: GitHub and the proxies before it take 8 KiB for the whole first line of a

@@ -61,9 +61,9 @@ func TestPagesOfResults(t *testing.T) {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 	large := storedResult("Words")
-	large.LeftOut = []string{"differences"}
+	large.LeftOut = []string{"differences", "folders", "teams"}
 	b.Reset()
-	if err := (Renderer{}).Result(&b, large, view); err != nil || !strings.Contains(b.String(), "too large to be kept: differences") {
+	if err := (Renderer{}).Result(&b, large, view); err != nil || !strings.Contains(b.String(), "too large to be kept: the rendered differences, details.") {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 }

@@ -2,10 +2,12 @@
 package pages
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"testing/fstest"
 	"time"
@@ -31,8 +33,18 @@ func frame(v results.View, name page.Link) page.Frame {
 
 // Result implements results.Renderer.
 func (Renderer) Result(w io.Writer, r *results.Stored, v results.View) error {
-	name := page.Link{Text: r.Repository.String(), Address: r.RepositoryURL()}
-	detail := r.Branch
+	if r.Report == nil {
+		name, _ := titles(r)
+		return writeMessage(w, frame(v, name), "This result cannot be shown any more",
+			"It was made by another version of Lintel, or its report is gone: re-run the check on GitHub to have a new one.")
+	}
+	return page.Write(w, whole(r, v))
+}
+
+// titles are what a result is about.
+func titles(r *results.Stored) (name page.Link, detail string) {
+	name = page.Link{Text: r.Repository.String(), Address: r.RepositoryURL()}
+	detail = r.Branch
 	switch {
 	case r.Pull != nil:
 		name = page.Link{Text: fmt.Sprintf("%s #%d", r.Repository, r.Pull.Number), Address: r.PullURL()}
@@ -40,31 +52,55 @@ func (Renderer) Result(w io.Writer, r *results.Stored, v results.View) error {
 	case r.Group != "":
 		detail = "a merge queue's group for " + r.Group
 	}
-	if r.Report == nil {
-		return writeMessage(w, frame(v, name), "This result cannot be shown any more",
-			"It was made by another version of Lintel, or its report is gone: re-run the check on GitHub to have a new one.")
-	}
-	p := output.Page(r.Report.Withhold(v.Withheld), output.PageOptions{Name: name, Detail: detail, Facts: resultFacts(r, v), Command: r.Command,
-		BlobURL: page.Blob(r.RepositoryURL(), r.Head), PolicyURL: page.Blob(r.RepositoryURL(), r.Rules),
+	return name, detail
+}
+
+// whole is the page of a result that has a report.
+func whole(r *results.Stored, v results.View) *page.Page {
+	name, detail := titles(r)
+	p := output.Page(r.Report.Withhold(v.Withheld), output.PageOptions{Name: name, Detail: detail, Facts: resultFacts(r, v),
+		Command: r.Command, BlobURL: page.Blob(r.RepositoryURL(), r.Head), PolicyURL: page.Blob(r.RepositoryURL(), r.Rules),
 		BaseURL: page.Blob(r.RepositoryURL(), r.Base), Button: r.Pull != nil})
 	around := frame(v, p.Name)
-	around.Detail = p.Detail
+	around.Detail, around.Parts = p.Detail, v.Here+"/"
 	p.Frame = around
-	if len(v.Withheld) > 0 {
-		p.More = append(p.More, "Lines of "+output.Visible(strings.Join(v.Withheld, ", "))+" are not shown: they are for those who may read it.")
-	}
+	p.Notices = notices(r, v)
+	return p
+}
+
+// notices are what the page of a result lacks.
+func notices(r *results.Stored, v results.View) (list []string) {
 	switch {
 	case r.TooLarge:
-		p.More = append(p.More, "The report was too large to be kept: only its totals are here. The command below shows all of it.")
+		list = append(list, "The report was too large to be kept: only its totals are here. The command below shows all of it.")
 	case len(r.LeftOut) > 0:
-		p.More = append(p.More, "Of this report was too large to be kept: "+strings.Join(r.LeftOut, ", ")+
+		var lacks []string
+		for _, name := range r.LeftOut {
+			words, ok := leftOut[name]
+			if !ok {
+				words = "details"
+			}
+			if !slices.Contains(lacks, words) {
+				lacks = append(lacks, words)
+			}
+		}
+		list = append(list, "Of this report was too large to be kept: "+strings.Join(lacks, ", ")+
 			". The command below shows all of it.")
-	case r.Outdated:
-		p.More = append(p.More, "This result was made by another version of Lintel: re-run the check on GitHub for all that "+
+	}
+	if r.Outdated {
+		list = append(list, "This result was made by another version of Lintel: re-run the check on GitHub for all that "+
 			"this one would say.")
 	}
-	return page.Write(w, p)
+	if len(v.Withheld) > 0 {
+		list = append(list, "Lines of "+output.Visible(strings.Join(v.Withheld, ", "))+
+			" are not shown: they are for those who may read it.")
+	}
+	return list
 }
+
+// leftOut says what the fields of a report are that may be left out.
+var leftOut = map[string]string{"differences": "the rendered differences", "images": "the changes of images",
+	"bumps": "what other versions change", "preview": "the preview of the rules", "excerpts": "the source lines"}
 
 // resultFacts are what a result knows beside its report.
 func resultFacts(r *results.Stored, v results.View) (facts []page.Fact) {
@@ -100,7 +136,16 @@ func resultFacts(r *results.Stored, v results.View) (facts []page.Fact) {
 }
 
 // Part implements results.Renderer.
-func (Renderer) Part(io.Writer, *results.Stored, string, results.View) error { return results.ErrNone }
+func (Renderer) Part(w io.Writer, r *results.Stored, part string, v results.View) error {
+	if r.Report == nil {
+		return results.ErrNone
+	}
+	err := page.WritePart(w, whole(r, v), part)
+	if errors.Is(err, page.ErrNoPart) {
+		return results.ErrNone
+	}
+	return err
+}
 
 // Message implements results.Renderer.
 func (Renderer) Message(w io.Writer, m results.Message, v results.View) error {

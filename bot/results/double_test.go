@@ -166,11 +166,14 @@ func (p *plain) Result(w io.Writer, r *Stored, v View) error {
 	}
 	fmt.Fprintf(w, "result of %s at %s: %s; %d of its commit; signed in %t; here %s; outdated %t; %s", r.Repository, r.Head[:7],
 		title, len(v.Others), v.SignedIn, v.Here, r.Outdated, strings.Repeat("x", p.fill))
+	if len(v.Withheld) > 0 {
+		fmt.Fprintf(w, "without %s", v.Withheld)
+	}
 	return p.note("result " + r.ID)
 }
 
 func (p *plain) Part(w io.Writer, r *Stored, part string, _ View) error {
-	if part != "diff/1" {
+	if part != "diff-1" {
 		return ErrNone
 	}
 	fmt.Fprintf(w, "part %s of %s", part, r.Title)

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 )
 
@@ -117,7 +116,8 @@ func (h *Handler) organisation(r *http.Request, owner string, view View) (p *pag
 // result is a page about a commit: path is HEAD, HEAD/ID or HEAD/ID/PART.
 func (h *Handler) result(r *http.Request, repository Repository, path []string, view View) (*page, error) {
 	ctx, head := r.Context(), path[0]
-	if !headForm.MatchString(head) || len(path) > 1 && !idForm.MatchString(path[1]) {
+	if !headForm.MatchString(head) || len(path) > 1 && !idForm.MatchString(path[1]) ||
+		len(path) > 3 || len(path) == 3 && !partForm.MatchString(path[2]) {
 		return nil, ErrNone
 	}
 	others, err := lookup(ctx, h, fmt.Sprintf("h/%d/%s", repository.ID, head), func(ctx context.Context) ([]Meta, error) {
@@ -143,7 +143,10 @@ func (h *Handler) result(r *http.Request, repository Repository, path []string, 
 			view.Withheld = append(view.Withheld, f.URL)
 		}
 	}
-	part := strings.Join(path[min(len(path), 2):], "/")
+	part := ""
+	if len(path) > 2 {
+		part = path[2]
+	}
 	ids := sha256.New()
 	for _, other := range others {
 		fmt.Fprint(ids, other.ID, other.CheckRun, " ")

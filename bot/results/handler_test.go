@@ -67,7 +67,7 @@ func TestPages(t *testing.T) {
 		"/lintel%s/%s; outdated false; ", at, r.ID)
 	for path, want := range map[string]string{
 		at: result, at + "/" + r.ID: result, "/lintel" + at: result, "/r/octo-org/FLEET.gitops/" + headA: result,
-		at + "/" + r.ID + "/diff/1":                       "part diff/1 of 2 violations",
+		at + "/" + r.ID + "/diff-1":                       "part diff-1 of 2 violations",
 		"/o/octo-org/fleet.gitops":                        "repository Octo-Org/fleet.gitops: 1 pulls, 0 reports; here /lintel/o/Octo-Org/fleet.gitops",
 		"/lintel/o/octo-org":                              "account Octo-Org: fleet.gitops",
 		"/static/page-1234.css":                           "body{}",
@@ -82,7 +82,9 @@ func TestPages(t *testing.T) {
 		"/r/Octo-Org/none/" + headA:                       "404 Not found",
 		at + "/" + ID("z"):                                "404 Not found",
 		at + "/%2e%2e":                                    "404 Not found",
-		at + "/" + r.ID + "/diff/2":                       "404 Not found",
+		at + "/" + r.ID + "/diff-2":                       "404 Not found",
+		at + "/" + r.ID + "/diff/1":                       "404 Not found",
+		at + "/" + r.ID + "/diff-1/x":                     "404 Not found",
 		at + "/" + r.ID + "/":                             "404 Not found",
 		"/r/Octo-Org/%zz/" + headA:                        "404 Not found",
 		"/r/Octo-Org/" + strings.Repeat("a", 2000) + "/x": "404 Not found",
@@ -139,7 +141,7 @@ func TestHidden(t *testing.T) {
 			}
 		}
 	}
-	all := []string{at, at + "/" + r.ID, at + "/" + r.ID + "/diff/1", "/o/Octo-Org", "/o/Octo-Org/fleet.gitops", "/o/no/no"}
+	all := []string{at, at + "/" + r.ID, at + "/" + r.ID + "/diff-1", "/o/Octo-Org", "/o/Octo-Org/fleet.gitops", "/o/no/no"}
 	for _, path := range all[:5] { // all are kept when access ends
 		if w := h.ask(http.MethodGet, path); w.Code != http.StatusOK {
 			t.Fatalf("%s: %d", path, w.Code)

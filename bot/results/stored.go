@@ -151,6 +151,8 @@ func (m *Meta) CheckRunURL() string {
 
 var (
 	idForm = regexp.MustCompile(`^[0-9a-f]{32}$`)
+	// partForm is the name of a part of a page.
+	partForm = regexp.MustCompile(`^[a-z]{1,20}-[0-9]{1,5}$`)
 	// headForm is a full object id of git.
 	headForm = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 )

@@ -201,6 +201,7 @@ func (b *pageOf) groups(list []*report.Finding) (groups []page.Group, totals []p
 				total.Other++
 			}
 		}
+		group.Places = len(group.Findings)
 		groups, totals = append(groups, group), append(totals, total)
 	}
 	return groups, totals

@@ -9,17 +9,17 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
-// BenchmarkPage is a page of 1,000 findings and 200 changed resources.
-func BenchmarkPage(b *testing.B) {
+// sizable is a report of findings and changed resources.
+func sizable(findings, changes int) *report.Report {
 	r := rich()
 	one := r.Findings[0]
 	r.Findings = nil
-	for i := range 1000 {
+	for i := range findings {
 		f := one
 		f.Policy, f.Resource.Name = fmt.Sprintf("policy-%d", i%12), fmt.Sprintf("app-%d", i)
 		r.Findings = append(r.Findings, f)
 	}
-	for i := range 200 {
+	for i := range changes {
 		d := report.Difference{Roots: []string{"apps/web"}, Operation: "UPDATE",
 			Resource: report.Resource{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: fmt.Sprintf("app-%d", i)}}
 		h := report.DiffHunk{Path: "spec.template.spec.containers[web]"}
@@ -34,15 +34,30 @@ func BenchmarkPage(b *testing.B) {
 		d.Hunks = []report.DiffHunk{h}
 		r.Differences = append(r.Differences, d)
 	}
-	size := 0
-	for b.Loop() {
-		var out bytes.Buffer
-		p := Page(r, PageOptions{BlobURL: blobURL, PolicyURL: blobURL})
-		p.Static = "/static/"
-		if err := page.Write(&out, p); err != nil {
-			b.Fatal(err)
-		}
-		size = out.Len()
+	return r
+}
+
+// BenchmarkPage is a page of 1,000 findings and 200 changed resources, as one file and as it is served, and the same with
+// ten times as many.
+func BenchmarkPage(b *testing.B) {
+	for _, c := range []struct {
+		name  string
+		times int
+		parts string
+	}{{"file", 1, ""}, {"served", 1, "/p/"}, {"file-10", 10, ""}, {"served-10", 10, "/p/"}} {
+		b.Run(c.name, func(b *testing.B) {
+			r := sizable(1000*c.times, 200*c.times)
+			size := 0
+			for b.Loop() {
+				var out bytes.Buffer
+				p := Page(r, PageOptions{BlobURL: blobURL, PolicyURL: blobURL})
+				p.Static, p.Parts = "/static/", c.parts
+				if err := page.Write(&out, p); err != nil {
+					b.Fatal(err)
+				}
+				size = out.Len()
+			}
+			b.ReportMetric(float64(size)/(1<<20), "MiB/page")
+		})
 	}
-	b.ReportMetric(float64(size)/(1<<20), "MiB/page")
 }

@@ -23,17 +23,19 @@ var assets embed.FS
 
 // Page is all that a page shows, in its order. Texts are as people read them, without control characters.
 type Page struct {
-	Frame          // about what was checked: a pull request, a branch, a commit
-	State   string // a conclusion of package report
-	Verdict string // why, in one sentence
-	Counts  string // of everything
-	Facts   []Fact // commits, times, clusters, what is deployed
+	Frame            // about what was checked: a pull request, a branch, a commit
+	State   string   // a conclusion of package report
+	Verdict string   // why, in one sentence
+	Counts  string   // of everything
+	Notices []string // what the page lacks
+	Facts   []Fact   // commits, times, clusters, what is deployed
 	Steps   [][]Run
 	Totals  []Total
 	Errors  []Note
 	Groups  []Group // findings by policy
 	Changes []Change
-	Images  []Row // image, from, to, how many
+	Rest    []Link // parts with further ones
+	Images  []Row  // image, from, to, how many
 	More    []string
 
 	NotChecked []Note
@@ -100,7 +102,9 @@ type Group struct {
 	ID, Policy, Title, Why, Category string
 	Source                           Link
 	Findings                         []Finding
-	Quiet                            bool // nothing in it is new
+	Rest                             []Link // parts with further ones
+	Places                           int    // all of them
+	Quiet                            bool   // nothing in it is new
 }
 
 // Finding is one place.
@@ -140,6 +144,7 @@ type Change struct {
 	Added, Removed          int    // lines
 	Note                    string // where it was before
 	Open                    bool   // it is not folded at first
+	Rest                    Link   // the part that has the lines, if that is not the page
 }
 
 // Row is a row of a table.
@@ -163,6 +168,7 @@ type Bump struct {
 	Added   []string
 	Removed []string
 	Changed []Change
+	Rest    []Link // parts with further ones
 }
 
 // Preview is what the change does to the rules.
@@ -201,11 +207,13 @@ func asset(name, media string) Asset {
 
 // Write writes a page. The error is that of w, or says that the page was made wrong.
 func Write(w io.Writer, p *Page) error {
+	whole := *p
+	whole.divide()
 	return write(w, "page.html", struct {
 		*Page
 		common
 		Sections []section
-	}{p, p.Frame.common(p.Verdict), p.sections()})
+	}{&whole, p.Frame.common(p.Verdict), p.sections()})
 }
 
 // Frame is what is around each page.
@@ -214,6 +222,7 @@ type Frame struct {
 	Detail  string // its title, who asks for it
 	Inline  bool   // the page is one file
 	Static  string // where the assets are served, else: an address that ends in a slash
+	Parts   string // where parts of the page are served that are loaded on demand: an address that ends in a slash; empty: none
 	Reader  string // who is signed in; empty: nobody
 	SignOut string // where the form of the control "Sign out" goes
 }

@@ -1,9 +1,8 @@
 "use strict";
 (() => {
-  const findings = Array.from(document.querySelectorAll("article.finding"));
-  const changes = Array.from(document.querySelectorAll("details.change"));
-  const searched = findings.concat(changes);
-  if (searched.length === 0) return;
+  const all = (selector) => Array.from(document.querySelectorAll(selector));
+  const searched = () => all("article.finding, details.change");
+  if (searched().length === 0) return;
 
   const make = (name, props, ...children) => {
     const e = document.createElement(name);
@@ -26,6 +25,51 @@
   document.body.append(dialog);
   help.addEventListener("click", () => dialog.showModal());
 
+  // Parts of the page that have addresses of their own are fetched once, and put where their links are.
+  const parts = new Map();
+  const fill = (text, links) => {
+    const part = new DOMParser().parseFromString(text, "text/html");
+    for (const change of part.querySelectorAll("main details.change")) {
+      const here = document.getElementById(change.id);
+      const rest = here && here.querySelector(".rest");
+      if (!rest) continue;
+      rest.replaceWith(...Array.from(change.children).slice(1));
+      change.remove();
+      texts.delete(here);
+    }
+    for (const link of links) {
+      if (link.isConnected) link.closest(".rest").replaceWith(...part.querySelectorAll("main > article, main > details"));
+    }
+  };
+  const addressOf = (link) => link.href.split("#")[0];
+  const load = (address) => {
+    if (!parts.has(address)) {
+      parts.set(address, fetch(address, { credentials: "same-origin" }).then((answer) => {
+        if (!answer.ok || answer.redirected) throw new Error(answer.statusText);
+        return answer.text();
+      }).then((text) => fill(text, all(".rest a").filter((a) => addressOf(a) === address)),
+      ).catch((e) => { parts.delete(address); throw e; }));
+    }
+    return parts.get(address);
+  };
+  document.addEventListener("click", (e) => {
+    const link = e.target.closest && e.target.closest(".rest a");
+    if (!link || e.ctrlKey || e.metaKey || e.shiftKey) return;
+    e.preventDefault();
+    load(addressOf(link)).then(search, () => { location.href = link.href; });
+  });
+  document.addEventListener("toggle", (e) => {
+    const link = e.target.open && e.target.matches(".change") && e.target.querySelector(".rest a");
+    if (link) load(addressOf(link)).catch(() => {}); // the link stays
+  }, true);
+  // One after the other: what is far down is asked for last. What did not come keeps its link.
+  const loadAll = async (enough) => {
+    for (const address of new Set(all(".rest a").map(addressOf))) {
+      if (enough()) return;
+      await load(address).catch(() => {});
+    }
+  };
+
   const texts = new Map();
   const textOf = (e) => {
     if (!texts.has(e)) texts.set(e, e.textContent.toLowerCase());
@@ -35,29 +79,45 @@
   const search = () => {
     const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
     let n = 0;
-    for (const e of searched) {
+    for (const e of searched()) {
       const group = e.closest(".group");
       const name = group ? group.querySelector("h3").textContent.toLowerCase() : "";
       const found = words.every((w) => textOf(e).includes(w) || name.includes(w));
       e.hidden = !found;
       if (found) n++;
     }
-    for (const g of document.querySelectorAll(".group")) {
-      g.hidden = !g.querySelector("article.finding:not([hidden])");
+    for (const g of all(".group")) {
+      g.hidden = !g.querySelector("article.finding:not([hidden]), .rest");
       if (words.length > 0 && !g.hidden) g.open = true;
     }
-    told.textContent = words.length > 0 ? n + " of " + searched.length : "";
+    const left = all(".rest").length;
+    told.textContent = words.length > 0 ? n + " of " + searched().length + (left > 0 ? ", not all is here yet" : "") : "";
+    return words.length;
   };
-  input.addEventListener("input", () => { clearTimeout(wait); wait = setTimeout(search, 80); });
+  const searchAll = async () => {
+    const asked = input.value;
+    if (search() === 0) return;
+    await loadAll(() => input.value !== asked || search() === 0);
+    search();
+  };
+  input.addEventListener("input", () => { clearTimeout(wait); wait = setTimeout(searchAll, 80); });
 
-  const shown = () => findings.filter((e) => !e.hidden);
-  const go = (step) => {
-    const list = shown();
+  const places = () => all("article.finding:not([hidden]), .group .rest");
+  const go = async (step) => {
+    const list = places();
     if (list.length === 0) return;
-    const at = list.indexOf(document.activeElement);
-    const next = list[at < 0 ? (step > 0 ? 0 : list.length - 1) : Math.min(Math.max(at + step, 0), list.length - 1)];
+    const at = list.findIndex((e) => e.contains(document.activeElement));
+    const to = at < 0 ? (step > 0 ? 0 : list.length - 1) : Math.min(Math.max(at + step, 0), list.length - 1);
+    let next = list[to];
     const group = next.closest("details");
     if (group) group.open = true;
+    if (next.matches(".rest")) {
+      const link = next.querySelector("a");
+      await load(addressOf(link)).then(search, () => {});
+      const now = places();
+      next = next.isConnected ? link : now[Math.max(0, at < 0 ? to : now.indexOf(list[at]) + step)];
+      if (!next) return;
+    }
     next.focus({ preventScroll: true });
     next.scrollIntoView({ block: "start" });
   };
@@ -75,10 +135,13 @@
       case "?": dialog.showModal(); break;
     }
   });
-  const open = () => {
-    const e = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
-    for (let d = e; d; d = d.parentElement) if (d.tagName === "DETAILS") d.open = true;
-    if (e) e.scrollIntoView({ block: "start" });
+  const open = async () => {
+    const id = location.hash && decodeURIComponent(location.hash.slice(1));
+    if (!id) return;
+    const target = () => document.getElementById(id);
+    if (!target()) await loadAll(target);
+    for (let d = target(); d; d = d.parentElement) if (d.tagName === "DETAILS") d.open = true;
+    if (target()) target().scrollIntoView({ block: "start" });
   };
   window.addEventListener("hashchange", open);
   open();

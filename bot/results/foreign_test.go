@@ -1,0 +1,36 @@
+package results
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// What is made of other private repositories is shown as far as the reader may read these, by each request anew.
+func TestForeign(t *testing.T) {
+	h := newHouse(t, Config{})
+	r := resultOf("x", headA, clock)
+	r.Foreign = []Foreign{{Repository: Repository{ID: 12, Installation: 1, Private: true}, URL: "https://a"},
+		{Repository: Repository{ID: 13, Installation: 1, Private: true}, URL: "https://b"}, {URL: "https://unknown"}}
+	put(t, h.store, r)
+	for _, c := range []struct {
+		seen map[int64]Access
+		fail error
+		want string
+	}{
+		{map[int64]Access{11: Public}, nil, "without [https://a https://b https://unknown]"},
+		{map[int64]Access{11: Public, 12: Private}, nil, "without [https://b https://unknown]"},
+		{map[int64]Access{11: Public, 12: Private, 13: Public, 0: Public}, nil, "without [https://unknown]"},
+		{map[int64]Access{11: Public, 13: Private}, nil, "without [https://a https://unknown]"},
+		{map[int64]Access{11: Public}, nil, "without [https://a https://b https://unknown]"},
+		{map[int64]Access{12: Private, 13: Private}, nil, "404"},
+		{map[int64]Access{11: Public, 12: Private}, errors.New("GitHub is away"), "404"},
+	} {
+		h.guard.seen, h.guard.err = c.seen, c.fail
+		w := h.ask(http.MethodGet, "/r/octo-org/fleet.gitops/"+headA)
+		if !strings.Contains(w.Body.String(), c.want) {
+			t.Errorf("%v: %s, want %s", c.seen, w.Body, c.want)
+		}
+	}
+}

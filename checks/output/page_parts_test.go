@@ -1,0 +1,167 @@
+package output
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/lintel-bot/lintel/checks/page"
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// servedPage is the page as a server has it, parts included.
+func servedPage(r *report.Report) *page.Page {
+	p := Page(r, PageOptions{BlobURL: blobURL, PolicyURL: blobURL})
+	p.Static, p.Parts = "/static/", "/p/"
+	return p
+}
+
+// A page and its parts have all that there is, each once, and none of them is too large to show.
+func TestPageParts(t *testing.T) {
+	const limit = 2_000_000
+	of := func(pattern string, texts ...string) (list []string) {
+		for _, text := range texts {
+			for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+				list = append(list, m[1])
+			}
+		}
+		return list
+	}
+	for _, c := range []struct{ findings, changes int }{{0, 0}, {500, 100}, {1000, 200}, {5000, 10}, {10, 2000}, {3000, 1500}} {
+		r := sizable(c.findings, c.changes)
+		p := servedPage(r)
+		var out bytes.Buffer
+		if err := page.Write(&out, p); err != nil {
+			t.Fatal(err)
+		}
+		texts := []string{out.String()}
+		links := of(`<p class="rest"><a href="/p/([^"#]+)`, texts[0])
+		slices.Sort(links)
+		for _, name := range slices.Compact(links) {
+			out.Reset()
+			if err := page.WritePart(&out, p, name); err != nil {
+				t.Fatal(err)
+			}
+			texts = append(texts, out.String())
+		}
+		for i, text := range texts {
+			if len(text) > limit {
+				t.Errorf("%d findings, %d changes: text %d has %d bytes", c.findings, c.changes, i, len(text))
+			}
+		}
+		ids := of(`<article class="finding [a-z]*" id="([^"]+)"`, texts...)
+		slices.Sort(ids)
+		if unique := len(slices.Compact(slices.Clone(ids))); len(ids) != c.findings || unique != c.findings {
+			t.Errorf("%d of %d findings, %d of them unique", len(ids), c.findings, unique)
+		}
+		if n := strings.Count(strings.Join(texts, ""), `<td>+<td>`); n < c.changes {
+			t.Errorf("%d of %d changes", n, c.changes)
+		}
+		heads := of(`<details id="(d-[^"]+)"`, texts...)
+		slices.Sort(heads)
+		if n := len(slices.Compact(heads)); n != c.changes {
+			t.Errorf("%d of %d changes", n, c.changes)
+		}
+		if c.findings+c.changes <= 600 && len(texts) > 1 {
+			t.Errorf("%d findings, %d changes: there are %d parts", c.findings, c.changes, len(texts)-1)
+		}
+		for _, name := range []string{"", "findings-0", "findings-9999", "differences-1x", "x"} {
+			if err := page.WritePart(&out, p, name); !errors.Is(err, page.ErrNoPart) {
+				t.Errorf("%q: %v", name, err)
+			}
+		}
+	}
+	p := servedPage(sizable(5000, 2000))
+	p.Parts = ""
+	var out bytes.Buffer
+	if err := page.Write(&out, p); err != nil || strings.Contains(out.String(), `class="rest"`) {
+		t.Errorf("a file is not whole: %v", err)
+	}
+}
+
+// In a browser the parts come when they are asked for: by a click, a key, an address or a search.
+func TestPageLoadsItsParts(t *testing.T) {
+	b := open(t)
+	p := servedPage(sizable(3000, 1500))
+	broken := ""
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'")
+		name, isPart := strings.CutPrefix(request.URL.Path, "/p/")
+		switch {
+		case strings.HasPrefix(request.URL.Path, "/static/"):
+			for _, a := range page.Assets() {
+				if strings.HasSuffix(request.URL.Path, a.Name) {
+					w.Header().Set("Content-Type", a.Type)
+					_, _ = w.Write(a.Data)
+				}
+			}
+		case isPart && name == broken:
+			http.Error(w, "busy", http.StatusServiceUnavailable)
+		case isPart:
+			_ = page.WritePart(w, p, name)
+		case request.URL.Path == "/":
+			_ = page.Write(w, p) // the browser may be gone by then
+		}
+	}))
+	defer server.Close()
+	const findings, rest = `document.querySelectorAll("article.finding").length`, `document.querySelectorAll(".rest").length`
+	is := func(script, what string) {
+		t.Helper()
+		if err := chromedp.Run(b.ctx, chromedp.Poll(script, nil)); err != nil {
+			now := ""
+			_ = chromedp.Run(b.ctx, chromedp.Evaluate(`location.href + " " + document.querySelector(".tools").textContent + " " + `+
+				findings+` + " " + `+rest, &now))
+			t.Fatalf("%s: %v: %s", what, err, now)
+		}
+	}
+	b.run(t, chromedp.Navigate(server.URL+"/"))
+	is(findings+" > 300 && "+findings+" < 2000 && "+rest+" > 5", "the page has a part of all")
+
+	b.run(t, chromedp.Evaluate(`window.before = `+findings+`; document.querySelector(".group .rest a").click()`, nil))
+	is(findings+` > window.before && location.pathname === "/"`, "a click")
+
+	b.run(t, chromedp.Evaluate(`window.last = Array.from(document.querySelectorAll("details.change")).pop(); window.last.open = true`, nil))
+	is(`window.last.querySelectorAll("tr.add").length === 1 && !window.last.querySelector(".rest")`, "unfolding a change")
+
+	b.run(t, chromedp.Evaluate(`window.before = `+findings+`;
+		Array.from(document.querySelectorAll(".group .rest")).shift().previousElementSibling.focus()`, nil),
+		chromedp.KeyEvent("j"))
+	is(findings+` > window.before && document.activeElement.matches("article.finding")`, "a key")
+
+	last := ""
+	for _, g := range p.Groups {
+		last = g.Findings[len(g.Findings)-1].ID
+	}
+	b.run(t, chromedp.Navigate("about:blank"), chromedp.Navigate(server.URL+"/#"+last))
+	is(fmt.Sprintf(`document.getElementById(%q) !== null`, last), "an address of a finding that is far down")
+
+	b.run(t, chromedp.Navigate("about:blank"), chromedp.Navigate(server.URL+"/"),
+		chromedp.Focus(`input[type=search]`, chromedp.ByQuery))
+	for _, key := range "app-2999" {
+		b.run(t, chromedp.KeyEvent(string(key)))
+	}
+	n := 3000 + len(p.Changes)
+	for _, b := range p.Bumps {
+		n += len(b.Changed)
+	}
+	is(fmt.Sprintf(`document.querySelector(".tools [role=status]").textContent === "1 of %d"`, n), "a search")
+	b.run(t, chromedp.KeyEvent(kb.Escape))
+	is(findings+` === 3000`, "all of it, then")
+
+	broken = "findings-1"
+	b.run(t, chromedp.Navigate("about:blank"), chromedp.Navigate(server.URL+"/"),
+		chromedp.Evaluate(`document.querySelector(".group .rest a").click()`, nil), chromedp.WaitVisible("pre"))
+	is(`location.pathname === "/p/findings-1"`, "a part that does not come is a link")
+	if len(b.logged) > 0 && !strings.Contains(strings.Join(b.logged, ""), "503") || b.dialogs > 0 {
+		t.Errorf("%q", b.logged)
+	}
+}
