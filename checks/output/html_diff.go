@@ -2,6 +2,7 @@ package output
 
 import (
 	"cmp"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -51,9 +52,11 @@ func (b *pageOf) differences(p *page.Page, d *report.Differences) {
 		if one.From != "" {
 			change.Note = "deployed by " + shown(one.From) + " before"
 		}
+		path := ""
 		for k := range one.Hunks {
-			change.Lines = append(change.Lines, b.hunk(&one.Hunks[k])...)
+			change.Lines = append(change.Lines, b.hunk(&one.Hunks[k], &path)...)
 		}
+		change.First = i == 0 || !slices.Equal(one.Roots, d.Differences[i-1].Roots)
 		p.Changes = append(p.Changes, change)
 	}
 	if d.More > 0 {
@@ -66,12 +69,20 @@ func (b *pageOf) differences(p *page.Page, d *report.Differences) {
 	p.Images = images(d.Images)
 }
 
-// hunk are the lines of a part of a difference.
-func (b *pageOf) hunk(h *report.DiffHunk) []page.DiffLine {
+// contextRunes is how much of a line is shown that is the same on both sides.
+const contextRunes = 400
+
+// hunk are the lines of a part of a difference. path is the file of the last line before it: what is in the same one has
+// its line only.
+func (b *pageOf) hunk(h *report.DiffHunk, path *string) []page.DiffLine {
 	list := []page.DiffLine{{Sign: "@", Words: []page.Word{{Text: codeText(h.Path)}}}}
 	last := ""
 	for i, l := range h.Lines {
 		one := page.DiffLine{Sign: signOf(l.Sign), Words: []page.Word{{Text: codeText(l.Text)}}}
+		if runes := []rune(l.Text); one.Sign == " " && len(runes) > contextRunes {
+			one.Words[0].Text = codeText(string(runes[:contextRunes])) +
+				fmt.Sprintf("… (%d more characters)", len(runes)-contextRunes)
+		}
 		if l.Origin != nil {
 			at := b.at(l.Origin.Path, l.Origin.StartLine)
 			if l.Origin.Side == report.Base || l.Sign == "-" {
@@ -81,6 +92,10 @@ func (b *pageOf) hunk(h *report.DiffHunk) []page.DiffLine {
 				one.Where = at // of lines of one place, the first one has it
 			}
 			last = at.Text
+			if l.Origin.Path == *path && strings.HasPrefix(one.Where.Text, shown(*path)+":") {
+				one.Where.Text = strings.TrimPrefix(one.Where.Text, shown(*path))
+			}
+			*path = l.Origin.Path
 		}
 		list = append(list, one)
 	}

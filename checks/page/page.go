@@ -15,6 +15,7 @@ import (
 	"html/template"
 	"io"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -71,6 +72,9 @@ type Fact struct {
 	Items []Link
 }
 
+// Many reports whether the items are more than a reader passes over.
+func (f Fact) Many() bool { return len(f.Items) > 8 }
+
 // Run is a part of a sentence, or a name or command in it.
 type Run struct {
 	Text string
@@ -81,6 +85,25 @@ type Run struct {
 type Total struct {
 	ID, Policy, Title, Severity, Action       string
 	Blocking, Waiting, Other, Before, Covered int
+}
+
+// Column is a column of the table of policies.
+type Column struct {
+	Name string
+	Of   func(Total) int
+}
+
+// Columns are those besides Blocking in which the table of policies has anything.
+func (p *Page) Columns() (list []Column) {
+	for _, c := range []Column{
+		{"Waiting", func(t Total) int { return t.Waiting }}, {"Not blocking", func(t Total) int { return t.Other }},
+		{"In the base", func(t Total) int { return t.Before }}, {"Excepted", func(t Total) int { return t.Covered }},
+	} {
+		if slices.ContainsFunc(p.Totals, func(t Total) bool { return c.Of(t) > 0 }) {
+			list = append(list, c)
+		}
+	}
+	return list
 }
 
 // Note is a sentence and the place that it is about.
@@ -139,6 +162,7 @@ type Word struct {
 type Change struct {
 	ID, Resource, Operation string
 	Roots, Clusters         []string
+	First                   bool // the one before it is of other roots
 	Lines                   []DiffLine
 	LeftOut                 string
 	Added, Removed          int    // lines

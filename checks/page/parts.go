@@ -72,6 +72,7 @@ func (p *Page) divide() (parts []part) {
 					heading: "What would be different in the cluster"})
 				open, size = &parts[len(parts)-1], 0
 			}
+			c.First = c.First || len(open.changes) == 0 && len(c.Roots) > 0
 			open.changes, size = append(open.changes, c), size+c.headSize()+c.size()
 			if at := (Link{"More resources", p.Parts + open.name}); heads > 0 {
 				c.Lines, c.Open = nil, false

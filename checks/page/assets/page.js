@@ -38,7 +38,7 @@
       texts.delete(here);
     }
     for (const link of links) {
-      if (link.isConnected) link.closest(".rest").replaceWith(...part.querySelectorAll("main > article, main > details"));
+      if (link.isConnected) link.closest(".rest").replaceWith(...part.querySelectorAll("main > article, main > details, main > h3"));
     }
   };
   const addressOf = (link) => link.href.split("#")[0];
@@ -89,6 +89,10 @@
     for (const g of all(".group")) {
       g.hidden = !g.querySelector("article.finding:not([hidden]), .rest");
       if (words.length > 0 && !g.hidden) g.open = true;
+    }
+    let head = null;
+    for (const e of all("h3.root, .change")) {
+      if (e.matches(".root")) { head = e; head.hidden = true; } else if (head && !e.hidden) head.hidden = false;
     }
     const left = all(".rest").length;
     told.textContent = words.length > 0 ? n + " of " + searched().length + (left > 0 ? ", not all is here yet" : "") : "";
