@@ -78,7 +78,13 @@ func diffTable(lines []DiffLine) template.HTML {
 		}
 		if l.Where.Text != "" {
 			w.WriteString("<td class=from>")
-			w.link(l.Where)
+			if l.Where.Href() == "" {
+				w.WriteString("<span>")
+				w.text(l.Where.Text)
+				w.WriteString("</span>")
+			} else {
+				w.link(l.Where)
+			}
 		}
 	}
 	w.WriteString("</table></div>")
