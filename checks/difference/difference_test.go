@@ -71,10 +71,19 @@ func TestOf(t *testing.T) {
 			"data: {x: \"one\\ntwo\\nthree\\n\"}", "data: {x: \"one\\nzwei\\nthree\\n\"}",
 			"@@ data @@\n data:\n   x: |\n     one\n-    two\n+    zwei\n     three\n",
 		},
-		"another kind of value":  {"a: {b: 1}", "a: [1]", "@@ @@\n-a:\n-  b: 1\n+a:\n+- 1\n"},
-		"empty and not":          {"a: {}\nb: []", "a: {c: 1}\nb: [{}]", "@@ @@\n-a: {}\n+a:\n+  c: 1\n-b: []\n+b:\n+- {}\n"},
-		"null and absent":        {"a: null", "b: null", "@@ @@\n-a: null\n+b: null\n"},
-		"texts like other types": {"a: \"1\"\nb: \"yes\"", "a: 1\nb: true", "@@ @@\n-a: \"1\"\n+a: 1\n-b: \"yes\"\n+b: true\n"},
+		"a text that the library has on one line": {
+			"x: \"if a && b; then \\n\\techo 🔥 1\\nfi\"", "x: \"if a && b; then \\n\\techo 🔥 2\\nfi\"",
+			"@@ @@\n x: |-\n   if a && b; then \n-  \techo 🔥 1\n+  \techo 🔥 2\n   fi\n",
+		},
+		"a text with carriage returns": {
+			"x: \"a\\r\\n  b\\r\\nc\"", "x: \"a\\r\\n  d\\r\\nc\"",
+			"@@ @@\n x: \"\\\n   a\\r\\n\\\n-  \\  b\\r\\n\\\n+  \\  d\\r\\n\\\n   c\\\n   \"\n",
+		},
+		"nothing is escaped as in HTML": {"x: a", "x: \"<&>\\r\"", "@@ @@\n-x: a\n+x: \"<&>\\r\"\n"},
+		"another kind of value":         {"a: {b: 1}", "a: [1]", "@@ @@\n-a:\n-  b: 1\n+a:\n+- 1\n"},
+		"empty and not":                 {"a: {}\nb: []", "a: {c: 1}\nb: [{}]", "@@ @@\n-a: {}\n+a:\n+  c: 1\n-b: []\n+b:\n+- {}\n"},
+		"null and absent":               {"a: null", "b: null", "@@ @@\n-a: null\n+b: null\n"},
+		"texts like other types":        {"a: \"1\"\nb: \"yes\"", "a: 1\nb: true", "@@ @@\n-a: \"1\"\n+a: 1\n-b: \"yes\"\n+b: true\n"},
 	} {
 		var got strings.Builder
 		for _, h := range Of(parse(t, tc.was), parse(t, tc.now)) {
@@ -108,7 +117,7 @@ func TestPaths(t *testing.T) {
 func random(r *rand.Rand, depth int) any {
 	texts := []string{"a", "yes", "1", "", "x: y", "- a", "#", "a\nb", "a\nb\n", "a\n\nb\n\n", " a\nb", "\ta\nb", "a\r\nb",
 		strings.Repeat("long ", 40), strings.Repeat("'q' ", 40), "a\u0085b", "é\n\u2028", "null", "~", "0x1f", "1e3", "|", "\x01",
-		"%a", "@b", "key:", "---", "...", "2001-01-01", "1:30", "<<", "=", "?", "? a", "!x", "&a", "*a"}
+		"%a", "@b", "a \nb\t\n", "  \n\tb\n", "a\r\n  b\r\n\r\n", "🔥 \"a\\\"\nb\n\n", "\x7f\n b", "\x7f", "a && b \n", "\n \n", "\n\u00a0\n", " \r\n", "\"\r\n\\\"\n\\", "key:", "---", "...", "2001-01-01", "1:30", "<<", "=", "?", "? a", "!x", "&a", "*a"}
 	switch n := r.IntN(10); {
 	case n < 3 && depth > 0:
 		m := map[string]any{}

@@ -1,12 +1,13 @@
 package difference
 
 import (
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	yaml2 "go.yaml.in/yaml/v2"
 
@@ -179,15 +180,12 @@ func (n node) tail(list []Line, most int) []Line {
 // breaks end a line in YAML 1.1 (https://yaml.org/spec/1.1/#b-char), and are written as escapes.
 const breaks = "\r\u0085\u2028\u2029"
 
-// block are the lines of a text that is printed as a block of several; nil for others.
+// block are the lines of a text of several, nil for others: in the literal style, or where that cannot hold it, as one
+// with carriage returns, in quotes, each of its lines on one. The library would quote all of a text on one line for a
+// single space at the end of a line, a tab, or a character outside of the Basic Multilingual Plane.
 func (n node) block() []Line {
 	s, ok := n.value.(string)
-	if !ok || !strings.Contains(strings.TrimSuffix(s, "\n"), "\n") || strings.ContainsAny(s, breaks) {
-		return nil
-	}
-	data, err := yaml2.Marshal(s)
-	first, _, _ := strings.Cut(string(data), "\n")
-	if err != nil || !strings.HasPrefix(first, "|") {
+	if !ok || !strings.Contains(strings.TrimSuffix(s, "\n"), "\n") {
 		return nil
 	}
 	lead, indent := n.lead, n.indent
@@ -195,14 +193,61 @@ func (n node) block() []Line {
 		lead, indent = lead+" ", indent+2
 	}
 	space := strings.Repeat(" ", indent)
-	lines := []Line{n.line(lead+first, 0)}
-	for i, text := range strings.Split(strings.TrimSuffix(s, "\n"), "\n") {
+	texts := strings.Split(strings.TrimSuffix(s, "\n"), "\n")
+	if strings.ContainsFunc(s, unprintable) {
+		return n.quoted(lead, space, s, texts)
+	}
+	lines := []Line{n.line(lead+literal(s), 0)}
+	for i, text := range texts {
 		if text != "" {
 			text = space + text
 		}
 		lines = append(lines, n.line(text, i+1))
 	}
 	return lines
+}
+
+// unprintable reports whether a character cannot stand in a text as it is, or would not be seen there.
+func unprintable(r rune) bool {
+	switch r {
+	case '\n', '\t', '\u200c', '\u200d': // the last two join letters and emoji
+		return false
+	}
+	return r == utf8.RuneError || !unicode.IsPrint(r) && !unicode.Is(unicode.Zs, r)
+}
+
+// literal is what begins a text in the literal style (https://yaml.org/spec/1.2.2/#81-block-scalar-styles): how far it is
+// indented, where its first line does not tell, and whether it ends with no line break or with several.
+func literal(s string) string {
+	head := "|"
+	if strings.ContainsAny(s[:1], " \t\n") {
+		head += "2"
+	}
+	switch {
+	case !strings.HasSuffix(s, "\n"):
+		head += "-"
+	case strings.HasSuffix(s, "\n\n"):
+		head += "+"
+	}
+	return head
+}
+
+// quoted are the lines of a text in quotes, each with a line break that is escaped at its end
+// (https://yaml.org/spec/1.2.2/#731-double-quoted-style). The escapes of Go are some of those of YAML.
+func (n node) quoted(lead, space, s string, texts []string) []Line {
+	lines := []Line{n.line(lead+`"\`, 0)}
+	for i, text := range texts {
+		text = strconv.Quote(text)
+		text = text[1 : len(text)-1]
+		if strings.HasPrefix(text, " ") {
+			text = `\` + text
+		}
+		if i+1 < len(texts) || strings.HasSuffix(s, "\n") {
+			text += `\n`
+		}
+		lines = append(lines, n.line(space+text+`\`, i+1))
+	}
+	return append(lines, n.line(space+`"`, len(texts)))
 }
 
 // plain are texts that YAML has as they are, if they are no word of its own: most are. The library takes long for each.
@@ -226,9 +271,8 @@ func scalar(v any) string {
 	switch {
 	case err != nil:
 		return fmt.Sprint(v)
-	case isText && (strings.ContainsAny(s, "\n"+breaks) || strings.Contains(text, "\n") && text[0] == '"'):
-		quoted, _ := json.Marshal(s) // which is YAML, too
-		return strings.ReplaceAll(string(quoted), "\u0085", `\u0085`)
+	case isText && (strings.ContainsAny(s, "\n"+breaks) || text[0] == '"'):
+		return strconv.Quote(s)
 	case !strings.Contains(text, "\n"):
 		return text
 	case text[0] == '\'':

@@ -2,11 +2,14 @@ package words
 
 import "slices"
 
-// maxEdits is up to how many texts taken out and put in the shortest difference is looked for.
+// maxEdits is up to how many texts taken out and put in the shortest difference is looked for: what it costs grows with
+// the square of that.
 const maxEdits = 600
 
 // Edits returns how to make one list of texts from another: the sign of each, ' ', '-' or '+'.
-func Edits(was, now []string) []byte {
+func Edits(was, now []string) []byte { return edits(was, now, maxEdits) }
+
+func edits(was, now []string, most int) []byte {
 	head := 0
 	for head < len(was) && head < len(now) && was[head] == now[head] {
 		head++
@@ -17,7 +20,7 @@ func Edits(was, now []string) []byte {
 	}
 	out := slices.Repeat([]byte{' '}, head)
 	a, b := was[head:len(was)-tail], now[head:len(now)-tail]
-	if middle := shortest(a, b); middle != nil {
+	if middle := shortest(a, b, most); middle != nil {
 		out = append(out, middle...)
 	} else {
 		out = append(out, slices.Repeat([]byte{'-'}, len(a))...)
@@ -26,10 +29,10 @@ func Edits(was, now []string) []byte {
 	return append(out, slices.Repeat([]byte{' '}, tail)...)
 }
 
-// shortest finds the shortest difference (Myers, An O(ND) Difference Algorithm), nil where it has more than maxEdits
-// texts.
-func shortest(a, b []string) []byte {
-	limit := min(len(a)+len(b), maxEdits)
+// shortest finds the shortest difference (Myers, An O(ND) Difference Algorithm), nil where it has more than so
+// many texts.
+func shortest(a, b []string, most int) []byte {
+	limit := min(len(a)+len(b), most)
 	reach := make([]int, 2*limit+3) // by diagonal: how far in a
 	zero := limit + 1
 	var trace [][]int

@@ -8,11 +8,11 @@ const maxAhead = 50
 // Pairs finds in the lines of a difference those that were edited: for each the index of the line that replaces it, or
 // that it replaces, -1 where there is none such. line returns the sign and the text of a line.
 func Pairs(n int, line func(i int) (sign, text string)) []int {
-	out := make([]int, n)
-	signs, texts := make([]string, n), make([]string, n)
+	out, lines := make([]int, n), make([]candidate, n)
+	signs := make([]string, n)
 	for i := range out {
 		out[i] = -1
-		signs[i], texts[i] = line(i)
+		signs[i], lines[i].text = line(i)
 	}
 	for i := 0; i < n; {
 		if signs[i] != "-" {
@@ -30,7 +30,7 @@ func Pairs(n int, line func(i int) (sign, text string)) []int {
 		next := news
 		for k := olds; k < news; k++ {
 			for j := next; j < min(i, next+maxAhead); j++ {
-				if alike(texts[k], texts[j]) {
+				if lines[k].alike(&lines[j]) {
 					out[k], out[j], next = j, k, j+1
 					break
 				}
@@ -40,31 +40,49 @@ func Pairs(n int, line func(i int) (sign, text string)) []int {
 	return out
 }
 
-// alike reports whether two lines are versions of one: they set the same key, or begin and end mostly alike.
-func alike(was, now string) bool {
-	if key := keyOf(was); key != "" || keyOf(now) != "" {
-		return key == keyOf(now)
+// candidate is a line that may be a version of another.
+type candidate struct {
+	text   string
+	known  bool // the others are set
+	key    string
+	words  map[string]int // how often it has which
+	weight int
+}
+
+// maxAlike is how much of a line is compared with others.
+const maxAlike = 1 << 10
+
+func (c *candidate) count() {
+	c.known = true
+	if c.key = keyOf(c.text); c.key != "" {
+		return
 	}
-	was, now = strings.TrimSpace(was), strings.TrimSpace(now)
-	if len(was) > maxBytes || len(now) > maxBytes {
-		return true
+	c.words = map[string]int{}
+	list := split(strings.TrimSpace(c.text[:min(len(c.text), maxAlike)]))
+	for _, w := range list {
+		c.words[w]++
 	}
-	common, all := 0, 0
-	a, b := Of(was, now)
-	for _, s := range a {
-		if n := weight(split(s.Text)); !s.Differs {
-			common += n
-		} else {
-			all += n
+	c.weight = weight(list)
+}
+
+// alike reports whether two lines are versions of one: they set the same key, or have most of their words in common.
+// Which words stand where is not looked at: each line is compared with many.
+func (c *candidate) alike(other *candidate) bool {
+	for _, one := range []*candidate{c, other} {
+		if !one.known {
+			one.count()
 		}
 	}
-	news := 0
-	for _, s := range b {
-		if s.Differs {
-			news += weight(split(s.Text))
+	if c.key != "" || other.key != "" {
+		return c.key == other.key
+	}
+	common := 0
+	for w, n := range c.words {
+		if n = min(n, other.words[w]); n > 0 {
+			common += n * weight([]string{w})
 		}
 	}
-	return common*2 >= common+max(all, news) && common > 0
+	return common > 0 && common*2 >= max(c.weight, other.weight)
 }
 
 // keyOf is the key that a line of YAML sets, with its indentation; empty where it sets none.

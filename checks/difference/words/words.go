@@ -18,6 +18,9 @@ type Span struct {
 // have are told from the rest.
 const maxBytes = 8 << 10
 
+// maxWords is maxEdits for words: there can be thousands of edited lines.
+const maxWords = 200
+
 // Of splits an earlier and a later text into what they have in common and what differs: the texts of the spans together
 // are the text. Where they have next to nothing in common, what differs is one span.
 func Of(was, now string) (a, b []Span) {
@@ -29,7 +32,7 @@ func Of(was, now string) (a, b []Span) {
 	}
 	old, new := split(was), split(now)
 	var list []run
-	for _, e := range Edits(old, new) {
+	for _, e := range edits(old, new, maxWords) {
 		last := len(list) - 1
 		switch e {
 		case ' ':

@@ -107,6 +107,8 @@ func TestPairs(t *testing.T) {
 		"one":             {[]string{" a:", "-  b: 1", "+  b: 2", " c: 3"}, []int{-1, 2, 1, -1}},
 		"another key":     {[]string{"-b: 1", "+c: 1"}, []int{-1, -1}},
 		"several":         {[]string{"-a: 1", "-b: 1", "-c: 1", "+a: 2", "+c: 2"}, []int{3, -1, 4, 0, 2}},
+		"moved words":     {[]string{"-allow from here to there", "+from there, allow to here"}, []int{1, 0}},
+		"longer":          {[]string{"-- list", "+- list of all that there is"}, []int{-1, -1}},
 		"text":            {[]string{"-  level is info now", "+  level is debug now"}, []int{1, 0}},
 		"another text":    {[]string{"-- a", "+- b"}, []int{-1, -1}},
 		"added":           {[]string{"+a: 1", "+b: 1"}, []int{-1, -1}},
@@ -117,6 +119,31 @@ func TestPairs(t *testing.T) {
 		got := Pairs(len(tc.lines), func(i int) (sign, text string) { return tc.lines[i][:1], tc.lines[i][1:] })
 		if d := cmp.Diff(tc.want, got); d != "" {
 			t.Errorf("%s:\n%s", name, d)
+		}
+	}
+}
+
+// However long the lines are and however many there are, it takes no more than a moment.
+func TestPairsIsBounded(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, alphabet := range []string{"a ", "+/- .,", "abcdefghijklmnopqrstuvwxyz+/"} {
+		lines := make([]string, 400)
+		for i := range lines {
+			text := make([]byte, maxBytes)
+			for k := range text {
+				text[k] = alphabet[r.IntN(len(alphabet))]
+			}
+			lines[i] = string(text)
+		}
+		start := time.Now()
+		pairs := Pairs(len(lines), func(i int) (sign, text string) { return "-+"[i/200 : i/200+1], lines[i] })
+		for i, k := range pairs {
+			if k > i {
+				Of(lines[i], lines[k])
+			}
+		}
+		if d := time.Since(start); d > 2*time.Second {
+			t.Errorf("%d lines of %q took %s", len(lines), alphabet, d)
 		}
 	}
 }
