@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/lintel-bot/lintel/checks/bump"
 	"github.com/lintel-bot/lintel/checks/diff"
@@ -29,7 +28,7 @@ const (
 	maxLines    = 5000    // of all resources
 	maxOwnLines = 400     // of one resource
 	maxBytes    = 4 << 20 // of the text of all lines
-	maxLine     = 8 << 10 // of the text of one
+	maxLine     = 8 << 10 // of the text of one, about
 	maxPlaces   = 20_000  // places that are looked up
 )
 
@@ -167,27 +166,6 @@ func digest(hunks []difference.Hunk) (sum [sha256.Size]byte) {
 		_, _ = h.Write([]byte(one.String())) // never fails
 	}
 	return [sha256.Size]byte(h.Sum(nil))
-}
-
-// cut leaves the lines out for which there is no room, and counts them.
-func (l *listing) cut(hunks []difference.Hunk) (out []difference.Hunk, leftOut int) {
-	own := min(maxOwnLines, l.lines)
-	for _, h := range hunks {
-		n := 0
-		for n < len(h.Lines) && n < own && l.bytes > 0 && leftOut == 0 {
-			if text := h.Lines[n].Text; len(text) > maxLine {
-				h.Lines[n].Text = strings.ToValidUTF8(text[:maxLine], "") +
-					fmt.Sprintf("… (%d more bytes)", len(text)-maxLine)
-			}
-			l.bytes -= len(h.Lines[n].Text)
-			n++
-		}
-		own, l.lines, leftOut = own-n, l.lines-n, leftOut+len(h.Lines)-n
-		if n > 0 {
-			out = append(out, difference.Hunk{Path: h.Path, Lines: h.Lines[:n]})
-		}
-	}
-	return out, leftOut
 }
 
 // rootsOf names the roots of edits, each once. A folder that an object of Argo CD or Flux deploys is named by that.

@@ -1,0 +1,92 @@
+package rendered
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/lintel-bot/lintel/checks/difference"
+	"github.com/lintel-bot/lintel/checks/difference/words"
+)
+
+// cut leaves the lines out for which there is no room, and counts them. Of long lines it leaves what they have around
+// what differs.
+func (l *listing) cut(hunks []difference.Hunk) (out []difference.Hunk, leftOut int) {
+	own := min(maxOwnLines, l.lines)
+	for _, h := range hunks {
+		lines := h.Lines[:min(len(h.Lines), own)]
+		shorten(lines)
+		n := 0
+		for n < len(lines) && l.bytes > 0 && leftOut == 0 {
+			l.bytes -= len(lines[n].Text)
+			n++
+		}
+		own, l.lines, leftOut = own-n, l.lines-n, leftOut+len(h.Lines)-n
+		if n > 0 {
+			out = append(out, difference.Hunk{Path: h.Path, Lines: lines[:n]})
+		}
+	}
+	return out, leftOut
+}
+
+// shorten cuts long lines, of two versions of one at the same place.
+func shorten(lines []difference.Line) {
+	long := false
+	for _, l := range lines {
+		long = long || len(l.Text) > maxLine
+	}
+	if !long {
+		return
+	}
+	pairs := words.Pairs(len(lines), func(i int) (sign, text string) { return string(lines[i].Sign), lines[i].Text })
+	for i, k := range pairs {
+		switch {
+		case k < 0:
+			lines[i].Text = excerpt(lines[i].Text, 0)
+		case k > i:
+			from := common(lines[i].Text, lines[k].Text)
+			lines[i].Text, lines[k].Text = excerpt(lines[i].Text, from), excerpt(lines[k].Text, from)
+		}
+	}
+}
+
+// common is how many bytes two texts begin with alike.
+func common(a, b string) (n int) {
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// What is shown of a line that is cut: its beginning, which says what it is, and what is around the byte to be seen.
+const (
+	beginning = 80
+	before    = 200
+)
+
+// excerpt is a text with what is too long of it left out and counted, so that the byte at from is shown.
+func excerpt(s string, from int) string {
+	if len(s) <= maxLine {
+		return s
+	}
+	head := ""
+	if from >= maxLine/2 {
+		end, start := whole(s, beginning), whole(s, from-before)
+		head, s = fmt.Sprintf("%s… (%d bytes) …", s[:end], start-end), s[start:]
+	}
+	end := whole(s, maxLine)
+	if end == len(s) {
+		return head + s
+	}
+	return head + s[:end] + fmt.Sprintf("… (%d more bytes)", len(s)-end)
+}
+
+// whole is where the character begins that a byte of a text is part of, and the end of the text where it has none such.
+func whole(s string, at int) int {
+	if at >= len(s) {
+		return len(s)
+	}
+	for at > 0 && !utf8.RuneStart(s[at]) {
+		at--
+	}
+	return at
+}
