@@ -20,7 +20,7 @@ type Line struct {
 
 // Hunk is a part of the object in which something differs, with a few lines around.
 type Hunk struct {
-	Path  string // where that is, for people: spec.template.spec.containers[app]; empty: the top of the object
+	Path  string // what that is in, for people: spec.template.spec.containers[app]; empty: the top of the object
 	Lines []Line
 }
 
@@ -285,7 +285,11 @@ func (w *walk) hunks() (list []Hunk) {
 		if n < 0 {
 			break
 		}
-		hunk := Hunk{Path: items[n].at.container().String(), Lines: last(items[:n], around)}
+		inside := items[n].at
+		if items[n].line.Part == 0 {
+			inside = inside.container()
+		}
+		hunk := Hunk{Path: inside.String(), Lines: last(items[:n], around)}
 		items = items[n:]
 		for len(items) > 0 {
 			if items[0].differs() {

@@ -69,15 +69,15 @@ func TestOf(t *testing.T) {
 		},
 		"a text of several lines": {
 			"data: {x: \"one\\ntwo\\nthree\\n\"}", "data: {x: \"one\\nzwei\\nthree\\n\"}",
-			"@@ data @@\n data:\n   x: |\n     one\n-    two\n+    zwei\n     three\n",
+			"@@ data.x @@\n data:\n   x: |\n     one\n-    two\n+    zwei\n     three\n",
 		},
 		"a text that the library has on one line": {
 			"x: \"if a && b; then \\n\\techo 🔥 1\\nfi\"", "x: \"if a && b; then \\n\\techo 🔥 2\\nfi\"",
-			"@@ @@\n x: |-\n   if a && b; then \n-  \techo 🔥 1\n+  \techo 🔥 2\n   fi\n",
+			"@@ x @@\n x: |-\n   if a && b; then \n-  \techo 🔥 1\n+  \techo 🔥 2\n   fi\n",
 		},
 		"a text with carriage returns": {
 			"x: \"a\\r\\n  b\\r\\nc\"", "x: \"a\\r\\n  d\\r\\nc\"",
-			"@@ @@\n x: \"\\\n   a\\r\\n\\\n-  \\  b\\r\\n\\\n+  \\  d\\r\\n\\\n   c\\\n   \"\n",
+			"@@ x @@\n x: \"\\\n   a\\r\\n\\\n-  \\  b\\r\\n\\\n+  \\  d\\r\\n\\\n   c\\\n   \"\n",
 		},
 		"nothing is escaped as in HTML": {"x: a", "x: \"<&>\\r\"", "@@ @@\n-x: a\n+x: \"<&>\\r\"\n"},
 		"another kind of value":         {"a: {b: 1}", "a: [1]", "@@ @@\n-a:\n-  b: 1\n+a:\n+- 1\n"},

@@ -51,7 +51,7 @@ func TestNothingInjectsIntoDifferences(t *testing.T) {
 				if i := strings.IndexFunc(out, func(r rune) bool { return r != '\n' && hostile(r) }); i >= 0 {
 					t.Errorf("%s of %q has a control character at %d: %q", name, s, i, out[i:min(len(out), i+20)])
 				}
-				if strings.Contains(out, "##[") || strings.Contains(out, "##vso[") {
+				if logCommand.MatchString(out) {
 					t.Errorf("%s of %q has a command of a log", name, s)
 				}
 				for row := range strings.SplitSeq(out, "\n") {
@@ -111,7 +111,17 @@ func TestHunks(t *testing.T) {
 		"unknown": {24, []report.DiffLine{line("+", "a: a longer text", "a.yaml", 7), line("+", "b:", "", 3)},
 			"@ a.yaml:7\n+a: a longer text\n@ it is not known where\n+b:\n"},
 		"around": {40, []report.DiffLine{near}, "+c: 2                 near values.yaml:4\n"},
-		"wide":   {24, []report.DiffLine{line("+", "日本: 1", "a.yaml", 7)}, "+日本: 1        a.yaml:7\n"},
+		"spaces": {40, []report.DiffLine{line("-", "a b  ", "a.yaml", 7), line("+", "a b", "a.yaml", 7)},
+			"-a b··                          a.yaml:7\n+a b                            a.yaml:7\n"},
+		"tabs": {40, []report.DiffLine{line("-", "c: \td", "a.yaml", 8), line("+", "c:     d", "a.yaml", 8)},
+			"-c: \\td                         a.yaml:8\n+c:     d                       a.yaml:8\n"},
+		"long": {24, []report.DiffLine{line("-", "key: "+strings.Repeat("a b ", 30)+"old"+strings.Repeat(" c d", 30), "a", 7),
+			line("+", "key: "+strings.Repeat("a b ", 30)+"new"+strings.Repeat(" c d", 30), "a", 7),
+			line("+", strings.Repeat("x", 99), "a", 7)},
+			"@ a:7\n-key: " + strings.Repeat("a b ", 9)[:35] + "…" + strings.Repeat("a b ", 10) + "old" +
+				strings.Repeat(" c d", 10) + "…\n+key: " + strings.Repeat("a b ", 9)[:35] + "…" + strings.Repeat("a b ", 10) +
+				"new" + strings.Repeat(" c d", 10) + "…\n+" + strings.Repeat("x", 71) + "…\n"},
+		"wide": {24, []report.DiffLine{line("+", "日本: 1", "a.yaml", 7)}, "+日本: 1        a.yaml:7\n"},
 	} {
 		d := &report.Differences{Differences: []report.Difference{{Roots: []string{"r"}, Operation: "UPDATE",
 			Hunks: []report.DiffHunk{{Lines: tc.lines}}}}}

@@ -2,6 +2,7 @@ package output
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -77,22 +78,26 @@ func escape(r rune) string {
 	return fmt.Sprintf(`\u%04x`, r)
 }
 
-// tame keeps a row of text from being read as a command by the log of a CI system: GitHub Actions takes
-// "::name::" at the beginning of a line and "##[name]" anywhere
-// (https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands), Azure Pipelines "##vso[".
+// tame keeps a row of text from being read as a command by the log of a CI system. GitHub Actions takes "::name::" at the
+// beginning of a line, behind white space of any kind, and "##[name]" anywhere
+// (https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands; the runner trims with .NET's
+// TrimStart), Azure Pipelines "##vso[", TeamCity "##teamcity[".
 func tame(row string) string {
-	if rest := strings.TrimLeft(row, " "); strings.HasPrefix(rest, "::") {
+	if rest := strings.TrimLeftFunc(row, unicode.IsSpace); strings.HasPrefix(rest, "::") {
 		row = row[:len(row)-len(rest)] + ": " + rest[1:]
 	}
 	return tameTags(row)
 }
+
+// tag is what begins a command anywhere in a line.
+var tag = regexp.MustCompile(`##([A-Za-z]*\[)`)
 
 // tameTags is the part of tame that does not depend on where a text stands.
 func tameTags(s string) string {
 	if !strings.Contains(s, "##") {
 		return s
 	}
-	return strings.NewReplacer("##[", "## [", "##vso[", "## vso[").Replace(s)
+	return tag.ReplaceAllString(s, "## $1")
 }
 
 // tameWords is tame for text that another may break into lines at its spaces.

@@ -89,18 +89,57 @@ func (r row) changed() bool { return r.sign != " " }
 func rowsOf(h *report.DiffHunk) []row {
 	list := make([]row, len(h.Lines))
 	for i, l := range h.Lines {
-		list[i] = row{sign: signOf(l.Sign), text: strings.TrimRight(tameTags(line(l.Text)), " ")}
+		list[i] = row{sign: signOf(l.Sign), text: strings.TrimRight(tameTags(line(untabbed(l.Text))), " ")}
 		if list[i].changed() {
 			list[i].place = tameTags(line(lineOrigin(l.Origin)))
 		}
 	}
 	pairs := words.Pairs(len(list), func(i int) (sign, text string) { return list[i].sign, list[i].text })
 	for i, k := range pairs {
-		if k > i {
-			list[i].parts, list[k].parts = words.Of(list[i].text, list[k].text)
+		if k <= i {
+			continue
 		}
+		if list[i].text == list[k].text {
+			list[i].text, list[k].text = spaced(h.Lines[i].Text), spaced(h.Lines[k].Text)
+		}
+		list[i].parts, list[k].parts = words.Of(list[i].text, list[k].text)
 	}
 	return list
+}
+
+// untabbed is a text with its tabs as wide as people have them.
+func untabbed(s string) string { return strings.ReplaceAll(s, "\t", "    ") }
+
+// spaced is a line in which tabs and the spaces at its end can be seen: it differs from another one in nothing else.
+func spaced(s string) string {
+	text := strings.TrimRight(s, " ")
+	return tameTags(line(strings.ReplaceAll(text, "\t", `\t`))) + strings.Repeat("·", len(s)-len(text))
+}
+
+// fit shortens a line that takes more than some rows of a terminal: around what was edited to a few words, else at its
+// end. Other forms have the whole.
+func (r *row) fit(width int) {
+	const some = 40
+	if textWidth(r.text) <= 3*width {
+		return
+	}
+	if r.parts == nil {
+		r.text = clipWidth(r.text, 3*width)
+		return
+	}
+	r.text = ""
+	for i := range r.parts {
+		p := &r.parts[i]
+		switch text := []rune(p.Text); {
+		case p.Differs:
+			p.Text = clipWidth(p.Text, width)
+		case len(text) > 2*some && i == len(r.parts)-1:
+			p.Text = string(text[:some]) + "…"
+		case len(text) > 2*some:
+			p.Text = string(text[:some]) + "…" + string(text[len(text)-some:])
+		}
+		r.text += p.Text
+	}
 }
 
 // signOf is a sign as a form shows it.
@@ -119,7 +158,9 @@ func (t *diffWriter) hunk(h *report.DiffHunk) {
 	}
 	list := rowsOf(h)
 	beside := true
-	for _, r := range list {
+	for i := range list {
+		r := &list[i]
+		r.fit(t.width)
 		beside = beside && (r.place == "" || 1+textWidth(r.text)+3+textWidth(r.place) <= t.width)
 	}
 	last := "" // the place that stands above
