@@ -131,8 +131,9 @@ func (r *row) fit(width int) {
 	for i := range r.parts {
 		p := &r.parts[i]
 		switch text := []rune(p.Text); {
+		case p.Differs && len(text) > width:
+			p.Text = string(text[:width/2]) + "…" + string(text[len(text)-width/2:])
 		case p.Differs:
-			p.Text = clipWidth(p.Text, width)
 		case len(text) > 2*some && i == len(r.parts)-1:
 			p.Text = string(text[:some]) + "…"
 		case len(text) > 2*some:
