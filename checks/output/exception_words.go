@@ -87,8 +87,8 @@ func decision(e *report.Exception, a *report.Approvers) (out []fact) {
 		if len(e.By) > 0 {
 			out = append(out, fact{words: string(e.State) + " by", names: e.By})
 		}
-		if need := approverWords(a); e.State == report.Pending && need != "" {
-			out = append(out, fact{words: "needs", names: []string{need}})
+		if need := approverWords(a); e.State == report.Pending && need != nil {
+			out = append(out, fact{words: "needs", names: []string{strings.Join(need, "")}})
 		}
 		return out
 	}

@@ -42,8 +42,14 @@ func (m *markdown) row(e entry) string {
 	if mk := mark(f); mk != "" {
 		what += " _(" + mk + ")_"
 	}
-	return fmt.Sprintf("| %s | %s<br>%s | %s | %s |\n", icons[standingOf(f)], code(f.Policy),
-		strings.TrimSpace(m.policy(f)+" "+prose(weight(f))), what, strings.Join(m.where(e), "<br>"))
+	name := m.policy(f)
+	if rule := report.RuleName(f.Rule); rule != "" && rule != f.Policy {
+		name = code(f.Policy) + "<br>" + name
+	}
+	if w := weight(f); w != "" {
+		name += "<br>" + prose(w)
+	}
+	return fmt.Sprintf("| %s | %s | %s | %s |\n", icons[standingOf(f)], name, what, m.cell(e))
 }
 
 // where are the places of an entry, each with its resource, below a line that counts several; those beyond what a row
@@ -63,6 +69,20 @@ func (m *markdown) where(e entry) (out []string) {
 	return out
 }
 
+// cellPlaces are shown before the fold: each takes several lines in a column that is narrow.
+const cellPlaces = 3
+
+// cell is where for the cell of a table: beyond the first few, places are folded.
+func (m *markdown) cell(e entry) string {
+	out := m.where(e)
+	if len(out) <= 2+cellPlaces {
+		return strings.Join(out, "<br>")
+	}
+	first, rest := out[:1+cellPlaces], out[1+cellPlaces:]
+	return strings.Join(first, "<br>") + "<details><summary>" + report.Count(places(e.spots()[cellPlaces:]), "more place",
+		"more places") + "</summary>" + strings.Join(rest, "<br>") + "</details>"
+}
+
 // spot is a place, or the lines of one file, and the resources that are made of it.
 func (m *markdown) spot(s *spot) string {
 	var at []string
@@ -71,7 +91,7 @@ func (m *markdown) spot(s *spot) string {
 		case s.origin.Side == report.Base:
 			at = append(at, code(place(s.origin.Path, n, 0))+" (deleted)")
 		case i == 0:
-			at = append(at, m.cell(s.origin.Path, n))
+			at = append(at, breakable(place(s.origin.Path, n, 0), m.blob(s.origin.Path, n)))
 		default:
 			at = append(at, m.line(s.origin.Path, n))
 		}
@@ -79,16 +99,14 @@ func (m *markdown) spot(s *spot) string {
 	if n := len(s.lines) - m.places; n > 0 {
 		at = append(at, fmt.Sprintf("and %d more", n))
 	}
-	names := []string{s.resource.String()}
-	for _, r := range s.others {
-		names = append(names, r.String())
+	names := []string{prose(s.resource.String())}
+	for _, r := range s.others[:min(len(s.others), m.places)] {
+		names = append(names, prose(r.String()))
 	}
-	return strings.TrimSpace(strings.Join(at, ", ") + " " + codes(names, m.places))
-}
-
-// cell is a place that a narrow column can break.
-func (m *markdown) cell(path string, line int) string {
-	return breakable(place(path, line, 0), m.blob(path, line))
+	if n := len(s.others) - m.places; n > 0 {
+		names = append(names, fmt.Sprintf("and %d more", n))
+	}
+	return strings.TrimSpace(strings.Join(at, ", ") + " " + strings.Join(names, ", "))
 }
 
 // line is a further line of a file that is named already.
@@ -127,7 +145,7 @@ func (m *markdown) outside(list []*report.Finding) section {
 	for _, e := range entries(list, ByPolicy) {
 		f := e[0]
 		s.rows = append(s.rows, fmt.Sprintf("- %s: %s<br>%s\n", code(ruleName(f.Policy, f.Rule)),
-			prose(clip(f.Reason(), messageRunes)), strings.Join(m.where(e), "<br>")))
+			prose(clip(f.Reason(), messageRunes)), m.cell(e)))
 	}
 	return s
 }

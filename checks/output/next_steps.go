@@ -42,9 +42,9 @@ func steps(r *report.Report, where string, button bool) (out []step) {
 			next.words = append(next.words, "Draft exceptions", " writes a draft)")
 		}
 		next.words[len(next.words)-1] += " and have it approved"
-		if need := approverWords(r.Approvers); need != "" {
-			next.words[len(next.words)-1] += ": "
-			next.words = append(next.words, need, "")
+		if need := approverWords(r.Approvers); need != nil {
+			next.words[len(next.words)-1] += ": " + need[0]
+			next.words = append(next.words, need[1:]...)
 		}
 		next.words[len(next.words)-1] += "."
 		if !button {

@@ -127,24 +127,34 @@ func exemptionWords(e *report.Exemption) string {
 	return words
 }
 
-// approverWords says whose review makes an exception count.
-func approverWords(a *report.Approvers) string {
+// approverWords says whose review makes an exception count, nil where that is not known: words of ours, with names of
+// others in every second place.
+func approverWords(a *report.Approvers) []string {
 	if a == nil {
-		return ""
+		return nil
 	}
-	var who []string
+	words := []string{report.Count(max(a.Count, 1), "approving review", "approving reviews") + " by "}
+	or := ""
+	add := func(ours string, name ...string) {
+		words[len(words)-1] += or + ours
+		or = " or "
+		if len(name) > 0 {
+			words = append(words, name[0], "")
+		}
+	}
 	if a.CodeOwners {
-		who = append(who, "the code owners of the file")
+		add("the code owners of the file")
 	}
-	who = append(who, a.Users...)
+	for _, u := range a.Users {
+		add("", u)
+	}
 	for _, t := range a.Teams {
-		who = append(who, "team "+t)
+		add("team ", t)
 	}
-	if len(who) == 0 {
-		who = append(who, "anyone with write access")
+	if or == "" {
+		add("anyone with write access")
 	}
-	return fmt.Sprintf("%s by %s", report.Count(max(a.Count, 1), "approving review", "approving reviews"),
-		strings.Join(who, " or "))
+	return words
 }
 
 // notChecked is what was not looked at, as problems with their places.
