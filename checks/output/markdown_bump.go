@@ -9,39 +9,48 @@ import (
 
 // bumps is a table of what other versions of things from outside change.
 func (m *markdown) bumps() section {
-	s := section{head: "\n#### " + bumpsTitle + "\n\n| Version | Where | Resources | Images | To look at |\n" +
-		"| --- | --- | --- | --- | --- |\n", one: "row", many: "rows"}
+	s := section{head: "\n#### " + bumpsTitle + "\n\n| Version | Resources and images | To look at |\n" +
+		"| --- | --- | --- |\n", one: "row", many: "rows"}
 	if more := moreBumps(m.report); more != "" {
 		s.foot = "\n" + more + "\n"
 	}
 	for i := range m.report.Bumps {
 		b := &m.report.Bumps[i]
-		var moved, places []string
+		var moved []string
 		for k := range b.Moved {
 			one := &b.Moved[k]
 			words := code(one.Name) + " " + prose(versions(one))
 			for _, l := range one.Links {
 				words += " " + link(l.Text, l.URL)
 			}
-			moved = append(moved, words)
-			places = append(places, m.at(one.Path, one.Line, 0))
+			moved = append(moved, words+"<br>"+breakable(place(one.Path, one.Line, 0), m.blob(one.Path, one.Line)))
 		}
-		counts := prose(bumpCounts(b))
-		if b.Problem != "" {
-			counts = ""
+		var effects, care []string
+		if b.Problem == "" {
+			effects = append(effects, prose(bumpCounts(b)))
 		}
-		var images, care []string
 		for _, words := range imageWords(b) {
-			images = append(images, code(words))
+			effects = append(effects, breakable(words, ""))
 		}
 		for _, words := range careWords(b) {
 			care = append(care, prose(clip(words, messageRunes)))
 		}
 		const most = 12
-		s.rows = append(s.rows, fmt.Sprintf("| %s<br>%s | %s | %s | %s | %s |\n", few(moved, most), code(b.Root),
-			few(places, most), counts, few(images, most), few(care, most)))
+		s.rows = append(s.rows, fmt.Sprintf("| %s<br>in %s | %s | %s |\n", few(moved, most), breakable(b.Root, ""),
+			few(effects, most), few(listed(care), most)))
 	}
 	return s
+}
+
+// listed are items with a mark before each, where there are several.
+func listed(items []string) (out []string) {
+	if len(items) < 2 {
+		return items
+	}
+	for _, s := range items {
+		out = append(out, "• "+s)
+	}
+	return out
 }
 
 // resolved lists what references that move by themselves came to.
