@@ -115,7 +115,23 @@ func (f *finder) place(at places, l difference.Line) *report.Origin {
 	if p.Path == "" {
 		return nil
 	}
-	return review.OriginOf(lineOf(p, l.Part), old, f.changed)
+	return review.OriginOf(lineOf(f.substituted(p), l.Part), old, f.changed)
+}
+
+// substituted is the place of a value that Flux puts into a line which the change leaves alone, else the place itself:
+// what differs is the value.
+func (f *finder) substituted(p origin.Place) origin.Place {
+	if f.changed(p.Path) {
+		return p
+	}
+	for _, l := range p.Chain {
+		if l.Role == "substitute" && f.changed(l.Path) {
+			into := origin.Link{Path: p.Path, StartLine: p.StartLine, EndLine: p.EndLine, Role: p.Role}
+			return origin.Place{Path: l.Path, StartLine: l.StartLine, EndLine: l.EndLine, How: p.How, Role: l.Role,
+				Chain: []origin.Link{into}}
+		}
+	}
+	return p
 }
 
 // differs is which bytes of a text are not as in the same field of another object.

@@ -269,6 +269,28 @@ func TestLinesOfTexts(t *testing.T) {
 	}
 }
 
+// What Flux substitutes is written where the value is, unless the change edits the line that names it.
+func TestSubstituted(t *testing.T) {
+	link := func(path, role string) origin.Link { return origin.Link{Path: path, StartLine: 7, EndLine: 7, Role: role} }
+	for name, tc := range map[string]struct {
+		changed string
+		chain   []origin.Link
+		want    string
+	}{
+		"the value":             {"ks.yaml", []origin.Link{link("ks.yaml", "substitute")}, "ks.yaml:7"},
+		"one of several values": {"b.yaml", []origin.Link{link("a.yaml", "substitute"), link("b.yaml", "substitute")}, "b.yaml:7"},
+		"the line":              {"pvc.yaml", []origin.Link{link("ks.yaml", "substitute")}, "pvc.yaml:3"},
+		"neither":               {"x.yaml", []origin.Link{link("ks.yaml", "substitute")}, "pvc.yaml:3"},
+		"what was replaced":     {"base.yaml", []origin.Link{link("base.yaml", "resource")}, "pvc.yaml:3"},
+	} {
+		f := finder{changed: func(path string) bool { return path == tc.changed }}
+		p := f.substituted(origin.Place{Path: "pvc.yaml", StartLine: 3, EndLine: 3, Chain: tc.chain})
+		if got := fmt.Sprintf("%s:%d", p.Path, p.StartLine); got != tc.want {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
+	}
+}
+
 func TestDiffers(t *testing.T) {
 	for _, tc := range []struct{ now, was, want string }{
 		{"web:2", "web:1", "2"}, {"web:22", "web:2", "2"}, {"web:2", "web:22", ""}, {"a", "b", "a"}, {"same", "same", ""},

@@ -163,7 +163,7 @@ func (r *Report) where(roots []string) string {
 	case plain == len(roots):
 		return " in " + Count(plain, "folder", "folders")
 	}
-	return fmt.Sprintf(" in %d places", len(roots))
+	return fmt.Sprintf(" in %d roots", len(roots))
 }
 
 // maxWho is how many of those who may approve a title names.
