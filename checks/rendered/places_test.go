@@ -1,0 +1,74 @@
+package rendered
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/lintel-bot/lintel/render/origin"
+)
+
+// Lines of a text of several lines have their own lines in the source, if it has them there, too.
+func TestLinesOfTexts(t *testing.T) {
+	place := func(from, to, column int, role string, how origin.How) origin.Place {
+		return origin.Place{Path: "f", StartLine: from, EndLine: to, StartColumn: column, Role: role, How: how}
+	}
+	for name, tc := range map[string]struct {
+		place origin.Place
+		part  int
+		want  int
+	}{
+		"no text":                   {place(4, 9, 0, "", origin.Identity), 0, 4},
+		"its head":                  {place(4, 9, 0, "", origin.Identity), 1, 5},
+		"its end":                   {place(4, 9, 0, "", origin.Identity), 5, 9},
+		"more than there is":        {place(4, 9, 0, "", origin.Identity), 50, 9},
+		"written on one line":       {place(4, 4, 12, "", origin.Identity), 3, 4},
+		"the file of a generator":   {place(1, 9, 0, "configMapGenerator", origin.Identity), 3, 3},
+		"a literal of a generator":  {place(7, 7, 0, "configMapGenerator", origin.Identity), 3, 7},
+		"the file of a secret":      {place(1, 2, 0, "secretGenerator", origin.Identity), 1, 1},
+		"what only encloses it":     {place(4, 9, 0, "", origin.Enclosing), 3, 4},
+		"a text that begins inside": {place(4, 9, 3, "", origin.Identity), 3, 4},
+	} {
+		if got := lineOf(tc.place, tc.part); got.StartLine != tc.want {
+			t.Errorf("%s: line %d, want %d", name, got.StartLine, tc.want)
+		}
+	}
+}
+
+// What Flux substitutes is written where the value is, unless the change edits the line that names it.
+func TestSubstituted(t *testing.T) {
+	link := func(path, role string) origin.Link {
+		return origin.Link{Path: path, StartLine: 7, EndLine: 7, Role: role}
+	}
+	for name, tc := range map[string]struct {
+		changed string
+		chain   []origin.Link
+		want    string
+	}{
+		"the value":             {"ks.yaml", []origin.Link{link("ks.yaml", "substitute")}, "ks.yaml:7"},
+		"one of several values": {"b.yaml", []origin.Link{link("a.yaml", "substitute"), link("b.yaml", "substitute")}, "b.yaml:7"},
+		"the line":              {"pvc.yaml", []origin.Link{link("ks.yaml", "substitute")}, "pvc.yaml:3"},
+		"neither":               {"x.yaml", []origin.Link{link("ks.yaml", "substitute")}, "pvc.yaml:3"},
+		"what was replaced":     {"base.yaml", []origin.Link{link("base.yaml", "resource")}, "pvc.yaml:3"},
+	} {
+		f := finder{changed: func(path string) bool { return path == tc.changed }}
+		p := f.substituted(origin.Place{Path: "pvc.yaml", StartLine: 3, EndLine: 3, Chain: tc.chain})
+		if got := fmt.Sprintf("%s:%d", p.Path, p.StartLine); got != tc.want {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
+	}
+}
+
+func TestDiffers(t *testing.T) {
+	for _, tc := range []struct{ now, was, want string }{
+		{"web:2", "web:1", "2"}, {"web:22", "web:2", "2"}, {"web:2", "web:22", ""}, {"a", "b", "a"}, {"same", "same", ""},
+		{"é", "è", "\xa9"},
+	} {
+		from, to := differs(map[string]any{"a": tc.now}, map[string]any{"a": tc.was}, "/a")
+		if got := tc.now[from:to]; got != tc.want {
+			t.Errorf("%q and %q: %q differs, want %q", tc.now, tc.was, got, tc.want)
+		}
+	}
+	if from, to := differs(map[string]any{"a": "x"}, map[string]any{}, "/a"); from != 0 || to != 0 {
+		t.Errorf("what is new differs in %d to %d", from, to)
+	}
+}
