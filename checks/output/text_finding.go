@@ -31,6 +31,7 @@ func (t *text) findings(list []*report.Finding) {
 	told := map[string]int{} // entries of each rule
 	left, rule, group := 0, "", ""
 	var last *report.Origin
+	said := "" // the resource above, of a file
 	rest := func() {
 		if left > 0 {
 			t.rows("", fmt.Sprintf("and %s of %s; --all-places lists them", report.Count(left, "more finding", "more findings"),
@@ -47,6 +48,7 @@ func (t *text) findings(list []*report.Finding) {
 		}
 		if k.group != group {
 			t.blank()
+			said = ""
 			if group = k.group; by == ByResource {
 				t.line(t.paint.bold(line(group) + ":"))
 				t.blank()
@@ -57,9 +59,9 @@ func (t *text) findings(list []*report.Finding) {
 		case n <= full:
 			t.blank()
 			t.entry(e, last)
-			last = f.Origin
+			last, said = f.Origin, ""
 		case by != ByPolicy || n <= full+briefEntries:
-			t.brief(e, by)
+			said = t.brief(e, by, said)
 		default:
 			left += len(e)
 		}
@@ -102,8 +104,9 @@ func (t *text) entry(e entry, last *report.Origin) {
 	t.blank()
 }
 
-// brief is an entry of a rule that was told in full before: where it is, and what is new about it.
-func (t *text) brief(e entry, by Grouping) {
+// brief is an entry of a rule that was told in full before: where it is, and what is new about it. said is the resource
+// that stands above already, where entries are grouped by file; brief returns the one for the next.
+func (t *text) brief(e entry, by Grouping, said string) string {
 	list := e.spots()
 	at := placeOf(e[0])
 	if len(list) == 1 {
@@ -113,12 +116,15 @@ func (t *text) brief(e entry, by Grouping) {
 	if k := samenessOf(e[0], ByPolicy); !t.told[fmt.Sprint(k)] {
 		t.rows("  ", lines(e[0].Reason()))
 	}
-	switch {
-	case len(list) > 1:
+	if len(list) > 1 {
 		t.places(e)
-	case by != ByResource:
-		t.rows("    ", line(list[0].who()))
+		return ""
 	}
+	who := list[0].who()
+	if by == ByPolicy || by == ByFile && who != said {
+		t.rows("    ", line(who))
+	}
+	return who
 }
 
 // write shows what to write, as a difference of the source where its lines are known.
@@ -162,7 +168,12 @@ func (t *text) facts(e entry) {
 		t.fact("policy", place(f.PolicyPath, f.PolicyLine, 0))
 	}
 	t.places(e)
-	t.fact("roots", t.some(distinct(e, func(f *report.Finding) []string { return f.Roots })))
+	roots := distinct(e, func(f *report.Finding) []string { return f.Roots })
+	if len(e) > 1 && len(roots) > fewNames && !t.o.AllPlaces {
+		t.fact("roots", first(roots, 1)) // the places say as much
+	} else {
+		t.fact("roots", t.some(roots))
+	}
 	t.fact("clusters", t.some(distinct(e, func(f *report.Finding) []string { return f.Clusters })))
 	if e.named() {
 		t.fact("note", "the message is that of the first; the others name their own resource in it")
