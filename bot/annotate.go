@@ -208,9 +208,17 @@ func (n *note) annotation() github.Annotation {
 	}
 	return github.Annotation{
 		Path: n.path, StartLine: n.startLine, EndLine: n.endLine, StartColumn: n.startCol, EndColumn: n.endCol,
-		Level: n.level, Title: strings.TrimSuffix(f.Policy+" / "+report.RuleName(f.Rule), " / "),
+		Level: n.level, Title: titleOf(f),
 		Message: strings.Join(lines, "\n"),
 	}
+}
+
+// titleOf is "policy / rule", or the policy alone where it has no rules, or one of its own name.
+func titleOf(f *report.Finding) string {
+	if rule := report.RuleName(f.Rule); rule != "" && rule != f.Policy {
+		return f.Policy + " / " + rule
+	}
+	return f.Policy
 }
 
 // writeWords is the line above what to write.

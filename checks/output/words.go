@@ -24,12 +24,12 @@ func why(r *report.Report, policy string) string {
 	}), ": ")
 }
 
-// ruleName is "policy / rule", or the policy alone where it has no rules.
+// ruleName is "policy / rule", or the policy alone where it has no rules, or one of its own name.
 func ruleName(policy, rule string) string {
-	if rule == "" {
+	if rule = report.RuleName(rule); rule == "" || rule == policy {
 		return policy
 	}
-	return policy + " / " + report.RuleName(rule)
+	return policy + " / " + rule
 }
 
 // place is "path:line:column" with what is known.
