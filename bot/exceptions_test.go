@@ -74,7 +74,7 @@ func TestDrafts(t *testing.T) {
 	b.Worker.Drafts = func(_ context.Context, repository int64, head string) (bool, error) {
 		return repository == 11 && head == asked, nil
 	}
-	b.Text = func(r *report.Report, _, _ BlobURL, create NewFileURL) string {
+	b.Text = func(r *report.Report, _, _ BlobURL, create NewFileURL, _ string) string {
 		text := fmt.Sprint(len(r.Drafts), " drafts")
 		for _, d := range r.Drafts {
 			text += " " + create(d.Path, d.YAML) + create("long", strings.Repeat("y", maxAddress))

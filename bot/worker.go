@@ -42,7 +42,7 @@ type Worker struct {
 	// Summary is the markdown for a check run, Text what stands below it; of files at the head and at the commit that the
 	// rules are read from. page is the address of a page with all of it, "" for none.
 	Summary func(rep *report.Report, head, rules BlobURL, page string) string
-	Text    func(rep *report.Report, head, rules BlobURL, create NewFileURL) string
+	Text    func(rep *report.Report, head, rules BlobURL, create NewFileURL, page string) string
 	// whether drafts are wanted for a commit
 	Drafts func(ctx context.Context, repository int64, head string) (bool, error)
 	// Sources is what gets things from outside for a check. Nil: nothing does.

@@ -47,13 +47,13 @@ func Markdown(r *report.Report, o MarkdownOptions) string {
 	var first, second []section
 	for _, m.places = range []int{20, 10, 5, 3} {
 		first, second = m.sections(list)
-		whole = assemble(head, first, second, foot, 0)
+		whole = assemble(head, first, second, foot, 0, "")
 		if o.MaxBytes <= 0 || len(whole) <= o.MaxBytes {
 			return whole
 		}
 	}
-	if len(head)+len(foot)+leftOutBytes <= o.MaxBytes {
-		return assemble(head, first, second, foot, o.MaxBytes)
+	if len(head)+len(foot)+leftOutBytes+len(m.all()) <= o.MaxBytes {
+		return assemble(head, first, second, foot, o.MaxBytes, m.all())
 	}
 	// Our own words only: cut markup is no longer inert.
 	return truncate(counts(r)+"; the rest is left out for lack of space\n", o.MaxBytes)
@@ -96,6 +96,15 @@ func (m *markdown) page() string {
 		words = fmt.Sprintf("All %d findings", n)
 	}
 	return "\n" + words + `: <a href="` + address + `">` + references(m.o.Page) + "</a>\n"
+}
+
+// all says where everything is, behind the words that something is left out; empty without a page.
+func (m *markdown) all() string {
+	address, ok := webAddress(m.o.Page)
+	if !ok {
+		return ""
+	}
+	return ` <a href="` + address + `">The whole report</a> has them.`
 }
 
 // totals is how much each policy found. One finding needs no table.

@@ -22,7 +22,7 @@ func Details(r *report.Report, o MarkdownOptions) string {
 		if rows == 0 {
 			return ""
 		}
-		out = assemble("", first, second, "", o.MaxBytes)
+		out = assemble("", first, second, "", o.MaxBytes, m.all())
 		if o.MaxBytes <= 0 || bytes <= o.MaxBytes {
 			break
 		}

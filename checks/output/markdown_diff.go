@@ -26,7 +26,7 @@ func diffMarkdown(w io.Writer, d *report.Differences, _ Options) error {
 	}
 	sections := []section{m.problems("Errors", d.Errors), m.problems("Not checked", notChecked(m.report)),
 		m.rendered(d.Differences), images}
-	_, err := io.WriteString(w, assemble(head, sections, []section{m.problems("Warnings", d.Warnings)}, "", 0))
+	_, err := io.WriteString(w, assemble(head, sections, []section{m.problems("Warnings", d.Warnings)}, "", 0, ""))
 	return err
 }
 

@@ -28,8 +28,8 @@ func (s *section) size() int {
 }
 
 // write is the section within limit bytes, and how many rows are missing without a word about it: all of
-// them, where not even one fits.
-func (s *section) write(limit int) (string, int) {
+// them, where not even one fits. all says where those are that are left out.
+func (s *section) write(limit int, all string) (string, int) {
 	if s.size() <= limit {
 		if len(s.rows) == 0 {
 			return "", 0
@@ -37,7 +37,7 @@ func (s *section) write(limit int) (string, int) {
 		return s.head + strings.Join(s.rows, "") + s.foot, 0
 	}
 	note := func(n int) string {
-		return fmt.Sprintf("\n%s left out for lack of space.\n", report.Count(n, s.one, s.many))
+		return fmt.Sprintf("\n%s left out for lack of space.%s\n", report.Count(n, s.one, s.many), all)
 	}
 	room := limit - len(s.head) - len(s.foot) - len(note(len(s.rows)))
 	fit := 0
@@ -51,17 +51,17 @@ func (s *section) write(limit int) (string, int) {
 	return s.head + strings.Join(s.rows[:fit], "") + note(len(s.rows)-fit) + s.foot, 0
 }
 
-// leftOutBytes is room for the line that counts what is left out.
+// leftOutBytes is room for the line that counts what is left out, without the words that say where it is.
 const leftOutBytes = 80
 
-// assemble joins the parts within limit bytes (0: any number); head, foot and leftOutBytes must fit. What comes second
-// gets a quarter of the room, or what the first sections leave.
-func assemble(head string, first, second []section, foot string, limit int) string {
+// assemble joins the parts within limit bytes (0: any number); head, foot, leftOutBytes and all, which says where what is
+// left out can be read, must fit. What comes second gets a quarter of the room, or what the first sections leave.
+func assemble(head string, first, second []section, foot string, limit int, all string) string {
 	if limit <= 0 {
 		limit = 1 << 40
 	}
 	tail := func(n int) string {
-		return fmt.Sprintf("\n%s left out for lack of space.\n", report.Count(n, "more entry", "more entries"))
+		return fmt.Sprintf("\n%s left out for lack of space.%s\n", report.Count(n, "more entry", "more entries"), all)
 	}
 	one, rows := sizes(first)
 	two, more := sizes(second)
@@ -69,8 +69,8 @@ func assemble(head string, first, second []section, foot string, limit int) stri
 	if one+two > room {
 		room -= len(tail(rows + more))
 	}
-	a, missingA := share(first, room-min(two, room/4))
-	b, missingB := share(second, room-len(a))
+	a, missingA := share(first, room-min(two, room/4), all)
+	b, missingB := share(second, room-len(a), all)
 	out := head + a + b
 	if n := missingA + missingB; n > 0 && len(out)+len(tail(n))+len(foot) <= limit {
 		out += tail(n)
@@ -88,7 +88,7 @@ func sizes(sections []section) (bytes, rows int) {
 
 // share writes sections within room bytes and counts the rows that are missing without a word. Short
 // sections stay whole; the long ones share what is left, so that none pushes out the others.
-func share(sections []section, room int) (string, int) {
+func share(sections []section, room int, all string) (string, int) {
 	order := make([]int, len(sections))
 	for i := range order {
 		order[i] = i
@@ -97,7 +97,7 @@ func share(sections []section, room int) (string, int) {
 	written := make([]string, len(sections))
 	missing := 0
 	for n, i := range order {
-		text, lost := sections[i].write(room / (len(sections) - n))
+		text, lost := sections[i].write(room/(len(sections)-n), all)
 		written[i] = text
 		room -= len(text)
 		missing += lost

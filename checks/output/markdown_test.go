@@ -185,6 +185,36 @@ func TestMarkdownStaysWithinItsLimit(t *testing.T) {
 	}
 }
 
+// In any script, summary and text hold the limit in bytes, are whole characters and markup that is closed, and lead to
+// the page that has the rest.
+func TestMarkdownLimitInAnyScript(t *testing.T) {
+	const limit = 65_535 - 512
+	for _, script := range []string{"x", "é", "日", "🔥", "|", "<b>", "`", "&", "\u202e"} {
+		r := many(2400)
+		for i := range r.Findings {
+			f := &r.Findings[i]
+			f.Policy = fmt.Sprintf("p%d-%s", i%300, strings.Repeat(script, 20))
+			f.Message = strings.Repeat(script+" ", 500)
+			f.Resource.Name = strings.Repeat(script, 60)
+			f.Origin.Path = strings.Repeat(script+"/", 30) + f.Origin.Path
+		}
+		o := MarkdownOptions{BlobURL: blobURL, MaxBytes: limit, Page: "https://lintel.example.com/r/1"}
+		for name, got := range map[string]string{"summary": Markdown(r, o), "text": Details(r, o)} {
+			if len(got) > limit || len(got) < limit/2 || !utf8.ValidString(got) {
+				t.Errorf("%s of %q has %d bytes", name, script, len(got))
+			}
+			for _, tag := range []string{"details", "summary", "code", "a"} {
+				if a, b := strings.Count(got, "<"+tag+">")+strings.Count(got, "<"+tag+" "), strings.Count(got, "</"+tag+">"); a != b {
+					t.Errorf("%s of %q: %d <%s> and %d </%s>", name, script, a, tag, b, tag)
+				}
+			}
+			if !strings.Contains(got, `left out for lack of space. <a href="https://lintel.example.com/r/1">The whole report</a>`) {
+				t.Errorf("%s of %q does not lead to the page", name, script)
+			}
+		}
+	}
+}
+
 // What is left out and what is shown add up.
 func TestMarkdownCountsWhatIsMissing(t *testing.T) {
 	s := section{head: "head\n", foot: "foot\n", one: "row", many: "rows"}
@@ -192,7 +222,7 @@ func TestMarkdownCountsWhatIsMissing(t *testing.T) {
 		s.rows = append(s.rows, fmt.Sprintf("row %02d\n", i))
 	}
 	for limit := range s.size() + 2 {
-		got, missing := s.write(limit)
+		got, missing := s.write(limit, "")
 		if len(got) > limit {
 			t.Fatalf("limit %d: %d bytes", limit, len(got))
 		}

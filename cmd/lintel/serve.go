@@ -276,9 +276,9 @@ func summary(rep *report.Report, head, rules bot.BlobURL, page string) string {
 		Button: true, Page: page})
 }
 
-func details(rep *report.Report, head, rules bot.BlobURL, create bot.NewFileURL) string {
+func details(rep *report.Report, head, rules bot.BlobURL, create bot.NewFileURL, page string) string {
 	return output.Details(rep, output.MarkdownOptions{BlobURL: head, PolicyURL: rules, NewFileURL: create,
-		MaxBytes: maxSummary})
+		MaxBytes: maxSummary, Page: page})
 }
 
 func queueKind(natsURL string) string {
