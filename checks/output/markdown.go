@@ -124,10 +124,10 @@ func (m *markdown) totals(list []*report.Finding) section {
 		icon := ""
 		cells[0] = "**" + cells[0] + "**"
 		if i < len(all) {
-			icon, cells[0] = icons[all[i].loudest], code(all[i].policy)
+			icon, cells[0] = icons[all[i].loudest], breakable(all[i].policy, "")
 		}
 		for k := range 2 { // severity and action
-			cells[1+k] = prose(strings.TrimPrefix(cells[1+k], "-"))
+			cells[1+k] = cellProse(strings.TrimPrefix(cells[1+k], "-"))
 		}
 		s.rows = append(s.rows, "| "+icon+" | "+strings.Join(cells, " | ")+" |\n")
 	}
@@ -178,15 +178,15 @@ func (m *markdown) blob(path string, line int) string {
 	return m.o.BlobURL(path, line)
 }
 
-// origin links a finding's place; one that only the base has is not a line of the head.
+// origin links a finding's place in a cell; one that only the base has is not a line of the head.
 func (m *markdown) origin(o *report.Origin) string {
 	if o == nil {
 		return ""
 	}
-	if o.Side == "base" {
-		return code(place(o.Path, o.StartLine, 0)) + " (deleted)"
+	if o.Side == report.Base {
+		return breakable(place(o.Path, o.StartLine, 0), "") + " (deleted)"
 	}
-	return m.at(o.Path, o.StartLine, 0)
+	return breakable(place(o.Path, o.StartLine, 0), m.blob(o.Path, o.StartLine))
 }
 
 func (m *markdown) problems(title string, problems []report.Problem) section {

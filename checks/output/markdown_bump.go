@@ -19,21 +19,21 @@ func (m *markdown) bumps() section {
 		var moved []string
 		for k := range b.Moved {
 			one := &b.Moved[k]
-			words := code(one.Name) + " " + prose(versions(one))
+			words := breakable(one.Name, "") + " " + cellProse(versions(one))
 			for _, l := range one.Links {
-				words += " " + link(l.Text, l.URL)
+				words += " " + breakable(l.Text, l.URL)
 			}
 			moved = append(moved, words+"<br>"+breakable(place(one.Path, one.Line, 0), m.blob(one.Path, one.Line)))
 		}
 		var effects, care []string
 		if b.Problem == "" {
-			effects = append(effects, prose(bumpCounts(b)))
+			effects = append(effects, cellProse(bumpCounts(b)))
 		}
 		for _, words := range imageWords(b) {
 			effects = append(effects, breakable(words, ""))
 		}
 		for _, words := range careWords(b) {
-			care = append(care, prose(clip(words, messageRunes)))
+			care = append(care, cellProse(clip(words, messageRunes)))
 		}
 		const most = 12
 		s.rows = append(s.rows, fmt.Sprintf("| %s<br>in %s | %s | %s |\n", few(moved, most), breakable(b.Root, ""),

@@ -99,7 +99,7 @@ func (m *markdown) fold(e entry) string {
 			fmt.Fprintf(&b, "  - %s: %s\n", label, text)
 		}
 	}
-	fmt.Fprintf(&b, "- %s (%s): %s\n", m.policy(f), prose(weight(f)), prose(clip(f.Reason(), 4*messageRunes)))
+	fmt.Fprintf(&b, "- %s (%s): %s\n", link(m.policy(f)), prose(weight(f)), prose(clip(f.Reason(), 4*messageRunes)))
 	row("State", prose(mark(f)))
 	row("Field", codes(e.fields(), m.places))
 	row("Expected", prose(f.Expected))
@@ -118,7 +118,7 @@ func (m *markdown) fold(e entry) string {
 	} else if len(places) == 1 {
 		row("Edit", places[0])
 	} else {
-		row("Edit", "\n    - "+strings.Join(places, "\n    - "))
+		row("Edit "+strings.TrimSuffix(places[0], ":"), "\n    - "+strings.Join(places[1:], "\n    - "))
 	}
 	if o := f.Origin; o != nil {
 		if o.Set == nil && len(e) == 1 {
@@ -131,7 +131,11 @@ func (m *markdown) fold(e entry) string {
 			}
 		}
 	}
-	row("Rendered by", codes(distinct(e, func(f *report.Finding) []string { return f.Roots }), 10))
+	most := 10
+	if len(e) > 1 {
+		most = 2 // the places say as much
+	}
+	row("Rendered by", codes(distinct(e, func(f *report.Finding) []string { return f.Roots }), most))
 	row("Clusters", codes(distinct(e, func(f *report.Finding) []string { return f.Clusters }), 10))
 	if f.PolicyPath != "" {
 		address := ""

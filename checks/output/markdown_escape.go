@@ -3,6 +3,7 @@ package output
 import (
 	"fmt"
 	"html"
+	"math"
 	"net/url"
 	"strings"
 	"unicode/utf8"
@@ -11,12 +12,24 @@ import (
 // prose makes text inert in GitHub's Markdown, also in a table cell: it cannot start markup, HTML, a
 // link, a mention or a reference. Words that GitHub would link by themselves (addresses, @names, #1) are
 // written as code, where it does not. Line ends become spaces.
-func prose(s string) string {
+func prose(s string) string { return inertWords(s, math.MaxInt) }
+
+// cellProse is prose for the cell of a table.
+func cellProse(s string) string { return inertWords(s, wide) }
+
+// inertWords is prose with breaks in words that have more columns than most.
+func inertWords(s string, most int) string {
 	words := strings.Fields(line(s))
 	for i, w := range words {
-		if linkish(w) {
+		long := textWidth(w) > most
+		switch {
+		case linkish(w) && long:
+			words[i] = "<code>" + withBreaks(w) + "</code>"
+		case linkish(w):
 			words[i] = code(w)
-		} else {
+		case long:
+			words[i] = withBreaks(w)
+		default:
 			words[i] = escapeMarkdown(w, i == 0)
 		}
 	}
@@ -118,19 +131,52 @@ func link(text, address string) string {
 	return `<a href="` + href + `"><code>` + inert + "</code></a>"
 }
 
-// breakable is link for the cell of a table, where a browser makes a column as wide as its longest word: a long path
-// may be broken behind each slash.
+// wide is how many columns a word of a cell of a table has that is broken: a browser makes a column as wide as its longest
+// word, and GitHub lets readers scroll a table that has no room.
+const wide = 32
+
+// breakable is link for the cell of a table.
 func breakable(text, address string) string {
-	const short = 32
-	shown := clip(strings.TrimSpace(line(text)), codeRunes)
-	if textWidth(shown) <= short || !strings.Contains(shown, "/") {
+	shown := clip(strings.Join(strings.Fields(line(text)), " "), codeRunes)
+	if widest(shown) <= wide {
 		return link(text, address)
 	}
-	out := "<code>" + strings.ReplaceAll(references(shown), "&#47;", "&#47;<wbr>") + "</code>"
+	out := "<code>" + withBreaks(shown) + "</code>"
 	if href, ok := webAddress(address); ok {
 		return `<a href="` + href + `">` + out + "</a>"
 	}
 	return out
+}
+
+// widest is how many columns the longest word has.
+func widest(s string) (n int) {
+	for w := range strings.SplitSeq(s, " ") {
+		n = max(n, textWidth(w))
+	}
+	return n
+}
+
+// withBreaks is text as references, which may be broken behind each slash, and elsewhere in what is long without one.
+func withBreaks(s string) string {
+	const most = 24
+	var b strings.Builder
+	width := 0
+	for _, r := range s {
+		if n := runeWidth(r); width >= most && n > 0 { // a mark stays with its letter
+			b.WriteString("<wbr>")
+			width = 0
+		}
+		b.WriteString(references(string(r)))
+		width += runeWidth(r)
+		switch r {
+		case '/':
+			b.WriteString("<wbr>")
+			width = 0
+		case ' ':
+			width = 0
+		}
+	}
+	return b.String()
 }
 
 // webAddress is an address as the value of an attribute, false for what is none of the web.

@@ -29,25 +29,25 @@ func (m *markdown) table(title string, list []*report.Finding, folded bool) sect
 
 func (m *markdown) row(e entry) string {
 	f := e[0]
-	what := prose(clip(f.Reason(), messageRunes))
+	what := cellProse(clip(f.Reason(), messageRunes))
 	if e.named() {
 		what += " _(the others name their own resource)_"
 	}
 	if f.Expected != "" {
-		what += " Expected: " + prose(f.Expected) + "."
+		what += " Expected: " + cellProse(f.Expected) + "."
 	}
 	if a := f.Advice(); a != "" && len(e) == 1 {
-		what += " To do: " + code(a) + "."
+		what += " To do: " + breakable(a, "") + "."
 	}
 	if mk := mark(f); mk != "" {
 		what += " _(" + mk + ")_"
 	}
-	name := m.policy(f)
+	name := breakable(m.policy(f))
 	if rule := report.RuleName(f.Rule); rule != "" && rule != f.Policy {
-		name = code(f.Policy) + "<br>" + name
+		name = breakable(f.Policy, "") + "<br>" + name
 	}
 	if w := weight(f); w != "" {
-		name += "<br>" + prose(w)
+		name += "<br>" + cellProse(w)
 	}
 	return fmt.Sprintf("| %s | %s | %s | %s |\n", icons[standingOf(f)], name, what, m.cell(e))
 }
@@ -89,7 +89,7 @@ func (m *markdown) spot(s *spot) string {
 	for i, n := range s.lines[:min(len(s.lines), m.places)] {
 		switch {
 		case s.origin.Side == report.Base:
-			at = append(at, code(place(s.origin.Path, n, 0))+" (deleted)")
+			at = append(at, breakable(place(s.origin.Path, n, 0), "")+" (deleted)")
 		case i == 0:
 			at = append(at, breakable(place(s.origin.Path, n, 0), m.blob(s.origin.Path, n)))
 		default:
@@ -99,9 +99,9 @@ func (m *markdown) spot(s *spot) string {
 	if n := len(s.lines) - m.places; n > 0 {
 		at = append(at, fmt.Sprintf("and %d more", n))
 	}
-	names := []string{prose(s.resource.String())}
+	names := []string{m.resource(s.resource)}
 	for _, r := range s.others[:min(len(s.others), m.places)] {
-		names = append(names, prose(r.String()))
+		names = append(names, m.resource(r))
 	}
 	if n := len(s.others) - m.places; n > 0 {
 		names = append(names, fmt.Sprintf("and %d more", n))
@@ -109,16 +109,18 @@ func (m *markdown) spot(s *spot) string {
 	return strings.TrimSpace(strings.Join(at, ", ") + " " + strings.Join(names, ", "))
 }
 
+// resource is the name of one in a cell; names of Kubernetes are no longer than that.
+func (m *markdown) resource(r report.Resource) string { return cellProse(clip(r.String(), codeRunes)) }
+
 // line is a further line of a file that is named already.
 func (m *markdown) line(path string, n int) string { return link(fmt.Sprint(n), m.blob(path, n)) }
 
-// policy links the name of a finding's rule to where it is written, at the commit that the rules are of.
-func (m *markdown) policy(f *report.Finding) string {
-	address := ""
+// policy is the name of a finding's rule, and the address of where it is written, at the commit that the rules are of.
+func (m *markdown) policy(f *report.Finding) (name, address string) {
 	if m.o.PolicyURL != nil && f.PolicyPath != "" {
 		address = m.o.PolicyURL(f.PolicyPath, max(f.PolicyLine, 1))
 	}
-	return link(cmp.Or(report.RuleName(f.Rule), f.Policy), address)
+	return cmp.Or(report.RuleName(f.Rule), f.Policy), address
 }
 
 // few joins the different items as lines of a cell, and counts those beyond the limit.

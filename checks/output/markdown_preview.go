@@ -49,9 +49,9 @@ func (m *markdown) previewTable() section {
 	for i := range p.Findings {
 		f := &p.Findings[i]
 		icon := cmp.Or(icons[f.Effect], "⚠️")
-		s.rows = append(s.rows, fmt.Sprintf("| %s | %s<br>%s | %s<br>%s | %s<br>%s |\n", icon, code(f.Policy),
-			code(report.RuleName(f.Rule)), prose(becomes(f)), prose(clip(report.Reason(f.Rule, f.Message), messageRunes)),
-			m.origin(f.Origin), prose(previewResources(f))))
+		s.rows = append(s.rows, fmt.Sprintf("| %s | %s<br>%s | %s<br>%s | %s<br>%s |\n", icon, breakable(f.Policy, ""),
+			breakable(report.RuleName(f.Rule), ""), cellProse(becomes(f)),
+			cellProse(clip(report.Reason(f.Rule, f.Message), messageRunes)), m.origin(f.Origin), cellProse(previewResources(f))))
 	}
 	return s
 }

@@ -2,6 +2,7 @@ package output
 
 import (
 	"fmt"
+	"html"
 	"net/url"
 	"regexp"
 	"strings"
@@ -116,7 +117,7 @@ func TestDetails(t *testing.T) {
 				fence = ""
 			case fence == "":
 				left := bare(targets.ReplaceAllString(strings.NewReplacer("<details><summary>", "", "</summary>", "",
-					"</details>", "").Replace(row), ""))
+					"</details>", "", "<wbr>", "").Replace(row), ""))
 				if strings.ContainsAny(left, "@<`|") {
 					t.Errorf("%q leaves %q", s, left)
 				}
@@ -210,6 +211,29 @@ func TestMarkdownLimitInAnyScript(t *testing.T) {
 			}
 			if !strings.Contains(got, `left out for lack of space. <a href="https://lintel.example.com/r/1">The whole report</a>`) {
 				t.Errorf("%s of %q does not lead to the page", name, script)
+			}
+		}
+	}
+}
+
+// No word of a table is so long that the table has to be scrolled beside a conversation.
+func TestCellsCanBeBroken(t *testing.T) {
+	digest := "registry.example.com/team/app@sha256:" + strings.Repeat("0123456789abcdef", 4)
+	for _, s := range []string{digest, strings.Repeat("name", 60), "https://runbooks.example.com/" + digest, "a.b/" + digest,
+		strings.Repeat("日本", 50), strings.Repeat("e\u0301", 90), strings.Repeat("a_*|`<", 30), "x " + digest + " y"} {
+		r := hostileReport(s)
+		r.Preview.Findings = append(r.Preview.Findings, report.PreviewFinding{Policy: s, Rule: s, Message: s,
+			Effect: report.EffectFails, Resource: r.Findings[0].Resource, Origin: r.Findings[0].Origin})
+		for row := range strings.Lines(Markdown(r, MarkdownOptions{BlobURL: blobURL, PolicyURL: blobURL})) {
+			if !strings.HasPrefix(row, "|") {
+				continue
+			}
+			row = regexp.MustCompile(`<a href="[^"]*">|</a>|</?code>|\]\(\S*?\)`).ReplaceAllString(row, "")
+			row = strings.NewReplacer("<wbr>", " ", "<br>", " ", "\\", "").Replace(row)
+			for word := range strings.FieldsSeq(html.UnescapeString(row)) {
+				if textWidth(word) > wide+8 { // with quotes and the like around
+					t.Errorf("%.30q has a word of %d columns: %q", s, textWidth(word), word)
+				}
 			}
 		}
 	}
