@@ -89,6 +89,9 @@ func tame(row string) string {
 	return tameTags(row)
 }
 
+// LogLine is a line of text that neither a terminal nor the log of a CI system obeys.
+func LogLine(s string) string { return tame(Visible(s)) }
+
 // tag is what begins a command anywhere in a line.
 var tag = regexp.MustCompile(`##([A-Za-z]*\[)`)
 

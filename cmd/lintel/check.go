@@ -165,7 +165,7 @@ func writeDrafts(cmd *cobra.Command, file string, drafts []report.Draft) error {
 		}
 		if d.YAML == "" {
 			what := strings.TrimSpace(strings.Join(append(d.Policies(), d.Resource.Kind, d.Resource.Name), " "))
-			fmt.Fprintln(cmd.ErrOrStderr(), "lintel: no draft for", strconv.Quote(what)+":", d.Why)
+			fmt.Fprintln(cmd.ErrOrStderr(), "lintel: no draft for", strconv.Quote(what)+":", visible(d.Why))
 			continue
 		}
 		fmt.Fprintf(&b, "---\n# %s\n%s", strings.Trim(strconv.Quote(d.Path), `"`), d.YAML)

@@ -70,7 +70,7 @@ func runEval(cmd *cobra.Command, o evalOptions) error {
 	}
 	if len(problems) > 0 {
 		for _, p := range problems {
-			fmt.Fprintln(cmd.ErrOrStderr(), "lintel:", p)
+			fmt.Fprintln(cmd.ErrOrStderr(), "lintel:", visible(fmt.Sprint(p)))
 		}
 		return exitUnable
 	}

@@ -41,7 +41,7 @@ func run() int {
 	case errors.As(err, &code):
 		return int(code)
 	}
-	fmt.Fprintf(os.Stderr, "lintel: %v\n", err)
+	fmt.Fprintf(os.Stderr, "lintel: %s\n", visible(err.Error()))
 	return int(exitUnable)
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"slices"
 	"strconv"
@@ -30,11 +31,37 @@ func addOutputFlag[V output.Value](cmd *cobra.Command, name *string) {
 	}
 }
 
+// choice is a flag that takes one of a few words.
+type choice struct {
+	value *string
+	words []string
+}
+
+func (c choice) String() string {
+	if c.value == nil { // as the flag package asks for the zero value
+		return ""
+	}
+	return *c.value
+}
+
+// Set is called with what the user wrote.
+func (c choice) Set(s string) error {
+	if !slices.Contains(c.words, s) {
+		return errors.New("choose " + enumerated(c.words))
+	}
+	*c.value = s
+	return nil
+}
+
+// Type is what the help says it takes.
+func (choice) Type() string { return "string" }
+
 // addColorFlag adds the flag that decides whether text has colors.
 func addColorFlag(cmd *cobra.Command, mode *string, usage string) {
-	cmd.Flags().StringVar(mode, "color", "auto", usage+": auto, always or never")
-	_ = cmd.RegisterFlagCompletionFunc("color",
-		cobra.FixedCompletions([]string{"auto", "always", "never"}, cobra.ShellCompDirectiveNoFileComp))
+	words := []string{"auto", "always", "never"}
+	*mode = words[0]
+	cmd.Flags().Var(choice{mode, words}, "color", usage+": "+enumerated(words))
+	_ = cmd.RegisterFlagCompletionFunc("color", cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // outputOptions are those of the terminal and of this program.

@@ -62,7 +62,7 @@ func runShow(cmd *cobra.Command, o showOptions, q report.Query) error {
 		return err
 	}
 	for _, said := range out.Said {
-		fmt.Fprintf(cmd.ErrOrStderr(), "lintel: %s\n", output.Visible(said))
+		fmt.Fprintf(cmd.ErrOrStderr(), "lintel: %s\n", visible(said))
 	}
 	if len(out.Said) > 0 {
 		return exitUnable
@@ -89,11 +89,11 @@ func showing(ctx context.Context, child *sandbox.Sandbox, outside *sources.Store
 	return out, nil
 }
 
-// visible is output.Visible for each line.
+// visible is text that neither a terminal nor the log of a CI system obeys.
 func visible(text string) string {
-	lines := strings.Split(text, "\n")
+	lines := strings.Split(strings.ReplaceAll(text, "\t", "    "), "\n")
 	for i, line := range lines {
-		lines[i] = output.Visible(line)
+		lines[i] = output.LogLine(line)
 	}
 	return strings.Join(lines, "\n")
 }
