@@ -183,3 +183,23 @@ func TestCommandsAreNotBroken(t *testing.T) {
 		}
 	}
 }
+
+// The table of totals fits a terminal of any width: columns go that the entries below have.
+func TestTotalsFit(t *testing.T) {
+	for width := 30; width <= 120; width++ {
+		var text strings.Builder
+		if err := checkText(&text, many(314), Options{Width: width}); err != nil {
+			t.Fatal(err)
+		}
+		table, _, _ := strings.Cut(text.String(), "\n\n")
+		rows := strings.Split(table, "\n")
+		if !strings.HasPrefix(rows[0], "policy ") || !strings.HasPrefix(rows[len(rows)-1], "6 policies ") {
+			t.Fatalf("no table:\n%s", table)
+		}
+		for _, row := range rows {
+			if textWidth(row) > width {
+				t.Errorf("%d columns of %d: %q", textWidth(row), width, row)
+			}
+		}
+	}
+}

@@ -102,15 +102,13 @@ func totalsTable(list []total) (rows [][]string) {
 	return rows
 }
 
-// totals writes how much each policy found, as an aligned table. One finding needs none.
-func (t *text) totals(list []*report.Finding) {
-	if len(list) < 2 {
-		return
-	}
-	all := totals(list)
-	rows := totalsTable(all)
-	widths := make([]int, len(rows[0]))
-	rest := 0
+// shortestName is how many columns the name of a policy has at least in the table.
+const shortestName = 12
+
+// columnWidths are the widths of the columns of a table, the cells of which it makes safe to show, and what all but the
+// first one take.
+func columnWidths(rows [][]string) (widths []int, rest int) {
+	widths = make([]int, len(rows[0]))
 	for i := range widths {
 		for _, cells := range rows {
 			cells[i] = tame(line(cells[i]))
@@ -120,8 +118,29 @@ func (t *text) totals(list []*report.Finding) {
 			rest += 2 + widths[i]
 		}
 	}
+	return widths, rest
+}
+
+// totals writes how much each policy found, as an aligned table. One finding needs none.
+func (t *text) totals(list []*report.Finding) {
+	if len(list) < 2 {
+		return
+	}
+	all := totals(list)
+	rows := totalsTable(all)
+	widths, rest := columnWidths(rows)
+	for _, name := range []string{"action", "places", "severity"} { // the entries below have them
+		if rest+shortestName <= t.width {
+			break
+		}
+		at := slices.Index(rows[0], name)
+		for n := range rows {
+			rows[n] = slices.Delete(rows[n], at, at+1)
+		}
+		widths, rest = columnWidths(rows)
+	}
 	// A name that is too long is cut: the entry below has the whole.
-	widths[0] = min(widths[0], max(t.width-rest, 12))
+	widths[0] = min(widths[0], max(t.width-rest, shortestName))
 	for n, cells := range rows {
 		var b strings.Builder
 		for i, c := range cells {
@@ -129,7 +148,7 @@ func (t *text) totals(list []*report.Finding) {
 				c = clipWidth(c, widths[0])
 			}
 			pad := strings.Repeat(" ", max(widths[i]-textWidth(c), 0))
-			if i < 3 {
+			if i == 0 || rows[0][i] == "severity" || rows[0][i] == "action" {
 				c += pad
 			} else {
 				c = pad + c
