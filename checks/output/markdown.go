@@ -67,7 +67,7 @@ func (m *markdown) sections(list []*report.Finding) (first, second []section) {
 		m.totals(list),
 		m.next(),
 		m.problems("Errors", r.Errors),
-		m.problems("Not checked", notChecked(r)),
+		m.notChecked(),
 		m.table("Findings", active, false),
 		m.outside(active),
 		m.exceptions("Exceptions of this change", false),
@@ -192,13 +192,18 @@ func (m *markdown) origin(o *report.Origin) string {
 func (m *markdown) problems(title string, problems []report.Problem) section {
 	s := section{head: "\n#### " + title + "\n\n", one: "line", many: "lines"}
 	for _, p := range problems {
-		where := ""
-		if p.Path != "" {
-			where = m.at(p.Path, p.Line, p.Column) + ": "
-		}
-		s.rows = append(s.rows, "- "+where+prose(clip(p.Message, 2*messageRunes))+"\n")
+		s.rows = append(s.rows, m.problem(p)+"\n")
 	}
 	return s
+}
+
+// problem is an item of a list.
+func (m *markdown) problem(p report.Problem) string {
+	where := ""
+	if p.Path != "" {
+		where = m.at(p.Path, p.Line, p.Column) + ": "
+	}
+	return "- " + where + prose(clip(p.Message, 2*messageRunes))
 }
 
 // exceptions lists the exceptions of the change, or the objects that wait as if they were some.

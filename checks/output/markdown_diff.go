@@ -13,7 +13,8 @@ const placesListed = 30
 
 // diffMarkdown writes what a change does to the rendered resources: a fold for each, with the places where it is written.
 func diffMarkdown(w io.Writer, d *report.Differences, _ Options) error {
-	m := &markdown{report: &report.Report{Errors: d.Errors, NotChecked: d.NotChecked, Warnings: d.Warnings}}
+	m := &markdown{report: &report.Report{Errors: d.Errors, NotChecked: d.NotChecked, Warnings: d.Warnings},
+		places: placesListed}
 	head := "**" + prose(diffCounts(d)) + "**\n"
 	for _, words := range []string{unknownWords(d), otherRoots(d)} {
 		if words != "" {
@@ -24,8 +25,7 @@ func diffMarkdown(w io.Writer, d *report.Differences, _ Options) error {
 	for _, s := range imageWords(&report.Bump{Images: d.Images}) {
 		images.rows = append(images.rows, "- "+code(s)+"\n")
 	}
-	sections := []section{m.problems("Errors", d.Errors), m.problems("Not checked", notChecked(m.report)),
-		m.rendered(d.Differences), images}
+	sections := []section{m.problems("Errors", d.Errors), m.notChecked(), m.rendered(d.Differences), images}
 	_, err := io.WriteString(w, assemble(head, sections, []section{m.problems("Warnings", d.Warnings)}, "", 0, ""))
 	return err
 }

@@ -32,10 +32,7 @@ func checkText(w io.Writer, r *report.Report, o Options) error {
 			o.Severity))
 		t.blank()
 	}
-	for _, n := range r.NotChecked {
-		p := n.Problem()
-		t.problem("not checked", yellow, &p)
-	}
+	t.notChecked(r.NotChecked)
 	for i := range r.Warnings {
 		t.problem("warning", yellow, &r.Warnings[i])
 	}

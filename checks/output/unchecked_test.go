@@ -1,0 +1,53 @@
+package output
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// What many releases of one chart have in common is said once, and each of them is named or counted.
+func TestUncheckedForOneReason(t *testing.T) {
+	r := &report.Report{Conclusion: report.Neutral}
+	for i := range 69 {
+		r.NotChecked = append(r.NotChecked, report.NotChecked{Root: fmt.Sprintf("HelmRelease/a/app-%d", i), Line: 13,
+			Path: fmt.Sprintf("apps/%d/source.yaml", i), Reason: "the chart cannot be had"})
+	}
+	r.NotChecked = append(r.NotChecked, report.NotChecked{Root: "other", Path: "b.yaml", Reason: "it is a bucket"},
+		report.NotChecked{Path: "p.yaml", Line: 2, Reason: "the chart cannot be had", Rules: true})
+	text := func(o Options) string {
+		var b strings.Builder
+		if err := checkText(&b, r, o); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	for name, tc := range map[string]struct {
+		got   string
+		lines int
+		want  []string
+		not   string
+	}{
+		"text": {text(Options{}), 25, []string{"HelmRelease/a/app-0 is not checked: the chart cannot be had\n",
+			"likewise   HelmRelease/a/app-1 apps/1/source.yaml:13\n             HelmRelease/a/app-2 apps/2/source.yaml:13\n",
+			"and 63 more; --all-places", "other is not checked: it is a bucket", "p.yaml:2  not checked\n  the chart"},
+			"app-6 "},
+		"text of all": {text(Options{AllPlaces: true}), 90, []string{"app-68 apps/68/source.yaml:13"}, "more"},
+		"markdown": {Markdown(r, MarkdownOptions{}), 20, []string{"<details><summary>Likewise 68 more</summary>" +
+			"HelmRelease/a/app-1 `apps/1/source.yaml:13`<br>", "<br>and 48 more</details>\n", "other is not checked"}, "app-21 "},
+	} {
+		for _, s := range tc.want {
+			if !strings.Contains(tc.got, s) {
+				t.Errorf("%s: %q is not in\n%s", name, s, tc.got)
+			}
+		}
+		if n := strings.Count(tc.got, "\n"); n > tc.lines || strings.Contains(tc.got, tc.not) {
+			t.Errorf("%s: %d lines, or %q is in\n%s", name, n, tc.not, tc.got)
+		}
+		if n := strings.Count(tc.got, "the chart cannot be had"); n != 2 {
+			t.Errorf("%s: it is said %d times", name, n)
+		}
+	}
+}
