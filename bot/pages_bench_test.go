@@ -49,7 +49,7 @@ func (twoMegabytes) Assets() fs.FS { return nil }
 // BenchmarkPagesBesideWebhooks asks for a page of 2 MB a thousand times a second, for two seconds each round, and
 // delivers webhooks meanwhile: how long these take is what counts.
 func BenchmarkPagesBesideWebhooks(b *testing.B) {
-	q, err := queue.Open(b.Context(), queue.Config{Dir: b.TempDir(), Room: 64 << 20})
+	q, err := queue.Open(b.Context(), queue.Config{Dir: b.TempDir()})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -24,10 +24,14 @@ type embedded struct {
 const (
 	startTimeout = 30 * time.Second
 	maxMemory    = 64 << 20 // leases only
-	maxStore     = 4 << 30
+	// maxStore is no bound: each stream has its own. A server that is to keep less than its streams once asked for makes
+	// no other, and so would not start after somebody lowered the limits of a Bucket.
+	maxStore = 1 << 50
+	// maxJobBytes bounds the jobs on disk.
+	maxJobBytes = 4 << 30
 )
 
-func startEmbedded(dir string, extra int64) (*embedded, error) {
+func startEmbedded(dir string) (*embedded, error) {
 	if dir == "" {
 		return nil, errors.New("the embedded job queue needs a data directory")
 	}
@@ -49,7 +53,7 @@ func startEmbedded(dir string, extra int64) (*embedded, error) {
 		StoreDir:           dir,
 		SyncAlways:         true, // an answered webhook must survive a power cut
 		JetStreamMaxMemory: maxMemory,
-		JetStreamMaxStore:  maxStore + extra,
+		JetStreamMaxStore:  maxStore,
 		NoSigs:             true,
 		NoLog:              true,
 	})

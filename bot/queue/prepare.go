@@ -43,7 +43,7 @@ func (q *Queue) prepareOnce(ctx context.Context) error {
 }
 
 func (q *Queue) prepareWith(ctx context.Context, replicas int) (err error) {
-	q.stream, err = q.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+	config := jetstream.StreamConfig{
 		Name:              streamName,
 		Subjects:          []string{prefix + "*.*.*"},
 		Retention:         jetstream.WorkQueuePolicy,
@@ -55,8 +55,11 @@ func (q *Queue) prepareWith(ctx context.Context, replicas int) (err error) {
 		// New is refused only when the whole queue is full; within a subject the older one goes.
 		Discard:    jetstream.DiscardNew,
 		Duplicates: duplicates,
-	})
-	if err != nil {
+	}
+	if q.embedded != nil { // elsewhere the room would be taken from an account that others may share
+		config.MaxBytes = maxJobBytes
+	}
+	if q.stream, err = q.js.CreateOrUpdateStream(ctx, config); err != nil {
 		return err
 	}
 	if err := q.clear(ctx); err != nil {

@@ -41,8 +41,6 @@ type Config struct {
 	Dir string // folder of the embedded server; used when URL is empty
 	URL string // of a NATS server or cluster, comma separated; credentials may be part of it
 
-	Room int64 // bytes that the buckets of Bucket may take on the embedded server; the server refuses those above it
-
 	AckWait  time.Duration   // how long a worker may be silent before its job is given to another; 15 s
 	Tries    int             // deliveries of one job that count, the last one included; 3
 	Backoff  []time.Duration // pauses after the first, second ... failed try; 5 s, 30 s, 2 min
@@ -108,7 +106,7 @@ func (q *Queue) connect() (err error) {
 		q.config.Log.Warn("the connection to the NATS server has a problem", "error", err) // the client alone would print it
 	}))
 	if q.config.URL == "" {
-		if q.embedded, err = startEmbedded(q.config.Dir, q.config.Room); err != nil {
+		if q.embedded, err = startEmbedded(q.config.Dir); err != nil {
 			return err
 		}
 		options = append(options, nats.InProcessServer(q.embedded.server))

@@ -26,7 +26,6 @@ func inQueue(q *queue.Queue, l Limits) *Store {
 
 func openQueue(t *testing.T, c queue.Config) *queue.Queue {
 	t.Helper()
-	c.Room = 128 << 20
 	q, err := queue.Open(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +52,7 @@ func TestMain(m *testing.M) {
 	if dir == "" {
 		os.Exit(m.Run())
 	}
-	q, err := queue.Open(context.Background(), queue.Config{Dir: dir, Room: 128 << 20})
+	q, err := queue.Open(context.Background(), queue.Config{Dir: dir})
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)

@@ -192,8 +192,7 @@ func serve(ctx context.Context, o serveOptions, out io.Writer, log *slog.Logger)
 
 	opening, cancel := context.WithTimeout(ctx, openQueue)
 	defer cancel()
-	jobs, err := queue.Open(opening, queue.Config{Dir: filepath.Join(o.dataDir, "queue"), URL: o.natsURL,
-		Room: int64(o.pageBytes), Log: log})
+	jobs, err := queue.Open(opening, queue.Config{Dir: filepath.Join(o.dataDir, "queue"), URL: o.natsURL, Log: log})
 	if err != nil {
 		return err
 	}
