@@ -143,6 +143,18 @@ func (o *outcome) tellExceptions(out *report.Report, change report.Change) {
 	out.Exceptions = addExceptions(out.Exceptions, o.answers.lookups.list(out.Findings))
 }
 
+// active lists the merged exceptions that count, those of several clusters once.
+func active(outcomes []*outcome, findings []report.Finding) (list []report.Active) {
+	for _, o := range outcomes {
+		for _, x := range exceptions.Active(o.rules.decision, findings) {
+			if !slices.ContainsFunc(list, func(y report.Active) bool { return y.Path == x.Path && y.Line == x.Line }) {
+				list = append(list, x)
+			}
+		}
+	}
+	return list
+}
+
 // upkeep lists the merged exceptions that somebody should look at. One that several clusters have is unused where none
 // of them uses it.
 func upkeep(outcomes []*outcome, whole bool, now time.Time) (list []report.Upkeep) {

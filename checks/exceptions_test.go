@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
@@ -238,6 +240,33 @@ func TestExpirySoon(t *testing.T) {
 		if got != want {
 			t.Errorf("in %d days: %q, want %q", days, got, want)
 		}
+	}
+}
+
+// A whole check lists the merged exceptions that count, whatever becomes of them, with what they cover and their end.
+func TestActive(t *testing.T) {
+	spec := func(names string) string {
+		return "{exceptions: [{policyName: pods, ruleNames: [net, autogen-net]}], match: {any: [{resources: {kinds: [Pod], names: [" +
+			names + "]}}]}}"
+	}
+	r := treetest.New(t)
+	r.Write("apps/a.yaml", pod("one", hostNetwork)+"---\n"+pod("two", hostNetwork)+"---\n"+pod("three", hostNetwork))
+	end := time.Date(2035, 1, 1, 0, 0, 0, 0, time.UTC)
+	until := func(text, date string) string {
+		return strings.Replace(text, "namespace: ops", "namespace: ops, labels: {cleanup.kyverno.io/ttl: '"+date+"'}", 1)
+	}
+	r.Write("exceptions/a.yaml", exception("both", spec("one, two"))+"---\n"+exception("idle", spec("nobody")))
+	r.Write("exceptions/b.yaml", until(exception("ends", spec("three")), "2035-01-01")+"---\n"+
+		until(exception("ended", spec("one")), "2020-01-01"))
+	head := r.Commit(pods)
+	rep := check(t, r, report.Change{Rules: head, Head: head, All: true})
+	want := []report.Active{{Name: "ops/both", Path: "exceptions/a.yaml", Line: 1, Covers: 2},
+		{Name: "ops/idle", Path: "exceptions/a.yaml", Line: 6}, {Name: "ops/ends", Path: "exceptions/b.yaml", Line: 1, Expires: end, Covers: 1}}
+	if diff := cmp.Diff(want, rep.Active); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if pr := check(t, r, report.Change{Rules: head, Base: head, Head: head}); len(pr.Active) > 0 {
+		t.Errorf("a check of a change has %+v", pr.Active)
 	}
 }
 

@@ -91,6 +91,7 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	if change.All {
 		whole := len(out.Errors) == 0 && !slices.ContainsFunc(repo.trees.Differences, isChart)
 		out.Upkeep = upkeep(outcomes, whole, change.Now)
+		out.Active = active(outcomes, out.Findings)
 	}
 	raise(out, repo.settings)
 	out.Conclude()

@@ -18,6 +18,26 @@ type Known struct {
 	With     func(e *engine.Exception) []report.File
 }
 
+// Active lists the merged exceptions that count, by place, with how many of the findings they cover.
+func Active(d *Decision, findings []report.Finding) (list []report.Active) {
+	for _, e := range d.Counting {
+		if d.IsProposed(e) {
+			continue
+		}
+		x := report.Active{Name: e.FullName(), Path: e.Path, Line: e.Line, Expires: d.Ends(e)}
+		for _, f := range findings {
+			if f.Exemption != nil && f.Exemption.Path == e.Path && f.Exemption.Exception == x.Name {
+				x.Covers += 1 + len(f.Resources)
+			}
+		}
+		list = append(list, x)
+	}
+	slices.SortFunc(list, func(a, b report.Active) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line))
+	})
+	return list
+}
+
 // List describes the exceptions that a change proposes, by place.
 func List(d *Decision, known Known) (list []report.Exception) {
 	for _, e := range d.Proposed {

@@ -114,6 +114,15 @@ type Upkeep struct {
 	Covers  int       `json:"covers,omitempty"`  // with Unused: how many resources it is about all the same
 }
 
+// Active is a merged exception that counts.
+type Active struct {
+	Name    string    `json:"name"`
+	Path    string    `json:"path"`
+	Line    int       `json:"line"`
+	Expires time.Time `json:"expires,omitzero"` // zero: never
+	Covers  int       `json:"covers"`           // how many findings it covers; each resource counts
+}
+
 // Draft is a file with ready exceptions, as narrow as could be, for what blocks one resource: one for each policy. That
 // they let that through was tried out.
 type Draft struct {

@@ -30,6 +30,7 @@ type Report struct {
 	Approvers  *Approvers   `json:"approvers,omitempty"`  // who may approve them, from the settings at the base
 	Teams      []string     `json:"teams,omitempty"`      // "org/team": those that the settings map to users
 	Upkeep     []Upkeep     `json:"upkeep,omitempty"`     // with Change.All: merged exceptions to remove or renew
+	Active     []Active     `json:"active,omitempty"`     // with Change.All: merged exceptions that count
 	Drafts     []Draft      `json:"drafts,omitempty"`     // with Change.Drafts: exceptions for what blocks
 	Folders    []string     `json:"folders,omitempty"`    // the findings' roots that have no kustomization
 	Preview    *Preview     `json:"preview,omitempty"`    // what the change does to the rules themselves, once merged
