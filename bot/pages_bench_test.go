@@ -38,7 +38,7 @@ func (twoMegabytes) Part(io.Writer, *results.Stored, string, results.View) error
 
 func (twoMegabytes) Repository(io.Writer, *results.Overview, results.View) error { return nil }
 
-func (twoMegabytes) Organisation(io.Writer, string, []*results.Overview, results.View) error {
+func (twoMegabytes) Organisation(io.Writer, string, []*results.Summary, results.View) error {
 	return nil
 }
 

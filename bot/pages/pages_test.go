@@ -25,15 +25,25 @@ func storedResult(text string) *results.Stored {
 
 func overview(text string) *results.Overview {
 	o := &results.Overview{Repository: results.Repository{ID: 1, Owner: "octo", Name: "fleet"}, GitHub: "https://github.example",
-		Exceptions: []results.Exception{{Name: text, Path: "e.yaml", Line: 2, Expires: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC), Covers: 2}},
+		Exceptions: []results.Exception{{Name: text, Path: "e.yaml", Line: 2, Expires: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC), Covers: 2},
+			{Name: "for good", Path: "e.yaml", Line: 9, Never: true, Covers: 1}, {Name: "of an older version", Path: "o.yaml"},
+			{Name: "over", Path: "e.yaml", Line: 20, Expires: time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC), Expired: true},
+			{Name: "idle", Path: "e.yaml", Line: 30, Never: true, Unused: true}}, MoreExceptions: 4,
 		NotChecked: []report.NotChecked{{Root: "r", Path: "x.yaml", Line: 1, Reason: text}}, MoreNotChecked: 3}
 	for i := range 80 {
 		o.Branch = append(o.Branch, results.Entry{ID: fmt.Sprint(i), Head: "c0ffee", Name: "main", Conclusion: report.Neutral, Title: text,
 			Completed: time.Date(2026, 5, 1, 0, 80-i, 0, 0, time.UTC), Total: 10 + i,
-			Violations: []results.Violations{{Policy: text, Count: 5}, {Policy: "other", Count: 3 + i}}})
+			Violations: []results.Violations{{Policy: text, Severity: "high", Count: 5}, {Policy: "other", Count: 3 + i}}})
 	}
 	o.Pulls = []results.Entry{{ID: "9", Head: "dead", Pull: 4, Name: text, Conclusion: report.Success, Title: text}}
 	return o
+}
+
+func summary(text string) *results.Summary {
+	return &results.Summary{Repository: results.Repository{ID: 1, Owner: "octo", Name: "fleet"},
+		Newest: &results.Entry{ID: "9", Head: "dead", Name: text, Conclusion: report.Success, Title: text},
+		Trend: []results.Point{{At: time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC), Total: 7, Blocking: 2},
+			{At: time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC), Total: 9, Blocking: 9}}}
 }
 
 func TestPagesOfResults(t *testing.T) {
@@ -73,9 +83,15 @@ func TestPagesOfRepositories(t *testing.T) {
 	if err := (Renderer{}).Repository(&b, overview("Words"), results.View{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"ends on 1 June 2026", "covers 2 findings", "and 3 more",
+	for _, want := range []string{`<td>1 June 2026</td><td>2 findings</td>`, `<td>never</td><td>1 finding</td>`,
+		`<td>not known</td><td>0 findings</td>`, `<td>ended on 1 April 2026</td><td>nothing any more</td>`,
+		`<td>never</td><td>nothing that needs it</td>`, "and 3 more", "and 4 more",
+		"<title>Violations of the default branch by policy</title><desc>69 on 2026-05-01 00:21, 10 on 2026-05-01 01:20, at most 69 in 60 reports</desc>",
+		`<tr><th scope="row" class="when">2026-05-01 01:20</th><td class="n">5</td><td class="n">3</td><td class="n">2</td><td class="n">10</td></tr>`,
+		`<tr><th scope="row">Words</th><td>high</td><td class="n">5</td><td class="n">0</td></tr>`, "Since 1 May 2026",
+		`<a href="https://github.example/octo/fleet/commit/c0ffee">main c0ffee</a>`, `<a href="/r/octo/fleet/c0ffee/0">Words</a>`,
 		`<a href="https://github.example/octo/fleet/blob/c0ffee/e.yaml#L2">e.yaml:2</a>`, `<a href="https://github.example/octo/fleet/pull/4">#4 Words</a>`,
-		`<a href="/r/octo/fleet/dead/9">Words</a>`, `<td class="n">3</td><td class="n">59</td>`, "at most 69"} {
+		`<a href="/r/octo/fleet/dead/9">Words</a>`, `<td class="n">3</td><td class="n">−59</td>`} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %s in\n%s", want, b.String())
 		}
@@ -84,8 +100,10 @@ func TestPagesOfRepositories(t *testing.T) {
 		t.Errorf("%d parts are drawn", n)
 	}
 	b.Reset()
-	if err := (Renderer{}).Organisation(&b, "octo", []*results.Overview{overview("Words"), {Repository: results.Repository{Owner: "octo",
-		Name: "new"}}}, results.View{}); err != nil || !strings.Contains(b.String(), `<a href="/o/octo/fleet">octo/fleet</a>`) ||
+	if err := (Renderer{}).Organisation(&b, "octo", []*results.Summary{summary("Words"), {Repository: results.Repository{Owner: "octo",
+		Name: "new"}}}, results.View{More: true}); err != nil || !strings.Contains(b.String(), "There are more than are shown here.") ||
+		!strings.Contains(b.String(), `<td class="n">2</td><td class="n">7</td>`) ||
+		!strings.Contains(b.String(), "<desc>9 on 2026-04-01 00:00, 7 on 2026-05-01 00:00, at most 9 in 2 reports</desc>") || !strings.Contains(b.String(), `<a href="/o/octo/fleet">octo/fleet</a>`) ||
 		!strings.Contains(b.String(), `<a href="/o/octo/new">octo/new</a>`) {
 		t.Errorf("%v\n%s", err, b.String())
 	}
@@ -95,9 +113,11 @@ func TestPagesOfRepositories(t *testing.T) {
 func TestPagesHaveNoMarkupOfOthers(t *testing.T) {
 	const attack = `"><script>pwned()</script><img src=x onerror=pwned()>`
 	for name, write := range map[string]func(b *bytes.Buffer) error{
-		"result":       func(b *bytes.Buffer) error { return Renderer{}.Result(b, storedResult(attack), results.View{}) },
-		"repository":   func(b *bytes.Buffer) error { return Renderer{}.Repository(b, overview(attack), results.View{}) },
-		"organisation": func(b *bytes.Buffer) error { return Renderer{}.Organisation(b, attack, nil, results.View{}) },
+		"result":     func(b *bytes.Buffer) error { return Renderer{}.Result(b, storedResult(attack), results.View{}) },
+		"repository": func(b *bytes.Buffer) error { return Renderer{}.Repository(b, overview(attack), results.View{}) },
+		"organisation": func(b *bytes.Buffer) error {
+			return Renderer{}.Organisation(b, attack, []*results.Summary{summary(attack)}, results.View{})
+		},
 		"message": func(b *bytes.Buffer) error {
 			return Renderer{}.Message(b, results.Message{Title: attack, Text: attack}, results.View{})
 		},

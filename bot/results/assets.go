@@ -1,7 +1,10 @@
 package results
 
 import (
+	"bytes"
+	"compress/gzip"
 	"fmt"
+	"io"
 	"io/fs"
 	"mime"
 	"net/http"
@@ -12,8 +15,8 @@ import (
 
 // asset is a file that pages refer to.
 type asset struct {
-	plain, packed []byte
-	kind          string
+	body packed
+	kind string
 }
 
 // readAssets reads the files of a renderer, which are part of the program.
@@ -27,10 +30,11 @@ func readAssets(files fs.FS) (map[string]*asset, error) {
 			return err
 		}
 		a := &asset{kind: kindOf(name)}
-		if a.plain, err = fs.ReadFile(files, name); err != nil {
+		plain, err := fs.ReadFile(files, name)
+		if err != nil {
 			return err
 		}
-		if a.packed, err = compress(a.plain); err != nil {
+		if a.body, err = newPacked(plain); err != nil {
 			return err
 		}
 		all[name] = a
@@ -68,20 +72,38 @@ func (h *Handler) asset(w http.ResponseWriter, r *http.Request, name []string) {
 	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 	w.Header().Set("Content-Type", a.kind)
 	w.Header().Set("Vary", "Accept-Encoding")
-	write(w, r, http.StatusOK, a.plain, a.packed)
+	a.body.send(w, r, http.StatusOK)
 }
 
-// write sends a body as the reader likes it.
-func write(w http.ResponseWriter, r *http.Request, status int, plain, packed []byte) {
-	body := plain
-	if takesGzip(r) {
+// packed is a body, kept compressed: nearly all readers take it like that, and for the others it is decompressed anew.
+type packed struct {
+	data []byte
+	size int // not compressed
+}
+
+func newPacked(plain []byte) (packed, error) {
+	data, err := compress(plain)
+	return packed{data, len(plain)}, err
+}
+
+// send answers with the body as the reader likes it.
+func (p packed) send(w http.ResponseWriter, r *http.Request, status int) {
+	size, gzipped := p.size, takesGzip(r)
+	if gzipped {
 		w.Header().Set("Content-Encoding", "gzip")
-		body = packed
+		size = len(p.data)
 	}
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.Header().Set("Content-Length", strconv.Itoa(size))
 	w.WriteHeader(status)
-	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // who left does not want it
+	if r.Method == http.MethodHead {
+		return
+	}
+	if gzipped {
+		_, _ = w.Write(p.data) // who left does not want it
+		return
+	}
+	if plain, err := gzip.NewReader(bytes.NewReader(p.data)); err == nil { // as it always is: we compressed it
+		_, _ = io.Copy(w, plain)
 	}
 }
 

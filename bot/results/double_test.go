@@ -35,6 +35,7 @@ type bucketDouble struct {
 	dies     int // after that many writings; zero: never
 	writings int
 	gets     int
+	got      func(key string) // after a reading, if not nil
 }
 
 func newBucket() *bucketDouble {
@@ -43,9 +44,13 @@ func newBucket() *bucketDouble {
 
 func (b *bucketDouble) Get(_ context.Context, key string) ([]byte, uint64, error) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	b.gets++
-	return b.values[key], b.revision[key], b.fail
+	value, revision, got := b.values[key], b.revision[key], b.got
+	b.mu.Unlock()
+	if got != nil {
+		got(key)
+	}
+	return value, revision, b.fail
 }
 
 func (b *bucketDouble) Put(_ context.Context, key string, value []byte) error {
@@ -185,7 +190,7 @@ func (p *plain) Repository(w io.Writer, o *Overview, v View) error {
 	return p.note("repository")
 }
 
-func (p *plain) Organisation(w io.Writer, owner string, repositories []*Overview, _ View) error {
+func (p *plain) Organisation(w io.Writer, owner string, repositories []*Summary, _ View) error {
 	fmt.Fprintf(w, "account %s:", owner)
 	for _, o := range repositories {
 		fmt.Fprintf(w, " %s", o.Repository.Name)
@@ -207,6 +212,7 @@ type guardDouble struct {
 	mu     sync.Mutex
 	seen   map[int64]Access
 	err    error
+	asked  []int64
 	signed bool
 	turns  bool
 }
@@ -214,6 +220,7 @@ type guardDouble struct {
 func (g *guardDouble) Access(_ *http.Request, r Repository) (Access, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.asked = append(g.asked, r.ID)
 	return g.seen[r.ID], g.err
 }
 

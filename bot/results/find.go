@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -27,12 +29,8 @@ func (h *Handler) find(r *http.Request, path []string, ok bool) (p *page, privat
 		if err != nil {
 			return nil, false, err
 		}
-		view.Here = view.Base + RepositoryPath(o.Repository)
-		p, err := h.page(r.Context(), key("o", fmt.Sprint(o.Repository.ID, o.Repository.Private), view), overviewLife,
-			func(_ context.Context, b *bytes.Buffer) error {
-				return h.config.Renderer.Repository(b, o, view)
-			})
-		return p, o.Repository.Private, err
+		p, err := h.repository(r.Context(), o.Repository, view)
+		return p, o.Repository.Private, hiddenIfNone(err)
 	case path[0] == "r" && len(path) >= 4:
 		o, err := h.allowed(r, path[1], path[2])
 		if err != nil {
@@ -47,26 +45,28 @@ func (h *Handler) find(r *http.Request, path []string, ok bool) (p *page, privat
 	return nil, false, errHidden
 }
 
-// allowed returns the overview of a repository that the reader may see, by a name that it has or had.
-func (h *Handler) allowed(r *http.Request, owner, name string) (*Overview, error) {
-	o, err := lookup(r.Context(), h, "n/"+nameKey(owner, name), func(ctx context.Context) (*Overview, error) {
-		id, err := h.config.Store.Find(ctx, owner, name)
-		if err != nil {
-			return nil, err
-		}
-		return h.config.Store.Overview(ctx, id)
-	})
-	switch {
-	case errors.Is(err, ErrNone):
-		return nil, errHidden
-	case err != nil:
-		return nil, err
+// hiddenIfNone makes what is not there no other than what the reader may not see.
+func hiddenIfNone(err error) error {
+	if errors.Is(err, ErrNone) {
+		return errHidden
 	}
-	access := h.access(r, o.Repository)
+	return err
+}
+
+// allowed returns a repository that the reader may see, by a name that it has or had. It is private where not everybody
+// may see it now.
+func (h *Handler) allowed(r *http.Request, owner, name string) (*Summary, error) {
+	found, err := lookup(r.Context(), h, "n/"+nameKey(owner, name), lookupLife, func(ctx context.Context) (*Summary, error) {
+		return h.config.Store.Find(ctx, owner, name)
+	})
+	if err != nil {
+		return nil, hiddenIfNone(err)
+	}
+	access := h.access(r, found.Repository)
 	if access == Hidden {
 		return nil, errHidden
 	}
-	now := *o
+	now := *found
 	now.Repository.Private = access == Private
 	return &now, nil
 }
@@ -81,36 +81,93 @@ func (h *Handler) access(r *http.Request, repository Repository) Access {
 	return access
 }
 
+// repository is the page of a repository.
+func (h *Handler) repository(ctx context.Context, repository Repository, view View) (*page, error) {
+	view.Here = view.Base + RepositoryPath(repository)
+	return h.page(ctx, key("o", fmt.Sprintf("%+v", repository), view), overviewLife,
+		func(ctx context.Context, b *bytes.Buffer) error {
+			o, err := h.config.Store.Overview(ctx, repository.ID)
+			if err != nil {
+				return err
+			}
+			o.Repository = repository // as it is called now
+			return h.config.Renderer.Repository(b, o, view)
+		})
+}
+
+const (
+	// maxShown is how many repositories the page of an account shows, and maxAsked for how many of them it is asked
+	// whether the reader may see them: each can be two questions to GitHub, every few minutes and for each reader.
+	maxShown, maxAsked = 50, 200
+	// asking is for how many it is asked at a time.
+	asking = 16
+)
+
 // organisation is hidden where no repository of the account is shown.
 func (h *Handler) organisation(r *http.Request, owner string, view View) (p *page, private bool, err error) {
-	all, err := lookup(r.Context(), h, "a/"+hexOf(owner), func(ctx context.Context) ([]*Overview, error) {
+	all, err := lookup(r.Context(), h, "a/"+hexOf(owner), accountLife, func(ctx context.Context) ([]*Summary, error) {
 		return h.config.Store.Organisation(ctx, owner)
 	})
 	if err != nil {
+		return nil, false, hiddenIfNone(err)
+	}
+	shown, err := h.visible(r, all, view.SignedIn)
+	if err != nil {
 		return nil, false, err
 	}
-	var shown []*Overview
-	which := sha256.New()
-	for _, o := range all {
-		access := h.access(r, o.Repository)
-		if access == Hidden {
-			continue
-		}
-		now := *o
-		now.Repository.Private = access == Private
-		shown, private = append(shown, &now), private || access == Private
-		fmt.Fprint(which, o.Repository.ID, access, " ")
-	}
+	view.More = len(shown) > maxShown
+	shown = shown[:min(len(shown), maxShown)]
 	if len(shown) == 0 {
 		return nil, false, errHidden
 	}
+	which := sha256.New()
+	for _, s := range shown {
+		private = private || s.Repository.Private
+		fmt.Fprint(which, s.Repository.ID, s.Repository.Private, " ")
+	}
 	owner = shown[0].Repository.Owner // as it is written
 	view.Here = view.Base + OrganisationPath(owner)
-	p, err = h.page(r.Context(), key("a", hexOf(owner)+"/"+hex.EncodeToString(which.Sum(nil)), view), overviewLife,
-		func(_ context.Context, b *bytes.Buffer) error {
-			return h.config.Renderer.Organisation(b, owner, shown, view)
-		})
+	name := fmt.Sprintf("%s/%x/%t", hexOf(owner), which.Sum(nil), view.More)
+	p, err = h.page(r.Context(), key("a", name, view), overviewLife, func(_ context.Context, b *bytes.Buffer) error {
+		return h.config.Renderer.Organisation(b, owner, shown, view)
+	})
 	return p, private, err
+}
+
+// visible are those of the repositories that the reader may see, at most one more than are shown. Who is not signed in
+// is not shown what was private when its newest result was stored: that would be a question to GitHub for each.
+func (h *Handler) visible(r *http.Request, all []*Summary, signedIn bool) (shown []*Summary, err error) {
+	if !signedIn {
+		all = slices.DeleteFunc(slices.Clone(all), func(s *Summary) bool { return s.Repository.Private })
+	}
+	var unknown atomic.Pointer[error]
+	for some := range slices.Chunk(all[:min(len(all), maxAsked)], asking) {
+		answers, err := each(r.Context(), some, func(ctx context.Context, s *Summary) (Access, error) {
+			access, err := h.config.Guard.Access(r.WithContext(ctx), s.Repository)
+			if err != nil {
+				unknown.Store(&err)
+				access = Hidden
+			}
+			return access, ctx.Err()
+		})
+		if err != nil {
+			return nil, err
+		}
+		for i, access := range answers {
+			if access != Hidden && len(shown) <= maxShown {
+				s := *some[i]
+				s.Repository.Private = access == Private
+				shown = append(shown, &s)
+			}
+		}
+		if len(shown) > maxShown {
+			break
+		}
+	}
+	if err := unknown.Load(); err != nil {
+		h.config.Log.Warn("nobody knows who may see some repositories of a page", "error", *err)
+	}
+	return shown, nil
 }
 
 // result is a page about a commit: path is HEAD, HEAD/ID or HEAD/ID/PART.
@@ -120,7 +177,7 @@ func (h *Handler) result(r *http.Request, repository Repository, path []string, 
 		len(path) > 3 || len(path) == 3 && !partForm.MatchString(path[2]) {
 		return nil, ErrNone
 	}
-	others, err := lookup(ctx, h, fmt.Sprintf("h/%d/%s", repository.ID, head), func(ctx context.Context) ([]Meta, error) {
+	others, err := lookup(ctx, h, fmt.Sprintf("h/%d/%s", repository.ID, head), lookupLife, func(ctx context.Context) ([]Meta, error) {
 		return h.config.Store.OfHead(ctx, repository.ID, head)
 	})
 	if err != nil {
@@ -171,7 +228,7 @@ func (h *Handler) meta(ctx context.Context, repository Repository, head, id stri
 			return &others[i], nil
 		}
 	}
-	return lookup(ctx, h, fmt.Sprintf("m/%d/%s/%s", repository.ID, head, id), func(ctx context.Context) (*Meta, error) {
+	return lookup(ctx, h, fmt.Sprintf("m/%d/%s/%s", repository.ID, head, id), lookupLife, func(ctx context.Context) (*Meta, error) {
 		return h.config.Store.Meta(ctx, repository.ID, head, id)
 	})
 }

@@ -22,9 +22,9 @@ type Config struct {
 	// Base is the path of the public address, "" or such as /lintel. Requests may come with or without it: a proxy may
 	// take it away.
 	Base       string
-	Cache      int64            // bytes of pages that are kept; default: 64 MiB
+	Cache      int64            // bytes of pages that are kept, compressed; default: 64 MiB
 	Renderings int              // pages that are made at a time; default: 2
-	Readers    int              // requests that are answered at a time; default: 512
+	Readers    int              // requests whose pages are looked for at a time; default: 512
 	Now        func() time.Time // default: time.Now
 	Log        *slog.Logger     // default: discard
 }
@@ -32,8 +32,10 @@ type Config struct {
 const (
 	// lookupLife is how long what the store said is taken for true, and what has gone is still shown.
 	lookupLife = 5 * time.Second
-	// overviewLife is likewise for the pages of repositories and accounts.
+	// overviewLife is likewise for the pages of repositories and accounts, and accountLife for the repositories that an
+	// account has.
 	overviewLife = 10 * time.Second
+	accountLife  = 30 * time.Second
 	// lookups is how many requests to the store wait for an answer at a time, and busyWait how long one waits for its
 	// turn.
 	lookups      = 16
@@ -69,8 +71,7 @@ type Handler struct {
 // page is a page ready to be sent.
 type page struct {
 	status int
-	plain  []byte
-	packed []byte // compressed
+	body   packed
 	tag    string
 }
 
@@ -84,7 +85,7 @@ func New(c Config) (*Handler, error) {
 	c.Base = strings.TrimRight(c.Base, "/")
 	h := &Handler{config: c, readers: make(chan struct{}, c.Readers),
 		pages: newShelf(c.Cache, c.Renderings, busyWait, c.Now, func(p *page) int64 {
-			return int64(len(p.plain)+len(p.packed)) + 512
+			return int64(len(p.body.data)) + 512
 		}),
 		looks: newShelf(maxLooked, lookups, busyWait, c.Now, func(l looked) int64 { return l.size() })}
 	var err error
@@ -114,12 +115,12 @@ func New(c Config) (*Handler, error) {
 }
 
 func newPage(status int, html []byte) (*page, error) {
-	packed, err := compress(html)
+	body, err := newPacked(html)
 	if err != nil {
 		return nil, err
 	}
 	sum := sha256.Sum256(html)
-	return &page{status: status, plain: html, packed: packed, tag: hex.EncodeToString(sum[:12])}, nil
+	return &page{status: status, body: body, tag: hex.EncodeToString(sum[:12])}, nil
 }
 
 // Patterns are those of http.ServeMux that the handler serves.
@@ -151,19 +152,19 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "only GET and HEAD", http.StatusMethodNotAllowed)
 		return
 	}
-	select {
-	case h.readers <- struct{}{}:
-		defer func() { <-h.readers }()
-	default:
-		h.send(w, r, h.busy, "no-store")
-		return
-	}
 	path, ok := h.path(r)
 	if ok && path[0] == "static" {
 		h.asset(w, r, path[1:])
 		return
 	}
+	select {
+	case h.readers <- struct{}{}:
+	default:
+		h.send(w, r, h.busy, "no-store")
+		return
+	}
 	p, private, err := h.find(r, path, ok)
+	<-h.readers // however long the reader takes to read: the page is there, and shared
 	switch {
 	case err == nil && private:
 		h.send(w, r, p, "private, no-store")
@@ -212,7 +213,7 @@ func (h *Handler) send(w http.ResponseWriter, r *http.Request, p *page, cache st
 		header.Set("Retry-After", retrySeconds)
 	}
 	if p.status != http.StatusOK {
-		write(w, r, p.status, p.plain, p.packed)
+		p.body.send(w, r, p.status)
 		return
 	}
 	tag := `"` + p.tag + `"`
@@ -224,5 +225,5 @@ func (h *Handler) send(w http.ResponseWriter, r *http.Request, p *page, cache st
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	write(w, r, p.status, p.plain, p.packed)
+	p.body.send(w, r, p.status)
 }

@@ -60,8 +60,8 @@ func (h *house) ask(method, path string, headers ...string) *httptest.ResponseRe
 func TestPages(t *testing.T) {
 	h := newHouse(t, Config{Base: "/lintel"})
 	r := resultOf("x", headA, clock)
-	put(t, h.store, r)
 	put(t, h.store, resultOf("y", headA, clock.Add(-time.Minute)))
+	put(t, h.store, r)
 	at := "/r/Octo-Org/fleet.gitops/" + headA
 	result := fmt.Sprintf("result of Octo-Org/fleet.gitops at aaaaaaa: 2 violations; 2 of its commit; signed in false; here "+
 		"/lintel%s/%s; outdated false; ", at, r.ID)
@@ -233,7 +233,7 @@ func TestMadeOnce(t *testing.T) {
 	if w := h.ask(http.MethodGet, at); !strings.Contains(w.Body.String(), "signed in true") {
 		t.Errorf("signed in: %s", w.Body)
 	}
-	if err := h.store.Drop(t.Context(), 7, 11); err != nil {
+	if err := h.store.Gone(t.Context(), 7, 11); err != nil {
 		t.Fatal(err)
 	}
 	h.later(lookupLife)

@@ -3,6 +3,7 @@ package results
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 // looked is what the store said: a T of lookup, or nil where there is none.
@@ -10,37 +11,37 @@ type looked struct{ value any }
 
 // The sizes of what is kept, about; more than it is rather than less.
 const (
-	entrySize = 1 << 10
 	baseSize  = 2 << 10
+	pointSize = 64
 )
 
 func (l looked) size() int64 {
 	switch v := l.value.(type) {
-	case *Overview:
-		return v.size()
-	case []*Overview:
+	case []*Summary:
 		n := int64(baseSize)
-		for _, o := range v {
-			n += o.size()
+		for _, s := range v {
+			n += s.size()
 		}
 		return n
 	case []Meta:
 		return int64(baseSize * (1 + len(v)))
+	case *Summary:
+		return v.size()
 	}
 	return baseSize
 }
 
-func (o *Overview) size() int64 {
-	n := baseSize + entrySize*(len(o.Pulls)+len(o.Branch)+len(o.Exceptions)+len(o.NotChecked))
-	for _, e := range o.Branch {
-		n += 128 * len(e.Violations)
+func (s *Summary) size() int64 {
+	if s == nil {
+		return baseSize
 	}
-	return int64(n)
+	return int64(baseSize + pointSize*len(s.Trend))
 }
 
 // lookup asks the store, or remembers what it said a moment ago; ErrNone is remembered, too.
-func lookup[T any](ctx context.Context, h *Handler, key string, ask func(context.Context) (T, error)) (T, error) {
-	got, err := h.looks.get(ctx, key, lookupLife, func(ctx context.Context) (looked, error) {
+func lookup[T any](ctx context.Context, h *Handler, key string, life time.Duration,
+	ask func(context.Context) (T, error)) (T, error) {
+	got, err := h.looks.get(ctx, key, life, func(ctx context.Context) (looked, error) {
 		value, err := ask(ctx)
 		if errors.Is(err, ErrNone) {
 			return looked{}, nil

@@ -151,7 +151,11 @@ func TestReplicasShare(t *testing.T) {
 	if got := load(t, c, 11, headA, r.ID); got.Report == nil {
 		t.Error("nothing is there after a restart")
 	}
-	if err := c.Drop(t.Context(), 7, 0); err != nil {
+	gone, err := c.summary(t.Context(), 11)
+	if err == nil {
+		err = c.drop(t.Context(), gone)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.Meta(t.Context(), 11, headA, r.ID); !errors.Is(err, ErrNone) {
@@ -167,9 +171,9 @@ func TestBytes(t *testing.T) {
 	q := openQueue(t, queue.Config{Dir: t.TempDir()})
 	limits := Limits{Bytes: 4 << 20, Age: time.Hour}
 	s := inQueue(q, limits)
-	const count = 12 // of half a MiB
+	const count = 30
 	for n := range count {
-		put(t, s, large(n, 500_000))
+		put(t, s, large(n, 200_000))
 	}
 	whole := 0
 	for n := range count {
@@ -182,7 +186,7 @@ func TestBytes(t *testing.T) {
 			t.Errorf("result %d is gone, and an older one is there", n)
 		}
 	}
-	if whole < 3 || whole > 7 {
-		t.Errorf("%d results of half a MiB are kept in %d bytes", whole, limits.DataBytes())
+	if whole < 10 || whole > 17 {
+		t.Errorf("%d results of 0.2 MB are kept in %d bytes", whole, limits.DataBytes())
 	}
 }

@@ -2,6 +2,8 @@ package results
 
 import (
 	"cmp"
+	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -50,19 +52,64 @@ type Entry struct {
 
 // Violations counts those of one policy.
 type Violations struct {
-	Policy string `json:"policy"`
-	Count  int    `json:"count"`
+	Policy   string `json:"policy"`
+	Severity string `json:"severity,omitempty"` // the worst of its findings; empty: it states none
+	Count    int    `json:"count"`
 }
 
-// Exception is a merged exception that something uses, or that somebody should look at.
+// Exception is a merged exception that is in effect, or that somebody should look at.
 type Exception struct {
 	Name    string    `json:"name"`
 	Path    string    `json:"path"`
 	Line    int       `json:"line,omitempty"`
-	Expires time.Time `json:"expires,omitzero"` // zero: never, or not soon
+	Expires time.Time `json:"expires,omitzero"` // zero: never, where Never says so, or not known
+	Never   bool      `json:"never,omitempty"`
 	Expired bool      `json:"expired,omitempty"`
 	Unused  bool      `json:"unused,omitempty"`
 	Covers  int       `json:"covers"` // findings that it covers
+}
+
+// maxOverview bounds an overview that is read back.
+const maxOverview = 32 << 20
+
+// decodeOverview is an empty one where there is none, or one that cannot be read.
+func decodeOverview(data []byte) *Overview {
+	o := &Overview{}
+	plain, err := decompressAny(data, maxOverview)
+	var other *json.UnmarshalTypeError
+	if err == nil {
+		err = json.Unmarshal(plain, o)
+	}
+	if err != nil && !errors.As(err, &other) {
+		return &Overview{}
+	}
+	return o
+}
+
+// encode leaves out what there is no room for, half of every list at a time: a repository with odd names has no
+// smaller right to be stored.
+func (o *Overview) encode() ([]byte, error) {
+	for {
+		data, err := json.Marshal(o)
+		if err == nil {
+			data, err = compress(data)
+		}
+		if err != nil || len(data) <= maxValue || len(o.Pulls)+len(o.Branch)+len(o.Exceptions)+len(o.NotChecked) == 0 {
+			return data, err
+		}
+		o.Pulls, o.Branch = o.Pulls[:len(o.Pulls)/2], o.Branch[:len(o.Branch)/2]
+		o.limit(len(o.Exceptions)/2, len(o.NotChecked)/2)
+	}
+}
+
+// limit cuts the lists of the newest report and counts what they had more.
+func (o *Overview) limit(exceptions, notChecked int) {
+	if n := len(o.Exceptions) - exceptions; n > 0 {
+		o.Exceptions, o.MoreExceptions = o.Exceptions[:exceptions], o.MoreExceptions+n
+	}
+	if n := len(o.NotChecked) - notChecked; n > 0 {
+		o.NotChecked, o.MoreNotChecked = o.NotChecked[:notChecked], o.MoreNotChecked+n
+	}
 }
 
 // Path is the path of the page of an entry's result.
@@ -75,13 +122,20 @@ func entryOf(m *Meta, rep *report.Report) Entry {
 	if m.Pull != nil {
 		e.Pull, e.Name, e.Author = m.Pull.Number, m.Pull.Title, m.Pull.Author
 	}
-	counts := map[string]int{}
+	counts := map[string]*Violations{}
 	for _, f := range rep.Findings {
 		if f.Result == report.Skip {
 			continue
 		}
 		n := 1 + len(f.Resources)
-		counts[f.Policy] += n
+		of := counts[f.Policy]
+		if of == nil {
+			of = &Violations{Policy: f.Policy, Severity: f.Severity}
+			counts[f.Policy] = of
+		}
+		if of.Count += n; report.SeverityRank(f.Severity) < report.SeverityRank(of.Severity) {
+			of.Severity = f.Severity
+		}
 		e.Total += n
 		if f.Blocks {
 			e.Blocking += n
@@ -91,7 +145,7 @@ func entryOf(m *Meta, rep *report.Report) Entry {
 		return e
 	}
 	for _, policy := range slices.Sorted(maps.Keys(counts)) {
-		e.Violations = append(e.Violations, Violations{policy, counts[policy]})
+		e.Violations = append(e.Violations, *counts[policy])
 	}
 	slices.SortStableFunc(e.Violations, func(a, b Violations) int { return cmp.Compare(b.Count, a.Count) })
 	e.Violations = e.Violations[:min(len(e.Violations), maxPolicies)]
@@ -99,36 +153,31 @@ func entryOf(m *Meta, rep *report.Report) Entry {
 }
 
 // add puts a result into the overview, in place of the same one and of older ones of its pull request. One that is
-// older than what is there of its pull request changes nothing, unless that is from the future: of a clock that was
-// wrong.
+// older than what is there changes little: it has its place in the order, and its pull request goes on to show the newer
+// one. What is from the future, of a clock that was wrong, is not newer.
 func (o *Overview) add(m *Meta, rep *report.Report, now time.Time) {
 	e := entryOf(m, rep)
+	newer := func(p Entry) bool { return p.Completed.After(e.Completed) && !p.Completed.After(now) }
 	o.Schema, o.Repository, o.GitHub = Schema, m.Repository, m.GitHub
 	switch {
 	case m.Pull != nil:
-		newer := slices.ContainsFunc(o.Pulls, func(p Entry) bool {
-			return p.Pull == e.Pull && p.Completed.After(e.Completed) && !p.Completed.After(now)
-		})
-		if !newer {
-			o.Pulls = insert(o.Pulls, e, func(p Entry) bool { return p.Pull == e.Pull })
+		if !slices.ContainsFunc(o.Pulls, func(p Entry) bool { return p.Pull == e.Pull && newer(p) }) {
+			o.Pulls = insert(o.Pulls, e, newer, func(p Entry) bool { return p.Pull == e.Pull })
 		}
 	case m.Branch != "":
-		o.Branch = insert(o.Branch, e, func(p Entry) bool { return p.ID == e.ID && p.Head == e.Head })
+		o.Branch = insert(o.Branch, e, newer, func(p Entry) bool { return p.ID == e.ID && p.Head == e.Head })
 		if o.Branch[0].ID != e.ID {
 			break
 		}
-		o.Exceptions = exceptionsOf(rep)
-		o.MoreExceptions = max(0, len(o.Exceptions)-maxExceptions)
-		o.Exceptions = o.Exceptions[:len(o.Exceptions)-o.MoreExceptions]
-		o.MoreNotChecked = max(0, len(rep.NotChecked)-maxNotChecked)
-		o.NotChecked = rep.NotChecked[:len(rep.NotChecked)-o.MoreNotChecked]
+		o.Exceptions, o.NotChecked, o.MoreExceptions, o.MoreNotChecked = exceptionsOf(rep), rep.NotChecked, 0, 0
+		o.limit(maxExceptions, maxNotChecked)
 	}
 }
 
-// insert keeps a list in order of time, newest first.
-func insert(list []Entry, e Entry, same func(Entry) bool) []Entry {
+// insert puts an entry behind those that are newer, the newest first, and takes out what is the same.
+func insert(list []Entry, e Entry, newer, same func(Entry) bool) []Entry {
 	list = slices.DeleteFunc(list, same)
-	at := slices.IndexFunc(list, func(p Entry) bool { return !p.Completed.After(e.Completed) })
+	at := slices.IndexFunc(list, func(p Entry) bool { return !newer(p) })
 	if at < 0 {
 		at = len(list)
 	}
@@ -136,32 +185,30 @@ func insert(list []Entry, e Entry, same func(Entry) bool) []Entry {
 	return list[:min(len(list), maxEntries)]
 }
 
-// exceptionsOf are those in use by the report's findings, and those that somebody should look at.
+// exceptionsOf are those in effect, and those that somebody should look at: the ones that end first, first.
 func exceptionsOf(rep *report.Report) []Exception {
-	type file struct{ name, path string }
-	all := map[file]*Exception{}
-	at := func(name, path string) *Exception {
-		if all[file{name, path}] == nil {
-			all[file{name, path}] = &Exception{Name: name, Path: path}
-		}
-		return all[file{name, path}]
+	type place struct {
+		path string
+		line int
 	}
-	for _, f := range rep.Findings {
-		if f.Exemption != nil && f.Exemption.State == report.Merged {
-			at(f.Exemption.Exception, f.Exemption.Path).Covers += 1 + len(f.Resources)
-		}
+	at := map[place]int{}
+	var list []Exception
+	for _, a := range rep.Active {
+		at[place{a.Path, a.Line}] = len(list)
+		list = append(list, Exception{Name: a.Name, Path: a.Path, Line: a.Line, Expires: a.Expires, Covers: a.Covers,
+			Never: a.Expires.IsZero()})
 	}
 	for _, u := range rep.Upkeep {
-		e := at(u.Name, u.Path)
-		e.Line, e.Expires, e.Expired, e.Unused = u.Line, u.Expires, u.Expired, u.Unused
-	}
-	var list []Exception
-	for _, e := range all {
-		list = append(list, *e)
+		i, known := at[place{u.Path, u.Line}]
+		if !known {
+			i = len(list)
+			list = append(list, Exception{Name: u.Name, Path: u.Path, Line: u.Line, Expires: u.Expires})
+		}
+		list[i].Expired, list[i].Unused = u.Expired, u.Unused
 	}
 	slices.SortFunc(list, func(a, b Exception) int {
 		return cmp.Or(compareBool(a.Expires.IsZero(), b.Expires.IsZero()), a.Expires.Compare(b.Expires),
-			cmp.Compare(a.Path, b.Path), cmp.Compare(a.Name, b.Name))
+			cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line))
 	})
 	return list
 }

@@ -20,7 +20,7 @@ import (
 // large, the largest first: rendered differences before all.
 func essential() []string {
 	return []string{"conclusion", "title", "all", "findings", "errors", "warnings", "notChecked", "exceptions",
-		"approvers", "stats", "about", "until", "clusters", "upkeep", "outside"}
+		"approvers", "stats", "about", "until", "clusters", "upkeep", "outside", "active"}
 }
 
 // excerpts is the field that is left out last: the source lines of the findings.

@@ -2,90 +2,137 @@ package results
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
+	"time"
 )
 
-// Drop removes the results of a repository, or with zero those of all repositories of an installation.
-func (s *Store) Drop(ctx context.Context, installation, repository int64) error {
-	if repository != 0 {
-		return s.drop(ctx, repository)
-	}
-	owned := fmt.Sprintf("owned.%d.", installation)
-	keys, err := s.index.Keys(ctx, owned+"*")
-	if err != nil {
-		return err
-	}
-	for _, key := range keys {
-		id, err := strconv.ParseInt(strings.TrimPrefix(key, owned), 10, 64)
-		if err != nil {
-			continue
-		}
-		o, _, err := s.overview(ctx, id)
-		if err != nil {
-			return err
-		}
-		if o.Repository.Installation != installation && o.Repository.ID != 0 {
-			continue // another one has it by now
-		}
-		if err := s.drop(ctx, id); err != nil {
-			return err
-		}
-	}
-	return s.index.Remove(ctx, owned+"*")
-}
+const (
+	// goneFor is how long results are kept, and shown to nobody, of a repository that was taken from the App: who
+	// installs it again, or chose wrong, finds the pages of the check runs again.
+	goneFor = 24 * time.Hour
+	// settling is how long a result that was stored knows better where its repository is than a list of those that the
+	// App reaches: it may be younger.
+	settling = 10 * time.Minute
+)
 
-// drop begins with what pages are found by.
-func (s *Store) drop(ctx context.Context, repository int64) error {
-	o, _, err := s.overview(ctx, repository)
+// Gone hides the results of a repository of an installation at once, or with zero those of all its repositories.
+// Retain removes them a day later, or shows them again. What has come to another installation stays.
+func (s *Store) Gone(ctx context.Context, installation, repository int64) error {
+	var all []*Summary
+	var err error
+	if repository == 0 {
+		all, err = s.all(ctx)
+	} else if one, failed := s.summary(ctx, repository); failed != nil || one == nil {
+		return failed
+	} else {
+		all = []*Summary{one}
+	}
 	if err != nil {
 		return err
 	}
-	id := strconv.FormatInt(repository, 10)
-	var all []error
-	if o.Repository.ID != 0 {
-		all = append(all, s.index.Remove(ctx, nameKey(o.Repository.Owner, o.Repository.Name)))
-	}
-	for _, filter := range []string{overviewKey(repository), "result." + id + ".>", "owned.*." + id} {
-		all = append(all, s.index.Remove(ctx, filter))
-	}
-	all = append(all, s.data.Remove(ctx, id+".>"))
-	return errors.Join(all...)
-}
-
-// Retain drops the repositories that are not among those that the App can reach; of installations that are not known
-// to be complete nothing is dropped. It is for events that were lost.
-func (s *Store) Retain(ctx context.Context, reached func(installation, repository int64) bool) error {
-	keys, err := s.index.Keys(ctx, "owned.*.*")
-	if err != nil {
-		return err
-	}
-	gone := map[int64]bool{}
-	for _, key := range keys {
-		part := strings.Split(key, ".")
-		if len(part) != 3 {
+	for _, r := range all {
+		if r.Repository.Installation != installation {
 			continue
 		}
-		installation, err := strconv.ParseInt(part[1], 10, 64)
-		id, err2 := strconv.ParseInt(part[2], 10, 64)
-		if errors.Join(err, err2) != nil {
-			continue
-		}
-		if reached(installation, id) {
-			gone[id] = false
-		} else if _, known := gone[id]; !known {
-			gone[id] = true
-		}
-	}
-	for id, is := range gone {
-		if !is {
-			continue
-		}
-		if err := s.drop(ctx, id); err != nil {
+		if err := s.hide(ctx, r); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (s *Store) hide(ctx context.Context, r *Summary) error {
+	return s.amend(ctx, r.Repository.ID, func(now *Summary) bool {
+		if now.Repository.Installation != r.Repository.Installation || !now.Gone.IsZero() {
+			return false
+		}
+		now.Gone = s.now().UTC()
+		return true
+	})
+}
+
+// amend changes what is known of a repository; edit reports whether there is something to change.
+func (s *Store) amend(ctx context.Context, repository int64, edit func(*Summary) bool) error {
+	return s.change(ctx, summaryKey(repository), func(data []byte) ([]byte, error) {
+		now := decodeSummary(data, repository)
+		if now == nil || !edit(now) {
+			return nil, nil
+		}
+		return json.Marshal(now)
+	})
+}
+
+// Reached says which repository the App reaches now under an id, with its installation and its name. Not known: it
+// cannot be told at the moment.
+type Reached func(installation, repository int64) (now Repository, reached, known bool)
+
+// Retain compares all repositories with those that the App reaches: a new name or installation is taken over, what is
+// not reached is hidden, and removed when it was hidden for a day. It is also for events that were lost.
+func (s *Store) Retain(ctx context.Context, reached Reached) error {
+	all, err := s.all(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range all {
+		now, is, known := reached(r.Repository.Installation, r.Repository.ID)
+		settled := s.now().Sub(r.Stored).Abs() >= settling
+		switch {
+		case is && (settled || !r.Gone.IsZero()):
+			err = s.moved(ctx, r, now)
+		case is || !known || !settled:
+		case r.Gone.IsZero():
+			err = s.hide(ctx, r)
+		case s.now().Sub(r.Gone) > goneFor:
+			err = s.drop(ctx, r)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// moved takes over where a repository is now.
+func (s *Store) moved(ctx context.Context, r *Summary, to Repository) error {
+	to.ID, to.Private = r.Repository.ID, r.Repository.Private
+	if to == r.Repository && r.Gone.IsZero() {
+		return nil
+	}
+	if err := s.name(ctx, to); err != nil {
+		return err
+	}
+	return s.amend(ctx, to.ID, func(now *Summary) bool {
+		if !now.Stored.Equal(r.Stored) {
+			return false // a newer result knows better
+		}
+		now.Repository, now.Gone = to, time.Time{}
+		return true
+	})
+}
+
+// name has a name lead to a repository.
+func (s *Store) name(ctx context.Context, r Repository) error {
+	return s.index.Put(ctx, nameKey(r.Owner, r.Name), []byte(strconv.FormatInt(r.ID, 10)))
+}
+
+// drop removes all of a repository, first what pages are found by; what the next attempt finds it by goes last. A name
+// may belong to another repository by now.
+func (s *Store) drop(ctx context.Context, r *Summary) error {
+	name := nameKey(r.Repository.Owner, r.Repository.Name)
+	id, err := s.named(ctx, name)
+	if err == nil && id == r.Repository.ID {
+		err = s.index.Remove(ctx, name)
+	}
+	all := []error{err}
+	for _, filter := range []string{overviewKey(r.Repository.ID), fmt.Sprintf("result.%d.>", r.Repository.ID)} {
+		all = append(all, s.index.Remove(ctx, filter))
+	}
+	all = append(all, s.data.Remove(ctx, fmt.Sprintf("%d.>", r.Repository.ID)))
+	if err := errors.Join(all...); err != nil {
+		return err
+	}
+	return s.index.Remove(ctx, summaryKey(r.Repository.ID))
 }

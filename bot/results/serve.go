@@ -15,9 +15,9 @@ type Renderer interface {
 	// there is no such part.
 	Part(w io.Writer, r *Stored, part string, v View) error
 	// Repository writes the page of a repository, Organisation that of an account, with those of its repositories that
-	// the reader may see.
+	// the reader may see, the ones with the most to do first.
 	Repository(w io.Writer, o *Overview, v View) error
-	Organisation(w io.Writer, owner string, repositories []*Overview, v View) error
+	Organisation(w io.Writer, owner string, repositories []*Summary, v View) error
 	// Message writes a page that says why there is no other.
 	Message(w io.Writer, m Message, v View) error
 	// Assets are the files that pages refer to below View.Base + "/static/". Their names change with their content.
@@ -30,6 +30,7 @@ type View struct {
 	Here     string   // path of this page, with Base
 	SignedIn bool     // the reader could sign out
 	Others   []Meta   // all results of the same commit, newest first
+	More     bool     // the account has more repositories that the reader may see
 	Withheld []string // URLs of what of Meta.Foreign the reader may not read
 }
 

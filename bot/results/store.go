@@ -10,16 +10,17 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
 
-// Limits bound what is kept. What is above the first two goes, the oldest first.
+// Limits bound what is kept. What is above the first two goes, the oldest first. Zero values are the defaults.
 type Limits struct {
-	Age    time.Duration
-	Bytes  int64 // of all results
-	Result int   // of one report, as JSON: above it, parts are left out (Meta.LeftOut), or all of it (Meta.TooLarge)
+	Age   time.Duration
+	Bytes int64 // of all results
+	// Result is of one report, as JSON: above it, parts are left out (Meta.LeftOut), or all of it (Meta.TooLarge). It is at
+	// most a quarter of DataBytes, so that no result takes the room of all others and of its own beginning.
+	Result int
 }
 
 // The default limits.
@@ -27,6 +28,8 @@ const (
 	DefaultAge    = 90 * 24 * time.Hour
 	DefaultBytes  = 2 << 30
 	DefaultResult = 16 << 20
+	// MaxResult is the most that Limits.Result may be, and the most that is read back whatever a record says.
+	MaxResult = 256 << 20
 )
 
 // IndexBytes is how many of all bytes the index of results and the overviews may take.
@@ -38,12 +41,12 @@ func (l Limits) DataBytes() int64 { return l.Bytes - l.IndexBytes() }
 const (
 	// chunk is how much of a report goes into one value of a bucket.
 	chunk = 512 << 10
-	// maxOfHead is how many results of one commit are looked at.
-	maxOfHead = 50
-	// maxRepositories is how many repositories the page of an account has.
-	maxRepositories = 100
-	// updateTries is how often an overview is read again because somebody else changed it meanwhile.
+	// maxOfHead is how many results of one commit are looked at, and maxOthers how many of them are listed.
+	maxOfHead, maxOthers = 1000, 50
+	// updateTries is how often a value is read again because another process changed it meanwhile.
 	updateTries = 20
+	// maxValue is below what a value of a bucket may be.
+	maxValue = 700 << 10
 )
 
 // Bucket keeps values by key; *queue.Bucket is one and says what keys and filters are.
@@ -58,17 +61,21 @@ type Bucket interface {
 // Store keeps results. A result is there as a whole or not at all, whenever the process dies: its report is written
 // under a new name, in parts, before the record that names it. The index has
 //
-//	result.<repository id>.<head>.<id>     Meta
-//	repo.<repository id>                   Overview, compressed
-//	name.<owner>.<name>                    id of the repository that had the name last; hexadecimal, in lower case
-//	owned.<installation>.<repository id>   nothing
+//	result.<repository id>.<head>.<id>   Meta
+//	repo.<repository id>                 Summary
+//	overview.<repository id>             Overview, compressed
+//	name.<owner>.<name>                  id of the repository that had the name last; hexadecimal, in lower case
 //
 // and the data <repository id>.<parts.Name>.<n>. It is safe for concurrent use, by several processes, too.
+//
+// A clock that is wrong removes nothing that a right one would keep, except the clock of the NATS server: by that one
+// what is too old goes. Where the clock of this process is wrong, less is shown until it is right.
 type Store struct {
 	index, data Bucket
 	limits      Limits
 	now         func() time.Time
 	chunk       int
+	entering    chan struct{} // whoever puts a result into an overview; other processes may at the same time
 }
 
 // NewStore makes a store in two buckets; a nil now is time.Now.
@@ -76,16 +83,16 @@ func NewStore(index, data Bucket, limits Limits, now func() time.Time) *Store {
 	if now == nil {
 		now = time.Now
 	}
-	limits.Result = cmp.Or(limits.Result, DefaultResult)
-	limits.Age = cmp.Or(limits.Age, DefaultAge)
-	return &Store{index: index, data: data, limits: limits, now: now, chunk: chunk}
+	limits.Age, limits.Bytes = cmp.Or(limits.Age, DefaultAge), cmp.Or(limits.Bytes, DefaultBytes)
+	limits.Result = min(cmp.Or(limits.Result, DefaultResult), MaxResult, int(min(limits.DataBytes()/4, MaxResult)))
+	return &Store{index: index, data: data, limits: limits, now: now, chunk: chunk, entering: make(chan struct{}, 1)}
 }
 
 func resultKey(repository int64, head, id string) string {
 	return fmt.Sprintf("result.%d.%s.%s", repository, head, id)
 }
 
-func overviewKey(repository int64) string { return fmt.Sprintf("repo.%d", repository) }
+func overviewKey(repository int64) string { return fmt.Sprintf("overview.%d", repository) }
 
 // nameKey is for a name in any case: GitHub's names are not told apart by it. Names have dots.
 func nameKey(owner, name string) string { return "name." + hexOf(owner) + "." + hexOf(name) }
@@ -131,59 +138,79 @@ func (s *Store) Put(ctx context.Context, r *Stored) error {
 	if err := s.index.Put(ctx, key, record); err != nil {
 		return err
 	}
-	id := strconv.FormatInt(m.Repository.ID, 10)
-	if err := s.index.Put(ctx, nameKey(m.Repository.Owner, m.Repository.Name), []byte(id)); err != nil {
-		return err
-	}
-	if err := s.index.Put(ctx, fmt.Sprintf("owned.%d.%s", m.Repository.Installation, id), nil); err != nil {
+	if err := s.name(ctx, m.Repository); err != nil {
 		return err
 	}
 	if err := s.enter(ctx, r); err != nil {
 		return err
 	}
 	if before != nil && before.Parts.Name != "" {
-		_ = s.data.Remove(ctx, id+"."+before.Parts.Name+".*") // what stays goes with its age
+		filter := fmt.Sprintf("%d.%s.*", m.Repository.ID, before.Parts.Name)
+		_ = s.data.Remove(ctx, filter) // what stays goes with its age
 	}
 	return nil
 }
 
-// enter puts a result into the overview of its repository.
+// enter puts a result into the overview of its repository, and that into its summary. Who comes second writes the
+// summary from an overview that has both.
 func (s *Store) enter(ctx context.Context, r *Stored) error {
-	key := overviewKey(r.Repository.ID)
+	select {
+	case s.entering <- struct{}{}:
+		defer func() { <-s.entering }()
+	case <-ctx.Done():
+		return fmt.Errorf("storing an overview: %w", ctx.Err())
+	}
+	err := s.change(ctx, overviewKey(r.Repository.ID), func(data []byte) ([]byte, error) {
+		o := decodeOverview(data)
+		o.add(&r.Meta, r.Report, s.now())
+		return o.encode()
+	})
+	if err != nil {
+		return err
+	}
+	return s.change(ctx, summaryKey(r.Repository.ID), func([]byte) ([]byte, error) {
+		data, _, err := s.index.Get(ctx, overviewKey(r.Repository.ID))
+		if err != nil {
+			return nil, err
+		}
+		now := Summary{Schema: Schema, Repository: r.Repository, Stored: s.now().UTC()}
+		now.summarize(decodeOverview(data))
+		return json.Marshal(now)
+	})
+}
+
+// change replaces a value by what edit makes of it, again where somebody else changed it meanwhile. It stays where edit
+// returns nil.
+func (s *Store) change(ctx context.Context, key string, edit func([]byte) ([]byte, error)) error {
 	for range updateTries {
-		o, revision, err := s.overview(ctx, r.Repository.ID)
+		data, revision, err := s.index.Get(ctx, key)
 		if err != nil {
 			return err
 		}
-		o.add(&r.Meta, r.Report, s.now())
-		o.prune(s.now().Add(-s.limits.Age))
-		data, err := json.Marshal(o)
-		if err == nil {
-			data, err = compress(data)
+		if data, err = edit(data); err != nil {
+			return fmt.Errorf("storing %s: %w", key, err)
 		}
-		if err != nil {
-			return fmt.Errorf("storing an overview: %w", err)
+		if data == nil {
+			return nil
 		}
 		if stored, err := s.index.Update(ctx, key, data, revision); err != nil || stored {
 			return err
 		}
 	}
-	return errors.New("storing an overview: it changes all the time")
+	return fmt.Errorf("storing %s: it changes all the time", key)
 }
 
 // Published remembers the check run that shows a result.
 func (s *Store) Published(ctx context.Context, repository int64, head, id string, checkRun int64) error {
 	key := resultKey(repository, head, id)
-	m, err := s.meta(ctx, key)
-	if err != nil || m.CheckRun == checkRun {
-		return err
-	}
-	m.CheckRun = checkRun
-	record, err := json.Marshal(m)
-	if err != nil {
-		return fmt.Errorf("storing a result: %w", err)
-	}
-	return s.index.Put(ctx, key, record)
+	return s.change(ctx, key, func(data []byte) ([]byte, error) {
+		m, err := s.decodeMeta(data, key)
+		if err != nil || m.CheckRun == checkRun {
+			return nil, err
+		}
+		m.CheckRun = checkRun
+		return json.Marshal(m)
+	})
 }
 
 // meta is ErrNone for what cannot be read, too.
@@ -192,6 +219,10 @@ func (s *Store) meta(ctx context.Context, key string) (*Meta, error) {
 	if err != nil {
 		return nil, err
 	}
+	return s.decodeMeta(data, key)
+}
+
+func (s *Store) decodeMeta(data []byte, key string) (*Meta, error) {
 	var m Meta
 	var other *json.UnmarshalTypeError
 	if err := json.Unmarshal(data, &m); len(data) == 0 || err != nil && !errors.As(err, &other) {
@@ -211,7 +242,7 @@ func (s *Store) Meta(ctx context.Context, repository int64, head, id string) (*M
 	return s.meta(ctx, resultKey(repository, head, id))
 }
 
-// OfHead returns the results of a commit, newest first.
+// OfHead returns the results of a commit, the one that was stored last first: no clock has a say.
 func (s *Store) OfHead(ctx context.Context, repository int64, head string) ([]Meta, error) {
 	if !headForm.MatchString(head) {
 		return nil, nil
@@ -220,31 +251,37 @@ func (s *Store) OfHead(ctx context.Context, repository int64, head string) ([]Me
 	if err != nil {
 		return nil, err
 	}
-	slices.Sort(keys)
-	var all []Meta
-	for _, key := range keys[:min(len(keys), maxOfHead)] {
-		m, err := s.meta(ctx, key)
-		switch {
-		case err == nil:
-			all = append(all, *m)
-		case !errors.Is(err, ErrNone):
-			return nil, err
+	type written struct {
+		meta     *Meta
+		revision uint64
+	}
+	all, err := each(ctx, keys[:min(len(keys), maxOfHead)], func(ctx context.Context, key string) (written, error) {
+		data, revision, err := s.index.Get(ctx, key)
+		if err != nil {
+			return written{}, err
+		}
+		m, _ := s.decodeMeta(data, key) // nil for what cannot be read
+		return written{m, revision}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(all, func(a, b written) int { return cmp.Compare(b.revision, a.revision) })
+	var list []Meta
+	for _, w := range all {
+		if w.meta != nil && len(list) < maxOthers {
+			list = append(list, *w.meta)
 		}
 	}
-	// GitHub's numbers grow whatever the clocks of servers say, but one that was just stored may lack its own.
-	unnumbered := slices.ContainsFunc(all, func(m Meta) bool { return m.CheckRun == 0 })
-	slices.SortFunc(all, func(a, b Meta) int {
-		if !unnumbered && a.CheckRun != b.CheckRun {
-			return cmp.Compare(b.CheckRun, a.CheckRun)
-		}
-		return cmp.Or(b.Completed.Compare(a.Completed), cmp.Compare(a.ID, b.ID))
-	})
-	return all, nil
+	return list, nil
 }
 
 // Load returns a result with its report. Of one that cannot be read, or whose report had to go, Report is nil.
 func (s *Store) Load(ctx context.Context, m *Meta) (*Stored, error) {
 	r := &Stored{Meta: *m, Outdated: m.Schema != Schema}
+	if m.Parts.Size > MaxResult || m.Parts.Count > MaxResult/s.chunk+1 { // as nobody stored it
+		return r, nil
+	}
 	var packed bytes.Buffer
 	for n := range m.Parts.Count {
 		piece, _, err := s.data.Get(ctx, partKey(m.Repository.ID, m.Parts, n))
@@ -266,87 +303,16 @@ func (s *Store) Load(ctx context.Context, m *Meta) (*Stored, error) {
 	return r, nil
 }
 
-// Find returns the id of the repository that has a name, or had it last; zero if there is none.
-func (s *Store) Find(ctx context.Context, owner, name string) (int64, error) {
-	data, _, err := s.index.Get(ctx, nameKey(owner, name))
-	if err != nil {
-		return 0, err
-	}
-	id, err := strconv.ParseInt(string(data), 10, 64)
-	if err != nil {
-		return 0, nil // nothing, or nothing of ours
-	}
-	return id, nil
-}
-
 // Overview returns the overview of a repository; ErrNone if there is none.
 func (s *Store) Overview(ctx context.Context, repository int64) (*Overview, error) {
-	o, revision, err := s.overview(ctx, repository)
+	data, _, err := s.index.Get(ctx, overviewKey(repository))
 	if err != nil {
 		return nil, err
 	}
-	if revision == 0 || o.Repository.ID != repository {
+	o := decodeOverview(data)
+	if o.Repository.ID != repository || repository <= 0 {
 		return nil, ErrNone
 	}
 	o.prune(s.now().Add(-s.limits.Age))
 	return o, nil
-}
-
-// maxOverview bounds an overview that is read back.
-const maxOverview = 32 << 20
-
-// overview is an empty one where there is none, or one that cannot be read.
-func (s *Store) overview(ctx context.Context, repository int64) (*Overview, uint64, error) {
-	data, revision, err := s.index.Get(ctx, overviewKey(repository))
-	if err != nil {
-		return nil, 0, err
-	}
-	o := &Overview{}
-	if len(data) == 0 {
-		return o, revision, nil
-	}
-	plain, err := decompressAny(data, maxOverview)
-	var other *json.UnmarshalTypeError
-	if err == nil {
-		err = json.Unmarshal(plain, o)
-	}
-	if err != nil && !errors.As(err, &other) {
-		o = &Overview{}
-	}
-	return o, revision, nil
-}
-
-// Organisation returns the overviews of the repositories of an account, by name.
-func (s *Store) Organisation(ctx context.Context, owner string) ([]*Overview, error) {
-	keys, err := s.index.Keys(ctx, "name."+hexOf(owner)+".*")
-	if err != nil || owner == "" {
-		return nil, err
-	}
-	slices.Sort(keys)
-	var all []*Overview
-	seen := map[int64]bool{}
-	for _, key := range keys {
-		if len(all) == maxRepositories {
-			break
-		}
-		data, _, err := s.index.Get(ctx, key)
-		if err != nil {
-			return nil, err
-		}
-		id, err := strconv.ParseInt(string(data), 10, 64)
-		if err != nil || seen[id] {
-			continue
-		}
-		seen[id] = true
-		o, err := s.Overview(ctx, id)
-		switch {
-		case errors.Is(err, ErrNone):
-			continue
-		case err != nil:
-			return nil, err
-		case strings.EqualFold(o.Repository.Owner, owner): // or it was given away
-			all = append(all, o)
-		}
-	}
-	return all, nil
 }

@@ -1,7 +1,8 @@
 package results
 
 import (
-	"bytes"
+	"crypto/rand"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -121,19 +122,6 @@ func TestReportIsGone(t *testing.T) {
 	}
 }
 
-func TestAge(t *testing.T) {
-	s, _, _, now := newStore(Limits{Age: 24 * time.Hour})
-	r := resultOf("x", headA, clock)
-	put(t, s, r)
-	*now = clock.Add(25 * time.Hour)
-	if _, err := s.Meta(t.Context(), 11, headA, r.ID); !errors.Is(err, ErrNone) {
-		t.Errorf("an old result: %v", err)
-	}
-	if o, err := s.Overview(t.Context(), 11); err != nil || len(o.Pulls) != 0 {
-		t.Errorf("the overview: %v, %+v", err, o)
-	}
-}
-
 // What is too large loses what is not the finding first, the source lines after all else, and then itself.
 func TestTooLarge(t *testing.T) {
 	large := func(n int) *Stored {
@@ -165,6 +153,46 @@ func TestTooLarge(t *testing.T) {
 		if r.Report.Excerpts == nil || len(r.Report.Findings) != 1 {
 			t.Errorf("limit %d: the report itself was changed", c.limit)
 		}
+	}
+}
+
+// A report that would take the room of all others is not kept, however large one may be.
+func TestTooLargeForAll(t *testing.T) {
+	s, _, _, _ := newStore(Limits{Bytes: 1 << 20, Result: 100 << 20})
+	r := resultOf("x", headA, clock)
+	r.Report.Findings[0].Message = strings.Repeat("m", 300<<10)
+	put(t, s, r)
+	if got := load(t, s, 11, headA, r.ID); !got.TooLarge || got.Report == nil {
+		t.Errorf("%+v", got.Meta)
+	}
+}
+
+// What is in the store was put there by ours, or so it says: no record makes this process take more than it may.
+func TestHostileRecords(t *testing.T) {
+	bomb, err := compress(make([]byte, MaxResult+1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, p := range map[string]parts{
+		"a bomb":           {Name: "x", Count: 1, Size: MaxResult + 1, Sum: sumOf(bomb)},
+		"a bomb of others": {Name: "x", Count: 1, Size: 100, Sum: sumOf(bomb)},
+		"parts for ever":   {Name: "x", Count: 1 << 60, Size: 100},
+		"fewer than none":  {Name: "x", Count: -1, Size: -1},
+		"other keys":       {Name: "*.>", Count: 1, Size: 100},
+	} {
+		s, index, data, _ := newStore(Limits{})
+		r := resultOf("x", headA, clock)
+		put(t, s, r)
+		data.values["11.x.0"] = bomb
+		r.Parts = p
+		index.values[resultKey(11, headA, r.ID)], _ = json.Marshal(r.Meta)
+		data.gets = 0
+		if got := load(t, s, 11, headA, r.ID); got.Report != nil || data.gets > 1 {
+			t.Errorf("%s: %+v, %d readings", name, got, data.gets)
+		}
+	}
+	if o := decodeOverview(bomb); o.Repository.ID != 0 {
+		t.Errorf("a bomb as an overview: %+v", o)
 	}
 }
 
@@ -231,75 +259,18 @@ func TestNamesFollowTheID(t *testing.T) {
 	r.Repository.Name = "renamed"
 	put(t, s, r)
 	for _, name := range []string{"fleet.gitops", "FLEET.gitops", "renamed"} {
-		if id, err := s.Find(t.Context(), "octo-org", name); err != nil || id != 11 {
-			t.Errorf("%s: %d, %v", name, id, err)
+		if found, err := s.Find(t.Context(), "octo-org", name); err != nil || found.Repository != r.Repository {
+			t.Errorf("%s: %v, %v", name, found, err)
 		}
 	}
-	o, err := s.Overview(t.Context(), 11)
-	if err != nil || o.Repository.Name != "renamed" {
-		t.Errorf("%v, %+v", err, o)
-	}
 	all, err := s.Organisation(t.Context(), "OCTO-ORG")
-	if err != nil || len(all) != 1 {
+	if err != nil || len(all) != 1 || all[0].Repository.Name != "renamed" {
 		t.Errorf("%v, %d repositories", err, len(all))
 	}
 	for _, none := range []string{"", "octo", "*"} {
 		if all, err := s.Organisation(t.Context(), none); err != nil || len(all) != 0 {
 			t.Errorf("%q: %v, %d repositories", none, err, len(all))
 		}
-	}
-}
-
-func TestDrop(t *testing.T) {
-	of := func(repository, installation int64) *Stored {
-		r := resultOf("x", headA, clock)
-		r.Repository.ID, r.Repository.Installation, r.Repository.Name = repository, installation, fmt.Sprint("r", repository)
-		return r
-	}
-	for name, c := range map[string]struct {
-		drop func(s *Store) error
-		left string
-	}{
-		"repository":   {func(s *Store) error { return s.Drop(t.Context(), 7, 11) }, "12 13"},
-		"installation": {func(s *Store) error { return s.Drop(t.Context(), 7, 0) }, "13"},
-		"unknown":      {func(s *Store) error { return s.Drop(t.Context(), 9, 0) }, "11 12 13"},
-		"moved":        {func(s *Store) error { _ = s.Put(t.Context(), of(12, 8)); return s.Drop(t.Context(), 7, 0) }, "12 13"},
-		"retain": {func(s *Store) error {
-			return s.Retain(t.Context(), func(installation, repository int64) bool {
-				return installation == 8 || repository == 11
-			})
-		}, "11 13"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s, index, data, _ := newStore(Limits{})
-			for _, r := range []*Stored{of(11, 7), of(12, 7), of(13, 8)} {
-				put(t, s, r)
-			}
-			if err := c.drop(s); err != nil {
-				t.Fatal(err)
-			}
-			left := ""
-			for id := range int64(20) {
-				_, err := s.Overview(t.Context(), id)
-				_, gone := s.Meta(t.Context(), id, headA, ID("x"))
-				if (err == nil) != (gone == nil) {
-					t.Errorf("%d: overview %v, result %v", id, err, gone)
-				}
-				if err == nil {
-					left += fmt.Sprint(" ", id)
-				}
-			}
-			if left = strings.TrimSpace(left); left != c.left {
-				t.Errorf("%s are left, want %s", left, c.left)
-			}
-			for _, b := range []*bucketDouble{index, data} {
-				for key := range b.values {
-					if !strings.Contains(c.left, "11") && bytes.Contains([]byte("."+key+"."), []byte(".11.")) {
-						t.Errorf("left: %s", key)
-					}
-				}
-			}
-		})
 	}
 }
 
@@ -319,10 +290,14 @@ func TestOverviewOfRepository(t *testing.T) {
 	put(t, s, late)
 	branch := resultOf("branch", headA, clock)
 	branch.Pull, branch.Branch = nil, "main"
-	branch.Report.Findings = append(branch.Report.Findings, report.Finding{Policy: "more", Result: report.Warn},
+	branch.Report.Findings = append(branch.Report.Findings,
+		report.Finding{Policy: "more", Result: report.Warn, Severity: "low"},
 		report.Finding{Policy: "let", Result: report.Skip, Exemption: &report.Exemption{Exception: "shop/a", Path: "a.yaml",
 			State: report.Merged}})
-	branch.Report.Upkeep = []report.Upkeep{{Name: "shop/b", Path: "b.yaml", Expires: clock}}
+	branch.Report.Active = []report.Active{{Name: "shop/a", Path: "a.yaml", Line: 1, Covers: 1},
+		{Name: "shop/b", Path: "b.yaml", Line: 2, Expires: clock, Covers: 3}}
+	branch.Report.Upkeep = []report.Upkeep{{Name: "shop/b", Path: "b.yaml", Line: 2, Expires: clock, Unused: true},
+		{Name: "shop/c", Path: "c.yaml", Expired: true}}
 	for range maxNotChecked + 3 {
 		branch.Report.NotChecked = append(branch.Report.NotChecked, report.NotChecked{Reason: "no"})
 	}
@@ -341,12 +316,13 @@ func TestOverviewOfRepository(t *testing.T) {
 	if len(o.Branch) != 2 || o.Branch[0].ID != branch.ID || len(o.NotChecked) != maxNotChecked || o.MoreNotChecked != 3 {
 		t.Errorf("the branch: %+v, %d and %d not checked", o.Branch, len(o.NotChecked), o.MoreNotChecked)
 	}
-	want := []Violations{{"latest", 2}, {"more", 1}}
+	want := []Violations{{"latest", "", 2}, {"more", "low", 1}}
 	if e := o.Branch[0]; cmp.Diff(want, e.Violations) != "" || e.Total != 3 || e.Blocking != 2 {
 		t.Errorf("%+v", e)
 	}
-	if diff := cmp.Diff([]Exception{{Name: "shop/b", Path: "b.yaml", Expires: clock},
-		{Name: "shop/a", Path: "a.yaml", Covers: 1}}, o.Exceptions); diff != "" {
+	if diff := cmp.Diff([]Exception{{Name: "shop/b", Path: "b.yaml", Line: 2, Expires: clock, Covers: 3, Unused: true},
+		{Name: "shop/a", Path: "a.yaml", Line: 1, Never: true, Covers: 1},
+		{Name: "shop/c", Path: "c.yaml", Expired: true}}, o.Exceptions); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -367,6 +343,63 @@ func TestOverviewIsShared(t *testing.T) {
 	all.Wait()
 	if o, err := s.Overview(t.Context(), 11); err != nil || len(o.Pulls) != 8 {
 		t.Errorf("%v, %+v", err, o)
+	}
+}
+
+// A repository with names of any length has an overview all the same, and keeps nobody from storing.
+func TestOverviewHasRoom(t *testing.T) {
+	s, index, _, _ := newStore(Limits{})
+	words := make([]byte, 400)
+	name := func() string { _, _ = rand.Read(words); return hex.EncodeToString(words) }
+	for n := range 60 {
+		r := branchResult(fmt.Sprint(n), headA, clock.Add(time.Duration(n)*time.Second))
+		for range maxPolicies {
+			r.Report.Findings = append(r.Report.Findings, report.Finding{Policy: name(), Result: report.Fail})
+		}
+		for range maxNotChecked {
+			r.Report.NotChecked = append(r.Report.NotChecked, report.NotChecked{Reason: name()})
+		}
+		put(t, s, r)
+		if size := len(index.values[overviewKey(11)]); size > maxValue {
+			t.Fatalf("%d bytes", size)
+		}
+	}
+	o, err := s.Overview(t.Context(), 11)
+	if err != nil || len(o.Branch) < 5 || o.Branch[0].ID != ID("59") || len(o.NotChecked)+o.MoreNotChecked != maxNotChecked {
+		t.Errorf("%v, %d reports, %d and %d not checked", err, len(o.Branch), len(o.NotChecked), o.MoreNotChecked)
+	}
+}
+
+// A result that is replaced while another process notes its check run is whole, and has it.
+func TestPublishedMeanwhile(t *testing.T) {
+	s, index, _, _ := newStore(Limits{})
+	r := resultOf("x", headA, clock)
+	put(t, s, r)
+	index.got = func(string) {
+		index.got = nil
+		put(t, s, resultOf("x", headA, clock.Add(time.Minute)))
+	}
+	if err := s.Published(t.Context(), 11, headA, r.ID, 99); err != nil {
+		t.Fatal(err)
+	}
+	if got := load(t, s, 11, headA, r.ID); got.Report == nil || got.CheckRun != 99 || !got.Completed.After(r.Completed) {
+		t.Errorf("%+v", got)
+	}
+	if err := s.Published(t.Context(), 11, headB, r.ID, 99); !errors.Is(err, ErrNone) {
+		t.Errorf("a result that is not there: %v", err)
+	}
+}
+
+// However often a commit is checked, the newest results of it are listed.
+func TestManyResultsOfACommit(t *testing.T) {
+	s, _, _, _ := newStore(Limits{})
+	const count = maxOthers + 30
+	for n := range count {
+		put(t, s, resultOf(fmt.Sprint(n), headA, clock))
+	}
+	all, err := s.OfHead(t.Context(), 11, headA)
+	if err != nil || len(all) != maxOthers || all[0].ID != ID(fmt.Sprint(count-1)) || all[maxOthers-1].ID != ID("30") {
+		t.Errorf("%v, %d", err, len(all))
 	}
 }
 
@@ -400,20 +433,5 @@ func TestKeeper(t *testing.T) {
 	*now = now.Add(storePause)
 	if got, err := k.Keep(t.Context(), resultOf("z", headA, clock)); err != nil || got == "" {
 		t.Errorf("a minute later: %q, %v", got, err)
-	}
-}
-
-// A server whose clock was ahead does not have the last word for as long.
-func TestWrongClock(t *testing.T) {
-	s, _, _, _ := newStore(Limits{})
-	ahead, r := resultOf("ahead", headA, clock.Add(48*time.Hour)), resultOf("x", headA, clock)
-	ahead.CheckRun, r.CheckRun = 5, 6
-	put(t, s, ahead)
-	put(t, s, r)
-	if o, err := s.Overview(t.Context(), 11); err != nil || len(o.Pulls) != 1 || o.Pulls[0].ID != r.ID {
-		t.Errorf("%v, %+v", err, o.Pulls)
-	}
-	if all, err := s.OfHead(t.Context(), 11, headA); err != nil || len(all) != 2 || all[0].ID != r.ID {
-		t.Errorf("%v, %+v", err, all)
 	}
 }

@@ -49,14 +49,17 @@ type Config struct {
 	Budget func(installation int64) (github.Budget, bool)
 	// Ends is told when a result that stands may become another by itself. Nil: nobody wants to know.
 	Ends func(key queue.Key, repo github.Repo, at time.Time)
-	// Reached is called after a round that saw everything, with whether the App reaches a repository. Nil: nobody wants to
-	// know.
-	Reached  func(ctx context.Context, reached func(installation, repository int64) bool) error
+	// Reached is called in each round that saw all installations and repositories. Nil: nobody wants to know.
+	Reached  func(ctx context.Context, reached Reached) error
 	Interval time.Duration                        // default: DefaultInterval
 	Now      func() time.Time                     // default: time.Now
 	After    func(time.Duration) <-chan time.Time // default: time.After
 	Log      *slog.Logger                         // default: discard
 }
+
+// Reached says what an id of a repository is now, and whether the App reaches it; known is false where the installation
+// that it was in is suspended and does not tell.
+type Reached func(installation, repository int64) (now github.Repo, reached, known bool)
 
 // Sweeper sweeps. Use it from one goroutine.
 type Sweeper struct {
@@ -64,9 +67,11 @@ type Sweeper struct {
 	since  time.Time       // failed deliveries before this are dealt with
 	done   map[head]uint64 // heads known to be checked, with the last sweep that saw them
 	round  uint64
-	// of this round: repositories that the App reaches, and installations that cannot be asked
-	reached, suspended map[int64]bool
-	next               map[int64]int // by installation: the repository to go on with
+	// of this round: repositories that the App reaches, installations that cannot be asked, and whether some did not answer
+	reached    map[int64]github.Repo
+	suspended  map[int64]bool
+	incomplete bool
+	next       map[int64]int // by installation: the repository to go on with
 }
 
 // New makes a sweeper.

@@ -3,6 +3,7 @@ package sweep
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -334,18 +335,26 @@ func TestSweepLeavesBudget(t *testing.T) {
 	}
 }
 
-// Only after a round that saw everything is it told what the App does not reach any more.
+// Only in a round that saw all repositories is it told where they are; what of pull requests was not seen is nothing to
+// it.
 func TestWhatIsReached(t *testing.T) {
 	h := &memory.GitHub{Installed: []github.Installation{{ID: 7}, {ID: 8, Suspended: true}},
 		Repos: []github.Repo{{Installation: 7, ID: 11, Owner: "o", Name: "a"}}}
 	s, _, _ := newSweeper(h)
 	told := 0
-	s.config.Reached = func(_ context.Context, reached func(installation, repository int64) bool) error {
+	s.config.Reached = func(_ context.Context, reached Reached) error {
 		told++
-		for repository, want := range map[[2]int64]bool{{7, 11}: true, {7, 12}: false, {8, 13}: true, {9, 14}: false,
-			{9, 11}: true} {
-			if got := reached(repository[0], repository[1]); got != want {
-				t.Errorf("repository %d of %d is reached: %t", repository[1], repository[0], got)
+		for repository, want := range map[[2]int64]string{{7, 11}: "o/a of 7", {7, 12}: "gone", {8, 13}: "unknown",
+			{9, 14}: "gone", {9, 11}: "o/a of 7"} {
+			got := "gone"
+			switch now, is, known := reached(repository[0], repository[1]); {
+			case is:
+				got = fmt.Sprint(now, " of ", now.Installation)
+			case !known:
+				got = "unknown"
+			}
+			if got != want {
+				t.Errorf("repository %d of %d is %s, want %s", repository[1], repository[0], got, want)
 			}
 		}
 		return errors.New("no")
@@ -358,8 +367,12 @@ func TestWhatIsReached(t *testing.T) {
 		if call == "OpenPullRequests" {
 			h.Fail = refuse(call, 11, errors.New("no"))
 		}
-		if err := s.Sweep(t.Context()); err == nil || told != 1 {
-			t.Errorf("%s fails: %v, told %d times", call, err, told)
+		want := 1
+		if call == "OpenPullRequests" {
+			want = 2
+		}
+		if err := s.Sweep(t.Context()); err == nil || told != want {
+			t.Errorf("%s fails: %v, told %d times, want %d", call, err, told, want)
 		}
 	}
 }

@@ -25,7 +25,7 @@ func (s *Sweeper) unchecked(ctx context.Context) error {
 		return fmt.Errorf("asking for installations: %w", err)
 	}
 	var errs []error
-	s.reached, s.suspended = map[int64]bool{}, map[int64]bool{}
+	s.reached, s.suspended, s.incomplete = map[int64]github.Repo{}, map[int64]bool{}, false
 	for _, i := range installations {
 		if i.Suspended {
 			s.suspended[i.ID] = true
@@ -38,9 +38,10 @@ func (s *Sweeper) unchecked(ctx context.Context) error {
 			break
 		}
 	}
-	if len(errs) == 0 && ctx.Err() == nil && s.config.Reached != nil {
-		err := s.config.Reached(ctx, func(installation, repository int64) bool {
-			return s.reached[repository] || s.suspended[installation]
+	if !s.incomplete && ctx.Err() == nil && s.config.Reached != nil {
+		err := s.config.Reached(ctx, func(installation, repository int64) (github.Repo, bool, bool) {
+			now, reached := s.reached[repository]
+			return now, reached, !s.suspended[installation]
 		})
 		if err != nil {
 			s.config.Log.Warn("the results of what the App does not reach any more were not removed", "error", err)
@@ -60,11 +61,12 @@ func (s *Sweeper) unchecked(ctx context.Context) error {
 func (s *Sweeper) installation(ctx context.Context, i github.Installation) error {
 	repos, err := s.config.Client.Repositories(ctx, i.ID)
 	if err != nil {
+		s.incomplete = true
 		return fmt.Errorf("asking for repositories: %w", err)
 	}
 	var errs []error
 	for _, repo := range repos {
-		s.reached[repo.ID] = true
+		s.reached[repo.ID] = repo
 	}
 	for n := range repos {
 		// Each round goes on where the last one had to stop, so that every repository has its turn.

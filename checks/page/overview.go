@@ -3,32 +3,45 @@ package page
 import (
 	"fmt"
 	"io"
+	"slices"
 )
 
 // Overview is a page about a repository, or about those of an organisation.
 type Overview struct {
 	Frame
-	Heading      string
-	Chart        *Chart // nil: there is nothing to draw
-	Policies     []PolicyRow
-	Exceptions   []ExceptionRow
-	NotChecked   []Note
-	Results      []ResultRow // of pull requests, the newest first
-	Repositories []ResultRow
+	Heading          string
+	Chart            *Chart // nil: there is nothing to draw
+	Policies         []PolicyRow
+	Since            string      // when the report was that PolicyRow.Change compares with; empty: there is none
+	Reports          []ResultRow // of the default branch, the newest first
+	Exceptions       []ExceptionRow
+	MoreExceptions   int // that Exceptions leaves out
+	NotChecked       []Note
+	Results          []ResultRow // of pull requests, the newest first
+	Repositories     []RepositoryRow
+	MoreRepositories bool // there are more than these
 }
 
 // PolicyRow says how often a policy is violated.
 type PolicyRow struct {
-	Policy            string
-	Violations, Fewer int // now, and how many fewer than in the first report that is drawn
+	Policy, Severity string // empty: it states none
+	Violations       int
+	Change           string // how many more, or fewer, than in the report of Overview.Since; empty: not known
 }
 
 // ExceptionRow is a merged exception.
 type ExceptionRow struct {
 	Name  string
 	Where Link
-	Ends  string // in words; empty: never
-	Words string // what is the matter with it
+	Ends  string // in words
+	Words string // what it covers, or what is the matter with it
+}
+
+// RepositoryRow is a repository with the newest report of its default branch.
+type RepositoryRow struct {
+	ResultRow
+	Known                bool // there is such a report; else the result is one of a pull request
+	Violations, Blocking int
 }
 
 // ResultRow is a check with its page.
@@ -37,7 +50,7 @@ type ResultRow struct {
 	State string
 	Page  Link // its verdict
 	When  string
-	Chart *Chart
+	Chart *Chart // nil: there is nothing to draw
 }
 
 // WriteOverview writes the page about a repository or an organisation. The error is that of w, or says that the page was
@@ -51,7 +64,8 @@ func WriteOverview(w io.Writer, o *Overview) error {
 
 // Chart are bars over time, each of parts.
 type Chart struct {
-	Title  string // of what, for those who do not see it
+	Title  string // of what
+	Words  string // what there is to see, for those who do not see it
 	Legend []string
 	Bars   []Bar // the oldest first
 }
@@ -59,8 +73,7 @@ type Chart struct {
 // Bar is one time.
 type Bar struct {
 	When  string
-	Link  string // where it leads; may be empty
-	Parts []int  // by the index of the legend
+	Parts []int // by the index of the legend
 }
 
 // The size of a chart in units of its drawing.
@@ -96,6 +109,13 @@ func (c *Chart) Drawn() (list []ChartPart) {
 		}
 	}
 	return list
+}
+
+// Numbers are the bars as the rows of a table, the newest first.
+func (c *Chart) Numbers() []Bar {
+	rows := slices.Clone(c.Bars)
+	slices.Reverse(rows)
+	return rows
 }
 
 // Most is the height of the largest bar.

@@ -10,6 +10,7 @@ import (
 	"github.com/lintel-bot/lintel/bot/pages"
 	"github.com/lintel-bot/lintel/bot/queue"
 	"github.com/lintel-bot/lintel/bot/results"
+	"github.com/lintel-bot/lintel/bot/sweep"
 )
 
 // shownResults is what the server keeps and shows of its results; all is nil without a public address.
@@ -37,20 +38,25 @@ func (o *serveOptions) newPages(jobs *queue.Queue, readers *access.Access, log *
 	return p, err
 }
 
-// gone removes the results of what the App was taken from.
+// gone hides the results of what the App was taken from.
 func (p *shownResults) gone() func(ctx context.Context, installation, repository int64) error {
 	if p.store == nil {
 		return nil
 	}
-	return p.store.Drop
+	return p.store.Gone
 }
 
-// reached removes the results of all that the App does not reach any more.
-func (p *shownResults) reached() func(context.Context, func(installation, repository int64) bool) error {
+// reached has results follow their repositories, and removes those of all that the App does not reach any more.
+func (p *shownResults) reached() func(context.Context, sweep.Reached) error {
 	if p.store == nil {
 		return nil
 	}
-	return p.store.Retain
+	return func(ctx context.Context, reached sweep.Reached) error {
+		return p.store.Retain(ctx, func(installation, repository int64) (now results.Repository, is, known bool) {
+			repo, is, known := reached(installation, repository)
+			return results.Repository{ID: repo.ID, Installation: repo.Installation, Owner: repo.Owner, Name: repo.Name}, is, known
+		})
+	}
 }
 
 func (o *serveOptions) pageLimits() results.Limits {

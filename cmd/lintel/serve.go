@@ -38,7 +38,7 @@ const (
 	minCheckMemory, maxCheckMemory = 256, 64 << 10
 	openQueue                      = time.Minute
 	minPageBytes, maxPageBytes     = 64 << 20, 1 << 40
-	minPageResult, maxPageResult   = 64 << 10, 256 << 20
+	minPageResult, maxPageResult   = 64 << 10, results.MaxResult
 	// maxSummary leaves room, within GitHub's 65,535 bytes, for what the client adds about annotations.
 	maxSummary = 65535 - 512
 )
