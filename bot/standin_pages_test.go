@@ -71,8 +71,8 @@ func (s *standin) details(sha string, count int) string {
 	return ""
 }
 
-// Check runs lead to pages of a public repository: of each head, after a restart, after a renaming, and until the App
-// is taken away. Nothing of a private one is served.
+// Check runs lead to pages of a public repository: of each head, after a restart, after a renaming, until the App
+// is taken away, and when it is back. Nothing of a private one is served.
 func TestStandinPages(t *testing.T) {
 	skipWithoutStandin(t)
 	t.Parallel()
@@ -132,7 +132,7 @@ func TestStandinPages(t *testing.T) {
 	}
 
 	server.kill()
-	server = serve(t, binary, at, data, "LINTEL_PUBLIC_URL="+front.URL+"/lintel")
+	server = serve(t, binary, at, data, "LINTEL_PUBLIC_URL="+front.URL+"/lintel", "LINTEL_SWEEP_INTERVAL=2s")
 	front.lead(server)
 	s.control(http.MethodPatch, fmt.Sprintf("/apps/%d", app.ID), fields{"hook_url": server.url + "/webhook"}, nil)
 	h.server = server
@@ -151,13 +151,20 @@ func TestStandinPages(t *testing.T) {
 
 	h.done(t)
 	s.control(http.MethodDelete, fmt.Sprintf("/installations/%d?wait=1", open.installation), nil, nil)
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(200 * time.Millisecond) {
-		code, body, _ := page(t, one)
-		if code == http.StatusNotFound && body == none {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("without the App: %d %s", code, body)
+	until := func(want int) {
+		t.Helper()
+		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(200 * time.Millisecond) {
+			code, body, _ := page(t, one)
+			if code == want && (code == http.StatusOK || body == none) {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%d, want %d: %s", code, want, body)
+			}
 		}
 	}
+	until(http.StatusNotFound)
+	s.control(http.MethodPost, "/installations?wait=1", fields{"account": "open-org", "repositories": []string{open.repo}}, nil)
+	until(http.StatusOK) // by the next sweep, without another check
+	shown(two)
 }
