@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"runtime"
 	"strings"
 	"time"
 )
@@ -23,7 +24,7 @@ type Config struct {
 	// take it away.
 	Base       string
 	Cache      int64            // bytes of pages that are kept, compressed; default: 64 MiB
-	Renderings int              // pages that are made at a time; default: 2
+	Renderings int              // pages that are made at a time; default: one for two processors, so that webhooks have theirs
 	Readers    int              // requests whose pages are looked for at a time; default: 512
 	Now        func() time.Time // default: time.Now
 	Log        *slog.Logger     // default: discard
@@ -36,12 +37,14 @@ const (
 	// account has.
 	overviewLife = 10 * time.Second
 	accountLife  = 30 * time.Second
-	// lookups is how many requests to the store wait for an answer at a time, and busyWait how long one waits for its
-	// turn.
-	lookups      = 16
-	busyWait     = 2 * time.Second
-	maxLooked    = 32 << 20 // bytes, about
-	retrySeconds = "2"
+	// lookups is how many requests to the store wait for an answer at a time, maxWaiting how many more wait for their turn,
+	// and busyWait how long they do. Few pages wait to be made: those who ask for many take no place from those who ask for
+	// what is there.
+	lookups, maxWaiting = 16, 256
+	pagesWaiting        = 32
+	busyWait            = 2 * time.Second
+	maxLooked           = 32 << 20 // bytes, about
+	retrySeconds        = "2"
 	// maxPath is far above any path of ours.
 	maxPath = 1024
 )
@@ -77,17 +80,17 @@ type page struct {
 
 // New makes a handler. An error means that the renderer has no usable files or messages.
 func New(c Config) (*Handler, error) {
-	c.Cache, c.Renderings, c.Readers = cmp.Or(c.Cache, 64<<20), cmp.Or(c.Renderings, 2), cmp.Or(c.Readers, 512)
+	c.Cache, c.Renderings, c.Readers = cmp.Or(c.Cache, 64<<20), cmp.Or(c.Renderings, max(1, runtime.GOMAXPROCS(0)/2)), cmp.Or(c.Readers, 512)
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	if c.Now == nil {
 		c.Now = time.Now
 	}
 	c.Base = strings.TrimRight(c.Base, "/")
 	h := &Handler{config: c, readers: make(chan struct{}, c.Readers),
-		pages: newShelf(c.Cache, c.Renderings, busyWait, c.Now, func(p *page) int64 {
+		pages: newShelf(c.Cache, c.Renderings, pagesWaiting, busyWait, c.Now, func(p *page) int64 {
 			return int64(len(p.body.data)) + 512
 		}),
-		looks: newShelf(maxLooked, lookups, busyWait, c.Now, func(l looked) int64 { return l.size() })}
+		looks: newShelf(maxLooked, lookups, maxWaiting, busyWait, c.Now, func(l looked) int64 { return l.size() })}
 	var err error
 	if h.assets, err = readAssets(c.Renderer.Assets()); err != nil {
 		return nil, err

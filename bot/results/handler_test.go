@@ -260,6 +260,11 @@ func TestTooManyAtATime(t *testing.T) {
 	if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
 		t.Errorf("a second page: %d, %v", w.Code, w.Header())
 	}
+	h.pages.most = 1
+	h.pages.wait = time.Hour
+	if w := h.ask(http.MethodGet, at+ID("b")); w.Code != http.StatusServiceUnavailable {
+		t.Errorf("a page that would have to wait behind too many: %d", w.Code)
+	}
 	for len(h.readers) < cap(h.readers) {
 		h.readers <- struct{}{}
 	}
@@ -294,7 +299,7 @@ func TestTrouble(t *testing.T) {
 
 // What is kept stays below its limit, and what was used last stays.
 func TestShelf(t *testing.T) {
-	s := newShelf(100, 1, time.Second, func() time.Time { return clock }, func(n int) int64 { return int64(n) })
+	s := newShelf(100, 1, 1, time.Second, func() time.Time { return clock }, func(n int) int64 { return int64(n) })
 	made := 0
 	get := func(key string, size int) {
 		t.Helper()

@@ -18,6 +18,7 @@ type shelf[T any] struct {
 	size   func(T) int64
 	places chan struct{} // for those who make something
 	wait   time.Duration // for a place
+	most   int           // things that are made or wait for a place; what is more is refused at once
 	now    func() time.Time
 
 	mu     sync.Mutex
@@ -39,9 +40,9 @@ type attempt[T any] struct {
 	err   error
 }
 
-func newShelf[T any](limit int64, places int, wait time.Duration, now func() time.Time,
+func newShelf[T any](limit int64, places, waiting int, wait time.Duration, now func() time.Time,
 	size func(T) int64) *shelf[T] {
-	return &shelf[T]{limit: limit, size: size, places: make(chan struct{}, places), wait: wait, now: now,
+	return &shelf[T]{limit: limit, size: size, places: make(chan struct{}, places), most: places + waiting, wait: wait, now: now,
 		order: list.New(), items: map[string]*list.Element{}, making: map[string]*attempt[T]{}}
 }
 
@@ -60,6 +61,11 @@ func (s *shelf[T]) get(ctx context.Context, key string, life time.Duration,
 		s.remove(e)
 	}
 	a := s.making[key]
+	if a == nil && len(s.making) >= s.most {
+		s.mu.Unlock()
+		var none T
+		return none, errBusy
+	}
 	if a == nil {
 		a = &attempt[T]{done: make(chan struct{})}
 		s.making[key] = a
