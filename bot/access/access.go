@@ -1,14 +1,18 @@
 // Package access says who may see a page about a repository: everybody, where GitHub says that it is public; else who
 // signed in through GitHub and may read it there. What GitHub said is remembered for minutes, and never longer.
 //
+//	GET  /auth/                    says who is signed in
 //	GET  /auth/login?return=PATH   sends the browser to GitHub
 //	GET  /auth/callback            where GitHub sends it back, with a code and our state
 //	POST /auth/sign-out            ends the session, on every server
 //
+// They are below the path of the public address, too: a proxy may take that away, or leave it.
+//
 // A sign-in (https://docs.github.com/en/apps/creating-github-apps/authenticating-with-a-github-app/generating-a-user-access-token-for-a-github-app,
 // with PKCE, RFC 7636) tells who somebody is, and nothing else: the user's token is forgotten at once, and what the
 // person may read is asked with the installation's. So nothing is kept that could be stolen but the id of a session,
-// of which the servers know a hash only.
+// of which the servers know a hash only. It ends at sign-out, after a day, and when the person takes the App's
+// authorization back at GitHub.
 //
 // What is under way at GitHub is known to the browser alone, in a sealed cookie: a flood of sign-ins that nobody
 // finishes takes no room here, and the browser may come back to another server than it left.
@@ -23,6 +27,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,6 +35,7 @@ import (
 )
 
 const (
+	homePath  = "/auth/"
 	loginPath = "/auth/login"
 	// CallbackPath is below the public address, and registered at GitHub as where people come back to.
 	CallbackPath = "/auth/callback"
@@ -55,11 +61,12 @@ type Provider interface {
 	Key(purpose string) [32]byte
 }
 
-// Store keeps sessions for all servers; *queue.Sessions is one.
+// Store keeps sessions for all servers; *queue.Sessions is one, and says what names are.
 type Store interface {
 	Set(ctx context.Context, name string, data []byte) error
 	Get(ctx context.Context, name string) ([]byte, error)
-	End(ctx context.Context, name string) error
+	Count(ctx context.Context, holder string) (int, error)
+	End(ctx context.Context, nameOrHolder string) error
 	Once(ctx context.Context, name string) (bool, error)
 }
 
@@ -80,6 +87,7 @@ type Config struct {
 type Access struct {
 	config    Config
 	origin    string      // of PublicURL
+	base      string      // path of PublicURL, as it is written: "", or such as /lintel
 	secure    bool        // https
 	seal      cipher.AEAD // of cookies; nil: nobody can sign in
 	exchanges *bucket
@@ -113,7 +121,7 @@ func New(c Config) (*Access, error) {
 	if c.Store == nil {
 		return nil, errors.New("access: no Store")
 	}
-	a.origin, a.secure = originOf(u), u.Scheme == "https"
+	a.origin, a.base, a.secure = originOf(u), u.EscapedPath(), u.Scheme == "https"
 	if a.seal, err = newSeal(c.SignIn.Key("cookie of a sign-in")); err != nil {
 		return nil, err
 	}
@@ -137,9 +145,12 @@ func (a *Access) Routes(mux *http.ServeMux) {
 	if !a.CanSignIn() {
 		return
 	}
-	mux.HandleFunc("GET "+loginPath, a.login)
-	mux.HandleFunc("GET "+CallbackPath, a.callback)
-	mux.HandleFunc("POST "+SignOutPath, a.signOut)
+	for _, base := range slices.Compact([]string{"", a.base}) {
+		mux.HandleFunc("GET "+base+homePath+"{$}", a.home)
+		mux.HandleFunc("GET "+base+loginPath, a.login)
+		mux.HandleFunc("GET "+base+CallbackPath, a.callback)
+		mux.HandleFunc("POST "+base+SignOutPath, a.signOut)
+	}
 }
 
 // Repository is what a page is about. Owner and Name may be outdated; Private is what was known when the page was

@@ -93,10 +93,9 @@ func TestTrouble(t *testing.T) {
 			if got := alice.get("/r/fleet"); got.status != http.StatusOK {
 				t.Fatalf("signed in: %d %s", got.status, got.body)
 			}
-			if got := bob.get("/"); got.status != http.StatusOK {
+			if got := bob.get("/auth/login"); got.status != http.StatusOK {
 				t.Fatal(got.status)
 			}
-			bob.get("/auth/login")
 			s.clock.add(DefaultTTL - 2*failureTTL)
 			fault.Path = "/octo-org/fleet"
 			s.hub.Inject(fault)
@@ -256,9 +255,9 @@ func TestAsker(t *testing.T) {
 	a := newAsker[int, int](make(chan struct{}, 1), c.Now)
 	asked := 0
 	ask := func(key int, fail error) (int, error) {
-		return a.ask(t.Context(), key, func(context.Context) (int, time.Time, error) {
+		return a.ask(t.Context(), key, func(context.Context) (int, span, error) {
 			asked++
-			return asked, c.Now().Add(time.Minute), fail
+			return asked, span{c.Now(), time.Minute}, fail
 		})
 	}
 	failure := errors.New("failure")
@@ -280,7 +279,7 @@ func TestAsker(t *testing.T) {
 		}
 	}
 	for key := range maxRemembered {
-		a.remember(1000+key, 1, c.Now().Add(time.Hour))
+		a.remember(1000+key, 1, span{c.Now(), time.Hour})
 	}
 	if len(a.answers) != maxRemembered || a.order.Len() != maxRemembered {
 		t.Errorf("%d answers are remembered", len(a.answers))
@@ -293,10 +292,10 @@ func TestAsker(t *testing.T) {
 	release, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		_, err := a.ask(gone, 8, func(ctx context.Context) (int, time.Time, error) {
+		_, err := a.ask(gone, 8, func(ctx context.Context) (int, span, error) {
 			leave()
 			<-release
-			return 8, c.Now().Add(time.Minute), ctx.Err()
+			return 8, span{c.Now(), time.Minute}, ctx.Err()
 		})
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("who went was told %v", err)
@@ -306,6 +305,26 @@ func TestAsker(t *testing.T) {
 	close(release)
 	if got, err := ask(8, nil); err != nil || got != 8 {
 		t.Errorf("who stayed was told %d, %v", got, err)
+	}
+}
+
+// An answer counts for its time by the clock on the wall and by the steady one, whichever goes wrong.
+func TestSpan(t *testing.T) {
+	now := time.Now() // with a reading of the steady clock
+	s := span{now, time.Minute}
+	for name, c := range map[string]struct {
+		at   time.Time
+		want bool
+	}{
+		"at once":            {now, true},
+		"in time":            {now.Add(time.Minute - 1), true},
+		"too late":           {now.Add(time.Minute), false},
+		"set back by a day":  {now.Round(0).Add(-24 * time.Hour), false},
+		"set ahead by a day": {now.Round(0).Add(24 * time.Hour), false},
+	} {
+		if got := s.holds(c.at); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
 	}
 }
 

@@ -42,7 +42,20 @@ type answer[K comparable, V any] struct {
 	key   K
 	value V
 	err   error
-	until time.Time
+	span
+}
+
+// span is how long an answer counts: life, from before its question was asked.
+type span struct {
+	from time.Time
+	life time.Duration
+}
+
+// holds reports whether now is in the span by both clocks of the machine: the one that people set, which may go back,
+// and the steady one, which stands still while the machine sleeps.
+func (s span) holds(now time.Time) bool {
+	steady, set := now.Sub(s.from), now.Round(0).Sub(s.from.Round(0))
+	return min(steady, set) >= 0 && max(steady, set) < s.life
 }
 
 func newAsker[K comparable, V any](slots chan struct{}, now func() time.Time) *asker[K, V] {
@@ -63,7 +76,7 @@ func (a *asker[K, V]) lookup(key K) (answer[K, V], bool) {
 		return answer[K, V]{}, false
 	}
 	known := e.Value.(*answer[K, V])
-	if !a.now().Before(known.until) {
+	if !known.holds(a.now()) {
 		a.order.Remove(e)
 		delete(a.answers, key)
 		return answer[K, V]{}, false
@@ -72,8 +85,8 @@ func (a *asker[K, V]) lookup(key K) (answer[K, V], bool) {
 	return *known, true
 }
 
-func (a *asker[K, V]) remember(key K, value V, until time.Time) {
-	a.keep(&answer[K, V]{key: key, value: value, until: until})
+func (a *asker[K, V]) remember(key K, value V, counts span) {
+	a.keep(&answer[K, V]{key: key, value: value, span: counts})
 }
 
 func (a *asker[K, V]) keep(n *answer[K, V]) {
@@ -92,10 +105,10 @@ func (a *asker[K, V]) keep(n *answer[K, V]) {
 	}
 }
 
-// ask is the remembered answer, or the one of question, which says until when it counts. A question goes on when who
+// ask is the remembered answer, or the one of question, which says how long it counts. A question goes on when who
 // asked first does not wait any more: others do.
 func (a *asker[K, V]) ask(ctx context.Context, key K,
-	question func(context.Context) (V, time.Time, error)) (V, error) {
+	question func(context.Context) (V, span, error)) (V, error) {
 	if known, ok := a.lookup(key); ok {
 		return known.value, known.err
 	}
@@ -108,13 +121,13 @@ func (a *asker[K, V]) ask(ctx context.Context, key K,
 		n := &answer[K, V]{key: key}
 		select {
 		case a.slots <- struct{}{}:
-			n.value, n.until, n.err = question(asking)
+			n.value, n.span, n.err = question(asking)
 			<-a.slots
 		case <-asking.Done():
 			n.err = asking.Err()
 		}
 		if n.err != nil {
-			n.until = a.now().Add(failureTTL)
+			n.span = span{a.now(), failureTTL}
 		}
 		a.keep(n)
 		return n.value, n.err

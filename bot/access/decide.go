@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/lintel-bot/lintel/bot/github"
 )
@@ -46,7 +45,7 @@ func (a *Access) May(r *http.Request, repo Repository) (Decision, error) {
 			return Allowed, nil // whatever else is remembered is not younger
 		}
 	}
-	now, err := a.presences.ask(ctx, of(at), func(ctx context.Context) (presence, time.Time, error) {
+	now, err := a.presences.ask(ctx, of(at), func(ctx context.Context) (presence, span, error) {
 		return a.present(ctx, at)
 	})
 	switch {
@@ -63,7 +62,7 @@ func (a *Access) May(r *http.Request, repo Repository) (Decision, error) {
 	case who == nil || now.gone:
 		return NotFound, nil
 	}
-	may, err := a.rights.ask(ctx, key, func(ctx context.Context) (bool, time.Time, error) {
+	may, err := a.rights.ask(ctx, key, func(ctx context.Context) (bool, span, error) {
 		return a.mayRead(ctx, at, who.Account)
 	})
 	switch {
@@ -90,30 +89,30 @@ func (a *Access) Missing(r *http.Request) Decision {
 }
 
 // present asks GitHub for a repository. The answer counts from before it was asked.
-func (a *Access) present(ctx context.Context, repo github.Repo) (presence, time.Time, error) {
+func (a *Access) present(ctx context.Context, repo github.Repo) (presence, span, error) {
 	asked := a.config.Now()
 	if err := a.spare(repo.Installation); err != nil {
-		return presence{}, time.Time{}, err
+		return presence{}, span{}, err
 	}
 	p, err := a.config.Hub.Present(ctx, repo)
 	switch {
 	case github.IsGone(err):
-		return presence{repo: repo, gone: true}, asked.Add(min(a.config.TTL, refusalTTL)), nil
+		return presence{repo: repo, gone: true}, span{asked, min(a.config.TTL, refusalTTL)}, nil
 	case err != nil:
-		return presence{}, time.Time{}, err
+		return presence{}, span{}, err
 	}
-	return presence{repo: p.Repo, private: p.Private}, asked.Add(a.config.TTL), nil
+	return presence{repo: p.Repo, private: p.Private}, span{asked, a.config.TTL}, nil
 }
 
 // mayRead asks GitHub for a permission. It looks for the repository anew, so that no name counts that was given to
 // another repository since.
-func (a *Access) mayRead(ctx context.Context, repo github.Repo, account github.Account) (bool, time.Time, error) {
+func (a *Access) mayRead(ctx context.Context, repo github.Repo, account github.Account) (bool, span, error) {
 	asked := a.config.Now()
-	now, until, err := a.present(ctx, repo)
+	now, counts, err := a.present(ctx, repo)
 	if err != nil {
-		return false, time.Time{}, err
+		return false, span{}, err
 	}
-	a.presences.remember(of(repo), now, until)
+	a.presences.remember(of(repo), now, counts)
 	may := false
 	switch {
 	case now.gone:
@@ -121,14 +120,14 @@ func (a *Access) mayRead(ctx context.Context, repo github.Repo, account github.A
 		may = true
 	default:
 		if may, err = a.config.Hub.MayRead(ctx, now.repo, account); err != nil && !github.IsGone(err) {
-			return false, time.Time{}, err
+			return false, span{}, err
 		}
 		may = may && err == nil
 	}
 	if !may {
-		return false, asked.Add(min(a.config.TTL, refusalTTL)), nil
+		return false, span{asked, min(a.config.TTL, refusalTTL)}, nil
 	}
-	return true, asked.Add(a.config.TTL), nil
+	return true, span{asked, a.config.TTL}, nil
 }
 
 var errSpare = errors.New("GitHub's hourly rate limit is nearly used up; what is left is for the checks")

@@ -2,35 +2,29 @@ package access
 
 import (
 	"bytes"
-	"crypto/sha256"
-	_ "embed" // the page is a file of its own
-	"encoding/base64"
-	"html/template"
 	"net/http"
+
+	"github.com/lintel-bot/lintel/checks/page"
 )
 
-// page is what a browser shows in place of what was asked for.
-type page struct {
+// notice is what a browser shows in place of what was asked for.
+type notice struct {
 	Title, Text string
 	Login       string // who is signed in, and can sign out
-	SignOut     string // where the form goes
 	Again       string // where to sign in
 }
 
-//go:embed page.css
-var style string
-
-//go:embed page.html
-var markup string
-
-var pages = template.Must(template.New("page").Funcs(template.FuncMap{
-	"style": func() template.CSS { return template.CSS(style) }, // our own
-}).Parse(markup))
-
 // show sends a page.
-func (a *Access) show(w http.ResponseWriter, status int, p page) {
+func (a *Access) show(w http.ResponseWriter, status int, p notice) {
+	m := page.Message{Frame: page.Frame{Static: a.base + "/static/"}, Heading: p.Title, Text: p.Text}
+	if p.Login != "" {
+		m.Reader, m.SignOut = p.Login, a.base+SignOutPath
+	}
+	if p.Again != "" {
+		m.Action = page.Link{Text: "Sign in with GitHub", Address: p.Again}
+	}
 	var body bytes.Buffer
-	if err := pages.Execute(&body, p); err != nil {
+	if err := page.WriteMessage(&body, &m); err != nil {
 		a.config.Log.Error("a page cannot be shown", "error", err)
 		http.Error(w, "the page cannot be shown", http.StatusInternalServerError)
 		return
@@ -41,12 +35,12 @@ func (a *Access) show(w http.ResponseWriter, status int, p page) {
 	_, _ = body.WriteTo(w)
 }
 
-// strict sets the headers of every answer: nothing is loaded or run, framed, kept, or named to other sites. Referrers
-// stay within the site, and are not left out: browsers would say that the form to sign out comes from nowhere.
+// strict sets the headers of every answer: nothing is run, nothing but our own styles loaded, nothing framed, kept, or
+// named to other sites. Referrers stay within the site, and are not left out: browsers would say that the form to sign
+// out comes from nowhere.
 func strict(h http.Header) {
-	sum := sha256.Sum256([]byte(style))
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'sha256-"+
-		base64.StdEncoding.EncodeToString(sum[:])+"'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; form-action 'self'; frame-ancestors 'none'; "+
+		"base-uri 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("Referrer-Policy", "same-origin")
@@ -66,19 +60,18 @@ func (a *Access) Answer(w http.ResponseWriter, r *http.Request, d Decision) {
 	switch d {
 	case SignIn:
 		if mode := r.Header.Get("Sec-Fetch-Mode"); mode != "" && mode != "navigate" {
-			a.show(w, http.StatusUnauthorized, page{Title: "You are not signed in"})
+			a.show(w, http.StatusUnauthorized, notice{Title: "You are not signed in"})
 			return
 		}
 		a.redirect(w, a.SignInURL(r))
 	case NotFound:
-		p := page{Title: "Page not found", Text: "It does not exist, or it is about a repository that you may not read."}
-		if login, ok := a.Reader(r); ok {
-			p.Login, p.SignOut = login, a.config.PublicURL+SignOutPath
-		}
+		p := notice{Title: "Not found", Text: "There is no such page, or you may not see it. Results are kept for a while only: " +
+			"ask for the check again to have a new one."}
+		p.Login, _ = a.Reader(r)
 		a.show(w, http.StatusNotFound, p)
 	default:
 		w.Header().Set("Retry-After", "5")
-		a.show(w, http.StatusServiceUnavailable, page{Title: "Not available at the moment",
+		a.show(w, http.StatusServiceUnavailable, notice{Title: "Not available at the moment",
 			Text: "GitHub does not say who may see this page, or this server cannot ask. Try again in a few seconds."})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -142,20 +143,22 @@ func (s *scene) serve(change func(*Config)) (*Access, http.Handler) {
 	}
 	mux := http.NewServeMux()
 	a.Routes(mux)
-	mux.HandleFunc("GET /r/fleet", func(w http.ResponseWriter, r *http.Request) {
-		d, err := a.May(r, s.repo)
-		if err != nil && d != Unavailable {
-			s.t.Errorf("decision %d with %v", d, err)
-		}
-		if d != Allowed {
-			a.Answer(w, r, d)
-			return
-		}
-		login, _ := a.Reader(r)
-		_, _ = io.WriteString(w, result+" for "+login)
-	})
-	mux.HandleFunc("GET /r/", func(w http.ResponseWriter, r *http.Request) { a.Answer(w, r, a.Missing(r)) })
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "home") })
+	for _, base := range slices.Compact([]string{"", a.base}) {
+		mux.HandleFunc("GET "+base+"/r/fleet", func(w http.ResponseWriter, r *http.Request) {
+			r = a.Once(r)
+			d, err := a.May(r, s.repo)
+			if err != nil && d != Unavailable {
+				s.t.Errorf("decision %d with %v", d, err)
+			}
+			if d != Allowed {
+				a.Answer(w, r, d)
+				return
+			}
+			login, _ := a.Reader(r)
+			_, _ = io.WriteString(w, result+" for "+login)
+		})
+		mux.HandleFunc("GET "+base+"/r/", func(w http.ResponseWriter, r *http.Request) { a.Answer(w, r, a.Missing(r)) })
+	}
 	return a, mux
 }
 

@@ -20,13 +20,23 @@ const (
 	maxForm                     = 4 << 10
 )
 
+// home says where the pages are, and who is signed in.
+func (a *Access) home(w http.ResponseWriter, r *http.Request) {
+	p := notice{Title: "Lintel", Text: "Each result has a page of its own, to which its check run on GitHub leads."}
+	var ok bool
+	if p.Login, ok = a.Reader(r); !ok {
+		p.Again = a.again(homePath)
+	}
+	a.show(w, http.StatusOK, p)
+}
+
 // login sends a browser to GitHub. It costs nothing but a cookie.
 func (a *Access) login(w http.ResponseWriter, r *http.Request) {
-	t := attempt{State: secret(), Verifier: secret(), Return: target(r.URL.Query().Get("return")),
+	t := attempt{State: secret(), Verifier: secret(), Return: a.back(r.URL.Query().Get("return")),
 		Begun: a.config.Now().UTC()}
 	if err := a.start(w, r, t); err != nil {
 		a.config.Log.Error("a sign-in cannot begin", "error", err)
-		a.show(w, http.StatusInternalServerError, page{Title: "The sign-in cannot begin"})
+		a.show(w, http.StatusInternalServerError, notice{Title: "The sign-in cannot begin"})
 		return
 	}
 	challenge := sha256.Sum256([]byte(t.Verifier))
@@ -40,18 +50,18 @@ var codeForm = regexp.MustCompile(`^[0-9A-Za-z_-]{1,255}$`)
 // callback is where GitHub sends the browser back.
 func (a *Access) callback(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet { // HEAD, which would use up the code
-		a.show(w, http.StatusMethodNotAllowed, page{Title: "Method not allowed"})
+		a.show(w, http.StatusMethodNotAllowed, notice{Title: "Method not allowed"})
 		return
 	}
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	states, codes := query["state"], query["code"]
 	if err != nil || len(states) != 1 || len(codes) > 1 {
-		a.refuse(w, "/")
+		a.refuse(w, homePath)
 		return
 	}
 	t := a.resume(w, r, states[0])
 	if t == nil {
-		a.refuse(w, "/")
+		a.refuse(w, homePath)
 		return
 	}
 	if !a.exchanges.take() {
@@ -60,7 +70,7 @@ func (a *Access) callback(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), decideTimeout+questionTimeout)
 	defer cancel()
-	first, err := a.config.Store.Once(ctx, nameOf("state", t.State))
+	first, err := a.config.Store.Once(ctx, "state."+digest("state", t.State))
 	switch {
 	case err != nil:
 		a.config.Log.Warn("a sign-in failed", "error", err)
@@ -84,8 +94,11 @@ func (a *Access) callback(w http.ResponseWriter, r *http.Request) {
 	case errors.As(err, &refused) && refused.Misconfigured():
 		a.config.Log.Error("nobody can sign in: the App's client id, client secret or callback URL is not what GitHub "+
 			"has", "reason", refused.Reason)
-		a.show(w, http.StatusBadGateway, page{Title: "Sign-in does not work",
-			Text: "GitHub refused this server. Its operator finds the reason in the log."})
+		a.broken(w)
+		return
+	case errors.As(err, &refused) && refused.Unverified():
+		a.show(w, http.StatusForbidden, notice{Title: "GitHub does not let you sign in",
+			Text: "It wants you to verify your primary email address first, in your settings there.", Again: a.again(t.Return)})
 		return
 	case errors.As(err, &refused):
 		a.refuse(w, t.Return)
@@ -107,54 +120,56 @@ func (a *Access) callback(w http.ResponseWriter, r *http.Request) {
 // (https://docs.github.com/en/apps/oauth-apps/maintaining-oauth-apps/troubleshooting-authorization-request-errors).
 func (a *Access) denied(w http.ResponseWriter, t *attempt, reason string) {
 	if reason == "access_denied" {
-		a.show(w, http.StatusOK, page{Title: "The sign-in was cancelled",
+		a.show(w, http.StatusOK, notice{Title: "The sign-in was cancelled",
 			Text: "Without it, only results of public repositories can be shown.", Again: a.again(t.Return)})
 		return
 	}
-	a.config.Log.Error("nobody can sign in: GitHub refuses the App", "reason", reason)
-	a.show(w, http.StatusBadGateway, page{Title: "Sign-in does not work",
+	// The address can say so without GitHub, by whoever holds the browser: this is no proof.
+	a.config.Log.Warn("a reader came back from GitHub with an error; if all do, look at the App's settings", "reason", reason)
+	a.broken(w)
+}
+
+// broken answers where GitHub does not take the App.
+func (a *Access) broken(w http.ResponseWriter) {
+	a.show(w, http.StatusBadGateway, notice{Title: "Sign-in does not work",
 		Text: "GitHub refused this server. Its operator finds the reason in the log."})
 }
 
 // refuse answers to a return from GitHub that this browser did not set out for, or did before.
 func (a *Access) refuse(w http.ResponseWriter, back string) {
-	a.show(w, http.StatusBadRequest, page{Title: "This sign-in cannot be completed",
+	a.show(w, http.StatusBadRequest, notice{Title: "This sign-in cannot be completed",
 		Text: "It was not begun in this browser, was used before, or took longer than ten minutes.", Again: a.again(back)})
 }
 
 // later answers when a sign-in failed for reasons that pass.
 func (a *Access) later(w http.ResponseWriter, t *attempt) {
 	w.Header().Set("Retry-After", "5")
-	a.show(w, http.StatusServiceUnavailable, page{Title: "The sign-in did not work",
+	a.show(w, http.StatusServiceUnavailable, notice{Title: "The sign-in did not work",
 		Text: "GitHub or this server cannot answer at the moment.", Again: a.again(t.Return)})
-}
-
-func (a *Access) again(back string) string {
-	return a.config.PublicURL + loginPath + "?" + url.Values{"return": {back}}.Encode()
 }
 
 // signOut ends the session of a browser.
 func (a *Access) signOut(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if !a.own(r) {
-		a.show(w, http.StatusForbidden, page{Title: "Not signed out",
+		a.show(w, http.StatusForbidden, notice{Title: "Not signed out",
 			Text: "The request came from a page of another site."})
 		return
 	}
-	if name := a.sessionName(r); name != "" {
+	if name, _ := a.sessionName(r); name != "" {
 		ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
 		defer cancel()
 		if err := a.config.Store.End(ctx, name); err != nil {
 			a.config.Log.Warn("a session cannot be ended", "error", err)
 			w.Header().Set("Retry-After", "5")
-			a.show(w, http.StatusServiceUnavailable, page{Title: "Not signed out",
+			a.show(w, http.StatusServiceUnavailable, notice{Title: "Not signed out",
 				Text: "This server cannot do it at the moment. Try again in a few seconds."})
 			return
 		}
 	}
 	a.setCookie(w, a.cookieName("session"), "", 0)
-	a.show(w, http.StatusOK, page{Title: "You are signed out",
-		Text: "You may still be signed in to GitHub itself.", Again: a.again("/")})
+	a.show(w, http.StatusOK, notice{Title: "You are signed out",
+		Text: "You may still be signed in to GitHub itself.", Again: a.again(homePath)})
 }
 
 // own reports whether a request was made by a page of this server. Every browser that sends forms to other sites says

@@ -9,20 +9,20 @@ import (
 
 // Where a reader goes after signing in is a path of this server, as it stands, or its front page.
 func TestTarget(t *testing.T) {
-	for _, same := range []string{"/", "/r/octo-org/fleet/abc", "/r/octo-org/fleet/abc?q=a%2Fb&x=https://a.example.com",
+	for _, same := range []string{"/auth/", "/r/octo-org/fleet/abc", "/r/octo-org/fleet/abc?q=a%2Fb&x=https://a.example.com",
 		"/o/octo-org/", "/r/%E4%B8%AD?x=%0a", "/authors"} {
 		if got := target(same); got != same {
 			t.Errorf("%q leads to %q", same, got)
 		}
 	}
 	for _, wrong := range wrongTargets {
-		if got := target(wrong); got != "/" {
+		if got := target(wrong); got != homePath {
 			t.Errorf("%q leads to %q", wrong, got)
 		}
 	}
 }
 
-var wrongTargets = []string{"", "x", "//", "//?x", "//evil.example.com", "///evil.example.com", `/\evil.example.com`,
+var wrongTargets = []string{"", "x", "/", "/?x", "//", "//?x", "//evil.example.com", "///evil.example.com", `/\evil.example.com`,
 	`\\evil.example.com`, `/\/evil.example.com`, "https://evil.example.com", "https:evil.example.com",
 	"javascript:alert(1)", "/x\r\nLocation: https://evil.example.com", "/\tevil.example.com", "/ /evil.example.com",
 	"/\t/evil.example.com", "/%2f%2fevil.example.com", "/%2Fevil.example.com", "/%5cevil.example.com",
@@ -37,10 +37,35 @@ func TestOpenRedirect(t *testing.T) {
 	for _, wrong := range wrongTargets {
 		b := s.as("alice")
 		got := b.get("/auth/login?return=" + url.QueryEscape(wrong))
-		if got.status != http.StatusOK || got.body != "home" || got.url.String() != s.url+"/" {
+		if got.status != http.StatusOK || !strings.Contains(got.body, "alice") || got.url.String() != s.url+homePath {
 			t.Errorf("%q: %d at %s", wrong, got.status, got.url)
 		}
 	}
+}
+
+// A proxy takes the path of the public address away from requests, or leaves it: all of it works either way.
+func TestBelowAPath(t *testing.T) {
+	s := newScene(t, nil)
+	s.hub.SetCallbackURLs(s.url + "/lintel" + CallbackPath)
+	_, pages := s.serve(func(c *Config) { c.PublicURL += "/lintel" })
+	for name, front := range map[string]http.Handler{"left": pages, "taken": http.StripPrefix("/lintel", pages)} {
+		s.pages = front
+		b := s.as("alice")
+		if got := b.get("/lintel/r/fleet?q=1"); got.status != http.StatusOK || got.url.String() != s.url+"/lintel/r/fleet?q=1" ||
+			!strings.Contains(got.body, result) {
+			t.Errorf("%s: %d at %s", name, got.status, got.url)
+		}
+		if got := b.get("/lintel/auth/"); got.status != http.StatusOK || !strings.Contains(got.body, `action="/lintel/auth/sign-out"`) {
+			t.Errorf("%s: %d %s", name, got.status, got.body)
+		}
+		if got := b.do(http.MethodPost, "/lintel/auth/sign-out", http.Header{"Origin": {s.url}}); got.status != http.StatusOK {
+			t.Errorf("%s: sign-out: %d %s", name, got.status, got.body)
+		}
+		if got := b.stop("/lintel/r/fleet"); got.status != http.StatusSeeOther {
+			t.Errorf("%s: signed out: %d", name, got.status)
+		}
+	}
+	s.clean()
 }
 
 func FuzzTarget(f *testing.F) {

@@ -88,8 +88,13 @@ func (e *SignInRefused) Error() string {
 	return "GitHub refused to exchange the code of a sign-in: " + e.Reason
 }
 
-// Misconfigured reports whether it is the operator who can mend it, and not the reader by another try.
-func (e *SignInRefused) Misconfigured() bool { return e.Reason != "bad_verification_code" }
+// Misconfigured reports whether it is the operator who can mend it, and not the reader by another try or at GitHub.
+func (e *SignInRefused) Misconfigured() bool {
+	return e.Reason != "bad_verification_code" && !e.Unverified()
+}
+
+// Unverified reports whether the person has no verified address at GitHub yet, without which nobody signs in.
+func (e *SignInRefused) Unverified() bool { return e.Reason == "unverified_user_email" }
 
 var reasonForm = regexp.MustCompile(`^[a-z_]{1,64}$`)
 

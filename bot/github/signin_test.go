@@ -54,6 +54,7 @@ func TestExchange(t *testing.T) {
 	}{
 		"good":         {200, good, `{"id":7,"login":"alice"}`, "", true},
 		"used":         {200, `{"error":"bad_verification_code"}`, "", "bad_verification_code", false},
+		"no address":   {200, `{"error":"unverified_user_email"}`, "", "unverified_user_email", false},
 		"secret":       {200, `{"error":"incorrect_client_credentials"}`, "", "incorrect_client_credentials", false},
 		"odd":          {200, `{"error":"` + code + `!"}`, "", "unknown", false},
 		"unknown":      {404, `{"error":"Not Found"}`, "", "unknown_client", false},
@@ -108,7 +109,8 @@ func TestExchange(t *testing.T) {
 			}
 			var refused *SignInRefused
 			if errors.As(err, &refused) != (c.reason != "") ||
-				refused != nil && (refused.Reason != c.reason || refused.Misconfigured() == (c.reason == "bad_verification_code")) {
+				refused != nil && (refused.Reason != c.reason ||
+					refused.Misconfigured() == (c.reason == "bad_verification_code" || c.reason == "unverified_user_email")) {
 				t.Errorf("%v, want the reason %q", err, c.reason)
 			}
 			for _, s := range []string{token, code + "!", verifier, secret} {

@@ -18,10 +18,10 @@ import (
 const chartBars, listedReports = 60, 20
 
 // Repository implements results.Renderer.
-func (Renderer) Repository(w io.Writer, o *results.Overview, v results.View) error {
+func (of Renderer) Repository(w io.Writer, o *results.Overview, v results.View) error {
 	address := strings.TrimRight(o.GitHub, "/") + "/" + url.PathEscape(o.Repository.Owner) + "/" +
 		url.PathEscape(o.Repository.Name)
-	out := &page.Overview{Frame: frame(v, page.Link{Text: o.Repository.String(), Address: address}),
+	out := &page.Overview{Frame: of.frame(v, page.Link{Text: o.Repository.String(), Address: address}),
 		Heading: o.Repository.String(), Chart: chart(o)}
 	if len(o.Branch) > 0 {
 		newest, first := o.Branch[0], o.Branch[min(len(o.Branch), chartBars)-1]
@@ -85,8 +85,8 @@ func exception(e *results.Exception, checked time.Time, blob func(string, int) s
 func date(t time.Time) string { return t.UTC().Format("2 January 2006") }
 
 // Organisation implements results.Renderer.
-func (Renderer) Organisation(w io.Writer, owner string, repositories []*results.Summary, v results.View) error {
-	out := &page.Overview{Frame: frame(v, page.Link{Text: owner}), Heading: owner, MoreRepositories: v.More}
+func (of Renderer) Organisation(w io.Writer, owner string, repositories []*results.Summary, v results.View) error {
+	out := &page.Overview{Frame: of.frame(v, page.Link{Text: owner}), Heading: owner, MoreRepositories: v.More}
 	for _, s := range repositories {
 		name := page.Link{Text: s.Repository.String(), Address: v.Base + results.RepositoryPath(s.Repository)}
 		row := page.RepositoryRow{ResultRow: page.ResultRow{Name: name}, Known: len(s.Trend) > 0}

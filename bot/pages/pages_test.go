@@ -78,6 +78,39 @@ func TestPagesOfResults(t *testing.T) {
 	}
 }
 
+// Where readers can sign in a page has a control for it, which leads back to the page, or one to sign out.
+func TestPagesLeadToTheSignIn(t *testing.T) {
+	here := results.View{Base: "/lintel", Here: "/lintel/o/octo"}
+	known := here
+	known.SignedIn = true
+	for name, c := range map[string]struct {
+		of      Renderer
+		view    results.View
+		in, out bool
+	}{
+		"nobody":             {Renderer{SignIn: true}, here, true, false},
+		"somebody":           {Renderer{SignIn: true}, known, false, true},
+		"nobody can":         {Renderer{}, here, false, false},
+		"nowhere to go back": {Renderer{SignIn: true}, results.View{Base: "/lintel"}, false, false},
+	} {
+		for kind, write := range map[string]func(b *bytes.Buffer) error{
+			"result":       func(b *bytes.Buffer) error { return c.of.Result(b, storedResult("Words"), c.view) },
+			"repository":   func(b *bytes.Buffer) error { return c.of.Repository(b, overview("Words"), c.view) },
+			"organisation": func(b *bytes.Buffer) error { return c.of.Organisation(b, "octo", nil, c.view) },
+			"message":      func(b *bytes.Buffer) error { return c.of.Message(b, results.Message{Title: "Busy"}, c.view) },
+		} {
+			var b bytes.Buffer
+			if err := write(&b); err != nil {
+				t.Fatal(err)
+			}
+			in := strings.Contains(b.String(), `<a class="button" href="/lintel/auth/login?return=%2Flintel%2Fo%2Focto">Sign in</a>`)
+			if out := strings.Contains(b.String(), "Sign out"); in != c.in || out != c.out {
+				t.Errorf("%s, %s: sign in %t, sign out %t\n%s", name, kind, in, out, b.String())
+			}
+		}
+	}
+}
+
 func TestPagesOfRepositories(t *testing.T) {
 	var b bytes.Buffer
 	if err := (Renderer{}).Repository(&b, overview("Words"), results.View{}); err != nil {

@@ -16,29 +16,33 @@ import (
 	"github.com/lintel-bot/lintel/bot/results"
 	"github.com/lintel-bot/lintel/checks/output"
 	"github.com/lintel-bot/lintel/checks/page"
-	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // Renderer is a results.Renderer: it makes the pages of package page.
-type Renderer struct{}
+type Renderer struct {
+	SignIn bool // readers can sign in
+}
 
 // frame is what is around a page.
-func frame(v results.View, name page.Link) page.Frame {
+func (of Renderer) frame(v results.View, name page.Link) page.Frame {
 	f := page.Frame{Name: name, Static: v.Base + "/static/"}
-	if v.SignedIn {
+	switch {
+	case v.SignedIn:
 		f.SignOut = v.Base + access.SignOutPath
+	case of.SignIn && v.Here != "":
+		f.SignIn = v.Base + access.SignInPath(v.Here)
 	}
 	return f
 }
 
 // Result implements results.Renderer.
-func (Renderer) Result(w io.Writer, r *results.Stored, v results.View) error {
+func (of Renderer) Result(w io.Writer, r *results.Stored, v results.View) error {
 	if r.Report == nil {
 		name, _ := titles(r)
-		return writeMessage(w, frame(v, name), "This result cannot be shown any more",
+		return writeMessage(w, of.frame(v, name), "This result cannot be shown any more",
 			"It was made by another version of Lintel, or its report is gone: re-run the check on GitHub to have a new one.")
 	}
-	return page.Write(w, whole(r, v))
+	return page.Write(w, of.whole(r, v))
 }
 
 // titles are what a result is about.
@@ -56,12 +60,12 @@ func titles(r *results.Stored) (name page.Link, detail string) {
 }
 
 // whole is the page of a result that has a report.
-func whole(r *results.Stored, v results.View) *page.Page {
+func (of Renderer) whole(r *results.Stored, v results.View) *page.Page {
 	name, detail := titles(r)
 	p := output.Page(r.Report.Withhold(v.Withheld), output.PageOptions{Name: name, Detail: detail, Facts: resultFacts(r, v),
 		Command: r.Command, BlobURL: page.Blob(r.RepositoryURL(), r.Head), PolicyURL: page.Blob(r.RepositoryURL(), r.Rules),
 		BaseURL: page.Blob(r.RepositoryURL(), r.Base), Button: r.Pull != nil})
-	around := frame(v, p.Name)
+	around := of.frame(v, p.Name)
 	around.Detail, around.Parts = p.Detail, v.Here+"/"
 	p.Frame = around
 	p.Notices = notices(r, v)
@@ -136,11 +140,11 @@ func resultFacts(r *results.Stored, v results.View) (facts []page.Fact) {
 }
 
 // Part implements results.Renderer.
-func (Renderer) Part(w io.Writer, r *results.Stored, part string, v results.View) error {
+func (of Renderer) Part(w io.Writer, r *results.Stored, part string, v results.View) error {
 	if r.Report == nil {
 		return results.ErrNone
 	}
-	err := page.WritePart(w, whole(r, v), part)
+	err := page.WritePart(w, of.whole(r, v), part)
 	if errors.Is(err, page.ErrNoPart) {
 		return results.ErrNone
 	}
@@ -148,12 +152,12 @@ func (Renderer) Part(w io.Writer, r *results.Stored, part string, v results.View
 }
 
 // Message implements results.Renderer.
-func (Renderer) Message(w io.Writer, m results.Message, v results.View) error {
-	return writeMessage(w, frame(v, page.Link{}), m.Title, m.Text)
+func (of Renderer) Message(w io.Writer, m results.Message, v results.View) error {
+	return writeMessage(w, of.frame(v, page.Link{}), m.Title, m.Text)
 }
 
 func writeMessage(w io.Writer, f page.Frame, title, text string) error {
-	return page.Write(w, &page.Page{Frame: f, State: string(report.Neutral), Verdict: title, Counts: text})
+	return page.WriteMessage(w, &page.Message{Frame: f, Heading: title, Text: text})
 }
 
 // Assets implements results.Renderer.

@@ -7,10 +7,12 @@ import (
 	"testing"
 )
 
-// Sessions are found again after a restart, end for everybody, and know only names that are hashes.
+// Sessions are found again after a restart, end for everybody, one or all of an account, leave nothing, and know only
+// names that are hashes.
 func TestSessions(t *testing.T) {
 	dir, ctx := t.TempDir(), t.Context()
-	name, other := "session."+strings.Repeat("a", 64), "session."+strings.Repeat("b", 64)
+	name, other := "session.7."+strings.Repeat("a", 64), "session.7."+strings.Repeat("b", 64)
+	second77 := "session.77." + strings.Repeat("a", 64)
 	q, err := Open(ctx, Config{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
@@ -19,7 +21,7 @@ func TestSessions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, n := range []string{name, other} {
+	for _, n := range []string{name, other, second77} {
 		if err := s.Set(ctx, n, []byte("alice")); err != nil {
 			t.Fatal(err)
 		}
@@ -31,23 +33,43 @@ func TestSessions(t *testing.T) {
 	if err := second.End(ctx, other); err != nil {
 		t.Fatal(err)
 	}
+	if n, err := second.Count(ctx, "session.7"); n != 1 || err != nil {
+		t.Errorf("%d sessions of an account, %v", n, err)
+	}
 	q.Close()
 
 	q = open(t, Config{Dir: dir})
 	if s, err = q.Sessions(ctx); err != nil {
 		t.Fatal(err)
 	}
-	for n, want := range map[string]string{name: "alice", other: "", "session." + strings.Repeat("c", 64): "",
-		">": "", "session.*": "", "": ""} {
+	for n, want := range map[string]string{name: "alice", other: "", "session.7." + strings.Repeat("c", 64): "",
+		second77: "alice",
+		">":      "", "session.*": "", "": "", "session.7": "", "session.7.*": "", "session." + strings.Repeat("a", 64): ""} {
 		if got, err := s.Get(ctx, n); err != nil || string(got) != want {
 			t.Errorf("session %q: %q, %v, want %q", n, got, err, want)
 		}
 	}
-	if err := s.Set(ctx, "session.*", nil); err == nil {
-		t.Error("a name that is no hash is taken")
+	for _, n := range []string{"session.*", "session.7", "session.7.*", "session.>"} {
+		if err := s.Set(ctx, n, nil); err == nil {
+			t.Errorf("the name %q is taken", n)
+		}
+		if err := s.End(ctx, n); (err == nil) != (n == "session.7") {
+			t.Errorf("ending %q: %v", n, err)
+		}
 	}
-	if err := s.End(ctx, "session."+strings.Repeat("d", 64)); err != nil {
+	if err := s.End(ctx, "session.7."+strings.Repeat("d", 64)); err != nil {
 		t.Errorf("ending what is not there: %v", err)
+	}
+	for n, want := range map[string]string{name: "", second77: "alice"} { // all of the account 7 were ended
+		if got, err := s.Get(ctx, n); err != nil || string(got) != want {
+			t.Errorf("session %q: %q, %v, want %q", n, got, err, want)
+		}
+	}
+	if err := s.End(ctx, second77); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := s.stream.Info(ctx); err != nil || info.State.Msgs != 0 {
+		t.Errorf("%+v are left of ended sessions, %v", info.State, err)
 	}
 }
 

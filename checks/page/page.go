@@ -249,6 +249,7 @@ type Frame struct {
 	Parts   string // where parts of the page are served that are loaded on demand: an address that ends in a slash; empty: none
 	Reader  string // who is signed in; empty: nobody
 	SignOut string // where the form of the control "Sign out" goes
+	SignIn  string // where the control "Sign in" leads; there is one of both, or none
 }
 
 // common is what the templates have of each page.

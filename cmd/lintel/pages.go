@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/lintel-bot/lintel/bot"
 	"github.com/lintel-bot/lintel/bot/access"
 	"github.com/lintel-bot/lintel/bot/pages"
 	"github.com/lintel-bot/lintel/bot/queue"
@@ -17,7 +18,7 @@ import (
 type shownResults struct {
 	store   *results.Store
 	keeper  *results.Keeper
-	handler *results.Handler
+	handler bot.Pages
 }
 
 // newPages puts them together.
@@ -33,9 +34,24 @@ func (o *serveOptions) newPages(jobs *queue.Queue, readers *access.Access, log *
 	p := &shownResults{store: results.NewStore(jobs.Bucket("RESULTS", limits.IndexBytes(), limits.Age),
 		jobs.Bucket("REPORTS", limits.DataBytes(), limits.Age), limits, nil)}
 	p.keeper = results.NewKeeper(p.store, o.publicURL, readers.CanSignIn(), nil)
-	p.handler, err = results.New(results.Config{Store: p.store, Renderer: pages.Renderer{}, Guard: guard{readers},
-		Base: public.EscapedPath(), Log: log})
-	return p, err
+	handler, err := results.New(results.Config{Store: p.store, Renderer: pages.Renderer{SignIn: readers.CanSignIn()},
+		Guard: guard{readers}, Base: public.EscapedPath(), Log: log})
+	if err != nil {
+		return nil, err
+	}
+	p.handler = readPages{handler, readers}
+	return p, nil
+}
+
+// readPages are pages whose reader is looked up once for each request, however many repositories are on it.
+type readPages struct {
+	*results.Handler
+	readers *access.Access
+}
+
+// ServeHTTP implements http.Handler.
+func (p readPages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.Handler.ServeHTTP(w, p.readers.Once(r))
 }
 
 // gone hides the results of what the App was taken from.
@@ -89,9 +105,9 @@ func (g guard) SignedIn(r *http.Request) bool {
 // Turn implements results.Guard.
 func (g guard) Turn(w http.ResponseWriter, r *http.Request) bool {
 	decision := g.readers.Missing(r)
-	if decision == access.NotFound {
+	if decision == access.NotFound && !g.readers.CanSignIn() {
 		return false
 	}
-	g.readers.Answer(w, r, decision)
+	g.readers.Answer(w, r, decision) // a 404 with a way out, too: the reader may be somebody else, too
 	return true
 }
