@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -56,6 +57,14 @@ func (s *Server) CancelSignIn(cancel bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cancels = cancel
+}
+
+// RevokeAuthorization has a person take back what the App was allowed: the person's tokens end, and GitHub tells the App.
+func (s *Server) RevokeAuthorization(login string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.userTokens, func(_ string, t userToken) bool { return strings.EqualFold(t.login, login) })
+	s.enqueue("github_app_authorization", object{"action": "revoked", "sender": s.user(login)})
 }
 
 // RenameAccount gives a person another login. Nobody has the old one then; the id stays.

@@ -10,9 +10,9 @@ import (
 	"github.com/lintel-bot/lintel/bot/github"
 )
 
-// events are those whose loss would leave a pull request unchecked or a click without effect.
+// events are those whose loss would leave a pull request unchecked, a click without effect, or somebody signed in.
 var events = []string{"pull_request", "pull_request_review", "check_run", "check_suite", "push", "merge_group",
-	"installation", "installation_repositories", "repository"}
+	"installation", "installation_repositories", "repository", "github_app_authorization"}
 
 // pauses are how long after a failed attempt at a delivery another one is asked for: what kept it from arriving may
 // last. After the last of them, the look at the heads has to do.

@@ -28,6 +28,8 @@ type Work struct {
 	Pusher *Pusher // to be remembered before the jobs are stored
 	Tip    *Tip    // likewise
 	Drafts *Drafts // likewise
+	// Revoked is the account of a person who took back what the App was allowed at the sign-in; zero: nobody did.
+	Revoked int64
 }
 
 // Job is one job to store.
@@ -90,7 +92,7 @@ func Jobs(event string, data []byte) (Work, error) {
 		}
 	}
 	if foreign {
-		return Work{}, nil
+		return Work{Revoked: w.Revoked}, nil // that is between a person and the App
 	}
 	return w, nil
 }
@@ -165,6 +167,8 @@ func read(payload any) (origin, func(origin) (Work, error)) {
 		return originOf(e, nil), installation
 	case *gh.InstallationRepositoriesEvent:
 		return originOf(e, nil), func(from origin) (Work, error) { return selected(from, e), nil }
+	case *gh.GitHubAppAuthorizationEvent:
+		return originOf(e, nil), func(from origin) (Work, error) { return authorization(from, e) }
 	case *gh.RepositoryEvent:
 		return originOf(e, e.Repo), func(from origin) (Work, error) { return repository(from, e) }
 	}

@@ -1,6 +1,8 @@
 package webhook
 
 import (
+	"errors"
+
 	gh "github.com/google/go-github/v62/github"
 
 	"github.com/lintel-bot/lintel/bot/queue"
@@ -33,6 +35,18 @@ func selected(from origin, e *gh.InstallationRepositoriesEvent) (w Work) {
 		w.Gone = append(w.Gone, Scope{id, repo.GetID()})
 	}
 	return w
+}
+
+// authorization is github_app_authorization, which every App gets without asking
+// (https://docs.github.com/en/webhooks/webhook-events-and-payloads#github_app_authorization).
+func authorization(from origin, e *gh.GitHubAppAuthorizationEvent) (Work, error) {
+	switch {
+	case from.action != "revoked":
+		return Work{}, nil
+	case e.GetSender().GetID() <= 0:
+		return Work{}, errors.New("the payload names no account")
+	}
+	return Work{Revoked: e.GetSender().GetID()}, nil
 }
 
 // repository: an archived one takes no check runs, one that is back or elsewhere may lack some.

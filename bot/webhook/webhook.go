@@ -54,13 +54,15 @@ type Config struct {
 	// removes results of what the App was taken from, or of what was deleted; repository zero: all of the installation. Its
 	// error is logged: what is left is found by the sweep.
 	Gone func(ctx context.Context, installation, repository int64) error
-	Log  *slog.Logger     // default: discard
-	Now  func() time.Time // default: time.Now
+	// ends the sessions of a person
+	Revoked func(ctx context.Context, account int64) error
+	Log     *slog.Logger     // default: discard
+	Now     func() time.Time // default: time.Now
 }
 
 // Handler answers webhook deliveries:
 //
-//	202  the jobs of the event are stored
+//	202  the jobs of the event are stored, or what it ends has ended
 //	204  a valid delivery that asks for nothing
 //	400  unparsable, or headers are missing
 //	401  no signature, or a wrong one
@@ -193,7 +195,7 @@ func (h *Handler) accept(w http.ResponseWriter, r *http.Request, body []byte) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	if len(work.Jobs) == 0 && len(work.Drop) == 0 {
+	if len(work.Jobs) == 0 && len(work.Drop) == 0 && work.Revoked == 0 {
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
@@ -224,6 +226,12 @@ func (h *Handler) store(ctx context.Context, work Work, delivery string, log *sl
 		if err := h.config.Drafts(ctx, d.Repository, d.Head); err != nil {
 			return err
 		}
+	}
+	if work.Revoked != 0 && h.config.Revoked != nil {
+		if err := h.config.Revoked(ctx, work.Revoked); err != nil {
+			return err
+		}
+		log.Info("sessions ended", "account_id", work.Revoked)
 	}
 	for _, scope := range work.Drop {
 		if h.config.Drop == nil {

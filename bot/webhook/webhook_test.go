@@ -164,6 +164,38 @@ func TestRepositoriesComeAndGo(t *testing.T) {
 	}
 }
 
+// A person who takes the authorization back is signed out before GitHub has its answer, or GitHub is told to come again.
+func TestRevokedAuthorization(t *testing.T) {
+	for name, c := range map[string]struct {
+		body string
+		fail error
+		code int
+		who  string
+	}{
+		"revoked":    {`{"action":"revoked","sender":{"id":583231,"login":"octocat"}}`, nil, 202, "583231"},
+		"installed":  {`{"action":"revoked","installation":{"id":7},"sender":{"id":583231}}`, nil, 202, "583231"},
+		"nobody":     {`{"action":"revoked"}`, nil, 400, ""},
+		"no account": {`{"action":"revoked","sender":{"id":-1}}`, nil, 400, ""},
+		"other":      {`{"action":"granted","sender":{"id":583231}}`, nil, 204, ""},
+		"no store":   {`{"action":"revoked","sender":{"id":583231}}`, errors.New("no answer"), 503, "583231"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, who := newFixture(t), ""
+			f.config.Revoked = func(_ context.Context, account int64) error {
+				who += fmt.Sprint(account)
+				return c.fail
+			}
+			r := request(c.body)
+			r.Header.Set("X-GitHub-Event", "github_app_authorization")
+			w := httptest.NewRecorder()
+			f.ServeHTTP(w, r)
+			if w.Code != c.code || who != c.who || len(f.jobs) > 0 {
+				t.Errorf("code %d, %q is signed out, jobs %v; want %d, %q", w.Code, who, f.jobs, c.code, c.who)
+			}
+		})
+	}
+}
+
 func TestWhoPushed(t *testing.T) {
 	for event, want := range map[string]bool{"pull_request.opened": true, "pull_request.synchronize": true,
 		"pull_request.reopened": false,

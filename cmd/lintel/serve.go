@@ -239,7 +239,7 @@ func (o *serveOptions) server(ctx context.Context, app *identity, jobs *queue.Qu
 		return nil, nil, fmt.Errorf("the running program cannot be found: %w", err)
 	}
 	intake, err := webhook.New(webhook.Config{Secret: app.secret, Publish: jobs.Publish, Pushed: jobs.AddPusher,
-		Tip: jobs.AddTip, Drafts: jobs.AskDrafts, Drop: jobs.Drop, Gone: shown.gone(), Log: log})
+		Tip: jobs.AddTip, Drafts: jobs.AskDrafts, Drop: jobs.Drop, Gone: shown.gone(), Revoked: guard.Revoke, Log: log})
 	if err != nil {
 		return nil, nil, err
 	}
