@@ -56,7 +56,7 @@ type Hub interface {
 
 // Provider is GitHub's sign-in for people; *github.SignIn is one.
 type Provider interface {
-	AuthorizeURL(redirect, state, challenge string) string
+	AuthorizeURL(redirect, state, challenge string, choose bool) string
 	Exchange(ctx context.Context, code, verifier, redirect string) (github.Account, error)
 	Key(purpose string) [32]byte
 }

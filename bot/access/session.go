@@ -158,6 +158,7 @@ func (a *Access) begin(ctx context.Context, w http.ResponseWriter, r *http.Reque
 		return err
 	}
 	a.setCookie(w, a.cookieName("session"), strconv.FormatInt(account.ID, 10)+"."+id, sessionLife)
+	a.setCookie(w, a.cookieName(signedOut), "", 0)
 	return nil
 }
 

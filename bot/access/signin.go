@@ -18,6 +18,9 @@ const (
 	// anybody can come back with a code.
 	exchangeBurst, exchangeRate = 100, 20
 	maxForm                     = 4 << 10
+	// signedOut is the cookie of a browser whose reader signed out. GitHub would send it back signed in at the next page,
+	// without a word, and is told to ask.
+	signedOut = "signed-out"
 )
 
 // home says where the pages are, and who is signed in.
@@ -40,8 +43,9 @@ func (a *Access) login(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	challenge := sha256.Sum256([]byte(t.Verifier))
+	_, err := r.Cookie(a.cookieName(signedOut))
 	a.redirect(w, a.config.SignIn.AuthorizeURL(a.config.PublicURL+CallbackPath, t.State,
-		base64.RawURLEncoding.EncodeToString(challenge[:])))
+		base64.RawURLEncoding.EncodeToString(challenge[:]), err == nil))
 }
 
 // codeForm is what GitHub's codes look like, and more.
@@ -168,6 +172,7 @@ func (a *Access) signOut(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	a.setCookie(w, a.cookieName("session"), "", 0)
+	a.setCookie(w, a.cookieName(signedOut), "yes", sessionLife)
 	a.show(w, http.StatusOK, notice{Title: "You are signed out",
 		Text: "You may still be signed in to GitHub itself.", Again: a.again(homePath)})
 }

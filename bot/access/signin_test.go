@@ -217,8 +217,19 @@ func TestSession(t *testing.T) {
 	}
 	alice.sees("signed out", http.StatusSeeOther)
 	thief.sees("stolen, and signed out", http.StatusSeeOther)
+	// GitHub would have the next page sign alice in again, and is told to ask; then it goes on as before.
+	asked := alice.get("/r/fleet")
+	query := asked.url.Query()
+	if asked.url.Path != "/login/oauth/authorize" || query.Get("prompt") != "select_account" {
+		t.Fatalf("signed out, alice is at %s: %d", asked.url, asked.status)
+	}
+	query.Del("prompt")
+	there := url.Values{"user": {"alice"}, "return_to": {asked.url.Path + "?" + query.Encode()}}
+	if got := alice.get(s.hub.URL() + "/login?" + there.Encode()); !strings.Contains(got.body, result) ||
+		alice.cookie("lintel-signed-out") != "" {
+		t.Errorf("signed in again: %d at %s", got.status, got.url)
+	}
 	// By a form of our own page, in a browser that names the page only; and without a session.
-	alice.get("/auth/login?return=/r/fleet")
 	for range 2 {
 		got = alice.do(http.MethodPost, "/auth/sign-out", http.Header{"Referer": {s.url + "/r/fleet"}})
 		if got.status != http.StatusOK {
@@ -442,7 +453,7 @@ func TestCallbackRefuses(t *testing.T) {
 			}
 			b.do(http.MethodPost, "/auth/sign-out", nil)
 			b.set(name, kept) // the cookie was kept, and GitHub would give another code
-			return change(u, "code", b.returned().Query().Get("code"))
+			return change(u, "code", s.as("alice").returned().Query().Get("code"))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -65,10 +65,15 @@ func NewSignIn(c SignInConfig) (*SignIn, error) {
 }
 
 // AuthorizeURL is where a browser goes to sign in. GitHub sends it back to redirect, with the state and a code that
-// Exchange takes; challenge is the S256 challenge of the verifier (RFC 7636, section 4.2).
-func (s *SignIn) AuthorizeURL(redirect, state, challenge string) string {
-	return s.web + "/login/oauth/authorize?" + url.Values{"client_id": {s.id}, "redirect_uri": {redirect},
-		"state": {state}, "code_challenge": {challenge}, "code_challenge_method": {"S256"}}.Encode()
+// Exchange takes; challenge is the S256 challenge of the verifier (RFC 7636, section 4.2). With choose the person says
+// with which account, in place of being sent back at once with the one in use.
+func (s *SignIn) AuthorizeURL(redirect, state, challenge string, choose bool) string {
+	query := url.Values{"client_id": {s.id}, "redirect_uri": {redirect}, "state": {state}, "code_challenge": {challenge},
+		"code_challenge_method": {"S256"}}
+	if choose {
+		query.Set("prompt", "select_account")
+	}
+	return s.web + "/login/oauth/authorize?" + query.Encode()
 }
 
 // Key is a secret for a purpose that all servers of the App have in common, and that tells nothing about the client

@@ -28,13 +28,17 @@ func TestNewSignIn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := s.AuthorizeURL("https://lintel.example.com/auth/callback", "a&b", "c")
+		got := s.AuthorizeURL("https://lintel.example.com/auth/callback", "a&b", "c", false)
 		u, err := url.Parse(got)
 		if err != nil || !strings.HasPrefix(got, want) || u.Query().Get("state") != "a&b" ||
 			u.Query().Get("redirect_uri") != "https://lintel.example.com/auth/callback" ||
 			u.Query().Get("client_id") != "Iv1.a" || u.Query().Get("code_challenge") != "c" ||
-			u.Query().Get("code_challenge_method") != "S256" || strings.Contains(got, "secret") {
+			u.Query().Get("code_challenge_method") != "S256" || u.Query().Has("prompt") || strings.Contains(got, "secret") {
 			t.Errorf("%q: %s", address, got)
+		}
+		if got := s.AuthorizeURL("https://lintel.example.com/auth/callback", "a&b", "c", true); !strings.Contains(got,
+			"&prompt=select_account&") {
+			t.Errorf("with a choice: %s", got)
 		}
 		if again := s.Key("a"); s.Key("a") != again || s.Key("b") == again {
 			t.Error("keys of purposes")

@@ -152,8 +152,9 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 		s.violate("error", r, "no PKCE, or a code_challenge that is none of S256")
 	}
 	cookie, err := r.Cookie(sessionCookie)
-	if err != nil {
-		s.askWho(w, r.URL.RequestURI())
+	if err != nil || query.Get("prompt") == "select_account" {
+		query.Del("prompt") // who was asked once goes on
+		s.askWho(w, r.URL.Path+"?"+query.Encode())
 		return
 	}
 	login, _ := url.QueryUnescape(cookie.Value)
