@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"crypto/sha1"
 	"fmt"
 	"io"
 	"net/http"
@@ -67,7 +68,7 @@ func serve(t *testing.T) *served {
 func (s *served) put(repository int64, owner, name string, n int, pull *results.Pull, at time.Time,
 	rep *report.Report) *results.Stored {
 	s.t.Helper()
-	m := results.Meta{ID: results.ID(fmt.Sprint(repository, n, pull != nil)), Head: fmt.Sprintf("%040x", 1<<40+repository<<20+int64(n)),
+	m := results.Meta{ID: results.ID(fmt.Sprint(repository, n, pull != nil)), Head: fmt.Sprintf("%x", sha1.Sum(fmt.Append(nil, repository, n))),
 		Repository: results.Repository{ID: repository, Installation: 1, Owner: owner, Name: name}, Pull: pull,
 		Base: fmt.Sprintf("%040x", n), Rules: fmt.Sprintf("%040x", n), Conclusion: rep.Conclusion, Title: rep.Title,
 		Started: at.Add(-3 * time.Second), Completed: at, GitHub: webHost, Command: "lintel check --base main"}

@@ -22,8 +22,11 @@ func (of Renderer) Repository(w io.Writer, o *results.Overview, v results.View) 
 	address := strings.TrimRight(o.GitHub, "/") + "/" + url.PathEscape(o.Repository.Owner) + "/" +
 		url.PathEscape(o.Repository.Name)
 	out := &page.Overview{Frame: of.frame(v, page.Link{Text: o.Repository.String(), Address: address}),
-		Heading: o.Repository.String(), Chart: chart(o)}
+		Heading: o.Repository.String(), Chart: chart(o), Facts: []page.Fact{{Label: "Account", Items: []page.Link{
+			{Text: o.Repository.Owner, Address: v.Base + results.OrganisationPath(o.Repository.Owner)}}}}}
 	if len(o.Branch) > 0 {
+		out.Facts = append(out.Facts, page.Fact{Label: "Default branch",
+			Items: []page.Link{{Text: output.Visible(o.Branch[0].Name)}}})
 		newest, first := o.Branch[0], o.Branch[min(len(o.Branch), chartBars)-1]
 		out.Policies = policyRows(&first, &newest)
 		if len(o.Branch) > 1 {
@@ -44,14 +47,18 @@ func (of Renderer) Repository(w io.Writer, o *results.Overview, v results.View) 
 	}
 	for i := range o.Branch[:min(len(o.Branch), listedReports)] {
 		e := &o.Branch[i]
-		name := page.Link{Text: output.Visible(e.Name) + " " + e.Head[:min(len(e.Head), 10)], Address: address + "/commit/" + e.Head}
+		name := page.Link{Text: e.Head[:min(len(e.Head), 10)], Address: address + "/commit/" + e.Head}
 		out.Reports = append(out.Reports, result(e, o.Repository, name, v))
 	}
 	for i := range o.Pulls {
 		e := &o.Pulls[i]
 		name := page.Link{Text: fmt.Sprintf("#%d %s", e.Pull, output.Visible(e.Name)),
 			Address: fmt.Sprintf("%s/pull/%d", address, e.Pull)}
-		out.Results = append(out.Results, result(e, o.Repository, name, v))
+		row := result(e, o.Repository, name, v)
+		if e.Author != "" {
+			row.Detail = "by " + output.Visible(e.Author)
+		}
+		out.Results = append(out.Results, row)
 	}
 	return page.WriteOverview(w, out)
 }
@@ -73,9 +80,9 @@ func exception(e *results.Exception, checked time.Time, blob func(string, int) s
 	}
 	switch {
 	case e.Expired:
-		row.Words = "nothing any more"
+		row.Words, row.Look = "nothing any more", true
 	case e.Unused:
-		row.Words = "nothing that needs it"
+		row.Words, row.Look = "nothing that needs it", true
 	default:
 		row.Words = report.Count(e.Covers, "finding", "findings")
 	}
@@ -86,12 +93,16 @@ func date(t time.Time) string { return t.UTC().Format("2 January 2006") }
 
 // Organisation implements results.Renderer.
 func (of Renderer) Organisation(w io.Writer, owner string, repositories []*results.Summary, v results.View) error {
-	out := &page.Overview{Frame: of.frame(v, page.Link{Text: owner}), Heading: owner, MoreRepositories: v.More}
+	account := page.Link{Text: owner}
+	out := &page.Overview{Frame: of.frame(v, account), Heading: owner, MoreRepositories: v.More}
 	for _, s := range repositories {
 		name := page.Link{Text: s.Repository.String(), Address: v.Base + results.RepositoryPath(s.Repository)}
 		row := page.RepositoryRow{ResultRow: page.ResultRow{Name: name}, Known: len(s.Trend) > 0}
 		if s.Newest != nil {
 			row.ResultRow = result(s.Newest, s.Repository, name, v)
+			if s.Newest.Pull > 0 {
+				row.Detail = fmt.Sprintf("#%d", s.Newest.Pull)
+			}
 		}
 		if row.Known {
 			row.Blocking, row.Violations = s.Trend[0].Blocking, s.Trend[0].Total

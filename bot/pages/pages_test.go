@@ -116,15 +116,15 @@ func TestPagesOfRepositories(t *testing.T) {
 	if err := (Renderer{}).Repository(&b, overview("Words"), results.View{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`<td>1 June 2026</td><td>2 findings</td>`, `<td>never</td><td>1 finding</td>`,
-		`<td>not known</td><td>0 findings</td>`, `<td>ended on 1 April 2026</td><td>nothing any more</td>`,
-		`<td>never</td><td>nothing that needs it</td>`, "and 3 more", "and 4 more",
+	for _, want := range []string{`<td class="when">1 June 2026</td><td>2 findings</td>`, `<td class="when">never</td><td>1 finding</td>`,
+		`<td class="when">not known</td><td>0 findings</td>`, `<td class="when">ended on 1 April 2026</td><td class="look">nothing any more</td>`,
+		`<td class="when">never</td><td class="look">nothing that needs it</td>`, "and 3 more", "and 4 more",
 		"<title>Violations of the default branch by policy</title><desc>69 on 2026-05-01 00:21, 10 on 2026-05-01 01:20, at most 69 in 60 reports</desc>",
 		`<tr><th scope="row" class="when">2026-05-01 01:20</th><td class="n">5</td><td class="n">3</td><td class="n">2</td><td class="n">10</td></tr>`,
 		`<tr><th scope="row">Words</th><td>high</td><td class="n">5</td><td class="n">0</td></tr>`, "Since 1 May 2026",
-		`<a href="https://github.example/octo/fleet/commit/c0ffee">main c0ffee</a>`, `<a href="/r/octo/fleet/c0ffee/0">Words</a>`,
+		`<a href="https://github.example/octo/fleet/commit/c0ffee">c0ffee</a>`, `<a href="/r/octo/fleet/c0ffee/0">Words</a>`,
 		`<a href="https://github.example/octo/fleet/blob/c0ffee/e.yaml#L2">e.yaml:2</a>`, `<a href="https://github.example/octo/fleet/pull/4">#4 Words</a>`,
-		`<a href="/r/octo/fleet/dead/9">Words</a>`, `<td class="n">3</td><td class="n">−59</td>`} {
+		`<a href="/r/octo/fleet/dead/9">Words</a>`, `<td class="n">3</td><td class="n good">−59</td>`} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %s in\n%s", want, b.String())
 		}

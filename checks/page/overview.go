@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 )
 
 // Overview is a page about a repository, or about those of an organisation.
 type Overview struct {
 	Frame
 	Heading          string
+	Facts            []Fact
 	Chart            *Chart // nil: there is nothing to draw
 	Policies         []PolicyRow
 	Since            string      // when the report was that PolicyRow.Change compares with; empty: there is none
@@ -29,12 +31,17 @@ type PolicyRow struct {
 	Change           string // how many more, or fewer, than in the report of Overview.Since; empty: not known
 }
 
+// More reports whether the policy is violated more often than it was, Fewer whether it is less often.
+func (r PolicyRow) More() bool  { return strings.HasPrefix(r.Change, "+") }
+func (r PolicyRow) Fewer() bool { return strings.HasPrefix(r.Change, "−") }
+
 // ExceptionRow is a merged exception.
 type ExceptionRow struct {
 	Name  string
 	Where Link
 	Ends  string // in words
 	Words string // what it covers, or what is the matter with it
+	Look  bool   // somebody should look at it
 }
 
 // RepositoryRow is a repository with the newest report of its default branch.
@@ -46,11 +53,12 @@ type RepositoryRow struct {
 
 // ResultRow is a check with its page.
 type ResultRow struct {
-	Name  Link // what was checked
-	State string
-	Page  Link // its verdict
-	When  string
-	Chart *Chart // nil: there is nothing to draw
+	Name   Link   // what was checked
+	Detail string // what else there is to say of it
+	State  string
+	Page   Link // its verdict
+	When   string
+	Chart  *Chart // nil: there is nothing to draw
 }
 
 // WriteOverview writes the page about a repository or an organisation. The error is that of w, or says that the page was

@@ -268,7 +268,7 @@ func (f *Frame) common(title string) common {
 
 func write(w io.Writer, name string, data any) error {
 	t, err := template.New(name).Funcs(template.FuncMap{"count": count, "code": codeTable, "diff": diffTable, "place": place,
-		"names": names}).ParseFS(assets, "assets/parts.html", "assets/"+name)
+		"names": names, "words": words}).ParseFS(assets, "assets/parts.html", "assets/"+name)
 	if err != nil {
 		return fmt.Errorf("the page's template: %w", err)
 	}
@@ -312,6 +312,9 @@ func (p *Page) sections() (list []section) {
 	add(len(p.Warnings), "Warnings", "warnings")
 	return list
 }
+
+// words is a conclusion as people read it.
+func words(state string) string { return strings.ReplaceAll(state, "_", " ") }
 
 func count(n int, one, many string) string {
 	if n == 1 {

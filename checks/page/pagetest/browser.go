@@ -113,7 +113,7 @@ func (b *Tab) Markup(t *testing.T) (m Markup) {
 	b.Run(t, chromedp.Evaluate(`({
 		scripts: document.querySelectorAll("script").length,
 		elements: document.querySelectorAll("img,iframe,object,embed,base,math,template,link:not(head > [rel=stylesheet]),meta:not(head > *)," +
-			"svg:not(.chart > svg),style:not(head > style),title:not(head > title):not(rect > title)," +
+			"svg:not(.chart > svg, .spark),style:not(head > style),title:not(head > title):not(rect > title):not(.chart > svg > title):not(.spark > title)," +
 			"form:not([method=dialog]):not(header > form)").length,
 		handlers: Array.from(document.querySelectorAll("*")).filter((e) => e.getAttributeNames().some((n) => n.startsWith("on"))).length,
 		ran: "ran" in window,
