@@ -135,7 +135,7 @@ func TestPagesOfRepositories(t *testing.T) {
 	b.Reset()
 	if err := (Renderer{}).Organisation(&b, "octo", []*results.Summary{summary("Words"), {Repository: results.Repository{Owner: "octo",
 		Name: "new"}}}, results.View{More: true}); err != nil || !strings.Contains(b.String(), "There are more than are shown here.") ||
-		!strings.Contains(b.String(), `<td class="n">2</td><td class="n">7</td>`) ||
+		!strings.Contains(b.String(), `<td class="n" data-of="blocking">2</td><td class="n" data-of="violations">7</td>`) ||
 		!strings.Contains(b.String(), "<desc>9 on 2026-04-01 00:00, 7 on 2026-05-01 00:00, at most 9 in 2 reports</desc>") || !strings.Contains(b.String(), `<a href="/o/octo/fleet">octo/fleet</a>`) ||
 		!strings.Contains(b.String(), `<a href="/o/octo/new">octo/new</a>`) {
 		t.Errorf("%v\n%s", err, b.String())
