@@ -19,11 +19,16 @@ import (
 type public struct {
 	*httptest.Server
 	target atomic.Pointer[url.URL]
+	origin atomic.Pointer[string] // that the last form came from
 }
 
 func newPublic(t *testing.T) *public {
 	p := &public{}
 	p.Server = httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		if r.In.Method == http.MethodPost {
+			origin := r.In.Header.Get("Origin")
+			p.origin.Store(&origin)
+		}
 		r.SetURL(p.target.Load())
 	}})
 	t.Cleanup(p.Close)

@@ -39,8 +39,8 @@ func (a *Access) show(w http.ResponseWriter, status int, p notice) {
 // named to other sites. Referrers stay within the site, and are not left out: browsers would say that the form to sign
 // out comes from nowhere.
 func strict(h http.Header) {
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; form-action 'self'; frame-ancestors 'none'; "+
-		"base-uri 'none'")
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; "+
+		"frame-ancestors 'none'; base-uri 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("Referrer-Policy", "same-origin")

@@ -101,6 +101,7 @@ func (s *Server) handler() http.Handler {
 	api.HandleFunc("POST /settings/apps/new", s.registerApp)
 	api.HandleFunc("POST /organizations/{org}/settings/apps/new", s.registerApp)
 	api.HandleFunc("GET /login", s.serveLogin)
+	api.HandleFunc("GET /favicon.ico", http.NotFound) // browsers ask for it
 	api.HandleFunc("GET /login/oauth/authorize", s.authorize)
 	api.HandleFunc("POST /login/oauth/access_token", s.accessToken)
 	api.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {

@@ -57,7 +57,6 @@ func serve(t *testing.T) *served {
 	for _, pattern := range handler.Patterns() {
 		mux.Handle(pattern, handler)
 	}
-	mux.HandleFunc("GET /favicon.ico", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	s.url = server.URL
@@ -138,9 +137,8 @@ func nothingRuns(t *testing.T, b *pagetest.Tab, s *served) {
 		pagetest.Fill(pull, text)
 		rep := hostile(text)
 		one := s.put(int64(i+1), owner, name, 1, pull, at, rep)
-		two := s.put(int64(i+1), owner, name, 2, nil, at, rep)
-		for what, path := range map[string]string{"pull request": one.Path(), "branch": two.Path(),
-			"repository": results.RepositoryPath(one.Repository)} {
+		s.put(int64(i+1), owner, name, 2, nil, at, rep)
+		for what, path := range map[string]string{"result": one.Path(), "repository": results.RepositoryPath(one.Repository)} {
 			look(fmt.Sprintf("%s, %q", what, text), path, words(text))
 		}
 	}

@@ -164,7 +164,7 @@ func TestPagesHaveNoMarkupOfOthers(t *testing.T) {
 
 func TestPageAssets(t *testing.T) {
 	files, err := fs.Glob(Renderer{}.Assets(), "*")
-	if err != nil || len(files) != 2 {
+	if err != nil || len(files) != 3 {
 		t.Errorf("%q %v", files, err)
 	}
 }

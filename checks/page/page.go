@@ -219,7 +219,8 @@ type Asset struct {
 
 // Assets returns the files that pages refer to which are not Inline.
 func Assets() []Asset {
-	return []Asset{asset("page.css", "text/css; charset=utf-8"), asset("page.js", "text/javascript; charset=utf-8")}
+	return []Asset{asset("page.css", "text/css; charset=utf-8"), asset("page.js", "text/javascript; charset=utf-8"),
+		asset("icon.svg", "image/svg+xml")}
 }
 
 func asset(name, media string) Asset {
@@ -254,16 +255,16 @@ type Frame struct {
 
 // common is what the templates have of each page.
 type common struct {
-	Title                           string
-	Style                           template.CSS
-	Script                          template.JS
-	Policy, StyleAsset, ScriptAsset string
+	Title                                      string
+	Style                                      template.CSS
+	Script                                     template.JS
+	Policy, StyleAsset, ScriptAsset, IconAsset string
 }
 
 func (f *Frame) common(title string) common {
 	style, script := asset("page.css", ""), asset("page.js", "")
 	return common{title, template.CSS(style.Data), template.JS(script.Data), inlinePolicy(style.Data, script.Data),
-		f.Static + style.Name, f.Static + script.Name}
+		f.Static + style.Name, f.Static + script.Name, f.Static + asset("icon.svg", "").Name}
 }
 
 func write(w io.Writer, name string, data any) error {

@@ -12,11 +12,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	cdplog "github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 )
 
@@ -69,7 +71,17 @@ func Open(t *testing.T) *Tab {
 // Other is a tab of the same browser that has nothing of this one, cookies least of all: that of another person.
 func (b *Tab) Other(t *testing.T) *Tab {
 	t.Helper()
-	return newTab(t, b.ctx, chromedp.WithNewBrowserContext())
+	whole := cdp.WithExecutor(b.ctx, chromedp.FromContext(b.ctx).Browser)
+	person, err := target.CreateBrowserContext().WithDisposeOnDetach(true).Do(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// In a window of its own: without one, a browser that shows none has no place for it.
+	id, err := target.CreateTarget("about:blank").WithBrowserContextID(person).WithNewWindow(true).Do(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newTab(t, b.ctx, chromedp.WithTargetID(id))
 }
 
 func newTab(t *testing.T, parent context.Context, options ...chromedp.ContextOption) *Tab {
@@ -112,8 +124,9 @@ func (b *Tab) Markup(t *testing.T) (m Markup) {
 	t.Helper()
 	b.Run(t, chromedp.Evaluate(`({
 		scripts: document.querySelectorAll("script").length,
-		elements: document.querySelectorAll("img,iframe,object,embed,base,math,template,link:not(head > [rel=stylesheet]),meta:not(head > *)," +
-			"svg:not(.chart > svg, .spark),style:not(head > style),title:not(head > title):not(rect > title):not(.chart > svg > title):not(.spark > title)," +
+		elements: document.querySelectorAll("img,iframe,object,embed,base,math,template,link:not(head > [rel=stylesheet]):not(head > [rel=icon]),meta:not(head > *)," +
+			"svg:not(.chart > svg, .spark),style:not(head > style)," +
+			"title:not(head > title, rect > title, .chart > svg > title, .spark > title)," +
 			"form:not([method=dialog]):not(header > form)").length,
 		handlers: Array.from(document.querySelectorAll("*")).filter((e) => e.getAttributeNames().some((n) => n.startsWith("on"))).length,
 		ran: "ran" in window,
