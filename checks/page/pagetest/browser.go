@@ -23,7 +23,7 @@ import (
 )
 
 // lifetime is how long a browser runs at most: a test that hangs fails, and leaves none behind.
-const lifetime = 3 * time.Minute
+const lifetime = 5 * time.Minute
 
 // Sizes are the widths at which pages are read, in pixels; Schemes are the colors that people choose.
 var (
