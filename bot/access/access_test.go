@@ -284,7 +284,7 @@ func TestAsker(t *testing.T) {
 	if len(a.answers) != maxRemembered || a.order.Len() != maxRemembered {
 		t.Errorf("%d answers are remembered", len(a.answers))
 	}
-	if _, ok := a.recall(7); ok {
+	if _, ok := a.lookup(7); ok {
 		t.Error("the oldest is still there")
 	}
 	// The one who asked goes; the question does not.

@@ -62,12 +62,7 @@ func newAsker[K comparable, V any](slots chan struct{}, now func() time.Time) *a
 	return &asker[K, V]{slots: slots, now: now, answers: map[K]*list.Element{}, order: list.New()}
 }
 
-// recall is an answer that still counts.
-func (a *asker[K, V]) recall(key K) (V, bool) {
-	known, ok := a.lookup(key)
-	return known.value, ok && known.err == nil
-}
-
+// lookup is an answer that still counts.
 func (a *asker[K, V]) lookup(key K) (answer[K, V], bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

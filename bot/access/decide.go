@@ -38,12 +38,8 @@ func (a *Access) May(r *http.Request, repo Repository) (Decision, error) {
 	if repo.ID <= 0 || repo.InstallationID <= 0 {
 		return a.Missing(r), nil
 	}
-	var key right
-	if who != nil {
-		key = right{of(at), who.Account.ID}
-		if may, ok := a.rights.recall(key); ok && may {
-			return Allowed, nil // whatever else is remembered is not younger
-		}
+	if who != nil && repo.Private {
+		return a.decide(ctx, at, who.Account) // what it says of the repository is asked for with it
 	}
 	now, err := a.presences.ask(ctx, of(at), func(ctx context.Context) (presence, span, error) {
 		return a.present(ctx, at)
@@ -62,8 +58,13 @@ func (a *Access) May(r *http.Request, repo Repository) (Decision, error) {
 	case who == nil || now.gone:
 		return NotFound, nil
 	}
-	may, err := a.rights.ask(ctx, key, func(ctx context.Context) (bool, span, error) {
-		return a.mayRead(ctx, at, who.Account)
+	return a.decide(ctx, at, who.Account)
+}
+
+// decide is May for a person.
+func (a *Access) decide(ctx context.Context, at github.Repo, who github.Account) (Decision, error) {
+	may, err := a.rights.ask(ctx, right{of(at), who.ID}, func(ctx context.Context) (bool, span, error) {
+		return a.mayRead(ctx, at, who)
 	})
 	switch {
 	case err != nil:

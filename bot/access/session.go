@@ -142,10 +142,8 @@ func (a *Access) begin(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	if err != nil {
 		return err
 	}
-	if old, _ := a.sessionName(r); old != "" {
-		if err := a.config.Store.End(ctx, old); err != nil {
-			return err
-		}
+	if err := a.end(ctx, r); err != nil {
+		return err
 	}
 	n, err := a.config.Store.Count(ctx, all)
 	if err == nil && n >= maxSessions {
@@ -160,6 +158,19 @@ func (a *Access) begin(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	a.setCookie(w, a.cookieName("session"), strconv.FormatInt(account.ID, 10)+"."+id, sessionLife)
 	a.setCookie(w, a.cookieName(signedOut), "", 0)
 	return nil
+}
+
+// end ends the session that a request's cookie names. Where there is none the store is read and nothing else: anybody can
+// make cookies up.
+func (a *Access) end(ctx context.Context, r *http.Request) error {
+	name, _ := a.sessionName(r)
+	if name == "" {
+		return nil
+	}
+	if data, err := a.config.Store.Get(ctx, name); err != nil || data == nil {
+		return err
+	}
+	return a.config.Store.End(ctx, name)
 }
 
 // Revoke ends all sessions of an account, on every server: the person took back at GitHub what was allowed at the

@@ -160,16 +160,14 @@ func (a *Access) signOut(w http.ResponseWriter, r *http.Request) {
 			Text: "The request came from a page of another site."})
 		return
 	}
-	if name, _ := a.sessionName(r); name != "" {
-		ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
-		defer cancel()
-		if err := a.config.Store.End(ctx, name); err != nil {
-			a.config.Log.Warn("a session cannot be ended", "error", err)
-			w.Header().Set("Retry-After", "5")
-			a.show(w, http.StatusServiceUnavailable, notice{Title: "Not signed out",
-				Text: "This server cannot do it at the moment. Try again in a few seconds."})
-			return
-		}
+	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
+	defer cancel()
+	if err := a.end(ctx, r); err != nil {
+		a.config.Log.Warn("a session cannot be ended", "error", err)
+		w.Header().Set("Retry-After", "5")
+		a.show(w, http.StatusServiceUnavailable, notice{Title: "Not signed out",
+			Text: "This server cannot do it at the moment. Try again in a few seconds."})
+		return
 	}
 	a.setCookie(w, a.cookieName("session"), "", 0)
 	a.setCookie(w, a.cookieName(signedOut), "yes", sessionLife)

@@ -93,3 +93,69 @@ func accountOf(t *testing.T, client *Client, repo Repo, login string) Account {
 	}
 	return Account{ID: id, Login: login}
 }
+
+// Only what everybody may read is public: a repository that all of an enterprise may read is not
+// (https://docs.github.com/en/rest/repos/repos#get-a-repository).
+func TestPresentVisibility(t *testing.T) {
+	for name, c := range map[string]struct {
+		private    any
+		visibility string
+		want, ok   bool
+	}{
+		"public":               {false, "public", false, true},
+		"private":              {true, "private", true, true},
+		"internal":             {true, "internal", true, true},
+		"internal, and public": {false, "internal", true, true},
+		"private, and public":  {true, "public", true, true},
+		"old server":           {false, "", false, true},
+		"old server, private":  {true, "", true, true},
+		"does not say":         {nil, "public", false, false},
+	} {
+		h := newHub(t)
+		h.answer("GET /repos/octo/svc", 200, map[string]any{"id": 42, "name": "svc", "owner": map[string]any{"login": "octo"},
+			"private": c.private, "visibility": c.visibility})
+		got, err := h.app().Present(t.Context(), testRepo)
+		if (err == nil) != c.ok || err == nil && got.Private != c.want {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+}
+
+// GitHub's word counts however a person came to read a repository: as a collaborator, by a team, by the base permission
+// of members, by a role of the organization's own. What is no such word is a no, and no answer is an error.
+func TestMayReadLevels(t *testing.T) {
+	alice := Account{ID: 7, Login: "alice"}
+	user := func(id int64) map[string]any { return map[string]any{"id": id, "login": "alice"} }
+	for name, c := range map[string]struct {
+		status int
+		body   map[string]any
+		want   bool
+		fails  bool
+	}{
+		"read":            {200, map[string]any{"permission": "read", "role_name": "read", "user": user(7)}, true, false},
+		"triage":          {200, map[string]any{"permission": "read", "role_name": "triage", "user": user(7)}, true, false},
+		"maintain":        {200, map[string]any{"permission": "write", "role_name": "maintain", "user": user(7)}, true, false},
+		"a role":          {200, map[string]any{"permission": "read", "role_name": "auditors", "user": user(7)}, true, false},
+		"admin":           {200, map[string]any{"permission": "admin", "user": user(7)}, true, false},
+		"none":            {200, map[string]any{"permission": "none", "role_name": "", "user": user(7)}, false, false},
+		"a role, none":    {200, map[string]any{"permission": "none", "role_name": "auditors", "user": user(7)}, false, false},
+		"a new word":      {200, map[string]any{"permission": "glance", "user": user(7)}, false, false},
+		"nothing":         {200, map[string]any{"user": user(7)}, false, false},
+		"somebody else":   {200, map[string]any{"permission": "admin", "user": user(8)}, false, false},
+		"nobody":          {200, map[string]any{"permission": "admin"}, false, false},
+		"no such login":   {404, nil, false, false},
+		"limited":         {429, nil, false, true},
+		"out of order":    {502, nil, false, true},
+		"not for the App": {403, nil, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHub(t)
+			h.answer("GET /repos/octo/svc/collaborators/alice/permission", c.status, c.body)
+			h.answer("GET /user/7", 200, user(7))
+			may, err := h.app().MayRead(t.Context(), testRepo, alice)
+			if may != c.want || (err != nil) != c.fails {
+				t.Errorf("%t, %v", may, err)
+			}
+		})
+	}
+}
