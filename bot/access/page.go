@@ -65,8 +65,8 @@ func (a *Access) Answer(w http.ResponseWriter, r *http.Request, d Decision) {
 		}
 		a.redirect(w, a.SignInURL(r))
 	case NotFound:
-		p := notice{Title: "Not found", Text: "There is no such page, or you may not see it. Results are kept for a while only: " +
-			"ask for the check again to have a new one."}
+		p := notice{Title: "Not found", Text: "There is no such page, or GitHub does not say at the moment that you may see it. " +
+			"Results are kept for a while only: ask for the check again to have a new one."}
 		p.Login, _ = a.Reader(r)
 		a.show(w, http.StatusNotFound, p)
 	default:
