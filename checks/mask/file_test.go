@@ -1,12 +1,10 @@
 package mask_test
 
 import (
-	"encoding/base64"
 	"strings"
 	"testing"
 
 	"github.com/lintel-bot/lintel/checks/mask"
-	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // What a file says stays, but for the values of Secrets.
@@ -108,37 +106,4 @@ func FuzzRead(f *testing.F) {
 			t.Errorf("shown: %q", got)
 		}
 	})
-}
-
-// A value is found as it is, encoded, and quoted; words that others have are not.
-func TestHide(t *testing.T) {
-	var v mask.Values
-	encode := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
-	v.Object(map[string]any{"kind": "Secret", "metadata": map[string]any{"name": "db", "namespace": "shop"},
-		"data": map[string]any{"password": encode("hunter2\n"), "port": encode("5432"), "quoted": encode(`a"b'c`)},
-		"stringData": map[string]any{"url": "postgres://app:corr-horse@db.shop:5432/x", "user": "admin", "pin": 123,
-			"on": "true", "word": "staple"}})
-	v.Object(map[string]any{"kind": "ConfigMap", "data": map[string]any{"a": "visible"}})
-	resource := report.Resource{APIVersion: "v1", Kind: "Secret", Namespace: "shop", Name: "db"}
-	for _, c := range []struct{ text, want, own string }{
-		{text: "it is hunter2", want: "it is (hidden)"},
-		{text: "it is hunter2s", want: "it is (hidden)s"},
-		{text: "it is " + encode("hunter2") + " or " + encode("hunter2\n"), want: "it is (hidden) or (hidden)"},
-		{text: `it is a\"b'c`, want: "it is (hidden)"},
-		{text: "corr-horse", want: "(hidden)"},
-		{text: "staples and staple", want: "staples and (hidden)"},
-		{text: "port 5432, admin, pin 123, visible", want: "port 5432, admin, pin 123, visible",
-			own: "port (hidden), (hidden), pin (hidden), visible"},
-		{text: "Secret shop/db: true, password", want: "Secret shop/db: true, password"},
-	} {
-		if c.own == "" {
-			c.own = c.want
-		}
-		if got := v.Hide(c.text); got != c.want {
-			t.Errorf("%q: %q, want %q", c.text, got, c.want)
-		}
-		if got := v.Hide(c.text, resource); got != c.own {
-			t.Errorf("of the Secret, %q: %q, want %q", c.text, got, c.own)
-		}
-	}
 }

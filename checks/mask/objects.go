@@ -5,8 +5,10 @@
 package mask
 
 import (
+	"encoding/json"
 	"maps"
 	"reflect"
+	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
 )
@@ -37,13 +39,34 @@ func Objects(was, now map[string]any) (a, b map[string]any) {
 	for _, o := range []map[string]any{a, b} {
 		meta, _ := o["metadata"].(map[string]any)
 		annotations, _ := meta["annotations"].(map[string]any)
-		if _, ok := annotations[lastApplied]; ok {
+		for name, text := range annotations {
+			if copyOf(name, text) == nil {
+				continue
+			}
 			meta, annotations = maps.Clone(meta), maps.Clone(annotations)
-			annotations[lastApplied] = report.Hidden
+			annotations[name] = report.Hidden
 			meta["annotations"], o["metadata"] = annotations, meta
 		}
 	}
 	return a, b
+}
+
+// copyOf returns the object in an annotation of a Secret, as kubectl, kapp and others keep it; nil where there is none.
+// In the annotation of kubectl there is one in any case.
+func copyOf(name string, value any) map[string]any {
+	text, _ := value.(string)
+	var copied map[string]any
+	if strings.HasPrefix(strings.TrimSpace(text), "{") && json.Unmarshal([]byte(text), &copied) == nil {
+		for _, field := range dataFields {
+			if copied[field] != nil {
+				return copied
+			}
+		}
+	}
+	if name == lastApplied {
+		return map[string]any{}
+	}
+	return nil
 }
 
 // IsSecret reports whether an object is one whose values are hidden.
@@ -67,10 +90,12 @@ func hideField(a, b map[string]any, field string) {
 			continue
 		}
 		out := make(map[string]any, len(side.values))
-		for key := range side.values {
+		for key, value := range side.values {
 			old, before := was[key]
 			new, after := now[key]
-			if out[key] = report.Hidden; before && after && !reflect.DeepEqual(old, new) {
+			if text, ok := value.(string); ok && isEncrypted(text) {
+				out[key] = text
+			} else if out[key] = report.Hidden; before && after && !reflect.DeepEqual(old, new) {
 				out[key] = side.mark
 			}
 		}

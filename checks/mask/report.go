@@ -1,7 +1,9 @@
 package mask
 
 import (
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
@@ -40,7 +42,8 @@ func Report(rep *report.Report, v *Values) {
 // suggestion hides what a finding says of the value of a Secret.
 func suggestion(f *report.Finding) {
 	s := f.Suggestion
-	if s == nil || f.Resource.Kind != kind || !InData(s.Field) {
+	of := append([]report.Resource{f.Resource}, f.Resources...)
+	if s == nil || !slices.ContainsFunc(of, func(r report.Resource) bool { return r.Kind == kind }) || !InData(s.Field) {
 		return
 	}
 	s.Diff = nil
@@ -66,22 +69,55 @@ func InData(field string) bool {
 // Texts hides values in all texts of a structure, which is given by its address. Where a part of it is about a
 // resource, texts are looked through for what this one holds, too.
 func Texts(of any, v *Values) {
-	if v == nil || v.known == nil {
+	if v == nil {
 		return
 	}
-	w := walker{values: v, names: map[string]bool{}}
+	w := walker{values: v, names: map[string]bool{}, kinds: map[reflect.Type]*structKind{}}
 	w.learn(reflect.ValueOf(of), false)
-	v.visible = w.names
 	w.walk(reflect.ValueOf(of), nil)
 }
 
 // walker goes through a structure.
 type walker struct {
 	values *Values
-	names  map[string]bool // what is named
+	names  map[string]bool // what is named: that a Secret holds the same is not seen
+	kinds  map[reflect.Type]*structKind
 }
 
-// learn collects what the structure names: that a Secret holds the same is not seen.
+// structKind is what there is to know of a kind of structure.
+type structKind struct {
+	fields              []structField // those that are exported
+	resource, resources []int         // the indexes of fields that say what it is about; nil: it has none
+}
+
+type structField struct {
+	index int
+	named bool
+}
+
+func (w *walker) kind(t reflect.Type) *structKind {
+	if k := w.kinds[t]; k != nil {
+		return k
+	}
+	k := &structKind{}
+	w.kinds[t] = k
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if !f.IsExported() {
+			continue
+		}
+		k.fields = append(k.fields, structField{i, names[f.Name]})
+		switch {
+		case f.Name == "Resource" && f.Type == reflect.TypeFor[report.Resource]():
+			k.resource = f.Index
+		case f.Name == "Resources" && f.Type == reflect.TypeFor[[]report.Resource]():
+			k.resources = f.Index
+		}
+	}
+	return k
+}
+
+// learn collects what the structure names, and the words in which policies speak of themselves.
 func (w *walker) learn(v reflect.Value, named bool) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
@@ -89,17 +125,23 @@ func (w *walker) learn(v reflect.Value, named bool) {
 			w.learn(v.Elem(), named)
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
-			if f := v.Type().Field(i); f.IsExported() {
-				w.learn(v.Field(i), names[f.Name])
-			}
+		for _, f := range w.kind(v.Type()).fields {
+			w.learn(v.Field(f.index), f.named)
 		}
 	case reflect.Slice, reflect.Array:
 		for i := range v.Len() {
 			w.learn(v.Index(i), named)
 		}
+	case reflect.Map:
+		if about, ok := v.Interface().(map[string]report.About); ok {
+			for _, a := range about {
+				for word := range strings.FieldsFuncSeq(a.Title+" "+a.Description, func(r rune) bool { return !isWord(r) }) {
+					w.names[word] = true
+				}
+			}
+		}
 	case reflect.String:
-		if named {
+		if named && !w.names[v.String()] {
 			for part := range strings.SplitSeq(v.String(), "/") {
 				w.names[part] = true
 			}
@@ -116,19 +158,28 @@ func (w *walker) walk(v reflect.Value, about []report.Resource) {
 			w.walk(v.Elem(), about)
 		}
 	case reflect.Struct:
-		if more := aboutOf(v); more != nil {
-			about = more
+		k := w.kind(v.Type())
+		if k.resource != nil || k.resources != nil {
+			about = k.secrets(v)
 		}
-		for i := range v.NumField() {
-			if f := v.Type().Field(i); f.IsExported() && !names[f.Name] {
-				w.walk(v.Field(i), about)
+		for _, f := range k.fields {
+			if !f.named {
+				w.walk(v.Field(f.index), about)
 			}
 		}
 	case reflect.Slice, reflect.Array:
+		if lines, ok := v.Interface().([]report.DiffLine); ok {
+			w.difference(lines, about)
+			return
+		}
 		for i := range v.Len() {
 			w.walk(v.Index(i), about)
 		}
 	case reflect.Map:
+		if lines, ok := v.Interface().(map[int]string); ok {
+			w.excerpt(lines, about)
+			return
+		}
 		for _, key := range v.MapKeys() {
 			one := reflect.New(v.Type().Elem()).Elem()
 			one.Set(v.MapIndex(key))
@@ -137,24 +188,108 @@ func (w *walker) walk(v reflect.Value, about []report.Resource) {
 		}
 	case reflect.String:
 		if v.CanSet() && v.Type() == reflect.TypeFor[string]() { // others are words of ours
-			if text := w.values.Hide(v.String(), about...); text != v.String() {
-				v.SetString(text)
+			if found := w.values.find(v.String(), about, w.names); len(found) > 0 {
+				v.SetString(replace(v.String(), found))
 			}
 		}
 	}
 }
 
-// aboutOf lists the resources that a part of a report is about.
-func aboutOf(v reflect.Value) (list []report.Resource) {
-	if one := v.FieldByName("Resource"); one.IsValid() {
-		if r, ok := one.Interface().(report.Resource); ok {
-			list = append(list, r)
+// secrets lists the Secrets that a structure is about.
+func (k *structKind) secrets(v reflect.Value) (list []report.Resource) {
+	if k.resource != nil {
+		if f := v.FieldByIndex(k.resource); f.FieldByName("Kind").String() == kind {
+			list = append(list, f.Interface().(report.Resource))
 		}
 	}
-	if more := v.FieldByName("Resources"); more.IsValid() {
-		if rs, ok := more.Interface().([]report.Resource); ok {
-			list = append(list, rs...)
+	if k.resources != nil {
+		for _, r := range v.FieldByIndex(k.resources).Interface().([]report.Resource) {
+			if r.Kind == kind {
+				list = append(list, r)
+			}
 		}
 	}
 	return list
+}
+
+// excerpt hides what lines of a file hold, also what is spread over several that follow each other.
+func (w *walker) excerpt(lines map[int]string, about []report.Resource) {
+	numbers := slices.Sorted(maps.Keys(lines))
+	for from := 0; from < len(numbers); {
+		to := from + 1
+		for to < len(numbers) && numbers[to] == numbers[to-1]+1 {
+			to++
+		}
+		part := &block{}
+		for _, n := range numbers[from:to] {
+			part.add(n, lines[n])
+		}
+		for n, found := range part.find(w, about) {
+			lines[n] = replace(lines[n], found)
+		}
+		from = to
+	}
+}
+
+// difference is excerpt for the lines of either side of a difference. Where something is hidden, the place does not say
+// how long it is.
+func (w *walker) difference(lines []report.DiffLine, about []report.Resource) {
+	found := map[int][]span{}
+	for _, gone := range []string{"+", "-"} {
+		side := &block{}
+		for i := range lines {
+			if lines[i].Sign != gone {
+				side.add(i, lines[i].Text)
+			}
+		}
+		for i, more := range side.find(w, about) {
+			found[i] = append(found[i], more...)
+		}
+	}
+	for i := range lines {
+		l := &lines[i]
+		if l.Text = replace(l.Text, found[i]); l.Origin != nil && (strings.Contains(l.Text, report.Hidden) ||
+			strings.Contains(l.Text, changed)) {
+			shortened := *l.Origin
+			shortened.EndColumn = 0
+			l.Origin = &shortened
+		}
+	}
+}
+
+// block is some lines of a text.
+type block struct {
+	text strings.Builder
+	at   []int // where each begins
+	key  []int // what it is called by
+}
+
+func (l *block) add(key int, text string) {
+	l.at, l.key = append(l.at, l.text.Len()), append(l.key, key)
+	l.text.WriteString(text)
+	l.text.WriteByte('\n')
+}
+
+// find returns what is to be hidden of each line, by its key.
+func (l *block) find(w *walker, about []report.Resource) map[int][]span {
+	text := l.text.String()
+	var out map[int][]span
+	for _, s := range w.values.find(text, about, w.names) {
+		i, _ := slices.BinarySearch(l.at, s.from+1)
+		for i--; i < len(l.at) && l.at[i] < s.to; i++ {
+			end := len(text) - 1
+			if i+1 < len(l.at) {
+				end = l.at[i+1] - 1
+			}
+			from, to := max(s.from, l.at[i]), min(s.to, end)
+			from += len(text[from:max(from, to)]) - len(strings.TrimLeft(text[from:max(from, to)], " \t"))
+			if from < to {
+				if out == nil {
+					out = map[int][]span{}
+				}
+				out[l.key[i]] = append(out[l.key[i]], span{from - l.at[i], to - l.at[i]})
+			}
+		}
+	}
+	return out
 }

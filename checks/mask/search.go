@@ -103,8 +103,11 @@ func (s *search) secret(n *yaml.Node) {
 			s.values(v, strings.EqualFold(name, "data"))
 		case name == "metadata":
 			_, annotations := source.Field(v, "annotations")
-			_, copied := source.Field(annotations, lastApplied)
-			s.values(copied, false)
+			for key, v := range source.Fields(annotations) {
+				if v != nil && copyOf(source.Key(key), source.Key(v)) != nil {
+					s.values(v, false)
+				}
+			}
 		}
 	}
 }
@@ -129,6 +132,9 @@ func (s *search) values(n *yaml.Node, encoded bool) {
 }
 
 func (s *search) scalar(n *yaml.Node, encoded bool) {
+	if isEncrypted(source.Key(n)) {
+		return
+	}
 	if _, known := s.found[n]; !known {
 		s.file.values = append(s.file.values, value{source.Key(n), encoded})
 	}

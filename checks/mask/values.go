@@ -1,13 +1,10 @@
 package mask
 
 import (
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/lintel-bot/lintel/checks/report"
@@ -16,18 +13,24 @@ import (
 // Values are those of the Secrets that a check met. The zero value has none; nil takes none. They are safe for
 // concurrent use.
 type Values struct {
-	mu      sync.Mutex
-	known   *index                 // what is hidden wherever it stands
-	own     map[secretName]*secret // what is hidden where a Secret is spoken of
-	visible map[string]bool        // what the report shows anyway: names
+	mu    sync.Mutex
+	known index                // what is hidden wherever it stands
+	own   map[string][]*secret // what is hidden where a Secret is spoken of, by its name
+	taken map[taken]bool       // several versions of an object have most in common
 }
 
-type secretName struct{ namespace, name string }
+// taken is a value that was added.
+type taken struct {
+	of      *secret
+	text    string
+	encoded bool
+}
 
 // secret is what is known of one Secret. Several versions of it are one.
 type secret struct {
-	values index
-	keys   map[string]bool
+	namespace string
+	values    index
+	keys      map[string]bool
 }
 
 // Object takes the values of an object, if it is a Secret.
@@ -37,23 +40,25 @@ func (v *Values) Object(o map[string]any) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	name := nameOf(o)
-	if v.own == nil {
-		v.own = map[secretName]*secret{}
-	}
-	s := v.own[name]
-	if s == nil {
-		s = &secret{keys: map[string]bool{name.name: true, name.namespace: true, kind: true}}
-		v.own[name] = s
-	}
-	v.object(s, o)
+	v.object(v.secret(o), o)
 }
 
-func nameOf(o map[string]any) secretName {
+// secret is where the values of an object belong.
+func (v *Values) secret(o map[string]any) *secret {
 	meta, _ := o["metadata"].(map[string]any)
 	name, _ := meta["name"].(string)
 	namespace, _ := meta["namespace"].(string)
-	return secretName{namespace, name}
+	for _, s := range v.own[name] {
+		if s.namespace == namespace {
+			return s
+		}
+	}
+	s := &secret{namespace: namespace, keys: map[string]bool{name: true, namespace: true, kind: true}}
+	if v.own == nil {
+		v.own = map[string][]*secret{}
+	}
+	v.own[name] = append(v.own[name], s)
+	return s
 }
 
 func (v *Values) object(s *secret, o map[string]any) {
@@ -70,9 +75,8 @@ func (v *Values) object(s *secret, o map[string]any) {
 	}
 	meta, _ := o["metadata"].(map[string]any)
 	annotations, _ := meta["annotations"].(map[string]any)
-	if text, ok := annotations[lastApplied].(string); ok {
-		var copied map[string]any
-		if json.Unmarshal([]byte(text), &copied) == nil && copied[lastApplied] == nil {
+	for name, text := range annotations {
+		if copied := copyOf(name, text); copied != nil {
 			v.object(s, copied)
 		}
 	}
@@ -106,16 +110,20 @@ func (v *Values) Text(text string, encoded bool) {
 	v.add(nil, text, encoded)
 }
 
-// add takes one value: as it is written, decoded, encoded, and as texts quote it. What it consists of counts, too,
-// where that is as telling.
+// add takes one value: as it is written and decoded. What it consists of counts, too, where that is as telling.
 func (v *Values) add(s *secret, text string, encoded bool) {
-	if v.known == nil {
-		v.known = &index{}
+	if v.taken[taken{s, text, encoded}] || isEncrypted(text) {
+		return
 	}
-	plain, isText := decoded(text)
-	if encoded && isText {
-		v.whole(s, text)
+	if v.taken == nil {
+		v.taken = map[taken]bool{}
+	}
+	v.taken[taken{s, text, encoded}] = true
+	if plain, ok := decoded(text); encoded && ok {
 		text = plain
+	} else if encoded { // keys and archives
+		v.parts(text)
+		text = strings.Join(strings.Fields(text), "")
 	}
 	v.whole(s, text)
 	if inner, ok := decoded(text); ok && len(text) >= longText {
@@ -126,23 +134,46 @@ func (v *Values) add(s *secret, text string, encoded bool) {
 }
 
 func (v *Values) whole(s *secret, text string) {
-	if text = strings.TrimSpace(text); common(text) {
-		return
-	}
-	for _, form := range forms(text) {
-		if !ordinary(form) {
-			v.known.add(form, wordLike(form))
-		}
-		if s != nil {
-			s.values.add(form, wordLike(form) || utf8.RuneCountInString(form) < longText)
-		}
+	text = strings.TrimSpace(text)
+	switch {
+	case unlikely(text):
+		spell(&v.known, text, wordLike(text))
+	case s != nil && !plainWord(text):
+		spell(&s.values, text, wordLike(text) || utf8.RuneCountInString(text) < longText)
 	}
 }
 
 func (v *Values) parts(text string) {
 	for _, part := range partsOf(text) {
-		for _, form := range []string{part, base64.StdEncoding.EncodeToString([]byte(part))} {
-			v.known.add(form, wordLike(form))
+		spell(&v.known, part, wordLike(part))
+	}
+}
+
+// spell adds a value as it is found in readings of texts, and in base64 of texts that hold it.
+func spell(x *index, text string, apart bool) {
+	if len(text) < minIndexed {
+		return
+	}
+	how := part
+	if apart {
+		how = word
+	}
+	flat := fold(text)
+	x.add(flat, how)
+	if utf8.RuneCountInString(flat) >= longText { // policies compare in lower case
+		for _, other := range []string{strings.ToLower(flat), strings.ToUpper(flat)} {
+			if other != flat {
+				x.add(other, how)
+			}
+		}
+	}
+	breaks := []string{"\n", "\r\n"}
+	if !strings.Contains(text, "\n") {
+		breaks = breaks[:1]
+	}
+	for _, with := range breaks {
+		for _, core := range cores(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\n", with)) {
+			x.add(core, encoded)
 		}
 	}
 }
@@ -150,28 +181,79 @@ func (v *Values) parts(text string) {
 // Hide returns a text without the values. Where it speaks of Secrets, even what would be an ordinary word elsewhere is
 // hidden if it is a value of one of them.
 func (v *Values) Hide(text string, of ...report.Resource) string {
-	if v == nil || v.known == nil || text == "" {
+	if v == nil {
 		return text
 	}
-	var found []span
-	v.known.find(text, v.visible, &found)
+	return v.hide(text, of, nil)
+}
+
+func (v *Values) hide(text string, of []report.Resource, visible map[string]bool) string {
+	return replace(text, v.find(text, of, visible))
+}
+
+// find returns the parts of a text that are values of Secrets, but for those that are visible anyway.
+func (v *Values) find(text string, of []report.Resource, visible map[string]bool) (found []span) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	about := false
 	for _, r := range of {
-		if r.Kind != kind {
-			continue
+		for _, s := range v.of(r) {
+			about = true // so that names of others are none of it
+			v.known.search(text, s.keys, &found)
+			s.values.search(text, s.keys, &found)
 		}
-		for name, s := range v.own {
-			// What has no namespace yet gets one where it is deployed.
-			if name.name == r.Name && (name.namespace == r.Namespace || name.namespace == "" || r.Namespace == "") {
-				s.values.find(text, s.keys, &found)
+	}
+	if !about {
+		v.known.search(text, visible, &found)
+	}
+	return found
+}
+
+// of returns what is known of a resource, if it is a Secret. What has no namespace yet gets one where it is deployed.
+func (v *Values) of(r report.Resource) (list []*secret) {
+	if r.Kind != kind {
+		return nil
+	}
+	for _, s := range v.own[r.Name] {
+		if s.namespace == r.Namespace || s.namespace == "" || r.Namespace == "" {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// search finds values in all readings of a text.
+func (x *index) search(text string, except map[string]bool, found *[]span) {
+	if len(x.entries) == 0 {
+		return
+	}
+	readings := []reading{{text: text}}
+	for i := 0; i < len(readings); i++ {
+		r := readings[i]
+		x.read(r, except, found)
+		if x.spaced {
+			if flat, ok := r.folded(); ok {
+				x.read(flat, except, found)
+			}
+		}
+		for _, sign := range escapes {
+			if next, ok := r.unescaped(sign); ok && len(readings) < maxReadings &&
+				!slices.ContainsFunc(readings, func(r reading) bool { return r.text == next.text }) {
+				readings = append(readings, next)
 			}
 		}
 	}
-	return replace(text, found)
 }
 
-// span is a part of a text, in bytes.
-type span struct{ from, to int }
+func (x *index) read(r reading, except map[string]bool, found *[]span) {
+	from := len(*found)
+	x.find(r.text, except, found)
+	for i := from; i < len(*found); i++ {
+		(*found)[i] = r.of((*found)[i])
+	}
+}
 
+// replace returns a text with other words for some parts of it.
 func replace(text string, found []span) string {
 	if len(found) == 0 {
 		return text
@@ -188,55 +270,4 @@ func replace(text string, found []span) string {
 		at = to
 	}
 	return b.String() + text[at:]
-}
-
-// index finds texts in others, all at once: by their first bytes.
-type index struct {
-	by  map[[indexed]byte][]entry
-	has map[string]bool
-}
-
-// indexed is how many bytes a text has at least.
-const indexed = 3
-
-type entry struct {
-	text string
-	word bool // it counts only where it is not a part of a longer word
-}
-
-func (x *index) add(text string, word bool) {
-	if len(text) < indexed || x.has[text] {
-		return
-	}
-	if x.by == nil {
-		x.by, x.has = map[[indexed]byte][]entry{}, map[string]bool{}
-	}
-	x.has[text] = true
-	first := [indexed]byte([]byte(text))
-	x.by[first] = append(x.by[first], entry{text, word})
-}
-
-func (x *index) find(text string, except map[string]bool, found *[]span) {
-	if len(x.by) == 0 {
-		return
-	}
-	for i := 0; i+indexed <= len(text); i++ {
-		for _, e := range x.by[[indexed]byte([]byte(text[i:i+indexed]))] {
-			if strings.HasPrefix(text[i:], e.text) && !except[e.text] &&
-				(!e.word || apart(text[:i], text[i+len(e.text):])) {
-				*found = append(*found, span{i, i + len(e.text)})
-			}
-		}
-	}
-}
-
-// apart reports whether what stands between two texts is a word by itself.
-func apart(before, after string) bool {
-	last, _ := utf8.DecodeLastRuneInString(before)
-	next, _ := utf8.DecodeRuneInString(after)
-	return !isWord(last) && !isWord(next)
-}
-
-func isWord(r rune) bool {
-	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_')
 }

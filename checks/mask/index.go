@@ -1,0 +1,201 @@
+package mask
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	minIndexed = 3       // bytes that a value has at least to be looked for in texts
+	keyBytes   = 128     // of a value that are enough to know it again; the rest is hidden as far as it goes
+	maxKept    = 1 << 16 // bytes of a value that are kept: no line is longer
+	maxBehind  = 1 << 20 // bytes that are compared behind the keys in one text; what is left then is hidden
+)
+
+// index finds many values in a text at once.
+//
+// The first bytes of the values are its keys, sorted: the longest key that a text begins with is then the one before the
+// place of this text among them, or one that this begins with. So a place of a text costs one look into a table of three
+// bytes, and a binary search for the few that are in it, however many values there are.
+type index struct {
+	entries map[string]*entry // by key
+	sorted  []*entry
+	begin   []uint64 // bits of the hashes of what keys begin with
+	spaced  bool     // some value has a space
+}
+
+type entry struct {
+	key     string
+	how     form
+	rest    []string // behind the key, of values that are longer
+	shorter *entry   // the longest other key that this one begins with
+}
+
+// form says how a value stands in a text.
+type form int
+
+const (
+	word    form = iota // it counts only where it is not a part of a longer word
+	part                // it counts anywhere
+	encoded             // it is a part of a text of base64, all of which is hidden
+)
+
+// span is a part of a text, in bytes.
+type span struct{ from, to int }
+
+func (x *index) add(text string, how form) {
+	if len(text) < minIndexed {
+		return
+	}
+	text = text[:min(len(text), maxKept)]
+	key, rest := text[:min(len(text), keyBytes)], text[min(len(text), keyBytes):]
+	e := x.entries[key]
+	if e == nil {
+		if x.entries == nil {
+			x.entries = map[string]*entry{}
+		}
+		e = &entry{key: key, how: how}
+		x.entries[key] = e
+		x.sorted = nil
+		x.spaced = x.spaced || strings.Contains(key, " ")
+	}
+	e.how = max(e.how, how)
+	if rest != "" {
+		e.rest = append(e.rest, rest)
+	}
+}
+
+// prepare sorts what was added.
+func (x *index) prepare() {
+	if x.sorted != nil || len(x.entries) == 0 {
+		return
+	}
+	size := 16
+	for size < len(x.entries)/4 && size < 1<<16 {
+		size *= 2
+	}
+	x.begin = make([]uint64, size)
+	x.sorted = make([]*entry, 0, len(x.entries))
+	for _, e := range x.entries {
+		x.sorted = append(x.sorted, e)
+		h := x.hash(e.key)
+		x.begin[h/64] |= 1 << (h % 64)
+	}
+	slices.SortFunc(x.sorted, func(a, b *entry) int { return cmp.Compare(a.key, b.key) })
+	var last *entry
+	for _, e := range x.sorted {
+		for last != nil && !strings.HasPrefix(e.key, last.key) {
+			last = last.shorter
+		}
+		e.shorter, last = last, e
+	}
+}
+
+// hash is of the first bytes of a text. The size of the table is a power of two.
+func (x *index) hash(text string) uint {
+	h := uint(text[0]) | uint(text[1])<<8 | uint(text[2])<<16
+	return (h * 0x9e3779b1 >> 7) % uint(64*len(x.begin))
+}
+
+// find adds the parts of a text that are values, except some.
+func (x *index) find(text string, except map[string]bool, found *[]span) {
+	x.prepare()
+	if len(x.sorted) == 0 {
+		return
+	}
+	room := maxBehind
+	for i := 0; i+minIndexed <= len(text); i++ {
+		if h := x.hash(text[i:]); x.begin[h/64]&(1<<(h%64)) == 0 {
+			continue
+		}
+		if s, ok := x.at(text, i, except, &room); ok {
+			*found = append(*found, s)
+		}
+		if room < 0 {
+			*found = append(*found, span{i, len(text)})
+			return
+		}
+	}
+}
+
+// at is what begins at a place of a text.
+func (x *index) at(text string, i int, except map[string]bool, room *int) (span, bool) {
+	tail := text[i:min(len(text), i+keyBytes)]
+	next := sort.Search(len(x.sorted), func(k int) bool { return x.sorted[k].key > tail })
+	if next > 0 {
+		for e := x.sorted[next-1]; e != nil; e = e.shorter {
+			if !strings.HasPrefix(tail, e.key) || except[e.key] && len(e.rest) == 0 {
+				continue
+			}
+			if to := i + len(e.key); e.how > word || apart(text[:i], text[to:]) {
+				for _, rest := range e.rest {
+					n := common(text[to:], rest)
+					*room -= n + 1
+					if *room < 0 {
+						break
+					}
+					to = max(to, i+len(e.key)+n)
+				}
+				return e.around(text, i, to)
+			}
+		}
+	}
+	// The beginning of a value, as messages have it that are cut.
+	n := 0
+	for _, e := range x.sorted[max(0, next-1):min(next+1, len(x.sorted))] {
+		n = max(n, common(tail, e.key))
+	}
+	for ; n >= cutText; n-- {
+		if strings.HasPrefix(text[i+n:], "...") || strings.HasPrefix(text[i+n:], "…") {
+			return span{i, i + n}, true
+		}
+		if text[i+n-1] != '.' {
+			break
+		}
+	}
+	return span{}, false
+}
+
+// around is what is hidden where the value stands between two places of a text.
+func (e *entry) around(text string, from, to int) (span, bool) {
+	if e.how != encoded {
+		return span{from, to}, true
+	}
+	begin := from
+	for begin > 0 && isBase64(text[begin-1]) {
+		begin--
+	}
+	if begin < from && len(e.key) < minEncoded {
+		return span{}, false // so few characters are there by chance
+	}
+	for to < len(text) && isBase64(text[to]) {
+		to++
+	}
+	for to < len(text) && text[to] == '=' {
+		to++
+	}
+	return span{begin, to}, true
+}
+
+// common is how many bytes two texts have in common at their beginning.
+func common(a, b string) (n int) {
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// apart reports whether what stands between two texts is a word by itself.
+func apart(before, after string) bool {
+	last, _ := utf8.DecodeLastRuneInString(before)
+	next, _ := utf8.DecodeRuneInString(after)
+	return !isWord(last) && !isWord(next)
+}
+
+func isWord(r rune) bool {
+	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_')
+}

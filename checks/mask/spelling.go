@@ -1,0 +1,184 @@
+package mask
+
+import (
+	"encoding/base64"
+	"html"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+const (
+	maxReadings = 16 // of one text: it may be quoted in quotes of other kinds
+	cutText     = 4  // bytes from which on the beginning of a value is known again, where a text is cut behind it
+	minEncoded  = 7  // characters of base64 that are not the same by chance
+	coreBytes   = 96 // of a value that are looked for in base64
+)
+
+// reading is a text with some of its spelling undone. at is where each byte of it begins in the text, and the end of
+// this; nil: it is the text.
+type reading struct {
+	text string
+	at   []int32
+}
+
+// of maps a part of the reading to the text.
+func (r reading) of(s span) span {
+	if r.at == nil {
+		return s
+	}
+	return span{int(r.at[s.from]), int(r.at[s.to])}
+}
+
+// put appends to a reading what begins at a place of the text.
+func (r *reading) put(b []byte, s string, at int32) []byte {
+	for range len(s) {
+		r.at = append(r.at, at)
+	}
+	return append(b, s...)
+}
+
+func (r reading) place(i int) int32 {
+	if r.at == nil {
+		return int32(i)
+	}
+	return r.at[i]
+}
+
+// escapes are signs that escapes begin with: of JSON, YAML and Go, of URLs, of HTML, of YAML in single quotes, and a space
+// in the query of a URL.
+const escapes = `\%&'+`
+
+// unescaped undoes one layer of escapes that begin with a sign. It reports whether there were any.
+func (r reading) unescaped(sign rune) (reading, bool) {
+	if !strings.ContainsRune(r.text, sign) {
+		return r, false
+	}
+	out := reading{at: make([]int32, 0, len(r.text)+1)}
+	b, any := make([]byte, 0, len(r.text)), false
+	for i := 0; i < len(r.text); {
+		s, n := r.text[i:i+1], 1
+		if s[0] == byte(sign) {
+			s, n = unescape(r.text[i:])
+			any = any || s != r.text[i:i+n]
+		}
+		b = out.put(b, s, r.place(i))
+		i += n
+	}
+	out.at = append(out.at, r.place(len(r.text)))
+	out.text = string(b)
+	return out, any
+}
+
+// unescape returns what an escape at the beginning of a text stands for, and how many bytes it has.
+func unescape(text string) (string, int) {
+	switch {
+	case text[0] == '\\' && len(text) > 1:
+		if text[1] == '\n' { // the line goes on
+			return "", len(text) - len(strings.TrimLeft(text[1:], "\n \t"))
+		}
+		if text[1] == '/' || text[1] == '\'' || text[1] == '"' {
+			return text[1:2], 2
+		}
+		if text[1] == 'u' && len(text) >= 12 && text[6] == '\\' { // a character beyond 16 bits
+			if r := surrogates(text[2:6], text[8:12]); r != utf8.RuneError {
+				return string(r), 12
+			}
+		}
+		if r, _, tail, err := strconv.UnquoteChar(text[:min(len(text), 10)], 0); err == nil && r != utf8.RuneError {
+			return string(r), min(len(text), 10) - len(tail)
+		}
+	case text[0] == '%' && len(text) > 2:
+		if c, err := strconv.ParseUint(text[1:3], 16, 8); err == nil {
+			return string([]byte{byte(c)}), 3
+		}
+	case text[0] == '&':
+		if end := strings.IndexByte(text[:min(len(text), 10)], ';'); end > 0 {
+			if s := html.UnescapeString(text[:end+1]); s != text[:end+1] {
+				return s, end + 1
+			}
+		}
+	case text[0] == '+':
+		return " ", 1
+	case strings.HasPrefix(text, "''"):
+		return "'", 2
+	}
+	return text[:1], 1
+}
+
+// surrogates is the character that two of 16 bits stand for, in hexadecimal digits.
+func surrogates(high, low string) rune {
+	a, err1 := strconv.ParseUint(high, 16, 16)
+	b, err2 := strconv.ParseUint(low, 16, 16)
+	if err1 != nil || err2 != nil {
+		return utf8.RuneError
+	}
+	return utf16.DecodeRune(rune(a), rune(b))
+}
+
+// folded has one space for each run of white space. It reports whether that is another text.
+func (r reading) folded() (reading, bool) {
+	if !strings.ContainsAny(r.text, "\n\r\t") && !strings.Contains(r.text, "  ") {
+		return r, false
+	}
+	out := reading{at: make([]int32, 0, len(r.text)+1)}
+	b, last := make([]byte, 0, len(r.text)), true
+	for i := range len(r.text) {
+		is := strings.IndexByte(" \n\r\t", r.text[i]) >= 0
+		switch {
+		case !is:
+			b = out.put(b, r.text[i:i+1], r.place(i))
+		case !last:
+			b = out.put(b, " ", r.place(i))
+		}
+		last = is
+	}
+	out.at = append(out.at, r.place(len(r.text)))
+	out.text = string(b)
+	return out, true
+}
+
+// fold is what a folded reading has for a value.
+func fold(text string) string {
+	r, _ := reading{text: text}.folded()
+	return strings.TrimSuffix(r.text, " ")
+}
+
+// cores are what of the base64 of any text that holds a value depends on the value alone, by what stands before it.
+func cores(text string) (list []string) {
+	text = text[:min(len(text), coreBytes)]
+	for before := range 3 {
+		all := base64.StdEncoding.EncodeToString([]byte("\x00\x00\x00"[:before] + text))
+		core := all[(before*8+5)/6 : (before+len(text))*8/6]
+		if len(core) < minEncoded && before > 0 {
+			continue
+		}
+		list = append(list, core)
+		if strings.ContainsAny(core, "+/") {
+			list = append(list, strings.NewReplacer("+", "-", "/", "_").Replace(core))
+		}
+	}
+	return list
+}
+
+func isBase64(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("+/-_", c) >= 0
+}
+
+// decoded is what a text of base64 stands for, if that is a text. Of padding and line breaks nothing is expected.
+func decoded(text string) (string, bool) {
+	text = strings.TrimRight(strings.Join(strings.Fields(text), ""), "=")
+	text = strings.NewReplacer("-", "+", "_", "/").Replace(text)
+	data, err := base64.RawStdEncoding.DecodeString(text)
+	if err != nil || len(data) == 0 || !utf8.Valid(data) {
+		return "", false
+	}
+	for _, r := range string(data) {
+		if !unicode.IsPrint(r) && !unicode.IsSpace(r) {
+			return "", false
+		}
+	}
+	return string(data), true
+}

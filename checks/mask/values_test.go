@@ -1,0 +1,263 @@
+package mask_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lintel-bot/lintel/checks/mask"
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+func encode(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+
+// secretOf is a Secret with values.
+func secretOf(name string, values map[string]any) map[string]any {
+	return map[string]any{"kind": "Secret", "metadata": map[string]any{"name": name, "namespace": "shop"}, "stringData": values}
+}
+
+// What is unlikely to stand anywhere else is found wherever it stands; what others have is found where the Secret is
+// spoken of alone.
+func TestHide(t *testing.T) {
+	var v mask.Values
+	v.Object(map[string]any{"kind": "Secret", "metadata": map[string]any{"name": "db", "namespace": "shop"},
+		"data": map[string]any{"password": encode("hunter2\n"), "port": encode("5432"), "quoted": encode(`a"b'c\d`)},
+		"stringData": map[string]any{"url": "postgres://app:corr-horse@db.shop:5432/x", "user": "admin", "pin": 123,
+			"on": "true", "word": "kingfisher", "short": "ab", "number": "1", "image": "nginx", "env": "default", "empty": "",
+			"usual": "production", "host": "web", "size": "512Mi", "long": 4711_0815, "phrase": "correct  horse\r\nbattery staple",
+			"sops": "ENC[AES256_GCM,data:aaaa,iv:bbbb,tag:cccc,type:str]"}})
+	v.Object(map[string]any{"kind": "ConfigMap", "data": map[string]any{"a": "visible-as-it-is"}})
+	resource := report.Resource{APIVersion: "v1", Kind: "Secret", Namespace: "shop", Name: "db"}
+	for _, c := range []struct{ text, want, own string }{
+		{text: "it is hunter2", want: "it is (hidden)"},
+		{text: "it is hunter2s", want: "it is (hidden)s"},
+		{text: "it is HUNTER2", want: "it is HUNTER2"},
+		{text: "it is " + encode("hunter2") + " or " + encode("hunter2\n"), want: "it is (hidden) or (hidden)"},
+		{text: `it is a\"b'c\\d`, want: "it is (hidden)"},
+		{text: `it is 'a"b''c\d'`, want: "it is '(hidden)'"},
+		{text: "corr-horse", want: "(hidden)"},
+		{text: "kingfishers and kingfisher and KINGFISHER", want: "kingfishers and (hidden) and (hidden)"},
+		{text: "it is correct horse battery staple.", want: "it is (hidden)."},
+		{text: `it is correct  horse\r\nbattery staple.`, want: "it is (hidden)."},
+		{text: "it is correct horse\n    battery\n    staple.", want: "it is (hidden)."},
+		{text: "?p=correct+horse+battery+staple", want: "?p=(hidden)"},
+		{text: "?p=correct%20horse%20battery%20staple", want: "?p=(hidden)"},
+		{text: "postgres://app:corr%2Dhorse@db", want: "postgres://app:(hidden)@db"},
+		{text: "postgres://app:corr%252Dhorse@db", want: "postgres://app:(hidden)@db"},
+		{text: "corr&#45;horse, corr&#x2d;horse", want: "(hidden), (hidden)"},
+		{text: "invalid value `correc...`, `hunte…`", want: "invalid value `(hidden)...`, `(hidden)…`"},
+		{text: "the rest… hunt for it", want: "the rest… hunt for it"},
+		{text: "port 47110815", want: "port (hidden)"},
+		{text: "replicas: 1, ab, nginx, default, true, production, name: web, memory: 512Mi, ()",
+			want: "replicas: 1, ab, nginx, default, true, production, name: web, memory: 512Mi, ()",
+			own:  "replicas: 1, ab, (hidden), (hidden), true, (hidden), name: (hidden), memory: (hidden), ()"},
+		{text: "port 5432, admin, pin 123, visible-as-it-is", want: "port 5432, admin, pin 123, visible-as-it-is",
+			own: "port (hidden), (hidden), pin (hidden), visible-as-it-is"},
+		{text: "port NTQzMg==, pin MTIz", want: "port NTQzMg==, pin MTIz", own: "port (hidden), pin (hidden)"},
+		{text: "Secret shop/db: true, password", want: "Secret shop/db: true, password"},
+		{text: "ENC[AES256_GCM,data:aaaa,iv:bbbb,tag:cccc,type:str]", want: "ENC[AES256_GCM,data:aaaa,iv:bbbb,tag:cccc,type:str]"},
+	} {
+		if c.own == "" {
+			c.own = c.want
+		}
+		if got := v.Hide(c.text); got != c.want {
+			t.Errorf("%q: %q, want %q", c.text, got, c.want)
+		}
+		if got := v.Hide(c.text, resource); got != c.own {
+			t.Errorf("of the Secret, %q: %q, want %q", c.text, got, c.own)
+		}
+	}
+}
+
+// spellings are how texts write a value.
+var spellings = map[string]func(string) string{
+	"as it is":           func(s string) string { return s },
+	"Go":                 strconv.Quote,
+	"ASCII":              strconv.QuoteToASCII,
+	"JSON":               quoted,
+	"JSON in JSON":       func(s string) string { return quoted(quoted(s)) },
+	"JSON in JSON in Go": func(s string) string { return strconv.Quote(quoted(quoted(s))) },
+	"YAML":               func(s string) string { return strings.ReplaceAll(s, "'", "''") },
+	"query":              url.QueryEscape,
+	"path":               url.PathEscape,
+	"path twice":         func(s string) string { return url.PathEscape(url.PathEscape(s)) },
+	"HTML":               html.EscapeString,
+	"HTML in JSON":       func(s string) string { return quoted(html.EscapeString(s)) },
+	"base64":             encode,
+	"base64 of a line":   func(s string) string { return encode(s + "\n") },
+	"base64 behind 1":    func(s string) string { return encode("u:" + s) },
+	"base64 behind 2":    func(s string) string { return encode(`{"password":"` + s + `"}`) },
+	"base64 behind 3":    func(s string) string { return encode("user:" + s + ":more") },
+	"raw base64":         func(s string) string { return base64.RawStdEncoding.EncodeToString([]byte(s)) },
+	"base64 of URLs":     func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte("??" + s)) },
+	"lower case":         strings.ToLower,
+	"upper case":         strings.ToUpper,
+	"lines":              func(s string) string { return strings.Join(strings.Fields(s), "\n      ") },
+	"lines of Windows":   func(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") },
+	"trimmed":            strings.TrimSpace,
+	"cut":                func(s string) string { return strings.TrimSpace(s)[:6] + "…" },
+	"cut by a parser":    func(s string) string { return "`" + strings.TrimSpace(s)[:7] + "...`" },
+}
+
+func quoted(s string) string {
+	data, _ := json.Marshal(s)
+	return string(data)
+}
+
+// Values of any kind are hidden in all spellings, and nothing around them is.
+func FuzzSpellings(f *testing.F) {
+	for _, s := range []string{"Tr0ub4dor&3", "correct horse battery staple", "p/w+d=1??>>~~", `q"u\o'te%d<x>`, "  \"blank\" 1 ",
+		"zeile ä ö ü 😀 12", "one\ntwo\nthree 3\n", "-----BEGIN KEY-----\nMIIabc123\n-----END KEY-----\n", "%41%42%43\\n\\x41",
+		"eyJhbGciOiJIUzI1NiJ9.e30.abc", strings.Repeat("0123456789abcdef", 400), "tab\tand\r\nlines 7"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, value string) {
+		trimmed := strings.TrimSpace(value)
+		letters, digits := 0, 0
+		for _, r := range trimmed {
+			if r < ' ' && !strings.ContainsRune("\n\r\t", r) || r > '~' && r < 0xc0 || r == 0x2028 || r == 0x2029 || r == 0xfffd {
+				return // no text
+			}
+			if r >= 'a' && r <= 'z' {
+				letters++
+			}
+			if r >= '0' && r <= '9' {
+				digits++
+			}
+		}
+		if letters < 7 || digits < 1 || strings.Contains(trimmed, "hidden") {
+			return // not unlikely enough
+		}
+		var v mask.Values
+		v.Object(secretOf("s", map[string]any{"a": value}))
+		for name, spell := range spellings {
+			text := spell(value)
+			if got := v.Hide("before " + text + " behind"); strings.Contains(got, strings.Trim(text, "\" \n\t")) ||
+				!strings.HasPrefix(got, "before ") || !strings.HasSuffix(got, " behind") {
+				t.Errorf("%s: %.200q is shown as %.200q", name, text, got)
+			}
+		}
+	})
+}
+
+// Lines are looked through as the text that they are.
+func TestHideInLines(t *testing.T) {
+	var v mask.Values
+	v.Object(secretOf("s", map[string]any{"a": "correct horse\nbattery staple\n", "n": "1"}))
+	rep := &report.Report{
+		Excerpts: map[string]map[int]string{"c.yaml": {1: "kind: ConfigMap", 3: "a: |", 4: "  correct horse", 5: "  battery staple", 6: "n: 1", 9: "b"}},
+		Differences: []report.Difference{{Hunks: []report.DiffHunk{{Lines: []report.DiffLine{
+			{Sign: " ", Text: "  a: |"}, {Sign: "+", Text: "    correct horse", Origin: &report.Origin{StartColumn: 3, EndColumn: 16}},
+			{Sign: "-", Text: "    other horse"}, {Sign: " ", Text: "    battery staple"}, {Sign: "+", Text: "  n: 1"}}}}}},
+	}
+	mask.Report(rep, &v)
+	if got, want := fmt.Sprint(rep.Excerpts["c.yaml"]), "map[1:kind: ConfigMap 3:a: | 4:  (hidden) 5:  (hidden) 6:n: 1 9:b]"; got != want {
+		t.Errorf("excerpt %s, want %s", got, want)
+	}
+	var got []string
+	for _, l := range rep.Differences[0].Hunks[0].Lines {
+		got = append(got, l.Sign+l.Text)
+	}
+	if want := "   a: |\n+    (hidden)\n-    other horse\n     (hidden)\n+  n: 1"; strings.Join(got, "\n") != want {
+		t.Errorf("difference\n%s\nwant\n%s", strings.Join(got, "\n"), want)
+	}
+	if o := rep.Differences[0].Hunks[0].Lines[1].Origin; o.StartColumn != 3 || o.EndColumn != 0 {
+		t.Errorf("%+v tells how long a value is", o)
+	}
+}
+
+// large is a report as large as they come, and the values of 200 Secrets.
+func large() (*report.Report, *mask.Values) {
+	v, rep := &mask.Values{}, &report.Report{Excerpts: map[string]map[int]string{}}
+	for i := range 200 {
+		values := map[string]any{}
+		for k := range 5 {
+			values[fmt.Sprint("key", k)] = encode(fmt.Sprintf("Tr0ub4dor-%d-%d", i, k))
+		}
+		v.Object(secretOf(fmt.Sprint("s", i), values))
+	}
+	for i := range 1000 {
+		path := fmt.Sprintf("apps/a%d/deployment.yaml", i)
+		rep.Excerpts[path] = map[int]string{}
+		for n := range 5 {
+			rep.Excerpts[path][n+10] = fmt.Sprintf("          image: registry.example.com/team/application-%d:v1.%d.0", i, n)
+		}
+		rep.Findings = append(rep.Findings, report.Finding{Message: "Running as root is not allowed. The field runAsNonRoot must be " +
+			"set to true.", Origin: &report.Origin{Path: path, StartLine: 12}})
+	}
+	for i := range 2000 {
+		d := report.Difference{Resource: report.Resource{Kind: "Deployment", Name: fmt.Sprint("d", i)}, Hunks: []report.DiffHunk{{}}}
+		if i%10 == 0 {
+			d.Resource = report.Resource{Kind: "Secret", Namespace: "shop", Name: fmt.Sprint("s", i/10)}
+		}
+		for k := range 10 {
+			d.Hunks[0].Lines = append(d.Hunks[0].Lines, report.DiffLine{Sign: string(" +-"[k%3]), Text: "        image: registry.example.com/a",
+				Field: "/spec/template/spec/containers/0/image"})
+		}
+		rep.Differences = append(rep.Differences, d)
+	}
+	return rep, v
+}
+
+func BenchmarkReport(b *testing.B) {
+	rep, v := large()
+	for b.Loop() {
+		mask.Report(rep, v)
+	}
+}
+
+func BenchmarkObject(b *testing.B) {
+	for b.Loop() {
+		large()
+	}
+}
+
+// What is made to cost much does not, and what is made to hide all does not, either.
+func TestHostile(t *testing.T) {
+	const most = 5 * time.Second // some tens of milliseconds on a machine that does nothing else; a square of it is minutes
+	many := func(n int, value func(i int) string) map[string]any {
+		out := map[string]any{}
+		for i := range n {
+			out[fmt.Sprint(i)] = value(i)
+		}
+		return out
+	}
+	line := strings.Repeat("a", 1<<16)
+	for name, values := range map[string]map[string]any{
+		"one character": many(100_000, func(i int) string { return string(rune('!' + i%90)) }),
+		"words":         many(100_000, func(i int) string { return strconv.FormatInt(int64(i), 26) }),
+		"prefixes":      many(2_000, func(i int) string { return strings.Repeat("a", i) }),
+		"alike":         many(100_000, func(i int) string { return fmt.Sprintf("aaaaaaaa%d", i) }),
+		"long":          many(100, func(i int) string { return strings.Repeat("a", 60_000+i) }),
+		"long, alike":   many(50_000, func(i int) string { return strings.Repeat("a", 150) + fmt.Sprint("b", i) }),
+		"escapes":       many(10, func(i int) string { return strings.Repeat(`\`, 50_000+i) }),
+		"spaces":        many(10, func(i int) string { return strings.Repeat(" x", 20_000+i) }),
+		"lines":         many(10, func(i int) string { return strings.Repeat("a1b2c3d4e5f6\n", 20_000+i) }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			began := time.Now()
+			var v mask.Values
+			v.Object(secretOf("s", values))
+			const message = "validation error: containers must not run as root, rule require-run-as-nonroot failed at path /spec/containers/0/"
+			rep := &report.Report{Excerpts: map[string]map[int]string{"a": {1: line, 2: "a " + line, 4: strings.Repeat(`\`, 1<<16)}}}
+			for range 1000 {
+				rep.Findings = append(rep.Findings, report.Finding{Message: message})
+			}
+			mask.Report(rep, &v)
+			if took := time.Since(began); took > most {
+				t.Errorf("it took %s", took)
+			} else {
+				t.Log(took)
+			}
+			if got := rep.Findings[0].Message; got != message {
+				t.Errorf("%q", got)
+			}
+		})
+	}
+}
