@@ -36,6 +36,11 @@ func ask(ctx context.Context, change report.Change, repo *repository, rules *rul
 		return nil, err
 	}
 	out.list = append(out.list, asking...)
+	for _, a := range out.list {
+		for _, r := range a.Results {
+			pairs.secrets.Object(r.Patched)
+		}
+	}
 	view := review.ViewOf(rules.Ruleset, rules.decision, repo.trees.Changed)
 	out.lookups = newLookups(change, repo.trees, pairs)
 	view.Altered = out.lookups.exemption

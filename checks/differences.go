@@ -63,7 +63,9 @@ func differences(ctx context.Context, repo *repository, p *pairs) (*report.Repor
 	slices.Sort(out.Clusters)
 	p.sides.Head.KeepPlaces(ctx)
 	p.sides.Base.KeepPlaces(ctx)
-	newMaskedFiles(repo.trees).tell(p.secrets)
+	files := newMaskedFiles(repo.trees)
+	files.read(out)
+	files.tell(p.secrets)
 	mask.Report(out, p.secrets) // the last step: what comes behind it may say what is secret
 	return out, nil
 }

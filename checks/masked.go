@@ -3,10 +3,12 @@ package checks
 import (
 	"path"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/mask"
+	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render/kustomization"
 	"github.com/lintel-bot/lintel/render/tree"
 )
@@ -56,6 +58,66 @@ func (m *maskedFiles) file(t *tree.Tree, name string) *mask.File {
 		m.files[key] = mask.Read(name, data, max(m.role(t, name), m.role(t, real)))
 	}
 	return m.files[key]
+}
+
+// read reads the files that problems are about: they may quote from what does not render.
+func (m *maskedFiles) read(rep *report.Report) {
+	for _, list := range [][]report.Problem{rep.Errors, rep.Warnings} {
+		for _, p := range list {
+			m.head(p.Path)
+		}
+	}
+	for _, n := range rep.NotChecked {
+		m.head(n.Path)
+	}
+}
+
+// of returns the file of a place.
+func (m *maskedFiles) of(o *report.Origin) *mask.File {
+	if o.Side == report.Base {
+		return m.file(m.trees.Base.Tree, o.Path)
+	}
+	return m.head(o.Path)
+}
+
+// cover hides what findings about values of Secrets are about, wherever that is written: in the values of a chart, in what
+// a replacement copies.
+func (m *maskedFiles) cover(findings []report.Finding) {
+	for i := range findings {
+		f := &findings[i]
+		o := f.Origin
+		if !mask.OfValue(f) || strings.Count(f.Field, "/") < 2 || f.Result == report.Skip || o == nil || o.Missing != "" {
+			continue
+		}
+		// A line alone is that of a rule that mutates.
+		if o.How != report.Enclosing && (o.StartColumn > 0 || o.EndLine > o.StartLine) {
+			m.of(o).Cover(o.StartLine, o.EndLine, o.StartColumn, o.EndColumn)
+		}
+	}
+}
+
+// shorten takes the columns from places that would tell how long something hidden is.
+func (m *maskedFiles) shorten(rep *report.Report) {
+	for i := range rep.Findings {
+		f := &rep.Findings[i]
+		o := f.Origin
+		if o == nil || o.StartColumn == 0 {
+			continue
+		}
+		shown, ok := rep.Excerpts[o.Path][o.StartLine]
+		switch same := m.of(o).Same(o.StartLine, shown); {
+		case ok && o.StartColumn > same+1:
+			o.StartColumn, o.EndColumn = 0, 0
+		case ok && o.EndColumn > same+1, mask.OfValue(f):
+			o.EndColumn = 0
+		}
+	}
+	for i := range rep.Errors {
+		p := &rep.Errors[i]
+		if shown, ok := rep.Excerpts[p.Path][p.Line]; ok && p.Column > m.head(p.Path).Same(p.Line, shown)+1 {
+			p.Column = 0
+		}
+	}
 }
 
 // head returns a file of the head.

@@ -96,11 +96,14 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	raise(out, repo.settings)
 	out.Conclude()
 	files := newMaskedFiles(repo.trees)
+	files.read(out)
+	files.cover(out.Findings)
 	var widths map[string]map[int]int
 	out.Excerpts, widths = excerpts(repo.trees, files, out)
 	suggestLines(repo.trees.Head.Tree, files, out.Findings)
 	files.tell(pairs.secrets)
 	mask.Report(out, pairs.secrets) // the last step: what comes behind it may say what is secret
+	files.shorten(out)
 	cutExcerpts(out.Excerpts, widths)
 	return out, nil
 }

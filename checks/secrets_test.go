@@ -13,7 +13,8 @@ import (
 	"github.com/lintel-bot/lintel/render/tree/treetest"
 )
 
-// tellAll are policies that fail on every Secret, each at another field, and quote what it holds.
+// tellAll are policies that fail on every Secret, and on what else holds its values, each at another field, and quote what
+// is there in many ways.
 const tellAll = `
 -- policies/tell.yaml --
 apiVersion: kyverno.io/v1
@@ -22,10 +23,16 @@ metadata: {name: tell}
 spec:
   rules:
   - name: quoted
-    match: {any: [{resources: {kinds: [Secret]}}]}
+    match: {any: [{resources: {kinds: [Secret, ConfigMap, Deployment]}}]}
     validate:
       failureAction: Enforce
-      message: "It holds {{ request.object.data || request.object.stringData || '' }} and was {{ request.oldObject || '' }}."
+      message: "It holds {{ request.object.data || request.object.stringData || request.object.spec || '' }} and was {{ request.oldObject || '' }}."
+      deny: {conditions: {any: [{key: a, operator: Equals, value: a}]}}
+  - name: whole
+    match: {any: [{resources: {kinds: [Secret, ConfigMap, Deployment]}}]}
+    validate:
+      failureAction: Enforce
+      message: "As a text {{ to_string(to_string(request.object)) }}, in base64 {{ base64_encode(to_string(request.object)) }}, loud {{ to_upper(to_string(request.object)) }}."
       deny: {conditions: {any: [{key: a, operator: Equals, value: a}]}}
   - name: decoded
     match: {any: [{resources: {kinds: [Secret]}}]}
@@ -33,6 +40,12 @@ spec:
       failureAction: Enforce
       message: "It is {{ base64_decode(request.object.data.password || 'bm9uZQ==') }} or {{ request.object.stringData.password || '' }}."
       deny: {conditions: {any: [{key: a, operator: Equals, value: a}]}}
+  - name: broken
+    match: {any: [{resources: {kinds: [Secret]}}]}
+    validate:
+      failureAction: Enforce
+      message: "{{ parse_json(base64_decode(request.object.data.password || 'bm9uZQ==')) }}"
+      deny: {conditions: {any: [{key: "{{ to_number(base64_decode(request.object.data.password || 'bm9uZQ==')) }}", operator: Equals, value: "{{ parse_json(request.object.stringData.password || '') }}"}]}}
   - name: pattern
     match: {any: [{resources: {kinds: [Secret]}}]}
     validate:
@@ -41,8 +54,18 @@ spec:
       anyPattern:
       - {data: {password: "x*"}}
       - {stringData: {password: "x*"}}
+  - name: compared
+    match: {any: [{resources: {kinds: [Secret]}}]}
+    validate:
+      failureAction: Enforce
+      pattern: {(data): {password: ">5"}}
+  - name: exact
+    match: {any: [{resources: {kinds: [Secret]}}]}
+    validate:
+      failureAction: Enforce
+      pattern: {data: {password: "eA=="}}
   - name: label
-    match: {any: [{resources: {kinds: [Secret, Deployment]}}]}
+    match: {any: [{resources: {kinds: [Secret, Deployment, ConfigMap]}}]}
     validate:
       failureAction: Enforce
       message: Label it.
@@ -58,9 +81,11 @@ spec:
   validations:
   - expression: "false"
     messageExpression: "'in CEL: ' + string(base64.decode(object.?data[?'password'].orValue('bm9uZQ=='))) + object.?stringData[?'password'].orValue('')"
+  - expression: "int(object.?stringData[?'password'].orValue('x')) > 1"
+  - expression: "string(base64.decode(object.?stringData[?'password'].orValue('????'))) == 'x'"
 `
 
-// No form of a report holds a value of a Secret, however and wherever it is written.
+// No form of a report, and none of a difference, holds a value of a Secret, however and wherever it is written.
 func TestNoValueOfASecret(t *testing.T) {
 	const secret = "Tr0ub4dor-and-3"
 	encoded := base64.StdEncoding.EncodeToString([]byte(secret))
@@ -72,32 +97,75 @@ func TestNoValueOfASecret(t *testing.T) {
 	values := "-- apps/Chart.yaml --\nname: c\nversion: 1.0.0\napiVersion: v2\n-- apps/templates/s.yaml --\n" +
 		"apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\nstringData:\n  password: {{ .Values.db | quote }}\n" +
 		"  url: postgres://app:{{ .Values.db }}@db/x\n-- apps/values.yaml --\nreplicas: 1\ndb: " + secret + "\n"
-	for _, c := range []struct{ name, files string }{
-		{"stringData", "-- apps/a.yaml --\n" + plain + "stringData:\n  password: " + secret + "\n"},
-		{"data", "-- apps/a.yaml --\n" + plain + "data:\n  password: " + encoded + "\n"},
-		{"in brackets", "-- apps/a.yaml --\n{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {password: " + secret + "}}\n"},
-		{"JSON", "-- apps/a.json --\n{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":\"s\"},\"data\":{\"password\":\"" + encoded + "\"}}\n"},
-		{"block", "-- apps/a.yaml --\n" + plain + "stringData:\n  password: |\n    " + secret + "\n    next\n"},
-		{"alias", "-- apps/a.yaml --\napiVersion: v1\nkind: Secret\nmetadata:\n  name: s\n  annotations: {a: &p " + secret + "}\nstringData:\n  password: *p\n"},
-		{"list", "-- apps/a.yaml --\napiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Secret\n  metadata: {name: s}\n  stringData:\n    password: " + secret + "\n"},
-		{"several documents", "-- apps/a.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n---\n" + plain + "stringData:\n  password: " + secret + "\n"},
-		{"wrong", "-- apps/a.yaml --\n" + plain + "data:\n  password: " + secret + "\n  a: [" + secret + "]\nstringDat:\n  x: 1\n"},
-		{"last applied", "-- apps/a.yaml --\n" + plain + "  annotations:\n    kubectl.kubernetes.io/last-applied-configuration: |\n      {\"kind\":\"Secret\",\"stringData\":{\"password\":\"" + secret + "\"}}\n"},
-		{"no YAML", "-- apps/a.yaml --\n" + plain + "stringData:\n  password: " + secret + "\n  a: [\n"},
-		{"literals", "-- apps/kustomization.yaml --\nsecretGenerator:\n- name: s\n  literals:\n  - password=" + secret + "\n"},
-		{"wrong literals", "-- apps/kustomization.yaml --\nsecretGenerator:\n- name: s\n  literals:\n  - " + secret + "\n"},
-		{"component", "-- apps/kustomization.yaml --\ncomponents: [c]\n-- apps/c/kustomization.yaml --\napiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nsecretGenerator:\n- name: s\n  literals: [password=" + secret + "]\n"},
-		{"file", "-- apps/kustomization.yaml --\nsecretGenerator:\n- name: s\n  files: [password=x.txt]\n-- apps/x.txt --\n" + secret + "\n"},
-		{"settings", "-- apps/kustomization.yaml --\nsecretGenerator:\n- name: s\n  envs: [x.env]\n-- apps/x.env --\nuser=u\npassword=" + secret + "\n"},
-		{"wrong settings", "-- apps/kustomization.yaml --\nsecretGenerator:\n- name: s\n  envs: [x.env]\n-- apps/x.env --\n=" + secret + "\n"},
-		{"merged patch", built("patches:\n- path: p.yaml\n-- apps/p.yaml --\n" + plain + "stringData:\n  password: " + secret + "\n-- apps/a.yaml --\n" + base)},
-		{"patch in place", built("patches:\n- patch: |-\n    apiVersion: v1\n    kind: Secret\n    metadata: {name: s}\n    stringData:\n      password: " + secret + "\n-- apps/a.yaml --\n" + base)},
-		{"operations", built("patches:\n- target: {kind: Secret}\n  patch: |-\n    - {op: replace, path: /data/password, value: " + encoded + "}\n-- apps/a.yaml --\n" + base)},
-		{"file of operations", built("patches:\n- target: {name: s}\n  path: p.yaml\n-- apps/p.yaml --\n- op: replace\n  path: /data/password\n  value: " + encoded + "\n-- apps/a.yaml --\n" + base)},
-		{"chart", values},
-		{"gone", "-- apps/b.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n"},
-		{"next to others", "-- apps/a.yaml --\n" + plain + "stringData:\n  password: " + secret + "\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: d\n"},
-		{"policies", "-- policies/more.yaml --\napiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: more}\nspec:\n  rules:\n  - name: a\n" +
+	const words = "-- apps/d.yaml --\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec:\n  template:\n    spec:\n" +
+		"      containers:\n      - name: c\n        image: x:1\n        env:\n        - {name: A, value: x}\n" +
+		"-- apps/c.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: x}\n"
+	const copies = "replacements:\n- source: {kind: Secret, fieldPath: stringData.password}\n  targets:\n" +
+		"  - {select: {kind: ConfigMap}, fieldPaths: [data.a]}\n" +
+		"  - {select: {kind: Deployment}, fieldPaths: [\"spec.template.spec.containers.[name=c].env.[name=A].value\"]}\n"
+	for _, c := range []struct {
+		name, files string
+		quiet       bool // there may be nothing to say
+	}{
+		{name: "stringData", files: "-- apps/a.yaml --\n" + plain + "stringData:\n  password: " + secret + "\n"},
+		{name: "data", files: "-- apps/a.yaml --\n" + plain + "data:\n  password: " + encoded + "\n"},
+		{name: "both", files: "-- apps/a.yaml --\n" + plain + "data:\n  password: eA==\nstringData:\n  password: " + secret + "\n"},
+		{name: "in brackets", files: "-- apps/a.yaml --\n{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {password: " + secret + "}}\n"},
+		{name: "JSON", files: "-- apps/a.json --\n{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":\"s\"},\"data\":{\"password\":\"" + encoded + "\"}}\n"},
+		{name: "JSON in lines", files: "-- apps/a.json --\n{\n\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":\n{\"name\":\"s\"},\n\"stringData\":{\n\"password\":\n\"" + secret + "\"}}\n"},
+		{name: "escapes", files: "-- apps/a.yaml --\n" + plain + "stringData:\n  password: \"\\x54r0ub4\\\n    dor-and-3\"\n"},
+		{name: "folded", files: "-- apps/a.yaml --\n" + plain + "stringData:\n  password: >-\n    Tr0ub4dor-and-3\n    " + secret + "\n"},
+		{name: "Windows", files: "-- apps/a.yaml --\n" + strings.ReplaceAll(plain+"stringData:\n  password: "+secret+"\n", "\n", "\r\n")},
+		{name: "tabs and blanks", files: "-- apps/a.yaml --\n" + plain + "stringData:\n  password: \"  " + secret + "\\t\"   # " + secret + "\n"},
+		{name: "base64 in lines", files: "-- apps/a.yaml --\n" + plain + "data:\n  password: |\n    " + encoded[:8] + "\n    " + encoded[8:] + "\n"},
+		{name: "twice in base64", files: "-- apps/a.yaml --\n" + plain + "stringData:\n  password: " + encoded + "\n"},
+		{name: "in a binary", files: "-- apps/a.yaml --\n" + plain + "stringData:\n  password: !!binary " + encoded + "\n"},
+		{name: "block", files: "-- apps/a.yaml --\n" + plain + "stringData:\n  password: |\n    " + secret + "\n    next\n"},
+		{name: "one of many lines", files: "-- apps/a.yaml --\n" + plain + "stringData:\n  password: |\n    [db]\n    password = " + secret + "\n    host = x\n"},
+		{name: "address", files: "-- apps/a.yaml --\n" + plain + "stringData:\n  password: postgres://app:" + secret + "@db.shop:5432/x?a=b\n"},
+		{name: "JSON as a value", files: "-- apps/a.yaml --\n" + plain + "stringData:\n  password: '{\"auths\": {\"x.io\": {\"auth\": \"" + base64.StdEncoding.EncodeToString([]byte("u:"+secret)) + "\"}}}'\n"},
+		{name: "alias", files: "-- apps/a.yaml --\napiVersion: v1\nkind: Secret\nmetadata:\n  name: s\n  annotations: {a: &p " + secret + "}\nstringData:\n  password: *p\n"},
+		{name: "merge key", files: "-- apps/a.yaml --\napiVersion: v1\nkind: Secret\nmetadata:\n  name: s\nx: &p {password: " + secret + "}\nstringData:\n  <<: *p\n"},
+		{name: "list", files: "-- apps/a.yaml --\napiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Secret\n  metadata: {name: s}\n  stringData:\n    password: " + secret + "\n"},
+		{name: "list of Secrets", files: "-- apps/a.yaml --\napiVersion: v1\nkind: SecretList\nitems:\n- metadata: {name: s}\n  stringData:\n    password: " + secret + "\n"},
+		{name: "several documents", files: "-- apps/a.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n---\n" + plain + "stringData:\n  password: " + secret + "\n"},
+		{name: "wrong", files: "-- apps/a.yaml --\n" + plain + "data:\n  password: " + secret + "\n  a: [" + secret + "]\nstringDat:\n  x: 1\n"},
+		{name: "wrong type", files: "-- apps/a.yaml --\n" + plain + "data: " + secret + "\n"},
+		{name: "wrong version", files: "-- apps/a.yaml --\n" + strings.Replace(plain, "v1", "v1beta7", 1) + "stringData:\n  password: " + secret + "\n"},
+		{name: "unknown anchor", files: "-- apps/a.yaml --\n" + plain + "stringData:\n  password: " + secret + "\n  a: *" + secret + "\n"},
+		{name: "twice", files: "-- apps/a.yaml --\n" + plain + "stringData:\n  password: " + secret + "\n  password: \"" + secret + "\"\n"},
+		{name: "as a key", files: "-- apps/a.yaml --\n" + plain + "stringData:\n  password: {" + secret + "}\n"},
+		{name: "badly indented", files: "-- apps/a.yaml --\n" + plain + "stringData:\n  password: " + secret + "\n " + secret + "\n"},
+		{name: "last applied", files: "-- apps/a.yaml --\n" + plain + "  annotations:\n    kubectl.kubernetes.io/last-applied-configuration: |\n      {\"kind\":\"Secret\",\"stringData\":{\"password\":\"" + secret + "\"}}\n"},
+		{name: "applied by another", files: "-- apps/a.yaml --\n" + plain + "  annotations:\n    kapp.k14s.io/original: '{\"kind\":\"Secret\",\"data\":{\"password\":\"" + encoded + "\"}}'\n"},
+		{name: "no YAML", files: "-- apps/a.yaml --\n" + plain + "stringData:\n  password: " + secret + "\n  a: [\n"},
+		{name: "literals", files: "-- apps/kustomization.yaml --\nsecretGenerator:\n- name: s\n  literals:\n  - password=" + secret + "\n"},
+		{name: "merged literals", files: built("secretGenerator:\n- name: s\n  behavior: merge\n  literals:\n  - password=" + secret + "\n-- apps/a.yaml --\n" + base)},
+		{name: "wrong literals", files: "-- apps/kustomization.yaml --\nsecretGenerator:\n- name: s\n  literals:\n  - " + secret + "\n"},
+		{name: "literals of a wrong type", files: "-- apps/kustomization.yaml --\nsecretGenerator:\n- name: s\n  literals: {" + secret + ": " + secret + "}\n"},
+		{name: "component", files: "-- apps/kustomization.yaml --\ncomponents: [c]\n-- apps/c/kustomization.yaml --\napiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nsecretGenerator:\n- name: s\n  literals: [password=" + secret + "]\n"},
+		{name: "file", files: "-- apps/kustomization.yaml --\nsecretGenerator:\n- name: s\n  files: [password=x.txt]\n-- apps/x.txt --\n" + secret + "\n"},
+		{name: "settings", files: "-- apps/kustomization.yaml --\nsecretGenerator:\n- name: s\n  envs: [x.env]\n-- apps/x.env --\nuser=u\npassword=" + secret + "\n"},
+		{name: "wrong settings", files: "-- apps/kustomization.yaml --\nsecretGenerator:\n- name: s\n  envs: [x.env]\n-- apps/x.env --\n=" + secret + "\n"},
+		{name: "merged patch", files: built("patches:\n- path: p.yaml\n-- apps/p.yaml --\n" + plain + "stringData:\n  password: " + secret + "\n-- apps/a.yaml --\n" + base)},
+		{name: "patch in place", files: built("patches:\n- patch: |-\n    apiVersion: v1\n    kind: Secret\n    metadata: {name: s}\n    stringData:\n      password: " + secret + "\n-- apps/a.yaml --\n" + base)},
+		{name: "wrong patch in place", files: built("patches:\n- patch: |-\n    apiVersion: v1\n    kind: Secret\n    metadata: {name: other}\n    stringData:\n      password: " + secret + "\n-- apps/a.yaml --\n" + base)},
+		{name: "operations", files: built("patches:\n- target: {kind: Secret}\n  patch: |-\n    - {op: replace, path: /data/password, value: " + encoded + "}\n-- apps/a.yaml --\n" + base)},
+		{name: "operations in JSON", files: built("patchesJson6902:\n- target: {version: v1, kind: Secret, name: s}\n  patch: '[{\"op\": \"replace\", \"path\": \"/data/password\", \"value\": \"" + encoded + "\"}]'\n-- apps/a.yaml --\n" + base)},
+		{name: "wrong operations", files: built("patches:\n- target: {kind: Secret}\n  patch: |-\n    - {op: test, path: /data/password, value: " + encoded + "}\n-- apps/a.yaml --\n" + base)},
+		{name: "file of operations", files: built("patches:\n- target: {name: s}\n  path: p.yaml\n-- apps/p.yaml --\n- op: replace\n  path: /data/password\n  value: " + encoded + "\n-- apps/a.yaml --\n" + base)},
+		{name: "copied", files: "-- apps/kustomization.yaml --\nresources: [a.yaml, c.yaml, d.yaml]\n" + copies + words + "-- apps/a.yaml --\n" + plain + "stringData:\n  password: " + secret + "\n"},
+		{name: "copied lines", files: "-- apps/kustomization.yaml --\nresources: [a.yaml, c.yaml, d.yaml]\n" + copies + words + "-- apps/a.yaml --\n" + plain + "stringData:\n  password: |\n    first line\n    " + secret + "\n    third line\n"},
+		{name: "copied into a Secret", files: "-- apps/kustomization.yaml --\nresources: [a.yaml, c.yaml]\nreplacements:\n- source: {kind: ConfigMap, fieldPath: data.a}\n  targets: [{select: {kind: Secret}, fieldPaths: [stringData.password]}]\n-- apps/c.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  a: " + secret + "\n-- apps/a.yaml --\n" + plain + "stringData:\n  password: x\n"},
+		{name: "chart", files: values},
+		{name: "values in another base64", files: strings.ReplaceAll(strings.ReplaceAll(values, "stringData", "data"), "| quote", "| b64enc")},
+		{name: "release", files: "-- apps/r.yaml --\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: x}\nspec:\n  source: {repoURL: ., path: chart, helm: {valuesObject: {db: " + secret + "}}}\n  destination: {namespace: x}\n" +
+			strings.ReplaceAll(strings.ReplaceAll(values, "apps/", "chart/"), "db: "+secret, "db: x")},
+		{name: "substituted", files: "-- clusters/k.yaml --\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: k, namespace: flux-system}\nspec:\n  path: ./apps\n  prune: true\n  sourceRef: {kind: GitRepository, name: x}\n  postBuild:\n    substitute:\n      db: " + secret + "\n-- apps/kustomization.yaml --\nresources: [a.yaml]\n-- apps/a.yaml --\n" + plain + "stringData:\n  password: ${db}\n"},
+		{name: "gone", files: "-- apps/b.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n"},
+		{name: "nothing more in it", files: "-- apps/a.yaml --\n" + plain, quiet: true},
+		{name: "next to others", files: "-- apps/a.yaml --\n" + plain + "stringData:\n  password: " + secret + "\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: d\n"},
+		{name: "policies", files: "-- policies/more.yaml --\napiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: more}\nspec:\n  rules:\n  - name: a\n" +
 			"    match: {any: [{resources: {kinds: [Secret]}}]}\n    validate:\n      failureAction: Enforce\n      message: \"{{ request.object }}\"\n      pattern: {type: x}\n"},
 	} {
 		for _, all := range []bool{false, true} {
@@ -108,12 +176,12 @@ func TestNoValueOfASecret(t *testing.T) {
 					old += "-- apps/a.yaml --\n" + base
 				}
 				before := r.Commit(old)
-				change := report.Change{Rules: before, Base: before, Head: r.Commit(c.files), Drafts: true}
+				change := report.Change{Rules: before, Base: before, Head: r.Commit(c.files), Drafts: true, Differences: true}
 				if all {
 					change.Base, change.All = "", true
 				}
 				rep := check(t, r, change)
-				if len(rep.Findings)+len(rep.Errors) == 0 && c.name != "gone" && rep.Preview == nil {
+				if len(rep.Findings)+len(rep.Errors) == 0 && !c.quiet && rep.Preview == nil {
 					t.Fatalf("nothing is said: %s", rep.Title)
 				}
 				data, err := json.Marshal(rep)
@@ -121,22 +189,34 @@ func TestNoValueOfASecret(t *testing.T) {
 					t.Fatal(err)
 				}
 				shown := map[string]string{"report": string(data)}
-				for _, form := range output.Names[*report.Report]() {
-					var b strings.Builder
-					if err := output.Write(form, &b, rep, output.Options{Width: 400}); err != nil {
-						t.Fatal(err)
-					}
-					shown[form] = b.String()
+				written(t, shown, "check -o ", rep)
+				if !all {
+					change.OnlyDifferences, change.Drafts = true, false
+					written(t, shown, "diff -o ", check(t, r, change).Rendered())
 				}
 				for form, text := range shown {
-					for _, value := range []string{secret, encoded, "0ld-" + secret, base64.StdEncoding.EncodeToString([]byte("0ld-" + secret))} {
+					for _, value := range []string{secret, encoded, "0ld-" + secret, base64.StdEncoding.EncodeToString([]byte("0ld-" + secret)),
+						strings.ToUpper(secret), encoded[3:18], "Tr0ub4", "dor-and-3"} {
 						if at := strings.Index(text, value); at >= 0 {
 							t.Errorf("%s holds %q: …%s…", form, value, text[max(0, at-200):min(len(text), at+60)])
+							break
 						}
 					}
 				}
 			})
 		}
+	}
+}
+
+// written writes a value in all of its forms.
+func written[V output.Value](t *testing.T, into map[string]string, name string, value V) {
+	t.Helper()
+	for _, form := range output.Names[V]() {
+		var b strings.Builder
+		if err := output.Write(form, &b, value, output.Options{Width: 400}); err != nil {
+			t.Fatal(err)
+		}
+		into[name+form] = b.String()
 	}
 }
 

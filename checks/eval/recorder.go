@@ -34,6 +34,7 @@ func (r *recorder) add(o admission.Object, path string, answers []engine.Result)
 	resource := review.Named(o)
 	for i := range answers {
 		a := &answers[i]
+		r.secrets.Object(a.Patched)
 		out := report.EvaluationResult{
 			Policy: report.Name(a.Policy.Namespace, a.Policy.Name), Rule: a.Rule, Resource: resource,
 			Result: report.ResultOf(a.Outcome, a.Enforce), Action: report.ActionOf(a.Enforce), Warn: a.Warn,

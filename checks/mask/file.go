@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render/source"
@@ -73,6 +74,39 @@ func (f *File) Lines() []string {
 // Hides reports whether something in a line, counted from 1, is secret.
 func (f *File) Hides(line int) bool {
 	return f != nil && line >= 1 && line <= len(f.lines) && f.lines[line-1] != f.hidden[line-1]
+}
+
+// Cover hides what a place of the file says, with lines and columns as those of a [report.Origin]: the value of a Secret
+// is written there, though the file does not say so. What is hidden on a line already stays so.
+func (f *File) Cover(line, endLine, column, endColumn int) {
+	if f == nil || line < 1 {
+		return
+	}
+	for n := line; n <= min(max(line, endLine), len(f.lines)); n++ {
+		text := f.lines[n-1]
+		m := keyed.FindStringSubmatch(text)
+		switch r := []rune(text); {
+		case f.Hides(n) || strings.TrimSpace(text) == "":
+		case endLine <= line && column > 0 && column < endColumn && endColumn <= len(r)+1:
+			f.hidden[n-1] = string(r[:column-1]) + report.Hidden + string(r[endColumn-1:])
+		case n == line && m != nil:
+			f.hidden[n-1] = m[1] + report.Hidden
+		default:
+			f.hidden[n-1] = indentOf(text) + report.Hidden
+		}
+	}
+}
+
+// Same is how many characters a line, counted from 1, has at its beginning in common with what is shown of it.
+func (f *File) Same(line int, shown string) int {
+	if f == nil || line < 1 || line > len(f.lines) {
+		return 0
+	}
+	text := f.lines[line-1]
+	if strings.HasPrefix(text, shown) { // at most it is cut
+		return len(text)
+	}
+	return utf8.RuneCountInString(text[:common(text, shown)])
 }
 
 // Tell gives the values of the file to those that are known.

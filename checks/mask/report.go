@@ -39,11 +39,20 @@ func Report(rep *report.Report, v *Values) {
 	}
 }
 
+// OfValue reports whether a finding is about a value of a Secret.
+func OfValue(f *report.Finding) bool {
+	return InData(f.Field) && ofSecret(f)
+}
+
+func ofSecret(f *report.Finding) bool {
+	is := func(r report.Resource) bool { return r.Kind == kind }
+	return is(f.Resource) || slices.ContainsFunc(f.Resources, is)
+}
+
 // suggestion hides what a finding says of the value of a Secret.
 func suggestion(f *report.Finding) {
 	s := f.Suggestion
-	of := append([]report.Resource{f.Resource}, f.Resources...)
-	if s == nil || !slices.ContainsFunc(of, func(r report.Resource) bool { return r.Kind == kind }) || !InData(s.Field) {
+	if s == nil || !ofSecret(f) || !InData(s.Field) {
 		return
 	}
 	s.Diff = nil

@@ -12,19 +12,20 @@ import (
 
 // search finds the values of Secrets in one document of a file.
 type search struct {
-	file  *File
-	order []*yaml.Node        // all nodes as they are written
-	at    map[*yaml.Node]int  // likewise
-	flow  map[*yaml.Node]bool // what stands in a collection in brackets
-	first int                 // lines of the file before the document
-	end   int                 // the line behind it, from 0
-	found map[*yaml.Node]int  // scalars to hide -> characters of them that stay
-	seen  map[*yaml.Node]bool
+	file    *File
+	order   []*yaml.Node        // all nodes as they are written
+	at      map[*yaml.Node]int  // likewise
+	flow    map[*yaml.Node]bool // what stands in a collection in brackets
+	first   int                 // lines of the file before the document
+	end     int                 // the line behind it, from 0
+	found   map[*yaml.Node]int  // scalars to hide -> characters of them that stay
+	seen    map[*yaml.Node]bool // walked
+	covered map[*yaml.Node]bool // maps and lists of values
 }
 
 func newSearch(f *File, document *yaml.Node, from, to int) *search {
 	s := &search{file: f, at: map[*yaml.Node]int{}, flow: map[*yaml.Node]bool{}, first: from, end: to,
-		found: map[*yaml.Node]int{}, seen: map[*yaml.Node]bool{}}
+		found: map[*yaml.Node]int{}, seen: map[*yaml.Node]bool{}, covered: map[*yaml.Node]bool{}}
 	s.number(document, false)
 	return s
 }
@@ -100,7 +101,7 @@ func (s *search) secret(n *yaml.Node) {
 	for key, v := range source.Fields(n) {
 		switch name := source.Key(key); {
 		case strings.EqualFold(name, "data"), strings.EqualFold(name, "stringData"):
-			s.values(v, strings.EqualFold(name, "data"))
+			s.data(v, strings.EqualFold(name, "data"))
 		case name == "metadata":
 			_, annotations := source.Field(v, "annotations")
 			for key, v := range source.Fields(annotations) {
@@ -112,17 +113,36 @@ func (s *search) secret(n *yaml.Node) {
 	}
 }
 
-// values hides all scalars of a value, also where an alias takes them from.
+// data hides the values of a map, also of those that it is merged with.
+func (s *search) data(n *yaml.Node, encoded bool) {
+	if n = source.Deref(n); n == nil || n.Kind != yaml.MappingNode {
+		s.values(n, encoded)
+		return
+	}
+	if s.covered[n] {
+		return
+	}
+	s.covered[n] = true
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if !source.IsMerge(n.Content[i]) {
+			s.values(n.Content[i+1], encoded)
+			continue
+		}
+		for _, one := range source.Merged(n.Content[i+1]) {
+			s.data(one, encoded)
+		}
+	}
+}
+
+// values hides all scalars of a value, also where an alias takes them from. Keys are hidden, too: it should be a text.
 func (s *search) values(n *yaml.Node, encoded bool) {
 	switch {
 	case n == nil:
 	case n.Kind == yaml.AliasNode:
 		s.values(n.Alias, encoded)
-	case n.Kind == yaml.MappingNode:
-		for i := 1; i < len(n.Content); i += 2 {
-			s.values(n.Content[i], encoded)
-		}
-	case n.Kind == yaml.SequenceNode:
+	case n.Kind != yaml.ScalarNode && s.covered[n]:
+	case n.Kind != yaml.ScalarNode:
+		s.covered[n] = true
 		for _, c := range n.Content {
 			s.values(c, encoded)
 		}
@@ -223,7 +243,11 @@ func (s *search) written(pointer string, v *yaml.Node) {
 			s.secret(v)
 		}
 	case tokens[0] == "data", tokens[0] == "stringData":
-		s.values(v, tokens[0] == "data")
+		if len(tokens) == 1 {
+			s.data(v, tokens[0] == "data")
+		} else {
+			s.values(v, tokens[0] == "data")
+		}
 	case len(tokens) == 3 && tokens[2] == lastApplied:
 		s.values(v, false)
 	}

@@ -87,7 +87,8 @@ func (v *Values) scalars(s *secret, value any, encoded bool) {
 	switch value := value.(type) {
 	case nil:
 	case map[string]any:
-		for _, one := range value {
+		for key, one := range value { // which should be a text
+			v.add(s, key, encoded)
 			v.scalars(s, one, encoded)
 		}
 	case []any:

@@ -245,6 +245,9 @@ func (p *comparison) resource(ctx context.Context, out *rootPreview, old, now *d
 			one.Versions(p.secrets.Object)
 			v := p.sides[i].reviewer.Review(ctx, one)
 			reviews[i] = &v
+			for _, r := range v.Results {
+				p.secrets.Object(r.Patched)
+			}
 		}
 	}
 	p.compare(out, reviews[0], reviews[1])
