@@ -2,12 +2,13 @@ package checks_test
 
 import (
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
-	"github.com/lintel-bot/lintel/checks"
 	"github.com/lintel-bot/lintel/checks/output"
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/render/tree/treetest"
@@ -133,6 +134,11 @@ func TestNoValueOfASecret(t *testing.T) {
 		{name: "wrong type", files: "-- apps/a.yaml --\n" + plain + "data: " + secret + "\n"},
 		{name: "wrong version", files: "-- apps/a.yaml --\n" + strings.Replace(plain, "v1", "v1beta7", 1) + "stringData:\n  password: " + secret + "\n"},
 		{name: "unknown anchor", files: "-- apps/a.yaml --\n" + plain + "stringData:\n  password: " + secret + "\n  a: *" + secret + "\n"},
+		{name: "a sign of YAML", files: "-- apps/a.yaml --\n" + plain + "stringData:\n  url: *" + secret + "\n"},
+		{name: "an anchor", files: "-- apps/a.yaml --\n" + plain + "stringData:\n  url: &" + secret + "\n  password: *" + secret + "\n"},
+		{name: "a tag", files: "-- apps/a.yaml --\n" + plain + "stringData:\n  password: !" + secret + "\n"},
+		{name: "16 bits", files: "-- apps/a.yaml --\n" + utf16le(plain+"stringData:\n  password: "+secret+"\n")},
+		{name: "16 bits in an error", files: "-- apps/a.yaml --\n" + utf16le(plain+"stringData:\n  password: "+secret+"\n  a: [\n")},
 		{name: "twice", files: "-- apps/a.yaml --\n" + plain + "stringData:\n  password: " + secret + "\n  password: \"" + secret + "\"\n"},
 		{name: "as a key", files: "-- apps/a.yaml --\n" + plain + "stringData:\n  password: {" + secret + "}\n"},
 		{name: "badly indented", files: "-- apps/a.yaml --\n" + plain + "stringData:\n  password: " + secret + "\n " + secret + "\n"},
@@ -162,7 +168,7 @@ func TestNoValueOfASecret(t *testing.T) {
 		{name: "release", files: "-- apps/r.yaml --\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: x}\nspec:\n  source: {repoURL: ., path: chart, helm: {valuesObject: {db: " + secret + "}}}\n  destination: {namespace: x}\n" +
 			strings.ReplaceAll(strings.ReplaceAll(values, "apps/", "chart/"), "db: "+secret, "db: x")},
 		{name: "substituted", files: "-- clusters/k.yaml --\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: k, namespace: flux-system}\nspec:\n  path: ./apps\n  prune: true\n  sourceRef: {kind: GitRepository, name: x}\n  postBuild:\n    substitute:\n      db: " + secret + "\n-- apps/kustomization.yaml --\nresources: [a.yaml]\n-- apps/a.yaml --\n" + plain + "stringData:\n  password: ${db}\n"},
-		{name: "gone", files: "-- apps/b.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n"},
+		{name: "gone", files: "-- apps/b.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: 0ld-" + secret + "}\n"},
 		{name: "nothing more in it", files: "-- apps/a.yaml --\n" + plain, quiet: true},
 		{name: "next to others", files: "-- apps/a.yaml --\n" + plain + "stringData:\n  password: " + secret + "\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: d\n"},
 		{name: "policies", files: "-- policies/more.yaml --\napiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: more}\nspec:\n  rules:\n  - name: a\n" +
@@ -176,6 +182,9 @@ func TestNoValueOfASecret(t *testing.T) {
 					old += "-- apps/a.yaml --\n" + base
 				}
 				before := r.Commit(old)
+				if c.name == "gone" {
+					r.Git("rm", "--quiet", "apps/a.yaml")
+				}
 				change := report.Change{Rules: before, Base: before, Head: r.Commit(c.files), Drafts: true, Differences: true}
 				if all {
 					change.Base, change.All = "", true
@@ -208,6 +217,15 @@ func TestNoValueOfASecret(t *testing.T) {
 	}
 }
 
+// utf16le is a text in UTF-16.
+func utf16le(text string) string {
+	b := []byte{0xff, 0xfe}
+	for _, u := range utf16.Encode([]rune(text)) {
+		b = binary.LittleEndian.AppendUint16(b, u)
+	}
+	return string(b)
+}
+
 // written writes a value in all of its forms.
 func written[V output.Value](t *testing.T, into map[string]string, name string, value V) {
 	t.Helper()
@@ -220,22 +238,118 @@ func written[V output.Value](t *testing.T, into map[string]string, name string, 
 	}
 }
 
-// Where nothing is secret, a report is as it would be without any Secret.
-func TestWordsOfOthersStay(t *testing.T) {
+// A value that is no unlikely one is hidden where it is written, though the file does not say that it is one, and its
+// place does not tell how long it is.
+func TestWeakValueInItsPlace(t *testing.T) {
+	const chart = "-- apps/Chart.yaml --\nname: c\nversion: 1.0.0\napiVersion: v2\n-- apps/templates/s.yaml --\n" +
+		"apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\nstringData:\n  password: {{ .Values.db | quote }}\n"
+	const build = "-- apps/kustomization.yaml --\nresources: [a.yaml, c.yaml]\nreplacements:\n- source: {kind: ConfigMap, fieldPath: data.db}\n" +
+		"  targets: [{select: {kind: Secret}, fieldPaths: [stringData.password]}]\n-- apps/a.yaml --\n" +
+		"apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\nstringData:\n  password: \"\"\n"
+	for _, c := range []struct{ name, files, path string }{
+		{"chart", chart + "-- apps/values.yaml --\nreplicas: 1\ndb: dragon\nhost: dragon-db\n", "apps/values.yaml"},
+		{"chart, quoted", chart + "-- apps/values.yaml --\nreplicas: 1\ndb: \"dragon\"   \nhost: dragon-db\n", "apps/values.yaml"},
+		{"replacement", build + "-- apps/c.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  db: dragon\n  host: dragon-db\n", "apps/c.yaml"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := treetest.New(t)
+			base := r.Commit("\n-- policies/p.yaml --\napiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec:\n  rules:\n" +
+				"  - name: a\n    match: {any: [{resources: {kinds: [Secret]}}]}\n    validate:\n      failureAction: Enforce\n" +
+				"      message: It is {{ request.object.stringData.password }}.\n      pattern: {stringData: {password: \"x*\"}}\n")
+			rep := check(t, r, report.Change{Rules: base, Base: base, Head: r.Commit(c.files), Differences: true})
+			met := false
+			for _, f := range rep.Findings {
+				if f.Resource.Kind == "Secret" && f.Field == "/stringData/password" && f.Origin.Path == c.path {
+					met = true
+					if f.Origin.EndColumn != 0 {
+						t.Errorf("%s: %+v", f.Rule, f.Origin)
+					}
+				}
+			}
+			if !met {
+				t.Fatalf("no finding at the value: %q", lines(rep))
+			}
+			for n, line := range rep.Excerpts[c.path] {
+				if strings.Contains(line, "db: ") && !strings.Contains(line, "db: "+report.Hidden) ||
+					strings.Contains(line, "host") && !strings.Contains(line, "dragon-db") {
+					t.Errorf("%d: %s", n, line)
+				}
+			}
+			for _, d := range rep.Differences {
+				for _, h := range d.Hunks {
+					for _, l := range h.Lines {
+						if strings.Contains(l.Text, report.Hidden) && l.Origin != nil && l.Origin.EndColumn != 0 {
+							t.Errorf("%+v: %+v", l, l.Origin)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// What SOPS, sealed Secrets and external Secrets hold is no secret.
+func TestEncryptedStays(t *testing.T) {
+	const value = "ENC[AES256_GCM,data:p673wCQv7vo=,iv:YYtrWvlq=,tag:A1=,type:str]"
 	r := treetest.New(t)
-	base := r.Commit(pods)
-	head := r.Commit("-- apps/a.yaml --\n" + badPod + "---\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\n" +
-		"stringData: {host: network, a: apps, b: \"true\", user: admin, port: \"8080\", n: \"1\"}\n")
-	var checker checks.Checker
-	rep, err := checker.Run(t.Context(), report.Change{GitDir: r.GitDir, Rules: base, Base: base, Head: head, Now: now})
+	base := r.Commit(tellAll + "-- apps/x.yaml --\nkind: ConfigMap\napiVersion: v1\nmetadata: {name: x}\n")
+	rep := check(t, r, report.Change{Rules: base, Base: base, Differences: true, Head: r.Commit("-- apps/a.yaml --\napiVersion: v1\n" +
+		"kind: Secret\nmetadata:\n  name: s\nstringData:\n  password: " + value + "\nsops: {version: 3.9.0}\n---\n" +
+		"apiVersion: bitnami.com/v1alpha1\nkind: SealedSecret\nmetadata: {name: t}\nspec:\n  encryptedData:\n    password: AgBy3i4OJSWK\n")})
+	for path, lines := range rep.Excerpts {
+		for n, line := range lines {
+			if strings.Contains(line, report.Hidden) {
+				t.Errorf("%s:%d: %s", path, n, line)
+			}
+		}
+	}
+	data, err := json.Marshal(rep)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f := rep.Findings[0]; f.Resource.Kind != "Pod" || f.Origin.Path != "apps/a.yaml" || strings.Contains(f.Message, report.Hidden) &&
-		!strings.Contains(f.Message, "No host") {
-		t.Errorf("%+v", f)
+	if text := string(data); strings.Contains(text, report.Hidden) || !strings.Contains(text, value) || !strings.Contains(text, "AgBy3i4OJSWK") {
+		t.Errorf("%s", text)
 	}
-	if line := rep.Excerpts["apps/a.yaml"][4]; !strings.Contains(line, "hostNetwork: true") {
-		t.Errorf("%q", line)
+}
+
+// What a report says does not depend on the values of Secrets, but for what policies quote of them: neither are they in
+// it, nor do words that anybody uses go with them.
+func TestReportsAreTheSame(t *testing.T) {
+	r := treetest.New(t)
+	base := r.Commit(pods)
+	reportOf := func(value string) string {
+		r.Git("checkout", "--quiet", "--force", base)
+		rep := check(t, r, report.Change{Rules: base, Base: base, Differences: true, Drafts: true, Head: r.Commit("-- apps/a.yaml --\n" +
+			badPod + "---\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {host: " + quote(value) + "}\n" +
+			"-- apps/b.yaml --\n" + strings.ReplaceAll(badPod, "name: a", "name: nginx") + "-- apps/c.yaml --\napiVersion: v1\nkind: ConfigMap\n" +
+			"metadata: {name: default}\ndata: {replicas: '1', port: '80', on: 'true', image: 'nginx', env: production, size: 512Mi}\n")})
+		if len(rep.Findings) == 0 || len(rep.Excerpts) == 0 || len(rep.Differences) == 0 || len(rep.Drafts) == 0 {
+			t.Fatalf("%+v", rep)
+		}
+		data, err := json.Marshal(rep)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
 	}
+	want := reportOf("xyz")
+	if strings.Contains(want, "xyz") {
+		t.Errorf("it holds the value: %s", want)
+	}
+	for _, value := range []string{"true", "80", "default", "nginx", "", "1", "0", "null", "apps", "network", "host", "a", "hidden",
+		"production", "512Mi", "container", "hostNetwork", "(hidden)", "apps/a.yaml", "policies/p.yaml", "ConfigMap", "x:1",
+		"Tr0ub4dor-and-3", "correct horse battery staple", "one\ntwo\nthree 3\n", strings.Repeat("0123456789", 1000)} {
+		if got := reportOf(value); got != want {
+			at := 0
+			for at < len(got) && at < len(want) && got[at] == want[at] {
+				at++
+			}
+			t.Errorf("with %.40q, the report is …%.160s…, and was …%.160s…", value, got[max(0, at-60):], want[max(0, at-60):])
+		}
+	}
+}
+
+func quote(s string) string {
+	data, _ := json.Marshal(s)
+	return string(data)
 }

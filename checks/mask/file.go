@@ -45,6 +45,7 @@ type value struct {
 func Read(name string, data []byte, role Role) *File { return read(name, data, role, 0) }
 
 func read(name string, data []byte, role Role, depth int) *File {
+	data, _ = source.Narrow(data)
 	text := strings.TrimPrefix(strings.ReplaceAll(string(data), "\r\n", "\n"), "\ufeff")
 	f := &File{lines: strings.Split(text, "\n"), depth: depth}
 	f.hidden = slices.Clone(f.lines)
@@ -204,8 +205,13 @@ func (f *File) guess(from, to int, role Role) {
 		default:
 			continue
 		}
-		if m != nil && telling(name) {
-			f.values = append(f.values, value{text: strings.Trim(line[len(m[1]):], `"', `), encoded: true})
+		if m == nil {
+			continue
+		}
+		text := strings.Trim(line[len(m[1]):], `"', `)
+		// What begins with a sign of YAML is often why it is none, and errors quote it without that.
+		if bare := strings.TrimLeft(text, "*&!%@`|>"); telling(name) || bare != text {
+			f.values = append(f.values, value{text: text, encoded: true}, value{text: bare, encoded: true})
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package mask_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -107,17 +106,4 @@ func FuzzRead(f *testing.F) {
 			t.Errorf("shown: %q", got)
 		}
 	})
-}
-
-// Aliases of aliases are looked at once each.
-func TestReadAliases(t *testing.T) {
-	var b strings.Builder
-	b.WriteString("x0: &x0 {a: hunter2}\n")
-	for i := range 40 {
-		fmt.Fprintf(&b, "x%d: &x%d {a: *x%d, b: *x%d, <<: [*x%d, *x%d]}\n", i+1, i+1, i, i, i, i)
-	}
-	b.WriteString("kind: Secret\nstringData: *x40\n")
-	if got := strings.Join(mask.Read("a.yaml", []byte(b.String()), mask.Plain).Lines(), "\n"); strings.Contains(got, "hunter2") {
-		t.Error(got)
-	}
 }

@@ -12,20 +12,19 @@ import (
 
 // search finds the values of Secrets in one document of a file.
 type search struct {
-	file    *File
-	order   []*yaml.Node        // all nodes as they are written
-	at      map[*yaml.Node]int  // likewise
-	flow    map[*yaml.Node]bool // what stands in a collection in brackets
-	first   int                 // lines of the file before the document
-	end     int                 // the line behind it, from 0
-	found   map[*yaml.Node]int  // scalars to hide -> characters of them that stay
-	seen    map[*yaml.Node]bool // walked
-	covered map[*yaml.Node]bool // maps and lists of values
+	file  *File
+	order []*yaml.Node        // all nodes as they are written
+	at    map[*yaml.Node]int  // likewise
+	flow  map[*yaml.Node]bool // what stands in a collection in brackets
+	first int                 // lines of the file before the document
+	end   int                 // the line behind it, from 0
+	found map[*yaml.Node]int  // scalars to hide -> characters of them that stay
+	seen  map[*yaml.Node]bool // walked
 }
 
 func newSearch(f *File, document *yaml.Node, from, to int) *search {
 	s := &search{file: f, at: map[*yaml.Node]int{}, flow: map[*yaml.Node]bool{}, first: from, end: to,
-		found: map[*yaml.Node]int{}, seen: map[*yaml.Node]bool{}, covered: map[*yaml.Node]bool{}}
+		found: map[*yaml.Node]int{}, seen: map[*yaml.Node]bool{}}
 	s.number(document, false)
 	return s
 }
@@ -119,10 +118,6 @@ func (s *search) data(n *yaml.Node, encoded bool) {
 		s.values(n, encoded)
 		return
 	}
-	if s.covered[n] {
-		return
-	}
-	s.covered[n] = true
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if !source.IsMerge(n.Content[i]) {
 			s.values(n.Content[i+1], encoded)
@@ -140,9 +135,7 @@ func (s *search) values(n *yaml.Node, encoded bool) {
 	case n == nil:
 	case n.Kind == yaml.AliasNode:
 		s.values(n.Alias, encoded)
-	case n.Kind != yaml.ScalarNode && s.covered[n]:
 	case n.Kind != yaml.ScalarNode:
-		s.covered[n] = true
 		for _, c := range n.Content {
 			s.values(c, encoded)
 		}

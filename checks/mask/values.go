@@ -207,7 +207,7 @@ func (v *Values) find(text string, of []report.Resource, visible map[string]bool
 	if !about {
 		v.known.search(text, visible, &found)
 	}
-	return found
+	return slices.DeleteFunc(found, func(s span) bool { return s.hides(text) })
 }
 
 // of returns what is known of a resource, if it is a Secret. What has no namespace yet gets one where it is deployed.
@@ -252,6 +252,17 @@ func (x *index) read(r reading, except map[string]bool, found *[]span) {
 	for i := from; i < len(*found); i++ {
 		(*found)[i] = r.of((*found)[i])
 	}
+}
+
+// hides reports whether a part of a text is one of what stands in place of values.
+func (s span) hides(text string) bool {
+	for _, mark := range []string{report.Hidden, changed} {
+		from, to := max(0, s.to-len(mark)), min(len(text), s.from+len(mark))
+		if to-from >= len(mark) && strings.Contains(text[from:to], mark) {
+			return true
+		}
+	}
+	return false
 }
 
 // replace returns a text with other words for some parts of it.
