@@ -114,10 +114,11 @@ func (x *index) find(text string, except map[string]bool, found *[]span) {
 		}
 		if s, ok := x.at(text, i, except, &room); ok {
 			*found = append(*found, s)
-		}
-		if room < 0 {
-			*found = append(*found, span{i, len(text)})
-			return
+			if room < 0 {
+				*found = append(*found, span{i, len(text)})
+				return
+			}
+			i = max(i, s.to-keyBytes) // what begins before is no longer
 		}
 	}
 }
