@@ -141,7 +141,9 @@ func (x *index) at(text string, i int, except map[string]bool, room *int) (span,
 					}
 					to = max(to, i+len(e.key)+n)
 				}
-				return e.around(text, i, to)
+				if s, ok := e.around(text, i, to); ok {
+					return s, true
+				}
 			}
 		}
 	}

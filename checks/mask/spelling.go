@@ -15,6 +15,7 @@ const (
 	cutText     = 4  // bytes from which on the beginning of a value is known again, where a text is cut behind it
 	minEncoded  = 7  // characters of base64 that are not the same by chance
 	coreBytes   = 96 // of a value that are looked for in base64
+	wrappedLine = 32 // characters of base64 that a line has before it is wrapped
 )
 
 // reading is a text with some of its spelling undone. at is where each byte of it begins in the text, and the end of
@@ -138,6 +139,31 @@ func (r reading) folded() (reading, bool) {
 	out.at = append(out.at, r.place(len(r.text)))
 	out.text = string(b)
 	return out, true
+}
+
+// unwrapped is without the line breaks in long texts of base64, as kustomize and others write them. It reports whether
+// there were any.
+func (r reading) unwrapped() (reading, bool) {
+	if !strings.Contains(r.text, "\n") {
+		return r, false
+	}
+	out := reading{at: make([]int32, 0, len(r.text)+1)}
+	b, any, run := make([]byte, 0, len(r.text)), false, 0
+	for i := 0; i < len(r.text); i++ {
+		if r.text[i] == '\n' || r.text[i] == '\r' {
+			rest := strings.TrimLeft(r.text[i:], "\r\n \t")
+			if run >= wrappedLine && rest != "" && isBase64(rest[0]) {
+				i, any, run = len(r.text)-len(rest), true, 0
+			}
+		}
+		if run++; !isBase64(r.text[i]) {
+			run = 0
+		}
+		b = out.put(b, r.text[i:i+1], r.place(i))
+	}
+	out.at = append(out.at, r.place(len(r.text)))
+	out.text = string(b)
+	return out, any
 }
 
 // fold is what a folded reading has for a value.

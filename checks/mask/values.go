@@ -232,6 +232,9 @@ func (x *index) search(text string, except map[string]bool, found *[]span) {
 	for i := 0; i < len(readings); i++ {
 		r := readings[i]
 		x.read(r, except, found)
+		if flat, ok := r.unwrapped(); ok {
+			x.read(flat, except, found)
+		}
 		if x.spaced {
 			if flat, ok := r.folded(); ok {
 				x.read(flat, except, found)
