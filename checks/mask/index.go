@@ -134,7 +134,7 @@ func (x *index) at(text string, i int, except map[string]bool, room *int) (span,
 			}
 			if to := i + len(e.key); e.how > word || apart(text[:i], text[to:]) {
 				for _, rest := range e.rest {
-					n := common(text[to:], rest)
+					n := common(text[i+len(e.key):], rest)
 					*room -= n + 1
 					if *room < 0 {
 						break

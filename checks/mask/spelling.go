@@ -150,9 +150,9 @@ func (r reading) unwrapped() (reading, bool) {
 	out := reading{at: make([]int32, 0, len(r.text)+1)}
 	b, any, run := make([]byte, 0, len(r.text)), false, 0
 	for i := 0; i < len(r.text); i++ {
-		if r.text[i] == '\n' || r.text[i] == '\r' {
+		if run >= wrappedLine && (r.text[i] == '\n' || r.text[i] == '\r') {
 			rest := strings.TrimLeft(r.text[i:], "\r\n \t")
-			if run >= wrappedLine && rest != "" && isBase64(rest[0]) {
+			if rest != "" && isBase64(rest[0]) {
 				i, any, run = len(r.text)-len(rest), true, 0
 			}
 		}

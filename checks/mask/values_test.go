@@ -124,7 +124,7 @@ func quoted(s string) string {
 func FuzzSpellings(f *testing.F) {
 	for _, s := range []string{"Tr0ub4dor&3", "correct horse battery staple", "p/w+d=1??>>~~", `q"u\o'te%d<x>`, "  \"blank\" 1 ",
 		"zeile ä ö ü 😀 12", "one\ntwo\nthree 3\n", "-----BEGIN KEY-----\nMIIabc123\n-----END KEY-----\n", "%41%42%43\\n\\x41",
-		"eyJhbGciOiJIUzI1NiJ9.e30.abc", strings.Repeat("0123456789abcdef", 400), "tab\tand\r\nlines 7"} {
+		"eyJhbGciOiJIUzI1NiJ9.e30.abc", strings.Repeat("0123456789abcdef", 400), "tab\tand\r\nlines 7", strings.Repeat("0p", 100) + "A0a10a0a007a101a100a00000a"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, value string) {
@@ -264,7 +264,8 @@ func TestHostile(t *testing.T) {
 			var v mask.Values
 			v.Object(secretOf("s", values))
 			const message = "validation error: containers must not run as root, rule require-run-as-nonroot failed at path /spec/containers/0/"
-			rep := &report.Report{Excerpts: map[string]map[int]string{"a": {1: line, 2: "a " + line, 4: strings.Repeat(`\`, 1<<16)}}}
+			rep := &report.Report{Excerpts: map[string]map[int]string{"a": {1: line, 2: "a " + line, 4: strings.Repeat(`\`, 1<<16),
+				6: strings.Repeat("\n", 1<<16), 8: strings.Repeat("%5C%25'&amp;", 1<<13), 10: strings.Repeat("aaaaaaa=\n", 1<<13)}}}
 			for range 1000 {
 				rep.Findings = append(rep.Findings, report.Finding{Message: message})
 			}
