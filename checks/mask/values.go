@@ -231,13 +231,13 @@ func (x *index) search(text string, except map[string]bool, found *[]span) {
 	readings := []reading{{text: text}}
 	for i := 0; i < len(readings); i++ {
 		r := readings[i]
-		x.read(r, except, found)
+		x.read(text, r, except, found)
 		if flat, ok := r.unwrapped(); ok {
-			x.read(flat, except, found)
+			x.read(text, flat, except, found)
 		}
 		if x.spaced {
 			if flat, ok := r.folded(); ok {
-				x.read(flat, except, found)
+				x.read(text, flat, except, found)
 			}
 		}
 		for _, sign := range escapes {
@@ -249,11 +249,14 @@ func (x *index) search(text string, except map[string]bool, found *[]span) {
 	}
 }
 
-func (x *index) read(r reading, except map[string]bool, found *[]span) {
+// read finds values in a reading of a text.
+func (x *index) read(text string, r reading, except map[string]bool, found *[]span) {
 	from := len(*found)
 	x.find(r.text, except, found)
 	for i := from; i < len(*found); i++ {
-		(*found)[i] = r.of((*found)[i])
+		s := r.of((*found)[i])
+		s.to = s.from + len(strings.TrimRight(text[s.from:s.to], " \n\r\t")) // which the reading leaves out
+		(*found)[i] = s
 	}
 }
 
