@@ -96,7 +96,8 @@ func (m *maskedFiles) cover(findings []report.Finding) {
 	}
 }
 
-// shorten takes the columns from places that would tell how long something hidden is.
+// shorten takes the columns from places that would tell how long something hidden is: they end where what stands in its
+// place does.
 func (m *maskedFiles) shorten(rep *report.Report) {
 	for i := range rep.Findings {
 		f := &rep.Findings[i]
@@ -108,7 +109,9 @@ func (m *maskedFiles) shorten(rep *report.Report) {
 		switch same := m.of(o).Same(o.StartLine, shown); {
 		case ok && o.StartColumn > same+1:
 			o.StartColumn, o.EndColumn = 0, 0
-		case ok && o.EndColumn > same+1, mask.OfValue(f):
+		case ok && o.EndColumn > same+1:
+			o.EndColumn = mask.EndOf(shown, o.StartColumn)
+		case mask.OfValue(f):
 			o.EndColumn = 0
 		}
 	}

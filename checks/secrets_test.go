@@ -261,7 +261,7 @@ func TestWeakValueInItsPlace(t *testing.T) {
 			for _, f := range rep.Findings {
 				if f.Resource.Kind == "Secret" && f.Field == "/stringData/password" && f.Origin.Path == c.path {
 					met = true
-					if f.Origin.EndColumn != 0 {
+					if f.Origin.EndColumn != f.Origin.StartColumn+len(report.Hidden) {
 						t.Errorf("%s: %+v", f.Rule, f.Origin)
 					}
 				}

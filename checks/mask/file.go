@@ -110,6 +110,18 @@ func (f *File) Same(line int, shown string) int {
 	return utf8.RuneCountInString(text[:common(text, shown)])
 }
 
+// EndOf is the column, counted from 1, behind what is hidden first in a line that is shown, from a column on; 0 where
+// nothing is.
+func EndOf(shown string, column int) int {
+	r := []rune(shown)
+	head := string(r[:min(column-1, len(r))])
+	i := strings.Index(shown[len(head):], report.Hidden)
+	if i < 0 {
+		return 0
+	}
+	return utf8.RuneCountInString(shown[:len(head)+i]) + len(report.Hidden) + 1
+}
+
 // Tell gives the values of the file to those that are known.
 func (f *File) Tell(v *Values) {
 	if f == nil {

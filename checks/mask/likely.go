@@ -2,6 +2,7 @@ package mask
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -80,22 +81,19 @@ func partsOf(text string) (list []string) {
 		}
 	}
 	for _, m := range credential.FindAllStringSubmatch(text, maxParts) {
-		add(m[1] + m[2])
-	}
-	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); len(line) < len(text) && random(line) {
-			add(line)
+		if s := m[1] + m[2]; !strings.HasPrefix(s, "-----") { // which a key in PEM begins with
+			add(s)
 		}
-		for _, word := range strings.FieldsFunc(line, separates) {
-			if len(word) == len(text) || !random(word) {
-				continue
-			}
-			add(word)
-			if inner, ok := decoded(word); ok {
-				add(inner)
-				if _, password, ok := strings.Cut(inner, ":"); ok {
-					add(password)
-				}
+	}
+	for _, word := range strings.FieldsFunc(text, separates) {
+		if len(word) == len(text) || !random(word) {
+			continue
+		}
+		add(word)
+		if inner, ok := decoded(word); ok {
+			add(inner)
+			if _, password, ok := strings.Cut(inner, ":"); ok {
+				add(password)
 			}
 		}
 	}
@@ -103,27 +101,17 @@ func partsOf(text string) (list []string) {
 }
 
 // separates reports whether a sign stands between the parts of a value.
-func separates(r rune) bool { return strings.ContainsRune(" \t=:,;&?@\"'{}[]()<>|", r) }
+func separates(r rune) bool { return strings.ContainsRune(" \n\r\t=:,;&?@\"'{}[]()<>|", r) }
 
-// random reports whether a text looks as if it were made by chance: letters and digits mixed, or signs between them
-// that words, paths and names of hosts do not have.
-func random(text string) bool {
-	if utf8.RuneCountInString(text) < longText {
-		return false
-	}
-	digits, letters, signs, dots := false, false, false, false
-	for _, r := range text {
-		switch {
-		case unicode.IsDigit(r):
-			digits = true
-		case unicode.IsLetter(r):
-			letters = true
-		case r == '.' || r == '/':
-			dots = true
-		case r == '-' || r == '_' || unicode.IsSpace(r):
-		default:
-			signs = true
-		}
-	}
-	return letters && digits && (!dots || signs)
+// random reports whether a word looks as if it were made by chance: letters and digits mixed in some part of it, other
+// than a number behind a name. Names of hosts, versions, regions and paths have no such part.
+func random(word string) bool {
+	const least = 5 // characters of such a part
+	return utf8.RuneCountInString(word) >= longText && slices.ContainsFunc(strings.FieldsFunc(word, func(r rune) bool {
+		return strings.ContainsRune("-_./", r)
+	}), func(part string) bool {
+		digits, letters := kindsOf(part)
+		return utf8.RuneCountInString(part) >= least && digits > 0 && letters > 0 &&
+			strings.ContainsFunc(strings.TrimRight(part, "0123456789"), func(r rune) bool { return !unicode.IsLetter(r) })
+	})
 }

@@ -144,8 +144,13 @@ func (v *Values) whole(s *secret, text string) {
 	}
 }
 
+// parts takes what a value consists of, also where it is a text in quotes, such as a key in JSON.
 func (v *Values) parts(text string) {
-	for _, part := range partsOf(text) {
+	list := partsOf(text)
+	if r, ok := (reading{text: text}).unescaped('\\'); ok {
+		list = append(list, partsOf(r.text)...)
+	}
+	for _, part := range list {
 		spell(&v.known, part, wordLike(part))
 	}
 }

@@ -75,6 +75,32 @@ func TestHide(t *testing.T) {
 	}
 }
 
+// Of a value that says much, the passwords and what looks like made by chance are hidden by themselves; lines and names
+// that others have are not.
+func TestHideParts(t *testing.T) {
+	var v mask.Values
+	v.Object(secretOf("s", map[string]any{
+		"config": "apiVersion: v1\nkind: Config\nusers:\n- name: me\n  user: {token: T0ken-in-config, password: justletters}\n" +
+			"region: eu-west-1\nhost: db-eu-west-1.example.com\nnode: server01\nimage: registry.example.com/app:v1.25.3\narch: x86_64-linux\n",
+		"key":  `{"private_key":"-----BEGIN PRIVATE KEY-----\nMIIEvgIBADANBgkqhkiG9w0\nBAQEFAASC8KgwggSkAgEAAo\n-----END PRIVATE KEY-----\n"}`,
+		"pull": `{"auths": {"x.io": {"auth": "` + encode("bot:R3gistry-Pw") + `"}}}`,
+		"url":  "postgres://app:plainletters@db-0.db:5432/shop?sslmode=disable",
+	}))
+	for _, s := range []string{"apiVersion: v1", "kind: Config", "eu-west-1", "host: db-eu-west-1.example.com", "server01", "x86_64-linux",
+		"image: registry.example.com/app:v1.25.3", "-----BEGIN PRIVATE KEY-----", "private_key", "db-0.db:5432", "sslmode=disable",
+		"https://x.io", "postgres://", "- name: me"} {
+		if got := v.Hide(s); got != s {
+			t.Errorf("%q is shown as %q", s, got)
+		}
+	}
+	for _, s := range []string{"T0ken-in-config", "justletters", "MIIEvgIBADANBgkqhkiG9w0", "BAQEFAASC8KgwggSkAgEAAo", "R3gistry-Pw",
+		encode("bot:R3gistry-Pw"), "plainletters", encode("MIIEvgIBADANBgkqhkiG9w0")} {
+		if got := v.Hide("it is " + s); got != "it is (hidden)" {
+			t.Errorf("%q is shown as %q", s, got)
+		}
+	}
+}
+
 // spellings are how texts write a value.
 var spellings = map[string]func(string) string{
 	"as it is":                    func(s string) string { return s },
