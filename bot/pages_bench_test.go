@@ -298,7 +298,7 @@ func (quietHub) Budget(int64) (b github.Budget, known bool)                     
 // quietSignIn sends whoever signs in straight back.
 type quietSignIn struct{ url string }
 
-func (s quietSignIn) AuthorizeURL(redirect, state, _ string) string {
+func (s quietSignIn) AuthorizeURL(redirect, state, _ string, _ bool) string {
 	return redirect + "?code=c&state=" + state
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/lintel-bot/lintel/checks/page"
+	"github.com/lintel-bot/lintel/checks/page/pagetest"
 	"github.com/lintel-bot/lintel/checks/report"
 )
 
@@ -90,7 +91,7 @@ func TestPageParts(t *testing.T) {
 
 // In a browser the parts come when they are asked for: by a click, a key, an address or a search.
 func TestPageLoadsItsParts(t *testing.T) {
-	b := open(t)
+	b := pagetest.Open(t)
 	p := servedPage(sizable(3000, 1500))
 	broken := ""
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
@@ -114,54 +115,46 @@ func TestPageLoadsItsParts(t *testing.T) {
 	}))
 	defer server.Close()
 	const findings, rest = `document.querySelectorAll("article.finding").length`, `document.querySelectorAll(".rest").length`
-	is := func(script, what string) {
-		t.Helper()
-		if err := chromedp.Run(b.ctx, chromedp.Poll(script, nil)); err != nil {
-			now := ""
-			_ = chromedp.Run(b.ctx, chromedp.Evaluate(`location.href + " " + document.querySelector(".tools").textContent + " " + `+
-				findings+` + " " + `+rest, &now))
-			t.Fatalf("%s: %v: %s", what, err, now)
-		}
-	}
-	b.run(t, chromedp.Navigate(server.URL+"/"))
-	is(findings+" > 300 && "+findings+" < 2000 && "+rest+" > 5", "the page has a part of all")
+	b.Run(t, chromedp.Navigate(server.URL+"/"))
+	b.Until(t, findings+" > 300 && "+findings+" < 2000 && "+rest+" > 5", "the page has a part of all")
 
-	b.run(t, chromedp.Evaluate(`window.before = `+findings+`; document.querySelector(".group .rest a").click()`, nil))
-	is(findings+` > window.before && location.pathname === "/"`, "a click")
+	b.Run(t, chromedp.Evaluate(`window.before = `+findings+`; document.querySelector(".group .rest a").click()`, nil))
+	b.Until(t, findings+` > window.before && location.pathname === "/"`, "a click")
 
-	b.run(t, chromedp.Evaluate(`window.last = Array.from(document.querySelectorAll("details.change")).pop(); window.last.open = true`, nil))
-	is(`window.last.querySelectorAll("tr.add").length === 1 && !window.last.querySelector(".rest")`, "unfolding a change")
+	b.Run(t, chromedp.Evaluate(`window.last = Array.from(document.querySelectorAll("details.change")).pop(); window.last.open = true`, nil))
+	b.Until(t, `window.last.querySelectorAll("tr.add").length === 1 && !window.last.querySelector(".rest")`, "unfolding a change")
 
-	b.run(t, chromedp.Evaluate(`window.before = `+findings+`;
+	b.Run(t, chromedp.Evaluate(`window.before = `+findings+`;
 		Array.from(document.querySelectorAll(".group .rest")).shift().previousElementSibling.focus()`, nil),
 		chromedp.KeyEvent("j"))
-	is(findings+` > window.before && document.activeElement.matches("article.finding")`, "a key")
+	b.Until(t, findings+` > window.before && document.activeElement.matches("article.finding")`, "a key")
 
 	last := ""
 	for _, g := range p.Groups {
 		last = g.Findings[len(g.Findings)-1].ID
 	}
-	b.run(t, chromedp.Navigate("about:blank"), chromedp.Navigate(server.URL+"/#"+last))
-	is(fmt.Sprintf(`document.getElementById(%q) !== null`, last), "an address of a finding that is far down")
+	b.Run(t, chromedp.Navigate("about:blank"), chromedp.Navigate(server.URL+"/#"+last))
+	b.Until(t, fmt.Sprintf(`document.getElementById(%q) !== null`, last), "an address of a finding that is far down")
 
-	b.run(t, chromedp.Navigate("about:blank"), chromedp.Navigate(server.URL+"/"),
+	b.Run(t, chromedp.Navigate("about:blank"), chromedp.Navigate(server.URL+"/"),
 		chromedp.Focus(`input[type=search]`, chromedp.ByQuery))
 	for _, key := range "app-2999" {
-		b.run(t, chromedp.KeyEvent(string(key)))
+		b.Run(t, chromedp.KeyEvent(string(key)))
 	}
 	n := 3000 + len(p.Changes)
 	for _, b := range p.Bumps {
 		n += len(b.Changed)
 	}
-	is(fmt.Sprintf(`document.querySelector(".tools [role=status]").textContent === "1 of %d"`, n), "a search")
-	b.run(t, chromedp.KeyEvent(kb.Escape))
-	is(findings+` === 3000`, "all of it, then")
+	b.Until(t, fmt.Sprintf(`document.querySelector(".tools [role=status]").textContent === "1 of %d"`, n), "a search")
+	b.Run(t, chromedp.KeyEvent(kb.Escape))
+	b.Until(t, findings+` === 3000`, "all of it, then")
 
 	broken = "findings-1"
-	b.run(t, chromedp.Navigate("about:blank"), chromedp.Navigate(server.URL+"/"),
+	b.Run(t, chromedp.Navigate("about:blank"), chromedp.Navigate(server.URL+"/"),
 		chromedp.Evaluate(`document.querySelector(".group .rest a").click()`, nil), chromedp.WaitVisible("pre"))
-	is(`location.pathname === "/p/findings-1"`, "a part that does not come is a link")
-	if len(b.logged) > 0 && !strings.Contains(strings.Join(b.logged, ""), "503") || b.dialogs > 0 {
-		t.Errorf("%q", b.logged)
+	b.Until(t, `location.pathname === "/p/findings-1"`, "a part that does not come is a link")
+	seen := b.Seen()
+	if len(seen.Logged) > 0 && !strings.Contains(strings.Join(seen.Logged, ""), "503") || seen.Dialogs > 0 {
+		t.Errorf("%+v", seen)
 	}
 }

@@ -39,6 +39,14 @@ type Tab struct {
 	seen Seen
 }
 
+// Until waits until a script says true, or fails: what is what should have become true.
+func (b *Tab) Until(t *testing.T, script, what string) {
+	t.Helper()
+	if err := chromedp.Run(b.ctx, chromedp.Poll(script, nil)); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}
+
 // Seen is what a browser did for a page.
 type Seen struct {
 	Requests []string // addresses that were asked for
