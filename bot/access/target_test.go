@@ -77,7 +77,13 @@ func FuzzTarget(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
+	f.Add("/base//evil.example.com")
+	f.Add("/base/base/r/x")
+	below := &Access{base: "/base"}
 	f.Fuzz(func(t *testing.T, raw string) {
+		if got := below.back(raw); got != target(got) {
+			t.Errorf("%q below a path leads to %q, and that to %q", raw, got, target(got))
+		}
 		got := target(raw)
 		if got != target(got) {
 			t.Errorf("%q leads to %q, and that to %q", raw, got, target(got))

@@ -4,11 +4,13 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -393,5 +395,81 @@ func TestFaults(t *testing.T) {
 	var limit *github.RateLimitError
 	if err := create(); !errors.As(err, &limit) {
 		t.Errorf("primary limit: %v", err)
+	}
+}
+
+// Who signs in is asked when the App wants it, and who takes the authorization back is not known by a token any more.
+func TestSignInOfPeople(t *testing.T) {
+	s, err := New(Config{KeyBits: 1024})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	const callback = "https://lintel.example.com/auth/callback"
+	s.SetCallbackURLs(callback)
+	told := make(chan string, 1)
+	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		told <- r.Header.Get("X-GitHub-Event") + " " + string(body)
+	}))
+	t.Cleanup(hook.Close)
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	do := func(method, address string, form url.Values, header ...string) (*http.Response, string) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(form.Encode()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		for i := 0; i < len(header); i += 2 {
+			req.Header.Set(header[i], header[i+1])
+		}
+		res, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		body, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res, string(body)
+	}
+	const verifier = "a verifier"
+	sum := sha256.Sum256([]byte(verifier))
+	query := url.Values{"client_id": {s.App().ClientID}, "redirect_uri": {callback}, "state": {strings.Repeat("s", 16)},
+		"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"}}
+	authorize := s.URL() + "/login/oauth/authorize?" + query.Encode()
+	if res, body := do(http.MethodGet, authorize+"&prompt=select_account", nil, "Cookie", sessionCookie+"=alice"); res.StatusCode !=
+		http.StatusOK || !strings.Contains(body, "Sign in to GitHub") || strings.Contains(body, "select_account") {
+		t.Errorf("with a choice: %d %s", res.StatusCode, body)
+	}
+	res, _ := do(http.MethodGet, authorize, nil, "Cookie", sessionCookie+"=alice")
+	back, err := url.Parse(res.Header.Get("Location"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, body := do(http.MethodPost, s.URL()+"/login/oauth/access_token", url.Values{"client_id": {s.App().ClientID},
+		"client_secret": {s.App().ClientSecret}, "code": {back.Query().Get("code")}, "code_verifier": {verifier},
+		"redirect_uri": {callback}})
+	answer, err := url.ParseQuery(body)
+	if err != nil || answer.Get("access_token") == "" {
+		t.Fatalf("%v %s", err, body)
+	}
+	known := func() int {
+		res, _ := do(http.MethodGet, s.URL()+"/api/v3/user", nil, "Authorization", "Bearer "+answer.Get("access_token"))
+		return res.StatusCode
+	}
+	if got := known(); got != http.StatusOK {
+		t.Errorf("alice's token: %d", got)
+	}
+	s.SetHook(hook.URL)
+	s.RevokeAuthorization("alice")
+	if got := <-told; !strings.HasPrefix(got, "github_app_authorization ") || !strings.Contains(got, `"action":"revoked"`) ||
+		!strings.Contains(got, `"login":"alice"`) || strings.Contains(got, "installation") {
+		t.Errorf("told %s", got)
+	}
+	if got := known(); got != http.StatusUnauthorized {
+		t.Errorf("alice's token, revoked: %d", got)
 	}
 }

@@ -1,5 +1,7 @@
 package setup
 
+import "github.com/lintel-bot/lintel/bot/access"
+
 // Manifest describes the App to GitHub
 // (https://docs.github.com/en/apps/sharing-github-apps/registering-a-github-app-from-a-manifest#github-app-manifest-parameters).
 type Manifest struct {
@@ -22,8 +24,8 @@ type Hook struct {
 }
 
 // NewManifest is the App that Lintel needs, with exactly the permissions and events it uses, for a server at an
-// address without a trailing slash. Events that every App gets (installation, installation_repositories) are not
-// part of a manifest.
+// address without a trailing slash. Events that every App gets (installation, installation_repositories and
+// github_app_authorization) are not part of a manifest.
 func NewManifest(address string) Manifest {
 	return Manifest{
 		Name:         "Lintel",
@@ -31,7 +33,7 @@ func NewManifest(address string) Manifest {
 		Description:  "Checks pull requests of GitOps repositories against your cluster's policies before they merge.",
 		Hook:         Hook{URL: address + "/webhook", Active: true},
 		RedirectURL:  address + callbackPath,
-		CallbackURLs: []string{address + signInPath},
+		CallbackURLs: []string{address + access.CallbackPath},
 		Permissions: map[string]string{
 			"checks":        "write",
 			"contents":      "read",

@@ -50,7 +50,7 @@ func TestManifestEvents(t *testing.T) {
 			handled = append(handled, event)
 		}
 	}
-	want := append([]string{"installation", "installation_repositories"}, NewManifest("").Events...)
+	want := append([]string{"github_app_authorization", "installation", "installation_repositories"}, NewManifest("").Events...)
 	slices.Sort(want)
 	if diff := cmp.Diff(want, handled); diff != "" {
 		t.Errorf("subscribed to and always sent, or handled (-subscribed +handled):\n%s", diff)

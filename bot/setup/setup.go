@@ -33,8 +33,6 @@ import (
 const (
 	pagePath     = "/setup"
 	callbackPath = "/setup/callback"
-	// signInPath is access.CallbackPath.
-	signInPath = "/auth/callback"
 	// tokenLife is how long the page can be opened.
 	tokenLife = time.Hour
 	// stateLife is as long as GitHub's code lives

@@ -108,6 +108,6 @@ func (g guard) Turn(w http.ResponseWriter, r *http.Request) bool {
 	if decision == access.NotFound && !g.readers.CanSignIn() {
 		return false
 	}
-	g.readers.Answer(w, r, decision) // a 404 with a way out, too: the reader may be somebody else, too
+	g.readers.Answer(w, r, decision) // a 404, too: it says who the reader is, who may want to be somebody else
 	return true
 }
