@@ -90,7 +90,13 @@ func TestServeSignIn(t *testing.T) {
 		t.Errorf("sign-out: %d", got.StatusCode)
 	}
 	// Who takes the authorization back at GitHub is signed out without coming here.
-	ask(http.MethodGet, public+"/auth/login")
+	query := ask(http.MethodGet, public+"/auth/login").Request.URL.Query()
+	if query.Get("prompt") != "select_account" {
+		t.Errorf("alice signed out, and GitHub does not ask who signs in: %v", query)
+	}
+	query.Del("prompt")
+	ask(http.MethodGet, hub.URL()+"/login?"+url.Values{"user": {"alice"},
+		"return_to": {"/login/oauth/authorize?" + query.Encode()}}.Encode())
 	again := session()
 	signedIn := func() bool {
 		t.Helper()

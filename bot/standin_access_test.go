@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"html"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -13,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -125,8 +127,19 @@ func TestStandinAccess(t *testing.T) {
 		t.Errorf("sign-out: %+v, %v", got, err)
 	}
 	s.control(http.MethodPatch, "/settings", fields{"authorize": "deny"}, nil)
-	if got, body := s.get(bob, page); got.StatusCode != http.StatusOK || !strings.Contains(body, "was cancelled") {
-		t.Errorf("cancelled: %d %s", got.StatusCode, body)
+	got, body := s.get(bob, page)
+	choice := regexp.MustCompile(`href="(/login\?user=bob&amp;[^"]*)"`).FindStringSubmatch(body)
+	if got.Request.URL.Path != "/login/oauth/authorize" || choice == nil {
+		t.Fatalf("signed out, bob is not asked who signs in: %s %s", got.Request.URL, body)
+	}
+	cancelled, err := bob.Get(s.base + html.UnescapeString(choice[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cancelled.Body.Close()
+	if body, err := io.ReadAll(cancelled.Body); err != nil || cancelled.StatusCode != http.StatusOK ||
+		!strings.Contains(string(body), "was cancelled") {
+		t.Errorf("cancelled: %d %s %v", cancelled.StatusCode, body, err)
 	}
 	see(alice, "still signed in", http.StatusOK)
 	s.add(25 * time.Hour)
