@@ -139,7 +139,7 @@ func (o checkOptions) ask(cmd *cobra.Command, repo *repository, names []string, 
 	})
 	defer child.Close()
 	line := showProgress(cmd.ErrOrStderr(), words.doing)
-	rep, err := outside.Run(ctx, watched{child, line}, change)
+	rep, err := outside.Run(ctx, watched{child, line, words.doing}, change)
 	line.end()
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", words.failed, err)

@@ -76,15 +76,16 @@ func (p *progressLine) tell(w io.Writer, ticks <-chan time.Time, stop <-chan str
 	}
 }
 
-// watched is a sandbox that tells what it does: it checks, until it answers with what is to be fetched first.
+// watched is a sandbox that tells what it does, until it answers with what is to be fetched first.
 type watched struct {
 	sources.Sandbox
-	line *progressLine
+	line  *progressLine
+	doing string
 }
 
 // Run is that of the sandbox.
 func (s watched) Run(ctx context.Context, change report.Change) (*report.Report, error) {
-	s.line.phase.Store("checking")
+	s.line.phase.Store(s.doing)
 	rep, err := s.Sandbox.Run(ctx, change)
 	if err == nil && rep != nil && rep.Wanted != nil {
 		s.line.phase.Store("fetching what comes from outside")

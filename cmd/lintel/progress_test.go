@@ -53,12 +53,12 @@ func TestProgress(t *testing.T) {
 // What is wanted from outside is a phase of its own.
 func TestProgressPhases(t *testing.T) {
 	line := showProgress(&strings.Builder{}, "starting")
-	for _, c := range []struct{ wanted, phase string }{{"", "checking"}, {"{}", "fetching what comes from outside"}} {
+	for _, c := range []struct{ wanted, phase string }{{"", "rendering"}, {"{}", "fetching what comes from outside"}} {
 		rep := &report.Report{}
 		if c.wanted != "" {
 			rep.Wanted = json.RawMessage(c.wanted)
 		}
-		if _, err := (watched{answering{rep: rep}, line}).Run(t.Context(), report.Change{}); err != nil {
+		if _, err := (watched{answering{rep: rep}, line, "rendering"}).Run(t.Context(), report.Change{}); err != nil {
 			t.Fatal(err)
 		}
 		if got := line.phase.Load(); got != c.phase {
