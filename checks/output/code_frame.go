@@ -36,6 +36,10 @@ func frame(excerpt map[int]string, s span, width int, p painter) []string {
 			shown = append(shown, n)
 		}
 	}
+	// An empty line at the end says nothing; the last one of a file is not even there.
+	for last := len(shown) - 1; shown[last] > s.endLine && strings.TrimSpace(excerpt[shown[last]]) == ""; last-- {
+		shown = shown[:last]
+	}
 	digits := len(fmt.Sprint(shown[len(shown)-1]))
 	room := max(width-digits-7, 16)
 
