@@ -34,7 +34,7 @@ func (h *DiffHunk) Head() string {
 // DiffLine is one line of a resource as YAML. Secrets are shown without their values.
 type DiffLine struct {
 	Sign  string `json:"sign"`  // " ", "-" or "+"
-	Text  string `json:"text"`  // indented as in the whole resource
+	Text  string `json:"text"`  // indented as in the whole resource; of a very long line, what is around the difference
 	Field string `json:"field"` // JSON Pointer (RFC 6901), of a line that is taken out into the earlier version
 	// Origin is where a line that differs is written: at the merge base where it is taken out, else at the head. It is nil
 	// where that is not known, and for lines that are the same.
