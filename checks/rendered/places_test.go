@@ -2,6 +2,7 @@ package rendered
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/lintel-bot/lintel/render/origin"
@@ -46,11 +47,11 @@ func TestSubstituted(t *testing.T) {
 	}{
 		"the value":             {"ks.yaml", []origin.Link{link("ks.yaml", "substitute")}, "ks.yaml:7"},
 		"one of several values": {"b.yaml", []origin.Link{link("a.yaml", "substitute"), link("b.yaml", "substitute")}, "b.yaml:7"},
-		"the line":              {"pvc.yaml", []origin.Link{link("ks.yaml", "substitute")}, "pvc.yaml:3"},
+		"the line, too":         {"pvc.yaml ks.yaml", []origin.Link{link("ks.yaml", "substitute")}, "pvc.yaml:3"},
 		"neither":               {"x.yaml", []origin.Link{link("ks.yaml", "substitute")}, "pvc.yaml:3"},
 		"what was replaced":     {"base.yaml", []origin.Link{link("base.yaml", "resource")}, "pvc.yaml:3"},
 	} {
-		f := finder{changed: func(path string) bool { return path == tc.changed }}
+		f := finder{changed: func(path string) bool { return strings.Contains(tc.changed, path) }}
 		p := f.substituted(origin.Place{Path: "pvc.yaml", StartLine: 3, EndLine: 3, Chain: tc.chain})
 		if got := fmt.Sprintf("%s:%d", p.Path, p.StartLine); got != tc.want {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)

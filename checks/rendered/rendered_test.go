@@ -139,18 +139,30 @@ func TestTell(t *testing.T) {
 			"+kind: ConfigMap a.yaml:1", "+metadata: a.yaml:1", "+name: settings-fghkmt2456 a.yaml:1",
 			"r DELETE Secret settings-2456789bcd", "-apiVersion: v1 a.yaml:1", "-data: a.yaml:1", "-key: (hidden) a.yaml:1",
 			"-kind: Secret a.yaml:1", "-metadata: a.yaml:1", "-name: settings-2456789bcd a.yaml:1"}},
+		"a ConfigMap of another group": {of(root("r"), one("{apiVersion: g/v1, kind: ConfigMap, metadata: {name: a-2456789bcd}}"),
+			one("{apiVersion: g/v1, kind: ConfigMap, metadata: {name: a-fghkmt2456}}")), []string{
+			"r DELETE ConfigMap a-2456789bcd", "-apiVersion: g/v1 a.yaml:1", "-kind: ConfigMap a.yaml:1", "-metadata: a.yaml:1",
+			"-name: a-2456789bcd a.yaml:1", "r CREATE ConfigMap a-fghkmt2456", "+apiVersion: g/v1 a.yaml:1",
+			"+kind: ConfigMap a.yaml:1", "+metadata: a.yaml:1", "+name: a-fghkmt2456 a.yaml:1"}},
+		"a generated one that moves replaces none": {slices.Concat([]*diff.Pair{{Root: root("new"), Operation: admission.Create,
+			New:    one(generated("ConfigMap", "2456789bcd", "x"))[0],
+			Before: one(generated("ConfigMap", "2456789bcd", "x"))[0], From: root("old")}},
+			of(root("new"), one(generated("ConfigMap", "fghkmt2456", "w")), nil)),
+			[]string{"new CREATE ConfigMap settings-2456789bcd from old", "new DELETE ConfigMap settings-fghkmt2456",
+				"-apiVersion: v1 a.yaml:1", "-data: a.yaml:1", "-key: w a.yaml:1", "-kind: ConfigMap a.yaml:1",
+				"-metadata: a.yaml:1", "-name: settings-fghkmt2456 a.yaml:1"}},
 		"a name that only looks alike": {of(root("r"), one("{kind: A, metadata: {name: a-2456789bcd}}"),
 			one("{kind: A, metadata: {name: a-fghkmt2456}}")), []string{
 			"r DELETE A a-2456789bcd", "-kind: A a.yaml:1", "-metadata: a.yaml:1", "-name: a-2456789bcd a.yaml:1",
 			"r CREATE A a-fghkmt2456", "+kind: A a.yaml:1", "+metadata: a.yaml:1", "+name: a-fghkmt2456 a.yaml:1"}},
 		"by root, kind, namespace and name": {slices.Concat(
-			of(root("z"), nil, one("{kind: A, metadata: {name: a}}")),
+			of(root("z"), one(configMap("a", "x")), one(configMap("a", "w"))),
 			of(root("b"), nil, list{in(t, "", "{kind: B, metadata: {name: a, namespace: team}}"),
 				in(t, "", "{kind: B, metadata: {name: z}}"), in(t, "", "{kind: A, metadata: {name: z}}"),
 				in(t, "", "{kind: B, metadata: {name: b}}")})),
 			[]string{"b CREATE A z", "+kind: A", "+metadata:", "+name: z", "b CREATE B b", "+kind: B", "+metadata:", "+name: b",
 				"b CREATE B z", "+kind: B", "+metadata:", "+name: z", "b CREATE B team/a", "+kind: B", "+metadata:", "+name: a",
-				"+namespace: team", "z CREATE A a", "+kind: A a.yaml:1", "+metadata: a.yaml:1", "+name: a a.yaml:1"}},
+				"+namespace: team", "z UPDATE ConfigMap a", "-key: x a.yaml:1", "+key: w a.yaml:1"}},
 		"alike in several roots": {slices.Concat(of(root("b"), one(configMap("a", "x")), one(configMap("a", "w"))),
 			of(root("a"), one(configMap("a", "x")), one(configMap("a", "w")))),
 			[]string{"a+b UPDATE ConfigMap a", "-key: x a.yaml:1", "+key: w a.yaml:1"}},
@@ -172,6 +184,12 @@ func TestTell(t *testing.T) {
 			Before: one(configMap("a", "x"))[0], From: root("old")},
 			{Root: root("old"), Operation: admission.Delete, Old: one(configMap("a", "x"))[0]}},
 			[]string{"new CREATE ConfigMap a from old"}},
+		"moved from several roots": {[]*diff.Pair{
+			{Root: root("a"), Operation: admission.Create, New: one(configMap("a", "x"))[0],
+				Before: one(configMap("a", "x"))[0], From: root("c")},
+			{Root: root("b"), Operation: admission.Create, New: one(configMap("a", "x"))[0],
+				Before: one(configMap("a", "x"))[0], From: root("d")}},
+			[]string{"a CREATE ConfigMap a from c", "b CREATE ConfigMap a from d"}},
 		"moved and edited": {[]*diff.Pair{{Root: root("new"), Operation: admission.Create, New: one(configMap("a", "w"))[0],
 			Before: one(configMap("a", "x"))[0], From: root("old")}},
 			[]string{"new CREATE ConfigMap a from old", "-key: x a.yaml:1", "+key: w a.yaml:1"}},
@@ -218,11 +236,15 @@ func TestClustersAndImages(t *testing.T) {
 	}
 	pairs := slices.Concat(of(root("a"), web("web:1"), web("web:2")), of(root("b"), web("web:1"), web("web:2")),
 		of(root("c"), web("web:1"), web("web:2")))
+	other := in(t, "a.yaml", "{apiVersion: v1, kind: Pod, metadata: {name: web, labels: {a: b}}, spec: {containers: "+
+		"[{name: web, image: \"web:2\"}]}}")
+	pairs = append(pairs, of(root("d"), web("web:1"), []*render.Resource{other})...)
 	got, out := told(t, Change{Pairs: pairs, Clusters: func(r roots.Root) []string {
 		return map[string][]string{"a": {"two", "one"}, "b": {"one"}, "c": {""}}[r.Path]
 	}})
-	if want := []string{"a+b+c UPDATE Pod web of one+two", "-- image: web:1 a.yaml:1", "+- image: web:2 a.yaml:1"}; !slices.Equal(
-		got, want) {
+	if want := []string{"a+b+c UPDATE Pod web of one+two", "-- image: web:1 a.yaml:1", "+- image: web:2 a.yaml:1",
+		"d UPDATE Pod web", "+labels: a.yaml:1", "+a: b a.yaml:1", "-- image: web:1 a.yaml:1", "+- image: web:2 a.yaml:1",
+	}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if len(out.Images) != 1 || out.Images[0].From != "web:1" || out.Images[0].To != "web:2" {
