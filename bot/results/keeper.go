@@ -20,6 +20,9 @@ var ErrPaused = errors.New("the store of results failed a moment ago")
 // Keeper stores the results that have a page which their readers can open, and knows its address. It is safe for
 // concurrent use.
 type Keeper struct {
+	// Room says why there is no room for results, which share a disk with the jobs. Nil: there always is.
+	Room func() error
+
 	store     *Store
 	publicURL string // without a trailing slash
 	private   bool
@@ -49,6 +52,12 @@ func (k *Keeper) Keep(ctx context.Context, r *Stored) (address string, err error
 	}
 	if k.paused() {
 		return "", ErrPaused
+	}
+	if k.Room != nil {
+		if err := k.Room(); err != nil {
+			k.pause()
+			return "", err
+		}
 	}
 	storing, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()

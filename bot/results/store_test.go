@@ -434,4 +434,13 @@ func TestKeeper(t *testing.T) {
 	if got, err := k.Keep(t.Context(), resultOf("z", headA, clock)); err != nil || got == "" {
 		t.Errorf("a minute later: %q, %v", got, err)
 	}
+	full := errors.New("the disk is full")
+	k.Room = func() error { return full }
+	index.gets = 0
+	r.Repository.Private = false
+	for _, want := range []error{full, ErrPaused} {
+		if got, err := k.Keep(t.Context(), r); !errors.Is(err, want) || got != "" || index.gets > 0 {
+			t.Errorf("%q, %v; want %v, and nothing stored", got, err, want)
+		}
+	}
 }

@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
 
 	"github.com/lintel-bot/lintel/bot"
 	"github.com/lintel-bot/lintel/bot/access"
+	"github.com/lintel-bot/lintel/bot/datadir"
 	"github.com/lintel-bot/lintel/bot/pages"
 	"github.com/lintel-bot/lintel/bot/queue"
 	"github.com/lintel-bot/lintel/bot/results"
@@ -34,6 +36,9 @@ func (o *serveOptions) newPages(jobs *queue.Queue, readers *access.Access, log *
 	p := &shownResults{store: results.NewStore(jobs.Bucket("RESULTS", limits.IndexBytes(), limits.Age),
 		jobs.Bucket("REPORTS", limits.DataBytes(), limits.Age), limits, nil)}
 	p.keeper = results.NewKeeper(p.store, o.publicURL, readers.CanSignIn(), nil)
+	if o.natsURL == "" {
+		p.keeper.Room = roomIn(o.dataDir)
+	}
 	handler, err := results.New(results.Config{Store: p.store, Renderer: pages.Renderer{SignIn: readers.CanSignIn()},
 		Guard: guard{readers}, Base: public.EscapedPath(), Log: log})
 	if err != nil {
@@ -52,6 +57,19 @@ type readPages struct {
 // ServeHTTP implements http.Handler.
 func (p readPages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.Handler.ServeHTTP(w, p.readers.Once(r))
+}
+
+// jobRoom is what results leave of a disk to the jobs beside them, which must not be lost.
+const jobRoom = 256 << 20
+
+// roomIn says that a folder has no room for results.
+func roomIn(dir string) func() error {
+	return func() error {
+		if free := datadir.Free(dir); free < jobRoom {
+			return fmt.Errorf("the disk of LINTEL_DATA_DIR has %d MiB left, which are for the jobs: results are not kept", free>>20)
+		}
+		return nil
+	}
 }
 
 // gone hides the results of what the App was taken from.
