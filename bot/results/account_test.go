@@ -14,7 +14,8 @@ func account(t *testing.T, h *house, private bool, blocking ...int) {
 	t.Helper()
 	for i, n := range blocking {
 		r := branchResult("x", headA, clock)
-		r.Repository = Repository{ID: int64(i + 1), Installation: 7, Owner: "octo", Name: fmt.Sprintf("r%03d", i+1), Private: private}
+		r.Repository = Repository{ID: int64(i + 1), Installation: 7, Owner: "octo", Name: fmt.Sprintf("r%03d", i+1),
+			Private: private}
 		r.Report.Findings = nil
 		for range n {
 			r.Report.Findings = append(r.Report.Findings, report.Finding{Policy: "p", Result: report.Fail, Blocks: true})

@@ -20,7 +20,6 @@ func TestResultsFromTheFuture(t *testing.T) {
 	put(t, s, r)
 	put(t, s, branchResult("ahead too", headA, clock.Add(366*24*time.Hour)))
 	newest := branchResult("newest", headB, clock)
-	newest.Report.NotChecked = append(newest.Report.NotChecked, newest.Report.NotChecked...)
 	put(t, s, newest)
 	put(t, s, branchResult("late", headA, clock.Add(-time.Hour))) // of a job that another one overtook
 	o, err := s.Overview(t.Context(), 11)
@@ -41,7 +40,8 @@ func TestResultsFromTheFuture(t *testing.T) {
 
 // A clock that is wrong for a while hides what it takes for too old, and removes nothing of it.
 func TestClockIsWrongForAWhile(t *testing.T) {
-	for name, off := range map[string]time.Duration{"a year ahead": 366 * 24 * time.Hour, "a day behind": -24 * time.Hour} {
+	for name, off := range map[string]time.Duration{"a year ahead": 366 * 24 * time.Hour,
+		"a day behind": -24 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			s, _, _, now := newStore(Limits{})
 			right := resultOf("right", headA, clock)
@@ -55,7 +55,7 @@ func TestClockIsWrongForAWhile(t *testing.T) {
 			if o, err := s.Overview(t.Context(), 11); err != nil || o.Branch[0].ID != ID("wrong too") {
 				t.Errorf("the newest report meanwhile: %v, %+v", err, o)
 			}
-			if err := s.Retain(t.Context(), func(int64, int64) (now Repository, is, known bool) { return shop(), true, true }); err != nil {
+			if err := s.Retain(t.Context(), whereIs(shop())); err != nil {
 				t.Fatal(err)
 			}
 			*now = clock.Add(time.Hour)

@@ -55,9 +55,8 @@ func hiddenIfNone(err error) error {
 // allowed returns a repository that the reader may see, by a name that it has or had. It is private where not everybody
 // may see it now.
 func (h *Handler) allowed(r *http.Request, owner, name string) (*Summary, error) {
-	found, err := lookup(r.Context(), h, "n/"+nameKey(owner, name), lookupLife, func(ctx context.Context) (*Summary, error) {
-		return h.config.Store.Find(ctx, owner, name)
-	})
+	found, err := lookup(r.Context(), h, "n/"+nameKey(owner, name), lookupLife,
+		func(ctx context.Context) (*Summary, error) { return h.config.Store.Find(ctx, owner, name) })
 	if err != nil {
 		return nil, hiddenIfNone(err)
 	}

@@ -24,7 +24,7 @@ type Config struct {
 	// take it away.
 	Base       string
 	Cache      int64            // bytes of pages that are kept, compressed; default: 64 MiB
-	Renderings int              // pages that are made at a time; default: one for two processors, so that webhooks have theirs
+	Renderings int              // pages that are made at a time; default: one for two processors, webhooks have the others
 	Readers    int              // requests whose pages are looked for at a time; default: 512
 	Now        func() time.Time // default: time.Now
 	Log        *slog.Logger     // default: discard
@@ -37,9 +37,9 @@ const (
 	// account has.
 	overviewLife = 10 * time.Second
 	accountLife  = 30 * time.Second
-	// lookups is how many requests to the store wait for an answer at a time, maxWaiting how many more wait for their turn,
-	// and busyWait how long they do. Few pages wait to be made: those who ask for many take no place from those who ask for
-	// what is there.
+	// lookups is how many requests to the store wait for an answer at a time, maxWaiting how many more wait for their
+	// turn, and busyWait how long they do. Few pages wait to be made: those who ask for many take no place from those who
+	// ask for what is there.
 	lookups, maxWaiting = 16, 256
 	pagesWaiting        = 32
 	busyWait            = 2 * time.Second

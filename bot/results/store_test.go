@@ -169,7 +169,7 @@ func TestTooLargeForAll(t *testing.T) {
 
 // What is in the store was put there by ours, or so it says: no record makes this process take more than it may.
 func TestHostileRecords(t *testing.T) {
-	bomb, err := compress(make([]byte, MaxResult+1))
+	bomb, err := compress(make([]byte, maxOverview+1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -351,7 +351,7 @@ func TestOverviewHasRoom(t *testing.T) {
 	s, index, _, _ := newStore(Limits{})
 	words := make([]byte, 400)
 	name := func() string { _, _ = rand.Read(words); return hex.EncodeToString(words) }
-	for n := range 60 {
+	for n := range 20 {
 		r := branchResult(fmt.Sprint(n), headA, clock.Add(time.Duration(n)*time.Second))
 		for range maxPolicies {
 			r.Report.Findings = append(r.Report.Findings, report.Finding{Policy: name(), Result: report.Fail})
@@ -365,7 +365,7 @@ func TestOverviewHasRoom(t *testing.T) {
 		}
 	}
 	o, err := s.Overview(t.Context(), 11)
-	if err != nil || len(o.Branch) < 5 || o.Branch[0].ID != ID("59") || len(o.NotChecked)+o.MoreNotChecked != maxNotChecked {
+	if err != nil || len(o.Branch) < 5 || o.Branch[0].ID != ID("19") || len(o.NotChecked)+o.MoreNotChecked != maxNotChecked {
 		t.Errorf("%v, %d reports, %d and %d not checked", err, len(o.Branch), len(o.NotChecked), o.MoreNotChecked)
 	}
 }
