@@ -349,7 +349,7 @@ func TestOverviewIsShared(t *testing.T) {
 // A repository with names of any length has an overview all the same, and keeps nobody from storing.
 func TestOverviewHasRoom(t *testing.T) {
 	s, index, _, _ := newStore(Limits{})
-	words := make([]byte, 400)
+	words := make([]byte, 1000)
 	name := func() string { _, _ = rand.Read(words); return hex.EncodeToString(words) }
 	for n := range 20 {
 		r := branchResult(fmt.Sprint(n), headA, clock.Add(time.Duration(n)*time.Second))
