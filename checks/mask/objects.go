@@ -2,6 +2,22 @@
 // source files, and in texts of which nobody knows where they were put together, such as the messages of policies.
 //
 // Keys, names and the structure of lines stay. What is hidden is shown as [report.Hidden].
+//
+// A value is hidden
+//
+//   - by its place, whatever it is: in objects, in the lines of files that make Secrets, and where a finding about it
+//     points to;
+//   - by what it is, in all other texts, if it is unlikely to stand there for another reason: from six characters on, of
+//     which not all are letters, or eight letters, as a word by itself that is none of those that texts about anything
+//     have. Ports, quantities, names of images and words of settings are shorter; a search for what is shorter takes
+//     moments. A name that the report shows anyway stays, as does a word of a policy's description;
+//   - from three characters on where the text is about its Secret, but for "true" and the like.
+//
+// In texts a value is known again in quotes and escapes of any depth, in base64 of anything that holds it, also in lines,
+// in one case of letters, with other white space, over lines that follow each other, and where it is cut behind its
+// beginning. Passwords in addresses and settings, and words that look random, are looked for by themselves. A value that
+// a policy shortens at its beginning, splits, reverses, packs or hashes is not known again, nor is a line of words of a
+// longer value by itself. What SOPS encrypted is no value.
 package mask
 
 import (

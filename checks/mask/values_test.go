@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf16"
 
 	"github.com/lintel-bot/lintel/checks/mask"
 	"github.com/lintel-bot/lintel/checks/report"
@@ -29,7 +30,7 @@ func TestHide(t *testing.T) {
 	v.Object(map[string]any{"kind": "Secret", "metadata": map[string]any{"name": "db", "namespace": "shop"},
 		"data": map[string]any{"password": encode("hunter2\n"), "port": encode("5432"), "quoted": encode(`a"b'c\d`)},
 		"stringData": map[string]any{"url": "postgres://app:corr-horse@db.shop:5432/x", "user": "admin", "pin": 123,
-			"on": "true", "word": "kingfisher", "short": "ab", "number": "1", "image": "nginx", "env": "default", "empty": "",
+			"on": "true", "word": "kingfisher", "short": "ab", "mark": "hidden", "other": "(changed", "number": "1", "image": "nginx", "env": "default", "empty": "",
 			"usual": "production", "host": "web", "size": "512Mi", "long": 4711_0815, "phrase": "correct  horse\r\nbattery staple",
 			"sops": "ENC[AES256_GCM,data:aaaa,iv:bbbb,tag:cccc,type:str]"}})
 	v.Object(map[string]any{"kind": "ConfigMap", "data": map[string]any{"a": "visible-as-it-is"}})
@@ -60,6 +61,8 @@ func TestHide(t *testing.T) {
 		{text: "port 5432, admin, pin 123, visible-as-it-is", want: "port 5432, admin, pin 123, visible-as-it-is",
 			own: "port (hidden), (hidden), pin (hidden), visible-as-it-is"},
 		{text: "port NTQzMg==, pin MTIz", want: "port NTQzMg==, pin MTIz", own: "port (hidden), pin (hidden)"},
+		{text: "port xNTQzMg, pin xMTIz", want: "port xNTQzMg, pin xMTIz"},
+		{text: "it is (hidden) and (changed)", want: "it is (hidden) and (changed)"},
 		{text: "Secret shop/db: true, password", want: "Secret shop/db: true, password"},
 		{text: "ENC[AES256_GCM,data:aaaa,iv:bbbb,tag:cccc,type:str]", want: "ENC[AES256_GCM,data:aaaa,iv:bbbb,tag:cccc,type:str]"},
 	} {
@@ -72,6 +75,26 @@ func TestHide(t *testing.T) {
 		if got := v.Hide(c.text, resource); got != c.own {
 			t.Errorf("of the Secret, %q: %q, want %q", c.text, got, c.own)
 		}
+	}
+}
+
+// Names that are shown anyway stay, and so do words of what policies say about themselves; not where a text is about a
+// Secret that has them as a value.
+func TestHideNames(t *testing.T) {
+	var v mask.Values
+	v.Object(secretOf("s", map[string]any{"a": "kingfisher", "b": "nightingale", "c": "production-7", "d": "apps"}))
+	const message = "no kingfisher, nightingale or production-7 in apps"
+	rep := &report.Report{
+		Findings: []report.Finding{{Message: message, Policy: "production-7", Roots: []string{"apps"}},
+			{Message: message, Resource: report.Resource{Kind: "Secret", Namespace: "shop", Name: "s"}}},
+		About: map[string]report.About{"production-7": {Description: "It is about a nightingale."}},
+	}
+	mask.Report(rep, &v)
+	if got, want := rep.Findings[0].Message, "no (hidden), nightingale or production-7 in apps"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := rep.Findings[1].Message, "no (hidden), (hidden) or (hidden) in (hidden)"; got != want {
+		t.Errorf("of the Secret, %q, want %q", got, want)
 	}
 }
 
@@ -124,6 +147,7 @@ var spellings = map[string]func(string) string{
 	"base64 of URLs":              func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte("??" + s)) },
 	"lower case":                  strings.ToLower,
 	"upper case":                  strings.ToUpper,
+	"escapes of 16 bits":          escaped,
 	"base64 in lines":             func(s string) string { return wrapped(encode("{\n"+s+"\n}\n"), 40, "\n    ") },
 	"base64 of kustomize in JSON": func(s string) string { return quoted(wrapped(encode(s), 70, "\n") + "\n") },
 	"lines":                       func(s string) string { return strings.Join(strings.Fields(s), "\n      ") },
@@ -131,6 +155,15 @@ var spellings = map[string]func(string) string{
 	"trimmed":                     strings.TrimSpace,
 	"cut":                         func(s string) string { return strings.TrimSpace(s)[:6] + "…" },
 	"cut by a parser":             func(s string) string { return "`" + strings.TrimSpace(s)[:7] + "...`" },
+}
+
+// escaped writes all characters as JSON may.
+func escaped(s string) string {
+	var b strings.Builder
+	for _, u := range utf16.Encode([]rune(s)) {
+		fmt.Fprintf(&b, `\u%04x`, u)
+	}
+	return b.String()
 }
 
 func wrapped(s string, width int, with string) string {
@@ -148,8 +181,8 @@ func quoted(s string) string {
 
 // Values of any kind are hidden in all spellings, and nothing around them is.
 func FuzzSpellings(f *testing.F) {
-	for _, s := range []string{"Tr0ub4dor&3", "correct horse battery staple", "p/w+d=1??>>~~", `q"u\o'te%d<x>`, "  \"blank\" 1 ",
-		"zeile ä ö ü 😀 12", "one\ntwo\nthree 3\n", "-----BEGIN KEY-----\nMIIabc123\n-----END KEY-----\n", "%41%42%43\\n\\x41",
+	for _, s := range []string{"Tr0ub4dor&3", "correct horse battery staple", "pa/ss+wo=1rd??>>~~??>>~~", `q"u\o'te%1d<x>&letters`, "  \"blank\" one 1 ",
+		"zeile ä ö ü 😀 12 zeichen", "abcdefg.hi1jk", "abcde.fgh1jk", strings.Repeat("0", 24) + "aa0000aaaaa00000000\n", "one\ntwo\nthree 3\n", "-----BEGIN KEY-----\nMIIabc123\n-----END KEY-----\n", "%41%42%43\\n\\x41letters",
 		"eyJhbGciOiJIUzI1NiJ9.e30.abc", strings.Repeat("0123456789abcdef", 400), "tab\tand\r\nlines 7", strings.Repeat("0p", 100) + "A0a10a0a007a101a100a00000a"} {
 		f.Add(s)
 	}

@@ -162,7 +162,8 @@ const (
 )
 
 // Origin is the place a person must edit to change a field. Lines and columns count from 1; EndColumn is
-// the column behind the last character. Zero columns mean whole lines.
+// the column behind the last character. Zero columns mean whole lines. Where a value of a Secret is hidden, EndColumn is
+// behind what stands in its place, or zero.
 type Origin struct {
 	Path        string  `json:"path"`
 	StartLine   int     `json:"startLine"`
