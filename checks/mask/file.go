@@ -192,7 +192,8 @@ func isMarker(line, marker string) bool {
 
 var (
 	// ofSecrets matches in a document that is no YAML, such as a template, where it is about Secrets.
-	ofSecrets = regexp.MustCompile(`(?i)\bkind["']?\s*:\s*\S*\s*["']?Secret|secretGenerator|!binary`)
+	ofSecrets = regexp.MustCompile(`(?i)\bkind["']?\s*:\s*(?:[!&]\S*\s+)*[^\w\n]*Secret(?:List|Generator)?\b|` +
+		`secretGenerator|!binary`)
 	// structural are lines that say what a document is. What they say is no value.
 	structural = regexp.MustCompile(`^\s*(?:- )?["']?` +
 		`(?:apiVersion|kind|metadata|data|stringData|secretGenerator|literals|envs|files)["']?\s*:\s*[\w./-]*\s*$|^[\s\]}{[,]*$|^---|^\.\.\.|^\s*\{\{[^"]*\}\}\s*$`)

@@ -49,6 +49,18 @@ func TestRead(t *testing.T) {
 		{"no YAML", "a.yaml", mask.Plain, "kind: Secret\nmetadata:\n  name: s\nstringData:\n  password: {{ .Values.x }} hunter2\n  a: [\n  hunter2\n",
 			"kind: Secret\nmetadata:\n  name: (hidden)\nstringData:\n  password: (hidden)\n  a: (hidden)\n  (hidden)\n"},
 
+		{"no YAML, in another spelling", "a.yaml", mask.Plain, "kind: !!str &k {{ \"Secret\" }}\nstringData:\n  password: {{ .Values.x }} hunter2\n",
+			"kind: (hidden)\nstringData:\n  password: (hidden)\n"},
+		{"no YAML of what holds no secret", "a.yaml", mask.Plain, "kind: SealedSecret\nspec:\n  encryptedData:\n    a: {{ .Values.x }}\n---\nkind: SecretStore\nspec:\n  a: {{ x }}\n",
+			"kind: SealedSecret\nspec:\n  encryptedData:\n    a: {{ .Values.x }}\n---\nkind: SecretStore\nspec:\n  a: {{ x }}\n"},
+		{"encrypted", "a.yaml", mask.Plain, "kind: Secret\ndata:\n  a: ENC[AES256_GCM,data:p67+/=,iv:YY=,tag:A=,type:str]\n  b: Yg==\n",
+			"kind: Secret\ndata:\n  a: ENC[AES256_GCM,data:p67+/=,iv:YY=,tag:A=,type:str]\n  b: (hidden)\n"},
+		{"16 bits", "a.yaml", mask.Plain, "\xff\xfek\x00i\x00n\x00d\x00:\x00 \x00S\x00e\x00c\x00r\x00e\x00t\x00\n\x00d\x00a\x00t\x00a\x00:\x00\n\x00 \x00a\x00:\x00b\x00:\x00 \x00c\x00\n\x00",
+			"kind: Secret\ndata:\n a:b: (hidden)\n"},
+		{"a copy in an annotation", "a.yaml", mask.Plain, "kind: Secret\nmetadata:\n  annotations: {b: '{\"data\": {\"a\": \"Yg==\"}}', c: '{}'}\n",
+			"kind: Secret\nmetadata:\n  annotations: {b: (hidden), c: '{}'}\n"},
+		{"a map for a text", "a.yaml", mask.Plain, "kind: Secret\ndata:\n  a: {b: c}\n  d: [e]\n", "kind: Secret\ndata:\n  a: {(hidden) (hidden)}\n  d: [(hidden)]\n"},
+
 		{"literals", "kustomization.yaml", mask.Plain,
 			"secretGenerator:\n- name: s\n  literals:\n  - password=hunter2\n  - \"a=b=c\"\n  - >-\n    x=y\n  files: [x]\nconfigMapGenerator:\n- literals: [a=b]\n",
 			"secretGenerator:\n- name: s\n  literals:\n  - password=(hidden)\n  - \"a=(hidden)\n  - (hidden)\n    (hidden)\n  files: [x]\nconfigMapGenerator:\n- literals: [a=b]\n"},
