@@ -244,10 +244,10 @@ func (w *walker) excerpt(lines map[int]string, about []report.Resource) {
 // how long it is.
 func (w *walker) difference(lines []report.DiffLine, about []report.Resource) {
 	found := map[int][]span{}
-	for _, gone := range []string{"+", "-"} {
+	for _, sign := range []string{"-", "+"} {
 		side := &block{}
 		for i := range lines {
-			if lines[i].Sign != gone {
+			if s := lines[i].Sign; s == sign || s == " " {
 				side.add(i, lines[i].Text)
 			}
 		}

@@ -144,26 +144,43 @@ func (r reading) folded() (reading, bool) {
 // unwrapped is without the line breaks in long texts of base64, as kustomize and others write them. It reports whether
 // there were any.
 func (r reading) unwrapped() (reading, bool) {
-	if !strings.Contains(r.text, "\n") {
+	i, next := wrap(r.text, 0)
+	if next == 0 {
 		return r, false
 	}
 	out := reading{at: make([]int32, 0, len(r.text)+1)}
-	b, any, run := make([]byte, 0, len(r.text)), false, 0
-	for i := 0; i < len(r.text); i++ {
-		if run >= wrappedLine && (r.text[i] == '\n' || r.text[i] == '\r') {
-			rest := strings.TrimLeft(r.text[i:], "\r\n \t")
-			if rest != "" && isBase64(rest[0]) {
-				i, any, run = len(r.text)-len(rest), true, 0
-			}
+	var b strings.Builder
+	for from := 0; ; {
+		b.WriteString(r.text[from:i])
+		for k := from; k < i; k++ {
+			out.at = append(out.at, r.place(k))
 		}
-		if run++; !isBase64(r.text[i]) {
-			run = 0
+		if next == 0 {
+			break
 		}
-		b = out.put(b, r.text[i:i+1], r.place(i))
+		from = next
+		i, next = wrap(r.text, from)
 	}
 	out.at = append(out.at, r.place(len(r.text)))
-	out.text = string(b)
-	return out, any
+	out.text = b.String()
+	return out, true
+}
+
+// wrap is where a text of base64 is wrapped first, from a place on, and where it goes on; 0 where it is not.
+func wrap(text string, from int) (at, next int) {
+	run := 0
+	for i := from; i < len(text); i++ {
+		if run >= wrappedLine && (text[i] == '\n' || text[i] == '\r') {
+			rest := strings.TrimLeft(text[i:], "\r\n \t")
+			if rest != "" && isBase64(rest[0]) {
+				return i, len(text) - len(rest)
+			}
+		}
+		if run++; !isBase64(text[i]) {
+			run = 0
+		}
+	}
+	return len(text), 0
 }
 
 // fold is what a folded reading has for a value.
