@@ -91,6 +91,7 @@ type walker struct {
 	values *Values
 	names  map[string]bool // what is named: that a Secret holds the same is not seen
 	kinds  map[reflect.Type]*structKind
+	block  block // for one at a time
 }
 
 // structKind is what there is to know of a kind of structure.
@@ -229,7 +230,7 @@ func (w *walker) excerpt(lines map[int]string, about []report.Resource) {
 		for to < len(numbers) && numbers[to] == numbers[to-1]+1 {
 			to++
 		}
-		part := &block{}
+		part := w.block.empty()
 		for _, n := range numbers[from:to] {
 			part.add(n, lines[n])
 		}
@@ -245,7 +246,7 @@ func (w *walker) excerpt(lines map[int]string, about []report.Resource) {
 func (w *walker) difference(lines []report.DiffLine, about []report.Resource) {
 	found := map[int][]span{}
 	for _, sign := range []string{"-", "+"} {
-		side := &block{}
+		side := w.block.empty()
 		for i := range lines {
 			if s := lines[i].Sign; s == sign || s == " " {
 				side.add(i, lines[i].Text)
@@ -268,20 +269,24 @@ func (w *walker) difference(lines []report.DiffLine, about []report.Resource) {
 
 // block is some lines of a text.
 type block struct {
-	text strings.Builder
+	text []byte
 	at   []int // where each begins
 	key  []int // what it is called by
 }
 
+func (l *block) empty() *block {
+	l.text, l.at, l.key = l.text[:0], l.at[:0], l.key[:0]
+	return l
+}
+
 func (l *block) add(key int, text string) {
-	l.at, l.key = append(l.at, l.text.Len()), append(l.key, key)
-	l.text.WriteString(text)
-	l.text.WriteByte('\n')
+	l.at, l.key = append(l.at, len(l.text)), append(l.key, key)
+	l.text = append(append(l.text, text...), '\n')
 }
 
 // find returns what is to be hidden of each line, by its key.
 func (l *block) find(w *walker, about []report.Resource) map[int][]span {
-	text := l.text.String()
+	text := string(l.text)
 	var out map[int][]span
 	for _, s := range w.values.find(text, about, w.names) {
 		i, _ := slices.BinarySearch(l.at, s.from+1)

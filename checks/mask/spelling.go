@@ -168,19 +168,27 @@ func (r reading) unwrapped() (reading, bool) {
 
 // wrap is where a text of base64 is wrapped first, from a place on, and where it goes on; 0 where it is not.
 func wrap(text string, from int) (at, next int) {
-	run := 0
-	for i := from; i < len(text); i++ {
-		if run >= wrappedLine && (text[i] == '\n' || text[i] == '\r') {
-			rest := strings.TrimLeft(text[i:], "\r\n \t")
-			if rest != "" && isBase64(rest[0]) {
-				return i, len(text) - len(rest)
-			}
+	for i := from; ; i++ {
+		n := strings.IndexByte(text[i:], '\n')
+		if n < 0 {
+			return len(text), 0
 		}
-		if run++; !isBase64(text[i]) {
-			run = 0
+		i += n
+		end := i
+		if end > from && text[end-1] == '\r' {
+			end--
+		}
+		begin := end
+		for begin > from && end-begin < wrappedLine && isBase64(text[begin-1]) {
+			begin--
+		}
+		if end-begin < wrappedLine {
+			continue
+		}
+		if rest := strings.TrimLeft(text[i:], "\r\n \t"); rest != "" && isBase64(rest[0]) {
+			return end, len(text) - len(rest)
 		}
 	}
-	return len(text), 0
 }
 
 // fold is what a folded reading has for a value.
@@ -207,7 +215,7 @@ func cores(text string) (list []string) {
 }
 
 func isBase64(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("+/-_", c) >= 0
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '+' || c == '/' || c == '-' || c == '_'
 }
 
 // decoded is what a text of base64 stands for, if that is a text. Of padding and line breaks nothing is expected.
