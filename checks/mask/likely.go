@@ -10,7 +10,7 @@ import (
 
 const (
 	shortMixed  = 6 // characters from which on a value of several kinds of characters, or a number, is unlikely
-	shortLetter = 8 // likewise one of letters only
+	shortLetter = 8 // likewise one of letters only, as names are
 	longText    = 8 // characters from which on a part of a value tells something
 	maxParts    = 4_000
 )
@@ -27,8 +27,8 @@ var usual = map[string]bool{"username": true, "password": true, "localhost": tru
 func unlikely(text string) bool {
 	n := utf8.RuneCountInString(text)
 	digits, letters := kindsOf(text)
-	if letters == n {
-		return n >= shortLetter && !usual[strings.ToLower(text)]
+	if signs := strings.Count(text, "-") + strings.Count(text, "_") + strings.Count(text, "."); letters+signs == n { // a name
+		return letters > 0 && n >= shortLetter && !usual[strings.ToLower(text)]
 	}
 	return n >= shortMixed && digits+letters > 0
 }

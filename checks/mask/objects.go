@@ -8,8 +8,8 @@
 //   - by its place, whatever it is: in objects, in the lines of files that make Secrets, and where a finding about it
 //     points to;
 //   - by what it is, in all other texts, if it is unlikely to stand there for another reason: from six characters on, of
-//     which not all are letters, or eight letters, as a word by itself that is none of those that texts about anything
-//     have. Ports, quantities, names of images and words of settings are shorter; a search for what is shorter takes
+//     which not all are those of a name, or eight letters of a name; a word by itself is none of those that texts about
+//     anything have. Ports, quantities, names of images and words of settings are shorter; a search for what is shorter takes
 //     moments. A name that the report shows anyway stays, as does a word of a policy's description;
 //   - from three characters on where the text is about its Secret, but for "true" and the like.
 //

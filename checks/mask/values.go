@@ -190,11 +190,7 @@ func (v *Values) Hide(text string, of ...report.Resource) string {
 	if v == nil {
 		return text
 	}
-	return v.hide(text, of, nil)
-}
-
-func (v *Values) hide(text string, of []report.Resource, visible map[string]bool) string {
-	return replace(text, v.find(text, of, visible))
+	return replace(text, v.find(text, of, nil))
 }
 
 // find returns the parts of a text that are values of Secrets, but for those that are visible anyway.

@@ -31,7 +31,7 @@ func TestHide(t *testing.T) {
 		"data": map[string]any{"password": encode("hunter2\n"), "port": encode("5432"), "quoted": encode(`a"b'c\d`)},
 		"stringData": map[string]any{"url": "postgres://app:corr-horse@db.shop:5432/x", "user": "admin", "pin": 123,
 			"on": "true", "word": "kingfisher", "short": "ab", "mark": "hidden", "other": "(changed", "number": "1", "image": "nginx", "env": "default", "empty": "",
-			"usual": "production", "host": "web", "size": "512Mi", "long": 4711_0815, "phrase": "correct  horse\r\nbattery staple",
+			"usual": "production", "host": "web", "name": "web-app", "size": "512Mi", "long": 4711_0815, "phrase": "correct  horse\r\nbattery staple",
 			"sops": "ENC[AES256_GCM,data:aaaa,iv:bbbb,tag:cccc,type:str]"}})
 	v.Object(map[string]any{"kind": "ConfigMap", "data": map[string]any{"a": "visible-as-it-is"}})
 	resource := report.Resource{APIVersion: "v1", Kind: "Secret", Namespace: "shop", Name: "db"}
@@ -55,9 +55,9 @@ func TestHide(t *testing.T) {
 		{text: "invalid value `correc...`, `hunte…`", want: "invalid value `(hidden)...`, `(hidden)…`"},
 		{text: "the rest… hunt for it", want: "the rest… hunt for it"},
 		{text: "port 47110815", want: "port (hidden)"},
-		{text: "replicas: 1, ab, nginx, default, true, production, name: web, memory: 512Mi, ()",
-			want: "replicas: 1, ab, nginx, default, true, production, name: web, memory: 512Mi, ()",
-			own:  "replicas: 1, ab, (hidden), (hidden), true, (hidden), name: (hidden), memory: (hidden), ()"},
+		{text: "replicas: 1, ab, nginx, default, true, production, name: web, app: web-app, memory: 512Mi, ()",
+			want: "replicas: 1, ab, nginx, default, true, production, name: web, app: web-app, memory: 512Mi, ()",
+			own:  "replicas: 1, ab, (hidden), (hidden), true, (hidden), name: (hidden), app: (hidden), memory: (hidden), ()"},
 		{text: "port 5432, admin, pin 123, visible-as-it-is", want: "port 5432, admin, pin 123, visible-as-it-is",
 			own: "port (hidden), (hidden), pin (hidden), visible-as-it-is"},
 		{text: "port NTQzMg==, pin MTIz", want: "port NTQzMg==, pin MTIz", own: "port (hidden), pin (hidden)"},
