@@ -73,7 +73,7 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	repo.unmatched().tell(out)
 	out.Warnings = append(out.Warnings, bump.Changed(pairs.roots)...)
 	out.Sort(repo.trees.Changed)
-	out.Resolved, out.Outside = bump.Resolved(pairs.roots), bump.Outside(pairs.every)
+	out.Resolved = bump.Resolved(pairs.roots)
 	if !change.All {
 		out.Bumps, out.MoreBumps = bump.Of(ctx, pairs.sides, pairs.roots, out.Findings)
 	}
@@ -105,6 +105,7 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	mask.Report(out, pairs.secrets) // the last step: what comes behind it may say what is secret
 	files.shorten(out)
 	cutExcerpts(out.Excerpts, widths)
+	out.Outside = bump.Outside(pairs.every) // addresses by which others decide: a Secret must not hide one
 	return out, nil
 }
 

@@ -43,6 +43,10 @@ func TestWithhold(t *testing.T) {
 			overlay("v2", patched+"images: [{name: hush/web, newTag: '2'}]\nnamePrefix: b-\n"), ""},
 		{"values that are copied", overlay("v1", patched), overlay("v2", patched+"replacements:\n- source: {kind: ConfigMap, name: c, "+
 			"fieldPath: data.a}\n  targets: [{select: {kind: Pod}, fieldPaths: [spec.hostname], options: {create: true}}]\n"), ""},
+		{"a Secret that holds the address", overlay("v1", patched), overlay("v2", patched).with(sources{
+			"apps/kustomization.yaml": "resources: ['" + url + "//app?ref=v2', s.yaml]\n" + patched,
+			"apps/s.yaml":             "apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: shop}\nstringData: {a: '" + url + "'}\n",
+		}), "hostname: own-v2"},
 		{"an Application", at("v1", sources{"apps/a.yaml": argo("  source: {repoURL: " + url +
 			", path: app, targetRevision: REF}\n")}), at("v2", sources{"apps/a.yaml": argo("  source: {repoURL: " + url +
 			", path: app, targetRevision: REF}\n")}), ""},

@@ -130,14 +130,23 @@ func (a *asker) find(ctx context.Context, address string) (*hosted, error) {
 	return found, nil
 }
 
-// private implements sources.Store.Private.
+// private implements sources.Store.Private. What the installation does not see on the App's host is not public, though
+// the store may have it from before.
 func (a *asker) private(ctx context.Context, address string) (github.Repo, bool) {
-	repo, err := a.find(ctx, address)
+	u, err := policy.Address(address)
 	if err != nil {
-		named, _ := a.parse(address)
+		return github.Repo{}, true
+	}
+	u = policy.HTTPS(u) // as which it is fetched
+	named, _ := a.parse(u.String())
+	repo, err := a.find(ctx, u.String())
+	switch {
+	case err != nil:
 		a.log.Warn("nobody knows whether a source is private; its lines are shown to nobody", "repository", named.String(),
 			"error", err)
 		return named, true
+	case repo.ID == 0:
+		return named, u.Hostname() == a.home.Hostname()
 	}
 	return repo.Repo, repo.private
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -109,6 +111,35 @@ func TestToken(t *testing.T) {
 	var later *github.RetryLater
 	if _, err := newAsker(t, h, nil).token(t.Context(), "https://github.com/octo/base"); !errors.As(err, &later) {
 		t.Errorf("%v", err)
+	}
+}
+
+// What is not known to be public is private, and what has no id nobody may see.
+func TestPrivate(t *testing.T) {
+	for address, want := range map[string]string{
+		"https://github.com/octo/base":     "1",
+		"git@github.com:octo/base.git":     "1",
+		"ssh://git@GitHub.com/octo/base":   "1",
+		"https://github.com/octo/open":     "",
+		"https://github.com/octo/other":    "0",
+		"https://github.com/octo":          "0",
+		"https://github.com/octo/base/x":   "0",
+		"https://github.com:8443/octo/any": "0",
+		"https://open.example/octo/base":   "",
+		"(hidden)":                         "0",
+		"":                                 "0",
+	} {
+		a := newAsker(t, &host{}, nil)
+		a.log = slog.New(slog.DiscardHandler)
+		repo, private := a.private(t.Context(), address)
+		if got := strconv.FormatInt(repo.ID, 10); private != (want != "") || private && got != want {
+			t.Errorf("%s: %t %s", address, private, got)
+		}
+	}
+	a := newAsker(t, &host{trouble: errors.New("away")}, nil)
+	a.log = slog.New(slog.DiscardHandler)
+	if repo, private := a.private(t.Context(), "https://github.com/octo/open"); !private || repo.ID != 0 {
+		t.Errorf("while GitHub is away: %t %d", private, repo.ID)
 	}
 }
 
