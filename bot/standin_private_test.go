@@ -1,36 +1,18 @@
 package bot_test
 
 import (
-	"fmt"
-	"io"
 	"net/http"
-	"net/http/cookiejar"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
 
 // Check runs of a private repository lead to pages for those who may read it: they sign in, and out.
 func TestStandinPrivatePages(t *testing.T) {
-	skipWithoutStandin(t)
 	t.Parallel()
-	binary := buildLintel(t)
-	s := startStandin(t.Context(), t)
-	app := s.register()
-	front, data := newPublic(t), t.TempDir()
-	secret := filepath.Join(t.TempDir(), "client-secret")
-	if err := os.WriteFile(secret, []byte(app.ClientSecret), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	server := serve(t, binary, hosting{s.base, app.ID, []byte(app.PEM), app.Secret}, data, "LINTEL_PUBLIC_URL="+front.URL,
-		"LINTEL_GITHUB_CLIENT_ID="+app.ClientID, "LINTEL_GITHUB_CLIENT_SECRET_FILE="+secret)
-	front.lead(server)
-	s.control(http.MethodPatch, fmt.Sprintf("/apps/%d", app.ID), fields{"hook_url": server.url + "/webhook",
-		"callback_urls": []string{front.URL + "/auth/callback"}}, nil)
+	h := newSignInHall(t)
+	s, front := h.standin, h.front
 	s.control(http.MethodPut, "/users/mallory", fields{}, nil)
-	h := &hall{standin: s, server: server, files: folderFiles(t, sampleRepo)}
 	closed := h.in(t, "closed-org")
 	head := closed.push("change", folderFiles(t, sampleChange))
 	closed.pull("change")
@@ -39,32 +21,8 @@ func TestStandinPrivatePages(t *testing.T) {
 		t.Fatalf("details_url %q", address)
 	}
 
-	browser := func(login string) *http.Client {
-		jar, err := cookiejar.New(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b := &http.Client{Jar: jar}
-		if login != "" {
-			if res, err := b.Get(s.base + "/login?user=" + login + "&return_to=/login"); err != nil || res.Body.Close() != nil {
-				t.Fatal(err)
-			}
-		}
-		return b
-	}
-	get := func(b *http.Client, address string) (*http.Response, string) {
-		t.Helper()
-		res, err := b.Get(address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = res.Body.Close() }()
-		body, err := io.ReadAll(res.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return res, string(body)
-	}
+	browser := func(login string) *http.Client { return h.browser(t, login) }
+	get := func(b *http.Client, address string) (*http.Response, string) { return browse(t, b, address) }
 	asked := func(b *http.Client, who string) {
 		t.Helper()
 		if res, body := get(b, address); res.Request.URL.Path != "/login/oauth/authorize" || strings.Contains(body, "disallow") {
