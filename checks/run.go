@@ -94,6 +94,9 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 		out.Active = active(outcomes, out.Findings)
 	}
 	raise(out, repo.settings)
+	if repo.settings.Mode == settings.ModeAdvisory {
+		out.Advise()
+	}
 	out.Conclude()
 	files := newMaskedFiles(repo.trees)
 	files.read(out)
@@ -115,7 +118,7 @@ func raise(out *report.Report, s *settings.Settings) {
 	for i := range out.NotChecked {
 		n := &out.NotChecked[i]
 		n.Fails = s.Unrendered == settings.UnrenderedFailure && !n.Rules &&
-			(n.Changed || !n.Before || s.Block == settings.BlockAll)
+			(n.Changed || !n.Before || s.Block.Existing)
 	}
 }
 

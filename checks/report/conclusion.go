@@ -24,6 +24,28 @@ const (
 // Conclude draws the conclusion of a report that is otherwise finished, and says in one line what it came to.
 func (r *Report) Conclude() {
 	r.Conclusion, r.Title = r.conclusion(), r.title()
+	if r.Advisory {
+		if r.Conclusion != Success {
+			r.Conclusion = Neutral
+		}
+		r.Title += " (advisory: nothing blocks)"
+	}
+}
+
+// Advise makes the report one that blocks nothing: violations are warnings. It goes before Conclude.
+func (r *Report) Advise() {
+	r.Advisory = true
+	for i := range r.Findings {
+		if f := &r.Findings[i]; f.Blocks {
+			f.Blocks, f.Denied = false, false
+			if f.Result == Fail {
+				f.Result = Warn
+			}
+		}
+	}
+	for i := range r.NotChecked {
+		r.NotChecked[i].Fails = false
+	}
 }
 
 func (r *Report) conclusion() Conclusion {

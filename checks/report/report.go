@@ -16,8 +16,9 @@ import (
 // "lintel check -o json" and what the sandbox sends to the server.
 type Report struct {
 	Conclusion Conclusion   `json:"conclusion"`
-	Title      string       `json:"title"`         // one line for people
-	All        bool         `json:"all,omitempty"` // everything was checked, not a change
+	Title      string       `json:"title"`              // one line for people
+	All        bool         `json:"all,omitempty"`      // everything was checked, not a change
+	Advisory   bool         `json:"advisory,omitempty"` // the settings let nothing block, see Advise
 	Findings   []Finding    `json:"findings"`
 	Errors     []Problem    `json:"errors"`               // what could not be read, rendered or compiled: it fails
 	Warnings   []Problem    `json:"warnings,omitempty"`   // such as policies that are not evaluated before merge

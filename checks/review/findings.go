@@ -27,7 +27,7 @@ type Exceptions interface {
 // View is what answers become findings by.
 type View struct {
 	Exceptions Exceptions
-	BlockAll   bool                   // what the base had blocks, too
+	Block      settings.Block
 	Changed    func(path string) bool // whether the change touches a file
 	// Altered says how far what the change alters and a policy looked up has come, as if it were an exception; nil where
 	// nothing is asked for of which there are two versions.
@@ -36,8 +36,7 @@ type View struct {
 
 // ViewOf returns the view of one version of the rules. changed reports whether the change touches a file.
 func ViewOf(set *rules.Ruleset, exceptions Exceptions, changed func(path string) bool) View {
-	return View{Exceptions: exceptions, Changed: changed,
-		BlockAll: set.Settings.Block == settings.BlockAll}
+	return View{Exceptions: exceptions, Changed: changed, Block: set.Settings.Block}
 }
 
 // Found is a finding with the result that it is of.
@@ -146,9 +145,10 @@ func (v View) Finding(a *Answer, res engine.Result, field string) report.Finding
 		f.New = !before(a, res, side, field) && !v.stood(a, f.Origin)
 		f.Exemption = v.idle(a, res)
 	}
-	blocking := Violated(res) && res.Enforce
-	f.Blocks = blocking && (f.New || v.BlockAll || intolerant(res))
-	f.Denied = blocking && !f.New && !res.Tolerated && res.Policy.Kind != builtin.Kind
+	denied := Violated(res) && res.Enforce
+	blocking := denied || Violated(res) && v.Block.Audit && res.Policy.Kind != builtin.Kind
+	f.Blocks = blocking && (f.New || v.Block.Existing || intolerant(res))
+	f.Denied = denied && !f.New && !res.Tolerated && res.Policy.Kind != builtin.Kind
 	return f
 }
 

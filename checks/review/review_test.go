@@ -187,7 +187,7 @@ func TestNew(t *testing.T) {
 			p := policies(t, clusterPolicy(c.policy))
 			v := &review.Reviewer{Counting: p.Bind(nil, nil)}
 			with := view(nil)
-			with.BlockAll = c.all
+			with.Block.Existing = c.all
 			answer := v.Review(t.Context(), c.pair)
 			var got []string
 			for _, f := range with.Findings(&answer) {

@@ -44,6 +44,10 @@ func (f *form) value(n *yaml.Node, t reflect.Type, where string) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
+	if t == reflect.TypeFor[Block]() && n.ShortTag() != "!!null" {
+		f.block(n, at, where)
+		return
+	}
 	if reflect.PointerTo(t).Implements(reflect.TypeFor[yaml.Unmarshaler]()) || n.ShortTag() == "!!null" {
 		return
 	}
@@ -88,6 +92,17 @@ func (f *form) value(n *yaml.Node, t reflect.Type, where string) {
 		if !limit && (!scalar || n.ShortTag() != "!!int") {
 			f.report(at, where, "must be a whole number, without quotes")
 		}
+	}
+}
+
+// block checks the form of what blocks: a map, or a short form of it.
+func (f *form) block(n, at *yaml.Node, where string) {
+	switch {
+	case n.Kind == yaml.MappingNode:
+		f.fields(n, reflect.TypeFor[Block](), where)
+	case n.Kind != yaml.ScalarNode || n.Value != blockNew && n.Value != blockAll:
+		f.report(at, where, "%q is not known: write new, all, or a map with the fields %s", n.Value,
+			strings.Join(slices.Sorted(slices.Values(fieldNames(reflect.TypeFor[Block]()))), ", "))
 	}
 }
 

@@ -36,6 +36,7 @@ type Settings struct {
 	Context    []string   `yaml:"context"` // files with objects that policies may look up beyond what is deployed
 	Identities Identities `yaml:"identities"`
 	Block      Block      `yaml:"block"`
+	Mode       Mode       `yaml:"mode"`
 	Unrendered Unrendered `yaml:"unrendered"` // what comes of what only the cluster or others have
 	Limits     Limits     `yaml:"limits"`
 	Sources    Sources    `yaml:"sources"` // what may be fetched from outside
@@ -51,15 +52,6 @@ type Settings struct {
 	charts    []int             // the lines of Charts
 }
 
-// Block is what fails a check.
-type Block string
-
-// What blocks.
-const (
-	BlockNew Block = "new" // findings that the base did not have; the default
-	BlockAll Block = "all" // those that it had, too
-)
-
 // Unrendered is what a check comes to by what cannot be checked, since only the cluster, the operator or another
 // repository has it.
 type Unrendered string
@@ -67,11 +59,11 @@ type Unrendered string
 // What comes of it.
 const (
 	UnrenderedNeutral Unrendered = "neutral" // it is named; the default
-	UnrenderedFailure Unrendered = "failure" // it fails what brings or edits it, and with block: all whatever reaches it
+	UnrenderedFailure Unrendered = "failure" // it fails what brings or edits it, and with block.existing whatever reaches it
 )
 
 // Default returns the settings of a repository that has none.
-func Default() *Settings { return &Settings{Block: BlockNew, Unrendered: UnrenderedNeutral} }
+func Default() *Settings { return &Settings{Unrendered: UnrenderedNeutral, Mode: ModeEnforce} }
 
 // Approvers say whose review makes an exception count.
 type Approvers struct {
@@ -193,12 +185,12 @@ func (s *Settings) judge(written *yaml.Node) (problems []report.Problem) {
 	fail := func(value, field, format string, args ...any) {
 		problems = append(problems, problemAt(place(written, value, strings.Split(field, ".")...), field, format, args...))
 	}
-	switch s.Block {
+	switch s.Mode {
 	case "":
-		s.Block = BlockNew
-	case BlockNew, BlockAll:
+		s.Mode = ModeEnforce
+	case ModeEnforce, ModeAdvisory:
 	default:
-		fail(string(s.Block), "block", "%q is not known: write new or all", s.Block)
+		fail(string(s.Mode), "mode", "%q is not known: write enforce or advisory", s.Mode)
 	}
 	switch s.Unrendered {
 	case "":

@@ -32,7 +32,15 @@ func TestParseSettings(t *testing.T) {
 		{"wrong type", "policies: policies/*.yaml\n",
 			".lintel.yaml:1: policies: must be a list: write ['policies/*.yaml']"},
 		{"syntax", "a: b\n c: d\n", ".lintel.yaml:2: is not valid YAML"},
-		{"block", "\nblock: some\n", `.lintel.yaml:2: block: "some" is not known: write new or all`},
+		{"block", "\nblock: some\n",
+			`.lintel.yaml:2: block: "some" is not known: write new, all, or a map with the fields audit, existing`},
+		{"block in parts", "block: {existing: false, audit: true}\n", ""},
+		{"block in words", "block:\n  audit: maybe\n", ".lintel.yaml:2: block.audit: must be true or false"},
+		{"field of block", "block:\n  existing: true\n  audits: true\n",
+			`.lintel.yaml:3: block: the field "audits" is not known: did you mean "audit"?`},
+		{"block twice", "block: {audit: true, audit: false}\n", `block: "audit" is written twice: keep one`},
+		{"mode", "mode: advisory\n", ""},
+		{"unknown mode", "\nmode: quiet\n", `.lintel.yaml:2: mode: "quiet" is not known: write enforce or advisory`},
 		{"team", "approvers: {teams: [security]}\n",
 			`.lintel.yaml:1: approvers.teams: "security" needs the form organization/team`},
 		{"outside", "policies: [../x]\n", `.lintel.yaml:1: policies: "../x" leads out of the repository`},
@@ -52,7 +60,7 @@ func TestParseSettings(t *testing.T) {
 		{"user twice", "identities:\n  users:\n    a: {}\n    a: {}\n", `.lintel.yaml:4: identities.users: "a" is written`},
 		{"field of a user", "identities:\n  users:\n    a: {group: [b]}\n",
 			`.lintel.yaml:3: identities.users.a: the field "group" is not known: did you mean "groups"?`},
-		{"several", "polices: [a]\nblock: [new]\n", ".lintel.yaml:2: block: must be text"},
+		{"several", "polices: [a]\nblock: [new]\n", ".lintel.yaml:2: block: \"\" is not known: write new, all, or a map"},
 		{"two documents", "block: new\n---\nblock: all\n", ".lintel.yaml:3: holds more than one document"},
 		{"list", "- a\n", ".lintel.yaml:1: must be a map with the fields policies, exceptions, "},
 		{"cluster without roots", "block: all\nclusters: {prod: {policies: [p]}}\n",
@@ -87,10 +95,22 @@ func TestParseSettings(t *testing.T) {
 			if got := strings.Join(all, "\n"); c.want == "" && got != "" || !strings.Contains(got, c.want) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
-			if c.want == "" && s.Block == "" {
-				t.Error("block has no value")
+			if c.want == "" && s.Mode == "" {
+				t.Error("there is no mode")
 			}
 		})
+	}
+}
+
+func TestBlock(t *testing.T) {
+	for text, want := range map[string]Block{"": {}, "block: new": {}, "block: all": {Existing: true}, "block: {}": {},
+		"block: {audit: true}": {Audit: true}, "block: {existing: true, audit: true}": {true, true},
+		"block:": {}} {
+		s := Default()
+		problems := parseSettings([]byte(text), s)
+		if s.Block != want || len(problems) > 0 {
+			t.Errorf("%s: %+v, %v", text, s.Block, problems)
+		}
 	}
 }
 
@@ -100,8 +120,8 @@ func FuzzParseSettings(f *testing.F) {
 	f.Add([]byte("a: &a [*a]"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s := Default()
-		if len(parseSettings(data, s)) == 0 && s.Block != "new" && s.Block != "all" {
-			t.Errorf("accepted with block %q", s.Block)
+		if len(parseSettings(data, s)) == 0 && s.Mode != ModeEnforce && s.Mode != ModeAdvisory {
+			t.Errorf("accepted with mode %q", s.Mode)
 		}
 	})
 }

@@ -24,6 +24,7 @@ type checkOptions struct {
 	drafts                                string
 	worktree, all, noCache                bool
 	approve                               []string
+	failOn                                string
 	view                                  viewOptions
 	timeout                               time.Duration
 	sources                               sourcesOptions
@@ -65,6 +66,10 @@ func newCheckCommand() *cobra.Command {
 	o.view.flags(cmd)
 	o.sources.flags(cmd)
 	f.DurationVar(&o.timeout, "timeout", sandbox.DefaultTimeout, "end the check after this time")
+	words := []string{failOnWarn, failOnNeutral}
+	f.Var(choice{&o.failOn, words}, "fail-on", "what ends with exit code 1 besides what fails the check: warn (new violations of rules that only audit, "+
+		"and rules that could not be evaluated) or neutral (whatever is not a success)")
+	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	cmd.MarkFlagsMutuallyExclusive("head", "worktree")
 	return cmd
 }
@@ -98,7 +103,7 @@ func runCheck(cmd *cobra.Command, o checkOptions, names []string) error {
 		fmt.Fprintln(cmd.ErrOrStderr(), "lintel: "+strconv.Quote(file)+" is not committed, so it was not looked at: use "+
 			"--worktree to check the files as they are now, with --all by their own policies")
 	}
-	if rep.Conclusion == report.Failure || rep.Conclusion == report.ActionRequired {
+	if fails(rep, o.failOn) {
 		return exitBlocked
 	}
 	return nil
