@@ -113,7 +113,7 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 }
 
 // raise lets what is not checked fail the check where the settings ask for it: what the change brings or edits, and
-// with block: all also what it only reaches.
+// with block.existing also what it only reaches.
 func raise(out *report.Report, s *settings.Settings) {
 	for i := range out.NotChecked {
 		n := &out.NotChecked[i]

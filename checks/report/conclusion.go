@@ -25,10 +25,14 @@ const (
 func (r *Report) Conclude() {
 	r.Conclusion, r.Title = r.conclusion(), r.title()
 	if r.Advisory {
-		if r.Conclusion != Success {
+		words := "nothing blocks"
+		if r.WouldBlock > 0 {
+			words = fmt.Sprintf("%d would block", r.WouldBlock)
+		}
+		if r.Conclusion != Success || r.WouldBlock > 0 {
 			r.Conclusion = Neutral
 		}
-		r.Title += " (advisory: nothing blocks)"
+		r.Title += " (advisory: " + words + ")"
 	}
 }
 
@@ -37,6 +41,7 @@ func (r *Report) Advise() {
 	r.Advisory = true
 	for i := range r.Findings {
 		if f := &r.Findings[i]; f.Blocks {
+			r.WouldBlock++
 			f.Blocks, f.Denied = false, false
 			if f.Result == Fail {
 				f.Result = Warn

@@ -57,3 +57,37 @@ func TestConclude(t *testing.T) {
 		})
 	}
 }
+
+// In the advisory mode nothing blocks, whatever is found, and nothing that is found is missed.
+func TestAdvise(t *testing.T) {
+	for name, c := range map[string]struct {
+		report Report
+		want   Conclusion
+		title  string
+	}{
+		"nothing": {Report{Stats: Stats{Policies: 1, Resources: 2, Met: 2}}, Success,
+			"2 resources checked, no violations (advisory: nothing blocks)"},
+		"a violation": {Report{Stats: Stats{Policies: 1}, Findings: []Finding{{Result: Fail, New: true, Blocks: true}}}, Neutral,
+			"1 warning (advisory: 1 would block)"},
+		"one of before": {Report{Stats: Stats{Policies: 1}, Findings: []Finding{{Result: Fail, Blocks: true, Denied: true}}}, Neutral,
+			"No deployed manifest changes (advisory: 1 would block)"},
+		"an error": {Report{Stats: Stats{Policies: 1}, Errors: []Problem{{Message: "x"}}}, Neutral,
+			"1 error (advisory: nothing blocks)"},
+		"what waits": {Report{Stats: Stats{Policies: 1}, Exceptions: []Exception{{Name: "e", State: Pending}}}, Neutral,
+			"1 exception waits for approval (advisory: nothing blocks)"},
+		"not checked": {Report{Stats: Stats{Policies: 1}, NotChecked: []NotChecked{{Fails: true}}}, Neutral,
+			"1 deployment is not checked (advisory: nothing blocks)"},
+	} {
+		r := c.report
+		r.Advise()
+		r.Conclude()
+		if r.Conclusion != c.want || c.title != "" && r.Title != c.title {
+			t.Errorf("%s: %s %q", name, r.Conclusion, r.Title)
+		}
+		for _, f := range r.Findings {
+			if f.Blocks || f.Denied || f.Result == Fail {
+				t.Errorf("%s: %+v", name, f)
+			}
+		}
+	}
+}

@@ -39,6 +39,9 @@ type Report struct {
 	Clusters   []string     `json:"clusters,omitempty"`   // those that the change touches, where the settings know any
 	Stats      Stats        `json:"stats"`
 
+	// WouldBlock counts the findings that would block if the report were not Advisory.
+	WouldBlock int `json:"wouldBlock,omitempty"`
+
 	// Differences are what the change does to the rendered resources, where Change.Differences asks for them.
 	Differences     []Difference  `json:"differences,omitempty"`
 	MoreDifferences int           `json:"moreDifferences,omitempty"` // resources that Differences leaves out
