@@ -92,7 +92,7 @@ func newStage(b *testing.B, private bool) *stage {
 	if err != nil {
 		b.Fatal(err)
 	}
-	shown, err := results.New(results.Config{Store: store, Renderer: pages.Renderer{}, Guard: readerGuard{readers}})
+	shown, err := pages.New(results.Config{Store: store}, readers)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -125,6 +125,7 @@ func newStage(b *testing.B, private bool) *stage {
 			b.Fatalf("the sign-in ended with %d", code)
 		}
 	}
+	s.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // to sign in
 	if size, code := s.do(http.MethodGet, s.paths[0]); code != http.StatusOK || size < 900_000 {
 		b.Fatalf("%d, a page of %d bytes", code, size)
 	}
@@ -262,28 +263,6 @@ func delivery(url string, n int) *http.Request {
 	req.Header.Set("Content-Type", "application/json")
 	return req
 }
-
-// readerGuard lets in whom an Access lets in.
-type readerGuard struct{ readers *access.Access }
-
-func (g readerGuard) Access(r *http.Request, of results.Repository) (results.Access, error) {
-	decision, err := g.readers.May(r, access.Repository{ID: of.ID, InstallationID: of.Installation, Owner: of.Owner,
-		Name: of.Name, Private: of.Private})
-	switch {
-	case err != nil || decision != access.Allowed:
-		return results.Hidden, err
-	case of.Private:
-		return results.Private, nil
-	}
-	return results.Public, nil
-}
-
-func (g readerGuard) SignedIn(r *http.Request) bool {
-	_, ok := g.readers.Reader(r)
-	return ok
-}
-
-func (g readerGuard) Turn(http.ResponseWriter, *http.Request) bool { return false }
 
 // quietHub is a GitHub that knows every repository, and lets everybody read who is signed in.
 type quietHub struct{ private bool }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"net/url"
 
 	"github.com/lintel-bot/lintel/bot"
@@ -39,24 +38,8 @@ func (o *serveOptions) newPages(jobs *queue.Queue, readers *access.Access, log *
 	if o.natsURL == "" {
 		p.keeper.Room = roomIn(o.dataDir)
 	}
-	handler, err := results.New(results.Config{Store: p.store, Renderer: pages.Renderer{SignIn: readers.CanSignIn()},
-		Guard: guard{readers}, Base: public.EscapedPath(), Log: log})
-	if err != nil {
-		return nil, err
-	}
-	p.handler = readPages{handler, readers}
-	return p, nil
-}
-
-// readPages are pages whose reader is looked up once for each request, however many repositories are on it.
-type readPages struct {
-	*results.Handler
-	readers *access.Access
-}
-
-// ServeHTTP implements http.Handler.
-func (p readPages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	p.Handler.ServeHTTP(w, p.readers.Once(r))
+	p.handler, err = pages.New(results.Config{Store: p.store, Base: public.EscapedPath(), Log: log}, readers)
+	return p, err
 }
 
 // jobRoom is what results leave of a disk to the jobs beside them, which must not be lost.
@@ -95,37 +78,4 @@ func (p *shownResults) reached() func(context.Context, sweep.Reached) error {
 
 func (o *serveOptions) pageLimits() results.Limits {
 	return results.Limits{Age: o.pageAge, Bytes: int64(o.pageBytes), Result: int(o.pageResult)}
-}
-
-// guard is a results.Guard: who may read a repository by GitHub's word.
-type guard struct{ readers *access.Access }
-
-// Access implements results.Guard.
-func (g guard) Access(r *http.Request, of results.Repository) (results.Access, error) {
-	decision, err := g.readers.May(r, access.Repository{ID: of.ID, InstallationID: of.Installation, Owner: of.Owner, Name: of.Name,
-		Private: of.Private})
-	_, known := g.readers.Reader(r)
-	switch {
-	case err != nil || decision != access.Allowed:
-		return results.Hidden, err
-	case known || of.Private:
-		return results.Private, nil
-	}
-	return results.Public, nil // nobody in particular may see it
-}
-
-// SignedIn implements results.Guard.
-func (g guard) SignedIn(r *http.Request) bool {
-	_, ok := g.readers.Reader(r)
-	return ok
-}
-
-// Turn implements results.Guard.
-func (g guard) Turn(w http.ResponseWriter, r *http.Request) bool {
-	decision := g.readers.Missing(r)
-	if decision == access.NotFound && !g.readers.CanSignIn() {
-		return false
-	}
-	g.readers.Answer(w, r, decision) // a 404, too: it says who the reader is, who may want to be somebody else
-	return true
 }
