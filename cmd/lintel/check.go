@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -235,7 +236,7 @@ func localChange(ctx context.Context, repo *repository, o checkOptions) (report.
 	case o.all:
 		change.Rules = head
 	default:
-		if change.Rules, _, err = repo.defaultBranch(ctx); err != nil {
+		if change.Rules, err = repo.goesTo(ctx, &change); err != nil {
 			return report.Change{}, nothing, err
 		}
 	}
@@ -256,6 +257,24 @@ func localChange(ctx context.Context, repo *repository, o checkOptions) (report.
 	}
 	change.Head, change.Alternates = tree, []string{objects}
 	return change, func() { _ = os.RemoveAll(filepath.Dir(objects)) }, nil
+}
+
+// goesTo finds the commit that the head of a change goes to where nobody names one: as the workflow says that runs, which
+// may know more of the change, or the default branch.
+func (r *repository) goesTo(ctx context.Context, change *report.Change) (string, error) {
+	p, err := readPipeline(os.Getenv)
+	if err != nil {
+		return "", err
+	}
+	if p == nil {
+		id, _, err := r.defaultBranch(ctx)
+		return id, err
+	}
+	if p.branch != "" {
+		change.Branches = []string{p.branch}
+	}
+	change.User.Login = cmp.Or(change.User.Login, p.author)
+	return p.base(ctx, r, change.Head)
 }
 
 // inside returns a file's path within the repository: as given from the folder the user named, or from the top.

@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -44,7 +46,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"commit": commit, "change": change, "unpack": unpack, "exits": exits, "outside": startOutside,
+			"commit": commit, "change": change, "unpack": unpack, "exits": exits, "event": event, "outside": startOutside,
 			"charts": charts,
 		},
 	})
@@ -115,5 +117,24 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if fmt.Sprint(code) != args[0] {
 		ts.Fatalf("exit code %d, want %s", code, args[0])
+	}
+}
+
+// event has a workflow of GitHub Actions run in the folder, for an event of which it says the name and the JSON; <REV> in
+// that is a commit.
+func event(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: event NAME JSON")
+	}
+	commit := func(rev string) string {
+		ts.Check(ts.Exec("git", "rev-parse", "--verify", rev))
+		return strings.TrimSpace(ts.ReadFile("stdout"))
+	}
+	text := regexp.MustCompile(`<([^>]+)>`).ReplaceAllStringFunc(args[1], func(m string) string { return commit(m[1 : len(m)-1]) })
+	file := filepath.Join(ts.Getenv("WORK"), ".git", "event.json")
+	ts.Check(os.WriteFile(file, []byte(text), 0o600))
+	for name, value := range map[string]string{"GITHUB_ACTIONS": "true", "GITHUB_EVENT_NAME": args[0], "GITHUB_EVENT_PATH": file,
+		"GITHUB_SHA": commit("HEAD")} {
+		ts.Setenv(name, value)
 	}
 }

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// pipeline is the change that a workflow of GitHub Actions runs for, as its variables and the file of its event say
+// (https://docs.github.com/en/actions/reference/workflows-and-actions/variables).
+type pipeline struct {
+	event  string
+	bases  []string // revisions that the base may be at, the best first
+	merge  string   // commit that GitHub made of the base and the head, in this order; empty: it made none
+	branch string   // that the change goes to, if it is known
+	author string
+}
+
+// maxEvent bounds the file of an event; GitHub's own limit is 25 MB
+// (https://docs.github.com/en/webhooks/webhook-events-and-payloads).
+const maxEvent = 25 << 20
+
+// noCommit is what an event has in place of the commit before, where a branch is new.
+const noCommit = "0000000000000000000000000000000000000000"
+
+// readPipeline returns the change of the workflow that runs, nil where none runs, or one for no change. The error is of
+// the event's file.
+func readPipeline(getenv func(string) string) (*pipeline, error) {
+	if getenv("GITHUB_ACTIONS") != "true" {
+		return nil, nil
+	}
+	var event struct {
+		Before      string `json:"before"`
+		Ref         string `json:"ref"`
+		PullRequest struct {
+			Base struct {
+				SHA string `json:"sha"`
+				Ref string `json:"ref"`
+			} `json:"base"`
+			User struct {
+				Login string `json:"login"`
+			} `json:"user"`
+		} `json:"pull_request"`
+		MergeGroup struct {
+			BaseSHA string `json:"base_sha"`
+			BaseRef string `json:"base_ref"`
+		} `json:"merge_group"`
+	}
+	if name := getenv("GITHUB_EVENT_PATH"); name != "" {
+		if err := readJSON(name, &event); err != nil {
+			return nil, fmt.Errorf("the event of this workflow (GITHUB_EVENT_PATH): %w", err)
+		}
+	}
+	p := &pipeline{event: getenv("GITHUB_EVENT_NAME")}
+	switch p.event {
+	case "pull_request", "pull_request_target", "pull_request_review":
+		pr := event.PullRequest
+		p.branch, p.author = pr.Base.Ref, pr.User.Login
+		if ref := getenv("GITHUB_BASE_REF"); ref != "" {
+			p.branch = ref
+		}
+		if p.branch != "" {
+			p.bases = append(p.bases, "refs/remotes/origin/"+p.branch)
+		}
+		p.bases, p.merge = append(p.bases, pr.Base.SHA), getenv("GITHUB_SHA")
+	case "merge_group":
+		p.branch = strings.TrimPrefix(event.MergeGroup.BaseRef, "refs/heads/")
+		p.bases = []string{event.MergeGroup.BaseSHA}
+	case "push":
+		branch, isBranch := strings.CutPrefix(event.Ref, "refs/heads/")
+		if !isBranch || event.Before == noCommit || event.Before == "" {
+			return nil, nil // a new branch goes to the default branch, as it would elsewhere
+		}
+		p.branch, p.bases = branch, []string{event.Before}
+	default:
+		return nil, nil
+	}
+	return p, nil
+}
+
+func readJSON(name string, into any) error {
+	f, err := os.Open(name)
+	if err != nil {
+		var path *os.PathError
+		if errors.As(err, &path) {
+			return path.Err
+		}
+		return err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxEvent+1))
+	switch {
+	case err != nil:
+		return err
+	case len(data) > maxEvent:
+		return fmt.Errorf("it is larger than %d MiB", maxEvent>>20)
+	}
+	return json.Unmarshal(data, into)
+}
+
+// base finds the commit that the change goes to in what was checked out, of which head is checked. The error says what
+// the workflow has to fetch.
+func (p *pipeline) base(ctx context.Context, r *repository, head string) (string, error) {
+	bases := p.bases
+	depth := 0 // all of it
+	if p.merge != "" && p.merge == head {
+		depth = 2
+		if _, err := r.commit(ctx, head+"^2"); err == nil {
+			bases = append(bases, head+"^1")
+		}
+	}
+	for _, rev := range bases {
+		id, err := r.commit(ctx, rev)
+		switch {
+		case rev == "" || err != nil:
+		case id == head:
+			return "", fmt.Errorf("the workflow checked out the branch that the change goes to, and nothing of the change: for %s, "+
+				"check out the head, or use the event pull_request", p.event)
+		default:
+			return id, nil
+		}
+	}
+	return "", fmt.Errorf("the workflow's clone has no commit that this %s could be compared with: add \"fetch-depth: %d\" to "+
+		"the step with actions/checkout, or name the base with --base", strings.ReplaceAll(p.event, "_", " "), depth)
+}
