@@ -13,6 +13,9 @@ func buildText(w io.Writer, b report.Build, _ Options) error {
 	if b.Commit != "" {
 		words += " " + b.Commit
 	}
+	if b.Date != "" {
+		words += " of " + b.Date
+	}
 	if b.Modified {
 		words += " (modified)"
 	}

@@ -85,6 +85,7 @@ type Object map[string]any
 type Build struct {
 	Number   string // of the module, "devel" for a build of a work tree
 	Commit   string // empty where it is not known
+	Date     string // of the commit, RFC 3339; empty where it is not known
 	Modified bool
 	Go       string
 	Platform string // os/arch

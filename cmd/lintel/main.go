@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/lintel-bot/lintel/checks"
+	"github.com/lintel-bot/lintel/checks/output"
 )
 
 // exitCode ends the program with a code and no further words.
@@ -53,6 +55,11 @@ func newRootCommand() *cobra.Command {
 			"difference as if it were an admission review, and puts each finding on the line to edit.",
 		SilenceUsage:  true,
 		SilenceErrors: true,
+	}
+	var text strings.Builder
+	if output.Write("text", &text, version(), output.Options{}) == nil {
+		root.Version = text.String() // cobra adds the flag
+		root.SetVersionTemplate("{{.Version}}")
 	}
 	root.AddCommand(newCheckCommand(), newDiffCommand(), newEvalCommand(), newTestCommand(), newFixCommand(), newBlameCommand(),
 		newRootsCommand(), newRenderCommand(), newFetchCommand(),

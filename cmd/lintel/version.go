@@ -24,6 +24,8 @@ func version() report.Build {
 		switch s.Key {
 		case "vcs.revision":
 			b.Commit = s.Value
+		case "vcs.time":
+			b.Date = s.Value
 		case "vcs.modified":
 			b.Modified = s.Value == "true"
 		}
