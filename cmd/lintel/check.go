@@ -21,14 +21,15 @@ import (
 )
 
 type checkOptions struct {
-	repo, base, head, user, output, color string
-	drafts                                string
-	worktree, all, noCache                bool
-	approve                               []string
-	failOn                                string
-	view                                  viewOptions
-	timeout                               time.Duration
-	sources                               sourcesOptions
+	repo, base, head, user, color string
+	output                        forms
+	drafts                        string
+	worktree, all, noCache        bool
+	approve                       []string
+	failOn                        string
+	view                          viewOptions
+	timeout                       time.Duration
+	sources                       sourcesOptions
 }
 
 func newCheckCommand() *cobra.Command {
@@ -62,7 +63,7 @@ func newCheckCommand() *cobra.Command {
 	f.StringVar(&o.drafts, "draft-exceptions", "",
 		"write exceptions for what blocks to this file, one file for each resource below this folder (DIR/), or - for the "+
 			"standard output; the report then goes to the standard error")
-	addOutputFlag[*report.Report](cmd, &o.output)
+	addFormsFlag[*report.Report](cmd, &o.output)
 	addColorFlag(cmd, &o.color, "color the text")
 	o.view.flags(cmd)
 	o.sources.flags(cmd)
@@ -83,7 +84,7 @@ func runCheck(cmd *cobra.Command, o checkOptions, names []string) error {
 	}
 	change, rep, err := o.ask(cmd, repo, names, asking{doing: "checking", instead: "use --worktree or --all",
 		failed: "the check could not be run"}, func(c *report.Change) {
-		c.Drafts, c.Differences = o.drafts != "", o.output == "html"
+		c.Drafts, c.Differences = o.drafts != "", o.output.has("html")
 	})
 	if err != nil {
 		return err
@@ -92,9 +93,20 @@ func runCheck(cmd *cobra.Command, o checkOptions, names []string) error {
 	if o.drafts == "-" {
 		out = cmd.ErrOrStderr()
 	}
-	options := o.view.apply(outputOptions(o.color))
-	options.HTML = repo.pageOptions(ctx, change, o.worktree)
-	if err := output.Write(o.output, out, rep, options); err != nil {
+	around := repo.pageOptions(ctx, change, o.worktree)
+	bare := *rep // the other forms do not depend on whether there is a page
+	bare.Differences, bare.MoreDifferences, bare.Relabeled, bare.Images = nil, 0, 0, nil
+	err = writeForms(&o.output, out, func(form string) *report.Report {
+		if form == "html" {
+			return rep
+		}
+		return &bare
+	}, func(color string) output.Options {
+		options := o.view.apply(outputOptions(color))
+		options.HTML = around
+		return options
+	}, o.color)
+	if err != nil {
 		return err
 	}
 	if err := writeDrafts(cmd, o.drafts, rep.Drafts); err != nil {

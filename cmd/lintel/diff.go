@@ -12,7 +12,7 @@ import (
 
 type diffOptions struct {
 	change   checkOptions // which change it is about
-	output   string
+	output   forms
 	color    string
 	exitCode bool
 }
@@ -45,7 +45,7 @@ func newDiffCommand() *cobra.Command {
 	f.BoolVar(&o.change.noCache, "no-cache", false,
 		"neither use nor keep what other checks left in the user's cache folder")
 	f.BoolVar(&o.exitCode, "exit-code", false, "end with exit code 1 if anything differs")
-	addOutputFlag[*report.Differences](cmd, &o.output)
+	addFormsFlag[*report.Differences](cmd, &o.output)
 	addColorFlag(cmd, &o.color, "color the text")
 	o.change.sources.flags(cmd)
 	f.DurationVar(&o.change.timeout, "timeout", sandbox.DefaultTimeout, "end after this time")
@@ -67,12 +67,16 @@ func runDiff(cmd *cobra.Command, o diffOptions, names []string) error {
 		return err
 	}
 	differences := rep.Rendered()
-	options := outputOptions(o.color)
-	options.HTML = repo.pageOptions(ctx, change, o.change.worktree)
-	if err := output.Write(o.output, cmd.OutOrStdout(), differences, options); err != nil {
+	around := repo.pageOptions(ctx, change, o.change.worktree)
+	err = writeForms(&o.output, cmd.OutOrStdout(), func(string) *report.Differences { return differences }, func(color string) output.Options {
+		options := outputOptions(color)
+		options.HTML = around
+		return options
+	}, o.color)
+	if err != nil {
 		return err
 	}
-	if o.output == "text" {
+	if o.output.first == "text" {
 		sayUnknown(cmd, differences)
 	}
 	switch {
