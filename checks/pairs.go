@@ -27,6 +27,7 @@ type pairs struct {
 	list     []*diff.Pair
 	asking   []*diff.Pair // the objects that ask for deployments in vain, of which little is known
 	alone    []*diff.Pair // what the change does to kustomizations that others include, by themselves
+	bases    []*diff.Root // these
 
 	clusters   func(roots.Root) []string // those of a root; nil: the settings know none
 	tip        *render.Renderer          // of the tip of the base branch
@@ -135,7 +136,12 @@ func (p *pairs) render(ctx context.Context) error {
 	gone := slices.DeleteFunc(slices.Concat(list, moved), func(p *diff.Pair) bool { return p.New != nil })
 	p.list = diff.Join(list, moved, stays, p.tookOver)
 	diff.Keep(p.list, p.roots, p.tookOver)
-	alone, err := p.sides.Alone(ctx, p.roots)
+	var alone []*diff.Pair
+	var err error
+	p.bases, err = p.sides.Alone(ctx, p.roots)
+	for _, r := range p.bases {
+		alone = append(alone, r.Pairs...)
+	}
 	p.alone = diff.Join(alone, gone, stays, p.tookOver)
 	return err
 }
@@ -186,7 +192,7 @@ func (p *pairs) tellObstacles(out *report.Report) {
 	for _, r := range p.roots {
 		if r.Unseen != nil && p.sides.Trees.Head.Roots.Has(r.Root) && len(r.Head) == 0 {
 			e := r.Base[len(r.Base)-1]
-			out.Warnings = append(out.Warnings, report.Problem{Path: e.Path, Line: e.Line, Message: "the base could not be " +
+			out.Warnings = append(out.Warnings, report.Problem{Path: e.Path, Line: e.Line, Quotes: e.Quotes, Message: "the base could not be " +
 				"rendered, so everything in " + r.Name() + " counts as new, except what stands in files that were part of it and " +
 				"did not change: " + e.Message})
 		}
@@ -197,7 +203,7 @@ func (p *pairs) tellObstacles(out *report.Report) {
 				brought.Head = append(brought.Head, o.Error)
 				continue
 			}
-			n := report.NotChecked{Path: o.Path, Line: o.Line, Reason: o.Message, Before: o.Before}
+			n := report.NotChecked{Path: o.Path, Line: o.Line, Reason: o.Message, Before: o.Before, Quotes: o.Quotes}
 			if o.Before {
 				n.Reason += " (also so in the base)"
 			}

@@ -108,7 +108,7 @@ func (c *Checker) check(ctx context.Context, change report.Change, repo *reposit
 	mask.Report(out, pairs.secrets) // the last step: what comes behind it may say what is secret
 	files.shorten(out)
 	cutExcerpts(out.Excerpts, widths)
-	out.Outside = bump.Outside(pairs.every) // addresses by which others decide: a Secret must not hide one
+	out.Outside = bump.Outside(slices.Concat(pairs.every, pairs.bases)) // addresses by which others decide: a Secret must not hide one
 	return out, nil
 }
 

@@ -13,7 +13,11 @@ import (
 
 // explain turns kustomize's error into problems with lines and words for people.
 func (r *Renderer) explain(root roots.Root, p *plan, failure error) []source.Error {
-	return r.mistakes.Find(trial{r, p.openAPI}, root.Path, p.kustomizations, p.manifests, failure)
+	list := r.mistakes.Find(trial{r, p.openAPI}, root.Path, p.kustomizations, p.manifests, failure)
+	for i := range list {
+		list[i].Quotes = len(p.wants) > 0 || isOutside(root.Path)
+	}
+	return list
 }
 
 // without returns a renderer that sees kustomizations as they are without what is left out, and all else as this one.

@@ -34,18 +34,14 @@ type declaredKind struct {
 type declaredObject struct {
 	namespace, name string
 	object          map[string]any
+	from            wants // what its root is made of
 }
 
 // lookUp answers what a chart asks the cluster for; see helm.Options.Lookup. An object that has no namespace is in the
 // one that is asked for: where it goes, whoever applies it says. What two roots declare differently is not known, and
 // neither is what is encrypted. A list has what is known of it.
 func (r *Renderer) lookUp(apiVersion, kind, namespace, name string) (map[string]any, bool) {
-	var found []declaredObject
-	for _, o := range r.declaredKind(apiVersion, kind) {
-		if (name == "" || o.name == name) && (namespace == "" || o.namespace == "" || o.namespace == namespace) {
-			found = append(found, o)
-		}
-	}
+	found := r.declaredAs(apiVersion, kind, namespace, name)
 	if name == "" {
 		if len(found) == 0 {
 			return nil, false
@@ -63,6 +59,16 @@ func (r *Renderer) lookUp(apiVersion, kind, namespace, name string) (map[string]
 		return nil, false
 	}
 	return runtime.DeepCopyJSON(found[0].object), true // a chart may change what it gets
+}
+
+// declaredAs lists the objects that a look-up is about.
+func (r *Renderer) declaredAs(apiVersion, kind, namespace, name string) (found []declaredObject) {
+	for _, o := range r.declaredKind(apiVersion, kind) {
+		if (name == "" || o.name == name) && (namespace == "" || o.namespace == "" || o.namespace == namespace) {
+			found = append(found, o)
+		}
+	}
+	return found
 }
 
 // declaredKind lists the objects of a kind that the repository declares.
@@ -83,26 +89,26 @@ func (r *Renderer) declaredKind(apiVersion, kind string) []declaredObject {
 }
 
 func (r *Renderer) findDeclared(apiVersion, kind string) (list []declaredObject) {
-	add := func(resources []*Resource) {
+	add := func(resources []*Resource, from wants) {
 		for _, res := range resources {
 			metadata, _ := res.Object["metadata"].(map[string]any)
 			name, _ := metadata["name"].(string)
 			namespace, _ := metadata["namespace"].(string)
 			_, encrypted := res.Object["sops"]
 			if res.Object["apiVersion"] == apiVersion && res.Object["kind"] == kind && name != "" && !encrypted {
-				list = append(list, declaredObject{namespace, name, res.Object})
+				list = append(list, declaredObject{namespace, name, res.Object, from})
 			}
 		}
 	}
 	kustomizations, files := r.set.Declaring(kind)
 	for _, root := range kustomizations {
 		if out, _, err := r.once(context.Background(), root); err == nil { // what is wrong with it is said of that root
-			add(out.Resources)
+			add(out.Resources, out.wants)
 		}
 	}
 	for _, p := range files {
 		if resources, _, _, err := r.Manifest(p); err == nil {
-			add(resources)
+			add(resources, nil)
 		}
 	}
 	slices.SortStableFunc(list, func(a, b declaredObject) int {

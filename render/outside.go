@@ -388,7 +388,7 @@ func (o *outside) problems(list []source.Error) (out []source.Error) {
 			}
 			top := m.local()
 			line := top.here()
-			e = source.Error{Path: line.file, Line: line.at.Line, Column: line.at.Column, Unknown: e.Unknown,
+			e = source.Error{Path: line.file, Line: line.at.Line, Column: line.at.Column, Unknown: e.Unknown, Quotes: true,
 				Message: fmt.Sprintf("%s: what it brings in has a mistake (%s): %s", top.field, at, e.Message)}
 		}
 		if key := e.Error(); !seen[key] {

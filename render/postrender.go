@@ -168,7 +168,7 @@ func (p *printed) through(r *Renderer, o gitops.Overrides) ([]*Resource, []sourc
 			continue
 		}
 		at := virtual.Place(e.Line, e.Column)
-		problems[i] = source.Error{Path: at.Path, Line: at.Line, Column: at.Column, Unknown: e.Unknown,
+		problems[i] = source.Error{Path: at.Path, Line: at.Line, Column: at.Column, Unknown: e.Unknown, Quotes: true,
 			Message: "postRenderers: " + e.Message}
 	}
 	if len(problems) > 0 {
@@ -183,7 +183,7 @@ func (p *printed) through(r *Renderer, o gitops.Overrides) ([]*Resource, []sourc
 
 // problem is an error that stands on the post renderer as a whole.
 func (p *printed) problem(e source.Error) source.Error {
-	return source.Error{Path: p.at.Path, Line: p.at.Line, Column: p.at.Column, Unknown: e.Unknown,
+	return source.Error{Path: p.at.Path, Line: p.at.Line, Column: p.at.Column, Unknown: e.Unknown, Quotes: true,
 		Message: "postRenderers: " + e.Message}
 }
 

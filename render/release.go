@@ -61,11 +61,15 @@ func (r *Renderer) release(ctx context.Context, root roots.Root, spec *gitops.Re
 		problems, err = s.resources(out)
 	}
 	if err != nil {
+		nothing := &Rendering{Root: root, Reads: out.Reads, wants: out.wants}
+		if failed := (*helm.Error)(nil); errors.As(err, &failed) {
+			nothing.told = r.answers(failed.Found...)
+		}
 		problem, err := s.problem(err)
 		if err != nil {
 			return nil, nil, err
 		}
-		return &Rendering{Root: root, Reads: out.Reads, wants: out.wants}, []source.Error{problem}, nil
+		return nothing, []source.Error{problem}, nil
 	}
 	out.asked.add(s.output)
 	problems = slices.Concat(problems, s.unknown(), s.unsure(ctx, out.Resources), s.elsewhere(ctx, out))
@@ -252,8 +256,10 @@ func (s *release) problem(err error) (source.Error, error) {
 		out.Message, out.Unknown = "not all values have been fetched", true
 	case errors.As(err, &written):
 		out = *written
+		out.Quotes = true
 	case errors.As(err, &failed):
 		s.failed(&out, failed)
+		out.Quotes = true
 	case errors.Is(err, tree.ErrNotExist):
 		out.Message = "the chart is not there: " + s.spec.Chart.Folder + " is no folder of " + s.spec.Chart.Want.URL
 	default:

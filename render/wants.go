@@ -97,6 +97,27 @@ func (r *Renderer) Uses(out *Rendering) (list []Use) {
 	return list
 }
 
+// Repositories lists the git repositories that something in a rendering of this renderer may be written in: of what it
+// is made of, and of what its chart looked up in other roots. Addresses are without what may be a password.
+func (r *Renderer) Repositories(out *Rendering) (urls []string) {
+	from := []wants{out.wants}
+	for _, t := range out.told {
+		for _, o := range r.declaredAs(t.Lookup.APIVersion, t.Lookup.Kind, t.Lookup.Namespace, t.Lookup.Name) {
+			from = append(from, o.from)
+		}
+	}
+	for _, w := range from {
+		for want, one := range w {
+			var e remote.Entry
+			if want.Kind == remote.Git && json.Unmarshal([]byte(one.digest), &e) == nil && e.Failure == nil {
+				urls = append(urls, remote.Redacted(want.URL))
+			}
+		}
+	}
+	slices.Sort(urls)
+	return slices.Compact(urls)
+}
+
 // asking is where a release asks for something.
 func asking(release *gitops.Release, want remote.Want) gitops.Position {
 	if want != release.Chart.Want {

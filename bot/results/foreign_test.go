@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // What is made of other private repositories is shown as far as the reader may read these, by each request anew.
@@ -32,5 +34,17 @@ func TestForeign(t *testing.T) {
 		if !strings.Contains(w.Body.String(), c.want) {
 			t.Errorf("%v: %s, want %s", c.seen, w.Body, c.want)
 		}
+	}
+}
+
+// The overview of a repository is one for all readers: it quotes none of the others.
+func TestForeignInOverview(t *testing.T) {
+	m := &Meta{ID: "x", Head: headA, Branch: "main", Foreign: []Foreign{{URL: "https://a"}}}
+	rep := &report.Report{Outside: []report.Outside{{URL: "https://a", Roots: []string{"apps"}}},
+		NotChecked: []report.NotChecked{{Root: "apps", Reason: "hush", Quotes: true}, {Root: "apps", Reason: "own"}}}
+	var o Overview
+	o.add(m, rep, clock)
+	if len(o.NotChecked) != 2 || strings.Contains(o.NotChecked[0].Reason, "hush") || o.NotChecked[1].Reason != "own" {
+		t.Errorf("%+v", o.NotChecked)
 	}
 }

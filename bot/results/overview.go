@@ -156,6 +156,7 @@ func entryOf(m *Meta, rep *report.Report) Entry {
 // older than what is there changes little: it has its place in the order, and its pull request goes on to show the newer
 // one. What is from the future, of a clock that was wrong, is not newer.
 func (o *Overview) add(m *Meta, rep *report.Report, now time.Time) {
+	rep = rep.Withhold(m.foreign()) // it is the same for all readers
 	e := entryOf(m, rep)
 	newer := func(p Entry) bool { return p.Completed.After(e.Completed) && !p.Completed.After(now) }
 	o.Schema, o.Repository, o.GitHub = Schema, m.Repository, m.GitHub

@@ -86,6 +86,14 @@ type Foreign struct {
 	URL        string     `json:"url"`
 }
 
+// foreign are the addresses of all that not everybody who may see the result may read.
+func (m *Meta) foreign() (urls []string) {
+	for _, f := range m.Foreign {
+		urls = append(urls, f.URL)
+	}
+	return urls
+}
+
 // parts is where the report is.
 type parts struct {
 	Name  string `json:"name"`  // of this writing of it

@@ -10,7 +10,6 @@ import (
 	"github.com/lintel-bot/lintel/checks/report"
 	"github.com/lintel-bot/lintel/checks/review"
 	"github.com/lintel-bot/lintel/render"
-	"github.com/lintel-bot/lintel/render/remote"
 )
 
 // maxBumps is how many roots are told of.
@@ -140,15 +139,11 @@ func Resolved(roots []*diff.Root) (list []report.Resolved) {
 	return list
 }
 
-// Outside lists the git repositories that roots are rendered from on either side, besides their own.
+// Outside lists the git repositories that what roots deploy on either side is written in, besides their own.
 func Outside(roots []*diff.Root) (list []report.Outside) {
 	at := map[string]int{}
 	for _, r := range roots {
-		for _, u := range slices.Concat(r.Was, r.Now) {
-			if u.Want.Kind != remote.Git {
-				continue
-			}
-			address := remote.Redacted(u.Want.URL)
+		for _, address := range r.From {
 			i, ok := at[address]
 			if !ok {
 				i = len(list)

@@ -12,7 +12,8 @@ import (
 // Problems returns what rendering says as problems of a report, with words before each message.
 func Problems(words string, list ...source.Error) (problems []report.Problem) {
 	for _, e := range list {
-		problems = append(problems, report.Problem{Path: e.Path, Line: e.Line, Column: e.Column, Message: words + e.Message})
+		problems = append(problems, report.Problem{Path: e.Path, Line: e.Line, Column: e.Column, Message: words + e.Message,
+			Quotes: e.Quotes})
 	}
 	return problems
 }

@@ -31,6 +31,7 @@ type Root struct {
 	Notes      []source.Error     // see render.Rendering.Notes; of a head that differs from the base
 	Reads      map[string]string  // what was read for either side, "" for what is not there
 	Was, Now   []render.Use       // what either side takes from outside
+	From       []string           // the git repositories that either side has anything of: see render.Renderer.Repositories
 
 	before []*render.Resource    // what the base deploys from here
 	rest   func() []source.Error // see render.Rendering.Rest; of the base
@@ -52,10 +53,10 @@ func (s Sides) Reached() []roots.Root {
 }
 
 // Alone renders the kustomizations of the head that the change reaches and that are no roots, and of which nothing says
-// who deploys them (see roots.Set.Alone). It returns what the change does to each of them by itself; one that does not
+// who deploys them (see roots.Set.Alone). It returns what the change makes of each of them by itself; one that does not
 // render has nothing, since whatever includes it does not render either. The known roots are left out. Where everything
 // counts there are none: what each base lacks that its overlays have is of no use to anybody.
-func (s Sides) Alone(ctx context.Context, known []*Root) (pairs []*Pair, _ error) {
+func (s Sides) Alone(ctx context.Context, known []*Root) (list []*Root, _ error) {
 	if s.All {
 		return nil, nil
 	}
@@ -63,12 +64,14 @@ func (s Sides) Alone(ctx context.Context, known []*Root) (pairs []*Pair, _ error
 		if slices.ContainsFunc(known, func(r *Root) bool { return r.Root == root }) {
 			continue
 		}
+		out := &Root{Root: root}
 		var before []*render.Resource
 		if f, err := s.Trees.Base.Roots.Kustomization(root.Path); f != nil && err == nil {
 			old, problems, err := s.Base.Render(ctx, root)
 			if err != nil {
 				return nil, err
 			}
+			out.From = s.Base.Repositories(old)
 			if before = old.Resources; len(problems) == 0 && old.Same(s.Head) {
 				continue
 			}
@@ -78,13 +81,14 @@ func (s Sides) Alone(ctx context.Context, known []*Root) (pairs []*Pair, _ error
 			return nil, err
 		}
 		if len(problems) == 0 || now.Partial {
-			pairs = append(pairs, Pairs(root, before, now.Resources, false)...)
+			out.Pairs, out.From = Pairs(root, before, now.Resources, false), append(out.From, s.Head.Repositories(now)...)
+			list = append(list, out)
+		}
+		for _, p := range out.Pairs {
+			p.Old, p.New = admitted(p.Old), admitted(p.New)
 		}
 	}
-	for _, p := range pairs {
-		p.Old, p.New = admitted(p.Old), admitted(p.New)
-	}
-	return pairs, nil
+	return list, nil
 }
 
 // Render renders one root on both sides and pairs what they deploy. The error is that of the repository or of the
@@ -99,14 +103,14 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 			return nil, err
 		}
 		before, out.before = old.Resources, old.Resources
-		out.Was = s.Base.Uses(old)
+		out.Was, out.From = s.Base.Uses(old), s.Base.Repositories(old)
 		out.Base, out.rest, out.Reads = problems, old.Rest, maps.Clone(old.Reads)
 		if len(problems) > 0 && !old.Partial {
 			out.Unseen = old.Reads
 		}
 		if inHead && (len(problems) == 0 || old.Partial) && old.Same(s.Head) {
 			out.Deployed, out.Known, out.Base = before, len(problems) == 0, nil
-			out.Now = s.Head.Uses(old)
+			out.Now, out.From = s.Head.Uses(old), append(out.From, s.Head.Repositories(old)...)
 			return out, nil // nothing that it reads changed
 		}
 	}
@@ -117,7 +121,7 @@ func (s Sides) Render(ctx context.Context, root roots.Root) (*Root, error) {
 			return nil, err
 		}
 		after, out.Head, out.Notes = now.Resources, problems, now.Notes(ctx)
-		out.Now = s.Head.Uses(now)
+		out.Now, out.From = s.Head.Uses(now), append(out.From, s.Head.Repositories(now)...)
 		if out.Reads == nil {
 			out.Reads = map[string]string{}
 		}

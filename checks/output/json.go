@@ -21,7 +21,8 @@ func checkJSON(w io.Writer, r *report.Report, _ Options) error {
 		f.Roots, f.Origin = append([]string{}, f.Roots...), originJSON(f.Origin)
 		out.Findings[i] = f
 	}
-	out.Errors = append([]report.Problem{}, r.Errors...)
+	out.Errors, out.Warnings = append([]report.Problem{}, problemsJSON(r.Errors)...), problemsJSON(r.Warnings)
+	out.NotChecked = notCheckedJSON(r.NotChecked)
 	out.Bumps, out.Differences = bumpsJSON(r.Bumps), differencesJSON(r.Differences)
 	out.Preview = previewJSON(r.Preview)
 	return writeJSON(w, &out)
@@ -31,8 +32,26 @@ func checkJSON(w io.Writer, r *report.Report, _ Options) error {
 func diffJSON(w io.Writer, d *report.Differences, _ Options) error {
 	out := *d
 	out.Differences, out.Images = listJSON(differencesJSON(d.Differences)), listJSON(d.Images)
-	out.Errors = listJSON(d.Errors)
+	out.Errors, out.Warnings = listJSON(problemsJSON(d.Errors)), problemsJSON(d.Warnings)
+	out.NotChecked = notCheckedJSON(d.NotChecked)
 	return writeJSON(w, &out)
+}
+
+// problemsJSON are problems as programs read them: who may see them is no matter of theirs.
+func problemsJSON(list []report.Problem) []report.Problem {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].Quotes = false
+	}
+	return list
+}
+
+func notCheckedJSON(list []report.NotChecked) []report.NotChecked {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].Quotes = false
+	}
+	return list
 }
 
 // differencesJSON are differences in which no list is null.
@@ -59,6 +78,7 @@ func previewJSON(p *report.Preview) *report.Preview {
 	}
 	out := *p
 	out.Policies = append([]report.PolicyPreview{}, p.Policies...)
+	out.Warnings, out.Notices = problemsJSON(p.Warnings), problemsJSON(p.Notices)
 	out.Findings = slices.Clone(p.Findings)
 	for i := range out.Findings {
 		f := &out.Findings[i]

@@ -126,6 +126,7 @@ type Problem struct {
 	Column  int    `json:"column,omitempty"`
 	Message string `json:"message"`
 	Changed bool   `json:"changed,omitempty"` // whether the change touches this file
+	Quotes  bool   `json:"quotes,omitempty"`  // other repositories may be quoted, see Withhold; "-o json" leaves it out
 }
 
 // Compare orders problems by place, then by what they say.
@@ -162,6 +163,7 @@ type NotChecked struct {
 	Before  bool   `json:"before,omitempty"`  // the base has it in the same way
 	Rules   bool   `json:"rules,omitempty"`   // it is about rules of the base branch that are not in effect
 	Fails   bool   `json:"fails,omitempty"`   // the settings let it fail the check
+	Quotes  bool   `json:"quotes,omitempty"`  // as of a Problem
 }
 
 // Problem is what is not checked as a problem with a place.

@@ -45,6 +45,18 @@ func (r *Report) Withhold(urls []string) *Report {
 			f.withhold()
 		}
 	}
+	out.Errors, out.Warnings = unquoted(r.Errors, from), unquoted(r.Warnings, from)
+	out.NotChecked = slices.Clone(r.NotChecked)
+	for i := range out.NotChecked {
+		if n := &out.NotChecked[i]; n.Quotes {
+			n.Reason = quoting(from)
+		}
+	}
+	if r.Preview != nil {
+		preview := *r.Preview
+		preview.Warnings, preview.Notices = unquoted(preview.Warnings, from), unquoted(preview.Notices, from)
+		out.Preview = &preview
+	}
 	said := map[Resource]bool{}
 	out.Differences = slices.Clone(r.Differences)
 	for i := range out.Differences {
@@ -67,6 +79,22 @@ func (r *Report) Withhold(urls []string) *Report {
 	}
 	out.Images = slices.DeleteFunc(slices.Clone(r.Images), func(i ImageChange) bool { return said[i.Resource] })
 	return &out
+}
+
+// unquoted are problems without the words of those that may quote one of some repositories: they tell where the
+// repository that was checked brings it in.
+func unquoted(list []Problem, from []string) []Problem {
+	list = slices.Clone(list)
+	for i := range list {
+		if list[i].Quotes {
+			list[i].Message = quoting(from)
+		}
+	}
+	return list
+}
+
+func quoting(from []string) string {
+	return "what stands in the way here is shown to those who may read " + strings.Join(from, " and ")
 }
 
 // elsewhere reports whether a path is of another repository or a chart.

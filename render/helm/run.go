@@ -45,9 +45,10 @@ func (c *Chart) Render(ctx context.Context, o Options) (*Output, error) {
 	done := make(chan result, 1)
 	go func() {
 		out, err := guarded(func() (*Output, error) { return c.render(o, r) })
-		if e, ok := errors.AsType[*Error](err); ok && len(r.lookups) > 0 {
+		if e, ok := errors.AsType[*Error](err); ok && len(r.lookups)+len(r.found) > 0 {
 			with := *e
 			with.Lookups = slices.SortedFunc(maps.Keys(r.lookups), compareLookups)
+			with.Found = slices.SortedFunc(maps.Keys(r.found), compareLookups)
 			err = &with
 		}
 		done <- result{out, err}

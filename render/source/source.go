@@ -42,6 +42,8 @@ type Error struct {
 	// Unknown says that nothing is wrong with what is written: only the cluster, the operator or another repository has
 	// what it asks for, or Lintel does not evaluate it.
 	Unknown bool
+	// Quotes says that the message may have something that is written in another repository or in a chart.
+	Quotes bool
 }
 
 func (e *Error) Error() string {
