@@ -85,6 +85,8 @@ func diffTable(lines []DiffLine) template.HTML {
 			} else {
 				w.link(l.Where)
 			}
+		} else {
+			w.WriteString("<td>") // else the color of the row ends before it
 		}
 	}
 	w.WriteString("</table></div>")

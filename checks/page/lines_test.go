@@ -1,0 +1,26 @@
+package page
+
+import (
+	"strings"
+	"testing"
+)
+
+// Each row has all cells, with a place or without one: the color of a row ends where its cells do.
+func TestRowsOfADifferenceAreWhole(t *testing.T) {
+	text := string(diffTable([]DiffLine{
+		{Sign: "@", Words: []Word{{Text: "spec"}}},
+		{Sign: " ", Words: []Word{{Text: "a: 1"}}},
+		{Sign: "-", Words: []Word{{Text: "b: 1"}}, Where: Link{Text: "a.yaml:2", Address: "https://x.example/a.yaml#L2"}},
+		{Sign: "+", Words: []Word{{Text: "b: "}, {Text: "2", Differs: true}}, Where: Link{Text: ":2"}},
+		{Sign: "+"},
+	}))
+	rows := strings.Split(text, "<tr")[1:]
+	if len(rows) != 5 {
+		t.Fatalf("%d rows in %s", len(rows), text)
+	}
+	for _, row := range rows {
+		if n := strings.Count(row, "<td"); n != 3 {
+			t.Errorf("%d cells in %s", n, row)
+		}
+	}
+}
