@@ -57,7 +57,7 @@ func TestPagesOfResults(t *testing.T) {
 		`<a href="https://github.example/octo/fleet/blob/c0ffee0123456789/a%20b.yaml#L3">a b.yaml:3</a>`,
 		`<a href="https://github.example/octo/fleet/commit/c0ffee0123456789">c0ffee0123</a>`, "1 May 2026 10:00 UTC, in 3s",
 		`<form method="post" action="/lintel/auth/sign-out">`, "Sign out", `href="/lintel/static/page-`, `src="/lintel/static/page-`,
-		"<code>lintel check</code>", `<a href="/lintel/o/octo/fleet">octo/fleet</a>`,
+		`<code class="command">lintel check</code>`, `<a href="/lintel/o/octo/fleet">octo/fleet</a>`,
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %s in\n%s", want, b.String())

@@ -113,17 +113,17 @@ func resultFacts(r *results.Stored, v results.View) (facts []page.Fact) {
 			facts = append(facts, page.Fact{Label: label, Items: items})
 		}
 	}
-	commit := func(id string) page.Link {
-		l := page.Link{Text: id[:min(len(id), 10)]}
-		if id != "" {
-			l.Address = r.RepositoryURL() + "/commit/" + id
+	commit := func(label, id string) {
+		if id == "" {
+			return
 		}
-		return l
+		facts = append(facts, page.Fact{Label: label, Code: true,
+			Items: []page.Link{{Text: id[:min(len(id), 10)], Address: r.RepositoryURL() + "/commit/" + id}}})
 	}
 	add("Repository", page.Link{Text: r.Repository.String(), Address: v.Base + results.RepositoryPath(r.Repository)})
-	add("Head", commit(r.Head))
-	add("Base", commit(r.Base))
-	add("Rules", commit(r.Rules))
+	commit("Head", r.Head)
+	commit("Base", r.Base)
+	commit("Policies from", r.Rules)
 	when := r.Completed.UTC().Format("2 January 2006 15:04 UTC")
 	if took := r.Completed.Sub(r.Started); !r.Started.IsZero() && took >= 0 {
 		when += ", in " + took.Round(time.Second/10).String()

@@ -43,9 +43,12 @@ func Page(r *report.Report, o PageOptions) *page.Page {
 			}
 		}
 		if s.command != "" {
-			runs = append(runs, page.Run{Text: " "}, page.Run{Text: shown(s.command), Code: true})
+			runs = append(runs, page.Run{Text: shown(s.command), Command: true})
 		}
 		p.Steps = append(p.Steps, runs)
+	}
+	if len(r.Findings)+len(r.Errors) == 0 {
+		p.Counts = "" // the verdict says so
 	}
 	p.Groups, p.Totals = b.groups(list)
 	for i := range r.Exceptions {
@@ -63,6 +66,7 @@ func Page(r *report.Report, o PageOptions) *page.Page {
 	}
 	p.Preview = b.preview()
 	b.differences(p, r.Rendered())
+	unfold(p.Changes, openLines)
 	return p
 }
 
@@ -125,8 +129,8 @@ func (b *pageOf) note(p report.Problem) page.Note {
 
 // facts are what the report knows of what was touched.
 func (b *pageOf) facts() (list []page.Fact) {
-	add := func(label string, names []string) {
-		f := page.Fact{Label: label}
+	add := func(label string, code bool, names []string) {
+		f := page.Fact{Label: label, Code: code}
 		for _, name := range names {
 			f.Items = append(f.Items, page.Link{Text: shown(name)})
 		}
@@ -134,7 +138,7 @@ func (b *pageOf) facts() (list []page.Fact) {
 			list = append(list, f)
 		}
 	}
-	add("Clusters", b.report.Clusters)
+	add("Clusters", false, b.report.Clusters)
 	var roots []string
 	for i := range b.report.Findings {
 		roots = append(roots, b.report.Findings[i].Roots...)
@@ -146,7 +150,7 @@ func (b *pageOf) facts() (list []page.Fact) {
 		roots = append(roots, b.report.Differences[i].Roots...)
 	}
 	slices.Sort(roots)
-	add("Deployed by", slices.Compact(roots))
+	add("Rendered by", true, slices.Compact(roots))
 	return list
 }
 
@@ -249,15 +253,24 @@ func (b *pageOf) finding(f *report.Finding) page.Finding {
 		out.Write = append(out.Write, diffLine(row))
 	}
 	if out.Write != nil {
-		out.WriteWords = "Write"
+		out.WriteWords = "What to write"
 		if f.Suggestion.Example {
-			out.WriteWords = "Write, for example"
+			out.WriteWords = "What to write, for example"
 		}
 	}
 	if f.Exemption != nil {
-		out.Exemption = shown(exemptionWords(f.Exemption))
+		out.Exemption = b.exemption(f.Exemption)
 	}
 	return out
+}
+
+// exemption is the exception of a finding. One of the change is in the head, another one is where the rules are.
+func (b *pageOf) exemption(e *report.Exemption) page.Note {
+	n := page.Note{Where: b.rule(e.Path, 0), Text: shown(exemptionWords(&report.Exemption{Exception: e.Exception, State: e.State, By: e.By}))}
+	if e.State != report.Merged && e.State != report.Expired {
+		n.Where = b.at(e.Path, 0)
+	}
+	return n
 }
 
 // diffLine is a line of a difference in unified form.
@@ -314,7 +327,11 @@ func codeText(s string) string {
 }
 
 func (b *pageOf) exception(e *report.Exception) page.Exception {
-	out := page.Exception{Name: shown(e.Name), State: shown(string(e.State)), Where: b.at(e.Path, e.Line)}
+	out := page.Exception{Name: shown(e.Name), State: shown(string(e.State)), Mark: shown(string(e.State)),
+		Where: b.at(e.Path, e.Line)}
+	if e.State == report.Pending {
+		out.Mark = "waits for approval"
+	}
 	for _, f := range facts(e, b.report.Approvers) {
 		out.Facts = append(out.Facts, shown(f.plain()))
 	}
@@ -359,7 +376,7 @@ func (b *pageOf) preview() *page.Preview {
 	for _, i := range previewItems(p) {
 		where := b.at(i.path, i.line)
 		if i.gone {
-			where.Address = ""
+			where.Address = b.base(i.path, i.line)
 		}
 		out.Items = append(out.Items, page.Note{Where: where, Text: shown(i.words)})
 	}
@@ -367,7 +384,8 @@ func (b *pageOf) preview() *page.Preview {
 		f := &p.Findings[i]
 		o := cmp.Or(f.Origin, &report.Origin{})
 		out.Rows = append(out.Rows, page.PreviewRow{Effect: shown(string(f.Effect)), Rule: shown(ruleName(f.Policy, f.Rule)),
-			Becomes: shown(becomes(f)), Resources: shown(previewResources(f)), Where: b.at(o.Path, o.StartLine)})
+			Becomes: shown(becomes(f)), Resource: shown(f.Resource.String()),
+			More: strings.TrimPrefix(previewResources(f), f.Resource.String()), Where: b.at(o.Path, o.StartLine)})
 	}
 	if p.LeftOut > 0 {
 		out.LeftOut = report.Count(p.LeftOut, "more difference is", "more differences are") + " counted above and not listed."

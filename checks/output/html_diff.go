@@ -17,25 +17,33 @@ func diffHTML(w io.Writer, d *report.Differences, o Options) error {
 	b := &pageOf{report: &report.Report{Clusters: d.Clusters}, o: o.HTML, ids: map[string]int{}}
 	p := &page.Page{
 		Frame:  page.Frame{Name: o.HTML.Name, Detail: shown(o.HTML.Detail), Inline: true},
-		State:  "neutral",
 		Errors: b.notes(d.Errors), Warnings: b.notes(d.Warnings), Facts: append(slices.Clone(o.HTML.Facts), b.facts()...),
 		Verdict: shown(diffCounts(d)), Counts: shown(unknownWords(d)), Work: shown(otherRoots(d)), Command: shown(o.HTML.Command),
 	}
 	for _, n := range d.NotChecked {
 		p.NotChecked = append(p.NotChecked, b.note(n.Problem()))
 	}
-	if p.Counts == "" {
-		p.State = "success"
+	if p.Counts != "" {
+		p.State = "neutral" // else neither good nor bad
 	}
 	b.differences(p, d)
-	for i := range p.Changes {
-		p.Changes[i].Open = len(p.Changes) <= openChanges
-	}
+	unfold(p.Changes, openLinesAlone)
 	return page.Write(w, p)
 }
 
-// openChanges is up to how many differences a page shows unfolded that is about nothing else.
-const openChanges = 20
+// openLines is up to how many lines differences are shown unfolded, openLinesAlone on a page that is about nothing else.
+const openLines, openLinesAlone = 60, 600
+
+// unfold opens differences that have no more than so many lines together: few are read where they stand, and of many a
+// reader opens some.
+func unfold(changes []page.Change, most int) {
+	for i := range changes {
+		most -= len(changes[i].Lines)
+	}
+	for i := range changes {
+		changes[i].Open = most >= 0
+	}
+}
 
 // differences tells what becomes of the rendered resources and of their images.
 func (b *pageOf) differences(p *page.Page, d *report.Differences) {
@@ -76,7 +84,7 @@ const contextRunes = 400
 // its line only.
 func (b *pageOf) hunk(h *report.DiffHunk, path *string) []page.DiffLine {
 	list := []page.DiffLine{{Sign: "@", Words: []page.Word{{Text: codeText(h.Path)}}}}
-	last := ""
+	var last page.Link
 	for i, l := range h.Lines {
 		one := page.DiffLine{Sign: signOf(l.Sign), Words: []page.Word{{Text: codeText(l.Text)}}}
 		if runes := []rune(l.Text); one.Sign == " " && len(runes) > contextRunes {
@@ -88,10 +96,10 @@ func (b *pageOf) hunk(h *report.DiffHunk, path *string) []page.DiffLine {
 			if l.Origin.Side == report.Base || l.Sign == "-" {
 				at.Address = b.base(l.Origin.Path, l.Origin.StartLine)
 			}
-			if at.Text = shown(lineOrigin(l.Origin)); at.Text != last || i == 0 {
-				one.Where = at // of lines of one place, the first one has it
+			if at.Text = shown(lineOrigin(l.Origin)); at != last || i == 0 {
+				one.Where = at // of lines of one place at one commit, the first one has it
 			}
-			last = at.Text
+			last = at
 			if l.Origin.Path == *path && strings.HasPrefix(one.Where.Text, shown(*path)+":") {
 				one.Where.Text = strings.TrimPrefix(one.Where.Text, shown(*path))
 			}

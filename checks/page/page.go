@@ -70,6 +70,7 @@ func (l Link) Href() string {
 type Fact struct {
 	Label string
 	Items []Link
+	Code  bool // names from the repository or its history, no words
 }
 
 // Many reports whether the items are more than a reader passes over.
@@ -77,8 +78,9 @@ func (f Fact) Many() bool { return len(f.Items) > 8 }
 
 // Run is a part of a sentence, or a name or command in it.
 type Run struct {
-	Text string
-	Code bool
+	Text    string
+	Code    bool
+	Command bool // a whole command, to copy
 }
 
 // Total is a row of the table of policies.
@@ -142,7 +144,7 @@ type Finding struct {
 	WriteWords                    string
 	Chain                         []Note
 	Resources, Roots, Clusters    []string
-	Exemption                     string
+	Exemption                     Note // the exception that covers it, or is to
 }
 
 // DiffLine is a line of a difference.
@@ -171,14 +173,17 @@ type Change struct {
 	Rest                    Link   // the part that has the lines, if that is not the page
 }
 
+// ImageColumns are the names of the columns of Images.
+func (p *Page) ImageColumns() []string { return []string{"From", "To", "Where"} }
+
 // Row is a row of a table.
 type Row []string
 
 // Exception is an exception of the change, or what waits for approval as one does.
 type Exception struct {
-	Name, State string
-	Where       Link
-	Facts       []string
+	Name, State, Mark string // Mark is the state in words
+	Where             Link
+	Facts             []string
 }
 
 // Bump is a root with other versions of things from outside.
@@ -206,8 +211,9 @@ type Preview struct {
 
 // PreviewRow is one place that rules see otherwise after the merge.
 type PreviewRow struct {
-	Effect, Rule, Becomes, Resources string
-	Where                            Link
+	Effect, Rule, Becomes string
+	Resource, More        string // one of the resources, and how many else
+	Where                 Link
 }
 
 // Asset is a file that pages need.

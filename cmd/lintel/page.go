@@ -26,7 +26,7 @@ func (r *repository) pageOptions(ctx context.Context, change *report.Change, wor
 		if web != "" {
 			link.Address = web + "/commit/" + id
 		}
-		o.Facts = append(o.Facts, page.Fact{Label: label, Items: []page.Link{link}})
+		o.Facts = append(o.Facts, page.Fact{Label: label, Items: []page.Link{link}, Code: true})
 	}
 	if worktree {
 		o.Facts = append(o.Facts, page.Fact{Label: "Head", Items: []page.Link{{Text: "the work tree"}}})
@@ -34,8 +34,8 @@ func (r *repository) pageOptions(ctx context.Context, change *report.Change, wor
 		commit("Head", change.Head)
 	}
 	commit("Base", change.Base)
-	if change.Rules != change.Head {
-		commit("Rules", change.Rules)
+	if change.Rules != change.Head && !change.OnlyDifferences {
+		commit("Policies from", change.Rules)
 	}
 	if o.Name.Text = "a local repository"; web != "" {
 		u, _ := url.Parse(web) // which it was made of

@@ -1,0 +1,62 @@
+package output
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/lintel-bot/lintel/checks/page"
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// Of lines of one place the first one has it; a line that was changed where it stands leads to both commits.
+func TestPlacesOfADifference(t *testing.T) {
+	b := &pageOf{report: &report.Report{}, o: PageOptions{BlobURL: page.Blob("https://x.example/o/r", "head"),
+		BaseURL: page.Blob("https://x.example/o/r", "base")}, ids: map[string]int{}}
+	at := func(n int) *report.Origin { return &report.Origin{Path: "a.yaml", StartLine: n, EndLine: n} }
+	path := ""
+	lines := b.hunk(&report.DiffHunk{Path: "spec", Lines: []report.DiffLine{
+		{Sign: "-", Text: "tag: 1", Origin: at(3)}, {Sign: "+", Text: "tag: 2", Origin: at(3)},
+		{Sign: "+", Text: "more: 2", Origin: at(3)}, {Sign: "+", Text: "last: 2", Origin: at(4)}}}, &path)
+	var got []page.Link
+	for _, l := range lines[1:] {
+		got = append(got, l.Where)
+	}
+	want := []page.Link{{Text: "a.yaml:3", Address: "https://x.example/o/r/blob/base/a.yaml#L3"},
+		{Text: ":3", Address: "https://x.example/o/r/blob/head/a.yaml#L3"}, {},
+		{Text: ":4", Address: "https://x.example/o/r/blob/head/a.yaml#L4"}}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+}
+
+func TestUnfold(t *testing.T) {
+	for name, c := range map[string]struct {
+		lines []int
+		open  bool
+	}{"few": {[]int{2, 3}, true}, "as many": {[]int{5, 5}, true}, "one more": {[]int{5, 6}, false}, "none": {nil, false}} {
+		var list []page.Change
+		for _, n := range c.lines {
+			list = append(list, page.Change{Lines: make([]page.DiffLine, n)})
+		}
+		unfold(list, 10)
+		for i := range list {
+			if list[i].Open != c.open {
+				t.Errorf("%s: %v", name, list[i].Open)
+			}
+		}
+	}
+}
+
+// An exception of the change is in the head, one that is merged is where the rules are.
+func TestExceptionOfAFinding(t *testing.T) {
+	b := &pageOf{report: &report.Report{}, o: PageOptions{BlobURL: page.Blob("https://x.example/o/r", "head"),
+		PolicyURL: page.Blob("https://x.example/o/r", "rules")}}
+	for state, commit := range map[report.State]string{report.Merged: "rules", report.Expired: "rules", report.Pending: "head",
+		report.Approved: "head", report.Refused: "head"} {
+		got := b.exemption(&report.Exemption{Exception: "n/e", Path: "e.yaml", State: state})
+		want := "https://x.example/o/r/blob/" + commit + "/e.yaml"
+		if got.Text != "n/e: "+string(state) || got.Where.Text != "e.yaml" || got.Where.Address[:len(want)] != want {
+			t.Errorf("%s: %+v, want %s", state, got, want)
+		}
+	}
+}
