@@ -53,7 +53,7 @@ func TestPagesOfResults(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`<a href="https://github.example/octo/fleet/pull/7">octo/fleet #7</a>`, "Words by Words",
+		`<a href="https://github.example/octo/fleet/pull/7">octo/fleet #7</a>`, "Words · by Words",
 		`<a href="https://github.example/octo/fleet/blob/c0ffee0123456789/a%20b.yaml#L3">a b.yaml:3</a>`,
 		`<a href="https://github.example/octo/fleet/commit/c0ffee0123456789">c0ffee0123</a>`, "1 May 2026 10:00 UTC, in 3s",
 		`<form method="post" action="/lintel/auth/sign-out">`, "Sign out", `href="/lintel/static/page-`, `src="/lintel/static/page-`,
@@ -121,10 +121,10 @@ func TestPagesOfRepositories(t *testing.T) {
 		`<td class="when">never</td><td class="look">nothing that needs it</td>`, "and 3 more", "and 4 more",
 		"<title>Violations of the default branch by policy</title><desc>69 on 2026-05-01 00:21, 10 on 2026-05-01 01:20, at most 69 in 60 reports</desc>",
 		`<tr><th scope="row" class="when">2026-05-01 01:20</th><td class="n">5</td><td class="n">3</td><td class="n">2</td><td class="n">10</td></tr>`,
-		`<tr><th scope="row">Words</th><td>high</td><td class="n">5</td><td class="n">0</td></tr>`, "Since 1 May 2026",
+		`<tr><th scope="row">Words</th><td>high</td><td class="n" data-of="violations">5</td><td class="n" data-of="since 1 May 2026">0</td></tr>`, "Since 1 May 2026",
 		`<a href="https://github.example/octo/fleet/commit/c0ffee">c0ffee</a>`, `<a href="/r/octo/fleet/c0ffee/0">Words</a>`,
 		`<a href="https://github.example/octo/fleet/blob/c0ffee/e.yaml#L2">e.yaml:2</a>`, `<a href="https://github.example/octo/fleet/pull/4">#4 Words</a>`,
-		`<a href="/r/octo/fleet/dead/9">Words</a>`, `<td class="n">3</td><td class="n good">−59</td>`} {
+		`<a href="/r/octo/fleet/dead/9">Words</a>`, `<td class="n" data-of="violations">3</td><td class="n good" data-of="since 1 May 2026">−59</td>`} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %s in\n%s", want, b.String())
 		}

@@ -52,7 +52,7 @@ func titles(r *results.Stored) (name page.Link, detail string) {
 	switch {
 	case r.Pull != nil:
 		name = page.Link{Text: fmt.Sprintf("%s #%d", r.Repository, r.Pull.Number), Address: r.PullURL()}
-		detail = r.Pull.Title + " by " + r.Pull.Author
+		detail = r.Pull.Title + " · by " + r.Pull.Author
 	case r.Group != "":
 		detail = "a merge queue's group for " + r.Group
 	}
@@ -125,7 +125,7 @@ func resultFacts(r *results.Stored, v results.View) (facts []page.Fact) {
 	commit("Base", r.Base)
 	commit("Policies from", r.Rules)
 	when := r.Completed.UTC().Format("2 January 2006 15:04 UTC")
-	if took := r.Completed.Sub(r.Started); !r.Started.IsZero() && took >= 0 {
+	if took := r.Completed.Sub(r.Started); !r.Started.IsZero() && took >= time.Second/10 {
 		when += ", in " + took.Round(time.Second/10).String()
 	}
 	add("Checked", page.Link{Text: when, Address: r.CheckRunURL()})

@@ -101,6 +101,12 @@ func TestPageKeysAndSearch(t *testing.T) {
 	if got := text(active); got != all[1] {
 		t.Errorf("after j, j, k: %s, want %s", got, all[1])
 	}
+	last := text(`Array.from(document.querySelectorAll("article.folded")).pop().id`)
+	b.Run(t, chromedp.Evaluate(`location.hash = "`+last+`"`, nil), chromedp.Poll(`document.querySelector(":target > .fold")?.open`, nil))
+	b.Run(t, chromedp.Evaluate(`document.querySelector("article.folded").previousElementSibling.focus()`, nil), chromedp.KeyEvent("j"))
+	if got := text(`String(document.activeElement.matches(".folded") && document.activeElement.querySelector(".fold").open)`); got != "true" {
+		t.Error("j leaves a finding folded")
+	}
 	b.Run(t, chromedp.KeyEvent("?"))
 	if got := text(`String(document.querySelector("dialog").open)`); got != "true" {
 		t.Error("? shows no keys")

@@ -164,6 +164,9 @@ func (b *pageOf) id(kind string, parts ...string) string {
 	return id
 }
 
+// openFindings is how many findings of a policy are shown with all there is to them; what follows says the same mostly.
+const openFindings = 5
+
 // groups puts findings together by policy, the loudest and most severe first.
 func (b *pageOf) groups(list []*report.Finding) (groups []page.Group, totals []page.Total) {
 	byPolicy := map[string][]*report.Finding{}
@@ -187,8 +190,10 @@ func (b *pageOf) groups(list []*report.Finding) (groups []page.Group, totals []p
 			Action: shown(string(first.Action))}
 		group := page.Group{ID: id, Policy: shown(name), Title: shown(about.Title), Why: shown(about.Description),
 			Category: shown(about.Category), Source: b.rule(first.PolicyPath, 0), Quiet: loud(findings) >= before}
-		for _, f := range findings {
-			group.Findings = append(group.Findings, b.finding(f))
+		for i, f := range findings {
+			one := b.finding(f)
+			one.Folded = i >= openFindings
+			group.Findings = append(group.Findings, one)
 			if f.Action != first.Action {
 				total.Action = string(report.Mixed)
 			}

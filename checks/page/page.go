@@ -144,6 +144,7 @@ type Finding struct {
 	WriteWords                    string
 	Chain                         []Note
 	Resources, Roots, Clusters    []string
+	Folded                        bool // only its place, a resource and the message are shown at first
 	Exemption                     Note // the exception that covers it, or is to
 }
 
@@ -275,7 +276,7 @@ func (f *Frame) common(title string) common {
 
 func write(w io.Writer, name string, data any) error {
 	t, err := template.New(name).Funcs(template.FuncMap{"count": count, "code": codeTable, "diff": diffTable, "place": place,
-		"names": names, "words": words}).ParseFS(assets, "assets/parts.html", "assets/"+name)
+		"names": names, "words": words, "lower": strings.ToLower}).ParseFS(assets, "assets/parts.html", "assets/"+name)
 	if err != nil {
 		return fmt.Errorf("the page's template: %w", err)
 	}

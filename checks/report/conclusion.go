@@ -149,6 +149,8 @@ func (r *Report) title() string {
 		return strings.Join(parts, ", ")
 	case r.Stats.Policies == 0:
 		return "No policies in this repository: nothing was checked"
+	case r.Stats.Resources == 0 && r.Preview != nil:
+		return "Only policies, exceptions or settings change"
 	case r.Stats.Resources == 0:
 		return "No deployed manifest changes"
 	case r.Stats.PreExisting > 0:

@@ -29,6 +29,8 @@ func TestConclude(t *testing.T) {
 			"2 deployments are not checked"},
 		{"no policies", Report{Stats: Stats{Resources: 2}}, Neutral, "No policies in this repository: nothing was checked"},
 		{"nothing changed", Report{Stats: Stats{Policies: 1}}, Success, "No deployed manifest changes"},
+		{"policies changed", Report{Stats: Stats{Policies: 1}, Preview: &Preview{}}, Success,
+			"Only policies, exceptions or settings change"},
 		{"violation", Report{Stats: checked, Findings: []Finding{blocking, waiting, warning}}, Failure,
 			"1 new violation, 1 exception waits for approval, 1 warning"},
 		{"waiting", Report{Stats: checked, Findings: []Finding{waiting, waiting, warning}}, ActionRequired,

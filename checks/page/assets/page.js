@@ -122,6 +122,8 @@
       next = next.isConnected ? link : now[Math.max(0, at < 0 ? to : now.indexOf(list[at]) + step)];
       if (!next) return;
     }
+    const fold = next.querySelector(":scope > .fold");
+    if (fold) fold.open = true;
     next.focus({ preventScroll: true });
     next.scrollIntoView({ block: "start" });
   };
@@ -145,7 +147,10 @@
     const target = () => document.getElementById(id);
     if (!target()) await loadAll(target);
     for (let d = target(); d; d = d.parentElement) if (d.tagName === "DETAILS") d.open = true;
-    if (target()) target().scrollIntoView({ block: "start" });
+    if (!target()) return;
+    const fold = target().querySelector(":scope > .fold");
+    if (fold) fold.open = true;
+    target().scrollIntoView({ block: "start" });
   };
   window.addEventListener("hashchange", open);
   open();
