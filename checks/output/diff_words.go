@@ -29,7 +29,7 @@ func diffWords(d *report.Difference) string {
 	}
 	words = strings.TrimSuffix(words, ",")
 	if len(d.Clusters) > 0 {
-		words += ", in " + strings.Join(d.Clusters, ", ")
+		words += ", in " + inWords(d.Clusters)
 	}
 	return words
 }

@@ -1,17 +1,28 @@
 package output
 
 import (
-	"slices"
-	"strings"
-
+	"fmt"
 	"github.com/lintel-bot/lintel/checks/report"
+	"strings"
 )
+
+// maxInWords is how many names a sentence has.
+const maxInWords = 20
+
+// inWords are names in a sentence, which counts those beyond what people read.
+func inWords(names []string) string {
+	if more := len(names) - maxInWords; more > 0 {
+		return strings.Join(names[:maxInWords], ", ") + fmt.Sprintf(" and %d more", more)
+	}
+	return strings.Join(names, ", ")
+}
 
 // inState are the names of the exceptions in a state.
 func inState(r *report.Report, state report.State) (names []string) {
+	seen := map[string]bool{}
 	for _, e := range r.Exceptions {
-		if e.State == state && !slices.Contains(names, e.Name) {
-			names = append(names, e.Name)
+		if e.State == state && !seen[e.Name] {
+			seen[e.Name], names = true, append(names, e.Name)
 		}
 	}
 	return names
@@ -54,14 +65,14 @@ func steps(r *report.Report, where string, button bool) (out []step) {
 		out = append(out, next)
 	}
 	if names := inState(r, report.Refused); len(names) > 0 {
-		add("Changes were requested on ", strings.Join(names, ", "), ": edit it as asked, or fix what it was to cover.")
+		add("Changes were requested on ", inWords(names), ": edit it as asked, or fix what it was to cover.")
 	}
 	if names := inState(r, report.Pending); n[pending] > 0 || len(names) > 0 {
 		it := "it"
 		if len(names) > 1 {
 			it = "them"
 		}
-		add("Ask for a review of ", strings.Join(names, ", "),
+		add("Ask for a review of ", inWords(names),
 			". Nothing else is to do: when enough approvers have approved "+it+", this check succeeds by itself.")
 	}
 	if r.Stats.Policies == 0 && len(r.Errors) == 0 {

@@ -97,7 +97,7 @@ func verdict(r *report.Report) string {
 func work(r *report.Report) string {
 	s, rest := r.Stats, ""
 	if len(r.Clusters) > 0 {
-		rest = ", in " + strings.Join(r.Clusters, ", ")
+		rest = ", in " + inWords(r.Clusters)
 	}
 	if s.Unchecked > 0 {
 		rest += ", " + report.Count(s.Unchecked, "changed Helm chart", "changed Helm charts") + " not checked"

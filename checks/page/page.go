@@ -35,8 +35,9 @@ type Page struct {
 	Errors  []Note
 	Groups  []Group // findings by policy
 	Changes []Change
-	Rest    []Link // parts with further ones
-	Images  []Row  // image, from, to, how many
+	Rest    []Link            // parts with further ones
+	Rests   map[string][]Link // likewise of other lists, by the ids of their sections
+	Images  []Row             // image, from, to, how many
 	More    []string
 
 	NotChecked []Note
@@ -68,13 +69,18 @@ func (l Link) Href() string {
 
 // Fact is something that a reader may want to know: a label, and what it is.
 type Fact struct {
-	Label string
-	Items []Link
-	Code  bool // names from the repository or its history, no words
+	Label   string
+	Items   []Link
+	Rest    []Link // parts with further ones
+	Further int    // items in those
+	Code    bool   // names from the repository or its history, no words
 }
 
 // Many reports whether the items are more than a reader passes over.
-func (f Fact) Many() bool { return len(f.Items) > 8 }
+func (f Fact) Many() bool { return f.Count() > 8 }
+
+// Count is how many items there are.
+func (f Fact) Count() int { return len(f.Items) + f.Further }
 
 // Run is a part of a sentence, or a name or command in it.
 type Run struct {
@@ -144,9 +150,15 @@ type Finding struct {
 	WriteWords                    string
 	Chain                         []Note
 	Resources, Roots, Clusters    []string
+	Further                       int // resources in parts
+	ResourcesRest, RootsRest      []Link
+	ClustersRest                  []Link
 	Folded                        bool // only its place, a resource and the message are shown at first
 	Exemption                     Note // the exception that covers it, or is to
 }
+
+// Affected is how many resources it is about.
+func (f *Finding) Affected() int { return len(f.Resources) + f.Further }
 
 // DiffLine is a line of a difference.
 type DiffLine struct {
@@ -165,6 +177,7 @@ type Word struct {
 type Change struct {
 	ID, Resource, Operation string
 	Roots, Clusters         []string
+	RootsRest               []Link
 	First                   bool // the one before it is of other roots
 	Lines                   []DiffLine
 	LeftOut                 string
@@ -174,8 +187,8 @@ type Change struct {
 	Rest                    Link   // the part that has the lines, if that is not the page
 }
 
-// ImageColumns are the names of the columns of Images.
-func (p *Page) ImageColumns() []string { return []string{"From", "To", "Where"} }
+// imageColumns are the names of the columns of Page.Images.
+func imageColumns() []string { return []string{"From", "To", "Where"} }
 
 // Row is a row of a table.
 type Row []string
@@ -245,7 +258,8 @@ func Write(w io.Writer, p *Page) error {
 		*Page
 		common
 		Sections []section
-	}{&whole, p.Frame.common(p.Verdict), p.sections()})
+		Has      []Column
+	}{&whole, p.Frame.common(p.Verdict), p.sections(), p.Columns()})
 }
 
 // Frame is what is around each page.
@@ -276,7 +290,8 @@ func (f *Frame) common(title string) common {
 
 func write(w io.Writer, name string, data any) error {
 	t, err := template.New(name).Funcs(template.FuncMap{"count": count, "code": codeTable, "diff": diffTable, "place": place,
-		"names": names, "words": words, "lower": strings.ToLower}).ParseFS(assets, "assets/parts.html", "assets/"+name)
+		"names": names, "words": words, "lower": strings.ToLower,
+		"imageColumns": imageColumns}).ParseFS(assets, "assets/parts.html", "assets/"+name)
 	if err != nil {
 		return fmt.Errorf("the page's template: %w", err)
 	}

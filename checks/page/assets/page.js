@@ -38,7 +38,9 @@
       texts.delete(here);
     }
     for (const link of links) {
-      if (link.isConnected) link.closest(".rest").replaceWith(...part.querySelectorAll("main > article, main > details, main > h3"));
+      if (!link.isConnected) continue;
+      texts.delete(link.closest("article.finding, details.change"));
+      link.closest(".rest").replaceWith(...part.querySelectorAll("main > :not(h1, .meta)"));
     }
   };
   const addressOf = (link) => link.href.split("#")[0];
@@ -62,11 +64,15 @@
     const link = e.target.open && e.target.matches(".change") && e.target.querySelector(".rest a");
     if (link) load(addressOf(link)).catch(() => {}); // the link stays
   }, true);
-  // One after the other: what is far down is asked for last. What did not come keeps its link.
+  // One after the other: what is far down is asked for last, and what a part has links to after it. What did not come
+  // keeps its link.
   const loadAll = async (enough) => {
-    for (const address of new Set(all(".rest a").map(addressOf))) {
-      if (enough()) return;
-      await load(address).catch(() => {});
+    const asked = new Set();
+    for (;;) {
+      const next = all(".rest a").map(addressOf).find((address) => !asked.has(address));
+      if (!next || enough(asked.size)) return;
+      asked.add(next);
+      await load(next).catch(() => {});
     }
   };
 
@@ -101,12 +107,13 @@
   const searchAll = async () => {
     const asked = input.value;
     if (search() === 0) return;
-    await loadAll(() => input.value !== asked || search() === 0);
+    // Each search looks at all that is there, so there are ever fewer of them.
+    await loadAll((parts) => input.value !== asked || (parts & (parts - 1)) === 0 && search() === 0);
     search();
   };
   input.addEventListener("input", () => { clearTimeout(wait); wait = setTimeout(searchAll, 80); });
 
-  const places = () => all("article.finding:not([hidden]), .group .rest");
+  const places = () => all("article.finding:not([hidden]), .group > .rest, section > .group ~ .rest");
   const go = async (step) => {
     const list = places();
     if (list.length === 0) return;
