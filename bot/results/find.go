@@ -35,11 +35,8 @@ func (h *Handler) find(r *http.Request, path []string, ok bool) (p *page, privat
 		if err != nil {
 			return nil, false, err
 		}
-		p, err := h.result(r, o.Repository, path[3:], view)
-		if errors.Is(err, ErrNone) {
-			err = errHidden
-		}
-		return p, o.Repository.Private, err
+		p, private, err := h.result(r, o.Repository, path[3:], view)
+		return p, private, hiddenIfNone(err)
 	}
 	return nil, false, errHidden
 }
@@ -168,33 +165,40 @@ func (h *Handler) visible(r *http.Request, all []*Summary, signedIn bool) (shown
 	return shown, nil
 }
 
-// result is a page about a commit: path is HEAD, HEAD/ID or HEAD/ID/PART.
-func (h *Handler) result(r *http.Request, repository Repository, path []string, view View) (*page, error) {
+// result is a page about a commit: path is HEAD, HEAD/ID or HEAD/ID/PART. It is private, too, where it has lines of
+// another repository that is.
+func (h *Handler) result(r *http.Request, repository Repository, path []string, view View) (p *page, private bool, err error) {
 	ctx, head := r.Context(), path[0]
+	private = repository.Private
 	if !headForm.MatchString(head) || len(path) > 1 && !idForm.MatchString(path[1]) ||
 		len(path) > 3 || len(path) == 3 && !partForm.MatchString(path[2]) {
-		return nil, ErrNone
+		return nil, false, ErrNone
 	}
 	others, err := lookup(ctx, h, fmt.Sprintf("h/%d/%s", repository.ID, head), lookupLife, func(ctx context.Context) ([]Meta, error) {
 		return h.config.Store.OfHead(ctx, repository.ID, head)
 	})
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if len(others) == 0 {
-		return nil, ErrNone
+		return nil, false, ErrNone
 	}
 	m := &others[0]
 	if len(path) > 1 {
 		if m, err = h.meta(ctx, repository, head, path[1], others); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
 	shown := *m
 	shown.Repository = repository // as it is called now
 	view.Others, view.Here = others, view.Base+shown.Path()
 	for _, f := range shown.Foreign {
-		if f.Repository.ID == 0 || h.access(r, f.Repository) == Hidden {
+		access := Hidden
+		if f.Repository.ID != 0 {
+			access = h.access(r, f.Repository)
+		}
+		private = private || access == Private
+		if access == Hidden {
 			view.Withheld = append(view.Withheld, f.URL)
 		}
 	}
@@ -207,7 +211,7 @@ func (h *Handler) result(r *http.Request, repository Repository, path []string, 
 		fmt.Fprint(ids, other.ID, other.CheckRun, " ")
 	}
 	name := fmt.Sprintf("%+v/%s/%s/%s/%x/%q", repository, head, shown.ID, shown.Parts.Name, ids.Sum(nil), part)
-	return h.page(ctx, key("r", name, view), 0, func(ctx context.Context, b *bytes.Buffer) error {
+	p, err = h.page(ctx, key("r", name, view), 0, func(ctx context.Context, b *bytes.Buffer) error {
 		stored, err := h.config.Store.Load(ctx, &shown)
 		if err != nil {
 			return err
@@ -217,6 +221,7 @@ func (h *Handler) result(r *http.Request, repository Repository, path []string, 
 		}
 		return h.config.Renderer.Result(b, stored, view)
 	})
+	return p, private, err
 }
 
 // meta is one of the results of a commit; there may be more of them than are listed.

@@ -34,6 +34,11 @@ func TestForeign(t *testing.T) {
 		if !strings.Contains(w.Body.String(), c.want) {
 			t.Errorf("%v: %s, want %s", c.seen, w.Body, c.want)
 		}
+		// What has lines of a private repository is no less private.
+		shows := c.want != "404" && (c.seen[12] == Private || c.seen[13] == Private)
+		if cache := w.Header().Get("Cache-Control"); shows != (cache == "private, no-store") {
+			t.Errorf("%v: Cache-Control %s", c.seen, cache)
+		}
 	}
 }
 

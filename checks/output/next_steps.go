@@ -2,8 +2,9 @@ package output
 
 import (
 	"fmt"
-	"github.com/lintel-bot/lintel/checks/report"
 	"strings"
+
+	"github.com/lintel-bot/lintel/checks/report"
 )
 
 // maxInWords is how many names a sentence has.
