@@ -97,8 +97,11 @@ func quoting(from []string) string {
 	return "what stands in the way here is shown to those who may read " + strings.Join(from, " and ")
 }
 
-// elsewhere reports whether a path is of another repository or a chart.
-func elsewhere(path string) bool { return strings.Contains(path, "://") }
+// elsewhere reports whether a path is of another repository or a chart: an address, or one of git as scp writes it.
+func elsewhere(path string) bool {
+	host, _, isSCP := strings.Cut(path, ":")
+	return strings.Contains(path, "://") || isSCP && strings.Contains(host, "@") && !strings.Contains(host, "/")
+}
 
 // own reports whether a value stands as it is in the repository that was checked, and nothing from elsewhere is behind
 // it. One that a transformer wrote may be copied from anywhere.

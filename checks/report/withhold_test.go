@@ -1,0 +1,24 @@
+package report
+
+import "testing"
+
+// However the address of another repository is written, places in it are known as such, and own ones are not.
+func TestWithholdPlaces(t *testing.T) {
+	for path, foreign := range map[string]bool{
+		"https://git.example/octo/b@v1//app/pod.yaml": true, "git@git.example:octo/b.git@v1//app/pod.yaml": true,
+		"ssh://git@git.example/octo/b@v1//app/pod.yaml": true, "apps/a@b:c.yaml": false, "a:b@c.yaml": false,
+		"apps/pod.yaml": false, "a@b/c:d.yaml": false,
+	} {
+		const url = "git@git.example:octo/b.git"
+		own := &Origin{Path: "apps/p.yaml", How: Identity, Chain: []Place{{Path: path, StartLine: 1, EndLine: 1}}}
+		r := &Report{Outside: []Outside{{URL: url, Roots: []string{"apps"}}},
+			Findings: []Finding{{Roots: []string{"apps"}, Origin: own}},
+			Differences: []Difference{{Roots: []string{"apps"}, Hunks: []DiffHunk{{Lines: []DiffLine{{Sign: "+", Text: "a: 1",
+				Origin: own}}}}}}}
+		got := r.Withhold([]string{url})
+		if places, lines := len(got.Findings[0].Origin.Chain), got.Differences[0].Withheld; (places == 0) != foreign ||
+			(lines == 1) != foreign {
+			t.Errorf("%s: %d places stay, %d lines go", path, places, lines)
+		}
+	}
+}
