@@ -60,3 +60,18 @@ func TestExceptionOfAFinding(t *testing.T) {
 		}
 	}
 }
+
+// Markdown names each place once, and lines that follow each other together.
+func TestPlacesInMarkdown(t *testing.T) {
+	at := func(path string, n int, side report.Side) report.DiffLine {
+		return report.DiffLine{Sign: "+", Origin: &report.Origin{Path: path, StartLine: n, Side: side}}
+	}
+	d := &report.Difference{Hunks: []report.DiffHunk{
+		{Lines: []report.DiffLine{at("a.yaml", 20, report.Head), at("a.yaml", 19, report.Head), at("b.yaml", 4, report.Head), {Sign: " "}}},
+		{Lines: []report.DiffLine{at("a.yaml", 21, report.Head), at("a.yaml", 20, report.Head), at("a.yaml", 3, report.Head),
+			at("b.yaml", 4, report.Base), at("b.yaml", 7, report.Base), at("b.yaml", 8, report.Base)}}}}
+	got := (&markdown{}).placesOf(d)
+	if want := []string{"`a.yaml:3`", "`a.yaml:19-21`", "`b.yaml:4`", "`b.yaml:7-8` (before)"}; fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

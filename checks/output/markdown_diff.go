@@ -3,6 +3,7 @@ package output
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/lintel-bot/lintel/checks/report"
@@ -64,25 +65,41 @@ func (m *markdown) rendered(list []report.Difference) section {
 	return s
 }
 
-// placesOf are where the lines that differ are written, each once: those of the head, then what only the base has.
+// placesOf are where the lines that differ are written, each once, lines that follow each other as one: those of the
+// head, then what only the base has.
 func (m *markdown) placesOf(d *report.Difference) (places []string) {
 	seen := map[string]bool{}
 	for _, side := range []report.Side{report.Head, report.Base} {
+		lines := map[string][]int{}
+		var files []string
 		for _, h := range d.Hunks {
 			for _, l := range h.Lines {
 				o := l.Origin
-				if o == nil || o.Side != side {
+				if o == nil || o.Side != side || seen[place(o.Path, o.StartLine, 0)] {
 					continue
 				}
-				at := place(o.Path, o.StartLine, 0)
-				if seen[at] {
-					continue
+				seen[place(o.Path, o.StartLine, 0)] = true
+				if lines[o.Path] == nil {
+					files = append(files, o.Path)
 				}
-				seen[at] = true
+				lines[o.Path] = append(lines[o.Path], o.StartLine)
+			}
+		}
+		for _, file := range files {
+			of := lines[file]
+			slices.Sort(of)
+			for i := 0; i < len(of); {
+				first := i
+				for i++; i < len(of) && of[i] == of[i-1]+1; i++ {
+				}
+				at := place(file, of[first], 0)
+				if i-first > 1 {
+					at += fmt.Sprintf("-%d", of[i-1])
+				}
 				if side == report.Base {
 					places = append(places, code(at)+" (before)")
 				} else {
-					places = append(places, m.at(o.Path, o.StartLine, 0))
+					places = append(places, link(at, m.blob(file, of[first])))
 				}
 			}
 		}
