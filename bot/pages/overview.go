@@ -158,6 +158,13 @@ func chart(o *results.Overview) *page.Chart {
 		bar.Parts[len(c.Legend)-1] = max(0, rest)
 		c.Bars = append(c.Bars, bar)
 	}
+	last := len(c.Legend) - 1
+	if !slices.ContainsFunc(c.Bars, func(b page.Bar) bool { return b.Parts[last] > 0 }) {
+		c.Legend = c.Legend[:last] // there are no others
+		for i := range c.Bars {
+			c.Bars[i].Parts = c.Bars[i].Parts[:last]
+		}
+	}
 	c.Words = overTime(c)
 	return c
 }

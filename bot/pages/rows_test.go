@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,6 +27,17 @@ func TestPolicyRows(t *testing.T) {
 	} {
 		if diff := cmp.Diff(c.want, policyRows(&c.first, &c.newest)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// The legend has others only where there are some.
+func TestChartLegend(t *testing.T) {
+	for total, want := range map[int]string{3: "[a]", 5: "[a others]"} {
+		o := &results.Overview{Branch: []results.Entry{{Total: total, Violations: []results.Violations{{Policy: "a", Count: 3}}}}}
+		c := chart(o)
+		if got := fmt.Sprint(c.Legend); got != want || len(c.Bars[0].Parts) != len(c.Legend) || c.Most() != total {
+			t.Errorf("%d violations: %s %+v, want %s", total, got, c.Bars, want)
 		}
 	}
 }

@@ -164,7 +164,8 @@ func (b *pageOf) id(kind string, parts ...string) string {
 	return id
 }
 
-// openFindings is how many findings of a policy are shown with all there is to them; what follows says the same mostly.
+// openFindings is how many findings of a policy are shown with all there is to them: what follows says the same mostly.
+// What is not new is folded behind what is.
 const openFindings = 5
 
 // groups puts findings together by policy, the loudest and most severe first.
@@ -190,9 +191,10 @@ func (b *pageOf) groups(list []*report.Finding) (groups []page.Group, totals []p
 			Action: shown(string(first.Action))}
 		group := page.Group{ID: id, Policy: shown(name), Title: shown(about.Title), Why: shown(about.Description),
 			Category: shown(about.Category), Source: b.rule(first.PolicyPath, 0), Quiet: loud(findings) >= before}
+		slices.SortStableFunc(findings, func(f, g *report.Finding) int { return cmp.Compare(standingOf(f), standingOf(g)) })
 		for i, f := range findings {
 			one := b.finding(f)
-			one.Folded = i >= openFindings
+			one.Folded = i >= openFindings || standingOf(f) >= before && !group.Quiet
 			group.Findings = append(group.Findings, one)
 			if f.Action != first.Action {
 				total.Action = string(report.Mixed)

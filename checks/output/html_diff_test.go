@@ -75,3 +75,22 @@ func TestPlacesInMarkdown(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// What is new comes first among the findings of a policy, and is not folded unless there is much of it.
+func TestOrderOfFindings(t *testing.T) {
+	r := &report.Report{}
+	for i := range 8 {
+		f := report.Finding{Policy: "p", Rule: "r", Result: report.Fail, Action: report.Enforce, New: i%2 == 1, Blocks: i%2 == 1,
+			Origin: &report.Origin{Path: "a.yaml", StartLine: i + 1}}
+		r.Findings = append(r.Findings, f)
+	}
+	var got []string
+	for _, f := range Page(r, PageOptions{}).Groups[0].Findings {
+		got = append(got, fmt.Sprint(f.Where.Text, " ", f.State, " ", f.Folded))
+	}
+	want := []string{"a.yaml:2 blocking false", "a.yaml:4 blocking false", "a.yaml:6 blocking false", "a.yaml:8 blocking false",
+		"a.yaml:1 before true", "a.yaml:3 before true", "a.yaml:5 before true", "a.yaml:7 before true"}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
