@@ -71,8 +71,8 @@ func (b *pageOf) differences(p *page.Page, d *report.Differences) {
 		p.More = append(p.More, report.Count(d.More, "more resource differs and is", "more resources differ and are")+" not listed.")
 	}
 	if d.Relabeled > 0 {
-		p.More = append(p.More, report.Count(d.Relabeled, "resource has", "resources have")+
-			" another label of the version only, and no difference otherwise.")
+		p.More = append(p.More, report.Count(d.Relabeled, "resource differs", "resources differ")+
+			" only in the label that states the version: not listed.")
 	}
 	p.Images = images(d.Images)
 }
