@@ -41,7 +41,7 @@ picture: build
 	  git init -q -b main && git remote add origin https://github.com/octo-org/fleet && git add -A && git commit -q -m base && \
 	  git checkout -q -b change && cp -r "$(CURDIR)/testdata/sample-change/." . && git add -A && git commit -q -m change && \
 	  { "$(CURDIR)/bin/lintel" check --no-cache -o html > "$$dir/page.html" || [ $$? -eq 1 ]; } && \
-	  timeout 120 chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1120,1000 \
+	  timeout 120 chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1120,1084 \
 	    --screenshot="$(CURDIR)/testdata/page.png" "file://$$dir/page.html" 2>/dev/null
 
 ## deploy-check: deploy/ keeps deploy/policies: both overlays, every rule decided, every rule known to bite
