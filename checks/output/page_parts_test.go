@@ -93,7 +93,7 @@ func TestPageParts(t *testing.T) {
 func TestPageLoadsItsParts(t *testing.T) {
 	b := pagetest.Open(t)
 	p := servedPage(sizable(3000, 1500))
-	broken := ""
+	broken, other := "", ""
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'")
 		name, isPart := strings.CutPrefix(request.URL.Path, "/p/")
@@ -107,6 +107,9 @@ func TestPageLoadsItsParts(t *testing.T) {
 			}
 		case isPart && name == broken:
 			http.Error(w, "busy", http.StatusServiceUnavailable)
+		case isPart && name == other:
+			w.Header().Set("Content-Type", "text/html")
+			_, _ = fmt.Fprint(w, "<main><form><article>Sign in here</article></form></main>")
 		case isPart:
 			_ = page.WritePart(w, p, name)
 		case request.URL.Path == "/":
@@ -153,6 +156,10 @@ func TestPageLoadsItsParts(t *testing.T) {
 	b.Run(t, chromedp.Navigate("about:blank"), chromedp.Navigate(server.URL+"/"),
 		chromedp.Evaluate(`document.querySelector(".group .rest a").click()`, nil), chromedp.WaitVisible("pre"))
 	b.Until(t, `location.pathname === "/p/findings-1"`, "a part that does not come is a link")
+	broken, other = "", "findings-1"
+	b.Run(t, chromedp.Navigate("about:blank"), chromedp.Navigate(server.URL+"/"),
+		chromedp.Evaluate(`document.querySelector(".group .rest a").click()`, nil), chromedp.WaitVisible("form"))
+	b.Until(t, `location.pathname === "/p/findings-1"`, "another page in its place is no part of this one")
 	seen := b.Seen()
 	if len(seen.Logged) > 0 && !strings.Contains(strings.Join(seen.Logged, ""), "503") || seen.Dialogs > 0 {
 		t.Errorf("%+v", seen)

@@ -235,9 +235,9 @@ func WritePart(w io.Writer, p *Page, name string) error {
 			*Frame
 			common
 			part
-			Heading, Whole, Verdict string
-			Has                     []Column
-		}{&p.Frame, p.Frame.common(of.heading), of, of.heading, strings.TrimSuffix(p.Parts, "/"), p.Verdict, p.Columns()})
+			Part, Heading, Whole, Verdict string
+			Has                           []Column
+		}{&p.Frame, p.Frame.common(of.heading), of, of.name, of.heading, strings.TrimSuffix(p.Parts, "/"), p.Verdict, p.Columns()})
 	}
 	return ErrNoPart
 }

@@ -27,9 +27,10 @@
 
   // Parts of the page that have addresses of their own are fetched once, and put where their links are.
   const parts = new Map();
-  const fill = (text, links) => {
-    const part = new DOMParser().parseFromString(text, "text/html");
-    for (const change of part.querySelectorAll("main details.change")) {
+  const fill = (text, name, links) => {
+    const part = new DOMParser().parseFromString(text, "text/html").querySelector("main[data-part]");
+    if (!part || part.dataset.part !== name) throw new Error("not the part"); // a page of a proxy, to sign in at
+    for (const change of part.querySelectorAll("details.change")) {
       const here = document.getElementById(change.id);
       const rest = here && here.querySelector(".rest");
       if (!rest) continue;
@@ -40,7 +41,7 @@
     for (const link of links) {
       if (!link.isConnected) continue;
       texts.delete(link.closest("article.finding, details.change"));
-      link.closest(".rest").replaceWith(...part.querySelectorAll("main > :not(h1, .meta)"));
+      link.closest(".rest").replaceWith(...part.querySelectorAll(":scope > :not(h1, .meta)"));
     }
   };
   const addressOf = (link) => link.href.split("#")[0];
@@ -49,7 +50,7 @@
       parts.set(address, fetch(address, { credentials: "same-origin" }).then((answer) => {
         if (!answer.ok || answer.redirected) throw new Error(answer.statusText);
         return answer.text();
-      }).then((text) => fill(text, all(".rest a").filter((a) => addressOf(a) === address)),
+      }).then((text) => fill(text, address.split("/").pop(), all(".rest a").filter((a) => addressOf(a) === address)),
       ).catch((e) => { parts.delete(address); throw e; }));
     }
     return parts.get(address);
