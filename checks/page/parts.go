@@ -55,9 +55,12 @@ func (d *divider) add(kind, heading string) *part {
 // fill returns how many of the first of n things there is room for. The others are put into parts.
 func (d *divider) fill(n int, room *int, size func(i int) int, kind, heading, words string,
 	put func(of *part, from, to int)) (shown int, rest []Link) {
-	for shown < n && size(shown) <= *room {
-		*room -= size(shown)
-		shown++
+	for ; shown < n; shown++ {
+		s := size(shown)
+		if s > *room {
+			break
+		}
+		*room -= s
 	}
 	for k := shown; k < n; {
 		from, full := k, 0
