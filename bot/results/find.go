@@ -96,6 +96,9 @@ const (
 	maxShown, maxAsked = 50, 200
 	// asking is for how many it is asked at a time.
 	asking = 16
+	// maxForeign is for how many private repositories that a result is made of it is asked whether the reader may see
+	// them; what is from others is shown to nobody.
+	maxForeign = 20
 )
 
 // organisation is hidden where no repository of the account is shown.
@@ -192,9 +195,9 @@ func (h *Handler) result(r *http.Request, repository Repository, path []string, 
 	shown := *m
 	shown.Repository = repository // as it is called now
 	view.Others, view.Here = others, view.Base+shown.Path()
-	for _, f := range shown.Foreign {
+	for i, f := range shown.Foreign {
 		access := Hidden
-		if f.Repository.ID != 0 {
+		if f.Repository.ID != 0 && i < maxForeign {
 			access = h.access(r, f.Repository)
 		}
 		private = private || access == Private

@@ -2,6 +2,7 @@ package results
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -51,5 +52,21 @@ func TestForeignInOverview(t *testing.T) {
 	o.add(m, rep, clock)
 	if len(o.NotChecked) != 2 || strings.Contains(o.NotChecked[0].Reason, "hush") || o.NotChecked[1].Reason != "own" {
 		t.Errorf("%+v", o.NotChecked)
+	}
+}
+
+// Of too many repositories nobody is asked about the rest.
+func TestManyForeign(t *testing.T) {
+	h := newHouse(t, Config{})
+	r := resultOf("x", headA, clock)
+	h.guard.seen = map[int64]Access{11: Public}
+	for i := range maxForeign + 5 {
+		id := int64(100 + i)
+		r.Foreign = append(r.Foreign, Foreign{Repository: Repository{ID: id}, URL: fmt.Sprint("u", i)})
+		h.guard.seen[id] = Private
+	}
+	put(t, h.store, r)
+	if w := h.ask(http.MethodGet, "/r/octo-org/fleet.gitops/"+headA); !strings.Contains(w.Body.String(), "without [u20 u21 u22 u23 u24]") {
+		t.Error(w.Body)
 	}
 }
