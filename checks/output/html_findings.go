@@ -1,0 +1,127 @@
+package output
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lintel-bot/lintel/checks/page"
+	"github.com/lintel-bot/lintel/checks/report"
+)
+
+// openFindings is how many findings of a policy are shown with all there is to them: what follows says the same mostly.
+// What is not new is folded behind what is.
+const openFindings = 5
+
+// groups puts findings together by policy, the loudest and most severe first.
+func (b *pageOf) groups(list []*report.Finding) (groups []page.Group, totals []page.Total) {
+	byPolicy := map[string][]*report.Finding{}
+	var names []string
+	for _, f := range list {
+		if byPolicy[f.Policy] == nil {
+			names = append(names, f.Policy)
+		}
+		byPolicy[f.Policy] = append(byPolicy[f.Policy], f)
+	}
+	slices.SortFunc(names, func(x, y string) int {
+		f, g := byPolicy[x], byPolicy[y]
+		return cmp.Or(cmp.Compare(loud(f), loud(g)),
+			cmp.Compare(report.SeverityRank(f[0].Severity), report.SeverityRank(g[0].Severity)), strings.Compare(x, y))
+	})
+	for _, name := range names {
+		findings := byPolicy[name]
+		first, about := findings[0], b.report.About[name]
+		id := b.id("policy", name)
+		total := page.Total{ID: id, Policy: shown(name), Title: shown(about.Title), Severity: shown(first.Severity),
+			Action: shown(string(first.Action))}
+		group := page.Group{ID: id, Policy: shown(name), Title: shown(about.Title), Why: shown(about.Description),
+			Category: shown(about.Category), Source: b.rule(first.PolicyPath, 0), Quiet: loud(findings) >= before}
+		slices.SortStableFunc(findings, func(f, g *report.Finding) int { return cmp.Compare(standingOf(f), standingOf(g)) })
+		for i, f := range findings {
+			one := b.finding(f)
+			one.Folded = i >= openFindings || standingOf(f) >= before && !group.Quiet
+			group.Findings = append(group.Findings, one)
+			if f.Action != first.Action {
+				total.Action = string(report.Mixed)
+			}
+			switch standingOf(f) {
+			case blocking:
+				total.Blocking++
+			case pending:
+				total.Waiting++
+			case before:
+				total.Before++
+			case excepted:
+				total.Covered++
+			default:
+				total.Other++
+			}
+		}
+		group.Places = len(group.Findings)
+		groups, totals = append(groups, group), append(totals, total)
+	}
+	return groups, totals
+}
+
+func loud(list []*report.Finding) standing {
+	s := excepted
+	for _, f := range list {
+		s = min(s, standingOf(f))
+	}
+	return s
+}
+
+// states are the names of the standings, for the styles of the page.
+var states = map[standing]string{blocking: "blocking", pending: "pending", warning: "warning", before: "before",
+	excepted: "excepted"}
+
+func (b *pageOf) finding(f *report.Finding) page.Finding {
+	o := cmp.Or(f.Origin, &report.Origin{})
+	out := page.Finding{
+		State: states[standingOf(f)], Mark: mark(f), Rule: shown(report.RuleName(f.Rule)), Weight: shown(weight(f)),
+		Source: b.rule(f.PolicyPath, max(f.PolicyLine, 1)), Message: shown(f.Reason()), Expected: shown(f.Expected),
+		Advice: shown(o.Advice), Field: shown(report.FieldName(f.Field)),
+		Where: b.at(o.Path, o.StartLine), Code: b.code(o.Path, o.StartLine, o.EndLine, o.StartColumn, o.EndColumn),
+		Roots: each(f.Roots), Clusters: each(f.Clusters),
+		ID: b.id("f", f.Policy, f.Rule, o.Path, fmt.Sprint(o.StartLine, ":", o.StartColumn), f.Field, f.Resource.String(),
+			string(f.Result)),
+	}
+	if o.Side == report.Base {
+		out.Where = page.Link{Text: shown(place(o.Path, o.StartLine, 0)) + " (deleted)", Address: b.base(o.Path, o.StartLine)}
+	}
+	if out.Mark == "" {
+		out.Mark = map[standing]string{blocking: "blocks", warning: "does not block"}[standingOf(f)]
+	}
+	if o.Set == nil {
+		out.Missing = shown(report.FieldName(o.Missing))
+	}
+	for _, c := range o.Chain {
+		out.Chain = append(out.Chain, page.Note{Where: b.at(c.Path, c.StartLine), Text: "(" + shown(c.Role) + ")"})
+	}
+	for _, res := range append([]report.Resource{f.Resource}, f.Resources...) {
+		out.Resources = append(out.Resources, shown(res.String()))
+	}
+	for _, row := range f.Write() {
+		out.Write = append(out.Write, diffLine(row))
+	}
+	if out.Write != nil {
+		out.WriteWords = "What to write"
+		if f.Suggestion.Example {
+			out.WriteWords = "What to write, for example"
+		}
+	}
+	if f.Exemption != nil {
+		out.Exemption = b.exemption(f.Exemption)
+	}
+	return out
+}
+
+// exemption is the exception of a finding. One of the change is in the head, another one is where the rules are.
+func (b *pageOf) exemption(e *report.Exemption) page.Note {
+	n := page.Note{Where: b.rule(e.Path, 0), Text: shown(exemptionWords(&report.Exemption{Exception: e.Exception, State: e.State, By: e.By}))}
+	if e.State != report.Merged && e.State != report.Expired {
+		n.Where = b.at(e.Path, 0)
+	}
+	return n
+}
