@@ -137,7 +137,9 @@ func (a *asker) private(ctx context.Context, address string) (github.Repo, bool)
 	if err != nil {
 		return github.Repo{}, true
 	}
-	u = policy.HTTPS(u) // as which it is fetched
+	if u.Scheme == "ssh" {
+		u = policy.HTTPS(u) // as which it is fetched
+	}
 	named, _ := a.parse(u.String())
 	repo, err := a.find(ctx, u.String())
 	switch {

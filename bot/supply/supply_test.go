@@ -136,6 +136,11 @@ func TestPrivate(t *testing.T) {
 			t.Errorf("%s: %t %s", address, private, got)
 		}
 	}
+	plain := newAsker(t, &host{url: "http://ghes.example.com:8080"}, nil)
+	plain.log = slog.New(slog.DiscardHandler)
+	if repo, private := plain.private(t.Context(), "http://ghes.example.com:8080/octo/base"); !private || repo.ID != 1 {
+		t.Errorf("a host without encryption: %t %d", private, repo.ID)
+	}
 	a := newAsker(t, &host{trouble: errors.New("away")}, nil)
 	a.log = slog.New(slog.DiscardHandler)
 	if repo, private := a.private(t.Context(), "https://github.com/octo/open"); !private || repo.ID != 0 {
