@@ -65,7 +65,7 @@ func newCheckCommand() *cobra.Command {
 			"standard output; the report then goes to the standard error")
 	addFormsFlag[*report.Report](cmd, &o.output)
 	addColorFlag(cmd, &o.color, "color the text")
-	o.view.flags(cmd)
+	o.view.flags(cmd, &o.output)
 	o.sources.flags(cmd)
 	f.DurationVar(&o.timeout, "timeout", sandbox.DefaultTimeout, "end the check after this time")
 	words := []string{failOnWarn, failOnNeutral}

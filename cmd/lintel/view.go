@@ -17,9 +17,9 @@ type viewOptions struct {
 	quiet, allPlaces  bool
 }
 
-// flags adds the flags of a view. They are for text: what programs read is always whole, so that they are refused with
-// any other form.
-func (o *viewOptions) flags(cmd *cobra.Command) {
+// flags adds the flags of a view. They are for text: what programs read is always whole, so that they are refused where
+// no form is text.
+func (o *viewOptions) flags(cmd *cobra.Command, in *forms) {
 	f := cmd.Flags()
 	groupings, severities := output.Groupings(), report.Severities()
 	f.StringVar(&o.groupBy, "group-by", groupings[0], "what stands together in the text: "+enumerated(groupings))
@@ -44,10 +44,9 @@ func (o *viewOptions) flags(cmd *cobra.Command) {
 		if f.Changed("severity") && !slices.Contains(severities, o.severity) {
 			return fmt.Errorf("--severity %q is not known: choose %s", o.severity, enumerated(severities))
 		}
-		form, _ := f.GetString("output")
 		for _, name := range []string{"group-by", "severity", "all-places", "quiet"} {
-			if f.Changed(name) && form != "text" {
-				return fmt.Errorf("--%s is for text: -o %s is always the whole report", name, form)
+			if f.Changed(name) && !in.has("text") {
+				return fmt.Errorf("--%s is for text: -o %s is always the whole report", name, in.first)
 			}
 		}
 		return nil
