@@ -66,7 +66,8 @@ func ask(ctx context.Context, change report.Change, repo *repository, rules *rul
 
 func reviewer(change report.Change, rules *ruling, pairs *pairs) *review.Reviewer {
 	d := rules.decision
-	v := review.By(rules.Ruleset, change.User, pairs.declared, d.Counting)
+	v := review.By(rules.Ruleset, builtin.For(builtin.FactsOf(rules.Settings, pairs.declared)), change.User, pairs.declared,
+		d.Counting)
 	if len(d.Idle) > 0 {
 		v.Idle = rules.Policies.Bind(slices.Concat(d.Counting, d.Idle), pairs.declared)
 	}

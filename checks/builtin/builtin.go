@@ -7,23 +7,30 @@
 //	  exceptions: [{policyName: lintel, ruleNames: [embedded-items]}]
 //
 // To add one, write a type with the methods of Check, in a folder of its own where it takes more than a file, and list
-// it in All.
+// it in resources, or in switched where a repository may turn it off: its name is then a field of settings.Checks.
 package builtin
 
 import (
 	"context"
 
+	"github.com/lintel-bot/lintel/checks/settings"
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/render"
 )
 
-// Check looks at single resources as they are deployed. It is immutable and safe for concurrent use.
+// Check looks at single resources as they are deployed. It is safe for concurrent use.
 type Check interface {
 	// Info says what the check is called and what its violations mean.
 	Info() Info
-	// Look returns what is wrong with a resource, nothing where all is well.
-	Look(r *render.Resource) []Violation
+	// Look returns what is wrong with an object, nothing where all is well.
+	Look(ctx context.Context, s Subject) []Violation
+}
+
+// Subject is an object that is looked at.
+type Subject struct {
+	*render.Resource
+	Old *render.Resource // what it was before; nil where it is new
 }
 
 // Info describes a check.
@@ -40,19 +47,76 @@ type Violation struct {
 	Message string
 }
 
+// Facts are what checks know of the cluster that resources are deployed to.
+type Facts struct {
+	Kubernetes string            // its version ("1.33"); empty where nobody says
+	Cluster    admission.Cluster // what is declared: definitions of custom resources
+	Levels     settings.Checks   // what is looked at
+}
+
 // Policy is the name that exceptions give for all checks.
 const Policy = "lintel"
 
-// All lists the checks.
-func All() []Check { return append(resources(), deployment{}) }
+// FactsOf are the facts by one version of the settings, and by what is declared.
+func FactsOf(s *settings.Settings, cluster admission.Cluster) Facts {
+	return Facts{Kubernetes: s.Version(), Cluster: cluster, Levels: s.Checks}
+}
 
-// Results returns what checks say about a resource. rules are the policies with the exceptions that count, request is
-// the one that the resource is part of.
-func Results(ctx context.Context, checks []Check, r *render.Resource, rules *engine.Evaluator,
+// For returns the checks of resources in one cluster: those that always look, and those that its settings leave on.
+func For(f Facts) []Check {
+	list := Always()
+	for _, s := range switched() {
+		if level := f.Levels.Of(s.name); level != settings.LevelOff {
+			list = append(list, leveled{s.compile(f), level == settings.LevelEnforce})
+		}
+	}
+	return list
+}
+
+// Always returns the checks that cannot be switched off.
+func Always() []Check { return append(resources(), deployment{}) }
+
+// Names lists the rules of all checks.
+func Names() (names []string) {
+	for _, c := range Always() {
+		names = append(names, c.Info().Name)
+	}
+	for _, s := range switched() {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+// switchable is a check that a repository may switch off.
+type switchable struct {
+	name    string // a field of settings.Checks
+	compile func(Facts) Check
+}
+
+func switched() []switchable {
+	return []switchable{}
+}
+
+// leveled is a check as the settings want it.
+type leveled struct {
+	Check
+	enforce bool
+}
+
+// Info implements Check.
+func (c leveled) Info() Info {
+	info := c.Check.Info()
+	info.Enforce = c.enforce
+	return info
+}
+
+// Results returns what checks say about an object. rules are the policies with the exceptions that count, request is
+// the one that it is part of.
+func Results(ctx context.Context, checks []Check, s Subject, rules *engine.Evaluator,
 	request *admission.Request) []engine.Result {
 	var out []engine.Result
 	for _, c := range checks {
-		violations := c.Look(r)
+		violations := c.Look(ctx, s)
 		if len(violations) == 0 {
 			continue
 		}

@@ -58,7 +58,7 @@ func TestResults(t *testing.T) {
 			o := object(c.resource)
 			r := render.NewResource(o, nil, render.Issue{Check: c.issue, Pointer: "/data", Message: "is wrong"})
 			request := &admission.Request{Operation: admission.Create, Object: o}
-			got := Results(t.Context(), All(), r, policies.Bind(exceptions, nil), request)
+			got := Results(t.Context(), Always(), Subject{Resource: r}, policies.Bind(exceptions, nil), request)
 			if len(got) != 1 || got[0].Outcome != c.want || got[0].Enforce != c.enforce || got[0].Rule != string(c.issue) ||
 				got[0].Fields[0] != "/data" || (len(got[0].Exceptions) > 0) != (c.want == engine.Skip) {
 				t.Errorf("got %+v", got)
@@ -70,7 +70,7 @@ func TestResults(t *testing.T) {
 // Each issue that rendering can find is judged by exactly one check, and each check has a name of its own.
 func TestAll(t *testing.T) {
 	names := map[string]bool{}
-	for _, c := range All() {
+	for _, c := range Always() {
 		if info := c.Info(); names[info.Name] || info.Name == "" || info.Severity == "" {
 			t.Errorf("%+v", info)
 		} else {

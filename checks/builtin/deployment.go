@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"context"
 	"path"
 	"reflect"
 	"slices"
@@ -171,4 +172,6 @@ type deployment struct{}
 func (deployment) Info() Info { return Info{string(deploys), "high", engine.Fail, true} }
 
 // Look implements Check.
-func (deployment) Look(r *render.Resource) []Violation { return resource{issue: deploys}.Look(r) }
+func (deployment) Look(ctx context.Context, s Subject) []Violation {
+	return resource{issue: deploys}.Look(ctx, s)
+}

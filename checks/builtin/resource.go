@@ -1,6 +1,8 @@
 package builtin
 
 import (
+	"context"
+
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/render"
 )
@@ -29,8 +31,8 @@ func resources() []Check {
 func (c resource) Info() Info { return c.info }
 
 // Look implements Check.
-func (c resource) Look(r *render.Resource) (list []Violation) {
-	for _, issue := range r.Issues {
+func (c resource) Look(_ context.Context, s Subject) (list []Violation) {
+	for _, issue := range s.Issues {
 		if issue.Check == c.issue {
 			list = append(list, Violation{issue.Pointer, issue.Message})
 		}

@@ -224,7 +224,7 @@ func context(t *testing.T, p *engine.Policies, d *exceptions.Decision,
 		objects.Rendered(roots.Root{Path: "app", Kind: roots.Folder}, declares)
 	}
 	return exceptions.Context{Policies: p, Decision: d, Declared: objects, Now: now,
-		Reviewer: &review.Reviewer{Cluster: objects, Counting: p.Bind(d.Counting, objects), Checks: builtin.All()}}
+		Reviewer: &review.Reviewer{Cluster: objects, Counting: p.Bind(d.Counting, objects), Checks: builtin.Always()}}
 }
 
 // What an exception covers beyond the change is counted whole, and named as far as the bound goes.

@@ -114,8 +114,8 @@ func newComparison(before, after *side, states map[string]report.PolicyState) *c
 			}
 		}
 	}
-	for _, c := range builtin.All() {
-		p.rules[ruleKey{builtin.Policy, c.Info().Name}] = true
+	for _, name := range builtin.Names() {
+		p.rules[ruleKey{builtin.Policy, name}] = true
 	}
 	for k := range keys[0] {
 		if keys[1][k] {

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/lintel-bot/lintel/checks/builtin"
 	"github.com/lintel-bot/lintel/checks/declared"
 	"github.com/lintel-bot/lintel/checks/diff"
 	"github.com/lintel-bot/lintel/checks/exceptions"
@@ -24,6 +25,7 @@ type side struct {
 	decision *exceptions.Decision
 	sides    *diff.Sides // both versions share it where their settings allow that
 	declared *declared.Objects
+	checks   []builtin.Check
 	reviewer *review.Reviewer
 	view     review.View
 }
@@ -54,13 +56,14 @@ func newSide(in Input, set *rules.Ruleset, decision *exceptions.Decision, like *
 		s.declared = declared.New(s.sides.Trees.Head.Roots, s.sides.Head, set.Settings.Context)
 		s.declared.Secrets = in.Secrets
 	}
+	s.checks = builtin.For(builtin.FactsOf(set.Settings, s.declared))
 	s.reviewer = s.reviewerWith(decision.Counting)
 	s.view = review.ViewOf(set, decision, in.Trees.Changed)
 	return s, nil
 }
 
 func (s *side) reviewerWith(counting []*engine.Exception) *review.Reviewer {
-	return review.By(s.rules, report.User{}, s.declared, counting)
+	return review.By(s.rules, s.checks, report.User{}, s.declared, counting)
 }
 
 func (s *side) render(ctx context.Context, root roots.Root) (*diff.Root, error) {

@@ -20,7 +20,6 @@ import (
 	"github.com/lintel-bot/lintel/engine"
 	"github.com/lintel-bot/lintel/engine/admission"
 	"github.com/lintel-bot/lintel/engine/kinds"
-	"github.com/lintel-bot/lintel/render"
 )
 
 // Reviewer asks the policies about one pair at a time. It is safe for concurrent use.
@@ -33,10 +32,11 @@ type Reviewer struct {
 	Checks   []builtin.Check   // what is looked at besides the policies
 }
 
-// By returns a reviewer by one version of the rules and by the checks that are not policies, with the exceptions that
+// By returns a reviewer by one version of the rules and by checks that are not policies, with the exceptions that
 // count. user is who asks.
-func By(set *rules.Ruleset, user report.User, cluster admission.Cluster, counting []*engine.Exception) *Reviewer {
-	return &Reviewer{User: set.Settings.Requester(user), Cluster: cluster, Checks: builtin.All(),
+func By(set *rules.Ruleset, checks []builtin.Check, user report.User, cluster admission.Cluster,
+	counting []*engine.Exception) *Reviewer {
+	return &Reviewer{User: set.Settings.Requester(user), Cluster: cluster, Checks: checks,
 		Counting: set.Policies.Bind(counting, cluster)}
 }
 
@@ -105,7 +105,7 @@ func (v *Reviewer) Review(ctx context.Context, p *diff.Pair) Answer {
 		if len(out.Altered) == 0 {
 			before.Namespace = request.Namespace
 		}
-		out.Old = append(v.Evaluate(was, v.Counting, before), v.look(was, v.Counting, old, before)...)
+		out.Old = append(v.Evaluate(was, v.Counting, before), v.look(was, v.Counting, builtin.Subject{Resource: old, Old: old}, before)...)
 		out.versions = diff.NewVersions(patched(old.Object, out.Old), out.Object())
 		if as := served(old, p.New); !sameVersion(as, old.Object) {
 			before.Object, before.OldObject = as, as
@@ -125,12 +125,12 @@ func compared(r engine.Result) bool {
 }
 
 // look runs the checks that are not policies; nothing is looked at in a deletion.
-func (v *Reviewer) look(ctx context.Context, rules *engine.Evaluator, r *render.Resource,
+func (v *Reviewer) look(ctx context.Context, rules *engine.Evaluator, s builtin.Subject,
 	request *admission.Request) []engine.Result {
-	if r == nil || len(v.Checks) == 0 {
+	if s.Resource == nil || len(v.Checks) == 0 {
 		return nil
 	}
-	return builtin.Results(ctx, v.Checks, r, rules, request)
+	return builtin.Results(ctx, v.Checks, s, rules, request)
 }
 
 // Ask returns what one set of rules says about a pair.
@@ -142,7 +142,7 @@ func (v *Reviewer) Ask(ctx context.Context, rules *engine.Evaluator, p *diff.Pai
 func (v *Reviewer) ask(ctx context.Context, rules *engine.Evaluator, p *diff.Pair,
 	r *admission.Request) []engine.Result {
 	results := v.unsettled(ctx, rules, p.New, r, v.Evaluate(ctx, rules, r))
-	return append(results, v.look(ctx, rules, p.New, r)...)
+	return append(results, v.look(ctx, rules, builtin.Subject{Resource: p.New, Old: p.Earlier()}, r)...)
 }
 
 // Request returns the admission request that a pair is.

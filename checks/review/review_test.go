@@ -213,7 +213,7 @@ func TestNewIssue(t *testing.T) {
 	issue := render.Issue{Check: render.ControllerRejects, Pointer: "/data", Message: "is wrong"}
 	object := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}}
 	p := policies(t, "")
-	v := &review.Reviewer{Counting: p.Bind(nil, nil), Checks: builtin.All()}
+	v := &review.Reviewer{Counting: p.Bind(nil, nil), Checks: builtin.Always()}
 	for _, c := range []struct {
 		old  []render.Issue
 		want bool
@@ -392,7 +392,7 @@ func TestPure(t *testing.T) {
 	merged, waits := exceptionFor(t, "merged", "z"), exceptionFor(t, "waits", "a")
 	objects := &cluster{labels: map[string]any{}}
 	v := &review.Reviewer{User: settings.Default().Requester(report.User{Login: "jane"}), Cluster: objects,
-		Checks:   builtin.All(),
+		Checks:   builtin.Always(),
 		Counting: p.Bind([]*engine.Exception{merged}, objects), Idle: p.Bind([]*engine.Exception{merged, waits}, objects),
 		Bare: p.Bind(nil, objects)}
 	pairs := []*diff.Pair{

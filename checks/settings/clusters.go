@@ -53,6 +53,14 @@ func (s *Settings) In(cluster string) *Settings {
 	return &own
 }
 
+// Version returns the version of Kubernetes of the cluster whose settings these are, see In; empty where none is said.
+func (s *Settings) Version() string {
+	if s.whole == nil {
+		return ""
+	}
+	return strings.TrimPrefix(s.whole.Clusters[s.cluster].Kubernetes, "v")
+}
+
 // Of returns a function that lists the clusters of a root of some trees: see Belongs. It remembers them, and is safe for
 // concurrent use.
 func (s *Settings) Of(sets ...*roots.Set) func(roots.Root) []string {

@@ -37,6 +37,7 @@ type Settings struct {
 	Identities Identities `yaml:"identities"`
 	Block      Block      `yaml:"block"`
 	Mode       Mode       `yaml:"mode"`
+	Checks     Checks     `yaml:"checks"`     // those that need no policies
 	Unrendered Unrendered `yaml:"unrendered"` // what comes of what only the cluster or others have
 	Limits     Limits     `yaml:"limits"`
 	Sources    Sources    `yaml:"sources"` // what may be fetched from outside
@@ -228,6 +229,7 @@ func (s *Settings) judge(written *yaml.Node) (problems []report.Problem) {
 			fail(pattern, "sources.allow", "%v", err)
 		}
 	}
+	problems = append(problems, checkProblems(written)...)
 	problems = append(problems, s.chartProblems()...)
 	return append(problems, s.clusterProblems(written)...)
 }

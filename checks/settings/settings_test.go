@@ -45,7 +45,7 @@ func TestParseSettings(t *testing.T) {
 			`.lintel.yaml:1: approvers.teams: "security" needs the form organization/team`},
 		{"outside", "policies: [../x]\n", `.lintel.yaml:1: policies: "../x" leads out of the repository`},
 		{"absolute", "context: [/etc]\n", `.lintel.yaml:1: context: "/etc" leads out of the repository`},
-		{"nothing like it", "timeout: 5m\n", `the field "timeout" is not known: there are annotations, approvers, block, charts, clusters, `},
+		{"nothing like it", "timeout: 5m\n", `the field "timeout" is not known: there are annotations, approvers, block, charts, checks, clusters, `},
 		{"the line of the value", "policies:\n- a\n- ../x\n", `.lintel.yaml:3: policies: "../x" leads out`},
 		{"the line of the team", "approvers:\n  teams:\n  - o/t\n  - ops\n",
 			`.lintel.yaml:4: approvers.teams: "ops" needs the form organization/team`},

@@ -1,0 +1,52 @@
+package settings
+
+import (
+	"reflect"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/lintel-bot/lintel/checks/report"
+	"github.com/lintel-bot/lintel/render/source"
+)
+
+// Checks say what the checks that need no policies do with what they find: a level for each that can be switched. What
+// a repository says nothing of is LevelWarn.
+type Checks struct{}
+
+// Level is what a check that needs no policy does with what it finds.
+type Level string
+
+// The levels.
+const (
+	LevelOff     Level = "off"     // it does not look
+	LevelWarn    Level = "warn"    // it says so; the default
+	LevelEnforce Level = "enforce" // it fails what is new
+)
+
+// Of returns the level of a check by its name, LevelWarn for what cannot be switched.
+func (c Checks) Of(name string) Level {
+	v := reflect.ValueOf(c)
+	for i := range v.NumField() {
+		if v.Type().Field(i).Tag.Get("yaml") == name && v.Field(i).String() != "" {
+			return Level(v.Field(i).String())
+		}
+	}
+	return LevelWarn
+}
+
+// CheckNames lists the checks that can be switched, in a fixed order.
+func CheckNames() []string { return fieldNames(reflect.TypeFor[Checks]()) }
+
+// checkProblems returns what is wrong with the levels.
+func checkProblems(written *yaml.Node) (problems []report.Problem) {
+	_, checks := source.Field(written, "checks")
+	for _, name := range CheckNames() {
+		_, v := source.Field(checks, name)
+		switch v = source.Deref(v); {
+		case v == nil || v.ShortTag() == "!!null":
+		case v.Value != string(LevelOff) && v.Value != string(LevelWarn) && v.Value != string(LevelEnforce):
+			problems = append(problems, problemAt(v, "checks."+name, "%q is not known: write off, warn or enforce", v.Value))
+		}
+	}
+	return problems
+}
