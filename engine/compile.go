@@ -88,7 +88,7 @@ func aboutOf(d policy.Document) (a About) {
 
 func referenceTo(d policy.Document) PolicyRef {
 	ref := PolicyRef{APIVersion: d.APIVersion, Kind: d.Kind, Namespace: d.Namespace, Name: d.Name, Path: d.Path,
-		Line: d.Line}
+		Line: d.Line, Inherited: d.Inherited}
 	var annotations map[string]any
 	_ = policy.DecodeAt(d, "/metadata/annotations", &annotations) // reported where the document is compiled
 	ref.Severity, _ = annotations["policies.kyverno.io/severity"].(string)

@@ -22,13 +22,16 @@ type Evaluator struct {
 	exceptions []*Exception
 	cluster    admission.Cluster
 	steps      []boundStep
-	validate   index
-	mutate     index
+	layers     []layer
 	celEnv     cel.Env
 	celOf      map[*cel.Exception]*Exception
 	values     Values
 	tried      *tried
 }
+
+// layer is those of the steps that see each other's mutations: of the inherited policies, or of all others, which see
+// those of the inherited ones as well.
+type layer struct{ mutate, validate index }
 
 // boundStep is a step with the place of its policy in the set.
 type boundStep struct {
@@ -52,20 +55,36 @@ func (p *Policies) Bind(exceptions []*Exception, cluster admission.Cluster) *Eva
 			e.celOf[x.cel] = x
 		}
 	}
-	var validate, mutate []int
+	var inherited, own []int
 	for i, g := range p.list {
+		of := &own
+		if g.reference().Inherited {
+			of = &inherited
+		}
 		for _, part := range g.bind(exceptions) {
-			if part.phase() == validates {
-				validate = append(validate, len(e.steps))
-			} else {
-				mutate = append(mutate, len(e.steps))
-			}
+			*of = append(*of, len(e.steps))
 			e.steps = append(e.steps, boundStep{part, i})
 		}
 	}
-	slices.SortStableFunc(mutate, func(a, b int) int { return int(e.steps[a].phase() - e.steps[b].phase()) })
-	e.validate, e.mutate = newIndex(e.steps, validate), newIndex(e.steps, mutate)
+	for _, steps := range [][]int{inherited, own} {
+		if len(steps) > 0 {
+			e.layers = append(e.layers, e.layer(steps))
+		}
+	}
 	return e
+}
+
+func (e *Evaluator) layer(steps []int) layer {
+	var validate, mutate []int
+	for _, i := range steps {
+		if e.steps[i].phase() == validates {
+			validate = append(validate, i)
+		} else {
+			mutate = append(mutate, i)
+		}
+	}
+	slices.SortStableFunc(mutate, func(a, b int) int { return int(e.steps[a].phase() - e.steps[b].phase()) })
+	return layer{newIndex(e.steps, mutate), newIndex(e.steps, validate)}
 }
 
 // WithValues is the evaluator with variables that stand in for what a cluster would answer.
@@ -76,20 +95,22 @@ func (e *Evaluator) WithValues(v Values) *Evaluator {
 }
 
 // Evaluate returns what the policies say about a request: mutate rules first, on whose outcome the others
-// look, as in a cluster. Results are in the order of policies and their rules; rules that are not about the
+// look, as in a cluster; inherited policies look at that of the inherited ones alone. Results are in the order of policies and their rules; rules that are not about the
 // request give none. When ctx ends, what is left gives error results.
 func (e *Evaluator) Evaluate(ctx context.Context, r *admission.Request) []Result {
 	id := r.Identity()
 	v := e.newReview(ctx, r)
-	mutating := e.mutate.of(id.Kind)
-	var first []placed
-	if len(mutating) > 0 && r.Object != nil {
-		first = v.run(mutating)
-	}
-	all := v.run(e.validate.of(id.Kind))
-	if len(first) > 0 {
-		all = append(first, all...)
-		slices.SortStableFunc(all, func(a, b placed) int { return a.policy - b.policy })
+	var all []placed
+	for i, l := range e.layers {
+		first := len(all)
+		if mutating := l.mutate.of(id.Kind); len(mutating) > 0 && r.Object != nil {
+			all = append(all, v.run(mutating)...)
+		}
+		sorted := i == 0 && len(all) == first
+		all = append(all, v.run(l.validate.of(id.Kind))...)
+		if !sorted {
+			slices.SortStableFunc(all, func(a, b placed) int { return a.policy - b.policy })
+		}
 	}
 	out := make([]Result, len(all))
 	for i := range all {

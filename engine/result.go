@@ -26,6 +26,8 @@ type PolicyRef struct {
 	Severity, Category                string // annotations policies.kyverno.io/severity and /category
 	// Unscored: the annotation policies.kyverno.io/scored is "false", reports show failures as warnings.
 	Unscored bool
+	// Inherited: see policy.Source.
+	Inherited bool
 }
 
 // Result is what one rule said about one request.

@@ -19,11 +19,13 @@ type File struct {
 	// Line turns a line of the data into one of the file at Path, where the data was rendered from it and from
 	// others. Nil: the data is the file.
 	Line func(line int) int
+	// Inherited: see policy.Source.
+	Inherited bool
 }
 
 // Source returns the file as the engine takes it: documents with the lines of the file.
 func (f File) Source() policy.Source {
-	out := policy.Source{Path: f.Path}
+	out := policy.Source{Path: f.Path, Inherited: f.Inherited}
 	if len(f.Data) > MaxBytes {
 		out.Problems = []policy.Problem{tooLarge(f.Path)}
 		return out

@@ -44,7 +44,7 @@ func (c *Compiler) policies(sources []manifest.File, options engine.Options) (*e
 func digestOf(sources []manifest.File) [sha256.Size]byte {
 	h := sha256.New()
 	for _, s := range sources {
-		fmt.Fprintf(h, "%q %d ", s.Path, len(s.Data))
+		fmt.Fprintf(h, "%q %t %d ", s.Path, s.Inherited, len(s.Data))
 		h.Write(s.Data)
 		for line := range bytes.Count(s.Data, []byte("\n")) {
 			if s.Line != nil {

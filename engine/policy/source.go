@@ -17,6 +17,9 @@ type Source struct {
 	Documents []*yaml.Node // plain, with the lines of the file at Path
 	Problems  []Problem    // what kept other documents of the file from being read: they are reported with the rest
 	Digest    string       // of the file's content, to tell two versions of it apart; may be empty
+	// Inherited: its policies are those of somebody above who wrote the others. They judge objects as they are without
+	// what the others mutate.
+	Inherited bool
 }
 
 // Problem is one thing that is wrong with a file, where it is, and what to do about it. Lines and columns
@@ -63,6 +66,7 @@ type Document struct {
 	Namespace  string
 	Name       string
 	Line       int
+	Inherited  bool // see Source
 }
 
 // Group is the API group of the document, empty for the core group.
@@ -88,18 +92,18 @@ func Documents(src Source) ([]Document, []Problem) {
 	var docs []Document
 	problems := slices.Clone(src.Problems)
 	for _, node := range src.Documents {
-		docs = appendObjects(docs, src.Path, node, 0)
+		docs = appendObjects(docs, src, node, 0)
 	}
 	slices.SortStableFunc(problems, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
 	return docs, problems
 }
 
 // appendObjects adds the object that a node is, or, when it is a list, the objects in it.
-func appendObjects(docs []Document, path string, node *yaml.Node, depth int) []Document {
+func appendObjects(docs []Document, of Source, node *yaml.Node, depth int) []Document {
 	if node.Kind != yaml.MappingNode || depth > 3 {
 		return docs
 	}
-	d := Document{Path: path, Node: node, Line: node.Line}
+	d := Document{Path: of.Path, Node: node, Line: node.Line, Inherited: of.Inherited}
 	d.APIVersion = text(field(node, "apiVersion"))
 	d.Kind = text(field(node, "kind"))
 	if d.Kind == "" {
@@ -108,7 +112,7 @@ func appendObjects(docs []Document, path string, node *yaml.Node, depth int) []D
 	if items := field(node, "items"); strings.HasSuffix(d.Kind, "List") && items != nil &&
 		items.Kind == yaml.SequenceNode {
 		for _, item := range items.Content {
-			docs = appendObjects(docs, path, item, depth+1)
+			docs = appendObjects(docs, of, item, depth+1)
 		}
 		return docs
 	}
